@@ -51,7 +51,7 @@ static void check_target(
 	struct device_choice *choice = NULL;
 	struct device_gpus gpus = {0};
 	struct parse_error error = {.text = "out of memory"};
-	char why[DEVICE_WHY_BYTES];
+	char why[DEVICE_CHOICE_TEXT_BYTES];
 
 	if (target->kind == DEVICE_TARGET_CUDA) {
 		device_gpus_init(&gpus);
@@ -84,7 +84,7 @@ static bool is_asked_for(
 		return true;
 	case DEVICE_TARGET_AUTO:
 	case DEVICE_TARGET_BEST:
-		return is_set_up && device_choice_wants_soft(machine->facts, machine->count);
+		return is_set_up && device_choice_needs_soft(machine->facts, machine->count);
 	case DEVICE_TARGET_NIC:
 		return strcmp(target->name, SOFT_DEVICE_NAME) == 0;
 	case DEVICE_TARGET_CPU:
@@ -107,7 +107,7 @@ static bool is_held_by_agent(const struct sock_addr *address) {
 
 static void check_soft(struct agent *probe, struct config_load *load) {
 	const char *section = device_section(probe->config, SOFT_DEVICE_NAME);
-	char reason[SOFT_HOLDER_MAX + 1];
+	char reason[SOFT_REASON_MAX + 1];
 	struct soft_config config;
 	struct parse_error error;
 	int err = soft_device_config(probe, &error, &config);

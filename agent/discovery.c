@@ -215,7 +215,7 @@ static bool falls_back(const struct look *look) {
 
 	return (query->target.kind == DEVICE_TARGET_AUTO || query->target.kind == DEVICE_TARGET_BEST
 	       ) &&
-	       look->discovery->soft && device_choice_wants_soft(query->facts, query->count);
+	       look->discovery->soft && device_choice_needs_soft(query->facts, query->count);
 }
 
 static void look_for(struct look *look, struct device_gpus *gpus) {

@@ -45,7 +45,7 @@ struct discovery {
 	bool unclear;	// a device could not be judged, so the scan must be repeated
 	bool unchanged; // list unchanged, scan skipped
 	char reason[DISCOVERY_REASON_BYTES]; // why a requested device is missing
-	char why[DEVICE_WHY_BYTES];
+	char why[DEVICE_CHOICE_TEXT_BYTES];
 	struct found found[DISCOVERY_FOUND_MAX];
 	struct cpu_set near_cpus;
 	uint32_t count, left_out;

@@ -95,7 +95,7 @@ int eal_part_start(struct agent *agent) {
 void eal_part_stop(struct agent *agent) {
 	(void)agent;
 	if (fabric_left_any_behind())
-		eal_leave();
+		eal_remove_directory();
 	else
 		eal_stop();
 }
@@ -120,7 +120,7 @@ static struct idle_config idle_of(const struct config *config, uint32_t place) {
 // *ret_places holds the input of the rule.
 static int choose_cores(
 	struct agent *agent,
-	struct cores_places *ret_places,
+	struct cores_constraints *ret_places,
 	bool *ret_named,
 	struct cpu_set *ret_cores
 ) {
@@ -147,7 +147,7 @@ static int choose_cores(
 static void on_events(struct loop_source *source, uint32_t events) {
 	struct agent_worker *worker = container_of(source, struct agent_worker, events);
 	struct worker_record records[EVENTS_PER_TURN];
-	uint32_t count = worker_take(worker->worker, records, EVENTS_PER_TURN);
+	uint32_t count = worker_take_events(worker->worker, records, EVENTS_PER_TURN);
 
 	(void)events;
 	for (uint32_t n = 0; n < count; n++) {
@@ -176,7 +176,7 @@ worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, con
 		.clock = clock,
 		.kept_clock = clock,
 		.idle = idle_of(agent->config, worker->place),
-		.request = dispatch_request,
+		.request = dispatch_worker_request,
 	};
 	const char *clock_name, *clock_why;
 	struct worker_facts facts;
@@ -187,7 +187,7 @@ worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, con
 	clock_why = clock_reason(clock);
 	snprintf(name, sizeof(worker->name), "tocsin-w%u", (uint16_t)cpu);
 	err = prober_create(
-		agent->paths, agent->peers, clock, near_cpu(config.cpu), &worker->prober
+		agent->paths, agent->peers, clock, near_of_cpu(config.cpu), &worker->prober
 	);
 	if (err != 0)
 		return err;
@@ -229,7 +229,7 @@ static void give_clocks(struct agent *agent, uint32_t count) {
 }
 
 int workers_start(struct agent *agent) {
-	struct cores_places places = {.spins = false};
+	struct cores_constraints places = {.spins = false};
 	struct cpu_set cores;
 	bool named = false;
 	int err = choose_cores(agent, &places, &named, &cores);
@@ -287,7 +287,7 @@ bool workers_at(void *ctx, uint32_t n, struct checks_worker *ret_worker) {
 	if (n >= agent->worker_count)
 		return false;
 	*ret_worker = (struct checks_worker){.name = worker->name, .tid = worker->tid};
-	worker_sign(worker->worker, &ret_worker->sign);
+	worker_progress(worker->worker, &ret_worker->sign);
 	if (cpu_set_get_thread(worker->tid, &allowed) == 0 &&
 	    memcmp(&allowed, &worker->affinity, sizeof(allowed)) != 0) {
 		ret_worker->allowed = allowed;

@@ -40,7 +40,7 @@ static struct {
 static _Atomic uint64_t references;
 
 // Count references as the registry does; the benchmark has no registry.
-void memory_view_hold(const struct memory_view *view) {
+void memory_view_ref(const struct memory_view *view) {
 	(void)view;
 	atomic_fetch_add_explicit(&references, 1, memory_order_relaxed);
 }
@@ -124,8 +124,8 @@ static void bench_prepare(void) {
 	bench.raw_lane = lane_of();
 	connect_pair(bench.lane, &bench.pair, &bench.peer);
 	connect_pair(bench.raw_lane, &bench.raw, &bench.raw_peer);
-	record.words[0] = worker_word(bench.lane);
-	record.words[1] = worker_word(bench.pair);
+	record.words[0] = worker_pointer_to_word(bench.lane);
+	record.words[1] = worker_pointer_to_word(bench.pair);
 	lane_request(NULL, NULL, &record);
 	bench.raw_qp = fake_qp_find(
 		fake_device_of(device_context(bench.device)), pair_queue_number(bench.raw)
@@ -143,7 +143,7 @@ static void bench_prepare(void) {
 static void lane_turn(void) {
 	// A worker reads the clock once per turn; that cost is measured by the worker's own
 	// benchmark.
-	struct idle_found found = {.now_ns = 1, .due_ns = IDLE_NEVER, .events = true};
+	struct idle_step_findings found = {.now_ns = 1, .due_ns = IDLE_NEVER, .events = true};
 
 	bench.poll.poll(bench.poll.ctx, &found);
 	micro_keep(found.due_ns);
@@ -338,7 +338,7 @@ static struct worker *worker_of(struct clock *clock) {
 	config.polls[0] = prober_poll(prober);
 	config.polls[1] = bench.poll;
 	must(worker_create(&config, &worker) == 0);
-	worker_compare_clocks(worker);
+	worker_sync_clocks(worker);
 	worker->last_ns = clock_now_ns(clock);
 	idle_init(&worker->idle, &config.idle, worker->last_ns);
 	return worker;

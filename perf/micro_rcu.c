@@ -100,7 +100,7 @@ uint64_t micro_rcu_probe(uint64_t rounds) {
 		paths[n] = (struct path_row){.peer = id_of(n), .incarnation = n, .peer_slot = n};
 	start_ns = clock_monotonic_ns();
 	for (uint64_t n = 0; n < rounds; n++) {
-		micro_keep(path_peer_is_over(table, &paths[slot]));
+		micro_keep(path_peer_has_ended(table, &paths[slot]));
 		slot = slot_near(slot);
 		if (n % TURN == 0)
 			rcu_thread_quiescent(start_ns);

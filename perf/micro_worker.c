@@ -98,7 +98,7 @@ uint64_t micro_worker_idle_window(uint64_t rounds) {
 	return share_of(&worker, &config);
 }
 
-static bool poll_deadlines(void *ctx, struct idle_found *found) {
+static bool poll_deadlines(void *ctx, struct idle_step_findings *found) {
 	uint64_t *due_ns = ctx;
 
 	if (found->now_ns < *due_ns) {

@@ -44,7 +44,7 @@ static void spin_until(uint64_t until_ns) {
 		;
 }
 
-static bool play_lane(void *ctx, struct idle_found *found) {
+static bool play_lane(void *ctx, struct idle_step_findings *found) {
 	(void)ctx;
 	(void)found;
 	spin_until(clock_monotonic_ns() + LANE_NS);
@@ -100,7 +100,7 @@ static uint32_t batch_plan(struct plans *plans, uint64_t left, uint64_t *dues_ns
 		dues[n].at_ns = dues_ns[n] = at_ns;
 		dues[n].tag = n;
 	}
-	count = prober_plan(plans->prober, dues, count);
+	count = prober_plan_probes(plans->prober, dues, count);
 	worker_wake(plans->worker);
 	return count;
 }
@@ -127,7 +127,7 @@ static void wait_for(struct plans *plans, const uint64_t *dues_ns, uint32_t coun
 	struct watch_outcome outcome;
 
 	for (uint32_t taken = 0; taken < count;) {
-		if (prober_outcomes(plans->prober, &outcome, 1) == 1) {
+		if (prober_take_outcomes(plans->prober, &outcome, 1) == 1) {
 			outcome_take(plans, &outcome, dues_ns[outcome.tag]);
 			taken++;
 		} else if (clock_monotonic_ns() > patience_ns) {

@@ -72,7 +72,7 @@ static void operation_post(struct policy_device *device, uint64_t asked_ns, uint
 	device->begun++;
 }
 
-static bool post_probes(struct policy_device *device, struct idle_found *found) {
+static bool post_probes(struct policy_device *device, struct idle_step_findings *found) {
 	const struct policy_trace *probes = device->probes;
 	bool posted = false;
 
@@ -90,7 +90,7 @@ static bool post_probes(struct policy_device *device, struct idle_found *found) 
 	return posted;
 }
 
-static bool operations_complete(struct policy_device *device, struct idle_found *found) {
+static bool operations_complete(struct policy_device *device, struct idle_step_findings *found) {
 	uint32_t before = device->done;
 
 	while (device->under_way_count > 0) {
@@ -129,7 +129,7 @@ static void take_timer_back(struct policy_device *device) {
 		set_timer(device, 0);
 }
 
-static bool poll_device(void *ctx, struct idle_found *found) {
+static bool poll_device(void *ctx, struct idle_step_findings *found) {
 	struct policy_device *device = ctx;
 	bool progress;
 
@@ -187,7 +187,7 @@ void policy_device_request(void *ctx, struct worker *worker, const struct worker
 	device->done = 0;
 	device->probe_next = 0;
 	device->expected = (uint32_t)record->words[0];
-	device->probes = worker_pointer(record->words[1]);
+	device->probes = worker_word_to_pointer(record->words[1]);
 	device->start_ns = record->words[2];
 	device->control_waits = true;
 }
@@ -234,7 +234,7 @@ struct worker_poll policy_device_poll(struct policy_device *device) {
 static void record_post(struct worker *worker, const struct worker_record *record) {
 	const struct timespec retry = {.tv_nsec = BUSY_RETRY_NS};
 
-	while (worker_post(worker, record) != 0)
+	while (worker_post_request(worker, record) != 0)
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &retry, NULL);
 }
 
@@ -268,7 +268,7 @@ const struct policy_sample *policy_device_play(
 	struct worker_record record = {
 		.kind = REQUEST_PLAY,
 		.words =
-			{trace->count, worker_word(probes ? trace : NULL),
+			{trace->count, worker_pointer_to_word(probes ? trace : NULL),
 			 clock_now_ns(device->clock)},
 	};
 

@@ -62,7 +62,7 @@ static int start_worker(struct policy_bench *bench) {
 		.polls = {policy_device_poll(bench->device)},
 		.poll_count = 1,
 	};
-	struct cores_places places = {.spins = false};
+	struct cores_constraints places = {.spins = false};
 	struct cpu_set chosen;
 	struct worker_facts facts;
 	int err = cpu_set_get_allowed(&places.allowed);

@@ -48,7 +48,7 @@ int end_add_device(
 }
 
 static int open_device(struct end *end, const char *name) {
-	char reason[SOFT_HOLDER_MAX + 1] = "";
+	char reason[SOFT_REASON_MAX + 1] = "";
 	struct ibv_device **devices;
 	uint32_t count;
 	int err = end->calls->device_list(&devices, &count);
@@ -62,7 +62,7 @@ static int open_device(struct end *end, const char *name) {
 	}
 	end->calls->device_list_free(devices);
 	if (err != 0 && end->calls == &verbs_calls_soft)
-		soft_device_reason(name, reason);
+		soft_device_open_error(name, reason);
 	if (reason[0] != '\0')
 		return soft_fail(end->why, err, "%s", reason);
 	return soft_fail(end->why, err, "%s: %s", name, strerrordesc_np(-err));

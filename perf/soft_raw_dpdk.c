@@ -49,7 +49,7 @@ static int iface_mtu(const char *iface) {
 }
 
 static int open_port(struct raw *raw, const char *text, struct soft_why *why) {
-	char reason[SOFT_HOLDER_MAX + 1] = "";
+	char reason[SOFT_REASON_MAX + 1] = "";
 	struct parse_error error;
 	struct dpdk_args args;
 	int err = dpdk_args_parse(text, iface_mtu, &error, &args);
@@ -73,7 +73,7 @@ static void frame_compose(struct raw *raw, const struct soft_side *side, const u
 	};
 
 	link_header(peer_mac, raw->port.mac, LINK_TYPE_IP4, raw->frame);
-	frame_headers(&route, side->setup->packet_bytes, raw->frame + LINK_HEADER_BYTES);
+	frame_write_headers(&route, side->setup->packet_bytes, raw->frame + LINK_HEADER_BYTES);
 }
 
 static int raw_open(struct soft_side *side) {
@@ -95,7 +95,7 @@ static int raw_open(struct soft_side *side) {
 		now_ns = clock_now_ns(&raw->clock);
 		if (now_ns > end_ns)
 			return soft_fail(&side->why, -ETIMEDOUT, "the DPDK port has no peer");
-		dpdk_port_tend(&raw->port, now_ns);
+		dpdk_port_maintain(&raw->port, now_ns);
 	}
 	err = soft_exchange(side, raw->port.mac, mac, sizeof(mac));
 	frame_compose(raw, side, mac);

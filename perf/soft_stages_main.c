@@ -93,7 +93,7 @@ static int open_devices(struct bench *bench) {
 	for (uint32_t n = 0; n < 2 && err == 0; n++) {
 		bench->ends[n].theirs = bench->ends[1 - n].mine;
 		err = end_connect(&bench->ends[n], bench->ends[n].qp, setup.timeout);
-		stages_wire(qp_of(bench->ends[n].qp)->nic->wire);
+		stages_wire(soft_qp_of(bench->ends[n].qp)->nic->wire);
 	}
 	return err;
 }
@@ -131,25 +131,25 @@ static uint64_t packets_sent(void) {
 
 static int timed_post(struct end *end, const struct load *load, uint64_t count) {
 	uint32_t to = BULK_OFFSET + (uint32_t)(count % load->depth) * load->size;
-	struct soft_nic *nic = qp_of(end->qp)->nic;
+	struct soft_nic *nic = soft_qp_of(end->qp)->nic;
 	enum stage before = stage_enter(STAGE_VERBS);
 	int err = end_post(end, BULK_OFFSET, to, load->size);
 
 	nic_lock(nic);
 	nic_push(nic);
-	nic_leave(nic);
+	nic_unlock_and_ring(nic);
 	stage_leave(before);
 	return err;
 }
 
 static int timed_poll(struct end *end) {
-	struct soft_nic *nic = qp_of(end->qp)->nic;
+	struct soft_nic *nic = soft_qp_of(end->qp)->nic;
 	enum stage before = stage_enter(STAGE_VERBS);
 	int err;
 
 	nic_lock(nic);
 	(void)nic_turn(nic, true);
-	nic_leave(nic);
+	nic_unlock_and_ring(nic);
 	err = end_reap(end);
 	stage_leave(before);
 	return err;

@@ -40,7 +40,7 @@ static uint32_t collect_stuck_workers(
 			     config->worker_at(config->worker_ctx, n, &worker);
 	     n++) {
 		if (looks)
-			worker_life_look(&builtin->lives[n], &worker.sign, now_ns);
+			worker_life_observe(&builtin->lives[n], &worker.sign, now_ns);
 		if (builtin->lives[n].silent < SILENT_SECONDS_MAX) {
 			evidence_add_moved_worker(evidence, &named, &worker);
 			continue;

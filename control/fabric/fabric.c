@@ -58,10 +58,10 @@ static void on_pulse_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct fabric *fabric = container_of(timer, struct fabric, beat);
 
 	for (uint32_t n = 0; n < fabric->config.worker_count; n++) {
-		struct worker_sign sign;
+		struct worker_progress sign;
 
-		worker_sign(fabric->config.workers[n], &sign);
-		if (worker_life_look(&fabric->lives[n], &sign, now_ns) == 0)
+		worker_progress(fabric->config.workers[n], &sign);
+		if (worker_life_observe(&fabric->lives[n], &sign, now_ns) == 0)
 			pulse_beat_worker(fabric->pulse, n);
 	}
 	pulse_beat(fabric->pulse, ras_self_incarnation(overlay_ras(fabric->overlay)), now_ns);
@@ -270,11 +270,11 @@ static int fabric_begin(struct fabric *fabric) {
 	if (err != 0)
 		return err;
 	fabric->scratch = aligned_alloc(4096, FABRIC_SCRATCH_BYTES);
-	fabric->write_sink = aligned_alloc(4096, WATCH_LANDING_BYTES);
+	fabric->write_sink = aligned_alloc(4096, WATCH_WRITE_SINK_BYTES);
 	if (fabric->scratch == NULL || fabric->write_sink == NULL)
 		return -ENOMEM;
 	memset(fabric->scratch, 0, FABRIC_SCRATCH_BYTES);
-	memset(fabric->write_sink, 0, WATCH_LANDING_BYTES);
+	memset(fabric->write_sink, 0, WATCH_WRITE_SINK_BYTES);
 	err = paths_start(fabric);
 	if (err == 0 && fabric->config.probe.on && fabric->config.device_count > 0)
 		err = probing_create(fabric);

@@ -92,7 +92,7 @@ static int pair_work_fail(void *arg) {
 }
 
 static int pair_work_cut_off(void *arg) {
-	return pair_cut_off(((struct fabric_pair_work *)arg)->pair);
+	return pair_destroy_qp(((struct fabric_pair_work *)arg)->pair);
 }
 
 static int pair_work_destroy(void *arg) {
@@ -277,7 +277,7 @@ static void cut_off_retry(struct loop_timer *timer, uint64_t now_ns) {
 
 static void post_pair_gone(struct fabric_pair *fabric_pair) {
 	struct worker_record record = {
-		.kind = LANE_REQUEST_GONE,
+		.kind = LANE_REQUEST_QP_DESTROYED,
 		.words =
 			{(uintptr_t)fabric_pair->nic->parts.lane, pair_slot(fabric_pair->pair),
 			 fabric_pair->generation},

@@ -18,9 +18,10 @@
 
 #define FABRIC_PAIR_DEPTH 64
 // Scratch memory: one page for all pings, one page per device for its long probes, and
-// WATCH_OWN_BYTES per watch.
+// WATCH_SHORT_READ_BYTES per watch.
 #define FABRIC_SCRATCH_WATCHES ((size_t)(1 + FABRIC_DEVICES_MAX) * PULSE_BYTES)
-#define FABRIC_SCRATCH_BYTES (FABRIC_SCRATCH_WATCHES + (size_t)PROBE_PATHS_MAX * WATCH_OWN_BYTES)
+#define FABRIC_SCRATCH_BYTES \
+	(FABRIC_SCRATCH_WATCHES + (size_t)PROBE_PATHS_MAX * WATCH_SHORT_READ_BYTES)
 #define FABRIC_OPS_MAX 4096
 #define FABRIC_MEMORY_FAILURE_NS RAS_NS_PER_SEC
 #define FABRIC_DRAIN_NS (2 * RAS_NS_PER_SEC)
@@ -146,7 +147,7 @@ struct fabric {
 	// liveness of each worker, as published in the pulse
 	struct worker_life lives[FABRIC_WORKERS_MAX];
 	void *scratch;
-	// WATCH_LANDING_BYTES of memory that all peers may write to. Nobody reads it.
+	// WATCH_WRITE_SINK_BYTES of memory that all peers may write to. Nobody reads it.
 	void *write_sink;
 	uint64_t start; // own start counter, as the pairing knows it
 	struct nic nics[FABRIC_DEVICES_MAX];

@@ -156,7 +156,7 @@ void nic_update_pairing(struct nic *nic) {
 			{
 				.address = nic->parts.write_sink.wire_address,
 				.key = nic->parts.write_sink.remote_key,
-				.length = nic->open ? WATCH_LANDING_BYTES : 0,
+				.length = nic->open ? WATCH_WRITE_SINK_BYTES : 0,
 			},
 		.gpu = nic_gpu_announced(nic),
 	};
@@ -245,7 +245,7 @@ void nic_mark_lost(struct nic *nic, const char *why) {
 	// for ever.
 	loop_remove(&nic->events);
 	nic_set_state(nic, FABRIC_DEVICE_CLOSING, why);
-	device_lose(nic->parts.device);
+	device_mark_lost(nic->parts.device);
 	pairing_device_state(
 		nic->fabric->pairing, nic_clock_ns(nic), nic->number, PAIRING_DEVICE_LOST, why
 	);

@@ -20,7 +20,7 @@ static int memory_view_register(
 		.access = access,
 	};
 	char reason[MEMORY_REASON_MAX + 1] = "";
-	int err = memory_view_take(work->parts.registry, &request, reason, ret_view);
+	int err = memory_view_get(work->parts.registry, &request, reason, ret_view);
 
 	if (err != 0)
 		snprintf(work->reason, sizeof(work->reason), "%.*s", DEVICE_REASON_MAX, reason);
@@ -39,7 +39,7 @@ static int register_pages(struct nic_work *work) {
 		);
 	if (err == 0)
 		err = memory_view_register(
-			work, work->write_sink, WATCH_LANDING_BYTES, MEMORY_PEER_WRITES,
+			work, work->write_sink, WATCH_WRITE_SINK_BYTES, MEMORY_PEER_WRITES,
 			&work->parts.write_sink
 		);
 	return err;
@@ -89,7 +89,7 @@ static int nic_parts_destroy_or_lose(struct nic_parts *parts) {
 	if (err == 0 || parts->device == NULL || device_is_lost(parts->device) ||
 	    !device_reports_loss(parts->device))
 		return err;
-	device_lose(parts->device);
+	device_mark_lost(parts->device);
 	return nic_parts_destroy(parts);
 }
 
@@ -192,7 +192,7 @@ int nic_work_register_gpu(void *arg) {
 		.access = MEMORY_PEER_READS,
 	};
 
-	return memory_view_take_dmabuf(
+	return memory_view_get_dmabuf(
 		work->parts.registry, &request, facts->fd, 0, work->gpu_reason, &work->parts.gpu
 	);
 }

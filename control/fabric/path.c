@@ -79,20 +79,21 @@ static void publish_retry(struct loop_timer *timer, uint64_t now_ns) {
 static void advance_fabric_pairs(struct loop_job *job) {
 	struct fabric *fabric = container_of(job, struct fabric, advance_fabric_pairs);
 
-	fabric_pairs_advance(fabric, path_table_settled(fabric->config.paths));
+	fabric_pairs_advance(fabric, path_table_oldest_in_use(fabric->config.paths));
 }
 
 static void on_table_settled(struct loop_source *source, uint32_t events) {
 	struct fabric *fabric = container_of(source, struct fabric, settled);
 
 	(void)events;
-	fabric_pairs_advance(fabric, path_table_settled(fabric->config.paths));
+	fabric_pairs_advance(fabric, path_table_oldest_in_use(fabric->config.paths));
 }
 
 static uint32_t table_free_slot(const struct fabric *fabric) {
 	uint32_t slot = 0;
 
-	while (slot < PATH_TABLE_ROWS_MAX && path_table_newest(fabric->config.paths, slot) != NULL)
+	while (slot < PATH_TABLE_ROWS_MAX && path_table_next_row(fabric->config.paths, slot) != NULL
+	)
 		slot++;
 	return slot;
 }

@@ -163,6 +163,6 @@ void probing_numbers(const struct fabric *fabric, struct fabric_probe_counters *
 	counters.interval_ns = fabric->config.probe.on ? facts.interval_ns : 0;
 	counters.coverage_ns = facts.coverage_ns;
 	for (uint32_t n = 0; n < fabric->config.worker_count; n++)
-		counters.outcomes_lost += prober_outcomes_lost(fabric->config.probers[n]);
+		counters.outcomes_lost += prober_lost_outcomes(fabric->config.probers[n]);
 	*ret_counters = counters;
 }

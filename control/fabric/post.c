@@ -19,7 +19,7 @@ static void post_set_timer(struct fabric *fabric) {
 // Returns true if the ring took the record.
 static bool
 worker_try_post(struct fabric *fabric, uint32_t worker, const struct worker_record *record) {
-	return worker_post(fabric->config.workers[worker], record) == 0;
+	return worker_post_request(fabric->config.workers[worker], record) == 0;
 }
 
 static void post_retry(struct loop_timer *timer, uint64_t now_ns) {

@@ -104,8 +104,8 @@ prober_record_make(const struct probed_path *probed_path, enum prober_request ki
 	return (struct worker_record){
 		.kind = kind,
 		.words =
-			{worker_word(fabric->config.probers[worker]),
-			 worker_word(&probed_path->watch)},
+			{worker_pointer_to_word(fabric->config.probers[worker]),
+			 worker_pointer_to_word(&probed_path->watch)},
 	};
 }
 
@@ -118,7 +118,7 @@ probed_path_post(const struct probed_path *probed_path, const struct worker_reco
 
 // Send one probe at once, to learn who answers now or to confirm a loss.
 static void send_urgent_probe(struct probed_path *probed_path, uint32_t size, bool write) {
-	struct worker_record record = prober_record_make(probed_path, PROBER_REQUEST_NOW);
+	struct worker_record record = prober_record_make(probed_path, PROBER_REQUEST_PROBE_NOW);
 	struct probe_due due;
 
 	if (!probe_schedule_urgent(
@@ -151,7 +151,7 @@ static void probed_path_schedule(struct probed_path *probed_path, uint32_t mtu) 
 
 static bool
 peer_takes_writes(const struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
-	return fabric_pair->theirs.write_sink.length >= WATCH_LANDING_BYTES &&
+	return fabric_pair->theirs.write_sink.length >= WATCH_WRITE_SINK_BYTES &&
 	       !probed_path->refused;
 }
 
@@ -184,7 +184,7 @@ static void
 path_set_gpu_page(struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
 	const struct pairing_gpu *shown = &fabric_pair->theirs.gpu;
 
-	if (probed_path->visit || shown->length < WATCH_OWN_BYTES) {
+	if (probed_path->visit || shown->length < WATCH_SHORT_READ_BYTES) {
 		free(probed_path->gpu);
 		probed_path->gpu = NULL;
 		return;
@@ -256,7 +256,8 @@ static struct memory_view scratch_part(const struct nic *nic, uint64_t offset, u
 static void
 probed_path_watch(struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
 	const struct nic *nic = fabric_pair->nic;
-	uint64_t own = FABRIC_SCRATCH_WATCHES + (uint64_t)probed_path->place * WATCH_OWN_BYTES;
+	uint64_t own =
+		FABRIC_SCRATCH_WATCHES + (uint64_t)probed_path->place * WATCH_SHORT_READ_BYTES;
 	uint64_t sink = (1 + (uint64_t)nic->place) * PULSE_BYTES;
 	struct worker_record record = prober_record_make(probed_path, PROBER_REQUEST_WATCH);
 
@@ -274,7 +275,7 @@ probed_path_watch(struct probed_path *probed_path, const struct fabric_pair *fab
 		.gpu_word = fabric_pair->theirs.gpu.word,
 		.gpu_key = fabric_pair->theirs.gpu.key,
 		.gpu = probed_path->gpu != NULL,
-		.own = scratch_part(nic, own, WATCH_OWN_BYTES),
+		.own = scratch_part(nic, own, WATCH_SHORT_READ_BYTES),
 		.sink = scratch_part(nic, sink, PULSE_BYTES),
 	};
 	probed_path->stage = PROBED_PATH_WATCHED;

@@ -112,7 +112,9 @@ static void probing_drain(struct probing *probing) {
 	probing_notice_pause(probing, loop_clock_ns(probing->fabric->loop));
 	for (uint32_t n = 0; n < config->worker_count; n++) {
 		do {
-			count = prober_outcomes(config->probers[n], outcomes, OUTCOMES_PER_STEP);
+			count = prober_take_outcomes(
+				config->probers[n], outcomes, OUTCOMES_PER_STEP
+			);
 			for (uint32_t k = 0; k < count; k++)
 				consume_outcome(probing, &outcomes[k]);
 		} while (count == OUTCOMES_PER_STEP);
@@ -144,7 +146,7 @@ static uint32_t plan_worker_probes(
 	}
 	if (owned > 0) {
 		probing->counters.skipped +=
-			owned - prober_plan(fabric->config.probers[worker], own, owned);
+			owned - prober_plan_probes(fabric->config.probers[worker], own, owned);
 		worker_wake(fabric->config.workers[worker]);
 	}
 	return owned;
@@ -334,7 +336,7 @@ bool probing_worker_event(struct fabric *fabric, const struct worker_record *rec
 	if (record->kind == PROBER_EVENT_UNWATCHED) {
 		watch_ended(
 			probing, container_of(
-					 (struct watch *)worker_pointer(record->words[1]),
+					 (struct watch *)worker_word_to_pointer(record->words[1]),
 					 struct probed_path, watch
 				 )
 		);

@@ -28,7 +28,7 @@ static rail_set rails_in_subnet(const struct rail_list *list, const struct rail 
 
 	for (uint32_t n = 0; n < list->count; n++)
 		if (list->rails[n].link == like->link &&
-		    device_subnet_same(&list->rails[n].subnet, &like->subnet))
+		    device_subnet_equal(&list->rails[n].subnet, &like->subnet))
 			set |= (rail_set)1 << n;
 	return set;
 }

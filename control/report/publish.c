@@ -124,7 +124,7 @@ static bool row_equals(const struct peer_row *a, const struct peer_row *b) {
 
 // Update one slot of the next version. Returns 0 or -ENOMEM.
 static int refresh_slot(struct publish *publish, uint32_t slot) {
-	const struct peer_row *newest = peer_table_newest(publish->table, slot);
+	const struct peer_row *newest = peer_table_next_row(publish->table, slot);
 	struct ras_peer peer;
 	struct peer_row row;
 

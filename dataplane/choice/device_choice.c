@@ -14,7 +14,7 @@
 
 #define GPUS_MAX 64 // limit when counting GPUs for an error text
 
-static bool is_eligible(enum device_verdict verdict) {
+static bool device_is_eligible(enum device_eligibility verdict) {
 	return verdict == DEVICE_BEST;
 }
 
@@ -28,7 +28,7 @@ static uint32_t count_gpus(const struct device_gpus *gpus) {
 	return count;
 }
 
-static int fail_target(
+static int format_target_error(
 	const struct device_target *target, int err, struct parse_error *error, const char *known
 ) {
 	char text[DEVICE_TARGET_TEXT_BYTES];
@@ -37,13 +37,13 @@ static int fail_target(
 	return parse_fail(error, err, text, strlen(text), "%s", known);
 }
 
-static int fail_asking(
+static int format_lookup_error(
 	const struct device_target *target, int err, struct parse_error *error, const char *why
 ) {
 	char sentence[160];
 
 	snprintf(sentence, sizeof(sentence), "cannot be found: %s", why);
-	return fail_target(target, err, error, sentence);
+	return format_target_error(target, err, error, sentence);
 }
 
 static int find_gpu(
@@ -57,7 +57,7 @@ static int find_gpu(
 	int err;
 
 	if (gpus == NULL || gpus->pci == NULL)
-		return fail_asking(
+		return format_lookup_error(
 			target, -ENOSYS, error,
 			gpus == NULL ? "there is no CUDA here" : gpus->reason
 		);
@@ -65,14 +65,14 @@ static int find_gpu(
 	if (err == 0)
 		return 0;
 	if (err != -ENOENT)
-		return fail_asking(target, err, error, strerrordesc_np(-err));
+		return format_lookup_error(target, err, error, strerrordesc_np(-err));
 	count = count_gpus(gpus);
 	if (count == 0)
-		return fail_target(target, err, error, "names no GPU: CUDA sees none");
+		return format_target_error(target, err, error, "names no GPU: CUDA sees none");
 	if (count == 1)
-		return fail_target(target, err, error, "names no GPU; known is cuda:0");
+		return format_target_error(target, err, error, "names no GPU; known is cuda:0");
 	snprintf(known, sizeof(known), "names no GPU; known are: cuda:0 to cuda:%u", count - 1);
-	return fail_target(target, err, error, known);
+	return format_target_error(target, err, error, known);
 }
 
 static int find_node(
@@ -87,7 +87,7 @@ static int find_node(
 		return 0;
 	topology_nodes(topology, nodes);
 	snprintf(known, sizeof(known), "names no NUMA node; known are: %s", nodes);
-	return fail_target(target, -ENOENT, error, known);
+	return format_target_error(target, -ENOENT, error, known);
 }
 
 static int find_name(
@@ -106,13 +106,15 @@ static int find_name(
 		suggestion_add(&suggestion, facts[n].name, strlen(facts[n].name));
 	}
 	if (count == 0)
-		return fail_target(target, -ENOENT, error, "names no device: there is none");
+		return format_target_error(
+			target, -ENOENT, error, "names no device: there is none"
+		);
 	snprintf(known, sizeof(known), "names no device; %s", suggestion_text(&suggestion));
-	return fail_target(target, -ENOENT, error, known);
+	return format_target_error(target, -ENOENT, error, known);
 }
 
 // Return DEVICE_BEST for an eligible device, to be compared later, or the reason against it.
-static enum device_verdict
+static enum device_eligibility
 device_judge(const struct device_target *target, const struct device_facts *facts) {
 	bool is_soft = facts->responder == DEVICE_RESPONDER_IN_PROCESS;
 	bool is_named = target->kind == DEVICE_TARGET_NIC;
@@ -135,7 +137,7 @@ static void distance_measure(
 	struct device_judgement *judgement
 ) {
 	const struct device_facts *device = &choice->facts[judgement->device];
-	struct topology_way *way = &judgement->way;
+	struct topology_path *way = &judgement->way;
 	uint32_t port_mbps = device->port.speed_mbps;
 
 	judgement->bandwidth_mbps = port_mbps;
@@ -144,25 +146,25 @@ static void distance_measure(
 		return;
 	}
 	if (choice->target.kind == DEVICE_TARGET_CPU)
-		topology_way_to_node(topology, device->pci, choice->target.number, way);
+		topology_path_to_node(topology, device->pci, choice->target.number, way);
 	else if (choice->target.kind == DEVICE_TARGET_CUDA)
-		topology_way_to_device(topology, device->pci, choice->target_pci, way);
+		topology_path_to_device(topology, device->pci, choice->target_pci, way);
 	else
-		topology_way_to_host(topology, device->pci, way);
+		topology_path_to_host(topology, device->pci, way);
 	if (way->pci_mbps < port_mbps)
 		judgement->bandwidth_mbps = way->pci_mbps;
 }
 
-static int by_merit(const void *a, const void *b, void *ctx) {
+static int compare_merit(const void *a, const void *b, void *ctx) {
 	const struct device_judgement *left = a;
 	const struct device_judgement *right = b;
 	const struct device_choice *choice = ctx;
 
-	if (is_eligible(left->verdict) != is_eligible(right->verdict))
-		return is_eligible(left->verdict) ? -1 : 1;
-	if (is_eligible(left->verdict) && left->way.class != right->way.class)
+	if (device_is_eligible(left->verdict) != device_is_eligible(right->verdict))
+		return device_is_eligible(left->verdict) ? -1 : 1;
+	if (device_is_eligible(left->verdict) && left->way.class != right->way.class)
 		return left->way.class < right->way.class ? -1 : 1;
-	if (is_eligible(left->verdict) && left->bandwidth_mbps != right->bandwidth_mbps)
+	if (device_is_eligible(left->verdict) && left->bandwidth_mbps != right->bandwidth_mbps)
 		return left->bandwidth_mbps > right->bandwidth_mbps ? -1 : 1;
 	return strverscmp(choice->facts[left->device].name, choice->facts[right->device].name);
 }
@@ -174,7 +176,7 @@ static void judgements_compare(struct device_choice *choice) {
 	for (uint32_t n = 0; n < choice->count; n++) {
 		struct device_judgement *judgement = &choice->judgements[n];
 
-		if (!is_eligible(judgement->verdict))
+		if (!device_is_eligible(judgement->verdict))
 			return;
 		choice->eligible_count++;
 		if (judgement->way.class != first->way.class) {
@@ -236,7 +238,8 @@ int device_choice_create(
 		judgement->verdict = device_judge(&query->target, &query->facts[n]);
 		distance_measure(query->topology, choice, judgement);
 	}
-	qsort_r(choice->judgements, choice->count, sizeof(choice->judgements[0]), by_merit, choice);
+	qsort_r(choice->judgements, choice->count, sizeof(choice->judgements[0]), compare_merit,
+		choice);
 	judgements_compare(choice);
 	*ret_choice = choice;
 	return 0;
@@ -247,7 +250,7 @@ struct device_choice *device_choice_destroy(struct device_choice *choice) {
 	return NULL;
 }
 
-bool device_choice_wants_soft(const struct device_facts *facts, uint32_t count) {
+bool device_choice_needs_soft(const struct device_facts *facts, uint32_t count) {
 	for (uint32_t n = 0; n < count; n++) {
 		if (facts[n].responder != DEVICE_RESPONDER_IN_PROCESS &&
 		    (facts[n].usable || facts[n].awaits_port))
@@ -256,8 +259,8 @@ bool device_choice_wants_soft(const struct device_facts *facts, uint32_t count) 
 	return true;
 }
 
-static int gpu_find(void *ctx, uint32_t ordinal, char ret_pci[static DEVICE_PCI_BYTES]) {
-	return cuda_pci(ctx, ordinal, ret_pci);
+static int cuda_gpu_pci(void *ctx, uint32_t ordinal, char ret_pci[static DEVICE_PCI_BYTES]) {
+	return cuda_device_pci_address(ctx, ordinal, ret_pci);
 }
 
 void device_gpus_init(struct device_gpus *ret_gpus) {
@@ -267,7 +270,7 @@ void device_gpus_init(struct device_gpus *ret_gpus) {
 	snprintf(ret_gpus->reason, sizeof(ret_gpus->reason), "out of memory");
 	if (cuda_open(NULL, ret_gpus->reason, &cuda) != 0)
 		return;
-	ret_gpus->pci = gpu_find;
+	ret_gpus->pci = cuda_gpu_pci;
 	ret_gpus->ctx = cuda;
 }
 

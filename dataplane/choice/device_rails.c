@@ -9,29 +9,30 @@
 
 #define GATHERED_MAX 128 // limit of ports examined
 
-struct gathering {
+struct rail_collection {
 	const struct device_facts *facts;
 	uint32_t count;
 	struct device_rail rails[GATHERED_MAX];
 	uint32_t rail_count, left_out;
 };
 
-static bool may_be_rail(const struct device_facts *facts) {
+static bool device_may_be_rail(const struct device_facts *facts) {
 	return (facts->usable || facts->awaits_port) &&
 	       facts->responder != DEVICE_RESPONDER_IN_PROCESS;
 }
 
-static void
-rail_add(struct gathering *gathering, uint32_t device, const struct device_facts *as_port) {
+static void rail_add(
+	struct rail_collection *rail_collection, uint32_t device, const struct device_facts *as_port
+) {
 	struct device_rail *rail;
 
-	if (!may_be_rail(as_port))
+	if (!device_may_be_rail(as_port))
 		return;
-	if (gathering->rail_count == GATHERED_MAX) {
-		gathering->left_out++;
+	if (rail_collection->rail_count == GATHERED_MAX) {
+		rail_collection->left_out++;
 		return;
 	}
-	rail = &gathering->rails[gathering->rail_count++];
+	rail = &rail_collection->rails[rail_collection->rail_count++];
 	*rail = (struct device_rail){
 		.device = device,
 		.port = as_port->port.number,
@@ -41,7 +42,9 @@ rail_add(struct gathering *gathering, uint32_t device, const struct device_facts
 }
 
 // List all devices as seen by one port number, which not all devices have.
-static int add_port(const struct verbs_calls *calls, struct gathering *gathering, uint8_t port) {
+static int add_port_rails(
+	const struct verbs_calls *calls, struct rail_collection *rail_collection, uint8_t port
+) {
 	struct device_settings settings = device_settings_default;
 	scoped_mem struct device_facts *seen = NULL;
 	uint32_t count;
@@ -50,15 +53,15 @@ static int add_port(const struct verbs_calls *calls, struct gathering *gathering
 	settings.port = port;
 	err = device_list(calls, &settings, &seen, &count);
 	for (uint32_t n = 0; err == 0 && n < count; n++) {
-		for (uint32_t k = 0; k < gathering->count; k++)
-			if (gathering->facts[k].port_count > 1 &&
-			    strcmp(gathering->facts[k].name, seen[n].name) == 0)
-				rail_add(gathering, k, &seen[n]);
+		for (uint32_t k = 0; k < rail_collection->count; k++)
+			if (rail_collection->facts[k].port_count > 1 &&
+			    strcmp(rail_collection->facts[k].name, seen[n].name) == 0)
+				rail_add(rail_collection, k, &seen[n]);
 	}
 	return err;
 }
 
-static int by_name(const void *a, const void *b, void *ctx) {
+static int compare_rail_names(const void *a, const void *b, void *ctx) {
 	const struct device_facts *facts = ctx;
 	const struct device_rail *left = a, *right = b;
 	int order = strverscmp(facts[left->device].name, facts[right->device].name);
@@ -67,58 +70,60 @@ static int by_name(const void *a, const void *b, void *ctx) {
 }
 
 // Usable rails come before waiting ones.
-static int by_use(const void *a, const void *b, void *ctx) {
+static int compare_rail_use(const void *a, const void *b, void *ctx) {
 	const struct device_rail *left = a, *right = b;
 
-	return left->waits != right->waits ? left->waits - right->waits : by_name(a, b, ctx);
+	return left->waits != right->waits ? left->waits - right->waits
+					   : compare_rail_names(a, b, ctx);
 }
 
-static void keep_as_many_as_there_may_be(struct gathering *gathering) {
-	void *facts = (void *)gathering->facts;
+static void drop_surplus_rails(struct rail_collection *rail_collection) {
+	void *facts = (void *)rail_collection->facts;
 
-	qsort_r(gathering->rails, gathering->rail_count, sizeof(gathering->rails[0]), by_use,
-		facts);
-	if (gathering->rail_count > DEVICE_RAILS_MAX) {
-		gathering->left_out += gathering->rail_count - DEVICE_RAILS_MAX;
-		gathering->rail_count = DEVICE_RAILS_MAX;
+	qsort_r(rail_collection->rails, rail_collection->rail_count,
+		sizeof(rail_collection->rails[0]), compare_rail_use, facts);
+	if (rail_collection->rail_count > DEVICE_RAILS_MAX) {
+		rail_collection->left_out += rail_collection->rail_count - DEVICE_RAILS_MAX;
+		rail_collection->rail_count = DEVICE_RAILS_MAX;
 	}
-	qsort_r(gathering->rails, gathering->rail_count, sizeof(gathering->rails[0]), by_name,
-		facts);
+	qsort_r(rail_collection->rails, rail_collection->rail_count,
+		sizeof(rail_collection->rails[0]), compare_rail_names, facts);
 }
 
 // Name the rails. The first port of a device has the device's plain name, so a single port keeps
 // its usual name.
-static void name_rails(struct gathering *gathering) {
+static void name_rails(struct rail_collection *rail_collection) {
 	uint32_t kept = 0;
 
-	for (uint32_t n = 0; n < gathering->rail_count; n++) {
-		struct device_rail rail = gathering->rails[n];
-		const char *device = gathering->facts[rail.device].name;
-		bool first = kept == 0 || gathering->rails[kept - 1].device != rail.device;
+	for (uint32_t n = 0; n < rail_collection->rail_count; n++) {
+		struct device_rail rail = rail_collection->rails[n];
+		const char *device = rail_collection->facts[rail.device].name;
+		bool first = kept == 0 || rail_collection->rails[kept - 1].device != rail.device;
 		char suffix[8] = "";
 
 		if (!first)
 			snprintf(suffix, sizeof(suffix), ":%u", rail.port);
 		if (strlen(device) + strlen(suffix) > DEVICE_NAME_MAX) {
-			gathering->left_out++;
+			rail_collection->left_out++;
 			continue;
 		}
 		memcpy(rail.name, device, strlen(device) + 1);
 		memcpy(rail.name + strlen(device), suffix, strlen(suffix) + 1);
-		gathering->rails[kept++] = rail;
+		rail_collection->rails[kept++] = rail;
 	}
-	gathering->rail_count = kept;
+	rail_collection->rail_count = kept;
 }
 
 // A device with only one rail gets port 0, that is, whichever port is active.
-static void free_lone_ports(struct gathering *gathering) {
-	for (uint32_t n = 0; n < gathering->rail_count; n++) {
+static void clear_single_ports(struct rail_collection *rail_collection) {
+	for (uint32_t n = 0; n < rail_collection->rail_count; n++) {
 		uint32_t ports = 0;
 
-		for (uint32_t k = 0; k < gathering->rail_count; k++)
-			ports += gathering->rails[k].device == gathering->rails[n].device;
+		for (uint32_t k = 0; k < rail_collection->rail_count; k++)
+			ports += rail_collection->rails[k].device ==
+				 rail_collection->rails[n].device;
 		if (ports == 1)
-			gathering->rails[n].port = 0;
+			rail_collection->rails[n].port = 0;
 	}
 }
 
@@ -130,25 +135,25 @@ int device_rails(
 	uint32_t *ret_count,
 	uint32_t *ret_left_out
 ) {
-	struct gathering gathering = {.facts = facts, .count = count};
+	struct rail_collection rail_collection = {.facts = facts, .count = count};
 	uint8_t ports = 1;
 	int err = 0;
 
 	for (uint32_t n = 0; n < count; n++) {
 		if (facts[n].port_count <= 1)
-			rail_add(&gathering, n, &facts[n]);
+			rail_add(&rail_collection, n, &facts[n]);
 		else if (facts[n].port_count > ports)
 			ports = facts[n].port_count;
 	}
 	for (uint8_t port = 1; ports > 1 && port <= ports && port < UINT8_MAX && err == 0; port++)
-		err = add_port(calls, &gathering, port);
+		err = add_port_rails(calls, &rail_collection, port);
 	if (err != 0)
 		return err;
-	keep_as_many_as_there_may_be(&gathering);
-	free_lone_ports(&gathering);
-	name_rails(&gathering);
-	memcpy(ret_rails, gathering.rails, gathering.rail_count * sizeof(ret_rails[0]));
-	*ret_count = gathering.rail_count;
-	*ret_left_out = gathering.left_out;
+	drop_surplus_rails(&rail_collection);
+	clear_single_ports(&rail_collection);
+	name_rails(&rail_collection);
+	memcpy(ret_rails, rail_collection.rails, rail_collection.rail_count * sizeof(ret_rails[0]));
+	*ret_count = rail_collection.rail_count;
+	*ret_left_out = rail_collection.left_out;
 	return 0;
 }

@@ -22,7 +22,7 @@ static const struct {
 };
 
 // Check a device name by the kernel's rules; it is a directory name in /sys.
-static bool is_name(const char *text, size_t length) {
+static bool is_device_name(const char *text, size_t length) {
 	if (length == 0 || length > DEVICE_NAME_MAX)
 		return false;
 	for (size_t n = 0; n < length; n++) {
@@ -32,7 +32,7 @@ static bool is_name(const char *text, size_t length) {
 	return true;
 }
 
-static int parse_rest(
+static int parse_target_value(
 	const char *text,
 	size_t length,
 	size_t used,
@@ -43,7 +43,7 @@ static int parse_rest(
 	int err;
 
 	if (target->kind == DEVICE_TARGET_NIC) {
-		if (!is_name(text + used, length - used))
+		if (!is_device_name(text + used, length - used))
 			return parse_fail(
 				error, -EINVAL, text, length,
 				"is not allowed: nic: wants a device's name, of 1 to %d printable "
@@ -79,7 +79,7 @@ int device_target_parse(
 			continue;
 		target.kind = words[n].kind;
 		if (!is_whole)
-			err = parse_rest(text, length, size, error, &target);
+			err = parse_target_value(text, length, size, error, &target);
 		if (err == 0)
 			*ret_target = target;
 		return err;

@@ -108,18 +108,18 @@ static hwloc_obj_t object_find(const struct topology *topology, const char *pci)
 }
 
 // Return the processors near a PCI device.
-static hwloc_const_cpuset_t near_cpus(const struct topology *topology, hwloc_obj_t device) {
+static hwloc_const_cpuset_t cpus_near_device(const struct topology *topology, hwloc_obj_t device) {
 	return hwloc_get_non_io_ancestor_obj(topology->tree, device)->cpuset;
 }
 
-int topology_node_of(const struct topology *topology, const char *pci) {
+int topology_pci_node(const struct topology *topology, const char *pci) {
 	hwloc_obj_t device = object_find(topology, pci);
 	hwloc_obj_t node = NULL;
 
 	if (device == NULL)
 		return -1;
 	while ((node = hwloc_get_next_obj_by_type(topology->tree, HWLOC_OBJ_NUMANODE, node))) {
-		if (hwloc_bitmap_isequal(node->cpuset, near_cpus(topology, device)))
+		if (hwloc_bitmap_isequal(node->cpuset, cpus_near_device(topology, device)))
 			return (int)node->os_index;
 	}
 	return -1;
@@ -127,7 +127,7 @@ int topology_node_of(const struct topology *topology, const char *pci) {
 
 // Return true if these processors denote a location. With several nodes, "near all processors" is
 // the kernel's answer for an unknown location.
-static bool is_place(const struct topology *topology, hwloc_const_cpuset_t cpus) {
+static bool cpus_are_location(const struct topology *topology, hwloc_const_cpuset_t cpus) {
 	hwloc_const_cpuset_t all = hwloc_topology_get_topology_cpuset(topology->tree);
 	hwloc_obj_t node = NULL;
 
@@ -148,8 +148,8 @@ int topology_near_cpus(const struct topology *topology, const char *pci, struct 
 
 	if (device == NULL)
 		return -ENOENT;
-	near = near_cpus(topology, device);
-	if (!is_place(topology, near))
+	near = cpus_near_device(topology, device);
+	if (!cpus_are_location(topology, near))
 		return -ENOENT;
 	for (int cpu = hwloc_bitmap_first(near); cpu >= 0 && cpu < CPU_SET_CPUS_MAX;
 	     cpu = hwloc_bitmap_next(near, cpu))
@@ -160,12 +160,13 @@ int topology_near_cpus(const struct topology *topology, const char *pci, struct 
 
 static enum topology_class
 class_by_cpus(const struct topology *topology, hwloc_const_cpuset_t a, hwloc_const_cpuset_t b) {
-	if (is_place(topology, a) && is_place(topology, b) && hwloc_bitmap_intersects(a, b))
+	if (cpus_are_location(topology, a) && cpus_are_location(topology, b) &&
+	    hwloc_bitmap_intersects(a, b))
 		return TOPOLOGY_HOST;
 	return TOPOLOGY_FAR;
 }
 
-static bool is_pci(hwloc_obj_t object) {
+static bool object_is_pci(hwloc_obj_t object) {
 	return object->type == HWLOC_OBJ_PCI_DEVICE ||
 	       (object->type == HWLOC_OBJ_BRIDGE &&
 		object->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_PCI);
@@ -193,7 +194,7 @@ static unsigned bridges_below(hwloc_obj_t device, hwloc_obj_t ancestor) {
 
 static enum topology_class
 class_between(const struct topology *topology, hwloc_obj_t a, hwloc_obj_t b, hwloc_obj_t common) {
-	if (is_pci(common)) {
+	if (object_is_pci(common)) {
 		// Below a switch each device has exactly one bridge above it, its port.
 		if (bridges_below(a, common) <= 1 && bridges_below(b, common) <= 1)
 			return TOPOLOGY_SWITCH;
@@ -201,14 +202,16 @@ class_between(const struct topology *topology, hwloc_obj_t a, hwloc_obj_t b, hwl
 	}
 	if (common->type == HWLOC_OBJ_BRIDGE)
 		return TOPOLOGY_HOST;
-	return class_by_cpus(topology, near_cpus(topology, a), near_cpus(topology, b));
+	return class_by_cpus(
+		topology, cpus_near_device(topology, a), cpus_near_device(topology, b)
+	);
 }
 
 // Return the minimum of `narrowest` and the links from here up to `end` or the PCI root. Both ends
 // of a link report its speed. Ends without a speed (virtual functions, emulated devices) are
 // skipped.
-static double narrowest_up(hwloc_obj_t from, hwloc_obj_t end, double narrowest) {
-	for (; from != end && is_pci(from); from = from->parent) {
+static double narrowest_link_up(hwloc_obj_t from, hwloc_obj_t end, double narrowest) {
+	for (; from != end && object_is_pci(from); from = from->parent) {
 		double gigabytes = (double)from->attr->pcidev.linkspeed;
 
 		if (from->type == HWLOC_OBJ_BRIDGE)
@@ -219,59 +222,61 @@ static double narrowest_up(hwloc_obj_t from, hwloc_obj_t end, double narrowest) 
 	return narrowest;
 }
 
-static void set_speed(double narrowest_gigabytes, struct topology_way *way) {
+static void path_set_speed(double narrowest_gigabytes, struct topology_path *way) {
 	way->assumed = !isfinite(narrowest_gigabytes);
 	way->pci_mbps = way->assumed ? ASSUMED_LANE_MBPS * ASSUMED_LANES
 				     : (uint32_t)lround(narrowest_gigabytes * GIGABYTE_MBPS);
 }
 
-void topology_way_to_host(
-	const struct topology *topology, const char *pci, struct topology_way *ret_way
+void topology_path_to_host(
+	const struct topology *topology, const char *pci, struct topology_path *ret_way
 ) {
 	hwloc_obj_t device = object_find(topology, pci);
 
 	ret_way->class = device == NULL ? TOPOLOGY_UNKNOWN : TOPOLOGY_HOST;
-	set_speed(device == NULL ? INFINITY : narrowest_up(device, NULL, INFINITY), ret_way);
+	path_set_speed(
+		device == NULL ? INFINITY : narrowest_link_up(device, NULL, INFINITY), ret_way
+	);
 }
 
-void topology_way_to_node(
+void topology_path_to_node(
 	const struct topology *topology,
 	const char *pci,
 	uint32_t node,
-	struct topology_way *ret_way
+	struct topology_path *ret_way
 ) {
 	hwloc_obj_t place = hwloc_get_numanode_obj_by_os_index(topology->tree, node);
 	hwloc_obj_t device = object_find(topology, pci);
 
 	must(place != NULL);
-	topology_way_to_host(topology, pci, ret_way);
+	topology_path_to_host(topology, pci, ret_way);
 	if (device != NULL)
 		ret_way->class =
-			class_by_cpus(topology, near_cpus(topology, device), place->cpuset);
+			class_by_cpus(topology, cpus_near_device(topology, device), place->cpuset);
 }
 
-void topology_way_to_device(
+void topology_path_to_device(
 	const struct topology *topology,
 	const char *pci,
 	const char *to_pci,
-	struct topology_way *ret_way
+	struct topology_path *ret_way
 ) {
 	hwloc_obj_t device = object_find(topology, pci);
 	hwloc_obj_t to = object_find(topology, to_pci);
 	hwloc_obj_t common;
 	double narrowest;
 
-	topology_way_to_host(topology, pci, ret_way);
+	topology_path_to_host(topology, pci, ret_way);
 	ret_way->class = TOPOLOGY_UNKNOWN;
 	if (device == NULL || to == NULL)
 		return;
 	common = common_ancestor(device, to);
 	ret_way->class = class_between(topology, device, to, common);
-	narrowest = narrowest_up(device, common, INFINITY);
+	narrowest = narrowest_link_up(device, common, INFINITY);
 	// Skip the device's own link, which the port above it reports too.
 	if (to != common && to->parent != common)
-		narrowest = narrowest_up(to->parent->parent, common, narrowest);
-	set_speed(narrowest, ret_way);
+		narrowest = narrowest_link_up(to->parent->parent, common, narrowest);
+	path_set_speed(narrowest, ret_way);
 }
 
 const char *topology_class_name(enum topology_class class) {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 // Return the reason why devices of this transport cannot have pairs, or NULL.
-static const char *refusal_of_transport(enum ibv_transport_type transport) {
+static const char *transport_refusal(enum ibv_transport_type transport) {
 	switch (transport) {
 	case IBV_TRANSPORT_IB:
 		return NULL;
@@ -29,64 +29,64 @@ static const char *refusal_of_transport(enum ibv_transport_type transport) {
 	return "a transport that libibverbs does not know";
 }
 
-static void look_at_kind(struct device_look *look) {
+static void inspect_transport(struct device_inspection *look) {
 	struct device_facts *facts = look->facts;
-	const char *refusal = refusal_of_transport(look->device->transport_type);
+	const char *refusal = transport_refusal(look->device->transport_type);
 
 	memset(facts, 0, sizeof(*facts));
 	facts->port.gid_index = -1;
 	facts->transport = look->device->transport_type;
 	snprintf(facts->name, sizeof(facts->name), "%.*s", DEVICE_NAME_MAX, look->device->name);
-	device_sysfs_look(look);
+	device_sysfs_inspect(look);
 	if (strlen(look->device->name) > DEVICE_NAME_MAX)
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -ENOTSUP, "a name of at most %d characters is needed: rdma dev set",
 			DEVICE_NAME_MAX
 		);
 	if (refusal != NULL)
-		device_look_refuse(look, -ENOTSUP, "%s", refusal);
+		device_inspection_refuse(look, -ENOTSUP, "%s", refusal);
 }
 
-static void device_judge(struct device_look *look) {
+static void inspection_conclude(struct device_inspection *look) {
 	look->facts->usable = look->refusal == 0;
 	look->facts->awaits_port = look->refusal == -ENETDOWN;
 }
 
-static int open_failed(struct device_look *look, int err) {
+static int inspection_open_failed(struct device_inspection *look, int err) {
 	char reason[DEVICE_REASON_MAX + 1] = "";
 
 	if (look->calls->open_reason != NULL)
 		look->calls->open_reason(look->device, reason, sizeof(reason));
 	if (reason[0] == '\0')
-		return device_look_failed(look, err, "open");
-	device_look_refuse(look, err, "%s", reason);
+		return device_inspection_fail(look, err, "open");
+	device_inspection_refuse(look, err, "%s", reason);
 	return err;
 }
 
 // Inspect a device. It is opened only if it may be usable, and stays open: look->context. Returns
 // 0, -ENOMEM or the driver's error; a missing capability is recorded as refusal.
-static int look_inside(struct device_look *look) {
+static int inspect_device(struct device_inspection *look) {
 	static const union ibv_gid none;
 	int err;
 
-	look_at_kind(look);
+	inspect_transport(look);
 	if (look->refusal != 0)
 		return 0;
 	err = look->calls->open(look->device, &look->context);
 	if (err != 0)
-		return open_failed(look, err);
-	err = device_limits_look(look);
+		return inspection_open_failed(look, err);
+	err = device_limits_inspect(look);
 	if (err != 0)
 		return err;
-	device_settings_look(look);
-	err = device_port_look(look, look->settings->port, &none);
+	device_settings_inspect(look);
+	err = device_port_inspect(look, look->settings->port, &none);
 	if (err == 0)
-		device_judge(look);
+		inspection_conclude(look);
 	return err;
 }
 
-static int list_one(struct device_look *look) {
-	int err = look_inside(look);
+static int inspect_and_close(struct device_inspection *look) {
+	int err = inspect_device(look);
 
 	if (look->context != NULL)
 		(void)look->calls->close(look->context);
@@ -107,7 +107,7 @@ static int list_devices(
 	return 0;
 }
 
-static uint64_t guid_of(const struct verbs_calls *calls, struct ibv_device *device) {
+static uint64_t device_list_guid(const struct verbs_calls *calls, struct ibv_device *device) {
 	return calls->device_guid != NULL ? calls->device_guid(device) : 0;
 }
 
@@ -117,13 +117,13 @@ static uint32_t count_guid(
 	uint32_t found = 0;
 
 	for (uint32_t n = 0; n < count; n++)
-		found += guid_of(calls, devices[n]) == guid;
+		found += device_list_guid(calls, devices[n]) == guid;
 	return found;
 }
 
 // Return 0 for a GUID that several devices share (Soft-RoCE on VLANs of one interface): it
 // identifies none.
-static uint64_t telling_guid(
+static uint64_t unique_guid(
 	const struct verbs_calls *calls, struct ibv_device **devices, uint32_t count, uint64_t guid
 ) {
 	return count_guid(calls, devices, count, guid) > 1 ? 0 : guid;
@@ -146,15 +146,15 @@ int device_list(
 	if (facts == NULL)
 		err = -ENOMEM;
 	for (uint32_t i = 0; i < count && err == 0; i++) {
-		struct device_look look = {
+		struct device_inspection look = {
 			.calls = calls,
 			.device = devices[i],
 			.settings = settings != NULL ? settings : &device_settings_default,
 			.facts = &facts[i],
 		};
 
-		err = list_one(&look);
-		facts[i].guid = telling_guid(calls, devices, count, facts[i].guid);
+		err = inspect_and_close(&look);
+		facts[i].guid = unique_guid(calls, devices, count, facts[i].guid);
 	}
 	if (devices != NULL)
 		calls->device_list_free(devices);
@@ -175,7 +175,8 @@ int device_list_digest(const struct verbs_calls *calls, uint64_t *ret_digest) {
 		return err;
 	for (uint32_t n = 0; n < count; n++)
 		digest += XXH3_64bits_withSeed(
-			devices[n]->name, strlen(devices[n]->name), guid_of(calls, devices[n])
+			devices[n]->name, strlen(devices[n]->name),
+			device_list_guid(calls, devices[n])
 		);
 	if (devices != NULL)
 		calls->device_list_free(devices);
@@ -186,7 +187,7 @@ int device_list_digest(const struct verbs_calls *calls, uint64_t *ret_digest) {
 // Return how well a device matches: 0 not at all, 1 by name, 2 by GUID, 3 by both. A device with
 // this name but another GUID is a different device.
 static int
-device_likeness(struct ibv_device *device, uint64_t its_guid, const char *name, uint64_t guid) {
+device_match_score(struct ibv_device *device, uint64_t its_guid, const char *name, uint64_t guid) {
 	bool named = strcmp(device->name, name) == 0;
 
 	if (guid == 0 || its_guid == 0)
@@ -207,10 +208,11 @@ int device_find(
 	err = list_devices(calls, &devices, &count);
 	if (err != 0)
 		return err;
-	*guid = telling_guid(calls, devices, count, *guid);
+	*guid = unique_guid(calls, devices, count, *guid);
 	for (uint32_t n = 0; n < count; n++) {
-		alike = device_likeness(
-			devices[n], telling_guid(calls, devices, count, guid_of(calls, devices[n])),
+		alike = device_match_score(
+			devices[n],
+			unique_guid(calls, devices, count, device_list_guid(calls, devices[n])),
 			name, *guid
 		);
 		if (alike <= best || strlen(devices[n]->name) > DEVICE_NAME_MAX)
@@ -235,7 +237,7 @@ int device_guid(const struct verbs_calls *calls, const char *name, uint64_t *ret
 	for (uint32_t n = 0; n < count && err != 0; n++) {
 		if (strcmp(devices[n]->name, name) != 0)
 			continue;
-		guid = telling_guid(calls, devices, count, guid_of(calls, devices[n]));
+		guid = unique_guid(calls, devices, count, device_list_guid(calls, devices[n]));
 		err = 0;
 	}
 	if (devices != NULL)
@@ -279,13 +281,13 @@ static struct device *device_destroy(struct device *device) {
 }
 
 static int open_found(struct ibv_device *found, struct device *device, char *reason) {
-	struct device_look look = {
+	struct device_inspection look = {
 		.calls = device->calls,
 		.device = found,
 		.settings = &device->settings,
 		.facts = &device->facts,
 	};
-	int err = look_inside(&look);
+	int err = inspect_device(&look);
 
 	device->context = look.context;
 	if (err == 0)
@@ -293,7 +295,7 @@ static int open_found(struct ibv_device *found, struct device *device, char *rea
 	if (err == 0) {
 		err = device->calls->alloc_pd(device->context, &device->pd);
 		if (err != 0)
-			(void)device_look_failed(&look, err, "alloc_pd");
+			(void)device_inspection_fail(&look, err, "alloc_pd");
 	}
 	if (err != 0)
 		memcpy(reason, device->facts.reason, sizeof(device->facts.reason));
@@ -313,7 +315,7 @@ int device_open(
 	int err;
 
 	if (device == NULL)
-		return device_reason(ret_reason, -ENOMEM, "no memory");
+		return device_format_reason(ret_reason, -ENOMEM, "no memory");
 	device->calls = calls;
 	device->settings = settings != NULL ? *settings : device_settings_default;
 	atomic_init(&device->references, 1);
@@ -322,14 +324,14 @@ int device_open(
 	err = list_devices(calls, &devices, &count);
 	if (err != 0) {
 		device_destroy(device);
-		return device_reason(
+		return device_format_reason(
 			ret_reason, err, "devices cannot be listed: %s", device_error_name(err)
 		);
 	}
 	found = device_find_in(devices, count, name, ret_reason);
 	err = found == NULL ? -ENODEV : open_found(found, device, ret_reason);
 	if (err == 0)
-		device->facts.guid = telling_guid(calls, devices, count, device->facts.guid);
+		device->facts.guid = unique_guid(calls, devices, count, device->facts.guid);
 	if (devices != NULL)
 		calls->device_list_free(devices);
 	if (err != 0) {
@@ -354,7 +356,7 @@ struct device *device_put(struct device *device) {
 	return NULL;
 }
 
-void device_lose(struct device *device) {
+void device_mark_lost(struct device *device) {
 	// Relaxed: a keeper that does not see it yet retries later.
 	atomic_store_explicit(&device->lost, true, memory_order_relaxed);
 }
@@ -363,7 +365,7 @@ bool device_is_lost(const struct device *device) {
 	return atomic_load_explicit(&device->lost, memory_order_relaxed);
 }
 
-int device_released(const struct device *device, int err) {
+int device_release_result(const struct device *device, int err) {
 	return (err == -EIO || err == -ENODEV) && device_is_lost(device) ? 0 : err;
 }
 
@@ -389,18 +391,18 @@ const struct device_facts *device_facts(const struct device *device) {
 
 int device_refresh(struct device *device, struct device_facts *ret_facts) {
 	struct device_facts facts = device->facts;
-	struct device_look look = {
+	struct device_inspection look = {
 		.calls = device->calls,
 		.context = device->context,
 		.settings = &device->settings,
 		.facts = &facts,
 		.port_count = facts.port.number, // other ports no longer matter
 	};
-	int err = device_port_look(&look, facts.port.number, &device->facts.port.gid);
+	int err = device_port_inspect(&look, facts.port.number, &device->facts.port.gid);
 
 	if (err != 0)
 		return err;
-	device_judge(&look);
+	inspection_conclude(&look);
 	*ret_facts = facts;
 	return 0;
 }

@@ -15,25 +15,25 @@
 // Reject values that no device can have.
 static int check_numbers(const struct device_endpoint *theirs, char *reason) {
 	if (theirs->link > DEVICE_LINK_ETHERNET)
-		return device_reason(reason, -EBADMSG, "link %u is none", theirs->link);
+		return device_format_reason(reason, -EBADMSG, "link %u is none", theirs->link);
 	if (device_mtu_code(theirs->mtu) == 0)
-		return device_reason(
+		return device_format_reason(
 			reason, -EBADMSG, "mtu %u is none of 256, 512, 1024, 2048 and 4096",
 			theirs->mtu
 		);
 	if (theirs->psn > NUMBER_MAX)
-		return device_reason(
+		return device_format_reason(
 			reason, -EBADMSG, "psn 0x%x does not fit in 24 bits", theirs->psn
 		);
 	// The highest number is for multicast.
 	if (theirs->queue_number < QUEUE_NUMBER_MIN || theirs->queue_number >= NUMBER_MAX)
-		return device_reason(
+		return device_format_reason(
 			reason, -EBADMSG, "queue pair 0x%x is none for pairs", theirs->queue_number
 		);
 	if (theirs->pkey == DEVICE_PKEY_FULL)
-		return device_reason(reason, -EBADMSG, "P_Key 0x8000 is of no partition");
+		return device_format_reason(reason, -EBADMSG, "P_Key 0x8000 is of no partition");
 	if (theirs->reads_in_max == 0 || theirs->reads_out_max == 0)
-		return device_reason(
+		return device_format_reason(
 			reason, -EBADMSG, "no reads under way: in %u, out %u", theirs->reads_in_max,
 			theirs->reads_out_max
 		);
@@ -45,29 +45,29 @@ static int check_address(const struct device_endpoint *theirs, char *reason) {
 	char text[GID_TEXT_MAX + 1];
 
 	if (theirs->link == DEVICE_LINK_INFINIBAND && theirs->lid > LID_UNICAST_MAX)
-		return device_reason(reason, -EBADMSG, "lid 0x%x is multicast", theirs->lid);
+		return device_format_reason(reason, -EBADMSG, "lid 0x%x is multicast", theirs->lid);
 	if (theirs->link == DEVICE_LINK_INFINIBAND && theirs->lid == 0 && !has_gid)
-		return device_reason(reason, -EBADMSG, "neither lid nor GID");
+		return device_format_reason(reason, -EBADMSG, "neither lid nor GID");
 	if (theirs->link == DEVICE_LINK_ETHERNET && !has_gid)
-		return device_reason(reason, -EBADMSG, "the GID is zero");
+		return device_format_reason(reason, -EBADMSG, "the GID is zero");
 	if (has_gid && gid_scope(&theirs->gid) == GID_SCOPE_NONE)
-		return device_reason(
+		return device_format_reason(
 			reason, -EBADMSG, "GID %s is nobody's address",
 			gid_format(&theirs->gid, text)
 		);
 	return 0;
 }
 
-static bool same_subnet(const union ibv_gid *a, const union ibv_gid *b) {
+static bool gids_share_subnet(const union ibv_gid *a, const union ibv_gid *b) {
 	return a->global.subnet_prefix == b->global.subnet_prefix;
 }
 
 // InfiniBand: return true if packets need a GRH. Within a subnet the LID is enough.
-static bool needs_gid(const struct device_port *own, const struct device_endpoint *theirs) {
+static bool path_needs_grh(const struct device_port *own, const struct device_endpoint *theirs) {
 	if (own->grh_needed || own->lid == 0 || theirs->lid == 0)
 		return true;
 	return own->gid_index >= 0 && !gid_is_zero(&theirs->gid) &&
-	       !same_subnet(&own->gid, &theirs->gid);
+	       !gids_share_subnet(&own->gid, &theirs->gid);
 }
 
 static const char *gid_family(const union ibv_gid *gid) {
@@ -79,13 +79,14 @@ check_fabric(const struct device_facts *own, const struct device_endpoint *their
 	const struct device_port *port = &own->port;
 
 	if (port->link != theirs->link)
-		return device_reason(
+		return device_format_reason(
 			reason, -EPROTONOSUPPORT, "NoCommonFabric: %s is on %s, the other on %s",
 			own->name, device_link_name(port->link), device_link_name(theirs->link)
 		);
 	if (port->link == DEVICE_LINK_INFINIBAND) {
-		if (needs_gid(port, theirs) && (port->gid_index < 0 || gid_is_zero(&theirs->gid)))
-			return device_reason(
+		if (path_needs_grh(port, theirs) &&
+		    (port->gid_index < 0 || gid_is_zero(&theirs->gid)))
+			return device_format_reason(
 				reason, -EPROTONOSUPPORT,
 				"NoCommonFabric: no LID leads to the other, and %s has no GID",
 				port->gid_index < 0 ? own->name : "it"
@@ -94,12 +95,12 @@ check_fabric(const struct device_facts *own, const struct device_endpoint *their
 	}
 	// Both addresses of a RoCE v2 packet are of one family.
 	if (gid_is_ipv4(&port->gid) != gid_is_ipv4(&theirs->gid))
-		return device_reason(
+		return device_format_reason(
 			reason, -EPROTONOSUPPORT, "NoCommonFabric: %s has an %s GID, the other %s",
 			own->name, gid_family(&port->gid), gid_family(&theirs->gid)
 		);
 	if (gid_is_loopback(&port->gid) != gid_is_loopback(&theirs->gid))
-		return device_reason(
+		return device_format_reason(
 			reason, -EPROTONOSUPPORT,
 			"NoCommonFabric: the address of %s is %s, the other's %s", own->name,
 			gid_is_loopback(&port->gid) ? "of this host alone" : "of a network",
@@ -118,13 +119,13 @@ static int check_partition(
 	if (ours == 0 || theirs->pkey == 0)
 		return 0;
 	if (((ours ^ theirs->pkey) & DEVICE_PKEY_PARTITION) != 0)
-		return device_reason(
+		return device_format_reason(
 			reason, -EPROTONOSUPPORT,
 			"NoCommonFabric: %s is in partition 0x%04x, the other in 0x%04x", own->name,
 			ours & DEVICE_PKEY_PARTITION, theirs->pkey & DEVICE_PKEY_PARTITION
 		);
 	if (((ours | theirs->pkey) & DEVICE_PKEY_FULL) == 0)
-		return device_reason(
+		return device_format_reason(
 			reason, -EKEYREJECTED,
 			"LimitedMembers: %s and the other are both limited members of partition "
 			"0x%04x, one has to be a full member",
@@ -163,7 +164,7 @@ void device_route(
 	ret_route->port_num = port->number;
 	ret_route->sl = device->settings.service_level;
 	ret_route->dlid = is_infiniband ? theirs->lid : 0;
-	ret_route->is_global = !is_infiniband || needs_gid(port, theirs);
+	ret_route->is_global = !is_infiniband || path_needs_grh(port, theirs);
 	if (!ret_route->is_global)
 		return;
 	ret_route->grh.dgid = theirs->gid;

@@ -34,7 +34,7 @@ int device_event_fd(const struct device *device) {
 	return device->context->async_fd;
 }
 
-static void read_subject(const struct ibv_async_event *raw, struct device_event *event) {
+static void event_read_subject(const struct ibv_async_event *raw, struct device_event *event) {
 	switch (event->kind) {
 	case DEVICE_EVENT_PORT_ACTIVE:
 	case DEVICE_EVENT_PORT_DOWN:
@@ -63,7 +63,7 @@ int device_event(struct device *device, struct device_event *ret_event) {
 		event.name = known[raw.event_type].name;
 	}
 	// Read it before the acknowledgement, after which the queue pair may be freed.
-	read_subject(&raw, &event);
+	event_read_subject(&raw, &event);
 	device->calls->ack_async_event(&raw);
 	*ret_event = event;
 	return 0;

@@ -13,35 +13,37 @@ static uint32_t limit_clamp(int value, uint32_t max) {
 }
 
 // `name` is the field name in verbs, for the user to check with the driver.
-static void limit_need(struct device_look *look, uint64_t value, const char *name) {
+static void limit_require(struct device_inspection *look, uint64_t value, const char *name) {
 	if (value == 0)
-		device_look_refuse(look, -ENOTSUP, "%s reports 0 for %s", look->facts->name, name);
+		device_inspection_refuse(
+			look, -ENOTSUP, "%s reports 0 for %s", look->facts->name, name
+		);
 }
 
-static void need_all(struct device_look *look, const struct ibv_device_attr *attr) {
+static void limits_require_all(struct device_inspection *look, const struct ibv_device_attr *attr) {
 	const struct device_limits *limits = &look->facts->limits;
 
-	limit_need(look, limits->pair_max, "max_qp");
-	limit_need(look, limits->queue_depth_max, "max_qp_wr");
-	limit_need(look, limit_clamp(attr->max_cq, UINT32_MAX), "max_cq");
-	limit_need(look, limits->completions_max, "max_cqe");
-	limit_need(look, limits->sge_max, "max_sge");
-	limit_need(look, limit_clamp(attr->max_pd, UINT32_MAX), "max_pd");
-	limit_need(look, limits->regions_max, "max_mr");
-	limit_need(look, limits->region_bytes_max, "max_mr_size");
+	limit_require(look, limits->pair_max, "max_qp");
+	limit_require(look, limits->queue_depth_max, "max_qp_wr");
+	limit_require(look, limit_clamp(attr->max_cq, UINT32_MAX), "max_cq");
+	limit_require(look, limits->completions_max, "max_cqe");
+	limit_require(look, limits->sge_max, "max_sge");
+	limit_require(look, limit_clamp(attr->max_pd, UINT32_MAX), "max_pd");
+	limit_require(look, limits->regions_max, "max_mr");
+	limit_require(look, limits->region_bytes_max, "max_mr_size");
 	// Without reads a peer's pulse cannot be read.
-	limit_need(look, limits->reads_out_max, "max_qp_init_rd_atom");
-	limit_need(look, limits->reads_in_max, "max_qp_rd_atom");
-	limit_need(look, attr->phys_port_cnt, "phys_port_cnt");
+	limit_require(look, limits->reads_out_max, "max_qp_init_rd_atom");
+	limit_require(look, limits->reads_in_max, "max_qp_rd_atom");
+	limit_require(look, attr->phys_port_cnt, "phys_port_cnt");
 }
 
-int device_limits_look(struct device_look *look) {
+int device_limits_inspect(struct device_inspection *look) {
 	struct device_limits *limits = &look->facts->limits;
 	struct ibv_device_attr attr;
 	int err = look->calls->query_device(look->context, &attr);
 
 	if (err != 0)
-		return device_look_failed(look, err, "query_device");
+		return device_inspection_fail(look, err, "query_device");
 	look->facts->vendor_id = attr.vendor_id;
 	look->facts->guid = be64toh(attr.node_guid);
 	look->port_count = look->facts->port_count = attr.phys_port_cnt;
@@ -54,13 +56,13 @@ int device_limits_look(struct device_look *look) {
 	limits->reads_out_max = (uint8_t)limit_clamp(attr.max_qp_init_rd_atom, UINT8_MAX);
 	limits->reads_in_max = (uint8_t)limit_clamp(attr.max_qp_rd_atom, UINT8_MAX);
 	limits->atomics = attr.atomic_cap != IBV_ATOMIC_NONE;
-	need_all(look, &attr);
+	limits_require_all(look, &attr);
 	return 0;
 }
 
-int device_stamps(const struct device *device, struct device_stamps *ret_stamps) {
+int device_stamp_clock(const struct device *device, struct device_stamp_clock *ret_stamps) {
 	const struct verbs_calls *calls = device_calls(device);
-	struct device_stamps stamps = {.mask = 0};
+	struct device_stamp_clock stamps = {.mask = 0};
 	int err;
 
 	if (calls->query_stamp_clock == NULL || calls->create_cq_ex == NULL)

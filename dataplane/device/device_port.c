@@ -42,13 +42,14 @@ uint32_t device_speed_mbps(uint32_t width, uint32_t speed) {
 	return lanes * mbps;
 }
 
-static int port_query(struct device_look *look, uint8_t number, struct ibv_port_attr *attr) {
+static int port_query(struct device_inspection *look, uint8_t number, struct ibv_port_attr *attr) {
 	int err = look->calls->query_port(look->context, number, attr);
 
-	return err != 0 ? device_look_failed(look, err, "query_port") : 0;
+	return err != 0 ? device_inspection_fail(look, err, "query_port") : 0;
 }
 
-static int find_active(struct device_look *look, uint8_t *number, struct ibv_port_attr *attr) {
+static int
+find_active(struct device_inspection *look, uint8_t *number, struct ibv_port_attr *attr) {
 	struct ibv_port_attr first = {0};
 	int err;
 
@@ -67,7 +68,8 @@ static int find_active(struct device_look *look, uint8_t *number, struct ibv_por
 	return 0;
 }
 
-static void port_fill(struct device_look *look, uint8_t number, const struct ibv_port_attr *attr) {
+static void
+port_fill(struct device_inspection *look, uint8_t number, const struct ibv_port_attr *attr) {
 	struct device_port *port = &look->facts->port;
 	uint32_t speed = device_speed_mbps(attr->active_width, attr->active_speed);
 
@@ -91,32 +93,32 @@ static void port_fill(struct device_look *look, uint8_t number, const struct ibv
 	port->message_max = attr->max_msg_sz;
 }
 
-static void look_at_state(struct device_look *look) {
+static void inspect_port_state(struct device_inspection *look) {
 	const struct device_port *port = &look->facts->port;
 
 	if (port->state != IBV_PORT_ACTIVE)
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -ENETDOWN, "port %u of %s is %s", port->number, look->facts->name,
 			device_port_state_name(port->state)
 		);
 	if (port->message_max == 0)
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -ENOTSUP, "port %u of %s reports 0 for max_msg_sz", port->number,
 			look->facts->name
 		);
 }
 
-static void clamp_mtu(struct device_look *look) {
+static void clamp_mtu(struct device_inspection *look) {
 	struct device_port *port = &look->facts->port;
 	uint16_t wanted = look->settings->mtu;
 
 	if (port->active_mtu == 0)
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -ENOTSUP, "port %u of %s reports an MTU that there is not",
 			port->number, look->facts->name
 		);
 	if (wanted > port->active_mtu)
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -EINVAL, "mtu %u: port %u of %s has %u", wanted, port->number,
 			look->facts->name, port->active_mtu
 		);
@@ -125,8 +127,8 @@ static void clamp_mtu(struct device_look *look) {
 }
 
 // Return the GID entry that the settings name; refuse the device and return NULL if it is invalid.
-static const struct ibv_gid_entry *named_gid(
-	struct device_look *look,
+static const struct ibv_gid_entry *port_configured_gid(
+	struct device_inspection *look,
 	const struct ibv_gid_entry *entries,
 	uint32_t count,
 	int gid_table_length
@@ -134,24 +136,25 @@ static const struct ibv_gid_entry *named_gid(
 	const struct device_port *port = &look->facts->port;
 	uint32_t type = port->link == DEVICE_LINK_ETHERNET ? IBV_GID_TYPE_ROCE_V2 : IBV_GID_TYPE_IB;
 	int index = look->settings->gid_index;
-	const struct ibv_gid_entry *entry = gid_at(entries, count, port->number, (uint32_t)index);
+	const struct ibv_gid_entry *entry =
+		gid_entry_at(entries, count, port->number, (uint32_t)index);
 
 	if (index >= gid_table_length) {
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -EINVAL, "gid_index %d: port %u of %s has 0 to %d", index,
 			port->number, look->facts->name, gid_table_length - 1
 		);
 		return NULL;
 	}
 	if (entry == NULL || gid_is_zero(&entry->gid)) {
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -ENETDOWN, "gid_index %d: port %u of %s has no GID there", index,
 			port->number, look->facts->name
 		);
 		return NULL;
 	}
 	if (entry->gid_type != type) {
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -EINVAL, "gid_index %d: port %u of %s has %s there, but %s is needed",
 			index, port->number, look->facts->name, gid_type_name(entry->gid_type),
 			gid_type_name(type)
@@ -162,8 +165,8 @@ static const struct ibv_gid_entry *named_gid(
 }
 
 // Return the default GID entry; for InfiniBand the first one, which is the port's own.
-static const struct ibv_gid_entry *usual_gid(
-	struct device_look *look,
+static const struct ibv_gid_entry *port_default_gid(
+	struct device_inspection *look,
 	const struct ibv_gid_entry *entries,
 	uint32_t count,
 	const union ibv_gid *before
@@ -172,9 +175,9 @@ static const struct ibv_gid_entry *usual_gid(
 	const struct ibv_gid_entry *entry;
 
 	if (port->link == DEVICE_LINK_INFINIBAND) {
-		entry = gid_at(entries, count, port->number, 0);
+		entry = gid_entry_at(entries, count, port->number, 0);
 		if ((entry == NULL || gid_is_zero(&entry->gid)) && port->lid == 0)
-			device_look_refuse(
+			device_inspection_refuse(
 				look, -ENETDOWN, "port %u of %s has neither LID nor GID",
 				port->number, look->facts->name
 			);
@@ -182,7 +185,7 @@ static const struct ibv_gid_entry *usual_gid(
 	}
 	entry = gid_choose(entries, count, port->number, before);
 	if (entry == NULL)
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -ENETDOWN,
 			"port %u of %s has no RoCE v2 GID: its interface has no "
 			"address",
@@ -191,7 +194,8 @@ static const struct ibv_gid_entry *usual_gid(
 	return entry;
 }
 
-static int look_at_gids(struct device_look *look, int table_length, const union ibv_gid *before) {
+static int
+inspect_port_gids(struct device_inspection *look, int table_length, const union ibv_gid *before) {
 	scoped_mem struct ibv_gid_entry *entries = calloc(GIDS_MAX, sizeof(*entries));
 	struct device_port *port = &look->facts->port;
 	const struct ibv_gid_entry *entry;
@@ -199,14 +203,14 @@ static int look_at_gids(struct device_look *look, int table_length, const union 
 	int err;
 
 	if (entries == NULL)
-		return device_look_failed(look, -ENOMEM, "query_gids");
+		return device_inspection_fail(look, -ENOMEM, "query_gids");
 	err = look->calls->query_gids(look->context, entries, GIDS_MAX, &count);
 	if (err != 0)
-		return device_look_failed(look, err, "query_gids");
+		return device_inspection_fail(look, err, "query_gids");
 	if (look->settings->gid_index == DEVICE_GID_AUTO)
-		entry = usual_gid(look, entries, count, before);
+		entry = port_default_gid(look, entries, count, before);
 	else
-		entry = named_gid(look, entries, count, table_length);
+		entry = port_configured_gid(look, entries, count, table_length);
 	if (entry != NULL && !gid_is_zero(&entry->gid)) {
 		port->gid = entry->gid;
 		port->gid_index = (int)entry->gid_index;
@@ -215,40 +219,40 @@ static int look_at_gids(struct device_look *look, int table_length, const union 
 	return 0;
 }
 
-static bool is_member(uint16_t pkey) {
+static bool pkey_is_member(uint16_t pkey) {
 	return (pkey & DEVICE_PKEY_PARTITION) != 0;
 }
 
-static int take_pkey(struct device_look *look, uint16_t index, bool *ret_full) {
+static int port_use_pkey(struct device_inspection *look, uint16_t index, bool *ret_full) {
 	struct device_port *port = &look->facts->port;
 	uint16_t pkey;
 	int err = look->calls->query_pkey(look->context, port->number, index, &pkey);
 
 	if (err != 0)
-		return device_look_failed(look, err, "query_pkey");
-	*ret_full = is_member(pkey) && (pkey & DEVICE_PKEY_FULL) != 0;
-	if (*ret_full || (is_member(pkey) && port->pkey_index < 0)) {
+		return device_inspection_fail(look, err, "query_pkey");
+	*ret_full = pkey_is_member(pkey) && (pkey & DEVICE_PKEY_FULL) != 0;
+	if (*ret_full || (pkey_is_member(pkey) && port->pkey_index < 0)) {
 		port->pkey_index = index;
 		port->pkey = pkey;
 	}
 	return 0;
 }
 
-static int look_at_named_pkey(struct device_look *look, uint16_t table_length) {
+static int inspect_named_pkey(struct device_inspection *look, uint16_t table_length) {
 	const struct device_port *port = &look->facts->port;
 	int index = look->settings->pkey_index, err;
 	bool full;
 
 	if (index >= table_length) {
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -EINVAL, "pkey_index %d: port %u of %s has %u P_Keys", index,
 			port->number, look->facts->name, table_length
 		);
 		return 0;
 	}
-	err = take_pkey(look, (uint16_t)index, &full);
+	err = port_use_pkey(look, (uint16_t)index, &full);
 	if (err == 0 && port->pkey_index < 0)
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -ENETDOWN, "pkey_index %d: port %u of %s has no P_Key there", index,
 			port->number, look->facts->name
 		);
@@ -258,24 +262,26 @@ static int look_at_named_pkey(struct device_look *look, uint16_t table_length) {
 // Choose a P_Key. Limited members of a partition cannot reach each other, so the first full
 // membership is chosen. The subnet manager's entries there are the same on all nodes. Tables have
 // about 128 entries, and the first is nearly always a full membership.
-static int look_at_pkey(struct device_look *look, uint16_t table_length) {
+static int inspect_port_pkeys(struct device_inspection *look, uint16_t table_length) {
 	struct device_port *port = &look->facts->port;
 	bool full = false;
 	int err = 0;
 
 	if (look->settings->pkey_index != DEVICE_PKEY_AUTO)
-		return look_at_named_pkey(look, table_length);
+		return inspect_named_pkey(look, table_length);
 	for (uint16_t index = 0; index < table_length && !full && err == 0; index++)
-		err = take_pkey(look, index, &full);
+		err = port_use_pkey(look, index, &full);
 	if (err == 0 && port->pkey_index < 0)
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -ENETDOWN, "port %u of %s is in no partition: it has no P_Key",
 			port->number, look->facts->name
 		);
 	return err;
 }
 
-int device_port_look(struct device_look *look, uint8_t number, const union ibv_gid *before) {
+int device_port_inspect(
+	struct device_inspection *look, uint8_t number, const union ibv_gid *before
+) {
 	struct device_facts *facts = look->facts;
 	struct ibv_port_attr attr;
 	int err;
@@ -283,7 +289,7 @@ int device_port_look(struct device_look *look, uint8_t number, const union ibv_g
 	if (look->port_count == 0)
 		return 0;
 	if (number > look->port_count) {
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -EINVAL, "port %u: %s has 1 to %u", number, facts->name,
 			look->port_count
 		);
@@ -293,13 +299,13 @@ int device_port_look(struct device_look *look, uint8_t number, const union ibv_g
 	if (err != 0)
 		return err;
 	port_fill(look, number, &attr);
-	look_at_state(look);
-	err = look_at_gids(look, attr.gid_tbl_len, before);
+	inspect_port_state(look);
+	err = inspect_port_gids(look, attr.gid_tbl_len, before);
 	if (err != 0)
 		return err;
 	facts->port.subnet = device_subnet_of(&facts->port);
 	clamp_mtu(look);
-	err = look_at_pkey(look, attr.pkey_tbl_len);
+	err = inspect_port_pkeys(look, attr.pkey_tbl_len);
 	if (err != 0)
 		return err;
 	device_sysfs_netdev(facts->path, number, facts->port.gid_index, facts->netdev);

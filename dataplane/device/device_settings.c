@@ -26,7 +26,9 @@ const char *device_error_name(int err) {
 	return name != NULL ? name : "unknown error";
 }
 
-int device_reason(char reason[static DEVICE_REASON_MAX + 1], int err, const char *format, ...) {
+int device_format_reason(
+	char reason[static DEVICE_REASON_MAX + 1], int err, const char *format, ...
+) {
 	va_list arguments;
 
 	va_start(arguments, format);
@@ -35,7 +37,7 @@ int device_reason(char reason[static DEVICE_REASON_MAX + 1], int err, const char
 	return err;
 }
 
-void device_look_refuse(struct device_look *look, int err, const char *format, ...) {
+void device_inspection_refuse(struct device_inspection *look, int err, const char *format, ...) {
 	va_list arguments;
 
 	if (look->refusal != 0)
@@ -46,20 +48,22 @@ void device_look_refuse(struct device_look *look, int err, const char *format, .
 	va_end(arguments);
 }
 
-int device_look_failed(struct device_look *look, int err, const char *call) {
+int device_inspection_fail(struct device_inspection *look, int err, const char *call) {
 	look->refusal = err;
-	return device_reason(
+	return device_format_reason(
 		look->facts->reason, err, "%s of %s failed: %s", call, look->facts->name,
 		device_error_name(err)
 	);
 }
 
-static void check_range(struct device_look *look, const char *key, int value, int max) {
+static void check_range(struct device_inspection *look, const char *key, int value, int max) {
 	if (value > max)
-		device_look_refuse(look, -EINVAL, "%s %d: 0 to %d are allowed", key, value, max);
+		device_inspection_refuse(
+			look, -EINVAL, "%s %d: 0 to %d are allowed", key, value, max
+		);
 }
 
-void device_settings_look(struct device_look *look) {
+void device_settings_inspect(struct device_inspection *look) {
 	const struct device_settings *settings = look->settings;
 
 	check_range(look, "service_level", settings->service_level, SERVICE_LEVEL_MAX);
@@ -68,17 +72,17 @@ void device_settings_look(struct device_look *look) {
 	check_range(look, "rnr_retry", settings->rnr_retry, RETRY_MAX);
 	check_range(look, "min_rnr_timer", settings->min_rnr_timer, TIMER_MAX);
 	if (settings->gid_index < DEVICE_GID_AUTO)
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -EINVAL, "gid_index %d: auto or 0 and above are allowed",
 			settings->gid_index
 		);
 	if (settings->pkey_index < DEVICE_PKEY_AUTO)
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -EINVAL, "pkey_index %d: auto or 0 and above are allowed",
 			settings->pkey_index
 		);
 	if (settings->mtu != 0 && device_mtu_code(settings->mtu) == 0)
-		device_look_refuse(
+		device_inspection_refuse(
 			look, -EINVAL, "mtu %u: 256, 512, 1024, 2048 and 4096 are allowed",
 			settings->mtu
 		);

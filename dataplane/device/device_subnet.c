@@ -22,7 +22,7 @@ static uint8_t count_bits(const uint8_t *mask, size_t size) {
 }
 
 // Return the prefix length of this address as an IPv6 length; 0 if the interface does not have it.
-static uint8_t prefix_of(const struct ifaddrs *one, const union ibv_gid *gid) {
+static uint8_t interface_prefix_bits(const struct ifaddrs *one, const union ibv_gid *gid) {
 	const struct sockaddr_in6 *v6 = (const void *)one->ifa_addr;
 	const struct sockaddr_in *v4 = (const void *)one->ifa_addr;
 
@@ -57,12 +57,12 @@ static uint8_t find_prefix(const union ibv_gid *gid) {
 	if (getifaddrs(&all) != 0)
 		return 0;
 	for (const struct ifaddrs *one = all; one != NULL && bits == 0; one = one->ifa_next)
-		bits = prefix_of(one, gid);
+		bits = interface_prefix_bits(one, gid);
 	freeifaddrs(all);
 	return bits;
 }
 
-static void keep_bits(uint8_t bytes[static 16], uint8_t bits) {
+static void clear_host_bits(uint8_t bytes[static 16], uint8_t bits) {
 	for (uint32_t n = 0; n < 16; n++) {
 		uint32_t left = bits > 8 * n ? bits - 8 * n : 0;
 
@@ -87,11 +87,11 @@ struct device_subnet device_subnet_of(const struct device_port *port) {
 	if (subnet.kind == DEVICE_SUBNET_UNKNOWN)
 		return subnet;
 	memcpy(subnet.bytes, port->gid.raw, sizeof(subnet.bytes));
-	keep_bits(subnet.bytes, subnet.bits);
+	clear_host_bits(subnet.bytes, subnet.bits);
 	return subnet;
 }
 
-bool device_subnet_same(const struct device_subnet *a, const struct device_subnet *b) {
+bool device_subnet_equal(const struct device_subnet *a, const struct device_subnet *b) {
 	return a->kind != DEVICE_SUBNET_UNKNOWN && a->kind == b->kind && a->bits == b->bits &&
 	       memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }

@@ -76,7 +76,7 @@ static void read_pci(const char *device_path, struct device_facts *facts) {
 
 // Software devices have no parent device. With older kernels they have the parent of their
 // interface; then Soft-RoCE has a file `parent`.
-static bool is_software(const char *path) {
+static bool device_is_software(const char *path) {
 	char file[DEVICE_PATH_MAX + 16];
 
 	snprintf(file, sizeof(file), "%s/device", path);
@@ -86,7 +86,7 @@ static bool is_software(const char *path) {
 	return access(file, F_OK) == 0;
 }
 
-void device_sysfs_look(struct device_look *look) {
+void device_sysfs_inspect(struct device_inspection *look) {
 	struct device_facts *facts = look->facts;
 	char link[DEVICE_PATH_MAX + 16];
 
@@ -96,7 +96,7 @@ void device_sysfs_look(struct device_look *look) {
 		facts->responder = DEVICE_RESPONDER_IN_PROCESS;
 		return;
 	}
-	if (is_software(facts->path)) {
+	if (device_is_software(facts->path)) {
 		facts->responder = DEVICE_RESPONDER_KERNEL;
 		return;
 	}
@@ -105,7 +105,7 @@ void device_sysfs_look(struct device_look *look) {
 	read_pci(link, facts);
 }
 
-static bool take_name(const char *file, char *netdev, size_t size) {
+static bool read_interface_name(const char *file, char *netdev, size_t size) {
 	char line[64];
 
 	if (!read_line(file, line, sizeof(line)) || strlen(line) >= size)
@@ -114,7 +114,7 @@ static bool take_name(const char *file, char *netdev, size_t size) {
 	return true;
 }
 
-static bool is_of_port(const char *directory, const char *name, uint8_t port) {
+static bool interface_is_of_port(const char *directory, const char *name, uint8_t port) {
 	char file[PATH_MAX], line[16];
 	uint64_t number;
 
@@ -137,7 +137,7 @@ static void find_by_dev_port(const char *path, uint8_t port, char *netdev, size_
 	while ((entry = readdir(dir)) != NULL) { // NOLINT(concurrency-mt-unsafe): ours alone
 		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= size)
 			continue;
-		if (is_of_port(directory, entry->d_name, port))
+		if (interface_is_of_port(directory, entry->d_name, port))
 			snprintf(netdev, size, "%s", entry->d_name);
 	}
 }
@@ -155,10 +155,10 @@ void device_sysfs_netdev(
 	if (path[0] == '\0')
 		return;
 	snprintf(file, sizeof(file), "%s/ports/%u/gid_attrs/ndevs/%d", path, port, gid_index);
-	if (gid_index >= 0 && take_name(file, netdev, size))
+	if (gid_index >= 0 && read_interface_name(file, netdev, size))
 		return;
 	snprintf(file, sizeof(file), "%s/parent", path); // only Soft-RoCE has it
-	if (!take_name(file, netdev, size))
+	if (!read_interface_name(file, netdev, size))
 		find_by_dev_port(path, port, netdev, size);
 }
 

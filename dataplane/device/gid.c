@@ -68,7 +68,7 @@ static int gid_rank(const union ibv_gid *gid) {
 }
 
 // Return true if `a` is preferred to `b`; both are of one port.
-static bool is_better(
+static bool gid_entry_is_better(
 	const struct ibv_gid_entry *a, const struct ibv_gid_entry *b, const union ibv_gid *before
 ) {
 	int rank_a = gid_rank(&a->gid), rank_b = gid_rank(&b->gid);
@@ -96,14 +96,14 @@ const struct ibv_gid_entry *gid_choose(
 		if (entry->port_num != port || entry->gid_type != IBV_GID_TYPE_ROCE_V2 ||
 		    gid_scope(&entry->gid) == GID_SCOPE_NONE)
 			continue;
-		if (best == NULL || is_better(entry, best, before))
+		if (best == NULL || gid_entry_is_better(entry, best, before))
 			best = entry;
 	}
 	return best;
 }
 
 const struct ibv_gid_entry *
-gid_at(const struct ibv_gid_entry *entries, uint32_t count, uint8_t port, uint32_t index) {
+gid_entry_at(const struct ibv_gid_entry *entries, uint32_t count, uint8_t port, uint32_t index) {
 	for (uint32_t i = 0; i < count; i++) {
 		if (entries[i].port_num == port && entries[i].gid_index == index)
 			return &entries[i];

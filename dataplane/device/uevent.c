@@ -31,7 +31,7 @@ int uevent_open(int *ret_fd) {
 	return 0;
 }
 
-bool uevent_is_of_rdma(const char *bytes, size_t size) {
+bool uevent_is_about_rdma(const char *bytes, size_t size) {
 	static const char *const wanted[] = {"SUBSYSTEM=infiniband", "SUBSYSTEM=infiniband_verbs"};
 
 	while (size > 0) {
@@ -50,7 +50,7 @@ bool uevent_is_of_rdma(const char *bytes, size_t size) {
 }
 
 // Read one message. Returns -EAGAIN if there is none.
-static int read_one(int fd, bool *ret_ours) {
+static int uevent_read_one(int fd, bool *ret_ours) {
 	char bytes[MESSAGE_BYTES];
 	struct sockaddr_nl from = {.nl_pid = UINT32_MAX};
 	socklen_t from_size = sizeof(from);
@@ -63,7 +63,7 @@ static int read_one(int fd, bool *ret_ours) {
 	if (size < 0)
 		return neg_errno();
 	// Accept only messages of the kernel, whose port id is 0.
-	if (from.nl_pid == 0 && uevent_is_of_rdma(bytes, (size_t)size))
+	if (from.nl_pid == 0 && uevent_is_about_rdma(bytes, (size_t)size))
 		*ret_ours = true;
 	return 0;
 }
@@ -73,6 +73,6 @@ bool uevent_read(int fd) {
 	int err = 0;
 
 	for (int n = 0; n < MESSAGES_MAX && (err == 0 || err == -EINTR); n++)
-		err = read_one(fd, &ours);
+		err = uevent_read_one(fd, &ours);
 	return ours;
 }

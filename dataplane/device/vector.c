@@ -47,7 +47,7 @@ static bool read_cpus(const char *path, struct cpu_set *ret_cpus) {
 	return text[0] != '\0' && cpu_set_parse(text, strlen(text), NULL, ret_cpus) == 0;
 }
 
-static int by_number(const void *a, const void *b) {
+static int compare_numbers(const void *a, const void *b) {
 	const uint32_t *left = a, *right = b;
 
 	return (*left > *right) - (*left < *right);
@@ -78,7 +78,7 @@ static void read_irqs(const char *device, struct irqs *irqs) {
 			irqs->count++;
 	}
 	closedir(directory);
-	qsort(irqs->numbers, irqs->count, sizeof(irqs->numbers[0]), by_number);
+	qsort(irqs->numbers, irqs->count, sizeof(irqs->numbers[0]), compare_numbers);
 }
 
 // Return the vector in a handler's name: 3 in "mlx5_comp3@pci:0000:17:00.0".
@@ -142,7 +142,7 @@ static bool cpus_of_node(const char *root, uint32_t cpu, struct cpu_set *ret_cpu
 	return false;
 }
 
-static bool sets_meet(const struct cpu_set *a, const struct cpu_set *b) {
+static bool cpu_sets_overlap(const struct cpu_set *a, const struct cpu_set *b) {
 	for (uint32_t cpu = 0; cpu < CPU_SET_CPUS_MAX; cpu++) {
 		if (cpu_set_has(a, cpu) && cpu_set_has(b, cpu))
 			return true;
@@ -155,10 +155,10 @@ static enum nearness vector_judge(
 ) {
 	if (cpu_set_has(goes_to, cpu))
 		return cpu_set_count(goes_to) == 1 ? NEAR_CPU_ALONE : NEAR_CPU;
-	return node_known && sets_meet(goes_to, node) ? NEAR_NODE : NEAR_UNKNOWN;
+	return node_known && cpu_sets_overlap(goes_to, node) ? NEAR_NODE : NEAR_UNKNOWN;
 }
 
-static void judge_all(
+static void vectors_judge(
 	const char *root, const struct irqs *irqs, uint32_t cpu, uint32_t count, uint8_t *nearness
 ) {
 	uint32_t named = 0, first = irqs->count > count ? irqs->count - count : 0;
@@ -177,7 +177,7 @@ static void judge_all(
 	}
 }
 
-static uint32_t take_turn(const uint8_t *nearness, uint32_t count, uint32_t turn) {
+static uint32_t vector_take_turn(const uint8_t *nearness, uint32_t count, uint32_t turn) {
 	uint8_t best = NEAR_UNKNOWN;
 	uint32_t alike = 0, vector = 0;
 
@@ -192,7 +192,7 @@ static uint32_t take_turn(const uint8_t *nearness, uint32_t count, uint32_t turn
 }
 
 uint32_t vector_choose(
-	const char *root, const char *device, uint32_t count, const struct vector_wish *wish
+	const char *root, const char *device, uint32_t count, const struct vector_preference *wish
 ) {
 	scoped_mem struct irqs *irqs = NULL;
 	scoped_mem uint8_t *nearness = NULL;
@@ -205,7 +205,7 @@ uint32_t vector_choose(
 		return wish->turn % count;
 	if (wish->cpu != VECTOR_CPU_ANY && device[0] != '\0') {
 		read_irqs(device, irqs);
-		judge_all(root, irqs, wish->cpu, count, nearness);
+		vectors_judge(root, irqs, wish->cpu, count, nearness);
 	}
-	return take_turn(nearness, count, wish->turn);
+	return vector_take_turn(nearness, count, wish->turn);
 }

@@ -61,7 +61,7 @@ static ssize_t log_write_lines(void *cookie, const char *text, size_t size) {
 }
 
 // Redirect EAL's log before the start; else its first lines go to stderr and syslog.
-static int take_log(eal_log_fn *log) {
+static int redirect_eal_log(eal_log_fn *log) {
 	log_stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = log_write_lines});
 	if (log_stream == NULL)
 		return -ENOMEM;
@@ -76,7 +76,7 @@ static void argument_add(struct start *start, const char *argument) {
 }
 
 // Let EAL's one lcore run on all processors of the process; EAL's helper threads inherit this.
-static int make_lcores(char *text, size_t size) {
+static int format_lcores(char *text, size_t size) {
 	char list[LCORES_BYTES - 8];
 	struct cpu_set allowed;
 	int err = cpu_set_get_allowed(&allowed);
@@ -97,9 +97,9 @@ static bool wants_huge_pages(enum eal_memory memory) {
 	return memory == EAL_MEMORY_HUGE;
 }
 
-static int make_arguments(struct start *start, const struct eal_config *config) {
+static int build_arguments(struct start *start, const struct eal_config *config) {
 	struct eal_facts *facts = &start->facts;
-	int err = make_lcores(start->lcores, sizeof(start->lcores));
+	int err = format_lcores(start->lcores, sizeof(start->lcores));
 
 	if (err != 0)
 		return err;
@@ -134,7 +134,7 @@ static int make_arguments(struct start *start, const struct eal_config *config) 
 	return 0;
 }
 
-static void *start_run(void *argument) {
+static void *eal_init_on_helper(void *argument) {
 	struct start *start = argument;
 	uint64_t start_ns = clock_monotonic_ns();
 
@@ -152,7 +152,7 @@ static int start_on_helper(struct start *start) {
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&helper, NULL, start_run, start);
+	err = -pthread_create(&helper, NULL, eal_init_on_helper, start);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err != 0)
 		return err;
@@ -162,7 +162,7 @@ static int start_on_helper(struct start *start) {
 
 // Check that enough descriptors are free. EAL's interrupt thread would end the process without
 // them. Returns -EMFILE, -ENFILE or another error.
-static int try_descriptors(void) {
+static int check_descriptors(void) {
 	int fds[DESCRIPTORS];
 	uint32_t count = 0;
 	int err = 0;
@@ -189,11 +189,11 @@ int eal_start(const struct eal_config *config, struct eal_facts *ret_facts) {
 		    &state, &expected, EAL_ENDED, memory_order_acq_rel, memory_order_acquire
 	    ))
 		return -EALREADY;
-	err = try_descriptors();
+	err = check_descriptors();
 	if (err == 0)
-		err = take_log(config->log);
+		err = redirect_eal_log(config->log);
 	if (err == 0)
-		err = make_arguments(&start, config);
+		err = build_arguments(&start, config);
 	if (err == 0)
 		err = start_on_helper(&start);
 	if (err != 0) {
@@ -215,7 +215,7 @@ int eal_start(const struct eal_config *config, struct eal_facts *ret_facts) {
 void eal_stop(void) {
 	char runtime_dir[PATH_MAX];
 
-	if (!eal_runs())
+	if (!eal_is_running())
 		return;
 	atomic_store_explicit(&state, EAL_ENDED, memory_order_release);
 	snprintf(runtime_dir, sizeof(runtime_dir), "%s", rte_eal_get_runtime_dir());
@@ -226,8 +226,8 @@ void eal_stop(void) {
 	log_stream = NULL;
 }
 
-void eal_leave(void) {
-	if (eal_runs())
+void eal_remove_directory(void) {
+	if (eal_is_running())
 		eal_directory_remove(rte_eal_get_runtime_dir());
 }
 
@@ -235,7 +235,7 @@ bool eal_is_built(void) {
 	return true;
 }
 
-bool eal_runs(void) {
+bool eal_is_running(void) {
 	return atomic_load_explicit(&state, memory_order_acquire) == EAL_RUNS;
 }
 

@@ -14,14 +14,14 @@ int eal_start(const struct eal_config *config, struct eal_facts *ret_facts) {
 void eal_stop(void) {
 }
 
-void eal_leave(void) {
+void eal_remove_directory(void) {
 }
 
 bool eal_is_built(void) {
 	return false;
 }
 
-bool eal_runs(void) {
+bool eal_is_running(void) {
 	return false;
 }
 

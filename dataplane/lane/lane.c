@@ -20,7 +20,7 @@ static uint32_t min_u32(uint32_t a, uint32_t b) {
 	return a < b ? a : b;
 }
 
-static bool config_is_sound(const struct lane_config *config) {
+static bool config_is_valid(const struct lane_config *config) {
 	return config->pair_max > 0 && config->pair_max <= LANE_PAIRS_MAX && config->depth > 0 &&
 	       config->depth <= LANE_DEPTH_MAX && config->op_max > 0 &&
 	       config->op_max <= LANE_OPS_MAX && config->drain_ns > 0;
@@ -60,7 +60,7 @@ static int create_channel(struct lane *lane) {
 }
 
 // Without a channel there are no interrupts, so the vector does not matter.
-static uint32_t choose_vector(const struct lane *lane, const struct vector_wish *wish) {
+static uint32_t choose_vector(const struct lane *lane, const struct vector_preference *wish) {
 	int count = device_context(lane->device)->num_comp_vectors;
 
 	if (lane->channel == NULL || count <= 1)
@@ -81,8 +81,8 @@ static int create_stamped_queue(struct lane *lane, uint32_t vector) {
 		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
 		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
 	};
-	struct device_stamps clock;
-	int err = device_stamps(lane->device, &clock);
+	struct device_stamp_clock clock;
+	int err = device_stamp_clock(lane->device, &clock);
 
 	if (err == 0)
 		err = calls->create_cq_ex(device_context(lane->device), &attr, &lane->stamped);
@@ -93,7 +93,7 @@ static int create_stamped_queue(struct lane *lane, uint32_t vector) {
 	return 0;
 }
 
-static int create_queue(struct lane *lane, const struct vector_wish *wish) {
+static int create_queue(struct lane *lane, const struct vector_preference *wish) {
 	const struct verbs_calls *calls = device_calls(lane->device);
 	struct ibv_context *context = device_context(lane->device);
 	uint32_t vector = choose_vector(lane, wish);
@@ -143,7 +143,7 @@ static void lane_arm(void *ctx) {
 		atomic_store_explicit(&lane->events, false, memory_order_relaxed);
 }
 
-static void lane_woken(void *ctx) {
+static void lane_read_events(void *ctx) {
 	struct lane *lane = ctx;
 	const struct verbs_calls *calls = device_calls(lane->device);
 	struct ibv_cq *cq;
@@ -164,7 +164,7 @@ static void lane_woken(void *ctx) {
 	}
 }
 
-static void lane_begin(struct lane *lane) {
+static void lane_init_lists(struct lane *lane) {
 	TAILQ_INIT(&lane->ready);
 	TAILQ_INIT(&lane->full);
 	TAILQ_INIT(&lane->draining);
@@ -175,13 +175,13 @@ static void lane_begin(struct lane *lane) {
 		lane->sends[n].sg_list = &lane->sges[n];
 		lane->receives[n].sg_list = &lane->sges[n];
 	}
-	lane->poll = (struct worker_poll){.poll = lane_step, .ctx = lane, .fd = -1};
+	lane->poll = (struct worker_poll){.poll = lane_run_step, .ctx = lane, .fd = -1};
 	atomic_init(&lane->events, lane->channel != NULL);
 	if (lane->channel == NULL)
 		return;
 	lane->poll.fd = lane->channel->fd;
 	lane->poll.arm = lane_arm;
-	lane->poll.woken = lane_woken;
+	lane->poll.woken = lane_read_events;
 }
 
 uint64_t lane_chain_bytes(const struct device_facts *facts) {
@@ -194,7 +194,7 @@ int lane_create(const struct lane_config *config, struct lane **ret_lane) {
 	struct lane *lane;
 	int err;
 
-	if (!config_is_sound(config))
+	if (!config_is_valid(config))
 		return -EINVAL;
 	lane = near_alloc(config->near, sizeof(*lane));
 	if (lane == NULL)
@@ -220,7 +220,7 @@ int lane_create(const struct lane_config *config, struct lane **ret_lane) {
 		(void)lane_destroy(lane);
 		return err;
 	}
-	lane_begin(lane);
+	lane_init_lists(lane);
 	*ret_lane = lane;
 	return 0;
 }
@@ -235,7 +235,7 @@ static int destroy_queue(struct lane *lane) {
 	if (lane->unacked > 0)
 		calls->ack_cq_events(lane->cq, lane->unacked);
 	lane->unacked = 0;
-	err = device_released(lane->device, calls->destroy_cq(lane->cq));
+	err = device_release_result(lane->device, calls->destroy_cq(lane->cq));
 	if (err == 0)
 		lane->cq = NULL;
 	return err;

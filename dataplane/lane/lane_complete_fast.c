@@ -16,7 +16,7 @@ void lane_op_end(struct lane *lane, struct pair *pair, struct op *op) {
 	op->device_stamp = lane->device_stamp;
 	// Receives do not count: their duration depends on the peer.
 	lane->finished += op->posted_ns != 0 && op->kind != OP_RECEIVE;
-	if (op->heap_place != 0)
+	if (op->heap_index != 0)
 		lane_deadline_remove(lane, op);
 	lane_add(&lane->ends[op->outcome], 1);
 	lane_add(&pair->ended[op->outcome], 1);
@@ -29,7 +29,7 @@ void lane_op_end(struct lane *lane, struct pair *pair, struct op *op) {
 	if (op->view.region != NULL)
 		memory_view_put(&op->view);
 	lane_count(lane, LANE_OPS, -UINT64_C(1));
-	lane_hand_over(lane, op);
+	lane_queue_ended_op(lane, op);
 }
 
 void lane_work_done(
@@ -58,7 +58,7 @@ void lane_work_done(
 	lane_op_end(lane, pair, op);
 }
 
-static __attribute__((noinline)) void fail_by_completion(
+static __attribute__((noinline)) void pair_fail_by_completion(
 	struct lane *lane, struct pair *pair, const struct op *op, const struct ibv_wc *wc
 ) {
 	struct op_cause cause = {0};
@@ -71,7 +71,7 @@ static __attribute__((noinline)) void fail_by_completion(
 }
 
 // Record the result of a receive; these fields are valid because it succeeded.
-static void take_receive(struct lane_work *work, const struct ibv_wc *wc) {
+static void receive_set_result(struct lane_work *work, const struct ibv_wc *wc) {
 	if (wc->byte_len < work->length)
 		work->length = wc->byte_len;
 	if ((wc->wc_flags & IBV_WC_WITH_IMM) != 0)
@@ -79,7 +79,7 @@ static void take_receive(struct lane_work *work, const struct ibv_wc *wc) {
 }
 
 // Return the credits of completed work requests at the end of the ring.
-static void give_back(struct lane *lane, struct lane_queue *queue) {
+static void queue_release_credits(struct lane *lane, struct lane_queue *queue) {
 	uint32_t tail = queue->tail;
 
 	while (tail != queue->head && queue_work(queue, tail)->done)
@@ -88,7 +88,7 @@ static void give_back(struct lane *lane, struct lane_queue *queue) {
 	queue->tail = tail;
 }
 
-static void go_on(struct lane *lane, struct pair *pair) {
+static void pair_continue(struct lane *lane, struct pair *pair) {
 	if (__builtin_expect(pair->state != PAIR_READY, 0))
 		lane_drain_check(lane, pair);
 	else if (pair->list == &lane->full || (pair->list == NULL && pair_has_work(pair)))
@@ -117,11 +117,11 @@ static void complete_earlier(
 // Refine the cause of a failing pair: the error behind a flush may arrive after the flush.
 static void refine_cause(struct lane *lane, struct pair *pair, const struct ibv_wc *wc) {
 	if (pair->state != PAIR_READY && wc->status != IBV_WC_SUCCESS)
-		fail_by_completion(lane, pair, NULL, wc);
+		pair_fail_by_completion(lane, pair, NULL, wc);
 }
 
 // Handle one completion. Returns false if it matches no posted request.
-static bool completion_take(struct lane *lane, const struct ibv_wc *wc) {
+static bool completion_handle(struct lane *lane, const struct ibv_wc *wc) {
 	uint32_t slot = (uint32_t)(wc->wr_id >> WR_SLOT_SHIFT);
 	struct pair *pair = slot < lane->pair_max ? lane->pairs[slot] : NULL;
 	struct lane_queue *queue;
@@ -140,18 +140,18 @@ static bool completion_take(struct lane *lane, const struct ibv_wc *wc) {
 	}
 	complete_earlier(lane, pair, queue, place, wc->status);
 	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0))
-		fail_by_completion(lane, pair, work->op, wc);
+		pair_fail_by_completion(lane, pair, work->op, wc);
 	else if ((wc->wr_id & WR_RECEIVE) != 0)
-		take_receive(work, wc);
+		receive_set_result(work, wc);
 	lane_work_done(lane, pair, work, wc->status);
-	give_back(lane, queue);
-	go_on(lane, pair);
+	queue_release_credits(lane, queue);
+	pair_continue(lane, pair);
 	return true;
 }
 
 // Polling failed, so no completion will come: fail all pairs, which drain by destroying their queue
 // pairs.
-static __attribute__((noinline)) void lane_die(struct lane *lane) {
+static __attribute__((noinline)) void lane_fail_all_pairs(struct lane *lane) {
 	const struct op_cause cause = {.err = -EIO};
 
 	lane_count(lane, LANE_POLL_FAILURES, 1);
@@ -163,7 +163,7 @@ static __attribute__((noinline)) void lane_die(struct lane *lane) {
 	}
 }
 
-static void read_stamped(struct lane *lane, uint32_t n) {
+static void read_stamped_completion(struct lane *lane, uint32_t n) {
 	struct ibv_cq_ex *cq = lane->stamped;
 	struct ibv_wc *wc = &lane->wcs[n];
 
@@ -189,7 +189,7 @@ static __attribute__((noinline)) int poll_stamped(struct lane *lane) {
 	if (code != 0)
 		return code == ENOENT ? 0 : -code;
 	do {
-		read_stamped(lane, (uint32_t)count++);
+		read_stamped_completion(lane, (uint32_t)count++);
 	} while (count < LANE_POLL_BATCH && ibv_next_poll(lane->stamped) == 0);
 	ibv_end_poll(lane->stamped);
 	// Errors of ibv_next_poll() are ignored here: the next poll reports them again.
@@ -202,7 +202,7 @@ static int poll_queue(struct lane *lane) {
 	return ibv_poll_cq(lane->cq, LANE_POLL_BATCH, lane->wcs);
 }
 
-int lane_stamp_now(const struct lane *lane, uint64_t *ret_ticks) {
+int lane_device_clock_now(const struct lane *lane, uint64_t *ret_ticks) {
 	struct ibv_values_ex values = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
 	int code = ibv_query_rt_values_ex(lane->cq->context, &values);
 
@@ -228,7 +228,7 @@ bool lane_poll_completions(struct lane *lane) {
 		return false;
 	}
 	if (count < 0 || count > LANE_POLL_BATCH) {
-		lane_die(lane);
+		lane_fail_all_pairs(lane);
 		return true;
 	}
 	// Read the clock after the poll, while posting reads it before the post. So no operation
@@ -237,7 +237,7 @@ bool lane_poll_completions(struct lane *lane) {
 	for (int n = 0; n < count; n++) {
 		if (lane->stamped != NULL)
 			lane->device_stamp = lane->wc_stamps[n];
-		if (!completion_take(lane, &lane->wcs[n]))
+		if (!completion_handle(lane, &lane->wcs[n]))
 			lane_count(lane, LANE_STALE, 1);
 	}
 	lane->device_stamp = 0;

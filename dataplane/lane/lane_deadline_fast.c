@@ -9,7 +9,7 @@
 
 static void heap_put(struct lane *lane, uint32_t place, struct lane_deadline deadline) {
 	lane->heap[place] = deadline;
-	deadline.op->heap_place = place;
+	deadline.op->heap_index = place;
 }
 
 static void sift_up(struct lane *lane, uint32_t place, struct lane_deadline deadline) {
@@ -43,10 +43,10 @@ void lane_deadline_add(struct lane *lane, struct op *op) {
 }
 
 void lane_deadline_remove(struct lane *lane, struct op *op) {
-	uint32_t place = op->heap_place;
+	uint32_t place = op->heap_index;
 	struct lane_deadline last;
 
-	op->heap_place = 0;
+	op->heap_index = 0;
 	last = lane->heap[lane->heap_count--];
 	if (last.op == op)
 		return;

@@ -5,20 +5,20 @@
 
 #include <lib/must.h>
 
-static void drain_tell(struct lane *lane, struct pair *pair, uint8_t what) {
+static void pair_queue_event(struct lane *lane, struct pair *pair, uint8_t what) {
 	pair->tell |= what;
 	if (pair->telling)
 		return;
 	pair->telling = true;
-	STAILQ_INSERT_TAIL(&lane->untold, pair, in_untold);
+	STAILQ_INSERT_TAIL(&lane->untold, pair, unreported_entry);
 	lane->attention++;
 }
 
-static bool is_flush(const struct op_cause *cause) {
+static bool cause_is_flush_error(const struct op_cause *cause) {
 	return cause->err == 0 && cause->status == IBV_WC_WR_FLUSH_ERR;
 }
 
-static bool is_drained(const struct pair *pair) {
+static bool pair_is_drained(const struct pair *pair) {
 	return queue_posted(&pair->sends) == 0 && queue_posted(&pair->receives) == 0;
 }
 
@@ -27,7 +27,7 @@ void lane_pair_fail(struct lane *lane, struct pair *pair, const struct op_cause 
 
 	if (pair->state != PAIR_READY) {
 		// Receives may be flushed before the failed send is reported.
-		if (is_flush(&pair->cause))
+		if (cause_is_flush_error(&pair->cause))
 			pair->cause = *cause;
 		return;
 	}
@@ -36,7 +36,7 @@ void lane_pair_fail(struct lane *lane, struct pair *pair, const struct op_cause 
 	pair->state = PAIR_DRAINING;
 	pair->cause = *cause;
 	pair->due_ns = lane->now_ns + lane->drain_ns;
-	drain_tell(lane, pair, TELL_FAILED);
+	pair_queue_event(lane, pair, REPORT_FAILED);
 	if (queue_posted(sends) > 0 && !queue_work(sends, sends->head - 1)->signalled)
 		lane_post_mark(lane, pair);
 	pair_move(pair, &lane->draining);
@@ -44,12 +44,12 @@ void lane_pair_fail(struct lane *lane, struct pair *pair, const struct op_cause 
 }
 
 void lane_drain_check(struct lane *lane, struct pair *pair) {
-	if (pair->state == PAIR_DRAINING && is_drained(pair))
+	if (pair->state == PAIR_DRAINING && pair_is_drained(pair))
 		pair_move(pair, &lane->drained);
 }
 
 // End an operation that did not succeed; an outcome of its own is kept.
-static void end_failed(struct lane *lane, struct pair *pair, struct op *op) {
+static void op_end_failed(struct lane *lane, struct pair *pair, struct op *op) {
 	if (op->outcome == OP_OK)
 		op->outcome = OP_FLUSHED;
 	op->cause = pair->cause;
@@ -57,22 +57,22 @@ static void end_failed(struct lane *lane, struct pair *pair, struct op *op) {
 	lane_op_end(lane, pair, op);
 }
 
-static void end_all(struct lane *lane, struct pair *pair, struct op_list *list) {
+static void ops_end_failed(struct lane *lane, struct pair *pair, struct op_list *list) {
 	struct op *op;
 
 	while ((op = op_list_pop(list)) != NULL)
-		end_failed(lane, pair, op);
+		op_end_failed(lane, pair, op);
 }
 
 static void drain_finish(struct lane *lane, struct pair *pair) {
-	end_all(lane, pair, &pair->held);
-	end_all(lane, pair, &pair->sends.waiting);
-	end_all(lane, pair, &pair->receives.waiting);
+	ops_end_failed(lane, pair, &pair->held);
+	ops_end_failed(lane, pair, &pair->sends.waiting);
+	ops_end_failed(lane, pair, &pair->receives.waiting);
 	pair_move(pair, NULL);
 	lane->pairs[pair->slot] = NULL;
 	lane_count(lane, LANE_PAIRS, -UINT64_C(1));
 	lane_count(lane, LANE_DRAINED, 1);
-	drain_tell(lane, pair, TELL_DRAINED);
+	pair_queue_event(lane, pair, REPORT_DRAINED);
 }
 
 // Flush a queue for which no completion can come any more.
@@ -86,34 +86,34 @@ static void queue_flush(struct lane *lane, struct pair *pair, struct lane_queue 
 	}
 }
 
-static uint64_t record_taken(const struct lane *lane) {
+static uint64_t completions_taken(const struct lane *lane) {
 	return atomic_load_explicit(&lane->counts[LANE_COMPLETIONS], memory_order_relaxed);
 }
 
 // Return true when all earlier completions of the pair were taken; the device makes no more.
 // Otherwise a stale completion could meet the next pair of this slot.
-static bool is_swept(const struct lane *lane, const struct pair *pair) {
-	return lane->emptied || record_taken(lane) >= pair->sweep_end;
+static bool pair_is_swept(const struct lane *lane, const struct pair *pair) {
+	return lane->emptied || completions_taken(lane) >= pair->sweep_end;
 }
 
-void lane_pair_gone(struct lane *lane, struct pair *pair) {
+void lane_pair_qp_destroyed(struct lane *lane, struct pair *pair) {
 	const struct op_cause cause = {.err = -ENODEV};
 
 	if (pair->state == PAIR_READY)
 		lane_pair_fail(lane, pair, &cause);
-	pair->state = PAIR_SWEPT;
-	pair->sweep_end = record_taken(lane) + lane->completions_max;
+	pair->state = PAIR_SWEEPING;
+	pair->sweep_end = completions_taken(lane) + lane->completions_max;
 	lane->emptied = lane->dead;
 	pair_move(pair, &lane->swept);
 }
 
-static bool finish_swept(struct lane *lane) {
+static bool finish_swept_pairs(struct lane *lane) {
 	struct pair *pair, *next;
 	bool any = false;
 
 	for (pair = TAILQ_FIRST(&lane->swept); pair != NULL; pair = next) {
 		next = TAILQ_NEXT(pair, in_list);
-		if (!is_swept(lane, pair))
+		if (!pair_is_swept(lane, pair))
 			continue;
 		queue_flush(lane, pair, &pair->sends);
 		queue_flush(lane, pair, &pair->receives);
@@ -123,8 +123,8 @@ static bool finish_swept(struct lane *lane) {
 	return any;
 }
 
-bool lane_drain(struct lane *lane) {
-	bool any = finish_swept(lane);
+bool lane_finish_drains(struct lane *lane) {
+	bool any = finish_swept_pairs(lane);
 	struct pair *pair;
 
 	while ((pair = TAILQ_FIRST(&lane->drained)) != NULL) {
@@ -137,31 +137,31 @@ bool lane_drain(struct lane *lane) {
 		pair->state = PAIR_STUCK;
 		pair_move(pair, NULL);
 		lane_count(lane, LANE_STUCK, 1);
-		drain_tell(lane, pair, TELL_STUCK);
+		pair_queue_event(lane, pair, REPORT_STUCK);
 		any = true;
 	}
 	return any;
 }
 
-static struct worker_record record_of(struct lane *lane, struct pair *pair, uint32_t kind) {
+static struct worker_record pair_event_record(struct lane *lane, struct pair *pair, uint32_t kind) {
 	return (struct worker_record){
 		.kind = kind,
 		.slot = pair->slot,
 		.words =
-			{worker_word(lane), worker_word(pair), (uint64_t)(int64_t)pair->cause.err,
-			 (uint64_t)pair->cause.status},
+			{worker_pointer_to_word(lane), worker_pointer_to_word(pair),
+			 (uint64_t)(int64_t)pair->cause.err, (uint64_t)pair->cause.status},
 	};
 }
 
 // Send the next event of a pair; there is room for it.
-static void tell_next(struct lane *lane, struct pair *pair) {
+static void pair_send_next_event(struct lane *lane, struct pair *pair) {
 	static const struct {
 		uint8_t what;
 		enum lane_event event;
 	} order[] = {
-		{TELL_FAILED, LANE_EVENT_FAILED},
-		{TELL_STUCK, LANE_EVENT_STUCK},
-		{TELL_DRAINED, LANE_EVENT_DRAINED},
+		{REPORT_FAILED, LANE_EVENT_FAILED},
+		{REPORT_STUCK, LANE_EVENT_STUCK},
+		{REPORT_DRAINED, LANE_EVENT_DRAINED},
 	};
 
 	for (size_t n = 0; n < sizeof(order) / sizeof(order[0]); n++) {
@@ -169,10 +169,10 @@ static void tell_next(struct lane *lane, struct pair *pair) {
 
 		if ((pair->tell & order[n].what) == 0)
 			continue;
-		record = record_of(lane, pair, order[n].event);
+		record = pair_event_record(lane, pair, order[n].event);
 		pair->tell &= (uint8_t)~order[n].what;
 		if (pair->tell == 0) {
-			STAILQ_REMOVE_HEAD(&lane->untold, in_untold);
+			STAILQ_REMOVE_HEAD(&lane->untold, unreported_entry);
 			pair->telling = false;
 			lane->attention--;
 		}
@@ -182,21 +182,22 @@ static void tell_next(struct lane *lane, struct pair *pair) {
 	}
 }
 
-void lane_tell_control(struct lane *lane) {
-	struct worker_record record = {.kind = LANE_EVENT_DONE, .words = {worker_word(lane)}};
+void lane_send_events(struct lane *lane) {
+	struct worker_record record = {
+		.kind = LANE_EVENT_OP_ENDED, .words = {worker_pointer_to_word(lane)}};
 	uint32_t room;
 	struct op *op;
 
 	if (lane->worker == NULL)
 		return;
-	room = worker_event_room(lane->worker);
+	room = worker_event_slots_free(lane->worker);
 	while (room > 0 && !STAILQ_EMPTY(&lane->untold)) {
-		tell_next(lane, STAILQ_FIRST(&lane->untold));
+		pair_send_next_event(lane, STAILQ_FIRST(&lane->untold));
 		room--;
 	}
-	for (; room > 0 && (op = op_list_pop(&lane->untold_ops)) != NULL; room--) {
+	for (; room > 0 && (op = op_list_pop(&lane->unreported_ops)) != NULL; room--) {
 		lane->attention--;
-		record.words[1] = worker_word(op);
+		record.words[1] = worker_pointer_to_word(op);
 		worker_event(lane->worker, &record);
 	}
 }

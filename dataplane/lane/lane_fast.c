@@ -18,7 +18,7 @@ static bool is_in_bounds(uint64_t address, uint64_t length) {
 }
 
 // Check the sizes and set the total length. Returns false if they are invalid.
-static bool op_measure(const struct lane *lane, struct op *op) {
+static bool op_set_length(const struct lane *lane, struct op *op) {
 	uint64_t local = op->view.length, remote = op->remote_length;
 
 	switch (op->kind) {
@@ -48,8 +48,8 @@ static bool op_measure(const struct lane *lane, struct op *op) {
 	}
 }
 
-static bool is_sound(const struct lane *lane, struct op *op) {
-	if ((uint32_t)op->kind >= OP_KIND_COUNT || !op_measure(lane, op))
+static bool op_is_valid(const struct lane *lane, struct op *op) {
+	if ((uint32_t)op->kind >= OP_KIND_COUNT || !op_set_length(lane, op))
 		return false;
 	if (op->length > 0 && (op->view.region == NULL || op->view.device != lane->device))
 		return false;
@@ -66,7 +66,7 @@ static struct pair *pair_find(const struct lane *lane, uint32_t slot, uint32_t g
 static enum op_outcome op_check(const struct lane *lane, struct op *op) {
 	const struct pair *pair;
 
-	if (!is_sound(lane, op))
+	if (!op_is_valid(lane, op))
 		return OP_INVALID;
 	pair = pair_find(lane, op->pair, op->generation);
 	if (pair != NULL && pair->state == PAIR_READY)
@@ -82,31 +82,31 @@ static void op_reset(struct op *op) {
 	op->posted_ns = op->done_ns = 0;
 	op->cause = (struct op_cause){0};
 	op->length = op->cut = 0;
-	op->under_way = op->heap_place = 0;
+	op->under_way = op->heap_index = 0;
 	op->waits = op->broken = false;
 }
 
 // End an operation that the lane never accepted, or that has nothing to do.
-static void end_at_once(struct lane *lane, struct op *op, enum op_outcome outcome) {
+static void op_end_at_once(struct lane *lane, struct op *op, enum op_outcome outcome) {
 	op->outcome = outcome;
 	op->posted_ns = op->done_ns = clock_now_ns(lane->clock);
 	lane_add(&lane->ends[outcome], 1);
-	lane_hand_over(lane, op);
+	lane_queue_ended_op(lane, op);
 }
 
-static bool is_silent(const struct op *op) {
+static bool op_is_empty(const struct op *op) {
 	return op->length == 0 && (op->kind == OP_WRITE || op->kind == OP_READ);
 }
 
 static void op_accept(struct lane *lane, struct op *op) {
 	struct pair *pair = lane->pairs[op->pair];
 
-	if (is_silent(op)) {
-		end_at_once(lane, op, OP_OK);
+	if (op_is_empty(op)) {
+		op_end_at_once(lane, op, OP_OK);
 		return;
 	}
 	if (op->view.region != NULL)
-		memory_view_hold(&op->view);
+		memory_view_ref(&op->view);
 	if (op->deadline_ns != IDLE_NEVER)
 		lane_deadline_add(lane, op);
 	lane_count(lane, LANE_OPS, 1);
@@ -117,7 +117,7 @@ static void op_accept(struct lane *lane, struct op *op) {
 }
 
 // Return the index of the first invalid operation, or `count`.
-static uint32_t check_all(struct lane *lane, struct op **ops, uint32_t count) {
+static uint32_t ops_find_invalid(struct lane *lane, struct op **ops, uint32_t count) {
 	enum op_outcome outcome;
 
 	for (uint32_t n = 0; n < count; n++) {
@@ -133,7 +133,7 @@ static uint32_t check_all(struct lane *lane, struct op **ops, uint32_t count) {
 }
 
 void lane_submit(struct lane *lane, struct op **ops, uint32_t count) {
-	uint32_t bad = check_all(lane, ops, count);
+	uint32_t bad = ops_find_invalid(lane, ops, count);
 	bool room = count <= lane->op_max - lane_ops(lane);
 
 	if (__builtin_expect(bad == count && room, 1)) {
@@ -145,9 +145,9 @@ void lane_submit(struct lane *lane, struct op **ops, uint32_t count) {
 		if (n > bad)
 			op_reset(ops[n]);
 		if (bad == count)
-			end_at_once(lane, ops[n], OP_REFUSED);
+			op_end_at_once(lane, ops[n], OP_REFUSED);
 		else
-			end_at_once(lane, ops[n], n == bad ? ops[n]->outcome : OP_CANCELLED);
+			op_end_at_once(lane, ops[n], n == bad ? ops[n]->outcome : OP_CANCELLED);
 	}
 }
 
@@ -169,7 +169,7 @@ static struct op *find_in_queue(const struct lane_queue *queue, const struct op 
 	return find_in_list(&queue->waiting, op);
 }
 
-int lane_cancel(struct lane *lane, const struct op *op, uint32_t slot) {
+int lane_cancel_op(struct lane *lane, const struct op *op, uint32_t slot) {
 	struct pair *pair = slot < lane->pair_max ? lane->pairs[slot] : NULL;
 	struct op *found = NULL;
 
@@ -205,38 +205,39 @@ static void pair_add(struct lane *lane, struct pair *pair) {
 }
 
 // Look the pair up by slot and generation: it may have drained before and be gone.
-static void pair_gone(struct lane *lane, uint32_t slot, uint32_t generation) {
+static void pair_handle_qp_destroyed(struct lane *lane, uint32_t slot, uint32_t generation) {
 	struct pair *pair = pair_find(lane, slot, generation);
 
 	if (pair != NULL)
-		lane_pair_gone(lane, pair);
+		lane_pair_qp_destroyed(lane, pair);
 }
 
-static void event_answer(struct lane *lane, struct worker *worker, enum lane_event event, int err) {
+static void
+send_answer_event(struct lane *lane, struct worker *worker, enum lane_event event, int err) {
 	const struct worker_record record = {
 		.kind = event,
-		.words = {worker_word(lane), (uint64_t)(int64_t)err},
+		.words = {worker_pointer_to_word(lane), (uint64_t)(int64_t)err},
 	};
 
 	worker_event(worker, &record);
 }
 
 static void lane_attach(struct lane *lane, struct worker *worker) {
-	event_answer(lane, worker, LANE_EVENT_ATTACHED, worker_poll_add(worker, &lane->poll));
+	send_answer_event(lane, worker, LANE_EVENT_ATTACHED, worker_poll_add(worker, &lane->poll));
 }
 
 static void lane_detach(struct lane *lane, struct worker *worker) {
 	bool busy = lane_pairs(lane) > 0 || !STAILQ_EMPTY(&lane->untold) ||
-		    lane->untold_ops.first != NULL || lane->ended.first != NULL;
+		    lane->unreported_ops.first != NULL || lane->ended.first != NULL;
 	int err = busy ? -EBUSY : worker_poll_remove(worker, lane);
 
 	// After success the lane no longer belongs to this worker.
-	event_answer(lane, worker, LANE_EVENT_DETACHED, err);
+	send_answer_event(lane, worker, LANE_EVENT_DETACHED, err);
 }
 
 void lane_request(void *ctx, struct worker *worker, const struct worker_record *record) {
-	struct lane *lane = worker_pointer(record->words[0]);
-	struct op *op = worker_pointer(record->words[1]);
+	struct lane *lane = worker_word_to_pointer(record->words[0]);
+	struct op *op = worker_word_to_pointer(record->words[1]);
 
 	(void)ctx;
 	must(record->kind >= LANE_REQUEST_ATTACH && record->kind <= LANE_REQUEST_CANCEL);
@@ -249,7 +250,7 @@ void lane_request(void *ctx, struct worker *worker, const struct worker_record *
 		lane_detach(lane, worker);
 		break;
 	case LANE_REQUEST_ADD:
-		pair_add(lane, worker_pointer(record->words[1]));
+		pair_add(lane, worker_word_to_pointer(record->words[1]));
 		break;
 	case LANE_REQUEST_FAIL:
 		lane_fail(
@@ -257,14 +258,16 @@ void lane_request(void *ctx, struct worker *worker, const struct worker_record *
 			(int)(int64_t)record->words[3]
 		);
 		break;
-	case LANE_REQUEST_GONE:
-		pair_gone(lane, (uint32_t)record->words[1], (uint32_t)record->words[2]);
+	case LANE_REQUEST_QP_DESTROYED:
+		pair_handle_qp_destroyed(
+			lane, (uint32_t)record->words[1], (uint32_t)record->words[2]
+		);
 		break;
 	case LANE_REQUEST_SUBMIT:
 		lane_submit(lane, &op, 1);
 		break;
 	case LANE_REQUEST_CANCEL:
-		lane_cancel(lane, op, (uint32_t)record->words[2]);
+		lane_cancel_op(lane, op, (uint32_t)record->words[2]);
 		break;
 	}
 }
@@ -283,7 +286,7 @@ static __attribute__((noinline)) void ops_deliver(struct lane *lane) {
 }
 
 // Post one chain of each ready pair in turn; pairs with more work go to the end.
-static __attribute__((noinline)) bool post_ready(struct lane *lane) {
+static __attribute__((noinline)) bool post_ready_pairs(struct lane *lane) {
 	struct pair *last = TAILQ_LAST(&lane->ready, pair_list), *pair;
 	bool posted = false;
 
@@ -297,35 +300,35 @@ static __attribute__((noinline)) bool post_ready(struct lane *lane) {
 	return posted;
 }
 
-static void retry_full(struct lane *lane) {
+static void retry_full_pairs(struct lane *lane) {
 	struct pair *pair;
 
 	while ((pair = TAILQ_FIRST(&lane->full)) != NULL && pair->due_ns <= lane->now_ns)
 		pair_move(pair, &lane->ready);
 }
 
-static __attribute__((noinline)) bool look_after(struct lane *lane) {
-	retry_full(lane);
-	return lane_drain(lane);
+static __attribute__((noinline)) bool service_failing_pairs(struct lane *lane) {
+	retry_full_pairs(lane);
+	return lane_finish_drains(lane);
 }
 
-static void due_want(struct idle_found *found, uint64_t due_ns) {
+static void findings_set_due(struct idle_step_findings *found, uint64_t due_ns) {
 	if (due_ns < found->due_ns)
 		found->due_ns = due_ns;
 }
 
 static __attribute__((noinline)) void
-report_trouble(const struct lane *lane, struct idle_found *found) {
+report_failing_pairs(const struct lane *lane, struct idle_step_findings *found) {
 	if (!TAILQ_EMPTY(&lane->full))
-		due_want(found, TAILQ_FIRST(&lane->full)->due_ns);
+		findings_set_due(found, TAILQ_FIRST(&lane->full)->due_ns);
 	if (!TAILQ_EMPTY(&lane->draining))
-		due_want(found, TAILQ_FIRST(&lane->draining)->due_ns);
+		findings_set_due(found, TAILQ_FIRST(&lane->draining)->due_ns);
 	// Control's ring was full: retry soon.
-	if (!STAILQ_EMPTY(&lane->untold) || lane->untold_ops.first != NULL)
-		due_want(found, lane->now_ns + LANE_RETRY_NS);
+	if (!STAILQ_EMPTY(&lane->untold) || lane->unreported_ops.first != NULL)
+		findings_set_due(found, lane->now_ns + LANE_RETRY_NS);
 }
 
-static void state_report(struct lane *lane, struct idle_found *found) {
+static void lane_report_findings(struct lane *lane, struct idle_step_findings *found) {
 	found->begun += lane->begun;
 	found->ended += lane->finished;
 	lane->begun = lane->finished = 0;
@@ -335,25 +338,25 @@ static void state_report(struct lane *lane, struct idle_found *found) {
 			found->events = false;
 	}
 	if (lane->heap_count > 0)
-		due_want(found, lane->heap[1].due_ns);
+		findings_set_due(found, lane->heap[1].due_ns);
 	if (__builtin_expect(lane->attention > 0, 0))
-		report_trouble(lane, found);
+		report_failing_pairs(lane, found);
 }
 
 // Return true if there is more to do than to wait for completions.
-static bool is_busy(const struct lane *lane) {
+static bool lane_has_more_work(const struct lane *lane) {
 	return !TAILQ_EMPTY(&lane->ready) || lane->ended.first != NULL ||
 	       (lane->attention > 0 && (!TAILQ_EMPTY(&lane->drained) || !TAILQ_EMPTY(&lane->swept))
 	       );
 }
 
 // A software device may have completed the work before the post returned.
-static void take_at_once(struct lane *lane) {
+static void poll_after_posting(struct lane *lane) {
 	if (lane_poll_completions(lane) && lane->ended.first != NULL)
 		ops_deliver(lane);
 }
 
-bool lane_step(void *ctx, struct idle_found *found) {
+bool lane_run_step(void *ctx, struct idle_step_findings *found) {
 	struct lane *lane = ctx;
 	bool progress = false;
 
@@ -365,7 +368,7 @@ bool lane_step(void *ctx, struct idle_found *found) {
 	if (lane->heap_count > 0 && lane->heap[1].due_ns <= found->now_ns)
 		progress |= lane_expire(lane, found->now_ns);
 	if (__builtin_expect(lane->attention > 0, 0))
-		progress |= look_after(lane);
+		progress |= service_failing_pairs(lane);
 	if (lane->ended.first != NULL) {
 		ops_deliver(lane);
 		progress = true;
@@ -374,13 +377,13 @@ bool lane_step(void *ctx, struct idle_found *found) {
 		// Completions and `done` may have taken long.
 		if (progress)
 			lane->now_ns = clock_now_ns(lane->clock);
-		if (post_ready(lane)) {
+		if (post_ready_pairs(lane)) {
 			progress = true;
-			take_at_once(lane);
+			poll_after_posting(lane);
 		}
 	}
 	if (__builtin_expect(lane->attention > 0, 0))
-		lane_tell_control(lane);
-	state_report(lane, found);
-	return progress || is_busy(lane);
+		lane_send_events(lane);
+	lane_report_findings(lane, found);
+	return progress || lane_has_more_work(lane);
 }

@@ -64,13 +64,13 @@ enum pair_state {
 	PAIR_DRAINING, // failed: waiting for posted work
 	PAIR_STUCK,    // the drain timed out: waiting for pair_destroy_qp()
 	// Queue pair destroyed: earlier completions may still be in the completion queue
-	PAIR_SWEPT,
+	PAIR_SWEEPING,
 };
 
 // Events about a pair that control must still receive, in this order.
-#define TELL_FAILED 0x1
-#define TELL_STUCK 0x2
-#define TELL_DRAINED 0x4
+#define REPORT_FAILED 0x1
+#define REPORT_STUCK 0x2
+#define REPORT_DRAINED 0x4
 
 struct pair {
 	// Constant while a lane has the pair.
@@ -87,7 +87,7 @@ struct pair {
 	bool telling;
 	struct pair_list *list; // the list that contains the pair; NULL: none
 	TAILQ_ENTRY(pair) in_list;
-	STAILQ_ENTRY(pair) in_untold;
+	STAILQ_ENTRY(pair) unreported_entry;
 	uint64_t due_ns; // end of a drain, or of the wait for the device's memory
 	uint64_t sweep_end;
 	struct lane_queue sends, receives;
@@ -159,9 +159,9 @@ struct lane {
 	struct pair_list drained;
 	struct pair_list swept;
 	struct pair_untold untold;
-	struct op_list ended;	    // operations whose `done` must be called
-	struct op_list untold_ops;  // operations for LANE_EVENT_OP_ENDED
-	struct lane_deadline *heap; // deadline heap, from index 1
+	struct op_list ended;	       // operations whose `done` must be called
+	struct op_list unreported_ops; // operations for LANE_EVENT_OP_ENDED
+	struct lane_deadline *heap;    // deadline heap, from index 1
 	uint32_t heap_count;
 	uint32_t begun;	   // operations posted in this step, except receives
 	uint32_t finished; // operations ended in this step, except receives
@@ -274,12 +274,12 @@ static inline void pair_move(struct pair *pair, struct pair_list *list) {
 }
 
 // Queue an ended operation: for `done`, or for control.
-static inline void lane_hand_over(struct lane *lane, struct op *op) {
+static inline void lane_queue_ended_op(struct lane *lane, struct op *op) {
 	if (op->done != NULL) {
 		op_list_push(&lane->ended, op);
 		return;
 	}
-	op_list_push(&lane->untold_ops, op);
+	op_list_push(&lane->unreported_ops, op);
 	lane->attention++;
 }
 
@@ -302,7 +302,7 @@ static inline struct op_cause op_cause_of(const struct op *op) {
 }
 
 // The following functions are hot and run on the worker.
-bool lane_step(void *ctx, struct idle_found *found);
+bool lane_run_step(void *ctx, struct idle_step_findings *found);
 
 // lane_post_fast.c: post one chain per direction, as credits allow. Returns true if anything was
 // posted.
@@ -324,11 +324,11 @@ void lane_op_end(struct lane *lane, struct pair *pair, struct op *op);
 void lane_pair_fail(struct lane *lane, struct pair *pair, const struct op_cause *cause);
 // Check whether the drain is complete, after a completion of the pair.
 void lane_drain_check(struct lane *lane, struct pair *pair);
-void lane_pair_gone(struct lane *lane, struct pair *pair);
+void lane_pair_qp_destroyed(struct lane *lane, struct pair *pair);
 // Handle drains that are complete or timed out, and pairs whose queue pair was destroyed.
-bool lane_drain(struct lane *lane);
+bool lane_finish_drains(struct lane *lane);
 // Send as many events as there is room for.
-void lane_tell_control(struct lane *lane);
+void lane_send_events(struct lane *lane);
 
 // lane_deadline_fast.c
 // For an operation that has a deadline and is not, or is, in the heap.

@@ -21,15 +21,15 @@ static const enum ibv_wr_opcode opcodes[OP_KIND_COUNT] = {
 	[OP_FETCH_ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
 };
 
-static bool has_receiver(const struct op *op) {
+static bool op_has_receiver(const struct op *op) {
 	return op->kind == OP_SEND || op->kind == OP_WRITE_IMM;
 }
 
-static bool is_one_way(const struct op *op) {
-	return op->kind == OP_WRITE || has_receiver(op);
+static bool op_is_one_way(const struct op *op) {
+	return op->kind == OP_WRITE || op_has_receiver(op);
 }
 
-static void fill_target(struct ibv_send_wr *wr, const struct op *op) {
+static void wr_fill_target(struct ibv_send_wr *wr, const struct op *op) {
 	switch (op->kind) {
 	case OP_WRITE_IMM:
 		wr->imm_data = htonl(op->immediate);
@@ -53,7 +53,7 @@ static void fill_target(struct ibv_send_wr *wr, const struct op *op) {
 
 // Fill in the next message of the operation and return its length.
 static uint32_t
-fill_send(struct lane *lane, const struct pair *pair, const struct op *op, uint32_t n) {
+wr_fill_send(struct lane *lane, const struct pair *pair, const struct op *op, uint32_t n) {
 	struct ibv_send_wr *wr = &lane->sends[n];
 	struct ibv_sge *sge = &lane->sges[n];
 	uint64_t left = op->length - op->cut;
@@ -64,21 +64,21 @@ fill_send(struct lane *lane, const struct pair *pair, const struct op *op, uint3
 	sge->lkey = op->view.local_key;
 	wr->num_sge = length > 0;
 	wr->opcode = opcodes[op->kind];
-	wr->send_flags = op->solicited && has_receiver(op) ? IBV_SEND_SOLICITED : 0;
+	wr->send_flags = op->solicited && op_has_receiver(op) ? IBV_SEND_SOLICITED : 0;
 	// Inline: the device need not fetch the payload.
-	if (length <= pair->inline_max && length > 0 && op->view.host && is_one_way(op)) {
+	if (length <= pair->inline_max && length > 0 && op->view.host && op_is_one_way(op)) {
 		wr->send_flags |= IBV_SEND_INLINE;
 		sge->addr = op->view.address + op->cut;
 		lane_count(lane, LANE_INLINED, 1);
 	}
-	fill_target(wr, op);
+	wr_fill_target(wr, op);
 	return length;
 }
 
 // Return the next operation to post, unless its deadline has passed. Each step ends only a limited
 // number of expired ones. A remaining one must not be posted: once posted, it could only end with
 // its pair.
-static struct op *next_of(const struct lane *lane, const struct lane_queue *queue) {
+static struct op *queue_next_op(const struct lane *lane, const struct lane_queue *queue) {
 	struct op *op = queue->waiting.first;
 
 	return op != NULL && op->deadline_ns > lane->now_ns ? op : NULL;
@@ -97,7 +97,7 @@ op_advance(struct lane_queue *queue, struct lane_work *work, struct op *op, uint
 }
 
 // The device accepted only the first `posted` requests: undo the others.
-static void roll_back(struct lane_queue *queue, uint32_t posted, uint32_t count) {
+static void chain_roll_back(struct lane_queue *queue, uint32_t posted, uint32_t count) {
 	while (count-- > posted) {
 		struct lane_work *work = queue_work(queue, queue->head + count);
 		struct op *op = work->op;
@@ -113,7 +113,7 @@ static void roll_back(struct lane_queue *queue, uint32_t posted, uint32_t count)
 
 // Handle a refused post. Without memory the pair waits and retries; any other error fails it.
 static __attribute__((noinline)) void
-post_refused(struct lane *lane, struct pair *pair, struct op *op, int code) {
+handle_post_error(struct lane *lane, struct pair *pair, struct op *op, int code) {
 	int err = verbs_error_from_code(code);
 	struct op_cause cause = op_cause_of(op);
 
@@ -132,13 +132,13 @@ post_refused(struct lane *lane, struct pair *pair, struct op *op, int code) {
 
 // Return the number of requests before the one that the device calls bad. If that is none of ours,
 // assume all: then nothing is released before the queue pair is destroyed.
-static uint32_t taken_before(const void *bad, const void *first, size_t size, uint32_t count) {
+static uint32_t count_accepted(const void *bad, const void *first, size_t size, uint32_t count) {
 	size_t offset = (uintptr_t)bad - (uintptr_t)first;
 
 	return offset < count * size && offset % size == 0 ? (uint32_t)(offset / size) : count;
 }
 
-static bool posted_settle(
+static bool chain_account_posted(
 	struct lane *lane,
 	struct pair *pair,
 	struct lane_queue *queue,
@@ -153,9 +153,9 @@ static bool posted_settle(
 	lane->under_way += posted;
 	if (__builtin_expect(code != 0, 0)) {
 		bad = queue_work(queue, queue->head + (posted < count ? posted : count - 1))->op;
-		roll_back(queue, posted, count);
+		chain_roll_back(queue, posted, count);
 		queue->head += posted;
-		post_refused(lane, pair, bad, code);
+		handle_post_error(lane, pair, bad, code);
 		return posted > 0;
 	}
 	queue->head += posted;
@@ -174,7 +174,8 @@ static bool post_sends(struct lane *lane, struct pair *pair) {
 
 	if (room > LANE_POST_BATCH)
 		room = LANE_POST_BATCH;
-	for (; count < room && bytes < lane->chain_bytes && (op = next_of(lane, queue)) != NULL;
+	for (;
+	     count < room && bytes < lane->chain_bytes && (op = queue_next_op(lane, queue)) != NULL;
 	     count++) {
 		wr = &lane->sends[count];
 		work = queue_work(queue, queue->head + count);
@@ -184,10 +185,10 @@ static bool post_sends(struct lane *lane, struct pair *pair) {
 		}
 		wr->wr_id = pair->wr_base | ((queue->head + count) & WR_PLACE_MASK);
 		wr->next = wr + 1;
-		op_advance(queue, work, op, fill_send(lane, pair, op, count));
+		op_advance(queue, work, op, wr_fill_send(lane, pair, op, count));
 		bytes += work->length;
 		silent++;
-		work->signalled = !is_one_way(op) || silent == LANE_SIGNAL_EVERY;
+		work->signalled = !op_is_one_way(op) || silent == LANE_SIGNAL_EVERY;
 		if (work->signalled) {
 			wr->send_flags |= IBV_SEND_SIGNALED;
 			silent = 0;
@@ -204,8 +205,9 @@ static bool post_sends(struct lane *lane, struct pair *pair) {
 	wr->next = NULL;
 	lane_count(lane, LANE_SIGNALLED, signalled);
 	code = ibv_post_send(pair->qp, lane->sends, &bad);
-	posted = code == 0 ? count : taken_before(bad, lane->sends, sizeof(lane->sends[0]), count);
-	return posted_settle(lane, pair, queue, posted, count, code);
+	posted =
+		code == 0 ? count : count_accepted(bad, lane->sends, sizeof(lane->sends[0]), count);
+	return chain_account_posted(lane, pair, queue, posted, count, code);
 }
 
 static bool post_receives(struct lane *lane, struct pair *pair) {
@@ -218,7 +220,7 @@ static bool post_receives(struct lane *lane, struct pair *pair) {
 
 	if (room > LANE_POST_BATCH)
 		room = LANE_POST_BATCH;
-	for (; count < room && (op = next_of(lane, queue)) != NULL; count++) {
+	for (; count < room && (op = queue_next_op(lane, queue)) != NULL; count++) {
 		uint32_t place = queue->head + count;
 
 		wr = &lane->receives[count];
@@ -239,8 +241,8 @@ static bool post_receives(struct lane *lane, struct pair *pair) {
 	wr->next = NULL;
 	code = ibv_post_recv(pair->qp, lane->receives, &bad);
 	posted = code == 0 ? count
-			   : taken_before(bad, lane->receives, sizeof(lane->receives[0]), count);
-	return posted_settle(lane, pair, queue, posted, count, code);
+			   : count_accepted(bad, lane->receives, sizeof(lane->receives[0]), count);
+	return chain_account_posted(lane, pair, queue, posted, count, code);
 }
 
 bool lane_post(struct lane *lane, struct pair *pair) {

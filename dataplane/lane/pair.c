@@ -13,7 +13,7 @@ static uint8_t min_u8(uint8_t a, uint8_t b) {
 	return a < b ? a : b;
 }
 
-static int take_slot(struct lane *lane, struct pair *pair) {
+static int pair_assign_slot(struct lane *lane, struct pair *pair) {
 	for (uint32_t slot = 0; slot < lane->pair_max; slot++) {
 		if (lane->made[slot] == NULL) {
 			lane->made[slot] = pair;
@@ -25,7 +25,7 @@ static int take_slot(struct lane *lane, struct pair *pair) {
 }
 
 // Allocate zeroed memory on the worker's node; the worker uses all of a pair.
-static void *near_clear(struct near near, size_t size) {
+static void *near_alloc_zeroed(struct near near, size_t size) {
 	void *memory = near_alloc(near, size);
 
 	if (memory != NULL)
@@ -44,7 +44,7 @@ static int queue_init(struct near near, struct lane_queue *queue, uint32_t depth
 		size *= 2;
 	queue->mask = size - 1;
 	queue->depth = depth;
-	queue->works = near_clear(near, works_bytes(queue));
+	queue->works = near_alloc_zeroed(near, works_bytes(queue));
 	return queue->works != NULL ? 0 : -ENOMEM;
 }
 
@@ -76,7 +76,7 @@ static int create_queue_pair(struct pair *pair, uint32_t inline_bytes) {
 	return err;
 }
 
-static int to_init(struct pair *pair) {
+static int pair_to_init(struct pair *pair) {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.pkey_index = (uint16_t)pair->facts.port.pkey_index,
@@ -93,7 +93,7 @@ static int to_init(struct pair *pair) {
 		);
 }
 
-static struct device_endpoint endpoint_of(const struct pair *pair) {
+static struct device_endpoint pair_endpoint(const struct pair *pair) {
 	const struct device_facts *facts = &pair->facts;
 
 	return (struct device_endpoint){
@@ -119,10 +119,10 @@ int pair_create(
 
 	if (config->generation == 0 || config->psn >> 24 != 0)
 		return -EINVAL;
-	pair = near_clear(config->lane->near, sizeof(*pair));
+	pair = near_alloc_zeroed(config->lane->near, sizeof(*pair));
 	if (pair == NULL)
 		return -ENOMEM;
-	err = take_slot(config->lane, pair);
+	err = pair_assign_slot(config->lane, pair);
 	if (err != 0) {
 		near_free(config->lane->near, pair, sizeof(*pair));
 		return err;
@@ -145,18 +145,19 @@ int pair_create(
 	if (err == 0)
 		err = create_queue_pair(pair, config->inline_bytes);
 	if (err == 0)
-		err = to_init(pair);
+		err = pair_to_init(pair);
 	if (err != 0) {
 		(void)pair_destroy(pair); // on failure its lane destroys it
 		return err;
 	}
 	pair->queue_number = pair->qp->qp_num;
-	*ret_endpoint = endpoint_of(pair);
+	*ret_endpoint = pair_endpoint(pair);
 	*ret_pair = pair;
 	return 0;
 }
 
-static int to_rtr(struct pair *pair, const struct device_endpoint *theirs, uint32_t flow_label) {
+static int
+pair_to_rtr(struct pair *pair, const struct device_endpoint *theirs, uint32_t flow_label) {
 	uint16_t mtu = pair->facts.port.active_mtu;
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -177,7 +178,7 @@ static int to_rtr(struct pair *pair, const struct device_endpoint *theirs, uint3
 		);
 }
 
-static int to_rts(struct pair *pair, const struct device_endpoint *theirs) {
+static int pair_to_rts(struct pair *pair, const struct device_endpoint *theirs) {
 	const struct device_settings *settings = device_settings(pair->device);
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
@@ -207,10 +208,10 @@ int pair_connect(
 
 	if (err != 0)
 		return err;
-	err = to_rtr(pair, theirs, flow_label);
+	err = pair_to_rtr(pair, theirs, flow_label);
 	if (err == 0) {
 		step = "ready to send";
-		err = to_rts(pair, theirs);
+		err = pair_to_rts(pair, theirs);
 	}
 	if (err != 0)
 		snprintf(
@@ -229,18 +230,18 @@ int pair_fail(struct pair *pair) {
 	return device_calls(pair->device)->modify_qp(pair->qp, &attr, IBV_QP_STATE);
 }
 
-int pair_cut_off(struct pair *pair) {
+int pair_destroy_qp(struct pair *pair) {
 	int err;
 
 	if (pair->qp == NULL)
 		return 0;
-	err = device_released(pair->device, device_calls(pair->device)->destroy_qp(pair->qp));
+	err = device_release_result(pair->device, device_calls(pair->device)->destroy_qp(pair->qp));
 	if (err == 0)
 		pair->qp = NULL;
 	return err;
 }
 
-static void give_memory_back(struct pair *pair) {
+static void pair_free_memory(struct pair *pair) {
 	struct near near = pair->lane->near;
 
 	near_free(near, pair->sends.works, works_bytes(&pair->sends));
@@ -253,12 +254,12 @@ int pair_destroy(struct pair *pair) {
 
 	if (pair == NULL)
 		return 0;
-	err = pair_cut_off(pair);
+	err = pair_destroy_qp(pair);
 	if (err != 0)
 		return err;
 	pair->lane->made[pair->slot] = NULL;
 	device_put(pair->device);
-	give_memory_back(pair);
+	pair_free_memory(pair);
 	return 0;
 }
 

@@ -31,7 +31,7 @@ static void add_numbers(struct rte_tel_data *data, const struct number *numbers,
 		rte_tel_data_add_dict_u64(data, numbers[n].name, numbers[n].value);
 }
 
-static void say_worker(const struct worker *worker, struct rte_tel_data *data) {
+static void add_worker_counters(const struct worker *worker, struct rte_tel_data *data) {
 	struct worker_counters counters;
 
 	worker_counters(worker, &counters);
@@ -59,7 +59,7 @@ static void say_worker(const struct worker *worker, struct rte_tel_data *data) {
 	add_numbers(data, numbers, RTE_DIM(numbers));
 }
 
-static void say_lane(const struct lane *lane, struct rte_tel_data *data) {
+static void add_lane_counters(const struct lane *lane, struct rte_tel_data *data) {
 	struct lane_counters counters;
 	struct lane_facts facts;
 
@@ -107,50 +107,51 @@ static void list_names(bool lanes, struct rte_tel_data *data) {
 	}
 }
 
-static int say_one(bool lanes, const char *name, struct rte_tel_data *data) {
+static int add_named_counters(bool lanes, const char *name, struct rte_tel_data *data) {
 	for (uint32_t n = 0; n < entry_count; n++) {
 		if ((entries[n].lane != NULL) != lanes || strcmp(entries[n].name, name) != 0)
 			continue;
 		if (lanes)
-			say_lane(entries[n].lane, data);
+			add_lane_counters(entries[n].lane, data);
 		else
-			say_worker(entries[n].worker, data);
+			add_worker_counters(entries[n].worker, data);
 		return 0;
 	}
 	return -ENOENT;
 }
 
-static int names_answer(bool lanes, const char *name, struct rte_tel_data *data) {
+static int answer_request(bool lanes, const char *name, struct rte_tel_data *data) {
 	int err = 0;
 
 	pthread_mutex_lock(&lock);
 	if (name == NULL || name[0] == '\0')
 		list_names(lanes, data);
 	else
-		err = say_one(lanes, name, data);
+		err = add_named_counters(lanes, name, data);
 	pthread_mutex_unlock(&lock);
 	return err;
 }
 
-static int on_worker(const char *command, const char *params, struct rte_tel_data *data) {
+static int
+handle_worker_command(const char *command, const char *params, struct rte_tel_data *data) {
 	(void)command;
-	return names_answer(false, params, data);
+	return answer_request(false, params, data);
 }
 
-static int on_lane(const char *command, const char *params, struct rte_tel_data *data) {
+static int handle_lane_command(const char *command, const char *params, struct rte_tel_data *data) {
 	(void)command;
-	return names_answer(true, params, data);
+	return answer_request(true, params, data);
 }
 
 int telemetry_start(void) {
 	int err = dpdk_error_from_code(rte_telemetry_register_cmd(
-		"/tocsin/worker", on_worker,
+		"/tocsin/worker", handle_worker_command,
 		"Names of the workers; with one, its counters. Parameters: name"
 	));
 
 	if (err == 0)
 		err = dpdk_error_from_code(rte_telemetry_register_cmd(
-			"/tocsin/lane", on_lane,
+			"/tocsin/lane", handle_lane_command,
 			"Names of the lanes; with one, its counters. Parameters: name"
 		));
 	return err;

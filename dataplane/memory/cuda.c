@@ -64,7 +64,7 @@ static bool symbol_find(const struct cuda *cuda, const char *name, void *ret_fun
 	return true;
 }
 
-static const char *find_all(struct cuda *cuda) {
+static const char *cuda_find_symbols(struct cuda *cuda) {
 	const struct {
 		const char *name;
 		void *function;
@@ -92,7 +92,7 @@ static const char *find_all(struct cuda *cuda) {
 	return NULL;
 }
 
-static int error_of(cu_result result) {
+static int cuda_errno(cu_result result) {
 	switch (result) {
 	case CU_SUCCESS:
 		return 0;
@@ -116,7 +116,7 @@ result_explain(const struct cuda *cuda, const char *call, cu_result result, char
 	if (cuda->error_name(result, &name) != CU_SUCCESS || name == NULL)
 		name = "unknown";
 	snprintf(reason, CUDA_REASON_MAX + 1, "%s: %s (%d)", call, name, result);
-	return error_of(result);
+	return cuda_errno(result);
 }
 
 int cuda_open(
@@ -138,7 +138,7 @@ int cuda_open(
 		goto fail;
 	}
 	err = -ENOSYS;
-	missing = find_all(cuda);
+	missing = cuda_find_symbols(cuda);
 	if (missing != NULL) {
 		snprintf(ret_reason, CUDA_REASON_MAX + 1, "%s has no %s", path, missing);
 		goto fail;
@@ -176,7 +176,9 @@ device_attribute(const struct cuda *cuda, int which, size_t size, uint64_t addre
 	return value;
 }
 
-int cuda_memory(const struct cuda *cuda, uint64_t address, struct cuda_memory *ret_memory) {
+int cuda_memory_info(
+	const struct cuda *cuda, uint64_t address, struct cuda_memory_info *ret_memory
+) {
 	uint32_t type = 0;
 	int ordinal = -1;
 
@@ -185,7 +187,7 @@ int cuda_memory(const struct cuda *cuda, uint64_t address, struct cuda_memory *r
 		return -ENOENT;
 	if (cuda->pointer_attribute(&ordinal, CU_ATTRIBUTE_DEVICE_ORDINAL, address) != CU_SUCCESS)
 		ordinal = -1;
-	*ret_memory = (struct cuda_memory){
+	*ret_memory = (struct cuda_memory_info){
 		.device = type != CU_MEMORY_TYPE_HOST,
 		.managed =
 			(uint32_t)device_attribute(cuda, CU_ATTRIBUTE_IS_MANAGED, 4, address) != 0,
@@ -211,7 +213,7 @@ static void context_leave(const struct cuda *cuda, bool entered) {
 		cuda->context_pop(&context);
 }
 
-int cuda_allocation(
+int cuda_allocation_range(
 	const struct cuda *cuda,
 	uint64_t address,
 	char ret_reason[static CUDA_REASON_MAX + 1],
@@ -231,7 +233,7 @@ int cuda_allocation(
 	return 0;
 }
 
-int cuda_export(
+int cuda_export_dmabuf(
 	const struct cuda *cuda,
 	uint64_t address,
 	uint64_t length,
@@ -351,7 +353,9 @@ static void pci_lower(char *text) {
 	}
 }
 
-int cuda_pci(const struct cuda *cuda, uint32_t ordinal, char ret_pci[static CUDA_PCI_BYTES]) {
+int cuda_device_pci_address(
+	const struct cuda *cuda, uint32_t ordinal, char ret_pci[static CUDA_PCI_BYTES]
+) {
 	char text[CUDA_PCI_BYTES] = "";
 	cu_device device;
 	cu_result result;
@@ -362,7 +366,7 @@ int cuda_pci(const struct cuda *cuda, uint32_t ordinal, char ret_pci[static CUDA
 	if (result == CU_SUCCESS)
 		result = cuda->device_pci(text, sizeof(text), device);
 	if (result != CU_SUCCESS)
-		return error_of(result);
+		return cuda_errno(result);
 	text[sizeof(text) - 1] = '\0';
 	pci_lower(text);
 	memcpy(ret_pci, text, sizeof(text));

@@ -16,12 +16,12 @@ struct gpu_page {
 	struct gpu_page_facts facts;
 };
 
-static int export_page(struct gpu_page *page, char *reason) {
+static int gpu_page_export(struct gpu_page *page, char *reason) {
 	uint64_t unit = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t slack = (unit - page->block.address % unit) % unit;
 
 	page->facts.address = page->block.address + slack;
-	return cuda_export(
+	return cuda_export_dmabuf(
 		page->cuda, page->facts.address, GPU_PAGE_BYTES, reason, &page->facts.fd
 	);
 }
@@ -50,12 +50,12 @@ int gpu_page_create(
 			&page->block
 		);
 	if (err == 0)
-		err = export_page(page, ret_reason);
+		err = gpu_page_export(page, ret_reason);
 	if (err != 0) {
 		gpu_page_destroy(page);
 		return err;
 	}
-	if (cuda_pci(page->cuda, config->ordinal, page->facts.pci) != 0)
+	if (cuda_device_pci_address(page->cuda, config->ordinal, page->facts.pci) != 0)
 		page->facts.pci[0] = '\0';
 	*ret_page = page;
 	return 0;

@@ -13,13 +13,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define ALL_ACCESS (MEMORY_PEER_ACCESS | MEMORY_LOCAL_WRITES | MEMORY_ALONE)
+#define ALL_ACCESS (MEMORY_PEER_ACCESS | MEMORY_LOCAL_WRITES | MEMORY_UNSHARED)
 
 uint64_t memory_page_bytes(void) {
 	return (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void memory_reason_add(struct memory_reason *reason, const char *format, ...) {
+void memory_reason_add_clause(struct memory_reason *reason, const char *format, ...) {
 	size_t room = MEMORY_REASON_MAX + 1 - reason->used;
 	va_list arguments;
 	int length;
@@ -50,18 +50,18 @@ reason_add_refused(struct memory_reason *reason, const struct memory_source *sou
 
 	if (err == -ENOMEM && source->fd < 0 && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
 	    limit.rlim_cur != RLIM_INFINITY)
-		memory_reason_add(
+		memory_reason_add_clause(
 			reason, "%s: %s says ENOMEM, the limit of locked memory is %llu bytes",
 			source->what, call, (unsigned long long)limit.rlim_cur
 		);
 	else
-		memory_reason_add(
+		memory_reason_add_clause(
 			reason, "%s: %s says %s", source->what, call, memory_errno_name(err)
 		);
 }
 
 static struct memory_view
-view_of(struct memory_region *region, const struct memory_wanted *wanted) {
+region_view(struct memory_region *region, const struct memory_normal_request *wanted) {
 	bool for_peers = (wanted->access & MEMORY_PEER_ACCESS) != 0;
 
 	return (struct memory_view){
@@ -90,7 +90,7 @@ static int verbs_access(uint32_t access) {
 	return flags;
 }
 
-static void *pointer_of(uint64_t address) {
+static void *address_to_pointer(uint64_t address) {
 	void *pointer;
 
 	static_assert(sizeof(pointer) == sizeof(address), "verbs has addresses as numbers");
@@ -115,13 +115,13 @@ static int driver_register(
 	if (source->fd >= 0)
 		return registry->calls->reg_dmabuf_mr(pd, &dmabuf, access, ret_mr);
 	return registry->calls->reg_mr(
-		pd, pointer_of(source->address), source->length, access, ret_mr
+		pd, address_to_pointer(source->address), source->length, access, ret_mr
 	);
 }
 
 int memory_region_add(
 	struct memory_registry *registry,
-	const struct memory_wanted *wanted,
+	const struct memory_normal_request *wanted,
 	const struct memory_source *source,
 	struct memory_reason *reason,
 	struct memory_region **ret_region
@@ -161,9 +161,9 @@ int memory_region_add(
 
 // Register host memory. Whole pages can be shared with neighbouring ranges, but a peer must reach
 // only the exact range.
-static int host_add(
+static int register_host(
 	struct memory_registry *registry,
-	const struct memory_wanted *wanted,
+	const struct memory_normal_request *wanted,
 	struct memory_reason *reason,
 	struct memory_region **ret_region
 ) {
@@ -177,7 +177,7 @@ static int host_add(
 	uint64_t slack = wanted->address % page;
 	uint64_t whole = wanted->length + slack;
 
-	if ((wanted->access & (MEMORY_PEER_ACCESS | MEMORY_ALONE)) == 0 &&
+	if ((wanted->access & (MEMORY_PEER_ACCESS | MEMORY_UNSHARED)) == 0 &&
 	    whole <= UINT64_MAX - page) {
 		whole += (page - whole % page) % page;
 		if (whole <= registry->config.region_bytes_max &&
@@ -189,9 +189,9 @@ static int host_add(
 	return memory_region_add(registry, wanted, &source, reason, ret_region);
 }
 
-static int region_make(
+static int region_create(
 	struct memory_registry *registry,
-	const struct memory_wanted *wanted,
+	const struct memory_normal_request *wanted,
 	char *reason_text,
 	struct memory_region **ret_region
 ) {
@@ -199,14 +199,14 @@ static int region_make(
 	int err;
 
 	if (wanted->kind == MEMORY_DEVICE)
-		err = memory_device_add(registry, wanted, &reason, ret_region);
+		err = memory_register_device(registry, wanted, &reason, ret_region);
 	else
-		err = host_add(registry, wanted, &reason, ret_region);
+		err = register_host(registry, wanted, &reason, ret_region);
 	// Without a clause our own allocation failed, so the next try may succeed.
 	if (err == 0 || reason.used == 0)
 		return err;
 	registry->counts.failed++;
-	memory_failure_keep(registry, wanted, err, reason_text);
+	memory_failure_remember(registry, wanted, err, reason_text);
 	return err;
 }
 
@@ -251,22 +251,22 @@ static int request_check(
 	return 0;
 }
 
-static struct memory_wanted
-wanted_of(const struct memory_registry *registry, const struct memory_request *request) {
-	struct memory_wanted wanted = {
+static struct memory_normal_request
+request_normalise(const struct memory_registry *registry, const struct memory_request *request) {
+	struct memory_normal_request wanted = {
 		.address = request->address,
 		.length = request->length,
 		.access = request->access,
 		.kind = MEMORY_HOST,
 	};
-	struct cuda_memory memory;
+	struct cuda_memory_info memory;
 
 	if ((wanted.access & (MEMORY_PEER_WRITES | MEMORY_PEER_ATOMICS)) != 0)
 		wanted.access |= MEMORY_LOCAL_WRITES;
 	if (request->owner != NULL)
 		wanted.owner = *request->owner;
 	if (registry->config.cuda == NULL ||
-	    cuda_memory(registry->config.cuda, wanted.address, &memory) != 0)
+	    cuda_memory_info(registry->config.cuda, wanted.address, &memory) != 0)
 		return wanted;
 	if (memory.managed)
 		wanted.kind = MEMORY_MANAGED;
@@ -276,10 +276,10 @@ wanted_of(const struct memory_registry *registry, const struct memory_request *r
 	return wanted;
 }
 
-static int make_room(struct memory_registry *registry, char *reason) {
+static int registry_make_room(struct memory_registry *registry, char *reason) {
 	if (registry->counts.regions < registry->config.regions_max)
 		return 0;
-	memory_reap(registry);
+	memory_deregister_dead(registry);
 	if (registry->counts.regions < registry->config.regions_max)
 		return 0;
 	return reason_refuse(
@@ -288,7 +288,7 @@ static int make_room(struct memory_registry *registry, char *reason) {
 	);
 }
 
-int memory_view_take(
+int memory_view_get(
 	struct memory_registry *registry,
 	const struct memory_request *request,
 	char ret_reason[static MEMORY_REASON_MAX + 1],
@@ -296,16 +296,16 @@ int memory_view_take(
 ) {
 	const struct memory_failure *failure;
 	struct memory_region *region;
-	struct memory_wanted wanted;
+	struct memory_normal_request wanted;
 	int err = request_check(registry, request, ret_reason);
 
 	if (err != 0)
 		return err;
-	wanted = wanted_of(registry, request);
+	wanted = request_normalise(registry, request);
 	region = memory_index_find(registry, &wanted);
 	if (region != NULL) {
 		registry->counts.shared++;
-		*ret_view = view_of(region, &wanted);
+		*ret_view = region_view(region, &wanted);
 		return 0;
 	}
 	failure = memory_failure_find(registry, &wanted);
@@ -314,16 +314,16 @@ int memory_view_take(
 		memcpy(ret_reason, failure->reason, sizeof(failure->reason));
 		return failure->err;
 	}
-	err = make_room(registry, ret_reason);
+	err = registry_make_room(registry, ret_reason);
 	if (err == 0)
-		err = region_make(registry, &wanted, ret_reason, &region);
+		err = region_create(registry, &wanted, ret_reason, &region);
 	if (err != 0)
 		return err;
-	*ret_view = view_of(region, &wanted);
+	*ret_view = region_view(region, &wanted);
 	return 0;
 }
 
-int memory_view_take_dmabuf(
+int memory_view_get_dmabuf(
 	struct memory_registry *registry,
 	const struct memory_request *request,
 	int fd,
@@ -338,10 +338,10 @@ int memory_view_take_dmabuf(
 		.offset = offset,
 		.what = "dmabuf",
 	};
-	const struct memory_wanted wanted = {
+	const struct memory_normal_request wanted = {
 		.address = request->address,
 		.length = request->length,
-		.access = request->access | MEMORY_ALONE,
+		.access = request->access | MEMORY_UNSHARED,
 		.kind = MEMORY_DEVICE,
 	};
 	struct memory_reason reason = {.text = ret_reason};
@@ -349,19 +349,21 @@ int memory_view_take_dmabuf(
 	int err = request_check(registry, request, ret_reason);
 
 	if (err == 0)
-		err = make_room(registry, ret_reason);
+		err = registry_make_room(registry, ret_reason);
 	if (err == 0)
 		err = memory_region_add(registry, &wanted, &source, &reason, &region);
 	if (err != 0) {
 		registry->counts.failed += reason.used > 0;
 		return err;
 	}
-	*ret_view = view_of(region, &wanted);
+	*ret_view = region_view(region, &wanted);
 	return 0;
 }
 
 static int region_free(struct memory_registry *registry, struct memory_region *region) {
-	int err = device_released(registry->config.device, registry->calls->dereg_mr(region->mr));
+	int err = device_release_result(
+		registry->config.device, registry->calls->dereg_mr(region->mr)
+	);
 
 	if (err != 0) {
 		region->next_dead = registry->stuck;
@@ -376,7 +378,7 @@ static int region_free(struct memory_registry *registry, struct memory_region *r
 	return 0;
 }
 
-int memory_reap(struct memory_registry *registry) {
+int memory_deregister_dead(struct memory_registry *registry) {
 	struct memory_region *stuck = registry->stuck;
 	// Acquire pairs with the release in region_mark_dead() in memory_fast.c.
 	struct memory_region *dead =
@@ -436,7 +438,7 @@ struct memory_registry *memory_registry_destroy(struct memory_registry *registry
 	if (registry == NULL)
 		return NULL;
 	registry->closing = true;
-	memory_reap(registry);
+	memory_deregister_dead(registry);
 	if (registry->counts.regions > 0)
 		return registry;
 	device_put(registry->config.device);

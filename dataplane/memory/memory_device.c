@@ -33,9 +33,9 @@ static int export_pages(
 	if (end > UINT64_MAX - page)
 		return -EINVAL;
 	end = round_down(end + page - 1, page);
-	err = cuda_export(cuda, begin, end - begin, said, ret_fd);
+	err = cuda_export_dmabuf(cuda, begin, end - begin, said, ret_fd);
 	if (err != 0) {
-		memory_reason_add(
+		memory_reason_add_clause(
 			reason, "%s: %s", source->what, said[0] != '\0' ? said : "no descriptor"
 		);
 		return err;
@@ -45,9 +45,9 @@ static int export_pages(
 }
 
 // Register a dmabuf. The registration holds the memory, so the descriptor is closed afterwards.
-static int add_dmabuf(
+static int register_dmabuf(
 	struct memory_registry *registry,
-	const struct memory_wanted *wanted,
+	const struct memory_normal_request *wanted,
 	struct memory_source *source,
 	struct memory_reason *reason,
 	struct memory_region **ret_region
@@ -63,9 +63,9 @@ static int add_dmabuf(
 
 // Select the whole allocation, or the piece that contains the range if the whole is too large for a
 // region.
-static int piece_of(
+static int select_allocation_piece(
 	const struct memory_registry *registry,
-	const struct memory_wanted *wanted,
+	const struct memory_normal_request *wanted,
 	struct memory_source *source,
 	struct memory_reason *reason
 ) {
@@ -75,7 +75,7 @@ static int piece_of(
 	if (source->length <= registry->config.region_bytes_max)
 		return 0;
 	if (piece == 0 || offset / piece != (offset + wanted->length - 1) / piece) {
-		memory_reason_add(
+		memory_reason_add_clause(
 			reason, "%s: %llu bytes are more than a region may have", source->what,
 			(unsigned long long)source->length
 		);
@@ -87,9 +87,9 @@ static int piece_of(
 	return 0;
 }
 
-static int add_allocation(
+static int register_allocation(
 	struct memory_registry *registry,
-	const struct memory_wanted *wanted,
+	const struct memory_normal_request *wanted,
 	struct memory_reason *reason,
 	struct memory_region **ret_region
 ) {
@@ -97,23 +97,23 @@ static int add_allocation(
 	char said[CUDA_REASON_MAX + 1] = "";
 	int err;
 
-	err = cuda_allocation(
+	err = cuda_allocation_range(
 		registry->config.cuda, wanted->address, said, &source.address, &source.length
 	);
 	if (err != 0) {
-		memory_reason_add(reason, "%s: %s", source.what, said);
+		memory_reason_add_clause(reason, "%s: %s", source.what, said);
 		return err;
 	}
 	// Memory mapped from several allocations: the range may extend beyond this one.
 	if (wanted->address < source.address || wanted->address - source.address > source.length ||
 	    wanted->length > source.length - (wanted->address - source.address)) {
-		memory_reason_add(reason, "%s: the range leaves it", source.what);
+		memory_reason_add_clause(reason, "%s: the range leaves it", source.what);
 		return -ERANGE;
 	}
-	err = piece_of(registry, wanted, &source, reason);
+	err = select_allocation_piece(registry, wanted, &source, reason);
 	if (err != 0)
 		return err;
-	return add_dmabuf(registry, wanted, &source, reason, ret_region);
+	return register_dmabuf(registry, wanted, &source, reason, ret_region);
 }
 
 // Return true if /proc/modules has a line that begins with the name and a space.
@@ -131,9 +131,9 @@ static bool module_is_loaded(const char *path, const char *name) {
 	return false;
 }
 
-static int add_by_peer_memory(
+static int register_by_peermem(
 	struct memory_registry *registry,
-	const struct memory_wanted *wanted,
+	const struct memory_normal_request *wanted,
 	struct memory_reason *reason,
 	struct memory_region **ret_region
 ) {
@@ -145,7 +145,7 @@ static int add_by_peer_memory(
 	};
 
 	if (!module_is_loaded(registry->config.modules_path, "nvidia_peermem")) {
-		memory_reason_add(
+		memory_reason_add_clause(
 			reason, "%s: nvidia_peermem is not in %s", source.what,
 			registry->config.modules_path
 		);
@@ -154,9 +154,9 @@ static int add_by_peer_memory(
 	return memory_region_add(registry, wanted, &source, reason, ret_region);
 }
 
-int memory_device_add(
+int memory_register_device(
 	struct memory_registry *registry,
-	const struct memory_wanted *wanted,
+	const struct memory_normal_request *wanted,
 	struct memory_reason *reason,
 	struct memory_region **ret_region
 ) {
@@ -165,26 +165,26 @@ int memory_device_add(
 		.length = wanted->length,
 		.what = "dmabuf of the range"};
 
-	if ((wanted->access & MEMORY_ALONE) == 0 &&
-	    add_allocation(registry, wanted, reason, ret_region) == 0)
+	if ((wanted->access & MEMORY_UNSHARED) == 0 &&
+	    register_allocation(registry, wanted, reason, ret_region) == 0)
 		return 0;
-	if (add_dmabuf(registry, wanted, &source, reason, ret_region) == 0)
+	if (register_dmabuf(registry, wanted, &source, reason, ret_region) == 0)
 		return 0;
-	return add_by_peer_memory(registry, wanted, reason, ret_region);
+	return register_by_peermem(registry, wanted, reason, ret_region);
 }
 
-struct memory_place memory_place(const struct cuda *cuda, uint64_t address) {
-	struct memory_place place = {.kind = MEMORY_HOST};
-	struct cuda_memory memory;
+struct memory_location memory_location(const struct cuda *cuda, uint64_t address) {
+	struct memory_location place = {.kind = MEMORY_HOST};
+	struct cuda_memory_info memory;
 
-	if (cuda == NULL || cuda_memory(cuda, address, &memory) != 0 ||
+	if (cuda == NULL || cuda_memory_info(cuda, address, &memory) != 0 ||
 	    (!memory.device && !memory.managed))
 		return place;
 	place.kind = memory.managed ? MEMORY_MANAGED : MEMORY_DEVICE;
 	if (memory.ordinal < 0)
 		return place;
 	place.ordinal = (uint32_t)memory.ordinal;
-	if (cuda_pci(cuda, place.ordinal, place.pci) != 0)
+	if (cuda_device_pci_address(cuda, place.ordinal, place.pci) != 0)
 		place.pci[0] = '\0';
 	return place;
 }

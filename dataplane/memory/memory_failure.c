@@ -4,28 +4,29 @@
 
 #include <string.h>
 
-static bool is_of(const struct memory_failure *failure, const struct memory_wanted *wanted) {
+static bool
+failure_matches(const struct memory_failure *failure, const struct memory_normal_request *wanted) {
 	return failure->address == wanted->address && failure->length == wanted->length &&
 	       failure->access == wanted->access && failure->allocation == wanted->allocation;
 }
 
 const struct memory_failure *
-memory_failure_find(struct memory_registry *registry, const struct memory_wanted *wanted) {
+memory_failure_find(struct memory_registry *registry, const struct memory_normal_request *wanted) {
 	uint64_t now_ns = clock_now_ns(registry->config.clock);
 
 	for (uint32_t n = 0; n < MEMORY_FAILURES_MAX; n++) {
 		const struct memory_failure *failure = &registry->failures[n];
 
-		if (failure->until_ns > now_ns && is_of(failure, wanted))
+		if (failure->until_ns > now_ns && failure_matches(failure, wanted))
 			return failure;
 	}
 	return NULL;
 }
 
 // Remember a failure; replaces the oldest one.
-void memory_failure_keep(
+void memory_failure_remember(
 	struct memory_registry *registry,
-	const struct memory_wanted *wanted,
+	const struct memory_normal_request *wanted,
 	int err,
 	const char *reason
 ) {

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 // Relaxed: the caller already owns a reference, which provides the ordering.
-void memory_view_hold(const struct memory_view *view) {
+void memory_view_ref(const struct memory_view *view) {
 	uint32_t refs = atomic_fetch_add_explicit(&view->region->refs, 1, memory_order_relaxed);
 
 	must_debug(refs > 0);
@@ -17,7 +17,7 @@ void memory_view_hold(const struct memory_view *view) {
 // Push a region to the list of dead ones. Release pairs with the acquire of
 // memory_deregister_dead(): all use through views happens before the deregistration. After the
 // exchange the region may be freed, so it is not accessed any more.
-static void region_bury(struct memory_region *region) {
+static void region_mark_dead(struct memory_region *region) {
 	struct memory_registry *registry = region->registry;
 	struct memory_region *head = atomic_load_explicit(&registry->dead, memory_order_relaxed);
 
@@ -35,5 +35,5 @@ void memory_view_put(const struct memory_view *view) {
 
 	must_debug(refs > 0);
 	if (refs == 1)
-		region_bury(region);
+		region_mark_dead(region);
 }

@@ -53,7 +53,7 @@ struct memory_registry {
 };
 
 // A normalised request with the type of its memory.
-struct memory_wanted {
+struct memory_normal_request {
 	uint64_t address, length;
 	uint32_t access; // PEER_WRITES and PEER_ATOMICS imply LOCAL_WRITES
 	struct memory_owner owner;
@@ -67,7 +67,7 @@ struct memory_reason {
 	size_t used;
 };
 
-void memory_reason_add(struct memory_reason *reason, const char *format, ...)
+void memory_reason_add_clause(struct memory_reason *reason, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 const char *memory_errno_name(int err);
 
@@ -82,7 +82,7 @@ struct memory_source {
 // Register memory and enter it in the index; the caller owns one reference.
 int memory_region_add(
 	struct memory_registry *registry,
-	const struct memory_wanted *wanted,
+	const struct memory_normal_request *wanted,
 	const struct memory_source *source,
 	struct memory_reason *reason,
 	struct memory_region **ret_region
@@ -93,13 +93,14 @@ int memory_index_reserve(struct memory_registry *registry);
 void memory_index_add(struct memory_registry *registry, struct memory_region *region);
 void memory_index_remove(struct memory_registry *registry, const struct memory_region *region);
 // Return a live region that the request may share, with a reference for the caller, or NULL.
-struct memory_region *
-memory_index_find(const struct memory_registry *registry, const struct memory_wanted *wanted);
+struct memory_region *memory_index_find(
+	const struct memory_registry *registry, const struct memory_normal_request *wanted
+);
 
 // memory_device.c: try the registration methods for device memory.
-int memory_device_add(
+int memory_register_device(
 	struct memory_registry *registry,
-	const struct memory_wanted *wanted,
+	const struct memory_normal_request *wanted,
 	struct memory_reason *reason,
 	struct memory_region **ret_region
 );
@@ -108,10 +109,10 @@ uint64_t memory_page_bytes(void);
 // memory_failure.c
 // Return a failure that is still remembered, or NULL.
 const struct memory_failure *
-memory_failure_find(struct memory_registry *registry, const struct memory_wanted *wanted);
-void memory_failure_keep(
+memory_failure_find(struct memory_registry *registry, const struct memory_normal_request *wanted);
+void memory_failure_remember(
 	struct memory_registry *registry,
-	const struct memory_wanted *wanted,
+	const struct memory_normal_request *wanted,
 	int err,
 	const char *reason
 );

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t place_after(const struct memory_registry *registry, uint64_t address) {
+static uint32_t index_after_address(const struct memory_registry *registry, uint64_t address) {
 	uint32_t low = 0, high = registry->count;
 
 	while (low < high) {
@@ -37,7 +37,7 @@ int memory_index_reserve(struct memory_registry *registry) {
 }
 
 void memory_index_add(struct memory_registry *registry, struct memory_region *region) {
-	uint32_t place = place_after(registry, region->address);
+	uint32_t place = index_after_address(registry, region->address);
 
 	must(registry->count < registry->room);
 	memmove(&registry->regions[place + 1], &registry->regions[place],
@@ -49,7 +49,7 @@ void memory_index_add(struct memory_registry *registry, struct memory_region *re
 }
 
 void memory_index_remove(struct memory_registry *registry, const struct memory_region *region) {
-	uint32_t place = place_after(registry, region->address);
+	uint32_t place = index_after_address(registry, region->address);
 
 	do {
 		must(place > 0);
@@ -62,22 +62,25 @@ void memory_index_remove(struct memory_registry *registry, const struct memory_r
 		registry->longest = 0;
 }
 
-static bool has_range(const struct memory_region *region, const struct memory_wanted *wanted) {
+static bool
+region_contains(const struct memory_region *region, const struct memory_normal_request *wanted) {
 	uint64_t offset = wanted->address - region->address;
 
 	return wanted->address >= region->address && offset <= region->length &&
 	       wanted->length <= region->length - offset;
 }
 
-static bool same_owner(const struct memory_owner *one, const struct memory_owner *other) {
+static bool owners_are_equal(const struct memory_owner *one, const struct memory_owner *other) {
 	return one->hold == other->hold && one->drop == other->drop && one->ctx == other->ctx;
 }
 
 // A new allocation at the same address has another id.
-static bool may_share(const struct memory_region *region, const struct memory_wanted *wanted) {
-	if (((region->access | wanted->access) & MEMORY_ALONE) != 0 ||
+static bool region_may_be_shared(
+	const struct memory_region *region, const struct memory_normal_request *wanted
+) {
+	if (((region->access | wanted->access) & MEMORY_UNSHARED) != 0 ||
 	    region->allocation != wanted->allocation ||
-	    !same_owner(&region->owner, &wanted->owner) || !has_range(region, wanted))
+	    !owners_are_equal(&region->owner, &wanted->owner) || !region_contains(region, wanted))
 		return false;
 	if ((wanted->access & MEMORY_PEER_ACCESS) != 0)
 		return region->access == wanted->access;
@@ -86,7 +89,7 @@ static bool may_share(const struct memory_region *region, const struct memory_wa
 
 // Take a reference on a live region. Relaxed, as in memory_view_ref(); this thread wrote the
 // region's fields.
-static bool region_hold(struct memory_region *region) {
+static bool region_try_ref(struct memory_region *region) {
 	uint32_t refs = atomic_load_explicit(&region->refs, memory_order_relaxed);
 
 	while (refs > 0) {
@@ -99,16 +102,17 @@ static bool region_hold(struct memory_region *region) {
 	return false;
 }
 
-struct memory_region *
-memory_index_find(const struct memory_registry *registry, const struct memory_wanted *wanted) {
-	uint32_t place = place_after(registry, wanted->address);
+struct memory_region *memory_index_find(
+	const struct memory_registry *registry, const struct memory_normal_request *wanted
+) {
+	uint32_t place = index_after_address(registry, wanted->address);
 
 	while (place-- > 0) {
 		struct memory_region *region = registry->regions[place];
 
 		if (wanted->address - region->address >= registry->longest)
 			break;
-		if (may_share(region, wanted) && region_hold(region))
+		if (region_may_be_shared(region, wanted) && region_try_ref(region))
 			return region;
 	}
 	return NULL;

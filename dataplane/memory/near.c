@@ -21,7 +21,7 @@ static size_t whole_pages(size_t size) {
 	return (size + page_bytes() - 1) & ~(page_bytes() - 1);
 }
 
-struct near near_cpu(uint32_t cpu) {
+struct near near_of_cpu(uint32_t cpu) {
 	int node;
 
 	if (cpu > INT32_MAX || numa_available() < 0 || numa_num_configured_nodes() < 2)

@@ -47,10 +47,10 @@ struct prober *prober_destroy(struct prober *prober) {
 }
 
 struct worker_poll prober_poll(struct prober *prober) {
-	return (struct worker_poll){.poll = prober_step, .ctx = prober};
+	return (struct worker_poll){.poll = prober_run_step, .ctx = prober};
 }
 
-uint32_t prober_plan(struct prober *prober, const struct watch_due *dues, uint32_t count) {
+uint32_t prober_plan_probes(struct prober *prober, const struct watch_due *dues, uint32_t count) {
 	struct watch_agenda *ring = &prober->agenda;
 	uint32_t put = atomic_load_explicit(&ring->put, memory_order_relaxed);
 	// Pairs with the release in watch_fast.c: the worker has read the freed slots.
@@ -66,7 +66,8 @@ uint32_t prober_plan(struct prober *prober, const struct watch_due *dues, uint32
 	return count;
 }
 
-uint32_t prober_outcomes(struct prober *prober, struct watch_outcome *outcomes, uint32_t count) {
+uint32_t
+prober_take_outcomes(struct prober *prober, struct watch_outcome *outcomes, uint32_t count) {
 	struct watch_outcomes *ring = &prober->outcomes;
 	uint32_t taken = atomic_load_explicit(&ring->taken, memory_order_relaxed);
 	// Pairs with the release in watch_fast.c.
@@ -81,6 +82,6 @@ uint32_t prober_outcomes(struct prober *prober, struct watch_outcome *outcomes, 
 	return count;
 }
 
-uint64_t prober_outcomes_lost(const struct prober *prober) {
+uint64_t prober_lost_outcomes(const struct prober *prober) {
 	return atomic_load_explicit(&prober->outcomes.lost, memory_order_relaxed);
 }

@@ -8,15 +8,15 @@
 #include <lib/must.h>
 #include <lib/tracepoint.h>
 
-static void end_run(struct probe_run *run, enum probe_end end) {
+static void run_set_ended(struct probe_run *run, enum probe_end end) {
 	run->end = end;
 	run->ended = true;
 }
 
 // Handle the end of an operation; called in the lane's step on this thread.
-static void on_done(struct op *op) {
+static void run_on_op_done(struct op *op) {
 	struct probe_run *run = op->ctx;
-	uint64_t took_ns = time_taken(run->submitted_ns, op->done_ns);
+	uint64_t took_ns = elapsed_or_zero_ns(run->submitted_ns, op->done_ns);
 
 	TRACEPOINT(
 		probe_outcome, run->peer, op->kind, run->bytes, took_ns, op->outcome,
@@ -26,20 +26,20 @@ static void on_done(struct op *op) {
 	run->outcome = op->outcome;
 	if (op->outcome != OP_OK) {
 		run->cause = op->cause;
-		end_run(run, PROBE_FAILED);
+		run_set_ended(run, PROBE_FAILED);
 		return;
 	}
 	if (run->times_ns != NULL)
 		run->times_ns[run->answered] =
 			took_ns < UINT32_MAX ? (uint32_t)took_ns : UINT32_MAX;
 	run->answered++;
-	run->took_ns = time_taken(run->begun_ns, op->done_ns);
+	run->took_ns = elapsed_or_zero_ns(run->begun_ns, op->done_ns);
 	histogram_record(run->latency, took_ns);
 	if (run->stopping || run->sent == run->count)
-		end_run(run, PROBE_COMPLETE);
+		run_set_ended(run, PROBE_COMPLETE);
 }
 
-static bool path_serves(const struct probe_run *run, const struct path_row *row) {
+static bool path_matches_run(const struct probe_run *run, const struct path_row *row) {
 	return row != NULL && row->peer == run->peer && row->generation == run->generation &&
 	       run->bytes <= row->remote_length;
 }
@@ -52,13 +52,13 @@ static uint64_t due_ns(const struct probe_run *run, uint64_t now_ns) {
 	return run->sent == 0 ? deadline_earliest(due, run->first).at_ns : due.at_ns;
 }
 
-static void begin_op(struct prober *prober, struct probe_run *run, uint64_t now_ns) {
+static void run_begin_op(struct prober *prober, struct probe_run *run, uint64_t now_ns) {
 	const struct path_snapshot *snapshot = path_table_snapshot(prober->paths);
 	const struct path_row *row = path_snapshot_row(snapshot, run->path);
 	struct op *op = &run->op;
 
-	if (!path_serves(run, row) || path_peer_is_over(prober->peers, row)) {
-		end_run(run, PROBE_NO_PATH);
+	if (!path_matches_run(run, row) || path_peer_has_ended(prober->peers, row)) {
+		run_set_ended(run, PROBE_NO_PATH);
 		return;
 	}
 	*op = (struct op){
@@ -70,7 +70,7 @@ static void begin_op(struct prober *prober, struct probe_run *run, uint64_t now_
 		.remote_length = run->bytes,
 		.remote_key = row->remote_key,
 		.deadline_ns = due_ns(run, now_ns),
-		.done = on_done,
+		.done = run_on_op_done,
 		.ctx = run,
 	};
 	op->view.length = run->bytes;
@@ -84,7 +84,7 @@ static void begin_op(struct prober *prober, struct probe_run *run, uint64_t now_
 }
 
 // Report an ended run. Returns false if control's ring is full; then a later step retries.
-static bool run_tell(const struct prober *prober, struct probe_run *run) {
+static bool run_report_end(const struct prober *prober, struct probe_run *run) {
 	struct worker_record record = {
 		.kind = PROBER_EVENT_ENDED,
 		.words = {(uintptr_t)prober, (uintptr_t)run},
@@ -98,19 +98,21 @@ static bool run_tell(const struct prober *prober, struct probe_run *run) {
 }
 
 // Advance one run. Returns true if the run ended and can leave the list.
-static bool step_run(struct prober *prober, struct probe_run *run, struct idle_found *found) {
+static bool
+step_run(struct prober *prober, struct probe_run *run, struct idle_step_findings *found) {
 	if (!run->ended && !run->under_way) {
 		if (run->stopping)
-			end_run(run, PROBE_COMPLETE);
+			run_set_ended(run, PROBE_COMPLETE);
 		else if (run->next_ns <= found->now_ns)
-			begin_op(prober, run, clock_now_ns(prober->clock));
+			run_begin_op(prober, run, clock_now_ns(prober->clock));
 		else if (run->next_ns < found->due_ns)
 			found->due_ns = run->next_ns;
 	}
-	return run->ended && run_tell(prober, run);
+	return run->ended && run_report_end(prober, run);
 }
 
-static __attribute__((noinline)) bool step_runs(struct prober *prober, struct idle_found *found) {
+static __attribute__((noinline)) bool
+step_runs(struct prober *prober, struct idle_step_findings *found) {
 	bool progress = false;
 
 	for (uint32_t n = 0; n < prober->run_count;) {
@@ -128,39 +130,39 @@ static __attribute__((noinline)) bool step_runs(struct prober *prober, struct id
 }
 
 // Kept short, because most steps have nothing to do.
-bool prober_step(void *ctx, struct idle_found *found) {
+bool prober_run_step(void *ctx, struct idle_step_findings *found) {
 	struct prober *prober = ctx;
 	bool progress;
 
 	if (__builtin_expect(prober->run_count == 0, 1))
-		return watches_step(prober, found);
+		return watches_run_step(prober, found);
 	progress = step_runs(prober, found);
-	return watches_step(prober, found) || progress;
+	return watches_run_step(prober, found) || progress;
 }
 
-static void take_run(struct prober *prober, struct probe_run *run) {
+static void prober_take_run(struct prober *prober, struct probe_run *run) {
 	must(prober->run_count < PROBER_RUNS_MAX); // control counts the runs
 	run->prober = prober;
 	run->sent = run->answered = 0;
 	run->took_ns = 0;
 	run->under_way = run->stopping = run->ended = false;
 	run->next_ns = 0;
-	memory_view_hold(&run->view);
+	memory_view_ref(&run->view);
 	prober->runs[prober->run_count++] = run;
 }
 
 void prober_request(
 	struct prober *prober, struct worker *worker, const struct worker_record *record
 ) {
-	struct probe_run *run = worker_pointer(record->words[1]);
+	struct probe_run *run = worker_word_to_pointer(record->words[1]);
 
 	prober->worker = worker;
 	if (record->kind >= PROBER_REQUEST_WATCH) {
-		watches_request(prober, record);
+		watches_handle_request(prober, record);
 		return;
 	}
 	if (record->kind == PROBER_REQUEST_RUN) {
-		take_run(prober, run);
+		prober_take_run(prober, run);
 		return;
 	}
 	// The run may have ended and been reported meanwhile.

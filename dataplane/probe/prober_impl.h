@@ -48,7 +48,7 @@ struct prober {
 };
 
 // Return the duration; 0 if the clock was set back, after its counter had jumped ahead.
-static inline uint64_t time_taken(uint64_t begun_ns, uint64_t ended_ns) {
+static inline uint64_t elapsed_or_zero_ns(uint64_t begun_ns, uint64_t ended_ns) {
 	return ended_ns > begun_ns ? ended_ns - begun_ns : 0;
 }
 
@@ -56,7 +56,8 @@ static inline uint64_t time_taken(uint64_t begun_ns, uint64_t ended_ns) {
 // knowledge is no reason: pairing may be ahead of the table, which is published at intervals. Reads
 // of a peer that was declared dead by silence go on. They distinguish a host that is down from one
 // that only lost the overlay.
-static inline bool path_peer_is_over(const struct peer_table *peers, const struct path_row *path) {
+static inline bool
+path_peer_has_ended(const struct peer_table *peers, const struct path_row *path) {
 	const struct peer_row *peer;
 
 	if (peers == NULL)
@@ -67,7 +68,7 @@ static inline bool path_peer_is_over(const struct peer_table *peers, const struc
 }
 
 // watch_fast.c
-bool watches_step(struct prober *prober, struct idle_found *found);
-void watches_request(struct prober *prober, const struct worker_record *record);
+bool watches_run_step(struct prober *prober, struct idle_step_findings *found);
+void watches_handle_request(struct prober *prober, const struct worker_record *record);
 
-bool prober_step(void *ctx, struct idle_found *found);
+bool prober_run_step(void *ctx, struct idle_step_findings *found);

@@ -25,7 +25,7 @@ static uint64_t word_at(const void *bytes, size_t place_bytes) {
 
 #define WORD(bytes, member) word_at(bytes, offsetof(struct pulse, member))
 
-bool pulse_glance(
+bool pulse_parse_head(
 	const void *bytes, uint64_t name, uint64_t *ret_incarnation, uint64_t *ret_beats
 ) {
 	if (WORD(bytes, magic) != PULSE_MAGIC || WORD(bytes, layout) != PULSE_LAYOUT ||
@@ -37,7 +37,8 @@ bool pulse_glance(
 	return true;
 }
 
-uint32_t pulse_glance_workers(const void *bytes, struct pulse_workers *seen, uint32_t *ret_count) {
+uint32_t
+pulse_find_hung_workers(const void *bytes, struct pulse_workers *seen, uint32_t *ret_count) {
 	uint32_t count = (uint32_t)WORD(bytes, worker_count), hung = 0;
 	uint32_t beats = (uint32_t)WORD(bytes, beats);
 	// After a restart of the agent the state is reset.
@@ -51,7 +52,7 @@ uint32_t pulse_glance_workers(const void *bytes, struct pulse_workers *seen, uin
 		if (anew || word != seen->words[n] || word == 0) {
 			seen->words[n] = word;
 			seen->at[n] = beats;
-		} else if (beats - seen->at[n] >= PULSE_WORKER_STANDS) {
+		} else if (beats - seen->at[n] >= PULSE_WORKER_HUNG_BEATS) {
 			hung |= UINT32_C(1) << n;
 		}
 	}
@@ -61,6 +62,6 @@ uint32_t pulse_glance_workers(const void *bytes, struct pulse_workers *seen, uin
 	return hung;
 }
 
-uint64_t pulse_glance_beats(const void *bytes) {
+uint64_t pulse_read_beats(const void *bytes) {
 	return word_at(bytes, 0);
 }

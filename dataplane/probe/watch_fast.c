@@ -10,8 +10,8 @@
 
 #define COUNTER_BYTES 8
 
-static bool is_long(uint32_t bytes) {
-	return bytes > WATCH_OWN_BYTES;
+static bool probe_is_long(uint32_t bytes) {
+	return bytes > WATCH_SHORT_READ_BYTES;
 }
 
 static void outcome_keep(struct prober *prober, const struct watch_outcome *outcome) {
@@ -31,7 +31,7 @@ static void outcome_keep(struct prober *prober, const struct watch_outcome *outc
 	atomic_store_explicit(&ring->put, put + 1, memory_order_release);
 }
 
-static void keep_unbegun(
+static void outcome_keep_skipped(
 	struct prober *prober,
 	const struct watch_due *due,
 	uint64_t peer,
@@ -54,7 +54,7 @@ static void keep_unbegun(
 
 // Convert an operation's outcome. Other outcomes occur when a pair is taken down or fails by
 // another operation.
-static enum watch_result result_of(const struct op *op) {
+static enum watch_result watch_result_of_op(const struct op *op) {
 	switch (op->outcome) {
 	case OP_OK:
 		return WATCH_ANSWERED;
@@ -70,32 +70,32 @@ static enum watch_result result_of(const struct op *op) {
 	}
 }
 
-static bool is_refusal(const struct op *op) {
+static bool op_was_refused(const struct op *op) {
 	return op->outcome == OP_FAILED && (op->cause.status == IBV_WC_REM_ACCESS_ERR ||
 					    op->cause.status == IBV_WC_REM_INV_REQ_ERR ||
 					    op->cause.status == IBV_WC_REM_OP_ERR);
 }
 
-static bool is_sound_head(const struct watch *watch, struct watch_outcome *outcome) {
-	const void *bytes = worker_pointer(watch->op.view.address);
+static bool pulse_head_is_valid(const struct watch *watch, struct watch_outcome *outcome) {
+	const void *bytes = worker_word_to_pointer(watch->op.view.address);
 
 	return watch->bytes >= PULSE_HEAD_BYTES &&
-	       pulse_glance(bytes, watch->peer, &outcome->incarnation, &outcome->beats);
+	       pulse_parse_head(bytes, watch->peer, &outcome->incarnation, &outcome->beats);
 }
 
-static void look_at_pulse(struct watch *watch, struct watch_outcome *outcome) {
-	const void *bytes = worker_pointer(watch->op.view.address);
+static void outcome_read_pulse(struct watch *watch, struct watch_outcome *outcome) {
+	const void *bytes = worker_word_to_pointer(watch->op.view.address);
 
 	if (watch->bytes == COUNTER_BYTES)
-		outcome->beats = pulse_glance_beats(bytes);
-	else if (is_sound_head(watch, outcome))
-		outcome->hung = pulse_glance_workers(bytes, &watch->workers, &outcome->workers);
+		outcome->beats = pulse_read_beats(bytes);
+	else if (pulse_head_is_valid(watch, outcome))
+		outcome->hung = pulse_find_hung_workers(bytes, &watch->workers, &outcome->workers);
 }
 
 // Check a GPU page. A GPU that fell off its bus reads as all ones; foreign memory may hold
 // anything.
-static bool is_wrong(const struct watch *watch) {
-	const uint64_t *words = worker_pointer(watch->op.view.address);
+static bool gpu_page_is_wrong(const struct watch *watch) {
+	const uint64_t *words = worker_word_to_pointer(watch->op.view.address);
 
 	for (uint32_t n = 0; n < watch->bytes / sizeof(words[0]); n++) {
 		if (words[n] != watch->gpu_word)
@@ -104,29 +104,29 @@ static bool is_wrong(const struct watch *watch) {
 	return false;
 }
 
-static bool outcome_stands(struct watch *watch, const struct watch_outcome *outcome) {
+static bool counter_is_stalled(struct watch *watch, const struct watch_outcome *outcome) {
 	if (outcome->beats == 0)
 		return false;
 	if (outcome->beats == watch->beats)
-		return time_taken(watch->beats_at_ns, outcome->at_ns) >= WATCH_STANDS_NS;
+		return elapsed_or_zero_ns(watch->beats_at_ns, outcome->at_ns) >= WATCH_STALLED_NS;
 	watch->beats = outcome->beats;
 	watch->beats_at_ns = outcome->at_ns;
 	return false;
 }
 
 // Handle the end of a probe; called in the lane's step on this thread.
-static void on_done(struct op *op) {
+static void watch_on_op_done(struct op *op) {
 	struct watch *watch = op->ctx;
 	struct prober *prober = watch->prober;
 	struct watch_outcome outcome = {
 		.at_ns = watch->at_ns,
-		.latency_ns = time_taken(watch->at_ns, op->done_ns),
+		.latency_ns = elapsed_or_zero_ns(watch->at_ns, op->done_ns),
 		.place = watch->place,
 		.generation = watch->generation,
 		.tag = watch->tag,
-		.result = result_of(op),
+		.result = watch_result_of_op(op),
 		.written = watch->written,
-		.refused = is_refusal(op),
+		.refused = op_was_refused(op),
 		.gpu = watch->of_gpu,
 	};
 
@@ -135,30 +135,31 @@ static void on_done(struct op *op) {
 		op->cause.status
 	);
 	watch->under_way = false;
-	if (is_long(watch->bytes))
+	if (probe_is_long(watch->bytes))
 		prober->sink_taken = false;
 	if (outcome.result == WATCH_ANSWERED && watch->of_gpu)
-		outcome.wrong = is_wrong(watch);
+		outcome.wrong = gpu_page_is_wrong(watch);
 	else if (outcome.result == WATCH_ANSWERED && !watch->written)
-		look_at_pulse(watch, &outcome);
+		outcome_read_pulse(watch, &outcome);
 	outcome_keep(prober, &outcome);
-	prober->untold |= outcome.result == WATCH_LOST || outcome_stands(watch, &outcome);
+	prober->untold |= outcome.result == WATCH_LOST || counter_is_stalled(watch, &outcome);
 }
 
-static bool
-path_serves(const struct watch *watch, const struct path_row *row, const struct watch_due *due) {
+static bool path_matches_watch(
+	const struct watch *watch, const struct path_row *row, const struct watch_due *due
+) {
 	if (row == NULL || row->peer != watch->peer || row->generation != watch->generation)
 		return false;
 	if (due->write)
-		return watch->writes && due->bytes <= WATCH_LANDING_BYTES;
+		return watch->writes && due->bytes <= WATCH_WRITE_SINK_BYTES;
 	if (due->gpu)
-		return watch->gpu && due->bytes <= WATCH_OWN_BYTES;
+		return watch->gpu && due->bytes <= WATCH_SHORT_READ_BYTES;
 	return due->bytes <= row->remote_length;
 }
 
 // Set the operation's target. A write sends whatever the local buffer holds; its content is never
 // used.
-static void op_aim(struct op *op, const struct watch *watch, const struct path_row *row) {
+static void op_set_target(struct op *op, const struct watch *watch, const struct path_row *row) {
 	bool counter_only = op->remote_length == COUNTER_BYTES;
 
 	if (watch->written) {
@@ -184,10 +185,10 @@ probe_begin(struct watch *watch, const struct path_row *row, const struct watch_
 	*op = (struct op){
 		.pair = row->pair,
 		.generation = row->generation,
-		.view = is_long(due->bytes) ? watch->sink : watch->own,
+		.view = probe_is_long(due->bytes) ? watch->sink : watch->own,
 		.remote_length = due->bytes,
 		.deadline_ns = now_ns + watch->timeout_ns,
-		.done = on_done,
+		.done = watch_on_op_done,
 		.ctx = watch,
 	};
 	op->view.length = due->bytes;
@@ -197,34 +198,35 @@ probe_begin(struct watch *watch, const struct path_row *row, const struct watch_
 	watch->written = due->write;
 	watch->of_gpu = due->gpu;
 	watch->under_way = true;
-	op_aim(op, watch, row);
-	watch->prober->sink_taken |= is_long(due->bytes);
+	op_set_target(op, watch, row);
+	watch->prober->sink_taken |= probe_is_long(due->bytes);
 	lane_submit(row->lane, &op, 1);
 }
 
-static void carry_out(struct prober *prober, const struct watch_due *due, uint64_t now_ns) {
+static void watch_execute_due(struct prober *prober, const struct watch_due *due, uint64_t now_ns) {
 	struct watch *watch = due->place < WATCHES_MAX ? prober->watches[due->place] : NULL;
 	const struct path_row *row;
 
 	// The watch of this probe is gone.
 	if (watch == NULL || watch->leaving || watch->generation != due->generation) {
-		keep_unbegun(prober, due, 0, now_ns, WATCH_NO_PATH);
+		outcome_keep_skipped(prober, due, 0, now_ns, WATCH_NO_PATH);
 		return;
 	}
 	if (watch->under_way || now_ns > due->at_ns + WATCH_LATE_NS ||
-	    (is_long(due->bytes) && prober->sink_taken)) {
-		keep_unbegun(prober, due, watch->peer, now_ns, WATCH_SKIPPED);
+	    (probe_is_long(due->bytes) && prober->sink_taken)) {
+		outcome_keep_skipped(prober, due, watch->peer, now_ns, WATCH_SKIPPED);
 		return;
 	}
 	row = path_snapshot_row(path_table_snapshot(prober->paths), watch->path);
-	if (!path_serves(watch, row, due) || path_peer_is_over(prober->peers, row))
-		keep_unbegun(prober, due, watch->peer, now_ns, WATCH_NO_PATH);
+	if (!path_matches_watch(watch, row, due) || path_peer_has_ended(prober->peers, row))
+		outcome_keep_skipped(prober, due, watch->peer, now_ns, WATCH_NO_PATH);
 	else
 		probe_begin(watch, row, due);
 }
 
-static __attribute__((noinline)) bool
-carry_out_agenda(struct prober *prober, struct idle_found *found, uint32_t taken, uint32_t put) {
+static __attribute__((noinline)) bool watch_execute_agenda(
+	struct prober *prober, struct idle_step_findings *found, uint32_t taken, uint32_t put
+) {
 	struct watch_agenda *ring = &prober->agenda;
 	bool progress = false;
 
@@ -238,16 +240,16 @@ carry_out_agenda(struct prober *prober, struct idle_found *found, uint32_t taken
 		}
 		// Release pairs with the acquire in prober_plan_probes(): the slot has been read.
 		atomic_store_explicit(&ring->taken, ++taken, memory_order_release);
-		carry_out(prober, &due, found->now_ns);
+		watch_execute_due(prober, &due, found->now_ns);
 		progress = true;
 	}
 	return progress;
 }
 
-static __attribute__((noinline)) void tell_control(struct prober *prober) {
+static __attribute__((noinline)) void notify_control(struct prober *prober) {
 	const struct worker_record record = {
 		.kind = PROBER_EVENT_OUTCOME,
-		.words = {worker_word(prober)},
+		.words = {worker_pointer_to_word(prober)},
 	};
 
 	if (worker_event(prober->worker, &record) == 0)
@@ -255,10 +257,10 @@ static __attribute__((noinline)) void tell_control(struct prober *prober) {
 }
 
 // Return a watch to control. Returns true if it was reported.
-static bool give_back(struct prober *prober, struct watch *watch) {
+static bool watch_return(struct prober *prober, struct watch *watch) {
 	const struct worker_record record = {
 		.kind = PROBER_EVENT_UNWATCHED,
-		.words = {worker_word(prober), worker_word(watch)},
+		.words = {worker_pointer_to_word(prober), worker_pointer_to_word(watch)},
 	};
 	// After the report the watch belongs to control
 	struct memory_view own = watch->own, sink = watch->sink;
@@ -270,13 +272,13 @@ static bool give_back(struct prober *prober, struct watch *watch) {
 	return true;
 }
 
-static __attribute__((noinline)) bool give_back_all(struct prober *prober) {
+static __attribute__((noinline)) bool watches_return_leaving(struct prober *prober) {
 	bool progress = false;
 
 	for (uint32_t n = 0; n < WATCHES_MAX && prober->leaving > 0; n++) {
 		struct watch *watch = prober->watches[n];
 
-		if (watch == NULL || !watch->leaving || !give_back(prober, watch))
+		if (watch == NULL || !watch->leaving || !watch_return(prober, watch))
 			continue;
 		prober->watches[n] = NULL;
 		prober->leaving--;
@@ -285,38 +287,38 @@ static __attribute__((noinline)) bool give_back_all(struct prober *prober) {
 	return progress;
 }
 
-bool watches_step(struct prober *prober, struct idle_found *found) {
+bool watches_run_step(struct prober *prober, struct idle_step_findings *found) {
 	struct watch_agenda *ring = &prober->agenda;
 	uint32_t taken = atomic_load_explicit(&ring->taken, memory_order_relaxed);
 	// Pairs with the release in prober_plan_probes().
 	uint32_t put = atomic_load_explicit(&ring->put, memory_order_acquire);
-	bool progress = taken != put && carry_out_agenda(prober, found, taken, put);
+	bool progress = taken != put && watch_execute_agenda(prober, found, taken, put);
 
 	if (__builtin_expect(prober->untold, 0))
-		tell_control(prober);
+		notify_control(prober);
 	if (__builtin_expect(prober->leaving > 0, 0))
-		progress |= give_back_all(prober);
+		progress |= watches_return_leaving(prober);
 	return progress;
 }
 
-static void take_watch(struct prober *prober, struct watch *watch) {
+static void prober_take_watch(struct prober *prober, struct watch *watch) {
 	// Control assigns slots, and reuses one only after the watch was reported.
 	must(watch->place < WATCHES_MAX && prober->watches[watch->place] == NULL);
 	watch->prober = prober;
 	watch->under_way = watch->leaving = false;
 	watch->beats = 0;
 	watch->workers.begun = false;
-	memory_view_hold(&watch->own);
-	memory_view_hold(&watch->sink);
+	memory_view_ref(&watch->own);
+	memory_view_ref(&watch->sink);
 	prober->watches[watch->place] = watch;
 }
 
-void watches_request(struct prober *prober, const struct worker_record *record) {
-	struct watch *watch = worker_pointer(record->words[1]);
+void watches_handle_request(struct prober *prober, const struct worker_record *record) {
+	struct watch *watch = worker_word_to_pointer(record->words[1]);
 	struct watch_due now;
 
 	if (record->kind == PROBER_REQUEST_WATCH) {
-		take_watch(prober, watch);
+		prober_take_watch(prober, watch);
 	} else if (record->kind == PROBER_REQUEST_UNWATCH) {
 		must(!watch->leaving); // requested only once
 		watch->leaving = true;
@@ -331,6 +333,6 @@ void watches_request(struct prober *prober, const struct worker_record *record) 
 			.write = record->words[5] == 1,
 			.gpu = record->words[5] == 2,
 		};
-		carry_out(prober, &now, now.at_ns);
+		watch_execute_due(prober, &now, now.at_ns);
 	}
 }

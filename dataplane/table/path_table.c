@@ -26,7 +26,7 @@ static struct path_snapshot *snapshot_create(struct path_table *table, uint32_t 
 }
 
 // Create the next version with room for row_count rows; it starts as a copy of the current one.
-static int open_next(struct path_table *table, uint32_t row_count) {
+static int open_next_version(struct path_table *table, uint32_t row_count) {
 	const struct path_snapshot *from = table->next != NULL ? table->next : table->current;
 	struct path_snapshot *next;
 
@@ -42,7 +42,7 @@ static int open_next(struct path_table *table, uint32_t row_count) {
 	return 0;
 }
 
-const struct path_row *path_table_newest(const struct path_table *table, uint32_t slot) {
+const struct path_row *path_table_next_row(const struct path_table *table, uint32_t slot) {
 	return path_snapshot_row(table->next != NULL ? table->next : table->current, slot);
 }
 
@@ -51,7 +51,7 @@ int path_table_set(struct path_table *table, uint32_t slot, const struct path_ro
 
 	if (slot >= PATH_TABLE_ROWS_MAX || row->peer == 0)
 		return -EINVAL;
-	err = open_next(table, slot + 1);
+	err = open_next_version(table, slot + 1);
 	if (err == 0)
 		table->next->rows[slot] = *row;
 	return err;
@@ -62,16 +62,16 @@ int path_table_clear(struct path_table *table, uint32_t slot) {
 
 	if (slot >= PATH_TABLE_ROWS_MAX)
 		return -EINVAL;
-	if (path_table_newest(table, slot) == NULL)
+	if (path_table_next_row(table, slot) == NULL)
 		return 0;
-	err = open_next(table, slot + 1);
+	err = open_next_version(table, slot + 1);
 	if (err == 0)
 		table->next->rows[slot] = (struct path_row){0};
 	return err;
 }
 
 // Free a retired version, on the reclaimer's thread, in the order of retirement.
-static void free_stale(struct rcu_head *head) {
+static void free_retired_version(struct rcu_head *head) {
 	struct path_snapshot *stale = caa_container_of(head, struct path_snapshot, rcu);
 	struct path_table *table = stale->table;
 
@@ -99,11 +99,11 @@ int path_table_publish(struct path_table *table, uint64_t *ret_version) {
 	//    free_retired_version()
 	stale = rcu_xchg_pointer(&table->current, table->next);
 	table->next = NULL;
-	urcu_qsbr_call_rcu(&stale->rcu, free_stale);
+	urcu_qsbr_call_rcu(&stale->rcu, free_retired_version);
 	return 0;
 }
 
-uint64_t path_table_settled(struct path_table *table) {
+uint64_t path_table_oldest_in_use(struct path_table *table) {
 	eventfd_t count;
 
 	// Read first: a later retirement makes the descriptor readable again

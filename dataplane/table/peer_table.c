@@ -27,7 +27,7 @@ static void count_add(_Atomic uint64_t *counter, uint64_t by) {
 	atomic_fetch_add_explicit(counter, by, memory_order_relaxed);
 }
 
-static void count_take(_Atomic uint64_t *counter, uint64_t by) {
+static void count_subtract(_Atomic uint64_t *counter, uint64_t by) {
 	atomic_fetch_sub_explicit(counter, by, memory_order_relaxed);
 }
 
@@ -36,7 +36,7 @@ static uint64_t count_read(const _Atomic uint64_t *counter) {
 }
 
 // Allocate zeroed memory, aligned for rows. Returns NULL if there is none.
-static void *take_memory(struct peer_table *table, size_t size) {
+static void *table_alloc(struct peer_table *table, size_t size) {
 	size_t rounded = (size + 63) & ~(size_t)63;
 	void *memory = aligned_alloc(64, rounded);
 
@@ -47,8 +47,8 @@ static void *take_memory(struct peer_table *table, size_t size) {
 	return memory;
 }
 
-static void give_back(struct peer_table *table, void *memory, size_t size) {
-	count_take(&table->allocated_bytes, size);
+static void table_free(struct peer_table *table, void *memory, size_t size) {
+	count_subtract(&table->allocated_bytes, size);
 	free(memory);
 }
 
@@ -59,7 +59,7 @@ static size_t snapshot_size(uint32_t chunk_count) {
 }
 
 static struct peer_snapshot *snapshot_create(struct peer_table *table, uint32_t chunk_count) {
-	struct peer_snapshot *snapshot = take_memory(table, snapshot_size(chunk_count));
+	struct peer_snapshot *snapshot = table_alloc(table, snapshot_size(chunk_count));
 
 	if (snapshot == NULL)
 		return NULL;
@@ -70,7 +70,7 @@ static struct peer_snapshot *snapshot_create(struct peer_table *table, uint32_t 
 }
 
 // Create the next version with room for chunk_count chunks; it starts as a copy of the current one.
-static int open_next(struct peer_table *table, uint32_t chunk_count) {
+static int open_next_version(struct peer_table *table, uint32_t chunk_count) {
 	const struct peer_snapshot *from = table->next != NULL ? table->next : table->current;
 	struct peer_snapshot *next;
 
@@ -85,7 +85,7 @@ static int open_next(struct peer_table *table, uint32_t chunk_count) {
 	next->index = from->index;
 	memcpy(next->chunks, from->chunks, from->chunk_count * sizeof(struct peer_chunk *));
 	if (table->next != NULL)
-		give_back(table, table->next, table->next->size);
+		table_free(table, table->next, table->next->size);
 	table->next = next;
 	return 0;
 }
@@ -96,16 +96,16 @@ static struct peer_chunk *chunk_of(const struct peer_snapshot *snapshot, uint32_
 
 // Return the row of the next version, in a chunk that no reader sees. Returns NULL if out of
 // memory.
-static struct peer_row *own_row(struct peer_table *table, uint32_t slot) {
+static struct peer_row *writable_row(struct peer_table *table, uint32_t slot) {
 	uint32_t n = slot / PEER_CHUNK_ROWS;
 	struct peer_chunk *seen, *own;
 
-	if (open_next(table, n + 1) != 0)
+	if (open_next_version(table, n + 1) != 0)
 		return NULL;
 	seen = chunk_of(table->current, n);
 	own = table->next->chunks[n];
 	if (own == seen) {
-		own = take_memory(table, sizeof(*own));
+		own = table_alloc(table, sizeof(*own));
 		if (own == NULL)
 			return NULL;
 		if (seen != NULL)
@@ -121,7 +121,7 @@ int peer_table_set(struct peer_table *table, const struct peer_row *row) {
 
 	if (row->slot >= PEER_TABLE_SLOTS_MAX || row->id == 0 || row->name_length == 0)
 		return -EINVAL;
-	own = own_row(table, row->slot);
+	own = writable_row(table, row->slot);
 	if (own == NULL)
 		return -ENOMEM;
 	if (own->id != row->id) {
@@ -132,16 +132,16 @@ int peer_table_set(struct peer_table *table, const struct peer_row *row) {
 	return 0;
 }
 
-const struct peer_row *peer_table_newest(const struct peer_table *table, uint32_t slot) {
+const struct peer_row *peer_table_next_row(const struct peer_table *table, uint32_t slot) {
 	return peer_snapshot_row(table->next != NULL ? table->next : table->current, slot);
 }
 
 int peer_table_clear(struct peer_table *table, uint32_t slot) {
 	struct peer_row *own;
 
-	if (peer_table_newest(table, slot) == NULL)
+	if (peer_table_next_row(table, slot) == NULL)
 		return 0;
-	own = own_row(table, slot);
+	own = writable_row(table, slot);
 	if (own == NULL)
 		return -ENOMEM;
 	*own = (struct peer_row){0};
@@ -155,7 +155,7 @@ static void index_insert(struct peer_index *index, const struct peer_row *row) {
 
 	while (index->places[n & index->mask].slot != 0)
 		n++;
-	index->places[n & index->mask] = (struct peer_place){
+	index->places[n & index->mask] = (struct peer_index_slot){
 		.tag = (uint32_t)(row->id >> 32),
 		.slot = row->slot + 1,
 	};
@@ -169,7 +169,7 @@ static struct peer_index *index_create(struct peer_table *table, uint32_t row_co
 	while (places < 2 * row_count)
 		places *= 2;
 	size = sizeof(*index) + places * sizeof(index->places[0]);
-	index = take_memory(table, size);
+	index = table_alloc(table, size);
 	if (index == NULL)
 		return NULL;
 	index->piece.size = size;
@@ -198,44 +198,44 @@ static int build_index(struct peer_table *table) {
 	return 0;
 }
 
-static void leave_piece(struct peer_snapshot *stale, struct peer_piece *piece) {
+static void retire_part(struct peer_snapshot *stale, struct peer_part *piece) {
 	piece->next = stale->stale;
 	stale->stale = piece;
 	stale->stale_bytes += piece->size;
 }
 
 // Collect the parts that the current version has and the next one does not.
-static void gather_stale(struct peer_snapshot *stale, const struct peer_snapshot *next) {
+static void retire_replaced_parts(struct peer_snapshot *stale, const struct peer_snapshot *next) {
 	for (uint32_t n = 0; n < stale->chunk_count; n++) {
 		if (stale->chunks[n] != NULL && stale->chunks[n] != next->chunks[n])
-			leave_piece(stale, &stale->chunks[n]->piece);
+			retire_part(stale, &stale->chunks[n]->piece);
 	}
 	if (stale->index != next->index)
-		leave_piece(stale, &stale->index->piece);
+		retire_part(stale, &stale->index->piece);
 	stale->stale_bytes += stale->size;
 }
 
-static void free_pieces(struct peer_table *table, struct peer_piece *piece) {
+static void free_parts(struct peer_table *table, struct peer_part *piece) {
 	while (piece != NULL) {
-		struct peer_piece *next = piece->next;
+		struct peer_part *next = piece->next;
 
-		give_back(table, piece, piece->size);
+		table_free(table, piece, piece->size);
 		piece = next;
 	}
 }
 
 // Step 3 of publishing: free a retired version, on the reclaimer's thread.
-static void free_stale(struct rcu_head *head) {
+static void free_retired_version(struct rcu_head *head) {
 	struct peer_snapshot *stale = caa_container_of(head, struct peer_snapshot, rcu);
 	struct peer_table *table = stale->table;
 
-	count_take(&table->waiting_bytes, stale->stale_bytes);
-	free_pieces(table, stale->stale);
-	give_back(table, stale, stale->size);
+	count_subtract(&table->waiting_bytes, stale->stale_bytes);
+	free_parts(table, stale->stale);
+	table_free(table, stale, stale->size);
 }
 
 // Copy the caller's view, but keep the numbers that are counted here.
-static void fill_view(struct peer_view *view, const struct peer_view *told) {
+static void view_fill(struct peer_view *view, const struct peer_view *told) {
 	uint32_t row_count = view->row_count;
 	uint32_t slots_max = view->slots_max;
 
@@ -259,14 +259,14 @@ int peer_table_publish(struct peer_table *table, const struct peer_view *view) {
 		count_add(&table->refused, 1);
 		return -EAGAIN;
 	}
-	err = open_next(table, 0);
+	err = open_next_version(table, 0);
 	if (err == 0 && table->members_changed)
 		err = build_index(table);
 	if (err != 0)
 		return err;
 	table->members_changed = false;
-	fill_view(&table->next->view, view);
-	gather_stale(table->current, table->next);
+	view_fill(&table->next->view, view);
+	retire_replaced_parts(table->current, table->next);
 	// 1. swap, 2. wait until no reader can hold the old version (call_rcu), 3.
 	//    free_retired_version()
 	// The swap has release order: a reader that sees the version sees all its data.
@@ -274,7 +274,7 @@ int peer_table_publish(struct peer_table *table, const struct peer_view *view) {
 	table->next = NULL;
 	count_add(&table->waiting_bytes, stale->stale_bytes);
 	count_add(&table->published, 1);
-	urcu_qsbr_call_rcu(&stale->rcu, free_stale);
+	urcu_qsbr_call_rcu(&stale->rcu, free_retired_version);
 	return 0;
 }
 
@@ -298,18 +298,18 @@ fail:
 }
 
 // Drop the next version; only the current one remains.
-static void drop_next(struct peer_table *table) {
+static void drop_next_version(struct peer_table *table) {
 	struct peer_snapshot *next = table->next;
 
 	if (next == NULL)
 		return;
 	for (uint32_t n = 0; n < next->chunk_count; n++) {
 		if (next->chunks[n] != chunk_of(table->current, n))
-			give_back(table, next->chunks[n], next->chunks[n]->piece.size);
+			table_free(table, next->chunks[n], next->chunks[n]->piece.size);
 	}
 	// Its index belongs to the current version: a new one is only built right before
 	// publishing.
-	give_back(table, next, next->size);
+	table_free(table, next, next->size);
 }
 
 struct peer_table *peer_table_destroy(struct peer_table *table) {
@@ -320,23 +320,25 @@ struct peer_table *peer_table_destroy(struct peer_table *table) {
 	rcu_reclaimer_drain();
 	current = table->current;
 	if (current != NULL) {
-		drop_next(table);
+		drop_next_version(table);
 		for (uint32_t n = 0; n < current->chunk_count; n++) {
 			if (current->chunks[n] != NULL)
-				leave_piece(current, &current->chunks[n]->piece);
+				retire_part(current, &current->chunks[n]->piece);
 		}
 		if (current->index != NULL)
-			leave_piece(current, &current->index->piece);
-		free_pieces(table, current->stale);
-		give_back(table, current, current->size);
+			retire_part(current, &current->index->piece);
+		free_parts(table, current->stale);
+		table_free(table, current, current->size);
 	}
 	must(count_read(&table->allocated_bytes) == 0);
 	free(table);
 	return NULL;
 }
 
-void peer_table_memory(const struct peer_table *table, struct peer_table_memory *ret_memory) {
-	*ret_memory = (struct peer_table_memory){
+void peer_table_memory_use(
+	const struct peer_table *table, struct peer_table_memory_use *ret_memory
+) {
+	*ret_memory = (struct peer_table_memory_use){
 		.allocated_bytes = count_read(&table->allocated_bytes),
 		.waiting_bytes = count_read(&table->waiting_bytes),
 		.published = count_read(&table->published),

@@ -12,28 +12,28 @@
 
 // Header of each part that a version may inherit from its predecessor. Only the writer uses it, and
 // the reclaimer after the grace period.
-struct peer_piece {
-	struct peer_piece *next; // in the list of parts to free with a retired version
+struct peer_part {
+	struct peer_part *next; // in the list of parts to free with a retired version
 	size_t size;
 };
 
 struct peer_chunk {
-	alignas(64) struct peer_piece piece;
+	alignas(64) struct peer_part piece;
 	struct peer_row rows[PEER_CHUNK_ROWS]; // name_length 0: empty row
 };
 
 // Open addressing by the low half of the id, which is already a hash. At most half full, so that
 // each lookup ends. The high half is stored beside the slot, so that a mismatch needs no access to
 // the row.
-struct peer_place {
+struct peer_index_slot {
 	uint32_t tag;
 	uint32_t slot; // slot + 1; 0: empty
 };
 
 struct peer_index {
-	struct peer_piece piece;
+	struct peer_part piece;
 	uint32_t mask;
-	struct peer_place places[];
+	struct peer_index_slot places[];
 };
 
 struct peer_snapshot {
@@ -43,7 +43,7 @@ struct peer_snapshot {
 	size_t size;
 	// For retirement: set by the writer when the version is replaced.
 	struct peer_table *table;
-	struct peer_piece *stale;
+	struct peer_part *stale;
 	uint64_t stale_bytes;
 	struct rcu_head rcu;
 	struct peer_chunk *chunks[]; // NULL: all its rows are empty

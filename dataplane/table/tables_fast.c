@@ -26,7 +26,7 @@ const struct peer_row *peer_snapshot_row(const struct peer_snapshot *snapshot, u
 
 const struct peer_row *peer_snapshot_find(const struct peer_snapshot *snapshot, uint64_t id) {
 	const struct peer_index *index = snapshot->index;
-	const struct peer_place *place;
+	const struct peer_index_slot *place;
 	const struct peer_row *row;
 
 	for (uint32_t n = (uint32_t)id;; n++) {

@@ -26,13 +26,13 @@ struct measurement {
 	_Atomic uint64_t written_ns; // helper: write, sleeper: read
 };
 
-static void write_one(int fd) {
+static void signal_eventfd(int fd) {
 	const uint64_t one = 1;
 
 	(void)!write(fd, &one, sizeof(one)); // a new eventfd has room
 }
 
-static void read_one(int fd) {
+static void wait_eventfd(int fd) {
 	struct pollfd wanted = {.fd = fd, .events = POLLIN};
 	uint64_t count;
 
@@ -44,7 +44,7 @@ static void read_one(int fd) {
 // Move the helper off the sleeper's processor, which it would inherit. Wake-ups of a worker come
 // from other processors; on its own one the sleeper would be found awake. If there is no other
 // processor, the helper stays.
-static void leave_processor(uint32_t sleeper_cpu) {
+static void helper_leave_processor(uint32_t sleeper_cpu) {
 	cpu_set_t others;
 
 	// The first thread has the affinity of the process.
@@ -59,15 +59,16 @@ static void *helper_run(void *argument) {
 	struct measurement *measurement = argument;
 	struct timespec sleep = {.tv_nsec = (long)measurement->sleep_ns};
 
-	leave_processor(measurement->sleeper_cpu);
+	helper_leave_processor(measurement->sleeper_cpu);
 	for (int n = 0; n < ROUNDS; n++) {
-		read_one(measurement->again_fd);
+		wait_eventfd(measurement->again_fd);
 		// Give the sleeper time to fall asleep; the exact duration does not matter.
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &sleep, NULL);
 		atomic_store_explicit(
 			&measurement->written_ns, clock_monotonic_ns(), memory_order_relaxed
 		);
-		write_one(measurement->wake_fd); // the write orders the store before the wake-up
+		signal_eventfd(measurement->wake_fd
+		); // the write orders the store before the wake-up
 	}
 	return NULL;
 }
@@ -87,8 +88,8 @@ static int sleep_measure(struct measurement *measurement, uint64_t *ret_ns) {
 	if (err != 0)
 		return err;
 	for (int n = 0; n < ROUNDS; n++) {
-		write_one(measurement->again_fd);
-		read_one(measurement->wake_fd);
+		signal_eventfd(measurement->again_fd);
+		wait_eventfd(measurement->wake_fd);
 		times[n] = clock_monotonic_ns() -
 			   atomic_load_explicit(&measurement->written_ns, memory_order_relaxed);
 	}

@@ -8,8 +8,8 @@
 #include <string.h>
 
 // Take up to `count` processors, except 0, with this nearness and isolation. Returns their number.
-static uint32_t cores_take(
-	const struct cores_places *places,
+static uint32_t cores_add_matching(
+	const struct cores_constraints *places,
 	bool is_near,
 	bool is_isolated,
 	uint32_t count,
@@ -28,12 +28,15 @@ static uint32_t cores_take(
 	return taken;
 }
 
-static uint32_t take_kind(
-	const struct cores_places *places, bool is_isolated, uint32_t count, struct cpu_set *cores
+static uint32_t cores_add_kind(
+	const struct cores_constraints *places,
+	bool is_isolated,
+	uint32_t count,
+	struct cpu_set *cores
 ) {
-	uint32_t taken = cores_take(places, true, is_isolated, count, cores);
+	uint32_t taken = cores_add_matching(places, true, is_isolated, count, cores);
 
-	taken += cores_take(places, false, is_isolated, count - taken, cores);
+	taken += cores_add_matching(places, false, is_isolated, count - taken, cores);
 	if (taken < count && cpu_set_has(&places->allowed, 0) &&
 	    cpu_set_has(&places->isolated, 0) == is_isolated) {
 		cpu_set_add(cores, 0);
@@ -42,19 +45,21 @@ static uint32_t take_kind(
 	return taken;
 }
 
-int cores_choose(const struct cores_places *places, uint32_t count, struct cpu_set *ret_cores) {
+int cores_choose(
+	const struct cores_constraints *places, uint32_t count, struct cpu_set *ret_cores
+) {
 	struct cpu_set cores = {{0}};
 	uint32_t taken;
 
 	if (count == 0 || count > cpu_set_count(&places->allowed))
 		return -ERANGE;
-	taken = take_kind(places, places->spins, count, &cores);
-	take_kind(places, !places->spins, count - taken, &cores);
+	taken = cores_add_kind(places, places->spins, count, &cores);
+	cores_add_kind(places, !places->spins, count - taken, &cores);
 	*ret_cores = cores;
 	return 0;
 }
 
-const char *cores_why(const struct cores_places *places, uint32_t cpu) {
+const char *cores_why(const struct cores_constraints *places, uint32_t cpu) {
 	if (cpu_set_has(&places->isolated, cpu))
 		return places->spins ? "isolated, since it spins"
 				     : "isolated, for want of others that are allowed";
@@ -63,7 +68,7 @@ const char *cores_why(const struct cores_places *places, uint32_t cpu) {
 	return cpu_set_has(&places->near, cpu) ? "near the device, not isolated" : "not isolated";
 }
 
-static void add_listed(const char *root, const char *name, struct cpu_set *set) {
+static void cpus_add_from_file(const char *root, const char *name, struct cpu_set *set) {
 	scoped_file FILE *file = NULL;
 	struct parse_error error;
 	struct cpu_set listed;
@@ -82,8 +87,8 @@ static void add_listed(const char *root, const char *name, struct cpu_set *set) 
 void cores_read_isolated(const char *root, struct cpu_set *ret_isolated) {
 	struct cpu_set isolated = {{0}};
 
-	add_listed(root, "devices/system/cpu/isolated", &isolated);
-	add_listed(root, "devices/system/cpu/nohz_full", &isolated);
-	add_listed(root, "fs/cgroup/cpuset.cpus.isolated", &isolated);
+	cpus_add_from_file(root, "devices/system/cpu/isolated", &isolated);
+	cpus_add_from_file(root, "devices/system/cpu/nohz_full", &isolated);
+	cpus_add_from_file(root, "fs/cgroup/cpuset.cpus.isolated", &isolated);
 	*ret_isolated = isolated;
 }

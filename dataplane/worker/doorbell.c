@@ -13,7 +13,7 @@ int doorbell_init(struct doorbell *bell) {
 	return bell->fd >= 0 ? 0 : neg_errno();
 }
 
-void doorbell_fini(struct doorbell *bell) {
+void doorbell_close(struct doorbell *bell) {
 	if (bell->fd >= 0)
 		close(bell->fd);
 	bell->fd = -1;

@@ -25,7 +25,7 @@ static uint64_t candidate_ns(const struct idle *idle, uint32_t n) {
 }
 
 // Return the budget that would have been cheapest for past waits; recent waits have more weight.
-static uint64_t cheapest_ns(struct idle *idle, uint64_t length_ns) {
+static uint64_t cheapest_budget_ns(struct idle *idle, uint64_t length_ns) {
 	uint32_t best = IDLE_CANDIDATES - 1;
 
 	for (uint32_t n = IDLE_CANDIDATES; n-- > 0;) {
@@ -45,7 +45,7 @@ static uint64_t cheapest_ns(struct idle *idle, uint64_t length_ns) {
 static void learn_budget(struct idle *idle, uint64_t length_ns, uint64_t paid_ns) {
 	uint64_t block_ns = idle->config.block_ns;
 	uint64_t allowed_ns = 2 * min_u64(length_ns, block_ns);
-	uint64_t wish_ns = cheapest_ns(idle, length_ns);
+	uint64_t wish_ns = cheapest_budget_ns(idle, length_ns);
 	uint64_t least_ns;
 
 	idle->credit_ns = elapsed_since(paid_ns, idle->credit_ns + allowed_ns);
@@ -58,58 +58,58 @@ static void learn_budget(struct idle *idle, uint64_t length_ns, uint64_t paid_ns
 // quartile. The upper quartile is not used: operations may be late for other reasons, including our
 // own sleep.
 static void learn_time(struct idle *idle, uint64_t took_ns) {
-	uint64_t sorted[IDLE_TIMES];
+	uint64_t sorted[IDLE_DURATIONS];
 
-	idle->times_ns[idle->time_count++ % IDLE_TIMES] = took_ns;
+	idle->times_ns[idle->time_count++ % IDLE_DURATIONS] = took_ns;
 	// Recompute once per half window; otherwise this costs one store.
-	if (idle->time_count < IDLE_TIMES || idle->time_count % (IDLE_TIMES / 2) != 0)
+	if (idle->time_count < IDLE_DURATIONS || idle->time_count % (IDLE_DURATIONS / 2) != 0)
 		return;
-	for (uint32_t n = 0; n < IDLE_TIMES; n++) {
+	for (uint32_t n = 0; n < IDLE_DURATIONS; n++) {
 		uint32_t place = n;
 
 		for (; place > 0 && sorted[place - 1] > idle->times_ns[n]; place--)
 			sorted[place] = sorted[place - 1];
 		sorted[place] = idle->times_ns[n];
 	}
-	idle->median_ns = sorted[IDLE_TIMES / 2];
-	idle->spread_ns = 2 * (idle->median_ns - sorted[IDLE_TIMES / 4]);
+	idle->median_ns = sorted[IDLE_DURATIONS / 2];
+	idle->spread_ns = 2 * (idle->median_ns - sorted[IDLE_DURATIONS / 4]);
 	// Measured durations are exact if the end was met, and accurate to C if it was slept
 	// through; hence the hysteresis.
 	idle->narrow = idle->spread_ns < idle->config.block_ns * (idle->narrow ? 2 : 1);
 }
 
 // Return true if the latest wait ended in sleep.
-static bool wait_slept(const struct idle *idle) {
+static bool wait_ended_asleep(const struct idle *idle) {
 	return idle->last_action >= IDLE_SLEEP;
 }
 
 // Return the time when the oldest operation in flight usually ends.
-static uint64_t usual_end_ns(const struct idle *idle) {
-	return idle->begun_ns[idle->begun_tail % IDLE_BEGUN] + idle->median_ns;
+static uint64_t predicted_end_ns(const struct idle *idle) {
+	return idle->begun_ns[idle->begun_tail % IDLE_STARTS_MAX] + idle->median_ns;
 }
 
 static void learn_lead(struct idle *idle, uint64_t now_ns) {
 	uint64_t block_ns = idle->config.block_ns;
 	uint64_t most_ns = LEAD_BLOCKS_MAX * block_ns;
-	bool tells = idle->phase == IDLE_PHASE_FORESEEN || idle->kept_awake;
+	bool tells = idle->phase == IDLE_PHASE_PREDICTED || idle->kept_awake;
 
 	idle->kept_awake = false;
-	if (!tells || elapsed_since(usual_end_ns(idle), now_ns) > most_ns)
+	if (!tells || elapsed_since(predicted_end_ns(idle), now_ns) > most_ns)
 		return;
 	// A lead that leaves nothing to sleep shrinks too; otherwise sleeping would never be tried
 	// again.
-	idle->lead_ns = wait_slept(idle) ? idle->lead_ns + block_ns / LEAD_UP_SHARE
-					 : idle->lead_ns - block_ns / LEAD_DOWN_SHARE;
+	idle->lead_ns = wait_ended_asleep(idle) ? idle->lead_ns + block_ns / LEAD_UP_SHARE
+						: idle->lead_ns - block_ns / LEAD_DOWN_SHARE;
 	if (idle->lead_ns < block_ns)
 		idle->lead_ns = block_ns;
 	idle->lead_ns = min_u64(idle->lead_ns, most_ns);
 }
 
-static void end_operations(struct idle *idle, const struct idle_found *found) {
+static void end_operations(struct idle *idle, const struct idle_step_findings *found) {
 	uint64_t late_ns = 0;
 
 	// After sleep, the end is noticed about C late.
-	if (wait_slept(idle))
+	if (wait_ended_asleep(idle))
 		late_ns =
 			min_u64(idle->config.block_ns, elapsed_since(idle->last_ns, found->now_ns));
 	learn_lead(idle, found->now_ns);
@@ -117,32 +117,32 @@ static void end_operations(struct idle *idle, const struct idle_found *found) {
 		uint64_t begun_ns;
 
 		if (idle->begun_tail == idle->begun_head) {
-			idle->begun_lost -= idle->begun_lost > 0;
+			idle->starts_lost -= idle->starts_lost > 0;
 			continue;
 		}
-		begun_ns = idle->begun_ns[idle->begun_tail++ % IDLE_BEGUN];
+		begun_ns = idle->begun_ns[idle->begun_tail++ % IDLE_STARTS_MAX];
 		if (idle->config.policy == IDLE_ADAPTIVE)
 			learn_time(idle, elapsed_since(begun_ns + late_ns, found->now_ns));
 	}
 }
 
-static void begin_operations(struct idle *idle, const struct idle_found *found) {
+static void begin_operations(struct idle *idle, const struct idle_step_findings *found) {
 	for (uint32_t n = 0; n < found->begun; n++) {
-		if (idle->begun_lost > 0 || idle->begun_head - idle->begun_tail == IDLE_BEGUN)
-			idle->begun_lost++;
+		if (idle->starts_lost > 0 || idle->begun_head - idle->begun_tail == IDLE_STARTS_MAX)
+			idle->starts_lost++;
 		else
-			idle->begun_ns[idle->begun_head++ % IDLE_BEGUN] = found->now_ns;
+			idle->begun_ns[idle->begun_head++ % IDLE_STARTS_MAX] = found->now_ns;
 	}
 }
 
 // Forget all operations; this also corrects counting errors.
 static void forget_operations(struct idle *idle) {
 	idle->begun_tail = idle->begun_head;
-	idle->begun_lost = 0;
+	idle->starts_lost = 0;
 }
 
 // Return the length of the wait without the cost of waking up.
-static uint64_t length_of(const struct idle *idle, uint64_t now_ns) {
+static uint64_t wait_length_ns(const struct idle *idle, uint64_t now_ns) {
 	uint64_t length_ns = elapsed_since(idle->start_ns, now_ns);
 
 	if (idle->phase != IDLE_PHASE_BLOCKED)
@@ -152,7 +152,7 @@ static uint64_t length_of(const struct idle *idle, uint64_t now_ns) {
 }
 
 static void end_wait(struct idle *idle, uint64_t now_ns) {
-	uint64_t length_ns = length_of(idle, now_ns);
+	uint64_t length_ns = wait_length_ns(idle, now_ns);
 	uint64_t paid_ns = idle->spun_ns + idle->wait_blocks * idle->config.block_ns;
 
 	idle->books.waits++;
@@ -173,11 +173,11 @@ static void begin_wait(struct idle *idle, uint64_t now_ns) {
 	idle->sleep_ns = 0;
 }
 
-static struct idle_decision poll_on(void) {
+static struct idle_decision decide_poll(void) {
 	return (struct idle_decision){.action = IDLE_POLL};
 }
 
-static struct idle_decision wait_until(struct idle *idle, uint64_t now_ns, uint64_t until_ns) {
+static struct idle_decision decide_wait(struct idle *idle, uint64_t now_ns, uint64_t until_ns) {
 	if (idle->phase != IDLE_PHASE_BLOCKED) {
 		idle->block_start_ns = now_ns;
 		idle->wait_blocks++;
@@ -197,7 +197,8 @@ static uint64_t backoff_ns(struct idle *idle, uint64_t least_ns) {
 	return idle->sleep_ns;
 }
 
-static struct idle_decision thread_block(struct idle *idle, const struct idle_found *found) {
+static struct idle_decision
+decide_block(struct idle *idle, const struct idle_step_findings *found) {
 	uint64_t until_ns = found->due_ns;
 
 	// Completions raise no events: poll again at growing intervals.
@@ -209,34 +210,36 @@ static struct idle_decision thread_block(struct idle *idle, const struct idle_fo
 		// wake the optimum.
 		idle->wait_blocks += idle->phase == IDLE_PHASE_BLOCKED ? 1 : 0;
 	}
-	return wait_until(idle, found->now_ns, until_ns);
+	return decide_wait(idle, found->now_ns, until_ns);
 }
 
 // Return true if another yield is allowed. Their number and time are limited, because a yield
 // without other runnable threads costs as much as spinning.
-static bool may_yield(struct idle *idle, uint64_t now_ns) {
+static bool wait_may_yield(struct idle *idle, uint64_t now_ns) {
 	if (idle->yields == 0)
 		idle->yield_start_ns = now_ns;
 	return idle->yields < IDLE_YIELDS_MAX &&
 	       elapsed_since(idle->yield_start_ns, now_ns) < idle->config.block_ns / YIELD_SHARE;
 }
 
-static bool next_is_foreseen(const struct idle *idle) {
+static bool next_is_predictable(const struct idle *idle) {
 	return idle->config.foresees && idle->narrow && idle->begun_tail != idle->begun_head &&
-	       idle->begun_lost == 0;
+	       idle->starts_lost == 0;
 }
 
 // Sleep, armed, until shortly before the usual end of the oldest operation, then poll until past
 // it. Returns false if that time has already passed.
-static bool next_foresee(
-	struct idle *idle, const struct idle_found *found, struct idle_decision *ret_decision
+static bool decide_predicted(
+	struct idle *idle,
+	const struct idle_step_findings *found,
+	struct idle_decision *ret_decision
 ) {
 	uint64_t block_ns = idle->config.block_ns;
-	uint64_t usual_ns = usual_end_ns(idle);
+	uint64_t usual_ns = predicted_end_ns(idle);
 
 	if (found->now_ns >= usual_ns + idle->spread_ns + block_ns)
 		return false;
-	*ret_decision = poll_on();
+	*ret_decision = decide_poll();
 	// The remaining sleep would be shorter than the cost of a block.
 	if (elapsed_since(found->now_ns, usual_ns) <= idle->lead_ns + block_ns) {
 		if (elapsed_since(found->now_ns, usual_ns) > 2 * block_ns)
@@ -245,37 +248,38 @@ static bool next_foresee(
 			idle->phase = IDLE_PHASE_POLLING;
 		return true;
 	}
-	idle->wait_blocks += idle->phase == IDLE_PHASE_FORESEEN ? 0 : 1;
-	idle->phase = IDLE_PHASE_FORESEEN;
+	idle->wait_blocks += idle->phase == IDLE_PHASE_PREDICTED ? 0 : 1;
+	idle->phase = IDLE_PHASE_PREDICTED;
 	idle->books.blocks++;
 	ret_decision->action = IDLE_WAIT;
 	ret_decision->until_ns = min_u64(usual_ns - idle->lead_ns, found->due_ns);
 	return true;
 }
 
-static struct idle_decision next_adaptive(struct idle *idle, const struct idle_found *found) {
+static struct idle_decision
+next_adaptive(struct idle *idle, const struct idle_step_findings *found) {
 	struct idle_decision decision;
 
 	if (!found->outstanding)
-		return wait_until(idle, found->now_ns, found->due_ns);
-	if (next_is_foreseen(idle) && next_foresee(idle, found, &decision))
+		return decide_wait(idle, found->now_ns, found->due_ns);
+	if (next_is_predictable(idle) && decide_predicted(idle, found, &decision))
 		return decision;
-	if (idle->phase >= IDLE_PHASE_FORESEEN)
-		return thread_block(idle, found);
+	if (idle->phase >= IDLE_PHASE_PREDICTED)
+		return decide_block(idle, found);
 	idle->phase = IDLE_PHASE_POLLING;
 	if (elapsed_since(idle->start_ns, found->now_ns) < idle->budget_ns)
-		return poll_on();
-	if (!may_yield(idle, found->now_ns))
-		return thread_block(idle, found);
+		return decide_poll();
+	if (!wait_may_yield(idle, found->now_ns))
+		return decide_block(idle, found);
 	idle->yields++;
 	return (struct idle_decision){.action = IDLE_YIELD};
 }
 
-static struct idle_decision next_window(struct idle *idle, const struct idle_found *found) {
+static struct idle_decision next_window(struct idle *idle, const struct idle_step_findings *found) {
 	uint64_t sleep_ns;
 
 	if (!found->outstanding)
-		return wait_until(idle, found->now_ns, found->due_ns);
+		return decide_wait(idle, found->now_ns, found->due_ns);
 	if (idle->phase == IDLE_PHASE_FRESH)
 		idle->yield_start_ns = found->now_ns;
 	idle->phase = IDLE_PHASE_POLLING;
@@ -301,7 +305,7 @@ static uint64_t price_ns(const struct idle *idle, uint64_t now_ns) {
 
 // noinline keeps the step without progress short.
 static __attribute__((noinline)) void
-note_progress(struct idle *idle, const struct idle_found *found) {
+note_progress(struct idle *idle, const struct idle_step_findings *found) {
 	if (found->ended > 0)
 		end_operations(idle, found);
 	if (found->begun > 0)
@@ -313,8 +317,8 @@ note_progress(struct idle *idle, const struct idle_found *found) {
 	begin_wait(idle, found->now_ns);
 }
 
-struct idle_decision idle_next(struct idle *idle, const struct idle_found *found) {
-	struct idle_decision decision = poll_on();
+struct idle_decision idle_decide(struct idle *idle, const struct idle_step_findings *found) {
+	struct idle_decision decision = decide_poll();
 
 	if (idle->last_action <= IDLE_YIELD)
 		idle->spun_ns += price_ns(idle, found->now_ns);
@@ -325,7 +329,7 @@ struct idle_decision idle_next(struct idle *idle, const struct idle_found *found
 		if (idle->config.policy == IDLE_ADAPTIVE)
 			decision = next_adaptive(idle, found);
 		else if (idle->config.policy == IDLE_EVENT)
-			decision = thread_block(idle, found);
+			decision = decide_block(idle, found);
 		else if (idle->config.policy == IDLE_WINDOW)
 			decision = next_window(idle, found);
 		else
@@ -336,7 +340,7 @@ struct idle_decision idle_next(struct idle *idle, const struct idle_found *found
 	return decision;
 }
 
-void idle_change(struct idle *idle, const struct idle_config *config) {
+void idle_set_config(struct idle *idle, const struct idle_config *config) {
 	uint64_t block_ns = idle->config.block_ns;
 
 	idle->config = *config;

@@ -37,7 +37,7 @@ static void ring_destroy(struct near near, struct near_ring *ring) {
 	near_ring_destroy(near, ring, sizeof(struct worker_record));
 }
 
-static bool config_is_sound(const struct worker_config *config) {
+static bool config_is_valid(const struct worker_config *config) {
 	size_t length = strlen(config->name);
 
 	return length > 0 && length <= WORKER_NAME_MAX && config->clock != NULL &&
@@ -57,9 +57,9 @@ int worker_create(const struct worker_config *config, struct worker **ret_worker
 	struct near near;
 	int err = -ENOMEM;
 
-	if (!config_is_sound(config))
+	if (!config_is_valid(config))
 		return -EINVAL;
-	near = near_cpu(config->cpu);
+	near = near_of_cpu(config->cpu);
 	worker = near_alloc(near, sizeof(*worker));
 	if (worker == NULL)
 		return -ENOMEM;
@@ -102,8 +102,8 @@ struct worker *worker_destroy(struct worker *worker) {
 	worker_stop(worker);
 	if (worker->timer_fd >= 0)
 		close(worker->timer_fd);
-	doorbell_fini(&worker->bell);
-	doorbell_fini(&worker->control_bell);
+	doorbell_close(&worker->bell);
+	doorbell_close(&worker->control_bell);
 	sem_destroy(&worker->started);
 	ring_destroy(worker->near, worker->requests);
 	ring_destroy(worker->near, worker->events);
@@ -113,12 +113,12 @@ struct worker *worker_destroy(struct worker *worker) {
 
 // Acquire pairs with the release in worker_stop(): the thread sees everything that control wrote
 // before.
-static bool must_stop(const struct worker *worker) {
+static bool worker_must_stop(const struct worker *worker) {
 	return atomic_load_explicit(&worker->stop, memory_order_acquire);
 }
 
 // Maintain the clock. Returns the time to the next comparison, in time of the worker's clock.
-static uint64_t keep_clock(struct worker *worker) {
+static uint64_t worker_keep_clock(struct worker *worker) {
 	const struct worker_record event = {.kind = WORKER_EVENT_CLOCK};
 	struct clock *clock = worker->config.kept_clock;
 	enum clock_keep kept = clock != NULL ? clock_keep(clock) : CLOCK_KEEP_DONE;
@@ -136,8 +136,8 @@ static uint64_t keep_clock(struct worker *worker) {
 	return kept == CLOCK_KEEP_UNSEEN ? COMPARE_AGAIN_NS : CLOCK_KEEP_NS;
 }
 
-void worker_compare_clocks(struct worker *worker) {
-	uint64_t again_ns = keep_clock(worker);
+void worker_sync_clocks(struct worker *worker) {
+	uint64_t again_ns = worker_keep_clock(worker);
 	uint64_t now_ns = clock_now_ns(worker->config.clock);
 
 	worker->to_monotonic_ns = clock_monotonic_ns() - now_ns;
@@ -146,12 +146,12 @@ void worker_compare_clocks(struct worker *worker) {
 }
 
 // Count a sleep towards the next clock comparison, in case the counter was set back meanwhile.
-static void note_sleep(struct worker *worker) {
+static void count_sleep_as_turns(struct worker *worker) {
 	worker->turns_left -= worker->turns_left > SLEEP_TURNS ? SLEEP_TURNS : 0;
 }
 
 // Notify other threads, outside of the step, because this may make system calls.
-static void wake_others(struct worker *worker) {
+static void notify_waiting_threads(struct worker *worker) {
 	if (worker->progressed) {
 		worker->progressed = false;
 		for (uint32_t n = 0; n < worker->poll_count; n++) {
@@ -200,7 +200,7 @@ static nfds_t descriptors_gather(struct worker *worker, uint64_t until_ns, struc
 // Call `woken` for readable descriptors, in the order of descriptors_gather(). Returns true if one
 // of them ended the wait. A descriptor in error stays in error (removed devices) and would end
 // every further wait at once. So the worker stops waiting on it and uses only the timer.
-static bool tell_woken(struct worker *worker, const struct pollfd *fds) {
+static bool handle_descriptors(struct worker *worker, const struct pollfd *fds) {
 	bool any = false;
 
 	fds += 2;
@@ -220,39 +220,39 @@ static bool tell_woken(struct worker *worker, const struct pollfd *fds) {
 	return any;
 }
 
-static void say_asleep(struct worker *worker, uint64_t until_ns) {
+static void set_asleep_until(struct worker *worker, uint64_t until_ns) {
 	if (until_ns != IDLE_NEVER)
 		until_ns += worker->to_monotonic_ns;
 	atomic_store_explicit(&worker->asleep_until_ns, until_ns, memory_order_relaxed);
 }
 
-static void say_awake(struct worker *worker) {
+static void set_awake(struct worker *worker) {
 	atomic_store_explicit(&worker->asleep_until_ns, 0, memory_order_relaxed);
 }
 
 // Block, RCU-offline, until the doorbell, a descriptor or a time on the worker's clock.
-static void block_until(struct worker *worker, uint64_t until_ns) {
+static void worker_block_until(struct worker *worker, uint64_t until_ns) {
 	struct pollfd fds[2 + WORKER_POLLS_MAX];
 	nfds_t count = descriptors_gather(worker, until_ns, fds);
 	enum worker_count ended_by = WORKER_WAKES_TIMED;
 
 	TRACEPOINT(worker_sleep, worker->last_ns, until_ns);
-	say_asleep(worker, until_ns);
+	set_asleep_until(worker, until_ns);
 	rcu_thread_offline();
 	(void)poll(fds, count, -1); // signals are masked; all causes are checked below
 	rcu_thread_online(clock_monotonic_ns());
-	say_awake(worker);
+	set_awake(worker);
 	if (fds[0].revents != 0)
 		ended_by = WORKER_WAKES_RUNG;
-	if (tell_woken(worker, fds))
+	if (handle_descriptors(worker, fds))
 		ended_by = WORKER_WAKES_POLLED;
 	TRACEPOINT(worker_wake, ended_by);
-	note_sleep(worker);
+	count_sleep_as_turns(worker);
 	worker_count(worker, WORKER_BLOCKS, 1);
 	worker_count(worker, ended_by, 1);
 }
 
-static void timer_arm(struct worker *worker) {
+static void polls_arm(struct worker *worker) {
 	doorbell_arm(&worker->bell);
 	for (uint32_t n = 0; n < worker->poll_count; n++) {
 		if (worker->polls[n].arm != NULL)
@@ -266,36 +266,36 @@ static uint64_t time_earlier(uint64_t left_ns, uint64_t right_ns) {
 
 // Arm, poll once more, then block. Work planned between the two polls may be due earlier than the
 // decision assumed.
-static void wait_until(struct worker *worker, uint64_t until_ns) {
-	struct idle_found found = {.due_ns = IDLE_NEVER, .events = true};
+static void worker_wait_until(struct worker *worker, uint64_t until_ns) {
+	struct idle_step_findings found = {.due_ns = IDLE_NEVER, .events = true};
 
-	timer_arm(worker);
+	polls_arm(worker);
 	found.now_ns = clock_now_ns(worker->config.clock);
-	found.progress = worker_poll_all(worker, &found);
+	found.progress = worker_poll_once(worker, &found);
 	if (found.progress)
-		idle_next(&worker->idle, &found);
+		idle_decide(&worker->idle, &found);
 	// Arming a device failed, so its completion event will not come: decide again.
 	else if (worker->awaits_events && !found.events)
 		worker->awaits_events = false;
-	else if (!must_stop(worker) && time_earlier(until_ns, found.due_ns) > found.now_ns)
-		block_until(worker, time_earlier(until_ns, found.due_ns));
+	else if (!worker_must_stop(worker) && time_earlier(until_ns, found.due_ns) > found.now_ns)
+		worker_block_until(worker, time_earlier(until_ns, found.due_ns));
 	doorbell_disarm(&worker->bell);
-	wake_others(worker);
+	notify_waiting_threads(worker);
 }
 
-static void sleep_until(struct worker *worker, uint64_t until_ns) {
+static void worker_sleep_until(struct worker *worker, uint64_t until_ns) {
 	const enum worker_count ended_by = WORKER_WAKES_TIMED;
 	struct timespec until;
 
 	timespec_of(until_ns + worker->to_monotonic_ns, &until);
 	TRACEPOINT(worker_sleep, worker->last_ns, until_ns);
-	say_asleep(worker, until_ns);
+	set_asleep_until(worker, until_ns);
 	rcu_thread_offline();
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 	rcu_thread_online(clock_monotonic_ns());
-	say_awake(worker);
+	set_awake(worker);
 	TRACEPOINT(worker_wake, ended_by);
-	note_sleep(worker);
+	count_sleep_as_turns(worker);
 	worker_count(worker, WORKER_SLEEPS, 1);
 }
 
@@ -304,7 +304,7 @@ struct idle_decision worker_step(struct worker *worker) {
 	uint64_t now_ns = clock_now_ns(worker->config.clock);
 
 	if (now_ns >= worker->compare_ns || --worker->turns_left == 0) {
-		worker_compare_clocks(worker);
+		worker_sync_clocks(worker);
 		now_ns = clock_now_ns(worker->config.clock);
 	}
 	return worker_turn(worker, now_ns);
@@ -313,16 +313,16 @@ struct idle_decision worker_step(struct worker *worker) {
 static void worker_loop(struct worker *worker) {
 	struct idle_decision decision;
 
-	while (!must_stop(worker)) {
+	while (!worker_must_stop(worker)) {
 		decision = worker_step(worker);
-		wake_others(worker);
+		notify_waiting_threads(worker);
 		if (decision.action == IDLE_YIELD) {
 			sched_yield();
 			worker_count(worker, WORKER_YIELDS, 1);
 		} else if (decision.action == IDLE_SLEEP) {
-			sleep_until(worker, decision.until_ns);
+			worker_sleep_until(worker, decision.until_ns);
 		} else if (decision.action == IDLE_WAIT) {
-			wait_until(worker, decision.until_ns);
+			worker_wait_until(worker, decision.until_ns);
 		}
 	}
 }
@@ -350,7 +350,7 @@ static int thread_pin(uint32_t cpu, struct cpu_set *ret_affinity) {
 }
 
 // Set up the thread; on failure everything is undone.
-static int thread_begin(struct worker *worker) {
+static int worker_thread_init(struct worker *worker) {
 	struct worker_facts *facts = &worker->facts;
 	struct idle_config *idle = &worker->config.idle;
 	int err;
@@ -366,7 +366,7 @@ static int thread_begin(struct worker *worker) {
 	if (err != 0)
 		return err;
 	facts->block_ns = idle->block_ns;
-	facts->eal = eal_runs();
+	facts->eal = eal_is_running();
 	if (facts->eal)
 		err = eal_thread_register();
 	if (err != 0)
@@ -376,7 +376,7 @@ static int thread_begin(struct worker *worker) {
 		eal_thread_unregister();
 	if (err != 0)
 		return err;
-	worker_compare_clocks(worker);
+	worker_sync_clocks(worker);
 	worker->last_ns = clock_now_ns(worker->config.clock);
 	worker->charged = WORKER_SPIN_NS;
 	idle_init(&worker->idle, idle, worker->last_ns);
@@ -387,7 +387,7 @@ static void *worker_run(void *argument) {
 	struct worker *worker = argument;
 	bool eal;
 
-	worker->start_err = thread_begin(worker);
+	worker->start_err = worker_thread_init(worker);
 	eal = worker->facts.eal;
 	if (worker->start_err != 0) {
 		sem_post(&worker->started);
@@ -432,8 +432,8 @@ void worker_stop(struct worker *worker) {
 	worker->runs = false;
 }
 
-void worker_sign(const struct worker *worker, struct worker_sign *ret_sign) {
-	*ret_sign = (struct worker_sign){
+void worker_progress(const struct worker *worker, struct worker_progress *ret_sign) {
+	*ret_sign = (struct worker_progress){
 		.turns = atomic_load_explicit(&worker->counts[WORKER_TURNS], memory_order_relaxed),
 		.asleep_until_ns =
 			atomic_load_explicit(&worker->asleep_until_ns, memory_order_relaxed),
@@ -452,7 +452,7 @@ uint32_t worker_cpu(const struct worker *worker) {
 	return worker->config.cpu;
 }
 
-int worker_post(struct worker *worker, const struct worker_record *record) {
+int worker_post_request(struct worker *worker, const struct worker_record *record) {
 	if (worker_enqueue(worker->requests, record) != 0)
 		return -EAGAIN;
 	doorbell_ring(&worker->bell);
@@ -469,14 +469,14 @@ int worker_set_idle(struct worker *worker, const struct idle_config *idle) {
 		.words = {idle->policy, idle->window_ns, idle->foresees},
 	};
 
-	return idle->policy < IDLE_POLICY_COUNT ? worker_post(worker, &record) : -EINVAL;
+	return idle->policy < IDLE_POLICY_COUNT ? worker_post_request(worker, &record) : -EINVAL;
 }
 
 static uint32_t take_events(struct worker *worker, struct worker_record *records, uint32_t count) {
 	return near_ring_dequeue_burst(worker->events, records, sizeof(records[0]), count);
 }
 
-uint32_t worker_take(struct worker *worker, struct worker_record *records, uint32_t count) {
+uint32_t worker_take_events(struct worker *worker, struct worker_record *records, uint32_t count) {
 	uint32_t taken;
 
 	doorbell_disarm(&worker->control_bell);

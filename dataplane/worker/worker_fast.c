@@ -11,7 +11,7 @@
 #define REQUESTS_PER_TURN 8
 #define QUIESCENT_TURNS 16
 
-static void record_serve(struct worker *worker, const struct worker_record *record) {
+static void worker_serve_record(struct worker *worker, const struct worker_record *record) {
 	if (record->kind != WORKER_REQUEST_IDLE) {
 		worker->config.request(worker->config.request_ctx, worker, record);
 		return;
@@ -19,11 +19,11 @@ static void record_serve(struct worker *worker, const struct worker_record *reco
 	worker->config.idle.policy = (enum idle_policy)record->words[0];
 	worker->config.idle.window_ns = record->words[1];
 	worker->config.idle.foresees = record->words[2] != 0;
-	idle_change(&worker->idle, &worker->config.idle);
+	idle_set_config(&worker->idle, &worker->config.idle);
 }
 
 // noinline, with its array of records: keeps a step without requests short.
-static __attribute__((noinline)) bool take_requests(struct worker *worker) {
+static __attribute__((noinline)) bool worker_serve_requests(struct worker *worker) {
 	struct worker_record records[REQUESTS_PER_TURN];
 	uint32_t count;
 
@@ -31,19 +31,20 @@ static __attribute__((noinline)) bool take_requests(struct worker *worker) {
 		worker->requests, records, sizeof(records[0]), REQUESTS_PER_TURN
 	);
 	for (uint32_t n = 0; n < count; n++)
-		record_serve(worker, &records[n]);
+		worker_serve_record(worker, &records[n]);
 	worker_count(worker, WORKER_REQUESTS, count);
 	return count > 0;
 }
 
 // A poll may have taken long, so update the time for the following ones.
 static __attribute__((noinline)) void
-look_at_clock(struct worker *worker, struct idle_found *found) {
+findings_refresh_time(struct worker *worker, struct idle_step_findings *found) {
 	found->now_ns = clock_now_ns(worker->config.clock);
 }
 
-static inline bool poll_all(struct worker *worker, struct idle_found *found) {
-	bool progress = near_ring_has_elements(worker->requests) && take_requests(worker);
+static inline bool
+poll_requests_and_polls(struct worker *worker, struct idle_step_findings *found) {
+	bool progress = near_ring_has_elements(worker->requests) && worker_serve_requests(worker);
 
 	for (uint32_t n = 0; n < worker->poll_count; n++) {
 		const struct worker_poll *poll = &worker->polls[n];
@@ -52,14 +53,14 @@ static inline bool poll_all(struct worker *worker, struct idle_found *found) {
 			continue;
 		progress = true;
 		if (n + 1 < worker->poll_count)
-			look_at_clock(worker, found);
+			findings_refresh_time(worker, found);
 	}
 	worker->progressed |= progress;
 	return progress;
 }
 
-bool worker_poll_all(struct worker *worker, struct idle_found *found) {
-	return poll_all(worker, found);
+bool worker_poll_once(struct worker *worker, struct idle_step_findings *found) {
+	return poll_requests_and_polls(worker, found);
 }
 
 int worker_poll_add(struct worker *worker, const struct worker_poll *poll) {
@@ -82,8 +83,8 @@ int worker_poll_remove(struct worker *worker, const void *ctx) {
 	return 0;
 }
 
-static void publish_books(struct worker *worker) {
-	const struct idle_books *books = idle_books(&worker->idle);
+static void publish_idle_account(struct worker *worker) {
+	const struct idle_account *books = idle_account(&worker->idle);
 	_Atomic uint64_t *counts = worker->counts;
 
 	atomic_store_explicit(&counts[WORKER_WAITS], books->waits, memory_order_relaxed);
@@ -93,7 +94,7 @@ static void publish_books(struct worker *worker) {
 
 // Report a quiescent state: nothing from the previous turn is used any more. An empty turn costs as
 // little as this report, so only one of 16 consecutive empty turns reports.
-static void be_quiescent(const struct worker *worker, uint64_t turns, uint64_t now_ns) {
+static void report_quiescent(const struct worker *worker, uint64_t turns, uint64_t now_ns) {
 	if (worker->charged != WORKER_SPIN_NS || turns % QUIESCENT_TURNS == 0)
 		rcu_thread_quiescent(now_ns + worker->to_monotonic_ns);
 }
@@ -105,19 +106,19 @@ struct idle_decision worker_turn(struct worker *worker, uint64_t now_ns) {
 		[IDLE_SLEEP] = WORKER_BLOCKED_NS,
 		[IDLE_WAIT] = WORKER_BLOCKED_NS,
 	};
-	struct idle_found found = {.now_ns = now_ns, .due_ns = IDLE_NEVER, .events = true};
+	struct idle_step_findings found = {.now_ns = now_ns, .due_ns = IDLE_NEVER, .events = true};
 	struct idle_decision decision;
 
 	if (now_ns > worker->last_ns)
 		worker_count(worker, worker->charged, now_ns - worker->last_ns);
 	worker->last_ns = now_ns;
-	be_quiescent(worker, worker_count(worker, WORKER_TURNS, 1), now_ns);
-	found.progress = poll_all(worker, &found);
+	report_quiescent(worker, worker_count(worker, WORKER_TURNS, 1), now_ns);
+	found.progress = poll_requests_and_polls(worker, &found);
 	worker->awaits_events = found.events;
-	decision = idle_next(&worker->idle, &found);
+	decision = idle_decide(&worker->idle, &found);
 	worker->charged = found.progress ? WORKER_BUSY_NS : charged_by[decision.action];
 	if (found.progress)
-		publish_books(worker);
+		publish_idle_account(worker);
 	return decision;
 }
 
@@ -131,6 +132,6 @@ int worker_event(struct worker *worker, const struct worker_record *record) {
 	return 0;
 }
 
-uint32_t worker_event_room(const struct worker *worker) {
+uint32_t worker_event_slots_free(const struct worker *worker) {
 	return near_ring_free_count(worker->events);
 }

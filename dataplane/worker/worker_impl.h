@@ -87,7 +87,7 @@ static inline int worker_enqueue(struct near_ring *ring, const struct worker_rec
 }
 
 // Hot: serve requests and poll all objects once. Returns true if there was progress.
-bool worker_poll_all(struct worker *worker, struct idle_found *found);
+bool worker_poll_once(struct worker *worker, struct idle_step_findings *found);
 
 // Hot: run one turn at this time of the worker's clock, without anything that may sleep.
 struct idle_decision worker_turn(struct worker *worker, uint64_t now_ns);
@@ -95,4 +95,4 @@ struct idle_decision worker_turn(struct worker *worker, uint64_t now_ns);
 // Run one turn as worker_loop() does: read the clock, and compare it when that is due.
 struct idle_decision worker_step(struct worker *worker);
 // Compare the worker's clock with CLOCK_MONOTONIC, and correct it if it is a kept clock.
-void worker_compare_clocks(struct worker *worker);
+void worker_sync_clocks(struct worker *worker);

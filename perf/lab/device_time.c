@@ -20,7 +20,7 @@
 // the same point.
 #define TOLERANCE_NS 1000
 
-void device_clock_init(struct device_clock *clock, const struct device_stamps *stamps) {
+void device_clock_init(struct device_clock *clock, const struct device_stamp_clock *stamps) {
 	*clock = (struct device_clock){
 		.mask = stamps->mask,
 		.nominal_ns = 1e6 / (double)stamps->khz,
@@ -91,7 +91,7 @@ static int stamp_read(bool wall, const struct lane *lane, uint64_t *ret_stamp) {
 	struct timespec now;
 
 	if (!wall)
-		return lane_stamp_now(lane, ret_stamp);
+		return lane_device_clock_now(lane, ret_stamp);
 	clock_gettime(CLOCK_REALTIME, &now);
 	*ret_stamp = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 	return 0;
@@ -141,10 +141,10 @@ int device_time_init(
 	struct device_time *time,
 	const struct lane *lane,
 	const struct clock *clock,
-	const struct device_stamps *stamps,
+	const struct device_stamp_clock *stamps,
 	bool wall
 ) {
-	static const struct device_stamps of_day = {.mask = UINT64_MAX, .khz = 1000000};
+	static const struct device_stamp_clock of_day = {.mask = UINT64_MAX, .khz = 1000000};
 	struct device_reading reading;
 	int err = read_best(wall, lane, clock, &reading);
 

@@ -42,7 +42,7 @@ struct device_clock {
 	uint32_t readings;
 };
 
-void device_clock_init(struct device_clock *clock, const struct device_stamps *stamps);
+void device_clock_init(struct device_clock *clock, const struct device_stamp_clock *stamps);
 void device_clock_take(struct device_clock *clock, const struct device_reading *reading);
 // Make the next reading the first one again, after a long pause without readings. The measured rate
 // stays.
@@ -70,7 +70,7 @@ int device_time_init(
 	struct device_time *time,
 	const struct lane *lane,
 	const struct clock *clock,
-	const struct device_stamps *stamps,
+	const struct device_stamp_clock *stamps,
 	bool wall
 );
 

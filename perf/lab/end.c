@@ -42,8 +42,8 @@ static int check_memory(const struct lab_end *end, const struct plan *plan, stru
 static int make_memory(struct lab_end *end, const struct plan *plan, struct lab_why *why) {
 	struct memory_config config = {.device = end->device, .clock = &end->clock};
 	struct memory_request request = {
-		.access =
-			MEMORY_PEER_READS | MEMORY_PEER_WRITES | MEMORY_LOCAL_WRITES | MEMORY_ALONE,
+		.access = MEMORY_PEER_READS | MEMORY_PEER_WRITES | MEMORY_LOCAL_WRITES |
+			  MEMORY_UNSHARED,
 	};
 	char reason[MEMORY_REASON_MAX + 1] = "";
 	int err = check_memory(end, plan, why);
@@ -61,7 +61,7 @@ static int make_memory(struct lab_end *end, const struct plan *plan, struct lab_
 	request.length = 2 * end->half;
 	err = memory_registry_create(&config, &end->registry);
 	if (err == 0)
-		err = memory_view_take(end->registry, &request, reason, &end->view);
+		err = memory_view_get(end->registry, &request, reason, &end->view);
 	if (err != 0)
 		return lab_fail(
 			why, err, "%s: memory cannot be registered: %s", end->facts.device,
@@ -87,7 +87,7 @@ static int choose_core(
 	struct lab_why *why
 ) {
 	bool second = config->serves && channel_is_local(config->channel);
-	struct cores_places places = {.near = *near, .spins = policy_of(config) == IDLE_SPIN};
+	struct cores_constraints places = {.near = *near, .spins = policy_of(config) == IDLE_SPIN};
 	struct cpu_set one, two;
 	int err = cpu_set_get_allowed(&places.allowed);
 
@@ -127,7 +127,7 @@ static int stamps_fail(const struct lab_end *end, int err, struct lab_why *why) 
 }
 
 static int find_stamps(struct lab_end *end, struct lab_why *why) {
-	int err = device_stamps(end->device, &end->stamps);
+	int err = device_stamp_clock(end->device, &end->stamps);
 
 	if (err != 0)
 		return stamps_fail(end, err, why);
@@ -168,7 +168,7 @@ static int make_lane(
 		.op_max = 2 * depth * pairs,
 		.drain_ns = DRAIN_NS,
 		.clock = &end->clock,
-		.near = near_cpu(cpu),
+		.near = near_of_cpu(cpu),
 		.stamps = lane_stamps_of(end),
 	};
 	struct lane_facts facts;

@@ -22,7 +22,7 @@ struct lab_end {
 	// `added`: given to the lane; `drained`: returned by the lane
 	uint32_t pair_count, added, drained;
 	struct player player;
-	struct device_stamps stamps;
+	struct device_stamp_clock stamps;
 	struct device_time device_time;
 	struct plan plan;
 	bool serves, quick;

@@ -25,9 +25,9 @@ static struct memory_view view_part(const struct lab_end *end, uint64_t offset) 
 static int add_pair(struct lab_end *end, const struct pair *pair) {
 	const struct worker_record add = {
 		.kind = LANE_REQUEST_ADD,
-		.words = {worker_word(end->lane), worker_word(pair)},
+		.words = {worker_pointer_to_word(end->lane), worker_pointer_to_word(pair)},
 	};
-	int err = worker_post(end->worker, &add);
+	int err = worker_post_request(end->worker, &add);
 
 	end->added += err == 0;
 	return err;
@@ -152,9 +152,9 @@ struct device_time *lab_end_device_time(struct lab_end *end) {
 int lab_end_request(struct lab_end *end, enum player_request request, struct lab_why *why) {
 	const struct worker_record record = {
 		.kind = request,
-		.words = {worker_word(&end->player)},
+		.words = {worker_pointer_to_word(&end->player)},
 	};
-	int err = worker_post(end->worker, &record);
+	int err = worker_post_request(end->worker, &record);
 
 	if (err != 0)
 		return lab_fail(why, err, "the worker does not keep up");
@@ -168,12 +168,13 @@ bool lab_end_is_playing(const struct lab_end *end) {
 
 static void post_gone(const struct lab_end *end, struct pair *pair) {
 	const struct worker_record gone = {
-		.kind = LANE_REQUEST_GONE,
-		.words = {worker_word(end->lane), pair_slot(pair), pair_generation(pair)},
+		.kind = LANE_REQUEST_QP_DESTROYED,
+		.words =
+			{worker_pointer_to_word(end->lane), pair_slot(pair), pair_generation(pair)},
 	};
 
-	if (pair_cut_off(pair) == 0)
-		(void)worker_post(end->worker, &gone);
+	if (pair_destroy_qp(pair) == 0)
+		(void)worker_post_request(end->worker, &gone);
 }
 
 // Handle one event of the worker. Returns the wakes that a caller may wait for.
@@ -185,10 +186,10 @@ static uint32_t take_event(struct lab_end *end, const struct worker_record *reco
 	case PLAYER_EVENT_SERVES:
 		return LAB_WAKE_PLAYER;
 	case LANE_EVENT_FAILED:
-		(void)pair_fail(worker_pointer(record->words[1]));
+		(void)pair_fail(worker_word_to_pointer(record->words[1]));
 		return 0;
 	case LANE_EVENT_STUCK:
-		post_gone(end, worker_pointer(record->words[1]));
+		post_gone(end, worker_word_to_pointer(record->words[1]));
 		return 0;
 	case LANE_EVENT_DRAINED:
 		end->drained++;
@@ -203,7 +204,7 @@ static uint32_t take_events(struct lab_end *end) {
 	uint32_t wakes = 0, count;
 
 	do {
-		count = worker_take(end->worker, records, 16);
+		count = worker_take_events(end->worker, records, 16);
 		for (uint32_t n = 0; n < count; n++)
 			wakes |= take_event(end, &records[n]);
 	} while (count == 16);
@@ -240,11 +241,11 @@ static void post_fail(const struct lab_end *end, const struct pair *pair) {
 	const struct worker_record fail = {
 		.kind = LANE_REQUEST_FAIL,
 		.words =
-			{worker_word(end->lane), pair_slot(pair), pair_generation(pair),
+			{worker_pointer_to_word(end->lane), pair_slot(pair), pair_generation(pair),
 			 (uint64_t)-ESHUTDOWN},
 	};
 
-	(void)worker_post(end->worker, &fail);
+	(void)worker_post_request(end->worker, &fail);
 }
 
 // Stop the player first, then drain the pairs, so that nothing is posted during the drain.

@@ -26,7 +26,7 @@ static int no_interface(const char *iface) {
 }
 
 static int port_open(struct memif_pair *pair, int end, struct lab_why *why) {
-	char text[DPDK_DEVARGS_MAX], reason[SOFT_HOLDER_MAX + 1] = "";
+	char text[DPDK_DEVARGS_MAX], reason[SOFT_REASON_MAX + 1] = "";
 	struct parse_error error = {.text = ""};
 	struct dpdk_args args;
 	int err;
@@ -51,7 +51,7 @@ static int link_await(struct memif_pair *pair, const struct clock *clock, struct
 		if (now_ns > end_ns)
 			return lab_fail(why, -ETIMEDOUT, "its two ends did not meet within 3 s");
 		for (int end = 0; end < 2; end++)
-			dpdk_port_tend(&pair->ports[end], now_ns);
+			dpdk_port_maintain(&pair->ports[end], now_ns);
 		usleep(1000);
 	}
 	return 0;

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 struct player;
-struct idle_found;
+struct idle_step_findings;
 
 struct load_pair {
 	uint32_t slot, generation;
@@ -56,4 +56,4 @@ void load_release(struct load *load);
 // Worker, hot (load_fast.c): start a stretch.
 void load_begin_stretch(struct player *player);
 // Worker, hot: make one step. Returns true if the stretch is over and no operation is outstanding.
-bool load_step(struct player *player, const struct idle_found *found);
+bool load_step(struct player *player, const struct idle_step_findings *found);

@@ -143,7 +143,7 @@ void load_begin_stretch(struct player *player) {
 		begin_sending(player);
 }
 
-bool load_step(struct player *player, const struct idle_found *found) {
+bool load_step(struct player *player, const struct idle_step_findings *found) {
 	const struct load *load = &player->load;
 
 	atomic_store_explicit(&player->played, load->messages, memory_order_relaxed);

@@ -66,7 +66,7 @@ static int take_host(struct messages *messages, struct lab_why *why) {
 	if (area == NULL)
 		return lab_fail(why, -ENOMEM, "no memory for messages");
 	memset(area, 0, messages->size);
-	messages->address = worker_word(area);
+	messages->address = worker_pointer_to_word(area);
 	return 0;
 }
 
@@ -84,7 +84,7 @@ static int take_numa(struct messages *messages, struct lab_why *why) {
 	area = near_alloc(near_of(messages->place), messages->size);
 	if (area == NULL)
 		return lab_fail(why, -ENOMEM, "--memory: no memory of NUMA node %u", node);
-	messages->address = worker_word(area);
+	messages->address = worker_pointer_to_word(area);
 	memset(area, 0, messages->size);
 	first = near_node(area);
 	last = near_node(area + messages->size - 1);
@@ -151,7 +151,7 @@ int messages_create(
 }
 
 void messages_destroy(struct messages *messages) {
-	void *area = worker_pointer(messages->address);
+	void *area = worker_word_to_pointer(messages->address);
 
 	if (messages->place.kind == MESSAGES_HOST)
 		free(area);

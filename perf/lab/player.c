@@ -41,7 +41,7 @@ void player_set_size(struct player *player, uint64_t size) {
 	player->number = 0;
 	// Clear the memory: bytes of an earlier size must not look like an answer.
 	if (player->looks_in_memory)
-		memset(worker_pointer(player->way.in.address), 0, player->way.in.length);
+		memset(worker_word_to_pointer(player->way.in.address), 0, player->way.in.length);
 }
 
 struct worker_poll player_poll(struct player *player) {
@@ -67,7 +67,7 @@ void player_request(
 
 void player_dispatch(void *ctx, struct worker *worker, const struct worker_record *record) {
 	if (record->kind >= PLAYER_REQUEST_PLAY)
-		player_request(worker_pointer(record->words[0]), worker, record);
+		player_request(worker_word_to_pointer(record->words[0]), worker, record);
 	else
 		lane_request(ctx, worker, record);
 }

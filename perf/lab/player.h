@@ -145,5 +145,5 @@ void player_request(
 void player_dispatch(void *ctx, struct worker *worker, const struct worker_record *record);
 
 // Worker, hot (player_fast.c).
-bool player_step(void *ctx, struct idle_found *found);
+bool player_step(void *ctx, struct idle_step_findings *found);
 void player_begin_stretch(struct player *player);

@@ -13,7 +13,7 @@ static uint64_t time_since(uint64_t from_ns, uint64_t to_ns) {
 }
 
 static uint8_t *last_byte(const struct memory_view *view, uint64_t size) {
-	return (uint8_t *)worker_pointer(view->address) + size - 1;
+	return (uint8_t *)worker_word_to_pointer(view->address) + size - 1;
 }
 
 // Record the first failure. Failures between stretches come from the teardown and are ignored.
@@ -277,7 +277,7 @@ static void answers_settle(struct player *player, uint64_t now_ns) {
 		device_time_read(time, player->way.lane, player->way.clock);
 }
 
-static bool pings_serve(struct player *player, struct idle_found *found) {
+static bool pings_serve(struct player *player, struct idle_step_findings *found) {
 	uint8_t next = (uint8_t)(player->number + 1);
 
 	if (player->looks_in_memory) {
@@ -292,7 +292,7 @@ static bool pings_serve(struct player *player, struct idle_found *found) {
 	return false;
 }
 
-static bool operation_play(struct player *player, struct idle_found *found) {
+static bool operation_play(struct player *player, struct idle_step_findings *found) {
 	if (player->under_way) {
 		if (!player->looks_in_memory)
 			return false;
@@ -315,7 +315,8 @@ static bool operation_play(struct player *player, struct idle_found *found) {
 }
 
 static bool event_tell(const struct player *player, enum player_event kind) {
-	const struct worker_record record = {.kind = kind, .words = {worker_word(player)}};
+	const struct worker_record record = {
+		.kind = kind, .words = {worker_pointer_to_word(player)}};
 
 	return worker_event(player->worker, &record) == 0;
 }
@@ -330,7 +331,7 @@ static bool tell_ended(struct player *player) {
 	return false;
 }
 
-bool player_step(void *ctx, struct idle_found *found) {
+bool player_step(void *ctx, struct idle_step_findings *found) {
 	struct player *player = ctx;
 
 	if (!player->playing)

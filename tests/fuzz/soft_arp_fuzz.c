@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef int parse_fn(const uint8_t *bytes, size_t size, struct link_talk *ret_talk);
+typedef int parse_fn(const uint8_t *bytes, size_t size, struct link_message *ret_talk);
 
 static void
-judge(parse_fn *parse, const uint8_t *data, size_t size, const struct link_end *self, bool ip4) {
-	uint8_t frame[LINK_TALK_BYTES_MAX];
-	struct link_talk talk, again;
+judge(parse_fn *parse, const uint8_t *data, size_t size, const struct link_host *self, bool ip4) {
+	uint8_t frame[LINK_MESSAGE_BYTES_MAX];
+	struct link_message talk, again;
 	const int err = parse(data, size, &talk);
 	size_t bytes;
 
@@ -29,7 +29,8 @@ judge(parse_fn *parse, const uint8_t *data, size_t size, const struct link_end *
 	must(!talk.mac_known || (talk.mac[0] & 1) == 0);
 	if (!talk.asks)
 		return;
-	bytes = ip4 ? arp_answer(self, &talk, frame) : nd_answer(self, &talk, frame);
+	bytes = ip4 ? arp_build_reply(self, &talk, frame)
+		    : nd_build_advertisement(self, &talk, frame);
 	must(bytes <= sizeof(frame));
 	must(parse(frame + LINK_HEADER_BYTES, bytes - LINK_HEADER_BYTES, &again) == 0);
 	must(!again.asks && again.mac_known);
@@ -59,9 +60,9 @@ static void set_checksum(uint8_t *bytes, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-	static const struct link_end self4 = {
+	static const struct link_host self4 = {
 		.gid = {.raw = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}}, .mac = {2}};
-	static const struct link_end self6 = {.gid = {.raw = {0xfd, [15] = 1}}, .mac = {2}};
+	static const struct link_host self6 = {.gid = {.raw = {0xfd, [15] = 1}}, .mac = {2}};
 	uint8_t *copy;
 
 	judge(arp_parse, data, size, &self4, true);

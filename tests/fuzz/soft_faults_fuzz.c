@@ -33,7 +33,7 @@ static void check_again(const struct soft_faults *faults) {
 	char ppm[5][PARSE_TEXT_BYTES];
 	char ns[2][PARSE_TEXT_BYTES];
 	struct soft_faults again;
-	char text[SOFT_HOLDER_MAX * 2];
+	char text[SOFT_REASON_MAX * 2];
 
 	format_percent_ppm(faults->loss_ppm, ppm[0]);
 	format_percent_ppm(faults->reorder_ppm, ppm[1]);

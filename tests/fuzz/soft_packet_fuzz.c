@@ -24,7 +24,7 @@ static void packet_judge(const uint8_t *data, size_t size) {
 		return;
 	}
 	header_bytes = packet_encode(&packet, bytes);
-	must(header_bytes == packet_facts(packet.opcode)->header_bytes);
+	must(header_bytes == packet_opcode_info(packet.opcode)->header_bytes);
 	must(packet.payload == data + header_bytes);
 	must(header_bytes + packet.payload_bytes + packet.pad == size);
 	must(packet_decode(bytes, size, &again) == 0);
@@ -41,19 +41,19 @@ static void frame_judge(uint8_t *room, const uint8_t *data, size_t size) {
 	memset(room, 0x5a, FRAME_HEADROOM);
 	memcpy(frame, data, size);
 	if (frame_parse(frame, (uint32_t)size, &view) != 0) {
-		frame_check(frame, (uint32_t)size, false);
+		frame_check_icrc(frame, (uint32_t)size, false);
 		must(memcmp(frame, data, size) == 0);
 		return;
 	}
 	must(view.frame_bytes <= size && view.frame_bytes <= FRAME_BYTES_MAX);
 	must(view.packet + view.packet_bytes == frame + view.frame_bytes);
-	known = frame_check(frame, view.frame_bytes, true);
+	known = frame_check_icrc(frame, view.frame_bytes, true);
 	must(known != FRAME_ICRC_BY_ID);
 	must(known != FRAME_ICRC_RIGHT ||
-	     frame_check(frame, view.frame_bytes, false) == FRAME_ICRC_RIGHT);
+	     frame_check_icrc(frame, view.frame_bytes, false) == FRAME_ICRC_RIGHT);
 	must(memcmp(frame, data, size) == 0);
 	frame_seal(frame, view.frame_bytes);
-	must(frame_check(frame, view.frame_bytes, true) == FRAME_ICRC_RIGHT);
+	must(frame_check_icrc(frame, view.frame_bytes, true) == FRAME_ICRC_RIGHT);
 	must(frame[-1] == 0x5a);
 	packet_judge(view.packet, view.packet_bytes - PACKET_ICRC_BYTES);
 }

@@ -87,7 +87,7 @@ static void wire_give(struct soft_wire *wire, uint32_t size) {
 	(void)wire;
 	bed.room--;
 	must(++bed.turn_packets <= TURN_PACKETS_MAX);
-	must(frame_check(bed.out, size, true) == FRAME_ICRC_RIGHT);
+	must(frame_check_icrc(bed.out, size, true) == FRAME_ICRC_RIGHT);
 	must(frame_parse(bed.out, size, &view) == 0 && view.frame_bytes == size);
 	must(memcmp(&view.route.to, &bed.peer, sizeof(bed.peer)) == 0);
 	must(packet_decode(view.packet, view.packet_bytes - PACKET_ICRC_BYTES, &packet) == 0);
@@ -132,7 +132,7 @@ static const struct wire_calls wire_calls = {
 // In the place of the one of DPDK.
 int wire_dpdk_create(
 	const struct wire_config *config,
-	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	char ret_reason[static SOFT_REASON_MAX + 1],
 	struct soft_wire **ret_wire
 ) {
 	(void)config;
@@ -263,8 +263,8 @@ static void reset_qp(uint32_t n) {
 }
 
 static void begin(void) {
-	struct soft_srq *srq = srq_of(bed.srq);
-	struct soft_cq *cq = cq_of(bed.cq);
+	struct soft_srq *srq = soft_srq_of(bed.srq);
+	struct soft_cq *cq = soft_cq_of(bed.cq);
 
 	for (uint32_t n = 0; n < REGIONS; n++)
 		memset(bed.regions[n].around, GUARD_BYTE, REGION + 2 * GUARD);
@@ -388,7 +388,7 @@ static uint8_t pick_opcode(const struct soft_qp *qp) {
 }
 
 static uint32_t sound_payload(const struct soft_qp *qp, const struct packet *packet) {
-	const struct packet_facts *facts = packet_facts(packet->opcode);
+	const struct packet_opcode_info *facts = packet_opcode_info(packet->opcode);
 
 	if (facts->kind == PACKET_KIND_READ || facts->kind == PACKET_KIND_ATOMIC ||
 	    facts->kind == PACKET_KIND_ACK || facts->kind == PACKET_KIND_ATOMIC_ACK)
@@ -403,7 +403,7 @@ static uint32_t sound_payload(const struct soft_qp *qp, const struct packet *pac
 
 // Nothing is wrong with it, as far as the input does not say so later.
 static struct packet sound_packet(uint32_t n, uint8_t flags) {
-	const struct soft_qp *qp = qp_of(bed.qps[n]);
+	const struct soft_qp *qp = soft_qp_of(bed.qps[n]);
 	uint32_t offset = 8u * take8(), bytes = take32() >> 16;
 	struct packet packet = {
 		.opcode = pick_opcode(qp),
@@ -422,7 +422,7 @@ static struct packet sound_packet(uint32_t n, uint8_t flags) {
 		packet.length %= qp->mtu + 1;
 	if (packet.opcode == PACKET_WRITE_FIRST && packet.length <= qp->mtu)
 		packet.length = qp->mtu + 1 + bytes % 700;
-	if ((packet_facts(packet.opcode)->flags & PACKET_RESPONSE) != 0)
+	if ((packet_opcode_info(packet.opcode)->flags & PACKET_RESPONSE) != 0)
 		packet.psn = qp->requester.acked_psn;
 	else
 		packet.psn = qp->responder.expected_psn;
@@ -441,7 +441,7 @@ static void put_frame(struct packet *packet, uint32_t payload_bytes, uint8_t raw
 	memset(bed.in + begin + headers, 0x5a, total);
 	if (raw_opcode != 0)
 		bed.in[begin] = raw_opcode;
-	frame_headers(&route, size - begin, bed.in);
+	frame_write_headers(&route, size - begin, bed.in);
 	frame_seal(bed.in, size);
 	bed.in_size = size;
 }
@@ -474,7 +474,7 @@ static void revive(uint32_t n) {
 // A sound packet, but for one or two things that the input chooses.
 static void step_packet(void) {
 	uint32_t n = take8() % QPS, region, payload;
-	const struct soft_qp *qp = qp_of(bed.qps[n]);
+	const struct soft_qp *qp = soft_qp_of(bed.qps[n]);
 	uint8_t flags = take8(), spoil = take8(), raw = 0;
 	struct packet packet;
 

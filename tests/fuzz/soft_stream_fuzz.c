@@ -140,7 +140,7 @@ static void world_open(struct world *world) {
 		.counters = &world->counters,
 	};
 	struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = {8, 8, 2, 2, 0}};
-	char reason[SOFT_HOLDER_MAX + 1];
+	char reason[SOFT_REASON_MAX + 1];
 	struct ibv_device **list;
 	uint32_t count;
 
@@ -196,8 +196,8 @@ static void read_answers(struct world *world) {
 
 			must(frame_parse(frames[n].bytes, frames[n].size, &view) == 0);
 			must(view.frame_bytes == frames[n].size);
-			must(frame_check(frames[n].bytes, frames[n].size, true) == FRAME_ICRC_RIGHT
-			);
+			must(frame_check_icrc(frames[n].bytes, frames[n].size, true) ==
+			     FRAME_ICRC_RIGHT);
 			must(packet_decode(
 				     view.packet, view.packet_bytes - PACKET_ICRC_BYTES, &packet
 			     ) == 0);
@@ -221,10 +221,10 @@ static void fill_packet(struct world *world, struct packet *packet) {
 	struct ibv_qp *qp = world->qps[take8(world) % QPS];
 	const struct soft_qp *soft = soft_of(qp);
 	uint8_t turned = take8(world);
-	const struct packet_facts *facts;
+	const struct packet_opcode_info *facts;
 
 	packet->opcode = take8(world) % 0x15;
-	facts = packet_facts(packet->opcode);
+	facts = packet_opcode_info(packet->opcode);
 	packet->solicited = turned & 1;
 	packet->ack_request = turned & 2;
 	packet->pkey = turned & 4 ? take8(world) : PACKET_PKEY_DEFAULT;
@@ -263,7 +263,7 @@ static void send_packet(struct world *world) {
 	size += payload + packet.pad + PACKET_ICRC_BYTES;
 	if (shape == 0xff)
 		frame[begin] = take8(world); // an opcode that nobody knows, or of other headers
-	frame_headers(&route, size - begin, frame);
+	frame_write_headers(&route, size - begin, frame);
 	frame_seal(frame, size);
 	world->peer->calls->give(world->peer, size);
 }

@@ -26,7 +26,7 @@ static void json_append(json_t *array, json_t *value, bool *failed) {
 // escaped.
 static json_t *text_of(const char *text) {
 	json_t *string;
-	char quoted[DEVICE_WHY_BYTES + 64];
+	char quoted[DEVICE_CHOICE_TEXT_BYTES + 64];
 
 	if (text[0] == '\0')
 		return json_null();
@@ -75,10 +75,12 @@ static void add_port(json_t *object, const struct device_port *port, bool *faile
 static void
 add_judgement(json_t *object, const struct device_choice *choice, uint32_t n, bool *failed) {
 	const struct device_judgement *judgement = &choice->judgements[n];
-	char why[DEVICE_WHY_BYTES];
+	char why[DEVICE_CHOICE_TEXT_BYTES];
 
 	device_choice_say_one(choice, n, why);
-	json_put(object, "verdict", json_string(device_verdict_name(judgement->verdict)), failed);
+	json_put(
+		object, "verdict", json_string(device_eligibility_name(judgement->verdict)), failed
+	);
 	json_put(object, "class", json_string(topology_class_name(judgement->way.class)), failed);
 	json_put(object, "pci_mbps", number_of(judgement->way.pci_mbps), failed);
 	json_put(object, "pci_assumed", json_boolean(judgement->way.assumed), failed);
@@ -127,7 +129,7 @@ int devices_print_json(const struct devices *devices, FILE *out) {
 	json_t *rails = json_array(), *waiting = json_array();
 	json_t *root = json_object(), *list = json_array(), *chosen = json_array();
 	const char *taken = devices_taken(choice);
-	char target[DEVICE_TARGET_TEXT_BYTES], why[DEVICE_WHY_BYTES];
+	char target[DEVICE_TARGET_TEXT_BYTES], why[DEVICE_CHOICE_TEXT_BYTES];
 	bool failed = false;
 
 	device_target_format(&choice->target, target);

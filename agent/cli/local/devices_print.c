@@ -22,7 +22,7 @@ const char *devices_kind(const struct device_facts *device) {
 int devices_node(const struct devices *devices, const struct device_facts *device) {
 	if (device->numa_node >= 0 || device->pci[0] == '\0')
 		return device->numa_node;
-	return topology_node_of(devices->topology, device->pci);
+	return topology_pci_node(devices->topology, device->pci);
 }
 
 static const struct device_facts *device_at(const struct devices *devices, uint32_t n) {
@@ -130,7 +130,7 @@ static void print_steps(const struct devices *devices, FILE *out) {
 	if (choice->best_count == 0)
 		return;
 	fprintf(out, "  2. the nearest   %u of %u: %s\n", choice->nearest_count,
-		choice->eligible_count, device_choice_place(choice, best->way.class));
+		choice->eligible_count, device_choice_location_text(choice, best->way.class));
 	fprintf(out, "  3. the fastest   %u of %u: ", choice->best_count, choice->nearest_count);
 	if (best->bandwidth_mbps == 0)
 		fprintf(out, "speed not known\n");
@@ -152,8 +152,8 @@ static void print_judgements(const struct devices *devices, int name_width, FILE
 
 		show_cell(device->name, (size_t)name_width, name);
 		fprintf(out, "%c %-*s %-11s %-29s %9s %9s %9s\n", is_chosen(devices, n) ? '*' : ' ',
-			name_width, name, device_verdict_name(judgement->verdict),
-			device_choice_place(choice, judgement->way.class),
+			name_width, name, device_eligibility_name(judgement->verdict),
+			device_choice_location_text(choice, judgement->way.class),
 			number_text(
 				judgement->way.pci_mbps, judgement->way.assumed ? "~" : "", pci
 			),
@@ -167,7 +167,7 @@ static bool agents_make_one(const struct device_choice *choice) {
 	return choice->target.kind == DEVICE_TARGET_SOFT ||
 	       ((choice->target.kind == DEVICE_TARGET_AUTO ||
 		 choice->target.kind == DEVICE_TARGET_BEST) &&
-		device_choice_wants_soft(choice->facts, choice->count));
+		device_choice_needs_soft(choice->facts, choice->count));
 }
 
 const char *devices_taken(const struct device_choice *choice) {
@@ -198,7 +198,7 @@ static void print_rails(const struct devices *devices, FILE *out) {
 
 void devices_print(const struct devices *devices, FILE *out) {
 	const struct device_choice *choice = devices->choice;
-	char target[DEVICE_TARGET_TEXT_BYTES], why[DEVICE_WHY_BYTES];
+	char target[DEVICE_TARGET_TEXT_BYTES], why[DEVICE_CHOICE_TEXT_BYTES];
 	int name_width = name_columns(devices);
 	size_t indent;
 

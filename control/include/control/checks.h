@@ -120,7 +120,7 @@ struct checks_builtin_settings {
 struct checks_worker {
 	const char *name;
 	pid_t tid;
-	struct worker_sign sign;
+	struct worker_progress sign;
 	// The CPU sets, if somebody changed where the thread may run (cpuset, taskset); else both
 	// are empty.
 	struct cpu_set wanted, allowed;

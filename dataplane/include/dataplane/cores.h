@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct cores_places {
+struct cores_constraints {
 	struct cpu_set allowed; // processors that this process may use
 	// Processors that the system sets aside for jobs without disturbance
 	struct cpu_set isolated;
@@ -19,9 +19,9 @@ struct cores_places {
 // they are used last, or first by workers that spin. Within each kind, processors near the device
 // come first, then the highest number. Processor 0 serves the most interrupts and is used only as
 // the last of its kind. Returns -ERANGE if fewer are allowed, or if count is 0.
-int cores_choose(const struct cores_places *places, uint32_t count, struct cpu_set *ret_cores);
+int cores_choose(const struct cores_constraints *places, uint32_t count, struct cpu_set *ret_cores);
 // Return the reason for choosing this processor, as static text for a log line.
-const char *cores_why(const struct cores_places *places, uint32_t cpu);
+const char *cores_why(const struct cores_constraints *places, uint32_t cpu);
 
 // Read the isolated processors from `root`, which is "/sys" except in tests. The kernel lists
 // processors of isolcpus, of nohz_full and of isolated cgroup partitions there. The set is empty if

@@ -16,7 +16,7 @@
 struct cuda;
 
 // Type of the memory at one address.
-struct cuda_memory {
+struct cuda_memory_info {
 	bool device;  // memory of a GPU; else host memory known to CUDA
 	bool managed; // managed memory: it is where it was used last
 	int ordinal;  // GPU that holds or manages the memory; -1: none
@@ -33,9 +33,11 @@ int cuda_open(
 struct cuda *cuda_close(struct cuda *cuda);
 
 // Return the type of memory at `address`. Returns -ENOENT if it is not CUDA memory.
-int cuda_memory(const struct cuda *cuda, uint64_t address, struct cuda_memory *ret_memory);
+int cuda_memory_info(
+	const struct cuda *cuda, uint64_t address, struct cuda_memory_info *ret_memory
+);
 // Return the allocation that contains `address`. For memory mapped in pieces, return the piece.
-int cuda_allocation(
+int cuda_allocation_range(
 	const struct cuda *cuda,
 	uint64_t address,
 	char ret_reason[static CUDA_REASON_MAX + 1],
@@ -45,7 +47,7 @@ int cuda_allocation(
 // Export the pages of a range as dmabuf. `address` is the first byte; address and length are
 // multiples of the host's page size. The caller owns the descriptor. Returns -ENOSYS if the driver
 // is too old.
-int cuda_export(
+int cuda_export_dmabuf(
 	const struct cuda *cuda,
 	uint64_t address,
 	uint64_t length,
@@ -76,4 +78,6 @@ int cuda_block_create(
 void cuda_block_destroy(const struct cuda *cuda, struct cuda_block *block);
 // Return the PCI address as the kernel writes it, "0000:17:00.0". Returns -ENOENT if there is no
 // such device.
-int cuda_pci(const struct cuda *cuda, uint32_t ordinal, char ret_pci[static CUDA_PCI_BYTES]);
+int cuda_device_pci_address(
+	const struct cuda *cuda, uint32_t ordinal, char ret_pci[static CUDA_PCI_BYTES]
+);

@@ -135,7 +135,7 @@ const char *device_transport_name(enum ibv_transport_type transport);
 // machine.
 struct device_subnet device_subnet_of(const struct device_port *port);
 // Return true if both subnets are equal; two unknown subnets are not.
-bool device_subnet_same(const struct device_subnet *a, const struct device_subnet *b);
+bool device_subnet_equal(const struct device_subnet *a, const struct device_subnet *b);
 // Write "10.1.0.0/24", "fec0::/64" or "unknown" to text and return it.
 const char *device_subnet_format(
 	const struct device_subnet *subnet, char text[static DEVICE_SUBNET_TEXT_MAX + 1]
@@ -178,10 +178,10 @@ struct device *device_put(struct device *device);
 // Mark the device as lost: it was removed or reset, its events cannot be read, or it is no longer
 // listed. From now on, EIO or ENODEV from a destroy call counts as success, because the kernel no
 // longer has the object. This function and the next two may run on any thread.
-void device_lose(struct device *device);
+void device_mark_lost(struct device *device);
 bool device_is_lost(const struct device *device);
 // Return the result of destroying an object when the driver returned err: 0 if the object is gone.
-int device_released(const struct device *device, int err);
+int device_release_result(const struct device *device, int err);
 
 const struct verbs_calls *device_calls(const struct device *device);
 struct ibv_context *device_context(const struct device *device);
@@ -196,14 +196,14 @@ int device_refresh(struct device *device, struct device_facts *ret_facts);
 
 // Clock of the device that time-stamps completions: ticks, of which only the bits in mask are
 // valid.
-struct device_stamps {
+struct device_stamp_clock {
 	uint64_t mask;
 	uint64_t khz;
 };
 
 // Return the stamp clock. Returns -EOPNOTSUPP if the device has no time stamps, or the driver's
 // error.
-int device_stamps(const struct device *device, struct device_stamps *ret_stamps);
+int device_stamp_clock(const struct device *device, struct device_stamp_clock *ret_stamps);
 
 // Events of a device. device_event_fd() is readable while one is pending.
 enum device_event_kind {

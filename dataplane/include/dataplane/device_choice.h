@@ -18,7 +18,7 @@
 
 #define DEVICE_PCI_BYTES CUDA_PCI_BYTES
 #define DEVICE_TARGET_TEXT_BYTES (DEVICE_NAME_MAX + 5)
-#define DEVICE_WHY_BYTES 256
+#define DEVICE_CHOICE_TEXT_BYTES 256
 
 enum device_target_kind {
 	// The fastest devices, each judged from its own location; for an agent: all devices
@@ -61,7 +61,7 @@ struct device_gpus {
 void device_gpus_init(struct device_gpus *ret_gpus);
 void device_gpus_fini(struct device_gpus *gpus);
 
-enum device_verdict {
+enum device_eligibility {
 	DEVICE_BEST,
 	DEVICE_SLOWER, // as near as the best, with less bandwidth
 	DEVICE_FARTHER,
@@ -72,9 +72,9 @@ enum device_verdict {
 
 struct device_judgement {
 	uint32_t device; // index in the given facts
-	enum device_verdict verdict;
-	struct topology_way way; // path to the target; pci_mbps is 0 without PCI
-	uint32_t bandwidth_mbps; // 0: unknown, ranked last in its class
+	enum device_eligibility verdict;
+	struct topology_path way; // path to the target; pci_mbps is 0 without PCI
+	uint32_t bandwidth_mbps;  // 0: unknown, ranked last in its class
 };
 
 struct device_choice {
@@ -111,19 +111,22 @@ struct device_choice *device_choice_destroy(struct device_choice *choice);
 
 // Return true if auto and best should use the software device: none of these devices can have
 // pairs, now or once a port is up. Software devices in the list are ignored.
-bool device_choice_wants_soft(const struct device_facts *facts, uint32_t count);
+bool device_choice_needs_soft(const struct device_facts *facts, uint32_t count);
 
 // Write one sentence about the result and its reason; truncated if too long.
-void device_choice_say(const struct device_choice *choice, char text[static DEVICE_WHY_BYTES]);
+void device_choice_say(
+	const struct device_choice *choice, char text[static DEVICE_CHOICE_TEXT_BYTES]
+);
 
 // Write a clause about judgements[n].
 void device_choice_say_one(
-	const struct device_choice *choice, uint32_t n, char text[static DEVICE_WHY_BYTES]
+	const struct device_choice *choice, uint32_t n, char text[static DEVICE_CHOICE_TEXT_BYTES]
 );
 
 // Return a clause about the device's location relative to the target. For a target without a
 // location, the clause says whether the device is in the PCI tree.
-const char *device_choice_place(const struct device_choice *choice, enum topology_class class);
+const char *
+device_choice_location_text(const struct device_choice *choice, enum topology_class class);
 
 // Return "best", "slower", "farther", "awaits-port", "unusable" or "not-asked".
-const char *device_verdict_name(enum device_verdict verdict);
+const char *device_eligibility_name(enum device_eligibility verdict);

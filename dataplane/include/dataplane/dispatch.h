@@ -6,4 +6,4 @@
 
 // Handle one request. Use as worker_config.request of a worker with lanes and probers; ctx is
 // unused. Hot.
-void dispatch_request(void *ctx, struct worker *worker, const struct worker_record *record);
+void dispatch_worker_request(void *ctx, struct worker *worker, const struct worker_record *record);

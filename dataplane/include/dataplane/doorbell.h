@@ -26,7 +26,7 @@ struct doorbell {
 // Returns 0 or -errno of eventfd().
 int doorbell_init(struct doorbell *bell);
 // Close the bell, which no thread uses any more. A bell with fd -1 is fine.
-void doorbell_fini(struct doorbell *bell);
+void doorbell_close(struct doorbell *bell);
 
 // Arm the bell. The sleeper calls this before its last check for work.
 void doorbell_arm(struct doorbell *bell);

@@ -54,8 +54,8 @@ int eal_start(const struct eal_config *config, struct eal_facts *ret_facts);
 void eal_stop(void);
 // Remove the runtime directory at process exit, and leave everything else to the kernel. Use this
 // when abandoned threads may still use EAL's memory and ports.
-void eal_leave(void);
-bool eal_runs(void);
+void eal_remove_directory(void);
+bool eal_is_running(void);
 // Return false in a build without DPDK (-Ddpdk=off); there eal_start() fails.
 bool eal_is_built(void);
 

@@ -40,4 +40,4 @@ const struct ibv_gid_entry *gid_choose(
 );
 // Return the entry with this index, or NULL if the table has none.
 const struct ibv_gid_entry *
-gid_at(const struct ibv_gid_entry *entries, uint32_t count, uint8_t port, uint32_t index);
+gid_entry_at(const struct ibv_gid_entry *entries, uint32_t count, uint8_t port, uint32_t index);

@@ -31,7 +31,7 @@
 #define IDLE_SLEEP_MAX_NS UINT64_C(10000000) // limit of growing back-offs
 #define IDLE_WINDOW_SLEEP_NS UINT64_C(1000000)
 // Requests and probes that are due within this time after a wake-up are handled with it.
-#define IDLE_SHARE_NS UINT64_C(5000000)
+#define IDLE_BATCH_WINDOW_NS UINT64_C(5000000)
 
 enum idle_policy {
 	IDLE_ADAPTIVE,
@@ -67,7 +67,7 @@ struct idle_config {
 };
 
 // Findings of the loop in its latest step.
-struct idle_found {
+struct idle_step_findings {
 	uint64_t now_ns;
 	uint64_t due_ns;  // next deadline or probe; IDLE_NEVER: none
 	bool progress;	  // a completion, a request, or a posting
@@ -78,22 +78,22 @@ struct idle_found {
 	uint32_t begun, ended;
 };
 
-struct idle_books {
+struct idle_account {
 	uint64_t waits;	     // waits with operations in flight
 	uint64_t blocks;     // blocks of all waits
 	uint64_t paid_ns;    // total price of these waits
 	uint64_t optimum_ns; // total optimum of these waits
 };
 
-#define IDLE_CANDIDATES 5 // budgets of 0, 1/4, 1/2, 3/4 and 1 C
-#define IDLE_TIMES 16	  // durations kept to predict the next
-#define IDLE_BEGUN 32	  // operations in flight whose start is known
+#define IDLE_CANDIDATES 5  // budgets of 0, 1/4, 1/2, 3/4 and 1 C
+#define IDLE_DURATIONS 16  // durations kept to predict the next
+#define IDLE_STARTS_MAX 32 // operations in flight whose start is known
 
 enum idle_phase {
-	IDLE_PHASE_FRESH,    // progress was just made
-	IDLE_PHASE_POLLING,  //
-	IDLE_PHASE_FORESEEN, // slept until just before a predicted completion
-	IDLE_PHASE_BLOCKED,  // blocked at least once in this wait
+	IDLE_PHASE_FRESH,     // progress was just made
+	IDLE_PHASE_POLLING,   //
+	IDLE_PHASE_PREDICTED, // slept until just before a predicted completion
+	IDLE_PHASE_BLOCKED,   // blocked at least once in this wait
 };
 
 struct idle { // private
@@ -114,7 +114,7 @@ struct idle { // private
 	uint64_t budget_ns;
 	uint64_t credit_ns; // savings below twice the optimum
 	uint64_t costs_ns[IDLE_CANDIDATES];
-	uint64_t times_ns[IDLE_TIMES];
+	uint64_t times_ns[IDLE_DURATIONS];
 	uint32_t time_count;
 	uint64_t median_ns;
 	uint64_t spread_ns;
@@ -122,25 +122,25 @@ struct idle { // private
 	uint64_t lead_ns; // wake-up lead before the usual end
 	bool kept_awake;  // a shorter lead would have slept in this wait
 	// Operations in flight, oldest first, as a ring.
-	uint64_t begun_ns[IDLE_BEGUN];
+	uint64_t begun_ns[IDLE_STARTS_MAX];
 	uint32_t begun_head;
 	uint32_t begun_tail;
 	// Operations beyond the ring; while there are any, nothing is predicted
-	uint32_t begun_lost;
-	struct idle_books books;
+	uint32_t starts_lost;
+	struct idle_account books;
 };
 
 // block_ns must be at least 1.
 void idle_init(struct idle *idle, const struct idle_config *config, uint64_t now_ns);
 
 // Change the policy and keep account and C; block_ns is ignored. Hot.
-void idle_change(struct idle *idle, const struct idle_config *config);
+void idle_set_config(struct idle *idle, const struct idle_config *config);
 
 // Decide the next action; call after each step of the loop. The first call after a wait reports
 // what ended it. Hot.
-struct idle_decision idle_next(struct idle *idle, const struct idle_found *found);
+struct idle_decision idle_decide(struct idle *idle, const struct idle_step_findings *found);
 
-static inline const struct idle_books *idle_books(const struct idle *idle) {
+static inline const struct idle_account *idle_account(const struct idle *idle) {
 	return &idle->books;
 }
 
@@ -149,6 +149,6 @@ static inline uint64_t idle_budget_ns(const struct idle *idle) {
 	return idle->budget_ns;
 }
 
-static inline bool idle_is_due(uint64_t due_ns, uint64_t now_ns) {
-	return due_ns <= now_ns || due_ns - now_ns <= IDLE_SHARE_NS;
+static inline bool idle_is_due_soon(uint64_t due_ns, uint64_t now_ns) {
+	return due_ns <= now_ns || due_ns - now_ns <= IDLE_BATCH_WINDOW_NS;
 }

@@ -51,7 +51,7 @@ struct lane_config {
 	uint64_t drain_ns;	   // time limit of a drain
 	const struct clock *clock; // the worker's
 	struct near near;	   // worker_near() of the worker; {0}: anywhere
-	struct vector_wish vector; // preferred vector for its interrupts
+	struct vector_preference vector; // preferred vector for its interrupts
 	enum lane_stamps stamps;
 };
 
@@ -85,7 +85,7 @@ enum lane_request {
 	LANE_REQUEST_FAIL, // words[1]: slot, words[2]: generation, words[3]: -errno (peer dead)
 	// words[1]: slot, words[2]: generation, after pair_destroy_qp(); ignored if the pair has
 	// drained meanwhile
-	LANE_REQUEST_GONE,
+	LANE_REQUEST_QP_DESTROYED,
 	LANE_REQUEST_SUBMIT, // words[1]: op
 	LANE_REQUEST_CANCEL, // words[1]: op, words[2]: its slot; ignored if the op has ended
 };
@@ -100,7 +100,7 @@ enum lane_event {
 	LANE_EVENT_DRAINED, // words[1]: pair, which control owns again
 	// words[1]: pair; call pair_destroy_qp(), then send LANE_REQUEST_QP_DESTROYED
 	LANE_EVENT_STUCK,
-	LANE_EVENT_DONE, // words[1]: op without `done`, which its submitter owns again
+	LANE_EVENT_OP_ENDED, // words[1]: op without `done`, which its submitter owns again
 };
 
 // Handle a lane request: worker_config.request, or called by it. Runs on the worker's thread; hot.
@@ -116,13 +116,13 @@ void lane_request(void *ctx, struct worker *worker, const struct worker_record *
 void lane_submit(struct lane *lane, struct op **ops, uint32_t count);
 // Cancel an operation. Returns -ENOENT if it has already ended or was never submitted; then `op` is
 // not dereferenced.
-int lane_cancel(struct lane *lane, const struct op *op, uint32_t slot);
+int lane_cancel_op(struct lane *lane, const struct op *op, uint32_t slot);
 // Make a pair fail, unless it is failing already. Returns -ENOENT if there is no such pair.
 int lane_fail(struct lane *lane, uint32_t slot, uint32_t generation, int err);
 
 // Return the device's clock in ticks of LANE_STAMPS_RAW. Returns -errno if the device does not
 // report it.
-int lane_stamp_now(const struct lane *lane, uint64_t *ret_ticks);
+int lane_device_clock_now(const struct lane *lane, uint64_t *ret_ticks);
 
 // Written by the worker and readable by any thread; the values are not from one instant.
 struct lane_counters {

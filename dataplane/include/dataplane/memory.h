@@ -39,7 +39,7 @@
 #define MEMORY_PEER_WRITES 0x02
 #define MEMORY_PEER_ATOMICS 0x04
 #define MEMORY_LOCAL_WRITES 0x08 // destination of a read, or a receive buffer
-#define MEMORY_ALONE 0x10	 // a separate registration that ends with its view
+#define MEMORY_UNSHARED 0x10	 // a separate registration that ends with its view
 
 struct memory_registry; // one per open device
 struct memory_region;	// one registration
@@ -58,7 +58,7 @@ struct memory_view {
 };
 
 // Take another reference on the memory of the view. Any thread; hot.
-void memory_view_hold(const struct memory_view *view);
+void memory_view_ref(const struct memory_view *view);
 // Drop one reference. Any thread; hot.
 void memory_view_put(const struct memory_view *view);
 
@@ -110,7 +110,7 @@ struct memory_registry *memory_registry_destroy(struct memory_registry *registry
 // -EOPNOTSUPP (atomics unsupported), -EFBIG (larger than a region may be), -ENOSPC (no region
 // left), -ESHUTDOWN (after memory_registry_destroy()), -ENOMEM, or the driver's error. ret_reason
 // explains each error except -ENOMEM of this process.
-int memory_view_take(
+int memory_view_get(
 	struct memory_registry *registry,
 	const struct memory_request *request,
 	char ret_reason[static MEMORY_REASON_MAX + 1],
@@ -119,7 +119,7 @@ int memory_view_take(
 // Take an unshared view of a part of a dmabuf that the caller exported and owns. The range begins
 // at `offset` in the dmabuf; request->address is its address on the wire. Does not use libcuda. The
 // caller may close the descriptor after registration. Errors as above.
-int memory_view_take_dmabuf(
+int memory_view_get_dmabuf(
 	struct memory_registry *registry,
 	const struct memory_request *request,
 	int fd,
@@ -130,7 +130,7 @@ int memory_view_take_dmabuf(
 
 // Deregister all regions without a view, then release their owners. Returns the driver's first
 // error; a region that failed is kept for the next call.
-int memory_reap(struct memory_registry *registry);
+int memory_deregister_dead(struct memory_registry *registry);
 
 struct memory_counts memory_counts(const struct memory_registry *registry);
 
@@ -141,11 +141,11 @@ enum memory_kind {
 	MEMORY_MANAGED, // host memory that migrates to a device and back
 };
 
-struct memory_place {
+struct memory_location {
 	enum memory_kind kind;
 	uint32_t ordinal;	  // CUDA's device number, for DEVICE and MANAGED
 	char pci[CUDA_PCI_BYTES]; // PCI address of that device; "": unknown
 };
 
 // Return the type of memory at `address`. cuda may be NULL. Runs on a keeper.
-struct memory_place memory_place(const struct cuda *cuda, uint64_t address);
+struct memory_location memory_location(const struct cuda *cuda, uint64_t address);

@@ -19,7 +19,7 @@ struct near {
 
 // Return the node of a processor. Returns {0} if the kernel has no NUMA, has one node, or does not
 // know this processor. Control thread.
-struct near near_cpu(uint32_t cpu);
+struct near near_of_cpu(uint32_t cpu);
 
 // Allocate memory; `size` is not 0. It is aligned to 64 bytes, not cleared, and newly mapped pages
 // are untouched. With a node it has pages of its own, so it wastes less than one page. Returns NULL

@@ -77,7 +77,7 @@ struct op {
 	uint64_t length;     // total bytes
 	uint64_t cut;	     // bytes posted so far
 	uint32_t under_way;  // messages in flight
-	uint32_t heap_place; // index in the deadline heap, from 1; 0: no deadline
+	uint32_t heap_index; // index in the deadline heap, from 1; 0: no deadline
 	bool waits;	     // part of the operation is not yet posted
 	bool broken;	     // one of its messages failed
 };

@@ -49,7 +49,7 @@ int pair_connect(
 int pair_fail(struct pair *pair);
 // Destroy only the queue pair, while a lane holds the pair as stuck. Afterwards no device reaches
 // posted memory. Returns -errno if the device still may. May be repeated.
-int pair_cut_off(struct pair *pair);
+int pair_destroy_qp(struct pair *pair);
 // Destroy a pair that no lane holds. NULL is fine. Returns -errno if the device may still reach
 // posted memory; then nothing was freed.
 int pair_destroy(struct pair *pair);

@@ -54,7 +54,7 @@ int path_table_set(struct path_table *table, uint32_t slot, const struct path_ro
 // Clear a row. Returns 0 also if the slot is empty; -EINVAL, -ENOMEM.
 int path_table_clear(struct path_table *table, uint32_t slot);
 // Return the row of the next version, or NULL; valid until the next call.
-const struct path_row *path_table_newest(const struct path_table *table, uint32_t slot);
+const struct path_row *path_table_next_row(const struct path_table *table, uint32_t slot);
 // Publish the next version. *ret_version is the version that readers see from now on; publishing
 // without changes is allowed. Returns -EAGAIN if readers hold too many versions; then changes are
 // kept for the next try. Control thread, online.
@@ -62,7 +62,7 @@ int path_table_publish(struct path_table *table, uint64_t *ret_version);
 
 // Return the oldest version that a reader may hold. When it grows, the descriptor becomes readable
 // until this is called.
-uint64_t path_table_settled(struct path_table *table);
+uint64_t path_table_oldest_in_use(struct path_table *table);
 int path_table_fd(const struct path_table *table);
 
 // Return the current version, valid until the next quiescent state. For readers; hot.

@@ -93,20 +93,22 @@ int peer_table_set(struct peer_table *table, const struct peer_row *row);
 // Clear a row. Returns 0 also if the slot is empty; -ENOMEM.
 int peer_table_clear(struct peer_table *table, uint32_t slot);
 // Return the row of the next version, or NULL; valid until the next call above.
-const struct peer_row *peer_table_newest(const struct peer_table *table, uint32_t slot);
+const struct peer_row *peer_table_next_row(const struct peer_table *table, uint32_t slot);
 // Publish the next version. Control thread, registered and online as call_rcu requires. Returns
 // -EAGAIN (readers hold too much retired memory) or -ENOMEM. Then readers keep the current version,
 // and the changes are kept for the next try.
 int peer_table_publish(struct peer_table *table, const struct peer_view *view);
 
 // Memory use; the values are not from one instant. Any thread.
-struct peer_table_memory {
+struct peer_table_memory_use {
 	uint64_t allocated_bytes; // total
 	uint64_t waiting_bytes;	  // retired but not yet freed, included in the total
 	uint64_t published;
 	uint64_t refused; // publications refused with -EAGAIN
 };
-void peer_table_memory(const struct peer_table *table, struct peer_table_memory *ret_memory);
+void peer_table_memory_use(
+	const struct peer_table *table, struct peer_table_memory_use *ret_memory
+);
 
 // Functions for readers: hot, without locks, allocation or system calls. Results are valid until
 // the next quiescent state.

@@ -74,7 +74,7 @@ enum prober_request {
 	PROBER_REQUEST_UNWATCH, // returned when the probe in flight has ended
 	// Probe once, now. words[1]: watch id, words[2]: generation, words[3]: bytes, words[4]:
 	// tag, words[5]: 1 for a write, 2 for a read of GPU memory
-	PROBER_REQUEST_NOW,
+	PROBER_REQUEST_PROBE_NOW,
 };
 
 // Events. words[0] is the prober.

@@ -39,7 +39,9 @@ void pulse_beat_worker(struct pulse *pulse, uint32_t worker);
 
 // Parse a page that a device has read into `bytes` (8-byte aligned). Returns false if it is not
 // (yet) a page of `name`, or is not one that an agent writes. Hot.
-bool pulse_glance(const void *bytes, uint64_t name, uint64_t *ret_incarnation, uint64_t *ret_beats);
+bool pulse_parse_head(
+	const void *bytes, uint64_t name, uint64_t *ret_incarnation, uint64_t *ret_beats
+);
 // Reader's state about the peer's workers between pages: the low halves of their words, and of
 // control's counter when each word last changed.
 struct pulse_workers {
@@ -50,11 +52,12 @@ struct pulse_workers {
 
 // Number of control's beats (ten per second) after which a worker with an unchanged word counts as
 // hung. Control advances the words of live workers together with its own.
-#define PULSE_WORKER_STANDS 30
+#define PULSE_WORKER_HUNG_BEATS 30
 
 // Return a bit for each hung worker, and the number of workers, from a page that pulse_parse_head()
 // accepted. A worker whose word is still 0 is never reported: its agent does not count its beats.
 // Hot.
-uint32_t pulse_glance_workers(const void *bytes, struct pulse_workers *seen, uint32_t *ret_count);
+uint32_t
+pulse_find_hung_workers(const void *bytes, struct pulse_workers *seen, uint32_t *ret_count);
 // Return control's counter, read alone by a device.
-uint64_t pulse_glance_beats(const void *bytes);
+uint64_t pulse_read_beats(const void *bytes);

@@ -21,7 +21,7 @@
 #define SOFT_NAME_MAX 31
 #define SOFT_WIRE_ARGS_MAX 255
 #define SOFT_UDP_PORT 4791
-#define SOFT_HOLDER_MAX 159
+#define SOFT_REASON_MAX 159
 
 enum soft_wire_kind {
 	SOFT_WIRE_UDP, // "udp": a plain socket on the address, port 4791
@@ -87,7 +87,7 @@ int soft_address_parse(
 // it. A socket is bound for a moment; a DPDK port is not attached. Returns the error that opening
 // would return, for example -EADDRINUSE or -EADDRNOTAVAIL, with a reason.
 int soft_config_check(
-	const struct soft_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]
+	const struct soft_config *config, char ret_reason[static SOFT_REASON_MAX + 1]
 );
 
 // Add a device. Returns -EEXIST (the name), -ENOSPC or -EINVAL.
@@ -101,11 +101,11 @@ void soft_clock_prepare(void);
 
 // Send the acknowledgements that calls have deferred, for a process that ends with open devices.
 // Does not block. Any thread may call, even one that interrupted a call.
-void soft_devices_settle(void);
+void soft_devices_flush_acks(void);
 
 // Return the reason why the latest open of this device failed, for example "127.0.0.1 port 4791 is
 // held by tocsind, process 4711". "": it did not fail.
-void soft_device_reason(const char *name, char ret_reason[static SOFT_HOLDER_MAX + 1]);
+void soft_device_open_error(const char *name, char ret_reason[static SOFT_REASON_MAX + 1]);
 // Return the address of an open device. Returns -ENODEV or -ENOTCONN (not open).
 int soft_device_address(const char *name, struct sock_addr *ret_address);
 

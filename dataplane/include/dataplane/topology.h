@@ -25,7 +25,7 @@ enum topology_class {
 };
 
 // Path from a PCI device to another object.
-struct topology_way {
+struct topology_path {
 	enum topology_class class;
 	uint32_t pci_mbps; // payload rate of the narrowest link
 	bool assumed;	   // no link could be read; third generation with 16 lanes is assumed
@@ -48,7 +48,7 @@ bool topology_has_node(const struct topology *topology, uint32_t node);
 void topology_nodes(const struct topology *topology, char text[static TOPOLOGY_NODES_TEXT_BYTES]);
 
 // Return the NUMA node of a PCI device; -1: unknown.
-int topology_node_of(const struct topology *topology, const char *pci);
+int topology_pci_node(const struct topology *topology, const char *pci);
 
 // Return the processors near a PCI device, as far as struct cpu_set can hold them. Returns -ENOENT
 // if the device is not in the tree or its location is unknown.
@@ -57,20 +57,20 @@ int topology_near_cpus(const struct topology *topology, const char *pci, struct 
 // Return the path from a PCI device. It leads to the host (any NUMA node), to an existing NUMA
 // node, or to another PCI device. The link of that other device itself is left out. It is common to
 // all compared paths, and an idle GPU reports it as first generation.
-void topology_way_to_host(
-	const struct topology *topology, const char *pci, struct topology_way *ret_way
+void topology_path_to_host(
+	const struct topology *topology, const char *pci, struct topology_path *ret_way
 );
-void topology_way_to_node(
+void topology_path_to_node(
 	const struct topology *topology,
 	const char *pci,
 	uint32_t node,
-	struct topology_way *ret_way
+	struct topology_path *ret_way
 );
-void topology_way_to_device(
+void topology_path_to_device(
 	const struct topology *topology,
 	const char *pci,
 	const char *to_pci,
-	struct topology_way *ret_way
+	struct topology_path *ret_way
 );
 
 // Return "switch", "bridges", "host", "far" or "unknown"; or a clause for people.

@@ -15,4 +15,4 @@ bool uevent_read(int fd);
 
 // Return true if one message concerns RDMA devices. Format: "ACTION@PATH", then "NAME=VALUE", each
 // with a NUL. The bytes are untrusted.
-bool uevent_is_of_rdma(const char *bytes, size_t size);
+bool uevent_is_about_rdma(const char *bytes, size_t size);

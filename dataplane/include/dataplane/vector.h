@@ -13,12 +13,13 @@
 
 #define VECTOR_CPU_ANY UINT32_MAX
 
-struct vector_wish {
+struct vector_preference {
 	uint32_t cpu;  // processor of the worker; VECTOR_CPU_ANY: unknown
 	uint32_t turn; // index among workers that would choose alike
 };
 
 // Return a vector from 0 to count - 1; 0 if there is at most one. `device` is the device's sysfs
 // directory, "" if unknown; `root` is "" except in tests. Reads files, so call it on the keeper.
-uint32_t
-vector_choose(const char *root, const char *device, uint32_t count, const struct vector_wish *wish);
+uint32_t vector_choose(
+	const char *root, const char *device, uint32_t count, const struct vector_preference *wish
+);

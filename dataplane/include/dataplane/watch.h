@@ -23,12 +23,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WATCHES_MAX 384		  // over all workers; control assigns the slots
-#define WATCH_AGENDA 4096	  // probes planned ahead per worker
-#define WATCH_OUTCOMES 4096	  // outcomes that control has not yet fetched
-#define WATCH_OWN_BYTES 1024	  // local memory of each watch
-#define WATCH_LANDING_BYTES 65536 // memory that a peer offers for writes: the largest probe
-#define WATCH_STANDS_NS UINT64_C(500000000)
+#define WATCHES_MAX 384		     // over all workers; control assigns the slots
+#define WATCH_AGENDA 4096	     // probes planned ahead per worker
+#define WATCH_OUTCOMES 4096	     // outcomes that control has not yet fetched
+#define WATCH_SHORT_READ_BYTES 1024  // local memory of each watch
+#define WATCH_WRITE_SINK_BYTES 65536 // memory that a peer offers for writes: the largest probe
+#define WATCH_STALLED_NS UINT64_C(500000000)
 // A probe that starts later than this is skipped: the worker was delayed.
 #define WATCH_LATE_NS UINT64_C(100000000)
 
@@ -101,8 +101,9 @@ struct watch_outcome {
 };
 
 // Add probes to the agenda. Returns how many fitted. Control thread.
-uint32_t prober_plan(struct prober *prober, const struct watch_due *dues, uint32_t count);
+uint32_t prober_plan_probes(struct prober *prober, const struct watch_due *dues, uint32_t count);
 // Fetch up to `count` outcomes, in the order of their ends. Control thread.
-uint32_t prober_outcomes(struct prober *prober, struct watch_outcome *outcomes, uint32_t count);
+uint32_t
+prober_take_outcomes(struct prober *prober, struct watch_outcome *outcomes, uint32_t count);
 // Return the number of outcomes lost because control fetched too late.
-uint64_t prober_outcomes_lost(const struct prober *prober);
+uint64_t prober_lost_outcomes(const struct prober *prober);

@@ -27,7 +27,7 @@
 #define WORKER_CPU_ANY UINT32_MAX
 #define WORKER_POLLS_MAX 32
 #define WORKER_RING_RECORDS 1024
-#define WORKER_OVERSLEEP_NS UINT64_C(1000000000) // possible delay of a timer on a busy machine
+#define WORKER_OVERSLEEP_MAX_NS UINT64_C(1000000000) // possible delay of a timer on a busy machine
 
 struct worker;
 
@@ -39,11 +39,11 @@ struct worker_record {
 };
 
 // Convert a pointer to a word, and back.
-static inline uint64_t worker_word(const void *pointer) {
+static inline uint64_t worker_pointer_to_word(const void *pointer) {
 	return (uintptr_t)pointer;
 }
 
-static inline void *worker_pointer(uint64_t word) {
+static inline void *worker_word_to_pointer(uint64_t word) {
 	void *pointer;
 
 	static_assert(sizeof(word) == sizeof(pointer), "a word holds a pointer");
@@ -59,7 +59,7 @@ static inline void *worker_pointer(uint64_t word) {
 // descriptors too. If a descriptor is in error, `woken` is called once and the worker no longer
 // waits on it.
 struct worker_poll {
-	bool (*poll)(void *ctx, struct idle_found *found);
+	bool (*poll)(void *ctx, struct idle_step_findings *found);
 	void *ctx;
 	int fd;			  // used only with `woken`
 	void (*arm)(void *ctx);	  // make the descriptor readable on anything new from now on
@@ -82,7 +82,7 @@ struct worker_config {
 };
 
 // Events of the worker itself; slot and words are 0.
-enum worker_own_event {
+enum worker_internal_event {
 	// Its clock is CLOCK_MONOTONIC from now on, because the TSC jumped
 	WORKER_EVENT_CLOCK = 0x40,
 };
@@ -119,7 +119,7 @@ struct near worker_near(const struct worker *worker);
 uint32_t worker_cpu(const struct worker *worker);
 
 // Send a request. Control thread. Returns -EAGAIN if the ring is full.
-int worker_post(struct worker *worker, const struct worker_record *record);
+int worker_post_request(struct worker *worker, const struct worker_record *record);
 // End the worker's sleep, if it sleeps. Call it after storing work that a poll will find. Any
 // thread.
 void worker_wake(struct worker *worker);
@@ -128,7 +128,7 @@ void worker_wake(struct worker *worker);
 int worker_set_idle(struct worker *worker, const struct idle_config *idle);
 // Take up to `count` events and return their number. After fewer than `count`, worker_event_fd()
 // becomes readable with the next event. Control thread.
-uint32_t worker_take(struct worker *worker, struct worker_record *records, uint32_t count);
+uint32_t worker_take_events(struct worker *worker, struct worker_record *records, uint32_t count);
 // Return the descriptor to watch for reading.
 int worker_event_fd(const struct worker *worker);
 
@@ -137,7 +137,7 @@ int worker_event_fd(const struct worker *worker);
 int worker_event(struct worker *worker, const struct worker_record *record);
 
 // Return a lower bound for the free event slots. Worker's thread; hot.
-uint32_t worker_event_room(const struct worker *worker);
+uint32_t worker_event_slots_free(const struct worker *worker);
 
 // Change the poll list of a running worker, from a request on the worker's thread; hot. Returns
 // -ENOSPC (list full) or -ENOENT (unknown ctx).
@@ -160,12 +160,12 @@ void worker_counters(const struct worker *worker, struct worker_counters *ret_co
 
 // Progress of a worker: the counter moves with each turn, even if the worker spins and finds
 // nothing.
-struct worker_sign {
+struct worker_progress {
 	uint64_t turns;
 	uint64_t asleep_until_ns; // on CLOCK_MONOTONIC; 0: awake, IDLE_NEVER: until woken
 };
 // Read the progress. Any thread.
-void worker_sign(const struct worker *worker, struct worker_sign *ret_sign);
+void worker_progress(const struct worker *worker, struct worker_progress *ret_sign);
 
 // State of an observer that detects a hung worker.
 struct worker_life {
@@ -178,9 +178,9 @@ struct worker_life {
 // as awake. Observations are counted instead of time, because a stopped process makes no
 // observations.
 static inline uint32_t
-worker_life_look(struct worker_life *life, const struct worker_sign *sign, uint64_t now_ns) {
+worker_life_observe(struct worker_life *life, const struct worker_progress *sign, uint64_t now_ns) {
 	bool asleep = sign->asleep_until_ns >= now_ns ||
-		      now_ns - sign->asleep_until_ns < WORKER_OVERSLEEP_NS;
+		      now_ns - sign->asleep_until_ns < WORKER_OVERSLEEP_MAX_NS;
 
 	life->silent = asleep || sign->turns != life->turns ? 0 : life->silent + 1;
 	life->turns = sign->turns;

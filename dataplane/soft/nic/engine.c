@@ -33,22 +33,22 @@ struct engine {
 	// Private to the engine thread.
 	struct engine_rule rule;
 	struct soft_wire *wire; // wire to sleep on, from the latest turn
-	uint64_t looks_ns;
+	uint64_t next_wake_ns;
 	bool woken, called; // events since the latest turn
 
 	// Written by callers with the device's lock, read by the engine
-	_Alignas(64) _Atomic uint64_t drove_ns;
-	_Atomic bool left;    // set by callers, cleared by the engine
-	_Atomic bool is_back; // written by the engine, read by callers
-	_Atomic bool stop;    // written by engine_stop(), read by the engine
+	_Alignas(64) _Atomic uint64_t caller_turn_ns;
+	_Atomic bool left;	 // set by callers, cleared by the engine
+	_Atomic bool is_passive; // written by the engine, read by callers
+	_Atomic bool stop;	 // written by engine_stop(), read by the engine
 };
 
 // Relaxed: the value only guides a guess. The end of the call counts, because a post on a socket
 // takes microseconds.
-void engine_caller_drove(struct engine *engine) {
+void engine_note_caller_turn(struct engine *engine) {
 	uint64_t now_ns = clock_now_ns(engine->nic->clock);
 
-	atomic_store_explicit(&engine->drove_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&engine->caller_turn_ns, now_ns, memory_order_relaxed);
 }
 
 // Cancellation is disabled: a thread cancelled in write() would leave the bell marked as rung.
@@ -60,54 +60,55 @@ static void engine_ring(struct engine *engine) {
 	pthread_setcancelstate(cancel_state, NULL);
 }
 
-void engine_caller_arms(struct engine *engine) {
+void engine_note_cq_armed(struct engine *engine) {
 	atomic_store_explicit(&engine->left, true, memory_order_relaxed);
 	// Pairs with the fence in doorbell_arm().
 	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&engine->is_back, memory_order_relaxed))
+	if (atomic_load_explicit(&engine->is_passive, memory_order_relaxed))
 		engine_ring(engine);
 }
 
-void engine_callers_leave(struct engine *engine) {
+void engine_note_work_left(struct engine *engine) {
 	atomic_store_explicit(&engine->left, true, memory_order_relaxed);
 	engine_ring(engine);
 }
 
 // Acquire pairs with the release in engine_stop().
-static bool must_stop(const struct engine *engine) {
+static bool engine_must_stop(const struct engine *engine) {
 	return atomic_load_explicit(&engine->stop, memory_order_acquire);
 }
 
-static void engine_observe(struct engine *engine, uint64_t now_ns, bool found) {
-	const struct engine_look seen = {
+static void engine_apply_rule(struct engine *engine, uint64_t now_ns, bool found) {
+	const struct engine_observation seen = {
 		.now_ns = now_ns,
-		.drove_ns = atomic_load_explicit(&engine->drove_ns, memory_order_relaxed),
+		.caller_turn_ns =
+			atomic_load_explicit(&engine->caller_turn_ns, memory_order_relaxed),
 		.found = found,
 		.called = engine->called,
 	};
 
-	if (engine_rule_look(&engine->rule, &seen))
-		atomic_store_explicit(&engine->is_back, engine->rule.back, memory_order_relaxed);
+	if (engine_rule_update(&engine->rule, &seen))
+		atomic_store_explicit(&engine->is_passive, engine->rule.back, memory_order_relaxed);
 	engine->woken = engine->called = false;
 }
 
-static void count_wake(struct soft_nic *nic, bool found) {
+static void engine_count_wake(struct soft_nic *nic, bool found) {
 	counter_add(&nic->counters.engine_wakes, 1);
 	if (found)
 		counter_add(&nic->counters.engine_useful, 1);
 }
 
 // Prepare to sleep, with the lock: callers compare all later work with engine_next_wake_ns.
-static void prepare_sleep(struct engine *engine) {
+static void engine_prepare_sleep(struct engine *engine) {
 	struct soft_nic *nic = engine->nic;
-	uint64_t due_ns = nic_due(nic);
+	uint64_t due_ns = nic_next_turn_ns(nic);
 
 	if (due_ns <= nic->now_ns)
 		due_ns = nic->now_ns + RETRY_NS;
-	engine->looks_ns = due_ns;
+	engine->next_wake_ns = due_ns;
 	engine->wire = nic->wire; // faults may wrap the device's wire meanwhile
 	if (!engine->rule.back)
-		nic->engine_looks_ns = due_ns;
+		nic->engine_next_wake_ns = due_ns;
 	doorbell_arm(&engine->bell);
 }
 
@@ -118,53 +119,55 @@ static bool engine_turn(struct engine *engine) {
 	bool moved;
 
 	nic_lock(nic);
-	nic->engine_looks_ns = 0;
+	nic->engine_next_wake_ns = 0;
 	moved = nic_turn(nic, false);
 	if (engine->woken) {
-		count_wake(nic, moved);
+		engine_count_wake(nic, moved);
 		// Use the start of the turn: a spinning caller has waited since then for the lock.
-		engine_observe(engine, nic->now_ns, moved);
+		engine_apply_rule(engine, nic->now_ns, moved);
 	}
 	if (!moved)
-		prepare_sleep(engine);
+		engine_prepare_sleep(engine);
 	nic_unlock(nic);
 	return moved;
 }
 
-static bool is_asked(const struct engine *engine) {
-	return must_stop(engine) || atomic_load_explicit(&engine->left, memory_order_relaxed);
+static bool engine_has_call(const struct engine *engine) {
+	return engine_must_stop(engine) ||
+	       atomic_load_explicit(&engine->left, memory_order_relaxed);
 }
 
-static bool was_called(struct engine *engine) {
+static bool engine_clear_call(struct engine *engine) {
 	return atomic_exchange_explicit(&engine->left, false, memory_order_relaxed);
 }
 
-static void sleep_engaged(struct engine *engine) {
+static void engine_sleep_active(struct engine *engine) {
 	struct soft_wire *wire = engine->wire;
 	const struct clock *clock = engine->nic->clock;
 	uint64_t now_ns = clock_now_ns(clock);
 
-	if (!is_asked(engine) && now_ns < engine->looks_ns)
+	if (!engine_has_call(engine) && now_ns < engine->next_wake_ns)
 		wire->calls->wait(
 			wire, engine->bell.fd,
-			engine->looks_ns == NIC_NEVER ? NIC_NEVER : engine->looks_ns - now_ns
+			engine->next_wake_ns == NIC_NEVER ? NIC_NEVER
+							  : engine->next_wake_ns - now_ns
 		);
 	doorbell_disarm(&engine->bell);
-	engine->called = was_called(engine) || clock_now_ns(clock) >= engine->looks_ns;
+	engine->called = engine_clear_call(engine) || clock_now_ns(clock) >= engine->next_wake_ns;
 	engine->woken = true;
 }
 
 // Sleep while passive, until callers stop polling; the device is not touched before.
-static void sleep_back(struct engine *engine) {
+static void engine_sleep_passive(struct engine *engine) {
 	struct pollfd fd = {.fd = engine->bell.fd, .events = POLLIN};
 
-	while (engine->rule.back && !must_stop(engine)) {
+	while (engine->rule.back && !engine_must_stop(engine)) {
 		doorbell_arm(&engine->bell);
-		if (!is_asked(engine))
+		if (!engine_has_call(engine))
 			(void)!poll(&fd, 1, TICK_MS);
 		doorbell_disarm(&engine->bell);
-		engine->called = was_called(engine);
-		engine_observe(engine, clock_now_ns(engine->nic->clock), false);
+		engine->called = engine_clear_call(engine);
+		engine_apply_rule(engine, clock_now_ns(engine->nic->clock), false);
 	}
 }
 
@@ -172,19 +175,19 @@ static void *engine_run(void *arg) {
 	struct engine *engine = arg;
 
 	prctl(PR_SET_TIMERSLACK, 1); // timers of requests can be as short as 10 us
-	while (!must_stop(engine)) {
+	while (!engine_must_stop(engine)) {
 		if (engine_turn(engine))
 			continue;
 		if (engine->rule.back)
-			sleep_back(engine);
+			engine_sleep_passive(engine);
 		else
-			sleep_engaged(engine);
+			engine_sleep_active(engine);
 	}
 	return NULL;
 }
 
 // All signals are blocked in the thread, so that the program's own threads receive them.
-static int start_thread(struct engine *engine) {
+static int engine_start_thread(struct engine *engine) {
 	sigset_t all, before;
 	int err;
 
@@ -205,9 +208,9 @@ int engine_start(struct soft_nic *nic, struct engine **ret_engine) {
 	*engine = (struct engine){.nic = nic};
 	err = doorbell_init(&engine->bell);
 	if (err == 0)
-		err = start_thread(engine);
+		err = engine_start_thread(engine);
 	if (err != 0) {
-		doorbell_fini(&engine->bell);
+		doorbell_close(&engine->bell);
 		free(engine);
 		return err;
 	}
@@ -220,11 +223,11 @@ int engine_start(struct soft_nic *nic, struct engine **ret_engine) {
 struct engine *engine_stop(struct engine *engine) {
 	if (engine == NULL)
 		return NULL;
-	// Release pairs with the acquire in must_stop().
+	// Release pairs with the acquire in engine_must_stop().
 	atomic_store_explicit(&engine->stop, true, memory_order_release);
 	doorbell_ring(&engine->bell);
 	pthread_join(engine->thread, NULL);
-	doorbell_fini(&engine->bell);
+	doorbell_close(&engine->bell);
 	free(engine);
 	return NULL;
 }

@@ -11,13 +11,13 @@
 
 // Consecutive wake-ups in vain before the engine becomes passive. If a caller spins, they come
 // within some tens of microseconds.
-#define ENGINE_VAIN_MAX 8
+#define ENGINE_VAIN_WAKES_MAX 8
 // A wake-up also counts as vain if a caller polled or posted so shortly before the engine's turn.
 // That caller would have taken the frame as soon. An engine that preempts the spinning thread
 // always comes first, so finding the frame proves nothing.
-#define ENGINE_SPIN_NS UINT64_C(4000)
+#define ENGINE_CALLER_SPIN_NS UINT64_C(4000)
 // Same limit at a tick; it is longer because the caller may be processing its completions.
-#define ENGINE_DRIVEN_NS UINT64_C(100000)
+#define ENGINE_CALLER_TICK_NS UINT64_C(100000)
 
 struct engine_rule {
 	bool back;
@@ -25,13 +25,13 @@ struct engine_rule {
 	uint64_t looked_ns;
 };
 
-struct engine_look {
+struct engine_observation {
 	uint64_t now_ns;
-	uint64_t drove_ns; // latest turn driven by a caller, even if that turn found nothing
-	bool found;	   // frames, or packets to send
+	uint64_t caller_turn_ns; // latest turn driven by a caller, even if that turn found nothing
+	bool found;		 // frames, or packets to send
 	// A caller armed its queue or rang, or a timer was due: not woken by a frame
 	bool called;
 };
 
 // Update the rule after each wake-up and at each tick. Returns true if `back` changed.
-bool engine_rule_look(struct engine_rule *rule, const struct engine_look *look);
+bool engine_rule_update(struct engine_rule *rule, const struct engine_observation *look);

@@ -17,7 +17,7 @@
 #define NIC_PUT_OFF 8
 
 // splitmix64, for tests that need reproducible numbers.
-static uint64_t random_next(uint64_t *state) {
+static uint64_t splitmix_next(uint64_t *state) {
 	uint64_t bits = *state += UINT64_C(0x9e3779b97f4a7c15);
 
 	bits = (bits ^ bits >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -28,7 +28,7 @@ static uint64_t random_next(uint64_t *state) {
 // getrandom() returns up to 256 bytes at once and is not interrupted.
 uint64_t nic_random(struct soft_nic *nic) {
 	if (!nic->random_kernel)
-		return random_next(&nic->random);
+		return splitmix_next(&nic->random);
 	if (nic->random_left == 0) {
 		must(getrandom(nic->random_pool, sizeof(nic->random_pool), 0) ==
 		     sizeof(nic->random_pool));
@@ -42,31 +42,31 @@ void qp_unlist(struct soft_qp *qp) {
 
 	if (qp->is_ready)
 		TAILQ_REMOVE(&nic->ready, qp, ready_entry);
-	else if (qp->is_lazy)
+	else if (qp->ack_is_deferred)
 		TAILQ_REMOVE(&nic->lazy, qp, ready_entry);
-	qp->is_ready = qp->is_lazy = qp->ack_now = false;
-	qp_due(qp, NIC_NEVER);
+	qp->is_ready = qp->ack_is_deferred = qp->ack_now = false;
+	qp_set_timer(qp, NIC_NEVER);
 }
 
-void qp_ready(struct soft_qp *qp) {
+void qp_mark_ready(struct soft_qp *qp) {
 	if (qp->is_ready)
 		return;
-	if (qp->is_lazy)
+	if (qp->ack_is_deferred)
 		TAILQ_REMOVE(&qp->nic->lazy, qp, ready_entry);
-	qp->is_lazy = false;
+	qp->ack_is_deferred = false;
 	qp->is_ready = true;
 	TAILQ_INSERT_TAIL(&qp->nic->ready, qp, ready_entry);
 }
 
-static void qp_lazy(struct soft_qp *qp) {
-	if (qp->is_ready || qp->is_lazy)
+static void qp_defer_ack(struct soft_qp *qp) {
+	if (qp->is_ready || qp->ack_is_deferred)
 		return;
-	qp->is_lazy = true;
+	qp->ack_is_deferred = true;
 	TAILQ_INSERT_TAIL(&qp->nic->lazy, qp, ready_entry);
 }
 
 // due_ns of the device only decreases here; nic_run_timers() recomputes it.
-void qp_due(struct soft_qp *qp, uint64_t due_ns) {
+void qp_set_timer(struct soft_qp *qp, uint64_t due_ns) {
 	struct soft_nic *nic = qp->nic;
 	bool timed = due_ns != NIC_NEVER;
 
@@ -80,28 +80,28 @@ void qp_due(struct soft_qp *qp, uint64_t due_ns) {
 		nic->due_ns = due_ns;
 }
 
-static bool timers_wait(struct soft_nic *nic, uint32_t received) {
-	bool wait = received > 0 && nic->put_off < NIC_PUT_OFF;
+static bool nic_postpone_timers(struct soft_nic *nic, uint32_t received) {
+	bool wait = received > 0 && nic->timers_postponed < NIC_PUT_OFF;
 
-	nic->put_off = wait ? nic->put_off + 1 : 0;
+	nic->timers_postponed = wait ? nic->timers_postponed + 1 : 0;
 	return wait;
 }
 
 // Run due timers. A queue pair leaves the list while its timer runs and may be appended again. The
 // loop ends at the original last entry, so each is visited once.
-static void nic_timers(struct soft_nic *nic, uint32_t received) {
+static void nic_run_timers(struct soft_nic *nic, uint32_t received) {
 	struct soft_qp *last = TAILQ_LAST(&nic->timed, qp_list);
 	struct soft_qp *qp = TAILQ_FIRST(&nic->timed), *next;
 
-	if (nic->now_ns < nic->due_ns || timers_wait(nic, received))
+	if (nic->now_ns < nic->due_ns || nic_postpone_timers(nic, received))
 		return;
 	nic->due_ns = NIC_NEVER;
 	for (; qp != NULL; qp = next) {
 		next = qp == last ? NULL : TAILQ_NEXT(qp, timed_entry);
 		if (qp->due_ns <= nic->now_ns) {
-			qp_due(qp, NIC_NEVER);
-			requester_timer(qp);
-			qp_due(qp, requester_due(qp));
+			qp_set_timer(qp, NIC_NEVER);
+			requester_run_timers(qp);
+			qp_set_timer(qp, requester_next_timer_ns(qp));
 		} else if (qp->due_ns < nic->due_ns) {
 			nic->due_ns = qp->due_ns;
 		}
@@ -117,18 +117,18 @@ static void qp_transmit(struct soft_qp *qp, bool defer_acks) {
 		return;
 	more = requester_transmit(qp, QP_BUDGET);
 	if (qp->nic->counters.packets_sent != sent)
-		ack_rule_answered(&qp->responder.ack_rule);
+		ack_rule_note_sent_packet(&qp->responder.ack_rule);
 	more |= responder_transmit(qp, QP_BUDGET, defer_acks && !qp->ack_now);
 	if (qp->verbs.state == IBV_QPS_ERR)
 		return;
-	qp_due(qp, requester_due(qp));
+	qp_set_timer(qp, requester_next_timer_ns(qp));
 	if (more) {
-		qp_ready(qp);
+		qp_mark_ready(qp);
 		return;
 	}
 	qp->ack_now = false;
 	if (qp->responder.ack_due)
-		qp_lazy(qp);
+		qp_defer_ack(qp);
 }
 
 static void nic_transmit(struct soft_nic *nic, bool defer_acks) {
@@ -155,7 +155,7 @@ static uint32_t nic_receive(struct soft_nic *nic) {
 		nic_frame(nic, &frames[n]);
 	if (nic->wire->port != nic->wire_port) {
 		nic->wire_port = nic->wire->port;
-		nic_port_told(nic, nic->wire_port);
+		nic_port_report_locked(nic, nic->wire_port);
 	}
 	return count;
 }
@@ -163,15 +163,15 @@ static uint32_t nic_receive(struct soft_nic *nic) {
 // End the delay of acknowledgements from the turn before, unless one is held for a ping-pong. This
 // comes before receiving: a queue pair that receives a frame becomes ready again and would wait
 // once more.
-static void nic_end_waits(struct soft_nic *nic, bool may_hold) {
+static void nic_release_acks(struct soft_nic *nic, bool may_hold) {
 	struct soft_qp *qp, *next;
 
 	for (qp = TAILQ_FIRST(&nic->lazy); qp != NULL; qp = next) {
 		next = TAILQ_NEXT(qp, ready_entry);
-		if (may_hold && ack_rule_holds(&qp->responder.ack_rule, nic->now_ns))
+		if (may_hold && ack_rule_is_held(&qp->responder.ack_rule, nic->now_ns))
 			continue;
 		qp->ack_now = true;
-		qp_ready(qp);
+		qp_mark_ready(qp);
 	}
 }
 
@@ -181,23 +181,23 @@ bool nic_turn(struct soft_nic *nic, bool defer_acks) {
 	uint32_t received;
 
 	nic->now_ns = clock_now_ns(nic->clock);
-	nic_end_waits(nic, defer_acks);
+	nic_release_acks(nic, defer_acks);
 	received = nic_receive(nic);
-	nic_timers(nic, received);
+	nic_run_timers(nic, received);
 	nic_transmit(nic, defer_acks && received > 0);
-	if (nic->overran)
-		nic_overrun(nic);
+	if (nic->cq_overran)
+		nic_fail_overrun_pairs(nic);
 	return received > 0 || nic->counters.packets_sent != sent;
 }
 
 void nic_push(struct soft_nic *nic) {
 	nic->now_ns = clock_now_ns(nic->clock);
 	nic_transmit(nic, true);
-	if (nic->overran)
-		nic_overrun(nic);
+	if (nic->cq_overran)
+		nic_fail_overrun_pairs(nic);
 }
 
-static uint64_t timers_due(const struct soft_nic *nic) {
+static uint64_t nic_next_timer_ns(const struct soft_nic *nic) {
 	uint64_t wire_ns = nic->wire->calls->due(nic->wire);
 
 	if (!TAILQ_EMPTY(&nic->ready))
@@ -205,24 +205,24 @@ static uint64_t timers_due(const struct soft_nic *nic) {
 	return wire_ns < nic->due_ns ? wire_ns : nic->due_ns;
 }
 
-uint64_t nic_due(const struct soft_nic *nic) {
-	return TAILQ_EMPTY(&nic->lazy) ? timers_due(nic) : 0;
+uint64_t nic_next_turn_ns(const struct soft_nic *nic) {
+	return TAILQ_EMPTY(&nic->lazy) ? nic_next_timer_ns(nic) : 0;
 }
 
-void nic_leave(struct soft_nic *nic) {
+void nic_unlock_and_ring(struct soft_nic *nic) {
 	struct engine *engine = nic->engine;
 
 	if (engine != NULL) {
-		uint64_t due_ns = timers_due(nic);
+		uint64_t due_ns = nic_next_timer_ns(nic);
 
 		if (!TAILQ_EMPTY(&nic->lazy) && nic->now_ns + NIC_LAZY_NS < due_ns)
 			due_ns = nic->now_ns + NIC_LAZY_NS;
-		if (due_ns >= nic->engine_looks_ns)
+		if (due_ns >= nic->engine_next_wake_ns)
 			engine = NULL;
 		else
-			nic->engine_looks_ns = 0;
+			nic->engine_next_wake_ns = 0;
 	}
 	nic_unlock(nic);
 	if (engine != NULL)
-		engine_callers_leave(engine);
+		engine_note_work_left(engine);
 }

@@ -60,7 +60,7 @@ struct soft_nic {
 	struct engine *engine; // NULL: a test drives the device
 	// Time on the device's clock when the engine wakes by itself at the latest. The engine
 	// writes it under the lock before it sleeps. 0: the engine is awake, or was rung.
-	uint64_t engine_looks_ns;
+	uint64_t engine_next_wake_ns;
 	struct soft_qp **qps; // by index; NULL if free
 	uint16_t *qp_salts;   // by index: upper bits of the latest number
 	// qp_next: where the search for a free index begins
@@ -71,18 +71,18 @@ struct soft_nic {
 	struct qp_list lazy;  // queue pairs whose acknowledgement may wait for a caller's next turn
 	struct qp_list timed; // queue pairs with a timer
 	uint64_t due_ns;      // lower bound of the earliest timer
-	uint32_t put_off;     // consecutive turns that handled frames and postponed due timers
-	uint64_t now_ns;      // start of the present turn
+	uint32_t timers_postponed; // consecutive turns that handled frames and postponed due timers
+	uint64_t now_ns;	   // start of the present turn
 	struct yield_rule yield;
 	uint8_t *out; // frame begun by output_begin()
 	uint32_t out_size;
 	bool wire_full;	 // the wire accepted no more frames in the present turn
-	bool overran;	 // a completion queue overflowed since the latest nic_fail_overrun_pairs()
+	bool cq_overran; // a completion queue overflowed since the latest nic_fail_overrun_pairs()
 	uint64_t random; // state of nic_random()
 	bool random_kernel;
 	uint64_t random_pool[NIC_RANDOM_BATCH];
 	uint32_t random_left;
-	char reason[SOFT_HOLDER_MAX + 1];
+	char reason[SOFT_REASON_MAX + 1];
 	// Written under the lock, read by any thread: relaxed atomics
 	struct soft_counters counters;
 };
@@ -139,16 +139,16 @@ uint64_t nic_random(struct soft_nic *nic);
 bool nic_turn(struct soft_nic *nic, bool defer_acks);
 
 // Move queue pairs to ERR whose completions were lost; otherwise they would go on unnoticed.
-void nic_overrun(struct soft_nic *nic);
+void nic_fail_overrun_pairs(struct soft_nic *nic);
 
 // Send what is ready without receiving, for a caller that has just posted.
 void nic_push(struct soft_nic *nic);
 
 // Return the time of the next turn if no frame comes; 0 (now) if something waits to be sent.
-uint64_t nic_due(const struct soft_nic *nic);
+uint64_t nic_next_turn_ns(const struct soft_nic *nic);
 
 // Unlock, and ring the engine if a remaining timer is due before the engine wakes by itself.
-void nic_leave(struct soft_nic *nic);
+void nic_unlock_and_ring(struct soft_nic *nic);
 
 // Check one received frame and pass it to its queue pair. (nic_frame.c)
 void nic_frame(struct soft_nic *nic, const struct wire_frame *frame);
@@ -157,14 +157,14 @@ void nic_frame(struct soft_nic *nic, const struct wire_frame *frame);
 // nic_add_context() and nic_remove_context() take the lock themselves; nic_remove_context() waits
 // for the engine without it.
 int nic_set_faults(struct soft_nic *nic, const struct soft_faults *faults);
-int nic_up(struct soft_nic *nic);
-void nic_down(struct soft_nic *nic);
+int nic_add_context(struct soft_nic *nic);
+void nic_remove_context(struct soft_nic *nic);
 
 // Report the state of the interface under the wire; call without the lock. On a change, contexts
 // receive PORT_ACTIVE, PORT_ERR or DEVICE_FATAL. No event follows GONE.
-void nic_port_tell(struct soft_nic *nic, enum nic_port port);
+void nic_port_report(struct soft_nic *nic, enum nic_port port);
 // The same with the lock held, for states that the wire reports.
-void nic_port_told(struct soft_nic *nic, enum nic_port port);
+void nic_port_report_locked(struct soft_nic *nic, enum nic_port port);
 
 // The device's engine: a thread that advances the device while no caller does. (engine.c)
 //
@@ -179,9 +179,9 @@ void nic_port_told(struct soft_nic *nic, enum nic_port port);
 int engine_start(struct soft_nic *nic, struct engine **ret_engine);
 struct engine *engine_stop(struct engine *engine); // call without the lock; NULL is fine
 // Record that a caller drove a turn or posted; cheap, called at the end of each. With the lock.
-void engine_caller_drove(struct engine *engine);
+void engine_note_caller_turn(struct engine *engine);
 // Record that a caller arms its completion queue and will sleep: the engine becomes active.
-void engine_caller_arms(struct engine *engine);
+void engine_note_cq_armed(struct engine *engine);
 // Report work that callers leave to the engine, a timer or packets to send: the engine wakes at
 // once.
-void engine_callers_leave(struct engine *engine);
+void engine_note_work_left(struct engine *engine);

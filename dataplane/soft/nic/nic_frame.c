@@ -10,7 +10,7 @@
 
 typedef uint64_t *drop_counter; // NULL: not dropped
 
-static drop_counter frame_open(
+static drop_counter frame_verify(
 	struct soft_nic *nic,
 	const struct wire_frame *frame,
 	struct frame_view *view,
@@ -25,7 +25,7 @@ static drop_counter frame_open(
 	if (view->packet_bytes < PACKET_BTH_BYTES + PACKET_ICRC_BYTES)
 		return &counters->drop_short;
 	if (!nic->wire->peer_sealed)
-		icrc = frame_check(frame->bytes, view->frame_bytes, frame->id_known);
+		icrc = frame_check_icrc(frame->bytes, view->frame_bytes, frame->id_known);
 	if (icrc == FRAME_ICRC_WRONG)
 		return &counters->drop_icrc;
 	if (icrc == FRAME_ICRC_BY_ID)
@@ -53,7 +53,7 @@ void nic_frame(struct soft_nic *nic, const struct wire_frame *frame) {
 	struct soft_counters *counters = &nic->counters;
 	struct frame_view view;
 	struct packet packet;
-	drop_counter drop = frame_open(nic, frame, &view, &packet);
+	drop_counter drop = frame_verify(nic, frame, &view, &packet);
 	struct soft_qp *qp = NULL;
 	bool response;
 
@@ -63,7 +63,7 @@ void nic_frame(struct soft_nic *nic, const struct wire_frame *frame) {
 		counter_add(drop, 1);
 		return;
 	}
-	response = (packet_facts(packet.opcode)->flags & PACKET_RESPONSE) != 0;
+	response = (packet_opcode_info(packet.opcode)->flags & PACKET_RESPONSE) != 0;
 	qp = qp_find(nic, packet.queue_pair);
 	if (qp == NULL)
 		drop = &counters->drop_queue_pair;
@@ -80,5 +80,5 @@ void nic_frame(struct soft_nic *nic, const struct wire_frame *frame) {
 		requester_response(qp, &packet);
 	else
 		responder_request(qp, &packet);
-	qp_due(qp, requester_due(qp));
+	qp_set_timer(qp, requester_next_timer_ns(qp));
 }

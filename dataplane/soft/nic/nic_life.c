@@ -12,7 +12,7 @@
 
 static struct clock process_clock;
 
-static void process_clock_make(void) {
+static void process_clock_init(void) {
 	clock_init_tsc(&process_clock);
 }
 
@@ -21,10 +21,10 @@ static void process_clock_make(void) {
 void soft_clock_prepare(void) {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, process_clock_make);
+	pthread_once(&once, process_clock_init);
 }
 
-static const struct clock *clock_of(const struct soft_config *config) {
+static const struct clock *nic_clock(const struct soft_config *config) {
 	if (config->clock != NULL)
 		return config->clock;
 	soft_clock_prepare();
@@ -52,9 +52,9 @@ void nic_fini(struct soft_nic *nic) {
 	pthread_mutex_destroy(&nic->life);
 }
 
-static int wire_make(
+static int wire_create(
 	struct soft_nic *nic,
-	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	char ret_reason[static SOFT_REASON_MAX + 1],
 	struct soft_wire **ret_wire
 ) {
 	const struct soft_config *config = &nic->config;
@@ -78,16 +78,16 @@ static int wire_make(
 
 // Bring the device up. The lock protects fields that other threads read; no thread drives the
 // device yet.
-static int nic_begin(struct soft_nic *nic, char reason[static SOFT_HOLDER_MAX + 1]) {
+static int nic_bring_up(struct soft_nic *nic, char reason[static SOFT_REASON_MAX + 1]) {
 	struct soft_wire *inner = NULL;
 	struct soft_wire *wire = NULL;
 	struct engine *engine = NULL;
-	int err = wire_make(nic, reason, &inner);
+	int err = wire_create(nic, reason, &inner);
 
 	if (err != 0)
 		return err;
 	nic_lock(nic);
-	nic->clock = clock_of(&nic->config);
+	nic->clock = nic_clock(&nic->config);
 	nic->now_ns = clock_now_ns(nic->clock);
 	err = wire_faults_create(inner, &nic->config.faults, &nic->counters, nic->clock, &wire);
 	if (err != 0) {
@@ -98,7 +98,7 @@ static int nic_begin(struct soft_nic *nic, char reason[static SOFT_HOLDER_MAX + 
 	nic->wire = wire;
 	nic->port = nic->wire_port = wire->port;
 	nic->due_ns = NIC_NEVER;
-	nic->engine_looks_ns = 0;
+	nic->engine_next_wake_ns = 0;
 	nic_unlock(nic);
 	if (nic->config.clock == NULL)
 		err = engine_start(nic, &engine);
@@ -114,7 +114,7 @@ static int nic_begin(struct soft_nic *nic, char reason[static SOFT_HOLDER_MAX + 
 
 // Lock nic_add_context() and nic_remove_context(), with cancellation disabled. They contain
 // cancellation points; a cancelled thread would keep the lock and leave a half-built device.
-static int life_lock(struct soft_nic *nic) {
+static int nic_life_lock(struct soft_nic *nic) {
 	int cancel_state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
@@ -122,24 +122,24 @@ static int life_lock(struct soft_nic *nic) {
 	return cancel_state;
 }
 
-static void life_unlock(struct soft_nic *nic, int cancel_state) {
+static void nic_life_unlock(struct soft_nic *nic, int cancel_state) {
 	pthread_mutex_unlock(&nic->life);
 	pthread_setcancelstate(cancel_state, NULL);
 }
 
-int nic_up(struct soft_nic *nic) {
-	int cancel_state = life_lock(nic);
-	char reason[SOFT_HOLDER_MAX + 1] = "";
+int nic_add_context(struct soft_nic *nic) {
+	int cancel_state = nic_life_lock(nic);
+	char reason[SOFT_REASON_MAX + 1] = "";
 	int err = 0;
 
 	if (nic->contexts == 0)
-		err = nic_begin(nic, reason);
+		err = nic_bring_up(nic, reason);
 	if (err == 0)
 		nic->contexts++;
 	nic_lock(nic);
 	memcpy(nic->reason, reason, sizeof(reason));
 	nic_unlock(nic);
-	life_unlock(nic, cancel_state);
+	nic_life_unlock(nic, cancel_state);
 	return err;
 }
 
@@ -156,7 +156,7 @@ int nic_set_faults(struct soft_nic *nic, const struct soft_faults *faults) {
 	return err;
 }
 
-static void nic_end(struct soft_nic *nic) {
+static void nic_shut_down(struct soft_nic *nic) {
 	nic->port_watch = port_watch_stop(nic->port_watch);
 	engine_stop(nic->engine);
 	nic_lock(nic);
@@ -171,11 +171,11 @@ static void nic_end(struct soft_nic *nic) {
 	nic_unlock(nic);
 }
 
-void nic_down(struct soft_nic *nic) {
-	int cancel_state = life_lock(nic);
+void nic_remove_context(struct soft_nic *nic) {
+	int cancel_state = nic_life_lock(nic);
 
 	if (nic->contexts == 1)
-		nic_end(nic);
+		nic_shut_down(nic);
 	nic->contexts--;
-	life_unlock(nic, cancel_state);
+	nic_life_unlock(nic, cancel_state);
 }

@@ -35,7 +35,7 @@ struct port_watch {
 	pthread_t thread;
 };
 
-static bool is_meant(const struct port_watch *watch, const struct ifaddrs *entry) {
+static bool entry_is_watched(const struct port_watch *watch, const struct ifaddrs *entry) {
 	struct sock_addr found;
 
 	if (!watch->by_address)
@@ -47,7 +47,7 @@ static bool is_meant(const struct port_watch *watch, const struct ifaddrs *entry
 	return sock_addr_equal(&found, &watch->address);
 }
 
-static enum nic_port interface_look(const struct port_watch *watch) {
+static enum nic_port interface_state(const struct port_watch *watch) {
 	enum nic_port port = NIC_PORT_DOWN;
 	struct ifaddrs *list;
 
@@ -56,7 +56,7 @@ static enum nic_port interface_look(const struct port_watch *watch) {
 	if (getifaddrs(&list) != 0)
 		return NIC_PORT_ACTIVE; // unknown, so assume active
 	for (const struct ifaddrs *entry = list; entry != NULL; entry = entry->ifa_next) {
-		if (is_meant(watch, entry) && (entry->ifa_flags & IFF_UP) != 0 &&
+		if (entry_is_watched(watch, entry) && (entry->ifa_flags & IFF_UP) != 0 &&
 		    (entry->ifa_flags & IFF_RUNNING) != 0)
 			port = NIC_PORT_ACTIVE;
 	}
@@ -65,7 +65,7 @@ static enum nic_port interface_look(const struct port_watch *watch) {
 }
 
 // Handle one change. Returns false if no more changes can be received or the watch is stopped.
-static bool listen_once(struct port_watch *watch) {
+static bool watch_wait_change(struct port_watch *watch) {
 	uint64_t now_ns = clock_monotonic_ns();
 	struct pollfd fds[] = {
 		{.fd = netif_watch_fd(watch->changes), .events = POLLIN},
@@ -80,7 +80,7 @@ static bool listen_once(struct port_watch *watch) {
 	if (fds[0].revents != 0 && netif_watch_read(watch->changes, now_ns) != 0)
 		return false;
 	if (netif_watch_consume(watch->changes, now_ns, &event))
-		nic_port_tell(watch->nic, interface_look(watch));
+		nic_port_report(watch->nic, interface_state(watch));
 	return true;
 }
 
@@ -88,13 +88,13 @@ static void *watch_run(void *arg) {
 	struct port_watch *watch = arg;
 
 	pthread_setname_np(pthread_self(), "tocsin-port");
-	while (listen_once(watch))
+	while (watch_wait_change(watch))
 		;
 	return NULL;
 }
 
 // All signals are blocked in the thread, so that the program's own threads receive them.
-static int start_thread(struct port_watch *watch) {
+static int watch_start_thread(struct port_watch *watch) {
 	sigset_t all, before;
 	int err;
 
@@ -106,7 +106,7 @@ static int start_thread(struct port_watch *watch) {
 	return err;
 }
 
-static bool can_go(const struct soft_nic *nic) {
+static bool port_can_disappear(const struct soft_nic *nic) {
 	const struct soft_wire *wire = nic->wire;
 
 	if (wire->netdev[0] == '\0' || nic->config.clock != NULL)
@@ -117,7 +117,7 @@ static bool can_go(const struct soft_nic *nic) {
 struct port_watch *port_watch_start(struct soft_nic *nic) {
 	struct port_watch *watch;
 
-	if (!can_go(nic))
+	if (!port_can_disappear(nic))
 		return NULL;
 	watch = calloc(1, sizeof(*watch));
 	if (watch == NULL)
@@ -131,8 +131,8 @@ struct port_watch *port_watch_start(struct soft_nic *nic) {
 	// Subscribe before the first check, so that no change is missed.
 	if (watch->stop < 0 || netif_watch_create(QUIET_NS, LIMIT_NS, &watch->changes) != 0)
 		return port_watch_stop(watch);
-	nic_port_tell(nic, interface_look(watch));
-	if (start_thread(watch) != 0)
+	nic_port_report(nic, interface_state(watch));
+	if (watch_start_thread(watch) != 0)
 		return port_watch_stop(watch);
 	return watch;
 }

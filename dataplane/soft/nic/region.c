@@ -8,7 +8,7 @@
 #define REGIONS_MIN 16
 
 // Return the preferred slot. Keys are random already, so their low bits are the hash.
-static uint32_t home_of(const struct region_table *table, uint32_t key) {
+static uint32_t region_home_slot(const struct region_table *table, uint32_t key) {
 	return key & (table->capacity - 1);
 }
 
@@ -17,15 +17,15 @@ static struct soft_mr *region_find(const struct region_table *table, uint32_t ke
 
 	if (table->count == 0)
 		return NULL;
-	for (uint32_t n = home_of(table, key);; n = (n + 1) & (table->capacity - 1)) {
+	for (uint32_t n = region_home_slot(table, key);; n = (n + 1) & (table->capacity - 1)) {
 		mr = table->places[n];
 		if (mr == NULL || mr->verbs.lkey == key)
 			return mr;
 	}
 }
 
-static void region_put(struct region_table *table, struct soft_mr *mr) {
-	uint32_t n = home_of(table, mr->verbs.lkey);
+static void region_insert(struct region_table *table, struct soft_mr *mr) {
+	uint32_t n = region_home_slot(table, mr->verbs.lkey);
 
 	while (table->places[n] != NULL)
 		n = (n + 1) & (table->capacity - 1);
@@ -44,7 +44,7 @@ static int region_grow(struct region_table *table) {
 		return -ENOMEM;
 	for (uint32_t n = 0; n < table->capacity; n++) {
 		if (table->places[n] != NULL)
-			region_put(&grown, table->places[n]);
+			region_insert(&grown, table->places[n]);
 	}
 	free(table->places);
 	*table = grown;
@@ -63,7 +63,7 @@ int region_add(struct soft_nic *nic, struct soft_mr *mr) {
 		key = (uint32_t)nic_random(nic);
 	while (key == 0 || region_find(table, key) != NULL);
 	mr->verbs.lkey = mr->verbs.rkey = key;
-	region_put(table, mr);
+	region_insert(table, mr);
 	table->count++;
 	return 0;
 }
@@ -73,12 +73,12 @@ int region_add(struct soft_nic *nic, struct soft_mr *mr) {
 void region_remove(struct soft_nic *nic, struct soft_mr *mr) {
 	struct region_table *table = &nic->regions;
 	uint32_t mask = table->capacity - 1;
-	uint32_t hole = home_of(table, mr->verbs.lkey);
+	uint32_t hole = region_home_slot(table, mr->verbs.lkey);
 
 	while (table->places[hole] != mr)
 		hole = (hole + 1) & mask;
 	for (uint32_t n = (hole + 1) & mask; table->places[n] != NULL; n = (n + 1) & mask) {
-		uint32_t home = home_of(table, table->places[n]->verbs.lkey);
+		uint32_t home = region_home_slot(table, table->places[n]->verbs.lkey);
 
 		if (((n - home) & mask) < ((n - hole) & mask))
 			continue;
@@ -92,7 +92,7 @@ void region_remove(struct soft_nic *nic, struct soft_mr *mr) {
 	*table = (struct region_table){0};
 }
 
-uint8_t *region_reach(
+uint8_t *region_resolve(
 	const struct soft_nic *nic,
 	const struct ibv_pd *pd,
 	uint32_t key,

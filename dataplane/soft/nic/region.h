@@ -19,7 +19,7 @@ struct soft_mr {
 	size_t mapping_length;
 };
 
-static inline struct soft_mr *mr_of(struct ibv_mr *mr) {
+static inline struct soft_mr *soft_mr_of(struct ibv_mr *mr) {
 	return container_of(mr, struct soft_mr, verbs);
 }
 
@@ -31,7 +31,7 @@ void region_remove(struct soft_nic *nic, struct soft_mr *mr);
 // Return the address of a range in this process. Returns NULL if the key is unknown or belongs to
 // another PD, the range is not inside, or a right in `access` is missing. length 0 is refused, so
 // callers without bytes must not ask.
-uint8_t *region_reach(
+uint8_t *region_resolve(
 	const struct soft_nic *nic,
 	const struct ibv_pd *pd,
 	uint32_t key,

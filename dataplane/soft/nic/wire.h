@@ -80,20 +80,20 @@ struct wire_config {
 // holder), -EADDRNOTAVAIL, -ENODEV, -EINVAL, -ENOTSUP, or another system error.
 int wire_udp_create(
 	const struct wire_config *config,
-	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	char ret_reason[static SOFT_REASON_MAX + 1],
 	struct soft_wire **ret_wire
 );
 int wire_dpdk_create(
 	const struct wire_config *config,
-	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	char ret_reason[static SOFT_REASON_MAX + 1],
 	struct soft_wire **ret_wire
 );
 // Check the arguments and the machine without attaching the port.
-int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]);
+int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_REASON_MAX + 1]);
 // Devices of this process reach each other by address; frames to unknown addresses are lost.
 int wire_memory_create(
 	const struct wire_config *config,
-	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	char ret_reason[static SOFT_REASON_MAX + 1],
 	struct soft_wire **ret_wire
 );
 

@@ -15,10 +15,10 @@
 #include <stdint.h>
 
 #define YIELD_AFTER_NS UINT64_C(20000)
-#define YIELD_ALONE_NS UINT64_C(3000)	   // a shorter yield found no other waiting thread
-#define YIELD_SOON_NS (2 * YIELD_AFTER_NS) // an answer takes several frames, one poll each
-#define YIELD_VAIN_MAX 14		   // at most a third of a second between yields
-#define YIELD_ASIDE_NS UINT64_C(20000)	   // a longer pause between polls: another thread ran
+#define YIELD_NO_OTHER_NS UINT64_C(3000)     // a shorter yield found no other waiting thread
+#define YIELD_ANSWER_NS (2 * YIELD_AFTER_NS) // an answer takes several frames, one poll each
+#define YIELD_DOUBLINGS_MAX 14		     // at most a third of a second between yields
+#define YIELD_PREEMPTED_NS UINT64_C(20000)   // a longer pause between polls: another thread ran
 
 struct yield_rule {
 	uint64_t next_ns; // time of the next yield; 0: the latest poll found something
@@ -27,17 +27,17 @@ struct yield_rule {
 	uint32_t vain;
 };
 
-static inline void yield_rule_found(struct yield_rule *rule, uint64_t now_ns) {
-	if (rule->next_ns != 0 && now_ns < rule->back_ns + YIELD_SOON_NS)
+static inline void yield_rule_note_found(struct yield_rule *rule, uint64_t now_ns) {
+	if (rule->next_ns != 0 && now_ns < rule->back_ns + YIELD_ANSWER_NS)
 		rule->vain = 0;
-	else if (rule->next_ns != 0 && now_ns >= rule->last_ns + YIELD_ASIDE_NS)
+	else if (rule->next_ns != 0 && now_ns >= rule->last_ns + YIELD_PREEMPTED_NS)
 		rule->vain /= 2;
 	rule->next_ns = 0;
 }
 
 // Record an empty poll. Returns true if the caller should yield, poll again, and report with
 // yield_rule_note_yield().
-static inline bool yield_rule_empty(struct yield_rule *rule, uint64_t now_ns) {
+static inline bool yield_rule_should_yield(struct yield_rule *rule, uint64_t now_ns) {
 	if (rule->next_ns == 0)
 		rule->next_ns = now_ns + (YIELD_AFTER_NS << rule->vain);
 	rule->last_ns = now_ns;
@@ -47,10 +47,10 @@ static inline bool yield_rule_empty(struct yield_rule *rule, uint64_t now_ns) {
 // Record a yield. from_ns, to_ns: before and after the yield. found: result of the next poll;
 // yield_rule_note_found() also credits an answer that comes soon after.
 static inline void
-yield_rule_done(struct yield_rule *rule, uint64_t from_ns, uint64_t to_ns, bool found) {
+yield_rule_note_yield(struct yield_rule *rule, uint64_t from_ns, uint64_t to_ns, bool found) {
 	if (found)
 		rule->vain = 0;
-	else if (to_ns - from_ns > YIELD_ALONE_NS && rule->vain < YIELD_VAIN_MAX)
+	else if (to_ns - from_ns > YIELD_NO_OTHER_NS && rule->vain < YIELD_DOUBLINGS_MAX)
 		rule->vain++;
 	rule->next_ns = found ? 0 : to_ns + (YIELD_AFTER_NS << rule->vain);
 	rule->back_ns = to_ns;

@@ -39,7 +39,7 @@
 #define PACKET_BYTES_MIN (PACKET_BTH_BYTES + PACKET_ICRC_BYTES)
 
 _Static_assert(FRAME_MASK_BYTES <= FRAME_HEADROOM, "the mask is written into the headroom");
-_Static_assert(FRAME_BYTES_MAX <= ICRC_AFTER_MAX, "an IP id can be found in every frame");
+_Static_assert(FRAME_BYTES_MAX <= ICRC_TRAILING_MAX, "an IP id can be found in every frame");
 
 static uint16_t ip4_checksum(const uint8_t *header) {
 	uint32_t sum = 0;
@@ -76,7 +76,7 @@ static void ip6_header(const struct frame_route *route, uint32_t payload, uint8_
 	memcpy(bytes + IP6_TO, route->to.raw, 16);
 }
 
-void frame_headers(const struct frame_route *route, uint32_t packet_bytes, uint8_t *bytes) {
+void frame_write_headers(const struct frame_route *route, uint32_t packet_bytes, uint8_t *bytes) {
 	const uint32_t udp_bytes = FRAME_UDP_BYTES + packet_bytes;
 
 	must(udp_bytes <= UINT16_MAX - FRAME_IP4_BYTES);
@@ -93,7 +93,7 @@ void frame_headers(const struct frame_route *route, uint32_t packet_bytes, uint8
 	store_be16(bytes + UDP_CHECKSUM, 0);
 }
 
-static bool looks_ip4(const uint8_t *frame) {
+static bool frame_has_ip4_version(const uint8_t *frame) {
 	return frame[0] >> 4 == 4;
 }
 
@@ -145,7 +145,7 @@ masked_crc(uint8_t *from, uint32_t size, const uint8_t *mask, size_t mask_bytes)
 	for (size_t n = 0; n < mask_bytes; n++)
 		masked[n] = saved[n] | mask[n];
 	memcpy(from, masked, mask_bytes);
-	crc = icrc_crc(from, size);
+	crc = icrc_crc32(from, size);
 	memcpy(from, saved, mask_bytes);
 	return crc;
 }
@@ -154,13 +154,13 @@ static uint32_t frame_crc(uint8_t *frame, uint32_t size) {
 	uint8_t *from = frame - FRAME_MASK_BYTES;
 
 	size += FRAME_MASK_BYTES - PACKET_ICRC_BYTES;
-	return looks_ip4(frame) ? masked_crc(from, size, mask_ip4, sizeof(mask_ip4))
-				: masked_crc(from, size, mask_ip6, sizeof(mask_ip6));
+	return frame_has_ip4_version(frame) ? masked_crc(from, size, mask_ip4, sizeof(mask_ip4))
+					    : masked_crc(from, size, mask_ip6, sizeof(mask_ip6));
 }
 
 static bool has_packet(const uint8_t *frame, uint32_t size) {
 	return size > 0 && size <= FRAME_BYTES_MAX &&
-	       size >= frame_headers_bytes(looks_ip4(frame)) + PACKET_BYTES_MIN;
+	       size >= frame_headers_bytes(frame_has_ip4_version(frame)) + PACKET_BYTES_MIN;
 }
 
 void frame_seal(uint8_t *frame, uint32_t size) {
@@ -171,7 +171,7 @@ void frame_seal(uint8_t *frame, uint32_t size) {
 	memcpy(frame + size - PACKET_ICRC_BYTES, &icrc, sizeof(icrc));
 }
 
-enum frame_icrc frame_check(uint8_t *frame, uint32_t size, bool id_known) {
+enum frame_icrc frame_check_icrc(uint8_t *frame, uint32_t size, bool id_known) {
 	uint32_t icrc, difference;
 	uint16_t id;
 
@@ -181,9 +181,11 @@ enum frame_icrc frame_check(uint8_t *frame, uint32_t size, bool id_known) {
 	difference = le32toh(icrc) ^ frame_crc(frame, size);
 	if (difference == 0)
 		return FRAME_ICRC_RIGHT;
-	if (id_known || !looks_ip4(frame))
+	if (id_known || !frame_has_ip4_version(frame))
 		return FRAME_ICRC_WRONG;
-	return icrc_explained(difference, size - PACKET_ICRC_BYTES - IP4_ID - sizeof(id), &id)
+	return icrc_find_changed_bytes(
+		       difference, size - PACKET_ICRC_BYTES - IP4_ID - sizeof(id), &id
+	       )
 		       ? FRAME_ICRC_BY_ID
 		       : FRAME_ICRC_WRONG;
 }
@@ -241,7 +243,7 @@ int frame_parse(uint8_t *frame, uint32_t size, struct frame_view *ret_view) {
 		return err;
 	if (view.frame_bytes > size || !has_packet(frame, view.frame_bytes))
 		return -EMSGSIZE;
-	view.packet = frame + frame_headers_bytes(looks_ip4(frame));
+	view.packet = frame + frame_headers_bytes(frame_has_ip4_version(frame));
 	udp = view.packet - FRAME_UDP_BYTES;
 	view.packet_bytes = view.frame_bytes - (uint32_t)(view.packet - frame);
 	if (load_be16(udp + UDP_TO) != SOFT_UDP_PORT ||

@@ -41,7 +41,7 @@ static inline uint32_t frame_headers_bytes(bool ip4) {
 
 // Write IP and UDP header in front of a packet of packet_bytes (BTH to ICRC); the IP header begins
 // at `bytes`. Everything is set except the UDP checksum, which is 0.
-void frame_headers(const struct frame_route *route, uint32_t packet_bytes, uint8_t *bytes);
+void frame_write_headers(const struct frame_route *route, uint32_t packet_bytes, uint8_t *bytes);
 
 // Compute the ICRC over `size` bytes from the IP header on, and store it in the last four.
 // Afterwards only fields outside of the ICRC may change: traffic class, flow label, TTL, checksums.
@@ -57,7 +57,7 @@ enum frame_icrc {
 // present one first. Header bytes outside of the ICRC may have any value. The frame and
 // FRAME_MASK_BYTES in front of it are changed during the check and restored. size: frame_bytes of
 // frame_parse(); an impossible size is WRONG.
-enum frame_icrc frame_check(uint8_t *frame, uint32_t size, bool id_known);
+enum frame_icrc frame_check_icrc(uint8_t *frame, uint32_t size, bool id_known);
 
 // Parse a frame from a NIC: the start and size of its packet (with ICRC), and its route. Returns
 // -EMSGSIZE (truncated, too short for a packet, over FRAME_BYTES_MAX), or -EBADMSG (not IPv4 or

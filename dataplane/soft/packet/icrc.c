@@ -18,22 +18,22 @@
 #define LANES 8 // bytes that the table processes in one step
 
 // Inverse shifts by `after`: x^-8(after + 2) modulo the polynomial.
-static uint32_t back[ICRC_AFTER_MAX + 1];
+static uint32_t back[ICRC_TRAILING_MAX + 1];
 // Register value that a byte leaves when n zero bytes follow it.
 static uint32_t table[LANES][256];
-static enum icrc_way way; // best method of this processor
+static enum icrc_method way; // best method of this processor
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static uint32_t bit_on(uint32_t value) {
+static uint32_t crc_shift_bit(uint32_t value) {
 	return (value & 1) != 0 ? value >> 1 ^ POLYNOMIAL : value >> 1;
 }
 
-static void table_make(void) {
+static void crc_table_init(void) {
 	for (uint32_t byte = 0; byte < 256; byte++) {
 		uint32_t value = byte;
 
 		for (uint32_t bit = 0; bit < 8; bit++)
-			value = bit_on(value);
+			value = crc_shift_bit(value);
 		table[0][byte] = value;
 	}
 	for (uint32_t lane = 1; lane < LANES; lane++) {
@@ -46,7 +46,7 @@ static void table_make(void) {
 }
 
 // Return the register after these bytes.
-static uint32_t table_run(uint32_t value, const uint8_t *bytes, size_t size) {
+static uint32_t crc_by_table(uint32_t value, const uint8_t *bytes, size_t size) {
 	for (; size >= LANES; size -= LANES, bytes += LANES) {
 		uint32_t next = 0;
 
@@ -70,10 +70,10 @@ static uint32_t table_run(uint32_t value, const uint8_t *bytes, size_t size) {
 
 // Factors that shift the first and the second half of a block: by one block, by a stride, by a wide
 // stride.
-struct mover {
+struct fold_factors {
 	uint64_t first, second;
 };
-static struct mover by_block, by_stride, by_wide;
+static struct fold_factors by_block, by_stride, by_wide;
 static uint64_t by_half;
 
 // Return x^bits modulo the polynomial, in the position for a product of two reflected halves.
@@ -81,18 +81,18 @@ static uint64_t crc_power(uint32_t bits) {
 	uint32_t value = ONE;
 
 	for (uint32_t bit = 0; bit < bits; bit++)
-		value = bit_on(value);
+		value = crc_shift_bit(value);
 	return (uint64_t)value << 1;
 }
 
-static struct mover mover_of(uint32_t bytes) {
-	return (struct mover
+static struct fold_factors fold_factors_for(uint32_t bytes) {
+	return (struct fold_factors
 	){.first = crc_power(8 * bytes + 32), .second = crc_power(8 * bytes - 32)};
 }
 
 // Choose the method: older processors lack carry-less products, newer ones compute four blocks at
 // once.
-static enum icrc_way way_best(void) {
+static enum icrc_method method_best(void) {
 	if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("ssse3"))
 		return ICRC_BY_TABLE;
 	return __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f")
@@ -100,27 +100,27 @@ static enum icrc_way way_best(void) {
 		       : ICRC_BY_BLOCKS;
 }
 
-static void fold_prepare(void) {
+static void fold_factors_init(void) {
 	by_half = crc_power(64);
-	by_block = mover_of(BLOCK);
-	by_stride = mover_of(STRIDE);
-	by_wide = mover_of(WIDE_STRIDE);
-	way = way_best();
+	by_block = fold_factors_for(BLOCK);
+	by_stride = fold_factors_for(STRIDE);
+	by_wide = fold_factors_for(WIDE_STRIDE);
+	way = method_best();
 }
 
 #define NARROW __attribute__((target("pclmul,ssse3")))
 #define WIDE __attribute__((target("avx512f,vpclmulqdq,pclmul,ssse3")))
 #define INSIDE static inline __attribute__((always_inline))
 
-NARROW INSIDE __m128i load(const uint8_t *bytes) {
+NARROW INSIDE __m128i block_load(const uint8_t *bytes) {
 	return _mm_loadu_si128((const __m128i_u *)bytes);
 }
 
-NARROW INSIDE __m128i mover_load(struct mover by) {
+NARROW INSIDE __m128i fold_factors_load(struct fold_factors by) {
 	return _mm_set_epi64x((long long)by.second, (long long)by.first);
 }
 
-NARROW INSIDE __m128i fold(__m128i block, __m128i by, __m128i next) {
+NARROW INSIDE __m128i block_fold(__m128i block, __m128i by, __m128i next) {
 	__m128i first = _mm_clmulepi64_si128(block, by, 0x00);
 	__m128i second = _mm_clmulepi64_si128(block, by, 0x11);
 
@@ -128,10 +128,11 @@ NARROW INSIDE __m128i fold(__m128i block, __m128i by, __m128i next) {
 }
 
 // Reduce one block to the register.
-NARROW INSIDE uint32_t reduce(__m128i block) {
+NARROW INSIDE uint32_t block_reduce(__m128i block) {
 	const __m128i low = _mm_set_epi32(0, 0, 0, -1);
 	__m128i value = _mm_xor_si128(
-		_mm_clmulepi64_si128(block, mover_load(by_block), 0x10), _mm_srli_si128(block, 8)
+		_mm_clmulepi64_si128(block, fold_factors_load(by_block), 0x10),
+		_mm_srli_si128(block, 8)
 	);
 	uint64_t rest;
 	uint32_t next = 0;
@@ -149,31 +150,33 @@ NARROW INSIDE uint32_t reduce(__m128i block) {
 }
 
 // Fold the blocks at `bytes`, of which there may be none, into `a`, the block before them.
-NARROW INSIDE __m128i narrow_run(__m128i a, const uint8_t *bytes, size_t size) {
-	const __m128i stride = mover_load(by_stride), block = mover_load(by_block);
+NARROW INSIDE __m128i blocks_fold(__m128i a, const uint8_t *bytes, size_t size) {
+	const __m128i stride = fold_factors_load(by_stride), block = fold_factors_load(by_block);
 
 	if (size >= 2 * STRIDE) {
-		__m128i b = load(bytes), c = load(bytes + BLOCK), d = load(bytes + 2 * BLOCK);
+		__m128i b = block_load(bytes), c = block_load(bytes + BLOCK),
+			d = block_load(bytes + 2 * BLOCK);
 
 		for (bytes += 3 * BLOCK, size -= 3 * BLOCK; size >= STRIDE;
 		     bytes += STRIDE, size -= STRIDE) {
-			a = fold(a, stride, load(bytes));
-			b = fold(b, stride, load(bytes + BLOCK));
-			c = fold(c, stride, load(bytes + 2 * BLOCK));
-			d = fold(d, stride, load(bytes + 3 * BLOCK));
+			a = block_fold(a, stride, block_load(bytes));
+			b = block_fold(b, stride, block_load(bytes + BLOCK));
+			c = block_fold(c, stride, block_load(bytes + 2 * BLOCK));
+			d = block_fold(d, stride, block_load(bytes + 3 * BLOCK));
 		}
-		a = fold(fold(fold(a, block, b), block, c), block, d);
+		a = block_fold(block_fold(block_fold(a, block, b), block, c), block, d);
 	}
 	for (; size >= BLOCK; bytes += BLOCK, size -= BLOCK)
-		a = fold(a, block, load(bytes));
+		a = block_fold(a, block, block_load(bytes));
 	return a;
 }
 
 // Begin a message of at least one block, padded in front with zeros to whole blocks; leading zeros
 // change nothing. *ret_head is the first block, *ret_next the second. If the first block has fewer
 // than four message bytes, the initial register extends into the second.
-NARROW INSIDE void
-begin(uint32_t value, const uint8_t *bytes, size_t odd, __m128i *ret_head, __m128i *ret_next) {
+NARROW INSIDE void message_first_blocks(
+	uint32_t value, const uint8_t *bytes, size_t odd, __m128i *ret_head, __m128i *ret_next
+) {
 	// Loaded from offset n: n lanes that the shuffle keeps at the end, after lanes that it
 	// clears.
 	static const uint8_t lanes[2 * BLOCK] = {
@@ -184,18 +187,19 @@ begin(uint32_t value, const uint8_t *bytes, size_t odd, __m128i *ret_head, __m12
 	uint32_t over = odd < 4 ? value >> 8 * odd : 0;
 
 	*ret_head = _mm_shuffle_epi8(
-		_mm_xor_si128(load(bytes), _mm_cvtsi32_si128((int)value)), load(lanes + odd)
+		_mm_xor_si128(block_load(bytes), _mm_cvtsi32_si128((int)value)),
+		block_load(lanes + odd)
 	);
-	*ret_next = _mm_xor_si128(load(bytes + odd), _mm_cvtsi32_si128((int)over));
+	*ret_next = _mm_xor_si128(block_load(bytes + odd), _mm_cvtsi32_si128((int)over));
 }
 
 NARROW static uint32_t fold_blocks(uint32_t value, const uint8_t *bytes, size_t size) {
 	const size_t odd = size % BLOCK;
 	__m128i head, next;
 
-	begin(value, bytes, odd, &head, &next);
-	next = fold(head, mover_load(by_block), next);
-	return reduce(narrow_run(next, bytes + odd + BLOCK, size - odd - BLOCK));
+	message_first_blocks(value, bytes, odd, &head, &next);
+	next = block_fold(head, fold_factors_load(by_block), next);
+	return block_reduce(blocks_fold(next, bytes + odd + BLOCK, size - odd - BLOCK));
 }
 
 WIDE INSIDE __m512i wide_load(const uint8_t *bytes, size_t stride) {
@@ -211,17 +215,17 @@ WIDE INSIDE __m512i wide_fold(__m512i blocks, __m512i by, __m512i next) {
 
 // The message has at least WIDE_STRIDE and two blocks.
 WIDE static uint32_t fold_wide(uint32_t value, const uint8_t *bytes, size_t size) {
-	const __m512i by = _mm512_broadcast_i32x4(mover_load(by_wide));
-	const __m512i by_one = _mm512_broadcast_i32x4(mover_load(by_stride));
-	const __m128i block = mover_load(by_block);
+	const __m512i by = _mm512_broadcast_i32x4(fold_factors_load(by_wide));
+	const __m512i by_one = _mm512_broadcast_i32x4(fold_factors_load(by_stride));
+	const __m128i block = fold_factors_load(by_block);
 	const size_t odd = size % BLOCK;
 	__m128i head, next;
 	__m512i a, b, c, d;
 
-	begin(value, bytes, odd, &head, &next);
+	message_first_blocks(value, bytes, odd, &head, &next);
 	bytes += odd;
 	size -= odd;
-	a = _mm512_inserti32x4(wide_load(bytes, 0), fold(head, block, next), 0);
+	a = _mm512_inserti32x4(wide_load(bytes, 0), block_fold(head, block, next), 0);
 	b = wide_load(bytes, 1), c = wide_load(bytes, 2), d = wide_load(bytes, 3);
 	for (bytes += WIDE_STRIDE, size -= WIDE_STRIDE; size >= WIDE_STRIDE;
 	     bytes += WIDE_STRIDE, size -= WIDE_STRIDE) {
@@ -233,57 +237,59 @@ WIDE static uint32_t fold_wide(uint32_t value, const uint8_t *bytes, size_t size
 	a = wide_fold(wide_fold(wide_fold(a, by_one, b), by_one, c), by_one, d);
 	for (; size >= STRIDE; bytes += STRIDE, size -= STRIDE)
 		a = wide_fold(a, by_one, wide_load(bytes, 0));
-	head = fold(_mm512_extracti32x4_epi32(a, 0), block, _mm512_extracti32x4_epi32(a, 1));
-	head = fold(head, block, _mm512_extracti32x4_epi32(a, 2));
-	head = fold(head, block, _mm512_extracti32x4_epi32(a, 3));
-	return reduce(narrow_run(head, bytes, size));
+	head = block_fold(_mm512_extracti32x4_epi32(a, 0), block, _mm512_extracti32x4_epi32(a, 1));
+	head = block_fold(head, block, _mm512_extracti32x4_epi32(a, 2));
+	head = block_fold(head, block, _mm512_extracti32x4_epi32(a, 3));
+	return block_reduce(blocks_fold(head, bytes, size));
 }
 
-static uint32_t way_run(enum icrc_way by, uint32_t value, const uint8_t *bytes, size_t size) {
+static uint32_t
+crc_by_method(enum icrc_method by, uint32_t value, const uint8_t *bytes, size_t size) {
 	if (size < BLOCK || by == ICRC_BY_TABLE)
-		return table_run(value, bytes, size);
+		return crc_by_table(value, bytes, size);
 	if (size >= 2 * WIDE_STRIDE && by == ICRC_BY_WIDE_BLOCKS)
 		return fold_wide(value, bytes, size);
 	return fold_blocks(value, bytes, size);
 }
 #else
-static void fold_prepare(void) {
+static void fold_factors_init(void) {
 }
 
-static uint32_t way_run(enum icrc_way by, uint32_t value, const uint8_t *bytes, size_t size) {
+static uint32_t
+crc_by_method(enum icrc_method by, uint32_t value, const uint8_t *bytes, size_t size) {
 	(void)by;
-	return table_run(value, bytes, size);
+	return crc_by_table(value, bytes, size);
 }
 #endif
 
 // Undo one step: return the register before a bit 0 was appended.
-static uint32_t bit_back(uint32_t value) {
+static uint32_t crc_unshift_bit(uint32_t value) {
 	return (value & ONE) != 0 ? (value ^ POLYNOMIAL) << 1 | 1 : value << 1;
 }
 
-static void tables_prepare(void) {
+static void crc_tables_init(void) {
 	uint32_t value = ONE;
 
-	table_make();
-	fold_prepare();
-	for (uint32_t n = 0; n < 2 + ICRC_AFTER_MAX + 1; n++) {
+	crc_table_init();
+	fold_factors_init();
+	for (uint32_t n = 0; n < 2 + ICRC_TRAILING_MAX + 1; n++) {
 		if (n >= 2)
 			back[n - 2] = value;
 		for (uint32_t bit = 0; bit < 8; bit++)
-			value = bit_back(value);
+			value = crc_unshift_bit(value);
 	}
 }
 
-uint32_t icrc_crc(const uint8_t *bytes, size_t size) {
-	pthread_once(&once, tables_prepare);
-	return ~way_run(way, UINT32_MAX, bytes, size);
+uint32_t icrc_crc32(const uint8_t *bytes, size_t size) {
+	pthread_once(&once, crc_tables_init);
+	return ~crc_by_method(way, UINT32_MAX, bytes, size);
 }
 
-bool icrc_crc_by(enum icrc_way by, const uint8_t *bytes, size_t size, uint32_t *ret_crc) {
-	pthread_once(&once, tables_prepare);
+bool icrc_crc32_by(enum icrc_method by, const uint8_t *bytes, size_t size, uint32_t *ret_crc) {
+	pthread_once(&once, crc_tables_init);
 	if (by > way)
 		return false;
-	*ret_crc = ~way_run(by, UINT32_MAX, bytes, size);
+	*ret_crc = ~crc_by_method(by, UINT32_MAX, bytes, size);
 	return true;
 }
 
@@ -299,11 +305,11 @@ static uint32_t crc_multiply(uint32_t a, uint32_t b) {
 
 // The difference is the register that starts at zero and processes the two differing bytes and
 // `after` zeros. Shifted back over all of them, the register contains these bytes.
-bool icrc_explained(uint32_t difference, size_t after, uint16_t *ret_bits) {
+bool icrc_find_changed_bytes(uint32_t difference, size_t after, uint16_t *ret_bits) {
 	uint32_t before;
 
-	must(after <= ICRC_AFTER_MAX);
-	pthread_once(&once, tables_prepare);
+	must(after <= ICRC_TRAILING_MAX);
+	pthread_once(&once, crc_tables_init);
 	before = crc_multiply(difference, back[after]);
 	if (before > UINT16_MAX)
 		return false;

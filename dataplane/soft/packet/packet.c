@@ -23,7 +23,7 @@
 #define BTH_ACK_REQUEST 0x80
 
 struct opcode {
-	struct packet_facts facts;
+	struct packet_opcode_info facts;
 	const char *name;
 };
 
@@ -64,7 +64,7 @@ static const struct opcode opcodes[256] = {
 	OPCODE(FETCH_ADD, ATOMIC, ONLY | PACKET_ATOMIC_ETH, ATOMIC_ETH_BYTES),
 };
 
-const struct packet_facts *packet_facts(uint8_t opcode) {
+const struct packet_opcode_info *packet_opcode_info(uint8_t opcode) {
 	return &opcodes[opcode].facts;
 }
 
@@ -111,14 +111,14 @@ static void headers_decode(const uint8_t *at, uint8_t flags, struct packet *pack
 
 int packet_decode(const uint8_t *bytes, size_t size, struct packet *ret_packet) {
 	struct packet packet = {0};
-	const struct packet_facts *facts;
+	const struct packet_opcode_info *facts;
 	size_t payload;
 
 	if (size < BTH)
 		return -EMSGSIZE;
 	if ((bytes[1] & BTH_VERSION_MASK) != 0)
 		return -EBADMSG;
-	facts = packet_facts(bytes[0]);
+	facts = packet_opcode_info(bytes[0]);
 	if (facts->kind == PACKET_KIND_NONE)
 		return -EPROTO;
 	bth_decode(bytes, &packet);
@@ -170,7 +170,7 @@ static void headers_encode(const struct packet *packet, uint8_t flags, uint8_t *
 }
 
 size_t packet_encode(const struct packet *packet, uint8_t ret_bytes[static PACKET_HEADERS_MAX]) {
-	const struct packet_facts *facts = packet_facts(packet->opcode);
+	const struct packet_opcode_info *facts = packet_opcode_info(packet->opcode);
 
 	must(facts->kind != PACKET_KIND_NONE);
 	bth_encode(packet, ret_bytes);
@@ -179,7 +179,7 @@ size_t packet_encode(const struct packet *packet, uint8_t ret_bytes[static PACKE
 }
 
 // Delays in units of 10 us, two steps per doubling; code 0 is the longest and follows code 31.
-uint64_t packet_rnr_ns(uint8_t code) {
+uint64_t packet_rnr_delay_ns(uint8_t code) {
 	static const uint32_t steps[32] = {
 		65536, 1,    2,	   3,	 4,    6,     8,     12,    16,	   24,	  32,
 		48,    64,   96,   128,	 192,  256,   384,   512,   768,   1024,  1536,

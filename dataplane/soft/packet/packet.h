@@ -59,14 +59,14 @@ enum packet_kind {
 #define PACKET_ATOMIC_ETH 0x40
 #define PACKET_ATOMIC_ACK_ETH 0x80
 
-struct packet_facts {
+struct packet_opcode_info {
 	uint8_t kind; // enum packet_kind
 	uint8_t flags;
 	uint8_t header_bytes; // BTH and extension headers
 };
 
 // Return the properties of any opcode byte; kind NONE if unknown.
-const struct packet_facts *packet_facts(uint8_t opcode);
+const struct packet_opcode_info *packet_opcode_info(uint8_t opcode);
 // Return "WRITE_FIRST" and so on; "unknown".
 const char *packet_opcode_name(uint8_t opcode);
 
@@ -109,4 +109,4 @@ int packet_decode(const uint8_t *bytes, size_t size, struct packet *ret_packet);
 size_t packet_encode(const struct packet *packet, uint8_t ret_bytes[static PACKET_HEADERS_MAX]);
 
 // Return the delay of an RNR timer code; 0 is the longest. Only the low 5 bits count.
-uint64_t packet_rnr_ns(uint8_t code);
+uint64_t packet_rnr_delay_ns(uint8_t code);

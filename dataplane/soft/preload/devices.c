@@ -22,9 +22,9 @@ static struct {
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 // Flush deferred acknowledgements at exit, for programs that end with open devices.
-static void devices_settle(void) {
-	if (!preload_is_dead())
-		soft_devices_settle();
+static void devices_flush_acks(void) {
+	if (!preload_in_forked_child())
+		soft_devices_flush_acks();
 }
 
 // Add the devices and look up their structs. On failure no device exists.
@@ -33,7 +33,7 @@ static int configs_add(const struct soft_config *configs, uint32_t count) {
 	uint32_t listed = 0;
 	int err = preload_fork_prepare();
 
-	if (err == 0 && atexit(devices_settle) != 0)
+	if (err == 0 && atexit(devices_flush_acks) != 0)
 		err = -ENOMEM;
 	for (uint32_t n = 0; n < count && err == 0; n++)
 		err = soft_device_add(&configs[n]);
@@ -49,7 +49,7 @@ static int configs_add(const struct soft_config *configs, uint32_t count) {
 	return 0;
 }
 
-static void devices_make(void) {
+static void devices_create(void) {
 	struct soft_config configs[SOFT_DEVICES_MAX];
 	const char *texts[SOFT_SETTING_COUNT];
 	struct parse_error error;
@@ -61,7 +61,7 @@ static void devices_make(void) {
 		// NOLINTNEXTLINE(concurrency-mt-unsafe): what programs set is not this
 		texts[setting] = getenv(soft_setting_variables[setting]);
 	if (soft_settings_read(texts, &error, &wrong, configs, &count) != 0) {
-		preload_complain(
+		preload_print(
 			"%s: %s; there is no software device", soft_setting_variables[wrong],
 			error.text
 		);
@@ -69,19 +69,19 @@ static void devices_make(void) {
 	}
 	err = configs_add(configs, count);
 	if (err != 0)
-		preload_complain(
+		preload_print(
 			"%s: cannot make the software device: %s", configs[0].name,
 			strerrordesc_np(-err)
 		);
 }
 
-static uint32_t made_count(void) {
+static uint32_t devices_count(void) {
 	return atomic_load_explicit(&made.count, memory_order_acquire);
 }
 
 // Return the index in `made`; -1: not a software device.
-static int place_of(const struct ibv_device *device) {
-	uint32_t count = made_count();
+static int device_index(const struct ibv_device *device) {
+	uint32_t count = devices_count();
 
 	for (uint32_t n = 0; n < count; n++) {
 		if (made.devices[n] == device)
@@ -91,15 +91,15 @@ static int place_of(const struct ibv_device *device) {
 }
 
 bool preload_owns_device(const struct ibv_device *device) {
-	return place_of(device) >= 0;
+	return device_index(device) >= 0;
 }
 
-static uint32_t ours_count(void) {
-	return ALIVE_OR(0, made_count());
+static uint32_t usable_count(void) {
+	return PRELOAD_UNLESS_FORKED(0, devices_count());
 }
 
 bool preload_has_node(const char *name) {
-	uint32_t count = ours_count();
+	uint32_t count = usable_count();
 
 	for (uint32_t n = 0; n < count; n++) {
 		if (strcmp(made.devices[n]->dev_name, name) == 0 ||
@@ -115,8 +115,8 @@ struct merged_list {
 	struct ibv_device *devices[];
 };
 
-static struct merged_list *lists_merge(struct ibv_device **real, uint32_t real_count) {
-	uint32_t count = ours_count();
+static struct merged_list *device_lists_merge(struct ibv_device **real, uint32_t real_count) {
+	uint32_t count = usable_count();
 	struct merged_list *list;
 
 	list = calloc(1, sizeof(*list) + (count + real_count + 1) * sizeof(struct ibv_device *));
@@ -141,15 +141,15 @@ struct ibv_device **ibv_get_device_list(int *num_devices) {
 
 	// A thread cancelled in here would leave devices that exist but are never listed.
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-	pthread_once(&once, devices_make);
+	pthread_once(&once, devices_create);
 	pthread_setcancelstate(cancel_state, NULL);
 	real = REAL(ibv_get_device_list)(&real_count);
-	if (real == NULL && ours_count() == 0) {
+	if (real == NULL && usable_count() == 0) {
 		if (num_devices != NULL)
 			*num_devices = 0;
 		return NULL;
 	}
-	list = lists_merge(real, real == NULL || real_count < 0 ? 0 : (uint32_t)real_count);
+	list = device_lists_merge(real, real == NULL || real_count < 0 ? 0 : (uint32_t)real_count);
 	if (list == NULL) {
 		if (real != NULL)
 			REAL(ibv_free_device_list)(real);
@@ -190,7 +190,7 @@ __be64 ibv_get_device_guid(struct ibv_device *device) {
 					   : REAL(ibv_get_device_guid)(device);
 }
 
-int preload_let_block(int fd) {
+int preload_make_blocking(int fd) {
 	int flags = fcntl(fd, F_GETFL);
 
 	if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0)
@@ -198,16 +198,16 @@ int preload_let_block(int fd) {
 	return 0;
 }
 
-static int open_and_keep(struct ibv_device *device, struct ibv_context **ret_context) {
+static int open_registered(struct ibv_device *device, struct ibv_context **ret_context) {
 	int err;
 
 	preload_open_begin();
 	err = verbs_calls_soft.open(device, ret_context);
 	if (err == 0) {
-		preload_extend(*ret_context);
-		err = preload_let_block((*ret_context)->async_fd);
+		preload_set_extended_calls(*ret_context);
+		err = preload_make_blocking((*ret_context)->async_fd);
 		if (err == 0)
-			err = preload_opened(*ret_context);
+			err = preload_register_open(*ret_context);
 		if (err != 0)
 			(void)verbs_calls_soft.close(*ret_context);
 	}
@@ -216,15 +216,15 @@ static int open_and_keep(struct ibv_device *device, struct ibv_context **ret_con
 }
 
 struct ibv_context *ibv_open_device(struct ibv_device *device) {
-	int place = place_of(device);
+	int place = device_index(device);
 	struct ibv_context *context = NULL;
-	char reason[SOFT_HOLDER_MAX + 1] = "";
+	char reason[SOFT_REASON_MAX + 1] = "";
 	int err;
 
 	if (place < 0)
 		return REAL(ibv_open_device)(device);
-	if (preload_is_dead()) {
-		preload_complain(
+	if (preload_in_forked_child()) {
+		preload_print(
 			"%s: cannot open it: this process was forked from one that uses it; only "
 			"exec() makes it a device of its own",
 			device->name
@@ -232,13 +232,13 @@ struct ibv_context *ibv_open_device(struct ibv_device *device) {
 		errno = ENODEV;
 		return NULL;
 	}
-	err = open_and_keep(device, &context);
+	err = open_registered(device, &context);
 	if (err == 0) {
-		preload_say_opened(device, &made.configs[place]);
+		preload_report_opened(device, &made.configs[place]);
 		return context;
 	}
-	soft_device_reason(device->name, reason);
-	preload_complain(
+	soft_device_open_error(device->name, reason);
+	preload_print(
 		"%s: cannot open it: %s", device->name,
 		reason[0] == '\0' ? strerrordesc_np(-err) : reason
 	);
@@ -251,15 +251,15 @@ struct ibv_context *ibv_open_device(struct ibv_device *device) {
 int ibv_close_device(struct ibv_context *context) {
 	const char *name;
 
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_close_device)(context);
-	if (preload_is_dead())
+	if (preload_in_forked_child())
 		return 0;
 	name = context->device->name;
 	preload_open_begin();
 	if (verbs_calls_soft.close(context) == 0)
-		preload_closed(context);
+		preload_unregister_open(context);
 	preload_open_end();
-	preload_say_closed(name);
+	preload_report_closed(name);
 	return 0;
 }

@@ -14,7 +14,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // protects `module`
 static const struct dpdk_module *module;
 
 // Find the module beside this library. Returns -ENAMETOOLONG.
-static int find_path(char ret_path[static PATH_MAX]) {
+static int module_find_path(char ret_path[static PATH_MAX]) {
 	const char *own = "";
 	const char *slash;
 	Dl_info info;
@@ -31,37 +31,38 @@ static int find_path(char ret_path[static PATH_MAX]) {
 }
 
 // Format the reason, truncated if too long. The loader's text may already begin with the path.
-static int
-reason_say(char ret_reason[static SOFT_HOLDER_MAX + 1], const char *path, const char *what) {
+static int module_format_reason(
+	char ret_reason[static SOFT_REASON_MAX + 1], const char *path, const char *what
+) {
 	char text[2 * PATH_MAX];
 	bool has_path = strncmp(what, path, strlen(path)) == 0;
 
 	snprintf(
 		text, sizeof(text), "%s%s%.1000s", has_path ? "" : path, has_path ? "" : ": ", what
 	);
-	memcpy(ret_reason, text, SOFT_HOLDER_MAX);
-	ret_reason[SOFT_HOLDER_MAX] = '\0';
+	memcpy(ret_reason, text, SOFT_REASON_MAX);
+	ret_reason[SOFT_REASON_MAX] = '\0';
 	return -ENOENT;
 }
 
 static int
-open_module(char ret_reason[static SOFT_HOLDER_MAX + 1], const struct dpdk_module **ret_module) {
+module_open(char ret_reason[static SOFT_REASON_MAX + 1], const struct dpdk_module **ret_module) {
 	const struct dpdk_module *found;
 	char path[PATH_MAX];
 	void *handle;
-	int err = find_path(path);
+	int err = module_find_path(path);
 
 	if (err != 0)
 		return err;
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (handle == NULL)
 		// NOLINTNEXTLINE(concurrency-mt-unsafe): of this thread, as glibc has it
-		return reason_say(ret_reason, path, dlerror());
+		return module_format_reason(ret_reason, path, dlerror());
 	found = dlsym(handle, DPDK_MODULE_SYMBOL);
 	if (found == NULL || strcmp(found->version, TOCSIN_VERSION) != 0 ||
 	    found->wire_bytes != sizeof(struct soft_wire)) {
 		dlclose(handle);
-		return reason_say(
+		return module_format_reason(
 			ret_reason, path, "is of another version than the library beside it"
 		);
 	}
@@ -70,12 +71,12 @@ open_module(char ret_reason[static SOFT_HOLDER_MAX + 1], const struct dpdk_modul
 }
 
 static int
-module_get(char ret_reason[static SOFT_HOLDER_MAX + 1], const struct dpdk_module **ret_module) {
+module_get(char ret_reason[static SOFT_REASON_MAX + 1], const struct dpdk_module **ret_module) {
 	int err = 0;
 
 	pthread_mutex_lock(&lock);
 	if (module == NULL)
-		err = open_module(ret_reason, &module);
+		err = module_open(ret_reason, &module);
 	*ret_module = module;
 	pthread_mutex_unlock(&lock);
 	return err;
@@ -83,7 +84,7 @@ module_get(char ret_reason[static SOFT_HOLDER_MAX + 1], const struct dpdk_module
 
 int wire_dpdk_create(
 	const struct wire_config *config,
-	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	char ret_reason[static SOFT_REASON_MAX + 1],
 	struct soft_wire **ret_wire
 ) {
 	const struct dpdk_module *found;
@@ -92,7 +93,7 @@ int wire_dpdk_create(
 	return err != 0 ? err : found->create(config, ret_reason, ret_wire);
 }
 
-int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_REASON_MAX + 1]) {
 	const struct dpdk_module *found;
 	int err = module_get(ret_reason, &found);
 

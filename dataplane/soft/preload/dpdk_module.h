@@ -14,9 +14,9 @@ struct dpdk_module {
 	uint32_t wire_bytes; // size of struct soft_wire; distinguishes builds with the same version
 	int (*create
 	)(const struct wire_config *config,
-	  char ret_reason[static SOFT_HOLDER_MAX + 1],
+	  char ret_reason[static SOFT_REASON_MAX + 1],
 	  struct soft_wire **ret_wire);
-	int (*check)(const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]);
+	int (*check)(const struct wire_config *config, char ret_reason[static SOFT_REASON_MAX + 1]);
 };
 
 __attribute__((visibility("default"))) extern const struct dpdk_module tocsin_wire_dpdk_module;

@@ -8,48 +8,52 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context) {
 	struct ibv_comp_channel *channel = NULL;
 	int err;
 
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_create_comp_channel)(context);
-	err = ALIVE_OR(-EIO, verbs_calls_soft.create_comp_channel(context, &channel));
+	err = PRELOAD_UNLESS_FORKED(-EIO, verbs_calls_soft.create_comp_channel(context, &channel));
 	if (err == 0) {
-		err = preload_let_block(channel->fd);
+		err = preload_make_blocking(channel->fd);
 		if (err != 0)
 			(void)verbs_calls_soft.destroy_comp_channel(channel);
 	}
-	return habit_object(err, channel);
+	return return_null_on_error(err, channel);
 }
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *channel) {
-	if (!preload_owns(channel->context))
+	if (!preload_owns_context(channel->context))
 		return REAL(ibv_destroy_comp_channel)(channel);
-	return habit_positive(ALIVE_OR(0, verbs_calls_soft.destroy_comp_channel(channel)));
+	return return_positive_errno(
+		PRELOAD_UNLESS_FORKED(0, verbs_calls_soft.destroy_comp_channel(channel))
+	);
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **cq_context) {
 	struct ibv_cq *found;
 	int err;
 
-	if (!preload_owns(channel->context))
+	if (!preload_owns_context(channel->context))
 		return REAL(ibv_get_cq_event)(channel, cq, cq_context);
-	err = ALIVE_OR(-EIO, verbs_calls_soft.get_cq_event(channel, &found));
+	err = PRELOAD_UNLESS_FORKED(-EIO, verbs_calls_soft.get_cq_event(channel, &found));
 	if (err == 0) {
 		*cq = found;
 		*cq_context = found->cq_context;
 	}
-	return habit_minus_one(err);
+	return return_minus_one(err);
 }
 
 void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int count) {
-	if (!preload_owns(cq->context))
+	if (!preload_owns_context(cq->context))
 		REAL(ibv_ack_cq_events)(cq, count);
-	else if (!preload_is_dead())
+	else if (!preload_in_forked_child())
 		verbs_calls_soft.ack_cq_events(cq, count);
 }
 
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event) {
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_get_async_event)(context, event);
-	return habit_minus_one(ALIVE_OR(-EIO, verbs_calls_soft.get_async_event(context, event)));
+	return return_minus_one(
+		PRELOAD_UNLESS_FORKED(-EIO, verbs_calls_soft.get_async_event(context, event))
+	);
 }
 
 // Return the context of an event; NULL for events of ports and devices, which need no
@@ -78,8 +82,8 @@ static const struct ibv_context *context_of_event(const struct ibv_async_event *
 void ibv_ack_async_event(struct ibv_async_event *event) {
 	const struct ibv_context *context = context_of_event(event);
 
-	if (context == NULL || !preload_owns(context))
+	if (context == NULL || !preload_owns_context(context))
 		REAL(ibv_ack_async_event)(event);
-	else if (!preload_is_dead())
+	else if (!preload_in_forked_child())
 		verbs_calls_soft.ack_async_event(event);
 }

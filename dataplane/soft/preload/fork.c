@@ -21,7 +21,7 @@ static struct {
 	bool dead; // set in the child while it has only one thread
 } opened = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-bool preload_is_dead(void) {
+bool preload_in_forked_child(void) {
 	return opened.dead;
 }
 
@@ -41,7 +41,7 @@ void preload_open_end(void) {
 	pthread_setcancelstate(cancel_state, NULL);
 }
 
-int preload_opened(struct ibv_context *context) {
+int preload_register_open(struct ibv_context *context) {
 	struct opened *entry = malloc(sizeof(*entry));
 
 	if (entry == NULL)
@@ -52,7 +52,7 @@ int preload_opened(struct ibv_context *context) {
 	return 0;
 }
 
-void preload_closed(const struct ibv_context *context) {
+void preload_unregister_open(const struct ibv_context *context) {
 	struct opened **link = &opened.first;
 
 	while (*link != NULL && (*link)->context != context)
@@ -125,7 +125,7 @@ static int dead_query_rt_values(struct ibv_context *context, struct ibv_values_e
 }
 
 // Replace the hot calls: libibverbs' inline functions jump directly through these pointers.
-static void context_bury(struct ibv_context *context) {
+static void context_disable(struct ibv_context *context) {
 	struct verbs_context *extended = verbs_get_ctx(context);
 
 	context->ops.poll_cq = dead_poll_cq;
@@ -142,7 +142,7 @@ static void context_bury(struct ibv_context *context) {
 
 static void after_fork_in_child(void) {
 	for (const struct opened *entry = opened.first; entry != NULL; entry = entry->next) {
-		context_bury(entry->context);
+		context_disable(entry->context);
 		opened.dead = true;
 	}
 	preload_open_end();

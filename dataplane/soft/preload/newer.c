@@ -6,38 +6,38 @@
 #include <errno.h>
 
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name
-#define THERE_IS(name) (real_calls()->name != NULL)
+#define REAL_HAS_CALL(name) (real_calls()->name != NULL)
 
 // True if the real library must handle the call; false for software devices and older libraries.
-#define PASS_ON(context, name) (!preload_owns(context) && THERE_IS(name))
+#define REAL_HANDLES(context, name) (!preload_owns_context(context) && REAL_HAS_CALL(name))
 
-static void *version_refuse(const char *asked, const char *instead) {
-	preload_refuse(asked, instead);
+static void *call_refuse(const char *asked, const char *instead) {
+	preload_report_unsupported(asked, instead);
 	errno = EOPNOTSUPP;
 	return NULL;
 }
 
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr) {
-	if (PASS_ON(pd->context, ibv_reg_mr_ex))
+	if (REAL_HANDLES(pd->context, ibv_reg_mr_ex))
 		return REAL(ibv_reg_mr_ex)(pd, attr);
-	return version_refuse(
+	return call_refuse(
 		"ibv_reg_mr_ex()", "ibv_reg_mr(), ibv_reg_mr_iova2(), ibv_reg_dmabuf_mr()"
 	);
 }
 
 struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr) {
-	if (PASS_ON(context, ibv_alloc_dmah))
+	if (REAL_HANDLES(context, ibv_alloc_dmah))
 		return REAL(ibv_alloc_dmah)(context, attr);
-	return version_refuse("a DMA handle", "memory without one");
+	return call_refuse("a DMA handle", "memory without one");
 }
 
 // Software devices have no DMA handles; the handles of other devices start with their context.
 int ibv_dealloc_dmah(struct ibv_dmah *dmah) {
-	return THERE_IS(ibv_dealloc_dmah) ? REAL(ibv_dealloc_dmah)(dmah) : EOPNOTSUPP;
+	return REAL_HAS_CALL(ibv_dealloc_dmah) ? REAL(ibv_dealloc_dmah)(dmah) : EOPNOTSUPP;
 }
 
 int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm) {
-	if (THERE_IS(ibv_dm_export_dmabuf_fd))
+	if (REAL_HAS_CALL(ibv_dm_export_dmabuf_fd))
 		return REAL(ibv_dm_export_dmabuf_fd)(dm);
 	errno = EOPNOTSUPP;
 	return -1;
@@ -45,52 +45,52 @@ int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm) {
 
 // Speed in units of 100 Mbit/s.
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *ret_speed) {
-	if (PASS_ON(context, ibv_query_port_speed))
+	if (REAL_HANDLES(context, ibv_query_port_speed))
 		return REAL(ibv_query_port_speed)(context, port, ret_speed);
-	preload_refuse(
+	preload_report_unsupported(
 		"ibv_query_port_speed()", "active_speed and active_width of ibv_query_port()"
 	);
-	return habit_positive(-EOPNOTSUPP);
+	return return_positive_errno(-EOPNOTSUPP);
 }
 
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret_buf) {
-	if (PASS_ON(pd->context, ibv_alloc_buf))
+	if (REAL_HANDLES(pd->context, ibv_alloc_buf))
 		return REAL(ibv_alloc_buf)(pd, size, ret_buf);
-	return version_refuse("ibv_alloc_buf()", "memory of the program's own, and ibv_reg_mr()");
+	return call_refuse("ibv_alloc_buf()", "memory of the program's own, and ibv_reg_mr()");
 }
 
 void ibv_free_buf(struct ibv_buf *buf) {
-	if (THERE_IS(ibv_free_buf))
+	if (REAL_HAS_CALL(ibv_free_buf))
 		REAL(ibv_free_buf)(buf);
 }
 
 struct ibv_mr *
 ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *address, size_t length, int access) {
-	if (PASS_ON(pd->context, ibv_reg_buf_mr))
+	if (REAL_HANDLES(pd->context, ibv_reg_buf_mr))
 		return REAL(ibv_reg_buf_mr)(pd, buf, address, length, access);
-	return version_refuse("ibv_reg_buf_mr()", "ibv_reg_mr()");
+	return call_refuse("ibv_reg_buf_mr()", "ibv_reg_mr()");
 }
 
 int _ibv_query_comp_cntr_caps(
 	struct ibv_context *context, struct ibv_comp_cntr_caps *caps, size_t caps_bytes
 ) {
-	if (PASS_ON(context, _ibv_query_comp_cntr_caps))
+	if (REAL_HANDLES(context, _ibv_query_comp_cntr_caps))
 		return REAL(_ibv_query_comp_cntr_caps)(context, caps, caps_bytes);
 	// Programs call this to find out, so no message is printed
-	return habit_positive(-EOPNOTSUPP);
+	return return_positive_errno(-EOPNOTSUPP);
 }
 
 struct ibv_comp_cntr *
 ibv_create_comp_cntr(struct ibv_context *context, struct ibv_comp_cntr_init_attr *attr) {
-	if (PASS_ON(context, ibv_create_comp_cntr))
+	if (REAL_HANDLES(context, ibv_create_comp_cntr))
 		return REAL(ibv_create_comp_cntr)(context, attr);
-	return version_refuse("a completion counter", "a completion queue");
+	return call_refuse("a completion counter", "a completion queue");
 }
 
 int ibv_qp_attach_comp_cntr(
 	struct ibv_qp *qp, struct ibv_comp_cntr *counter, struct ibv_qp_attach_comp_cntr_attr *attr
 ) {
-	if (PASS_ON(qp->context, ibv_qp_attach_comp_cntr))
+	if (REAL_HANDLES(qp->context, ibv_qp_attach_comp_cntr))
 		return REAL(ibv_qp_attach_comp_cntr)(qp, counter, attr);
-	return habit_positive(-EOPNOTSUPP);
+	return return_positive_errno(-EOPNOTSUPP);
 }

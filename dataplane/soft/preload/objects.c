@@ -8,53 +8,56 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context) {
 	struct ibv_pd *pd = NULL;
 	int err;
 
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_alloc_pd)(context);
-	err = ALIVE_OR(-EIO, verbs_calls_soft.alloc_pd(context, &pd));
-	return habit_object(err, pd);
+	err = PRELOAD_UNLESS_FORKED(-EIO, verbs_calls_soft.alloc_pd(context, &pd));
+	return return_null_on_error(err, pd);
 }
 
 int ibv_dealloc_pd(struct ibv_pd *pd) {
-	if (!preload_owns(pd->context))
+	if (!preload_owns_context(pd->context))
 		return REAL(ibv_dealloc_pd)(pd);
-	return habit_positive(ALIVE_OR(0, verbs_calls_soft.dealloc_pd(pd)));
+	return return_positive_errno(PRELOAD_UNLESS_FORKED(0, verbs_calls_soft.dealloc_pd(pd)));
 }
 
 // Remove the access flags that a device may ignore.
-static int access_required(unsigned int access) {
+static int access_without_optional(unsigned int access) {
 	return (int)(access & ~(unsigned int)IBV_ACCESS_OPTIONAL_RANGE);
 }
 
 static struct ibv_mr *
-reg_mr(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, int access) {
+register_memory(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, int access) {
 	struct ibv_mr *mr = NULL;
 	int err;
 
-	err = ALIVE_OR(-EIO, soft_reg_mr_iova(pd, address, length, iova, access, &mr));
-	return habit_object(err, mr);
+	err = PRELOAD_UNLESS_FORKED(-EIO, soft_reg_mr_iova(pd, address, length, iova, access, &mr));
+	return return_null_on_error(err, mr);
 }
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int access) {
-	if (!preload_owns(pd->context))
+	if (!preload_owns_context(pd->context))
 		return REAL(ibv_reg_mr)(pd, address, length, access);
-	return reg_mr(
-		pd, address, length, (uintptr_t)address, access_required((unsigned int)access)
+	return register_memory(
+		pd, address, length, (uintptr_t)address,
+		access_without_optional((unsigned int)access)
 	);
 }
 
 struct ibv_mr *
 ibv_reg_mr_iova(struct ibv_pd *pd, void *address, size_t length, uint64_t iova, int access) {
-	if (!preload_owns(pd->context))
+	if (!preload_owns_context(pd->context))
 		return REAL(ibv_reg_mr_iova)(pd, address, length, iova, access);
-	return reg_mr(pd, address, length, iova, access_required((unsigned int)access));
+	return register_memory(
+		pd, address, length, iova, access_without_optional((unsigned int)access)
+	);
 }
 
 struct ibv_mr *ibv_reg_mr_iova2(
 	struct ibv_pd *pd, void *address, size_t length, uint64_t iova, unsigned int access
 ) {
-	if (!preload_owns(pd->context))
+	if (!preload_owns_context(pd->context))
 		return REAL(ibv_reg_mr_iova2)(pd, address, length, iova, access);
-	return reg_mr(pd, address, length, iova, access_required(access));
+	return register_memory(pd, address, length, iova, access_without_optional(access));
 }
 
 struct ibv_mr *ibv_reg_dmabuf_mr(
@@ -64,29 +67,29 @@ struct ibv_mr *ibv_reg_dmabuf_mr(
 	struct ibv_mr *mr = NULL;
 	int err;
 
-	if (!preload_owns(pd->context))
+	if (!preload_owns_context(pd->context))
 		return REAL(ibv_reg_dmabuf_mr)(pd, offset, length, iova, fd, access);
-	err = ALIVE_OR(
+	err = PRELOAD_UNLESS_FORKED(
 		-EIO, verbs_calls_soft.reg_dmabuf_mr(
-			      pd, &dmabuf, access_required((unsigned int)access), &mr
+			      pd, &dmabuf, access_without_optional((unsigned int)access), &mr
 		      )
 	);
-	return habit_object(err, mr);
+	return return_null_on_error(err, mr);
 }
 
 int ibv_rereg_mr(
 	struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *address, size_t length, int access
 ) {
-	if (!preload_owns(mr->context))
+	if (!preload_owns_context(mr->context))
 		return REAL(ibv_rereg_mr)(mr, flags, pd, address, length, access);
 	errno = EOPNOTSUPP;
 	return IBV_REREG_MR_ERR_INPUT; // the region is unchanged
 }
 
 int ibv_dereg_mr(struct ibv_mr *mr) {
-	if (!preload_owns(mr->context))
+	if (!preload_owns_context(mr->context))
 		return REAL(ibv_dereg_mr)(mr);
-	return habit_positive(ALIVE_OR(0, verbs_calls_soft.dereg_mr(mr)));
+	return return_positive_errno(PRELOAD_UNLESS_FORKED(0, verbs_calls_soft.dereg_mr(mr)));
 }
 
 struct ibv_cq *ibv_create_cq(
@@ -99,63 +102,63 @@ struct ibv_cq *ibv_create_cq(
 	struct ibv_cq *cq = NULL;
 	int err = 0;
 
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_create_cq)(context, entries, cq_context, channel, vector);
 	if (entries <= 0 || vector < 0 || vector >= context->num_comp_vectors)
 		err = -EINVAL;
 	if (err == 0)
-		err = ALIVE_OR(
+		err = PRELOAD_UNLESS_FORKED(
 			-EIO, verbs_calls_soft.create_cq(context, (uint32_t)entries, channel, &cq)
 		);
 	if (err == 0)
 		cq->cq_context = cq_context;
-	return habit_object(err, cq);
+	return return_null_on_error(err, cq);
 }
 
 int ibv_resize_cq(struct ibv_cq *cq, int entries) {
-	if (!preload_owns(cq->context))
+	if (!preload_owns_context(cq->context))
 		return REAL(ibv_resize_cq)(cq, entries);
-	return habit_positive(ALIVE_OR(-EIO, soft_resize_cq(cq, entries)));
+	return return_positive_errno(PRELOAD_UNLESS_FORKED(-EIO, soft_resize_cq(cq, entries)));
 }
 
 int ibv_destroy_cq(struct ibv_cq *cq) {
-	if (!preload_owns(cq->context))
+	if (!preload_owns_context(cq->context))
 		return REAL(ibv_destroy_cq)(cq);
-	return habit_positive(ALIVE_OR(0, verbs_calls_soft.destroy_cq(cq)));
+	return return_positive_errno(PRELOAD_UNLESS_FORKED(0, verbs_calls_soft.destroy_cq(cq)));
 }
 
 struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr) {
 	struct ibv_srq *srq = NULL;
 	int err;
 
-	if (!preload_owns(pd->context))
+	if (!preload_owns_context(pd->context))
 		return REAL(ibv_create_srq)(pd, attr);
-	err = ALIVE_OR(-EIO, soft_create_srq(pd, attr, &srq));
+	err = PRELOAD_UNLESS_FORKED(-EIO, soft_create_srq(pd, attr, &srq));
 	if (err == 0)
 		srq->srq_context = attr->srq_context;
-	return habit_object(err, srq);
+	return return_null_on_error(err, srq);
 }
 
 int ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask) {
-	if (!preload_owns(srq->context))
+	if (!preload_owns_context(srq->context))
 		return REAL(ibv_modify_srq)(srq, attr, mask);
-	return habit_positive(ALIVE_OR(-EIO, soft_modify_srq(srq, attr, mask)));
+	return return_positive_errno(PRELOAD_UNLESS_FORKED(-EIO, soft_modify_srq(srq, attr, mask)));
 }
 
 int ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr) {
-	if (!preload_owns(srq->context))
+	if (!preload_owns_context(srq->context))
 		return REAL(ibv_query_srq)(srq, attr);
-	return habit_positive(ALIVE_OR(-EIO, soft_query_srq(srq, attr)));
+	return return_positive_errno(PRELOAD_UNLESS_FORKED(-EIO, soft_query_srq(srq, attr)));
 }
 
 int ibv_destroy_srq(struct ibv_srq *srq) {
-	if (!preload_owns(srq->context))
+	if (!preload_owns_context(srq->context))
 		return REAL(ibv_destroy_srq)(srq);
-	return habit_positive(ALIVE_OR(0, soft_destroy_srq(srq)));
+	return return_positive_errno(PRELOAD_UNLESS_FORKED(0, soft_destroy_srq(srq)));
 }
 
-static void refuse_type(enum ibv_qp_type type) {
-	preload_refuse(
+static void report_qp_type(enum ibv_qp_type type) {
+	preload_report_unsupported(
 		type == IBV_QPT_UD   ? "a UD queue pair"
 		: type == IBV_QPT_UC ? "a UC queue pair"
 				     : "a queue pair of another type than RC, UC or UD",
@@ -167,14 +170,14 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr) {
 	struct ibv_qp *qp = NULL;
 	int err;
 
-	if (!preload_owns(pd->context))
+	if (!preload_owns_context(pd->context))
 		return REAL(ibv_create_qp)(pd, attr);
-	err = ALIVE_OR(-EIO, verbs_calls_soft.create_qp(pd, attr, &qp));
+	err = PRELOAD_UNLESS_FORKED(-EIO, verbs_calls_soft.create_qp(pd, attr, &qp));
 	if (err == -EOPNOTSUPP)
-		refuse_type(attr->qp_type);
+		report_qp_type(attr->qp_type);
 	if (err == 0)
 		qp->qp_context = attr->qp_context;
-	return habit_object(err, qp);
+	return return_null_on_error(err, qp);
 }
 
 // libibverbs' inline calls jump here with attributes beyond the plain call. The struct begins like
@@ -184,32 +187,32 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	uint32_t mask = attr->comp_mask;
 
 	if ((mask & IBV_QP_INIT_ATTR_PD) == 0 || attr->pd == NULL || attr->pd->context != context)
-		return habit_object(-EINVAL, (struct ibv_qp *)NULL);
+		return return_null_on_error(-EINVAL, (struct ibv_qp *)NULL);
 	if ((mask & ~known) == 0 &&
 	    ((mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) == 0 || attr->create_flags == 0))
 		return ibv_create_qp(attr->pd, (struct ibv_qp_init_attr *)(void *)attr);
 	if ((mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0)
-		preload_refuse("posting by ibv_wr_...()", "ibv_post_send()");
+		preload_report_unsupported("posting by ibv_wr_...()", "ibv_post_send()");
 	else
-		preload_refuse("a queue pair with more than a PD", "ibv_create_qp()");
-	return habit_object(-EOPNOTSUPP, (struct ibv_qp *)NULL);
+		preload_report_unsupported("a queue pair with more than a PD", "ibv_create_qp()");
+	return return_null_on_error(-EOPNOTSUPP, (struct ibv_qp *)NULL);
 }
 
 static struct ibv_cq_ex *
 create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr) {
 	struct ibv_cq_ex *cq = NULL;
-	int err = ALIVE_OR(-EIO, verbs_calls_soft.create_cq_ex(context, attr, &cq));
+	int err = PRELOAD_UNLESS_FORKED(-EIO, verbs_calls_soft.create_cq_ex(context, attr, &cq));
 
 	if (err == -EOPNOTSUPP)
-		preload_refuse(
+		preload_report_unsupported(
 			"an extended completion queue with more than time stamps and the fields of "
 			"a plain completion",
 			"IBV_WC_STANDARD_FLAGS"
 		);
-	return habit_object(err, cq);
+	return return_null_on_error(err, cq);
 }
 
-void preload_extend(struct ibv_context *context) {
+void preload_set_extended_calls(struct ibv_context *context) {
 	struct verbs_context *extended = verbs_get_ctx(context);
 
 	extended->create_qp_ex = create_qp_ex;
@@ -218,16 +221,18 @@ void preload_extend(struct ibv_context *context) {
 
 // ibv_qp_ex (ibv_wr_...) is an alternative way to post; software devices only have ibv_post_send().
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp) {
-	return preload_owns(qp->context) ? NULL : REAL(ibv_qp_to_qp_ex)(qp);
+	return preload_owns_context(qp->context) ? NULL : REAL(ibv_qp_to_qp_ex)(qp);
 }
 
-static void refuse_address(struct ibv_context *context, const struct ibv_ah_attr *address) {
+static void report_bad_address(struct ibv_context *context, const struct ibv_ah_attr *address) {
 	union ibv_gid gid;
 
 	if (address->is_global == 0)
-		preload_refuse("an address without a GID (LID alone)", "GID index 0 (-g 0, -x 0)");
+		preload_report_unsupported(
+			"an address without a GID (LID alone)", "GID index 0 (-g 0, -x 0)"
+		);
 	else if (ibv_query_gid(context, 1, address->grh.sgid_index, &gid) != 0)
-		preload_refuse(
+		preload_report_unsupported(
 			"another GID index", "0, which is the device's address (-g 0, -x 0)"
 		);
 }
@@ -235,29 +240,32 @@ static void refuse_address(struct ibv_context *context, const struct ibv_ah_attr
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
 	int err;
 
-	if (!preload_owns(qp->context))
+	if (!preload_owns_context(qp->context))
 		return REAL(ibv_modify_qp)(qp, attr, mask);
-	err = ALIVE_OR(-EIO, verbs_calls_soft.modify_qp(qp, attr, mask));
+	err = PRELOAD_UNLESS_FORKED(-EIO, verbs_calls_soft.modify_qp(qp, attr, mask));
 	if (err == -EINVAL && (mask & IBV_QP_AV) != 0)
-		refuse_address(qp->context, &attr->ah_attr);
-	return habit_positive(err);
+		report_bad_address(qp->context, &attr->ah_attr);
+	return return_positive_errno(err);
 }
 
 int ibv_query_qp(
 	struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init
 ) {
-	if (!preload_owns(qp->context))
+	if (!preload_owns_context(qp->context))
 		return REAL(ibv_query_qp)(qp, attr, mask, init);
-	return habit_positive(ALIVE_OR(-EIO, verbs_calls_soft.query_qp(qp, mask, attr, init)));
+	return return_positive_errno(
+		PRELOAD_UNLESS_FORKED(-EIO, verbs_calls_soft.query_qp(qp, mask, attr, init))
+	);
 }
 
 // Only the last byte of a packet is ordered, after all bytes before it.
 int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags) {
-	return preload_owns(qp->context) ? 0 : REAL(ibv_query_qp_data_in_order)(qp, op, flags);
+	return preload_owns_context(qp->context) ? 0
+						 : REAL(ibv_query_qp_data_in_order)(qp, op, flags);
 }
 
 int ibv_destroy_qp(struct ibv_qp *qp) {
-	if (!preload_owns(qp->context))
+	if (!preload_owns_context(qp->context))
 		return REAL(ibv_destroy_qp)(qp);
-	return habit_positive(ALIVE_OR(0, verbs_calls_soft.destroy_qp(qp)));
+	return return_positive_errno(PRELOAD_UNLESS_FORKED(0, verbs_calls_soft.destroy_qp(qp)));
 }

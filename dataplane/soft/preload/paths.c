@@ -22,34 +22,34 @@
 #define NODES "/dev/infiniband/"
 #define STANDS_FOR "/dev/null"
 
-static const char *instead_of(const char *path) {
+static const char *path_or_null_device(const char *path) {
 	if (path == NULL || strncmp(path, NODES, strlen(NODES)) != 0)
 		return path;
 	return preload_has_node(path + strlen(NODES)) ? STANDS_FOR : path;
 }
 
 int access(const char *path, int mode) {
-	return faccessat(AT_FDCWD, instead_of(path), mode, 0);
+	return faccessat(AT_FDCWD, path_or_null_device(path), mode, 0);
 }
 
 int stat(const char *path, struct stat *status) {
-	return fstatat(AT_FDCWD, instead_of(path), status, 0);
+	return fstatat(AT_FDCWD, path_or_null_device(path), status, 0);
 }
 
 int stat64(const char *path, struct stat64 *status) {
-	return fstatat64(AT_FDCWD, instead_of(path), status, 0);
+	return fstatat64(AT_FDCWD, path_or_null_device(path), status, 0);
 }
 
 // The C library handles the versions of the struct.
 int __xstat(int version, const char *path, struct stat *status) {
-	return REAL(__xstat)(version, instead_of(path), status);
+	return REAL(__xstat)(version, path_or_null_device(path), status);
 }
 
 int __xstat64(int version, const char *path, struct stat64 *status) {
-	return REAL(__xstat64)(version, instead_of(path), status);
+	return REAL(__xstat64)(version, path_or_null_device(path), status);
 }
 
-static bool takes_mode(int flags) {
+static bool open_needs_mode(int flags) {
 	return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
@@ -58,12 +58,12 @@ static bool takes_mode(int flags) {
 	va_list args;                        \
 	mode_t mode = 0;                     \
                                              \
-	if (takes_mode(flags)) {             \
+	if (open_needs_mode(flags)) {        \
 		va_start(args, flags);       \
 		mode = va_arg(args, mode_t); \
 		va_end(args);                \
 	}                                    \
-	return openat(AT_FDCWD, instead_of(path), flags, mode);
+	return openat(AT_FDCWD, path_or_null_device(path), flags, mode);
 
 int open(const char *path, int flags, ...) {
 	OPEN_BY(openat)

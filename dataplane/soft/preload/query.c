@@ -8,9 +8,11 @@
 #define GIDS_MAX 64
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr) {
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_query_device)(context, attr);
-	return habit_positive(ALIVE_OR(-EIO, verbs_calls_soft.query_device(context, attr)));
+	return return_positive_errno(
+		PRELOAD_UNLESS_FORKED(-EIO, verbs_calls_soft.query_device(context, attr))
+	);
 }
 
 // Old entry point for programs built before the attributes grew; their struct ends before
@@ -21,16 +23,16 @@ int ibv_query_port(
 	struct ibv_port_attr attr;
 	int err;
 
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_query_port)(context, port, compat);
-	err = ALIVE_OR(-EIO, verbs_calls_soft.query_port(context, port, &attr));
+	err = PRELOAD_UNLESS_FORKED(-EIO, verbs_calls_soft.query_port(context, port, &attr));
 	if (err == 0)
 		memcpy(compat, &attr, offsetof(struct ibv_port_attr, port_cap_flags2));
-	return habit_positive(err);
+	return return_positive_errno(err);
 }
 
 // Look up a GID. Returns -EINVAL (no such port or index) or -ENODATA (empty entry).
-static int find_gid(
+static int gid_find_entry(
 	struct ibv_context *context, uint32_t port, uint32_t index, struct ibv_gid_entry *ret_entry
 ) {
 	struct ibv_gid_entry entries[GIDS_MAX];
@@ -38,7 +40,7 @@ static int find_gid(
 	uint32_t count;
 	int err;
 
-	if (preload_is_dead())
+	if (preload_in_forked_child())
 		return -EIO;
 	if (port > UINT8_MAX)
 		return -EINVAL;
@@ -64,11 +66,11 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ib
 	struct ibv_gid_entry entry = {0};
 	int err;
 
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_query_gid)(context, port, index, gid);
-	err = index < 0 ? -EINVAL : find_gid(context, port, (uint32_t)index, &entry);
+	err = index < 0 ? -EINVAL : gid_find_entry(context, port, (uint32_t)index, &entry);
 	if (err != 0 && err != -ENODATA)
-		return habit_minus_one(err);
+		return return_minus_one(err);
 	*gid = entry.gid;
 	return 0;
 }
@@ -84,16 +86,16 @@ int _ibv_query_gid_ex(
 	struct ibv_gid_entry found;
 	int err;
 
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(_ibv_query_gid_ex)(context, port, index, entry, flags, entry_bytes);
 	if (flags != 0)
-		return habit_positive(-EOPNOTSUPP);
+		return return_positive_errno(-EOPNOTSUPP);
 	if (entry_bytes < sizeof(found))
-		return habit_positive(-EINVAL);
-	err = find_gid(context, port, index, &found);
+		return return_positive_errno(-EINVAL);
+	err = gid_find_entry(context, port, index, &found);
 	if (err == 0)
 		*entry = found;
-	return habit_positive(err);
+	return return_positive_errno(err);
 }
 
 // Return the number of entries, or -errno.
@@ -107,7 +109,7 @@ ssize_t _ibv_query_gid_table(
 	uint32_t count;
 	int err;
 
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(_ibv_query_gid_table
 		)(context, entries, max_entries, flags, entry_bytes);
 	if (flags != 0)
@@ -116,7 +118,7 @@ ssize_t _ibv_query_gid_table(
 		return -EINVAL;
 	if (max_entries > UINT32_MAX)
 		max_entries = UINT32_MAX;
-	err = ALIVE_OR(
+	err = PRELOAD_UNLESS_FORKED(
 		-EIO, verbs_calls_soft.query_gids(context, entries, (uint32_t)max_entries, &count)
 	);
 	return err != 0 ? err : (ssize_t)count;
@@ -127,32 +129,34 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 	struct ibv_gid_entry entry;
 	int err;
 
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_query_gid_type)(context, port, index, type);
-	err = find_gid(context, port, index, &entry);
+	err = gid_find_entry(context, port, index, &entry);
 	if (err == 0)
 		*type = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
-	return habit_minus_one(err);
+	return return_minus_one(err);
 }
 
 int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey) {
 	uint16_t found;
 	int err;
 
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_query_pkey)(context, port, index, pkey);
 	if (index < 0 || index > UINT16_MAX)
-		return habit_minus_one(-EINVAL);
-	err = ALIVE_OR(-EIO, verbs_calls_soft.query_pkey(context, port, (uint16_t)index, &found));
+		return return_minus_one(-EINVAL);
+	err = PRELOAD_UNLESS_FORKED(
+		-EIO, verbs_calls_soft.query_pkey(context, port, (uint16_t)index, &found)
+	);
 	if (err == 0)
 		*pkey = htobe16(found);
-	return habit_minus_one(err);
+	return return_minus_one(err);
 }
 
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey) {
 	__be16 found;
 
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_get_pkey_index)(context, port, pkey);
 	for (int index = 0; ibv_query_pkey(context, port, index, &found) == 0; index++) {
 		if (found == pkey)

@@ -26,12 +26,12 @@ static void *symbol_find(const char *name, const char *version) {
 		__builtin_memcpy(&calls.name, &found, sizeof(found)); \
 	}
 
-static void find_all(void) {
+static void real_find_calls(void) {
 	REAL_CALLS(FIND)
 }
 
 const struct real_calls *real_calls(void) {
-	pthread_once(&once, find_all);
+	pthread_once(&once, real_find_calls);
 	return &calls;
 }
 
@@ -47,7 +47,7 @@ static bool is_libibverbs(const char *file) {
 }
 
 // Return a handle of this library; NULL if its path is unknown.
-static void *own_handle(int flags) {
+static void *own_library_handle(int flags) {
 	Dl_info info;
 
 	// NOLINTNEXTLINE(bugprone-multi-level-implicit-pointer-conversion): any address in here
@@ -61,7 +61,7 @@ static void *own_handle(int flags) {
 // it is a call, and the run paths of programs are ignored.
 void *dlopen(const char *file, int flags) {
 	if (is_libibverbs(file)) {
-		void *own = own_handle(flags);
+		void *own = own_library_handle(flags);
 
 		if (own != NULL)
 			return own;

@@ -6,23 +6,25 @@
 
 #include <dlfcn.h>
 
-static void refuse_datagrams(void) {
-	preload_refuse("an address handle", "RC queue pairs, whose address ibv_modify_qp() takes");
+static void report_datagrams(void) {
+	preload_report_unsupported(
+		"an address handle", "RC queue pairs, whose address ibv_modify_qp() takes"
+	);
 }
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr) {
-	if (!preload_owns(pd->context))
+	if (!preload_owns_context(pd->context))
 		return REAL(ibv_create_ah)(pd, attr);
-	refuse_datagrams();
+	report_datagrams();
 	errno = EOPNOTSUPP;
 	return NULL;
 }
 
 struct ibv_ah *
 ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh, uint8_t port) {
-	if (!preload_owns(pd->context))
+	if (!preload_owns_context(pd->context))
 		return REAL(ibv_create_ah_from_wc)(pd, wc, grh, port);
-	refuse_datagrams();
+	report_datagrams();
 	errno = EOPNOTSUPP;
 	return NULL;
 }
@@ -34,9 +36,9 @@ int ibv_init_ah_from_wc(
 	struct ibv_grh *grh,
 	struct ibv_ah_attr *attr
 ) {
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_init_ah_from_wc)(context, port, wc, grh, attr);
-	return habit_minus_one(-EOPNOTSUPP);
+	return return_minus_one(-EOPNOTSUPP);
 }
 
 int ibv_resolve_eth_l2_from_gid(
@@ -45,52 +47,52 @@ int ibv_resolve_eth_l2_from_gid(
 	uint8_t eth_mac[ETHERNET_LL_SIZE],
 	uint16_t *vid
 ) {
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_resolve_eth_l2_from_gid)(context, attr, eth_mac, vid);
-	return habit_minus_one(-EOPNOTSUPP);
+	return return_minus_one(-EOPNOTSUPP);
 }
 
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid) {
-	if (!preload_owns(qp->context))
+	if (!preload_owns_context(qp->context))
 		return REAL(ibv_attach_mcast)(qp, gid, lid);
-	preload_refuse("multicast", "RC queue pairs to each");
-	return habit_positive(-EOPNOTSUPP);
+	preload_report_unsupported("multicast", "RC queue pairs to each");
+	return return_positive_errno(-EOPNOTSUPP);
 }
 
 int ibv_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid) {
-	if (!preload_owns(qp->context))
+	if (!preload_owns_context(qp->context))
 		return REAL(ibv_detach_mcast)(qp, gid, lid);
-	return habit_positive(-EOPNOTSUPP);
+	return return_positive_errno(-EOPNOTSUPP);
 }
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece) {
-	if (!preload_owns(qp->context))
+	if (!preload_owns_context(qp->context))
 		return REAL(ibv_query_ece)(qp, ece);
-	return habit_positive(-EOPNOTSUPP);
+	return return_positive_errno(-EOPNOTSUPP);
 }
 
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece) {
-	if (!preload_owns(qp->context))
+	if (!preload_owns_context(qp->context))
 		return REAL(ibv_set_ece)(qp, ece);
-	return habit_positive(-EOPNOTSUPP);
+	return return_positive_errno(-EOPNOTSUPP);
 }
 
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle) {
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_import_pd)(context, handle);
 	errno = EOPNOTSUPP;
 	return NULL;
 }
 
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle) {
-	if (!preload_owns(pd->context))
+	if (!preload_owns_context(pd->context))
 		return REAL(ibv_import_mr)(pd, handle);
 	errno = EOPNOTSUPP;
 	return NULL;
 }
 
 struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle) {
-	if (!preload_owns(context))
+	if (!preload_owns_context(context))
 		return REAL(ibv_import_dm)(context, handle);
 	errno = EOPNOTSUPP;
 	return NULL;
@@ -113,7 +115,7 @@ struct rdma_event_channel *rdma_create_event_channel(void) {
 		err = errno;
 	}
 	if (channel == NULL)
-		preload_refuse(
+		preload_report_unsupported(
 			"the connection manager (librdmacm, -R of perftest)",
 			"a program's own exchange of addresses, as by TCP"
 		);

@@ -17,7 +17,7 @@
 // counters.
 #define SAY "TOCSIN_SOFT_SAY"
 
-static bool is_silent(void) {
+static bool reports_are_silenced(void) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): what programs set is not this
 	const char *text = getenv(SAY);
 
@@ -26,7 +26,7 @@ static bool is_silent(void) {
 
 static pthread_once_t at_exit = PTHREAD_ONCE_INIT;
 
-void preload_complain(const char *format, ...) {
+void preload_print(const char *format, ...) {
 	char line[LINE_BYTES];
 	va_list args;
 
@@ -45,7 +45,7 @@ void preload_complain(const char *format, ...) {
 static _Atomic(const char *) refused[KINDS_MAX];
 
 // Return true the first time for each kind.
-static bool is_news(const char *asked) {
+static bool kind_is_new(const char *asked) {
 	for (uint32_t n = 0; n < KINDS_MAX; n++) {
 		const char *said = NULL;
 
@@ -59,38 +59,38 @@ static bool is_news(const char *asked) {
 	return false;
 }
 
-void preload_refuse(const char *asked, const char *instead) {
-	if (!is_silent() && is_news(asked))
-		preload_complain(
+void preload_report_unsupported(const char *asked, const char *instead) {
+	if (!reports_are_silenced() && kind_is_new(asked))
+		preload_print(
 			"%s: not on a software device; use %s (TOCSIN_SOFT_SAY=0 silences)", asked,
 			instead
 		);
 }
 
-static int say_wanted(void) {
+static int report_level(void) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): what programs set is not this
 	const char *text = getenv(SAY);
 
 	return text == NULL || text[0] < '0' || text[0] > '2' ? 0 : text[0] - '0';
 }
 
-static void say_left_open(void) {
-	preload_each_open(preload_say_closed);
+static void report_left_open(void) {
+	preload_each_open(preload_report_closed);
 }
 
 // A program that fails often exits without closing its devices; then the counters matter most.
-static void say_at_exit(void) {
-	(void)!atexit(say_left_open);
+static void report_at_exit(void) {
+	(void)!atexit(report_left_open);
 }
 
-void preload_say_opened(const struct ibv_device *device, const struct soft_config *config) {
+void preload_report_opened(const struct ibv_device *device, const struct soft_config *config) {
 	char text[SOCK_ADDR_TEXT_BYTES];
 	struct sock_addr address;
 
-	if (say_wanted() < 1 || soft_device_address(device->name, &address) != 0)
+	if (report_level() < 1 || soft_device_address(device->name, &address) != 0)
 		return;
-	if (say_wanted() > 1)
-		pthread_once(&at_exit, say_at_exit);
+	if (report_level() > 1)
+		pthread_once(&at_exit, report_at_exit);
 	sock_addr_format_host(&address, text);
 	dprintf(STDERR_FILENO, "%s on %s (%s)\n", device->name, text,
 		config->wire == SOFT_WIRE_UDP ? "udp" : "dpdk");
@@ -125,11 +125,11 @@ static void paragraph_add(struct paragraph *paragraph, const char *what, uint64_
 	);
 }
 
-void preload_say_closed(const char *name) {
+void preload_report_closed(const char *name) {
 	struct paragraph paragraph = {.name = name};
 	struct soft_counters counters;
 
-	if (say_wanted() < 2 || soft_counters_read(name, &counters) != 0)
+	if (report_level() < 2 || soft_counters_read(name, &counters) != 0)
 		return;
 #define SAY_COUNTER(field, help) paragraph_add(&paragraph, #field, counters.field);
 	SOFT_COUNTERS(SAY_COUNTER)

@@ -2,10 +2,10 @@
 // Decides when a responder acknowledges. It saves packets and never delays a waiting peer.
 #include "transport/ack_rule.h"
 
-void ack_rule_request(struct ack_rule *rule, uint64_t now_ns, bool single) {
+void ack_rule_note_request(struct ack_rule *rule, uint64_t now_ns, bool single) {
 	if (!single || !rule->answered)
 		rule->volleys = 0;
-	else if (rule->volleys < ACK_VOLLEYS << ACK_SETBACKS_MAX)
+	else if (rule->volleys < ACK_VOLLEYS_MIN << ACK_SETBACKS_MAX)
 		rule->volleys++;
 	rule->answered = false;
 	rule->latest_ns = now_ns;
@@ -13,27 +13,27 @@ void ack_rule_request(struct ack_rule *rule, uint64_t now_ns, bool single) {
 		rule->since_ns = now_ns;
 }
 
-void ack_rule_answered(struct ack_rule *rule) {
+void ack_rule_note_sent_packet(struct ack_rule *rule) {
 	rule->answered = true;
 }
 
 // Count a setback: a peer that has our answer and sends nothing may be waiting for the
 // acknowledgement.
-static void set_back(struct ack_rule *rule) {
+static void ack_rule_note_setback(struct ack_rule *rule) {
 	rule->volleys = 0;
 	if (rule->held && rule->setbacks < ACK_SETBACKS_MAX)
 		rule->setbacks++;
 	rule->held = false;
 }
 
-bool ack_rule_holds(struct ack_rule *rule, uint64_t now_ns) {
+bool ack_rule_is_held(struct ack_rule *rule, uint64_t now_ns) {
 	uint64_t held_ns = now_ns - rule->since_ns;
 
-	if (rule->count == 0 || rule->volleys < ACK_VOLLEYS << rule->setbacks)
+	if (rule->count == 0 || rule->volleys < ACK_VOLLEYS_MIN << rule->setbacks)
 		return false;
 	if (now_ns - rule->latest_ns >= ACK_STALL_NS) {
 		if (rule->answered)
-			set_back(rule);
+			ack_rule_note_setback(rule);
 		return false;
 	}
 	if (held_ns >= 2 * ACK_HOLD_NS)
@@ -44,7 +44,7 @@ bool ack_rule_holds(struct ack_rule *rule, uint64_t now_ns) {
 	return true;
 }
 
-void ack_rule_sent(struct ack_rule *rule) {
+void ack_rule_note_ack(struct ack_rule *rule) {
 	if (rule->held && rule->count > 1 && rule->setbacks > 0)
 		rule->setbacks--;
 	rule->count = 0;

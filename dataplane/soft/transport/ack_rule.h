@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 // Volleys in a row before the first hold; each setback doubles them, up to this number of setbacks.
-#define ACK_VOLLEYS UINT32_C(4)
+#define ACK_VOLLEYS_MIN UINT32_C(4)
 #define ACK_SETBACKS_MAX 6
 // A peer that sends nothing for this long may be waiting for the acknowledgement.
 #define ACK_STALL_NS UINT64_C(20000)
@@ -33,10 +33,10 @@ struct ack_rule {
 };
 
 // Record a request that needs an acknowledgement; single: it has one packet and arrived in order.
-void ack_rule_request(struct ack_rule *rule, uint64_t now_ns, bool single);
+void ack_rule_note_request(struct ack_rule *rule, uint64_t now_ns, bool single);
 // Record that a packet was sent.
-void ack_rule_answered(struct ack_rule *rule);
+void ack_rule_note_sent_packet(struct ack_rule *rule);
 // Return true if the acknowledgement is held back in this turn.
-bool ack_rule_holds(struct ack_rule *rule, uint64_t now_ns);
+bool ack_rule_is_held(struct ack_rule *rule, uint64_t now_ns);
 // Record that the acknowledgement was sent or is no longer needed.
-void ack_rule_sent(struct ack_rule *rule);
+void ack_rule_note_ack(struct ack_rule *rule);

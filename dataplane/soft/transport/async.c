@@ -16,14 +16,14 @@ struct soft_async {
 	struct soft_async *next;
 };
 
-int event_fd_make(void) {
+int event_fd_create(void) {
 	int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
 
 	return fd < 0 ? neg_errno() : fd;
 }
 
 // The write cannot fail or block: the counter has room for 2^64 events.
-void event_fd_put(int fd) {
+void event_fd_signal(int fd) {
 	const uint64_t one = 1;
 	ssize_t written = write(fd, &one, sizeof(one));
 
@@ -39,7 +39,7 @@ int event_fd_take(int fd) {
 // NOWAIT, because another thread may have taken the event before it gets the lock, and the
 // descriptor may block. On kernels without NOWAIT an event without an object remains, which readers
 // skip.
-void event_fd_drop(int fd, uint32_t count) {
+void event_fd_withdraw(int fd, uint32_t count) {
 	uint64_t one;
 	const struct iovec piece = {.iov_base = &one, .iov_len = sizeof(one)};
 
@@ -48,7 +48,7 @@ void event_fd_drop(int fd, uint32_t count) {
 }
 
 // Without memory the event is lost; the state of its object shows the same.
-void async_event(struct soft_context *context, const struct ibv_async_event *event) {
+void async_raise_event(struct soft_context *context, const struct ibv_async_event *event) {
 	struct soft_async *async = calloc(1, sizeof(*async));
 
 	if (async == NULL)
@@ -58,16 +58,16 @@ void async_event(struct soft_context *context, const struct ibv_async_event *eve
 		context->events_end = &context->events;
 	*context->events_end = async;
 	context->events_end = &async->next;
-	event_fd_put(context->verbs.context.async_fd);
+	event_fd_signal(context->verbs.context.async_fd);
 }
 
-void async_qp_event(struct soft_qp *qp, enum ibv_event_type type) {
+void async_raise_qp_event(struct soft_qp *qp, enum ibv_event_type type) {
 	const struct ibv_async_event event = {.element.qp = &qp->verbs, .event_type = type};
 
-	async_event(qp->context, &event);
+	async_raise_event(qp->context, &event);
 }
 
-void nic_port_told(struct soft_nic *nic, enum nic_port port) {
+void nic_port_report_locked(struct soft_nic *nic, enum nic_port port) {
 	struct ibv_async_event event = {
 		.element.port_num = 1,
 		.event_type = port == NIC_PORT_ACTIVE ? IBV_EVENT_PORT_ACTIVE
@@ -79,20 +79,20 @@ void nic_port_told(struct soft_nic *nic, enum nic_port port) {
 		return;
 	nic->port = port;
 	for (struct soft_context *context = nic->opened; context != NULL; context = context->next)
-		async_event(context, &event);
+		async_raise_event(context, &event);
 }
 
-void nic_port_tell(struct soft_nic *nic, enum nic_port port) {
+void nic_port_report(struct soft_nic *nic, enum nic_port port) {
 	nic_lock(nic);
-	nic_port_told(nic, port);
+	nic_port_report_locked(nic, port);
 	nic_unlock(nic);
 }
 
 // Return the counter of taken events of the event's object; NULL for port events.
-static uint32_t *taken_of(const struct ibv_async_event *event, struct soft_nic **ret_nic) {
+static uint32_t *event_taken_count(const struct ibv_async_event *event, struct soft_nic **ret_nic) {
 	switch (event->event_type) {
 	case IBV_EVENT_CQ_ERR: {
-		struct soft_cq *cq = cq_of(event->element.cq);
+		struct soft_cq *cq = soft_cq_of(event->element.cq);
 
 		*ret_nic = cq->nic;
 		return &cq->async_taken;
@@ -103,14 +103,14 @@ static uint32_t *taken_of(const struct ibv_async_event *event, struct soft_nic *
 	case IBV_EVENT_COMM_EST:
 	case IBV_EVENT_SQ_DRAINED:
 	case IBV_EVENT_QP_LAST_WQE_REACHED: {
-		struct soft_qp *qp = qp_of(event->element.qp);
+		struct soft_qp *qp = soft_qp_of(event->element.qp);
 
 		*ret_nic = qp->nic;
 		return &qp->events;
 	}
 	case IBV_EVENT_SRQ_ERR:
 	case IBV_EVENT_SRQ_LIMIT_REACHED: {
-		struct soft_srq *srq = srq_of(event->element.srq);
+		struct soft_srq *srq = soft_srq_of(event->element.srq);
 
 		*ret_nic = srq->nic;
 		return &srq->events;
@@ -120,13 +120,13 @@ static uint32_t *taken_of(const struct ibv_async_event *event, struct soft_nic *
 	}
 }
 
-static const void *object_of(const struct ibv_async_event *event) {
+static const void *event_object(const struct ibv_async_event *event) {
 	struct soft_nic *nic;
 
-	return taken_of(event, &nic) != NULL ? event->element.qp : NULL;
+	return event_taken_count(event, &nic) != NULL ? event->element.qp : NULL;
 }
 
-static struct soft_async *async_take(struct soft_context *context) {
+static struct soft_async *async_pop_event(struct soft_context *context) {
 	struct soft_async *async = context->events;
 	struct soft_nic *nic;
 	uint32_t *taken;
@@ -134,7 +134,7 @@ static struct soft_async *async_take(struct soft_context *context) {
 	if (async == NULL)
 		return NULL;
 	context->events = async->next;
-	taken = taken_of(&async->event, &nic);
+	taken = event_taken_count(&async->event, &nic);
 	if (taken != NULL)
 		(*taken)++;
 	return async;
@@ -149,7 +149,7 @@ int async_get_event(struct soft_context *context, struct ibv_async_event *ret_ev
 		if (err != 0)
 			return err;
 		nic_lock(context->nic);
-		async = async_take(context);
+		async = async_pop_event(context);
 		nic_unlock(context->nic);
 	}
 	*ret_event = async->event;
@@ -159,7 +159,7 @@ int async_get_event(struct soft_context *context, struct ibv_async_event *ret_ev
 
 void async_ack_event(const struct ibv_async_event *event) {
 	struct soft_nic *nic;
-	uint32_t *taken = taken_of(event, &nic);
+	uint32_t *taken = event_taken_count(event, &nic);
 
 	if (taken == NULL)
 		return;
@@ -170,7 +170,7 @@ void async_ack_event(const struct ibv_async_event *event) {
 	nic_unlock(nic);
 }
 
-void async_settle(struct soft_context *context, const void *object, const uint32_t *taken) {
+void async_settle_events(struct soft_context *context, const void *object, const uint32_t *taken) {
 	struct soft_async **place = &context->events;
 	uint32_t dropped = 0;
 
@@ -178,7 +178,7 @@ void async_settle(struct soft_context *context, const void *object, const uint32
 	while (*place != NULL) {
 		struct soft_async *async = *place;
 
-		if (object_of(&async->event) == object) {
+		if (event_object(&async->event) == object) {
 			*place = async->next;
 			free(async);
 			dropped++;
@@ -187,12 +187,12 @@ void async_settle(struct soft_context *context, const void *object, const uint32
 			context->events_end = place;
 		}
 	}
-	event_fd_drop(context->verbs.context.async_fd, dropped);
+	event_fd_withdraw(context->verbs.context.async_fd, dropped);
 	while (*taken > 0)
 		nic_wait_acked(context->nic);
 }
 
-void async_drop_all(struct soft_context *context) {
+void async_drop_events(struct soft_context *context) {
 	while (context->events != NULL) {
 		struct soft_async *async = context->events;
 

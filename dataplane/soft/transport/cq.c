@@ -19,7 +19,7 @@ static struct soft_completion *cq_entry(const struct soft_cq *cq, uint32_t n) {
 }
 
 // Return the ring size; 0: out of range.
-static uint32_t capacity_for(uint32_t entries) {
+static uint32_t cq_capacity_for(uint32_t entries) {
 	uint32_t capacity = 1;
 
 	if (entries == 0 || entries > LIMIT_CQ_ENTRIES)
@@ -36,7 +36,7 @@ int cq_create(
 	struct soft_cq **ret_cq
 ) {
 	struct soft_nic *nic = context->nic;
-	uint32_t capacity = capacity_for(entries);
+	uint32_t capacity = cq_capacity_for(entries);
 	struct soft_cq *cq;
 
 	if (capacity == 0 || (channel != NULL && channel->context != &context->verbs.context))
@@ -68,7 +68,7 @@ int cq_create(
 }
 
 // Remove the queue and its waiting events from the channel.
-static void channel_forget(struct soft_channel *channel, struct soft_cq *cq) {
+static void channel_remove_cq(struct soft_channel *channel, struct soft_cq *cq) {
 	struct soft_cq **place = &channel->ready;
 
 	while (*place != NULL && *place != cq)
@@ -76,19 +76,19 @@ static void channel_forget(struct soft_channel *channel, struct soft_cq *cq) {
 	if (*place == NULL)
 		return;
 	*place = cq->next_ready;
-	event_fd_drop(channel->verbs.fd, cq->events_waiting);
+	event_fd_withdraw(channel->verbs.fd, cq->events_waiting);
 }
 
 // No queue pair completes into the queue any more; only events held by the program delay its end.
 int cq_destroy(struct soft_cq *cq) {
-	struct soft_context *context = context_of(cq->verbs.context);
+	struct soft_context *context = soft_context_of(cq->verbs.context);
 
 	if (cq->users > 0)
 		return -EBUSY;
 	cq->armed = cq->armed_solicited = false;
 	if (cq->verbs.channel != NULL)
-		channel_forget(channel_of(cq->verbs.channel), cq);
-	async_settle(context, cq, &cq->async_taken);
+		channel_remove_cq(soft_channel_of(cq->verbs.channel), cq);
+	async_settle_events(context, cq, &cq->async_taken);
 	while (cq->events_taken > 0)
 		nic_wait_acked(cq->nic);
 	if (cq->verbs.channel != NULL)
@@ -104,7 +104,7 @@ int cq_destroy(struct soft_cq *cq) {
 }
 
 int cq_resize(struct soft_cq *cq, uint32_t entries) {
-	uint32_t capacity = capacity_for(entries), count = cq_count(cq);
+	uint32_t capacity = cq_capacity_for(entries), count = cq_count(cq);
 	struct soft_completion *moved;
 
 	if (capacity == 0 || capacity < count)
@@ -123,14 +123,14 @@ int cq_resize(struct soft_cq *cq, uint32_t entries) {
 	return 0;
 }
 
-static void cq_tell(struct soft_cq *cq) {
+static void cq_raise_event(struct soft_cq *cq) {
 	struct soft_channel *channel;
 	struct soft_cq **place;
 
 	cq->armed = cq->armed_solicited = false;
 	if (cq->verbs.channel == NULL)
 		return;
-	channel = channel_of(cq->verbs.channel);
+	channel = soft_channel_of(cq->verbs.channel);
 	if (cq->events_waiting++ == 0) {
 		cq->next_ready = NULL;
 		place = &channel->ready;
@@ -138,29 +138,29 @@ static void cq_tell(struct soft_cq *cq) {
 			place = &(*place)->next_ready;
 		*place = cq;
 	}
-	event_fd_put(channel->verbs.fd);
+	event_fd_signal(channel->verbs.fd);
 }
 
-static void cq_overrun(struct soft_cq *cq) {
+static void cq_mark_overrun(struct soft_cq *cq) {
 	const struct ibv_async_event event = {
 		.element.cq = &cq->verbs,
 		.event_type = IBV_EVENT_CQ_ERR,
 	};
 
 	cq->overrun = true;
-	async_event(context_of(cq->verbs.context), &event);
+	async_raise_event(soft_context_of(cq->verbs.context), &event);
 }
 
 // Called while a queue pair is being processed; nic_fail_overrun_pairs() handles that queue pair
 // later.
-static void cq_lose(struct soft_cq *cq) {
+static void cq_drop_completion(struct soft_cq *cq) {
 	if (!cq->overrun)
-		cq_overrun(cq);
-	cq->nic->overran = true;
+		cq_mark_overrun(cq);
+	cq->nic->cq_overran = true;
 }
 
 // Read the clocks now: one turn may take a batch of frames, so its time is too coarse.
-static struct soft_stamp stamp_now(const struct soft_cq *cq) {
+static struct soft_stamp cq_stamp_now(const struct soft_cq *cq) {
 	struct soft_stamp stamp = {.raw_ns = 0};
 	struct timespec now;
 
@@ -177,19 +177,19 @@ void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited) {
 	struct soft_completion *entry;
 
 	if (cq->overrun || cq_count(cq) == cq->capacity) {
-		cq_lose(cq);
+		cq_drop_completion(cq);
 		return;
 	}
 	entry = cq_entry(cq, cq->tail++);
 	entry->wc = *wc;
 	if (cq->stamps != 0)
-		entry->stamp = stamp_now(cq);
+		entry->stamp = cq_stamp_now(cq);
 	solicited = solicited || wc->status != IBV_WC_SUCCESS;
 	if (cq->armed || (cq->armed_solicited && solicited)) {
-		cq_tell(cq);
+		cq_raise_event(cq);
 	} else {
 		cq->untold = true;
-		cq->untold_solicited |= solicited;
+		cq->eventless_solicited |= solicited;
 	}
 }
 
@@ -208,7 +208,7 @@ cq_pop(struct soft_cq *cq, struct ibv_wc *ret_wcs, struct soft_stamp *ret_stamps
 	// other pages of a large ring are never touched.
 	if (cq->head == cq->tail) {
 		cq->head = cq->tail = 0;
-		cq->untold = cq->untold_solicited = false;
+		cq->untold = cq->eventless_solicited = false;
 	}
 	return count;
 }
@@ -220,11 +220,11 @@ void cq_arm(struct soft_cq *cq, bool solicited_only) {
 	else
 		cq->armed = true;
 	if (cq_count(cq) > 0 && cq->events_waiting == 0 &&
-	    (cq->armed ? cq->untold : cq->untold_solicited))
-		cq_tell(cq);
+	    (cq->armed ? cq->untold : cq->eventless_solicited))
+		cq_raise_event(cq);
 }
 
-void cq_forget(struct soft_cq *cq, uint32_t qp_number) {
+void cq_remove_completions(struct soft_cq *cq, uint32_t qp_number) {
 	uint32_t kept = cq->head;
 
 	for (uint32_t n = cq->head; n != cq->tail; n++) {
@@ -239,7 +239,7 @@ int channel_create(struct soft_context *context, struct soft_channel **ret_chann
 
 	if (channel == NULL)
 		return -ENOMEM;
-	channel->verbs.fd = event_fd_make();
+	channel->verbs.fd = event_fd_create();
 	if (channel->verbs.fd < 0) {
 		int err = channel->verbs.fd;
 
@@ -255,13 +255,13 @@ int channel_create(struct soft_context *context, struct soft_channel **ret_chann
 int channel_destroy(struct soft_channel *channel) {
 	if (channel->verbs.refcnt > 0)
 		return -EBUSY;
-	context_of(channel->verbs.context)->objects--;
+	soft_context_of(channel->verbs.context)->objects--;
 	close(channel->verbs.fd);
 	free(channel);
 	return 0;
 }
 
-static struct soft_cq *channel_take(struct soft_channel *channel) {
+static struct soft_cq *channel_pop_event(struct soft_channel *channel) {
 	struct soft_cq *cq = channel->ready;
 
 	if (cq == NULL)
@@ -274,7 +274,7 @@ static struct soft_cq *channel_take(struct soft_channel *channel) {
 
 // An event whose queue was destroyed is skipped.
 int channel_get_event(struct soft_channel *channel, struct ibv_cq **ret_cq) {
-	struct soft_nic *nic = context_of(channel->verbs.context)->nic;
+	struct soft_nic *nic = soft_context_of(channel->verbs.context)->nic;
 	struct soft_cq *cq = NULL;
 
 	while (cq == NULL) {
@@ -283,7 +283,7 @@ int channel_get_event(struct soft_channel *channel, struct ibv_cq **ret_cq) {
 		if (err != 0)
 			return err;
 		nic_lock(nic);
-		cq = channel_take(channel);
+		cq = channel_pop_event(channel);
 		nic_unlock(nic);
 	}
 	*ret_cq = &cq->verbs;

@@ -15,7 +15,7 @@ struct soft_context {
 	uint32_t objects;
 };
 
-static inline struct soft_context *context_of(struct ibv_context *context) {
+static inline struct soft_context *soft_context_of(struct ibv_context *context) {
 	return container_of(context, struct soft_context, verbs.context);
 }
 
@@ -54,7 +54,7 @@ struct soft_cq {
 	bool armed, armed_solicited, overrun;
 	// Unpolled completions include some without an event, and among these solicited or failed
 	// ones.
-	bool untold, untold_solicited;
+	bool untold, eventless_solicited;
 	uint32_t users;
 	uint32_t events_waiting;    // if not 0, the queue is in its channel's list
 	struct soft_cq *next_ready; // next in the channel's list
@@ -68,13 +68,13 @@ struct soft_cq {
 	struct soft_completion current; // completion that the read_...() calls return
 };
 
-static inline struct soft_pd *pd_of(struct ibv_pd *pd) {
+static inline struct soft_pd *soft_pd_of(struct ibv_pd *pd) {
 	return container_of(pd, struct soft_pd, verbs);
 }
-static inline struct soft_channel *channel_of(struct ibv_comp_channel *channel) {
+static inline struct soft_channel *soft_channel_of(struct ibv_comp_channel *channel) {
 	return container_of(channel, struct soft_channel, verbs);
 }
-static inline struct soft_cq *cq_of(struct ibv_cq *cq) {
+static inline struct soft_cq *soft_cq_of(struct ibv_cq *cq) {
 	return container_of(cq, struct soft_cq, verbs);
 }
 
@@ -108,22 +108,22 @@ int async_get_event(struct soft_context *context, struct ibv_async_event *ret_ev
 void async_ack_event(const struct ibv_async_event *event);
 
 // Remove the completions of a queue pair that is reset or destroyed.
-void cq_forget(struct soft_cq *cq, uint32_t qp_number);
+void cq_remove_completions(struct soft_cq *cq, uint32_t qp_number);
 
 // Create an eventfd that counts events; only async.c and cq.c read or write it. Returns -errno.
-int event_fd_make(void);
-void event_fd_put(int fd);
+int event_fd_create(void);
+void event_fd_signal(int fd);
 // Take one event; waits if the descriptor blocks, else returns -EAGAIN.
 int event_fd_take(int fd);
 // Remove up to count events of a destroyed object, unless another thread took them first.
-void event_fd_drop(int fd, uint32_t count);
+void event_fd_withdraw(int fd, uint32_t count);
 
 // Report an event to the program. The object of the event exists until the event was acknowledged.
-void async_event(struct soft_context *context, const struct ibv_async_event *event);
-void async_qp_event(struct soft_qp *qp, enum ibv_event_type type);
+void async_raise_event(struct soft_context *context, const struct ibv_async_event *event);
+void async_raise_qp_event(struct soft_qp *qp, enum ibv_event_type type);
 // Remove events before a queue pair, completion queue or shared receive queue is freed. Untaken
 // events about it are dropped. For taken ones this waits, without the lock, until the program
 // acknowledged them. taken: the object's count of taken events.
-void async_settle(struct soft_context *context, const void *object, const uint32_t *taken);
+void async_settle_events(struct soft_context *context, const void *object, const uint32_t *taken);
 // Drop the untaken events when the context is closed.
-void async_drop_all(struct soft_context *context);
+void async_drop_events(struct soft_context *context);

@@ -24,7 +24,7 @@ uint8_t *output_begin(struct soft_qp *qp, const struct packet *packet, uint32_t 
 		payload[payload_bytes + n] = 0;
 	nic->out = frame;
 	nic->out_size = (uint32_t)(payload - frame) + payload_bytes + pad + PACKET_ICRC_BYTES;
-	frame_headers(&qp->route, nic->out_size - begin, frame);
+	frame_write_headers(&qp->route, nic->out_size - begin, frame);
 	return payload;
 }
 

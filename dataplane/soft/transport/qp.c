@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define QPS_MIN 64
-#define LAST_WORDS 32 // packets: responses that precede the acknowledgement
+#define ACK_FLUSH_PACKETS 32 // packets: responses that precede the acknowledgement
 #define QP_SALTS \
 	((1u << (24 - NIC_QP_INDEX_BITS)) - 1) // 0 is not used: numbers 0 and 1 are special
 
@@ -42,7 +42,7 @@ static int qps_grow(struct soft_nic *nic) {
 }
 
 // Indices are used in turn, so that each stays free for long and returns with another salt.
-static int qp_number(struct soft_nic *nic, struct soft_qp *qp) {
+static int qp_assign_number(struct soft_nic *nic, struct soft_qp *qp) {
 	int err = nic->qp_count == nic->qp_capacity ? qps_grow(nic) : 0;
 	uint32_t index;
 
@@ -59,13 +59,13 @@ static int qp_number(struct soft_nic *nic, struct soft_qp *qp) {
 	return 0;
 }
 
-static bool cap_is_sound(const struct ibv_qp_cap *cap) {
+static bool cap_is_valid(const struct ibv_qp_cap *cap) {
 	return cap->max_send_wr <= LIMIT_QP_WORKS && cap->max_recv_wr <= LIMIT_QP_WORKS &&
 	       cap->max_send_sge <= REQUESTER_SGE_MAX && cap->max_recv_sge <= REQUESTER_SGE_MAX &&
 	       cap->max_inline_data <= REQUESTER_INLINE_MAX;
 }
 
-static int qp_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr) {
+static int qp_check_attr(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr) {
 	switch (attr->qp_type) {
 	case IBV_QPT_RC:
 		break;
@@ -80,16 +80,16 @@ static int qp_check(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr
 	}
 	if (attr->send_cq == NULL || attr->recv_cq == NULL ||
 	    attr->send_cq->context != pd->context || attr->recv_cq->context != pd->context ||
-	    (attr->srq != NULL && attr->srq->context != pd->context) || !cap_is_sound(&attr->cap))
+	    (attr->srq != NULL && attr->srq->context != pd->context) || !cap_is_valid(&attr->cap))
 		return -EINVAL;
 	return 0;
 }
 
-static uint32_t at_least_one(uint32_t count) {
+static uint32_t count_or_one(uint32_t count) {
 	return count > 0 ? count : 1;
 }
 
-static int qp_queues(struct soft_qp *qp) {
+static int qp_init_queues(struct soft_qp *qp) {
 	struct ibv_qp_cap *cap = &qp->cap;
 	uint32_t sge_max = qp->srq != NULL ? qp->srq->queue.sge_max : cap->max_recv_sge;
 	int err = requester_init(&qp->requester, cap);
@@ -108,28 +108,29 @@ static void qp_free(struct soft_qp *qp) {
 	free(qp);
 }
 
-static void qp_use(struct soft_qp *qp, uint32_t more) {
+static void qp_count_users(struct soft_qp *qp, uint32_t more) {
 	qp->send_cq->users += more;
 	qp->receive_cq->users += more;
-	pd_of(qp->verbs.pd)->users += more;
+	soft_pd_of(qp->verbs.pd)->users += more;
 	if (qp->srq != NULL)
 		qp->srq->users += more;
 	qp->context->objects += more;
 }
 
-static void qp_fill(struct soft_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr) {
-	qp->context = context_of(pd->context);
+static void
+qp_init_fields(struct soft_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_attr *attr) {
+	qp->context = soft_context_of(pd->context);
 	qp->nic = qp->context->nic;
 	qp->signal_all = attr->sq_sig_all != 0;
-	qp->send_cq = cq_of(attr->send_cq);
-	qp->receive_cq = cq_of(attr->recv_cq);
-	qp->srq = attr->srq != NULL ? srq_of(attr->srq) : NULL;
+	qp->send_cq = soft_cq_of(attr->send_cq);
+	qp->receive_cq = soft_cq_of(attr->recv_cq);
+	qp->srq = attr->srq != NULL ? soft_srq_of(attr->srq) : NULL;
 	qp->due_ns = NIC_NEVER;
 	qp->cap = attr->cap;
-	qp->cap.max_send_wr = at_least_one(attr->cap.max_send_wr);
-	qp->cap.max_send_sge = at_least_one(attr->cap.max_send_sge);
-	qp->cap.max_recv_wr = qp->srq != NULL ? 0 : at_least_one(attr->cap.max_recv_wr);
-	qp->cap.max_recv_sge = qp->srq != NULL ? 0 : at_least_one(attr->cap.max_recv_sge);
+	qp->cap.max_send_wr = count_or_one(attr->cap.max_send_wr);
+	qp->cap.max_send_sge = count_or_one(attr->cap.max_send_sge);
+	qp->cap.max_recv_wr = qp->srq != NULL ? 0 : count_or_one(attr->cap.max_recv_wr);
+	qp->cap.max_recv_sge = qp->srq != NULL ? 0 : count_or_one(attr->cap.max_recv_sge);
 	qp->verbs.context = pd->context;
 	qp->verbs.qp_context = attr->qp_context;
 	qp->verbs.pd = pd;
@@ -143,9 +144,9 @@ static void qp_fill(struct soft_qp *qp, struct ibv_pd *pd, const struct ibv_qp_i
 }
 
 int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct soft_qp **ret_qp) {
-	struct soft_nic *nic = context_of(pd->context)->nic;
+	struct soft_nic *nic = soft_context_of(pd->context)->nic;
 	struct soft_qp *qp;
-	int err = qp_check(pd, attr);
+	int err = qp_check_attr(pd, attr);
 
 	if (err != 0)
 		return err;
@@ -154,34 +155,34 @@ int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct soft_qp *
 	qp = calloc(1, sizeof(*qp));
 	if (qp == NULL)
 		return -ENOMEM;
-	qp_fill(qp, pd, attr);
-	err = qp_queues(qp);
+	qp_init_fields(qp, pd, attr);
+	err = qp_init_queues(qp);
 	if (err == 0)
-		err = qp_number(nic, qp);
+		err = qp_assign_number(nic, qp);
 	if (err != 0) {
 		qp_free(qp);
 		return err;
 	}
-	qp_use(qp, 1);
+	qp_count_users(qp, 1);
 	attr->cap = qp->cap;
 	*ret_qp = qp;
 	return 0;
 }
 
-void qp_take_leave(struct soft_qp *qp) {
+void qp_flush_ack(struct soft_qp *qp) {
 	if (!qp->responder.ack_due || qp->verbs.state == IBV_QPS_ERR)
 		return;
-	(void)responder_transmit(qp, LAST_WORDS, false);
+	(void)responder_transmit(qp, ACK_FLUSH_PACKETS, false);
 	qp->nic->wire->calls->flush(qp->nic->wire);
 }
 
 void qp_reset(struct soft_qp *qp) {
-	qp_take_leave(qp);
+	qp_flush_ack(qp);
 	qp_unlist(qp);
 	requester_reset(qp);
 	responder_reset(qp);
-	cq_forget(qp->send_cq, qp->verbs.qp_num);
-	cq_forget(qp->receive_cq, qp->verbs.qp_num);
+	cq_remove_completions(qp->send_cq, qp->verbs.qp_num);
+	cq_remove_completions(qp->receive_cq, qp->verbs.qp_num);
 	qp->attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RESET};
 	qp->verbs.state = IBV_QPS_RESET;
 }
@@ -191,10 +192,10 @@ void qp_destroy(struct soft_qp *qp) {
 	struct soft_nic *nic = qp->nic;
 
 	qp_reset(qp);
-	async_settle(qp->context, qp, &qp->events);
+	async_settle_events(qp->context, qp, &qp->events);
 	nic->qps[qp->verbs.handle] = NULL;
 	nic->qp_count--;
-	qp_use(qp, UINT32_MAX);
+	qp_count_users(qp, UINT32_MAX);
 	qp_free(qp);
 }
 
@@ -215,7 +216,7 @@ void qp_query(
 	  .sq_sig_all = qp->signal_all};
 }
 
-void qp_error(struct soft_qp *qp) {
+void qp_enter_error(struct soft_qp *qp) {
 	if (qp->verbs.state == IBV_QPS_ERR)
 		return;
 	qp->verbs.state = IBV_QPS_ERR;
@@ -225,28 +226,28 @@ void qp_error(struct soft_qp *qp) {
 }
 
 // Return true for states that may complete work; other states are found when they do.
-static bool qp_is_at_work(const struct soft_qp *qp) {
+static bool qp_may_complete(const struct soft_qp *qp) {
 	return qp->verbs.state == IBV_QPS_RTR || qp->verbs.state == IBV_QPS_RTS ||
 	       qp->verbs.state == IBV_QPS_SQD;
 }
 
 // Flushing may overrun another completion queue, which has queue pairs of its own.
-void nic_overrun(struct soft_nic *nic) {
-	while (nic->overran) {
-		nic->overran = false;
+void nic_fail_overrun_pairs(struct soft_nic *nic) {
+	while (nic->cq_overran) {
+		nic->cq_overran = false;
 		for (uint32_t n = 0; n < nic->qp_capacity; n++) {
 			struct soft_qp *qp = nic->qps[n];
 
-			if (qp != NULL && qp_is_at_work(qp) &&
+			if (qp != NULL && qp_may_complete(qp) &&
 			    (qp->send_cq->overrun || qp->receive_cq->overrun))
-				qp_fatal(qp, IBV_EVENT_QP_FATAL);
+				qp_raise_fatal(qp, IBV_EVENT_QP_FATAL);
 		}
 	}
 }
 
-void qp_fatal(struct soft_qp *qp, enum ibv_event_type type) {
+void qp_raise_fatal(struct soft_qp *qp, enum ibv_event_type type) {
 	if (qp->verbs.state == IBV_QPS_ERR)
 		return;
-	async_qp_event(qp, type);
-	qp_error(qp);
+	async_raise_qp_event(qp, type);
+	qp_enter_error(qp);
 }

@@ -24,13 +24,13 @@ struct soft_qp {
 	struct requester requester;
 	struct responder responder;
 	TAILQ_ENTRY(soft_qp) ready_entry, timed_entry;
-	bool is_ready, is_lazy, is_timed;
+	bool is_ready, ack_is_deferred, is_timed;
 	bool ack_now; // the acknowledgement has waited for one turn
 	uint64_t due_ns;
 	uint32_t events; // asynchronous events taken and not acknowledged
 };
 
-static inline struct soft_qp *qp_of(struct ibv_qp *qp) {
+static inline struct soft_qp *soft_qp_of(struct ibv_qp *qp) {
 	return container_of(qp, struct soft_qp, verbs);
 }
 
@@ -39,13 +39,13 @@ static inline struct soft_qp *qp_of(struct ibv_qp *qp) {
 struct soft_qp *qp_find(const struct soft_nic *nic, uint32_t number);
 
 // Mark the queue pair ready to send: the next turn calls its transmit functions. Idempotent.
-void qp_ready(struct soft_qp *qp);
+void qp_mark_ready(struct soft_qp *qp);
 // Set the time when its timer functions are called, exactly or shortly after; NIC_NEVER: never.
-void qp_due(struct soft_qp *qp, uint64_t due_ns);
+void qp_set_timer(struct soft_qp *qp, uint64_t due_ns);
 
 // Send a deferred acknowledgement before the queue pair stops. Otherwise the peer would treat
 // requests as lost that the program has seen complete.
-void qp_take_leave(struct soft_qp *qp);
+void qp_flush_ack(struct soft_qp *qp);
 // Return the queue pair to its initial state; nothing of the program remains in it or its
 // completion queues.
 void qp_reset(struct soft_qp *qp);
@@ -62,10 +62,10 @@ void qp_query(
 
 // Move to state ERR and flush both halves; idempotent. The caller pushed the completion with the
 // reason before.
-void qp_error(struct soft_qp *qp);
+void qp_enter_error(struct soft_qp *qp);
 // Raise an asynchronous event, then call qp_enter_error(): the peer violated the protocol or its
 // access rights.
-void qp_fatal(struct soft_qp *qp, enum ibv_event_type type);
+void qp_raise_fatal(struct soft_qp *qp, enum ibv_event_type type);
 
 // Modify the queue pair by verbs' transition table. Returns -EINVAL for a wrong transition, a
 // missing or forbidden attribute, or a value out of range. (qp_modify.c)

@@ -41,7 +41,7 @@ static const struct transition transitions[] = {
 		 IBV_QP_PKEY_INDEX | IBV_QP_MIN_RNR_TIMER | IBV_QP_PATH_MIG_STATE},
 };
 
-static bool transition_is_sound(enum ibv_qp_state from, enum ibv_qp_state to, int mask) {
+static bool transition_is_valid(enum ibv_qp_state from, enum ibv_qp_state to, int mask) {
 	int rest = mask & ~IBV_QP_STATE;
 
 	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
@@ -57,7 +57,7 @@ static bool transition_is_sound(enum ibv_qp_state from, enum ibv_qp_state to, in
 }
 
 // Check attributes that are numbers within bounds.
-static bool numbers_are_sound(const struct ibv_qp_attr *attr, int mask) {
+static bool numbers_are_valid(const struct ibv_qp_attr *attr, int mask) {
 	const struct {
 		int bit;
 		uint32_t value, least, most;
@@ -86,16 +86,16 @@ static bool numbers_are_sound(const struct ibv_qp_attr *attr, int mask) {
 }
 
 // The IPv6 loopback address is valid only if it is the device's own.
-static bool peer_is_sound(const struct soft_nic *nic, const union ibv_gid *peer) {
+static bool peer_is_valid(const struct soft_nic *nic, const union ibv_gid *peer) {
 	return gid_scope(peer) != GID_SCOPE_NONE ||
 	       memcmp(peer, &nic->wire->gid, sizeof(*peer)) == 0;
 }
 
-static bool address_is_sound(const struct soft_nic *nic, const struct ibv_ah_attr *address) {
+static bool address_is_valid(const struct soft_nic *nic, const struct ibv_ah_attr *address) {
 	const union ibv_gid *peer = &address->grh.dgid;
 
 	return address->port_num == 1 && address->is_global && address->sl <= 15 &&
-	       address->grh.sgid_index < LIMIT_GIDS && peer_is_sound(nic, peer) &&
+	       address->grh.sgid_index < LIMIT_GIDS && peer_is_valid(nic, peer) &&
 	       frame_is_ip4(peer) == frame_is_ip4(&nic->wire->gid);
 }
 
@@ -103,24 +103,24 @@ static uint32_t mtu_bytes(enum ibv_mtu mtu) {
 	return UINT32_C(128) << mtu;
 }
 
-static bool mtu_is_sound(const struct soft_nic *nic, enum ibv_mtu mtu) {
+static bool mtu_is_valid(const struct soft_nic *nic, enum ibv_mtu mtu) {
 	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 && mtu_bytes(mtu) <= nic->wire->mtu;
 }
 
-static bool values_are_sound(const struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask) {
+static bool values_are_valid(const struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask) {
 	if ((mask & IBV_QP_CUR_STATE) != 0 && attr->cur_qp_state != qp->verbs.state)
 		return false;
 	if ((mask & IBV_QP_ACCESS_FLAGS) != 0 &&
 	    (attr->qp_access_flags & ~(uint32_t)ACCESS_KNOWN) != 0)
 		return false;
-	if ((mask & IBV_QP_AV) != 0 && !address_is_sound(qp->nic, &attr->ah_attr))
+	if ((mask & IBV_QP_AV) != 0 && !address_is_valid(qp->nic, &attr->ah_attr))
 		return false;
-	if ((mask & IBV_QP_PATH_MTU) != 0 && !mtu_is_sound(qp->nic, attr->path_mtu))
+	if ((mask & IBV_QP_PATH_MTU) != 0 && !mtu_is_valid(qp->nic, attr->path_mtu))
 		return false;
-	return numbers_are_sound(attr, mask);
+	return numbers_are_valid(attr, mask);
 }
 
-static void attr_take(struct ibv_qp_attr *own, const struct ibv_qp_attr *attr, int mask) {
+static void attr_copy_masked(struct ibv_qp_attr *own, const struct ibv_qp_attr *attr, int mask) {
 #define TAKE(bit, field)         \
 	if ((mask & (bit)) != 0) \
 		own->field = attr->field;
@@ -181,15 +181,15 @@ int qp_modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask) {
 	enum ibv_qp_state from = qp->verbs.state;
 	enum ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : from;
 
-	if (!transition_is_sound(from, to, mask) || !values_are_sound(qp, attr, mask))
+	if (!transition_is_valid(from, to, mask) || !values_are_valid(qp, attr, mask))
 		return -EINVAL;
 	if (to == IBV_QPS_RESET) {
 		qp_reset(qp);
 	} else if (to == IBV_QPS_ERR) {
-		qp_take_leave(qp);
-		qp_error(qp);
+		qp_flush_ack(qp);
+		qp_enter_error(qp);
 	} else {
-		attr_take(&qp->attr, attr, mask);
+		attr_copy_masked(&qp->attr, attr, mask);
 		if ((mask & IBV_QP_AV) != 0)
 			route_fill(qp);
 		state_enter(qp, from, to);

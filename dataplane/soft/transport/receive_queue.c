@@ -9,7 +9,7 @@
 #define LENGTH_MAX (UINT64_C(1) << 31)
 
 // head and tail wrap at 2^32, so the ring size must be a power of two.
-static uint32_t ring_of(uint32_t count) {
+static uint32_t ring_size_for(uint32_t count) {
 	uint32_t ring = 1;
 
 	while (ring < count)
@@ -21,7 +21,7 @@ int receive_queue_init(struct receive_queue *queue, uint32_t capacity, uint32_t 
 	*queue = (struct receive_queue){.sge_max = sge_max};
 	if (capacity == 0)
 		return 0;
-	queue->capacity = ring_of(capacity);
+	queue->capacity = ring_size_for(capacity);
 	queue->works = calloc(queue->capacity, sizeof(*queue->works));
 	if (sge_max > 0)
 		queue->sges = calloc((size_t)queue->capacity * sge_max, sizeof(*queue->sges));
@@ -37,7 +37,7 @@ void receive_queue_fini(struct receive_queue *queue) {
 	*queue = (struct receive_queue){0};
 }
 
-static struct ibv_sge *sges_at(const struct receive_queue *queue, uint32_t place) {
+static struct ibv_sge *receive_sges_at(const struct receive_queue *queue, uint32_t place) {
 	return queue->sges + (size_t)place * queue->sge_max;
 }
 
@@ -59,13 +59,13 @@ int receive_queue_post(struct receive_queue *queue, const struct ibv_recv_wr *wr
 		.length = (uint32_t)length,
 	};
 	if (wr->num_sge > 0)
-		memcpy(sges_at(queue, place), wr->sg_list,
+		memcpy(receive_sges_at(queue, place), wr->sg_list,
 		       (size_t)wr->num_sge * sizeof(*wr->sg_list));
 	queue->tail++;
 	return 0;
 }
 
-bool receive_queue_take(
+bool receive_queue_pop(
 	struct receive_queue *queue, struct receive_work *ret_work, struct ibv_sge *sges
 ) {
 	uint32_t place = queue->head & (queue->capacity - 1);
@@ -74,7 +74,7 @@ bool receive_queue_take(
 		return false;
 	*ret_work = queue->works[place];
 	if (ret_work->sge_count > 0)
-		memcpy(sges, sges_at(queue, place), ret_work->sge_count * sizeof(*sges));
+		memcpy(sges, receive_sges_at(queue, place), ret_work->sge_count * sizeof(*sges));
 	queue->head++;
 	return true;
 }

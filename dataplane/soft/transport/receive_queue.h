@@ -29,7 +29,7 @@ struct soft_srq {
 	uint32_t events; // asynchronous events taken and not acknowledged: async_settle_events()
 };
 
-static inline struct soft_srq *srq_of(struct ibv_srq *srq) {
+static inline struct soft_srq *soft_srq_of(struct ibv_srq *srq) {
 	return container_of(srq, struct soft_srq, verbs);
 }
 
@@ -46,12 +46,12 @@ static inline uint32_t receive_queue_count(const struct receive_queue *queue) {
 int receive_queue_post(struct receive_queue *queue, const struct ibv_recv_wr *wr);
 // Take the oldest receive; its pieces are copied to `sges` with sge_max entries. Returns false if
 // there is none.
-bool receive_queue_take(
+bool receive_queue_pop(
 	struct receive_queue *queue, struct receive_work *ret_work, struct ibv_sge *sges
 );
 
 // Take a receive of a shared queue, and raise the event if fewer than its limit remain.
-bool srq_take(struct soft_srq *srq, struct receive_work *ret_work, struct ibv_sge *sges);
+bool srq_take_receive(struct soft_srq *srq, struct receive_work *ret_work, struct ibv_sge *sges);
 // ibv_context_ops.post_srq_recv: post a chain. Returns a positive errno; *ret_bad is then the first
 // request not posted. Takes the lock.
 int srq_post_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **ret_bad);

@@ -45,7 +45,7 @@ void requester_fini(struct requester *requester) {
 	*requester = (struct requester){.timeout_ns = NIC_NEVER, .probe_ns = NIC_NEVER};
 }
 
-static void set_psn(struct requester *requester, uint32_t psn) {
+static void requester_set_psn(struct requester *requester, uint32_t psn) {
 	requester->post_psn = psn;
 	requester->next_psn = psn;
 	requester->high_psn = psn;
@@ -54,7 +54,7 @@ static void set_psn(struct requester *requester, uint32_t psn) {
 	requester->resumed_psn = psn;
 }
 
-static void set_idle(struct requester *requester) {
+static void requester_set_idle(struct requester *requester) {
 	requester->next = requester->head;
 	requester->reads_out = 0;
 	requester->lost = false;
@@ -72,7 +72,7 @@ static uint32_t uint_clamp(uint32_t value, uint32_t least, uint32_t most) {
 
 // Limit data in flight. Read responses must fit our receive buffer; requests must fit the peer's,
 // which is assumed to be like ours.
-static void set_windows(struct soft_qp *qp) {
+static void requester_set_windows(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 	uint32_t packets = qp->nic->wire->window_bytes / qp->mtu;
 
@@ -87,9 +87,9 @@ static void set_windows(struct soft_qp *qp) {
 void requester_start(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 
-	set_psn(requester, qp->attr.sq_psn & PSN_MASK);
-	set_idle(requester);
-	set_windows(qp);
+	requester_set_psn(requester, qp->attr.sq_psn & PSN_MASK);
+	requester_set_idle(requester);
+	requester_set_windows(qp);
 	requester->retries = qp->attr.retry_cnt;
 	requester->pauses = 0;
 	requester->rnr_retries = qp->attr.rnr_retry;
@@ -101,25 +101,25 @@ void requester_reset(struct soft_qp *qp) {
 
 	requester->head = requester->tail;
 	requester->draining = false;
-	set_idle(requester);
-	set_psn(requester, 0);
+	requester_set_idle(requester);
+	requester_set_psn(requester, 0);
 }
 
 void requester_drain(struct soft_qp *qp) {
 	qp->requester.draining = qp->attr.en_sqd_async_notify != 0;
-	requester_tell_drained(qp);
+	requester_report_drained(qp);
 }
 
 void requester_resume(struct soft_qp *qp) {
 	qp->requester.draining = false;
-	qp_ready(qp);
+	qp_mark_ready(qp);
 }
 
-void requester_tell_drained(struct soft_qp *qp) {
+void requester_report_drained(struct soft_qp *qp) {
 	if (!qp->requester.draining || !requester_is_idle(qp))
 		return;
 	qp->requester.draining = false;
-	async_qp_event(qp, IBV_EVENT_SQ_DRAINED);
+	async_raise_qp_event(qp, IBV_EVENT_SQ_DRAINED);
 }
 
 void requester_flush(struct soft_qp *qp) {
@@ -128,8 +128,8 @@ void requester_flush(struct soft_qp *qp) {
 	while (requester->head != requester->tail)
 		requester_complete(qp, work_at(requester, requester->head++), IBV_WC_WR_FLUSH_ERR);
 	requester->draining = false;
-	set_idle(requester);
-	set_psn(requester, requester->post_psn);
+	requester_set_idle(requester);
+	requester_set_psn(requester, requester->post_psn);
 }
 
 bool requester_is_idle(const struct soft_qp *qp) {

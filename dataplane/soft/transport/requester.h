@@ -88,8 +88,8 @@ bool requester_transmit(struct soft_qp *qp, uint32_t budget);
 void requester_response(struct soft_qp *qp, const struct packet *packet);
 // Return the time of the next timer; NIC_NEVER: none. The transmit, response and timer functions
 // change it.
-uint64_t requester_due(const struct soft_qp *qp);
-void requester_timer(struct soft_qp *qp);
+uint64_t requester_next_timer_ns(const struct soft_qp *qp);
+void requester_run_timers(struct soft_qp *qp);
 // Complete all unfinished requests as flushed, in order; the queue pair is in ERR.
 void requester_flush(struct soft_qp *qp);
 // Return true if no sent packet is unacknowledged and no message is half sent (in state SQD:

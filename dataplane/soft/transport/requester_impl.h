@@ -33,7 +33,7 @@ static inline bool work_is_atomic(const struct send_work *work) {
 }
 
 // Return true if the request needs a response beyond an acknowledgement.
-static inline bool work_wants_answer(const struct send_work *work) {
+static inline bool work_needs_response(const struct send_work *work) {
 	return work->opcode >= IBV_WR_RDMA_READ;
 }
 
@@ -55,7 +55,7 @@ bool work_scatter(
 );
 
 // requester.c: report SQ_DRAINED to the program if it waits for that.
-void requester_tell_drained(struct soft_qp *qp);
+void requester_report_drained(struct soft_qp *qp);
 
 // requester_progress.c
 void requester_complete(
@@ -70,21 +70,21 @@ void requester_advance(struct soft_qp *qp, uint32_t psn);
 bool requester_acknowledge(struct soft_qp *qp, uint32_t psn);
 // Update retries, window, timers and readiness after advancing from `before`. Returns false if the
 // queue pair is in ERR afterwards.
-bool requester_settle(struct soft_qp *qp, uint32_t before);
+bool requester_finish_advance(struct soft_qp *qp, uint32_t before);
 
 // requester_send.c: send the oldest packet again, without other changes.
 void requester_probe(struct soft_qp *qp);
 
 // requester_retry.c
 // Start the timers: an answer is awaited from now on.
-void requester_arm(struct soft_qp *qp);
+void requester_start_timers(struct soft_qp *qp);
 // Update the learnt answer time after an acknowledgement.
-void requester_learn(struct soft_qp *qp);
+void requester_learn_answer_time(struct soft_qp *qp);
 // Stop the timers: the answer came, or none is awaited.
-void requester_disarm(struct requester *requester);
+void requester_stop_timers(struct requester *requester);
 // Go back to acked_psn because of an answer.
-void requester_rewind(struct soft_qp *qp);
+void requester_go_back(struct soft_qp *qp);
 // Handle an answer for `psn` while an earlier one is missing.
-void requester_lost(struct soft_qp *qp, uint32_t psn);
+void requester_handle_gap(struct soft_qp *qp, uint32_t psn);
 // Handle an RNR NAK: the peer had no receive for acked_psn.
-void requester_not_ready(struct soft_qp *qp, uint8_t syndrome);
+void requester_handle_rnr(struct soft_qp *qp, uint8_t syndrome);

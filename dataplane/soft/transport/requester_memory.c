@@ -7,8 +7,8 @@ static uint32_t uint_least(uint32_t a, uint32_t b) {
 	return a < b ? a : b;
 }
 
-static uint8_t *piece_reach(const struct soft_qp *qp, const struct ibv_sge *sge, int access) {
-	return region_reach(qp->nic, qp->verbs.pd, sge->lkey, sge->addr, sge->length, access);
+static uint8_t *sge_resolve(const struct soft_qp *qp, const struct ibv_sge *sge, int access) {
+	return region_resolve(qp->nic, qp->verbs.pd, sge->lkey, sge->addr, sge->length, access);
 }
 
 bool work_gather(
@@ -27,7 +27,7 @@ bool work_gather(
 			continue;
 		}
 		uint32_t taken = uint_least(size, sge->length - offset);
-		const uint8_t *from = piece_reach(qp, sge, 0);
+		const uint8_t *from = sge_resolve(qp, sge, 0);
 
 		if (from == NULL)
 			return false;
@@ -54,7 +54,7 @@ bool work_scatter(
 			continue;
 		}
 		uint32_t taken = uint_least(size, sge->length - offset);
-		uint8_t *to = piece_reach(qp, sge, IBV_ACCESS_LOCAL_WRITE);
+		uint8_t *to = sge_resolve(qp, sge, IBV_ACCESS_LOCAL_WRITE);
 
 		if (to == NULL)
 			return false;

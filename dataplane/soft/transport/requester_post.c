@@ -23,12 +23,12 @@ static bool opcode_is_known(enum ibv_wr_opcode opcode) {
 	}
 }
 
-static bool state_takes_work(const struct soft_qp *qp) {
+static bool state_accepts_posts(const struct soft_qp *qp) {
 	return qp->verbs.state == IBV_QPS_RTS || qp->verbs.state == IBV_QPS_SQD ||
 	       qp->verbs.state == IBV_QPS_ERR;
 }
 
-static int length_measure(
+static int request_length(
 	const struct requester *requester, const struct ibv_send_wr *wr, uint32_t *ret_length
 ) {
 	uint64_t length = 0;
@@ -49,11 +49,11 @@ request_check(const struct soft_qp *qp, const struct ibv_send_wr *wr, uint32_t *
 	uint32_t length;
 	int err;
 
-	if (!state_takes_work(qp) || !opcode_is_known(wr->opcode))
+	if (!state_accepts_posts(qp) || !opcode_is_known(wr->opcode))
 		return -EINVAL;
 	if ((wr->send_flags & ~(unsigned int)FLAGS_KNOWN) != 0)
 		return -EINVAL;
-	err = length_measure(&qp->requester, wr, &length);
+	err = request_length(&qp->requester, wr, &length);
 	if (err != 0)
 		return err;
 	if (wr->opcode >= IBV_WR_RDMA_READ && (inlined || qp->attr.max_rd_atomic == 0))
@@ -66,7 +66,7 @@ request_check(const struct soft_qp *qp, const struct ibv_send_wr *wr, uint32_t *
 	return 0;
 }
 
-static void fill_target(struct send_work *work, const struct ibv_send_wr *wr) {
+static void work_fill_target(struct send_work *work, const struct ibv_send_wr *wr) {
 	if (work_is_atomic(work)) {
 		work->remote_address = wr->wr.atomic.remote_addr;
 		work->rkey = wr->wr.atomic.rkey;
@@ -120,7 +120,7 @@ static void work_fill(
 		.first_psn = qp->requester.post_psn,
 		.packets = length <= mtu || mtu == 0 ? 1 : (length + mtu - 1) / mtu,
 	};
-	fill_target(work, wr);
+	work_fill_target(work, wr);
 }
 
 int requester_post(struct soft_qp *qp, const struct ibv_send_wr *wr) {
@@ -141,6 +141,6 @@ int requester_post(struct soft_qp *qp, const struct ibv_send_wr *wr) {
 	copy_pieces(requester, work, wr);
 	requester->post_psn = work_end_psn(work);
 	requester->tail++;
-	qp_ready(qp);
+	qp_mark_ready(qp);
 	return 0;
 }

@@ -35,7 +35,7 @@ void requester_fail(struct soft_qp *qp, enum ibv_wc_status status) {
 
 	must(requester->head != requester->tail);
 	requester_complete(qp, work_at(requester, requester->head++), status);
-	qp_error(qp);
+	qp_enter_error(qp);
 }
 
 void requester_advance(struct soft_qp *qp, uint32_t psn) {
@@ -57,7 +57,7 @@ bool requester_acknowledge(struct soft_qp *qp, uint32_t psn) {
 		const struct send_work *work = work_at(requester, requester->head);
 		uint32_t end = work_end_psn(work);
 
-		if (work_wants_answer(work))
+		if (work_needs_response(work))
 			return false;
 		requester_advance(qp, psn_diff(psn, end) < 0 ? psn : end);
 	}
@@ -76,7 +76,7 @@ static void window_grow(struct requester *requester, uint32_t packets) {
 }
 
 // Acknowledgements of packets sent before going back still count: skip these packets.
-static void skip_acknowledged(struct requester *requester) {
+static void requester_skip_acknowledged(struct requester *requester) {
 	if (psn_diff(requester->next_psn, requester->acked_psn) >= 0)
 		return;
 	requester->next = requester->head;
@@ -87,28 +87,28 @@ static void skip_acknowledged(struct requester *requester) {
 	requester->stuck = IBV_WC_SUCCESS;
 }
 
-bool requester_settle(struct soft_qp *qp, uint32_t before) {
+bool requester_finish_advance(struct soft_qp *qp, uint32_t before) {
 	struct requester *requester = &qp->requester;
 
 	if (requester->acked_psn == before)
 		return true;
-	skip_acknowledged(requester);
+	requester_skip_acknowledged(requester);
 	window_grow(requester, psn_add(requester->acked_psn, -before));
 	requester->retries = qp->attr.retry_cnt;
 	requester->pauses = 0;
 	requester->rnr_retries = qp->attr.rnr_retry;
 	requester->lost = false;
 	requester->rnr_ns = 0;
-	requester_learn(qp);
-	requester_disarm(requester);
+	requester_learn_answer_time(qp);
+	requester_stop_timers(requester);
 	if (requester->stuck != IBV_WC_SUCCESS && requester->head == requester->next) {
 		requester_fail(qp, requester->stuck);
 		return false;
 	}
 	if (requester_in_flight(requester) > 0)
-		requester_arm(qp);
+		requester_start_timers(qp);
 	if (requester->next != requester->tail)
-		qp_ready(qp);
-	requester_tell_drained(qp);
+		qp_mark_ready(qp);
+	requester_report_drained(qp);
 	return true;
 }

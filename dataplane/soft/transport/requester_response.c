@@ -8,28 +8,28 @@
 #define SYNDROME_KIND(syndrome) ((syndrome)&0xe0)
 
 // Return true if psn was sent and is not acknowledged.
-static bool is_under_way(const struct requester *requester, uint32_t psn) {
+static bool psn_is_in_flight(const struct requester *requester, uint32_t psn) {
 	return psn_add(psn, -requester->acked_psn) <
 	       psn_add(requester->high_psn, -requester->acked_psn);
 }
 
 // Acknowledge everything before `end` because of an answer for `psn`. Returns true if it succeeded
 // and the answer needs more handling.
-static bool psn_reach(struct soft_qp *qp, uint32_t psn, uint32_t end) {
+static bool acknowledge_up_to(struct soft_qp *qp, uint32_t psn, uint32_t end) {
 	uint32_t before = qp->requester.acked_psn;
 	bool all = requester_acknowledge(qp, end);
 
-	if (!requester_settle(qp, before))
+	if (!requester_finish_advance(qp, before))
 		return false;
 	if (!all)
-		requester_lost(qp, psn);
+		requester_handle_gap(qp, psn);
 	return all;
 }
 
-static void take_negative(struct soft_qp *qp, uint8_t syndrome) {
+static void handle_nak(struct soft_qp *qp, uint8_t syndrome) {
 	switch (syndrome) {
 	case PACKET_SYNDROME_NAK_SEQUENCE:
-		requester_rewind(qp);
+		requester_go_back(qp);
 		break;
 	case PACKET_SYNDROME_NAK_INVALID:
 		requester_fail(qp, IBV_WC_REM_INV_REQ_ERR);
@@ -43,24 +43,24 @@ static void take_negative(struct soft_qp *qp, uint8_t syndrome) {
 	}
 }
 
-static void take_ack(struct soft_qp *qp, const struct packet *packet) {
+static void handle_ack(struct soft_qp *qp, const struct packet *packet) {
 	struct soft_counters *counters = &qp->nic->counters;
 
 	switch (SYNDROME_KIND(packet->syndrome)) {
 	case 0:
-		psn_reach(qp, packet->psn, psn_add(packet->psn, 1));
+		acknowledge_up_to(qp, packet->psn, psn_add(packet->psn, 1));
 		return;
 	case PACKET_SYNDROME_RNR:
 		counter_add(&counters->rnr_naks_received, 1);
-		if (psn_reach(qp, packet->psn, packet->psn))
-			requester_not_ready(qp, packet->syndrome);
+		if (acknowledge_up_to(qp, packet->psn, packet->psn))
+			requester_handle_rnr(qp, packet->syndrome);
 		return;
 	case PACKET_SYNDROME_NAK_SEQUENCE:
 		if (packet->syndrome > PACKET_SYNDROME_NAK_OPERATION)
 			break;
 		counter_add(&counters->naks_received, 1);
-		if (psn_reach(qp, packet->psn, packet->psn))
-			take_negative(qp, packet->syndrome);
+		if (acknowledge_up_to(qp, packet->psn, packet->psn))
+			handle_nak(qp, packet->syndrome);
 		return;
 	default:
 		break;
@@ -68,7 +68,7 @@ static void take_ack(struct soft_qp *qp, const struct packet *packet) {
 	counter_add(&counters->drop_answer, 1);
 }
 
-static void access_refused(struct soft_qp *qp) {
+static void response_reject(struct soft_qp *qp) {
 	counter_add(&qp->nic->counters.drop_answer, 1);
 	requester_fail(qp, IBV_WC_BAD_RESP_ERR);
 }
@@ -76,8 +76,9 @@ static void access_refused(struct soft_qp *qp) {
 // Check the position of a read response. Requests end where pieces end; they begin where pieces
 // begin or where a read was resumed. After a resume, a peer may continue its first response instead
 // of beginning a new one.
-static bool
-position_fits(const struct requester *requester, uint32_t done, uint32_t packets, uint8_t flags) {
+static bool read_position_is_valid(
+	const struct requester *requester, uint32_t done, uint32_t packets, uint8_t flags
+) {
 	uint32_t in_piece = done & (requester->piece - 1);
 	bool ends = in_piece + 1 == requester->piece || done + 1 == packets;
 	bool first = (flags & PACKET_FIRST) != 0;
@@ -89,13 +90,13 @@ position_fits(const struct requester *requester, uint32_t done, uint32_t packets
 	return !first || requester->acked_psn == requester->resumed_psn;
 }
 
-static bool read_fits(
+static bool read_response_is_valid(
 	const struct soft_qp *qp,
 	const struct send_work *work,
 	uint32_t done,
 	const struct packet *packet
 ) {
-	const struct packet_facts *facts = packet_facts(packet->opcode);
+	const struct packet_opcode_info *facts = packet_opcode_info(packet->opcode);
 	uint32_t left = work->length - done * qp->mtu;
 
 	if (work->opcode != IBV_WR_RDMA_READ)
@@ -103,7 +104,7 @@ static bool read_fits(
 	if ((facts->flags & PACKET_AETH) != 0 && SYNDROME_KIND(packet->syndrome) != 0)
 		return false;
 	return packet->payload_bytes == (left < qp->mtu ? left : qp->mtu) &&
-	       position_fits(&qp->requester, done, work->packets, facts->flags);
+	       read_position_is_valid(&qp->requester, done, work->packets, facts->flags);
 }
 
 // The oldest request has been answered up to, but not including, psn.
@@ -114,20 +115,20 @@ static void request_answered(struct soft_qp *qp, uint32_t psn, bool ends) {
 	if (ends && requester->reads_out > 0 && psn_diff(psn, requester->next_psn) <= 0)
 		requester->reads_out--;
 	requester_advance(qp, psn);
-	requester_settle(qp, before);
+	requester_finish_advance(qp, before);
 }
 
-static void take_read(struct soft_qp *qp, const struct packet *packet) {
+static void handle_read_response(struct soft_qp *qp, const struct packet *packet) {
 	struct requester *requester = &qp->requester;
 	const struct send_work *work;
 	uint32_t done;
 
-	if (!psn_reach(qp, packet->psn, packet->psn))
+	if (!acknowledge_up_to(qp, packet->psn, packet->psn))
 		return;
 	work = work_at(requester, requester->head);
 	done = psn_add(packet->psn, -work->first_psn);
-	if (!read_fits(qp, work, done, packet)) {
-		access_refused(qp);
+	if (!read_response_is_valid(qp, work, done, packet)) {
+		response_reject(qp);
 		return;
 	}
 	if (packet->payload_bytes > 0 &&
@@ -139,20 +140,20 @@ static void take_read(struct soft_qp *qp, const struct packet *packet) {
 	}
 	request_answered(
 		qp, psn_add(packet->psn, 1),
-		(packet_facts(packet->opcode)->flags & PACKET_LAST) != 0
+		(packet_opcode_info(packet->opcode)->flags & PACKET_LAST) != 0
 	);
 }
 
-static void take_atomic(struct soft_qp *qp, const struct packet *packet) {
+static void handle_atomic_response(struct soft_qp *qp, const struct packet *packet) {
 	struct requester *requester = &qp->requester;
 	const struct send_work *work;
 	uint8_t bytes[sizeof(packet->original)];
 
-	if (!psn_reach(qp, packet->psn, packet->psn))
+	if (!acknowledge_up_to(qp, packet->psn, packet->psn))
 		return;
 	work = work_at(requester, requester->head);
 	if (!work_is_atomic(work) || SYNDROME_KIND(packet->syndrome) != 0) {
-		access_refused(qp);
+		response_reject(qp);
 		return;
 	}
 	memcpy(bytes, &packet->original, sizeof(bytes));
@@ -166,19 +167,19 @@ static void take_atomic(struct soft_qp *qp, const struct packet *packet) {
 void requester_response(struct soft_qp *qp, const struct packet *packet) {
 	struct soft_counters *counters = &qp->nic->counters;
 
-	if (!is_under_way(&qp->requester, packet->psn)) {
+	if (!psn_is_in_flight(&qp->requester, packet->psn)) {
 		counter_add(&counters->drop_ghost, 1);
 		return;
 	}
-	switch (packet_facts(packet->opcode)->kind) {
+	switch (packet_opcode_info(packet->opcode)->kind) {
 	case PACKET_KIND_ACK:
-		take_ack(qp, packet);
+		handle_ack(qp, packet);
 		break;
 	case PACKET_KIND_READ_RESPONSE:
-		take_read(qp, packet);
+		handle_read_response(qp, packet);
 		break;
 	case PACKET_KIND_ATOMIC_ACK:
-		take_atomic(qp, packet);
+		handle_atomic_response(qp, packet);
 		break;
 	default:
 		counter_add(&counters->drop_opcode, 1);

@@ -28,7 +28,7 @@ static uint64_t probe_interval_ns(const struct requester *requester) {
 	return (requester->wait_ns * PROBE_WAITS + PROBE_LEAST_NS) << requester->probes;
 }
 
-void requester_arm(struct soft_qp *qp) {
+void requester_start_timers(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 	uint64_t timeout_ns = timeout_interval_ns(qp);
 	uint64_t probe_ns = probe_interval_ns(requester);
@@ -39,7 +39,7 @@ void requester_arm(struct soft_qp *qp) {
 	requester->probe_ns = probe_ns < timeout_ns ? qp->nic->now_ns + probe_ns : NIC_NEVER;
 }
 
-void requester_disarm(struct requester *requester) {
+void requester_stop_timers(struct requester *requester) {
 	requester->timeout_ns = NIC_NEVER;
 	requester->probe_ns = NIC_NEVER;
 }
@@ -47,7 +47,7 @@ void requester_disarm(struct requester *requester) {
 // Update the usual answer time. It follows longer times faster than shorter ones, because an early
 // probe wastes a packet. After a probe the time counts from the probe: the wait before may have
 // been caused by a loss. On a slow path the doubled intervals become long enough to learn from.
-void requester_learn(struct soft_qp *qp) {
+void requester_learn_answer_time(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 	uint64_t wait_ns = qp->nic->now_ns - requester->timed_ns;
 	bool probed = requester->probes > 0;
@@ -64,7 +64,7 @@ void requester_learn(struct soft_qp *qp) {
 		requester->wait_ns -= (requester->wait_ns - wait_ns) / 16;
 }
 
-static void peer_probe(struct soft_qp *qp) {
+static void send_probe(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 
 	counter_add(&qp->nic->counters.probes, 1);
@@ -88,7 +88,7 @@ static void shrink_window(struct requester *requester) {
 		requester->window = smaller;
 }
 
-static void go_back(struct soft_qp *qp) {
+static void sending_go_back(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 
 	requester->next = requester->head;
@@ -96,10 +96,10 @@ static void go_back(struct soft_qp *qp) {
 	requester->reads_out = 0;
 	requester->stuck = IBV_WC_SUCCESS;
 	requester->timed_ns = 0;
-	qp_ready(qp);
+	qp_mark_ready(qp);
 }
 
-static bool take_retry(struct soft_qp *qp) {
+static bool consume_retry(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 
 	if (requester->retries == 0) {
@@ -110,7 +110,7 @@ static bool take_retry(struct soft_qp *qp) {
 	return true;
 }
 
-void requester_rewind(struct soft_qp *qp) {
+void requester_go_back(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 
 	if (requester->next_psn == requester->acked_psn)
@@ -122,22 +122,22 @@ void requester_rewind(struct soft_qp *qp) {
 		return;
 	requester->rewound_ns = qp->nic->now_ns;
 	shrink_window(requester);
-	go_back(qp);
+	sending_go_back(qp);
 }
 
 // Answers after the missing one were caused by packets sent before going back. When their PSNs
 // restart, they answer packets sent since, so the missing packet was lost again.
-void requester_lost(struct soft_qp *qp, uint32_t psn) {
+void requester_handle_gap(struct soft_qp *qp, uint32_t psn) {
 	struct requester *requester = &qp->requester;
 	bool again = !requester->lost || psn_diff(psn, requester->lost_psn) <= 0;
 
 	requester->lost = true;
 	requester->lost_psn = psn;
 	if (again)
-		requester_rewind(qp);
+		requester_go_back(qp);
 }
 
-void requester_not_ready(struct soft_qp *qp, uint8_t syndrome) {
+void requester_handle_rnr(struct soft_qp *qp, uint8_t syndrome) {
 	struct requester *requester = &qp->requester;
 
 	if (requester->rnr_ns != 0)
@@ -150,12 +150,12 @@ void requester_not_ready(struct soft_qp *qp, uint8_t syndrome) {
 		requester->rnr_retries--;
 	}
 	requester->retries = qp->attr.retry_cnt;
-	requester_disarm(requester);
-	requester->rnr_ns = qp->nic->now_ns + packet_rnr_ns(syndrome);
-	go_back(qp);
+	requester_stop_timers(requester);
+	requester->rnr_ns = qp->nic->now_ns + packet_rnr_delay_ns(syndrome);
+	sending_go_back(qp);
 }
 
-uint64_t requester_due(const struct soft_qp *qp) {
+uint64_t requester_next_timer_ns(const struct soft_qp *qp) {
 	const struct requester *requester = &qp->requester;
 	uint64_t due_ns = requester->timeout_ns;
 
@@ -168,36 +168,36 @@ uint64_t requester_due(const struct soft_qp *qp) {
 
 // Return true if this process was paused. The peer may have answered in time or lacked a processor
 // too, so the retransmission gets a whole new period.
-static bool was_away(const struct soft_qp *qp) {
+static bool process_was_paused(const struct soft_qp *qp) {
 	uint64_t late_ns = qp->nic->now_ns - qp->requester.timeout_ns;
 
 	return late_ns >= PAUSE_NS && late_ns >= timeout_interval_ns(qp) / 8;
 }
 
-static void answer_overdue(struct soft_qp *qp) {
+static void handle_timeout(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
-	bool away = was_away(qp) && requester->pauses < PAUSES_MAX;
+	bool away = process_was_paused(qp) && requester->pauses < PAUSES_MAX;
 
 	counter_add(&qp->nic->counters.timeouts, 1);
-	requester_disarm(requester);
+	requester_stop_timers(requester);
 	if (away)
 		requester->pauses++;
 	else
 		shrink_window(requester);
-	if (away || take_retry(qp))
-		go_back(qp);
+	if (away || consume_retry(qp))
+		sending_go_back(qp);
 }
 
-void requester_timer(struct soft_qp *qp) {
+void requester_run_timers(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 	uint64_t now_ns = qp->nic->now_ns;
 
 	if (requester->rnr_ns != 0 && now_ns >= requester->rnr_ns) {
 		requester->rnr_ns = 0;
-		qp_ready(qp);
+		qp_mark_ready(qp);
 	}
 	if (now_ns >= requester->timeout_ns)
-		answer_overdue(qp);
+		handle_timeout(qp);
 	else if (now_ns >= requester->probe_ns)
-		peer_probe(qp);
+		send_probe(qp);
 }

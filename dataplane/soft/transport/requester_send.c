@@ -11,7 +11,7 @@
 enum outcome {
 	SENT,
 	WIRE_FULL,
-	UNREACHABLE, // memory of the request is not registered
+	MEMORY_UNREGISTERED, // memory of the request is not registered
 };
 
 // Indexed by first packet of the message (1) and last packet (2).
@@ -38,7 +38,7 @@ static uint32_t next_count(const struct requester *requester, const struct send_
 }
 
 static bool
-state_allows(const struct soft_qp *qp, const struct requester *requester, bool at_first) {
+state_allows_send(const struct soft_qp *qp, const struct requester *requester, bool at_first) {
 	if (qp->verbs.state == IBV_QPS_RTS)
 		return true;
 	if (qp->verbs.state != IBV_QPS_SQD)
@@ -46,7 +46,7 @@ state_allows(const struct soft_qp *qp, const struct requester *requester, bool a
 	return !at_first || psn_diff(requester->high_psn, requester->next_psn) > 0;
 }
 
-static bool may_send(const struct soft_qp *qp) {
+static bool requester_may_send(const struct soft_qp *qp) {
 	const struct requester *requester = &qp->requester;
 	uint32_t in_flight = requester_in_flight(requester);
 	const struct send_work *work;
@@ -58,11 +58,11 @@ static bool may_send(const struct soft_qp *qp) {
 		return false;
 	work = work_at(requester, requester->next);
 	at_first = requester->next_psn == work->first_psn;
-	if (!state_allows(qp, requester, at_first))
+	if (!state_allows_send(qp, requester, at_first))
 		return false;
 	if (at_first && (work->flags & IBV_SEND_FENCE) != 0 && requester->reads_out > 0)
 		return false;
-	if (!work_wants_answer(work))
+	if (!work_needs_response(work))
 		return true;
 	return requester->reads_out < qp->attr.max_rd_atomic &&
 	       (in_flight == 0 || in_flight + next_count(requester, work) <= requester->window);
@@ -70,7 +70,7 @@ static bool may_send(const struct soft_qp *qp) {
 
 // Record that a packet or read request was sent.
 static void
-count_sent(struct soft_qp *qp, struct requester *requester, const struct send_work *work) {
+requester_note_sent(struct soft_qp *qp, struct requester *requester, const struct send_work *work) {
 	uint32_t psn = psn_add(requester->next_psn, next_count(requester, work));
 
 	if (psn_diff(requester->high_psn, requester->next_psn) > 0)
@@ -86,10 +86,10 @@ count_sent(struct soft_qp *qp, struct requester *requester, const struct send_wo
 	if (psn == work_end_psn(work))
 		requester->next++;
 	if (requester->timeout_ns == NIC_NEVER)
-		requester_arm(qp);
+		requester_start_timers(qp);
 }
 
-static bool asks_ack(const struct requester *requester, bool last) {
+static bool packet_requests_ack(const struct requester *requester, bool last) {
 	uint32_t every = requester->window >= 2 * ACK_EVERY ? ACK_EVERY : ACK_EVERY_SMALL;
 
 	if (requester->next_psn == requester->acked_psn &&
@@ -110,7 +110,7 @@ static enum outcome send_data(struct soft_qp *qp, const struct send_work *work) 
 		.opcode = opcodes[work->opcode][(first ? 1 : 0) | (last ? 2 : 0)],
 		.solicited = last && (work->flags & IBV_SEND_SOLICITED) != 0 &&
 			     work->opcode != IBV_WR_RDMA_WRITE,
-		.ack_request = asks_ack(requester, last),
+		.ack_request = packet_requests_ack(requester, last),
 		.psn = requester->next_psn,
 		.address = work->remote_address,
 		.key = work->rkey,
@@ -122,12 +122,12 @@ static enum outcome send_data(struct soft_qp *qp, const struct send_work *work) 
 	if (payload == NULL)
 		return WIRE_FULL;
 	if (size > 0 && !work_gather(qp, requester->next, offset, payload, size))
-		return UNREACHABLE;
+		return MEMORY_UNREGISTERED;
 	output_end(qp);
 	return SENT;
 }
 
-static enum outcome send_short(struct soft_qp *qp, const struct packet *packet) {
+static enum outcome send_without_payload(struct soft_qp *qp, const struct packet *packet) {
 	if (output_begin(qp, packet, 0) == NULL)
 		return WIRE_FULL;
 	output_end(qp);
@@ -149,7 +149,7 @@ static enum outcome send_read(struct soft_qp *qp, const struct send_work *work) 
 		.key = work->rkey,
 		.length = left < most ? left : most,
 	};
-	enum outcome outcome = send_short(qp, &packet);
+	enum outcome outcome = send_without_payload(qp, &packet);
 
 	if (outcome == SENT && (done & (requester->piece - 1)) != 0)
 		requester->resumed_psn = requester->next_psn;
@@ -168,7 +168,7 @@ static enum outcome send_atomic(struct soft_qp *qp, const struct send_work *work
 		.compare = swaps ? work->compare_add : 0,
 	};
 
-	return send_short(qp, &packet);
+	return send_without_payload(qp, &packet);
 }
 
 static enum outcome send_next(struct soft_qp *qp, const struct send_work *work) {
@@ -180,7 +180,7 @@ static enum outcome send_next(struct soft_qp *qp, const struct send_work *work) 
 }
 
 // The next request cannot be sent: it fails when those before it are done.
-static void stop_at_stuck(struct soft_qp *qp) {
+static void requester_note_stuck(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 
 	requester->stuck = IBV_WC_LOC_PROT_ERR;
@@ -206,7 +206,7 @@ void requester_probe(struct soft_qp *qp) {
 bool requester_transmit(struct soft_qp *qp, uint32_t budget) {
 	struct requester *requester = &qp->requester;
 
-	for (; may_send(qp); budget--) {
+	for (; requester_may_send(qp); budget--) {
 		const struct send_work *work = work_at(requester, requester->next);
 		enum outcome outcome;
 
@@ -215,11 +215,11 @@ bool requester_transmit(struct soft_qp *qp, uint32_t budget) {
 		outcome = send_next(qp, work);
 		if (outcome == WIRE_FULL)
 			return true;
-		if (outcome == UNREACHABLE) {
-			stop_at_stuck(qp);
+		if (outcome == MEMORY_UNREGISTERED) {
+			requester_note_stuck(qp);
 			return false;
 		}
-		count_sent(qp, requester, work);
+		requester_note_sent(qp, requester, work);
 	}
 	return false;
 }

@@ -49,7 +49,7 @@ uint32_t responder_refuse(struct soft_qp *qp, uint8_t syndrome) {
 }
 
 // Record a gap. Only the expected PSN ends it; later packets meanwhile need no further answer.
-static void gap_begin(struct responder *responder, uint8_t syndrome, uint32_t psn) {
+static void responder_begin_gap(struct responder *responder, uint8_t syndrome, uint32_t psn) {
 	responder->nak = (struct responder_nak){
 		.syndrome = syndrome,
 		.psn = responder->expected_psn,
@@ -63,7 +63,7 @@ bool responder_has_receive(struct soft_qp *qp) {
 
 	if (receive_queue_count(queue) > 0)
 		return true;
-	gap_begin(
+	responder_begin_gap(
 		&qp->responder, PACKET_SYNDROME_RNR | (qp->attr.min_rnr_timer & 0x1f),
 		qp->responder.expected_psn
 	);
@@ -72,7 +72,7 @@ bool responder_has_receive(struct soft_qp *qp) {
 
 // Handle a packet after a gap. A PSN not after the latest one means that the sender went back. If
 // it is not the expected PSN either, the expected packet was lost again.
-static void request_early(struct soft_qp *qp, const struct packet *packet) {
+static void handle_early_request(struct soft_qp *qp, const struct packet *packet) {
 	struct responder *responder = &qp->responder;
 
 	counter_add(&qp->nic->counters.out_of_sequence, 1);
@@ -84,30 +84,30 @@ static void request_early(struct soft_qp *qp, const struct packet *packet) {
 	if (responder->nak.syndrome != 0)
 		responder->gap_psn = packet->psn;
 	else
-		gap_begin(responder, PACKET_SYNDROME_NAK_SEQUENCE, packet->psn);
+		responder_begin_gap(responder, PACKET_SYNDROME_NAK_SEQUENCE, packet->psn);
 }
 
-static void owe_ack(struct soft_qp *qp, bool single) {
+static void responder_owe_ack(struct soft_qp *qp, bool single) {
 	qp->responder.ack_due = true;
-	ack_rule_request(&qp->responder.ack_rule, qp->nic->now_ns, single);
+	ack_rule_note_request(&qp->responder.ack_rule, qp->nic->now_ns, single);
 }
 
-static void request_again(struct soft_qp *qp, const struct packet *packet, uint8_t kind) {
+static void handle_duplicate(struct soft_qp *qp, const struct packet *packet, uint8_t kind) {
 	counter_add(&qp->nic->counters.duplicates, 1);
 	switch (kind) {
 	case PACKET_KIND_READ:
-		responder_read_again(qp, packet);
+		responder_duplicate_read(qp, packet);
 		break;
 	case PACKET_KIND_ATOMIC:
-		responder_atomic_again(qp, packet);
+		responder_duplicate_atomic(qp, packet);
 		break;
 	default:
-		owe_ack(qp, false);
+		responder_owe_ack(qp, false);
 	}
 }
 
 // Return the access right that this kind of request needs; 0: none.
-static unsigned int access_for(uint8_t kind) {
+static unsigned int access_needed_by(uint8_t kind) {
 	switch (kind) {
 	case PACKET_KIND_WRITE:
 		return IBV_ACCESS_REMOTE_WRITE;
@@ -120,14 +120,14 @@ static unsigned int access_for(uint8_t kind) {
 	}
 }
 
-static bool is_request(uint8_t kind) {
-	return kind == PACKET_KIND_SEND || access_for(kind) != 0;
+static bool kind_is_request(uint8_t kind) {
+	return kind == PACKET_KIND_SEND || access_needed_by(kind) != 0;
 }
 
 static uint32_t request_execute(struct soft_qp *qp, const struct packet *packet) {
-	const struct packet_facts *facts = packet_facts(packet->opcode);
+	const struct packet_opcode_info *facts = packet_opcode_info(packet->opcode);
 	uint8_t begun = (facts->flags & PACKET_FIRST) != 0 ? PACKET_KIND_NONE : facts->kind;
-	unsigned int access = access_for(facts->kind);
+	unsigned int access = access_needed_by(facts->kind);
 
 	if (begun != qp->responder.kind || (qp->attr.qp_access_flags & access) != access)
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
@@ -143,8 +143,8 @@ static uint32_t request_execute(struct soft_qp *qp, const struct packet *packet)
 	}
 }
 
-static void request_next(struct soft_qp *qp, const struct packet *packet) {
-	const struct packet_facts *facts = packet_facts(packet->opcode);
+static void handle_next_request(struct soft_qp *qp, const struct packet *packet) {
+	const struct packet_opcode_info *facts = packet_opcode_info(packet->opcode);
 	struct responder *responder = &qp->responder;
 	uint32_t psns;
 
@@ -163,29 +163,30 @@ static void request_next(struct soft_qp *qp, const struct packet *packet) {
 	}
 	// The response to a read or atomic acknowledges it and all requests before it.
 	if (facts->kind == PACKET_KIND_READ || facts->kind == PACKET_KIND_ATOMIC)
-		responder_acknowledged(responder);
+		responder_clear_ack(responder);
 	else if (packet->ack_request)
-		owe_ack(qp,
-			(facts->flags & PACKET_FIRST) != 0 && (facts->flags & PACKET_LAST) != 0);
+		responder_owe_ack(
+			qp, (facts->flags & PACKET_FIRST) != 0 && (facts->flags & PACKET_LAST) != 0
+		);
 }
 
 void responder_request(struct soft_qp *qp, const struct packet *packet) {
-	uint8_t kind = packet_facts(packet->opcode)->kind;
+	uint8_t kind = packet_opcode_info(packet->opcode)->kind;
 	struct responder *responder = &qp->responder;
 	int32_t after = psn_diff(packet->psn, responder->expected_psn);
 
-	if (responder->nak.fatal || !is_request(kind)) {
+	if (responder->nak.fatal || !kind_is_request(kind)) {
 		counter_add(&qp->nic->counters.drop_state, 1);
 		return;
 	}
 	if (!responder->established && qp->verbs.state == IBV_QPS_RTR)
-		async_qp_event(qp, IBV_EVENT_COMM_EST);
+		async_raise_qp_event(qp, IBV_EVENT_COMM_EST);
 	responder->established = true;
 	if (after > 0)
-		request_early(qp, packet);
+		handle_early_request(qp, packet);
 	else if (after < 0)
-		request_again(qp, packet, kind);
+		handle_duplicate(qp, packet, kind);
 	else
-		request_next(qp, packet);
-	qp_ready(qp);
+		handle_next_request(qp, packet);
+	qp_mark_ready(qp);
 }

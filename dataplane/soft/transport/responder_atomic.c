@@ -22,7 +22,7 @@ uint32_t responder_atomic(struct soft_qp *qp, const struct packet *packet) {
 		return 0;
 	if (packet->payload_bytes > 0)
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
-	bytes = region_reach(
+	bytes = region_resolve(
 		qp->nic, qp->verbs.pd, packet->key, packet->address, sizeof(uint64_t),
 		IBV_ACCESS_REMOTE_ATOMIC
 	);
@@ -31,7 +31,7 @@ uint32_t responder_atomic(struct soft_qp *qp, const struct packet *packet) {
 	// The remote address of a region may be aligned differently from its memory: both must be
 	// aligned.
 	if (((packet->address | (uintptr_t)bytes) & (sizeof(uint64_t) - 1)) != 0 ||
-	    !pad_is_right(packet))
+	    !packet_has_valid_pad(packet))
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
 	work = responder_add_work(qp, packet);
 	work->atomic = true;
@@ -40,7 +40,7 @@ uint32_t responder_atomic(struct soft_qp *qp, const struct packet *packet) {
 }
 
 // Answer a duplicate with the original value; an atomic is never executed twice.
-void responder_atomic_again(struct soft_qp *qp, const struct packet *packet) {
+void responder_duplicate_atomic(struct soft_qp *qp, const struct packet *packet) {
 	struct response_work *work = responder_find_work(&qp->responder, packet->psn, true);
 
 	if (work == NULL) {
@@ -48,5 +48,5 @@ void responder_atomic_again(struct soft_qp *qp, const struct packet *packet) {
 		return;
 	}
 	work->pending = true;
-	responder_answer(qp, work);
+	responder_schedule_response(qp, work);
 }

@@ -12,8 +12,8 @@ uint32_t responder_read(struct soft_qp *qp, const struct packet *packet);
 uint32_t responder_atomic(struct soft_qp *qp, const struct packet *packet);
 
 // Handle a duplicate read or atomic: send the kept part of its response again.
-void responder_read_again(struct soft_qp *qp, const struct packet *packet);
-void responder_atomic_again(struct soft_qp *qp, const struct packet *packet);
+void responder_duplicate_read(struct soft_qp *qp, const struct packet *packet);
+void responder_duplicate_atomic(struct soft_qp *qp, const struct packet *packet);
 
 // Refuse a request: the NAK is sent in its turn and ends the queue pair. Returns 0, for use in
 // return statements.
@@ -37,15 +37,15 @@ struct response_work *responder_add_work(struct soft_qp *qp, const struct packet
 // Return the work that contains this PSN, or NULL.
 struct response_work *responder_find_work(struct responder *responder, uint32_t psn, bool atomic);
 // Schedule the part of the response from answer_next on.
-void responder_answer(struct soft_qp *qp, const struct response_work *work);
+void responder_schedule_response(struct soft_qp *qp, const struct response_work *work);
 
 // The owed acknowledgement was sent, or a response replaces it.
-static inline void responder_acknowledged(struct responder *responder) {
+static inline void responder_clear_ack(struct responder *responder) {
 	responder->ack_due = false;
-	ack_rule_sent(&responder->ack_rule);
+	ack_rule_note_ack(&responder->ack_rule);
 }
 
 // Return true if the pad fills the packet to a multiple of four bytes, and no more.
-static inline bool pad_is_right(const struct packet *packet) {
+static inline bool packet_has_valid_pad(const struct packet *packet) {
 	return packet->pad == (-packet->payload_bytes & 3);
 }

@@ -5,7 +5,7 @@
 
 #include <lib/must.h>
 
-static struct response_work *work_at(struct responder *responder, uint32_t number) {
+static struct response_work *response_work_at(struct responder *responder, uint32_t number) {
 	return &responder->works[number % RESPONDER_READS_MAX];
 }
 
@@ -24,7 +24,7 @@ bool responder_has_room(struct soft_qp *qp) {
 
 struct response_work *responder_add_work(struct soft_qp *qp, const struct packet *packet) {
 	struct responder *responder = &qp->responder;
-	struct response_work *work = work_at(responder, responder->work_tail);
+	struct response_work *work = response_work_at(responder, responder->work_tail);
 
 	if (responder->work_tail - responder->work_head == RESPONDER_READS_MAX) {
 		responder->work_head++;
@@ -44,7 +44,7 @@ struct response_work *responder_add_work(struct soft_qp *qp, const struct packet
 
 struct response_work *responder_find_work(struct responder *responder, uint32_t psn, bool atomic) {
 	for (uint32_t n = responder->work_tail; n != responder->work_head; n--) {
-		struct response_work *work = work_at(responder, n - 1);
+		struct response_work *work = response_work_at(responder, n - 1);
 
 		if (((psn - work->first_psn) & PSN_MASK) < work->packets)
 			return work->atomic == atomic ? work : NULL;
@@ -52,7 +52,7 @@ struct response_work *responder_find_work(struct responder *responder, uint32_t 
 	return NULL;
 }
 
-void responder_answer(struct soft_qp *qp, const struct response_work *work) {
+void responder_schedule_response(struct soft_qp *qp, const struct response_work *work) {
 	struct responder *responder = &qp->responder;
 	uint32_t place = (uint32_t)(work - responder->works);
 	uint32_t number =
@@ -69,12 +69,12 @@ uint32_t responder_read(struct soft_qp *qp, const struct packet *packet) {
 		return 0;
 	if (packet->payload_bytes > 0 || packet->length > LIMIT_MESSAGE_BYTES)
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
-	if (packet->length > 0 && region_reach(
+	if (packet->length > 0 && region_resolve(
 					  qp->nic, qp->verbs.pd, packet->key, packet->address,
 					  packet->length, IBV_ACCESS_REMOTE_READ
 				  ) == NULL)
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_ACCESS);
-	if (!pad_is_right(packet))
+	if (!packet_has_valid_pad(packet))
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
 	work = responder_add_work(qp, packet);
 	work->address = packet->address;
@@ -87,7 +87,7 @@ uint32_t responder_read(struct soft_qp *qp, const struct packet *packet) {
 
 // Find where the repeated range begins within the work. Returns false if the range is not part of
 // it.
-static bool offset_of(
+static bool duplicate_offset(
 	const struct soft_qp *qp,
 	const struct response_work *work,
 	const struct packet *packet,
@@ -102,11 +102,11 @@ static bool offset_of(
 	return true;
 }
 
-void responder_read_again(struct soft_qp *qp, const struct packet *packet) {
+void responder_duplicate_read(struct soft_qp *qp, const struct packet *packet) {
 	struct response_work *work = responder_find_work(&qp->responder, packet->psn, false);
 	uint32_t offset;
 
-	if (work == NULL || !offset_of(qp, work, packet, &offset)) {
+	if (work == NULL || !duplicate_offset(qp, work, packet, &offset)) {
 		counter_add(&qp->nic->counters.drop_old_read, 1);
 		return;
 	}
@@ -122,5 +122,5 @@ void responder_read_again(struct soft_qp *qp, const struct packet *packet) {
 		if (work->answer_end < offset + packet->length)
 			work->answer_end = offset + packet->length;
 	}
-	responder_answer(qp, work);
+	responder_schedule_response(qp, work);
 }

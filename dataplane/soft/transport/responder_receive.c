@@ -12,8 +12,8 @@ void responder_take_receive(struct soft_qp *qp) {
 	bool taken;
 
 	taken = qp->srq != NULL
-			? srq_take(qp->srq, &responder->receive, responder->receive_sges)
-			: receive_queue_take(
+			? srq_take_receive(qp->srq, &responder->receive, responder->receive_sges)
+			: receive_queue_pop(
 				  &qp->receives, &responder->receive, responder->receive_sges
 			  );
 	must(taken);
@@ -25,7 +25,7 @@ void responder_take_receive(struct soft_qp *qp) {
 void responder_complete_receive(
 	struct soft_qp *qp, const struct packet *packet, enum ibv_wc_opcode opcode, uint32_t bytes
 ) {
-	bool immediate = (packet_facts(packet->opcode)->flags & PACKET_IMM) != 0;
+	bool immediate = (packet_opcode_info(packet->opcode)->flags & PACKET_IMM) != 0;
 	struct ibv_wc wc = {
 		.wr_id = qp->responder.receive.wr_id,
 		.status = IBV_WC_SUCCESS,
@@ -43,7 +43,7 @@ void responder_complete_receive(
 	cq_push(qp->receive_cq, &wc, packet->solicited);
 }
 
-static void push_failed(struct soft_qp *qp, enum ibv_wc_status status) {
+static void complete_failed_receive(struct soft_qp *qp, enum ibv_wc_status status) {
 	struct ibv_wc wc = {
 		.wr_id = qp->responder.receive.wr_id,
 		.status = status,
@@ -56,7 +56,7 @@ static void push_failed(struct soft_qp *qp, enum ibv_wc_status status) {
 }
 
 uint32_t responder_fail_receive(struct soft_qp *qp, uint8_t syndrome, enum ibv_wc_status status) {
-	push_failed(qp, status);
+	complete_failed_receive(qp, status);
 	responder_refuse(qp, syndrome);
 	qp->responder.nak.told = true;
 	return 0;
@@ -80,13 +80,13 @@ int responder_post(struct soft_qp *qp, const struct ibv_recv_wr *wr) {
 void responder_flush(struct soft_qp *qp) {
 	struct responder *responder = &qp->responder;
 
-	responder_acknowledged(responder);
+	responder_clear_ack(responder);
 	responder->nak = (struct responder_nak){0};
 	responder->answering = responder->work_tail;
 	if (responder->receiving)
-		push_failed(qp, IBV_WC_WR_FLUSH_ERR);
-	while (receive_queue_take(&qp->receives, &responder->receive, responder->receive_sges))
-		push_failed(qp, IBV_WC_WR_FLUSH_ERR);
+		complete_failed_receive(qp, IBV_WC_WR_FLUSH_ERR);
+	while (receive_queue_pop(&qp->receives, &responder->receive, responder->receive_sges))
+		complete_failed_receive(qp, IBV_WC_WR_FLUSH_ERR);
 	if (qp->srq != NULL)
-		async_qp_event(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
+		async_raise_qp_event(qp, IBV_EVENT_QP_LAST_WQE_REACHED);
 }

@@ -23,7 +23,7 @@ static bool pieces_scatter(struct soft_qp *qp, const uint8_t *from, uint32_t siz
 			responder->receive_sge_used = 0;
 			continue;
 		}
-		to = region_reach(
+		to = region_resolve(
 			qp->nic, receive_pd(qp), sge->lkey, sge->addr + responder->receive_sge_used,
 			bytes, IBV_ACCESS_LOCAL_WRITE
 		);
@@ -37,7 +37,8 @@ static bool pieces_scatter(struct soft_qp *qp, const uint8_t *from, uint32_t siz
 	return true;
 }
 
-static bool length_is_right(const struct soft_qp *qp, const struct packet *packet, uint8_t flags) {
+static bool
+send_length_is_valid(const struct soft_qp *qp, const struct packet *packet, uint8_t flags) {
 	if ((flags & PACKET_LAST) == 0)
 		return packet->payload_bytes == qp->mtu;
 	if ((flags & PACKET_FIRST) == 0 && packet->payload_bytes == 0)
@@ -50,7 +51,7 @@ uint32_t responder_send(struct soft_qp *qp, const struct packet *packet, uint8_t
 
 	if (!responder->receiving && !responder_has_receive(qp))
 		return 0;
-	if (!length_is_right(qp, packet, flags) || !pad_is_right(packet))
+	if (!send_length_is_valid(qp, packet, flags) || !packet_has_valid_pad(packet))
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
 	if (!responder->receiving)
 		responder_take_receive(qp);

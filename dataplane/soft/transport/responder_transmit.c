@@ -41,11 +41,11 @@ static enum sent send_nak(struct soft_qp *qp) {
 		return sent;
 	count_nak(qp->nic, nak.syndrome);
 	qp->responder.nak = (struct responder_nak){0};
-	responder_acknowledged(&qp->responder);
+	responder_clear_ack(&qp->responder);
 	if (nak.fatal && nak.told)
-		qp_error(qp);
+		qp_enter_error(qp);
 	else if (nak.fatal)
-		qp_fatal(qp, nak.event);
+		qp_raise_fatal(qp, nak.event);
 	return SENT;
 }
 
@@ -56,19 +56,19 @@ static enum sent send_ack(struct soft_qp *qp) {
 	if (sent != SENT)
 		return sent;
 	counter_add(&qp->nic->counters.acks_sent, 1);
-	responder_acknowledged(&qp->responder);
+	responder_clear_ack(&qp->responder);
 	return SENT;
 }
 
 // Finish a response; after its first time the work no longer counts as in progress.
-static void answer_over(struct responder *responder, struct response_work *work) {
+static void response_finish(struct responder *responder, struct response_work *work) {
 	work->pending = false;
 	responder->answering++;
 	if ((int32_t)(responder->answering - responder->answered) > 0)
 		responder->answered = responder->answering;
 }
 
-static enum sent answer_atomic(struct soft_qp *qp, struct response_work *work) {
+static enum sent send_atomic_response(struct soft_qp *qp, struct response_work *work) {
 	struct packet packet = {
 		.opcode = PACKET_ATOMIC_ACK,
 		.psn = work->first_psn,
@@ -80,7 +80,7 @@ static enum sent answer_atomic(struct soft_qp *qp, struct response_work *work) {
 	if (output_begin(qp, &packet, 0) == NULL)
 		return SENT_FULL;
 	output_end(qp);
-	answer_over(&qp->responder, work);
+	response_finish(&qp->responder, work);
 	return SENT;
 }
 
@@ -92,12 +92,13 @@ static uint8_t response_opcode(bool first, bool last) {
 
 // The region was deregistered. A first request gets an access NAK. A late duplicate is only
 // counted: it may be old, and the program has no interest in it.
-static enum sent answer_gone(struct soft_qp *qp, struct response_work *work, uint32_t psn) {
+static enum sent
+response_region_gone(struct soft_qp *qp, struct response_work *work, uint32_t psn) {
 	struct responder *responder = &qp->responder;
 
 	if ((int32_t)(responder->answering - responder->answered) < 0) {
 		counter_add(&qp->nic->counters.drop_old_read, 1);
-		answer_over(responder, work);
+		response_finish(responder, work);
 		return SENT_NONE;
 	}
 	responder_refuse(qp, PACKET_SYNDROME_NAK_ACCESS);
@@ -106,7 +107,7 @@ static enum sent answer_gone(struct soft_qp *qp, struct response_work *work, uin
 	return SENT_NONE;
 }
 
-static enum sent answer_read(struct soft_qp *qp, struct response_work *work) {
+static enum sent send_read_response(struct soft_qp *qp, struct response_work *work) {
 	uint32_t left = work->answer_end - work->answer_next;
 	uint32_t bytes = left < qp->mtu ? left : qp->mtu;
 	struct packet packet = {
@@ -119,12 +120,12 @@ static enum sent answer_read(struct soft_qp *qp, struct response_work *work) {
 	uint8_t *to;
 
 	if (bytes > 0) {
-		from = region_reach(
+		from = region_resolve(
 			qp->nic, qp->verbs.pd, work->key, work->address + work->answer_next, bytes,
 			IBV_ACCESS_REMOTE_READ
 		);
 		if (from == NULL)
-			return answer_gone(qp, work, packet.psn);
+			return response_region_gone(qp, work, packet.psn);
 	}
 	to = output_begin(qp, &packet, bytes);
 	if (to == NULL)
@@ -134,7 +135,7 @@ static enum sent answer_read(struct soft_qp *qp, struct response_work *work) {
 	output_end(qp);
 	work->answer_next += bytes;
 	if (bytes == left)
-		answer_over(&qp->responder, work);
+		response_finish(&qp->responder, work);
 	return SENT;
 }
 
@@ -149,7 +150,8 @@ static enum sent answer_next(struct soft_qp *qp) {
 		if (!work->pending)
 			responder->answering++;
 		else
-			sent = work->atomic ? answer_atomic(qp, work) : answer_read(qp, work);
+			sent = work->atomic ? send_atomic_response(qp, work)
+					    : send_read_response(qp, work);
 		if (sent != SENT_NONE)
 			return sent;
 	}

@@ -8,8 +8,9 @@ struct write_part {
 	uint32_t key, left, length; // length: of the whole message
 };
 
-static struct write_part
-part_of(const struct responder *responder, const struct packet *packet, uint8_t flags) {
+static struct write_part write_part_of_packet(
+	const struct responder *responder, const struct packet *packet, uint8_t flags
+) {
 	if ((flags & PACKET_FIRST) != 0)
 		return (struct write_part){
 			.address = packet->address,
@@ -25,7 +26,7 @@ part_of(const struct responder *responder, const struct packet *packet, uint8_t 
 	};
 }
 
-static bool length_is_right(
+static bool write_length_is_valid(
 	const struct soft_qp *qp,
 	const struct write_part *part,
 	uint32_t payload_bytes,
@@ -40,12 +41,13 @@ static bool length_is_right(
 
 // Check access. The first packet needs access to the whole range. Later packets need it only to
 // their part, but the region may be gone by then. Zero bytes need no region.
-static bool
-range_reach(struct soft_qp *qp, const struct write_part *part, uint32_t bytes, uint8_t **ret) {
+static bool write_resolve_range(
+	struct soft_qp *qp, const struct write_part *part, uint32_t bytes, uint8_t **ret
+) {
 	*ret = NULL;
 	if (bytes == 0)
 		return true;
-	*ret = region_reach(
+	*ret = region_resolve(
 		qp->nic, qp->verbs.pd, part->key, part->address, bytes, IBV_ACCESS_REMOTE_WRITE
 	);
 	return *ret != NULL;
@@ -58,17 +60,17 @@ static void write_complete(struct soft_qp *qp, const struct packet *packet, uint
 
 uint32_t responder_write(struct soft_qp *qp, const struct packet *packet, uint8_t flags) {
 	struct responder *responder = &qp->responder;
-	struct write_part part = part_of(responder, packet, flags);
+	struct write_part part = write_part_of_packet(responder, packet, flags);
 	uint32_t bytes = packet->payload_bytes;
 	uint8_t *to;
 
 	if ((flags & PACKET_IMM) != 0 && !responder_has_receive(qp))
 		return 0;
-	if (!length_is_right(qp, &part, bytes, flags))
+	if (!write_length_is_valid(qp, &part, bytes, flags))
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
-	if (!range_reach(qp, &part, (flags & PACKET_FIRST) != 0 ? part.length : bytes, &to))
+	if (!write_resolve_range(qp, &part, (flags & PACKET_FIRST) != 0 ? part.length : bytes, &to))
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_ACCESS);
-	if (!pad_is_right(packet))
+	if (!packet_has_valid_pad(packet))
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
 	if (bytes > 0)
 		copy_last_byte_last(to, packet->payload, bytes);

@@ -34,13 +34,13 @@ int soft_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ib
 		.srq_context = attr->srq_context,
 		.pd = pd,
 	};
-	srq->nic = context_of(pd->context)->nic;
+	srq->nic = soft_context_of(pd->context)->nic;
 
 	nic_lock(srq->nic);
 	if (srq->nic->count.srqs < LIMIT_SRQS) {
 		srq->nic->count.srqs++;
-		pd_of(pd)->users++;
-		context_of(pd->context)->objects++;
+		soft_pd_of(pd)->users++;
+		soft_context_of(pd->context)->objects++;
 		err = 0;
 	}
 	nic_unlock(srq->nic);
@@ -55,7 +55,7 @@ int soft_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct ib
 
 // A queue keeps its size, because the device does not report the resize capability.
 int soft_modify_srq(struct ibv_srq *verbs, struct ibv_srq_attr *attr, int mask) {
-	struct soft_srq *srq = srq_of(verbs);
+	struct soft_srq *srq = soft_srq_of(verbs);
 
 	if ((mask & ~IBV_SRQ_LIMIT) != 0)
 		return (mask & IBV_SRQ_MAX_WR) != 0 ? -EOPNOTSUPP : -EINVAL;
@@ -70,7 +70,7 @@ int soft_modify_srq(struct ibv_srq *verbs, struct ibv_srq_attr *attr, int mask) 
 }
 
 int soft_query_srq(struct ibv_srq *verbs, struct ibv_srq_attr *ret_attr) {
-	struct soft_srq *srq = srq_of(verbs);
+	struct soft_srq *srq = soft_srq_of(verbs);
 
 	nic_lock(srq->nic);
 	*ret_attr = (struct ibv_srq_attr){
@@ -83,7 +83,7 @@ int soft_query_srq(struct ibv_srq *verbs, struct ibv_srq_attr *ret_attr) {
 }
 
 int soft_destroy_srq(struct ibv_srq *verbs) {
-	struct soft_srq *srq = srq_of(verbs);
+	struct soft_srq *srq = soft_srq_of(verbs);
 	struct soft_nic *nic = srq->nic;
 
 	nic_lock(nic);
@@ -91,9 +91,9 @@ int soft_destroy_srq(struct ibv_srq *verbs) {
 		nic_unlock(nic);
 		return -EBUSY;
 	}
-	async_settle(context_of(verbs->context), verbs, &srq->events);
-	pd_of(verbs->pd)->users--;
-	context_of(verbs->context)->objects--;
+	async_settle_events(soft_context_of(verbs->context), verbs, &srq->events);
+	soft_pd_of(verbs->pd)->users--;
+	soft_context_of(verbs->context)->objects--;
 	nic->count.srqs--;
 	nic_unlock(nic);
 	srq_free(srq);
@@ -102,7 +102,7 @@ int soft_destroy_srq(struct ibv_srq *verbs) {
 
 // Returns a positive errno, as libibverbs requires.
 int srq_post_recv(struct ibv_srq *verbs, struct ibv_recv_wr *wr, struct ibv_recv_wr **ret_bad) {
-	struct soft_srq *srq = srq_of(verbs);
+	struct soft_srq *srq = soft_srq_of(verbs);
 	int err = 0;
 
 	nic_lock(srq->nic);
@@ -117,17 +117,17 @@ int srq_post_recv(struct ibv_srq *verbs, struct ibv_recv_wr *wr, struct ibv_recv
 	return -err;
 }
 
-bool srq_take(struct soft_srq *srq, struct receive_work *ret_work, struct ibv_sge *sges) {
+bool srq_take_receive(struct soft_srq *srq, struct receive_work *ret_work, struct ibv_sge *sges) {
 	struct ibv_async_event event = {
 		.event_type = IBV_EVENT_SRQ_LIMIT_REACHED,
 		.element.srq = &srq->verbs,
 	};
 
-	if (!receive_queue_take(&srq->queue, ret_work, sges))
+	if (!receive_queue_pop(&srq->queue, ret_work, sges))
 		return false;
 	if (receive_queue_count(&srq->queue) < srq->limit) {
 		srq->limit = 0;
-		async_event(context_of(srq->verbs.context), &event);
+		async_raise_event(soft_context_of(srq->verbs.context), &event);
 	}
 	return true;
 }

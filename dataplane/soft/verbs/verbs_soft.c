@@ -25,7 +25,7 @@ static struct soft_device *device_find(const char *name) {
 	return NULL;
 }
 
-static bool config_is_sound(const struct soft_config *config) {
+static bool config_is_valid(const struct soft_config *config) {
 	return config->name[0] != '\0' &&
 	       memchr(config->name, '\0', sizeof(config->name)) != NULL &&
 	       memchr(config->wire_args, '\0', sizeof(config->wire_args)) != NULL &&
@@ -36,7 +36,7 @@ static bool config_is_sound(const struct soft_config *config) {
 // Derive the GUID from the address, so that it is the same for each open: the vendor, then the IPv4
 // address or a hash of the IPv6 address (FNV-1a). It is locally administered, so no other device
 // has it.
-static __be64 guid_of(const struct sock_addr *address) {
+static __be64 guid_of_address(const struct sock_addr *address) {
 	uint64_t bits = UINT64_C(0xcbf29ce484222325);
 	uint32_t ip4;
 
@@ -51,17 +51,17 @@ static __be64 guid_of(const struct sock_addr *address) {
 
 // Return the GUID before the first open; without a configured address it is based on the device
 // number.
-static __be64 guid_before(const struct soft_config *config) {
+static __be64 guid_before_open(const struct soft_config *config) {
 	struct sock_addr none = {.family = SOCK_ADDR_V4};
 
 	none.address[3] = (uint8_t)device_count;
-	return guid_of(config->address_any ? &none : &config->address);
+	return guid_of_address(config->address_any ? &none : &config->address);
 }
 
 int soft_device_add(const struct soft_config *config) {
 	struct soft_device *device;
 
-	if (!config_is_sound(config))
+	if (!config_is_valid(config))
 		return -EINVAL;
 	if (device_find(config->name) != NULL)
 		return -EEXIST;
@@ -75,7 +75,7 @@ int soft_device_add(const struct soft_config *config) {
 	snprintf(device->verbs.name, sizeof(device->verbs.name), "%s", config->name);
 	snprintf(device->verbs.dev_name, sizeof(device->verbs.dev_name), "soft%u", device_count);
 	nic_init(&device->nic, config);
-	device->guid = guid_before(config);
+	device->guid = guid_before_open(config);
 	devices[device_count++] = device;
 	return 0;
 }
@@ -90,7 +90,7 @@ void soft_devices_clear(void) {
 }
 
 // trylock, because the interrupted call may hold the lock.
-void soft_devices_settle(void) {
+void soft_devices_flush_acks(void) {
 	for (uint32_t n = 0; n < device_count; n++) {
 		struct soft_nic *nic = &devices[n]->nic;
 
@@ -102,7 +102,7 @@ void soft_devices_settle(void) {
 	}
 }
 
-void soft_device_reason(const char *name, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+void soft_device_open_error(const char *name, char ret_reason[static SOFT_REASON_MAX + 1]) {
 	struct soft_device *device = device_find(name);
 
 	ret_reason[0] = '\0';
@@ -165,7 +165,7 @@ bool soft_turn(struct ibv_context *context, uint64_t *ret_due_ns) {
 
 	nic_lock(nic);
 	moved = nic_turn(nic, false);
-	*ret_due_ns = nic_due(nic);
+	*ret_due_ns = nic_next_turn_ns(nic);
 	nic_unlock(nic);
 	return moved;
 }
@@ -186,7 +186,7 @@ static void soft_device_list_free(struct ibv_device **list) {
 	free(list);
 }
 
-static struct soft_context *context_make(struct soft_device *device, int async_fd) {
+static struct soft_context *context_create(struct soft_device *device, int async_fd) {
 	struct soft_context *context = calloc(1, sizeof(*context));
 
 	if (context == NULL)
@@ -199,13 +199,13 @@ static struct soft_context *context_make(struct soft_device *device, int async_f
 	context->verbs.context.async_fd = async_fd;
 	context->verbs.context.num_comp_vectors = 1;
 	pthread_mutex_init(&context->verbs.context.mutex, NULL);
-	soft_hot_ops(&context->verbs.context.ops);
-	soft_query_pointers(&context->verbs);
+	soft_set_hot_calls(&context->verbs.context.ops);
+	soft_set_query_calls(&context->verbs);
 	return context;
 }
 
 static void context_free(struct soft_context *context) {
-	async_drop_all(context);
+	async_drop_events(context);
 	close(context->verbs.context.async_fd);
 	pthread_mutex_destroy(&context->verbs.context.mutex);
 	free(context);
@@ -214,16 +214,16 @@ static void context_free(struct soft_context *context) {
 static int soft_open(struct ibv_device *verbs, struct ibv_context **ret_context) {
 	struct soft_device *device = device_of(verbs);
 	struct soft_context *context;
-	int async_fd = event_fd_make(), err;
+	int async_fd = event_fd_create(), err;
 
 	if (async_fd < 0)
 		return async_fd;
-	context = context_make(device, async_fd);
+	context = context_create(device, async_fd);
 	if (context == NULL) {
 		close(async_fd);
 		return -ENOMEM;
 	}
-	err = nic_up(&device->nic);
+	err = nic_add_context(&device->nic);
 	if (err != 0) {
 		context_free(context);
 		return err;
@@ -231,7 +231,7 @@ static int soft_open(struct ibv_device *verbs, struct ibv_context **ret_context)
 	nic_lock(&device->nic);
 	context->next = device->nic.opened;
 	device->nic.opened = context;
-	device->guid = guid_of(&device->nic.wire->address);
+	device->guid = guid_of_address(&device->nic.wire->address);
 	nic_unlock(&device->nic);
 	*ret_context = &context->verbs.context;
 	return 0;
@@ -246,7 +246,7 @@ static void context_unlist(struct soft_context *context) {
 }
 
 static int soft_close(struct ibv_context *verbs) {
-	struct soft_context *context = context_of(verbs);
+	struct soft_context *context = soft_context_of(verbs);
 	uint32_t objects;
 
 	nic_lock(context->nic);
@@ -256,13 +256,13 @@ static int soft_close(struct ibv_context *verbs) {
 	nic_unlock(context->nic);
 	if (objects > 0)
 		return -EBUSY;
-	nic_down(context->nic);
+	nic_remove_context(context->nic);
 	context_free(context);
 	return 0;
 }
 
 static int soft_get_async_event(struct ibv_context *context, struct ibv_async_event *ret_event) {
-	return async_get_event(context_of(context), ret_event);
+	return async_get_event(soft_context_of(context), ret_event);
 }
 
 static void soft_ack_async_event(struct ibv_async_event *event) {
@@ -270,9 +270,9 @@ static void soft_ack_async_event(struct ibv_async_event *event) {
 }
 
 static void soft_open_reason(const struct ibv_device *device, char *ret_reason, size_t size) {
-	char reason[SOFT_HOLDER_MAX + 1];
+	char reason[SOFT_REASON_MAX + 1];
 
-	soft_device_reason(device->name, reason);
+	soft_device_open_error(device->name, reason);
 	snprintf(ret_reason, size, "%s", reason);
 }
 

@@ -17,7 +17,7 @@ static inline struct soft_device *device_of(struct ibv_device *device) {
 	return container_of(device, struct soft_device, verbs);
 }
 static inline struct soft_nic *nic_of(struct ibv_context *context) {
-	return context_of(context)->nic;
+	return soft_context_of(context)->nic;
 }
 
 // verbs_soft_query.c
@@ -30,7 +30,7 @@ int soft_query_gids(
 	uint32_t *ret_count
 );
 int soft_query_pkey(struct ibv_context *context, uint8_t port, uint16_t index, uint16_t *ret_pkey);
-void soft_query_pointers(struct verbs_context *context); // set pointers for inline calls
+void soft_set_query_calls(struct verbs_context *context); // set pointers for inline calls
 
 // verbs_soft_regions.c
 int soft_alloc_pd(struct ibv_context *context, struct ibv_pd **ret_pd);
@@ -63,7 +63,7 @@ int soft_query_qp(
 int soft_destroy_qp(struct ibv_qp *qp);
 
 // verbs_soft_hot.c
-void soft_hot_ops(struct ibv_context_ops *ops);
+void soft_set_hot_calls(struct ibv_context_ops *ops);
 // Take one completion with its stamps, like ibv_poll_cq(). Returns false if there is none.
 bool soft_poll_one(struct soft_cq *cq, struct soft_completion *ret_completion);
 

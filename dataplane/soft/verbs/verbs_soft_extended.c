@@ -15,11 +15,11 @@
 #define MASK_KNOWN ((uint32_t)IBV_CQ_INIT_ATTR_MASK_FLAGS)
 #define FLAGS_KNOWN ((uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
 
-static struct soft_cq *extended_of(struct ibv_cq_ex *cq) {
+static struct soft_cq *soft_cq_of_extended(struct ibv_cq_ex *cq) {
 	return container_of(cq, struct soft_cq, extended);
 }
 
-static int take_next(struct soft_cq *cq) {
+static int cq_read_next(struct soft_cq *cq) {
 	if (!soft_poll_one(cq, &cq->current))
 		return ENOENT;
 	cq->extended.wr_id = cq->current.wc.wr_id;
@@ -27,7 +27,7 @@ static int take_next(struct soft_cq *cq) {
 	return 0;
 }
 
-static void stop_polling(struct soft_cq *cq) {
+static void cq_unlock_polling(struct soft_cq *cq) {
 	if (!cq->one_thread)
 		pthread_mutex_unlock(&cq->polling);
 }
@@ -35,7 +35,7 @@ static void stop_polling(struct soft_cq *cq) {
 // Start polling. An empty ibv_poll_cq() detects a forked child, where the context's hot calls were
 // replaced: the child has no engine and the lock may be held.
 static int start_poll(struct ibv_cq_ex *verbs, struct ibv_poll_cq_attr *attr) {
-	struct soft_cq *cq = extended_of(verbs);
+	struct soft_cq *cq = soft_cq_of_extended(verbs);
 	int err;
 
 	if (attr->comp_mask != 0)
@@ -44,70 +44,70 @@ static int start_poll(struct ibv_cq_ex *verbs, struct ibv_poll_cq_attr *attr) {
 		return EIO;
 	if (!cq->one_thread)
 		pthread_mutex_lock(&cq->polling);
-	err = take_next(cq);
+	err = cq_read_next(cq);
 	if (err != 0)
-		stop_polling(cq);
+		cq_unlock_polling(cq);
 	return err;
 }
 
 static int next_poll(struct ibv_cq_ex *verbs) {
-	return take_next(extended_of(verbs));
+	return cq_read_next(soft_cq_of_extended(verbs));
 }
 
 static void end_poll(struct ibv_cq_ex *verbs) {
-	stop_polling(extended_of(verbs));
+	cq_unlock_polling(soft_cq_of_extended(verbs));
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *verbs) {
-	return extended_of(verbs)->current.wc.opcode;
+	return soft_cq_of_extended(verbs)->current.wc.opcode;
 }
 
 static uint32_t read_vendor_err(struct ibv_cq_ex *verbs) {
-	return extended_of(verbs)->current.wc.vendor_err;
+	return soft_cq_of_extended(verbs)->current.wc.vendor_err;
 }
 
 static uint32_t read_byte_len(struct ibv_cq_ex *verbs) {
-	return extended_of(verbs)->current.wc.byte_len;
+	return soft_cq_of_extended(verbs)->current.wc.byte_len;
 }
 
 static __be32 read_imm_data(struct ibv_cq_ex *verbs) {
-	return extended_of(verbs)->current.wc.imm_data;
+	return soft_cq_of_extended(verbs)->current.wc.imm_data;
 }
 
 static uint32_t read_qp_num(struct ibv_cq_ex *verbs) {
-	return extended_of(verbs)->current.wc.qp_num;
+	return soft_cq_of_extended(verbs)->current.wc.qp_num;
 }
 
 static uint32_t read_src_qp(struct ibv_cq_ex *verbs) {
-	return extended_of(verbs)->current.wc.src_qp;
+	return soft_cq_of_extended(verbs)->current.wc.src_qp;
 }
 
 static unsigned int read_wc_flags(struct ibv_cq_ex *verbs) {
-	return extended_of(verbs)->current.wc.wc_flags;
+	return soft_cq_of_extended(verbs)->current.wc.wc_flags;
 }
 
 static uint32_t read_slid(struct ibv_cq_ex *verbs) {
-	return extended_of(verbs)->current.wc.slid;
+	return soft_cq_of_extended(verbs)->current.wc.slid;
 }
 
 static uint8_t read_sl(struct ibv_cq_ex *verbs) {
-	return extended_of(verbs)->current.wc.sl;
+	return soft_cq_of_extended(verbs)->current.wc.sl;
 }
 
 static uint8_t read_dlid_path_bits(struct ibv_cq_ex *verbs) {
-	return extended_of(verbs)->current.wc.dlid_path_bits;
+	return soft_cq_of_extended(verbs)->current.wc.dlid_path_bits;
 }
 
 static uint64_t read_completion_ts(struct ibv_cq_ex *verbs) {
-	return extended_of(verbs)->current.stamp.raw_ns;
+	return soft_cq_of_extended(verbs)->current.stamp.raw_ns;
 }
 
 static uint64_t read_completion_wallclock_ns(struct ibv_cq_ex *verbs) {
-	return extended_of(verbs)->current.stamp.wall_ns;
+	return soft_cq_of_extended(verbs)->current.stamp.wall_ns;
 }
 
 // Calls for fields that were not requested at creation stay NULL, as with other drivers.
-static void set_calls(struct ibv_cq_ex *cq, uint64_t fields) {
+static void cq_set_calls(struct ibv_cq_ex *cq, uint64_t fields) {
 	cq->start_poll = start_poll;
 	cq->next_poll = next_poll;
 	cq->end_poll = end_poll;
@@ -153,12 +153,12 @@ int soft_create_cq_ex(
 	err = soft_create_cq(context, attr->cqe, attr->channel, &plain);
 	if (err != 0)
 		return err;
-	cq = cq_of(plain);
+	cq = soft_cq_of(plain);
 	cq->verbs.cq_context = attr->cq_context;
 	cq->one_thread = (flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0;
 	// Safe without the lock, because no queue pair uses the queue yet.
 	cq->stamps = attr->wc_flags & STAMPS;
-	set_calls(&cq->extended, attr->wc_flags);
+	cq_set_calls(&cq->extended, attr->wc_flags);
 	*ret_cq = &cq->extended;
 	return 0;
 }

@@ -8,7 +8,7 @@
 #include <sched.h>
 
 // Return true if callers drive the device. A test with its own clock drives it by soft_turn().
-static bool callers_drive(const struct soft_nic *nic) {
+static bool nic_is_caller_driven(const struct soft_nic *nic) {
 	return nic->config.clock == NULL;
 }
 
@@ -16,15 +16,15 @@ static bool state_sends(enum ibv_qp_state state) {
 	return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_ERR;
 }
 
-static void nic_push_posted(struct soft_nic *nic) {
+static void nic_send_posted(struct soft_nic *nic) {
 	nic_push(nic);
 	if (nic->engine != NULL)
-		engine_caller_drove(nic->engine);
+		engine_note_caller_turn(nic->engine);
 }
 
 // Post requests up to the first refused one; accepted ones are sent at once.
 static int hot_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
-	struct soft_qp *qp = qp_of(verbs);
+	struct soft_qp *qp = soft_qp_of(verbs);
 	struct soft_nic *nic = qp->nic;
 	int err;
 
@@ -34,14 +34,14 @@ static int hot_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ib
 		err = requester_post(qp, wr);
 	if (err != 0)
 		*bad = wr;
-	if (callers_drive(nic))
-		nic_push_posted(nic);
-	nic_leave(nic);
+	if (nic_is_caller_driven(nic))
+		nic_send_posted(nic);
+	nic_unlock_and_ring(nic);
 	return -err;
 }
 
 static int hot_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad) {
-	struct soft_qp *qp = qp_of(verbs);
+	struct soft_qp *qp = soft_qp_of(verbs);
 	struct soft_nic *nic = qp->nic;
 	int err = 0;
 
@@ -55,7 +55,7 @@ static int hot_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ib
 }
 
 // Destination of polled completions.
-struct taking {
+struct poll_destination {
 	struct ibv_wc *wcs;
 	struct soft_stamp *stamps; // NULL: not wanted
 	uint32_t max;
@@ -63,99 +63,104 @@ struct taking {
 
 // Drive the device in a poll that found nothing; the poll takes frames without waking the engine.
 // Acknowledgements may wait, because the program will probably post an answer next.
-static uint32_t nic_drive(struct soft_nic *nic, struct soft_cq *cq, const struct taking *taking) {
+static uint32_t nic_poll_turn(
+	struct soft_nic *nic, struct soft_cq *cq, const struct poll_destination *poll_destination
+) {
 	struct engine *engine = nic->engine;
 	uint32_t count;
 
 	(void)nic_turn(nic, true);
-	count = cq_pop(cq, taking->wcs, taking->stamps, taking->max);
+	count = cq_pop(cq, poll_destination->wcs, poll_destination->stamps, poll_destination->max);
 	if (engine != NULL)
-		engine_caller_drove(engine);
+		engine_note_caller_turn(engine);
 	return count;
 }
 
 // Yield without the lock, so that other threads do not wait for it. Then poll once more to judge
 // the yield.
-static uint32_t
-poll_yielding(struct soft_nic *nic, struct soft_cq *cq, const struct taking *taking) {
+static uint32_t poll_yielding(
+	struct soft_nic *nic, struct soft_cq *cq, const struct poll_destination *poll_destination
+) {
 	uint64_t from_ns = clock_now_ns(nic->clock), to_ns;
 	uint32_t count;
 
 	sched_yield();
 	to_ns = clock_now_ns(nic->clock);
 	nic_lock(nic);
-	count = nic_drive(nic, cq, taking);
-	yield_rule_done(&nic->yield, from_ns, to_ns, count > 0);
-	nic_leave(nic);
+	count = nic_poll_turn(nic, cq, poll_destination);
+	yield_rule_note_yield(&nic->yield, from_ns, to_ns, count > 0);
+	nic_unlock_and_ring(nic);
 	return count;
 }
 
-static uint32_t
-poll_driving(struct soft_nic *nic, struct soft_cq *cq, const struct taking *taking) {
-	uint32_t count = nic_drive(nic, cq, taking);
-	bool yields = count == 0 && yield_rule_empty(&nic->yield, nic->now_ns);
+static uint32_t poll_driving(
+	struct soft_nic *nic, struct soft_cq *cq, const struct poll_destination *poll_destination
+) {
+	uint32_t count = nic_poll_turn(nic, cq, poll_destination);
+	bool yields = count == 0 && yield_rule_should_yield(&nic->yield, nic->now_ns);
 
 	if (count > 0)
-		yield_rule_found(&nic->yield, nic->now_ns);
-	nic_leave(nic);
-	return yields ? poll_yielding(nic, cq, taking) : count;
+		yield_rule_note_found(&nic->yield, nic->now_ns);
+	nic_unlock_and_ring(nic);
+	return yields ? poll_yielding(nic, cq, poll_destination) : count;
 }
 
 // Record a completion found by the engine's turn; the time of that turn is before this poll.
-static void found_beside(struct soft_nic *nic) {
+static void note_engine_completion(struct soft_nic *nic) {
 	uint64_t now_ns = nic->yield.vain > 0 ? clock_now_ns(nic->clock) : nic->now_ns;
 
-	yield_rule_found(&nic->yield, now_ns);
+	yield_rule_note_found(&nic->yield, now_ns);
 }
 
-static uint32_t cq_take(struct soft_cq *cq, const struct taking *taking) {
+static uint32_t
+cq_poll_or_drive(struct soft_cq *cq, const struct poll_destination *poll_destination) {
 	struct soft_nic *nic = cq->nic;
 	uint32_t count;
 
 	nic_lock(nic);
-	count = cq_pop(cq, taking->wcs, taking->stamps, taking->max);
-	if (count == 0 && callers_drive(nic))
-		return poll_driving(nic, cq, taking);
-	found_beside(nic);
+	count = cq_pop(cq, poll_destination->wcs, poll_destination->stamps, poll_destination->max);
+	if (count == 0 && nic_is_caller_driven(nic))
+		return poll_driving(nic, cq, poll_destination);
+	note_engine_completion(nic);
 	nic_unlock(nic);
 	return count;
 }
 
 static int hot_poll_cq(struct ibv_cq *verbs, int entries, struct ibv_wc *wcs) {
-	const struct taking taking = {.wcs = wcs, .max = (uint32_t)entries};
+	const struct poll_destination poll_destination = {.wcs = wcs, .max = (uint32_t)entries};
 
 	if (entries <= 0)
 		return entries == 0 ? 0 : -EINVAL;
-	return (int)cq_take(cq_of(verbs), &taking);
+	return (int)cq_poll_or_drive(soft_cq_of(verbs), &poll_destination);
 }
 
 bool soft_poll_one(struct soft_cq *cq, struct soft_completion *ret_completion) {
-	const struct taking taking = {
+	const struct poll_destination poll_destination = {
 		.wcs = &ret_completion->wc,
 		.stamps = &ret_completion->stamp,
 		.max = 1,
 	};
 
-	return cq_take(cq, &taking) == 1;
+	return cq_poll_or_drive(cq, &poll_destination) == 1;
 }
 
 // Arm the queue. The program may be about to sleep, so the engine must watch, unless there is no
 // channel.
 static int hot_req_notify_cq(struct ibv_cq *verbs, int solicited_only) {
-	struct soft_cq *cq = cq_of(verbs);
+	struct soft_cq *cq = soft_cq_of(verbs);
 	struct soft_nic *nic = cq->nic;
 	struct engine *engine;
 
 	nic_lock(nic);
 	cq_arm(cq, solicited_only != 0);
 	engine = verbs->channel != NULL ? nic->engine : NULL;
-	nic_leave(nic);
+	nic_unlock_and_ring(nic);
 	if (engine != NULL)
-		engine_caller_arms(engine);
+		engine_note_cq_armed(engine);
 	return 0;
 }
 
-void soft_hot_ops(struct ibv_context_ops *ops) {
+void soft_set_hot_calls(struct ibv_context_ops *ops) {
 	ops->post_send = hot_post_send;
 	ops->post_recv = hot_post_recv;
 	ops->post_srq_recv = srq_post_recv;

@@ -148,7 +148,7 @@ static int inline_query_device_ex(
 	return 0;
 }
 
-void soft_query_pointers(struct verbs_context *context) {
+void soft_set_query_calls(struct verbs_context *context) {
 	context->query_port = inline_query_port;
 	context->query_device_ex = inline_query_device_ex;
 	context->query_rt_values = soft_query_rt_values;

@@ -10,7 +10,7 @@ int soft_create_comp_channel(struct ibv_context *context, struct ibv_comp_channe
 	int err;
 
 	nic_lock(nic);
-	err = channel_create(context_of(context), &channel);
+	err = channel_create(soft_context_of(context), &channel);
 	nic_unlock(nic);
 	if (err == 0)
 		*ret_channel = &channel->verbs;
@@ -22,7 +22,7 @@ int soft_destroy_comp_channel(struct ibv_comp_channel *channel) {
 	int err;
 
 	nic_lock(nic);
-	err = channel_destroy(channel_of(channel));
+	err = channel_destroy(soft_channel_of(channel));
 	nic_unlock(nic);
 	return err;
 }
@@ -38,7 +38,7 @@ int soft_create_cq(
 	int err;
 
 	nic_lock(nic);
-	err = cq_create(context_of(context), entries, channel, &cq);
+	err = cq_create(soft_context_of(context), entries, channel, &cq);
 	nic_unlock(nic);
 	if (err == 0)
 		*ret_cq = &cq->verbs;
@@ -50,7 +50,7 @@ int soft_destroy_cq(struct ibv_cq *cq) {
 	int err;
 
 	nic_lock(nic);
-	err = cq_destroy(cq_of(cq));
+	err = cq_destroy(soft_cq_of(cq));
 	nic_unlock(nic);
 	return err;
 }
@@ -60,17 +60,17 @@ int soft_resize_cq(struct ibv_cq *cq, int entries) {
 	int err;
 
 	nic_lock(nic);
-	err = cq_resize(cq_of(cq), entries > 0 ? (uint32_t)entries : 0);
+	err = cq_resize(soft_cq_of(cq), entries > 0 ? (uint32_t)entries : 0);
 	nic_unlock(nic);
 	return err;
 }
 
 int soft_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq) {
-	return channel_get_event(channel_of(channel), ret_cq);
+	return channel_get_event(soft_channel_of(channel), ret_cq);
 }
 
 void soft_ack_cq_events(struct ibv_cq *cq, uint32_t count) {
-	cq_ack_events(cq_of(cq), count);
+	cq_ack_events(soft_cq_of(cq), count);
 }
 
 int soft_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **ret_qp) {
@@ -91,8 +91,8 @@ int soft_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
 	int err;
 
 	nic_lock(nic);
-	err = qp_modify(qp_of(qp), attr, mask);
-	nic_leave(nic);
+	err = qp_modify(soft_qp_of(qp), attr, mask);
+	nic_unlock_and_ring(nic);
 	return err;
 }
 
@@ -103,7 +103,7 @@ int soft_query_qp(
 
 	(void)mask;
 	nic_lock(nic);
-	qp_query(qp_of(qp), ret_attr, ret_init);
+	qp_query(soft_qp_of(qp), ret_attr, ret_init);
 	nic_unlock(nic);
 	return 0;
 }
@@ -112,7 +112,7 @@ int soft_destroy_qp(struct ibv_qp *qp) {
 	struct soft_nic *nic = nic_of(qp->context);
 
 	nic_lock(nic);
-	qp_destroy(qp_of(qp));
+	qp_destroy(soft_qp_of(qp));
 	nic_unlock(nic);
 	return 0;
 }

@@ -36,7 +36,7 @@ int soft_alloc_pd(struct ibv_context *context, struct ibv_pd **ret_pd) {
 	nic_lock(nic);
 	if (nic->count.pds < LIMIT_PDS) {
 		nic->count.pds++;
-		context_of(context)->objects++;
+		soft_context_of(context)->objects++;
 		err = 0;
 	}
 	nic_unlock(nic);
@@ -49,13 +49,13 @@ int soft_alloc_pd(struct ibv_context *context, struct ibv_pd **ret_pd) {
 
 int soft_dealloc_pd(struct ibv_pd *verbs) {
 	struct soft_nic *nic = nic_of(verbs->context);
-	struct soft_pd *pd = pd_of(verbs);
+	struct soft_pd *pd = soft_pd_of(verbs);
 	int err = -EBUSY;
 
 	nic_lock(nic);
 	if (pd->users == 0) {
 		nic->count.pds--;
-		context_of(verbs->context)->objects--;
+		soft_context_of(verbs->context)->objects--;
 		err = 0;
 	}
 	nic_unlock(nic);
@@ -65,7 +65,7 @@ int soft_dealloc_pd(struct ibv_pd *verbs) {
 }
 
 // For kernels before 5.14: check that the pages are mapped, not that they are writable.
-static int pages_exist(uint8_t *first, size_t bytes, size_t page) {
+static int pages_are_mapped(uint8_t *first, size_t bytes, size_t page) {
 	unsigned char in_core[PAGES_AT_ONCE];
 
 	for (size_t done = 0; done < bytes; done += PAGES_AT_ONCE * page) {
@@ -86,7 +86,7 @@ static bool advice_is_known(int advice) {
 
 // Populate the pages. Returns -EFAULT if they are unmapped, are not memory, or are read-only for a
 // writable region.
-static int pages_ask_for(uint8_t *address, size_t length, int access) {
+static int pages_populate(uint8_t *address, size_t length, int access) {
 	int advice =
 		(access & IBV_ACCESS_LOCAL_WRITE) != 0 ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -94,7 +94,7 @@ static int pages_ask_for(uint8_t *address, size_t length, int access) {
 	size_t bytes = (before + length + page - 1) & ~(page - 1);
 
 	if (!advice_is_known(advice))
-		return pages_exist(address - before, bytes, page);
+		return pages_are_mapped(address - before, bytes, page);
 	while (madvise(address - before, bytes, advice) != 0) {
 		if (errno == EINVAL || errno == ENOMEM || errno == EFAULT)
 			return -EFAULT;
@@ -104,7 +104,7 @@ static int pages_ask_for(uint8_t *address, size_t length, int access) {
 	return 0;
 }
 
-static bool range_is_sound(uint64_t first, size_t length) {
+static bool range_is_valid(uint64_t first, size_t length) {
 	return length > 0 && length <= LIMIT_MR_BYTES && first <= UINT64_MAX - (length - 1);
 }
 
@@ -118,8 +118,8 @@ static int access_check(int access) {
 }
 
 // Create a region; on success it owns the mapping, if any.
-static int region_make(struct ibv_pd *pd, const struct soft_mr *facts, struct ibv_mr **ret_mr) {
-	struct soft_context *context = context_of(pd->context);
+static int region_create(struct ibv_pd *pd, const struct soft_mr *facts, struct ibv_mr **ret_mr) {
+	struct soft_context *context = soft_context_of(pd->context);
 	struct soft_nic *nic = context->nic;
 	struct soft_mr *mr = malloc(sizeof(*mr));
 	int err = -ENOMEM;
@@ -137,7 +137,7 @@ static int region_make(struct ibv_pd *pd, const struct soft_mr *facts, struct ib
 		err = region_add(nic, mr);
 	if (err == 0) {
 		nic->count.mrs++;
-		pd_of(pd)->users++;
+		soft_pd_of(pd)->users++;
 		context->objects++;
 	}
 	nic_unlock(nic);
@@ -166,10 +166,10 @@ int soft_reg_mr_iova(
 
 	if (err != 0)
 		return err;
-	if (!range_is_sound((uintptr_t)address, length) || !range_is_sound(facts.iova, length))
+	if (!range_is_valid((uintptr_t)address, length) || !range_is_valid(facts.iova, length))
 		return -EINVAL;
-	err = pages_ask_for(address, length, access);
-	return err != 0 ? err : region_make(pd, &facts, ret_mr);
+	err = pages_populate(address, length, access);
+	return err != 0 ? err : region_create(pd, &facts, ret_mr);
 }
 
 int soft_reg_mr(
@@ -185,8 +185,8 @@ static int dmabuf_check(const struct verbs_dmabuf *dmabuf, int access) {
 
 	if (err != 0)
 		return err;
-	if (!range_is_sound(dmabuf->iova, dmabuf->length) ||
-	    !range_is_sound(dmabuf->offset, dmabuf->length))
+	if (!range_is_valid(dmabuf->iova, dmabuf->length) ||
+	    !range_is_valid(dmabuf->offset, dmabuf->length))
 		return -EINVAL;
 	size = lseek(dmabuf->fd, 0, SEEK_END);
 	if (size < 0)
@@ -217,7 +217,7 @@ int soft_reg_dmabuf_mr(
 	if (facts.mapping == MAP_FAILED)
 		return neg_errno();
 	facts.bytes = (uint8_t *)facts.mapping + before;
-	err = region_make(pd, &facts, ret_mr);
+	err = region_create(pd, &facts, ret_mr);
 	if (err != 0)
 		munmap(facts.mapping, facts.mapping_length);
 	return err;
@@ -226,13 +226,13 @@ int soft_reg_dmabuf_mr(
 // Requests that use the region fail when they look up its key.
 int soft_dereg_mr(struct ibv_mr *verbs) {
 	struct soft_nic *nic = nic_of(verbs->context);
-	struct soft_mr *mr = mr_of(verbs);
+	struct soft_mr *mr = soft_mr_of(verbs);
 
 	nic_lock(nic);
 	region_remove(nic, mr);
 	nic->count.mrs--;
-	pd_of(verbs->pd)->users--;
-	context_of(verbs->context)->objects--;
+	soft_pd_of(verbs->pd)->users--;
+	soft_context_of(verbs->context)->objects--;
 	nic_unlock(nic);
 	if (mr->mapping != NULL)
 		munmap(mr->mapping, mr->mapping_length);

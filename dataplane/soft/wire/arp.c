@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define ARP_BYTES 28
-#define ARP_ASKS 1
-#define ARP_TELLS 2
+#define ARP_REQUEST 1
+#define ARP_REPLY 2
 // Byte offsets of fields.
 #define ARP_OPERATION 6
 #define ARP_SENDER_MAC 8
@@ -38,16 +38,16 @@ static union ibv_gid ip4_mapped(const uint8_t *ip4) {
 	return gid;
 }
 
-static bool is_host(const uint8_t *ip4) {
+static bool ip4_is_host(const uint8_t *ip4) {
 	return ip4[0] != 0 && ip4[0] < 224 && ip4[0] != 127;
 }
 
-static bool is_none(const uint8_t *ip4) {
+static bool ip4_is_zero(const uint8_t *ip4) {
 	return (ip4[0] | ip4[1] | ip4[2] | ip4[3]) == 0;
 }
 
-int arp_parse(const uint8_t *bytes, size_t size, struct link_talk *ret_talk) {
-	struct link_talk talk = {.mac_known = true};
+int arp_parse(const uint8_t *bytes, size_t size, struct link_message *ret_talk) {
+	struct link_message talk = {.mac_known = true};
 	uint16_t operation;
 
 	if (size < ARP_BYTES)
@@ -55,16 +55,16 @@ int arp_parse(const uint8_t *bytes, size_t size, struct link_talk *ret_talk) {
 	operation = link_get16(bytes + ARP_OPERATION);
 	if (memcmp(bytes, arp_head, sizeof(arp_head)) != 0)
 		return -EBADMSG;
-	if (operation != ARP_ASKS && operation != ARP_TELLS)
+	if (operation != ARP_REQUEST && operation != ARP_REPLY)
 		return -EBADMSG;
 	memcpy(talk.mac, bytes + ARP_SENDER_MAC, LINK_MAC_BYTES);
 	// A group address cannot be a sender.
 	if ((talk.mac[0] & 1) != 0)
 		return -EBADMSG;
-	talk.asks = operation == ARP_ASKS;
-	if (is_host(bytes + ARP_SENDER))
+	talk.asks = operation == ARP_REQUEST;
+	if (ip4_is_host(bytes + ARP_SENDER))
 		talk.about = ip4_mapped(bytes + ARP_SENDER);
-	else if (!talk.asks || !is_none(bytes + ARP_SENDER))
+	else if (!talk.asks || !ip4_is_zero(bytes + ARP_SENDER))
 		return -EBADMSG;
 	if (talk.asks)
 		talk.target = ip4_mapped(bytes + ARP_TARGET);
@@ -72,8 +72,9 @@ int arp_parse(const uint8_t *bytes, size_t size, struct link_talk *ret_talk) {
 	return 0;
 }
 
-static uint8_t *
-frame_begin(const struct link_end *self, const uint8_t *to, uint16_t operation, uint8_t *frame) {
+static uint8_t *arp_begin_frame(
+	const struct link_host *self, const uint8_t *to, uint16_t operation, uint8_t *frame
+) {
 	uint8_t *arp = frame + LINK_HEADER_BYTES;
 
 	link_header(to, self->mac, LINK_TYPE_ARP, frame);
@@ -84,24 +85,24 @@ frame_begin(const struct link_end *self, const uint8_t *to, uint16_t operation, 
 	return arp;
 }
 
-size_t arp_question(
-	const struct link_end *self,
+size_t arp_build_request(
+	const struct link_host *self,
 	const union ibv_gid *target,
-	uint8_t ret_frame[static LINK_TALK_BYTES_MAX]
+	uint8_t ret_frame[static LINK_MESSAGE_BYTES_MAX]
 ) {
-	uint8_t *arp = frame_begin(self, everybody, ARP_ASKS, ret_frame);
+	uint8_t *arp = arp_begin_frame(self, everybody, ARP_REQUEST, ret_frame);
 
 	memset(arp + ARP_TARGET_MAC, 0, LINK_MAC_BYTES);
 	memcpy(arp + ARP_TARGET, target->raw + 12, 4);
 	return LINK_HEADER_BYTES + ARP_BYTES;
 }
 
-size_t arp_answer(
-	const struct link_end *self,
-	const struct link_talk *asked,
-	uint8_t ret_frame[static LINK_TALK_BYTES_MAX]
+size_t arp_build_reply(
+	const struct link_host *self,
+	const struct link_message *asked,
+	uint8_t ret_frame[static LINK_MESSAGE_BYTES_MAX]
 ) {
-	uint8_t *arp = frame_begin(self, asked->mac, ARP_TELLS, ret_frame);
+	uint8_t *arp = arp_begin_frame(self, asked->mac, ARP_REPLY, ret_frame);
 
 	memcpy(arp + ARP_TARGET_MAC, asked->mac, LINK_MAC_BYTES);
 	memcpy(arp + ARP_TARGET, asked->about.raw + 12, 4); // 0.0.0.0 for an address probe

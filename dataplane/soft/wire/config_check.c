@@ -3,7 +3,7 @@
 #include "nic/wire.h"
 
 int soft_config_check(
-	const struct soft_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]
+	const struct soft_config *config, char ret_reason[static SOFT_REASON_MAX + 1]
 ) {
 	struct soft_counters counters = {0};
 	const struct wire_config of_wire = {

@@ -53,7 +53,7 @@ parse_corrupt(const struct item *item, struct parse_error *ret_error, struct sof
 
 // Find "±" or "+-": the length of the text before it and of the sign. Returns false if there is
 // none.
-static bool plus_minus(const char *text, size_t length, size_t *ret_before, size_t *ret_sign) {
+static bool find_plus_minus(const char *text, size_t length, size_t *ret_before, size_t *ret_sign) {
 	static const char *const signs[] = {"±", "+-"};
 
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
@@ -72,7 +72,7 @@ static int
 parse_delay(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
 	size_t before = item->value_length;
 	size_t sign = 0;
-	bool jitters = plus_minus(item->value, item->value_length, &before, &sign);
+	bool jitters = find_plus_minus(item->value, item->value_length, &before, &sign);
 	int err;
 
 	err = parse_duration_ns(item->value, before, 0, DELAY_MAX_NS, ret_error, &faults->delay_ns);

@@ -14,16 +14,16 @@
 #define LINK_TYPE_IP4 0x0800
 #define LINK_TYPE_ARP 0x0806
 #define LINK_TYPE_IP6 0x86dd
-#define LINK_TALK_BYTES_MAX 86 // neighbour solicitation with its Ethernet header
+#define LINK_MESSAGE_BYTES_MAX 86 // neighbour solicitation with its Ethernet header
 
 // Own end of the link; an IPv4 address is mapped.
-struct link_end {
+struct link_host {
 	union ibv_gid gid;
 	uint8_t mac[LINK_MAC_BYTES];
 };
 
 // One message of ARP or Neighbour Discovery.
-struct link_talk {
+struct link_message {
 	bool asks;	      // request for `target`; else an answer or announcement
 	bool mac_known;	      // `mac` is valid and belongs to `about`
 	union ibv_gid about;  // sender's address; all zero: the sender has none yet
@@ -54,31 +54,31 @@ void link_header(
 
 // Parse `size` bytes behind the Ethernet header; trailing padding is allowed. Returns -EMSGSIZE
 // (truncated) or -EBADMSG (not ARP for Ethernet and IPv4; invalid IP or hardware address).
-int arp_parse(const uint8_t *bytes, size_t size, struct link_talk *ret_talk);
+int arp_parse(const uint8_t *bytes, size_t size, struct link_message *ret_talk);
 // Build a whole frame and return its size. A request for the own address announces it.
-size_t arp_question(
-	const struct link_end *self,
+size_t arp_build_request(
+	const struct link_host *self,
 	const union ibv_gid *target,
-	uint8_t ret_frame[static LINK_TALK_BYTES_MAX]
+	uint8_t ret_frame[static LINK_MESSAGE_BYTES_MAX]
 );
-size_t arp_answer(
-	const struct link_end *self,
-	const struct link_talk *asked,
-	uint8_t ret_frame[static LINK_TALK_BYTES_MAX]
+size_t arp_build_reply(
+	const struct link_host *self,
+	const struct link_message *asked,
+	uint8_t ret_frame[static LINK_MESSAGE_BYTES_MAX]
 );
 
 // Parse `size` bytes from the IPv6 header on. Returns -EMSGSIZE, or -EBADMSG (no neighbour
 // solicitation or advertisement, extension headers, not from this link, checksum, contradictory
 // options).
-int nd_parse(const uint8_t *bytes, size_t size, struct link_talk *ret_talk);
-size_t nd_question(
-	const struct link_end *self,
+int nd_parse(const uint8_t *bytes, size_t size, struct link_message *ret_talk);
+size_t nd_build_solicitation(
+	const struct link_host *self,
 	const union ibv_gid *target,
-	uint8_t ret_frame[static LINK_TALK_BYTES_MAX]
+	uint8_t ret_frame[static LINK_MESSAGE_BYTES_MAX]
 );
 // Build an answer to the requester; asked NULL: an announcement to all nodes of the link.
-size_t nd_answer(
-	const struct link_end *self,
-	const struct link_talk *asked,
-	uint8_t ret_frame[static LINK_TALK_BYTES_MAX]
+size_t nd_build_advertisement(
+	const struct link_host *self,
+	const struct link_message *asked,
+	uint8_t ret_frame[static LINK_MESSAGE_BYTES_MAX]
 );

@@ -12,8 +12,8 @@
 #define ND_FLAGS 4
 #define ND_TARGET 8
 #define ND_OPTION_BYTES 8 // a link-layer address
-#define ND_ASKS 135
-#define ND_TELLS 136
+#define ND_SOLICITATION 135
+#define ND_ADVERTISEMENT 136
 #define ND_FLAG_SOLICITED 0x40
 #define ND_FLAG_OVERRIDE 0x20
 #define ND_OPTION_SOURCE 1
@@ -44,13 +44,13 @@ static uint16_t checksum_fold(const uint8_t *ip, const uint8_t *message, size_t 
 	return (uint16_t)total;
 }
 
-static bool is_host(const uint8_t *ip6) {
+static bool ip6_is_host(const uint8_t *ip6) {
 	return ip6[0] != 0xff && memcmp(ip6, nobody.raw, sizeof(nobody.raw)) != 0;
 }
 
 // Find the option with the wanted link-layer address. Returns -EBADMSG.
 static int
-parse_options(const uint8_t *bytes, size_t size, uint8_t wanted, struct link_talk *talk) {
+parse_options(const uint8_t *bytes, size_t size, uint8_t wanted, struct link_message *talk) {
 	for (size_t length; size > 0; bytes += length, size -= length) {
 		if (size < 8)
 			return -EBADMSG;
@@ -67,14 +67,14 @@ parse_options(const uint8_t *bytes, size_t size, uint8_t wanted, struct link_tal
 
 // Parse a message whose lengths and checksum are right.
 static int
-parse_message(const uint8_t *ip, const uint8_t *message, size_t size, struct link_talk *talk) {
-	bool asks = message[0] == ND_ASKS;
+parse_message(const uint8_t *ip, const uint8_t *message, size_t size, struct link_message *talk) {
+	bool asks = message[0] == ND_SOLICITATION;
 	const uint8_t *about = asks ? ip + IP6_FROM : message + ND_TARGET;
 	int err;
 
-	if ((!asks && message[0] != ND_TELLS) || message[1] != 0)
+	if ((!asks && message[0] != ND_ADVERTISEMENT) || message[1] != 0)
 		return -EBADMSG;
-	if (!is_host(message + ND_TARGET))
+	if (!ip6_is_host(message + ND_TARGET))
 		return -EBADMSG;
 	talk->asks = asks;
 	err = parse_options(
@@ -87,15 +87,15 @@ parse_message(const uint8_t *ip, const uint8_t *message, size_t size, struct lin
 		memcpy(talk->target.raw, message + ND_TARGET, sizeof(talk->target.raw));
 	// A sender without an address asks whether the target address is free; it names no hardware
 	// address.
-	if (!is_host(about))
+	if (!ip6_is_host(about))
 		return asks && !talk->mac_known && about[0] == 0 ? 0 : -EBADMSG;
 	memcpy(talk->about.raw, about, sizeof(talk->about.raw));
 	return 0;
 }
 
-int nd_parse(const uint8_t *bytes, size_t size, struct link_talk *ret_talk) {
+int nd_parse(const uint8_t *bytes, size_t size, struct link_message *ret_talk) {
 	const uint8_t *message = bytes + FRAME_IP6_BYTES;
-	struct link_talk talk = {0};
+	struct link_message talk = {0};
 	size_t length;
 	int err;
 
@@ -132,11 +132,11 @@ static void group_mac(const union ibv_gid *group, uint8_t ret_mac[static LINK_MA
 }
 
 static size_t
-message_build(const struct link_end *self, const struct nd_message *what, uint8_t *ret_frame) {
+message_build(const struct link_host *self, const struct nd_message *what, uint8_t *ret_frame) {
 	uint8_t *ip = ret_frame + LINK_HEADER_BYTES;
 	uint8_t *message = ip + FRAME_IP6_BYTES;
 
-	memset(ret_frame, 0, LINK_TALK_BYTES_MAX);
+	memset(ret_frame, 0, LINK_MESSAGE_BYTES_MAX);
 	link_header(what->mac, self->mac, LINK_TYPE_IP6, ret_frame);
 	ip[0] = 0x60;
 	link_put16(ip + IP6_LENGTH, ND_BYTES + ND_OPTION_BYTES);
@@ -157,13 +157,13 @@ message_build(const struct link_end *self, const struct nd_message *what, uint8_
 	return LINK_HEADER_BYTES + FRAME_IP6_BYTES + ND_BYTES + ND_OPTION_BYTES;
 }
 
-size_t nd_question(
-	const struct link_end *self,
+size_t nd_build_solicitation(
+	const struct link_host *self,
 	const union ibv_gid *target,
-	uint8_t ret_frame[static LINK_TALK_BYTES_MAX]
+	uint8_t ret_frame[static LINK_MESSAGE_BYTES_MAX]
 ) {
 	struct nd_message what = {
-		.type = ND_ASKS,
+		.type = ND_SOLICITATION,
 		.option = ND_OPTION_SOURCE,
 		.to = {.raw = {0xff, 0x02, [11] = 0x01, [12] = 0xff}},
 		.target = target,
@@ -174,13 +174,13 @@ size_t nd_question(
 	return message_build(self, &what, ret_frame);
 }
 
-size_t nd_answer(
-	const struct link_end *self,
-	const struct link_talk *asked,
-	uint8_t ret_frame[static LINK_TALK_BYTES_MAX]
+size_t nd_build_advertisement(
+	const struct link_host *self,
+	const struct link_message *asked,
+	uint8_t ret_frame[static LINK_MESSAGE_BYTES_MAX]
 ) {
 	struct nd_message what = {
-		.type = ND_TELLS,
+		.type = ND_ADVERTISEMENT,
 		.flags = ND_FLAG_OVERRIDE,
 		.option = ND_OPTION_TARGET,
 		.to = all_nodes,

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static struct neighbour *set_of(struct neighbour_table *table, const union ibv_gid *gid) {
+static struct neighbour *neighbour_set(struct neighbour_table *table, const union ibv_gid *gid) {
 	uint64_t hash = 0;
 
 	for (uint32_t i = 0; i < sizeof(gid->raw); i++)
@@ -25,7 +25,7 @@ static uint64_t latest_ns(const struct neighbour *neighbour) {
 							 : neighbour->asked_ns;
 }
 
-static struct neighbour *entry_oldest(struct neighbour *set) {
+static struct neighbour *neighbour_oldest(struct neighbour *set) {
 	struct neighbour *place = set;
 
 	for (uint32_t way = 0; way < NEIGHBOUR_WAYS; way++) {
@@ -37,30 +37,30 @@ static struct neighbour *entry_oldest(struct neighbour *set) {
 	return place;
 }
 
-struct neighbour *neighbour_seek(
+struct neighbour *neighbour_get(
 	struct neighbour_table *table, const union ibv_gid *gid, uint64_t now_ns, void **ret_held
 ) {
-	struct neighbour *set = set_of(table, gid);
+	struct neighbour *set = neighbour_set(table, gid);
 	struct neighbour *place = neighbour_entry(set, gid);
 
 	*ret_held = NULL;
 	if (place != NULL)
 		return place;
-	place = entry_oldest(set);
+	place = neighbour_oldest(set);
 	*ret_held = place->held;
 	*place = (struct neighbour){.gid = *gid, .used = true, .heard_ns = now_ns};
 	return place;
 }
 
-bool neighbour_usable(struct neighbour *neighbour, uint64_t now_ns, bool *ret_ask) {
+bool neighbour_is_usable(struct neighbour *neighbour, uint64_t now_ns, bool *ret_ask) {
 	uint64_t age_ns = now_ns - neighbour->heard_ns;
 
 	*ret_ask = false;
 	if (neighbour->known && age_ns < NEIGHBOUR_FRESH_NS)
 		return true;
-	if (age_ns >= NEIGHBOUR_FRESH_NS + NEIGHBOUR_LOST_NS)
+	if (age_ns >= NEIGHBOUR_FRESH_NS + NEIGHBOUR_GRACE_NS)
 		neighbour->known = false;
-	if (neighbour->asked_ns == 0 || now_ns - neighbour->asked_ns >= NEIGHBOUR_ASK_NS) {
+	if (neighbour->asked_ns == 0 || now_ns - neighbour->asked_ns >= NEIGHBOUR_REQUEST_NS) {
 		neighbour->asked_ns = now_ns;
 		*ret_ask = true;
 	}
@@ -69,7 +69,7 @@ bool neighbour_usable(struct neighbour *neighbour, uint64_t now_ns, bool *ret_as
 
 struct neighbour *neighbour_learn(
 	struct neighbour_table *table,
-	const struct link_talk *talk,
+	const struct link_message *talk,
 	bool wanted,
 	uint64_t now_ns,
 	void **ret_held
@@ -79,9 +79,9 @@ struct neighbour *neighbour_learn(
 	*ret_held = NULL;
 	if (!talk->mac_known)
 		return NULL;
-	place = neighbour_entry(set_of(table, &talk->about), &talk->about);
+	place = neighbour_entry(neighbour_set(table, &talk->about), &talk->about);
 	if (place == NULL && wanted)
-		place = neighbour_seek(table, &talk->about, now_ns, ret_held);
+		place = neighbour_get(table, &talk->about, now_ns, ret_held);
 	if (place == NULL)
 		return NULL;
 	memcpy(place->mac, talk->mac, sizeof(place->mac));
@@ -90,7 +90,7 @@ struct neighbour *neighbour_learn(
 	return place;
 }
 
-void neighbour_forget(struct neighbour_table *table) {
+void neighbour_invalidate_all(struct neighbour_table *table) {
 	for (uint32_t set = 0; set < NEIGHBOUR_SETS; set++) {
 		for (uint32_t way = 0; way < NEIGHBOUR_WAYS; way++) {
 			table->places[set][way].known = false;

@@ -12,8 +12,8 @@
 // Age after which a used entry is requested again, and additional time after which it is unusable
 // without an answer.
 #define NEIGHBOUR_FRESH_NS UINT64_C(30000000000)
-#define NEIGHBOUR_LOST_NS UINT64_C(5000000000)
-#define NEIGHBOUR_ASK_NS UINT64_C(100000000) // minimum time between requests
+#define NEIGHBOUR_GRACE_NS UINT64_C(5000000000)
+#define NEIGHBOUR_REQUEST_NS UINT64_C(100000000) // minimum time between requests
 
 struct neighbour {
 	union ibv_gid gid;
@@ -29,19 +29,19 @@ struct neighbour_table {
 
 // Return the entry of this address, created if missing. *ret_held: the held packet of an evicted
 // entry.
-struct neighbour *neighbour_seek(
+struct neighbour *neighbour_get(
 	struct neighbour_table *table, const union ibv_gid *gid, uint64_t now_ns, void **ret_held
 );
 // Return true if frames may go to ->mac. *ret_ask: a request is due; the entry counts it as sent.
-bool neighbour_usable(struct neighbour *neighbour, uint64_t now_ns, bool *ret_ask);
+bool neighbour_is_usable(struct neighbour *neighbour, uint64_t now_ns, bool *ret_ask);
 // Learn an address from a message. Returns the entry, whose held packet may now be sent, or NULL if
 // none exists. wanted: create a missing entry, as for a host that asks for this one.
 struct neighbour *neighbour_learn(
 	struct neighbour_table *table,
-	const struct link_talk *talk,
+	const struct link_message *talk,
 	bool wanted,
 	uint64_t now_ns,
 	void **ret_held
 );
 // Invalidate all entries; held packets stay.
-void neighbour_forget(struct neighbour_table *table);
+void neighbour_invalidate_all(struct neighbour_table *table);

@@ -18,7 +18,7 @@ const char *const soft_setting_variables[SOFT_SETTING_COUNT] = {
 	[SOFT_SETTING_FAULTS] = "TOCSIN_SOFT_FAULTS",
 };
 
-static const char *or_default(const char *text, const char *otherwise) {
+static const char *text_or_default(const char *text, const char *otherwise) {
 	return text == NULL || text[0] == '\0' ? otherwise : text;
 }
 
@@ -102,7 +102,7 @@ static int read_wire(
 	return 0;
 }
 
-static bool is_repeated(const struct soft_config *configs, uint32_t n) {
+static bool address_is_repeated(const struct soft_config *configs, uint32_t n) {
 	for (uint32_t other = 0; other < n; other++) {
 		if (sock_addr_equal(&configs[other].address, &configs[n].address))
 			return true;
@@ -122,7 +122,7 @@ static int read_addresses(
 
 		if (err != 0)
 			return err;
-		if (is_repeated(configs, n))
+		if (address_is_repeated(configs, n))
 			return parse_fail(error, -EINVAL, at, length, "is there twice");
 		if (ends != (n + 1 == count))
 			return parse_fail(
@@ -156,7 +156,7 @@ static int fail_missing_address(struct parse_error *error) {
 }
 
 // Read one setting; each depends on those before it.
-static int read_one(
+static int read_setting(
 	enum soft_setting setting,
 	const char *text,
 	struct parse_error *error,
@@ -165,9 +165,9 @@ static int read_one(
 ) {
 	switch (setting) {
 	case SOFT_SETTING_NAME:
-		return read_names(or_default(text, "soft0"), error, configs, count);
+		return read_names(text_or_default(text, "soft0"), error, configs, count);
 	case SOFT_SETTING_WIRE:
-		return read_wire(or_default(text, "udp"), error, configs, *count);
+		return read_wire(text_or_default(text, "udp"), error, configs, *count);
 	case SOFT_SETTING_ADDRESS:
 		if (text != NULL && text[0] != '\0')
 			return read_addresses(text, error, configs, *count);
@@ -197,7 +197,7 @@ int soft_settings_read(
 	uint32_t count = 0;
 
 	for (int setting = 0; setting < SOFT_SETTING_COUNT; setting++) {
-		int err = read_one(
+		int err = read_setting(
 			(enum soft_setting)setting, texts[setting], ret_error, configs, &count
 		);
 

@@ -30,10 +30,10 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#define HELD_MAX 32		     // packets waiting for a neighbour, for all addresses
-#define RETRY_NS 1000000	     // time before a full port is tried again
-#define LATEST_NS 10000000	     // time for which the latest neighbour needs no lookup
-#define LEAVE_NS UINT64_C(200000000) // for a connected peer that is not scheduled
+#define HELD_MAX 32			     // packets waiting for a neighbour, for all addresses
+#define RETRY_NS 1000000		     // time before a full port is tried again
+#define LATEST_NS 10000000		     // time for which the latest neighbour needs no lookup
+#define LEAVE_CONFIRM_NS UINT64_C(200000000) // for a connected peer that is not scheduled
 #define IP4_TO 16
 #define IP6_NEXT 6
 #define IP6_TO 24
@@ -44,7 +44,7 @@ struct dpdk_wire {
 	struct soft_counters *counters;
 	struct dpdk_port port;
 	struct dpdk_sleep sleep;
-	struct link_end self;
+	struct link_host self;
 	bool routed;
 	union ibv_gid gateway;
 	uint32_t prefix_bits; // prefix length in a GID
@@ -67,7 +67,7 @@ static struct dpdk_wire *dpdk_of(struct soft_wire *wire) {
 	return (struct dpdk_wire *)wire;
 }
 
-static uint8_t *bytes_of(struct rte_mbuf *mbuf) {
+static uint8_t *mbuf_bytes(struct rte_mbuf *mbuf) {
 	return rte_pktmbuf_mtod(mbuf, uint8_t *);
 }
 
@@ -76,7 +76,7 @@ static void move_frames(struct rte_mbuf **to, struct rte_mbuf **from, uint32_t c
 	memmove(to, from, count * sizeof(from[0]));
 }
 
-static void send_out(struct dpdk_wire *dpdk) {
+static void send_queued_frames(struct dpdk_wire *dpdk) {
 	uint16_t count = (uint16_t)dpdk->out_count;
 	uint16_t taken;
 
@@ -89,16 +89,16 @@ static void send_out(struct dpdk_wire *dpdk) {
 		return;
 	}
 	taken = dpdk_port_send(&dpdk->port, dpdk->out, count);
-	dpdk_sleep_sent(&dpdk->sleep, taken);
+	dpdk_sleep_count_sent(&dpdk->sleep, taken);
 	dpdk->out_count -= taken;
 	move_frames(dpdk->out, dpdk->out + taken, dpdk->out_count);
 	dpdk->retry_ns = dpdk->now_ns + RETRY_NS;
 }
 
 // Queue a whole Ethernet frame; it is lost if the port is full.
-static void put_out(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf) {
+static void queue_frame(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf) {
 	if (dpdk->out_count == WIRE_BATCH)
-		send_out(dpdk);
+		send_queued_frames(dpdk);
 	if (dpdk->out_count < WIRE_BATCH) {
 		dpdk->out[dpdk->out_count++] = mbuf;
 		return;
@@ -107,32 +107,33 @@ static void put_out(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf) {
 	rte_pktmbuf_free(mbuf);
 }
 
-static void put_out_bytes(struct dpdk_wire *dpdk, const uint8_t *frame, size_t size) {
+static void queue_frame_bytes(struct dpdk_wire *dpdk, const uint8_t *frame, size_t size) {
 	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(dpdk->port.pool);
 
 	if (mbuf == NULL)
 		return;
-	memcpy(bytes_of(mbuf), frame, size);
+	memcpy(mbuf_bytes(mbuf), frame, size);
 	mbuf->data_len = (uint16_t)size;
 	mbuf->pkt_len = (uint32_t)size;
-	put_out(dpdk, mbuf);
+	queue_frame(dpdk, mbuf);
 }
 
-static void ask_for(struct dpdk_wire *dpdk, const union ibv_gid *gid) {
-	uint8_t frame[LINK_TALK_BYTES_MAX];
-	size_t size = frame_is_ip4(&dpdk->self.gid) ? arp_question(&dpdk->self, gid, frame)
-						    : nd_question(&dpdk->self, gid, frame);
+static void request_address(struct dpdk_wire *dpdk, const union ibv_gid *gid) {
+	uint8_t frame[LINK_MESSAGE_BYTES_MAX];
+	size_t size = frame_is_ip4(&dpdk->self.gid)
+			      ? arp_build_request(&dpdk->self, gid, frame)
+			      : nd_build_solicitation(&dpdk->self, gid, frame);
 
-	put_out_bytes(dpdk, frame, size);
+	queue_frame_bytes(dpdk, frame, size);
 }
 
 static void address_announce(struct dpdk_wire *dpdk) {
-	uint8_t frame[LINK_TALK_BYTES_MAX];
+	uint8_t frame[LINK_MESSAGE_BYTES_MAX];
 	size_t size = frame_is_ip4(&dpdk->self.gid)
-			      ? arp_question(&dpdk->self, &dpdk->self.gid, frame)
-			      : nd_answer(&dpdk->self, NULL, frame);
+			      ? arp_build_request(&dpdk->self, &dpdk->self.gid, frame)
+			      : nd_build_advertisement(&dpdk->self, NULL, frame);
 
-	put_out_bytes(dpdk, frame, size);
+	queue_frame_bytes(dpdk, frame, size);
 }
 
 static uint8_t *dpdk_take(struct soft_wire *wire) {
@@ -140,13 +141,13 @@ static uint8_t *dpdk_take(struct soft_wire *wire) {
 
 	if (dpdk->taken == NULL) {
 		if (dpdk->out_count == WIRE_BATCH)
-			send_out(dpdk);
+			send_queued_frames(dpdk);
 		if (dpdk->out_count < WIRE_BATCH)
 			dpdk->taken = rte_pktmbuf_alloc(dpdk->port.pool);
 		if (dpdk->taken == NULL)
 			return NULL;
 	}
-	return bytes_of(dpdk->taken) + LINK_HEADER_BYTES;
+	return mbuf_bytes(dpdk->taken) + LINK_HEADER_BYTES;
 }
 
 static bool same_prefix(const union ibv_gid *a, const union ibv_gid *b, uint32_t bits) {
@@ -169,7 +170,7 @@ static void frame_destination(const uint8_t *ip, union ibv_gid *ret_gid) {
 	memcpy(ret_gid->raw + 12, ip + IP4_TO, 4);
 }
 
-static void release_held(struct dpdk_wire *dpdk, void *held) {
+static void drop_held_packet(struct dpdk_wire *dpdk, void *held) {
 	if (held == NULL)
 		return;
 	dpdk->held_count--;
@@ -178,7 +179,7 @@ static void release_held(struct dpdk_wire *dpdk, void *held) {
 }
 
 static void
-packet_hold(struct dpdk_wire *dpdk, struct neighbour *neighbour, struct rte_mbuf *mbuf) {
+hold_packet(struct dpdk_wire *dpdk, struct neighbour *neighbour, struct rte_mbuf *mbuf) {
 	if (neighbour->held == NULL && dpdk->held_count < HELD_MAX) {
 		neighbour->held = mbuf;
 		dpdk->held_count++;
@@ -191,7 +192,7 @@ packet_hold(struct dpdk_wire *dpdk, struct neighbour *neighbour, struct rte_mbuf
 // Return the hardware address of a destination. Returns NULL if it is unknown; then the packet was
 // held or dropped.
 static const uint8_t *
-address_resolve(struct dpdk_wire *dpdk, const union ibv_gid *to, struct rte_mbuf *mbuf) {
+resolve_address(struct dpdk_wire *dpdk, const union ibv_gid *to, struct rte_mbuf *mbuf) {
 	struct neighbour *neighbour;
 	bool usable, ask;
 	void *held;
@@ -201,19 +202,20 @@ address_resolve(struct dpdk_wire *dpdk, const union ibv_gid *to, struct rte_mbuf
 		return dpdk->latest_mac;
 	if (dpdk->routed && !same_prefix(to, &dpdk->self.gid, dpdk->prefix_bits))
 		to = &dpdk->gateway;
-	neighbour = neighbour_seek(&dpdk->neighbours, to, dpdk->now_ns, &held);
-	release_held(dpdk, held);
-	usable = neighbour_usable(neighbour, dpdk->now_ns, &ask);
+	neighbour = neighbour_get(&dpdk->neighbours, to, dpdk->now_ns, &held);
+	drop_held_packet(dpdk, held);
+	usable = neighbour_is_usable(neighbour, dpdk->now_ns, &ask);
 	if (ask)
-		ask_for(dpdk, to);
+		request_address(dpdk, to);
 	if (!usable) {
-		packet_hold(dpdk, neighbour, mbuf);
+		hold_packet(dpdk, neighbour, mbuf);
 		return NULL;
 	}
 	return neighbour->mac;
 }
 
-static void address_remember(struct dpdk_wire *dpdk, const union ibv_gid *to, const uint8_t *mac) {
+static void
+remember_latest_address(struct dpdk_wire *dpdk, const union ibv_gid *to, const uint8_t *mac) {
 	if (mac == dpdk->latest_mac)
 		return;
 	dpdk->latest_known = true;
@@ -222,7 +224,7 @@ static void address_remember(struct dpdk_wire *dpdk, const union ibv_gid *to, co
 	memcpy(dpdk->latest_mac, mac, sizeof(dpdk->latest_mac));
 }
 
-static void give_back(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf) {
+static void loop_back_frame(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf) {
 	if (dpdk->back_count < WIRE_BATCH) {
 		dpdk->back[dpdk->back_count++] = mbuf;
 		return;
@@ -246,69 +248,70 @@ static void dpdk_give(struct soft_wire *wire, uint32_t size) {
 		rte_pktmbuf_free(mbuf);
 		return;
 	}
-	frame_destination(bytes_of(mbuf) + LINK_HEADER_BYTES, &to);
+	frame_destination(mbuf_bytes(mbuf) + LINK_HEADER_BYTES, &to);
 	if (link_gid_equal(&to, &dpdk->self.gid)) {
-		give_back(dpdk, mbuf);
+		loop_back_frame(dpdk, mbuf);
 		return;
 	}
 	link_header(
 		dpdk->self.mac, dpdk->self.mac,
-		frame_is_ip4(&dpdk->self.gid) ? LINK_TYPE_IP4 : LINK_TYPE_IP6, bytes_of(mbuf)
+		frame_is_ip4(&dpdk->self.gid) ? LINK_TYPE_IP4 : LINK_TYPE_IP6, mbuf_bytes(mbuf)
 	);
-	mac = address_resolve(dpdk, &to, mbuf);
+	mac = resolve_address(dpdk, &to, mbuf);
 	if (mac == NULL)
 		return;
-	memcpy(bytes_of(mbuf), mac, LINK_MAC_BYTES);
-	address_remember(dpdk, &to, mac);
-	put_out(dpdk, mbuf);
+	memcpy(mbuf_bytes(mbuf), mac, LINK_MAC_BYTES);
+	remember_latest_address(dpdk, &to, mac);
+	queue_frame(dpdk, mbuf);
 }
 
 static void dpdk_flush(struct soft_wire *wire) {
-	send_out(dpdk_of(wire));
+	send_queued_frames(dpdk_of(wire));
 }
 
-static void address_learn(struct dpdk_wire *dpdk, const struct link_talk *talk, bool wanted) {
+static void learn_address(struct dpdk_wire *dpdk, const struct link_message *talk, bool wanted) {
 	struct neighbour *neighbour;
 	struct rte_mbuf *mbuf;
 	void *held;
 
 	neighbour = neighbour_learn(&dpdk->neighbours, talk, wanted, dpdk->now_ns, &held);
-	release_held(dpdk, held);
+	drop_held_packet(dpdk, held);
 	dpdk->latest_known = false;
 	if (neighbour == NULL || neighbour->held == NULL)
 		return;
 	mbuf = neighbour->held;
 	neighbour->held = NULL;
 	dpdk->held_count--;
-	memcpy(bytes_of(mbuf), neighbour->mac, LINK_MAC_BYTES);
-	put_out(dpdk, mbuf);
+	memcpy(mbuf_bytes(mbuf), neighbour->mac, LINK_MAC_BYTES);
+	queue_frame(dpdk, mbuf);
 }
 
 // Answer a request for this host; the requester is learnt, because it will be a peer.
-static void question_answer(struct dpdk_wire *dpdk, const struct link_talk *talk) {
+static void handle_link_message(struct dpdk_wire *dpdk, const struct link_message *talk) {
 	bool for_us = talk->asks && link_gid_equal(&talk->target, &dpdk->self.gid);
-	uint8_t frame[LINK_TALK_BYTES_MAX];
+	uint8_t frame[LINK_MESSAGE_BYTES_MAX];
 	size_t size;
 
 	// Either our own message came back, or another host took our address: learn nothing.
 	if (link_gid_equal(&talk->about, &dpdk->self.gid))
 		return;
-	address_learn(dpdk, talk, for_us && talk->about.global.interface_id != 0);
+	learn_address(dpdk, talk, for_us && talk->about.global.interface_id != 0);
 	if (!for_us)
 		return;
-	size = frame_is_ip4(&dpdk->self.gid) ? arp_answer(&dpdk->self, talk, frame)
-					     : nd_answer(&dpdk->self, talk, frame);
-	put_out_bytes(dpdk, frame, size);
+	size = frame_is_ip4(&dpdk->self.gid) ? arp_build_reply(&dpdk->self, talk, frame)
+					     : nd_build_advertisement(&dpdk->self, talk, frame);
+	queue_frame_bytes(dpdk, frame, size);
 }
 
 // Send a frame of the sleep protocol, which the frame counters exclude. Returns false if it was not
 // sent.
-static bool send_said(struct dpdk_wire *dpdk, const uint8_t frame[static SLEEP_FRAME_BYTES]) {
+static bool
+send_sleep_frame(struct dpdk_wire *dpdk, const uint8_t frame[static SLEEP_FRAME_BYTES]) {
 	struct rte_mbuf *mbuf = rte_pktmbuf_alloc(dpdk->port.pool);
 
 	if (mbuf == NULL)
 		return false;
-	memcpy(bytes_of(mbuf), frame, SLEEP_FRAME_BYTES);
+	memcpy(mbuf_bytes(mbuf), frame, SLEEP_FRAME_BYTES);
 	mbuf->data_len = SLEEP_FRAME_BYTES;
 	mbuf->pkt_len = SLEEP_FRAME_BYTES;
 	if (dpdk_port_send(&dpdk->port, &mbuf, 1) == 1)
@@ -317,22 +320,22 @@ static bool send_said(struct dpdk_wire *dpdk, const uint8_t frame[static SLEEP_F
 	return false;
 }
 
-static void hear_sleep(struct dpdk_wire *dpdk, const uint8_t *bytes, size_t size) {
+static void handle_sleep_frame(struct dpdk_wire *dpdk, const uint8_t *bytes, size_t size) {
 	uint8_t answer[SLEEP_FRAME_BYTES];
 
 	// If the answer is lost, the peer asks again.
-	if (dpdk_sleep_hear(&dpdk->sleep, bytes, size, dpdk->self.mac, answer))
-		(void)send_said(dpdk, answer);
+	if (dpdk_sleep_handle_message(&dpdk->sleep, bytes, size, dpdk->self.mac, answer))
+		(void)send_sleep_frame(dpdk, answer);
 }
 
 // Return true for a packet to this device, with the IP header behind the Ethernet header. Link
 // protocols are handled here.
-static bool frame_sort(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf, bool *ret_counts) {
-	const uint8_t *frame = bytes_of(mbuf);
+static bool frame_is_for_device(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf, bool *ret_counts) {
+	const uint8_t *frame = mbuf_bytes(mbuf);
 	const uint8_t *ip = frame + LINK_HEADER_BYTES;
 	bool ip4 = frame_is_ip4(&dpdk->self.gid);
 	uint32_t size = mbuf->data_len;
-	struct link_talk what;
+	struct link_message what;
 	uint16_t type;
 
 	*ret_counts = true;
@@ -348,51 +351,53 @@ static bool frame_sort(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf, bool *ret_
 			return memcmp(frame, dpdk->self.mac, LINK_MAC_BYTES) == 0 &&
 			       memcmp(ip + IP6_TO, dpdk->self.gid.raw, 16) == 0;
 		if (nd_parse(ip, size, &what) == 0)
-			question_answer(dpdk, &what);
+			handle_link_message(dpdk, &what);
 	} else if (type == LINK_TYPE_ARP && ip4) {
 		if (arp_parse(ip, size, &what) == 0)
-			question_answer(dpdk, &what);
+			handle_link_message(dpdk, &what);
 	} else if (type == SLEEP_TYPE) {
 		*ret_counts = false;
-		hear_sleep(dpdk, ip, size);
+		handle_sleep_frame(dpdk, ip, size);
 	}
 	return false;
 }
 
-static void say_sleep(struct dpdk_wire *dpdk) {
+static void send_sleep_notice(struct dpdk_wire *dpdk) {
 	uint8_t frame[SLEEP_FRAME_BYTES];
 
-	if (dpdk_sleep_say(&dpdk->sleep, dpdk->self.mac, frame) && send_said(dpdk, frame))
-		dpdk_sleep_said(&dpdk->sleep);
+	if (dpdk_sleep_compose_notice(&dpdk->sleep, dpdk->self.mac, frame) &&
+	    send_sleep_frame(dpdk, frame))
+		dpdk_sleep_notice_sent(&dpdk->sleep);
 }
 
 // A memif without a peer counts as active: it waits for one, but has no cable to lose.
-static enum nic_port port_state(const struct dpdk_wire *dpdk) {
+static enum nic_port dpdk_port_state(const struct dpdk_wire *dpdk) {
 	if (dpdk->port.gone)
 		return NIC_PORT_GONE;
 	return dpdk->port.args.kind != DPDK_PCI || dpdk->port.link ? NIC_PORT_ACTIVE
 								   : NIC_PORT_DOWN;
 }
 
-static void neighbours_tend(struct dpdk_wire *dpdk) {
+static void maintain_port(struct dpdk_wire *dpdk) {
 	bool before = dpdk->port.link;
-	bool came = dpdk_port_tend(&dpdk->port, dpdk->now_ns);
+	bool came = dpdk_port_maintain(&dpdk->port, dpdk->now_ns);
 
-	dpdk->wire.port = port_state(dpdk);
+	dpdk->wire.port = dpdk_port_state(dpdk);
 	if (dpdk->port.link == before && !came)
 		return;
-	dpdk_sleep_link(&dpdk->sleep, dpdk->port.link);
+	dpdk_sleep_set_link(&dpdk->sleep, dpdk->port.link);
 	if (!came)
 		return;
 	// The new peer need not be the previous one.
-	neighbour_forget(&dpdk->neighbours);
+	neighbour_invalidate_all(&dpdk->neighbours);
 	dpdk->latest_known = false;
 	address_announce(dpdk);
-	send_out(dpdk);
+	send_queued_frames(dpdk);
 }
 
 // Pass received frames up. The first `known` frames are looped back and need no check.
-static uint32_t hand_up(struct dpdk_wire *dpdk, struct wire_frame *ret_frames, uint32_t known) {
+static uint32_t
+pass_up_frames(struct dpdk_wire *dpdk, struct wire_frame *ret_frames, uint32_t known) {
 	uint32_t count = 0, counted = 0;
 
 	for (uint32_t i = 0; i < dpdk->in_count; i++) {
@@ -400,17 +405,17 @@ static uint32_t hand_up(struct dpdk_wire *dpdk, struct wire_frame *ret_frames, u
 		bool ours = i < known, counts = false;
 
 		if (!ours)
-			ours = frame_sort(dpdk, mbuf, &counts);
+			ours = frame_is_for_device(dpdk, mbuf, &counts);
 		counted += counts;
 		if (!ours)
 			continue;
-		ret_frames[count].bytes = bytes_of(mbuf) + LINK_HEADER_BYTES;
+		ret_frames[count].bytes = mbuf_bytes(mbuf) + LINK_HEADER_BYTES;
 		ret_frames[count].size = mbuf->data_len - LINK_HEADER_BYTES;
 		ret_frames[count].id_known = true;
 		count++;
 	}
 	if (counted > 0)
-		dpdk_sleep_received(&dpdk->sleep, counted);
+		dpdk_sleep_count_received(&dpdk->sleep, counted);
 	return count;
 }
 
@@ -422,8 +427,8 @@ dpdk_receive(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max
 	if (dpdk->in_count > 0)
 		rte_pktmbuf_free_bulk(dpdk->in, dpdk->in_count);
 	dpdk->now_ns = now_ns;
-	neighbours_tend(dpdk);
-	say_sleep(dpdk);
+	maintain_port(dpdk);
+	send_sleep_notice(dpdk);
 	move_frames(dpdk->in, dpdk->back, known);
 	dpdk->back_count -= known;
 	move_frames(dpdk->back, dpdk->back + known, dpdk->back_count);
@@ -431,7 +436,7 @@ dpdk_receive(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max
 	dpdk->in_count = known + dpdk_port_receive(&dpdk->port, dpdk->in + known, (uint16_t)max);
 	if (dpdk->in_count == 0)
 		return 0;
-	return hand_up(dpdk, ret_frames, known);
+	return pass_up_frames(dpdk, ret_frames, known);
 }
 
 static uint64_t dpdk_due(const struct soft_wire *wire) {
@@ -449,19 +454,21 @@ static void dpdk_wait(struct soft_wire *wire, int doorbell, uint64_t timeout_ns)
 
 // Ask the peer, for a limited time, to confirm all frames before the memif is closed. Frames in its
 // memory would be lost with it, including the last acknowledgement, for which the peer would wait.
-static void wire_leave(struct dpdk_wire *dpdk) {
-	uint64_t end_ns = clock_monotonic_ns() + LEAVE_NS;
+static void wire_wait_peer_confirms(struct dpdk_wire *dpdk) {
+	uint64_t end_ns = clock_monotonic_ns() + LEAVE_CONFIRM_NS;
 	uint8_t frame[SLEEP_FRAME_BYTES];
 	struct wire_frame frames[WIRE_BATCH];
 
 	if (!dpdk->port.link)
 		return;
-	send_out(dpdk);
-	if (!dpdk_sleep_leave(&dpdk->sleep, dpdk->self.mac, frame) || !send_said(dpdk, frame))
+	send_queued_frames(dpdk);
+	if (!dpdk_sleep_compose_leave(&dpdk->sleep, dpdk->self.mac, frame) ||
+	    !send_sleep_frame(dpdk, frame))
 		return;
-	dpdk_sleep_ring(&dpdk->sleep);
+	dpdk_sleep_ring_peer(&dpdk->sleep);
 	dpdk->port.look_ns = 0;
-	while (!dpdk->sleep.peer_had && dpdk->port.link && clock_monotonic_ns() < end_ns) {
+	while (!dpdk->sleep.peer_confirmed_all && dpdk->port.link && clock_monotonic_ns() < end_ns
+	) {
 		(void)dpdk_receive(&dpdk->wire, frames, WIRE_BATCH, clock_monotonic_ns());
 		sched_yield();
 	}
@@ -471,7 +478,7 @@ static void wire_leave(struct dpdk_wire *dpdk) {
 static void dpdk_destroy(struct soft_wire *wire) {
 	struct dpdk_wire *dpdk = dpdk_of(wire);
 
-	wire_leave(dpdk);
+	wire_wait_peer_confirms(dpdk);
 	dpdk_port_close(&dpdk->port);
 	dpdk_sleep_fini(&dpdk->sleep);
 	if (dpdk->guard >= 0)
@@ -504,7 +511,7 @@ static int iface_mtu(const char *iface) {
 
 // If the kernel has our address too, it would answer each packet with "port unreachable". A socket
 // receives these packets and its filter drops them. Otherwise no socket is needed.
-static int guard_port(const struct sock_addr *address, int *ret_fd) {
+static int block_kernel_answers(const struct sock_addr *address, int *ret_fd) {
 	static struct sock_filter nothing[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
 	struct sock_fprog program = {.len = 1, .filter = nothing};
 	struct sock_addr port = *address;
@@ -526,7 +533,7 @@ static int guard_port(const struct sock_addr *address, int *ret_fd) {
 	return 0;
 }
 
-static uint16_t mtu_in(uint32_t frame_bytes, bool ip4) {
+static uint16_t mtu_for_frame(uint32_t frame_bytes, bool ip4) {
 	uint32_t around = LINK_HEADER_BYTES + frame_headers_bytes(ip4) + PACKET_HEADERS_MAX +
 			  PACKET_ICRC_BYTES;
 	uint16_t mtu = PACKET_PAYLOAD_MAX;
@@ -537,20 +544,21 @@ static uint16_t mtu_in(uint32_t frame_bytes, bool ip4) {
 }
 
 // Set the wire's properties from the open port.
-static int port_describe(struct dpdk_wire *dpdk, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+static int
+wire_set_port_properties(struct dpdk_wire *dpdk, char ret_reason[static SOFT_REASON_MAX + 1]) {
 	struct soft_wire *wire = &dpdk->wire;
 
 	memcpy(dpdk->self.mac, dpdk->port.mac, sizeof(dpdk->self.mac));
-	wire->mtu = mtu_in(dpdk->port.frame_bytes, frame_is_ip4(&wire->gid));
+	wire->mtu = mtu_for_frame(dpdk->port.frame_bytes, frame_is_ip4(&wire->gid));
 	if (wire->mtu == 0) {
 		snprintf(
-			ret_reason, SOFT_HOLDER_MAX + 1,
+			ret_reason, SOFT_REASON_MAX + 1,
 			"frames of %u bytes on %s are too small for RoCE", dpdk->port.frame_bytes,
 			dpdk->port.args.name
 		);
 		return -EMSGSIZE;
 	}
-	wire->port = port_state(dpdk);
+	wire->port = dpdk_port_state(dpdk);
 	wire->window_bytes = dpdk->port.ring_frames * wire->mtu;
 	snprintf(wire->netdev, sizeof(wire->netdev), "%s", dpdk->port.args.iface);
 	return 0;
@@ -559,11 +567,11 @@ static int port_describe(struct dpdk_wire *dpdk, char ret_reason[static SOFT_HOL
 static int check_address(
 	const struct wire_config *config,
 	const struct dpdk_args *args,
-	char ret_reason[static SOFT_HOLDER_MAX + 1]
+	char ret_reason[static SOFT_REASON_MAX + 1]
 ) {
 	if (config->address_any || config->address.family == SOCK_ADDR_NONE) {
 		snprintf(
-			ret_reason, SOFT_HOLDER_MAX + 1,
+			ret_reason, SOFT_REASON_MAX + 1,
 			"the dpdk wire needs an address of its own, as 192.0.2.7"
 		);
 		return -EINVAL;
@@ -571,7 +579,7 @@ static int check_address(
 	if (args->gateway.family != SOCK_ADDR_NONE &&
 	    args->gateway.family != config->address.family) {
 		snprintf(
-			ret_reason, SOFT_HOLDER_MAX + 1,
+			ret_reason, SOFT_REASON_MAX + 1,
 			"the gateway is not of the address's family"
 		);
 		return -EINVAL;
@@ -579,29 +587,30 @@ static int check_address(
 	return 0;
 }
 
-static int open_all(
-	struct dpdk_wire *dpdk, struct dpdk_args *args, char ret_reason[static SOFT_HOLDER_MAX + 1]
+static int wire_open_port(
+	struct dpdk_wire *dpdk, struct dpdk_args *args, char ret_reason[static SOFT_REASON_MAX + 1]
 ) {
 	char text[SOCK_ADDR_TEXT_BYTES];
 	int err = dpdk_args_set_mac(args, &dpdk->wire.gid);
 
 	if (err == 0 && args->kind == DPDK_AF_PACKET)
-		err = guard_port(&dpdk->wire.address, &dpdk->guard);
+		err = block_kernel_answers(&dpdk->wire.address, &dpdk->guard);
 	if (err != 0) {
 		sock_addr_format_host(&dpdk->wire.address, text);
 		snprintf(
-			ret_reason, SOFT_HOLDER_MAX + 1, "%s port %u: %s", text, SOFT_UDP_PORT,
+			ret_reason, SOFT_REASON_MAX + 1, "%s port %u: %s", text, SOFT_UDP_PORT,
 			err == -EADDRINUSE ? "another program has it" : strerrorname_np(-err)
 		);
 		return err;
 	}
 	err = dpdk_port_open(args, ret_reason, &dpdk->port);
 	if (err == 0)
-		err = port_describe(dpdk, ret_reason);
+		err = wire_set_port_properties(dpdk, ret_reason);
 	return err;
 }
 
-static struct dpdk_wire *wire_make(const struct wire_config *config, const struct dpdk_args *args) {
+static struct dpdk_wire *
+wire_allocate(const struct wire_config *config, const struct dpdk_args *args) {
 	struct dpdk_wire *dpdk = calloc(1, sizeof(*dpdk));
 
 	if (dpdk == NULL)
@@ -625,20 +634,20 @@ static struct dpdk_wire *wire_make(const struct wire_config *config, const struc
 
 static int read_config(
 	const struct wire_config *config,
-	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	char ret_reason[static SOFT_REASON_MAX + 1],
 	struct dpdk_args *ret_args
 ) {
 	struct parse_error error;
 	int err = dpdk_args_parse(config->args, iface_mtu, &error, ret_args);
 
 	if (err != 0) {
-		snprintf(ret_reason, SOFT_HOLDER_MAX + 1, "%.*s", SOFT_HOLDER_MAX, error.text);
+		snprintf(ret_reason, SOFT_REASON_MAX + 1, "%.*s", SOFT_REASON_MAX, error.text);
 		return err;
 	}
 	return check_address(config, ret_args, ret_reason);
 }
 
-int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_REASON_MAX + 1]) {
 	struct dpdk_args args;
 	int err = read_config(config, ret_reason, &args);
 
@@ -647,7 +656,7 @@ int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOF
 
 int wire_dpdk_create(
 	const struct wire_config *config,
-	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	char ret_reason[static SOFT_REASON_MAX + 1],
 	struct soft_wire **ret_wire
 ) {
 	struct dpdk_wire *dpdk;
@@ -656,17 +665,17 @@ int wire_dpdk_create(
 
 	if (err != 0)
 		return err;
-	dpdk = wire_make(config, &args);
+	dpdk = wire_allocate(config, &args);
 	if (dpdk == NULL)
 		return -ENOMEM;
-	err = open_all(dpdk, &args, ret_reason);
+	err = wire_open_port(dpdk, &args, ret_reason);
 	if (err != 0) {
 		dpdk_destroy(&dpdk->wire);
 		return err;
 	}
 	if (args.kind != DPDK_MEMIF) {
 		address_announce(dpdk);
-		send_out(dpdk);
+		send_queued_frames(dpdk);
 	}
 	*ret_wire = &dpdk->wire;
 	return 0;

@@ -43,11 +43,11 @@ struct seen {
 	uint64_t bsize_value, rsize_value, framesz_value, framecnt_value, mtu_value;
 };
 
-static bool is_key(const struct item *item, const char *key) {
+static bool item_has_key(const struct item *item, const char *key) {
 	return item->key_length == strlen(key) && memcmp(item->key, key, item->key_length) == 0;
 }
 
-static int take_number(
+static int parse_number_item(
 	const struct item *item,
 	uint64_t min,
 	uint64_t max,
@@ -58,7 +58,7 @@ static int take_number(
 }
 
 static int
-take_text(const struct item *item, size_t size, struct parse_error *error, char *ret_text) {
+parse_text_item(const struct item *item, size_t size, struct parse_error *error, char *ret_text) {
 	if (item->value_length == 0 || item->value_length >= size)
 		return parse_fail(
 			error, -EINVAL, item->value, item->value_length,
@@ -71,7 +71,7 @@ take_text(const struct item *item, size_t size, struct parse_error *error, char 
 }
 
 static int
-take_gateway(const struct item *item, struct parse_error *error, struct dpdk_args *args) {
+parse_gateway(const struct item *item, struct parse_error *error, struct dpdk_args *args) {
 	const char *slash = memchr(item->value, '/', item->value_length);
 	size_t length = slash != NULL ? (size_t)(slash - item->value) : item->value_length;
 	uint64_t bits;
@@ -93,7 +93,7 @@ take_gateway(const struct item *item, struct parse_error *error, struct dpdk_arg
 	return err != 0 ? -EINVAL : 0;
 }
 
-static int take_memif(
+static int parse_memif_item(
 	const struct item *item,
 	struct parse_error *error,
 	struct seen *seen,
@@ -102,29 +102,29 @@ static int take_memif(
 	uint64_t id;
 	int err = 0;
 
-	if (is_key(item, "role")) {
+	if (item_has_key(item, "role")) {
 		// The driver also accepts the older words.
 		args->memif_server = memmem(item->value, item->value_length, "server", 6) != NULL ||
 				     memmem(item->value, item->value_length, "master", 6) != NULL;
-	} else if (is_key(item, "id")) {
-		err = take_number(item, 0, UINT32_MAX, error, &id);
+	} else if (item_has_key(item, "id")) {
+		err = parse_number_item(item, 0, UINT32_MAX, error, &id);
 		if (err == 0)
 			args->memif_id = (uint32_t)id;
-	} else if (is_key(item, "socket")) {
-		err = take_text(item, sizeof(args->socket), error, args->socket);
-	} else if (is_key(item, "mac")) {
+	} else if (item_has_key(item, "socket")) {
+		err = parse_text_item(item, sizeof(args->socket), error, args->socket);
+	} else if (item_has_key(item, "mac")) {
 		args->mac_given = true;
-	} else if (is_key(item, "bsize")) {
+	} else if (item_has_key(item, "bsize")) {
 		seen->bsize = true;
-		err = take_number(item, 512, UINT16_MAX, error, &seen->bsize_value);
-	} else if (is_key(item, "rsize")) {
+		err = parse_number_item(item, 512, UINT16_MAX, error, &seen->bsize_value);
+	} else if (item_has_key(item, "rsize")) {
 		seen->rsize = true;
-		err = take_number(item, 1, MEMIF_RING_LOG2_MAX, error, &seen->rsize_value);
+		err = parse_number_item(item, 1, MEMIF_RING_LOG2_MAX, error, &seen->rsize_value);
 	}
 	return err;
 }
 
-static int take_af_packet(
+static int parse_af_packet_item(
 	const struct item *item,
 	struct parse_error *error,
 	struct seen *seen,
@@ -132,16 +132,16 @@ static int take_af_packet(
 ) {
 	int err = 0;
 
-	if (is_key(item, "iface")) {
+	if (item_has_key(item, "iface")) {
 		seen->iface = true;
-		err = take_text(item, sizeof(args->iface), error, args->iface);
-	} else if (is_key(item, "framesz")) {
+		err = parse_text_item(item, sizeof(args->iface), error, args->iface);
+	} else if (item_has_key(item, "framesz")) {
 		seen->framesz = true;
-		err = take_number(item, 512, UINT16_MAX, error, &seen->framesz_value);
-	} else if (is_key(item, "framecnt")) {
+		err = parse_number_item(item, 512, UINT16_MAX, error, &seen->framesz_value);
+	} else if (item_has_key(item, "framecnt")) {
 		seen->framecnt = true;
-		err = take_number(item, 32, UINT16_MAX, error, &seen->framecnt_value);
-	} else if (is_key(item, "blocksz")) {
+		err = parse_number_item(item, 32, UINT16_MAX, error, &seen->framecnt_value);
+	} else if (item_has_key(item, "blocksz")) {
 		seen->blocksz = true;
 	}
 	return err;
@@ -149,7 +149,7 @@ static int take_af_packet(
 
 // Parse up to `width` hexadecimal digits and the character `end`, and add leading zeros. Returns
 // the text behind, or NULL if it does not match.
-static const char *pci_part(const char *name, size_t width, char end, char *ret_part) {
+static const char *pci_parse_part(const char *name, size_t width, char end, char *ret_part) {
 	size_t digits = strspn(name, "0123456789abcdefABCDEF");
 
 	if (digits == 0 || digits > width || name[digits] != end)
@@ -163,22 +163,22 @@ static const char *pci_part(const char *name, size_t width, char end, char *ret_
 
 // Convert a PCI address to the form of kernel and DPDK, 0000:03:00.0. The domain and leading zeros
 // may be missing. Only the syntax is checked.
-static bool pci_read(const char *name, char ret_full[static PCI_BYTES]) {
+static bool pci_normalise(const char *name, char ret_full[static PCI_BYTES]) {
 	bool has_domain = strchr(name, ':') != strrchr(name, ':');
 
 	memcpy(ret_full, PCI_FIRST, PCI_BYTES);
 	if (has_domain)
-		name = pci_part(name, 4, ':', ret_full);
+		name = pci_parse_part(name, 4, ':', ret_full);
 	if (name != NULL)
-		name = pci_part(name, 2, ':', ret_full + 5);
+		name = pci_parse_part(name, 2, ':', ret_full + 5);
 	if (name != NULL)
-		name = pci_part(name, 2, '.', ret_full + 8);
+		name = pci_parse_part(name, 2, '.', ret_full + 8);
 	if (name != NULL)
-		name = pci_part(name, 1, '\0', ret_full + 11);
+		name = pci_parse_part(name, 1, '\0', ret_full + 11);
 	return name != NULL;
 }
 
-static enum dpdk_kind kind_of(const char *name) {
+static enum dpdk_kind kind_of_device(const char *name) {
 	if (strncmp(name, "net_memif", 9) == 0)
 		return DPDK_MEMIF;
 	if (strncmp(name, "net_af_packet", 13) == 0)
@@ -199,7 +199,7 @@ args_append(struct dpdk_args *args, const char *format, ...) {
 	return written >= 0 && (size_t)written < room;
 }
 
-static int complete_memif(struct dpdk_args *args, const struct seen *seen) {
+static int memif_add_defaults(struct dpdk_args *args, const struct seen *seen) {
 	bool fits = true;
 
 	args->buffer_bytes = seen->bsize ? (uint32_t)seen->bsize_value : MEMIF_BUFFER_BYTES;
@@ -232,7 +232,7 @@ static uint32_t power_of_two(uint32_t at_least) {
 	return power;
 }
 
-static int complete_af_packet(
+static int af_packet_add_defaults(
 	struct dpdk_args *args,
 	const struct seen *seen,
 	int (*iface_mtu)(const char *iface),
@@ -271,7 +271,7 @@ static int complete_af_packet(
 }
 
 // Packets have at most 4 KiB of payload, so a larger MTU is useless.
-static void complete_mtu(struct dpdk_args *args, const struct seen *seen) {
+static void args_apply_mtu(struct dpdk_args *args, const struct seen *seen) {
 	uint32_t mtu = seen->mtu ? (uint32_t)seen->mtu_value : PCI_MTU;
 
 	if (mtu > FRAME_BYTES_MAX)
@@ -282,7 +282,7 @@ static void complete_mtu(struct dpdk_args *args, const struct seen *seen) {
 		args->frame_bytes = LINK_HEADER_BYTES + mtu;
 }
 
-static int take_item(
+static int parse_devargs_item(
 	const struct item *item,
 	struct parse_error *error,
 	struct seen *seen,
@@ -290,17 +290,17 @@ static int take_item(
 ) {
 	int err = 0;
 
-	if (is_key(item, "gateway"))
-		return take_gateway(item, error, args);
-	if (is_key(item, "mtu")) {
+	if (item_has_key(item, "gateway"))
+		return parse_gateway(item, error, args);
+	if (item_has_key(item, "mtu")) {
 		seen->mtu = true;
-		err = take_number(item, MTU_MIN, MTU_MAX, error, &seen->mtu_value);
+		err = parse_number_item(item, MTU_MIN, MTU_MAX, error, &seen->mtu_value);
 		return err != 0 ? -EINVAL : 0;
 	}
 	if (args->kind == DPDK_MEMIF)
-		err = take_memif(item, error, seen, args);
+		err = parse_memif_item(item, error, seen, args);
 	if (args->kind == DPDK_AF_PACKET)
-		err = take_af_packet(item, error, seen, args);
+		err = parse_af_packet_item(item, error, seen, args);
 	if (err != 0)
 		return -EINVAL;
 	if (!args_append(
@@ -314,8 +314,9 @@ static int take_item(
 	return 0;
 }
 
-static int
-take_name(const char *text, size_t length, struct parse_error *error, struct dpdk_args *args) {
+static int parse_device_name(
+	const char *text, size_t length, struct parse_error *error, struct dpdk_args *args
+) {
 	char full[PCI_BYTES];
 
 	if (length == 0 || length > DPDK_NAME_MAX)
@@ -325,8 +326,8 @@ take_name(const char *text, size_t length, struct parse_error *error, struct dpd
 			"address"
 		);
 	memcpy(args->name, text, length);
-	args->kind = kind_of(args->name);
-	if (args->kind == DPDK_OTHER && pci_read(args->name, full)) {
+	args->kind = kind_of_device(args->name);
+	if (args->kind == DPDK_OTHER && pci_normalise(args->name, full)) {
 		args->kind = DPDK_PCI;
 		memcpy(args->name, full, sizeof(full)); // the port's name in DPDK
 	}
@@ -344,7 +345,7 @@ int dpdk_args_parse(
 	size_t length = strcspn(text, ",");
 	struct seen seen = {0};
 	struct item item;
-	int err = take_name(text, length, ret_error, &args);
+	int err = parse_device_name(text, length, ret_error, &args);
 
 	for (text += length; err == 0 && *text == ','; text += length) {
 		text++;
@@ -358,15 +359,15 @@ int dpdk_args_parse(
 			);
 		item.value = text + item.key_length + 1;
 		item.value_length = length - item.key_length - 1;
-		err = take_item(&item, ret_error, &seen, &args);
+		err = parse_devargs_item(&item, ret_error, &seen, &args);
 	}
 	if (err == 0 && args.kind == DPDK_MEMIF)
-		err = complete_memif(&args, &seen);
+		err = memif_add_defaults(&args, &seen);
 	if (err == 0 && args.kind == DPDK_AF_PACKET)
-		err = complete_af_packet(&args, &seen, iface_mtu, ret_error);
+		err = af_packet_add_defaults(&args, &seen, iface_mtu, ret_error);
 	if (err != 0)
 		return err;
-	complete_mtu(&args, &seen);
+	args_apply_mtu(&args, &seen);
 	*ret_args = args;
 	return 0;
 }

@@ -13,7 +13,7 @@
 
 // The only kernel driver that a port can be taken over from. Without huge pages EAL uses virtual
 // addresses, but uio would need physical ones.
-#define GIVER "vfio-pci"
+#define VFIO_DRIVER "vfio-pci"
 #define NO_IOMMU "vfio-noiommu"
 
 // Return the last component of a sysfs link's target, "" if there is none.
@@ -34,7 +34,7 @@ static void read_driver(const char *link, char ret_driver[static DPDK_NAME_MAX +
 }
 
 // vfio can work without an IOMMU and then gives its groups this name.
-static bool is_without_iommu(const char *name, const char *root) {
+static bool device_lacks_iommu(const char *name, const char *root) {
 	char path[PATH_MAX], word[32] = "";
 	scoped_fd int fd = -1;
 
@@ -50,24 +50,24 @@ static int check_pci(const char *name, const char *root, char *ret_reason) {
 	snprintf(path, sizeof(path), "%s/%s", root, name);
 	if (access(path, F_OK) != 0) {
 		snprintf(
-			ret_reason, SOFT_HOLDER_MAX + 1, "this machine has no PCI device %s", name
+			ret_reason, SOFT_REASON_MAX + 1, "this machine has no PCI device %s", name
 		);
 		return -ENODEV;
 	}
 	snprintf(path, sizeof(path), "%s/%s/driver", root, name);
 	read_driver(path, driver);
-	if (strcmp(driver, GIVER) != 0) {
+	if (strcmp(driver, VFIO_DRIVER) != 0) {
 		snprintf(
-			ret_reason, SOFT_HOLDER_MAX + 1,
-			"%s belongs to %s%.20s; bind it to " GIVER
-			" first: dpdk-devbind.py -b " GIVER " %s",
+			ret_reason, SOFT_REASON_MAX + 1,
+			"%s belongs to %s%.20s; bind it to " VFIO_DRIVER
+			" first: dpdk-devbind.py -b " VFIO_DRIVER " %s",
 			name, driver[0] != '\0' ? "the driver " : "no driver", driver, name
 		);
 		return -EBUSY;
 	}
-	if (is_without_iommu(name, root)) {
+	if (device_lacks_iommu(name, root)) {
 		snprintf(
-			ret_reason, SOFT_HOLDER_MAX + 1,
+			ret_reason, SOFT_REASON_MAX + 1,
 			"%s has no IOMMU in front of it, which a wire needs", name
 		);
 		return -ENOTSUP;
@@ -75,7 +75,7 @@ static int check_pci(const char *name, const char *root, char *ret_reason) {
 	return 0;
 }
 
-const char *dpdk_port_hint(const char *said) {
+const char *dpdk_port_error_hint(const char *said) {
 	static const struct {
 		const char *says, *too, *hint;
 	} known[] = {
@@ -98,9 +98,9 @@ const char *dpdk_port_hint(const char *said) {
 	return NULL;
 }
 
-void dpdk_port_say_unknown(const char *name, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+void dpdk_port_format_unknown(const char *name, char ret_reason[static SOFT_REASON_MAX + 1]) {
 	snprintf(
-		ret_reason, SOFT_HOLDER_MAX + 1,
+		ret_reason, SOFT_REASON_MAX + 1,
 		"no driver supports %.20s; supported drivers: " DPDK_DRIVERS, name
 	);
 }
@@ -108,7 +108,7 @@ void dpdk_port_say_unknown(const char *name, char ret_reason[static SOFT_HOLDER_
 int dpdk_port_check_at(
 	const struct dpdk_args *args,
 	const char *pci_root,
-	char ret_reason[static SOFT_HOLDER_MAX + 1]
+	char ret_reason[static SOFT_REASON_MAX + 1]
 ) {
 	switch (args->kind) {
 	case DPDK_PCI:
@@ -116,7 +116,7 @@ int dpdk_port_check_at(
 	case DPDK_OTHER:
 		if (strncmp(args->name, "net_ring", 8) == 0)
 			return 0;
-		dpdk_port_say_unknown(args->name, ret_reason);
+		dpdk_port_format_unknown(args->name, ret_reason);
 		return -ENODEV;
 	case DPDK_MEMIF:
 	case DPDK_AF_PACKET:
@@ -125,6 +125,6 @@ int dpdk_port_check_at(
 	return 0;
 }
 
-int dpdk_port_check(const struct dpdk_args *args, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+int dpdk_port_check(const struct dpdk_args *args, char ret_reason[static SOFT_REASON_MAX + 1]) {
 	return dpdk_port_check_at(args, "/sys/bus/pci/devices", ret_reason);
 }

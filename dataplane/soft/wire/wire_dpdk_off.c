@@ -8,16 +8,16 @@
 
 int wire_dpdk_create(
 	const struct wire_config *config,
-	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	char ret_reason[static SOFT_REASON_MAX + 1],
 	struct soft_wire **ret_wire
 ) {
 	(void)ret_wire;
 	return wire_dpdk_check(config, ret_reason);
 }
 
-int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_REASON_MAX + 1]) {
 	snprintf(
-		ret_reason, SOFT_HOLDER_MAX + 1,
+		ret_reason, SOFT_REASON_MAX + 1,
 		"the wire dpdk:%.30s needs DPDK, which this build lacks; use udp, or build with "
 		"-Ddpdk=shared",
 		config->args

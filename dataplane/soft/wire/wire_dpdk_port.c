@@ -28,12 +28,12 @@
 #define ANY_SOCKET ((unsigned)SOCKET_ID_ANY)
 // Interval of link checks of a memif without and with a peer. Two connection attempts are far
 // enough apart for the driver's handshake.
-#define LOOK_DOWN_NS UINT64_C(50000000)
-#define LOOK_UP_NS UINT64_C(500000000)
-#define KNOCK_NS UINT64_C(200000000)
+#define LINK_CHECK_DOWN_NS UINT64_C(50000000)
+#define LINK_CHECK_UP_NS UINT64_C(500000000)
+#define MEMIF_RECONNECT_NS UINT64_C(200000000)
 // PCI ports: reading the PHY takes some drivers 100 us. Most links come up within NEGOTIATE_NS
 // after the start.
-#define LOOK_CABLE_NS UINT64_C(250000000)
+#define LINK_CHECK_PCI_NS UINT64_C(250000000)
 #define NEGOTIATE_NS UINT64_C(3000000000)
 #define NEGOTIATE_LOOK_US 10000
 // Extra room around a packet: VLAN tags, a checksum, a virtio header.
@@ -44,10 +44,10 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 // by its lock, because any thread may log.
 static struct {
 	pthread_mutex_t lock;
-	char line[SOFT_HOLDER_MAX + 1];
+	char line[SOFT_REASON_MAX + 1];
 } said = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void listen_to_eal(uint32_t level, const char *line, size_t length) {
+static void eal_keep_first_error(uint32_t level, const char *line, size_t length) {
 	if (level > EAL_LOG_ERROR)
 		return;
 	pthread_mutex_lock(&said.lock);
@@ -57,28 +57,28 @@ static void listen_to_eal(uint32_t level, const char *line, size_t length) {
 }
 
 __attribute__((format(printf, 2, 3))) static void
-port_tell(char ret_reason[static SOFT_HOLDER_MAX + 1], const char *format, ...) {
+port_format_reason(char ret_reason[static SOFT_REASON_MAX + 1], const char *format, ...) {
 	size_t length;
 	va_list list;
 
 	va_start(list, format);
-	vsnprintf(ret_reason, SOFT_HOLDER_MAX + 1, format, list);
+	vsnprintf(ret_reason, SOFT_REASON_MAX + 1, format, list);
 	va_end(list);
 	pthread_mutex_lock(&said.lock);
 	length = strlen(ret_reason);
 	if (said.line[0] != '\0')
-		snprintf(ret_reason + length, SOFT_HOLDER_MAX + 1 - length, ": %s", said.line);
+		snprintf(ret_reason + length, SOFT_REASON_MAX + 1 - length, ": %s", said.line);
 	said.line[0] = '\0';
 	pthread_mutex_unlock(&said.lock);
 }
 
-static void tell_unattached(const char *name, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+static void port_format_unattached(const char *name, char ret_reason[static SOFT_REASON_MAX + 1]) {
 	const char *hint;
 
 	pthread_mutex_lock(&said.lock);
-	hint = dpdk_port_hint(said.line);
+	hint = dpdk_port_error_hint(said.line);
 	pthread_mutex_unlock(&said.lock);
-	port_tell(
+	port_format_reason(
 		ret_reason, "the DPDK port %s cannot be attached%s%s", name,
 		hint != NULL ? ", " : "", hint != NULL ? hint : ""
 	);
@@ -88,7 +88,7 @@ static int start_eal_once(bool pci) {
 	struct eal_config config = {
 		.memory = EAL_MEMORY_PLAIN,
 		.memory_mib = EAL_MIB,
-		.log = listen_to_eal,
+		.log = eal_keep_first_error,
 		.bare = true,
 		.loads_drivers = true,
 		.pci = pci,
@@ -96,21 +96,21 @@ static int start_eal_once(bool pci) {
 	struct eal_facts facts;
 	char name[32];
 
-	if (eal_runs())
+	if (eal_is_running())
 		return 0;
 	snprintf(name, sizeof(name), "soft-%d", getpid());
 	config.name = name;
 	return eal_start(&config, &facts);
 }
 
-static int start_eal(bool pci, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+static int start_eal(bool pci, char ret_reason[static SOFT_REASON_MAX + 1]) {
 	int err;
 
 	pthread_mutex_lock(&start_lock);
 	err = start_eal_once(pci);
 	pthread_mutex_unlock(&start_lock);
 	if (err != 0)
-		port_tell(ret_reason, "DPDK does not start");
+		port_format_reason(ret_reason, "DPDK does not start");
 	return err;
 }
 
@@ -123,25 +123,25 @@ static void remove_probed(const char *text) {
 	free(devargs.data);
 }
 
-static int device_attach(struct dpdk_port *port, char ret_reason[static SOFT_HOLDER_MAX + 1]) {
+static int device_attach(struct dpdk_port *port, char ret_reason[static SOFT_REASON_MAX + 1]) {
 	const char *name = port->args.name;
 	int err = dpdk_port_check(&port->args, ret_reason);
 
 	if (err != 0)
 		return err;
 	if (rte_eth_dev_get_port_by_name(name, &port->id) == 0) {
-		port_tell(ret_reason, "the DPDK port %s is in use", name);
+		port_format_reason(ret_reason, "the DPDK port %s is in use", name);
 		return -EEXIST;
 	}
 	err = dpdk_error_from_code(rte_dev_probe(port->args.devargs));
 	if (err != 0) {
-		tell_unattached(name, ret_reason);
+		port_format_unattached(name, ret_reason);
 		return err;
 	}
 	err = dpdk_error_from_code(rte_eth_dev_get_port_by_name(name, &port->id));
 	if (err != 0) {
 		remove_probed(port->args.devargs);
-		dpdk_port_say_unknown(name, ret_reason);
+		dpdk_port_format_unknown(name, ret_reason);
 	}
 	port->attached = err == 0;
 	return err;
@@ -149,7 +149,7 @@ static int device_attach(struct dpdk_port *port, char ret_reason[static SOFT_HOL
 
 // Return the receive buffer size of a PCI device. Hardware supports powers of two or whole KiB; for
 // other sizes it uses less and needs two buffers per frame.
-static uint32_t physical_room(uint32_t frame_bytes) {
+static uint32_t physical_buffer_bytes(uint32_t frame_bytes) {
 	uint32_t room = 2048;
 
 	while (room < frame_bytes + BUFFER_AROUND)
@@ -157,16 +157,16 @@ static uint32_t physical_room(uint32_t frame_bytes) {
 	return room;
 }
 
-static uint32_t buffer_room(const struct dpdk_port *port) {
+static uint32_t port_buffer_bytes(const struct dpdk_port *port) {
 	if (port->args.kind == DPDK_PCI)
-		return physical_room(port->frame_bytes);
+		return physical_buffer_bytes(port->frame_bytes);
 	return port->args.buffer_bytes > FRAME_WANTED ? port->args.buffer_bytes : FRAME_WANTED;
 }
 
 // The pool is used only with the device's lock: one producer and one consumer at a time.
-static int make_pool(struct dpdk_port *port) {
+static int port_create_pool(struct dpdk_port *port) {
 	uint32_t count = port->args.kind == DPDK_PCI ? POOL_MBUFS_PHYSICAL : POOL_MBUFS;
-	uint32_t room = buffer_room(port);
+	uint32_t room = port_buffer_bytes(port);
 	char name[RTE_MEMPOOL_NAMESIZE];
 
 	snprintf(name, sizeof(name), "tocsin-wire-%u", port->id);
@@ -177,7 +177,7 @@ static int make_pool(struct dpdk_port *port) {
 	return dpdk_error_from_object(port->pool);
 }
 
-static int set_up(struct dpdk_port *port) {
+static int port_configure(struct dpdk_port *port) {
 	struct rte_eth_conf conf = {0};
 	struct rte_eth_dev_info info;
 	uint16_t receive = DESCRIPTORS, send = DESCRIPTORS;
@@ -197,7 +197,7 @@ static int set_up(struct dpdk_port *port) {
 			rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &receive, &send)
 		);
 	if (err == 0)
-		err = make_pool(port);
+		err = port_create_pool(port);
 	if (err == 0)
 		err = dpdk_error_from_code(
 			rte_eth_rx_queue_setup(port->id, 0, receive, ANY_SOCKET, NULL, port->pool)
@@ -218,7 +218,7 @@ static bool link_is_up(const struct dpdk_port *port) {
 }
 
 // Wait for the link of a port that was just started, because programs check it only once.
-static bool link_negotiate(const struct dpdk_port *port) {
+static bool link_wait_up(const struct dpdk_port *port) {
 	uint64_t end_ns = clock_monotonic_ns() + NEGOTIATE_NS;
 
 	while (!link_is_up(port)) {
@@ -229,7 +229,7 @@ static bool link_negotiate(const struct dpdk_port *port) {
 	return true;
 }
 
-static int come_up(struct dpdk_port *port) {
+static int port_start(struct dpdk_port *port) {
 	struct rte_ether_addr mac;
 	int err = dpdk_error_from_code(rte_eth_macaddr_get(port->id, &mac));
 
@@ -240,7 +240,7 @@ static int come_up(struct dpdk_port *port) {
 		return 0; // dpdk_port_maintain() starts it
 	err = dpdk_error_from_code(rte_eth_dev_start(port->id));
 	port->started = err == 0;
-	port->link = port->started && (port->args.kind != DPDK_PCI || link_negotiate(port));
+	port->link = port->started && (port->args.kind != DPDK_PCI || link_wait_up(port));
 	// Neighbour Discovery requests arrive at multicast groups.
 	if (port->started && port->args.kind != DPDK_AF_PACKET)
 		(void)rte_eth_allmulticast_enable(port->id);
@@ -253,18 +253,18 @@ static void on_device_event(const char *name, enum rte_dev_event_type type, void
 	(void)name;
 	// Relaxed: the flag publishes no other data.
 	if (type == RTE_DEV_EVENT_REMOVE)
-		atomic_store_explicit(&port->asked_back, true, memory_order_relaxed);
+		atomic_store_explicit(&port->removal_requested, true, memory_order_relaxed);
 }
 
 // Experimental in DPDK 22.11; all later versions have both functions.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-static void listen_for_removal(struct dpdk_port *port) {
+static void removal_subscribe(struct dpdk_port *port) {
 	(void)rte_dev_event_callback_register(port->args.name, on_device_event, port);
 }
 
 // Unregistering returns -EAGAIN while the callback runs.
-static void end_listening(struct dpdk_port *port) {
+static void removal_unsubscribe(struct dpdk_port *port) {
 	while (rte_dev_event_callback_unregister(port->args.name, on_device_event, port) == -EAGAIN)
 		sched_yield();
 }
@@ -272,7 +272,7 @@ static void end_listening(struct dpdk_port *port) {
 
 int dpdk_port_open(
 	const struct dpdk_args *args,
-	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	char ret_reason[static SOFT_REASON_MAX + 1],
 	struct dpdk_port *ret_port
 ) {
 	struct dpdk_port port = {
@@ -291,17 +291,17 @@ int dpdk_port_open(
 		err = device_attach(&port, ret_reason);
 	if (err != 0)
 		return err;
-	err = set_up(&port);
+	err = port_configure(&port);
 	if (err == 0)
-		err = come_up(&port);
+		err = port_start(&port);
 	if (err != 0) {
-		port_tell(ret_reason, "the DPDK port %s cannot be set up", args->name);
+		port_format_reason(ret_reason, "the DPDK port %s cannot be set up", args->name);
 		dpdk_port_close(&port);
 		return err;
 	}
 	*ret_port = port;
 	if (args->kind == DPDK_PCI)
-		listen_for_removal(ret_port);
+		removal_subscribe(ret_port);
 	return 0;
 }
 
@@ -324,7 +324,7 @@ static int device_detach(struct dpdk_port *port) {
 
 void dpdk_port_close(struct dpdk_port *port) {
 	if (port->args.kind == DPDK_PCI)
-		end_listening(port);
+		removal_unsubscribe(port);
 	(void)device_detach(port);
 	port->attached = false;
 	rte_mempool_free(port->pool);
@@ -333,50 +333,50 @@ void dpdk_port_close(struct dpdk_port *port) {
 
 // Return the device that the kernel requested; the kernel waits for this. It is not done in the
 // turn that noticed the request: EAL's thread may still be in the handler and would refuse.
-static void give_back(struct dpdk_port *port, uint64_t now_ns) {
+static void device_give_back(struct dpdk_port *port, uint64_t now_ns) {
 	bool given = port->gone && device_detach(port) == 0;
 
-	port->look_ns = given ? UINT64_MAX : now_ns + LOOK_DOWN_NS;
+	port->look_ns = given ? UINT64_MAX : now_ns + LINK_CHECK_DOWN_NS;
 	port->gone = true;
 	port->link = false;
 }
 
-static bool look_at_cable(struct dpdk_port *port, uint64_t now_ns) {
+static bool port_check_link(struct dpdk_port *port, uint64_t now_ns) {
 	bool before = port->link;
 
 	if (now_ns < port->look_ns)
 		return false;
-	if (atomic_load_explicit(&port->asked_back, memory_order_relaxed)) {
-		give_back(port, now_ns);
+	if (atomic_load_explicit(&port->removal_requested, memory_order_relaxed)) {
+		device_give_back(port, now_ns);
 		return false;
 	}
 	port->link = link_is_up(port);
-	port->look_ns = now_ns + (port->link ? LOOK_CABLE_NS : LOOK_DOWN_NS);
+	port->look_ns = now_ns + (port->link ? LINK_CHECK_PCI_NS : LINK_CHECK_DOWN_NS);
 	return port->link && !before;
 }
 
 // Connect to the peer. A client must be stopped before it can start again; a server waits.
-static void port_knock(struct dpdk_port *port, uint64_t now_ns) {
-	if (port->started && (port->args.memif_server || now_ns < port->knock_ns))
+static void memif_reconnect(struct dpdk_port *port, uint64_t now_ns) {
+	if (port->started && (port->args.memif_server || now_ns < port->reconnect_not_before_ns))
 		return;
 	if (port->started)
 		(void)rte_eth_dev_stop(port->id);
 	port->started = rte_eth_dev_start(port->id) == 0;
-	port->knock_ns = now_ns + KNOCK_NS;
+	port->reconnect_not_before_ns = now_ns + MEMIF_RECONNECT_NS;
 }
 
-bool dpdk_port_tend(struct dpdk_port *port, uint64_t now_ns) {
+bool dpdk_port_maintain(struct dpdk_port *port, uint64_t now_ns) {
 	bool before = port->link;
 
 	if (port->args.kind == DPDK_PCI)
-		return look_at_cable(port, now_ns);
+		return port_check_link(port, now_ns);
 	if (port->args.kind != DPDK_MEMIF || now_ns < port->look_ns)
 		return false;
 	port->link = port->started && link_is_up(port);
-	port->look_ns = now_ns + (port->link ? LOOK_UP_NS : LOOK_DOWN_NS);
+	port->look_ns = now_ns + (port->link ? LINK_CHECK_UP_NS : LINK_CHECK_DOWN_NS);
 	// Not in the turn that saw the link go down: the driver may still be cleaning up.
 	if (!port->link && !before)
-		port_knock(port, now_ns);
+		memif_reconnect(port, now_ns);
 	return port->link && !before;
 }
 

@@ -25,15 +25,15 @@
 
 // Message behind the Ethernet header: magic, kind, number of frames received.
 static const uint8_t magic[8] = {'t', 'o', 'c', 's', 'i', 'n', ' ', '1'};
-#define SAY_KIND 8
-#define SAY_COUNT 12
-#define SAY_BYTES 16
-enum say {
-	SAY_SLEEPS = 1,	       // sender sleeps: ring with your next frame
-	SAY_SLEEPS_UNSURE = 2, // the same, and answer whether you can ring
-	SAY_RINGS = 3,	       // sender can ring
-	SAY_LEAVES = 4,	       // sender leaves: confirm all my frames
-	SAY_HAD = 5,	       // all frames received
+#define MESSAGE_KIND_AT 8
+#define MESSAGE_COUNT_AT 12
+#define SLEEP_MESSAGE_BYTES 16
+enum sleep_message {
+	MESSAGE_SLEEPS = 1,	   // sender sleeps: ring with your next frame
+	MESSAGE_SLEEPS_UNSURE = 2, // the same, and answer whether you can ring
+	MESSAGE_CAN_RING = 3,	   // sender can ring
+	MESSAGE_LEAVES = 4,	   // sender leaves: confirm all my frames
+	MESSAGE_ALL_RECEIVED = 5,  // all frames received
 };
 
 // Relaxed order everywhere: the flags publish no other data, and a late read only costs another
@@ -46,7 +46,7 @@ static void flag_set(_Atomic bool *flag, bool value) {
 }
 
 // Pass ARP, IPv4 to our UDP port, and all IPv6, which is rare where it is not used.
-static void filter_open(int fd) {
+static void doorbell_set_filter(int fd) {
 	static struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_ARP, 5, 0),
@@ -87,7 +87,7 @@ static int packet_doorbell(const char *iface, const union ibv_gid *gid) {
 
 	if (fd < 0)
 		return -1;
-	filter_open(fd);
+	doorbell_set_filter(fd);
 	(void)setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &on, sizeof(on)); // minimum size
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
@@ -157,12 +157,12 @@ void dpdk_sleep_fini(struct dpdk_sleep *sleep) {
 	sleep->ringer = -1;
 }
 
-static uint64_t time_least(uint64_t a, uint64_t b) {
+static uint64_t time_earlier_ns(uint64_t a, uint64_t b) {
 	return a < b ? a : b;
 }
 
 // Wait until one descriptor is readable or the time is over. Returns true if `ours` is readable.
-static bool poll_for(int ours, int doorbell, uint64_t timeout_ns) {
+static bool poll_doorbells(int ours, int doorbell, uint64_t timeout_ns) {
 	struct pollfd fds[2] = {
 		{.fd = doorbell, .events = POLLIN},
 		{.fd = ours, .events = POLLIN},
@@ -188,8 +188,8 @@ static void socket_drain(int fd) {
 static void wait_steps(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
 	if (atomic_exchange_explicit(&sleep->came, false, memory_order_relaxed))
 		sleep->step_ns = STEP_MIN_NS;
-	poll_for(-1, doorbell, time_least(timeout_ns, sleep->step_ns));
-	sleep->step_ns = (uint32_t)time_least((uint64_t)2 * sleep->step_ns, STEP_MAX_NS);
+	poll_doorbells(-1, doorbell, time_earlier_ns(timeout_ns, sleep->step_ns));
+	sleep->step_ns = (uint32_t)time_earlier_ns((uint64_t)2 * sleep->step_ns, STEP_MAX_NS);
 }
 
 // Packets that came before draining do not ring, so one turn must lie between draining and
@@ -197,7 +197,7 @@ static void wait_steps(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_
 static void wait_packet(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
 	if (atomic_exchange_explicit(&sleep->came, false, memory_order_relaxed))
 		socket_drain(sleep->doorbell);
-	else if (poll_for(sleep->doorbell, doorbell, timeout_ns))
+	else if (poll_doorbells(sleep->doorbell, doorbell, timeout_ns))
 		flag_set(&sleep->came, true);
 }
 
@@ -205,12 +205,12 @@ static void wait_packet(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout
 // sends the message before it receives frames.
 static void wait_memif(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
 	if (!flag_get(&sleep->link)) {
-		poll_for(-1, doorbell, time_least(timeout_ns, LINK_DOWN_NS));
+		poll_doorbells(-1, doorbell, time_earlier_ns(timeout_ns, LINK_DOWN_NS));
 	} else if (!flag_get(&sleep->armed) && !flag_get(&sleep->wanted)) {
 		flag_set(&sleep->wanted, true);
-	} else if (!flag_get(&sleep->armed) || !flag_get(&sleep->rung_by)) {
+	} else if (!flag_get(&sleep->armed) || !flag_get(&sleep->peer_can_ring)) {
 		wait_steps(sleep, doorbell, timeout_ns);
-	} else if (poll_for(sleep->doorbell, doorbell, timeout_ns)) {
+	} else if (poll_doorbells(sleep->doorbell, doorbell, timeout_ns)) {
 		socket_drain(sleep->doorbell);
 		flag_set(&sleep->armed, false);
 	}
@@ -226,7 +226,7 @@ void dpdk_sleep_wait(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns
 }
 
 static void message_compose(
-	enum say kind,
+	enum sleep_message kind,
 	uint32_t count,
 	const uint8_t mac[static LINK_MAC_BYTES],
 	uint8_t ret_frame[static SLEEP_FRAME_BYTES]
@@ -237,12 +237,12 @@ static void message_compose(
 	memset(ret_frame, 0, SLEEP_FRAME_BYTES);
 	link_header(everybody, mac, SLEEP_TYPE, ret_frame);
 	memcpy(bytes, magic, sizeof(magic));
-	bytes[SAY_KIND] = (uint8_t)kind;
-	link_put16(bytes + SAY_COUNT, count >> 16);
-	link_put16(bytes + SAY_COUNT + 2, count & UINT16_MAX);
+	bytes[MESSAGE_KIND_AT] = (uint8_t)kind;
+	link_put16(bytes + MESSAGE_COUNT_AT, count >> 16);
+	link_put16(bytes + MESSAGE_COUNT_AT + 2, count & UINT16_MAX);
 }
 
-bool dpdk_sleep_say(
+bool dpdk_sleep_compose_notice(
 	struct dpdk_sleep *sleep,
 	const uint8_t mac[static LINK_MAC_BYTES],
 	uint8_t ret_frame[static SLEEP_FRAME_BYTES]
@@ -250,18 +250,18 @@ bool dpdk_sleep_say(
 	if (!flag_get(&sleep->wanted))
 		return false;
 	message_compose(
-		flag_get(&sleep->rung_by) ? SAY_SLEEPS : SAY_SLEEPS_UNSURE, sleep->got, mac,
-		ret_frame
+		flag_get(&sleep->peer_can_ring) ? MESSAGE_SLEEPS : MESSAGE_SLEEPS_UNSURE,
+		sleep->got, mac, ret_frame
 	);
 	return true;
 }
 
-void dpdk_sleep_said(struct dpdk_sleep *sleep) {
+void dpdk_sleep_notice_sent(struct dpdk_sleep *sleep) {
 	flag_set(&sleep->armed, true);
 	flag_set(&sleep->wanted, false);
 }
 
-static bool reach_peer(struct dpdk_sleep *sleep) {
+static bool connect_to_peer(struct dpdk_sleep *sleep) {
 	struct sockaddr_un address;
 	socklen_t length = address_abstract(sleep->peer_name, &address);
 
@@ -272,10 +272,10 @@ static bool reach_peer(struct dpdk_sleep *sleep) {
 }
 
 // Ring the peer. A peer that restarted has a new socket, so reconnect once.
-static void peers_ring(struct dpdk_sleep *sleep) {
+static void ring_peer(struct dpdk_sleep *sleep) {
 	static const uint8_t byte = 1;
 
-	for (uint32_t i = 0; i < 2 && reach_peer(sleep); i++) {
+	for (uint32_t i = 0; i < 2 && connect_to_peer(sleep); i++) {
 		if (send(sleep->ringer, &byte, sizeof(byte), MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
 			return;
 		if (errno != ECONNREFUSED)
@@ -289,7 +289,7 @@ static void peers_ring(struct dpdk_sleep *sleep) {
 static void peer_sleeps(struct dpdk_sleep *sleep, uint32_t had) {
 	if (had != sleep->sent && sleep->sent != sleep->rung_at) {
 		sleep->rung_at = sleep->sent;
-		peers_ring(sleep);
+		ring_peer(sleep);
 		return;
 	}
 	sleep->sent = had;
@@ -297,7 +297,7 @@ static void peer_sleeps(struct dpdk_sleep *sleep, uint32_t had) {
 	sleep->peer_sleeps = true;
 }
 
-bool dpdk_sleep_hear(
+bool dpdk_sleep_handle_message(
 	struct dpdk_sleep *sleep,
 	const uint8_t *bytes,
 	size_t size,
@@ -306,70 +306,70 @@ bool dpdk_sleep_hear(
 ) {
 	uint32_t kind;
 
-	if (sleep->kind != DPDK_MEMIF || size < SAY_BYTES)
+	if (sleep->kind != DPDK_MEMIF || size < SLEEP_MESSAGE_BYTES)
 		return false;
 	if (memcmp(bytes, magic, sizeof(magic)) != 0)
 		return false;
-	kind = bytes[SAY_KIND];
-	if (kind == SAY_RINGS)
-		flag_set(&sleep->rung_by, true);
-	sleep->peer_had |= kind == SAY_HAD;
+	kind = bytes[MESSAGE_KIND_AT];
+	if (kind == MESSAGE_CAN_RING)
+		flag_set(&sleep->peer_can_ring, true);
+	sleep->peer_confirmed_all |= kind == MESSAGE_ALL_RECEIVED;
 	// All earlier frames in the ring are in this burst or an earlier one.
-	if (kind == SAY_LEAVES) {
-		message_compose(SAY_HAD, 0, mac, ret_frame);
+	if (kind == MESSAGE_LEAVES) {
+		message_compose(MESSAGE_ALL_RECEIVED, 0, mac, ret_frame);
 		return true;
 	}
-	if (kind != SAY_SLEEPS && kind != SAY_SLEEPS_UNSURE)
+	if (kind != MESSAGE_SLEEPS && kind != MESSAGE_SLEEPS_UNSURE)
 		return false;
 	peer_sleeps(
-		sleep,
-		(uint32_t)link_get16(bytes + SAY_COUNT) << 16 | link_get16(bytes + SAY_COUNT + 2)
+		sleep, (uint32_t)link_get16(bytes + MESSAGE_COUNT_AT) << 16 |
+			       link_get16(bytes + MESSAGE_COUNT_AT + 2)
 	);
-	if (kind == SAY_SLEEPS || !reach_peer(sleep))
+	if (kind == MESSAGE_SLEEPS || !connect_to_peer(sleep))
 		return false;
-	message_compose(SAY_RINGS, 0, mac, ret_frame);
+	message_compose(MESSAGE_CAN_RING, 0, mac, ret_frame);
 	return true;
 }
 
-void dpdk_sleep_received(struct dpdk_sleep *sleep, uint32_t count) {
+void dpdk_sleep_count_received(struct dpdk_sleep *sleep, uint32_t count) {
 	sleep->got += count;
 	if (!flag_get(&sleep->came))
 		flag_set(&sleep->came, true);
 }
 
-bool dpdk_sleep_leave(
+bool dpdk_sleep_compose_leave(
 	struct dpdk_sleep *sleep,
 	const uint8_t mac[static LINK_MAC_BYTES],
 	uint8_t ret_frame[static SLEEP_FRAME_BYTES]
 ) {
 	if (sleep->kind != DPDK_MEMIF)
 		return false;
-	sleep->peer_had = false;
-	message_compose(SAY_LEAVES, 0, mac, ret_frame);
+	sleep->peer_confirmed_all = false;
+	message_compose(MESSAGE_LEAVES, 0, mac, ret_frame);
 	return true;
 }
 
-void dpdk_sleep_ring(struct dpdk_sleep *sleep) {
-	peers_ring(sleep);
+void dpdk_sleep_ring_peer(struct dpdk_sleep *sleep) {
+	ring_peer(sleep);
 }
 
-void dpdk_sleep_sent(struct dpdk_sleep *sleep, uint32_t count) {
+void dpdk_sleep_count_sent(struct dpdk_sleep *sleep, uint32_t count) {
 	sleep->sent += count;
 	if (!sleep->peer_sleeps || count == 0)
 		return;
 	sleep->peer_sleeps = false;
 	sleep->rung_at = sleep->sent;
-	peers_ring(sleep);
+	ring_peer(sleep);
 }
 
 // Reset the state and ring, because the peer may still sleep from its time with our predecessor.
-void dpdk_sleep_link(struct dpdk_sleep *sleep, bool up) {
+void dpdk_sleep_set_link(struct dpdk_sleep *sleep, bool up) {
 	flag_set(&sleep->link, up);
 	flag_set(&sleep->armed, false);
 	flag_set(&sleep->wanted, false);
-	flag_set(&sleep->rung_by, false);
+	flag_set(&sleep->peer_can_ring, false);
 	sleep->peer_connected = false;
 	sleep->peer_sleeps = false;
 	if (up)
-		peers_ring(sleep);
+		ring_peer(sleep);
 }

@@ -43,11 +43,11 @@ struct dpdk_sleep {
 	// The peer was notified and has not rung since: written with the lock, read and written by
 	// the engine
 	_Atomic bool armed;
-	_Atomic bool rung_by; // the peer can ring: written with the lock, read by the engine
+	_Atomic bool peer_can_ring; // the peer can ring: written with the lock, read by the engine
 	char peer_name[64];
 	bool peer_connected;
 	bool peer_sleeps;
-	bool peer_had; // the peer confirmed all frames, after dpdk_sleep_compose_leave()
+	bool peer_confirmed_all; // the peer confirmed all frames, after dpdk_sleep_compose_leave()
 	uint32_t sent, got, rung_at; // frames, except those of this protocol
 };
 
@@ -60,16 +60,16 @@ void dpdk_sleep_fini(struct dpdk_sleep *sleep);
 void dpdk_sleep_wait(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns);
 
 // Call before a burst is received. Returns true if ret_frame must be sent first.
-bool dpdk_sleep_say(
+bool dpdk_sleep_compose_notice(
 	struct dpdk_sleep *sleep,
 	const uint8_t mac[static LINK_MAC_BYTES],
 	uint8_t ret_frame[static SLEEP_FRAME_BYTES]
 );
 // Record that this frame was sent.
-void dpdk_sleep_said(struct dpdk_sleep *sleep);
+void dpdk_sleep_notice_sent(struct dpdk_sleep *sleep);
 // Handle a frame of type SLEEP_TYPE, behind its Ethernet header. Returns true if ret_frame must be
 // sent as an answer.
-bool dpdk_sleep_hear(
+bool dpdk_sleep_handle_message(
 	struct dpdk_sleep *sleep,
 	const uint8_t *bytes,
 	size_t size,
@@ -79,14 +79,14 @@ bool dpdk_sleep_hear(
 // Prepare to close a memif, whose memory disappears with it. Returns true if ret_frame must be
 // sent. It asks the peer to confirm all frames (->peer_confirmed_all); the peer may have to be
 // rung.
-bool dpdk_sleep_leave(
+bool dpdk_sleep_compose_leave(
 	struct dpdk_sleep *sleep,
 	const uint8_t mac[static LINK_MAC_BYTES],
 	uint8_t ret_frame[static SLEEP_FRAME_BYTES]
 );
-void dpdk_sleep_ring(struct dpdk_sleep *sleep);
+void dpdk_sleep_ring_peer(struct dpdk_sleep *sleep);
 // Count other frames received and sent.
-void dpdk_sleep_received(struct dpdk_sleep *sleep, uint32_t count);
-void dpdk_sleep_sent(struct dpdk_sleep *sleep, uint32_t count);
+void dpdk_sleep_count_received(struct dpdk_sleep *sleep, uint32_t count);
+void dpdk_sleep_count_sent(struct dpdk_sleep *sleep, uint32_t count);
 // Report a change of the memif's link: all knowledge about the peer is void.
-void dpdk_sleep_link(struct dpdk_sleep *sleep, bool up);
+void dpdk_sleep_set_link(struct dpdk_sleep *sleep, bool up);

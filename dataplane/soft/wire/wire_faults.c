@@ -74,14 +74,14 @@ static uint64_t random_draw(struct faults_wire *faults) {
 }
 
 // Return a number in 0 … bound-1; the bias below bound / 2^32 does not matter here.
-static uint32_t draw_below(struct faults_wire *faults, uint32_t bound) {
+static uint32_t random_below(struct faults_wire *faults, uint32_t bound) {
 	return (uint32_t)((random_draw(faults) >> 32) * bound >> 32);
 }
 
 // Draw a number for every fault, even with chance 0, so that enabling one fault does not change
 // other draws.
 static bool fault_happens(struct faults_wire *faults, uint32_t ppm) {
-	return draw_below(faults, PPM) < ppm;
+	return random_below(faults, PPM) < ppm;
 }
 
 // Append a delayed frame; its time is not before that of frames already waiting.
@@ -194,16 +194,16 @@ static void frame_corrupt(struct faults_wire *faults, uint8_t *frame, uint32_t s
 
 	if (size <= headers + PACKET_BTH_BYTES)
 		return;
-	byte = draw_below(faults, size - headers - 1);
+	byte = random_below(faults, size - headers - 1);
 	if (byte >= 4)
 		byte++;
-	frame[headers + byte] ^= (uint8_t)(1U << draw_below(faults, 8));
+	frame[headers + byte] ^= (uint8_t)(1U << random_below(faults, 8));
 	counter_add(&faults->counters->fault_corrupted, 1);
 }
 
-static bool held_back(struct faults_wire *faults, uint32_t size) {
+static bool hold_for_reorder(struct faults_wire *faults, uint32_t size) {
 	bool reorder = fault_happens(faults, faults->faults.reorder_ppm);
-	uint32_t behind = 1 + draw_below(faults, BEHIND_MAX);
+	uint32_t behind = 1 + random_below(faults, BEHIND_MAX);
 
 	if (!reorder || faults->held_count == HELD_MAX)
 		return false;
@@ -218,8 +218,8 @@ static bool held_back(struct faults_wire *faults, uint32_t size) {
 
 // Store one copy of the taken frame if it leaves later. Returns false if it leaves at once; the
 // caller then sends it.
-static bool leaves_later(struct faults_wire *faults, uint32_t size) {
-	if (held_back(faults, size))
+static bool store_for_later(struct faults_wire *faults, uint32_t size) {
+	if (hold_for_reorder(faults, size))
 		return true;
 	for (uint32_t at = 0; at < faults->held_count; at++) {
 		if (faults->held[at].behind > 0)
@@ -241,7 +241,7 @@ static void send_taken(struct faults_wire *faults, uint32_t size, bool twice) {
 	delayed_push(faults, faults->now_ns, copy);
 }
 
-static bool is_meant(const struct faults_wire *faults, const uint8_t *frame) {
+static bool frame_is_affected(const struct faults_wire *faults, const uint8_t *frame) {
 	if (faults->faults.to.family == SOCK_ADDR_NONE)
 		return true;
 	if (frame[0] >> 4 == 4)
@@ -249,7 +249,7 @@ static bool is_meant(const struct faults_wire *faults, const uint8_t *frame) {
 	return memcmp(frame + IP6_TO, faults->to.raw, sizeof(faults->to.raw)) == 0;
 }
 
-static void give_faultily(struct faults_wire *faults, uint32_t size) {
+static void give_with_faults(struct faults_wire *faults, uint32_t size) {
 	bool lost = fault_happens(faults, faults->faults.loss_ppm);
 	bool damaged = fault_happens(faults, faults->faults.corrupt_ppm);
 	bool repeated = fault_happens(faults, faults->faults.duplicate_ppm);
@@ -269,7 +269,7 @@ static void give_faultily(struct faults_wire *faults, uint32_t size) {
 	if (repeated)
 		counter_add(&faults->counters->fault_duplicated, 1);
 	for (uint32_t copy = 0; copy < (repeated ? 2 : 1); copy++)
-		at_once += !leaves_later(faults, size);
+		at_once += !store_for_later(faults, size);
 	if (at_once > 0)
 		send_taken(faults, size, at_once == 2);
 }
@@ -277,8 +277,8 @@ static void give_faultily(struct faults_wire *faults, uint32_t size) {
 static void faults_give(struct soft_wire *wire, uint32_t size) {
 	struct faults_wire *faults = faults_of(wire);
 
-	if (is_meant(faults, faults->out))
-		give_faultily(faults, size);
+	if (frame_is_affected(faults, faults->out))
+		give_with_faults(faults, size);
 	else
 		faults->inner->calls->give(faults->inner, size);
 	held_release_due(faults);
@@ -350,7 +350,7 @@ static const struct wire_calls faults_calls = {
 	.destroy = faults_destroy,
 };
 
-static void use_faults(struct faults_wire *wrap, const struct soft_faults *faults) {
+static void wrap_set_faults(struct faults_wire *wrap, const struct soft_faults *faults) {
 	must(faults->jitter_ns <= faults->delay_ns);
 	wrap->faults = *faults;
 	wrap->to = wire_gid(&faults->to);
@@ -366,7 +366,7 @@ int wire_faults_change(
 ) {
 	if ((*wire)->calls != &faults_calls)
 		return wire_faults_create(*wire, faults, counters, clock, wire);
-	use_faults(faults_of(*wire), faults);
+	wrap_set_faults(faults_of(*wire), faults);
 	return 0;
 }
 
@@ -392,7 +392,7 @@ int wire_faults_create(
 	wrap->inner = inner;
 	wrap->counters = counters;
 	wrap->clock = clock;
-	use_faults(wrap, faults);
+	wrap_set_faults(wrap, faults);
 	wrap->free_count = POOL_FRAMES;
 	for (uint32_t i = 0; i < POOL_FRAMES; i++)
 		wrap->free[i] = POOL_FRAMES - 1 - i;

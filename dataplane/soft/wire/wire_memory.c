@@ -246,21 +246,22 @@ static int hub_add(struct memory_wire *memory, bool address_any) {
 	return err;
 }
 
-static int
-memory_fail(int err, char ret_reason[static SOFT_HOLDER_MAX + 1], const struct sock_addr *address) {
+static int format_create_error(
+	int err, char ret_reason[static SOFT_REASON_MAX + 1], const struct sock_addr *address
+) {
 	char text[SOCK_ADDR_TEXT_BYTES];
 
 	sock_addr_format_host(address, text);
 	if (err == -EADDRINUSE)
 		snprintf(
-			ret_reason, SOFT_HOLDER_MAX + 1,
+			ret_reason, SOFT_REASON_MAX + 1,
 			"%s is held by another device of this process", text
 		);
 	else if (err == -EINVAL)
-		snprintf(ret_reason, SOFT_HOLDER_MAX + 1, "the memory wire needs an address");
+		snprintf(ret_reason, SOFT_REASON_MAX + 1, "the memory wire needs an address");
 	else
 		snprintf(
-			ret_reason, SOFT_HOLDER_MAX + 1, "the memory wire of %s: %s", text,
+			ret_reason, SOFT_REASON_MAX + 1, "the memory wire of %s: %s", text,
 			strerrordesc_np(-err)
 		);
 	return err;
@@ -268,17 +269,17 @@ memory_fail(int err, char ret_reason[static SOFT_HOLDER_MAX + 1], const struct s
 
 int wire_memory_create(
 	const struct wire_config *config,
-	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	char ret_reason[static SOFT_REASON_MAX + 1],
 	struct soft_wire **ret_wire
 ) {
 	struct memory_wire *memory;
 	int err;
 
 	if (!config->address_any && config->address.family == SOCK_ADDR_NONE)
-		return memory_fail(-EINVAL, ret_reason, &config->address);
+		return format_create_error(-EINVAL, ret_reason, &config->address);
 	memory = calloc(1, sizeof(*memory));
 	if (memory == NULL)
-		return memory_fail(-ENOMEM, ret_reason, &config->address);
+		return format_create_error(-ENOMEM, ret_reason, &config->address);
 	memory->wire = (struct soft_wire){
 		.calls = &memory_calls,
 		.address = config->address,
@@ -295,7 +296,7 @@ int wire_memory_create(
 		err = hub_add(memory, config->address_any);
 	if (err != 0) {
 		memory_destroy(&memory->wire);
-		return memory_fail(err, ret_reason, &config->address);
+		return format_create_error(err, ret_reason, &config->address);
 	}
 	*ret_wire = &memory->wire;
 	return 0;

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-static bool is_word(const char *text, size_t length, const char *word) {
+static bool text_equals_word(const char *text, size_t length, const char *word) {
 	return length == strlen(word) && memcmp(text, word, length) == 0;
 }
 
@@ -27,7 +27,7 @@ int soft_wire_parse(
 			*ret_kind = SOFT_WIRE_DPDK;
 		return err;
 	}
-	if (!is_word(text, length, "udp") && !is_word(text, length, "memory"))
+	if (!text_equals_word(text, length, "udp") && !text_equals_word(text, length, "memory"))
 		return parse_fail(
 			ret_error, -EINVAL, text, length,
 			"is no wire; allowed are udp and dpdk:DEVARGS"
@@ -38,7 +38,7 @@ int soft_wire_parse(
 }
 
 // Return true for multicast and IPv4 broadcast: a socket can bind to them but not send from them.
-static bool is_of_many(const struct sock_addr *address) {
+static bool address_is_group(const struct sock_addr *address) {
 	static const uint8_t broadcast[4] = {255, 255, 255, 255};
 
 	if (address->family == SOCK_ADDR_V6)
@@ -62,7 +62,7 @@ int soft_address_parse(
 		return parse_fail(
 			ret_error, -EINVAL, text, length, "stands for every address; one is needed"
 		);
-	if (is_of_many(&address))
+	if (address_is_group(&address))
 		return parse_fail(
 			ret_error, -EINVAL, text, length,
 			"is multicast or broadcast; one of a single machine is needed"

@@ -27,7 +27,7 @@ static uint8_t *out_frame(const struct udp_wire *udp, uint32_t index) {
 	return udp->out_slots + (size_t)(index % WIRE_BATCH) * UDP_SLOT_BYTES + FRAME_HEADROOM;
 }
 
-static void set_class(struct udp_wire *udp, struct msghdr *message, uint8_t traffic_class) {
+static void set_traffic_class(struct udp_wire *udp, struct msghdr *message, uint8_t traffic_class) {
 	struct cmsghdr *control = message->msg_control;
 	const int value = traffic_class;
 
@@ -59,13 +59,13 @@ static void udp_give(struct soft_wire *wire, uint32_t size) {
 	}
 	message->msg_controllen = 0;
 	if (traffic_class != 0)
-		set_class(udp, message, traffic_class);
+		set_traffic_class(udp, message, traffic_class);
 	udp->out_pieces[place].iov_len = size - udp->header_bytes;
 	udp->out_tail++;
 }
 
 // Handle a send error for the oldest packet. Returns true if sending may continue.
-static bool pass_over(struct udp_wire *udp) {
+static bool handle_send_error(struct udp_wire *udp) {
 	switch (errno) {
 	case EAGAIN:
 		// The socket gets room when packets leave it; this wakes wait().
@@ -89,7 +89,7 @@ static bool pass_over(struct udp_wire *udp) {
 
 // Send up to count packets. Returns the number accepted, or -1. A single packet is cheaper with
 // sendto().
-static int send_some(struct udp_wire *udp, uint32_t place, uint32_t count) {
+static int send_packets(struct udp_wire *udp, uint32_t place, uint32_t count) {
 	const struct msghdr *message = &udp->out[place].msg_hdr;
 	const struct iovec *piece = message->msg_iov;
 	ssize_t sent;
@@ -112,10 +112,10 @@ static void udp_flush(struct soft_wire *wire) {
 		count = udp->out_tail - udp->out_head;
 		if (count > WIRE_BATCH - place)
 			count = WIRE_BATCH - place;
-		sent = send_some(udp, place, count);
+		sent = send_packets(udp, place, count);
 		if (sent > 0)
 			udp->out_head += (uint32_t)sent;
-		else if (!pass_over(udp))
+		else if (!handle_send_error(udp))
 			return;
 	}
 	// Restart at the first slots, which are in the cache.
@@ -151,7 +151,7 @@ static void name_to_route(
 
 // Receive packets. Returns their number, or -1. A batch is tried only after two successful calls in
 // a row: receiving a single packet costs a third less, found or not.
-static int receive_some(struct udp_wire *udp, uint32_t max) {
+static int receive_packets(struct udp_wire *udp, uint32_t max) {
 	socklen_t length = sizeof(union udp_name);
 	ssize_t size;
 
@@ -172,7 +172,7 @@ static uint32_t receive_batch(struct udp_wire *udp, uint32_t max) {
 	int count = -1;
 
 	for (uint32_t n = 0; n < ERRORS_MAX && count < 0; n++) {
-		count = receive_some(udp, max);
+		count = receive_packets(udp, max);
 		if (count < 0 && errno == EAGAIN)
 			break;
 	}
@@ -191,7 +191,7 @@ udp_receive(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max,
 	for (uint32_t n = 0; n < udp->in_count; n++) {
 		frame = udp->in_slots + (size_t)n * UDP_SLOT_BYTES + FRAME_HEADROOM;
 		name_to_route(udp, &udp->in_names[n], &route);
-		frame_headers(&route, udp->in[n].msg_len, frame);
+		frame_write_headers(&route, udp->in[n].msg_len, frame);
 		ret_frames[n] = (struct wire_frame
 		){.bytes = frame, .size = udp->header_bytes + udp->in[n].msg_len};
 	}

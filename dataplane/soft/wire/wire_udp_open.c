@@ -32,7 +32,7 @@ static const char *error_name(int err) {
 	return name != NULL ? name : "?";
 }
 
-static void explain_held(const struct sock_addr *address, char *reason) {
+static void format_port_holder(const struct sock_addr *address, char *reason) {
 	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
 	struct port_holder holder;
 
@@ -40,7 +40,7 @@ static void explain_held(const struct sock_addr *address, char *reason) {
 	port_holder_find(PORT_UDP, address, &holder);
 	if (holder.kind == PORT_HOLDER_KERNEL) {
 		snprintf(
-			reason, SOFT_HOLDER_MAX + 1,
+			reason, SOFT_REASON_MAX + 1,
 			"%.60s port %u is held by no process: the kernel's Soft-RoCE (rdma_rxe) "
 			"probably has it",
 			text, SOFT_UDP_PORT
@@ -49,30 +49,30 @@ static void explain_held(const struct sock_addr *address, char *reason) {
 	}
 	port_holder_format(&holder, words);
 	snprintf(
-		reason, SOFT_HOLDER_MAX + 1, "%.60s port %u is held by %s", text, SOFT_UDP_PORT,
+		reason, SOFT_REASON_MAX + 1, "%.60s port %u is held by %s", text, SOFT_UDP_PORT,
 		words
 	);
 }
 
-static void bind_explain(const struct sock_addr *address, int err, char *reason) {
+static void format_bind_error(const struct sock_addr *address, int err, char *reason) {
 	char text[SOCK_ADDR_TEXT_BYTES];
 
 	sock_addr_format_host(address, text);
 	if (err == -EADDRINUSE)
-		explain_held(address, reason);
+		format_port_holder(address, reason);
 	else if (err == -EADDRNOTAVAIL)
 		snprintf(
-			reason, SOFT_HOLDER_MAX + 1, "%s is no address of an interface that is up",
+			reason, SOFT_REASON_MAX + 1, "%s is no address of an interface that is up",
 			text
 		);
 	else
 		snprintf(
-			reason, SOFT_HOLDER_MAX + 1, "no UDP socket on %s: %s", text,
+			reason, SOFT_REASON_MAX + 1, "no UDP socket on %s: %s", text,
 			error_name(err)
 		);
 }
 
-static int bind_to(int fd, const struct sock_addr *address) {
+static int bind_socket(int fd, const struct sock_addr *address) {
 	struct sockaddr_storage storage;
 	socklen_t length = sock_addr_to_sockaddr(address, &storage);
 
@@ -80,7 +80,7 @@ static int bind_to(int fd, const struct sock_addr *address) {
 }
 
 // Bind to the first free address; one try costs about a microsecond.
-static int bind_to_any(int fd, struct sock_addr *address) {
+static int bind_any_address(int fd, struct sock_addr *address) {
 	uint32_t number;
 	int err = -EADDRINUSE;
 
@@ -88,7 +88,7 @@ static int bind_to_any(int fd, struct sock_addr *address) {
 	for (uint32_t host = ANY_FIRST; host <= ANY_LAST && err == -EADDRINUSE; host++) {
 		number = htonl(host);
 		memcpy(address->address, &number, sizeof(number));
-		err = bind_to(fd, address);
+		err = bind_socket(fd, address);
 	}
 	return err;
 }
@@ -133,7 +133,7 @@ static int open_socket(struct udp_wire *udp, bool any) {
 	err = set_options(udp->fd, udp->ip4);
 	if (err != 0)
 		return err;
-	return any ? bind_to_any(udp->fd, address) : bind_to(udp->fd, address);
+	return any ? bind_any_address(udp->fd, address) : bind_socket(udp->fd, address);
 }
 
 // Find the interface with this address. All of 127.0.0.0/8 belongs to the loopback interface,
@@ -174,7 +174,7 @@ static int find_mtu(struct udp_wire *udp, char *reason) {
 	netdev = netdev_mtu(udp->fd, udp->wire.netdev);
 	if (netdev < MTU_MIN + MTU_HEADERS) {
 		snprintf(
-			reason, SOFT_HOLDER_MAX + 1, "the MTU of %s is %d, and at least %d needed",
+			reason, SOFT_REASON_MAX + 1, "the MTU of %s is %d, and at least %d needed",
 			udp->wire.netdev, netdev, MTU_MIN + MTU_HEADERS
 		);
 		return -EINVAL;
@@ -184,7 +184,7 @@ static int find_mtu(struct udp_wire *udp, char *reason) {
 	return 0;
 }
 
-static uint32_t window_of(const struct udp_wire *udp) {
+static uint32_t window_bytes_of(const struct udp_wire *udp) {
 	uint64_t mtu = udp->wire.mtu, window;
 	socklen_t length = sizeof(int);
 	int granted = 0;
@@ -232,7 +232,7 @@ static void slots_init(struct udp_wire *udp) {
 	}
 }
 
-static void gid_of(const struct sock_addr *address, union ibv_gid *ret_gid) {
+static void gid_of_address(const struct sock_addr *address, union ibv_gid *ret_gid) {
 	if (address->family == SOCK_ADDR_V6) {
 		memcpy(ret_gid->raw, address->address, sizeof(ret_gid->raw));
 		return;
@@ -242,22 +242,22 @@ static void gid_of(const struct sock_addr *address, union ibv_gid *ret_gid) {
 	memcpy(ret_gid->raw + 12, address->address, 4);
 }
 
-static int open_all(struct udp_wire *udp, bool any, char *reason) {
+static int udp_wire_open(struct udp_wire *udp, bool any, char *reason) {
 	int err = open_socket(udp, any);
 
 	if (err != 0) {
-		bind_explain(&udp->wire.address, err, reason);
+		format_bind_error(&udp->wire.address, err, reason);
 		return err;
 	}
-	gid_of(&udp->wire.address, &udp->wire.gid);
+	gid_of_address(&udp->wire.address, &udp->wire.gid);
 	err = find_mtu(udp, reason);
 	if (err != 0)
 		return err;
 	udp->wire.source_port = SOFT_UDP_PORT;
-	udp->wire.window_bytes = window_of(udp);
+	udp->wire.window_bytes = window_bytes_of(udp);
 	err = slots_create(udp);
 	if (err != 0)
-		snprintf(reason, SOFT_HOLDER_MAX + 1, "no memory");
+		snprintf(reason, SOFT_REASON_MAX + 1, "no memory");
 	else
 		slots_init(udp);
 	return err;
@@ -265,7 +265,7 @@ static int open_all(struct udp_wire *udp, bool any, char *reason) {
 
 int wire_udp_create(
 	const struct wire_config *config,
-	char ret_reason[static SOFT_HOLDER_MAX + 1],
+	char ret_reason[static SOFT_REASON_MAX + 1],
 	struct soft_wire **ret_wire
 ) {
 	struct udp_wire *udp;
@@ -273,12 +273,12 @@ int wire_udp_create(
 
 	if (!config->address_any &&
 	    (config->address.family == SOCK_ADDR_NONE || sock_addr_is_any(&config->address))) {
-		snprintf(ret_reason, SOFT_HOLDER_MAX + 1, "it needs one address of its own");
+		snprintf(ret_reason, SOFT_REASON_MAX + 1, "it needs one address of its own");
 		return -EINVAL;
 	}
 	udp = calloc(1, sizeof(*udp));
 	if (udp == NULL) {
-		snprintf(ret_reason, SOFT_HOLDER_MAX + 1, "no memory");
+		snprintf(ret_reason, SOFT_REASON_MAX + 1, "no memory");
 		return -ENOMEM;
 	}
 	udp->wire.calls = &udp_wire_calls;
@@ -289,7 +289,7 @@ int wire_udp_create(
 	udp->fd = -1;
 	udp->ip4 = udp->wire.address.family != SOCK_ADDR_V6;
 	udp->header_bytes = frame_headers_bytes(udp->ip4);
-	err = open_all(udp, config->address_any, ret_reason);
+	err = udp_wire_open(udp, config->address_any, ret_reason);
 	if (err != 0) {
 		wire_destroy(&udp->wire);
 		return err;

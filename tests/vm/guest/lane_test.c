@@ -59,8 +59,8 @@ static void open_end(struct end *end, const char *name) {
 	assert_int_equal(memory_registry_create(&memory, &end->registry), 0);
 	end->bytes = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(end->bytes, MAP_FAILED);
-	request.address = worker_word(end->bytes);
-	assert_int_equal(memory_view_take(end->registry, &request, reason, &end->view), 0);
+	request.address = worker_pointer_to_word(end->bytes);
+	assert_int_equal(memory_view_get(end->registry, &request, reason, &end->view), 0);
 	assert_int_equal(lane_create(&lane, &end->lane), 0);
 }
 
@@ -76,7 +76,7 @@ static void close_end(struct end *end) {
 static void request(const struct end *end, uint32_t kind, const void *what) {
 	const struct worker_record record = {
 		.kind = kind,
-		.words = {worker_word(end->lane), worker_word(what)},
+		.words = {worker_pointer_to_word(end->lane), worker_pointer_to_word(what)},
 	};
 
 	lane_request(NULL, worker, &record);
@@ -84,8 +84,9 @@ static void request(const struct end *end, uint32_t kind, const void *what) {
 
 static void tell_gone(const struct end *end, const struct pair *pair) {
 	const struct worker_record record = {
-		.kind = LANE_REQUEST_GONE,
-		.words = {worker_word(end->lane), pair_slot(pair), pair_generation(pair)},
+		.kind = LANE_REQUEST_QP_DESTROYED,
+		.words =
+			{worker_pointer_to_word(end->lane), pair_slot(pair), pair_generation(pair)},
 	};
 
 	lane_request(NULL, worker, &record);
@@ -118,14 +119,15 @@ static void pair_up(void) {
 }
 
 static void control_hears(const struct worker_record *record) {
-	struct pair *pair = worker_pointer(record->words[1]);
-	struct end *end = worker_pointer(record->words[0]) == ends[0].lane ? &ends[0] : &ends[1];
+	struct pair *pair = worker_word_to_pointer(record->words[1]);
+	struct end *end =
+		worker_word_to_pointer(record->words[0]) == ends[0].lane ? &ends[0] : &ends[1];
 
 	if (record->kind == LANE_EVENT_FAILED)
 		assert_int_equal(pair_fail(pair), 0);
 	if (record->kind == LANE_EVENT_STUCK) {
 		stuck++;
-		assert_int_equal(pair_cut_off(pair), 0);
+		assert_int_equal(pair_destroy_qp(pair), 0);
 		tell_gone(end, pair);
 	}
 	if (record->kind == LANE_EVENT_DRAINED) {
@@ -140,7 +142,7 @@ static void step(void) {
 
 	for (int side = 0; side < 2; side++) {
 		struct worker_poll poll = lane_poll(ends[side].lane);
-		struct idle_found found = {
+		struct idle_step_findings found = {
 			.now_ns = clock_now_ns(&clock_),
 			.due_ns = IDLE_NEVER,
 			.events = true,
@@ -148,7 +150,7 @@ static void step(void) {
 
 		poll.poll(poll.ctx, &found);
 	}
-	while (worker_take(worker, &record, 1) == 1)
+	while (worker_take_events(worker, &record, 1) == 1)
 		control_hears(&record);
 }
 

@@ -131,14 +131,14 @@ static int set_up(void **state) {
 	side_make_pair(&peer);
 	side_connect(&owner, &peer);
 	side_connect(&peer, &owner);
-	assert_int_equal(memory_view_take(peer.registry, &request, reason, &own), 0);
+	assert_int_equal(memory_view_get(peer.registry, &request, reason, &own), 0);
 	return 0;
 }
 
 static int tear_down(void **state) {
 	(void)state;
 	memory_view_put(&own);
-	assert_int_equal(memory_reap(owner.registry), 0);
+	assert_int_equal(memory_deregister_dead(owner.registry), 0);
 	side_close(&owner);
 	side_close(&peer);
 	return 0;
@@ -159,10 +159,10 @@ static struct memory_view offer(const uint8_t *bytes, uint64_t length) {
 	struct memory_request request = {
 		.address = (uintptr_t)bytes,
 		.length = length,
-		.access = MEMORY_PEER_READS | MEMORY_ALONE,
+		.access = MEMORY_PEER_READS | MEMORY_UNSHARED,
 		.owner = &owner_of_pages};
 	struct memory_view view;
-	int err = memory_view_take(owner.registry, &request, reason, &view);
+	int err = memory_view_get(owner.registry, &request, reason, &view);
 
 	if (err != 0)
 		fail_msg("%s", reason);
@@ -213,7 +213,7 @@ static void a_peer_reads_what_it_was_given(void **state) {
 	for (uint32_t n = 0; n < 1000; n++)
 		assert_int_equal(own_bytes[n], 0x5a);
 	memory_view_put(&buffer);
-	assert_int_equal(memory_reap(owner.registry), 0);
+	assert_int_equal(memory_deregister_dead(owner.registry), 0);
 	munmap(bytes, PAGES_BYTES);
 }
 
@@ -249,7 +249,7 @@ static void a_released_buffer_is_out_of_reach_once_that_is_told(void **state) {
 	assert_int_equal(read_at(&buffer, 0, 100), IBV_WC_SUCCESS);
 	memory_view_put(&buffer);
 	assert_int_equal(released, 0);
-	assert_int_equal(memory_reap(owner.registry), 0);
+	assert_int_equal(memory_deregister_dead(owner.registry), 0);
 	assert_int_equal(released, 1);
 	assert_int_equal(munmap(bytes, PAGES_BYTES), 0);
 	assert_int_equal(read_at(&buffer, 0, 100), IBV_WC_REM_ACCESS_ERR);
@@ -267,7 +267,7 @@ static void a_buffer_may_be_released_while_reads_run(void **state) {
 			post_read(buffer.wire_address, buffer.remote_key, OWN_BYTES);
 		if (well == 100) {
 			memory_view_put(&buffer);
-			assert_int_equal(memory_reap(owner.registry), 0);
+			assert_int_equal(memory_deregister_dead(owner.registry), 0);
 			assert_int_equal(released, 1);
 			assert_int_equal(munmap(bytes, PAGES_BYTES), 0);
 		}
@@ -289,7 +289,7 @@ static void memory_that_is_not_there_is_refused_with_the_drivers_word(void **sta
 
 	(void)state;
 	munmap(bytes, PAGES_BYTES);
-	assert_int_equal(memory_view_take(owner.registry, &request, reason, &view), -EFAULT);
+	assert_int_equal(memory_view_get(owner.registry, &request, reason, &view), -EFAULT);
 	assert_string_equal(reason, "host memory: ibv_reg_mr says EFAULT");
 }
 
@@ -300,10 +300,10 @@ static void memory_to_be_written_must_be_writable(void **state) {
 
 	(void)state;
 	assert_int_equal(mprotect(bytes, PAGES_BYTES, PROT_READ), 0);
-	assert_int_equal(memory_view_take(owner.registry, &request, reason, &view), 0);
+	assert_int_equal(memory_view_get(owner.registry, &request, reason, &view), 0);
 	memory_view_put(&view);
 	request.access = MEMORY_LOCAL_WRITES;
-	assert_int_equal(memory_view_take(owner.registry, &request, reason, &view), -EFAULT);
+	assert_int_equal(memory_view_get(owner.registry, &request, reason, &view), -EFAULT);
 	munmap(bytes, PAGES_BYTES);
 }
 
@@ -330,7 +330,7 @@ static void a_thousand_registrations_leave_nothing_in_the_kernel(void **state) {
 	for (uint32_t n = 0; n < CYCLES; n++) {
 		request.address = (uintptr_t)bytes + n % 100 * 500;
 		assert_int_equal(
-			memory_view_take(owner.registry, &request, reason, &views[n % 8]), 0
+			memory_view_get(owner.registry, &request, reason, &views[n % 8]), 0
 		);
 		if (n == 4)
 			assert_int_equal(regions_of_kernel(), before + 5);
@@ -338,7 +338,7 @@ static void a_thousand_registrations_leave_nothing_in_the_kernel(void **state) {
 			continue;
 		for (uint32_t k = 0; k < 8; k++)
 			memory_view_put(&views[k]);
-		assert_int_equal(memory_reap(owner.registry), 0);
+		assert_int_equal(memory_deregister_dead(owner.registry), 0);
 	}
 	assert_int_equal(memory_counts(owner.registry).registered, CYCLES);
 	assert_int_equal(regions_of_kernel(), before);

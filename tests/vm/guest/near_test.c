@@ -36,7 +36,7 @@ static void every_page_lies_on(const uint8_t *memory, size_t size, int node) {
 static void memory_lies_on_the_node_of_its_core(void **state) {
 	(void)state;
 	for (uint32_t cpu = 0; cpu < 2; cpu++) {
-		struct near near = near_cpu(cpu);
+		struct near near = near_of_cpu(cpu);
 		uint8_t *memory = near_alloc(near, BLOCK_BYTES);
 
 		assert_true(near.known);
@@ -56,7 +56,7 @@ static int policy_of(const uint8_t *memory) {
 
 // malloc() gives these pages to others.
 static void memory_that_was_freed_has_no_wish_left(void **state) {
-	struct near near = near_cpu(1);
+	struct near near = near_of_cpu(1);
 	uint8_t *memory = near_alloc(near, BLOCK_BYTES);
 	void *behind = malloc(BLOCK_BYTES); // else the heap might shrink
 
@@ -98,7 +98,7 @@ static void lane_and_pair_lie_near_their_worker(void **state) {
 		.op_max = 64,
 		.drain_ns = 1000000000,
 		.clock = &monotonic,
-		.near = near_cpu(1),
+		.near = near_of_cpu(1),
 	};
 	char reason[DEVICE_REASON_MAX + 1];
 	struct device_endpoint endpoint;

@@ -288,7 +288,7 @@ static void a_link_that_goes_down_is_said_at_the_second_look(void **state) {
 
 static void a_worker_that_makes_no_turn_is_said_after_five_looks(void **state) {
 	(void)state;
-	threads[0].sign = threads[1].sign = (struct worker_sign){.asleep_until_ns = IDLE_NEVER};
+	threads[0].sign = threads[1].sign = (struct worker_progress){.asleep_until_ns = IDLE_NEVER};
 	begin_looking();
 	pass(SEC);
 	for (uint32_t n = 0; n < 20; n++)
@@ -312,7 +312,7 @@ static void a_worker_that_makes_no_turn_is_said_after_five_looks(void **state) {
 // A cpuset that shrinks moves a pinned thread, and tells it nothing.
 static void a_worker_that_was_moved_is_told_and_no_finding(void **state) {
 	(void)state;
-	threads[0].sign = threads[1].sign = (struct worker_sign){.asleep_until_ns = IDLE_NEVER};
+	threads[0].sign = threads[1].sign = (struct worker_progress){.asleep_until_ns = IDLE_NEVER};
 	cpu_set_add(&threads[1].wanted, 3);
 	cpu_set_add(&threads[1].allowed, 0);
 	begin_looking();

@@ -60,8 +60,8 @@ const struct clock *worker_clock(const struct worker *worker) {
 	return &bed.clock;
 }
 
-void worker_sign(const struct worker *worker, struct worker_sign *ret_sign) {
-	*ret_sign = (struct worker_sign){.asleep_until_ns = worker->hangs ? 0 : IDLE_NEVER};
+void worker_progress(const struct worker *worker, struct worker_progress *ret_sign) {
+	*ret_sign = (struct worker_progress){.asleep_until_ns = worker->hangs ? 0 : IDLE_NEVER};
 }
 
 struct near worker_near(const struct worker *worker) {
@@ -74,7 +74,7 @@ uint32_t worker_cpu(const struct worker *worker) {
 	return WORKER_CPU_ANY;
 }
 
-int worker_post(struct worker *worker, const struct worker_record *record) {
+int worker_post_request(struct worker *worker, const struct worker_record *record) {
 	if (worker->request_count >= worker->room)
 		return -EAGAIN;
 	worker->requests[worker->request_count++] = *record;
@@ -93,7 +93,7 @@ int worker_event(struct worker *worker, const struct worker_record *record) {
 	return 0;
 }
 
-uint32_t worker_event_room(const struct worker *worker) {
+uint32_t worker_event_slots_free(const struct worker *worker) {
 	return BED_RING - worker->event_count;
 }
 
@@ -125,10 +125,10 @@ static void worker_work(struct worker *worker) {
 		return;
 	rcu_thread_online(now_ns);
 	for (uint32_t n = 0; n < worker->request_count; n++)
-		dispatch_request(NULL, worker, &worker->requests[n]);
+		dispatch_worker_request(NULL, worker, &worker->requests[n]);
 	worker->request_count = 0;
 	for (uint32_t n = 0; n < worker->poll_count; n++) {
-		struct idle_found found = {.now_ns = now_ns, .due_ns = IDLE_NEVER};
+		struct idle_step_findings found = {.now_ns = now_ns, .due_ns = IDLE_NEVER};
 
 		worker->polls[n].poll(worker->polls[n].ctx, &found);
 	}

@@ -45,7 +45,7 @@ static void begin_worker(struct agent *agent, uint32_t number) {
 		.cpu = WORKER_CPU_ANY,
 		.clock = &monotonic,
 		.idle = {.policy = IDLE_ADAPTIVE, .block_ns = 20000},
-		.request = dispatch_request,
+		.request = dispatch_worker_request,
 	};
 	struct worker_facts facts;
 
@@ -92,7 +92,7 @@ static void turn(void) {
 	played_deliver();
 	for (uint32_t n = 0; n < AGENTS; n++) {
 		for (uint32_t m = 0; m < DEVICES; m++) {
-			while (worker_take(agents[n].workers[m], &record, 1) == 1)
+			while (worker_take_events(agents[n].workers[m], &record, 1) == 1)
 				assert_true(fabric_worker_event(agents[n].fabric, m, &record));
 		}
 	}

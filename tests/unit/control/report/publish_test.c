@@ -43,9 +43,9 @@ static const struct peer_row *row_of(const struct scene *scene, uint32_t peer) {
 }
 
 static uint64_t published(const struct scene *scene) {
-	struct peer_table_memory memory;
+	struct peer_table_memory_use memory;
 
-	peer_table_memory(scene->table, &memory);
+	peer_table_memory_use(scene->table, &memory);
 	return memory.published;
 }
 

@@ -42,7 +42,7 @@ static void the_outcome_is_one_sentence(void **state) {
 	(void)state;
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
 		struct device_choice *choice;
-		char text[DEVICE_WHY_BYTES];
+		char text[DEVICE_CHOICE_TEXT_BYTES];
 
 		assert_int_equal(
 			scene_choose(cases[n].scene, cases[n].target, cases[n].gpus, NULL, &choice),
@@ -72,7 +72,7 @@ static void each_device_has_its_reason(void **state) {
 	assert_int_equal(choice->count, 8);
 	for (uint32_t n = 0; n < choice->count; n++) {
 		const char *name = choice->facts[choice->judgements[n].device].name;
-		char text[DEVICE_WHY_BYTES + 64], why[DEVICE_WHY_BYTES];
+		char text[DEVICE_CHOICE_TEXT_BYTES + 64], why[DEVICE_CHOICE_TEXT_BYTES];
 
 		device_choice_say_one(choice, n, why);
 		snprintf(text, sizeof(text), "%s: %s", name, why);
@@ -91,7 +91,7 @@ static void what_is_assumed_or_not_known_is_said(void **state) {
 	(void)state;
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
 		struct device_choice *choice;
-		char text[DEVICE_WHY_BYTES];
+		char text[DEVICE_CHOICE_TEXT_BYTES];
 
 		assert_int_equal(
 			scene_choose(cases[n].scene, cases[n].target, NULL, NULL, &choice), 0

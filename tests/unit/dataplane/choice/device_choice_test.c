@@ -19,7 +19,7 @@ static void print_choice(const struct device_choice *choice, char *text) {
 		used += (size_t)snprintf(
 			text + used, TEXT_BYTES - used, "%s%s %s %s %u", n > 0 ? "; " : "",
 			choice->facts[judgement->device].name,
-			device_verdict_name(judgement->verdict),
+			device_eligibility_name(judgement->verdict),
 			topology_class_name(judgement->way.class), judgement->bandwidth_mbps
 		);
 		assert_in_range(used, 0, TEXT_BYTES - 1);
@@ -224,7 +224,7 @@ static void auto_wants_the_software_device_where_no_other_will_ever_have_pairs(v
 	(void)state;
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++)
 		assert_int_equal(
-			device_choice_wants_soft(cases[n].facts, cases[n].count), cases[n].wants
+			device_choice_needs_soft(cases[n].facts, cases[n].count), cases[n].wants
 		);
 }
 

@@ -17,16 +17,16 @@ struct way_case {
 
 static void expect_way(const struct way_case *expected) {
 	struct topology *topology = machine_create(expected->machine);
-	struct topology_way way;
+	struct topology_path way;
 
 	if (strncmp(expected->to, "node ", 5) == 0)
-		topology_way_to_node(
+		topology_path_to_node(
 			topology, expected->from, (uint32_t)(expected->to[5] - '0'), &way
 		);
 	else if (expected->to[0] == '\0')
-		topology_way_to_host(topology, expected->from, &way);
+		topology_path_to_host(topology, expected->from, &way);
 	else
-		topology_way_to_device(topology, expected->from, expected->to, &way);
+		topology_path_to_device(topology, expected->from, expected->to, &way);
 	if (way.class != expected->class || way.pci_mbps != expected->pci_mbps ||
 	    way.assumed != expected->assumed)
 		fail_msg(
@@ -163,7 +163,7 @@ static void the_node_of_a_device_is_that_of_its_host_bridge(void **state) {
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
 		struct topology *topology = machine_create(cases[n].machine);
 
-		assert_int_equal(topology_node_of(topology, cases[n].pci), cases[n].node);
+		assert_int_equal(topology_pci_node(topology, cases[n].pci), cases[n].node);
 		topology_destroy(topology);
 	}
 }

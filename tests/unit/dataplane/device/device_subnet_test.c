@@ -41,12 +41,12 @@ static void what_is_unknown_is_the_same_as_nothing(void **state) {
 	struct device_subnet known = device_subnet_of(&port), unknown = {0}, other;
 
 	(void)state;
-	assert_true(device_subnet_same(&known, &known));
-	assert_false(device_subnet_same(&unknown, &unknown));
-	assert_false(device_subnet_same(&known, &unknown));
+	assert_true(device_subnet_equal(&known, &known));
+	assert_false(device_subnet_equal(&unknown, &unknown));
+	assert_false(device_subnet_equal(&known, &unknown));
 	other = known;
 	other.bytes[7] = 1;
-	assert_false(device_subnet_same(&known, &other));
+	assert_false(device_subnet_equal(&known, &other));
 	port.gid_index = -1;
 	assert_int_equal(device_subnet_of(&port).kind, DEVICE_SUBNET_UNKNOWN);
 }

@@ -66,10 +66,10 @@ static struct device_facts look(bool in_process) {
 	const struct verbs_calls calls = {.in_process = in_process};
 	struct ibv_device device = {.name = "mlx5_0"};
 	struct device_facts facts = {.name = "mlx5_0"};
-	struct device_look look = {.calls = &calls, .device = &device, .facts = &facts};
+	struct device_inspection look = {.calls = &calls, .device = &device, .facts = &facts};
 
 	snprintf(device.ibdev_path, sizeof(device.ibdev_path), "%s", device_path);
-	device_sysfs_look(&look);
+	device_sysfs_inspect(&look);
 	return facts;
 }
 

@@ -149,8 +149,8 @@ static void of_a_ports_gids_the_widest_scope_is_taken_wherever_it_stands(void **
 		}
 		assert_non_null(chosen);
 		assert_int_equal(chosen->gid_index, cases[n].index);
-		assert_ptr_equal(gid_at(entries, count, 1, (uint32_t)cases[n].index), chosen);
-		assert_null(gid_at(entries, count, 2, (uint32_t)cases[n].index));
+		assert_ptr_equal(gid_entry_at(entries, count, 1, (uint32_t)cases[n].index), chosen);
+		assert_null(gid_entry_at(entries, count, 2, (uint32_t)cases[n].index));
 	}
 }
 

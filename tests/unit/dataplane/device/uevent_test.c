@@ -31,7 +31,7 @@ static void messages_of_rdma_devices_are_told_from_others(void **state) {
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
-		if (uevent_is_of_rdma(rows[n].bytes, rows[n].size) != rows[n].ours)
+		if (uevent_is_about_rdma(rows[n].bytes, rows[n].size) != rows[n].ours)
 			fail_msg("%s", rows[n].what);
 	}
 }

@@ -148,7 +148,7 @@ static void vector_is_chosen_by_where_its_interrupt_goes(void **state) {
 
 	(void)state;
 	for (size_t n = 0; n < COUNT(rows); n++) {
-		struct vector_wish wish = {.cpu = rows[n].cpu, .turn = rows[n].turn};
+		struct vector_preference wish = {.cpu = rows[n].cpu, .turn = rows[n].turn};
 		char device[64], path[PATH_MAX];
 
 		remove_root(NULL);

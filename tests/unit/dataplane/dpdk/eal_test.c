@@ -63,11 +63,11 @@ static void keeps_affinity(void) {
 
 	CHECK(cpu_set_get_allowed(&before) == 0);
 	CHECK(eal_start(&config, &facts) == 0);
-	CHECK(eal_runs());
+	CHECK(eal_is_running());
 	CHECK(cpu_set_get_allowed(&after) == 0);
 	CHECK(memcmp(&before, &after, sizeof(before)) == 0);
 	eal_stop();
-	CHECK(!eal_runs());
+	CHECK(!eal_is_running());
 }
 
 static void start_leaves_the_affinity_of_the_caller_alone(void **state) {
@@ -166,13 +166,13 @@ static void leaves(void) {
 	struct rte_ring *ring;
 	void *got = NULL;
 
-	eal_leave(); // nothing yet
+	eal_remove_directory(); // nothing yet
 	CHECK(eal_start(&config, &facts) == 0);
 	ring = rte_ring_create("left", 64, SOCKET_ID_ANY, 0);
 	CHECK(ring != NULL);
-	eal_leave();
+	eal_remove_directory();
 	CHECK(!exists(facts.runtime_dir));
-	CHECK(eal_runs());
+	CHECK(eal_is_running());
 	CHECK(rte_ring_enqueue(ring, ring) == 0);
 	CHECK(rte_ring_dequeue(ring, &got) == 0 && got == ring);
 }
@@ -197,7 +197,7 @@ static void says_why(void) {
 	config.log = count_line;
 	config.memory_mib = 100000000; // more than there is
 	CHECK(eal_start(&config, &facts) < 0);
-	CHECK(!eal_runs());
+	CHECK(!eal_is_running());
 	CHECK(!exists(rte_eal_get_runtime_dir()));
 	CHECK(atomic_load(&lines) > 0);
 	CHECK(atomic_load(&bad_lines) == 0);

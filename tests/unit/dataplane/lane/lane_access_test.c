@@ -42,7 +42,7 @@ static void scene_open(struct scene *scene, uint32_t access) {
 
 		assert_int_equal(memory_registry_create(&config, &scene->registries[side]), 0);
 		assert_int_equal(
-			memory_view_take(
+			memory_view_get(
 				scene->registries[side], &request, reason, &scene->views[side]
 			),
 			0

@@ -145,7 +145,7 @@ void bed_connect(struct bed *bed, struct pair *ends[2]) {
 void bed_request(struct bed *bed, int side, uint32_t kind, uint64_t word1, uint64_t word2) {
 	struct worker_record record = {
 		.kind = kind,
-		.words = {worker_word(bed->lanes[side]), word1, word2},
+		.words = {worker_pointer_to_word(bed->lanes[side]), word1, word2},
 	};
 
 	lane_request(NULL, bed->worker, &record);
@@ -159,14 +159,16 @@ struct bed_pair bed_pair_up(struct bed *bed) {
 		pair.slots[side] = pair_slot(pair.ends[side]);
 		pair.generations[side] = pair_generation(pair.ends[side]);
 		pair.qps[side] = pair.ends[side]->qp;
-		bed_request(bed, side, LANE_REQUEST_ADD, worker_word(pair.ends[side]), 0);
+		bed_request(
+			bed, side, LANE_REQUEST_ADD, worker_pointer_to_word(pair.ends[side]), 0
+		);
 	}
 	return pair;
 }
 
 static void control_hears(struct bed *bed, const struct worker_record *record) {
-	struct lane *lane = worker_pointer(record->words[0]);
-	struct pair *pair = worker_pointer(record->words[1]);
+	struct lane *lane = worker_word_to_pointer(record->words[0]);
+	struct pair *pair = worker_word_to_pointer(record->words[1]);
 	int side = lane == bed->lanes[1];
 
 	switch ((enum lane_event)record->kind) {
@@ -180,16 +182,18 @@ static void control_hears(struct bed *bed, const struct worker_record *record) {
 		bed->stuck++;
 		if (bed->passive)
 			break;
-		assert_int_equal(pair_cut_off(pair), 0);
-		bed_request(bed, side, LANE_REQUEST_GONE, pair_slot(pair), pair_generation(pair));
+		assert_int_equal(pair_destroy_qp(pair), 0);
+		bed_request(
+			bed, side, LANE_REQUEST_QP_DESTROYED, pair_slot(pair), pair_generation(pair)
+		);
 		break;
 	case LANE_EVENT_DRAINED:
 		bed->drained++;
 		bed->last_cause = *pair_cause(pair);
 		assert_int_equal(pair_destroy(pair), 0);
 		break;
-	case LANE_EVENT_DONE:
-		bed->ended[bed->ended_count++] = worker_pointer(record->words[1]);
+	case LANE_EVENT_OP_ENDED:
+		bed->ended[bed->ended_count++] = worker_word_to_pointer(record->words[1]);
 		bed->done_events++;
 		break;
 	default:
@@ -215,12 +219,12 @@ void bed_step(struct bed *bed) {
 	struct worker_record record;
 
 	for (int side = 0; side < 2; side++) {
-		struct idle_found found = {
+		struct idle_step_findings found = {
 			.now_ns = clock_now_ns(&bed->clock),
 			.due_ns = IDLE_NEVER,
 			.events = true,
 		};
-		bool progress = lane_step(bed->lanes[side], &found);
+		bool progress = lane_run_step(bed->lanes[side], &found);
 
 		if (side == 0) {
 			bed->found = found;
@@ -230,7 +234,7 @@ void bed_step(struct bed *bed) {
 		if (bed->lanes[side]->heap_count > 0)
 			assert_true(found.due_ns <= bed->lanes[side]->heap[1].due_ns);
 	}
-	while (worker_take(bed->worker, &record, 1) == 1)
+	while (worker_take_events(bed->worker, &record, 1) == 1)
 		control_hears(bed, &record);
 }
 
@@ -246,7 +250,7 @@ static bool is_quiet(const struct bed *bed) {
 		if (lane->under_way > 0 || lane_ops(lane) > 0 || lane->ended.first != NULL ||
 		    !TAILQ_EMPTY(&lane->drained) || !TAILQ_EMPTY(&lane->draining) ||
 		    !TAILQ_EMPTY(&lane->swept) || !STAILQ_EMPTY(&lane->untold) ||
-		    lane->untold_ops.first != NULL)
+		    lane->unreported_ops.first != NULL)
 			return false;
 	}
 	return true;

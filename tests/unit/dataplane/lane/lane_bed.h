@@ -31,7 +31,7 @@ struct bed {
 	struct pair *last_failed, *last_drained;
 	struct op_cause last_cause;
 	// What the last step of lane 0 found.
-	struct idle_found found;
+	struct idle_step_findings found;
 	bool progress;
 	// Operations that ended, in order.
 	struct op *ended[BED_OPS_MAX];

@@ -3,7 +3,7 @@
 // given back.
 #include "dataplane/lane/lane_bed.h"
 
-void memory_view_hold(const struct memory_view *view) {
+void memory_view_ref(const struct memory_view *view) {
 	(void)view;
 	bed_views_held++;
 }

@@ -84,7 +84,7 @@ static struct bed_pair pair_with_itself(struct bed *bed) {
 	assert_int_equal(pair_connect(pair.ends[0], &endpoint, 7, reason), 0);
 	pair.slots[0] = pair_slot(pair.ends[0]);
 	pair.generations[0] = pair_generation(pair.ends[0]);
-	bed_request(bed, 0, LANE_REQUEST_ADD, worker_word(pair.ends[0]), 0);
+	bed_request(bed, 0, LANE_REQUEST_ADD, worker_pointer_to_word(pair.ends[0]), 0);
 	return pair;
 }
 

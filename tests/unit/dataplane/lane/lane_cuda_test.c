@@ -102,7 +102,7 @@ static void take_view(struct side *side, uint64_t length) {
 	};
 	char reason[MEMORY_REASON_MAX + 1];
 
-	if (memory_view_take(side->registry, &request, reason, &side->view) != 0)
+	if (memory_view_get(side->registry, &request, reason, &side->view) != 0)
 		fail_msg("%s", reason);
 }
 
@@ -237,7 +237,7 @@ static void registration_stays_while_a_device_may_write_there(void **state) {
 		bed_submit(&scene.bed, 0, &op);
 		bed_step(&scene.bed);
 		memory_view_put(&scene.sides[0].view);
-		assert_int_equal(memory_reap(scene.sides[0].registry), 0);
+		assert_int_equal(memory_deregister_dead(scene.sides[0].registry), 0);
 		assert_int_equal(memory_counts(scene.sides[0].registry).regions, 1);
 		if (cut_off)
 			lane_fail(
@@ -248,7 +248,7 @@ static void registration_stays_while_a_device_may_write_there(void **state) {
 		bed_run(&scene.bed);
 		assert_int_equal(op.outcome, cut_off ? OP_FLUSHED : OP_OK);
 		assert_int_equal(scene.bed.stuck, cut_off);
-		assert_int_equal(memory_reap(scene.sides[0].registry), 0);
+		assert_int_equal(memory_deregister_dead(scene.sides[0].registry), 0);
 		assert_int_equal(memory_counts(scene.sides[0].registry).regions, 0);
 		memory_view_put(&scene.sides[1].view);
 		destroy_registries(&scene);

@@ -96,15 +96,15 @@ static void cancelling_takes_out_what_waits_and_drains_what_is_posted(void **sta
 	fake_qp_hold(pair.qps[0]);
 	bed_submit_some(&bed, &pair, OP_READ, ops, 10);
 	bed_step(&bed);
-	bed_request(&bed, 0, LANE_REQUEST_CANCEL, worker_word(&ops[9]), pair.slots[0]);
+	bed_request(&bed, 0, LANE_REQUEST_CANCEL, worker_pointer_to_word(&ops[9]), pair.slots[0]);
 	assert_int_equal(bed.ended_count, 0);
 	bed_step(&bed);
 	assert_int_equal(ops[9].outcome, OP_CANCELLED);
 	assert_int_equal(bed.failed, 0);
-	assert_int_equal(lane_cancel(bed.lanes[0], &ops[9], pair.slots[0]), -ENOENT);
-	assert_int_equal(lane_cancel(bed.lanes[0], &ops[2], 3), -ENOENT);
-	assert_int_equal(lane_cancel(bed.lanes[0], &ops[2], 77), -ENOENT);
-	assert_int_equal(lane_cancel(bed.lanes[0], &ops[2], pair.slots[0]), 0);
+	assert_int_equal(lane_cancel_op(bed.lanes[0], &ops[9], pair.slots[0]), -ENOENT);
+	assert_int_equal(lane_cancel_op(bed.lanes[0], &ops[2], 3), -ENOENT);
+	assert_int_equal(lane_cancel_op(bed.lanes[0], &ops[2], 77), -ENOENT);
+	assert_int_equal(lane_cancel_op(bed.lanes[0], &ops[2], pair.slots[0]), 0);
 	bed_run(&bed);
 	for (int n = 0; n < 9; n++) {
 		assert_int_equal(ops[n].outcome, n == 2 ? OP_CANCELLED : OP_FLUSHED);
@@ -117,7 +117,7 @@ static struct bed *forbidding;
 
 static void forbid_at_end(struct op *op) {
 	forbidding->ended[forbidding->ended_count++] = op;
-	fake_verbs_forbid(worker_pointer(op->view.address), op->view.length);
+	fake_verbs_forbid(worker_word_to_pointer(op->view.address), op->view.length);
 }
 
 static void device_that_never_flushes_is_cut_off_at_the_limit(void **state) {
@@ -173,9 +173,9 @@ static void stuck_pair_that_drains_late_waits_for_being_cut_off(void **state) {
 		bed_step(&bed);
 	assert_int_equal(bed.drained, 0);
 	assert_int_equal(bed.ended_count, 0);
-	assert_int_equal(pair_cut_off(pair.ends[0]), 0);
-	assert_int_equal(pair_cut_off(pair.ends[0]), 0);
-	bed_request(&bed, 0, LANE_REQUEST_GONE, pair.slots[0], pair.generations[0]);
+	assert_int_equal(pair_destroy_qp(pair.ends[0]), 0);
+	assert_int_equal(pair_destroy_qp(pair.ends[0]), 0);
+	bed_request(&bed, 0, LANE_REQUEST_QP_DESTROYED, pair.slots[0], pair.generations[0]);
 	bed_run(&bed);
 	assert_int_equal(bed.drained, 1);
 	assert_int_equal(bed.ended_count, 2);
@@ -198,8 +198,8 @@ static void completions_made_before_a_cut_off_still_count(void **state) {
 	bed_step(&bed);
 	fake_qp_let_go(pair.qps[0], UINT32_MAX);
 	fake_verbs_run(); // complete, not polled
-	assert_int_equal(pair_cut_off(pair.ends[0]), 0);
-	bed_request(&bed, 0, LANE_REQUEST_GONE, pair.slots[0], pair.generations[0]);
+	assert_int_equal(pair_destroy_qp(pair.ends[0]), 0);
+	bed_request(&bed, 0, LANE_REQUEST_QP_DESTROYED, pair.slots[0], pair.generations[0]);
 	bed_run(&bed);
 	for (int n = 0; n < 64; n++)
 		assert_int_equal(ops[n].outcome, OP_OK);
@@ -236,9 +236,9 @@ static void deadlines_pass_in_order(void **state) {
 		if (n == 8)
 			bed_step(&bed);
 		if (n % 3 == 2 && n > 20)
-			lane_cancel(bed.lanes[0], &ops[9 + (random >> 20) % 10], pair.slots[0]);
+			lane_cancel_op(bed.lanes[0], &ops[9 + (random >> 20) % 10], pair.slots[0]);
 		if (n % 5 == 4 && n > 20)
-			lane_cancel(bed.lanes[0], &ops[n - 3], pair.slots[0]);
+			lane_cancel_op(bed.lanes[0], &ops[n - 3], pair.slots[0]);
 	}
 	bed_step(&bed);
 	bed.ended_count = 0;

@@ -193,7 +193,7 @@ static void draw_op(struct model *model, struct model_op *mine, int side, uint32
 		.solicited = one_in(model, 2),
 		.pair = pair->slots[side],
 		.generation = pair->generations[side],
-		.remote_address = worker_word(remote_of(mine)),
+		.remote_address = worker_pointer_to_word(remote_of(mine)),
 		.remote_key = model->bed.mrs[1 - side]->rkey,
 		.immediate = 0,
 		.deadline_ns = IDLE_NEVER,
@@ -240,7 +240,7 @@ static void submit_batch(struct model *model) {
 static void cancel_one(struct model *model) {
 	int side = (int)below(model, 2);
 	struct model_op *mine = &model->ops[side][below(model, SLOTS)];
-	int err = lane_cancel(model->bed.lanes[side], &mine->op, mine->op.pair);
+	int err = lane_cancel_op(model->bed.lanes[side], &mine->op, mine->op.pair);
 
 	assert_true(err == 0 || err == -ENOENT);
 	assert_true(err != 0 || mine->lives);

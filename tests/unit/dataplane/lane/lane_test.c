@@ -362,7 +362,7 @@ static void operation_of_a_request_comes_back_as_an_event(void **state) {
 	ops[1].generation++;
 	for (int n = 0; n < 2; n++) {
 		ops[n].done = NULL;
-		bed_request(&bed, 0, LANE_REQUEST_SUBMIT, worker_word(&ops[n]), 0);
+		bed_request(&bed, 0, LANE_REQUEST_SUBMIT, worker_pointer_to_word(&ops[n]), 0);
 	}
 	bed_run(&bed);
 	assert_int_equal(bed.done_events, 2);
@@ -388,14 +388,14 @@ static void event_that_finds_no_room_waits_for_it(void **state) {
 	lane_fail(bed.lanes[0], pair.slots[0], pair.generations[0], -EHOSTDOWN);
 	bed_submit(&bed, 0, &op);
 	for (int n = 0; n < 3; n++) {
-		struct idle_found found = {.due_ns = IDLE_NEVER, .events = true};
+		struct idle_step_findings found = {.due_ns = IDLE_NEVER, .events = true};
 
-		lane_step(bed.lanes[0], &found);
+		lane_run_step(bed.lanes[0], &found);
 		assert_true(found.due_ns < IDLE_NEVER);
 	}
 	for (; taken > 0; taken--)
-		assert_int_equal(worker_take(bed.worker, &record, 1), 1);
-	assert_int_equal(worker_take(bed.worker, &record, 1), 0);
+		assert_int_equal(worker_take_events(bed.worker, &record, 1), 1);
+	assert_int_equal(worker_take_events(bed.worker, &record, 1), 0);
 	bed.passive = false;
 	bed_run(&bed);
 	assert_int_equal(bed.failed, 1);

@@ -22,10 +22,12 @@ static const struct bed_config threaded = {
 static void post(struct bed *bed, int side, uint32_t kind, uint64_t word1, uint64_t word2) {
 	const struct worker_record record = {
 		.kind = kind,
-		.words = {worker_word(bed->lanes[side]), word1, word2, (uint64_t)-EHOSTDOWN},
+		.words =
+			{worker_pointer_to_word(bed->lanes[side]), word1, word2,
+			 (uint64_t)-EHOSTDOWN},
 	};
 
-	assert_int_equal(worker_post(bed->worker, &record), 0);
+	assert_int_equal(worker_post_request(bed->worker, &record), 0);
 }
 
 #define PAIRS 16
@@ -42,7 +44,7 @@ static struct worker_record next_event(struct bed *bed) {
 	struct pollfd fd = {.fd = worker_event_fd(bed->worker), .events = POLLIN};
 	struct worker_record record;
 
-	while (worker_take(bed->worker, &record, 1) == 0) {
+	while (worker_take_events(bed->worker, &record, 1) == 0) {
 		fake_verbs_run();
 		(void)poll(&fd, 1, WAIT_MS);
 	}
@@ -76,7 +78,7 @@ static struct bed_pair pair_up(struct bed *bed) {
 		pair.slots[side] = pair_slot(pair.ends[side]);
 		pair.generations[side] = pair_generation(pair.ends[side]);
 		pair.qps[side] = pair.ends[side]->qp;
-		post(bed, side, LANE_REQUEST_ADD, worker_word(pair.ends[side]), 0);
+		post(bed, side, LANE_REQUEST_ADD, worker_pointer_to_word(pair.ends[side]), 0);
 	}
 	return pair;
 }
@@ -87,7 +89,7 @@ static void end_pair(struct bed *bed, const struct bed_pair *pair) {
 
 		post(bed, side, LANE_REQUEST_FAIL, pair->slots[side], pair->generations[side]);
 		record = wait_for(bed, LANE_EVENT_FAILED);
-		assert_ptr_equal(worker_pointer(record.words[1]), pair->ends[side]);
+		assert_ptr_equal(worker_word_to_pointer(record.words[1]), pair->ends[side]);
 		assert_int_equal((int)(int64_t)record.words[2], -EHOSTDOWN);
 		assert_int_equal(pair_fail(pair->ends[side]), 0);
 		wait_for(bed, LANE_EVENT_DRAINED);
@@ -127,9 +129,11 @@ static void operations_are_done_under_every_policy(void **state) {
 			struct op op = bed_op(&bed, &pair, n % 2 == 0 ? OP_WRITE : OP_READ, 0, 64);
 
 			op.done = NULL;
-			post(&bed, 0, LANE_REQUEST_SUBMIT, worker_word(&op), 0);
+			post(&bed, 0, LANE_REQUEST_SUBMIT, worker_pointer_to_word(&op), 0);
 			assert_ptr_equal(
-				worker_pointer(wait_for(&bed, LANE_EVENT_DONE).words[1]), &op
+				worker_word_to_pointer(wait_for(&bed, LANE_EVENT_OP_ENDED).words[1]
+				),
+				&op
 			);
 			assert_int_equal(op.outcome, OP_OK);
 			assert_true(op.done_ns - op.posted_ns >= 300000);
@@ -157,7 +161,7 @@ static int poll_cq_of_a_driver_that_hangs(struct ibv_cq *cq, int count, struct i
 // With an operation under way, which ends once the driver comes back.
 static void a_worker_whose_driver_hangs_in_a_poll_shows_no_life(void **state) {
 	struct worker_life life = {0};
-	struct worker_sign sign;
+	struct worker_progress sign;
 	struct bed_pair pair;
 	struct op op;
 	struct bed bed;
@@ -171,20 +175,20 @@ static void a_worker_whose_driver_hangs_in_a_poll_shows_no_life(void **state) {
 	atomic_store(&poll_hangs, true);
 	op = bed_op(&bed, &pair, OP_READ, 0, 64);
 	op.done = NULL;
-	post(&bed, 0, LANE_REQUEST_SUBMIT, worker_word(&op), 0);
+	post(&bed, 0, LANE_REQUEST_SUBMIT, worker_pointer_to_word(&op), 0);
 	while (!atomic_load(&poll_hung))
 		sched_yield();
-	worker_sign(bed.worker, &sign);
-	worker_life_look(&life, &sign, clock_monotonic_ns());
+	worker_progress(bed.worker, &sign);
+	worker_life_observe(&life, &sign, clock_monotonic_ns());
 	for (uint32_t n = 1; n < 8; n++) {
-		worker_sign(bed.worker, &sign);
-		assert_int_equal(worker_life_look(&life, &sign, clock_monotonic_ns()), n);
+		worker_progress(bed.worker, &sign);
+		assert_int_equal(worker_life_observe(&life, &sign, clock_monotonic_ns()), n);
 	}
 	atomic_store(&poll_hangs, false);
-	assert_ptr_equal(worker_pointer(wait_for(&bed, LANE_EVENT_DONE).words[1]), &op);
+	assert_ptr_equal(worker_word_to_pointer(wait_for(&bed, LANE_EVENT_OP_ENDED).words[1]), &op);
 	do
-		worker_sign(bed.worker, &sign);
-	while (worker_life_look(&life, &sign, clock_monotonic_ns()) > 0);
+		worker_progress(bed.worker, &sign);
+	while (worker_life_observe(&life, &sign, clock_monotonic_ns()) > 0);
 	finish(&bed, &pair, 1);
 }
 
@@ -193,7 +197,7 @@ static void a_worker_whose_driver_hangs_in_a_poll_shows_no_life(void **state) {
 static void a_pair_that_never_completes_holds_up_no_other_and_keeps_nobody_awake(void **state) {
 	struct worker_counters before, after;
 	struct bed_pair pairs[PAIRS];
-	struct worker_sign sign;
+	struct worker_progress sign;
 	struct op stuck;
 	struct bed bed;
 
@@ -206,7 +210,7 @@ static void a_pair_that_never_completes_holds_up_no_other_and_keeps_nobody_awake
 	fake_qp_hold(pairs[5].qps[0]);
 	stuck = bed_op(&bed, &pairs[5], OP_READ, 0, 64);
 	stuck.done = NULL;
-	post(&bed, 0, LANE_REQUEST_SUBMIT, worker_word(&stuck), 0);
+	post(&bed, 0, LANE_REQUEST_SUBMIT, worker_pointer_to_word(&stuck), 0);
 	worker_counters(bed.worker, &before);
 	for (uint32_t n = 0; n < 20 * PAIRS; n++) {
 		struct op op = bed_op(&bed, &pairs[n % PAIRS], OP_READ, 64, 64);
@@ -214,18 +218,22 @@ static void a_pair_that_never_completes_holds_up_no_other_and_keeps_nobody_awake
 		if (n % PAIRS == 5)
 			continue;
 		op.done = NULL;
-		post(&bed, 0, LANE_REQUEST_SUBMIT, worker_word(&op), 0);
-		assert_ptr_equal(worker_pointer(wait_for(&bed, LANE_EVENT_DONE).words[1]), &op);
+		post(&bed, 0, LANE_REQUEST_SUBMIT, worker_pointer_to_word(&op), 0);
+		assert_ptr_equal(
+			worker_word_to_pointer(wait_for(&bed, LANE_EVENT_OP_ENDED).words[1]), &op
+		);
 		assert_int_equal(op.outcome, OP_OK);
 	}
 	do {
 		sched_yield();
-		worker_sign(bed.worker, &sign);
+		worker_progress(bed.worker, &sign);
 	} while (sign.asleep_until_ns == 0);
 	worker_counters(bed.worker, &after);
 	assert_true(after.blocks > before.blocks);
 	fake_qp_let_go(pairs[5].qps[0], UINT32_MAX);
-	assert_ptr_equal(worker_pointer(wait_for(&bed, LANE_EVENT_DONE).words[1]), &stuck);
+	assert_ptr_equal(
+		worker_word_to_pointer(wait_for(&bed, LANE_EVENT_OP_ENDED).words[1]), &stuck
+	);
 	assert_int_equal(stuck.outcome, OP_OK);
 	finish(&bed, pairs, PAIRS);
 }
@@ -237,13 +245,13 @@ static bool is_woken_by_a_completion(struct bed *bed, struct bed_pair *pair) {
 
 	op.done = NULL;
 	fake_qp_hold(pair->qps[0]);
-	post(bed, 0, LANE_REQUEST_SUBMIT, worker_word(&op), 0);
+	post(bed, 0, LANE_REQUEST_SUBMIT, worker_pointer_to_word(&op), 0);
 	while (fake_qp_posted(pair->qps[0]) == 0 || atomic_load(&bed->worker->bell.armed) == 0)
 		sched_yield();
 	worker_counters(bed->worker, &before);
 	fake_qp_let_go(pair->qps[0], UINT32_MAX);
 	fake_verbs_run();
-	wait_for(bed, LANE_EVENT_DONE);
+	wait_for(bed, LANE_EVENT_OP_ENDED);
 	worker_counters(bed->worker, &after);
 	assert_int_equal(after.wakes_rung, before.wakes_rung);
 	assert_int_equal(after.wakes_timed, before.wakes_timed);
@@ -286,8 +294,8 @@ static void device_without_events_is_looked_at_by_a_timer(void **state) {
 			struct op op = bed_op(&bed, &pair, OP_READ, 0, 64);
 
 			op.done = NULL;
-			post(&bed, 0, LANE_REQUEST_SUBMIT, worker_word(&op), 0);
-			wait_for(&bed, LANE_EVENT_DONE);
+			post(&bed, 0, LANE_REQUEST_SUBMIT, worker_pointer_to_word(&op), 0);
+			wait_for(&bed, LANE_EVENT_OP_ENDED);
 			assert_int_equal(op.outcome, OP_OK);
 			lane_facts(bed.lanes[0], &facts);
 		}
@@ -336,8 +344,8 @@ static void thousand_operations_and_their_events_are_all_acknowledged(void **sta
 		struct op op = bed_op(&bed, &pair, OP_WRITE, 0, 64);
 
 		op.done = NULL;
-		post(&bed, 0, LANE_REQUEST_SUBMIT, worker_word(&op), 0);
-		wait_for(&bed, LANE_EVENT_DONE);
+		post(&bed, 0, LANE_REQUEST_SUBMIT, worker_pointer_to_word(&op), 0);
+		wait_for(&bed, LANE_EVENT_OP_ENDED);
 	}
 	finish(&bed, &pair, 1); // the fake hangs no destroy, but tells what was not acknowledged
 }

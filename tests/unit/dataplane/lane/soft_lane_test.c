@@ -126,7 +126,7 @@ static void each_operation_has_the_stamp_of_its_completion(void **state) {
 		bed_submit(&bed, 0, &op);
 		bed_run(&bed);
 		assert_int_equal(op.outcome, OP_OK);
-		assert_int_equal(lane_stamp_now(bed.lanes[0], &now), 0);
+		assert_int_equal(lane_device_clock_now(bed.lanes[0], &now), 0);
 		if (stamps == LANE_STAMPS_RAW)
 			assert_in_range(op.device_stamp, op.posted_ns, op.done_ns);
 		else if (stamps == LANE_STAMPS_WALL)

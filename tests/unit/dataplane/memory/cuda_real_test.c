@@ -50,7 +50,7 @@ static void a_block_of_a_real_gpu_says_the_word_all_over(void **state) {
 	enum { BYTES = 2 << 20 };
 	struct cuda_block block = {0};
 	char reason[CUDA_REASON_MAX + 1] = "";
-	struct cuda_memory memory;
+	struct cuda_memory_info memory;
 	uint64_t begin, length;
 	uint64_t *words;
 
@@ -62,12 +62,14 @@ static void a_block_of_a_real_gpu_says_the_word_all_over(void **state) {
 	for (size_t n = 0; n < BYTES / sizeof(*words); n++)
 		assert_int_equal(words[n], WORD);
 	free(words);
-	assert_int_equal(cuda_memory(cuda, block.address + 4096, &memory), 0);
+	assert_int_equal(cuda_memory_info(cuda, block.address + 4096, &memory), 0);
 	assert_true(memory.device);
 	assert_false(memory.managed);
 	assert_int_equal(memory.ordinal, 0);
 	assert_int_not_equal(memory.id, 0);
-	assert_int_equal(cuda_allocation(cuda, block.address + 4096, reason, &begin, &length), 0);
+	assert_int_equal(
+		cuda_allocation_range(cuda, block.address + 4096, reason, &begin, &length), 0
+	);
 	assert_int_equal(begin, block.address);
 	assert_int_equal(length, BYTES);
 	cuda_block_destroy(cuda, &block);
@@ -76,14 +78,14 @@ static void a_block_of_a_real_gpu_says_the_word_all_over(void **state) {
 static void an_allocation_after_another_has_another_id(void **state) {
 	struct cuda_block first = {0}, second = {0};
 	char reason[CUDA_REASON_MAX + 1] = "";
-	struct cuda_memory before, after;
+	struct cuda_memory_info before, after;
 
 	(void)state;
 	assert_int_equal(cuda_block_create(cuda, 0, 2 << 20, WORD, reason, &first), 0);
-	assert_int_equal(cuda_memory(cuda, first.address, &before), 0);
+	assert_int_equal(cuda_memory_info(cuda, first.address, &before), 0);
 	cuda_block_destroy(cuda, &first);
 	assert_int_equal(cuda_block_create(cuda, 0, 2 << 20, WORD, reason, &second), 0);
-	assert_int_equal(cuda_memory(cuda, second.address, &after), 0);
+	assert_int_equal(cuda_memory_info(cuda, second.address, &after), 0);
 	cuda_block_destroy(cuda, &second);
 	assert_int_not_equal(before.id, after.id);
 }
@@ -91,15 +93,15 @@ static void an_allocation_after_another_has_another_id(void **state) {
 static void memory_of_the_host_and_of_an_ended_block_is_none_of_a_real_gpu(void **state) {
 	struct cuda_block block = {0};
 	char reason[CUDA_REASON_MAX + 1] = "";
-	struct cuda_memory memory;
+	struct cuda_memory_info memory;
 	uint64_t address;
 
 	(void)state;
-	assert_int_equal(cuda_memory(cuda, (uintptr_t)&memory, &memory), -ENOENT);
+	assert_int_equal(cuda_memory_info(cuda, (uintptr_t)&memory, &memory), -ENOENT);
 	assert_int_equal(cuda_block_create(cuda, 0, 2 << 20, WORD, reason, &block), 0);
 	address = block.address;
 	cuda_block_destroy(cuda, &block);
-	assert_int_equal(cuda_memory(cuda, address, &memory), -ENOENT);
+	assert_int_equal(cuda_memory_info(cuda, address, &memory), -ENOENT);
 }
 
 static void a_page_of_a_real_gpu_is_exported_or_the_driver_says_why_not(void **state) {
@@ -133,7 +135,7 @@ static void a_device_that_the_machine_lacks_is_refused_by_a_real_driver(void **s
 	struct cuda_block block = {.length = 77};
 
 	(void)state;
-	assert_int_equal(cuda_pci(cuda, 1000, pci), -ENOENT);
+	assert_int_equal(cuda_device_pci_address(cuda, 1000, pci), -ENOENT);
 	assert_int_equal(cuda_block_create(cuda, 1000, 4096, 1, reason, &block), -ENOENT);
 	assert_string_equal(reason, "cuDeviceGet: CUDA_ERROR_INVALID_DEVICE (101)");
 	assert_int_equal(block.length, 77);

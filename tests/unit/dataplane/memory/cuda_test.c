@@ -53,10 +53,10 @@ static void a_device_is_where_the_kernel_says_in_its_own_letters(void **state) {
 
 	(void)state;
 	assert_int_equal(cuda_open(FAKE_CUDA, reason, &cuda), 0);
-	assert_int_equal(cuda_pci(cuda, 2, pci), -ENOENT);
-	assert_int_equal(cuda_pci(cuda, UINT32_MAX, pci), -ENOENT);
+	assert_int_equal(cuda_device_pci_address(cuda, 2, pci), -ENOENT);
+	assert_int_equal(cuda_device_pci_address(cuda, UINT32_MAX, pci), -ENOENT);
 	assert_string_equal(pci, "kept");
-	assert_int_equal(cuda_pci(cuda, 1, pci), 0);
+	assert_int_equal(cuda_device_pci_address(cuda, 1, pci), 0);
 	assert_string_equal(pci, "0000:1b:00.0");
 	cuda_close(cuda);
 }
@@ -68,7 +68,7 @@ static void a_library_from_before_dmabuf_says_so(void **state) {
 
 	(void)state;
 	assert_int_equal(cuda_open(FAKE_CUDA_OLD, reason, &cuda), 0);
-	assert_int_equal(cuda_export(cuda, 4096, 4096, reason, &fd), -ENOSYS);
+	assert_int_equal(cuda_export_dmabuf(cuda, 4096, 4096, reason, &fd), -ENOSYS);
 	assert_string_equal(reason, "libcuda has no cuMemGetHandleForAddressRange");
 	assert_int_equal(fd, -1);
 	cuda_close(cuda);
@@ -76,15 +76,15 @@ static void a_library_from_before_dmabuf_says_so(void **state) {
 
 static void an_address_that_cuda_does_not_know_is_none_of_its(void **state) {
 	char reason[CUDA_REASON_MAX + 1];
-	struct cuda_memory memory;
+	struct cuda_memory_info memory;
 	uint64_t begin, length;
 	struct cuda *cuda;
 
 	(void)state;
 	assert_int_equal(cuda_open(FAKE_CUDA, reason, &cuda), 0);
-	assert_int_equal(cuda_memory(cuda, (uintptr_t)&memory, &memory), -ENOENT);
+	assert_int_equal(cuda_memory_info(cuda, (uintptr_t)&memory, &memory), -ENOENT);
 	assert_int_equal(
-		cuda_allocation(cuda, (uintptr_t)&memory, reason, &begin, &length), -EINVAL
+		cuda_allocation_range(cuda, (uintptr_t)&memory, reason, &begin, &length), -EINVAL
 	);
 	assert_string_equal(reason, "cuMemGetAddressRange: CUDA_ERROR_INVALID_VALUE (1)");
 	cuda_close(cuda);

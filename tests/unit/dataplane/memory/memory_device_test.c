@@ -73,15 +73,15 @@ static void memory_is_told_apart_by_what_cuda_knows_of_it(void **state) {
 	(void)state;
 	for (size_t n = 0; n < COUNT_OF(rows); n++) {
 		const uint8_t *at = fake_cuda->allocate(rows[n].made, rows[n].ordinal, 0, 4096);
-		struct memory_place place = memory_place(cuda, (uintptr_t)at + 100);
+		struct memory_location place = memory_location(cuda, (uintptr_t)at + 100);
 
 		assert_int_equal(place.kind, rows[n].kind);
 		assert_int_equal(place.ordinal, place.kind == MEMORY_HOST ? 0 : rows[n].ordinal);
 		assert_string_equal(place.pci, rows[n].pci);
 		fake_cuda->release(at);
 	}
-	assert_int_equal(memory_place(cuda, (uintptr_t)own).kind, MEMORY_HOST);
-	assert_int_equal(memory_place(NULL, (uintptr_t)own).kind, MEMORY_HOST);
+	assert_int_equal(memory_location(cuda, (uintptr_t)own).kind, MEMORY_HOST);
+	assert_int_equal(memory_location(NULL, (uintptr_t)own).kind, MEMORY_HOST);
 }
 
 // The chain.
@@ -102,10 +102,10 @@ static void views_of_one_allocation_share_its_registration(void **state) {
 	assert_int_equal(two.remote_key, one.remote_key);
 	// Freed with the last of them.
 	memory_view_put(&one);
-	assert_int_equal(memory_reap(world.registry), 0);
+	assert_int_equal(memory_deregister_dead(world.registry), 0);
 	assert_int_equal(memory_counts(world.registry).regions, 1);
 	memory_view_put(&two);
-	assert_int_equal(memory_reap(world.registry), 0);
+	assert_int_equal(memory_deregister_dead(world.registry), 0);
 	assert_int_equal(memory_counts(world.registry).regions, 0);
 }
 
@@ -230,7 +230,7 @@ static void one_allocation_is_registered_on_every_device_that_uses_it(void **sta
 	assert_int_equal(device_open(&fake_verbs_calls, "fake1", NULL, reason, &config.device), 0);
 	assert_int_equal(memory_registry_create(&config, &other), 0);
 	one = world_view(&world, at, 10, 0);
-	assert_int_equal(memory_view_take(other, &request, world.reason, &two), 0);
+	assert_int_equal(memory_view_get(other, &request, world.reason, &two), 0);
 	assert_int_equal(dmabufs(), 2);
 	assert_ptr_not_equal(one.region->mr->pd, two.region->mr->pd);
 	memory_view_put(&one);
@@ -267,7 +267,7 @@ static void alone_means_the_range_and_nothing_else(void **state) {
 	uint8_t *at = gpu_memory(0, 2 * MIB);
 	struct memory_view whole = world_view(&world, at, 10, MEMORY_PEER_READS);
 	struct memory_view alone =
-		world_view(&world, at + 5000, 100, MEMORY_PEER_READS | MEMORY_ALONE);
+		world_view(&world, at + 5000, 100, MEMORY_PEER_READS | MEMORY_UNSHARED);
 
 	(void)state;
 	assert_ptr_not_equal(whole.region, alone.region);
@@ -283,7 +283,7 @@ static int exported(uint8_t *at, uint64_t length) {
 	char reason[CUDA_REASON_MAX + 1];
 	int fd = -1;
 
-	assert_int_equal(cuda_export(cuda, (uintptr_t)at, length, reason, &fd), 0);
+	assert_int_equal(cuda_export_dmabuf(cuda, (uintptr_t)at, length, reason, &fd), 0);
 	return fd;
 }
 
@@ -296,10 +296,10 @@ static void a_dmabuf_of_the_caller_is_registered_alone_and_without_libcuda(void 
 
 	(void)state;
 	assert_int_equal(
-		memory_view_take_dmabuf(world.registry, &request, fd, 8192, world.reason, &one), 0
+		memory_view_get_dmabuf(world.registry, &request, fd, 8192, world.reason, &one), 0
 	);
 	assert_int_equal(
-		memory_view_take_dmabuf(world.registry, &request, fd, 8192, world.reason, &two), 0
+		memory_view_get_dmabuf(world.registry, &request, fd, 8192, world.reason, &two), 0
 	);
 	close(fd);
 	assert_int_equal(fake_cuda->range_calls, 0);
@@ -310,7 +310,7 @@ static void a_dmabuf_of_the_caller_is_registered_alone_and_without_libcuda(void 
 	assert_false(one.host);
 	memory_view_put(&one);
 	memory_view_put(&two);
-	assert_int_equal(memory_reap(world.registry), 0);
+	assert_int_equal(memory_deregister_dead(world.registry), 0);
 	assert_int_equal(memory_counts(world.registry).regions, 0);
 }
 
@@ -324,14 +324,14 @@ static void a_dmabuf_that_a_device_does_not_take_is_refused_with_the_call(void *
 	(void)state;
 	world.fake->no_dmabuf = true;
 	assert_int_equal(
-		memory_view_take_dmabuf(world.registry, &request, fd, 0, world.reason, &view),
+		memory_view_get_dmabuf(world.registry, &request, fd, 0, world.reason, &view),
 		-EOPNOTSUPP
 	);
 	assert_string_equal(world.reason, "dmabuf: ibv_reg_dmabuf_mr says EOPNOTSUPP");
 	assert_int_equal(memory_counts(world.registry).failed, 1);
 	request.length = 0;
 	assert_int_equal(
-		memory_view_take_dmabuf(world.registry, &request, fd, 0, world.reason, &view),
+		memory_view_get_dmabuf(world.registry, &request, fd, 0, world.reason, &view),
 		-EINVAL
 	);
 	assert_int_equal(memory_counts(world.registry).regions, 0);
@@ -397,7 +397,7 @@ static void each_way_is_tried_when_the_one_before_fails(void **state) {
 		} else {
 			assert_memory_equal(world.reason, chain->reason, strlen(chain->reason));
 		}
-		assert_int_equal(memory_reap(world.registry), 0);
+		assert_int_equal(memory_deregister_dead(world.registry), 0);
 		fake_verbs_fail_no_more();
 		clock_advance(&world.clock, WORLD_FAILURE_NS);
 	}
@@ -432,7 +432,7 @@ static void managed_and_host_memory_are_registered_by_address(void **state) {
 	memory_view_put(&views[0]);
 	memory_view_put(&views[1]);
 	fake_verbs_fail(FAKE_REG_MR, 1, 1, -EFAULT);
-	assert_int_equal(world_take(&world, managed + 1, 10, MEMORY_ALONE, &none), -EFAULT);
+	assert_int_equal(world_take(&world, managed + 1, 10, MEMORY_UNSHARED, &none), -EFAULT);
 	assert_string_equal(world.reason, "managed memory: ibv_reg_mr says EFAULT");
 }
 

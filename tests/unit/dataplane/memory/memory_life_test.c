@@ -32,14 +32,14 @@ static void a_region_lives_as_long_as_its_last_view(void **state) {
 	struct memory_view two = one;
 
 	(void)state;
-	memory_view_hold(&two);
+	memory_view_ref(&two);
 	memory_view_put(&one);
-	assert_int_equal(memory_reap(world.registry), 0);
+	assert_int_equal(memory_deregister_dead(world.registry), 0);
 	assert_int_equal(memory_counts(world.registry).regions, 1);
 	memory_view_put(&two);
 	// Giving back is hot: the driver is not called before somebody reaps.
 	assert_int_equal(fake_verbs_calls_made(FAKE_DEREG_MR), 0);
-	assert_int_equal(memory_reap(world.registry), 0);
+	assert_int_equal(memory_deregister_dead(world.registry), 0);
 	assert_int_equal(fake_verbs_calls_made(FAKE_DEREG_MR), 1);
 	assert_int_equal(memory_counts(world.registry).regions, 0);
 	assert_int_equal(memory_counts(world.registry).bytes, 0);
@@ -53,7 +53,7 @@ static void what_is_dead_is_never_used_again(void **state) {
 	// Not reaped yet; but the memory may be another's by now.
 	two = world_view(&world, memory, 100, 0);
 	assert_int_equal(registrations(), 2);
-	assert_int_equal(memory_reap(world.registry), 0);
+	assert_int_equal(memory_deregister_dead(world.registry), 0);
 	assert_int_equal(memory_counts(world.registry).regions, 1);
 	memory_view_put(&two);
 }
@@ -64,14 +64,14 @@ static void memory_that_the_driver_does_not_let_go_is_tried_again(void **state) 
 	(void)state;
 	memory_view_put(&view);
 	fake_verbs_fail(FAKE_DEREG_MR, 1, 2, -EIO);
-	assert_int_equal(memory_reap(world.registry), -EIO);
+	assert_int_equal(memory_deregister_dead(world.registry), -EIO);
 	assert_int_equal(memory_counts(world.registry).regions, 1);
 	// Nor is it used again.
 	view = world_view(&world, memory, 100, 0);
 	assert_int_equal(registrations(), 2);
 	memory_view_put(&view);
-	assert_int_equal(memory_reap(world.registry), -EIO);
-	assert_int_equal(memory_reap(world.registry), 0);
+	assert_int_equal(memory_deregister_dead(world.registry), -EIO);
+	assert_int_equal(memory_deregister_dead(world.registry), 0);
 	assert_int_equal(memory_counts(world.registry).regions, 0);
 }
 
@@ -119,16 +119,16 @@ static void an_owner_is_held_once_and_dropped_with_the_last_view(void **state) {
 	struct memory_view one, two;
 
 	(void)state;
-	assert_int_equal(memory_view_take(world.registry, &request, world.reason, &one), 0);
-	assert_int_equal(memory_view_take(world.registry, &request, world.reason, &two), 0);
+	assert_int_equal(memory_view_get(world.registry, &request, world.reason, &one), 0);
+	assert_int_equal(memory_view_get(world.registry, &request, world.reason, &two), 0);
 	assert_ptr_equal(one.region, two.region);
 	assert_int_equal(owned.held, 1);
 	memory_view_put(&one);
-	memory_reap(world.registry);
+	memory_deregister_dead(world.registry);
 	assert_int_equal(owned.dropped, 0);
 	memory_view_put(&two);
 	assert_int_equal(owned.dropped, 0);
-	memory_reap(world.registry);
+	memory_deregister_dead(world.registry);
 	assert_int_equal(owned.dropped, 1);
 	assert_int_equal(owned.regions_at_drop, 0);
 }
@@ -144,17 +144,17 @@ static void memory_of_different_owners_is_not_shared(void **state) {
 	for (uint32_t n = 0; n < 3; n++) {
 		request.owner = n < 2 ? &owners[n] : NULL;
 		assert_int_equal(
-			memory_view_take(world.registry, &request, world.reason, &views[n]), 0
+			memory_view_get(world.registry, &request, world.reason, &views[n]), 0
 		);
 	}
 	assert_int_equal(registrations(), 3);
 	memory_view_put(&views[0]);
-	memory_reap(world.registry);
+	memory_deregister_dead(world.registry);
 	assert_int_equal(owned[0].dropped, 1);
 	assert_int_equal(owned[1].dropped, 0);
 	memory_view_put(&views[1]);
 	memory_view_put(&views[2]);
-	memory_reap(world.registry);
+	memory_deregister_dead(world.registry);
 }
 
 static void a_failed_registration_holds_no_owner(void **state) {
@@ -166,7 +166,7 @@ static void a_failed_registration_holds_no_owner(void **state) {
 
 	(void)state;
 	fake_verbs_fail(FAKE_REG_MR, 1, 1, -EFAULT);
-	assert_int_equal(memory_view_take(world.registry, &request, world.reason, &view), -EFAULT);
+	assert_int_equal(memory_view_get(world.registry, &request, world.reason, &view), -EFAULT);
 	assert_int_equal(owned.held, 0);
 }
 
@@ -185,8 +185,8 @@ static void *hold_and_put(void *arg) {
 
 		while ((view = atomic_exchange(slot, NULL)) == NULL)
 			sched_yield();
-		memory_view_hold(view);
-		memory_view_hold(view);
+		memory_view_ref(view);
+		memory_view_ref(view);
 		memory_view_put(view);
 		memory_view_put(view);
 		memory_view_put(view);
@@ -202,7 +202,7 @@ static void hand_over(_Atomic(struct memory_view *) *slot, const uint8_t *at) {
 	*view = world_view(&world, at, 64, MEMORY_LOCAL_WRITES);
 	while (!atomic_compare_exchange_strong(slot, &none, view)) {
 		none = NULL;
-		memory_reap(world.registry);
+		memory_deregister_dead(world.registry);
 		sched_yield();
 	}
 }
@@ -217,11 +217,11 @@ static void views_are_held_and_given_back_by_any_thread(void **state) {
 	for (uint32_t n = 0; n < ROUNDS; n++) {
 		for (uint32_t t = 0; t < THREADS; t++)
 			hand_over(&handed[t], memory + t / 2 * WORLD_PAGE + t * 64);
-		memory_reap(world.registry);
+		memory_deregister_dead(world.registry);
 	}
 	for (uint32_t t = 0; t < THREADS; t++)
 		pthread_join(threads[t], NULL);
-	assert_int_equal(memory_reap(world.registry), 0);
+	assert_int_equal(memory_deregister_dead(world.registry), 0);
 	assert_int_equal(memory_counts(world.registry).regions, 0);
 	assert_int_equal(
 		memory_counts(world.registry).registered + memory_counts(world.registry).shared,

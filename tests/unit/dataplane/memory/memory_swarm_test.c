@@ -34,7 +34,7 @@ static struct memory_request request_drawn(void) {
 		MEMORY_PEER_READS,
 		MEMORY_PEER_READS | MEMORY_LOCAL_WRITES,
 		MEMORY_PEER_READS | MEMORY_PEER_WRITES | MEMORY_LOCAL_WRITES,
-		MEMORY_PEER_READS | MEMORY_ALONE,
+		MEMORY_PEER_READS | MEMORY_UNSHARED,
 	};
 	uint32_t begin = draw(MEMORY_BYTES), length = 1 + draw(draw(4) == 0 ? MEMORY_BYTES : 300);
 
@@ -57,7 +57,7 @@ static bool one_is_held_for(const struct memory_request *request) {
 				      ? held[n].view.region->access == request->access
 				      : (region->access & request->access) == request->access;
 
-		if (enough && ((request->access | region->access) & MEMORY_ALONE) == 0 &&
+		if (enough && ((request->access | region->access) & MEMORY_UNSHARED) == 0 &&
 		    request->address >= region->address &&
 		    request->address + request->length <= region->address + region->length)
 			return true;
@@ -91,7 +91,7 @@ static void take(bool refused) {
 		return;
 	if (refused)
 		fake_verbs_fail(FAKE_REG_MR, 1, 1, -EFAULT);
-	err = memory_view_take(world.registry, &request, world.reason, &view);
+	err = memory_view_get(world.registry, &request, world.reason, &view);
 	fake_verbs_fail_no_more();
 	if (expected)
 		assert_int_equal(err, 0);
@@ -107,7 +107,7 @@ static void reap(bool refused) {
 
 	if (refused)
 		fake_verbs_fail(FAKE_DEREG_MR, 1, 1, -EIO);
-	err = memory_reap(world.registry);
+	err = memory_deregister_dead(world.registry);
 	fake_verbs_fail_no_more();
 	assert_true(err == 0 || (refused && err == -EIO));
 }
@@ -136,7 +136,7 @@ static void random_requests_find_what_a_search_finds(void **state) {
 			step();
 		while (held_count > 0)
 			give_back(0);
-		assert_int_equal(memory_reap(world.registry), 0);
+		assert_int_equal(memory_deregister_dead(world.registry), 0);
 		assert_int_equal(memory_counts(world.registry).bytes, 0);
 		assert_int_equal(world_close(&world), 0);
 	}

@@ -94,10 +94,10 @@ static const struct sharing {
 	// A peer that writes needs local write as well, so these are the same.
 	{MEMORY_PEER_WRITES, MEMORY_PEER_WRITES | MEMORY_LOCAL_WRITES, true},
 	{MEMORY_PEER_ATOMICS, MEMORY_LOCAL_WRITES, true},
-	{MEMORY_PEER_READS | MEMORY_ALONE, MEMORY_PEER_READS, false},
-	{MEMORY_PEER_READS, MEMORY_PEER_READS | MEMORY_ALONE, false},
-	{MEMORY_PEER_READS | MEMORY_ALONE, MEMORY_PEER_READS | MEMORY_ALONE, false},
-	{MEMORY_ALONE, 0, false},
+	{MEMORY_PEER_READS | MEMORY_UNSHARED, MEMORY_PEER_READS, false},
+	{MEMORY_PEER_READS, MEMORY_PEER_READS | MEMORY_UNSHARED, false},
+	{MEMORY_PEER_READS | MEMORY_UNSHARED, MEMORY_PEER_READS | MEMORY_UNSHARED, false},
+	{MEMORY_UNSHARED, 0, false},
 };
 
 static void a_peer_is_given_a_key_with_exactly_its_access(void **state) {
@@ -111,7 +111,7 @@ static void a_peer_is_given_a_key_with_exactly_its_access(void **state) {
 			fail_msg("row %zu", n);
 		memory_view_put(&have);
 		memory_view_put(&want);
-		assert_int_equal(memory_reap(world.registry), 0);
+		assert_int_equal(memory_deregister_dead(world.registry), 0);
 	}
 }
 
@@ -130,8 +130,9 @@ static void a_long_region_is_found_behind_many_short_ones(void **state) {
 
 	(void)state;
 	for (uint32_t n = 0; n < COUNT_OF(parts); n++)
-		parts[n] =
-			world_view(&world, memory + 100 + n, 10, MEMORY_PEER_READS | MEMORY_ALONE);
+		parts[n] = world_view(
+			&world, memory + 100 + n, 10, MEMORY_PEER_READS | MEMORY_UNSHARED
+		);
 	found = world_view(&world, memory + 5000, 100, MEMORY_PEER_READS);
 	assert_ptr_equal(found.region, whole.region);
 	memory_view_put(&found);
@@ -169,7 +170,7 @@ static void what_cannot_be_registered_is_refused_before_the_driver_is_asked(void
 			.length = rows[n].length,
 			.access = rows[n].access,
 		};
-		int err = memory_view_take(world.registry, &request, world.reason, &view);
+		int err = memory_view_get(world.registry, &request, world.reason, &view);
 
 		if (err != rows[n].err || strstr(world.reason, rows[n].reason) == NULL)
 			fail_msg("%d: %s", err, world.reason);
@@ -238,11 +239,13 @@ static void failures_are_remembered_up_to_a_number_the_last_ones_first(void **st
 	(void)state;
 	fake_verbs_fail(FAKE_REG_MR, 1, 1000, -EFAULT);
 	for (uint32_t n = 0; n <= MEMORY_FAILURES_MAX; n++)
-		assert_int_equal(world_take(&world, memory + n, 1, MEMORY_ALONE, &view), -EFAULT);
+		assert_int_equal(
+			world_take(&world, memory + n, 1, MEMORY_UNSHARED, &view), -EFAULT
+		);
 	assert_int_equal(registrations(), MEMORY_FAILURES_MAX + 1);
-	assert_int_equal(world_take(&world, memory + 1, 1, MEMORY_ALONE, &view), -EFAULT);
+	assert_int_equal(world_take(&world, memory + 1, 1, MEMORY_UNSHARED, &view), -EFAULT);
 	assert_int_equal(registrations(), MEMORY_FAILURES_MAX + 1);
-	assert_int_equal(world_take(&world, memory, 1, MEMORY_ALONE, &view), -EFAULT);
+	assert_int_equal(world_take(&world, memory, 1, MEMORY_UNSHARED, &view), -EFAULT);
 	assert_int_equal(registrations(), MEMORY_FAILURES_MAX + 2);
 	fake_verbs_fail_no_more();
 }
@@ -277,9 +280,9 @@ static void registries_of_two_devices_know_nothing_of_each_other(void **state) {
 	assert_int_equal(device_open(&fake_verbs_calls, "fake1", NULL, reason, &config.device), 0);
 	assert_int_equal(memory_registry_create(&config, &other), 0);
 	fake_verbs_fail(FAKE_REG_MR, 1, 1, -EFAULT);
-	assert_int_equal(memory_view_take(world.registry, &request, world.reason, &one), -EFAULT);
+	assert_int_equal(memory_view_get(world.registry, &request, world.reason, &one), -EFAULT);
 	// What failed on one was not tried on the other.
-	assert_int_equal(memory_view_take(other, &request, world.reason, &two), 0);
+	assert_int_equal(memory_view_get(other, &request, world.reason, &two), 0);
 	assert_ptr_equal(two.device, config.device);
 	assert_int_equal(memory_counts(world.registry).regions, 0);
 	memory_view_put(&two);

@@ -64,7 +64,7 @@ static inline int world_take(
 	struct memory_request request = {
 		.address = (uintptr_t)at, .length = length, .access = access};
 
-	return memory_view_take(world->registry, &request, world->reason, ret_view);
+	return memory_view_get(world->registry, &request, world->reason, ret_view);
 }
 
 static inline struct memory_view

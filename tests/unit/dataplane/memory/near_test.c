@@ -84,7 +84,7 @@ static void memory_of_a_core_is_wished_for_on_its_node_until_it_is_freed(void **
 		uint8_t *memory;
 
 		play(2);
-		near = near_cpu(3);
+		near = near_of_cpu(3);
 		assert_true(near.known);
 		assert_int_equal(near.node, 1);
 		memory = near_alloc(near, cases[n].size);
@@ -122,7 +122,7 @@ static void without_a_node_it_is_plain_memory(void **state) {
 
 		play(cases[n].nodes);
 		machine.available = cases[n].available;
-		near = near_cpu(cases[n].cpu);
+		near = near_of_cpu(cases[n].cpu);
 		assert_false(near.known);
 		memory = near_alloc(near, 100);
 		assert_non_null(memory);
@@ -140,7 +140,7 @@ static void refused_policy_costs_nothing_but_the_distance(void **state) {
 	(void)state;
 	play(2);
 	machine.refuses = true;
-	near = near_cpu(1);
+	near = near_of_cpu(1);
 	memory = near_alloc(near, 5000);
 	assert_non_null(memory);
 	memset(memory, 0xff, 5000);

@@ -37,7 +37,7 @@ int worker_event(struct worker *worker, const struct worker_record *record) {
 	return 0;
 }
 
-void memory_view_hold(const struct memory_view *view) {
+void memory_view_ref(const struct memory_view *view) {
 	(void)view;
 	held++;
 }
@@ -54,7 +54,7 @@ struct bed {
 	struct prober *prober;
 	struct worker_poll poll;
 	struct probe_run run;
-	struct idle_found found;
+	struct idle_step_findings found;
 };
 
 static struct bed bed;
@@ -122,7 +122,7 @@ static void request(enum prober_request kind) {
 }
 
 static bool step(void) {
-	bed.found = (struct idle_found){
+	bed.found = (struct idle_step_findings){
 		.now_ns = clock_now_ns(&bed.clock),
 		.due_ns = IDLE_NEVER,
 	};
@@ -219,7 +219,7 @@ static void path_that_was_taken_away_ends_the_run_and_nothing_is_submitted(void 
 
 // It may be in the lane of another worker.
 static void pair_that_took_the_place_of_another_ends_the_run(void **state) {
-	struct path_row row = *path_table_newest(bed.paths, 2);
+	struct path_row row = *path_table_next_row(bed.paths, 2);
 	uint64_t version;
 
 	(void)state;

@@ -30,7 +30,7 @@ static void page_that_never_beat_is_evidence_of_nothing(void **state) {
 	uint64_t incarnation = 1, beats = 1;
 
 	(void)state;
-	assert_false(pulse_glance(read_page(), 42, &incarnation, &beats));
+	assert_false(pulse_parse_head(read_page(), 42, &incarnation, &beats));
 	assert_int_equal(incarnation, 1);
 	assert_int_equal(beats, 1);
 }
@@ -43,9 +43,9 @@ static void beats_of_control_are_counted_with_its_incarnation(void **state) {
 	pulse_beat(pulse, 8 << 16, 2000);
 	pulse_beat_worker(pulse, 1);
 	pulse_beat_worker(pulse, PULSE_WORKERS_MAX); // has no word
-	assert_true(pulse_glance(read_page(), 42, &incarnation, &beats));
+	assert_true(pulse_parse_head(read_page(), 42, &incarnation, &beats));
 	assert_int_equal(beats, 2);
-	assert_int_equal(pulse_glance_beats(copy + PULSE_BEATS_AT), 2);
+	assert_int_equal(pulse_read_beats(copy + PULSE_BEATS_AT), 2);
 	assert_int_equal(incarnation, 8 << 16);
 }
 
@@ -66,19 +66,19 @@ static void a_worker_whose_word_stands_while_control_beats_hangs(void **state) {
 
 	(void)state;
 	beat(1, 1);
-	assert_int_equal(pulse_glance_workers(read_page(), &seen, &count), 0);
+	assert_int_equal(pulse_find_hung_workers(read_page(), &seen, &count), 0);
 	assert_int_equal(count, 3);
-	beat(PULSE_WORKER_STANDS - 1, 0);
-	assert_int_equal(pulse_glance_workers(read_page(), &seen, &count), 0);
+	beat(PULSE_WORKER_HUNG_BEATS - 1, 0);
+	assert_int_equal(pulse_find_hung_workers(read_page(), &seen, &count), 0);
 	beat(1, 0);
 	// The second one never had a word: its agent gives it none.
-	assert_int_equal(pulse_glance_workers(read_page(), &seen, &count), 1);
+	assert_int_equal(pulse_find_hung_workers(read_page(), &seen, &count), 1);
 	beat(1, 3);
-	assert_int_equal(pulse_glance_workers(read_page(), &seen, &count), 0);
-	beat(PULSE_WORKER_STANDS, 1);
-	assert_int_equal(pulse_glance_workers(read_page(), &seen, &count), 2);
+	assert_int_equal(pulse_find_hung_workers(read_page(), &seen, &count), 0);
+	beat(PULSE_WORKER_HUNG_BEATS, 1);
+	assert_int_equal(pulse_find_hung_workers(read_page(), &seen, &count), 2);
 	// While control stands, too, nothing is known of workers.
-	assert_int_equal(pulse_glance_workers(read_page(), &seen, &count), 2);
+	assert_int_equal(pulse_find_hung_workers(read_page(), &seen, &count), 2);
 }
 
 static void bytes_that_are_no_page_are_evidence_of_nothing(void **state) {
@@ -87,13 +87,13 @@ static void bytes_that_are_no_page_are_evidence_of_nothing(void **state) {
 	(void)state;
 	pulse_beat(pulse, 7 << 16, 1000);
 	memset(copy, 0, sizeof(copy));
-	assert_false(pulse_glance(copy, 42, &incarnation, &beats));
-	assert_false(pulse_glance(read_page(), 43, &incarnation, &beats));
+	assert_false(pulse_parse_head(copy, 42, &incarnation, &beats));
+	assert_false(pulse_parse_head(read_page(), 43, &incarnation, &beats));
 	copy[8] = PULSE_LAYOUT + 1;
-	assert_false(pulse_glance(copy, 42, &incarnation, &beats));
+	assert_false(pulse_parse_head(copy, 42, &incarnation, &beats));
 	read_page();
 	copy[24] = PULSE_WORKERS_MAX + 1;
-	assert_false(pulse_glance(copy, 42, &incarnation, &beats));
+	assert_false(pulse_parse_head(copy, 42, &incarnation, &beats));
 }
 
 static void all_of_the_page_beyond_its_words_is_zero(void **state) {
@@ -112,11 +112,11 @@ static void glance_sees_what_a_reading_says(void **state) {
 	(void)state;
 	pulse_beat(pulse, 7 << 16, 1000);
 	pulse_beat(pulse, 7 << 16, 2000);
-	assert_true(pulse_glance(pulse_memory(pulse), 42, &incarnation, &beats));
+	assert_true(pulse_parse_head(pulse_memory(pulse), 42, &incarnation, &beats));
 	assert_int_equal(incarnation, 7 << 16);
 	assert_int_equal(beats, 2);
 	assert_int_equal(
-		pulse_glance_beats((const uint8_t *)pulse_memory(pulse) + PULSE_BEATS_AT), 2
+		pulse_read_beats((const uint8_t *)pulse_memory(pulse) + PULSE_BEATS_AT), 2
 	);
 }
 
@@ -140,7 +140,7 @@ static void glance_tells_nothing_of_what_no_agent_writes(void **state) {
 	for (size_t n = 0; n < sizeof(lies) / sizeof(lies[0]); n++) {
 		memcpy(page, read_page(), sizeof(page));
 		page[lies[n].place] = htole64(lies[n].value);
-		assert_false(pulse_glance(page, 42, &incarnation, &beats));
+		assert_false(pulse_parse_head(page, 42, &incarnation, &beats));
 	}
 }
 

@@ -40,7 +40,7 @@ int worker_event(struct worker *worker, const struct worker_record *record) {
 	if (control_is_full)
 		return -ENOBUFS;
 	if (record->kind == PROBER_EVENT_UNWATCHED)
-		given_back = worker_pointer(record->words[1]);
+		given_back = worker_word_to_pointer(record->words[1]);
 	else if (record->kind == PROBER_EVENT_OUTCOME)
 		outcomes_told++;
 	else
@@ -48,7 +48,7 @@ int worker_event(struct worker *worker, const struct worker_record *record) {
 	return 0;
 }
 
-void memory_view_hold(const struct memory_view *view) {
+void memory_view_ref(const struct memory_view *view) {
 	(void)view;
 	held++;
 }
@@ -65,9 +65,9 @@ struct bed {
 	struct prober *prober;
 	struct worker_poll poll;
 	struct watch watch;
-	struct idle_found found;
+	struct idle_step_findings found;
 	struct pulse *page;
-	alignas(64) uint8_t own[WATCH_OWN_BYTES];
+	alignas(64) uint8_t own[WATCH_SHORT_READ_BYTES];
 	alignas(64) uint8_t sink[PULSE_BYTES];
 };
 
@@ -86,7 +86,7 @@ static void publish(const struct path_row *row) {
 static void request(enum prober_request kind) {
 	const struct worker_record record = {
 		.kind = kind,
-		.words = {worker_word(bed.prober), worker_word(&bed.watch)},
+		.words = {worker_pointer_to_word(bed.prober), worker_pointer_to_word(&bed.watch)},
 	};
 
 	prober_request(bed.prober, NULL, &record);
@@ -129,7 +129,7 @@ static int bed_make(void **state) {
 		.peer = PEER,
 		.generation = GENERATION,
 		.timeout_ns = 500 * MS,
-		.own = {.address = (uintptr_t)bed.own, .length = WATCH_OWN_BYTES},
+		.own = {.address = (uintptr_t)bed.own, .length = WATCH_SHORT_READ_BYTES},
 		.sink = {.address = (uintptr_t)bed.sink, .length = PULSE_BYTES},
 		.write_address = 0x9000,
 		.write_key = 6,
@@ -154,7 +154,7 @@ static int bed_drop(void **state) {
 }
 
 static bool step(void) {
-	bed.found = (struct idle_found){
+	bed.found = (struct idle_step_findings){
 		.now_ns = clock_now_ns(&bed.clock),
 		.due_ns = IDLE_NEVER,
 	};
@@ -174,7 +174,7 @@ static struct watch_due due_at(uint64_t at_ns, uint32_t bytes) {
 static void plan(uint64_t at_ns, uint32_t bytes) {
 	const struct watch_due due = due_at(at_ns, bytes);
 
-	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 }
 
 static void plan_now(uint32_t bytes) {
@@ -196,7 +196,7 @@ static void end(enum op_outcome outcome, enum ibv_wc_status status, uint64_t aft
 static struct watch_outcome only_outcome(void) {
 	struct watch_outcome outcomes[2];
 
-	assert_int_equal(prober_outcomes(bed.prober, outcomes, 2), 1);
+	assert_int_equal(prober_take_outcomes(bed.prober, outcomes, 2), 1);
 	assert_int_equal(outcomes[0].place, PLACE);
 	return outcomes[0];
 }
@@ -253,11 +253,11 @@ static void plan_write(uint32_t bytes) {
 	struct watch_due due = due_at(clock_now_ns(&bed.clock), bytes);
 
 	due.write = true;
-	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 }
 
 static void write_goes_to_what_the_peer_gives_up_and_tells_of_no_pulse(void **state) {
-	static const uint32_t sizes[] = {8, 1024, 4096, WATCH_LANDING_BYTES};
+	static const uint32_t sizes[] = {8, 1024, 4096, WATCH_WRITE_SINK_BYTES};
 
 	(void)state;
 	memcpy(bed.own, pulse_memory(bed.page), 1024); // of a read before
@@ -302,7 +302,7 @@ static void write_that_the_peer_does_not_take_is_void_and_said_to_be_refused(voi
 
 static void write_to_who_gives_nothing_up_or_past_its_end_is_not_begun(void **state) {
 	(void)state;
-	plan_write(WATCH_LANDING_BYTES + 1);
+	plan_write(WATCH_WRITE_SINK_BYTES + 1);
 	step();
 	assert_null(submitted);
 	assert_int_equal(only_outcome().result, WATCH_NO_PATH);
@@ -331,7 +331,7 @@ static struct watch_outcome read_gpu(uint32_t bytes, uint64_t word, uint64_t las
 	uint64_t *words = (void *)bed.own;
 
 	due.gpu = true;
-	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 	step();
 	assert_int_equal(submitted->kind, OP_READ);
 	assert_int_equal(submitted->remote_address, 0xa000);
@@ -373,17 +373,17 @@ static void read_of_gpu_memory_goes_there_and_tells_whether_it_came_from_there(v
 }
 
 static void gpu_memory_that_is_not_there_or_too_long_is_not_read(void **state) {
-	struct watch_due due = due_at(clock_now_ns(&bed.clock), WATCH_OWN_BYTES + 8);
+	struct watch_due due = due_at(clock_now_ns(&bed.clock), WATCH_SHORT_READ_BYTES + 8);
 
 	(void)state;
 	due.gpu = true;
-	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 	step();
 	assert_null(submitted);
 	assert_int_equal(only_outcome().result, WATCH_NO_PATH);
 	bed.watch.gpu = false;
 	due.bytes = 8;
-	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 	step();
 	assert_null(submitted);
 	assert_true(only_outcome().gpu);
@@ -393,7 +393,7 @@ static void what_is_too_long_for_its_own_memory_goes_where_the_others_go_in_turn
 	struct watch other = bed.watch;
 	const struct worker_record record = {
 		.kind = PROBER_REQUEST_WATCH,
-		.words = {worker_word(bed.prober), worker_word(&other)},
+		.words = {worker_pointer_to_word(bed.prober), worker_pointer_to_word(&other)},
 	};
 	struct watch_due due = due_at(1000 * MS, PULSE_BYTES);
 	struct watch_outcome outcome;
@@ -402,11 +402,11 @@ static void what_is_too_long_for_its_own_memory_goes_where_the_others_go_in_turn
 	other.place = due.place = PLACE + 1;
 	prober_request(bed.prober, NULL, &record);
 	plan_now(PULSE_BYTES);
-	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 	step();
 	assert_int_equal(submitted->view.address, (uintptr_t)bed.sink);
 	assert_int_equal(submitted->view.length, PULSE_BYTES);
-	assert_int_equal(prober_outcomes(bed.prober, &outcome, 1), 1);
+	assert_int_equal(prober_take_outcomes(bed.prober, &outcome, 1), 1);
 	assert_int_equal(outcome.place, PLACE + 1);
 	assert_int_equal(outcome.result, WATCH_SKIPPED);
 	memcpy(bed.sink, pulse_memory(bed.page), 1024);
@@ -414,7 +414,7 @@ static void what_is_too_long_for_its_own_memory_goes_where_the_others_go_in_turn
 	outcome = only_outcome();
 	assert_int_equal(outcome.beats, 2);
 	assert_int_equal(outcome.incarnation, INCARNATION);
-	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 	step();
 	assert_int_equal(submitted->view.address, (uintptr_t)bed.sink);
 	end(OP_FAILED, IBV_WC_RETRY_EXC_ERR, US);
@@ -434,7 +434,7 @@ static void counter_that_stands_wakes_control(void **state) {
 		step();
 		assert_int_equal(outcomes_told, n < 3 ? 0 : 1);
 		(void)only_outcome();
-		clock_advance(&bed.clock, WATCH_STANDS_NS * 2 / 5);
+		clock_advance(&bed.clock, WATCH_STALLED_NS * 2 / 5);
 	}
 	bed.own[0]++;
 	plan_now(8);
@@ -507,17 +507,17 @@ static void one_whose_time_is_long_past_is_left_out(void **state) {
 }
 
 static void nothing_is_sent_without_the_path_that_was_meant(void **state) {
-	struct path_row row = *path_table_newest(bed.paths, 2);
+	struct path_row row = *path_table_next_row(bed.paths, 2);
 	struct watch_due due = due_at(1000 * MS, 8);
 
 	(void)state;
 	due.place = PLACE + 1; // nobody is there
-	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 	due.place = WATCHES_MAX;
-	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 	due = due_at(1000 * MS, 8);
 	due.generation++; // planned for another pair
-	assert_int_equal(prober_plan(bed.prober, &due, 1), 1);
+	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 	step();
 	row.generation++; // the table has another pair
 	publish(&row);
@@ -535,7 +535,7 @@ static void nothing_is_sent_without_the_path_that_was_meant(void **state) {
 	for (uint32_t n = 0; n < 6; n++) {
 		struct watch_outcome outcome;
 
-		assert_int_equal(prober_outcomes(bed.prober, &outcome, 1), 1);
+		assert_int_equal(prober_take_outcomes(bed.prober, &outcome, 1), 1);
 		assert_int_equal(outcome.result, WATCH_NO_PATH);
 	}
 }
@@ -588,8 +588,8 @@ static void peer_of_which_the_overlay_knows_that_it_left_is_not_read(void **stat
 
 static void one_that_is_wanted_at_once_overtakes_the_agenda(void **state) {
 	const struct worker_record now = {
-		.kind = PROBER_REQUEST_NOW,
-		.words = {worker_word(bed.prober), PLACE, GENERATION, 8, 3},
+		.kind = PROBER_REQUEST_PROBE_NOW,
+		.words = {worker_pointer_to_word(bed.prober), PLACE, GENERATION, 8, 3},
 	};
 
 	(void)state;
@@ -606,9 +606,9 @@ static void full_agenda_takes_no_more(void **state) {
 	(void)state;
 	for (uint32_t n = 0; n <= WATCH_AGENDA; n++)
 		dues[n] = due_at(5000 * MS + n, 8);
-	assert_int_equal(prober_plan(bed.prober, dues, 10), 10);
-	assert_int_equal(prober_plan(bed.prober, dues, WATCH_AGENDA), WATCH_AGENDA - 10);
-	assert_int_equal(prober_plan(bed.prober, dues, 1), 0);
+	assert_int_equal(prober_plan_probes(bed.prober, dues, 10), 10);
+	assert_int_equal(prober_plan_probes(bed.prober, dues, WATCH_AGENDA), WATCH_AGENDA - 10);
+	assert_int_equal(prober_plan_probes(bed.prober, dues, 1), 0);
 }
 
 static void outcomes_that_nobody_asked_for_are_counted_as_lost(void **state) {
@@ -620,9 +620,11 @@ static void outcomes_that_nobody_asked_for_are_counted_as_lost(void **state) {
 		clock_advance(&bed.clock, 2 * WATCH_LATE_NS);
 		step();
 	}
-	assert_int_equal(prober_outcomes_lost(bed.prober), 3);
-	assert_int_equal(prober_outcomes(bed.prober, outcomes, WATCH_OUTCOMES + 1), WATCH_OUTCOMES);
-	assert_int_equal(prober_outcomes(bed.prober, outcomes, 1), 0);
+	assert_int_equal(prober_lost_outcomes(bed.prober), 3);
+	assert_int_equal(
+		prober_take_outcomes(bed.prober, outcomes, WATCH_OUTCOMES + 1), WATCH_OUTCOMES
+	);
+	assert_int_equal(prober_take_outcomes(bed.prober, outcomes, 1), 0);
 }
 
 #define BED(name) cmocka_unit_test_setup_teardown(name, bed_make, bed_drop)

@@ -56,13 +56,13 @@ static int table_drop(void **state) {
 static void new_table_has_no_paths(void **state) {
 	assert_null(seen(*state, 0));
 	assert_null(seen(*state, UINT32_MAX));
-	assert_null(path_table_newest(*state, 0));
+	assert_null(path_table_next_row(*state, 0));
 }
 
 static void path_is_seen_when_it_is_published_and_not_before(void **state) {
 	set(*state, 5, 77);
 	assert_null(seen(*state, 5));
-	assert_int_equal(path_table_newest(*state, 5)->peer, 77);
+	assert_int_equal(path_table_next_row(*state, 5)->peer, 77);
 	publish(*state);
 	assert_int_equal(seen(*state, 5)->peer, 77);
 	assert_null(seen(*state, 4));
@@ -89,14 +89,14 @@ static void version_is_settled_only_when_no_reader_can_hold_what_it_replaced(voi
 	version = publish(*state);
 	rcu_thread_quiescent(0);
 	let_go();
-	assert_true(path_table_settled(*state) >= version);
+	assert_true(path_table_oldest_in_use(*state) >= version);
 	assert_int_equal(path_table_clear(*state, 1), 0);
 	version = publish(*state);
-	assert_true(path_table_settled(*state) < version); // we are online, and hold it
+	assert_true(path_table_oldest_in_use(*state) < version); // we are online, and hold it
 	assert_false(is_readable(*state));
 	let_go();
 	assert_true(is_readable(*state));
-	assert_true(path_table_settled(*state) >= version);
+	assert_true(path_table_oldest_in_use(*state) >= version);
 	assert_false(is_readable(*state));
 }
 

@@ -143,10 +143,10 @@ struct tally {
 
 // Publishes as fast as readers let it; where they hold too much it waits for them.
 static struct tally publish_much(struct scene *scene) {
-	struct peer_table_memory memory;
+	struct peer_table_memory_use memory;
 	struct tally tally = {0};
 
-	peer_table_memory(scene->table, &memory);
+	peer_table_memory_use(scene->table, &memory);
 	tally.live_bytes = memory.allocated_bytes - memory.waiting_bytes;
 	for (uint32_t n = 0; n < PUBLISHES; n++) {
 		struct peer_view view = {.number = 2 + n};
@@ -159,7 +159,7 @@ static struct tally publish_much(struct scene *scene) {
 			rcu_thread_online(clock_monotonic_ns());
 		}
 		rcu_thread_quiescent(clock_monotonic_ns());
-		peer_table_memory(scene->table, &memory);
+		peer_table_memory_use(scene->table, &memory);
 		if (memory.allocated_bytes > tally.allocated_bytes_max)
 			tally.allocated_bytes_max = memory.allocated_bytes;
 	}
@@ -220,10 +220,10 @@ static void *stuck_run(void *argument) {
 }
 
 static void wait_until_nothing_waits(struct peer_table *table) {
-	struct peer_table_memory memory;
+	struct peer_table_memory_use memory;
 
 	rcu_reclaimer_drain();
-	peer_table_memory(table, &memory);
+	peer_table_memory_use(table, &memory);
 	assert_int_equal(memory.waiting_bytes, 0);
 }
 

@@ -181,7 +181,7 @@ static void ten_thousand_peers_are_found_by_slot_and_id(void **state) {
 
 static void reader_that_never_lets_go_stops_publishing_and_not_the_memory(void **state) {
 	struct peer_view view = {.number = 0};
-	struct peer_table_memory memory;
+	struct peer_table_memory_use memory;
 	uint64_t live_bytes;
 	int err = 0;
 
@@ -189,7 +189,7 @@ static void reader_that_never_lets_go_stops_publishing_and_not_the_memory(void *
 		set(*state, n, n + 1, PEER_ALIVE);
 	publish(*state, 0);
 	let_go();
-	peer_table_memory(*state, &memory);
+	peer_table_memory_use(*state, &memory);
 	assert_int_equal(memory.waiting_bytes, 0);
 	live_bytes = memory.allocated_bytes;
 
@@ -200,7 +200,7 @@ static void reader_that_never_lets_go_stops_publishing_and_not_the_memory(void *
 		err = peer_table_publish(*state, &view);
 	}
 	assert_int_equal(err, -EAGAIN);
-	peer_table_memory(*state, &memory);
+	peer_table_memory_use(*state, &memory);
 	assert_true(memory.allocated_bytes <= 4 * live_bytes + PEER_TABLE_WAITING_BYTES);
 	assert_int_equal(memory.refused, 1);
 

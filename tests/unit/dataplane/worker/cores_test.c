@@ -61,7 +61,7 @@ static void workers_take_near_cores_first_and_core_0_last_and_leave_isolated_one
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
-		const struct cores_places places = {
+		const struct cores_constraints places = {
 			.allowed = set_of(cases[n].allowed),
 			.isolated = set_of(cases[n].isolated),
 			.near = set_of(cases[n].near),
@@ -78,7 +78,7 @@ static void workers_take_near_cores_first_and_core_0_last_and_leave_isolated_one
 }
 
 static void more_workers_than_cores_are_refused(void **state) {
-	const struct cores_places places = {
+	const struct cores_constraints places = {
 		.allowed = set_of("2-3"), .isolated = set_of("4-9"), .near = set_of("4-9")};
 	struct cpu_set cores = set_of("77");
 

@@ -25,8 +25,8 @@ static void bell_is_written_to_only_for_one_who_sleeps(void **state) {
 	doorbell_arm(&bell);
 	doorbell_disarm(&bell);
 	assert_false(doorbell_ring(&bell));
-	doorbell_fini(&bell);
-	doorbell_fini(&bell);
+	doorbell_close(&bell);
+	doorbell_close(&bell);
 }
 
 static void ring_that_comes_late_wakes_for_nothing_once(void **state) {
@@ -46,7 +46,7 @@ static void ring_that_comes_late_wakes_for_nothing_once(void **state) {
 	doorbell_disarm(&bell);
 	doorbell_arm(&bell);
 	assert_int_equal(poll(&fd, 1, 0), 0);
-	doorbell_fini(&bell);
+	doorbell_close(&bell);
 }
 
 UNIT_GROUP(doorbell) {

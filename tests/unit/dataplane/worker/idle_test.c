@@ -30,7 +30,7 @@ static struct world world_of(enum idle_policy policy, bool foresees) {
 static struct idle_decision say_counted(
 	struct world *world, bool outstanding, uint64_t due_ns, uint32_t begun, uint32_t ended
 ) {
-	struct idle_found found = {
+	struct idle_step_findings found = {
 		.now_ns = world->now_ns,
 		.due_ns = due_ns,
 		.progress = begun + ended > 0,
@@ -40,7 +40,7 @@ static struct idle_decision say_counted(
 		.ended = ended,
 	};
 
-	return idle_next(&world->idle, &found);
+	return idle_decide(&world->idle, &found);
 }
 
 // One operation at a time.
@@ -165,7 +165,7 @@ static void adaptive_stays_within_the_ratio_on_every_trace(void **state) {
 
 static void its_own_books_agree_with_what_was_paid(void **state) {
 	struct world world = world_of(IDLE_ADAPTIVE, false);
-	const struct idle_books *books = idle_books(&world.idle);
+	const struct idle_account *books = idle_account(&world.idle);
 
 	(void)state;
 	for (uint32_t n = 0; n < TRACE_WAITS; n++)
@@ -181,7 +181,7 @@ static void its_own_books_agree_with_what_was_paid(void **state) {
 
 static void time_that_others_had_the_processor_is_not_paid_for(void **state) {
 	struct world world = world_of(IDLE_ADAPTIVE, false);
-	const struct idle_books *books = idle_books(&world.idle);
+	const struct idle_account *books = idle_account(&world.idle);
 
 	(void)state;
 	// Held up while it polls, and in a yield.
@@ -262,7 +262,7 @@ static void nothing_outstanding_blocks_at_once_until_the_next_deadline(void **st
 		decision = say(&world, false, false, IDLE_NEVER);
 		assert_int_equal(decision.action, IDLE_WAIT);
 		assert_int_equal(decision.until_ns, IDLE_NEVER);
-		assert_int_equal(idle_books(&world.idle)->waits, 0);
+		assert_int_equal(idle_account(&world.idle)->waits, 0);
 	}
 }
 
@@ -479,10 +479,10 @@ static void short_and_regular_operations_are_polled_for_beyond_the_budget(void *
 	for (uint32_t n = 0; n < 64; n++)
 		operate(&world, 3 * C_NS / 2);
 	world.late_ns = world.blocks = 0;
-	waits = idle_books(&world.idle)->waits;
+	waits = idle_account(&world.idle)->waits;
 	for (uint32_t n = 0; n < 100; n++)
 		operate(&world, 3 * C_NS / 2);
-	assert_int_equal(idle_books(&world.idle)->waits - waits, 100);
+	assert_int_equal(idle_account(&world.idle)->waits - waits, 100);
 	assert_int_equal(world.blocks, 0);
 	assert_true(world.late_ns <= 100 * STEP_NS);
 }
@@ -492,7 +492,7 @@ static void more_operations_than_it_remembers_are_not_foreseen(void **state) {
 	struct idle_decision decision;
 
 	(void)state;
-	say_counted(&world, true, IDLE_NEVER, IDLE_BEGUN, 0);
+	say_counted(&world, true, IDLE_NEVER, IDLE_STARTS_MAX, 0);
 	decision = say(&world, false, true, IDLE_NEVER);
 	assert_int_equal(decision.action, IDLE_WAIT);
 	assert_int_not_equal(decision.until_ns, IDLE_NEVER);
@@ -500,7 +500,7 @@ static void more_operations_than_it_remembers_are_not_foreseen(void **state) {
 	assert_true(say(&world, false, true, IDLE_NEVER).action <= IDLE_YIELD);
 	// Until those beyond have ended.
 	world.now_ns += 25 * C_NS;
-	say_counted(&world, true, IDLE_NEVER, 0, IDLE_BEGUN);
+	say_counted(&world, true, IDLE_NEVER, 0, IDLE_STARTS_MAX);
 	say_counted(&world, true, IDLE_NEVER, 1, 0);
 	assert_true(say(&world, false, true, IDLE_NEVER).action <= IDLE_YIELD);
 	say_counted(&world, true, IDLE_NEVER, 0, 2);
@@ -576,10 +576,10 @@ static void policies_are_read_by_name(void **state) {
 
 static void what_is_due_soon_shares_the_wake(void **state) {
 	(void)state;
-	assert_true(idle_is_due(99, 100));
-	assert_true(idle_is_due(100 + IDLE_SHARE_NS, 100));
-	assert_false(idle_is_due(101 + IDLE_SHARE_NS, 100));
-	assert_false(idle_is_due(IDLE_NEVER, 100));
+	assert_true(idle_is_due_soon(99, 100));
+	assert_true(idle_is_due_soon(100 + IDLE_BATCH_WINDOW_NS, 100));
+	assert_false(idle_is_due_soon(101 + IDLE_BATCH_WINDOW_NS, 100));
+	assert_false(idle_is_due_soon(IDLE_NEVER, 100));
 }
 
 UNIT_GROUP(idle) {

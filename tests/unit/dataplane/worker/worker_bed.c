@@ -26,7 +26,7 @@ struct worker_record next_event(struct worker *worker) {
 	struct pollfd fd = {.fd = worker_event_fd(worker), .events = POLLIN};
 	struct worker_record record;
 
-	while (worker_take(worker, &record, 1) == 0)
+	while (worker_take_events(worker, &record, 1) == 0)
 		assert_true(poll(&fd, 1, 60000) > 0);
 	return record;
 }

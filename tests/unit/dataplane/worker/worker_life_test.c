@@ -4,7 +4,7 @@
 
 static void life_is_a_turn_or_a_sleep_that_is_not_over(void **state) {
 	static const struct {
-		struct worker_sign sign;
+		struct worker_progress sign;
 		uint32_t silent;
 	} looks[] = {
 		{{1, 0}, 0},
@@ -13,26 +13,26 @@ static void life_is_a_turn_or_a_sleep_that_is_not_over(void **state) {
 		{{2, 0}, 0},
 		{{2, IDLE_NEVER}, 0},
 		{{2, IDLE_NEVER}, 0},
-		{{2, 5 * WORKER_OVERSLEEP_NS}, 0},
-		{{2, 4 * WORKER_OVERSLEEP_NS}, 0},     // due now
-		{{2, 3 * WORKER_OVERSLEEP_NS + 1}, 0}, // somewhat late
-		{{2, 3 * WORKER_OVERSLEEP_NS}, 1},     // it should be awake
-		{{2, 3 * WORKER_OVERSLEEP_NS}, 2},
-		{{3, 3 * WORKER_OVERSLEEP_NS}, 0},
+		{{2, 5 * WORKER_OVERSLEEP_MAX_NS}, 0},
+		{{2, 4 * WORKER_OVERSLEEP_MAX_NS}, 0},	   // due now
+		{{2, 3 * WORKER_OVERSLEEP_MAX_NS + 1}, 0}, // somewhat late
+		{{2, 3 * WORKER_OVERSLEEP_MAX_NS}, 1},	   // it should be awake
+		{{2, 3 * WORKER_OVERSLEEP_MAX_NS}, 2},
+		{{3, 3 * WORKER_OVERSLEEP_MAX_NS}, 0},
 	};
 	struct worker_life life = {0};
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(looks) / sizeof(looks[0]); n++)
 		assert_int_equal(
-			worker_life_look(&life, &looks[n].sign, 4 * WORKER_OVERSLEEP_NS),
+			worker_life_observe(&life, &looks[n].sign, 4 * WORKER_OVERSLEEP_MAX_NS),
 			looks[n].silent
 		);
 }
 
 static atomic_bool hangs, hung;
 
-static bool poll_hangs(void *ctx, struct idle_found *found) {
+static bool poll_hangs(void *ctx, struct idle_step_findings *found) {
 	(void)ctx;
 	(void)found;
 	while (atomic_load(&hangs)) {
@@ -43,10 +43,10 @@ static bool poll_hangs(void *ctx, struct idle_found *found) {
 }
 
 static uint32_t look_at(const struct worker *worker, struct worker_life *life) {
-	struct worker_sign sign;
+	struct worker_progress sign;
 
-	worker_sign(worker, &sign);
-	return worker_life_look(life, &sign, clock_monotonic_ns());
+	worker_progress(worker, &sign);
+	return worker_life_observe(life, &sign, clock_monotonic_ns());
 }
 
 static void worker_that_hangs_in_a_step_shows_no_life_and_every_other_does(void **state) {

@@ -13,7 +13,7 @@ struct alarm {
 	uint64_t due_ns, early, late;
 };
 
-static bool alarm_poll(void *ctx, struct idle_found *found) {
+static bool alarm_poll(void *ctx, struct idle_step_findings *found) {
 	struct alarm *alarm = ctx;
 	struct worker_record record = {.kind = 2};
 
@@ -58,7 +58,7 @@ static void alarm_is_set(void *ctx) {
 		alarm->due_ns = clock_monotonic_ns() + 1000000;
 }
 
-static bool alarm_rings_once(void *ctx, struct idle_found *found) {
+static bool alarm_rings_once(void *ctx, struct idle_step_findings *found) {
 	struct alarm *alarm = ctx;
 	struct worker_record record = {.kind = 2};
 
@@ -131,7 +131,7 @@ static void worker_whose_counter_jumps_goes_on_by_the_kernels_clock(void **state
 		alarm.worker = worker;
 		assert_int_equal(worker_start(worker, &facts), 0);
 		assert_int_equal(next_event(worker).kind, 2);
-		assert_int_equal(worker_post(worker, &record), 0);
+		assert_int_equal(worker_post_request(worker, &record), 0);
 		while (next_event(worker).kind != WORKER_EVENT_CLOCK)
 			;
 		for (int n = 0; n < 5; n++)
@@ -153,7 +153,7 @@ struct source {
 	uint32_t seen;
 };
 
-static bool source_poll(void *ctx, struct idle_found *found) {
+static bool source_poll(void *ctx, struct idle_step_findings *found) {
 	struct source *source = ctx;
 	struct worker_record record = {.kind = 3};
 
@@ -235,7 +235,7 @@ static void descriptor_of_a_poll_ends_a_wait(void **state) {
 	close(source.fd);
 }
 
-static bool nothing_comes(void *ctx, struct idle_found *found) {
+static bool nothing_comes(void *ctx, struct idle_step_findings *found) {
 	(void)ctx;
 	(void)found;
 	return false;
@@ -271,7 +271,7 @@ static void descriptor_in_error_ends_one_wait_and_no_more(void **state) {
 		sched_yield();
 	for (uint32_t n = 0; n < 100; n++) {
 		wait_until_blocked(worker);
-		assert_int_equal(worker_post(worker, &record), 0);
+		assert_int_equal(worker_post_request(worker, &record), 0);
 		next_event(worker);
 	}
 	worker_stop(worker);
@@ -298,7 +298,7 @@ static void change_polls(void *ctx, struct worker *worker, const struct worker_r
 static int ask_for_change(struct worker *worker, uint32_t kind, const struct worker_poll *poll) {
 	struct worker_record record = {.kind = kind, .words = {(uintptr_t)poll}};
 
-	assert_int_equal(worker_post(worker, &record), 0);
+	assert_int_equal(worker_post_request(worker, &record), 0);
 	do
 		record = next_event(worker);
 	while (record.kind != kind);

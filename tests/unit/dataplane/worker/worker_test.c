@@ -21,7 +21,7 @@ static void request_comes_back_as_an_event_under_every_policy(void **state) {
 		for (uint32_t n = 0; n < 200; n++) {
 			record.slot = n;
 			record.words[6] = ~(uint64_t)n;
-			assert_int_equal(worker_post(worker, &record), 0);
+			assert_int_equal(worker_post_request(worker, &record), 0);
 			record = next_event(worker);
 			assert_int_equal(record.kind, 7);
 			assert_int_equal(record.slot, n);
@@ -52,7 +52,7 @@ static void two_that_spin_on_one_processor_both_serve(void **state) {
 		workers[n] = started(&config, &facts);
 	for (uint32_t n = 0; n < 40; n++) {
 		record.slot = n;
-		assert_int_equal(worker_post(workers[n % 2], &record), 0);
+		assert_int_equal(worker_post_request(workers[n % 2], &record), 0);
 		assert_int_equal(next_event(workers[n % 2]).slot, n);
 	}
 	for (int n = 0; n < 2; n++)
@@ -87,7 +87,8 @@ static void many_requests_at_once_lose_nothing_and_keep_their_order(void **state
 	while (seen < 20000) {
 		record.slot = sent;
 		// Never more on their way than one ring holds.
-		if (sent < 20000 && sent - seen < 500 && worker_post(worker, &record) == 0) {
+		if (sent < 20000 && sent - seen < 500 &&
+		    worker_post_request(worker, &record) == 0) {
 			sent++;
 			continue;
 		}
@@ -106,9 +107,9 @@ static void full_rings_say_so(void **state) {
 
 	(void)state;
 	assert_int_equal(worker_create(&config, &worker), 0); // nobody takes anything
-	while (worker_post(worker, &record) == 0)
+	while (worker_post_request(worker, &record) == 0)
 		posted++;
-	assert_int_equal(worker_post(worker, &record), -EAGAIN);
+	assert_int_equal(worker_post_request(worker, &record), -EAGAIN);
 	while (worker_event(worker, &record) == 0)
 		pushed++;
 	assert_in_range(posted, WORKER_RING_RECORDS - 1, WORKER_RING_RECORDS);
@@ -133,7 +134,7 @@ static void policy_changes_while_it_runs(void **state) {
 	for (uint32_t n = 0; n < 40; n++) {
 		config.idle.policy = policies[n % 4];
 		assert_int_equal(worker_set_idle(worker, &config.idle), 0);
-		assert_int_equal(worker_post(worker, &record), 0);
+		assert_int_equal(worker_post_request(worker, &record), 0);
 		assert_int_equal(next_event(worker).kind, 7);
 		assert_int_equal(worker->idle.config.policy, policies[n % 4]);
 		assert_int_equal(worker->idle.config.block_ns, 20000);

@@ -32,7 +32,7 @@ static struct device_reading reading_at(const struct played_clock *played, uint6
 }
 
 static struct device_clock clock_of(const struct played_clock *played) {
-	const struct device_stamps stamps = {.mask = played->mask, .khz = played->khz};
+	const struct device_stamp_clock stamps = {.mask = played->mask, .khz = played->khz};
 	struct device_clock clock;
 
 	device_clock_init(&clock, &stamps);

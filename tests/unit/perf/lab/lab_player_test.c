@@ -76,7 +76,7 @@ static struct scene *open_scene(enum plan_op op, bool drawn) {
 
 static void request(struct scene *scene, int side, enum player_request kind) {
 	const struct worker_record record = {
-		.kind = kind, .words = {worker_word(&scene->players[side])}};
+		.kind = kind, .words = {worker_pointer_to_word(&scene->players[side])}};
 
 	player_dispatch(NULL, scene->bed.worker, &record);
 }
@@ -92,7 +92,7 @@ static void close_scene(struct scene *scene) {
 static void turn(struct scene *scene) {
 	struct bed *bed = &scene->bed;
 	uint64_t now_ns = clock_now_ns(&bed->clock), next_ns;
-	struct idle_found found = {.now_ns = now_ns, .due_ns = IDLE_NEVER, .events = true};
+	struct idle_step_findings found = {.now_ns = now_ns, .due_ns = IDLE_NEVER, .events = true};
 	bool progress = false;
 
 	for (int side = 0; side < 2; side++)

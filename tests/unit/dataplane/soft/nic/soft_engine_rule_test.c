@@ -17,14 +17,14 @@ struct step {
 // The same thing so often.
 static void
 play(struct engine_rule *rule, uint64_t *now_ns, const struct step *step, uint32_t count) {
-	struct engine_look look = {.found = step->found, .called = step->called};
+	struct engine_observation look = {.found = step->found, .called = step->called};
 
 	for (uint32_t n = 0; n < count; n++) {
 		*now_ns += step->after_ns;
 		look.now_ns = *now_ns;
 		if (step->poll_ns != NEVER)
-			look.drove_ns = *now_ns - step->poll_ns;
-		engine_rule_look(rule, &look);
+			look.caller_turn_ns = *now_ns - step->poll_ns;
+		engine_rule_update(rule, &look);
 	}
 }
 
@@ -58,7 +58,7 @@ static void engine_stands_back_only_where_callers_take_the_frames(void **state) 
 		struct engine_rule rule = {.looked_ns = 995 * US};
 		uint64_t now_ns = 1000 * US;
 
-		play(&rule, &now_ns, &cases[n].step, 10 * ENGINE_VAIN_MAX);
+		play(&rule, &now_ns, &cases[n].step, 10 * ENGINE_VAIN_WAKES_MAX);
 		if (rule.back != cases[n].back)
 			fail_msg("%s: back %d", cases[n].what, rule.back);
 	}
@@ -72,11 +72,11 @@ static void wakes_in_vain_count_in_a_row(void **state) {
 
 	(void)state;
 	for (uint32_t n = 0; n < 5; n++) {
-		play(&rule, &now_ns, &vain, ENGINE_VAIN_MAX - 1);
+		play(&rule, &now_ns, &vain, ENGINE_VAIN_WAKES_MAX - 1);
 		play(&rule, &now_ns, &useful, 1);
 		assert_false(rule.back);
 	}
-	play(&rule, &now_ns, &vain, ENGINE_VAIN_MAX - 1);
+	play(&rule, &now_ns, &vain, ENGINE_VAIN_WAKES_MAX - 1);
 	assert_false(rule.back);
 	play(&rule, &now_ns, &vain, 1);
 	assert_true(rule.back);
@@ -92,7 +92,7 @@ static void one_that_polls_between_its_waits_on_memory_keeps_the_engine(void **s
 	uint64_t now_ns = 1000 * US;
 
 	(void)state;
-	for (uint32_t n = 0; n < 10 * ENGINE_VAIN_MAX; n++) {
+	for (uint32_t n = 0; n < 10 * ENGINE_VAIN_WAKES_MAX; n++) {
 		play(&rule, &now_ns, &completion, 1);
 		play(&rule, &now_ns, &answer, 1);
 		assert_false(rule.back);
@@ -135,7 +135,7 @@ static void a_wire_that_has_it_turn_twice_for_one_wake_makes_no_difference(void 
 	uint64_t now_ns = 1000 * US;
 
 	(void)state;
-	for (uint32_t n = 0; n < ENGINE_VAIN_MAX; n++) {
+	for (uint32_t n = 0; n < ENGINE_VAIN_WAKES_MAX; n++) {
 		assert_false(rule.back);
 		play(&rule, &now_ns, &vain, 1);
 		if (!rule.back)
@@ -145,17 +145,17 @@ static void a_wire_that_has_it_turn_twice_for_one_wake_makes_no_difference(void 
 }
 
 static void change_is_told_once(void **state) {
-	struct engine_rule rule = {.vain = ENGINE_VAIN_MAX - 1};
-	struct engine_look spins = {1003 * US, 1002 * US, false, false};
-	struct engine_look still = {1006 * US, 1005 * US, false, false};
-	struct engine_look gone = {2006 * US, 1005 * US, false, false};
-	struct engine_look again = {2009 * US, 2008 * US, false, false};
+	struct engine_rule rule = {.vain = ENGINE_VAIN_WAKES_MAX - 1};
+	struct engine_observation spins = {1003 * US, 1002 * US, false, false};
+	struct engine_observation still = {1006 * US, 1005 * US, false, false};
+	struct engine_observation gone = {2006 * US, 1005 * US, false, false};
+	struct engine_observation again = {2009 * US, 2008 * US, false, false};
 
 	(void)state;
-	assert_true(engine_rule_look(&rule, &spins));
-	assert_false(engine_rule_look(&rule, &still));
-	assert_true(engine_rule_look(&rule, &gone));
-	assert_false(engine_rule_look(&rule, &again));
+	assert_true(engine_rule_update(&rule, &spins));
+	assert_false(engine_rule_update(&rule, &still));
+	assert_true(engine_rule_update(&rule, &gone));
+	assert_false(engine_rule_update(&rule, &again));
 }
 
 UNIT_GROUP(soft_engine_rule) {

@@ -59,7 +59,7 @@ bool nic_turn(struct soft_nic *nic, bool defer_acks) {
 	return moved;
 }
 
-uint64_t nic_due(const struct soft_nic *nic) {
+uint64_t nic_next_turn_ns(const struct soft_nic *nic) {
 	(void)nic;
 	return world.left > 0 ? world.due_ns : NIC_NEVER;
 }
@@ -119,17 +119,17 @@ static void await(const uint32_t *count, uint32_t value) {
 		pthread_cond_wait(&world.moved, &world.nic.lock);
 }
 
-// As nic_leave() does; locked before, unlocked after.
+// As nic_unlock_and_ring() does; locked before, unlocked after.
 static void leave(uint64_t due_ns) {
-	bool ring = due_ns < world.nic.engine_looks_ns;
+	bool ring = due_ns < world.nic.engine_next_wake_ns;
 
 	world.due_ns = due_ns;
 	world.left++;
 	if (ring)
-		world.nic.engine_looks_ns = 0;
+		world.nic.engine_next_wake_ns = 0;
 	nic_unlock(&world.nic);
 	if (ring)
-		engine_callers_leave(world.engine);
+		engine_note_work_left(world.engine);
 }
 
 static void stand_back(void) {
@@ -137,7 +137,7 @@ static void stand_back(void) {
 	while (sem_trywait(&world.stands_back) != 0) {
 		nic_lock(&world.nic);
 		world.nic.now_ns = clock_now_ns(world.nic.clock);
-		engine_caller_drove(world.engine);
+		engine_note_caller_turn(world.engine);
 		nic_unlock(&world.nic);
 		send_frame();
 		sched_yield();
@@ -244,7 +244,7 @@ static void armed_queue_is_served_by_an_engine_that_stood_back(void **state) {
 		nic_lock(&world.nic);
 		before = world.frames_done;
 		nic_unlock(&world.nic);
-		engine_caller_arms(world.engine);
+		engine_note_cq_armed(world.engine);
 		send_frame();
 		nic_lock(&world.nic);
 		await(&world.frames_done, before + 1);
@@ -259,7 +259,7 @@ static void engine_that_stands_back_is_woken_by_no_frame(void **state) {
 	stand_back();
 	nic_lock(&world.nic);
 	wakes = world.nic.counters.engine_wakes;
-	assert_int_equal(world.nic.engine_looks_ns, 0); // callers do not ring either
+	assert_int_equal(world.nic.engine_next_wake_ns, 0); // callers do not ring either
 	nic_unlock(&world.nic);
 	for (uint32_t n = 0; n < 100; n++)
 		send_frame();

@@ -27,7 +27,7 @@ static uint8_t *frame_of(struct made *made) {
 }
 
 static void make(struct made *made) {
-	const struct soft_qp *qp = qp_of(here->qp);
+	const struct soft_qp *qp = soft_qp_of(here->qp);
 
 	*made = (struct made){
 		.packet =
@@ -57,7 +57,7 @@ static void seal(struct made *made) {
 	memset(at, 0x77, PAYLOAD);
 	at += PAYLOAD + PACKET_ICRC_BYTES;
 	made->size = (uint32_t)(at - frame);
-	frame_headers(&made->route, made->size - FRAME_IP4_BYTES - FRAME_UDP_BYTES, frame);
+	frame_write_headers(&made->route, made->size - FRAME_IP4_BYTES - FRAME_UDP_BYTES, frame);
 	frame_seal(frame, made->size);
 }
 

@@ -47,7 +47,7 @@ static void every_context_is_told_of_a_change_once(void **state) {
 	assert_int_equal(calls->open(here->context->device, &other), 0);
 	assert_int_equal(calls->close(closed), 0);
 	for (size_t n = 0; n < COUNT_OF(steps); n++) {
-		nic_port_tell(nic_of(here->context), steps[n].port);
+		nic_port_report(nic_of(here->context), steps[n].port);
 		expect_event(here->context, steps[n].event);
 		expect_event(other, steps[n].event);
 		assert_int_equal(calls->query_port(other, 1, &port), 0);
@@ -83,7 +83,7 @@ static void a_device_that_is_opened_anew_has_its_port_again(void **state) {
 	struct ibv_port_attr port;
 
 	(void)state;
-	nic_port_tell(nic_of(here->context), NIC_PORT_GONE);
+	nic_port_report(nic_of(here->context), NIC_PORT_GONE);
 	assert_int_equal(calls->close(here->context), 0);
 	assert_int_equal(calls->open(device, &here->context), 0);
 	assert_int_equal(calls->query_port(here->context, 1, &port), 0);

@@ -80,17 +80,17 @@ static void a_range_is_reached_only_within_its_region(void **state) {
 
 		mr.iova = cases[n].iova;
 		assert_int_equal(region_add(&nic, &mr), 0);
-		reached = region_reach(
+		reached = region_resolve(
 			&nic, &pd, mr.verbs.rkey, cases[n].address, cases[n].length, 0
 		);
 		if (cases[n].reached)
 			assert_ptr_equal(reached, bytes + (cases[n].address - cases[n].iova));
 		else
 			assert_null(reached);
-		assert_null(region_reach(
+		assert_null(region_resolve(
 			&nic, &other, mr.verbs.rkey, cases[n].address, cases[n].length, 0
 		));
-		assert_null(region_reach(
+		assert_null(region_resolve(
 			&nic, &pd, mr.verbs.rkey ^ 1, cases[n].address, cases[n].length, 0
 		));
 		region_remove(&nic, &mr);
@@ -110,7 +110,8 @@ static void every_right_that_is_asked_for_is_needed(void **state) {
 
 		assert_int_equal(region_add(&nic, &mr), 0);
 		for (int asked = 0; asked <= all; asked++) {
-			bool reached = region_reach(&nic, &pd, mr.verbs.lkey, 0, 1, asked) != NULL;
+			bool reached =
+				region_resolve(&nic, &pd, mr.verbs.lkey, 0, 1, asked) != NULL;
 
 			assert_int_equal(reached, (asked & ~has) == 0);
 		}
@@ -119,7 +120,7 @@ static void every_right_that_is_asked_for_is_needed(void **state) {
 }
 
 static void assert_found(struct soft_nic *nic, struct soft_mr *mr, bool found) {
-	uint8_t *reached = region_reach(nic, mr->verbs.pd, mr->verbs.lkey, 0, 1, 0);
+	uint8_t *reached = region_resolve(nic, mr->verbs.pd, mr->verbs.lkey, 0, 1, 0);
 
 	if (found)
 		assert_ptr_equal(reached, mr->bytes);

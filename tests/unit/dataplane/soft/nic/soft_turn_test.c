@@ -21,7 +21,7 @@ static uint64_t due(struct bed_end *end) {
 	uint64_t due_ns;
 
 	nic_lock(nic);
-	due_ns = nic_due(nic);
+	due_ns = nic_next_turn_ns(nic);
 	nic_unlock(nic);
 	return due_ns;
 }
@@ -137,7 +137,7 @@ static void what_is_held_leaves_by_itself_and_at_once_by_the_engine(void **state
 	for (int engine = 0; engine < 2; engine++) {
 		do {
 			play_ping_pong(1);
-		} while (!qp_of(there->qp)->is_lazy);
+		} while (!soft_qp_of(there->qp)->ack_is_deferred);
 		sent = counters("soft1").acks_sent;
 		assert_false(turn(there, true));
 		assert_int_equal(counters("soft1").acks_sent, sent);
@@ -146,7 +146,7 @@ static void what_is_held_leaves_by_itself_and_at_once_by_the_engine(void **state
 			clock_advance(&bed.clock, 20000);
 		assert_true(turn(there, !engine));
 		assert_int_equal(counters("soft1").acks_sent, sent + 1);
-		assert_false(qp_of(there->qp)->is_lazy);
+		assert_false(soft_qp_of(there->qp)->ack_is_deferred);
 	}
 }
 
@@ -169,7 +169,7 @@ static void a_turn_is_bounded_and_shared(void **state) {
 	sent = counters("soft0").packets_sent;
 	assert_in_range(sent, 64, 128 + 32);
 	for (int n = 0; n < 2; n++) {
-		const struct soft_qp *qp = qp_of(qps[n]);
+		const struct soft_qp *qp = soft_qp_of(qps[n]);
 
 		assert_in_range(psn_diff(qp->requester.next_psn, qp->attr.sq_psn), 32, 96);
 	}

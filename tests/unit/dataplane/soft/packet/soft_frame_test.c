@@ -84,7 +84,7 @@ static uint32_t build(const char *from, const char *to, uint32_t payload) {
 	const uint32_t front = frame_headers_bytes(frame_is_ip4(&route.to));
 
 	memset(&room, 0x5a, sizeof(room));
-	frame_headers(&route, bytes, frame);
+	frame_write_headers(&route, bytes, frame);
 	memcpy(frame + front, headers, header_bytes);
 	for (uint32_t n = 0; n < payload + packet.pad; n++)
 		frame[front + header_bytes + n] = n < payload ? (uint8_t)(n * 31 + 7) : 0;
@@ -101,7 +101,7 @@ static void a_captured_frame_is_right_as_its_sender_sealed_it(void **state) {
 
 		assert_int_equal(frame_parse(frame, size, &view), 0);
 		assert_int_equal(view.frame_bytes, size);
-		assert_int_equal(frame_check(frame, size, true), FRAME_ICRC_RIGHT);
+		assert_int_equal(frame_check_icrc(frame, size, true), FRAME_ICRC_RIGHT);
 		memcpy(icrc, frame + size - 4, 4);
 		memset(frame + size - 4, 0, 4);
 		frame_seal(frame, size);
@@ -115,8 +115,8 @@ static void a_captured_frame_is_right_by_its_id_where_a_socket_does_not_tell_it(
 		const uint32_t size = hex(captured[n], frame);
 
 		store_be16(frame + 4, 0);
-		assert_int_equal(frame_check(frame, size, true), FRAME_ICRC_WRONG);
-		assert_int_equal(frame_check(frame, size, false), FRAME_ICRC_BY_ID);
+		assert_int_equal(frame_check_icrc(frame, size, true), FRAME_ICRC_WRONG);
+		assert_int_equal(frame_check_icrc(frame, size, false), FRAME_ICRC_BY_ID);
 	}
 }
 
@@ -144,12 +144,12 @@ static void headers_are_written_byte_for_byte(void **state) {
 
 	(void)state;
 	assert_int_equal(size, frame_headers_bytes(true));
-	frame_headers(&route, 32, written);
+	frame_write_headers(&route, 32, written);
 	assert_memory_equal(written, expected, size);
 	route = route_of("2001:db8::1", "fd00::99");
 	size = hex(ip6, expected);
 	assert_int_equal(size, frame_headers_bytes(false));
-	frame_headers(&route, 32, written);
+	frame_write_headers(&route, 32, written);
 	assert_memory_equal(written, expected, size);
 }
 
@@ -163,7 +163,7 @@ static void the_checksum_of_every_ip4_header_adds_up(void **state) {
 
 		route.from.raw[12 + n % 4] = (uint8_t)(route.from.raw[12 + n % 4] + 73);
 		route.to.raw[15 - n % 3] = (uint8_t)(route.to.raw[15 - n % 3] - 41);
-		frame_headers(&route, 16 + n, written);
+		frame_write_headers(&route, 16 + n, written);
 		for (uint32_t at = 0; at < FRAME_IP4_BYTES; at += 2)
 			sum += load_be16(written + at);
 		assert_int_equal((sum & 0xffff) + (sum >> 16), 0xffff);
@@ -265,14 +265,14 @@ static void a_check_leaves_frame_and_headroom_as_they_were(void **state) {
 
 		memset(room.headroom, 0x33, sizeof(room.headroom));
 		memcpy(&before, &room, sizeof(room));
-		assert_int_equal(frame_check(frame, size, true), FRAME_ICRC_RIGHT);
+		assert_int_equal(frame_check_icrc(frame, size, true), FRAME_ICRC_RIGHT);
 		assert_memory_equal(&room, &before, sizeof(room));
 		// Beyond its end nothing is looked at.
 		memset(frame + size, 0xa5, sizeof(room.frame) - size);
-		assert_int_equal(frame_check(frame, size, false), FRAME_ICRC_RIGHT);
+		assert_int_equal(frame_check_icrc(frame, size, false), FRAME_ICRC_RIGHT);
 		frame[40] ^= 1;
 		memcpy(&before, &room, sizeof(room));
-		assert_int_equal(frame_check(frame, size, false), FRAME_ICRC_WRONG);
+		assert_int_equal(frame_check_icrc(frame, size, false), FRAME_ICRC_WRONG);
 		assert_memory_equal(&room, &before, sizeof(room));
 	}
 }
@@ -291,13 +291,13 @@ static void every_bit_counts_but_those_that_may_change_on_the_way(void **state) 
 				// Another version is another frame, of which some bits are masked.
 				if (!version)
 					assert_int_equal(
-						frame_check(frame, size, true),
+						frame_check_icrc(frame, size, true),
 						may ? FRAME_ICRC_RIGHT : FRAME_ICRC_WRONG
 					);
 				frame[at] ^= (uint8_t)bit;
 			}
 		}
-		assert_int_equal(frame_check(frame, size, true), FRAME_ICRC_RIGHT);
+		assert_int_equal(frame_check_icrc(frame, size, true), FRAME_ICRC_RIGHT);
 	}
 }
 
@@ -310,17 +310,17 @@ static void another_ip_id_explains_an_icrc_where_it_is_not_known(void **state) {
 
 		for (uint32_t id = 1; id <= UINT16_MAX; id += 257) {
 			store_be16(frame + 4, (uint16_t)id);
-			assert_int_equal(frame_check(frame, size, false), FRAME_ICRC_BY_ID);
-			assert_int_equal(frame_check(frame, size, true), FRAME_ICRC_WRONG);
+			assert_int_equal(frame_check_icrc(frame, size, false), FRAME_ICRC_BY_ID);
+			assert_int_equal(frame_check_icrc(frame, size, true), FRAME_ICRC_WRONG);
 		}
 		// A sealed id is right whatever it is, and explained where 0 stands for it.
 		store_be16(frame + 4, 0xbeef);
 		frame_seal(frame, size);
-		assert_int_equal(frame_check(frame, size, true), FRAME_ICRC_RIGHT);
+		assert_int_equal(frame_check_icrc(frame, size, true), FRAME_ICRC_RIGHT);
 		store_be16(frame + 4, 0);
-		assert_int_equal(frame_check(frame, size, false), FRAME_ICRC_BY_ID);
+		assert_int_equal(frame_check_icrc(frame, size, false), FRAME_ICRC_BY_ID);
 		frame[size - 5] ^= 0x40;
-		assert_int_equal(frame_check(frame, size, false), FRAME_ICRC_WRONG);
+		assert_int_equal(frame_check_icrc(frame, size, false), FRAME_ICRC_WRONG);
 	}
 }
 
@@ -329,7 +329,7 @@ static void ip6_has_no_id_that_would_explain(void **state) {
 
 	(void)state;
 	frame[4] ^= 1;
-	assert_int_equal(frame_check(frame, size, false), FRAME_ICRC_WRONG);
+	assert_int_equal(frame_check_icrc(frame, size, false), FRAME_ICRC_WRONG);
 }
 
 static void a_size_that_no_frame_has_is_wrong(void **state) {
@@ -339,13 +339,15 @@ static void a_size_that_no_frame_has_is_wrong(void **state) {
 
 		build(families[n].from, families[n].to, 0);
 		for (uint32_t size = 0; size < least; size++)
-			assert_int_equal(frame_check(frame, size, true), FRAME_ICRC_WRONG);
-		assert_int_equal(frame_check(frame, FRAME_BYTES_MAX + 1, true), FRAME_ICRC_WRONG);
-		assert_int_equal(frame_check(frame, UINT32_MAX, false), FRAME_ICRC_WRONG);
+			assert_int_equal(frame_check_icrc(frame, size, true), FRAME_ICRC_WRONG);
+		assert_int_equal(
+			frame_check_icrc(frame, FRAME_BYTES_MAX + 1, true), FRAME_ICRC_WRONG
+		);
+		assert_int_equal(frame_check_icrc(frame, UINT32_MAX, false), FRAME_ICRC_WRONG);
 		frame_seal(frame, least);
-		assert_int_equal(frame_check(frame, least, true), FRAME_ICRC_RIGHT);
+		assert_int_equal(frame_check_icrc(frame, least, true), FRAME_ICRC_RIGHT);
 		frame_seal(frame, FRAME_BYTES_MAX);
-		assert_int_equal(frame_check(frame, FRAME_BYTES_MAX, true), FRAME_ICRC_RIGHT);
+		assert_int_equal(frame_check_icrc(frame, FRAME_BYTES_MAX, true), FRAME_ICRC_RIGHT);
 	}
 }
 
@@ -371,7 +373,7 @@ static void what_ethernet_appends_is_left_out(void **state) {
 	(void)state;
 	assert_int_equal(frame_parse(frame, size + 18, &view), 0);
 	assert_int_equal(view.frame_bytes, size);
-	assert_int_equal(frame_check(frame, view.frame_bytes, true), FRAME_ICRC_RIGHT);
+	assert_int_equal(frame_check_icrc(frame, view.frame_bytes, true), FRAME_ICRC_RIGHT);
 }
 
 static void a_header_that_is_not_ours_is_refused(void **state) {
@@ -455,7 +457,9 @@ static void a_frame_over_the_largest_is_refused(void **state) {
 
 	(void)state;
 	for (uint32_t size = FRAME_BYTES_MAX; size <= FRAME_BYTES_MAX + 1; size++) {
-		frame_headers(&route, size - frame_headers_bytes(true), large + FRAME_HEADROOM);
+		frame_write_headers(
+			&route, size - frame_headers_bytes(true), large + FRAME_HEADROOM
+		);
 		assert_int_equal(
 			frame_parse(large + FRAME_HEADROOM, sizeof(large) - FRAME_HEADROOM, &view),
 			size == FRAME_BYTES_MAX ? 0 : -EMSGSIZE

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define TEXT_MAX (ICRC_AFTER_MAX + 64)
+#define TEXT_MAX (ICRC_TRAILING_MAX + 64)
 
 static uint8_t text[TEXT_MAX + 64];
 
@@ -38,21 +38,21 @@ static void the_check_values_of_the_definition_come_out(void **state) {
 
 	(void)state;
 	assert_int_equal(slow_crc(digits, 9), 0xcbf43926);
-	assert_int_equal(icrc_crc(digits, 9), 0xcbf43926);
+	assert_int_equal(icrc_crc32(digits, 9), 0xcbf43926);
 	// What every ICRC goes on from.
-	assert_int_equal(icrc_crc(ones, sizeof(ones)) ^ UINT32_MAX, 0xdebb20e3);
+	assert_int_equal(icrc_crc32(ones, sizeof(ones)) ^ UINT32_MAX, 0xdebb20e3);
 }
 
 static void every_length_agrees_with_the_slow_way(void **state) {
 	(void)state;
 	for (size_t size = 0; size <= 600; size++)
-		assert_int_equal(icrc_crc(text, size), slow_crc(text, size));
+		assert_int_equal(icrc_crc32(text, size), slow_crc(text, size));
 	for (size_t size = 601; size < TEXT_MAX; size += 61)
-		assert_int_equal(icrc_crc(text, size), slow_crc(text, size));
+		assert_int_equal(icrc_crc32(text, size), slow_crc(text, size));
 }
 
 static void every_way_of_the_processor_agrees_with_the_slow_one(void **state) {
-	const enum icrc_way ways[] = {ICRC_BY_TABLE, ICRC_BY_BLOCKS, ICRC_BY_WIDE_BLOCKS};
+	const enum icrc_method ways[] = {ICRC_BY_TABLE, ICRC_BY_BLOCKS, ICRC_BY_WIDE_BLOCKS};
 	uint32_t crc;
 
 	(void)state;
@@ -60,7 +60,7 @@ static void every_way_of_the_processor_agrees_with_the_slow_one(void **state) {
 		const uint32_t wanted = slow_crc(text, size);
 
 		for (size_t n = 0; n < sizeof(ways) / sizeof(ways[0]); n++) {
-			if (icrc_crc_by(ways[n], text, size, &crc))
+			if (icrc_crc32_by(ways[n], text, size, &crc))
 				assert_int_equal(crc, wanted);
 		}
 	}
@@ -69,8 +69,8 @@ static void every_way_of_the_processor_agrees_with_the_slow_one(void **state) {
 static void a_text_may_begin_anywhere(void **state) {
 	(void)state;
 	for (size_t at = 0; at < 64; at++) {
-		assert_int_equal(icrc_crc(text + at, 52), slow_crc(text + at, 52));
-		assert_int_equal(icrc_crc(text + at, 1060), slow_crc(text + at, 1060));
+		assert_int_equal(icrc_crc32(text + at, 52), slow_crc(text + at, 52));
+		assert_int_equal(icrc_crc32(text + at, 1060), slow_crc(text + at, 1060));
 	}
 }
 
@@ -78,15 +78,17 @@ static void two_changed_bytes_explain_the_difference_at_every_place(void **state
 	static const uint16_t changes[] = {1, 0x8000, 0xffff, 0x1234, 0x00ff, 0xff00};
 
 	(void)state;
-	for (size_t after = 0; after <= ICRC_AFTER_MAX; after++) {
+	for (size_t after = 0; after <= ICRC_TRAILING_MAX; after++) {
 		const uint16_t change = (uint16_t)(changes[after % 6] ^ after << 3);
 		uint8_t *at = text + 10;
-		const uint32_t before = icrc_crc(text, 12 + after);
+		const uint32_t before = icrc_crc32(text, 12 + after);
 		uint16_t bits = 0;
 
 		at[0] ^= (uint8_t)change;
 		at[1] ^= (uint8_t)(change >> 8);
-		assert_true(icrc_explained(before ^ icrc_crc(text, 12 + after), after, &bits));
+		assert_true(
+			icrc_find_changed_bytes(before ^ icrc_crc32(text, 12 + after), after, &bits)
+		);
 		assert_int_equal(bits, change);
 		at[0] ^= (uint8_t)change;
 		at[1] ^= (uint8_t)(change >> 8);
@@ -103,13 +105,15 @@ static void all_65536_changes_are_found_and_are_all_there_are(void **state) {
 		uint8_t zeros[2] = {0}, changed[2] = {(uint8_t)change, (uint8_t)(change >> 8)};
 
 		// Nothing after them, where the slow way is quick.
-		assert_true(icrc_explained(slow_crc(zeros, 2) ^ slow_crc(changed, 2), 0, &bits));
+		assert_true(
+			icrc_find_changed_bytes(slow_crc(zeros, 2) ^ slow_crc(changed, 2), 0, &bits)
+		);
 		assert_int_equal(bits, change);
 	}
 	// A 65,536th of all differences; drawn at random, about one of these.
 	for (uint32_t n = 0, difference = 7; n < 65536; n++) {
 		difference = difference * 1664525 + 1013904223;
-		explained += icrc_explained(difference, after, &bits);
+		explained += icrc_find_changed_bytes(difference, after, &bits);
 	}
 	assert_in_range(explained, 0, 8);
 }
@@ -121,14 +125,14 @@ static void another_change_is_not_explained_and_the_output_stays(void **state) {
 	(void)state;
 	for (size_t n = 0; n < sizeof(lengths) / sizeof(lengths[0]); n++) {
 		const size_t size = 12 + lengths[n] + 8;
-		const uint32_t before = icrc_crc(text, size);
+		const uint32_t before = icrc_crc32(text, size);
 
 		// One bit, a byte before the two, and one after them.
 		for (size_t at = 9; at <= 12; at += 3) {
 			text[at] ^= 0x10;
-			assert_false(
-				icrc_explained(before ^ icrc_crc(text, size), lengths[n] + 8, &bits)
-			);
+			assert_false(icrc_find_changed_bytes(
+				before ^ icrc_crc32(text, size), lengths[n] + 8, &bits
+			));
 			text[at] ^= 0x10;
 		}
 		assert_int_equal(bits, 4711);
@@ -139,7 +143,7 @@ static void no_difference_is_a_change_of_nothing(void **state) {
 	uint16_t bits = 4711;
 
 	(void)state;
-	assert_true(icrc_explained(0, 100, &bits));
+	assert_true(icrc_find_changed_bytes(0, 100, &bits));
 	assert_int_equal(bits, 0);
 }
 

@@ -49,7 +49,7 @@ static bool is_response(enum packet_kind kind) {
 static void the_facts_of_every_opcode_are_those_of_the_specification(void **state) {
 	(void)state;
 	for (size_t n = 0; n < COUNT(all); n++) {
-		const struct packet_facts *facts = packet_facts(all[n].opcode);
+		const struct packet_opcode_info *facts = packet_opcode_info(all[n].opcode);
 		const uint32_t flags =
 			(all[n].first ? PACKET_FIRST : 0U) | (all[n].last ? PACKET_LAST : 0U) |
 			(is_response(all[n].kind) ? PACKET_RESPONSE : 0U) |
@@ -72,7 +72,7 @@ static void the_other_opcodes_are_none_of_ours(void **state) {
 	(void)state;
 	for (uint32_t opcode = 0x15; opcode <= 0xff; opcode++) {
 		bytes[0] = (uint8_t)opcode;
-		assert_int_equal(packet_facts((uint8_t)opcode)->kind, PACKET_KIND_NONE);
+		assert_int_equal(packet_opcode_info((uint8_t)opcode)->kind, PACKET_KIND_NONE);
 		assert_string_equal(packet_opcode_name((uint8_t)opcode), "unknown");
 		assert_int_equal(packet_decode(bytes, sizeof(bytes), &packet), -EPROTO);
 	}
@@ -262,13 +262,13 @@ static void rnr_timers_are_those_of_the_specification(void **state) {
 
 	(void)state;
 	assert_int_equal(COUNT(steps), 31);
-	assert_int_equal(packet_rnr_ns(0), UINT64_C(655360000));
+	assert_int_equal(packet_rnr_delay_ns(0), UINT64_C(655360000));
 	for (uint8_t code = 1; code <= 31; code++) {
-		assert_int_equal(packet_rnr_ns(code), steps[code - 1] * UINT64_C(10000));
-		assert_int_equal(packet_rnr_ns(code | 0x20), packet_rnr_ns(code));
-		assert_int_equal(packet_rnr_ns(code | 0xe0), packet_rnr_ns(code));
+		assert_int_equal(packet_rnr_delay_ns(code), steps[code - 1] * UINT64_C(10000));
+		assert_int_equal(packet_rnr_delay_ns(code | 0x20), packet_rnr_delay_ns(code));
+		assert_int_equal(packet_rnr_delay_ns(code | 0xe0), packet_rnr_delay_ns(code));
 	}
-	assert_int_equal(packet_rnr_ns(12), 640000);
+	assert_int_equal(packet_rnr_delay_ns(12), 640000);
 }
 
 UNIT_GROUP(soft_packet) {

@@ -39,11 +39,11 @@ void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited) {
 	bed->wcs[bed->wc_count++] = *wc;
 }
 
-void qp_ready(struct soft_qp *qp) {
+void qp_mark_ready(struct soft_qp *qp) {
 	qp->is_ready = true;
 }
 
-void qp_error(struct soft_qp *qp) {
+void qp_enter_error(struct soft_qp *qp) {
 	if (qp->verbs.state == IBV_QPS_ERR)
 		return;
 	bed->errors++;
@@ -51,7 +51,7 @@ void qp_error(struct soft_qp *qp) {
 	requester_flush(qp);
 }
 
-void async_qp_event(struct soft_qp *qp, enum ibv_event_type type) {
+void async_raise_qp_event(struct soft_qp *qp, enum ibv_event_type type) {
 	must(qp == &bed->qp && type == IBV_EVENT_SQ_DRAINED);
 	bed->drained++;
 }
@@ -210,7 +210,7 @@ void bed_read_answer(uint8_t opcode, uint32_t psn, uint8_t fill, uint32_t bytes)
 
 	must(bytes <= sizeof(payload));
 	memset(payload, fill, sizeof(payload));
-	if ((packet_facts(opcode)->flags & PACKET_AETH) != 0)
+	if ((packet_opcode_info(opcode)->flags & PACKET_AETH) != 0)
 		packet.syndrome = PACKET_SYNDROME_ACK;
 	bed_answer(&packet);
 }
@@ -228,11 +228,11 @@ void bed_atomic_answer(uint32_t psn, uint64_t original) {
 
 void bed_advance(uint64_t ns) {
 	bed->nic.now_ns += ns;
-	requester_timer(&bed->qp);
+	requester_run_timers(&bed->qp);
 }
 
 void bed_due(void) {
-	uint64_t due_ns = requester_due(&bed->qp);
+	uint64_t due_ns = requester_next_timer_ns(&bed->qp);
 
 	assert_true(due_ns != NIC_NEVER && due_ns > bed->nic.now_ns);
 	bed_advance(due_ns - bed->nic.now_ns);

@@ -47,38 +47,38 @@ void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited) {
 	bed.done[bed.done_tail++] = *wc;
 }
 
-void async_event(struct soft_context *context, const struct ibv_async_event *event) {
+void async_raise_event(struct soft_context *context, const struct ibv_async_event *event) {
 	must(context == &bed.context && bed.event_tail < BED_EVENTS);
 	bed.events[bed.event_tail++] = *event;
 }
 
-void async_qp_event(struct soft_qp *qp, enum ibv_event_type type) {
-	async_event(
+void async_raise_qp_event(struct soft_qp *qp, enum ibv_event_type type) {
+	async_raise_event(
 		&bed.context,
 		&(struct ibv_async_event){.event_type = type, .element.qp = &qp->verbs}
 	);
 }
 
-void async_settle(struct soft_context *context, const void *object, const uint32_t *taken) {
+void async_settle_events(struct soft_context *context, const void *object, const uint32_t *taken) {
 	(void)context;
 	(void)object;
 	must(*taken == 0);
 }
 
-void qp_ready(struct soft_qp *qp) {
+void qp_mark_ready(struct soft_qp *qp) {
 	qp->is_ready = true;
 }
 
-void qp_error(struct soft_qp *qp) {
+void qp_enter_error(struct soft_qp *qp) {
 	if (qp->verbs.state == IBV_QPS_ERR)
 		return;
 	qp->verbs.state = IBV_QPS_ERR;
 	responder_flush(qp);
 }
 
-void qp_fatal(struct soft_qp *qp, enum ibv_event_type type) {
-	async_qp_event(qp, type);
-	qp_error(qp);
+void qp_raise_fatal(struct soft_qp *qp, enum ibv_event_type type) {
+	async_raise_qp_event(qp, type);
+	qp_enter_error(qp);
 }
 
 static void region(struct soft_mr *mr, struct soft_pd *pd, int access) {
@@ -181,7 +181,7 @@ int bed_end(void **state) {
 }
 
 struct packet bed_packet(uint8_t opcode, uint32_t psn, uint32_t payload_bytes) {
-	uint8_t flags = packet_facts(opcode)->flags;
+	uint8_t flags = packet_opcode_info(opcode)->flags;
 	struct packet packet = {
 		.opcode = opcode,
 		.ack_request = true,
@@ -227,7 +227,7 @@ void bed_transmit(void) {
 			qp->is_ready = false;
 			if (qp->verbs.state != IBV_QPS_ERR &&
 			    responder_transmit(qp, BED_BUDGET, false))
-				qp_ready(qp);
+				qp_mark_ready(qp);
 		}
 	}
 }

@@ -20,12 +20,12 @@ static int begin(void **state) {
 static bool volley(uint64_t ns) {
 	bool held;
 
-	ack_rule_request(&rule, now_ns, true);
-	ack_rule_answered(&rule);
+	ack_rule_note_request(&rule, now_ns, true);
+	ack_rule_note_sent_packet(&rule);
 	now_ns += ns;
-	held = ack_rule_holds(&rule, now_ns);
+	held = ack_rule_is_held(&rule, now_ns);
 	if (!held)
-		ack_rule_sent(&rule);
+		ack_rule_note_ack(&rule);
 	return held;
 }
 
@@ -40,17 +40,17 @@ static uint32_t play(uint32_t volleys, uint64_t ns) {
 
 static void nothing_is_held_without_a_ping_pong(void **state) {
 	(void)state;
-	assert_false(ack_rule_holds(&rule, now_ns));
+	assert_false(ack_rule_is_held(&rule, now_ns));
 	for (uint32_t n = 0; n < 1000; n++) { // a stream, with nothing of ours between
-		ack_rule_request(&rule, now_ns += US, true);
-		assert_false(ack_rule_holds(&rule, now_ns));
-		ack_rule_sent(&rule);
+		ack_rule_note_request(&rule, now_ns += US, true);
+		assert_false(ack_rule_is_held(&rule, now_ns));
+		ack_rule_note_ack(&rule);
 	}
 	for (uint32_t n = 0; n < 1000; n++) { // messages of several packets, or sent again
-		ack_rule_request(&rule, now_ns += US, false);
-		assert_false(ack_rule_holds(&rule, now_ns));
-		ack_rule_sent(&rule);
-		ack_rule_answered(&rule);
+		ack_rule_note_request(&rule, now_ns += US, false);
+		assert_false(ack_rule_is_held(&rule, now_ns));
+		ack_rule_note_ack(&rule);
+		ack_rule_note_sent_packet(&rule);
 	}
 }
 
@@ -71,12 +71,12 @@ static void none_is_held_for_longer_than_two_times(void **state) {
 	(void)state;
 	play(100, 3 * US);
 	// The caller finds requests, and answers none of them.
-	ack_rule_sent(&rule);
-	ack_rule_answered(&rule);
-	ack_rule_request(&rule, now_ns, true);
-	for (uint64_t age_ns = 0; ack_rule_holds(&rule, now_ns + age_ns); age_ns += 100)
+	ack_rule_note_ack(&rule);
+	ack_rule_note_sent_packet(&rule);
+	ack_rule_note_request(&rule, now_ns, true);
+	for (uint64_t age_ns = 0; ack_rule_is_held(&rule, now_ns + age_ns); age_ns += 100)
 		assert_true(age_ns < 2 * ACK_HOLD_NS);
-	assert_false(ack_rule_holds(&rule, now_ns + ACK_STALL_NS));
+	assert_false(ack_rule_is_held(&rule, now_ns + ACK_STALL_NS));
 }
 
 // One that waits for its completion before it goes on, as ib_write_lat does.
@@ -85,14 +85,14 @@ static void a_peer_that_waits_for_it_waits_rarely(void **state) {
 
 	(void)state;
 	for (uint32_t n = 0; n < 10000; n++) {
-		ack_rule_request(&rule, now_ns, true);
-		ack_rule_answered(&rule);
-		if (ack_rule_holds(&rule, now_ns += US)) {
+		ack_rule_note_request(&rule, now_ns, true);
+		ack_rule_note_sent_packet(&rule);
+		if (ack_rule_is_held(&rule, now_ns += US)) {
 			stalls++;
-			while (ack_rule_holds(&rule, now_ns))
+			while (ack_rule_is_held(&rule, now_ns))
 				now_ns += US;
 		}
-		ack_rule_sent(&rule);
+		ack_rule_note_ack(&rule);
 		now_ns += 5 * US;
 	}
 	assert_in_range(stalls, 1, 50);
@@ -101,11 +101,11 @@ static void a_peer_that_waits_for_it_waits_rarely(void **state) {
 static void a_stall_of_our_own_is_no_setback(void **state) {
 	(void)state;
 	play(20, 7 * US);
-	ack_rule_request(&rule, now_ns, true);
-	assert_true(ack_rule_holds(&rule, now_ns));
-	assert_false(ack_rule_holds(&rule, now_ns + ACK_STALL_NS));
-	ack_rule_sent(&rule);
-	ack_rule_answered(&rule);
+	ack_rule_note_request(&rule, now_ns, true);
+	assert_true(ack_rule_is_held(&rule, now_ns));
+	assert_false(ack_rule_is_held(&rule, now_ns + ACK_STALL_NS));
+	ack_rule_note_ack(&rule);
+	ack_rule_note_sent_packet(&rule);
 	assert_int_equal(rule.setbacks, 0);
 	now_ns += 2 * ACK_STALL_NS;
 	assert_true(volley(US));
@@ -116,8 +116,8 @@ static void setbacks_are_made_good(void **state) {
 	play(20, 7 * US);
 	while (!volley(US))
 		continue;
-	assert_false(ack_rule_holds(&rule, now_ns + ACK_STALL_NS));
-	ack_rule_sent(&rule);
+	assert_false(ack_rule_is_held(&rule, now_ns + ACK_STALL_NS));
+	ack_rule_note_ack(&rule);
 	assert_int_equal(rule.setbacks, 1);
 	play(100, 7 * US);
 	assert_int_equal(rule.setbacks, 0);

@@ -18,7 +18,7 @@ static void push_of(struct ibv_cq *cq, uint64_t id, uint32_t qp_number) {
 	const struct ibv_wc wc = {.wr_id = id, .qp_num = qp_number};
 
 	nic_lock(nic_of(cq->context));
-	cq_push(cq_of(cq), &wc, false);
+	cq_push(soft_cq_of(cq), &wc, false);
 	nic_unlock(nic_of(cq->context));
 }
 
@@ -30,7 +30,7 @@ static void push_as(enum ibv_wc_status status, bool solicited) {
 	const struct ibv_wc wc = {.status = status};
 
 	nic_lock(nic_of(here->context));
-	cq_push(cq_of(here->cq), &wc, solicited);
+	cq_push(soft_cq_of(here->cq), &wc, solicited);
 	nic_unlock(nic_of(here->context));
 }
 
@@ -163,7 +163,7 @@ static void completions_come_in_order_however_they_are_polled(void **state) {
 }
 
 static void a_queue_that_is_polled_in_time_uses_its_first_entry_alone(void **state) {
-	const struct soft_cq *cq = cq_of(here->cq);
+	const struct soft_cq *cq = soft_cq_of(here->cq);
 	struct ibv_wc wc;
 
 	(void)state;
@@ -280,7 +280,7 @@ static void the_completions_of_one_queue_pair_are_forgotten(void **state) {
 	for (uint64_t n = 0; n < 30; n++)
 		push_of(here->cq, n, n % 3 == 0 ? 5 : 6);
 	nic_lock(nic_of(here->context));
-	cq_forget(cq_of(here->cq), 5);
+	cq_remove_completions(soft_cq_of(here->cq), 5);
 	nic_unlock(nic_of(here->context));
 	for (uint64_t n = 0; n < 30; n++) {
 		if (n % 3 == 0)
@@ -389,7 +389,7 @@ static void an_event_without_a_queue_is_skipped(void **state) {
 	assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0);
 	push_of(gone, 1, 1);
 	assert_int_equal(calls->destroy_cq(gone), 0);
-	event_fd_put(here->channel->fd);
+	event_fd_signal(here->channel->fd);
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_event, &told), 0);
 	push(1);
 	assert_int_equal(pthread_join(thread, NULL), 0);

@@ -19,7 +19,7 @@ static struct bed_end *const here = &bed.ends[0], *const there = &bed.ends[1];
 
 static void devices_are_refused_that_cannot_be(void **state) {
 	struct soft_config config = bed_config(2);
-	char reason[SOFT_HOLDER_MAX + 1];
+	char reason[SOFT_REASON_MAX + 1];
 	struct sock_addr address;
 	struct soft_counters counters;
 
@@ -39,7 +39,7 @@ static void devices_are_refused_that_cannot_be(void **state) {
 	assert_int_equal(soft_device_address("soft9", &address), -ENODEV);
 	assert_int_equal(soft_counters_read("soft9", &counters), -ENODEV);
 	assert_int_equal(soft_device_guid("soft9"), 0);
-	soft_device_reason("soft9", reason);
+	soft_device_open_error("soft9", reason);
 	assert_string_equal(reason, "");
 }
 
@@ -91,7 +91,7 @@ static void an_open_that_failed_says_why(void **state) {
 	struct soft_config config = bed_config(2);
 	struct ibv_context *context = NULL;
 	struct ibv_device **list = NULL;
-	char reason[SOFT_HOLDER_MAX + 1];
+	char reason[SOFT_REASON_MAX + 1];
 	uint32_t count;
 
 	(void)state;
@@ -100,14 +100,14 @@ static void an_open_that_failed_says_why(void **state) {
 	assert_int_equal(calls->device_list(&list, &count), 0);
 	assert_int_equal(calls->open(list[2], &context), -EADDRINUSE);
 	assert_null(context);
-	soft_device_reason("soft2", reason);
+	soft_device_open_error("soft2", reason);
 	assert_non_null(strstr(reason, "10.0.0.1"));
-	soft_device_reason("soft0", reason);
+	soft_device_open_error("soft0", reason);
 	assert_string_equal(reason, "");
 	assert_int_equal(calls->close(here->context), 0);
 	here->context = NULL;
 	assert_int_equal(calls->open(list[2], &context), 0);
-	soft_device_reason("soft2", reason);
+	soft_device_open_error("soft2", reason);
 	assert_string_equal(reason, "");
 	assert_int_equal(calls->close(context), 0);
 	calls->device_list_free(list);
@@ -294,7 +294,7 @@ static void a_destroyed_queue_pair_takes_its_events_along(void **state) {
 
 	(void)state;
 	nic_lock(nic_of(here->context));
-	async_qp_event(qp_of(here->qp), IBV_EVENT_COMM_EST);
+	async_raise_qp_event(soft_qp_of(here->qp), IBV_EVENT_COMM_EST);
 	nic_unlock(nic_of(here->context));
 	assert_int_equal(calls->destroy_qp(here->qp), 0);
 	here->qp = NULL;

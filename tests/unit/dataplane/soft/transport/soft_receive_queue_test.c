@@ -27,7 +27,7 @@ static void the_oldest_comes_out_first_over_every_wrap(void **state) {
 			while (receive_queue_post(&queue, &wr) == 0)
 				wr.wr_id = in[0].addr = ++posted;
 			for (uint32_t m = 0; m <= round % 4; m++, taken++) {
-				assert_true(receive_queue_take(&queue, &work, out));
+				assert_true(receive_queue_pop(&queue, &work, out));
 				assert_int_equal(work.wr_id, taken);
 				assert_int_equal(work.sge_count, 2);
 				assert_int_equal(work.length, 17);
@@ -65,7 +65,7 @@ static void a_queue_of_none_takes_and_gives_none(void **state) {
 	(void)state;
 	assert_int_equal(receive_queue_init(&queue, 0, SGES), 0);
 	assert_int_equal(receive_queue_post(&queue, &wr), -ENOMEM);
-	assert_false(receive_queue_take(&queue, &work, NULL));
+	assert_false(receive_queue_pop(&queue, &work, NULL));
 	receive_queue_fini(&queue);
 }
 

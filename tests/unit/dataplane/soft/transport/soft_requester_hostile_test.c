@@ -178,7 +178,7 @@ static void one_life(void) {
 		}
 		check_requester();
 	}
-	qp_error(&bed->qp);
+	qp_enter_error(&bed->qp);
 	check_completions(posted);
 }
 

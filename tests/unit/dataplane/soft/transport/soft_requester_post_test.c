@@ -244,7 +244,7 @@ static void completions_name_what_was_done(void **state) {
 		assert_int_equal(wc->opcode, cases[n].done);
 		assert_int_equal(wc->byte_len, cases[n].length);
 		bed_no_wc();
-		assert_int_equal(requester_due(&bed->qp), NIC_NEVER);
+		assert_int_equal(requester_next_timer_ns(&bed->qp), NIC_NEVER);
 	}
 }
 

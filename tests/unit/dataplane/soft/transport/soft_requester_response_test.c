@@ -32,7 +32,9 @@ static void an_acknowledgement_is_of_all_up_to_it(void **state) {
 		bed_ack(psn + cases[n].psn);
 		bed_wcs(cases[n].done, IBV_WC_SUCCESS);
 		bed_no_wc();
-		assert_int_equal(requester_due(&bed->qp) == NIC_NEVER, cases[n].done == 3);
+		assert_int_equal(
+			requester_next_timer_ns(&bed->qp) == NIC_NEVER, cases[n].done == 3
+		);
 		assert_int_equal(requester_is_idle(&bed->qp), cases[n].done == 3);
 	}
 }
@@ -118,7 +120,7 @@ static void a_read_is_placed_packet_by_packet(void **state) {
 		assert_int_equal(bed->memory[63], 0);
 		assert_int_equal(bed_wc(IBV_WC_SUCCESS)->byte_len, lengths[n]);
 		bed_no_wc();
-		assert_int_equal(requester_due(&bed->qp), NIC_NEVER);
+		assert_int_equal(requester_next_timer_ns(&bed->qp), NIC_NEVER);
 	}
 }
 
@@ -363,7 +365,7 @@ static void requests_are_no_answers(void **state) {
 	bed_transmit();
 	for (uint32_t opcode = 0; opcode < 256; opcode++) {
 		struct packet packet = {.opcode = (uint8_t)opcode, .psn = 1000};
-		uint8_t kind = packet_facts(packet.opcode)->kind;
+		uint8_t kind = packet_opcode_info(packet.opcode)->kind;
 
 		if (kind == PACKET_KIND_ACK || kind == PACKET_KIND_READ_RESPONSE ||
 		    kind == PACKET_KIND_ATOMIC_ACK)
@@ -428,7 +430,7 @@ static void flushed_requests_complete_in_order_signalled_or_not(void **state) {
 		);
 	bed_transmit();
 	bed_read_answer(PACKET_READ_ONLY, 1000, 1, 8);
-	qp_error(&bed->qp);
+	qp_enter_error(&bed->qp);
 	assert_int_equal(bed_wc(IBV_WC_SUCCESS)->wr_id, 1);
 	for (uint32_t n = 2; n <= 10; n++)
 		assert_int_equal(bed_wc(IBV_WC_WR_FLUSH_ERR)->wr_id, n);
@@ -446,7 +448,7 @@ static void after_a_reset_it_begins_anew(void **state) {
 	bed_transmit();
 	bed_start(7, MTU);
 	bed_no_wc();
-	assert_int_equal(requester_due(&bed->qp), NIC_NEVER);
+	assert_int_equal(requester_next_timer_ns(&bed->qp), NIC_NEVER);
 	bed->seen = bed->sent_count;
 	bed_post(IBV_WR_SEND, 0, 8);
 	assert_int_equal(bed_transmit(), 1);

@@ -30,7 +30,7 @@ static void a_refusal_ends_the_request_with_its_status(void **state) {
 		assert_int_equal(bed_wc(IBV_WC_WR_FLUSH_ERR)->wr_id, 3 * n + 3);
 		bed_no_wc();
 		assert_int_equal(bed->qp.verbs.state, IBV_QPS_ERR);
-		assert_int_equal(requester_due(&bed->qp), NIC_NEVER);
+		assert_int_equal(requester_next_timer_ns(&bed->qp), NIC_NEVER);
 	}
 	assert_int_equal(COUNTER(naks_received), COUNT_OF(cases) * COUNT_OF(opcodes));
 }
@@ -93,7 +93,7 @@ static void what_was_answered_before_it_went_back_is_not_sent_again(void **state
 	bed_ack(1019);
 	assert_int_equal(bed_transmit(), 0);
 	bed_wc(IBV_WC_SUCCESS);
-	assert_int_equal(requester_due(&bed->qp), NIC_NEVER);
+	assert_int_equal(requester_next_timer_ns(&bed->qp), NIC_NEVER);
 }
 
 // Reads of 20 packets, in pieces of 16; the answer that is lost makes the one after it come too
@@ -277,7 +277,7 @@ static void silence_is_answered_by_sending_again_until_the_retries_are_spent(voi
 		bed_wc(IBV_WC_RETRY_EXC_ERR);
 		bed_wc(IBV_WC_WR_FLUSH_ERR);
 		bed_no_wc();
-		assert_int_equal(requester_due(&bed->qp), NIC_NEVER);
+		assert_int_equal(requester_next_timer_ns(&bed->qp), NIC_NEVER);
 	}
 	assert_int_equal(COUNTER(timeouts), 0 + 1 + 3 + 7 + 4);
 }
@@ -362,14 +362,14 @@ static void the_timeout_is_a_power_of_two_and_zero_is_never(void **state) {
 			bed->qp.requester.timeout_ns,
 			timeout == 0 ? NIC_NEVER : bed->nic.now_ns + (UINT64_C(4096) << timeout)
 		);
-		assert_int_equal(requester_due(&bed->qp) == NIC_NEVER, timeout == 0);
+		assert_int_equal(requester_next_timer_ns(&bed->qp) == NIC_NEVER, timeout == 0);
 	}
 }
 
 static void a_peer_that_is_not_ready_is_waited_for_as_long_as_it_says(void **state) {
 	(void)state;
 	for (uint8_t code = 0; code < 32; code++) {
-		uint64_t due_ns = bed->nic.now_ns + packet_rnr_ns(code);
+		uint64_t due_ns = bed->nic.now_ns + packet_rnr_delay_ns(code);
 
 		bed_start(1000, MTU);
 		bed->sent_count = bed->seen = 0;
@@ -378,9 +378,9 @@ static void a_peer_that_is_not_ready_is_waited_for_as_long_as_it_says(void **sta
 		bed_transmit();
 		bed_syndrome(1001, (uint8_t)(PACKET_SYNDROME_RNR | code));
 		bed_wc(IBV_WC_SUCCESS);
-		assert_int_equal(requester_due(&bed->qp), due_ns);
+		assert_int_equal(requester_next_timer_ns(&bed->qp), due_ns);
 		assert_int_equal(bed_transmit(), 0);
-		bed_advance(packet_rnr_ns(code) - 1);
+		bed_advance(packet_rnr_delay_ns(code) - 1);
 		assert_int_equal(bed_transmit(), 0);
 		bed_advance(1);
 		assert_true(bed->qp.is_ready);
@@ -501,7 +501,7 @@ static void silence_is_asked_about_long_before_it_is_overdue(void **state) {
 static void pass(uint64_t ns) {
 	uint64_t end_ns = bed->nic.now_ns + ns;
 
-	while (requester_due(&bed->qp) < end_ns)
+	while (requester_next_timer_ns(&bed->qp) < end_ns)
 		bed_due();
 	bed_advance(end_ns - bed->nic.now_ns);
 }
@@ -546,7 +546,7 @@ static void asking_takes_nothing_off_the_retries_and_helps(void **state) {
 	bed_read_answer(PACKET_READ_ONLY, 1020, 1, 8);
 	bed_wc(IBV_WC_SUCCESS);
 	assert_int_equal(bed->errors, 0);
-	assert_int_equal(requester_due(&bed->qp), NIC_NEVER);
+	assert_int_equal(requester_next_timer_ns(&bed->qp), NIC_NEVER);
 }
 
 static void asking_from_memory_that_is_gone_or_on_a_full_wire_asks_nothing(void **state) {
@@ -596,7 +596,7 @@ static void losses_while_the_wire_is_full_are_made_good_later(void **state) {
 	assert_true(requester_transmit(&bed->qp, 100));
 	bed->room = UINT32_MAX;
 	assert_int_equal(bed_transmit(), 7);
-	assert_true(requester_due(&bed->qp) != NIC_NEVER);
+	assert_true(requester_next_timer_ns(&bed->qp) != NIC_NEVER);
 	bed_ack(1009);
 	bed_wc(IBV_WC_SUCCESS);
 }

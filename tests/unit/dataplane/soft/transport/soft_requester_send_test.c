@@ -23,7 +23,7 @@ static void check_message(enum ibv_wr_opcode opcode, uint32_t psn, uint32_t leng
 	for (uint32_t n = 0; n < packets; n++) {
 		const struct bed_packet *sent =
 			bed_sent_as(expected_opcode(opcode, n, packets), psn + n);
-		uint8_t flags = packet_facts(sent->packet.opcode)->flags;
+		uint8_t flags = packet_opcode_info(sent->packet.opcode)->flags;
 		uint32_t size = n + 1 == packets ? length - n * mtu : mtu;
 
 		assert_int_equal(sent->size, size);
@@ -331,7 +331,7 @@ static void a_full_wire_does_not_count_a_read_as_under_way(void **state) {
 	bed_post(IBV_WR_RDMA_READ, 64, 8);
 	bed->room = 0;
 	assert_true(requester_transmit(&bed->qp, 100));
-	assert_int_equal(requester_due(&bed->qp), NIC_NEVER);
+	assert_int_equal(requester_next_timer_ns(&bed->qp), NIC_NEVER);
 	bed->room = 1;
 	assert_int_equal(bed_transmit(), 1);
 }
@@ -457,7 +457,7 @@ static void memory_that_is_not_registered_fails_when_its_turn_has_come(void **st
 	assert_int_equal(bed_wc(IBV_WC_WR_FLUSH_ERR)->wr_id, 3);
 	bed_no_wc();
 	assert_int_equal(bed->errors, 1);
-	assert_int_equal(requester_due(&bed->qp), NIC_NEVER);
+	assert_int_equal(requester_next_timer_ns(&bed->qp), NIC_NEVER);
 }
 
 static void a_region_that_goes_away_under_way_fails_its_request_only_if_sent_again(void **state) {

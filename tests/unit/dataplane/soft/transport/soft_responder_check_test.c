@@ -125,7 +125,7 @@ static void spoil_queue_pair(uint32_t faults) {
 }
 
 static void spoil_packet(struct packet *packet, uint32_t faults) {
-	bool atomic = packet_facts(packet->opcode)->kind == PACKET_KIND_ATOMIC;
+	bool atomic = packet_opcode_info(packet->opcode)->kind == PACKET_KIND_ATOMIC;
 
 	if ((faults & KEY) != 0)
 		packet->key ^= 1;
@@ -144,7 +144,7 @@ static void spoil_packet(struct packet *packet, uint32_t faults) {
 }
 
 static struct packet sound(uint8_t opcode) {
-	const struct packet_facts *facts = packet_facts(opcode);
+	const struct packet_opcode_info *facts = packet_opcode_info(opcode);
 	bool bytes = facts->kind == PACKET_KIND_SEND || facts->kind == PACKET_KIND_WRITE;
 	bool last = (facts->flags & PACKET_LAST) != 0;
 	struct packet packet = bed_packet(opcode, BED_PSN, !bytes ? 0 : last ? 20 : BED_MTU);
@@ -158,7 +158,7 @@ static struct packet sound(uint8_t opcode) {
 
 // SEND knows the size of a packet by itself only from the MTU on.
 static void make_too_long(struct packet *packet) {
-	if (packet_facts(packet->opcode)->kind == PACKET_KIND_SEND)
+	if (packet_opcode_info(packet->opcode)->kind == PACKET_KIND_SEND)
 		packet->payload_bytes = BED_MTU + 4;
 }
 

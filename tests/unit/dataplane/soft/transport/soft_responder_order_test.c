@@ -23,7 +23,7 @@ static void exchange(uint8_t opcode, uint32_t psn, uint32_t payload_bytes) {
 
 // A message is begun that the opcode could end or go on with.
 static void begin(uint8_t kind, uint8_t opcode) {
-	bool last = (packet_facts(opcode)->flags & PACKET_LAST) != 0;
+	bool last = (packet_opcode_info(opcode)->flags & PACKET_LAST) != 0;
 	struct packet packet = bed_packet(
 		kind == PACKET_KIND_SEND ? PACKET_SEND_FIRST : PACKET_WRITE_FIRST, BED_PSN, BED_MTU
 	);
@@ -35,7 +35,7 @@ static void begin(uint8_t kind, uint8_t opcode) {
 }
 
 static uint32_t payload_of(uint8_t opcode) {
-	const struct packet_facts *facts = packet_facts(opcode);
+	const struct packet_opcode_info *facts = packet_opcode_info(opcode);
 
 	if (facts->kind == PACKET_KIND_READ || facts->kind == PACKET_KIND_ATOMIC)
 		return 0;
@@ -43,7 +43,7 @@ static uint32_t payload_of(uint8_t opcode) {
 }
 
 static bool may_follow(uint8_t kind, uint8_t opcode) {
-	const struct packet_facts *facts = packet_facts(opcode);
+	const struct packet_opcode_info *facts = packet_opcode_info(opcode);
 
 	return kind == ((facts->flags & PACKET_FIRST) != 0 ? PACKET_KIND_NONE : facts->kind);
 }
@@ -57,7 +57,7 @@ static void each_opcode_is_taken_only_where_it_may_follow(void **state) {
 			uint8_t opcode = (uint8_t)m;
 			uint32_t psn = BED_PSN + (kinds[n] != PACKET_KIND_NONE);
 
-			if ((packet_facts(opcode)->flags & PACKET_RESPONSE) != 0)
+			if ((packet_opcode_info(opcode)->flags & PACKET_RESPONSE) != 0)
 				continue;
 			bed_make(state);
 			bed_receive(1, 0, 2 * BED_MTU);
@@ -83,7 +83,7 @@ static void what_no_request_is_is_dropped_and_counted(void **state) {
 
 	(void)state;
 	for (uint32_t opcode = 0; opcode < 256; opcode++) {
-		const struct packet_facts *facts = packet_facts((uint8_t)opcode);
+		const struct packet_opcode_info *facts = packet_opcode_info((uint8_t)opcode);
 
 		if (facts->kind != PACKET_KIND_NONE && (facts->flags & PACKET_RESPONSE) == 0)
 			continue;

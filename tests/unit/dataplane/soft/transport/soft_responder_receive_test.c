@@ -214,7 +214,7 @@ static void an_error_flushes_what_is_under_way_and_then_what_waits(void **state)
 	for (uint32_t n = 0; n < 4; n++)
 		bed_receive(n, 0, 2 * BED_MTU);
 	exchange(PACKET_SEND_FIRST, BED_PSN, BED_MTU);
-	qp_error(&bed.qps[0]);
+	qp_enter_error(&bed.qps[0]);
 	for (uint32_t n = 0; n < 4; n++) {
 		const struct ibv_wc *wc = bed_next_done();
 
@@ -295,7 +295,7 @@ static void an_error_leaves_shared_receives_to_the_others(void **state) {
 	for (uint32_t n = 0; n < 3; n++)
 		bed_receive(n, 0, 2 * BED_MTU);
 	exchange(PACKET_SEND_FIRST, BED_PSN, BED_MTU);
-	qp_error(&bed.qps[0]);
+	qp_enter_error(&bed.qps[0]);
 	assert_int_equal(bed_next_done()->wr_id, 0);
 	assert_int_equal(bed.done[0].status, IBV_WC_WR_FLUSH_ERR);
 	bed_expect_event(IBV_EVENT_QP_LAST_WQE_REACHED);

@@ -44,7 +44,7 @@ static void push(struct ibv_cq_ex *cq, uint64_t id) {
 	};
 
 	nic_lock(nic_of(here->context));
-	cq_push(cq_of(ibv_cq_ex_to_cq(cq)), &wc, false);
+	cq_push(soft_cq_of(ibv_cq_ex_to_cq(cq)), &wc, false);
 	nic_unlock(nic_of(here->context));
 }
 

@@ -13,19 +13,19 @@
 #define ARP_SIZE 42
 #define ND_SIZE 86
 
-static const struct link_end ann = {
+static const struct link_host ann = {
 	.gid = {.raw = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}},
 	.mac = {0x02, 0, 0, 0, 0, 0x01},
 };
-static const struct link_end bob = {
+static const struct link_host bob = {
 	.gid = {.raw = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2}},
 	.mac = {0x02, 0, 0, 0, 0, 0x02},
 };
-static const struct link_end ann6 = {
+static const struct link_host ann6 = {
 	.gid = {.raw = {0x20, 0x01, 0x0d, 0xb8, [15] = 0x01}},
 	.mac = {0x02, 0, 0, 0, 0, 0x01},
 };
-static const struct link_end bob6 = {
+static const struct link_host bob6 = {
 	.gid = {.raw = {0x20, 0x01, 0x0d, 0xb8, [13] = 0xaa, 0xbb, 0xcc}},
 	.mac = {0x02, 0, 0, 0, 0, 0x02},
 };
@@ -36,31 +36,31 @@ static const uint8_t rfc_question[ARP_SIZE] = {
 	0x0a, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0a, 0x00, 0x00, 0x02,
 };
 
-static int parse_arp(const uint8_t *frame, size_t size, struct link_talk *ret_talk) {
+static int parse_arp(const uint8_t *frame, size_t size, struct link_message *ret_talk) {
 	return arp_parse(frame + LINK_HEADER_BYTES, size - LINK_HEADER_BYTES, ret_talk);
 }
 
-static int parse_nd(const uint8_t *frame, size_t size, struct link_talk *ret_talk) {
+static int parse_nd(const uint8_t *frame, size_t size, struct link_message *ret_talk) {
 	return nd_parse(frame + LINK_HEADER_BYTES, size - LINK_HEADER_BYTES, ret_talk);
 }
 
-static void assert_told(const struct link_talk *talk, const struct link_end *who) {
+static void assert_told(const struct link_message *talk, const struct link_host *who) {
 	assert_true(talk->mac_known);
 	assert_memory_equal(talk->mac, who->mac, sizeof(who->mac));
 	assert_memory_equal(talk->about.raw, who->gid.raw, sizeof(who->gid.raw));
 }
 
 static void an_arp_question_and_its_answer_are_understood(void **state) {
-	uint8_t question[LINK_TALK_BYTES_MAX], answer[LINK_TALK_BYTES_MAX];
-	struct link_talk talk;
+	uint8_t question[LINK_MESSAGE_BYTES_MAX], answer[LINK_MESSAGE_BYTES_MAX];
+	struct link_message talk;
 
 	(void)state;
-	assert_int_equal(arp_question(&ann, &bob.gid, question), ARP_SIZE);
+	assert_int_equal(arp_build_request(&ann, &bob.gid, question), ARP_SIZE);
 	assert_int_equal(parse_arp(question, ARP_SIZE, &talk), 0);
 	assert_true(talk.asks);
 	assert_told(&talk, &ann);
 	assert_memory_equal(talk.target.raw, bob.gid.raw, sizeof(bob.gid.raw));
-	assert_int_equal(arp_answer(&bob, &talk, answer), ARP_SIZE);
+	assert_int_equal(arp_build_reply(&bob, &talk, answer), ARP_SIZE);
 	assert_memory_equal(answer, ann.mac, sizeof(ann.mac));
 	assert_int_equal(parse_arp(answer, ARP_SIZE, &talk), 0);
 	assert_false(talk.asks);
@@ -68,15 +68,15 @@ static void an_arp_question_and_its_answer_are_understood(void **state) {
 }
 
 static void a_question_is_as_the_rfc_has_it(void **state) {
-	static const struct link_end asker = {
+	static const struct link_host asker = {
 		.gid = {.raw = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 1}},
 		.mac = {0x3a, 0x91, 0xb1, 0x05, 0x4e, 0x5c},
 	};
 	static const union ibv_gid sought = {.raw = {[10] = 0xff, [11] = 0xff, 10, 0, 0, 2}};
-	uint8_t frame[LINK_TALK_BYTES_MAX];
+	uint8_t frame[LINK_MESSAGE_BYTES_MAX];
 
 	(void)state;
-	assert_int_equal(arp_question(&asker, &sought, frame), ARP_SIZE);
+	assert_int_equal(arp_build_request(&asker, &sought, frame), ARP_SIZE);
 	assert_memory_equal(frame, rfc_question, ARP_SIZE);
 }
 
@@ -97,25 +97,25 @@ static void an_arp_that_nobody_may_send_is_refused(void **state) {
 		{28, 127, -EBADMSG},  // nobody's on a link
 		{28, 0, -EBADMSG},    // 0.0.2.1
 	};
-	struct link_talk talk;
+	struct link_message talk;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		uint8_t frame[LINK_TALK_BYTES_MAX];
+		uint8_t frame[LINK_MESSAGE_BYTES_MAX];
 
-		arp_question(&ann, &bob.gid, frame);
+		arp_build_request(&ann, &bob.gid, frame);
 		frame[rows[i].at] = rows[i].value;
 		assert_int_equal(parse_arp(frame, ARP_SIZE, &talk), rows[i].err);
 	}
 }
 
 static void a_cut_message_is_refused_wherever_it_is_cut(void **state) {
-	uint8_t arp[LINK_TALK_BYTES_MAX], nd[LINK_TALK_BYTES_MAX];
-	struct link_talk talk;
+	uint8_t arp[LINK_MESSAGE_BYTES_MAX], nd[LINK_MESSAGE_BYTES_MAX];
+	struct link_message talk;
 
 	(void)state;
-	arp_question(&ann, &bob.gid, arp);
-	nd_question(&ann6, &bob6.gid, nd);
+	arp_build_request(&ann, &bob.gid, arp);
+	nd_build_solicitation(&ann6, &bob6.gid, nd);
 	for (size_t size = LINK_HEADER_BYTES; size < ARP_SIZE; size++)
 		assert_int_equal(parse_arp(arp, size, &talk), -EMSGSIZE);
 	for (size_t size = LINK_HEADER_BYTES; size < ND_SIZE; size++)
@@ -123,11 +123,11 @@ static void a_cut_message_is_refused_wherever_it_is_cut(void **state) {
 }
 
 static void a_probe_teaches_nothing(void **state) {
-	uint8_t frame[LINK_TALK_BYTES_MAX];
-	struct link_talk talk;
+	uint8_t frame[LINK_MESSAGE_BYTES_MAX];
+	struct link_message talk;
 
 	(void)state;
-	arp_question(&ann, &bob.gid, frame);
+	arp_build_request(&ann, &bob.gid, frame);
 	memset(frame + 28, 0, 4);
 	assert_int_equal(parse_arp(frame, ARP_SIZE, &talk), 0);
 	assert_true(talk.asks);
@@ -139,17 +139,17 @@ static void a_probe_teaches_nothing(void **state) {
 
 static void a_solicitation_and_its_advertisement_are_understood(void **state) {
 	static const uint8_t group[] = {0x33, 0x33, 0xff, 0xaa, 0xbb, 0xcc};
-	uint8_t question[LINK_TALK_BYTES_MAX], answer[LINK_TALK_BYTES_MAX];
-	struct link_talk talk;
+	uint8_t question[LINK_MESSAGE_BYTES_MAX], answer[LINK_MESSAGE_BYTES_MAX];
+	struct link_message talk;
 
 	(void)state;
-	assert_int_equal(nd_question(&ann6, &bob6.gid, question), ND_SIZE);
+	assert_int_equal(nd_build_solicitation(&ann6, &bob6.gid, question), ND_SIZE);
 	assert_memory_equal(question, group, sizeof(group));
 	assert_int_equal(parse_nd(question, ND_SIZE, &talk), 0);
 	assert_true(talk.asks);
 	assert_told(&talk, &ann6);
 	assert_memory_equal(talk.target.raw, bob6.gid.raw, sizeof(bob6.gid.raw));
-	assert_int_equal(nd_answer(&bob6, &talk, answer), ND_SIZE);
+	assert_int_equal(nd_build_advertisement(&bob6, &talk, answer), ND_SIZE);
 	assert_memory_equal(answer, ann6.mac, sizeof(ann6.mac));
 	assert_int_equal(parse_nd(answer, ND_SIZE, &talk), 0);
 	assert_false(talk.asks);
@@ -158,11 +158,11 @@ static void a_solicitation_and_its_advertisement_are_understood(void **state) {
 
 static void an_unasked_advertisement_goes_to_all_nodes(void **state) {
 	static const uint8_t all[] = {0x33, 0x33, 0, 0, 0, 1};
-	uint8_t frame[LINK_TALK_BYTES_MAX];
-	struct link_talk talk;
+	uint8_t frame[LINK_MESSAGE_BYTES_MAX];
+	struct link_message talk;
 
 	(void)state;
-	assert_int_equal(nd_answer(&bob6, NULL, frame), ND_SIZE);
+	assert_int_equal(nd_build_advertisement(&bob6, NULL, frame), ND_SIZE);
 	assert_memory_equal(frame, all, sizeof(all));
 	assert_int_equal(parse_nd(frame, ND_SIZE, &talk), 0);
 	assert_told(&talk, &bob6);
@@ -197,13 +197,13 @@ static void a_discovery_that_nobody_may_send_is_refused(void **state) {
 		{79, 2},    // longer than what is there
 		{80, 0x33}, // a group's hardware address
 	};
-	struct link_talk talk;
+	struct link_message talk;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		uint8_t frame[LINK_TALK_BYTES_MAX];
+		uint8_t frame[LINK_MESSAGE_BYTES_MAX];
 
-		nd_question(&ann6, &bob6.gid, frame);
+		nd_build_solicitation(&ann6, &bob6.gid, frame);
 		frame[rows[i].at] = rows[i].value;
 		mend(frame);
 		assert_int_equal(parse_nd(frame, ND_SIZE, &talk), -EBADMSG);
@@ -211,16 +211,16 @@ static void a_discovery_that_nobody_may_send_is_refused(void **state) {
 }
 
 static void a_wrong_checksum_is_refused(void **state) {
-	uint8_t frame[LINK_TALK_BYTES_MAX];
-	struct link_talk talk;
+	uint8_t frame[LINK_MESSAGE_BYTES_MAX];
+	struct link_message talk;
 
 	(void)state;
-	nd_question(&ann6, &bob6.gid, frame);
+	nd_build_solicitation(&ann6, &bob6.gid, frame);
 	frame[LINK_HEADER_BYTES + FRAME_IP6_BYTES + 2] ^= 0x10;
 	assert_int_equal(parse_nd(frame, ND_SIZE, &talk), -EBADMSG);
 }
 
-static const struct link_talk told_of_bob = {
+static const struct link_message told_of_bob = {
 	.mac_known = true,
 	.about = {.raw = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2}},
 	.mac = {0x02, 0, 0, 0, 0, 0x02},
@@ -240,15 +240,15 @@ static void a_neighbour_is_asked_for_now_and_then_until_it_answers(void **state)
 	bool ask;
 
 	(void)state;
-	place = neighbour_seek(&table, &bob.gid, now_ns, &held);
-	assert_false(neighbour_usable(place, now_ns, &ask));
+	place = neighbour_get(&table, &bob.gid, now_ns, &held);
+	assert_false(neighbour_is_usable(place, now_ns, &ask));
 	assert_true(ask);
-	assert_false(neighbour_usable(place, now_ns + NEIGHBOUR_ASK_NS - 1, &ask));
+	assert_false(neighbour_is_usable(place, now_ns + NEIGHBOUR_REQUEST_NS - 1, &ask));
 	assert_false(ask);
-	assert_false(neighbour_usable(place, now_ns + NEIGHBOUR_ASK_NS, &ask));
+	assert_false(neighbour_is_usable(place, now_ns + NEIGHBOUR_REQUEST_NS, &ask));
 	assert_true(ask);
 	assert_ptr_equal(neighbour_learn(&table, &told_of_bob, false, now_ns, &held), place);
-	assert_true(neighbour_usable(place, now_ns + 1, &ask));
+	assert_true(neighbour_is_usable(place, now_ns + 1, &ask));
 	assert_false(ask);
 	assert_memory_equal(place->mac, bob.mac, sizeof(bob.mac));
 }
@@ -261,14 +261,14 @@ static void an_old_neighbour_is_used_while_it_is_asked_and_then_no_more(void **s
 
 	(void)state;
 	place = neighbour_learn(&table, &told_of_bob, true, 1000, &held);
-	assert_true(neighbour_usable(place, now_ns, &ask));
+	assert_true(neighbour_is_usable(place, now_ns, &ask));
 	assert_true(ask);
-	assert_false(neighbour_usable(place, now_ns + NEIGHBOUR_LOST_NS, &ask));
+	assert_false(neighbour_is_usable(place, now_ns + NEIGHBOUR_GRACE_NS, &ask));
 	assert_true(ask);
 }
 
 static void strangers_fill_nothing(void **state) {
-	struct link_talk talk = told_of_bob;
+	struct link_message talk = told_of_bob;
 	void *held;
 
 	(void)state;
@@ -290,12 +290,12 @@ static void the_table_is_bounded_and_tells_what_was_held(void **state) {
 	for (uint32_t i = 0; i < 10000; i++) {
 		gid.raw[14] = (uint8_t)(i >> 8);
 		gid.raw[15] = (uint8_t)i;
-		neighbour_seek(&table, &gid, 1 + i, &held)->held = &table;
+		neighbour_get(&table, &gid, 1 + i, &held)->held = &table;
 		given_back += held != NULL;
 	}
 	assert_int_equal(given_back, 10000 - NEIGHBOUR_SETS * NEIGHBOUR_WAYS);
 	// The one sought last is still there.
-	assert_ptr_equal(neighbour_seek(&table, &gid, 10001, &held)->held, &table);
+	assert_ptr_equal(neighbour_get(&table, &gid, 10001, &held)->held, &table);
 	assert_null(held);
 }
 

@@ -15,7 +15,7 @@ static int iface_mtu(const char *iface) {
 	return 1500;
 }
 
-static int check(const char *text, const char *root, char reason[SOFT_HOLDER_MAX + 1]) {
+static int check(const char *text, const char *root, char reason[SOFT_REASON_MAX + 1]) {
 	struct parse_error error;
 	struct dpdk_args args;
 
@@ -36,7 +36,7 @@ static void names_without_a_driver_are_told_those_that_have_one(void **state) {
 		{"mlx5_0", -ENODEV},
 		{"a-name-that-is-longer-than-any-driver-has-one-and-is-cut", -ENODEV},
 	};
-	char reason[SOFT_HOLDER_MAX + 1];
+	char reason[SOFT_REASON_MAX + 1];
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
@@ -111,7 +111,7 @@ static void a_pci_device_is_there_behind_an_iommu_and_to_be_had(void **state) {
 		{"4:0.1", -ENODEV, "this machine has no PCI device 0000:04:00.1"},
 		{"ffff:ff:1f.7", -ENODEV, "this machine has no PCI device ffff:ff:1f.7"},
 	};
-	char root[] = "/tmp/tocsin-pci-XXXXXX", reason[SOFT_HOLDER_MAX + 1];
+	char root[] = "/tmp/tocsin-pci-XXXXXX", reason[SOFT_REASON_MAX + 1];
 
 	(void)state;
 	assert_non_null(mkdtemp(root));
@@ -143,7 +143,7 @@ static void lines_of_eal_are_explained(void **state) {
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
-		const char *hint = dpdk_port_hint(rows[n].line);
+		const char *hint = dpdk_port_error_hint(rows[n].line);
 
 		assert_int_equal(hint == NULL, rows[n].hint == NULL);
 		if (hint != NULL)

@@ -52,7 +52,7 @@ static struct sock_addr address_of(const char *text) {
 static struct soft_wire *open_wire(const char *args, const char *address) {
 	struct wire_config config = {
 		.address = address_of(address), .args = args, .counters = &counters};
-	char reason[SOFT_HOLDER_MAX + 1] = "";
+	char reason[SOFT_REASON_MAX + 1] = "";
 	struct soft_wire *wire = NULL;
 	int err = wire_dpdk_create(&config, reason, &wire);
 
@@ -79,7 +79,7 @@ static bool post(struct soft_wire *wire, const char *to, uint32_t number, uint32
 
 	if (bytes == NULL)
 		return false;
-	frame_headers(&route, size - headers, bytes);
+	frame_write_headers(&route, size - headers, bytes);
 	memset(bytes + headers, (uint8_t)number, size - headers);
 	memcpy(bytes + headers, &number, sizeof(number));
 	wire->calls->give(wire, size);
@@ -316,7 +316,7 @@ static void meet_kernel(const void *argument) {
 // Its driver names the port after another word than the device's.
 static void open_unnamed(const void *argument) {
 	struct wire_config config = {.counters = &counters, .address = address_of(ip4.server)};
-	char args[64], reason[SOFT_HOLDER_MAX + 1] = "";
+	char args[64], reason[SOFT_REASON_MAX + 1] = "";
 	struct soft_wire *wire = NULL;
 
 	(void)argument;

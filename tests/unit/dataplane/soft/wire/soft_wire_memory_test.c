@@ -16,7 +16,7 @@ static struct soft_wire *create_v4(uint8_t last, struct soft_counters *counters)
 		.address = {.address = {127, 0, 0, last}, .family = SOCK_ADDR_V4},
 		.counters = counters,
 	};
-	char reason[SOFT_HOLDER_MAX + 1] = "";
+	char reason[SOFT_REASON_MAX + 1] = "";
 	struct soft_wire *wire;
 
 	if (wire_memory_create(&config, reason, &wire) != 0)
@@ -29,7 +29,7 @@ static struct soft_wire *create_v6(uint8_t last, struct soft_counters *counters)
 		.address = {.address = {0xfd, [15] = last}, .family = SOCK_ADDR_V6},
 		.counters = counters,
 	};
-	char reason[SOFT_HOLDER_MAX + 1] = "";
+	char reason[SOFT_REASON_MAX + 1] = "";
 	struct soft_wire *wire;
 
 	if (wire_memory_create(&config, reason, &wire) != 0)
@@ -129,7 +129,7 @@ static void an_address_has_one_wire_and_a_second_is_told_so(void **state) {
 	struct soft_counters counters = {0};
 	struct soft_wire *a = create_v4(1, &counters);
 	struct wire_config config = {.address = a->address, .counters = &counters};
-	char reason[SOFT_HOLDER_MAX + 1] = "";
+	char reason[SOFT_REASON_MAX + 1] = "";
 	struct soft_wire *wire = NULL;
 
 	(void)state;
@@ -146,7 +146,7 @@ static void an_address_has_one_wire_and_a_second_is_told_so(void **state) {
 static void any_address_is_the_first_free_one(void **state) {
 	struct soft_counters counters = {0};
 	const struct wire_config config = {.address_any = true, .counters = &counters};
-	char reason[SOFT_HOLDER_MAX + 1] = "";
+	char reason[SOFT_REASON_MAX + 1] = "";
 	char text[SOCK_ADDR_TEXT_BYTES];
 	struct soft_wire *wires[2];
 

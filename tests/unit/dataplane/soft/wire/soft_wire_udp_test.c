@@ -76,7 +76,7 @@ static struct sock_addr address_of(const char *text) {
 }
 
 static struct soft_wire *
-open_any(const struct wire_config *config, char reason[SOFT_HOLDER_MAX + 1]) {
+open_any(const struct wire_config *config, char reason[SOFT_REASON_MAX + 1]) {
 	struct soft_wire *wire = NULL;
 	int err = wire_udp_create(config, reason, &wire);
 
@@ -87,12 +87,12 @@ open_any(const struct wire_config *config, char reason[SOFT_HOLDER_MAX + 1]) {
 
 static struct soft_wire *open_wire(const char *address, struct soft_counters *counters) {
 	const struct wire_config config = {.address = address_of(address), .counters = counters};
-	char reason[SOFT_HOLDER_MAX + 1];
+	char reason[SOFT_REASON_MAX + 1];
 
 	return open_any(&config, reason);
 }
 
-static int refused(const char *address, char reason[SOFT_HOLDER_MAX + 1]) {
+static int refused(const char *address, char reason[SOFT_REASON_MAX + 1]) {
 	const struct wire_config config = {.address = address_of(address)};
 	struct soft_wire *wire = NULL;
 	int err = wire_udp_create(&config, reason, &wire);
@@ -115,7 +115,7 @@ put(struct soft_wire *wire, const union ibv_gid *to, uint8_t number, uint8_t tra
 	uint8_t *frame = wire->calls->take(wire);
 
 	assert_non_null(frame);
-	frame_headers(&route, PACKET_BYTES, frame);
+	frame_write_headers(&route, PACKET_BYTES, frame);
 	memset(frame + headers, number, PACKET_BYTES);
 	wire->calls->give(wire, headers + PACKET_BYTES);
 }
@@ -173,7 +173,7 @@ static void frame_arrives_with_the_headers_that_it_was_sent_with(void **state) {
 		assert_int_equal(get(b, frames), 1);
 		assert_int_equal(frames[0].size, headers + PACKET_BYTES);
 		assert_false(frames[0].id_known);
-		frame_headers(&route, PACKET_BYTES, expected);
+		frame_write_headers(&route, PACKET_BYTES, expected);
 		assert_memory_equal(frames[0].bytes, expected, headers);
 		assert_int_equal(frames[0].bytes[headers], 7);
 		wire_destroy(a);
@@ -222,7 +222,7 @@ static void nothing_is_lost_of_what_the_window_allows(void **state) {
 
 	(void)state;
 	for (uint32_t n = 0; n < packets; n++) {
-		frame_headers(&route, size, a->calls->take(a));
+		frame_write_headers(&route, size, a->calls->take(a));
 		a->calls->give(a, 28 + size);
 	}
 	a->calls->flush(a);
@@ -233,7 +233,7 @@ static void nothing_is_lost_of_what_the_window_allows(void **state) {
 
 static void any_address_is_the_first_free_one(void **state) {
 	const struct wire_config config = {.address_any = true};
-	char reason[SOFT_HOLDER_MAX + 1];
+	char reason[SOFT_REASON_MAX + 1];
 	struct soft_wire *first = open_any(&config, reason);
 	struct soft_wire *second = open_any(&config, reason);
 	struct sock_addr of_first = first->address, of_second = second->address;
@@ -268,7 +268,7 @@ static int take_address(uint32_t host) {
 static void any_address_passes_over_a_thousand_taken_ones(void **state) {
 	const struct wire_config config = {.address_any = true};
 	struct rlimit limit = {TAKEN + 100, TAKEN + 100};
-	char reason[SOFT_HOLDER_MAX + 1];
+	char reason[SOFT_REASON_MAX + 1];
 	struct soft_wire *wire;
 	uint32_t number;
 	int fds[TAKEN];
@@ -289,7 +289,7 @@ static void any_address_passes_over_a_thousand_taken_ones(void **state) {
 }
 
 static void address_in_use_is_refused_and_its_holder_named(void **state) {
-	char reason[SOFT_HOLDER_MAX + 1], expected[SOFT_HOLDER_MAX + 1], command[32] = "";
+	char reason[SOFT_REASON_MAX + 1], expected[SOFT_REASON_MAX + 1], command[32] = "";
 	struct soft_wire *holder = open_wire("127.77.0.1", NULL);
 	FILE *file = fopen("/proc/self/comm", "re");
 
@@ -320,7 +320,7 @@ static void addresses_that_no_wire_can_have_are_refused_with_why(void **state) {
 		{"::", -EINVAL, "it needs one address of its own"},
 	};
 	const struct wire_config none = {.address = {.family = SOCK_ADDR_NONE}};
-	char reason[SOFT_HOLDER_MAX + 1];
+	char reason[SOFT_REASON_MAX + 1];
 	struct soft_wire *wire;
 
 	(void)state;
