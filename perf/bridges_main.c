@@ -199,7 +199,7 @@ static double load_microseconds(const char *path) {
 }
 
 // Return the path of another build result, relative to the directory of this program.
-static void path_of_build(const char *place, char path[static 4096]) {
+static void build_path(const char *place, char path[static 4096]) {
 	size_t size = strlen(place) + 1;
 	ssize_t length = readlink("/proc/self/exe", path, 4096 - size);
 	char *slash;
@@ -214,8 +214,8 @@ static void path_of_build(const char *place, char path[static 4096]) {
 static int run_mpi(bool json) {
 	char program[4096], library[4096];
 
-	path_of_build("/tocsin-bridges-mpi", program);
-	path_of_build("/../lib/job/mpi/libtocsin-mpi.so", library);
+	build_path("/tocsin-bridges-mpi", program);
+	build_path("/../lib/job/mpi/libtocsin-mpi.so", library);
 	fflush(stdout);
 	if (json)
 		execl(program, program, "--json-rest", library, (char *)NULL);
@@ -238,7 +238,7 @@ int main(int argc, char **argv) {
 	if (argc == 2 + json)
 		path = argv[1 + json];
 	else
-		path_of_build("/../lib/job/nccl/libnccl-profiler-tocsin.so", built);
+		build_path("/../lib/job/nccl/libnccl-profiler-tocsin.so", built);
 	if (json)
 		printf("{\"bridges\": [\n");
 	else

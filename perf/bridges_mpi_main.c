@@ -32,7 +32,7 @@ static const char *const names[ROWS] = {
 	"MPI_Barrier", "MPI_Allreduce", "MPI_Bcast", "MPI_Send", "MPI_Isend and MPI_Wait",
 };
 
-static int call(uint32_t row) {
+static int operation_call(uint32_t row) {
 	word world = (word)ompi_mpi_comm_world, type = (word)ompi_mpi_double, request;
 
 	switch (row) {
@@ -59,7 +59,7 @@ static double quickest_ns(uint32_t row) {
 
 		clock_gettime(CLOCK_MONOTONIC, &from);
 		for (uint32_t n = 0; n < OPERATIONS; n++)
-			sum += call(row);
+			sum += operation_call(row);
 		clock_gettime(CLOCK_MONOTONIC, &to);
 		ns = (double)(to.tv_sec - from.tv_sec) * 1e9 + (double)(to.tv_nsec - from.tv_nsec);
 		if (sum == 0 && ns / OPERATIONS < quickest)
@@ -79,7 +79,7 @@ static int measure_here(void) {
 	return write(STDOUT_FILENO, ns, sizeof(ns)) != (ssize_t)sizeof(ns);
 }
 
-static void __attribute__((noreturn)) become_measurer(const char *library, int out) {
+static void __attribute__((noreturn)) exec_measurer(const char *library, int out) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 	if (setenv("LD_PRELOAD", library, 1) == 0 && dup2(out, STDOUT_FILENO) >= 0)
 		execl("/proc/self/exe", "tocsin-bridges-mpi", "--here", (char *)NULL);
@@ -87,7 +87,7 @@ static void __attribute__((noreturn)) become_measurer(const char *library, int o
 }
 
 // Run this program in a child, and keep the lower times. Returns false if it does not run.
-static bool measure(const char *library, double ret_ns[static ROWS]) {
+static bool measure_in_child(const char *library, double ret_ns[static ROWS]) {
 	double ns[ROWS];
 	int ends[2];
 	ssize_t got;
@@ -97,7 +97,7 @@ static bool measure(const char *library, double ret_ns[static ROWS]) {
 		return false;
 	pid = fork();
 	if (pid == 0)
-		become_measurer(library, ends[1]);
+		exec_measurer(library, ends[1]);
 	close(ends[1]);
 	got = pid < 0 ? -1 : read(ends[0], ns, sizeof(ns));
 	close(ends[0]);
@@ -109,8 +109,8 @@ static bool measure(const char *library, double ret_ns[static ROWS]) {
 	return got == (ssize_t)sizeof(ns);
 }
 
-static void
-print(bool json, const char *begin, const double bare[static ROWS], const double with[static ROWS]
+static void print_rows(
+	bool json, const char *begin, const double bare[static ROWS], const double with[static ROWS]
 ) {
 	for (uint32_t row = 0; row < ROWS; row++) {
 		if (json)
@@ -136,11 +136,11 @@ int main(int argc, char **argv) {
 		return 2;
 	}
 	for (uint32_t turn = 0; turn < TURNS; turn++)
-		if (!measure("", bare) || !measure(argv[1 + json], with))
+		if (!measure_in_child("", bare) || !measure_in_child(argv[1 + json], with))
 			return 1;
 	if (!json)
 		printf("%-40s %-16s %8s %8s %8s\n", "ns an operation", "", "bare", "library",
 		       "more");
-	print(json, rest ? "\"bridges_mpi\": [\n" : "{\"bridges_mpi\": [\n", bare, with);
+	print_rows(json, rest ? "\"bridges_mpi\": [\n" : "{\"bridges_mpi\": [\n", bare, with);
 	return 0;
 }

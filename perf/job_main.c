@@ -95,7 +95,7 @@ static uint64_t launch_timed(uint64_t rounds) {
 	return clock_monotonic_ns() - start_ns;
 }
 
-static uint64_t ask_abort(uint64_t rounds) {
+static uint64_t query_abort(uint64_t rounds) {
 	uint64_t start_ns;
 
 	prepare_job();
@@ -114,7 +114,7 @@ static const struct micro_row rows[] = {
 	 MICRO_TARGET_VALUE, 5.0},
 	{"count a launch with its time", launch_timed, "clock_gettime()", read_clock, "ns",
 	 MICRO_TARGET_NONE, 0},
-	{"ask whether to abort", ask_abort, "a release store", store_release, "ns",
+	{"ask whether to abort", query_abort, "a release store", store_release, "ns",
 	 MICRO_TARGET_NONE, 0},
 };
 

@@ -34,7 +34,7 @@ static int compare_doubles(const void *left, const void *right) {
 	return (a > b) - (a < b);
 }
 
-static struct spread spread_of(double *samples) {
+static struct spread samples_spread(double *samples) {
 	qsort(samples, SLICES, sizeof(samples[0]), compare_doubles);
 	return (struct spread){
 		.median = samples[SLICES / 2],
@@ -67,9 +67,9 @@ static struct result row_measure(const struct micro_row *row) {
 				(double)yardstick_rounds / per_unit;
 		ratios[n] = yardsticks[n] > 0 ? values[n] / yardsticks[n] : 0;
 	}
-	result.value = spread_of(values);
-	result.yardstick = spread_of(yardsticks);
-	result.ratio = spread_of(ratios).median;
+	result.value = samples_spread(values);
+	result.yardstick = samples_spread(yardsticks);
+	result.ratio = samples_spread(ratios).median;
 	result.ok = row->target_of == MICRO_TARGET_RATIO ? result.ratio <= row->target
 							 : result.value.median <= row->target;
 	return result;
@@ -95,7 +95,7 @@ static void print_row(const struct result *result) {
 	fflush(stdout);
 }
 
-static json_t *json_of(const struct result *result) {
+static json_t *row_to_json(const struct result *result) {
 	const struct micro_row *row = result->row;
 	bool aimed = row->target_of != MICRO_TARGET_NONE;
 
@@ -140,7 +140,7 @@ int micro_run(
 
 		if (!json)
 			print_row(&result);
-		else if (json_array_append_new(array, json_of(&result)) != 0)
+		else if (json_array_append_new(array, row_to_json(&result)) != 0)
 			return 1;
 	}
 	if (json)

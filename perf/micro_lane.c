@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-#define BOUT 128 // operations of one side before the other side's turn
+#define BOUT_OPERATIONS 128 // operations of one side before the other side's turn
 #define BOUTS_MAX 4096
 #define BATCH 16
 #define BYTES 8
@@ -50,7 +50,7 @@ void memory_view_put(const struct memory_view *view) {
 	atomic_fetch_sub_explicit(&references, 1, memory_order_release);
 }
 
-static struct lane *lane_of(void) {
+static struct lane *create_lane(void) {
 	struct lane_config config = {
 		.device = bench.device,
 		.pair_max = 2,
@@ -79,7 +79,7 @@ static void connect_pair(struct lane *lane, struct pair **ret_one, struct pair *
 	must(pair_connect(*ret_other, &endpoints[0], 0, reason) == 0);
 }
 
-static void note_end(struct op *op) {
+static void on_operation_end(struct op *op) {
 	must(op->outcome == OP_OK);
 	bench.ended++;
 }
@@ -102,7 +102,7 @@ static void ops_fill(uint64_t deadline_ns) {
 			.remote_length = BYTES,
 			.remote_key = bench.mr->rkey,
 			.deadline_ns = deadline_ns,
-			.done = note_end,
+			.done = on_operation_end,
 		};
 	}
 }
@@ -119,9 +119,9 @@ static void bench_prepare(void) {
 	must(device_open(
 		     &fake_verbs_calls, "fake0", &device_settings_default, reason, &bench.device
 	     ) == 0);
-	bench.lane = lane_of();
+	bench.lane = create_lane();
 	bench.poll = lane_poll(bench.lane);
-	bench.raw_lane = lane_of();
+	bench.raw_lane = create_lane();
 	connect_pair(bench.lane, &bench.pair, &bench.peer);
 	connect_pair(bench.raw_lane, &bench.raw, &bench.raw_peer);
 	record.words[0] = worker_pointer_to_word(bench.lane);
@@ -194,7 +194,7 @@ static void lane_round(uint32_t batch) {
 		lane_turn();
 }
 
-static uint64_t time_of(void (*round)(uint32_t batch), uint32_t batch, uint64_t rounds) {
+static uint64_t rounds_time_ns(void (*round)(uint32_t batch), uint32_t batch, uint64_t rounds) {
 	uint64_t start_ns = clock_monotonic_ns();
 
 	for (uint64_t n = 0; n < rounds; n++)
@@ -214,7 +214,7 @@ static uint64_t batches_measure(
 	void (*one)(uint32_t batch), void (*other)(uint32_t batch), uint32_t batch, uint64_t rounds
 ) {
 	static int64_t bouts[BOUTS_MAX];
-	uint64_t count = rounds / BOUT;
+	uint64_t count = rounds / BOUT_OPERATIONS;
 	int64_t middle;
 	double median_ns;
 
@@ -223,13 +223,13 @@ static uint64_t batches_measure(
 	if (count == 0)
 		count = 1;
 	for (uint64_t n = 0; n < count; n++) {
-		bouts[n] = (int64_t)time_of(one, batch, BOUT / batch);
+		bouts[n] = (int64_t)rounds_time_ns(one, batch, BOUT_OPERATIONS / batch);
 		if (other != NULL)
-			bouts[n] -= (int64_t)time_of(other, batch, BOUT / batch);
+			bouts[n] -= (int64_t)rounds_time_ns(other, batch, BOUT_OPERATIONS / batch);
 	}
 	qsort(bouts, count, sizeof(bouts[0]), int64_compare);
 	middle = bouts[count / 2];
-	median_ns = (double)middle * (double)rounds / (double)BOUT;
+	median_ns = (double)middle * (double)rounds / (double)BOUT_OPERATIONS;
 	return median_ns > 1 ? (uint64_t)median_ns : 1;
 }
 
@@ -274,7 +274,7 @@ static void poll_round(uint32_t batch) {
 }
 
 // Start an operation and hold its queue pair, so that the lane has to poll in each step.
-static void begin_waiting(void) {
+static void hold_operation(void) {
 	struct ibv_qp *qp = fake_qp_find(
 		fake_device_of(device_context(bench.device)), pair_queue_number(bench.pair)
 	);
@@ -286,7 +286,7 @@ static void begin_waiting(void) {
 	lane_turn();
 }
 
-static void end_waiting(void) {
+static void release_operation(void) {
 	struct ibv_qp *qp = fake_qp_find(
 		fake_device_of(device_context(bench.device)), pair_queue_number(bench.pair)
 	);
@@ -301,9 +301,9 @@ uint64_t micro_lane_idle(uint64_t rounds) {
 	uint64_t ns;
 
 	bench_prepare();
-	begin_waiting();
+	hold_operation();
 	ns = batches_measure(step_round, poll_round, 1, rounds);
-	end_waiting();
+	release_operation();
 	return ns;
 }
 
@@ -311,16 +311,16 @@ uint64_t micro_lane_poll_cq(uint64_t rounds) {
 	uint64_t ns;
 
 	bench_prepare();
-	begin_waiting();
+	hold_operation();
 	ns = batches_measure(poll_round, NULL, 1, rounds);
-	end_waiting();
+	release_operation();
 	return ns;
 }
 
 // Create a worker that does all work of an agent's worker in a step: clock, clock calibration,
 // requests, prober, lane and idle policy. An operation is outstanding and none completes, so the
 // idle policy continues to poll.
-static struct worker *worker_of(struct clock *clock) {
+static struct worker *create_worker(struct clock *clock) {
 	struct worker_config config = {
 		.name = "step",
 		.cpu = WORKER_CPU_ANY,
@@ -346,18 +346,18 @@ static struct worker *worker_of(struct clock *clock) {
 
 static struct worker *stepped;
 
-static void whole_round(uint32_t batch) {
+static void worker_step_round(uint32_t batch) {
 	(void)batch;
 	micro_keep(worker_step(stepped).action);
 }
 
-static uint64_t measure_whole(struct worker *worker, uint64_t rounds) {
+static uint64_t measure_worker_step(struct worker *worker, uint64_t rounds) {
 	uint64_t ns;
 
 	stepped = worker;
-	begin_waiting();
-	ns = batches_measure(whole_round, poll_round, 1, rounds);
-	end_waiting();
+	hold_operation();
+	ns = batches_measure(worker_step_round, poll_round, 1, rounds);
+	release_operation();
 	return ns;
 }
 
@@ -368,9 +368,9 @@ uint64_t micro_step_shipped(uint64_t rounds) {
 	bench_prepare();
 	if (worker == NULL) {
 		clock_init_kept(&clock);
-		worker = worker_of(&clock);
+		worker = create_worker(&clock);
 	}
-	return measure_whole(worker, rounds);
+	return measure_worker_step(worker, rounds);
 }
 
 uint64_t micro_step_monotonic(uint64_t rounds) {
@@ -380,7 +380,7 @@ uint64_t micro_step_monotonic(uint64_t rounds) {
 	bench_prepare();
 	if (worker == NULL) {
 		clock_init_monotonic(&clock);
-		worker = worker_of(&clock);
+		worker = create_worker(&clock);
 	}
-	return measure_whole(worker, rounds);
+	return measure_worker_step(worker, rounds);
 }

@@ -18,19 +18,19 @@
 #define ROWS 10000
 #define NEAR 64
 // Look-ups between two quiescent states, as in one turn of a worker.
-#define TURN 64
+#define QUIESCENT_INTERVAL 64
 
 static struct peer_row rows[ROWS];
 static struct peer_row rows_copy[ROWS];
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 
-static uint64_t id_of(uint32_t slot) {
+static uint64_t slot_id(uint32_t slot) {
 	return (slot + 1) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 static void fill_row(uint32_t slot) {
 	rows[slot] = (struct peer_row
-	){.id = id_of(slot),
+	){.id = slot_id(slot),
 	  .slot = slot,
 	  .incarnation = slot,
 	  .first_incarnation = slot,
@@ -39,7 +39,7 @@ static void fill_row(uint32_t slot) {
 }
 
 // Return the table; the first slice creates it, and it stays until the program exits.
-static struct peer_table *table_ready(void) {
+static struct peer_table *table_get(void) {
 	static struct peer_table *table;
 	struct peer_view view = {.number = 1};
 
@@ -66,7 +66,7 @@ static uint32_t slot_near(uint32_t slot) {
 }
 
 static inline uint64_t read_rows(uint64_t rounds, uint32_t (*next)(uint32_t slot)) {
-	struct peer_table *table = table_ready();
+	struct peer_table *table = table_get();
 	uint64_t start_ns = clock_monotonic_ns();
 	uint32_t slot = 0;
 
@@ -75,7 +75,7 @@ static inline uint64_t read_rows(uint64_t rounds, uint32_t (*next)(uint32_t slot
 
 		micro_keep(row->incarnation);
 		slot = next(slot);
-		if (n % TURN == 0)
+		if (n % QUIESCENT_INTERVAL == 0)
 			rcu_thread_quiescent(start_ns);
 	}
 	return clock_monotonic_ns() - start_ns;
@@ -92,33 +92,33 @@ uint64_t micro_rcu_row_any(uint64_t rounds) {
 // Measure the check of a path's peer before a probe; the worker already has the path's row.
 uint64_t micro_rcu_probe(uint64_t rounds) {
 	static struct path_row paths[NEAR];
-	struct peer_table *table = table_ready();
+	struct peer_table *table = table_get();
 	uint64_t start_ns;
 	uint32_t slot = 0;
 
 	for (uint32_t n = 0; n < NEAR; n++)
-		paths[n] = (struct path_row){.peer = id_of(n), .incarnation = n, .peer_slot = n};
+		paths[n] = (struct path_row){.peer = slot_id(n), .incarnation = n, .peer_slot = n};
 	start_ns = clock_monotonic_ns();
 	for (uint64_t n = 0; n < rounds; n++) {
 		micro_keep(path_peer_has_ended(table, &paths[slot]));
 		slot = slot_near(slot);
-		if (n % TURN == 0)
+		if (n % QUIESCENT_INTERVAL == 0)
 			rcu_thread_quiescent(start_ns);
 	}
 	return clock_monotonic_ns() - start_ns;
 }
 
 uint64_t micro_rcu_find(uint64_t rounds) {
-	struct peer_table *table = table_ready();
+	struct peer_table *table = table_get();
 	uint64_t start_ns = clock_monotonic_ns();
 	uint32_t slot = 0;
 
 	for (uint64_t n = 0; n < rounds; n++) {
 		const struct peer_snapshot *snapshot = peer_table_snapshot(table);
 
-		micro_keep(peer_snapshot_find(snapshot, id_of(slot))->incarnation);
+		micro_keep(peer_snapshot_find(snapshot, slot_id(slot))->incarnation);
 		slot = slot_after(slot);
-		if (n % TURN == 0)
+		if (n % QUIESCENT_INTERVAL == 0)
 			rcu_thread_quiescent(start_ns);
 	}
 	return clock_monotonic_ns() - start_ns;
@@ -136,7 +136,7 @@ static inline uint64_t read_locked(uint64_t rounds, uint32_t (*next)(uint32_t sl
 	uint64_t start_ns;
 	uint32_t slot = 0;
 
-	table_ready();
+	table_get();
 	start_ns = clock_monotonic_ns();
 	for (uint64_t n = 0; n < rounds; n++) {
 		pthread_rwlock_rdlock(&rwlock);
@@ -159,7 +159,7 @@ uint64_t micro_rcu_spinlock(uint64_t rounds) {
 	pthread_spinlock_t lock;
 	uint64_t start_ns;
 
-	table_ready();
+	table_get();
 	must(pthread_spin_init(&lock, PTHREAD_PROCESS_PRIVATE) == 0);
 	start_ns = clock_monotonic_ns();
 	for (uint64_t n = 0; n < rounds; n++) {
@@ -194,7 +194,7 @@ static uint64_t publish_timed(struct peer_table *table, uint32_t slot, bool gone
 // Publish many changes. With `members`, members leave and return alternately, and all are back at
 // the end.
 static uint64_t publish_many(uint64_t rounds, bool members) {
-	struct peer_table *table = table_ready();
+	struct peer_table *table = table_get();
 	uint64_t total_ns = 0;
 	uint32_t slot = 0;
 

@@ -24,7 +24,7 @@ static struct clock *tsc_clock(void) {
 	return &clock;
 }
 
-static struct worker_config config_of(enum idle_policy policy) {
+static struct worker_config make_config(enum idle_policy policy) {
 	return (struct worker_config){
 		.name = idle_policy_name(policy),
 		.cpu = WORKER_CPU_ANY,
@@ -35,7 +35,7 @@ static struct worker_config config_of(enum idle_policy policy) {
 
 // Measure the turns of a worker in this thread, without starting the worker's thread.
 uint64_t micro_worker_turn(uint64_t rounds) {
-	struct worker_config config = config_of(IDLE_SPIN);
+	struct worker_config config = make_config(IDLE_SPIN);
 	struct worker *worker;
 	uint64_t start_ns;
 
@@ -51,7 +51,7 @@ uint64_t micro_worker_turn(uint64_t rounds) {
 	return start_ns;
 }
 
-static uint64_t time_of(clockid_t clock) {
+static uint64_t clockid_now_ns(clockid_t clock) {
 	struct timespec time;
 
 	must(clock_gettime(clock, &time) == 0);
@@ -67,7 +67,7 @@ static void sleep_offline(uint64_t ns) {
 }
 
 // Return the processor time of the worker's thread while this thread sleeps.
-static uint64_t share_of(struct worker **worker, const struct worker_config *config) {
+static uint64_t measure_cpu_time(struct worker **worker, const struct worker_config *config) {
 	struct worker_facts facts;
 	uint64_t start_ns;
 	clockid_t clock;
@@ -77,25 +77,25 @@ static uint64_t share_of(struct worker **worker, const struct worker_config *con
 		must(worker_start(*worker, &facts) == 0);
 	}
 	must(pthread_getcpuclockid((*worker)->thread, &clock) == 0);
-	start_ns = time_of(clock);
+	start_ns = clockid_now_ns(clock);
 	sleep_offline(MICRO_SHARE_NS);
-	return time_of(clock) - start_ns;
+	return clockid_now_ns(clock) - start_ns;
 }
 
 uint64_t micro_worker_idle(uint64_t rounds) {
 	static struct worker *worker;
-	struct worker_config config = config_of(IDLE_ADAPTIVE);
+	struct worker_config config = make_config(IDLE_ADAPTIVE);
 
 	(void)rounds;
-	return share_of(&worker, &config);
+	return measure_cpu_time(&worker, &config);
 }
 
 uint64_t micro_worker_idle_window(uint64_t rounds) {
 	static struct worker *worker;
-	struct worker_config config = config_of(IDLE_WINDOW);
+	struct worker_config config = make_config(IDLE_WINDOW);
 
 	(void)rounds;
-	return share_of(&worker, &config);
+	return measure_cpu_time(&worker, &config);
 }
 
 static bool poll_deadlines(void *ctx, struct idle_step_findings *found) {
@@ -113,12 +113,12 @@ static bool poll_deadlines(void *ctx, struct idle_step_findings *found) {
 uint64_t micro_worker_deadlines(uint64_t rounds) {
 	static struct worker *worker;
 	static uint64_t due_ns;
-	struct worker_config config = config_of(IDLE_ADAPTIVE);
+	struct worker_config config = make_config(IDLE_ADAPTIVE);
 
 	(void)rounds;
 	config.polls[0] = (struct worker_poll){.poll = poll_deadlines, .ctx = &due_ns};
 	config.poll_count = 1;
-	return share_of(&worker, &config);
+	return measure_cpu_time(&worker, &config);
 }
 
 // Lower bound: a thread that only wakes up as often.
@@ -147,7 +147,7 @@ uint64_t micro_worker_empty_wakes(uint64_t rounds) {
 		must(pthread_create(&thread, NULL, empty_wakes_run, NULL) == 0);
 	runs = true;
 	must(pthread_getcpuclockid(thread, &clock) == 0);
-	start_ns = time_of(clock);
+	start_ns = clockid_now_ns(clock);
 	sleep_offline(MICRO_SHARE_NS);
-	return time_of(clock) - start_ns;
+	return clockid_now_ns(clock) - start_ns;
 }

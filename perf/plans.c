@@ -35,7 +35,7 @@ static uint64_t random_draw(struct plans *plans, uint64_t below) {
 	return plans->seed % below;
 }
 
-static void no_request(void *ctx, struct worker *worker, const struct worker_record *record) {
+static void forward_request(void *ctx, struct worker *worker, const struct worker_record *record) {
 	prober_request(ctx, worker, record);
 }
 
@@ -44,7 +44,7 @@ static void spin_until(uint64_t until_ns) {
 		;
 }
 
-static bool play_lane(void *ctx, struct idle_step_findings *found) {
+static bool simulate_lane_step(void *ctx, struct idle_step_findings *found) {
 	(void)ctx;
 	(void)found;
 	spin_until(clock_monotonic_ns() + LANE_NS);
@@ -57,7 +57,7 @@ static int plans_begin(struct plans *plans) {
 		.cpu = WORKER_CPU_ANY,
 		.clock = plans->clock,
 		.idle = {.policy = IDLE_ADAPTIVE, .block_ns = BLOCK_NS},
-		.request = no_request,
+		.request = forward_request,
 		.poll_count = 2,
 	};
 	struct worker_facts facts;
@@ -71,7 +71,7 @@ static int plans_begin(struct plans *plans) {
 		return err;
 	config.request_ctx = plans->prober;
 	config.polls[0] = prober_poll(plans->prober);
-	config.polls[1] = (struct worker_poll){.poll = play_lane};
+	config.polls[1] = (struct worker_poll){.poll = simulate_lane_step};
 	err = worker_create(&config, &plans->worker);
 	return err == 0 ? worker_start(plans->worker, &facts) : err;
 }
@@ -106,7 +106,7 @@ static uint32_t batch_plan(struct plans *plans, uint64_t left, uint64_t *dues_ns
 }
 
 static void
-outcome_take(struct plans *plans, const struct watch_outcome *outcome, uint64_t due_ns) {
+record_outcome(struct plans *plans, const struct watch_outcome *outcome, uint64_t due_ns) {
 	struct plans_result *result = &plans->result;
 	uint64_t late_ns = outcome->at_ns > due_ns ? outcome->at_ns - due_ns : 0;
 
@@ -122,13 +122,13 @@ outcome_take(struct plans *plans, const struct watch_outcome *outcome, uint64_t 
 
 // Wait for all outcomes. Plans that take longer than PLANS_LOST_NS are counted as lost, and the
 // worker is woken, so that the run ends.
-static void wait_for(struct plans *plans, const uint64_t *dues_ns, uint32_t count) {
+static void wait_for_outcomes(struct plans *plans, const uint64_t *dues_ns, uint32_t count) {
 	uint64_t patience_ns = clock_monotonic_ns() + PLANS_LOST_NS;
 	struct watch_outcome outcome;
 
 	for (uint32_t taken = 0; taken < count;) {
 		if (prober_take_outcomes(plans->prober, &outcome, 1) == 1) {
-			outcome_take(plans, &outcome, dues_ns[outcome.tag]);
+			record_outcome(plans, &outcome, dues_ns[outcome.tag]);
 			taken++;
 		} else if (clock_monotonic_ns() > patience_ns) {
 			plans->result.lost += count - taken;
@@ -154,7 +154,7 @@ int plans_run(
 		uint32_t planned = batch_plan(&plans, count - plans.result.planned, dues_ns);
 
 		plans.result.planned += planned;
-		wait_for(&plans, dues_ns, planned);
+		wait_for_outcomes(&plans, dues_ns, planned);
 		spin_until(clock_monotonic_ns() + random_draw(&plans, PAUSE_NS_MAX));
 	}
 	plans_end(&plans);

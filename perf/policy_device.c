@@ -37,10 +37,10 @@ struct policy_device {
 	const struct clock *clock;
 	int timer_fd;
 	bool armed;
-	bool told_of; // a completion was reported since arming
+	bool completion_reported; // a completion was reported since arming
 	bool timer_set;
 	// Polls that the worker still makes before it sleeps.
-	uint32_t looks_left;
+	uint32_t polls_before_sleep;
 	// Descending by due_ns: the first to complete is last.
 	struct under_way under_way[UNDER_WAY_MAX];
 	uint32_t under_way_count;
@@ -52,7 +52,7 @@ struct policy_device {
 	uint32_t expected;
 	uint32_t done;
 	bool control_waits;
-	sem_t control_told;
+	sem_t control_sem;
 	struct policy_sample samples[POLICY_OPS_MAX];
 };
 
@@ -106,7 +106,7 @@ static bool operations_complete(struct policy_device *device, struct idle_step_f
 		device->under_way_count--;
 	}
 	found->ended += device->done - before;
-	device->told_of |= device->armed && device->done != before;
+	device->completion_reported |= device->armed && device->done != before;
 	return device->done != before;
 }
 
@@ -122,9 +122,9 @@ static void set_timer(struct policy_device *device, uint64_t at_ns) {
 	must(timerfd_settime(device->timer_fd, TFD_TIMER_ABSTIME, &timer, NULL) == 0);
 }
 
-static void take_timer_back(struct policy_device *device) {
-	if (device->looks_left > 0)
-		device->looks_left--;
+static void disarm_timer(struct policy_device *device) {
+	if (device->polls_before_sleep > 0)
+		device->polls_before_sleep--;
 	else
 		set_timer(device, 0);
 }
@@ -134,7 +134,7 @@ static bool poll_device(void *ctx, struct idle_step_findings *found) {
 	bool progress;
 
 	if (device->timer_set)
-		take_timer_back(device);
+		disarm_timer(device);
 	progress = operations_complete(device, found);
 	progress |= post_probes(device, found);
 	found->begun += device->begun;
@@ -147,8 +147,8 @@ static void timer_arm(void *ctx) {
 	struct policy_device *device = ctx;
 	uint64_t now_ns, due_ns;
 
-	device->looks_left = 1;
-	if (device->told_of) {
+	device->polls_before_sleep = 1;
+	if (device->completion_reported) {
 		set_timer(device, 1); // a time in the past: expires at once
 	} else if (device->under_way_count > 0) {
 		device->armed = true;
@@ -164,7 +164,7 @@ static void timer_woken(void *ctx) {
 
 	if (read(device->timer_fd, &count, sizeof(count)) != sizeof(count))
 		return;
-	device->armed = device->told_of = device->timer_set = false;
+	device->armed = device->completion_reported = device->timer_set = false;
 }
 
 static void control_notify(void *ctx) {
@@ -173,7 +173,7 @@ static void control_notify(void *ctx) {
 	if (!device->control_waits || device->done < device->expected)
 		return;
 	device->control_waits = false;
-	sem_post(&device->control_told);
+	sem_post(&device->control_sem);
 }
 
 void policy_device_request(void *ctx, struct worker *worker, const struct worker_record *record) {
@@ -198,7 +198,7 @@ int policy_device_create(const struct clock *clock, struct policy_device **ret_d
 	if (device == NULL)
 		return -ENOMEM;
 	device->clock = clock;
-	sem_init(&device->control_told, 0, 0);
+	sem_init(&device->control_sem, 0, 0);
 	device->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (device->timer_fd < 0) {
 		int err = neg_errno();
@@ -215,7 +215,7 @@ struct policy_device *policy_device_destroy(struct policy_device *device) {
 		return NULL;
 	if (device->timer_fd >= 0)
 		close(device->timer_fd);
-	sem_destroy(&device->control_told);
+	sem_destroy(&device->control_sem);
 	free(device);
 	return NULL;
 }
@@ -238,8 +238,8 @@ static void record_post(struct worker *worker, const struct worker_record *recor
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &retry, NULL);
 }
 
-static void wait_told(struct policy_device *device) {
-	while (sem_wait(&device->control_told) != 0)
+static void wait_for_worker(struct policy_device *device) {
+	while (sem_wait(&device->control_sem) != 0)
 		; // interrupted by a signal
 }
 
@@ -247,7 +247,7 @@ void policy_device_begin(struct policy_device *device, struct worker *worker) {
 	const struct worker_record record = {.kind = REQUEST_BEGIN};
 
 	record_post(worker, &record);
-	wait_told(device);
+	wait_for_worker(device);
 }
 
 static void sleep_until(uint64_t at_ns) {
@@ -281,6 +281,6 @@ const struct policy_sample *policy_device_play(
 		};
 		record_post(worker, &record);
 	}
-	wait_told(device);
+	wait_for_worker(device);
 	return device->samples;
 }

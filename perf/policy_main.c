@@ -41,7 +41,7 @@ static const struct policy_cell cells[] = {
 };
 // clang-format on
 
-static bool is_wanted(const struct policy_cell *cell, const char *text) {
+static bool cell_is_selected(const struct policy_cell *cell, const char *text) {
 	char time[32];
 
 	snprintf(time, sizeof(time), "%llu", (unsigned long long)(cell->mean_ns / US));
@@ -60,7 +60,7 @@ static int cells_run(struct policy_bench *bench, bool json, const char *text) {
 	if (!json)
 		policy_table_head(policy_bench_block_ns(bench));
 	for (size_t n = 0; n < COUNT_OF(cells) && err == 0; n++) {
-		if (!is_wanted(&cells[n], text))
+		if (!cell_is_selected(&cells[n], text))
 			continue;
 		policy_bench_measure(bench, &cells[n], &result);
 		if (json)

@@ -154,7 +154,7 @@ struct reading {
 	struct worker_counters counters;
 };
 
-static struct reading read_all(const struct policy_bench *bench) {
+static struct reading read_counters(const struct policy_bench *bench) {
 	struct reading reading = {.time_ns = clock_monotonic_ns()};
 	struct timespec cpu;
 
@@ -193,14 +193,14 @@ static void play_slice(
 
 	must(worker_set_idle(bench->worker, &contenders[contender].idle) == 0);
 	policy_device_begin(bench->device, bench->worker);
-	before = read_all(bench);
+	before = read_counters(bench);
 	samples = policy_device_play(bench->device, bench->worker, &bench->trace, cell->arrival);
-	after = read_all(bench);
+	after = read_counters(bench);
 	judge_samples(bench, samples + cell->warming, cell->counted, values);
 	judge_readings(&before, &after, cell->warming + cell->counted, values);
 }
 
-static struct policy_spread spread_of(
+static struct policy_spread metric_spread(
 	const struct policy_bench *bench, enum policy_contender contender, enum policy_metric metric
 ) {
 	double values[POLICY_SLICES];
@@ -246,5 +246,5 @@ void policy_bench_measure(
 	ret_result->block_ns = bench->block_ns;
 	for (enum policy_contender n = 0; n < POLICY_CONTENDERS; n++)
 		for (enum policy_metric metric = 0; metric < POLICY_METRICS; metric++)
-			ret_result->spreads[n][metric] = spread_of(bench, n, metric);
+			ret_result->spreads[n][metric] = metric_spread(bench, n, metric);
 }

@@ -39,7 +39,7 @@ static const struct metric metrics[POLICY_OF_SPIN] = {
 };
 
 // Return true for long operations whose times differ by more than C.
-static bool is_unpredictable(const struct policy_result *result) {
+static bool cell_is_unpredictable(const struct policy_result *result) {
 	return result->cell.mean_ns > result->block_ns &&
 	       policy_law_iqr_ns(&result->cell) >= result->block_ns;
 }
@@ -50,7 +50,7 @@ static double target_of(
 	enum policy_contender contender,
 	enum policy_metric metric
 ) {
-	bool unpredictable = is_unpredictable(result);
+	bool unpredictable = cell_is_unpredictable(result);
 
 	if (contender == POLICY_BLIND)
 		return metric == POLICY_RATIO ? RATIO_MAX : 0;
@@ -147,7 +147,7 @@ uint32_t policy_table_print(const struct policy_result *result) {
 
 // Return the ratio of a value to its yardstick. It is the ratio of medians, unless the rounds were
 // compared one by one.
-static double ratio_of(
+static double yardstick_ratio(
 	const struct policy_result *result,
 	enum policy_contender contender,
 	enum policy_metric metric
@@ -183,8 +183,9 @@ static json_t *json_row(
 	return json_pack(
 		"{s:s s:f s:f s:f s:s s:s s:o s:o s:s? s:o}", "what", what, "value", spread->median,
 		"low", spread->low, "high", spread->high, "unit", named->unit, "yardstick",
-		named->yardstick, "ratio", json_number_or_null(ratio_of(result, contender, metric)),
-		"target", target > 0 ? json_real(target) : json_null(), "target_of",
+		named->yardstick, "ratio",
+		json_number_or_null(yardstick_ratio(result, contender, metric)), "target",
+		target > 0 ? json_real(target) : json_null(), "target_of",
 		target == 0		  ? NULL
 		: named->judged == metric ? "value"
 					  : "ratio",

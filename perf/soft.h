@@ -100,7 +100,7 @@ void soft_pair_stop(struct soft_pair *pair);
 int soft_program_run(const char *const words[], int in, int out);
 
 // Both sides: create the namespaces and the veth pair of a setup with `apart`.
-int soft_place_enter(struct soft_side *side);
+int soft_netns_enter(struct soft_side *side);
 
 // Both sides: exchange data. Returns 0, -EPIPE if the other side has exited, or another -errno.
 int soft_exchange(const struct soft_side *side, const void *mine, void *theirs, size_t size);

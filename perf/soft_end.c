@@ -120,7 +120,7 @@ static int make_objects(struct end *end) {
 }
 
 int end_connect(struct end *end, struct ibv_qp *qp, uint8_t timeout) {
-	const struct end_about *mine = &end->mine, *theirs = &end->theirs;
+	const struct end_info *mine = &end->mine, *theirs = &end->theirs;
 	struct ibv_qp_attr init = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = 1,

@@ -7,7 +7,7 @@
 #define END_AREA_BYTES (4 << 20)
 #define END_DEPTH 128
 
-struct end_about { // sent to the other end
+struct end_info { // sent to the other end
 	union ibv_gid gid;
 	uint64_t address;
 	uint32_t queue_pair, key;
@@ -24,7 +24,7 @@ struct end {
 	struct ibv_mr *mr;
 	uint8_t *area;
 	uint8_t gid_index;
-	struct end_about mine, theirs;
+	struct end_info mine, theirs;
 	uint32_t out; // outstanding writes
 };
 

@@ -111,7 +111,7 @@ static json_t *row_measure(const struct soft_row *row) {
 }
 
 // Print the row and append it to rows; takes ownership of the row.
-static bool row_put(const struct options *options, json_t *rows, json_t *row) {
+static bool row_output(const struct options *options, json_t *rows, json_t *row) {
 	bool ok = soft_table_ok(row);
 
 	if (!options->json)
@@ -127,13 +127,13 @@ static bool run_rows(const struct options *options, json_t *rows) {
 		const struct soft_row *row = &options->rows->rows[n];
 
 		if (options->text == NULL || strstr(row->head.what, options->text) != NULL)
-			ok &= row_put(options, rows, row_measure(row));
+			ok &= row_output(options, rows, row_measure(row));
 	}
 	return ok;
 }
 
 // Run the program beside this one, and return the rows that it printed.
-static json_t *ask_stages(const char *text) {
+static json_t *run_stages_program(const char *text) {
 	const char *words[] = {NULL, text, NULL};
 	char path[PATH_MAX], *name;
 	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - sizeof(STAGES_PROGRAM));
@@ -155,17 +155,17 @@ static json_t *ask_stages(const char *text) {
 
 static bool run_stages(const struct options *options, json_t *rows) {
 	static const struct soft_head lost = {.what = "udp: one core", .unit = "M/s"};
-	json_t *found = ask_stages(options->text), *row;
+	json_t *found = run_stages_program(options->text), *row;
 	bool ok = true;
 	size_t n;
 
 	if (found == NULL)
-		return row_put(
+		return row_output(
 			options, rows,
 			soft_table_missing(&lost, STAGES_PROGRAM " is not there, or failed")
 		);
 	json_array_foreach(found, n, row) {
-		ok &= row_put(options, rows, json_incref(row));
+		ok &= row_output(options, rows, json_incref(row));
 	}
 	json_decref(found);
 	return ok;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define ANSWER_MS_MAX 20000
-#define LAST_WORDS_MS 200
+#define LAST_ANSWER_MS 200
 
 struct answer {
 	int err;
@@ -70,7 +70,7 @@ double soft_median(double *values, uint32_t count) {
 }
 
 static int side_open(struct soft_side *side) {
-	int err = side->setup->apart ? soft_place_enter(side) : 0;
+	int err = side->setup->apart ? soft_netns_enter(side) : 0;
 
 	if (err == 0)
 		err = side->setup->kind->open(side);
@@ -94,7 +94,7 @@ static _Noreturn void side_run(struct soft_side *side, int orders) {
 	_exit(answer.err == 0 ? 0 : 1);
 }
 
-static int end_both(struct soft_pair *pair) {
+static int kill_both_sides(struct soft_pair *pair) {
 	for (uint32_t n = 0; n < 2; n++)
 		kill(pair->pids[n], SIGKILL);
 	pair->failed = true;
@@ -104,7 +104,7 @@ static int end_both(struct soft_pair *pair) {
 // Receive the answers of both sides. If one side fails, the other would wait for ever, so both are
 // killed. A side that only reports the exit of the other one knows less. So the other side's answer
 // is awaited, too.
-static int take_answers(struct soft_pair *pair, double *ret_value, struct soft_why *why) {
+static int receive_answers(struct soft_pair *pair, double *ret_value, struct soft_why *why) {
 	struct answer answers[2] = {0};
 	struct pollfd fds[2];
 	uint32_t taken = 0;
@@ -113,7 +113,7 @@ static int take_answers(struct soft_pair *pair, double *ret_value, struct soft_w
 	for (uint32_t n = 0; n < 2; n++)
 		fds[n] = (struct pollfd){pair->orders[n], POLLIN, 0};
 	while (taken < 2 && (err == 0 || err == -EPIPE)) {
-		if (poll(fds, 2, err == 0 ? ANSWER_MS_MAX : LAST_WORDS_MS) <= 0) {
+		if (poll(fds, 2, err == 0 ? ANSWER_MS_MAX : LAST_ANSWER_MS) <= 0) {
 			err = soft_fail(why, err == 0 ? -ETIMEDOUT : err, "no answer");
 			break;
 		}
@@ -133,7 +133,7 @@ static int take_answers(struct soft_pair *pair, double *ret_value, struct soft_w
 	if (err == 0)
 		*ret_value = answers[0].value;
 	else
-		end_both(pair);
+		kill_both_sides(pair);
 	return soft_fail(why, err, "a side ended: %s", strerrordesc_np(-err));
 }
 
@@ -172,7 +172,7 @@ int soft_pair_start(
 	close(link[0]);
 	close(link[1]);
 	if (err == 0)
-		err = take_answers(&pair, &ignored, why);
+		err = receive_answers(&pair, &ignored, why);
 	if (err != 0)
 		soft_pair_stop(&pair);
 	else
@@ -190,7 +190,7 @@ int soft_pair_play(
 		if (send(pair->orders[n], order, sizeof(*order), MSG_NOSIGNAL) != sizeof(*order))
 			return soft_fail(why, -EPIPE, "a side has ended");
 	}
-	return take_answers(pair, ret_value, why);
+	return receive_answers(pair, ret_value, why);
 }
 
 void soft_pair_stop(struct soft_pair *pair) {

@@ -99,7 +99,7 @@ static int run_ip(struct soft_side *side, const char *lines) {
 	return soft_fail(&side->why, status != 0 ? -EIO : 0, "ip could not make a veth pair");
 }
 
-static int bring_up(struct soft_side *side) {
+static int veth_bring_up(struct soft_side *side) {
 	const char *address = side->setup->address[side->number];
 	char lines[256];
 
@@ -117,7 +117,7 @@ static int bring_up(struct soft_side *side) {
 }
 
 // Wait until the veth pair is running. The kernel reports link states late, by a timer.
-static int wait_running(struct soft_side *side) {
+static int veth_wait_running(struct soft_side *side) {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ifreq request = {.ifr_name = SOFT_VETH};
 	int err = 0;
@@ -134,7 +134,7 @@ static int wait_running(struct soft_side *side) {
 	return soft_fail(&side->why, err, "the veth pair does not run");
 }
 
-int soft_place_enter(struct soft_side *side) {
+int soft_netns_enter(struct soft_side *side) {
 	struct place mine = {.pid = getpid()}, theirs;
 	char line[128];
 	int err = 0;
@@ -161,8 +161,8 @@ int soft_place_enter(struct soft_side *side) {
 	if (err == 0)
 		err = soft_exchange(side, &mine, &theirs, sizeof(mine));
 	if (err == 0)
-		err = bring_up(side);
+		err = veth_bring_up(side);
 	if (err == 0)
 		err = soft_exchange(side, &mine, &theirs, sizeof(mine));
-	return err != 0 ? err : wait_running(side);
+	return err != 0 ? err : veth_wait_running(side);
 }

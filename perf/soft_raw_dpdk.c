@@ -26,13 +26,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define AROUND_BYTES (LINK_HEADER_BYTES + FRAME_IP4_BYTES + FRAME_UDP_BYTES)
+#define HEADERS_BYTES (LINK_HEADER_BYTES + FRAME_IP4_BYTES + FRAME_UDP_BYTES)
 #define PEER_NS UINT64_C(10000000000)
 
 struct raw {
 	struct dpdk_port port;
 	struct clock clock;
-	uint8_t frame[AROUND_BYTES];
+	uint8_t frame[HEADERS_BYTES];
 	uint32_t size;
 };
 
@@ -59,15 +59,15 @@ static int open_port(struct raw *raw, const char *text, struct soft_why *why) {
 	return soft_fail(why, dpdk_port_open(&args, reason, &raw->port), "%s", reason);
 }
 
-static union ibv_gid gid_of(uint32_t number) {
+static union ibv_gid side_gid(uint32_t number) {
 	return (union ibv_gid
 	){.raw = {[10] = 0xff, [11] = 0xff, 198, 51, 100, (uint8_t)(1 + number)}};
 }
 
 static void frame_compose(struct raw *raw, const struct soft_side *side, const uint8_t *peer_mac) {
 	const struct frame_route route = {
-		.from = gid_of(side->number),
-		.to = gid_of(1 - side->number),
+		.from = side_gid(side->number),
+		.to = side_gid(1 - side->number),
 		.source_port = 49152,
 		.hop_limit = 64,
 	};
@@ -85,7 +85,7 @@ static int raw_open(struct soft_side *side) {
 	if (raw == NULL)
 		return -ENOMEM;
 	side->own = raw;
-	raw->size = AROUND_BYTES + side->setup->packet_bytes;
+	raw->size = HEADERS_BYTES + side->setup->packet_bytes;
 	clock_init_tsc(&raw->clock);
 	err = open_port(raw, side->setup->wire_args[side->number], &side->why);
 	if (err != 0)

@@ -83,4 +83,4 @@ void stages_end(void);
 
 // Count the calls of an existing wire, too.
 struct soft_wire;
-void stages_wire(struct soft_wire *wire);
+void stages_wrap_wire(struct soft_wire *wire);

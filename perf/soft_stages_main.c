@@ -93,7 +93,7 @@ static int open_devices(struct bench *bench) {
 	for (uint32_t n = 0; n < 2 && err == 0; n++) {
 		bench->ends[n].theirs = bench->ends[1 - n].mine;
 		err = end_connect(&bench->ends[n], bench->ends[n].qp, setup.timeout);
-		stages_wire(soft_qp_of(bench->ends[n].qp)->nic->wire);
+		stages_wrap_wire(soft_qp_of(bench->ends[n].qp)->nic->wire);
 	}
 	return err;
 }
@@ -175,7 +175,7 @@ static int slice_play(struct bench *bench, const struct load *load, struct slice
 	return err;
 }
 
-static int receive_plain(struct plain *plain, uint32_t count) {
+static int plain_receive(struct plain *plain, uint32_t count) {
 	int got;
 
 	for (uint32_t taken = 0; taken < count; taken += (uint32_t)got) {
@@ -216,7 +216,7 @@ static int play_plain(struct bench *bench, const struct load *load, struct slice
 				err = -EIO;
 		}
 		if (err == 0)
-			err = receive_plain(plain, BATCH);
+			err = plain_receive(plain, BATCH);
 	}
 	ret_slice->cpu_s = cpu_seconds() - cpu_s;
 	ret_slice->packets = packets;
@@ -242,7 +242,7 @@ static void counters_calibrate(struct bench *bench) {
 		(double)(stage_ticks() - ticks) * 1e9 / (double)(clock_monotonic_ns() - begin_ns);
 }
 
-static double own_ticks(const struct bench *bench, enum stage stage) {
+static double stage_own_ticks(const struct bench *bench, enum stage stage) {
 	double ticks = (double)stages.ticks[stage] - bench->inside * (double)stages.entered[stage] -
 		       bench->outside * (double)stages.called[stage];
 
@@ -260,7 +260,7 @@ static void ticks_split(
 
 	ret_parts[0] = rest;
 	for (uint32_t n = STAGE_PROGRAM + 1; n < STAGES; n++) {
-		ret_parts[n] = own_ticks(bench, (enum stage)n) / on->packets;
+		ret_parts[n] = stage_own_ticks(bench, (enum stage)n) / on->packets;
 		rest -= ret_parts[n];
 	}
 	ret_parts[STAGES] = rest;
@@ -298,13 +298,16 @@ static int load_measure(struct bench *bench, const struct load *load, struct fou
 	return err;
 }
 
-static json_t *
-row_of(const struct soft_head *head, struct soft_slices *slices, int err, const struct soft_why *why
+static json_t *make_row(
+	const struct soft_head *head,
+	struct soft_slices *slices,
+	int err,
+	const struct soft_why *why
 ) {
 	return err == 0 ? soft_table_row(head, slices) : soft_table_missing(head, why->text);
 }
 
-static bool is_wanted(const char *name, const char *text) {
+static bool name_is_selected(const char *name, const char *text) {
 	return text == NULL || strstr(name, text) != NULL;
 }
 
@@ -325,18 +328,18 @@ static void add_rows(
 	};
 
 	snprintf(name, sizeof(name), "%s, packets, one core", load->name);
-	if (is_wanted(name, text))
-		json_array_append_new(rows, row_of(&head, &found->rate, err, why));
+	if (name_is_selected(name, text))
+		json_array_append_new(rows, make_row(&head, &found->rate, err, why));
 	head.unit = "cycles";
 	head.yardstick = NULL;
 	for (uint32_t n = 0; n < PARTS; n++) {
 		snprintf(name, sizeof(name), "%s, cycles: %s", load->name, part_names[n]);
-		if (is_wanted(name, text))
-			json_array_append_new(rows, row_of(&head, &found->parts[n], err, why));
+		if (name_is_selected(name, text))
+			json_array_append_new(rows, make_row(&head, &found->parts[n], err, why));
 	}
 }
 
-static bool load_wanted(const struct load *load, const char *text) {
+static bool load_is_selected(const struct load *load, const char *text) {
 	json_t *rows = json_array();
 	struct found found = {0};
 	size_t count;
@@ -360,7 +363,7 @@ int main(int argc, char **argv) {
 	for (uint32_t n = 0; n < sizeof(loads) / sizeof(loads[0]); n++) {
 		struct found found = {0};
 
-		if (!load_wanted(&loads[n], text))
+		if (!load_is_selected(&loads[n], text))
 			continue;
 		if (err == 0 && bench.ends[0].qp == NULL)
 			err = open_devices(&bench);

@@ -98,7 +98,7 @@ static uint32_t timed_receive(
 	return count;
 }
 
-void stages_wire(struct soft_wire *wire) {
+void stages_wrap_wire(struct soft_wire *wire) {
 	static struct wire_calls timed;
 
 	inner = wire->calls;

@@ -17,7 +17,7 @@ static json_t *real_or_null(bool there, double value) {
 	return there ? json_real(value) : json_null();
 }
 
-static json_t *row_of(const struct soft_head *head) {
+static json_t *make_row(const struct soft_head *head) {
 	bool aimed = head->target > 0;
 
 	return json_pack(
@@ -36,7 +36,7 @@ static json_t *row_of(const struct soft_head *head) {
 json_t *soft_table_row(const struct soft_head *head, struct soft_slices *slices) {
 	double ratios[SOFT_SLICES], *judged, value, yardstick, ratio, low, high;
 	bool beside = head->yardstick != NULL;
-	json_t *row = row_of(head);
+	json_t *row = make_row(head);
 
 	for (uint32_t n = 0; n < SOFT_SLICES; n++)
 		ratios[n] = beside ? slices->values[n] / slices->yardsticks[n] : 0;
@@ -62,7 +62,7 @@ json_t *soft_table_row(const struct soft_head *head, struct soft_slices *slices)
 }
 
 json_t *soft_table_missing(const struct soft_head *head, const char *why) {
-	json_t *row = row_of(head);
+	json_t *row = make_row(head);
 
 	json_object_update_new(
 		row, json_pack(
@@ -73,16 +73,16 @@ json_t *soft_table_missing(const struct soft_head *head, const char *why) {
 	return row;
 }
 
-static const char *text_of(const json_t *row, const char *key) {
+static const char *row_text(const json_t *row, const char *key) {
 	return json_string_value(json_object_get(row, key));
 }
 
-static double real_of(const json_t *row, const char *key) {
+static double row_number(const json_t *row, const char *key) {
 	return json_number_value(json_object_get(row, key));
 }
 
 bool soft_table_ok(const json_t *row) {
-	return text_of(row, "missing") == NULL && !json_is_false(json_object_get(row, "ok"));
+	return row_text(row, "missing") == NULL && !json_is_false(json_object_get(row, "ok"));
 }
 
 void soft_table_print_head(void) {
@@ -98,29 +98,29 @@ static void print_number(double value) {
 }
 
 static void print_target(const json_t *row) {
-	const char *is = text_of(row, "target_is");
+	const char *is = row_text(row, "target_is");
 
 	if (is != NULL)
-		printf("  %s %.4g %s", is[1] == 'i' ? ">=" : "<=", real_of(row, "target"),
+		printf("  %s %.4g %s", is[1] == 'i' ? ">=" : "<=", row_number(row, "target"),
 		       soft_table_ok(row) ? "ok" : "MISSED");
 	printf("\n");
 }
 
 void soft_table_print(const json_t *row) {
 	const json_t *interval = json_object_get(row, "interval");
-	const char *missing = text_of(row, "missing"), *yardstick = text_of(row, "yardstick");
+	const char *missing = row_text(row, "missing"), *yardstick = row_text(row, "yardstick");
 
-	printf("%-38s", text_of(row, "what"));
+	printf("%-38s", row_text(row, "what"));
 	if (missing != NULL) {
 		printf(" missing\n    %s\n", missing);
 		fflush(stdout);
 		return;
 	}
-	print_number(real_of(row, "value"));
-	printf(" %-6s", text_of(row, "unit"));
+	print_number(row_number(row, "value"));
+	printf(" %-6s", row_text(row, "unit"));
 	if (yardstick != NULL) {
-		print_number(real_of(row, "yardstick_value"));
-		printf(" %6.2f", real_of(row, "ratio"));
+		print_number(row_number(row, "yardstick_value"));
+		printf(" %6.2f", row_number(row, "ratio"));
 	} else {
 		printf(" %7s %6s", "", "");
 	}

@@ -30,7 +30,7 @@ struct udp {
 };
 
 // Bind a free port, and send it to the other side.
-static int bind_somewhere(struct soft_side *side, struct udp *udp) {
+static int bind_free_port(struct soft_side *side, struct udp *udp) {
 	struct sockaddr_in name = {
 		.sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(UINT32_C(0x7f4e0001) + side->number), // 127.78.0.1 and 2
@@ -67,7 +67,7 @@ static int udp_open(struct soft_side *side) {
 			.msg_namelen = side->number == 0 ? sizeof(udp->peer) : 0,
 		};
 	}
-	return bind_somewhere(side, udp);
+	return bind_free_port(side, udp);
 }
 
 static void send_one(struct udp *udp) {

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WORD_OFFSET 0	 // target of the peer's writes
-#define FROM_OFFSET 4096 // source of a ping's bytes
+#define WORD_OFFSET 0		// target of the peer's writes
+#define PING_SOURCE_OFFSET 4096 // source of a ping's bytes
 #define BULK_OFFSET 65536
 #define BULK_BYTES_OUT (1 << 20)
 
@@ -56,7 +56,7 @@ static int verbs_open(struct soft_side *side) {
 }
 
 // Check whether the ping with this number has arrived; the last byte of a ping is its number.
-static bool is_there(const struct verbs *verbs, uint32_t size, uint8_t number) {
+static bool ping_has_arrived(const struct verbs *verbs, uint32_t size, uint8_t number) {
 	const uint8_t *last = verbs->end.area + WORD_OFFSET + size - 1;
 
 	return __atomic_load_n(last, __ATOMIC_ACQUIRE) == number;
@@ -67,9 +67,9 @@ static int ping_once(struct verbs *verbs, bool first, const struct soft_order *o
 	uint8_t number = ++verbs->pings;
 	int err = 0;
 
-	verbs->end.area[FROM_OFFSET + order->size - 1] = number;
+	verbs->end.area[PING_SOURCE_OFFSET + order->size - 1] = number;
 	if (first)
-		err = end_post(&verbs->end, FROM_OFFSET, WORD_OFFSET, order->size);
+		err = end_post(&verbs->end, PING_SOURCE_OFFSET, WORD_OFFSET, order->size);
 	while (first && in_memory && verbs->end.out > 0 && err == 0)
 		err = end_reap(&verbs->end);
 	// Reap at least once: the engine may have written the answer already, and completions would
@@ -77,9 +77,9 @@ static int ping_once(struct verbs *verbs, bool first, const struct soft_order *o
 	do {
 		if (!in_memory)
 			err = end_reap(&verbs->end);
-	} while (err == 0 && !is_there(verbs, order->size, number));
+	} while (err == 0 && !ping_has_arrived(verbs, order->size, number));
 	if (!first && err == 0)
-		err = end_post(&verbs->end, FROM_OFFSET, WORD_OFFSET, order->size);
+		err = end_post(&verbs->end, PING_SOURCE_OFFSET, WORD_OFFSET, order->size);
 	while (!first && in_memory && verbs->end.out > 0 && err == 0)
 		err = end_reap(&verbs->end);
 	return err;
@@ -180,7 +180,7 @@ static double resident_mib(void) {
 }
 
 // Measure the memory of the whole process, not only the part of the queue pairs.
-static int queue_pairs(struct end *end, const struct soft_order *order, double *ret_value) {
+static int measure_queue_pairs(struct end *end, const struct soft_order *order, double *ret_value) {
 	struct ibv_qp **qps = calloc(order->count, sizeof(struct ibv_qp *));
 	int err = qps == NULL ? -ENOMEM : 0;
 	uint32_t made = 0;
@@ -210,7 +210,7 @@ static int verbs_play(struct soft_side *side, const struct soft_order *order, do
 	case SOFT_IDLE:
 		return idle_measure(order, ret_value);
 	case SOFT_MEMORY:
-		return queue_pairs(&verbs->end, order, ret_value);
+		return measure_queue_pairs(&verbs->end, order, ret_value);
 	default:
 		return -EINVAL;
 	}

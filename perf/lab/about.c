@@ -23,7 +23,7 @@ static void endpoint_encode(const struct device_endpoint *endpoint, struct wire_
 	wire_put_u16(writer, endpoint->pkey);
 }
 
-void lab_about_encode(const struct lab_about *about, struct wire_writer *writer) {
+void lab_end_info_encode(const struct lab_end_info *about, struct wire_writer *writer) {
 	wire_put_u16(writer, (uint16_t)about->pair_count);
 	for (uint32_t n = 0; n < about->pair_count; n++)
 		endpoint_encode(&about->endpoints[n], writer);
@@ -49,8 +49,8 @@ static void endpoint_decode(struct wire_reader *reader, struct device_endpoint *
 }
 
 // Decode only; device_endpoint_check() judges the values.
-void lab_about_decode(struct wire_reader *reader, struct lab_about *ret_about) {
-	struct lab_about about = {.key = 0};
+void lab_end_info_decode(struct wire_reader *reader, struct lab_end_info *ret_about) {
+	struct lab_end_info about = {.key = 0};
 
 	about.pair_count = wire_get_count_u16(reader, PLAN_PAIRS_MAX, ENDPOINT_BYTES);
 	for (uint32_t n = 0; n < about.pair_count; n++)

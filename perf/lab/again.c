@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-__attribute__((noreturn)) static void become(char *const *words) {
+__attribute__((noreturn)) static void child_exec_self(char *const *words) {
 	int null_fd;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -49,12 +49,12 @@ static int process_await(pid_t pid, int signal_fd, int *ret_status) {
 	return 0;
 }
 
-int again_run(char *const *words, int signal_fd, int *ret_status, struct lab_why *why) {
+int again_run_child(char *const *words, int signal_fd, int *ret_status, struct lab_why *why) {
 	pid_t pid = fork();
 	int err;
 
 	if (pid == 0)
-		become(words);
+		child_exec_self(words);
 	err = pid < 0 ? neg_errno() : process_await(pid, signal_fd, ret_status);
 	return err == 0 ? 0 : lab_fail(why, err, "no process for a run: %s", strerrordesc_np(-err));
 }

@@ -20,25 +20,26 @@
 #include <unistd.h>
 
 #define CONNECT_NS UINT64_C(3000000000)
-#define ANSWER_S 60u	    // timeout of a question, without its reads
-#define READS_A_SECOND 300u // rate of a slow path that still works
+#define ANSWER_S 60u	      // timeout of a question, without its reads
+#define READS_PER_SECOND 300u // rate of a slow path that still works
 // Default timeout in seconds of an answer of another node, besides its reads. A TIMEOUT line also
 // lengthens the timeout of the first read, which is 5 s otherwise. So the line is sent only for
 // many reads.
-#define NODE_S 15u
-#define READS_SOON 2000u
+#define NODE_ANSWER_S 15u
+#define FEW_READS_MAX 2000u
 #define SECOND_NS UINT64_C(1000000000)
 #define ANSWER_BYTES_MAX ((size_t)16 << 20)
 #define QUESTION_BYTES 512
 #define READ_BYTES ((size_t)65536)
-#define AGAIN_WORDS "try again"
-#define AGAIN_PAUSE_MS 100
-#define AGAIN_NS UINT64_C(30000000000)
+#define RETRY_SUFFIX "try again"
+#define RETRY_PAUSE_MS 100
+#define RETRY_NS UINT64_C(30000000000)
 #define OLD_SYNTAX "PROBE node [count [bytes [microseconds]]]"
 
 // Find the path of the agent's socket. A path that does not fit is rejected: cut short, it would
 // name another socket.
-static int find_path(const char *path, struct sockaddr_un *ret_address, struct lab_why *why) {
+static int
+agent_socket_find(const char *path, struct sockaddr_un *ret_address, struct lab_why *why) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
 	const char *named = getenv("TOCSIN_SOCKET");
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
@@ -65,7 +66,7 @@ static int find_path(const char *path, struct sockaddr_un *ret_address, struct l
 	return 0;
 }
 
-static int fail_broken(struct lab_why *why, int err) {
+static int fail_connection_lost(struct lab_why *why, int err) {
 	return lab_fail(
 		why, err != 0 ? err : -ENODATA, "the agent ended the connection: %s",
 		err != 0 ? strerrordesc_np(-err) : "it may have died"
@@ -85,12 +86,13 @@ static int await_answer(const struct agent *agent, struct deadline deadline, str
 		return lab_fail(why, -EINTR, "interrupted");
 	if (count == 0)
 		return lab_fail(
-			why, -ETIMEDOUT, "the agent did not answer within %u s", agent->patience_s
+			why, -ETIMEDOUT, "the agent did not answer within %u s",
+			agent->answer_timeout_s
 		);
 	return 0;
 }
 
-static int make_room(struct agent *agent, struct lab_why *why) {
+static int answer_buffer_grow(struct agent *agent, struct lab_why *why) {
 	char *grown;
 
 	if (agent->capacity - agent->used > READ_BYTES)
@@ -109,7 +111,7 @@ static int make_room(struct agent *agent, struct lab_why *why) {
 // dropped.
 static int read_line(struct agent *agent, struct lab_why *why) {
 	struct deadline deadline =
-		deadline_after(clock_monotonic_ns(), agent->patience_s * SECOND_NS);
+		deadline_after(clock_monotonic_ns(), agent->answer_timeout_s * SECOND_NS);
 	char *end = NULL;
 	int err = 0;
 
@@ -117,14 +119,14 @@ static int read_line(struct agent *agent, struct lab_why *why) {
 	while (err == 0 && end == NULL) {
 		ssize_t size;
 
-		err = make_room(agent, why);
+		err = answer_buffer_grow(agent, why);
 		if (err != 0)
 			break;
 		size = stream_receive(agent->fd, agent->data + agent->used, READ_BYTES);
 		if (size == -EAGAIN)
 			err = await_answer(agent, deadline, why);
 		else if (size <= 0)
-			err = fail_broken(why, (int)size);
+			err = fail_connection_lost(why, (int)size);
 		if (size <= 0)
 			continue;
 		end = memchr(agent->data + agent->used, '\n', (size_t)size);
@@ -140,12 +142,12 @@ static int send_line(const struct agent *agent, const char *line, struct lab_why
 		agent->fd, line, strlen(line), deadline_after(clock_monotonic_ns(), CONNECT_NS)
 	);
 
-	return err == 0 ? 0 : fail_broken(why, err);
+	return err == 0 ? 0 : fail_connection_lost(why, err);
 }
 
 // Send a line and check that its answer begins with the expected text.
 static int
-set_line(struct agent *agent, const char *line, const char *answer, struct lab_why *why) {
+send_setting(struct agent *agent, const char *line, const char *answer, struct lab_why *why) {
 	int err = send_line(agent, line, why);
 
 	if (err == 0)
@@ -159,7 +161,7 @@ set_line(struct agent *agent, const char *line, const char *answer, struct lab_w
 }
 
 // Select protocol and format. A server with another greeting is no agent.
-static int greet(struct agent *agent, struct lab_why *why) {
+static int protocol_negotiate(struct agent *agent, struct lab_why *why) {
 	static const struct {
 		const char *line, *answer;
 	} steps[] = {
@@ -169,7 +171,7 @@ static int greet(struct agent *agent, struct lab_why *why) {
 	int err = 0;
 
 	for (size_t n = 0; n < sizeof(steps) / sizeof(steps[0]) && err == 0; n++)
-		err = set_line(agent, steps[n].line, steps[n].answer, why);
+		err = send_setting(agent, steps[n].line, steps[n].answer, why);
 	return err;
 }
 
@@ -178,10 +180,10 @@ int agent_open(const char *path, int signal_fd, struct agent *ret_agent, struct 
 		.fd = -1,
 		.path = path,
 		.signal_fd = signal_fd,
-		.patience_s = ANSWER_S,
+		.answer_timeout_s = ANSWER_S,
 	};
 	struct sockaddr_un address;
-	int err = find_path(path, &address, why);
+	int err = agent_socket_find(path, &address, why);
 
 	if (err != 0)
 		return err;
@@ -201,7 +203,7 @@ int agent_open(const char *path, int signal_fd, struct agent *ret_agent, struct 
 			err == -ENOENT || err == -ECONNREFUSED ? "; is tocsind running?" : ""
 		);
 	if (err == 0)
-		err = greet(&agent, why);
+		err = protocol_negotiate(&agent, why);
 	if (err != 0) {
 		agent_close(&agent);
 		return err;
@@ -254,14 +256,15 @@ bool agent_name_is_word(const char *name) {
 	return length > 0 && length < AGENT_NAME_BYTES;
 }
 
-static void take_text(const json_t *answer, const char *key, char text[static AGENT_NAME_BYTES]) {
+static void
+answer_read_text(const json_t *answer, const char *key, char text[static AGENT_NAME_BYTES]) {
 	const char *value = json_string_value(json_object_get(answer, key));
 
 	snprintf(text, AGENT_NAME_BYTES, "%s", value != NULL ? value : "");
-	lab_clean(text);
+	lab_sanitize(text);
 }
 
-static bool take_time(const json_t *value, uint64_t *ret_ns) {
+static bool json_read_ns(const json_t *value, uint64_t *ret_ns) {
 	json_int_t ns = json_integer_value(value);
 
 	if (!json_is_integer(value) || ns < 0 || (uint64_t)ns > HISTOGRAM_VALUE_MAX)
@@ -271,7 +274,7 @@ static bool take_time(const json_t *value, uint64_t *ret_ns) {
 }
 
 // Reject an entry that is no valid time: it was not measured, and must not count as a fast read.
-static int take_times(const json_t *answer, struct agent_reads *reads, struct lab_why *why) {
+static int answer_read_times(const json_t *answer, struct agent_reads *reads, struct lab_why *why) {
 	const json_t *times = json_object_get(answer, "times_ns");
 
 	if (json_array_size(times) != reads->count)
@@ -283,40 +286,41 @@ static int take_times(const json_t *answer, struct agent_reads *reads, struct la
 	if (reads->times_ns == NULL)
 		return lab_fail(why, -ENOMEM, "no memory for samples");
 	for (uint32_t n = 0; n < reads->count; n++) {
-		if (!take_time(json_array_get(times, n), &reads->times_ns[n]))
+		if (!json_read_ns(json_array_get(times, n), &reads->times_ns[n]))
 			return lab_fail(why, -EPROTO, "the agent's times_ns[%u] is no time", n);
 	}
-	if (!take_time(json_object_get(answer, "took_ns"), &reads->took_ns))
+	if (!json_read_ns(json_object_get(answer, "took_ns"), &reads->took_ns))
 		return lab_fail(why, -EPROTO, "the agent's took_ns is no time");
 	return 0;
 }
 
 // Return true if the agent refuses only for now: it limits questions per second and concurrent
 // runs.
-static bool is_for_now(const struct lab_why *said) {
-	size_t length = strlen(said->text), words = strlen(AGAIN_WORDS);
+static bool error_is_temporary(const struct lab_why *said) {
+	size_t length = strlen(said->text), words = strlen(RETRY_SUFFIX);
 
-	return length >= words && strcmp(said->text + length - words, AGAIN_WORDS) == 0;
+	return length >= words && strcmp(said->text + length - words, RETRY_SUFFIX) == 0;
 }
 
 // Wait before the next attempt. Returns 0, or -EINTR if the user interrupts.
-static int pause_between(const struct agent *agent) {
+static int retry_pause(const struct agent *agent) {
 	struct pollfd polled = {.fd = agent->signal_fd, .events = POLLIN};
 
-	return poll(&polled, 1, AGAIN_PAUSE_MS) > 0 ? -EINTR : 0;
+	return poll(&polled, 1, RETRY_PAUSE_MS) > 0 ? -EINTR : 0;
 }
 
-static int
-ask_patiently(struct agent *agent, const char *question, json_t **ret_answer, struct lab_why *why) {
-	struct deadline deadline = deadline_after(clock_monotonic_ns(), AGAIN_NS);
+static int ask_with_retries(
+	struct agent *agent, const char *question, json_t **ret_answer, struct lab_why *why
+) {
+	struct deadline deadline = deadline_after(clock_monotonic_ns(), RETRY_NS);
 
 	for (;;) {
 		struct lab_why said = {.text = ""};
 		int err = agent_ask(agent, question, ret_answer, &said);
 
-		if (err == -EREMOTEIO && is_for_now(&said) &&
+		if (err == -EREMOTEIO && error_is_temporary(&said) &&
 		    !deadline_expired(deadline, clock_monotonic_ns())) {
-			if (pause_between(agent) == 0)
+			if (retry_pause(agent) == 0)
 				continue;
 			return lab_fail(why, -EINTR, "interrupted");
 		}
@@ -325,21 +329,23 @@ ask_patiently(struct agent *agent, const char *question, json_t **ret_answer, st
 }
 
 // Set the timeouts to the time that this number of reads may take.
-static int set_patience(struct agent *agent, const struct agent_reads *reads, struct lab_why *why) {
+static int set_timeouts(struct agent *agent, const struct agent_reads *reads, struct lab_why *why) {
 	char line[QUESTION_BYTES];
 
-	agent->patience_s = ANSWER_S + reads->count / READS_A_SECOND;
-	if (reads->from == NULL || reads->count <= READS_SOON)
+	agent->answer_timeout_s = ANSWER_S + reads->count / READS_PER_SECOND;
+	if (reads->from == NULL || reads->count <= FEW_READS_MAX)
 		return 0;
-	snprintf(line, sizeof(line), "TIMEOUT %u\n", NODE_S + reads->count / READS_A_SECOND);
-	return set_line(agent, line, "OK", why);
+	snprintf(
+		line, sizeof(line), "TIMEOUT %u\n", NODE_ANSWER_S + reads->count / READS_PER_SECOND
+	);
+	return send_setting(agent, line, "OK", why);
 }
 
 int agent_read(struct agent *agent, struct agent_reads *reads, struct lab_why *why) {
 	struct lab_why said = {.text = ""};
 	char question[QUESTION_BYTES];
 	json_t *answer = NULL;
-	int err = set_patience(agent, reads, why);
+	int err = set_timeouts(agent, reads, why);
 
 	if (err != 0)
 		return err;
@@ -348,7 +354,7 @@ int agent_read(struct agent *agent, struct agent_reads *reads, struct lab_why *w
 		reads->from != NULL ? "NODE " : "", reads->from != NULL ? reads->from : "",
 		reads->from != NULL ? " " : "", reads->to, reads->count, reads->bytes
 	);
-	err = ask_patiently(agent, question, &answer, &said);
+	err = ask_with_retries(agent, question, &answer, &said);
 	if (err == -EREMOTEIO && strstr(said.text, OLD_SYNTAX) != NULL)
 		return lab_fail(
 			why, -EPROTO,
@@ -358,10 +364,10 @@ int agent_read(struct agent *agent, struct agent_reads *reads, struct lab_why *w
 		);
 	if (err != 0)
 		return lab_fail(why, err, "%s", said.text);
-	take_text(answer, "device", reads->device);
-	take_text(answer, "peer_device", reads->peer_device);
+	answer_read_text(answer, "device", reads->device);
+	answer_read_text(answer, "peer_device", reads->peer_device);
 	reads->in_process = json_is_true(json_object_get(answer, "in_process"));
-	err = take_times(answer, reads, why);
+	err = answer_read_times(answer, reads, why);
 	json_decref(answer);
 	return err;
 }

@@ -21,8 +21,8 @@ struct agent {
 	const char *path;
 	char *data;
 	size_t used, capacity;
-	int signal_fd;	     // readable when the user interrupts; -1: never
-	uint32_t patience_s; // timeout of one answer
+	int signal_fd;		   // readable when the user interrupts; -1: never
+	uint32_t answer_timeout_s; // timeout of one answer
 };
 
 // Connect to an agent. With `path` NULL, use $TOCSIN_SOCKET, else the socket of this user's agent,

@@ -20,15 +20,15 @@
 #define LINGER_NS UINT64_C(1000000000)
 #define LINGER_BYTES ((size_t)64 * CHANNEL_BYTES_MAX)
 // TCP keepalive: the kernel of a live host answers the probes, even if its program is busy.
-#define GONE_IDLE_S 10
-#define GONE_EACH_S 5
-#define GONE_MS 30000
+#define KEEPALIVE_IDLE_S 10
+#define KEEPALIVE_INTERVAL_S 5
+#define KEEPALIVE_DEAD_MS 30000
 
 static struct deadline send_deadline(void) {
 	return deadline_after(clock_monotonic_ns(), SEND_NS);
 }
 
-static int take_addresses(struct channel *channel) {
+static int read_addresses(struct channel *channel) {
 	struct sockaddr_storage storage;
 	socklen_t length = sizeof(storage);
 	int err;
@@ -46,15 +46,15 @@ static int take_addresses(struct channel *channel) {
 
 // Disable Nagle's algorithm: messages are small, and the other end waits for each. Enable
 // keepalive: without probes, an end that only receives would wait for ever for a dead host.
-static int set_options(int fd) {
+static int set_socket_options(int fd) {
 	const struct {
 		int level, name, value;
 	} options[] = {
 		{IPPROTO_TCP, TCP_NODELAY, 1},
 		{SOL_SOCKET, SO_KEEPALIVE, 1},
-		{IPPROTO_TCP, TCP_KEEPIDLE, GONE_IDLE_S},
-		{IPPROTO_TCP, TCP_KEEPINTVL, GONE_EACH_S},
-		{IPPROTO_TCP, TCP_USER_TIMEOUT, GONE_MS},
+		{IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, KEEPALIVE_DEAD_MS},
 	};
 
 	for (size_t n = 0; n < sizeof(options) / sizeof(options[0]); n++) {
@@ -67,10 +67,10 @@ static int set_options(int fd) {
 	return 0;
 }
 
-static int connection_settle(struct channel *channel) {
-	int err = take_addresses(channel);
+static int connection_configure(struct channel *channel) {
+	int err = read_addresses(channel);
 
-	return err == 0 ? set_options(channel->fd) : err;
+	return err == 0 ? set_socket_options(channel->fd) : err;
 }
 
 // Listen with the longest backlog that the system allows. All processes of a mesh connect at once.
@@ -104,7 +104,7 @@ struct sock_addr channel_loopback(void) {
 }
 
 // Listen on all addresses; use IPv4 if the machine has no IPv6.
-static int listen_anywhere(struct sock_addr *address, int *ret_fd) {
+static int listen_any_family(struct sock_addr *address, int *ret_fd) {
 	int err;
 
 	address->family = SOCK_ADDR_V6;
@@ -144,7 +144,7 @@ static int
 accept_next(int listener, int signal_fd, struct deadline deadline, struct channel *channel) {
 	int err = accept_one(listener, signal_fd, deadline, &channel->fd);
 
-	while (err == 0 && (err = connection_settle(channel)) == -ENOTCONN) {
+	while (err == 0 && (err = connection_configure(channel)) == -ENOTCONN) {
 		channel_close(channel);
 		err = accept_one(listener, signal_fd, deadline, &channel->fd);
 	}
@@ -172,7 +172,7 @@ int channel_listen(
 	char text[SOCK_ADDR_TEXT_BYTES];
 	int err;
 
-	err = address->family == SOCK_ADDR_NONE ? listen_anywhere(&listener.address, &listener.fd)
+	err = address->family == SOCK_ADDR_NONE ? listen_any_family(&listener.address, &listener.fd)
 						: listen_on(&listener.address, &listener.fd);
 	if (err == 0)
 		err = read_port(listener.fd, &listener.address);
@@ -244,7 +244,7 @@ connect_to(const struct sock_addr *address, struct deadline deadline, struct cha
 		if (err == 0)
 			err = stream_connect_finish(channel->fd);
 	}
-	return err == 0 ? connection_settle(channel) : err;
+	return err == 0 ? connection_configure(channel) : err;
 }
 
 int channel_connect(
@@ -292,7 +292,7 @@ bool channel_is_local(const struct channel *channel) {
 	       (sock_addr_is_loopback(&local) && sock_addr_is_loopback(&peer));
 }
 
-static int went_away(struct lab_why *why, int err) {
+static int fail_other_end_gone(struct lab_why *why, int err) {
 	return lab_fail(why, err, "the other end went away: %s", strerrordesc_np(-err));
 }
 
@@ -317,7 +317,7 @@ int channel_send(
 	err = wire_writer_finish(&writer, &used);
 	if (err == 0)
 		err = stream_send_all(channel->fd, frame, used, send_deadline());
-	return err == 0 ? 0 : went_away(why, err);
+	return err == 0 ? 0 : fail_other_end_gone(why, err);
 }
 
 // Read and drop bytes until the other end closes. Closing with unread bytes would send a reset,
@@ -424,7 +424,7 @@ static int message_receive(
 }
 
 // Report an error text of the other end. The text is untrusted, so it is escaped.
-static int told_error(const struct channel_message *message, struct lab_why *why) {
+static int fail_with_received_error(const struct channel_message *message, struct lab_why *why) {
 	char quoted[QUOTED_BYTES];
 
 	escape_quote((const char *)message->bytes, message->size, quoted, sizeof(quoted));
@@ -449,7 +449,7 @@ int channel_receive(
 		return lab_fail(why, err, "the other end went away within a message");
 	if (err != 0)
 		return lab_fail(why, err, "the other end: %s", strerrordesc_np(-err));
-	return ret_message->kind == CHANNEL_ERROR ? told_error(ret_message, why) : 0;
+	return ret_message->kind == CHANNEL_ERROR ? fail_with_received_error(ret_message, why) : 0;
 }
 
 int channel_expect(

@@ -14,8 +14,8 @@
 
 #define CONNECT_NS UINT64_C(5000000000)
 #define SILENCE_MAX_NS UINT64_C(1000000000) // silent wait for a server that does not listen yet
-#define AGAIN_NS UINT64_C(20000000000)	    // for a server that restarts between two runs
-#define AGAIN_PAUSE_MS 20
+#define RETRY_NS UINT64_C(20000000000)	    // for a server that restarts between two runs
+#define RETRY_PAUSE_MS 20
 #define WARMUP_NS UINT64_C(1000000000) // upper bound of a warm-up
 #define WARMUP_QUICK (2 * WARMUP_SAMPLES_MIN)
 #define TICK_NS UINT64_C(1000000000)
@@ -23,7 +23,7 @@
 #define STOP_NS UINT64_C(5000000000)
 #define WINDOW_NS UINT64_C(1000000) // approximate duration of one window of a load
 #define CALIBRATION_NS UINT64_C(20000000)
-#define WINDOWS_LEAST 100u // minimum number of windows if --iterations is given
+#define WINDOWS_MIN 100u // minimum number of windows if --iterations is given
 
 struct client {
 	const struct lab_session *session;
@@ -38,21 +38,23 @@ static int hello_exchange(struct client *client, struct lab_why *why) {
 	int err = session_send_hello(&client->party.channel, &client->run->plan, why);
 
 	if (err == 0)
-		err = session_receive_hello(&client->party.channel, session_soon(), &hello, why);
+		err = session_receive_hello(
+			&client->party.channel, session_answer_deadline(), &hello, why
+		);
 	return err;
 }
 
 // Handle a message of the server during a measurement. Only an error is expected, so this always
 // fails.
-static int hear_bad_news(struct client *client, struct lab_why *why) {
+static int receive_server_error(struct client *client, struct lab_why *why) {
 	struct channel_message message;
-	int err = channel_receive(&client->party.channel, session_soon(), &message, why);
+	int err = channel_receive(&client->party.channel, session_answer_deadline(), &message, why);
 
 	return err != 0 ? err : lab_fail(why, -EBADMSG, "the server sent message %u", message.kind);
 }
 
 // Return true if operations completed within the patience.
-static bool is_alive(struct client *client, uint64_t *played, uint64_t *since_ns) {
+static bool client_has_progress(struct client *client, uint64_t *played, uint64_t *since_ns) {
 	const struct player *player = lab_end_player(client->party.end);
 	uint64_t now = atomic_load_explicit(&player->played, memory_order_relaxed);
 
@@ -62,7 +64,7 @@ static bool is_alive(struct client *client, uint64_t *played, uint64_t *since_ns
 	return clock_monotonic_ns() - *since_ns < client->patience_ns;
 }
 
-static int wait_played(struct client *client, struct lab_why *why) {
+static int wait_stretch_end(struct client *client, struct lab_why *why) {
 	uint64_t played = 0, since_ns = clock_monotonic_ns();
 
 	for (;;) {
@@ -72,12 +74,12 @@ static int wait_played(struct client *client, struct lab_why *why) {
 		);
 
 		if ((wakes & LAB_WAKE_CHANNEL) != 0)
-			return hear_bad_news(client, why);
+			return receive_server_error(client, why);
 		if ((wakes & LAB_WAKE_PLAYER) != 0 && !lab_end_is_playing(client->party.end))
-			return session_say_failure(lab_end_player(client->party.end), why);
+			return session_fail_player(lab_end_player(client->party.end), why);
 		if ((wakes & LAB_WAKE_SIGNAL) != 0)
 			return lab_fail(why, -EINTR, "interrupted");
-		if (!is_alive(client, &played, &since_ns))
+		if (!client_has_progress(client, &played, &since_ns))
 			return lab_fail(
 				why, -ETIMEDOUT, "no operation ended for %u s: the other end hangs",
 				(uint32_t)(client->patience_ns / TICK_NS)
@@ -108,7 +110,7 @@ stretch_play(struct client *client, const struct player_stretch *stretch, struct
 	player->stretch = *stretch;
 	err = lab_end_request(client->party.end, PLAYER_REQUEST_PLAY, why);
 	if (err == 0)
-		err = wait_played(client, why);
+		err = wait_stretch_end(client, why);
 	// The worker may still write to the samples, so they stay allocated.
 	if (!stop_player(client))
 		err = lab_fail(why, -EBUSY, "the worker hangs");
@@ -143,7 +145,7 @@ static int warm_up(struct client *client, struct lab_result *result, struct lab_
 	int err = 0;
 
 	for (uint32_t count = WARMUP_SAMPLES_MIN;
-	     count <= most && !result->warm_look.warm && err == 0; count *= 2) {
+	     count <= most && !result->warm_check.warm && err == 0; count *= 2) {
 		int looked;
 
 		err = warm_up_to(client, result, count, until_ns, why);
@@ -151,7 +153,7 @@ static int warm_up(struct client *client, struct lab_result *result, struct lab_
 			break;
 		// Judge an interrupted warm-up, too: its file contains these samples.
 		result->warm_judged = true;
-		looked = warmup_look(result->warm, result->warm_count, &result->warm_look);
+		looked = warmup_check(result->warm, result->warm_count, &result->warm_check);
 		err = err != 0 ? err : looked;
 	}
 	return err;
@@ -169,7 +171,7 @@ static int window_calibrate(struct client *client, struct lab_result *result, st
 		.window_messages = 1,
 	};
 	uint64_t least = (uint64_t)plan->depth * plan->pairs;
-	uint64_t count = 1, most = plan->iterations / WINDOWS_LEAST;
+	uint64_t count = 1, most = plan->iterations / WINDOWS_MIN;
 	int err = stretch_play(client, &stretch, why);
 
 	if (player->took_ns > 0)
@@ -189,20 +191,21 @@ static uint64_t samples_wanted(const struct plan *plan, const struct lab_result 
 }
 
 // Start the recorded part at both ends.
-static int mark(struct client *client, struct lab_why *why) {
+static int send_mark(struct client *client, struct lab_why *why) {
 	struct channel_message message;
 	int err = channel_send(&client->party.channel, CHANNEL_MARK, NULL, 0, why);
 
-	if (err == 0 && plan_server_stamps(&client->run->plan))
+	if (err == 0 && plan_server_uses_stamps(&client->run->plan))
 		err = channel_expect(
-			&client->party.channel, CHANNEL_MARKED, session_soon(), &message, why
+			&client->party.channel, CHANNEL_MARKED, session_answer_deadline(), &message,
+			why
 		);
 	return err;
 }
 
 // Reset the device times. The clocks were last compared during another size, or never, so the
 // comparison starts anew.
-static void device_begin(struct client *client, struct result_device *result) {
+static void device_times_reset(struct client *client, struct result_device *result) {
 	struct device_time *time = lab_end_device_time(client->party.end);
 
 	time->device = result->device;
@@ -211,7 +214,7 @@ static void device_begin(struct client *client, struct result_device *result) {
 	device_clock_restart(&time->clock);
 }
 
-static void device_end(struct client *client, struct result_device *result) {
+static void device_times_store(struct client *client, struct result_device *result) {
 	const struct device_time *time = lab_end_device_time(client->party.end);
 
 	if (lab_end_is_playing(client->party.end))
@@ -233,7 +236,7 @@ static int size_measure(struct client *client, struct lab_result *result, struct
 		.times = result->times,
 		.watch = client->watch,
 	};
-	int err = mark(client, why);
+	int err = send_mark(client, why);
 
 	if (err != 0)
 		return err;
@@ -245,13 +248,13 @@ static int size_measure(struct client *client, struct lab_result *result, struct
 		stretch.lag = result->load.lag;
 	}
 	if (result->device.stamps != PLAN_STAMPS_NONE)
-		device_begin(client, &result->device);
+		device_times_reset(client, &result->device);
 	outlier_watch_begin(client->watch, outlier_bound_ns(result->warm, result->warm_count));
 	err = stretch_play(client, &stretch, why);
 	result->took_ns = player->took_ns;
 	result->complete = err == 0;
 	if (result->device.stamps != PLAN_STAMPS_NONE)
-		device_end(client, &result->device);
+		device_times_store(client, &result->device);
 	return err;
 }
 
@@ -266,7 +269,8 @@ static int begin_step(struct client *client, uint32_t step, struct lab_why *why)
 	err = channel_send(&client->party.channel, CHANNEL_STEP, buffer, sizeof(buffer), why);
 	if (err == 0)
 		err = channel_expect(
-			&client->party.channel, CHANNEL_STEP_READY, session_soon(), &message, why
+			&client->party.channel, CHANNEL_STEP_READY, session_answer_deadline(),
+			&message, why
 		);
 	return err;
 }
@@ -278,7 +282,8 @@ static int end_step(struct client *client, struct lab_result *result, struct lab
 
 	if (err == 0)
 		err = channel_expect(
-			&client->party.channel, CHANNEL_STEP_NOISE, session_soon(), &message, why
+			&client->party.channel, CHANNEL_STEP_NOISE, session_answer_deadline(),
+			&message, why
 		);
 	if (err != 0)
 		return err;
@@ -314,7 +319,7 @@ measure_with_noise(struct client *client, struct lab_result *result, struct lab_
 	err = size_measure(client, result, why);
 	noise_read(tid, worker, &after);
 	if (!lab_end_is_playing(client->party.end))
-		result->outlier_count = outlier_watch_take(client->watch, result->outliers);
+		result->outlier_count = outlier_watch_sorted(client->watch, result->outliers);
 	result->noise[0] = noise_between(&before, &after);
 	result->noise_known[0] = true;
 	return err;
@@ -385,7 +390,7 @@ static int play_step(struct client *client, uint32_t step, struct lab_why *why) 
 	return err != 0 ? err : summarized;
 }
 
-static int play_all(struct client *client, struct lab_why *why) {
+static int play_all_steps(struct client *client, struct lab_why *why) {
 	const struct lab_end_facts *facts = lab_end_facts(client->party.end);
 	int err = 0;
 
@@ -399,10 +404,10 @@ static int play_all(struct client *client, struct lab_why *why) {
 
 // Connect to the server, with retries. A server that was started by the same script may not listen
 // yet. A server of several runs starts anew for each run.
-static int reach_server(struct client *client, struct lab_why *why) {
+static int server_connect(struct client *client, struct lab_why *why) {
 	bool again = client->run->plan.run > 1, told = again;
 	uint64_t now_ns = clock_monotonic_ns();
-	struct deadline deadline = deadline_after(now_ns, again ? AGAIN_NS : CONNECT_NS);
+	struct deadline deadline = deadline_after(now_ns, again ? RETRY_NS : CONNECT_NS);
 	struct deadline silence = deadline_after(now_ns, SILENCE_MAX_NS);
 	int signal_fd = client->session->signal_fd;
 
@@ -423,7 +428,7 @@ static int reach_server(struct client *client, struct lab_why *why) {
 			fprintf(stderr, "tocsin-perf: nobody listens there yet, trying again\n");
 			told = true;
 		}
-		if (channel_pause(signal_fd, AGAIN_PAUSE_MS) != 0)
+		if (channel_pause(signal_fd, RETRY_PAUSE_MS) != 0)
 			return lab_fail(why, -EINTR, "interrupted");
 	}
 }
@@ -445,7 +450,7 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 	run->plan = session->plan;
 	if (!session->quick) // before the server is busy
 		net_add_yardsticks(&yardsticks);
-	err = reach_server(&client, why);
+	err = server_connect(&client, why);
 	if (err == 0)
 		err = hello_exchange(&client, why);
 	if (err == 0)
@@ -457,7 +462,7 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 			yardsticks.items[n].value
 		);
 	if (err == 0)
-		err = play_all(&client, why);
+		err = play_all_steps(&client, why);
 	memcpy(run->partial, why->text, sizeof(run->partial));
 	session_end(&client.party, why);
 	return err;

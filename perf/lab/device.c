@@ -13,12 +13,13 @@
 
 #define SOFT "soft"
 
-static int
-open_by(const struct verbs_calls *calls,
+static int open_with_calls(
+	const struct verbs_calls *calls,
 	const char *name,
 	const struct device_settings *settings,
 	struct lab_why *why,
-	struct device **ret_device) {
+	struct device **ret_device
+) {
 	char reason[DEVICE_REASON_MAX + 1] = "";
 	int err = device_open(calls, name, settings, reason, ret_device);
 
@@ -66,7 +67,7 @@ static int open_soft(
 	err = soft_device_add(&config);
 	if (err != 0)
 		return lab_fail(why, err, "no software device: %s", strerrordesc_np(-err));
-	err = open_by(&verbs_calls_soft, config.name, settings, &inner, ret_device);
+	err = open_with_calls(&verbs_calls_soft, config.name, settings, &inner, ret_device);
 	if (err == -EADDRNOTAVAIL && config.address_any)
 		return lab_fail(
 			why, err,
@@ -120,7 +121,7 @@ int lab_device_choose(
 
 // Open an RDMA device of the system and find the processors near it. The software device has no
 // such location, so it needs no topology.
-static int open_hard(
+static int open_system_device(
 	const char *name,
 	const struct device_settings *settings,
 	struct lab_why *why,
@@ -132,7 +133,7 @@ static int open_hard(
 
 	if (err != 0)
 		return lab_fail(why, err, "no list of devices: %s", strerrordesc_np(-err));
-	err = open_by(&verbs_calls_system, name, settings, why, ret_device);
+	err = open_with_calls(&verbs_calls_system, name, settings, why, ret_device);
 	if (err == 0)
 		(void)topology_near_cpus(topology, device_facts(*ret_device)->pci, ret_near);
 	topology_destroy(topology);
@@ -159,5 +160,5 @@ int lab_device_open(
 		return err;
 	if (strcmp(name, SOFT) == 0)
 		return open_soft(settings, local, why, ret_device);
-	return open_hard(name, settings, why, ret_near, ret_device);
+	return open_system_device(name, settings, why, ret_near, ret_device);
 }

@@ -47,7 +47,7 @@ uint64_t device_clock_ns(const struct device_clock *clock, uint64_t stamp) {
 	return ns < (double)(INT64_MAX / 2) ? clock->ns + (uint64_t)ns : INT64_MAX;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b) {
+static uint64_t ns_distance(uint64_t a, uint64_t b) {
 	return a > b ? a - b : b - a;
 }
 
@@ -63,12 +63,12 @@ static void measure_rate(struct device_clock *clock, uint64_t now_ns) {
 		clock->tick_ns = tick_ns;
 }
 
-void device_clock_take(struct device_clock *clock, const struct device_reading *reading) {
+void device_clock_update(struct device_clock *clock, const struct device_reading *reading) {
 	uint64_t width_ns = (reading->after_ns - reading->before_ns + 1) / 2;
 	uint64_t now_ns = reading->before_ns + width_ns, off_ns;
 
 	if (clock->readings > 0) {
-		off_ns = distance(device_clock_ns(clock, reading->stamp), now_ns);
+		off_ns = ns_distance(device_clock_ns(clock, reading->stamp), now_ns);
 		clock->off_ns = off_ns > clock->off_ns ? off_ns : clock->off_ns;
 		clock->ticks += (reading->stamp - clock->stamp) & clock->mask;
 		measure_rate(clock, now_ns);
@@ -97,7 +97,7 @@ static int stamp_read(bool wall, const struct lane *lane, uint64_t *ret_stamp) {
 	return 0;
 }
 
-static int read_best(
+static int reading_take_best(
 	bool wall,
 	const struct lane *lane,
 	const struct clock *clock,
@@ -126,12 +126,12 @@ void device_time_read(
 	struct device_reading reading;
 	uint64_t each_ns;
 
-	if (read_best(time->wall, lane, clock, &reading) != 0) {
+	if (reading_take_best(time->wall, lane, clock, &reading) != 0) {
 		time->failures++;
 		time->due_ns += READ_EACH_NS;
 		return;
 	}
-	device_clock_take(&time->clock, &reading);
+	device_clock_update(&time->clock, &reading);
 	each_ns =
 		time->clock.ns - time->clock.first_ns < BASELINE_NS ? READ_EARLY_NS : READ_EACH_NS;
 	time->due_ns = reading.after_ns + each_ns;
@@ -146,17 +146,17 @@ int device_time_init(
 ) {
 	static const struct device_stamp_clock of_day = {.mask = UINT64_MAX, .khz = 1000000};
 	struct device_reading reading;
-	int err = read_best(wall, lane, clock, &reading);
+	int err = reading_take_best(wall, lane, clock, &reading);
 
 	if (err != 0)
 		return err;
 	*time = (struct device_time){.wall = wall, .answer_ns = UINT64_MAX};
 	device_clock_init(&time->clock, wall ? &of_day : stamps);
-	device_clock_take(&time->clock, &reading);
+	device_clock_update(&time->clock, &reading);
 	return 0;
 }
 
-void device_time_note(
+void device_time_record(
 	struct device_time *time, uint64_t start_ns, uint64_t end_ns, uint64_t stamp
 ) {
 	uint64_t at_ns = device_clock_ns(&time->clock, stamp);
@@ -171,15 +171,16 @@ void device_time_note(
 	run_record_add(time->host, end_ns - at_ns);
 }
 
-void device_time_settle(struct device_time *time) {
+void device_time_record_answer(struct device_time *time) {
 	if (time->answer_ns != UINT64_MAX)
 		histogram_record(time->answers, time->answer_ns);
 	time->answer_ns = UINT64_MAX;
 }
 
-void device_time_answered(struct device_time *time, uint64_t now_ns, uint64_t stamp) {
+void device_time_note_answer(struct device_time *time, uint64_t now_ns, uint64_t stamp) {
 	uint64_t at_ns = device_clock_ns(&time->clock, stamp);
 
-	device_time_settle(time); // the previous answer, if the next message was already there
+	device_time_record_answer(time
+	); // the previous answer, if the next message was already there
 	time->answer_ns = now_ns > at_ns ? now_ns - at_ns : 0;
 }

@@ -43,7 +43,7 @@ struct device_clock {
 };
 
 void device_clock_init(struct device_clock *clock, const struct device_stamp_clock *stamps);
-void device_clock_take(struct device_clock *clock, const struct device_reading *reading);
+void device_clock_update(struct device_clock *clock, const struct device_reading *reading);
 // Make the next reading the first one again, after a long pause without readings. The measured rate
 // stays.
 void device_clock_restart(struct device_clock *clock);
@@ -77,8 +77,10 @@ int device_time_init(
 // Worker, between samples: compare the clocks; use the quickest of several attempts.
 void device_time_read(struct device_time *time, const struct lane *lane, const struct clock *clock);
 // Worker, between samples: record both parts of a client's operation.
-void device_time_note(struct device_time *time, uint64_t start_ns, uint64_t end_ns, uint64_t stamp);
+void device_time_record(
+	struct device_time *time, uint64_t start_ns, uint64_t end_ns, uint64_t stamp
+);
 // Worker: note that a server has just submitted its answer to a message with this stamp.
-void device_time_answered(struct device_time *time, uint64_t now_ns, uint64_t stamp);
+void device_time_note_answer(struct device_time *time, uint64_t now_ns, uint64_t stamp);
 // Worker, when idle: record the pending answer time.
-void device_time_settle(struct device_time *time);
+void device_time_record_answer(struct device_time *time);

@@ -24,13 +24,13 @@ static uint64_t pages_round_up(uint64_t size) {
 static int check_memory(const struct lab_end *end, const struct plan *plan, struct lab_why *why) {
 	if (end->facts.memory.kind != MESSAGES_GPU)
 		return 0;
-	if (plan->inline_bytes != PLAN_INLINE_USUAL && plan->inline_bytes > 0)
+	if (plan->inline_bytes != PLAN_INLINE_DEFAULT && plan->inline_bytes > 0)
 		return lab_fail(
 			why, -EINVAL,
 			"--memory gpu: the processor puts what is --inline into the work request, "
 			"and does not see the memory of a GPU"
 		);
-	if (plan->command != PLAN_LAT || !plan_op_looks_in_memory(plan->op))
+	if (plan->command != PLAN_LAT || !plan_op_polls_memory(plan->op))
 		return 0;
 	return lab_fail(
 		why, -EINVAL,
@@ -72,8 +72,8 @@ static int make_memory(struct lab_end *end, const struct plan *plan, struct lab_
 
 // Return the idle policy of the worker. A server's program answers no one-sided operation. So its
 // worker sleeps and leaves the processor to the device that answers.
-static enum idle_policy policy_of(const struct lab_end_config *config) {
-	bool rests = config->serves && plan_server_rests(config->plan);
+static enum idle_policy end_idle_policy(const struct lab_end_config *config) {
+	bool rests = config->serves && plan_server_is_idle(config->plan);
 
 	return rests ? IDLE_EVENT : config->plan->policy;
 }
@@ -87,7 +87,8 @@ static int choose_core(
 	struct lab_why *why
 ) {
 	bool second = config->serves && channel_is_local(config->channel);
-	struct cores_constraints places = {.near = *near, .spins = policy_of(config) == IDLE_SPIN};
+	struct cores_constraints places = {
+		.near = *near, .spins = end_idle_policy(config) == IDLE_SPIN};
 	struct cpu_set one, two;
 	int err = cpu_set_get_allowed(&places.allowed);
 
@@ -118,7 +119,7 @@ static uint32_t lane_depth(const struct plan *plan) {
 	return depth > DEPTH ? depth : DEPTH;
 }
 
-static int stamps_fail(const struct lab_end *end, int err, struct lab_why *why) {
+static int fail_no_stamps(const struct lab_end *end, int err, struct lab_why *why) {
 	return lab_fail(
 		why, err, "--device-time: %s does not stamp completions with its %s (%s)",
 		end->facts.device, end->plan.stamps == PLAN_STAMPS_WALL ? "time of day" : "clock",
@@ -130,7 +131,7 @@ static int find_stamps(struct lab_end *end, struct lab_why *why) {
 	int err = device_stamp_clock(end->device, &end->stamps);
 
 	if (err != 0)
-		return stamps_fail(end, err, why);
+		return fail_no_stamps(end, err, why);
 	end->facts.stamp_khz = end->stamps.khz;
 	return 0;
 }
@@ -151,8 +152,8 @@ static int make_device_time(struct lab_end *end, struct lab_why *why) {
 	return 0;
 }
 
-static enum lane_stamps lane_stamps_of(const struct lab_end *end) {
-	if (!end_stamps(end))
+static enum lane_stamps end_lane_stamps(const struct lab_end *end) {
+	if (!end_uses_stamps(end))
 		return LANE_STAMPS_NONE;
 	return end->plan.stamps == PLAN_STAMPS_WALL ? LANE_STAMPS_WALL : LANE_STAMPS_RAW;
 }
@@ -169,7 +170,7 @@ static int make_lane(
 		.drain_ns = DRAIN_NS,
 		.clock = &end->clock,
 		.near = near_of_cpu(cpu),
-		.stamps = lane_stamps_of(end),
+		.stamps = end_lane_stamps(end),
 	};
 	struct lane_facts facts;
 	int err = lane.stamps != LANE_STAMPS_NONE ? find_stamps(end, why) : 0;
@@ -179,7 +180,7 @@ static int make_lane(
 	err = lane_create(&lane, &end->lane);
 	// Some drivers return -EINVAL for flags that they do not support.
 	if (lane.stamps != LANE_STAMPS_NONE && (err == -EOPNOTSUPP || err == -EINVAL))
-		return stamps_fail(end, err, why);
+		return fail_no_stamps(end, err, why);
 	if (err != 0)
 		return lab_fail(
 			why, err, "%s: no completion queue: %s", end->facts.device,
@@ -209,7 +210,7 @@ static int make_worker(
 		.kept_clock = &end->clock,
 		.idle =
 			{
-				.policy = policy_of(config),
+				.policy = end_idle_policy(config),
 				.window_ns = config->plan->window_ns,
 				.block_ns = config->machine != NULL ? config->machine->block_ns : 0,
 				.foresees = true,
@@ -235,7 +236,7 @@ static int make_worker(
 
 static int
 make_pair(struct lab_end *end, struct device_endpoint *ret_endpoint, struct lab_why *why) {
-	bool usual = end->plan.inline_bytes == PLAN_INLINE_USUAL;
+	bool usual = end->plan.inline_bytes == PLAN_INLINE_DEFAULT;
 	struct pair_config config = {
 		.lane = end->lane,
 		.generation = 1,
@@ -261,8 +262,8 @@ make_pair(struct lab_end *end, struct device_endpoint *ret_endpoint, struct lab_
 	return 0;
 }
 
-static int make_pairs(struct lab_end *end, struct lab_about *ret_about, struct lab_why *why) {
-	struct lab_about about = {
+static int make_pairs(struct lab_end *end, struct lab_end_info *ret_about, struct lab_why *why) {
+	struct lab_end_info about = {
 		.address = end->view.wire_address + end->half,
 		.key = end->view.remote_key,
 		.pair_count = end->plan.pairs,
@@ -278,7 +279,7 @@ static int make_pairs(struct lab_end *end, struct lab_about *ret_about, struct l
 	return 0;
 }
 
-static void read_clock(struct lab_end *end) {
+static void measure_clock(struct lab_end *end) {
 	uint64_t least = UINT64_MAX;
 
 	// Measure a whole batch: two single readings may return the same nanosecond.
@@ -315,7 +316,7 @@ static int check_device(struct lab_end *end, const struct plan *plan, struct lab
 int lab_end_open(
 	const struct lab_end_config *config,
 	struct lab_why *why,
-	struct lab_about *ret_about,
+	struct lab_end_info *ret_about,
 	struct lab_end **ret_end
 ) {
 	struct lab_end *end = calloc(1, sizeof(*end));
@@ -333,7 +334,7 @@ int lab_end_open(
 		end->clock = config->machine->clock;
 	else
 		clock_init_kept(&end->clock);
-	read_clock(end);
+	measure_clock(end);
 	err = lab_device_open(
 		config->device, &config->settings,
 		channel_is_local(config->channel) ? NULL : &config->channel->local, why, &near,

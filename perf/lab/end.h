@@ -62,7 +62,7 @@ struct lab_end_facts {
 };
 
 // Description that the other end needs, sent as CHANNEL_ENDPOINT.
-struct lab_about {
+struct lab_end_info {
 	uint32_t pair_count;
 	struct device_endpoint endpoints[PLAN_PAIRS_MAX];
 	uint64_t address;
@@ -73,10 +73,10 @@ struct lab_about {
 int lab_end_open(
 	const struct lab_end_config *config,
 	struct lab_why *why,
-	struct lab_about *ret_about,
+	struct lab_end_info *ret_about,
 	struct lab_end **ret_end
 );
-int lab_end_connect(struct lab_end *end, const struct lab_about *theirs, struct lab_why *why);
+int lab_end_connect(struct lab_end *end, const struct lab_end_info *theirs, struct lab_why *why);
 // Destroy an end; NULL is allowed.
 void lab_end_close(struct lab_end *end);
 
@@ -105,5 +105,5 @@ uint32_t lab_end_wait(
 	struct lab_end *end, const struct channel *channel, int signal_fd, struct deadline deadline
 );
 
-void lab_about_encode(const struct lab_about *about, struct wire_writer *writer);
-void lab_about_decode(struct wire_reader *reader, struct lab_about *ret_about);
+void lab_end_info_encode(const struct lab_end_info *about, struct wire_writer *writer);
+void lab_end_info_decode(struct wire_reader *reader, struct lab_end_info *ret_about);

@@ -30,6 +30,7 @@ struct lab_end {
 };
 
 // Return true if this end uses the time stamps of completions.
-static inline bool end_stamps(const struct lab_end *end) {
-	return end->serves ? plan_server_stamps(&end->plan) : end->plan.stamps != PLAN_STAMPS_NONE;
+static inline bool end_uses_stamps(const struct lab_end *end) {
+	return end->serves ? plan_server_uses_stamps(&end->plan)
+			   : end->plan.stamps != PLAN_STAMPS_NONE;
 }

@@ -13,7 +13,7 @@
 
 #define TEARDOWN_NS UINT64_C(10000000000)
 
-static struct memory_view view_part(const struct lab_end *end, uint64_t offset) {
+static struct memory_view view_half(const struct lab_end *end, uint64_t offset) {
 	struct memory_view view = end->view;
 
 	view.address += offset;
@@ -72,7 +72,8 @@ static int start_worker(struct lab_end *end, struct lab_why *why) {
 	return err == 0 ? 0 : lab_fail(why, err, "the worker does not keep up");
 }
 
-static int connect_pairs(struct lab_end *end, const struct lab_about *theirs, struct lab_why *why) {
+static int
+connect_pairs(struct lab_end *end, const struct lab_end_info *theirs, struct lab_why *why) {
 	char reason[DEVICE_REASON_MAX + 1] = "";
 	int err = 0;
 
@@ -91,7 +92,7 @@ static int connect_pairs(struct lab_end *end, const struct lab_about *theirs, st
 	return 0;
 }
 
-static int make_player(struct lab_end *end, const struct player_way *way, struct lab_why *why) {
+static int make_player(struct lab_end *end, const struct player_path *way, struct lab_why *why) {
 	struct load_pair pairs[PLAN_PAIRS_MAX];
 	struct load load;
 
@@ -111,14 +112,14 @@ static int make_player(struct lab_end *end, const struct player_way *way, struct
 	return 0;
 }
 
-int lab_end_connect(struct lab_end *end, const struct lab_about *theirs, struct lab_why *why) {
-	struct player_way way = {
+int lab_end_connect(struct lab_end *end, const struct lab_end_info *theirs, struct lab_why *why) {
+	struct player_path way = {
 		.lane = end->lane,
 		.pair = pair_slot(end->pairs[0]),
 		.generation = pair_generation(end->pairs[0]),
 		.clock = &end->clock,
-		.out = view_part(end, 0),
-		.in = view_part(end, end->half),
+		.out = view_half(end, 0),
+		.in = view_half(end, end->half),
 		.remote_address = theirs->address,
 		.remote_key = theirs->key,
 	};
@@ -146,7 +147,7 @@ struct player *lab_end_player(struct lab_end *end) {
 }
 
 struct device_time *lab_end_device_time(struct lab_end *end) {
-	return end_stamps(end) ? &end->device_time : NULL;
+	return end_uses_stamps(end) ? &end->device_time : NULL;
 }
 
 int lab_end_request(struct lab_end *end, enum player_request request, struct lab_why *why) {
@@ -166,7 +167,7 @@ bool lab_end_is_playing(const struct lab_end *end) {
 	return end->playing;
 }
 
-static void post_gone(const struct lab_end *end, struct pair *pair) {
+static void post_pair_gone(const struct lab_end *end, struct pair *pair) {
 	const struct worker_record gone = {
 		.kind = LANE_REQUEST_QP_DESTROYED,
 		.words =
@@ -178,7 +179,7 @@ static void post_gone(const struct lab_end *end, struct pair *pair) {
 }
 
 // Handle one event of the worker. Returns the wakes that a caller may wait for.
-static uint32_t take_event(struct lab_end *end, const struct worker_record *record) {
+static uint32_t handle_event(struct lab_end *end, const struct worker_record *record) {
 	switch (record->kind) {
 	case PLAYER_EVENT_ENDED:
 		end->playing = false;
@@ -189,7 +190,7 @@ static uint32_t take_event(struct lab_end *end, const struct worker_record *reco
 		(void)pair_fail(worker_word_to_pointer(record->words[1]));
 		return 0;
 	case LANE_EVENT_STUCK:
-		post_gone(end, worker_word_to_pointer(record->words[1]));
+		post_pair_gone(end, worker_word_to_pointer(record->words[1]));
 		return 0;
 	case LANE_EVENT_DRAINED:
 		end->drained++;
@@ -199,14 +200,14 @@ static uint32_t take_event(struct lab_end *end, const struct worker_record *reco
 	}
 }
 
-static uint32_t take_events(struct lab_end *end) {
+static uint32_t handle_events(struct lab_end *end) {
 	struct worker_record records[16];
 	uint32_t wakes = 0, count;
 
 	do {
 		count = worker_take_events(end->worker, records, 16);
 		for (uint32_t n = 0; n < count; n++)
-			wakes |= take_event(end, &records[n]);
+			wakes |= handle_event(end, &records[n]);
 	} while (count == 16);
 	return wakes;
 }
@@ -219,7 +220,7 @@ uint32_t lab_end_wait(
 		{.fd = channel != NULL ? channel->fd : -1, .events = POLLIN},
 		{.fd = signal_fd, .events = POLLIN},
 	};
-	uint32_t wakes = take_events(end);
+	uint32_t wakes = handle_events(end);
 
 	while (wakes == 0) {
 		uint64_t now_ns = clock_monotonic_ns();
@@ -227,7 +228,7 @@ uint32_t lab_end_wait(
 		if (deadline_expired(deadline, now_ns))
 			return LAB_WAKE_TIME;
 		(void)poll(fds, 3, deadline_poll_timeout_ms(deadline, now_ns));
-		wakes = take_events(end);
+		wakes = handle_events(end);
 		if (fds[1].revents != 0)
 			wakes |= LAB_WAKE_CHANNEL;
 		if (fds[2].revents != 0)
@@ -237,7 +238,7 @@ uint32_t lab_end_wait(
 }
 
 // Ask the lane to fail a pair. This is harmless if the pair has already failed.
-static void post_fail(const struct lab_end *end, const struct pair *pair) {
+static void post_pair_failure(const struct lab_end *end, const struct pair *pair) {
 	const struct worker_record fail = {
 		.kind = LANE_REQUEST_FAIL,
 		.words =
@@ -258,7 +259,7 @@ static void pairs_drain(struct lab_end *end) {
 	while (end->playing && lab_end_wait(end, NULL, -1, deadline) != LAB_WAKE_TIME)
 		;
 	for (uint32_t n = 0; n < end->added; n++)
-		post_fail(end, end->pairs[n]);
+		post_pair_failure(end, end->pairs[n]);
 	while (end->drained < end->added && lab_end_wait(end, NULL, -1, deadline) != LAB_WAKE_TIME)
 		;
 }

@@ -30,7 +30,7 @@ void environment_add(
 	va_start(arguments, format);
 	vsnprintf(environment->items[place].value, ENVIRONMENT_VALUE_BYTES, format, arguments);
 	va_end(arguments);
-	lab_clean(environment->items[place].value); // JSON needs valid UTF-8
+	lab_sanitize(environment->items[place].value); // JSON needs valid UTF-8
 }
 
 // Add the first line of a file; skip a file that does not exist.
@@ -110,7 +110,7 @@ void environment_read(const struct lab_end_facts *facts, struct lab_environment 
 	environment_add(environment, "clock_error_ppb", "%u", facts->clock_error_ppb);
 	environment_add(environment, "clock_read_ns", "%" PRIu64, facts->clock_read_ns);
 	environment_add(environment, "block_and_wake_ns", "%" PRIu64, facts->block_ns);
-	messages_place_say(facts->memory, memory);
+	messages_place_format(facts->memory, memory);
 	environment_add(environment, "memory", "%s", memory);
 	environment_add(environment, "inline_bytes", "%u", facts->inline_bytes);
 	if (facts->stamp_khz > 0)
@@ -147,7 +147,7 @@ void environment_decode(struct wire_reader *reader, struct lab_environment *ret_
 		wire_get_string(reader, environment->items[n].key, ENVIRONMENT_KEY_BYTES);
 		if (wire_get_string(reader, environment->items[n].value, ENVIRONMENT_VALUE_BYTES) >
 		    0)
-			lab_clean(environment->items[n].value);
+			lab_sanitize(environment->items[n].value);
 	}
 	if (!wire_reader_ok(reader))
 		environment->count = 0;

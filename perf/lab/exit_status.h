@@ -4,7 +4,7 @@
 
 enum {
 	EXIT_DONE,
-	EXIT_PASSED, // a threshold was exceeded, a comparison is slower, or a figure differs
+	EXIT_EXCEEDED, // a threshold was exceeded, a comparison is slower, or a figure differs
 	EXIT_USAGE,
 	EXIT_UNDECIDED,
 	EXIT_FAILED,

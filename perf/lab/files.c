@@ -218,7 +218,7 @@ static double perftest_us(const struct lab_run *run, double value_ns) {
 }
 
 static double
-quantile_us(const struct lab_run *run, const struct lab_result *result, uint32_t place) {
+perftest_quantile_us(const struct lab_run *run, const struct lab_result *result, uint32_t place) {
 	return perftest_us(run, (double)result->summary.quantiles[place].value);
 }
 
@@ -258,8 +258,8 @@ void output_perftest(const struct lab_run *run) {
 		printf(" %-7" PRIu64 " %-10" PRIu64 "     %-7.2f        %-7.2f      %-7.2f  "
 		       "     %-7.2f     \t%-7.2f\t\t%-7.2f \t\t%-7.2f\n",
 		       result->size, all->count, perftest_us(run, (double)all->min),
-		       perftest_us(run, (double)all->max), quantile_us(run, result, 0),
+		       perftest_us(run, (double)all->max), perftest_quantile_us(run, result, 0),
 		       perftest_us(run, all->mean), perftest_us(run, all->stdev),
-		       quantile_us(run, result, 2), quantile_us(run, result, 3));
+		       perftest_quantile_us(run, result, 2), perftest_quantile_us(run, result, 3));
 	}
 }

@@ -57,7 +57,7 @@ const char *floor_key(enum floor_kind kind) {
 	return floors[kind].key;
 }
 
-const char *floor_words(enum floor_kind kind) {
+const char *floor_description(enum floor_kind kind) {
 	return floors[kind].words;
 }
 
@@ -72,7 +72,7 @@ static void thread_pin(uint32_t cpu) {
 	(void)cpu_set_bind_thread(&one);
 }
 
-static void spin_until(struct duel *duel, uint32_t wanted) {
+static void line_spin_until(struct duel *duel, uint32_t wanted) {
 	// Acquire pairs with the release of the other side's store.
 	while (atomic_load_explicit(&duel->line, memory_order_acquire) != wanted &&
 	       !atomic_load_explicit(&duel->over, memory_order_relaxed))
@@ -81,20 +81,20 @@ static void spin_until(struct duel *duel, uint32_t wanted) {
 
 // Pass the cache line to the other processor and back. The asker stores odd numbers, the answerer
 // the even number that follows.
-static void ask_line(struct duel *duel) {
+static void ask_cache_line(struct duel *duel) {
 	for (uint32_t n = 0; n < floors[FLOOR_CACHE_LINE].batch / 2; n++) {
 		uint32_t number = atomic_load_explicit(&duel->line, memory_order_relaxed) + 1;
 
 		atomic_store_explicit(&duel->line, number, memory_order_release);
-		spin_until(duel, number + 1);
+		line_spin_until(duel, number + 1);
 	}
 }
 
-static void answer_line(struct duel *duel) {
+static void answer_cache_line(struct duel *duel) {
 	uint32_t number = 1;
 
 	while (!atomic_load_explicit(&duel->over, memory_order_relaxed)) {
-		spin_until(duel, number);
+		line_spin_until(duel, number);
 		atomic_store_explicit(&duel->line, number + 1, memory_order_release);
 		number += 2;
 	}
@@ -141,7 +141,7 @@ static void answer_udp(struct duel *duel) {
 }
 
 // Send with retries: a memif client has room for the first frame only after it has polled.
-static bool memif_pass(struct duel *duel, int end) {
+static bool memif_send_spinning(struct duel *duel, int end) {
 	for (uint32_t turns = 0; turns < TURNS_MAX; turns++) {
 		if (memif_pair_send(duel->memif, end))
 			return true;
@@ -151,7 +151,7 @@ static bool memif_pass(struct duel *duel, int end) {
 	return false;
 }
 
-static bool memif_await(struct duel *duel, int end) {
+static bool memif_receive_spinning(struct duel *duel, int end) {
 	for (uint32_t turns = 0; turns < TURNS_MAX; turns++) {
 		if (memif_pair_receive(duel->memif, end))
 			return true;
@@ -162,16 +162,16 @@ static bool memif_await(struct duel *duel, int end) {
 }
 
 static void answer_memif(struct duel *duel) {
-	while (memif_await(duel, 1) && memif_pass(duel, 1))
+	while (memif_receive_spinning(duel, 1) && memif_send_spinning(duel, 1))
 		;
 }
 
-static void *duel_answer(void *arg) {
+static void *answer_thread(void *arg) {
 	struct duel *duel = arg;
 
 	thread_pin(duel->cpus[1]);
 	if (duel->kind == FLOOR_CACHE_LINE)
-		answer_line(duel);
+		answer_cache_line(duel);
 	else if (duel->kind == FLOOR_WAKE_UP)
 		answer_wake(duel);
 	else if (duel->kind == FLOOR_MEMIF)
@@ -182,7 +182,7 @@ static void *duel_answer(void *arg) {
 }
 
 // Measure one sample.
-static bool duel_ask(struct duel *duel) {
+static bool ask_sample(struct duel *duel) {
 	static const char message[MESSAGE_BYTES];
 
 	switch (duel->kind) {
@@ -195,30 +195,30 @@ static bool duel_ask(struct duel *duel) {
 			(void)syscall(SYS_getppid);
 		return true;
 	case FLOOR_CACHE_LINE:
-		ask_line(duel);
+		ask_cache_line(duel);
 		return true;
 	case FLOOR_WAKE_UP:
 		return eventfd_signal(duel->fds[1]) && sleep_until_woken(duel->fds[0]);
 	case FLOOR_MEMIF:
-		return memif_pass(duel, 0) && memif_await(duel, 0);
+		return memif_send_spinning(duel, 0) && memif_receive_spinning(duel, 0);
 	default:
 		return send(duel->fds[0], message, sizeof(message), 0) > 0 &&
 		       spin_receive(duel, duel->fds[0]);
 	}
 }
 
-static void *ask_all(void *arg) {
+static void *ask_thread(void *arg) {
 	struct duel *duel = arg;
 	uint64_t begin_ns, end_ns;
 
 	thread_pin(duel->cpus[0]);
 	for (uint32_t n = 0; n < floors[duel->kind].lead && duel->err == 0; n++)
-		duel->err = duel_ask(duel) ? 0 : -EIO;
+		duel->err = ask_sample(duel) ? 0 : -EIO;
 	begin_ns = clock_now_ns(&duel->clock);
 	for (uint32_t n = 0; n < duel->config->samples && duel->err == 0; n++) {
 		uint64_t start_ns = clock_now_ns(&duel->clock);
 
-		if (!duel_ask(duel)) {
+		if (!ask_sample(duel)) {
 			duel->err = -EIO;
 			break;
 		}
@@ -233,7 +233,7 @@ static void *ask_all(void *arg) {
 	return NULL;
 }
 
-static int connect_both(int fds[2]) {
+static int sockets_connect(int fds[2]) {
 	struct sockaddr_in addresses[2];
 	socklen_t length = sizeof(addresses[0]);
 
@@ -253,9 +253,9 @@ static int connect_both(int fds[2]) {
 	return 0;
 }
 
-static int open_both(struct duel *duel, struct lab_why *why) {
+static int ends_open(struct duel *duel, struct lab_why *why) {
 	if (duel->kind == FLOOR_UDP)
-		return connect_both(duel->fds);
+		return sockets_connect(duel->fds);
 	if (duel->kind == FLOOR_MEMIF)
 		return memif_pair_create(&duel->clock, &duel->memif, why);
 	for (int n = 0; duel->kind == FLOOR_WAKE_UP && n < 2; n++) {
@@ -286,16 +286,16 @@ static int choose_cpus(struct duel *duel, struct lab_why *why) {
 	return 0;
 }
 
-static int duel_play(struct duel *duel) {
+static int threads_run(struct duel *duel) {
 	pthread_t asker, answerer;
 	bool alone = floors[duel->kind].alone;
 	int err = 0;
 
 	if (!alone)
-		err = pthread_create(&answerer, NULL, duel_answer, duel);
+		err = pthread_create(&answerer, NULL, answer_thread, duel);
 	if (err != 0)
 		return -err;
-	err = pthread_create(&asker, NULL, ask_all, duel);
+	err = pthread_create(&asker, NULL, ask_thread, duel);
 	if (err == 0)
 		pthread_join(asker, NULL);
 	else
@@ -324,9 +324,9 @@ int floor_measure(
 	if (err != 0)
 		return err;
 	clock_init_kept(&duel.clock);
-	err = open_both(&duel, why);
+	err = ends_open(&duel, why);
 	if (err == 0)
-		err = duel_play(&duel);
+		err = threads_run(&duel);
 	for (int n = 0; n < 2; n++) {
 		if (duel.fds[n] >= 0)
 			close(duel.fds[n]);

@@ -26,7 +26,7 @@ enum floor_kind {
 
 // Return the key in results, for example "cache_line", or the description for people.
 const char *floor_key(enum floor_kind kind);
-const char *floor_words(enum floor_kind kind);
+const char *floor_description(enum floor_kind kind);
 // Return the number of events in one sample.
 uint32_t floor_batch(enum floor_kind kind);
 

@@ -20,7 +20,7 @@ struct memif_pair {
 	struct dpdk_port ports[2];
 };
 
-static int no_interface(const char *iface) {
+static int reject_interface(const char *iface) {
 	(void)iface;
 	return -ENODEV;
 }
@@ -36,7 +36,7 @@ static int port_open(struct memif_pair *pair, int end, struct lab_why *why) {
 		text, sizeof(text), "net_memif%d,role=%s,socket=tocsin-floor-%d", end,
 		end == 0 ? "server" : "client", (int)getpid()
 	);
-	err = dpdk_args_parse(text, no_interface, &error, &args);
+	err = dpdk_args_parse(text, reject_interface, &error, &args);
 	if (err != 0)
 		return lab_fail(why, err, "%s", error.text);
 	err = dpdk_port_open(&args, reason, &pair->ports[end]);
@@ -75,14 +75,14 @@ int memif_pair_create(
 	return 0;
 }
 
-static void on_settled(void *ctx) {
+static void on_cleanup_done(void *ctx) {
 	atomic_store_explicit((atomic_bool *)ctx, true, memory_order_relaxed);
 }
 
 // Wait until EAL has cleaned up after the other end was closed. EAL's interrupt thread notices the
 // closed end and cleans up this port. Closing this port meanwhile would let two threads clean it
 // up. The same thread runs alarms, so an alarm that has run proves that the cleanup is finished.
-static void peer_settle(const struct dpdk_port *port) {
+static void peer_wait_closed(const struct dpdk_port *port) {
 	atomic_bool settled = false;
 	struct rte_eth_link link = {.link_status = RTE_ETH_LINK_UP};
 
@@ -92,14 +92,14 @@ static void peer_settle(const struct dpdk_port *port) {
 		if (rte_eth_link_get_nowait(port->id, &link) != 0)
 			return;
 	}
-	if (rte_eal_alarm_set(1, on_settled, &settled) != 0)
+	if (rte_eal_alarm_set(1, on_cleanup_done, &settled) != 0)
 		return;
 	for (uint32_t turn = 0; turn < SETTLE_TURNS; turn++) {
 		if (atomic_load_explicit(&settled, memory_order_relaxed))
 			return;
 		usleep(SETTLE_TURN_US);
 	}
-	(void)rte_eal_alarm_cancel(on_settled, &settled);
+	(void)rte_eal_alarm_cancel(on_cleanup_done, &settled);
 }
 
 struct memif_pair *memif_pair_destroy(struct memif_pair *pair) {
@@ -110,7 +110,7 @@ struct memif_pair *memif_pair_destroy(struct memif_pair *pair) {
 	both = pair->ports[0].started && pair->ports[1].link;
 	dpdk_port_close(&pair->ports[1]);
 	if (both)
-		peer_settle(&pair->ports[0]);
+		peer_wait_closed(&pair->ports[0]);
 	dpdk_port_close(&pair->ports[0]);
 	free(pair);
 	return NULL;

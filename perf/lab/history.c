@@ -14,7 +14,7 @@
 
 #define ALPHA ((1 - HISTORY_LEVEL) / HISTORY_QUANTILES)
 
-static double middle_of(const double *values, uint32_t count) {
+static double values_median(const double *values, uint32_t count) {
 	double *sorted = calloc(count, sizeof(*sorted)), middle;
 
 	if (sorted == NULL)
@@ -34,8 +34,8 @@ static int describe_change(
 ) {
 	struct history_change change = {
 		.first = after->first,
-		.before_ns = middle_of(values + before->first, before->count),
-		.after_ns = middle_of(values + after->first, after->count),
+		.before_ns = values_median(values + before->first, before->count),
+		.after_ns = values_median(values + after->first, after->count),
 		.p = after->p,
 	};
 	struct compare_result result;
@@ -54,7 +54,7 @@ static int describe_change(
 }
 
 // Translate indexes among the runs with a value to indexes among all runs.
-static void place_parts(struct history_quantile *quantile, const uint32_t *places) {
+static void parts_map_to_runs(struct history_quantile *quantile, const uint32_t *places) {
 	for (uint32_t n = 0; n < quantile->part_count; n++)
 		quantile->parts[n].first = places[quantile->parts[n].first];
 	for (uint32_t n = 0; n + 1 < quantile->part_count; n++)
@@ -74,7 +74,7 @@ static int judge_values(
 		return found;
 	quantile->part_count = found > 0 ? (uint32_t)found : 0;
 	if (quantile->part_count > 0)
-		quantile->first_ns = middle_of(values, quantile->parts[0].count);
+		quantile->first_ns = values_median(values, quantile->parts[0].count);
 	for (uint32_t n = 0; n + 1 < quantile->part_count && err == 0; n++)
 		err = describe_change(
 			values, &quantile->parts[n], &quantile->parts[n + 1], &quantile->changes[n]
@@ -104,7 +104,7 @@ quantile_judge(const struct history *history, struct history_series *series, uin
 	if (err == 0)
 		err = judge_values(history, values, quantile);
 	if (err == 0)
-		place_parts(quantile, places);
+		parts_map_to_runs(quantile, places);
 	free(values);
 	free(places);
 	return err;
@@ -146,7 +146,7 @@ void history_release(struct history *history) {
 }
 
 static bool
-quantile_any(const struct history *history, bool (*is)(const struct history_quantile *of)) {
+any_quantile_is(const struct history *history, bool (*is)(const struct history_quantile *of)) {
 	for (uint32_t n = 0; n < history->series_count; n++) {
 		for (uint32_t place = 0; place < HISTORY_QUANTILES; place++) {
 			if (is(&history->series[n].quantiles[place]))
@@ -156,20 +156,20 @@ quantile_any(const struct history *history, bool (*is)(const struct history_quan
 	return false;
 }
 
-static bool is_slower(const struct history_quantile *quantile) {
+static bool quantile_is_slower(const struct history_quantile *quantile) {
 	return quantile->matters && quantile->changes[quantile->part_count - 2].shift_ns > 0;
 }
 
-static bool is_judged(const struct history_quantile *quantile) {
+static bool quantile_is_judged(const struct history_quantile *quantile) {
 	return !quantile->too_few;
 }
 
 bool history_is_slower(const struct history *history) {
-	return quantile_any(history, is_slower);
+	return any_quantile_is(history, quantile_is_slower);
 }
 
 bool history_is_undecided(const struct history *history) {
-	return !quantile_any(history, is_judged);
+	return !any_quantile_is(history, quantile_is_judged);
 }
 
 static void print_change(
@@ -201,7 +201,7 @@ print_quantile(const struct history *history, const struct history_series *serie
 	if (quantile->too_few) {
 		printf("  %-7s n/a: %u run%s it, a change needs at least %u\n", name,
 		       quantile->run_count, quantile->run_count == 1 ? " has" : "s have",
-		       changes_least(ALPHA));
+		       changes_values_min(ALPHA));
 		return;
 	}
 	if (quantile->part_count == 0) {

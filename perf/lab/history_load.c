@@ -63,7 +63,7 @@ static void add_loop(const json_t *plan, struct key *key) {
 }
 
 // Return the memory kind of an end. Older results have no such key; they used host memory.
-static const char *memory_of(const json_t *end) {
+static const char *end_memory(const json_t *end) {
 	const char *memory = member_text(end, "memory");
 
 	return memory[0] != '\0' ? memory : "host";
@@ -81,12 +81,12 @@ void history_key(const json_t *root, char text[static HISTORY_KEY_BYTES]) {
 		key_add(&key, ", queue pairs %" PRId64 ", depth %" PRId64,
 			member_number(plan, "queue_pairs"), member_number(plan, "depth"));
 	add_loop(plan, &key);
-	if (strcmp(memory_of(client), "host") != 0 || strcmp(memory_of(server), "host") != 0)
-		key_add(&key, ", memory %.16s to %.16s", memory_of(client), memory_of(server));
+	if (strcmp(end_memory(client), "host") != 0 || strcmp(end_memory(server), "host") != 0)
+		key_add(&key, ", memory %.16s to %.16s", end_memory(client), end_memory(server));
 	key_add(&key, ", %.40s on %.40s to %.40s on %.40s", member_text(client, "device"),
 		member_text(client, "host"), member_text(server, "device"),
 		member_text(server, "host"));
-	lab_clean(key.text);
+	lab_sanitize(key.text);
 	memcpy(text, key.text, sizeof(key.text));
 }
 
@@ -98,7 +98,8 @@ static double quantile_figure(const json_t *result, uint32_t place, const char *
 	return json_is_integer(value) ? (double)json_integer_value(value) : NAN;
 }
 
-static struct history_series *series_of(struct history *history, const char *key, uint64_t size) {
+static struct history_series *
+series_find_or_add(struct history *history, const char *key, uint64_t size) {
 	struct history_series *series;
 
 	for (uint32_t n = 0; n < history->series_count; n++) {
@@ -128,9 +129,9 @@ add_run(struct history_series *series, const char *path, const json_t *root, con
 	if (run->path == NULL)
 		return -ENOMEM;
 	series->run_count++;
-	lab_clean(run->path);
+	lab_sanitize(run->path);
 	snprintf(run->started, sizeof(run->started), "%s", member_text(root, "started"));
-	lab_clean(run->started);
+	lab_sanitize(run->started);
 	for (uint32_t n = 0; n < HISTORY_QUANTILES; n++) {
 		run->value_ns[n] = quantile_figure(result, n, "value_ns");
 		run->low_ns[n] = quantile_figure(result, n, "low_ns");
@@ -145,7 +146,7 @@ static bool same_value(double one, double other) {
 
 // Return true if the series already contains this run: a copied file is not another run.
 static bool
-is_there(const struct history_series *series, const json_t *root, const json_t *result) {
+series_has_run(const struct history_series *series, const json_t *root, const json_t *result) {
 	for (uint32_t run = 0; run < series->run_count; run++) {
 		const struct history_run *other = &series->runs[run];
 		bool same = strcmp(other->started, member_text(root, "started")) == 0;
@@ -160,7 +161,7 @@ is_there(const struct history_series *series, const json_t *root, const json_t *
 	return false;
 }
 
-static int leave_out(struct history *history, const char *path, const char *why) {
+static int leave_out_file(struct history *history, const char *path, const char *why) {
 	struct history_left_out *left_out = reallocarray(
 		history->left_out, history->left_out_count + (size_t)1, sizeof(*left_out)
 	);
@@ -173,12 +174,12 @@ static int leave_out(struct history *history, const char *path, const char *why)
 	*one = (struct history_left_out){.path = strdup(path), .why = strdup(why)};
 	if (one->path == NULL || one->why == NULL)
 		return -ENOMEM;
-	lab_clean(one->path);
+	lab_sanitize(one->path);
 	return 0;
 }
 
 // Return the reason to skip a run, or NULL if it is usable.
-static const char *run_unfit_reason(const json_t *root) {
+static const char *run_reject_reason(const json_t *root) {
 	const json_t *results = json_object_get(root, "results");
 
 	if (!json_is_run(root) ||
@@ -197,7 +198,7 @@ static const char *run_unfit_reason(const json_t *root) {
 	return NULL;
 }
 
-static int take_root(
+static int add_results(
 	struct history *history,
 	const char *path,
 	const char *name,
@@ -212,22 +213,22 @@ static int take_root(
 	for (size_t n = 0; n < json_array_size(results) && err == 0; n++) {
 		const json_t *result = json_array_get(results, n);
 		uint64_t size = (uint64_t)member_number(result, "size_bytes");
-		struct history_series *series = series_of(history, key, size);
+		struct history_series *series = series_find_or_add(history, key, size);
 
 		if (series == NULL)
 			return lab_fail(
 				why, -E2BIG, "the results are of more than %d plans and sizes",
 				HISTORY_SERIES_MAX
 			);
-		if (is_there(series, root, result))
-			return leave_out(history, path, "its run is there already");
+		if (series_has_run(series, root, result))
+			return leave_out_file(history, path, "its run is there already");
 		err = add_run(series, name, root, result);
 	}
 	return err == 0 ? 0 : lab_fail(why, err, "no memory");
 }
 
 // Skip the path at the start of an error text; the report names the file anyway.
-static const char *behind_path(const char *text, const char *path) {
+static const char *strip_path_prefix(const char *text, const char *path) {
 	size_t length = strlen(path);
 
 	return strlen(text) > length + 2 && strncmp(text, path, length) == 0 ? text + length + 2
@@ -236,14 +237,15 @@ static const char *behind_path(const char *text, const char *path) {
 
 // Return true if the path is no regular file. Opening a pipe would block until somebody writes to
 // it.
-static bool is_no_file(const char *path) {
+static bool path_is_special_file(const char *path) {
 	struct stat facts;
 
 	return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode);
 }
 
-static int
-take_file(struct history *history, const char *directory, const char *name, struct lab_why *why) {
+static int load_result_file(
+	struct history *history, const char *directory, const char *name, struct lab_why *why
+) {
 	struct lab_why inner = {.text = ""};
 	json_t *root = NULL;
 	const char *reason;
@@ -252,19 +254,19 @@ take_file(struct history *history, const char *directory, const char *name, stru
 
 	if (asprintf(&path, "%s/%s", directory, name) < 0)
 		return lab_fail(why, -ENOMEM, "no memory");
-	if (is_no_file(path))
+	if (path_is_special_file(path))
 		err = lab_fail(&inner, -EBADMSG, "it is no file");
 	else
 		err = verify_load(path, &inner, &root);
-	reason = err == 0 ? run_unfit_reason(root) : behind_path(inner.text, path);
-	err = reason != NULL ? leave_out(history, path, reason)
-			     : take_root(history, path, name, root, why);
+	reason = err == 0 ? run_reject_reason(root) : strip_path_prefix(inner.text, path);
+	err = reason != NULL ? leave_out_file(history, path, reason)
+			     : add_results(history, path, name, root, why);
 	json_decref(root);
 	free(path);
 	return err == 0 ? 0 : lab_fail(why, err, "no memory");
 }
 
-static int is_result(const struct dirent *entry) {
+static int entry_is_json(const struct dirent *entry) {
 	size_t length = strlen(entry->d_name);
 
 	return entry->d_name[0] != '.' && length > 5 &&
@@ -280,7 +282,7 @@ static int runs_compare(const void *a, const void *b) {
 
 int history_load(const char *directory, struct lab_why *why, struct history *history) {
 	struct dirent **entries;
-	int count = scandir(directory, &entries, is_result, alphasort), err = 0;
+	int count = scandir(directory, &entries, entry_is_json, alphasort), err = 0;
 
 	if (count < 0)
 		return lab_fail(why, neg_errno(), "%s: %s", directory, strerrordesc_np(errno));
@@ -291,7 +293,7 @@ int history_load(const char *directory, struct lab_why *why, struct history *his
 		);
 	for (int n = 0; n < count; n++) {
 		if (err == 0)
-			err = take_file(history, directory, entries[n]->d_name, why);
+			err = load_result_file(history, directory, entries[n]->d_name, why);
 		free(entries[n]);
 	}
 	free(entries);

@@ -40,7 +40,7 @@ int series_from_json(
 
 // Return the parts of a histogram that restore it: "min", "max" and "buckets". Returns NULL if
 // there is no memory.
-struct json_t *histogram_rows(const struct histogram *histogram);
+struct json_t *histogram_rows_to_json(const struct histogram *histogram);
 // Restore a histogram of `count` samples from untrusted JSON. All samples of a bucket get one value
 // within it, except that the smallest and the largest sample are exact. Returns 0 or -EBADMSG.
 int histogram_fill(const struct json_t *json, uint64_t count, struct histogram *histogram);
@@ -64,10 +64,10 @@ int result_from_json(const struct json_t *json, struct lab_why *why, struct lab_
 
 // Make an object with the digest of each part of the root except "digests". The entry "results" is
 // an array with one such object per result. Returns 0 or -ENOMEM.
-int digests_of_json(struct json_t *root, struct json_t **ret_json);
+int json_digests(struct json_t *root, struct json_t **ret_json);
 // Finish a root before it is written: convert whole numbers to integers, and add "digests". Returns
 // 0 or -ENOMEM.
-int json_seal(struct json_t *root);
+int json_add_digests(struct json_t *root);
 
 // Compare a file with the values computed from its own samples. Returns 0, or -EUCLEAN with the
 // first difference in `why`.

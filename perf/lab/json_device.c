@@ -51,7 +51,7 @@ static bool number_get(const json_t *object, const char *key, uint64_t *ret_valu
 	return true;
 }
 
-static bool take_answers(const json_t *json, struct result_device *device) {
+static bool answers_from_json(const json_t *json, struct result_device *device) {
 	const json_t *mean = json_object_get(json, "mean_ns");
 	double mean_ps = json_number_value(mean) * 1e3;
 
@@ -66,7 +66,7 @@ static bool take_answers(const json_t *json, struct result_device *device) {
 	       number_get(json, "max_ns", &device->answer_max_ns);
 }
 
-static int series_take(
+static int series_read(
 	const json_t *json, const char *key, struct lab_why *why, struct run_record **ret_record
 ) {
 	struct lab_why inner = {.text = ""};
@@ -89,11 +89,11 @@ int device_from_json(
 	    !number_get(json, "off_ns", &device->off_ns) ||
 	    !number_get(json, "outside", &device->outside))
 		return lab_fail(why, -EBADMSG, "device_time: khz, off_ns or outside is no number");
-	if (!take_answers(json_object_get(json, "server_answers"), device))
+	if (!answers_from_json(json_object_get(json, "server_answers"), device))
 		return lab_fail(why, -EBADMSG, "device_time.server_answers are none");
-	err = series_take(json, "device", why, &device->device);
+	err = series_read(json, "device", why, &device->device);
 	if (err == 0)
-		err = series_take(json, "host", why, &device->host);
+		err = series_read(json, "host", why, &device->host);
 	if (err != 0)
 		return err;
 	if (run_record_count(device->device) != count || run_record_count(device->host) != count)

@@ -44,14 +44,14 @@ struct bucket_row {
 	uint64_t lowest, highest, count;
 };
 
-static bool take_row(const json_t *row, struct bucket_row *ret_row) {
+static bool read_bucket_row(const json_t *row, struct bucket_row *ret_row) {
 	return item_get(row, 0, HISTOGRAM_VALUE_MAX, &ret_row->lowest) &&
 	       item_get(row, 1, HISTOGRAM_VALUE_MAX, &ret_row->highest) &&
 	       item_get(row, 2, COUNT_MAX, &ret_row->count) && ret_row->count > 0 &&
 	       ret_row->lowest <= ret_row->highest;
 }
 
-static uint64_t value_within(uint64_t value, uint64_t min, uint64_t max) {
+static uint64_t bucket_value_clamp(uint64_t value, uint64_t min, uint64_t max) {
 	if (value < min)
 		return min;
 	return value > max ? max : value;
@@ -69,9 +69,10 @@ int histogram_fill(const json_t *json, uint64_t count, struct histogram *histogr
 		struct bucket_row row;
 		uint64_t value;
 
-		if (!take_row(json_array_get(buckets, n), &row) || row.count > count - filled)
+		if (!read_bucket_row(json_array_get(buckets, n), &row) ||
+		    row.count > count - filled)
 			return -EBADMSG;
-		value = value_within(row.lowest, min, max);
+		value = bucket_value_clamp(row.lowest, min, max);
 		filled += row.count;
 		if (n + 1 == rows) {
 			histogram_record(histogram, max);
@@ -109,7 +110,7 @@ histogram_fill_place(void *ctx, int32_t place, uint64_t count, struct histogram 
 }
 
 // Read one block. The caller frees *ret_memory, also after a failure.
-static int take_block(
+static int read_block(
 	const json_t *json,
 	uint32_t place,
 	struct lab_why *why,
@@ -138,7 +139,7 @@ static int take_block(
 	return 0;
 }
 
-static int take_blocks(
+static int read_blocks(
 	const json_t *array,
 	struct run_kept *kept,
 	struct lab_why *why,
@@ -151,7 +152,7 @@ static int take_blocks(
 		return lab_fail(why, -EBADMSG, "kept.blocks are not 1 to %u", RECORD_BLOCKS_MAX);
 	for (uint32_t n = 0; n < count && err == 0; n++) {
 		kept->block_count = n + 1;
-		err = take_block(
+		err = read_block(
 			json_array_get(array, n), n, why, &kept->blocks[n], &ret_memory[n]
 		);
 	}
@@ -169,7 +170,7 @@ static int samples_replay(const struct run_kept *kept, struct run_record **ret_r
 	return err;
 }
 
-static bool take_precision(const json_t *all, struct run_kept *kept) {
+static bool read_precision(const json_t *all, struct run_kept *kept) {
 	uint64_t bits = RECORD_PRECISION_BITS;
 
 	if (json_object_get(all, "precision_bits") != NULL &&
@@ -213,9 +214,9 @@ int series_from_json(const json_t *json, struct lab_why *why, struct run_record 
 
 	if (!member_get(parts, "count", COUNT_MAX, &kept.count) || kept.count == 0)
 		return lab_fail(why, -EBADMSG, "kept.count is no count");
-	if (!take_precision(json_object_get(parts, "all"), &kept))
+	if (!read_precision(json_object_get(parts, "all"), &kept))
 		return lab_fail(why, -EBADMSG, "kept.all.precision_bits are not 5 to 10");
-	err = take_blocks(json_object_get(parts, "blocks"), &kept, why, memory);
+	err = read_blocks(json_object_get(parts, "blocks"), &kept, why, memory);
 	// If all samples of the run are stored, replay them one by one.
 	if (err == 0 && kept.block_count == 1 && kept.blocks[0].count == kept.count)
 		err = samples_replay(&kept, ret_record);
@@ -227,26 +228,27 @@ int series_from_json(const json_t *json, struct lab_why *why, struct run_record 
 }
 
 // Read the outcome of a warm-up whose samples are not in the file.
-static int take_warm_up_words(const json_t *json, struct lab_why *why, struct lab_result *result) {
+static int
+read_warm_up_figures(const json_t *json, struct lab_why *why, struct lab_result *result) {
 	uint64_t dropped;
 
 	if (!member_get(json, "dropped", WARMUP_SAMPLES_MAX, &dropped))
 		return lab_fail(why, -EBADMSG, "warm_up.dropped is no count");
 	result->warm_count = (uint32_t)dropped;
 	result->warm_judged = json_is_true(json_object_get(json, "judged"));
-	result->warm_look.warm = json_is_true(json_object_get(json, "warm"));
-	result->warm_look.p = json_number_value(json_object_get(json, "p"));
+	result->warm_check.warm = json_is_true(json_object_get(json, "warm"));
+	result->warm_check.p = json_number_value(json_object_get(json, "p"));
 	return 0;
 }
 
-static int take_warm_up(const json_t *json, struct lab_why *why, struct lab_result *result) {
+static int read_warm_up(const json_t *json, struct lab_why *why, struct lab_result *result) {
 	const json_t *samples = json_object_get(json, "samples_ns");
 	size_t count = json_array_size(samples);
 	int err = 0;
 
 	if (json_is_null(samples)) {
 		result->warm_left_out = true;
-		return take_warm_up_words(json, why, result);
+		return read_warm_up_figures(json, why, result);
 	}
 	if (count > WARMUP_SAMPLES_MAX)
 		return lab_fail(why, -EBADMSG, "warm_up.samples_ns are too many");
@@ -262,11 +264,11 @@ static int take_warm_up(const json_t *json, struct lab_why *why, struct lab_resu
 	// The client judges a warm-up at each power of two, before it takes more samples. Repeat
 	// this.
 	for (uint32_t judged = WARMUP_SAMPLES_MIN; judged <= count && err == 0; judged *= 2)
-		err = warmup_look(result->warm, judged, &result->warm_look);
+		err = warmup_check(result->warm, judged, &result->warm_check);
 	return err;
 }
 
-static int take_load(const json_t *json, struct lab_why *why, struct lab_result *result) {
+static int read_load(const json_t *json, struct lab_why *why, struct lab_result *result) {
 	const json_t *load = json_object_get(json, "load"), *lag = json_object_get(load, "lag");
 	int err = series_from_json(json_object_get(json, "service"), why, &result->load.service);
 
@@ -281,7 +283,7 @@ static int take_load(const json_t *json, struct lab_why *why, struct lab_result 
 	return err;
 }
 
-static bool take_windows(const json_t *json, struct lab_result *result) {
+static bool read_windows(const json_t *json, struct lab_result *result) {
 	return member_get(json, "window_messages", COUNT_MAX, &result->window_messages) &&
 	       result->window_messages > 0 &&
 	       member_get(json, "peer_messages", INT64_MAX, &result->peer_messages) &&
@@ -297,11 +299,11 @@ int result_from_json(const json_t *json, struct lab_why *why, struct lab_result 
 	if (!member_get(json, "size_bytes", PLAN_SIZE_BYTES_MAX, &result->size) ||
 	    !member_get(json, "took_ns", INT64_MAX, &result->took_ns))
 		return lab_fail(why, -EBADMSG, "size_bytes or took_ns is no number");
-	if (json_object_get(json, "window_messages") != NULL && !take_windows(json, result))
+	if (json_object_get(json, "window_messages") != NULL && !read_windows(json, result))
 		return lab_fail(
 			why, -EBADMSG, "window_messages, peer_messages or peer_ns is no number"
 		);
-	err = take_warm_up(json_object_get(json, "warm_up"), why, result);
+	err = read_warm_up(json_object_get(json, "warm_up"), why, result);
 	if (err != 0)
 		return err;
 	if (json_object_get(json, "times") == NULL) // the run has no sample
@@ -312,5 +314,5 @@ int result_from_json(const json_t *json, struct lab_why *why, struct lab_result 
 			json_object_get(json, "device_time"), run_record_count(result->times), why,
 			&result->device
 		);
-	return err == 0 && result->open ? take_load(json, why, result) : err;
+	return err == 0 && result->open ? read_load(json, why, result) : err;
 }

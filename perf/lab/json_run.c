@@ -41,7 +41,7 @@ json_t *plan_to_json(const struct plan *plan) {
 	);
 	// These keys exist only for values other than the default. So the JSON of a default plan
 	// equals that of older releases, and histories continue.
-	if (plan->inline_bytes != PLAN_INLINE_USUAL)
+	if (plan->inline_bytes != PLAN_INLINE_DEFAULT)
 		failed = json_object_set_new(
 			json, "inline_bytes", json_integer((json_int_t)plan->inline_bytes)
 		);
@@ -101,7 +101,7 @@ static json_t *numbers_json(const uint64_t *values, uint64_t count) {
 static json_t *warm_up_json(const struct lab_result *result) {
 	return json_pack(
 		"{s:I s:b s:b s:f s:o}", "dropped", (json_int_t)result->warm_count, "judged",
-		result->warm_judged, "warm", result->warm_look.warm, "p", result->warm_look.p,
+		result->warm_judged, "warm", result->warm_check.warm, "p", result->warm_check.p,
 		"samples_ns",
 		result->warm_left_out ? json_null() : numbers_json(result->warm, result->warm_count)
 	);
@@ -254,7 +254,7 @@ int result_to_json(const struct lab_result *result, json_t **ret_json) {
 	failed |= json_object_set_new(object, "size_bytes", json_uint(result->size));
 	failed |= json_object_set_new(object, "complete", json_boolean(result->complete));
 	failed |= json_object_set_new(object, "took_ns", json_uint(result->took_ns));
-	failed |= json_object_set_new(object, "what", json_string(result_what(result)));
+	failed |= json_object_set_new(object, "what", json_string(result_time_name(result)));
 	failed |= json_object_set_new(object, "warm_up", warm_up_json(result));
 	failed |= put_noise(object, result);
 	if (result->outlier_count > 0 && !result->outliers_left_out)
@@ -277,7 +277,7 @@ static int put_result(json_t *array, const struct lab_result *result) {
 	return result_to_json(result, &object) == 0 ? json_array_append_new(array, object) : -1;
 }
 
-static int put_all(json_t *root, const struct lab_run *run) {
+static int put_run(json_t *root, const struct lab_run *run) {
 	json_t *results = json_array(), *environment = json_object();
 	char started[SHOW_BYTES];
 	int failed = 0;
@@ -302,10 +302,10 @@ static int put_all(json_t *root, const struct lab_run *run) {
 
 int run_to_json(const struct lab_run *run, json_t **ret_json) {
 	json_t *root = json_object();
-	int failed = put_all(root, run);
+	int failed = put_run(root, run);
 
 	if (failed == 0)
-		failed = json_seal(root);
+		failed = json_add_digests(root);
 	if (failed != 0) {
 		json_decref(root);
 		return -ENOMEM;

@@ -48,7 +48,7 @@ static int put_quantile(json_t *array, const struct quantile_summary *quantile) 
 	failed |= json_object_set_new(object, "tau", json_finite(quantile->tau));
 	failed |= json_object_set_new(object, "worth", json_finite(quantile->effective));
 	failed |= json_object_set_new(
-		object, "note", json_string(quantile_note_words(quantile->note))
+		object, "note", json_string(quantile_note_text(quantile->note))
 	);
 	return failed | json_array_append_new(array, object);
 }
@@ -77,7 +77,7 @@ put_course(json_t *figures, struct run_record *record, const struct run_summary 
 	for (uint32_t n = 0; n < summary->segment_count; n++)
 		failed |= put_segment(segments, record, summary, n);
 	failed |= json_object_set_new(
-		figures, "course", json_string(run_judgement_words(summary->judgement))
+		figures, "course", json_string(run_judgement_text(summary->judgement))
 	);
 	failed |=
 		json_object_set_new(figures, "judged_quantiles", json_uint(summary->judged_count));
@@ -104,7 +104,7 @@ put_figures(json_t *object, struct run_record *record, const struct run_summary 
 	return failed | json_object_set_new(object, "figures", figures);
 }
 
-json_t *histogram_rows(const struct histogram *histogram) {
+json_t *histogram_rows_to_json(const struct histogram *histogram) {
 	json_t *whole, *object = json_object();
 	int failed;
 
@@ -122,8 +122,8 @@ json_t *histogram_rows(const struct histogram *histogram) {
 	return NULL;
 }
 
-static int put_all(json_t *kept, struct run_record *record) {
-	json_t *all = histogram_rows(run_record_all(record));
+static int put_histogram(json_t *kept, struct run_record *record) {
+	json_t *all = histogram_rows_to_json(run_record_all(record));
 	uint8_t bits = run_record_precision_bits(record);
 	int failed = 0;
 
@@ -138,7 +138,9 @@ static int put_windows(json_t *kept, struct run_record *record) {
 	int failed = 0;
 
 	for (uint32_t n = 0; n < windows.count && failed == 0; n++)
-		failed |= json_array_append_new(each, histogram_rows(run_record_window(record, n)));
+		failed |= json_array_append_new(
+			each, histogram_rows_to_json(run_record_window(record, n))
+		);
 	failed |= json_object_set_new(object, "samples", json_uint(windows.samples));
 	failed |= json_object_set_new(object, "each", each);
 	return failed | json_object_set_new(kept, "windows", object);
@@ -199,7 +201,7 @@ static size_t blocks_bytes(struct run_record *record) {
 }
 
 int series_bytes(struct run_record *record, struct series_bytes *bytes) {
-	int err = part_bytes(record, put_all, &bytes->all);
+	int err = part_bytes(record, put_histogram, &bytes->all);
 
 	bytes->blocks += blocks_bytes(record);
 	if (err == 0 && !run_record_is_whole(record))
@@ -214,7 +216,7 @@ int series_to_json(
 	int failed = put_figures(object, record, summary);
 
 	failed |= json_object_set_new(kept, "count", json_uint(run_record_count(record)));
-	failed |= put_all(kept, record);
+	failed |= put_histogram(kept, record);
 	// If all samples are stored, the windows follow from the samples.
 	if (!run_record_is_whole(record))
 		failed |= put_windows(kept, record);

@@ -25,12 +25,12 @@
 
 #define MARGIN_PPM 20000
 
-static int why_print(const struct lab_why *why) {
+static int print_failure(const struct lab_why *why) {
 	fprintf(stderr, "tocsin-perf: %s\n", why->text);
 	return EXIT_FAILED;
 }
 
-static int option_refuse(const char *what, const char *text) {
+static int fail_usage(const char *what, const char *text) {
 	fprintf(stderr, "tocsin-perf: %s: %s\n", what, text);
 	return EXIT_USAGE;
 }
@@ -44,7 +44,7 @@ struct words {
 
 // Match the current argument with an option. Its value follows "=" or is the next argument;
 // *ret_value is NULL if there is none.
-static bool option_take(struct words *words, const char *option, const char **ret_value) {
+static bool option_match(struct words *words, const char *option, const char **ret_value) {
 	const char *word = words->argv[words->at];
 	size_t length = strlen(option);
 
@@ -58,25 +58,25 @@ static bool option_take(struct words *words, const char *option, const char **re
 }
 
 // Parse --html. Returns 1 if the argument is --html, 0 if not, or the negative exit status.
-static int take_html(struct words *words) {
+static int parse_html_option(struct words *words) {
 	const char *value;
 
-	if (!option_take(words, "--html", &value))
+	if (!option_match(words, "--html", &value))
 		return 0;
 	if (value == NULL || value[0] == '\0')
-		return -option_refuse("--html", "needs a file");
+		return -fail_usage("--html", "needs a file");
 	words->html_path = value;
 	return 1;
 }
 
 // Parse --svg of verify; returns as parse_html_option().
-static int take_svg(struct words *words) {
+static int parse_svg_option(struct words *words) {
 	const char *value;
 
-	if (!option_take(words, "--svg", &value))
+	if (!option_match(words, "--svg", &value))
 		return 0;
 	if (value == NULL || value[0] == '\0')
-		return -option_refuse("--svg", "needs a file");
+		return -fail_usage("--svg", "needs a file");
 	words->svg_path = value;
 	return 1;
 }
@@ -86,7 +86,7 @@ static bool page_is_standard_output(const struct words *words) {
 	       (words->svg_path != NULL && strcmp(words->svg_path, "-") == 0);
 }
 
-static int page_of_file(const json_t *root, const char *path, struct lab_why *why) {
+static int page_write_html(const json_t *root, const char *path, struct lab_why *why) {
 	static const struct {
 		const char *schema;
 		int (*draw)(const json_t *root, const char *path, struct lab_why *why);
@@ -104,7 +104,7 @@ static int page_of_file(const json_t *root, const char *path, struct lab_why *wh
 	return lab_fail(why, -EINVAL, "--html: the floors of net have no page");
 }
 
-static int picture_of_file(const json_t *root, const char *path, struct lab_why *why) {
+static int picture_write_svg(const json_t *root, const char *path, struct lab_why *why) {
 	const char *schema = json_string_value(json_object_get(root, "schema"));
 
 	if (schema == NULL || strcmp(schema, MESH_JSON_SCHEMA) != 0)
@@ -113,15 +113,15 @@ static int picture_of_file(const json_t *root, const char *path, struct lab_why 
 }
 
 // Verify one file. An unreadable file and a differing figure have different exit statuses.
-static int verify_one(const struct words *words, const char *path) {
+static int verify_file(const struct words *words, const char *path) {
 	struct lab_why why = {.text = ""};
 	json_t *root;
 	int err = verify_load(path, &why, &root);
 
 	if (err != 0)
-		why_print(&why);
+		print_failure(&why);
 	if (err != 0)
-		return err == -EUCLEAN ? EXIT_PASSED : EXIT_FAILED;
+		return err == -EUCLEAN ? EXIT_EXCEEDED : EXIT_FAILED;
 	if (!page_is_standard_output(words))
 		printf("%s: %s.\n", path,
 		       mesh_has_matrices(root)
@@ -129,40 +129,40 @@ static int verify_one(const struct words *words, const char *path) {
 				 "no histograms to compute the medians from"
 			       : "each figure follows from the data in the file");
 	if (words->html_path != NULL)
-		err = page_of_file(root, words->html_path, &why);
+		err = page_write_html(root, words->html_path, &why);
 	if (err == 0 && words->svg_path != NULL)
-		err = picture_of_file(root, words->svg_path, &why);
+		err = picture_write_svg(root, words->svg_path, &why);
 	json_decref(root);
-	return err == 0 ? EXIT_DONE : why_print(&why);
+	return err == 0 ? EXIT_DONE : print_failure(&why);
 }
 
 static int run_verify(struct words *words) {
 	const char *path = NULL;
 
 	for (; words->at < words->argc; words->at++) {
-		int taken = take_html(words);
+		int taken = parse_html_option(words);
 
 		if (taken == 0)
-			taken = take_svg(words);
+			taken = parse_svg_option(words);
 		if (taken < 0)
 			return -taken;
 		if (taken > 0)
 			continue;
 		if (words->argv[words->at][0] == '-')
-			return option_refuse(words->argv[words->at], "is no option of verify");
+			return fail_usage(words->argv[words->at], "is no option of verify");
 		if (path != NULL)
-			return option_refuse("verify", "needs one FILE");
+			return fail_usage("verify", "needs one FILE");
 		path = words->argv[words->at];
 	}
 	if (words->html_path != NULL && words->svg_path != NULL &&
 	    strcmp(words->html_path, words->svg_path) == 0)
-		return option_refuse("--svg", "another option has this file");
-	return path != NULL ? verify_one(words, path) : option_refuse("verify", "needs one FILE");
+		return fail_usage("--svg", "another option has this file");
+	return path != NULL ? verify_file(words, path) : fail_usage("verify", "needs one FILE");
 }
 
 static int add_file(struct versus *versus, int side, const char *path) {
 	if (versus->counts[side] == VERSUS_FILES_MAX)
-		return option_refuse("compare", "at most 60 files of each side");
+		return fail_usage("compare", "at most 60 files of each side");
 	versus->paths[side][versus->counts[side]++] = path;
 	return 0;
 }
@@ -172,17 +172,17 @@ static int set_margin(const char *value, uint32_t *ret_margin_ppm) {
 	uint64_t ppm;
 
 	if (value == NULL)
-		return option_refuse("--margin", "needs a value");
+		return fail_usage("--margin", "needs a value");
 	if (parse_percent_ppm(value, strlen(value), 0, 1000000, &error, &ppm) != 0)
-		return option_refuse("--margin", error.text);
+		return fail_usage("--margin", error.text);
 	*ret_margin_ppm = (uint32_t)ppm;
 	return 0;
 }
 
 // Parse one argument of compare. Returns 0 or the exit status.
-static int take_compared(struct words *words, int *side, struct versus *versus) {
+static int parse_compare_argument(struct words *words, int *side, struct versus *versus) {
 	const char *word = words->argv[words->at], *value;
-	int taken = take_html(words);
+	int taken = parse_html_option(words);
 
 	if (taken != 0)
 		return taken > 0 ? 0 : -taken;
@@ -190,42 +190,42 @@ static int take_compared(struct words *words, int *side, struct versus *versus) 
 		*side = 1;
 		return 0;
 	}
-	if (option_take(words, "--margin", &value))
+	if (option_match(words, "--margin", &value))
 		return set_margin(value, &versus->margin_ppm);
 	if (word[0] == '-')
-		return option_refuse(word, "is no option of compare, or given twice");
+		return fail_usage(word, "is no option of compare, or given twice");
 	return add_file(versus, *side, word);
 }
 
-int kept_status(const struct versus_result *result) {
+int versus_exit_status(const struct versus_result *result) {
 	int status = result->claims > 0 ? EXIT_DONE : EXIT_UNDECIDED;
 
 	for (uint32_t n = 0; n < result->row_count; n++) {
-		enum versus_word word = result->rows[n].word;
+		enum versus_outcome word = result->rows[n].word;
 
 		if (word == VERSUS_SLOWER)
-			return EXIT_PASSED;
+			return EXIT_EXCEEDED;
 		if (word == VERSUS_UNDECIDED || word == VERSUS_TOO_FEW_RUNS)
 			status = EXIT_UNDECIDED;
 	}
 	return status;
 }
 
-static int compare_all(const struct words *words, const struct versus *versus) {
+static int run_comparison(const struct words *words, const struct versus *versus) {
 	static struct versus_result result;
 	static struct versus_values values;
 	struct lab_why why = {.text = ""};
 
 	if (versus_load(versus, &why, &values) != 0)
-		return why_print(&why);
+		return print_failure(&why);
 	if (versus_judge(versus, &values, &result) != 0)
-		return option_refuse("compare", "no memory");
+		return fail_usage("compare", "no memory");
 	if (!page_is_standard_output(words))
 		versus_print(versus, &result);
 	if (words->html_path != NULL &&
 	    page_versus(versus, &values, &result, words->html_path, &why) != 0)
-		return why_print(&why);
-	return kept_status(&result);
+		return print_failure(&why);
+	return versus_exit_status(&result);
 }
 
 static int run_compare(struct words *words) {
@@ -234,27 +234,28 @@ static int run_compare(struct words *words) {
 
 	versus.margin_ppm = MARGIN_PPM;
 	for (; words->at < words->argc; words->at++) {
-		int status = take_compared(words, &side, &versus);
+		int status = parse_compare_argument(words, &side, &versus);
 
 		if (status != 0)
 			return status;
 	}
 	if (versus.counts[0] == 0 || versus.counts[1] == 0)
-		return option_refuse("compare", "needs files on both sides of --with");
-	return compare_all(words, &versus);
+		return fail_usage("compare", "needs files on both sides of --with");
+	return run_comparison(words, &versus);
 }
 
-static int tell_history(const struct words *words, const char *directory, struct history *history) {
+static int
+report_history(const struct words *words, const char *directory, struct history *history) {
 	struct lab_why why = {.text = ""};
 
 	if (history_read(directory, &why, history) != 0)
-		return why_print(&why);
+		return print_failure(&why);
 	if (!page_is_standard_output(words))
 		history_print(history);
 	if (words->html_path != NULL && page_history(history, words->html_path, &why) != 0)
-		return why_print(&why);
+		return print_failure(&why);
 	if (history_is_slower(history))
-		return EXIT_PASSED;
+		return EXIT_EXCEEDED;
 	return history_is_undecided(history) ? EXIT_UNDECIDED : EXIT_DONE;
 }
 
@@ -265,27 +266,27 @@ static int run_history(struct words *words) {
 
 	for (; words->at < words->argc; words->at++) {
 		const char *word = words->argv[words->at];
-		int taken = take_html(words);
+		int taken = parse_html_option(words);
 
 		if (taken < 0)
 			return -taken;
 		if (taken > 0)
 			continue;
-		if (option_take(words, "--margin", &value)) {
+		if (option_match(words, "--margin", &value)) {
 			status = set_margin(value, &history.margin_ppm);
 			if (status != 0)
 				return status;
 			continue;
 		}
 		if (word[0] == '-')
-			return option_refuse(word, "is no option of history");
+			return fail_usage(word, "is no option of history");
 		if (directory != NULL)
-			return option_refuse("history", "needs one DIRECTORY");
+			return fail_usage("history", "needs one DIRECTORY");
 		directory = word;
 	}
 	if (directory == NULL)
-		return option_refuse("history", "needs one DIRECTORY");
-	status = tell_history(words, directory, &history);
+		return fail_usage("history", "needs one DIRECTORY");
+	status = report_history(words, directory, &history);
 	history_release(&history);
 	return status;
 }
@@ -299,10 +300,10 @@ static const struct {
 	{"history", run_history},
 };
 
-#define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
+#define COMMAND_COUNT (sizeof(verbs) / sizeof(verbs[0]))
 
-bool kept_is_verb(const char *word) {
-	for (size_t n = 0; n < VERB_COUNT; n++) {
+bool kept_is_command(const char *word) {
+	for (size_t n = 0; n < COMMAND_COUNT; n++) {
 		if (strcmp(word, verbs[n].name) == 0)
 			return true;
 	}
@@ -312,7 +313,7 @@ bool kept_is_verb(const char *word) {
 int kept_main(int argc, char **argv) {
 	struct words words = {.argc = argc, .at = 2, .argv = argv};
 
-	for (size_t n = 0; n < VERB_COUNT; n++) {
+	for (size_t n = 0; n < COMMAND_COUNT; n++) {
 		if (strcmp(argv[1], verbs[n].name) == 0)
 			return verbs[n].run(&words);
 	}

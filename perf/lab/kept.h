@@ -6,9 +6,9 @@
 
 #include <stdbool.h>
 
-bool kept_is_verb(const char *word);
+bool kept_is_command(const char *word);
 // Run a command; argv[1] is its name. Returns the exit status.
 int kept_main(int argc, char **argv);
 
 // Return the exit status of a comparison; slower takes precedence over undecided.
-int kept_status(const struct versus_result *result);
+int versus_exit_status(const struct versus_result *result);

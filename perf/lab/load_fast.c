@@ -14,7 +14,7 @@ static void op_submit(struct player *player, struct op *op) {
 	lane_submit(player->way.lane, ops, 1);
 }
 
-static bool is_over(const struct player *player, uint64_t now_ns) {
+static bool stretch_is_over(const struct player *player, uint64_t now_ns) {
 	const struct player_stretch *stretch = &player->stretch;
 
 	return player->stopping || player->kept >= stretch->count ||
@@ -33,7 +33,7 @@ static void end_window(struct player *player, uint64_t end_ns) {
 	player->took_ns = time_since(player->first_ns, end_ns);
 	player->start_ns = end_ns;
 	player->load.in_window = 0;
-	player->ended |= is_over(player, end_ns);
+	player->ended |= stretch_is_over(player, end_ns);
 }
 
 // Count one completed message. The first window begins after the last message that belongs to no
@@ -88,8 +88,8 @@ static void on_received(struct op *op) {
 	lane_submit(player->way.lane, ops, 1);
 }
 
-static struct op op_of(struct player *player, const struct load_pair *pair, enum op_kind kind) {
-	const struct player_way *way = &player->way;
+static struct op op_make(struct player *player, const struct load_pair *pair, enum op_kind kind) {
+	const struct player_path *way = &player->way;
 	bool goes_out = kind == OP_WRITE || kind == OP_SEND || kind == OP_WRITE_IMM;
 
 	return (struct op){
@@ -113,7 +113,7 @@ static void post_receives(struct player *player) {
 	for (uint32_t n = 0; n < load->pair_count * load->receive_count; n++) {
 		struct op *op = &load->receives[n], *ops[1] = {op};
 
-		*op = op_of(player, &load->pairs[n % load->pair_count], OP_RECEIVE);
+		*op = op_make(player, &load->pairs[n % load->pair_count], OP_RECEIVE);
 		lane_submit(player->way.lane, ops, 1);
 	}
 	load->receives_posted = true;
@@ -126,7 +126,7 @@ static void begin_sending(struct player *player) {
 	for (uint32_t n = 0; n < load->pair_count * load->depth; n++) {
 		struct op *op = &load->ops[n];
 
-		*op = op_of(player, &load->pairs[n % load->pair_count], player->kind);
+		*op = op_make(player, &load->pairs[n % load->pair_count], player->kind);
 		op->view.length = player->size;
 		op_submit(player, op);
 	}
@@ -147,6 +147,6 @@ bool load_step(struct player *player, const struct idle_step_findings *found) {
 	const struct load *load = &player->load;
 
 	atomic_store_explicit(&player->played, load->messages, memory_order_relaxed);
-	player->ended |= load->sends ? is_over(player, found->now_ns) : player->stopping;
+	player->ended |= load->sends ? stretch_is_over(player, found->now_ns) : player->stopping;
 	return player->ended && load->under_way == 0;
 }

@@ -24,16 +24,16 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define SERVER_WORDS_MAX 256
+#define SERVER_ARGS_MAX 256
 #define RUN_BYTES 40
 
-static int why_print(const struct lab_why *why) {
+static int print_failure(const struct lab_why *why) {
 	fprintf(stderr, "tocsin-perf: %s\n", why->text);
 	return EXIT_FAILED;
 }
 
 // Return true if the signal is ignored. Under nohup the loss of the terminal must not end the run.
-static bool is_ignored(int signal_number) {
+static bool signal_is_ignored(int signal_number) {
 	struct sigaction action;
 
 	return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
@@ -47,7 +47,7 @@ static int open_signals(void) {
 	sigemptyset(&wanted);
 	sigaddset(&wanted, SIGINT);
 	sigaddset(&wanted, SIGTERM);
-	if (!is_ignored(SIGHUP))
+	if (!signal_is_ignored(SIGHUP))
 		sigaddset(&wanted, SIGHUP);
 	// The reader of standard output may exit; the run and its files must survive that.
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
@@ -74,7 +74,7 @@ static int write_files(const struct options *options, const struct lab_run *run)
 		struct lab_why why = {.text = ""};
 
 		if (files[n].path != NULL && files[n].write(run, files[n].path, &why) != 0)
-			status = why_print(&why);
+			status = print_failure(&why);
 	}
 	return status;
 }
@@ -114,7 +114,7 @@ static int thresholds_judge(const struct options *options, const struct lab_run 
 			fprintf(stderr, "%s (%llu B)\n", why.text,
 				(unsigned long long)run->results[size].size);
 			if (answer == THRESHOLD_FAILS)
-				status = EXIT_PASSED;
+				status = EXIT_EXCEEDED;
 			else if (answer == THRESHOLD_UNDECIDED && status == EXIT_DONE)
 				status = EXIT_UNDECIDED;
 		}
@@ -122,13 +122,15 @@ static int thresholds_judge(const struct options *options, const struct lab_run 
 	return status;
 }
 
-static bool takes_standard_output(const char *path) {
+static bool path_is_standard_output(const char *path) {
 	return path != NULL && path[0] == '-' && path[1] == '\0';
 }
 
-static int run_show(const struct options *options, const struct lab_run *run) {
-	if (takes_standard_output(options->json_path) || takes_standard_output(options->csv_path) ||
-	    takes_standard_output(options->hgrm_path) || takes_standard_output(options->html_path))
+static int run_output(const struct options *options, const struct lab_run *run) {
+	if (path_is_standard_output(options->json_path) ||
+	    path_is_standard_output(options->csv_path) ||
+	    path_is_standard_output(options->hgrm_path) ||
+	    path_is_standard_output(options->html_path))
 		return write_files(options, run);
 	if (options->perftest)
 		output_perftest(run);
@@ -147,14 +149,15 @@ static int run_several(const struct options *options) {
 
 	runs.signal_fd = options->session.signal_fd;
 	if (runs_play(&runs, &result, &status, &why) != 0)
-		return why_print(&why);
+		return print_failure(&why);
 	if (status != EXIT_DONE)
 		fprintf(stderr, "tocsin-perf: a run ended with status %d: no further one\n",
 			status);
-	return status == EXIT_DONE && runs.against != NULL ? kept_status(&result) : status;
+	return status == EXIT_DONE && runs.against != NULL ? versus_exit_status(&result) : status;
 }
 
-static int measure(const struct options *options, struct lab_run *run, struct lab_why *why) {
+static int
+run_measurement(const struct options *options, struct lab_run *run, struct lab_why *why) {
 	const struct via_agent via = {
 		.node = options->via_node,
 		.socket = options->agent_socket,
@@ -174,22 +177,22 @@ static int run_client(const struct options *options) {
 
 	if (run == NULL)
 		return EXIT_FAILED;
-	err = measure(options, run, &why);
-	shown = run->count > 0 ? run_show(options, run) : EXIT_DONE;
+	err = run_measurement(options, run, &why);
+	shown = run->count > 0 ? run_output(options, run) : EXIT_DONE;
 	judged = err == 0 ? thresholds_judge(options, run) : EXIT_DONE;
-	status = err != 0 ? why_print(&why) : shown != EXIT_DONE ? shown : judged;
+	status = err != 0 ? print_failure(&why) : shown != EXIT_DONE ? shown : judged;
 	run_release(run);
 	free(run);
 	return status;
 }
 
 // Start the next run of a server by execv() with the same arguments, so that it inherits no state.
-static int begin_anew(const struct options *options, const struct plan *plan) {
+static int server_exec_next_run(const struct options *options, const struct plan *plan) {
 	struct lab_why why = {.text = ""};
-	char *words[SERVER_WORDS_MAX + 2], run[RUN_BYTES];
+	char *words[SERVER_ARGS_MAX + 2], run[RUN_BYTES];
 	int count = 0;
 
-	for (int n = 0; n < options->runs.argc && count < SERVER_WORDS_MAX; n++) {
+	for (int n = 0; n < options->runs.argc && count < SERVER_ARGS_MAX; n++) {
 		const char *word = options->runs.argv[n];
 
 		if (strncmp(word, "--run=", 6) == 0)
@@ -204,7 +207,7 @@ static int begin_anew(const struct options *options, const struct plan *plan) {
 	words[count] = NULL;
 	execv("/proc/self/exe", words);
 	lab_fail(&why, -errno, "the next run cannot begin: %s", strerrordesc_np(errno));
-	return why_print(&why);
+	return print_failure(&why);
 }
 
 static int run_server(const struct options *options) {
@@ -212,8 +215,8 @@ static int run_server(const struct options *options) {
 	struct plan plan = options->session.plan;
 
 	if (session_server(&options->session, &plan, &why) != 0)
-		return why_print(&why);
-	return plan.run < plan.runs ? begin_anew(options, &plan) : EXIT_DONE;
+		return print_failure(&why);
+	return plan.run < plan.runs ? server_exec_next_run(options, &plan) : EXIT_DONE;
 }
 
 static int run_measure(struct options *options) {
@@ -225,7 +228,7 @@ static int run_measure(struct options *options) {
 	// Opening a trace may block if it is a pipe. Until it is read, signals still end this
 	// process.
 	if (!options->is_server && !several && client_prepare(options, &why) != 0)
-		return why_print(&why);
+		return print_failure(&why);
 	signals = open_signals();
 	options->session.signal_fd = signals;
 	if (options->is_server)
@@ -263,7 +266,7 @@ static void standard_streams_open(void) {
 }
 
 // Check that all output was written: it may be the only copy of a result.
-static int output_settle(int status) {
+static int stdout_finish(int status) {
 	int err = fflush(stdout) == 0 ? 0 : errno; // 0: an earlier write failed
 
 	if (err == 0 && ferror(stdout) == 0)
@@ -289,7 +292,7 @@ static int command_run(int argc, char **argv, struct options *options) {
 		return net_main(argc, argv);
 	case OPTIONS_POLICY:
 		return run_policy(argc, argv);
-	case OPTIONS_KEPT:
+	case OPTIONS_FILES:
 		return kept_main(argc, argv);
 	}
 	return EXIT_USAGE;
@@ -301,5 +304,5 @@ int main(int argc, char **argv) {
 	standard_streams_open();
 	if (options_parse(argc, argv, &options) != 0)
 		return EXIT_USAGE;
-	return output_settle(command_run(argc, argv, &options));
+	return stdout_finish(command_run(argc, argv, &options));
 }

@@ -39,7 +39,7 @@ void mesh_release(struct mesh *mesh) {
 }
 
 // Compare two machines by the identity that agents report, else by host name.
-static bool same_machine(const struct mesh_node *one, const struct mesh_node *other) {
+static bool nodes_share_machine(const struct mesh_node *one, const struct mesh_node *other) {
 	if (one->machine[0] != '\0' && other->machine[0] != '\0')
 		return strcmp(one->machine, other->machine) == 0;
 	return strcmp(one->host, other->host) == 0;
@@ -49,7 +49,7 @@ bool mesh_is_shared_host(const struct mesh *mesh) {
 	for (uint32_t one = 0; one < mesh->count; one++) {
 		for (uint32_t other = 0; other < one; other++) {
 			if (mesh->nodes[one].joined && mesh->nodes[other].joined &&
-			    same_machine(&mesh->nodes[one], &mesh->nodes[other]))
+			    nodes_share_machine(&mesh->nodes[one], &mesh->nodes[other]))
 				return true;
 		}
 	}
@@ -67,7 +67,7 @@ int mesh_histogram_create(struct histogram **ret_kept) {
 	return histogram_create(&shape, ret_kept);
 }
 
-int mesh_samples_keep(struct run_record *times, struct histogram **ret_kept) {
+int mesh_samples_to_histogram(struct run_record *times, struct histogram **ret_kept) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 	uint32_t count = run_record_blocks(times, blocks);
 	int err = mesh_histogram_create(ret_kept);
@@ -141,7 +141,7 @@ uint32_t mesh_round(uint32_t count, uint32_t round, struct mesh_pair *ret_pairs)
 
 // Return the length of a host name without its domain. If another host has the same short name,
 // include the domain.
-static int host_length(const struct mesh *mesh, uint32_t place) {
+static int host_label_length(const struct mesh *mesh, uint32_t place) {
 	const char *host = mesh->nodes[place].host;
 	size_t length = strcspn(host, ".");
 
@@ -162,7 +162,7 @@ void mesh_name_processes(const struct mesh *mesh, char (*ret_names)[MESH_NAME_BY
 		several |= strcmp(mesh->nodes[n].host, mesh->nodes[0].host) != 0;
 	for (uint32_t n = 0; n < mesh->count; n++) {
 		const char *host = mesh->nodes[n].host;
-		int length = host_length(mesh, n);
+		int length = host_label_length(mesh, n);
 		bool alone = length > 0;
 
 		for (uint32_t other = 0; other < mesh->count; other++)

@@ -86,7 +86,7 @@ void mesh_name_processes(const struct mesh *mesh, char (*ret_names)[MESH_NAME_BY
 int mesh_histogram_create(struct histogram **ret_kept);
 struct run_record;
 // Copy all samples of a completely stored run to a histogram. Returns 0 or -ENOMEM.
-int mesh_samples_keep(struct run_record *times, struct histogram **ret_kept);
+int mesh_samples_to_histogram(struct run_record *times, struct histogram **ret_kept);
 // Compute the figures of a cell from its histogram.
 void mesh_cell_compute(struct mesh_cell *cell);
 
@@ -100,13 +100,13 @@ uint32_t mesh_round(uint32_t count, uint32_t round, struct mesh_pair *ret_pairs)
 
 // Kinds of causes of outliers, by the cells that a cause covers.
 enum mesh_cause_kind {
-	MESH_NODE,   // row and column of one process
-	MESH_SOURCE, // row of one process: directions that begin there
-	MESH_TARGET, // column of one process: directions that end there
-	MESH_RACK,   // block between two racks
-	MESH_INSIDE, // block inside one rack
-	MESH_RAIL,   // all directions that begin or end at devices of one name
-	MESH_PAIR,   // one single cell
+	MESH_NODE,	    // row and column of one process
+	MESH_SOURCE,	    // row of one process: directions that begin there
+	MESH_TARGET,	    // column of one process: directions that end there
+	MESH_BETWEEN_RACKS, // block between two racks
+	MESH_WITHIN_RACK,   // block inside one rack
+	MESH_RAIL,	    // all directions that begin or end at devices of one name
+	MESH_PAIR,	    // one single cell
 	MESH_CAUSE_KIND_COUNT,
 };
 
@@ -128,17 +128,17 @@ struct mesh_summary {
 
 // Find the outliers and their causes. Returns 0 or -ENOMEM.
 int mesh_summarize(const struct mesh *mesh, struct mesh_summary *ret_summary);
-bool mesh_cell_stands_out(const struct mesh_summary *summary, const struct mesh_cell *cell);
+bool mesh_cell_is_outlier(const struct mesh_summary *summary, const struct mesh_cell *cell);
 // Return the cause of an outlier, or NULL if it is among the unexplained ones.
-const struct mesh_cause *mesh_cause_of(
+const struct mesh_cause *mesh_cause_find(
 	const struct mesh *mesh, const struct mesh_summary *summary, uint32_t from, uint32_t to
 );
 const char *mesh_cause_name(enum mesh_cause_kind kind);
 // Format the subject of a cause ("process 3 (node4), from it and to it"). mesh_cause_format() adds
 // the number of cells and the ratio.
-void mesh_cause_what(
+void mesh_cause_format_subject(
 	const struct mesh *mesh, const struct mesh_cause *cause, char *text, size_t size
 );
-void mesh_cause_say(
+void mesh_cause_format(
 	const struct mesh *mesh, const struct mesh_cause *cause, char *text, size_t size
 );

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#define NOBODY UINT32_MAX
+#define NODE_NONE UINT32_MAX
 
 struct asking {
 	const struct mesh_agents *agents;
@@ -23,26 +23,26 @@ struct asking {
 	uint32_t self; // node of the asked agent
 };
 
-static const char *text_of(const json_t *object, const char *key) {
+static const char *json_text(const json_t *object, const char *key) {
 	const char *text = json_string_value(json_object_get(object, key));
 
 	return text != NULL ? text : "";
 }
 
 // Return true if the peer can take part: nodes that left or never joined cannot.
-static bool is_node(const json_t *peer) {
-	const char *state = text_of(peer, "state");
+static bool peer_is_node(const json_t *peer) {
+	const char *state = json_text(peer, "state");
 
 	return strcmp(state, "left") != 0 && strcmp(state, "missing") != 0 &&
-	       agent_name_is_word(text_of(peer, "node"));
+	       agent_name_is_word(json_text(peer, "node"));
 }
 
-static void take_node(const json_t *peer, struct mesh_node *node) {
-	snprintf(node->host, sizeof(node->host), "%s", text_of(peer, "node"));
-	snprintf(node->machine, sizeof(node->machine), "%s", text_of(peer, "host"));
-	lab_clean(node->host);
-	lab_clean(node->machine);
-	node->joined = strcmp(text_of(peer, "state"), "alive") == 0;
+static void node_from_json(const json_t *peer, struct mesh_node *node) {
+	snprintf(node->host, sizeof(node->host), "%s", json_text(peer, "node"));
+	snprintf(node->machine, sizeof(node->machine), "%s", json_text(peer, "host"));
+	lab_sanitize(node->host);
+	lab_sanitize(node->machine);
+	node->joined = strcmp(json_text(peer, "state"), "alive") == 0;
 	node->lost = !node->joined;
 }
 
@@ -51,7 +51,7 @@ static int make_mesh(struct asking *asking, const json_t *peers, struct lab_why 
 	const json_t *peer;
 	size_t n;
 
-	json_array_foreach(peers, n, peer) count += is_node(peer);
+	json_array_foreach(peers, n, peer) count += peer_is_node(peer);
 	if (count < 2 || count > MESH_NODES_MAX)
 		return lab_fail(
 			why, -EINVAL, "the agent knows %u node%s, and a mesh has 2 to %u", count,
@@ -60,18 +60,18 @@ static int make_mesh(struct asking *asking, const json_t *peers, struct lab_why 
 	if (mesh_create(&asking->agents->plan, count, asking->mesh) != 0)
 		return lab_fail(why, -ENOMEM, "no memory");
 	asking->mesh->plan.via_agents = true;
-	asking->self = NOBODY;
+	asking->self = NODE_NONE;
 	json_array_foreach(peers, n, peer) {
-		if (!is_node(peer))
+		if (!peer_is_node(peer))
 			continue;
 		if (json_is_true(json_object_get(peer, "self")))
 			asking->self = place;
-		take_node(peer, &asking->mesh->nodes[place++]);
+		node_from_json(peer, &asking->mesh->nodes[place++]);
 	}
 	return 0;
 }
 
-static int learn_nodes(struct asking *asking, struct lab_why *why) {
+static int fetch_nodes(struct asking *asking, struct lab_why *why) {
 	struct agent agent;
 	json_t *answer = NULL;
 	int err = agent_open(asking->agents->socket, asking->agents->signal_fd, &agent, why);
@@ -86,9 +86,10 @@ static int learn_nodes(struct asking *asking, struct lab_why *why) {
 	return err;
 }
 
-static int keep_cell(struct asking *asking, uint32_t from, uint32_t to, const struct lab_run *run) {
+static int
+store_cell(struct asking *asking, uint32_t from, uint32_t to, const struct lab_run *run) {
 	struct mesh_cell *cell = mesh_cell(asking->mesh, from, to);
-	int err = mesh_samples_keep(run->results[0].times, &cell->kept);
+	int err = mesh_samples_to_histogram(run->results[0].times, &cell->kept);
 
 	if (err != 0)
 		return err;
@@ -104,7 +105,8 @@ static int keep_cell(struct asking *asking, uint32_t from, uint32_t to, const st
 
 // Measure one direction. A failure is recorded in its cell. The function fails only if the local
 // agent is gone or the user interrupts.
-static int direction_ask(struct asking *asking, uint32_t from, uint32_t to, struct lab_why *why) {
+static int
+direction_measure(struct asking *asking, uint32_t from, uint32_t to, struct lab_why *why) {
 	const struct mesh_node *nodes = asking->mesh->nodes;
 	struct mesh_cell *cell = mesh_cell(asking->mesh, from, to);
 	const struct via_agent via = {
@@ -120,7 +122,7 @@ static int direction_ask(struct asking *asking, uint32_t from, uint32_t to, stru
 	int err = run != NULL ? via_agent_run(&via, run, &failed) : -ENOMEM;
 
 	if (err == 0)
-		err = keep_cell(asking, from, to, run);
+		err = store_cell(asking, from, to, run);
 	if (run != NULL)
 		run_release(run);
 	free(run);
@@ -133,7 +135,7 @@ static int direction_ask(struct asking *asking, uint32_t from, uint32_t to, stru
 	return err == -EREMOTEIO || err == -EPROTO ? 0 : lab_fail(why, err, "%s", cell->why);
 }
 
-static int pair_ask(struct asking *asking, struct mesh_pair pair, struct lab_why *why) {
+static int pair_measure(struct asking *asking, struct mesh_pair pair, struct lab_why *why) {
 	const struct mesh_node *nodes = asking->mesh->nodes;
 	const uint32_t ends[2] = {pair.one, pair.other};
 	int err = 0;
@@ -143,7 +145,7 @@ static int pair_ask(struct asking *asking, struct mesh_pair pair, struct lab_why
 		struct mesh_cell *cell = mesh_cell(asking->mesh, from, to);
 
 		if (nodes[from].joined && nodes[to].joined)
-			err = direction_ask(asking, from, to, why);
+			err = direction_measure(asking, from, to, why);
 		else
 			snprintf(
 				cell->why, sizeof(cell->why), "%.60s is not alive",
@@ -153,7 +155,7 @@ static int pair_ask(struct asking *asking, struct mesh_pair pair, struct lab_why
 	return err;
 }
 
-static uint32_t measured_of(const struct mesh *mesh) {
+static uint32_t count_measured(const struct mesh *mesh) {
 	uint32_t measured = 0;
 
 	for (uint32_t n = 0; n < mesh->count * mesh->count; n++)
@@ -161,7 +163,7 @@ static uint32_t measured_of(const struct mesh *mesh) {
 	return measured;
 }
 
-static int rounds_ask(struct asking *asking, struct lab_why *why) {
+static int rounds_measure(struct asking *asking, struct lab_why *why) {
 	struct mesh *mesh = asking->mesh;
 	uint32_t rounds = mesh_rounds(mesh->count);
 	int err = 0;
@@ -171,9 +173,9 @@ static int rounds_ask(struct asking *asking, struct lab_why *why) {
 		uint32_t count = mesh_round(mesh->count, round, pairs);
 
 		for (uint32_t n = 0; n < count && err == 0; n++)
-			err = pair_ask(asking, pairs[n], why);
+			err = pair_measure(asking, pairs[n], why);
 		fprintf(stderr, "round %u of %u: %u of %u measured\n", round + 1, rounds,
-			measured_of(mesh), mesh->count * (mesh->count - 1));
+			count_measured(mesh), mesh->count * (mesh->count - 1));
 	}
 	return err;
 }
@@ -183,14 +185,14 @@ int mesh_agents_run(const struct mesh_agents *agents, struct mesh *ret_mesh, str
 	uint64_t begun_ns = clock_monotonic_ns();
 	struct lab_why ended = {.text = ""};
 	struct timespec now;
-	int err = learn_nodes(&asking, why);
+	int err = fetch_nodes(&asking, why);
 
 	if (err != 0)
 		return err;
 	clock_gettime(CLOCK_REALTIME, &now);
 	ret_mesh->started_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 	ret_mesh->at_once = 1;
-	if (rounds_ask(&asking, &ended) != 0)
+	if (rounds_measure(&asking, &ended) != 0)
 		snprintf(ret_mesh->partial, sizeof(ret_mesh->partial), "%s", ended.text);
 	ret_mesh->took_ns = clock_monotonic_ns() - begun_ns;
 	return 0;

@@ -21,13 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ABOVE 1.25
-#define SHARE 0.75
-#define CELLS_LEAST 3	// covered by a cause that is more than one pair
-#define MESH_TWO_WAYS 2 // directions between two processes: with only two, none is the normal one
+#define OUTLIER_FACTOR 1.25
+#define CAUSE_SHARE_MIN 0.75
+#define CAUSE_CELLS_MIN 3 // covered by a cause that is more than one pair
+#define MESH_TWO_WAYS 2	  // directions between two processes: with only two, none is the normal one
 
 // State of a cell.
-enum state { USUAL, OUT, EXPLAINED };
+enum state { NORMAL, OUTLIER, EXPLAINED };
 
 struct search {
 	const struct mesh *mesh;
@@ -45,8 +45,9 @@ struct group {
 
 const char *mesh_cause_name(enum mesh_cause_kind kind) {
 	static const char *const names[MESH_CAUSE_KIND_COUNT] = {
-		[MESH_NODE] = "node",  [MESH_SOURCE] = "source", [MESH_TARGET] = "target",
-		[MESH_RACK] = "racks", [MESH_INSIDE] = "rack",	 [MESH_RAIL] = "rail",
+		[MESH_NODE] = "node",	     [MESH_SOURCE] = "source",
+		[MESH_TARGET] = "target",    [MESH_BETWEEN_RACKS] = "racks",
+		[MESH_WITHIN_RACK] = "rack", [MESH_RAIL] = "rail",
 		[MESH_PAIR] = "pair",
 	};
 
@@ -71,10 +72,10 @@ group_covers(const struct mesh *mesh, const struct group *group, uint32_t from, 
 		return from == group->one;
 	case MESH_TARGET:
 		return to == group->one;
-	case MESH_RACK:
+	case MESH_BETWEEN_RACKS:
 		return (same_rack(mesh, from, group->one) && same_rack(mesh, to, group->other)) ||
 		       (same_rack(mesh, from, group->other) && same_rack(mesh, to, group->one));
-	case MESH_INSIDE:
+	case MESH_WITHIN_RACK:
 		return same_rack(mesh, from, group->one) && same_rack(mesh, to, group->one);
 	case MESH_RAIL:
 		return same_device(mesh, from, group->one) || same_device(mesh, to, group->one);
@@ -83,7 +84,7 @@ group_covers(const struct mesh *mesh, const struct group *group, uint32_t from, 
 	}
 }
 
-static bool is_known(const struct mesh_cell *cell) {
+static bool cell_is_known(const struct mesh_cell *cell) {
 	return cell->measured && cell->quantiles[0].known;
 }
 
@@ -100,11 +101,11 @@ count_group(const struct search *search, const struct group *group, struct mesh_
 
 			uint8_t state = search->states[(size_t)from * mesh->count + to];
 
-			if (from == to || !is_known(cell) || state == EXPLAINED ||
+			if (from == to || !cell_is_known(cell) || state == EXPLAINED ||
 			    !group_covers(mesh, group, from, to))
 				continue;
 			cause->of++;
-			if (state != OUT)
+			if (state != OUTLIER)
 				continue;
 			search->medians[medians++] = (double)cell->quantiles[0].value_ns;
 		}
@@ -117,19 +118,19 @@ count_group(const struct search *search, const struct group *group, struct mesh_
 }
 
 // Return true if a cause covers more outliers, or as many with a larger share of its group.
-static bool is_better(const struct mesh_cause *cause, const struct mesh_cause *best) {
+static bool cause_is_better(const struct mesh_cause *cause, const struct mesh_cause *best) {
 	if (cause->cells != best->cells)
 		return cause->cells > best->cells;
 	return (uint64_t)cause->cells * best->of > (uint64_t)best->cells * cause->of;
 }
 
 static void
-try_group(const struct search *search, const struct group *group, struct mesh_cause *best) {
+try_cause_group(const struct search *search, const struct group *group, struct mesh_cause *best) {
 	struct mesh_cause cause;
 
 	count_group(search, group, &cause);
-	if (cause.cells >= CELLS_LEAST && cause.cells >= SHARE * cause.of &&
-	    is_better(&cause, best))
+	if (cause.cells >= CAUSE_CELLS_MIN && cause.cells >= CAUSE_SHARE_MIN * cause.of &&
+	    cause_is_better(&cause, best))
 		*best = cause;
 }
 
@@ -165,34 +166,37 @@ static void try_racks(const struct search *search, struct mesh_cause *best) {
 	for (uint32_t one = 0; one < mesh->count; one++) {
 		if (!is_first_of_rack(mesh, one))
 			continue;
-		try_group(search, &(struct group){MESH_INSIDE, one, one}, best);
+		try_cause_group(search, &(struct group){MESH_WITHIN_RACK, one, one}, best);
 		for (uint32_t other = 0; other < one; other++) {
 			if (is_first_of_rack(mesh, other))
-				try_group(search, &(struct group){MESH_RACK, other, one}, best);
+				try_cause_group(
+					search, &(struct group){MESH_BETWEEN_RACKS, other, one},
+					best
+				);
 		}
 	}
 }
 
 // Return the best cause; it has no cells if there is none. With two processes the single row and
 // column say nothing about either process, so they are skipped.
-static struct mesh_cause find_best(const struct search *search) {
+static struct mesh_cause find_best_cause(const struct search *search) {
 	const struct mesh *mesh = search->mesh;
 	struct mesh_cause best = {.cells = 0, .of = 1};
 
 	try_racks(search, &best);
 	for (uint32_t one = 0; mesh->count > 2 && one < mesh->count; one++) {
-		try_group(search, &(struct group){MESH_NODE, one, one}, &best);
-		try_group(search, &(struct group){MESH_SOURCE, one, one}, &best);
-		try_group(search, &(struct group){MESH_TARGET, one, one}, &best);
+		try_cause_group(search, &(struct group){MESH_NODE, one, one}, &best);
+		try_cause_group(search, &(struct group){MESH_SOURCE, one, one}, &best);
+		try_cause_group(search, &(struct group){MESH_TARGET, one, one}, &best);
 	}
 	for (uint32_t one = 0; has_several_devices(mesh) && one < mesh->count; one++) {
 		if (is_first_of_device(mesh, one))
-			try_group(search, &(struct group){MESH_RAIL, one, one}, &best);
+			try_cause_group(search, &(struct group){MESH_RAIL, one, one}, &best);
 	}
 	return best;
 }
 
-static void take_away(const struct search *search, const struct mesh_cause *cause) {
+static void mark_explained(const struct search *search, const struct mesh_cause *cause) {
 	const struct group group = {cause->kind, cause->one, cause->other};
 	uint32_t count = search->mesh->count;
 
@@ -211,7 +215,7 @@ static void add_cause(const struct search *search, const struct mesh_cause *caus
 		summary->causes[summary->cause_count++] = *cause;
 	else
 		summary->unexplained += cause->cells;
-	take_away(search, cause);
+	mark_explained(search, cause);
 }
 
 static int causes_compare(const void *a, const void *b) {
@@ -237,7 +241,7 @@ static int add_pairs(const struct search *search) {
 		for (uint32_t to = 0; to < count; to++) {
 			const struct group group = {MESH_PAIR, from, to};
 
-			if (search->states[(size_t)from * count + to] == OUT)
+			if (search->states[(size_t)from * count + to] == OUTLIER)
 				count_group(search, &group, &pairs[found++]);
 		}
 	}
@@ -257,7 +261,7 @@ static void find_median(struct search *search) {
 		const struct mesh_cell *cell = &mesh->cells[n];
 
 		summary->measured += cell->measured;
-		if (is_known(cell))
+		if (cell_is_known(cell))
 			search->medians[known++] = (double)cell->quantiles[0].value_ns;
 	}
 	if (known == 0)
@@ -269,15 +273,15 @@ static void find_median(struct search *search) {
 	summary->max_ns = (uint64_t)search->medians[known - 1];
 }
 
-bool mesh_cell_stands_out(const struct mesh_summary *summary, const struct mesh_cell *cell) {
+bool mesh_cell_is_outlier(const struct mesh_summary *summary, const struct mesh_cell *cell) {
 	double median = (double)summary->median_ns;
 
-	return summary->wanted > MESH_TWO_WAYS && is_known(cell) &&
-	       (double)cell->quantiles[0].value_ns > ABOVE * median &&
+	return summary->wanted > MESH_TWO_WAYS && cell_is_known(cell) &&
+	       (double)cell->quantiles[0].value_ns > OUTLIER_FACTOR * median &&
 	       (double)cell->quantiles[0].low_ns > median;
 }
 
-const struct mesh_cause *mesh_cause_of(
+const struct mesh_cause *mesh_cause_find(
 	const struct mesh *mesh, const struct mesh_summary *summary, uint32_t from, uint32_t to
 ) {
 	for (uint32_t n = 0; n < summary->cause_count; n++) {
@@ -294,9 +298,9 @@ static void mark_outliers(const struct search *search) {
 	const struct mesh *mesh = search->mesh;
 
 	for (size_t n = 0; n < (size_t)mesh->count * mesh->count; n++) {
-		if (!mesh_cell_stands_out(search->summary, &mesh->cells[n]))
+		if (!mesh_cell_is_outlier(search->summary, &mesh->cells[n]))
 			continue;
-		search->states[n] = OUT;
+		search->states[n] = OUTLIER;
 		search->summary->outliers++;
 	}
 }
@@ -317,7 +321,8 @@ int mesh_summarize(const struct mesh *mesh, struct mesh_summary *ret_summary) {
 		ret_summary->wanted = mesh->count * (mesh->count - 1);
 		find_median(&search);
 		mark_outliers(&search);
-		for (best = find_best(&search); best.cells > 0; best = find_best(&search))
+		for (best = find_best_cause(&search); best.cells > 0;
+		     best = find_best_cause(&search))
 			add_cause(&search, &best);
 		err = add_pairs(&search);
 	}
@@ -326,7 +331,7 @@ int mesh_summarize(const struct mesh *mesh, struct mesh_summary *ret_summary) {
 	return err;
 }
 
-void mesh_cause_what(
+void mesh_cause_format_subject(
 	const struct mesh *mesh, const struct mesh_cause *cause, char *text, size_t size
 ) {
 	const struct mesh_node *one = &mesh->nodes[cause->one];
@@ -344,10 +349,10 @@ void mesh_cause_what(
 	case MESH_TARGET:
 		snprintf(text, size, "process %u (%.40s), to it alone", cause->one, one->host);
 		break;
-	case MESH_RACK:
+	case MESH_BETWEEN_RACKS:
 		snprintf(text, size, "between racks %.30s and %.30s", one->rack, other->rack);
 		break;
-	case MESH_INSIDE:
+	case MESH_WITHIN_RACK:
 		snprintf(text, size, "inside of rack %.40s", one->rack);
 		break;
 	case MESH_RAIL:
@@ -361,12 +366,12 @@ void mesh_cause_what(
 	}
 }
 
-void mesh_cause_say(
+void mesh_cause_format(
 	const struct mesh *mesh, const struct mesh_cause *cause, char *text, size_t size
 ) {
 	char what[128];
 
-	mesh_cause_what(mesh, cause, what, sizeof(what));
+	mesh_cause_format_subject(mesh, cause, what, sizeof(what));
 	if (cause->kind == MESH_PAIR)
 		snprintf(text, size, "%s: %.2f times the median", what, cause->ratio);
 	else

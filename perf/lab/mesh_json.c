@@ -15,7 +15,7 @@
 
 #define TAU_MAX 1e9
 // Space in a file for everything except the directions: processes, causes and failures.
-#define REST_BYTES ((size_t)256 << 10)
+#define OTHER_PARTS_BYTES ((size_t)256 << 10)
 
 static const char *const quantile_keys[MESH_QUANTILES] = {"p50", "p90", "p99"};
 
@@ -83,7 +83,8 @@ static json_t *cell_json(const struct mesh *mesh, uint32_t from, uint32_t to) {
 	return json_pack(
 		"{s:I s:I s:I s:[f,f,f] s:o s:o}", "from", (json_int_t)from, "to", (json_int_t)to,
 		"count", (json_int_t)cell->count, "taus", cell->taus[0], cell->taus[1],
-		cell->taus[2], "kept", histogram_rows(cell->kept), "figures", figures_json(cell)
+		cell->taus[2], "kept", histogram_rows_to_json(cell->kept), "figures",
+		figures_json(cell)
 	);
 }
 
@@ -106,7 +107,7 @@ static json_t *cells_json(const struct mesh *mesh) {
 // Find out whether the histograms of all directions fit into a file. Each is built, measured and
 // freed, because all of them together may not fit into memory.
 static int cells_fit(const struct mesh *mesh, bool *ret_fit) {
-	size_t bytes = REST_BYTES;
+	size_t bytes = OTHER_PARTS_BYTES;
 
 	for (uint32_t from = 0; from < mesh->count; from++) {
 		for (uint32_t to = 0; to < mesh->count && bytes <= RESULT_FILE_BYTES; to++) {
@@ -140,7 +141,7 @@ static json_t *causes_json(const struct mesh *mesh, const struct mesh_summary *s
 		const struct mesh_cause *cause = &summary->causes[n];
 		char says[LAB_WHY_BYTES];
 
-		mesh_cause_say(mesh, cause, says, sizeof(says));
+		mesh_cause_format(mesh, cause, says, sizeof(says));
 		failed |= json_array_append_new(
 			array, json_pack(
 				       "{s:s s:I s:I s:I s:I s:f s:s}", "kind",
@@ -168,7 +169,7 @@ static json_t *summary_json(const struct mesh *mesh, const struct mesh_summary *
 	);
 }
 
-static int put_all(json_t *root, const struct mesh *mesh, const struct mesh_summary *summary) {
+static int put_mesh(json_t *root, const struct mesh *mesh, const struct mesh_summary *summary) {
 	char started[SHOW_BYTES];
 	int failed = 0;
 
@@ -190,10 +191,10 @@ int mesh_to_json(
 	const struct mesh *mesh, const struct mesh_summary *summary, struct json_t **ret_json
 ) {
 	json_t *root = json_object();
-	int failed = put_all(root, mesh, summary);
+	int failed = put_mesh(root, mesh, summary);
 
 	if (failed == 0)
-		failed = json_seal(root);
+		failed = json_add_digests(root);
 	if (failed != 0) {
 		json_decref(root);
 		return -ENOMEM;
@@ -245,7 +246,7 @@ static bool get_number(const json_t *object, const char *key, uint64_t max, uint
 	return true;
 }
 
-static int take_nodes(const json_t *array, struct mesh *mesh, struct lab_why *why) {
+static int read_nodes(const json_t *array, struct mesh *mesh, struct lab_why *why) {
 	for (uint32_t n = 0; n < mesh->count; n++) {
 		const json_t *json = json_array_get(array, n);
 		struct mesh_node *node = &mesh->nodes[n];
@@ -264,7 +265,7 @@ static int take_nodes(const json_t *array, struct mesh *mesh, struct lab_why *wh
 	return 0;
 }
 
-static int take_kept(const json_t *json, struct mesh_cell *cell) {
+static int read_histogram(const json_t *json, struct mesh_cell *cell) {
 	const json_t *taus = json_object_get(json, "taus");
 	int err = mesh_histogram_create(&cell->kept);
 
@@ -280,7 +281,7 @@ static int take_kept(const json_t *json, struct mesh_cell *cell) {
 	return err;
 }
 
-static int take_cell(size_t place, const json_t *json, struct mesh *mesh, struct lab_why *why) {
+static int read_cell(size_t place, const json_t *json, struct mesh *mesh, struct lab_why *why) {
 	uint64_t from, to, count;
 	struct mesh_cell *cell;
 	int err = 0;
@@ -294,20 +295,20 @@ static int take_cell(size_t place, const json_t *json, struct mesh *mesh, struct
 		return lab_fail(why, -EBADMSG, "cells[%zu] is there twice", place);
 	cell->count = count;
 	if (count > 0)
-		err = take_kept(json, cell);
+		err = read_histogram(json, cell);
 	else if (!get_text(json, "why", cell->why, sizeof(cell->why)))
 		err = -EBADMSG;
 	return err == 0 ? 0 : lab_fail(why, err, "cells[%zu] keeps no samples", place);
 }
 
-static int take_cells(const json_t *cells, struct mesh *mesh, struct lab_why *why) {
+static int read_cells(const json_t *cells, struct mesh *mesh, struct lab_why *why) {
 	size_t count = (size_t)mesh->count * (mesh->count - 1);
 	int err = 0;
 
 	if (json_array_size(cells) != count)
 		return lab_fail(why, -EBADMSG, "cells are not one of each pair");
 	for (size_t n = 0; n < count && err == 0; n++)
-		err = take_cell(n, json_array_get(cells, n), mesh, why);
+		err = read_cell(n, json_array_get(cells, n), mesh, why);
 	return err;
 }
 
@@ -320,11 +321,11 @@ int mesh_from_json(const json_t *root, struct lab_why *why, struct mesh *ret_mes
 		return lab_fail(why, -EBADMSG, "processes are not 2 to %u", MESH_NODES_MAX);
 	err = mesh_create(&plan_default, (uint32_t)count, ret_mesh);
 	if (err == 0)
-		err = take_nodes(nodes, ret_mesh, why);
+		err = read_nodes(nodes, ret_mesh, why);
 	if (err != 0)
 		return err;
-	return mesh_has_matrices(root) ? mesh_matrices_take(root, ret_mesh, why)
-				       : take_cells(json_object_get(root, "cells"), ret_mesh, why);
+	return mesh_has_matrices(root) ? mesh_matrices_read(root, ret_mesh, why)
+				       : read_cells(json_object_get(root, "cells"), ret_mesh, why);
 }
 
 static int compare_cells(const json_t *root, const struct mesh *mesh, struct lab_why *why) {
@@ -353,7 +354,7 @@ static int compare_computed(json_t *root, const struct mesh *mesh, struct lab_wh
 	if (err == 0)
 		err = verify_compare("summary", json_object_get(root, "summary"), summed, why);
 	if (err == 0)
-		err = digests_of_json(root, &digests);
+		err = json_digests(root, &digests);
 	if (err == 0)
 		err = verify_compare("digests", json_object_get(root, "digests"), digests, why);
 	json_decref(summed);

@@ -59,7 +59,7 @@ static void join_refuse(struct channel *channel, const char *text) {
 }
 
 static void
-node_seat(struct leading *leading, struct channel *channel, const struct mesh_join *join) {
+node_admit(struct leading *leading, struct channel *channel, const struct mesh_join *join) {
 	struct mesh_node *node = &leading->mesh->nodes[join->rank];
 
 	*node = join->node;
@@ -93,7 +93,7 @@ static void join_accept(struct leading *leading, struct channel *channel) {
 	else if (leading->mesh->nodes[join.rank].joined)
 		join_refuse(channel, "another process of the mesh has this rank");
 	else
-		node_seat(leading, channel, &join);
+		node_admit(leading, channel, &join);
 }
 
 static uint32_t nodes_missing(const struct mesh *mesh, uint32_t *ret_first) {
@@ -108,7 +108,7 @@ static uint32_t nodes_missing(const struct mesh *mesh, uint32_t *ret_first) {
 	return count;
 }
 
-static int await_all(struct leading *leading, struct lab_why *why) {
+static int wait_all_joined(struct leading *leading, struct lab_why *why) {
 	struct deadline deadline = deadline_from_now(leading->config->patience_ns);
 	struct channel *channel = calloc(1, sizeof(*channel));
 	uint32_t first = 0, absent;
@@ -135,7 +135,7 @@ static int await_all(struct leading *leading, struct lab_why *why) {
 	return err;
 }
 
-static void find_hosts(struct leading *leading) {
+static void group_by_host(struct leading *leading) {
 	const struct mesh_node *nodes = leading->mesh->nodes;
 
 	for (uint32_t n = 0; n < leading->mesh->count; n++) {
@@ -151,7 +151,7 @@ static void find_hosts(struct leading *leading) {
 
 // Derive the racks from host names, which often begin with the name of the rack. The rack is the
 // host name without its last number. If that is the same for all hosts, no rack is set.
-static void name_racks(struct mesh *mesh) {
+static void derive_racks(struct mesh *mesh) {
 	char stems[2][MESH_HOST_BYTES];
 	bool differ = false;
 
@@ -170,7 +170,7 @@ static void name_racks(struct mesh *mesh) {
 	}
 }
 
-static bool is_taken(const struct leading *leading, uint32_t host, uint32_t place) {
+static bool processor_is_taken(const struct leading *leading, uint32_t host, uint32_t place) {
 	for (uint32_t n = 0; n < leading->mesh->count; n++) {
 		const struct seat *seat = &leading->seats[n];
 
@@ -180,7 +180,7 @@ static bool is_taken(const struct leading *leading, uint32_t host, uint32_t plac
 	return false;
 }
 
-static bool is_alone(const struct leading *leading, uint32_t who) {
+static bool process_is_alone_on_host(const struct leading *leading, uint32_t who) {
 	for (uint32_t n = 0; n < leading->mesh->count; n++) {
 		if (n != who && leading->seats[n].host == leading->seats[who].host)
 			return false;
@@ -190,17 +190,17 @@ static bool is_alone(const struct leading *leading, uint32_t who) {
 
 // Assign the lowest free processor of the machine to a process. A process that is alone on its
 // machine may use any.
-static void give_place(struct leading *leading, uint32_t who) {
+static void assign_processor(struct leading *leading, uint32_t who) {
 	struct seat *seat = &leading->seats[who];
 	uint32_t place = 0;
 
-	while (is_taken(leading, seat->host, place))
+	while (processor_is_taken(leading, seat->host, place))
 		place++;
-	seat->place = is_alone(leading, who) ? MESH_PLACE_ANY : place;
+	seat->place = process_is_alone_on_host(leading, who) ? MESH_PROCESSOR_ANY : place;
 	seat->busy = true;
 }
 
-static uint32_t busy_at(const struct leading *leading, uint32_t host) {
+static uint32_t host_busy_count(const struct leading *leading, uint32_t host) {
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < leading->mesh->count; n++)
@@ -210,7 +210,7 @@ static uint32_t busy_at(const struct leading *leading, uint32_t host) {
 
 // Return true if both machines have free processors. Two processes may always run on a machine. So
 // a machine with one processor still measures one pair at a time.
-static bool has_room(const struct leading *leading, const struct mesh_pair *pair) {
+static bool pair_can_start(const struct leading *leading, const struct mesh_pair *pair) {
 	uint32_t ends[2] = {pair->one, pair->other};
 
 	if (leading->config->at_once > 0 && leading->open >= leading->config->at_once)
@@ -220,7 +220,7 @@ static bool has_room(const struct leading *leading, const struct mesh_pair *pair
 		uint32_t comes = 1 + (leading->seats[ends[1 - n]].host == host);
 		uint32_t room = leading->mesh->nodes[host].processors;
 
-		if (busy_at(leading, host) + comes > (room > 2 ? room : 2))
+		if (host_busy_count(leading, host) + comes > (room > 2 ? room : 2))
 			return false;
 	}
 	return true;
@@ -305,7 +305,7 @@ static void fail_direction(struct leading *leading, struct meeting *meeting, con
 	end_direction(leading, meeting);
 }
 
-static struct meeting *meeting_of(struct leading *leading, uint32_t who) {
+static struct meeting *find_meeting(struct leading *leading, uint32_t who) {
 	for (uint32_t n = 0; n < MESH_NODES_MAX / 2; n++) {
 		struct meeting *meeting = &leading->meetings[n];
 
@@ -315,8 +315,8 @@ static struct meeting *meeting_of(struct leading *leading, uint32_t who) {
 	return NULL;
 }
 
-static void node_lose(struct leading *leading, uint32_t who, const char *text) {
-	struct meeting *meeting = meeting_of(leading, who);
+static void node_drop(struct leading *leading, uint32_t who, const char *text) {
+	struct meeting *meeting = find_meeting(leading, who);
 	char why[MESH_WHY_BYTES];
 
 	channel_close(&leading->seats[who].channel);
@@ -329,7 +329,7 @@ static void node_lose(struct leading *leading, uint32_t who, const char *text) {
 }
 
 static void
-take_result(struct leading *leading, const struct meeting *meeting, struct mesh_answer *answer) {
+store_result(struct leading *leading, const struct meeting *meeting, struct mesh_answer *answer) {
 	struct mesh_cell *cell = mesh_cell(leading->mesh, meeting->from, meeting->to);
 	struct mesh_node *nodes = leading->mesh->nodes;
 
@@ -341,7 +341,7 @@ take_result(struct leading *leading, const struct meeting *meeting, struct mesh_
 	memcpy(nodes[meeting->to].device, answer->their_device, sizeof(answer->their_device));
 }
 
-static void take_answer(
+static void handle_answer(
 	struct leading *leading,
 	uint32_t who,
 	enum channel_kind kind,
@@ -360,7 +360,7 @@ static void take_answer(
 		send_order(leading, meeting->from, CHANNEL_MESH_PLAY, &order);
 	} else if (kind == CHANNEL_MESH_RESULT && who == meeting->from && !meeting->measured) {
 		meeting->measured = true;
-		take_result(leading, meeting, answer);
+		store_result(leading, meeting, answer);
 	} else if (kind == CHANNEL_MESH_SERVED && who == meeting->to) {
 		meeting->served = true;
 	}
@@ -369,7 +369,7 @@ static void take_answer(
 }
 
 static void answer_receive(struct leading *leading, uint32_t who) {
-	struct meeting *meeting = meeting_of(leading, who);
+	struct meeting *meeting = find_meeting(leading, who);
 	struct lab_why why = {.text = ""};
 	struct channel_message message;
 	struct mesh_answer answer;
@@ -380,15 +380,15 @@ static void answer_receive(struct leading *leading, uint32_t who) {
 	if (err == 0)
 		err = mesh_read_answer(&message, &answer, &why);
 	if (err != 0) {
-		node_lose(leading, who, why.text);
+		node_drop(leading, who, why.text);
 		return;
 	}
 	if (meeting != NULL && answer.order == meeting->order)
-		take_answer(leading, who, message.kind, meeting, &answer);
+		handle_answer(leading, who, message.kind, meeting, &answer);
 	histogram_destroy(answer.kept);
 }
 
-static void skip_both(struct leading *leading, const struct mesh_pair *pair) {
+static void skip_both_directions(struct leading *leading, const struct mesh_pair *pair) {
 	skip_direction(leading, pair->one, pair->other);
 	skip_direction(leading, pair->other, pair->one);
 }
@@ -402,8 +402,8 @@ static void open_meeting(struct leading *leading, const struct mesh_pair *pair) 
 	leading->open++;
 	if (leading->open > leading->mesh->at_once)
 		leading->mesh->at_once = leading->open;
-	give_place(leading, pair->one);
-	give_place(leading, pair->other);
+	assign_processor(leading, pair->one);
+	assign_processor(leading, pair->other);
 	begin_direction(leading, meeting);
 }
 
@@ -419,8 +419,8 @@ static bool open_meetings(struct leading *leading) {
 			continue;
 		leading->done[n] = true;
 		if (nodes[pair->one].lost || nodes[pair->other].lost)
-			skip_both(leading, pair);
-		else if (has_room(leading, pair))
+			skip_both_directions(leading, pair);
+		else if (pair_can_start(leading, pair))
 			open_meeting(leading, pair);
 		else
 			leading->done[n] = false;
@@ -431,7 +431,7 @@ static bool open_meetings(struct leading *leading) {
 
 // Check the deadlines of all meetings. A process that did not even start to listen hangs as a
 // whole. It is dropped, because it would hang in each of its meetings.
-static void look_at_time(struct leading *leading) {
+static void check_deadlines(struct leading *leading) {
 	uint64_t now_ns = clock_monotonic_ns();
 
 	for (uint32_t n = 0; n < MESH_NODES_MAX / 2; n++) {
@@ -442,13 +442,13 @@ static void look_at_time(struct leading *leading) {
 		if (meeting->listens)
 			fail_direction(leading, meeting, "it took too long");
 		else
-			node_lose(leading, meeting->to, "it does not answer");
+			node_drop(leading, meeting->to, "it does not answer");
 	}
 }
 
 // Wait up to a second for messages, and handle them. Returns 0, -EINTR if the user interrupts, or
 // another -errno.
-static int wait_and_hear(struct leading *leading) {
+static int wait_for_answers(struct leading *leading) {
 	struct pollfd fds[MESH_NODES_MAX + 1];
 	uint32_t count = leading->mesh->count;
 
@@ -463,7 +463,7 @@ static int wait_and_hear(struct leading *leading) {
 		if (fds[n].revents != 0 && leading->seats[n].channel.fd >= 0)
 			answer_receive(leading, n);
 	}
-	look_at_time(leading);
+	check_deadlines(leading);
 	return 0;
 }
 
@@ -485,7 +485,7 @@ static int play_round(struct leading *leading, uint32_t round) {
 	do {
 		left = open_meetings(leading);
 		if (leading->open > 0)
-			err = wait_and_hear(leading);
+			err = wait_for_answers(leading);
 	} while (err == 0 && (left || leading->open > 0));
 	if (!leading->config->quiet)
 		fprintf(stderr, "round %u of %u: %u of %u measured\n", round + 1,
@@ -494,7 +494,7 @@ static int play_round(struct leading *leading, uint32_t round) {
 	return err;
 }
 
-static void nodes_dismiss(struct leading *leading) {
+static void send_mesh_end(struct leading *leading) {
 	struct lab_why unheard = {.text = ""};
 
 	for (uint32_t n = 0; n < leading->mesh->count; n++) {
@@ -506,7 +506,7 @@ static void nodes_dismiss(struct leading *leading) {
 	}
 }
 
-static void play_all(struct leading *leading) {
+static void play_all_rounds(struct leading *leading) {
 	struct mesh *mesh = leading->mesh;
 	uint64_t begin_ns = clock_monotonic_ns();
 	struct lab_why why = {.text = ""};
@@ -539,13 +539,13 @@ int mesh_lead_run(const struct mesh_lead *lead, struct mesh *mesh, struct lab_wh
 		leading->seats[n].channel.fd = -1;
 	clock_gettime(CLOCK_REALTIME, &now);
 	mesh->started_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-	err = await_all(leading, why);
+	err = wait_all_joined(leading, why);
 	if (err == 0) {
-		find_hosts(leading);
-		name_racks(mesh);
-		play_all(leading);
+		group_by_host(leading);
+		derive_racks(mesh);
+		play_all_rounds(leading);
 	}
-	nodes_dismiss(leading);
+	send_mesh_end(leading);
 	free(leading->seats);
 	free(leading);
 	return err;

@@ -24,12 +24,12 @@
 #define PATIENCE_NS UINT64_C(60000000000)
 #define ANSWER_NS UINT64_C(30000000000)
 
-static int why_print(const struct lab_why *why) {
+static int print_failure(const struct lab_why *why) {
 	fprintf(stderr, "tocsin-perf: %s\n", why->text);
 	return EXIT_FAILED;
 }
 
-static struct mesh_member member_of(const struct options *options) {
+static struct mesh_member member_config(const struct options *options) {
 	return (struct mesh_member){
 		.patience_ns = PATIENCE_NS,
 		.device = options->session.device,
@@ -38,7 +38,7 @@ static struct mesh_member member_of(const struct options *options) {
 	};
 }
 
-static bool is_standard_output(const char *path) {
+static bool path_is_standard_output(const char *path) {
 	return path != NULL && strcmp(path, "-") == 0;
 }
 
@@ -55,13 +55,14 @@ static int files_check(const struct options *options, struct lab_why *why) {
 
 // Print and write the mesh. If a direction was not measured, the exit status is EXIT_FAILED,
 // regardless of the other results.
-static int mesh_show(const struct options *options, const struct mesh *mesh) {
+static int mesh_output(const struct options *options, const struct mesh *mesh) {
 	struct mesh_summary summary;
 	struct lab_why why = {.text = ""};
 	int err = mesh_summarize(mesh, &summary);
-	bool quiet =
-		is_standard_output(options->json_path) || is_standard_output(options->csv_path) ||
-		is_standard_output(options->html_path) || is_standard_output(options->svg_path);
+	bool quiet = path_is_standard_output(options->json_path) ||
+		     path_is_standard_output(options->csv_path) ||
+		     path_is_standard_output(options->html_path) ||
+		     path_is_standard_output(options->svg_path);
 
 	if (err != 0)
 		err = lab_fail(&why, err, "no memory");
@@ -76,7 +77,7 @@ static int mesh_show(const struct options *options, const struct mesh *mesh) {
 	if (err == 0 && options->svg_path != NULL)
 		err = mesh_write_svg(mesh, &summary, options->svg_path, &why);
 	if (err != 0)
-		return why_print(&why);
+		return print_failure(&why);
 	return summary.measured == summary.wanted ? EXIT_DONE : EXIT_FAILED;
 }
 
@@ -99,18 +100,18 @@ static int mesh_run_as_lead(
 
 	if (mesh_create(&options->session.plan, count, &mesh) != 0) {
 		(void)lab_fail(&why, -ENOMEM, "no memory");
-		return why_print(&why);
+		return print_failure(&why);
 	}
 	*ret_began = mesh_lead_run(&config, &mesh, &why) == 0;
-	status = *ret_began ? mesh_show(options, &mesh) : why_print(&why);
+	status = *ret_began ? mesh_output(options, &mesh) : print_failure(&why);
 	mesh_release(&mesh);
 	return status;
 }
 
-static int be_member(const struct mesh_member *member) {
+static int member_main(const struct mesh_member *member) {
 	struct lab_why why = {.text = ""};
 
-	return mesh_member_run(member, &why) == 0 ? EXIT_DONE : why_print(&why);
+	return mesh_member_run(member, &why) == 0 ? EXIT_DONE : print_failure(&why);
 }
 
 // Start a member process. After the fork it has its own memory.
@@ -121,7 +122,7 @@ static pid_t start_member(const struct mesh_member *member, struct channel_liste
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	channel_listener_close(listener);
-	_exit(getppid() == parent ? be_member(member) : EXIT_FAILED);
+	_exit(getppid() == parent ? member_main(member) : EXIT_FAILED);
 }
 
 // End the members. If the mesh did not begin, they are killed, since some would wait for the lead
@@ -135,7 +136,7 @@ static void end_members(const pid_t *members, uint32_t count, bool began) {
 }
 
 static int run_local(const struct options *options) {
-	struct mesh_member member = member_of(options);
+	struct mesh_member member = member_config(options);
 	struct sock_addr loopback = channel_loopback();
 	pid_t members[MESH_NODES_MAX];
 	struct channel_listener listener;
@@ -146,7 +147,7 @@ static int run_local(const struct options *options) {
 
 	loopback.port = options->mesh.port;
 	if (channel_listen(&loopback, &listener, &why) != 0)
-		return why_print(&why);
+		return print_failure(&why);
 	member.lead = listener.address;
 	member.count = options->mesh.local;
 	while (status == EXIT_DONE && started < member.count) {
@@ -154,7 +155,7 @@ static int run_local(const struct options *options) {
 		members[started] = start_member(&member, &listener);
 		if (members[started] < 0) {
 			(void)lab_fail(&why, neg_errno(), "fork: %s", strerrordesc_np(errno));
-			status = why_print(&why);
+			status = print_failure(&why);
 			break;
 		}
 		started++;
@@ -166,21 +167,21 @@ static int run_local(const struct options *options) {
 	return status;
 }
 
-static int run_first(const struct options *options, struct mesh_member *member) {
+static int run_lead(const struct options *options, struct mesh_member *member) {
 	struct channel_listener listener;
 	struct lab_why why = {.text = ""};
 	int status = EXIT_FAILED;
 	bool began = false;
 	pid_t own;
 
-	if (mesh_open_place(&options->mesh, member, &listener, &why) != 0)
-		return why_print(&why);
+	if (mesh_publish_lead(&options->mesh, member, &listener, &why) != 0)
+		return print_failure(&why);
 	own = start_member(member, &listener);
 	if (own > 0)
 		status = mesh_run_as_lead(options, &listener, member->count, &began);
 	else
 		fprintf(stderr, "tocsin-perf: fork: %s\n", strerrordesc_np(errno));
-	mesh_forget_place(&options->mesh, &listener);
+	mesh_unpublish_lead(&options->mesh, &listener);
 	if (own > 0)
 		end_members(&own, 1, began);
 	return status;
@@ -194,20 +195,20 @@ static int run_agents(const struct options *options) {
 	};
 	struct lab_why why = {.text = ""};
 	struct mesh mesh = {.count = 0};
-	int status = mesh_agents_run(&agents, &mesh, &why) == 0 ? mesh_show(options, &mesh)
-								: why_print(&why);
+	int status = mesh_agents_run(&agents, &mesh, &why) == 0 ? mesh_output(options, &mesh)
+								: print_failure(&why);
 
 	mesh_release(&mesh);
 	return status;
 }
 
 // Return true if this process writes the results.
-static bool is_first(const struct options *options, const struct mesh_member *member) {
+static bool writes_results(const struct options *options, const struct mesh_member *member) {
 	return options->mesh.agents || options->mesh.local > 0 || member->rank == 0;
 }
 
 int mesh_main(const struct options *options) {
-	struct mesh_member member = member_of(options);
+	struct mesh_member member = member_config(options);
 	struct lab_why why = {.text = ""};
 
 	if (options->mesh.hosts != NULL)
@@ -215,18 +216,18 @@ int mesh_main(const struct options *options) {
 			       &options->mesh, options->runs.argc, options->runs.argv, &why
 		       ) == 0
 			       ? EXIT_DONE
-		       : why_print(&why) == EXIT_FAILED ? EXIT_USAGE
-							: EXIT_FAILED;
+		       : print_failure(&why) == EXIT_FAILED ? EXIT_USAGE
+							    : EXIT_FAILED;
 	if (!options->mesh.agents && options->mesh.local == 0 &&
 	    mesh_find_rank(&options->mesh, &member, &why) != 0)
-		return why_print(&why) == EXIT_FAILED ? EXIT_USAGE : EXIT_FAILED;
-	if (is_first(options, &member) && files_check(options, &why) != 0)
-		return why_print(&why);
+		return print_failure(&why) == EXIT_FAILED ? EXIT_USAGE : EXIT_FAILED;
+	if (writes_results(options, &member) && files_check(options, &why) != 0)
+		return print_failure(&why);
 	if (options->mesh.agents)
 		return run_agents(options);
 	if (options->mesh.local > 0)
 		return run_local(options);
-	if (mesh_find_place(&options->mesh, &member, &why) != 0)
-		return why_print(&why);
-	return member.rank == 0 ? run_first(options, &member) : be_member(&member);
+	if (mesh_find_lead_address(&options->mesh, &member, &why) != 0)
+		return print_failure(&why);
+	return member.rank == 0 ? run_lead(options, &member) : member_main(&member);
 }

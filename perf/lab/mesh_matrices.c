@@ -101,7 +101,7 @@ bool mesh_has_matrices(const json_t *root) {
 	return json_object_get(root, "matrices") != NULL;
 }
 
-static bool take_figure(const struct column *column, const json_t *value, struct mesh_cell *cell) {
+static bool read_figure(const struct column *column, const json_t *value, struct mesh_cell *cell) {
 	uint64_t number;
 
 	if (json_is_null(value)) // the values of a quantile are either all known or all unknown
@@ -120,7 +120,7 @@ static bool take_figure(const struct column *column, const json_t *value, struct
 	       (column->quantile == NO_QUANTILE || cell->quantiles[column->quantile].known);
 }
 
-static int take_matrix(
+static int read_matrix(
 	const struct column *column, const json_t *matrix, struct mesh *mesh, struct lab_why *why
 ) {
 	for (uint32_t from = 0; from < mesh->count; from++) {
@@ -130,7 +130,7 @@ static int take_matrix(
 			const json_t *value = json_array_get(row, to);
 			bool fits = from == to
 					    ? json_is_null(value)
-					    : take_figure(column, value, mesh_cell(mesh, from, to));
+					    : read_figure(column, value, mesh_cell(mesh, from, to));
 
 			if (!fits)
 				return lab_fail(
@@ -142,7 +142,7 @@ static int take_matrix(
 	return 0;
 }
 
-static int take_failed(const json_t *array, struct mesh *mesh, struct lab_why *why) {
+static int read_failures(const json_t *array, struct mesh *mesh, struct lab_why *why) {
 	for (size_t n = 0; n < json_array_size(array); n++) {
 		const json_t *one = json_array_get(array, n);
 		json_int_t from = json_integer_value(json_object_get(one, "from"));
@@ -157,13 +157,13 @@ static int take_failed(const json_t *array, struct mesh *mesh, struct lab_why *w
 	return 0;
 }
 
-int mesh_matrices_take(const json_t *root, struct mesh *mesh, struct lab_why *why) {
+int mesh_matrices_read(const json_t *root, struct mesh *mesh, struct lab_why *why) {
 	const json_t *matrices = json_object_get(root, "matrices");
 	int err = 0;
 
 	for (size_t n = 0; n < COLUMNS && err == 0; n++)
-		err = take_matrix(
+		err = read_matrix(
 			&columns[n], json_object_get(matrices, columns[n].key), mesh, why
 		);
-	return err == 0 ? take_failed(json_object_get(root, "failed"), mesh, why) : err;
+	return err == 0 ? read_failures(json_object_get(root, "failed"), mesh, why) : err;
 }

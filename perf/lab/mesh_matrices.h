@@ -13,4 +13,4 @@ int mesh_matrices_put(struct json_t *root, const struct mesh *mesh);
 // Return true if a file has the matrix form.
 bool mesh_has_matrices(const struct json_t *root);
 // Read the matrices from an untrusted file. Returns 0, or -EBADMSG with the reason in `why`.
-int mesh_matrices_take(const struct json_t *root, struct mesh *mesh, struct lab_why *why);
+int mesh_matrices_read(const struct json_t *root, struct mesh *mesh, struct lab_why *why);

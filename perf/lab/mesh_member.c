@@ -26,7 +26,7 @@
 #define FRAME_NS UINT64_C(10000000000) // for the rest of a frame
 #define CLIENT_NS UINT64_C(20000000000)
 #define CONNECT_NS UINT64_C(5000000000) // per address
-#define AGAIN_PAUSE_MS 20
+#define RETRY_PAUSE_MS 20
 
 struct present {
 	const struct mesh_member *member;
@@ -49,7 +49,7 @@ static struct deadline frame_deadline(void) {
 	return deadline_after(clock_monotonic_ns(), FRAME_NS);
 }
 
-static void tell_port(void *ctx, const struct sock_addr *address) {
+static void send_port(void *ctx, const struct sock_addr *address) {
 	const struct measurement *measurement = ctx;
 	const struct mesh_answer answer = {
 		.order = measurement->order->number, .port = address->port};
@@ -59,12 +59,12 @@ static void tell_port(void *ctx, const struct sock_addr *address) {
 }
 
 // Find the processor with the given index among the allowed ones. Returns false if any may be used.
-static bool choose_core(uint32_t place, struct cpu_set *ret_cores) {
+static bool processor_at_place(uint32_t place, struct cpu_set *ret_cores) {
 	struct cpu_set allowed;
 	uint32_t count, cpu;
 
 	*ret_cores = (struct cpu_set){{0}};
-	if (place == MESH_PLACE_ANY || cpu_set_get_allowed(&allowed) != 0)
+	if (place == MESH_PROCESSOR_ANY || cpu_set_get_allowed(&allowed) != 0)
 		return false;
 	count = cpu_set_count(&allowed);
 	cpu = cpu_set_next(&allowed, 0);
@@ -85,7 +85,7 @@ client_play(const struct lab_session *session, struct mesh_answer *answer, struc
 	if (err == 0 && !run->results[0].summarized)
 		err = lab_fail(why, -ENODATA, "no sample");
 	if (err == 0)
-		err = mesh_samples_keep(run->results[0].times, &answer->kept);
+		err = mesh_samples_to_histogram(run->results[0].times, &answer->kept);
 	if (err != 0)
 		return lab_fail(why, err, "no memory");
 	for (int n = 0; n < MESH_QUANTILES; n++)
@@ -101,8 +101,9 @@ client_play(const struct lab_session *session, struct mesh_answer *answer, struc
 	return 0; // `run` is not released, since the child exits soon
 }
 
-__attribute__((noreturn)) static void
-measure(const struct present *present, enum channel_kind kind, const struct mesh_order *order) {
+__attribute__((noreturn)) static void child_measure(
+	const struct present *present, enum channel_kind kind, const struct mesh_order *order
+) {
 	struct channel parent = present->child;
 	struct measurement measurement = {order, &parent};
 	struct mesh_answer answer = {.order = order->number};
@@ -112,7 +113,7 @@ measure(const struct present *present, enum channel_kind kind, const struct mesh
 		.device = present->device,
 		.settings = present->member->settings,
 		.plan = order->plan,
-		.announce = tell_port,
+		.announce = send_port,
 		.announce_ctx = &measurement,
 		.patience_ns = CLIENT_NS,
 		.quick = true,
@@ -123,7 +124,7 @@ measure(const struct present *present, enum channel_kind kind, const struct mesh
 	bool serves = kind == CHANNEL_MESH_SERVE;
 	int err;
 
-	session.cores_given = choose_core(order->place, &session.cores);
+	session.cores_given = processor_at_place(order->place, &session.cores);
 	err = serves ? session_server(&session, &plan, &why) : client_play(&session, &answer, &why);
 	if (err != 0)
 		snprintf(answer.why, sizeof(answer.why), "%.*s", MESH_WHY_BYTES - 1, why.text);
@@ -132,7 +133,7 @@ measure(const struct present *present, enum channel_kind kind, const struct mesh
 	_exit(0);
 }
 
-static void end_child(struct present *present) {
+static void child_kill(struct present *present) {
 	if (present->pid > 0) {
 		kill(present->pid, SIGKILL);
 		waitpid(present->pid, NULL, 0);
@@ -141,7 +142,7 @@ static void end_child(struct present *present) {
 	channel_close(&present->child);
 }
 
-static int tell_failed(struct present *present, const char *text, struct lab_why *why) {
+static int send_failure(struct present *present, const char *text, struct lab_why *why) {
 	struct mesh_answer answer = {.order = present->order};
 
 	snprintf(answer.why, sizeof(answer.why), "%s", text);
@@ -149,7 +150,7 @@ static int tell_failed(struct present *present, const char *text, struct lab_why
 }
 
 static int
-order_begin(struct present *present, const struct channel_message *message, struct lab_why *why) {
+order_start(struct present *present, const struct channel_message *message, struct lab_why *why) {
 	struct mesh_order order;
 	enum channel_kind kind = message->kind;
 	pid_t parent = getpid();
@@ -157,11 +158,11 @@ order_begin(struct present *present, const struct channel_message *message, stru
 
 	if (err != 0)
 		return err;
-	end_child(present);
+	child_kill(present);
 	present->order = order.number;
 	present->told = false;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
-		return tell_failed(present, "no socket for a measurement", why);
+		return send_failure(present, "no socket for a measurement", why);
 	present->pid = fork();
 	if (present->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -170,15 +171,15 @@ order_begin(struct present *present, const struct channel_message *message, stru
 		channel_close(&present->lead);
 		close(fds[0]);
 		present->child.fd = fds[1];
-		measure(present, kind, &order);
+		child_measure(present, kind, &order);
 	}
 	close(fds[1]);
 	present->child.fd = fds[0];
-	return present->pid > 0 ? 0 : tell_failed(present, "no process for a measurement", why);
+	return present->pid > 0 ? 0 : send_failure(present, "no process for a measurement", why);
 }
 
 // Handle one message of the lead. Returns 0, 1 if there are no more orders, or -errno.
-static int order_obey(struct present *present, struct lab_why *why) {
+static int handle_order(struct present *present, struct lab_why *why) {
 	struct channel_message message;
 	struct mesh_order order;
 	int err = channel_receive(&present->lead, frame_deadline(), &message, why);
@@ -188,11 +189,11 @@ static int order_obey(struct present *present, struct lab_why *why) {
 	switch (message.kind) {
 	case CHANNEL_MESH_SERVE:
 	case CHANNEL_MESH_PLAY:
-		return order_begin(present, &message, why);
+		return order_start(present, &message, why);
 	case CHANNEL_MESH_STOP:
 		err = mesh_read_order(&message, &order, why);
 		if (err == 0 && order.number == present->order)
-			end_child(present);
+			child_kill(present);
 		return err;
 	case CHANNEL_MESH_END:
 		return 1;
@@ -202,7 +203,7 @@ static int order_obey(struct present *present, struct lab_why *why) {
 }
 
 // Forward a message of the child unchanged. A child that closes without a final message has died.
-static int hand_on(struct present *present, struct lab_why *why) {
+static int forward_answer(struct present *present, struct lab_why *why) {
 	struct lab_why gone = {.text = ""};
 	struct channel_message message;
 
@@ -210,11 +211,11 @@ static int hand_on(struct present *present, struct lab_why *why) {
 		present->told |= message.kind != CHANNEL_MESH_LISTENS;
 		return channel_send(&present->lead, message.kind, message.bytes, message.size, why);
 	}
-	end_child(present);
-	return present->told ? 0 : tell_failed(present, "its process ended early", why);
+	child_kill(present);
+	return present->told ? 0 : send_failure(present, "its process ended early", why);
 }
 
-static int orders_follow(struct present *present, struct lab_why *why) {
+static int follow_orders(struct present *present, struct lab_why *why) {
 	int err = 0;
 
 	while (err == 0) {
@@ -229,16 +230,16 @@ static int orders_follow(struct present *present, struct lab_why *why) {
 		if (fds[2].revents != 0)
 			return lab_fail(why, -EINTR, "interrupted");
 		if (fds[0].revents != 0)
-			err = order_obey(present, why);
+			err = handle_order(present, why);
 		if (err == 0 && fds[1].revents != 0 && present->child.fd == fds[1].fd)
-			err = hand_on(present, why);
+			err = forward_answer(present, why);
 	}
 	return err == 1 ? 0 : err;
 }
 
 // Try to connect to the lead once. The file with the lead's address is read each time: it may be
 // from an earlier mesh until the lead replaces it.
-static int try_lead(
+static int lead_connect_once(
 	const struct mesh_member *member,
 	struct deadline deadline,
 	struct channel *lead,
@@ -248,7 +249,7 @@ static int try_lead(
 	struct sock_addr address = member->lead;
 	struct lab_why refused = {.text = ""};
 	char text[SOCK_ADDR_TEXT_BYTES];
-	int err = member->place != NULL ? mesh_read_place(member->place, &address, why) : 0;
+	int err = member->place != NULL ? mesh_read_lead_file(member->place, &address, why) : 0;
 
 	if (err != 0)
 		return err;
@@ -264,19 +265,20 @@ static int try_lead(
 }
 
 // Connect to the lead, with retries until it listens.
-static int reach_lead(const struct mesh_member *member, struct channel *lead, struct lab_why *why) {
+static int
+lead_connect(const struct mesh_member *member, struct channel *lead, struct lab_why *why) {
 	struct deadline deadline = deadline_after(clock_monotonic_ns(), member->patience_ns);
 
 	for (;;) {
 		struct lab_why refused = {.text = ""};
-		int err = try_lead(member, deadline, lead, &refused);
+		int err = lead_connect_once(member, deadline, lead, &refused);
 
 		if (err == 0)
 			return 0;
 		channel_close(lead);
 		if (err == -EBADMSG || deadline_expired(deadline, clock_monotonic_ns()))
 			return lab_fail(why, err, "%s", refused.text);
-		if (err == -EINTR || channel_pause(member->signal_fd, AGAIN_PAUSE_MS) != 0)
+		if (err == -EINTR || channel_pause(member->signal_fd, RETRY_PAUSE_MS) != 0)
 			return lab_fail(why, -EINTR, "interrupted");
 	}
 }
@@ -308,7 +310,7 @@ static int choose_device(
 }
 
 // Measure the machine once for all children.
-static int read_machine(struct present *present, struct lab_why *why) {
+static int measure_machine(struct present *present, struct lab_why *why) {
 	int err = block_cost_measure(&present->machine.block_ns);
 
 	if (err != 0)
@@ -329,14 +331,14 @@ int mesh_member_run(const struct mesh_member *member, struct lab_why *why) {
 	present->lead.fd = present->child.fd = present->child.signal_fd = -1;
 	err = choose_device(member, present->device, why);
 	if (err == 0)
-		err = read_machine(present, why);
+		err = measure_machine(present, why);
 	if (err == 0)
-		err = reach_lead(member, &present->lead, why);
+		err = lead_connect(member, &present->lead, why);
 	if (err == 0)
 		err = lead_join(present, why);
 	if (err == 0)
-		err = orders_follow(present, why);
-	end_child(present);
+		err = follow_orders(present, why);
+	child_kill(present);
 	channel_close(&present->lead);
 	free(present);
 	return err;

@@ -13,18 +13,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_WORD "file:"
+#define FILE_PREFIX "file:"
 #define HOSTS_MAX 65536
 #define PLACE_BYTES 320
 #define PATH_BYTES 512
 
-static const char *environment_of(const char *name) {
+static const char *environment_variable(const char *name) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
 	return getenv(name);
 }
 
 static bool read_number(const char *name, uint32_t max, uint32_t *ret_value) {
-	const char *text = environment_of(name);
+	const char *text = environment_variable(name);
 	struct parse_error error;
 	uint64_t value;
 
@@ -46,7 +46,7 @@ static const struct {
 
 // Set the rack from Slurm's topology: in "s0.s2.node7" the rack is the switches above the node.
 static void read_rack(struct mesh_member *member) {
-	const char *text = environment_of("SLURM_TOPOLOGY_ADDR");
+	const char *text = environment_variable("SLURM_TOPOLOGY_ADDR");
 	const char *last = text != NULL ? strrchr(text, '.') : NULL;
 
 	if (last != NULL && (size_t)(last - text) < sizeof(member->rack))
@@ -85,12 +85,12 @@ int mesh_find_rank(
 	);
 }
 
-static const char *place_file(const struct mesh_options *options) {
+static const char *rendezvous_file(const struct mesh_options *options) {
 	const char *text = options->rendezvous;
 
-	if (text == NULL || strncmp(text, FILE_WORD, strlen(FILE_WORD)) != 0)
+	if (text == NULL || strncmp(text, FILE_PREFIX, strlen(FILE_PREFIX)) != 0)
 		return NULL;
-	return text + strlen(FILE_WORD);
+	return text + strlen(FILE_PREFIX);
 }
 
 // Contents of a rendezvous file.
@@ -99,7 +99,7 @@ struct place {
 	uint16_t port;
 };
 
-static int place_parse(const char *path, struct place *ret_place, struct lab_why *why) {
+static int lead_file_parse(const char *path, struct place *ret_place, struct lab_why *why) {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct place place;
 	struct parse_error error;
@@ -125,14 +125,14 @@ static int place_parse(const char *path, struct place *ret_place, struct lab_why
 
 // Write the rendezvous file atomically, because readers read it as soon as it exists. A file that a
 // killed mesh left is replaced; any other file is not touched.
-static int write_place(const char *path, uint16_t port, struct lab_why *why) {
+static int write_lead_file(const char *path, uint16_t port, struct lab_why *why) {
 	char host[MESH_HOST_BYTES] = "", partial[PATH_BYTES];
 	struct lab_why held = {.text = ""};
 	struct place earlier;
 	FILE *file;
 	int failed;
 
-	if (place_parse(path, &earlier, &held) == -EBADMSG)
+	if (lead_file_parse(path, &earlier, &held) == -EBADMSG)
 		return lab_fail(why, -EBADMSG, "%s", held.text);
 	if (gethostname(host, sizeof(host) - 1) != 0 ||
 	    snprintf(partial, sizeof(partial), "%s.%d", path, getpid()) >= (int)sizeof(partial))
@@ -148,7 +148,7 @@ static int write_place(const char *path, uint16_t port, struct lab_why *why) {
 	return lab_fail(why, -EIO, "%s cannot be written", path);
 }
 
-int mesh_open_place(
+int mesh_publish_lead(
 	const struct mesh_options *options,
 	const struct mesh_member *member,
 	struct channel_listener *ret_listener,
@@ -159,17 +159,17 @@ int mesh_open_place(
 	int err = channel_listen(&any, ret_listener, why);
 
 	if (err == 0 && path != NULL)
-		err = write_place(path, ret_listener->address.port, why);
+		err = write_lead_file(path, ret_listener->address.port, why);
 	return err;
 }
 
-void mesh_forget_place(const struct mesh_options *options, struct channel_listener *listener) {
-	if (place_file(options) != NULL)
-		unlink(place_file(options));
+void mesh_unpublish_lead(const struct mesh_options *options, struct channel_listener *listener) {
+	if (rendezvous_file(options) != NULL)
+		unlink(rendezvous_file(options));
 	channel_listener_close(listener);
 }
 
-static bool is_this_machine(const char *host) {
+static bool host_is_this_machine(const char *host) {
 	char own[MESH_HOST_BYTES] = "";
 
 	return gethostname(own, sizeof(own) - 1) == 0 && strcmp(own, host) == 0;
@@ -180,7 +180,7 @@ lead_resolve(const char *host, uint16_t port, struct sock_addr *ret_address, str
 	struct parse_error error = {.text = ""};
 
 	// The name of this machine may be unknown to every resolver, so loopback is used.
-	if (is_this_machine(host)) {
+	if (host_is_this_machine(host)) {
 		*ret_address = channel_loopback();
 		ret_address->port = port;
 		return 0;
@@ -190,16 +190,16 @@ lead_resolve(const char *host, uint16_t port, struct sock_addr *ret_address, str
 	return 0;
 }
 
-int mesh_read_place(const char *path, struct sock_addr *ret_address, struct lab_why *why) {
+int mesh_read_lead_file(const char *path, struct sock_addr *ret_address, struct lab_why *why) {
 	struct place place;
-	int err = place_parse(path, &place, why);
+	int err = lead_file_parse(path, &place, why);
 
 	return err == 0 ? lead_resolve(place.host, place.port, ret_address, why) : err;
 }
 
 // Return true if the Slurm step is the mesh. The step of mpirun's helper processes contains other
 // nodes.
-static bool is_step_of(const struct mesh_member *member) {
+static bool step_matches_mesh(const struct mesh_member *member) {
 	uint32_t rank, count;
 
 	return read_number("SLURM_PROCID", UINT32_MAX, &rank) &&
@@ -208,8 +208,9 @@ static bool is_step_of(const struct mesh_member *member) {
 	       rank == member->rank && count == member->count;
 }
 
-static int first_of_step(uint16_t port, struct mesh_member *member, struct lab_why *why) {
-	const char *names = is_step_of(member) ? environment_of("SLURM_STEP_NODELIST") : NULL;
+static int resolve_first_step_node(uint16_t port, struct mesh_member *member, struct lab_why *why) {
+	const char *names =
+		step_matches_mesh(member) ? environment_variable("SLURM_STEP_NODELIST") : NULL;
 	struct parse_error error = {.text = ""};
 	struct hostlist *list;
 	int err;
@@ -229,7 +230,7 @@ static int first_of_step(uint16_t port, struct mesh_member *member, struct lab_w
 }
 
 // Return true if the launcher reports that all processes run on this machine.
-static bool is_one_machine(const struct mesh_member *member) {
+static bool mesh_is_one_machine(const struct mesh_member *member) {
 	uint32_t here;
 
 	return (read_number("OMPI_COMM_WORLD_LOCAL_SIZE", UINT32_MAX, &here) ||
@@ -237,19 +238,19 @@ static bool is_one_machine(const struct mesh_member *member) {
 	       here == member->count;
 }
 
-int mesh_find_place(
+int mesh_find_lead_address(
 	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
 ) {
 	uint16_t port = options->port > 0 ? options->port : MESH_PORT;
 	const char *text = options->rendezvous;
 	struct parse_error error = {.text = ""};
 
-	member->place = place_file(options);
+	member->place = rendezvous_file(options);
 	if (member->place != NULL)
 		return 0;
-	if (text == NULL && !is_one_machine(member))
-		return first_of_step(port, member, why);
-	if (text == NULL || is_this_machine(text)) {
+	if (text == NULL && !mesh_is_one_machine(member))
+		return resolve_first_step_node(port, member, why);
+	if (text == NULL || host_is_this_machine(text)) {
 		member->lead = channel_loopback();
 		member->lead.port = port;
 		return 0;
@@ -267,7 +268,7 @@ static void put_quoted(char byte) {
 }
 
 // Print a word quoted for two shells: the local one, and the one that ssh starts.
-static void print_word(const char *word) {
+static void print_ssh_argument(const char *word) {
 	if (word[0] != '\0' && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 					    "0123456789-_=./,:+%@") == strlen(word)) {
 		printf(" %s", word);
@@ -300,11 +301,11 @@ static void print_options(int argc, char *const *argv, bool first) {
 				wanted = first;
 		}
 		if (wanted)
-			print_word(argv[n]);
+			print_ssh_argument(argv[n]);
 		if (!has_value && n + 1 < argc) {
 			n++;
 			if (wanted)
-				print_word(argv[n]);
+				print_ssh_argument(argv[n]);
 		}
 	}
 }

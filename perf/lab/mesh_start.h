@@ -36,23 +36,23 @@ int mesh_find_rank(
 );
 
 // Set the address of process 0 in `member`, or the file that will contain the address.
-int mesh_find_place(
+int mesh_find_lead_address(
 	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
 );
 
 // Process 0: listen at the address that the others use. With a rendezvous file, write the address
 // to it; the file contains nothing else. Undo both with mesh_unpublish_lead().
-int mesh_open_place(
+int mesh_publish_lead(
 	const struct mesh_options *options,
 	const struct mesh_member *member,
 	struct channel_listener *ret_listener,
 	struct lab_why *why
 );
-void mesh_forget_place(const struct mesh_options *options, struct channel_listener *listener);
+void mesh_unpublish_lead(const struct mesh_options *options, struct channel_listener *listener);
 
 // Read the rendezvous file. Returns 0, -EAGAIN (missing, empty, or its host is unknown) or -EBADMSG
 // (some other file), with the reason in `why`.
-int mesh_read_place(const char *path, struct sock_addr *ret_address, struct lab_why *why);
+int mesh_read_lead_file(const char *path, struct sock_addr *ret_address, struct lab_why *why);
 
 // Print the ssh commands that start the processes, one per line. `argv` is the command line of the
 // mesh.

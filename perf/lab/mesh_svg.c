@@ -40,11 +40,11 @@ struct picture {
 	double low, high; // range of the known values in ns
 };
 
-static bool is_known(const struct mesh_cell *cell) {
+static bool cell_is_known(const struct mesh_cell *cell) {
 	return cell->measured && cell->quantiles[0].known;
 }
 
-static double p50_of(const struct mesh_cell *cell) {
+static double cell_p50_ns(const struct mesh_cell *cell) {
 	return (double)cell->quantiles[0].value_ns;
 }
 
@@ -52,28 +52,28 @@ static void find_range(struct picture *picture) {
 	const struct mesh *mesh = picture->mesh;
 
 	for (uint32_t n = 0; n < mesh->count * mesh->count; n++) {
-		if (!is_known(&mesh->cells[n]))
+		if (!cell_is_known(&mesh->cells[n]))
 			continue;
-		if (picture->high == 0 || p50_of(&mesh->cells[n]) < picture->low)
-			picture->low = p50_of(&mesh->cells[n]);
-		picture->high = fmax(picture->high, p50_of(&mesh->cells[n]));
+		if (picture->high == 0 || cell_p50_ns(&mesh->cells[n]) < picture->low)
+			picture->low = cell_p50_ns(&mesh->cells[n]);
+		picture->high = fmax(picture->high, cell_p50_ns(&mesh->cells[n]));
 	}
 }
 
 // Return the shade of a cell; SHADES if its value is unknown.
-static uint32_t shade_of(const struct picture *picture, const struct mesh_cell *cell) {
+static uint32_t cell_shade(const struct picture *picture, const struct mesh_cell *cell) {
 	double part;
 
-	if (!is_known(cell))
+	if (!cell_is_known(cell))
 		return SHADES;
 	if (picture->low <= 0 || picture->high <= picture->low)
 		return 0;
-	part = log(fmax(p50_of(cell), picture->low) / picture->low) /
+	part = log(fmax(cell_p50_ns(cell), picture->low) / picture->low) /
 	       log(picture->high / picture->low);
 	return part >= 1 ? SHADES - 1 : (uint32_t)(part * SHADES);
 }
 
-static void set_places(struct picture *picture) {
+static void compute_layout(struct picture *picture) {
 	const struct mesh *mesh = picture->mesh;
 	size_t longest = 4;
 
@@ -148,7 +148,7 @@ static void compose_head(struct picture *picture) {
 					 : "Nothing stands out"
 		);
 	if (summary->cause_count > 0)
-		mesh_cause_say(mesh, &summary->causes[0], picture->head[2], LAB_WHY_BYTES);
+		mesh_cause_format(mesh, &summary->causes[0], picture->head[2], LAB_WHY_BYTES);
 	snprintf(
 		picture->head[3], LAB_WHY_BYTES,
 		"The process of a line measured, that of a column answered%s%s",
@@ -173,7 +173,7 @@ static void put_shade(const struct picture *picture, uint32_t shade) {
 	for (uint32_t from = 0; from < mesh->count; from++) {
 		for (uint32_t to = 0, run; to<mesh->count; to += run> 0 ? run : 1) {
 			for (run = 0; to + run < mesh->count && to + run != from; run++) {
-				if (shade_of(picture, mesh_cell(mesh, from, to + run)) != shade)
+				if (cell_shade(picture, mesh_cell(mesh, from, to + run)) != shade)
 					break;
 			}
 			if (run == 0)
@@ -197,7 +197,7 @@ static void put_outliers(const struct picture *picture) {
 		return;
 	fputs("<path class=\"out\" d=\"", picture->file);
 	for (uint32_t n = 0; n < mesh->count * mesh->count; n++) {
-		if (mesh_cell_stands_out(picture->summary, &mesh->cells[n]))
+		if (mesh_cell_is_outlier(picture->summary, &mesh->cells[n]))
 			fprintf(picture->file, "M%u %uh1v1h-1z", n % mesh->count, n / mesh->count);
 	}
 	fputs("\"/>\n", picture->file);
@@ -217,12 +217,12 @@ static void put_values(const struct picture *picture) {
 
 	for (uint32_t n = 0; mesh->count <= VALUES_MAX && n < mesh->count * mesh->count; n++) {
 		const struct mesh_cell *cell = &mesh->cells[n];
-		bool bright = shade_of(picture, cell) > SHADES / 2;
+		bool bright = cell_shade(picture, cell) > SHADES / 2;
 		char value[PAGE_CELL_BYTES];
 
-		if (!is_known(cell))
+		if (!cell_is_known(cell))
 			continue;
-		page_show_us(p50_of(cell), value);
+		page_format_us(cell_p50_ns(cell), value);
 		put_text(
 			picture, picture->left_px + n % mesh->count * picture->cell_px + 22,
 			picture->top_px + n / mesh->count * picture->cell_px + 26,
@@ -249,7 +249,7 @@ static void put_name(const struct picture *picture, uint32_t place, const char *
 	put_text(picture, picture->left_px + middle + 4, picture->top_px - 8, turn, name);
 }
 
-static const char *end_of(const char *name) {
+static const char *name_tail(const char *name) {
 	size_t length = strlen(name);
 
 	return length > NAME_SHOWN ? name + length - NAME_SHOWN : name;
@@ -262,12 +262,12 @@ static void put_names(const struct picture *picture) {
 		char name[MESH_NAME_BYTES];
 
 		if (mesh->count <= NAMES_MAX)
-			snprintf(name, sizeof(name), "%s", end_of(picture->names[n]));
+			snprintf(name, sizeof(name), "%s", name_tail(picture->names[n]));
 		else if (n % NUMBER_STEP == 0)
 			snprintf(name, sizeof(name), "%u", n);
 		else
 			continue;
-		lab_clean(name); // the cut may have split a UTF-8 character
+		lab_sanitize(name); // the cut may have split a UTF-8 character
 		put_name(picture, n, name);
 	}
 }
@@ -283,8 +283,8 @@ static void put_scale(const struct picture *picture, uint32_t y) {
 		fprintf(picture->file,
 			"<rect class=\"s%u\" x=\"%u\" y=\"%u\" width=\"14\" height=\"14\"/>\n", n,
 			8 + n * 14, y + 10);
-	page_show_us(picture->low, low);
-	page_show_us(picture->high, high);
+	page_format_us(picture->low, low);
+	page_format_us(picture->high, high);
 	snprintf(
 		text, sizeof(text), "%s to %s us; grey: not known%s", low, high,
 		picture->summary->outliers > 0 ? "; framed: stands out" : ""
@@ -327,7 +327,7 @@ int mesh_write_svg(
 		mesh_name_processes(mesh, picture.names);
 		find_range(&picture);
 		compose_head(&picture);
-		set_places(&picture);
+		compute_layout(&picture);
 		put_picture(&picture);
 		err = output_close(path, picture.file, why);
 	}

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define CELL_BYTES 16
-#define WHYS_MAX 8
+#define FAILURES_MAX 8
 #define CAUSES_MAX 10u
 
 // Format a time in microseconds, with at most five characters.
@@ -70,7 +70,7 @@ static void print_matrix(const struct mesh *mesh) {
 }
 
 // Print the lowest and the highest median of a row or a column, and the process of the highest.
-static void print_side(const struct mesh *mesh, uint32_t who, bool is_source) {
+static void print_medians_range(const struct mesh *mesh, uint32_t who, bool is_source) {
 	uint64_t least = UINT64_MAX, most = 0;
 	uint32_t worst = who;
 
@@ -93,13 +93,13 @@ static void print_side(const struct mesh *mesh, uint32_t who, bool is_source) {
 		printf(" %9.1f %9.1f %4u", (double)least / 1e3, (double)most / 1e3, worst);
 }
 
-static void print_lines(const struct mesh *mesh) {
+static void print_process_lines(const struct mesh *mesh) {
 	printf("\np50 of round trips, us\n%4s %-24s %24s %24s\n", "", "host",
 	       "from it: least, most", "to it: least, most");
 	for (uint32_t n = 0; n < mesh->count; n++) {
 		printf("%4u %-24.24s", n, mesh->nodes[n].host);
-		print_side(mesh, n, true);
-		print_side(mesh, n, false);
+		print_medians_range(mesh, n, true);
+		print_medians_range(mesh, n, false);
 		printf("\n");
 	}
 }
@@ -117,7 +117,7 @@ static void print_causes(const struct mesh *mesh, const struct mesh_summary *sum
 	for (uint32_t n = 0; n < summary->cause_count && n < CAUSES_MAX; n++) {
 		char says[LAB_WHY_BYTES];
 
-		mesh_cause_say(mesh, &summary->causes[n], says, sizeof(says));
+		mesh_cause_format(mesh, &summary->causes[n], says, sizeof(says));
 		printf("  %.97s\n", says);
 	}
 	if (summary->cause_count > CAUSES_MAX)
@@ -134,12 +134,12 @@ static void print_failures(const struct mesh *mesh) {
 			if (cell->measured || cell->why[0] == '\0')
 				continue;
 			failed++;
-			if (told++ < WHYS_MAX)
+			if (told++ < FAILURES_MAX)
 				printf("  %u to %u failed: %.80s\n", from, to, cell->why);
 		}
 	}
-	if (failed > WHYS_MAX)
-		printf("  and %u more failed\n", failed - WHYS_MAX);
+	if (failed > FAILURES_MAX)
+		printf("  and %u more failed\n", failed - FAILURES_MAX);
 }
 
 void mesh_print(const struct mesh *mesh, const struct mesh_summary *summary) {
@@ -147,7 +147,7 @@ void mesh_print(const struct mesh *mesh, const struct mesh_summary *summary) {
 	if (mesh->count <= MESH_COLUMNS_MAX)
 		print_matrix(mesh);
 	else
-		print_lines(mesh);
+		print_process_lines(mesh);
 	if (summary->median_ns > 0)
 		printf("\nmedian %.3f us, from %.3f to %.3f us; ", (double)summary->median_ns / 1e3,
 		       (double)summary->min_ns / 1e3, (double)summary->max_ns / 1e3);

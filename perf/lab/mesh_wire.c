@@ -16,7 +16,7 @@ static void put_text(struct wire_writer *writer, const char *text) {
 // Decode a text of another machine and make it safe to print.
 static void get_text(struct wire_reader *reader, char *text, size_t size) {
 	if (wire_get_string(reader, text, size) > 0)
-		lab_clean(text);
+		lab_sanitize(text);
 }
 
 static int send_written(
@@ -48,7 +48,7 @@ int mesh_send_join(struct channel *channel, const struct mesh_join *join, struct
 	return send_written(channel, CHANNEL_MESH_JOIN, buffer, &writer, why);
 }
 
-static int message_refuse(struct lab_why *why, const struct channel_message *message) {
+static int fail_malformed(struct lab_why *why, const struct channel_message *message) {
 	return lab_fail(why, -EBADMSG, "message %u of the mesh is none", message->kind);
 }
 
@@ -66,7 +66,7 @@ int mesh_read_join(
 	get_text(&reader, join.node.rack, sizeof(join.node.rack));
 	join.node.processors = wire_get_u32(&reader);
 	if (message->kind != CHANNEL_MESH_JOIN || wire_reader_finish(&reader) != 0)
-		return message_refuse(why, message);
+		return fail_malformed(why, message);
 	*ret_join = join;
 	return 0;
 }
@@ -105,13 +105,13 @@ int mesh_read_order(
 	get_text(&reader, server, sizeof(server));
 	plan_decode(&reader, &order.plan);
 	if (wire_reader_finish(&reader) != 0)
-		return message_refuse(why, message);
+		return fail_malformed(why, message);
 	// The client of a measurement uses its plan without checks, so the plan is checked here.
 	if (plan_check(&order.plan, why) != 0)
 		return -EBADMSG;
 	if (message->kind == CHANNEL_MESH_PLAY &&
 	    sock_addr_parse(server, strlen(server), 0, &error, &order.server) != 0)
-		return message_refuse(why, message);
+		return fail_malformed(why, message);
 	*ret_order = order;
 	return 0;
 }
@@ -158,7 +158,7 @@ static void get_result(struct wire_reader *reader, struct mesh_answer *answer) {
 }
 
 // Return true if the histogram has the shape that all processes of a mesh use.
-static bool has_shape(const struct histogram *kept) {
+static bool histogram_has_mesh_shape(const struct histogram *kept) {
 	const struct histogram_shape *shape = histogram_shape(kept);
 	struct histogram_summary all;
 
@@ -182,9 +182,9 @@ int mesh_read_answer(
 		get_result(&reader, &answer);
 	err = wire_reader_finish(&reader);
 	if (err != 0 || answer.port > UINT16_MAX ||
-	    (answer.kept != NULL && !has_shape(answer.kept))) {
+	    (answer.kept != NULL && !histogram_has_mesh_shape(answer.kept))) {
 		histogram_destroy(answer.kept);
-		return message_refuse(why, message);
+		return fail_malformed(why, message);
 	}
 	*ret_answer = answer;
 	return 0;

@@ -24,7 +24,7 @@ struct mesh_join {
 	struct mesh_node node;
 };
 
-#define MESH_PLACE_ANY UINT32_MAX
+#define MESH_PROCESSOR_ANY UINT32_MAX
 
 struct mesh_order {
 	uint32_t number;

@@ -15,7 +15,7 @@
 #define PLACE_MAX 1023u
 #define PATH_BYTES 64
 
-void messages_place_say(struct messages_place place, char text[static MESSAGES_PLACE_BYTES]) {
+void messages_place_format(struct messages_place place, char text[static MESSAGES_PLACE_BYTES]) {
 	if (place.kind == MESSAGES_HOST)
 		snprintf(text, MESSAGES_PLACE_BYTES, "host");
 	else
@@ -56,11 +56,11 @@ int messages_place_parse(
 	return err;
 }
 
-static struct near near_of(struct messages_place place) {
+static struct near place_near(struct messages_place place) {
 	return (struct near){.known = place.kind == MESSAGES_NUMA, .node = place.number};
 }
 
-static int take_host(struct messages *messages, struct lab_why *why) {
+static int allocate_host(struct messages *messages, struct lab_why *why) {
 	void *area = aligned_alloc(PAGE_BYTES, messages->size);
 
 	if (area == NULL)
@@ -72,7 +72,7 @@ static int take_host(struct messages *messages, struct lab_why *why) {
 
 // Allocate on one NUMA node, and check the result. The kernel may fall back to another node, which
 // would falsify the measurement.
-static int take_numa(struct messages *messages, struct lab_why *why) {
+static int allocate_numa(struct messages *messages, struct lab_why *why) {
 	char path[PATH_BYTES];
 	uint32_t node = messages->place.number;
 	uint8_t *area;
@@ -81,7 +81,7 @@ static int take_numa(struct messages *messages, struct lab_why *why) {
 	snprintf(path, sizeof(path), "/sys/devices/system/node/node%u", node);
 	if (access(path, F_OK) != 0)
 		return lab_fail(why, -ENOENT, "--memory: this machine has no NUMA node %u", node);
-	area = near_alloc(near_of(messages->place), messages->size);
+	area = near_alloc(place_near(messages->place), messages->size);
 	if (area == NULL)
 		return lab_fail(why, -ENOMEM, "--memory: no memory of NUMA node %u", node);
 	messages->address = worker_pointer_to_word(area);
@@ -101,7 +101,7 @@ static int take_numa(struct messages *messages, struct lab_why *why) {
 	return 0;
 }
 
-static int take_gpu(struct messages *messages, struct lab_why *why) {
+static int allocate_gpu(struct messages *messages, struct lab_why *why) {
 	char reason[CUDA_REASON_MAX + 1] = "";
 	uint32_t ordinal = messages->place.number;
 	int err = cuda_open(NULL, reason, &messages->cuda);
@@ -133,13 +133,13 @@ int messages_create(
 
 	switch (place.kind) {
 	case MESSAGES_HOST:
-		err = take_host(&messages, why);
+		err = allocate_host(&messages, why);
 		break;
 	case MESSAGES_NUMA:
-		err = take_numa(&messages, why);
+		err = allocate_numa(&messages, why);
 		break;
 	case MESSAGES_GPU:
-		err = take_gpu(&messages, why);
+		err = allocate_gpu(&messages, why);
 		break;
 	}
 	if (err != 0) {
@@ -156,7 +156,7 @@ void messages_destroy(struct messages *messages) {
 	if (messages->place.kind == MESSAGES_HOST)
 		free(area);
 	else if (messages->place.kind == MESSAGES_NUMA)
-		near_free(near_of(messages->place), area, messages->size);
+		near_free(place_near(messages->place), area, messages->size);
 	else if (messages->cuda != NULL)
 		cuda_block_destroy(messages->cuda, &messages->block);
 	cuda_close(messages->cuda);

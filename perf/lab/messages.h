@@ -24,7 +24,7 @@ struct messages_place {
 
 #define MESSAGES_PLACE_BYTES 32
 // Format a place: "host", "NUMA node 1", "GPU 0".
-void messages_place_say(struct messages_place place, char text[static MESSAGES_PLACE_BYTES]);
+void messages_place_format(struct messages_place place, char text[static MESSAGES_PLACE_BYTES]);
 // Parse "host", "numa:1", "gpu" or "gpu:0". Returns 0, or -EINVAL with the reason in `error`.
 int messages_place_parse(
 	const char *value, struct parse_error *error, struct messages_place *ret_place

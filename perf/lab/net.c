@@ -40,18 +40,18 @@ struct net {
 	struct net_row rows[FLOOR_KIND_COUNT];
 };
 
-static int why_print(const struct lab_why *why) {
+static int print_failure(const struct lab_why *why) {
 	fprintf(stderr, "tocsin-perf: %s\n", why->text);
 	return EXIT_FAILED;
 }
 
-static int option_refuse(const char *what, const char *text) {
+static int fail_usage(const char *what, const char *text) {
 	fprintf(stderr, "tocsin-perf: %s: %s\n", what, text);
 	return EXIT_USAGE;
 }
 
 // Return the duration of one event from the duration of a batch.
-static double of_one(enum floor_kind kind, uint64_t batch_ns) {
+static double event_ns(enum floor_kind kind, uint64_t batch_ns) {
 	return (double)batch_ns / floor_batch(kind);
 }
 
@@ -65,7 +65,7 @@ static void value_text(double value_ns, char text[static VALUE_BYTES]) {
 static void print_cell(enum floor_kind kind, uint64_t batch_ns) {
 	char text[VALUE_BYTES];
 
-	value_text(of_one(kind, batch_ns), text);
+	value_text(event_ns(kind, batch_ns), text);
 	printf(" %10s", text);
 }
 
@@ -73,7 +73,7 @@ static void print_row(enum floor_kind kind, const struct net_row *row) {
 	const struct quantile_summary *median = &row->summary.quantiles[0];
 	const struct quantile_summary *late = &row->summary.quantiles[2];
 
-	printf("%-42s", floor_words(kind));
+	printf("%-42s", floor_description(kind));
 	if (!row->measured) {
 		printf(" n/a: %.50s\n", row->why.text);
 		return;
@@ -93,7 +93,7 @@ static void print_row(enum floor_kind kind, const struct net_row *row) {
 	printf("\n");
 }
 
-static void print_all(const struct net *net) {
+static void print_floors(const struct net *net) {
 	printf("floors of %.40s, processors %.20s, kernel %.30s\n\n%-42s %10s %10s %21s %10s\n",
 	       environment_get(&net->environment, "host"),
 	       environment_get(&net->environment, "processors_online"),
@@ -124,8 +124,8 @@ static json_t *row_json(enum floor_kind kind, const struct net_row *row) {
 	if (series_to_json(row->times, &row->summary, &series) != 0)
 		return NULL;
 	return json_pack(
-		"{s:s s:s s:I s:o}", "name", floor_key(kind), "says", floor_words(kind), "batch",
-		(json_int_t)floor_batch(kind), "times", series
+		"{s:s s:s s:I s:o}", "name", floor_key(kind), "says", floor_description(kind),
+		"batch", (json_int_t)floor_batch(kind), "times", series
 	);
 }
 
@@ -145,7 +145,7 @@ static int net_to_json(const struct net *net, json_t **ret_json) {
 	failed |= json_object_set_new(root, "environment", environment_to_json(&net->environment));
 	failed |= json_object_set_new(root, "floors", rows);
 	if (failed == 0)
-		failed = json_seal(root);
+		failed = json_add_digests(root);
 	if (failed != 0) {
 		json_decref(root);
 		return -ENOMEM;
@@ -208,7 +208,7 @@ int net_verify(struct json_t *root, struct lab_why *why) {
 	for (size_t n = 0; n < json_array_size(rows) && err == 0; n++)
 		err = verify_row(n, json_array_get(rows, n), why);
 	if (err == 0)
-		err = digests_of_json(root, &digests);
+		err = json_digests(root, &digests);
 	if (err != 0)
 		return err;
 	err = verify_compare("digests", json_object_get(root, "digests"), digests, why);
@@ -221,11 +221,11 @@ struct net_words {
 	uint64_t limit_ns;
 };
 
-static int take_value(struct net_words *words, const char *option, const char *value) {
+static int parse_value(struct net_words *words, const char *option, const char *value) {
 	struct parse_error error = {.text = ""};
 
 	if (value == NULL || value[0] == '\0')
-		return option_refuse(option, "needs a value");
+		return fail_usage(option, "needs a value");
 	if (strcmp(option, "--json") == 0) {
 		words->json_path = value;
 		return 0;
@@ -235,10 +235,10 @@ static int take_value(struct net_words *words, const char *option, const char *v
 		       &words->limit_ns
 	       ) == 0
 		       ? 0
-		       : option_refuse(option, error.text);
+		       : fail_usage(option, error.text);
 }
 
-static int take_words(int argc, char **argv, struct net_words *words) {
+static int parse_arguments(int argc, char **argv, struct net_words *words) {
 	static const char *const options[] = {"--json", "--duration"};
 
 	for (int n = 2; n < argc; n++) {
@@ -252,25 +252,25 @@ static int take_words(int argc, char **argv, struct net_words *words) {
 				option = options[at];
 		}
 		if (option == NULL)
-			return option_refuse(argv[n], "is no option of net: --json, --duration");
+			return fail_usage(argv[n], "is no option of net: --json, --duration");
 		if (value == NULL)
 			value = n + 1 < argc ? argv[++n] : NULL;
 		else
 			value++;
-		status = take_value(words, option, value);
+		status = parse_value(words, option, value);
 		if (status != 0)
 			return status;
 	}
 	return 0;
 }
 
-static int floors_show(const struct net *net, const char *json_path) {
+static int floors_output(const struct net *net, const char *json_path) {
 	struct lab_why why = {.text = ""};
 
 	if (json_path == NULL || strcmp(json_path, "-") != 0)
-		print_all(net);
+		print_floors(net);
 	if (json_path != NULL && write_json(net, json_path, &why) != 0)
-		return why_print(&why);
+		return print_failure(&why);
 	return EXIT_DONE;
 }
 
@@ -279,10 +279,10 @@ int net_main(int argc, char **argv) {
 	struct net *net = calloc(1, sizeof(*net));
 	struct lab_why why = {.text = ""};
 	struct timespec now;
-	int status = take_words(argc, argv, &words), err = net != NULL ? 0 : -ENOMEM;
+	int status = parse_arguments(argc, argv, &words), err = net != NULL ? 0 : -ENOMEM;
 
 	if (status == 0 && output_check(words.json_path, &why) != 0)
-		status = why_print(&why);
+		status = print_failure(&why);
 	if (status != 0 || err != 0) {
 		free(net);
 		return status != 0 ? status : EXIT_FAILED;
@@ -292,14 +292,14 @@ int net_main(int argc, char **argv) {
 	environment_read_machine(&net->environment);
 	for (int kind = 0; kind < FLOOR_KIND_COUNT && err == 0; kind++)
 		err = measure_row((enum floor_kind)kind, words.limit_ns, &net->rows[kind]);
-	status = err == 0 ? floors_show(net, words.json_path) : option_refuse("net", "no memory");
+	status = err == 0 ? floors_output(net, words.json_path) : fail_usage("net", "no memory");
 	for (int kind = 0; kind < FLOOR_KIND_COUNT; kind++)
 		run_record_destroy(net->rows[kind].times);
 	free(net);
 	return err == 0 ? status : EXIT_FAILED;
 }
 
-static void floor_item(enum floor_kind kind, char key[static KEY_BYTES]) {
+static void floor_environment_key(enum floor_kind kind, char key[static KEY_BYTES]) {
 	snprintf(key, KEY_BYTES, "floor_%s_ns", floor_key(kind));
 }
 
@@ -317,9 +317,9 @@ void net_add_yardsticks(struct lab_environment *environment) {
 			return;
 		if (floor_measure((enum floor_kind)kind, &config, record, &unheard) == 0) {
 			histogram_summarize(run_record_all(record), &all);
-			floor_item((enum floor_kind)kind, key);
+			floor_environment_key((enum floor_kind)kind, key);
 			environment_add(
-				environment, key, "%.1f", of_one((enum floor_kind)kind, all.min)
+				environment, key, "%.1f", event_ns((enum floor_kind)kind, all.min)
 			);
 		}
 		run_record_destroy(record);
@@ -327,7 +327,7 @@ void net_add_yardsticks(struct lab_environment *environment) {
 }
 
 // Format a stored value: "9.5" as "9.5 ns", "7450.2" as "7.45 us".
-static void item_text(const char *item, char text[static VALUE_BYTES]) {
+static void yardstick_text(const char *item, char text[static VALUE_BYTES]) {
 	size_t whole = strcspn(item, ".");
 	struct parse_error error;
 	uint64_t value_ns;
@@ -338,7 +338,7 @@ static void item_text(const char *item, char text[static VALUE_BYTES]) {
 		snprintf(text, VALUE_BYTES, "%.8s ns", item);
 }
 
-void net_say_yardsticks(
+void net_format_yardsticks(
 	const struct lab_environment *environment, char text[static NET_YARDSTICKS_BYTES]
 ) {
 	static const char *const names[NET_YARDSTICKS] = {
@@ -352,11 +352,11 @@ void net_say_yardsticks(
 		const char *item;
 		int length;
 
-		floor_item((enum floor_kind)kind, key);
+		floor_environment_key((enum floor_kind)kind, key);
 		item = environment_get(environment, key);
 		if (item[0] == '\0')
 			continue;
-		item_text(item, value);
+		yardstick_text(item, value);
 		length = snprintf(
 			text + used, NET_YARDSTICKS_BYTES - used, "%s%s %.10s",
 			used > 0 ? ", " : "", names[kind], value

@@ -21,6 +21,6 @@ int net_verify(struct json_t *root, struct lab_why *why);
 void net_add_yardsticks(struct lab_environment *environment);
 #define NET_YARDSTICKS_BYTES 88 // length of a line without its label
 // Format the yardsticks: "clock 17 ns, system call 66 ns ..."; "" if none is known.
-void net_say_yardsticks(
+void net_format_yardsticks(
 	const struct lab_environment *environment, char text[static NET_YARDSTICKS_BYTES]
 );

@@ -23,7 +23,7 @@
 // Field of the first line of /proc/stat.
 #define STEAL_FIELD 8
 // Stolen time below 1/STEAL_DIVISOR of the elapsed time hardly changes a median.
-#define STEAL_SHARE 1000
+#define STEAL_DIVISOR 1000
 
 static const char *const keys[NOISE_KIND_COUNT] = {
 	[NOISE_INVOLUNTARY] = "involuntary_switches",
@@ -68,7 +68,7 @@ static uint64_t number_at(const char *text) {
 }
 
 // Return the number behind a key and a colon.
-static uint64_t number_of(const char *text, const char *key) {
+static uint64_t number_after_key(const char *text, const char *key) {
 	const char *found = strstr(text, key);
 
 	return found != NULL ? number_at(found + strlen(key)) : NOISE_UNKNOWN;
@@ -118,12 +118,12 @@ void noise_read(pid_t tid, const struct worker *worker, struct noise *ret_noise)
 	for (int n = 0; n < NOISE_KIND_COUNT; n++)
 		noise.counts[n] = NOISE_UNKNOWN;
 	read_task_file(tid, "status", text);
-	noise.counts[NOISE_VOLUNTARY] = number_of(text, "\nvoluntary_ctxt_switches");
-	noise.counts[NOISE_INVOLUNTARY] = number_of(text, "nonvoluntary_ctxt_switches");
+	noise.counts[NOISE_VOLUNTARY] = number_after_key(text, "\nvoluntary_ctxt_switches");
+	noise.counts[NOISE_INVOLUNTARY] = number_after_key(text, "nonvoluntary_ctxt_switches");
 	read_task_file(tid, "stat", text);
 	read_faults(text, &noise);
 	read_task_file(tid, "sched", text);
-	noise.counts[NOISE_MIGRATIONS] = number_of(text, "se.nr_migrations");
+	noise.counts[NOISE_MIGRATIONS] = number_after_key(text, "se.nr_migrations");
 	read_task_file(tid, "schedstat", text);
 	noise.counts[NOISE_CPU_NS] = number_at(text);
 	read_file("/proc/stat", text);
@@ -146,38 +146,39 @@ struct noise noise_between(const struct noise *before, const struct noise *after
 	return between;
 }
 
-static bool count_any(const struct noise *noise, enum noise_kind kind) {
+static bool count_is_positive(const struct noise *noise, enum noise_kind kind) {
 	return noise->counts[kind] != NOISE_UNKNOWN && noise->counts[kind] > 0;
 }
 
-static void
-say_one(const struct noise *noise,
+static void append_count(
+	const struct noise *noise,
 	enum noise_kind kind,
 	const char *words,
-	char text[static NOISE_TEXT_BYTES]) {
+	char text[static NOISE_TEXT_BYTES]
+) {
 	size_t used = strlen(text);
 
-	if (count_any(noise, kind))
+	if (count_is_positive(noise, kind))
 		snprintf(
 			text + used, NOISE_TEXT_BYTES - used, "%s%" PRIu64 " %s",
 			used > 0 ? ", " : "", noise->counts[kind], words
 		);
 }
 
-bool noise_say(const struct noise *noise, char text[static NOISE_TEXT_BYTES]) {
+bool noise_format(const struct noise *noise, char text[static NOISE_TEXT_BYTES]) {
 	uint64_t steal_ns = noise->counts[NOISE_STEAL_NS];
 	char steal[SHOW_BYTES];
 	size_t used;
 
 	text[0] = '\0';
-	say_one(noise, NOISE_INVOLUNTARY, "involuntary switches", text);
-	say_one(noise, NOISE_MIGRATIONS, "migrations", text);
-	say_one(noise, NOISE_MINOR, "page faults", text);
-	say_one(noise, NOISE_MAJOR, "page faults from disk", text);
-	say_one(noise, NOISE_CLOCK_JUMPS, "jumps of the clock", text);
+	append_count(noise, NOISE_INVOLUNTARY, "involuntary switches", text);
+	append_count(noise, NOISE_MIGRATIONS, "migrations", text);
+	append_count(noise, NOISE_MINOR, "page faults", text);
+	append_count(noise, NOISE_MAJOR, "page faults from disk", text);
+	append_count(noise, NOISE_CLOCK_JUMPS, "jumps of the clock", text);
 	used = strlen(text);
-	if (count_any(noise, NOISE_STEAL_NS) &&
-	    steal_ns >= noise->counts[NOISE_TIME_NS] / STEAL_SHARE) {
+	if (count_is_positive(noise, NOISE_STEAL_NS) &&
+	    steal_ns >= noise->counts[NOISE_TIME_NS] / STEAL_DIVISOR) {
 		show_duration(steal_ns, steal);
 		snprintf(
 			text + used, NOISE_TEXT_BYTES - used, "%s%s stolen by the hypervisor",

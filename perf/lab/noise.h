@@ -41,7 +41,7 @@ struct noise noise_between(const struct noise *before, const struct noise *after
 
 // Describe the disturbances that may have changed the figures. Returns false if there are none.
 #define NOISE_TEXT_BYTES 160
-bool noise_say(const struct noise *noise, char text[static NOISE_TEXT_BYTES]);
+bool noise_format(const struct noise *noise, char text[static NOISE_TEXT_BYTES]);
 
 void noise_encode(const struct noise *noise, struct wire_writer *writer);
 void noise_decode(struct wire_reader *reader, struct noise *ret_noise);

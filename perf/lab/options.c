@@ -11,7 +11,7 @@
 
 #define QUOTED_BYTES 80
 
-static bool asks_for(int argc, char **argv, const char *long_name, const char *short_name) {
+static bool has_option(int argc, char **argv, const char *long_name, const char *short_name) {
 	for (int n = 1; n < argc; n++) {
 		if (strcmp(argv[n], long_name) == 0 || strcmp(argv[n], short_name) == 0)
 			return true;
@@ -24,10 +24,10 @@ int options_parse(int argc, char **argv, struct options *ret_options) {
 
 	memset(ret_options, 0, sizeof(*ret_options));
 	ret_options->action = OPTIONS_HELP;
-	if (asks_for(argc, argv, "--help", "-h"))
+	if (has_option(argc, argv, "--help", "-h"))
 		return 0;
 	ret_options->action = OPTIONS_VERSION;
-	if (asks_for(argc, argv, "--version", "-V"))
+	if (has_option(argc, argv, "--version", "-V"))
 		return 0;
 	if (argc < 2) {
 		fprintf(stderr,
@@ -49,8 +49,8 @@ int options_parse(int argc, char **argv, struct options *ret_options) {
 		ret_options->action = OPTIONS_POLICY;
 		return 0;
 	}
-	if (kept_is_verb(argv[1])) {
-		ret_options->action = OPTIONS_KEPT;
+	if (kept_is_command(argv[1])) {
+		ret_options->action = OPTIONS_FILES;
 		return 0;
 	}
 	escape_quote(argv[1], strlen(argv[1]), quoted, sizeof(quoted));

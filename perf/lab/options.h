@@ -17,7 +17,7 @@ enum options_action {
 	OPTIONS_MESH,
 	OPTIONS_NET,	// net.h
 	OPTIONS_POLICY, // policies.h
-	OPTIONS_KEPT,	// kept.h
+	OPTIONS_FILES,	// kept.h
 };
 
 struct options {

@@ -15,10 +15,10 @@ enum command {
 	COMPARE = 0x20,
 	HISTORY = 0x40,
 	VERIFY = 0x80,
-	PAIR = LAT | BW, // commands with two ends
+	TWO_ENDS = LAT | BW, // commands with two ends
 	PAIRS = LAT | BW | MESH,
-	KEPT = COMPARE | HISTORY | VERIFY, // commands on stored files
-	EACH = PAIRS | NET | POLICY | KEPT,
+	FILE_COMMANDS = COMPARE | HISTORY | VERIFY, // commands on stored files
+	ALL_COMMANDS = PAIRS | NET | POLICY | FILE_COMMANDS,
 };
 
 static const struct {
@@ -34,7 +34,7 @@ static const struct row {
 	uint32_t of;
 	const char *text;
 } usages[] = {
-	{PAIR, "tocsin-perf lat|bw [OPTION]... [HOST]"},
+	{TWO_ENDS, "tocsin-perf lat|bw [OPTION]... [HOST]"},
 	{LAT, "tocsin-perf lat --via-agent NODE [OPTION]..."},
 	{MESH, "tocsin-perf mesh [--local N|--agents] [--html FILE] [OPTION]..."},
 	{NET, "tocsin-perf net [--duration TIME] [--json FILE]"},
@@ -46,7 +46,7 @@ static const struct row {
 };
 
 static const struct row rows[] = {
-	{PAIR,
+	{TWO_ENDS,
 	 "\n"
 	 "lat measures the latency of RDMA operations between two ends; bw measures bandwidth,\n"
 	 "with many operations under way at once. Without HOST this is the server: it waits for\n"
@@ -80,7 +80,7 @@ static const struct row rows[] = {
 	 "\n"
 	 "verify computes every figure in a file of --json again, from the data in the file, and\n"
 	 "names the first that differs.\n"},
-	{KEPT, "With --html it also draws a page.\n"},
+	{FILE_COMMANDS, "With --html it also draws a page.\n"},
 
 	{PAIRS | POLICY,
 	 "\nWhat is measured (the client decides; options given to the server must agree):\n"},
@@ -88,16 +88,16 @@ static const struct row rows[] = {
 	 "  --op OP              read (default; of policy send), write, send, write-imm, cas, fadd;\n"
 	 "                       the peer answers each write, send and write-imm, and half of the\n"
 	 "                       round trip is one way\n"},
-	{PAIR,
+	{TWO_ENDS,
 	 "  --size LIST          bytes: 64 (default), 2,64,4KiB; all: powers of two up to 8 MiB\n"},
 	{MESH | POLICY, "  --size N             of mesh and policy, bytes: 64 by default\n"},
-	{PAIR, "  --iterations N       samples of each size; 20000 by default\n"
-	       "  --duration TIME      measure each size for this time instead, as 5s\n"},
+	{TWO_ENDS, "  --iterations N       samples of each size; 20000 by default\n"
+		   "  --duration TIME      measure each size for this time instead, as 5s\n"},
 	{MESH, "  --iterations N       of mesh, samples of each direction; 1000 by default\n"},
 	{POLICY, "  --duration TIME      of policy, of each run; 1s by default\n"},
 	{PAIRS,
 	 "  --policy POLICY      how both ends wait: spin (default), window, event, adaptive\n"},
-	{PAIR,
+	{TWO_ENDS,
 	 "  --inline BYTES       put messages of write, send and write-imm of up to so many bytes\n"
 	 "                       into the work request: 0 to 1024; 64 by default, if the device\n"
 	 "                       takes as many\n"},
@@ -147,34 +147,34 @@ static const struct row rows[] = {
 	{PAIRS | POLICY,
 	 "  --timeout N          send a packet again after 4.096 us * 2^N; 14 (67 ms) by default\n"},
 	{PAIRS, "  --retry N            how often a packet is sent again, 0 to 7; 6 by default\n"},
-	{PAIR,
+	{TWO_ENDS,
 	 "  --cores N            the processor of the polling thread\n"
 	 "  --priority N         real-time priority of the polling thread (SCHED_FIFO, 1 to 99)\n"
 	 "  --memory WHERE       where messages lie: host (default), numa:N, gpu, gpu:N\n"},
 	{PAIRS | POLICY,
 	 "  --port N             TCP port of the control connection; 18520 by default\n"},
-	{PAIR, "  --listen ADDRESS     where the server listens; all addresses by default\n"},
+	{TWO_ENDS, "  --listen ADDRESS     where the server listens; all addresses by default\n"},
 
 	{NET, "\n  --duration TIME      of net, for each floor; 300ms by default\n"},
-	{EACH, "\nResults (of two ends, options of the client):\n"},
+	{ALL_COMMANDS, "\nResults (of two ends, options of the client):\n"},
 	{LAT,
 	 "  --fail-if WHAT       p99>10us, half.p50>2us, service.p99>1ms, max>1ms, min, mean\n"},
 	{BW,
 	 "  --fail-if WHAT       of bw a rate: p50<90Gbit/s, mean<11GB/s, min<1.5M/s (messages)\n"},
-	{PAIR,
+	{TWO_ENDS,
 	 "                       with > or <; may be repeated. Exit status 1 if the whole interval\n"
 	 "                       lies beyond the bound, 3 if a part of it does\n"},
 	{PAIRS | NET | POLICY,
 	 "  --json FILE          everything, for verify; - is standard output instead of the table\n"},
-	{PAIR,
+	{TWO_ENDS,
 	 "  --json-bytes SIZE    how large that file may be, up to 4MiB (default); fewer samples\n"
 	 "                       are kept for it\n"},
 	{PAIRS, "  --csv FILE           one line for each figure\n"},
 	{LAT, "  --hgrm FILE          percentiles as HdrHistogram prints them\n"},
-	{PAIRS | POLICY | KEPT,
+	{PAIRS | POLICY | FILE_COMMANDS,
 	 "  --html FILE          a page with charts, one file that needs no network\n"},
 	{MESH | VERIFY, "  --svg FILE           the matrix of a mesh as a picture of its own\n"},
-	{PAIR,
+	{TWO_ENDS,
 	 "  --perftest           print the columns of perftest instead of the table\n"
 	 "  --runs K             K runs, each of new processes at both ends, as compare needs them.\n"
 	 "                       --json r.json writes r.1.json, r.2.json and so on\n"
@@ -183,27 +183,27 @@ static const struct row rows[] = {
 	 "  --run N/K            this is run N of K: the server restarts itself for the next one. A\n"
 	 "                       server with --run waits a minute for its client\n"},
 	{COMPARE, "  --with FILE...       the runs of B\n"},
-	{PAIR | COMPARE | HISTORY,
+	{TWO_ENDS | COMPARE | HISTORY,
 	 "  --margin PERCENT     a smaller change does not matter; 2% by default\n"},
-	{EACH, "  --help, --version, -V\n"},
+	{ALL_COMMANDS, "  --help, --version, -V\n"},
 
-	{EACH,
+	{ALL_COMMANDS,
 	 "\n"
 	 "Exit status: 0 done; 1 a threshold fails, B or the newest runs are slower, or a figure\n"
 	 "differs; 2 a mistake in an option; 3 a threshold, a comparison or a history is\n"
 	 "undecided; 4 the run failed, and what was measured until then is printed.\n"},
 };
 
-static uint32_t bits_of(const char *command) {
+static uint32_t command_bits(const char *command) {
 	for (size_t n = 0; n < sizeof(commands) / sizeof(commands[0]); n++) {
 		if (command != NULL && strcmp(commands[n].name, command) == 0)
 			return commands[n].bit;
 	}
-	return EACH;
+	return ALL_COMMANDS;
 }
 
 void options_print_help(const char *command) {
-	uint32_t asked = bits_of(command);
+	uint32_t asked = command_bits(command);
 	const char *before = "Usage: ";
 
 	for (size_t n = 0; n < sizeof(usages) / sizeof(usages[0]); n++) {
@@ -216,6 +216,6 @@ void options_print_help(const char *command) {
 		if ((rows[n].of & asked) != 0)
 			fputs(rows[n].text, stdout);
 	}
-	if (asked == EACH)
+	if (asked == ALL_COMMANDS)
 		fputs("\n`tocsin-perf COMMAND --help` lists the options of one command.\n", stdout);
 }

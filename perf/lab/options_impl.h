@@ -48,11 +48,11 @@ struct option_words {
 
 // Parse all arguments behind the command. Returns 0, or -EINVAL after an error message on standard
 // error.
-int options_take_words(
+int options_parse_arguments(
 	int argc, char **argv, struct options *options, struct option_words *ret_words
 );
 // Return the name of an option that sets one of these parts of the plan, or NULL.
-const char *options_name_of_part(uint32_t parts);
+const char *options_part_name(uint32_t parts);
 // Print an error about an option on standard error. Always returns -EINVAL.
 int option_fail(const char *option, const char *text);
 int option_parse_u32(
@@ -66,7 +66,7 @@ int option_parse_u32(
 // Initialize the options of a command that measures. After parsing, options_apply_defaults() sets
 // values that depend on other options.
 void options_begin(int argc, char **argv, enum plan_command command, struct options *ret_options);
-void options_settle(struct options *options);
+void options_apply_defaults(struct options *options);
 // Check that no two options name the same file. Returns 0, or -EINVAL after an error message on
 // standard error.
 int options_check_files(const struct options *options);

@@ -11,7 +11,7 @@
 
 // Return true if a path is no regular file. Several runs cannot use it, because each run is a
 // process that reads it.
-static bool is_read_once(const char *path) {
+static bool path_is_read_once(const char *path) {
 	struct stat facts;
 
 	return path != NULL && stat(path, &facts) == 0 && !S_ISREG(facts.st_mode);
@@ -26,7 +26,7 @@ static int check_arrivals(const struct options *options) {
 	if (plan->arrivals == PLAN_TRACE &&
 	    (given & (PLAN_PART_ITERATIONS | PLAN_PART_DURATION)) != 0)
 		return option_fail(
-			options_name_of_part(given & (PLAN_PART_ITERATIONS | PLAN_PART_DURATION)),
+			options_part_name(given & (PLAN_PART_ITERATIONS | PLAN_PART_DURATION)),
 			"a trace says how many operations there are"
 		);
 	if (!drawn && (given & PLAN_PART_SEED) != 0)
@@ -53,7 +53,7 @@ static int check_runs(struct options *options) {
 		return 0;
 	if (of_one != NULL)
 		return option_fail(of_one, "is of one run, and there is --runs");
-	if (is_read_once(options->trace_path))
+	if (path_is_read_once(options->trace_path))
 		return option_fail(
 			"--arrivals", "this trace is no file that each of --runs can read"
 		);
@@ -67,7 +67,7 @@ static int check_runs(struct options *options) {
 
 static int check_file_bytes(const struct lab_session *session) {
 	uint32_t sizes = session->plan.size_count;
-	size_t least = result_bytes_least(&session->plan);
+	size_t least = result_bytes_min(&session->plan);
 	struct lab_why why = {.text = ""};
 
 	if (session->file_bytes >= least)
@@ -108,12 +108,13 @@ static int check_client(const struct option_words *words, struct options *option
 
 // Return the first option that --via-agent does not support, or NULL. With an agent only operation,
 // sizes and the sample count can be set.
-static const char *not_of_agents(const struct option_words *words, const struct options *options) {
+static const char *
+option_unsupported_via_agent(const struct option_words *words, const struct options *options) {
 	uint32_t wrong = options->session.given &
 			 ~(uint32_t)(PLAN_PART_OP | PLAN_PART_SIZES | PLAN_PART_ITERATIONS);
 
 	if (wrong != 0)
-		return options_name_of_part(wrong);
+		return options_part_name(wrong);
 	if (words->of_server != NULL || words->of_place != NULL)
 		return words->of_server != NULL ? words->of_server : words->of_place;
 	if (options->runs.count > 0 || options->runs.against != NULL)
@@ -125,7 +126,7 @@ static const char *not_of_agents(const struct option_words *words, const struct 
 
 static int check_via_agent(const struct option_words *words, struct options *options) {
 	struct plan *plan = &options->session.plan;
-	const char *wrong = not_of_agents(words, options);
+	const char *wrong = option_unsupported_via_agent(words, options);
 	struct lab_why why = {.text = ""};
 
 	if (plan->command != PLAN_LAT || plan->op != PLAN_READ)
@@ -163,7 +164,7 @@ static int check_server(const struct option_words *words, const struct options *
 	// The client's operation is unknown here, and --inline is valid only for some. So the check
 	// leaves --inline out.
 	if ((options->session.given & PLAN_PART_OP) == 0)
-		plan.inline_bytes = PLAN_INLINE_USUAL;
+		plan.inline_bytes = PLAN_INLINE_DEFAULT;
 	if (plan_check(&plan, &why) != 0)
 		return option_fail(plan_command_name(options->session.plan.command), why.text);
 	return 0;
@@ -179,14 +180,14 @@ int options_parse_measure(
 	options_begin(argc, argv, command, options);
 	options->session.address.port = CHANNEL_PORT;
 	options->runs.margin_ppm = MARGIN_PPM;
-	err = options_take_words(argc, argv, options, &words);
+	err = options_parse_arguments(argc, argv, options, &words);
 	if (err == 0)
 		err = options_check_files(options);
 	if (err != 0)
 		return err;
 	if (words.of_mesh != NULL)
 		return option_fail(words.of_mesh, "is of mesh");
-	options_settle(options);
+	options_apply_defaults(options);
 	if (options->via_node != NULL)
 		return check_via_agent(&words, options);
 	if (options->agent_socket != NULL)

@@ -60,7 +60,8 @@ static const struct option rows[] = {
 const struct option_table options_of_mesh = OPTION_TABLE(rows);
 
 // Return the first option that belongs to a single pair or to another command, or NULL.
-static const char *not_of_mesh(const struct option_words *words, const struct options *options) {
+static const char *
+option_unsupported_by_mesh(const struct option_words *words, const struct options *options) {
 	const uint32_t others = PLAN_PART_DURATION | PLAN_PART_GAP | PLAN_PART_ARRIVALS |
 				PLAN_PART_RATE | PLAN_PART_SEED | PLAN_PART_DEPTH |
 				PLAN_PART_PAIRS | PLAN_PART_BOTH_WAYS | PLAN_PART_STAMPS |
@@ -68,7 +69,7 @@ static const char *not_of_mesh(const struct option_words *words, const struct op
 	uint32_t wrong = options->session.given & others;
 
 	if (wrong != 0)
-		return options_name_of_part(wrong);
+		return options_part_name(wrong);
 	if (words->host != NULL)
 		return words->host;
 	if (options->hgrm_path != NULL)
@@ -118,7 +119,7 @@ static int check_agents(const struct option_words *words, const struct options *
 
 static int check_mesh(const struct option_words *words, const struct options *options) {
 	const struct plan *plan = &options->session.plan;
-	const char *wrong = not_of_mesh(words, options);
+	const char *wrong = option_unsupported_by_mesh(words, options);
 	struct lab_why why = {.text = ""};
 
 	if (wrong != NULL)
@@ -149,12 +150,12 @@ int options_parse_mesh(int argc, char **argv, struct options *options) {
 	options->action = OPTIONS_MESH;
 	options_begin(argc, argv, PLAN_LAT, options);
 	options->session.plan.iterations = MESH_ITERATIONS;
-	err = options_take_words(argc, argv, options, &words);
+	err = options_parse_arguments(argc, argv, options, &words);
 	if (err == 0)
 		err = options_check_files(options);
 	if (err != 0)
 		return err;
-	options_settle(options);
+	options_apply_defaults(options);
 	options->mesh.port = options->session.address.port;
 	return check_mesh(&words, options);
 }

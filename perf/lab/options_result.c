@@ -55,7 +55,7 @@ static int set_run(struct options *options, const char *value, struct parse_erro
 	return 0;
 }
 
-static int take_path(const char *value, struct parse_error *error, const char **ret_path) {
+static int parse_path(const char *value, struct parse_error *error, const char **ret_path) {
 	if (value[0] == '\0')
 		return parse_fail(error, -EINVAL, value, 0, "is no file");
 	*ret_path = value;
@@ -63,7 +63,7 @@ static int take_path(const char *value, struct parse_error *error, const char **
 }
 
 static int set_json(struct options *options, const char *value, struct parse_error *error) {
-	return take_path(value, error, &options->json_path);
+	return parse_path(value, error, &options->json_path);
 }
 
 static int set_json_bytes(struct options *options, const char *value, struct parse_error *error) {
@@ -78,19 +78,19 @@ static int set_json_bytes(struct options *options, const char *value, struct par
 }
 
 static int set_csv(struct options *options, const char *value, struct parse_error *error) {
-	return take_path(value, error, &options->csv_path);
+	return parse_path(value, error, &options->csv_path);
 }
 
 static int set_hgrm(struct options *options, const char *value, struct parse_error *error) {
-	return take_path(value, error, &options->hgrm_path);
+	return parse_path(value, error, &options->hgrm_path);
 }
 
 static int set_html(struct options *options, const char *value, struct parse_error *error) {
-	return take_path(value, error, &options->html_path);
+	return parse_path(value, error, &options->html_path);
 }
 
 static int set_svg(struct options *options, const char *value, struct parse_error *error) {
-	return take_path(value, error, &options->svg_path);
+	return parse_path(value, error, &options->svg_path);
 }
 
 static int set_perftest(struct options *options, const char *value, struct parse_error *error) {

@@ -40,7 +40,7 @@ int option_parse_u32(
 	return err;
 }
 
-static int complain_unknown(const char *given) {
+static int fail_unknown_option(const char *given) {
 	struct suggestion suggestion;
 	char quoted[QUOTED_BYTES], name[NAME_BYTES];
 
@@ -74,7 +74,7 @@ static const struct option *option_find(const char *given) {
 	return NULL;
 }
 
-const char *options_name_of_part(uint32_t parts) {
+const char *options_part_name(uint32_t parts) {
 	for (size_t n = 0; n < options_of_plan.count; n++) {
 		if ((options_of_plan.options[n].part & parts) != 0)
 			return options_of_plan.options[n].name;
@@ -90,7 +90,7 @@ struct reading {
 
 // Return the value of an option: the text behind "=", or the next argument.
 static int
-take_value(struct reading *reading, const struct option *option, const char **ret_value) {
+parse_value(struct reading *reading, const struct option *option, const char **ret_value) {
 	const char *value = strchr(reading->argv[reading->at], '=');
 
 	if (option->is_flag && !option->may_be_valued && value != NULL)
@@ -106,14 +106,14 @@ take_value(struct reading *reading, const struct option *option, const char **re
 	return 0;
 }
 
-static int take_option(struct reading *reading, struct options *options) {
+static int parse_option(struct reading *reading, struct options *options) {
 	const char *given = reading->argv[reading->at], *value = NULL;
 	const struct option *option = option_find(given);
 	struct parse_error error = {.text = ""};
 
 	if (option == NULL)
-		return complain_unknown(given);
-	if (take_value(reading, option, &value) != 0)
+		return fail_unknown_option(given);
+	if (parse_value(reading, option, &value) != 0)
 		return -EINVAL;
 	if (option->set(options, value, &error) != 0)
 		return option_fail(option->name, error.text[0] != '\0' ? error.text : "is wrong");
@@ -130,14 +130,14 @@ static int take_option(struct reading *reading, struct options *options) {
 	return 0;
 }
 
-static int take_host(struct reading *reading, const char *given) {
+static int parse_host(struct reading *reading, const char *given) {
 	if (reading->words.host != NULL)
 		return option_fail(given, "there is one HOST, and this is a second");
 	reading->words.host = given;
 	return 0;
 }
 
-int options_take_words(
+int options_parse_arguments(
 	int argc, char **argv, struct options *options, struct option_words *ret_words
 ) {
 	struct reading reading = {.argc = argc, .argv = argv, .at = 2};
@@ -145,9 +145,9 @@ int options_take_words(
 
 	for (; reading.at < argc && err == 0; reading.at++) {
 		if (argv[reading.at][0] == '-')
-			err = take_option(&reading, options);
+			err = parse_option(&reading, options);
 		else
-			err = take_host(&reading, argv[reading.at]);
+			err = parse_host(&reading, argv[reading.at]);
 	}
 	if (err == 0)
 		*ret_words = reading.words;
@@ -166,7 +166,7 @@ void options_begin(int argc, char **argv, enum plan_command command, struct opti
 
 // Set defaults that depend on other options. Atomics have 8 bytes unless a size is given. A
 // duration replaces the default number of iterations.
-void options_settle(struct options *options) {
+void options_apply_defaults(struct options *options) {
 	struct plan *plan = &options->session.plan;
 	uint32_t given = options->session.given;
 

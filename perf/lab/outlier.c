@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define LOOK_EACH_NS UINT64_C(10000000)
+#define READ_INTERVAL_NS UINT64_C(10000000)
 #define PATH_BYTES 96
 #define WARM_SAMPLES 255
 #define TEXT_BYTES 512
@@ -48,14 +48,14 @@ static uint64_t field_number(const char *text, int place) {
 	return value;
 }
 
-static void read_at(int fd, char text[static TEXT_BYTES]) {
+static void file_reread(int fd, char text[static TEXT_BYTES]) {
 	ssize_t length = fd >= 0 ? pread(fd, text, TEXT_BYTES - 1, 0) : 0;
 
 	text[length > 0 ? length : 0] = '\0';
 }
 
 // Return true if /proc/cpuinfo shows a hypervisor, which could steal time.
-static bool is_virtual(void) {
+static bool machine_is_virtual(void) {
 	int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
 	char text[8 * TEXT_BYTES];
 	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
@@ -74,7 +74,7 @@ void outlier_watch_open(struct outlier_watch *watch, pid_t tid, uint32_t cpu) {
 	watch->sched_fd = open(path, O_RDONLY | O_CLOEXEC);
 	// A physical machine has no stolen time. Reading /proc/stat is slow on machines with many
 	// processors.
-	watch->stat_fd = is_virtual() ? open("/proc/stat", O_RDONLY | O_CLOEXEC) : -1;
+	watch->stat_fd = machine_is_virtual() ? open("/proc/stat", O_RDONLY | O_CLOEXEC) : -1;
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq", cpu);
 	watch->khz_fd = open(path, O_RDONLY | O_CLOEXEC);
 }
@@ -117,7 +117,8 @@ uint64_t outlier_bound_ns(const uint64_t *samples, uint32_t count) {
 }
 
 // Read the counters that are cheap enough for every 10 ms, for the calling thread.
-static void read_own(const struct outlier_watch *watch, struct outlier_reading *reading) {
+static void
+read_thread_counters(const struct outlier_watch *watch, struct outlier_reading *reading) {
 	char text[TEXT_BYTES];
 	struct rusage usage;
 
@@ -127,7 +128,7 @@ static void read_own(const struct outlier_watch *watch, struct outlier_reading *
 	reading->counts[OUTLIER_MINOR] = (uint64_t)usage.ru_minflt;
 	reading->counts[OUTLIER_MAJOR] = (uint64_t)usage.ru_majflt;
 	reading->counts[OUTLIER_MIGRATED] = (uint64_t)sched_getcpu();
-	read_at(watch->sched_fd, text);
+	file_reread(watch->sched_fd, text);
 	reading->counts[OUTLIER_WAITED_NS] = field_number(text, 2);
 }
 
@@ -136,7 +137,7 @@ static uint64_t read_steal_ns(const struct outlier_watch *watch) {
 	uint64_t steal = OUTLIER_UNKNOWN;
 	char text[TEXT_BYTES];
 
-	read_at(watch->stat_fd, text);
+	file_reread(watch->stat_fd, text);
 	if (strncmp(text, "cpu ", 4) == 0)
 		steal = field_number(text + 4, STEAL_FIELD);
 	return steal != OUTLIER_UNKNOWN && ticks > 0 ? steal * (NS_PER_SEC / (uint64_t)ticks)
@@ -149,7 +150,7 @@ static uint64_t count_difference(uint64_t before, uint64_t after) {
 	return known ? after - before : OUTLIER_UNKNOWN;
 }
 
-static void take_steal(struct outlier_watch *watch, uint64_t end_ns, struct outlier *outlier) {
+static void store_steal(struct outlier_watch *watch, uint64_t end_ns, struct outlier *outlier) {
 	uint64_t steal_ns = read_steal_ns(watch);
 
 	if (watch->steal.at_ns != 0) {
@@ -172,15 +173,15 @@ static struct outlier *outlier_smallest(struct outlier_watch *watch) {
 }
 
 static void outlier_keep(struct outlier_watch *watch, const struct outlier *outlier) {
-	if (watch->count < OUTLIERS_KEPT)
+	if (watch->count < OUTLIERS_MAX)
 		watch->outliers[watch->count++] = *outlier;
 	else
 		*outlier_smallest(watch) = *outlier;
-	if (watch->count == OUTLIERS_KEPT) // from now on only longer samples are stored
+	if (watch->count == OUTLIERS_MAX) // from now on only longer samples are stored
 		watch->bound_ns = outlier_smallest(watch)->took_ns + 1;
 }
 
-void outlier_look(
+void outlier_watch_sample(
 	struct outlier_watch *watch,
 	uint64_t sample,
 	uint64_t took_ns,
@@ -191,7 +192,7 @@ void outlier_look(
 	struct outlier_reading now = {.at_ns = end_ns};
 	char text[TEXT_BYTES];
 
-	read_own(watch, &now);
+	read_thread_counters(watch, &now);
 	for (int n = 0; n < OUTLIER_EVIDENCE_COUNT; n++)
 		outlier.evidence[n] = OUTLIER_UNKNOWN;
 	if (took_ns >= watch->bound_ns) {
@@ -204,13 +205,13 @@ void outlier_look(
 				watch->before.counts[OUTLIER_MIGRATED] !=
 				now.counts[OUTLIER_MIGRATED];
 		}
-		take_steal(watch, end_ns, &outlier);
-		read_at(watch->khz_fd, text);
+		store_steal(watch, end_ns, &outlier);
+		file_reread(watch->khz_fd, text);
 		outlier.evidence[OUTLIER_KHZ] = field_number(text, 1);
 		outlier_keep(watch, &outlier);
 	}
 	watch->before = now;
-	watch->due_ns = end_ns + LOOK_EACH_NS;
+	watch->due_ns = end_ns + READ_INTERVAL_NS;
 }
 
 static int outliers_compare(const void *a, const void *b) {
@@ -222,26 +223,27 @@ static int outliers_compare(const void *a, const void *b) {
 }
 
 uint32_t
-outlier_watch_take(const struct outlier_watch *watch, struct outlier ret_outliers[OUTLIERS_KEPT]) {
+outlier_watch_sorted(const struct outlier_watch *watch, struct outlier ret_outliers[OUTLIERS_MAX]) {
 	memcpy(ret_outliers, watch->outliers, watch->count * sizeof(*ret_outliers));
 	qsort(ret_outliers, watch->count, sizeof(*ret_outliers), outliers_compare);
 	return watch->count;
 }
 
-static bool kind_any(const struct outlier *outlier, enum outlier_evidence kind) {
+static bool evidence_is_positive(const struct outlier *outlier, enum outlier_evidence kind) {
 	return outlier->evidence[kind] != OUTLIER_UNKNOWN && outlier->evidence[kind] > 0;
 }
 
-static bool is_half(const struct outlier *outlier, enum outlier_evidence kind) {
-	return kind_any(outlier, kind) && outlier->evidence[kind] >= outlier->took_ns / 2;
+static bool evidence_explains_half(const struct outlier *outlier, enum outlier_evidence kind) {
+	return evidence_is_positive(outlier, kind) &&
+	       outlier->evidence[kind] >= outlier->took_ns / 2;
 }
 
 // Format ", preempted 2 times" or nothing.
-static void say_preempted(const struct outlier *outlier, char text[static SHOW_BYTES]) {
+static void format_preempted(const struct outlier *outlier, char text[static SHOW_BYTES]) {
 	uint64_t times = outlier->evidence[OUTLIER_INVOLUNTARY];
 
 	text[0] = '\0';
-	if (kind_any(outlier, OUTLIER_INVOLUNTARY))
+	if (evidence_is_positive(outlier, OUTLIER_INVOLUNTARY))
 		snprintf(
 			text, SHOW_BYTES, ", preempted %" PRIu64 " time%s", times,
 			times == 1 ? "" : "s"
@@ -249,37 +251,41 @@ static void say_preempted(const struct outlier *outlier, char text[static SHOW_B
 }
 
 // Describe only the strongest evidence; the order of the branches is the order of strength.
-void outlier_say(const struct outlier *outlier, char text[static OUTLIER_TEXT_BYTES]) {
+void outlier_format(const struct outlier *outlier, char text[static OUTLIER_TEXT_BYTES]) {
 	const uint64_t *evidence = outlier->evidence;
 	char time[SHOW_BYTES], within[SHOW_BYTES], preempted[SHOW_BYTES];
 
 	show_duration(evidence[OUTLIER_WAITED_NS], time);
 	show_duration(outlier->within_ns, within);
-	if (is_half(outlier, OUTLIER_WAITED_NS)) {
-		say_preempted(outlier, preempted);
+	if (evidence_explains_half(outlier, OUTLIER_WAITED_NS)) {
+		format_preempted(outlier, preempted);
 		snprintf(
 			text, OUTLIER_TEXT_BYTES, "waited %s for its processor%s", time, preempted
 		);
-	} else if (is_half(outlier, OUTLIER_STEAL_NS)) {
+	} else if (evidence_explains_half(outlier, OUTLIER_STEAL_NS)) {
 		show_duration(evidence[OUTLIER_STEAL_NS], time);
 		show_duration(evidence[OUTLIER_STEAL_WITHIN_NS], within);
 		snprintf(text, OUTLIER_TEXT_BYTES, "the hypervisor stole %s of %s", time, within);
-	} else if (kind_any(outlier, OUTLIER_MAJOR)) {
+	} else if (evidence_is_positive(outlier, OUTLIER_MAJOR)) {
 		snprintf(
 			text, OUTLIER_TEXT_BYTES, "%" PRIu64 " page faults from disk",
 			evidence[OUTLIER_MAJOR]
 		);
-	} else if (kind_any(outlier, OUTLIER_MIGRATED)) {
+	} else if (evidence_is_positive(outlier, OUTLIER_MIGRATED)) {
 		snprintf(text, OUTLIER_TEXT_BYTES, "moved to another processor");
-	} else if (kind_any(outlier, OUTLIER_INVOLUNTARY) || kind_any(outlier, OUTLIER_VOLUNTARY)) {
+	} else if (evidence_is_positive(outlier, OUTLIER_INVOLUNTARY) || evidence_is_positive(outlier, OUTLIER_VOLUNTARY)) {
 		snprintf(
 			text, OUTLIER_TEXT_BYTES,
 			"%" PRIu64 " involuntary and %" PRIu64 " voluntary switches within %s",
-			kind_any(outlier, OUTLIER_INVOLUNTARY) ? evidence[OUTLIER_INVOLUNTARY] : 0,
-			kind_any(outlier, OUTLIER_VOLUNTARY) ? evidence[OUTLIER_VOLUNTARY] : 0,
+			evidence_is_positive(outlier, OUTLIER_INVOLUNTARY)
+				? evidence[OUTLIER_INVOLUNTARY]
+				: 0,
+			evidence_is_positive(outlier, OUTLIER_VOLUNTARY)
+				? evidence[OUTLIER_VOLUNTARY]
+				: 0,
 			within
 		);
-	} else if (kind_any(outlier, OUTLIER_MINOR)) {
+	} else if (evidence_is_positive(outlier, OUTLIER_MINOR)) {
 		snprintf(
 			text, OUTLIER_TEXT_BYTES, "%" PRIu64 " page faults within %s",
 			evidence[OUTLIER_MINOR], within

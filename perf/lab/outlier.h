@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define OUTLIERS_KEPT 32
+#define OUTLIERS_MAX 32
 #define OUTLIER_UNKNOWN UINT64_MAX // the kernel does not report it
 
 enum outlier_evidence {
@@ -51,7 +51,7 @@ struct outlier_watch {
 	int sched_fd, stat_fd, khz_fd; // -1: not available
 	struct outlier_reading before, steal;
 	uint32_t count; // stored outliers, unsorted
-	struct outlier outliers[OUTLIERS_KEPT];
+	struct outlier outliers[OUTLIERS_MAX];
 };
 
 // Open the counters of thread `tid` of this process, and of its processor. Counters that cannot be
@@ -67,7 +67,7 @@ uint64_t outlier_bound_ns(const uint64_t *samples, uint32_t count);
 
 // Worker, between two samples: examine a sample that ended at end_ns. at_ns is the time since the
 // start of the first sample.
-void outlier_look(
+void outlier_watch_sample(
 	struct outlier_watch *watch,
 	uint64_t sample,
 	uint64_t took_ns,
@@ -77,8 +77,8 @@ void outlier_look(
 
 // Control, after the stretch: copy the stored outliers, largest first. Returns their number.
 uint32_t
-outlier_watch_take(const struct outlier_watch *watch, struct outlier ret_outliers[OUTLIERS_KEPT]);
+outlier_watch_sorted(const struct outlier_watch *watch, struct outlier ret_outliers[OUTLIERS_MAX]);
 
 // Describe the most likely cause of an outlier, for people.
 #define OUTLIER_TEXT_BYTES 160
-void outlier_say(const struct outlier *outlier, char text[static OUTLIER_TEXT_BYTES]);
+void outlier_format(const struct outlier *outlier, char text[static OUTLIER_TEXT_BYTES]);

@@ -9,7 +9,7 @@
 
 struct json_t;
 
-// Return the note of a quantile in a form short enough for a table; quantile_note_words() has the
+// Return the note of a quantile in a form short enough for a table; quantile_note_text() has the
 // long form.
 const char *output_note(enum quantile_note note);
 // Print the table of lat to standard output, at most 100 columns wide.

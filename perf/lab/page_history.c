@@ -19,13 +19,13 @@
 #define DRAWN_MIN 20u
 #define DRAWN_MAX 400u
 
-static uint32_t drawn_of_each(const struct history *history) {
+static uint32_t runs_drawn_per_series(const struct history *history) {
 	uint32_t each = POINTS_MAX / HISTORY_QUANTILES / history->series_count;
 
 	return each < DRAWN_MIN ? DRAWN_MIN : each > DRAWN_MAX ? DRAWN_MAX : each;
 }
 
-static void say_change(
+static void put_change(
 	struct page *page,
 	const struct history *history,
 	const struct history_series *series,
@@ -38,11 +38,11 @@ static void say_change(
 
 	result_quantile_name(result_per_million[place], name);
 	if (quantile->too_few) {
-		page_say(page, PAGE_PLAIN, "%s: too few runs to find a change.", name);
+		page_paragraph(page, PAGE_PLAIN, "%s: too few runs to find a change.", name);
 		return;
 	}
 	if (quantile->part_count < 2) {
-		page_say(
+		page_paragraph(
 			page, quantile->part_count == 1 ? PAGE_GOOD : PAGE_BAD, "%s: %s.", name,
 			quantile->part_count == 1 ? "no change found" : "changes all the time"
 		);
@@ -50,7 +50,7 @@ static void say_change(
 	}
 	change = &quantile->changes[quantile->part_count - 2];
 	share = change->shift_ns / change->before_ns;
-	page_say(
+	page_paragraph(
 		page,
 		!quantile->matters ? PAGE_PLAIN
 		: share > 0	   ? PAGE_BAD
@@ -156,28 +156,28 @@ static int put_series(
 	format_size_bytes(series->size, size);
 	snprintf(heading, sizeof(heading), "%s: %s", size, series->key);
 	page_heading(page, heading);
-	page_say(
+	page_paragraph(
 		page, PAGE_PLAIN, "%u run%s from %s to %s.%s", series->run_count,
 		PLURAL(series->run_count), series->runs[0].started,
 		series->runs[series->run_count - 1].started,
 		count < series->run_count ? " The charts show the newest." : ""
 	);
 	for (uint32_t place = 0; place < HISTORY_QUANTILES; place++)
-		say_change(page, history, series, place);
+		put_change(page, history, series, place);
 	for (uint32_t place = 0; place < HISTORY_QUANTILES; place++)
 		put_chart(page, series, place, &drawing);
 	free(memory);
 	return 0;
 }
 
-static void put_rest(struct page *page, const struct history *history) {
+static void put_explanation(struct page *page, const struct history *history) {
 	for (uint32_t n = 0; n < history->left_out_count; n++)
-		page_say(
+		page_paragraph(
 			page, PAGE_PLAIN, "Left out %s: %s", history->left_out[n].path,
 			history->left_out[n].why
 		);
 	page_fold_begin(page, "How to read this");
-	page_say(
+	page_paragraph(
 		page, PAGE_PLAIN,
 		"Each run gives one value of each quantile; its interval is that of the run alone. "
 		"A change is where the ranks of the runs before and after differ by more than "
@@ -194,8 +194,10 @@ int page_history(const struct history *history, const char *path, struct lab_why
 	if (err != 0)
 		return lab_fail(why, err, "no memory for the page");
 	for (uint32_t n = 0; n < history->series_count && err == 0; n++)
-		err = put_series(page, history, &history->series[n], drawn_of_each(history));
-	put_rest(page, history);
+		err = put_series(
+			page, history, &history->series[n], runs_drawn_per_series(history)
+		);
+	put_explanation(page, history);
 	err = err != 0 ? lab_fail(why, err, "no memory for the page") : page_save(page, path, why);
 	page_destroy(page);
 	return err;

@@ -34,7 +34,7 @@ struct origin {
 	uint64_t at_once, took_ns;
 };
 
-static bool is_of_agents(const struct origin *origin) {
+static bool mesh_is_via_agents(const struct origin *origin) {
 	return strcmp(page_member_text(origin->plan, "policy"), "agent") == 0;
 }
 
@@ -51,11 +51,11 @@ struct scene {
 	uint32_t known;	   // number of known cells
 };
 
-static bool is_known(const struct mesh_cell *cell) {
+static bool cell_is_known(const struct mesh_cell *cell) {
 	return cell->measured && cell->quantiles[0].known;
 }
 
-static double p50_of(const struct mesh_cell *cell) {
+static double cell_p50_ns(const struct mesh_cell *cell) {
 	return (double)cell->quantiles[0].value_ns;
 }
 
@@ -64,8 +64,8 @@ static int slowest_compare(const void *left, const void *right, void *ctx) {
 	const struct mesh_cell *one = &mesh->cells[*(const uint32_t *)left];
 	const struct mesh_cell *other = &mesh->cells[*(const uint32_t *)right];
 
-	if (p50_of(one) != p50_of(other))
-		return p50_of(one) < p50_of(other) ? 1 : -1;
+	if (cell_p50_ns(one) != cell_p50_ns(other))
+		return cell_p50_ns(one) < cell_p50_ns(other) ? 1 : -1;
 	return one < other ? -1 : 1;
 }
 
@@ -73,7 +73,7 @@ static void sort_slowest(struct scene *scene) {
 	const struct mesh *mesh = scene->mesh;
 
 	for (uint32_t n = 0; n < mesh->count * mesh->count; n++) {
-		if (is_known(&mesh->cells[n]))
+		if (cell_is_known(&mesh->cells[n]))
 			scene->slowest[scene->known++] = n;
 	}
 	qsort_r(scene->slowest, scene->known, sizeof(scene->slowest[0]), slowest_compare,
@@ -85,24 +85,26 @@ static void put_outliers(const struct scene *scene) {
 	const struct mesh_summary *summary = scene->summary;
 
 	if (scene->known == 0) {
-		page_say(scene->page, PAGE_PLAIN, "No direction has enough samples for a median.");
+		page_paragraph(
+			scene->page, PAGE_PLAIN, "No direction has enough samples for a median."
+		);
 		return;
 	}
 	if (scene->mesh->count == 2) {
-		page_say(
+		page_paragraph(
 			scene->page, PAGE_PLAIN,
 			"Two processes: neither of two directions can stand out from the other."
 		);
 		return;
 	}
 	if (summary->outliers == 0) {
-		page_say(
+		page_paragraph(
 			scene->page, PAGE_GOOD,
 			"Nothing stands out: no direction is more than a quarter above the median."
 		);
 		return;
 	}
-	page_say(
+	page_paragraph(
 		scene->page, PAGE_BAD,
 		"%u of %u directions %s out: more than a quarter above the median.",
 		summary->outliers, summary->measured, summary->outliers == 1 ? "stands" : "stand"
@@ -113,7 +115,7 @@ static void put_outliers(const struct scene *scene) {
 		char what[LAB_WHY_BYTES], cells[CELL_BYTES], ratio[CELL_BYTES];
 		const char *row[3] = {what, cells, ratio};
 
-		mesh_cause_what(scene->mesh, cause, what, sizeof(what));
+		mesh_cause_format_subject(scene->mesh, cause, what, sizeof(what));
 		if (cause->kind == MESH_PAIR)
 			snprintf(cells, sizeof(cells), "1");
 		else
@@ -123,7 +125,7 @@ static void put_outliers(const struct scene *scene) {
 	}
 	page_table_end(scene->page);
 	if (summary->cause_count > SLOWEST_SHOWN)
-		page_say(
+		page_paragraph(
 			scene->page, PAGE_PLAIN, "%u more are framed below.",
 			summary->cause_count - SLOWEST_SHOWN + summary->unexplained
 		);
@@ -135,20 +137,20 @@ static void put_head(const struct scene *scene) {
 
 	put_outliers(scene);
 	if (scene->origin->incomplete[0] != '\0')
-		page_say(scene->page, PAGE_BAD, "Incomplete: %s", scene->origin->incomplete);
+		page_paragraph(scene->page, PAGE_BAD, "Incomplete: %s", scene->origin->incomplete);
 	if (scene->summary->measured < scene->summary->wanted)
-		page_say(
+		page_paragraph(
 			scene->page, PAGE_BAD, "Not measured: %u of %u directions.",
 			scene->summary->wanted - scene->summary->measured, scene->summary->wanted
 		);
-	if (is_of_agents(scene->origin))
-		page_say(
+	if (mesh_is_via_agents(scene->origin))
+		page_paragraph(
 			scene->page, PAGE_PLAIN,
 			"Measured by agents: the worker of each reads the memory of the others, "
 			"beside its own probes."
 		);
 	if (mesh_is_shared_host(mesh))
-		page_say(
+		page_paragraph(
 			scene->page, PAGE_PLAIN,
 			"Shared host: processes share a machine, so the figures describe this "
 			"machine more than a fabric. At most %" PRIu64
@@ -158,13 +160,13 @@ static void put_head(const struct scene *scene) {
 }
 
 // Format the value of a cell, for example "16.4", and the names of its two processes.
-static void show_direction(
+static void format_direction(
 	const struct scene *scene,
 	uint32_t place,
 	char value[static CELL_BYTES],
 	char who[static CELL_BYTES]
 ) {
-	page_show_us(p50_of(&scene->mesh->cells[place]), value);
+	page_format_us(cell_p50_ns(&scene->mesh->cells[place]), value);
 	snprintf(
 		who, CELL_BYTES, "%.40s to %.40s", scene->names[place / scene->mesh->count],
 		scene->names[place % scene->mesh->count]
@@ -176,10 +178,10 @@ static void put_tiles(const struct scene *scene) {
 	char took[SHOW_BYTES];
 
 	if (scene->known > 0) {
-		page_show_us((double)scene->summary->median_ns, values[0]);
+		page_format_us((double)scene->summary->median_ns, values[0]);
 		snprintf(under[0], CELL_BYTES, "of %u directions", scene->known);
-		show_direction(scene, scene->slowest[scene->known - 1], values[1], under[1]);
-		show_direction(scene, scene->slowest[0], values[2], under[2]);
+		format_direction(scene, scene->slowest[scene->known - 1], values[1], under[1]);
+		format_direction(scene, scene->slowest[0], values[2], under[2]);
 	}
 	show_duration(scene->origin->took_ns, took);
 	snprintf(
@@ -212,13 +214,13 @@ static void mark_cells(struct scene *scene) {
 	const struct mesh_summary *summary = scene->summary;
 
 	for (uint32_t n = 0; n < summary->cause_count; n++)
-		mesh_cause_say(mesh, &summary->causes[n], scene->says[n], LAB_WHY_BYTES);
+		mesh_cause_format(mesh, &summary->causes[n], scene->says[n], LAB_WHY_BYTES);
 	for (uint32_t n = 0; n < mesh->count * mesh->count; n++) {
 		const struct mesh_cause *cause;
 
-		if (!mesh_cell_stands_out(summary, &mesh->cells[n]))
+		if (!mesh_cell_is_outlier(summary, &mesh->cells[n]))
 			continue;
-		cause = mesh_cause_of(mesh, summary, n / mesh->count, n % mesh->count);
+		cause = mesh_cause_find(mesh, summary, n / mesh->count, n % mesh->count);
 		scene->marks[n] =
 			cause != NULL ? scene->says[cause - summary->causes] : "stands out";
 	}
@@ -264,9 +266,9 @@ static void put_matrices(struct scene *scene) {
 		put_matrix(scene, P99, "p99 of each direction");
 }
 
-static void show_quantile(const struct mesh_quantile *quantile, char text[static CELL_BYTES]) {
+static void format_quantile(const struct mesh_quantile *quantile, char text[static CELL_BYTES]) {
 	if (quantile->known)
-		page_show_us((double)quantile->value_ns, text);
+		page_format_us((double)quantile->value_ns, text);
 	else
 		snprintf(text, CELL_BYTES, "n/a");
 }
@@ -276,13 +278,15 @@ static void put_slowest_row(const struct scene *scene, uint32_t place) {
 	char texts[6][CELL_BYTES], low[CELL_BYTES], high[CELL_BYTES];
 	const char *cells[6];
 
-	show_direction(scene, place, texts[1], texts[0]);
-	page_show_us((double)cell->quantiles[0].low_ns, low);
-	page_show_us((double)cell->quantiles[0].high_ns, high);
+	format_direction(scene, place, texts[1], texts[0]);
+	page_format_us((double)cell->quantiles[0].low_ns, low);
+	page_format_us((double)cell->quantiles[0].high_ns, high);
 	snprintf(texts[2], CELL_BYTES, "%.40s to %.40s", low, high);
-	show_quantile(&cell->quantiles[P99], texts[3]);
-	page_show_us((double)cell->max_ns, texts[4]);
-	snprintf(texts[5], CELL_BYTES, "%.2f", p50_of(cell) / (double)scene->summary->median_ns);
+	format_quantile(&cell->quantiles[P99], texts[3]);
+	page_format_us((double)cell->max_ns, texts[4]);
+	snprintf(
+		texts[5], CELL_BYTES, "%.2f", cell_p50_ns(cell) / (double)scene->summary->median_ns
+	);
 	for (int n = 0; n < 6; n++)
 		cells[n] = texts[n];
 	page_table_row(scene->page, cells, 6);
@@ -326,12 +330,13 @@ static void put_failed(const struct scene *scene) {
 	}
 	page_table_end(scene->page);
 	if (shown < failed)
-		page_say(scene->page, PAGE_PLAIN, "And %u more.", failed - shown);
+		page_paragraph(scene->page, PAGE_PLAIN, "And %u more.", failed - shown);
 }
 
 // Format the median of a row or a column, and its highest value.
-static void
-show_side(const struct scene *scene, uint32_t who, bool is_source, char text[static CELL_BYTES]) {
+static void format_medians(
+	const struct scene *scene, uint32_t who, bool is_source, char text[static CELL_BYTES]
+) {
 	const struct mesh *mesh = scene->mesh;
 	double medians[MESH_NODES_MAX];
 	char median[CELL_BYTES], most[CELL_BYTES];
@@ -341,16 +346,16 @@ show_side(const struct scene *scene, uint32_t who, bool is_source, char text[sta
 		const struct mesh_cell *cell =
 			is_source ? mesh_cell(mesh, who, n) : mesh_cell(mesh, n, who);
 
-		if (n != who && is_known(cell))
-			medians[known++] = p50_of(cell);
+		if (n != who && cell_is_known(cell))
+			medians[known++] = cell_p50_ns(cell);
 	}
 	if (known == 0) {
 		snprintf(text, CELL_BYTES, "n/a");
 		return;
 	}
 	qsort(medians, known, sizeof(medians[0]), doubles_compare);
-	page_show_us(medians[(known - 1) / 2], median);
-	page_show_us(medians[known - 1], most);
+	page_format_us(medians[(known - 1) / 2], median);
+	page_format_us(medians[known - 1], most);
 	snprintf(text, CELL_BYTES, "%.40s, most %.40s", median, most);
 }
 
@@ -370,17 +375,17 @@ static void put_processes(const struct scene *scene) {
 
 		snprintf(number, sizeof(number), "%u%s", n, node->lost ? " (lost)" : "");
 		snprintf(processors, sizeof(processors), "%u", node->processors);
-		show_side(scene, n, true, from);
-		show_side(scene, n, false, to);
+		format_medians(scene, n, true, from);
+		format_medians(scene, n, false, to);
 		page_table_row(scene->page, row, 7);
 	}
 	page_table_end(scene->page);
 	page_fold_end(scene->page);
 }
 
-static void put_rest(const struct scene *scene) {
+static void put_setup(const struct scene *scene) {
 	page_heading(scene->page, "Setup");
-	page_say(
+	page_paragraph(
 		scene->page, PAGE_PLAIN, "Started %s by %s.", scene->origin->started,
 		scene->origin->program
 	);
@@ -389,7 +394,7 @@ static void put_rest(const struct scene *scene) {
 	page_facts(scene->page, "plan", scene->origin->plan);
 	page_fold_end(scene->page);
 	page_fold_begin(scene->page, "How to read this");
-	page_say(
+	page_paragraph(
 		scene->page, PAGE_PLAIN,
 		"Each cell is a direction: the process of the row measured, that of the column "
 		"answered. A direction stands out if its median is more than 25 %% above the "
@@ -427,7 +432,7 @@ static void scene_release(struct scene *scene) {
 	free(scene->slowest);
 }
 
-static int put_all(struct scene *scene) {
+static int put_page(struct scene *scene) {
 	const json_t *plan = scene->origin->plan;
 	const json_t *size = json_array_get(json_object_get(plan, "sizes_bytes"), 0);
 	char title[TITLE_BYTES], bytes[PARSE_TEXT_BYTES];
@@ -436,8 +441,8 @@ static int put_all(struct scene *scene) {
 	format_size_bytes((uint64_t)json_integer_value(size), bytes);
 	snprintf(
 		title, sizeof(title), "Mesh of %u %s: round trips of %.20s, %s", scene->mesh->count,
-		is_of_agents(scene->origin) ? "nodes" : "processes", page_member_text(plan, "op"),
-		bytes
+		mesh_is_via_agents(scene->origin) ? "nodes" : "processes",
+		page_member_text(plan, "op"), bytes
 	);
 	if (err == 0)
 		err = page_create(title, &scene->page);
@@ -452,18 +457,19 @@ static int put_all(struct scene *scene) {
 	put_matrices(scene);
 	put_slowest(scene);
 	put_failed(scene);
-	put_rest(scene);
+	put_setup(scene);
 	return 0;
 }
 
-static int
-draw(const struct origin *origin,
-     const struct mesh *mesh,
-     const struct mesh_summary *summary,
-     const char *path,
-     struct lab_why *why) {
+static int page_draw(
+	const struct origin *origin,
+	const struct mesh *mesh,
+	const struct mesh_summary *summary,
+	const char *path,
+	struct lab_why *why
+) {
 	struct scene scene = {.origin = origin, .mesh = mesh, .summary = summary};
-	int err = put_all(&scene);
+	int err = put_page(&scene);
 
 	err = err != 0 ? lab_fail(why, err, "no memory for the page")
 		       : page_save(scene.page, path, why);
@@ -493,7 +499,7 @@ int page_mesh_json(const json_t *root, const char *path, struct lab_why *why) {
 	if (err == 0) {
 		err = mesh_summarize(&mesh, &summary);
 		err = err != 0 ? lab_fail(why, err, "no memory for the page")
-			       : draw(&origin, &mesh, &summary, path, why);
+			       : page_draw(&origin, &mesh, &summary, path, why);
 	}
 	mesh_release(&mesh);
 	return err;
@@ -519,7 +525,7 @@ int page_mesh(
 
 	show_time(mesh->started_ns, started);
 	err = plan == NULL ? lab_fail(why, -ENOMEM, "no memory for the page")
-			   : draw(&origin, mesh, summary, path, why);
+			   : page_draw(&origin, mesh, summary, path, why);
 	json_decref(plan);
 	return err;
 }

@@ -16,7 +16,7 @@ const char *page_member_text(const json_t *object, const char *key) {
 	return text != NULL ? text : "";
 }
 
-void page_show_us(double value_ns, char text[static PAGE_CELL_BYTES]) {
+void page_format_us(double value_ns, char text[static PAGE_CELL_BYTES]) {
 	double us = value_ns / 1e3;
 
 	snprintf(text, PAGE_CELL_BYTES, "%.*f", us < 1 ? 3 : us < 100 ? 2 : us < 1000 ? 1 : 0, us);

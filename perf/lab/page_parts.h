@@ -12,7 +12,7 @@ struct page;
 // Return the text of a member, or "" if it is no text.
 const char *page_member_text(const struct json_t *object, const char *key);
 // Format microseconds with at least three significant digits: 0.842, 8.42, 84.2, 8421.
-void page_show_us(double value_ns, char text[static PAGE_CELL_BYTES]);
+void page_format_us(double value_ns, char text[static PAGE_CELL_BYTES]);
 // Put a table of the keys and values of an object. Values from files are untrusted.
 void page_facts(struct page *page, const char *heading, const struct json_t *object);
 // Write a page; "-" is standard output. Returns 0, or -errno with the reason in `why`.

@@ -52,7 +52,7 @@ static void read_rows(struct scene *scene) {
 	scene->policies.count = (uint32_t)count;
 }
 
-static void show_load(uint32_t rate, char text[static LABEL_BYTES]) {
+static void format_load(uint32_t rate, char text[static LABEL_BYTES]) {
 	if (rate == 0)
 		snprintf(text, LABEL_BYTES, "closed loop");
 	else
@@ -60,7 +60,7 @@ static void show_load(uint32_t rate, char text[static LABEL_BYTES]) {
 }
 
 // Format the label of a point, which has little room.
-static void show_label(const struct policies_row *row, char text[static LABEL_BYTES]) {
+static void format_label(const struct policies_row *row, char text[static LABEL_BYTES]) {
 	const char *behind = row->saturated ? ", saturated" : "";
 
 	if (row->rate == 0)
@@ -74,10 +74,10 @@ static double cpu_percent(const struct policies_row *row) {
 	return 100 * (row->cpu[CLIENT] + row->cpu[SERVER]);
 }
 
-static void show_row(const struct policies_row *row, char text[static CELL_BYTES]) {
+static void format_row(const struct policies_row *row, char text[static CELL_BYTES]) {
 	char value[CELL_BYTES];
 
-	page_show_us(row->p50_ns, value);
+	page_format_us(row->p50_ns, value);
 	snprintf(
 		text, CELL_BYTES, "%s (p50 %.24s us at %.1f %% of a processor)", row->policy, value,
 		cpu_percent(row)
@@ -90,7 +90,7 @@ struct choice {
 	uint32_t valid;
 };
 
-static struct choice choose(const struct scene *scene, uint32_t rate) {
+static struct choice choose_rows(const struct scene *scene, uint32_t rate) {
 	struct choice choice = {.fastest = NULL};
 
 	for (uint32_t n = 0; n < scene->policies.count; n++) {
@@ -109,32 +109,34 @@ static struct choice choose(const struct scene *scene, uint32_t rate) {
 	return choice;
 }
 
-static void say_load(const struct scene *scene, uint32_t rate) {
-	const struct choice choice = choose(scene, rate);
+static void put_load_result(const struct scene *scene, uint32_t rate) {
+	const struct choice choice = choose_rows(scene, rate);
 	char load[LABEL_BYTES], fast[CELL_BYTES], cheap[CELL_BYTES];
 
-	show_load(rate, load);
+	format_load(rate, load);
 	if (choice.valid > 0) {
-		show_row(choice.fastest, fast);
-		show_row(choice.cheapest, cheap);
+		format_row(choice.fastest, fast);
+		format_row(choice.cheapest, cheap);
 	}
 	if (choice.valid == 0)
-		page_say(scene->page, PAGE_PLAIN, "%s: no run has a valid median.", load);
+		page_paragraph(scene->page, PAGE_PLAIN, "%s: no run has a valid median.", load);
 	else if (choice.valid == 1)
-		page_say(scene->page, PAGE_PLAIN, "%s: %s alone has a valid median.", load, fast);
+		page_paragraph(
+			scene->page, PAGE_PLAIN, "%s: %s alone has a valid median.", load, fast
+		);
 	else if (choice.fastest == choice.cheapest)
-		page_say(
+		page_paragraph(
 			scene->page, PAGE_GOOD, "%s: %s is the fastest and the cheapest.", load,
 			fast
 		);
 	else
-		page_say(
+		page_paragraph(
 			scene->page, PAGE_PLAIN, "%s: %s is the fastest, %s the cheapest.", load,
 			fast, cheap
 		);
 }
 
-static void say_loads(const struct scene *scene) {
+static void put_load_results(const struct scene *scene) {
 	uint32_t saturated = 0;
 
 	for (uint32_t n = 0; n < scene->policies.count; n++) {
@@ -144,11 +146,11 @@ static void say_loads(const struct scene *scene) {
 		for (uint32_t before = 0; before < n; before++)
 			first &= scene->policies.rows[before].rate != rate;
 		if (first)
-			say_load(scene, rate);
+			put_load_result(scene, rate);
 		saturated += scene->policies.rows[n].saturated;
 	}
 	if (saturated > 0)
-		page_say(
+		page_paragraph(
 			scene->page, PAGE_BAD,
 			"%u of %u runs %s saturated, and so not valid: operations were due faster "
 			"than they were served, or the sender lagged.",
@@ -164,7 +166,8 @@ struct points {
 	const char *labels[POLICIES_LOADS_MAX];
 };
 
-static struct points *points_of(struct points points[static POLICIES_MAX], const char *policy) {
+static struct points *
+points_of_policy(struct points points[static POLICIES_MAX], const char *policy) {
 	for (uint32_t n = 0; n < POLICIES_MAX; n++) {
 		if (points[n].name == NULL)
 			points[n].name = policy;
@@ -182,7 +185,7 @@ collect_points(const struct scene *scene, bool is_tail, struct points points[sta
 	for (uint32_t n = 0; n < scene->policies.count; n++) {
 		const struct policies_row *row = &scene->policies.rows[n];
 		double value_ns = is_tail ? row->p99_ns : row->p50_ns;
-		struct points *of = points_of(points, row->policy);
+		struct points *of = points_of_policy(points, row->policy);
 
 		if (!row->measured || of == NULL || !isfinite(value_ns) ||
 		    !isfinite(cpu_percent(row)))
@@ -201,7 +204,7 @@ static void put_chart(const struct scene *scene, bool is_tail) {
 	uint32_t count = 0;
 
 	if (collect_points(scene, is_tail, points) == 0) {
-		page_say(
+		page_paragraph(
 			scene->page, PAGE_PLAIN, "No chart of %s: no run had enough samples.",
 			is_tail ? "p99" : "p50"
 		);
@@ -237,11 +240,11 @@ static void put_row(const struct scene *scene, const struct policies_row *row) {
 	const char *cells[9] = {load,	  row->policy, texts[0], texts[1], texts[2],
 				texts[3], texts[4],    sleeps,	 says};
 
-	show_load(row->rate, load);
+	format_load(row->rate, load);
 	for (int n = 0; n < 3; n++) {
 		snprintf(texts[n], CELL_BYTES, "n/a");
 		if (row->measured && isfinite(times[n]))
-			page_show_us(times[n], texts[n]);
+			page_format_us(times[n], texts[n]);
 	}
 	for (int n = 0; n < 2; n++)
 		snprintf(texts[3 + n], CELL_BYTES, "%.1f", 100 * row->cpu[n]);
@@ -269,11 +272,11 @@ static void put_table(const struct scene *scene) {
 	page_table_end(scene->page);
 }
 
-static void put_rest(const struct scene *scene, const json_t *run) {
+static void put_setup(const struct scene *scene, const json_t *run) {
 	const json_t *environment = json_object_get(run, "environment");
 
 	page_heading(scene->page, "Setup");
-	page_say(
+	page_paragraph(
 		scene->page, PAGE_PLAIN, "Started %s by %s; each row is a run of its own.",
 		page_member_text(scene->root, "started"), page_member_text(scene->root, "program")
 	);
@@ -284,7 +287,7 @@ static void put_rest(const struct scene *scene, const json_t *run) {
 		page_fold_end(scene->page);
 	}
 	page_fold_begin(scene->page, "How to read this");
-	page_say(
+	page_paragraph(
 		scene->page, PAGE_PLAIN,
 		"Each point is one policy under one load. Its height is the round trip in a closed "
 		"loop, or the response time under Poisson arrivals. Its place to the right is the "
@@ -306,7 +309,7 @@ static const json_t *first_run(const json_t *root) {
 	return NULL;
 }
 
-static int put_all(struct scene *scene) {
+static int put_page(struct scene *scene) {
 	const json_t *run = first_run(scene->root), *plan = json_object_get(run, "plan");
 	const json_t *size = json_array_get(json_object_get(plan, "sizes_bytes"), 0);
 	char title[TITLE_BYTES], bytes[PARSE_TEXT_BYTES];
@@ -323,12 +326,12 @@ static int put_all(struct scene *scene) {
 		return err;
 	read_rows(scene);
 	for (uint32_t n = 0; n < scene->policies.count; n++)
-		show_label(&scene->policies.rows[n], scene->labels[n]);
-	say_loads(scene);
+		format_label(&scene->policies.rows[n], scene->labels[n]);
+	put_load_results(scene);
 	put_chart(scene, false);
 	put_chart(scene, true);
 	put_table(scene);
-	put_rest(scene, run);
+	put_setup(scene, run);
 	return 0;
 }
 
@@ -338,7 +341,7 @@ int page_policies(const json_t *root, const char *path, struct lab_why *why) {
 
 	if (err == 0) {
 		scene->root = root;
-		err = put_all(scene);
+		err = put_page(scene);
 	}
 	err = err != 0 ? lab_fail(why, err, "no memory for the page")
 		       : page_save(scene->page, path, why);

@@ -14,37 +14,37 @@
 
 enum { P50 = 0, P99 = 2 }; // indexes in result_per_million
 
-static double number_of(const json_t *object, const char *key) {
+static double json_number_or_nan(const json_t *object, const char *key) {
 	const json_t *value = json_object_get(object, key);
 
 	return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-static const json_t *rates_of(const json_t *file) {
+static const json_t *result_rates(const json_t *file) {
 	return json_object_get(file, "rates");
 }
 
-static const json_t *quantile_of(const json_t *file, uint32_t place) {
-	return json_array_get(json_object_get(rates_of(file), "quantiles"), place);
+static const json_t *rates_quantile(const json_t *file, uint32_t place) {
+	return json_array_get(json_object_get(result_rates(file), "quantiles"), place);
 }
 
-static double gbits_of(const json_t *file, double messages_per_s) {
-	return messages_per_s * number_of(file, "size_bytes") * 8 / 1e9;
+static double rate_gbits(const json_t *file, double messages_per_s) {
+	return messages_per_s * json_number_or_nan(file, "size_bytes") * 8 / 1e9;
 }
 
-static void show_gbits(const json_t *file, double messages_per_s, char text[static CELL_BYTES]) {
+static void format_gbits(const json_t *file, double messages_per_s, char text[static CELL_BYTES]) {
 	if (isfinite(messages_per_s))
-		snprintf(text, CELL_BYTES, "%.4g", gbits_of(file, messages_per_s));
+		snprintf(text, CELL_BYTES, "%.4g", rate_gbits(file, messages_per_s));
 	else
 		snprintf(text, CELL_BYTES, "n/a");
 }
 
-static void show_interval(const json_t *file, uint32_t place, char text[static CELL_BYTES]) {
-	const json_t *quantile = quantile_of(file, place);
+static void format_interval(const json_t *file, uint32_t place, char text[static CELL_BYTES]) {
+	const json_t *quantile = rates_quantile(file, place);
 	char low[CELL_BYTES], high[CELL_BYTES];
 
-	show_gbits(file, number_of(quantile, "low_per_s"), low);
-	show_gbits(file, number_of(quantile, "high_per_s"), high);
+	format_gbits(file, json_number_or_nan(quantile, "low_per_s"), low);
+	format_gbits(file, json_number_or_nan(quantile, "high_per_s"), high);
 	if (json_is_number(json_object_get(quantile, "low_per_s")))
 		snprintf(text, CELL_BYTES, "%.40s to %.40s", low, high);
 	else
@@ -52,18 +52,22 @@ static void show_interval(const json_t *file, uint32_t place, char text[static C
 }
 
 void page_rates_tiles(struct page *page, const json_t *file) {
-	const json_t *rates = rates_of(file);
-	double mean = number_of(rates, "mean_per_s");
+	const json_t *rates = result_rates(file);
+	double mean = json_number_or_nan(rates, "mean_per_s");
 	char values[4][CELL_BYTES], under[4][CELL_BYTES], best[CELL_BYTES];
 
-	show_gbits(file, number_of(quantile_of(file, P50), "messages_per_s"), values[0]);
-	show_interval(file, P50, under[0]);
-	show_gbits(file, number_of(quantile_of(file, P99), "messages_per_s"), values[1]);
-	show_interval(file, P99, under[1]);
-	show_gbits(file, mean, values[2]);
+	format_gbits(
+		file, json_number_or_nan(rates_quantile(file, P50), "messages_per_s"), values[0]
+	);
+	format_interval(file, P50, under[0]);
+	format_gbits(
+		file, json_number_or_nan(rates_quantile(file, P99), "messages_per_s"), values[1]
+	);
+	format_interval(file, P99, under[1]);
+	format_gbits(file, mean, values[2]);
 	snprintf(under[2], CELL_BYTES, "%.0f messages/s", mean);
-	show_gbits(file, number_of(rates, "worst_per_s"), values[3]);
-	show_gbits(file, number_of(rates, "best_per_s"), best);
+	format_gbits(file, json_number_or_nan(rates, "worst_per_s"), values[3]);
+	format_gbits(file, json_number_or_nan(rates, "best_per_s"), best);
 	snprintf(under[3], CELL_BYTES, "best %.40s", best);
 	page_tiles(
 		page,
@@ -82,7 +86,7 @@ static void put_rate(struct page *page, const json_t *file, const char *name, do
 	const char *cells[6] = {name, messages, "", gbits, "", ""};
 
 	snprintf(messages, sizeof(messages), "%.1f", rate);
-	show_gbits(file, rate, gbits);
+	format_gbits(file, rate, gbits);
 	page_table_row(page, cells, 6);
 }
 
@@ -92,7 +96,7 @@ static void put_quantile(
 	uint32_t place,
 	const struct quantile_summary *quantile
 ) {
-	const json_t *rates = quantile_of(file, place);
+	const json_t *rates = rates_quantile(file, place);
 	char name[CELL_BYTES], messages[CELL_BYTES] = "n/a", interval[CELL_BYTES] = "";
 	char gbits[CELL_BYTES], effective[CELL_BYTES];
 	const char *note = quantile->note == QUANTILE_TOO_FEW ? "too few windows"
@@ -102,12 +106,13 @@ static void put_quantile(
 
 	snprintf(name, sizeof(name), "%g %%", quantile->per_million / 1e4);
 	snprintf(effective, sizeof(effective), "%.0f", quantile->effective);
-	show_gbits(file, number_of(rates, "messages_per_s"), gbits);
+	format_gbits(file, json_number_or_nan(rates, "messages_per_s"), gbits);
 	if (quantile->note != QUANTILE_TOO_FEW) {
-		snprintf(messages, CELL_BYTES, "%.1f", number_of(rates, "messages_per_s"));
+		snprintf(messages, CELL_BYTES, "%.1f", json_number_or_nan(rates, "messages_per_s"));
 		snprintf(
-			interval, CELL_BYTES, "%.1f to %.1f", number_of(rates, "low_per_s"),
-			number_of(rates, "high_per_s")
+			interval, CELL_BYTES, "%.1f to %.1f",
+			json_number_or_nan(rates, "low_per_s"),
+			json_number_or_nan(rates, "high_per_s")
 		);
 	}
 	page_table_row(page, cells, 6);
@@ -117,17 +122,17 @@ void page_rates_table(struct page *page, const json_t *file, const struct lab_re
 	static const char *const columns[6] = {"of windows", "messages/s",	  "95 % interval",
 					       "Gbit/s",     "effective windows", ""};
 	const struct run_summary *summary = &result->summary;
-	const json_t *rates = rates_of(file);
-	double mean = number_of(rates, "mean_per_s");
+	const json_t *rates = result_rates(file);
+	double mean = json_number_or_nan(rates, "mean_per_s");
 
 	page_table_begin_noted(page, columns, 6);
-	put_rate(page, file, "best window", number_of(rates, "best_per_s"));
+	put_rate(page, file, "best window", json_number_or_nan(rates, "best_per_s"));
 	for (uint32_t n = 0; n < summary->quantile_count; n++)
 		put_quantile(page, file, n, &summary->quantiles[n]);
-	put_rate(page, file, "worst window", number_of(rates, "worst_per_s"));
+	put_rate(page, file, "worst window", json_number_or_nan(rates, "worst_per_s"));
 	put_rate(page, file, "mean", mean);
 	if (result->peer_messages > 0) {
-		double peer = number_of(rates, "peer_per_s");
+		double peer = json_number_or_nan(rates, "peer_per_s");
 
 		put_rate(page, file, "mean of the server", peer);
 		put_rate(page, file, "mean of both", mean + peer);
@@ -146,11 +151,12 @@ void page_rates_sizes(struct page *page, const json_t *results) {
 	for (uint32_t n = 0; n < 2; n++) {
 		for (uint32_t at = 0; at < count; at++) {
 			const json_t *file = json_array_get(results, at);
-			const json_t *quantile = quantile_of(file, places[n]);
+			const json_t *quantile = rates_quantile(file, places[n]);
 
-			x[at] = number_of(file, "size_bytes");
+			x[at] = json_number_or_nan(file, "size_bytes");
 			for (uint32_t key = 0; key < 3; key++)
-				values[n][key][at] = gbits_of(file, number_of(quantile, keys[key]));
+				values[n][key][at] =
+					rate_gbits(file, json_number_or_nan(quantile, keys[key]));
 		}
 		series[n] = (struct page_series){
 			.name = names[n],

@@ -22,14 +22,14 @@
 #define CELL_BYTES PAGE_CELL_BYTES
 #define TITLE_BYTES 160
 #define OUTLIERS_SHOWN 10
-#define COLUMNS 160	 // columns of the course if the run has one size
-#define COLUMNS_FEWER 80 // columns of each course if the run has several sizes
+#define COLUMNS 160	      // columns of the course if the run has one size
+#define COLUMNS_OF_SEVERAL 80 // columns of each course if the run has several sizes
 
-static void show_interval(const struct quantile_summary *quantile, char text[static CELL_BYTES]) {
+static void format_interval(const struct quantile_summary *quantile, char text[static CELL_BYTES]) {
 	char low[CELL_BYTES], high[CELL_BYTES];
 
-	page_show_us((double)quantile->low, low);
-	page_show_us((double)quantile->high, high);
+	page_format_us((double)quantile->low, low);
+	page_format_us((double)quantile->high, high);
 	snprintf(text, CELL_BYTES, "%.40s to %.40s", low, high);
 }
 
@@ -44,15 +44,15 @@ static void put_tiles(struct page *page, const struct run_summary *summary) {
 
 		result_quantile_name(quantile->per_million, name);
 		snprintf(names[n], CELL_BYTES, "%s, us", name);
-		page_show_us((double)quantile->value, values[n]);
-		show_interval(quantile, under[n]);
+		page_format_us((double)quantile->value, values[n]);
+		format_interval(quantile, under[n]);
 		if (quantile->note == QUANTILE_TOO_FEW) {
 			snprintf(values[n], CELL_BYTES, "n/a");
 			snprintf(under[n], CELL_BYTES, "too few samples");
 		}
 	}
 	snprintf(names[3], CELL_BYTES, "max, us");
-	page_show_us((double)summary->all.max, values[3]);
+	page_format_us((double)summary->all.max, values[3]);
 	snprintf(under[3], CELL_BYTES, "of %" PRIu64, summary->all.count);
 	for (uint32_t n = 0; n < 4; n++)
 		tiles[n] = (struct page_tile){names[n], values[n], under[n]};
@@ -62,26 +62,26 @@ static void put_tiles(struct page *page, const struct run_summary *summary) {
 static void put_quantile(struct page *page, const struct quantile_summary *quantile, bool half) {
 	char name[RESULT_QUANTILE_BYTES], value[CELL_BYTES] = "n/a", interval[CELL_BYTES] = "";
 	char halved[CELL_BYTES] = "n/a", effective[CELL_BYTES];
-	const char *note = quantile_note_words(quantile->note);
+	const char *note = quantile_note_text(quantile->note);
 	const char *with_half[6] = {name, value, interval, halved, effective, note};
 	const char *without[5] = {name, value, interval, effective, note};
 
 	result_quantile_name(quantile->per_million, name);
 	if (quantile->note != QUANTILE_TOO_FEW) {
-		page_show_us((double)quantile->value, value);
-		page_show_us((double)quantile->value / 2, halved);
-		show_interval(quantile, interval);
+		page_format_us((double)quantile->value, value);
+		page_format_us((double)quantile->value / 2, halved);
+		format_interval(quantile, interval);
 	}
 	snprintf(effective, sizeof(effective), "%.0f", quantile->effective);
 	page_table_row(page, half ? with_half : without, half ? 6 : 5);
 }
 
-static void put_end(struct page *page, const char *name, double value_ns, bool half) {
+static void put_figure_row(struct page *page, const char *name, double value_ns, bool half) {
 	char value[CELL_BYTES], halved[CELL_BYTES];
 	const char *cells[6] = {name, value, "", half ? halved : "", "", ""};
 
-	page_show_us(value_ns, value);
-	page_show_us(value_ns / 2, halved);
+	page_format_us(value_ns, value);
+	page_format_us(value_ns / 2, halved);
 	page_table_row(page, cells, half ? 6 : 5);
 }
 
@@ -94,11 +94,11 @@ put_summary(struct page *page, const char *what, const struct run_summary *summa
 
 	snprintf(column, sizeof(column), "%.60s, us", what);
 	page_table_begin_noted(page, half ? with_half : without, half ? 6 : 5);
-	put_end(page, "min", (double)summary->all.min, half);
+	put_figure_row(page, "min", (double)summary->all.min, half);
 	for (uint32_t n = 0; n < summary->quantile_count; n++)
 		put_quantile(page, &summary->quantiles[n], half);
-	put_end(page, "max", (double)summary->all.max, half);
-	put_end(page, "mean", summary->all.mean, half);
+	put_figure_row(page, "max", (double)summary->all.max, half);
+	put_figure_row(page, "mean", summary->all.mean, half);
 	page_table_end(page);
 }
 
@@ -119,9 +119,9 @@ put_segments(struct page *page, const struct page_source *source, const struct p
 			snprintf(texts[0], CELL_BYTES, "%.3f", span->begins[n]);
 		snprintf(texts[1], CELL_BYTES, "%" PRIu64, segment.first_sample);
 		snprintf(texts[2], CELL_BYTES, "%" PRIu64, segment.samples);
-		page_show_us((double)segment.p50_ns, texts[3]);
-		page_show_us((double)segment.p90_ns, texts[4]);
-		page_show_us((double)segment.p99_ns, texts[5]);
+		page_format_us((double)segment.p50_ns, texts[3]);
+		page_format_us((double)segment.p90_ns, texts[4]);
+		page_format_us((double)segment.p99_ns, texts[5]);
 		page_table_row(page, cells, 6);
 	}
 	page_table_end(page);
@@ -136,13 +136,15 @@ static void put_judgement(struct page *page, const struct run_summary *summary) 
 		);
 	switch (summary->judgement) {
 	case RUN_TOO_SHORT_TO_JUDGE:
-		page_say(page, PAGE_PLAIN, "The run is too short to judge whether it is steady.");
+		page_paragraph(
+			page, PAGE_PLAIN, "The run is too short to judge whether it is steady."
+		);
 		break;
 	case RUN_STEADY:
-		page_say(page, PAGE_GOOD, "No change found over the run, up to %s.", name);
+		page_paragraph(page, PAGE_GOOD, "No change found over the run, up to %s.", name);
 		break;
 	case RUN_CHANGED:
-		page_say(
+		page_paragraph(
 			page, PAGE_BAD,
 			"Latency changed during the run: read its parts, not one figure for all."
 		);
@@ -154,9 +156,9 @@ static void put_load(struct page *page, const struct result_load *load) {
 	char late[CELL_BYTES];
 
 	if (load->saturated)
-		page_say(page, PAGE_BAD, "Not valid: saturated, %s.", load->reason);
-	page_show_us((double)load->lag_p99_ns, late);
-	page_say(
+		page_paragraph(page, PAGE_BAD, "Not valid: saturated, %s.", load->reason);
+	page_format_us((double)load->lag_p99_ns, late);
+	page_paragraph(
 		page, PAGE_PLAIN,
 		"Offered load %.6g operations a second; an operation was under way %.3g %% of the "
 		"time. The sender was late by %s us at p99.",
@@ -165,7 +167,7 @@ static void put_load(struct page *page, const struct result_load *load) {
 }
 
 // Read the noise of one end from a file; counts that are no valid number are unknown.
-static bool take_noise(const json_t *object, struct noise *ret_noise) {
+static bool noise_from_json(const json_t *object, struct noise *ret_noise) {
 	for (int n = 0; n < NOISE_KIND_COUNT; n++) {
 		const json_t *value = json_object_get(object, noise_key((enum noise_kind)n));
 		bool known = json_is_integer(value) && json_integer_value(value) >= 0;
@@ -183,12 +185,12 @@ static void put_noise(struct page *page, const json_t *file) {
 		char text[NOISE_TEXT_BYTES];
 		struct noise noise;
 
-		if (take_noise(object, &noise) && noise_say(&noise, text))
-			page_say(page, PAGE_PLAIN, "Noise, %s: %s.", ends[n], text);
+		if (noise_from_json(object, &noise) && noise_format(&noise, text))
+			page_paragraph(page, PAGE_PLAIN, "Noise, %s: %s.", ends[n], text);
 	}
 }
 
-static bool take_outlier(const json_t *object, struct outlier *ret_outlier) {
+static bool outlier_from_json(const json_t *object, struct outlier *ret_outlier) {
 	static const char *const keys[] = {"sample", "at_ns", "took_ns", "within_ns"};
 	uint64_t *const places[] = {
 		&ret_outlier->sample, &ret_outlier->at_ns, &ret_outlier->took_ns,
@@ -216,7 +218,7 @@ static void put_outlier(struct page *page, const struct outlier *outlier) {
 	char texts[4][CELL_BYTES], said[OUTLIER_TEXT_BYTES];
 	const char *cells[5] = {texts[0], texts[1], texts[2], texts[3], said};
 
-	page_show_us((double)outlier->took_ns, texts[0]);
+	page_format_us((double)outlier->took_ns, texts[0]);
 	snprintf(texts[1], CELL_BYTES, "%.3f", (double)outlier->at_ns / 1e9);
 	snprintf(texts[2], CELL_BYTES, "%" PRIu64, outlier->sample);
 	snprintf(texts[3], CELL_BYTES, "n/a");
@@ -224,7 +226,7 @@ static void put_outlier(struct page *page, const struct outlier *outlier) {
 		snprintf(
 			texts[3], CELL_BYTES, "%.2f", (double)outlier->evidence[OUTLIER_KHZ] / 1e6
 		);
-	outlier_say(outlier, said);
+	outlier_format(outlier, said);
 	page_table_row(page, cells, 5);
 }
 
@@ -240,7 +242,7 @@ static void put_outliers(struct page *page, const json_t *file) {
 	for (size_t n = 0; n < json_array_size(outliers) && n < OUTLIERS_SHOWN; n++) {
 		struct outlier outlier;
 
-		if (take_outlier(json_array_get(outliers, n), &outlier))
+		if (outlier_from_json(json_array_get(outliers, n), &outlier))
 			put_outlier(page, &outlier);
 	}
 	page_table_end(page);
@@ -252,7 +254,7 @@ struct part {
 	bool alone;
 };
 
-static bool has_half(const struct part *part) {
+static bool part_has_half(const struct part *part) {
 	return json_is_true(json_object_get(part->plan, "answered")) && !part->result->open;
 }
 
@@ -262,8 +264,8 @@ static void put_device(struct page *page, const struct part *part) {
 
 	put_summary(page, "device", &device->device_summary, false);
 	put_summary(page, "host", &device->host_summary, false);
-	page_show_us((double)device->off_ns, off);
-	page_say(
+	page_format_us((double)device->off_ns, off);
+	page_paragraph(
 		page, PAGE_PLAIN,
 		"Device: from submission to the device's completion stamp. Host: from the stamp "
 		"until the program saw the completion. The device's %s clock was off by at most "
@@ -271,11 +273,11 @@ static void put_device(struct page *page, const struct part *part) {
 		plan_stamps_name(device->stamps), off
 	);
 	if (device->answer_count > 0) {
-		page_show_us((double)device->answer_mean_ps / 1e3, server);
-		page_show_us(
+		page_format_us((double)device->answer_mean_ps / 1e3, server);
+		page_format_us(
 			device->device_summary.all.mean - (double)device->answer_mean_ps / 1e3, mean
 		);
-		page_say(
+		page_paragraph(
 			page, PAGE_PLAIN,
 			"Of the device's mean, the server's program took %s us to answer; the "
 			"other %s us passed from NIC to NIC and back.",
@@ -283,7 +285,7 @@ static void put_device(struct page *page, const struct part *part) {
 		);
 	}
 	if (device->outside > 0)
-		page_say(
+		page_paragraph(
 			page, device->doubtful ? PAGE_BAD : PAGE_PLAIN,
 			"%s%" PRIu64 " stamps lie outside of their operation.",
 			device->doubtful ? "Not valid: " : "", device->outside
@@ -301,12 +303,12 @@ static void put_main_figures(struct page *page, const struct part *part) {
 			result->window_messages, result->window_messages == 1 ? "" : "s"
 		);
 	show_duration(result->took_ns, took);
-	page_say(
+	page_paragraph(
 		page, PAGE_PLAIN, "%" PRIu64 " %s in %s, after %u that were dropped as warm-up.",
 		result->summary.all.count, windows, took, result->warm_count
 	);
 	if (!result->complete)
-		page_say(page, PAGE_BAD, "Incomplete: the run ended early.");
+		page_paragraph(page, PAGE_BAD, "Incomplete: the run ended early.");
 	if (result->window_messages > 0)
 		page_rates_tiles(page, part->file);
 	else
@@ -317,14 +319,14 @@ static int put_result(struct page *page, const struct part *part) {
 	const struct lab_result *result = part->result;
 	bool is_load = result->window_messages > 0;
 	struct page_source sources[2] = {
-		{is_load ? "time of a window" : result_what(result), result->times,
+		{is_load ? "time of a window" : result_time_name(result), result->times,
 		 &result->summary},
 		{"service", result->load.service, &result->load.service_summary},
 	};
 	struct page_span span = {
 		.took_ns = result->took_ns,
 		.open = result->open,
-		.columns = part->alone ? COLUMNS : COLUMNS_FEWER,
+		.columns = part->alone ? COLUMNS : COLUMNS_OF_SEVERAL,
 	};
 	int err;
 
@@ -335,18 +337,18 @@ static int put_result(struct page *page, const struct part *part) {
 	put_noise(page, part->file);
 	if (is_load) {
 		page_rates_table(page, part->file, result);
-		page_say(
+		page_paragraph(
 			page, PAGE_PLAIN,
 			"What follows is the time of a window: a short time is a high rate."
 		);
 	}
 	err = page_percentiles(page, sources, result->open ? 2 : 1);
 	if (err == 0)
-		err = page_course_of(page, &sources[0], &span);
+		err = page_put_course(page, &sources[0], &span);
 	if (err == 0 && result->summary.judgement == RUN_CHANGED)
 		put_segments(page, &sources[0], &span);
 	put_outliers(page, part->file);
-	put_summary(page, sources[0].name, &result->summary, has_half(part));
+	put_summary(page, sources[0].name, &result->summary, part_has_half(part));
 	if (result->open)
 		put_summary(page, "service", &result->load.service_summary, false);
 	if (result->device.stamps != PLAN_STAMPS_NONE)
@@ -367,7 +369,7 @@ static int put_file_result(
 	if (err == 0)
 		page_heading(page, size);
 	if (err == 0 && !result.summarized)
-		page_say(page, PAGE_BAD, "No sample.");
+		page_paragraph(page, PAGE_BAD, "No sample.");
 	else if (err == 0)
 		err = put_result(
 			page, &(struct part){json_object_get(root, "plan"), file, &result, alone}
@@ -424,7 +426,7 @@ static void put_sizes(struct page *page, const json_t *results) {
 	);
 }
 
-static void put_rest(struct page *page, const json_t *root) {
+static void put_setup(struct page *page, const json_t *root) {
 	const json_t *environment = json_object_get(root, "environment");
 
 	page_heading(page, "Setup");
@@ -434,7 +436,7 @@ static void put_rest(struct page *page, const json_t *root) {
 	page_facts(page, "server", json_object_get(environment, "server"));
 	page_fold_end(page);
 	page_fold_begin(page, "How to read this");
-	page_say(
+	page_paragraph(
 		page, PAGE_PLAIN,
 		"A 95 %% interval holds the true quantile with a probability of 95 %%. It comes "
 		"from order statistics at the effective number of samples: samples in a row "
@@ -443,7 +445,7 @@ static void put_rest(struct page *page, const json_t *root) {
 		"10 %%. An interval is about this run, not about the next one: compare runs with "
 		"tocsin-perf compare."
 	);
-	page_say(
+	page_paragraph(
 		page, PAGE_PLAIN,
 		"The band is interpolated between the quantiles of the table. Time over the run is "
 		"the sum of the samples; the rest of the run's time is spread evenly between them. "
@@ -459,7 +461,7 @@ static void put_head(struct page *page, const json_t *root) {
 	const json_t *server = json_object_get(environment, "server");
 	const char *arrivals = page_member_text(plan, "arrivals");
 
-	page_say(
+	page_paragraph(
 		page, PAGE_PLAIN, "%s on %s to %s on %s, policy %s, %s; started %s by %s.",
 		page_member_text(client, "device"), page_member_text(client, "host"),
 		page_member_text(server, "device"), page_member_text(server, "host"),
@@ -468,14 +470,16 @@ static void put_head(struct page *page, const json_t *root) {
 		page_member_text(root, "started"), page_member_text(root, "program")
 	);
 	if (page_member_text(root, "incomplete")[0] != '\0')
-		page_say(page, PAGE_BAD, "Incomplete: %s", page_member_text(root, "incomplete"));
+		page_paragraph(
+			page, PAGE_BAD, "Incomplete: %s", page_member_text(root, "incomplete")
+		);
 }
 
 static bool is_bandwidth(const json_t *root) {
 	return strcmp(page_member_text(json_object_get(root, "plan"), "command"), "bw") == 0;
 }
 
-static int put_all(struct page *page, const json_t *root, struct lab_why *why) {
+static int put_page(struct page *page, const json_t *root, struct lab_why *why) {
 	const json_t *results = json_object_get(root, "results");
 	size_t count = json_array_size(results);
 	int err = 0;
@@ -487,7 +491,7 @@ static int put_all(struct page *page, const json_t *root, struct lab_why *why) {
 		put_sizes(page, results);
 	for (size_t n = 0; n < count && err == 0; n++)
 		err = put_file_result(page, root, json_array_get(results, n), count == 1, why);
-	put_rest(page, root);
+	put_setup(page, root);
 	return err;
 }
 
@@ -503,7 +507,7 @@ int page_run_json(const json_t *root, const char *path, struct lab_why *why) {
 	err = page_create(title, &page);
 	if (err != 0)
 		return lab_fail(why, err, "no memory for the page");
-	err = put_all(page, root, why);
+	err = put_page(page, root, why);
 	if (err == 0)
 		err = page_save(page, path, why);
 	page_destroy(page);

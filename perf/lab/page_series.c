@@ -24,7 +24,7 @@ static double ns_to_us(double value_ns) {
 	return value_ns / 1e3;
 }
 
-static double tail_of(double share) {
+static double share_to_tail(double share) {
 	return -log10(1 - share);
 }
 
@@ -39,9 +39,9 @@ static double tau_at(const struct run_summary *summary, double share) {
 			break;
 		before = after;
 	}
-	from = tail_of(before->per_million / 1e6);
-	to = tail_of(after->per_million / 1e6);
-	part = to > from ? (tail_of(share) - from) / (to - from) : 0;
+	from = share_to_tail(before->per_million / 1e6);
+	to = share_to_tail(after->per_million / 1e6);
+	part = to > from ? (share_to_tail(share) - from) / (to - from) : 0;
 	return before->tau + (after->tau - before->tau) * fmin(fmax(part, 0), 1);
 }
 
@@ -57,7 +57,7 @@ add_point(const struct page_source *source, double share, struct percentile_curv
 	uint64_t rank = (uint64_t)ceil(share * (double)count);
 	uint32_t per_million = (uint32_t)lround(share * QUANTILE_ONE), n = curve->count++;
 	uint64_t value, low, high;
-	int err = run_value(source->record, rank > 0 ? rank : 1, &value);
+	int err = run_value_at_rank(source->record, rank > 0 ? rank : 1, &value);
 
 	if (err < 0)
 		return err;
@@ -129,7 +129,7 @@ struct course {
 	uint64_t *counts;
 };
 
-static uint32_t row_of(const struct course *course, double value_ns) {
+static uint32_t value_row(const struct course *course, double value_ns) {
 	double part = log(value_ns / course->low_ns) / log(course->high_ns / course->low_ns);
 
 	return (uint32_t)fmin(fmax(part * ROWS, 0), ROWS - 1);
@@ -146,7 +146,7 @@ static void fill_column(struct course *course, uint32_t column, const struct his
 	while (histogram_at_rank(histogram, span.before + span.count + 1, &span) == 0) {
 		double middle = ((double)span.lowest + (double)span.highest) / 2;
 
-		course->counts[(size_t)column * ROWS + row_of(course, middle)] += span.count;
+		course->counts[(size_t)column * ROWS + value_row(course, middle)] += span.count;
 	}
 	// Store the sum of the samples for now; compute_edges() converts it to a time.
 	course->edges[column + 1] = summary.mean * (double)summary.count;
@@ -172,7 +172,7 @@ static int fill_columns(struct run_record *record, struct course *course) {
 	return 0;
 }
 
-static void place_edges(struct course *course, double took_ns, bool open) {
+static void compute_edges(struct course *course, double took_ns, bool open) {
 	double samples_ns = 0, rest_ns = took_ns;
 
 	for (uint32_t n = 1; n <= course->columns && !open; n++)
@@ -187,7 +187,7 @@ static void place_edges(struct course *course, double took_ns, bool open) {
 }
 
 // Find the start of each segment except the first one.
-static void find_begins(
+static void find_segment_begins(
 	const struct page_source *source,
 	const struct course *course,
 	uint64_t column_samples,
@@ -237,7 +237,7 @@ static void course_draw(
 	);
 }
 
-int page_course_of(struct page *page, const struct page_source *source, struct page_span *span) {
+int page_put_course(struct page *page, const struct page_source *source, struct page_span *span) {
 	struct run_windows windows = run_record_windows(source->record);
 	const struct histogram_summary *all = &source->summary->all;
 	struct course course = {.join = (windows.count + span->columns - 1) / span->columns};
@@ -265,8 +265,8 @@ int page_course_of(struct page *page, const struct page_source *source, struct p
 	if (err < 0)
 		return err;
 	share = (double)(windows.samples * course.columns * course.join) / (double)all->count;
-	place_edges(&course, (double)span->took_ns * share, span->open);
-	find_begins(source, &course, windows.samples * course.join, span);
+	compute_edges(&course, (double)span->took_ns * share, span->open);
+	find_segment_begins(source, &course, windows.samples * course.join, span);
 	course_draw(page, source, &course, span);
 	return 0;
 }

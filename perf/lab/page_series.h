@@ -26,4 +26,4 @@ struct page_span {
 	uint32_t columns;
 	double begins[SUMMARY_SEGMENTS_MAX]; // start of each segment in seconds; NAN: unknown
 };
-int page_course_of(struct page *page, const struct page_source *source, struct page_span *span);
+int page_put_course(struct page *page, const struct page_source *source, struct page_span *span);

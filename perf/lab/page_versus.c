@@ -26,11 +26,11 @@ static double shift_percent(const struct versus_row *row, double shift_ns) {
 	return 100 * shift_ns / row->median_ns[0];
 }
 
-static bool has_interval(const struct versus_row *row) {
+static bool row_has_interval(const struct versus_row *row) {
 	return row->word != VERSUS_NO_VALUE && row->word != VERSUS_TOO_FEW_RUNS;
 }
 
-static void put_word(const struct scene *scene, const struct versus_row *row) {
+static void put_claim(const struct scene *scene, const struct versus_row *row) {
 	static const enum page_tone tones[] = {
 		[VERSUS_SLOWER] = PAGE_BAD,	    [VERSUS_FASTER] = PAGE_GOOD,
 		[VERSUS_SAME] = PAGE_GOOD,	    [VERSUS_UNDECIDED] = PAGE_PLAIN,
@@ -63,20 +63,20 @@ static void put_word(const struct scene *scene, const struct versus_row *row) {
 			fmax(fabs(shift_percent(row, row->low_ns)),
 			     fabs(shift_percent(row, row->high_ns)))
 		);
-	page_say(
+	page_paragraph(
 		scene->page, tones[row->word], "%s: %s%s%s.", name,
 		row->word == VERSUS_SLOWER || row->word == VERSUS_FASTER ? "B is " : "",
-		versus_word_name(row->word), behind
+		versus_outcome_name(row->word), behind
 	);
 }
 
 // Put the number of claims per result, for several sizes.
-static void put_counts(const struct scene *scene) {
+static void put_claim_counts(const struct scene *scene) {
 	uint32_t counts[VERSUS_NO_VALUE + 1] = {0};
 
 	for (uint32_t n = 0; n < scene->result->row_count; n++)
 		counts[scene->result->rows[n].word]++;
-	page_say(
+	page_paragraph(
 		scene->page, counts[VERSUS_SLOWER] > 0 ? PAGE_BAD : PAGE_GOOD,
 		"Of %u claims B is slower in %u, faster in %u, not changed in %u; %u are undecided.",
 		scene->result->claims, counts[VERSUS_SLOWER], counts[VERSUS_FASTER],
@@ -100,7 +100,7 @@ static void put_shifts_of_sizes(const struct scene *scene) {
 		const struct versus_row *row = &scene->result->rows[n];
 		struct shifts *of = &shifts[n % VERSUS_QUANTILES];
 		uint32_t at = n / VERSUS_QUANTILES;
-		bool known = has_interval(row);
+		bool known = row_has_interval(row);
 
 		of->x[at] = (double)row->size;
 		of->shift[at] = known ? shift_percent(row, row->shift_ns) : NAN;
@@ -141,7 +141,7 @@ static void put_shifts(const struct scene *scene) {
 
 	for (uint32_t n = 0; n < VERSUS_QUANTILES; n++) {
 		const struct versus_row *row = &scene->result->rows[n];
-		bool known = has_interval(row);
+		bool known = row_has_interval(row);
 
 		any |= known;
 		result_quantile_name(row->per_million, names[n]);
@@ -225,7 +225,7 @@ static void put_row(const struct scene *scene, const struct versus_row *row) {
 		snprintf(texts[2], CELL_BYTES, "%.3f", row->median_ns[0] / 1e3);
 		snprintf(texts[3], CELL_BYTES, "%.3f", row->median_ns[1] / 1e3);
 	}
-	if (has_interval(row)) {
+	if (row_has_interval(row)) {
 		snprintf(texts[4], CELL_BYTES, "%+.2f %%", shift_percent(row, row->shift_ns));
 		snprintf(
 			texts[5], CELL_BYTES, "%+.2f to %+.2f %%", shift_percent(row, row->low_ns),
@@ -233,7 +233,7 @@ static void put_row(const struct scene *scene, const struct versus_row *row) {
 		);
 		snprintf(texts[6], CELL_BYTES, "%.4f", row->p);
 	}
-	cells[7] = versus_word_name(row->word);
+	cells[7] = versus_outcome_name(row->word);
 	page_table_row(scene->page, cells, CELLS);
 }
 
@@ -264,7 +264,7 @@ static void put_files(const struct scene *scene) {
 	page_table_end(scene->page);
 	page_fold_end(scene->page);
 	page_fold_begin(scene->page, "How to read this");
-	page_say(
+	page_paragraph(
 		scene->page, PAGE_PLAIN,
 		"The unit is a run: each file gives one value of each quantile. The shift is the "
 		"Hodges-Lehmann estimate; p is from the exact Mann-Whitney test, adjusted by Holm's "
@@ -278,17 +278,17 @@ static void put_plans(const struct scene *scene) {
 	const char *a = scene->result->plans[0], *b = scene->result->plans[1];
 
 	if (strcmp(a, b) == 0) {
-		page_say(scene->page, PAGE_PLAIN, "Both: %.460s.", a);
+		page_paragraph(scene->page, PAGE_PLAIN, "Both: %.460s.", a);
 		return;
 	}
-	page_say(scene->page, PAGE_PLAIN, "A: %.460s.", a);
-	page_say(scene->page, PAGE_PLAIN, "B: %.460s.", b);
+	page_paragraph(scene->page, PAGE_PLAIN, "A: %.460s.", a);
+	page_paragraph(scene->page, PAGE_PLAIN, "B: %.460s.", b);
 }
 
-static void put_all(const struct scene *scene) {
+static void put_page(const struct scene *scene) {
 	bool one_size = scene->values->size_count == 1;
 
-	page_say(
+	page_paragraph(
 		scene->page, PAGE_PLAIN,
 		"A: %u run%s; B: %u; p adjusted by Holm's method over %u claim%s.",
 		scene->versus->counts[0], PLURAL(scene->versus->counts[0]),
@@ -296,15 +296,15 @@ static void put_all(const struct scene *scene) {
 	);
 	put_plans(scene);
 	if (scene->result->same_runs)
-		page_say(scene->page, PAGE_PLAIN, VERSUS_SAME_RUNS);
+		page_paragraph(scene->page, PAGE_PLAIN, VERSUS_SAME_RUNS);
 	for (uint32_t n = 0; n < scene->result->row_count && one_size; n++)
-		put_word(scene, &scene->result->rows[n]);
+		put_claim(scene, &scene->result->rows[n]);
 	if (one_size) {
 		put_shifts(scene);
 		put_runs(scene, 0);
 		put_runs(scene, 2);
 	} else {
-		put_counts(scene);
+		put_claim_counts(scene);
 		put_shifts_of_sizes(scene);
 	}
 	put_table(scene);
@@ -326,7 +326,7 @@ int page_versus(
 	err = page_create(title, &scene.page);
 	if (err != 0)
 		return lab_fail(why, err, "no memory for the page");
-	put_all(&scene);
+	put_page(&scene);
 	err = page_save(scene.page, path, why);
 	page_destroy(scene.page);
 	return err;

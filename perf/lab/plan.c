@@ -21,7 +21,7 @@ const struct plan plan_default = {
 	.pairs = 1,
 	.run = 1,
 	.runs = 1,
-	.inline_bytes = PLAN_INLINE_USUAL,
+	.inline_bytes = PLAN_INLINE_DEFAULT,
 };
 
 static const struct {
@@ -101,7 +101,7 @@ bool plan_op_is_answered(enum plan_op op) {
 	return ops[op].answered;
 }
 
-bool plan_op_looks_in_memory(enum plan_op op) {
+bool plan_op_polls_memory(enum plan_op op) {
 	return op == PLAN_WRITE;
 }
 
@@ -113,7 +113,7 @@ bool plan_op_has_receiver(enum plan_op op) {
 	return op == PLAN_SEND || op == PLAN_WRITE_IMM;
 }
 
-bool plan_op_carries(enum plan_op op) {
+bool plan_op_can_inline(enum plan_op op) {
 	return op == PLAN_WRITE || plan_op_has_receiver(op);
 }
 
@@ -121,13 +121,13 @@ bool plan_is_answered(const struct plan *plan) {
 	return plan->command == PLAN_LAT && plan_op_is_answered(plan->op);
 }
 
-bool plan_server_rests(const struct plan *plan) {
+bool plan_server_is_idle(const struct plan *plan) {
 	if (plan->command == PLAN_BW)
 		return !plan->both_ways && !plan_op_has_receiver(plan->op);
 	return !plan_op_is_answered(plan->op);
 }
 
-bool plan_server_stamps(const struct plan *plan) {
+bool plan_server_uses_stamps(const struct plan *plan) {
 	return plan->stamps != PLAN_STAMPS_NONE && plan_is_answered(plan);
 }
 
@@ -211,7 +211,7 @@ static int check_stamps(const struct plan *plan, struct lab_why *why) {
 		return 0;
 	if (plan->command == PLAN_BW)
 		return lab_fail(why, -EINVAL, "--device-time is of lat, not bw");
-	if (plan_op_looks_in_memory(plan->op))
+	if (plan_op_polls_memory(plan->op))
 		return lab_fail(
 			why, -EINVAL,
 			"--device-time: no completion, and so no time stamp, tells of a write that "
@@ -221,11 +221,11 @@ static int check_stamps(const struct plan *plan, struct lab_why *why) {
 }
 
 static int check_inline(const struct plan *plan, struct lab_why *why) {
-	if (plan->inline_bytes == PLAN_INLINE_USUAL)
+	if (plan->inline_bytes == PLAN_INLINE_DEFAULT)
 		return 0;
 	if (plan->inline_bytes > PLAN_INLINE_BYTES_MAX)
 		return lab_fail(why, -EINVAL, "--inline is 0 to %u bytes", PLAN_INLINE_BYTES_MAX);
-	if (!plan_op_carries(plan->op))
+	if (!plan_op_can_inline(plan->op))
 		return lab_fail(
 			why, -EINVAL,
 			"--inline is of write, send and write-imm: %s carries nothing",
@@ -249,7 +249,7 @@ int plan_check(const struct plan *plan, struct lab_why *why) {
 		return err;
 	if (plan->arrivals != PLAN_TRACE && (plan->iterations > 0) == (plan->duration_ns > 0))
 		return lab_fail(why, -EINVAL, "either --iterations or --duration");
-	if (plan->command == PLAN_LAT && plan_op_looks_in_memory(plan->op) &&
+	if (plan->command == PLAN_LAT && plan_op_polls_memory(plan->op) &&
 	    plan->policy == IDLE_EVENT)
 		return lab_fail(
 			why, -EINVAL,
@@ -271,14 +271,14 @@ static void sizes_format(const struct plan *plan, char text[static TEXT_BYTES]) 
 }
 
 static int
-option_differs(struct lab_why *why, const char *option, const char *theirs, const char *own) {
+fail_option_differs(struct lab_why *why, const char *option, const char *theirs, const char *own) {
 	return lab_fail(
 		why, -EINVAL, "%s differs: the client has %s, the server %s", option, theirs, own
 	);
 }
 
 static int
-differ_in_number(struct lab_why *why, const char *option, uint64_t theirs, uint64_t own) {
+fail_number_differs(struct lab_why *why, const char *option, uint64_t theirs, uint64_t own) {
 	return lab_fail(
 		why, -EINVAL, "%s differs: the client has %" PRIu64 ", the server %" PRIu64, option,
 		theirs, own
@@ -286,13 +286,13 @@ differ_in_number(struct lab_why *why, const char *option, uint64_t theirs, uint6
 }
 
 static void inline_format(const struct plan *plan, char text[static TEXT_BYTES]) {
-	if (plan->inline_bytes == PLAN_INLINE_USUAL)
+	if (plan->inline_bytes == PLAN_INLINE_DEFAULT)
 		snprintf(text, TEXT_BYTES, "what is usual");
 	else
 		snprintf(text, TEXT_BYTES, "%u", plan->inline_bytes);
 }
 
-static bool sizes_same(const struct plan *one, const struct plan *other) {
+static bool sizes_equal(const struct plan *one, const struct plan *other) {
 	return one->size_count == other->size_count &&
 	       memcmp(one->sizes, other->sizes, one->size_count * sizeof(one->sizes[0])) == 0;
 }
@@ -317,40 +317,42 @@ int plan_compare(
 	char theirs_text[TEXT_BYTES], own_text[TEXT_BYTES];
 
 	if (client->command != own->command)
-		return option_differs(
+		return fail_option_differs(
 			why, "what is measured", plan_command_name(client->command),
 			plan_command_name(own->command)
 		);
 	if ((given & PLAN_PART_OP) != 0 && client->op != own->op)
-		return option_differs(why, "--op", plan_op_name(client->op), plan_op_name(own->op));
-	if ((given & PLAN_PART_SIZES) != 0 && !sizes_same(client, own)) {
+		return fail_option_differs(
+			why, "--op", plan_op_name(client->op), plan_op_name(own->op)
+		);
+	if ((given & PLAN_PART_SIZES) != 0 && !sizes_equal(client, own)) {
 		sizes_format(client, theirs_text);
 		sizes_format(own, own_text);
-		return option_differs(why, "--size", theirs_text, own_text);
+		return fail_option_differs(why, "--size", theirs_text, own_text);
 	}
 	if ((given & PLAN_PART_POLICY) != 0 && client->policy != own->policy)
-		return option_differs(
+		return fail_option_differs(
 			why, "--policy", idle_policy_name(client->policy),
 			idle_policy_name(own->policy)
 		);
 	if ((given & PLAN_PART_ARRIVALS) != 0 && client->arrivals != own->arrivals)
-		return option_differs(
+		return fail_option_differs(
 			why, "--arrivals", plan_arrivals_name(client->arrivals),
 			plan_arrivals_name(own->arrivals)
 		);
 	if ((given & PLAN_PART_STAMPS) != 0 && client->stamps != own->stamps)
-		return option_differs(
+		return fail_option_differs(
 			why, "--device-time", plan_stamps_name(client->stamps),
 			plan_stamps_name(own->stamps)
 		);
 	if ((given & PLAN_PART_INLINE) != 0 && client->inline_bytes != own->inline_bytes) {
 		inline_format(client, theirs_text);
 		inline_format(own, own_text);
-		return option_differs(why, "--inline", theirs_text, own_text);
+		return fail_option_differs(why, "--inline", theirs_text, own_text);
 	}
 	for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++) {
 		if ((given & numbers[n].part) != 0 && numbers[n].theirs != numbers[n].own)
-			return differ_in_number(
+			return fail_number_differs(
 				why, numbers[n].option, numbers[n].theirs, numbers[n].own
 			);
 	}
@@ -380,7 +382,7 @@ void plan_encode(const struct plan *plan, struct wire_writer *writer) {
 		wire_put_u64(writer, plan->sizes[n]);
 }
 
-static uint8_t get_below(struct wire_reader *reader, uint8_t bound) {
+static uint8_t get_u8_below(struct wire_reader *reader, uint8_t bound) {
 	uint8_t value = wire_get_u8(reader);
 
 	if (value < bound)
@@ -389,7 +391,7 @@ static uint8_t get_below(struct wire_reader *reader, uint8_t bound) {
 	return 0;
 }
 
-static uint64_t get_up_to(struct wire_reader *reader, uint64_t max) {
+static uint64_t get_u64_up_to(struct wire_reader *reader, uint64_t max) {
 	uint64_t value = wire_get_u64(reader);
 
 	if (value <= max)
@@ -399,27 +401,27 @@ static uint64_t get_up_to(struct wire_reader *reader, uint64_t max) {
 }
 
 void plan_decode(struct wire_reader *reader, struct plan *ret_plan) {
-	struct plan plan = {.command = (enum plan_command)get_below(reader, PLAN_COMMAND_COUNT)};
+	struct plan plan = {.command = (enum plan_command)get_u8_below(reader, PLAN_COMMAND_COUNT)};
 
-	plan.op = (enum plan_op)get_below(reader, PLAN_OP_COUNT);
-	plan.policy = (enum idle_policy)get_below(reader, IDLE_POLICY_COUNT);
-	plan.arrivals = (enum plan_arrivals)get_below(reader, PLAN_ARRIVALS_COUNT);
-	plan.iterations = get_up_to(reader, PLAN_ITERATIONS_MAX);
-	plan.duration_ns = get_up_to(reader, PLAN_DURATION_NS_MAX);
-	plan.gap_ns = get_up_to(reader, PLAN_GAP_NS_MAX);
+	plan.op = (enum plan_op)get_u8_below(reader, PLAN_OP_COUNT);
+	plan.policy = (enum idle_policy)get_u8_below(reader, IDLE_POLICY_COUNT);
+	plan.arrivals = (enum plan_arrivals)get_u8_below(reader, PLAN_ARRIVALS_COUNT);
+	plan.iterations = get_u64_up_to(reader, PLAN_ITERATIONS_MAX);
+	plan.duration_ns = get_u64_up_to(reader, PLAN_DURATION_NS_MAX);
+	plan.gap_ns = get_u64_up_to(reader, PLAN_GAP_NS_MAX);
 	plan.window_ns = wire_get_u64(reader);
 	plan.rate = wire_get_u32(reader);
 	plan.seed = wire_get_u64(reader);
 	plan.depth = wire_get_u32(reader);
 	plan.pairs = wire_get_u32(reader);
-	plan.both_ways = get_below(reader, 2) == 1;
+	plan.both_ways = get_u8_below(reader, 2) == 1;
 	plan.inline_bytes = wire_get_u32(reader);
-	plan.stamps = (enum plan_stamps)get_below(reader, PLAN_STAMPS_COUNT);
+	plan.stamps = (enum plan_stamps)get_u8_below(reader, PLAN_STAMPS_COUNT);
 	plan.run = wire_get_u16(reader);
 	plan.runs = wire_get_u16(reader);
 	plan.size_count = wire_get_count_u16(reader, PLAN_SIZES_MAX, sizeof(uint64_t));
 	for (uint32_t n = 0; n < plan.size_count; n++)
-		plan.sizes[n] = get_up_to(reader, PLAN_SIZE_BYTES_MAX);
+		plan.sizes[n] = get_u64_up_to(reader, PLAN_SIZE_BYTES_MAX);
 	if (wire_reader_ok(reader))
 		*ret_plan = plan;
 }

@@ -24,8 +24,9 @@
 #define PLAN_PAIRS_MAX 64u
 #define PLAN_RUNS_MAX 1000u
 #define PLAN_INLINE_BYTES_MAX 1024u
-#define PLAN_INLINE_USUAL UINT32_MAX // up to PAIR_INLINE_BYTES, or less if the device supports less
-#define PLAN_OPS_MAX 65536u	     // depth times queue pairs
+#define PLAN_INLINE_DEFAULT \
+	UINT32_MAX	    // up to PAIR_INLINE_BYTES, or less if the device supports less
+#define PLAN_OPS_MAX 65536u // depth times queue pairs
 // The schedule of an open loop is built before the run.
 #define PLAN_ARRIVALS_MAX UINT64_C(20000000)
 
@@ -124,21 +125,21 @@ enum op_kind plan_op_kind(enum plan_op op);
 // Return true if the peer's program answers each operation. Half of the round trip is then one way.
 bool plan_op_is_answered(enum plan_op op);
 // Return true if both ends poll the last byte in memory, because no completion reports the message.
-bool plan_op_looks_in_memory(enum plan_op op);
+bool plan_op_polls_memory(enum plan_op op);
 bool plan_op_is_atomic(enum plan_op op);
 // Return true if a message consumes a receive of the peer.
 bool plan_op_has_receiver(enum plan_op op);
 
 // Return true if the message bytes can be inline in the work request.
-bool plan_op_carries(enum plan_op op);
+bool plan_op_can_inline(enum plan_op op);
 
 // Return true for lat if the peer's program answers each operation.
 bool plan_is_answered(const struct plan *plan);
 // Return true if the server's program is idle while the client measures.
-bool plan_server_rests(const struct plan *plan);
+bool plan_server_is_idle(const struct plan *plan);
 
 // Return true if the server uses time stamps, too.
-bool plan_server_stamps(const struct plan *plan);
+bool plan_server_uses_stamps(const struct plan *plan);
 
 uint64_t plan_size_max(const struct plan *plan);
 

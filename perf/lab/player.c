@@ -8,26 +8,26 @@
 #include <string.h>
 
 void player_init(
-	struct player *player, const struct player_way *way, enum plan_op op, bool serves
+	struct player *player, const struct player_path *way, enum plan_op op, bool serves
 ) {
 	memset(player, 0, sizeof(*player));
 	player->way = *way;
 	player->kind = plan_op_kind(op);
 	player->answered = plan_op_is_answered(op);
-	player->looks_in_memory = plan_op_looks_in_memory(op);
+	player->polls_memory = plan_op_polls_memory(op);
 	player->serves = serves;
 	atomic_init(&player->played, 0);
 }
 
 void player_init_load(
 	struct player *player,
-	const struct player_way *way,
+	const struct player_path *way,
 	enum plan_op op,
 	bool serves,
 	const struct load *load
 ) {
 	player_init(player, way, op, serves);
-	player->answered = player->looks_in_memory = false;
+	player->answered = player->polls_memory = false;
 	player->load = *load;
 }
 
@@ -40,7 +40,7 @@ void player_set_size(struct player *player, uint64_t size) {
 	player->size = size;
 	player->number = 0;
 	// Clear the memory: bytes of an earlier size must not look like an answer.
-	if (player->looks_in_memory)
+	if (player->polls_memory)
 		memset(worker_word_to_pointer(player->way.in.address), 0, player->way.in.length);
 }
 

@@ -53,7 +53,7 @@ enum player_event {
 };
 
 // The pair of a player, and the memory of both ends.
-struct player_way {
+struct player_path {
 	struct lane *lane;
 	uint32_t pair, generation;
 	const struct clock *clock;
@@ -82,12 +82,12 @@ struct player_stretch {
 };
 
 struct player {
-	struct player_way way;
+	struct player_path way;
 	struct worker *worker;
 	enum op_kind kind;
-	bool answered;	      // plan_op_is_answered()
-	bool looks_in_memory; // plan_op_polls_memory()
-	bool serves;	      // player of a server
+	bool answered;	   // plan_op_is_answered()
+	bool polls_memory; // plan_op_polls_memory()
+	bool serves;	   // player of a server
 	uint64_t size;
 	struct player_stretch stretch;
 	struct load load;		 // for bw
@@ -95,7 +95,7 @@ struct player {
 
 	// Owned by the worker.
 	bool playing, stopping, ended, receives_posted, under_way;
-	bool said_serves;
+	bool serves_reported;
 	uint8_t number; // sequence number of the last own message, or of the last answered one
 	uint32_t next_op;
 	uint32_t owed; // received messages that the server has not answered yet
@@ -123,11 +123,13 @@ struct player {
 };
 
 // Initialize a player, before its first poll.
-void player_init(struct player *player, const struct player_way *way, enum plan_op op, bool serves);
+void player_init(
+	struct player *player, const struct player_path *way, enum plan_op op, bool serves
+);
 // Initialize a player of bw; it takes ownership of the load.
 void player_init_load(
 	struct player *player,
-	const struct player_way *way,
+	const struct player_path *way,
 	enum plan_op op,
 	bool serves,
 	const struct load *load

@@ -29,7 +29,7 @@ static void player_fail(struct player *player, const struct op *op) {
 }
 
 // Return a free operation, or NULL if all are outstanding.
-static struct op *take_op(struct player *player) {
+static struct op *allocate_op(struct player *player) {
 	uint32_t place = player->next_op % PLAYER_OPS;
 
 	if (player->busy[place])
@@ -42,19 +42,19 @@ static struct op *take_op(struct player *player) {
 // Submit one message. If memory is polled, its last byte carries a sequence number; an answer
 // repeats the number of its message.
 static bool message_submit(struct player *player) {
-	struct op *op = take_op(player), *ops[1] = {op};
+	struct op *op = allocate_op(player), *ops[1] = {op};
 
 	if (op == NULL)
 		return false;
 	player->number++;
-	if (player->looks_in_memory)
+	if (player->polls_memory)
 		*last_byte(&player->way.out, player->size) = player->number;
 	op->view.length = op->remote_length = player->size;
 	lane_submit(player->way.lane, ops, 1);
 	return true;
 }
 
-static void note_open(struct player *player, uint64_t end_ns) {
+static void record_open_sample(struct player *player, uint64_t end_ns) {
 	const struct player_stretch *stretch = &player->stretch;
 	uint64_t free_ns = player->free_ns > player->due_ns ? player->free_ns : player->due_ns;
 
@@ -73,21 +73,21 @@ static void outlier_check(struct player *player, uint64_t end_ns) {
 		ready_ns = player->due_ns > player->free_ns ? player->due_ns : player->free_ns;
 	took_ns = time_since(ready_ns, end_ns);
 	if (took_ns >= watch->bound_ns || end_ns >= watch->due_ns)
-		outlier_look(
+		outlier_watch_sample(
 			watch, player->kept, took_ns, end_ns, time_since(player->first_ns, end_ns)
 		);
 }
 
 // Record the device times. The clocks are compared while no operation is outstanding.
-static void device_note(struct player *player, uint64_t end_ns) {
+static void record_device_times(struct player *player, uint64_t end_ns) {
 	struct device_time *time = player->device_time;
 
-	device_time_note(time, player->start_ns, end_ns, player->stamp);
+	device_time_record(time, player->start_ns, end_ns, player->stamp);
 	if (end_ns >= time->due_ns)
 		device_time_read(time, player->way.lane, player->way.clock);
 }
 
-static void sample_note(struct player *player, uint64_t end_ns) {
+static void record_sample(struct player *player, uint64_t end_ns) {
 	const struct player_stretch *stretch = &player->stretch;
 
 	if (player->begun <= stretch->lead)
@@ -95,11 +95,11 @@ static void sample_note(struct player *player, uint64_t end_ns) {
 	if (stretch->raw != NULL)
 		stretch->raw[player->kept] = time_since(player->start_ns, end_ns);
 	else if (stretch->due_ns != NULL)
-		note_open(player, end_ns);
+		record_open_sample(player, end_ns);
 	else
 		run_record_add(stretch->times, time_since(player->start_ns, end_ns));
 	if (player->device_time != NULL && stretch->raw == NULL)
-		device_note(player, end_ns);
+		record_device_times(player, end_ns);
 	if (stretch->watch != NULL)
 		outlier_check(player, end_ns);
 	player->kept++;
@@ -114,7 +114,7 @@ static uint64_t next_due_ns(const struct player *player, uint64_t end_ns) {
 	return end_ns + stretch->gap_ns;
 }
 
-static bool is_over(const struct player *player, uint64_t now_ns) {
+static bool stretch_is_over(const struct player *player, uint64_t now_ns) {
 	const struct player_stretch *stretch = &player->stretch;
 
 	return player->stopping || player->kept >= stretch->count ||
@@ -138,10 +138,10 @@ static bool operation_begin(struct player *player, uint64_t now_ns) {
 // Finish the current operation, whose end was just seen.
 static void operation_end(struct player *player, uint64_t end_ns) {
 	player->under_way = false;
-	sample_note(player, end_ns);
+	record_sample(player, end_ns);
 	player->free_ns = end_ns;
 	atomic_store_explicit(&player->played, player->begun, memory_order_relaxed);
-	if (player->ended || is_over(player, end_ns)) {
+	if (player->ended || stretch_is_over(player, end_ns)) {
 		player->ended = true;
 		return;
 	}
@@ -167,14 +167,14 @@ static void on_sent(struct op *op) {
 }
 
 // Send the owed answers. If all operations are outstanding, a later turn continues.
-static bool pings_answer(struct player *player) {
+static bool send_owed_answers(struct player *player) {
 	bool any = false;
 
 	while (player->playing && player->owed > 0 && message_submit(player)) {
 		player->owed--;
 		any = true;
 		if (player->device_time != NULL)
-			device_time_answered(
+			device_time_note_answer(
 				player->device_time, clock_now_ns(player->way.clock), player->stamp
 			);
 	}
@@ -195,14 +195,14 @@ static void on_received(struct op *op) {
 	lane_submit(player->way.lane, ops, 1); // posted before the next message is sent
 	if (player->serves) {
 		player->owed++;
-		pings_answer(player);
+		send_owed_answers(player);
 	} else if (player->under_way) {
 		operation_end(player, end_ns);
 	}
 }
 
-static struct op op_of(struct player *player, enum op_kind kind, void (*done)(struct op *op)) {
-	const struct player_way *way = &player->way;
+static struct op op_make(struct player *player, enum op_kind kind, void (*done)(struct op *op)) {
+	const struct player_path *way = &player->way;
 
 	return (struct op){
 		.kind = kind,
@@ -223,7 +223,7 @@ static void post_receives(struct player *player) {
 	for (uint32_t n = 0; n < PLAYER_RECEIVES; n++) {
 		struct op *op = &player->receives[n], *ops[1] = {op};
 
-		*op = op_of(player, OP_RECEIVE, on_received);
+		*op = op_make(player, OP_RECEIVE, on_received);
 		op->view = player->way.in;
 		lane_submit(player->way.lane, ops, 1);
 	}
@@ -233,18 +233,18 @@ static void prepare_ops(struct player *player) {
 	for (uint32_t n = 0; n < PLAYER_OPS; n++) {
 		if (player->busy[n])
 			continue; // outstanding; it differs from the new ones only in the size
-		player->ops[n] = op_of(player, player->kind, on_sent);
+		player->ops[n] = op_make(player, player->kind, on_sent);
 		player->ops[n].view = player->answered ? player->way.out : player->way.in;
 		player->ops[n].view.length = player->size;
 	}
 }
 
 void player_begin_stretch(struct player *player) {
-	bool receives = player->answered && !player->looks_in_memory;
+	bool receives = player->answered && !player->polls_memory;
 
 	player->playing = true;
 	player->stopping = player->ended = player->failed = player->under_way = false;
-	player->said_serves = false;
+	player->serves_reported = false;
 	player->begun = player->kept = player->took_ns = 0;
 	if (player->load.depth > 0) {
 		load_begin_stretch(player);
@@ -263,47 +263,47 @@ void player_begin_stretch(struct player *player) {
 }
 
 // Acquire orders the other bytes of the message before the last one.
-static bool is_there(const struct player *player, uint8_t number) {
+static bool message_has_arrived(const struct player *player, uint8_t number) {
 	return __atomic_load_n(last_byte(&player->way.in, player->size), __ATOMIC_ACQUIRE) ==
 	       number;
 }
 
 // Record the time of the last answer, which has been posted by now.
-static void answers_settle(struct player *player, uint64_t now_ns) {
+static void record_answer_times(struct player *player, uint64_t now_ns) {
 	struct device_time *time = player->device_time;
 
-	device_time_settle(time);
+	device_time_record_answer(time);
 	if (now_ns >= time->due_ns)
 		device_time_read(time, player->way.lane, player->way.clock);
 }
 
-static bool pings_serve(struct player *player, struct idle_step_findings *found) {
+static bool serve_messages(struct player *player, struct idle_step_findings *found) {
 	uint8_t next = (uint8_t)(player->number + 1);
 
-	if (player->looks_in_memory) {
+	if (player->polls_memory) {
 		found->outstanding = true;
 		found->events = false; // no completion reports the message
-		player->owed = is_there(player, next);
+		player->owed = message_has_arrived(player, next);
 	}
 	if (player->owed > 0)
-		return pings_answer(player);
+		return send_owed_answers(player);
 	if (player->device_time != NULL)
-		answers_settle(player, found->now_ns);
+		record_answer_times(player, found->now_ns);
 	return false;
 }
 
 static bool operation_play(struct player *player, struct idle_step_findings *found) {
 	if (player->under_way) {
-		if (!player->looks_in_memory)
+		if (!player->polls_memory)
 			return false;
 		found->outstanding = true;
 		found->events = false;
-		if (!is_there(player, player->number))
+		if (!message_has_arrived(player, player->number))
 			return false;
 		operation_end(player, clock_now_ns(player->way.clock));
 		return true;
 	}
-	if (is_over(player, found->now_ns)) {
+	if (stretch_is_over(player, found->now_ns)) {
 		player->ended = true;
 		return true;
 	}
@@ -314,7 +314,7 @@ static bool operation_play(struct player *player, struct idle_step_findings *fou
 	return false;
 }
 
-static bool event_tell(const struct player *player, enum player_event kind) {
+static bool post_event(const struct player *player, enum player_event kind) {
 	const struct worker_record record = {
 		.kind = kind, .words = {worker_pointer_to_word(player)}};
 
@@ -323,9 +323,9 @@ static bool event_tell(const struct player *player, enum player_event kind) {
 
 // Report the end of the stretch. Returns true if the event was queued; the player then belongs to
 // control again.
-static bool tell_ended(struct player *player) {
+static bool report_ended(struct player *player) {
 	player->playing = player->under_way = false;
-	if (event_tell(player, PLAYER_EVENT_ENDED))
+	if (post_event(player, PLAYER_EVENT_ENDED))
 		return true;
 	player->playing = true;
 	return false;
@@ -336,12 +336,12 @@ bool player_step(void *ctx, struct idle_step_findings *found) {
 
 	if (!player->playing)
 		return false;
-	if (player->serves && !player->said_serves)
-		player->said_serves = event_tell(player, PLAYER_EVENT_SERVES);
+	if (player->serves && !player->serves_reported)
+		player->serves_reported = post_event(player, PLAYER_EVENT_SERVES);
 	if (player->load.depth > 0)
-		return load_step(player, found) && tell_ended(player);
+		return load_step(player, found) && report_ended(player);
 	player->ended |= player->stopping;
 	if (player->ended)
-		return tell_ended(player);
-	return player->serves ? pings_serve(player, found) : operation_play(player, found);
+		return report_ended(player);
+	return player->serves ? serve_messages(player, found) : operation_play(player, found);
 }

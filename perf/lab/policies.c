@@ -15,7 +15,7 @@
 
 static const char *const ends[2] = {"client", "server"};
 
-static double number_of(const json_t *object, const char *key) {
+static double json_number_or_nan(const json_t *object, const char *key) {
 	const json_t *value = json_object_get(object, key);
 
 	return json_is_number(value) ? json_number_value(value) : NAN;
@@ -25,17 +25,19 @@ static const json_t *first_result(const json_t *root) {
 	return json_array_get(json_object_get(root, "results"), 0);
 }
 
-static double quantile_of(const json_t *figures, size_t place) {
-	return number_of(json_array_get(json_object_get(figures, "quantiles"), place), "value_ns");
+static double figures_quantile_ns(const json_t *figures, size_t place) {
+	return json_number_or_nan(
+		json_array_get(json_object_get(figures, "quantiles"), place), "value_ns"
+	);
 }
 
 static void read_noise(const json_t *result, struct policies_row *row) {
 	for (int n = 0; n < 2; n++) {
 		const json_t *noise = json_object_get(json_object_get(result, "noise"), ends[n]);
-		double time_ns = number_of(noise, "time_ns");
+		double time_ns = json_number_or_nan(noise, "time_ns");
 
-		row->cpu[n] = number_of(noise, "cpu_ns") / time_ns;
-		row->sleeps_per_s[n] = number_of(noise, "worker_sleeps") / time_ns * 1e9;
+		row->cpu[n] = json_number_or_nan(noise, "cpu_ns") / time_ns;
+		row->sleeps_per_s[n] = json_number_or_nan(noise, "worker_sleeps") / time_ns * 1e9;
 	}
 }
 
@@ -48,9 +50,9 @@ void policies_row_read(const struct json_t *root, struct policies_row *row) {
 	snprintf(row->policy, sizeof(row->policy), "%s", policy != NULL ? policy : "");
 	row->rate = (uint32_t)json_integer_value(json_object_get(plan, "rate_per_s"));
 	row->measured = json_is_true(json_object_get(result, "complete"));
-	row->p50_ns = quantile_of(figures, 0);
-	row->p99_ns = quantile_of(figures, 2);
-	row->max_ns = number_of(figures, "max_ns");
+	row->p50_ns = figures_quantile_ns(figures, 0);
+	row->p99_ns = figures_quantile_ns(figures, 2);
+	row->max_ns = json_number_or_nan(figures, "max_ns");
 	row->saturated = json_is_true(json_object_get(load, "saturated"));
 	read_noise(result, row);
 }
@@ -110,7 +112,7 @@ int policies_verify(struct json_t *root, struct lab_why *why) {
 			err = verify_row(n, row, run, why);
 	}
 	if (err == 0)
-		err = digests_of_json(root, &digests);
+		err = json_digests(root, &digests);
 	if (err != 0)
 		return err;
 	err = verify_compare("digests", json_object_get(root, "digests"), digests, why);

@@ -35,7 +35,7 @@
 #define ROWS_BYTES ((size_t)24 << 10) // for the file without its runs
 
 static const char *const names[] = {"spin", "window", "event", "adaptive"};
-#define NAMES (sizeof(names) / sizeof(names[0]))
+#define POLICY_COUNT (sizeof(names) / sizeof(names[0]))
 
 static const char help[] =
 	"is no option of policy: --rates, --op, --size, --duration, --device, --timeout, --port, --json, --html";
@@ -59,17 +59,17 @@ struct play {
 	char path[PATH_BYTES]; // file of the current run
 };
 
-static int why_print(const struct lab_why *why) {
+static int print_failure(const struct lab_why *why) {
 	fprintf(stderr, "tocsin-perf: %s\n", why->text);
 	return EXIT_FAILED;
 }
 
-static int option_refuse(const char *what, const char *text) {
+static int fail_usage(const char *what, const char *text) {
 	fprintf(stderr, "tocsin-perf: %s: %s\n", what, text);
 	return EXIT_USAGE;
 }
 
-static int take_rates(struct words *words, const char *value) {
+static int parse_rates(struct words *words, const char *value) {
 	struct parse_error error = {.text = ""};
 
 	words->rate_count = 0;
@@ -78,10 +78,10 @@ static int take_rates(struct words *words, const char *value) {
 		uint64_t rate = 0;
 
 		if (words->rate_count == POLICIES_LOADS_MAX)
-			return option_refuse("--rates", "at most 8 loads");
+			return fail_usage("--rates", "at most 8 loads");
 		if ((length != strlen("closed") || strncmp(value, "closed", length) != 0) &&
 		    parse_u64(value, length, 1, RATE_MAX, &error, &rate) != 0)
-			return option_refuse("--rates", error.text);
+			return fail_usage("--rates", error.text);
 		words->rates[words->rate_count++] = (uint32_t)rate;
 		if (value[length] == '\0')
 			return 0;
@@ -89,12 +89,12 @@ static int take_rates(struct words *words, const char *value) {
 	}
 }
 
-static int option_pass(struct words *words, char *option, char *value) {
+static int pass_option_to_lat(struct words *words, char *option, char *value) {
 	if (words->passed_count + 2 > WORDS_MAX / 2)
-		return option_refuse(option, "is one option too many");
+		return fail_usage(option, "is one option too many");
 	if (strcmp(option, "--size") == 0 &&
 	    (strchr(value, ',') != NULL || strcmp(value, "all") == 0))
-		return option_refuse(option, "takes one size: a row tells of no other");
+		return fail_usage(option, "takes one size: a row tells of no other");
 	words->passed[words->passed_count++] = option;
 	words->passed[words->passed_count++] = value;
 	words->op_given |= strcmp(option, "--op") == 0;
@@ -107,10 +107,10 @@ static int option_pass(struct words *words, char *option, char *value) {
 	return 0;
 }
 
-static int take_words(int argc, char **argv, struct words *words) {
+static int parse_arguments(int argc, char **argv, struct words *words) {
 	static const char *const passed[] = {"--op",	 "--size",    "--duration",
 					     "--device", "--timeout", "--port"};
-	int status = take_rates(words, "closed,100,1000,5000");
+	int status = parse_rates(words, "closed,100,1000,5000");
 
 	for (int n = 2; n < argc && status == 0; n++) {
 		bool known = strcmp(argv[n], "--json") == 0 || strcmp(argv[n], "--html") == 0 ||
@@ -123,42 +123,42 @@ static int take_words(int argc, char **argv, struct words *words) {
 			continue;
 		}
 		if (!known)
-			return option_refuse(argv[n], help);
+			return fail_usage(argv[n], help);
 		if (n + 1 >= argc)
-			return option_refuse(argv[n], "needs a value");
+			return fail_usage(argv[n], "needs a value");
 		if (strcmp(argv[n], "--json") == 0)
 			words->json_path = argv[n + 1];
 		else if (strcmp(argv[n], "--html") == 0)
 			words->html_path = argv[n + 1];
 		else if (strcmp(argv[n], "--rates") == 0)
-			status = take_rates(words, argv[n + 1]);
+			status = parse_rates(words, argv[n + 1]);
 		else
-			status = option_pass(words, argv[n], argv[n + 1]);
+			status = pass_option_to_lat(words, argv[n], argv[n + 1]);
 		n++;
 	}
 	if (status == 0 && words->json_path != NULL && words->html_path != NULL &&
 	    strcmp(words->json_path, words->html_path) == 0)
-		return option_refuse("--html", "another option has this file");
+		return fail_usage("--html", "another option has this file");
 	if (status == 0 && words->port_given && words->host == NULL)
-		return option_refuse("--port", "is a HOST's, and without one both ends are ours");
+		return fail_usage("--port", "is a HOST's, and without one both ends are ours");
 	return status;
 }
 
 // Server process on this machine for one run. It writes its port to the descriptor.
-static void tell_port(void *ctx, const struct sock_addr *address) {
+static void write_port(void *ctx, const struct sock_addr *address) {
 	const int *fd = ctx;
 
 	if (write(*fd, &address->port, sizeof(address->port)) < 0)
 		_exit(EXIT_FAILED);
 }
 
-__attribute__((noreturn)) static void serve(const struct words *words, int fd) {
+__attribute__((noreturn)) static void server_main(const struct words *words, int fd) {
 	struct lab_session session = {
 		.address = channel_loopback(),
 		.device = words->device,
 		.settings = device_settings_default,
 		.plan = plan_default,
-		.announce = tell_port,
+		.announce = write_port,
 		.announce_ctx = &fd,
 		.patience_ns = CLIENT_NS,
 		.signal_fd = -1,
@@ -172,7 +172,7 @@ __attribute__((noreturn)) static void serve(const struct words *words, int fd) {
 	if (words->timeout != NULL &&
 	    parse_u64(words->timeout, strlen(words->timeout), 0, 31, &error, &timeout) == 0)
 		session.settings.timeout = (uint8_t)timeout;
-	_exit(session_server(&session, &plan, &why) == 0 ? EXIT_DONE : why_print(&why));
+	_exit(session_server(&session, &plan, &why) == 0 ? EXIT_DONE : print_failure(&why));
 }
 
 static int
@@ -184,7 +184,7 @@ start_server(const struct words *words, pid_t *ret_pid, uint16_t *ret_port, stru
 		return lab_fail(why, neg_errno(), "no pipe: %s", strerrordesc_np(errno));
 	pid = fork();
 	if (pid == 0)
-		serve(words, fds[1]);
+		server_main(words, fds[1]);
 	close(fds[1]);
 	if (pid > 0 && read(fds[0], ret_port, sizeof(*ret_port)) == sizeof(*ret_port)) {
 		close(fds[0]);
@@ -205,7 +205,7 @@ struct arguments {
 };
 
 __attribute__((format(printf, 2, 3))) static void
-add(struct arguments *arguments, const char *format, ...) {
+argument_add(struct arguments *arguments, const char *format, ...) {
 	char *text = arguments->own[arguments->own_count++];
 	va_list list;
 
@@ -224,27 +224,27 @@ static void arguments_compose(
 	static char loopback[SOCK_ADDR_TEXT_BYTES], poisson[] = "--arrivals=poisson";
 	const struct sock_addr own = channel_loopback();
 	const struct words *words = play->words;
-	uint32_t place = play->policies.count, total = (uint32_t)NAMES * words->rate_count;
+	uint32_t place = play->policies.count, total = (uint32_t)POLICY_COUNT * words->rate_count;
 
-	add(arguments, "tocsin-perf");
-	add(arguments, "lat");
+	argument_add(arguments, "tocsin-perf");
+	argument_add(arguments, "lat");
 	for (uint32_t n = 0; n < words->passed_count; n++)
 		arguments->words[arguments->count++] = words->passed[n];
-	add(arguments, "--policy=%s", row->policy);
+	argument_add(arguments, "--policy=%s", row->policy);
 	if (!words->op_given)
-		add(arguments, "--op=send");
+		argument_add(arguments, "--op=send");
 	if (!words->duration_given)
-		add(arguments, "--duration=1s");
+		argument_add(arguments, "--duration=1s");
 	if (row->rate > 0) {
 		arguments->words[arguments->count++] = poisson;
-		add(arguments, "--rate=%u", row->rate);
+		argument_add(arguments, "--rate=%u", row->rate);
 	}
 	if (port > 0)
-		add(arguments, "--port=%u", port);
+		argument_add(arguments, "--port=%u", port);
 	else
-		add(arguments, "--run=%u/%u", place + 1, total);
-	add(arguments, "--json=%s", play->path);
-	add(arguments, "--json-bytes=%zu", (RESULT_FILE_BYTES - ROWS_BYTES) / total);
+		argument_add(arguments, "--run=%u/%u", place + 1, total);
+	argument_add(arguments, "--json=%s", play->path);
+	argument_add(arguments, "--json-bytes=%zu", (RESULT_FILE_BYTES - ROWS_BYTES) / total);
 	sock_addr_format_host(&own, loopback);
 	arguments->words[arguments->count++] = words->host != NULL ? words->host : loopback;
 	arguments->words[arguments->count] = NULL;
@@ -262,7 +262,7 @@ play_row(struct play *play, struct policies_row *row, int *ret_status, struct la
 		err = start_server(play->words, &server, &port, why);
 	if (err == 0) {
 		arguments_compose(play, row, port, arguments);
-		err = again_run(arguments->words, play->signal_fd, &status, why);
+		err = again_run_child(arguments->words, play->signal_fd, &status, why);
 	}
 	if (server > 0) {
 		if (err != 0 || status != 0)
@@ -288,18 +288,18 @@ play_row(struct play *play, struct policies_row *row, int *ret_status, struct la
 // Play all rows. An impossible combination, such as a write with policy event, becomes a row
 // without figures. Any other failure ends the series. If the first run, which spins, is rejected,
 // no policy is possible: -EINVAL.
-static int play_all(struct play *play, struct lab_why *why) {
+static int play_all_rows(struct play *play, struct lab_why *why) {
 	const struct words *words = play->words;
 	int err = 0, status;
 
 	for (uint32_t load = 0; load < words->rate_count && err == 0; load++) {
-		for (size_t n = 0; n < NAMES && err == 0; n++) {
+		for (size_t n = 0; n < POLICY_COUNT && err == 0; n++) {
 			struct policies_row *row = &play->policies.rows[play->policies.count];
 
 			snprintf(row->policy, sizeof(row->policy), "%s", names[n]);
 			row->rate = words->rates[load];
 			fprintf(stderr, "run %u of %u: %s\n", play->policies.count + 1,
-				(uint32_t)NAMES * words->rate_count, names[n]);
+				(uint32_t)POLICY_COUNT * words->rate_count, names[n]);
 			err = play_row(play, row, &status, why);
 			play->policies.count += err == 0;
 			if (err == 0 && play->policies.count == 1 && status == EXIT_USAGE)
@@ -327,7 +327,7 @@ static int make_json(const struct play *play, json_t **ret_root, struct lab_why 
 	failed |= json_object_set_new(root, "rows", rows);
 	failed |= json_object_set(root, "runs", play->runs);
 	if (failed == 0)
-		failed = json_seal(root);
+		failed = json_add_digests(root);
 	if (failed == 0) {
 		*ret_root = root;
 		return 0;
@@ -348,33 +348,34 @@ static int write_json(const json_t *root, const char *path, struct lab_why *why)
 	return err == 0 && failed != 0 ? lab_fail(why, -EIO, "%s cannot be written", path) : err;
 }
 
-static bool is_standard_output(const char *path) {
+static bool path_is_standard_output(const char *path) {
 	return path != NULL && strcmp(path, "-") == 0;
 }
 
-static int policies_show(const struct play *play) {
+static int policies_output(const struct play *play) {
 	const struct words *words = play->words;
 	struct lab_why why = {.text = ""};
 	json_t *root = NULL;
 	int err;
 
-	if (!is_standard_output(words->json_path) && !is_standard_output(words->html_path))
+	if (!path_is_standard_output(words->json_path) &&
+	    !path_is_standard_output(words->html_path))
 		policies_print(&play->policies);
 	if (words->json_path == NULL && words->html_path == NULL)
 		return EXIT_DONE;
 	err = make_json(play, &root, &why);
 	if (err != 0)
-		return why_print(&why);
+		return print_failure(&why);
 	if (words->json_path != NULL)
 		err = write_json(root, words->json_path, &why);
 	if (err == 0 && words->html_path != NULL)
 		err = page_policies(root, words->html_path, &why);
 	json_decref(root);
-	return err == 0 ? EXIT_DONE : why_print(&why);
+	return err == 0 ? EXIT_DONE : print_failure(&why);
 }
 
 static int
-make_place(struct play *play, char directory[static PATH_BYTES / 2], struct lab_why *why) {
+make_directory(struct play *play, char directory[static PATH_BYTES / 2], struct lab_why *why) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
 	const char *temporary = getenv("TMPDIR");
 
@@ -391,7 +392,7 @@ make_place(struct play *play, char directory[static PATH_BYTES / 2], struct lab_
 int policies_main(int argc, char **argv, int signal_fd) {
 	struct play *play = calloc(1, sizeof(*play));
 	struct words words = {.host = NULL};
-	int status = take_words(argc, argv, &words), err;
+	int status = parse_arguments(argc, argv, &words), err;
 	struct lab_why why = {.text = ""};
 	char directory[PATH_BYTES / 2];
 	struct timespec now;
@@ -410,15 +411,15 @@ int policies_main(int argc, char **argv, int signal_fd) {
 	if (err == 0)
 		err = output_check(words.html_path, &why);
 	if (err == 0)
-		err = make_place(play, directory, &why);
+		err = make_directory(play, directory, &why);
 	if (err == 0) {
-		err = play_all(play, &why);
+		err = play_all_rows(play, &why);
 		(void)rmdir(directory);
 	}
 	if (play->policies.count > 0 && err != -EINVAL)
-		status = policies_show(play);
+		status = policies_output(play);
 	if (err != 0)
-		status = why_print(&why);
+		status = print_failure(&why);
 	if (err == -EINVAL)
 		status = EXIT_USAGE;
 	json_decref(play->runs);

@@ -22,7 +22,7 @@ static void print_head(const struct lab_run *run) {
 	       idle_policy_name(run->plan.policy));
 	if (run->plan.inline_bytes == 0)
 		printf(", nothing inline");
-	else if (run->plan.inline_bytes != PLAN_INLINE_USUAL)
+	else if (run->plan.inline_bytes != PLAN_INLINE_DEFAULT)
 		printf(", inline up to %u B", run->plan.inline_bytes);
 	printf("\n");
 	printf("%.30s on processor %s to %.30s, clock %s read in %s ns\n",
@@ -132,7 +132,7 @@ static void print_rows(const struct lab_run *run) {
 	}
 	if (changed)
 		printf("* %s: measure that size alone to see its parts\n",
-		       run_judgement_words(RUN_CHANGED));
+		       run_judgement_text(RUN_CHANGED));
 }
 
 void output_rates(const struct lab_run *run) {

@@ -180,7 +180,7 @@ int result_summarize(struct lab_result *result) {
 	return err == -ENODATA ? 0 : err;
 }
 
-const char *result_what(const struct lab_result *result) {
+const char *result_time_name(const struct lab_result *result) {
 	if (result->window_messages > 0)
 		return "window";
 	return result->open ? "response" : "round trip";

@@ -65,7 +65,7 @@ struct lab_result {
 	uint32_t warm_count;
 	bool warm_judged;   // false: there was not enough time for enough samples
 	bool warm_left_out; // samples are not in the file
-	struct warmup_look warm_look;
+	struct warmup_check warm_check;
 	// Stored samples.
 	struct run_record *times;
 	uint64_t window_messages; // messages per timed window of bw; 0 for lat
@@ -83,7 +83,7 @@ struct lab_result {
 	bool noise_known[2];
 	uint32_t outlier_count; // number of stored outliers, largest first
 	bool outliers_left_out; // not in the file
-	struct outlier outliers[OUTLIERS_KEPT];
+	struct outlier outliers[OUTLIERS_MAX];
 };
 
 struct lab_run {
@@ -111,17 +111,17 @@ int result_lag_create(struct histogram **ret_lag);
 // -ENOMEM.
 int result_thin(struct lab_result *result, uint32_t size_count, size_t file_bytes);
 // Return the smallest file size that always has room for a run with this plan.
-size_t result_bytes_least(const struct plan *plan);
+size_t result_bytes_min(const struct plan *plan);
 // Compute the figures from the stored samples. Returns 0 or -ENOMEM.
 int result_summarize(struct lab_result *result);
 
 // Return half of a round trip, rounded to nearest; for operations that are answered.
-static inline uint64_t result_half(uint64_t value_ns) {
+static inline uint64_t result_half_ns(uint64_t value_ns) {
 	return (value_ns + 1) / 2;
 }
 
 // Return the name of the measured times: "round trip", "response" or "window".
-const char *result_what(const struct lab_result *result);
+const char *result_time_name(const struct lab_result *result);
 // Return messages per second of bw: in a window of this duration, as the mean, or from the server.
 double result_rate(const struct lab_result *result, uint64_t window_ns);
 double result_rate_mean(const struct lab_result *result);

@@ -60,7 +60,7 @@ static int add_word(struct arguments *arguments, char *word, struct lab_why *why
 }
 
 // Return true for options of the whole series, which are not passed to a single run.
-static bool is_ours(const char *word, bool *ret_has_value) {
+static bool option_is_for_runs(const char *word, bool *ret_has_value) {
 	static const char *const names[] = {"--runs", "--against", "--json", "--margin"};
 
 	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
@@ -102,7 +102,7 @@ static int make_arguments(
 	arguments->count = 0;
 	runs_turn(place, runs->against != NULL, &side, &number);
 	for (int n = 0; n < runs->argc && err == 0; n++) {
-		if (!is_ours(runs->argv[n], &has_value))
+		if (!option_is_for_runs(runs->argv[n], &has_value))
 			err = add_word(arguments, runs->argv[n], why);
 		else if (!has_value)
 			n++;
@@ -119,7 +119,7 @@ static int make_arguments(
 	return err == 0 ? add_word(arguments, arguments->own + length + 1, why) : err;
 }
 
-static int play_one(
+static int play_run(
 	const struct runs *runs,
 	uint32_t place,
 	const char *path,
@@ -133,7 +133,7 @@ static int play_one(
 		return lab_fail(why, -ENOMEM, "no memory");
 	err = make_arguments(runs, place, path, arguments, why);
 	if (err == 0)
-		err = again_run(arguments->words, runs->signal_fd, ret_status, why);
+		err = again_run_child(arguments->words, runs->signal_fd, ret_status, why);
 	free(arguments);
 	return err;
 }
@@ -154,7 +154,7 @@ static void collection_destroy(struct collection *collection) {
 	free(collection);
 }
 
-static int play_all(
+static int play_all_runs(
 	const struct runs *runs, struct collection *collection, int *ret_status, struct lab_why *why
 ) {
 	uint32_t total = runs->against != NULL ? 2 * runs->count : runs->count;
@@ -173,7 +173,7 @@ static int play_all(
 			runs->against == NULL ? ""
 			: side == 0	      ? ", A"
 					      : ", B");
-		err = play_one(runs, place, path, ret_status, why);
+		err = play_run(runs, place, path, ret_status, why);
 		if (err != 0 || *ret_status != 0)
 			return err;
 		versus->paths[side][at] = path;
@@ -185,7 +185,7 @@ static int play_all(
 
 // Return a quantile of one size, or with place -1 the maximum; for bw per message. NAN if it is
 // missing.
-static double figure_of(const json_t *root, uint32_t size, int place) {
+static double run_figure_ns(const json_t *root, uint32_t size, int place) {
 	const json_t *result = json_array_get(json_object_get(root, "results"), size);
 	const json_t *figures = json_object_get(json_object_get(result, "times"), "figures");
 	const json_t *quantile =
@@ -206,7 +206,7 @@ static void print_cell(double value_ns) {
 		printf(" %10.3f", value_ns / 1e3);
 }
 
-static const char *letter_of(const struct collection *collection, int side) {
+static const char *side_letter(const struct collection *collection, int side) {
 	if (collection->versus.counts[1] == 0)
 		return "";
 	return side == 0 ? "A" : "B";
@@ -215,11 +215,11 @@ static const char *letter_of(const struct collection *collection, int side) {
 static void print_run(const struct collection *collection, int side, uint32_t n, uint32_t size) {
 	const json_t *root = collection->roots[side][n];
 
-	printf("  %s%-*u", letter_of(collection, side), collection->versus.counts[1] > 0 ? 6 : 7,
+	printf("  %s%-*u", side_letter(collection, side), collection->versus.counts[1] > 0 ? 6 : 7,
 	       n + 1);
 	for (int place = 0; place < COLUMNS; place++)
-		print_cell(figure_of(root, size, place));
-	print_cell(figure_of(root, size, -1));
+		print_cell(run_figure_ns(root, size, place));
+	print_cell(run_figure_ns(root, size, -1));
 	printf("\n");
 }
 
@@ -234,13 +234,13 @@ print_over_runs(const struct collection *collection, int side, uint32_t size, in
 	if (count == 0) // a run of the other contender failed first
 		return;
 	for (uint32_t n = 0; n < count; n++) {
-		values[n] = figure_of(collection->roots[side][n], size, place);
+		values[n] = run_figure_ns(collection->roots[side][n], size, place);
 		if (isnan(values[n]))
 			return;
 	}
 	qsort(values, count, sizeof(values[0]), doubles_compare);
 	result_quantile_name(result_per_million[place], name);
-	printf("  %s%s: %-5s %10.3f", letter_of(collection, side),
+	printf("  %s%s: %-5s %10.3f", side_letter(collection, side),
 	       collection->versus.counts[1] > 0 ? " over runs" : "over runs", name,
 	       (values[(count - 1) / 2] + values[count / 2]) / 2e3);
 	if (quantile_interval(count, count, QUANTILE_ONE / 2, VERSUS_LEVEL, &ranks) == 0)
@@ -248,7 +248,7 @@ print_over_runs(const struct collection *collection, int side, uint32_t size, in
 		       values[ranks.high - 1] / 1e3);
 	else
 		printf("  95 %% interval: n/a, needs %llu runs",
-		       (unsigned long long)quantile_samples_least(QUANTILE_ONE / 2, VERSUS_LEVEL));
+		       (unsigned long long)quantile_samples_min(QUANTILE_ONE / 2, VERSUS_LEVEL));
 	printf("  spread %.1f %%\n", 100 * (values[count - 1] - values[0]) / values[count / 2]);
 }
 
@@ -271,7 +271,7 @@ static void print_size(const struct collection *collection, uint32_t size, bool 
 	}
 }
 
-static void print_all(const struct runs *runs, const struct collection *collection) {
+static void print_runs(const struct runs *runs, const struct collection *collection) {
 	const json_t *root = collection->roots[0][0];
 	const json_t *plan = json_object_get(root, "plan");
 	const char *op = json_string_value(json_object_get(plan, "op"));
@@ -286,7 +286,8 @@ static void print_all(const struct runs *runs, const struct collection *collecti
 }
 
 // Without --json, create a temporary directory for the files.
-static int make_place(struct runs *runs, char directory[static PATH_BYTES], struct lab_why *why) {
+static int
+make_directory(struct runs *runs, char directory[static PATH_BYTES], struct lab_why *why) {
 	static char path[2 * PATH_BYTES];
 	const char *temporary;
 
@@ -306,7 +307,7 @@ static int make_place(struct runs *runs, char directory[static PATH_BYTES], stru
 	return 0;
 }
 
-static void remove_place(const struct runs *runs, const char *directory) {
+static void remove_directory(const struct runs *runs, const char *directory) {
 	if (directory[0] == '\0')
 		return;
 	for (uint32_t side = 0; side < 2; side++) {
@@ -351,16 +352,16 @@ int runs_play(
 		return lab_fail(why, -ENOMEM, "no memory");
 	collection->versus.margin_ppm = runs.margin_ppm;
 	collection->versus.ops_may_differ = true;
-	err = make_place(&runs, directory, why);
+	err = make_directory(&runs, directory, why);
 	if (err == 0)
-		err = play_all(&runs, collection, ret_status, why);
+		err = play_all_runs(&runs, collection, ret_status, why);
 	if (collection->versus.counts[0] > 0)
-		print_all(&runs, collection);
+		print_runs(&runs, collection);
 	if (err == 0 && *ret_status == 0 && runs.against != NULL) {
 		err = collection_compare(collection, ret_result, why);
 	}
 	if (err == 0 || runs.json_path != NULL)
-		remove_place(&runs, directory);
+		remove_directory(&runs, directory);
 	collection_destroy(collection);
 	return err;
 }

@@ -44,7 +44,7 @@ static double arrival_distance_ns(const struct plan *plan, uint64_t n, uint64_t 
 	return mean;
 }
 
-static uint64_t count_of(const struct plan *plan) {
+static uint64_t schedule_arrival_count(const struct plan *plan) {
 	double count = (double)plan->duration_ns / 1e9 * plan->rate;
 
 	if (plan->iterations > 0)
@@ -55,7 +55,7 @@ static uint64_t count_of(const struct plan *plan) {
 static int arrivals_make(
 	const struct plan *plan, struct lab_why *why, uint64_t **ret_due_ns, uint64_t *ret_count
 ) {
-	uint64_t count = count_of(plan), state = plan->seed, *due_ns;
+	uint64_t count = schedule_arrival_count(plan), state = plan->seed, *due_ns;
 	double at_ns = 0;
 
 	if (count > PLAN_ARRIVALS_MAX)
@@ -101,7 +101,7 @@ struct decimal {
 
 // Parse digits and a decimal point. Digits after the 18th are less than a nanosecond and are
 // ignored.
-static int take_digits(const char *text, size_t *at, struct decimal *number) {
+static int parse_digits(const char *text, size_t *at, struct decimal *number) {
 	bool point = false, any = false;
 
 	for (;; (*at)++) {
@@ -124,7 +124,7 @@ static int take_digits(const char *text, size_t *at, struct decimal *number) {
 }
 
 // Parse an exponent behind "e", for example "-05".
-static int take_exponent(const char *text, size_t length, int *ret_tens) {
+static int parse_exponent(const char *text, size_t length, int *ret_tens) {
 	bool minus = text[0] == '-';
 	size_t sign = minus || text[0] == '+';
 	uint64_t tens;
@@ -140,10 +140,10 @@ static int take_exponent(const char *text, size_t length, int *ret_tens) {
 static int parse_seconds(const char *text, size_t length, uint64_t *ret_ns) {
 	struct decimal number = {.digits = 0};
 	size_t at = 0;
-	int tens = 0, err = take_digits(text, &at, &number);
+	int tens = 0, err = parse_digits(text, &at, &number);
 
 	if (err == 0 && at < length && (text[at] == 'e' || text[at] == 'E')) {
-		err = take_exponent(text + at + 1, length - at - 1, &tens);
+		err = parse_exponent(text + at + 1, length - at - 1, &tens);
 		at = length;
 	}
 	if (err != 0 || at != length)
@@ -172,7 +172,7 @@ static const char *line_trim(const char *line, size_t *ret_length) {
 
 // Parse one line of a trace. Returns 0, -EINVAL if the line is no time, or -ERANGE if the time is
 // earlier than the one before.
-static int take_line(struct trace *trace, const char *line) {
+static int parse_line(struct trace *trace, const char *line) {
 	size_t length;
 	uint64_t at_ns;
 
@@ -196,7 +196,7 @@ static int read_trace(const char *path, struct lab_why *why, struct trace *trace
 		return lab_fail(why, neg_errno(), "%s: %s", path, strerrordesc_np(errno));
 	while (err == 0 && fgets(line, sizeof(line), file) != NULL) {
 		number++;
-		err = take_line(trace, line);
+		err = parse_line(trace, line);
 	}
 	if (err == -EINVAL || err == -ERANGE)
 		return lab_fail(

@@ -47,8 +47,9 @@ static int hello_answer(
 	return session_send_hello(&server->party.channel, &server->party.plan, why);
 }
 
-static int
-wait_for(struct server *server, uint32_t wanted, struct deadline deadline, struct lab_why *why) {
+static int wait_for_wake(
+	struct server *server, uint32_t wanted, struct deadline deadline, struct lab_why *why
+) {
 	const struct player *player = lab_end_player(server->party.end);
 	uint32_t wakes;
 
@@ -65,7 +66,7 @@ wait_for(struct server *server, uint32_t wanted, struct deadline deadline, struc
 		// The client's own error message explains more than the failure of the pair.
 		if ((wakes & LAB_WAKE_CHANNEL) == 0 && !lab_end_is_playing(server->party.end) &&
 		    player->failed)
-			return session_say_failure(player, why);
+			return session_fail_player(player, why);
 	} while ((wakes & wanted) == 0);
 	return 0;
 }
@@ -76,7 +77,7 @@ static uint64_t operations_played(const struct server *server) {
 	return atomic_load_explicit(&player->played, memory_order_relaxed);
 }
 
-static void stretch_mark(struct server *server) {
+static void mark_recorded_start(struct server *server) {
 	noise_read(
 		lab_end_facts(server->party.end)->tid, lab_end_worker(server->party.end),
 		&server->before
@@ -85,7 +86,7 @@ static void stretch_mark(struct server *server) {
 	server->mark_played = operations_played(server);
 }
 
-static int answers_mark(struct server *server, struct lab_why *why) {
+static int reset_answers(struct server *server, struct lab_why *why) {
 	int err;
 
 	if (lab_end_device_time(server->party.end) == NULL)
@@ -125,7 +126,7 @@ begin_step(struct server *server, const struct channel_message *message, struct 
 			why, -EBADMSG, "the client asks for a size that is not in its plan"
 		);
 	player_set_size(lab_end_player(server->party.end), server->party.plan.sizes[step]);
-	stretch_mark(server);
+	mark_recorded_start(server);
 	lab_end_player(server->party.end)->stretch = (struct player_stretch){
 		.count = UINT64_MAX,
 		.last_ns = UINT64_MAX,
@@ -133,7 +134,7 @@ begin_step(struct server *server, const struct channel_message *message, struct 
 	};
 	err = lab_end_request(server->party.end, PLAYER_REQUEST_SERVE, why);
 	if (err == 0)
-		err = wait_for(server, LAB_WAKE_PLAYER, session_soon(), why);
+		err = wait_for_wake(server, LAB_WAKE_PLAYER, session_answer_deadline(), why);
 	if (err == 0)
 		err = channel_send(&server->party.channel, CHANNEL_STEP_READY, NULL, 0, why);
 	return err;
@@ -165,7 +166,7 @@ static int end_step(struct server *server, struct lab_why *why) {
 	server->ended_played = operations_played(server);
 	err = lab_end_request(server->party.end, PLAYER_REQUEST_STOP, why);
 	if (err == 0)
-		err = wait_for(server, LAB_WAKE_PLAYER, session_soon(), why);
+		err = wait_for_wake(server, LAB_WAKE_PLAYER, session_answer_deadline(), why);
 	return err == 0 ? send_noise(server, why) : err;
 }
 
@@ -175,16 +176,16 @@ static int serve_until_end(struct server *server, struct lab_why *why) {
 	int err;
 
 	do {
-		err = wait_for(server, LAB_WAKE_CHANNEL, deadline_never(), why);
+		err = wait_for_wake(server, LAB_WAKE_CHANNEL, deadline_never(), why);
 		if (err == 0)
 			err = channel_receive(
-				&server->party.channel, session_soon(), &message, why
+				&server->party.channel, session_answer_deadline(), &message, why
 			);
 		if (err != 0)
 			return err;
 		if (message.kind == CHANNEL_MARK) {
-			stretch_mark(server);
-			err = answers_mark(server, why);
+			mark_recorded_start(server);
+			err = reset_answers(server, why);
 		}
 		if (err != 0)
 			return err;
@@ -197,10 +198,12 @@ static int serve_until_end(struct server *server, struct lab_why *why) {
 // Serve one step, from STEP to STEP_END. Returns 1 after the client's BYE.
 static int serve_step(struct server *server, struct lab_why *why) {
 	struct channel_message message;
-	int err = wait_for(server, LAB_WAKE_CHANNEL, deadline_never(), why);
+	int err = wait_for_wake(server, LAB_WAKE_CHANNEL, deadline_never(), why);
 
 	if (err == 0)
-		err = channel_receive(&server->party.channel, session_soon(), &message, why);
+		err = channel_receive(
+			&server->party.channel, session_answer_deadline(), &message, why
+		);
 	if (err != 0)
 		return err;
 	if (message.kind == CHANNEL_BYE)
@@ -211,7 +214,7 @@ static int serve_step(struct server *server, struct lab_why *why) {
 	return err == 0 ? serve_until_end(server, why) : err;
 }
 
-static void tell_begin(const struct server *server) {
+static void print_start(const struct server *server) {
 	const struct plan *plan = &server->party.plan;
 
 	if (server->quiet)
@@ -225,11 +228,11 @@ static void tell_begin(const struct server *server) {
 	fflush(stdout);
 }
 
-static int sizes_serve(struct server *server, struct lab_why *why) {
+static int serve_all_sizes(struct server *server, struct lab_why *why) {
 	uint32_t steps = 0;
 	int err;
 
-	tell_begin(server);
+	print_start(server);
 	while ((err = serve_step(server, why)) == 0)
 		steps++;
 	if (err == 1 && !server->quiet)
@@ -240,11 +243,11 @@ static int sizes_serve(struct server *server, struct lab_why *why) {
 
 // Return true if the connection was no client: port scanners, or scripts that wait for the open
 // port.
-static bool is_stranger(int err) {
+static bool error_is_from_stranger(int err) {
 	return err == -ECONNRESET || err == -ETIMEDOUT || err == -ENOMSG;
 }
 
-static void stranger_pass(struct server *server, const struct lab_why *said) {
+static void stranger_refuse(struct server *server, const struct lab_why *said) {
 	char text[SOCK_ADDR_TEXT_BYTES];
 
 	sock_addr_format(&server->party.channel.peer, text);
@@ -277,14 +280,14 @@ static int accept_client(
 		err = session_receive_hello(
 			channel, deadline_after(clock_monotonic_ns(), HELLO_NS), ret_hello, &said
 		);
-		if (!is_stranger(err))
+		if (!error_is_from_stranger(err))
 			return err == 0 ? 0 : lab_fail(why, err, "%s", said.text);
-		stranger_pass(server, &said);
+		stranger_refuse(server, &said);
 	}
 }
 
 // Wait for a client, and close the listener as soon as the client has connected.
-static int await_client(
+static int wait_for_client(
 	struct server *server,
 	const struct lab_session *session,
 	struct lab_hello *ret_hello,
@@ -308,7 +311,7 @@ int session_server(const struct lab_session *session, struct plan *ret_plan, str
 		.quiet = session->announce != NULL,
 	};
 	struct lab_hello hello;
-	int err = await_client(&server, session, &hello, why);
+	int err = wait_for_client(&server, session, &hello, why);
 
 	if (err == 0)
 		err = hello_answer(&server, session, &hello, why);
@@ -316,7 +319,7 @@ int session_server(const struct lab_session *session, struct plan *ret_plan, str
 	if (err == 0)
 		err = session_connect(session, &server.party, why);
 	if (err == 0)
-		err = sizes_serve(&server, why);
+		err = serve_all_sizes(&server, why);
 	session_end(&server.party, why);
 	return err;
 }

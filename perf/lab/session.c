@@ -9,7 +9,7 @@
 
 #define ANSWER_NS UINT64_C(20000000000) // opening a device may take long
 
-struct deadline session_soon(void) {
+struct deadline session_answer_deadline(void) {
 	return deadline_after(clock_monotonic_ns(), ANSWER_NS);
 }
 
@@ -68,7 +68,7 @@ int session_receive_hello(
 
 static int send_endpoint(
 	struct channel *channel,
-	const struct lab_about *about,
+	const struct lab_end_info *about,
 	const struct lab_environment *environment,
 	struct lab_why *why
 ) {
@@ -76,25 +76,26 @@ static int send_endpoint(
 	struct wire_writer writer;
 
 	wire_writer_init(&writer, buffer, sizeof(buffer));
-	lab_about_encode(about, &writer);
+	lab_end_info_encode(about, &writer);
 	environment_encode(environment, &writer);
 	return send_written(channel, CHANNEL_ENDPOINT, buffer, &writer, why);
 }
 
 static int receive_endpoint(
 	struct channel *channel,
-	struct lab_about *ret_about,
+	struct lab_end_info *ret_about,
 	struct lab_environment *ret_environment,
 	struct lab_why *why
 ) {
 	struct channel_message message;
 	struct wire_reader reader;
-	int err = channel_expect(channel, CHANNEL_ENDPOINT, session_soon(), &message, why);
+	int err =
+		channel_expect(channel, CHANNEL_ENDPOINT, session_answer_deadline(), &message, why);
 
 	if (err != 0)
 		return err;
 	wire_reader_init(&reader, message.bytes, message.size);
-	lab_about_decode(&reader, ret_about);
+	lab_end_info_decode(&reader, ret_about);
 	environment_decode(&reader, ret_environment);
 	if (wire_reader_finish(&reader) != 0)
 		return lab_fail(why, -EBADMSG, "the other end's endpoint is none");
@@ -107,7 +108,9 @@ static int connected_exchange(struct channel *channel, struct lab_why *why) {
 	int err = channel_send(channel, CHANNEL_CONNECTED, NULL, 0, why);
 
 	if (err == 0)
-		err = channel_expect(channel, CHANNEL_CONNECTED, session_soon(), &message, why);
+		err = channel_expect(
+			channel, CHANNEL_CONNECTED, session_answer_deadline(), &message, why
+		);
 	return err;
 }
 
@@ -127,7 +130,7 @@ int session_connect(
 		.quick = session->quick,
 		.machine = session->machine,
 	};
-	struct lab_about ours, theirs;
+	struct lab_end_info ours, theirs;
 	int err = lab_end_open(&config, why, &ours, &party->end);
 
 	if (err != 0)
@@ -150,7 +153,7 @@ void session_end(struct lab_party *party, const struct lab_why *why) {
 	channel_close(&party->channel);
 }
 
-int session_say_failure(const struct player *player, struct lab_why *why) {
+int session_fail_player(const struct player *player, struct lab_why *why) {
 	char cause[256] = "";
 
 	if (!player->failed)

@@ -94,5 +94,5 @@ int session_connect(
 void session_end(struct lab_party *party, const struct lab_why *why);
 // Report the failure of the player. Returns 0 if it did not fail, else -EIO with the reason in
 // `why`.
-int session_say_failure(const struct player *player, struct lab_why *why);
-struct deadline session_soon(void);
+int session_fail_player(const struct player *player, struct lab_why *why);
+struct deadline session_answer_deadline(void);

@@ -18,7 +18,7 @@ static double ns_to_us(uint64_t value_ns) {
 	return (double)value_ns / 1e3;
 }
 
-static bool has_half(const struct lab_run *run) {
+static bool run_has_half(const struct lab_run *run) {
 	return plan_op_is_answered(run->plan.op) && run->plan.arrivals == PLAN_CLOSED;
 }
 
@@ -40,7 +40,7 @@ static void print_loop(const struct plan *plan) {
 
 // Return true if the memory is not in the host's default place. Runs through agents have no such
 // key.
-static bool is_elsewhere(const struct lab_environment *environment) {
+static bool memory_is_not_host(const struct lab_environment *environment) {
 	const char *memory = environment_get(environment, "memory");
 
 	return memory[0] != '\0' && strcmp(memory, "host") != 0;
@@ -62,7 +62,7 @@ static void print_head(const struct lab_run *run) {
 	printf(", policy %s", plan_policy_name(&run->plan));
 	if (run->plan.inline_bytes == 0)
 		printf(", nothing inline");
-	else if (run->plan.inline_bytes != PLAN_INLINE_USUAL)
+	else if (run->plan.inline_bytes != PLAN_INLINE_DEFAULT)
 		printf(", inline up to %u B", run->plan.inline_bytes);
 	printf("\n");
 	printf("%.30s on processor %s to %.30s (answered %s), clock %s read in %s ns\n",
@@ -71,7 +71,7 @@ static void print_head(const struct lab_run *run) {
 	       plan_op_is_answered(run->plan.op) ? "by its program"
 						 : environment_get(server, "answered_by"),
 	       environment_get(client, "clock"), environment_get(client, "clock_read_ns"));
-	if (is_elsewhere(client) || is_elsewhere(server))
+	if (memory_is_not_host(client) || memory_is_not_host(server))
 		printf("memory: %.20s here, %.20s there\n", environment_get(client, "memory"),
 		       environment_get(server, "memory"));
 }
@@ -79,7 +79,7 @@ static void print_head(const struct lab_run *run) {
 void output_yardsticks(const struct lab_run *run) {
 	char text[NET_YARDSTICKS_BYTES];
 
-	net_say_yardsticks(&run->environment[0], text);
+	net_format_yardsticks(&run->environment[0], text);
 	if (text[0] != '\0')
 		printf("yardsticks: %s\n", text);
 }
@@ -137,7 +137,7 @@ static void print_quantile(const struct quantile_summary *quantile, bool half) {
 	row_end(&row);
 }
 
-static void print_end(const char *name, uint64_t value_ns, bool half) {
+static void print_extreme(const char *name, uint64_t value_ns, bool half) {
 	struct row row = {.used = 0};
 
 	row_add(&row, "  %-8s %11.3f", name, ns_to_us(value_ns));
@@ -151,10 +151,10 @@ static void print_summary(const struct run_summary *summary, const char *what, b
 
 	printf("  %-8s %11s %24s%s %10s\n", "", what, "95 % interval", half ? " half RTT us" : "",
 	       "effective");
-	print_end("min", all->min, half);
+	print_extreme("min", all->min, half);
 	for (uint32_t n = 0; n < summary->quantile_count; n++)
 		print_quantile(&summary->quantiles[n], half);
-	print_end("max", all->max, half);
+	print_extreme("max", all->max, half);
 	printf("  %-8s %11.3f   deviation %.3f us\n", "mean", all->mean / 1e3, all->stdev / 1e3);
 }
 
@@ -174,7 +174,7 @@ static void print_segments(struct run_record *record, const struct run_summary *
 static void print_judgement(struct run_record *record, const struct run_summary *summary) {
 	char name[RESULT_QUANTILE_BYTES];
 
-	printf("  course: %s", run_judgement_words(summary->judgement));
+	printf("  course: %s", run_judgement_text(summary->judgement));
 	if (summary->judged_count > 0) {
 		result_quantile_name(
 			summary->quantiles[summary->judged_count - 1].per_million, name
@@ -190,7 +190,7 @@ static void print_warmup(const struct lab_result *result) {
 	printf("  warm-up: %u samples dropped: ", result->warm_count);
 	if (!result->warm_judged)
 		printf("too few within the time limit to judge\n");
-	else if (result->warm_look.warm)
+	else if (result->warm_check.warm)
 		printf("steady, the second half is like the quarter before it\n");
 	else
 		printf("still changing when the limit was reached\n");
@@ -201,7 +201,7 @@ static void print_noise(const struct lab_result *result) {
 	char text[NOISE_TEXT_BYTES];
 
 	for (int n = 0; n < 2; n++) {
-		if (result->noise_known[n] && noise_say(&result->noise[n], text))
+		if (result->noise_known[n] && noise_format(&result->noise[n], text))
 			printf("  noise, %s: %.80s\n", ends[n], text);
 	}
 }
@@ -211,7 +211,7 @@ static void print_outliers(const struct lab_result *result) {
 		const struct outlier *outlier = &result->outliers[n];
 		char text[OUTLIER_TEXT_BYTES];
 
-		outlier_say(outlier, text);
+		outlier_format(outlier, text);
 		printf("  %-8s %11.3f us at %.3f s: %.60s\n", n == 0 ? "largest:" : "",
 		       ns_to_us(outlier->took_ns), (double)outlier->at_ns / 1e9, text);
 	}
@@ -304,7 +304,7 @@ static void print_full(const struct lab_run *run, const struct lab_result *resul
 		return;
 	if (result->open)
 		print_load(&result->load);
-	print_summary(&result->summary, result->open ? "response us" : "RTT us", has_half(run));
+	print_summary(&result->summary, result->open ? "response us" : "RTT us", run_has_half(run));
 	if (result->open)
 		print_summary(&result->load.service_summary, "service us", false);
 	if (result->device.stamps != PLAN_STAMPS_NONE)
@@ -338,7 +338,7 @@ static void print_row(const struct lab_run *run, const struct lab_result *result
 	for (uint32_t n = 0; n < 4; n++)
 		add_cell(&row, summary, n, false);
 	row_add(&row, " %10.3f", ns_to_us(summary->all.max));
-	if (has_half(run))
+	if (run_has_half(run))
 		add_cell(&row, summary, 0, true);
 	row_add(&row, " %s%s%s", summary->judgement == RUN_CHANGED ? "*" : "",
 		result->complete ? "" : "!",
@@ -351,7 +351,7 @@ static void print_rows(const struct lab_run *run) {
 
 	printf("\n%8s %9s %10s %10s %10s %10s %10s %10s%s\n", "size", "samples",
 	       run->plan.arrivals == PLAN_CLOSED ? "RTT min us" : "resp. min", "p50", "p90", "p99",
-	       "p99.9", "max", has_half(run) ? "  half p50" : "");
+	       "p99.9", "max", run_has_half(run) ? "  half p50" : "");
 	for (uint32_t n = 0; n < run->count; n++) {
 		changed |= run->results[n].summary.judgement == RUN_CHANGED;
 		saturated |= run->results[n].open && run->results[n].load.saturated;
@@ -359,7 +359,7 @@ static void print_rows(const struct lab_run *run) {
 	}
 	if (changed)
 		printf("* %s: measure that size alone to see its parts\n",
-		       run_judgement_words(RUN_CHANGED));
+		       run_judgement_text(RUN_CHANGED));
 	if (saturated)
 		printf("NOT VALID: saturated, operations were due faster than they were served, or "
 		       "the sender was late\n");

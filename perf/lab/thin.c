@@ -23,8 +23,8 @@
 #define OUTLIER_BYTES ((size_t)400)
 // Sizes after the strongest thinning: 64 blocks of 4 samples. The histogram has 32 buckets per
 // power of two between the shortest and the longest time.
-#define RESULT_LEAST_BYTES ((size_t)16 << 10)
-#define SERIES_LEAST_BYTES ((size_t)26 << 10)
+#define RESULT_BYTES_MIN ((size_t)16 << 10)
+#define SERIES_BYTES_MIN ((size_t)26 << 10)
 #define DUE_SHARE 0.25 // share of a result that its schedule may take
 
 #define SERIES_MAX 4
@@ -34,13 +34,13 @@ struct series {
 	uint32_t count;
 };
 
-static const struct floors {
+static const struct thin_limits {
 	uint32_t samples; // per block
 	uint32_t windows;
 	uint8_t bits;	 // precision of the histogram of all samples
 	bool no_warm_up; // drop the warm-up samples, and reduce lags to 3 % precision
 	bool no_outliers;
-} floors[] = {
+} thin_limits[] = {
 	{128, SEGMENTS_WINDOWS_MIN, RECORD_PRECISION_BITS, false, false},
 	{64, SEGMENTS_WINDOWS_MIN, RECORD_PRECISION_BITS - 2, false, false},
 	{64, SEGMENTS_WINDOWS_MIN, RECORD_PRECISION_BITS - 2, true, false},
@@ -48,17 +48,17 @@ static const struct floors {
 	{16, 0, RECORD_PRECISION_BITS_MIN, true, false},
 	{4, 0, RECORD_PRECISION_BITS_MIN, true, true},
 };
-#define FLOORS (sizeof(floors) / sizeof(floors[0]))
+#define THIN_LIMIT_COUNT (sizeof(thin_limits) / sizeof(thin_limits[0]))
 
-size_t result_bytes_least(const struct plan *plan) {
+size_t result_bytes_min(const struct plan *plan) {
 	size_t series = 1;
 
 	series += plan->arrivals != PLAN_CLOSED;
 	series += plan->stamps != PLAN_STAMPS_NONE ? 2 : 0;
-	return HEAD_BYTES + plan->size_count * (RESULT_LEAST_BYTES + series * SERIES_LEAST_BYTES);
+	return HEAD_BYTES + plan->size_count * (RESULT_BYTES_MIN + series * SERIES_BYTES_MIN);
 }
 
-static struct series series_of(struct lab_result *result) {
+static struct series collect_series(struct lab_result *result) {
 	struct series series = {.records = {result->times}, .count = 1};
 
 	if (result->open)
@@ -70,7 +70,7 @@ static struct series series_of(struct lab_result *result) {
 	return series;
 }
 
-static int bytes_of(const struct series *series, struct series_bytes *ret_bytes) {
+static int sum_series_bytes(const struct series *series, struct series_bytes *ret_bytes) {
 	int err = 0;
 
 	*ret_bytes = (struct series_bytes){0};
@@ -81,7 +81,7 @@ static int bytes_of(const struct series *series, struct series_bytes *ret_bytes)
 
 // Each of these functions thins all series in the same way. So the parts of each stored sample
 // still add up to its time.
-static bool thin_blocks(const struct series *series, const struct floors *floor) {
+static bool thin_blocks(const struct series *series, const struct thin_limits *floor) {
 	bool any = false;
 
 	for (uint32_t n = 0; n < series->count; n++)
@@ -89,7 +89,7 @@ static bool thin_blocks(const struct series *series, const struct floors *floor)
 	return any;
 }
 
-static bool thin_windows(const struct series *series, const struct floors *floor) {
+static bool thin_windows(const struct series *series, const struct thin_limits *floor) {
 	bool any = false;
 
 	for (uint32_t n = 0; n < series->count; n++)
@@ -97,7 +97,7 @@ static bool thin_windows(const struct series *series, const struct floors *floor
 	return any;
 }
 
-static bool thin_all(const struct series *series, const struct floors *floor) {
+static bool thin_all(const struct series *series, const struct thin_limits *floor) {
 	bool any = false;
 
 	for (uint32_t n = 0; n < series->count; n++)
@@ -107,7 +107,7 @@ static bool thin_all(const struct series *series, const struct floors *floor) {
 
 struct part {
 	size_t bytes;
-	bool (*thin)(const struct series *series, const struct floors *floor);
+	bool (*thin)(const struct series *series, const struct thin_limits *floor);
 };
 
 static void parts_swap(struct part *one, struct part *other) {
@@ -120,8 +120,10 @@ static void parts_swap(struct part *one, struct part *other) {
 }
 
 // Thin the largest part that can be thinned. Returns false if none can.
-static bool thin_once(
-	const struct series *series, const struct series_bytes *bytes, const struct floors *floor
+static bool thin_largest_part(
+	const struct series *series,
+	const struct series_bytes *bytes,
+	const struct thin_limits *floor
 ) {
 	struct part parts[] = {
 		{bytes->blocks, thin_blocks},
@@ -182,7 +184,7 @@ static size_t due_bytes(struct result_load *load, size_t share) {
 	return load->due_left_out ? 0 : bytes;
 }
 
-static int rest_bytes(
+static int other_bytes(
 	struct lab_result *result, const struct series *series, size_t share, size_t *ret_bytes
 ) {
 	*ret_bytes = RESULT_BYTES + figures_bytes(series) + warm_up_bytes(result) +
@@ -202,7 +204,7 @@ static int lag_coarsen(struct histogram **lag, uint64_t count, uint8_t bits) {
 	if (err == 0)
 		err = result_lag_create(&coarse);
 	if (err == 0)
-		rows = histogram_rows(wide);
+		rows = histogram_rows_to_json(wide);
 	if (err == 0)
 		err = rows != NULL ? histogram_fill(rows, count, coarse) : -ENOMEM;
 	json_decref(rows);
@@ -216,7 +218,7 @@ static int lag_coarsen(struct histogram **lag, uint64_t count, uint8_t bits) {
 	return 0;
 }
 
-static int floor_enter(struct lab_result *result, const struct floors *floor) {
+static int apply_limits(struct lab_result *result, const struct thin_limits *floor) {
 	bool coarsens = result->open && floor->no_warm_up && !result->warm_left_out;
 
 	result->outliers_left_out = floor->no_outliers;
@@ -230,7 +232,7 @@ static int floor_enter(struct lab_result *result, const struct floors *floor) {
 
 int result_thin(struct lab_result *result, uint32_t size_count, size_t file_bytes) {
 	size_t share = (file_bytes - HEAD_BYTES) / size_count, rest;
-	struct series series = series_of(result);
+	struct series series = collect_series(result);
 	struct series_bytes bytes;
 	uint32_t floor = 0;
 	int err = 0;
@@ -240,16 +242,16 @@ int result_thin(struct lab_result *result, uint32_t size_count, size_t file_byte
 		return 0;
 	}
 	while (err == 0) {
-		err = bytes_of(&series, &bytes);
+		err = sum_series_bytes(&series, &bytes);
 		if (err == 0)
-			err = rest_bytes(result, &series, share, &rest);
+			err = other_bytes(result, &series, share, &rest);
 		if (err != 0 || bytes.all + bytes.blocks + bytes.windows + rest <= share)
 			break;
-		if (thin_once(&series, &bytes, &floors[floor]))
+		if (thin_largest_part(&series, &bytes, &thin_limits[floor]))
 			continue;
-		if (++floor == FLOORS)
+		if (++floor == THIN_LIMIT_COUNT)
 			break;
-		err = floor_enter(result, &floors[floor]);
+		err = apply_limits(result, &thin_limits[floor]);
 	}
 	return err;
 }

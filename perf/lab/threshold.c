@@ -9,7 +9,7 @@
 
 #define RATE_MAX (UINT64_C(1) << 60) // per second
 
-static bool take_word(const char **text, size_t *length, const char *word) {
+static bool skip_prefix(const char **text, size_t *length, const char *word) {
 	size_t size = strlen(word);
 
 	if (*length < size || memcmp(*text, word, size) != 0)
@@ -35,7 +35,7 @@ static int parse_figure(const char *text, size_t length, struct threshold *thres
 	return result_quantile_parse(text, length, &threshold->per_million);
 }
 
-static bool cut_end(const char *text, size_t *length, const char *end) {
+static bool trim_suffix(const char *text, size_t *length, const char *end) {
 	size_t size = strlen(end);
 
 	if (*length < size || memcmp(text + *length - size, end, size) != 0)
@@ -48,12 +48,12 @@ static bool cut_end(const char *text, size_t *length, const char *end) {
 static int parse_bound(
 	const char *text, size_t length, struct parse_error *error, struct threshold *threshold
 ) {
-	if (!cut_end(text, &length, "/s"))
+	if (!trim_suffix(text, &length, "/s"))
 		return parse_duration_ns(
 			text, length, 0, HISTOGRAM_VALUE_MAX, error, &threshold->bound
 		);
 	threshold->unit = THRESHOLD_MESSAGES;
-	if (cut_end(text, &length, "bit"))
+	if (trim_suffix(text, &length, "bit"))
 		threshold->unit = THRESHOLD_BITS;
 	else if (length > 0 && text[length - 1] == 'B')
 		threshold->unit = THRESHOLD_BYTES;
@@ -70,9 +70,9 @@ int threshold_parse(
 	if (length >= sizeof(threshold.text))
 		return parse_fail(error, -EINVAL, text, length, "is too long for a threshold");
 	snprintf(threshold.text, sizeof(threshold.text), "%.*s", (int)length, text);
-	if (take_word(&rest, &left, "half."))
+	if (skip_prefix(&rest, &left, "half."))
 		threshold.of = THRESHOLD_HALF;
-	else if (take_word(&rest, &left, "service."))
+	else if (skip_prefix(&rest, &left, "service."))
 		threshold.of = THRESHOLD_SERVICE;
 	figure = strcspn(threshold.text + (rest - text), "<>");
 	if (figure == left || parse_figure(rest, figure, &threshold) != 0)
@@ -127,7 +127,7 @@ struct interval {
 };
 
 static struct interval
-interval_of(const struct threshold *threshold, const struct run_summary *summary) {
+figure_interval(const struct threshold *threshold, const struct run_summary *summary) {
 	struct interval interval = {.known = true};
 
 	switch (threshold->figure) {
@@ -163,7 +163,7 @@ interval_of(const struct threshold *threshold, const struct run_summary *summary
 }
 
 // Convert window times to rates, which swaps the ends. The mean rate is the one of all messages.
-static struct interval rates_of(
+static struct interval interval_to_rates(
 	const struct threshold *threshold, const struct lab_result *result, struct interval times
 ) {
 	const double factors[] = {
@@ -190,7 +190,7 @@ static struct interval rates_of(
 	return rates;
 }
 
-static bool is_beyond(const struct threshold *threshold, double value) {
+static bool value_is_beyond(const struct threshold *threshold, double value) {
 	double bound = (double)threshold->bound;
 
 	return threshold->below ? value < bound : value > bound;
@@ -217,8 +217,8 @@ interval_judge(const struct threshold *threshold, struct interval interval, stru
 		);
 		return THRESHOLD_UNDECIDED;
 	}
-	low = is_beyond(threshold, interval.low);
-	high = is_beyond(threshold, interval.high);
+	low = value_is_beyond(threshold, interval.low);
+	high = value_is_beyond(threshold, interval.high);
 	lab_fail(
 		why, 0, "--fail-if %s: %s of %.3f .. %.3f %s%s is %s", threshold->text,
 		low && high   ? "FAILED, all"
@@ -242,7 +242,7 @@ enum threshold_answer threshold_judge(
 		lab_fail(why, 0, "--fail-if %s: undecided, the run is not valid", threshold->text);
 		return THRESHOLD_UNDECIDED;
 	}
-	interval = interval_of(
+	interval = figure_interval(
 		threshold, threshold->of == THRESHOLD_SERVICE ? &result->load.service_summary
 							      : &result->summary
 	);
@@ -251,6 +251,6 @@ enum threshold_answer threshold_judge(
 		interval.high /= 2;
 	}
 	if (threshold->unit != THRESHOLD_TIME)
-		interval = rates_of(threshold, result, interval);
+		interval = interval_to_rates(threshold, result, interval);
 	return interval_judge(threshold, interval, why);
 }

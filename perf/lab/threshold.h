@@ -13,7 +13,7 @@
 #define THRESHOLDS_MAX 16
 #define THRESHOLD_TEXT_BYTES 48
 
-enum threshold_of {
+enum threshold_subject {
 	THRESHOLD_WHOLE,   // round trip; response time of an open loop
 	THRESHOLD_HALF,	   // half of the round trip
 	THRESHOLD_SERVICE, // service time of an open loop
@@ -27,7 +27,7 @@ enum threshold_figure { THRESHOLD_QUANTILE, THRESHOLD_MIN, THRESHOLD_MEAN, THRES
 
 struct threshold {
 	char text[THRESHOLD_TEXT_BYTES]; // text of the option
-	enum threshold_of of;
+	enum threshold_subject of;
 	enum threshold_figure figure;
 	uint32_t per_million; // quantile, if `figure` is THRESHOLD_QUANTILE
 	bool below;	      // the operator is < instead of >

@@ -56,7 +56,7 @@ static json_t *digest_members(json_t *object, const char *except) {
 	return NULL;
 }
 
-int digests_of_json(json_t *root, json_t **ret_json) {
+int json_digests(json_t *root, json_t **ret_json) {
 	const json_t *results = json_object_get(root, "results");
 	json_t *digests = digest_members(root, "results"), *array = json_array();
 	int failed = 0;
@@ -78,7 +78,7 @@ int digests_of_json(json_t *root, json_t **ret_json) {
 // programs, such as jq, write 1.0 as 1. So integral values are written as integers from the start.
 // Otherwise the digest would differ after a mere reformatting. Beyond 2^53 not all integers are
 // exact.
-static json_t *settled_number(const json_t *json) {
+static json_t *real_to_integer(const json_t *json) {
 	double value = json_real_value(json);
 
 	return json_is_real(json) && fabs(value) < 0x1p53 && value == trunc(value)
@@ -88,51 +88,52 @@ static json_t *settled_number(const json_t *json) {
 
 // The recursion is as deep as our files, which is 8 levels.
 // NOLINTNEXTLINE(misc-no-recursion)
-static int settle_numbers(json_t *json) {
+static int reals_to_integers(json_t *json) {
 	json_t *value, *settled;
 	const char *key;
 	size_t n;
 	int failed = 0;
 
 	json_object_foreach(json, key, value) {
-		settled = settled_number(value);
+		settled = real_to_integer(value);
 		failed |= settled != NULL ? json_object_set_new(json, key, settled)
-					  : settle_numbers(value);
+					  : reals_to_integers(value);
 	}
 	json_array_foreach(json, n, value) {
-		settled = settled_number(value);
+		settled = real_to_integer(value);
 		failed |= settled != NULL ? json_array_set_new(json, n, settled)
-					  : settle_numbers(value);
+					  : reals_to_integers(value);
 	}
 	return failed;
 }
 
-int json_seal(json_t *root) {
+int json_add_digests(json_t *root) {
 	json_t *digests;
 
-	if (settle_numbers(root) != 0 || digests_of_json(root, &digests) != 0)
+	if (reals_to_integers(root) != 0 || json_digests(root, &digests) != 0)
 		return -ENOMEM;
 	return json_object_set_new(root, "digests", digests) == 0 ? 0 : -ENOMEM;
 }
 
-static void show_value(const json_t *json, char text[static TEXT_BYTES]) {
+static void format_value(const json_t *json, char text[static TEXT_BYTES]) {
 	scoped_mem char *dumped = json_dumps(json, DUMPING);
 
 	snprintf(text, TEXT_BYTES, "%s", dumped != NULL ? dumped : "nothing");
 }
 
-static int
-value_differs(struct lab_why *why, const char *path, const json_t *file, const json_t *computed) {
+static int fail_value_differs(
+	struct lab_why *why, const char *path, const json_t *file, const json_t *computed
+) {
 	char says[TEXT_BYTES], gives[TEXT_BYTES];
 
-	show_value(file, says);
-	show_value(computed, gives);
+	format_value(file, says);
+	format_value(computed, gives);
 	return lab_fail(
 		why, -EUCLEAN, "%s is %s in the file, what it keeps gives %s", path, says, gives
 	);
 }
 
-static bool same_number(const json_t *a, const json_t *b) {
+static bool numbers_equal(const json_t *a, const json_t *b) {
 	double left = json_number_value(a), right = json_number_value(b);
 
 	if (json_is_integer(a) && json_is_integer(b))
@@ -190,15 +191,17 @@ values_compare(const char *path, const json_t *file, json_t *computed, struct la
 	if (json_is_array(file) && json_is_array(computed))
 		return compare_arrays(path, file, computed, why);
 	if (json_is_number(file) && json_is_number(computed))
-		return same_number(file, computed) ? 0 : value_differs(why, path, file, computed);
-	return json_equal(file, computed) ? 0 : value_differs(why, path, file, computed);
+		return numbers_equal(file, computed)
+			       ? 0
+			       : fail_value_differs(why, path, file, computed);
+	return json_equal(file, computed) ? 0 : fail_value_differs(why, path, file, computed);
 }
 // NOLINTEND(misc-no-recursion)
 
 // Accept a figure of the file that is near the computed one. If not all samples are stored, the
 // exact sum is lost. The mean then differs by up to the width of the buckets, and the file's value
 // replaces the computed one.
-static int take_near(
+static int accept_near_value(
 	const char *path,
 	const char *key,
 	double share,
@@ -213,12 +216,12 @@ static int take_near(
 
 	if (!json_is_number(says) || fabs(value - found) > share * found) {
 		snprintf(inner, sizeof(inner), "%.*s.%s", PATH_BYTES, path, key);
-		return value_differs(why, inner, says, json_object_get(computed, key));
+		return fail_value_differs(why, inner, says, json_object_get(computed, key));
 	}
 	return json_object_set(computed, key, says) == 0 ? 0 : -ENOMEM;
 }
 
-static bool is_whole(const json_t *series) {
+static bool series_is_whole(const json_t *series) {
 	const json_t *kept = json_object_get(series, "kept");
 	const json_t *blocks = json_object_get(kept, "blocks");
 	const json_t *samples = json_object_get(json_array_get(blocks, 0), "samples_ns");
@@ -236,13 +239,13 @@ static double bucket_share(const json_t *series) {
 	       (double)(1 << (bits != NULL ? json_integer_value(bits) : RECORD_PRECISION_BITS));
 }
 
-static int take_occupied(
+static int accept_near_occupied(
 	const char *path, double share, const json_t *file, json_t *computed, struct lab_why *why
 ) {
 	char inner[PATH_BYTES + INNER_BYTES];
 
 	snprintf(inner, sizeof(inner), "%s.load", path);
-	return take_near(
+	return accept_near_value(
 		inner, "occupied", share, json_object_get(file, "load"),
 		json_object_get(computed, "load"), why
 	);
@@ -250,7 +253,7 @@ static int take_occupied(
 
 // Accept a near deviation. Each sample is off by at most the width of its bucket. So the deviation
 // is off by at most this share of the root mean square.
-static int take_deviation(
+static int accept_near_deviation(
 	const char *path, double share, const json_t *file, json_t *computed, struct lab_why *why
 ) {
 	json_t *says = json_object_get(file, "deviation_ns");
@@ -261,12 +264,12 @@ static int take_deviation(
 
 	if (!json_is_number(says) || fabs(value - json_number_value(gives)) > share * size) {
 		snprintf(inner, sizeof(inner), "%s.deviation_ns", path);
-		return value_differs(why, inner, says, gives);
+		return fail_value_differs(why, inner, says, gives);
 	}
 	return json_object_set(computed, "deviation_ns", says) == 0 ? 0 : -ENOMEM;
 }
 
-static int settle_series(
+static int accept_rounded_series(
 	const char *path, const char *key, const json_t *file, json_t *computed, struct lab_why *why
 ) {
 	const json_t *series = json_object_get(file, key);
@@ -274,26 +277,27 @@ static int settle_series(
 	json_t *figures;
 	int err;
 
-	if (series == NULL || is_whole(series))
+	if (series == NULL || series_is_whole(series))
 		return 0;
 	snprintf(inner, sizeof(inner), "%s.%s.figures", path, key);
 	figures = json_object_get(json_object_get(computed, key), "figures");
-	err = take_near(
+	err = accept_near_value(
 		inner, "mean_ns", bucket_share(series), json_object_get(series, "figures"), figures,
 		why
 	);
 	if (err == 0)
-		err = take_deviation(
+		err = accept_near_deviation(
 			inner, bucket_share(series), json_object_get(series, "figures"), figures,
 			why
 		);
 	if (err == 0 && strcmp(key, "service") == 0)
-		err = take_occupied(path, bucket_share(series), file, computed, why);
+		err = accept_near_occupied(path, bucket_share(series), file, computed, why);
 	return err;
 }
 
-static int
-settle_device(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
+static int accept_rounded_device_times(
+	const char *path, const json_t *file, json_t *computed, struct lab_why *why
+) {
 	const json_t *part = json_object_get(file, "device_time");
 	json_t *found = json_object_get(computed, "device_time");
 	char inner[PATH_BYTES + INNER_BYTES];
@@ -302,12 +306,12 @@ settle_device(const char *path, const json_t *file, json_t *computed, struct lab
 	if (part == NULL)
 		return 0;
 	snprintf(inner, sizeof(inner), "%.*s.device_time", PATH_BYTES, path);
-	err = settle_series(inner, "device", part, found, why);
-	return err == 0 ? settle_series(inner, "host", part, found, why) : err;
+	err = accept_rounded_series(inner, "device", part, found, why);
+	return err == 0 ? accept_rounded_series(inner, "host", part, found, why) : err;
 }
 
 // Copy members that no printed figure depends on; only their digest is checked.
-static int take_as_it_is(const json_t *file, json_t *computed, const char *const *keys) {
+static int copy_unchecked(const json_t *file, json_t *computed, const char *const *keys) {
 	int failed = 0;
 
 	for (; *keys != NULL; keys++) {
@@ -330,19 +334,19 @@ static int compare_result(
 
 	if (err != 0)
 		return lab_fail(why, err, "no memory for JSON");
-	err = take_as_it_is(file, computed, of_result);
+	err = copy_unchecked(file, computed, of_result);
 	if (err == 0 && result->warm_left_out)
-		err = take_as_it_is(file, computed, of_warm_up);
+		err = copy_unchecked(file, computed, of_warm_up);
 	if (err == 0 && result->open)
-		err = take_as_it_is(
+		err = copy_unchecked(
 			json_object_get(file, "load"), json_object_get(computed, "load"), of_load
 		);
 	if (err == 0)
-		err = settle_series(path, "times", file, computed, why);
+		err = accept_rounded_series(path, "times", file, computed, why);
 	if (err == 0)
-		err = settle_series(path, "service", file, computed, why);
+		err = accept_rounded_series(path, "service", file, computed, why);
 	if (err == 0)
-		err = settle_device(path, file, computed, why);
+		err = accept_rounded_device_times(path, file, computed, why);
 	if (err == 0)
 		err = values_compare(path, file, computed, why);
 	json_decref(computed);
@@ -391,7 +395,7 @@ int verify_run(json_t *root, struct lab_why *why) {
 	for (size_t n = 0; n < json_array_size(results) && err == 0; n++)
 		err = verify_result(n, json_array_get(results, n), why);
 	if (err == 0)
-		err = digests_of_json(root, &digests);
+		err = json_digests(root, &digests);
 	if (err != 0)
 		return err;
 	err = values_compare("digests", json_object_get(root, "digests"), digests, why);

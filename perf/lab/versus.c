@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *versus_word_name(enum versus_word word) {
+const char *versus_outcome_name(enum versus_outcome word) {
 	static const char *const names[] = {
 		[VERSUS_SLOWER] = "slower",	     [VERSUS_FASTER] = "faster",
 		[VERSUS_SAME] = "no change",	     [VERSUS_UNDECIDED] = "undecided",
@@ -29,7 +29,7 @@ static double values_median(const double *values, uint32_t count) {
 	return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
 }
 
-static bool all_known(const double values[2][VERSUS_FILES_MAX], const uint32_t counts[2]) {
+static bool all_values_known(const double values[2][VERSUS_FILES_MAX], const uint32_t counts[2]) {
 	for (int side = 0; side < 2; side++) {
 		for (uint32_t n = 0; n < counts[side]; n++) {
 			if (isnan(values[side][n]))
@@ -41,8 +41,9 @@ static bool all_known(const double values[2][VERSUS_FILES_MAX], const uint32_t c
 
 // Return true if the interval lies within the margin. The test uses two one-sided tests, so the
 // interval has twice the error.
-static bool
-is_same(const struct versus *versus, const double values[2][VERSUS_FILES_MAX], double median_ns) {
+static bool runs_are_same(
+	const struct versus *versus, const double values[2][VERSUS_FILES_MAX], double median_ns
+) {
 	struct compare_result result;
 	double level = 1 - 2 * (1 - VERSUS_LEVEL);
 
@@ -63,7 +64,7 @@ static int compute_row(
 
 	row->p = NAN;
 	row->word = VERSUS_NO_VALUE;
-	if (!all_known(values, versus->counts))
+	if (!all_values_known(values, versus->counts))
 		return 0;
 	for (int side = 0; side < 2; side++)
 		row->median_ns[side] = values_median(values[side], versus->counts[side]);
@@ -80,7 +81,8 @@ static int compute_row(
 		return 0;
 	if (err != 0)
 		return err;
-	row->word = is_same(versus, values, row->median_ns[0]) ? VERSUS_SAME : VERSUS_UNDECIDED;
+	row->word =
+		runs_are_same(versus, values, row->median_ns[0]) ? VERSUS_SAME : VERSUS_UNDECIDED;
 	row->shift_ns = result.shift;
 	row->low_ns = result.low;
 	row->high_ns = result.high;
@@ -110,14 +112,14 @@ static void p_values_adjust(struct versus_result *result) {
 	}
 }
 
-static void note_claims(const struct versus *versus, struct versus_result *result) {
-	double least = compare_p_least(versus->counts[0], versus->counts[1]);
+static void count_claims(const struct versus *versus, struct versus_result *result) {
+	double least = compare_p_min(versus->counts[0], versus->counts[1]);
 
 	for (uint32_t n = 0; n < result->row_count; n++)
 		result->claims += result->rows[n].word != VERSUS_NO_VALUE;
 	if (result->claims == 0)
 		return;
-	result->runs_least = compare_runs_least(VERSUS_LEVEL, result->claims);
+	result->runs_least = compare_runs_min(VERSUS_LEVEL, result->claims);
 	for (uint32_t n = 0; n < result->row_count; n++) {
 		if (result->rows[n].word == VERSUS_UNDECIDED &&
 		    least * result->claims > 1 - VERSUS_LEVEL)
@@ -146,7 +148,7 @@ int versus_judge(
 		}
 	}
 	p_values_adjust(ret_result);
-	note_claims(versus, ret_result);
+	count_claims(versus, ret_result);
 	return err;
 }
 
@@ -170,7 +172,7 @@ static void print_row(
 		return;
 	}
 	printf(" %+9.3f .. %+9.3f %+6.1f %% %6.4f %s", row->low_ns / 1e3, row->high_ns / 1e3,
-	       100 * row->shift_ns / row->median_ns[0], row->p, versus_word_name(row->word));
+	       100 * row->shift_ns / row->median_ns[0], row->p, versus_outcome_name(row->word));
 	if (row->word == VERSUS_SAME)
 		printf(" within %g %%", versus->margin_ppm / 1e4);
 	printf("\n");

@@ -28,7 +28,7 @@ struct versus {
 	uint32_t margin_ppm; // largest irrelevant change, relative to A's value
 };
 
-enum versus_word {
+enum versus_outcome {
 	VERSUS_SLOWER, // B is slower
 	VERSUS_FASTER,
 	VERSUS_SAME, // the difference is within the margin
@@ -40,7 +40,7 @@ enum versus_word {
 struct versus_row {
 	uint64_t size;
 	uint32_t per_million;
-	enum versus_word word;
+	enum versus_outcome word;
 	double median_ns[2];
 	double shift_ns, low_ns, high_ns; // Hodges-Lehmann estimate and interval of B - A
 	double p;			  // adjusted by Holm's method
@@ -78,4 +78,4 @@ int versus_judge(
 );
 
 void versus_print(const struct versus *versus, const struct versus_result *result);
-const char *versus_word_name(enum versus_word word);
+const char *versus_outcome_name(enum versus_outcome word);

@@ -39,7 +39,7 @@ static int warm_up(struct asking *asking, struct lab_result *result, struct lab_
 	int err = 0;
 
 	for (uint32_t count = WARMUP_SAMPLES_MIN;
-	     count <= WARMUP_SAMPLES_MAX && !result->warm_look.warm && err == 0; count *= 2) {
+	     count <= WARMUP_SAMPLES_MAX && !result->warm_check.warm && err == 0; count *= 2) {
 		uint32_t more = count - result->warm_count;
 
 		err = read_burst(asking, result->size, more, why);
@@ -49,14 +49,14 @@ static int warm_up(struct asking *asking, struct lab_result *result, struct lab_
 		       more * sizeof(result->warm[0]));
 		result->warm_count = count;
 		result->warm_judged = true;
-		err = warmup_look(result->warm, count, &result->warm_look);
+		err = warmup_check(result->warm, count, &result->warm_check);
 	}
 	return err;
 }
 
 // Store `iterations` samples of the latest burst, beginning with `first`. Their duration is that of
 // the burst without the other samples.
-static void samples_take(struct asking *asking, struct lab_result *result, uint32_t first) {
+static void store_samples(struct asking *asking, struct lab_result *result, uint32_t first) {
 	const struct agent_reads *reads = &asking->reads;
 	uint32_t end = first + (uint32_t)asking->via->plan.iterations;
 	uint64_t others_ns = 0;
@@ -71,29 +71,30 @@ static void samples_take(struct asking *asking, struct lab_result *result, uint3
 	result->complete = true;
 }
 
-static int measure(struct asking *asking, struct lab_result *result, struct lab_why *why) {
+static int measure_size(struct asking *asking, struct lab_result *result, struct lab_why *why) {
 	uint32_t count = (uint32_t)asking->via->plan.iterations + RESULT_LEAD;
 	int err = read_burst(asking, result->size, count, why);
 
 	if (err == 0)
-		samples_take(asking, result, RESULT_LEAD);
+		store_samples(asking, result, RESULT_LEAD);
 	return err;
 }
 
 // Measure in one burst: warm-up, then the samples to store. Agents answer few questions per second.
-static int measure_at_once(struct asking *asking, struct lab_result *result, struct lab_why *why) {
+static int
+measure_in_one_burst(struct asking *asking, struct lab_result *result, struct lab_why *why) {
 	uint32_t count = VIA_AGENT_QUICK_DROPS + (uint32_t)asking->via->plan.iterations;
 	int err = read_burst(asking, result->size, count, why);
 
 	for (uint32_t warm = WARMUP_SAMPLES_MIN;
-	     warm <= WARMUP_QUICK && !result->warm_look.warm && err == 0; warm *= 2) {
+	     warm <= WARMUP_QUICK && !result->warm_check.warm && err == 0; warm *= 2) {
 		memcpy(result->warm, asking->reads.times_ns, warm * sizeof(result->warm[0]));
 		result->warm_count = warm;
 		result->warm_judged = true;
-		err = warmup_look(result->warm, warm, &result->warm_look);
+		err = warmup_check(result->warm, warm, &result->warm_check);
 	}
 	if (err == 0)
-		samples_take(asking, result, result->warm_count + RESULT_LEAD);
+		store_samples(asking, result, result->warm_count + RESULT_LEAD);
 	return err;
 }
 
@@ -104,11 +105,11 @@ static int size_play(struct asking *asking, uint64_t size, struct lab_why *why) 
 	if (err != 0)
 		err = lab_fail(why, err, "no memory for samples");
 	if (err == 0 && asking->via->quick)
-		err = measure_at_once(asking, result, why);
+		err = measure_in_one_burst(asking, result, why);
 	else if (err == 0)
 		err = warm_up(asking, result, why);
 	if (err == 0 && !asking->via->quick)
-		err = measure(asking, result, why);
+		err = measure_size(asking, result, why);
 	if (err == 0 && !asking->via->quick)
 		err = result_thin(result, asking->via->plan.size_count, asking->via->file_bytes);
 	if (err == 0)

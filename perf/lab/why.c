@@ -17,11 +17,11 @@ int lab_fail(struct lab_why *why, int err, const char *format, ...) {
 	va_start(arguments, format);
 	vsnprintf(why->text, sizeof(why->text), format, arguments);
 	va_end(arguments);
-	lab_clean(why->text);
+	lab_sanitize(why->text);
 	return err;
 }
 
-void lab_clean(char *text) {
+void lab_sanitize(char *text) {
 	size_t size = strlen(text), used = 0;
 	struct escape_unit unit;
 

@@ -15,7 +15,7 @@ lab_fail(struct lab_why *why, int err, const char *format, ...);
 
 // Replace control characters and invalid UTF-8 by "?", in texts from files and other machines. The
 // text never grows.
-void lab_clean(char *text);
+void lab_sanitize(char *text);
 
 // Return the plural ending for a count: "1 run", "2 runs".
 #define PLURAL(count) ((count) == 1 ? "" : "s")

@@ -108,7 +108,7 @@ void page_curves(struct page *page, const struct page_curves *curves) {
 
 // Encode each count, relative to the largest one of its column, as one letter. This is compact and
 // precise enough for a shade.
-static char *course_shade(const struct page_course *course) {
+static char *course_to_letters(const struct page_course *course) {
 	size_t count = (size_t)course->columns * course->rows;
 	char *letters = calloc(count + 1, 1);
 
@@ -131,7 +131,7 @@ static char *course_shade(const struct page_course *course) {
 }
 
 void page_course(struct page *page, const struct page_course *course) {
-	char *letters = course_shade(course);
+	char *letters = course_to_letters(course);
 
 	if (letters == NULL) {
 		page->failed = true;

@@ -73,7 +73,7 @@ void page_heading(struct page *page, const char *text) {
 	put_element(page, "<h2>", text, "</h2>\n");
 }
 
-void page_say(struct page *page, enum page_tone tone, const char *format, ...) {
+void page_paragraph(struct page *page, enum page_tone tone, const char *format, ...) {
 	static const char *const begins[] = {
 		[PAGE_PLAIN] = "<p>",
 		[PAGE_GOOD] = "<p class=\"good\">",

@@ -25,7 +25,7 @@ struct page *page_destroy(struct page *page);
 void page_heading(struct page *page, const char *text);
 // Add a paragraph.
 __attribute__((format(printf, 3, 4))) void
-page_say(struct page *page, enum page_tone tone, const char *format, ...);
+page_paragraph(struct page *page, enum page_tone tone, const char *format, ...);
 
 // Main figures in large letters: name, value and a line below.
 struct page_tile {

@@ -63,7 +63,7 @@ static struct cut highest_cut(const double *ranks, uint32_t count) {
 
 // Return the share of permutations whose highest cut is at least as high. Stop early if the share
 // is clearly above alpha.
-static double chance_of(double height, double *ranks, uint32_t count, double alpha) {
+static double cut_probability(double height, double *ranks, uint32_t count, double alpha) {
 	struct drawing drawing = {.state = SEED ^ count};
 	double wanted = ceil(ORDERS_EACH / alpha);
 	uint32_t orders = wanted < ORDERS_MAX ? (uint32_t)wanted : ORDERS_MAX;
@@ -99,7 +99,7 @@ static int part_cut(struct cutter *cutter, uint32_t place, uint32_t at, double p
 }
 
 // Cut a part in two if it has a change. Returns 1 if it was cut, 0 if not, or -E2BIG.
-static int look_at(struct cutter *cutter, uint32_t place) {
+static int part_try_cut(struct cutter *cutter, uint32_t place) {
 	const struct change_part *part = &cutter->parts[place];
 	double alpha = cutter->alpha * part->count / cutter->whole, p;
 	struct cut cut;
@@ -111,15 +111,15 @@ static int look_at(struct cutter *cutter, uint32_t place) {
 	cut = highest_cut(cutter->ranks, part->count);
 	if (cut.at == 0)
 		return 0;
-	p = chance_of(cut.height, cutter->ranks, part->count, alpha);
+	p = cut_probability(cut.height, cutter->ranks, part->count, alpha);
 	if (p > alpha)
 		return 0;
 	err = part_cut(cutter, place, cut.at, p);
 	return err < 0 ? err : 1;
 }
 
-uint32_t changes_least(double alpha) {
-	return 2 * compare_runs_least(1 - alpha, 1);
+uint32_t changes_values_min(double alpha) {
+	return 2 * compare_runs_min(1 - alpha, 1);
 }
 
 int changes_find(
@@ -141,7 +141,7 @@ int changes_find(
 	int err = 0;
 
 	must(alpha > 0 && alpha < 1);
-	if (count < changes_least(alpha))
+	if (count < changes_values_min(alpha))
 		return -ERANGE;
 	if (most == 0)
 		return -E2BIG;
@@ -151,7 +151,7 @@ int changes_find(
 	cutter.ranks = cutter.scratch + count;
 	ret_parts[0] = (struct change_part){.first = 0, .count = count, .p = 1};
 	while (place < cutter.count && err >= 0) {
-		err = look_at(&cutter, place);
+		err = part_try_cut(&cutter, place);
 		place += err == 0;
 	}
 	free(cutter.scratch);

@@ -31,4 +31,4 @@ int changes_find(
 );
 
 // Return the smallest number of values with which a cut is possible.
-uint32_t changes_least(double alpha);
+uint32_t changes_values_min(double alpha);

@@ -85,7 +85,7 @@ static uint32_t smaller_u(const double *differences, uint32_t count) {
 	return (uint32_t)ceil(fmin(below, above));
 }
 
-static double middle_of(const double *sorted, uint32_t count) {
+static double sorted_median(const double *sorted, uint32_t count) {
 	return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
 }
 
@@ -99,7 +99,7 @@ static int compare_differences(
 
 	if (out < 0)
 		return out;
-	ret_result->shift = middle_of(differences, law->most);
+	ret_result->shift = sorted_median(differences, law->most);
 	ret_result->low = differences[out];
 	ret_result->high = differences[law->most - 1 - (uint32_t)out];
 	ret_result->p = fmin(1, 2 * law_cdf(law, smaller_u(differences, law->most)));
@@ -140,7 +140,7 @@ int compare_runs(
 
 // The smallest p belongs to the case that all runs of one side are above all of the other. Only 2
 // of all orders are of this kind.
-double compare_p_least(uint32_t a_count, uint32_t b_count) {
+double compare_p_min(uint32_t a_count, uint32_t b_count) {
 	double probability = 2;
 
 	for (uint32_t n = 1; n <= a_count; n++)
@@ -148,11 +148,11 @@ double compare_p_least(uint32_t a_count, uint32_t b_count) {
 	return fmin(1, probability);
 }
 
-uint32_t compare_runs_least(double level, uint32_t claims) {
+uint32_t compare_runs_min(double level, uint32_t claims) {
 	uint32_t runs = 0;
 
 	must(level > 0 && level < 1 && claims > 0);
-	while (compare_p_least(runs, runs) > (1 - level) / claims)
+	while (compare_p_min(runs, runs) > (1 - level) / claims)
 		runs++;
 	return runs;
 }

@@ -32,11 +32,11 @@ int compare_runs(
 );
 
 // Return the smallest p that this number of runs can give.
-double compare_p_least(uint32_t a_count, uint32_t b_count);
+double compare_p_min(uint32_t a_count, uint32_t b_count);
 
 // Return the smallest number of runs per side with which the test can reject, for `claims`
 // simultaneous claims.
-uint32_t compare_runs_least(double level, uint32_t claims);
+uint32_t compare_runs_min(double level, uint32_t claims);
 
 // Adjust the p-values of `count` simultaneous claims by Holm's method. The order stays.
 void compare_adjust(double *ps, uint32_t count);

@@ -51,7 +51,7 @@ static int block_fill(struct bit_block *bits, const struct indicator_block *bloc
 }
 
 // Return the number of set bits among the first `count`.
-static uint32_t set_before(const struct bit_block *bits, uint32_t count) {
+static uint32_t count_bits_before(const struct bit_block *bits, uint32_t count) {
 	uint32_t word = count / WORD_BITS;
 	uint64_t rest = bits->words[word] & ((1ULL << count % WORD_BITS) - 1);
 
@@ -59,7 +59,7 @@ static uint32_t set_before(const struct bit_block *bits, uint32_t count) {
 }
 
 // Return the number of bit pairs at this distance that are both set.
-static uint32_t pairs_set(const struct bit_block *bits, uint32_t lag) {
+static uint32_t pairs_count_set(const struct bit_block *bits, uint32_t lag) {
 	uint32_t skip = lag / WORD_BITS, shift = lag % WORD_BITS;
 	uint32_t pairs = 0;
 
@@ -84,9 +84,9 @@ static double lag_covariance(const struct bit_blocks *bits, uint32_t lag) {
 		if (block->count <= lag)
 			continue;
 		count = block->count - lag;
-		ends = set_before(block, count) + set_before(block, block->count) -
-		       set_before(block, lag);
-		sum += pairs_set(block, lag) - bits->share * ends +
+		ends = count_bits_before(block, count) + count_bits_before(block, block->count) -
+		       count_bits_before(block, lag);
+		sum += pairs_count_set(block, lag) - bits->share * ends +
 		       count * bits->share * bits->share;
 		pairs += count;
 	}
@@ -144,7 +144,7 @@ int indicator_measure(
 
 // Counts of rare samples vary more; the number of bursts of such samples determines the extra
 // error.
-double indicator_of_windows(
+double indicator_measure_windows(
 	const uint64_t *counts,
 	uint32_t window_count,
 	uint64_t samples,

@@ -39,7 +39,7 @@ int indicator_measure(
 // holds the samples at or below the bound in each window of `samples`. Returns 0 if all samples are
 // on one side. *ret_error is the approximate standard error of the logarithm of the result if the
 // true value is `tau`.
-double indicator_of_windows(
+double indicator_measure_windows(
 	const uint64_t *counts,
 	uint32_t window_count,
 	uint64_t samples,

@@ -23,7 +23,7 @@ static uint32_t count_below(const struct run_sorted *sorted, uint64_t value) {
 	return low;
 }
 
-int place_of(struct run_record *record, uint64_t rank, struct place *ret_place) {
+int place_find(struct run_record *record, uint64_t rank, struct place *ret_place) {
 	struct place place = {.kept_count = 0};
 	struct run_sorted sorted;
 	uint32_t before;

@@ -20,7 +20,7 @@ struct place {
 
 // Find the position of a rank, from 1 to the number of samples. The result is valid until the next
 // sample is recorded. Returns 0 or -ENOMEM.
-int place_of(struct run_record *record, uint64_t rank, struct place *ret_place);
+int place_find(struct run_record *record, uint64_t rank, struct place *ret_place);
 
 // Return the stored sample at the position, or the middle of a bucket without stored samples.
 uint64_t place_value(const struct place *place);

@@ -130,7 +130,7 @@ static double common_share(uint32_t per_million) {
 	return p > 0.5 ? p : 1 - p;
 }
 
-uint64_t quantile_samples_least(uint32_t per_million, double level) {
+uint64_t quantile_samples_min(uint32_t per_million, double level) {
 	double common = common_share(per_million);
 
 	must(level > 0 && level < 1);

@@ -37,7 +37,7 @@ int quantile_interval(
 );
 
 // Return the smallest number of independent samples for which quantile_interval() succeeds.
-uint64_t quantile_samples_least(uint32_t per_million, double level);
+uint64_t quantile_samples_min(uint32_t per_million, double level);
 
 // Return the smallest number of samples for which the share of the rarer side is known within 10 %.
 // Uses the normal distribution.

@@ -20,18 +20,18 @@ static const struct histogram_shape whole_shape = {
 #define BATCH_SAMPLES 256u
 // Smallest window while samples arrive. A shorter run gets smaller windows, made from its raw
 // samples on reading.
-#define LIVE_SAMPLES (RECORD_RAW_MAX / RECORD_WINDOWS_MAX)
+#define LIVE_WINDOW_SAMPLES (RECORD_RAW_MAX / RECORD_WINDOWS_MAX)
 
 #define THIN_BLOCKS (RECORD_BLOCKS_MAX / 2) // minimum number of blocks of a thinned record
 
 static_assert(RECORD_RAW_MAX == RECORD_BLOCKS_MAX * RECORD_BLOCK_SAMPLES, "blocks fill it");
 static_assert(RECORD_BLOCK_SAMPLES % BATCH_SAMPLES == 0, "a batch is of one block");
-static_assert(LIVE_SAMPLES % BATCH_SAMPLES == 0, "a batch is of one window");
+static_assert(LIVE_WINDOW_SAMPLES % BATCH_SAMPLES == 0, "a batch is of one window");
 
 struct run_record {
-	// Samples from index `settled` on are not distributed yet.
+	// Samples from index `distributed` on are not distributed yet.
 	uint64_t batch[BATCH_SAMPLES];
-	uint32_t batch_count, settled;
+	uint32_t batch_count, distributed;
 	uint64_t count; // samples without those of the batch
 
 	struct histogram *all;
@@ -75,7 +75,7 @@ int run_record_create(struct run_record **ret_record) {
 	}
 	for (uint32_t n = 0; n < RECORD_WINDOWS_MAX; n++)
 		record->order[n] = (uint16_t)n;
-	record->window_samples = LIVE_SAMPLES;
+	record->window_samples = LIVE_WINDOW_SAMPLES;
 	record->stride = record->block_samples = RECORD_BLOCK_SAMPLES;
 	record->whole = true;
 	*ret_record = record;
@@ -167,7 +167,7 @@ static void windows_add_raw(struct run_record *record, uint64_t end) {
 // Add samples to the windows. While the second half of the raw samples fills, windows take two
 // samples for each new one. So they contain all samples before the first blocks are dropped.
 // `values` are the newest samples.
-static void windows_follow(struct run_record *record, const uint64_t *values, uint64_t count) {
+static void windows_catch_up(struct run_record *record, const uint64_t *values, uint64_t count) {
 	uint64_t end = record->windowed + 2 * count;
 
 	if (!record->whole) {
@@ -176,8 +176,8 @@ static void windows_follow(struct run_record *record, const uint64_t *values, ui
 	}
 	if (record->count <= RECORD_RAW_MAX / 2)
 		return;
-	if (record->window_samples != LIVE_SAMPLES) {
-		windows_restart(record, LIVE_SAMPLES);
+	if (record->window_samples != LIVE_WINDOW_SAMPLES) {
+		windows_restart(record, LIVE_WINDOW_SAMPLES);
 		end = 2 * count;
 	}
 	windows_add_raw(record, end < record->count ? end : record->count);
@@ -235,9 +235,9 @@ static void block_add(struct run_record *record, const uint64_t *values, uint32_
 	}
 }
 
-static void batch_settle(struct run_record *record) {
-	const uint64_t *values = &record->batch[record->settled];
-	uint32_t count = record->batch_count - record->settled;
+static void batch_distribute(struct run_record *record) {
+	const uint64_t *values = &record->batch[record->distributed];
+	uint32_t count = record->batch_count - record->distributed;
 
 	if (count == 0)
 		return;
@@ -245,27 +245,27 @@ static void batch_settle(struct run_record *record) {
 	block_add(record, values, count);
 	histogram_record_many(record->all, values, count);
 	record->count += count;
-	windows_follow(record, values, count);
-	record->settled = record->batch_count %= BATCH_SAMPLES;
+	windows_catch_up(record, values, count);
+	record->distributed = record->batch_count %= BATCH_SAMPLES;
 }
 
 void run_record_add(struct run_record *record, uint64_t value_ns) {
 	record->batch[record->batch_count++] = value_ns;
 	if (record->batch_count == BATCH_SAMPLES)
-		batch_settle(record);
+		batch_distribute(record);
 }
 
 uint64_t run_record_count(const struct run_record *record) {
-	return record->count + record->batch_count - record->settled;
+	return record->count + record->batch_count - record->distributed;
 }
 
 const struct histogram *run_record_all(struct run_record *record) {
-	batch_settle(record);
+	batch_distribute(record);
 	return record->all;
 }
 
 struct run_windows run_record_windows(struct run_record *record) {
-	batch_settle(record);
+	batch_distribute(record);
 	if (record->whole)
 		windows_complete(record);
 	while (record->halves > 0)
@@ -282,7 +282,7 @@ const struct histogram *run_record_window(const struct run_record *record, uint3
 }
 
 uint32_t run_record_blocks(struct run_record *record, struct indicator_block *ret_blocks) {
-	batch_settle(record);
+	batch_distribute(record);
 	if (record->whole) { // one block
 		ret_blocks[0] = (struct indicator_block){record->raw, (uint32_t)record->count};
 		return record->count > 0;
@@ -344,7 +344,7 @@ bool run_record_is_whole(const struct run_record *record) {
 // Move the pieces of a completely stored run to the storage of blocks, which is 2,048 samples per
 // block. If the stride is smaller than that, pieces move up, so the last one is moved first.
 // Otherwise they move down, and the first one is moved first.
-static void whole_move(struct run_record *record, uint64_t stride) {
+static void whole_run_move(struct run_record *record, uint64_t stride) {
 	for (uint32_t n = 0; n < record->block_count; n++) {
 		uint32_t place = stride < RECORD_BLOCK_SAMPLES ? record->block_count - 1 - n : n;
 
@@ -356,7 +356,7 @@ static void whole_move(struct run_record *record, uint64_t stride) {
 }
 
 // Cut a completely stored run to evenly spread pieces with half of its samples.
-static bool whole_cut(struct run_record *record, uint32_t samples_least) {
+static bool whole_run_cut(struct run_record *record, uint32_t samples_least) {
 	uint64_t stride = (record->count + THIN_BLOCKS - 1) / THIN_BLOCKS, last;
 
 	if (stride / 2 < samples_least || stride / 2 == 0)
@@ -364,7 +364,7 @@ static bool whole_cut(struct run_record *record, uint32_t samples_least) {
 	run_record_windows(record); // must be done while all samples are still there
 	record->block_count = (uint32_t)((record->count + stride - 1) / stride);
 	record->block_samples = (uint32_t)(stride / 2);
-	whole_move(record, stride);
+	whole_run_move(record, stride);
 	last = record->count - (record->block_count - 1) * stride;
 	record->block_left =
 		last < record->block_samples ? record->block_samples - (uint32_t)last : 0;
@@ -374,7 +374,7 @@ static bool whole_cut(struct run_record *record, uint32_t samples_least) {
 
 // Select THIN_BLOCKS evenly spread blocks. The last block is never selected; only that one may be
 // shorter.
-static void blocks_pick(struct run_record *record) {
+static void blocks_select(struct run_record *record) {
 	for (uint32_t n = 0; n < THIN_BLOCKS; n++) {
 		uint32_t from = n * record->block_count / THIN_BLOCKS;
 
@@ -388,12 +388,12 @@ static void blocks_pick(struct run_record *record) {
 bool run_record_thin_blocks(struct run_record *record, uint32_t samples_least) {
 	uint32_t samples = record->block_samples / 2, last;
 
-	batch_settle(record);
+	batch_distribute(record);
 	record->sorted_count = 0;
 	if (record->whole)
-		return whole_cut(record, samples_least);
+		return whole_run_cut(record, samples_least);
 	if (record->block_count > THIN_BLOCKS) {
-		blocks_pick(record);
+		blocks_select(record);
 		return true;
 	}
 	if (samples < samples_least || samples == 0)
@@ -423,7 +423,7 @@ bool run_record_thin_all(struct run_record *record, uint8_t bits_least) {
 	uint8_t bits = run_record_precision_bits(record);
 	struct histogram *coarse;
 
-	batch_settle(record);
+	batch_distribute(record);
 	if (bits <= bits_least || bits <= RECORD_PRECISION_BITS_MIN ||
 	    histogram_coarsen(record->all, bits - 1, &coarse) < 0)
 		return false;

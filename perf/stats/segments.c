@@ -14,7 +14,7 @@
 // Limit of the correlation of neighbouring windows: a higher value comes from a change, not from
 // noise.
 #define CORRELATION_MAX 0.9
-#define SIDES_LESS 4
+#define SIDES_VARIANCE_FACTOR 4
 
 struct cut {
 	uint32_t at; // number of windows before the cut
@@ -52,7 +52,7 @@ static double mean_square_step(const double *ranks, uint32_t count, uint32_t dis
 	return squares / (count - distance);
 }
 
-static double mean_of(const double *values, uint32_t count) {
+static double values_mean(const double *values, uint32_t count) {
 	double sum = 0;
 
 	for (uint32_t n = 0; n < count; n++)
@@ -70,7 +70,7 @@ static double scaled_variance(double variance, double alike) {
 // Estimate the variance from the deviations of each side, assuming that the level changes only at
 // `at`.
 static double variance_of_sides(const double *ranks, uint32_t count, uint32_t at) {
-	double before = mean_of(ranks, at), after = mean_of(ranks + at, count - at);
+	double before = values_mean(ranks, at), after = values_mean(ranks + at, count - at);
 	double squares = 0, products = 0, last = 0, alike;
 
 	for (uint32_t n = 0; n < count; n++) {
@@ -101,7 +101,8 @@ static double variance_of_steps(const double *ranks, uint32_t count) {
 }
 
 // Return the most probable cut of one series.
-static struct cut cut_of(const struct cutter *cutter, const double *values, uint32_t count) {
+static struct cut
+series_best_cut(const struct cutter *cutter, const double *values, uint32_t count) {
 	struct cut cut = {.at = count / 2, .p = 1};
 	double sum = 0, furthest = 0, mean = (count + 1) / 2.0, variance;
 	double *ranks = cutter->ranks;
@@ -120,7 +121,7 @@ static struct cut cut_of(const struct cutter *cutter, const double *values, uint
 	// If there is hardly any noise, a single change dominates the estimate by steps. This shows
 	// when it is far above the estimate by sides; by chance both differ much less.
 	variance = variance_of_steps(ranks, count);
-	if (variance_of_sides(ranks, count, cut.at) * SIDES_LESS < variance)
+	if (variance_of_sides(ranks, count, cut.at) * SIDES_VARIANCE_FACTOR < variance)
 		variance = variance_of_sides(ranks, count, cut.at);
 	// Without any noise, use the smallest step of a rank.
 	variance = fmax(variance, 1.0 / count);
@@ -129,13 +130,14 @@ static struct cut cut_of(const struct cutter *cutter, const double *values, uint
 }
 
 // Return the most probable cut of a segment in any series.
-static struct cut best_cut(const struct cutter *cutter, const struct segment *segment) {
+static struct cut segment_best_cut(const struct cutter *cutter, const struct segment *segment) {
 	struct cut best = {.p = 1};
 
 	if (segment->count < 2 * SEGMENTS_LENGTH_MIN)
 		return best;
 	for (uint32_t n = 0; n < cutter->series_count; n++) {
-		struct cut cut = cut_of(cutter, cutter->series[n] + segment->first, segment->count);
+		struct cut cut =
+			series_best_cut(cutter, cutter->series[n] + segment->first, segment->count);
 
 		if (cut.p < best.p)
 			best = cut;
@@ -160,12 +162,12 @@ static int segment_cut(struct cutter *cutter, uint32_t place, const struct cut *
 	return 0;
 }
 
-static int cut_all(struct cutter *cutter) {
+static int cut_all_segments(struct cutter *cutter) {
 	uint32_t place = 0;
 
 	while (place < cutter->count) {
 		const struct segment *segment = &cutter->segments[place];
-		struct cut cut = best_cut(cutter, segment);
+		struct cut cut = segment_best_cut(cutter, segment);
 		double share = (double)segment->count / cutter->window_count;
 		int err = 0;
 
@@ -209,7 +211,7 @@ int segments_find(
 	cutter.scratch = cutter.ranks + window_count;
 	ret_segments[0] = (struct segment){.first = 0, .count = window_count, .p = 1};
 	cutter.count = 1;
-	err = cut_all(&cutter);
+	err = cut_all_segments(&cutter);
 	free(cutter.ranks);
 	return err < 0 ? err : (int)cutter.count;
 }

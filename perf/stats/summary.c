@@ -27,9 +27,9 @@
 #define SPREAD_ERRORS 3
 // The end of a window's bucket may replace a quantile if the rarer share differs by at most this
 // factor.
-#define WINDOWS_NEAR 4
+#define WINDOWS_SHARE_RATIO_MAX 4
 
-const char *quantile_note_words(enum quantile_note note) {
+const char *quantile_note_text(enum quantile_note note) {
 	static const char *const words[] = {
 		[QUANTILE_SOUND] = "",
 		[QUANTILE_ROUGH] = "few samples beyond it",
@@ -40,7 +40,7 @@ const char *quantile_note_words(enum quantile_note note) {
 	return words[note];
 }
 
-const char *run_judgement_words(enum run_judgement judgement) {
+const char *run_judgement_text(enum run_judgement judgement) {
 	static const char *const words[] = {
 		[RUN_TOO_SHORT_TO_JUDGE] = "too short to judge",
 		[RUN_STEADY] = "no change found",
@@ -50,14 +50,14 @@ const char *run_judgement_words(enum run_judgement judgement) {
 	return words[judgement];
 }
 
-static uint64_t rank_of(uint64_t count, uint32_t per_million) {
+static uint64_t quantile_rank(uint64_t count, uint32_t per_million) {
 	unsigned __int128 scaled = (unsigned __int128)count * per_million;
 	uint64_t rank = (uint64_t)((scaled + QUANTILE_ONE - 1) / QUANTILE_ONE);
 
 	return rank > 0 ? rank : 1;
 }
 
-static enum quantile_note note_of(const struct quantile_summary *quantile) {
+static enum quantile_note quantile_judge_note(const struct quantile_summary *quantile) {
 	if (!quantile->resolved)
 		return QUANTILE_UNRESOLVED;
 	return quantile->effective <
@@ -67,9 +67,9 @@ static enum quantile_note note_of(const struct quantile_summary *quantile) {
 		       : QUANTILE_SOUND;
 }
 
-int run_value(struct run_record *record, uint64_t rank, uint64_t *ret_value) {
+int run_value_at_rank(struct run_record *record, uint64_t rank, uint64_t *ret_value) {
 	struct place place;
-	int err = place_of(record, rank, &place);
+	int err = place_find(record, rank, &place);
 
 	if (err == 0)
 		*ret_value = place_value(&place);
@@ -83,15 +83,15 @@ int run_interval(
 	uint64_t *ret_low,
 	uint64_t *ret_high
 ) {
-	uint64_t count = run_record_count(record), rank = rank_of(count, per_million);
+	uint64_t count = run_record_count(record), rank = quantile_rank(count, per_million);
 	struct place low, high;
 	struct quantile_ranks ranks;
 	int err = quantile_interval(count, (double)count / tau, per_million, SUMMARY_LEVEL, &ranks);
 
 	if (err == 0)
-		err = place_of(record, ranks.low, &low);
+		err = place_find(record, ranks.low, &low);
 	if (err == 0)
-		err = place_of(record, ranks.high, &high);
+		err = place_find(record, ranks.high, &high);
 	if (err < 0)
 		return err;
 	*ret_low = place_low(&low, place_error(&low, tau, rank - ranks.low, SUMMARY_LEVEL));
@@ -99,12 +99,12 @@ int run_interval(
 	return 0;
 }
 
-static int interval_set(struct run_record *record, struct quantile_summary *quantile) {
+static int compute_interval(struct run_record *record, struct quantile_summary *quantile) {
 	int err = run_interval(
 		record, quantile->per_million, quantile->tau, &quantile->low, &quantile->high
 	);
 
-	quantile->note = err == 0 ? note_of(quantile) : QUANTILE_TOO_FEW;
+	quantile->note = err == 0 ? quantile_judge_note(quantile) : QUANTILE_TOO_FEW;
 	return err == -ERANGE ? 0 : err;
 }
 
@@ -117,7 +117,7 @@ struct window_counts {
 };
 
 // Return the ratio of the rarer shares of two quantiles, at least 1.
-static double times_apart(double share, double other) {
+static double rare_share_ratio(double share, double other) {
 	double rare = fmin(share, 1 - share), found = fmin(other, 1 - other);
 
 	return found > 0 ? fmax(found / rare, rare / found) : INFINITY;
@@ -139,12 +139,13 @@ static void windows_count(
 		below += (double)counts->counts[n] / all;
 		up_to += (double)(counts->counts[n] + within[n]) / all;
 	}
-	is_upper = times_apart(share, up_to) < times_apart(share, below);
+	is_upper = rare_share_ratio(share, up_to) < rare_share_ratio(share, below);
 	for (uint32_t n = 0; n < windows.count && is_upper; n++)
 		counts->counts[n] += within[n];
 	counts->samples = windows.samples;
-	counts->count =
-		times_apart(share, is_upper ? up_to : below) <= WINDOWS_NEAR ? windows.count : 0;
+	counts->count = rare_share_ratio(share, is_upper ? up_to : below) <= WINDOWS_SHARE_RATIO_MAX
+				? windows.count
+				: 0;
 }
 
 static void windows_join(struct window_counts *counts) {
@@ -158,10 +159,10 @@ static void windows_join(struct window_counts *counts) {
 // long run, so they may miss rare bursts. Windows cover all of it. Their counts may vary more than
 // tau explains; this shows a longer tau, more so in longer windows. If tau still grows in the
 // longest windows, it is not resolved.
-static void windows_lengthen(struct window_counts *counts, struct indicator_time *time) {
+static void raise_tau_by_windows(struct window_counts *counts, struct indicator_time *time) {
 	for (; counts->count >= SPREAD_WINDOWS_MIN; windows_join(counts)) {
 		double error = 0;
-		double tau = indicator_of_windows(
+		double tau = indicator_measure_windows(
 			counts->counts, counts->count, counts->samples, time->tau, &error
 		);
 
@@ -174,7 +175,7 @@ static void windows_lengthen(struct window_counts *counts, struct indicator_time
 
 // Measure tau of {x <= quantile} over the run.
 static int
-time_of(struct run_record *record, const struct place *place, struct indicator_time *time) {
+measure_tau(struct run_record *record, const struct place *place, struct indicator_time *time) {
 	double share = place_share(place, run_record_count(record));
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 	uint32_t block_count = run_record_blocks(record, blocks);
@@ -193,7 +194,7 @@ time_of(struct run_record *record, const struct place *place, struct indicator_t
 	if (counts.count >= SPREAD_WINDOWS_MIN &&
 	    (sorted.samples[0] > bound || sorted.samples[sorted.count - 1] <= bound))
 		*time = (struct indicator_time){.tau = 1, .resolved = 1};
-	windows_lengthen(&counts, time);
+	raise_tau_by_windows(&counts, time);
 	return 0;
 }
 
@@ -201,19 +202,19 @@ static int quantile_summarize(struct run_record *record, struct quantile_summary
 	uint64_t count = run_record_count(record);
 	struct indicator_time time = {.tau = 1, .resolved = 1};
 	struct place place;
-	int err = place_of(record, rank_of(count, quantile->per_million), &place);
+	int err = place_find(record, quantile_rank(count, quantile->per_million), &place);
 
 	if (err < 0)
 		return err;
 	quantile->bucket = place.bucket;
 	quantile->value = place_value(&place);
-	err = time_of(record, &place, &time);
+	err = measure_tau(record, &place, &time);
 	if (err < 0)
 		return err;
 	quantile->tau = time.tau;
 	quantile->resolved = time.resolved != 0;
 	quantile->effective = (double)count / time.tau;
-	return interval_set(record, quantile);
+	return compute_interval(record, quantile);
 }
 
 static int samples_compare(const void *a, const void *b) {
@@ -243,7 +244,7 @@ static int piece_tau(
 	uint64_t *scratch,
 	struct indicator_time *ret_time
 ) {
-	uint64_t rank = rank_of(piece->samples, per_million), bound;
+	uint64_t rank = quantile_rank(piece->samples, per_million), bound;
 	uint32_t at_most = 0;
 
 	piece_samples_copy(piece, scratch);
@@ -257,7 +258,7 @@ static int piece_tau(
 }
 
 // Divide a completely stored run into sixteenths.
-static void whole_cut(
+static void whole_run_pieces(
 	const struct indicator_block *whole,
 	struct indicator_block *ret_blocks,
 	struct piece *ret_pieces
@@ -294,7 +295,7 @@ blocks_group(const struct indicator_block *blocks, uint32_t count, struct piece 
 // this median. It would make tau of the whole run as long as the run. *time is unchanged if pieces
 // are too short, or if they give a longer tau.
 static int
-local_time(struct run_record *record, uint32_t per_million, struct indicator_time *time) {
+measure_local_tau(struct run_record *record, uint32_t per_million, struct indicator_time *time) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX], cut[PIECES];
 	uint32_t block_count = run_record_blocks(record, blocks), count = PIECES;
 	uint32_t longest = 0, resolved = 0;
@@ -307,7 +308,7 @@ local_time(struct run_record *record, uint32_t per_million, struct indicator_tim
 	if (block_count != 1 && block_count <= PIECES)
 		return 0;
 	if (block_count == 1)
-		whole_cut(&blocks[0], cut, pieces);
+		whole_run_pieces(&blocks[0], cut, pieces);
 	else
 		count = blocks_group(blocks, block_count, pieces);
 	for (uint32_t n = 0; n < count; n++) {
@@ -364,8 +365,9 @@ static int series_fill(
 	return 0;
 }
 
-static int
-segments_set(struct run_record *record, struct run_summary *summary, struct window_series *series) {
+static int compute_segments(
+	struct run_record *record, struct run_summary *summary, struct window_series *series
+) {
 	double *values = calloc((size_t)series->count * summary->judged_count, sizeof(*values));
 	const double *rows[SUMMARY_QUANTILES_MAX];
 	int err;
@@ -400,7 +402,7 @@ static int run_judge(struct run_record *record, struct run_summary *summary) {
 	for (uint32_t q = 0; q < summary->quantile_count; q++) {
 		const struct quantile_summary *quantile = &summary->quantiles[q];
 		struct indicator_time time = {.tau = quantile->tau, .resolved = quantile->resolved};
-		int err = local_time(record, quantile->per_million, &time);
+		int err = measure_local_tau(record, quantile->per_million, &time);
 		double join;
 
 		if (err < 0)
@@ -409,7 +411,7 @@ static int run_judge(struct run_record *record, struct run_summary *summary) {
 		if (time.resolved == 0)
 			break;
 		join = time.tau *
-		       (double)quantile_samples_least(quantile->per_million, SUMMARY_LEVEL);
+		       (double)quantile_samples_min(quantile->per_million, SUMMARY_LEVEL);
 		join = ceil(fmax(join / (double)windows.samples, series.join));
 		if (join * SEGMENTS_WINDOWS_MIN > windows.count)
 			break;
@@ -420,7 +422,7 @@ static int run_judge(struct run_record *record, struct run_summary *summary) {
 		return 0;
 	series.count = windows.count / series.join;
 	summary->window_samples = windows.samples * series.join;
-	return segments_set(record, summary, &series);
+	return compute_segments(record, summary, &series);
 }
 
 int run_summarize(

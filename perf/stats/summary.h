@@ -64,7 +64,7 @@ int run_summarize(
 // Return the sample of a rank, from 1 to the number of samples. It is exact if all samples are
 // stored. Otherwise it is estimated from the stored samples of its bucket, or as the middle of the
 // bucket. Returns 0 or -ENOMEM.
-int run_value(struct run_record *record, uint64_t rank, uint64_t *ret_value);
+int run_value_at_rank(struct run_record *record, uint64_t rank, uint64_t *ret_value);
 
 // Compute the interval of a quantile with coverage SUMMARY_LEVEL, if `tau` samples are worth one.
 // The run must not be empty. Returns 0, -ERANGE (nothing is set) if there is no interval, or
@@ -77,5 +77,5 @@ int run_interval(
 	uint64_t *ret_high
 );
 
-const char *quantile_note_words(enum quantile_note note);
-const char *run_judgement_words(enum run_judgement judgement);
+const char *quantile_note_text(enum quantile_note note);
+const char *run_judgement_text(enum run_judgement judgement);

@@ -30,7 +30,7 @@ static double tie_share(const double *ranks, uint32_t count, double *scratch) {
 	return 1 - sum / (n * n * n - n);
 }
 
-int warmup_look(const uint64_t *samples, uint32_t count, struct warmup_look *ret_look) {
+int warmup_check(const uint64_t *samples, uint32_t count, struct warmup_check *ret_look) {
 	uint32_t quarter = count / 4, half = count / 2, used = quarter + half;
 	scoped_mem double *values = calloc(3 * (size_t)used, sizeof(*values));
 	double sum = 0, a = quarter, b = half, mean, deviation, z;

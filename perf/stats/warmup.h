@@ -13,10 +13,10 @@
 #define WARMUP_SAMPLES_MAX 8192u
 #define WARMUP_ALPHA 0.01 // two-sided
 
-struct warmup_look {
+struct warmup_check {
 	bool warm;
 	double p; // probability of such a difference by chance
 };
 
 // Test the samples; `count` is from WARMUP_SAMPLES_MIN to WARMUP_SAMPLES_MAX. Returns 0 or -ENOMEM.
-int warmup_look(const uint64_t *samples, uint32_t count, struct warmup_look *ret_look);
+int warmup_check(const uint64_t *samples, uint32_t count, struct warmup_check *ret_look);

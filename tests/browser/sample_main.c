@@ -134,8 +134,8 @@ int main(void) {
 
 	if (page_create("Sample " HOSTILE, &page) != 0)
 		return 1;
-	page_say(page, PAGE_BAD, "Of node07 all paths are slow: %s.", HOSTILE);
-	page_say(page, PAGE_GOOD, "The others are alike.");
+	page_paragraph(page, PAGE_BAD, "Of node07 all paths are slow: %s.", HOSTILE);
+	page_paragraph(page, PAGE_GOOD, "The others are alike.");
 	page_tiles(page, &tile, 1);
 	put_matrix(page);
 	page_heading(page, "Policies");
@@ -146,7 +146,7 @@ int main(void) {
 	page_table_row(page, cells, 3);
 	page_table_end(page);
 	page_fold_begin(page, HOSTILE);
-	page_say(page, PAGE_PLAIN, "Folded text.");
+	page_paragraph(page, PAGE_PLAIN, "Folded text.");
 	page_fold_end(page);
 	err = page_write(page, stdout);
 	page_destroy(page);

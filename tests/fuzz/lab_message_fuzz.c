@@ -32,15 +32,15 @@ static void look_at_plan(struct wire_reader *reader, struct wire_writer *writer)
 
 static void look_at_endpoint(struct wire_reader *reader, struct wire_writer *writer) {
 	static struct lab_environment environment;
-	struct lab_about about = {.key = 0};
+	struct lab_end_info about = {.key = 0};
 
-	lab_about_decode(reader, &about);
+	lab_end_info_decode(reader, &about);
 	environment_decode(reader, &environment);
 	if (wire_reader_finish(reader) != 0)
 		return;
 	must(environment.count <= ENVIRONMENT_ITEMS_MAX);
 	(void)environment_get(&environment, "host");
-	lab_about_encode(&about, writer);
+	lab_end_info_encode(&about, writer);
 	environment_encode(&environment, writer);
 }
 
@@ -51,10 +51,10 @@ static void look_at_noise(struct wire_reader *reader, struct wire_writer *writer
 	noise_decode(reader, &noise);
 	if (wire_reader_finish(reader) != 0)
 		return;
-	(void)noise_say(&noise, text);
+	(void)noise_format(&noise, text);
 	must(memchr(text, '\0', sizeof(text)) != NULL);
 	none = noise_between(&noise, &noise);
-	(void)noise_say(&none, text);
+	(void)noise_format(&none, text);
 	noise_encode(&noise, writer);
 }
 

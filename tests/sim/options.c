@@ -189,7 +189,8 @@ option_take(int letter, struct options *options, const char **faults, struct par
 }
 
 // What the options mean together.
-static int options_settle(struct options *options, const char *faults, struct parse_error *error) {
+static int
+options_apply_defaults(struct options *options, const char *faults, struct parse_error *error) {
 	struct run_options *run = &options->run;
 	const struct scenario *scenario = run->scenario;
 	uint32_t nodes_max = WORLD_NODES_MAX;
@@ -260,7 +261,7 @@ int options_parse(
 			error, -EINVAL, argv[optind], strlen(argv[optind]),
 			"is no option; see --help"
 		);
-	err = options_settle(&options, faults, error);
+	err = options_apply_defaults(&options, faults, error);
 	if (err != 0)
 		return err;
 	*ret_options = options;

@@ -60,7 +60,7 @@ static void stamps_are_translated_whatever_the_clock(void **state) {
 		for (uint64_t ns = MS; ns < 400 * MS; ns += 2 * MS) {
 			struct device_reading reading = reading_at(&rows[n], ns);
 
-			device_clock_take(&clock, &reading);
+			device_clock_update(&clock, &reading);
 			// A little before the reading, and until the next one.
 			for (int64_t off = -20000; off < (int64_t)MS; off += 33333) {
 				uint64_t at = (uint64_t)((int64_t)ns + off);
@@ -97,7 +97,7 @@ static void a_clock_that_does_not_run_as_it_says_is_found_off(void **state) {
 				.stamp = rows[n].played.begins + (uint64_t)(int64_t)ticks,
 			};
 
-			device_clock_take(&clock, &reading);
+			device_clock_update(&clock, &reading);
 		}
 		// What it says itself is what its stamps are taken at.
 		assert_true(fabs(clock.tick_ns - 1) < 1e-12);
@@ -114,12 +114,12 @@ static void a_rate_is_kept_when_readings_begin_anew(void **state) {
 	(void)state;
 	for (uint64_t ns = MS; ns < 200 * MS; ns += 5 * MS) {
 		reading = reading_at(&played, ns);
-		device_clock_take(&clock, &reading);
+		device_clock_update(&clock, &reading);
 	}
 	device_clock_restart(&clock);
 	assert_int_equal(device_clock_ns(&clock, 1), 0);
 	reading = reading_at(&played, late);
-	device_clock_take(&clock, &reading);
+	device_clock_update(&clock, &reading);
 	assert_int_equal(clock.off_ns, 0);
 	assert_in_range(
 		distance(
@@ -133,7 +133,7 @@ static struct device_time time_of(const struct played_clock *played, uint64_t no
 	struct device_time time = {.clock = clock_of(played), .answer_ns = UINT64_MAX};
 	struct device_reading reading = reading_at(played, now_ns);
 
-	device_clock_take(&time.clock, &reading);
+	device_clock_update(&time.clock, &reading);
 	assert_int_equal(run_record_create(&time.device), 0);
 	assert_int_equal(run_record_create(&time.host), 0);
 	assert_int_equal(histogram_create(&histogram_shape_latency, &time.answers), 0);
@@ -176,7 +176,7 @@ static void both_parts_of_a_sample_make_up_all_of_it(void **state) {
 
 	(void)state;
 	for (uint32_t n = 0; n < COUNT_OF(rows); n++) {
-		device_time_note(&time, rows[n].start_ns, rows[n].end_ns, rows[n].stamp);
+		device_time_record(&time, rows[n].start_ns, rows[n].end_ns, rows[n].stamp);
 		outside += rows[n].outside;
 		assert_int_equal(time.outside, outside);
 		assert_int_equal(only_sample(time.device, n), rows[n].device_ns);
@@ -191,15 +191,15 @@ static void an_answer_is_noted_once_when_nothing_waits(void **state) {
 	struct histogram_summary all;
 
 	(void)state;
-	device_time_settle(&time);
-	device_time_answered(&time, MS + 700, MS + 100);
-	device_time_settle(&time);
-	device_time_settle(&time);
-	device_time_answered(
+	device_time_record_answer(&time);
+	device_time_note_answer(&time, MS + 700, MS + 100);
+	device_time_record_answer(&time);
+	device_time_record_answer(&time);
+	device_time_note_answer(
 		&time, MS, MS + 5
 	); // its stamp is of later: the clocks differ by so much
-	device_time_answered(&time, MS + 50, MS); // and the next one was there already
-	device_time_settle(&time);
+	device_time_note_answer(&time, MS + 50, MS); // and the next one was there already
+	device_time_record_answer(&time);
 	histogram_summarize(time.answers, &all);
 	assert_int_equal(all.count, 3);
 	assert_int_equal(all.max, 600);

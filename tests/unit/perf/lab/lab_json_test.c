@@ -55,7 +55,7 @@ static struct lab_run *make_run(uint32_t count, bool open) {
 	result->warm_judged = true;
 	for (uint32_t n = 0; n < result->warm_count; n++)
 		result->warm[n] = latency_of_level(generator_next(&generator));
-	assert_int_equal(warmup_look(result->warm, result->warm_count, &result->warm_look), 0);
+	assert_int_equal(warmup_check(result->warm, result->warm_count, &result->warm_check), 0);
 	for (uint32_t n = 0; n < count; n++)
 		run_record_add(result->times, latency_of_level(generator_next(&generator)));
 	if (open)
@@ -349,7 +349,7 @@ static void add_warm_up(struct lab_result *result) {
 	result->warm_count = WARMUP_SAMPLES_MAX;
 	for (uint32_t n = 0; n < WARMUP_SAMPLES_MAX; n++)
 		result->warm[n] = wide_time(&generator);
-	assert_int_equal(warmup_look(result->warm, result->warm_count, &result->warm_look), 0);
+	assert_int_equal(warmup_check(result->warm, result->warm_count, &result->warm_check), 0);
 }
 
 static size_t parts_of_times(const json_t *root, const char *key) {
@@ -361,8 +361,8 @@ static size_t parts_of_times(const json_t *root, const char *key) {
 }
 
 static void add_outliers(struct lab_result *result) {
-	result->outlier_count = OUTLIERS_KEPT;
-	for (uint32_t n = 0; n < OUTLIERS_KEPT; n++) {
+	result->outlier_count = OUTLIERS_MAX;
+	for (uint32_t n = 0; n < OUTLIERS_MAX; n++) {
 		struct outlier *outlier = &result->outliers[n];
 
 		*outlier =
@@ -457,7 +457,7 @@ static void a_file_of_the_least_bytes_is_bounded_and_is_verified(void **state) {
 		size_t least;
 
 		plan.size_count = rows[n].size_count;
-		least = result_bytes_least(&plan);
+		least = result_bytes_min(&plan);
 		assert_in_range(least, 1, RESULT_FILE_BYTES);
 		root = thinned_tree(run, plan.size_count, least);
 		release(run);
@@ -618,7 +618,7 @@ static void a_run_of_two_billion_samples_is_verified(void **state) {
 static void renew_digests(json_t *root) {
 	json_t *digests;
 
-	assert_int_equal(digests_of_json(root, &digests), 0);
+	assert_int_equal(json_digests(root, &digests), 0);
 	json_object_set_new(root, "digests", digests);
 }
 

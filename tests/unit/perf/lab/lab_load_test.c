@@ -34,7 +34,7 @@ struct scene {
 
 static void open_player(struct scene *scene, int side) {
 	struct bed *bed = &scene->bed;
-	const struct player_way way = {
+	const struct player_path way = {
 		.lane = bed->lanes[side],
 		.pair = scene->pairs[0].slots[side],
 		.generation = scene->pairs[0].generations[side],

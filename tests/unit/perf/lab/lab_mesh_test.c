@@ -157,7 +157,7 @@ static void what_stands_out_is_named_by_what_it_has_in_common(void **state) {
 		for (uint32_t cause = 0; cause < rows[n].causes; cause++) {
 			char text[LAB_WHY_BYTES];
 
-			mesh_cause_say(&mesh, &summary.causes[cause], text, sizeof(text));
+			mesh_cause_format(&mesh, &summary.causes[cause], text, sizeof(text));
 			assert_non_null(strstr(text, rows[n].says[cause]));
 		}
 		mesh_release(&mesh);
@@ -206,7 +206,7 @@ static void racks_and_rails_are_told_from_nodes(void **state) {
 		}
 		assert_int_equal(mesh_summarize(&mesh, &summary), 0);
 		assert_int_equal(summary.cause_count, 1);
-		mesh_cause_say(&mesh, &summary.causes[0], text, sizeof(text));
+		mesh_cause_format(&mesh, &summary.causes[0], text, sizeof(text));
 		assert_non_null(strstr(text, rows[row].says));
 		mesh_release(&mesh);
 	}

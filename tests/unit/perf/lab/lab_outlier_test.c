@@ -14,7 +14,7 @@
 #define PAGES 64
 
 static struct outlier_watch watch;
-static struct outlier outliers[OUTLIERS_KEPT];
+static struct outlier outliers[OUTLIERS_MAX];
 
 static void open_watch(uint64_t bound_ns) {
 	outlier_watch_open(&watch, gettid(), 0);
@@ -42,7 +42,7 @@ static void give_the_processor_up(void) {
 
 // At sample n, ended at n ms.
 static void look(uint64_t sample, uint64_t took_ns) {
-	outlier_look(&watch, sample, took_ns, (sample + 1) * MS, (sample + 1) * MS);
+	outlier_watch_sample(&watch, sample, took_ns, (sample + 1) * MS, (sample + 1) * MS);
 }
 
 static void the_largest_are_kept_in_their_order(void **state) {
@@ -59,11 +59,11 @@ static void the_largest_are_kept_in_their_order(void **state) {
 		}
 	}
 	assert_true(looked_at < 200);
-	assert_int_equal(outlier_watch_take(&watch, outliers), OUTLIERS_KEPT);
-	for (uint32_t n = 0; n < OUTLIERS_KEPT; n++)
+	assert_int_equal(outlier_watch_sorted(&watch, outliers), OUTLIERS_MAX);
+	for (uint32_t n = 0; n < OUTLIERS_MAX; n++)
 		assert_int_equal(outliers[n].took_ns, 1099 - n);
 	outlier_watch_begin(&watch, 5);
-	assert_int_equal(outlier_watch_take(&watch, outliers), 0);
+	assert_int_equal(outlier_watch_sorted(&watch, outliers), 0);
 	outlier_watch_close(&watch);
 }
 
@@ -77,7 +77,7 @@ static void what_happened_since_the_last_look_is_told_and_no_more(void **state) 
 	touch_new_pages();
 	give_the_processor_up();
 	look(1, 2 * MS);
-	assert_int_equal(outlier_watch_take(&watch, outliers), 1);
+	assert_int_equal(outlier_watch_sorted(&watch, outliers), 1);
 	assert_int_equal(outliers[0].sample, 1);
 	assert_int_equal(outliers[0].within_ns, MS);
 	assert_true(evidence[OUTLIER_MINOR] >= PAGES && evidence[OUTLIER_MINOR] < 4 * PAGES);
@@ -86,7 +86,7 @@ static void what_happened_since_the_last_look_is_told_and_no_more(void **state) 
 	touch_new_pages();
 	look(2, 10);
 	look(3, 3 * MS);
-	assert_int_equal(outlier_watch_take(&watch, outliers), 2);
+	assert_int_equal(outlier_watch_sorted(&watch, outliers), 2);
 	assert_int_equal(outliers[0].sample, 3);
 	assert_true(evidence[OUTLIER_MINOR] < PAGES);
 	outlier_watch_close(&watch);
@@ -96,7 +96,7 @@ static void nothing_is_known_of_the_first_sample(void **state) {
 	(void)state;
 	open_watch(0);
 	look(0, MS);
-	assert_int_equal(outlier_watch_take(&watch, outliers), 1);
+	assert_int_equal(outlier_watch_sorted(&watch, outliers), 1);
 	assert_int_equal(outliers[0].within_ns, 0);
 	for (int kind = 0; kind < OUTLIER_KHZ; kind++)
 		assert_true(outliers[0].evidence[kind] == OUTLIER_UNKNOWN);
@@ -132,7 +132,7 @@ static void what_weighs_most_is_said(void **state) {
 			outlier.evidence[OUTLIER_INVOLUNTARY] = rows[n].preempted;
 		outlier.evidence[rows[n].kind] = rows[n].value;
 		outlier.evidence[OUTLIER_STEAL_WITHIN_NS] = 50 * MS;
-		outlier_say(&outlier, text);
+		outlier_format(&outlier, text);
 		if (strstr(text, rows[n].said) == NULL)
 			fail_msg("'%s' is not '%s'", text, rows[n].said);
 	}

@@ -65,7 +65,7 @@ static void plans_that_contradict_themselves_are_refused(void **state) {
 		struct plan plan = wrong[n].plan;
 
 		plan.depth = plan.pairs = plan.run = plan.runs = 1;
-		plan.inline_bytes = PLAN_INLINE_USUAL;
+		plan.inline_bytes = PLAN_INLINE_DEFAULT;
 		assert_int_equal(plan_check(&plan, &why), -EINVAL);
 		assert_non_null(strstr(why.text, wrong[n].says));
 	}
@@ -91,8 +91,8 @@ static void bytes_go_within_requests_of_what_carries_some(void **state) {
 	} rows[] = {
 		{PLAN_WRITE, 0, 0},
 		{PLAN_SEND, PLAN_INLINE_BYTES_MAX, 0},
-		{PLAN_WRITE_IMM, PLAN_INLINE_USUAL, 0},
-		{PLAN_READ, PLAN_INLINE_USUAL, 0},
+		{PLAN_WRITE_IMM, PLAN_INLINE_DEFAULT, 0},
+		{PLAN_READ, PLAN_INLINE_DEFAULT, 0},
 		{PLAN_SEND, PLAN_INLINE_BYTES_MAX + 1, -EINVAL},
 		{PLAN_READ, 0, -EINVAL},
 		{PLAN_CAS, 8, -EINVAL},

@@ -42,7 +42,7 @@ static uint64_t draw_delay(void *ctx) {
 
 static void open_player(struct scene *scene, int side, enum plan_op op) {
 	struct bed *bed = &scene->bed;
-	const struct player_way way = {
+	const struct player_path way = {
 		.lane = bed->lanes[side],
 		.pair = scene->pair.slots[side],
 		.generation = scene->pair.generations[side],

@@ -123,7 +123,7 @@ static struct versus_result compute(struct scene *scene) {
 static void runs_that_are_slower_or_faster_are_called_so(void **state) {
 	static const struct {
 		double factor;
-		enum versus_word word;
+		enum versus_outcome word;
 	} rows[] = {{1.05, VERSUS_SLOWER}, {0.95, VERSUS_FASTER}};
 
 	(void)state;

@@ -82,8 +82,8 @@ static void too_few_runs_are_not_judged(void **state) {
 	struct change_part parts[4];
 
 	(void)state;
-	assert_int_equal(changes_least(0.05), 8);
-	assert_int_equal(changes_least(ALPHA), 10);
+	assert_int_equal(changes_values_min(0.05), 8);
+	assert_int_equal(changes_values_min(ALPHA), 10);
 	assert_int_equal(changes_find(apart, 9, ALPHA, parts, 4), -ERANGE);
 	assert_int_equal(changes_find(apart, 0, ALPHA, parts, 4), -ERANGE);
 	// So many are enough if all of one side are above all of the other.

@@ -35,9 +35,9 @@ static void all_above_is_the_most_that_few_runs_can_say(void **state) {
 	assert_int_equal(compare_runs(a, 4, b, 4, 0.95, &result), 0);
 	assert_true(is_near(result.p, 2.0 / 70));
 	assert_true(is_near(result.shift, 4) && is_near(result.low, 1) && is_near(result.high, 7));
-	assert_int_equal(compare_runs_least(0.95, 1), 4);
-	assert_int_equal(compare_runs_least(0.95, 5), 5);
-	assert_int_equal(compare_runs_least(0.99, 1), 5);
+	assert_int_equal(compare_runs_min(0.95, 1), 4);
+	assert_int_equal(compare_runs_min(0.95, 5), 5);
+	assert_int_equal(compare_runs_min(0.99, 1), 5);
 }
 
 static void equal_sides_differ_by_nothing(void **state) {

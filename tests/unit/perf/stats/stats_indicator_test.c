@@ -165,7 +165,7 @@ static void windows_tell_the_time_that_blocks_do(void **state) {
 		generator_start(&generator, rows[r].memory);
 		for (uint32_t n = 0; n < 500 * 1000; n++)
 			counts[n / 1000] += generator_next(&generator) <= 1.2815515655;
-		tau = indicator_of_windows(counts, 500, 1000, 1, &error);
+		tau = indicator_measure_windows(counts, 500, 1000, 1, &error);
 		assert_true(tau > rows[r].least && tau < rows[r].most);
 		assert_true(error > 0.06 && error < 0.07);
 	}
@@ -176,10 +176,10 @@ static void windows_with_all_on_one_side_tell_nothing(void **state) {
 	double error;
 
 	(void)state;
-	assert_true(indicator_of_windows(counts, 100, 64, 1, &error) == 0);
+	assert_true(indicator_measure_windows(counts, 100, 64, 1, &error) == 0);
 	for (int n = 0; n < 100; n++)
 		counts[n] = 64;
-	assert_true(indicator_of_windows(counts, 100, 64, 1, &error) == 0);
+	assert_true(indicator_measure_windows(counts, 100, 64, 1, &error) == 0);
 }
 
 UNIT_GROUP(stats_indicator) {

@@ -44,7 +44,7 @@ static void least_sizes_are_those_of_equal_tails(void **state) {
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
-		uint64_t least = quantile_samples_least(rows[n].per_million, 0.95);
+		uint64_t least = quantile_samples_min(rows[n].per_million, 0.95);
 		struct quantile_ranks ranks = {77, 77};
 
 		assert_int_equal(least, rows[n].least);

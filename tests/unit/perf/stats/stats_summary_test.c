@@ -75,8 +75,8 @@ static void short_runs_say_what_they_do_not_know(void **state) {
 	one_run(&generator, 0, 50000, &summary);
 	assert_int_equal(summary.quantiles[2].note, QUANTILE_SOUND);
 	assert_int_equal(summary.quantiles[3].note, QUANTILE_ROUGH);
-	assert_string_equal(quantile_note_words(QUANTILE_SOUND), "");
-	assert_string_equal(run_judgement_words(RUN_STEADY), "no change found");
+	assert_string_equal(quantile_note_text(QUANTILE_SOUND), "");
+	assert_string_equal(run_judgement_text(RUN_STEADY), "no change found");
 }
 
 static void constant_latency_has_an_interval_of_one_value(void **state) {

@@ -22,11 +22,11 @@ static uint32_t count_warm(double memory, double settles, uint32_t count) {
 
 	for (uint64_t seed = 1; seed <= RUNS; seed++) {
 		struct generator generator = generator_seeded(seed);
-		struct warmup_look look;
+		struct warmup_check look;
 
 		generator_start(&generator, memory);
 		fill(&generator, settles, samples, count);
-		assert_int_equal(warmup_look(samples, count, &look), 0);
+		assert_int_equal(warmup_check(samples, count, &look), 0);
 		assert_true(look.p >= 0 && look.p <= 1);
 		warm += look.warm;
 	}
@@ -59,12 +59,12 @@ static void samples_that_depend_on_each_other_are_taken_for_warm_less_often(void
 
 static void equal_samples_are_warm(void **state) {
 	uint64_t samples[WARMUP_SAMPLES_MIN];
-	struct warmup_look look;
+	struct warmup_check look;
 
 	(void)state;
 	for (uint32_t n = 0; n < WARMUP_SAMPLES_MIN; n++)
 		samples[n] = 1000;
-	assert_int_equal(warmup_look(samples, WARMUP_SAMPLES_MIN, &look), 0);
+	assert_int_equal(warmup_check(samples, WARMUP_SAMPLES_MIN, &look), 0);
 	assert_true(look.warm);
 }
 

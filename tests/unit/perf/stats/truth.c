@@ -207,7 +207,7 @@ static void draw_side(
 }
 
 // How many quantiles are told as that.
-static uint32_t count_words(const struct versus_result *result, enum versus_word word) {
+static uint32_t count_words(const struct versus_result *result, enum versus_outcome word) {
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < result->row_count; n++)
