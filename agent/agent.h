@@ -67,9 +67,9 @@ struct agent_device {
 	char device[DEVICE_NAME_MAX + 1]; // name used by the driver
 	struct device_settings settings;
 	enum ras_link_layer link_layer;
-	uint64_t guid;	     // node GUID; 0: unknown
-	bool may_never_come; // same meaning as in struct fabric_device
-	bool stands_in;
+	uint64_t guid;		  // node GUID; 0: unknown
+	bool announce_after_open; // same meaning as in struct fabric_device
+	bool is_fallback;
 	bool gpu; // memory of this GPU is exposed to peers
 	uint32_t gpu_ordinal;
 };

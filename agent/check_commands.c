@@ -54,11 +54,11 @@ static void check_name(
 	struct check_reasons reasons, other;
 	const char *before;
 
-	if (check_reasons_of(config_section_name(section), &reasons) != 0) {
+	if (check_reasons_build(config_section_name(section), &reasons) != 0) {
 		config_reject(load, section, "command", "the name needs a letter or a digit");
 		return;
 	}
-	if (check_reasons_are_own(&reasons))
+	if (check_reasons_clash_with_builtin(&reasons))
 		config_reject(
 			load, section, "command",
 			"its reason would be %s, as that of a check of the agent's own is; another "
@@ -67,7 +67,7 @@ static void check_name(
 		);
 	for (size_t n = 0; n < place; n++) {
 		before = config_get_section(config, "check", n);
-		if (check_reasons_of(config_section_name(before), &other) == 0 &&
+		if (check_reasons_build(config_section_name(before), &other) == 0 &&
 		    check_reasons_clash(&reasons, &other))
 			config_reject(
 				load, section, "command",

@@ -168,7 +168,7 @@ static void check_state_directory(const char *path, struct config_load *load) {
 	check_directory(path, true, "node", "state_directory", load);
 	if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
 		return;
-	doubt = state_directory_doubt(&info);
+	doubt = state_directory_problem(&info);
 	if (doubt != NULL)
 		config_reject(load, "node", "state_directory", "%s: %s", path, doubt);
 }

@@ -116,8 +116,8 @@ static bool device_take(struct agent *agent, const struct found *found) {
 
 	device->calls = found->calls;
 	device->guid = found->guid;
-	device->may_never_come = found->waits;
-	device->stands_in = found->stands_in;
+	device->announce_after_open = found->waits;
+	device->is_fallback = found->is_fallback;
 	device->gpu = found->gpu && config_get_bool(agent->config, "probe", "gpu");
 	device->gpu_ordinal = found->gpu_ordinal;
 	memcpy(device->name, found->name, sizeof(device->name));
@@ -204,7 +204,7 @@ static void make_soft(struct agent *agent, struct discovery *discovery) {
 
 // Return true if the target needs one device and has it.
 static bool is_served(const struct agent *agent, uint32_t target, const struct found *found) {
-	return agent->discovery->targets[target].kind != DEVICE_TARGET_AUTO && !found->stands_in;
+	return agent->discovery->targets[target].kind != DEVICE_TARGET_AUTO && !found->is_fallback;
 }
 
 static void take_found(struct agent *agent, const struct discovery *discovery) {

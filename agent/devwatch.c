@@ -75,7 +75,7 @@ static void devices_discover(struct agent *agent, bool only_if_changed) {
 static void devwatch_expired(struct loop_timer *timer, uint64_t now_ns) {
 	struct agent *agent = container_of(timer, struct agent, devices_look);
 
-	fabric_look_at_devices(agent->fabric);
+	fabric_rescan_devices(agent->fabric);
 	devices_discover(agent, !agent->device_came);
 	agent->device_came = false;
 	look_at(agent, now_ns + SLOW_NS);

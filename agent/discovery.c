@@ -35,7 +35,8 @@ static void device_add(const struct look *look, const struct device_facts *facts
 	for (uint32_t n = 0; n < discovery->count; n++) {
 		if (strcmp(discovery->found[n].name, facts->name) != 0)
 			continue;
-		discovery->found[n].stands_in = discovery->found[n].stands_in && look->fell_back;
+		discovery->found[n].is_fallback =
+			discovery->found[n].is_fallback && look->fell_back;
 		note_gpu(look, &discovery->found[n]);
 		return;
 	}
@@ -48,7 +49,7 @@ static void device_add(const struct look *look, const struct device_facts *facts
 		.responder = facts->responder,
 		.guid = facts->guid,
 		.target = look->target,
-		.stands_in = look->fell_back,
+		.is_fallback = look->fell_back,
 	};
 	note_gpu(look, &discovery->found[discovery->count - 1]);
 	memcpy(discovery->found[discovery->count - 1].name, facts->name, sizeof(facts->name));

@@ -23,11 +23,11 @@ struct found {
 	uint8_t port; // 0: as configured for the device
 	enum device_link link;
 	enum device_responder responder;
-	uint64_t guid;	 // 0: unknown
-	uint32_t target; // index of the target that selected the device
-	bool waits;	 // port down or without an address, while other devices are usable
-	bool stands_in;	 // software device used only because there is no other
-	bool gpu;	 // first GPU target that selected this device, if any
+	uint64_t guid;	  // 0: unknown
+	uint32_t target;  // index of the target that selected the device
+	bool waits;	  // port down or without an address, while other devices are usable
+	bool is_fallback; // software device used only because there is no other
+	bool gpu;	  // first GPU target that selected this device, if any
 	uint32_t gpu_ordinal;
 };
 

@@ -39,19 +39,20 @@ static void soft_counters(struct soft_counters *ret_counters) {
 static uint64_t device_resent(void *ctx, const char *device) {
 	const struct agent *agent = ctx;
 
-	return agent->checks != NULL ? checks_resent(agent->checks, device) : CONGESTION_UNKNOWN;
+	return agent->checks != NULL ? checks_retransmits(agent->checks, device)
+				     : CONGESTION_UNKNOWN;
 }
 
 static void observation_seen(void *ctx, const struct observation *observation) {
 	const struct agent *agent = ctx;
 
-	health_observation(agent->health, observation);
+	health_add_observation(agent->health, observation);
 }
 
 static void saw_hung(void *ctx, uint64_t peer, uint32_t hung, uint32_t workers) {
 	const struct agent *agent = ctx;
 
-	health_hung(agent->health, peer, hung, workers);
+	health_set_hung_workers(agent->health, peer, hung, workers);
 }
 
 static struct fabric_probe_config probe_config(const struct agent *agent) {
@@ -82,8 +83,8 @@ static struct fabric_device device_of(const struct agent_device *device) {
 	struct fabric_device to = {
 		.calls = device->calls,
 		.settings = device->settings,
-		.may_never_come = device->may_never_come,
-		.stands_in = device->stands_in,
+		.announce_after_open = device->announce_after_open,
+		.is_fallback = device->is_fallback,
 		.gpu = device->gpu,
 		.gpu_ordinal = device->gpu_ordinal,
 	};

@@ -83,7 +83,7 @@ static void seeds_resolved(
 			level, "join_addresses_unusable", log_u64("failures", failures),
 			log_u64("usable", count), log_str("first", error)
 		);
-	overlay_join_names(agent->overlay, count == 0 && failures > 0 ? error : "");
+	overlay_set_join_names_error(agent->overlay, count == 0 && failures > 0 ? error : "");
 	if (!view.joined)
 		check_families(agent, seeds, count);
 	if (count > 0) {
@@ -110,7 +110,7 @@ int joining_start(struct agent *agent) {
 		return 0;
 	}
 	// Join through remembered members at once, without waiting for a slow or dead resolver.
-	if (overlay_remembers(agent->overlay) > 0) {
+	if (overlay_remembered_count(agent->overlay) > 0) {
 		agent->joining = true;
 		overlay_join_remembered(agent->overlay);
 	}

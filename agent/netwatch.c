@@ -66,7 +66,7 @@ static void say_back(struct agent *agent, const struct sock_addr *address) {
 
 	sock_addr_format(address, text);
 	log_event(LOG_LEVEL_INFO, "own_address_back", log_str("address", text));
-	overlay_address_back(agent->overlay);
+	overlay_address_restored(agent->overlay);
 }
 
 static void say_moved(const struct sock_addr *from, const struct listen_choice *to) {
@@ -104,7 +104,7 @@ static void look_at_soft_device(struct agent *agent) {
 	}
 	if (words[0] != '\0')
 		log_event(LOG_LEVEL_WARN, "soft_device_stays", log_str("what", words));
-	overlay_own_mistake(agent->overlay, OVERLAY_OWN_DEVICE, words);
+	overlay_set_own_problem(agent->overlay, OVERLAY_OWN_DEVICE, words);
 }
 
 static void look_later(struct agent *agent, uint64_t at_ns) {
@@ -130,7 +130,9 @@ static void address_move(struct agent *agent, const struct netif_table *table) {
 	}
 	agent->address_next_ns = now_ns + MOVE_GAP_NS;
 	listen_address_told(agent, &choice.address, &told);
-	err = overlay_readdress(agent->overlay, &choice.address, choice.interface, &told, detail);
+	err = overlay_change_address(
+		agent->overlay, &choice.address, choice.interface, &told, detail
+	);
 	if (err != 0) {
 		after = overlay_address(agent->overlay);
 		agent->address_untold |= !sock_addr_equal(&before, &after);
@@ -158,7 +160,7 @@ static void addresses_tell(struct agent *agent, const struct netif_table *table)
 	for (size_t n = 0; addresses != NULL && n < table->address_count; n++)
 		addresses[n] = table->addresses[n].address;
 	if (addresses != NULL)
-		err = overlay_own_addresses(agent->overlay, addresses, table->address_count);
+		err = overlay_set_own_addresses(agent->overlay, addresses, table->address_count);
 	free(addresses);
 	if (err != 0)
 		log_event(LOG_LEVEL_WARN, "own_addresses_not_told", log_errno("error", err));

@@ -131,7 +131,7 @@ static int set_own(struct agent *agent) {
 static void statement_pass_on(void *ctx, const struct statement *statement) {
 	const struct agent *agent = ctx;
 
-	health_say(agent->health, statement);
+	health_add_statement(agent->health, statement);
 }
 
 int checks_part_start(struct agent *agent) {

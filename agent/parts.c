@@ -109,7 +109,7 @@ static void tell_devices(const struct agent *agent, struct ras_peer_info *self) 
 	for (uint32_t n = 0; n < agent->device_count && self->device_count < RAS_DEVICES_MAX; n++) {
 		struct ras_device *device = &self->devices[self->device_count];
 
-		if (agent->devices[n].may_never_come)
+		if (agent->devices[n].announce_after_open)
 			continue;
 		memcpy(device->name, agent->devices[n].name, sizeof(device->name));
 		device->link_layer = agent->devices[n].link_layer;
@@ -143,7 +143,9 @@ static int overlay_start(struct agent *agent) {
 	err = overlay_create(agent->loop, &config, agent->detail, &agent->overlay);
 	if (err != 0)
 		return err;
-	err = overlay_expect(agent->overlay, config_get_string(agent->config, "overlay", "expect"));
+	err = overlay_set_roster(
+		agent->overlay, config_get_string(agent->config, "overlay", "expect")
+	);
 	if (err != 0)
 		overlay_stop(agent);
 	return err;
@@ -183,7 +185,7 @@ static int clients_start(struct agent *agent) {
 	config.keepers = &agent->keeper_counters;
 	config.webhook = &agent->webhook_counters;
 	config.jobs = agent->jobhost != NULL ? jobhost_counters(agent->jobhost) : NULL;
-	config.ask_level = agent->jobhost != NULL ? jobhost_ask_level : NULL;
+	config.ask_level = agent->jobhost != NULL ? jobhost_request_level : NULL;
 	config.jobhost = agent->jobhost;
 	config.socket_path = path;
 	config.health = agent->health;

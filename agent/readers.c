@@ -14,7 +14,7 @@
 
 static void readers_publish(struct loop_timer *timer, uint64_t now_ns) {
 	struct agent *agent = container_of(timer, struct agent, publish_timer);
-	uint64_t again_ns = publish_dirty(agent->publish, now_ns);
+	uint64_t again_ns = publish_changed_peers(agent->publish, now_ns);
 
 	if (again_ns != RAS_NEVER && loop_timer_set(agent->loop, timer, again_ns) != 0)
 		log_event(LOG_LEVEL_ERROR, "publish_late", log_errno("error", ENOMEM));
@@ -24,8 +24,8 @@ static void readers_publish(struct loop_timer *timer, uint64_t now_ns) {
 static void event_happened(struct overlay_listener *listener, const struct ras_event *event) {
 	struct agent *agent = container_of(listener, struct agent, listener);
 
-	publish_mark(agent->publish, event->peer);
-	publish_mark(agent->publish, ras_self_id(overlay_ras(agent->overlay)));
+	publish_mark_peer(agent->publish, event->peer);
+	publish_mark_peer(agent->publish, ras_self_id(overlay_ras(agent->overlay)));
 	if (agent->publish_timer.place == 0 &&
 	    loop_timer_set(agent->loop, &agent->publish_timer, loop_now_ns(agent->loop)) != 0)
 		log_event(LOG_LEVEL_ERROR, "publish_late", log_errno("error", ENOMEM));

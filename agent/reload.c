@@ -135,7 +135,7 @@ static size_t use_config(struct agent *agent, struct config *fresh, struct reloa
 static void say_reloaded(struct agent *agent, const char *key, size_t waiting) {
 	bool refused = strcmp(key, "refused") == 0;
 
-	overlay_own_mistake(
+	overlay_set_own_problem(
 		agent->overlay, OVERLAY_OWN_RELOAD,
 		refused ? "the key file of this node was refused when it was read again, and the keys "
 			  "of before stay: see its log"
@@ -163,8 +163,9 @@ static void reading_apply(struct agent *agent, struct reading *reading) {
 	if (reloading.level)
 		log_set_level((enum log_level)config_get_enum(agent->config, "log", "level"));
 	if (reloading.expect &&
-	    overlay_expect(agent->overlay, config_get_string(agent->config, "overlay", "expect")) !=
-		    0)
+	    overlay_set_roster(
+		    agent->overlay, config_get_string(agent->config, "overlay", "expect")
+	    ) != 0)
 		log_event(LOG_LEVEL_ERROR, "expect_not_reloaded");
 	if (reloading.workers)
 		workers_reload(agent);
@@ -181,7 +182,7 @@ static void reading_apply(struct agent *agent, struct reading *reading) {
 }
 
 static void reload_fail(struct agent *agent) {
-	overlay_own_mistake(
+	overlay_set_own_problem(
 		agent->overlay, OVERLAY_OWN_RELOAD,
 		"the configuration of this node could not be read again, and the one of before stays: "
 		"see its log, or tocsind --check-config"

@@ -87,7 +87,7 @@ static void verdict_changed(struct health_listener *listener, const struct verdi
 	name_of(&self, observer);
 	told.node = node;
 	told.observer = observer;
-	webhook_tell(part->webhook, &told);
+	webhook_notify(part->webhook, &told);
 }
 
 int webhook_part_start(struct agent *agent) {

@@ -94,7 +94,7 @@ int eal_part_start(struct agent *agent) {
 // An abandoned software device keeps running, possibly on a DPDK port, so EAL must stay up.
 void eal_part_stop(struct agent *agent) {
 	(void)agent;
-	if (fabric_left_any_behind())
+	if (fabric_has_left_memory_behind())
 		eal_remove_directory();
 	else
 		eal_stop();

@@ -73,8 +73,9 @@ static int file_read(const char *path, char **ret_text, size_t *ret_size) {
 	return err;
 }
 
-static void
-replay_say(const char *path, const struct replay *replay, const struct replay_result *result) {
+static void replay_print_result(
+	const char *path, const struct replay *replay, const struct replay_result *result
+) {
 	fprintf(stdout,
 		"%s: interface %d, %" PRIu64 " callbacks played, %" PRIu64
 		" not asked for, %" PRIu64 " ns each\n",
@@ -112,7 +113,7 @@ static int play_one(const char *path, const struct request *request) {
 		err = -EIO;
 	}
 	if (err == 0 && !request->quiet)
-		replay_say(path, &replay, &result);
+		replay_print_result(path, &replay, &result);
 	replay_fini(&replay);
 	if (err == 0 && request->hold_s > 0)
 		sleep((unsigned int)request->hold_s);

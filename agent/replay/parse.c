@@ -50,7 +50,7 @@ static int read_i32(struct reader *reader, const char *text, int32_t *ret_value)
 	return err;
 }
 
-static int line_refuse(struct reader *reader, const char *text, const char *why) {
+static int line_fail(struct reader *reader, const char *text, const char *why) {
 	return parse_fail(reader->error, -EINVAL, text, strlen(text), "%s", why);
 }
 
@@ -59,7 +59,7 @@ static int read_number(
 	struct reader *reader, const char *text, char letter, uint64_t max, uint64_t *ret_number
 ) {
 	if (text[0] != letter)
-		return line_refuse(
+		return line_fail(
 			reader, text,
 			letter == 'e' ? "is no event: e1, e2, ..."
 				      : "is no communicator: c0, c1, ..."
@@ -100,7 +100,7 @@ static int text_unescape(struct reader *reader, char *text) {
 		high = from[1] == 'x' ? hex_digit(from[2]) : -1;
 		low = high >= 0 ? hex_digit(from[3]) : -1;
 		if (low < 0 || (high == 0 && low == 0))
-			return line_refuse(
+			return line_fail(
 				reader, text, "has a backslash that is not \\x01 to \\xff"
 			);
 		*to++ = (char)(high << 4 | low);
@@ -162,7 +162,7 @@ static int read_type(struct reader *reader, const char *text, struct replay_call
 	else if (text[0] >= '0' && text[0] <= '9') // an unknown type
 		err = read_u64(reader, text, UINT64_MAX, &call->descriptor.type);
 	else
-		err = line_refuse(
+		err = line_fail(
 			reader, text, "is no type of event: Group, Coll, P2p, KernelCh, ..."
 		);
 	number = call->descriptor.type;
@@ -192,7 +192,7 @@ read_start_word(struct reader *reader, const struct word *word, struct replay_ca
 		return read_i32(reader, word->value, &call->descriptor.rank);
 	field = field_find(type, reader->replay->version, word->name);
 	if (field == NULL)
-		return line_refuse(
+		return line_fail(
 			reader, word->name,
 			"is no field of this type in this interface; the "
 			"type comes before its fields"
@@ -219,7 +219,7 @@ read_init_word(struct reader *reader, const struct word *word, struct replay_cal
 		call->name = word->value;
 		return text_unescape(reader, word->value);
 	}
-	return line_refuse(reader, word->name, "is no word of init");
+	return line_fail(reader, word->name, "is no word of init");
 }
 
 static int
@@ -232,7 +232,7 @@ read_event_word(struct reader *reader, const struct word *word, struct replay_ca
 		call->has_value = true;
 		return read_u64(reader, word->value, UINT64_MAX, &call->value);
 	}
-	return line_refuse(reader, word->name, "is no word of stop or state");
+	return line_fail(reader, word->name, "is no word of stop or state");
 }
 
 static int read_comm(struct reader *reader, const struct word *word, struct replay_call *call) {
@@ -250,7 +250,7 @@ static int read_words(struct reader *reader, char *at, struct replay_call *call)
 
 	while (err == 0 && word_next(&at, &word)) {
 		if (word.value == NULL)
-			err = line_refuse(reader, word.name, "has no value: name=value");
+			err = line_fail(reader, word.name, "has no value: name=value");
 		else if (strcmp(word.name, "comm") == 0)
 			err = read_comm(reader, &word, call);
 		else if (call->kind == REPLAY_START)
@@ -258,14 +258,14 @@ static int read_words(struct reader *reader, char *at, struct replay_call *call)
 		else if (call->kind == REPLAY_INIT)
 			err = read_init_word(reader, &word, call);
 		else if (call->kind == REPLAY_FINALIZE)
-			err = line_refuse(reader, word.name, "is no word of finalize");
+			err = line_fail(reader, word.name, "is no word of finalize");
 		else
 			err = read_event_word(reader, &word, call);
 	}
 	return err;
 }
 
-static int kind_of(const char *name, enum replay_call_kind *ret_kind) {
+static int parse_call_kind(const char *name, enum replay_call_kind *ret_kind) {
 	static const char *const names[] = {"init", "start", "stop", "state", "finalize"};
 
 	for (uint32_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
@@ -280,9 +280,9 @@ static int call_check(struct reader *reader, const struct replay_call *call) {
 	bool needs_comm = call->kind == REPLAY_INIT || call->kind == REPLAY_FINALIZE;
 
 	if (needs_comm && call->comm < 0)
-		return line_refuse(reader, "comm", "is missing");
+		return line_fail(reader, "comm", "is missing");
 	if (call->kind == REPLAY_START && (call->event == 0 || call->descriptor.type == 0))
-		return line_refuse(reader, call->event == 0 ? "event" : "type", "is missing");
+		return line_fail(reader, call->event == 0 ? "event" : "type", "is missing");
 	return 0;
 }
 
@@ -315,8 +315,8 @@ static int read_call(struct reader *reader, const char *time, char *at, uint32_t
 	if (err != 0)
 		return err;
 	if (!word_next(&at, &thread) || thread.name[0] != 't' || !word_next(&at, &kind) ||
-	    kind_of(kind.name, &call->kind) != 0)
-		return line_refuse(
+	    parse_call_kind(kind.name, &call->kind) != 0)
+		return line_fail(
 			reader, time,
 			"is no callback: TIME THREAD init, start, stop, state or "
 			"finalize"
@@ -340,13 +340,13 @@ static int read_head(struct reader *reader, const char *name, char *at) {
 	int err;
 
 	if (!word_next(&at, &word))
-		return line_refuse(reader, name, "has no value");
+		return line_fail(reader, name, "has no value");
 	err = read_i32(reader, word.name, &value);
 	if (err != 0)
 		return err;
 	if (strcmp(name, "interface") == 0) {
 		if (value < NCCL_VERSION_FIRST || value > NCCL_VERSION_LAST)
-			return line_refuse(
+			return line_fail(
 				reader, word.name, "is no interface: 1 to 7 can be played"
 			);
 		reader->replay->version = value;
@@ -355,9 +355,7 @@ static int read_head(struct reader *reader, const char *name, char *at) {
 	} else if (strcmp(name, "nccl") == 0) {
 		reader->replay->nccl = value;
 	} else {
-		return line_refuse(
-			reader, name, "is neither a callback nor interface, pid or nccl"
-		);
+		return line_fail(reader, name, "is neither a callback nor interface, pid or nccl");
 	}
 	return 0;
 }
@@ -369,7 +367,7 @@ static int read_line(struct reader *reader, char *line, uint32_t number) {
 	if (!reader->begun) {
 		reader->begun = true;
 		if (strcmp(line, "tocsin-nccl-recording 1") != 0)
-			return line_refuse(reader, line, "is not \"tocsin-nccl-recording 1\"");
+			return line_fail(reader, line, "is not \"tocsin-nccl-recording 1\"");
 		return 0;
 	}
 	if (line[0] == '#' || !word_next(&at, &word))
@@ -377,7 +375,7 @@ static int read_line(struct reader *reader, char *line, uint32_t number) {
 	if (word.name[0] < '0' || word.name[0] > '9')
 		return read_head(reader, word.name, at);
 	if (reader->replay->version == 0)
-		return line_refuse(
+		return line_fail(
 			reader, word.name, "is a callback, and no line says which interface"
 		);
 	return read_call(reader, word.name, at, number);
@@ -405,13 +403,13 @@ int replay_parse(
 		*newline = '\0';
 		++*ret_line;
 		if (memchr(text, '\0', (size_t)(newline - text)) != NULL)
-			err = line_refuse(&reader, text, "is followed by a byte 0");
+			err = line_fail(&reader, text, "is followed by a byte 0");
 		else
 			err = read_line(&reader, text, *ret_line);
 		text = newline + 1;
 	}
 	if (err == 0 && !reader.begun)
-		err = line_refuse(&reader, "", "is no recording: nothing is in it");
+		err = line_fail(&reader, "", "is no recording: nothing is in it");
 	return err;
 }
 

@@ -40,14 +40,14 @@ static uint64_t now_ns(void) {
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static void *handle_of(const struct player *player, const struct replay_handle *handle) {
+static void *handle_resolve(const struct player *player, const struct replay_handle *handle) {
 	if (handle->event != 0 && handle->event <= player->replay->event_max)
 		return player->handles[handle->event];
 	return (void *)(uintptr_t)handle->raw; // NOLINT(performance-no-int-to-ptr): as recorded
 }
 
 // Return the mask bits that make NCCL report events of a type; any one of them suffices.
-static int asks_for(uint32_t type) {
+static int type_event_mask(uint32_t type) {
 	const int below = NCCL_PROXY_OP | NCCL_PROXY_STEP | NCCL_KERNEL_CH | NCCL_NET_PLUGIN;
 	const int copies = NCCL_CE_COLL | NCCL_CE_SYNC | NCCL_CE_BATCH;
 
@@ -81,7 +81,7 @@ static int asks_for(uint32_t type) {
 // Return whether the plugin requested an event. An operation copies the mask, and events below it
 // use the copy.
 static bool
-is_asked_for(const struct player *player, const struct replay_call *call, uint32_t type) {
+event_is_requested(const struct player *player, const struct replay_call *call, uint32_t type) {
 	int mask = __atomic_load_n(&player->mask, __ATOMIC_RELAXED);
 
 	if (player->options->all)
@@ -89,7 +89,7 @@ is_asked_for(const struct player *player, const struct replay_call *call, uint32
 	if (call->parent.event != 0 && call->parent.event <= player->replay->event_max &&
 	    (type == NCCL_PROXY_OP || type == NCCL_KERNEL_CH))
 		mask = player->masks[call->parent.event];
-	return (mask & asks_for(type)) != 0;
+	return (mask & type_event_mask(type)) != 0;
 }
 
 static int play_init(struct player *player, const struct replay_call *call) {
@@ -123,15 +123,15 @@ static int play_start(struct player *player, const struct replay_call *call) {
 		type &= 0xff;
 	player->handles[call->event] = NULL;
 	player->masks[call->event] = __atomic_load_n(&player->mask, __ATOMIC_RELAXED);
-	if (!is_asked_for(player, call, type)) {
+	if (!event_is_requested(player, call, type)) {
 		player->result->left_out++;
 		return 0;
 	}
-	descriptor.parent = handle_of(player, &call->parent);
+	descriptor.parent = handle_resolve(player, &call->parent);
 	if (player->replay->version >= 5 && type == NCCL_COLL)
-		descriptor.coll_4.parent_group = handle_of(player, &call->group);
+		descriptor.coll_4.parent_group = handle_resolve(player, &call->group);
 	if (player->replay->version >= 5 && type == NCCL_P2P)
-		descriptor.p2p_4.parent_group = handle_of(player, &call->group);
+		descriptor.p2p_4.parent_group = handle_resolve(player, &call->group);
 	if (type == NCCL_PROXY_OP && descriptor.proxy_op.pid == player->replay->pid)
 		descriptor.proxy_op.pid = (int32_t)getpid();
 	return player->table->start(context, &player->handles[call->event], &descriptor);
@@ -139,7 +139,7 @@ static int play_start(struct player *player, const struct replay_call *call) {
 
 static int play_state(struct player *player, const struct replay_call *call) {
 	union nccl_state_arguments arguments = {.gpu_ns = call->value};
-	void *handle = handle_of(player, &call->handle);
+	void *handle = handle_resolve(player, &call->handle);
 
 	if (handle == NULL)
 		return 0;
@@ -164,7 +164,7 @@ static int play_call(struct player *player, const struct replay_call *call) {
 	case REPLAY_START:
 		return play_start(player, call);
 	case REPLAY_STOP:
-		handle = handle_of(player, &call->handle);
+		handle = handle_resolve(player, &call->handle);
 		return handle != NULL ? player->table->stop(handle) : 0;
 	case REPLAY_STATE:
 		return play_state(player, call);
@@ -173,7 +173,7 @@ static int play_call(struct player *player, const struct replay_call *call) {
 	}
 }
 
-static void wait_until(uint64_t at_ns) {
+static void sleep_until(uint64_t at_ns) {
 	struct timespec at = {
 		.tv_sec = (time_t)(at_ns / UINT64_C(1000000000)),
 		.tv_nsec = (long)(at_ns % UINT64_C(1000000000)),
@@ -189,7 +189,7 @@ static void play_all(struct player *player) {
 
 	for (size_t n = 0; n < replay->count; n++) {
 		if (player->options->in_real_time)
-			wait_until(began_ns + replay->calls[n].time_ns);
+			sleep_until(began_ns + replay->calls[n].time_ns);
 		if (play_call(player, &replay->calls[n]) != 0)
 			player->result->failed++;
 	}

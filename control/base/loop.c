@@ -188,7 +188,7 @@ int loop_add(struct loop *loop, struct loop_source *source) {
 	return 0;
 }
 
-void loop_want(struct loop_source *source, uint32_t events) {
+void loop_set_events(struct loop_source *source, uint32_t events) {
 	struct loop *loop = source->loop;
 	struct epoll_event event = {.events = events};
 	int result;

@@ -144,7 +144,7 @@ static void jobs_send(struct spawn *spawn) {
 		spawn->running++;
 	}
 	// A job that may run only waits if the socket is full.
-	loop_want(
+	loop_set_events(
 		&spawn->source,
 		EPOLLIN | (job != NULL && spawn->running < SPAWN_RUNNING_MAX ? EPOLLOUT : 0)
 	);

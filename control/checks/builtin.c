@@ -33,7 +33,7 @@ const char *checks_builtin_name(uint32_t builtin) {
 void builtin_check_reasons(enum builtin_check builtin, struct check_reasons *ret_reasons) {
 	struct check_reasons reasons;
 
-	must(check_reasons_of(names[builtin].name, &reasons) == 0);
+	must(check_reasons_build(names[builtin].name, &reasons) == 0);
 	snprintf(reasons.bad, sizeof(reasons.bad), "%s", names[builtin].reason);
 	*ret_reasons = reasons;
 }

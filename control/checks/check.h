@@ -22,7 +22,7 @@ struct check_reporter {
 	uint32_t count, told_count;
 };
 
-// Add, replace or withdraw a statement. It is published unless CHECKS_TOLD_MAX statements of at
+// Add, replace or withdraw a statement. It is published unless CHECKS_STATEMENTS_MAX statements of at
 // least its severity are.
 void check_reporter_add(struct check_reporter *reporter, const struct statement *statement);
 
@@ -54,7 +54,7 @@ struct check_result {
 	uint64_t at_ns, took_ns;
 };
 
-// Initialise a check. The caller sets its reasons, with check_reasons_of() or directly. States
+// Initialise a check. The caller sets its reasons, with check_reasons_build() or directly. States
 // nothing.
 void check_init(struct check *check, struct check_reporter *reporter, const char *name);
 void check_result(struct check *check, const struct check_result *result);

@@ -55,7 +55,7 @@ static void publish_most_severe(struct check_reporter *reporter) {
 	struct check_row *untold, *told;
 
 	while ((untold = worst_unpublished_row(reporter)) != NULL) {
-		if (reporter->told_count == CHECKS_TOLD_MAX) {
+		if (reporter->told_count == CHECKS_STATEMENTS_MAX) {
 			told = mildest_published_row(reporter);
 			if (told->statement.verdict >= untold->statement.verdict)
 				return;

@@ -129,14 +129,14 @@ uint32_t checks_congestion(const struct checks *checks, const struct congestion_
 	return checks->builtin != NULL ? builtin_congestion(checks->builtin, ret_ports) : 0;
 }
 
-uint64_t checks_resent(const struct checks *checks, const char *device) {
+uint64_t checks_retransmits(const struct checks *checks, const char *device) {
 	const struct congestion_port *ports = NULL;
 	uint32_t count = checks_congestion(checks, &ports);
 	uint64_t resent = CONGESTION_UNKNOWN;
 
 	for (uint32_t n = 0; n < count; n++) {
 		uint64_t again = ports[n].totals[CONGESTION_RETRANSMITS];
-		uint64_t adaptive = ports[n].totals[CONGESTION_ADAPTIVE];
+		uint64_t adaptive = ports[n].totals[CONGESTION_ADAPTIVE_RETRANSMITS];
 
 		if (!congestion_port_is_of_device(&ports[n], device))
 			continue;

@@ -25,7 +25,7 @@ static const char *const names[CONGESTION_KIND_COUNT] = {
 	[CONGESTION_RX_DISCARDS] = "rx_discards",
 	[CONGESTION_OUT_OF_SEQUENCE] = "out_of_sequence",
 	[CONGESTION_RETRANSMITS] = "retransmits",
-	[CONGESTION_ADAPTIVE] = "adaptive_retransmits",
+	[CONGESTION_ADAPTIVE_RETRANSMITS] = "adaptive_retransmits",
 };
 
 const char *congestion_name(enum congestion_kind kind) {
@@ -58,8 +58,8 @@ static const struct name hw_names[] = {
 	{"packet_seq_err", CONGESTION_RETRANSMITS},
 	{"implied_nak_seq_err", CONGESTION_RETRANSMITS},
 	{"local_ack_timeout_err", CONGESTION_RETRANSMITS},
-	{"roce_adp_retrans", CONGESTION_ADAPTIVE},
-	{"roce_adp_retrans_to", CONGESTION_ADAPTIVE},
+	{"roce_adp_retrans", CONGESTION_ADAPTIVE_RETRANSMITS},
+	{"roce_adp_retrans_to", CONGESTION_ADAPTIVE_RETRANSMITS},
 	// bnxt_re
 	{"rx_ecn_marked_pkts", CONGESTION_ECN_MARKED},
 	{"tx_cnp_pkts", CONGESTION_CNP_SENT},
@@ -277,7 +277,7 @@ enum congestion_level congestion_level(const struct congestion_port *port) {
 	    (port->sent_permille != UINT32_MAX && port->sent_permille >= STORM_PERMILLE))
 		return CONGESTION_STORM;
 	if (moves)
-		return CONGESTION_MOVES;
+		return CONGESTION_ACTIVE;
 	return counted ? CONGESTION_QUIET : CONGESTION_NOT_COUNTED;
 }
 
@@ -285,7 +285,7 @@ const char *congestion_level_name(enum congestion_level level) {
 	static const char *const words[CONGESTION_LEVEL_COUNT] = {
 		[CONGESTION_NOT_COUNTED] = "not-counted",
 		[CONGESTION_QUIET] = "quiet",
-		[CONGESTION_MOVES] = "congested",
+		[CONGESTION_ACTIVE] = "congested",
 		[CONGESTION_STORM] = "pause-storm",
 	};
 

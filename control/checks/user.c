@@ -23,7 +23,8 @@ static void schedule_run_at(struct user_check *user, uint64_t at_ns) {
 // Spread the first runs of many nodes and checks.
 static void schedule_first_run(struct user_check *user) {
 	uint64_t interval_ns = user->settings.interval_ns;
-	uint64_t within_ns = interval_ns < CHECKS_FIRST_NS ? interval_ns : CHECKS_FIRST_NS;
+	uint64_t within_ns =
+		interval_ns < CHECKS_FIRST_SPREAD_NS ? interval_ns : CHECKS_FIRST_SPREAD_NS;
 
 	schedule_run_at(
 		user,
@@ -149,7 +150,7 @@ int user_check_create(
 	user->request.ended = on_program_ended;
 	user->request.stuck = on_program_stuck;
 	check_init(&user->check, &checks->reporter, settings->name);
-	must(check_reasons_of(settings->name, &user->check.reasons) == 0);
+	must(check_reasons_build(settings->name, &user->check.reasons) == 0);
 	if (settings_set(user, settings) != 0) {
 		user_check_destroy(user);
 		return -ENOMEM;

@@ -92,7 +92,7 @@ static bool reason_add_camel_case(const char *name, const char *prefix, char *re
 	return used > before;
 }
 
-int check_reasons_of(const char *name, struct check_reasons *ret_reasons) {
+int check_reasons_build(const char *name, struct check_reasons *ret_reasons) {
 	struct check_reasons reasons;
 
 	if (!reason_add_camel_case(name, "Check", reasons.bad, sizeof(reasons.bad)) ||
@@ -114,7 +114,7 @@ bool check_reasons_clash(const struct check_reasons *a, const struct check_reaso
 	return reason_is_in(a->bad, b) || reason_is_in(a->unknown, b) || reason_is_in(a->stuck, b);
 }
 
-bool check_reasons_are_own(const struct check_reasons *reasons) {
+bool check_reasons_clash_with_builtin(const struct check_reasons *reasons) {
 	for (uint32_t n = 0; n < BUILTIN_CHECK_COUNT; n++) {
 		struct check_reasons builtin;
 

@@ -24,9 +24,9 @@ static int name_add(struct absent *absent, const char *name) {
 	return 0;
 }
 
-int absent_find(const struct overlay *overlay, struct absent *ret_absent) {
+int absent_collect_all(const struct overlay *overlay, struct absent *ret_absent) {
 	struct absent absent = {
-		.names = calloc((size_t)overlay_expected(overlay) + 1, sizeof(*absent.names)),
+		.names = calloc((size_t)overlay_roster_count(overlay) + 1, sizeof(*absent.names)),
 	};
 	int err = absent.names != NULL ? 0 : -ENOMEM;
 	uint32_t cursor = 0;
@@ -41,7 +41,7 @@ int absent_find(const struct overlay *overlay, struct absent *ret_absent) {
 	return err;
 }
 
-int absent_only(const char *name, struct absent *ret_absent) {
+int absent_make_single(const char *name, struct absent *ret_absent) {
 	struct absent absent = {.names = calloc(1, sizeof(*absent.names))};
 
 	if (absent.names == NULL)
@@ -54,10 +54,10 @@ int absent_only(const char *name, struct absent *ret_absent) {
 	return 0;
 }
 
-bool absent_is(const struct overlay *overlay, const char *name) {
+bool absent_has_node(const struct overlay *overlay, const char *name) {
 	size_t length = strlen(name);
 	struct ras_peer peer;
 
-	return overlay_is_expected(overlay, name, length) &&
+	return overlay_roster_has_node(overlay, name, length) &&
 	       ras_peer_find(overlay_ras(overlay), ras_id(name, length), &peer) != 0;
 }

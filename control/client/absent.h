@@ -17,10 +17,10 @@ struct absent {
 };
 
 // Collect all absent nodes. Returns 0 or -ENOMEM.
-int absent_find(const struct overlay *overlay, struct absent *ret_absent);
+int absent_collect_all(const struct overlay *overlay, struct absent *ret_absent);
 // Make a list of this one name. Returns 0 or -ENOMEM.
-int absent_only(const char *name, struct absent *ret_absent);
+int absent_make_single(const char *name, struct absent *ret_absent);
 void absent_fini(struct absent *absent);
 
 // Return whether a name is in the roster and in no table.
-bool absent_is(const struct overlay *overlay, const char *name);
+bool absent_has_node(const struct overlay *overlay, const char *name);

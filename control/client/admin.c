@@ -29,14 +29,14 @@ struct target {
 	char name[NAMES_TEXT_BYTES];
 };
 
-static void target_of(const struct ras_peer *peer, struct target *ret_target) {
+static void order_target_init(const struct ras_peer *peer, struct target *ret_target) {
 	ret_target->id = peer->record->id;
 	ret_target->state = peer->state;
-	names_record(peer->record, ret_target->name);
+	names_format_record(peer->record, ret_target->name);
 }
 
 // Report the error of an order about a node to the client.
-static void fail_order(struct session *session, const struct target *target, int err) {
+static void order_fail(struct session *session, const struct target *target, int err) {
 	const char *name = target->name;
 
 	switch (err) {
@@ -62,7 +62,7 @@ static void fail_order(struct session *session, const struct target *target, int
 static void
 order_finish(struct session *session, const struct target *target, const char *order, int err) {
 	if (err < 0) {
-		fail_order(session, target, err);
+		order_fail(session, target, err);
 		return;
 	}
 	log_event(
@@ -88,7 +88,7 @@ void answer_report(struct session *session, const char *rest) {
 	struct target target;
 	struct ras_peer peer;
 
-	if (!names_first(session, &rest, &peer))
+	if (!names_parse_next(session, &rest, &peer))
 		return;
 	if (*rest == '\0' || strlen(rest) > REASON_BYTES_MAX || !is_utf8(rest)) {
 		session_fail(
@@ -98,10 +98,10 @@ void answer_report(struct session *session, const char *rest) {
 		);
 		return;
 	}
-	target_of(&peer, &target);
+	order_target_init(&peer, &target);
 	order_finish(
 		session, &target, "report",
-		overlay_report(session->server->overlay, target.id, session->uid, rest)
+		overlay_report_peer(session->server->overlay, target.id, session->uid, rest)
 	);
 }
 
@@ -111,7 +111,7 @@ void answer_maint(struct session *session, const char *rest) {
 	struct ras_peer peer;
 	bool on;
 
-	if (!names_first(session, &rest, &peer))
+	if (!names_parse_next(session, &rest, &peer))
 		return;
 	on = strcasecmp(rest, "on") == 0;
 	if (!on && strcasecmp(rest, "off") != 0) {
@@ -119,10 +119,10 @@ void answer_maint(struct session *session, const char *rest) {
 		session_fail(session, "MAINT takes on or off after the node, not %s", quoted);
 		return;
 	}
-	target_of(&peer, &target);
+	order_target_init(&peer, &target);
 	order_finish(
 		session, &target, on ? "maint on" : "maint off",
-		overlay_maint(session->server->overlay, target.id, on)
+		overlay_set_maintenance(session->server->overlay, target.id, on)
 	);
 }
 
@@ -171,11 +171,11 @@ void answer_forget(struct session *session, const char *rest) {
 		forget_remembered(session);
 		return;
 	}
-	if (!names_only(session, rest, &peer))
+	if (!names_parse_single(session, rest, &peer))
 		return;
-	target_of(&peer, &target);
+	order_target_init(&peer, &target);
 	order_finish(
-		session, &target, "forget", overlay_forget(session->server->overlay, target.id)
+		session, &target, "forget", overlay_forget_peer(session->server->overlay, target.id)
 	);
 }
 

@@ -46,8 +46,8 @@ static json_t *stuck_json(const struct check_view *view) {
 		return json_null();
 	return json_pack(
 		"{s:i,s:o,s:s,s:o}", "pid", (int)view->what.pid, "comm",
-		peer_name_json(view->what.comm), "state", state, "wchan",
-		peer_name_json(view->what.wchan)
+		safe_string_json(view->what.comm), "state", state, "wchan",
+		safe_string_json(view->what.wchan)
 	);
 }
 
@@ -58,7 +58,7 @@ static json_t *last_json(struct session *session, const struct row *row) {
 		return json_null();
 	return json_pack(
 		"{s:s,s:o,s:o,s:f,s:f}", "result", check_level_name(view->level), "evidence",
-		peer_name_json(row->evidence), "at", time_at_json(session, view->at_ns), "ago_s",
+		safe_string_json(row->evidence), "at", time_at_json(session, view->at_ns), "ago_s",
 		(double)time_age_ns(session, view->at_ns) / (double)RAS_NS_PER_SEC, "took_s",
 		(double)view->took_ns / (double)RAS_NS_PER_SEC
 	);
@@ -81,7 +81,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 
 	return json_pack(
 		"{s:s,s:o,s:f,s:f,s:s,s:s,s:o,s:b,s:o,s:o,s:{s:I,s:I,s:I,s:I}}", "name", row->name,
-		"command", row->command[0] != '\0' ? peer_name_json(row->command) : json_null(),
+		"command", row->command[0] != '\0' ? safe_string_json(row->command) : json_null(),
 		"interval_s", (double)view->interval_ns / (double)RAS_NS_PER_SEC, "timeout_s",
 		(double)view->timeout_ns / (double)RAS_NS_PER_SEC, "said",
 		check_level_name(view->told), "reason", row->reason, "last",

@@ -13,11 +13,11 @@
 static void node_name(void *ctx, uint64_t node, char *text, uint32_t size) {
 	char name[NAMES_TEXT_BYTES];
 
-	names_id(session_ras(ctx), node, name);
+	names_format_id(session_ras(ctx), node, name);
 	snprintf(text, size, "%s", name);
 }
 
-int comm_look_of(
+int comm_look_init_session(
 	struct comm_look *look, struct session *session, const struct overlay_answer *answer
 ) {
 	const struct comm_look_config config = {
@@ -61,11 +61,11 @@ json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t ra
 	look->config.words.node_name(look->config.words.ctx, merged->node, node, sizeof(node));
 	return json_pack(
 		"{s:i,s:i,s:o,s:s,s:I,s:I,s:I,s:f,s:f,s:o,s:o,s:o,s:s?}", "rank",
-		(int)merged->rank.rank, "pid", (int)merged->rank.pid, "node", peer_name_json(node),
-		"process", jobs_process_name(merged->rank.process_state), "launched",
-		(json_int_t)merged->rank.launched, "started", (json_int_t)merged->rank.started,
-		"completed", (json_int_t)merged->rank.completed, "still_s",
-		(double)merged->rank.idle_ms / 1e3, "worked_s",
+		(int)merged->rank.rank, "pid", (int)merged->rank.pid, "node",
+		safe_string_json(node), "process", jobs_process_name(merged->rank.process_state),
+		"launched", (json_int_t)merged->rank.launched, "started",
+		(json_int_t)merged->rank.started, "completed", (json_int_t)merged->rank.completed,
+		"still_s", (double)merged->rank.idle_ms / 1e3, "worked_s",
 		(double)merged->rank.worked_ms / 1e3, "told", knows_json(merged->rank.knows),
 		"cuda_dev", device_json(merged->rank.cuda_device), "nvml_dev",
 		device_json(merged->rank.nvml_device), "gpu_from", gpu_source(&merged->rank)
@@ -87,7 +87,7 @@ json_t *comm_json(const struct comm_look *look, uint32_t place) {
 	return json_pack(
 		"{s:s,s:s,s:o,s:I,s:f,s:i,s:i,s:i,s:o,s:o,s:s?,s:o}", "state",
 		jobs_grade_name(finding->grade), "cause", jobs_cause_name(finding->cause),
-		"sentence", peer_name_json(sentence), "operation", (json_int_t)finding->seq,
+		"sentence", safe_string_json(sentence), "operation", (json_int_t)finding->seq,
 		"waited_s", (double)finding->waited_ms / 1e3, "waiting", (int)finding->waiting,
 		"late_count", (int)finding->late_count, "absent", (int)finding->absent, "late",
 		late, "told", knows_json(finding->knows), "waits_in",

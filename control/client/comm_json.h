@@ -9,7 +9,7 @@
 struct session;
 
 // Same as comm_look_init(), with the configuration of this agent. Returns 0 or -errno.
-int comm_look_of(
+int comm_look_init_session(
 	struct comm_look *look, struct session *session, const struct overlay_answer *answer
 );
 json_t *comm_json(const struct comm_look *look, uint32_t place);

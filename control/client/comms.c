@@ -32,7 +32,7 @@ static void comms_drop(void *work) {
 	free(comms->rows);
 	free(comms->shown);
 	if (status->asked)
-		overlay_forget_question(&status->question);
+		overlay_cancel_question(&status->question);
 	if (status->answer != NULL)
 		overlay_answer_put(status->answer);
 	comm_table_fini(&status->comms);
@@ -83,7 +83,7 @@ static const struct listing_ops ops = {
 	.row_json = row_json,
 };
 
-static bool choose_rows(struct comms *comms) {
+static bool comms_select_rows(struct comms *comms) {
 	const struct comm_table *table = &comms->status.comms;
 
 	comms->rows = calloc((size_t)comms->look.count + 1, sizeof(struct comm_summary *));
@@ -116,18 +116,19 @@ static bool comms_step(struct session *session) {
 	if (comms->status.answer == NULL) {
 		session_fail(
 			session, "no communicators could be collected: %s",
-			status_trouble(&comms->status)
+			status_error_text(&comms->status)
 		);
 		return true;
 	}
 	if (!comm_table_build(&comms->status))
 		return false;
-	if (!comms->looking && comm_look_of(&comms->look, session, comms->status.answer) != 0)
+	if (!comms->looking &&
+	    comm_look_init_session(&comms->look, session, comms->status.answer) != 0)
 		return fail_memory(session, comms);
 	comms->looking = true;
 	if (!comm_look_step(&comms->look))
 		return false;
-	if (!choose_rows(comms))
+	if (!comms_select_rows(comms))
 		return fail_memory(session, comms);
 	session->step = listing_step;
 	return false;
@@ -148,7 +149,7 @@ static void on_answer(struct overlay_question *question, struct overlay_answer *
 void answer_comms(struct session *session, const char *rest) {
 	struct comms *comms;
 
-	if (!session_may_ask(session))
+	if (!session_charge_question(session))
 		return;
 	comms = calloc(1, sizeof(*comms));
 	if (!session_begin(session, NULL, comms_drop, comms))

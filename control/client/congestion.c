@@ -50,7 +50,8 @@ json_t *congestion_json(const struct session *session, const char *device) {
 	return array;
 }
 
-static enum congestion_level level_of(const struct session *session, const char *device) {
+static enum congestion_level
+rail_congestion_level(const struct session *session, const char *device) {
 	const struct checks *checks = session->server->checks;
 	const struct congestion_port *ports = NULL;
 	uint32_t count = checks != NULL ? checks_congestion(checks, &ports) : 0;
@@ -62,8 +63,8 @@ static enum congestion_level level_of(const struct session *session, const char 
 	return CONGESTION_NOT_COUNTED;
 }
 
-const char *congestion_word(const struct session *session, const char *device) {
-	return congestion_level_name(level_of(session, device));
+const char *rail_congestion_name(const struct session *session, const char *device) {
+	return congestion_level_name(rail_congestion_level(session, device));
 }
 
 void why_put_congestion(const struct session *session, json_t *object) {

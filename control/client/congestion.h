@@ -7,7 +7,7 @@
 // Return an array of ports. `device` selects a rail name ("mlx5_0", "mlx5_0:2"); NULL: all ports.
 json_t *congestion_json(const struct session *session, const char *device);
 // Return the congestion level of a rail: "quiet", "congested", ...
-const char *congestion_word(const struct session *session, const char *device);
+const char *rail_congestion_name(const struct session *session, const char *device);
 
 // Add the congestion section of WHY: the ports of the answering node.
 void why_put_congestion(const struct session *session, json_t *object);

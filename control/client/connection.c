@@ -16,11 +16,11 @@
 
 #define LINES_PER_TURN 4
 
-static struct connection *of_source(struct loop_source *source) {
+static struct connection *connection_of_source(struct loop_source *source) {
 	return container_of(source, struct connection, source);
 }
 
-static struct connection *of_timer(struct loop_timer *timer) {
+static struct connection *connection_of_timer(struct loop_timer *timer) {
 	return container_of(timer, struct connection, timer);
 }
 
@@ -53,7 +53,7 @@ static uint64_t deadline_ns(const struct connection *connection) {
 
 // Start a deadline for the bytes queued now: the client must accept them within drain_ns. Bytes
 // queued later do not extend it.
-static void watch_progress(struct connection *connection) {
+static void output_watch_progress(struct connection *connection) {
 	const struct client_server *server = connection->session.server;
 	size_t left = text_size(&connection->session.out);
 
@@ -70,9 +70,9 @@ static void connection_await(struct connection *connection, uint32_t events) {
 	struct loop *loop = connection->session.server->loop;
 	uint64_t at_ns;
 
-	watch_progress(connection);
+	output_watch_progress(connection);
 	at_ns = deadline_ns(connection);
-	loop_want(&connection->source, events);
+	loop_set_events(&connection->source, events);
 	// Without memory for the timer only this deadline is lost.
 	if (at_ns == RAS_NEVER || loop_timer_set(loop, &connection->timer, at_ns) < 0)
 		loop_timer_cancel(loop, &connection->timer);
@@ -105,7 +105,7 @@ static bool output_flush(struct connection *connection) {
 		if (sent < 0 && sent != -EAGAIN)
 			return false;
 		if (sent > 0) {
-			text_take(out, (size_t)sent);
+			text_consume(out, (size_t)sent);
 			connection->sent += (uint64_t)sent;
 		}
 	}
@@ -120,14 +120,14 @@ enum next {
 	NEXT_FINISH,
 };
 
-static enum next take_line(struct connection *connection) {
+static enum next answer_next_line(struct connection *connection) {
 	struct client_server *server = connection->session.server;
 	char line[CLIENT_LINE_BYTES_MAX];
-	int err = lines_take(&connection->lines, line);
+	int err = lines_next(&connection->lines, line);
 
 	if (err == 0) {
 		connection->since_ns = loop_now_ns(server->loop);
-		session_line(&connection->session, line);
+		session_answer_line(&connection->session, line);
 		return NEXT_ANSWER;
 	}
 	if (err == -EAGAIN && !connection->ended)
@@ -149,11 +149,11 @@ static enum next answer_advance(struct connection *connection) {
 	}
 	if (session->closing)
 		return NEXT_FINISH;
-	if (monitor_waits(session)) {
-		monitor_tell(session);
+	if (monitor_has_events(session)) {
+		monitor_write_events(session);
 		return NEXT_TURN;
 	}
-	return take_line(connection);
+	return answer_next_line(connection);
 }
 
 static void connection_pump(struct connection *connection) {
@@ -212,7 +212,7 @@ static bool input_receive(struct connection *connection) {
 }
 
 static void connection_ready(struct loop_source *source, uint32_t events) {
-	struct connection *connection = of_source(source);
+	struct connection *connection = connection_of_source(source);
 	bool readable = (events & EPOLLIN) != 0;
 
 	if (connection->lingering) {
@@ -232,7 +232,7 @@ static void connection_ready(struct loop_source *source, uint32_t events) {
 }
 
 static void connection_expired(struct loop_timer *timer, uint64_t now_ns) {
-	struct connection *connection = of_timer(timer);
+	struct connection *connection = connection_of_timer(timer);
 	struct client_server *server = connection->session.server;
 	bool slow = connection->lingering || connection->mark != 0;
 
@@ -255,14 +255,14 @@ static void connection_expired(struct loop_timer *timer, uint64_t now_ns) {
 static void connection_wake(struct session *session) {
 	struct connection *connection = (struct connection *)session;
 
-	loop_want(&connection->source, EPOLLOUT);
+	loop_set_events(&connection->source, EPOLLOUT);
 }
 
-void connection_news(struct connection *connection) {
+void connection_notify_events(struct connection *connection) {
 	const struct session *session = &connection->session;
 
 	if (session->monitor != 0 && !session->busy && !connection->lingering)
-		loop_want(&connection->source, EPOLLOUT);
+		loop_set_events(&connection->source, EPOLLOUT);
 }
 
 int connection_open(

@@ -38,4 +38,4 @@ int connection_open(
 );
 void connection_close(struct connection *connection);
 // Notify a connection of new events, in case the client monitors.
-void connection_news(struct connection *connection);
+void connection_notify_events(struct connection *connection);

@@ -16,7 +16,7 @@ static void conns_drop(void *work) {
 	struct status *status = work;
 
 	if (status->asked)
-		overlay_forget_question(&status->question);
+		overlay_cancel_question(&status->question);
 	if (status->answer != NULL)
 		overlay_answer_put(status->answer);
 	free(status);
@@ -49,11 +49,11 @@ static json_t *worst_json(struct session *session, const struct ras_conn_worst *
 	char node[NAMES_TEXT_BYTES], peer[NAMES_TEXT_BYTES];
 	bool known = row->retransmits != RAS_RETRANSMITS_UNKNOWN;
 
-	names_id(session_ras(session), worst->node, node);
-	names_id(session_ras(session), row->peer, peer);
+	names_format_id(session_ras(session), worst->node, node);
+	names_format_id(session_ras(session), row->peer, peer);
 	return json_pack(
-		"{s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "node", peer_name_json(node),
-		"peer", peer_name_json(peer), "transport", ras_transport_name(row->transport),
+		"{s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "node", safe_string_json(node),
+		"peer", safe_string_json(peer), "transport", ras_transport_name(row->transport),
 		"samples", json_whole(row->samples), "min_ns", json_whole(row->min_ns), "mean_ns",
 		json_whole(row->mean_ns), "max_ns", json_whole(row->max_ns), "sent_bytes",
 		json_whole(row->sent_bytes), "received_bytes", json_whole(row->received_bytes),
@@ -62,7 +62,7 @@ static json_t *worst_json(struct session *session, const struct ras_conn_worst *
 	);
 }
 
-static void say_json(struct session *session, const struct status *status) {
+static void conns_print_json(struct session *session, const struct status *status) {
 	const struct overlay_answer *answer = status->answer;
 	const struct ras_conns *conns = answer->conns;
 	json_t *transports = json_array(), *worst = json_array();
@@ -94,10 +94,10 @@ static bool conns_step(struct session *session) {
 
 	if (status->answer == NULL)
 		session_fail(
-			session, "no connections could be collected: %s", status_trouble(status)
+			session, "no connections could be collected: %s", status_error_text(status)
 		);
 	else
-		say_json(session, status);
+		conns_print_json(session, status);
 	return true;
 }
 
@@ -117,7 +117,7 @@ void answer_conns(struct session *session, const char *rest) {
 	struct status *status;
 
 	(void)rest;
-	if (!session_may_ask(session))
+	if (!session_charge_question(session))
 		return;
 	status = calloc(1, sizeof(*status));
 	if (!session_begin(session, NULL, conns_drop, status))

@@ -43,7 +43,7 @@ static const struct {
 	[RAS_EVENT_JOIN_DONE] = {.meaning = MEANS_DURATION, .words = "took"},
 };
 
-static void show_versions(
+static void event_versions_format(
 	const struct ras *ras, const struct ras_event *event, char text[static EVENT_TEXT_BYTES]
 ) {
 	struct ras_versions theirs = ras_versions_unpack(event->value);
@@ -56,7 +56,7 @@ static void show_versions(
 	snprintf(text, EVENT_TEXT_BYTES, "speaks %s, we %s", theirs_text, ours_text);
 }
 
-static void show_value(
+static void event_value_format(
 	const struct ras *ras, const struct ras_event *event, char text[static EVENT_TEXT_BYTES]
 ) {
 	const char *words = values[event->kind].words;
@@ -64,7 +64,7 @@ static void show_value(
 
 	text[0] = '\0';
 	if (event->cause == RAS_CAUSE_VERSION) {
-		show_versions(ras, event, text);
+		event_versions_format(ras, event, text);
 		return;
 	}
 	switch (values[event->kind].meaning) {
@@ -104,8 +104,8 @@ void event_text_detail(
 	bool has_value, has_seen;
 	int used;
 
-	show_value(ras, event, value);
-	names_observers(ras, event->observers, event->observer_count, observers);
+	event_value_format(ras, event, value);
+	names_format_observers(ras, event->observers, event->observer_count, observers);
 	has_value = value[0] != '\0';
 	has_seen = observers[0] != '\0';
 	used = snprintf(
@@ -114,7 +114,7 @@ void event_text_detail(
 		(*cause != '\0' || has_value) && has_seen ? ", " : "", has_seen ? "seen by " : "",
 		observers
 	);
-	names_text(words, strlen(words), clean, sizeof(clean));
+	names_sanitize_text(words, strlen(words), clean, sizeof(clean));
 	if (clean[0] != '\0')
 		snprintf(
 			text + used, EVENT_TEXT_BYTES - (size_t)used, "%s%s", used > 0 ? ": " : "",
@@ -122,7 +122,8 @@ void event_text_detail(
 		);
 }
 
-struct state_event event_text_of(const struct session *session, const struct ras_event *event) {
+struct state_event
+session_state_event(const struct session *session, const struct ras_event *event) {
 	const struct overlay *overlay = session->server->overlay;
 	struct state_event state_event = {
 		.realtime_ns = overlay_realtime_ns(overlay, event->at_ns),
@@ -141,8 +142,8 @@ static json_t *observers_json(const struct ras *ras, const struct ras_event *eve
 	char name[NAMES_TEXT_BYTES];
 
 	for (uint32_t n = 0; n < event->observer_count && n < RAS_OBSERVERS_MAX; n++) {
-		names_id(ras, event->observers[n], name);
-		json_array_append_new(array, peer_name_json(name));
+		names_format_id(ras, event->observers[n], name);
+		json_array_append_new(array, safe_string_json(name));
 	}
 	return array;
 }
@@ -157,12 +158,12 @@ json_t *event_text_json(struct session *session, const struct state_event *state
 	return json_pack(
 		"{s:I,s:s,s:s,s:o,s:s,s:I,s:I,s:I,s:i,s:o,s:o,s:o}", "sequence",
 		(json_int_t)event->sequence, "time", when, "event", ras_event_name(event->kind),
-		"node", event->name[0] != '\0' ? peer_name_json(event->name) : json_null(), "cause",
-		ras_cause_name(event->cause), "start",
+		"node", event->name[0] != '\0' ? safe_string_json(event->name) : json_null(),
+		"cause", ras_cause_name(event->cause), "start",
 		(json_int_t)ras_incarnation_start(event->incarnation), "refutations",
 		(json_int_t)(event->incarnation & RAS_REFUTATIONS_MAX), "value",
 		(json_int_t)event->value, "hops", (int)event->hops, "observers",
-		observers_json(ras, event), "detail", peer_name_json(detail), "text",
-		peer_name_json(state_event->text)
+		observers_json(ras, event), "detail", safe_string_json(detail), "text",
+		safe_string_json(state_event->text)
 	);
 }

@@ -17,5 +17,6 @@ void event_text_detail(
 	char text[static EVENT_TEXT_BYTES]
 );
 // Return an event of this run with its time and its description.
-struct state_event event_text_of(const struct session *session, const struct ras_event *event);
+struct state_event
+session_state_event(const struct session *session, const struct ras_event *event);
 json_t *event_text_json(struct session *session, const struct state_event *state_event);

@@ -39,7 +39,7 @@ event_add(struct session *session, struct events *events, const struct ras_event
 
 	if (event->at_ns < events->not_before_ns)
 		return;
-	state_event = event_text_of(session, event);
+	state_event = session_state_event(session, event);
 	if (events->any)
 		text_add(&session->out, ",", 1);
 	events->any = true;
@@ -79,7 +79,7 @@ static uint64_t history_end(const struct ras *ras, uint64_t *ret_oldest) {
 	return next > 0 ? next : 1;
 }
 
-static void choose_last(struct session *session, struct events *events) {
+static void events_select_last(struct session *session, struct events *events) {
 	uint64_t oldest = 1;
 	uint64_t end = history_end(session_ras(session), &oldest);
 
@@ -87,7 +87,7 @@ static void choose_last(struct session *session, struct events *events) {
 	events->skipped = events->next - oldest;
 }
 
-static bool read_since(struct session *session, const char *text, struct events *events) {
+static bool events_parse_since(struct session *session, const char *text, struct events *events) {
 	uint64_t now_ns = overlay_now_ns(session->server->overlay);
 	char quoted[QUOTED_BYTES];
 	uint64_t value, end, oldest;
@@ -116,8 +116,8 @@ void answer_events(struct session *session, const char *rest) {
 	struct events *events;
 
 	if (*rest == '\0')
-		choose_last(session, &wanted);
-	else if (!read_since(session, rest, &wanted))
+		events_select_last(session, &wanted);
+	else if (!events_parse_since(session, rest, &wanted))
 		return;
 	events = calloc(1, sizeof(*events));
 	if (!session_begin(session, events_step, free, events))

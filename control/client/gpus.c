@@ -44,8 +44,9 @@ json_t *gpu_device_json(const struct fabric_gpu_view *gpu) {
 }
 
 // Find the next own device that is configured to offer a page.
-static bool
-next_device(const struct session *session, uint32_t *cursor, struct fabric_device_view *ret_view) {
+static bool next_gpu_device(
+	const struct session *session, uint32_t *cursor, struct fabric_device_view *ret_view
+) {
 	const struct client_server *server = session->server;
 
 	while (server->fabric != NULL &&
@@ -57,12 +58,12 @@ next_device(const struct session *session, uint32_t *cursor, struct fabric_devic
 	return false;
 }
 
-void gpus_put_devices(const struct session *session, json_t *object) {
+void gpus_add_devices(const struct session *session, json_t *object) {
 	json_t *array = json_array();
 	struct fabric_device_view view;
 	uint32_t cursor = 0;
 
-	while (next_device(session, &cursor, &view)) {
+	while (next_gpu_device(session, &cursor, &view)) {
 		json_t *gpu = gpu_device_json(&view.gpu);
 
 		json_object_set_new(gpu, "device", json_string(view.name));
@@ -73,7 +74,7 @@ void gpus_put_devices(const struct session *session, json_t *object) {
 
 // Find the next own path whose peer offers a page.
 
-static bool next_shown(
+static bool next_gpu_path(
 	const struct session *session,
 	uint64_t peer,
 	uint32_t *cursor,
@@ -89,18 +90,20 @@ static bool next_shown(
 	return false;
 }
 
-void gpus_put(struct session *session, uint64_t peer, json_t *object) {
+void gpus_add_paths(struct session *session, uint64_t peer, json_t *object) {
 	json_t *array = json_array();
 	struct fabric_path_view view;
 	uint32_t cursor = 0;
 
-	while (next_shown(session, peer, &cursor, &view)) {
+	while (next_gpu_path(session, peer, &cursor, &view)) {
 		char theirs[DEVICE_NAME_MAX + 1], name[NAMES_TEXT_BYTES];
 		json_t *gpu = gpu_path_json(session, &view.gpu);
 
-		names_text(view.peer_device, strlen(view.peer_device), theirs, sizeof(theirs));
-		names_id(session_ras(session), view.peer, name);
-		json_object_set_new(gpu, "peer", peer_name_json(name));
+		names_sanitize_text(
+			view.peer_device, strlen(view.peer_device), theirs, sizeof(theirs)
+		);
+		names_format_id(session_ras(session), view.peer, name);
+		json_object_set_new(gpu, "peer", safe_string_json(name));
 		json_object_set_new(gpu, "device", json_string(view.device));
 		json_object_set_new(gpu, "peer_device", json_string(theirs));
 		json_array_append_new(array, gpu);

@@ -48,12 +48,13 @@ static void health_drop(void *work) {
 }
 
 // Write the name of the only node asked about.
-static void
-one_name(struct session *session, const struct survey *survey, char name[static NAMES_TEXT_BYTES]) {
+static void survey_node_name(
+	struct session *session, const struct survey *survey, char name[static NAMES_TEXT_BYTES]
+) {
 	if (survey->absent.count > 0)
-		names_clean(survey->absent.names[0], strlen(survey->absent.names[0]), name);
+		names_sanitize_name(survey->absent.names[0], strlen(survey->absent.names[0]), name);
 	else
-		names_id(session_ras(session), survey->id, name);
+		names_format_id(session_ras(session), survey->id, name);
 }
 
 static json_t *strangers_json(struct session *session, const struct survey *survey) {
@@ -91,7 +92,7 @@ static bool mistake_next(
 
 	if (survey->only || !overlay_mistake_next(session->server->overlay, cursor, words))
 		return false;
-	names_text(words, strlen(words), ret_words, STATE_TEXT_BYTES);
+	names_sanitize_text(words, strlen(words), ret_words, STATE_TEXT_BYTES);
 	return true;
 }
 
@@ -101,7 +102,7 @@ static json_t *mistakes_json(struct session *session, const struct survey *surve
 	uint32_t cursor = 0;
 
 	while (mistake_next(session, survey, &cursor, words))
-		json_array_append_new(array, peer_name_json(words));
+		json_array_append_new(array, safe_string_json(words));
 	return array;
 }
 
@@ -117,7 +118,7 @@ static struct finding finding_of_absent(const struct session *session) {
 	const struct ras_peer nobody = {.state = RAS_UNKNOWN};
 	struct finding finding;
 
-	finding_of(session->server->config.health, &nobody, &finding);
+	finding_for_peer(session->server->config.health, &nobody, &finding);
 	return finding;
 }
 
@@ -129,8 +130,8 @@ static json_t *granter_json(struct session *session) {
 
 	if (granter == 0)
 		return json_null();
-	names_id(session_ras(session), granter, name);
-	return peer_name_json(name);
+	names_format_id(session_ras(session), granter, name);
+	return safe_string_json(name);
 }
 
 // Return the members before the rows. They include the answering node with its start number, so
@@ -143,28 +144,28 @@ static json_t *health_facts(struct session *session, void *work) {
 	char node[NAMES_TEXT_BYTES], of[NAMES_TEXT_BYTES] = "", digest[32];
 	struct ras_peer self = {0};
 
-	names_id(ras, ras_self_id(ras), node);
+	names_format_id(ras, ras_self_id(ras), node);
 	if (survey->only)
-		one_name(session, survey, of);
+		survey_node_name(session, survey, of);
 	ras_peer_find(ras, ras_self_id(ras), &self);
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
 	return json_pack(
 		"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s,s:o,s:o,"
 		"s:o,s:o,s:b,s:o,s:o}",
 		"grade", finding_grade_name(survey->grade), "of",
-		survey->only ? peer_name_json(of) : json_null(), "node", peer_name_json(node),
+		survey->only ? safe_string_json(of) : json_null(), "node", safe_string_json(node),
 		"version", server->version, "cluster", server->cluster, "start",
 		(json_int_t)ras_incarnation_start(self.incarnation), "view",
 		(json_int_t)view->number, "digest", digest, "alive", (int)view->alive, "suspect",
 		(int)view->suspect, "unreachable", (int)view->unreachable, "dead", (int)view->dead,
 		"left", (int)view->left, "maint", (int)survey->maint, "brake", view->brake,
-		"joined", view->joined, "expected", (int)overlay_expected(server->overlay),
+		"joined", view->joined, "expected", (int)overlay_roster_count(server->overlay),
 		"missing", (int)survey->missing, "missing_nodes", survey->missing_names,
 		"address_problem",
-		survey->address_words[0] != '\0' ? peer_name_json(survey->address_words)
+		survey->address_words[0] != '\0' ? safe_string_json(survey->address_words)
 						 : json_null(),
 		"join_problem",
-		survey->join_words[0] != '\0' ? peer_name_json(survey->join_words) : json_null(),
+		survey->join_words[0] != '\0' ? safe_string_json(survey->join_words) : json_null(),
 		"strangers", strangers_json(session, survey), "waiting", waiting_json(view),
 		"alone", overlay_is_alone(server->overlay), "mistakes",
 		mistakes_json(session, survey), "granter", granter_json(session)
@@ -176,14 +177,15 @@ static json_t *observers_json(struct session *session, const struct finding *fin
 	char name[NAMES_TEXT_BYTES];
 
 	for (uint32_t n = 0; finding->has_view && n < finding->view.observer_count; n++) {
-		names_id(session_ras(session), finding->view.observers[n], name);
-		json_array_append_new(array, peer_name_json(name));
+		names_format_id(session_ras(session), finding->view.observers[n], name);
+		json_array_append_new(array, safe_string_json(name));
 	}
 	return array;
 }
 
 // Add the certainty of the verdict, which a scheduler must know before it acts.
-static void add_view(struct session *session, const struct finding *finding, json_t *object) {
+static void
+add_verdict_members(struct session *session, const struct finding *finding, json_t *object) {
 	const struct verdict_view *view = &finding->view;
 
 	json_object_set_new(
@@ -214,7 +216,7 @@ static void add_view(struct session *session, const struct finding *finding, jso
 static json_t *absent_json(struct session *session, const char *name) {
 	struct finding finding = finding_of_absent(session);
 	json_t *object = json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:[],s:n,s:n}", "node", peer_name_json(name),
+		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:[],s:n,s:n}", "node", safe_string_json(name),
 		"state", ABSENT_STATE, "grade", finding_grade_name(finding.grade), "verdict",
 		finding.verdict, "reason", finding.reason, "evidence", finding.evidence, "advice",
 		verdict_advice_name(finding.advice), "maint", 0, "observers", "since", "for_s"
@@ -222,7 +224,7 @@ static json_t *absent_json(struct session *session, const char *name) {
 
 	if (object == NULL)
 		return json_null();
-	add_view(session, &finding, object);
+	add_verdict_members(session, &finding, object);
 	return object;
 }
 
@@ -236,13 +238,13 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 
 	if (n >= survey->row_count)
 		return absent_json(session, survey->absent.names[n - survey->row_count]);
-	if (!peer_list_peer(session_ras(session), &survey->rows[n], &peer))
+	if (!peer_list_find_peer(session_ras(session), &survey->rows[n], &peer))
 		return json_null();
-	finding_of(session->server->config.health, &peer, &finding);
-	names_record(peer.record, name);
-	names_text(finding.evidence, strlen(finding.evidence), evidence, sizeof(evidence));
+	finding_for_peer(session->server->config.health, &peer, &finding);
+	names_format_record(peer.record, name);
+	names_sanitize_text(finding.evidence, strlen(finding.evidence), evidence, sizeof(evidence));
 	object = json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:o}", "node", peer_name_json(name),
+		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:o}", "node", safe_string_json(name),
 		"state", ras_state_name(peer.state), "grade", finding_grade_name(finding.grade),
 		"verdict", finding.verdict, "reason", finding.reason, "evidence", evidence,
 		"advice", verdict_advice_name(finding.advice), "maint", peer.maint, "observers",
@@ -252,7 +254,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	);
 	if (object == NULL)
 		return json_null();
-	add_view(session, &finding, object);
+	add_verdict_members(session, &finding, object);
 	return object;
 }
 
@@ -267,21 +269,21 @@ struct wanted {
 	char name[CLIENT_LINE_BYTES_MAX];
 };
 
-static bool is_wrong(const struct health *store, const struct ras_peer *peer) {
+static bool peer_has_problem(const struct health *store, const struct ras_peer *peer) {
 	struct finding finding;
 
 	if (peer->state != RAS_ALIVE)
 		return peer->state != RAS_LEFT;
-	finding_of(store, peer, &finding);
+	finding_for_peer(store, peer, &finding);
 	return finding.grade != FINDING_OK;
 }
 
-static bool is_worth_a_row(const struct ras_peer *peer, const void *ctx) {
+static bool peer_needs_row(const struct ras_peer *peer, const void *ctx) {
 	const struct wanted *wanted = ctx;
 
 	if (wanted->only)
 		return peer->record->id == wanted->id;
-	return wanted->all || peer->maint || is_wrong(wanted->store, peer);
+	return wanted->all || peer->maint || peer_has_problem(wanted->store, peer);
 }
 
 // Order by grade, then by verdict; later verdicts of the enum are worse.
@@ -289,8 +291,8 @@ static uint32_t peer_badness(const struct ras_peer *peer, const void *ctx) {
 	const struct wanted *wanted = ctx;
 	struct finding finding;
 
-	finding_of(wanted->store, peer, &finding);
-	return finding_badness(finding.grade) * VERDICT_COUNT +
+	finding_for_peer(wanted->store, peer, &finding);
+	return finding_grade_rank(finding.grade) * VERDICT_COUNT +
 	       (finding.has_view ? finding.view.verdict : VERDICT_NONE);
 }
 
@@ -298,7 +300,7 @@ static uint32_t peer_badness(const struct ras_peer *peer, const void *ctx) {
 static int find_missing(struct session *session, const char *only, struct survey *survey) {
 	const struct overlay *overlay = session->server->overlay;
 	struct absent all;
-	int err = absent_find(overlay, &all);
+	int err = absent_collect_all(overlay, &all);
 
 	if (err != 0)
 		return err;
@@ -308,27 +310,28 @@ static int find_missing(struct session *session, const char *only, struct survey
 		survey->absent = all;
 	else
 		absent_fini(&all);
-	if (err == 0 && only != NULL && absent_is(overlay, only))
-		err = absent_only(only, &survey->absent);
+	if (err == 0 && only != NULL && absent_has_node(overlay, only))
+		err = absent_make_single(only, &survey->absent);
 	return err;
 }
 
 // Set the grade of one node, for an answer about one node.
-static void grade_one(struct session *session, struct survey *survey, const struct ras_peer *peer) {
+static void
+survey_grade_node(struct session *session, struct survey *survey, const struct ras_peer *peer) {
 	const struct overlay_reach *reach = overlay_reach(session->server->overlay);
 	bool self = survey->id == ras_self_id(session_ras(session));
 	struct finding finding;
 
-	finding_of(session->server->config.health, peer, &finding);
+	finding_for_peer(session->server->config.health, peer, &finding);
 	survey->grade = finding.grade;
 	if (self &&
 	    (reach->state == OVERLAY_REACH_UNPROVEN || overlay_is_alone(session->server->overlay)))
-		survey->grade = finding_worse(survey->grade, FINDING_WARNING);
-	if (finding_is_braked(&survey->view) || !survey->view.joined)
-		survey->grade = finding_worse(survey->grade, FINDING_UNKNOWN);
+		survey->grade = finding_worse_grade(survey->grade, FINDING_WARNING);
+	if (finding_view_is_braked(&survey->view) || !survey->view.joined)
+		survey->grade = finding_worse_grade(survey->grade, FINDING_UNKNOWN);
 }
 
-static bool is_of_another(const struct session *session, const struct survey *survey) {
+static bool survey_is_about_other_node(const struct session *session, const struct survey *survey) {
 	return survey->only && survey->id != ras_self_id(session_ras(session));
 }
 
@@ -336,22 +339,24 @@ static void peers_survey(struct session *session, struct survey *survey) {
 	const struct overlay *overlay = session->server->overlay;
 	const struct overlay_reach *reach = overlay_reach(overlay);
 	char words[STATE_TEXT_BYTES];
-	struct finding_sum sum;
+	struct cluster_finding sum;
 	struct ras_peer peer;
 
-	finding_of_all(overlay, session->server->config.health, &sum);
+	finding_for_cluster(overlay, session->server->config.health, &sum);
 	survey->grade = sum.grade;
 	for (uint32_t n = 0; n < survey->row_count; n++) {
-		if (peer_list_peer(overlay_ras(overlay), &survey->rows[n], &peer))
+		if (peer_list_find_peer(overlay_ras(overlay), &survey->rows[n], &peer))
 			survey->maint += peer.maint;
 	}
-	if (is_of_another(session, survey))
+	if (survey_is_about_other_node(session, survey))
 		return;
 	overlay_strangers(overlay, &survey->strangers);
 	if (overlay_join_problem(overlay, words))
-		names_text(words, strlen(words), survey->join_words, sizeof(survey->join_words));
+		names_sanitize_text(
+			words, strlen(words), survey->join_words, sizeof(survey->join_words)
+		);
 	if (reach->state == OVERLAY_REACH_UNPROVEN)
-		names_text(
+		names_sanitize_text(
 			reach->words, strlen(reach->words), survey->address_words,
 			sizeof(survey->address_words)
 		);
@@ -359,8 +364,8 @@ static void peers_survey(struct session *session, struct survey *survey) {
 
 static bool
 survey_gather(struct session *session, const struct wanted *wanted, struct survey *survey) {
-	const struct peer_list_wish wish = {
-		.keep = is_worth_a_row, .badness = peer_badness, .ctx = wanted};
+	const struct peer_list_filter wish = {
+		.keep = peer_needs_row, .badness = peer_badness, .ctx = wanted};
 	const char *only = wanted->only ? wanted->name : NULL;
 
 	if (find_missing(session, only, survey) < 0 ||
@@ -372,18 +377,18 @@ survey_gather(struct session *session, const struct wanted *wanted, struct surve
 
 // Parse the name of the only node. Returns false after an error message. An absent node is accepted
 // too, with state UNKNOWN.
-static bool read_only(
+static bool parse_single_node(
 	struct session *session, const char *rest, struct wanted *wanted, struct ras_peer *ret_peer
 ) {
 	const char *words = rest;
 
 	if (command_word(&words, wanted->name, sizeof(wanted->name)) && *words == '\0' &&
-	    absent_is(session->server->overlay, wanted->name)) {
+	    absent_has_node(session->server->overlay, wanted->name)) {
 		wanted->id = ras_id(wanted->name, strlen(wanted->name));
 		*ret_peer = (struct ras_peer){.state = RAS_UNKNOWN};
 		return true;
 	}
-	if (!names_only(session, rest, ret_peer))
+	if (!names_parse_single(session, rest, ret_peer))
 		return false;
 	wanted->id = ret_peer->record->id;
 	return true;
@@ -398,7 +403,7 @@ void answer_health(struct session *session, const char *rest) {
 	struct ras_peer peer;
 
 	wanted.only = *rest != '\0' && !wanted.all;
-	if (wanted.only && !read_only(session, rest, &wanted, &peer))
+	if (wanted.only && !parse_single_node(session, rest, &wanted, &peer))
 		return;
 	survey = calloc(1, sizeof(*survey));
 	if (!session_begin(session, listing_step, health_drop, survey))
@@ -414,5 +419,5 @@ void answer_health(struct session *session, const char *rest) {
 	ras_view(session_ras(session), &survey->view);
 	peers_survey(session, survey);
 	if (wanted.only)
-		grade_one(session, survey, &peer);
+		survey_grade_node(session, survey, &peer);
 }

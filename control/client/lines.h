@@ -18,4 +18,4 @@ void lines_filled(struct lines *lines, size_t size);
 
 // Consume the next line, without its end. As in NCCL, a NUL ends the line. Returns 0, -EAGAIN
 // (incomplete line) or -EMSGSIZE (line too long).
-int lines_take(struct lines *lines, char ret_line[static CLIENT_LINE_BYTES_MAX]);
+int lines_next(struct lines *lines, char ret_line[static CLIENT_LINE_BYTES_MAX]);

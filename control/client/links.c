@@ -31,7 +31,7 @@ static const struct {
 #define USE_COUNT (sizeof(uses) / sizeof(uses[0]))
 
 // Write the uses of a link; stops when the text is full.
-static void show_uses(uint32_t bits, char text[static USES_TEXT_BYTES]) {
+static void link_uses_format(uint32_t bits, char text[static USES_TEXT_BYTES]) {
 	size_t used = 0;
 
 	snprintf(text, USES_TEXT_BYTES, "-");
@@ -51,7 +51,7 @@ static void show_uses(uint32_t bits, char text[static USES_TEXT_BYTES]) {
 	}
 }
 
-static const char *state_of(const struct ras_link_info *link) {
+static const char *link_state_name(const struct ras_link_info *link) {
 	if (!link->ready)
 		return "down";
 	return link->delayed ? "delayed" : "up";
@@ -72,7 +72,7 @@ static int links_compare(const void *left, const void *right) {
 }
 
 // Return the mean rate over the life of a link; 0 in its first second.
-static uint64_t rate_of(const struct ras_link_info *link, uint64_t bytes) {
+static uint64_t link_byte_rate(const struct ras_link_info *link, uint64_t bytes) {
 	return link->age_ns >= RAS_NS_PER_SEC
 		       ? (uint64_t)((double)bytes * 1e9 / (double)link->age_ns)
 		       : 0;
@@ -83,22 +83,22 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	bool timed = link->rtt_min_ns != RAS_NEVER;
 	char name[NAMES_TEXT_BYTES], mine[USES_TEXT_BYTES], theirs[USES_TEXT_BYTES];
 
-	names_id(session_ras(session), link->peer, name);
-	show_uses(link->mine, mine);
-	show_uses(link->theirs, theirs);
+	names_format_id(session_ras(session), link->peer, name);
+	link_uses_format(link->mine, mine);
+	link_uses_format(link->theirs, theirs);
 	return json_pack(
 		"{s:o,s:s,s:i,s:s,s:s,s:b,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:i}", "node",
-		peer_name_json(name), "state", state_of(link), "protocol", (int)link->version,
-		"mine", mine, "theirs", theirs, "outgoing", link->outgoing, "rtt_min_ns",
-		timed ? json_integer((json_int_t)link->rtt_min_ns) : json_null(), "rtt_mean_ns",
-		timed ? json_integer((json_int_t)link->rtt_mean_ns) : json_null(), "rtt_max_ns",
-		timed ? json_integer((json_int_t)link->rtt_max_ns) : json_null(), "silent_ns",
-		(json_int_t)link->silent_ns, "sent_bytes", (json_int_t)link->sent_bytes,
-		"sent_frames", (json_int_t)link->sent_frames, "received_bytes",
-		(json_int_t)link->received_bytes, "received_frames",
+		safe_string_json(name), "state", link_state_name(link), "protocol",
+		(int)link->version, "mine", mine, "theirs", theirs, "outgoing", link->outgoing,
+		"rtt_min_ns", timed ? json_integer((json_int_t)link->rtt_min_ns) : json_null(),
+		"rtt_mean_ns", timed ? json_integer((json_int_t)link->rtt_mean_ns) : json_null(),
+		"rtt_max_ns", timed ? json_integer((json_int_t)link->rtt_max_ns) : json_null(),
+		"silent_ns", (json_int_t)link->silent_ns, "sent_bytes",
+		(json_int_t)link->sent_bytes, "sent_frames", (json_int_t)link->sent_frames,
+		"received_bytes", (json_int_t)link->received_bytes, "received_frames",
 		(json_int_t)link->received_frames, "sent_bytes_per_s",
-		(json_int_t)rate_of(link, link->sent_bytes), "received_bytes_per_s",
-		(json_int_t)rate_of(link, link->received_bytes), "reconnects",
+		(json_int_t)link_byte_rate(link, link->sent_bytes), "received_bytes_per_s",
+		(json_int_t)link_byte_rate(link, link->received_bytes), "reconnects",
 		(int)link->reconnects, "queued_bytes", (int)link->queued_bytes
 	);
 }

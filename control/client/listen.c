@@ -29,7 +29,7 @@
 #define ACCEPT_AGAIN_NS (100 * RAS_NS_PER_MS)
 #define GROUPS_MAX 1024
 
-static bool is_member(int fd, gid_t primary, gid_t wanted) {
+static bool peer_is_group_member(int fd, gid_t primary, gid_t wanted) {
 	gid_t groups[GROUPS_MAX];
 	socklen_t size = sizeof(groups);
 
@@ -44,7 +44,7 @@ static bool is_member(int fd, gid_t primary, gid_t wanted) {
 	return false;
 }
 
-static int address_of(
+static int socket_address(
 	int fd,
 	int (*which)(int fd, struct sockaddr *address, socklen_t *length),
 	struct sock_addr *ret_address
@@ -58,19 +58,20 @@ static int address_of(
 }
 
 // Return the user of a TCP connection. The user gets a share of the rate limits, but no privilege.
-static uint32_t user_of_tcp(const struct client_server *server, int fd) {
+static uint32_t tcp_client_uid(const struct client_server *server, int fd) {
 	struct sock_addr theirs, ours;
 	uint32_t uid;
 
-	if (server->owner_fd < 0 || address_of(fd, getpeername, &theirs) != 0 ||
-	    address_of(fd, getsockname, &ours) != 0 ||
+	if (server->owner_fd < 0 || socket_address(fd, getpeername, &theirs) != 0 ||
+	    socket_address(fd, getsockname, &ours) != 0 ||
 	    tcp_owner_find(server->owner_fd, &theirs, &ours, &uid) != 0)
 		return SESSION_NO_UID;
 	return uid;
 }
 
 // Return the client's user as the kernel reports it; SESSION_NO_UID if it does not.
-static struct connection_credentials peer_identify(const struct client_listener *listener, int fd) {
+static struct connection_credentials
+client_credentials(const struct client_listener *listener, int fd) {
 	const struct client_config *config = &listener->server->config;
 	struct connection_credentials credentials = {
 		.uid = SESSION_NO_UID, .local = listener->local};
@@ -78,18 +79,19 @@ static struct connection_credentials peer_identify(const struct client_listener 
 	socklen_t size = sizeof(peer);
 
 	if (!listener->local) {
-		credentials.uid = user_of_tcp(listener->server, fd);
+		credentials.uid = tcp_client_uid(listener->server, fd);
 		return credentials;
 	}
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return credentials;
 	credentials.uid = peer.uid;
-	credentials.privileged = peer.uid == 0 || peer.uid == geteuid() ||
-				 (config->has_group && is_member(fd, peer.gid, config->group));
+	credentials.privileged =
+		peer.uid == 0 || peer.uid == geteuid() ||
+		(config->has_group && peer_is_group_member(fd, peer.gid, config->group));
 	return credentials;
 }
 
-static void turn_away(struct client_server *server, int fd) {
+static void client_turn_away(struct client_server *server, int fd) {
 	char text[96];
 	int size = snprintf(
 		text, sizeof(text), "ERROR: Too many clients: %u are connected\n",
@@ -104,17 +106,17 @@ static void turn_away(struct client_server *server, int fd) {
 	close(fd);
 }
 
-static void connection_take(struct client_listener *listener, int fd) {
+static void client_admit(struct client_listener *listener, int fd) {
 	struct client_server *server = listener->server;
-	struct connection_credentials credentials = peer_identify(listener, fd);
+	struct connection_credentials credentials = client_credentials(listener, fd);
 	uint32_t limit = server->config.clients_max;
 	int one = 1;
 	int err;
 
 	if (credentials.privileged)
 		limit += RESERVED_CLIENTS;
-	if (server->counters.clients >= limit && !room_make(server, credentials.uid)) {
-		turn_away(server, fd);
+	if (server->counters.clients >= limit && !room_make_for_user(server, credentials.uid)) {
+		client_turn_away(server, fd);
 		return;
 	}
 	// Without TCP_NODELAY, the kernel could hold back a banner while the answer is being
@@ -132,9 +134,9 @@ static void accept_again(struct loop_timer *timer, uint64_t now_ns) {
 
 	(void)now_ns;
 	if (server->tcp.source.fd >= 0)
-		loop_want(&server->tcp.source, EPOLLIN);
+		loop_set_events(&server->tcp.source, EPOLLIN);
 	if (server->local.source.fd >= 0)
-		loop_want(&server->local.source, EPOLLIN);
+		loop_set_events(&server->local.source, EPOLLIN);
 }
 
 // Pause after running out of descriptors or memory. The listener stays ready, so it would be called
@@ -147,7 +149,7 @@ static void pause_accepting(struct client_listener *listener, int err) {
 	if (loop_timer_set(
 		    server->loop, &server->accept_again, loop_now_ns(server->loop) + ACCEPT_AGAIN_NS
 	    ) == 0)
-		loop_want(&listener->source, 0);
+		loop_set_events(&listener->source, 0);
 }
 
 static void listener_ready(struct loop_source *source, uint32_t events) {
@@ -158,7 +160,7 @@ static void listener_ready(struct loop_source *source, uint32_t events) {
 		int fd = accept4(source->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0) {
-			connection_take(listener, fd);
+			client_admit(listener, fd);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
@@ -169,13 +171,14 @@ static void listener_ready(struct loop_source *source, uint32_t events) {
 	}
 }
 
-static int say_why(char detail[static CLIENT_DETAIL_BYTES], const char *what, int err) {
+static int explain_error(char detail[static CLIENT_DETAIL_BYTES], const char *what, int err) {
 	snprintf(detail, CLIENT_DETAIL_BYTES, "%.180s: %s", what, strerrordesc_np(-err));
 	return err;
 }
 
-static int
-say_taken(char detail[static CLIENT_DETAIL_BYTES], const struct sock_addr *address, int err) {
+static int explain_port_in_use(
+	char detail[static CLIENT_DETAIL_BYTES], const struct sock_addr *address, int err
+) {
 	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
 	struct port_holder holder = {.kind = PORT_HOLDER_NONE};
 
@@ -183,7 +186,7 @@ say_taken(char detail[static CLIENT_DETAIL_BYTES], const struct sock_addr *addre
 	if (err == -EADDRINUSE)
 		port_holder_find(PORT_TCP, address, &holder);
 	if (holder.kind != PORT_HOLDER_PROCESS)
-		return say_why(detail, text, err);
+		return explain_error(detail, text, err);
 	port_holder_format(&holder, words);
 	snprintf(detail, CLIENT_DETAIL_BYTES, "%s: %s listens there", text, words);
 	return err;
@@ -223,13 +226,13 @@ int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BY
 	}
 	fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return say_why(detail, text, neg_errno());
+		return explain_error(detail, text, neg_errno());
 	// SO_REUSEADDR allows to bind a fixed port at once after a kill. It does not share the port
 	// with another agent.
 	if (address->port != 0)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, (const struct sockaddr *)&storage, length) < 0 || listen(fd, BACKLOG) < 0)
-		return say_taken(detail, address, neg_errno());
+		return explain_port_in_use(detail, address, neg_errno());
 	server->tcp.local = false;
 	err = tcp_owner_open(&server->owner_fd);
 	if (err < 0)
@@ -238,7 +241,8 @@ int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BY
 }
 
 // Remove a socket that no process serves. Returns 0 if it was removed or did not exist.
-static int take_over(const struct sockaddr_un *address, char detail[static CLIENT_DETAIL_BYTES]) {
+static int
+remove_stale_socket(const struct sockaddr_un *address, char detail[static CLIENT_DETAIL_BYTES]) {
 	scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	struct stat status;
 	int err;
@@ -287,21 +291,21 @@ int listen_local(struct client_server *server, char detail[static CLIENT_DETAIL_
 	int err;
 
 	if (strlen(server->socket_path) >= sizeof(address.sun_path))
-		return say_why(detail, server->socket_path, -ENAMETOOLONG);
+		return explain_error(detail, server->socket_path, -ENAMETOOLONG);
 	memcpy(address.sun_path, server->socket_path, strlen(server->socket_path) + 1);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return say_why(detail, server->socket_path, neg_errno());
+		return explain_error(detail, server->socket_path, neg_errno());
 	err = bind_local(fd, &address, server->config.socket_mode);
 	if (err == -EADDRINUSE) {
-		err = take_over(&address, detail);
+		err = remove_stale_socket(&address, detail);
 		if (err == -EADDRINUSE)
 			return err;
 		if (err == 0)
 			err = bind_local(fd, &address, server->config.socket_mode);
 	}
 	if (err < 0)
-		return say_why(detail, server->socket_path, err);
+		return explain_error(detail, server->socket_path, err);
 	if (lstat(server->socket_path, &status) == 0) {
 		server->socket_device = status.st_dev;
 		server->socket_inode = status.st_ino;

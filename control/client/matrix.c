@@ -33,7 +33,7 @@ static void matrix_drop(void *work) {
 	struct matrix *matrix = work;
 
 	if (matrix->status.asked)
-		overlay_forget_question(&matrix->status.question);
+		overlay_cancel_question(&matrix->status.question);
 	if (matrix->status.answer != NULL)
 		overlay_answer_put(matrix->status.answer);
 	free(matrix->ids);
@@ -42,7 +42,7 @@ static void matrix_drop(void *work) {
 }
 
 // Number the nodes, except those that left: they are not probed.
-static bool number_nodes(struct session *session, struct matrix *matrix) {
+static bool matrix_number_nodes(struct session *session, struct matrix *matrix) {
 	const struct ras *ras = session_ras(session);
 	struct ras_peer peer;
 	struct ras_view view;
@@ -62,7 +62,7 @@ static bool number_nodes(struct session *session, struct matrix *matrix) {
 	return true;
 }
 
-static uint32_t place_of(struct session *session, const struct matrix *matrix, uint64_t id) {
+static uint32_t node_index(struct session *session, const struct matrix *matrix, uint64_t id) {
 	struct ras_peer peer;
 
 	if (ras_peer_find(session_ras(session), id, &peer) != 0 ||
@@ -82,12 +82,12 @@ static json_t *nodes_json(struct session *session, const struct matrix *matrix) 
 
 		if (matrix->ids[slot] == 0)
 			continue;
-		names_id(ras, matrix->ids[slot], name);
+		names_format_id(ras, matrix->ids[slot], name);
 		if (ras_peer_find(ras, matrix->ids[slot], &peer) == 0)
 			state = peer.state;
 		json_array_append_new(
 			nodes, json_pack(
-				       "{s:o,s:s}", "node", peer_name_json(name), "state",
+				       "{s:o,s:s}", "node", safe_string_json(name), "state",
 				       ras_state_name(state)
 			       )
 		);
@@ -116,18 +116,19 @@ static json_t *matrix_facts(struct session *session, void *work) {
 	);
 }
 
-static bool same_pair(const struct ras_merged_path *a, const struct ras_merged_path *b) {
+static bool is_same_node_pair(const struct ras_merged_path *a, const struct ras_merged_path *b) {
 	return a->node == b->node && a->row.peer == b->row.peer;
 }
 
 // Return the worst path of a pair whose rows begin at n; NULL if no pair begins there.
-static const struct ras_merged_path *worst_of(const struct matrix *matrix, uint32_t n) {
+static const struct ras_merged_path *pair_worst_path(const struct matrix *matrix, uint32_t n) {
 	const struct ras_paths *paths = matrix->status.answer->paths;
 	const struct ras_merged_path *worst = ras_paths_at(paths, n);
 
-	if (n > 0 && same_pair(ras_paths_at(paths, n - 1), worst))
+	if (n > 0 && is_same_node_pair(ras_paths_at(paths, n - 1), worst))
 		return NULL;
-	for (n++; n < ras_paths_count(paths) && same_pair(ras_paths_at(paths, n), worst); n++) {
+	for (n++; n < ras_paths_count(paths) && is_same_node_pair(ras_paths_at(paths, n), worst);
+	     n++) {
 		if (paths_is_worse(ras_paths_at(paths, n), worst))
 			worst = ras_paths_at(paths, n);
 	}
@@ -150,12 +151,13 @@ static char rail_sign(enum observation_kind kind) {
 
 // Write the rail signs of the pair whose rows begin at n; "" for a single rail.
 static void
-show_rails(const struct matrix *matrix, uint32_t n, char ret_signs[static RAILS_MAX + 1]) {
+pair_rail_signs(const struct matrix *matrix, uint32_t n, char ret_signs[static RAILS_MAX + 1]) {
 	const struct ras_paths *paths = matrix->status.answer->paths;
 	const struct ras_merged_path *first = ras_paths_at(paths, n), *worst = NULL;
 	uint32_t count = 0;
 
-	for (; n < ras_paths_count(paths) && same_pair(ras_paths_at(paths, n), first); n++) {
+	for (; n < ras_paths_count(paths) && is_same_node_pair(ras_paths_at(paths, n), first);
+	     n++) {
 		const struct ras_merged_path *path = ras_paths_at(paths, n);
 		bool again = worst != NULL && strcmp(worst->row.device, path->row.device) == 0;
 
@@ -164,7 +166,7 @@ show_rails(const struct matrix *matrix, uint32_t n, char ret_signs[static RAILS_
 		count += !again;
 		if (!again || paths_is_worse(path, worst))
 			worst = path;
-		ret_signs[count - 1] = rail_sign(paths_kind(&worst->row));
+		ret_signs[count - 1] = rail_sign(path_row_kind(&worst->row));
 	}
 	ret_signs[count > 1 ? count : 0] = '\0';
 }
@@ -174,27 +176,27 @@ static json_int_t json_whole(uint64_t number) {
 }
 
 // Return the list indexes of both nodes; false if one of them is unknown.
-static bool find_places(
+static bool find_node_indexes(
 	struct session *session,
 	const struct matrix *matrix,
 	const struct ras_merged_path *path,
 	uint32_t *ret_node,
 	uint32_t *ret_peer
 ) {
-	*ret_node = place_of(session, matrix, path->node);
-	*ret_peer = place_of(session, matrix, path->row.peer);
+	*ret_node = node_index(session, matrix, path->node);
+	*ret_peer = node_index(session, matrix, path->row.peer);
 	return *ret_node != NO_NODE && *ret_peer != NO_NODE;
 }
 
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct matrix *matrix = work;
-	const struct ras_merged_path *worst = worst_of(matrix, n);
+	const struct ras_merged_path *worst = pair_worst_path(matrix, n);
 	uint32_t node, peer;
 
-	if (worst == NULL || !find_places(session, matrix, worst, &node, &peer))
+	if (worst == NULL || !find_node_indexes(session, matrix, worst, &node, &peer))
 		return json_null();
 	return json_pack(
-		"[i,i,i,I,I,i,I,I]", (int)node, (int)peer, (int)paths_kind(&worst->row),
+		"[i,i,i,I,I,i,I,I]", (int)node, (int)peer, (int)path_row_kind(&worst->row),
 		json_whole(worst->row.median_ns), json_whole(worst->row.baseline_ns),
 		(int)worst->row.lost_permille, json_whole(worst->row.count),
 		json_whole(worst->row.lost)
@@ -203,13 +205,13 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 
 static json_t *rails_json(struct session *session, void *work, uint32_t n) {
 	const struct matrix *matrix = work;
-	const struct ras_merged_path *worst = worst_of(matrix, n);
+	const struct ras_merged_path *worst = pair_worst_path(matrix, n);
 	char rails[RAILS_MAX + 1];
 	uint32_t node, peer;
 
-	if (worst == NULL || !find_places(session, matrix, worst, &node, &peer))
+	if (worst == NULL || !find_node_indexes(session, matrix, worst, &node, &peer))
 		return json_null();
-	show_rails(matrix, n, rails);
+	pair_rail_signs(matrix, n, rails);
 	if (rails[0] == '\0')
 		return json_null();
 	return json_pack("[i,i,s]", (int)node, (int)peer, rails);
@@ -226,7 +228,9 @@ static const struct listing_ops ops = {
 static bool fail_step(struct session *session) {
 	const struct matrix *matrix = session->work;
 
-	session_fail(session, "no paths could be collected: %s", status_trouble(&matrix->status));
+	session_fail(
+		session, "no paths could be collected: %s", status_error_text(&matrix->status)
+	);
 	return true;
 }
 
@@ -236,7 +240,7 @@ static void on_answer(struct overlay_question *question, struct overlay_answer *
 
 	status->asked = false;
 	status->err = answer->err;
-	if (answer->err == 0 && !number_nodes(status->session, matrix))
+	if (answer->err == 0 && !matrix_number_nodes(status->session, matrix))
 		status->err = -ENOMEM;
 	if (status->err < 0) {
 		overlay_answer_put(answer);
@@ -252,7 +256,7 @@ void answer_matrix(struct session *session, const char *rest) {
 	struct matrix *matrix;
 
 	(void)rest;
-	if (!session_may_ask(session))
+	if (!session_charge_question(session))
 		return;
 	matrix = calloc(1, sizeof(*matrix));
 	if (!session_begin(session, NULL, matrix_drop, matrix))

@@ -43,7 +43,7 @@ static const struct alias aliases[RAS_EVENT_KIND_COUNT] = {
 };
 
 // Return the name for a link that went down, by cause.
-static const char *down_name(enum ras_cause cause) {
+static const char *link_down_alias(enum ras_cause cause) {
 	switch (cause) {
 	case RAS_CAUSE_SILENT:
 		return "PEER_KEEPALIVE_TIMEOUT";
@@ -60,18 +60,18 @@ static const char *down_name(enum ras_cause cause) {
 	}
 }
 
-static struct alias alias_of(const struct ras_event *event) {
+static struct alias event_alias(const struct ras_event *event) {
 	struct alias alias = aliases[event->kind];
 
 	if (event->kind == RAS_EVENT_LINK_DOWN)
-		alias.name = down_name(event->cause);
+		alias.name = link_down_alias(event->cause);
 	if (alias.name == NULL)
 		alias = (struct alias){SESSION_TRACE, ras_event_name(event->kind)};
 	return alias;
 }
 
 // Write the details of an event: NCCL's words for its own events, otherwise the words of EVENTS.
-static void show_details(
+static void event_details_format(
 	const struct overlay *overlay,
 	const struct ras_event *event,
 	char text[static EVENT_TEXT_BYTES]
@@ -101,14 +101,14 @@ static void show_details(
 	}
 }
 
-static void say_peer(struct text *out, const struct ras_peer_info *info) {
+static void print_peer(struct text *out, const struct ras_peer_info *info) {
 	char host[SOCK_ADDR_TEXT_BYTES], name[NAMES_TEXT_BYTES];
 
 	sock_addr_format_host(&info->addresses[0], host);
-	names_clean(info->name, strlen(info->name), name);
+	names_sanitize_name(info->name, strlen(info->name), name);
 	text_print(out, "Process %u on node %s (%s)", info->pid, host, name);
 	for (uint32_t n = 0; n < info->device_count; n++) {
-		names_clean(info->devices[n].name, strlen(info->devices[n].name), name);
+		names_sanitize_name(info->devices[n].name, strlen(info->devices[n].name), name);
 		text_print(
 			out, "%s%s",
 			n > 0			 ? ","
@@ -120,8 +120,9 @@ static void say_peer(struct text *out, const struct ras_peer_info *info) {
 	text_add(out, " ", 1);
 }
 
-static void
-say_event(struct session *session, const struct ras_event *event, const struct alias *alias) {
+static void print_event_text(
+	struct session *session, const struct ras_event *event, const struct alias *alias
+) {
 	struct overlay *overlay = session->server->overlay;
 	char when[SHOW_BYTES], details[EVENT_TEXT_BYTES], name[NAMES_TEXT_BYTES];
 	struct text *out = &session->out;
@@ -129,13 +130,13 @@ say_event(struct session *session, const struct ras_event *event, const struct a
 	struct ras_peer peer;
 
 	show_local_time(overlay_realtime_ns(overlay, event->at_ns), when);
-	show_details(overlay, event, details);
+	event_details_format(overlay, event, details);
 	text_print(out, "[%s] %s: ", when, alias->name);
 	if (event->peer != 0 && ras_peer_find(overlay_ras(overlay), event->peer, &peer) == 0) {
 		ras_record_info(peer.record, &info);
-		say_peer(out, &info);
+		print_peer(out, &info);
 	} else if (event->name[0] != '\0') {
-		names_clean(event->name, strlen(event->name), name);
+		names_sanitize_name(event->name, strlen(event->name), name);
 		text_print(out, "%s ", name);
 	}
 	text_print(out, "%s\n", details);
@@ -149,15 +150,15 @@ static json_t *peer_json(const struct ras *ras, const struct ras_event *event) {
 
 	if (ras_peer_find(ras, event->peer, &peer) < 0) {
 		json_decref(devices);
-		return json_pack("{s:o}", "name", peer_name_json(event->name));
+		return json_pack("{s:o}", "name", safe_string_json(event->name));
 	}
 	ras_record_info(peer.record, &info);
 	sock_addr_format_host(&info.addresses[0], host);
 	for (uint32_t n = 0; n < info.device_count; n++)
-		json_array_append_new(devices, peer_name_json(info.devices[n].name));
+		json_array_append_new(devices, safe_string_json(info.devices[n].name));
 	return json_pack(
 		"{s:s,s:i,s:[],s:[],s:o,s:o}", "host", host, "pid", (int)info.pid, "cuda_devs",
-		"nvml_devs", "name", peer_name_json(info.name), "devices", devices
+		"nvml_devs", "name", safe_string_json(info.name), "devices", devices
 	);
 }
 
@@ -176,25 +177,26 @@ static const char *group_name(enum session_group group) {
 	return group == SESSION_LIFECYCLE ? "LIFECYCLE" : "TRACE";
 }
 
-static void
-put_event(struct session *session, const struct ras_event *event, const struct alias *alias) {
+static void print_event_json(
+	struct session *session, const struct ras_event *event, const struct alias *alias
+) {
 	struct overlay *overlay = session->server->overlay;
 	char when[SHOW_BYTES], details[EVENT_TEXT_BYTES];
 	json_t *object;
 
 	show_local_time(overlay_realtime_ns(overlay, event->at_ns), when);
-	show_details(overlay, event, details);
+	event_details_format(overlay, event, details);
 	object = json_pack(
 		"{s:s,s:s,s:s}", "timestamp", when, "group", group_name(alias->group), "event",
 		alias->name
 	);
 	if (event->peer != 0)
 		json_object_set_new(object, "peer", peer_json(overlay_ras(overlay), event));
-	json_object_set_new(object, "details", peer_name_json(details));
+	json_object_set_new(object, "details", safe_string_json(details));
 	add_pretty(session, object);
 }
 
-static void tell_lost(struct session *session, uint64_t lost) {
+static void print_lost_events(struct session *session, uint64_t lost) {
 	struct overlay *overlay = session->server->overlay;
 	char when[SHOW_BYTES], details[64];
 
@@ -218,7 +220,7 @@ static void tell_lost(struct session *session, uint64_t lost) {
 	);
 }
 
-bool monitor_waits(const struct session *session) {
+bool monitor_has_events(const struct session *session) {
 	struct ras_event next;
 	uint64_t oldest;
 
@@ -226,7 +228,7 @@ bool monitor_waits(const struct session *session) {
 	       ras_history(session_ras(session), session->monitor_next, &next, 1, &oldest) > 0;
 }
 
-void monitor_tell(struct session *session) {
+void monitor_write_events(struct session *session) {
 	struct ras_event read[MONITOR_READ];
 	uint64_t oldest;
 	uint32_t count;
@@ -237,20 +239,20 @@ void monitor_tell(struct session *session) {
 		session_ras(session), session->monitor_next, read, MONITOR_READ, &oldest
 	);
 	if (oldest > session->monitor_next) {
-		tell_lost(session, oldest - session->monitor_next);
+		print_lost_events(session, oldest - session->monitor_next);
 		session->monitor_next = oldest;
 	}
 	for (uint32_t n = 0; n < count; n++) {
-		struct alias alias = alias_of(&read[n]);
+		struct alias alias = event_alias(&read[n]);
 
 		session->monitor_next = read[n].sequence + 1;
 		if ((session->monitor & alias.group) == 0)
 			continue;
 		session->server->counters.monitor_events++;
 		if (session->format == SESSION_FORMAT_JSON)
-			put_event(session, &read[n], &alias);
+			print_event_json(session, &read[n], &alias);
 		else
-			say_event(session, &read[n], &alias);
+			print_event_text(session, &read[n], &alias);
 	}
 }
 

@@ -17,6 +17,6 @@ struct monitors {
 };
 
 // Write the next events, if `out` is empty. Writes a bounded amount, like a step.
-void monitor_tell(struct session *session);
+void monitor_write_events(struct session *session);
 // Return whether there are events to write.
-bool monitor_waits(const struct session *session);
+bool monitor_has_events(const struct session *session);

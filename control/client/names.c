@@ -18,7 +18,7 @@
 #define NAMES_QUOTE_BYTES 96
 #define NAMES_READ 64
 
-void names_text(const char *text, size_t length, char *clean, size_t size) {
+void names_sanitize_text(const char *text, size_t length, char *clean, size_t size) {
 	struct escape_unit unit;
 	size_t used = 0;
 
@@ -39,22 +39,22 @@ void names_text(const char *text, size_t length, char *clean, size_t size) {
 	clean[used] = '\0';
 }
 
-void names_clean(const char *text, size_t length, char name[static NAMES_TEXT_BYTES]) {
-	names_text(text, length, name, NAMES_TEXT_BYTES);
+void names_sanitize_name(const char *text, size_t length, char name[static NAMES_TEXT_BYTES]) {
+	names_sanitize_text(text, length, name, NAMES_TEXT_BYTES);
 }
 
-void names_record(const struct ras_record *record, char name[static NAMES_TEXT_BYTES]) {
-	names_clean(record->name, record->name_length, name);
+void names_format_record(const struct ras_record *record, char name[static NAMES_TEXT_BYTES]) {
+	names_sanitize_name(record->name, record->name_length, name);
 }
 
-void names_host(const struct ras_record *record, char host[static NAMES_TEXT_BYTES]) {
-	names_clean(record->host, record->host_length, host);
+void names_format_host(const struct ras_record *record, char host[static NAMES_TEXT_BYTES]) {
+	names_sanitize_name(record->host, record->host_length, host);
 }
 
 // Find the last event about this peer id. If `name` is not NULL, find the last one about a node
 // with this name.
 static bool
-find_past(const struct ras *ras, uint64_t id, const char *name, struct ras_event *ret_event) {
+find_last_event(const struct ras *ras, uint64_t id, const char *name, struct ras_event *ret_event) {
 	struct ras_event read[NAMES_READ];
 	uint64_t next = 0, oldest;
 	bool found = false;
@@ -74,19 +74,19 @@ find_past(const struct ras *ras, uint64_t id, const char *name, struct ras_event
 	return found;
 }
 
-void names_id(const struct ras *ras, uint64_t id, char name[static NAMES_TEXT_BYTES]) {
+void names_format_id(const struct ras *ras, uint64_t id, char name[static NAMES_TEXT_BYTES]) {
 	struct ras_event event;
 	struct ras_peer peer;
 
 	if (ras_peer_find(ras, id, &peer) == 0)
-		names_record(peer.record, name);
-	else if (find_past(ras, id, NULL, &event)) // no longer in the table
-		names_clean(event.name, strlen(event.name), name);
+		names_format_record(peer.record, name);
+	else if (find_last_event(ras, id, NULL, &event)) // no longer in the table
+		names_sanitize_name(event.name, strlen(event.name), name);
 	else
 		snprintf(name, NAMES_TEXT_BYTES, "#%016" PRIx64, id);
 }
 
-void names_observers(
+void names_format_observers(
 	const struct ras *ras,
 	const uint64_t *ids,
 	uint32_t count,
@@ -97,7 +97,7 @@ void names_observers(
 
 	text[0] = '\0';
 	for (uint32_t n = 0; n < count && n < RAS_OBSERVERS_MAX; n++) {
-		names_id(ras, ids[n], name);
+		names_format_id(ras, ids[n], name);
 		used += snprintf(
 			text + used, (size_t)(NAMES_PAIR_BYTES - used), "%s%s",
 			n > 0 ? " and " : "", name
@@ -105,14 +105,14 @@ void names_observers(
 	}
 }
 
-static bool fail_past(struct session *session, const char *word, const char *quoted) {
+static bool fail_former_node(struct session *session, const char *word, const char *quoted) {
 	const struct overlay *overlay = session->server->overlay;
 	char when[SHOW_BYTES], name[NAMES_TEXT_BYTES];
-	bool missing = overlay_is_expected(overlay, word, strlen(word));
+	bool missing = overlay_roster_has_node(overlay, word, strlen(word));
 	struct ras_event event;
-	bool past = find_past(session_ras(session), 0, word, &event);
+	bool past = find_last_event(session_ras(session), 0, word, &event);
 
-	names_clean(word, strlen(word), name);
+	names_sanitize_name(word, strlen(word), name);
 	if (past)
 		show_time(overlay_realtime_ns(overlay, event.at_ns), when);
 	if (missing)
@@ -148,7 +148,7 @@ static void known_add(struct known *known, const char *name) {
 	snprintf(known->names[place], NAMES_TEXT_BYTES, "%s", name);
 }
 
-static void fail_unknown(struct session *session, const char *word) {
+static void fail_unknown_node(struct session *session, const char *word) {
 	const struct ras *ras = session_ras(session);
 	struct suggestion suggestion;
 	char quoted[NAMES_QUOTE_BYTES], name[NAMES_TEXT_BYTES];
@@ -158,14 +158,14 @@ static void fail_unknown(struct session *session, const char *word) {
 	uint32_t known = 0;
 
 	escape_quote(word, strlen(word), quoted, sizeof(quoted));
-	if (fail_past(session, word, quoted))
+	if (fail_former_node(session, word, quoted))
 		return;
 	ras_view(ras, &view);
 	suggestion_init(&suggestion, word);
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
 		if (ras_peer_at(ras, slot, &peer) < 0)
 			continue;
-		names_record(peer.record, name);
+		names_format_record(peer.record, name);
 		if (known++ < NAMES_LISTED_MAX)
 			known_add(&listed, name);
 		else
@@ -199,7 +199,7 @@ bool names_is_known(struct session *session, const char *word) {
 	return name_find(session, word, &peer);
 }
 
-bool names_first(struct session *session, const char **rest, struct ras_peer *ret_peer) {
+bool names_parse_next(struct session *session, const char **rest, struct ras_peer *ret_peer) {
 	const struct command *command = &commands[session->verb];
 	char word[CLIENT_LINE_BYTES_MAX];
 	struct ras_peer peer;
@@ -212,19 +212,19 @@ bool names_first(struct session *session, const char **rest, struct ras_peer *re
 		return false;
 	}
 	if (!name_find(session, word, &peer)) {
-		fail_unknown(session, word);
+		fail_unknown_node(session, word);
 		return false;
 	}
 	*ret_peer = peer;
 	return true;
 }
 
-bool names_only(struct session *session, const char *rest, struct ras_peer *ret_peer) {
+bool names_parse_single(struct session *session, const char *rest, struct ras_peer *ret_peer) {
 	const struct command *command = &commands[session->verb];
 	char quoted[NAMES_QUOTE_BYTES];
 	struct ras_peer peer;
 
-	if (!names_first(session, &rest, &peer))
+	if (!names_parse_next(session, &rest, &peer))
 		return false;
 	if (*rest != '\0') {
 		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));

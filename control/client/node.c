@@ -39,7 +39,7 @@ static void node_drop(void *work) {
 	free(node);
 }
 
-const char *node_call_words(int err) {
+const char *node_call_error_text(int err) {
 	const char *words = strerrordesc_np(-err);
 
 	switch (err) {
@@ -69,7 +69,7 @@ static bool node_step(struct session *session) {
 	if (size > 0) {
 		text_add(&session->out, text_front(&node->came), size);
 		node->middle_of_line = text_front(&node->came)[size - 1] != '\n';
-		text_take(&node->came, size);
+		text_consume(&node->came, size);
 	}
 	if (node->held && text_size(&node->came) == 0) {
 		node->held = false;
@@ -84,7 +84,7 @@ static bool node_step(struct session *session) {
 	if (node->err < 0) {
 		if (node->middle_of_line)
 			text_add(&session->out, "\n", 1);
-		session_fail(session, "%s %s", node->name, node_call_words(node->err));
+		session_fail(session, "%s %s", node->name, node_call_error_text(node->err));
 	}
 	return true;
 }
@@ -113,7 +113,7 @@ static void on_end(struct overlay_call *call, int err) {
 
 // Write the line for the other node. Returns false after an error message if the command cannot be
 // forwarded.
-static bool line_compose(struct session *session, const char *rest, struct text *line) {
+static bool remote_line_compose(struct session *session, const char *rest, struct text *line) {
 	char copy[CLIENT_LINE_BYTES_MAX], quoted[QUOTED_BYTES];
 	const char *inner = "";
 	enum verb verb;
@@ -130,7 +130,7 @@ static bool line_compose(struct session *session, const char *rest, struct text 
 		);
 		return false;
 	}
-	remote_line(session, rest, line);
+	remote_line_format(session, rest, line);
 	if (!line->failed)
 		return true;
 	session_fail(session, "out of memory");
@@ -147,7 +147,7 @@ node_begin(struct session *session, const struct ras_peer *peer, const struct te
 	node->session = session;
 	node->call.piece = on_piece;
 	node->call.ended = on_end;
-	names_record(peer->record, node->name);
+	names_format_record(peer->record, node->name);
 	err = overlay_call_start(
 		session->server->overlay, peer->record->id, text_front(line),
 		session_timeout_ns(session, NODE_TIMEOUT_NS), &node->call
@@ -155,7 +155,7 @@ node_begin(struct session *session, const struct ras_peer *peer, const struct te
 	if (err == 0)
 		return;
 	node->ended = true;
-	session_fail(session, "%s %s", node->name, node_call_words(err));
+	session_fail(session, "%s %s", node->name, node_call_error_text(err));
 	session_end(session);
 }
 
@@ -164,13 +164,14 @@ void answer_node(struct session *session, const char *rest) {
 	struct ras_peer peer;
 	bool is_report;
 
-	if (!names_first(session, &rest, &peer) || !line_compose(session, rest, &line)) {
+	if (!names_parse_next(session, &rest, &peer) ||
+	    !remote_line_compose(session, rest, &line)) {
 		text_fini(&line);
 		return;
 	}
 	is_report = strcasecmp(rest, commands[VERB_STATUS].name) == 0 ||
 		    strcasecmp(rest, commands[VERB_VERBOSE_STATUS].name) == 0;
-	if (session_may_ask(session)) {
+	if (session_charge_question(session)) {
 		node_begin(session, &peer, &line);
 		// The end of a report is the end of the connection.
 		session->closing = is_report;

@@ -45,7 +45,7 @@ static int pairs_compare(const void *left, const void *right) {
 
 // Return the mean rate since the pair became ready; 0 in the first second.
 static uint64_t
-rate_of(struct session *session, const struct pairing_view *pairing, uint64_t bytes) {
+pair_byte_rate(struct session *session, const struct pairing_view *pairing, uint64_t bytes) {
 	uint64_t age_ns = time_age_ns(session, pairing->since_ns);
 
 	return pairing->state == PAIRING_READY && age_ns >= RAS_NS_PER_SEC
@@ -73,7 +73,7 @@ static json_t *failure_json(const struct pairing_failure *failure) {
 
 	if (failure->reason == PAIRING_REASON_NONE)
 		return json_null();
-	names_text(failure->text, strlen(failure->text), text, sizeof(text));
+	names_sanitize_text(failure->text, strlen(failure->text), text, sizeof(text));
 	return json_pack(
 		"{s:s,s:b,s:s}", "reason", pairing_reason_name(failure->reason), "by_peer",
 		failure->by_peer, "text", text
@@ -85,15 +85,15 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct pairing_view *pairing = &row->pairing;
 	char name[NAMES_TEXT_BYTES], theirs[DEVICE_NAME_MAX + 1];
 
-	names_id(session_ras(session), pairing->key.peer, name);
-	names_text(
+	names_format_id(session_ras(session), pairing->key.peer, name);
+	names_sanitize_text(
 		pairing->key.peer_device, strlen(pairing->key.peer_device), theirs, sizeof(theirs)
 	);
 	return json_pack(
 		"{s:o,s:s,s:s,s:s,s:o,s:f,s:b,s:b,s:b,s:I,s:i,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:n,"
 		"s:o,s:s}",
-		"node", peer_name_json(name), "device", row->device, "peer_device", theirs, "state",
-		pairing_state_name(pairing->state), "since",
+		"node", safe_string_json(name), "device", row->device, "peer_device", theirs,
+		"state", pairing_state_name(pairing->state), "since",
 		time_at_json(session, pairing->since_ns), "for_s",
 		(double)time_age_ns(session, pairing->since_ns) / (double)RAS_NS_PER_SEC, "wanted",
 		pairing->wanted, "guest", pairing->guest, "stuck", pairing->stuck, "generation",
@@ -101,10 +101,12 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		failure_json(&pairing->failure), "ops", (json_int_t)row->counters.ops[OP_OK],
 		"unsuccessful", (json_int_t)completions_failed(&row->counters), "bytes_out",
 		(json_int_t)row->counters.bytes_out, "bytes_in", (json_int_t)row->counters.bytes_in,
-		"bytes_out_per_s", (json_int_t)rate_of(session, pairing, row->counters.bytes_out),
-		"bytes_in_per_s", (json_int_t)rate_of(session, pairing, row->counters.bytes_in),
-		"errors", (int)pairing->broken, "retransmits", "times", times_json(row),
-		"port_congestion", congestion_word(session, row->device)
+		"bytes_out_per_s",
+		(json_int_t)pair_byte_rate(session, pairing, row->counters.bytes_out),
+		"bytes_in_per_s",
+		(json_int_t)pair_byte_rate(session, pairing, row->counters.bytes_in), "errors",
+		(int)pairing->broken, "retransmits", "times", times_json(row), "port_congestion",
+		rail_congestion_name(session, row->device)
 	);
 }
 
@@ -115,7 +117,7 @@ static json_t *pairs_facts(struct session *session, void *work) {
 	json_t *object = json_pack("{s:i}", "devices", (int)count);
 
 	(void)work;
-	gpus_put_devices(session, object);
+	gpus_add_devices(session, object);
 	return object;
 }
 

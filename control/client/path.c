@@ -59,13 +59,15 @@ static void path_drop(void *work) {
 
 // The verdict of this node.
 
-static const struct verdict_engine *engine_of(const struct session *session) {
+static const struct verdict_engine *session_verdict_engine(const struct session *session) {
 	const struct health *health = session->server->config.health;
 
 	return health != NULL ? health_engine(health) : NULL;
 }
 
-static bool is_between(const struct path_report *report, const struct observation *observation) {
+static bool observation_is_between_ends(
+	const struct path_report *report, const struct observation *observation
+) {
 	uint64_t a = report->ends[0].id, b = report->ends[report->count - 1].id;
 
 	return (observation->observer == a && observation->subject == b) ||
@@ -74,10 +76,10 @@ static bool is_between(const struct path_report *report, const struct observatio
 
 static bool
 next_blame(const struct path_report *report, uint32_t *cursor, struct verdict_path_view *ret_view) {
-	const struct verdict_engine *engine = engine_of(report->session);
+	const struct verdict_engine *engine = session_verdict_engine(report->session);
 
 	while (engine != NULL && verdict_bad_path_next(engine, cursor, ret_view)) {
-		if (is_between(report, &ret_view->observation))
+		if (observation_is_between_ends(report, &ret_view->observation))
 			return true;
 	}
 	return false;
@@ -100,7 +102,7 @@ static json_t *end_json(const struct path_end *end) {
 	json_t *paths = json_object_get(end->answer, "paths");
 
 	json_t *object = json_pack(
-		"{s:o,s:b,s:o,s:O?}", "node", peer_name_json(end->name), "answered",
+		"{s:o,s:b,s:o,s:O?}", "node", safe_string_json(end->name), "answered",
 		end->answer != NULL, "error",
 		end->answer != NULL ? json_null() : json_string(end->why), "paths", paths
 	);
@@ -125,14 +127,14 @@ static json_t *verdict_json(const struct path_report *report, uint32_t n) {
 
 	if (!find_end(report, n, &peer))
 		return json_null();
-	finding_of(session->server->config.health, &peer, &finding);
+	finding_for_peer(session->server->config.health, &peer, &finding);
 	since_ns = finding.has_view && finding.view.since_ns != 0 ? finding.view.since_ns
 								  : peer.since_ns;
 	return json_pack(
 		"{s:o,s:s,s:s,s:s,s:s,s:o,s:b,s:o,s:o}", "node",
-		peer_name_json(report->ends[n].name), "state", ras_state_name(peer.state), "grade",
-		finding_grade_name(finding.grade), "verdict", finding.verdict, "reason",
-		finding.reason, "evidence", peer_name_json(finding.evidence), "maint", peer.maint,
+		safe_string_json(report->ends[n].name), "state", ras_state_name(peer.state),
+		"grade", finding_grade_name(finding.grade), "verdict", finding.verdict, "reason",
+		finding.reason, "evidence", safe_string_json(finding.evidence), "maint", peer.maint,
 		"since", time_since_json(session, since_ns), "for_s",
 		time_for_json(session, since_ns)
 	);
@@ -146,25 +148,25 @@ static json_t *blame_json(const struct path_report *report) {
 	uint32_t cursor = 0;
 
 	while (next_blame(report, &cursor, &view)) {
-		names_id(ras, view.observation.observer, observer);
-		names_id(ras, view.node, node);
+		names_format_id(ras, view.observation.observer, observer);
+		names_format_id(ras, view.node, node);
 		json_array_append_new(
 			rows, json_pack(
 				      "{s:o,s:s,s:o,s:o,s:s,s:o,s:o}", "observer",
-				      peer_name_json(observer), "seen",
+				      safe_string_json(observer), "seen",
 				      observation_kind_name(view.observation.kind), "at",
 				      time_at_json(report->session, view.seen_ns), "ago_s",
 				      time_for_json(report->session, view.seen_ns), "blamed",
 				      blame_name(view.blame), "node",
-				      view.node != 0 ? peer_name_json(node) : json_null(), "what",
-				      peer_name_json(view.what)
+				      view.node != 0 ? safe_string_json(node) : json_null(), "what",
+				      safe_string_json(view.what)
 			      )
 		);
 	}
 	return rows;
 }
 
-static void say_json(struct session *session, const struct path_report *report) {
+static void path_report_print(struct session *session, const struct path_report *report) {
 	json_t *ends = json_array(), *verdicts = json_array();
 
 	for (uint32_t n = 0; n < report->count; n++) {
@@ -180,7 +182,7 @@ static void say_json(struct session *session, const struct path_report *report) 
 }
 
 // Return why this end has no path, as a phrase after its name.
-static const char *why_none(const struct path_end *end) {
+static const char *end_missing_reason(const struct path_end *end) {
 	if (end->answer == NULL)
 		return end->why;
 	if (json_integer_value(json_object_get(end->answer, "devices")) == 0)
@@ -200,25 +202,26 @@ static bool path_step(struct session *session) {
 	if (!any && report->count == 1)
 		session_fail(
 			session, "no path of %s with itself is known: %s %s", first->name,
-			first->name, why_none(first)
+			first->name, end_missing_reason(first)
 		);
 	else if (!any)
 		session_fail(
 			session, "no path between %s and %s is known: %s %s, %s %s", first->name,
-			last->name, first->name, why_none(first), last->name, why_none(last)
+			last->name, first->name, end_missing_reason(first), last->name,
+			end_missing_reason(last)
 		);
 	else
-		say_json(session, report);
+		path_report_print(session, report);
 	return true;
 }
 
 // The questions to the ends.
 
-static void fail_end(struct path_end *end, const char *words) {
+static void path_end_fail(struct path_end *end, const char *words) {
 	snprintf(end->why, sizeof(end->why), "%s", words);
 }
 
-static bool is_done(const struct path_report *report) {
+static bool path_report_has_all_answers(const struct path_report *report) {
 	for (uint32_t n = 0; n < report->count; n++) {
 		if (report->ends[n].asked)
 			return false;
@@ -235,7 +238,7 @@ static int on_piece(struct overlay_call *call, const void *data, size_t size) {
 	return end->came.failed ? -ENOMEM : 0;
 }
 
-static void take_answer(struct path_end *end) {
+static void path_end_parse_answer(struct path_end *end) {
 	json_t *answer = json_loadb(
 		text_size(&end->came) > 0 ? text_front(&end->came) : "", text_size(&end->came),
 		JSON_DISABLE_EOF_CHECK, NULL
@@ -247,7 +250,7 @@ static void take_answer(struct path_end *end) {
 		end->answer = answer;
 		return;
 	}
-	names_text(
+	names_sanitize_text(
 		error != NULL ? error : "", error != NULL ? strlen(error) : 0, words, sizeof(words)
 	);
 	snprintf(
@@ -262,10 +265,10 @@ static void on_end(struct overlay_call *call, int err) {
 
 	end->asked = false;
 	if (err == 0)
-		take_answer(end);
+		path_end_parse_answer(end);
 	else
-		fail_end(end, node_call_words(err));
-	if (is_done(end->report))
+		path_end_fail(end, node_call_error_text(err));
+	if (path_report_has_all_answers(end->report))
 		session_continue(end->report->session, path_step);
 }
 
@@ -278,7 +281,7 @@ static void path_end_ask(struct path_end *end, const struct ras_record *other) {
 	int err;
 
 	snprintf(command, sizeof(command), "PATHS %.*s", (int)other->name_length, other->name);
-	remote_line(session, command, &line);
+	remote_line_format(session, command, &line);
 	end->call.piece = on_piece;
 	end->call.ended = on_end;
 	err = line.failed ? -ENOMEM
@@ -289,12 +292,12 @@ static void path_end_ask(struct path_end *end, const struct ras_record *other) {
 	text_fini(&line);
 	end->asked = err == 0;
 	if (err != 0)
-		fail_end(end, node_call_words(err));
+		path_end_fail(end, node_call_error_text(err));
 }
 
-static void init_end(struct path_report *report, uint32_t n, const struct ras_peer *peer) {
+static void path_end_init(struct path_report *report, uint32_t n, const struct ras_peer *peer) {
 	report->ends[n] = (struct path_end){.report = report, .id = peer->record->id};
-	names_record(peer->record, report->ends[n].name);
+	names_format_record(peer->record, report->ends[n].name);
 }
 
 void answer_path(struct session *session, const char *rest) {
@@ -303,14 +306,15 @@ void answer_path(struct session *session, const char *rest) {
 	struct ras_peer peers[ENDS];
 	char quoted[96];
 
-	if (!names_first(session, &rest, &peers[0]) || !names_first(session, &rest, &peers[1]))
+	if (!names_parse_next(session, &rest, &peers[0]) ||
+	    !names_parse_next(session, &rest, &peers[1]))
 		return;
 	if (*rest != '\0') {
 		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
 		session_fail(session, "PATH takes two nodes, not also %s", quoted);
 		return;
 	}
-	if (!session_may_ask(session))
+	if (!session_charge_question(session))
 		return;
 	report = calloc(1, sizeof(*report));
 	if (!session_begin(session, NULL, path_drop, report))
@@ -318,7 +322,7 @@ void answer_path(struct session *session, const char *rest) {
 	report->session = session;
 	report->count = peers[0].record->id == peers[1].record->id ? 1 : ENDS;
 	for (uint32_t n = 0; n < report->count; n++)
-		init_end(report, n, &peers[n]);
+		path_end_init(report, n, &peers[n]);
 	for (uint32_t n = 0; n < report->count; n++) {
 		const struct ras_peer *other = &peers[ENDS - 1 - n];
 
@@ -327,6 +331,6 @@ void answer_path(struct session *session, const char *rest) {
 		else
 			path_end_ask(&report->ends[n], other->record);
 	}
-	if (is_done(report))
+	if (path_report_has_all_answers(report))
 		session->step = path_step;
 }

@@ -134,8 +134,8 @@ json_t *paths_end_json(struct session *session, const struct ras_peer *peer) {
 	struct fabric_path_view view;
 	uint32_t cursor = 0, devices = 0;
 
-	names_id(session_ras(session), ras_self_id(session_ras(session)), self);
-	names_record(peer->record, name);
+	names_format_id(session_ras(session), ras_self_id(session_ras(session)), self);
+	names_format_record(peer->record, name);
 	if (server->fabric != NULL) {
 		server->fabric_calls->numbers(server->fabric, &numbers);
 		devices = server->fabric_calls->device_count(server->fabric);
@@ -146,7 +146,8 @@ json_t *paths_end_json(struct session *session, const struct ras_peer *peer) {
 			json_array_append_new(paths, path_json(session, &view));
 	}
 	return json_pack(
-		"{s:o,s:o,s:i,s:b,s:o}", "node", peer_name_json(self), "peer", peer_name_json(name),
-		"devices", (int)devices, "probing", numbers.probes.interval_ns != 0, "paths", paths
+		"{s:o,s:o,s:i,s:b,s:o}", "node", safe_string_json(self), "peer",
+		safe_string_json(name), "devices", (int)devices, "probing",
+		numbers.probes.interval_ns != 0, "paths", paths
 	);
 }

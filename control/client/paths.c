@@ -38,7 +38,7 @@ struct paths {
 
 // Rows.
 
-enum observation_kind paths_kind(const struct ras_path_row *row) {
+enum observation_kind path_row_kind(const struct ras_path_row *row) {
 	return row->seen < OBSERVATION_KIND_COUNT ? (enum observation_kind)row->seen
 						  : OBSERVATION_NO_PAIR;
 }
@@ -62,24 +62,24 @@ static uint64_t path_badness(const struct ras_path_row *row) {
 }
 
 bool paths_is_worse(const struct ras_merged_path *a, const struct ras_merged_path *b) {
-	uint32_t weight_a = paths_weight(paths_kind(&a->row));
-	uint32_t weight_b = paths_weight(paths_kind(&b->row));
+	uint32_t weight_a = paths_weight(path_row_kind(&a->row));
+	uint32_t weight_b = paths_weight(path_row_kind(&b->row));
 
 	if (weight_a != weight_b)
 		return weight_a > weight_b;
 	return path_badness(&a->row) > path_badness(&b->row);
 }
 
-static const struct ras_merged_path *row_at(const struct paths *paths, uint32_t n) {
+static const struct ras_merged_path *path_row_at(const struct paths *paths, uint32_t n) {
 	return paths->all ? ras_paths_at(paths->status.answer->paths, n) : &paths->own[n];
 }
 
 // Insert a row into the sorted worst list, after equally bad rows.
-static void keep_if_bad(struct paths *paths, uint32_t place) {
-	const struct ras_merged_path *path = row_at(paths, place);
+static void worst_paths_insert(struct paths *paths, uint32_t place) {
+	const struct ras_merged_path *path = path_row_at(paths, place);
 	uint32_t held = paths->listing.count, at = held;
 
-	while (at > 0 && paths_is_worse(path, row_at(paths, paths->worst[at - 1])))
+	while (at > 0 && paths_is_worse(path, path_row_at(paths, paths->worst[at - 1])))
 		at--;
 	if (at == WORST_MAX)
 		return;
@@ -92,9 +92,9 @@ static void keep_if_bad(struct paths *paths, uint32_t place) {
 
 static void count_rows(struct paths *paths) {
 	for (uint32_t n = 0; n < paths->count; n++) {
-		paths->counts[paths_kind(&row_at(paths, n)->row)]++;
+		paths->counts[path_row_kind(&path_row_at(paths, n)->row)]++;
 		if (paths->worst_only)
-			keep_if_bad(paths, n);
+			worst_paths_insert(paths, n);
 	}
 	if (!paths->worst_only)
 		paths->listing.count = paths->count;
@@ -113,13 +113,13 @@ json_t *paths_row_json(struct session *session, const struct ras_merged_path *pa
 	const struct ras_path_row *row = &path->row;
 	char node[NAMES_TEXT_BYTES], peer[NAMES_TEXT_BYTES];
 
-	names_id(session_ras(session), path->node, node);
-	names_id(session_ras(session), row->peer, peer);
+	names_format_id(session_ras(session), path->node, node);
+	names_format_id(session_ras(session), row->peer, peer);
 	return json_pack(
 		"{s:o,s:o,s:o,s:o,s:s,s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i}", "node",
-		peer_name_json(node), "peer", peer_name_json(peer), "device",
-		peer_name_json(row->device), "peer_device", peer_name_json(row->peer_device),
-		"seen", observation_kind_name(paths_kind(row)), "for_s", json_number(row->for_s),
+		safe_string_json(node), "peer", safe_string_json(peer), "device",
+		safe_string_json(row->device), "peer_device", safe_string_json(row->peer_device),
+		"seen", observation_kind_name(path_row_kind(row)), "for_s", json_number(row->for_s),
 		"steady", row->steady, "answered", json_number(row->count), "lost",
 		json_number(row->lost), "min_ns", time_json(row->min_ns), "median_ns",
 		time_json(row->median_ns), "mad_ns",
@@ -146,13 +146,13 @@ static json_t *own_facts(struct session *session) {
 	char self[NAMES_TEXT_BYTES];
 	uint32_t devices = 0;
 
-	names_id(session_ras(session), ras_self_id(session_ras(session)), self);
+	names_format_id(session_ras(session), ras_self_id(session_ras(session)), self);
 	if (server->fabric != NULL) {
 		server->fabric_calls->numbers(server->fabric, &numbers);
 		devices = server->fabric_calls->device_count(server->fabric);
 	}
 	return json_pack(
-		"{s:o,s:i,s:b,s:I,s:I,s:I,s:I}", "node", peer_name_json(self), "devices",
+		"{s:o,s:i,s:b,s:I,s:I,s:I,s:I}", "node", safe_string_json(self), "devices",
 		(int)devices, "probing", numbers.probes.interval_ns != 0, "neighbours",
 		(json_int_t)numbers.probes.neighbours, "others", (json_int_t)numbers.probes.targets,
 		"interval_ns", (json_int_t)numbers.probes.interval_ns, "coverage_ns",
@@ -177,19 +177,20 @@ static json_t *paths_facts(struct session *session, void *work) {
 
 	json_object_set_new(object, "counts", counts_json(paths));
 	if (!paths->all)
-		gpus_put(session, 0, object);
+		gpus_add_paths(session, 0, object);
 	return object;
 }
 
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct paths *paths = work;
-	const struct ras_merged_path *path = row_at(paths, paths->worst_only ? paths->worst[n] : n);
+	const struct ras_merged_path *path =
+		path_row_at(paths, paths->worst_only ? paths->worst[n] : n);
 	json_t *object = paths_row_json(session, path);
 
 	if (!paths->all)
 		json_object_set_new(
 			object, "port_congestion",
-			json_string(congestion_word(session, path->row.device))
+			json_string(rail_congestion_name(session, path->row.device))
 		);
 	return object;
 }
@@ -206,7 +207,7 @@ static void paths_drop(void *work) {
 	struct paths *paths = work;
 
 	if (paths->status.asked)
-		overlay_forget_question(&paths->status.question);
+		overlay_cancel_question(&paths->status.question);
 	if (paths->status.answer != NULL)
 		overlay_answer_put(paths->status.answer);
 	free(paths->own);
@@ -216,7 +217,7 @@ static void paths_drop(void *work) {
 static bool fail_step(struct session *session) {
 	const struct paths *paths = session->work;
 
-	session_fail(session, "no paths could be collected: %s", status_trouble(&paths->status));
+	session_fail(session, "no paths could be collected: %s", status_error_text(&paths->status));
 	return true;
 }
 
@@ -240,7 +241,7 @@ static void on_answer(struct overlay_question *question, struct overlay_answer *
 static void answer_all(struct session *session, bool worst_only) {
 	struct paths *paths;
 
-	if (!session_may_ask(session))
+	if (!session_charge_question(session))
 		return;
 	paths = calloc(1, sizeof(*paths));
 	if (!session_begin(session, NULL, paths_drop, paths))
@@ -271,7 +272,7 @@ static uint32_t count_own(const struct client_server *server) {
 	return count;
 }
 
-static struct paths *create_own(uint32_t count) {
+static struct paths *own_paths_create(uint32_t count) {
 	struct paths *paths = calloc(1, sizeof(*paths));
 
 	if (paths == NULL)
@@ -287,7 +288,7 @@ static struct paths *create_own(uint32_t count) {
 static void answer_own(struct session *session, bool worst_only) {
 	const struct client_server *server = session->server;
 	uint32_t count = count_own(server), cursor = 0;
-	struct paths *paths = create_own(count);
+	struct paths *paths = own_paths_create(count);
 	struct fabric_path_view view;
 
 	if (!session_begin(session, listing_step, paths_drop, paths))
@@ -308,7 +309,7 @@ static void answer_own(struct session *session, bool worst_only) {
 static void answer_one(struct session *session, const char *rest) {
 	struct ras_peer peer;
 
-	if (names_only(session, rest, &peer))
+	if (names_parse_single(session, rest, &peer))
 		session_json(session, paths_end_json(session, &peer));
 }
 

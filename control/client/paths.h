@@ -9,7 +9,7 @@
 
 // Return the observation of a path row. Rows of other agents may hold an invalid value, which
 // counts as OBSERVATION_NO_PAIR.
-enum observation_kind paths_kind(const struct ras_path_row *row);
+enum observation_kind path_row_kind(const struct ras_path_row *row);
 // Return whether path `a` is worse than path `b`: first by observation, then by its severity.
 bool paths_is_worse(const struct ras_merged_path *a, const struct ras_merged_path *b);
 

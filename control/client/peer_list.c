@@ -51,7 +51,7 @@ static int rows_compare(const void *left, const void *right) {
 
 int peer_list_make(
 	const struct ras *ras,
-	const struct peer_list_wish *wish,
+	const struct peer_list_filter *wish,
 	struct peer_list_row **ret_rows,
 	uint32_t *ret_count
 ) {
@@ -86,7 +86,7 @@ int peer_list_make(
 	return 0;
 }
 
-bool peer_list_peer(
+bool peer_list_find_peer(
 	const struct ras *ras, const struct peer_list_row *row, struct ras_peer *ret_peer
 ) {
 	struct ras_peer peer;
@@ -122,7 +122,7 @@ json_t *time_for_json(struct session *session, uint64_t since_ns) {
 
 // Return a name as a JSON string. A name from another agent, or a text cut within a character, may
 // not be valid UTF-8; it is quoted as in error messages.
-json_t *peer_name_json(const char *name) {
+json_t *safe_string_json(const char *name) {
 	char quoted[4 * CLIENT_LINE_BYTES_MAX];
 	json_t *string = json_string(name);
 
@@ -137,8 +137,8 @@ static json_t *observers_json(const struct ras *ras, const struct ras_peer *peer
 	char name[NAMES_TEXT_BYTES];
 
 	for (uint32_t n = 0; n < peer->observer_count && n < RAS_OBSERVERS_MAX; n++) {
-		names_id(ras, peer->observers[n], name);
-		json_array_append_new(array, peer_name_json(name));
+		names_format_id(ras, peer->observers[n], name);
+		json_array_append_new(array, safe_string_json(name));
 	}
 	return array;
 }
@@ -151,19 +151,19 @@ json_t *peer_list_json(struct session *session, const struct ras_peer *peer) {
 
 	snprintf(id, sizeof(id), "0x%016" PRIx64, peer->record->id);
 	ras_record_info(peer->record, &info);
-	finding_of(session->server->config.health, peer, &finding);
+	finding_for_peer(session->server->config.health, peer, &finding);
 	sock_addr_format(&peer->record->address, address);
 	return json_pack(
 		"{s:o,s:s,s:s,s:s,s:b,s:b,s:b,s:o,s:o,s:I,s:I,s:o,s:s,s:o,s:i,s:o,s:s,s:i}", "node",
-		peer_name_json(info.name), "id", id, "state", ras_state_name(peer->state), "cause",
-		ras_cause_name(peer->cause), "sole", peer->sole, "maint", peer->maint, "self",
-		peer->record->id == ras_self_id(ras), "since",
+		safe_string_json(info.name), "id", id, "state", ras_state_name(peer->state),
+		"cause", ras_cause_name(peer->cause), "sole", peer->sole, "maint", peer->maint,
+		"self", peer->record->id == ras_self_id(ras), "since",
 		time_since_json(session, peer->since_ns), "for_s",
 		time_for_json(session, peer->since_ns), "start",
 		(json_int_t)ras_incarnation_start(peer->incarnation), "refutations",
 		(json_int_t)(peer->incarnation & RAS_REFUTATIONS_MAX), "observers",
-		observers_json(ras, peer), "address", address, "host", peer_name_json(info.host),
-		"pid", (int)info.pid, "version", peer_name_json(info.version), "verdict",
+		observers_json(ras, peer), "address", address, "host", safe_string_json(info.host),
+		"pid", (int)info.pid, "version", safe_string_json(info.version), "verdict",
 		finding.verdict, "devices", (int)info.device_count
 	);
 }

@@ -12,7 +12,7 @@ struct peer_list_row {
 };
 
 // Filter and order of a list. Each function may be NULL: all peers, ordered by state.
-struct peer_list_wish {
+struct peer_list_filter {
 	bool (*keep)(const struct ras_peer *peer, const void *ctx);
 	uint32_t (*badness)(const struct ras_peer *peer, const void *ctx); // the highest first
 	const void *ctx;
@@ -21,12 +21,12 @@ struct peer_list_wish {
 // Make the list in *ret_rows, which the caller must free. Returns 0 or -ENOMEM.
 int peer_list_make(
 	const struct ras *ras,
-	const struct peer_list_wish *wish,
+	const struct peer_list_filter *wish,
 	struct peer_list_row **ret_rows,
 	uint32_t *ret_count
 );
 // Look up the peer of a row. Returns false if the peer is no longer in the table.
-bool peer_list_peer(
+bool peer_list_find_peer(
 	const struct ras *ras, const struct peer_list_row *row, struct ras_peer *ret_peer
 );
 
@@ -37,4 +37,4 @@ uint64_t time_age_ns(struct session *session, uint64_t since_ns);
 json_t *time_since_json(struct session *session, uint64_t since_ns);
 json_t *time_for_json(struct session *session, uint64_t since_ns);
 json_t *time_at_json(struct session *session, uint64_t at_ns);
-json_t *peer_name_json(const char *name);
+json_t *safe_string_json(const char *name);

@@ -34,7 +34,7 @@ static const enum ras_state states[] = {
 #define STATE_COUNT (sizeof(states) / sizeof(states[0]))
 
 // Return the word for a state. UNKNOWN stands for an absent node, which only the roster names.
-static const char *word_of(enum ras_state state) {
+static const char *peer_state_word(enum ras_state state) {
 	return state == RAS_UNKNOWN ? ABSENT_STATE : ras_state_name(state);
 }
 
@@ -68,10 +68,10 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	if (n >= peers->row_count)
 		return json_pack(
 			"{s:o,s:s}", "node",
-			peer_name_json(peers->missing.names[n - peers->row_count]), "state",
+			safe_string_json(peers->missing.names[n - peers->row_count]), "state",
 			ABSENT_STATE
 		);
-	if (!peer_list_peer(session_ras(session), &peers->rows[n], &peer))
+	if (!peer_list_find_peer(session_ras(session), &peers->rows[n], &peer))
 		return json_null();
 	return peer_list_json(session, &peer);
 }
@@ -89,7 +89,7 @@ read_state(struct session *session, const char *rest, const enum ras_state **ret
 
 	suggestion_init(&suggestion, rest);
 	for (size_t n = 0; n < STATE_COUNT; n++) {
-		const char *name = word_of(states[n]);
+		const char *name = peer_state_word(states[n]);
 
 		if (strcasecmp(rest, name) == 0) {
 			*ret_state = &states[n];
@@ -105,7 +105,7 @@ read_state(struct session *session, const char *rest, const enum ras_state **ret
 void answer_peers(struct session *session, const char *rest) {
 	const enum ras_state *state = NULL;
 	struct peers *peers;
-	struct peer_list_wish wish;
+	struct peer_list_filter wish;
 
 	if (*rest != '\0' && !read_state(session, rest, &state))
 		return;
@@ -113,10 +113,10 @@ void answer_peers(struct session *session, const char *rest) {
 	if (!session_begin(session, listing_step, peers_drop, peers))
 		return;
 	peers->listing.ops = &ops;
-	wish = (struct peer_list_wish){.keep = state != NULL ? is_in_state : NULL, .ctx = state};
+	wish = (struct peer_list_filter){.keep = state != NULL ? is_in_state : NULL, .ctx = state};
 	if (peer_list_make(session_ras(session), &wish, &peers->rows, &peers->row_count) < 0 ||
 	    ((state == NULL || *state == RAS_UNKNOWN) &&
-	     absent_find(session->server->overlay, &peers->missing) < 0)) {
+	     absent_collect_all(session->server->overlay, &peers->missing) < 0)) {
 		session_end(session);
 		session_fail(session, "out of memory");
 		return;

@@ -31,7 +31,7 @@ static void ping_drop(void *work) {
 static void say_failure(struct session *session, const struct ras_relay_report *report) {
 	char name[NAMES_TEXT_BYTES], refuser[NAMES_TEXT_BYTES], waited[SHOW_BYTES];
 
-	names_id(session_ras(session), report->destination, name);
+	names_format_id(session_ras(session), report->destination, name);
 	show_duration(report->round_trip_ns, waited);
 	if (report->refuser == 0) {
 		session_fail(
@@ -40,7 +40,7 @@ static void say_failure(struct session *session, const struct ras_relay_report *
 		);
 		return;
 	}
-	names_id(session_ras(session), report->refuser, refuser);
+	names_format_id(session_ras(session), report->refuser, refuser);
 	session_fail(
 		session, "%s was not reached: %s says %s after %u hops, %u tries in %s", name,
 		refuser, ras_relay_reason_name(report->reason), report->hops, report->tries, waited
@@ -56,12 +56,12 @@ static bool ping_step(struct session *session) {
 		say_failure(session, report);
 		return true;
 	}
-	names_id(session_ras(session), report->destination, name);
+	names_format_id(session_ras(session), report->destination, name);
 	session_json(
 		session, json_pack(
-				 "{s:o,s:I,s:i,s:i}", "node", peer_name_json(name), "round_trip_ns",
-				 (json_int_t)report->round_trip_ns, "hops", (int)report->hops,
-				 "tries", (int)report->tries
+				 "{s:o,s:I,s:i,s:i}", "node", safe_string_json(name),
+				 "round_trip_ns", (json_int_t)report->round_trip_ns, "hops",
+				 (int)report->hops, "tries", (int)report->tries
 			 )
 	);
 	return true;
@@ -78,7 +78,7 @@ static void on_end(struct overlay_ping *echo, const struct ras_relay_report *rep
 static void fail_start(struct session *session, const struct ras_peer *peer, int err) {
 	char name[NAMES_TEXT_BYTES];
 
-	names_record(peer->record, name);
+	names_format_record(peer->record, name);
 	if (err == -EHOSTDOWN)
 		session_fail(
 			session, "%s %s %s: there is nobody to answer, `tocsin why %s` tells more",
@@ -96,7 +96,7 @@ void answer_ping(struct session *session, const char *rest) {
 	struct ping *ping;
 	int err;
 
-	if (!names_only(session, rest, &peer) || !session_may_ask(session))
+	if (!names_parse_single(session, rest, &peer) || !session_charge_question(session))
 		return;
 	ping = calloc(1, sizeof(*ping));
 	if (!session_begin(session, NULL, ping_drop, ping))

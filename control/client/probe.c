@@ -19,8 +19,8 @@
 
 #define FIRST_TIMEOUT_NS (5 * RAS_NS_PER_SEC) // for the pair and the first read
 #define READ_TIMEOUT_NS (2 * RAS_NS_PER_SEC)
-#define COUNT 100
-#define BYTES 8
+#define DEFAULT_COUNT 100
+#define DEFAULT_BYTES 8
 #define INTERVAL_MAX_US 1000000
 #define NUMBER_BYTES 24
 #define FRAMES_BYTES 256 // overhead of a read in the byte limit
@@ -79,8 +79,8 @@ static bool probe_failed(struct session *session, const struct probe *probe) {
 	const struct fabric_ping_result *result = &probe->result;
 	char name[NAMES_TEXT_BYTES], text[PAIRING_TEXT_MAX + 1];
 
-	names_id(session_ras(session), probe->peer, name);
-	names_text(result->failure.text, strlen(result->failure.text), text, sizeof(text));
+	names_format_id(session_ras(session), probe->peer, name);
+	names_sanitize_text(result->failure.text, strlen(result->failure.text), text, sizeof(text));
 	if (result->err == -ENODEV) {
 		session_fail(session, "%s shows no page that could be read", name);
 	} else if (result->err != 0) {
@@ -106,10 +106,10 @@ static json_t *probe_json(const struct probe *probe, const char *name, const cha
 	const struct fabric_ping_result *result = &probe->result;
 	return json_pack(
 		"{s:o,s:s,s:s,s:b,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:I}", "node",
-		peer_name_json(name), "device", probe->device, "peer_device", theirs, "in_process",
-		result->in_process, "bytes", (int)probe->bytes, "sent", (int)result->sent,
-		"answered", (int)result->answered, "paired_ns", (json_int_t)result->paired_ns,
-		"min_ns", (json_int_t)probe->summary.min, "p50_ns",
+		safe_string_json(name), "device", probe->device, "peer_device", theirs,
+		"in_process", result->in_process, "bytes", (int)probe->bytes, "sent",
+		(int)result->sent, "answered", (int)result->answered, "paired_ns",
+		(json_int_t)result->paired_ns, "min_ns", (json_int_t)probe->summary.min, "p50_ns",
 		(json_int_t)probe->percentiles[0], "p90_ns", (json_int_t)probe->percentiles[1],
 		"p99_ns", (json_int_t)probe->percentiles[2], "p999_ns",
 		(json_int_t)probe->percentiles[3], "max_ns", (json_int_t)probe->summary.max,
@@ -137,7 +137,7 @@ static bool times_step(struct session *session) {
 
 // Write the object without its closing brace, and begin its last member. Returns false without
 // memory.
-static bool object_begin(struct session *session, json_t *object) {
+static bool probe_json_begin(struct session *session, json_t *object) {
 	char *text = json_dumps(object, JSON_COMPACT);
 
 	json_decref(object);
@@ -154,15 +154,15 @@ static bool probe_step(struct session *session) {
 
 	if (probe_failed(session, probe))
 		return true;
-	names_id(session_ras(session), probe->peer, name);
-	names_text(
+	names_format_id(session_ras(session), probe->peer, name);
+	names_sanitize_text(
 		result->key.peer_device, strlen(result->key.peer_device), theirs, sizeof(theirs)
 	);
 	if (probe->times_ns == NULL) {
 		session_json(session, probe_json(probe, name, theirs));
 		return true;
 	}
-	if (!object_begin(session, probe_json(probe, name, theirs))) {
+	if (!probe_json_begin(session, probe_json(probe, name, theirs))) {
 		session_fail(session, "out of memory");
 		return true;
 	}
@@ -199,7 +199,7 @@ static void on_end(void *ctx, const struct fabric_ping_result *result) {
 }
 
 // Parse the next word, if any, as a number. Returns false after an error message.
-static bool read_number(
+static bool parse_next_number(
 	struct session *session,
 	const char **rest,
 	const char *what,
@@ -223,7 +223,7 @@ static bool read_number(
 
 // Parse the word "times" after the numbers, if any. Returns false after an error message.
 static bool
-read_times(struct session *session, const char **rest, struct fabric_ping_request *request) {
+parse_times_word(struct session *session, const char **rest, struct fabric_ping_request *request) {
 	char word[NUMBER_BYTES];
 
 	if (**rest == '\0')
@@ -243,18 +243,18 @@ read_times(struct session *session, const char **rest, struct fabric_ping_reques
 
 static bool
 read_request(struct session *session, const char *rest, struct fabric_ping_request *ret_request) {
-	uint64_t count = COUNT, bytes = BYTES, interval_us = 0;
+	uint64_t count = DEFAULT_COUNT, bytes = DEFAULT_BYTES, interval_us = 0;
 	struct fabric_ping_request request = {.timeout_ns = READ_TIMEOUT_NS};
 	struct ras_peer peer;
 
-	if (!names_first(session, &rest, &peer) ||
-	    !read_number(session, &rest, "count", FABRIC_PING_COUNT_MAX, &count) ||
-	    !read_number(session, &rest, "bytes", PULSE_BYTES, &bytes) ||
-	    !read_number(session, &rest, "microseconds", INTERVAL_MAX_US, &interval_us))
+	if (!names_parse_next(session, &rest, &peer) ||
+	    !parse_next_number(session, &rest, "count", FABRIC_PING_COUNT_MAX, &count) ||
+	    !parse_next_number(session, &rest, "bytes", PULSE_BYTES, &bytes) ||
+	    !parse_next_number(session, &rest, "microseconds", INTERVAL_MAX_US, &interval_us))
 		return false;
 	request.peer = peer.record->id;
 	request.count = (uint32_t)count;
-	if (!read_times(session, &rest, &request))
+	if (!parse_times_word(session, &rest, &request))
 		return false;
 	request.bytes = (uint32_t)bytes;
 	request.interval_ns = interval_us * 1000;
@@ -267,7 +267,7 @@ read_request(struct session *session, const char *rest, struct fabric_ping_reque
 static void fail_start(struct session *session, uint64_t peer, int err) {
 	char name[NAMES_TEXT_BYTES];
 
-	names_id(session_ras(session), peer, name);
+	names_format_id(session_ras(session), peer, name);
 	if (err == -EHOSTDOWN)
 		session_fail(
 			session, "%s is dead or has left, `tocsin why %s` tells more", name, name
@@ -291,8 +291,8 @@ void answer_probe(struct session *session, const char *rest) {
 	struct probe *probe;
 	int err = -ENODEV;
 
-	if (!read_request(session, rest, &request) || !session_may_ask(session) ||
-	    !session_may_read(session, request.count * (uint64_t)(request.bytes + FRAMES_BYTES)))
+	if (!read_request(session, rest, &request) || !session_charge_question(session) ||
+	    !session_charge_read(session, request.count * (uint64_t)(request.bytes + FRAMES_BYTES)))
 		return;
 	probe = calloc(1, sizeof(*probe));
 	if (!session_begin(session, NULL, probe_drop, probe))

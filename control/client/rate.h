@@ -26,4 +26,6 @@ struct rate {
 void rate_init(struct rate *rate, uint32_t per_s, uint32_t burst);
 // Consume all units, or none. `shares`: the common limit applies too. Returns whether the units
 // were consumed.
-bool rate_allows(struct rate *rate, uint64_t who, uint64_t units, bool shares, uint64_t now_ns);
+bool rate_try_consume(
+	struct rate *rate, uint64_t who, uint64_t units, bool shares, uint64_t now_ns
+);

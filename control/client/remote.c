@@ -24,7 +24,7 @@ struct served {
 	struct served *next;
 };
 
-void remote_line(const struct session *session, const char *command, struct text *line) {
+void remote_line_format(const struct session *session, const char *command, struct text *line) {
 	const char *format = session->json ? "json" : "text";
 
 	if (session->timeout_s == SESSION_TIMEOUT_UNSET)
@@ -34,7 +34,7 @@ void remote_line(const struct session *session, const char *command, struct text
 	text_add(line, "", 1);
 }
 
-static bool read_head(struct session *session, const char **line) {
+static bool remote_line_parse_head(struct session *session, const char **line) {
 	char word[32];
 	uint64_t seconds;
 
@@ -92,7 +92,7 @@ static void served_run(struct loop_job *job) {
 		err = overlay_served_write(
 			served->asked, text_front(&session->out), text_size(&session->out)
 		);
-	text_take(&session->out, text_size(&session->out));
+	text_consume(&session->out, text_size(&session->out));
 	if (err == 0 && session->out.failed)
 		err = -ENOMEM;
 	if (err < 0 || !session->busy)
@@ -116,7 +116,7 @@ static uint32_t count_served(const struct client_server *server) {
 	return count;
 }
 
-void client_serve(void *ctx, struct overlay_served *asked, const char *line) {
+void client_serve_call(void *ctx, struct overlay_served *asked, const char *line) {
 	struct client_server *server = ctx;
 	char copy[CLIENT_LINE_BYTES_MAX];
 	struct served *served;
@@ -140,7 +140,7 @@ void client_serve(void *ctx, struct overlay_served *asked, const char *line) {
 	server->served = served;
 	server->counters.remote_served++;
 	served->deadline.expired = served_expired;
-	if (!read_head(&served->session, &line) || strlen(line) >= sizeof(copy)) {
+	if (!remote_line_parse_head(&served->session, &line) || strlen(line) >= sizeof(copy)) {
 		served_end(served, -EBADMSG);
 		return;
 	}
@@ -152,7 +152,7 @@ void client_serve(void *ctx, struct overlay_served *asked, const char *line) {
 		return;
 	}
 	snprintf(copy, sizeof(copy), "%s", line);
-	session_line(&served->session, copy);
+	session_answer_line(&served->session, copy);
 	served_wake(&served->session);
 }
 

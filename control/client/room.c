@@ -13,7 +13,7 @@
 
 // Return how active a client is, where active clients are ended last: 0 idle, 1 monitors, 2 is
 // being answered.
-static int connection_worth(const struct connection *connection) {
+static int connection_activity(const struct connection *connection) {
 	if (connection->lingering)
 		return 0;
 	return connection->session.busy ? 2 : connection->session.monitor != 0;
@@ -21,7 +21,7 @@ static int connection_worth(const struct connection *connection) {
 
 // Return whether more privileged clients are connected than have reserved places. The rest uses
 // common places, so an idle privileged client may be ended.
-static bool orders_take_more(const struct client_server *server) {
+static bool privileged_exceed_reserve(const struct client_server *server) {
 	uint32_t count = 0;
 
 	for (const struct connection *it = server->connections; it != NULL; it = it->next)
@@ -29,8 +29,9 @@ static bool orders_take_more(const struct client_server *server) {
 	return count > RESERVED_CLIENTS;
 }
 
-static bool may_go(const struct connection *connection, bool orders_too) {
-	return !connection->session.privileged || (orders_too && connection_worth(connection) == 0);
+static bool connection_is_evictable(const struct connection *connection, bool orders_too) {
+	return !connection->session.privileged ||
+	       (orders_too && connection_activity(connection) == 0);
 }
 
 // The users of the clients that may be ended, sorted; a user appears once per client. Sorting
@@ -46,14 +47,15 @@ static int compare_uids(const void *a, const void *b) {
 	return (*one > *other) - (*one < *other);
 }
 
-static int users_make(const struct client_server *server, bool orders_too, struct users *users) {
+static int
+evictable_users_collect(const struct client_server *server, bool orders_too, struct users *users) {
 	users->count = 0;
 	users->uids = malloc((server->counters.clients + 1) * sizeof(*users->uids));
 	if (users->uids == NULL)
 		return -ENOMEM;
 	for (const struct connection *it = server->connections; it != NULL; it = it->next) {
 		must(users->count < server->counters.clients);
-		if (may_go(it, orders_too))
+		if (connection_is_evictable(it, orders_too))
 			users->uids[users->count++] = it->session.uid;
 	}
 	qsort(users->uids, users->count, sizeof(*users->uids), compare_uids);
@@ -61,7 +63,7 @@ static int users_make(const struct client_server *server, bool orders_too, struc
 }
 
 // Return the index of the first entry with this uid or a higher one; the count if there is none.
-static uint32_t place_of(const struct users *users, uint64_t uid) {
+static uint32_t first_index_of_uid(const struct users *users, uint64_t uid) {
 	uint32_t low = 0, high = users->count;
 
 	while (low < high) {
@@ -75,8 +77,8 @@ static uint32_t place_of(const struct users *users, uint64_t uid) {
 	return low;
 }
 
-static uint32_t count_of(const struct users *users, uint32_t uid) {
-	return place_of(users, uid + UINT64_C(1)) - place_of(users, uid);
+static uint32_t client_count_of_uid(const struct users *users, uint32_t uid) {
+	return first_index_of_uid(users, uid + UINT64_C(1)) - first_index_of_uid(users, uid);
 }
 
 static uint32_t largest_count(const struct users *users) {
@@ -91,14 +93,14 @@ static uint32_t largest_count(const struct users *users) {
 	return largest;
 }
 
-static bool goes_before(const struct connection *a, const struct connection *b) {
-	return connection_worth(a) != connection_worth(b)
-		       ? connection_worth(a) < connection_worth(b)
+static bool is_evicted_before(const struct connection *a, const struct connection *b) {
+	return connection_activity(a) != connection_activity(b)
+		       ? connection_activity(a) < connection_activity(b)
 		       : a->since_ns < b->since_ns;
 }
 
 // Return the least active client of the users with the most clients; NULL if there is none.
-static struct connection *find_first(
+static struct connection *find_connection_to_evict(
 	const struct client_server *server,
 	const struct users *users,
 	uint32_t most,
@@ -107,27 +109,28 @@ static struct connection *find_first(
 	struct connection *first = NULL;
 
 	for (struct connection *it = server->connections; it != NULL; it = it->next) {
-		if (!may_go(it, orders_too) || (first != NULL && !goes_before(it, first)))
+		if (!connection_is_evictable(it, orders_too) ||
+		    (first != NULL && !is_evicted_before(it, first)))
 			continue;
-		if (count_of(users, it->session.uid) == most)
+		if (client_count_of_uid(users, it->session.uid) == most)
 			first = it;
 	}
 	return first;
 }
 
-bool room_make(struct client_server *server, uint32_t uid) {
-	bool orders_too = orders_take_more(server);
+bool room_make_for_user(struct client_server *server, uint32_t uid) {
+	bool orders_too = privileged_exceed_reserve(server);
 	struct connection *first;
 	struct users users;
 	uint32_t most, own;
 
-	if (users_make(server, orders_too, &users) != 0)
+	if (evictable_users_collect(server, orders_too, &users) != 0)
 		return false;
 	most = largest_count(&users);
-	own = count_of(&users, uid);
-	first = find_first(server, &users, most, orders_too);
+	own = client_count_of_uid(&users, uid);
+	first = find_connection_to_evict(server, &users, most, orders_too);
 	free(users.uids);
-	if (first == NULL || (connection_worth(first) > 0 && own + 1 >= most))
+	if (first == NULL || (connection_activity(first) > 0 && own + 1 >= most))
 		return false;
 	server->counters.closed_for_room++;
 	log_event(

@@ -15,4 +15,4 @@ struct client_server;
 // ended only for a user with clearly fewer clients. Privileged clients are never ended, unless more
 // are connected than have reserved places; then an idle one may be. Returns false if no client was
 // ended; the new client must be rejected.
-bool room_make(struct client_server *server, uint32_t uid);
+bool room_make_for_user(struct client_server *server, uint32_t uid);

@@ -38,12 +38,12 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 	loop_defer(server->loop, &server->monitors.job);
 }
 
-static void tell_monitors(struct loop_job *job) {
+static void notify_monitors(struct loop_job *job) {
 	struct client_server *server = container_of(job, struct client_server, monitors.job);
 	struct connection *connection = server->connections;
 
 	for (; connection != NULL; connection = connection->next)
-		connection_news(connection);
+		connection_notify_events(connection);
 }
 
 static int copy_text(const char *text, char **ret_copy) {
@@ -91,11 +91,11 @@ int client_server_create(
 	server->owner_fd = -1;
 	server->comm_book = comm_wait_history_create();
 	server->monitors.listener.event = on_event;
-	server->monitors.job.run = tell_monitors;
+	server->monitors.job.run = notify_monitors;
 	rate_init(&server->asks, config->asks_per_s, config->asks_burst);
 	rate_init(&server->reads, config->read_bytes_per_s, config->read_bytes_burst);
 	overlay_listen(overlay, &server->monitors.listener);
-	overlay_server(overlay, client_serve, server);
+	overlay_set_call_server(overlay, client_serve_call, server);
 	err = listeners_start(server, ret_detail);
 	if (err < 0) {
 		if (ret_detail[0] == '\0')
@@ -110,7 +110,7 @@ int client_server_create(
 struct client_server *client_server_destroy(struct client_server *server) {
 	if (server == NULL)
 		return NULL;
-	overlay_server(server->overlay, NULL, NULL);
+	overlay_set_call_server(server->overlay, NULL, NULL);
 	overlay_unlisten(server->overlay, &server->monitors.listener);
 	loop_undefer(server->loop, &server->monitors.job);
 	remote_stop(server);

@@ -64,7 +64,7 @@ const struct ras *session_ras(const struct session *session) {
 }
 
 // Write the command's name as the program tocsin spells it, in lower case.
-static void name_of_program(const struct command *command, char name[static WORD_BYTES]) {
+static void program_command_name(const struct command *command, char name[static WORD_BYTES]) {
 	size_t length = strlen(command->name);
 
 	must(length < WORD_BYTES);
@@ -73,7 +73,7 @@ static void name_of_program(const struct command *command, char name[static WORD
 }
 
 // Check the permission. The privilege was determined when the client connected.
-static bool is_allowed(struct session *session, const struct command *command) {
+static bool command_is_allowed(struct session *session, const struct command *command) {
 	const struct client_config *config = &session->server->config;
 	char group[48] = "", word[WORD_BYTES];
 
@@ -93,7 +93,7 @@ static bool is_allowed(struct session *session, const struct command *command) {
 		);
 		return false;
 	}
-	name_of_program(command, word);
+	program_command_name(command, word);
 	session_fail(
 		session, "`tocsin %s` is for root and the agent's own user%s; you are uid %u", word,
 		group, session->uid
@@ -102,7 +102,7 @@ static bool is_allowed(struct session *session, const struct command *command) {
 }
 
 // Return the command that is answered: with NODE, the one for the other node.
-static enum verb verb_answered(enum verb verb, const char *rest) {
+static enum verb verb_for_answering_node(enum verb verb, const char *rest) {
 	char word[CLIENT_LINE_BYTES_MAX], copy[CLIENT_LINE_BYTES_MAX];
 
 	if (verb != VERB_NODE || !command_word(&rest, word, sizeof(word)))
@@ -114,7 +114,7 @@ static enum verb verb_answered(enum verb verb, const char *rest) {
 // Choose JSON or text. Returns false for an old client that needs a text format which no longer
 // exists.
 static bool format_choose(struct session *session, const char *rest) {
-	const struct command *command = &commands[verb_answered(session->verb, rest)];
+	const struct command *command = &commands[verb_for_answering_node(session->verb, rest)];
 
 	session->json = session->format == SESSION_FORMAT_JSON;
 	if (command->seeds || session->json)
@@ -134,7 +134,7 @@ static bool format_choose(struct session *session, const char *rest) {
 	return true;
 }
 
-void session_line(struct session *session, char *line) {
+void session_answer_line(struct session *session, char *line) {
 	struct client_counters *counters = &session->server->counters;
 	const struct command *command;
 	const char *rest = "";
@@ -149,7 +149,7 @@ void session_line(struct session *session, char *line) {
 		text_print(&session->out, "ERROR: Unknown command %s\n", line);
 		return;
 	}
-	if (!format_choose(session, rest) || !is_allowed(session, command))
+	if (!format_choose(session, rest) || !command_is_allowed(session, command))
 		return;
 	if (command->arguments == NULL && *rest != '\0') {
 		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
@@ -179,7 +179,7 @@ void session_fail(struct session *session, const char *format, ...) {
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if (session->json)
-		session_json(session, json_pack("{s:o}", "error", peer_name_json(text)));
+		session_json(session, json_pack("{s:o}", "error", safe_string_json(text)));
 	else
 		text_print(&session->out, "ERROR: %s\n", text);
 }
@@ -221,15 +221,15 @@ void session_end(struct session *session) {
 
 // Return the key for rate limits. It separates TCP from the Unix socket, so that root's programs on
 // either do not use each other's share.
-static uint64_t who_asks(const struct session *session) {
+static uint64_t session_rate_key(const struct session *session) {
 	return session->uid | (uint64_t)session->tcp << 32;
 }
 
-bool session_may_ask(struct session *session) {
+bool session_charge_question(struct session *session) {
 	struct client_server *server = session->server;
 
-	if (rate_allows(
-		    &server->asks, who_asks(session), 1, !session->privileged,
+	if (rate_try_consume(
+		    &server->asks, session_rate_key(session), 1, !session->privileged,
 		    loop_now_ns(server->loop)
 	    ))
 		return true;
@@ -241,12 +241,14 @@ bool session_may_ask(struct session *session) {
 	return false;
 }
 
-bool session_may_read(struct session *session, uint64_t bytes) {
+bool session_charge_read(struct session *session, uint64_t bytes) {
 	struct client_server *server = session->server;
 	char asked[SHOW_BYTES], burst[SHOW_BYTES], rate[SHOW_BYTES];
 
-	if (session->privileged ||
-	    rate_allows(&server->reads, who_asks(session), bytes, true, loop_now_ns(server->loop)))
+	if (session->privileged || rate_try_consume(
+					   &server->reads, session_rate_key(session), bytes, true,
+					   loop_now_ns(server->loop)
+				   ))
 		return true;
 	server->counters.asks_refused++;
 	show_bytes(bytes, asked);

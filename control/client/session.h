@@ -69,7 +69,7 @@ struct session {
 void session_init(struct session *session, struct client_server *server);
 void session_fini(struct session *session);
 // Start answering a line. Only while not busy.
-void session_line(struct session *session, char *line);
+void session_answer_line(struct session *session, char *line);
 // Run one step of the current work, unless it waits.
 void session_step(struct session *session);
 
@@ -94,7 +94,7 @@ void session_end(struct session *session);
 
 // Charge one question to other nodes. Returns false after an error message if the limit is
 // exceeded.
-bool session_may_ask(struct session *session);
+bool session_charge_question(struct session *session);
 // The same for bytes to be read from another node.
-bool session_may_read(struct session *session, uint64_t bytes);
+bool session_charge_read(struct session *session, uint64_t bytes);
 uint64_t session_timeout_ns(const struct session *session, uint64_t unset_ns);

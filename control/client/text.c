@@ -21,7 +21,7 @@ void text_fini(struct text *text) {
 }
 
 // Reserve `size` bytes and a terminator after the end.
-static bool room_reserve(struct text *text, size_t size) {
+static bool text_reserve(struct text *text, size_t size) {
 	size_t capacity = text->capacity > 0 ? text->capacity : TEXT_BYTES_FIRST;
 	char *data;
 
@@ -44,7 +44,7 @@ static bool room_reserve(struct text *text, size_t size) {
 }
 
 void text_add(struct text *text, const void *bytes, size_t size) {
-	if (size == 0 || !room_reserve(text, size))
+	if (size == 0 || !text_reserve(text, size))
 		return;
 	memcpy(text->data + text->end, bytes, size);
 	text->end += size;
@@ -57,7 +57,7 @@ void text_print(struct text *text, const char *format, ...) {
 	va_start(arguments, format);
 	size = vsnprintf(NULL, 0, format, arguments);
 	va_end(arguments);
-	if (size < 0 || !room_reserve(text, (size_t)size)) {
+	if (size < 0 || !text_reserve(text, (size_t)size)) {
 		text->failed = true;
 		return;
 	}
@@ -102,7 +102,7 @@ void text_json(struct text *text, json_t *value) {
 	json_decref(value);
 }
 
-void text_take(struct text *text, size_t size) {
+void text_consume(struct text *text, size_t size) {
 	must(size <= text_size(text));
 	text->taken += size;
 	if (text->taken == text->end)
@@ -119,7 +119,7 @@ void lines_filled(struct lines *lines, size_t size) {
 	lines->used += size;
 }
 
-int lines_take(struct lines *lines, char ret_line[static CLIENT_LINE_BYTES_MAX]) {
+int lines_next(struct lines *lines, char ret_line[static CLIENT_LINE_BYTES_MAX]) {
 	const char *end = memchr(lines->bytes, '\n', lines->used);
 	size_t length;
 	size_t taken;

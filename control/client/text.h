@@ -35,4 +35,4 @@ void text_wrap(struct text *text, int indent, const char *words);
 // Add a JSON value on one line, compact and without a newline. Takes over the reference; NULL
 // counts as a failure.
 void text_json(struct text *text, json_t *value);
-void text_take(struct text *text, size_t size);
+void text_consume(struct text *text, size_t size);

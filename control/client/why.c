@@ -71,7 +71,7 @@ static bool is_of_link(enum ras_event_kind kind) {
 
 // Remember the last link event and user report. The link itself may have been closed, or opened
 // again to retry the peer.
-static void note_past(struct why *why, const struct state_event *state_event) {
+static void why_record_event(struct why *why, const struct state_event *state_event) {
 	if (state_event->event.kind == RAS_EVENT_REPORTED) {
 		why->report = *state_event;
 		why->has_report = true;
@@ -97,9 +97,9 @@ static void collect_events(struct session *session, struct why *why) {
 			next = read[n].sequence + 1;
 			if (read[n].peer != why->id)
 				continue;
-			state_event = event_text_of(session, &read[n]);
+			state_event = session_state_event(session, &read[n]);
 			add_event(why, &state_event);
-			note_past(why, &state_event);
+			why_record_event(why, &state_event);
 		}
 	} while (count == WHY_READ);
 }
@@ -119,15 +119,15 @@ static void collect_address(struct session *session, struct why *why) {
 	char words[STATE_TEXT_BYTES];
 
 	if (why->self && overlay_join_problem(session->server->overlay, words))
-		names_text(words, strlen(words), why->join_words, sizeof(why->join_words));
+		names_sanitize_text(words, strlen(words), why->join_words, sizeof(why->join_words));
 	if (why->self && reach->state == OVERLAY_REACH_UNPROVEN)
-		names_text(
+		names_sanitize_text(
 			reach->words, strlen(reach->words), why->address_words,
 			sizeof(why->address_words)
 		);
 }
 
-static const struct state_event *event_at(const struct why *why, uint32_t n) {
+static const struct state_event *why_event_at(const struct why *why, uint32_t n) {
 	uint32_t first = why->event_count > WHY_EVENTS ? why->event_count - WHY_EVENTS : 0;
 
 	return first + n < why->event_count ? &why->events[(first + n) % WHY_EVENTS] : NULL;
@@ -173,10 +173,10 @@ static json_t *report_json(const struct why *why) {
 	if (!why->has_report)
 		return json_null();
 	show_time(why->report.realtime_ns, when);
-	names_text(why->report.text, strlen(why->report.text), words, sizeof(words));
+	names_sanitize_text(why->report.text, strlen(why->report.text), words, sizeof(words));
 	return json_pack(
 		"{s:s,s:I,s:o}", "time", when, "uid", (json_int_t)why->report.event.value, "text",
-		peer_name_json(words)
+		safe_string_json(words)
 	);
 }
 
@@ -184,18 +184,18 @@ static json_t *events_json(struct session *session, const struct why *why) {
 	json_t *array = json_array();
 	const struct state_event *event;
 
-	for (uint32_t n = 0; (event = event_at(why, n)) != NULL; n++)
+	for (uint32_t n = 0; (event = why_event_at(why, n)) != NULL; n++)
 		json_array_append_new(array, event_text_json(session, event));
 	return array;
 }
 
-static void put_missing(struct session *session, const struct why *why) {
+static void why_print_missing(struct session *session, const struct why *why) {
 	struct finding finding;
 	json_t *object;
 
-	finding_of(session->server->config.health, &why->peer, &finding);
+	finding_for_peer(session->server->config.health, &why->peer, &finding);
 	object = json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:s,s:[],s:o}", "node", peer_name_json(why->name), "state",
+		"{s:o,s:s,s:s,s:s,s:s,s:s,s:[],s:o}", "node", safe_string_json(why->name), "state",
 		ABSENT_STATE, "verdict", finding.verdict, "reason", finding.reason, "advice",
 		verdict_advice_name(finding.advice), "because", "expected, and not seen", "links",
 		"events", events_json(session, why)
@@ -206,18 +206,18 @@ static void put_missing(struct session *session, const struct why *why) {
 static void why_json(struct session *session, const struct why *why) {
 	json_t *object = peer_list_json(session, &why->peer);
 
-	json_object_set_new(object, "because", json_string(finding_cause(why->peer.cause)));
+	json_object_set_new(object, "because", json_string(finding_cause_text(why->peer.cause)));
 	json_object_set_new(
 		object, "agent_only", json_boolean(finding_is_agent_only(why->peer.cause))
 	);
 	json_object_set_new(object, "report", report_json(why));
 	json_object_set_new(
 		object, "address_problem",
-		why->address_words[0] != '\0' ? peer_name_json(why->address_words) : json_null()
+		why->address_words[0] != '\0' ? safe_string_json(why->address_words) : json_null()
 	);
 	json_object_set_new(
 		object, "join_problem",
-		why->join_words[0] != '\0' ? peer_name_json(why->join_words) : json_null()
+		why->join_words[0] != '\0' ? safe_string_json(why->join_words) : json_null()
 	);
 	why_put_evidence(session, &why->peer, object);
 	why_put_pairs(session, &why->peer, object);
@@ -235,13 +235,14 @@ static bool answer_missing(struct session *session, const char *rest) {
 	struct why why = {0};
 	char word[CLIENT_LINE_BYTES_MAX];
 
-	if (!command_word(&rest, word, sizeof(word)) || *rest != '\0' || !absent_is(overlay, word))
+	if (!command_word(&rest, word, sizeof(word)) || *rest != '\0' ||
+	    !absent_has_node(overlay, word))
 		return false;
 	why.id = ras_id(word, strlen(word));
-	names_clean(word, strlen(word), why.name);
+	names_sanitize_name(word, strlen(word), why.name);
 	collect_earlier(session, &why);
 	collect_events(session, &why);
-	put_missing(session, &why);
+	why_print_missing(session, &why);
 	return true;
 }
 
@@ -261,10 +262,10 @@ void answer_why(struct session *session, const char *rest) {
 	struct why why = {0};
 
 	if (answer_missing(session, rest) || answer_job(session, rest) ||
-	    !names_only(session, rest, &why.peer))
+	    !names_parse_single(session, rest, &why.peer))
 		return;
 	why.id = why.peer.record->id;
-	names_record(why.peer.record, why.name);
+	names_format_record(why.peer.record, why.name);
 	why.self = why.id == ras_self_id(ras);
 	collect_earlier(session, &why);
 	collect_events(session, &why);

@@ -35,7 +35,7 @@ static void why_drop(void *work) {
 
 	comm_look_fini(&why->look);
 	if (why->asked)
-		overlay_forget_question(&why->question);
+		overlay_cancel_question(&why->question);
 	if (why->answer != NULL)
 		overlay_answer_put(why->answer);
 	free(why);
@@ -43,12 +43,12 @@ static void why_drop(void *work) {
 
 // Order of the ranks in a communicator: late ranks that the finding names first, then the furthest
 // behind.
-struct roster {
+struct rank_order {
 	const struct ras_merged_comm *comm;
 	const struct jobs_finding *finding;
 };
 
-static bool is_named(const struct jobs_finding *finding, uint32_t place) {
+static bool is_named_late(const struct jobs_finding *finding, uint32_t place) {
 	for (uint32_t n = 0; n < finding->late_count && n < JOBS_NAMED_MAX; n++) {
 		if (finding->late[n] == place)
 			return true;
@@ -61,11 +61,11 @@ static int compare_u64(uint64_t a, uint64_t b) {
 }
 
 static int compare_ranks(const void *left, const void *right, void *ctx) {
-	const struct roster *roster = ctx;
+	const struct rank_order *rank_order = ctx;
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-	const struct ras_comm_rank *first = &roster->comm->ranks[a].rank;
-	const struct ras_comm_rank *second = &roster->comm->ranks[b].rank;
-	int order = is_named(roster->finding, b) - is_named(roster->finding, a);
+	const struct ras_comm_rank *first = &rank_order->comm->ranks[a].rank;
+	const struct ras_comm_rank *second = &rank_order->comm->ranks[b].rank;
+	int order = is_named_late(rank_order->finding, b) - is_named_late(rank_order->finding, a);
 
 	if (order == 0)
 		order = compare_u64(first->launched, second->launched);
@@ -77,14 +77,14 @@ static int compare_ranks(const void *left, const void *right, void *ctx) {
 }
 
 static uint32_t *ranks_in_order(const struct comm_look *look, uint32_t place) {
-	struct roster roster = {&look->comms[place], &look->findings[place]};
-	uint32_t *order = calloc((size_t)roster.comm->rank_count + 1, sizeof(*order));
+	struct rank_order rank_order = {&look->comms[place], &look->findings[place]};
+	uint32_t *order = calloc((size_t)rank_order.comm->rank_count + 1, sizeof(*order));
 
 	if (order == NULL)
 		return NULL;
-	for (uint32_t n = 0; n < roster.comm->rank_count; n++)
+	for (uint32_t n = 0; n < rank_order.comm->rank_count; n++)
 		order[n] = n;
-	qsort_r(order, roster.comm->rank_count, sizeof(*order), compare_ranks, &roster);
+	qsort_r(order, rank_order.comm->rank_count, sizeof(*order), compare_ranks, &rank_order);
 	return order;
 }
 
@@ -99,7 +99,8 @@ static json_t *ranks_json(const struct comm_look *look, uint32_t place) {
 	return array;
 }
 
-static void put_comms(struct session *session, const struct why_comm *why, uint32_t count) {
+static void
+print_communicators(struct session *session, const struct why_comm *why, uint32_t count) {
 	const struct ras_collective_result *result = &why->answer->result;
 	json_t *array = json_array();
 
@@ -130,7 +131,7 @@ static void put_comms(struct session *session, const struct why_comm *why, uint3
 	);
 }
 
-static uint32_t count_called(const struct why_comm *why) {
+static uint32_t count_matching_comms(const struct why_comm *why) {
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < why->look.count; n++)
@@ -143,7 +144,7 @@ static bool why_step(struct session *session) {
 	char name[NAMES_TEXT_BYTES];
 	uint32_t count;
 
-	names_clean(why->word, strlen(why->word), name);
+	names_sanitize_name(why->word, strlen(why->word), name);
 	if (why->answer == NULL) {
 		session_fail(
 			session, "no node %s is known, and jobs could not be collected: %s", name,
@@ -151,14 +152,14 @@ static bool why_step(struct session *session) {
 		);
 		return true;
 	}
-	if (!why->looking && comm_look_of(&why->look, session, why->answer) != 0) {
+	if (!why->looking && comm_look_init_session(&why->look, session, why->answer) != 0) {
 		session_fail(session, "there is no memory for the communicators");
 		return true;
 	}
 	why->looking = true;
 	if (!comm_look_step(&why->look))
 		return false;
-	count = count_called(why);
+	count = count_matching_comms(why);
 	if (count == 0)
 		session_fail(
 			session,
@@ -168,7 +169,7 @@ static bool why_step(struct session *session) {
 			why->answer->result.member_count
 		);
 	else
-		put_comms(session, why, count);
+		print_communicators(session, why, count);
 	return true;
 }
 
@@ -187,7 +188,7 @@ static void on_answer(struct overlay_question *question, struct overlay_answer *
 void why_comm(struct session *session, const char *word) {
 	struct why_comm *why;
 
-	if (!session_may_ask(session))
+	if (!session_charge_question(session))
 		return;
 	why = calloc(1, sizeof(*why));
 	if (!session_begin(session, NULL, why_drop, why))

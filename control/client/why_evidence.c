@@ -15,14 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct verdict_engine *engine_of(const struct session *session) {
+static const struct verdict_engine *session_verdict_engine(const struct session *session) {
 	const struct health *health = session->server->config.health;
 
 	return health != NULL ? health_engine(health) : NULL;
 }
 
 static void clean_words(const char *words, char clean[static STATE_TEXT_BYTES]) {
-	names_text(words, strlen(words), clean, STATE_TEXT_BYTES);
+	names_sanitize_text(words, strlen(words), clean, STATE_TEXT_BYTES);
 }
 
 static json_t *age_json(struct session *session, uint64_t at_ns) {
@@ -36,17 +36,19 @@ static json_t *observations_json(struct session *session, uint64_t id) {
 	uint32_t cursor = 0;
 	uint64_t seen_ns;
 
-	while (verdict_observation_next(engine_of(session), id, &cursor, &observation, &seen_ns)) {
-		names_id(session_ras(session), observation.observer, name);
+	while (verdict_observation_next(
+		session_verdict_engine(session), id, &cursor, &observation, &seen_ns
+	)) {
+		names_format_id(session_ras(session), observation.observer, name);
 		json_array_append_new(
 			array,
 			json_pack(
 				"{s:o,s:s,s:s,s:o,s:o,s:b,s:b,s:s,s:I,s:I,s:i,s:I,s:o}", "observer",
-				peer_name_json(name), "kind",
+				safe_string_json(name), "kind",
 				observation_kind_name(observation.kind), "responder",
 				observation_responder_name(observation.responder), "device",
-				peer_name_json(observation.device), "peer_device",
-				peer_name_json(observation.peer_device), "own_good",
+				safe_string_json(observation.device), "peer_device",
+				safe_string_json(observation.peer_device), "own_good",
 				observation.own_good, "shares_interface", observation.shares,
 				"reach", verdict_reach_name(observation.reach), "median_ns",
 				(json_int_t)observation.median_ns, "baseline_ns",
@@ -69,14 +71,16 @@ static json_t *statements_json(struct session *session, uint64_t id) {
 	uint32_t cursor = 0;
 	uint64_t said_ns;
 
-	while (verdict_statement_next(engine_of(session), id, &cursor, &statement, &said_ns)) {
+	while (verdict_statement_next(
+		session_verdict_engine(session), id, &cursor, &statement, &said_ns
+	)) {
 		clean_words(statement.evidence, evidence);
 		json_array_append_new(
 			array,
 			json_pack(
 				"{s:s,s:o,s:o,s:o}", "verdict", verdict_name(statement.verdict),
-				"reason", peer_name_json(statement.reason), "evidence",
-				peer_name_json(evidence), "age_s", age_json(session, said_ns)
+				"reason", safe_string_json(statement.reason), "evidence",
+				safe_string_json(evidence), "age_s", age_json(session, said_ns)
 			)
 		);
 	}
@@ -88,7 +92,7 @@ static json_t *past_json(struct session *session, uint64_t id) {
 	struct verdict_past past;
 	uint32_t cursor = 0;
 
-	while (verdict_past_next(engine_of(session), id, &cursor, &past)) {
+	while (verdict_past_next(session_verdict_engine(session), id, &cursor, &past)) {
 		if (past.since_ns == 0)
 			continue;
 		json_array_append_new(
@@ -109,7 +113,7 @@ void why_put_evidence(struct session *session, const struct ras_peer *peer, json
 	struct finding finding;
 	uint64_t since_ns;
 
-	finding_of(session->server->config.health, peer, &finding);
+	finding_for_peer(session->server->config.health, peer, &finding);
 	if (!finding.has_view)
 		return;
 	since_ns = finding.view.since_ns != 0 ? finding.view.since_ns : peer->since_ns;
@@ -120,7 +124,7 @@ void why_put_evidence(struct session *session, const struct ras_peer *peer, json
 	);
 	json_object_set_new(object, "both_planes", json_boolean(finding.view.both_planes));
 	json_object_set_new(object, "reason", json_string(finding.reason));
-	json_object_set_new(object, "evidence", peer_name_json(finding.evidence));
+	json_object_set_new(object, "evidence", safe_string_json(finding.evidence));
 	json_object_set_new(object, "advice", json_string(verdict_advice_name(finding.advice)));
 	json_object_set_new(
 		object, "withheld",

@@ -48,7 +48,7 @@ static json_t *bad_flows_json(struct session *session, const struct ras_peer *pe
 
 			if (!flow->bad)
 				continue;
-			names_text(
+			names_sanitize_text(
 				view.peer_device, strlen(view.peer_device), theirs, sizeof(theirs)
 			);
 			json_array_append_new(
@@ -76,11 +76,11 @@ void why_put_pairs(struct session *session, const struct ras_peer *peer, json_t 
 		char theirs[DEVICE_NAME_MAX + 1], text[PAIRING_TEXT_MAX + 1];
 		bool missing = is_missing(&view);
 
-		names_text(
+		names_sanitize_text(
 			view.pairing.key.peer_device, strlen(view.pairing.key.peer_device), theirs,
 			sizeof(theirs)
 		);
-		names_text(failure->text, strlen(failure->text), text, sizeof(text));
+		names_sanitize_text(failure->text, strlen(failure->text), text, sizeof(text));
 		json_array_append_new(
 			array,
 			json_pack(
@@ -94,5 +94,5 @@ void why_put_pairs(struct session *session, const struct ras_peer *peer, json_t 
 	}
 	json_object_set_new(object, "pairs", array);
 	json_object_set_new(object, "bad_flows", bad_flows_json(session, peer));
-	gpus_put(session, peer->record->id, object);
+	gpus_add_paths(session, peer->record->id, object);
 }

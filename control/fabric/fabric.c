@@ -203,7 +203,7 @@ void fabric_stop(struct fabric *fabric, void (*done)(void *ctx), void *ctx) {
 
 struct fabric *fabric_left_behind;
 
-bool fabric_left_any_behind(void) {
+bool fabric_has_left_memory_behind(void) {
 	return fabric_left_behind != NULL;
 }
 
@@ -489,7 +489,7 @@ static void nic_check_listed(struct nic *nic) {
 	(void)nic_run_on_keeper(nic, nic_work_check_listed, &nic->looking, &nic->parts);
 }
 
-void fabric_look_at_devices(struct fabric *fabric) {
+void fabric_rescan_devices(struct fabric *fabric) {
 	if (fabric->stopping)
 		return;
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {

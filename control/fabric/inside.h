@@ -172,7 +172,7 @@ struct fabric {
 	struct fabric_ping *pings;
 	struct probing *probing;	    // NULL: standing probes were never enabled
 	fabric_observation_fn *observation; // NULL: no subscriber
-	fabric_hung_fn *hung;		    // NULL: no subscriber
+	fabric_hung_workers_fn *hung;	    // NULL: no subscriber
 	void *observation_ctx;
 	uint32_t runs;
 	struct fabric_counters counters;

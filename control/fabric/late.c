@@ -57,7 +57,7 @@ int fabric_add_device(
 		err = fabric_nic_init(fabric, nic, fabric->nic_count, device);
 	if (err != 0)
 		return err;
-	nic->config.may_never_come = true; // announced when it is open
+	nic->config.announce_after_open = true; // announced when it is open
 	fabric->config.pair_max = pair_max;
 	fabric->nic_count++;
 	nic_open(nic);
@@ -88,10 +88,10 @@ static void nic_retire(struct nic *nic, const struct nic *successor) {
 void nic_retire_fallbacks(const struct nic *nic) {
 	struct fabric *fabric = nic->fabric;
 
-	if (nic->config.stands_in)
+	if (nic->config.is_fallback)
 		return;
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
-		if (fabric->nics[n].config.stands_in && !fabric->nics[n].retired)
+		if (fabric->nics[n].config.is_fallback && !fabric->nics[n].retired)
 			nic_retire(&fabric->nics[n], nic);
 	}
 }

@@ -132,11 +132,11 @@ static void neighbours_update(struct fabric *fabric) {
 	while (pairing_next(fabric->pairing, &cursor, &view)) {
 		if (view.wanted && !wanted_contains(wanted, &view.key) &&
 		    !pair_outlives_overlay(fabric, &view))
-			(void)pairing_want(fabric->pairing, now_ns, &view.key, false);
+			(void)pairing_set_wanted(fabric->pairing, now_ns, &view.key, false);
 	}
 	// Wanting a pair again changes nothing. If memory is short, the next pass tries again.
 	for (uint32_t n = 0; n < wanted->count; n++)
-		(void)pairing_want(fabric->pairing, now_ns, &wanted->keys[n], true);
+		(void)pairing_set_wanted(fabric->pairing, now_ns, &wanted->keys[n], true);
 	free(wanted);
 }
 

@@ -27,7 +27,7 @@ static uint64_t nic_clock_ns(const struct nic *nic) {
 static bool nic_state_is_expected(const struct nic *nic, enum fabric_device_state state) {
 	return state == FABRIC_DEVICE_UP || state == FABRIC_DEVICE_CLOSING ||
 	       nic->fabric->stopping || nic->retired ||
-	       (nic->config.may_never_come && nic->opened == 0);
+	       (nic->config.announce_after_open && nic->opened == 0);
 }
 
 static void nic_set_state(struct nic *nic, enum fabric_device_state state, const char *reason) {

@@ -185,7 +185,7 @@ static void give_evidence(
 
 	if (observation->kind == OBSERVATION_STANDING && outside && peer->state == RAS_ALIVE)
 		probing->counters.doubts +=
-			overlay_evidence(overlay, observation->subject, false, age_ns) == 0;
+			overlay_add_evidence(overlay, observation->subject, false, age_ns) == 0;
 }
 
 // Leave out unknown times, because 0 would be read as a measured time.
@@ -349,7 +349,7 @@ void observations_report_visit(struct probed_path *probed_path, uint64_t now_ns)
 }
 
 void fabric_observations(
-	struct fabric *fabric, fabric_observation_fn *fn, fabric_hung_fn *hung, void *ctx
+	struct fabric *fabric, fabric_observation_fn *fn, fabric_hung_workers_fn *hung, void *ctx
 ) {
 	fabric->observation = fn;
 	fabric->hung = hung;

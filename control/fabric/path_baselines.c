@@ -28,7 +28,7 @@ void path_baselines_read(struct probing *probing) {
 
 	if (fabric->config.state == NULL)
 		return;
-	err = state_take(fabric->config.state, STATE_PATHS, &text);
+	err = state_read_text(fabric->config.state, STATE_PATHS, &text);
 	if (err == -ENOENT)
 		return;
 	if (err == 0)
@@ -50,7 +50,7 @@ void path_baselines_read(struct probing *probing) {
 // Start with a stored baseline, if the path is like the one it was learnt on. If the clock was set
 // back since, the baseline counts as new and ages from now on.
 static bool path_restore_baseline(
-	const struct probed_path *probed_path, const struct path_past *past, uint64_t now_ns
+	const struct probed_path *probed_path, const struct path_book_entry *past, uint64_t now_ns
 ) {
 	uint64_t now_s = unix_time_s(probed_path->probing, now_ns);
 	uint64_t age_s = now_s > past->learnt_s ? now_s - past->learnt_s : 0;
@@ -69,7 +69,7 @@ static bool path_restore_baseline(
 void path_baselines_restore(struct probed_path *probed_path) {
 	struct probing *probing = probed_path->probing;
 	const struct fabric *fabric = probing->fabric;
-	const struct path_past *past;
+	const struct path_book_entry *past;
 
 	if (probed_path->memory == NULL || probed_path->begun)
 		return;
@@ -90,12 +90,12 @@ static void path_store_baseline(struct probed_path *probed_path, uint64_t now_ns
 	struct probing *probing = probed_path->probing;
 	uint64_t now_s = unix_time_s(probing, now_ns);
 	struct path_learnt learnt;
-	struct path_past past;
+	struct path_book_entry past;
 
 	if (probed_path->memory == NULL || !probed_path->known ||
 	    !path_memory_get_learnt(probed_path->memory, now_ns, &learnt))
 		return;
-	past = (struct path_past){
+	past = (struct path_book_entry){
 		.peer = probed_path->key.peer,
 		.responder = observations_responder(probed_path->responder),
 		.mtu = probed_path->mtu,
@@ -130,7 +130,7 @@ void path_baselines_save(struct probing *probing, uint64_t now_ns) {
 		if (probing->probed_paths[n].stage != PROBED_PATH_FREE)
 			path_baselines_store(&probing->probed_paths[n]);
 	}
-	path_book_drop(
+	path_book_expire(
 		&probing->path_baselines, now_s > BASELINE_KEEP_S ? now_s - BASELINE_KEEP_S : 0
 	);
 	if (fabric->config.state == NULL)
@@ -139,7 +139,7 @@ void path_baselines_save(struct probing *probing, uint64_t now_ns) {
 	if (text == NULL)
 		return; // the next save may find memory
 	path_book_format(&probing->path_baselines, ras_self_id(overlay_ras(fabric->overlay)), text);
-	state_keep(fabric->config.state, STATE_PATHS, text);
+	state_save_text(fabric->config.state, STATE_PATHS, text);
 }
 
 void path_baselines_save_due(struct probing *probing, uint64_t now_ns) {

@@ -143,7 +143,9 @@ void fabric_run_ended(struct fabric *fabric, struct probe_run *run) {
 
 	ping->runs = false;
 	if (run->answered > 0)
-		pairing_used(fabric->pairing, fabric_clock_ns(fabric), ping->answer.generation);
+		pairing_report_success(
+			fabric->pairing, fabric_clock_ns(fabric), ping->answer.generation
+		);
 	ping_end(ping, &result);
 }
 

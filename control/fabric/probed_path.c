@@ -500,5 +500,7 @@ void probed_path_outcome(struct probed_path *probed_path, const struct watch_out
 	if (probed_path->stats != NULL)
 		compact_stats_add(probed_path->stats, &probe);
 	if (outcome->result == WATCH_ANSWERED && outcome->generation == probed_path->generation)
-		pairing_used(fabric->pairing, loop_clock_ns(fabric->loop), probed_path->generation);
+		pairing_report_success(
+			fabric->pairing, loop_clock_ns(fabric->loop), probed_path->generation
+		);
 }

@@ -80,7 +80,7 @@ static void nic_rail_update(struct nic *nic) {
 }
 
 static bool rail_is_announced(const struct nic *nic) {
-	return !nic->retired && (nic->opened > 0 || !nic->config.may_never_come);
+	return !nic->retired && (nic->opened > 0 || !nic->config.announce_after_open);
 }
 
 static void own_rails_collect(struct fabric *fabric, struct rail_list *ret_list) {

@@ -31,7 +31,7 @@ static const char *const cause_sentences[RAS_CAUSE_COUNT] = {
 	[RAS_CAUSE_EXITED] = "its agent's process has exited, an agent of its host says",
 };
 
-const char *finding_cause(enum ras_cause cause) {
+const char *finding_cause_text(enum ras_cause cause) {
 	return (unsigned int)cause < RAS_CAUSE_COUNT ? cause_sentences[cause] : "unknown";
 }
 
@@ -45,7 +45,7 @@ static struct finding finding_of_overlay(const struct ras_peer *peer) {
 		.grade = FINDING_UNKNOWN,
 		.verdict = "unknown",
 		.reason = "NotJudged",
-		.evidence = finding_cause(peer->cause),
+		.evidence = finding_cause_text(peer->cause),
 		.advice = VERDICT_ADVICE_SHOW,
 	};
 
@@ -80,7 +80,7 @@ static struct finding finding_of_overlay(const struct ras_peer *peer) {
 		finding.grade = FINDING_OK;
 		finding.verdict = verdict_name(VERDICT_NONE);
 		finding.reason = "None";
-		finding.evidence = finding_cause(RAS_CAUSE_LEAVE);
+		finding.evidence = finding_cause_text(RAS_CAUSE_LEAVE);
 		finding.advice = VERDICT_ADVICE_NOTHING;
 		break;
 	case RAS_UNKNOWN:
@@ -121,10 +121,10 @@ static void finding_add_verdict(
 	finding->reason = finding->view.reason;
 	finding->evidence = finding->view.evidence;
 	finding->advice = health_advice(health, &finding->view);
-	finding->withheld = health_withheld(health, &finding->view);
+	finding->withheld = health_withheld_reason(health, &finding->view);
 }
 
-void finding_of(
+void finding_for_peer(
 	const struct health *health, const struct ras_peer *peer, struct finding *ret_finding
 ) {
 	struct finding finding = finding_of_overlay(peer);
@@ -153,7 +153,7 @@ const char *finding_grade_name(enum finding_grade grade) {
 	return names[grade];
 }
 
-unsigned int finding_badness(enum finding_grade grade) {
+unsigned int finding_grade_rank(enum finding_grade grade) {
 	static const unsigned int badness[] = {
 		[FINDING_OK] = 0,
 		[FINDING_WARNING] = 1,
@@ -164,17 +164,18 @@ unsigned int finding_badness(enum finding_grade grade) {
 	return badness[grade];
 }
 
-enum finding_grade finding_worse(enum finding_grade a, enum finding_grade b) {
-	return finding_badness(a) >= finding_badness(b) ? a : b;
+enum finding_grade finding_worse_grade(enum finding_grade a, enum finding_grade b) {
+	return finding_grade_rank(a) >= finding_grade_rank(b) ? a : b;
 }
 
-bool finding_is_braked(const struct ras_view *view) {
+bool finding_view_is_braked(const struct ras_view *view) {
 	return view->brake && view->suspect + view->unreachable > 0;
 }
 
-static void
-finding_sum_add(struct finding_sum *sum, bool is_so, enum finding_grade grade, const char *reason) {
-	if (!is_so || finding_worse(sum->grade, grade) == sum->grade)
+static void finding_sum_add(
+	struct cluster_finding *sum, bool is_so, enum finding_grade grade, const char *reason
+) {
+	if (!is_so || finding_worse_grade(sum->grade, grade) == sum->grade)
 		return;
 	sum->grade = grade;
 	sum->reason = reason;
@@ -195,11 +196,11 @@ static const char *finding_sum_reason(const struct ras_peer *peer, const struct 
 }
 
 static void finding_sum_add_peer(
-	const struct health *health, const struct ras_peer *peer, struct finding_sum *sum
+	const struct health *health, const struct ras_peer *peer, struct cluster_finding *sum
 ) {
 	struct finding finding;
 
-	finding_of(health, peer, &finding);
+	finding_for_peer(health, peer, &finding);
 	finding_sum_add(
 		sum, finding.grade != FINDING_OK, finding.grade, finding_sum_reason(peer, &finding)
 	);
@@ -210,7 +211,7 @@ static void finding_sum_add_not_alive(
 	const struct ras *ras,
 	const struct health *health,
 	const struct ras_view *view,
-	struct finding_sum *sum
+	struct cluster_finding *sum
 ) {
 	struct ras_peer peer;
 
@@ -224,7 +225,7 @@ static void finding_sum_add_not_alive(
 
 // Add nodes whose agents answer but whose verdict is not healthy.
 static void finding_sum_add_unhealthy(
-	const struct ras *ras, const struct health *health, struct finding_sum *sum
+	const struct ras *ras, const struct health *health, struct cluster_finding *sum
 ) {
 	struct verdict_view view;
 	struct ras_peer peer;
@@ -236,10 +237,10 @@ static void finding_sum_add_unhealthy(
 	}
 }
 
-void finding_of_all(
-	const struct overlay *overlay, const struct health *health, struct finding_sum *ret_sum
+void finding_for_cluster(
+	const struct overlay *overlay, const struct health *health, struct cluster_finding *ret_sum
 ) {
-	struct finding_sum sum = {FINDING_OK, "None"};
+	struct cluster_finding sum = {FINDING_OK, "None"};
 	const struct ras *ras = overlay_ras(overlay);
 	char words[STATE_TEXT_BYTES];
 	uint32_t cursor = 0, mistakes = 0;
@@ -247,7 +248,7 @@ void finding_of_all(
 
 	ras_view(ras, &view);
 	finding_sum_add(&sum, !view.joined, FINDING_UNKNOWN, "NotJoined");
-	finding_sum_add(&sum, finding_is_braked(&view), FINDING_UNKNOWN, "MassSilence");
+	finding_sum_add(&sum, finding_view_is_braked(&view), FINDING_UNKNOWN, "MassSilence");
 	finding_sum_add_not_alive(ras, health, &view, &sum);
 	finding_sum_add_unhealthy(ras, health, &sum);
 	finding_sum_add(

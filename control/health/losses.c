@@ -26,7 +26,7 @@ static void publish_link_loss(void *ctx, uint64_t peer, bool loses, uint32_t per
 	if (ras_peer_find(ras, peer, &found) != 0 || found.state != RAS_ALIVE)
 		return;
 	observation.incarnation = found.incarnation;
-	health_observation(health, &observation);
+	health_add_observation(health, &observation);
 }
 
 bool health_losses_publish(struct health *health, const struct ras_peer *peer) {
@@ -42,11 +42,11 @@ bool health_losses_publish(struct health *health, const struct ras_peer *peer) {
 // not alive, only unanswered data counts.
 static bool
 link_counters_read(const struct health *health, uint64_t id, struct loss_count *ret_count) {
-	struct transport_sent sent;
+	struct transport_segments sent;
 	struct ras_peer peer;
 
 	if (ras_peer_find(overlay_ras(health->overlay), id, &peer) != 0 ||
-	    overlay_sent(health->overlay, &peer.record->address, &sent) != 0)
+	    overlay_tcp_segments(health->overlay, &peer.record->address, &sent) != 0)
 		return false;
 	*ret_count = (struct loss_count){
 		.connections = sent.connections,

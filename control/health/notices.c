@@ -61,8 +61,9 @@ static void notices_send(struct loop_job *job) {
 	struct health_notice *notice;
 
 	while ((notice = notice_dequeue(health)) != NULL) {
-		int err =
-			overlay_notice(health->overlay, notice->kind, notice->bytes, notice->size);
+		int err = overlay_notice_send(
+			health->overlay, notice->kind, notice->bytes, notice->size
+		);
 
 		if (err != 0)
 			log_event(
@@ -105,7 +106,7 @@ static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size
 		);
 }
 
-void health_observation(struct health *health, const struct observation *observation) {
+void health_add_observation(struct health *health, const struct observation *observation) {
 	int err = observation_exchange_update(
 		health->exchange, loop_now_ns(health->loop), observation
 	);
@@ -114,7 +115,9 @@ void health_observation(struct health *health, const struct observation *observa
 		log_event(LOG_LEVEL_ERROR, "observation_lost", log_errno("error", err));
 }
 
-void health_hung(struct health *health, uint64_t peer, uint32_t hung, uint32_t workers) {
+void health_set_hung_workers(
+	struct health *health, uint64_t peer, uint32_t hung, uint32_t workers
+) {
 	struct statement statement = {
 		.subject = peer,
 		.verdict = hung > 0 ? VERDICT_CHECK_WARNING : VERDICT_HEALTHY,
@@ -131,7 +134,7 @@ void health_hung(struct health *health, uint64_t peer, uint32_t hung, uint32_t w
 	(void)verdict_statement(health->engine, loop_now_ns(health->loop), &statement);
 }
 
-void health_say(struct health *health, const struct statement *statement) {
+void health_add_statement(struct health *health, const struct statement *statement) {
 	int err = observation_exchange_statement(
 		health->exchange, loop_now_ns(health->loop), statement
 	);

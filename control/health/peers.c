@@ -37,7 +37,7 @@ static void publish_tcp_reach(
 	};
 
 	if (tcp_reach->reach != VERDICT_REACH_UNKNOWN)
-		health_observation(health, &observation);
+		health_add_observation(health, &observation);
 }
 
 // Return whether this node reported the peer's connections unanswered and has not withdrawn that.
@@ -66,7 +66,7 @@ static void publish_peer_answers(struct health *health, const struct ras_peer *p
 	};
 
 	if (!health_losses_publish(health, peer))
-		health_observation(health, &observation);
+		health_add_observation(health, &observation);
 }
 
 // Name the host. Machines that share one identity are distinguished by their boot.
@@ -165,7 +165,8 @@ static void engine_update_self(struct health *health, bool brake) {
 	health->brake_told = brake;
 	verdict_self_update(health->engine, loop_now_ns(health->loop), &self);
 	grants_expect(
-		health->grants, overlay_expected(health->overlay), overlay_is_alone(health->overlay)
+		health->grants, overlay_roster_count(health->overlay),
+		overlay_is_alone(health->overlay)
 	);
 }
 
@@ -303,7 +304,7 @@ static void on_addresses_changed(struct overlay_listener *listener) {
 	     !wire_utf8_valid(statement.evidence, length);)
 		statement.evidence[--length] = '\0';
 	if (shared || health->address_is_shared)
-		health_say(health, &statement);
+		health_add_statement(health, &statement);
 	health->address_is_shared = shared;
 }
 

@@ -32,12 +32,12 @@ bool health_wants_drain(const struct health *health, const struct verdict_view *
 enum verdict_advice health_advice(const struct health *health, const struct verdict_view *view) {
 	if (view->advice != VERDICT_ADVICE_DRAIN && view->advice != VERDICT_ADVICE_DRAIN_LATER)
 		return view->advice;
-	return health_wants_drain(health, view) && health_withheld(health, view) == NULL
+	return health_wants_drain(health, view) && health_withheld_reason(health, view) == NULL
 		       ? VERDICT_ADVICE_DRAIN
 		       : VERDICT_ADVICE_WARN;
 }
 
-const char *health_withheld(const struct health *health, const struct verdict_view *view) {
+const char *health_withheld_reason(const struct health *health, const struct verdict_view *view) {
 	enum grant grant;
 
 	if (!health_wants_drain(health, view))

@@ -56,7 +56,7 @@ static void on_sample_timer(struct loop_timer *timer, uint64_t now_ns) {
 	}
 	process_release_all_exits(host);
 	close_silent_connections(host, now_ns);
-	loop_want(&host->listener, EPOLLIN); // accept again: descriptors may be free by now
+	loop_set_events(&host->listener, EPOLLIN); // accept again: descriptors may be free by now
 	process_expire_ended(host, now_ns);
 	node_tick(host);
 	agree_tick(host, now_ns);

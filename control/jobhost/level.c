@@ -104,7 +104,9 @@ static int add_level_order(struct jobhost *host, const struct level_order *order
 	return 0;
 }
 
-int jobhost_ask_level(struct jobhost *host, const char *level, uint64_t for_ns, const char *job) {
+int jobhost_request_level(
+	struct jobhost *host, const char *level, uint64_t for_ns, const char *job
+) {
 	struct level_order order = {.level = find_level_by_name(level)};
 	int err;
 

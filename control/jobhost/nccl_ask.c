@@ -126,7 +126,7 @@ static void start_next_step(struct nccl_ask *ask) {
 	ask->step++;
 	ask->sent = 0;
 	ask->line_length = 0;
-	loop_want(&ask->source, EPOLLOUT);
+	loop_set_events(&ask->source, EPOLLOUT);
 }
 
 static void send_request_line(struct nccl_ask *ask) {
@@ -141,7 +141,7 @@ static void send_request_line(struct nccl_ask *ask) {
 	}
 	ask->sent += (size_t)sent;
 	if (ask->sent == strlen(line))
-		loop_want(&ask->source, EPOLLIN);
+		loop_set_events(&ask->source, EPOLLIN);
 }
 
 // NCCL before 2.28 has no JSON, and a server of another kind may answer anything: report its line.

@@ -70,7 +70,7 @@ flood_notice(struct jobhost *host, const struct wire_writer *writer, const void 
 	if (!consume_notice_token(host))
 		return false;
 	if (host->overlay != NULL && wire_writer_finish(writer, &size) == 0)
-		(void)overlay_notice(host->overlay, JOBHOST_NOTICE, bytes, size);
+		(void)overlay_notice_send(host->overlay, JOBHOST_NOTICE, bytes, size);
 	return true;
 }
 

@@ -28,7 +28,7 @@ static void on_listener_ready(struct loop_source *source, uint32_t events) {
 		// A waiting connection would wake the loop again at once; on_sample_timer() resumes
 		// listening.
 		if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			loop_want(&host->listener, 0);
+			loop_set_events(&host->listener, 0);
 		if (fd < 0)
 			return;
 		host_connection_open(host, fd);

@@ -37,7 +37,7 @@ static void enqueue_packet(struct host_connection *connection, const void *packe
 	*connection->last = waiting;
 	connection->last = &waiting->next;
 	connection->waiting_count++;
-	loop_want(&connection->source, EPOLLIN | EPOLLOUT);
+	loop_set_events(&connection->source, EPOLLIN | EPOLLOUT);
 }
 
 void connection_send_packet(struct host_connection *connection, const void *packet, size_t size) {
@@ -64,7 +64,7 @@ bool connection_flush_queue(struct host_connection *connection) {
 		connection->waiting_count--;
 		free(waiting);
 	}
-	loop_want(&connection->source, EPOLLIN);
+	loop_set_events(&connection->source, EPOLLIN);
 	return true;
 }
 

@@ -165,7 +165,7 @@ void watch_tick(struct jobhost *host, uint64_t now_ns) {
 
 void watch_fini(struct jobhost *host) {
 	if (host->asking)
-		overlay_forget_question(&host->question);
+		overlay_cancel_question(&host->question);
 	host->asking = false;
 	stall_fini(host);
 }

@@ -19,7 +19,7 @@ static void status_drop(void *work) {
 	struct status *status = work;
 
 	if (status->asked)
-		overlay_forget_question(&status->question);
+		overlay_cancel_question(&status->question);
 	if (status->answer != NULL)
 		overlay_answer_put(status->answer);
 	comm_table_fini(&status->comms);
@@ -32,7 +32,8 @@ bool status_summarise(struct session *session, struct status *status) {
 	if (!comm_table_build(status))
 		return false;
 	if (!status->looked && status->answer != NULL && status->answer->comms != NULL)
-		status->judged = comm_look_of(&status->look, session, status->answer) == 0;
+		status->judged =
+			comm_look_init_session(&status->look, session, status->answer) == 0;
 	status->looked = true;
 	return comm_look_step(&status->look); // returns true at once if comm_look_init() failed
 }
@@ -95,7 +96,7 @@ uint32_t status_timeouts(const struct status *status) {
 	return status->answer->result.legs_timed_out + status->answer->result.legs_lost;
 }
 
-const char *status_trouble(const struct status *status) {
+const char *status_error_text(const struct status *status) {
 	switch (status->err) {
 	case 0:
 		return NULL;
@@ -126,7 +127,7 @@ void answer_status(struct session *session, const char *rest) {
 	// A report always ends with the end of the connection, even on failure.
 	session->closing = true;
 	session->monitor = 0;
-	if (!session_may_ask(session))
+	if (!session_charge_question(session))
 		return;
 	status = calloc(1, sizeof(*status));
 	if (!session_begin(session, NULL, status_drop, status))
@@ -136,7 +137,7 @@ void answer_status(struct session *session, const char *rest) {
 	status->verbose = session->verb == VERB_VERBOSE_STATUS;
 	status->question.answered = on_answer;
 	if (!session->json)
-		status_say_banner(session);
+		status_print_banner(session);
 	status->err = overlay_ask_all(
 		session->server->overlay, RAS_COLLECT_COMMS, session_timeout_ns(session, 0),
 		&status->question

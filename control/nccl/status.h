@@ -45,13 +45,13 @@ extern status_phase_fn *const status_json_phases[];
 bool status_summarise(struct session *session, struct status *status);
 
 // Write the text before the question is sent, up to and including the title of the communicators.
-void status_say_banner(struct session *session);
+void status_print_banner(struct session *session);
 
 bool status_node_answered(const struct status *status, uint64_t node);
 double status_seconds(const struct status *status);
 uint32_t status_timeouts(const struct status *status);
 // why not all agents could be asked; NULL if they could
-const char *status_trouble(const struct status *status);
+const char *status_error_text(const struct status *status);
 
 // Return whether `count` is a small enough part of `total` that each gets its own line.
 bool status_is_outlier(const struct status *status, uint32_t count, uint32_t total);

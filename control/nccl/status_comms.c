@@ -57,7 +57,7 @@ static int compare_ids(const void *left, const void *right) {
 	return a < b ? -1 : a > b;
 }
 
-static void count_run(struct comm_summary *row, uint32_t run) {
+static void summary_add_node(struct comm_summary *row, uint32_t run) {
 	row->nodes++;
 	if (row->per_node_min == 0 || run < row->per_node_min)
 		row->per_node_min = run;
@@ -78,7 +78,7 @@ static void count_nodes(struct comm_summary *row, const struct ras_merged_comm *
 	for (uint32_t n = 1; n <= comm->rank_count; n++) {
 		if (n < comm->rank_count && ids[n] == ids[from])
 			continue;
-		count_run(row, n - from);
+		summary_add_node(row, n - from);
 		from = n;
 	}
 	free(ids);
@@ -102,7 +102,7 @@ static void sum_ranks(struct comm_summary *row, const struct ras_merged_comm *co
 	}
 }
 
-static void sum_up(const struct status *status, uint32_t place, struct comm_summary *row) {
+static void summarize_comm(const struct status *status, uint32_t place, struct comm_summary *row) {
 	struct ras_merged_comm comm;
 
 	ras_comms_at(status->answer->comms, place, &comm);
@@ -127,7 +127,7 @@ static void sum_up(const struct status *status, uint32_t place, struct comm_summ
 }
 
 // Order of the groups, descending.
-static int compare_keys(const struct comm_summary *a, const struct comm_summary *b) {
+static int compare_group_keys(const struct comm_summary *a, const struct comm_summary *b) {
 	if (a->size != b->size)
 		return a->size > b->size ? -1 : 1;
 	if (a->nodes != b->nodes)
@@ -142,7 +142,7 @@ static int compare_keys(const struct comm_summary *a, const struct comm_summary 
 static int compare_rows(const void *left, const void *right) {
 	const struct comm_summary *a = left;
 	const struct comm_summary *b = right;
-	int order = compare_keys(a, b);
+	int order = compare_group_keys(a, b);
 
 	if (order != 0)
 		return order;
@@ -155,7 +155,7 @@ static void number_groups(struct comm_table *table) {
 	for (uint32_t n = 0; n < table->count; n++) {
 		struct comm_summary *row = &table->rows[n];
 
-		if (n > 0 && compare_keys(row, row - 1) == 0) {
+		if (n > 0 && compare_group_keys(row, row - 1) == 0) {
 			row->group = (row - 1)->group;
 			row->index = (row - 1)->index + 1;
 		} else {
@@ -181,7 +181,7 @@ bool comm_table_build(struct status *status) {
 	while (table->summed < table->count && ranks < RANKS_PER_STEP) {
 		struct comm_summary *row = &table->rows[table->summed];
 
-		sum_up(status, table->summed++, row);
+		summarize_comm(status, table->summed++, row);
 		ranks += row->rank_count + 1;
 	}
 	if (table->summed < table->count)

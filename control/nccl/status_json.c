@@ -224,8 +224,8 @@ static json_t *nodes_json(const struct ras *ras, enum ras_state state) {
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
 		if (ras_peer_at(ras, slot, &peer) < 0 || peer.state != state)
 			continue;
-		names_record(peer.record, name);
-		json_array_append_new(array, peer_name_json(name));
+		names_format_record(peer.record, name);
+		json_array_append_new(array, safe_string_json(name));
 	}
 	return array;
 }
@@ -237,7 +237,7 @@ static json_t *missing_json(const struct overlay *overlay) {
 	const char *name;
 
 	while ((name = overlay_missing_next(overlay, &cursor)) != NULL)
-		json_array_append_new(array, peer_name_json(name));
+		json_array_append_new(array, safe_string_json(name));
 	return array;
 }
 
@@ -251,10 +251,10 @@ static json_t *unanswered_json(const struct ras *ras, const struct status *statu
 	for (uint32_t n = 0; n < status->answer->result.missing_count; n++) {
 		const struct ras_missing_peer *missing = &status->answer->result.missing[n];
 
-		names_id(ras, missing->id, name);
+		names_format_id(ras, missing->id, name);
 		json_array_append_new(
 			array, json_pack(
-				       "{s:o,s:s}", "node", peer_name_json(name), "reason",
+				       "{s:o,s:s}", "node", safe_string_json(name), "reason",
 				       ras_missing_name(missing->reason)
 			       )
 		);
@@ -269,11 +269,11 @@ static json_t *tocsin_json(struct session *session, const struct status *status)
 
 	ras_view(ras, &view);
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view.digest);
-	names_id(ras, ras_self_id(ras), node);
+	names_format_id(ras, ras_self_id(ras), node);
 	return json_pack(
 		"{s:s,s:s,s:o,s:I,s:s,s:b,s:b,s:i,s:i,s:i,s:i,s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:s?}",
 		"version", session->server->version, "cluster", session->server->cluster, "node",
-		peer_name_json(node), "view", (json_int_t)view.number, "digest", digest, "joined",
+		safe_string_json(node), "view", (json_int_t)view.number, "digest", digest, "joined",
 		view.joined, "brake", view.brake, "alive", (int)view.alive, "suspect",
 		(int)view.suspect, "unreachable", (int)view.unreachable, "dead", (int)view.dead,
 		"left", (int)view.left, "answered",
@@ -281,7 +281,7 @@ static json_t *tocsin_json(struct session *session, const struct status *status)
 		nodes_json(ras, RAS_DEAD), "suspect_nodes", nodes_json(ras, RAS_SUSPECT),
 		"unreachable_nodes", nodes_json(ras, RAS_UNREACHABLE), "unanswered",
 		unanswered_json(ras, status), "missing_nodes",
-		missing_json(session->server->overlay), "error", status_trouble(status)
+		missing_json(session->server->overlay), "error", status_error_text(status)
 	);
 }
 

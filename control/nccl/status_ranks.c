@@ -14,7 +14,7 @@ static const char *const op_names[RAS_COMM_OPS] = {
 	"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce",
 };
 
-static void say_title(
+static void print_block_title(
 	struct session *session,
 	const struct comm_summary *row,
 	const struct ras_merged_comm *comm,
@@ -34,10 +34,10 @@ static void show_device(int16_t device, char text[static 16]) {
 }
 
 // Write " -- GPU 0 managed by process 17 on node n1".
-static void say_place(struct session *session, const struct ras_merged_rank *rank) {
+static void print_rank_location(struct session *session, const struct ras_merged_rank *rank) {
 	char node[NAMES_TEXT_BYTES], device[16];
 
-	names_id(session_ras(session), rank->node, node);
+	names_format_id(session_ras(session), rank->node, node);
 	show_device(rank->rank.cuda_device, device);
 	text_print(
 		&session->out, " -- GPU %s managed by process %u on node %s\n", device,
@@ -45,7 +45,7 @@ static void say_place(struct session *session, const struct ras_merged_rank *ran
 	);
 }
 
-static void say_missing_rank(struct session *session, const struct ras_comm_missing *missing) {
+static void print_missing_rank(struct session *session, const struct ras_comm_missing *missing) {
 	char node[NAMES_TEXT_BYTES], device[16];
 
 	if (missing->pid == 0 || missing->node == 0) {
@@ -55,7 +55,7 @@ static void say_missing_rank(struct session *session, const struct ras_comm_miss
 		);
 		return;
 	}
-	names_id(session_ras(session), missing->node, node);
+	names_format_id(session_ras(session), missing->node, node);
 	show_device(missing->cuda_device, device);
 	text_print(
 		&session->out, "  Rank %u -- GPU %s managed by process %u on node %s\n",
@@ -65,18 +65,18 @@ static void say_missing_rank(struct session *session, const struct ras_comm_miss
 
 // Ranks grouped by a value, the most frequent value first.
 
-typedef bool value_fn(const struct ras_comm_rank *rank, uint32_t op, uint64_t *ret_value);
-typedef void words_fn(uint64_t value, uint32_t count, char text[static 96]);
+typedef bool rank_value_fn(const struct ras_comm_rank *rank, uint32_t op, uint64_t *ret_value);
+typedef void value_text_fn(uint64_t value, uint32_t count, char text[static 96]);
 
-struct valued {
+struct rank_value {
 	uint64_t value;
 	uint32_t count; // number of ranks with this value
 	uint32_t place; // index of the rank
 };
 
 static int compare_values(const void *left, const void *right) {
-	const struct valued *a = left;
-	const struct valued *b = right;
+	const struct rank_value *a = left;
+	const struct rank_value *b = right;
 
 	if (a->value != b->value)
 		return a->value < b->value ? -1 : 1;
@@ -84,8 +84,8 @@ static int compare_values(const void *left, const void *right) {
 }
 
 static int compare_counts(const void *left, const void *right) {
-	const struct valued *a = left;
-	const struct valued *b = right;
+	const struct rank_value *a = left;
+	const struct rank_value *b = right;
 
 	if (a->count != b->count)
 		return a->count > b->count ? -1 : 1;
@@ -93,7 +93,10 @@ static int compare_counts(const void *left, const void *right) {
 }
 
 static uint32_t sort_values(
-	const struct ras_merged_comm *comm, value_fn *value_of, uint32_t op, struct valued *values
+	const struct ras_merged_comm *comm,
+	rank_value_fn *value_of,
+	uint32_t op,
+	struct rank_value *values
 ) {
 	uint32_t count = 0, from = 0;
 
@@ -101,7 +104,7 @@ static uint32_t sort_values(
 		uint64_t value;
 
 		if (value_of(&comm->ranks[n].rank, op, &value))
-			values[count++] = (struct valued){.value = value, .place = n};
+			values[count++] = (struct rank_value){.value = value, .place = n};
 	}
 	qsort(values, count, sizeof(*values), compare_values);
 	for (uint32_t n = 1; n <= count; n++) {
@@ -116,23 +119,24 @@ static uint32_t sort_values(
 }
 
 struct ranking {
-	value_fn *value_of;
-	words_fn *words; // text for one rank, and for several
+	rank_value_fn *value_of;
+	value_text_fn *words; // text for one rank, and for several
 	uint32_t op;
 };
 
-static void
-say_run(struct session *session,
+static void print_value_group(
+	struct session *session,
 	const struct status *status,
 	const struct ras_merged_comm *comm,
 	const struct ranking *ranking,
-	const struct valued *run) {
+	const struct rank_value *run
+) {
 	char words[96];
 
 	ranking->words(run->value, run->count, words);
 	if (run->count == 1) {
 		text_print(&session->out, "  Rank %u %s", comm->ranks[run->place].rank.rank, words);
-		say_place(session, &comm->ranks[run->place]);
+		print_rank_location(session, &comm->ranks[run->place]);
 		return;
 	}
 	text_print(&session->out, "  %u ranks %s\n", run->count, words);
@@ -142,17 +146,17 @@ say_run(struct session *session,
 		const struct ras_merged_rank *rank = &comm->ranks[run[n].place];
 
 		text_print(&session->out, "  Rank %u", rank->rank.rank);
-		say_place(session, rank);
+		print_rank_location(session, rank);
 	}
 }
 
-static void say_ranking(
+static void print_ranking(
 	struct session *session,
 	const struct status *status,
 	const struct ras_merged_comm *comm,
 	const struct ranking *ranking
 ) {
-	struct valued *values = calloc((size_t)comm->rank_count + 1, sizeof(*values));
+	struct rank_value *values = calloc((size_t)comm->rank_count + 1, sizeof(*values));
 	uint32_t count;
 
 	if (values == NULL) {
@@ -161,7 +165,7 @@ static void say_ranking(
 	}
 	count = sort_values(comm, ranking->value_of, ranking->op, values);
 	for (uint32_t n = 0; n < count; n += values[n].count)
-		say_run(session, status, comm, ranking, &values[n]);
+		print_value_group(session, status, comm, ranking, &values[n]);
 	free(values);
 }
 
@@ -194,7 +198,8 @@ static void error_words(uint64_t value, uint32_t count, char text[static 96]) {
 	snprintf(text, 96, "reported %s", result_text(value));
 }
 
-static uint32_t count_with(const struct ras_merged_comm *comm, value_fn *value_of) {
+static uint32_t
+count_ranks_with_value(const struct ras_merged_comm *comm, rank_value_fn *value_of) {
 	uint32_t count = 0;
 	uint64_t value;
 
@@ -203,14 +208,14 @@ static uint32_t count_with(const struct ras_merged_comm *comm, value_fn *value_o
 	return count;
 }
 
-static void say_failures(
+static void print_failures(
 	struct session *session,
 	const struct status *status,
 	const struct ras_merged_comm *comm,
-	value_fn *value_of,
+	rank_value_fn *value_of,
 	const char *what
 ) {
-	uint32_t count = count_with(comm, value_of);
+	uint32_t count = count_ranks_with_value(comm, value_of);
 	struct ranking ranking = {value_of, error_words, 0};
 
 	if (count == 0)
@@ -219,16 +224,16 @@ static void say_failures(
 		&session->out, "  %s error%s on %u rank%s\n", what, count == 1 ? "" : "s", count,
 		count == 1 ? "" : "s"
 	);
-	say_ranking(session, status, comm, &ranking);
+	print_ranking(session, status, comm, &ranking);
 }
 
-static void say_incomplete(
+static void print_incomplete(
 	struct session *session,
 	const struct status *status,
 	const struct comm_summary *row,
 	const struct ras_merged_comm *comm
 ) {
-	say_title(session, row, comm, "INCOMPLETE");
+	print_block_title(session, row, comm, "INCOMPLETE");
 	text_print(
 		&session->out, "  Missing communicator data from %u rank%s\n", row->incomplete,
 		row->incomplete == 1 ? "" : "s"
@@ -238,14 +243,14 @@ static void say_incomplete(
 			const struct ras_comm_missing *missing = &comm->missing[n].missing;
 
 			if (!status_node_answered(status, missing->node))
-				say_missing_rank(session, missing);
+				print_missing_rank(session, missing);
 		}
 	}
 	text_print(&session->out, "\n");
 }
 
 // Write Tocsin's own block: STUCK or WAITING, the job, and the cause.
-static void say_finding(
+static void print_finding(
 	struct session *session,
 	const struct status *status,
 	const struct comm_summary *row,
@@ -254,9 +259,9 @@ static void say_finding(
 	bool stuck = status->look.findings[row->place].grade == JOBS_STUCK;
 	char sentence[JOBS_SENTENCE_BYTES], job[RAS_COMM_JOB_BYTES];
 
-	say_title(session, row, comm, stuck ? "STUCK" : "WAITING");
+	print_block_title(session, row, comm, stuck ? "STUCK" : "WAITING");
 	if (comm->job[0] != '\0') {
-		names_text(comm->job, strlen(comm->job), job, sizeof(job));
+		names_sanitize_text(comm->job, strlen(comm->job), job, sizeof(job));
 		text_print(&session->out, "  Job %s\n", job);
 	}
 	comm_look_describe(&status->look, row->place, sentence);
@@ -264,21 +269,21 @@ static void say_finding(
 	text_print(&session->out, "\n");
 }
 
-void status_say_errors(
+void status_print_errors(
 	struct session *session, const struct status *status, const struct comm_summary *row
 ) {
 	struct ras_merged_comm comm;
 
 	ras_comms_at(status->answer->comms, row->place, &comm);
 	if (status->judged && status->look.findings[row->place].grade >= JOBS_WAITING)
-		say_finding(session, status, row, &comm);
+		print_finding(session, status, row, &comm);
 	if (row->incomplete > 0)
-		say_incomplete(session, status, row, &comm);
+		print_incomplete(session, status, row, &comm);
 	if ((row->errors & COMM_ERROR) == 0)
 		return;
-	say_title(session, row, &comm, "ERROR");
-	say_failures(session, status, &comm, init_error, "Initialization");
-	say_failures(session, status, &comm, async_error, "Asynchronous");
+	print_block_title(session, row, &comm, "ERROR");
+	print_failures(session, status, &comm, init_error, "Initialization");
+	print_failures(session, status, &comm, async_error, "Asynchronous");
 	text_print(&session->out, "\n");
 }
 
@@ -311,7 +316,7 @@ static void op_words(uint64_t value, uint32_t count, char text[static 96]) {
 		snprintf(text, 96, "%s launched up to operation %" PRIu64, have, value);
 }
 
-static void say_states(
+static void print_states(
 	struct session *session,
 	const struct status *status,
 	const struct comm_summary *row,
@@ -320,18 +325,18 @@ static void say_states(
 	struct ranking ranking = {state_value, state_words, 0};
 
 	text_print(&session->out, "  Communicator ranks have different status\n");
-	say_ranking(session, status, comm, &ranking);
+	print_ranking(session, status, comm, &ranking);
 	if (row->nocomm > 1)
 		text_print(&session->out, "  %u ranks have status NOCOMM\n", row->nocomm);
 	if (row->nocomm == 0 || !status_is_outlier(status, row->nocomm, row->size))
 		return;
 	for (uint32_t n = 0; n < comm->missing_count; n++) {
 		if (status_node_answered(status, comm->missing[n].missing.node))
-			say_missing_rank(session, &comm->missing[n].missing);
+			print_missing_rank(session, &comm->missing[n].missing);
 	}
 }
 
-void status_say_mismatches(
+void status_print_mismatches(
 	struct session *session, const struct status *status, const struct comm_summary *row
 ) {
 	struct ras_merged_comm comm;
@@ -339,9 +344,9 @@ void status_say_mismatches(
 	if ((row->errors & COMM_MISMATCH) == 0)
 		return;
 	ras_comms_at(status->answer->comms, row->place, &comm);
-	say_title(session, row, &comm, "MISMATCH");
+	print_block_title(session, row, &comm, "MISMATCH");
 	if (row->states_differ)
-		say_states(session, status, row, &comm);
+		print_states(session, status, row, &comm);
 	for (uint32_t op = 0; op < RAS_COMM_OPS; op++) {
 		struct ranking ranking = {op_value, op_words, op};
 
@@ -351,7 +356,7 @@ void status_say_mismatches(
 			&session->out, "  Communicator ranks have different %s operation counts\n",
 			op_names[op]
 		);
-		say_ranking(session, status, &comm, &ranking);
+		print_ranking(session, status, &comm, &ranking);
 		text_print(&session->out, "\n");
 	}
 }

@@ -7,10 +7,10 @@ struct session;
 struct status;
 
 // Write the INCOMPLETE and ERROR blocks, and Tocsin's own STUCK or WAITING block.
-void status_say_errors(
+void status_print_errors(
 	struct session *session, const struct status *status, const struct comm_summary *row
 );
 // Write the MISMATCH block.
-void status_say_mismatches(
+void status_print_mismatches(
 	struct session *session, const struct status *status, const struct comm_summary *row
 );

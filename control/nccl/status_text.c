@@ -65,7 +65,7 @@ static uint32_t count_agents(
 	return count;
 }
 
-static void say_summary(struct session *session) {
+static void print_job_summary(struct session *session) {
 	const struct ras *ras = session_ras(session);
 	struct spread per_node = {0}, per_agent = {0};
 	char agents[SHOW_BYTES], devices[SHOW_BYTES];
@@ -100,7 +100,7 @@ static void say_summary(struct session *session) {
 	);
 }
 
-void status_say_banner(struct session *session) {
+void status_print_banner(struct session *session) {
 	const struct client_server *server = session->server;
 	const struct ras *ras = session_ras(session);
 	char node[NAMES_TEXT_BYTES], address[SOCK_ADDR_TEXT_BYTES];
@@ -108,7 +108,7 @@ void status_say_banner(struct session *session) {
 	struct ras_view view;
 
 	ras_view(ras, &view);
-	names_id(ras, ras_self_id(ras), node);
+	names_format_id(ras, ras_self_id(ras), node);
 	sock_addr_format(&self, address);
 	text_print(
 		&session->out,
@@ -117,14 +117,15 @@ void status_say_banner(struct session *session) {
 		server->version, server->cluster, node, address, view.number, view.alive,
 		view.alive == 1 ? "" : "s", view.suspect, view.unreachable, view.dead, view.left
 	);
-	say_summary(session);
+	print_job_summary(session);
 	text_print(&session->out, "\nCommunicators...");
 }
 
 // Communicators
 
-static void
-say_group(struct session *session, const struct status *status, uint32_t first, uint32_t count) {
+static void print_comm_group(
+	struct session *session, const struct status *status, uint32_t first, uint32_t count
+) {
 	const struct comm_summary *rows = &status->comms.rows[first];
 	struct spread per_node = {rows->per_node_min, rows->per_node_max};
 	char ranks[SHOW_BYTES], errors[32];
@@ -141,7 +142,7 @@ say_group(struct session *session, const struct status *status, uint32_t first, 
 	);
 }
 
-static bool say_communicators(struct session *session, struct status *status) {
+static bool print_comm_table(struct session *session, struct status *status) {
 	const struct comm_table *table = &status->comms;
 	uint32_t first = 0;
 
@@ -158,7 +159,7 @@ static bool say_communicators(struct session *session, struct status *status) {
 	for (uint32_t n = 1; n <= table->count; n++) {
 		if (n < table->count && table->rows[n].group == table->rows[first].group)
 			continue;
-		say_group(session, status, first, n - first);
+		print_comm_group(session, status, first, n - first);
 		first = n;
 	}
 	return true;
@@ -166,7 +167,7 @@ static bool say_communicators(struct session *session, struct status *status) {
 
 // Agents with a problem
 
-struct roster {
+struct agent_list {
 	const char **names;
 	char (*texts)[NAMES_TEXT_BYTES];
 	struct ras_peer *peers;
@@ -174,49 +175,52 @@ struct roster {
 	uint32_t count;
 };
 
-static void roster_fini(struct roster *roster) {
-	free(roster->names);
-	free(roster->texts);
-	free(roster->peers);
-	free(roster->reasons);
+static void agent_list_fini(struct agent_list *agent_list) {
+	free(agent_list->names);
+	free(agent_list->texts);
+	free(agent_list->peers);
+	free(agent_list->reasons);
 }
 
-static bool roster_init(struct roster *roster, size_t capacity) {
-	*roster = (struct roster){
-		.names = calloc(capacity + 1, sizeof(*roster->names)),
-		.texts = calloc(capacity + 1, sizeof(*roster->texts)),
-		.peers = calloc(capacity + 1, sizeof(*roster->peers)),
-		.reasons = calloc(capacity + 1, sizeof(*roster->reasons)),
+static bool agent_list_init(struct agent_list *agent_list, size_t capacity) {
+	*agent_list = (struct agent_list){
+		.names = calloc(capacity + 1, sizeof(*agent_list->names)),
+		.texts = calloc(capacity + 1, sizeof(*agent_list->texts)),
+		.peers = calloc(capacity + 1, sizeof(*agent_list->peers)),
+		.reasons = calloc(capacity + 1, sizeof(*agent_list->reasons)),
 	};
-	if (roster->names != NULL && roster->texts != NULL && roster->peers != NULL &&
-	    roster->reasons != NULL)
+	if (agent_list->names != NULL && agent_list->texts != NULL && agent_list->peers != NULL &&
+	    agent_list->reasons != NULL)
 		return true;
-	roster_fini(roster);
+	agent_list_fini(agent_list);
 	return false;
 }
 
-static void roster_add(struct roster *roster, const struct ras_peer *peer, const char *reason) {
-	uint32_t n = roster->count++;
+static void
+agent_list_add(struct agent_list *agent_list, const struct ras_peer *peer, const char *reason) {
+	uint32_t n = agent_list->count++;
 
-	names_record(peer->record, roster->texts[n]);
-	roster->names[n] = roster->texts[n];
-	roster->peers[n] = *peer;
-	roster->reasons[n] = reason;
+	names_format_record(peer->record, agent_list->texts[n]);
+	agent_list->names[n] = agent_list->texts[n];
+	agent_list->peers[n] = *peer;
+	agent_list->reasons[n] = reason;
 }
 
-static void roster_of_state(struct roster *roster, const struct ras *ras, enum ras_state state) {
+static void
+agent_list_add_state(struct agent_list *agent_list, const struct ras *ras, enum ras_state state) {
 	struct ras_peer peer;
 	struct ras_view view;
 
 	ras_view(ras, &view);
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
 		if (ras_peer_at(ras, slot, &peer) == 0 && peer.state == state)
-			roster_add(roster, &peer, ras_cause_name(peer.cause));
+			agent_list_add(agent_list, &peer, ras_cause_name(peer.cause));
 	}
 }
 
-static void
-roster_of_missing(struct roster *roster, const struct ras *ras, const struct status *status) {
+static void agent_list_add_unanswered(
+	struct agent_list *agent_list, const struct ras *ras, const struct status *status
+) {
 	const struct ras_collective_result *result = &status->answer->result;
 	struct ras_peer peer;
 
@@ -225,12 +229,12 @@ roster_of_missing(struct roster *roster, const struct ras *ras, const struct sta
 
 		if (reason != RAS_MISSING_DEAD && reason != RAS_MISSING_LEFT &&
 		    ras_peer_find(ras, result->missing[n].id, &peer) == 0)
-			roster_add(roster, &peer, ras_missing_name(reason));
+			agent_list_add(agent_list, &peer, ras_missing_name(reason));
 	}
 }
 
 // Write a hostlist of the names. A long list is cut after a comma, so that no name is cut.
-static void say_list(struct session *session, const char **names, uint32_t count) {
+static void print_hostlist(struct session *session, const char **names, uint32_t count) {
 	char *text;
 	size_t length;
 
@@ -247,29 +251,31 @@ static void say_list(struct session *session, const char **names, uint32_t count
 	free(text);
 }
 
-static void
-say_roster(struct session *session, const struct status *status, const struct roster *roster) {
+static void print_agents(
+	struct session *session, const struct status *status, const struct agent_list *agent_list
+) {
 	char address[SOCK_ADDR_TEXT_BYTES], host[NAMES_TEXT_BYTES];
 	struct ras_view view;
 
 	ras_view(session_ras(session), &view);
-	if (!status_is_outlier(status, roster->count, view.alive + view.dead)) {
-		say_list(session, roster->names, roster->count);
+	if (!status_is_outlier(status, agent_list->count, view.alive + view.dead)) {
+		print_hostlist(session, agent_list->names, agent_list->count);
 		return;
 	}
-	for (uint32_t n = 0; n < roster->count; n++) {
-		const struct ras_record *record = roster->peers[n].record;
+	for (uint32_t n = 0; n < agent_list->count; n++) {
+		const struct ras_record *record = agent_list->peers[n].record;
 
 		sock_addr_format(&record->address, address);
-		names_host(record, host);
+		names_format_host(record, host);
 		text_print(
-			&session->out, "  Agent %s on host %.24s at %s: %s\n", roster->texts[n],
-			host, address, roster->reasons[n]
+			&session->out, "  Agent %s on host %.24s at %s: %s\n", agent_list->texts[n],
+			host, address, agent_list->reasons[n]
 		);
 	}
 }
 
-static void say_state(struct session *session, const struct status *status, enum ras_state state) {
+static void
+print_agents_in_state(struct session *session, const struct status *status, enum ras_state state) {
 	static const struct {
 		const char *title;
 		const char *words;
@@ -279,58 +285,59 @@ static void say_state(struct session *session, const struct status *status, enum
 		[RAS_UNREACHABLE] = {"UNREACHABLE", "silent, and too many at once to be judged"},
 	};
 	const struct ras *ras = session_ras(session);
-	struct roster roster;
+	struct agent_list agent_list;
 	struct ras_view view;
 
 	ras_view(ras, &view);
-	if (!roster_init(&roster, view.slots_max)) {
+	if (!agent_list_init(&agent_list, view.slots_max)) {
 		session->out.failed = true;
 		return;
 	}
-	roster_of_state(&roster, ras, state);
-	if (roster.count > 0) {
+	agent_list_add_state(&agent_list, ras, state);
+	if (agent_list.count > 0) {
 		text_print(
-			&session->out, "%s\n  %u agent%s %s\n", blocks[state].title, roster.count,
-			roster.count == 1 ? " is" : "s are", blocks[state].words
+			&session->out, "%s\n  %u agent%s %s\n", blocks[state].title,
+			agent_list.count, agent_list.count == 1 ? " is" : "s are",
+			blocks[state].words
 		);
-		say_roster(session, status, &roster);
+		print_agents(session, status, &agent_list);
 		text_print(&session->out, "\n");
 	}
-	roster_fini(&roster);
+	agent_list_fini(&agent_list);
 }
 
-static void say_missing(struct session *session, const struct status *status) {
-	struct roster roster;
+static void print_unanswered(struct session *session, const struct status *status) {
+	struct agent_list agent_list;
 
 	if (status->answer == NULL) {
 		text_print(
 			&session->out,
 			"INCOMPLETE\n  Missing communicator data from all other agents: %s\n\n",
-			status_trouble(status)
+			status_error_text(status)
 		);
 		return;
 	}
-	if (!roster_init(&roster, status->answer->result.missing_count)) {
+	if (!agent_list_init(&agent_list, status->answer->result.missing_count)) {
 		session->out.failed = true;
 		return;
 	}
-	roster_of_missing(&roster, session_ras(session), status);
-	if (roster.count > 0) {
+	agent_list_add_unanswered(&agent_list, session_ras(session), status);
+	if (agent_list.count > 0) {
 		text_print(
 			&session->out, "INCOMPLETE\n  Missing communicator data from %u agent%s\n",
-			roster.count, roster.count == 1 ? "" : "s"
+			agent_list.count, agent_list.count == 1 ? "" : "s"
 		);
-		say_roster(session, status, &roster);
+		print_agents(session, status, &agent_list);
 		text_print(&session->out, "\n");
 	}
-	roster_fini(&roster);
+	agent_list_fini(&agent_list);
 }
 
 // Write the absent nodes ([overlay] expect), which have no agent to be listed with.
-static void say_absent(struct session *session) {
+static void print_absent_nodes(struct session *session) {
 	struct absent absent;
 
-	if (absent_find(session->server->overlay, &absent) != 0) {
+	if (absent_collect_all(session->server->overlay, &absent) != 0) {
 		session->out.failed = true;
 		return;
 	}
@@ -341,22 +348,22 @@ static void say_absent(struct session *session) {
 			absent.count, absent.count == 1 ? " is" : "s are",
 			absent.count == 1 ? "it" : "them"
 		);
-		say_list(session, (const char **)absent.names, absent.count);
+		print_hostlist(session, (const char **)absent.names, absent.count);
 		text_print(&session->out, "\n");
 	}
 	absent_fini(&absent);
 }
 
-static bool say_errors(struct session *session, struct status *status) {
+static bool print_agent_errors(struct session *session, struct status *status) {
 	text_print(&session->out, "\nErrors\n======\n\n");
-	say_missing(session, status);
-	say_state(session, status, RAS_DEAD);
-	say_absent(session);
+	print_unanswered(session, status);
+	print_agents_in_state(session, status, RAS_DEAD);
+	print_absent_nodes(session);
 	return true;
 }
 
 // Write one communicator after the other. Each one iterates over all its ranks.
-static bool each_comm(
+static bool print_each_comm(
 	struct session *session,
 	struct status *status,
 	void (*say)(struct session *, const struct status *, const struct comm_summary *)
@@ -369,11 +376,11 @@ static bool each_comm(
 	return true;
 }
 
-static bool say_comm_errors(struct session *session, struct status *status) {
-	return each_comm(session, status, status_say_errors);
+static bool print_comm_errors(struct session *session, struct status *status) {
+	return print_each_comm(session, status, status_print_errors);
 }
 
-static bool say_warnings(struct session *session, struct status *status) {
+static bool print_agent_warnings(struct session *session, struct status *status) {
 	uint32_t timeouts = status_timeouts(status);
 
 	text_print(&session->out, "Warnings\n========\n\n");
@@ -390,16 +397,21 @@ static bool say_warnings(struct session *session, struct status *status) {
 			"TRUNCATED\n  %u parts were left out: the answer is longer than may be\n\n",
 			status->answer->result.truncated
 		);
-	say_state(session, status, RAS_SUSPECT);
-	say_state(session, status, RAS_UNREACHABLE);
+	print_agents_in_state(session, status, RAS_SUSPECT);
+	print_agents_in_state(session, status, RAS_UNREACHABLE);
 	return true;
 }
 
-static bool say_comm_warnings(struct session *session, struct status *status) {
-	return each_comm(session, status, status_say_mismatches);
+static bool print_comm_warnings(struct session *session, struct status *status) {
+	return print_each_comm(session, status, status_print_mismatches);
 }
 
 status_phase_fn *const status_text_phases[] = {
-	status_summarise, say_communicators, say_errors, say_comm_errors,
-	say_warnings,	  say_comm_warnings, NULL,
+	status_summarise,
+	print_comm_table,
+	print_agent_errors,
+	print_comm_errors,
+	print_agent_warnings,
+	print_comm_warnings,
+	NULL,
 };

@@ -137,7 +137,7 @@ struct transport {
 	struct closed_port closed_ports[CLOSED_PORTS];
 	uint8_t scratch[RAS_FRAME_MAX]; // an opened frame, or bytes to be discarded
 	struct proof_log_entry said[PROOF_LOG_ENTRIES_MAX];
-	struct transport_trouble trouble;
+	struct transport_last_failures trouble;
 	struct transport_counters counters;
 };
 

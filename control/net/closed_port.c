@@ -61,7 +61,7 @@ static int closed_port_reserve(
 	return free != NULL ? 0 : -EBUSY;
 }
 
-int transport_ask_kernel(struct transport *transport, const struct sock_addr *host) {
+int transport_probe_kernel(struct transport *transport, const struct sock_addr *host) {
 	uint64_t until_ns = loop_now_ns(transport->loop) + transport->config.connect_ns;
 	struct sock_addr to = *host;
 	struct closed_port *asked;

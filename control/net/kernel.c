@@ -81,13 +81,13 @@ static bool tcp_is_unanswered(const struct tcp_info *info) {
 	return info->tcpi_retransmits > 0 || info->tcpi_probes > 0;
 }
 
-int transport_kernel_sent(
+int transport_tcp_segments(
 	const struct transport *transport,
 	const struct sock_addr *host,
-	struct transport_sent *ret_sent
+	struct transport_segments *ret_sent
 ) {
 	const struct channel *channel;
-	struct transport_sent sent = {0};
+	struct transport_segments sent = {0};
 	struct tcp_info info;
 
 	TAILQ_FOREACH(channel, &transport->live, in_list) {

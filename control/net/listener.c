@@ -97,7 +97,7 @@ static void listener_start_pause(struct transport *transport) {
 
 	// Without memory for a timer, try again at once.
 	if (loop_timer_set(transport->loop, &listener->pause, at_ns) == 0)
-		loop_want(listener->source, 0);
+		loop_set_events(listener->source, 0);
 }
 
 static void listener_open_reserve(struct listener *listener) {
@@ -110,7 +110,7 @@ static void on_pause_over(struct loop_timer *timer, uint64_t now_ns) {
 
 	(void)now_ns;
 	listener_open_reserve(listener);
-	loop_want(listener->source, EPOLLIN);
+	loop_set_events(listener->source, EPOLLIN);
 }
 
 // Reset the first connection of the backlog. Returns 0, -EAGAIN (empty backlog: the kernel checks

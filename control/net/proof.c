@@ -105,7 +105,7 @@ static void log_hung_up(const struct channel *channel) {
 }
 
 static void note_stranger(const struct channel *channel) {
-	struct transport_trouble *trouble = &channel->transport->trouble;
+	struct transport_last_failures *trouble = &channel->transport->trouble;
 	uint64_t now_ns = loop_now_ns(channel->transport->loop);
 
 	if (now_ns - trouble->stranger_ns > TRANSPORT_STRANGERS_NS)
@@ -198,7 +198,7 @@ static void send_message(struct channel *channel) {
 	channel->message_out = channel->message_done < message->size;
 	if (!channel->message_out)
 		channel->message_done = 0;
-	loop_want(&channel->source, channel->message_out ? EPOLLOUT : EPOLLIN);
+	loop_set_events(&channel->source, channel->message_out ? EPOLLOUT : EPOLLIN);
 }
 
 static void take_message(struct channel *channel, size_t size) {

@@ -190,7 +190,7 @@ static void channel_want_events(struct channel *channel) {
 
 	if (channel_queued(channel) > 0 && channel->send_error == 0)
 		events |= EPOLLOUT;
-	loop_want(&channel->source, events);
+	loop_set_events(&channel->source, events);
 }
 
 // Finish a soft close: all is sent, and the other side has to finish, too.

@@ -228,7 +228,7 @@ void transport_open(struct transport *transport, uint32_t conn, const struct soc
 	channel_dial(channel);
 }
 
-void transport_source(
+void transport_local_address(
 	const struct transport *transport, uint32_t conn, struct sock_addr *ret_address
 ) {
 	const struct channel *channel = channel_find(transport, conn);
@@ -259,15 +259,15 @@ void transport_close(struct transport *transport, uint32_t conn, enum ras_close 
 		channel_end(channel);
 }
 
-void transport_deafen(struct transport *transport) {
+void transport_stop_accepting(struct transport *transport) {
 	listener_close(transport);
 }
 
-uint32_t transport_closing(const struct transport *transport) {
+uint32_t transport_soft_close_count(const struct transport *transport) {
 	return transport->counters.closing;
 }
 
-const struct transport_trouble *transport_trouble(const struct transport *transport) {
+const struct transport_last_failures *transport_last_failures(const struct transport *transport) {
 	return &transport->trouble;
 }
 

@@ -183,7 +183,7 @@ int overlay_ask_all(
 	return 0;
 }
 
-void overlay_forget_question(struct overlay_question *question) {
+void overlay_cancel_question(struct overlay_question *question) {
 	struct overlay_question **at;
 
 	if (question->overlay == NULL)

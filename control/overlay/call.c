@@ -435,7 +435,7 @@ static void on_call_finish(struct loop_job *job) {
 	served_send_waiting(overlay);
 }
 
-void overlay_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx) {
+void overlay_set_call_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx) {
 	overlay->serve = fn;
 	overlay->serve_ctx = ctx;
 }

@@ -21,7 +21,7 @@ struct member *member_list_find(struct member_list *list, const char *name) {
 	return NULL;
 }
 
-void member_list_drop(struct member_list *list, uint32_t n) {
+void member_list_remove_at(struct member_list *list, uint32_t n) {
 	list->members[n] = list->members[--list->count];
 }
 
@@ -63,7 +63,7 @@ bool member_list_put(struct member_list *list, const struct member *member) {
 	for (uint32_t n = list->count; n-- > 0;) {
 		if (strcmp(list->members[n].name, member->name) == 0 ||
 		    sock_addr_equal(&list->members[n].address, &member->address))
-			member_list_drop(list, n);
+			member_list_remove_at(list, n);
 	}
 	place = list->count;
 	if (place == MEMBER_LIST_MAX)
@@ -82,7 +82,7 @@ uint32_t member_list_expire(struct member_list *list, uint64_t now_s) {
 		uint64_t proven_s = list->members[n].proven_s;
 
 		if (proven_s < now_s && now_s - proven_s > MEMBER_LIST_KEEP_S)
-			member_list_drop(list, n);
+			member_list_remove_at(list, n);
 	}
 	return before - list->count;
 }

@@ -151,9 +151,9 @@ static void roster_find_unlisted(struct overlay *overlay, uint32_t slots) {
 	struct ras_peer peer;
 
 	overlay->unlisted_count = 0;
-	for (uint32_t slot = 0; slot < slots && overlay_expected(overlay) > 0; slot++) {
+	for (uint32_t slot = 0; slot < slots && overlay_roster_count(overlay) > 0; slot++) {
 		if (ras_peer_at(overlay->ras, slot, &peer) != 0 || peer.state != RAS_ALIVE ||
-		    overlay_is_expected(overlay, peer.record->name, peer.record->name_length))
+		    overlay_roster_has_node(overlay, peer.record->name, peer.record->name_length))
 			continue;
 		if (first == NULL || names_compare(peer.record, first) < 0)
 			first = peer.record;
@@ -319,6 +319,8 @@ bool overlay_mistake_next(
 	return false;
 }
 
-void overlay_own_mistake(struct overlay *overlay, enum overlay_own own, const char *words) {
+void overlay_set_own_problem(
+	struct overlay *overlay, enum overlay_own_problem own, const char *words
+) {
 	snprintf(overlay->own_mistake_words[own], STATE_TEXT_BYTES, "%s", words);
 }

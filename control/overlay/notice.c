@@ -23,6 +23,6 @@ void overlay_notice_consumer(
 	*free = (struct overlay_notice_consumer){kind, fn, ctx};
 }
 
-int overlay_notice(struct overlay *overlay, uint32_t kind, const void *bytes, size_t size) {
+int overlay_notice_send(struct overlay *overlay, uint32_t kind, const void *bytes, size_t size) {
 	return ras_notice(overlay->ras, overlay_clock_ns(overlay), kind, bytes, size);
 }

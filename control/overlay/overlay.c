@@ -134,7 +134,7 @@ static void store_start(struct loop_job *job) {
 	uint64_t start = ras_incarnation_start(ras_self_incarnation(overlay->ras));
 
 	if (start != state_start(overlay->state))
-		state_keep_start(overlay->state, start);
+		state_save_start(overlay->state, start);
 }
 
 static int op_deliver(void *ctx, const struct ras_relay_delivery *delivery) {
@@ -463,7 +463,7 @@ static void on_leave_check(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, leave_end);
 	// A node that never began to join has nobody to say goodbye to.
 	bool gone = !overlay->started || ras_is_shut_down(overlay->ras);
-	uint32_t closing = transport_closing(overlay->transport);
+	uint32_t closing = transport_soft_close_count(overlay->transport);
 
 	if (gone && closing == 0) {
 		leave_ended(timer, now_ns);
@@ -488,7 +488,7 @@ void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) 
 	overlay->left_ctx = ctx;
 	overlay_remember_end(overlay);
 	overlay->leave_by_ns = now_ns + overlay->close_ns;
-	transport_deafen(overlay->transport);
+	transport_stop_accepting(overlay->transport);
 	if (overlay->started)
 		ras_leave(overlay->ras, now_ns);
 	overlay->leave_end.expired = on_leave_check;
@@ -496,7 +496,7 @@ void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) 
 		done(ctx);
 }
 
-int overlay_readdress(
+int overlay_change_address(
 	struct overlay *overlay,
 	const struct sock_addr *listen,
 	const char *interface,
@@ -524,7 +524,7 @@ int overlay_readdress(
 	return err;
 }
 
-void overlay_address_back(struct overlay *overlay) {
+void overlay_address_restored(struct overlay *overlay) {
 	ras_own_address_restored(overlay->ras, overlay_clock_ns(overlay));
 	overlay_reach_ask_again(overlay);
 }
@@ -578,7 +578,9 @@ void overlay_unlisten(struct overlay *overlay, struct overlay_listener *listener
 		*at = listener->next;
 }
 
-int overlay_report(struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason) {
+int overlay_report_peer(
+	struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason
+) {
 	struct ras_evidence evidence = {
 		.source = RAS_SOURCE_REPORT,
 		.observer = ras_self_id(overlay->ras),
@@ -597,7 +599,7 @@ int overlay_report(struct overlay *overlay, uint64_t subject, uint32_t uid, cons
 	return err;
 }
 
-int overlay_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint64_t age_ns) {
+int overlay_add_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint64_t age_ns) {
 	const struct ras_evidence evidence = {
 		.source = RAS_SOURCE_DATA_PLANE,
 		.observer = ras_self_id(overlay->ras),
@@ -609,11 +611,11 @@ int overlay_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint
 	return ras_evidence(overlay->ras, overlay_clock_ns(overlay), &evidence);
 }
 
-int overlay_maint(struct overlay *overlay, uint64_t peer, bool on) {
+int overlay_set_maintenance(struct overlay *overlay, uint64_t peer, bool on) {
 	return ras_set_maintenance(overlay->ras, overlay_clock_ns(overlay), peer, on);
 }
 
-int overlay_forget(struct overlay *overlay, uint64_t peer) {
+int overlay_forget_peer(struct overlay *overlay, uint64_t peer) {
 	return ras_forget(overlay->ras, overlay_clock_ns(overlay), peer);
 }
 

@@ -18,13 +18,16 @@
 // The book.
 
 static bool past_is_of_path(
-	const struct path_past *past, uint64_t peer, const char *device, const char *peer_device
+	const struct path_book_entry *past,
+	uint64_t peer,
+	const char *device,
+	const char *peer_device
 ) {
 	return past->peer == peer && strcmp(past->device, device) == 0 &&
 	       strcmp(past->peer_device, peer_device) == 0;
 }
 
-const struct path_past *path_book_find(
+const struct path_book_entry *path_book_find(
 	const struct path_book *book, uint64_t peer, const char *device, const char *peer_device
 ) {
 	for (uint32_t n = 0; n < book->count; n++) {
@@ -43,7 +46,7 @@ static bool name_is_word(const char *name) {
 	return name[0] != '\0';
 }
 
-static uint32_t book_find_slot(const struct path_book *book, const struct path_past *past) {
+static uint32_t book_find_slot(const struct path_book *book, const struct path_book_entry *past) {
 	uint32_t oldest = 0;
 
 	for (uint32_t n = 0; n < book->count; n++) {
@@ -57,7 +60,7 @@ static uint32_t book_find_slot(const struct path_book *book, const struct path_p
 	return book->count < PATH_BOOK_PATHS_MAX ? book->count : oldest;
 }
 
-bool path_book_put(struct path_book *book, const struct path_past *past) {
+bool path_book_put(struct path_book *book, const struct path_book_entry *past) {
 	uint32_t place = book_find_slot(book, past);
 
 	if (!name_is_word(past->device) || !name_is_word(past->peer_device))
@@ -67,7 +70,7 @@ bool path_book_put(struct path_book *book, const struct path_past *past) {
 	return true;
 }
 
-void path_book_drop(struct path_book *book, uint64_t before_s) {
+void path_book_expire(struct path_book *book, uint64_t before_s) {
 	uint32_t kept = 0;
 
 	for (uint32_t n = 0; n < book->count; n++) {
@@ -99,7 +102,7 @@ size_t path_book_format(
 	size_t used = line_put(text, 0, "paths %d 0x%016" PRIx64 "\n", PATH_BOOK_VERSION, observer);
 
 	for (uint32_t n = 0; n < book->count; n++) {
-		const struct path_past *past = &book->baselines[n];
+		const struct path_book_entry *past = &book->baselines[n];
 
 		used = line_put(
 			text, used,
@@ -145,8 +148,8 @@ static bool read_u32(const char **at, uint32_t max, uint32_t *ret_value) {
 	return true;
 }
 
-static bool read_past(const char *at, struct path_past *ret_past) {
-	struct path_past past = {0};
+static bool read_past(const char *at, struct path_book_entry *ret_past) {
+	struct path_book_entry past = {0};
 
 	if (!field_is(&at, "path") || !field_u64(&at, UINT64_MAX, &past.peer) ||
 	    !field_text(&at, past.device, sizeof(past.device)) ||
@@ -198,7 +201,7 @@ static const char *head_check(const char *at, uint64_t observer) {
 static const char *
 read_baselines(struct path_book *book, const char *at, const char *end, uint64_t count) {
 	for (; at < end; at = strchr(at, '\n') + 1) {
-		struct path_past past;
+		struct path_book_entry past;
 
 		// A path that occurs twice makes the count wrong.
 		if (!read_past(at, &past) || book->count == PATH_BOOK_PATHS_MAX ||

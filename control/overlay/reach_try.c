@@ -83,7 +83,7 @@ static int try_begin(struct overlay_reach_try *try) {
 	if (err != 0)
 		return err;
 	if (sock_addr_is_any(&try->from))
-		transport_source(overlay->transport, try->conn, &try->from);
+		transport_local_address(overlay->transport, try->conn, &try->from);
 	return loop_timer_set(
 		overlay->loop, &try->deadline, loop_now_ns(overlay->loop) + TRY_TIMEOUT_NS
 	);

@@ -74,7 +74,7 @@ static void members_write(struct overlay *overlay) {
 		return; // the next write may find memory
 	remember->written_digest = member_list_digest(&remember->list);
 	remember->written_ns = overlay_now_ns(overlay);
-	state_keep(overlay->state, STATE_MEMBERS, text);
+	state_save_text(overlay->state, STATE_MEMBERS, text);
 }
 
 static void
@@ -183,7 +183,7 @@ static void member_dropped(struct overlay *overlay, const struct ras_event *even
 	for (uint32_t n = remember->list.count; n-- > 0;) {
 		if (event->cause == RAS_CAUSE_CLUSTER &&
 		    sock_addr_equal(&remember->list.members[n].address, &event->other))
-			member_list_drop(&remember->list, n);
+			member_list_remove_at(&remember->list, n);
 	}
 }
 
@@ -192,7 +192,7 @@ static void member_forgotten(struct overlay *overlay, const char *name) {
 	struct member *member = member_list_find(list, name);
 
 	if (member != NULL)
-		member_list_drop(list, (uint32_t)(member - list->members));
+		member_list_remove_at(list, (uint32_t)(member - list->members));
 }
 
 void overlay_remember_event(struct overlay *overlay, const struct ras_event *event) {
@@ -242,7 +242,7 @@ static void members_read(struct overlay *overlay) {
 	struct member_list *list = &remember->list;
 	const char *reason = "";
 	char *text = NULL;
-	int err = state_take(overlay->state, STATE_MEMBERS, &text);
+	int err = state_read_text(overlay->state, STATE_MEMBERS, &text);
 
 	if (err == -ENOENT)
 		return;
@@ -260,7 +260,7 @@ static void members_read(struct overlay *overlay) {
 	remember->written_digest = member_list_digest(list);
 	for (uint32_t n = list->count; n-- > 0;) {
 		if (member_is_self(overlay, &list->members[n]))
-			member_list_drop(list, n);
+			member_list_remove_at(list, n);
 	}
 	if (list->count > 0)
 		log_event(LOG_LEVEL_INFO, "members_remembered", log_u64("count", list->count));
@@ -287,7 +287,7 @@ void overlay_remember_fini(struct overlay *overlay) {
 	overlay->remember.cluster = NULL;
 }
 
-uint32_t overlay_remembers(const struct overlay *overlay) {
+uint32_t overlay_remembered_count(const struct overlay *overlay) {
 	return overlay->remember.list.count;
 }
 
@@ -354,7 +354,7 @@ void overlay_alone_words(const struct overlay *overlay, char ret_words[static ST
 		snprintf(
 			ret_words, STATE_TEXT_BYTES,
 			"alone in a ring of its own, though %u nodes are expected",
-			overlay_expected(overlay)
+			overlay_roster_count(overlay)
 		);
 }
 

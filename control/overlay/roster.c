@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-int overlay_expect(struct overlay *overlay, const char *names) {
+int overlay_set_roster(struct overlay *overlay, const char *names) {
 	struct hostlist *roster = NULL;
 	int err = 0;
 
@@ -25,12 +25,12 @@ int overlay_expect(struct overlay *overlay, const char *names) {
 	return 0;
 }
 
-uint32_t overlay_expected(const struct overlay *overlay) {
+uint32_t overlay_roster_count(const struct overlay *overlay) {
 	return overlay->roster != NULL ? hostlist_count(overlay->roster) : 0;
 }
 
 const char *overlay_missing_next(const struct overlay *overlay, uint32_t *cursor) {
-	while (*cursor < overlay_expected(overlay)) {
+	while (*cursor < overlay_roster_count(overlay)) {
 		const char *name = hostlist_name(overlay->roster, (*cursor)++);
 		struct ras_peer peer;
 
@@ -40,7 +40,7 @@ const char *overlay_missing_next(const struct overlay *overlay, uint32_t *cursor
 	return NULL;
 }
 
-bool overlay_is_expected(const struct overlay *overlay, const char *name, size_t length) {
+bool overlay_roster_has_node(const struct overlay *overlay, const char *name, size_t length) {
 	return overlay->roster != NULL && hostlist_contains(overlay->roster, name, length);
 }
 

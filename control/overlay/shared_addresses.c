@@ -180,7 +180,7 @@ static int shared_find_later(struct overlay *overlay) {
 	return err;
 }
 
-int overlay_own_addresses(
+int overlay_set_own_addresses(
 	struct overlay *overlay, const struct sock_addr *addresses, size_t count
 ) {
 	struct sock_addr *own = calloc(count + 1, sizeof(*own));

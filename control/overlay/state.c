@@ -424,14 +424,14 @@ uint64_t state_start(const struct state *state) {
 	return state->start;
 }
 
-void state_keep_start(struct state *state, uint64_t start) {
+void state_save_start(struct state *state, uint64_t start) {
 	pthread_mutex_lock(&state->mutex);
 	state->start_wanted = start;
 	pthread_cond_signal(&state->wanted);
 	pthread_mutex_unlock(&state->mutex);
 }
 
-int state_take(struct state *state, enum state_text which, char **ret_text) {
+int state_read_text(struct state *state, enum state_text which, char **ret_text) {
 	int err = state->text_errs[which];
 
 	state->text_errs[which] = -ENOENT;
@@ -442,7 +442,7 @@ int state_take(struct state *state, enum state_text which, char **ret_text) {
 	return 0;
 }
 
-void state_keep(struct state *state, enum state_text which, char *text) {
+void state_save_text(struct state *state, enum state_text which, char *text) {
 	char *before;
 
 	pthread_mutex_lock(&state->mutex);

@@ -54,7 +54,7 @@ static int directory_lock(int directory, const char *path, char *detail, int *re
 	return 0;
 }
 
-const char *state_directory_doubt(const struct stat *info) {
+const char *state_directory_problem(const struct stat *info) {
 	if (info->st_uid != geteuid() && info->st_uid != 0)
 		return "it belongs to another user";
 	if ((info->st_mode & (S_IWGRP | S_IWOTH)) != 0)
@@ -72,7 +72,7 @@ static int directory_open(const char *path, char *detail, int *ret_directory) {
 	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0 || fstat(directory, &info) != 0)
 		return state_detail(detail, "cannot open the state directory", path, neg_errno());
-	doubt = state_directory_doubt(&info);
+	doubt = state_directory_problem(&info);
 	if (doubt != NULL) {
 		snprintf(detail, STATE_DETAIL_BYTES, "the state directory %s: %s", path, doubt);
 		return -EPERM;

@@ -70,7 +70,7 @@ void overlay_tcp_reach_opened(struct overlay *overlay, uint32_t conn) {
 // Ask the kernel of a host. Returns true if the question is under way; the answer is recorded
 // later.
 static bool ask_kernel(struct overlay *overlay, const struct sock_addr *to) {
-	int err = transport_ask_kernel(overlay->transport, to);
+	int err = transport_probe_kernel(overlay->transport, to);
 
 	return err == 0 || err == -EALREADY;
 }
@@ -155,9 +155,9 @@ tcp_reach_find(const struct overlay *overlay, const struct sock_addr *to) {
 // Return whether nothing has come back on an open connection since data was sent again. The kernel
 // of a host with a frozen agent would acknowledge the data.
 static bool host_is_unanswered(const struct overlay *overlay, const struct sock_addr *host) {
-	struct transport_sent sent;
+	struct transport_segments sent;
 
-	return transport_kernel_sent(overlay->transport, host, &sent) == 0 && sent.unanswered;
+	return transport_tcp_segments(overlay->transport, host, &sent) == 0 && sent.unanswered;
 }
 
 void overlay_tcp_reach(
@@ -206,10 +206,12 @@ void overlay_tcp_reach(
 	ret_tcp_reach->at_ns = ret_tcp_reach->since_ns = tcp_found->last.at_ns;
 }
 
-int overlay_sent(
-	const struct overlay *overlay, const struct sock_addr *host, struct transport_sent *ret_sent
+int overlay_tcp_segments(
+	const struct overlay *overlay,
+	const struct sock_addr *host,
+	struct transport_segments *ret_sent
 ) {
-	return transport_kernel_sent(overlay->transport, host, ret_sent);
+	return transport_tcp_segments(overlay->transport, host, ret_sent);
 }
 
 int overlay_link_ask(struct overlay *overlay, uint64_t peer) {

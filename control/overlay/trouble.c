@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-void overlay_join_names(struct overlay *overlay, const char *words) {
+void overlay_set_join_names_error(struct overlay *overlay, const char *words) {
 	snprintf(overlay->join_names, sizeof(overlay->join_names), "%s", words);
 }
 
@@ -16,7 +16,7 @@ void overlay_join_names(struct overlay *overlay, const char *words) {
 // refusal.
 static void
 failed_connect_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
-	const struct transport_trouble *trouble = transport_trouble(overlay->transport);
+	const struct transport_last_failures *trouble = transport_last_failures(overlay->transport);
 	struct sock_addr own = overlay_address(overlay);
 	char address[SOCK_ADDR_TEXT_BYTES], own_address[SOCK_ADDR_TEXT_BYTES];
 	enum ras_cause cause =
@@ -36,11 +36,11 @@ failed_connect_words(const struct overlay *overlay, char ret_words[static STATE_
 			"the key is not that of %s, or the cluster's name is not", address
 		);
 	else
-		snprintf(ret_words, STATE_TEXT_BYTES, "%s: %s", address, finding_cause(cause));
+		snprintf(ret_words, STATE_TEXT_BYTES, "%s: %s", address, finding_cause_text(cause));
 }
 
 bool overlay_join_problem(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
-	const struct transport_trouble *trouble = transport_trouble(overlay->transport);
+	const struct transport_last_failures *trouble = transport_last_failures(overlay->transport);
 	char address[SOCK_ADDR_TEXT_BYTES];
 	struct ras_view view;
 
@@ -74,7 +74,7 @@ bool overlay_join_problem(const struct overlay *overlay, char ret_words[static S
 }
 
 bool overlay_strangers(const struct overlay *overlay, struct overlay_strangers *ret_strangers) {
-	const struct transport_trouble *trouble = transport_trouble(overlay->transport);
+	const struct transport_last_failures *trouble = transport_last_failures(overlay->transport);
 	uint64_t now_ns = loop_now_ns(overlay->loop);
 
 	if (trouble->strangers == 0 || now_ns - trouble->stranger_ns > TRANSPORT_STRANGERS_NS)

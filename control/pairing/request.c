@@ -229,7 +229,7 @@ int pairing_cancel(struct pairing *pairing, struct pairing_waiter *waiter) {
 	return 0;
 }
 
-int pairing_want(
+int pairing_set_wanted(
 	struct pairing *pairing, uint64_t now_ns, const struct pairing_key *key, bool wanted
 ) {
 	struct entry *entry;
@@ -256,7 +256,7 @@ int pairing_want(
 	return err;
 }
 
-void pairing_used(struct pairing *pairing, uint64_t now_ns, uint32_t generation) {
+void pairing_report_success(struct pairing *pairing, uint64_t now_ns, uint32_t generation) {
 	struct attempt *attempt = attempt_find(pairing, generation);
 
 	if (attempt == NULL || attempt->entry->current != attempt || !attempt->in_lane)

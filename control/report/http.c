@@ -44,17 +44,17 @@ struct http {
 // Places: the connections that may stay. To end one, its socket is shut down; the library closes
 // it.
 
-static void cut_off(int fd) {
+static void socket_shut_down(int fd) {
 	// ENOTCONN: the client has already closed the connection.
 	if (shutdown(fd, SHUT_RDWR) != 0)
 		must(errno == ENOTCONN);
 }
 
-static int socket_of(struct MHD_Connection *connection) {
+static int connection_socket(struct MHD_Connection *connection) {
 	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
-static struct http_place *place_of(struct MHD_Connection *connection) {
+static struct http_place *connection_place(struct MHD_Connection *connection) {
 	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
 		->socket_context;
 }
@@ -70,13 +70,14 @@ static void connection_changed(
 
 	http->changed = true;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		*place = places_begin(
-			&http->places, socket_of(connection), clock_now_ns(http->config.clock), &cut
+		*place = http_places_add(
+			&http->places, connection_socket(connection),
+			clock_now_ns(http->config.clock), &cut
 		);
 		if (cut >= 0)
-			cut_off(cut);
+			socket_shut_down(cut);
 	} else {
-		places_end(&http->places, *place);
+		http_places_remove(&http->places, *place);
 	}
 }
 
@@ -90,15 +91,15 @@ static void request_ended(
 
 	(void)request_ctx;
 	(void)why;
-	places_answered(place_of(connection), clock_now_ns(http->config.clock));
+	http_place_answer_done(connection_place(connection), clock_now_ns(http->config.clock));
 }
 
-static void cut_overdue(struct http *http) {
+static void shut_down_overdue(struct http *http) {
 	uint64_t now_ns = clock_now_ns(http->config.clock);
 	int fd;
 
-	while ((fd = places_overdue(&http->places, now_ns)) >= 0)
-		cut_off(fd);
+	while ((fd = http_places_next_overdue(&http->places, now_ns)) >= 0)
+		socket_shut_down(fd);
 }
 
 // Answers.
@@ -208,20 +209,22 @@ page_answer(struct http *http, struct MHD_Connection *connection, enum page page
 
 static enum MHD_Result
 // NOLINTNEXTLINE(readability-function-size): the library decides on the parameters
-handle(void *ctx,
-       struct MHD_Connection *connection,
-       const char *url,
-       const char *method,
-       const char *version,
-       const char *upload,
-       size_t *upload_size,
-       void **connection_ctx) {
+handle_request(
+	void *ctx,
+	struct MHD_Connection *connection,
+	const char *url,
+	const char *method,
+	const char *version,
+	const char *upload,
+	size_t *upload_size,
+	void **connection_ctx
+) {
 	struct http *http = ctx;
 
 	(void)version;
 	(void)upload;
 	(void)connection_ctx;
-	places_asked(place_of(connection), clock_now_ns(http->config.clock));
+	http_place_request_done(connection_place(connection), clock_now_ns(http->config.clock));
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
 		*upload_size = 0;
 		return send_sentence(
@@ -237,7 +240,7 @@ handle(void *ctx,
 	);
 }
 
-static bool is_host(const struct ifaddrs *one, const struct sock_addr *addr) {
+static bool interface_has_address(const struct ifaddrs *one, const struct sock_addr *addr) {
 	struct sock_addr host, wanted = *addr;
 	socklen_t length = sizeof(struct sockaddr_in6);
 
@@ -255,7 +258,7 @@ static bool is_host(const struct ifaddrs *one, const struct sock_addr *addr) {
 // Return whether an address belongs to this machine. A local client of any of this machine's
 // addresses, such as a liveness probe, has that address as its source. getifaddrs() runs only for
 // clients that no rule allows.
-static bool is_of_this_machine(const struct sock_addr *addr) {
+static bool address_is_local(const struct sock_addr *addr) {
 	struct ifaddrs *all;
 	bool found = false;
 
@@ -264,12 +267,12 @@ static bool is_of_this_machine(const struct sock_addr *addr) {
 	if (getifaddrs(&all) != 0)
 		return false;
 	for (const struct ifaddrs *one = all; one != NULL && !found; one = one->ifa_next)
-		found = is_host(one, addr);
+		found = interface_has_address(one, addr);
 	freeifaddrs(all);
 	return found;
 }
 
-static enum MHD_Result may_connect(void *ctx, const struct sockaddr *from, socklen_t length) {
+static enum MHD_Result accept_policy(void *ctx, const struct sockaddr *from, socklen_t length) {
 	const struct http *http = ctx;
 	struct sock_addr addr;
 
@@ -279,7 +282,7 @@ static enum MHD_Result may_connect(void *ctx, const struct sockaddr *from, sockl
 		if (cidr_contains(&http->allow[n], &addr))
 			return MHD_YES;
 	}
-	return is_of_this_machine(&addr) ? MHD_YES : MHD_NO;
+	return address_is_local(&addr) ? MHD_YES : MHD_NO;
 }
 
 // The thread. It is not the library's own thread, because it must register with RCU and unregister
@@ -317,7 +320,7 @@ static void *http_main(void *argument) {
 			must(errno == EINTR);
 		http->changed = false;
 		MHD_run(http->daemon);
-		cut_overdue(http);
+		shut_down_overdue(http);
 	}
 	rcu_thread_unregister();
 	return NULL;
@@ -365,11 +368,11 @@ static int daemon_start(struct http *http) {
 	if (err != 0)
 		return err;
 	http->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL, 0, may_connect, http, handle, http, MHD_OPTION_LISTEN_SOCKET, fd,
-		MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
-		MHD_OPTION_NOTIFY_CONNECTION, connection_changed, http, MHD_OPTION_NOTIFY_COMPLETED,
-		request_ended, http, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
-		MHD_OPTION_END
+		MHD_USE_EPOLL, 0, accept_policy, http, handle_request, http,
+		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)HTTP_CONNECTIONS_MAX, MHD_OPTION_NOTIFY_CONNECTION, connection_changed,
+		http, MHD_OPTION_NOTIFY_COMPLETED, request_ended, http,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END
 	);
 	if (http->daemon == NULL) {
 		close(fd);
@@ -402,7 +405,7 @@ int http_start(
 	if (http == NULL)
 		return -ENOMEM;
 	http->config = *config;
-	places_init(&http->places);
+	http_places_init(&http->places);
 	http->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	err = http->stop < 0 ? neg_errno() : copy_allow(http);
 	if (err == 0)

@@ -6,18 +6,18 @@
 
 #include <stddef.h>
 
-void places_init(struct http_places *places) {
+void http_places_init(struct http_places *places) {
 	for (uint32_t n = 0; n < HTTP_CONNECTIONS_MAX; n++)
 		places->of[n] = (struct http_place){.fd = -1};
 }
 
 // Return whether connection `a` is ended before `b`: connections without a request first, then the
 // oldest.
-static bool goes_before(const struct http_place *a, const struct http_place *b) {
+static bool is_evicted_before(const struct http_place *a, const struct http_place *b) {
 	return a->answers != b->answers ? !a->answers : a->since_ns < b->since_ns;
 }
 
-static int make_room(struct http_places *places, const struct http_place *newcomer) {
+static int places_evict_oldest(struct http_places *places, const struct http_place *newcomer) {
 	struct http_place *first = NULL;
 	uint32_t held = 0;
 
@@ -27,7 +27,7 @@ static int make_room(struct http_places *places, const struct http_place *newcom
 		if (place->fd < 0 || place->ends)
 			continue;
 		held++;
-		if (place != newcomer && (first == NULL || goes_before(place, first)))
+		if (place != newcomer && (first == NULL || is_evicted_before(place, first)))
 			first = place;
 	}
 	if (held <= HTTP_CONNECTIONS_MAX - PLACES_SPARE || first == NULL)
@@ -36,7 +36,8 @@ static int make_room(struct http_places *places, const struct http_place *newcom
 	return first->fd;
 }
 
-struct http_place *places_begin(struct http_places *places, int fd, uint64_t now_ns, int *ret_cut) {
+struct http_place *
+http_places_add(struct http_places *places, int fd, uint64_t now_ns, int *ret_cut) {
 	uint32_t n = 0;
 
 	must(fd >= 0);
@@ -44,26 +45,26 @@ struct http_place *places_begin(struct http_places *places, int fd, uint64_t now
 		n++;
 	must(n < HTTP_CONNECTIONS_MAX);
 	places->of[n] = (struct http_place){.fd = fd, .since_ns = now_ns};
-	*ret_cut = make_room(places, &places->of[n]);
+	*ret_cut = places_evict_oldest(places, &places->of[n]);
 	return &places->of[n];
 }
 
-void places_asked(struct http_place *place, uint64_t now_ns) {
+void http_place_request_done(struct http_place *place, uint64_t now_ns) {
 	place->answers = true;
 	place->since_ns = now_ns;
 }
 
-void places_answered(struct http_place *place, uint64_t now_ns) {
+void http_place_answer_done(struct http_place *place, uint64_t now_ns) {
 	place->answers = false;
 	place->since_ns = now_ns;
 }
 
-void places_end(struct http_places *places, struct http_place *place) {
+void http_places_remove(struct http_places *places, struct http_place *place) {
 	must(place >= places->of && place < places->of + HTTP_CONNECTIONS_MAX && place->fd >= 0);
 	*place = (struct http_place){.fd = -1};
 }
 
-int places_overdue(struct http_places *places, uint64_t now_ns) {
+int http_places_next_overdue(struct http_places *places, uint64_t now_ns) {
 	for (uint32_t n = 0; n < HTTP_CONNECTIONS_MAX; n++) {
 		struct http_place *place = &places->of[n];
 		uint64_t limit_ns = place->answers ? PLACES_TAKE_NS : PLACES_ASK_NS;

@@ -31,12 +31,12 @@ struct http_places {
 	struct http_place of[HTTP_CONNECTIONS_MAX];
 };
 
-void places_init(struct http_places *places);
+void http_places_init(struct http_places *places);
 // Add a connection, of at most HTTP_CONNECTIONS_MAX, and return its place. *ret_cut is the
 // descriptor to close for it; -1: none.
-struct http_place *places_begin(struct http_places *, int fd, uint64_t now_ns, int *ret_cut);
-void places_asked(struct http_place *, uint64_t now_ns);
-void places_answered(struct http_place *, uint64_t now_ns);
-void places_end(struct http_places *, struct http_place *);
+struct http_place *http_places_add(struct http_places *, int fd, uint64_t now_ns, int *ret_cut);
+void http_place_request_done(struct http_place *, uint64_t now_ns);
+void http_place_answer_done(struct http_place *, uint64_t now_ns);
+void http_places_remove(struct http_places *, struct http_place *);
 // Return the next connection past its deadline, each only once; -1: none.
-int places_overdue(struct http_places *, uint64_t now_ns);
+int http_places_next_overdue(struct http_places *, uint64_t now_ns);

@@ -112,7 +112,7 @@ static const char *state_name(uint8_t state) {
 	return ras_state_name((enum ras_state)state);
 }
 
-static void lost_peers(const struct peer_table *peers, FILE *out) {
+static void not_alive_peers_write(const struct peer_table *peers, FILE *out) {
 	const struct peer_snapshot *snapshot = peer_table_snapshot(peers);
 	const struct peer_view *view = peer_snapshot_view(snapshot);
 	uint32_t named = 0;
@@ -184,7 +184,7 @@ void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out) 
 		);
 		fprintf(out, "tocsin_log_lost_lines_total %" PRIu64 "\n", snapshot->log_lost);
 		states_write(&snapshot->view, out);
-		lost_peers(facts->peers, out);
+		not_alive_peers_write(facts->peers, out);
 		page_verdicts(snapshot, facts->now_ns, open_metrics, out);
 		page_paths(snapshot, open_metrics, out);
 		page_congestion(snapshot, open_metrics, out);

@@ -94,7 +94,7 @@ static void probes_write(const struct snapshot *snapshot, bool open_metrics, FIL
 	}
 }
 
-static void left_write(const struct snapshot *snapshot, FILE *out) {
+static void paths_left_out_write(const struct snapshot *snapshot, FILE *out) {
 	page_family(
 		out, true, "tocsin_paths_left_out", "gauge",
 		"steady paths beyond those that have series here"
@@ -102,12 +102,12 @@ static void left_write(const struct snapshot *snapshot, FILE *out) {
 	fprintf(out, "tocsin_paths_left_out %" PRIu32 "\n", snapshot->paths_left);
 }
 
-static void gpu_label(const struct snapshot_path *path, const char *name, FILE *out) {
+static void gpu_labels_write(const struct snapshot_path *path, const char *name, FILE *out) {
 	labels_write(path, name, out);
 	fprintf(out, ",gpu=\"%u\"", path->gpu.ordinal);
 }
 
-static void gpu_seen(const struct snapshot *snapshot, FILE *out) {
+static void gpu_seen_write(const struct snapshot *snapshot, FILE *out) {
 	page_family(
 		out, true, "tocsin_path_gpu_seen", "gauge",
 		"1 for each steady path to a node that shows memory of a GPU, as that is read"
@@ -117,12 +117,12 @@ static void gpu_seen(const struct snapshot *snapshot, FILE *out) {
 
 		if (!path->gpu.shown)
 			continue;
-		gpu_label(path, "tocsin_path_gpu_seen", out);
+		gpu_labels_write(path, "tocsin_path_gpu_seen", out);
 		fprintf(out, ",seen=\"%s\"} 1\n", fabric_gpu_seen_name(path->gpu.seen));
 	}
 }
 
-static void gpu_times(const struct snapshot *snapshot, FILE *out) {
+static void gpu_times_write(const struct snapshot *snapshot, FILE *out) {
 	static const char latency[] = "tocsin_path_gpu_latency_seconds";
 	static const struct {
 		const char *label;
@@ -143,14 +143,14 @@ static void gpu_times(const struct snapshot *snapshot, FILE *out) {
 			       sizeof(time_ns));
 			if (!path->gpu.shown || time_ns == 0)
 				continue;
-			gpu_label(path, latency, out);
+			gpu_labels_write(path, latency, out);
 			fprintf(out, ",quantile=\"%s\"} %" PRIu64 ".%09" PRIu64 "\n",
 				quantiles[k].label, time_ns / 1000000000, time_ns % 1000000000);
 		}
 	}
 }
 
-static void gpu_probes(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
+static void gpu_probes_write(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
 	page_family(
 		out, open_metrics, "tocsin_path_gpu_probes", "counter",
 		"reads of a GPU's memory over the path"
@@ -158,7 +158,7 @@ static void gpu_probes(const struct snapshot *snapshot, bool open_metrics, FILE 
 	for (uint32_t n = 0; n < snapshot->path_count; n++) {
 		if (!snapshot->paths[n].gpu.shown)
 			continue;
-		gpu_label(&snapshot->paths[n], "tocsin_path_gpu_probes_total", out);
+		gpu_labels_write(&snapshot->paths[n], "tocsin_path_gpu_probes_total", out);
 		fprintf(out, "} %" PRIu64 "\n", snapshot->paths[n].gpu.probes);
 	}
 	page_family(
@@ -170,7 +170,7 @@ static void gpu_probes(const struct snapshot *snapshot, bool open_metrics, FILE 
 
 		if (!gpu->shown)
 			continue;
-		gpu_label(&snapshot->paths[n], "tocsin_path_gpu_failed_total", out);
+		gpu_labels_write(&snapshot->paths[n], "tocsin_path_gpu_failed_total", out);
 		fprintf(out, "} %" PRIu64 "\n", gpu->silent + gpu->refused + gpu->wrong);
 	}
 }
@@ -179,8 +179,8 @@ void page_paths(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
 	seen_write(snapshot, out);
 	times_write(snapshot, out);
 	probes_write(snapshot, open_metrics, out);
-	left_write(snapshot, out);
-	gpu_seen(snapshot, out);
-	gpu_times(snapshot, out);
-	gpu_probes(snapshot, open_metrics, out);
+	paths_left_out_write(snapshot, out);
+	gpu_seen_write(snapshot, out);
+	gpu_times_write(snapshot, out);
+	gpu_probes_write(snapshot, open_metrics, out);
 }

@@ -73,7 +73,7 @@ struct publish *publish_destroy(struct publish *publish) {
 	return NULL;
 }
 
-void publish_mark(struct publish *publish, uint64_t peer) {
+void publish_mark_peer(struct publish *publish, uint64_t peer) {
 	const struct peer_row *row;
 	struct ras_peer found;
 
@@ -86,7 +86,7 @@ void publish_mark(struct publish *publish, uint64_t peer) {
 		mark_slot(publish, row->slot);
 }
 
-static struct peer_row row_of(const struct ras_peer *peer) {
+static struct peer_row peer_row_make(const struct ras_peer *peer) {
 	const struct ras_record *record = peer->record;
 	struct peer_row row = {
 		.id = record->id,
@@ -132,7 +132,7 @@ static int refresh_slot(struct publish *publish, uint32_t slot) {
 		publish->unpublished |= newest != NULL;
 		return peer_table_clear(publish->table, slot);
 	}
-	row = row_of(&peer);
+	row = peer_row_make(&peer);
 	if (newest != NULL && row_equals(newest, &row))
 		return 0;
 	publish->unpublished = true;
@@ -217,7 +217,7 @@ static int publish_version(struct publish *publish, const struct ras_view *view,
 	return 0;
 }
 
-uint64_t publish_dirty(struct publish *publish, uint64_t now_ns) {
+uint64_t publish_changed_peers(struct publish *publish, uint64_t now_ns) {
 	struct ras_view view;
 	int err;
 

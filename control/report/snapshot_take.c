@@ -23,7 +23,7 @@ static void copy_missing(const struct overlay *overlay, struct snapshot *snapsho
 	uint32_t cursor = 0;
 	const char *name;
 
-	snapshot->expected = overlay_expected(overlay);
+	snapshot->expected = overlay_roster_count(overlay);
 	while ((name = overlay_missing_next(overlay, &cursor)) != NULL) {
 		if (snapshot->missing < SNAPSHOT_MISSING_MAX)
 			snprintf(
@@ -39,7 +39,7 @@ copy_verdict(const struct health *health, const struct ras_peer *peer, struct sn
 	struct snapshot_verdict *row = &snapshot->rows[snapshot->verdict_rows++];
 	struct finding finding;
 
-	finding_of(health, peer, &finding);
+	finding_for_peer(health, peer, &finding);
 	*row = (struct snapshot_verdict){
 		.verdict = finding.view.verdict,
 		.advice = finding.advice,
@@ -61,7 +61,7 @@ copy_verdicts(const struct ras *ras, const struct health *health, struct snapsho
 	verdict_counts(health_engine(health), &snapshot->verdicts);
 	snapshot->grants = health_grants(health)->kept;
 	while (verdict_unhealthy_next(health_engine(health), &cursor, &view)) {
-		snapshot->withheld += !view.maint && health_withheld(health, &view) != NULL;
+		snapshot->withheld += !view.maint && health_withheld_reason(health, &view) != NULL;
 		if (snapshot->verdict_rows < SNAPSHOT_VERDICTS_MAX &&
 		    ras_peer_find(ras, view.subject, &peer) == 0)
 			copy_verdict(health, &peer, snapshot);
@@ -118,7 +118,7 @@ void snapshot_take(
 	must(ras_peer_find(ras, ras_self_id(ras), &self) == 0);
 	memcpy(ret_snapshot->node, self.record->name, self.record->name_length);
 	ras_view(ras, &ret_snapshot->view);
-	finding_of_all(overlay, health, &ret_snapshot->finding);
+	finding_for_cluster(overlay, health, &ret_snapshot->finding);
 	if (health != NULL)
 		copy_verdicts(ras, health, ret_snapshot);
 	ret_snapshot->ras_bytes = ras_memory_used(ras);

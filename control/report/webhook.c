@@ -30,7 +30,7 @@ struct webhook {
 	struct webhook_counters *counters;
 };
 
-static void tell_next(struct webhook *webhook);
+static void run_next_change(struct webhook *webhook);
 
 // Log only the first failure of a series; its end is logged too. A webhook may run every second.
 static void
@@ -47,7 +47,7 @@ webhook_failed(struct webhook *webhook, const char *how, int status, struct spaw
 	);
 }
 
-static void webhook_worked(struct webhook *webhook) {
+static void webhook_succeeded(struct webhook *webhook) {
 	webhook->counters->told++;
 	if (webhook->failing)
 		log_event(
@@ -62,13 +62,13 @@ static void program_ended(struct spawn_request *request, const struct spawn_resu
 	struct webhook *webhook = container_of(request, struct webhook, request);
 
 	if (result->end == SPAWN_EXITED && result->status == 0)
-		webhook_worked(webhook);
+		webhook_succeeded(webhook);
 	else
 		webhook_failed(webhook, spawn_end_name(result->end), result->status, result->err);
-	tell_next(webhook);
+	run_next_change(webhook);
 }
 
-static json_t *change_take(struct webhook *webhook) {
+static json_t *queue_pop_change(struct webhook *webhook) {
 	json_t *change = webhook->queue[webhook->first];
 
 	webhook->first = (webhook->first + 1) % WEBHOOK_QUEUE;
@@ -102,11 +102,11 @@ static int program_start(struct webhook *webhook, json_t *change) {
 	return err;
 }
 
-static void tell_next(struct webhook *webhook) {
+static void run_next_change(struct webhook *webhook) {
 	const struct spawn_text nothing = {.bytes = "", .size = 0};
 
 	while (webhook->request.job == NULL && webhook->count > 0) {
-		json_t *change = change_take(webhook);
+		json_t *change = queue_pop_change(webhook);
 		int err = program_start(webhook, change);
 
 		json_decref(change);
@@ -117,7 +117,7 @@ static void tell_next(struct webhook *webhook) {
 	}
 }
 
-static void now_text(char text[static 40]) {
+static void utc_now_format(char text[static 40]) {
 	struct timespec now;
 	struct tm utc;
 	char seconds[24];
@@ -132,7 +132,7 @@ static json_t *change_json(const struct webhook_change *change) {
 	const struct verdict_view *now = change->now;
 	char time[40];
 
-	now_text(time);
+	utc_now_format(time);
 	return json_pack(
 		"{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:b}", "time", time, "cluster",
 		change->cluster, "observer", change->observer, "node", change->node, "verdict",
@@ -144,7 +144,7 @@ static json_t *change_json(const struct webhook_change *change) {
 	);
 }
 
-void webhook_tell(struct webhook *webhook, const struct webhook_change *change) {
+void webhook_notify(struct webhook *webhook, const struct webhook_change *change) {
 	json_t *object = change_json(change);
 
 	if (object == NULL || webhook->count == WEBHOOK_QUEUE) {
@@ -154,9 +154,9 @@ void webhook_tell(struct webhook *webhook, const struct webhook_change *change) 
 	if (object == NULL)
 		return;
 	if (webhook->count == WEBHOOK_QUEUE)
-		json_decref(change_take(webhook));
+		json_decref(queue_pop_change(webhook));
 	webhook->queue[(webhook->first + webhook->count++) % WEBHOOK_QUEUE] = object;
-	tell_next(webhook);
+	run_next_change(webhook);
 }
 
 int webhook_create(
@@ -189,7 +189,7 @@ struct webhook *webhook_destroy(struct webhook *webhook) {
 		return NULL;
 	spawn_cancel(&webhook->request);
 	while (webhook->count > 0)
-		json_decref(change_take(webhook));
+		json_decref(queue_pop_change(webhook));
 	free(webhook->command);
 	free(webhook->user);
 	free(webhook);

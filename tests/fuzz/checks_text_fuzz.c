@@ -45,11 +45,11 @@ static void first_line(const char *bytes, size_t size, enum check_convention con
 static void name(const char *text) {
 	struct check_reasons reasons;
 
-	if (check_reasons_of(text, &reasons) != 0)
+	if (check_reasons_build(text, &reasons) != 0)
 		return;
 	must(strlen(reasons.bad) <= VERDICT_REASON_MAX);
 	must(check_reasons_clash(&reasons, &reasons));
-	(void)check_reasons_are_own(&reasons);
+	(void)check_reasons_clash_with_builtin(&reasons);
 }
 
 // What was read and written once is the same ever after.

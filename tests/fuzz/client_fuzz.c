@@ -53,7 +53,7 @@ static struct digest take_all(const uint8_t *data, size_t size, size_t piece) {
 		lines_filled(&lines, room);
 		data += room;
 		size -= room;
-		while ((digest.end = lines_take(&lines, line)) == 0)
+		while ((digest.end = lines_next(&lines, line)) == 0)
 			look_at(line, &digest);
 	}
 	return digest;

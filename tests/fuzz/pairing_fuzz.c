@@ -377,7 +377,7 @@ static void request(void) {
 static void want(void) {
 	struct pairing_key key = any_key();
 
-	pairing_want(bed.pairing, bed.now_ns, &key, take() & 1);
+	pairing_set_wanted(bed.pairing, bed.now_ns, &key, take() & 1);
 }
 
 static void tell_news(void) {

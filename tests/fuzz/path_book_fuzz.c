@@ -15,7 +15,7 @@
 static struct path_book book, again;
 static char text[PATH_BOOK_BYTES], second[PATH_BOOK_BYTES], whole[PATH_BOOK_BYTES];
 
-static void begin(const struct path_past *past) {
+static void begin(const struct path_book_entry *past) {
 	const struct path_learnt learnt = {
 		.baseline_ns = past->baseline_ns,
 		.baseline_mad_ns = past->baseline_mad_ns,

@@ -33,10 +33,11 @@ struct parse_error;
 #define CHECKS_USER_MAX 32	// less than SPAWN_PENDING_MAX
 #define CHECKS_COMMAND_MAX 1024 // bytes
 #define CHECKS_NAME_MAX 64
-#define CHECKS_TOLD_MAX (VERDICT_STATEMENTS_MAX - 2) // statements at a time; the most severe ones
+#define CHECKS_STATEMENTS_MAX \
+	(VERDICT_STATEMENTS_MAX - 2) // statements at a time; the most severe ones
 #define CHECKS_CONFIRM_MAX 100
 // first runs are spread over this time, or over one interval
-#define CHECKS_FIRST_NS UINT64_C(5000000000)
+#define CHECKS_FIRST_SPREAD_NS UINT64_C(5000000000)
 
 enum check_level {
 	CHECK_OK,
@@ -79,11 +80,11 @@ struct check_reasons {
 };
 
 // Build the reasons. Returns 0, or -EINVAL if the name has no letter or digit.
-int check_reasons_of(const char *name, struct check_reasons *ret_reasons);
+int check_reasons_build(const char *name, struct check_reasons *ret_reasons);
 // Return whether two checks have the same reasons; whether a user's check has the reasons of one of
 // the agent's own checks.
 bool check_reasons_clash(const struct check_reasons *a, const struct check_reasons *b);
-bool check_reasons_are_own(const struct check_reasons *reasons);
+bool check_reasons_clash_with_builtin(const struct check_reasons *reasons);
 
 // The agent's own checks.
 

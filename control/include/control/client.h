@@ -118,7 +118,7 @@ struct sock_addr client_server_address(const struct client_server *server);
 // Answer a call from another node; an overlay_serve_fn, with the server as ctx. The line is
 // "text|json timeout command", with the timeout in seconds or "-". The answer is in the client
 // protocol. Only commands that read are allowed.
-void client_serve(void *ctx, struct overlay_served *served, const char *line);
+void client_serve_call(void *ctx, struct overlay_served *served, const char *line);
 
 struct client_counters {
 	uint64_t accepted, turned_away, accept_failures;

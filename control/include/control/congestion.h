@@ -10,17 +10,17 @@
 #include <stdint.h>
 
 enum congestion_kind {
-	CONGESTION_ECN_MARKED,	    // packets received with an ECN mark
-	CONGESTION_CNP_SENT,	    // CNPs sent to the senders of marked packets
-	CONGESTION_CNP_HANDLED,	    // CNPs received that slowed this port down
-	CONGESTION_CNP_IGNORED,	    // CNPs received that this port ignored
-	CONGESTION_PAUSE_SENT,	    // pause frames sent: this port stops the switch
-	CONGESTION_PAUSE_RECEIVED,  // pause frames received: the switch stops this port
-	CONGESTION_PAUSE_STORMS,    // times that the device itself found its pauses too long
-	CONGESTION_RX_DISCARDS,	    // packets received and dropped because there was no room
-	CONGESTION_OUT_OF_SEQUENCE, // packets received after a sequence gap
-	CONGESTION_RETRANSMITS,	    // retransmissions, after a sequence gap or a timeout
-	CONGESTION_ADAPTIVE,	    // the part of them due to adaptive retransmission
+	CONGESTION_ECN_MARKED,		 // packets received with an ECN mark
+	CONGESTION_CNP_SENT,		 // CNPs sent to the senders of marked packets
+	CONGESTION_CNP_HANDLED,		 // CNPs received that slowed this port down
+	CONGESTION_CNP_IGNORED,		 // CNPs received that this port ignored
+	CONGESTION_PAUSE_SENT,		 // pause frames sent: this port stops the switch
+	CONGESTION_PAUSE_RECEIVED,	 // pause frames received: the switch stops this port
+	CONGESTION_PAUSE_STORMS,	 // times that the device itself found its pauses too long
+	CONGESTION_RX_DISCARDS,		 // packets received and dropped because there was no room
+	CONGESTION_OUT_OF_SEQUENCE,	 // packets received after a sequence gap
+	CONGESTION_RETRANSMITS,		 // retransmissions, after a sequence gap or a timeout
+	CONGESTION_ADAPTIVE_RETRANSMITS, // the part of them due to adaptive retransmission
 	CONGESTION_KIND_COUNT,
 };
 
@@ -48,7 +48,7 @@ enum congestion_level {
 	CONGESTION_QUIET,
 	// Marks, CNPs, pauses, discards or adaptive retransmissions. Other retransmissions and
 	// sequence gaps do not count here: a peer that dies causes them too.
-	CONGESTION_MOVES,
+	CONGESTION_ACTIVE,
 	CONGESTION_STORM, // sends pauses half of the time, or its device reports a storm
 	CONGESTION_LEVEL_COUNT,
 };
@@ -58,7 +58,7 @@ const char *congestion_level_name(enum congestion_level level); // "not-counted"
 
 // Return how often one port retransmitted, or CONGESTION_UNKNOWN if its driver does not count that.
 // `device` is a rail name: "mlx5_0" or "mlx5_0:2".
-uint64_t checks_resent(const struct checks *checks, const char *device);
+uint64_t checks_retransmits(const struct checks *checks, const char *device);
 // Return whether `port` is the port of this rail name.
 bool congestion_port_is_of_device(const struct congestion_port *port, const char *device);
 

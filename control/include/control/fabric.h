@@ -41,9 +41,9 @@ struct fabric_device {
 	char device[DEVICE_NAME_MAX + 1]; // name that the driver uses; "": same as `name`
 	struct device_settings settings;
 	// The port may stay down for ever, so peers learn of the rail only after it opened.
-	bool may_never_come;
+	bool announce_after_open;
 	// A fallback, which is closed as soon as another device is up.
-	bool stands_in;
+	bool is_fallback;
 	bool gpu; // peers may read a page in this GPU's memory, besides the pulse
 	uint32_t gpu_ordinal;
 };
@@ -96,7 +96,7 @@ void fabric_stop(struct fabric *fabric, void (*done)(void *ctx), void *ctx);
 struct fabric *fabric_destroy(struct fabric *fabric);
 // Return whether any fabric of this process left memory behind. Its devices still work then, and
 // driver calls may still be running.
-bool fabric_left_any_behind(void);
+bool fabric_has_left_memory_behind(void);
 
 // Change the settings of the steady probes. When probing is switched off, the baselines of
 // neighbours are forgotten, on disk too. Returns 0, or -ENOMEM with the old settings kept.
@@ -106,7 +106,7 @@ int fabric_configure_probes(struct fabric *fabric, const struct fabric_probe_con
 // devices that are no longer in the system's list are closed. Some drivers cannot withdraw a device
 // from its users (Soft-RoCE of Linux 6.1). There the removal waits for this agent, and only the
 // list shows it.
-void fabric_look_at_devices(struct fabric *fabric);
+void fabric_rescan_devices(struct fabric *fabric);
 
 // Add a device. It becomes a rail when it is open, and then peers are notified and asked for their
 // rails. From now on each opened device may have pair_max pairs. Returns 0, -ENOSPC, or an error of
@@ -197,9 +197,9 @@ bool fabric_pair_next(
 typedef void fabric_observation_fn(void *ctx, const struct observation *observation);
 // Reports how many workers of a peer hang, according to its pulse page while its control thread
 // runs. Called for each read that finds some, and once more with 0.
-typedef void fabric_hung_fn(void *ctx, uint64_t peer, uint32_t hung, uint32_t workers);
+typedef void fabric_hung_workers_fn(void *ctx, uint64_t peer, uint32_t hung, uint32_t workers);
 void fabric_observations(
-	struct fabric *fabric, fabric_observation_fn *fn, fabric_hung_fn *hung, void *ctx
+	struct fabric *fabric, fabric_observation_fn *fn, fabric_hung_workers_fn *hung, void *ctx
 );
 
 // Results of one flow label of a path, since the path is probed.

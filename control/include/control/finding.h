@@ -29,32 +29,32 @@ struct finding {
 };
 
 // Return the finding for one peer. `health` is NULL if there is no verdict store. Loop thread only.
-void finding_of(
+void finding_for_peer(
 	const struct health *health, const struct ras_peer *peer, struct finding *ret_finding
 );
 const char *finding_grade_name(enum finding_grade grade);
 // Return the rank of a grade: 0 for ok. Unknown is worse than a warning, because it can hide
 // anything.
-unsigned int finding_badness(enum finding_grade grade);
+unsigned int finding_grade_rank(enum finding_grade grade);
 // Return the worse of two grades.
-enum finding_grade finding_worse(enum finding_grade a, enum finding_grade b);
+enum finding_grade finding_worse_grade(enum finding_grade a, enum finding_grade b);
 
 // Return whether the brake currently keeps a silent peer from being judged. The brake itself stays
 // on a little longer than there are such peers.
-bool finding_is_braked(const struct ras_view *view);
+bool finding_view_is_braked(const struct ras_view *view);
 
-struct finding_sum {
+struct cluster_finding {
 	enum finding_grade grade;
 	const char *reason; // of the worst grade, such as "PeersDead"; "None" if all is well
 };
 
 // Return the worst grade among all nodes, as this node sees the cluster, and its reason. Loop
 // thread only.
-void finding_of_all(
-	const struct overlay *overlay, const struct health *health, struct finding_sum *ret_sum
+void finding_for_cluster(
+	const struct overlay *overlay, const struct health *health, struct cluster_finding *ret_sum
 );
 
 // Return the meaning of a cause, as a phrase about the node.
-const char *finding_cause(enum ras_cause cause);
+const char *finding_cause_text(enum ras_cause cause);
 // Return whether this cause means that the host answered although the agent did not.
 bool finding_is_agent_only(enum ras_cause cause);

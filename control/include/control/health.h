@@ -39,11 +39,11 @@ int health_create(
 struct health *health_destroy(struct health *health);
 
 // Add evidence that this node collected: an observation of a peer, or a statement about this node.
-void health_observation(struct health *health, const struct observation *observation);
-void health_say(struct health *health, const struct statement *statement);
+void health_add_observation(struct health *health, const struct observation *observation);
+void health_add_statement(struct health *health, const struct statement *statement);
 // Record how many polling threads of a peer hang, as read from its pulse page; 0: none any more.
 // The number is not sent to other agents, because each of them can read the same page.
-void health_hung(struct health *health, uint64_t peer, uint32_t hung, uint32_t workers);
+void health_set_hung_workers(struct health *health, uint64_t peer, uint32_t hung, uint32_t workers);
 
 const struct verdict_engine *health_engine(const struct health *health);
 // Return the bytes allocated for evidence, its exchange and verdicts.
@@ -54,7 +54,7 @@ size_t health_memory_used(const struct health *health);
 enum verdict_advice health_advice(const struct health *health, const struct verdict_view *view);
 // Return why the drain that the verdict asks for is only a warning. Returns NULL if the verdict
 // asks for no drain, or if the drain is granted.
-const char *health_withheld(const struct health *health, const struct verdict_view *view);
+const char *health_withheld_reason(const struct health *health, const struct verdict_view *view);
 // Return the node that grants drains, as this node sees it; 0: no node.
 uint64_t health_granter(const struct health *health);
 const struct grants_counters *health_grants(const struct health *health);

@@ -67,7 +67,9 @@ int jobhost_at(void *host, uint32_t n, struct jobs_rank_report *ret_report); // 
 // JOBHOST_LEVEL_MAX_NS, and the newest one of a job counts. `job` is a job id, with or without
 // scheduler and step, or "" for all jobs. Returns 0, -EINVAL (unknown level), -ENAMETOOLONG (`job`)
 // or -ENOSPC (64 requests hold).
-int jobhost_ask_level(struct jobhost *host, const char *level, uint64_t for_ns, const char *job);
+int jobhost_request_level(
+	struct jobhost *host, const char *level, uint64_t for_ns, const char *job
+);
 
 // The jobs with ranks on this node, for metrics. One user gets at most half of the entries.
 #define JOBHOST_JOBS_MAX 32

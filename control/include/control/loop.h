@@ -66,7 +66,7 @@ struct loop *loop_destroy(struct loop *loop);
 // (a plain file).
 int loop_add(struct loop *loop, struct loop_source *source);
 // Change the events that the source waits for; 0: errors only.
-void loop_want(struct loop_source *source, uint32_t events);
+void loop_set_events(struct loop_source *source, uint32_t events);
 // Remove a source. Call before its descriptor is closed. A source that was never added is ignored.
 void loop_remove(struct loop_source *source);
 

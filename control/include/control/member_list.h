@@ -43,7 +43,7 @@ struct member_list {
 bool member_list_put(struct member_list *list, const struct member *member);
 // Return the member with this name, or NULL.
 struct member *member_list_find(struct member_list *list, const char *name);
-void member_list_drop(struct member_list *list, uint32_t n);
+void member_list_remove_at(struct member_list *list, uint32_t n);
 // Remove members that were proven more than MEMBER_LIST_KEEP_S ago. A member with a time in the
 // future stays. Returns the number removed.
 uint32_t member_list_expire(struct member_list *list, uint64_t now_s);

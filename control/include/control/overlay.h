@@ -21,7 +21,7 @@
 struct overlay;
 struct seal_keys;
 struct transport;
-struct transport_sent;
+struct transport_segments;
 
 struct overlay_config {
 	const struct ras_profile *profile;
@@ -53,7 +53,7 @@ void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32
 void overlay_join_remembered(struct overlay *overlay);
 // Return the number of remembered members; forget them, here and in the state directory, and return
 // their number. Current members are remembered again within about a minute.
-uint32_t overlay_remembers(const struct overlay *overlay);
+uint32_t overlay_remembered_count(const struct overlay *overlay);
 uint32_t overlay_forget_remembered(struct overlay *overlay);
 // Return whether this node is a ring of one although it remembers or expects other members.
 bool overlay_is_alone(const struct overlay *overlay);
@@ -64,7 +64,7 @@ void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx);
 // Move the overlay to a new address of this machine: listen and connect there, bound to `interface`
 // (NULL: none), and advertise `told`. Returns 0, or -errno with an explanation. If only the
 // advertising failed, overlay_address() is the new address, and the same call can be repeated.
-int overlay_readdress(
+int overlay_change_address(
 	struct overlay *overlay,
 	const struct sock_addr *listen,
 	const char *interface,
@@ -75,7 +75,7 @@ int overlay_readdress(
 // an event and an address problem. overlay_address_restored() reports its return; other members
 // then test the address again.
 void overlay_address_lost(struct overlay *overlay, const char *words);
-void overlay_address_back(struct overlay *overlay);
+void overlay_address_restored(struct overlay *overlay);
 
 // Use these keys for new connections.
 void overlay_use_keys(struct overlay *overlay, const struct seal_keys *keys);
@@ -92,9 +92,9 @@ int64_t overlay_realtime_ns(const struct overlay *overlay, uint64_t now_ns);
 
 // Set the roster: a hostlist of the nodes that should be members, or "". Returns 0, -EINVAL (or
 // another parse error) or -ENOMEM; on error the old roster stays.
-int overlay_expect(struct overlay *overlay, const char *names);
-uint32_t overlay_expected(const struct overlay *overlay);
-bool overlay_is_expected(const struct overlay *overlay, const char *name, size_t length);
+int overlay_set_roster(struct overlay *overlay, const char *names);
+uint32_t overlay_roster_count(const struct overlay *overlay);
+bool overlay_roster_has_node(const struct overlay *overlay, const char *name, size_t length);
 // Return the next roster node that is in no table: never seen, or forgotten. The cursor starts at
 // 0. Returns NULL past the last.
 const char *overlay_missing_next(const struct overlay *overlay, uint32_t *cursor);
@@ -153,7 +153,7 @@ int overlay_ask_all(
 	struct overlay_question *question
 );
 // Cancel a question. When its last caller cancels, the question ends in all agents.
-void overlay_forget_question(struct overlay_question *question);
+void overlay_cancel_question(struct overlay_question *question);
 
 // Set the function that adds this node's part to a collective, beyond the core's own rows.
 typedef bool
@@ -200,7 +200,7 @@ void overlay_call_cancel(struct overlay_call *call);
 // later, then ends it. A line has at most 2,000 bytes; a longer one fails with -EMSGSIZE.
 struct overlay_served;
 typedef void overlay_serve_fn(void *ctx, struct overlay_served *served, const char *line);
-void overlay_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx);
+void overlay_set_call_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx);
 // Return how long the caller waits, counted from the start of the serve function.
 uint64_t overlay_served_life_ns(const struct overlay_served *served);
 // Append to the answer. Returns 0, or -ENOSPC if it exceeds the size of a transfer.
@@ -277,7 +277,7 @@ void overlay_notice_consumer(
 	struct overlay *overlay, uint32_t kind, overlay_notice_fn *fn, void *ctx
 );
 // Send a notice. Returns 0, -EMSGSIZE or -EAGAIN (not started, or leaving).
-int overlay_notice(struct overlay *overlay, uint32_t kind, const void *bytes, size_t size);
+int overlay_notice_send(struct overlay *overlay, uint32_t kind, const void *bytes, size_t size);
 
 // Result of the last TCP connections to a peer's host: whether its kernel is alive when its agent
 // is silent. An open connection counts too, because the kernel acknowledges the data sent on it.
@@ -294,8 +294,10 @@ void overlay_tcp_reach(
 );
 
 // Same as transport_tcp_segments().
-int overlay_sent(
-	const struct overlay *overlay, const struct sock_addr *host, struct transport_sent *ret_sent
+int overlay_tcp_segments(
+	const struct overlay *overlay,
+	const struct sock_addr *host,
+	struct transport_segments *ret_sent
 );
 
 // Same as ras_link_ping().
@@ -354,7 +356,9 @@ bool overlay_host_is_shared(const struct overlay *overlay, uint64_t host_name_id
 
 // Set the machine's current addresses, without ports and scopes. Each is compared with the
 // addresses that agents on other hosts advertise. Returns 0 or -ENOMEM.
-int overlay_own_addresses(struct overlay *overlay, const struct sock_addr *addresses, size_t count);
+int overlay_set_own_addresses(
+	struct overlay *overlay, const struct sock_addr *addresses, size_t count
+);
 
 // Describe the n-th address that both this machine and another member's machine have; false past
 // the last.
@@ -364,16 +368,18 @@ bool overlay_shared_address_at(
 
 // A problem that another part of this agent found on this node. One sentence for each kind; "": no
 // problem.
-enum overlay_own {
+enum overlay_own_problem {
 	OVERLAY_OWN_DEVICE, // location of its software device
 	OVERLAY_OWN_RELOAD, // result of the last configuration reload
 	OVERLAY_OWN_COUNT,
 };
 
-void overlay_own_mistake(struct overlay *overlay, enum overlay_own own, const char *words);
+void overlay_set_own_problem(
+	struct overlay *overlay, enum overlay_own_problem own, const char *words
+);
 
 // Set why the configured names to join through cannot be used; "": they can.
-void overlay_join_names(struct overlay *overlay, const char *words);
+void overlay_set_join_names_error(struct overlay *overlay, const char *words);
 // Return why this node has not joined, or is alone in its ring. Returns false if there is no
 // problem.
 bool overlay_join_problem(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]);
@@ -389,9 +395,11 @@ bool overlay_strangers(const struct overlay *overlay, struct overlay_strangers *
 
 // Same as ras_evidence(), ras_set_maintenance() and ras_forget(). An accepted report becomes an event with
 // the reporter's uid as its value. `reason` is UTF-8 text of less than STATE_TEXT_BYTES.
-int overlay_report(struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason);
+int overlay_report_peer(
+	struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason
+);
 // Pass on what this node's data plane saw of a peer, age_ns ago; same as ras_evidence().
-int overlay_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint64_t age_ns);
-int overlay_maint(struct overlay *overlay, uint64_t peer, bool on);
-int overlay_forget(struct overlay *overlay, uint64_t peer);
+int overlay_add_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint64_t age_ns);
+int overlay_set_maintenance(struct overlay *overlay, uint64_t peer, bool on);
+int overlay_forget_peer(struct overlay *overlay, uint64_t peer);
 uint32_t overlay_forget_unreachable(struct overlay *overlay);

@@ -284,7 +284,7 @@ void pairing_undelivered(
 
 // Keep a pair up permanently, or stop doing so. Returns 0, -EINVAL (no such device, or no name) or
 // -ENOMEM.
-int pairing_want(
+int pairing_set_wanted(
 	struct pairing *pairing, uint64_t now_ns, const struct pairing_key *key, bool wanted
 );
 
@@ -315,7 +315,7 @@ bool pairing_request(
 // -ENOENT if the waiter is not waiting.
 int pairing_cancel(struct pairing *pairing, struct pairing_waiter *waiter);
 // Report a successful operation on a pair, so that it is not idle and counts as proven.
-void pairing_used(struct pairing *pairing, uint64_t now_ns, uint32_t generation);
+void pairing_report_success(struct pairing *pairing, uint64_t now_ns, uint32_t generation);
 
 // Answers of keepers and lanes. An answer with an unknown generation, or one that was not
 // requested, is counted and ignored.

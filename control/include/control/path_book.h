@@ -22,7 +22,7 @@
 #define PATH_BOOK_PATHS_MAX 1024 // three times the paths probed at once, because neighbours change
 #define PATH_BOOK_BYTES ((size_t)PATH_BOOK_PATHS_MAX * 224 + 128)
 
-struct path_past {
+struct path_book_entry {
 	uint64_t peer; // own id: a device to itself
 	char device[DEVICE_NAME_MAX + 1], peer_device[DEVICE_NAME_MAX + 1];
 	// Properties of the path when the baseline was learnt. A baseline holds only for the same
@@ -36,19 +36,19 @@ struct path_past {
 };
 
 struct path_book {
-	struct path_past baselines[PATH_BOOK_PATHS_MAX];
+	struct path_book_entry baselines[PATH_BOOK_PATHS_MAX];
 	uint32_t count;
 };
 
 // Return the entry of one path, or NULL.
-const struct path_past *path_book_find(
+const struct path_book_entry *path_book_find(
 	const struct path_book *book, uint64_t peer, const char *device, const char *peer_device
 );
 // Insert or replace the entry of a path. A full book drops its oldest entry. Returns false if a
 // name cannot be written in a line; then nothing is stored.
-bool path_book_put(struct path_book *book, const struct path_past *past);
+bool path_book_put(struct path_book *book, const struct path_book_entry *past);
 // Remove the entries learnt before this UNIX time.
-void path_book_drop(struct path_book *book, uint64_t before_s);
+void path_book_expire(struct path_book *book, uint64_t before_s);
 
 // Write the text. Returns its length without the NUL.
 size_t path_book_format(

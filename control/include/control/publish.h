@@ -30,9 +30,9 @@ int publish_create(
 struct publish *publish_destroy(struct publish *publish);
 
 // Mark a peer that has changed or is gone. Unknown peers and 0 are ignored.
-void publish_mark(struct publish *publish, uint64_t peer);
+void publish_mark_peer(struct publish *publish, uint64_t peer);
 
 // Publish the changes, if the interval has passed. A failure is logged, with the reader that causes
 // it, and tried again. Returns the time of the next call; RAS_NEVER: after the next event. now_ns
 // is the clock of all RCU readers.
-uint64_t publish_dirty(struct publish *publish, uint64_t now_ns);
+uint64_t publish_changed_peers(struct publish *publish, uint64_t now_ns);

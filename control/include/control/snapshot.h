@@ -52,7 +52,7 @@ struct snapshot {
 	char node[RAS_NAME_MAX + 1];
 	struct ras_view view;
 	bool alone; // a ring of one, although it remembers or expects other members
-	struct finding_sum finding;
+	struct cluster_finding finding;
 	uint64_t ras_bytes; // memory of the protocol core
 	uint32_t links, links_ready;
 	uint32_t expected, missing;				    // numbers of roster nodes

@@ -34,7 +34,7 @@ struct state_event {
 // Return why a directory with this owner and mode cannot be trusted; NULL if only this user and
 // root can change it. A person who can create files in the directory could make the agent write
 // elsewhere.
-const char *state_directory_doubt(const struct stat *info);
+const char *state_directory_problem(const struct stat *info);
 
 // Open the directory, and create it if its parent exists. Returns 0, -EBUSY (another agent holds
 // it), -EPERM (the directory cannot be trusted) or -errno; ret_detail explains the error and names
@@ -52,7 +52,7 @@ struct state *state_close(struct state *state);
 // Return the number of this start: the last saved one plus one, or 0 if it could not be saved.
 uint64_t state_start(const struct state *state);
 // Save a larger start number, which the cluster knew.
-void state_keep_start(struct state *state, uint64_t start);
+void state_save_start(struct state *state, uint64_t start);
 
 // Queue an event for the journal. Never waits.
 void state_journal(struct state *state, const struct state_event *event);
@@ -66,10 +66,10 @@ enum state_text {
 
 // Return the text that an earlier run saved. The caller must free it; only the first call gets it.
 // Returns 0, -ENOENT, or the error of reading.
-int state_take(struct state *state, enum state_text which, char **ret_text);
+int state_read_text(struct state *state, enum state_text which, char **ret_text);
 // Save a text, which must come from malloc() and is taken over. It replaces a text that is not
 // written yet. Never waits.
-void state_keep(struct state *state, enum state_text which, char *text);
+void state_save_text(struct state *state, enum state_text which, char *text);
 
 // Return the latest events of earlier runs, oldest first. They do not change.
 uint32_t state_earlier(const struct state *state, const struct state_event **ret_events);

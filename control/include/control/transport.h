@@ -96,16 +96,16 @@ struct sock_addr transport_address(const struct transport *transport);
 void transport_open(struct transport *transport, uint32_t conn, const struct sock_addr *to);
 // Store the local address of a connection in *ret_address. If it is not known, *ret_address is
 // unchanged.
-void transport_source(
+void transport_local_address(
 	const struct transport *transport, uint32_t conn, struct sock_addr *ret_address
 );
 // Queue a frame. Returns 0, -EAGAIN (frame not accepted) or -ENOTCONN (not open, or already ended).
 int transport_send(struct transport *transport, uint32_t conn, const void *frame, size_t size);
 void transport_close(struct transport *transport, uint32_t conn, enum ras_close how);
 // Stop accepting connections; existing ones stay open. Used when leaving.
-void transport_deafen(struct transport *transport);
+void transport_stop_accepting(struct transport *transport);
 // Return the number of soft closes in progress. At 0, all queued frames were delivered or given up.
-uint32_t transport_closing(const struct transport *transport);
+uint32_t transport_soft_close_count(const struct transport *transport);
 
 // Check whether the kernel of a host is alive, from the open connections to its address, any port.
 // It is alive if data was sent after since_ns (loop clock) and all data is acknowledged. The agent
@@ -118,7 +118,7 @@ int transport_kernel_answers(
 // answer within connect_ns proves it, even if the accept queue of the agent there is full. Returns
 // 0: kernel_asked() follows, never from inside. Returns -EALREADY if a test of this host is
 // running, whose kernel_asked() follows; -EBUSY if too many tests are running; or -errno.
-int transport_ask_kernel(struct transport *transport, const struct sock_addr *host);
+int transport_probe_kernel(struct transport *transport, const struct sock_addr *host);
 
 // Return whether every open connection to the host keeps retransmitting and received nothing for
 // `for_ns`. Returns false if there is no open connection.
@@ -127,7 +127,7 @@ bool transport_kernel_is_silent(
 );
 
 // Segments that the kernel sent to one host on the open connections, and its retransmissions.
-struct transport_sent {
+struct transport_segments {
 	uint32_t connections;
 	uint64_t segments, again; // segments with data, and retransmissions
 	bool unanswered;	  // a connection received nothing since its last retransmission
@@ -135,10 +135,10 @@ struct transport_sent {
 
 // Return the segment counts for the host at this address, any port. Returns 0, or -ENOENT if there
 // is no connection.
-int transport_kernel_sent(
+int transport_tcp_segments(
 	const struct transport *transport,
 	const struct sock_addr *host,
-	struct transport_sent *ret_sent
+	struct transport_segments *ret_sent
 );
 
 struct transport_counters {
@@ -160,7 +160,7 @@ struct transport_counters {
 
 // The last peer that could not be reached, and the last stranger that could not prove the key. For
 // reports to users.
-struct transport_trouble {
+struct transport_last_failures {
 	// Address of the last outgoing connection that failed to open; NONE: the latest ones
 	// opened.
 	struct sock_addr failed;
@@ -172,6 +172,6 @@ struct transport_trouble {
 };
 #define TRANSPORT_STRANGERS_NS (300 * RAS_NS_PER_SEC)
 
-const struct transport_trouble *transport_trouble(const struct transport *transport);
+const struct transport_last_failures *transport_last_failures(const struct transport *transport);
 
 const struct transport_counters *transport_counters(const struct transport *transport);

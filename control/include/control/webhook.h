@@ -46,4 +46,4 @@ struct webhook_change {
 	const struct verdict_view *now;
 };
 
-void webhook_tell(struct webhook *webhook, const struct webhook_change *change);
+void webhook_notify(struct webhook *webhook, const struct webhook_change *change);

@@ -307,7 +307,7 @@ static void make_writer_of_the_other(struct actor *actor) {
 	uint32_t other = 1 - actor->number;
 
 	actors[other].then = NULL;
-	loop_want(&actors[other].source, EPOLLOUT);
+	loop_set_events(&actors[other].source, EPOLLOUT);
 }
 
 static void source_is_not_told_of_what_it_no_longer_wants(void **state) {
@@ -321,8 +321,8 @@ static void source_is_not_told_of_what_it_no_longer_wants(void **state) {
 	assert_int_equal(events_seen, EPOLLIN);
 	turn();
 	assert_int_equal(called_count, 2);
-	loop_want(&actors[0].source, 0);
-	loop_want(&actors[1].source, 0);
+	loop_set_events(&actors[0].source, 0);
+	loop_set_events(&actors[1].source, 0);
 	turn();
 	assert_int_equal(called_count, 0);
 }

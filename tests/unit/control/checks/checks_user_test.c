@@ -43,7 +43,7 @@ static void what_has_not_run_yet_is_unknown_and_runs_soon(void **state) {
 	assert_int_equal(bed_said("CheckUnknownDisk"), VERDICT_UNKNOWN);
 	assert_string_equal(bed_evidence("CheckUnknownDisk"), "it has not run yet");
 	assert_false(view(0).ran);
-	bed_turn(CHECKS_FIRST_NS);
+	bed_turn(CHECKS_FIRST_SPREAD_NS);
 	assert_true(bed_runs("/disk"));
 	assert_string_equal(bed.running_what[0], "/disk|--all");
 	assert_int_equal(bed.running_timeout_ns[0], 5 * BED_SEC);
@@ -176,9 +176,9 @@ static void many_checks_do_not_all_run_at_once(void **state) {
 		settings[n].command = commands[n];
 	}
 	assert_int_equal(checks_set_user(bed.checks, settings, CHECKS_USER_MAX), 0);
-	bed_turn(CHECKS_FIRST_NS / 2);
+	bed_turn(CHECKS_FIRST_SPREAD_NS / 2);
 	assert_in_range(bed.started, 1, CHECKS_USER_MAX - 1);
-	bed_turn(CHECKS_FIRST_NS / 2 + BED_SEC);
+	bed_turn(CHECKS_FIRST_SPREAD_NS / 2 + BED_SEC);
 	assert_int_equal(bed.started, CHECKS_USER_MAX);
 }
 
@@ -249,7 +249,7 @@ static void a_check_runs_as_its_user_and_anew_when_that_changes(void **state) {
 	(void)state;
 	settings.user = "nobody";
 	use(&settings);
-	bed_turn(CHECKS_FIRST_NS);
+	bed_turn(CHECKS_FIRST_SPREAD_NS);
 	assert_true(bed_runs("/disk"));
 	assert_string_equal(bed.running_as[0], "nobody");
 	use(&settings); // as it was
@@ -257,7 +257,7 @@ static void a_check_runs_as_its_user_and_anew_when_that_changes(void **state) {
 	settings.user = NULL;
 	use(&settings);
 	assert_int_equal(bed.cancelled, 1);
-	bed_turn(CHECKS_FIRST_NS);
+	bed_turn(CHECKS_FIRST_SPREAD_NS);
 	assert_true(bed_runs("/disk"));
 	assert_null(bed.running_as[0]);
 	settings.user = "daemon";
@@ -312,7 +312,7 @@ static void a_failure_is_told_however_many_checks_know_nothing(void **state) {
 		snprintf(reason, sizeof(reason), "CheckUnknownC%u", n);
 		standing += bed_said(reason) == VERDICT_UNKNOWN;
 	}
-	assert_int_equal(standing, CHECKS_TOLD_MAX - 1);
+	assert_int_equal(standing, CHECKS_STATEMENTS_MAX - 1);
 	for (uint32_t n = 0; n < CHECKS_USER_MAX - 1; n++)
 		bed_exit(commands[n], 1, "meh"); // a warning weighs less than what is not known
 	assert_int_equal(bed_said("CheckC31"), VERDICT_CHECK_FAILED);

@@ -82,23 +82,23 @@ static void a_name_becomes_camel_case_within_the_bounds_of_a_reason(void **state
 
 	(void)state;
 	for (size_t n = 0; n < COUNT_OF(cases); n++) {
-		assert_int_equal(check_reasons_of(cases[n].name, &reasons), 0);
+		assert_int_equal(check_reasons_build(cases[n].name, &reasons), 0);
 		assert_string_equal(reasons.bad, cases[n].bad);
 		assert_string_equal(reasons.unknown, cases[n].unknown);
 	}
-	assert_int_equal(check_reasons_of("--.", &reasons), -EINVAL);
+	assert_int_equal(check_reasons_build("--.", &reasons), -EINVAL);
 	// Names that would be told as one clash; also where one reads as what another does not
 	// know.
-	check_reasons_of("a-b", &reasons);
-	check_reasons_of("a_b", &other);
+	check_reasons_build("a-b", &reasons);
+	check_reasons_build("a_b", &other);
 	assert_true(check_reasons_clash(&reasons, &other));
-	check_reasons_of("unknown-a-b", &other);
+	check_reasons_build("unknown-a-b", &other);
 	assert_true(check_reasons_clash(&reasons, &other));
-	check_reasons_of("a-c", &other);
+	check_reasons_build("a-c", &other);
 	assert_false(check_reasons_clash(&reasons, &other));
-	assert_false(check_reasons_are_own(&other));
-	check_reasons_of("link-state", &other);
-	assert_true(check_reasons_are_own(&other));
+	assert_false(check_reasons_clash_with_builtin(&other));
+	check_reasons_build("link-state", &other);
+	assert_true(check_reasons_clash_with_builtin(&other));
 }
 
 static void the_first_line_is_escaped_and_cut(void **state) {

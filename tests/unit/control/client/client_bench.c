@@ -52,7 +52,7 @@ int64_t overlay_realtime_ns(const struct overlay *overlay, uint64_t now_ns) {
 	return UNIX_NS + (int64_t)(now_ns - NOW_NS);
 }
 
-uint32_t overlay_expected(const struct overlay *overlay) {
+uint32_t overlay_roster_count(const struct overlay *overlay) {
 	uint32_t cursor = 0;
 
 	while (overlay_missing_next(overlay, &cursor) != NULL)
@@ -60,7 +60,7 @@ uint32_t overlay_expected(const struct overlay *overlay) {
 	return cursor > 0 ? cursor + overlay->peer_count : 0;
 }
 
-bool overlay_is_expected(const struct overlay *overlay, const char *name, size_t length) {
+bool overlay_roster_has_node(const struct overlay *overlay, const char *name, size_t length) {
 	uint32_t cursor = 0;
 	const char *missing;
 
@@ -152,7 +152,7 @@ int overlay_ask_all(
 	return 0;
 }
 
-void overlay_forget_question(struct overlay_question *question) {
+void overlay_cancel_question(struct overlay_question *question) {
 	struct overlay_question **place = &bench.overlay.questions;
 
 	while (*place != question)
@@ -188,7 +188,7 @@ void overlay_call_cancel(struct overlay_call *call) {
 	bench.overlay.call_cancelled++;
 }
 
-void overlay_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx) {
+void overlay_set_call_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx) {
 	overlay->serve = fn;
 	overlay->serve_ctx = ctx;
 }
@@ -236,21 +236,23 @@ void overlay_ping_cancel(struct overlay_ping *ping) {
 	bench.overlay.ping_cancelled++;
 }
 
-int overlay_report(struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason) {
+int overlay_report_peer(
+	struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason
+) {
 	(void)uid;
 	(void)subject;
 	snprintf(overlay->order, sizeof(overlay->order), "report %s", reason);
 	return overlay->order_err;
 }
 
-int overlay_maint(struct overlay *overlay, uint64_t peer, bool on) {
+int overlay_set_maintenance(struct overlay *overlay, uint64_t peer, bool on) {
 	(void)peer;
 	snprintf(overlay->order, sizeof(overlay->order), "maint %d", on);
 	return overlay->order_err;
 }
 
 // The record of one that is forgotten is freed; here it loses its name, which a test can see.
-int overlay_forget(struct overlay *overlay, uint64_t peer) {
+int overlay_forget_peer(struct overlay *overlay, uint64_t peer) {
 	for (uint32_t n = 0; n < overlay->peer_count && overlay->order_err == 0; n++) {
 		if (overlay->records[n]->id == peer)
 			overlay->records[n]->name_length = 0;

@@ -88,16 +88,16 @@ static void bytes_are_cut_into_lines_wherever_they_were_split(void **state) {
 		size_t count = 0;
 
 		feed(&lines, stream, cut);
-		while (lines_take(&lines, line) == 0) {
+		while (lines_next(&lines, line) == 0) {
 			assert_true(count < COUNT_OF(expected));
 			assert_string_equal(line, expected[count++]);
 		}
 		feed(&lines, stream + cut, sizeof(stream) - 1 - cut);
-		while (lines_take(&lines, line) == 0) {
+		while (lines_next(&lines, line) == 0) {
 			assert_true(count < COUNT_OF(expected));
 			assert_string_equal(line, expected[count++]);
 		}
-		assert_int_equal(lines_take(&lines, line), -EAGAIN);
+		assert_int_equal(lines_next(&lines, line), -EAGAIN);
 		assert_int_equal(count, COUNT_OF(expected));
 	}
 }
@@ -109,11 +109,11 @@ static void a_line_of_as_many_bytes_as_there_are_has_its_end_among_them(void **s
 	(void)state;
 	memset(bytes, 'x', sizeof(bytes));
 	feed(&lines, bytes, sizeof(bytes));
-	assert_int_equal(lines_take(&lines, line), -EMSGSIZE);
+	assert_int_equal(lines_next(&lines, line), -EMSGSIZE);
 	lines.used = 0;
 	bytes[sizeof(bytes) - 1] = '\n';
 	feed(&lines, bytes, sizeof(bytes));
-	assert_int_equal(lines_take(&lines, line), 0);
+	assert_int_equal(lines_next(&lines, line), 0);
 	assert_int_equal(strlen(line), sizeof(bytes) - 1);
 }
 
@@ -183,13 +183,13 @@ static void each_user_has_a_burst_and_then_a_rate(void **state) {
 	(void)state;
 	rate_init(&rate, 2, 3);
 	for (uint32_t n = 0; n < 3; n++)
-		assert_true(rate_allows(&rate, 1000, 1, false, now_ns));
-	assert_false(rate_allows(&rate, 1000, 1, false, now_ns));
-	assert_true(rate_allows(&rate, 1001, 1, false, now_ns));
+		assert_true(rate_try_consume(&rate, 1000, 1, false, now_ns));
+	assert_false(rate_try_consume(&rate, 1000, 1, false, now_ns));
+	assert_true(rate_try_consume(&rate, 1001, 1, false, now_ns));
 	now_ns += RAS_NS_PER_SEC / 2;
-	assert_false(rate_allows(&rate, 1000, 1, false, now_ns - 1));
-	assert_true(rate_allows(&rate, 1000, 1, false, now_ns));
-	assert_false(rate_allows(&rate, 1000, 1, false, now_ns));
+	assert_false(rate_try_consume(&rate, 1000, 1, false, now_ns - 1));
+	assert_true(rate_try_consume(&rate, 1000, 1, false, now_ns));
+	assert_false(rate_try_consume(&rate, 1000, 1, false, now_ns));
 }
 
 static void many_users_push_out_the_one_that_asked_longest_ago(void **state) {
@@ -199,10 +199,10 @@ static void many_users_push_out_the_one_that_asked_longest_ago(void **state) {
 	(void)state;
 	rate_init(&rate, 1, 1);
 	for (uint32_t uid = 0; uid < 3 * RATE_USERS; uid++)
-		assert_true(rate_allows(&rate, uid, 1, false, now_ns + uid));
+		assert_true(rate_try_consume(&rate, uid, 1, false, now_ns + uid));
 	now_ns += 3 * RATE_USERS;
-	assert_false(rate_allows(&rate, 3 * RATE_USERS - 1, 1, false, now_ns));
-	assert_false(rate_allows(&rate, 2 * RATE_USERS, 1, false, now_ns));
+	assert_false(rate_try_consume(&rate, 3 * RATE_USERS - 1, 1, false, now_ns));
+	assert_false(rate_try_consume(&rate, 2 * RATE_USERS, 1, false, now_ns));
 }
 
 static void units_come_at_once_up_to_the_burst_and_never_in_part(void **state) {
@@ -211,13 +211,13 @@ static void units_come_at_once_up_to_the_burst_and_never_in_part(void **state) {
 
 	(void)state;
 	rate_init(&rate, 8u << 20, 64u << 20);
-	assert_false(rate_allows(&rate, 1000, UINT64_MAX, false, now_ns));
-	assert_false(rate_allows(&rate, 1000, (64u << 20) + 1, false, now_ns));
-	assert_true(rate_allows(&rate, 1000, 40u << 20, false, now_ns));
-	assert_false(rate_allows(&rate, 1000, 30u << 20, false, now_ns));
-	assert_true(rate_allows(&rate, 1000, 24u << 20, false, now_ns));
-	assert_false(rate_allows(&rate, 1000, 16u << 20, false, now_ns + RAS_NS_PER_SEC));
-	assert_true(rate_allows(&rate, 1000, 16u << 20, false, now_ns + 2 * RAS_NS_PER_SEC));
+	assert_false(rate_try_consume(&rate, 1000, UINT64_MAX, false, now_ns));
+	assert_false(rate_try_consume(&rate, 1000, (64u << 20) + 1, false, now_ns));
+	assert_true(rate_try_consume(&rate, 1000, 40u << 20, false, now_ns));
+	assert_false(rate_try_consume(&rate, 1000, 30u << 20, false, now_ns));
+	assert_true(rate_try_consume(&rate, 1000, 24u << 20, false, now_ns));
+	assert_false(rate_try_consume(&rate, 1000, 16u << 20, false, now_ns + RAS_NS_PER_SEC));
+	assert_true(rate_try_consume(&rate, 1000, 16u << 20, false, now_ns + 2 * RAS_NS_PER_SEC));
 }
 
 static void those_who_share_have_a_bound_together_and_others_do_not_meet_it(void **state) {
@@ -227,10 +227,10 @@ static void those_who_share_have_a_bound_together_and_others_do_not_meet_it(void
 	(void)state;
 	rate_init(&rate, 2, 3);
 	for (uint32_t uid = 0; uid < 3 * RATE_SHARED; uid++)
-		assert_true(rate_allows(&rate, uid, 1, true, now_ns));
-	assert_false(rate_allows(&rate, 1000, 1, true, now_ns));
-	assert_true(rate_allows(&rate, 1000, 1, false, now_ns));
-	assert_true(rate_allows(&rate, 1000, 1, true, now_ns + RAS_NS_PER_SEC / 2));
+		assert_true(rate_try_consume(&rate, uid, 1, true, now_ns));
+	assert_false(rate_try_consume(&rate, 1000, 1, true, now_ns));
+	assert_true(rate_try_consume(&rate, 1000, 1, false, now_ns));
+	assert_true(rate_try_consume(&rate, 1000, 1, true, now_ns + RAS_NS_PER_SEC / 2));
 }
 
 static void text_beyond_its_bound_has_failed_for_good(void **state) {
@@ -253,10 +253,10 @@ static void text_is_taken_from_the_front_and_its_memory_used_again(void **state)
 	(void)state;
 	text_print(&text, "%s-%d", "one", 2);
 	assert_int_equal(text_size(&text), 5);
-	text_take(&text, 4);
+	text_consume(&text, 4);
 	assert_int_equal(text_size(&text), 1);
 	assert_int_equal(text_front(&text)[0], '2');
-	text_take(&text, 1);
+	text_consume(&text, 1);
 	assert_int_equal(text.end, 0);
 	text_json(&text, json_pack("{s:s}", "a", "b\n"));
 	assert_int_equal(text_size(&text), strlen("{\"a\":\"b\\n\"}"));

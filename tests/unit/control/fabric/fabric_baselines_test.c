@@ -175,7 +175,7 @@ static void without_an_orderly_end_there_is_what_was_written_in_the_last_minutes
 	bed_pass(PATH_BASELINES_SAVE_NS);
 	state_close(bed.agents[0].config.state); // waits for what is under way, writes nothing more
 	open_state();
-	assert_int_equal(state_take(bed.agents[0].config.state, STATE_PATHS, &text), 0);
+	assert_int_equal(state_read_text(bed.agents[0].config.state, STATE_PATHS, &text), 0);
 	assert_int_equal(path_book_parse(book, text, bed_id(0), &reason), 0);
 	assert_int_equal(book->count, 2);
 	assert_non_null(path_book_find(book, bed_id(1), "rdma0", "rdma2"));

@@ -104,7 +104,7 @@ static void a_device_that_stands_in_goes_when_the_first_other_one_is_up(void **s
 
 	(void)state;
 	begin_with(1, 1);
-	bed.agents[0].config.devices[0].stands_in = true;
+	bed.agents[0].config.devices[0].is_fallback = true;
 	start_both();
 	bed_until(are_paired(0, 0));
 	late->ports[0].attr.state = IBV_PORT_DOWN;
@@ -122,7 +122,7 @@ static void a_device_that_stands_in_goes_when_the_first_other_one_is_up(void **s
 	assert_string_equal(bed.agents[0].overlay->note, "measures with rdma1");
 	assert_string_equal(bed.agents[1].overlay->note, "measures with rdma1");
 	// The one that went is not opened again, whatever is heard of devices.
-	fabric_look_at_devices(bed.agents[0].fabric);
+	fabric_rescan_devices(bed.agents[0].fabric);
 	bed_pass(60 * SEC);
 	assert_int_equal(bed.agents[0].fabric->nics[0].opened, 1);
 }
@@ -131,7 +131,7 @@ static void a_device_that_stands_in_goes_when_the_first_other_one_is_up(void **s
 static void a_peer_that_comes_later_learns_it_too(void **state) {
 	(void)state;
 	begin_with(1, 1);
-	bed.agents[0].config.devices[0].stands_in = true;
+	bed.agents[0].config.devices[0].is_fallback = true;
 	bed_start(0);
 	bed_until(is_paired(0, 0, 0, 0));
 	assert_int_equal(add(0, 1), 0);
@@ -146,7 +146,7 @@ static void a_rail_that_may_never_come_is_told_to_nobody_before_it_does(void **s
 	(void)state;
 	begin_with(2, 2);
 	played_has_devices(0, 1);
-	bed.agents[0].config.devices[1].may_never_come = true;
+	bed.agents[0].config.devices[1].announce_after_open = true;
 	waits->ports[0].attr.state = IBV_PORT_DOWN;
 	start_both();
 	bed_until(are_paired(0, 0));

@@ -157,12 +157,12 @@ static void device_that_is_withdrawn_is_let_go_of_and_taken_again(void **state) 
 	(void)state;
 	bed_start_both();
 	assert_false(fake_device_withdraw(fake));
-	fabric_look_at_devices(bed.agents[0].fabric);
+	fabric_rescan_devices(bed.agents[0].fabric);
 	bed_until(is_forgotten(0));
 	assert_true(fake_device_withdraw(fake));
 	assert_string_equal(device(0).reason, "it was removed");
 	come_back(0);
-	fabric_look_at_devices(bed.agents[0].fabric);
+	fabric_rescan_devices(bed.agents[0].fabric);
 	bed_until(all_ready());
 	assert_int_equal(device(0).opened, 2);
 }
@@ -177,7 +177,7 @@ static void look_finds_what_is_awaited_at_once(void **state) {
 	bed_until(is_forgotten(0));
 	come_back(0);
 	back_ns = clock_now_ns(&bed.clock);
-	fabric_look_at_devices(bed.agents[0].fabric);
+	fabric_rescan_devices(bed.agents[0].fabric);
 	bed_until(device(0).state == FABRIC_DEVICE_UP);
 	assert_true(clock_now_ns(&bed.clock) - back_ns < RAS_NS_PER_SEC);
 }
@@ -186,7 +186,7 @@ static void look_at_devices_that_are_all_there_changes_nothing(void **state) {
 	(void)state;
 	bed_start_both();
 	for (uint32_t n = 0; n < 3; n++) {
-		fabric_look_at_devices(bed.agents[0].fabric);
+		fabric_rescan_devices(bed.agents[0].fabric);
 		bed_settle();
 	}
 	assert_int_equal(device(0).opened, 1);
@@ -198,7 +198,7 @@ static void device_that_is_renamed_stays_and_is_taken_again_by_its_identity(void
 	(void)state;
 	bed_start_both();
 	fake_device_rename(bed.agents[0].fakes[0], "mlx5_7", 0);
-	fabric_look_at_devices(bed.agents[0].fabric);
+	fabric_rescan_devices(bed.agents[0].fabric);
 	bed_settle();
 	assert_int_equal(device(0).opened, 1);
 	lose(0);
@@ -225,7 +225,7 @@ static void two_devices_that_swap_names_are_not_taken_for_each_other(void **stat
 	}
 	fake_device_rename(bed.agents[0].fakes[0], bed.agents[0].config.devices[1].name, 0);
 	fake_device_rename(bed.agents[0].fakes[1], bed.agents[0].config.devices[0].name, 0);
-	fabric_look_at_devices(bed.agents[0].fabric);
+	fabric_rescan_devices(bed.agents[0].fabric);
 	bed_settle();
 	for (uint32_t n = 0; n < 2; n++)
 		fake_device_lose(bed.agents[0].fakes[n]);
@@ -261,7 +261,7 @@ static bool both_are_up(void) {
 
 // It is tried again, and no other one taken for it.
 static void first_is_awaited(void) {
-	fabric_look_at_devices(bed.agents[0].fabric);
+	fabric_rescan_devices(bed.agents[0].fabric);
 	bed_until(device_at(0).state == FABRIC_DEVICE_WAITING);
 	bed_pass(10 * RAS_NS_PER_SEC);
 	bed_until(device_at(0).state == FABRIC_DEVICE_WAITING);
@@ -300,7 +300,7 @@ static void a_guid_that_a_second_device_has_later_tells_nothing_any_more(void **
 		bed.agents[0].fakes[1], bed.agents[0].config.devices[1].name,
 		device_at(0).facts.guid
 	);
-	fabric_look_at_devices(bed.agents[0].fabric);
+	fabric_rescan_devices(bed.agents[0].fabric);
 	bed_settle();
 	assert_true(both_are_up());
 	remove_first();
@@ -326,7 +326,7 @@ static void a_name_that_another_device_of_ours_has_now_is_not_taken(void **state
 	);
 	fake_device_rename(bed.agents[0].fakes[0], names[1], 0);
 	come_back(0);
-	fabric_look_at_devices(bed.agents[0].fabric);
+	fabric_rescan_devices(bed.agents[0].fabric);
 	bed_until(both_are_up());
 	assert_string_equal(device_at(0).facts.name, names[1]);
 	assert_int_equal(device_at(1).opened, 1);
@@ -386,14 +386,14 @@ static void only_device_is_lost_with_probes_in_flight_and_probed_again_later(voi
 			lose(0);
 		else
 			(void)fake_device_withdraw(bed.agents[0].fakes[0]);
-		fabric_look_at_devices(bed.agents[0].fabric);
+		fabric_rescan_devices(bed.agents[0].fabric);
 		bed_until(is_forgotten(0));
 		for (uint32_t n = 0; n < 2; n++)
 			bed.agents[n].fakes[0]->delay_ns = 0;
 		bed_pass(round % 3 * 2 * RAS_NS_PER_SEC);
 		memset(told, 0, sizeof(told));
 		come_back(0);
-		fabric_look_at_devices(bed.agents[0].fabric);
+		fabric_rescan_devices(bed.agents[0].fabric);
 		bed_until(all_ready());
 	}
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD && bed_seen(1, 0) == OBSERVATION_GOOD);

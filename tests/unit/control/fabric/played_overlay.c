@@ -47,7 +47,7 @@ void ras_view(const struct ras *ras, struct ras_view *ret_view) {
 	*ret_view = (struct ras_view){.number = 1, .slots_max = played.count};
 }
 
-int overlay_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint64_t age_ns) {
+int overlay_add_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint64_t age_ns) {
 	(void)age_ns;
 	for (uint32_t n = 0; n < played.count; n++) {
 		if (played_id(n) != subject)

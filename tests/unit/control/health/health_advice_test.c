@@ -134,10 +134,10 @@ static void drain_without_a_grant_is_a_warning_that_says_why(void **state) {
 	(void)state;
 	assert_int_equal(health_advice(&health, &view), VERDICT_ADVICE_WARN);
 	assert_string_equal(
-		health_withheld(&health, &view),
+		health_withheld_reason(&health, &view),
 		"as many as may be were granted in the last ten minutes"
 	);
-	assert_null(health_withheld(&health, &warned));
+	assert_null(health_withheld_reason(&health, &warned));
 }
 
 static void what_drains_nobody_is_given_as_it_is(void **state) {

@@ -59,8 +59,10 @@ static void an_order_reaches_the_jobs_it_names_and_no_others(void **state) {
 		guest_of(bed, "flux:123.0"), guest_of(bed, "")};
 
 	for (size_t n = 0; n < COUNT_OF(cases); n++) {
-		assert_int_equal(jobhost_ask_level(bed->host, "default", MINUTE, ""), 0);
-		assert_int_equal(jobhost_ask_level(bed->host, "kernels", MINUTE, cases[n].word), 0);
+		assert_int_equal(jobhost_request_level(bed->host, "default", MINUTE, ""), 0);
+		assert_int_equal(
+			jobhost_request_level(bed->host, "kernels", MINUTE, cases[n].word), 0
+		);
 		for (int guest = 0; guest < 4; guest++)
 			if ((level_in(bed, guests[guest].page) == TOCSIN_LEVEL_KERNELS) !=
 			    cases[n].reached[guest])
@@ -74,13 +76,13 @@ static void the_newest_order_holds_and_ends(void **state) {
 	struct bed *bed = *state;
 	struct guest guest = guest_of(bed, "slurm:12.0");
 
-	assert_int_equal(jobhost_ask_level(bed->host, "network", 10 * MINUTE, ""), 0);
-	assert_int_equal(jobhost_ask_level(bed->host, "kernels", MINUTE, "12"), 0);
+	assert_int_equal(jobhost_request_level(bed->host, "network", 10 * MINUTE, ""), 0);
+	assert_int_equal(jobhost_request_level(bed->host, "kernels", MINUTE, "12"), 0);
 	assert_int_equal(level_in(bed, guest.page), TOCSIN_LEVEL_KERNELS);
 	for (int n = 0; n < 61; n++)
 		look_again(bed);
 	assert_int_equal(level_in(bed, guest.page), TOCSIN_LEVEL_NETWORK);
-	assert_int_equal(jobhost_ask_level(bed->host, "default", SECOND, ""), 0);
+	assert_int_equal(jobhost_request_level(bed->host, "default", SECOND, ""), 0);
 	assert_int_equal(level_in(bed, guest.page), TOCSIN_LEVEL_DEFAULT);
 	guest_end(bed, &guest);
 }
@@ -89,7 +91,7 @@ static void the_end_of_an_order_needs_no_agent(void **state) {
 	struct bed *bed = *state;
 	struct guest guest = guest_of(bed, "");
 
-	assert_int_equal(jobhost_ask_level(bed->host, "kernels", 5 * SECOND, ""), 0);
+	assert_int_equal(jobhost_request_level(bed->host, "kernels", 5 * SECOND, ""), 0);
 	assert_int_equal(level_in(bed, guest.page), TOCSIN_LEVEL_KERNELS);
 	clock_advance(&bed->clock, 4 * SECOND); // no turn: the agent is stopped
 	assert_int_equal(level_in(bed, guest.page), TOCSIN_LEVEL_KERNELS);
@@ -102,7 +104,7 @@ static void a_process_that_comes_later_is_asked_at_its_greeting(void **state) {
 	struct bed *bed = *state;
 	struct guest guest;
 
-	assert_int_equal(jobhost_ask_level(bed->host, "sampled", MINUTE, ""), 0);
+	assert_int_equal(jobhost_request_level(bed->host, "sampled", MINUTE, ""), 0);
 	guest = guest_of(bed, "");
 	assert_int_equal(level_in(bed, guest.page), TOCSIN_LEVEL_SAMPLED);
 	guest_end(bed, &guest);
@@ -112,7 +114,7 @@ static void what_an_earlier_agent_asked_for_is_taken_back(void **state) {
 	struct bed *bed = *state;
 	struct guest guest = guest_of(bed, "");
 
-	assert_int_equal(jobhost_ask_level(bed->host, "kernels", MINUTE, ""), 0);
+	assert_int_equal(jobhost_request_level(bed->host, "kernels", MINUTE, ""), 0);
 	bed->host = jobhost_destroy(bed->host);
 	host_start(bed);
 	assert_int_equal(level_in(bed, guest.page), TOCSIN_LEVEL_KERNELS);
@@ -143,7 +145,7 @@ static void a_page_that_cannot_be_written_is_read_all_the_same(void **state) {
 	struct guest guest = {.page = memory(JOB_PAGE_BYTES, SEALS | F_SEAL_WRITE)};
 
 	guest.fd = raw_greet(bed, guest.page);
-	assert_int_equal(jobhost_ask_level(bed->host, "kernels", MINUTE, ""), 0);
+	assert_int_equal(jobhost_request_level(bed->host, "kernels", MINUTE, ""), 0);
 	look_again(bed);
 	assert_int_equal(level_in(bed, guest.page), TOCSIN_LEVEL_DEFAULT);
 	assert_int_equal(jobhost_counters(bed->host)->pages_bad, 0);
@@ -157,23 +159,23 @@ static void orders_that_cannot_be_are_refused(void **state) {
 
 	memset(job, 'x', JOB_ID_BYTES);
 	job[JOB_ID_BYTES] = '\0';
-	assert_int_equal(jobhost_ask_level(bed->host, "much", MINUTE, ""), -EINVAL);
-	assert_int_equal(jobhost_ask_level(bed->host, "", MINUTE, ""), -EINVAL);
-	assert_int_equal(jobhost_ask_level(bed->host, "kernels", MINUTE, job), -ENAMETOOLONG);
+	assert_int_equal(jobhost_request_level(bed->host, "much", MINUTE, ""), -EINVAL);
+	assert_int_equal(jobhost_request_level(bed->host, "", MINUTE, ""), -EINVAL);
+	assert_int_equal(jobhost_request_level(bed->host, "kernels", MINUTE, job), -ENAMETOOLONG);
 	for (int n = 0; n < 64; n++) {
 		snprintf(job, sizeof(job), "job:%d", n);
-		assert_int_equal(jobhost_ask_level(bed->host, "kernels", MINUTE, job), 0);
+		assert_int_equal(jobhost_request_level(bed->host, "kernels", MINUTE, job), 0);
 	}
-	assert_int_equal(jobhost_ask_level(bed->host, "network", MINUTE, "job:3"), 0);
-	assert_int_equal(jobhost_ask_level(bed->host, "kernels", MINUTE, "job:64"), -ENOSPC);
+	assert_int_equal(jobhost_request_level(bed->host, "network", MINUTE, "job:3"), 0);
+	assert_int_equal(jobhost_request_level(bed->host, "kernels", MINUTE, "job:64"), -ENOSPC);
 	clock_advance(&bed->clock, 2 * MINUTE);
 	settle(bed);
-	assert_int_equal(jobhost_ask_level(bed->host, "kernels", MINUTE, "job:64"), 0);
+	assert_int_equal(jobhost_request_level(bed->host, "kernels", MINUTE, "job:64"), 0);
 	for (int n = 0; n < 63; n++) {
 		snprintf(job, sizeof(job), "job:%d", n);
-		assert_int_equal(jobhost_ask_level(bed->host, "kernels", MINUTE, job), 0);
+		assert_int_equal(jobhost_request_level(bed->host, "kernels", MINUTE, job), 0);
 	}
-	assert_int_equal(jobhost_ask_level(bed->host, "default", MINUTE, ""), 0); // ends them
+	assert_int_equal(jobhost_request_level(bed->host, "default", MINUTE, ""), 0); // ends them
 }
 
 UNIT_GROUP(jobhost_level) {

@@ -63,7 +63,7 @@ static void connect_that_is_refused_proves_no_exit_to_one_that_listens_no_more(v
 	(void)state;
 	close(raw_listen(&to, 1));
 	world_start(0);
-	transport_deafen(A->transport);
+	transport_stop_accepting(A->transport);
 	world_open(0, &to);
 	WORLD_UNTIL(A->conns[0].ended);
 	assert_int_equal(A->conns[0].cause, RAS_CAUSE_REFUSED);
@@ -120,8 +120,8 @@ static void kernel_behind_a_full_backlog_is_found_at_a_closed_port(void **state)
 
 	(void)state;
 	world_start(0);
-	assert_int_equal(transport_ask_kernel(A->transport, &to), 0);
-	assert_int_equal(transport_ask_kernel(A->transport, &to), -EALREADY);
+	assert_int_equal(transport_probe_kernel(A->transport, &to), 0);
+	assert_int_equal(transport_probe_kernel(A->transport, &to), -EALREADY);
 	assert_int_equal(A->asked, 0);
 	WORLD_UNTIL(A->asked == 1);
 	assert_true(A->answered);
@@ -154,7 +154,7 @@ static void kernel_that_answers_nowhere_is_silent_after_the_deadline(void **stat
 		skip();
 	filler = raw_connect(&first, NULL);
 	world_start(0);
-	assert_int_equal(transport_ask_kernel(A->transport, &to), 0);
+	assert_int_equal(transport_probe_kernel(A->transport, &to), 0);
 	world_pass(world_config.connect_ns - 1);
 	assert_int_equal(A->asked, 0);
 	world_pass(1);
@@ -171,7 +171,7 @@ static void kernels_that_are_asked_at_the_end_are_forgotten(void **state) {
 	(void)state;
 	world_start(0);
 	for (to.port = 1; err == 0 && to.port < 1000; to.port++)
-		err = transport_ask_kernel(A->transport, &to);
+		err = transport_probe_kernel(A->transport, &to);
 	assert_int_equal(err, -EBUSY);
 	A->transport = transport_destroy(A->transport);
 	world_settle();
@@ -242,16 +242,16 @@ static void other_key_is_a_failed_proof_on_both_sides(void **state) {
 	assert_int_equal(B->accepted, 0);
 	assert_int_equal(transport_counters(B->transport)->proof_failures, 1);
 	assert_int_equal(transport_counters(B->transport)->proof_unknown_key, 1);
-	assert_true(sock_addr_equal(&transport_trouble(A->transport)->failed, &to));
-	assert_int_equal(transport_trouble(A->transport)->cause, RAS_CAUSE_PROOF);
-	assert_int_equal(transport_trouble(A->transport)->strangers, 0);
-	assert_int_equal(transport_trouble(B->transport)->strangers, 1);
-	assert_int_equal(transport_trouble(B->transport)->stranger.family, SOCK_ADDR_V4);
+	assert_true(sock_addr_equal(&transport_last_failures(A->transport)->failed, &to));
+	assert_int_equal(transport_last_failures(A->transport)->cause, RAS_CAUSE_PROOF);
+	assert_int_equal(transport_last_failures(A->transport)->strangers, 0);
+	assert_int_equal(transport_last_failures(B->transport)->strangers, 1);
+	assert_int_equal(transport_last_failures(B->transport)->stranger.family, SOCK_ADDR_V4);
 	// Once both have the same, the next connection begins with it.
 	transport_rekey(B->transport, other);
 	world_open(0, &to);
 	WORLD_UNTIL(A->conns[1].opened);
-	assert_int_equal(transport_trouble(A->transport)->failed.family, SOCK_ADDR_NONE);
+	assert_int_equal(transport_last_failures(A->transport)->failed.family, SOCK_ADDR_NONE);
 	seal_keys_put(other);
 }
 
@@ -359,7 +359,7 @@ static void deaf_transport_keeps_what_it_has_and_takes_no_more(void **state) {
 	(void)state;
 	world_connect_pair();
 	to = world_address(1);
-	transport_deafen(B->transport);
+	transport_stop_accepting(B->transport);
 	world_open(0, &to);
 	WORLD_UNTIL(A->conns[1].ended);
 	assert_int_equal(A->conns[1].cause, cause_of_refusal());

@@ -49,7 +49,7 @@ static void random_bytes_get_nothing_back_but_the_end(void **state) {
 	assert_int_equal(A->accepted, 0);
 	assert_int_equal(counters()->proof_failures, 40);
 	assert_int_equal(counters()->proof_unknown_key, 40);
-	assert_int_equal(transport_trouble(A->transport)->strangers, 40);
+	assert_int_equal(transport_last_failures(A->transport)->strangers, 40);
 	assert_int_equal(counters()->proving, 0);
 	assert_open_to_members();
 }

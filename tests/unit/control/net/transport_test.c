@@ -176,13 +176,13 @@ static void soft_close_delivers_everything_that_was_taken(void **state) {
 	for (uint32_t n = 0; n < 3; n++)
 		assert_int_equal(world_send(0, 0, n, RAS_FRAME_MAX), 0);
 	transport_close(A->transport, 0, RAS_CLOSE_SOFT);
-	assert_int_equal(transport_closing(A->transport), 1);
+	assert_int_equal(transport_soft_close_count(A->transport), 1);
 	assert_int_equal(world_send(0, 0, 3, 10), -ENOTCONN);
 	WORLD_UNTIL(B->conns[0].ended);
 	assert_int_equal(B->conns[0].frames, 3);
 	assert_int_equal(B->conns[0].bad, 0);
 	assert_int_equal(B->conns[0].cause, RAS_CAUSE_RESET);
-	WORLD_UNTIL(transport_closing(A->transport) == 0);
+	WORLD_UNTIL(transport_soft_close_count(A->transport) == 0);
 	assert_false(A->conns[0].ended);
 }
 
@@ -193,8 +193,8 @@ static void soft_close_of_both_sides_at_once_ends(void **state) {
 	assert_int_equal(world_send(1, 0, 0, 100), 0);
 	transport_close(A->transport, 0, RAS_CLOSE_SOFT);
 	transport_close(B->transport, 0, RAS_CLOSE_SOFT);
-	WORLD_UNTIL(transport_closing(A->transport) == 0);
-	WORLD_UNTIL(transport_closing(B->transport) == 0);
+	WORLD_UNTIL(transport_soft_close_count(A->transport) == 0);
+	WORLD_UNTIL(transport_soft_close_count(B->transport) == 0);
 	assert_false(A->conns[0].ended || B->conns[0].ended);
 }
 
@@ -214,9 +214,9 @@ static void soft_close_that_is_not_answered_is_given_up(void **state) {
 	world_pass(world_config.close_ns - 1);
 	raw_send(fd, bytes, 1); // is read, and nobody cares
 	world_settle();
-	assert_int_equal(transport_closing(A->transport), 1);
+	assert_int_equal(transport_soft_close_count(A->transport), 1);
 	world_pass(1);
-	assert_int_equal(transport_closing(A->transport), 0);
+	assert_int_equal(transport_soft_close_count(A->transport), 0);
 	seal_wipe(&seal);
 }
 
@@ -234,11 +234,11 @@ static void soft_closes_that_take_all_places_are_cut_for_new_connections(void **
 		transport_close(A->transport, conn, RAS_CLOSE_SOFT);
 		seal_wipe(&seal);
 	}
-	assert_int_equal(transport_closing(A->transport), 2 * 4 + 1);
+	assert_int_equal(transport_soft_close_count(A->transport), 2 * 4 + 1);
 	assert_int_equal(transport_counters(A->transport)->closes_cut, COUNT_OF(fds) - (2 * 4 + 1));
 	for (uint32_t n = 0; n < COUNT_OF(fds); n++)
 		close(fds[n]);
-	WORLD_UNTIL(transport_closing(A->transport) == 0);
+	WORLD_UNTIL(transport_soft_close_count(A->transport) == 0);
 }
 
 static void handle_that_was_closed_may_be_used_again_at_once(void **state) {
@@ -253,7 +253,7 @@ static void handle_that_was_closed_may_be_used_again_at_once(void **state) {
 		transport_open(A->transport, 0, &to);
 		WORLD_UNTIL(A->conns[0].opened);
 	}
-	WORLD_UNTIL(transport_closing(A->transport) == 0);
+	WORLD_UNTIL(transport_soft_close_count(A->transport) == 0);
 	assert_int_equal(B->accepted, 4);
 }
 
@@ -421,7 +421,7 @@ static void connection_closed_by_its_own_frame_hears_no_more(void **state) {
 		close(fd);
 		seal_wipe(&seal);
 	}
-	WORLD_UNTIL(transport_closing(A->transport) == 0);
+	WORLD_UNTIL(transport_soft_close_count(A->transport) == 0);
 }
 
 static void close_all(struct world_agent *agent, const char *op, uint32_t conn) {

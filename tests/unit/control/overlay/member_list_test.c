@@ -237,7 +237,7 @@ static void digest_is_of_names_addresses_and_goodbyes_and_not_of_times_or_order(
 	put(2, 2, NOW_S);
 	put(3, 3, NOW_S);
 	before = member_list_digest(&list);
-	member_list_drop(&list, 0);
+	member_list_remove_at(&list, 0);
 	put(2, 2, NOW_S + 7);
 	assert_int_equal(member_list_digest(&list), before);
 	list.members[0].left = true;
@@ -246,7 +246,7 @@ static void digest_is_of_names_addresses_and_goodbyes_and_not_of_times_or_order(
 	list.members[0].address.port++;
 	assert_int_not_equal(member_list_digest(&list), before);
 	list.members[0].address.port--;
-	member_list_drop(&list, 1);
+	member_list_remove_at(&list, 1);
 	assert_int_not_equal(member_list_digest(&list), before);
 }
 

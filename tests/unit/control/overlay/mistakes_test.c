@@ -70,12 +70,12 @@ int overlay_note(struct overlay *overlay, const struct ras_event *note, const ch
 	return 0;
 }
 
-uint32_t overlay_expected(const struct overlay *overlay) {
+uint32_t overlay_roster_count(const struct overlay *overlay) {
 	(void)overlay;
 	return stage.roster != NULL ? 3 : 0;
 }
 
-bool overlay_is_expected(const struct overlay *overlay, const char *name, size_t length) {
+bool overlay_roster_has_node(const struct overlay *overlay, const char *name, size_t length) {
 	char wanted[RAS_NAME_MAX + 3];
 
 	(void)overlay;
@@ -175,8 +175,8 @@ static void members_that_the_roster_does_not_name_are_told(void **state) {
 		words, "members that [overlay] expect does not name: login and 2 more; add them "
 		       "there, or stop their agents"
 	);
-	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_DEVICE, "a device");
-	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_RELOAD, "a key");
+	overlay_set_own_problem(&stage.overlay, OVERLAY_OWN_DEVICE, "a device");
+	overlay_set_own_problem(&stage.overlay, OVERLAY_OWN_RELOAD, "a key");
 	look();
 	assert_int_equal(mistakes(words), 3);
 	stage.peers[1].state = RAS_LEFT;
@@ -283,15 +283,15 @@ static void what_a_node_finds_of_itself_is_told_until_it_is_mended(void **state)
 	char words[STATE_TEXT_BYTES];
 
 	(void)state;
-	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_RELOAD, "cannot be read");
+	overlay_set_own_problem(&stage.overlay, OVERLAY_OWN_RELOAD, "cannot be read");
 	assert_int_equal(mistakes(words), 1);
 	assert_string_equal(words, "cannot be read");
-	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_DEVICE, "stays behind");
+	overlay_set_own_problem(&stage.overlay, OVERLAY_OWN_DEVICE, "stays behind");
 	assert_int_equal(mistakes(words), 2);
-	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_RELOAD, "");
+	overlay_set_own_problem(&stage.overlay, OVERLAY_OWN_RELOAD, "");
 	assert_int_equal(mistakes(words), 1);
 	assert_string_equal(words, "stays behind");
-	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_DEVICE, "");
+	overlay_set_own_problem(&stage.overlay, OVERLAY_OWN_DEVICE, "");
 	assert_int_equal(mistakes(words), 0);
 }
 
@@ -306,7 +306,7 @@ static void add_peer_at(const char *name, uint64_t host, struct sock_addr addres
 }
 
 static void machine_has(const struct sock_addr *addresses, size_t count) {
-	assert_int_equal(overlay_own_addresses(&stage.overlay, addresses, count), 0);
+	assert_int_equal(overlay_set_own_addresses(&stage.overlay, addresses, count), 0);
 	clock_advance(&fake_clock, 10 * SEC);
 	assert_true(loop_turn(stage.overlay.loop, 0) >= 0);
 }
@@ -451,7 +451,7 @@ static void of_many_shared_addresses_as_many_are_told_as_there_is_room_for(void 
 		own[n] = ten((uint8_t)(100 + n), 0);
 		add_peer_at("n", 2 + n, own[n]);
 	}
-	overlay_own_mistake(&stage.overlay, OVERLAY_OWN_RELOAD, "cannot be read");
+	overlay_set_own_problem(&stage.overlay, OVERLAY_OWN_RELOAD, "cannot be read");
 	machine_has(own, COUNT_OF(own));
 	assert_int_equal(mistakes(words), OVERLAY_SHARED_ADDRESSES + 1);
 	assert_string_equal(words, "cannot be read");

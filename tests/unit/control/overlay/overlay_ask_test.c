@@ -101,10 +101,10 @@ static void a_question_that_all_forgot_is_cancelled(void **state) {
 	ask(&first);
 	ask(&second);
 	assert_int_equal(stage.asked, 1); // both wait for one answer
-	overlay_forget_question(&first);
+	overlay_cancel_question(&first);
 	turn();
 	assert_int_equal(stage.cancelled, 0);
-	overlay_forget_question(&second);
+	overlay_cancel_question(&second);
 	assert_int_equal(stage.cancelled, 0); // this may be a call of the core
 	turn();
 	assert_int_equal(stage.cancelled, 1);
@@ -117,7 +117,7 @@ static void who_asks_in_the_same_turn_takes_over_what_another_forgot(void **stat
 
 	(void)state;
 	ask(&first);
-	overlay_forget_question(&first);
+	overlay_cancel_question(&first);
 	ask(&second);
 	turn();
 	assert_int_equal(stage.asked, 1);
@@ -132,14 +132,14 @@ static void after_a_cancel_the_next_asks_anew(void **state) {
 
 	(void)state;
 	ask(&question);
-	overlay_forget_question(&question);
-	overlay_forget_question(&question); // once more is no fault
+	overlay_cancel_question(&question);
+	overlay_cancel_question(&question); // once more is no fault
 	turn();
 	ask(&question);
 	assert_int_equal(stage.asked, 2);
 	collected();
 	assert_int_equal(stage.answers, 1);
-	overlay_forget_question(&question); // it has its answer: nothing is under way
+	overlay_cancel_question(&question); // it has its answer: nothing is under way
 	turn();
 	assert_int_equal(stage.cancelled, 1);
 }
@@ -158,7 +158,7 @@ static struct overlay_question other;
 
 static void forget_other(struct overlay_question *question, struct overlay_answer *answer) {
 	on_answer(question, answer);
-	overlay_forget_question(&other);
+	overlay_cancel_question(&other);
 }
 
 static void at_the_end_who_is_told_may_forget_another_question(void **state) {

@@ -172,7 +172,9 @@ static size_t bytes_in_use(void) {
 static void happen(void) {
 	uint64_t self = ras_self_id(overlay_ras(agent.overlay));
 
-	assert_int_equal(overlay_maint(agent.overlay, self, agent.maint = !agent.maint), 0);
+	assert_int_equal(
+		overlay_set_maintenance(agent.overlay, self, agent.maint = !agent.maint), 0
+	);
 }
 
 static void pass_hour(int reader) {

@@ -25,8 +25,8 @@ static int begin(void **state) {
 	return 0;
 }
 
-static struct path_past past_of(uint64_t peer) {
-	return (struct path_past){
+static struct path_book_entry past_of(uint64_t peer) {
+	return (struct path_book_entry){
 		.peer = peer,
 		.device = "mlx5_0",
 		.peer_device = "mlx5_1",
@@ -41,7 +41,7 @@ static struct path_past past_of(uint64_t peer) {
 }
 
 static void put(uint64_t peer) {
-	struct path_past past = past_of(peer);
+	struct path_book_entry past = past_of(peer);
 
 	assert_true(path_book_put(&book, &past));
 }
@@ -70,7 +70,7 @@ static void what_was_written_reads_the_same(void **state) {
 static void longest_lines_have_room(void **state) {
 	(void)state;
 	for (uint32_t n = 0; n < PATH_BOOK_PATHS_MAX; n++) {
-		struct path_past past = {
+		struct path_book_entry past = {
 			.peer = UINT64_MAX - n,
 			.responder = OBSERVATION_RESPONDER_IN_PROCESS,
 			.mtu = 65536,
@@ -194,7 +194,7 @@ static void name_that_no_line_can_hold_is_not_kept(void **state) {
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-		struct path_past past = past_of(1);
+		struct path_book_entry past = past_of(1);
 
 		snprintf(past.peer_device, sizeof(past.peer_device), "%s", names[n]);
 		assert_false(path_book_put(&book, &past));
@@ -203,7 +203,7 @@ static void name_that_no_line_can_hold_is_not_kept(void **state) {
 }
 
 static void one_path_has_one_place_and_of_a_full_book_the_oldest_goes(void **state) {
-	struct path_past past = past_of(3);
+	struct path_book_entry past = past_of(3);
 
 	(void)state;
 	for (uint32_t n = 0; n < PATH_BOOK_PATHS_MAX; n++)
@@ -224,11 +224,11 @@ static void what_was_learnt_too_long_ago_is_dropped(void **state) {
 	(void)state;
 	for (uint32_t n = 0; n < 10; n++)
 		put(n);
-	path_book_drop(&book, 1795000004);
+	path_book_expire(&book, 1795000004);
 	assert_int_equal(book.count, 6);
 	assert_null(path_book_find(&book, 3, "mlx5_0", "mlx5_1"));
 	assert_non_null(path_book_find(&book, 4, "mlx5_0", "mlx5_1"));
-	path_book_drop(&book, 1795000000 + DAY_S);
+	path_book_expire(&book, 1795000000 + DAY_S);
 	assert_int_equal(book.count, 0);
 }
 

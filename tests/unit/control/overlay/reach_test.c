@@ -115,7 +115,7 @@ struct sock_addr transport_address(const struct transport *transport) {
 	return stage.records[0].address;
 }
 
-void transport_source(
+void transport_local_address(
 	const struct transport *transport, uint32_t conn, struct sock_addr *ret_address
 ) {
 	(void)transport;

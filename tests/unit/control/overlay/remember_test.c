@@ -88,7 +88,7 @@ int64_t overlay_realtime_ns(const struct overlay *overlay, uint64_t now_ns) {
 	return (int64_t)(NOW_S * SEC + now_ns) + stage.clock_step_ns;
 }
 
-uint32_t overlay_expected(const struct overlay *overlay) {
+uint32_t overlay_roster_count(const struct overlay *overlay) {
 	(void)overlay;
 	return stage.missing != NULL ? 2 : 0;
 }
@@ -111,7 +111,7 @@ void loop_timer_cancel(struct loop *loop, struct loop_timer *timer) {
 	stage.timer_ns = 0;
 }
 
-int state_take(struct state *state, enum state_text which, char **ret_text) {
+int state_read_text(struct state *state, enum state_text which, char **ret_text) {
 	(void)state;
 	assert_int_equal(which, STATE_MEMBERS);
 	if (stage.file == NULL)
@@ -120,7 +120,7 @@ int state_take(struct state *state, enum state_text which, char **ret_text) {
 	return 0;
 }
 
-void state_keep(struct state *state, enum state_text which, char *text) {
+void state_save_text(struct state *state, enum state_text which, char *text) {
 	(void)state;
 	assert_int_equal(which, STATE_MEMBERS);
 	free(stage.file);
@@ -196,7 +196,7 @@ static void members_are_written_a_second_after_the_join_without_ourselves(void *
 	assert_int_equal(stage.timer_ns, 101 * SEC);
 	pass();
 	assert_int_equal(stage.writes, 1);
-	assert_int_equal(overlay_remembers(&stage.overlay), 3);
+	assert_int_equal(overlay_remembered_count(&stage.overlay), 3);
 	assert_null(strstr(stage.file, "10.0.0.0:"));
 	restart();
 	assert_int_equal(stage.given, 3);
@@ -260,14 +260,14 @@ static void only_another_cluster_is_a_reason_to_forget_who_refuses(void **state)
 			.other = stage.records[2].address,
 		};
 
-		assert_int_equal(overlay_remembers(&stage.overlay), 3);
+		assert_int_equal(overlay_remembered_count(&stage.overlay), 3);
 		overlay_dropped_words(&stage.overlay, &event, words);
 		assert_string_equal(
 			words, "what is at 10.0.0.2:1, remembered as n2, refused this node"
 		);
 		overlay_remember_event(&stage.overlay, &event);
 	}
-	assert_int_equal(overlay_remembers(&stage.overlay), 2);
+	assert_int_equal(overlay_remembered_count(&stage.overlay), 2);
 }
 
 static void what_is_not_proven_for_seven_days_is_remembered_nowhere(void **state) {
@@ -278,7 +278,7 @@ static void what_is_not_proven_for_seven_days_is_remembered_nowhere(void **state
 	stage.clock_step_ns = INT64_C(700000) * (int64_t)SEC;
 	while (stage.writes == 1)
 		pass();
-	assert_int_equal(overlay_remembers(&stage.overlay), 2);
+	assert_int_equal(overlay_remembered_count(&stage.overlay), 2);
 	assert_int_equal(stage.dropped, 1);
 }
 
@@ -292,12 +292,12 @@ static void restart_with_a_clock_off_by(int64_t off_s) {
 	assert_int_equal(stage.given, 3);
 	happen(RAS_EVENT_JOIN_DONE, 0, 0);
 	pass();
-	assert_int_equal(overlay_remembers(&stage.overlay), 3);
+	assert_int_equal(overlay_remembered_count(&stage.overlay), 3);
 	stage.clock_step_ns = 0;
 	happen(RAS_EVENT_JOINED, 1, 0);
 	pass();
 	pass(); // an hour later
-	assert_int_equal(overlay_remembers(&stage.overlay), 3);
+	assert_int_equal(overlay_remembered_count(&stage.overlay), 3);
 	assert_int_equal(stage.dropped, 0);
 	assert_non_null(strstr(stage.file, "\"n3\""));
 }
@@ -321,10 +321,10 @@ static void one_that_is_alone_expires_nobody(void **state) {
 	stage.clock_step_ns = INT64_C(700000) * (int64_t)SEC;
 	pass(); // an hour later
 	pass();
-	assert_int_equal(overlay_remembers(&stage.overlay), 3);
+	assert_int_equal(overlay_remembered_count(&stage.overlay), 3);
 	stage.peers[1].state = RAS_ALIVE;
 	pass();
-	assert_int_equal(overlay_remembers(&stage.overlay), 1);
+	assert_int_equal(overlay_remembered_count(&stage.overlay), 1);
 }
 
 static void table_is_looked_through_once_in_ten_seconds(void **state) {
@@ -364,7 +364,7 @@ static void full_list_has_as_many_hosts_as_there_are(void **state) {
 		add(n, n < 24 ? 4 : n);
 	happen(RAS_EVENT_JOIN_DONE, 0, 0);
 	pass();
-	assert_int_equal(overlay_remembers(&stage.overlay), MEMBER_LIST_MAX);
+	assert_int_equal(overlay_remembered_count(&stage.overlay), MEMBER_LIST_MAX);
 	for (uint32_t host = 1; host < 44; host++) {
 		char text[32];
 

@@ -82,10 +82,10 @@ static void directory_whose_disk_hung_at_the_end_is_let_go_of_when_it_answers(vo
 
 	(void)state;
 	disk_shut(true);
-	state_keep_start(opened, 7);
+	state_save_start(opened, 7);
 	disk_await_hang();
 	state_journal(opened, &event); // both wait behind it
-	state_keep(opened, STATE_PATHS, strdup("paths"));
+	state_save_text(opened, STATE_PATHS, strdup("paths"));
 	assert_null(state_close(opened));
 	assert_int_equal(state_open(directory, JOURNAL_BYTES, detail, &opened), -EBUSY);
 	assert_false(leaks_are_there());

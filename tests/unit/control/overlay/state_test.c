@@ -142,7 +142,7 @@ static void a_start_that_the_cluster_taught_is_kept(void **state) {
 	struct state *opened = open_state();
 
 	(void)state;
-	state_keep_start(opened, 41);
+	state_save_start(opened, 41);
 	state_close(opened);
 	opened = open_state();
 	assert_int_equal(state_start(opened), 42);
@@ -220,7 +220,7 @@ static void keep_paths(struct state *opened, const char *text) {
 	char *own = strdup(text);
 
 	assert_non_null(own);
-	state_keep(opened, STATE_PATHS, own);
+	state_save_text(opened, STATE_PATHS, own);
 }
 
 static void what_was_kept_of_paths_is_there_once_after_a_restart(void **state) {
@@ -228,15 +228,15 @@ static void what_was_kept_of_paths_is_there_once_after_a_restart(void **state) {
 	char *text = NULL;
 
 	(void)state;
-	assert_int_equal(state_take(opened, STATE_PATHS, &text), -ENOENT);
+	assert_int_equal(state_read_text(opened, STATE_PATHS, &text), -ENOENT);
 	keep_paths(opened, "one\n");
 	keep_paths(opened, "two\n");
 	state_close(opened);
 	opened = open_state();
-	assert_int_equal(state_take(opened, STATE_PATHS, &text), 0);
+	assert_int_equal(state_read_text(opened, STATE_PATHS, &text), 0);
 	assert_string_equal(text, "two\n");
 	free(text);
-	assert_int_equal(state_take(opened, STATE_PATHS, &text), -ENOENT);
+	assert_int_equal(state_read_text(opened, STATE_PATHS, &text), -ENOENT);
 	state_close(opened);
 	opened = open_state(); // nobody took it
 	state_close(opened);
@@ -248,14 +248,14 @@ static void texts_are_kept_beside_each_other(void **state) {
 
 	(void)state;
 	keep_paths(opened, "paths\n");
-	state_keep(opened, STATE_MEMBERS, strdup("members\n"));
+	state_save_text(opened, STATE_MEMBERS, strdup("members\n"));
 	state_close(opened);
 	opened = open_state();
-	assert_int_equal(state_take(opened, STATE_MEMBERS, &text), 0);
+	assert_int_equal(state_read_text(opened, STATE_MEMBERS, &text), 0);
 	assert_string_equal(text, "members\n");
 	free(text);
-	assert_int_equal(state_take(opened, STATE_MEMBERS, &text), -ENOENT);
-	assert_int_equal(state_take(opened, STATE_PATHS, &text), 0);
+	assert_int_equal(state_read_text(opened, STATE_MEMBERS, &text), -ENOENT);
+	assert_int_equal(state_read_text(opened, STATE_PATHS, &text), 0);
 	assert_string_equal(text, "paths\n");
 	free(text);
 	state_close(opened);
@@ -275,18 +275,18 @@ static void file_of_paths_that_is_too_long_or_none_is_told_as_such(void **state)
 		fputc('x', file);
 	assert_int_equal(fclose(file), 0);
 	opened = open_state();
-	assert_int_equal(state_take(opened, STATE_PATHS, &text), -EMSGSIZE);
+	assert_int_equal(state_read_text(opened, STATE_PATHS, &text), -EMSGSIZE);
 	state_close(opened);
 	assert_int_equal(remove(path), 0);
 	assert_int_equal(symlink("/etc/passwd", path), 0);
 	opened = open_state();
-	assert_int_equal(state_take(opened, STATE_PATHS, &text), -ELOOP);
+	assert_int_equal(state_read_text(opened, STATE_PATHS, &text), -ELOOP);
 	state_close(opened);
 	// A directory in its place takes nothing: counted, and nothing else.
 	assert_int_equal(remove(path), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
 	opened = open_state();
-	assert_int_equal(state_take(opened, STATE_PATHS, &text), -EISDIR);
+	assert_int_equal(state_read_text(opened, STATE_PATHS, &text), -EISDIR);
 	keep_paths(opened, "lost\n");
 	do
 		state_counters(opened, &counters);

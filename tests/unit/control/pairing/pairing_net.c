@@ -217,7 +217,7 @@ static void node_up(uint32_t n) {
 	}
 	for (uint32_t w = 0; w < node->wanted_count; w++)
 		assert_int_equal(
-			pairing_want(node->pairing, net.now_ns, &node->wanted[w], true), 0
+			pairing_set_wanted(node->pairing, net.now_ns, &node->wanted[w], true), 0
 		);
 }
 
@@ -255,7 +255,7 @@ void net_want(uint32_t n, uint32_t device, uint32_t peer, uint32_t peer_device) 
 	must(node->wanted_count < NET_WANTED_MAX);
 	node->wanted[node->wanted_count++] = key;
 	if (node->pairing != NULL)
-		assert_int_equal(pairing_want(node->pairing, net.now_ns, &key, true), 0);
+		assert_int_equal(pairing_set_wanted(node->pairing, net.now_ns, &key, true), 0);
 }
 
 void net_want_all(void) {

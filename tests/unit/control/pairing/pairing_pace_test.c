@@ -157,7 +157,7 @@ static void a_pair_that_was_proved_counts_its_tries_anew(void **state) {
 	}
 	assert_int_equal(net_view(A, key).tries, 3);
 	net_settle();
-	pairing_used(net.nodes[A].pairing, net.now_ns, net_view(A, key).generation);
+	pairing_report_success(net.nodes[A].pairing, net.now_ns, net_view(A, key).generation);
 	net_break(A, key);
 	assert_int_equal(net_view(A, key).tries, 1);
 	net_settle();
@@ -347,7 +347,9 @@ static void the_pair_unused_for_longest_gives_way_to_another(void **state) {
 		net_pass(100 * MS);
 	}
 	net_pass(SECOND);
-	pairing_used(net.nodes[0].pairing, net.now_ns, net_view(0, net_key(0, 1, 0)).generation);
+	pairing_report_success(
+		net.nodes[0].pairing, net.now_ns, net_view(0, net_key(0, 1, 0)).generation
+	);
 	net_pass(100 * MS);
 	waiter = net_request(0, net_key(0, 5, 0), SECOND);
 	net_pass(100 * MS);
@@ -443,7 +445,7 @@ static void one_that_is_not_wanted_any_more_is_closed_as_others_are(void **state
 	net_settle();
 	net_pass(SECOND);
 	assert_true(net_view(B, net_key(0, A, 0)).guest);
-	pairing_want(net.nodes[A].pairing, net.now_ns, &key, false);
+	pairing_set_wanted(net.nodes[A].pairing, net.now_ns, &key, false);
 	net_pass(SECOND);
 	assert_false(net_view(B, net_key(0, A, 0)).guest);
 	net_pass(601 * SECOND);
@@ -509,7 +511,9 @@ static void unknown_peers_and_devices_are_told_at_once(void **state) {
 	);
 	nothing = net_key(0, B, 0);
 	nothing.peer_device[0] = '\0';
-	assert_int_equal(pairing_want(net.nodes[A].pairing, net.now_ns, &nothing, true), -EINVAL);
+	assert_int_equal(
+		pairing_set_wanted(net.nodes[A].pairing, net.now_ns, &nothing, true), -EINVAL
+	);
 }
 
 UNIT_GROUP(pairing_pace) {

@@ -76,7 +76,7 @@ static void use_some_pair(uint32_t node) {
 	struct pairing_view view = net_view(node, any_key(node));
 
 	if (view.state == PAIRING_READY)
-		pairing_used(net.nodes[node].pairing, net.now_ns, view.generation);
+		pairing_report_success(net.nodes[node].pairing, net.now_ns, view.generation);
 }
 
 // Something happens to a node that is up.

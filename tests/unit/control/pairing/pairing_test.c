@@ -592,7 +592,7 @@ static void a_time_that_goes_back_counts_as_the_last_one(void **state) {
 	net_settle();
 	pairing_tick(pairing, net.now_ns + 3 * SECOND);
 	pairing_tick(pairing, net.now_ns);
-	pairing_used(pairing, net.now_ns, net_view(A, key).generation);
+	pairing_report_success(pairing, net.now_ns, net_view(A, key).generation);
 	assert_true(net_view(A, key).used_ns >= net.now_ns + 3 * SECOND);
 	net_break(A, key);
 	assert_true(net_view(A, key).next_try_ns >= net.now_ns + 3 * SECOND + 250 * MS);

@@ -10,7 +10,7 @@ static struct http_places places;
 
 static struct http_place *begin(int fd, uint64_t now_ns) {
 	int cut = 0;
-	struct http_place *place = places_begin(&places, fd, now_ns, &cut);
+	struct http_place *place = http_places_add(&places, fd, now_ns, &cut);
 
 	assert_int_equal(cut, -1);
 	return place;
@@ -18,7 +18,7 @@ static struct http_place *begin(int fd, uint64_t now_ns) {
 
 // Descriptors 0 to count - 1, a second apart; the first at 0.
 static void begin_many(uint32_t count, struct http_place **ret_places) {
-	places_init(&places);
+	http_places_init(&places);
 	for (uint32_t n = 0; n < count; n++)
 		ret_places[n] = begin((int)n, n * SECOND);
 }
@@ -26,37 +26,37 @@ static void begin_many(uint32_t count, struct http_place **ret_places) {
 static int cut_for(int fd, uint64_t now_ns) {
 	int cut;
 
-	(void)places_begin(&places, fd, now_ns, &cut);
+	(void)http_places_add(&places, fd, now_ns, &cut);
 	return cut;
 }
 
 static void who_asks_too_slowly_is_cut_once(void **state) {
 	(void)state;
-	places_init(&places);
+	http_places_init(&places);
 	begin(7, SECOND);
-	assert_int_equal(places_overdue(&places, SECOND + PLACES_ASK_NS - 1), -1);
-	assert_int_equal(places_overdue(&places, SECOND + PLACES_ASK_NS), 7);
-	assert_int_equal(places_overdue(&places, SECOND + PLACES_ASK_NS), -1);
+	assert_int_equal(http_places_next_overdue(&places, SECOND + PLACES_ASK_NS - 1), -1);
+	assert_int_equal(http_places_next_overdue(&places, SECOND + PLACES_ASK_NS), 7);
+	assert_int_equal(http_places_next_overdue(&places, SECOND + PLACES_ASK_NS), -1);
 }
 
 static void who_is_answered_has_longer_and_then_as_long_again_to_ask(void **state) {
 	struct http_place *place;
 
 	(void)state;
-	places_init(&places);
+	http_places_init(&places);
 	place = begin(7, 0);
-	places_asked(place, SECOND);
-	assert_int_equal(places_overdue(&places, SECOND + PLACES_TAKE_NS - 1), -1);
-	places_answered(place, 20 * SECOND);
-	assert_int_equal(places_overdue(&places, 20 * SECOND + PLACES_ASK_NS - 1), -1);
-	assert_int_equal(places_overdue(&places, 20 * SECOND + PLACES_ASK_NS), 7);
+	http_place_request_done(place, SECOND);
+	assert_int_equal(http_places_next_overdue(&places, SECOND + PLACES_TAKE_NS - 1), -1);
+	http_place_answer_done(place, 20 * SECOND);
+	assert_int_equal(http_places_next_overdue(&places, 20 * SECOND + PLACES_ASK_NS - 1), -1);
+	assert_int_equal(http_places_next_overdue(&places, 20 * SECOND + PLACES_ASK_NS), 7);
 }
 
 static void who_takes_its_answer_too_slowly_is_cut(void **state) {
 	(void)state;
-	places_init(&places);
-	places_asked(begin(7, 0), 0);
-	assert_int_equal(places_overdue(&places, PLACES_TAKE_NS), 7);
+	http_places_init(&places);
+	http_place_request_done(begin(7, 0), 0);
+	assert_int_equal(http_places_next_overdue(&places, PLACES_TAKE_NS), 7);
 }
 
 static void each_that_is_overdue_is_told(void **state) {
@@ -64,9 +64,9 @@ static void each_that_is_overdue_is_told(void **state) {
 
 	(void)state;
 	begin_many(3, of);
-	assert_int_equal(places_overdue(&places, PLACES_ASK_NS + SECOND), 0);
-	assert_int_equal(places_overdue(&places, PLACES_ASK_NS + SECOND), 1);
-	assert_int_equal(places_overdue(&places, PLACES_ASK_NS + SECOND), -1);
+	assert_int_equal(http_places_next_overdue(&places, PLACES_ASK_NS + SECOND), 0);
+	assert_int_equal(http_places_next_overdue(&places, PLACES_ASK_NS + SECOND), 1);
+	assert_int_equal(http_places_next_overdue(&places, PLACES_ASK_NS + SECOND), -1);
 }
 
 static void a_newcomer_ends_who_has_waited_longest(void **state) {
@@ -83,10 +83,10 @@ static void who_is_being_answered_stays_while_others_only_wait(void **state) {
 
 	(void)state;
 	begin_many(ROOM, of);
-	places_asked(of[0], 60 * SECOND);
+	http_place_request_done(of[0], 60 * SECOND);
 	assert_int_equal(cut_for(1000, 100 * SECOND), 1);
 	for (uint32_t n = 1; n < ROOM; n++)
-		places_asked(of[n], (60 + n) * SECOND);
+		http_place_request_done(of[n], (60 + n) * SECOND);
 	// All but the newcomer of above are answered: it goes first, then the oldest of these.
 	assert_int_equal(cut_for(1001, 101 * SECOND), 1000);
 	assert_int_equal(cut_for(1002, 101 * SECOND), 1001);
@@ -97,15 +97,15 @@ static void a_flood_leaves_a_place_for_each_that_comes(void **state) {
 	int owner[2000];
 
 	(void)state;
-	places_init(&places);
+	http_places_init(&places);
 	for (int fd = 0; fd < 2000; fd++) {
 		int cut;
 
-		of[fd] = places_begin(&places, fd, (uint64_t)fd, &cut);
+		of[fd] = http_places_add(&places, fd, (uint64_t)fd, &cut);
 		owner[fd] = cut;
 		// Closed later than it was told, as the library does.
 		if (fd > 4 && owner[fd - 4] >= 0)
-			places_end(&places, of[owner[fd - 4]]);
+			http_places_remove(&places, of[owner[fd - 4]]);
 	}
 	assert_true(owner[1999] >= 0);
 }
@@ -115,7 +115,7 @@ static void a_place_that_ended_is_free_for_another(void **state) {
 
 	(void)state;
 	begin_many(ROOM, of);
-	places_end(&places, of[3]);
+	http_places_remove(&places, of[3]);
 	assert_ptr_equal(begin(70, 80 * SECOND), of[3]);
 }
 

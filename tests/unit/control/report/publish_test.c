@@ -34,7 +34,7 @@ static void scene_drop(struct scene *scene) {
 }
 
 static uint64_t dirty(struct scene *scene) {
-	return publish_dirty(scene->publish, scene->lone->now_ns);
+	return publish_changed_peers(scene->publish, scene->lone->now_ns);
 }
 
 // Nothing that this thread finds is freed before it asks for more to be published.
@@ -82,13 +82,13 @@ static void nothing_is_published_while_nothing_changes(void **state) {
 	(void)state;
 	dirty(&scene);
 	for (int n = 0; n < 10; n++) {
-		publish_mark(scene.publish, lone_id(scene.lone, 1));
+		publish_mark_peer(scene.publish, lone_id(scene.lone, 1));
 		scene.lone->now_ns += PUBLISH_INTERVAL_NS;
 		assert_int_equal(dirty(&scene), RAS_NEVER);
 	}
 	assert_int_equal(published(&scene), 1);
-	publish_mark(scene.publish, 0);
-	publish_mark(scene.publish, 12345);
+	publish_mark_peer(scene.publish, 0);
+	publish_mark_peer(scene.publish, 12345);
 	assert_int_equal(dirty(&scene), RAS_NEVER);
 	scene_drop(&scene);
 }
@@ -103,7 +103,7 @@ static void changes_within_an_interval_make_one_version(void **state) {
 		ras_set_maintenance(
 			scene.lone->ras, scene.lone->now_ns, lone_id(scene.lone, n), true
 		);
-		publish_mark(scene.publish, lone_id(scene.lone, n));
+		publish_mark_peer(scene.publish, lone_id(scene.lone, n));
 		assert_int_equal(dirty(&scene), due_ns);
 		assert_false(row_of(&scene, n)->maint);
 	}
@@ -145,7 +145,7 @@ static void forgotten_peer_is_gone_from_the_table(void **state) {
 		assert_int_equal(row_of(&scene, 1)->sole, peer.sole);
 		assert_int_equal(ras_forget(scene.lone->ras, scene.lone->now_ns, id), 0);
 		if (marked)
-			publish_mark(scene.publish, id);
+			publish_mark_peer(scene.publish, id);
 		scene.lone->now_ns += PUBLISH_INTERVAL_NS;
 		dirty(&scene);
 		assert_null(row_of(&scene, 1));
@@ -160,7 +160,7 @@ static void tell(struct scene *scene, uint32_t conn, enum ras_state state, uint6
 	const struct peer_news news = lone_told(scene->lone, 2, state, incarnation);
 
 	lone_news(scene->lone, conn, &news);
-	publish_mark(scene->publish, lone_id(scene->lone, 2));
+	publish_mark_peer(scene->publish, lone_id(scene->lone, 2));
 	scene->lone->now_ns += PUBLISH_INTERVAL_NS;
 	dirty(scene);
 }

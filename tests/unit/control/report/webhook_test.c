@@ -70,7 +70,7 @@ static void tell(const char *node) {
 		.now = &now,
 	};
 
-	webhook_tell(webhook, &change);
+	webhook_notify(webhook, &change);
 }
 
 static void turn_until(const uint64_t *counter, uint64_t count) {
