@@ -75,7 +75,7 @@ struct agent_device {
 };
 
 // Last report in the log about resolving the join names.
-struct agent_join_told {
+struct agent_join_report {
 	uint64_t at_ns; // 0: no report yet
 	uint32_t count, failures;
 	char error[160];
@@ -108,28 +108,28 @@ struct agent {
 	struct netif_watch *netwatch;
 	struct keeper *netif; // thread that queries the kernel and drivers for interfaces
 	struct keeper_request netif_request;
-	bool netif_again; // interfaces changed during the running request
+	bool netif_gather_is_queued; // interfaces changed during the running request
 	struct loop_source netwatch_source;
 	struct loop_timer netwatch_timer;
-	bool address_there;	  // the overlay's address exists, as far as known
-	bool address_untold;	  // the overlay listens on a new address that peers do not know yet
-	uint64_t address_next_ns; // earliest time of the next address change
-	struct loop_timer address_again;
+	bool address_is_present;  // the overlay's address exists, as far as known
+	bool address_unannounced; // the overlay listens on a new address that peers do not know yet
+	uint64_t next_address_change_ns; // earliest time of the next address change
+	struct loop_timer address_retry_timer;
 	struct agent_device devices[AGENT_DEVICES_MAX];
 	uint32_t device_count;
 	struct discovery *discovery; // targets and results of device discovery
 	struct keeper *discoverer;
 	struct keeper_request discovering;
-	bool discover_again;	   // a rescan was requested during the running one
-	bool device_came;	   // the next rescan must not skip an unchanged device list
-	uint32_t discoveries_left; // rescans that may still follow at short intervals
-	struct cpu_set near_cpus;  // CPUs near the first device; empty: unknown
-	char interface[16];	   // interface of the overlay; "" if an address was configured
+	bool rescan_is_queued;	     // a rescan was requested during the running one
+	bool rescan_is_forced;	     // the next rescan must not skip an unchanged device list
+	uint32_t quick_rescans_left; // rescans that may still follow at short intervals
+	struct cpu_set near_cpus;    // CPUs near the first device; empty: unknown
+	char interface[16];	     // interface of the overlay; "" if an address was configured
 	struct path_table *paths;
 	struct fabric *fabric;
 	int uevents; // netlink socket; -1: unavailable
 	struct loop_source uevents_source;
-	struct loop_timer devices_look;
+	struct loop_timer device_rescan_timer;
 	struct checks *checks;
 	// Each owned by its worker, once that has started.
 	struct clock worker_clocks[AGENT_WORKERS_MAX];
@@ -145,8 +145,8 @@ struct agent {
 	struct loop_timer snapshot_timer;
 	struct http *http;
 	struct join_list *join;
-	struct loop_timer join_again;
-	struct agent_join_told join_told;
+	struct loop_timer join_refresh_timer;
+	struct agent_join_report join_last_report;
 	bool joining; // overlay_join() was called
 
 	struct overlay_listener refusals;
@@ -174,7 +174,7 @@ int soft_device_config(
 );
 // soft_device_uses_overlay_address() returns true if the device has no configured address.
 // soft_device_needs_dpdk() returns true if its packets use a DPDK port.
-bool soft_device_is_where_the_overlay_is(const struct config *config);
+bool soft_device_uses_overlay_address(const struct config *config);
 bool soft_device_needs_dpdk(const struct config *config);
 // Apply the injected faults after a reload.
 void soft_device_reload(struct agent *agent);
@@ -193,19 +193,19 @@ struct listen_choice {
 };
 int listen_address_choose(struct agent *agent, struct listen_choice *ret_choice);
 // Return true if the rules choose the address, not the configuration.
-bool listen_address_is_chosen(const struct agent *agent);
+bool listen_address_is_automatic(const struct agent *agent);
 // Return the rules as a policy. The policy keeps pointers into the configuration and `peer`.
 int listen_address_policy(
 	struct agent *agent, char peer[static SOCK_ADDR_TEXT_BYTES], struct netif_policy *ret_policy
 );
-int listen_address_among(
+int listen_address_choose_from(
 	struct agent *agent,
 	const struct netif_table *table,
 	const struct netif_policy *policy,
 	struct listen_choice *ret_choice
 );
 // Return the address to advertise to peers when the agent listens on `listen`.
-void listen_address_told(
+void listen_address_advertised(
 	const struct agent *agent, const struct sock_addr *listen, struct sock_addr *ret_told
 );
 
@@ -241,17 +241,17 @@ void workers_stop(struct agent *agent);
 // Apply the settings that can change while workers run.
 void workers_reload(struct agent *agent);
 // Stop the worker threads. Their memory stays until workers_stop().
-void workers_halt(struct agent *agent);
+void workers_stop_threads(struct agent *agent);
 // List all workers and probers in order. Each array has room for AGENT_WORKERS_MAX.
 void workers_list(const struct agent *agent, struct worker **workers, struct prober **probers);
 // Describe the n-th worker for checks; `ctx` is the agent. Returns false if n is out of range.
-bool workers_at(void *ctx, uint32_t n, struct checks_worker *ret_worker);
+bool workers_describe(void *ctx, uint32_t n, struct checks_worker *ret_worker);
 
 // devices.c: finds the RDMA devices. Runs before the overlay, whose record lists them.
 int devices_start(struct agent *agent);
 void devices_stop(struct agent *agent);
 // Add the new devices that a later discovery found.
-void devices_came(struct agent *agent, const struct discovery *discovery);
+void devices_add_discovered(struct agent *agent, const struct discovery *discovery);
 
 // fabric.c
 int paths_part_start(struct agent *agent);
@@ -267,7 +267,7 @@ int fabric_part_add(struct agent *agent, const struct agent_device *device);
 int devwatch_start(struct agent *agent);
 void devwatch_stop(struct agent *agent);
 // Request a rescan, because devices may have changed.
-void devwatch_look_soon(struct agent *agent);
+void devwatch_rescan_soon(struct agent *agent);
 
 // node_checks.c: the local checks and their configuration.
 int checks_part_start(struct agent *agent);

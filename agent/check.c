@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 // Return an address from the configuration. Returns false if the key is empty or already rejected.
-static bool get_address(
+static bool config_read_address(
 	const struct config *config,
 	const struct config_load *load,
 	const char *section,
@@ -40,7 +40,7 @@ static bool get_address(
 static void check_overlay(const struct config *config, struct config_load *load) {
 	struct sock_addr listen, advertise;
 
-	if (!get_address(config, load, "overlay", "listen", OVERLAY_PORT, &listen))
+	if (!config_read_address(config, load, "overlay", "listen", OVERLAY_PORT, &listen))
 		return;
 	if (config_get_string(config, "overlay", "key")[0] == '\0' &&
 	    config_is_sound(load, "overlay", "key") && !sock_addr_is_loopback(&listen))
@@ -49,7 +49,7 @@ static void check_overlay(const struct config *config, struct config_load *load)
 			"without a key the agent speaks on loopback only; give [overlay] key, or an "
 			"address such as 127.0.0.1"
 		);
-	if (get_address(config, load, "overlay", "advertise", OVERLAY_PORT, &advertise) &&
+	if (config_read_address(config, load, "overlay", "advertise", OVERLAY_PORT, &advertise) &&
 	    advertise.family != listen.family)
 		config_reject(
 			load, "overlay", "advertise",
@@ -84,9 +84,11 @@ static void check_soft_keys(const struct config *config, struct config_load *loa
 
 void check_contradictions(const struct config *config, struct config_load *load) {
 	struct sock_addr overlay, clients, http;
-	bool has_overlay = get_address(config, load, "overlay", "listen", OVERLAY_PORT, &overlay);
-	bool has_clients = get_address(config, load, "client", "listen", CLIENT_PORT, &clients);
-	bool has_http = get_address(config, load, "http", "listen", HTTP_PORT, &http);
+	bool has_overlay =
+		config_read_address(config, load, "overlay", "listen", OVERLAY_PORT, &overlay);
+	bool has_clients =
+		config_read_address(config, load, "client", "listen", CLIENT_PORT, &clients);
+	bool has_http = config_read_address(config, load, "http", "listen", HTTP_PORT, &http);
 
 	check_overlay(config, load);
 	check_soft_keys(config, load);
@@ -112,7 +114,7 @@ void check_contradictions(const struct config *config, struct config_load *load)
 }
 
 // Check that the node has a name, and an address for the overlay.
-static void check_self(const struct config *config, struct config_load *load) {
+static void check_name_and_address(const struct config *config, struct config_load *load) {
 	// Nothing below writes to the configuration.
 	struct agent probe = {.config = (struct config *)config};
 	const char *path = config_get_string(config, "overlay", "key");
@@ -179,7 +181,7 @@ static void check_cores(const struct config *config, struct config_load *load) {
 void check_machine(const struct config *config, struct config_load *load) {
 	check_contradictions(config, load);
 	check_programs(config, load);
-	check_self(config, load);
+	check_name_and_address(config, load);
 	check_join_files(config, load);
 	check_group(config, load);
 	check_cores(config, load);

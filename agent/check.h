@@ -29,11 +29,11 @@ void check_address(
 	struct config_load *load
 );
 // Print which GPUs cannot expose memory to peers, and why. The configuration must be valid.
-void check_tell_gpus(const struct config *config, FILE *stream);
+void check_report_gpus(const struct config *config, FILE *stream);
 bool check_holder_is_agent(const struct port_holder *holder);
 // Print which configured addresses a running agent already holds. The configuration must be valid.
-void check_tell_running(const struct config *config, FILE *stream);
+void check_report_running_agents(const struct config *config, FILE *stream);
 
 // check_unit.c: print which needs of the configuration the local systemd unit denies, and the
 // drop-in that allows them. Prints nothing without such a unit. The configuration must be valid.
-void check_tell_unit(const struct config *config, FILE *stream);
+void check_report_unit_denials(const struct config *config, FILE *stream);

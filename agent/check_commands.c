@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_default(const struct config *config, const char *section, const char *key) {
+static bool setting_is_default(const struct config *config, const char *section, const char *key) {
 	char origin[CONFIG_ORIGIN_BYTES];
 
 	config_get_origin(config, section, key, origin);
@@ -26,7 +26,7 @@ static void
 check_timeout(const struct config *config, const char *section, struct config_load *load) {
 	uint64_t interval_ns = config_get_duration_ns(config, section, "interval");
 	uint64_t timeout_ns = config_get_duration_ns(config, section, "timeout");
-	bool is_given = !is_default(config, section, "timeout");
+	bool is_given = !setting_is_default(config, section, "timeout");
 	char text[PARSE_TEXT_BYTES];
 
 	if (!config_is_sound(load, section, "timeout") ||
@@ -36,7 +36,7 @@ check_timeout(const struct config *config, const char *section, struct config_lo
 	if (is_given)
 		config_reject(
 			load, section, "timeout", "must be less than interval, which is %s%s", text,
-			is_default(config, section, "interval") ? " by default" : ""
+			setting_is_default(config, section, "interval") ? " by default" : ""
 		);
 	else
 		config_reject(
@@ -48,7 +48,7 @@ check_timeout(const struct config *config, const char *section, struct config_lo
 
 // Reject a check whose reason equals that of another check. Schedulers and alerts tell checks apart
 // by the reason.
-static void check_name(
+static void check_reason_is_unique(
 	const struct config *config, const char *section, size_t place, struct config_load *load
 ) {
 	struct check_reasons reasons, other;
@@ -83,7 +83,7 @@ void check_user_checks(const struct config *config, struct config_load *load) {
 
 	for (size_t n = 0; (section = config_get_section(config, "check", n)) != NULL; n++) {
 		check_timeout(config, section, load);
-		check_name(config, section, n, load);
+		check_reason_is_unique(config, section, n, load);
 		if (n == CHECKS_USER_MAX)
 			config_reject(
 				load, section, "command", "there may be at most %d checks",
@@ -92,7 +92,7 @@ void check_user_checks(const struct config *config, struct config_load *load) {
 	}
 }
 
-static const char *why_not_run(const char *path) {
+static const char *program_unusable_reason(const char *path) {
 	struct stat info;
 
 	if (stat(path, &info) != 0)
@@ -134,7 +134,7 @@ static void check_program(
 		return;
 	snprintf(command, sizeof(command), "%s", config_get_string(config, section, key));
 	must(check_command_split(command, words, &why) == 0);
-	why = why_not_run(words[0]);
+	why = program_unusable_reason(words[0]);
 	if (why != NULL)
 		config_reject(load, section, key, "cannot run %s: %s", words[0], why);
 }

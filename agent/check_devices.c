@@ -21,7 +21,7 @@ struct machine {
 	uint32_t count;
 };
 
-static int devices_check_machine(struct machine *machine) {
+static int machine_list_devices(struct machine *machine) {
 	struct device_facts *facts = NULL, *more;
 	int err = device_list(&verbs_calls_system, NULL, &facts, &machine->count);
 
@@ -69,7 +69,7 @@ static void check_target(
 
 // Return true if the configuration requires the software device. A mere fallback does not count,
 // because the agent starts without it.
-static bool is_asked_for(
+static bool target_requires_soft(
 	const struct machine *machine,
 	const struct device_target *target,
 	const struct config *config
@@ -97,7 +97,7 @@ static bool is_asked_for(
 
 // Return true if an agent may hold the address. That includes an unknown holder, which this user
 // may not be allowed to see.
-static bool is_held_by_agent(const struct sock_addr *address) {
+static bool port_is_held_by_agent(const struct sock_addr *address) {
 	struct port_holder holder;
 
 	port_holder_find(PORT_UDP, address, &holder);
@@ -117,7 +117,7 @@ static void check_soft(struct agent *probe, struct config_load *load) {
 		return;
 	}
 	err = soft_config_check(&config, reason);
-	if (err == 0 || (err == -EADDRINUSE && is_held_by_agent(&config.address)))
+	if (err == 0 || (err == -EADDRINUSE && port_is_held_by_agent(&config.address)))
 		return;
 	if (section != NULL && config.wire == SOFT_WIRE_DPDK)
 		config_reject(load, section, "wire", "%s", reason);
@@ -143,7 +143,7 @@ void check_devices(struct agent *probe, bool has_address, struct config_load *lo
 
 	if (!config_is_sound(load, "node", "device"))
 		return;
-	err = devices_check_machine(&machine);
+	err = machine_list_devices(&machine);
 	if (err != 0)
 		config_reject(
 			load, "node", "device", "RDMA devices cannot be listed: %s",
@@ -155,7 +155,7 @@ void check_devices(struct agent *probe, bool has_address, struct config_load *lo
 		must(device_target_parse(list->items[n], strlen(list->items[n]), NULL, &target) == 0
 		);
 		check_target(&machine, &target, load);
-		wants_soft = wants_soft || is_asked_for(&machine, &target, probe->config);
+		wants_soft = wants_soft || target_requires_soft(&machine, &target, probe->config);
 	}
 	if (section != NULL && config_get_string(probe->config, section, "address")[0] != '\0')
 		has_address = true;
@@ -167,7 +167,7 @@ void check_devices(struct agent *probe, bool has_address, struct config_load *lo
 
 // Try to map a page of each GPU. Only a trial shows what the driver, its kernel module and the GPU
 // support.
-void check_tell_gpus(const struct config *config, FILE *stream) {
+void check_report_gpus(const struct config *config, FILE *stream) {
 	const struct config_list *list = config_get_list(config, "node", "device");
 
 	for (size_t n = 0; n < list->count && config_get_bool(config, "probe", "gpu"); n++) {

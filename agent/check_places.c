@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int try_bind(const struct sock_addr *address) {
+static int address_try_bind(const struct sock_addr *address) {
 	struct sockaddr_storage storage;
 	socklen_t length = sock_addr_to_sockaddr(address, &storage);
 	const int on = 1;
@@ -46,7 +46,7 @@ void check_address(
 	const char *key,
 	struct config_load *load
 ) {
-	int err = address->port != 0 ? try_bind(address) : 0;
+	int err = address->port != 0 ? address_try_bind(address) : 0;
 	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
 	struct port_holder holder = {.kind = PORT_HOLDER_KERNEL};
 
@@ -67,7 +67,7 @@ void check_address(
 }
 
 // Return the listen address. Returns false if the key is empty.
-static bool get_listen(
+static bool config_read_listen(
 	const struct config *config,
 	const char *section,
 	uint16_t port,
@@ -86,13 +86,14 @@ static void check_listen(
 ) {
 	struct sock_addr address;
 
-	if (config_is_sound(load, section, "listen") && get_listen(config, section, port, &address))
+	if (config_is_sound(load, section, "listen") &&
+	    config_read_listen(config, section, port, &address))
 		check_address(&address, section, "listen", load);
 }
 
 // Return why no file can be created in the directory, without its name. Returns NULL if files can
 // be created.
-static const char *why_not_written(const char *directory) {
+static const char *directory_unusable_reason(const char *directory) {
 	struct stat info;
 
 	if (stat(directory, &info) != 0)
@@ -104,7 +105,7 @@ static const char *why_not_written(const char *directory) {
 
 // Return the parent directory of a path, ignoring trailing slashes. The caller frees it. Returns
 // NULL if out of memory.
-static char *parent_of(const char *path) {
+static char *path_parent(const char *path) {
 	size_t length = strlen(path);
 
 	while (length > 1 && path[length - 1] == '/')
@@ -122,8 +123,8 @@ static void check_directory(
 	const char *key,
 	struct config_load *load
 ) {
-	scoped_mem char *parent = parent_of(directory);
-	const char *why = why_not_written(directory);
+	scoped_mem char *parent = path_parent(directory);
+	const char *why = directory_unusable_reason(directory);
 	struct stat info;
 
 	if (why == NULL || parent == NULL)
@@ -132,7 +133,7 @@ static void check_directory(
 		config_reject(load, section, key, "cannot write to %s: %s", directory, why);
 		return;
 	}
-	why = why_not_written(parent);
+	why = directory_unusable_reason(parent);
 	if (why != NULL)
 		config_reject(
 			load, section, key, "%s cannot be made in %s: %s", directory, parent, why
@@ -156,7 +157,7 @@ static void check_socket(const struct config *config, struct config_load *load) 
 		);
 		return;
 	}
-	directory = parent_of(path);
+	directory = path_parent(path);
 	if (directory != NULL)
 		check_directory(directory, socket_path_is_made(config), "client", "socket", load);
 }
@@ -183,7 +184,7 @@ void check_places(const struct config *config, struct config_load *load) {
 		check_state_directory(state, load);
 }
 
-void check_tell_running(const struct config *config, FILE *stream) {
+void check_report_running_agents(const struct config *config, FILE *stream) {
 	static const struct {
 		const char *section;
 		uint16_t port;
@@ -193,8 +194,8 @@ void check_tell_running(const struct config *config, FILE *stream) {
 	struct sock_addr address;
 
 	for (size_t n = 0; n < sizeof(places) / sizeof(places[0]); n++) {
-		if (!get_listen(config, places[n].section, places[n].port, &address) ||
-		    address.port == 0 || try_bind(&address) != -EADDRINUSE)
+		if (!config_read_listen(config, places[n].section, places[n].port, &address) ||
+		    address.port == 0 || address_try_bind(&address) != -EADDRINUSE)
 			continue;
 		port_holder_find(PORT_TCP, &address, &holder);
 		if (!check_holder_is_agent(&holder))

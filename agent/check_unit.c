@@ -34,7 +34,7 @@ struct unit {
 	bool families_are_denied;  // the list began with ~
 };
 
-static void add_words(char list[static LIST_BYTES], const char *words) {
+static void word_list_append(char list[static LIST_BYTES], const char *words) {
 	size_t used = strlen(list);
 
 	if (words[0] == '\0')
@@ -43,23 +43,23 @@ static void add_words(char list[static LIST_BYTES], const char *words) {
 		snprintf(list + used, LIST_BYTES - used, "%s%s ", used > 0 ? "" : " ", words);
 }
 
-static bool is_yes(const char *word) {
+static bool word_is_true(const char *word) {
 	return strcmp(word, "yes") == 0 || strcmp(word, "true") == 0 || strcmp(word, "on") == 0 ||
 	       strcmp(word, "1") == 0;
 }
 
-static void take_setting(struct unit *unit, const char *key, char *value) {
+static void unit_apply_setting(struct unit *unit, const char *key, char *value) {
 	if (strcmp(key, "DevicePolicy") == 0) {
 		unit->closed = strcmp(value, "auto") != 0 && value[0] != '\0';
 	} else if (strcmp(key, "PrivateDevices") == 0) {
-		unit->private_devices = is_yes(value);
+		unit->private_devices = word_is_true(value);
 	} else if (strcmp(key, "DeviceAllow") == 0) {
 		value[strcspn(value, " \t")] = '\0'; // cut off the access mode
-		add_words(unit->devices, value);
+		word_list_append(unit->devices, value);
 	} else if (strcmp(key, "RestrictAddressFamilies") == 0) {
 		if (unit->families[0] == '\0')
 			unit->families_are_denied = value[0] == '~';
-		add_words(unit->families, value[0] == '~' ? value + 1 : value);
+		word_list_append(unit->families, value[0] == '~' ? value + 1 : value);
 	}
 }
 
@@ -73,7 +73,7 @@ static char *text_trim(char *text) {
 	return text;
 }
 
-static void read_file(struct unit *unit, const char *path) {
+static void unit_read_file(struct unit *unit, const char *path) {
 	scoped_file FILE *file = fopen(path, "re");
 	bool in_service = false;
 	char line[LINE_MAX];
@@ -86,7 +86,7 @@ static void read_file(struct unit *unit, const char *path) {
 		if (!in_service || value == NULL || key[0] == '#' || key[0] == ';')
 			continue;
 		*value++ = '\0';
-		take_setting(unit, text_trim(key), text_trim(value));
+		unit_apply_setting(unit, text_trim(key), text_trim(value));
 	}
 }
 
@@ -129,14 +129,14 @@ static void find_drop_ins(struct drop_ins *found, const char *place) {
 		closedir(stream);
 }
 
-static int by_name(const void *left, const void *right) {
+static int drop_in_compare_names(const void *left, const void *right) {
 	const struct drop_in *a = left, *b = right;
 
 	return strcmp(a->name, b->name);
 }
 
 // Read the unit and its drop-ins. Returns false if this machine has no such unit.
-static bool read_unit(struct unit *unit) {
+static bool unit_read(struct unit *unit) {
 	const char *given = getenv("SYSTEMD_UNIT_PATH"); // NOLINT(concurrency-mt-unsafe)
 	scoped_mem char *copy = strdup(given != NULL && given[0] != '\0' ? given : UNIT_PATH);
 	scoped_mem struct drop_ins *drop_ins = calloc(1, sizeof(*drop_ins));
@@ -149,18 +149,18 @@ static bool read_unit(struct unit *unit) {
 		snprintf(path, sizeof(path), "%.3700s/" UNIT, place);
 		if (!found && access(path, R_OK) == 0) {
 			found = true;
-			read_file(unit, path);
+			unit_read_file(unit, path);
 		}
 		find_drop_ins(drop_ins, place);
 	}
-	qsort(drop_ins->list, drop_ins->count, sizeof(drop_ins->list[0]), by_name);
+	qsort(drop_ins->list, drop_ins->count, sizeof(drop_ins->list[0]), drop_in_compare_names);
 	for (uint32_t n = 0; found && n < drop_ins->count; n++)
-		read_file(unit, drop_ins->list[n].path);
+		unit_read_file(unit, drop_ins->list[n].path);
 	return found;
 }
 
 // Return true if the unit allows the device, by its driver's name in /proc/devices or by its path.
-static bool allows_device(const struct unit *unit, const char *group, const char *path) {
+static bool unit_allows_device(const struct unit *unit, const char *group, const char *path) {
 	char list[LIST_BYTES], *rest = list, *word;
 
 	if (unit->private_devices)
@@ -176,7 +176,7 @@ static bool allows_device(const struct unit *unit, const char *group, const char
 	return false;
 }
 
-static bool allows_family(const struct unit *unit, const char *family) {
+static bool unit_allows_family(const struct unit *unit, const char *family) {
 	char word[64];
 	bool listed;
 
@@ -188,14 +188,14 @@ static bool allows_family(const struct unit *unit, const char *family) {
 }
 
 static void
-setting_complain(FILE *stream, const char *what, const char *setting, const char *drop_in) {
+report_denied_setting(FILE *stream, const char *what, const char *setting, const char *drop_in) {
 	fprintf(stream,
 		"note: " UNIT " denies what %s needs (%s): copy share/tocsin/systemd/%s to "
 		"/etc/systemd/system/" UNIT ".d\n",
 		what, setting, drop_in);
 }
 
-static void tell_gpus(const struct config *config, const struct unit *unit, FILE *stream) {
+static void report_gpu_denials(const struct config *config, const struct unit *unit, FILE *stream) {
 	const struct config_list *list = config_get_list(config, "node", "device");
 	struct device_target target;
 
@@ -204,9 +204,9 @@ static void tell_gpus(const struct config *config, const struct unit *unit, FILE
 			    0 ||
 		    target.kind != DEVICE_TARGET_CUDA)
 			continue;
-		if (!allows_device(unit, "nvidia", "/dev/nvidiactl") ||
-		    !allows_device(unit, "nvidia-uvm", "/dev/nvidia-uvm"))
-			setting_complain(
+		if (!unit_allows_device(unit, "nvidia", "/dev/nvidiactl") ||
+		    !unit_allows_device(unit, "nvidia-uvm", "/dev/nvidia-uvm"))
+			report_denied_setting(
 				stream, "[node] device = cuda:", "DeviceAllow=char-nvidia* rw",
 				"cuda.conf"
 			);
@@ -216,7 +216,8 @@ static void tell_gpus(const struct config *config, const struct unit *unit, FILE
 
 // Report what a dpdk wire is denied. Its port belongs to a driver without hardware (net_...,
 // eth_...), or is a PCI address.
-static void tell_wire(const struct config *config, const struct unit *unit, FILE *stream) {
+static void
+report_wire_denials(const struct config *config, const struct unit *unit, FILE *stream) {
 	const char *section = device_section(config, SOFT_DEVICE_NAME);
 	const char *wire = section != NULL ? config_get_string(config, section, "wire") : "";
 
@@ -224,25 +225,25 @@ static void tell_wire(const struct config *config, const struct unit *unit, FILE
 		return;
 	wire += 5;
 	if (strncmp(wire, "net_af_packet", 13) == 0) {
-		if (!allows_family(unit, "AF_PACKET"))
-			setting_complain(
+		if (!unit_allows_family(unit, "AF_PACKET"))
+			report_denied_setting(
 				stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk:net_af_packet",
 				"RestrictAddressFamilies=AF_PACKET", "dpdk.conf"
 			);
 	} else if (wire[strspn(wire, "0123456789abcdefABCDEF:.")] == '\0' || wire[strspn(wire, "0123456789abcdefABCDEF:.")] == ',') {
-		if (!allows_device(unit, "vfio", "/dev/vfio"))
-			setting_complain(
+		if (!unit_allows_device(unit, "vfio", "/dev/vfio"))
+			report_denied_setting(
 				stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk: on PCI",
 				"DeviceAllow=char-vfio rw", "dpdk.conf"
 			);
 	}
 }
 
-void check_tell_unit(const struct config *config, FILE *stream) {
+void check_report_unit_denials(const struct config *config, FILE *stream) {
 	struct unit unit = {.closed = false};
 
-	if (!read_unit(&unit))
+	if (!unit_read(&unit))
 		return;
-	tell_gpus(config, &unit, stream);
-	tell_wire(config, &unit, stream);
+	report_gpu_denials(config, &unit, stream);
+	report_wire_denials(config, &unit, stream);
 }

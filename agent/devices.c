@@ -32,14 +32,14 @@ static void *discover_thread(void *arg) {
 	struct discovery *discovery = arg;
 
 	pthread_setname_np(pthread_self(), "tocsin-devices");
-	discovery->err = discovery_look(discovery);
+	discovery->err = discovery_scan(discovery);
 	let_go(discovery);
 	return NULL;
 }
 
 // Run the discovery on a thread. Returns 0, -ETIMEDOUT if it hangs and was abandoned, or -errno if
 // no thread could be created.
-static int discovery_run(struct discovery *discovery) {
+static int discovery_run_thread(struct discovery *discovery) {
 	struct timespec until;
 	pthread_t thread;
 	int err = pthread_create(&thread, NULL, discover_thread, discovery);
@@ -57,7 +57,7 @@ static int discovery_run(struct discovery *discovery) {
 	return -ETIMEDOUT;
 }
 
-static void read_targets(struct agent *agent, struct discovery *discovery) {
+static void discovery_read_targets(struct agent *agent, struct discovery *discovery) {
 	const struct config_list *list = config_get_list(agent->config, "node", "device");
 	struct parse_error error;
 
@@ -82,7 +82,7 @@ const char *device_section(const struct config *config, const char *name) {
 	return section;
 }
 
-static struct device_settings settings_of(const struct config *config, const char *name) {
+static struct device_settings device_settings_read(const struct config *config, const char *name) {
 	static const uint16_t mtus[] = {0, 256, 512, 1024, 2048, 4096};
 	const char *section = device_section(config, name);
 
@@ -103,9 +103,9 @@ static struct device_settings settings_of(const struct config *config, const cha
 }
 
 // Add a discovered device. Returns false if the configuration names another port of it.
-static bool device_take(struct agent *agent, const struct found *found) {
+static bool device_add_found(struct agent *agent, const struct found *found) {
 	struct agent_device *device = &agent->devices[agent->device_count];
-	struct device_settings settings = settings_of(
+	struct device_settings settings = device_settings_read(
 		agent->config,
 		device_section(agent->config, found->name) != NULL ? found->name : found->device
 	);
@@ -173,13 +173,13 @@ discovery_report(const struct agent *agent, const struct discovery *discovery, i
 
 // Add only the software device after the discovery failed. An abandoned thread may still write its
 // results, so they are not read.
-static void take_soft_alone(struct agent *agent, const struct discovery *discovery) {
+static void device_add_soft_only(struct agent *agent, const struct discovery *discovery) {
 	struct device_facts facts;
 
 	if (!discovery->soft || discovery_count_soft(discovery) == 0)
 		return;
 	soft_device_facts(&facts);
-	(void)device_take(
+	(void)device_add_found(
 		agent,
 		&(struct found){
 			.calls = &verbs_calls_soft,
@@ -192,7 +192,7 @@ static void take_soft_alone(struct agent *agent, const struct discovery *discove
 }
 
 // Create the software device in advance. Discovery decides later whether it is needed.
-static void make_soft(struct agent *agent, struct discovery *discovery) {
+static void discovery_create_soft(struct agent *agent, struct discovery *discovery) {
 	struct parse_error error = {.text = ""};
 
 	discovery->soft = soft_device_make(agent, &error) == 0;
@@ -203,17 +203,18 @@ static void make_soft(struct agent *agent, struct discovery *discovery) {
 }
 
 // Return true if the target needs one device and has it.
-static bool is_served(const struct agent *agent, uint32_t target, const struct found *found) {
+static bool
+target_is_served(const struct agent *agent, uint32_t target, const struct found *found) {
 	return agent->discovery->targets[target].kind != DEVICE_TARGET_AUTO && !found->is_fallback;
 }
 
-static void take_found(struct agent *agent, const struct discovery *discovery) {
+static void devices_add_found(struct agent *agent, const struct discovery *discovery) {
 	for (uint32_t n = 0; n < discovery->count; n++) {
 		const struct found *found = &discovery->found[n];
 
-		if (device_take(agent, found))
+		if (device_add_found(agent, found))
 			agent->discovery->served[found->target] =
-				is_served(agent, found->target, found);
+				target_is_served(agent, found->target, found);
 	}
 	agent->near_cpus = discovery->near_cpus;
 }
@@ -227,23 +228,23 @@ int devices_start(struct agent *agent) {
 		free(discovery);
 		return -ENOMEM;
 	}
-	read_targets(agent, discovery);
+	discovery_read_targets(agent, discovery);
 	agent->device_count = 0;
 	if (discovery->target_count == 1 && discovery->targets[0].kind == DEVICE_TARGET_NONE) {
 		free(discovery);
 		return 0;
 	}
-	make_soft(agent, discovery);
+	discovery_create_soft(agent, discovery);
 	memcpy(agent->discovery->targets, discovery->targets, sizeof(discovery->targets));
 	agent->discovery->target_count = discovery->target_count;
-	err = discovery_run(discovery);
+	err = discovery_run_thread(discovery);
 	if (err == 0) {
-		take_found(agent, discovery);
+		devices_add_found(agent, discovery);
 		agent->discovery->digest = discovery->digest;
-		agent->discovery->unclear = discovery->unclear;
+		agent->discovery->has_unjudged_device = discovery->has_unjudged_device;
 	} else {
-		agent->discovery->unclear = true;
-		take_soft_alone(agent, discovery);
+		agent->discovery->has_unjudged_device = true;
+		device_add_soft_only(agent, discovery);
 	}
 	discovery_report(agent, discovery, err);
 	let_go(discovery);
@@ -258,7 +259,7 @@ void devices_stop(struct agent *agent) {
 
 // Devices that appear later.
 
-static bool device_is_named(const struct agent *agent, const char *name) {
+static bool device_is_known(const struct agent *agent, const char *name) {
 	for (uint32_t n = 0; n < agent->device_count; n++) {
 		if (strcmp(agent->devices[n].name, name) == 0)
 			return true;
@@ -266,11 +267,11 @@ static bool device_is_named(const struct agent *agent, const char *name) {
 	return false;
 }
 
-static void take_late(struct agent *agent, const struct found *found) {
+static void device_add_late(struct agent *agent, const struct found *found) {
 	int err;
 
-	if (device_is_named(agent, found->name) || agent->device_count == AGENT_DEVICES_MAX ||
-	    !device_take(agent, found))
+	if (device_is_known(agent, found->name) || agent->device_count == AGENT_DEVICES_MAX ||
+	    !device_add_found(agent, found))
 		return;
 	err = fabric_part_add(agent, &agent->devices[agent->device_count - 1]);
 	if (err != 0)
@@ -285,22 +286,22 @@ static void take_late(struct agent *agent, const struct found *found) {
 		);
 		return;
 	}
-	agent->discovery->served[found->target] = is_served(agent, found->target, found);
+	agent->discovery->served[found->target] = target_is_served(agent, found->target, found);
 	log_event(
 		LOG_LEVEL_INFO, "rdma_device_late", log_str("device", found->name),
 		log_str("effect", "it is measured with from when it is up")
 	);
 }
 
-void devices_came(struct agent *agent, const struct discovery *discovery) {
+void devices_add_discovered(struct agent *agent, const struct discovery *discovery) {
 	uint32_t before = agent->device_count;
 
 	if (discovery->unchanged)
 		return;
 	agent->discovery->digest = discovery->digest;
-	agent->discovery->unclear = discovery->unclear;
+	agent->discovery->has_unjudged_device = discovery->has_unjudged_device;
 	for (uint32_t n = 0; n < discovery->count; n++)
-		take_late(agent, &discovery->found[n]);
+		device_add_late(agent, &discovery->found[n]);
 	if (agent->device_count != before && agent->checks != NULL)
 		checks_part_reload(agent);
 	log_event(

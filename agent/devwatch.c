@@ -17,45 +17,46 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define QUIET_NS (50 * RAS_NS_PER_MS) // one device causes several messages
-#define SLOW_NS (30 * RAS_NS_PER_SEC)
+#define UEVENT_SETTLE_NS (50 * RAS_NS_PER_MS) // one device causes several messages
+#define RESCAN_INTERVAL_NS (30 * RAS_NS_PER_SEC)
 // A device that was just registered may not have its /dev node yet.
-#define SOON_NS RAS_NS_PER_SEC
-#define SOON_TIMES 5
-#define STUCK_NS (20 * RAS_NS_PER_SEC) // same limit as at the start
+#define QUICK_RESCAN_NS RAS_NS_PER_SEC
+#define QUICK_RESCANS 5
+#define DISCOVERY_STUCK_NS (20 * RAS_NS_PER_SEC) // same limit as at the start
 
-static void look_at(struct agent *agent, uint64_t at_ns) {
-	must(loop_timer_set(agent->loop, &agent->devices_look, at_ns) == 0);
+static void rescan_timer_set(struct agent *agent, uint64_t at_ns) {
+	must(loop_timer_set(agent->loop, &agent->device_rescan_timer, at_ns) == 0);
 }
 
-static int discovery_call(void *arg) {
-	return discovery_look(arg);
+static int keeper_discovery_scan(void *arg) {
+	return discovery_scan(arg);
 }
 
-static void devices_discover(struct agent *agent, bool only_if_changed);
+static void discovery_start(struct agent *agent, bool only_if_changed);
 
-static void devices_discovered(struct keeper_request *request, void *arg, int result) {
+static void on_discovery_done(struct keeper_request *request, void *arg, int result) {
 	struct agent *agent = container_of(request, struct agent, discovering);
 
 	// After a failure the timer tries again.
 	if (result == 0)
-		devices_came(agent, arg);
-	if (agent->discover_again) {
-		devices_discover(agent, false);
-	} else if (result == 0 && agent->discovery->unclear && agent->discoveries_left > 0) {
-		agent->discoveries_left--;
-		agent->device_came = true;
-		look_at(agent, loop_now_ns(agent->loop) + SOON_NS);
+		devices_add_discovered(agent, arg);
+	if (agent->rescan_is_queued) {
+		discovery_start(agent, false);
+	} else if (result == 0 && agent->discovery->has_unjudged_device && agent->quick_rescans_left > 0) {
+		agent->quick_rescans_left--;
+		agent->rescan_is_forced = true;
+		rescan_timer_set(agent, loop_now_ns(agent->loop) + QUICK_RESCAN_NS);
 	}
 }
 
 // Start a discovery on a keeper, because it calls drivers.
-static void devices_discover(struct agent *agent, bool only_if_changed) {
+static void discovery_start(struct agent *agent, bool only_if_changed) {
 	const struct discovery *known = agent->discovery;
-	struct keeper_call job = {.call = discovery_call, .drop = free, .limit_ns = STUCK_NS};
+	struct keeper_call job = {
+		.call = keeper_discovery_scan, .drop = free, .limit_ns = DISCOVERY_STUCK_NS};
 	struct discovery *discovery;
 
-	agent->discover_again = agent->discovering.job != NULL && !only_if_changed;
+	agent->rescan_is_queued = agent->discovering.job != NULL && !only_if_changed;
 	if (agent->discovering.job != NULL)
 		return;
 	discovery = calloc(1, sizeof(*discovery));
@@ -65,39 +66,39 @@ static void devices_discover(struct agent *agent, bool only_if_changed) {
 	memcpy(discovery->served, known->served, sizeof(known->served));
 	discovery->target_count = known->target_count;
 	discovery->digest = known->digest;
-	discovery->only_if_changed = only_if_changed && !known->unclear;
-	agent->discovering.ended = devices_discovered;
+	discovery->only_if_changed = only_if_changed && !known->has_unjudged_device;
+	agent->discovering.ended = on_discovery_done;
 	job.arg = discovery;
 	if (keeper_run(agent->discoverer, &job, &agent->discovering) != 0)
 		free(discovery);
 }
 
-static void devwatch_expired(struct loop_timer *timer, uint64_t now_ns) {
-	struct agent *agent = container_of(timer, struct agent, devices_look);
+static void on_rescan_timer(struct loop_timer *timer, uint64_t now_ns) {
+	struct agent *agent = container_of(timer, struct agent, device_rescan_timer);
 
 	fabric_rescan_devices(agent->fabric);
-	devices_discover(agent, !agent->device_came);
-	agent->device_came = false;
-	look_at(agent, now_ns + SLOW_NS);
+	discovery_start(agent, !agent->rescan_is_forced);
+	agent->rescan_is_forced = false;
+	rescan_timer_set(agent, now_ns + RESCAN_INTERVAL_NS);
 }
 
-void devwatch_look_soon(struct agent *agent) {
+void devwatch_rescan_soon(struct agent *agent) {
 	if (agent->discoverer == NULL)
 		return; // no RDMA device is configured
-	agent->device_came = true;
-	agent->discoveries_left = SOON_TIMES;
-	look_at(agent, loop_now_ns(agent->loop) + QUIET_NS);
+	agent->rescan_is_forced = true;
+	agent->quick_rescans_left = QUICK_RESCANS;
+	rescan_timer_set(agent, loop_now_ns(agent->loop) + UEVENT_SETTLE_NS);
 }
 
-static void uevent_readable(struct loop_source *source, uint32_t events) {
+static void on_uevent_readable(struct loop_source *source, uint32_t events) {
 	struct agent *agent = container_of(source, struct agent, uevents_source);
 
 	(void)events;
 	if (uevent_read(agent->uevents))
-		devwatch_look_soon(agent);
+		devwatch_rescan_soon(agent);
 }
 
-static void on_stuck(void *ctx, struct keeper *keeper) {
+static void on_discovery_stuck(void *ctx, struct keeper *keeper) {
 	(void)ctx;
 	(void)keeper;
 	log_event(
@@ -106,7 +107,7 @@ static void on_stuck(void *ctx, struct keeper *keeper) {
 	);
 }
 
-static bool wants_no_device(const struct discovery *discovery) {
+static bool targets_are_all_soft(const struct discovery *discovery) {
 	return discovery->target_count == discovery_count_soft(discovery);
 }
 
@@ -119,24 +120,24 @@ static int watch_uevents(struct agent *agent) {
 		.fd = agent->uevents,
 		.events = EPOLLIN,
 		.rank = LOOP_OVERLAY,
-		.ready = uevent_readable,
+		.ready = on_uevent_readable,
 	};
 	return loop_add(agent->loop, &agent->uevents_source);
 }
 
 // Start the watch. Without uevents the timer remains, so their failure does not fail the start.
 int devwatch_start(struct agent *agent) {
-	struct keeper_ops ops = {.stuck = on_stuck, .totals = &agent->keeper_counters};
+	struct keeper_ops ops = {.stuck = on_discovery_stuck, .totals = &agent->keeper_counters};
 	int err;
 
 	agent->uevents = -1;
-	if (wants_no_device(agent->discovery))
+	if (targets_are_all_soft(agent->discovery))
 		return 0;
 	err = keeper_create(agent->loop, "tocsin-devices", &ops, &agent->discoverer);
 	if (err != 0)
 		return err;
-	agent->devices_look.expired = devwatch_expired;
-	look_at(agent, loop_now_ns(agent->loop) + SLOW_NS);
+	agent->device_rescan_timer.expired = on_rescan_timer;
+	rescan_timer_set(agent, loop_now_ns(agent->loop) + RESCAN_INTERVAL_NS);
 	err = watch_uevents(agent);
 	if (err != 0)
 		log_event(
@@ -147,7 +148,7 @@ int devwatch_start(struct agent *agent) {
 }
 
 void devwatch_stop(struct agent *agent) {
-	loop_timer_cancel(agent->loop, &agent->devices_look);
+	loop_timer_cancel(agent->loop, &agent->device_rescan_timer);
 	loop_remove(&agent->uevents_source);
 	keeper_cancel(&agent->discovering);
 	agent->discoverer = keeper_destroy(agent->discoverer);

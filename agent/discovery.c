@@ -13,15 +13,15 @@
 #include <string.h>
 
 // State of one search; it handles one target after the other.
-struct look {
+struct target_search {
 	struct discovery *discovery;
 	struct device_query query;
-	uint32_t target; // index of the current target
-	bool fell_back;	 // target replaced by the software device
+	uint32_t target;	 // index of the current target
+	bool uses_soft_fallback; // target replaced by the software device
 };
 
-static void note_gpu(const struct look *look, struct found *found) {
-	const struct device_target *target = &look->query.target;
+static void device_note_gpu(const struct target_search *target_search, struct found *found) {
+	const struct device_target *target = &target_search->query.target;
 
 	if (target->kind != DEVICE_TARGET_CUDA || found->gpu)
 		return;
@@ -29,15 +29,16 @@ static void note_gpu(const struct look *look, struct found *found) {
 	found->gpu_ordinal = target->number;
 }
 
-static void device_add(const struct look *look, const struct device_facts *facts) {
-	struct discovery *discovery = look->discovery;
+static void
+device_add(const struct target_search *target_search, const struct device_facts *facts) {
+	struct discovery *discovery = target_search->discovery;
 
 	for (uint32_t n = 0; n < discovery->count; n++) {
 		if (strcmp(discovery->found[n].name, facts->name) != 0)
 			continue;
 		discovery->found[n].is_fallback =
-			discovery->found[n].is_fallback && look->fell_back;
-		note_gpu(look, &discovery->found[n]);
+			discovery->found[n].is_fallback && target_search->uses_soft_fallback;
+		device_note_gpu(target_search, &discovery->found[n]);
 		return;
 	}
 	if (discovery->count == DISCOVERY_FOUND_MAX)
@@ -48,18 +49,18 @@ static void device_add(const struct look *look, const struct device_facts *facts
 		.link = facts->port.link,
 		.responder = facts->responder,
 		.guid = facts->guid,
-		.target = look->target,
-		.is_fallback = look->fell_back,
+		.target = target_search->target,
+		.is_fallback = target_search->uses_soft_fallback,
 	};
-	note_gpu(look, &discovery->found[discovery->count - 1]);
+	device_note_gpu(target_search, &discovery->found[discovery->count - 1]);
 	memcpy(discovery->found[discovery->count - 1].name, facts->name, sizeof(facts->name));
 	memcpy(discovery->found[discovery->count - 1].device, facts->name, sizeof(facts->name));
 }
 
 // Add every port that can have pairs, now or later, once.
-static int add_rails(const struct look *look, bool beside_others) {
-	struct discovery *discovery = look->discovery;
-	const struct device_query *query = &look->query;
+static int device_add_rails(const struct target_search *target_search, bool beside_others) {
+	struct discovery *discovery = target_search->discovery;
+	const struct device_query *query = &target_search->query;
 	struct device_rail rails[DEVICE_RAILS_MAX];
 	uint32_t count, kept = discovery->count;
 	int err = device_rails(
@@ -71,7 +72,7 @@ static int add_rails(const struct look *look, bool beside_others) {
 
 		memcpy(facts.name, rails[n].name, sizeof(facts.name));
 		facts.port.link = rails[n].link;
-		device_add(look, &facts);
+		device_add(target_search, &facts);
 		if (discovery->count == kept)
 			continue; // already added for another target, or no room left
 		discovery->found[kept].waits = rails[n].waits && beside_others;
@@ -84,7 +85,7 @@ static int add_rails(const struct look *look, bool beside_others) {
 
 // Record why a target has no device. If the software device is missing, the reason of its failed
 // creation is added.
-static void say_missing(struct discovery *discovery, const struct device_target *target) {
+static void report_missing_device(struct discovery *discovery, const struct device_target *target) {
 	const char *reason = discovery->soft ? "" : discovery->soft_reason;
 
 	if (target->kind == DEVICE_TARGET_SOFT)
@@ -102,7 +103,7 @@ static void say_missing(struct discovery *discovery, const struct device_target 
 // Return the first device that only waits for a port or an address, or NULL. The fabric retries it
 // every second, so that a port that is down at the start can be used later.
 static const struct device_facts *
-find_awaiting(const struct device_choice *choice, const struct device_query *query) {
+find_awaiting_device(const struct device_choice *choice, const struct device_query *query) {
 	for (uint32_t n = 0; n < choice->count; n++) {
 		if (choice->judgements[n].verdict == DEVICE_AWAITS_PORT)
 			return &query->facts[choice->judgements[n].device];
@@ -111,20 +112,22 @@ find_awaiting(const struct device_choice *choice, const struct device_query *que
 }
 
 // Add the awaited device; for `auto` add all rails.
-static void take_awaiting(const struct look *look, const struct device_facts *facts) {
-	struct discovery *discovery = look->discovery;
+static void
+add_awaiting_device(const struct target_search *target_search, const struct device_facts *facts) {
+	struct discovery *discovery = target_search->discovery;
 
 	snprintf(
 		discovery->why, sizeof(discovery->why), "none can be used yet; awaited is %s: %s",
 		facts->name, facts->reason
 	);
-	if (look->query.target.kind != DEVICE_TARGET_AUTO || add_rails(look, false) != 0)
-		device_add(look, facts);
+	if (target_search->query.target.kind != DEVICE_TARGET_AUTO ||
+	    device_add_rails(target_search, false) != 0)
+		device_add(target_search, facts);
 }
 
-static void devices_choose(const struct look *look) {
-	struct discovery *discovery = look->discovery;
-	const struct device_query *query = &look->query;
+static void devices_choose(const struct target_search *target_search) {
+	struct discovery *discovery = target_search->discovery;
+	const struct device_query *query = &target_search->query;
 	struct device_choice *choice = NULL;
 	struct parse_error error = {.text = ""};
 
@@ -138,17 +141,18 @@ static void devices_choose(const struct look *look) {
 
 		if (discovery->count == 0) // an earlier target has already set it
 			(void)topology_near_cpus(query->topology, best->pci, &discovery->near_cpus);
-		if (query->target.kind != DEVICE_TARGET_AUTO || add_rails(look, true) != 0)
-			device_add(look, best);
-	} else if (find_awaiting(choice, query) != NULL) {
-		take_awaiting(look, find_awaiting(choice, query));
+		if (query->target.kind != DEVICE_TARGET_AUTO ||
+		    device_add_rails(target_search, true) != 0)
+			device_add(target_search, best);
+	} else if (find_awaiting_device(choice, query) != NULL) {
+		add_awaiting_device(target_search, find_awaiting_device(choice, query));
 	} else {
-		say_missing(discovery, &query->target);
+		report_missing_device(discovery, &query->target);
 	}
 	device_choice_destroy(choice);
 }
 
-static bool is_soft(const struct device_target *target) {
+static bool target_is_soft(const struct device_target *target) {
 	return target->kind == DEVICE_TARGET_SOFT ||
 	       (target->kind == DEVICE_TARGET_NIC && strcmp(target->name, SOFT_DEVICE_NAME) == 0);
 }
@@ -158,13 +162,13 @@ uint32_t discovery_count_soft(const struct discovery *discovery) {
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < discovery->target_count; n++)
-		count += is_soft(&discovery->targets[n]);
+		count += target_is_soft(&discovery->targets[n]);
 	return count;
 }
 
 // Return true if a driver may be temporarily unable to open a device. No event announces when it
 // can, so the scan is repeated.
-static bool is_unclear(const struct device_query *query) {
+static bool device_list_is_unclear(const struct device_query *query) {
 	for (uint32_t n = 0; n < query->count; n++) {
 		const struct device_facts *facts = &query->facts[n];
 
@@ -176,7 +180,7 @@ static bool is_unclear(const struct device_query *query) {
 
 // List the system's devices. Returns -EALREADY if the list is unchanged and only changes were
 // requested.
-static int list_system(struct discovery *discovery, struct device_query *query) {
+static int devices_list_system(struct discovery *discovery, struct device_query *query) {
 	uint64_t before = discovery->digest;
 	struct device_facts *facts;
 	int err = device_list_digest(&verbs_calls_system, &discovery->digest);
@@ -189,18 +193,18 @@ static int list_system(struct discovery *discovery, struct device_query *query) 
 		return err;
 	query->facts = facts;
 	discovery->listed = query->count;
-	discovery->unclear = is_unclear(query);
+	discovery->has_unjudged_device = device_list_is_unclear(query);
 	return 0;
 }
 
 // List the system's devices, followed by the software device. The software device is not opened
 // here; it takes its port when it is first used.
-static int devices_list(struct discovery *discovery, struct device_query *query) {
+static int devices_list_all(struct discovery *discovery, struct device_query *query) {
 	struct device_facts *more;
 	int err = 0;
 
 	if (discovery_count_soft(discovery) < discovery->target_count)
-		err = list_system(discovery, query);
+		err = devices_list_system(discovery, query);
 	if (err != 0 || !discovery->soft)
 		return err;
 	more = realloc((void *)query->facts, (query->count + 1) * sizeof(*more));
@@ -211,49 +215,51 @@ static int devices_list(struct discovery *discovery, struct device_query *query)
 	return 0;
 }
 
-static bool falls_back(const struct look *look) {
-	const struct device_query *query = &look->query;
+static bool target_falls_back_to_soft(const struct target_search *target_search) {
+	const struct device_query *query = &target_search->query;
 
 	return (query->target.kind == DEVICE_TARGET_AUTO || query->target.kind == DEVICE_TARGET_BEST
 	       ) &&
-	       look->discovery->soft && device_choice_needs_soft(query->facts, query->count);
+	       target_search->discovery->soft &&
+	       device_choice_needs_soft(query->facts, query->count);
 }
 
-static void look_for(struct look *look, struct device_gpus *gpus) {
-	struct discovery *discovery = look->discovery;
+static void target_find_devices(struct target_search *target_search, struct device_gpus *gpus) {
+	struct discovery *discovery = target_search->discovery;
 
-	look->query.target = discovery->targets[look->target];
-	look->fell_back = falls_back(look);
-	if (look->fell_back)
-		look->query.target.kind = DEVICE_TARGET_SOFT;
-	if (look->query.target.kind == DEVICE_TARGET_CUDA && look->query.gpus == NULL) {
+	target_search->query.target = discovery->targets[target_search->target];
+	target_search->uses_soft_fallback = target_falls_back_to_soft(target_search);
+	if (target_search->uses_soft_fallback)
+		target_search->query.target.kind = DEVICE_TARGET_SOFT;
+	if (target_search->query.target.kind == DEVICE_TARGET_CUDA &&
+	    target_search->query.gpus == NULL) {
 		device_gpus_init(gpus);
-		look->query.gpus = gpus;
+		target_search->query.gpus = gpus;
 	}
-	devices_choose(look);
-	if (look->fell_back)
+	devices_choose(target_search);
+	if (target_search->uses_soft_fallback)
 		snprintf(
 			discovery->why, sizeof(discovery->why),
 			"this machine has no RDMA device that will do"
 		);
 }
 
-int discovery_look(struct discovery *discovery) {
-	struct look look = {.discovery = discovery};
+int discovery_scan(struct discovery *discovery) {
+	struct target_search target_search = {.discovery = discovery};
 	struct topology *topology = NULL;
 	struct device_gpus gpus = {0};
-	int err = devices_list(discovery, &look.query);
+	int err = devices_list_all(discovery, &target_search.query);
 
 	discovery->unchanged = err == -EALREADY;
 	if (err == 0)
 		err = topology_create(&topology);
-	look.query.topology = topology;
-	for (; look.target < discovery->target_count && err == 0; look.target++) {
-		if (!discovery->served[look.target])
-			look_for(&look, &gpus);
+	target_search.query.topology = topology;
+	for (; target_search.target < discovery->target_count && err == 0; target_search.target++) {
+		if (!discovery->served[target_search.target])
+			target_find_devices(&target_search, &gpus);
 	}
 	device_gpus_fini(&gpus);
 	topology_destroy(topology);
-	free((void *)look.query.facts);
+	free((void *)target_search.query.facts);
 	return discovery->unchanged ? 0 : err;
 }

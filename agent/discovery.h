@@ -42,8 +42,8 @@ struct discovery {
 	int err;
 	uint64_t digest; // digest of the listed devices
 	uint32_t listed;
-	bool unclear;	// a device could not be judged, so the scan must be repeated
-	bool unchanged; // list unchanged, scan skipped
+	bool has_unjudged_device; // a device could not be judged, so the scan must be repeated
+	bool unchanged;		  // list unchanged, scan skipped
 	char reason[DISCOVERY_REASON_BYTES]; // why a requested device is missing
 	char why[DEVICE_CHOICE_TEXT_BYTES];
 	struct found found[DISCOVERY_FOUND_MAX];
@@ -55,6 +55,6 @@ struct discovery {
 };
 
 // Scan for devices; any thread may call it. Returns 0, -ENOMEM or a driver's error.
-int discovery_look(struct discovery *discovery);
+int discovery_scan(struct discovery *discovery);
 // Return the number of targets that are the software device. Such a target needs no driver call.
 uint32_t discovery_count_soft(const struct discovery *discovery);

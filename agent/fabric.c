@@ -19,7 +19,7 @@
 // peers. A node's pairs are split over its rails. PAIRS_MIN still has room for the neighbours (21
 // at 1,024 nodes) and for short visits.
 #define PAIRS_MAX 256
-#define PAIRS_OF_NODE 768
+#define PAIRS_PER_NODE 768
 #define PAIRS_MIN 48
 
 int paths_part_start(struct agent *agent) {
@@ -36,20 +36,20 @@ static void soft_counters(struct soft_counters *ret_counters) {
 }
 
 // Return a device's retransmits from the checks, which start after the fabric and stop before it.
-static uint64_t device_resent(void *ctx, const char *device) {
+static uint64_t device_retransmits(void *ctx, const char *device) {
 	const struct agent *agent = ctx;
 
 	return agent->checks != NULL ? checks_retransmits(agent->checks, device)
 				     : CONGESTION_UNKNOWN;
 }
 
-static void observation_seen(void *ctx, const struct observation *observation) {
+static void on_observation(void *ctx, const struct observation *observation) {
 	const struct agent *agent = ctx;
 
 	health_add_observation(agent->health, observation);
 }
 
-static void saw_hung(void *ctx, uint64_t peer, uint32_t hung, uint32_t workers) {
+static void on_peer_workers_hung(void *ctx, uint64_t peer, uint32_t hung, uint32_t workers) {
 	const struct agent *agent = ctx;
 
 	health_set_hung_workers(agent->health, peer, hung, workers);
@@ -73,13 +73,13 @@ void fabric_part_reload(struct agent *agent) {
 		log_event(LOG_LEVEL_ERROR, "probe_not_reloaded", log_errno("error", err));
 }
 
-static uint32_t pairs_of_device(uint32_t devices) {
-	uint32_t share = devices > 0 ? PAIRS_OF_NODE / devices : PAIRS_MAX;
+static uint32_t device_pairs_max(uint32_t devices) {
+	uint32_t share = devices > 0 ? PAIRS_PER_NODE / devices : PAIRS_MAX;
 
 	return share > PAIRS_MAX ? PAIRS_MAX : share < PAIRS_MIN ? PAIRS_MIN : share;
 }
 
-static struct fabric_device device_of(const struct agent_device *device) {
+static struct fabric_device fabric_device_config(const struct agent_device *device) {
 	struct fabric_device to = {
 		.calls = device->calls,
 		.settings = device->settings,
@@ -95,10 +95,10 @@ static struct fabric_device device_of(const struct agent_device *device) {
 }
 
 int fabric_part_add(struct agent *agent, const struct agent_device *device) {
-	struct fabric_device to = device_of(device);
+	struct fabric_device to = fabric_device_config(device);
 
 	return fabric_add_device(
-		agent->fabric, &to, device->guid, pairs_of_device(agent->device_count)
+		agent->fabric, &to, device->guid, device_pairs_max(agent->device_count)
 	);
 }
 
@@ -107,9 +107,9 @@ int fabric_part_start(struct agent *agent) {
 		.worker_count = agent->worker_count,
 		.paths = agent->paths,
 		.device_count = agent->device_count,
-		.pair_max = pairs_of_device(agent->device_count),
+		.pair_max = device_pairs_max(agent->device_count),
 		.driver_calls = &agent->keeper_counters,
-		.resent = device_resent,
+		.resent = device_retransmits,
 		.resent_ctx = agent,
 		.soft_counters = soft_counters,
 		.state = agent->state,
@@ -118,7 +118,7 @@ int fabric_part_start(struct agent *agent) {
 
 	config.probe = probe_config(agent);
 	for (uint32_t n = 0; n < agent->device_count; n++)
-		config.devices[n] = device_of(&agent->devices[n]);
+		config.devices[n] = fabric_device_config(&agent->devices[n]);
 	workers_list(agent, config.workers, config.probers);
 	memcpy(config.interface, agent->interface, sizeof(config.interface));
 	if (getrandom(&config.random_seed, sizeof(config.random_seed), 0) !=
@@ -127,13 +127,13 @@ int fabric_part_start(struct agent *agent) {
 	err = fabric_create(agent->loop, agent->overlay, &config, &agent->fabric);
 	if (err != 0)
 		return err;
-	fabric_observations(agent->fabric, observation_seen, saw_hung, agent);
+	fabric_observations(agent->fabric, on_observation, on_peer_workers_hung, agent);
 	client_server_use_fabric(agent->clients, &fabric_calls, agent->fabric);
 	return 0;
 }
 
 void fabric_part_stop(struct agent *agent) {
-	workers_halt(agent); // otherwise workers would use memory that is being freed
+	workers_stop_threads(agent); // otherwise workers would use memory that is being freed
 	agent->fabric = fabric_destroy(agent->fabric);
 	client_server_use_fabric(agent->clients, NULL, NULL);
 }

@@ -20,7 +20,7 @@
 #define ALLOW_MAX 64
 #define SNAPSHOT_NS RAS_NS_PER_SEC
 
-static void copy_numbers(struct loop_timer *timer, uint64_t now_ns) {
+static void counters_snapshot(struct loop_timer *timer, uint64_t now_ns) {
 	struct agent *agent = container_of(timer, struct agent, snapshot_timer);
 	const struct counter_sources sources = {
 		.ras = overlay_ras(agent->overlay),
@@ -53,7 +53,7 @@ static void copy_numbers(struct loop_timer *timer, uint64_t now_ns) {
 		log_event(LOG_LEVEL_ERROR, "numbers_end", log_errno("error", err));
 }
 
-static size_t read_allow(const struct agent *agent, struct cidr *allow) {
+static size_t http_read_allow(const struct agent *agent, struct cidr *allow) {
 	const struct config_list *list = config_get_list(agent->config, "http", "allow");
 
 	must(list->count <= ALLOW_MAX);
@@ -62,11 +62,11 @@ static size_t read_allow(const struct agent *agent, struct cidr *allow) {
 	return list->count;
 }
 
-static int server_start(struct agent *agent, const char *listen) {
+static int http_server_start(struct agent *agent, const char *listen) {
 	struct cidr allow[ALLOW_MAX];
 	struct http_config config = {
 		.allow = allow,
-		.allow_count = read_allow(agent, allow),
+		.allow_count = http_read_allow(agent, allow),
 		.clock = &agent->clock,
 		.snapshots = agent->snapshots,
 		.peers = agent->peers,
@@ -86,9 +86,9 @@ int http_part_start(struct agent *agent) {
 	err = snapshots_create(&agent->snapshots);
 	if (err != 0)
 		return err;
-	agent->snapshot_timer.expired = copy_numbers;
-	copy_numbers(&agent->snapshot_timer, loop_now_ns(agent->loop));
-	err = server_start(agent, listen);
+	agent->snapshot_timer.expired = counters_snapshot;
+	counters_snapshot(&agent->snapshot_timer, loop_now_ns(agent->loop));
+	err = http_server_start(agent, listen);
 	if (err != 0)
 		http_part_stop(agent);
 	return err;

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int read_line(const char *path, char *text, size_t size) {
+static int file_read_line(const char *path, char *text, size_t size) {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t got = fd < 0 ? -1 : read(fd, text, size - 1);
 
@@ -56,7 +56,7 @@ static void host_name(struct agent *agent, const char *name, char host[static RA
 		return;
 	}
 	snprintf(host, RAS_NAME_MAX + 1, "%s", name);
-	if (read_line("/etc/machine-id", machine, sizeof(machine)) != 0 || machine[0] == '\0')
+	if (file_read_line("/etc/machine-id", machine, sizeof(machine)) != 0 || machine[0] == '\0')
 		return;
 	if (stat("/proc/self/ns/net", &net) == 0)
 		snprintf(host, RAS_NAME_MAX + 1, "%.32s-%" PRIu64, machine, (uint64_t)net.st_ino);
@@ -68,7 +68,7 @@ static void boot_id(uint8_t id[static 16]) {
 	uint32_t digits = 0;
 
 	memset(id, 0, 16);
-	if (read_line("/proc/sys/kernel/random/boot_id", text, sizeof(text)) != 0)
+	if (file_read_line("/proc/sys/kernel/random/boot_id", text, sizeof(text)) != 0)
 		return;
 	for (const char *at = text; *at != '\0' && digits < 32; at++) {
 		const char *hex = "0123456789abcdef";

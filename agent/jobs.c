@@ -19,7 +19,7 @@
 
 // Derive the default path of the job socket. It is job.sock next to tocsind.sock, and n1-job.sock
 // next to n1.sock, because several agents may share a directory.
-static int default_path(const char *clients, char ret_path[static SOCKET_PATH_BYTES]) {
+static int job_socket_default_path(const char *clients, char ret_path[static SOCKET_PATH_BYTES]) {
 	const char *name = strrchr(clients, '/') + 1;
 	size_t stem = strlen(name), suffix = strlen(".sock");
 	int length;
@@ -40,7 +40,7 @@ static int default_path(const char *clients, char ret_path[static SOCKET_PATH_BY
 }
 
 // Return the configured socket path, or the default next to the client socket.
-static int find_path(struct agent *agent, char ret_path[static SOCKET_PATH_BYTES]) {
+static int job_socket_find_path(struct agent *agent, char ret_path[static SOCKET_PATH_BYTES]) {
 	const char *given = config_get_string(agent->config, "job", "socket");
 	char clients[SOCKET_PATH_BYTES];
 	int err;
@@ -52,7 +52,7 @@ static int find_path(struct agent *agent, char ret_path[static SOCKET_PATH_BYTES
 	err = socket_path_make(agent->config, clients, agent->detail);
 	if (err != 0)
 		return err;
-	err = default_path(clients, ret_path);
+	err = job_socket_default_path(clients, ret_path);
 	if (err != 0)
 		snprintf(
 			agent->detail, sizeof(agent->detail),
@@ -100,7 +100,7 @@ int jobs_part_start(struct agent *agent) {
 		     ) == 0);
 		config.nccl_ras = &nccl_address;
 	}
-	err = find_path(agent, path);
+	err = job_socket_find_path(agent, path);
 	if (err != 0)
 		return err;
 	err = jobhost_create(agent->loop, &config, detail, &agent->jobhost);

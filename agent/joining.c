@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AGAIN_ALONE_NS (5 * RAS_NS_PER_SEC)
-#define AGAIN_NS (60 * RAS_NS_PER_SEC)
-#define TELL_AGAIN_NS (600 * RAS_NS_PER_SEC)
+#define REFRESH_ALONE_NS (5 * RAS_NS_PER_SEC)
+#define REFRESH_JOINED_NS (60 * RAS_NS_PER_SEC)
+#define REPORT_INTERVAL_NS (600 * RAS_NS_PER_SEC)
 
-static void seeds_again(struct loop_timer *timer, uint64_t now_ns) {
-	struct agent *agent = container_of(timer, struct agent, join_again);
+static void on_join_refresh_timer(struct loop_timer *timer, uint64_t now_ns) {
+	struct agent *agent = container_of(timer, struct agent, join_refresh_timer);
 
 	(void)now_ns;
 	join_list_refresh(agent->join);
@@ -27,7 +27,8 @@ static void seeds_again(struct loop_timer *timer, uint64_t now_ns) {
 
 // Warn about join addresses of another address family. The node uses one address, so it cannot
 // reach them.
-static void check_families(struct agent *agent, const struct sock_addr *seeds, uint32_t count) {
+static void
+join_check_families(struct agent *agent, const struct sock_addr *seeds, uint32_t count) {
 	struct sock_addr own = overlay_address(agent->overlay);
 	char own_text[SOCK_ADDR_TEXT_BYTES], text[SOCK_ADDR_TEXT_BYTES];
 	uint32_t others = 0;
@@ -51,21 +52,21 @@ static void check_families(struct agent *agent, const struct sock_addr *seeds, u
 // Return the log level for a resolver result. A changed result is a warning, and an unchanged one
 // again after ten minutes. While no address is usable, names are retried every few seconds.
 static enum log_level
-told_level(struct agent *agent, uint32_t count, uint32_t failures, const char *error) {
-	struct agent_join_told *told = &agent->join_told;
+join_report_level(struct agent *agent, uint32_t count, uint32_t failures, const char *error) {
+	struct agent_join_report *told = &agent->join_last_report;
 	uint64_t now_ns = loop_now_ns(agent->loop);
 
 	if (error == NULL)
 		error = "";
-	if (told->at_ns != 0 && now_ns - told->at_ns < TELL_AGAIN_NS && told->count == count &&
+	if (told->at_ns != 0 && now_ns - told->at_ns < REPORT_INTERVAL_NS && told->count == count &&
 	    told->failures == failures && strncmp(told->error, error, sizeof(told->error) - 1) == 0)
 		return LOG_LEVEL_DEBUG;
-	*told = (struct agent_join_told){.at_ns = now_ns, .count = count, .failures = failures};
+	*told = (struct agent_join_report){.at_ns = now_ns, .count = count, .failures = failures};
 	snprintf(told->error, sizeof(told->error), "%s", error);
 	return LOG_LEVEL_WARN;
 }
 
-static void seeds_resolved(
+static void on_join_resolved(
 	void *ctx,
 	const struct sock_addr *seeds,
 	uint32_t count,
@@ -77,7 +78,7 @@ static void seeds_resolved(
 	struct ras_view view;
 
 	ras_view(overlay_ras(agent->overlay), &view);
-	level = told_level(agent, count, failures, error);
+	level = join_report_level(agent, count, failures, error);
 	if (failures > 0)
 		log_event(
 			level, "join_addresses_unusable", log_u64("failures", failures),
@@ -85,7 +86,7 @@ static void seeds_resolved(
 		);
 	overlay_set_join_names_error(agent->overlay, count == 0 && failures > 0 ? error : "");
 	if (!view.joined)
-		check_families(agent, seeds, count);
+		join_check_families(agent, seeds, count);
 	if (count > 0) {
 		agent->joining = true;
 		overlay_join(agent->overlay, seeds, count);
@@ -93,17 +94,17 @@ static void seeds_resolved(
 		log_event(level, "alone", log_str("reason", "no address to join through"));
 	}
 	if (loop_timer_set(
-		    agent->loop, &agent->join_again,
-		    loop_now_ns(agent->loop) + (view.joined ? AGAIN_NS : AGAIN_ALONE_NS)
+		    agent->loop, &agent->join_refresh_timer,
+		    loop_now_ns(agent->loop) + (view.joined ? REFRESH_JOINED_NS : REFRESH_ALONE_NS)
 	    ) != 0)
 		log_event(LOG_LEVEL_WARN, "join_not_refreshed", log_errno("error", ENOMEM));
 }
 
 int joining_start(struct agent *agent) {
-	const struct join_list_ops ops = {.resolved = seeds_resolved, .ctx = agent};
+	const struct join_list_ops ops = {.resolved = on_join_resolved, .ctx = agent};
 	const char *join = config_get_string(agent->config, "overlay", "join");
 
-	agent->join_again.expired = seeds_again;
+	agent->join_refresh_timer.expired = on_join_refresh_timer;
 	if (join[0] == '\0') {
 		agent->joining = true;
 		overlay_join(agent->overlay, NULL, 0);
@@ -121,7 +122,7 @@ int joining_start(struct agent *agent) {
 }
 
 void joining_stop(struct agent *agent) {
-	loop_timer_cancel(agent->loop, &agent->join_again);
+	loop_timer_cancel(agent->loop, &agent->join_refresh_timer);
 	agent->join = join_list_destroy(agent->join);
 }
 

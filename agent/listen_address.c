@@ -12,25 +12,25 @@
 #include <stdio.h>
 #include <string.h>
 
-static void listen_fail(struct agent *agent, const char *reason) {
+static void listen_set_error(struct agent *agent, const char *reason) {
 	snprintf(agent->detail, sizeof(agent->detail), "%s", reason);
 }
 
 // Return the configuration of the start, for keys that need a restart.
-static const struct config *config_of(const struct agent *agent) {
+static const struct config *startup_config(const struct agent *agent) {
 	return agent->started_with != NULL ? agent->started_with : agent->config;
 }
 
-bool listen_address_is_chosen(const struct agent *agent) {
-	return config_get_string(config_of(agent), "overlay", "listen")[0] == '\0' &&
+bool listen_address_is_automatic(const struct agent *agent) {
+	return config_get_string(startup_config(agent), "overlay", "listen")[0] == '\0' &&
 	       !seal_keys_is_keyless(agent->keys);
 }
 
 int listen_address_policy(
 	struct agent *agent, char peer[static SOCK_ADDR_TEXT_BYTES], struct netif_policy *ret_policy
 ) {
-	const char *interface = config_get_string(config_of(agent), "overlay", "interface");
-	const char *join = config_get_string(config_of(agent), "overlay", "join");
+	const char *interface = config_get_string(startup_config(agent), "overlay", "interface");
+	const char *join = config_get_string(startup_config(agent), "overlay", "join");
 	struct netif_tocsin_settings settings = {
 		.ifname = {interface[0] != '\0' ? interface : NULL, "[overlay] interface"},
 		.family = {NULL, "default"},
@@ -45,11 +45,11 @@ int listen_address_policy(
 		settings.peer.value = peer;
 	if (netif_policy_parse(&settings, ret_policy, &error) == 0)
 		return 0;
-	listen_fail(agent, error.text);
+	listen_set_error(agent, error.text);
 	return -EINVAL;
 }
 
-int listen_address_among(
+int listen_address_choose_from(
 	struct agent *agent,
 	const struct netif_table *table,
 	const struct netif_policy *policy,
@@ -76,7 +76,7 @@ int listen_address_among(
 			table->links[best->link].name
 		);
 	} else {
-		listen_fail(agent, error.text[0] != '\0' ? error.text : strerrordesc_np(-err));
+		listen_set_error(agent, error.text[0] != '\0' ? error.text : strerrordesc_np(-err));
 	}
 	netif_choice_destroy(choice);
 	return err;
@@ -84,7 +84,7 @@ int listen_address_among(
 
 // Choose the best address by the rules of `tocsin ifaces`. The route to the first join address is
 // preferred.
-static int choose_by_rules(struct agent *agent, struct listen_choice *ret_choice) {
+static int listen_choose_by_rules(struct agent *agent, struct listen_choice *ret_choice) {
 	char peer[SOCK_ADDR_TEXT_BYTES];
 	struct netif_table *table = NULL;
 	struct netif_query query = {0};
@@ -96,34 +96,34 @@ static int choose_by_rules(struct agent *agent, struct listen_choice *ret_choice
 	netif_policy_query(&policy, &query);
 	err = netif_gather(&query, &table);
 	if (err == 0)
-		err = listen_address_among(agent, table, &policy, ret_choice);
+		err = listen_address_choose_from(agent, table, &policy, ret_choice);
 	else
-		listen_fail(agent, strerrordesc_np(-err));
+		listen_set_error(agent, strerrordesc_np(-err));
 	netif_table_destroy(table);
 	return err;
 }
 
 int listen_address_choose(struct agent *agent, struct listen_choice *ret_choice) {
-	const char *listen = config_get_string(config_of(agent), "overlay", "listen");
+	const char *listen = config_get_string(startup_config(agent), "overlay", "listen");
 	struct listen_choice choice = {0};
 	int err = 0;
 
 	if (listen[0] != '\0')
 		must(sock_addr_parse(listen, strlen(listen), OVERLAY_PORT, NULL, &choice.address) ==
 		     0);
-	else if (!listen_address_is_chosen(agent))
+	else if (!listen_address_is_automatic(agent))
 		must(sock_addr_parse("127.0.0.1", 9, OVERLAY_PORT, NULL, &choice.address) == 0);
 	else
-		err = choose_by_rules(agent, &choice);
+		err = listen_choose_by_rules(agent, &choice);
 	if (err == 0)
 		*ret_choice = choice;
 	return err;
 }
 
-void listen_address_told(
+void listen_address_advertised(
 	const struct agent *agent, const struct sock_addr *listen, struct sock_addr *ret_told
 ) {
-	const char *text = config_get_string(config_of(agent), "overlay", "advertise");
+	const char *text = config_get_string(startup_config(agent), "overlay", "advertise");
 
 	*ret_told = *listen;
 	if (text[0] != '\0')

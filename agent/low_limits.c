@@ -11,38 +11,38 @@
 #include <sys/resource.h>
 
 // Minimum limits. An agent in a cluster of a few nodes holds about sixty descriptors and threads.
-#define FILES_ENOUGH 256
-#define PROCESSES_ENOUGH 256
-#define ADDRESSES_ENOUGH (UINT64_C(4) << 30)
+#define OPEN_FILES_MIN 256
+#define PROCESSES_MIN 256
+#define ADDRESS_SPACE_MIN (UINT64_C(4) << 30)
 
-static void words_add(char *text, const char *words) {
+static void text_append_item(char *text, const char *words) {
 	size_t used = strlen(text);
 
 	snprintf(text + used, LOW_LIMITS_TEXT_BYTES - used, "%s%s", used > 0 ? "; " : "", words);
 }
 
-void low_limits_tell(char ret_text[static LOW_LIMITS_TEXT_BYTES]) {
+void low_limits_describe(char ret_text[static LOW_LIMITS_TEXT_BYTES]) {
 	char words[160], size[SHOW_BYTES];
 	struct rlimit limit;
 
 	ret_text[0] = '\0';
-	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < FILES_ENOUGH) {
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < OPEN_FILES_MIN) {
 		snprintf(
 			words, sizeof(words), "%" PRIu64 " open files (ulimit -n, LimitNOFILE)",
 			(uint64_t)limit.rlim_cur
 		);
-		words_add(ret_text, words);
+		text_append_item(ret_text, words);
 	}
-	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < ADDRESSES_ENOUGH) {
+	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < ADDRESS_SPACE_MIN) {
 		show_bytes(limit.rlim_cur, size);
 		snprintf(words, sizeof(words), "%s of address space (ulimit -v, LimitAS)", size);
-		words_add(ret_text, words);
+		text_append_item(ret_text, words);
 	}
-	if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < PROCESSES_ENOUGH) {
+	if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < PROCESSES_MIN) {
 		snprintf(
 			words, sizeof(words), "%" PRIu64 " threads (ulimit -u, LimitNPROC)",
 			(uint64_t)limit.rlim_cur
 		);
-		words_add(ret_text, words);
+		text_append_item(ret_text, words);
 	}
 }

@@ -5,4 +5,4 @@
 #define LOW_LIMITS_TEXT_BYTES 256
 
 // Describe the limits that are too low; "" if there are none. Any thread may call it.
-void low_limits_tell(char ret_text[static LOW_LIMITS_TEXT_BYTES]);
+void low_limits_describe(char ret_text[static LOW_LIMITS_TEXT_BYTES]);

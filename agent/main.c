@@ -59,7 +59,7 @@ static enum agent_exit agent_run(const struct options *options, struct config *c
 	return err != 0 && agent.exit == AGENT_EXIT_DONE ? AGENT_EXIT_FAILED : agent.exit;
 }
 
-static int check_written(int status) {
+static int stdout_check_written(int status) {
 	int err = fflush(stdout) == 0 ? 0 : errno; // 0: an earlier write failed
 
 	if (err == 0 && !ferror(stdout))
@@ -69,7 +69,7 @@ static int check_written(int status) {
 	return AGENT_EXIT_FAILED;
 }
 
-static int with_config(const struct options *options) {
+static int run_config_action(const struct options *options) {
 	struct config *config;
 
 	if (load_config(options, &config) != 0)
@@ -81,17 +81,17 @@ static int with_config(const struct options *options) {
 	} else {
 		printf("%s: the configuration is sound\n",
 		       options->config_given ? options->config_path : "defaults and settings");
-		check_tell_running(config, stdout);
-		check_tell_unit(config, stdout);
-		check_tell_gpus(config, stdout);
+		check_report_running_agents(config, stdout);
+		check_report_unit_denials(config, stdout);
+		check_report_gpus(config, stdout);
 	}
 	config_destroy(config);
-	return check_written(AGENT_EXIT_DONE);
+	return stdout_check_written(AGENT_EXIT_DONE);
 }
 
 // Block SIGHUP until the loop handles signals. By default SIGHUP would kill an agent that a service
 // manager has just started.
-static void put_off_reloads(void) {
+static void block_reload_signal(void) {
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -103,7 +103,7 @@ static void put_off_reloads(void) {
 // block that is freed. Later connection buffers (320 KiB each) and long answers would then come
 // from the heap. Their memory would stay with the process; blocks above a fixed threshold return to
 // the kernel. The malloc() of a sanitizer refuses this call, which does no harm.
-static void give_back_large_blocks(void) {
+static void malloc_fix_mmap_threshold(void) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
 	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
 }
@@ -111,24 +111,24 @@ static void give_back_large_blocks(void) {
 int main(int argc, char **argv) {
 	struct options options;
 
-	give_back_large_blocks();
-	put_off_reloads();
+	malloc_fix_mmap_threshold();
+	block_reload_signal();
 	if (options_parse(argc, argv, &options) != 0)
 		return AGENT_EXIT_USAGE;
 	switch (options.action) {
 	case OPTIONS_HELP:
 		options_print_help();
-		return check_written(AGENT_EXIT_DONE);
+		return stdout_check_written(AGENT_EXIT_DONE);
 	case OPTIONS_VERSION:
 		printf("tocsind %s\n", TOCSIN_VERSION);
-		return check_written(AGENT_EXIT_DONE);
+		return stdout_check_written(AGENT_EXIT_DONE);
 	case OPTIONS_MAN:
 		config_print_man(&agent_config_schema, stdout);
-		return check_written(AGENT_EXIT_DONE);
+		return stdout_check_written(AGENT_EXIT_DONE);
 	case OPTIONS_RUN:
 	case OPTIONS_CHECK:
 	case OPTIONS_PRINT:
 		break;
 	}
-	return with_config(&options);
+	return run_config_action(&options);
 }

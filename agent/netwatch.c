@@ -19,14 +19,14 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define QUIET_NS (200 * RAS_NS_PER_MS) // wait after the last of several changes
-#define LIMIT_NS (2 * RAS_NS_PER_SEC)
+#define SETTLE_NS (200 * RAS_NS_PER_MS) // wait after the last of several changes
+#define SETTLE_MAX_NS (2 * RAS_NS_PER_SEC)
 // Every address change counts as a restart that all members learn of, so it is rate-limited.
-#define MOVE_GAP_NS (10 * RAS_NS_PER_SEC)
+#define ADDRESS_CHANGE_INTERVAL_NS (10 * RAS_NS_PER_SEC)
 
 // Return the interface that has the address, or NULL.
 static const struct netif_link *
-link_of(const struct netif_table *table, const struct sock_addr *wanted) {
+address_find_link(const struct netif_table *table, const struct sock_addr *wanted) {
 	for (size_t n = 0; n < table->address_count; n++) {
 		struct sock_addr addr = table->addresses[n].address;
 
@@ -39,12 +39,13 @@ link_of(const struct netif_table *table, const struct sock_addr *wanted) {
 
 // Return true for an address that can disappear. Addresses in 127/8 exist as long as the loopback
 // does.
-static bool is_watched(const struct sock_addr *address) {
+static bool address_is_watched(const struct sock_addr *address) {
 	return !sock_addr_is_any(address) && !sock_addr_is_loopback(address);
 }
 
-static void
-say_lost(struct agent *agent, const struct sock_addr *address, const struct netif_link *link) {
+static void address_report_lost(
+	struct agent *agent, const struct sock_addr *address, const struct netif_link *link
+) {
 	char text[SOCK_ADDR_TEXT_BYTES], words[STATE_TEXT_BYTES];
 
 	sock_addr_format(address, text);
@@ -61,7 +62,7 @@ say_lost(struct agent *agent, const struct sock_addr *address, const struct neti
 	overlay_address_lost(agent->overlay, words);
 }
 
-static void say_back(struct agent *agent, const struct sock_addr *address) {
+static void address_report_restored(struct agent *agent, const struct sock_addr *address) {
 	char text[SOCK_ADDR_TEXT_BYTES];
 
 	sock_addr_format(address, text);
@@ -69,7 +70,7 @@ static void say_back(struct agent *agent, const struct sock_addr *address) {
 	overlay_address_restored(agent->overlay);
 }
 
-static void say_moved(const struct sock_addr *from, const struct listen_choice *to) {
+static void address_report_change(const struct sock_addr *from, const struct listen_choice *to) {
 	char before[SOCK_ADDR_TEXT_BYTES], after[SOCK_ADDR_TEXT_BYTES];
 
 	sock_addr_format(from, before);
@@ -83,13 +84,13 @@ static void say_moved(const struct sock_addr *from, const struct listen_choice *
 
 // Report that the software device still uses the old address. Its pairs and memory belong to the
 // opened device, so it cannot move. Only a restart moves it.
-static void look_at_soft_device(struct agent *agent) {
+static void soft_device_check_address(struct agent *agent) {
 	struct sock_addr address = overlay_address(agent->overlay), device;
 	char before[SOCK_ADDR_TEXT_BYTES], after[SOCK_ADDR_TEXT_BYTES],
 		words[STATE_TEXT_BYTES] = "";
 
 	address.port = 0;
-	if (soft_device_is_where_the_overlay_is(agent->config) &&
+	if (soft_device_uses_overlay_address(agent->config) &&
 	    soft_device_address(SOFT_DEVICE_NAME, &device) == 0) {
 		device.port = 0;
 		device.scope_id = address.scope_id;
@@ -107,13 +108,13 @@ static void look_at_soft_device(struct agent *agent) {
 	overlay_set_own_problem(agent->overlay, OVERLAY_OWN_DEVICE, words);
 }
 
-static void look_later(struct agent *agent, uint64_t at_ns) {
-	if (loop_timer_set(agent->loop, &agent->address_again, at_ns) != 0)
+static void address_retry_at(struct agent *agent, uint64_t at_ns) {
+	if (loop_timer_set(agent->loop, &agent->address_retry_timer, at_ns) != 0)
 		log_event(LOG_LEVEL_WARN, "interfaces_unwatched", log_errno("error", ENOMEM));
 }
 
 // Change to another address of this machine if the rules find one.
-static void address_move(struct agent *agent, const struct netif_table *table) {
+static void address_change(struct agent *agent, const struct netif_table *table) {
 	struct sock_addr before = overlay_address(agent->overlay), after, told;
 	uint64_t now_ns = loop_now_ns(agent->loop);
 	char peer[SOCK_ADDR_TEXT_BYTES], detail[256];
@@ -121,39 +122,40 @@ static void address_move(struct agent *agent, const struct netif_table *table) {
 	struct netif_policy policy;
 	int err;
 
-	if (!listen_address_is_chosen(agent) || listen_address_policy(agent, peer, &policy) != 0 ||
-	    listen_address_among(agent, table, &policy, &choice) != 0)
+	if (!listen_address_is_automatic(agent) ||
+	    listen_address_policy(agent, peer, &policy) != 0 ||
+	    listen_address_choose_from(agent, table, &policy, &choice) != 0)
 		return; // retried when the machine's addresses change
-	if (now_ns < agent->address_next_ns) {
-		look_later(agent, agent->address_next_ns);
+	if (now_ns < agent->next_address_change_ns) {
+		address_retry_at(agent, agent->next_address_change_ns);
 		return;
 	}
-	agent->address_next_ns = now_ns + MOVE_GAP_NS;
-	listen_address_told(agent, &choice.address, &told);
+	agent->next_address_change_ns = now_ns + ADDRESS_CHANGE_INTERVAL_NS;
+	listen_address_advertised(agent, &choice.address, &told);
 	err = overlay_change_address(
 		agent->overlay, &choice.address, choice.interface, &told, detail
 	);
 	if (err != 0) {
 		after = overlay_address(agent->overlay);
-		agent->address_untold |= !sock_addr_equal(&before, &after);
+		agent->address_unannounced |= !sock_addr_equal(&before, &after);
 		log_event(
 			LOG_LEVEL_ERROR, "own_address_not_changed", log_errno("error", err),
 			log_str("reason", detail)
 		);
-		look_later(agent, agent->address_next_ns);
+		address_retry_at(agent, agent->next_address_change_ns);
 		return;
 	}
-	agent->address_there = true;
-	agent->address_untold = false;
+	agent->address_is_present = true;
+	agent->address_unannounced = false;
 	memcpy(agent->interface, choice.interface, sizeof(agent->interface));
-	say_moved(&before, &choice);
-	look_at_soft_device(agent);
+	address_report_change(&before, &choice);
+	soft_device_check_address(agent);
 	if (before.family != choice.address.family && joining_restart(agent) != 0)
 		log_event(LOG_LEVEL_ERROR, "join_not_refreshed", log_errno("error", ENOMEM));
 }
 
 // Pass all local addresses to the overlay, which detects another node that advertises one of them.
-static void addresses_tell(struct agent *agent, const struct netif_table *table) {
+static void addresses_publish(struct agent *agent, const struct netif_table *table) {
 	struct sock_addr *addresses = calloc(table->address_count + 1, sizeof(*addresses));
 	int err = -ENOMEM;
 
@@ -166,23 +168,23 @@ static void addresses_tell(struct agent *agent, const struct netif_table *table)
 		log_event(LOG_LEVEL_WARN, "own_addresses_not_told", log_errno("error", err));
 }
 
-static void table_judge(struct agent *agent, const struct netif_table *table) {
+static void address_check_present(struct agent *agent, const struct netif_table *table) {
 	struct sock_addr address = overlay_address(agent->overlay);
-	const struct netif_link *link = link_of(table, &address);
+	const struct netif_link *link = address_find_link(table, &address);
 	bool is_there = link != NULL && link->has_carrier;
 
-	if (!is_watched(&address))
+	if (!address_is_watched(&address))
 		return;
-	if (is_there != agent->address_there) {
-		agent->address_there = is_there;
+	if (is_there != agent->address_is_present) {
+		agent->address_is_present = is_there;
 		if (is_there)
-			say_back(agent, &address);
+			address_report_restored(agent, &address);
 		else
-			say_lost(agent, &address, link);
+			address_report_lost(agent, &address, link);
 	}
 	// An address without carrier may recover; a removed address does not.
-	if (link == NULL || agent->address_untold)
-		address_move(agent, table);
+	if (link == NULL || agent->address_unannounced)
+		address_change(agent, table);
 }
 
 // Interface table gathered by a keeper. The dumps wait for the kernel's interface lock, which a
@@ -206,33 +208,33 @@ static void gathering_drop(void *arg) {
 	free(gathering);
 }
 
-static void netwatch_look(struct agent *agent);
+static void netwatch_gather(struct agent *agent);
 
-static void table_gathered(struct keeper_request *request, void *arg, int result) {
+static void on_table_gathered(struct keeper_request *request, void *arg, int result) {
 	struct agent *agent = container_of(request, struct agent, netif_request);
 	const struct gathering *gathering = arg;
 
 	if (result == 0 && !agent->leaving) {
-		table_judge(agent, gathering->table);
-		addresses_tell(agent, gathering->table);
+		address_check_present(agent, gathering->table);
+		addresses_publish(agent, gathering->table);
 	}
-	if (!agent->netif_again)
+	if (!agent->netif_gather_is_queued)
 		return;
-	agent->netif_again = false;
-	netwatch_look(agent);
+	agent->netif_gather_is_queued = false;
+	netwatch_gather(agent);
 }
 
 static struct gathering *gathering_create(struct agent *agent) {
 	struct gathering *gathering = calloc(1, sizeof(*gathering));
 	char peer[SOCK_ADDR_TEXT_BYTES];
 
-	if (gathering != NULL && listen_address_is_chosen(agent) &&
+	if (gathering != NULL && listen_address_is_automatic(agent) &&
 	    listen_address_policy(agent, peer, &gathering->policy) == 0)
 		netif_policy_query(&gathering->policy, &gathering->query);
 	return gathering;
 }
 
-static void netwatch_look(struct agent *agent) {
+static void netwatch_gather(struct agent *agent) {
 	struct sock_addr address = overlay_address(agent->overlay);
 	struct keeper_call call = {.call = table_gather, .drop = gathering_drop};
 	int err = -ENOMEM;
@@ -240,10 +242,10 @@ static void netwatch_look(struct agent *agent) {
 	if (sock_addr_is_loopback(&address))
 		return; // all peers are on this machine
 	if (agent->netif_request.job != NULL) {
-		agent->netif_again = true;
+		agent->netif_gather_is_queued = true;
 		return;
 	}
-	agent->netif_request.ended = table_gathered;
+	agent->netif_request.ended = on_table_gathered;
 	call.arg = gathering_create(agent);
 	if (call.arg != NULL)
 		err = keeper_run(agent->netif, &call, &agent->netif_request);
@@ -253,12 +255,12 @@ static void netwatch_look(struct agent *agent) {
 	log_event(LOG_LEVEL_WARN, "interfaces_unwatched", log_errno("error", err));
 }
 
-static void netwatch_again(struct loop_timer *timer, uint64_t now_ns) {
+static void on_address_retry_timer(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
-	netwatch_look(container_of(timer, struct agent, address_again));
+	netwatch_gather(container_of(timer, struct agent, address_retry_timer));
 }
 
-static void set_timer(struct agent *agent) {
+static void netwatch_set_timer(struct agent *agent) {
 	struct deadline due = netif_watch_deadline(agent->netwatch);
 
 	if (!deadline_is_never(due) &&
@@ -266,26 +268,26 @@ static void set_timer(struct agent *agent) {
 		log_event(LOG_LEVEL_WARN, "interfaces_unwatched", log_errno("error", ENOMEM));
 }
 
-static void netwatch_due(struct loop_timer *timer, uint64_t now_ns) {
+static void on_netwatch_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct agent *agent = container_of(timer, struct agent, netwatch_timer);
 	struct netif_watch_event event;
 
 	if (netif_watch_consume(agent->netwatch, now_ns, &event))
-		netwatch_look(agent);
-	set_timer(agent);
+		netwatch_gather(agent);
+	netwatch_set_timer(agent);
 }
 
-static void netwatch_readable(struct loop_source *source, uint32_t events) {
+static void on_netwatch_readable(struct loop_source *source, uint32_t events) {
 	struct agent *agent = container_of(source, struct agent, netwatch_source);
 	int err = netif_watch_read(agent->netwatch, loop_now_ns(agent->loop));
 
 	(void)events;
 	if (err != 0)
 		log_event(LOG_LEVEL_WARN, "interfaces_unwatched", log_errno("error", err));
-	set_timer(agent);
+	netwatch_set_timer(agent);
 }
 
-static void netwatch_stuck(void *ctx, struct keeper *keeper) {
+static void on_netwatch_stuck(void *ctx, struct keeper *keeper) {
 	(void)ctx;
 	(void)keeper;
 	log_event(
@@ -295,19 +297,20 @@ static void netwatch_stuck(void *ctx, struct keeper *keeper) {
 }
 
 int netwatch_start(struct agent *agent) {
-	const struct keeper_ops ops = {.stuck = netwatch_stuck, .totals = &agent->keeper_counters};
-	int err = netif_watch_create(QUIET_NS, LIMIT_NS, &agent->netwatch);
+	const struct keeper_ops ops = {
+		.stuck = on_netwatch_stuck, .totals = &agent->keeper_counters};
+	int err = netif_watch_create(SETTLE_NS, SETTLE_MAX_NS, &agent->netwatch);
 
 	if (err != 0)
 		return err;
-	agent->address_there = true;
-	agent->netwatch_timer.expired = netwatch_due;
-	agent->address_again.expired = netwatch_again;
+	agent->address_is_present = true;
+	agent->netwatch_timer.expired = on_netwatch_timer;
+	agent->address_retry_timer.expired = on_address_retry_timer;
 	agent->netwatch_source = (struct loop_source){
 		.fd = netif_watch_fd(agent->netwatch),
 		.events = EPOLLIN,
 		.rank = LOOP_OVERLAY,
-		.ready = netwatch_readable,
+		.ready = on_netwatch_readable,
 	};
 	err = keeper_create(agent->loop, "tocsin-netif", &ops, &agent->netif);
 	if (err == 0)
@@ -315,13 +318,13 @@ int netwatch_start(struct agent *agent) {
 	if (err != 0)
 		netwatch_stop(agent);
 	else
-		netwatch_look(agent); // check addresses that already exist
+		netwatch_gather(agent); // check addresses that already exist
 	return err;
 }
 
 void netwatch_stop(struct agent *agent) {
 	loop_timer_cancel(agent->loop, &agent->netwatch_timer);
-	loop_timer_cancel(agent->loop, &agent->address_again);
+	loop_timer_cancel(agent->loop, &agent->address_retry_timer);
 	loop_remove(&agent->netwatch_source);
 	agent->netif = keeper_destroy(agent->netif);
 	agent->netwatch = netif_watch_destroy(agent->netwatch);

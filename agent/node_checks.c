@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-static void read_settings(
+static void check_read_settings(
 	const struct config *config, const char *section, struct check_settings *ret_settings
 ) {
 	const char *user = config_get_string(config, section, "user");
@@ -33,18 +33,18 @@ static void read_settings(
 	};
 }
 
-static int set_user(struct agent *agent) {
+static int checks_configure_user(struct agent *agent) {
 	struct check_settings settings[CHECKS_USER_MAX];
 	const char *section;
 	uint32_t count = 0;
 
 	while (count < CHECKS_USER_MAX &&
 	       (section = config_get_section(agent->config, "check", count)) != NULL)
-		read_settings(agent->config, section, &settings[count++]);
+		check_read_settings(agent->config, section, &settings[count++]);
 	return checks_set_user(agent->checks, settings, count);
 }
 
-static void add_device(
+static void checks_add_device(
 	struct checks_builtin_settings *settings,
 	const char *name,
 	uint8_t port,
@@ -69,7 +69,7 @@ static uint32_t expect_rate(const struct config *config, const char *section) {
 	return mbps;
 }
 
-static bool is_used(const struct agent *agent, const char *name) {
+static bool device_is_used(const struct agent *agent, const char *name) {
 	for (uint32_t n = 0; n < agent->device_count; n++) {
 		if (strcmp(agent->devices[n].device, name) == 0)
 			return true;
@@ -79,7 +79,8 @@ static bool is_used(const struct agent *agent, const char *name) {
 
 // Add the devices that the agent uses, and the devices with expect_rate. The software device is
 // left out, because the kernel does not know it.
-static void add_devices(const struct agent *agent, struct checks_builtin_settings *settings) {
+static void
+checks_add_devices(const struct agent *agent, struct checks_builtin_settings *settings) {
 	const char *section;
 
 	for (uint32_t n = 0; n < agent->device_count; n++) {
@@ -87,7 +88,7 @@ static void add_devices(const struct agent *agent, struct checks_builtin_setting
 
 		section = device_section(agent->config, device->device);
 		if (!device->calls->in_process)
-			add_device(
+			checks_add_device(
 				settings, device->device, device->settings.port,
 				section != NULL ? expect_rate(agent->config, section) : 0
 			);
@@ -97,15 +98,15 @@ static void add_devices(const struct agent *agent, struct checks_builtin_setting
 		const char *name = config_section_name(section);
 		uint32_t mbps = expect_rate(agent->config, section);
 
-		if (mbps > 0 && !is_used(agent, name))
-			add_device(
+		if (mbps > 0 && !device_is_used(agent, name))
+			checks_add_device(
 				settings, name,
 				(uint8_t)config_get_int(agent->config, section, "port"), mbps
 			);
 	}
 }
 
-static bool is_off(const struct config *config, const char *name) {
+static bool check_is_off(const struct config *config, const char *name) {
 	const struct config_list *off = config_get_list(config, "health", "off");
 
 	for (size_t n = 0; n < off->count; n++) {
@@ -115,7 +116,7 @@ static bool is_off(const struct config *config, const char *name) {
 	return false;
 }
 
-static int set_own(struct agent *agent) {
+static int checks_configure_builtin(struct agent *agent) {
 	struct checks_builtin_settings settings = {
 		.interval_ns = config_get_duration_ns(agent->config, "health", "interval"),
 		.memory_max_bytes = config_get_size_bytes(agent->config, "health", "memory_limit"),
@@ -123,12 +124,12 @@ static int set_own(struct agent *agent) {
 	};
 
 	for (uint32_t n = 0; n < CHECKS_BUILTIN_COUNT; n++)
-		settings.off[n] = is_off(agent->config, checks_builtin_name(n));
-	add_devices(agent, &settings);
+		settings.off[n] = check_is_off(agent->config, checks_builtin_name(n));
+	checks_add_devices(agent, &settings);
 	return checks_set_builtin(agent->checks, &settings);
 }
 
-static void statement_pass_on(void *ctx, const struct statement *statement) {
+static void on_check_statement(void *ctx, const struct statement *statement) {
 	const struct agent *agent = ctx;
 
 	health_add_statement(agent->health, statement);
@@ -142,9 +143,9 @@ int checks_part_start(struct agent *agent) {
 		.keepers = &agent->keeper_counters,
 		.fabric_calls = &fabric_calls,
 		.fabric = agent->fabric,
-		.worker_at = workers_at,
+		.worker_at = workers_describe,
 		.worker_ctx = agent,
-		.say = statement_pass_on,
+		.say = on_check_statement,
 		.say_ctx = agent,
 	};
 	const char *directory = config_get_string(agent->config, "node", "state_directory");
@@ -157,9 +158,9 @@ int checks_part_start(struct agent *agent) {
 		return -EIO;
 	err = checks_create(&config, &agent->checks);
 	if (err == 0)
-		err = set_user(agent);
+		err = checks_configure_user(agent);
 	if (err == 0)
-		err = set_own(agent);
+		err = checks_configure_builtin(agent);
 	if (err != 0) {
 		agent->checks = checks_destroy(agent->checks);
 		return err;
@@ -174,10 +175,10 @@ void checks_part_stop(struct agent *agent) {
 }
 
 void checks_part_reload(struct agent *agent) {
-	int err = set_user(agent);
+	int err = checks_configure_user(agent);
 
 	if (err == 0)
-		err = set_own(agent);
+		err = checks_configure_builtin(agent);
 	if (err != 0)
 		log_event(LOG_LEVEL_ERROR, "checks_not_reloaded", log_errno("error", err));
 }

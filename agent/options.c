@@ -44,7 +44,7 @@ static const char *const option_names[] = {
 
 // Report an argument that is not an option. The user probably meant a command of `tocsin`, or gave
 // a second file.
-static void complain_unknown(const char *given) {
+static void report_unknown_argument(const char *given) {
 	struct suggestion suggestion;
 	char quoted[QUOTED_BYTES];
 
@@ -79,7 +79,7 @@ static bool option_value(int argc, char **argv, int *at, const char *name, const
 	return true;
 }
 
-static int add_setting(struct options *options, const char *setting) {
+static int options_add_setting(struct options *options, const char *setting) {
 	if (setting == NULL || options->setting_count == OPTIONS_SETTINGS_MAX) {
 		fprintf(stderr, "tocsind: --set needs SECTION.KEY=VALUE, at most %d times\n",
 			OPTIONS_SETTINGS_MAX);
@@ -89,7 +89,7 @@ static int add_setting(struct options *options, const char *setting) {
 	return 0;
 }
 
-static int set_path(struct options *options, const char *path) {
+static int options_set_path(struct options *options, const char *path) {
 	char quoted[QUOTED_BYTES];
 
 	if (path == NULL || path[0] == '\0') {
@@ -108,14 +108,14 @@ static int set_path(struct options *options, const char *path) {
 }
 
 // --check-config takes a FILE if one follows.
-static int set_check(int argc, char **argv, int *at, struct options *options) {
+static int options_set_check(int argc, char **argv, int *at, struct options *options) {
 	options->action = OPTIONS_CHECK;
 	if (*at + 1 < argc && argv[*at + 1][0] != '-')
-		return set_path(options, argv[++*at]);
+		return options_set_path(options, argv[++*at]);
 	return 0;
 }
 
-static int parse_one(int argc, char **argv, int *at, struct options *options) {
+static int options_parse_argument(int argc, char **argv, int *at, struct options *options) {
 	const char *given = argv[*at];
 	const char *value;
 
@@ -130,16 +130,16 @@ static int parse_one(int argc, char **argv, int *at, struct options *options) {
 	else if (strcmp(given, "--foreground") == 0)
 		options->foreground = true;
 	else if (strcmp(given, "--check-config") == 0)
-		return set_check(argc, argv, at, options);
+		return options_set_check(argc, argv, at, options);
 	else if (option_value(argc, argv, at, "--check-config", &value)) {
 		options->action = OPTIONS_CHECK;
-		return set_path(options, value);
+		return options_set_path(options, value);
 	} else if (option_value(argc, argv, at, "--config", &value))
-		return set_path(options, value);
+		return options_set_path(options, value);
 	else if (option_value(argc, argv, at, "--set", &value))
-		return add_setting(options, value);
+		return options_add_setting(options, value);
 	else {
-		complain_unknown(given);
+		report_unknown_argument(given);
 		return -EINVAL;
 	}
 	return 0;
@@ -149,7 +149,7 @@ int options_parse(int argc, char **argv, struct options *ret_options) {
 	struct options options = {.config_path = TOCSIN_CONFIG_PATH};
 
 	for (int at = 1; at < argc; at++) {
-		if (parse_one(argc, argv, &at, &options) != 0)
+		if (options_parse_argument(argc, argv, &at, &options) != 0)
 			return -EINVAL;
 		if (options.action == OPTIONS_HELP || options.action == OPTIONS_VERSION)
 			break;
@@ -162,13 +162,13 @@ void options_print_help(void) {
 	fputs(help_text, stdout);
 }
 
-static void config_complain(void *context, const char *message) {
+static void config_print_error(void *context, const char *message) {
 	(void)context;
 	fprintf(stderr, "tocsind: %s\n", message);
 }
 
 int load_config(const struct options *options, struct config **ret_config) {
-	const struct config_reporter reporter = {.report = config_complain};
+	const struct config_reporter reporter = {.report = config_print_error};
 	struct config_input input = {
 		.path = options->config_path,
 		.settings = options->settings,

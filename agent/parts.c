@@ -104,7 +104,7 @@ static void overlay_stop(struct agent *agent) {
 
 // Fill the device list of the node's record. A device that may never come up is left out; peers
 // learn of it after it opened.
-static void tell_devices(const struct agent *agent, struct ras_peer_info *self) {
+static void self_set_devices(const struct agent *agent, struct ras_peer_info *self) {
 	self->device_count = 0;
 	for (uint32_t n = 0; n < agent->device_count && self->device_count < RAS_DEVICES_MAX; n++) {
 		struct ras_device *device = &self->devices[self->device_count];
@@ -137,9 +137,9 @@ static int overlay_start(struct agent *agent) {
 	config.listen = choice.address;
 	config.interface = choice.interface[0] != '\0' ? choice.interface : NULL;
 	memcpy(agent->interface, choice.interface, sizeof(agent->interface));
-	tell_devices(agent, &config.self);
+	self_set_devices(agent, &config.self);
 	config.self.address_count = 1;
-	listen_address_told(agent, &choice.address, &config.self.addresses[0]);
+	listen_address_advertised(agent, &choice.address, &config.self.addresses[0]);
 	err = overlay_create(agent->loop, &config, agent->detail, &agent->overlay);
 	if (err != 0)
 		return err;
@@ -151,7 +151,7 @@ static int overlay_start(struct agent *agent) {
 	return err;
 }
 
-static int find_group(struct agent *agent, struct client_config *config) {
+static int client_find_group(struct agent *agent, struct client_config *config) {
 	const char *name = config_get_string(agent->config, "client", "group");
 	const struct group *group;
 
@@ -198,7 +198,7 @@ static int clients_start(struct agent *agent) {
 		);
 	err = socket_path_make(agent->config, path, agent->detail);
 	if (err == 0)
-		err = find_group(agent, &config);
+		err = client_find_group(agent, &config);
 	if (err != 0)
 		return err;
 	return client_server_create(
@@ -248,17 +248,17 @@ static const struct part parts[] = {
 // clang-format on
 #define PART_COUNT (sizeof(parts) / sizeof(parts[0]))
 
-static void stop_from(struct agent *agent, size_t started) {
+static void parts_stop_started(struct agent *agent, size_t started) {
 	while (started-- > 0)
 		parts[started].stop(agent);
 }
 
 // Log why a part failed to start: its own detail, if any, and the limits that are too low.
-static void tell_failure(const struct agent *agent, const struct part *part, int err) {
+static void log_start_failure(const struct agent *agent, const struct part *part, int err) {
 	const char *reason = agent->detail[0] != '\0' ? agent->detail : strerrordesc_np(-err);
 	char limits[LOW_LIMITS_TEXT_BYTES];
 
-	low_limits_tell(limits);
+	low_limits_describe(limits);
 	if (limits[0] == '\0')
 		log_event(
 			LOG_LEVEL_ERROR, "start_failed", log_str("part", part->name),
@@ -280,13 +280,13 @@ int agent_start(struct agent *agent) {
 		err = parts[n].start(agent);
 		if (err == 0)
 			continue;
-		tell_failure(agent, &parts[n], err);
-		stop_from(agent, n);
+		log_start_failure(agent, &parts[n], err);
+		parts_stop_started(agent, n);
 		return err;
 	}
 	return 0;
 }
 
 void agent_stop(struct agent *agent) {
-	stop_from(agent, PART_COUNT);
+	parts_stop_started(agent, PART_COUNT);
 }

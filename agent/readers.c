@@ -12,7 +12,7 @@
 
 #include <errno.h>
 
-static void readers_publish(struct loop_timer *timer, uint64_t now_ns) {
+static void on_publish_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct agent *agent = container_of(timer, struct agent, publish_timer);
 	uint64_t again_ns = publish_changed_peers(agent->publish, now_ns);
 
@@ -21,7 +21,7 @@ static void readers_publish(struct loop_timer *timer, uint64_t now_ns) {
 }
 
 // Mark the changed peer. Changes within one interval are published together.
-static void event_happened(struct overlay_listener *listener, const struct ras_event *event) {
+static void on_member_event(struct overlay_listener *listener, const struct ras_event *event) {
 	struct agent *agent = container_of(listener, struct agent, listener);
 
 	publish_mark_peer(agent->publish, event->peer);
@@ -60,8 +60,8 @@ int readers_start(struct agent *agent) {
 		agent->peers = peer_table_destroy(agent->peers);
 		return err;
 	}
-	agent->publish_timer.expired = readers_publish;
-	agent->listener.event = event_happened;
+	agent->publish_timer.expired = on_publish_timer;
+	agent->listener.event = on_member_event;
 	overlay_listen(agent->overlay, &agent->listener);
 	return loop_timer_set(agent->loop, &agent->publish_timer, loop_now_ns(agent->loop));
 }

@@ -46,7 +46,7 @@ static void refusal_explain(
 
 // Record the refusal. A listener must not call back into the overlay, so the agent leaves at the
 // end of the turn.
-static void event_happened(struct overlay_listener *listener, const struct ras_event *event) {
+static void on_join_refused(struct overlay_listener *listener, const struct ras_event *event) {
 	struct agent *agent = container_of(listener, struct agent, refusals);
 	const struct ras *ras = overlay_ras(agent->overlay);
 	struct sock_addr own = overlay_address(agent->overlay);
@@ -82,7 +82,7 @@ static void give_up(struct loop_job *job) {
 }
 
 int refusal_start(struct agent *agent) {
-	agent->refusals.event = event_happened;
+	agent->refusals.event = on_join_refused;
 	agent->give_up.run = give_up;
 	overlay_listen(agent->overlay, &agent->refusals);
 	return 0;

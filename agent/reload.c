@@ -17,30 +17,34 @@ struct reloading {
 	bool join, expect, level, workers, checks, faults, probe;
 };
 
-struct sought {
+struct wanted_change {
 	const struct config_change *change;
 	bool found;
 };
 
-static void change_seek(void *ctx, const struct config_change *change) {
-	struct sought *sought = ctx;
+static void wanted_change_match(void *ctx, const struct config_change *change) {
+	struct wanted_change *wanted_change = ctx;
 
-	sought->found = sought->found || (strcmp(change->section, sought->change->section) == 0 &&
-					  strcmp(change->key, sought->change->key) == 0);
+	wanted_change->found = wanted_change->found ||
+			       (strcmp(change->section, wanted_change->change->section) == 0 &&
+				strcmp(change->key, wanted_change->change->key) == 0);
 }
 
 // Return true if a key that needs a restart differs from its value at the start. A value that was
 // changed back needs no restart.
-static bool change_waits(const struct reloading *reloading, const struct config_change *change) {
-	struct sought sought = {.change = change};
+static bool
+change_needs_restart(const struct reloading *reloading, const struct config_change *change) {
+	struct wanted_change wanted_change = {.change = change};
 
-	config_compare(reloading->started_with, reloading->fresh, change_seek, &sought);
-	return sought.found;
+	config_compare(
+		reloading->started_with, reloading->fresh, wanted_change_match, &wanted_change
+	);
+	return wanted_change.found;
 }
 
-static void on_change(void *ctx, const struct config_change *change) {
+static void reload_note_change(void *ctx, const struct config_change *change) {
 	struct reloading *reloading = ctx;
-	bool waiting = !change->reloadable && change_waits(reloading, change);
+	bool waiting = !change->reloadable && change_needs_restart(reloading, change);
 
 	log_event(
 		waiting ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "config_changed",
@@ -74,7 +78,7 @@ struct reading {
 	char detail[SEAL_KEYS_DETAIL_BYTES];
 };
 
-static int read_files(void *arg) {
+static int reading_read_files(void *arg) {
 	struct reading *reading = arg;
 	int err = load_config(&reading->options, &reading->config);
 
@@ -84,7 +88,7 @@ static int read_files(void *arg) {
 	return err;
 }
 
-static void reading_drop(void *arg) {
+static void reading_free(void *arg) {
 	struct reading *reading = arg;
 
 	config_destroy(reading->config);
@@ -96,7 +100,7 @@ static void reading_drop(void *arg) {
 // Apply the reread keys. The same file may hold other keys; keys are rotated that way. Another
 // path, or a first key, needs a restart, because members without the key would be cut off. Returns
 // the outcome for the log.
-static const char *use_keys(struct agent *agent, struct reading *reading) {
+static const char *reload_apply_keys(struct agent *agent, struct reading *reading) {
 	if (reading->key_path == NULL)
 		return "none";
 	if (reading->key_err != 0) {
@@ -120,10 +124,11 @@ static void change_ignore(void *ctx, const struct config_change *change) {
 
 // Replace the configuration. The configuration of the start is kept, because changes that need a
 // restart are counted against it, over all reloads.
-static size_t use_config(struct agent *agent, struct config *fresh, struct reloading *reloading) {
+static size_t
+reload_apply_config(struct agent *agent, struct config *fresh, struct reloading *reloading) {
 	reloading->started_with = agent->started_with != NULL ? agent->started_with : agent->config;
 	reloading->fresh = fresh;
-	config_compare(agent->config, fresh, on_change, reloading);
+	config_compare(agent->config, fresh, reload_note_change, reloading);
 	if (agent->started_with == NULL)
 		agent->started_with = agent->config;
 	else
@@ -132,7 +137,7 @@ static size_t use_config(struct agent *agent, struct config *fresh, struct reloa
 	return config_compare(agent->started_with, fresh, change_ignore, NULL);
 }
 
-static void say_reloaded(struct agent *agent, const char *key, size_t waiting) {
+static void reload_report_success(struct agent *agent, const char *key, size_t waiting) {
 	bool refused = strcmp(key, "refused") == 0;
 
 	overlay_set_own_problem(
@@ -155,11 +160,11 @@ static void say_reloaded(struct agent *agent, const char *key, size_t waiting) {
 
 static void reading_apply(struct agent *agent, struct reading *reading) {
 	struct reloading reloading = {0};
-	size_t waiting = use_config(agent, reading->config, &reloading);
+	size_t waiting = reload_apply_config(agent, reading->config, &reloading);
 	const char *key;
 
 	reading->config = NULL;
-	key = use_keys(agent, reading);
+	key = reload_apply_keys(agent, reading);
 	if (reloading.level)
 		log_set_level((enum log_level)config_get_enum(agent->config, "log", "level"));
 	if (reloading.expect &&
@@ -175,13 +180,13 @@ static void reading_apply(struct agent *agent, struct reading *reading) {
 		checks_part_reload(agent);
 	if (reloading.faults)
 		soft_device_reload(agent);
-	devwatch_look_soon(agent);
+	devwatch_rescan_soon(agent);
 	if (reloading.join && joining_restart(agent) != 0)
 		log_event(LOG_LEVEL_ERROR, "join_not_reloaded");
-	say_reloaded(agent, key, waiting);
+	reload_report_success(agent, key, waiting);
 }
 
-static void reload_fail(struct agent *agent) {
+static void reload_report_failure(struct agent *agent) {
 	overlay_set_own_problem(
 		agent->overlay, OVERLAY_OWN_RELOAD,
 		"the configuration of this node could not be read again, and the one of before stays: "
@@ -194,7 +199,7 @@ static void reload_fail(struct agent *agent) {
 	service_notify("READY=1\nSTATUS=running; the last reload failed");
 }
 
-static void reading_ended(struct keeper_request *request, void *arg, int result) {
+static void on_reading_done(struct keeper_request *request, void *arg, int result) {
 	struct agent *agent = container_of(request, struct agent, reload.request);
 
 	if (agent->leaving)
@@ -202,7 +207,7 @@ static void reading_ended(struct keeper_request *request, void *arg, int result)
 	if (result == 0)
 		reading_apply(agent, arg);
 	else
-		reload_fail(agent);
+		reload_report_failure(agent);
 	if (!agent->reload.again)
 		return;
 	agent->reload.again = false;
@@ -225,7 +230,7 @@ static struct reading *reading_create(const struct agent *agent) {
 }
 
 void agent_reload(struct agent *agent) {
-	struct keeper_call call = {.call = read_files, .drop = reading_drop};
+	struct keeper_call call = {.call = reading_read_files, .drop = reading_free};
 
 	if (agent->leaving)
 		return;
@@ -235,15 +240,15 @@ void agent_reload(struct agent *agent) {
 	}
 	service_notify_reloading();
 	call.arg = reading_create(agent);
-	agent->reload.request.ended = reading_ended;
+	agent->reload.request.ended = on_reading_done;
 	if (call.arg != NULL && keeper_run(agent->files, &call, &agent->reload.request) == 0)
 		return;
 	if (call.arg != NULL)
-		reading_drop(call.arg);
-	reload_fail(agent);
+		reading_free(call.arg);
+	reload_report_failure(agent);
 }
 
-static void reload_stuck(void *ctx, struct keeper *keeper) {
+static void on_reload_stuck(void *ctx, struct keeper *keeper) {
 	(void)ctx;
 	(void)keeper;
 	log_event(
@@ -254,7 +259,7 @@ static void reload_stuck(void *ctx, struct keeper *keeper) {
 }
 
 int reload_start(struct agent *agent) {
-	const struct keeper_ops ops = {.stuck = reload_stuck, .totals = &agent->keeper_counters};
+	const struct keeper_ops ops = {.stuck = on_reload_stuck, .totals = &agent->keeper_counters};
 
 	return keeper_create(agent->loop, "tocsin-files", &ops, &agent->files);
 }

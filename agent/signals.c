@@ -14,19 +14,19 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define MOMENT_NS (RAS_NS_PER_SEC / 4)
+#define DUPLICATE_SIGNAL_NS (RAS_NS_PER_SEC / 4)
 
-static void overlay_left(void *ctx) {
+static void on_overlay_left(void *ctx) {
 	struct agent *agent = ctx;
 
 	loop_stop(agent->loop);
 }
 
 // Leave the overlay after peers were notified that the pairs end.
-static void pairs_closed(void *ctx) {
+static void on_pairs_closed(void *ctx) {
 	struct agent *agent = ctx;
 
-	overlay_leave(agent->overlay, overlay_left, agent);
+	overlay_leave(agent->overlay, on_overlay_left, agent);
 }
 
 void agent_leave(struct agent *agent, enum agent_exit status) {
@@ -45,16 +45,17 @@ void agent_leave(struct agent *agent, enum agent_exit status) {
 	log_event(LOG_LEVEL_INFO, "leaving");
 	joining_stop(agent); // an address found now would start a new join
 	if (agent->fabric != NULL)
-		fabric_stop(agent->fabric, pairs_closed, agent);
+		fabric_stop(agent->fabric, on_pairs_closed, agent);
 	else
-		pairs_closed(agent);
+		on_pairs_closed(agent);
 }
 
 // Return true if the same signal came twice within DUPLICATE_SIGNAL_NS. Tools such as timeout(1)
 // signal a process and then its group.
-static bool is_same_signal(struct agent *agent, uint32_t signal) {
+static bool signal_is_duplicate(struct agent *agent, uint32_t signal) {
 	uint64_t now_ns = loop_now_ns(agent->loop);
-	bool same = signal == agent->leave_signal && now_ns < agent->leave_signal_ns + MOMENT_NS;
+	bool same = signal == agent->leave_signal &&
+		    now_ns < agent->leave_signal_ns + DUPLICATE_SIGNAL_NS;
 
 	if (same)
 		return true;
@@ -63,7 +64,7 @@ static bool is_same_signal(struct agent *agent, uint32_t signal) {
 	return false;
 }
 
-static void signal_received(struct loop_source *source, uint32_t events) {
+static void on_signal_readable(struct loop_source *source, uint32_t events) {
 	struct agent *agent = container_of(source, struct agent, signals);
 	struct signalfd_siginfo info;
 
@@ -75,7 +76,7 @@ static void signal_received(struct loop_source *source, uint32_t events) {
 			break;
 		case SIGTERM:
 		case SIGINT:
-			if (!is_same_signal(agent, info.ssi_signo))
+			if (!signal_is_duplicate(agent, info.ssi_signo))
 				agent_leave(agent, AGENT_EXIT_DONE);
 			break;
 		default:
@@ -103,7 +104,7 @@ int signals_start(struct agent *agent) {
 		.fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC),
 		.events = EPOLLIN,
 		.rank = LOOP_OVERLAY,
-		.ready = signal_received,
+		.ready = on_signal_readable,
 	};
 	if (agent->signals.fd < 0)
 		return neg_errno();

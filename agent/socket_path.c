@@ -14,7 +14,7 @@
 #define SOCKET_NAME "tocsind.sock"
 
 // Return the runtime directory made by the service manager, or NULL if it is unset or unusable.
-static const char *made_by_manager(void) {
+static const char *service_runtime_directory(void) {
 	const char *made = secure_getenv("RUNTIME_DIRECTORY");
 
 	if (made == NULL || made[0] != '/' || strchr(made, ':') != NULL ||
@@ -23,7 +23,7 @@ static const char *made_by_manager(void) {
 	return made;
 }
 
-static const char *base_directory(void) {
+static const char *runtime_base_directory(void) {
 	const char *base = geteuid() == 0 ? "/run" : secure_getenv("XDG_RUNTIME_DIR");
 
 	if (base == NULL || strlen(base) + sizeof("/tocsin/" SOCKET_NAME) > SOCKET_PATH_BYTES)
@@ -33,7 +33,7 @@ static const char *base_directory(void) {
 
 bool socket_path_is_made(const struct config *config) {
 	return config_get_string(config, "client", "socket")[0] == '\0' &&
-	       made_by_manager() == NULL;
+	       service_runtime_directory() == NULL;
 }
 
 int socket_path_find(
@@ -42,7 +42,7 @@ int socket_path_find(
 	char ret_detail[static AGENT_DETAIL_BYTES]
 ) {
 	const char *given = config_get_string(config, "client", "socket");
-	const char *made = made_by_manager(), *base = base_directory();
+	const char *made = service_runtime_directory(), *base = runtime_base_directory();
 
 	if (given[0] != '\0') {
 		snprintf(ret_path, SOCKET_PATH_BYTES, "%s", given);

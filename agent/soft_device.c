@@ -22,7 +22,7 @@ static const char *setting_get(const struct config *config, const char *key) {
 // Return the address of the software device. By default it is the overlay's address, so that peers
 // know it. A wildcard address cannot be a source address and is rejected.
 static int
-find_address(struct agent *agent, struct parse_error *error, struct sock_addr *ret_address) {
+soft_find_address(struct agent *agent, struct parse_error *error, struct sock_addr *ret_address) {
 	const char *given = setting_get(agent->config, "address");
 	const char *advertised = config_get_string(agent->config, "overlay", "advertise");
 	struct listen_choice choice;
@@ -56,12 +56,12 @@ find_address(struct agent *agent, struct parse_error *error, struct sock_addr *r
 	return 0;
 }
 
-bool soft_device_is_where_the_overlay_is(const struct config *config) {
+bool soft_device_uses_overlay_address(const struct config *config) {
 	return setting_get(config, "address")[0] == '\0';
 }
 
 static enum soft_wire_kind
-read_wire(const struct config *config, char ret_args[static SOFT_WIRE_ARGS_MAX + 1]) {
+soft_read_wire(const struct config *config, char ret_args[static SOFT_WIRE_ARGS_MAX + 1]) {
 	const char *wire = setting_get(config, "wire");
 	enum soft_wire_kind kind = SOFT_WIRE_UDP;
 
@@ -70,7 +70,7 @@ read_wire(const struct config *config, char ret_args[static SOFT_WIRE_ARGS_MAX +
 	return kind;
 }
 
-static struct soft_faults read_faults(const struct config *config) {
+static struct soft_faults soft_read_faults(const struct config *config) {
 	const char *text = setting_get(config, "faults");
 	struct soft_faults faults = {0};
 
@@ -82,26 +82,26 @@ static struct soft_faults read_faults(const struct config *config) {
 bool soft_device_needs_dpdk(const struct config *config) {
 	char args[SOFT_WIRE_ARGS_MAX + 1];
 
-	return read_wire(config, args) == SOFT_WIRE_DPDK;
+	return soft_read_wire(config, args) == SOFT_WIRE_DPDK;
 }
 
 int soft_device_config(
 	struct agent *agent, struct parse_error *ret_error, struct soft_config *ret_config
 ) {
 	struct soft_config config = {.name = SOFT_DEVICE_NAME};
-	int err = find_address(agent, ret_error, &config.address);
+	int err = soft_find_address(agent, ret_error, &config.address);
 
 	if (err != 0)
 		return err;
-	config.wire = read_wire(agent->config, config.wire_args);
-	config.faults = read_faults(agent->config);
+	config.wire = soft_read_wire(agent->config, config.wire_args);
+	config.faults = soft_read_faults(agent->config);
 	config.address.port = SOFT_UDP_PORT;
 	*ret_config = config;
 	return 0;
 }
 
 void soft_device_reload(struct agent *agent) {
-	struct soft_faults faults = read_faults(agent->config);
+	struct soft_faults faults = soft_read_faults(agent->config);
 	int err = soft_device_set_faults(SOFT_DEVICE_NAME, &faults);
 
 	// The faults have no effect without the device.

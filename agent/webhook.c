@@ -11,40 +11,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define BAD_MAX 512 // nodes reported as bad, whose recovery must be reported too
+#define BAD_NODES_MAX 512 // nodes reported as bad, whose recovery must be reported too
 
 struct webhook_part {
 	struct health_listener listener;
 	struct agent *agent;
 	struct webhook *webhook;
-	uint64_t bad[BAD_MAX]; // node ids; 0: free slot
-	uint32_t bad_next;     // slot to overwrite if none is free
+	uint64_t bad[BAD_NODES_MAX]; // node ids; 0: free slot
+	uint32_t bad_next;	     // slot to overwrite if none is free
 };
 
-static bool is_quiet(enum verdict verdict) {
+static bool verdict_is_quiet(enum verdict verdict) {
 	return verdict <= VERDICT_HEALTHY || verdict == VERDICT_UNKNOWN;
 }
 
-static void name_of(const struct ras_peer *peer, char name[static RAS_NAME_MAX + 1]) {
+static void peer_copy_name(const struct ras_peer *peer, char name[static RAS_NAME_MAX + 1]) {
 	snprintf(name, RAS_NAME_MAX + 1, "%.*s", peer->record->name_length, peer->record->name);
 }
 
-static uint64_t *bad_of(struct webhook_part *part, uint64_t id) {
-	for (uint32_t n = 0; n < BAD_MAX; n++) {
+static uint64_t *bad_node_slot(struct webhook_part *part, uint64_t id) {
+	for (uint32_t n = 0; n < BAD_NODES_MAX; n++) {
 		if (part->bad[n] == id)
 			return &part->bad[n];
 	}
 	return NULL;
 }
 
-static void keep_bad(struct webhook_part *part, uint64_t id) {
-	uint64_t *place = bad_of(part, id);
+static void bad_node_remember(struct webhook_part *part, uint64_t id) {
+	uint64_t *place = bad_node_slot(part, id);
 
 	if (place == NULL)
-		place = bad_of(part, 0);
+		place = bad_node_slot(part, 0);
 	if (place == NULL) {
 		place = &part->bad[part->bad_next];
-		part->bad_next = (part->bad_next + 1) % BAD_MAX;
+		part->bad_next = (part->bad_next + 1) % BAD_NODES_MAX;
 	}
 	*place = id;
 }
@@ -52,21 +52,22 @@ static void keep_bad(struct webhook_part *part, uint64_t id) {
 // Return true if the change must be reported. A join is not reported, and neither is a suspicion
 // that passes. A recovery often passes through `unknown`. So after a bad verdict, every change is
 // reported until the node is healthy.
-static bool is_news(struct webhook_part *part, const struct verdict_change *change) {
-	uint64_t *bad = bad_of(part, change->now->subject);
+static bool change_needs_report(struct webhook_part *part, const struct verdict_change *change) {
+	uint64_t *bad = bad_node_slot(part, change->now->subject);
 
-	if (!is_quiet(change->now->verdict)) {
-		keep_bad(part, change->now->subject);
+	if (!verdict_is_quiet(change->now->verdict)) {
+		bad_node_remember(part, change->now->subject);
 		return true;
 	}
 	if (bad == NULL)
-		return !is_quiet(change->before);
+		return !verdict_is_quiet(change->before);
 	if (change->now->verdict != VERDICT_UNKNOWN)
 		*bad = 0;
 	return true;
 }
 
-static void verdict_changed(struct health_listener *listener, const struct verdict_change *change) {
+static void
+on_verdict_changed(struct health_listener *listener, const struct verdict_change *change) {
 	struct webhook_part *part = container_of(listener, struct webhook_part, listener);
 	const struct ras *ras = overlay_ras(part->agent->overlay);
 	struct webhook_change told = {
@@ -78,13 +79,13 @@ static void verdict_changed(struct health_listener *listener, const struct verdi
 	char node[RAS_NAME_MAX + 1], observer[RAS_NAME_MAX + 1];
 	struct ras_peer peer, self;
 
-	if (!is_news(part, change))
+	if (!change_needs_report(part, change))
 		return;
 	if (ras_peer_find(ras, change->now->subject, &peer) != 0 ||
 	    ras_peer_find(ras, ras_self_id(ras), &self) != 0)
 		return;
-	name_of(&peer, node);
-	name_of(&self, observer);
+	peer_copy_name(&peer, node);
+	peer_copy_name(&self, observer);
 	told.node = node;
 	told.observer = observer;
 	webhook_notify(part->webhook, &told);
@@ -112,7 +113,7 @@ int webhook_part_start(struct agent *agent) {
 		return err;
 	}
 	part->agent = agent;
-	part->listener.changed = verdict_changed;
+	part->listener.changed = on_verdict_changed;
 	health_listen(agent->health, &part->listener);
 	agent->webhook = part;
 	return 0;

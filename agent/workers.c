@@ -41,7 +41,7 @@ struct agent_worker {
 
 // EAL.
 
-static void eal_line(uint32_t level, const char *line, size_t length) {
+static void eal_log_line(uint32_t level, const char *line, size_t length) {
 	if (level <= EAL_LOG_ERROR)
 		log_event(LOG_LEVEL_WARN, "eal", log_bytes("text", line, length));
 	else
@@ -59,7 +59,7 @@ int eal_part_start(struct agent *agent) {
 										 : EAL_MEMORY_PLAIN,
 		.memory_mib =
 			(uint32_t)(config_get_size_bytes(agent->config, "worker", "memory") >> 20),
-		.log = eal_line,
+		.log = eal_log_line,
 	};
 	char took[PARSE_TEXT_BYTES];
 	struct eal_facts facts;
@@ -103,7 +103,7 @@ void eal_part_stop(struct agent *agent) {
 // Workers.
 
 // Return the idle policy of a worker. The last configured policy applies to all further workers.
-static struct idle_config idle_of(const struct config *config, uint32_t place) {
+static struct idle_config worker_idle_config(const struct config *config, uint32_t place) {
 	const struct config_list *list = config_get_list(config, "worker", "idle");
 	struct idle_config idle = {
 		.window_ns = config_get_duration_ns(config, "worker", "window"),
@@ -118,7 +118,7 @@ static struct idle_config idle_of(const struct config *config, uint32_t place) {
 
 // Choose the CPUs of the workers. *ret_named is true if the configuration names them; otherwise
 // *ret_places holds the input of the rule.
-static int choose_cores(
+static int workers_choose_cores(
 	struct agent *agent,
 	struct cores_constraints *ret_places,
 	bool *ret_named,
@@ -134,7 +134,7 @@ static int choose_cores(
 	if (!*ret_named) {
 		cores_read_isolated(SYSFS_ROOT, &ret_places->isolated);
 		ret_places->near = agent->near_cpus;
-		ret_places->spins = idle_of(agent->config, 0).policy == IDLE_SPIN;
+		ret_places->spins = worker_idle_config(agent->config, 0).policy == IDLE_SPIN;
 		return cores_choose(ret_places, 1, ret_cores);
 	}
 	err = cpu_set_parse_allowed(given, strlen(given), &ret_places->allowed, &error, ret_cores);
@@ -144,7 +144,7 @@ static int choose_cores(
 }
 
 // Dispatch the events of a worker. An event of an unknown kind is logged.
-static void on_events(struct loop_source *source, uint32_t events) {
+static void on_worker_events(struct loop_source *source, uint32_t events) {
 	struct agent_worker *worker = container_of(source, struct agent_worker, events);
 	struct worker_record records[EVENTS_PER_TURN];
 	uint32_t count = worker_take_events(worker->worker, records, EVENTS_PER_TURN);
@@ -175,7 +175,7 @@ worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, con
 		.cpu = pin ? cpu : WORKER_CPU_ANY,
 		.clock = clock,
 		.kept_clock = clock,
-		.idle = idle_of(agent->config, worker->place),
+		.idle = worker_idle_config(agent->config, worker->place),
 		.request = dispatch_worker_request,
 	};
 	const char *clock_name, *clock_why;
@@ -205,7 +205,7 @@ worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, con
 		.fd = worker_event_fd(worker->worker),
 		.events = EPOLLIN,
 		.rank = LOOP_OVERLAY,
-		.ready = on_events,
+		.ready = on_worker_events,
 	};
 	cpu_set_format(&facts.affinity, cores, sizeof(cores));
 	snprintf(node, sizeof(node), facts.memory_node < 0 ? "-" : "%d", facts.memory_node);
@@ -220,7 +220,7 @@ worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, con
 }
 
 // Calibrate the clock once; each worker then keeps its own copy.
-static void give_clocks(struct agent *agent, uint32_t count) {
+static void workers_init_clocks(struct agent *agent, uint32_t count) {
 	struct clock clock;
 
 	clock_init_kept(&clock);
@@ -232,7 +232,7 @@ int workers_start(struct agent *agent) {
 	struct cores_constraints places = {.spins = false};
 	struct cpu_set cores;
 	bool named = false;
-	int err = choose_cores(agent, &places, &named, &cores);
+	int err = workers_choose_cores(agent, &places, &named, &cores);
 
 	if (err == 0 && config_get_bool(agent->config, "worker", "lock_memory"))
 		err = worker_lock_memory();
@@ -248,7 +248,7 @@ int workers_start(struct agent *agent) {
 	agent->workers = calloc(cpu_set_count(&cores), sizeof(*agent->workers));
 	if (agent->workers == NULL)
 		return -ENOMEM;
-	give_clocks(agent, cpu_set_count(&cores));
+	workers_init_clocks(agent, cpu_set_count(&cores));
 	for (uint32_t cpu = cpu_set_next(&cores, 0); cpu < CPU_SET_CPUS_MAX && err == 0;
 	     cpu = cpu_set_next(&cores, cpu + 1)) {
 		struct agent_worker *worker = &agent->workers[agent->worker_count];
@@ -262,7 +262,7 @@ int workers_start(struct agent *agent) {
 	return err;
 }
 
-void workers_halt(struct agent *agent) {
+void workers_stop_threads(struct agent *agent) {
 	for (uint32_t n = 0; n < agent->worker_count; n++)
 		worker_stop(agent->workers[n].worker);
 }
@@ -279,7 +279,7 @@ void workers_stop(struct agent *agent) {
 	agent->workers = NULL;
 }
 
-bool workers_at(void *ctx, uint32_t n, struct checks_worker *ret_worker) {
+bool workers_describe(void *ctx, uint32_t n, struct checks_worker *ret_worker) {
 	const struct agent *agent = ctx;
 	const struct agent_worker *worker = &agent->workers[n];
 	struct cpu_set allowed;
@@ -305,7 +305,7 @@ void workers_list(const struct agent *agent, struct worker **workers, struct pro
 
 void workers_reload(struct agent *agent) {
 	for (uint32_t n = 0; n < agent->worker_count; n++) {
-		struct idle_config idle = idle_of(agent->config, n);
+		struct idle_config idle = worker_idle_config(agent->config, n);
 		int err = worker_set_idle(agent->workers[n].worker, &idle);
 
 		if (err == 0)

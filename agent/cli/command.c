@@ -17,7 +17,7 @@
 
 static const struct option_spec help_option = {"help", NULL, "print this and exit"};
 
-void command_complain(const char *command_name, const char *format, ...) {
+void command_error(const char *command_name, const char *format, ...) {
 	va_list args;
 
 	fprintf(stderr, "tocsin %s: ", command_name);
@@ -67,7 +67,7 @@ static const char *const shape_tails[] = {
 	[WORD_COMMAND] = " [ARGUMENT]...",
 };
 
-void command_shape(const struct command *command, char text[static COMMAND_SHAPE_BYTES]) {
+void command_usage_text(const struct command *command, char text[static COMMAND_SHAPE_BYTES]) {
 	size_t used = (size_t)snprintf(text, COMMAND_SHAPE_BYTES, "[OPTION]...");
 
 	for (size_t n = 0; n < command->word_count; n++) {
@@ -86,7 +86,7 @@ void command_print_help(const struct command *command, FILE *out) {
 	const struct option_spec *option;
 	char shape[COMMAND_SHAPE_BYTES];
 
-	command_shape(command, shape);
+	command_usage_text(command, shape);
 	fprintf(out, "Usage: tocsin %s %s\n\n%s\n\n", command->name, shape, command->summary);
 	for (size_t n = 0; n < command->word_count; n++) {
 		const struct word_spec *word = &command->words[n];
@@ -99,7 +99,7 @@ void command_print_help(const struct command *command, FILE *out) {
 	fprintf(out, "\n%s", command->details);
 }
 
-static int complain_unknown(const struct command *command, const char *given, size_t length) {
+static int report_unknown_option(const struct command *command, const char *given, size_t length) {
 	const struct option_spec *option;
 	struct suggestion suggestion;
 	char word[SUGGESTION_WORD_BYTES_MAX + 2];
@@ -114,9 +114,7 @@ static int complain_unknown(const struct command *command, const char *given, si
 		snprintf(known, sizeof(known), "--%s", option->name);
 		suggestion_add(&suggestion, known, strlen(known));
 	}
-	command_complain(
-		command->name, "unknown option %s; %s", quoted, suggestion_text(&suggestion)
-	);
+	command_error(command->name, "unknown option %s; %s", quoted, suggestion_text(&suggestion));
 	return -EINVAL;
 }
 
@@ -156,17 +154,17 @@ static int parse_option(
 
 	option = find_option(command, given, length, arguments, &place);
 	if (option == NULL)
-		return complain_unknown(command, given, length);
+		return report_unknown_option(command, given, length);
 	if (*place != NULL) {
-		command_complain(command->name, "--%s is given twice", option->name);
+		command_error(command->name, "--%s is given twice", option->name);
 		return -EINVAL;
 	}
 	if (option->argument == NULL && has_value) {
-		command_complain(command->name, "--%s takes no value", option->name);
+		command_error(command->name, "--%s takes no value", option->name);
 		return -EINVAL;
 	}
 	if (option->argument != NULL && !has_value && *at + 1 == argc) {
-		command_complain(
+		command_error(
 			command->name, "--%s needs a value: --%s %s", option->name, option->name,
 			option->argument
 		);
@@ -188,7 +186,7 @@ check_name(const struct command *command, const struct word_spec *spec, const ch
 	if (target_is_name(word))
 		return 0;
 	escape_quote(word, strlen(word), quoted, sizeof(quoted));
-	command_complain(
+	command_error(
 		command->name, "%s: %s is no name: 1 to %d bytes without blanks", spec->name,
 		quoted, TARGET_NAME_BYTES_MAX
 	);
@@ -207,7 +205,7 @@ check_choice(const struct command *command, const struct word_spec *spec, const 
 		suggestion_add(&suggestion, *choice, strlen(*choice));
 	}
 	escape_quote(word, strlen(word), quoted, sizeof(quoted));
-	command_complain(
+	command_error(
 		command->name, "%s: %s is not allowed; %s", spec->name, quoted,
 		suggestion_text(&suggestion)
 	);
@@ -215,7 +213,7 @@ check_choice(const struct command *command, const struct word_spec *spec, const 
 }
 
 // Append a word to the free text, which must fit into one protocol line.
-static int add_text(
+static int text_append_word(
 	const struct command *command,
 	const struct word_spec *spec,
 	const char *word,
@@ -228,14 +226,14 @@ static int add_text(
 		if ((unsigned char)*at >= ' ' && *at != '\x7f')
 			continue;
 		escape_quote(word, strlen(word), quoted, sizeof(quoted));
-		command_complain(
+		command_error(
 			command->name, "%s: %s has a control character; it is one line of text",
 			spec->name, quoted
 		);
 		return -EINVAL;
 	}
 	if (used + 1 + strlen(word) > TARGET_TEXT_BYTES_MAX) {
-		command_complain(
+		command_error(
 			command->name, "%s: it is longer than %d bytes", spec->name,
 			TARGET_TEXT_BYTES_MAX
 		);
@@ -257,7 +255,7 @@ static int parse_word(
 
 	if (*place == command->word_count) {
 		escape_quote(word, strlen(word), quoted, sizeof(quoted));
-		command_complain(
+		command_error(
 			command->name, "takes no %sargument %s; see tocsin %s --help",
 			command->word_count > 0 ? "further " : "", quoted, command->name
 		);
@@ -272,7 +270,7 @@ static int parse_word(
 		break;
 	case WORD_TEXT:
 		arguments->words[*place] = arguments->text;
-		return add_text(command, spec, word, arguments);
+		return text_append_word(command, spec, word, arguments);
 	case WORD_COMMAND:
 		break; // any word is allowed
 	}
@@ -281,15 +279,15 @@ static int parse_word(
 }
 
 // Check that every mandatory word was given.
-static int check_complete(const struct command *command, const struct arguments *arguments) {
+static int check_missing_words(const struct command *command, const struct arguments *arguments) {
 	char shape[COMMAND_SHAPE_BYTES];
 
 	for (size_t n = 0; n < command->word_count; n++) {
 		if (command->words[n].optional ||
 		    (arguments->words[n] != NULL && arguments->words[n][0] != '\0'))
 			continue;
-		command_shape(command, shape);
-		command_complain(
+		command_usage_text(command, shape);
+		command_error(
 			command->name, "%s is missing: tocsin %s %s", command->words[n].name,
 			command->name, shape
 		);
@@ -299,7 +297,7 @@ static int check_complete(const struct command *command, const struct arguments 
 }
 
 // Return true if the next word starts a command; the arguments after it belong to that command.
-static bool takes_rest(const struct command *command, size_t place) {
+static bool word_starts_command(const struct command *command, size_t place) {
 	return place < command->word_count && command->words[place].kind == WORD_COMMAND;
 }
 
@@ -321,7 +319,7 @@ int command_parse(
 			return 1;
 		if (!is_word && command->word_count > 0 && strcmp(argv[at], "--") == 0)
 			words_only = true;
-		else if (is_word && takes_rest(command, place)) {
+		else if (is_word && word_starts_command(command, place)) {
 			arguments->command = argv + at;
 			arguments->words[place] = argv[at];
 			break;
@@ -330,5 +328,5 @@ int command_parse(
 		else
 			err = parse_option(command, argc, argv, &at, arguments);
 	}
-	return err == 0 ? check_complete(command, arguments) : err;
+	return err == 0 ? check_missing_words(command, arguments) : err;
 }

@@ -84,7 +84,7 @@ int command_parse(
 
 // Format the arguments of a command for help: "[OPTION]... NAME [on|off]".
 #define COMMAND_SHAPE_BYTES 128
-void command_shape(const struct command *command, char text[static COMMAND_SHAPE_BYTES]);
+void command_usage_text(const struct command *command, char text[static COMMAND_SHAPE_BYTES]);
 
 void command_print_help(const struct command *command, FILE *out);
 
@@ -94,7 +94,7 @@ const struct option_spec *command_option(const struct command *command, size_t n
 
 // Print "tocsin ifaces: ..." and a newline on stderr.
 __attribute__((format(printf, 2, 3))) void
-command_complain(const char *command_name, const char *format, ...);
+command_error(const char *command_name, const char *format, ...);
 
 // All commands, terminated by NULL; defined in main.c.
 extern const struct command *const commands[];

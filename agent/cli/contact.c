@@ -23,8 +23,9 @@
 #define CONNECT_NS (3 * NS_PER_SEC)
 #define ANSWER_NS (20 * NS_PER_SEC)
 // Extra time for the queried agent, beyond the timeout given to other nodes.
-#define GRACE_NS (2 * NS_PER_SEC)
-#define HINT_NS (3 * NS_PER_SEC / 2) // delay before a message on stderr says that the client waits
+#define AGENT_EXTRA_NS (2 * NS_PER_SEC)
+#define WAIT_REPORT_NS \
+	(3 * NS_PER_SEC / 2) // delay before a message on stderr says that the client waits
 #define QUESTION_BYTES 1024
 #define READ_BYTES 65536UL
 #define ERROR_PREFIX "ERROR: "
@@ -37,10 +38,11 @@ static const uint64_t pauses_ns[] = {100 * NS_PER_MS, 300 * NS_PER_MS, 600 * NS_
 void contact_init(struct contact *contact, const struct target *target) {
 	*contact = (struct contact){.target = target, .fd = -1, .watched = {-1, -1}};
 	contact->whole = isatty(STDOUT_FILENO) == 0;
-	contact->answer_ns = target->timeout_ns > 0 ? target->timeout_ns + GRACE_NS : ANSWER_NS;
+	contact->answer_ns =
+		target->timeout_ns > 0 ? target->timeout_ns + AGENT_EXTRA_NS : ANSWER_NS;
 }
 
-static void close_contact(struct contact *contact) {
+static void contact_close(struct contact *contact) {
 	if (contact->fd >= 0)
 		close(contact->fd);
 	contact->fd = -1;
@@ -49,7 +51,7 @@ static void close_contact(struct contact *contact) {
 }
 
 void contact_fini(struct contact *contact) {
-	close_contact(contact);
+	contact_close(contact);
 	free(contact->data);
 	contact->data = NULL;
 	contact->capacity = 0;
@@ -109,11 +111,11 @@ static int contact_await(struct contact *contact, short events, uint64_t due_ns)
 
 // Connecting.
 
-static int connect_once(struct contact *contact, const struct target_place *place) {
+static int contact_try_connect(struct contact *contact, const struct target_place *place) {
 	uint64_t due_ns = clock_monotonic_ns() + CONNECT_NS;
 	int err;
 
-	close_contact(contact);
+	contact_close(contact);
 	contact->fd =
 		socket(place->address.generic.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
 		       0);
@@ -128,7 +130,7 @@ static int connect_once(struct contact *contact, const struct target_place *plac
 	return err;
 }
 
-static const char *hint_of(int err) {
+static const char *connect_error_hint(int err) {
 	switch (err) {
 	case -ENOENT:
 	case -ECONNREFUSED:
@@ -144,14 +146,14 @@ static const char *hint_of(int err) {
 	}
 }
 
-static int connect_place(struct contact *contact) {
+static int contact_connect(struct contact *contact) {
 	struct target_place place;
 	int err;
 
 	for (size_t tried = 0;; tried++) {
 		target_find(contact->target, &place);
 		snprintf(contact->place, sizeof(contact->place), "%s", place.text);
-		err = connect_once(contact, &place);
+		err = contact_try_connect(contact, &place);
 		if ((err != -ECONNREFUSED && err != -EAGAIN) || tried == PAUSE_COUNT)
 			break;
 		err = contact_await(contact, 0, clock_monotonic_ns() + pauses_ns[tried]);
@@ -164,17 +166,17 @@ static int connect_place(struct contact *contact) {
 		return contact_fail(
 			contact, err,
 			"there is no socket %s, and nobody can be reached on %s: %s%s",
-			place.absent, place.text, strerrordesc_np(-err), hint_of(err)
+			place.absent, place.text, strerrordesc_np(-err), connect_error_hint(err)
 		);
 	return contact_fail(
 		contact, err, "cannot reach the agent on %s: %s%s", place.text,
-		strerrordesc_np(-err), hint_of(err)
+		strerrordesc_np(-err), connect_error_hint(err)
 	);
 }
 
 // Receiving.
 
-static int make_room(struct contact *contact) {
+static int buffer_make_room(struct contact *contact) {
 	size_t kept = contact->end - contact->begin;
 	size_t capacity = contact->capacity;
 	char *grown;
@@ -199,7 +201,7 @@ static int make_room(struct contact *contact) {
 	return 0;
 }
 
-static int fail_late(struct contact *contact) {
+static int contact_fail_late(struct contact *contact) {
 	char waited[SHOW_BYTES];
 
 	show_duration(contact->answer_ns, waited);
@@ -212,7 +214,7 @@ static int fail_late(struct contact *contact) {
 }
 
 // Tell a waiting user what the client waits for, and until when.
-static void say_waiting(struct contact *contact) {
+static void contact_report_wait(struct contact *contact) {
 	uint64_t now_ns = clock_monotonic_ns();
 	char until[SHOW_BYTES], left[SHOW_BYTES];
 	struct timespec now;
@@ -232,17 +234,17 @@ static void say_waiting(struct contact *contact) {
 }
 
 // Wait for an answer, and report the wait once on stderr.
-static int await_answer(struct contact *contact) {
-	uint64_t hint_ns = contact->hint_ns;
+static int contact_await_answer(struct contact *contact) {
+	uint64_t wait_report_ns = contact->wait_report_ns;
 	int err;
 
-	if (contact->silent || hint_ns >= contact->due_ns)
+	if (contact->silent || wait_report_ns >= contact->due_ns)
 		return contact_await(contact, POLLIN, contact->due_ns);
-	err = contact_await(contact, POLLIN, hint_ns);
+	err = contact_await(contact, POLLIN, wait_report_ns);
 	if (err != -ETIMEDOUT)
 		return err;
-	contact->hint_ns = UINT64_MAX;
-	say_waiting(contact);
+	contact->wait_report_ns = UINT64_MAX;
+	contact_report_wait(contact);
 	return contact_await(contact, POLLIN, contact->due_ns);
 }
 
@@ -250,7 +252,7 @@ static int await_answer(struct contact *contact) {
 // contact->why.
 static int contact_receive(struct contact *contact) {
 	ssize_t size;
-	int err = make_room(contact);
+	int err = buffer_make_room(contact);
 
 	while (err == 0) {
 		size = stream_receive(
@@ -268,14 +270,14 @@ static int contact_receive(struct contact *contact) {
 				contact, (int)size, "the connection with %s broke: %s",
 				contact->place, strerrordesc_np((int)-size)
 			);
-		err = await_answer(contact);
+		err = contact_await_answer(contact);
 		if (err == -ETIMEDOUT)
-			return fail_late(contact);
+			return contact_fail_late(contact);
 	}
 	return err;
 }
 
-static int fail_foreign(struct contact *contact, const char *line) {
+static int contact_fail_protocol(struct contact *contact, const char *line) {
 	char quoted[80];
 
 	escape_quote(line, strlen(line), quoted, sizeof(quoted));
@@ -286,7 +288,7 @@ static int fail_foreign(struct contact *contact, const char *line) {
 }
 
 // Read one line and terminate it in place.
-static int read_line(struct contact *contact, char **ret_line) {
+static int contact_read_line(struct contact *contact, char **ret_line) {
 	size_t looked = 0;
 	char *line, *end;
 	int err = 0;
@@ -312,28 +314,28 @@ static int read_line(struct contact *contact, char **ret_line) {
 	*end = '\0';
 	contact->begin += (size_t)(end - line) + 1;
 	if (strlen(line) != (size_t)(end - line))
-		return fail_foreign(contact, line);
+		return contact_fail_protocol(contact, line);
 	*ret_line = line;
 	return 0;
 }
 
-static bool is_error(const char *line) {
+static bool line_is_error(const char *line) {
 	return strncmp(line, ERROR_PREFIX, strlen(ERROR_PREFIX)) == 0;
 }
 
-static int fail_refused(struct contact *contact, const char *words) {
+static int contact_fail_refused(struct contact *contact, const char *words) {
 	return contact_fail(contact, -EREMOTEIO, "%s", words);
 }
 
 // Asking.
 
-static int send_all(struct contact *contact, const char *text) {
+static int contact_send(struct contact *contact, const char *text) {
 	size_t size = strlen(text);
 	int err = 0;
 
 	contact->due_ns = clock_monotonic_ns() + contact->answer_ns;
-	if (contact->hint_ns != UINT64_MAX)
-		contact->hint_ns = clock_monotonic_ns() + HINT_NS;
+	if (contact->wait_report_ns != UINT64_MAX)
+		contact->wait_report_ns = clock_monotonic_ns() + WAIT_REPORT_NS;
 	for (size_t sent = 0; sent < size && err == 0;) {
 		ssize_t taken = stream_send(contact->fd, text + sent, size - sent);
 
@@ -349,20 +351,20 @@ static int send_all(struct contact *contact, const char *text) {
 	// The agent may have sent an error before it closed; the next read returns that error.
 	if (err == -EPIPE || err == -ECONNRESET)
 		return 0;
-	return err == -ETIMEDOUT ? fail_late(contact)
+	return err == -ETIMEDOUT ? contact_fail_late(contact)
 				 : contact_fail(
 					   contact, err, "cannot ask on %s: %s", contact->place,
 					   strerrordesc_np(-err)
 				   );
 }
 
-static int expect_ok(struct contact *contact) {
+static int contact_expect_ok(struct contact *contact) {
 	char *line;
-	int err = read_line(contact, &line);
+	int err = contact_read_line(contact, &line);
 
 	if (err != 0)
 		return err;
-	return strcmp(line, "OK") == 0 ? 0 : fail_foreign(contact, line);
+	return strcmp(line, "OK") == 0 ? 0 : contact_fail_protocol(contact, line);
 }
 
 static int contact_greet(struct contact *contact, bool json) {
@@ -379,27 +381,27 @@ static int contact_greet(struct contact *contact, bool json) {
 		text, sizeof(text), "CLIENT PROTOCOL 2\n%sSET FORMAT %s\n", timeout,
 		json ? "json" : "text"
 	);
-	err = send_all(contact, text);
+	err = contact_send(contact, text);
 	if (err == 0)
-		err = read_line(contact, &line);
+		err = contact_read_line(contact, &line);
 	if (err != 0)
 		return err;
 	// The agent refuses all clients; this error is the answer to any request.
-	if (is_error(line))
+	if (line_is_error(line))
 		return contact_fail(contact, -EBUSY, "%s", line + strlen(ERROR_PREFIX));
 	if (strncmp(line, PROTOCOL_PREFIX, strlen(PROTOCOL_PREFIX)) != 0)
-		return fail_foreign(contact, line);
+		return contact_fail_protocol(contact, line);
 	line += strlen(PROTOCOL_PREFIX);
 	if (parse_u64(line, strlen(line), 1, UINT32_MAX, NULL, &protocol) != 0)
-		return fail_foreign(contact, line);
+		return contact_fail_protocol(contact, line);
 	contact->protocol = (uint32_t)protocol;
 	if (timeout_s > 0)
-		err = expect_ok(contact);
-	return err == 0 ? expect_ok(contact) : err;
+		err = contact_expect_ok(contact);
+	return err == 0 ? contact_expect_ok(contact) : err;
 }
 
 int contact_open(struct contact *contact, bool json) {
-	int err = connect_place(contact);
+	int err = contact_connect(contact);
 
 	return err == 0 ? contact_greet(contact, json) : err;
 }
@@ -412,10 +414,10 @@ int contact_ask(struct contact *contact, const char *question) {
 		snprintf(line, sizeof(line), "NODE %s %s\n", node, question);
 	else
 		snprintf(line, sizeof(line), "%s\n", question);
-	return send_all(contact, line);
+	return contact_send(contact, line);
 }
 
-int contact_rest(struct contact *contact, const char **ret_text) {
+int contact_read_to_end(struct contact *contact, const char **ret_text) {
 	int err;
 
 	// This is the last request, so an error in the answer also ends the connection.
@@ -445,7 +447,7 @@ int contact_json(struct contact *contact, const char *question, json_t **ret_ans
 	// If a relayed answer breaks off, its line is incomplete, and the next line gives the
 	// reason.
 	for (int lines = contact->target->node != NULL ? 2 : 1; err == 0 && lines > 0; lines--) {
-		err = read_line(contact, &line);
+		err = contact_read_line(contact, &line);
 		if (err == 0)
 			answer = json_loads(line, 0, NULL);
 		if (answer != NULL)
@@ -456,15 +458,16 @@ int contact_json(struct contact *contact, const char *question, json_t **ret_ans
 	if (!json_is_object(answer)) {
 		json_decref(answer);
 		// An agent that does not know the command answers in text.
-		return is_error(line) ? fail_refused(contact, line + strlen(ERROR_PREFIX))
-				      : fail_foreign(contact, line);
+		return line_is_error(line)
+			       ? contact_fail_refused(contact, line + strlen(ERROR_PREFIX))
+			       : contact_fail_protocol(contact, line);
 	}
 	words = json_string_value(json_object_get(answer, "error"));
 	if (words == NULL) {
 		*ret_answer = answer;
 		return 0;
 	}
-	fail_refused(contact, words);
+	contact_fail_refused(contact, words);
 	json_decref(answer);
 	return -EREMOTEIO;
 }

@@ -30,10 +30,10 @@ struct contact {
 	size_t begin, end, capacity;
 	uint64_t answer_ns; // timeout of an answer; may be changed before a request
 	uint64_t due_ns;
-	uint32_t protocol; // protocol version of the agent
-	bool whole;	   // tables in text are not cut to the width of a terminal
-	bool silent;	   // no message on stderr while waiting
-	uint64_t hint_ns;  // time to report the wait; UINT64_MAX: reported
+	uint32_t protocol;	 // protocol version of the agent
+	bool whole;		 // tables in text are not cut to the width of a terminal
+	bool silent;		 // no message on stderr while waiting
+	uint64_t wait_report_ns; // time to report the wait; UINT64_MAX: reported
 	char place[256];
 	char why[CONTACT_WHY_BYTES];
 };
@@ -48,7 +48,7 @@ int contact_open(struct contact *contact, bool json);
 // Send a request, relayed to the target's node if it names one.
 int contact_ask(struct contact *contact, const char *question);
 // Return everything up to the end of the stream, as NCCL's reports need.
-int contact_rest(struct contact *contact, const char **ret_text);
+int contact_read_to_end(struct contact *contact, const char **ret_text);
 
 // Send a request and read the whole answer. The caller releases *ret_answer.
 int contact_json(struct contact *contact, const char *question, json_t **ret_answer);

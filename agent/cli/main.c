@@ -65,7 +65,7 @@ static const struct command *find_command(const char *name) {
 	return NULL;
 }
 
-static void complain_unknown(const char *given) {
+static void report_unknown_command(const char *given) {
 	struct suggestion suggestion;
 	char quoted[QUOTED_BYTES];
 
@@ -97,7 +97,7 @@ static int help_run(int argc, char **argv) {
 	}
 	command = find_command(argv[0]);
 	if (command == NULL) {
-		complain_unknown(argv[0]);
+		report_unknown_command(argv[0]);
 		return EXIT_USAGE;
 	}
 	command_print_help(command, stdout);
@@ -119,7 +119,7 @@ static int run_command(const struct command *command, int argc, char **argv) {
 
 // Return the exit status after flushing stdout. A write error must not look like success, for
 // example on a full disk.
-static int check_written(int status) {
+static int stdout_check_written(int status) {
 	int err = fflush(stdout) == 0 ? 0 : errno; // 0: an earlier write failed
 
 	if (err == 0 && !ferror(stdout))
@@ -146,7 +146,7 @@ static bool is_shared_option(const char *word, bool *ret_takes_next) {
 
 // Move shared options in front of the command behind it. Returns 0, or EXIT_USAGE if there is no
 // command.
-static int put_command_first(int argc, char **argv) {
+static int move_command_first(int argc, char **argv) {
 	bool takes_next;
 	char *name;
 	int at = 1;
@@ -185,16 +185,16 @@ static int command_run(int argc, char **argv) {
 		man_print(stdout);
 		return EXIT_DONE;
 	}
-	if (put_command_first(argc, argv) != 0)
+	if (move_command_first(argc, argv) != 0)
 		return EXIT_USAGE;
 	command = find_command(argv[1]);
 	if (command == NULL) {
-		complain_unknown(argv[1]);
+		report_unknown_command(argv[1]);
 		return EXIT_USAGE;
 	}
 	return run_command(command, argc - 2, argv + 2);
 }
 
 int main(int argc, char **argv) {
-	return check_written(command_run(argc, argv));
+	return stdout_check_written(command_run(argc, argv));
 }

@@ -8,7 +8,7 @@
 
 // Print text with roff's special characters escaped. These are backslash, hyphen, caret and tilde,
 // and a dot or quote at the start of a line.
-static void put_roff(const char *text, size_t size, FILE *out) {
+static void roff_put_text(const char *text, size_t size, FILE *out) {
 	if (size > 0 && (text[0] == '.' || text[0] == '\''))
 		fputs("\\&", out);
 	for (size_t n = 0; n < size; n++) {
@@ -25,58 +25,58 @@ static void put_roff(const char *text, size_t size, FILE *out) {
 	}
 }
 
-static void put_lines(const char *text, FILE *out) {
+static void roff_put_lines(const char *text, FILE *out) {
 	while (*text != '\0') {
 		size_t size = strcspn(text, "\n");
 
 		if (size > 0)
-			put_roff(text, size, out);
+			roff_put_text(text, size, out);
 		fputc('\n', out);
 		text += size + (text[size] == '\n');
 	}
 }
 
-static void put_tag(const char *bold, const char *italic, FILE *out) {
+static void roff_put_tag(const char *bold, const char *italic, FILE *out) {
 	fputs(".TP\n\\fB", out);
-	put_roff(bold, strlen(bold), out);
+	roff_put_text(bold, strlen(bold), out);
 	fputs("\\fR", out);
 	if (italic != NULL) {
 		fputs(" \\fI", out);
-		put_roff(italic, strlen(italic), out);
+		roff_put_text(italic, strlen(italic), out);
 		fputs("\\fR", out);
 	}
 	fputc('\n', out);
 }
 
-static void put_command(const struct command *command, FILE *out) {
+static void roff_put_command(const struct command *command, FILE *out) {
 	char shape[COMMAND_SHAPE_BYTES];
 
-	command_shape(command, shape);
+	command_usage_text(command, shape);
 	fputs(".SS \"tocsin ", out);
-	put_roff(command->name, strlen(command->name), out);
+	roff_put_text(command->name, strlen(command->name), out);
 	fputc(' ', out);
-	put_roff(shape, strlen(shape), out);
+	roff_put_text(shape, strlen(shape), out);
 	fputs("\"\n", out);
-	put_lines(command->summary, out);
+	roff_put_lines(command->summary, out);
 	for (size_t n = 0; n < command->word_count; n++) {
-		put_tag(command->words[n].name, NULL, out);
-		put_lines(command->words[n].help, out);
+		roff_put_tag(command->words[n].name, NULL, out);
+		roff_put_lines(command->words[n].help, out);
 	}
 	for (size_t n = 0; n < command->option_count; n++) {
 		char name[64];
 
 		snprintf(name, sizeof(name), "--%s", command->options[n].name);
-		put_tag(name, command->options[n].argument, out);
-		put_lines(command->options[n].help, out);
+		roff_put_tag(name, command->options[n].argument, out);
+		roff_put_lines(command->options[n].help, out);
 	}
 	// Print the details without filling, since they contain tables and lists.
 	fputs(".PP\n.EX\n", out);
-	put_lines(command->details, out);
+	roff_put_lines(command->details, out);
 	fputs(".EE\n", out);
 }
 
 // Print the options shared by all commands that query an agent.
-static void put_shared(FILE *out) {
+static void roff_put_shared_options(FILE *out) {
 	const struct option_spec *option;
 	size_t n = status_command.option_count;
 
@@ -84,8 +84,8 @@ static void put_shared(FILE *out) {
 		char name[64];
 
 		snprintf(name, sizeof(name), "--%s", option->name);
-		put_tag(name, option->argument, out);
-		put_lines(option->help, out);
+		roff_put_tag(name, option->argument, out);
+		roff_put_lines(option->help, out);
 	}
 }
 
@@ -135,9 +135,9 @@ static const char tail[] =
 void man_print(FILE *out) {
 	fprintf(out, ".TH TOCSIN 1 \"\" \"Tocsin %s\" \"Tocsin Manual\"\n", TOCSIN_VERSION);
 	fputs(head, out);
-	put_shared(out);
+	roff_put_shared_options(out);
 	fputs(".SH COMMANDS\n", out);
 	for (size_t n = 0; commands[n] != NULL; n++)
-		put_command(commands[n], out);
+		roff_put_command(commands[n], out);
 	fputs(tail, out);
 }

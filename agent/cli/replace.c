@@ -52,6 +52,6 @@ int replace_file(const char *file, replace_fn *write, const void *what) {
 	return err;
 }
 
-const char *replace_words(int err) {
+const char *replace_error_text(int err) {
 	return err == -EEXIST ? "it is there, and no regular file" : strerrordesc_np(-err);
 }

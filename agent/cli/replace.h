@@ -11,4 +11,4 @@ typedef void replace_fn(FILE *out, const void *what);
 // nor a directory; links are not followed.
 int replace_file(const char *file, replace_fn *write, const void *what);
 // Return the text of an error of replace_file().
-const char *replace_words(int err);
+const char *replace_error_text(int err);

@@ -61,8 +61,8 @@ bool target_is_name(const char *word) {
 	return length > 0 && length <= TARGET_NAME_BYTES_MAX;
 }
 
-static int target_refuse(const struct target *target, const char *option, const char *what) {
-	command_complain(target->command_name, "--%s: %s", option, what);
+static int target_reject_option(const struct target *target, const char *option, const char *what) {
+	command_error(target->command_name, "--%s: %s", option, what);
 	return EXIT_USAGE;
 }
 
@@ -74,7 +74,7 @@ static int check_path(struct target *target, const char *path, const char *origi
 	if (path[0] != '\0' && strlen(path) < sizeof(local->sun_path))
 		return 0;
 	escape_quote(path, strlen(path), quoted, sizeof(quoted));
-	command_complain(
+	command_error(
 		target->command_name, "%s: %s is no path of a socket: 1 to %zu bytes", origin,
 		quoted, sizeof(local->sun_path) - 1
 	);
@@ -89,7 +89,7 @@ static int read_address(struct target *target, const char *host, const char *por
 	if (port != NULL)
 		err = parse_u64(port, strlen(port), 1, UINT16_MAX, &error, &number);
 	if (err != 0)
-		return target_refuse(target, "port", error.text);
+		return target_reject_option(target, "port", error.text);
 	if (host == NULL)
 		host = LOOPBACK;
 	err = sock_addr_resolve(
@@ -97,7 +97,7 @@ static int read_address(struct target *target, const char *host, const char *por
 	);
 	if (err == 0)
 		return 0;
-	target_refuse(target, "host", error.text);
+	target_reject_option(target, "host", error.text);
 	return err == -EINVAL || err == -ERANGE || err == -ENODEV ? EXIT_USAGE : EXIT_UNREACHED;
 }
 
@@ -107,7 +107,7 @@ static int read_options(struct target *target, const char *const *given) {
 	const char *port = given[OPTION_PORT];
 
 	if (socket != NULL && (host != NULL || port != NULL)) {
-		command_complain(
+		command_error(
 			target->command_name, "--socket and --%s do not go together",
 			host != NULL ? "host" : "port"
 		);
@@ -153,14 +153,14 @@ int target_init(
 		.orders = command->target == TARGET_ORDER,
 	};
 	if (timeout != NULL && read_timeout(timeout, &error, &target->timeout_ns) != 0)
-		return target_refuse(target, "timeout", error.text);
+		return target_reject_option(target, "timeout", error.text);
 	if (command->whole_seconds && target->timeout_ns % NS_PER_SEC != 0)
-		return target_refuse(
+		return target_reject_option(
 			target, "timeout", "1s to 3600s are allowed here, in whole seconds"
 		);
 	if (target->node != NULL && !target_is_name(target->node)) {
 		escape_quote(target->node, strlen(target->node), quoted, sizeof(quoted));
-		command_complain(
+		command_error(
 			command->name, "--node: %s is no name: 1 to %d bytes without blanks",
 			quoted, TARGET_NAME_BYTES_MAX
 		);
@@ -169,7 +169,7 @@ int target_init(
 	return read_options(target, given);
 }
 
-static void place_local(struct target_place *place, const char *path) {
+static void place_set_local(struct target_place *place, const char *path) {
 	struct sockaddr_un *local = &place->address.local;
 
 	memset(local, 0, sizeof(*local));
@@ -179,7 +179,7 @@ static void place_local(struct target_place *place, const char *path) {
 	escape_quote(path, strlen(path), place->text, sizeof(place->text));
 }
 
-static void place_tcp(struct target_place *place, const struct sock_addr *address) {
+static void place_set_tcp(struct target_place *place, const struct sock_addr *address) {
 	char text[SOCK_ADDR_TEXT_BYTES];
 
 	sock_addr_format(address, text);
@@ -189,7 +189,7 @@ static void place_tcp(struct target_place *place, const struct sock_addr *addres
 
 // Choose the default: the socket of the user's agent, then that of the system's agent. TARGET_READ
 // commands finally use TCP.
-static void place_default(const struct target *target, struct target_place *place) {
+static void place_set_default(const struct target *target, struct target_place *place) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 	const char *runtime = geteuid() == 0 ? NULL : getenv("XDG_RUNTIME_DIR");
 	struct sock_addr loopback;
@@ -198,28 +198,28 @@ static void place_default(const struct target *target, struct target_place *plac
 	if (runtime != NULL && strlen(runtime) < sizeof(own) - sizeof("/tocsin/tocsind.sock"))
 		snprintf(own, sizeof(own), "%s/tocsin/tocsind.sock", runtime);
 	if (own[0] != '\0' && access(own, F_OK) == 0) {
-		place_local(place, own);
+		place_set_local(place, own);
 		return;
 	}
 	if (access(SYSTEM_SOCKET, F_OK) == 0) {
-		place_local(place, SYSTEM_SOCKET);
+		place_set_local(place, SYSTEM_SOCKET);
 		return;
 	}
 	if (target->orders) {
-		place_local(place, own[0] != '\0' ? own : SYSTEM_SOCKET);
+		place_set_local(place, own[0] != '\0' ? own : SYSTEM_SOCKET);
 		return;
 	}
 	if (sock_addr_parse(LOOPBACK, strlen(LOOPBACK), TARGET_PORT, NULL, &loopback) == 0)
-		place_tcp(place, &loopback);
+		place_set_tcp(place, &loopback);
 	snprintf(place->absent, sizeof(place->absent), "%s", own[0] != '\0' ? own : SYSTEM_SOCKET);
 }
 
 void target_find(const struct target *target, struct target_place *ret_place) {
 	memset(ret_place, 0, sizeof(*ret_place));
 	if (target->path != NULL)
-		place_local(ret_place, target->path);
+		place_set_local(ret_place, target->path);
 	else if (target->address.family != SOCK_ADDR_NONE)
-		place_tcp(ret_place, &target->address);
+		place_set_tcp(ret_place, &target->address);
 	else
-		place_default(target, ret_place);
+		place_set_default(target, ret_place);
 }

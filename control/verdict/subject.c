@@ -55,16 +55,16 @@ static bool observer_reads_nothing(const struct observation *observation) {
 
 // Uncount a dropped observation at its observer.
 static void observation_uncount(struct verdict_engine *engine, const struct evidence *evidence) {
-	struct subject *teller;
+	struct subject *exit_reporter;
 
 	if (!observation_is_bad(evidence->observation.kind) || evidence->observer == MEMBERS_NONE)
 		return;
-	teller = engine->members.rows[evidence->observer].subject;
-	if (teller == NULL || teller->tells[evidence->observation.kind] == 0)
+	exit_reporter = engine->members.rows[evidence->observer].subject;
+	if (exit_reporter == NULL || exit_reporter->tells[evidence->observation.kind] == 0)
 		return;
-	teller->tells[evidence->observation.kind]--;
-	teller->blind_reports -= observer_reads_nothing(&evidence->observation);
-	teller->bad_reports--;
+	exit_reporter->tells[evidence->observation.kind]--;
+	exit_reporter->blind_reports -= observer_reads_nothing(&evidence->observation);
+	exit_reporter->bad_reports--;
 }
 
 static void observation_drop(struct verdict_engine *engine, struct subject *subject, uint32_t at) {
@@ -350,7 +350,7 @@ int subject_add_observation(
 ) {
 	const struct evidence one = {.observation = *observation, .seen_ns = seen_ns};
 	uint32_t observer = members_find(&engine->members, observation->observer);
-	struct subject *teller = NULL;
+	struct subject *exit_reporter = NULL;
 	struct evidence *evidence;
 	uint32_t at;
 	int err;
@@ -360,7 +360,7 @@ int subject_add_observation(
 
 	// Creating the observer's subject may fail, so it comes before any change.
 	if (observation_is_bad(observation->kind) && observer != MEMBERS_NONE) {
-		err = subject_get_or_create(engine, observer, &teller);
+		err = subject_get_or_create(engine, observer, &exit_reporter);
 		if (err != 0)
 			return err;
 	}
@@ -383,10 +383,10 @@ int subject_add_observation(
 		if (!verdict_reach_is_unanswered(evidence->observation.reach))
 			evidence->unanswered_since_ns = seen_ns;
 	}
-	if (teller != NULL) {
-		teller->tells[observation->kind]++;
-		teller->blind_reports += observer_reads_nothing(observation);
-		teller->bad_reports++;
+	if (exit_reporter != NULL) {
+		exit_reporter->tells[observation->kind]++;
+		exit_reporter->blind_reports += observer_reads_nothing(observation);
+		exit_reporter->bad_reports++;
 	}
 	evidence->observation = *observation;
 	evidence->observer = observer;

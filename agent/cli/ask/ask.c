@@ -18,11 +18,11 @@ int ask_print_json(const struct target *target, const json_t *answer) {
 		putchar('\n');
 		return EXIT_DONE;
 	}
-	command_complain(target->command_name, "the answer cannot be written");
+	command_error(target->command_name, "the answer cannot be written");
 	return EXIT_UNREACHED;
 }
 
-int ask_fail(const struct contact *contact, int err) {
+int ask_report_failure(const struct contact *contact, int err) {
 	json_t *answer;
 
 	if (contact->target->json) {
@@ -31,7 +31,7 @@ int ask_fail(const struct contact *contact, int err) {
 		json_decref(answer);
 		fflush(stdout);
 	}
-	command_complain(contact->target->command_name, "%s", contact->why);
+	command_error(contact->target->command_name, "%s", contact->why);
 	return err == -EREMOTEIO ? EXIT_NEGATIVE : EXIT_UNREACHED;
 }
 
@@ -39,11 +39,11 @@ int ask_show(const struct contact *contact, show_fn *show, json_t *answer) {
 	struct page page;
 
 	if (page_begin(&page, contact->whole, answer) != 0) {
-		command_complain(contact->target->command_name, "out of memory");
+		command_error(contact->target->command_name, "out of memory");
 		return EXIT_NEGATIVE;
 	}
 	show(&page, answer);
-	page_end(&page, paint_wanted(stdout), stdout);
+	page_end(&page, paint_is_enabled(stdout), stdout);
 	return EXIT_DONE;
 }
 
@@ -63,7 +63,7 @@ static int ask_json(
 	if (err == 0)
 		err = contact_json(contact, question, &object);
 	if (err != 0)
-		return ask_fail(contact, err);
+		return ask_report_failure(contact, err);
 	if (contact->target->json)
 		status = ask_print_json(contact->target, object);
 	else
@@ -80,10 +80,10 @@ int ask(const struct command *command,
 	const char *question,
 	show_fn *show,
 	json_t **ret_answer) {
-	return ask_patiently(command, arguments, question, 0, show, ret_answer);
+	return ask_with_extra_time(command, arguments, question, 0, show, ret_answer);
 }
 
-int ask_patiently(
+int ask_with_extra_time(
 	const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
@@ -103,7 +103,7 @@ int ask_patiently(
 	return status;
 }
 
-int ask_silently(
+int ask_without_output(
 	const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
@@ -124,7 +124,7 @@ int ask_silently(
 		err = contact_json(&contact, question, ret_object);
 	if (err != 0)
 		snprintf(ret_why, CONTACT_WHY_BYTES, "%s", contact.why);
-	status = err == 0 ? EXIT_DONE : ask_fail(&contact, err);
+	status = err == 0 ? EXIT_DONE : ask_report_failure(&contact, err);
 	contact_fini(&contact);
 	return status;
 }

@@ -19,7 +19,7 @@ int ask(const struct command *command,
 	show_fn *show,
 	json_t **ret_answer);
 // Like ask(), but wait `more_ns` longer, for a request whose work takes time.
-int ask_patiently(
+int ask_with_extra_time(
 	const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
@@ -31,7 +31,7 @@ int ask_patiently(
 // Like ask(), but return the answer and print only errors. Returns 0 and sets *ret_object, or
 // returns the exit status and one sentence in ret_why. The sentence is "" after an error in the
 // command line.
-int ask_silently(
+int ask_without_output(
 	const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
@@ -49,7 +49,7 @@ __attribute__((format(printf, 4, 5))) int ask_order(
 );
 
 // Print an error of contact_*(), with --json also as an object. Returns the exit status.
-int ask_fail(const struct contact *contact, int err);
+int ask_report_failure(const struct contact *contact, int err);
 
 // Print the answer on stdout through `show`. Returns 0, or the exit status after an error message.
 int ask_show(const struct contact *contact, show_fn *show, json_t *answer);

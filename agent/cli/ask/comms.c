@@ -44,14 +44,14 @@ static const char details[] =
 	"  ended    finalized, aborted, or all its processes are gone\n"
 	"\n" ASK_EXIT_STATUS;
 
-static void question_of(const struct arguments *arguments, char *question, size_t size) {
+static void comms_build_request(const struct arguments *arguments, char *question, size_t size) {
 	const char *job = arguments->values[OPTION_JOB];
 
 	snprintf(question, size, "COMMS%s%s", job != NULL ? " " : "", job != NULL ? job : "");
 }
 
 // Return the identity of a communicator, by which --watch matches it to the previous answer.
-static void key_of(const json_t *comm, char key[static KEY_BYTES]) {
+static void comm_key(const json_t *comm, char key[static KEY_BYTES]) {
 	snprintf(
 		key, KEY_BYTES, "%s %s %lld", json_string_value(json_object_get(comm, "hash")),
 		json_string_value(json_object_get(comm, "secondary_hash")),
@@ -59,7 +59,7 @@ static void key_of(const json_t *comm, char key[static KEY_BYTES]) {
 	);
 }
 
-static const char *word_of(const json_t *comm, const char *name) {
+static const char *comm_finding_word(const json_t *comm, const char *name) {
 	const char *word =
 		json_string_value(json_object_get(json_object_get(comm, "finding"), name));
 
@@ -76,7 +76,7 @@ static void print_time(void) {
 }
 
 // Print text that may come from other machines, without terminal control sequences.
-static void print_clean(const char *text) {
+static void print_escaped(const char *text) {
 	size_t size = strlen(text);
 	struct escape_unit unit;
 
@@ -92,7 +92,7 @@ static void print_clean(const char *text) {
 static void print_change(const struct target *target, const json_t *comm, bool gone) {
 	const char *hash = json_string_value(json_object_get(comm, "hash"));
 	const char *job = json_string_value(json_object_get(comm, "job"));
-	const char *sentence = word_of(comm, "sentence");
+	const char *sentence = comm_finding_word(comm, "sentence");
 
 	if (target->json) {
 		json_t *line = json_pack("{s:b,s:O}", "gone", gone, "communicator", comm);
@@ -102,21 +102,22 @@ static void print_change(const struct target *target, const json_t *comm, bool g
 		return;
 	}
 	print_time();
-	print_clean(hash != NULL ? hash : "?");
+	print_escaped(hash != NULL ? hash : "?");
 	printf(" ");
-	print_clean(job != NULL ? job : "-");
+	print_escaped(job != NULL ? job : "-");
 	printf(": ");
-	print_clean(gone ? "gone" : word_of(comm, "state"));
+	print_escaped(gone ? "gone" : comm_finding_word(comm, "state"));
 	if (!gone && sentence[0] != '\0') {
 		printf(": ");
-		print_clean(sentence);
+		print_escaped(sentence);
 	}
 	printf("\n");
 }
 
-static bool is_same(const json_t *before, const json_t *now) {
-	return before != NULL && strcmp(word_of(before, "state"), word_of(now, "state")) == 0 &&
-	       strcmp(word_of(before, "cause"), word_of(now, "cause")) == 0;
+static bool comm_is_unchanged(const json_t *before, const json_t *now) {
+	return before != NULL &&
+	       strcmp(comm_finding_word(before, "state"), comm_finding_word(now, "state")) == 0 &&
+	       strcmp(comm_finding_word(before, "cause"), comm_finding_word(now, "cause")) == 0;
 }
 
 // Print the differences to *before, and replace *before with the new answer.
@@ -128,8 +129,8 @@ static void print_changes(const struct target *target, const json_t *answer, jso
 	size_t n;
 
 	json_array_foreach(json_object_get(answer, "communicators"), n, comm) {
-		key_of(comm, key);
-		if (!is_same(json_object_get(*before, key), comm))
+		comm_key(comm, key);
+		if (!comm_is_unchanged(json_object_get(*before, key), comm))
 			print_change(target, comm, false);
 		json_object_set(seen, key, comm);
 	}
@@ -159,16 +160,16 @@ static int watch_comms(const struct target *target, const char *question) {
 	}
 	json_decref(before);
 	if (err != 0)
-		err = ask_fail(&contact, err);
+		err = ask_report_failure(&contact, err);
 	contact_fini(&contact);
 	return err != 0 ? err : EXIT_NEGATIVE;
 }
 
-static int check_job(const char *job) {
+static int job_option_check(const char *job) {
 	if (job == NULL ||
 	    (job[0] != '\0' && strlen(job) <= JOB_BYTES_MAX && strpbrk(job, " \t\r\n") == NULL))
 		return 0;
-	command_complain(
+	command_error(
 		"comms", "--job: \"%.40s\" is no job: one word of at most %d bytes", job,
 		JOB_BYTES_MAX
 	);
@@ -178,11 +179,11 @@ static int check_job(const char *job) {
 static int comms_run(const struct arguments *arguments) {
 	char question[JOB_BYTES_MAX + 16];
 	struct target target;
-	int status = check_job(arguments->values[OPTION_JOB]);
+	int status = job_option_check(arguments->values[OPTION_JOB]);
 
 	if (status != 0)
 		return status;
-	question_of(arguments, question, sizeof(question));
+	comms_build_request(arguments, question, sizeof(question));
 	if (arguments->values[OPTION_WATCH] == NULL)
 		return ask(&comms_command, arguments, question, show_comms, NULL);
 	status = target_init(&target, &comms_command, arguments);

@@ -71,7 +71,7 @@ static int ask_events(struct follower *follower, const char *since, json_t **ret
 }
 
 // Read the agent's start number. After a restart, event numbers begin anew.
-static int ask_start(struct follower *follower) {
+static int follower_check_restart(struct follower *follower) {
 	json_t *answer;
 	int64_t start;
 	int err = contact_json(&follower->contact, "HEALTH", &answer);
@@ -87,7 +87,7 @@ static int ask_start(struct follower *follower) {
 }
 
 // Poll for new events until a request fails; contact.why then holds the reason.
-static void follow_on(struct follower *follower) {
+static void follower_poll_events(struct follower *follower) {
 	char since[32];
 	json_t *answer;
 
@@ -109,17 +109,17 @@ static int events_follow(struct follower *follower) {
 	for (;;) {
 		err = contact_open(&follower->contact, true);
 		if (err == 0)
-			err = ask_start(follower);
+			err = follower_check_restart(follower);
 		if (err == 0 && follower->lost)
 			fprintf(stderr, "tocsin events: it is back\n");
 		if (err == 0) {
 			follower->lost = false;
-			follow_on(follower);
+			follower_poll_events(follower);
 		}
 		if (ferror(stdout))
 			return EXIT_NEGATIVE; // main() reports the write error
 		if (!follower->lost)
-			command_complain("events", "%s; waiting for it", follower->contact.why);
+			command_error("events", "%s; waiting for it", follower->contact.why);
 		follower->lost = true;
 		poll(NULL, 0, FOLLOW_MS);
 	}
@@ -141,11 +141,11 @@ static int events_list(struct follower *follower, const char *since, bool follow
 	json_t *answer;
 
 	if (err == 0)
-		err = ask_start(follower);
+		err = follower_check_restart(follower);
 	if (err == 0)
 		err = ask_events(follower, since, &answer);
 	if (err != 0)
-		return ask_fail(&follower->contact, err);
+		return ask_report_failure(&follower->contact, err);
 	if (!target->json)
 		print_list(follower, answer);
 	else if (follows)
@@ -165,7 +165,7 @@ static int check_since(const char *since) {
 	if (since == NULL || parse_u64(since, strlen(since), 0, INT64_MAX, NULL, &value) == 0 ||
 	    parse_duration_ns(since, strlen(since), 1, SINCE_MAX_NS, &error, &value) == 0)
 		return 0;
-	command_complain("events", "--since: %s; or the number of an event", error.text);
+	command_error("events", "--since: %s; or the number of an event", error.text);
 	return EXIT_USAGE;
 }
 
@@ -179,7 +179,7 @@ static int events_run(const struct arguments *arguments) {
 		status = target_init(&target, &events_command, arguments);
 	if (status != 0)
 		return status;
-	follower.colour = paint_wanted(stdout);
+	follower.colour = paint_is_enabled(stdout);
 	contact_init(&follower.contact, &target);
 	status = events_list(&follower, since, arguments->values[OPTION_FOLLOW] != NULL);
 	contact_fini(&follower.contact);

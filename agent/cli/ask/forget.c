@@ -41,9 +41,7 @@ static int forget_run(const struct arguments *arguments) {
 	char question[128];
 
 	if (unreachable + remembered + (arguments->words[0] != NULL) != 1) {
-		command_complain(
-			"forget", "give one of: a node's NAME, --unreachable, --remembered"
-		);
+		command_error("forget", "give one of: a node's NAME, --unreachable, --remembered");
 		return EXIT_USAGE;
 	}
 	if (unreachable)

@@ -89,7 +89,7 @@ static const struct {
 #define STATUS_COUNT (sizeof(statuses) / sizeof(statuses[0]))
 
 // Return the exit status for a grade; an unknown grade gives the `unknown` status of the style.
-static int status_of(const char *grade, enum style style) {
+static int grade_exit_status(const char *grade, enum style style) {
 	for (size_t n = 0; n < STATUS_COUNT; n++) {
 		if (strcmp(statuses[n].grade, grade) == 0)
 			return style == STYLE_NPD ? statuses[n].npd : statuses[n].nagios;
@@ -162,7 +162,7 @@ static void print_line(const char *line) {
 
 // Describe a problem of the queried agent or its configuration, which no finding of a node
 // mentions. Returns false if there is none.
-static bool own_problem(const json_t *answer, char *ret_text, size_t size) {
+static bool agent_problem_text(const json_t *answer, char *ret_text, size_t size) {
 	const json_t *mistakes = json_object_get(answer, "mistakes");
 	const json_t *join = json_object_get(answer, "join_problem");
 	const char *address = json_string_value(json_object_get(answer, "address_problem"));
@@ -188,7 +188,7 @@ static bool own_problem(const json_t *answer, char *ret_text, size_t size) {
 // Return true if the problem of the queried agent itself must be reported. It must if no finding is
 // as bad as the overall grade. It also must if the worst finding is the agent itself, which has not
 // joined.
-static bool is_of_own(const json_t *answer, const json_t *row) {
+static bool agent_problem_comes_first(const json_t *answer, const json_t *row) {
 	if (row == NULL || strcmp(json_member(row, "grade"), json_member(answer, "grade")) != 0)
 		return true;
 	return strcmp(json_member(row, "node"), json_member(answer, "node")) == 0 &&
@@ -197,7 +197,7 @@ static bool is_of_own(const json_t *answer, const json_t *row) {
 
 // Print one line such as "critical: n2 node-down NodeSilent, for 12s: 2 of 2 observers ...", cut to
 // its maximum.
-static void say_line(const json_t *answer, const char *name) {
+static void print_health_line(const json_t *answer, const char *name) {
 	const json_t *row = worst_finding(answer);
 	const char *grade = json_member(answer, "grade"), *mark = "";
 	char line[512], problem[256], reason[64] = "";
@@ -209,8 +209,8 @@ static void say_line(const json_t *answer, const char *name) {
 		snprintf(reason, sizeof(reason), " %s", json_member(row, "reason"));
 	if (json_is_true(json_object_get(row, "maint")))
 		mark = " in maintenance,";
-	if (name == NULL && strcmp(grade, "ok") != 0 && is_of_own(answer, row) &&
-	    own_problem(answer, problem, sizeof(problem)))
+	if (name == NULL && strcmp(grade, "ok") != 0 && agent_problem_comes_first(answer, row) &&
+	    agent_problem_text(answer, problem, sizeof(problem)))
 		snprintf(
 			line, sizeof(line), "%s: %s %s", grade, json_member(answer, "node"), problem
 		);
@@ -238,7 +238,7 @@ static void say_line(const json_t *answer, const char *name) {
 static int run_line(const struct arguments *arguments, const char *question, enum style style) {
 	char why[CONTACT_WHY_BYTES], line[CONTACT_WHY_BYTES + 16];
 	json_t *answer = NULL;
-	int status = ask_silently(&health_command, arguments, question, &answer, why);
+	int status = ask_without_output(&health_command, arguments, question, &answer, why);
 
 	// Check runners read standard output, so an unreachable agent is reported there.
 	if (status != EXIT_DONE && why[0] != '\0' && arguments->values[OPTION_LINE] != NULL) {
@@ -248,9 +248,9 @@ static int run_line(const struct arguments *arguments, const char *question, enu
 	if (status != EXIT_DONE)
 		return unknown_statuses[style];
 	if (arguments->values[OPTION_LINE] != NULL)
-		say_line(answer, arguments->words[0]);
+		print_health_line(answer, arguments->words[0]);
 	status = style == STYLE_DRAIN ? drain_status(answer)
-				      : status_of(json_member(answer, "grade"), style);
+				      : grade_exit_status(json_member(answer, "grade"), style);
 	json_decref(answer);
 	return status;
 }
@@ -261,14 +261,14 @@ static int run_textfile(const struct arguments *arguments, const char *question)
 	json_t *answer = NULL;
 	int err;
 
-	if (ask_silently(&health_command, arguments, question, &answer, why) != EXIT_DONE)
+	if (ask_without_output(&health_command, arguments, question, &answer, why) != EXIT_DONE)
 		answer = NULL;
 	err = textfile_write(arguments->values[OPTION_TEXTFILE], answer);
 	json_decref(answer);
 	return err == 0 ? EXIT_DONE : HEALTH_UNKNOWN;
 }
 
-static bool find_style(const char *name, enum style *ret_style) {
+static bool exit_style_parse(const char *name, enum style *ret_style) {
 	char quoted[80];
 
 	for (enum style style = 0; style < STYLE_COUNT; style++) {
@@ -278,23 +278,23 @@ static bool find_style(const char *name, enum style *ret_style) {
 		}
 	}
 	escape_quote(name, strlen(name), quoted, sizeof(quoted));
-	command_complain("health", "--exit: %s is none of nagios, npd and drain", quoted);
+	command_error("health", "--exit: %s is none of nagios, npd and drain", quoted);
 	return false;
 }
 
-static bool fits_together(const struct arguments *arguments, enum style style) {
+static bool options_are_compatible(const struct arguments *arguments, enum style style) {
 	const char *const *values = arguments->values;
 	bool is_check = values[OPTION_LINE] != NULL || values[OPTION_EXIT] != NULL;
 	bool has_name = arguments->words[0] != NULL;
 
 	if (values[OPTION_ALL] != NULL && has_name)
-		command_complain("health", "--all and a node's name exclude each other");
+		command_error("health", "--all and a node's name exclude each other");
 	else if (style == STYLE_DRAIN && !has_name)
-		command_complain("health", "--exit=drain is of one node: NAME is missing");
+		command_error("health", "--exit=drain is of one node: NAME is missing");
 	else if (values[OPTION_LINE] != NULL && target_wants_json(arguments))
-		command_complain("health", "--line and --json exclude each other");
+		command_error("health", "--line and --json exclude each other");
 	else if (values[OPTION_TEXTFILE] != NULL && is_check)
-		command_complain("health", "--textfile and --line or --exit exclude each other");
+		command_error("health", "--textfile and --line or --exit exclude each other");
 	else
 		return true;
 	return false;
@@ -308,7 +308,8 @@ static int health_run(const struct arguments *arguments) {
 	enum style style;
 	int status;
 
-	if (!find_style(values[OPTION_EXIT], &style) || !fits_together(arguments, style))
+	if (!exit_style_parse(values[OPTION_EXIT], &style) ||
+	    !options_are_compatible(arguments, style))
 		return HEALTH_UNKNOWN;
 	snprintf(
 		question, sizeof(question), "HEALTH %s",
@@ -321,7 +322,7 @@ static int health_run(const struct arguments *arguments) {
 	if (values[OPTION_LINE] != NULL || style == STYLE_DRAIN)
 		return run_line(arguments, question, style);
 	status = ask(&health_command, arguments, question, show_health, &answer);
-	status = status == EXIT_DONE ? status_of(json_member(answer, "grade"), style)
+	status = status == EXIT_DONE ? grade_exit_status(json_member(answer, "grade"), style)
 				     : unknown_statuses[style];
 	json_decref(answer);
 	return status;

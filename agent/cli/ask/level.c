@@ -54,14 +54,14 @@ static int level_run(const struct arguments *arguments) {
 	if (time != NULL &&
 	    (parse_duration_ns(time, strlen(time), SECOND_NS, FOR_MAX_NS, &error, &for_ns) != 0 ||
 	     for_ns % SECOND_NS != 0)) {
-		command_complain(
+		command_error(
 			"level", "--for: \"%.40s\" is no time from 1s to 1d in whole seconds", time
 		);
 		return EXIT_USAGE;
 	}
 	if (job != NULL &&
 	    (job[0] == '\0' || strlen(job) > JOB_BYTES_MAX || strpbrk(job, " \t\r\n") != NULL)) {
-		command_complain(
+		command_error(
 			"level", "--job: \"%.40s\" is no job: one word of at most %d bytes", job,
 			JOB_BYTES_MAX
 		);

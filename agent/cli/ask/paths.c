@@ -62,12 +62,12 @@ static int picture_save(const struct heat *heat, const char *file, bool quiet) {
 
 	escape_quote(file, strlen(file), quoted, sizeof(quoted));
 	if (err != 0) {
-		command_complain(
-			"paths", "--svg: %s cannot be written: %s", quoted, replace_words(err)
+		command_error(
+			"paths", "--svg: %s cannot be written: %s", quoted, replace_error_text(err)
 		);
 		return EXIT_NEGATIVE;
 	}
-	heat_sum(heat, line);
+	heat_summary_line(heat, line);
 	if (!quiet)
 		printf("%s: %u nodes, %s\n", quoted, heat->node_count, line);
 	return EXIT_DONE;
@@ -80,7 +80,7 @@ static int paths_show(const struct target *target, json_t *answer, const char *f
 	int err = heat_create(answer, groups_max, &heat);
 
 	if (err != 0) {
-		command_complain(
+		command_error(
 			"paths", "%s",
 			err == -ENOMEM ? "out of memory" : "the agent's answer is no matrix"
 		);
@@ -91,7 +91,7 @@ static int paths_show(const struct target *target, json_t *answer, const char *f
 	if (target->json && status == EXIT_DONE)
 		status = ask_print_json(target, answer);
 	else if (file == NULL)
-		heat_print(heat, paint_wanted(stdout), stdout);
+		heat_print(heat, paint_is_enabled(stdout), stdout);
 	heat_destroy(heat);
 	return status;
 }
@@ -110,7 +110,7 @@ static int run_matrix(const struct arguments *arguments) {
 	if (err == 0)
 		err = contact_json(&contact, "MATRIX", &answer);
 	if (err != 0) {
-		status = ask_fail(&contact, err);
+		status = ask_report_failure(&contact, err);
 	} else {
 		status = paths_show(&target, answer, arguments->values[OPTION_SVG]);
 		json_decref(answer);
@@ -123,7 +123,7 @@ static int run_matrix(const struct arguments *arguments) {
 // without it.
 #define NO_NODE "no node "
 
-static int ask_worst(const struct arguments *arguments, bool all) {
+static int run_worst_list(const struct arguments *arguments, bool all) {
 	struct contact contact;
 	struct target target;
 	int status = target_init(&target, &paths_command, arguments);
@@ -139,7 +139,7 @@ static int ask_worst(const struct arguments *arguments, bool all) {
 	if (err == -EREMOTEIO && strncmp(contact.why, NO_NODE, strlen(NO_NODE)) == 0)
 		err = contact_json(&contact, all ? "PATHS *" : "PATHS", &answer);
 	if (err != 0) {
-		status = ask_fail(&contact, err);
+		status = ask_report_failure(&contact, err);
 	} else {
 		status = ask_show(&contact, show_paths, answer);
 		json_decref(answer);
@@ -153,18 +153,18 @@ static int paths_run(const struct arguments *arguments) {
 	bool matrix = arguments->values[OPTION_MATRIX] != NULL;
 
 	if (arguments->values[OPTION_SVG] != NULL && !matrix) {
-		command_complain("paths", "--svg draws the square: it goes with --matrix");
+		command_error("paths", "--svg draws the square: it goes with --matrix");
 		return EXIT_USAGE;
 	}
 	if (all && matrix) {
-		command_complain("paths", "--matrix is of all agents: --all goes without it");
+		command_error("paths", "--matrix is of all agents: --all goes without it");
 		return EXIT_USAGE;
 	}
 	if (matrix)
 		return run_matrix(arguments);
 	if (target_wants_json(arguments))
 		return ask(&paths_command, arguments, all ? "PATHS *" : "PATHS", show_paths, NULL);
-	return ask_worst(arguments, all);
+	return run_worst_list(arguments, all);
 }
 
 const struct command paths_command = {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define NS_PER_US UINT64_C(1000)
-#define READ_BOUND_NS UINT64_C(2000000000) // the agent's timeout for one read
+#define READ_TIMEOUT_NS UINT64_C(2000000000) // the agent's timeout for one read
 
 enum {
 	OPTION_RDMA,
@@ -61,14 +61,14 @@ static int read_number(const struct arguments *arguments, int option, uint64_t *
 	if (given == NULL)
 		return 0;
 	if (arguments->values[OPTION_RDMA] == NULL) {
-		command_complain("ping", "--%s goes with --rdma", options[option].name);
+		command_error("ping", "--%s goes with --rdma", options[option].name);
 		return -EINVAL;
 	}
 	if (parse_u64(
 		    given, strlen(given), bounds[option].min, bounds[option].max, &error, ret_number
 	    ) == 0)
 		return 0;
-	command_complain("ping", "--%s: %s", options[option].name, error.text);
+	command_error("ping", "--%s: %s", options[option].name, error.text);
 	return -EINVAL;
 }
 
@@ -91,8 +91,8 @@ static int ping_run(const struct arguments *arguments) {
 		);
 	if (arguments->values[OPTION_RDMA] != NULL)
 		more_ns = numbers[OPTION_COUNT] *
-			  (numbers[OPTION_INTERVAL] * NS_PER_US + READ_BOUND_NS);
-	return ask_patiently(
+			  (numbers[OPTION_INTERVAL] * NS_PER_US + READ_TIMEOUT_NS);
+	return ask_with_extra_time(
 		&ping_command, arguments, question, more_ns,
 		arguments->values[OPTION_RDMA] != NULL ? show_rdma_ping : show_ping, NULL
 	);

@@ -53,7 +53,7 @@ static int links_run(const struct arguments *arguments) {
 	bool all = arguments->values[LINKS_ALL] != NULL;
 
 	if (rdma && all) {
-		command_complain("links", "--all shows RDMA pairs too, it does not go with --rdma");
+		command_error("links", "--all shows RDMA pairs too, it does not go with --rdma");
 		return EXIT_USAGE;
 	}
 	if (all)

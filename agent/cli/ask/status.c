@@ -32,7 +32,7 @@ static const char details[] =
 	"tocsin why.\n"
 	"\n" ASK_EXIT_STATUS;
 
-static void add_all(const struct summary *summary, struct frame *frame) {
+static void status_fill_frame(const struct summary *summary, struct frame *frame) {
 	char line[FRAME_LINE_BYTES];
 
 	summary_headline(summary->health, line);
@@ -53,11 +53,11 @@ static int status_print(const struct summary *summary, bool whole) {
 	struct frame frame;
 
 	if (frame_init(&frame, columns, STATUS_LINES_MAX) != 0) {
-		command_complain("status", "out of memory");
+		command_error("status", "out of memory");
 		return EXIT_NEGATIVE;
 	}
-	add_all(summary, &frame);
-	frame_print(&frame, paint_wanted(stdout), "\n", stdout);
+	status_fill_frame(summary, &frame);
+	frame_print(&frame, paint_is_enabled(stdout), "\n", stdout);
 	frame_fini(&frame);
 	return EXIT_DONE;
 }
@@ -82,7 +82,7 @@ static int status_show(struct contact *contact) {
 	if (err == 0)
 		err = summary_gather(contact, &summary);
 	if (err != 0)
-		status = ask_fail(contact, err);
+		status = ask_report_failure(contact, err);
 	else if (contact->target->json)
 		status = status_print_json(contact->target, &summary);
 	else
@@ -94,27 +94,27 @@ static int status_show(struct contact *contact) {
 // NCCL's report.
 
 static void print_report(const char *text) {
-	bool wanted = paint_wanted(stdout);
+	bool wanted = paint_is_enabled(stdout);
 
 	while (*text != '\0') {
 		size_t size = strcspn(text, "\n");
 		char *line = strndup(text, size);
 
 		if (line != NULL)
-			paint_line(line, wanted, stdout);
+			paint_print_line(line, wanted, stdout);
 		free(line);
 		text += size + (text[size] == '\n');
 	}
 }
 
-static int take_report(struct contact *contact, const char *text) {
+static int print_nccl_answer(struct contact *contact, const char *text) {
 	json_t *answer;
 	int status;
 
 	if (strncmp(text, ERROR_PREFIX, strlen(ERROR_PREFIX)) == 0) {
 		text += strlen(ERROR_PREFIX);
 		paint_escape(text, strcspn(text, "\n"), contact->why, sizeof(contact->why));
-		return ask_fail(contact, -EREMOTEIO);
+		return ask_report_failure(contact, -EREMOTEIO);
 	}
 	if (!contact->target->json) {
 		print_report(text);
@@ -126,7 +126,7 @@ static int take_report(struct contact *contact, const char *text) {
 			contact->why, sizeof(contact->why),
 			"the report of the agent on %s is not whole", contact->place
 		);
-		return ask_fail(contact, -EPROTO);
+		return ask_report_failure(contact, -EPROTO);
 	}
 	status = ask_print_json(contact->target, answer);
 	if (json_object_get(answer, "error") != NULL)
@@ -142,8 +142,8 @@ static int nccl_report_show(struct contact *contact, bool verbose) {
 	if (err == 0)
 		err = contact_ask(contact, verbose ? "VERBOSE STATUS" : "STATUS");
 	if (err == 0)
-		err = contact_rest(contact, &text);
-	return err == 0 ? take_report(contact, text) : ask_fail(contact, err);
+		err = contact_read_to_end(contact, &text);
+	return err == 0 ? print_nccl_answer(contact, text) : ask_report_failure(contact, err);
 }
 
 static int status_run(const struct arguments *arguments) {
@@ -154,7 +154,7 @@ static int status_run(const struct arguments *arguments) {
 	int status;
 
 	if (verbose && !nccl) {
-		command_complain(
+		command_error(
 			"status", "--verbose goes with --nccl; more of this view: peers, health, "
 				  "links, events"
 		);

@@ -67,13 +67,13 @@ static void rates_measure(struct top_rates *rates, const json_t *counters) {
 	*rates = now;
 }
 
-static bool is_drawable(const json_t *health) {
+static bool ring_is_drawable(const json_t *health) {
 	return summary_number(health, "alive") + summary_number(health, "dead") +
 		       summary_number(health, "left") <=
 	       TOP_DRAWN_MAX;
 }
 
-static int top_ask_all(struct top *top) {
+static int top_query_agent(struct top *top) {
 	struct top_view *view = &top->view;
 	struct summary summary = {.health = NULL};
 	json_t *peers = NULL, *counters = NULL;
@@ -83,7 +83,7 @@ static int top_ask_all(struct top *top) {
 		err = summary_gather(&top->contact, &summary);
 	if (err == 0)
 		err = contact_json(&top->contact, "COUNTERS", &counters);
-	if (err == 0 && is_drawable(summary.health))
+	if (err == 0 && ring_is_drawable(summary.health))
 		err = contact_json(&top->contact, "PEERS", &peers);
 	top->connected = err == 0 || (err == -EREMOTEIO && top->contact.protocol > 0);
 	if (err != 0) {
@@ -103,7 +103,7 @@ static int top_ask_all(struct top *top) {
 
 // Refresh the view. If that fails, the previous view stays, and view.trouble says why.
 static int top_refresh(struct top *top) {
-	int err = top_ask_all(top);
+	int err = top_query_agent(top);
 
 	if (err == -EINTR)
 		return err;
@@ -126,7 +126,7 @@ static void top_draw_screen(const struct top *top, const struct screen *screen) 
 }
 
 // Refresh and draw until `q` is pressed or enough views were shown.
-static void run_views(struct top *top, struct screen *screen) {
+static void screen_run_views(struct top *top, struct screen *screen) {
 	enum screen_event event = SCREEN_DUE;
 	uint64_t due_ns = clock_monotonic_ns() + (uint64_t)top->period_ms * NS_PER_MS;
 	int err;
@@ -155,15 +155,15 @@ static int run_screen(struct top *top) {
 	if (err == 0) {
 		top->contact.watched[0] = STDIN_FILENO;
 		top->contact.watched[1] = screen.signals;
-		run_views(top, &screen);
+		screen_run_views(top, &screen);
 	}
 	screen_leave(&screen);
 	if (err != 0) {
-		command_complain("top", "cannot use this terminal: %s", strerrordesc_np(-err));
+		command_error("top", "cannot use this terminal: %s", strerrordesc_np(-err));
 		return EXIT_NEGATIVE;
 	}
 	fflush(stdout);
-	screen_pass_on(&screen);
+	screen_raise_quit_signal(&screen);
 	return top->view.trouble == NULL ? EXIT_DONE : EXIT_UNREACHED;
 }
 
@@ -189,8 +189,8 @@ static void print_view(const struct top *top) {
 	if (top->contact.target->json) {
 		print_object(top);
 	} else {
-		top_line(&top->view, text);
-		paint_line(text, paint_wanted(stdout), stdout);
+		top_format_line(&top->view, text);
+		paint_print_line(text, paint_is_enabled(stdout), stdout);
 	}
 	fflush(stdout);
 }
@@ -207,7 +207,7 @@ static int run_lines(struct top *top) {
 }
 
 // Return true if a person sits at this terminal, who can watch a full screen and press q.
-static bool is_screen_wanted(const struct target *target) {
+static bool screen_is_usable(const struct target *target) {
 	const char *term = getenv("TERM"); // NOLINT(concurrency-mt-unsafe): one thread
 
 	return !target->json && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 &&
@@ -218,8 +218,8 @@ static int top_start(struct top *top) {
 	int err = top_refresh(top);
 
 	if (err != 0)
-		return ask_fail(&top->contact, err);
-	return is_screen_wanted(top->contact.target) ? run_screen(top) : run_lines(top);
+		return ask_report_failure(&top->contact, err);
+	return screen_is_usable(top->contact.target) ? run_screen(top) : run_lines(top);
 }
 
 static int top_run(const struct arguments *arguments) {
@@ -231,7 +231,7 @@ static int top_run(const struct arguments *arguments) {
 
 	if (count != NULL &&
 	    parse_u64(count, strlen(count), 1, COUNT_MAX, &error, &top.left) != 0) {
-		command_complain("top", "--count: %s", error.text);
+		command_error("top", "--count: %s", error.text);
 		return EXIT_USAGE;
 	}
 	status = target_init(&target, &top_command, arguments);

@@ -10,7 +10,7 @@
 static const char details[] = "The client's line is printed whether an agent answers or not.\n"
 			      "\n" ASK_EXIT_STATUS;
 
-static const char *text_of(const json_t *answer, const char *key) {
+static const char *answer_text(const json_t *answer, const char *key) {
 	const char *text = json_string_value(json_object_get(answer, key));
 
 	return text != NULL ? text : "?";
@@ -21,8 +21,8 @@ static void version_print(const struct contact *contact, const json_t *answer) {
 
 	snprintf(
 		line, sizeof(line), "tocsind %s, client protocol %u; node %s of cluster %s, on %s",
-		text_of(answer, "version"), contact->protocol, text_of(answer, "node"),
-		text_of(answer, "cluster"), contact->place
+		answer_text(answer, "version"), contact->protocol, answer_text(answer, "node"),
+		answer_text(answer, "cluster"), contact->place
 	);
 	paint_escape(line, sizeof(line), escaped, sizeof(escaped));
 	puts(escaped);
@@ -30,9 +30,9 @@ static void version_print(const struct contact *contact, const json_t *answer) {
 
 static json_t *agent_json(const struct contact *contact, const json_t *answer) {
 	return json_pack(
-		"{s:s,s:i,s:s,s:s}", "version", text_of(answer, "version"), "protocol",
-		(int)contact->protocol, "node", text_of(answer, "node"), "cluster",
-		text_of(answer, "cluster")
+		"{s:s,s:i,s:s,s:s}", "version", answer_text(answer, "version"), "protocol",
+		(int)contact->protocol, "node", answer_text(answer, "node"), "cluster",
+		answer_text(answer, "cluster")
 	);
 }
 
@@ -66,7 +66,7 @@ static int version_show(struct contact *contact) {
 	if (err == 0)
 		return status;
 	fflush(stdout);
-	command_complain("version", "%s", contact->why);
+	command_error("version", "%s", contact->why);
 	return err == -EREMOTEIO ? EXIT_NEGATIVE : EXIT_UNREACHED;
 }
 

@@ -77,7 +77,7 @@ static const char details[] =
 	"a setting.\n";
 
 static struct netif_setting
-setting_of(const char *value, const char *option_name, const char *environment_name) {
+setting_read(const char *value, const char *option_name, const char *environment_name) {
 	struct netif_setting setting = {value, option_name};
 
 	if (value == NULL && environment_name != NULL) {
@@ -89,7 +89,7 @@ setting_of(const char *value, const char *option_name, const char *environment_n
 }
 
 // Add the existing interfaces to an error, for a user who misspelt the list.
-static void list_interfaces(const char *recording, struct netif_error *error) {
+static void error_add_interfaces(const char *recording, struct netif_error *error) {
 	const struct netif_query query = {.recording = recording};
 	struct netif_table *table;
 
@@ -109,18 +109,18 @@ static int parse_settings(
 
 	if (ifaces->is_nccl) {
 		ifaces->nccl.ifname =
-			setting_of(values[OPTION_IFNAME], "--ifname", "NCCL_SOCKET_IFNAME");
+			setting_read(values[OPTION_IFNAME], "--ifname", "NCCL_SOCKET_IFNAME");
 		ifaces->nccl.family =
-			setting_of(values[OPTION_FAMILY], "--family", "NCCL_SOCKET_FAMILY");
-		ifaces->nccl.comm_id = setting_of(values[OPTION_PEER], "--peer", "NCCL_COMM_ID");
+			setting_read(values[OPTION_FAMILY], "--family", "NCCL_SOCKET_FAMILY");
+		ifaces->nccl.comm_id = setting_read(values[OPTION_PEER], "--peer", "NCCL_COMM_ID");
 		return 0;
 	}
-	tocsin.ifname = setting_of(values[OPTION_IFNAME], "--ifname", "TOCSIN_SOCKET_IFNAME");
-	tocsin.family = setting_of(values[OPTION_FAMILY], "--family", "TOCSIN_SOCKET_FAMILY");
-	tocsin.peer = setting_of(values[OPTION_PEER], "--peer", NULL);
+	tocsin.ifname = setting_read(values[OPTION_IFNAME], "--ifname", "TOCSIN_SOCKET_IFNAME");
+	tocsin.family = setting_read(values[OPTION_FAMILY], "--family", "TOCSIN_SOCKET_FAMILY");
+	tocsin.peer = setting_read(values[OPTION_PEER], "--peer", NULL);
 	err = netif_policy_parse(&tocsin, &ifaces->policy, error);
 	if (err != 0 && netif_selector_parse(&tocsin.ifname, &selector, NULL) != 0)
-		list_interfaces(values[OPTION_FROM], error);
+		error_add_interfaces(values[OPTION_FROM], error);
 	return err;
 }
 
@@ -136,21 +136,21 @@ static int parse_rules(const char *value, bool *ret_is_nccl) {
 		return 0;
 	}
 	escape_quote(value, strlen(value), quoted, sizeof(quoted));
-	command_complain("ifaces", "--rules: %s is neither tocsin nor nccl", quoted);
+	command_error("ifaces", "--rules: %s is neither tocsin nor nccl", quoted);
 	return -EINVAL;
 }
 
-static int check_together(const struct arguments *arguments) {
+static int options_check_conflicts(const struct arguments *arguments) {
 	static const int alone[] = {OPTION_EXPLAIN, OPTION_JSON, OPTION_FROM, OPTION_RECORD};
 
 	if (arguments->values[OPTION_FROM] != NULL && arguments->values[OPTION_RECORD] != NULL) {
-		command_complain("ifaces", "--from and --record do not go together");
+		command_error("ifaces", "--from and --record do not go together");
 		return -EINVAL;
 	}
 	for (size_t n = 0; n < sizeof(alone) / sizeof(alone[0]); n++) {
 		if (arguments->values[OPTION_WATCH] == NULL || arguments->values[alone[n]] == NULL)
 			continue;
-		command_complain(
+		command_error(
 			"ifaces", "--watch and --%s do not go together", options[alone[n]].name
 		);
 		return -EINVAL;
@@ -179,7 +179,7 @@ void ifaces_settings(
 	}
 }
 
-static int fail_reading(const struct ifaces *ifaces, int err, struct netif_error *error) {
+static int error_set_read_failure(const struct ifaces *ifaces, int err, struct netif_error *error) {
 	const char *recording = ifaces->query.recording;
 	char place[QUOTED_BYTES] = "this machine";
 
@@ -192,7 +192,7 @@ static int fail_reading(const struct ifaces *ifaces, int err, struct netif_error
 	return err;
 }
 
-int ifaces_decide(
+int ifaces_choose(
 	const struct ifaces *ifaces,
 	struct netif_table **ret_table,
 	struct netif_choice **ret_choice,
@@ -202,7 +202,7 @@ int ifaces_decide(
 	int err = netif_gather(&ifaces->query, &table);
 
 	if (err != 0)
-		return fail_reading(ifaces, err, error);
+		return error_set_read_failure(ifaces, err, error);
 	if (ifaces->is_nccl) {
 		err = netif_choose_nccl(table, &ifaces->nccl, ret_choice);
 		if (err != 0)
@@ -262,7 +262,7 @@ ifaces_reason(const struct ifaces *ifaces, const struct netif_choice *choice, si
 	return "qualified, lower score";
 }
 
-const char *ifaces_decider(const struct ifaces *ifaces, const struct netif_choice *choice) {
+const char *ifaces_deciding_part(const struct ifaces *ifaces, const struct netif_choice *choice) {
 	const struct netif_judgement *judgements = choice->judgements;
 	const struct netif_score *best;
 	const struct netif_score *next;
@@ -311,10 +311,11 @@ size_t ifaces_answer_count(const struct ifaces *ifaces, const struct netif_choic
 	return 1;
 }
 
-static void complain_nothing(const struct netif_table *table, const struct netif_choice *choice) {
+static void
+report_none_qualifies(const struct netif_table *table, const struct netif_choice *choice) {
 	char candidate[NETIF_CANDIDATE_BYTES];
 
-	command_complain(
+	command_error(
 		"ifaces", "nothing qualifies%s", choice->count == 0 ? ": there is no interface" : ""
 	);
 	for (size_t n = 0; n < choice->count; n++) {
@@ -331,19 +332,19 @@ static int ifaces_answer(const struct ifaces *ifaces, const struct arguments *ar
 	struct netif_table *table;
 	int status = EXIT_DONE;
 
-	if (ifaces_decide(ifaces, &table, &choice, &error) != 0) {
-		command_complain("ifaces", "%s", error.text);
+	if (ifaces_choose(ifaces, &table, &choice, &error) != 0) {
+		command_error("ifaces", "%s", error.text);
 		return EXIT_NEGATIVE;
 	}
 	if (arguments->values[OPTION_JSON] == NULL) {
 		ifaces_print(ifaces, table, choice, explain);
 	} else if (ifaces_print_json(ifaces, table, choice, explain) != 0) {
-		command_complain("ifaces", "out of memory");
+		command_error("ifaces", "out of memory");
 		status = EXIT_NEGATIVE;
 	}
 	if (choice->chosen_count == 0) {
 		fflush(stdout);
-		complain_nothing(table, choice);
+		report_none_qualifies(table, choice);
 		status = EXIT_NEGATIVE;
 	}
 	netif_choice_destroy(choice);
@@ -358,7 +359,7 @@ static int ifaces_record(const struct ifaces *ifaces, const char *directory) {
 	if (err == 0)
 		return EXIT_DONE;
 	escape_quote(directory, strlen(directory), quoted, sizeof(quoted));
-	command_complain("ifaces", "cannot record into %s: %s", quoted, strerrordesc_np(-err));
+	command_error("ifaces", "cannot record into %s: %s", quoted, strerrordesc_np(-err));
 	return EXIT_NEGATIVE;
 }
 
@@ -366,11 +367,11 @@ static int ifaces_run(const struct arguments *arguments) {
 	struct ifaces ifaces = {0};
 	struct netif_error error;
 
-	if (check_together(arguments) != 0 ||
+	if (options_check_conflicts(arguments) != 0 ||
 	    parse_rules(arguments->values[OPTION_RULES], &ifaces.is_nccl) != 0)
 		return EXIT_USAGE;
 	if (parse_settings(arguments, &ifaces, &error) != 0) {
-		command_complain("ifaces", "%s", error.text);
+		command_error("ifaces", "%s", error.text);
 		return EXIT_USAGE;
 	}
 	netif_policy_query(&ifaces.policy, &ifaces.query);

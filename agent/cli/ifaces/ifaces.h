@@ -32,7 +32,7 @@ void ifaces_settings(
 
 // Gather the interfaces and choose. Returns 0, -ENOENT if a setting names something that does not
 // exist, or another -errno. An error sets one sentence in `error`.
-int ifaces_decide(
+int ifaces_choose(
 	const struct ifaces *ifaces,
 	struct netif_table **ret_table,
 	struct netif_choice **ret_choice,
@@ -58,7 +58,7 @@ ifaces_reason(const struct ifaces *ifaces, const struct netif_choice *choice, si
 
 // Return the heaviest part of the score in which the chosen candidate beats the next best. Returns
 // NULL with the rules nccl, which have no score, or if nothing is chosen.
-const char *ifaces_decider(const struct ifaces *ifaces, const struct netif_choice *choice);
+const char *ifaces_deciding_part(const struct ifaces *ifaces, const struct netif_choice *choice);
 
 // Return the list item or step that selected a candidate, or the text for a missing list; already
 // escaped.

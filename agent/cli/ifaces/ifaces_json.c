@@ -21,7 +21,7 @@ static void json_put(json_t *object, const char *key, json_t *value, bool *faile
 
 // Return the text of a setting as JSON. The environment may hold bytes that are not UTF-8; such
 // text is escaped.
-static json_t *text_of(const char *text) {
+static json_t *string_json(const char *text) {
 	json_t *string = json_string(text);
 	char quoted[256];
 
@@ -141,7 +141,10 @@ static json_t *explained_json(
 	if (taken && !ifaces->is_nccl)
 		json_put(object, "score", score_json(&judgement->score, failed), failed);
 	if (verdict == IFACES_CHOSEN && !ifaces->is_nccl)
-		json_put(object, "decided_by", json_string(ifaces_decider(ifaces, choice)), failed);
+		json_put(
+			object, "decided_by", json_string(ifaces_deciding_part(ifaces, choice)),
+			failed
+		);
 	return object;
 }
 
@@ -160,7 +163,7 @@ static json_t *settings_json(const struct ifaces *ifaces, bool *failed) {
 		json_t *object = json_object();
 
 		json_put(object, "name", json_string(settings[n].name), failed);
-		json_put(object, "value", value == NULL ? json_null() : text_of(value), failed);
+		json_put(object, "value", value == NULL ? json_null() : string_json(value), failed);
 		json_put(object, "source", json_string(settings[n].source), failed);
 		json_append(array, object, failed);
 	}
@@ -218,7 +221,7 @@ static json_t *notes_json(const struct netif_choice *choice, bool *failed) {
 	json_t *array = json_array();
 
 	for (size_t n = 0; n < choice->note_count; n++)
-		json_append(array, text_of(choice->notes[n]), failed);
+		json_append(array, string_json(choice->notes[n]), failed);
 	return array;
 }
 

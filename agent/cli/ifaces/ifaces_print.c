@@ -180,7 +180,7 @@ print_verdict(const struct ifaces *ifaces, const struct netif_choice *choice, si
 	       score->selector, score->route, score->subnet, score->reach, score->class,
 	       score->speed, score->mtu, score->preference);
 	if (verdict == IFACES_CHOSEN)
-		printf("    decided by %s\n", ifaces_decider(ifaces, choice));
+		printf("    decided by %s\n", ifaces_deciding_part(ifaces, choice));
 }
 
 static void print_explanation(

@@ -12,8 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define QUIET_NS 200000000ULL // 0.2 s: an address that moves between links arrives within this time
-#define LIMIT_NS 2000000000ULL // 2 s: report even if changes never stop
+#define SETTLE_NS \
+	200000000ULL // 0.2 s: an address that moves between links arrives within this time
+#define SETTLE_MAX_NS 2000000000ULL // 2 s: report even if changes never stop
 
 // Choice that was printed last, and the table behind it.
 struct view {
@@ -44,7 +45,7 @@ static void view_read(const struct ifaces *ifaces, struct view *ret_view) {
 	struct netif_error error;
 
 	memset(ret_view, 0, sizeof(*ret_view));
-	if (ifaces_decide(ifaces, &ret_view->table, &choice, &error) != 0) {
+	if (ifaces_choose(ifaces, &ret_view->table, &choice, &error) != 0) {
 		// Print only the first line of the error; the lines after it list interfaces.
 		snprintf(
 			ret_view->choice, sizeof(ret_view->choice), "none: %.*s",
@@ -117,7 +118,7 @@ int ifaces_watch(const struct ifaces *ifaces) {
 	struct netif_watch *watch;
 	struct clock clock;
 	struct view view;
-	int err = netif_watch_create(QUIET_NS, LIMIT_NS, &watch);
+	int err = netif_watch_create(SETTLE_NS, SETTLE_MAX_NS, &watch);
 
 	clock_init_monotonic(&clock);
 	if (err == 0) {
@@ -131,6 +132,6 @@ int ifaces_watch(const struct ifaces *ifaces) {
 		netif_watch_destroy(watch);
 	}
 	if (err != 0)
-		command_complain("ifaces", "cannot watch: %s", strerrordesc_np(-err));
+		command_error("ifaces", "cannot watch: %s", strerrordesc_np(-err));
 	return EXIT_NEGATIVE;
 }

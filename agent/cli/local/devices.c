@@ -63,7 +63,7 @@ static int choice_print(const struct devices *devices, bool json) {
 	}
 	if (devices_print_json(devices, stdout) == 0)
 		return EXIT_DONE;
-	command_complain("devices", "out of memory");
+	command_error("devices", "out of memory");
 	return EXIT_NEGATIVE;
 }
 
@@ -79,7 +79,7 @@ static int devices_choose(const struct device_query *query, const struct argumen
 	int status;
 
 	if (device_choice_create(query, &error, &choice) != 0) {
-		command_complain("devices", "--for: %s", error.text);
+		command_error("devices", "--for: %s", error.text);
 		return EXIT_NEGATIVE;
 	}
 	devices.choice = choice;
@@ -112,21 +112,19 @@ static int choose_with_gpus(const struct device_query *asked, const struct argum
 	return status;
 }
 
-static int devices_answer(struct device_query *query, const struct arguments *arguments) {
+static int devices_list_and_choose(struct device_query *query, const struct arguments *arguments) {
 	scoped_mem struct device_facts *facts = NULL;
 	struct topology *topology;
 	int status;
 	int err = device_list(&verbs_calls_system, NULL, &facts, &query->count);
 
 	if (err != 0) {
-		command_complain("devices", "they cannot be listed: %s", strerrordesc_np(-err));
+		command_error("devices", "they cannot be listed: %s", strerrordesc_np(-err));
 		return EXIT_NEGATIVE;
 	}
 	err = topology_create(&topology);
 	if (err != 0) {
-		command_complain(
-			"devices", "the PCI tree cannot be read: %s", strerrordesc_np(-err)
-		);
+		command_error("devices", "the PCI tree cannot be read: %s", strerrordesc_np(-err));
 		return EXIT_NEGATIVE;
 	}
 	query->facts = facts;
@@ -143,13 +141,13 @@ static int devices_run(const struct arguments *arguments) {
 
 	if (target != NULL &&
 	    device_target_parse(target, strlen(target), &error, &query.target) != 0) {
-		command_complain("devices", "--for: %s", error.text);
+		command_error("devices", "--for: %s", error.text);
 		return EXIT_USAGE;
 	}
 	if (query.target.kind == DEVICE_TARGET_NIC &&
 	    strcmp(query.target.name, SOFT_DEVICE_NAME) == 0)
 		query.target = (struct device_target){.kind = DEVICE_TARGET_SOFT};
-	return devices_answer(&query, arguments);
+	return devices_list_and_choose(&query, arguments);
 }
 
 const struct command devices_command = {

@@ -22,7 +22,7 @@ const char *devices_kind(const struct device_facts *device);
 int devices_node(const struct devices *devices, const struct device_facts *device);
 
 // Return the name of the device that an agent uses for this target, or NULL.
-const char *devices_taken(const struct device_choice *choice);
+const char *devices_agent_choice(const struct device_choice *choice);
 
 void devices_print(const struct devices *devices, FILE *out);
 // Print the result as JSON. Returns 0 or -ENOMEM.

@@ -24,7 +24,7 @@ static void json_append(json_t *array, json_t *value, bool *failed) {
 
 // Return text of the kernel or a driver as JSON; "" becomes null. Text that is not UTF-8 is
 // escaped.
-static json_t *text_of(const char *text) {
+static json_t *string_json(const char *text) {
 	json_t *string;
 	char quoted[DEVICE_CHOICE_TEXT_BYTES + 64];
 
@@ -37,7 +37,7 @@ static json_t *text_of(const char *text) {
 	return json_string(quoted);
 }
 
-static json_t *number_of(uint32_t value) {
+static json_t *nonzero_json(uint32_t value) {
 	return value == 0 ? json_null() : json_integer(value);
 }
 
@@ -57,7 +57,7 @@ static json_t *gid_json(const struct device_port *port, bool *failed) {
 static void add_port(json_t *object, const struct device_port *port, bool *failed) {
 	bool known = port->number != 0;
 
-	json_put(object, "port", number_of(port->number), failed);
+	json_put(object, "port", nonzero_json(port->number), failed);
 	json_put(
 		object, "state",
 		known ? json_string(device_port_state_name(port->state)) : json_null(), failed
@@ -66,9 +66,9 @@ static void add_port(json_t *object, const struct device_port *port, bool *faile
 		object, "link", known ? json_string(device_link_name(port->link)) : json_null(),
 		failed
 	);
-	json_put(object, "speed_mbps", number_of(port->speed_mbps), failed);
-	json_put(object, "mtu_bytes", number_of(port->active_mtu), failed);
-	json_put(object, "lid", number_of(port->lid), failed);
+	json_put(object, "speed_mbps", nonzero_json(port->speed_mbps), failed);
+	json_put(object, "mtu_bytes", nonzero_json(port->active_mtu), failed);
+	json_put(object, "lid", nonzero_json(port->lid), failed);
 	json_put(object, "gid", gid_json(port, failed), failed);
 }
 
@@ -82,10 +82,10 @@ add_judgement(json_t *object, const struct device_choice *choice, uint32_t n, bo
 		object, "verdict", json_string(device_eligibility_name(judgement->verdict)), failed
 	);
 	json_put(object, "class", json_string(topology_class_name(judgement->way.class)), failed);
-	json_put(object, "pci_mbps", number_of(judgement->way.pci_mbps), failed);
+	json_put(object, "pci_mbps", nonzero_json(judgement->way.pci_mbps), failed);
 	json_put(object, "pci_assumed", json_boolean(judgement->way.assumed), failed);
-	json_put(object, "bandwidth_mbps", number_of(judgement->bandwidth_mbps), failed);
-	json_put(object, "why", text_of(why), failed);
+	json_put(object, "bandwidth_mbps", nonzero_json(judgement->bandwidth_mbps), failed);
+	json_put(object, "why", string_json(why), failed);
 }
 
 static json_t *device_json(const struct devices *devices, uint32_t n, bool *failed) {
@@ -94,20 +94,20 @@ static json_t *device_json(const struct devices *devices, uint32_t n, bool *fail
 	int node = devices_node(devices, device);
 	json_t *object = json_object();
 
-	json_put(object, "name", text_of(device->name), failed);
+	json_put(object, "name", string_json(device->name), failed);
 	json_put(object, "kind", json_string(devices_kind(device)), failed);
 	json_put(
 		object, "transport", json_string(device_transport_name(device->transport)), failed
 	);
 	add_port(object, &device->port, failed);
-	json_put(object, "netdev", text_of(device->netdev), failed);
-	json_put(object, "pci", text_of(device->pci), failed);
+	json_put(object, "netdev", string_json(device->netdev), failed);
+	json_put(object, "pci", string_json(device->pci), failed);
 	json_put(object, "numa_node", node < 0 ? json_null() : json_integer(node), failed);
 	json_put(
 		object, "responder", json_string(device_responder_name(device->responder)), failed
 	);
 	json_put(object, "usable", json_boolean(device->usable), failed);
-	json_put(object, "reason", text_of(device->reason), failed);
+	json_put(object, "reason", string_json(device->reason), failed);
 	json_put(object, "chosen", json_boolean(n < choice->best_count), failed);
 	if (devices->explain)
 		add_judgement(object, choice, n, failed);
@@ -128,7 +128,7 @@ int devices_print_json(const struct devices *devices, FILE *out) {
 	const struct device_choice *choice = devices->choice;
 	json_t *rails = json_array(), *waiting = json_array();
 	json_t *root = json_object(), *list = json_array(), *chosen = json_array();
-	const char *taken = devices_taken(choice);
+	const char *taken = devices_agent_choice(choice);
 	char target[DEVICE_TARGET_TEXT_BYTES], why[DEVICE_CHOICE_TEXT_BYTES];
 	bool failed = false;
 
@@ -138,21 +138,22 @@ int devices_print_json(const struct devices *devices, FILE *out) {
 		json_append(list, device_json(devices, n, &failed), &failed);
 	for (uint32_t n = 0; n < choice->best_count; n++)
 		json_append(
-			chosen, text_of(choice->facts[choice->judgements[n].device].name), &failed
+			chosen, string_json(choice->facts[choice->judgements[n].device].name),
+			&failed
 		);
-	json_put(root, "for", text_of(target), &failed);
-	json_put(root, "for_pci", text_of(choice->target_pci), &failed);
+	json_put(root, "for", string_json(target), &failed);
+	json_put(root, "for_pci", string_json(choice->target_pci), &failed);
 	json_put(root, "chosen", chosen, &failed);
 	for (uint32_t n = 0; n < devices->rail_count; n++)
-		json_append(rails, text_of(devices->rails[n].name), &failed);
+		json_append(rails, string_json(devices->rails[n].name), &failed);
 	json_put(root, "rails", rails, &failed);
 	for (uint32_t n = 0; n < devices->rail_count; n++) {
 		if (devices->rails[n].waits)
-			json_append(waiting, text_of(devices->rails[n].name), &failed);
+			json_append(waiting, string_json(devices->rails[n].name), &failed);
 	}
 	json_put(root, "rails_waiting", waiting, &failed);
-	json_put(root, "agents_take", taken == NULL ? json_null() : text_of(taken), &failed);
-	json_put(root, "why", text_of(why), &failed);
+	json_put(root, "agents_take", taken == NULL ? json_null() : string_json(taken), &failed);
+	json_put(root, "why", string_json(why), &failed);
 	if (devices->explain)
 		json_put(root, "steps", steps_json(choice, &failed), &failed);
 	json_put(root, "devices", list, &failed);

@@ -29,7 +29,7 @@ static const struct device_facts *device_at(const struct devices *devices, uint3
 	return &devices->choice->facts[devices->choice->judgements[n].device];
 }
 
-static bool is_chosen(const struct devices *devices, uint32_t n) {
+static bool device_is_chosen(const struct devices *devices, uint32_t n) {
 	return n < devices->choice->best_count;
 }
 
@@ -103,7 +103,7 @@ static void print_row(const struct devices *devices, uint32_t n, int name_width,
 	show_cell(device->name, (size_t)name_width, name);
 	show_cell(port->number == 0 ? "-" : device_port_state_name(port->state), 12, state);
 	fprintf(out, "%c %-*s %-10s %4s %-12s %7s %5s %4s %-12s %s\n",
-		is_chosen(devices, n) ? '*' : ' ', name_width, name, devices_kind(device),
+		device_is_chosen(devices, n) ? '*' : ' ', name_width, name, devices_kind(device),
 		number_text(port->number, "", port_number), state,
 		number_text(port->speed_mbps, "", speed), number_text(port->active_mtu, "", mtu),
 		node, device->pci[0] == '\0' ? "-" : device->pci,
@@ -151,8 +151,9 @@ static void print_judgements(const struct devices *devices, int name_width, FILE
 		char pci[NUMBER_BYTES], port[NUMBER_BYTES], both[NUMBER_BYTES], name[SHOW_BYTES];
 
 		show_cell(device->name, (size_t)name_width, name);
-		fprintf(out, "%c %-*s %-11s %-29s %9s %9s %9s\n", is_chosen(devices, n) ? '*' : ' ',
-			name_width, name, device_eligibility_name(judgement->verdict),
+		fprintf(out, "%c %-*s %-11s %-29s %9s %9s %9s\n",
+			device_is_chosen(devices, n) ? '*' : ' ', name_width, name,
+			device_eligibility_name(judgement->verdict),
 			device_choice_location_text(choice, judgement->way.class),
 			number_text(
 				judgement->way.pci_mbps, judgement->way.assumed ? "~" : "", pci
@@ -163,17 +164,17 @@ static void print_judgements(const struct devices *devices, int name_width, FILE
 }
 
 // Return true if an agent creates the software device, which no driver lists.
-static bool agents_make_one(const struct device_choice *choice) {
+static bool agents_create_soft(const struct device_choice *choice) {
 	return choice->target.kind == DEVICE_TARGET_SOFT ||
 	       ((choice->target.kind == DEVICE_TARGET_AUTO ||
 		 choice->target.kind == DEVICE_TARGET_BEST) &&
 		device_choice_needs_soft(choice->facts, choice->count));
 }
 
-const char *devices_taken(const struct device_choice *choice) {
+const char *devices_agent_choice(const struct device_choice *choice) {
 	if (choice->best_count > 0)
 		return choice->facts[choice->judgements[0].device].name;
-	return agents_make_one(choice) ? SOFT_DEVICE_NAME : NULL;
+	return agents_create_soft(choice) ? SOFT_DEVICE_NAME : NULL;
 }
 
 #define WAITS " (waits)" // waits for its port or an address
@@ -218,7 +219,7 @@ void devices_print(const struct devices *devices, FILE *out) {
 		print_rails(devices, out);
 	if (choice->target.kind == DEVICE_TARGET_SOFT)
 		fputs("Programs get one from tocsin soft-run.\n", out);
-	else if (choice->best_count == 0 && agents_make_one(choice))
+	else if (choice->best_count == 0 && agents_create_soft(choice))
 		fputs("Agents take the software device then, and tocsin soft-run gives it to programs.\n",
 		      out);
 }

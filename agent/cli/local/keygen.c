@@ -54,8 +54,8 @@ static const char copy_it[] =
 	"Next: copy it to the same path on every node, by a way that nobody else can read, with mode\n"
 	"0600, owned by root or by the user of tocsind.";
 
-static int keygen_complain(const char *detail, const char *hint) {
-	command_complain("keygen", "%s%s", detail, hint);
+static int keygen_error(const char *detail, const char *hint) {
+	command_error("keygen", "%s%s", detail, hint);
 	return EXIT_NEGATIVE;
 }
 
@@ -75,7 +75,7 @@ static int print_new(const struct seal_keys *keys) {
 	char text[SEAL_KEYS_TEXT_BYTES];
 
 	if (isatty(STDOUT_FILENO)) {
-		command_complain(
+		command_error(
 			"keygen", "--output -: standard output is a terminal, which keeps what it "
 				  "shows; give a file or a pipe"
 		);
@@ -92,13 +92,11 @@ static int write_new(const struct seal_keys *keys, const char *path) {
 	int err = seal_keys_write_new(path, keys, detail);
 
 	if (err == -EEXIST)
-		return keygen_complain(
-			detail, "; it is never overwritten: see --rotate and --show"
-		);
+		return keygen_error(detail, "; it is never overwritten: see --rotate and --show");
 	if (err == -ENOENT)
-		return keygen_complain(detail, ": make it first, mode 0755");
+		return keygen_error(detail, ": make it first, mode 0755");
 	if (err != 0)
-		return keygen_complain(detail, "");
+		return keygen_error(detail, "");
 	print_keys(keys, path);
 	printf("%s\nThen start tocsind there, or reload the one that runs.\n", copy_it);
 	return EXIT_DONE;
@@ -118,7 +116,7 @@ static int key_create(const char *path) {
 	int status;
 
 	if (seal_keys_create_random(&keys) != 0)
-		return keygen_complain("out of memory", "");
+		return keygen_error("out of memory", "");
 	status = strcmp(path, "-") == 0 ? print_new(keys) : write_new(keys, path);
 	seal_keys_put(keys);
 	return status;
@@ -129,7 +127,7 @@ static int key_show(const char *path) {
 	const struct seal_keys *keys;
 
 	if (seal_keys_load(path, detail, &keys) != 0)
-		return keygen_complain(detail, "");
+		return keygen_error(detail, "");
 	print_keys(keys, path);
 	seal_keys_put(keys);
 	return EXIT_DONE;
@@ -138,7 +136,7 @@ static int key_show(const char *path) {
 struct step {
 	const char *name;
 	enum seal_keys_step step;
-	const char *senseless; // error text if the step is impossible
+	const char *impossible_text; // error text if the step is impossible
 	const char *next;
 };
 
@@ -159,7 +157,7 @@ static const struct step *find_step(const char *name) {
 			return &steps[n];
 	}
 	escape_quote(name, strlen(name), quoted, sizeof(quoted));
-	command_complain("keygen", "--rotate: %s is neither add, swap nor drop", quoted);
+	command_error("keygen", "--rotate: %s is neither add, swap nor drop", quoted);
 	return NULL;
 }
 
@@ -167,7 +165,7 @@ static int keys_rewrite(const struct seal_keys *keys, const char *path, const st
 	char detail[SEAL_KEYS_DETAIL_BYTES];
 
 	if (seal_keys_rewrite(path, keys, detail) != 0)
-		return keygen_complain(detail, "");
+		return keygen_error(detail, "");
 	print_keys(keys, path);
 	printf("%s\n%s\n", copy_it, step->next);
 	return EXIT_DONE;
@@ -182,15 +180,15 @@ static int key_rotate(const char *path, const struct step *step) {
 	int err;
 
 	if (seal_keys_load(path, detail, &keys) != 0)
-		return keygen_complain(detail, "");
+		return keygen_error(detail, "");
 	err = seal_keys_create_step(keys, step->step, &next);
 	if (err == 0) {
 		status = keys_rewrite(next, path, step);
 	} else {
 		escape_quote(path, strlen(path), quoted, sizeof(quoted));
-		command_complain(
+		command_error(
 			"keygen", "%s: %s", quoted,
-			err == -ENOMEM ? "out of memory" : step->senseless
+			err == -ENOMEM ? "out of memory" : step->impossible_text
 		);
 		status = EXIT_NEGATIVE;
 	}
@@ -211,11 +209,11 @@ static int keygen_run(const struct arguments *arguments) {
 			make_default_directory();
 	}
 	if (rotated != NULL && is_shown) {
-		command_complain("keygen", "--rotate and --show do not go together");
+		command_error("keygen", "--rotate and --show do not go together");
 		return EXIT_USAGE;
 	}
 	if (strcmp(path, "-") == 0 && (rotated != NULL || is_shown)) {
-		command_complain(
+		command_error(
 			"keygen", "--output - does not go with --%s, which needs a file",
 			is_shown ? "show" : "rotate"
 		);

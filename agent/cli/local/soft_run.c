@@ -79,8 +79,8 @@ static const char details[] =
 	"Exit status: that of PROGRAM; 125 a mistake in the line or a setting, or no library; 126 PROGRAM\n"
 	"cannot be run, 127 it is not found.\n";
 
-static int soft_run_complain(int status, const char *detail) {
-	command_complain("soft-run", "%s", detail);
+static int soft_run_error(int status, const char *detail) {
+	command_error("soft-run", "%s", detail);
 	return status;
 }
 
@@ -120,11 +120,11 @@ static int check_addresses(const struct soft_config *configs, uint32_t count) {
 			continue;
 		sock_addr_format_host(&configs[n].address, text);
 		if (err == -EADDRNOTAVAIL)
-			command_complain(
+			command_error(
 				"soft-run", "--address: %s is not an address of this machine", text
 			);
 		else
-			command_complain(
+			command_error(
 				"soft-run", "--address: cannot use %s: %s", text,
 				strerrordesc_np(-err)
 			);
@@ -153,7 +153,7 @@ static int apply_settings(const struct arguments *arguments) {
 				// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 				getenv(soft_setting_variables[wrong]) == NULL;
 
-		command_complain(
+		command_error(
 			"soft-run", "%s%s: %s", is_given ? "--" : "",
 			is_given ? options[option_of[wrong]].name : soft_setting_variables[wrong],
 			error.text
@@ -175,7 +175,7 @@ static int apply_library(void) {
 	int err;
 
 	if (preload_find(LIBRARY, BUILT, path) != 0) {
-		command_complain(
+		command_error(
 			"soft-run",
 			LIBRARY " is not where it was installed or built: %s/tocsin "
 				"beside the directory of tocsin",
@@ -185,18 +185,18 @@ static int apply_library(void) {
 	}
 	err = preload_add(path);
 	if (err == -EINVAL)
-		command_complain(
+		command_error(
 			"soft-run",
 			"%s: its path has a blank or a colon, at which the loader would part it",
 			path
 		);
 	else if (err != 0)
-		soft_run_complain(err, "out of memory");
+		soft_run_error(err, "out of memory");
 	return err;
 }
 
 // Set TOCSIN_SOFT_SAY. Without --verbose a value that the user has set stays.
-static int apply_say(bool verbose) {
+static int apply_verbose(bool verbose) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 	return setenv("TOCSIN_SOFT_SAY", verbose ? "2" : "1", verbose);
 }
@@ -222,11 +222,11 @@ static int apply_sanitizer(void) {
 	return setenv(variable, value, 1);
 }
 
-static int fail_to_run(const char *name, int err) {
+static int report_exec_failure(const char *name, int err) {
 	char quoted[QUOTED_BYTES];
 
 	escape_quote(name, strlen(name), quoted, sizeof(quoted));
-	command_complain("soft-run", "cannot run %s: %s", quoted, strerrordesc_np(-err));
+	command_error("soft-run", "cannot run %s: %s", quoted, strerrordesc_np(-err));
 	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
 }
 
@@ -238,17 +238,17 @@ static int soft_run_exec(const struct arguments *arguments) {
 
 	if (apply_settings(arguments) != 0 || apply_library() != 0)
 		return EXIT_NOT_RUN;
-	if (apply_say(arguments->values[OPTION_VERBOSE] != NULL) != 0 || apply_sanitizer() != 0)
-		return soft_run_complain(EXIT_NOT_RUN, "out of memory");
+	if (apply_verbose(arguments->values[OPTION_VERBOSE] != NULL) != 0 || apply_sanitizer() != 0)
+		return soft_run_error(EXIT_NOT_RUN, "out of memory");
 	err = preload_find_program(program[0], path);
 	if (err != 0)
-		return fail_to_run(program[0], err);
-	privilege = preload_why_privileged(path);
+		return report_exec_failure(program[0], err);
+	privilege = preload_privilege_reason(path);
 	if (privilege != NULL) {
 		char quoted[QUOTED_BYTES];
 
 		escape_quote(path, strlen(path), quoted, sizeof(quoted));
-		command_complain(
+		command_error(
 			"soft-run", "%s is %s: nothing can be loaded into it by another user",
 			quoted, privilege
 		);
@@ -256,7 +256,7 @@ static int soft_run_exec(const struct arguments *arguments) {
 	}
 	// execvp() passes a script without #! to the shell.
 	execvp(path, program);
-	return fail_to_run(program[0], neg_errno());
+	return report_exec_failure(program[0], neg_errno());
 }
 
 const struct command soft_run_command = {

@@ -25,13 +25,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LOOK_AGAIN_MS 5000 // interval at which a missing agent is looked for
+#define AGENT_RETRY_MS 5000 // interval at which a missing agent is looked for
 
 struct parent {
 	pid_t child;
 	int signal_fd;
-	struct teller teller;
-	uint64_t memory_kills; // OOM kills of this control group before the command ran
+	struct exit_reporter exit_reporter;
+	uint64_t memory_oom_kills; // OOM kills of this control group before the command ran
 };
 
 // Signal settings of this process before it changed them; restored for the command.
@@ -40,12 +40,13 @@ struct inherited {
 	struct sigaction child_action;
 };
 
-static void __attribute__((noreturn))
-become(const char *path,
-       char *const *words,
-       const struct inherited *inherited,
-       pid_t parent,
-       int failed_fd) {
+static void __attribute__((noreturn)) child_exec(
+	const char *path,
+	char *const *words,
+	const struct inherited *inherited,
+	pid_t parent,
+	int failed_fd
+) {
 	int err;
 
 	// If the parent is killed, the kernel kills the command. The parent may be dead already.
@@ -67,7 +68,7 @@ become(const char *path,
 }
 
 // Close all descriptors but these two (-1: none), and point the standard streams to /dev/null.
-static void let_go_of_descriptors(int one, int other) {
+static void close_other_descriptors(int one, int other) {
 	unsigned int first = (unsigned int)(one < other ? one : other);
 	unsigned int last = (unsigned int)(one < other ? other : one);
 	unsigned int from = STDERR_FILENO + 1;
@@ -96,18 +97,18 @@ static int wait_for_exec(int failed_fd) {
 	return size == (ssize_t)sizeof(err) ? err : 0;
 }
 
-static bool is_from_terminal(const struct signalfd_siginfo *info) {
+static bool signal_is_from_terminal(const struct signalfd_siginfo *info) {
 	// The kernel sends SIGHUP only to the session leader, so the leader must forward it.
 	if (info->ssi_signo == SIGHUP && getsid(0) == getpid())
 		return false;
 	return info->ssi_code > 0;
 }
 
-static void pass_on(const struct parent *parent, const struct signalfd_siginfo *info) {
+static void forward_signal(const struct parent *parent, const struct signalfd_siginfo *info) {
 	int number = (int)info->ssi_signo;
 	union sigval value = {.sival_int = info->ssi_int};
 
-	if (number == SIGCHLD || is_from_terminal(info))
+	if (number == SIGCHLD || signal_is_from_terminal(info))
 		return;
 	if (info->ssi_code == SI_QUEUE)
 		(void)sigqueue(parent->child, number, value);
@@ -115,15 +116,15 @@ static void pass_on(const struct parent *parent, const struct signalfd_siginfo *
 		(void)kill(parent->child, number);
 }
 
-static void take_signals(const struct parent *parent) {
+static void forward_pending_signals(const struct parent *parent) {
 	struct signalfd_siginfo info;
 
 	while (read(parent->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		pass_on(parent, &info);
+		forward_signal(parent, &info);
 }
 
 // Stop this process because the command has stopped, so that a shell sees the stop.
-static void stop_too(int number) {
+static void stop_like_child(int number) {
 	sigset_t one;
 
 	sigemptyset(&one);
@@ -134,15 +135,15 @@ static void stop_too(int number) {
 	(void)pthread_sigmask(SIG_BLOCK, &one, NULL);
 }
 
-static enum job_exit cause_of(const struct parent *parent, const siginfo_t *info) {
+static enum job_exit child_exit_cause(const struct parent *parent, const siginfo_t *info) {
 	if (info->si_code == CLD_EXITED)
 		return JOB_EXIT_STATUS;
-	if (info->si_status == SIGKILL && memory_kills() > parent->memory_kills)
+	if (info->si_status == SIGKILL && memory_oom_kills() > parent->memory_oom_kills)
 		return JOB_EXIT_MEMORY;
 	return JOB_EXIT_SIGNAL;
 }
 
-static void __attribute__((noreturn)) end_as(const siginfo_t *info) {
+static void __attribute__((noreturn)) exit_like_child(const siginfo_t *info) {
 	const struct rlimit none = {0, 0};
 	sigset_t one;
 
@@ -161,7 +162,7 @@ static void __attribute__((noreturn)) end_as(const siginfo_t *info) {
 
 // Handle a state change of the command. Its exit is reported before it is reaped, while the kernel
 // still knows it as our child.
-static void look_at_child(struct parent *parent) {
+static void child_check_state(struct parent *parent) {
 	siginfo_t info = {0};
 
 	if (waitid(P_PID, (id_t)parent->child, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) !=
@@ -170,35 +171,38 @@ static void look_at_child(struct parent *parent) {
 		return;
 	if (info.si_code == CLD_STOPPED) {
 		(void)waitid(P_PID, (id_t)parent->child, &info, WSTOPPED | WNOHANG);
-		stop_too(info.si_status);
+		stop_like_child(info.si_status);
 		return;
 	}
 	if (info.si_code == CLD_TRAPPED)
 		return;
-	teller_exited(&parent->teller, cause_of(parent, &info), info.si_status);
-	take_signals(parent); // forward signals that are still pending
+	exit_reporter_send_exit(
+		&parent->exit_reporter, child_exit_cause(parent, &info), info.si_status
+	);
+	forward_pending_signals(parent); // forward signals that are still pending
 	(void)waitid(P_PID, (id_t)parent->child, &info, WEXITED);
-	end_as(&info);
+	exit_like_child(&info);
 }
 
-static void __attribute__((noreturn)) watch(struct parent *parent) {
+static void __attribute__((noreturn)) parent_watch_child(struct parent *parent) {
 	for (;;) {
 		struct pollfd fds[] = {
 			{.fd = parent->signal_fd, .events = POLLIN},
-			{.fd = parent->teller.fd, .events = POLLIN},
+			{.fd = parent->exit_reporter.fd, .events = POLLIN},
 		};
 
-		if (poll(fds, 2, parent->teller.fd < 0 ? LOOK_AGAIN_MS : -1) == 0)
-			teller_open(&parent->teller);
-		take_signals(parent);
+		if (poll(fds, 2, parent->exit_reporter.fd < 0 ? AGENT_RETRY_MS : -1) == 0)
+			exit_reporter_open(&parent->exit_reporter);
+		forward_pending_signals(parent);
 		if (fds[1].revents != 0)
-			teller_read(&parent->teller);
-		look_at_child(parent);
+			exit_reporter_read(&parent->exit_reporter);
+		child_check_state(parent);
 	}
 }
 
-static int
-start(const char *path, char *const *words, const struct inherited *inherited, pid_t *ret_child) {
+static int child_spawn(
+	const char *path, char *const *words, const struct inherited *inherited, pid_t *ret_child
+) {
 	int failed_fds[2];
 	pid_t own = getpid(), child;
 	int err;
@@ -207,7 +211,7 @@ start(const char *path, char *const *words, const struct inherited *inherited, p
 		return neg_errno();
 	child = fork();
 	if (child == 0)
-		become(path, words, inherited, own, failed_fds[1]);
+		child_exec(path, words, inherited, own, failed_fds[1]);
 	err = child < 0 ? neg_errno() : 0;
 	close(failed_fds[1]);
 	if (err == 0)
@@ -223,7 +227,7 @@ start(const char *path, char *const *words, const struct inherited *inherited, p
 // Open /dev/null for standard streams that are closed. Otherwise other descriptors would get their
 // numbers, and close_other_descriptors() would overwrite them. The command still gets these streams
 // closed.
-static void keep_stream_numbers(void) {
+static void reserve_stream_numbers(void) {
 	int fd;
 
 	do
@@ -234,27 +238,28 @@ static void keep_stream_numbers(void) {
 }
 
 int child_run(const char *path, char *const *words) {
-	struct parent parent = {.teller = {.fd = -1}};
+	struct parent parent = {.exit_reporter = {.fd = -1}};
 	struct sigaction usual = {.sa_handler = SIG_DFL};
 	struct inherited inherited;
 	sigset_t all;
 	int err;
 
-	keep_stream_numbers();
-	parent.memory_kills = memory_kills();
-	teller_open(&parent.teller);
+	reserve_stream_numbers();
+	parent.memory_oom_kills = memory_oom_kills();
+	exit_reporter_open(&parent.exit_reporter);
 	sigfillset(&all);
 	(void)pthread_sigmask(SIG_BLOCK, &all, &inherited.mask);
 	(void)sigaction(SIGCHLD, &usual, &inherited.child_action);
 	parent.signal_fd = signalfd(-1, &all, SFD_NONBLOCK | SFD_CLOEXEC);
-	err = parent.signal_fd < 0 ? neg_errno() : start(path, words, &inherited, &parent.child);
+	err = parent.signal_fd < 0 ? neg_errno()
+				   : child_spawn(path, words, &inherited, &parent.child);
 	if (err == 0) {
-		let_go_of_descriptors(parent.signal_fd, parent.teller.fd);
-		watch(&parent);
+		close_other_descriptors(parent.signal_fd, parent.exit_reporter.fd);
+		parent_watch_child(&parent);
 	}
 	(void)sigaction(SIGCHLD, &inherited.child_action, NULL);
 	(void)pthread_sigmask(SIG_SETMASK, &inherited.mask, NULL);
-	teller_close(&parent.teller);
+	exit_reporter_close(&parent.exit_reporter);
 	if (parent.signal_fd >= 0)
 		close(parent.signal_fd);
 	return err;

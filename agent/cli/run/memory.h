@@ -6,4 +6,4 @@
 
 // Return the number of OOM-killed processes in this process's control group and those below it; 0
 // if unknown.
-uint64_t memory_kills(void);
+uint64_t memory_oom_kills(void);

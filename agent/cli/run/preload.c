@@ -16,8 +16,9 @@
 #define PRELOAD "LD_PRELOAD"
 #define INSTALLED TOCSIN_LIBRARY_FROM_BINDIR "/tocsin/"
 
-static int
-find_at(const char *own, const char *place, const char *name, char ret_path[static PATH_MAX]) {
+static int library_find_at(
+	const char *own, const char *place, const char *name, char ret_path[static PATH_MAX]
+) {
 	char path[PATH_MAX];
 	bool is_whole = place[0] == '/';
 	int size = snprintf(
@@ -42,9 +43,9 @@ int preload_find(const char *name, const char *built, char ret_path[static PATH_
 	if (slash == NULL)
 		return -ENOENT;
 	*slash = '\0';
-	if (find_at(own, INSTALLED, name, ret_path) == 0)
+	if (library_find_at(own, INSTALLED, name, ret_path) == 0)
 		return 0;
-	return find_at(own, built, name, ret_path);
+	return library_find_at(own, built, name, ret_path);
 }
 
 int preload_add(const char *path) {
@@ -94,7 +95,7 @@ int preload_find_program(const char *name, char ret_path[static PATH_MAX]) {
 	}
 }
 
-const char *preload_why_privileged(const char *path) {
+const char *preload_privilege_reason(const char *path) {
 	struct stat status;
 
 	if (stat(path, &status) != 0)

@@ -25,4 +25,4 @@ int preload_find_program(const char *name, char ret_path[static PATH_MAX]);
 
 // Return why the program gains privileges when it starts, such as "setuid", or NULL. The loader
 // ignores LD_PRELOAD for such a program.
-const char *preload_why_privileged(const char *path);
+const char *preload_privilege_reason(const char *path);

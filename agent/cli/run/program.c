@@ -21,12 +21,12 @@ struct file {
 	uint64_t size;
 };
 
-static bool is_inside(const struct file *file, uint64_t offset, uint64_t size) {
+static bool file_has_range(const struct file *file, uint64_t offset, uint64_t size) {
 	return offset <= file->size && size <= file->size - offset;
 }
 
-static bool read_at(const struct file *file, uint64_t offset, void *to, size_t size) {
-	if (!is_inside(file, offset, size))
+static bool file_read_at(const struct file *file, uint64_t offset, void *to, size_t size) {
+	if (!file_has_range(file, offset, size))
 		return false;
 	memcpy(to, file->bytes + offset, size);
 	return true;
@@ -36,7 +36,7 @@ static bool has_loader(const struct file *file, const Elf64_Ehdr *head) {
 	for (uint64_t n = 0; n < head->e_phnum; n++) {
 		Elf64_Phdr part;
 
-		if (!read_at(file, head->e_phoff + n * sizeof(part), &part, sizeof(part)))
+		if (!file_read_at(file, head->e_phoff + n * sizeof(part), &part, sizeof(part)))
 			return true; // malformed: assume that it has a loader
 		if (part.p_type == PT_INTERP)
 			return true;
@@ -45,59 +45,64 @@ static bool has_loader(const struct file *file, const Elf64_Ehdr *head) {
 }
 
 static bool
-is_named(const struct file *file, const Elf64_Shdr *names, uint32_t at, const char *name) {
+symbol_is_named(const struct file *file, const Elf64_Shdr *names, uint32_t at, const char *name) {
 	size_t size = strlen(name) + 1;
 
 	return at < names->sh_size && size <= names->sh_size - at &&
-	       is_inside(file, names->sh_offset, names->sh_size) &&
+	       file_has_range(file, names->sh_offset, names->sh_size) &&
 	       memcmp(file->bytes + names->sh_offset + at, name, size) == 0;
 }
 
-static bool defines_in(
+static bool table_defines_symbol(
 	const struct file *file, const Elf64_Shdr *table, const Elf64_Shdr *names, const char *name
 ) {
-	if (!is_inside(file, table->sh_offset, table->sh_size))
+	if (!file_has_range(file, table->sh_offset, table->sh_size))
 		return false;
 	for (uint64_t at = 0; at + sizeof(Elf64_Sym) <= table->sh_size; at += sizeof(Elf64_Sym)) {
 		Elf64_Sym symbol;
 
 		memcpy(&symbol, file->bytes + table->sh_offset + at, sizeof(symbol));
-		if (symbol.st_shndx != SHN_UNDEF && is_named(file, names, symbol.st_name, name))
+		if (symbol.st_shndx != SHN_UNDEF &&
+		    symbol_is_named(file, names, symbol.st_name, name))
 			return true;
 	}
 	return false;
 }
 
-static bool defines(const struct file *file, const Elf64_Ehdr *head, const char *name) {
+static bool file_defines_symbol(const struct file *file, const Elf64_Ehdr *head, const char *name) {
 	for (uint64_t n = 0; n < head->e_shnum; n++) {
 		Elf64_Shdr table, names;
 
-		if (!read_at(file, head->e_shoff + n * sizeof(table), &table, sizeof(table)))
+		if (!file_read_at(file, head->e_shoff + n * sizeof(table), &table, sizeof(table)))
 			return false;
 		if (table.sh_type != SHT_SYMTAB && table.sh_type != SHT_DYNSYM)
 			continue;
 		if (table.sh_link < head->e_shnum &&
-		    read_at(file, head->e_shoff + table.sh_link * sizeof(names), &names,
-			    sizeof(names)) &&
-		    defines_in(file, &table, &names, name))
+		    file_read_at(
+			    file, head->e_shoff + table.sh_link * sizeof(names), &names,
+			    sizeof(names)
+		    ) &&
+		    table_defines_symbol(file, &table, &names, name))
 			return true;
 	}
 	return false;
 }
 
-static const char *why_closed(const struct file *file) {
+static const char *no_preload_reason(const struct file *file) {
 	Elf64_Ehdr head;
 
-	if (!read_at(file, 0, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phentsize != sizeof(Elf64_Phdr) ||
+	if (!file_read_at(file, 0, &head, sizeof(head)) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    head.e_phentsize != sizeof(Elf64_Phdr) ||
 	    (head.e_shnum != 0 && head.e_shentsize != sizeof(Elf64_Shdr)))
 		return NULL;
 	if (!has_loader(file, &head))
 		return "it is linked statically";
-	return defines(file, &head, "PMPI_Init") ? "MPI is linked into it statically" : NULL;
+	return file_defines_symbol(file, &head, "PMPI_Init") ? "MPI is linked into it statically"
+							     : NULL;
 }
 
-const char *program_why_closed(const char *path) {
+const char *program_no_preload_reason(const char *path) {
 	// Without O_NONBLOCK, open() would wait on a pipe of this name.
 	scoped_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	struct file file;
@@ -112,7 +117,7 @@ const char *program_why_closed(const char *path) {
 	if (bytes == MAP_FAILED)
 		return NULL;
 	file = (struct file){bytes, (uint64_t)status.st_size};
-	why = why_closed(&file);
+	why = no_preload_reason(&file);
 	munmap(bytes, (size_t)status.st_size);
 	return why;
 }

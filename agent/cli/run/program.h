@@ -3,4 +3,4 @@
 #pragma once
 
 // Return why no library can be preloaded before the program's MPI, or NULL if nothing prevents it.
-const char *program_why_closed(const char *path);
+const char *program_no_preload_reason(const char *path);

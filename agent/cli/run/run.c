@@ -17,7 +17,7 @@
 
 #define QUOTED_BYTES 200
 // Arguments of COMMAND that are inspected; options and programs of a launcher come first.
-#define WORDS_LOOKED_AT 64
+#define WORDS_INSPECTED_MAX 64
 #define MPI_LIBRARY "libtocsin-mpi.so"
 #define MPI_BUILT "../lib/job/mpi/"
 #define NCCL_LIBRARY "libnccl-profiler-tocsin.so"
@@ -65,12 +65,12 @@ static const char details[] =
 	"Exit status: that of COMMAND; 125 a mistake in the line, 126 COMMAND cannot be run, 127 it is not\n"
 	"found.\n";
 
-static bool is_quiet(const struct arguments *arguments) {
+static bool option_is_quiet(const struct arguments *arguments) {
 	return arguments->values[OPTION_QUIET] != NULL;
 }
 
 // Return the path of a library, or NULL after reporting that it is missing.
-static const char *library_of(
+static const char *library_find(
 	const struct arguments *arguments,
 	const char *name,
 	const char *built,
@@ -78,8 +78,8 @@ static const char *library_of(
 ) {
 	if (preload_find(name, built, path) == 0)
 		return path;
-	if (!is_quiet(arguments))
-		command_complain(
+	if (!option_is_quiet(arguments))
+		command_error(
 			"run",
 			"%s is not where it was installed or built (%s/tocsin beside the directory "
 			"of tocsin): COMMAND runs without",
@@ -104,7 +104,7 @@ static bool is_first_rank(void) {
 	return true;
 }
 
-static bool is_said_before(char *const *command, size_t at) {
+static bool word_is_repeated(char *const *command, size_t at) {
 	for (size_t n = 0; n < at; n++)
 		if (strcmp(command[n], command[at]) == 0)
 			return true;
@@ -113,37 +113,37 @@ static bool is_said_before(char *const *command, size_t at) {
 
 // Report programs that cannot be followed. COMMAND may be a launcher, so each argument that is a
 // program is inspected.
-static void say_closed(char *const *command) {
-	for (size_t n = 0; n < WORDS_LOOKED_AT && command[n] != NULL; n++) {
+static void report_unfollowed_programs(char *const *command) {
+	for (size_t n = 0; n < WORDS_INSPECTED_MAX && command[n] != NULL; n++) {
 		char path[PATH_MAX], quoted[QUOTED_BYTES];
 		const char *why;
 
-		if (is_said_before(command, n) || preload_find_program(command[n], path) != 0)
+		if (word_is_repeated(command, n) || preload_find_program(command[n], path) != 0)
 			continue;
-		why = program_why_closed(path);
+		why = program_no_preload_reason(path);
 		if (why == NULL)
 			continue;
 		escape_quote(path, strlen(path), quoted, sizeof(quoted));
-		command_complain("run", "%s is not followed: %s", quoted, why);
+		command_error("run", "%s is not followed: %s", quoted, why);
 	}
 }
 
 static void apply_mpi(const struct arguments *arguments) {
 	char path[PATH_MAX];
-	const char *library = library_of(arguments, MPI_LIBRARY, MPI_BUILT, path);
+	const char *library = library_find(arguments, MPI_LIBRARY, MPI_BUILT, path);
 	int err = library != NULL ? preload_add(library) : 0;
 
-	if (err != 0 && !is_quiet(arguments))
-		command_complain(
+	if (err != 0 && !option_is_quiet(arguments))
+		command_error(
 			"run", "%s: %s: COMMAND runs without", library,
 			err == -EINVAL ? "its path has a blank or a colon, at which the loader "
 					 "would part it"
 				       : strerrordesc_np(-err)
 		);
-	if (!is_quiet(arguments) && is_first_rank())
-		say_closed(arguments->command);
+	if (!option_is_quiet(arguments) && is_first_rank())
+		report_unfollowed_programs(arguments->command);
 	// The first rank prints which operations the MPI library cannot follow.
-	if (!is_quiet(arguments))
+	if (!option_is_quiet(arguments))
 		// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 		(void)setenv("TOCSIN_MPI_NOTES", "stderr", 0);
 }
@@ -154,7 +154,7 @@ static void apply_nccl(const struct arguments *arguments) {
 	char path[PATH_MAX];
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 	const char *before = getenv(NCCL_VARIABLE);
-	const char *library = library_of(arguments, NCCL_LIBRARY, NCCL_BUILT, path);
+	const char *library = library_find(arguments, NCCL_LIBRARY, NCCL_BUILT, path);
 
 	if (library == NULL || (before != NULL && before[0] != '\0' && before[0] != '/'))
 		return;
@@ -165,11 +165,11 @@ static void apply_nccl(const struct arguments *arguments) {
 	// NOLINTEND(concurrency-mt-unsafe)
 }
 
-static int fail_to_run(const char *name, int err) {
+static int report_exec_failure(const char *name, int err) {
 	char quoted[QUOTED_BYTES];
 
 	escape_quote(name, strlen(name), quoted, sizeof(quoted));
-	command_complain("run", "cannot run %s: %s", quoted, strerrordesc_np(-err));
+	command_error("run", "cannot run %s: %s", quoted, strerrordesc_np(-err));
 	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
 }
 
@@ -181,7 +181,7 @@ static int run_exec(const struct arguments *arguments) {
 	int err = preload_find_program(arguments->command[0], path);
 
 	if (err != 0)
-		return fail_to_run(arguments->command[0], err);
+		return report_exec_failure(arguments->command[0], err);
 	if (is_all || given[OPTION_MPI] != NULL)
 		apply_mpi(arguments);
 	if (is_all || given[OPTION_NCCL] != NULL)
@@ -193,7 +193,7 @@ static int run_exec(const struct arguments *arguments) {
 		execvp(path, arguments->command);
 		err = neg_errno();
 	}
-	return fail_to_run(arguments->command[0], err);
+	return report_exec_failure(arguments->command[0], err);
 }
 
 const struct command run_job_command = {

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static int connect_to(const char *path) {
+static int socket_connect_path(const char *path) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd;
 
@@ -38,50 +38,51 @@ static int connect_agent(void) {
 	int fd;
 
 	if (given != NULL && given[0] != '\0')
-		return connect_to(given);
-	fd = connect_to("/run/tocsin/" JOB_SOCKET_NAME);
+		return socket_connect_path(given);
+	fd = socket_connect_path("/run/tocsin/" JOB_SOCKET_NAME);
 	if (fd >= 0 || runtime == NULL || runtime[0] == '\0' ||
 	    snprintf(own, sizeof(own), "%s/tocsin/" JOB_SOCKET_NAME, runtime) >= (int)sizeof(own))
 		return fd;
-	return connect_to(own);
+	return socket_connect_path(own);
 }
 
-static void send_packet(struct teller *teller, const void *packet, size_t size) {
-	if (teller->fd >= 0 && send(teller->fd, packet, size, MSG_NOSIGNAL) != (ssize_t)size)
-		teller_close(teller);
+static void send_packet(struct exit_reporter *exit_reporter, const void *packet, size_t size) {
+	if (exit_reporter->fd >= 0 &&
+	    send(exit_reporter->fd, packet, size, MSG_NOSIGNAL) != (ssize_t)size)
+		exit_reporter_close(exit_reporter);
 }
 
-void teller_open(struct teller *teller) {
+void exit_reporter_open(struct exit_reporter *exit_reporter) {
 	const struct job_parent parent = {
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_PARENT}};
 
-	teller->fd = connect_agent();
-	if (teller->fd < 0)
-		teller->fd = -1;
-	send_packet(teller, &parent, sizeof(parent));
+	exit_reporter->fd = connect_agent();
+	if (exit_reporter->fd < 0)
+		exit_reporter->fd = -1;
+	send_packet(exit_reporter, &parent, sizeof(parent));
 }
 
-void teller_close(struct teller *teller) {
-	if (teller->fd >= 0)
-		close(teller->fd);
-	teller->fd = -1;
+void exit_reporter_close(struct exit_reporter *exit_reporter) {
+	if (exit_reporter->fd >= 0)
+		close(exit_reporter->fd);
+	exit_reporter->fd = -1;
 }
 
-void teller_read(struct teller *teller) {
+void exit_reporter_read(struct exit_reporter *exit_reporter) {
 	char packet[sizeof(struct job_failed)];
 
-	if (teller->fd >= 0 && recv(teller->fd, packet, sizeof(packet), 0) <= 0)
-		teller_close(teller);
+	if (exit_reporter->fd >= 0 && recv(exit_reporter->fd, packet, sizeof(packet), 0) <= 0)
+		exit_reporter_close(exit_reporter);
 }
 
-void teller_exited(struct teller *teller, enum job_exit cause, int value) {
+void exit_reporter_send_exit(struct exit_reporter *exit_reporter, enum job_exit cause, int value) {
 	const struct job_exited exited = {
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_EXITED},
 		.cause = cause,
 		.value = value,
 	};
 
-	if (teller->fd < 0)
-		teller_open(teller);
-	send_packet(teller, &exited, sizeof(exited));
+	if (exit_reporter->fd < 0)
+		exit_reporter_open(exit_reporter);
+	send_packet(exit_reporter, &exited, sizeof(exited));
 }

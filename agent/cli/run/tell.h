@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 // Connection to the agent. Without an agent nothing is reported, and the connection is retried.
-struct teller {
+struct exit_reporter {
 	int fd; // -1: not connected
 };
 
 // Connect and register this process as a parent. Does not block.
-void teller_open(struct teller *teller);
-void teller_close(struct teller *teller);
+void exit_reporter_open(struct exit_reporter *exit_reporter);
+void exit_reporter_close(struct exit_reporter *exit_reporter);
 // Read after poll() reported the connection readable: the agent has exited or refuses.
-void teller_read(struct teller *teller);
+void exit_reporter_read(struct exit_reporter *exit_reporter);
 // Report how the child ended; must be called before the child is reaped.
-void teller_exited(struct teller *teller, enum job_exit cause, int value);
+void exit_reporter_send_exit(struct exit_reporter *exit_reporter, enum job_exit cause, int value);

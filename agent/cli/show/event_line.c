@@ -120,7 +120,7 @@ void event_line_print(const json_t *event, bool whole, bool colour, FILE *stream
 	char line[EVENT_LINE_BYTES];
 	bool fits = event_row(event, whole, COLUMNS, line);
 
-	paint_line(line, colour, stream);
+	paint_print_line(line, colour, stream);
 	if (!whole)
 		print_words(event_line_words(event), COLUMNS - WORDS_INDENT, stream);
 	else if (!fits && detail != NULL)

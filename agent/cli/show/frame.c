@@ -28,7 +28,7 @@ void frame_add(struct frame *frame, enum frame_kind kind, const char *format, ..
 	char raw[FRAME_LINE_BYTES];
 	va_list arguments;
 
-	if (frame_room(frame) == 0)
+	if (frame_lines_left(frame) == 0)
 		return;
 	va_start(arguments, format);
 	vsnprintf(raw, sizeof(raw), format, arguments);
@@ -85,7 +85,7 @@ static void print_line(const struct frame_line *line, bool colour, FILE *stream)
 
 	switch (line->kind) {
 	case FRAME_TEXT:
-		paint_words(line->text, colour, stream);
+		paint_print_words(line->text, colour, stream);
 		break;
 	case FRAME_MARKED:
 		print_marked(line->text, colour, stream);

@@ -44,7 +44,7 @@ __attribute__((format(printf, 3, 4))) void
 frame_add(struct frame *frame, enum frame_kind kind, const char *format, ...);
 
 // Return how many more lines can be added.
-static inline size_t frame_room(const struct frame *frame) {
+static inline size_t frame_lines_left(const struct frame *frame) {
 	return frame->lines_max - frame->count;
 }
 

@@ -34,7 +34,7 @@ void gpu_time_words(const json_t *gpu, char words[static GPU_WORDS_BYTES]) {
 	snprintf(words, GPU_WORDS_BYTES, "8 bytes take %s, usually %s, p99 %s", median, usual, p99);
 }
 
-static void say_path(struct page *page, const json_t *gpu, bool with_peer) {
+static void print_gpu_path(struct page *page, const json_t *gpu, bool with_peer) {
 	char words[GPU_WORDS_BYTES], times[GPU_WORDS_BYTES], line[LINE_BYTES];
 
 	gpu_words(gpu, words);
@@ -47,7 +47,7 @@ static void say_path(struct page *page, const json_t *gpu, bool with_peer) {
 	page_wrap(page, 2, 4, line);
 }
 
-void gpus_say_bad(struct page *page, const json_t *gpus, const char *head, bool with_peers) {
+void gpus_print_bad(struct page *page, const json_t *gpus, const char *head, bool with_peers) {
 	uint32_t said = 0;
 	const json_t *gpu;
 	size_t n;
@@ -58,11 +58,11 @@ void gpus_say_bad(struct page *page, const json_t *gpus, const char *head, bool 
 			continue;
 		if (said++ == 0)
 			page_print(page, "%s", head);
-		say_path(page, gpu, with_peers);
+		print_gpu_path(page, gpu, with_peers);
 	}
 }
 
-static void say_device(struct page *page, const json_t *gpu) {
+static void print_gpu_device(struct page *page, const json_t *gpu) {
 	const char *device = fact_name(gpu, "device"), *pci = fact_word(gpu, "pci");
 	uint64_t ordinal = fact_number(gpu, "ordinal");
 	char line[LINE_BYTES];
@@ -86,11 +86,11 @@ static void say_device(struct page *page, const json_t *gpu) {
 	page_wrap(page, 2, 4, line);
 }
 
-void gpus_say_devices(struct page *page, const json_t *gpus) {
+void gpus_print_devices(struct page *page, const json_t *gpus) {
 	const json_t *gpu;
 	size_t n;
 
 	if (json_array_size(gpus) > 0)
 		page_print(page, "\n");
-	json_array_foreach(gpus, n, gpu) say_device(page, gpu);
+	json_array_foreach(gpus, n, gpu) print_gpu_device(page, gpu);
 }

@@ -12,6 +12,6 @@ void gpu_words(const json_t *gpu, char words[static GPU_WORDS_BYTES]);
 void gpu_time_words(const json_t *gpu, char words[static GPU_WORDS_BYTES]);
 // Print the paths with bad GPU reads below `head`, optionally with the peer's name. Prints nothing
 // if there are none.
-void gpus_say_bad(struct page *page, const json_t *gpus, const char *head, bool with_peers);
+void gpus_print_bad(struct page *page, const json_t *gpus, const char *head, bool with_peers);
 // Print what the own devices expose.
-void gpus_say_devices(struct page *page, const json_t *gpus);
+void gpus_print_devices(struct page *page, const json_t *gpus);

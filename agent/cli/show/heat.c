@@ -37,7 +37,7 @@ const char *heat_kind_words(enum heat_kind kind) {
 }
 
 // Return the kind for the agent's word. An unknown word gives HEAT_NO_PAIR, which means unknown.
-static enum heat_kind kind_of(const char *seen) {
+static enum heat_kind heat_kind_parse(const char *seen) {
 	for (enum heat_kind kind = 0; seen != NULL && kind < HEAT_KIND_COUNT; kind++) {
 		if (kinds[kind].seen != NULL && strcmp(kinds[kind].seen, seen) == 0)
 			return kind;
@@ -53,7 +53,7 @@ static int compare_nodes(const void *left, const void *right) {
 	);
 }
 
-static int read_nodes(struct heat *heat) {
+static int heat_read_nodes(struct heat *heat) {
 	const json_t *rows = json_object_get(heat->answer, "nodes"), *row;
 	size_t n;
 
@@ -77,7 +77,7 @@ static int read_nodes(struct heat *heat) {
 }
 
 // Map node indices of the answer to indices sorted by name. Nodes with equal names share one index.
-static uint32_t *places_of(const struct heat *heat) {
+static uint32_t *heat_node_positions(const struct heat *heat) {
 	const json_t *rows = json_object_get(heat->answer, "nodes"), *row;
 	uint32_t *places = calloc((size_t)heat->node_count + 1, sizeof(places[0]));
 	size_t n;
@@ -102,30 +102,30 @@ bool heat_is_timed(const struct heat_path *path) {
 	       (path->kind == HEAT_GOOD || path->kind == HEAT_DEGRADED || path->kind == HEAT_LOSSY);
 }
 
-static bool is_worse(const struct heat_path *a, const struct heat_path *b) {
+static bool path_is_worse(const struct heat_path *a, const struct heat_path *b) {
 	return a->kind != b->kind ? a->kind > b->kind : a->median_ns > b->median_ns;
 }
 
-static uint64_t number_at(const json_t *row, size_t column) {
+static uint64_t row_number(const json_t *row, size_t column) {
 	json_int_t value = json_integer_value(json_array_get(row, column));
 
 	return value > 0 ? (uint64_t)value : 0;
 }
 
 // Return a time, capped at one day.
-static uint64_t time_at(const json_t *row, size_t column) {
-	uint64_t time_ns = number_at(row, column);
+static uint64_t row_time_ns(const json_t *row, size_t column) {
+	uint64_t time_ns = row_number(row, column);
 
 	return time_ns < TIME_MAX_NS ? time_ns : TIME_MAX_NS;
 }
 
-static int read_path(
+static int row_read_path(
 	const struct heat *heat,
 	const uint32_t *places,
 	const json_t *row,
 	struct heat_path *ret_path
 ) {
-	uint64_t node = number_at(row, 0), peer = number_at(row, 1);
+	uint64_t node = row_number(row, 0), peer = row_number(row, 1);
 
 	if (json_array_size(row) < CELL_COLUMNS || node >= heat->node_count ||
 	    peer >= heat->node_count)
@@ -133,31 +133,31 @@ static int read_path(
 	*ret_path = (struct heat_path){
 		.node = places[node],
 		.peer = places[peer],
-		.kind = kind_of(json_string_value(
-			json_array_get(json_object_get(heat->answer, "seen"), number_at(row, 2))
+		.kind = heat_kind_parse(json_string_value(
+			json_array_get(json_object_get(heat->answer, "seen"), row_number(row, 2))
 		)),
-		.median_ns = time_at(row, 3),
-		.baseline_ns = time_at(row, 4),
-		.lost_permille = (uint32_t)(number_at(row, 5) % 1001),
-		.answered = number_at(row, 6),
-		.lost = number_at(row, 7),
+		.median_ns = row_time_ns(row, 3),
+		.baseline_ns = row_time_ns(row, 4),
+		.lost_permille = (uint32_t)(row_number(row, 5) % 1001),
+		.answered = row_number(row, 6),
+		.lost = row_number(row, 7),
 	};
 	return 0;
 }
 
-static void note_worst(struct heat *heat, const struct heat_path *path) {
+static void node_note_worst(struct heat *heat, const struct heat_path *path) {
 	struct heat_worst *worst = &heat->nodes[path->peer].worst;
 
 	if (path->kind <= HEAT_GOOD)
 		return;
-	if (worst->readers++ == 0 || is_worse(path, &worst->path))
+	if (worst->readers++ == 0 || path_is_worse(path, &worst->path))
 		worst->path = *path;
 }
 
-static void keep_if_bad(struct heat *heat, const struct heat_worst *worst) {
+static void heat_keep_worst(struct heat *heat, const struct heat_worst *worst) {
 	uint32_t at = heat->worst_count;
 
-	while (at > 0 && is_worse(&worst->path, &heat->worst[at - 1].path))
+	while (at > 0 && path_is_worse(&worst->path, &heat->worst[at - 1].path))
 		at--;
 	if (at == HEAT_WORST_MAX || worst->readers == 0)
 		return;
@@ -168,14 +168,14 @@ static void keep_if_bad(struct heat *heat, const struct heat_worst *worst) {
 	heat->worst[at] = *worst;
 }
 
-static struct heat_cell *cell_of(struct heat *heat, uint32_t node, uint32_t peer) {
+static struct heat_cell *path_cell(struct heat *heat, uint32_t node, uint32_t peer) {
 	return &heat
 			->cells[(size_t)(node / heat->group_size) * heat->group_count +
 				peer / heat->group_size];
 }
 
-static void add_path(struct heat *heat, struct heat_path *path) {
-	struct heat_cell *cell = cell_of(heat, path->node, path->peer);
+static void heat_add_path(struct heat *heat, struct heat_path *path) {
+	struct heat_cell *cell = path_cell(heat, path->node, path->peer);
 
 	if (path->node == path->peer)
 		return;
@@ -188,28 +188,28 @@ static void add_path(struct heat *heat, struct heat_path *path) {
 		if (path->median_ns > heat->most_ns)
 			heat->most_ns = path->median_ns;
 	}
-	note_worst(heat, path);
-	if (cell->told++ == 0 || is_worse(path, &cell->worst))
+	node_note_worst(heat, path);
+	if (cell->told++ == 0 || path_is_worse(path, &cell->worst))
 		cell->worst = *path;
 }
 
 // Add the rail signs of a cell; malformed rows are ignored.
-static void add_rails(struct heat *heat, const uint32_t *places, const json_t *row) {
+static void heat_add_rails(struct heat *heat, const uint32_t *places, const json_t *row) {
 	const char *signs = json_string_value(json_array_get(row, 2));
-	uint64_t node = number_at(row, 0), peer = number_at(row, 1);
+	uint64_t node = row_number(row, 0), peer = row_number(row, 1);
 	size_t length = signs != NULL ? strlen(signs) : 0;
 
 	if (length == 0 || length > HEAT_RAILS_MAX || strspn(signs, ".SDLX?") != length ||
 	    node == peer || node >= heat->node_count || peer >= heat->node_count ||
 	    heat->group_size > 1)
 		return;
-	memcpy(cell_of(heat, places[node], places[peer])->rails, signs, length + 1);
+	memcpy(path_cell(heat, places[node], places[peer])->rails, signs, length + 1);
 	heat->has_rails = true;
 }
 
-static int read_cells(struct heat *heat) {
+static int heat_read_cells(struct heat *heat) {
 	const json_t *rows = json_object_get(heat->answer, "cells"), *row;
-	uint32_t *places = places_of(heat);
+	uint32_t *places = heat_node_positions(heat);
 	struct heat_path path;
 	int err = 0;
 	size_t n;
@@ -217,19 +217,19 @@ static int read_cells(struct heat *heat) {
 	if (places == NULL)
 		return -ENOMEM;
 	json_array_foreach(rows, n, row) {
-		err = read_path(heat, places, row, &path);
+		err = row_read_path(heat, places, row, &path);
 		if (err != 0)
 			break;
-		add_path(heat, &path);
+		heat_add_path(heat, &path);
 	}
 	json_array_foreach(json_object_get(heat->answer, "rails"), n, row)
-		add_rails(heat, places, row);
+		heat_add_rails(heat, places, row);
 	free(places);
 	return err;
 }
 
 // Fill the cells that no agent reported: dead nodes and the diagonal.
-static void fill_rest(struct heat *heat) {
+static void heat_fill_unreported(struct heat *heat) {
 	for (uint32_t node = 0; node < heat->group_count; node++) {
 		for (uint32_t peer = 0; peer < heat->group_count; peer++) {
 			struct heat_path *worst =
@@ -249,18 +249,18 @@ static void fill_rest(struct heat *heat) {
 	}
 }
 
-static const char *word_of(const json_t *answer, const char *key) {
+static const char *answer_text(const json_t *answer, const char *key) {
 	const char *word = json_string_value(json_object_get(answer, key));
 
 	return word != NULL ? word : "?";
 }
 
-static uint32_t count_of(const json_t *answer, const char *key) {
+static uint32_t answer_number(const json_t *answer, const char *key) {
 	return (uint32_t)json_integer_value(json_object_get(answer, key));
 }
 
-static int read_all(struct heat *heat, uint32_t groups_max) {
-	int err = read_nodes(heat);
+static int heat_read_answer(struct heat *heat, uint32_t groups_max) {
+	int err = heat_read_nodes(heat);
 
 	if (err != 0)
 		return err;
@@ -272,10 +272,10 @@ static int read_all(struct heat *heat, uint32_t groups_max) {
 		calloc((size_t)heat->group_count * heat->group_count + 1, sizeof(heat->cells[0]));
 	if (heat->cells == NULL)
 		return -ENOMEM;
-	err = read_cells(heat);
-	fill_rest(heat);
+	err = heat_read_cells(heat);
+	heat_fill_unreported(heat);
 	for (uint32_t n = 0; n < heat->node_count; n++)
-		keep_if_bad(heat, &heat->nodes[n].worst);
+		heat_keep_worst(heat, &heat->nodes[n].worst);
 	if (heat->most_ns < SPAN_LEAST * heat->least_ns)
 		heat->most_ns = SPAN_LEAST * heat->least_ns;
 	return err;
@@ -288,12 +288,12 @@ int heat_create(json_t *answer, uint32_t groups_max, struct heat **ret_heat) {
 	if (heat == NULL)
 		return -ENOMEM;
 	heat->answer = json_incref(answer);
-	heat->cluster = word_of(answer, "cluster");
-	heat->at = word_of(answer, "at");
-	heat->members = count_of(answer, "members");
-	heat->answered = count_of(answer, "answered");
-	heat->left_out = count_of(answer, "left_out");
-	err = read_all(heat, groups_max);
+	heat->cluster = answer_text(answer, "cluster");
+	heat->at = answer_text(answer, "at");
+	heat->members = answer_number(answer, "members");
+	heat->answered = answer_number(answer, "answered");
+	heat->left_out = answer_number(answer, "left_out");
+	err = heat_read_answer(heat, groups_max);
 	if (err == 0)
 		*ret_heat = heat;
 	else
@@ -311,7 +311,7 @@ struct heat *heat_destroy(struct heat *heat) {
 	return NULL;
 }
 
-const struct heat_cell *heat_at(const struct heat *heat, uint32_t node, uint32_t peer) {
+const struct heat_cell *heat_get_cell(const struct heat *heat, uint32_t node, uint32_t peer) {
 	must(node < heat->group_count && peer < heat->group_count);
 	return &heat->cells[(size_t)node * heat->group_count + peer];
 }
@@ -335,7 +335,7 @@ uint32_t heat_level(const struct heat *heat, uint64_t median_ns) {
 // Words.
 
 // Return the number at the end of a name, if two names differ only there; otherwise the whole name.
-static const char *number_within(const char *name, const char *other) {
+static const char *name_number_suffix(const char *name, const char *other) {
 	size_t at = 0;
 
 	while (name[at] != '\0' && name[at] == other[at] && !isdigit((unsigned char)name[at]))
@@ -355,11 +355,11 @@ void heat_group_name(const struct heat *heat, uint32_t group, char text[static H
 	else
 		snprintf(
 			text, HEAT_NAME_BYTES, "%.70s..%.70s", heat->nodes[first].name,
-			number_within(heat->nodes[last].name, heat->nodes[first].name)
+			name_number_suffix(heat->nodes[last].name, heat->nodes[first].name)
 		);
 }
 
-void heat_sum(const struct heat *heat, char text[static HEAT_LINE_BYTES]) {
+void heat_summary_line(const struct heat *heat, char text[static HEAT_LINE_BYTES]) {
 	size_t used = 0;
 	uint32_t total = 0;
 	const char *before = ": ";
@@ -418,7 +418,7 @@ void heat_worst_words(
 		);
 }
 
-bool heat_left_out(const struct heat *heat, uint32_t n, char text[static HEAT_LINE_BYTES]) {
+bool heat_omission_text(const struct heat *heat, uint32_t n, char text[static HEAT_LINE_BYTES]) {
 	uint32_t said = 0;
 
 	if (heat->group_size > 1 && said++ == n) {

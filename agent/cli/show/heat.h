@@ -77,7 +77,7 @@ struct heat {
 int heat_create(json_t *answer, uint32_t groups_max, struct heat **ret_heat);
 struct heat *heat_destroy(struct heat *heat);
 
-const struct heat_cell *heat_at(const struct heat *heat, uint32_t node, uint32_t peer);
+const struct heat_cell *heat_get_cell(const struct heat *heat, uint32_t node, uint32_t peer);
 const char *heat_kind_words(enum heat_kind kind);
 // Return the level of a time on the scale, which is logarithmic and spans at least a factor of 8.
 uint32_t heat_level(const struct heat *heat, uint64_t median_ns);
@@ -91,7 +91,7 @@ bool heat_is_timed(const struct heat_path *path);
 void heat_group_name(const struct heat *heat, uint32_t group, char text[static HEAT_NAME_BYTES]);
 // Format the summary: "12 paths: 11 good, 1 degraded".
 #define HEAT_LINE_BYTES 512
-void heat_sum(const struct heat *heat, char text[static HEAT_LINE_BYTES]);
+void heat_summary_line(const struct heat *heat, char text[static HEAT_LINE_BYTES]);
 // Describe a path: "n1 reads n3: degraded, 310 us, usually 26 us, 3 of 1203 lost".
 void heat_path_words(
 	const struct heat *heat, const struct heat_path *path, char text[static HEAT_LINE_BYTES]
@@ -101,7 +101,7 @@ void heat_worst_words(
 	const struct heat *heat, const struct heat_worst *worst, char text[static HEAT_LINE_BYTES]
 );
 // Return the n-th sentence about what the heat map omits. Returns false if there are no more.
-bool heat_left_out(const struct heat *heat, uint32_t n, char text[static HEAT_LINE_BYTES]);
+bool heat_omission_text(const struct heat *heat, uint32_t n, char text[static HEAT_LINE_BYTES]);
 
 #define HEAT_TEXT_GROUPS_MAX 80
 void heat_print(const struct heat *heat, bool colour, FILE *out);

@@ -39,13 +39,13 @@ static const char *const kind_colours[HEAT_KIND_COUNT] = {
 	[HEAT_SILENT] = "\x1b[1;97;48;5;160m",
 };
 
-static const char *colour_of(const struct heat *heat, const struct heat_path *path) {
+static const char *path_colour(const struct heat *heat, const struct heat_path *path) {
 	if (path->kind == HEAT_GOOD && path->median_ns > 0)
 		return level_colours[heat_level(heat, path->median_ns)];
 	return kind_colours[path->kind];
 }
 
-static char sign_of(const struct heat *heat, const struct heat_path *path) {
+static char path_sign(const struct heat *heat, const struct heat_path *path) {
 	if (path->kind == HEAT_GOOD && path->median_ns > 0)
 		return ramp[heat_level(heat, path->median_ns)];
 	return signs[path->kind];
@@ -89,10 +89,10 @@ static void show_time_cell(const struct heat_path *path, char text[static SHOW_B
 }
 
 static void
-print_stripes(const struct heat *heat, uint32_t node, size_t from, size_t count, FILE *out) {
+print_rail_line(const struct heat *heat, uint32_t node, size_t from, size_t count, FILE *out) {
 	fprintf(out, "%-*s", LABEL_COLUMNS, from == 0 ? "  its rails" : "");
 	for (uint32_t peer = 0; peer < heat->group_count; peer++) {
-		const char *stripe = heat_at(heat, node, peer)->rails;
+		const char *stripe = heat_get_cell(heat, node, peer)->rails;
 		size_t length = strlen(stripe);
 
 		fprintf(out, " %*.*s", TIME_COLUMNS - 1, (int)count,
@@ -107,14 +107,14 @@ static void print_rails(const struct heat *heat, uint32_t node, FILE *out) {
 	size_t most = 0, count = TIME_COLUMNS - 1;
 
 	for (uint32_t peer = 0; peer < heat->group_count; peer++) {
-		size_t length = strlen(heat_at(heat, node, peer)->rails);
+		size_t length = strlen(heat_get_cell(heat, node, peer)->rails);
 
 		most = length > most ? length : most;
 	}
 	if (most > count)
 		count = HEAT_RAILS_MAX / 2;
 	for (size_t from = 0; from < most; from += count)
-		print_stripes(heat, node, from, count, out);
+		print_rail_line(heat, node, from, count, out);
 }
 
 static void print_times(const struct heat *heat, bool colour, FILE *out) {
@@ -133,12 +133,12 @@ static void print_times(const struct heat *heat, bool colour, FILE *out) {
 	for (uint32_t node = 0; node < heat->group_count; node++) {
 		print_label(heat, node, out);
 		for (uint32_t peer = 0; peer < heat->group_count; peer++) {
-			const struct heat_path *path = &heat_at(heat, node, peer)->worst;
+			const struct heat_path *path = &heat_get_cell(heat, node, peer)->worst;
 
 			show_time_cell(path, text);
 			snprintf(padded, sizeof(padded), "%*.40s", TIME_COLUMNS - 1, text);
 			fputc(' ', out);
-			print_painted(colour_of(heat, path), colour, padded, out);
+			print_painted(path_colour(heat, path), colour, padded, out);
 		}
 		fputc('\n', out);
 		print_rails(heat, node, out);
@@ -169,10 +169,11 @@ static void print_signs(const struct heat *heat, bool colour, FILE *out) {
 		fprintf(out, "%3u ", node + 1);
 		print_label(heat, node, out);
 		for (uint32_t peer = 0; peer < heat->group_count; peer++) {
-			const struct heat_path *path = &heat_at(heat, node, peer)->worst;
-			char text[3] = {sign_of(heat, path), cell_columns == 2 ? ' ' : '\0', '\0'};
+			const struct heat_path *path = &heat_get_cell(heat, node, peer)->worst;
+			char text[3] = {
+				path_sign(heat, path), cell_columns == 2 ? ' ' : '\0', '\0'};
 
-			print_painted(colour_of(heat, path), colour, text, out);
+			print_painted(path_colour(heat, path), colour, text, out);
 		}
 		fputc('\n', out);
 	}
@@ -206,16 +207,16 @@ static void print_line(const char *before, const char *line, bool colour, FILE *
 
 	paint_escape(line, 98, clean, sizeof(clean));
 	fputs(before, out);
-	paint_line(clean, colour, out);
+	paint_print_line(clean, colour, out);
 }
 
 void heat_print(const struct heat *heat, bool colour, FILE *out) {
 	bool times = heat->group_count <= TIMES_MAX && heat->group_size == 1;
 	char line[HEAT_LINE_BYTES];
 
-	heat_sum(heat, line);
+	heat_summary_line(heat, line);
 	print_line("", line, colour, out);
-	for (uint32_t n = 0; heat_left_out(heat, n, line); n++)
+	for (uint32_t n = 0; heat_omission_text(heat, n, line); n++)
 		print_line("", line, colour, out);
 	fprintf(out,
 		"Each row reads those above the columns; the median time to read 8 bytes.\n\n");

@@ -80,13 +80,13 @@ static const char style[] =
 	"</defs>\n";
 
 // Return true for a character allowed in XML. U+FFFE and U+FFFF are valid in UTF-8, but not in XML.
-static bool is_for_xml(const char *text, size_t size) {
+static bool character_is_xml(const char *text, size_t size) {
 	return size > 0 && (size > 1 || (unsigned char)*text >= ' ') &&
 	       memcmp(text, "\xef\xbf\xbe", size) != 0 && memcmp(text, "\xef\xbf\xbf", size) != 0;
 }
 
 // Write text escaped for XML. Names come from other machines, and may be cut within a character.
-static void put_text(FILE *out, const char *text) {
+static void xml_put_text(FILE *out, const char *text) {
 	static const char *const entities[] = {
 		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;",
 	};
@@ -98,7 +98,7 @@ static void put_text(FILE *out, const char *text) {
 		size = utf8_character_size(text, left);
 		if (first < sizeof(entities) / sizeof(entities[0]) && entities[first] != NULL)
 			fputs(entities[first], out);
-		else if (is_for_xml(text, size))
+		else if (character_is_xml(text, size))
 			fwrite(text, 1, size, out);
 		else
 			fputc('?', out);
@@ -107,7 +107,7 @@ static void put_text(FILE *out, const char *text) {
 }
 
 // Return a group name of at most LABEL_CHARS_MAX characters, not cut within a character.
-static void short_name(const struct heat *heat, uint32_t group, char text[HEAT_NAME_BYTES]) {
+static void group_short_name(const struct heat *heat, uint32_t group, char text[HEAT_NAME_BYTES]) {
 	size_t at = 0, count = 0;
 
 	heat_group_name(heat, group, text);
@@ -122,7 +122,7 @@ static void short_name(const struct heat *heat, uint32_t group, char text[HEAT_N
 
 // Layout.
 
-static void choose_sizes(struct drawing *drawing) {
+static void layout_choose_sizes(struct drawing *drawing) {
 	static const struct {
 		uint32_t groups;
 		int cell, gap;
@@ -142,7 +142,7 @@ static int label_pixels(const struct drawing *drawing) {
 	size_t longest = 2;
 
 	for (uint32_t group = 0; group < drawing->heat->group_count; group++) {
-		short_name(drawing->heat, group, name);
+		group_short_name(drawing->heat, group, name);
 		longest = strlen(name) > longest ? strlen(name) : longest;
 	}
 	return (int)longest * drawing->font * 2 / 3 + 10;
@@ -152,14 +152,14 @@ static int int_larger(int a, int b) {
 	return a > b ? a : b;
 }
 
-static void lay_out(struct drawing *drawing) {
+static void layout_compute(struct drawing *drawing) {
 	const struct heat *heat = drawing->heat;
 	char line[HEAT_LINE_BYTES];
 	int legend = LINE * (HEAT_LEVELS + HEAT_KIND_COUNT + 3);
 
-	choose_sizes(drawing);
+	layout_choose_sizes(drawing);
 	drawing->label = label_pixels(drawing);
-	while (heat_left_out(heat, (uint32_t)drawing->notes, line))
+	while (heat_omission_text(heat, (uint32_t)drawing->notes, line))
 		drawing->notes++;
 	drawing->size = (int)heat->group_count * (drawing->cell + drawing->gap);
 	drawing->left = MARGIN + AXIS + drawing->label;
@@ -186,25 +186,25 @@ static void draw_head(const struct drawing *drawing) {
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		"viewBox=\"0 0 %d %d\" role=\"img\">\n<title>How the nodes of ",
 		drawing->width, drawing->height, drawing->width, drawing->height);
-	put_text(out, heat->cluster);
+	xml_put_text(out, heat->cluster);
 	fprintf(out,
 		" read each other</title>\n%s<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n",
 		style, drawing->width, drawing->height);
 	fprintf(out, "<text class=\"title\" x=\"%d\" y=\"%d\">How the nodes of ", MARGIN,
 		MARGIN + 14);
-	put_text(out, heat->cluster);
+	xml_put_text(out, heat->cluster);
 	fprintf(out, " read each other over RDMA</text>\n");
-	heat_sum(heat, line);
+	heat_summary_line(heat, line);
 	fprintf(out, "<text class=\"faint\" x=\"%d\" y=\"%d\">%u nodes, ", MARGIN, y,
 		heat->node_count);
-	put_text(out, line);
+	xml_put_text(out, line);
 	fputs("; ", out);
-	put_text(out, heat->at);
+	xml_put_text(out, heat->at);
 	fputs("</text>\n", out);
-	for (uint32_t n = 0; heat_left_out(heat, n, line); n++) {
+	for (uint32_t n = 0; heat_omission_text(heat, n, line); n++) {
 		y += LINE;
 		fprintf(out, "<text x=\"%d\" y=\"%d\">", MARGIN, y);
-		put_text(out, line);
+		xml_put_text(out, line);
 		fputs("</text>\n", out);
 	}
 }
@@ -223,18 +223,18 @@ static void draw_names(const struct drawing *drawing) {
 	for (uint32_t group = 0; group < drawing->heat->group_count; group += step) {
 		int middle = cell_at(drawing, group) + drawing->cell / 2;
 
-		short_name(drawing->heat, group, name);
+		group_short_name(drawing->heat, group, name);
 		fprintf(out,
 			"<text style=\"font-size:%dpx\" text-anchor=\"end\" x=\"%d\" y=\"%d\">",
 			drawing->font, drawing->left - 7,
 			drawing->top + middle + drawing->font / 3);
-		put_text(out, name);
+		xml_put_text(out, name);
 		fprintf(out,
 			"</text><text style=\"font-size:%dpx\" transform=\"translate(%d %d) "
 			"rotate(-90)\">",
 			drawing->font, drawing->left + middle + drawing->font / 3,
 			drawing->top - 7);
-		put_text(out, name);
+		xml_put_text(out, name);
 		fputs("</text>\n", out);
 	}
 }
@@ -258,24 +258,24 @@ static void put_class(const struct drawing *drawing, const struct heat_path *pat
 }
 
 static void put_tooltip(const struct drawing *drawing, uint32_t node, uint32_t peer) {
-	const struct heat_cell *cell = heat_at(drawing->heat, node, peer);
+	const struct heat_cell *cell = heat_get_cell(drawing->heat, node, peer);
 	char line[HEAT_LINE_BYTES], name[HEAT_NAME_BYTES];
 	FILE *out = drawing->out;
 
 	fputs("<title>", out);
 	if (drawing->heat->group_size > 1) {
 		heat_group_name(drawing->heat, node, name);
-		put_text(out, name);
+		xml_put_text(out, name);
 		fputs(" reads ", out);
 		heat_group_name(drawing->heat, peer, name);
-		put_text(out, name);
+		xml_put_text(out, name);
 		fprintf(out, ", %u paths, the worst: ", cell->told);
 	}
 	if (cell->told == 0 && drawing->heat->group_size > 1)
 		snprintf(line, sizeof(line), "%s", heat_kind_words(cell->worst.kind));
 	else
 		heat_path_words(drawing->heat, &cell->worst, line);
-	put_text(out, line);
+	xml_put_text(out, line);
 	fputs("</title>", out);
 }
 
@@ -308,7 +308,8 @@ static void draw_cells(const struct drawing *drawing) {
 
 	for (uint32_t node = 0; node < drawing->heat->group_count; node++) {
 		for (uint32_t peer = 0; peer < drawing->heat->group_count; peer++) {
-			const struct heat_path *path = &heat_at(drawing->heat, node, peer)->worst;
+			const struct heat_path *path =
+				&heat_get_cell(drawing->heat, node, peer)->worst;
 			int x = drawing->left + cell_at(drawing, peer);
 			int y = drawing->top + cell_at(drawing, node);
 
@@ -386,7 +387,7 @@ static void draw_worst(const struct drawing *drawing) {
 		draw_swatch(drawing, classes[heat->worst[n].path.kind], MARGIN, y - 13);
 		fprintf(drawing->out, "<text x=\"%d\" y=\"%d\">", MARGIN + SWATCH + 9, y);
 		heat_worst_words(heat, &heat->worst[n], line);
-		put_text(drawing->out, line);
+		xml_put_text(drawing->out, line);
 		fputs("</text>\n", drawing->out);
 	}
 }
@@ -394,7 +395,7 @@ static void draw_worst(const struct drawing *drawing) {
 void heat_svg(const struct heat *heat, FILE *out) {
 	struct drawing drawing = {.heat = heat, .out = out};
 
-	lay_out(&drawing);
+	layout_compute(&drawing);
 	draw_head(&drawing);
 	draw_axes(&drawing);
 	draw_cells(&drawing);

@@ -73,7 +73,7 @@ void page_end(struct page *page, bool coloured, FILE *out) {
 
 	while (written && (end = strchr(line, '\n')) != NULL) {
 		*end = '\0';
-		paint_line(line, coloured, out);
+		paint_print_line(line, coloured, out);
 		line = end + 1;
 	}
 	free(page->bytes);

@@ -31,7 +31,7 @@ static const char *const codes[] = {
 	[PAINT_BAD] = "\x1b[1;31m", [PAINT_FAINT] = "\x1b[2m", [PAINT_TITLE] = "\x1b[1m",
 };
 
-bool paint_wanted(FILE *stream) {
+bool paint_is_enabled(FILE *stream) {
 	const char *term = getenv("TERM");	  // NOLINT(concurrency-mt-unsafe): one thread
 	const char *refused = getenv("NO_COLOR"); // NOLINT(concurrency-mt-unsafe): one thread
 
@@ -40,7 +40,7 @@ bool paint_wanted(FILE *stream) {
 }
 
 // Return the colour of a state, grade or event name; PAINT_PLAIN for an unknown word.
-static enum paint paint_of(const char *word) {
+static enum paint word_paint(const char *word) {
 	for (size_t n = 0; n < sizeof(words) / sizeof(words[0]); n++) {
 		if (strcmp(words[n].word, word) == 0)
 			return words[n].paint;
@@ -56,7 +56,7 @@ const char *paint_end(enum paint paint, bool wanted) {
 	return wanted && paint != PAINT_PLAIN ? "\x1b[0m" : "";
 }
 
-static void next_unit(const char *text, size_t size, struct escape_unit *ret_unit) {
+static void escape_next_unit(const char *text, size_t size, struct escape_unit *ret_unit) {
 	escape_next(text, size, ret_unit);
 	if (text[0] == '"' || text[0] == '\\') {
 		ret_unit->text[0] = text[0];
@@ -73,7 +73,7 @@ void paint_escape(const char *text, size_t columns, char *out, size_t out_size) 
 		// An escaped character is as wide as its bytes; any other has width 1.
 		size_t width;
 
-		next_unit(text + at, size - at, &unit);
+		escape_next_unit(text + at, size - at, &unit);
 		width = unit.text_size > 1 && unit.text[0] == '\\' ? unit.text_size : 1;
 		if (width > columns || used + unit.text_size >= out_size)
 			break;
@@ -84,7 +84,7 @@ void paint_escape(const char *text, size_t columns, char *out, size_t out_size) 
 	out[used] = '\0';
 }
 
-static void put_word(const char *text, size_t size, bool wanted, FILE *stream) {
+static void paint_put_word(const char *text, size_t size, bool wanted, FILE *stream) {
 	enum paint paint = PAINT_PLAIN;
 	struct escape_unit unit;
 	char word[WORD_BYTES];
@@ -95,28 +95,28 @@ static void put_word(const char *text, size_t size, bool wanted, FILE *stream) {
 	if (wanted && bare < sizeof(word)) {
 		memcpy(word, text, bare);
 		word[bare] = '\0';
-		paint = paint_of(word);
+		paint = word_paint(word);
 	}
 	fputs(paint_begin(paint, wanted), stream);
 	for (size_t at = 0; at < size; at += unit.taken_bytes) {
-		next_unit(text + at, size - at, &unit);
+		escape_next_unit(text + at, size - at, &unit);
 		fwrite(unit.text, 1, unit.text_size, stream);
 	}
 	fputs(paint_end(paint, wanted), stream);
 }
 
-void paint_words(const char *line, bool wanted, FILE *stream) {
+void paint_print_words(const char *line, bool wanted, FILE *stream) {
 	while (*line != '\0') {
 		size_t blanks = strspn(line, " ");
 		size_t size = strcspn(line + blanks, " ");
 
 		fwrite(line, 1, blanks, stream);
-		put_word(line + blanks, size, wanted, stream);
+		paint_put_word(line + blanks, size, wanted, stream);
 		line += blanks + size;
 	}
 }
 
-void paint_line(const char *line, bool wanted, FILE *stream) {
-	paint_words(line, wanted, stream);
+void paint_print_line(const char *line, bool wanted, FILE *stream) {
+	paint_print_words(line, wanted, stream);
 	fputc('\n', stream);
 }

@@ -17,7 +17,7 @@ enum paint {
 };
 
 // Return true if output to the stream should be coloured.
-bool paint_wanted(FILE *stream);
+bool paint_is_enabled(FILE *stream);
 
 // Return the control sequences that begin and end a colour; "" if `wanted` is false.
 const char *paint_begin(enum paint paint, bool wanted);
@@ -28,6 +28,6 @@ const char *paint_end(enum paint paint, bool wanted);
 void paint_escape(const char *text, size_t columns, char *out, size_t out_size);
 
 // Print a line with its known words in colour.
-void paint_words(const char *line, bool wanted, FILE *stream);
+void paint_print_words(const char *line, bool wanted, FILE *stream);
 // Like paint_print_words(), and print a newline.
-void paint_line(const char *line, bool wanted, FILE *stream);
+void paint_print_line(const char *line, bool wanted, FILE *stream);

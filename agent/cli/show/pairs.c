@@ -75,5 +75,5 @@ void show_pairs(struct page *page, const json_t *answer) {
 	}
 	if (marked)
 		page_print(page, "%s", congestion_legend);
-	gpus_say_devices(page, json_object_get(answer, "gpus"));
+	gpus_print_devices(page, json_object_get(answer, "gpus"));
 }

@@ -12,23 +12,24 @@
 #define SIZES_MAX 8
 
 // Format a time. 0 also means unknown here, because every path takes some time.
-static void time_of(const json_t *object, const char *key, char text[static SHOW_BYTES]) {
+static void
+format_time_or_dash(const json_t *object, const char *key, char text[static SHOW_BYTES]) {
 	snprintf(text, SHOW_BYTES, "-");
 	if (fact_number(object, key) > 0)
 		fact_duration(object, key, text);
 }
 
-static void say_latency(struct page *page, const json_t *path) {
+static void print_latency(struct page *page, const json_t *path) {
 	uint64_t now_ns = fact_number(path, "median_ns");
 	uint64_t usual_ns = fact_number(path, "baseline_ns");
 	char median[SHOW_BYTES], usual[SHOW_BYTES], spread[SHOW_BYTES];
 	char min[SHOW_BYTES], p99[SHOW_BYTES];
 
-	time_of(path, "median_ns", median);
-	time_of(path, "baseline_ns", usual);
-	time_of(path, "baseline_mad_ns", spread);
-	time_of(path, "min_ns", min);
-	time_of(path, "p99_ns", p99);
+	format_time_or_dash(path, "median_ns", median);
+	format_time_or_dash(path, "baseline_ns", usual);
+	format_time_or_dash(path, "baseline_mad_ns", spread);
+	format_time_or_dash(path, "min_ns", min);
+	format_time_or_dash(path, "p99_ns", p99);
 	page_print(page, "  latency   median %s, least %s, p99 %s", median, min, p99);
 	if (now_ns > 0 && usual_ns > 0)
 		page_print(
@@ -42,7 +43,7 @@ static void say_latency(struct page *page, const json_t *path) {
 	page_print(page, "\n");
 }
 
-static void say_loss(struct page *page, const json_t *path) {
+static void print_loss(struct page *page, const json_t *path) {
 	uint64_t permille = fact_number(path, "lost_permille");
 	uint64_t lost = fact_number(path, "lost"), sent = lost + fact_number(path, "answered");
 
@@ -56,7 +57,7 @@ static void say_loss(struct page *page, const json_t *path) {
 }
 
 // Format an age: "400 ms ago", or "never".
-static void show_ago(const json_t *path, const char *key, char text[static SHOW_BYTES]) {
+static void format_age(const json_t *path, const char *key, char text[static SHOW_BYTES]) {
 	char age[SHOW_BYTES];
 
 	snprintf(text, SHOW_BYTES, "never");
@@ -66,12 +67,12 @@ static void show_ago(const json_t *path, const char *key, char text[static SHOW_
 	snprintf(text, SHOW_BYTES, "%.50s ago", age);
 }
 
-static void say_pair(struct page *page, const json_t *path) {
+static void print_pair(struct page *page, const json_t *path) {
 	bool steady = fact_holds(path, "steady");
 	char answer[SHOW_BYTES], probe[SHOW_BYTES];
 
-	show_ago(path, "last_answer_s", answer);
-	show_ago(path, "last_probe_s", probe);
+	format_age(path, "last_answer_s", answer);
+	format_age(path, "last_probe_s", probe);
 	page_print(
 		page, "  probes    %s; the last %s, the last answer %s\n",
 		steady ? "steadily" : "in turn", probe, answer
@@ -90,7 +91,7 @@ static void say_pair(struct page *page, const json_t *path) {
 }
 
 // Print each route chosen by a flow label; nothing if there is only one.
-static void say_flows(struct page *page, const json_t *flows) {
+static void print_flows(struct page *page, const json_t *flows) {
 	char lost[SHOW_BYTES], late[SHOW_BYTES], probes[SHOW_BYTES], median[SHOW_BYTES];
 	const json_t *flow;
 	size_t n;
@@ -103,7 +104,7 @@ static void say_flows(struct page *page, const json_t *flows) {
 		fact_count(flow, "lost", lost);
 		fact_count(flow, "late", late);
 		fact_count(flow, "probes", probes);
-		time_of(flow, "median_ns", median);
+		format_time_or_dash(flow, "median_ns", median);
 		page_print(
 			page, "  flow      %#07" PRIx64 ": %s lost, %s late of %s, median %s%s%s\n",
 			fact_number(flow, "label") & 0xfffff, lost, late, probes, median,
@@ -114,7 +115,7 @@ static void say_flows(struct page *page, const json_t *flows) {
 }
 
 // Print the GPU probes; nothing if the peer exposes no GPU memory.
-static void say_gpu(struct page *page, const json_t *path) {
+static void print_gpu(struct page *page, const json_t *path) {
 	const json_t *gpu = json_object_get(path, "gpu");
 	char words[GPU_WORDS_BYTES];
 
@@ -127,7 +128,7 @@ static void say_gpu(struct page *page, const json_t *path) {
 }
 
 // Print the congestion of the reading port; nothing if its driver has no counters.
-static void say_congestion(struct page *page, const json_t *path) {
+static void print_congestion(struct page *page, const json_t *path) {
 	const json_t *port = json_array_get(json_object_get(path, "congestion"), 0);
 	char words[CONGESTION_WORDS_BYTES], line[CONGESTION_WORDS_BYTES + 16];
 
@@ -138,7 +139,7 @@ static void say_congestion(struct page *page, const json_t *path) {
 	page_wrap(page, 2, 12, line);
 }
 
-static bool any_sent(const json_t *sizes) {
+static bool sizes_have_probes(const json_t *sizes) {
 	const json_t *size;
 	size_t n;
 
@@ -149,7 +150,7 @@ static bool any_sent(const json_t *sizes) {
 	return false;
 }
 
-static void say_sizes(struct page *page, const json_t *sizes, const char *what) {
+static void print_sizes(struct page *page, const json_t *sizes, const char *what) {
 	const json_t *size;
 	char sent[SHOW_BYTES], lost[SHOW_BYTES], bytes[SHOW_BYTES];
 	char min[SHOW_BYTES], median[SHOW_BYTES], p99[SHOW_BYTES];
@@ -167,9 +168,9 @@ static void say_sizes(struct page *page, const json_t *sizes, const char *what) 
 			snprintf(bytes, sizeof(bytes), "MTU");
 		fact_count(size, "sent", sent);
 		fact_count(size, "lost", lost);
-		time_of(size, "median_ns", median);
-		time_of(size, "min_ns", min);
-		time_of(size, "p99_ns", p99);
+		format_time_or_dash(size, "median_ns", median);
+		format_time_or_dash(size, "min_ns", min);
+		format_time_or_dash(size, "p99_ns", p99);
 		page_print(
 			page, "  %-10.10s %8s %8s   %-9s %-9s %-9s %" PRIu64 "\n", bytes, sent,
 			lost, median, min, p99, fact_number(size, "recent") % 1000
@@ -178,7 +179,7 @@ static void say_sizes(struct page *page, const json_t *sizes, const char *what) 
 }
 
 static void
-say_path(struct page *page, const char *node, const char *peer, const json_t *path, bool first) {
+print_path(struct page *page, const char *node, const char *peer, const json_t *path, bool first) {
 	const json_t *writes = json_object_get(path, "writes");
 	char age[SHOW_BYTES];
 
@@ -188,19 +189,21 @@ say_path(struct page *page, const char *node, const char *peer, const json_t *pa
 		peer, fact_name(path, "device"), fact_name(path, "peer_device"),
 		fact_name(path, "seen"), age
 	);
-	say_latency(page, path);
-	say_loss(page, path);
-	say_pair(page, path);
-	say_flows(page, json_object_get(path, "flows"));
-	say_gpu(page, path);
-	say_congestion(page, path);
-	say_sizes(page, json_object_get(path, "sizes"), any_sent(writes) ? "READ" : "BYTES");
-	if (any_sent(writes))
-		say_sizes(page, writes, "WRITTEN");
+	print_latency(page, path);
+	print_loss(page, path);
+	print_pair(page, path);
+	print_flows(page, json_object_get(path, "flows"));
+	print_gpu(page, path);
+	print_congestion(page, path);
+	print_sizes(
+		page, json_object_get(path, "sizes"), sizes_have_probes(writes) ? "READ" : "BYTES"
+	);
+	if (sizes_have_probes(writes))
+		print_sizes(page, writes, "WRITTEN");
 }
 
 // Return why an end reads nothing. An older agent does not report this.
-static const char *why_none(const json_t *end) {
+static const char *no_paths_reason(const json_t *end) {
 	if (!fact_known(end, "devices"))
 		return "";
 	if (fact_number(end, "devices") == 0)
@@ -210,7 +213,7 @@ static const char *why_none(const json_t *end) {
 	return ": they are no neighbours, and its turn has not come yet";
 }
 
-static void say_end(struct page *page, const json_t *end, const char *peer) {
+static void print_end(struct page *page, const json_t *end, const char *peer) {
 	const json_t *paths = json_object_get(end, "paths"), *path;
 	const char *node = fact_name(end, "node");
 	size_t n;
@@ -220,18 +223,18 @@ static void say_end(struct page *page, const json_t *end, const char *peer) {
 		return;
 	}
 	if (json_array_size(paths) == 0)
-		page_print(page, "%s reads nothing of %s%s\n", node, peer, why_none(end));
+		page_print(page, "%s reads nothing of %s%s\n", node, peer, no_paths_reason(end));
 	json_array_foreach(paths, n, path) {
 		if (n == PATHS_SHOWN_MAX) {
 			page_print(page, "\nand %zu more\n", json_array_size(paths) - n);
 			break;
 		}
-		say_path(page, node, peer, path, n == 0);
+		print_path(page, node, peer, path, n == 0);
 	}
 }
 
 // Format "for 12 s". An older agent reports only the time of day.
-static void show_since(const json_t *verdict, char text[static SHOW_BYTES]) {
+static void format_since(const json_t *verdict, char text[static SHOW_BYTES]) {
 	char age[SHOW_BYTES];
 
 	fact_seconds(verdict, "for_s", age);
@@ -241,12 +244,12 @@ static void show_since(const json_t *verdict, char text[static SHOW_BYTES]) {
 		snprintf(text, SHOW_BYTES, "since %.50s", fact_word(verdict, "since"));
 }
 
-static void say_verdict(struct page *page, const json_t *verdict) {
+static void print_verdict(struct page *page, const json_t *verdict) {
 	char since[SHOW_BYTES];
 
 	if (!json_is_object(verdict))
 		return;
-	show_since(verdict, since);
+	format_since(verdict, since);
 	page_print(
 		page, "  %s is %s, %s (%s), %s%s\n", fact_name(verdict, "node"),
 		fact_name(verdict, "state"), fact_name(verdict, "verdict"),
@@ -256,12 +259,12 @@ static void say_verdict(struct page *page, const json_t *verdict) {
 	page_words(page, fact_word(verdict, "evidence"));
 }
 
-static void say_blame(struct page *page, const json_t *blame) {
+static void print_blame(struct page *page, const json_t *blame) {
 	const char *node = fact_word(blame, "node"), *what = fact_word(blame, "what");
 	char age[SHOW_BYTES], against[192], line[512];
 
 	if (fact_known(blame, "ago_s"))
-		show_ago(blame, "ago_s", age);
+		format_age(blame, "ago_s", age);
 	else
 		snprintf(age, sizeof(age), "at %.50s", fact_word(blame, "at"));
 	if (fact_is(blame, "blamed", "path"))
@@ -290,9 +293,9 @@ void show_path(struct page *page, const json_t *answer) {
 	json_array_foreach(ends, n, row) {
 		if (n > 0)
 			page_print(page, "\n");
-		say_end(page, row, fact_name(json_array_get(ends, count - 1 - n), "node"));
+		print_end(page, row, fact_name(json_array_get(ends, count - 1 - n), "node"));
 	}
 	page_print(page, "\nVerdicts, as this agent holds them\n");
-	json_array_foreach(json_object_get(answer, "verdicts"), n, row) say_verdict(page, row);
-	json_array_foreach(json_object_get(answer, "blame"), n, row) say_blame(page, row);
+	json_array_foreach(json_object_get(answer, "verdicts"), n, row) print_verdict(page, row);
+	json_array_foreach(json_object_get(answer, "blame"), n, row) print_blame(page, row);
 }

@@ -112,7 +112,7 @@ static void say_head(struct page *page, const json_t *answer) {
 	page_print(page, "\n");
 	if (!all) {
 		say_schedule(page, answer);
-		gpus_say_bad(
+		gpus_print_bad(
 			page, json_object_get(answer, "gpus"),
 			"Memory of GPUs that is not read as it should be:\n", true
 		);

@@ -33,7 +33,7 @@ static struct termios before;
 static volatile sig_atomic_t taken;
 
 // Restore the terminal. Uses only async-signal-safe functions.
-static void give_back(void) {
+static void terminal_restore(void) {
 	ssize_t written;
 
 	if (!taken)
@@ -44,8 +44,8 @@ static void give_back(void) {
 	tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
 }
 
-static void on_fatal(int number) {
-	give_back();
+static void on_fatal_signal(int number) {
+	terminal_restore();
 	signal(number, SIG_DFL);
 	raise(number);
 }
@@ -65,7 +65,7 @@ static void screen_measure(struct screen *screen) {
 		screen->rows = FRAME_LINES_MAX;
 }
 
-static int terminal_take(struct screen *screen) {
+static int terminal_enter(struct screen *screen) {
 	struct termios raw;
 
 	if (tcgetattr(STDIN_FILENO, &before) != 0)
@@ -92,7 +92,7 @@ static void signal_set(sigset_t *set) {
 }
 
 int screen_enter(struct screen *screen) {
-	struct sigaction action = {.sa_handler = on_fatal};
+	struct sigaction action = {.sa_handler = on_fatal_signal};
 	sigset_t set;
 
 	*screen = (struct screen){.signals = -1};
@@ -103,18 +103,18 @@ int screen_enter(struct screen *screen) {
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	for (size_t n = 0; n < FATAL_COUNT; n++)
 		sigaction(fatal[n], &action, NULL);
-	return terminal_take(screen);
+	return terminal_enter(screen);
 }
 
 void screen_leave(struct screen *screen) {
 	fflush(stdout);
-	give_back();
+	terminal_restore();
 	if (screen->signals >= 0)
 		close(screen->signals);
 	screen->signals = -1;
 }
 
-void screen_pass_on(const struct screen *screen) {
+void screen_raise_quit_signal(const struct screen *screen) {
 	sigset_t set;
 
 	if (screen->fatal_signal == 0)
@@ -126,13 +126,13 @@ void screen_pass_on(const struct screen *screen) {
 }
 
 // Suspend this process and give the terminal to the shell meanwhile.
-static enum screen_event screen_stop(struct screen *screen) {
-	give_back();
+static enum screen_event screen_suspend(struct screen *screen) {
+	terminal_restore();
 	raise(SIGSTOP);
-	return terminal_take(screen) == 0 ? SCREEN_REDRAW : SCREEN_QUIT;
+	return terminal_enter(screen) == 0 ? SCREEN_REDRAW : SCREEN_QUIT;
 }
 
-static enum screen_event take_signal(struct screen *screen) {
+static enum screen_event screen_read_signal(struct screen *screen) {
 	struct signalfd_siginfo info;
 
 	if (read(screen->signals, &info, sizeof(info)) != sizeof(info))
@@ -142,14 +142,14 @@ static enum screen_event take_signal(struct screen *screen) {
 		screen_measure(screen);
 		return SCREEN_REDRAW;
 	case SIGTSTP:
-		return screen_stop(screen);
+		return screen_suspend(screen);
 	default:
 		screen->fatal_signal = (int)info.ssi_signo;
 		return SCREEN_QUIT;
 	}
 }
 
-static enum screen_event take_key(void) {
+static enum screen_event screen_read_key(void) {
 	char keys[64];
 	ssize_t count = read(STDIN_FILENO, keys, sizeof(keys));
 
@@ -175,9 +175,9 @@ enum screen_event screen_wait(struct screen *screen, uint64_t due_ns) {
 	if (count <= 0)
 		return count < 0 && errno != EINTR ? SCREEN_QUIT : SCREEN_DUE;
 	if (polled[0].revents != 0)
-		event = take_signal(screen);
+		event = screen_read_signal(screen);
 	if (event == SCREEN_DUE && polled[1].revents != 0)
-		event = take_key();
+		event = screen_read_key();
 	return event;
 }
 
@@ -185,7 +185,7 @@ void screen_show(const struct screen *screen, const struct frame *frame) {
 	(void)screen;
 	fputs("\x1b[H", stdout);
 	// \x1b[K clears the rest of each line, \x1b[J the lines below.
-	frame_print(frame, paint_wanted(stdout), "\x1b[K\n", stdout);
+	frame_print(frame, paint_is_enabled(stdout), "\x1b[K\n", stdout);
 	fputs("\x1b[J", stdout);
 	fflush(stdout);
 }

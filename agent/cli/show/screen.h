@@ -24,7 +24,7 @@ struct screen {
 int screen_enter(struct screen *screen);
 void screen_leave(struct screen *screen);
 // Raise the signal that asked to quit, if any, with its default action, which ends the process.
-void screen_pass_on(const struct screen *screen);
+void screen_raise_quit_signal(const struct screen *screen);
 
 // Wait until the deadline (monotonic clock) or an event.
 enum screen_event screen_wait(struct screen *screen, uint64_t due_ns);

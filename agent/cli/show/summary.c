@@ -64,7 +64,7 @@ void summary_headline(const json_t *health, char text[static FRAME_LINE_BYTES]) 
 
 // Truncate a host list so that it stays valid: at the last comma that fits, closing an open
 // bracket.
-static void cut_list(char *text, size_t columns) {
+static void hostlist_truncate(char *text, size_t columns) {
 	size_t at = columns;
 	bool inside = false;
 
@@ -84,7 +84,7 @@ static void list_shorten(char *text, int64_t total, char out[static FRAME_LINE_B
 	int64_t count = 0;
 
 	if (strlen(text) > NAMES_COLUMNS) {
-		cut_list(text, NAMES_COLUMNS - 1);
+		hostlist_truncate(text, NAMES_COLUMNS - 1);
 		if (hostlist_expand(text, strlen(text), NAMES_MAX, NULL, &shown) == 0)
 			count = hostlist_count(shown);
 		hostlist_destroy(shown);
@@ -110,7 +110,7 @@ static char *names_join(const char *const *names, uint32_t count) {
 }
 
 // List the names of the rows whose member `key` equals `value`, or is true if `value` is NULL.
-static void list_names(
+static void rows_join_names(
 	const json_t *rows, const char *key, const char *value, char out[static FRAME_LINE_BYTES]
 ) {
 	scoped_mem const char **names = calloc(json_array_size(rows) + 1, sizeof(*names));
@@ -145,7 +145,7 @@ static void add_state(
 }
 
 // Describe a partition side without a majority, which declares no node dead by silence.
-static void add_waiting(const json_t *waiting, struct frame *frame) {
+static void add_minority_side(const json_t *waiting, struct frame *frame) {
 	int64_t reached = summary_number(waiting, "reached");
 	int64_t of = summary_number(waiting, "of");
 
@@ -165,7 +165,7 @@ static void add_waiting(const json_t *waiting, struct frame *frame) {
 
 // Add text in as many lines as needed, broken at blanks. It is never cut, because the remedy is at
 // its end.
-static void add_broken(struct frame *frame, const char *head, const char *text) {
+static void add_wrapped_text(struct frame *frame, const char *head, const char *text) {
 	size_t columns = frame->columns > 40 ? frame->columns : 40;
 
 	while (*text != '\0') {
@@ -192,7 +192,7 @@ static void add_mistakes(const json_t *mistakes, struct frame *frame) {
 
 	json_array_foreach(mistakes, n, mistake) {
 		if (json_is_string(mistake))
-			add_broken(frame, "Misconfigured: ", json_string_value(mistake));
+			add_wrapped_text(frame, "Misconfigured: ", json_string_value(mistake));
 	}
 }
 
@@ -217,7 +217,7 @@ static void add_strangers(const json_t *strangers, struct frame *frame) {
 	);
 }
 
-static bool holds_somebody(const json_t *health) {
+static bool brake_holds_deaths(const json_t *health) {
 	int64_t silent = summary_number(health, "suspect") + summary_number(health, "unreachable");
 
 	return json_is_true(json_object_get(health, "brake")) && silent > 0;
@@ -233,7 +233,7 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 	char names[FRAME_LINE_BYTES] = "";
 
 	for (size_t n = 0; n < sizeof(states) / sizeof(states[0]); n++) {
-		list_names(rows, "state", states[n], names);
+		rows_join_names(rows, "state", states[n], names);
 		add_state(frame, states[n], summary_number(health, states[n]), names, "");
 	}
 	if (missing != NULL)
@@ -241,13 +241,13 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 	add_state(
 		frame, "missing", summary_number(health, "missing"), names, ": expected, not seen"
 	);
-	list_names(rows, "maint", NULL, names);
+	rows_join_names(rows, "maint", NULL, names);
 	add_state(frame, "maintenance", summary_number(health, "maint"), names, "");
-	list_names(json_object_get(summary->left, "peers"), "state", "left", names);
+	rows_join_names(json_object_get(summary->left, "peers"), "state", "left", names);
 	add_state(frame, "left", summary_number(health, "left"), names, "");
 	if (json_is_object(waiting))
-		add_waiting(waiting, frame);
-	else if (holds_somebody(health))
+		add_minority_side(waiting, frame);
+	else if (brake_holds_deaths(health))
 		frame_add(
 			frame, FRAME_TEXT,
 			"The brake is on: too many fell silent at once to judge them; deaths by "
@@ -322,7 +322,8 @@ void summary_view(const json_t *health, struct frame *frame) {
 }
 
 // Describe the first link with this use: the peer, and the round trip or what is wrong.
-static void show_use(const json_t *rows, const char *use, char text[static FRAME_LINE_BYTES]) {
+static void
+format_link_use(const json_t *rows, const char *use, char text[static FRAME_LINE_BYTES]) {
 	size_t length = strlen(use);
 	char took[SHOW_BYTES];
 	const json_t *row;
@@ -367,8 +368,8 @@ void summary_links(const json_t *links, struct frame *frame) {
 		delayed += strcmp(state, "delayed") == 0;
 		down += strcmp(state, "down") == 0;
 	}
-	show_use(rows, "next", next);
-	show_use(rows, "prev", prev);
+	format_link_use(rows, "next", next);
+	format_link_use(rows, "prev", prev);
 	frame_add(
 		frame, FRAME_TEXT, "links  %zu up, %zu late, %zu lost%s%s", up, delayed, down, next,
 		prev

@@ -75,7 +75,7 @@ static void agents_write(FILE *out, const json_t *health) {
 			(long long)json_integer_value(json_object_get(health, states[n])));
 }
 
-static void write_all(FILE *out, const void *what) {
+static void metrics_write(FILE *out, const void *what) {
 	const json_t *health = what;
 
 	family_write(out, "tocsin_health_answered", "whether an agent answered");
@@ -93,13 +93,14 @@ static void write_all(FILE *out, const void *what) {
 }
 
 int textfile_write(const char *file, const json_t *health) {
-	int err = replace_file(file, write_all, health);
+	int err = replace_file(file, metrics_write, health);
 	char quoted[256];
 
 	if (err != 0) {
 		escape_quote(file, strlen(file), quoted, sizeof(quoted));
-		command_complain(
-			"health", "--textfile: %s cannot be written: %s", quoted, replace_words(err)
+		command_error(
+			"health", "--textfile: %s cannot be written: %s", quoted,
+			replace_error_text(err)
 		);
 	}
 	return err;

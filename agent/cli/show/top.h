@@ -28,4 +28,4 @@ struct top_view {
 // Fill the frame, and leave its last line free.
 void top_draw(const struct top_view *view, struct frame *frame);
 // Format everything as one line, without a newline.
-void top_line(const struct top_view *view, char text[static FRAME_LINE_BYTES]);
+void top_format_line(const struct top_view *view, char text[static FRAME_LINE_BYTES]);

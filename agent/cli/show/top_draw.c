@@ -22,7 +22,7 @@ static void now_text(char text[static SHOW_BYTES]) {
 
 // Ring.
 
-static char mark_of(const json_t *peer) {
+static char peer_mark(const json_t *peer) {
 	static const struct {
 		const char *state;
 		char mark;
@@ -41,7 +41,7 @@ static char mark_of(const json_t *peer) {
 }
 
 // Compare peers in the order of the ring.
-static int links_compare(const void *left, const void *right) {
+static int peers_compare(const void *left, const void *right) {
 	const json_t *a = *(const json_t *const *)left;
 	const json_t *b = *(const json_t *const *)right;
 	int order = strcmp(summary_text(a, "host"), summary_text(b, "host"));
@@ -59,7 +59,7 @@ static void add_names(const json_t **peers, size_t count, size_t width, struct f
 
 		show_cell(summary_text(peers[n], "node"), width - 2, name);
 		used += (size_t)snprintf(
-			line + used, sizeof(line) - used, "%c%-*s", mark_of(peers[n]),
+			line + used, sizeof(line) - used, "%c%-*s", peer_mark(peers[n]),
 			(int)width - 1, name
 		);
 		if (n + 1 == count || (n + 1) % per_row == 0) {
@@ -77,7 +77,7 @@ static void add_marks(const json_t **peers, size_t count, struct frame *frame) {
 		size_t used = 0;
 
 		for (; used < columns && at + used < count; used++)
-			line[used] = mark_of(peers[at + used]);
+			line[used] = peer_mark(peers[at + used]);
 		line[used] = '\0';
 		frame_add(frame, FRAME_MARKS, "%s", line);
 	}
@@ -104,7 +104,7 @@ static void add_ring(const json_t *rows, struct frame *frame) {
 	if (width >= SHOW_BYTES)
 		width = SHOW_BYTES - 1;
 	// NOLINTNEXTLINE(bugprone-sizeof-expression): these are pointers
-	qsort(sorted, count, sizeof(sorted[0]), links_compare);
+	qsort(sorted, count, sizeof(sorted[0]), peers_compare);
 	frame_add(frame, FRAME_HEAD, "RING  " LEGEND);
 	per_row = frame->columns / width;
 	if (per_row > 0 && (count + per_row - 1) / per_row <= NAME_ROWS_MAX)
@@ -168,18 +168,18 @@ static void add_counters(const struct top_view *view, struct frame *frame) {
 // what is left.
 static void add_tables(const struct top_view *view, struct frame *frame) {
 	const json_t *health = view->summary.health;
-	size_t room = frame_room(frame);
+	size_t room = frame_lines_left(frame);
 
 	if (json_array_size(json_object_get(health, "findings")) > 0 && room > 4) {
 		frame_add(frame, FRAME_TEXT, "%s", "");
 		summary_findings(health, room / 2 - 1, frame);
 	}
-	room = frame_room(frame);
+	room = frame_lines_left(frame);
 	if (room > 6) {
 		frame_add(frame, FRAME_TEXT, "%s", "");
 		add_links(view->summary.links, room / 2 - 2, frame);
 	}
-	room = frame_room(frame);
+	room = frame_lines_left(frame);
 	if (room > 2) {
 		frame_add(frame, FRAME_TEXT, "%s", "");
 		frame_add(frame, FRAME_HEAD, "EVENTS");
@@ -209,7 +209,7 @@ void top_draw(const struct top_view *view, struct frame *frame) {
 	add_tables(view, frame);
 }
 
-void top_line(const struct top_view *view, char text[static FRAME_LINE_BYTES]) {
+void top_format_line(const struct top_view *view, char text[static FRAME_LINE_BYTES]) {
 	const json_t *health = view->summary.health;
 	char now[SHOW_BYTES];
 

@@ -13,7 +13,7 @@
 #define PAIRS_SHOWN_MAX 16
 #define LINE_BYTES 1024
 
-static void say_title(struct page *page, const json_t *why) {
+static void print_title(struct page *page, const json_t *why) {
 	bool left = fact_is(why, "state", "left"), alive = fact_is(why, "state", "alive");
 	const char *cause = "", *comma = "";
 	char title[LINE_BYTES];
@@ -33,7 +33,7 @@ static void say_title(struct page *page, const json_t *why) {
 	page_print(page, "\n");
 }
 
-static void say_facts(struct page *page, const json_t *why) {
+static void print_facts(struct page *page, const json_t *why) {
 	const json_t *observers = json_object_get(why, "observers"), *observer;
 	char age[SHOW_BYTES];
 	size_t n;
@@ -58,7 +58,7 @@ static void say_facts(struct page *page, const json_t *why) {
 	page_print(page, "  host         %s\n", fact_word(why, "host"));
 }
 
-static void say_problems(struct page *page, const json_t *why) {
+static void print_problems(struct page *page, const json_t *why) {
 	const char *join = fact_word(why, "join_problem");
 	const char *address = fact_word(why, "address_problem");
 
@@ -73,7 +73,7 @@ static void say_problems(struct page *page, const json_t *why) {
 		);
 }
 
-static void say_report(struct page *page, const json_t *why) {
+static void print_report(struct page *page, const json_t *why) {
 	const json_t *report = json_object_get(why, "report");
 	const char *words = fact_word(report, "text");
 
@@ -92,7 +92,7 @@ static void say_report(struct page *page, const json_t *why) {
 
 // Links.
 
-static void show_lost(uint64_t count, char text[static SHOW_BYTES]) {
+static void format_loss_count(uint64_t count, char text[static SHOW_BYTES]) {
 	if (count == 0)
 		snprintf(text, SHOW_BYTES, "never lost");
 	else if (count == 1)
@@ -101,11 +101,11 @@ static void show_lost(uint64_t count, char text[static SHOW_BYTES]) {
 		snprintf(text, SHOW_BYTES, "lost %" PRIu64 " times", count);
 }
 
-static void say_link(struct page *page, const json_t *why, const json_t *link) {
+static void print_link(struct page *page, const json_t *why, const json_t *link) {
 	uint64_t count = fact_number(link, "reconnects"), lost = fact_number(why, "links_lost");
 	char silent[SHOW_BYTES], rtt[SHOW_BYTES], lost_text[SHOW_BYTES];
 
-	show_lost(count > lost ? count : lost, lost_text);
+	format_loss_count(count > lost ? count : lost, lost_text);
 	fact_duration(link, "silent_ns", silent);
 	fact_duration(link, "rtt_mean_ns", rtt);
 	page_print(
@@ -117,7 +117,7 @@ static void say_link(struct page *page, const json_t *why, const json_t *link) {
 	page_print(page, "\n");
 }
 
-static void say_no_link(struct page *page, const json_t *why) {
+static void print_no_link(struct page *page, const json_t *why) {
 	const json_t *event = json_object_get(why, "link_event");
 	const char *cause = fact_word(event, "cause");
 	char age[SHOW_BYTES], lost[SHOW_BYTES];
@@ -133,7 +133,7 @@ static void say_no_link(struct page *page, const json_t *why) {
 	if (strcmp(cause, "none") == 0)
 		cause = "";
 	fact_seconds(event, "ago_s", age);
-	show_lost(fact_number(why, "links_lost"), lost);
+	format_loss_count(fact_number(why, "links_lost"), lost);
 	page_print(
 		page, "  none now: the last said %s%s%s %s ago; %s\n", fact_name(event, "event"),
 		*cause != '\0' ? ", " : "", cause, age, lost
@@ -141,7 +141,7 @@ static void say_no_link(struct page *page, const json_t *why) {
 }
 
 // Print the links that are up. A link that is down is a connection attempt without a history.
-static void say_links(struct page *page, const json_t *why) {
+static void print_links(struct page *page, const json_t *why) {
 	const json_t *link;
 	size_t ready = 0, n;
 
@@ -151,17 +151,17 @@ static void say_links(struct page *page, const json_t *why) {
 	json_array_foreach(json_object_get(why, "links"), n, link) {
 		if (!fact_holds(link, "ready"))
 			continue;
-		say_link(page, why, link);
+		print_link(page, why, link);
 		ready++;
 	}
 	if (ready == 0)
-		say_no_link(page, why);
+		print_no_link(page, why);
 }
 
 // RDMA.
 
 // Print flow labels whose route is bad, since the summary of a path hides one bad route.
-static void say_bad_flows(struct page *page, const json_t *flows) {
+static void print_bad_flows(struct page *page, const json_t *flows) {
 	const json_t *flow;
 	char line[LINE_BYTES];
 	size_t n;
@@ -182,7 +182,7 @@ static void say_bad_flows(struct page *page, const json_t *flows) {
 	}
 }
 
-static void say_missing_pair(struct page *page, const json_t *pair) {
+static void print_missing_pair(struct page *page, const json_t *pair) {
 	char line[LINE_BYTES];
 
 	snprintf(
@@ -193,7 +193,7 @@ static void say_missing_pair(struct page *page, const json_t *pair) {
 	page_wrap(page, 2, 4, line);
 }
 
-static void say_pairs(struct page *page, const json_t *pairs) {
+static void print_pairs(struct page *page, const json_t *pairs) {
 	const json_t *pair;
 	size_t ready = 0, shown = 0, n;
 
@@ -207,11 +207,11 @@ static void say_pairs(struct page *page, const json_t *pairs) {
 	json_array_foreach(pairs, n, pair) {
 		if (!fact_known(pair, "reason") || shown++ >= PAIRS_SHOWN_MAX)
 			continue;
-		say_missing_pair(page, pair);
+		print_missing_pair(page, pair);
 	}
 }
 
-static void say_congestion(struct page *page, const json_t *ports) {
+static void print_congestion(struct page *page, const json_t *ports) {
 	char words[CONGESTION_WORDS_BYTES], line[LINE_BYTES];
 	const json_t *port;
 	size_t n;
@@ -230,7 +230,7 @@ static void say_congestion(struct page *page, const json_t *ports) {
 
 // Page.
 
-static void say_events(struct page *page, const json_t *why) {
+static void print_events(struct page *page, const json_t *why) {
 	const json_t *events = json_object_get(why, "events"), *event;
 	size_t n;
 
@@ -242,41 +242,41 @@ static void say_events(struct page *page, const json_t *why) {
 		event_line_print(event, page->whole, false, page->text);
 }
 
-static void show_missing(struct page *page, const json_t *why) {
+static void print_missing_node(struct page *page, const json_t *why) {
 	page_print(page, "%s is missing: expected, and not seen.\n", fact_name(why, "node"));
-	why_say_meaning(page, why);
-	why_say_future(page, why);
+	why_print_meaning(page, why);
+	why_print_future(page, why);
 	page_print(
 		page, "\nVerdict\n  %s (%s); advice to schedulers: %s\n", fact_name(why, "verdict"),
 		fact_name(why, "reason"), fact_name(why, "advice")
 	);
-	say_events(page, why);
+	print_events(page, why);
 }
 
-static void show_node(struct page *page, const json_t *why) {
-	say_title(page, why);
-	say_facts(page, why);
-	why_say_meaning(page, why);
-	say_problems(page, why);
-	why_say_future(page, why);
-	say_report(page, why);
-	why_say_evidence(page, why);
-	say_links(page, why);
-	say_bad_flows(page, json_object_get(why, "bad_flows"));
-	gpus_say_bad(
+static void print_node(struct page *page, const json_t *why) {
+	print_title(page, why);
+	print_facts(page, why);
+	why_print_meaning(page, why);
+	print_problems(page, why);
+	why_print_future(page, why);
+	print_report(page, why);
+	why_print_evidence(page, why);
+	print_links(page, why);
+	print_bad_flows(page, json_object_get(why, "bad_flows"));
+	gpus_print_bad(
 		page, json_object_get(why, "gpus"),
 		"\nMemory of its GPU, as it is read from here\n", false
 	);
-	say_pairs(page, json_object_get(why, "pairs"));
-	say_congestion(page, json_object_get(why, "congestion"));
-	say_events(page, why);
+	print_pairs(page, json_object_get(why, "pairs"));
+	print_congestion(page, json_object_get(why, "congestion"));
+	print_events(page, why);
 }
 
 void show_why(struct page *page, const json_t *answer) {
 	if (json_is_array(json_object_get(answer, "communicators")))
 		show_why_comms(page, answer);
 	else if (fact_is(answer, "state", "missing"))
-		show_missing(page, answer);
+		print_missing_node(page, answer);
 	else
-		show_node(page, answer);
+		print_node(page, answer);
 }

@@ -9,7 +9,7 @@
 
 #define LINE_BYTES 512
 
-static void say_verdict(struct page *page, const json_t *why) {
+static void print_verdict(struct page *page, const json_t *why) {
 	const char *withheld = fact_word(why, "withheld");
 	const char *age_key = fact_known(why, "verdict_for_s") ? "verdict_for_s" : "for_s";
 	char age[SHOW_BYTES], line[LINE_BYTES];
@@ -27,7 +27,7 @@ static void say_verdict(struct page *page, const json_t *why) {
 	page_words(page, fact_word(why, "evidence"));
 }
 
-static void show_path(const json_t *observation, char text[static SHOW_BYTES]) {
+static void format_path(const json_t *observation, char text[static SHOW_BYTES]) {
 	if (fact_word(observation, "device")[0] == '\0')
 		snprintf(text, SHOW_BYTES, "overlay");
 	else
@@ -58,7 +58,7 @@ static const char *reach_words(const char *reach) {
 	return reach;
 }
 
-static void show_loss(const json_t *observation, char text[static LINE_BYTES]) {
+static void format_loss(const json_t *observation, char text[static LINE_BYTES]) {
 	uint64_t permille = fact_number(observation, "lost_permille");
 	uint64_t bytes = fact_number(observation, "lost_bytes");
 	char which[SHOW_BYTES] = "any size";
@@ -72,7 +72,7 @@ static void show_loss(const json_t *observation, char text[static LINE_BYTES]) {
 }
 
 // Describe an observation in half a sentence.
-static void show_observation(const json_t *observation, char text[static LINE_BYTES]) {
+static void format_observation(const json_t *observation, char text[static LINE_BYTES]) {
 	bool timed = fact_number(observation, "median_ns") > 0;
 	char median[SHOW_BYTES], baseline[SHOW_BYTES];
 
@@ -83,7 +83,7 @@ static void show_observation(const json_t *observation, char text[static LINE_BY
 	else if (fact_is(observation, "kind", "degraded"))
 		snprintf(text, LINE_BYTES, "slow: %s, usually %s", median, baseline);
 	else if (fact_is(observation, "kind", "lossy"))
-		show_loss(observation, text);
+		format_loss(observation, text);
 	else if (fact_is(observation, "kind", "silent"))
 		snprintf(
 			text, LINE_BYTES, "its pulse is not read; own port %s",
@@ -101,11 +101,11 @@ static void show_observation(const json_t *observation, char text[static LINE_BY
 		);
 }
 
-static void say_observation(struct page *page, const json_t *observation) {
+static void print_observation(struct page *page, const json_t *observation) {
 	char path[SHOW_BYTES], age[SHOW_BYTES], cell[SHOW_BYTES], words[LINE_BYTES];
 
-	show_path(observation, path);
-	show_observation(observation, words);
+	format_path(observation, path);
+	format_observation(observation, words);
 	fact_seconds(observation, "age_s", age);
 	page_print(
 		page, "  %-16s %-20s %-8s %s\n",
@@ -113,7 +113,7 @@ static void say_observation(struct page *page, const json_t *observation) {
 	);
 }
 
-static void say_statement(struct page *page, const json_t *statement) {
+static void print_statement(struct page *page, const json_t *statement) {
 	char age[SHOW_BYTES];
 
 	fact_seconds(statement, "age_s", age);
@@ -124,7 +124,7 @@ static void say_statement(struct page *page, const json_t *statement) {
 	page_words(page, fact_word(statement, "evidence"));
 }
 
-static void say_past(struct page *page, const json_t *past) {
+static void print_past_verdict(struct page *page, const json_t *past) {
 	char lasted[SHOW_BYTES];
 
 	fact_seconds(past, "for_s", lasted);
@@ -134,7 +134,7 @@ static void say_past(struct page *page, const json_t *past) {
 	);
 }
 
-static void say_rows(
+static void print_rows(
 	struct page *page,
 	const json_t *rows,
 	const char *head,
@@ -148,11 +148,15 @@ static void say_rows(
 	json_array_foreach(rows, n, row) say(page, row);
 }
 
-void why_say_evidence(struct page *page, const json_t *why) {
+void why_print_evidence(struct page *page, const json_t *why) {
 	if (!why_has_verdict(why))
 		return;
-	say_verdict(page, why);
-	say_rows(page, why_observations(why), "Who saw what", say_observation);
-	say_rows(page, json_object_get(why, "statements"), "What it says of itself", say_statement);
-	say_rows(page, json_object_get(why, "verdicts_before"), "Verdicts before", say_past);
+	print_verdict(page, why);
+	print_rows(page, why_observations(why), "Who saw what", print_observation);
+	print_rows(
+		page, json_object_get(why, "statements"), "What it says of itself", print_statement
+	);
+	print_rows(
+		page, json_object_get(why, "verdicts_before"), "Verdicts before", print_past_verdict
+	);
 }

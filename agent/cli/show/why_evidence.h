@@ -6,4 +6,4 @@
 
 // Print the verdict, the observations, the node's statements and earlier verdicts. Prints nothing
 // if the node never had a verdict.
-void why_say_evidence(struct page *page, const json_t *why);
+void why_print_evidence(struct page *page, const json_t *why);

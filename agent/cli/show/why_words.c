@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-struct story {
+struct explanation_text {
 	const char *word; // name of a state or verdict
 	const char *means, *follows;
 };
 
-static const struct story of_states[] = {
+static const struct explanation_text state_explanations[] = {
 	{"alive",
 	 "Its agent answers on the overlay. That alone says nothing of its fabric; its verdict does.",
 	 "Nothing, as long as it is heard."},
@@ -41,7 +41,7 @@ static const struct story of_states[] = {
 	"Do what the check asks for; `tocsin checks`, with --node and its name, lists them all."
 
 // Verdicts that say more than the state.
-static const struct story of_verdicts[] = {
+static const struct explanation_text verdict_explanations[] = {
 	{"path-degraded", "It works, but its fabric is slower than it was and than its like is.",
 	 "Jobs on it run at the speed of the slow path. Look at cables, ports and congestion."},
 	{"path-lossy",
@@ -70,11 +70,12 @@ static const struct story of_verdicts[] = {
 	{"check-failed", "A local check of that node says critical.", CHECK_FOLLOWS},
 };
 
-static const struct story of_unknown = {
+static const struct explanation_text unknown_explanation = {
 	"", "This tocsin does not know that state: it may be older than the agent.",
 	"Use the tocsin of the agent's version."};
 
-static const struct story *story_find(const struct story *stories, size_t count, const char *word) {
+static const struct explanation_text *
+explanation_find(const struct explanation_text *stories, size_t count, const char *word) {
 	for (size_t n = 0; n < count; n++) {
 		if (strcmp(stories[n].word, word) == 0)
 			return &stories[n];
@@ -84,49 +85,52 @@ static const struct story *story_find(const struct story *stories, size_t count,
 
 // Return true if only the agent is gone: its process ended, or its host refuses connections, so the
 // host answers.
-static bool is_agent_only(const json_t *why) {
+static bool agent_alone_is_gone(const json_t *why) {
 	if (fact_known(why, "agent_only"))
 		return fact_holds(why, "agent_only");
 	return fact_is(why, "cause", "gone") || fact_is(why, "cause", "refused");
 }
 
 // Refine the explanation of a state by its cause.
-static void story_refine(const json_t *why, struct story *story) {
-	bool agent_only = is_agent_only(why);
+static void explanation_refine(const json_t *why, struct explanation_text *explanation_text) {
+	bool agent_only = agent_alone_is_gone(why);
 
 	if (fact_is(why, "state", "unreachable") && agent_only)
-		story->means =
+		explanation_text->means =
 			"Too many refuse at the same time, as where a firewall between does so for "
 			"them: nobody is declared dead by that. If no firewall does, its agent is "
 			"gone.";
 	if (!fact_is(why, "state", "dead"))
 		return;
 	if (agent_only) {
-		story->means = AGENT_GONE;
-		story->follows = AGENT_START;
+		explanation_text->means = AGENT_GONE;
+		explanation_text->follows = AGENT_START;
 	}
 	if (fact_holds(why, "sole"))
-		story->means = "No second agent could look, so this is one agent's word and not "
-			       "acted upon.";
+		explanation_text->means =
+			"No second agent could look, so this is one agent's word and not "
+			"acted upon.";
 }
 
-static struct story story_of(const json_t *why) {
-	const struct story *found = NULL;
-	struct story story;
+static struct explanation_text node_explanation(const json_t *why) {
+	const struct explanation_text *found = NULL;
+	struct explanation_text explanation_text;
 
 	if (why_has_verdict(why))
-		found = story_find(
-			of_verdicts, sizeof(of_verdicts) / sizeof(of_verdicts[0]),
+		found = explanation_find(
+			verdict_explanations,
+			sizeof(verdict_explanations) / sizeof(verdict_explanations[0]),
 			fact_word(why, "verdict")
 		);
 	if (found != NULL)
 		return *found;
-	found = story_find(
-		of_states, sizeof(of_states) / sizeof(of_states[0]), fact_word(why, "state")
+	found = explanation_find(
+		state_explanations, sizeof(state_explanations) / sizeof(state_explanations[0]),
+		fact_word(why, "state")
 	);
-	story = found != NULL ? *found : of_unknown;
-	story_refine(why, &story);
-	return story;
+	explanation_text = found != NULL ? *found : unknown_explanation;
+	explanation_refine(why, &explanation_text);
+	return explanation_text;
 }
 
 bool why_has_verdict(const json_t *why) {
@@ -140,12 +144,12 @@ const json_t *why_observations(const json_t *why) {
 	return observations != NULL ? observations : json_object_get(why, "sights");
 }
 
-void why_say_meaning(struct page *page, const json_t *why) {
+void why_print_meaning(struct page *page, const json_t *why) {
 	page_print(page, "\nWhat it means\n");
-	page_wrap(page, 2, 2, story_of(why).means);
+	page_wrap(page, 2, 2, node_explanation(why).means);
 }
 
-void why_say_future(struct page *page, const json_t *why) {
+void why_print_future(struct page *page, const json_t *why) {
 	const char *node = fact_name(why, "node");
 	char line[1024];
 
@@ -160,7 +164,7 @@ void why_say_future(struct page *page, const json_t *why) {
 		page_wrap(page, 2, 2, line);
 		return;
 	}
-	page_wrap(page, 2, 2, story_of(why).follows);
+	page_wrap(page, 2, 2, node_explanation(why).follows);
 	if (fact_is(why, "state", "dead"))
 		page_print(page, "  If it is gone for good: `tocsin forget %s`.\n", node);
 	else if (fact_is(why, "state", "unreachable"))

@@ -4,8 +4,8 @@
 
 #include "show/page.h"
 
-void why_say_meaning(struct page *page, const json_t *why);
-void why_say_future(struct page *page, const json_t *why);
+void why_print_meaning(struct page *page, const json_t *why);
+void why_print_future(struct page *page, const json_t *why);
 
 // why_has_verdict() returns true if the store of verdicts has a verdict on the node.
 // why_observations() returns the array of observations, or NULL.

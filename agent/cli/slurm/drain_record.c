@@ -23,7 +23,7 @@
 #define LOCK_TRIES 40 // bounded, so that a hanging lock holder cannot prevent drains
 #define LOCK_PAUSE_NS 50000000L
 
-static int record_complain(char *ret_why, const char *file, int err, const char *words) {
+static int record_set_error(char *ret_why, const char *file, int err, const char *words) {
 	snprintf(ret_why, DRAIN_WHY_BYTES, "%.120s: %s", file, words);
 	return err;
 }
@@ -34,7 +34,7 @@ static int compare_rows(const void *a, const void *b) {
 
 // Copy a text member. Returns false if it is missing, or longer than any text that this program
 // writes.
-static bool take_text(const json_t *row, const char *key, char *text, size_t size) {
+static bool row_copy_text(const json_t *row, const char *key, char *text, size_t size) {
 	const char *value = json_string_value(json_object_get(row, key));
 
 	if (value == NULL || strlen(value) >= size)
@@ -43,13 +43,13 @@ static bool take_text(const json_t *row, const char *key, char *text, size_t siz
 	return true;
 }
 
-static bool read_row(const json_t *from, struct drain_row *row) {
-	return take_text(from, "node", row->node, sizeof(row->node)) &&
-	       take_text(from, "reason", row->reason, sizeof(row->reason)) &&
-	       take_text(from, "stamp", row->stamp, sizeof(row->stamp)) && row->node[0] != '\0';
+static bool record_read_row(const json_t *from, struct drain_row *row) {
+	return row_copy_text(from, "node", row->node, sizeof(row->node)) &&
+	       row_copy_text(from, "reason", row->reason, sizeof(row->reason)) &&
+	       row_copy_text(from, "stamp", row->stamp, sizeof(row->stamp)) && row->node[0] != '\0';
 }
 
-static int read_rows(const json_t *whole, struct drain_record *ret_record) {
+static int record_read_rows(const json_t *whole, struct drain_record *ret_record) {
 	const json_t *rows = json_object_get(whole, "drains");
 	struct drain_record record = {0};
 
@@ -61,7 +61,7 @@ static int read_rows(const json_t *whole, struct drain_record *ret_record) {
 	if (record.rows == NULL)
 		return -ENOMEM;
 	for (size_t n = 0; n < json_array_size(rows); n++) {
-		if (!read_row(json_array_get(rows, n), &record.rows[record.count++])) {
+		if (!record_read_row(json_array_get(rows, n), &record.rows[record.count++])) {
 			free(record.rows);
 			return -EBADMSG;
 		}
@@ -71,7 +71,7 @@ static int read_rows(const json_t *whole, struct drain_record *ret_record) {
 	return 0;
 }
 
-static int read_open(int fd, struct drain_record *ret_record) {
+static int record_read_fd(int fd, struct drain_record *ret_record) {
 	off_t size = lseek(fd, 0, SEEK_END);
 	json_t *whole;
 	int err;
@@ -81,7 +81,7 @@ static int read_open(int fd, struct drain_record *ret_record) {
 	if ((size_t)size > FILE_BYTES_MAX)
 		return -EFBIG;
 	whole = json_loadfd(fd, JSON_REJECT_DUPLICATES, NULL);
-	err = whole != NULL ? read_rows(whole, ret_record) : -EBADMSG;
+	err = whole != NULL ? record_read_rows(whole, ret_record) : -EBADMSG;
 	json_decref(whole);
 	return err;
 }
@@ -97,10 +97,10 @@ int drain_record_read(
 		*ret_record = (struct drain_record){0};
 		return 0;
 	}
-	err = fd < 0 ? -errno : read_open(fd, ret_record);
+	err = fd < 0 ? -errno : record_read_fd(fd, ret_record);
 	if (err == 0)
 		return 0;
-	return record_complain(
+	return record_set_error(
 		ret_why, file, err,
 		err == -EBADMSG ? "it is no record of drains" : strerrordesc_np(-err)
 	);
@@ -129,7 +129,7 @@ bool drain_record_holds(
 	       strcmp(row->reason, reason) == 0 && strcmp(row->stamp, stamp) == 0;
 }
 
-static json_t *text_of(const struct drain_row *row) {
+static json_t *drain_row_json(const struct drain_row *row) {
 	return json_pack(
 		"{s:s,s:s,s:s}", "node", row->node, "reason", row->reason, "stamp", row->stamp
 	);
@@ -141,7 +141,7 @@ static void write_record(FILE *out, const void *what) {
 
 	fprintf(out, "{\"version\": %d, \"drains\": [", VERSION);
 	for (size_t n = 0; n < record->count; n++) {
-		json_t *text = text_of(&record->rows[n]);
+		json_t *text = drain_row_json(&record->rows[n]);
 
 		if (text == NULL)
 			continue; // out of memory: the drain is no longer recorded as ours
@@ -154,7 +154,7 @@ static void write_record(FILE *out, const void *what) {
 }
 
 static bool
-drop_rows(struct drain_record *record, drain_keep_fn *keep, void *ctx, const char *node) {
+record_drop_rows(struct drain_record *record, drain_keep_fn *keep, void *ctx, const char *node) {
 	size_t kept = 0, before = record->count;
 
 	for (size_t n = 0; n < before; n++) {
@@ -168,8 +168,8 @@ drop_rows(struct drain_record *record, drain_keep_fn *keep, void *ctx, const cha
 	return kept != before;
 }
 
-static int put_row(struct drain_record *record, const struct drain_row *row) {
-	json_t *text = text_of(row);
+static int record_put_row(struct drain_record *record, const struct drain_row *row) {
+	json_t *text = drain_row_json(row);
 
 	if (text == NULL)
 		return -EILSEQ; // not UTF-8
@@ -225,17 +225,17 @@ int drain_record_change(
 	int err = record_lock(file, &held);
 
 	if (err != 0)
-		return record_complain(ret_why, file, err, strerrordesc_np(-err));
+		return record_set_error(ret_why, file, err, strerrordesc_np(-err));
 	err = drain_record_read(file, &record, ret_why);
 	if (err != 0)
 		return err;
-	changed = drop_rows(&record, keep, keep_ctx, row != NULL ? row->node : NULL);
+	changed = record_drop_rows(&record, keep, keep_ctx, row != NULL ? row->node : NULL);
 	if (row != NULL) {
-		err = put_row(&record, row);
+		err = record_put_row(&record, row);
 		changed = true;
 	}
 	if (err == 0 && changed)
 		err = replace_file(file, write_record, &record);
 	drain_record_free(&record);
-	return err == 0 ? 0 : record_complain(ret_why, file, err, replace_words(err));
+	return err == 0 ? 0 : record_set_error(ret_why, file, err, replace_error_text(err));
 }

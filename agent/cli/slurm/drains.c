@@ -57,7 +57,7 @@ static const char details[] =
 	"the command line.\n";
 
 static bool is_listed(const struct slurm_node *node) {
-	return node->drain && (node->ours || slurm_reason_is_like_ours(node->reason));
+	return node->drain && (node->ours || slurm_reason_has_prefix(node->reason));
 }
 
 // Print a reason; any user may have written it.
@@ -74,7 +74,7 @@ static void print_escaped(const char *text) {
 }
 
 // Print "root@1764028800" as "root@2025-11-25T00:00:00Z".
-static void print_by(const char *stamp) {
+static void print_stamp(const char *stamp) {
 	const char *at = strrchr(stamp, '@');
 	char text[SLURM_STAMP_MAX + 1] = "-", when[SHOW_BYTES];
 	struct parse_error error;
@@ -100,7 +100,7 @@ static void print_rows(const struct slurm_nodes *nodes) {
 			printf("%-20s %-9s %-27s %s\n", "NODE", "WHOSE", "BY", "REASON");
 		any = true;
 		printf("%-20s %-9s ", node->name, node->ours ? "ours" : "nobody's");
-		print_by(node->stamp);
+		print_stamp(node->stamp);
 		print_escaped(node->reason);
 		putchar('\n');
 	}
@@ -177,7 +177,7 @@ static int drain_adopt(const char *file, struct slurm_nodes *nodes, const char *
 		memcpy(row.stamp, node->stamp, sizeof(row.stamp));
 		err = drain_record_change(file, NULL, NULL, &row, why);
 		if (err != 0) {
-			command_complain("drains", "%s is not adopted: %s", node->name, why);
+			command_error("drains", "%s is not adopted: %s", node->name, why);
 			failed = err;
 			continue;
 		}
@@ -187,23 +187,23 @@ static int drain_adopt(const char *file, struct slurm_nodes *nodes, const char *
 	return failed != 0 ? failed : adopted;
 }
 
-static int read_all(const char *file, struct slurm_way *way, struct slurm_nodes *ret_nodes) {
+static int nodes_read(const char *file, struct slurm_way *way, struct slurm_nodes *ret_nodes) {
 	struct drain_record record;
 	char why[SLURM_WHY_BYTES];
 
 	if (drain_record_read(file, &record, why) != 0) {
-		command_complain("drains", "%s", why);
+		command_error("drains", "%s", why);
 		return EXIT_NEGATIVE;
 	}
 	if (way->ops->read(way, NULL, ret_nodes, why) != 0) {
-		command_complain("drains", "%s", why);
+		command_error("drains", "%s", why);
 		drain_record_free(&record);
 		return EXIT_NEGATIVE;
 	}
 	for (size_t n = 0; n < ret_nodes->count; n++) {
 		struct slurm_node *node = &ret_nodes->rows[n];
 
-		node->ours = slurm_is_recorded(&record, node);
+		node->ours = slurm_drain_is_recorded(&record, node);
 	}
 	drain_record_free(&record);
 	return EXIT_DONE;
@@ -211,7 +211,7 @@ static int read_all(const char *file, struct slurm_way *way, struct slurm_nodes 
 
 static int drains_run(const struct arguments *arguments) {
 	const char *const *values = arguments->values;
-	const struct slurm_way_words words = {
+	const struct slurm_way_options words = {
 		.scontrol = values[OPTION_SCONTROL],
 		.rest = values[OPTION_REST],
 		.rest_api = values[OPTION_REST_API],
@@ -221,19 +221,19 @@ static int drains_run(const struct arguments *arguments) {
 	const char *file = values[OPTION_RECORD];
 	struct slurm_nodes nodes;
 	struct slurm_way way;
-	int status = slurm_way_take("drains", &words, &way);
+	int status = slurm_way_select("drains", &words, &way);
 
 	if (file == NULL)
 		file = slurm_record_default("sync");
 	if (status == 0)
-		status = read_all(file, &way, &nodes);
+		status = nodes_read(file, &way, &nodes);
 	if (status != 0)
 		return status;
 	if (values[OPTION_ADOPT] != NULL) {
 		int adopted = drain_adopt(file, &nodes, values[OPTION_ADOPT]);
 
 		if (adopted == 0)
-			command_complain(
+			command_error(
 				"drains", "%s: no drain in our words that is not ours already",
 				values[OPTION_ADOPT]
 			);
@@ -243,7 +243,7 @@ static int drains_run(const struct arguments *arguments) {
 	if (values[OPTION_JSON] == NULL) {
 		print_rows(&nodes);
 	} else if (print_json(&nodes) != 0) {
-		command_complain("drains", "the rows could not be printed as JSON");
+		command_error("drains", "the rows could not be printed as JSON");
 		status = EXIT_NEGATIVE;
 	}
 	slurm_nodes_free(&nodes);

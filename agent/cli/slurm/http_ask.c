@@ -29,7 +29,7 @@ struct library {
 	__typeof__(&curl_slist_free_all) free_all;
 };
 
-static bool find_all(void *handle, struct library *library) {
+static bool curl_find_functions(void *handle, struct library *library) {
 	const struct {
 		const char *name;
 		void *place;
@@ -65,50 +65,51 @@ static const struct library *curl_load(void) {
 	for (size_t n = 0; !loaded && n < sizeof(names) / sizeof(names[0]); n++) {
 		void *handle = dlopen(names[n], RTLD_NOW | RTLD_LOCAL);
 
-		loaded = handle != NULL && find_all(handle, &library) &&
+		loaded = handle != NULL && curl_find_functions(handle, &library) &&
 			 library.global_init(CURL_GLOBAL_ALL) == CURLE_OK;
 	}
 	return loaded ? &library : NULL;
 }
 
-struct taking {
+struct answer_buffer {
 	struct http_answer answer;
 	size_t capacity;
 	bool too_large;
 };
 
 static size_t answer_receive(char *bytes, size_t one, size_t count, void *context) {
-	struct taking *taking = context;
-	size_t needed = taking->answer.size + count + 1;
-	size_t capacity = taking->capacity > 0 ? taking->capacity : 65536;
+	struct answer_buffer *answer_buffer = context;
+	size_t needed = answer_buffer->answer.size + count + 1;
+	size_t capacity = answer_buffer->capacity > 0 ? answer_buffer->capacity : 65536;
 	char *body;
 
 	(void)one; // always 1
 	if (needed > HTTP_ANSWER_BYTES_MAX) {
-		taking->too_large = true;
+		answer_buffer->too_large = true;
 		return 0;
 	}
 	while (capacity < needed)
 		capacity *= 2;
-	if (capacity != taking->capacity) {
-		body = realloc(taking->answer.body, capacity);
+	if (capacity != answer_buffer->capacity) {
+		body = realloc(answer_buffer->answer.body, capacity);
 		if (body == NULL)
 			return 0;
-		taking->answer.body = body;
-		taking->capacity = capacity;
+		answer_buffer->answer.body = body;
+		answer_buffer->capacity = capacity;
 	}
-	memcpy(taking->answer.body + taking->answer.size, bytes, count);
-	taking->answer.size += count;
-	taking->answer.body[taking->answer.size] = '\0';
+	memcpy(answer_buffer->answer.body + answer_buffer->answer.size, bytes, count);
+	answer_buffer->answer.size += count;
+	answer_buffer->answer.body[answer_buffer->answer.size] = '\0';
 	return count;
 }
 
-static void
-set_up(const struct library *curl,
-       CURL *easy,
-       const struct http_question *question,
-       struct curl_slist *headers,
-       struct taking *taking) {
+static void curl_set_options(
+	const struct library *curl,
+	CURL *easy,
+	const struct http_question *question,
+	struct curl_slist *headers,
+	struct answer_buffer *answer_buffer
+) {
 	curl->set(easy, CURLOPT_URL, question->url);
 	curl->set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl->set(easy, CURLOPT_PROXY, "");
@@ -117,7 +118,7 @@ set_up(const struct library *curl,
 	curl->set(easy, CURLOPT_TIMEOUT_MS, (long)(question->timeout_ns / 1000000));
 	curl->set(easy, CURLOPT_HTTPHEADER, headers);
 	curl->set(easy, CURLOPT_WRITEFUNCTION, answer_receive);
-	curl->set(easy, CURLOPT_WRITEDATA, taking);
+	curl->set(easy, CURLOPT_WRITEDATA, answer_buffer);
 	if (question->unix_socket != NULL)
 		curl->set(easy, CURLOPT_UNIX_SOCKET_PATH, question->unix_socket);
 	if (question->body != NULL)
@@ -139,22 +140,22 @@ static int curl_perform(
 	const struct library *curl,
 	CURL *easy,
 	char why[static HTTP_WHY_BYTES],
-	struct taking *taking,
+	struct answer_buffer *answer_buffer,
 	struct http_answer *ret_answer
 ) {
 	CURLcode code = curl->perform(easy);
 
 	if (code == CURLE_OK)
-		code = curl->get(easy, CURLINFO_RESPONSE_CODE, &taking->answer.status);
-	if (code == CURLE_OK && taking->answer.body == NULL)
-		taking->answer.body = strdup("");
-	if (code == CURLE_OK && taking->answer.body == NULL)
+		code = curl->get(easy, CURLINFO_RESPONSE_CODE, &answer_buffer->answer.status);
+	if (code == CURLE_OK && answer_buffer->answer.body == NULL)
+		answer_buffer->answer.body = strdup("");
+	if (code == CURLE_OK && answer_buffer->answer.body == NULL)
 		code = CURLE_OUT_OF_MEMORY;
 	if (code != CURLE_OK) {
-		free(taking->answer.body);
-		return curl_fail(curl, code, taking->too_large, why);
+		free(answer_buffer->answer.body);
+		return curl_fail(curl, code, answer_buffer->too_large, why);
 	}
-	*ret_answer = taking->answer;
+	*ret_answer = answer_buffer->answer;
 	return 0;
 }
 
@@ -164,7 +165,7 @@ int http_ask(
 	struct http_answer *ret_answer
 ) {
 	const struct library *curl = curl_load();
-	struct taking taking = {.capacity = 0};
+	struct answer_buffer answer_buffer = {.capacity = 0};
 	struct curl_slist *headers = NULL, *longer;
 	CURL *easy;
 	int err = -ENOMEM;
@@ -182,8 +183,8 @@ int http_ask(
 		headers = longer;
 	}
 	if (easy != NULL) {
-		set_up(curl, easy, question, headers, &taking);
-		err = curl_perform(curl, easy, ret_why, &taking, ret_answer);
+		curl_set_options(curl, easy, question, headers, &answer_buffer);
+		err = curl_perform(curl, easy, ret_why, &answer_buffer, ret_answer);
 	}
 out:
 	curl->free_all(headers);

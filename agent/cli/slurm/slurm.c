@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-#define ASK_NS (3 * SECOND_NS) // timeout for a node's own agent to report its health
+#define ASK_TIMEOUT_NS (3 * SECOND_NS) // timeout for a node's own agent to report its health
 
 enum {
 	OPTION_DRY_RUN,
@@ -83,7 +83,7 @@ static const char details[] =
 	"\n" ASK_EXIT_STATUS;
 
 // Block the stop signals during a round, so that no drain is interrupted.
-static void hold_stops(sigset_t *ret_stops) {
+static void block_stop_signals(sigset_t *ret_stops) {
 	sigemptyset(ret_stops);
 	sigaddset(ret_stops, SIGINT);
 	sigaddset(ret_stops, SIGTERM);
@@ -92,7 +92,7 @@ static void hold_stops(sigset_t *ret_stops) {
 
 // Read the number of an option, bounded by max. Without the option *value stays.
 static int
-read_number(const struct arguments *arguments, int option, uint32_t max, uint32_t *value) {
+option_read_number(const struct arguments *arguments, int option, uint32_t max, uint32_t *value) {
 	const char *text = arguments->values[option];
 	struct parse_error error;
 	uint64_t number;
@@ -100,14 +100,14 @@ read_number(const struct arguments *arguments, int option, uint32_t max, uint32_
 	if (text == NULL)
 		return 0;
 	if (parse_u64(text, strlen(text), 0, max, &error, &number) != 0) {
-		command_complain("slurm", "--%s: %s", options[option].name, error.text);
+		command_error("slurm", "--%s: %s", options[option].name, error.text);
 		return EXIT_USAGE;
 	}
 	*value = (uint32_t)number;
 	return 0;
 }
 
-static int read_time(const struct arguments *arguments, int option, uint64_t *ns) {
+static int option_read_time(const struct arguments *arguments, int option, uint64_t *ns) {
 	const char *text = arguments->values[option];
 	struct parse_error error;
 
@@ -115,7 +115,7 @@ static int read_time(const struct arguments *arguments, int option, uint64_t *ns
 		return 0;
 	if (parse_duration_ns(text, strlen(text), SECOND_NS, 86400 * SECOND_NS, &error, ns) == 0)
 		return 0;
-	command_complain("slurm", "--%s: %s", options[option].name, error.text);
+	command_error("slurm", "--%s: %s", options[option].name, error.text);
 	return EXIT_USAGE;
 }
 
@@ -127,11 +127,11 @@ struct plan {
 	const char *only; // NULL: all nodes
 };
 
-static int read_plan(const struct arguments *arguments, struct plan *plan) {
+static int plan_read_options(const struct arguments *arguments, struct plan *plan) {
 	struct slurm_limits *limits = &plan->rounds.limits;
 	uint64_t settle_ns = 60 * SECOND_NS;
 	const char *const *values = arguments->values;
-	const struct slurm_way_words way_words = {
+	const struct slurm_way_options way_words = {
 		.scontrol = values[OPTION_SCONTROL],
 		.rest = values[OPTION_REST],
 		.rest_api = values[OPTION_REST_API],
@@ -145,21 +145,23 @@ static int read_plan(const struct arguments *arguments, struct plan *plan) {
 	plan->rounds.dry_run = arguments->values[OPTION_DRY_RUN] != NULL;
 	plan->once = arguments->values[OPTION_ONCE] != NULL;
 	plan->rounds.record_file = values[OPTION_RECORD];
-	status = slurm_way_take("slurm", &way_words, &plan->rounds.way);
+	status = slurm_way_select("slurm", &way_words, &plan->rounds.way);
 	if (status == 0)
-		status = read_number(arguments, OPTION_PER_INTERVAL, 100000, &limits->per_interval);
+		status = option_read_number(
+			arguments, OPTION_PER_INTERVAL, 100000, &limits->per_interval
+		);
 	if (status == 0)
-		status = read_number(arguments, OPTION_SHARE, 100, &limits->share_percent);
+		status = option_read_number(arguments, OPTION_SHARE, 100, &limits->share_percent);
 	if (status == 0)
-		status = read_time(arguments, OPTION_INTERVAL, &plan->interval_ns);
+		status = option_read_time(arguments, OPTION_INTERVAL, &plan->interval_ns);
 	if (status == 0)
-		status = read_time(arguments, OPTION_SETTLE, &settle_ns);
+		status = option_read_time(arguments, OPTION_SETTLE, &settle_ns);
 	limits->settle_s = settle_ns / SECOND_NS;
 	return status;
 }
 
 // Set the plan of `check`, for one node. The limit over all nodes belongs to the controller.
-static void plan_check(struct plan *plan, const char *node) {
+static void plan_set_single_node(struct plan *plan, const char *node) {
 	plan->once = true;
 	plan->only = node;
 	plan->rounds.limits.per_interval = 1;
@@ -168,7 +170,7 @@ static void plan_check(struct plan *plan, const char *node) {
 
 // Ask a node's own agent for its health, before an undrain. In `check` the queried agent usually is
 // that node's own; it is asked again anyway.
-static json_t *ask_itself(void *ctx, const char *node) {
+static json_t *node_ask_own_agent(void *ctx, const char *node) {
 	const struct plan *plan = ctx;
 	struct target target = plan->target;
 	char question[SLURM_NODE_MAX + 16];
@@ -180,7 +182,7 @@ static json_t *ask_itself(void *ctx, const char *node) {
 		return NULL;
 	snprintf(question, sizeof(question), "HEALTH %s", node);
 	target.node = node;
-	target.timeout_ns = ASK_NS;
+	target.timeout_ns = ASK_TIMEOUT_NS;
 	contact_init(&contact, &target);
 	contact.silent = true;
 	err = contact_open(&contact, true);
@@ -190,7 +192,7 @@ static json_t *ask_itself(void *ctx, const char *node) {
 	return err == 0 ? answer : NULL;
 }
 
-static int findings_read(struct plan *plan, struct contact *contact) {
+static int plan_run_one_round(struct plan *plan, struct contact *contact) {
 	char question[SLURM_NODE_MAX + 16];
 	json_t *answer;
 	int err;
@@ -200,7 +202,7 @@ static int findings_read(struct plan *plan, struct contact *contact) {
 	if (err == 0)
 		err = contact_json(contact, question, &answer);
 	if (err != 0) {
-		slurm_round_trouble(&plan->rounds, contact->why);
+		slurm_round_report_error(&plan->rounds, contact->why);
 		return err == -EREMOTEIO ? EXIT_NEGATIVE : EXIT_UNREACHED;
 	}
 	err = slurm_round(&plan->rounds, answer, plan->only);
@@ -209,7 +211,7 @@ static int findings_read(struct plan *plan, struct contact *contact) {
 }
 
 // Wait for a stop signal. Returns true if one arrived.
-static bool wait_for_stop(const sigset_t *stops, uint64_t wait_ns) {
+static bool wait_for_stop_signal(const sigset_t *stops, uint64_t wait_ns) {
 	const struct timespec wait = {
 		.tv_sec = (time_t)(wait_ns / SECOND_NS),
 		.tv_nsec = (long)(wait_ns % SECOND_NS),
@@ -218,22 +220,23 @@ static bool wait_for_stop(const sigset_t *stops, uint64_t wait_ns) {
 	return sigtimedwait(stops, NULL, &wait) > 0;
 }
 
-static int look_again_and_again(struct plan *plan, struct contact *contact) {
+static int plan_run_rounds(struct plan *plan, struct contact *contact) {
 	struct clock clock;
 	sigset_t stops;
 
 	if (plan->once)
-		return findings_read(plan, contact);
+		return plan_run_one_round(plan, contact);
 	clock_init_monotonic(&clock);
-	hold_stops(&stops);
+	block_stop_signals(&stops);
 	for (;;) {
 		uint64_t now_ns = clock_now_ns(&clock), next_ns = now_ns + plan->interval_ns;
 
 		plan->rounds.now_ns = now_ns;
-		(void
-		)findings_read(plan, contact); // errors were reported; the next round tries again
+		(void)plan_run_one_round(
+			plan, contact
+		); // errors were reported; the next round tries again
 		now_ns = clock_now_ns(&clock);
-		if (wait_for_stop(&stops, now_ns < next_ns ? next_ns - now_ns : 0))
+		if (wait_for_stop_signal(&stops, now_ns < next_ns ? next_ns - now_ns : 0))
 			return EXIT_DONE;
 	}
 }
@@ -242,7 +245,7 @@ static int slurm_run(const struct arguments *arguments) {
 	const char *node = getenv("SLURMD_NODENAME"); // NOLINT(concurrency-mt-unsafe): one thread
 	struct plan plan = {.once = false};
 	struct contact contact;
-	int status = read_plan(arguments, &plan);
+	int status = plan_read_options(arguments, &plan);
 
 	if (status == 0)
 		status = target_init(&plan.target, &slurm_command, arguments);
@@ -250,20 +253,20 @@ static int slurm_run(const struct arguments *arguments) {
 		return status;
 	if (strcmp(arguments->words[0], "check") == 0) {
 		if (node == NULL || node[0] == '\0' || strlen(node) > SLURM_NODE_MAX) {
-			command_complain("slurm", "check: SLURMD_NODENAME does not name this node");
+			command_error("slurm", "check: SLURMD_NODENAME does not name this node");
 			return EXIT_USAGE;
 		}
-		plan_check(&plan, node);
+		plan_set_single_node(&plan, node);
 	}
 	if (plan.rounds.record_file == NULL)
 		plan.rounds.record_file =
 			slurm_record_default(plan.only != NULL ? "check" : "sync");
 	plan.rounds.json = plan.target.json;
-	plan.rounds.ask = ask_itself;
+	plan.rounds.ask = node_ask_own_agent;
 	plan.rounds.ask_ctx = &plan;
 	contact_init(&contact, &plan.target);
 	contact.silent = true;
-	status = look_again_and_again(&plan, &contact);
+	status = plan_run_rounds(&plan, &contact);
 	contact_fini(&contact);
 	slurm_rounds_fini(&plan.rounds);
 	return status;

@@ -32,11 +32,11 @@ const char *slurm_why_words(enum slurm_why why) {
 	return words[why];
 }
 
-bool slurm_reason_is_like_ours(const char *reason) {
+bool slurm_reason_has_prefix(const char *reason) {
 	return strncmp(reason, SLURM_PREFIX, strlen(SLURM_PREFIX)) == 0;
 }
 
-bool slurm_reason_grew(const char *reason, const char *before) {
+bool slurm_reason_was_extended(const char *reason, const char *before) {
 	static const char *const added[] = {" : reboot issued", " : reboot complete"};
 	size_t length = strlen(before);
 	const char *rest = reason + length;
@@ -55,33 +55,34 @@ bool slurm_reason_grew(const char *reason, const char *before) {
 	return true;
 }
 
-static bool brake_holds(const struct slurm_limits *limits, const struct slurm_tally *tally) {
+static bool
+drain_limit_is_reached(const struct slurm_limits *limits, const struct slurm_tally *tally) {
 	uint64_t out = (uint64_t)tally->out + 1;
 
 	return tally->drained >= limits->per_interval ||
 	       out * 100 > (uint64_t)tally->nodes * limits->share_percent;
 }
 
-static enum slurm_advice advice_of(const struct slurm_finding *finding) {
+static enum slurm_advice finding_advice(const struct slurm_finding *finding) {
 	return finding != NULL ? finding->advice : SLURM_ADVICE_UNKNOWN;
 }
 
-static enum slurm_why why_not_ours(const struct slurm_node *node) {
+static enum slurm_why foreign_reason_why(const struct slurm_node *node) {
 	if (node->reason[0] == '\0')
 		return SLURM_WHY_EMPTY;
-	return slurm_reason_is_like_ours(node->reason) ? SLURM_WHY_UNRECORDED : SLURM_WHY_FOREIGN;
+	return slurm_reason_has_prefix(node->reason) ? SLURM_WHY_UNRECORDED : SLURM_WHY_FOREIGN;
 }
 
-static enum slurm_action decide_drained(
+static enum slurm_action decide_drained_node(
 	const struct slurm_limits *limits,
 	const struct slurm_node *node,
 	const struct slurm_finding *finding,
 	enum slurm_why *why
 ) {
-	enum slurm_advice advice = advice_of(finding);
+	enum slurm_advice advice = finding_advice(finding);
 
 	if (!node->ours)
-		*why = why_not_ours(node);
+		*why = foreign_reason_why(node);
 	else if (advice == SLURM_ADVICE_UNKNOWN)
 		*why = SLURM_WHY_UNKNOWN;
 	else if (advice == SLURM_ADVICE_HEALTHY && finding->for_s < limits->settle_s)
@@ -97,8 +98,10 @@ static enum slurm_action decide_drained(
 
 // Return true if the finding began before the node was powered on. A cloud node or a power-saving
 // node is dead while it is off. Slurm reports it up before its agent joins.
-static bool is_of_before(const struct slurm_node *node, const struct slurm_finding *finding) {
-	return node->returned && node->back_s < SLURM_BOOT_S && finding->for_s > node->back_s;
+static bool
+finding_predates_return(const struct slurm_node *node, const struct slurm_finding *finding) {
+	return node->returned && node->returned_for_s < SLURM_BOOT_S &&
+	       finding->for_s > node->returned_for_s;
 }
 
 enum slurm_action slurm_decide(
@@ -108,7 +111,7 @@ enum slurm_action slurm_decide(
 	const struct slurm_finding *finding,
 	enum slurm_why *ret_why
 ) {
-	enum slurm_advice advice = advice_of(finding);
+	enum slurm_advice advice = finding_advice(finding);
 
 	*ret_why = SLURM_WHY_NOTHING;
 	if (!node->known) {
@@ -116,7 +119,7 @@ enum slurm_action slurm_decide(
 		return SLURM_KEEP;
 	}
 	if (node->drain)
-		return decide_drained(limits, node, finding, ret_why);
+		return decide_drained_node(limits, node, finding, ret_why);
 	if (advice == SLURM_ADVICE_UNKNOWN)
 		*ret_why = SLURM_WHY_UNKNOWN;
 	if (advice != SLURM_ADVICE_DRAIN)
@@ -124,12 +127,12 @@ enum slurm_action slurm_decide(
 	// A reason without DRAIN is a person's note, or Slurm's own reason for DOWN, and must not
 	// be replaced.
 	if (node->reason[0] != '\0' && !node->ours)
-		*ret_why = why_not_ours(node);
+		*ret_why = foreign_reason_why(node);
 	else if (node->down)
 		*ret_why = SLURM_WHY_DOWN;
-	else if (is_of_before(node, finding))
+	else if (finding_predates_return(node, finding))
 		*ret_why = SLURM_WHY_RETURNED;
-	else if (brake_holds(limits, tally))
+	else if (drain_limit_is_reached(limits, tally))
 		*ret_why = SLURM_WHY_BRAKE;
 	else
 		return SLURM_DRAIN;
@@ -138,7 +141,7 @@ enum slurm_action slurm_decide(
 
 // Return the byte for use in a reason. Slurm's parser interprets quotes and line ends, and sinfo
 // prints bytes unescaped.
-static char byte_is_plain(char byte) {
+static char byte_to_plain(char byte) {
 	if (byte == '"' || byte == '\'' || byte == '`' || byte == '\\')
 		return ' ';
 	return byte >= ' ' && byte <= '~' ? byte : '?';
@@ -152,7 +155,7 @@ void slurm_reason_make(
 
 	snprintf(whole, sizeof(whole), SLURM_PREFIX "%s: %s", finding->reason, finding->evidence);
 	for (char *at = whole; *at != '\0'; at++)
-		*at = byte_is_plain(*at);
+		*at = byte_to_plain(*at);
 	length = strlen(whole);
 	if (length > SLURM_REASON_MAX) {
 		length = SLURM_REASON_MAX;
@@ -167,7 +170,7 @@ void slurm_reason_make(
 }
 
 // Return the value after "KEY=" at the start of a word, up to the next blank, or NULL.
-static const char *find_value(const char *line, const char *key, size_t *ret_length) {
+static const char *line_find_value(const char *line, const char *key, size_t *ret_length) {
 	size_t key_length = strlen(key);
 
 	for (const char *at = line; (at = strstr(at, key)) != NULL; at += key_length) {
@@ -181,7 +184,7 @@ static const char *find_value(const char *line, const char *key, size_t *ret_len
 
 // Return true at the end of the line, or before a field that Slurm prints after a reason. Any other
 // text belongs to the reason.
-static bool is_next_field(const char *text) {
+static bool text_begins_field(const char *text) {
 	static const char *const fields[] = {
 		"Comment=",	    "Extra=",		"InstanceId=",	       "InstanceType=",
 		"ReservationName=", "TLSCertTokenSet=", "TLSCertLastRenewal=", "Topology=",
@@ -199,7 +202,7 @@ static bool is_next_field(const char *text) {
 
 // Parse "user@2026-11-24T01:20:11]", as printed by a scontrol that runs in UTC. Returns the time in
 // seconds, or -1.
-static int64_t read_stamp(const char *text, size_t *ret_user, const char **ret_end) {
+static int64_t stamp_parse(const char *text, size_t *ret_user, const char **ret_end) {
 	size_t user = strcspn(text, "@] \r\n");
 	struct tm parts = {0};
 	const char *end;
@@ -214,7 +217,7 @@ static int64_t read_stamp(const char *text, size_t *ret_user, const char **ret_e
 	return (int64_t)timegm(&parts);
 }
 
-void slurm_node_take_stamp(const char *user, size_t length, int64_t at_s, struct slurm_node *node) {
+void slurm_node_set_stamp(const char *user, size_t length, int64_t at_s, struct slurm_node *node) {
 	if (at_s > 0 && length > 0 && length <= USER_MAX)
 		snprintf(
 			node->stamp, sizeof(node->stamp), "%.*s@%lld", (int)length, user,
@@ -222,7 +225,7 @@ void slurm_node_take_stamp(const char *user, size_t length, int64_t at_s, struct
 		);
 }
 
-static void set_ambiguous(struct slurm_node *node) {
+static void reason_set_ambiguous(struct slurm_node *node) {
 	node->stamp[0] = '\0';
 	snprintf(node->reason, sizeof(node->reason), "ambiguous");
 }
@@ -230,16 +233,16 @@ static void set_ambiguous(struct slurm_node *node) {
 // Parse "Reason=any words [user@time]", optionally followed by other fields. Without a stamp the
 // end of the reason is unknown, so the reason is not ours. With two stamps or two reasons one of
 // them is forged or pasted, so the reason is marked as ambiguous.
-static void take_reason(const char *line, struct slurm_node *node) {
+static void node_parse_reason(const char *line, struct slurm_node *node) {
 	const char *reason, *at;
 	size_t length, end;
 	bool any = false;
 
-	reason = find_value(line, "Reason=", &length);
+	reason = line_find_value(line, "Reason=", &length);
 	if (reason == NULL)
 		return;
-	if (find_value(reason, "Reason=", &length) != NULL) {
-		set_ambiguous(node);
+	if (line_find_value(reason, "Reason=", &length) != NULL) {
+		reason_set_ambiguous(node);
 		return;
 	}
 	end = strcspn(reason, "\r\n");
@@ -247,18 +250,18 @@ static void take_reason(const char *line, struct slurm_node *node) {
 	for (at = reason; (at = strstr(at, " [")) != NULL && at < reason + end; at++) {
 		const char *behind;
 		size_t user;
-		int64_t at_s = read_stamp(at + 2, &user, &behind);
+		int64_t at_s = stamp_parse(at + 2, &user, &behind);
 
 		if (at_s < 0)
 			continue;
 		if (any) {
-			set_ambiguous(node);
+			reason_set_ambiguous(node);
 			return;
 		}
 		any = true;
-		if (!is_next_field(behind))
+		if (!text_begins_field(behind))
 			continue;
-		slurm_node_take_stamp(at + 2, user, at_s, node);
+		slurm_node_set_stamp(at + 2, user, at_s, node);
 		length = (size_t)(at - reason);
 	}
 	while (length > 0 && reason[length - 1] == ' ')
@@ -311,7 +314,7 @@ static const struct word words[] = {
 	{"INVAL", false, true, false, false},
 };
 
-static bool take_word(const char *text, size_t length, struct slurm_node *node) {
+static bool node_apply_state_word(const char *text, size_t length, struct slurm_node *node) {
 	for (size_t n = 0; n < sizeof(words) / sizeof(words[0]); n++) {
 		if (strlen(words[n].name) != length ||
 		    strncasecmp(text, words[n].name, length) != 0)
@@ -328,7 +331,7 @@ static bool take_word(const char *text, size_t length, struct slurm_node *node) 
 
 // Parse a state such as "IDLE+DRAIN*". Marks: '*' not responding, '~' powered off, '%' powering
 // off, '#' powering on, '@' and '^' rebooting. Other marks have no effect.
-void slurm_node_take_state(const char *state, size_t length, struct slurm_node *node) {
+void slurm_node_parse_state(const char *state, size_t length, struct slurm_node *node) {
 	node->known = length > 0;
 	while (length > 0) {
 		size_t word = 0, marks = 0;
@@ -342,7 +345,7 @@ void slurm_node_take_state(const char *state, size_t length, struct slurm_node *
 			node->reboots |= mark == '@' || mark == '^';
 			node->powers |= strchr("~#%", mark) != NULL;
 		}
-		if (!take_word(state, word, node))
+		if (!node_apply_state_word(state, word, node))
 			node->known = false;
 		state += word + marks;
 		length -= word + marks;
@@ -359,14 +362,14 @@ bool slurm_node_parse(const char *line, struct slurm_node *ret_node) {
 	const char *name, *state;
 	size_t length;
 
-	name = find_value(line, "NodeName=", &length);
+	name = line_find_value(line, "NodeName=", &length);
 	if (name == NULL || length == 0 || length > SLURM_NODE_MAX)
 		return false;
 	memcpy(node.name, name, length);
-	state = find_value(line, "State=", &length);
+	state = line_find_value(line, "State=", &length);
 	if (state != NULL)
-		slurm_node_take_state(state, length, &node);
-	take_reason(line, &node);
+		slurm_node_parse_state(state, length, &node);
+	node_parse_reason(line, &node);
 	*ret_node = node;
 	return true;
 }

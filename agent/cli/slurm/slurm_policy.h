@@ -29,15 +29,15 @@ struct slurm_node {
 	char reason[512]; // "" if there is none
 	// "user@seconds": user and time of the reason; "" if unknown
 	char stamp[SLURM_STAMP_MAX + 1];
-	bool ours;	 // the record holds this reason
-	bool drain;	 // state has the flag DRAIN
-	bool reboots;	 // a reboot is requested or in progress
-	bool starts;	 // Slurm has not heard of it since slurmctld started (UNKNOWN)
-	bool down;	 // node or slurmd is down, powered off or starting: nothing to drain
-	bool powers;	 // powered off, powering off or powering on; a subset of `down`
-	bool known;	 // the state was understood
-	bool returned;	 // an earlier round saw `powers`, and a later one did not
-	uint64_t back_s; // seconds since the node returned; valid if `returned`
+	bool ours;     // the record holds this reason
+	bool drain;    // state has the flag DRAIN
+	bool reboots;  // a reboot is requested or in progress
+	bool starts;   // Slurm has not heard of it since slurmctld started (UNKNOWN)
+	bool down;     // node or slurmd is down, powered off or starting: nothing to drain
+	bool powers;   // powered off, powering off or powering on; a subset of `down`
+	bool known;    // the state was understood
+	bool returned; // an earlier round saw `powers`, and a later one did not
+	uint64_t returned_for_s; // seconds since the node returned; valid if `returned`
 };
 
 // Finding as reported by `tocsin health --all --json`.
@@ -105,17 +105,17 @@ enum slurm_action slurm_decide(
 );
 
 // Return true if the reason begins with SLURM_PREFIX.
-bool slurm_reason_is_like_ours(const char *reason);
+bool slurm_reason_has_prefix(const char *reason);
 // Return true if only Slurm appended text to the reason `before`. It does so when it reboots a
 // node, and then changes the time, too.
-bool slurm_reason_grew(const char *reason, const char *before);
+bool slurm_reason_was_extended(const char *reason, const char *before);
 // Format "tocsin: NodeSilent: 2 of 2 ...": one line of printable ASCII without quotes, cut at a
 // word.
 void slurm_reason_make(const struct slurm_finding *finding, char text[static SLURM_REASON_MAX + 1]);
 
 // Parse a state such as "IDLE+DRAIN*". Sets `known` and adds the flags.
-void slurm_node_take_state(const char *state, size_t length, struct slurm_node *node);
+void slurm_node_parse_state(const char *state, size_t length, struct slurm_node *node);
 // Set the stamp from user and time. The format is the same for scontrol and slurmrestd.
-void slurm_node_take_stamp(const char *user, size_t length, int64_t at_s, struct slurm_node *node);
+void slurm_node_set_stamp(const char *user, size_t length, int64_t at_s, struct slurm_node *node);
 // Parse a line of `scontrol -o show node` with times in UTC. Returns false if it has no NodeName.
 bool slurm_node_parse(const char *line, struct slurm_node *ret_node);

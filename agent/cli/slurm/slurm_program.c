@@ -101,7 +101,7 @@ static int output_read(struct run *run, int stream) {
 	return 0;
 }
 
-static int left_ms(const struct run *run) {
+static int run_remaining_ms(const struct run *run) {
 	uint64_t now_ns = clock_now_ns(&run->clock);
 
 	return now_ns < run->due_ns ? (int)((run->due_ns - now_ns) / 1000000) + 1 : 0;
@@ -109,7 +109,7 @@ static int left_ms(const struct run *run) {
 
 // Read until both streams end or the deadline is reached; a process left by the program may keep
 // them open.
-static int read_all(struct run *run) {
+static int run_read_output(struct run *run) {
 	int err = 0;
 
 	while (err == 0 && (run->fds[OUT] >= 0 || run->fds[ERR] >= 0)) {
@@ -117,7 +117,7 @@ static int read_all(struct run *run) {
 			{.fd = run->fds[OUT], .events = POLLIN},
 			{.fd = run->fds[ERR], .events = POLLIN},
 		};
-		int ready = poll(polled, STREAMS, left_ms(run));
+		int ready = poll(polled, STREAMS, run_remaining_ms(run));
 
 		if (ready == 0)
 			return -ETIMEDOUT;
@@ -132,7 +132,7 @@ static int read_all(struct run *run) {
 }
 
 // Wait for the exit until the deadline. A program may close its streams long before it exits.
-static int wait_end(struct run *run, int *ret_status) {
+static int run_wait_exit(struct run *run, int *ret_status) {
 	for (;;) {
 		pid_t ended = waitpid(run->pid, ret_status, WNOHANG);
 
@@ -140,7 +140,7 @@ static int wait_end(struct run *run, int *ret_status) {
 			return 0;
 		if (ended < 0 && errno != EINTR)
 			return neg_errno();
-		if (left_ms(run) == 0)
+		if (run_remaining_ms(run) == 0)
 			return -ETIMEDOUT;
 		poll(NULL, 0, 1);
 	}
@@ -148,7 +148,7 @@ static int wait_end(struct run *run, int *ret_status) {
 
 // Kill the program and its process group. A program in uninterruptible sleep is reaped later, by
 // reap_leftovers().
-static void kill_all(struct run *run) {
+static void run_kill_group(struct run *run) {
 	int status;
 
 	kill(-run->pid, SIGKILL);
@@ -160,7 +160,7 @@ static void kill_all(struct run *run) {
 	}
 }
 
-static void say_why(const struct run *run, const char *path, int status, char *why) {
+static void describe_exit(const struct run *run, const char *path, int status, char *why) {
 	const char *said = run->bytes[ERR] != NULL ? run->bytes[ERR] : "";
 	int length = (int)strcspn(said, "\r\n");
 
@@ -177,7 +177,7 @@ static void say_why(const struct run *run, const char *path, int status, char *w
 		);
 }
 
-static void say_killed(const char *path, int err, uint64_t timeout_ns, char *why) {
+static void describe_kill(const char *path, int err, uint64_t timeout_ns, char *why) {
 	char timeout[SHOW_BYTES], most[SHOW_BYTES];
 
 	show_duration(timeout_ns, timeout);
@@ -197,15 +197,15 @@ static int program_finish(
 	int status = 0;
 
 	if (err == 0)
-		err = wait_end(run, &status);
+		err = run_wait_exit(run, &status);
 	if (err != 0) {
-		kill_all(run);
-		say_killed(path, err, program->timeout_ns, ret_why);
+		run_kill_group(run);
+		describe_kill(path, err, program->timeout_ns, ret_why);
 		return err;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
-	say_why(run, path, status, ret_why);
+	describe_exit(run, path, status, ret_why);
 	return -EREMOTEIO;
 }
 
@@ -247,7 +247,7 @@ int slurm_program_run(
 	if (err != 0)
 		snprintf(ret_why, 256, "%.60s: %s", program->path, strerrordesc_np(-err));
 	else
-		err = program_finish(&run, program, read_all(&run), ret_why);
+		err = program_finish(&run, program, run_read_output(&run), ret_why);
 	if (err == 0) {
 		*ret_output = run.bytes[OUT] != NULL ? run.bytes[OUT] : strdup("");
 		run.bytes[OUT] = NULL;

@@ -22,13 +22,13 @@
 #define UNIX_PREFIX "unix:"
 #define JWT_PREFIX "SLURM_JWT=" // prefix in the output of `scontrol token`
 
-static int rest_complain(const struct slurm_way *way, char *why, int err, const char *what) {
+static int rest_set_error(const struct slurm_way *way, char *why, int err, const char *what) {
 	snprintf(why, SLURM_WHY_BYTES, "%.80s: %.160s", way->place, what);
 	return err;
 }
 
 // Return true if the token may stand in a header; a line end in it could add headers.
-static bool is_token(const char *token) {
+static bool token_is_valid(const char *token) {
 	for (const char *at = token; *at != '\0'; at++) {
 		if (*at <= ' ' || *at > '~')
 			return false;
@@ -36,7 +36,8 @@ static bool is_token(const char *token) {
 	return token[0] != '\0';
 }
 
-static ssize_t read_file(const char *path, char token[static TOKEN_BYTES], const char **ret_why) {
+static ssize_t
+token_read_file(const char *path, char token[static TOKEN_BYTES], const char **ret_why) {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat info;
 	ssize_t got;
@@ -65,7 +66,7 @@ static ssize_t read_file(const char *path, char token[static TOKEN_BYTES], const
 // Load the token for each request, because tokens expire and are replaced. The token is "" if none
 // is set, which suffices where slurmrestd trusts a Unix socket. No error text contains any byte of
 // the token.
-static int read_token(const struct slurm_way *way, char token[static TOKEN_BYTES], char *ret_why) {
+static int token_load(const struct slurm_way *way, char token[static TOKEN_BYTES], char *ret_why) {
 	const char *given = getenv("SLURM_JWT"); // NOLINT(concurrency-mt-unsafe): one thread
 	const char *why;
 	char words[160];
@@ -73,9 +74,9 @@ static int read_token(const struct slurm_way *way, char token[static TOKEN_BYTES
 
 	token[0] = '\0';
 	if (way->token_file != NULL) {
-		if (read_file(way->token_file, token, &why) < 0) {
+		if (token_read_file(way->token_file, token, &why) < 0) {
 			snprintf(words, sizeof(words), "%.90s: %s", way->token_file, why);
-			return rest_complain(way, ret_why, -EACCES, words);
+			return rest_set_error(way, ret_why, -EACCES, words);
 		}
 		skipped = strncmp(token, JWT_PREFIX, strlen(JWT_PREFIX)) == 0 ? strlen(JWT_PREFIX)
 									      : 0;
@@ -85,11 +86,12 @@ static int read_token(const struct slurm_way *way, char token[static TOKEN_BYTES
 	} else {
 		return 0;
 	}
-	return is_token(token) ? 0 : rest_complain(way, ret_why, -EINVAL, "the token is none");
+	return token_is_valid(token) ? 0
+				     : rest_set_error(way, ret_why, -EINVAL, "the token is none");
 }
 
 // Find an entry of "errors" in an answer of any status. Returns false if there is none.
-static bool find_error(const json_t *answer, char words[static 160]) {
+static bool answer_find_error(const json_t *answer, char words[static 160]) {
 	static const char *const keys[] = {"description", "error"};
 	const json_t *row = json_array_get(json_object_get(answer, "errors"), 0);
 	char quoted[120];
@@ -119,7 +121,7 @@ static int answer_check(
 	char error[160] = "", words[240];
 	const char *hint = "";
 
-	if (find_error(answer, error) || got->status != 200) {
+	if (answer_find_error(answer, error) || got->status != 200) {
 		if (got->status == 401 || got->status == 403)
 			hint = "; --rest-token names a file with a token that it takes";
 		else if (got->status == 405 && posted)
@@ -130,17 +132,17 @@ static int answer_check(
 			words, sizeof(words), "HTTP status %ld%s%s%s", got->status,
 			error[0] != '\0' ? ": " : "", error, hint
 		);
-		return rest_complain(way, ret_why, -EREMOTEIO, words);
+		return rest_set_error(way, ret_why, -EREMOTEIO, words);
 	}
 	if (!json_is_object(answer))
-		return rest_complain(
+		return rest_set_error(
 			way, ret_why, -EBADMSG, "what it answers is no object of JSON"
 		);
 	return 0;
 }
 
 // Send a request; `what` is "nodes/" or "node/NAME". The caller releases *ret_answer.
-static int rest_ask(
+static int rest_request(
 	const struct slurm_way *way,
 	const char *what,
 	const char *body,
@@ -161,7 +163,7 @@ static int rest_ask(
 	char words[HTTP_WHY_BYTES];
 	struct http_answer got;
 	json_t *answer;
-	int err = read_token(way, token, ret_why);
+	int err = token_load(way, token, ret_why);
 
 	if (err != 0)
 		return err;
@@ -179,7 +181,7 @@ static int rest_ask(
 	}
 	err = http_ask(&question, words, &got);
 	if (err != 0)
-		return rest_complain(way, ret_why, err, words);
+		return rest_set_error(way, ret_why, err, words);
 	answer = json_loadb(got.body, got.size, 0, NULL);
 	free(got.body);
 	err = answer_check(way, &got, answer, body != NULL, ret_why);
@@ -201,18 +203,18 @@ static int rest_read(
 	int err;
 
 	if (only != NULL && !slurm_name_is_plain(only))
-		return rest_complain(way, ret_why, -EINVAL, "the node's name is none of Slurm's");
+		return rest_set_error(way, ret_why, -EINVAL, "the node's name is none of Slurm's");
 	snprintf(
 		what, sizeof(what), "%s%s", only != NULL ? "node/" : "nodes/",
 		only != NULL ? only : ""
 	);
-	err = rest_ask(way, what, NULL, ret_why, &answer);
+	err = rest_request(way, what, NULL, ret_why, &answer);
 	if (err != 0)
 		return err;
 	err = slurm_nodes_read(answer, ret_nodes);
 	json_decref(answer);
 	if (err != 0)
-		return rest_complain(
+		return rest_set_error(
 			way, ret_why, err,
 			err == -ENOMEM ? "out of memory" : "what it answers has no nodes"
 		);
@@ -238,8 +240,8 @@ static int rest_update(
 	body = change != NULL ? json_dumps(change, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
 	json_decref(change);
 	if (body == NULL)
-		return rest_complain(way, ret_why, -ENOMEM, "out of memory");
-	err = rest_ask(way, what, body, ret_why, &answer);
+		return rest_set_error(way, ret_why, -ENOMEM, "out of memory");
+	err = rest_request(way, what, body, ret_why, &answer);
 	json_decref(answer);
 	return err;
 }

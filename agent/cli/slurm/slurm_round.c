@@ -13,9 +13,9 @@
 #include <time.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-#define UNANSWERED_MAX 3 // per round; each may take seconds, and delays other drains
+#define UNANSWERED_AGENTS_MAX 3 // per round; each may take seconds, and delays other drains
 
-struct slurm_said {
+struct slurm_node_report {
 	char node[SLURM_NODE_MAX + 1];
 	enum slurm_action action;
 	enum slurm_why why;
@@ -23,8 +23,11 @@ struct slurm_said {
 	uint64_t back_ns;      // time at which the node returned
 };
 
-static int compare_said(const void *a, const void *b) {
-	return strcmp(((const struct slurm_said *)a)->node, ((const struct slurm_said *)b)->node);
+static int node_report_compare(const void *a, const void *b) {
+	return strcmp(
+		((const struct slurm_node_report *)a)->node,
+		((const struct slurm_node_report *)b)->node
+	);
 }
 
 static void show_now(char text[static SHOW_BYTES]) {
@@ -54,33 +57,34 @@ static void round_print(
 	fflush(stdout);
 }
 
-void slurm_round_trouble(struct slurm_rounds *rounds, const char *what) {
+void slurm_round_report_error(struct slurm_rounds *rounds, const char *what) {
 	if (strcmp(rounds->trouble, what) == 0)
 		return;
 	snprintf(rounds->trouble, sizeof(rounds->trouble), "%s", what);
 	round_print(rounds, "-", "nothing is done", what);
 }
 
-static void trouble_over(struct slurm_rounds *rounds) {
+static void round_report_recovery(struct slurm_rounds *rounds) {
 	if (rounds->trouble[0] == '\0')
 		return;
 	rounds->trouble[0] = '\0';
 	round_print(rounds, "-", "at work again", "");
 }
 
-static bool is_grown(const struct drain_row *row, const struct slurm_node *node) {
-	return row->stamp[0] != '\0' && node->drain && slurm_reason_grew(node->reason, row->reason);
+static bool reason_was_extended(const struct drain_row *row, const struct slurm_node *node) {
+	return row->stamp[0] != '\0' && node->drain &&
+	       slurm_reason_was_extended(node->reason, row->reason);
 }
 
-bool slurm_is_recorded(const struct drain_record *record, const struct slurm_node *node) {
+bool slurm_drain_is_recorded(const struct drain_record *record, const struct slurm_node *node) {
 	const struct drain_row *row = drain_record_find(record, node->name);
 
 	return row != NULL && (drain_record_holds(record, node->name, node->reason, node->stamp) ||
-			       is_grown(row, node));
+			       reason_was_extended(row, node));
 }
 
 static int
-read_nodes(struct slurm_rounds *rounds, const char *only, struct slurm_nodes *ret_nodes) {
+round_read_nodes(struct slurm_rounds *rounds, const char *only, struct slurm_nodes *ret_nodes) {
 	struct slurm_way *way = &rounds->way;
 	char why[SLURM_WHY_BYTES];
 	int err = way->ops->read(way, only, ret_nodes, why);
@@ -88,7 +92,7 @@ read_nodes(struct slurm_rounds *rounds, const char *only, struct slurm_nodes *re
 	for (size_t n = 0; err == 0 && n < ret_nodes->count; n++) {
 		struct slurm_node *node = &ret_nodes->rows[n];
 
-		node->ours = slurm_is_recorded(&rounds->record, node);
+		node->ours = slurm_drain_is_recorded(&rounds->record, node);
 	}
 	if (err == 0 && ret_nodes->count == 0) {
 		snprintf(why, sizeof(why), "%.60s names no node", way->place);
@@ -96,28 +100,31 @@ read_nodes(struct slurm_rounds *rounds, const char *only, struct slurm_nodes *re
 		err = -EBADMSG;
 	}
 	if (err != 0)
-		slurm_round_trouble(rounds, why);
+		slurm_round_report_error(rounds, why);
 	return err;
 }
 
 // Return the last report about a node, or NULL.
-static const struct slurm_said *last_said(const struct slurm_rounds *rounds, const char *node) {
-	struct slurm_said key = {.action = SLURM_KEEP};
+static const struct slurm_node_report *
+node_report_find(const struct slurm_rounds *rounds, const char *node) {
+	struct slurm_node_report key = {.action = SLURM_KEEP};
 
 	snprintf(key.node, sizeof(key.node), "%s", node);
 	if (rounds->said == NULL)
 		return NULL;
-	return bsearch(&key, rounds->said, rounds->said_count, sizeof(*rounds->said), compare_said);
+	return bsearch(
+		&key, rounds->said, rounds->said_count, sizeof(*rounds->said), node_report_compare
+	);
 }
 
 // Return true if this decision differs from the last report about the node.
-static bool is_change(
+static bool decision_is_new(
 	const struct slurm_rounds *rounds,
 	const char *node,
 	enum slurm_action action,
 	enum slurm_why why
 ) {
-	const struct slurm_said *last = last_said(rounds, node);
+	const struct slurm_node_report *last = node_report_find(rounds, node);
 
 	if (action == SLURM_KEEP && why == SLURM_WHY_NOTHING)
 		return false;
@@ -139,7 +146,7 @@ static int node_update(struct slurm_rounds *rounds, const char *node, const char
 }
 
 // Read this node again and decide again, because a person may have set a reason meanwhile.
-static bool is_still_so(
+static bool decision_still_holds(
 	struct slurm_rounds *rounds,
 	const struct slurm_tally *tally,
 	const struct slurm_node *node,
@@ -150,17 +157,17 @@ static bool is_still_so(
 	enum slurm_why why;
 	bool same;
 
-	if (read_nodes(rounds, node->name, &again) != 0)
+	if (round_read_nodes(rounds, node->name, &again) != 0)
 		return false;
 	again.rows[0].returned = node->returned;
-	again.rows[0].back_s = node->back_s;
+	again.rows[0].returned_for_s = node->returned_for_s;
 	same = again.count == 1 && strcmp(again.rows[0].name, node->name) == 0 &&
 	       slurm_decide(&rounds->limits, tally, &again.rows[0], finding, &why) == action;
 	slurm_nodes_free(&again);
 	return same;
 }
 
-static void record_trouble(struct slurm_rounds *rounds, char *said, const char *why) {
+static void record_report_error(struct slurm_rounds *rounds, char *said, const char *why) {
 	if (strcmp(said, why) == 0)
 		return;
 	snprintf(said, DRAIN_WHY_BYTES, "%s", why);
@@ -180,54 +187,55 @@ record_put(struct slurm_rounds *rounds, const char *node, const char *reason, co
 	snprintf(row.reason, sizeof(row.reason), "%s", reason);
 	snprintf(row.stamp, sizeof(row.stamp), "%s", stamp);
 	err = drain_record_change(rounds->record_file, NULL, NULL, &row, why);
-	record_trouble(rounds, rounds->unwritten, err == 0 ? "" : why);
+	record_report_error(rounds, rounds->write_error_reported, err == 0 ? "" : why);
 	return err;
 }
 
-static bool is_drained_so(const struct slurm_node *node, const char *reason) {
+static bool node_is_drained_with(const struct slurm_node *node, const char *reason) {
 	return node->drain && strcmp(node->reason, reason) == 0;
 }
 
 // Record the drain with the stamp that Slurm reports now. If somebody changed the reason meanwhile,
 // the drain belongs to that person.
 static void
-drain_note(struct slurm_rounds *rounds, const struct slurm_node *node, const char *reason) {
-	if (!is_drained_so(node, reason))
+drain_record_stamp(struct slurm_rounds *rounds, const struct slurm_node *node, const char *reason) {
+	if (!node_is_drained_with(node, reason))
 		return;
 	if (node->stamp[0] != '\0')
 		// Failure was reported; retried in the next round.
 		(void)record_put(rounds, node->name, reason, node->stamp);
 	else
-		record_trouble(
-			rounds, rounds->unwritten, "Slurm does not tell who gave a reason, and when"
+		record_report_error(
+			rounds, rounds->write_error_reported,
+			"Slurm does not tell who gave a reason, and when"
 		);
 }
 
-static void note_new(struct slurm_rounds *rounds, const char *node, const char *reason) {
+static void drain_record_new(struct slurm_rounds *rounds, const char *node, const char *reason) {
 	struct slurm_nodes again;
 
-	if (read_nodes(rounds, node, &again) != 0)
+	if (round_read_nodes(rounds, node, &again) != 0)
 		return; // failure was reported; retried in the next round
 	if (again.count == 1 && strcmp(again.rows[0].name, node) == 0)
-		drain_note(rounds, &again.rows[0], reason);
+		drain_record_stamp(rounds, &again.rows[0], reason);
 	slurm_nodes_free(&again);
 }
 
 // Record drains whose stamp is missing, because Slurm did not answer, the disk was full, or this
 // program ended. Also update reasons that Slurm has extended.
-static void note_intended(struct slurm_rounds *rounds, const struct slurm_nodes *nodes) {
+static void drain_record_pending(struct slurm_rounds *rounds, const struct slurm_nodes *nodes) {
 	for (size_t n = 0; n < rounds->record.count; n++) {
 		const struct drain_row *row = &rounds->record.rows[n];
 		const struct slurm_node *node = slurm_nodes_find(nodes, row->node);
 
-		if (node != NULL && is_grown(row, node))
-			drain_note(rounds, node, node->reason);
+		if (node != NULL && reason_was_extended(row, node))
+			drain_record_stamp(rounds, node, node->reason);
 		else if (node != NULL && row->stamp[0] == '\0')
-			drain_note(rounds, node, row->reason);
+			drain_record_stamp(rounds, node, row->reason);
 	}
 }
 
-struct reckoning {
+struct record_cleanup {
 	const struct slurm_rounds *rounds;
 	const struct slurm_nodes *nodes;
 };
@@ -235,36 +243,39 @@ struct reckoning {
 // Return true if a row is still valid. A drain that a person changed or ended is no longer ours,
 // and neither is one that we undid. A row that changed since this round began is newer than Slurm's
 // answer, so it stays.
-static bool is_still_ours(void *ctx, const struct drain_row *row) {
-	const struct reckoning *reckoning = ctx;
-	const struct drain_row *before = drain_record_find(&reckoning->rounds->record, row->node);
-	const struct slurm_node *node = slurm_nodes_find(reckoning->nodes, row->node);
+static bool record_row_is_valid(void *ctx, const struct drain_row *row) {
+	const struct record_cleanup *record_cleanup = ctx;
+	const struct drain_row *before =
+		drain_record_find(&record_cleanup->rounds->record, row->node);
+	const struct slurm_node *node = slurm_nodes_find(record_cleanup->nodes, row->node);
 
 	if (node == NULL || before == NULL || strcmp(before->reason, row->reason) != 0 ||
 	    strcmp(before->stamp, row->stamp) != 0)
 		return true;
-	return row->stamp[0] != '\0' ? node->ours : is_drained_so(node, row->reason);
+	return row->stamp[0] != '\0' ? node->ours : node_is_drained_with(node, row->reason);
 }
 
-static void record_clear(struct slurm_rounds *rounds, const struct slurm_nodes *nodes) {
-	struct reckoning reckoning = {rounds, nodes};
+static void record_drop_stale(struct slurm_rounds *rounds, const struct slurm_nodes *nodes) {
+	struct record_cleanup record_cleanup = {rounds, nodes};
 	char why[DRAIN_WHY_BYTES] = "";
 	bool any = false;
 
 	for (size_t n = 0; n < rounds->record.count; n++)
-		any = any || !is_still_ours(&reckoning, &rounds->record.rows[n]);
+		any = any || !record_row_is_valid(&record_cleanup, &rounds->record.rows[n]);
 	if (!any || rounds->dry_run)
 		return;
-	if (drain_record_change(rounds->record_file, is_still_ours, &reckoning, NULL, why) != 0)
-		record_trouble(rounds, rounds->unwritten, why);
+	if (drain_record_change(
+		    rounds->record_file, record_row_is_valid, &record_cleanup, NULL, why
+	    ) != 0)
+		record_report_error(rounds, rounds->write_error_reported, why);
 }
 
-static void tally_count(struct slurm_tally *tally, bool drains) {
+static void tally_add_drain(struct slurm_tally *tally, bool drains) {
 	tally->drained += drains;
 	tally->out += drains;
 }
 
-static void node_act(
+static void node_apply_action(
 	struct slurm_rounds *rounds,
 	struct slurm_tally *tally,
 	const struct slurm_node *node,
@@ -278,17 +289,17 @@ static void node_act(
 	if (drains)
 		slurm_reason_make(finding, reason);
 	if (rounds->dry_run) {
-		tally_count(tally, drains);
+		tally_add_drain(tally, drains);
 		if (change)
 			round_print(
 				rounds, node->name,
 				drains ? "would be drained" : "would be undrained", reason
 			);
 	} else {
-		if (!is_still_so(rounds, tally, node, finding, action))
+		if (!decision_still_holds(rounds, tally, node, finding, action))
 			return;
 		// A failed drain counts too, since slurmctld may have executed it.
-		tally_count(tally, drains);
+		tally_add_drain(tally, drains);
 		// Record the drain first, so that it counts as ours even if the answer is lost.
 		if (drains)
 			(void)record_put(rounds, node->name, reason, "");
@@ -296,7 +307,7 @@ static void node_act(
 			return;
 		round_print(rounds, node->name, drains ? "drained" : "undrained", reason);
 		if (drains)
-			note_new(rounds, node->name, reason);
+			drain_record_new(rounds, node->name, reason);
 	}
 }
 
@@ -311,7 +322,7 @@ static bool agent_confirms(
 	json_t *answer;
 	bool healthy;
 
-	if (tally->unanswered >= UNANSWERED_MAX)
+	if (tally->unanswered >= UNANSWERED_AGENTS_MAX)
 		return false;
 	answer = rounds->ask(rounds->ask_ctx, node->name);
 	if (answer == NULL) {
@@ -334,9 +345,10 @@ static bool agent_confirms(
 }
 
 // Record whether the node was powered on between two rounds, and since when it is back.
-static void
-note_return(const struct slurm_rounds *rounds, struct slurm_node *node, struct slurm_said *said) {
-	const struct slurm_said *last = last_said(rounds, node->name);
+static void node_track_power(
+	const struct slurm_rounds *rounds, struct slurm_node *node, struct slurm_node_report *said
+) {
+	const struct slurm_node_report *last = node_report_find(rounds, node->name);
 
 	said->powers = node->powers;
 	if (last != NULL && last->powers && !node->powers) {
@@ -347,55 +359,55 @@ note_return(const struct slurm_rounds *rounds, struct slurm_node *node, struct s
 		said->back_ns = last->back_ns;
 	}
 	node->returned = said->returned;
-	node->back_s = (rounds->now_ns - said->back_ns) / SECOND_NS;
+	node->returned_for_s = (rounds->now_ns - said->back_ns) / SECOND_NS;
 }
 
-static void node_check(
+static void node_decide(
 	struct slurm_rounds *rounds,
 	struct slurm_tally *tally,
 	struct slurm_node *node,
 	const struct slurm_finding *finding,
-	struct slurm_said *said
+	struct slurm_node_report *said
 ) {
 	bool change;
 
-	note_return(rounds, node, said);
+	node_track_power(rounds, node, said);
 	said->action = slurm_decide(&rounds->limits, tally, node, finding, &said->why);
 	if (said->action == SLURM_UNDRAIN && !agent_confirms(rounds, tally, node)) {
 		said->action = SLURM_KEEP;
 		said->why = SLURM_WHY_UNCONFIRMED;
 	}
 	snprintf(said->node, sizeof(said->node), "%s", node->name);
-	change = is_change(rounds, node->name, said->action, said->why);
+	change = decision_is_new(rounds, node->name, said->action, said->why);
 	if (said->action != SLURM_KEEP)
-		node_act(rounds, tally, node, finding, said->action, change);
+		node_apply_action(rounds, tally, node, finding, said->action, change);
 	else if (change)
 		round_print(rounds, node->name, "left as it is", slurm_why_words(said->why));
 }
 
-static int compare_all(
+static int round_decide_nodes(
 	struct slurm_rounds *rounds,
 	struct slurm_nodes *nodes,
 	const struct slurm_findings *findings
 ) {
 	struct slurm_tally tally = {.nodes = (uint32_t)nodes->count, .out = nodes->out};
-	struct slurm_said *said = calloc(nodes->count, sizeof(*said));
+	struct slurm_node_report *said = calloc(nodes->count, sizeof(*said));
 	size_t from = rounds->turn;
 
 	if (said == NULL)
 		return -ENOMEM;
 	if (!rounds->dry_run)
-		note_intended(rounds, nodes);
-	record_clear(rounds, nodes);
+		drain_record_pending(rounds, nodes);
+	record_drop_stale(rounds, nodes);
 	rounds->turn = 0;
 	for (size_t n = 0; n < nodes->count; n++) {
 		size_t at = (from + n) % nodes->count;
 		struct slurm_node *node = &nodes->rows[at];
 
-		node_check(
+		node_decide(
 			rounds, &tally, node, slurm_findings_find(findings, node->name), &said[at]
 		);
-		if (rounds->turn == 0 && tally.unanswered >= UNANSWERED_MAX)
+		if (rounds->turn == 0 && tally.unanswered >= UNANSWERED_AGENTS_MAX)
 			rounds->turn = at + 1;
 	}
 	free(rounds->said);
@@ -406,13 +418,13 @@ static int compare_all(
 
 // Read the record. If it is unreadable, it counts as empty: bad nodes are still drained, and no
 // node is undrained.
-static void record_open(struct slurm_rounds *rounds) {
+static void record_reload(struct slurm_rounds *rounds) {
 	char why[DRAIN_WHY_BYTES];
 	int err;
 
 	drain_record_free(&rounds->record);
 	err = drain_record_read(rounds->record_file, &rounds->record, why);
-	record_trouble(rounds, rounds->unread, err == 0 ? "" : why);
+	record_report_error(rounds, rounds->unread, err == 0 ? "" : why);
 }
 
 int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *only) {
@@ -421,14 +433,14 @@ int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *o
 	int err = slurm_findings_read(health, &findings);
 
 	if (err != 0) {
-		slurm_round_trouble(rounds, "the agent's answer is not understood");
+		slurm_round_report_error(rounds, "the agent's answer is not understood");
 		return err;
 	}
-	record_open(rounds);
-	err = read_nodes(rounds, only, &nodes);
+	record_reload(rounds);
+	err = round_read_nodes(rounds, only, &nodes);
 	if (err == 0) {
-		trouble_over(rounds);
-		err = compare_all(rounds, &nodes, &findings);
+		round_report_recovery(rounds);
+		err = round_decide_nodes(rounds, &nodes, &findings);
 		slurm_nodes_free(&nodes);
 	}
 	slurm_findings_free(&findings);

@@ -7,7 +7,7 @@
 #include "slurm/slurm_tables.h"
 #include "slurm/slurm_way.h"
 
-struct slurm_said; // last report about one node
+struct slurm_node_report; // last report about one node
 
 // Return the answer of HEALTH from the node's own agent, over the overlay. Returns NULL if it does
 // not answer in time.
@@ -22,24 +22,24 @@ struct slurm_rounds {
 	uint64_t now_ns; // time of this round
 	bool dry_run;
 	bool json;
-	struct slurm_said *said; // sorted by node
+	struct slurm_node_report *said; // sorted by node
 	size_t said_count;
 	// First node of the next round: the one after those whose agents did not answer.
 	size_t turn;
 	char trouble[256]; // last error that was reported; "": none
 	// Reported reasons why the record could not be read, and could not be written.
 	char unread[DRAIN_WHY_BYTES];
-	char unwritten[DRAIN_WHY_BYTES];
+	char write_error_reported[DRAIN_WHY_BYTES];
 	struct drain_record record; // content at the beginning of this round
 };
 
 void slurm_rounds_fini(struct slurm_rounds *rounds);
 
 // Return true if the drain is ours: as recorded, or extended by Slurm itself.
-bool slurm_is_recorded(const struct drain_record *record, const struct slurm_node *node);
+bool slurm_drain_is_recorded(const struct drain_record *record, const struct slurm_node *node);
 
 // Run one round for the node `only`, or for all if it is NULL. Returns 0, even if single nodes
 // could not be changed, or -errno after reporting why nothing could be read.
 int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *only);
 // Report once that the agent or Slurm could not be queried.
-void slurm_round_trouble(struct slurm_rounds *rounds, const char *what);
+void slurm_round_report_error(struct slurm_rounds *rounds, const char *what);

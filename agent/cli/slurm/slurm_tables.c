@@ -51,7 +51,7 @@ int slurm_nodes_parse(const char *text, struct slurm_nodes *ret_nodes) {
 	return 0;
 }
 
-static bool add_word(const json_t *word, char *text, size_t size) {
+static bool state_append_word(const json_t *word, char *text, size_t size) {
 	size_t used = strlen(text);
 
 	if (!json_is_string(word))
@@ -63,11 +63,11 @@ static bool add_word(const json_t *word, char *text, size_t size) {
 
 // Append a state to the text. It is "IDLE" with ["DRAIN"] in another member (v0.0.38), or one array
 // of both (since v0.0.39).
-static bool add_words(const json_t *words, char *text, size_t size) {
+static bool state_append_words(const json_t *words, char *text, size_t size) {
 	if (!json_is_array(words))
-		return words == NULL || add_word(words, text, size);
+		return words == NULL || state_append_word(words, text, size);
 	for (size_t n = 0; n < json_array_size(words); n++) {
-		if (!add_word(json_array_get(words, n), text, size))
+		if (!state_append_word(json_array_get(words, n), text, size))
 			return false;
 	}
 	return true;
@@ -81,7 +81,7 @@ bool slurm_name_is_plain(const char *name) {
 }
 
 // Return a number, given as such or as {"set": true, "number": N} (since v0.0.39).
-static json_int_t number_of(const json_t *value) {
+static json_int_t json_read_number(const json_t *value) {
 	if (json_is_object(value))
 		value = json_is_true(json_object_get(value, "set"))
 				? json_object_get(value, "number")
@@ -89,16 +89,17 @@ static json_int_t number_of(const json_t *value) {
 	return json_integer_value(value);
 }
 
-static void take_stamp(const json_t *row, struct slurm_node *node) {
+static void node_read_stamp(const json_t *row, struct slurm_node *node) {
 	const char *by = json_string_value(json_object_get(row, "reason_set_by_user"));
 
 	if (by != NULL)
-		slurm_node_take_stamp(
-			by, strlen(by), number_of(json_object_get(row, "reason_changed_at")), node
+		slurm_node_set_stamp(
+			by, strlen(by), json_read_number(json_object_get(row, "reason_changed_at")),
+			node
 		);
 }
 
-static bool read_node(const json_t *row, struct slurm_node *ret_node) {
+static bool node_read_json(const json_t *row, struct slurm_node *ret_node) {
 	const char *name = json_string_value(json_object_get(row, "name"));
 	const json_t *reason = json_object_get(row, "reason");
 	struct slurm_node node = {.known = false};
@@ -107,16 +108,16 @@ static bool read_node(const json_t *row, struct slurm_node *ret_node) {
 	if (name == NULL || strlen(name) > SLURM_NODE_MAX || !slurm_name_is_plain(name))
 		return false;
 	snprintf(node.name, sizeof(node.name), "%s", name);
-	if (add_words(json_object_get(row, "state"), state, sizeof(state)) &&
-	    add_words(json_object_get(row, "state_flags"), state, sizeof(state)))
-		slurm_node_take_state(state, strlen(state), &node);
+	if (state_append_words(json_object_get(row, "state"), state, sizeof(state)) &&
+	    state_append_words(json_object_get(row, "state_flags"), state, sizeof(state)))
+		slurm_node_parse_state(state, strlen(state), &node);
 	// A reason that is not text is not ours.
 	if (reason != NULL && !json_is_null(reason))
 		snprintf(
 			node.reason, sizeof(node.reason), "%s",
 			json_is_string(reason) ? json_string_value(reason) : "unreadable"
 		);
-	take_stamp(row, &node);
+	node_read_stamp(row, &node);
 	*ret_node = node;
 	return true;
 }
@@ -133,7 +134,7 @@ int slurm_nodes_read(const json_t *answer, struct slurm_nodes *ret_nodes) {
 	for (size_t n = 0; n < json_array_size(rows); n++) {
 		struct slurm_node *node = &nodes.rows[nodes.count];
 
-		if (!read_node(json_array_get(rows, n), node))
+		if (!node_read_json(json_array_get(rows, n), node))
 			continue;
 		nodes.out += !node->known || node->drain || node->down;
 		nodes.count++;
@@ -157,7 +158,7 @@ const struct slurm_node *slurm_nodes_find(const struct slurm_nodes *nodes, const
 	return bsearch(&key, nodes->rows, nodes->count, sizeof(*nodes->rows), compare_nodes);
 }
 
-static const char *text_of(const json_t *row, const char *key) {
+static const char *row_text(const json_t *row, const char *key) {
 	const char *text = json_string_value(json_object_get(row, key));
 
 	return text != NULL ? text : "";
@@ -165,8 +166,8 @@ static const char *text_of(const json_t *row, const char *key) {
 
 // Return the advice of a finding. A word that is not understood, perhaps from a newer agent, counts
 // as unknown.
-static enum slurm_advice advice_of(const json_t *row) {
-	const char *advice = text_of(row, "advice"), *verdict = text_of(row, "verdict");
+static enum slurm_advice row_advice(const json_t *row) {
+	const char *advice = row_text(row, "advice"), *verdict = row_text(row, "verdict");
 
 	if (json_is_true(json_object_get(row, "maint")))
 		return SLURM_ADVICE_NONE;
@@ -175,7 +176,7 @@ static enum slurm_advice advice_of(const json_t *row) {
 	if (strcmp(advice, "drain") == 0)
 		return SLURM_ADVICE_DRAIN;
 	if (strcmp(advice, "nothing") == 0 && strcmp(verdict, "healthy") == 0 &&
-	    strcmp(text_of(row, "grade"), "ok") == 0)
+	    strcmp(row_text(row, "grade"), "ok") == 0)
 		return SLURM_ADVICE_HEALTHY;
 	if (strcmp(advice, "warn") == 0 || strcmp(advice, "restart") == 0 ||
 	    strcmp(advice, "drain-later") == 0 || strcmp(verdict, "none") == 0)
@@ -183,19 +184,19 @@ static enum slurm_advice advice_of(const json_t *row) {
 	return SLURM_ADVICE_UNKNOWN;
 }
 
-static bool read_row(const json_t *row, struct slurm_finding *finding) {
-	const char *node = text_of(row, "node");
+static bool finding_read_json(const json_t *row, struct slurm_finding *finding) {
+	const char *node = row_text(row, "node");
 	double for_s = json_number_value(json_object_get(row, "for_s"));
 
 	if (node[0] == '\0' || strlen(node) > SLURM_NODE_MAX)
 		return false;
 	*finding = (struct slurm_finding){
-		.advice = advice_of(row),
+		.advice = row_advice(row),
 		.for_s = for_s > 0 && for_s < 1e9 ? (uint64_t)for_s : 0,
 	};
 	snprintf(finding->node, sizeof(finding->node), "%s", node);
-	snprintf(finding->reason, sizeof(finding->reason), "%s", text_of(row, "reason"));
-	snprintf(finding->evidence, sizeof(finding->evidence), "%s", text_of(row, "evidence"));
+	snprintf(finding->reason, sizeof(finding->reason), "%s", row_text(row, "reason"));
+	snprintf(finding->evidence, sizeof(finding->evidence), "%s", row_text(row, "evidence"));
 	return true;
 }
 
@@ -209,7 +210,8 @@ int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_finding
 	if (findings.rows == NULL)
 		return -ENOMEM;
 	for (size_t n = 0; n < json_array_size(rows); n++)
-		findings.count += read_row(json_array_get(rows, n), &findings.rows[findings.count]);
+		findings.count +=
+			finding_read_json(json_array_get(rows, n), &findings.rows[findings.count]);
 	qsort(findings.rows, findings.count, sizeof(*findings.rows), compare_findings);
 	findings.doubtful = !json_is_true(json_object_get(answer, "joined")) ||
 			    !json_is_false(json_object_get(answer, "brake"));

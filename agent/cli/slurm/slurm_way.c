@@ -16,7 +16,7 @@
 
 // Return true for a plain URL. A URL with "user:password@" is rejected, because messages contain
 // the URL.
-static bool is_address(const char *text) {
+static bool url_is_plain(const char *text) {
 	static const char *const beginnings[] = {"http://", "https://", "unix:/"};
 
 	for (size_t n = 0; n < sizeof(beginnings) / sizeof(beginnings[0]); n++) {
@@ -30,18 +30,18 @@ static bool is_address(const char *text) {
 }
 
 static int option_refuse(const char *command, const char *option, const char *why) {
-	command_complain(command, "--%s: %s", option, why);
+	command_error(command, "--%s: %s", option, why);
 	return EXIT_USAGE;
 }
 
 // Return true if the word may be part of a URL or header.
-static bool is_word(const char *text) {
+static bool word_is_plain(const char *text) {
 	return text == NULL || (strlen(text) <= SLURM_NODE_MAX && slurm_name_is_plain(text));
 }
 
 static int
-take_rest(const char *command, const struct slurm_way_words *words, struct slurm_way *way) {
-	if (!is_address(words->rest) || strlen(words->rest) > ADDRESS_MAX)
+way_use_rest(const char *command, const struct slurm_way_options *words, struct slurm_way *way) {
+	if (!url_is_plain(words->rest) || strlen(words->rest) > ADDRESS_MAX)
 		return option_refuse(
 			command, "rest", "allowed: http://HOST:PORT, https://HOST or unix:/PATH"
 		);
@@ -49,11 +49,11 @@ take_rest(const char *command, const struct slurm_way_words *words, struct slurm
 		return option_refuse(
 			command, "rest", "--scontrol is another way to Slurm; give one of them"
 		);
-	if (!is_word(words->rest_api))
+	if (!word_is_plain(words->rest_api))
 		return option_refuse(
 			command, "rest-api", "a version is needed, such as " SLURM_REST_API
 		);
-	if (!is_word(words->rest_user))
+	if (!word_is_plain(words->rest_user))
 		return option_refuse(command, "rest-user", "the name of a user is needed");
 	way->ops = &slurm_rest_ops;
 	way->place = words->rest;
@@ -63,8 +63,8 @@ take_rest(const char *command, const struct slurm_way_words *words, struct slurm
 	return 0;
 }
 
-int slurm_way_take(
-	const char *command, const struct slurm_way_words *words, struct slurm_way *ret_way
+int slurm_way_select(
+	const char *command, const struct slurm_way_options *words, struct slurm_way *ret_way
 ) {
 	const struct {
 		const char *name, *value;
@@ -81,7 +81,7 @@ int slurm_way_take(
 	setenv("TZ", "UTC0", 1);
 	// NOLINTEND(concurrency-mt-unsafe)
 	if (words->rest != NULL)
-		return take_rest(command, words, ret_way);
+		return way_use_rest(command, words, ret_way);
 	for (size_t n = 0; n < sizeof(of_rest) / sizeof(of_rest[0]); n++) {
 		if (of_rest[n].value != NULL)
 			return option_refuse(command, of_rest[n].name, "goes with --rest");

@@ -38,7 +38,7 @@ extern const struct slurm_way_ops slurm_scontrol_ops, slurm_rest_ops;
 #define SLURM_REST_API "v0.0.40"
 
 // Options of a command that select the access; NULL: not given.
-struct slurm_way_words {
+struct slurm_way_options {
 	const char *scontrol, *rest, *rest_api, *rest_token, *rest_user;
 };
 
@@ -64,8 +64,8 @@ struct slurm_way_words {
 	{ "scontrol", "PATH", "the program to ask (default scontrol)" }
 
 // Set *ret_way from the options. Returns 0, or EXIT_USAGE after an error message.
-int slurm_way_take(
-	const char *command, const struct slurm_way_words *words, struct slurm_way *ret_way
+int slurm_way_select(
+	const char *command, const struct slurm_way_options *words, struct slurm_way *ret_way
 );
 // Return the default record of "sync" or "check", and create its directory if it is missing.
 const char *slurm_record_default(const char *mode);

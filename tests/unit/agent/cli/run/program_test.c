@@ -54,7 +54,7 @@ static const char *judge(const void *bytes, size_t size) {
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, bytes, size), (ssize_t)size);
 	close(fd);
-	why = program_why_closed(path);
+	why = program_no_preload_reason(path);
 	assert_int_equal(unlink(path), 0);
 	return why;
 }
@@ -79,8 +79,8 @@ static void what_is_no_program_is_not_judged(void **state) {
 	(void)state;
 	assert_null(judge("", 0));
 	assert_null(judge("#!/bin/sh\n", 10));
-	assert_null(program_why_closed("/nowhere/program"));
-	assert_null(program_why_closed("/tmp"));
+	assert_null(program_no_preload_reason("/nowhere/program"));
+	assert_null(program_no_preload_reason("/tmp"));
 }
 
 // Cut anywhere, and with each byte of it at its greatest: it is read within its bounds.

@@ -116,7 +116,7 @@ static void node_that_is_to_reboot_stays_drained_until_it_has(void **state) {
 		struct slurm_node node = {.ours = true, .reason = OURS};
 		enum slurm_why why;
 
-		slurm_node_take_state(cases[n].word, strlen(cases[n].word), &node);
+		slurm_node_parse_state(cases[n].word, strlen(cases[n].word), &node);
 		assert_int_equal(
 			slurm_decide(&limits, &calm, &node, &finding, &why), cases[n].action
 		);
@@ -130,7 +130,7 @@ static void node_that_is_to_reboot_stays_drained_until_it_has(void **state) {
 static void node_that_was_powered_on_is_not_drained_for_what_was_before(void **state) {
 	static const struct {
 		bool returned;
-		uint64_t back_s, for_s;
+		uint64_t returned_for_s, for_s;
 		enum slurm_action action;
 	} cases[] = {
 		{true, 10, 3600, SLURM_KEEP},  {true, 59, 60, SLURM_KEEP},
@@ -143,7 +143,9 @@ static void node_that_was_powered_on_is_not_drained_for_what_was_before(void **s
 		const struct slurm_finding finding = {
 			.advice = SLURM_ADVICE_DRAIN, .for_s = cases[n].for_s};
 		struct slurm_node node = {
-			.known = true, .returned = cases[n].returned, .back_s = cases[n].back_s};
+			.known = true,
+			.returned = cases[n].returned,
+			.returned_for_s = cases[n].returned_for_s};
 		enum slurm_why why;
 
 		assert_int_equal(
@@ -162,7 +164,7 @@ static void node_that_slurm_does_not_know_yet_is_waited_for(void **state) {
 	enum slurm_why why;
 
 	(void)state;
-	slurm_node_take_state("UNKNOWN+DRAIN", strlen("UNKNOWN+DRAIN"), &node);
+	slurm_node_parse_state("UNKNOWN+DRAIN", strlen("UNKNOWN+DRAIN"), &node);
 	assert_int_equal(slurm_decide(&limits, &calm, &node, &finding, &why), SLURM_KEEP);
 	assert_int_equal(why, SLURM_WHY_STARTS);
 }
@@ -313,7 +315,7 @@ static void reason_that_we_give_is_one_plain_line_with_our_prefix(void **state) 
 	);
 	slurm_reason_make(&finding, text);
 	assert_string_equal(text, "tocsin: NodeSilent: says  hi ??[31m and ??  id");
-	assert_true(slurm_reason_is_like_ours(text));
+	assert_true(slurm_reason_has_prefix(text));
 	memset(finding.evidence, 'x', 200);
 	memcpy(finding.evidence + 100, " end", 4);
 	finding.evidence[200] = '\0';
@@ -342,7 +344,9 @@ static void what_slurm_writes_behind_a_reason_is_told_from_what_a_person_does(vo
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++)
-		assert_int_equal(slurm_reason_grew(rows[n].reason, rows[n].before), rows[n].grew);
+		assert_int_equal(
+			slurm_reason_was_extended(rows[n].reason, rows[n].before), rows[n].grew
+		);
 }
 
 UNIT_GROUP(slurm_policy) {

@@ -155,8 +155,8 @@ static struct lone *lone_told_of_a_linked_death(uint32_t *ret_teller, uint32_t *
 }
 
 static void death_of_one_who_is_heard_is_put_to_it_and_not_taken_over(void **state) {
-	uint32_t teller, subject;
-	struct lone *lone = lone_told_of_a_linked_death(&teller, &subject);
+	uint32_t exit_reporter, subject;
+	struct lone *lone = lone_told_of_a_linked_death(&exit_reporter, &subject);
 
 	(void)state;
 	assert_int_equal(lone_peer(lone, 4).state, RAS_ALIVE);
@@ -167,15 +167,15 @@ static void death_of_one_who_is_heard_is_put_to_it_and_not_taken_over(void **sta
 }
 
 static void refutation_of_a_contested_death_is_passed_on(void **state) {
-	uint32_t teller, subject;
-	struct lone *lone = lone_told_of_a_linked_death(&teller, &subject);
+	uint32_t exit_reporter, subject;
+	struct lone *lone = lone_told_of_a_linked_death(&exit_reporter, &subject);
 	struct peer_news back = lone_told(lone, 4, RAS_ALIVE, ras_incarnation(1, 1));
 
 	(void)state;
 	lone_mark(lone);
 	lone_news(lone, subject, &back);
 	lone_pass(lone, 200 * MS);
-	assert_int_equal(lone_sent(lone, teller, MESSAGE_UPDATE), 1);
+	assert_int_equal(lone_sent(lone, exit_reporter, MESSAGE_UPDATE), 1);
 	lone_pass_beating(lone, 10 * SEC, subject);
 	assert_int_equal(lone_peer(lone, 4).state, RAS_ALIVE);
 	assert_int_equal(lone_events(lone, RAS_EVENT_DEAD), 0);
@@ -185,8 +185,8 @@ static void refutation_of_a_contested_death_is_passed_on(void **state) {
 // What it says may have been under way before.
 static void death_that_is_not_refuted_in_time_is_taken_over_though_the_subject_speaks(void **state
 ) {
-	uint32_t teller, subject;
-	struct lone *lone = lone_told_of_a_linked_death(&teller, &subject);
+	uint32_t exit_reporter, subject;
+	struct lone *lone = lone_told_of_a_linked_death(&exit_reporter, &subject);
 
 	(void)state;
 	for (uint32_t n = 0; n < 8 && lone_events(lone, RAS_EVENT_DEAD) == 0; n++) {
@@ -199,8 +199,8 @@ static void death_that_is_not_refuted_in_time_is_taken_over_though_the_subject_s
 }
 
 static void contested_death_is_taken_over_when_the_link_is_lost(void **state) {
-	uint32_t teller, subject;
-	struct lone *lone = lone_told_of_a_linked_death(&teller, &subject);
+	uint32_t exit_reporter, subject;
+	struct lone *lone = lone_told_of_a_linked_death(&exit_reporter, &subject);
 
 	(void)state;
 	lone_end(lone, subject, RAS_CAUSE_RESET);
