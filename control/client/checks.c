@@ -7,8 +7,10 @@
 
 #include <control/checks.h>
 #include <lib/show.h>
+#include <records/checks.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,34 +66,43 @@ static json_t *last_json(struct session *session, const struct row *row) {
 	);
 }
 
-static json_t *next_json(struct session *session, const struct check_view *view) {
+// Returns the seconds until the next run, NAN if there is none.
+static double seconds_to_next(struct session *session, const struct check_view *view) {
 	uint64_t now_ns = overlay_now_ns(session->server->overlay);
 
 	if (view->next_ns == UINT64_MAX)
-		return json_null();
-	return json_real(
-		view->next_ns > now_ns ? (double)(view->next_ns - now_ns) / (double)RAS_NS_PER_SEC
-				       : 0
+		return NAN;
+	return view->next_ns > now_ns ? (double)(view->next_ns - now_ns) / (double)RAS_NS_PER_SEC
+				      : 0;
+}
+
+static json_t *counts_json(const struct check_view *view) {
+	return json_pack(
+		"{s:I,s:I,s:I,s:I}", "ok", (json_int_t)view->counts[CHECK_OK], "warning",
+		(json_int_t)view->counts[CHECK_WARNING], "critical",
+		(json_int_t)view->counts[CHECK_CRITICAL], "unknown",
+		(json_int_t)view->counts[CHECK_UNKNOWN]
 	);
 }
 
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct row *row = &((const struct checks_answer *)work)->rows[n];
 	const struct check_view *view = &row->view;
+	struct check_row check = {
+		.name = row->name,
+		.command = row->command[0] != '\0' ? row->command : NULL,
+		.interval_s = (double)view->interval_ns / (double)RAS_NS_PER_SEC,
+		.timeout_s = (double)view->timeout_ns / (double)RAS_NS_PER_SEC,
+		.said = check_level_name(view->told),
+		.reason = row->reason,
+		.last = last_json(session, row),
+		.running = view->running,
+		.next_s = seconds_to_next(session, view),
+		.stuck = stuck_json(view),
+		.counts = counts_json(view),
+	};
 
-	return json_pack(
-		"{s:s,s:o,s:f,s:f,s:s,s:s,s:o,s:b,s:o,s:o,s:{s:I,s:I,s:I,s:I}}", "name", row->name,
-		"command", row->command[0] != '\0' ? safe_string_json(row->command) : json_null(),
-		"interval_s", (double)view->interval_ns / (double)RAS_NS_PER_SEC, "timeout_s",
-		(double)view->timeout_ns / (double)RAS_NS_PER_SEC, "said",
-		check_level_name(view->told), "reason", row->reason, "last",
-		last_json(session, row), "running", view->running, "next_s",
-		next_json(session, view), "stuck", stuck_json(view), "counts", "ok",
-		(json_int_t)view->counts[CHECK_OK], "warning",
-		(json_int_t)view->counts[CHECK_WARNING], "critical",
-		(json_int_t)view->counts[CHECK_CRITICAL], "unknown",
-		(json_int_t)view->counts[CHECK_UNKNOWN]
-	);
+	return record_to_json(&check_record, &check);
 }
 
 static const struct listing_ops ops = {

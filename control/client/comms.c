@@ -8,6 +8,7 @@
 #include "nccl/status.h"
 
 #include <lib/container.h>
+#include <records/communicators.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,26 +56,29 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct comms *comms = work;
 	uint32_t place = comms->shown[n];
 	const struct ras_merged_comm *comm = &comms->look.comms[place];
-	const struct comm_summary *row = comms->rows[place];
-	char hash[32], second[48], errors[32];
-	json_t *object;
+	const struct comm_summary *summary = comms->rows[place];
+	char errors[32];
+	struct communicator_row row = {
+		.job = comm->job[0] != '\0' ? comm->job : NULL,
+		.size = summary->size,
+		.ranks = summary->rank_count,
+		.missing = summary->incomplete,
+		.not_members = summary->nocomm,
+		.nodes = summary->nodes,
+		.status = comm_state_name(summary->state),
+		.errors = comm_error_name(summary->errors, errors),
+		.collision = comm->collision,
+		.jobs_differ = comm->jobs_differ,
+		.finding = comm_json(&comms->look, place),
+	};
 
 	(void)session;
-	snprintf(hash, sizeof(hash), "0x%016" PRIx64, comm->id.hash);
+	snprintf(row.hash, sizeof(row.hash), "0x%016" PRIx64, comm->id.hash);
 	snprintf(
-		second, sizeof(second), "0x%016" PRIx64 ":0x%016" PRIx64, comm->id.host_hash,
-		comm->id.pid_hash
+		row.secondary_hash, sizeof(row.secondary_hash), "0x%016" PRIx64 ":0x%016" PRIx64,
+		comm->id.host_hash, comm->id.pid_hash
 	);
-	object = json_pack(
-		"{s:s,s:s,s:o,s:i,s:i,s:i,s:i,s:i,s:s,s:s,s:b,s:b}", "hash", hash, "secondary_hash",
-		second, "job", comm->job[0] != '\0' ? json_string(comm->job) : json_null(), "size",
-		(int)row->size, "ranks", (int)row->rank_count, "missing", (int)row->incomplete,
-		"not_members", (int)row->nocomm, "nodes", (int)row->nodes, "status",
-		comm_state_name(row->state), "errors", comm_error_name(row->errors, errors),
-		"collision", comm->collision, "jobs_differ", comm->jobs_differ
-	);
-	json_object_set_new(object, "finding", comm_json(&comms->look, place));
-	return object;
+	return record_to_json(&communicator_record, &row);
 }
 
 static const struct listing_ops ops = {

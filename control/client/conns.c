@@ -8,7 +8,7 @@
 #include "nccl/status.h"
 
 #include <lib/container.h>
-#include <lib/show.h>
+#include <records/connections.h>
 
 #include <stdlib.h>
 
@@ -22,44 +22,51 @@ static void conns_drop(void *work) {
 	free(status);
 }
 
-// Clamp a number for JSON, whose integers are signed. Sums of other agents' values saturate at the
-// unsigned maximum.
-static json_int_t json_whole(uint64_t number) {
-	return number < INT64_MAX ? (json_int_t)number : INT64_MAX;
+// A sum of what agents report stays at the largest number; it is known all the same.
+static uint64_t sum_or_largest(uint64_t sum) {
+	return sum < INT64_MAX ? sum : INT64_MAX;
 }
 
 static json_t *sums_json(const char *name, const struct ras_conn_sums *sums) {
 	bool timed = sums->samples > 0, known = sums->retransmits_unknown < sums->rows;
+	const struct transport_row row = {
+		.transport = name,
+		.rows = sum_or_largest(sums->rows),
+		.samples = sum_or_largest(sums->samples),
+		.min_ns = timed ? sum_or_largest(sums->min_ns) : RECORD_UNKNOWN,
+		.mean_ns = timed ? sum_or_largest(sums->mean_ns) : RECORD_UNKNOWN,
+		.max_ns = timed ? sum_or_largest(sums->max_ns) : RECORD_UNKNOWN,
+		.sent_bytes = sum_or_largest(sums->sent_bytes),
+		.received_bytes = sum_or_largest(sums->received_bytes),
+		.errors = sum_or_largest(sums->errors),
+		.retransmits = known ? sum_or_largest(sums->retransmits) : RECORD_UNKNOWN,
+		.retransmits_unknown = sum_or_largest(sums->retransmits_unknown),
+	};
 
-	return json_pack(
-		"{s:s,s:I,s:I,s:o,s:o,s:o,s:I,s:I,s:I,s:o,s:I}", "transport", name, "rows",
-		json_whole(sums->rows), "samples", json_whole(sums->samples), "min_ns",
-		timed ? json_integer(json_whole(sums->min_ns)) : json_null(), "mean_ns",
-		timed ? json_integer(json_whole(sums->mean_ns)) : json_null(), "max_ns",
-		timed ? json_integer(json_whole(sums->max_ns)) : json_null(), "sent_bytes",
-		json_whole(sums->sent_bytes), "received_bytes", json_whole(sums->received_bytes),
-		"errors", json_whole(sums->errors), "retransmits",
-		known ? json_integer(json_whole(sums->retransmits)) : json_null(),
-		"retransmits_unknown", json_whole(sums->retransmits_unknown)
-	);
+	return record_to_json(&transport_record, &row);
 }
 
 static json_t *worst_json(struct session *session, const struct ras_conn_worst *worst) {
-	const struct ras_conn_row *row = &worst->row;
+	const struct ras_conn_row *conn = &worst->row;
 	char node[NAMES_TEXT_BYTES], peer[NAMES_TEXT_BYTES];
-	bool known = row->retransmits != RAS_RETRANSMITS_UNKNOWN;
+	bool known = conn->retransmits != RAS_RETRANSMITS_UNKNOWN;
+	const struct connection_row row = {
+		.node = node,
+		.peer = peer,
+		.transport = ras_transport_name(conn->transport),
+		.samples = sum_or_largest(conn->samples),
+		.min_ns = sum_or_largest(conn->min_ns),
+		.mean_ns = sum_or_largest(conn->mean_ns),
+		.max_ns = sum_or_largest(conn->max_ns),
+		.sent_bytes = sum_or_largest(conn->sent_bytes),
+		.received_bytes = sum_or_largest(conn->received_bytes),
+		.errors = sum_or_largest(conn->errors),
+		.retransmits = known ? sum_or_largest(conn->retransmits) : RECORD_UNKNOWN,
+	};
 
 	names_format_id(session_ras(session), worst->node, node);
-	names_format_id(session_ras(session), row->peer, peer);
-	return json_pack(
-		"{s:o,s:o,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:o}", "node", safe_string_json(node),
-		"peer", safe_string_json(peer), "transport", ras_transport_name(row->transport),
-		"samples", json_whole(row->samples), "min_ns", json_whole(row->min_ns), "mean_ns",
-		json_whole(row->mean_ns), "max_ns", json_whole(row->max_ns), "sent_bytes",
-		json_whole(row->sent_bytes), "received_bytes", json_whole(row->received_bytes),
-		"errors", json_whole(row->errors), "retransmits",
-		known ? json_integer(json_whole(row->retransmits)) : json_null()
-	);
+	names_format_id(session_ras(session), conn->peer, peer);
+	return record_to_json(&connection_record, &row);
 }
 
 static void conns_print_json(struct session *session, const struct status *status) {
@@ -84,7 +91,8 @@ static void conns_print_json(struct session *session, const struct status *statu
 			(int)answer->result.member_count, "answered", (int)answer->result.answered,
 			"timeouts", (int)status_timeouts(status), "unreadable",
 			(int)answer->bad_parts, "seconds", status_seconds(status), "rows",
-			json_whole(conns->all.rows), "transports", transports, "worst", worst
+			(json_int_t)sum_or_largest(conns->all.rows), "transports", transports,
+			"worst", worst
 		)
 	);
 }

@@ -14,9 +14,11 @@
 #include <lib/hostlist.h>
 #include <lib/scoped.h>
 #include <lib/show.h>
+#include <records/findings.h>
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,58 +185,49 @@ static json_t *observers_json(struct session *session, const struct finding *fin
 	return array;
 }
 
-// Add the certainty of the verdict, which a scheduler must know before it acts.
+// Fills the members that tell how sure the verdict is.
 static void
-add_verdict_members(struct session *session, const struct finding *finding, json_t *object) {
+fill_view(struct session *session, const struct finding *finding, struct finding_row *row) {
 	const struct verdict_view *view = &finding->view;
 
-	json_object_set_new(
-		object, "confidence",
-		finding->has_view
-			? json_string(view->confidence == VERDICT_SURE ? "sure" : "likely")
-			: json_null()
-	);
-	json_object_set_new(
-		object, "withheld",
-		finding->withheld != NULL ? json_string(finding->withheld) : json_null()
-	);
-	json_object_set_new(
-		object, "both_planes", json_boolean(finding->has_view && view->both_planes)
-	);
-	json_object_set_new(
-		object, "looked_s",
-		finding->has_view && view->looked_ns != 0
-			? json_real(
-				  (double)time_age_ns(session, view->looked_ns) /
-				  (double)RAS_NS_PER_SEC
-			  )
-			: json_null()
-	);
+	row->withheld = finding->withheld;
+	row->looked_s = NAN;
+	if (!finding->has_view)
+		return;
+	row->confidence = view->confidence == VERDICT_SURE ? "sure" : "likely";
+	row->both_planes = view->both_planes;
+	if (view->looked_ns != 0)
+		row->looked_s =
+			(double)time_age_ns(session, view->looked_ns) / (double)RAS_NS_PER_SEC;
 }
 
-// Return the row of an absent node. The start is unknown, because nobody saw the node disappear.
+// When an absent node went is unknown: no node saw it.
 static json_t *absent_json(struct session *session, const char *name) {
 	struct finding finding = finding_of_absent(session);
-	json_t *object = json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:[],s:n,s:n}", "node", safe_string_json(name),
-		"state", ABSENT_STATE, "grade", finding_grade_name(finding.grade), "verdict",
-		finding.verdict, "reason", finding.reason, "evidence", finding.evidence, "advice",
-		verdict_advice_name(finding.advice), "maint", 0, "observers", "since", "for_s"
-	);
+	struct finding_row row = {
+		.node = name,
+		.state = ABSENT_STATE,
+		.grade = finding_grade_name(finding.grade),
+		.verdict = finding.verdict,
+		.reason = finding.reason,
+		.evidence = finding.evidence,
+		.advice = verdict_advice_name(finding.advice),
+		.observers = json_array(),
+		.for_s = NAN,
+	};
 
-	if (object == NULL)
-		return json_null();
-	add_verdict_members(session, &finding, object);
-	return object;
+	fill_view(session, &finding, &row);
+	return record_to_json(&finding_record, &row);
 }
 
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	struct survey *survey = work;
-	char name[NAMES_TEXT_BYTES];
+	char name[NAMES_TEXT_BYTES], since[SHOW_BYTES];
 	char evidence[STATE_TEXT_BYTES];
+	struct finding_row row = {.for_s = NAN};
 	struct finding finding;
 	struct ras_peer peer;
-	json_t *object;
+	uint64_t began_ns;
 
 	if (n >= survey->row_count)
 		return absent_json(session, survey->absent.names[n - survey->row_count]);
@@ -243,19 +236,23 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	finding_for_peer(session->server->config.health, &peer, &finding);
 	names_format_record(peer.record, name);
 	names_sanitize_text(finding.evidence, strlen(finding.evidence), evidence, sizeof(evidence));
-	object = json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:o,s:o}", "node", safe_string_json(name),
-		"state", ras_state_name(peer.state), "grade", finding_grade_name(finding.grade),
-		"verdict", finding.verdict, "reason", finding.reason, "evidence", evidence,
-		"advice", verdict_advice_name(finding.advice), "maint", peer.maint, "observers",
-		observers_json(session, &finding), "since",
-		time_since_json(session, since_ns(&peer, &finding)), "for_s",
-		time_for_json(session, since_ns(&peer, &finding))
-	);
-	if (object == NULL)
-		return json_null();
-	add_verdict_members(session, &finding, object);
-	return object;
+	row.node = name;
+	row.state = ras_state_name(peer.state);
+	row.grade = finding_grade_name(finding.grade);
+	row.verdict = finding.verdict;
+	row.reason = finding.reason;
+	row.evidence = evidence;
+	row.advice = verdict_advice_name(finding.advice);
+	row.maint = peer.maint;
+	row.observers = observers_json(session, &finding);
+	began_ns = since_ns(&peer, &finding);
+	if (began_ns != 0) {
+		show_time(overlay_realtime_ns(session->server->overlay, began_ns), since);
+		row.since = since;
+		row.for_s = (double)time_age_ns(session, began_ns) / (double)RAS_NS_PER_SEC;
+	}
+	fill_view(session, &finding, &row);
+	return record_to_json(&finding_record, &row);
 }
 
 static const struct listing_ops ops = {

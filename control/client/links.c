@@ -5,13 +5,12 @@
 #include "client/names.h"
 #include "client/peer_list.h"
 
-#include <lib/show.h>
+#include <records/links.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define LINKS_SHOWN_MAX 4096 // far above the links of any node
-#define USES_TEXT_BYTES 128
 
 struct links {
 	struct listing listing;
@@ -31,21 +30,21 @@ static const struct {
 #define USE_COUNT (sizeof(uses) / sizeof(uses[0]))
 
 // Write the uses of a link; stops when the text is full.
-static void link_uses_format(uint32_t bits, char text[static USES_TEXT_BYTES]) {
+static void link_uses_format(uint32_t bits, char text[static LINK_USES_BYTES]) {
 	size_t used = 0;
 
-	snprintf(text, USES_TEXT_BYTES, "-");
-	for (size_t n = 0; n < USE_COUNT && used < USES_TEXT_BYTES; n++) {
+	snprintf(text, LINK_USES_BYTES, "-");
+	for (size_t n = 0; n < USE_COUNT && used < LINK_USES_BYTES; n++) {
 		if ((bits & uses[n].bit) != 0)
 			used += (size_t)snprintf(
-				text + used, USES_TEXT_BYTES - used, "%s%s", used > 0 ? " " : "",
+				text + used, LINK_USES_BYTES - used, "%s%s", used > 0 ? " " : "",
 				uses[n].name
 			);
 	}
-	for (uint32_t level = 0; level < RAS_LEVELS_MAX && used < USES_TEXT_BYTES; level++) {
+	for (uint32_t level = 0; level < RAS_LEVELS_MAX && used < LINK_USES_BYTES; level++) {
 		if ((bits & RAS_USE_LEVEL(level)) != 0)
 			used += (size_t)snprintf(
-				text + used, USES_TEXT_BYTES - used, "%slong%u",
+				text + used, LINK_USES_BYTES - used, "%slong%u",
 				used > 0 ? " " : "", level
 			);
 	}
@@ -80,27 +79,30 @@ static uint64_t link_byte_rate(const struct ras_link_info *link, uint64_t bytes)
 
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct ras_link_info *link = &((struct links *)work)->rows[n];
-	bool timed = link->rtt_min_ns != RAS_NEVER;
-	char name[NAMES_TEXT_BYTES], mine[USES_TEXT_BYTES], theirs[USES_TEXT_BYTES];
+	struct link_row row = {
+		.state = link_state_name(link),
+		.protocol = link->version,
+		.outgoing = link->outgoing,
+		.rtt_min_ns = link->rtt_min_ns,
+		.rtt_mean_ns = link->rtt_mean_ns,
+		.rtt_max_ns = link->rtt_max_ns,
+		.silent_ns = link->silent_ns,
+		.sent_bytes = link->sent_bytes,
+		.sent_frames = link->sent_frames,
+		.received_bytes = link->received_bytes,
+		.received_frames = link->received_frames,
+		.sent_bytes_per_s = link_byte_rate(link, link->sent_bytes),
+		.received_bytes_per_s = link_byte_rate(link, link->received_bytes),
+		.reconnects = link->reconnects,
+		.queued_bytes = link->queued_bytes,
+	};
 
-	names_format_id(session_ras(session), link->peer, name);
-	link_uses_format(link->mine, mine);
-	link_uses_format(link->theirs, theirs);
-	return json_pack(
-		"{s:o,s:s,s:i,s:s,s:s,s:b,s:o,s:o,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:i}", "node",
-		safe_string_json(name), "state", link_state_name(link), "protocol",
-		(int)link->version, "mine", mine, "theirs", theirs, "outgoing", link->outgoing,
-		"rtt_min_ns", timed ? json_integer((json_int_t)link->rtt_min_ns) : json_null(),
-		"rtt_mean_ns", timed ? json_integer((json_int_t)link->rtt_mean_ns) : json_null(),
-		"rtt_max_ns", timed ? json_integer((json_int_t)link->rtt_max_ns) : json_null(),
-		"silent_ns", (json_int_t)link->silent_ns, "sent_bytes",
-		(json_int_t)link->sent_bytes, "sent_frames", (json_int_t)link->sent_frames,
-		"received_bytes", (json_int_t)link->received_bytes, "received_frames",
-		(json_int_t)link->received_frames, "sent_bytes_per_s",
-		(json_int_t)link_byte_rate(link, link->sent_bytes), "received_bytes_per_s",
-		(json_int_t)link_byte_rate(link, link->received_bytes), "reconnects",
-		(int)link->reconnects, "queued_bytes", (int)link->queued_bytes
-	);
+	if (link->rtt_min_ns == RAS_NEVER)
+		row.rtt_min_ns = row.rtt_mean_ns = row.rtt_max_ns = RECORD_UNKNOWN;
+	names_format_id(session_ras(session), link->peer, row.node);
+	link_uses_format(link->mine, row.mine);
+	link_uses_format(link->theirs, row.theirs);
+	return record_to_json(&link_record, &row);
 }
 
 static const struct listing_ops ops = {.key = "links", .row_json = row_json};

@@ -9,6 +9,7 @@
 #include "client/server.h"
 
 #include <lib/show.h>
+#include <records/pairs.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -81,33 +82,41 @@ static json_t *failure_json(const struct pairing_failure *failure) {
 }
 
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
-	const struct fabric_pair_view *row = &((struct pairs *)work)->rows[n];
-	const struct pairing_view *pairing = &row->pairing;
-	char name[NAMES_TEXT_BYTES], theirs[DEVICE_NAME_MAX + 1];
+	const struct fabric_pair_view *view = &((struct pairs *)work)->rows[n];
+	const struct pairing_view *pairing = &view->pairing;
+	const struct pair_counters *counters = &view->counters;
+	char name[NAMES_TEXT_BYTES], theirs[DEVICE_NAME_MAX + 1], since[SHOW_BYTES];
+	struct pair_row row = {
+		.node = name,
+		.device = view->device,
+		.peer_device = theirs,
+		.state = pairing_state_name(pairing->state),
+		.since = since,
+		.for_s = (double)time_age_ns(session, pairing->since_ns) / (double)RAS_NS_PER_SEC,
+		.wanted = pairing->wanted,
+		.guest = pairing->guest,
+		.stuck = pairing->stuck,
+		.generation = pairing->generation,
+		.tries = pairing->tries,
+		.failure = failure_json(&pairing->failure),
+		.ops = counters->ops[OP_OK],
+		.unsuccessful = completions_failed(counters),
+		.bytes_out = counters->bytes_out,
+		.bytes_in = counters->bytes_in,
+		.bytes_out_per_s = pair_byte_rate(session, pairing, counters->bytes_out),
+		.bytes_in_per_s = pair_byte_rate(session, pairing, counters->bytes_in),
+		.errors = pairing->broken,
+		.retransmits = RECORD_UNKNOWN,
+		.times = times_json(view),
+		.port_congestion = rail_congestion_name(session, view->device),
+	};
 
 	names_format_id(session_ras(session), pairing->key.peer, name);
 	names_sanitize_text(
 		pairing->key.peer_device, strlen(pairing->key.peer_device), theirs, sizeof(theirs)
 	);
-	return json_pack(
-		"{s:o,s:s,s:s,s:s,s:o,s:f,s:b,s:b,s:b,s:I,s:i,s:o,s:I,s:I,s:I,s:I,s:I,s:I,s:i,s:n,"
-		"s:o,s:s}",
-		"node", safe_string_json(name), "device", row->device, "peer_device", theirs,
-		"state", pairing_state_name(pairing->state), "since",
-		time_at_json(session, pairing->since_ns), "for_s",
-		(double)time_age_ns(session, pairing->since_ns) / (double)RAS_NS_PER_SEC, "wanted",
-		pairing->wanted, "guest", pairing->guest, "stuck", pairing->stuck, "generation",
-		(json_int_t)pairing->generation, "tries", (int)pairing->tries, "failure",
-		failure_json(&pairing->failure), "ops", (json_int_t)row->counters.ops[OP_OK],
-		"unsuccessful", (json_int_t)completions_failed(&row->counters), "bytes_out",
-		(json_int_t)row->counters.bytes_out, "bytes_in", (json_int_t)row->counters.bytes_in,
-		"bytes_out_per_s",
-		(json_int_t)pair_byte_rate(session, pairing, row->counters.bytes_out),
-		"bytes_in_per_s",
-		(json_int_t)pair_byte_rate(session, pairing, row->counters.bytes_in), "errors",
-		(int)pairing->broken, "retransmits", "times", times_json(row), "port_congestion",
-		rail_congestion_name(session, row->device)
-	);
+	show_time(overlay_realtime_ns(session->server->overlay, pairing->since_ns), since);
+	return record_to_json(&pair_record, &row);
 }
 
 static json_t *pairs_facts(struct session *session, void *work) {

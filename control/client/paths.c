@@ -14,7 +14,7 @@
 
 #include <lib/container.h>
 #include <lib/must.h>
-#include <lib/show.h>
+#include <records/paths.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -100,33 +100,38 @@ static void count_rows(struct paths *paths) {
 		paths->listing.count = paths->count;
 }
 
-// Clamp a number for JSON, whose integers are signed. Other agents may send any value.
-static json_t *json_number(uint64_t value) {
-	return json_integer(value < INT64_MAX ? (json_int_t)value : INT64_MAX);
+// A time of 0 is unknown.
+static uint64_t time_or_unknown(uint64_t ns) {
+	return ns != 0 ? ns : RECORD_UNKNOWN;
 }
 
-static json_t *time_json(uint64_t ns) {
-	return ns != 0 ? json_number(ns) : json_null();
-}
-
-json_t *paths_row_json(struct session *session, const struct ras_merged_path *path) {
+json_t *paths_row_json(
+	struct session *session, const struct ras_merged_path *path, const char *port_congestion
+) {
 	const struct ras_path_row *row = &path->row;
 	char node[NAMES_TEXT_BYTES], peer[NAMES_TEXT_BYTES];
+	struct path_reading_row shown = {
+		.node = node,
+		.peer = peer,
+		.device = row->device,
+		.peer_device = row->peer_device,
+		.seen = observation_kind_name(path_row_kind(row)),
+		.for_s = row->for_s,
+		.steady = row->steady,
+		.answered = row->count,
+		.lost = row->lost,
+		.min_ns = time_or_unknown(row->min_ns),
+		.median_ns = time_or_unknown(row->median_ns),
+		.mad_ns = row->median_ns != 0 ? row->mad_ns : RECORD_UNKNOWN,
+		.p99_ns = time_or_unknown(row->p99_ns),
+		.baseline_ns = time_or_unknown(row->baseline_ns),
+		.lost_permille = row->lost_permille,
+		.port_congestion = port_congestion,
+	};
 
 	names_format_id(session_ras(session), path->node, node);
 	names_format_id(session_ras(session), row->peer, peer);
-	return json_pack(
-		"{s:o,s:o,s:o,s:o,s:s,s:o,s:b,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:i}", "node",
-		safe_string_json(node), "peer", safe_string_json(peer), "device",
-		safe_string_json(row->device), "peer_device", safe_string_json(row->peer_device),
-		"seen", observation_kind_name(path_row_kind(row)), "for_s", json_number(row->for_s),
-		"steady", row->steady, "answered", json_number(row->count), "lost",
-		json_number(row->lost), "min_ns", time_json(row->min_ns), "median_ns",
-		time_json(row->median_ns), "mad_ns",
-		row->median_ns != 0 ? json_number(row->mad_ns) : json_null(), "p99_ns",
-		time_json(row->p99_ns), "baseline_ns", time_json(row->baseline_ns), "lost_permille",
-		(int)row->lost_permille
-	);
+	return record_to_json(&path_record, &shown);
 }
 
 static json_t *counts_json(const struct paths *paths) {
@@ -185,14 +190,10 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct paths *paths = work;
 	const struct ras_merged_path *path =
 		path_row_at(paths, paths->worst_only ? paths->worst[n] : n);
-	json_t *object = paths_row_json(session, path);
+	const char *congestion =
+		paths->all ? NULL : rail_congestion_name(session, path->row.device);
 
-	if (!paths->all)
-		json_object_set_new(
-			object, "port_congestion",
-			json_string(rail_congestion_name(session, path->row.device))
-		);
-	return object;
+	return paths_row_json(session, path, congestion);
 }
 
 static const struct listing_ops ops = {

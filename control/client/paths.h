@@ -13,7 +13,10 @@ enum observation_kind path_row_kind(const struct ras_path_row *row);
 // Return whether path `a` is worse than path `b`: first by observation, then by its severity.
 bool paths_is_worse(const struct ras_merged_path *a, const struct ras_merged_path *b);
 
-json_t *paths_row_json(struct session *session, const struct ras_merged_path *path);
+// Returns the row as JSON. `port_congestion` may be NULL: the port is of another node.
+json_t *paths_row_json(
+	struct session *session, const struct ras_merged_path *path, const char *port_congestion
+);
 
 // Return this node's paths to a peer with all their data: an object with an array "paths".
 json_t *paths_end_json(struct session *session, const struct ras_peer *peer);

@@ -8,9 +8,11 @@
 #include <control/finding.h>
 #include <lib/escape.h>
 #include <lib/show.h>
+#include <records/peers.h>
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,25 +147,35 @@ static json_t *observers_json(const struct ras *ras, const struct ras_peer *peer
 
 json_t *peer_list_json(struct session *session, const struct ras_peer *peer) {
 	const struct ras *ras = session_ras(session);
+	struct peer_row row = {
+		.state = ras_state_name(peer->state),
+		.cause = ras_cause_name(peer->cause),
+		.sole = peer->sole,
+		.maint = peer->maint,
+		.self = peer->record->id == ras_self_id(ras),
+		.for_s = NAN,
+		.start = ras_incarnation_start(peer->incarnation),
+		.refutations = peer->incarnation & RAS_REFUTATIONS_MAX,
+		.observers = observers_json(ras, peer),
+	};
 	struct ras_peer_info info;
-	char address[SOCK_ADDR_TEXT_BYTES], id[32];
 	struct finding finding;
+	char since[SHOW_BYTES];
 
-	snprintf(id, sizeof(id), "0x%016" PRIx64, peer->record->id);
 	ras_record_info(peer->record, &info);
 	finding_for_peer(session->server->config.health, peer, &finding);
-	sock_addr_format(&peer->record->address, address);
-	return json_pack(
-		"{s:o,s:s,s:s,s:s,s:b,s:b,s:b,s:o,s:o,s:I,s:I,s:o,s:s,s:o,s:i,s:o,s:s,s:i}", "node",
-		safe_string_json(info.name), "id", id, "state", ras_state_name(peer->state),
-		"cause", ras_cause_name(peer->cause), "sole", peer->sole, "maint", peer->maint,
-		"self", peer->record->id == ras_self_id(ras), "since",
-		time_since_json(session, peer->since_ns), "for_s",
-		time_for_json(session, peer->since_ns), "start",
-		(json_int_t)ras_incarnation_start(peer->incarnation), "refutations",
-		(json_int_t)(peer->incarnation & RAS_REFUTATIONS_MAX), "observers",
-		observers_json(ras, peer), "address", address, "host", safe_string_json(info.host),
-		"pid", (int)info.pid, "version", safe_string_json(info.version), "verdict",
-		finding.verdict, "devices", (int)info.device_count
-	);
+	snprintf(row.node, sizeof(row.node), "%s", info.name);
+	snprintf(row.id, sizeof(row.id), "0x%016" PRIx64, peer->record->id);
+	if (peer->since_ns != 0) {
+		show_time(overlay_realtime_ns(session->server->overlay, peer->since_ns), since);
+		row.since = since;
+		row.for_s = (double)time_age_ns(session, peer->since_ns) / (double)RAS_NS_PER_SEC;
+	}
+	sock_addr_format(&peer->record->address, row.address);
+	snprintf(row.host, sizeof(row.host), "%s", info.host);
+	row.pid = info.pid;
+	snprintf(row.version, sizeof(row.version), "%s", info.version);
+	row.verdict = finding.verdict;
+	row.devices = info.device_count;
+	return record_to_json(&peer_record, &row);
 }

@@ -13,6 +13,7 @@ INCLUDE_DIRECTORIES = {
     "ras": "control/ras/include/ras",
     "verdict": "control/verdict/include/verdict",
     "jobs": "control/jobs/include/jobs",
+    "records": "control/records/include/records",
     "control": "control/include/control",
     "agent": "agent/include/agent",
     "perf": "perf/include/perf",
@@ -20,7 +21,8 @@ INCLUDE_DIRECTORIES = {
 SOURCE_DIRECTORIES = {
     "lib": "lib/", "tocsin": "lib/job/", "dataplane": "dataplane/", "ras": "control/ras/",
     "verdict": "control/verdict/", "jobs": "control/jobs/", "probe": "control/probe/",
-    "control": "control/", "agent": "agent/", "perf": "perf/", "support": "tests/",
+    "records": "control/records/", "control": "control/", "agent": "agent/",
+    "perf": "perf/", "support": "tests/",
 }
 
 

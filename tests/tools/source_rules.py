@@ -23,8 +23,9 @@ LAYERS = {
     "control/ras": {"lib", "ras"},
     "control/probe": {"lib", "ras", "verdict"},
     "control/verdict": {"lib", "ras", "verdict"},
-    "control": {"lib", "dataplane", "ras", "verdict", "control", "tocsin"},
-    "agent": {"lib", "tocsin", "dataplane", "ras", "verdict", "control", "agent"},
+    "control/records": {"lib", "records"},
+    "control": {"lib", "dataplane", "ras", "verdict", "records", "control", "tocsin"},
+    "agent": {"lib", "tocsin", "dataplane", "ras", "verdict", "records", "control", "agent"},
     "perf": {"lib", "dataplane", "perf", "support", "tocsin"},
 }
 COMPONENT_PREFIXES = set().union(*LAYERS.values()) | {"support"}

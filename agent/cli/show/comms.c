@@ -2,24 +2,10 @@
 // Shows the answer of COMMS, the communicators of jobs, and of WHY of a job: its ranks.
 #include "show/answers.h"
 
+#include <records/communicators.h>
+
 #include <inttypes.h>
 #include <string.h>
-
-#define HASH_BYTES 40
-
-// All sixteen digits: the agent leaves zeros out, as NCCL does.
-static void show_hash(const json_t *comm, char text[static HASH_BYTES]) {
-	const char *hash = fact_word(comm, "hash");
-	size_t length;
-
-	if (strncmp(hash, "0x", 2) == 0)
-		hash += 2;
-	length = strlen(hash);
-	snprintf(
-		text, HASH_BYTES, "%.*s%.16s", length < 16 ? (int)(16 - length) : 0,
-		"0000000000000000", hash
-	);
-}
 
 // Whether there is something to say beside that it moves, ended or is quiet.
 static bool is_told(const json_t *finding) {
@@ -30,29 +16,16 @@ static bool is_told(const json_t *finding) {
 
 // COMMS.
 
-static void say_comm(struct page *page, const json_t *comm) {
+static void print_finding(struct page *page, const json_t *comm) {
 	const json_t *finding = json_object_get(comm, "finding");
-	const char *job = fact_word(comm, "job");
-	char cell[SHOW_BYTES], hash[HASH_BYTES];
 
-	show_hash(comm, hash);
-	page_print(
-		page,
-		"%s %-12s %6" PRIu64 " %6" PRIu64 " %7" PRIu64 " %5" PRIu64 " %-8s %-7s %s%s%s\n",
-		hash, page_cell(page, job[0] != '\0' ? job : "-", 12, cell),
-		fact_number(comm, "size"), fact_number(comm, "ranks"),
-		fact_number(comm, "missing") + fact_number(comm, "not_members"),
-		fact_number(comm, "nodes"), fact_name(comm, "status"), fact_name(finding, "state"),
-		fact_name(comm, "errors"), fact_holds(comm, "collision") ? ",COLLISION" : "",
-		fact_holds(comm, "jobs_differ") ? ",TWO-JOBS" : ""
-	);
 	if (is_told(finding))
 		page_wrap(page, 2, 4, fact_word(finding, "sentence"));
 }
 
 void show_comms(struct page *page, const json_t *answer) {
-	const json_t *comms = json_object_get(answer, "communicators"), *comm;
-	size_t count = json_array_size(comms), n;
+	const json_t *comms = json_object_get(answer, "communicators");
+	size_t count = json_array_size(comms);
 
 	page_print(
 		page, "%zu communicator%s, from %" PRIu64 " of %" PRIu64 " agents in %.3f s\n",
@@ -60,12 +33,10 @@ void show_comms(struct page *page, const json_t *answer) {
 		fact_number(answer, "members"),
 		json_number_value(json_object_get(answer, "seconds"))
 	);
-	if (count > 0)
-		page_print(
-			page, "\n%-16s %-12s %6s %6s %7s %5s %-8s %-7s %s\n", "COMMUNICATOR", "JOB",
-			"SIZE", "RANKS", "MISSING", "NODES", "STATUS", "STATE", "ERRORS"
-		);
-	json_array_foreach(comms, n, comm) say_comm(page, comm);
+	if (count == 0)
+		return;
+	page_print(page, "\n");
+	page_table(page, &communicator_record, comms, print_finding);
 }
 
 // WHY.
@@ -127,9 +98,9 @@ static void say_comm_story(struct page *page, const json_t *comm) {
 	const json_t *finding = json_object_get(comm, "finding");
 	const char *job = fact_word(comm, "job"), *cause = fact_word(finding, "cause");
 	bool caused = cause[0] != '\0' && strcmp(cause, "none") != 0;
-	char hash[HASH_BYTES];
+	char hash[SHOW_BYTES];
 
-	show_hash(comm, hash);
+	show_communicator_hash(comm, hash);
 	page_print(
 		page, "\nCommunicator %s%s%s, %" PRIu64 " of %" PRIu64 " ranks: %s%s%s%s\n", hash,
 		job[0] != '\0' ? " of job " : "", job, fact_number(comm, "ranks_count"),

@@ -14,12 +14,6 @@
 const char congestion_legend[] =
 	"^ the device here counts congestion now, ! it sends pauses most of the time: tocsin why\n";
 
-const char *congestion_mark(const json_t *row) {
-	if (fact_is(row, "port_congestion", "congested"))
-		return "^";
-	return fact_is(row, "port_congestion", "pause-storm") ? "!" : "";
-}
-
 // 0 for what is missing, of another type, or no number that can be.
 static double rate_of(const json_t *object, const char *key) {
 	const json_t *value = json_object_get(object, key);

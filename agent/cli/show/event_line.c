@@ -12,7 +12,7 @@
 #define DETAIL_COLUMNS 32
 #define WHOLE_COLUMNS 500 // as much as a cell holds
 #define CELL_BYTES 512
-#define COLUMNS 100
+#define COLUMNS 80
 #define WORDS_INDENT 8
 #define WORDS_COLUMNS 1000 // all of them
 
@@ -121,10 +121,10 @@ void event_line_print(const json_t *event, bool whole, bool colour, FILE *stream
 	bool fits = event_row(event, whole, COLUMNS, line);
 
 	paint_print_line(line, colour, stream);
+	if (!fits && detail != NULL)
+		print_words(detail, COLUMNS - WORDS_INDENT, stream);
 	if (!whole)
 		print_words(event_line_words(event), COLUMNS - WORDS_INDENT, stream);
-	else if (!fits && detail != NULL)
-		print_words(detail, COLUMNS - WORDS_INDENT, stream);
 }
 
 bool event_line_matters(const json_t *event) {

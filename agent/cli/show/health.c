@@ -3,6 +3,8 @@
 // evidence, those that are missing last.
 #include "show/answers.h"
 
+#include <records/findings.h>
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -130,12 +132,14 @@ static void say_head(struct page *page, const json_t *answer) {
 	say_mistakes(page, json_object_get(answer, "mistakes"));
 }
 
-// The mark of maintenance comes first: what follows is then no alarm.
-static void say_evidence(struct page *page, const json_t *row) {
+// Prints the evidence below a row. Missing nodes of a whole cluster share the evidence in the head.
+static void print_evidence(struct page *page, const json_t *row) {
 	const char *evidence = fact_word(row, "evidence"), *withheld = fact_word(row, "withheld");
 	bool maint = fact_holds(row, "maint");
 	char line[LINE_BYTES];
 
+	if (fact_is(row, "grade", "ok") && !maint)
+		return;
 	snprintf(
 		line, sizeof(line), "%s%s%s", maint ? "in maintenance, no alarm" : "",
 		maint && evidence[0] != '\0' ? ": " : "", evidence
@@ -147,46 +151,34 @@ static void say_evidence(struct page *page, const json_t *row) {
 	page_words(page, line);
 }
 
-static void say_row(struct page *page, const json_t *row) {
-	char node[SHOW_BYTES], age[SHOW_BYTES];
-
-	fact_seconds(row, "for_s", age);
-	page_print(
-		page, "%-20s %-11s %-13s %-11s %s\n",
-		page_cell(page, fact_name(row, "node"), 20, node), fact_name(row, "state"),
-		fact_name(row, "verdict"), age, fact_name(row, "reason")
-	);
+static void print_evidence_unless_missing(struct page *page, const json_t *row) {
+	if (!is_missing(row))
+		print_evidence(page, row);
 }
 
-// What the head says of all who are missing is not said again with each.
-static void say_rows(struct page *page, const json_t *findings, bool only) {
+void show_health(struct page *page, const json_t *answer) {
+	const json_t *findings = json_object_get(answer, "findings");
+	bool only = fact_known(answer, "of");
+	json_t *rows = json_array(), *row;
 	uint64_t missing = 0;
-	const json_t *row;
 	size_t n;
 
+	say_head(page, answer);
 	json_array_foreach(findings, n, row) {
-		if (is_missing(row) && missing++ >= MISSING_ROWS)
-			continue;
-		say_row(page, row);
-		if (is_missing(row) ? only
-				    : !fact_is(row, "grade", "ok") || fact_holds(row, "maint"))
-			say_evidence(page, row);
+		if (!is_missing(row) || missing++ < MISSING_ROWS)
+			json_array_append(rows, row);
 	}
+	if (json_array_size(rows) > 0) {
+		page_print(page, "\n");
+		page_table(
+			page, &finding_record, rows,
+			only ? print_evidence : print_evidence_unless_missing
+		);
+	}
+	json_decref(rows);
 	if (missing > MISSING_ROWS)
 		page_print(
 			page, "and %" PRIu64 " more are missing: tocsin peers missing\n",
 			missing - MISSING_ROWS
 		);
-}
-
-void show_health(struct page *page, const json_t *answer) {
-	const json_t *findings = json_object_get(answer, "findings");
-
-	say_head(page, answer);
-	if (json_array_size(findings) > 0)
-		page_print(
-			page, "\n%-20s %-11s %-13s %-11s %s\n", "NODE", "AGENT", "VERDICT", "FOR",
-			"REASON"
-		);
-	say_rows(page, findings, fact_known(answer, "of"));
 }

@@ -5,14 +5,12 @@
 #include "show/paint.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_SEC 1e9
 #define WORDS_INDENT 8
+#define PIECE_BYTES 1024 // the longest word of a line
 
 // Strings.
 
@@ -67,13 +65,46 @@ int page_begin(struct page *page, bool whole, json_t *answer) {
 	return page->text != NULL ? 0 : -errno;
 }
 
+// How much of the words a line of so many columns takes: up to a blank, or one long word.
+static size_t line_length(const char *words, size_t columns) {
+	size_t length = strlen(words);
+
+	if (length <= columns)
+		return length;
+	for (length = columns; length > 0 && words[length] != ' ';)
+		length--;
+	return length > 0 ? length : strcspn(words, " ");
+}
+
+// A terminal gets a line in pieces of at most PAGE_COLUMNS; all but the first are indented by two
+// blanks more than the line.
+static void print_line(const struct page *page, const char *line, bool coloured, FILE *out) {
+	int indent = (int)strspn(line, " ");
+	char piece[PAGE_COLUMNS + PIECE_BYTES];
+	size_t length;
+
+	if (page->whole || strlen(line) <= PAGE_COLUMNS) {
+		paint_print_line(line, coloured, out);
+		return;
+	}
+	line += indent;
+	indent = indent < PAGE_COLUMNS / 2 ? indent : PAGE_COLUMNS / 2;
+	for (int blanks = indent; *line != '\0'; blanks = indent + 2) {
+		length = line_length(line, (size_t)(PAGE_COLUMNS - blanks));
+		snprintf(piece, sizeof(piece), "%*s%.*s", blanks, "", (int)length, line);
+		paint_print_line(piece, coloured, out);
+		line += length;
+		line += strspn(line, " ");
+	}
+}
+
 void page_end(struct page *page, bool coloured, FILE *out) {
 	bool written = fclose(page->text) == 0;
 	char *line = page->bytes, *end;
 
 	while (written && (end = strchr(line, '\n')) != NULL) {
 		*end = '\0';
-		paint_print_line(line, coloured, out);
+		print_line(page, line, coloured, out);
 		line = end + 1;
 	}
 	free(page->bytes);
@@ -95,15 +126,26 @@ page_cell(const struct page *page, const char *value, size_t width, char cell[st
 	return cell;
 }
 
-// How much of the words a line of so many columns takes: up to a blank, or one long word.
-static size_t line_length(const char *words, size_t columns) {
-	size_t length = strlen(words);
+struct row_note {
+	struct page *page;
+	page_note_fn *note;
+};
 
-	if (length <= columns)
-		return length;
-	for (length = columns; length > 0 && words[length] != ' ';)
-		length--;
-	return length > 0 ? length : strcspn(words, " ");
+static void print_note(void *ctx, const json_t *row) {
+	const struct row_note *row_note = ctx;
+
+	row_note->note(row_note->page, row);
+}
+
+void page_table(
+	struct page *page, const struct record *record, const json_t *rows, page_note_fn *note
+) {
+	struct row_note row_note = {page, note};
+
+	record_print_table(
+		record, rows, page->whole ? 0 : PAGE_COLUMNS, note != NULL ? print_note : NULL,
+		&row_note, page->text
+	);
 }
 
 void page_wrap(struct page *page, int first, int rest, const char *words) {
@@ -118,79 +160,4 @@ void page_wrap(struct page *page, int first, int rest, const char *words) {
 
 void page_words(struct page *page, const char *words) {
 	page_wrap(page, WORDS_INDENT, WORDS_INDENT, words);
-}
-
-// Facts.
-
-const char *fact_word(const json_t *object, const char *key) {
-	const char *word = json_string_value(json_object_get(object, key));
-
-	return word != NULL ? word : "";
-}
-
-const char *fact_name(const json_t *object, const char *key) {
-	const char *word = fact_word(object, key);
-
-	return word[0] != '\0' ? word : "?";
-}
-
-bool fact_is(const json_t *object, const char *key, const char *word) {
-	return strcmp(fact_word(object, key), word) == 0;
-}
-
-bool fact_holds(const json_t *object, const char *key) {
-	return json_is_true(json_object_get(object, key));
-}
-
-bool fact_known(const json_t *object, const char *key) {
-	const json_t *value = json_object_get(object, key);
-
-	return value != NULL && !json_is_null(value);
-}
-
-uint64_t fact_number(const json_t *object, const char *key) {
-	json_int_t value = json_integer_value(json_object_get(object, key));
-
-	return value > 0 ? (uint64_t)value : 0;
-}
-
-void fact_duration(const json_t *object, const char *key, char text[static SHOW_BYTES]) {
-	snprintf(text, SHOW_BYTES, "-");
-	if (json_is_integer(json_object_get(object, key)))
-		show_duration(fact_number(object, key), text);
-}
-
-void fact_seconds(const json_t *object, const char *key, char text[static SHOW_BYTES]) {
-	const json_t *value = json_object_get(object, key);
-	double seconds = json_number_value(value);
-
-	snprintf(text, SHOW_BYTES, "-");
-	if (!json_is_number(value) || !isfinite(seconds))
-		return;
-	seconds = fmin(fmax(seconds, 0), UINT32_MAX);
-	show_duration((uint64_t)llround(seconds * NS_PER_SEC), text);
-}
-
-void fact_bytes(const json_t *object, const char *key, char text[static SHOW_BYTES]) {
-	snprintf(text, SHOW_BYTES, "-");
-	if (json_is_integer(json_object_get(object, key)))
-		show_bytes(fact_number(object, key), text);
-}
-
-void count_show(uint64_t count, char text[static SHOW_BYTES]) {
-	const uint64_t thousand = 1000, million = 1000000;
-
-	if (count < 100 * thousand)
-		snprintf(text, SHOW_BYTES, "%" PRIu64, count);
-	else if (count < 100 * million)
-		snprintf(text, SHOW_BYTES, "%" PRIu64 "k", count / thousand);
-	else
-		snprintf(
-			text, SHOW_BYTES, "%" PRIu64 "M",
-			count / million < 100 * thousand ? count / million : 100 * thousand - 1
-		);
-}
-
-void fact_count(const json_t *object, const char *key, char text[static SHOW_BYTES]) {
-	count_show(fact_number(object, key), text);
 }

@@ -4,14 +4,13 @@
 #include "show/congestion.h"
 #include "show/gpu.h"
 
+#include <records/paths.h>
+#include <records/shared.h>
+
 #include <inttypes.h>
 #include <string.h>
 
 #define SHOWN_MAX 40 // the rest is counted
-#define NODE_WIDTH 12
-#define DEVICES_WIDTH 13
-#define TIME_WIDTH 7
-#define BOTH_BYTES 128
 
 // The worst first; what is not known lies between the good and the bad. NULL: any other.
 static const char *const kinds[] = {"silent",  "standing", "lossy", "degraded",
@@ -19,9 +18,8 @@ static const char *const kinds[] = {"silent",  "standing", "lossy", "degraded",
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
 
 struct paths_page {
-	struct page *page;
+	json_t *rows; // of the table, worst first
 	uint64_t shown[KIND_COUNT];
-	uint64_t shown_count;
 	bool marked; // a row has the mark of congestion
 };
 
@@ -118,73 +116,40 @@ static void say_head(struct page *page, const json_t *answer) {
 		);
 	}
 	if (count_all(answer) > 0)
-		page_print(
-			page, "\n%-12s %-12s %-13s %-9s %-11s %-7s %-7s %-7s %s\n", "NODE", "READS",
-			"DEVICES", "SEEN", "FOR", "MEDIAN", "USUAL", "P99", "LOST"
-		);
+		page_print(page, "\n");
 }
 
-static void cell_duration(const json_t *path, const char *key, char text[static SHOW_BYTES]) {
-	char whole[SHOW_BYTES];
-
-	fact_duration(path, key, whole);
-	show_cell(whole, TIME_WIDTH, text);
-}
-
-static void say_path(struct paths_page *paths, const json_t *path) {
-	char node[SHOW_BYTES], peer[SHOW_BYTES], devices[SHOW_BYTES], seen[SHOW_BYTES];
-	char age[SHOW_BYTES], median[SHOW_BYTES], usual[SHOW_BYTES], p99[SHOW_BYTES];
-	char lost[SHOW_BYTES], sent[SHOW_BYTES], both[BOTH_BYTES];
-	const char *mark = congestion_mark(path);
-	struct page *page = paths->page;
-
-	paths->marked = paths->marked || *mark != '\0';
-	snprintf(seen, sizeof(seen), "%.20s%s", fact_name(path, "seen"), mark);
-	snprintf(
-		both, sizeof(both), "%.60s>%.60s", fact_name(path, "device"),
-		fact_name(path, "peer_device")
-	);
-	fact_seconds(path, "for_s", age);
-	cell_duration(path, "median_ns", median);
-	cell_duration(path, "baseline_ns", usual);
-	cell_duration(path, "p99_ns", p99);
-	fact_count(path, "lost", lost);
-	count_show(fact_number(path, "answered") + fact_number(path, "lost"), sent);
-	page_print(
-		page, "%-12s %-12s %-13s %-9s %-11s %-7s %-7s %-7s %s/%s\n",
-		page_cell(page, fact_name(path, "node"), NODE_WIDTH, node),
-		page_cell(page, fact_name(path, "peer"), NODE_WIDTH, peer),
-		page_cell(page, both, DEVICES_WIDTH, devices), seen, age, median, usual, p99, lost,
-		sent
-	);
-}
-
-// An agent of before gives them in no order.
-static void say_kind(struct paths_page *paths, const json_t *rows, size_t kind) {
-	const json_t *path;
+// Adds the rows of one kind, until there are SHOWN_MAX. Older agents send rows in no order.
+static void add_kind(struct paths_page *paths, const json_t *rows, size_t kind) {
+	json_t *path;
 	size_t n;
 
 	json_array_foreach(rows, n, path) {
-		if (kind_of(fact_word(path, "seen")) != kind || paths->shown_count == SHOWN_MAX)
+		if (kind_of(fact_word(path, "seen")) != kind ||
+		    json_array_size(paths->rows) == SHOWN_MAX)
 			continue;
-		say_path(paths, path);
+		json_array_append(paths->rows, path);
 		paths->shown[kind]++;
-		paths->shown_count++;
+		paths->marked |= *congestion_mark(path) != '\0';
 	}
 }
 
 void show_paths(struct page *page, const json_t *answer) {
-	struct paths_page paths = {.page = page};
-	uint64_t count = count_all(answer);
+	struct paths_page paths = {.rows = json_array()};
+	uint64_t count = count_all(answer), shown;
 
 	say_head(page, answer);
 	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		say_kind(&paths, json_object_get(answer, "paths"), kind);
+		add_kind(&paths, json_object_get(answer, "paths"), kind);
+	if (count > 0)
+		page_table(page, &path_record, paths.rows, NULL);
+	shown = json_array_size(paths.rows);
+	json_decref(paths.rows);
 	if (paths.marked)
 		page_print(page, "%s", congestion_legend);
-	if (count <= paths.shown_count)
+	if (count <= shown)
 		return;
-	page_print(page, "and %" PRIu64 " more: ", count - paths.shown_count);
+	page_print(page, "and %" PRIu64 " more: ", count - shown);
 	say_counts(page, json_object_get(answer, "counts"), paths.shown);
 	page_print(page, "\n");
 }

@@ -631,14 +631,38 @@ json_t *bench_ask_json(int fd, const char *text) {
 	return object;
 }
 
-void bench_assert_narrow(const char *text) {
+void bench_assert_narrow(const char *text, size_t columns) {
 	while (*text != '\0') {
 		size_t length = strcspn(text, "\n");
 
-		if (length > 100)
+		if (length > columns)
 			fail_msg("%zu columns: %.*s", length, (int)length, text);
 		text += length + (text[length] == '\n');
 	}
+}
+
+static bool starts_with_words(const char *text, const char *words) {
+	while (*words != '\0') {
+		size_t blanks = strspn(words, " \n");
+
+		if (blanks > 0) {
+			if (strspn(text, " \n") == 0)
+				return false;
+			words += blanks;
+			text += strspn(text, " \n");
+		} else if (*text++ != *words++) {
+			return false;
+		}
+	}
+	return true;
+}
+
+const char *bench_find(const char *text, const char *words) {
+	for (; *text != '\0'; text++) {
+		if (starts_with_words(text, words))
+			return text;
+	}
+	return NULL;
 }
 
 // What COUNTERS counts besides.

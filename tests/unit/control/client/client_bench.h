@@ -116,4 +116,7 @@ const char *bench_hear_all(int fd);
 bool bench_is_open(int fd);
 // Says, and hears what must be one line of JSON. The caller's to put.
 json_t *bench_ask_json(int fd, const char *text);
-void bench_assert_narrow(const char *text); // at most 100 columns
+// Fails if a line has more characters.
+void bench_assert_narrow(const char *text, size_t columns);
+// Finds words in a page: blanks and ends of lines are alike, and one is as good as many.
+const char *bench_find(const char *text, const char *words);

@@ -91,18 +91,17 @@ static void the_one_that_waits_is_first_with_its_sentence(void **state) {
 
 	(void)state;
 	answer = answer_to(fd, "COMMS\n");
-	bench_assert_narrow(answer);
+	bench_assert_narrow(answer, 80);
 	assert_string_equal(
 		answer,
 		"2 communicators, from 2 of 3 agents in 0.003 s\n"
 		"\n"
-		"COMMUNICATOR     JOB            SIZE  RANKS MISSING NODES STATUS   STATE   ERRORS\n"
-		"b2b2b2b2b2b2b2b2 slurm:1234.0      4      4       0     1 RUNNING  stuck   MISMATCH\n"
-		"  rank 2 (pid 4002 on n1) has not launched operation 51 (AllReduce of 1024 float32), "
-		"in which 3\n"
-		"    ranks have waited for 12 s; its process is sleeping, and has used no "
-		"processor time in 10 s\n"
-		"00000000000000a1 slurm:7.0         4      4       0     1 RUNNING  moving  OK\n"
+		"COMMUNICATOR     JOB          SIZE RANKS MISSING NODES STATUS  STATE  ERRORS\n"
+		"b2b2b2b2b2b2b2b2 slurm:1234.0    4     4       0     1 RUNNING stuck  MISMATCH\n"
+		"  rank 2 (pid 4002 on n1) has not launched operation 51 (AllReduce of 1024\n"
+		"    float32), in which 3 ranks have waited for 12 s; its process is sleeping,\n"
+		"    and has used no processor time in 10 s\n"
+		"00000000000000a1 slurm:7.0       4     4       0     1 RUNNING moving OK\n"
 	);
 	close(fd);
 }
@@ -135,9 +134,9 @@ static void a_job_or_a_communicator_is_found_by_its_names(void **state) {
 
 		snprintf(line, sizeof(line), "COMMS %s\n", rows[n].word);
 		answer = answer_to(fd, line);
-		assert_non_null(strstr(answer, rows[n].found != NULL ? "1 comm" : "0 comm"));
+		assert_non_null(bench_find(answer, rows[n].found != NULL ? "1 comm" : "0 comm"));
 		if (rows[n].found != NULL)
-			assert_non_null(strstr(answer, rows[n].found));
+			assert_non_null(bench_find(answer, rows[n].found));
 		close(fd);
 	}
 }
@@ -148,11 +147,11 @@ static void why_tells_the_ranks_of_a_job_the_late_one_first(void **state) {
 
 	(void)state;
 	answer = answer_to(fd, "WHY 1234\n");
-	bench_assert_narrow(answer);
-	assert_non_null(
-		strstr(answer, "Communicator b2b2b2b2b2b2b2b2 of job slurm:1234.0, 4 of 4 "
-			       "ranks: stuck (missing-enter)\n")
-	);
+	bench_assert_narrow(answer, 80);
+	assert_non_null(bench_find(
+		answer, "Communicator b2b2b2b2b2b2b2b2 of job slurm:1234.0, 4 of 4 "
+			"ranks: stuck (missing-enter)\n"
+	));
 	late =
 		strstr(answer,
 		       "\n        2 n1                4002         50         50         50");
@@ -162,7 +161,7 @@ static void why_tells_the_ranks_of_a_job_the_late_one_first(void **state) {
 	assert_non_null(late);
 	assert_non_null(other);
 	assert_true(late < other);
-	assert_null(strstr(answer, "slurm:7"));
+	assert_null(bench_find(answer, "slurm:7"));
 	close(fd);
 }
 
@@ -171,7 +170,7 @@ static void why_of_a_communicator_that_moves_says_so(void **state) {
 	const char *answer = answer_to(fd, "WHY 0xa1\n");
 
 	(void)state;
-	assert_non_null(strstr(answer, "ranks: moving\n  it moves\n"));
+	assert_non_null(bench_find(answer, "ranks: moving\n  it moves\n"));
 	close(fd);
 }
 
@@ -180,11 +179,11 @@ static void a_word_that_calls_nothing_is_an_error(void **state) {
 
 	(void)state;
 	assert_non_null(
-		strstr(answer_to(fd, "WHY 999\n"), "ERROR: no node, job or communicator 999")
+		bench_find(answer_to(fd, "WHY 999\n"), "ERROR: no node, job or communicator 999")
 	);
 	// What cannot be a job is looked for among nodes, without asking anybody.
 	bench_say(fd, "WHY nowhere\n");
-	assert_non_null(strstr(bench_shown(fd), "ERROR: no node \"nowhere\" is known"));
+	assert_non_null(bench_find(bench_shown(fd), "ERROR: no node \"nowhere\" is known"));
 	close(fd);
 }
 
@@ -199,14 +198,14 @@ static void the_finding_stands_in_json(void **state) {
 	assert_non_null(object);
 	comm = json_array_get(json_object_get(object, "communicators"), 0);
 	assert_string_equal(json_string_value(json_object_get(comm, "job")), "slurm:1234.0");
-	assert_non_null(strstr(answer, "\"hash\":\"0x00000000000000a1\""));
+	assert_non_null(bench_find(answer, "\"hash\":\"0x00000000000000a1\""));
 	finding = json_object_get(comm, "finding");
 	assert_string_equal(json_string_value(json_object_get(finding, "state")), "stuck");
 	assert_string_equal(json_string_value(json_object_get(finding, "cause")), "missing-enter");
 	assert_int_equal(json_integer_value(json_object_get(finding, "operation")), 51);
-	assert_non_null(
-		strstr(json_string_value(json_object_get(finding, "sentence")), SENTENCE "which 3")
-	);
+	assert_non_null(bench_find(
+		json_string_value(json_object_get(finding, "sentence")), SENTENCE "which 3"
+	));
 	late = json_array_get(json_object_get(finding, "late"), 0);
 	assert_int_equal(json_integer_value(json_object_get(late, "rank")), 2);
 	assert_int_equal(json_integer_value(json_object_get(late, "pid")), 4002);
@@ -219,7 +218,8 @@ static void nccl_s_report_tells_what_is_stuck_and_of_which_job(void **state) {
 	const char *answer = answer_to(fd, "STATUS\n");
 
 	(void)state;
-	assert_non_null(strstr(answer, "(b2b2b2b2b2b2b2b2) STUCK\n  Job slurm:1234.0\n  " SENTENCE)
+	assert_non_null(
+		bench_find(answer, "(b2b2b2b2b2b2b2b2) STUCK\n  Job slurm:1234.0\n  " SENTENCE)
 	);
 	close(fd);
 }

@@ -25,12 +25,12 @@ static void path_is_told_from_both_ends(void **state) {
 	say(bench.overlay.call, from_n2);
 	bench.overlay.call->ended(bench.overlay.call, 0);
 	text = bench_shown(fd);
-	bench_assert_narrow(text);
-	assert_non_null(strstr(text, "n1 reads n2, mlx5_0 > mlx5_1: good, for 12 min 34 s\n"));
-	assert_non_null(strstr(text, "usually 26 us +- -: drift x1.00\n"));
-	assert_non_null(strstr(text, "n2 reads n1, soft0 > soft1: degraded, for 12 s\n"));
-	assert_non_null(strstr(text, "drift x11.92\n"));
-	assert_non_null(strstr(text, "\nVerdicts, as this agent holds them\n  n1 is alive"));
+	bench_assert_narrow(text, 80);
+	assert_non_null(bench_find(text, "n1 reads n2, mlx5_0 > mlx5_1: good, for 12 min 34 s\n"));
+	assert_non_null(bench_find(text, "usually 26 us +- -: drift x1.00\n"));
+	assert_non_null(bench_find(text, "n2 reads n1, soft0 > soft1: degraded, for 12 s\n"));
+	assert_non_null(bench_find(text, "drift x11.92\n"));
+	assert_non_null(bench_find(text, "\nVerdicts, as this agent holds them\n  n1 is alive"));
 	bench_say(json, "PATH n2 n1\n");
 	bench_turn();
 	say(bench.overlay.call, from_n2);
@@ -68,18 +68,23 @@ static void ways_that_flow_labels_choose_are_told_each_and_the_bad_one_is_named(
 	say(bench.overlay.call, hostile);
 	bench.overlay.call->ended(bench.overlay.call, 0);
 	text = bench_shown(fd);
-	bench_assert_narrow(text);
-	assert_non_null(strstr(text, "  flow      0x12345: 0 lost, 0 late of 600, median 26 us\n"));
-	assert_non_null(strstr(
+	bench_assert_narrow(text, 80);
+	assert_non_null(
+		bench_find(text, "  flow      0x12345: 0 lost, 0 late of 600, median 26 us\n")
+	);
+	assert_non_null(bench_find(
 		text, "  flow      0xfffff: 1 lost, 30 late of 300, median 27 us; the bad one\n"
 	));
-	assert_non_null(strstr(text, "  flow      0x00001: 0 lost, 0 late of 0, median -; now\n"));
-	assert_null(strstr(text, "0x0004d")); // no more than there can be
-	assert_null(strstr(text, "0x00008")); // one alone says nothing new
+	assert_non_null(
+		bench_find(text, "  flow      0x00001: 0 lost, 0 late of 0, median -; now\n")
+	);
+	assert_null(bench_find(text, "0x0004d")); // no more than there can be
+	assert_null(bench_find(text, "0x00008")); // one alone says nothing new
 	bench_say(fd, "WHY n2\n");
 	text = bench_shown(fd);
-	bench_assert_narrow(text);
-	assert_non_null(strstr(text, "of 3 flow labels 0xfffff is the bad one: 1 lost and 30 late")
+	bench_assert_narrow(text, 80);
+	assert_non_null(
+		bench_find(text, "of 3 flow labels 0xfffff is the bad one: 1 lost and 30 late")
 	);
 	close(fd);
 }
@@ -120,29 +125,30 @@ static void memory_of_a_gpu_is_told_with_its_path_and_named_where_it_alone_is_ba
 	say(bench.overlay.call, hostile);
 	bench.overlay.call->ended(bench.overlay.call, 0);
 	text = bench_shown(fd);
-	bench_assert_narrow(text);
-	assert_non_null(strstr(text, "  GPU       cuda:3 refused, for 3 min 20 s; "));
-	assert_non_null(strstr(text, " silent, 34 refused, 0 wrong of "));
-	assert_non_null(strstr(text, "\n            8 bytes take 22 us, usually 20 us, p99 40 us\n")
+	bench_assert_narrow(text, 80);
+	assert_non_null(bench_find(text, "  GPU       cuda:3 refused, for 3 min 20 s; "));
+	assert_non_null(bench_find(text, " silent, 34 refused, 0 wrong of "));
+	assert_non_null(
+		bench_find(text, "\n            8 bytes take 22 us, usually 20 us, p99 40 us\n")
 	);
-	assert_non_null(strstr(text, "  GPU       cuda:0 \\x1b[2J, for "));
+	assert_non_null(bench_find(text, "  GPU       cuda:0 \\x1b[2J, for "));
 	bench_say(fd, "WHY n2\n");
 	text = bench_shown(fd);
-	bench_assert_narrow(text);
-	assert_non_null(strstr(
+	bench_assert_narrow(text, 80);
+	assert_non_null(bench_find(
 		text,
 		"\nMemory of its GPU, as it is read from here\n  mlx5_0>mlx5_1: cuda:3 refused"
 	));
 	bench_say(fd, "WHY n3\n");
-	assert_null(strstr(bench_shown(fd), "Memory of its GPU"));
+	assert_null(bench_find(bench_shown(fd), "Memory of its GPU"));
 	bench_say(fd, "PATHS --worst\n");
 	text = bench_shown(fd);
-	bench_assert_narrow(text);
-	assert_non_null(strstr(
+	bench_assert_narrow(text, 80);
+	assert_non_null(bench_find(
 		text,
 		"Memory of GPUs that is not read as it should be:\n  n2, mlx5_0>mlx5_1: cuda:3 "
 	));
-	assert_null(strstr(text, "  n3, mlx5_0"));
+	assert_null(bench_find(text, "  n3, mlx5_0"));
 	close(fd);
 }
 
@@ -205,7 +211,7 @@ static void end_that_does_not_answer_is_said_to(void **state) {
 		bench_say(fd, "PATH n1 n2\n");
 		bench_turn();
 		bench.overlay.call->ended(bench.overlay.call, cases[n].err);
-		assert_non_null(strstr(bench_shown(fd), cases[n].said));
+		assert_non_null(bench_find(bench_shown(fd), cases[n].said));
 	}
 	close(fd);
 }
@@ -238,9 +244,9 @@ static void answer_of_an_end_may_be_anything(void **state) {
 		say(bench.overlay.call, answers[n]);
 		bench.overlay.call->ended(bench.overlay.call, 0);
 		text = bench_shown(fd);
-		bench_assert_narrow(text);
+		bench_assert_narrow(text, 80);
 		assert_null(strpbrk(text, "\x1b\x07"));
-		assert_non_null(strstr(text, "n1 reads n2, "));
+		assert_non_null(bench_find(text, "n1 reads n2, "));
 	}
 	close(fd);
 }
@@ -262,12 +268,12 @@ static void answer_of_an_end_is_not_believed_beyond_its_paths(void **state) {
 	say(bench.overlay.call, "]}\n");
 	bench.overlay.call->ended(bench.overlay.call, 0);
 	text = bench_shown(fd);
-	bench_assert_narrow(text);
-	assert_null(strstr(text, "n3 reads"));
-	for (const char *at = text; (at = strstr(at, "n2 reads n1, ")) != NULL; at++)
+	bench_assert_narrow(text, 80);
+	assert_null(bench_find(text, "n3 reads"));
+	for (const char *at = text; (at = bench_find(at, "n2 reads n1, ")) != NULL; at++)
 		told++;
 	assert_in_range(told, 8, 64);
-	assert_non_null(strstr(text, " more\n"));
+	assert_non_null(bench_find(text, " more\n"));
 	close(fd);
 }
 
@@ -323,7 +329,7 @@ static void path_that_is_none_is_an_error_that_says_why(void **state) {
 	);
 	bench.overlay.call_err = -EAGAIN;
 	bench_say(fd, "PATH n2 n3\n");
-	assert_non_null(strstr(bench_shown(fd), "n3 cannot be asked now: too many questions"));
+	assert_non_null(bench_find(bench_shown(fd), "n3 cannot be asked now: too many questions"));
 	close(fd);
 }
 

@@ -64,13 +64,13 @@ static void tables_mark_whose_port_is_congested_or_storms(void **state) {
 	add_own(&row);
 	bench_say(fd, "PATHS --worst\n");
 	text = bench_shown(fd);
-	bench_assert_narrow(text);
-	assert_non_null(strstr(text, " mlx5_0>mlx5_1 degraded^ "));
-	assert_non_null(strstr(text, " mlx5_1>mlx5_1 degraded  "));
-	assert_non_null(strstr(text, "\n^ the device here counts congestion now, ! it sends "));
+	bench_assert_narrow(text, 80);
+	assert_non_null(bench_find(text, " mlx5_0>mlx5_1 degraded^ "));
+	assert_non_null(bench_find(text, " mlx5_1>mlx5_1 degraded  "));
+	assert_non_null(bench_find(text, "\n^ the device here counts congestion now, ! it sends "));
 	checks.ports[0].sent_permille = 500;
 	bench_say(fd, "PATHS --worst\n");
-	assert_non_null(strstr(bench_shown(fd), " mlx5_0>mlx5_1 degraded! "));
+	assert_non_null(bench_find(bench_shown(fd), " mlx5_0>mlx5_1 degraded! "));
 	bench_say(json, "PATHS\n");
 	object = json_loads(bench_hear(json), 0, NULL);
 	rows = json_object_get(object, "paths");
@@ -88,8 +88,8 @@ static void tables_mark_whose_port_is_congested_or_storms(void **state) {
 	checks.ports[0].milli_per_s[CONGESTION_CNP_SENT] = 0;
 	bench_say(fd, "PATHS --worst\n");
 	text = bench_shown(fd);
-	assert_non_null(strstr(text, " mlx5_0>mlx5_1 degraded  "));
-	assert_null(strstr(text, "counts congestion"));
+	assert_non_null(bench_find(text, " mlx5_0>mlx5_1 degraded  "));
+	assert_null(bench_find(text, "counts congestion"));
 	close(fd);
 	close(json);
 }
@@ -116,12 +116,12 @@ static void ports_congestion_is_told_beside_its_path(void **state) {
 	say(bench.overlay.call, of_n2);
 	bench.overlay.call->ended(bench.overlay.call, 0);
 	text = bench_shown(fd);
-	bench_assert_narrow(text);
-	assert_non_null(strstr(
+	bench_assert_narrow(text, 80);
+	assert_non_null(bench_find(
 		text, "  congested cnp_sent 12.5/s, paused by its switch 62.5 % of the time\n"
 	));
-	assert_non_null(strstr(text, "  congested none counted of late\n"));
-	assert_non_null(strstr(
+	assert_non_null(bench_find(text, "  congested none counted of late\n"));
+	assert_non_null(bench_find(
 		text,
 		"  congested adaptive_retransmits 2.2/s, pauses its switch 50.0 % of the time\n"
 	));
@@ -135,10 +135,10 @@ static void ports_congestion_is_told_beside_its_path(void **state) {
 	assert_int_equal(json_integer_value(json_object_get(port, "total")), 4711);
 	json_decref(object);
 	bench_say(fd, "WHY n2\n");
-	assert_non_null(
-		strstr(bench_shown(fd),
-		       "\nCongestion at the ports of the node you ask\n  mlx5_0 port 1: cnp_")
-	);
+	assert_non_null(bench_find(
+		bench_shown(fd),
+		"\nCongestion at the ports of the node you ask\n  mlx5_0 port 1: cnp_"
+	));
 	client_server_use_checks(bench.server, NULL);
 	close(fd);
 	close(json);

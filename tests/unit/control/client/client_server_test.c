@@ -68,8 +68,8 @@ static void a_report_is_delivered_to_a_client_that_half_closed_and_the_loop_rest
 	assert_int_equal(counters->events, events);
 	bench_answer(bench_answer_new());
 	report = bench_hear_all(fd);
-	assert_non_null(strstr(report, "Communicators... (0.003s)\n"));
-	assert_non_null(strstr(report, "\nWarnings\n========\n\n"));
+	assert_non_null(bench_find(report, "Communicators... (0.003s)\n"));
+	assert_non_null(bench_find(report, "\nWarnings\n========\n\n"));
 	close(fd);
 }
 
@@ -84,9 +84,9 @@ static void lines_behind_a_status_do_not_mix_into_its_report(void **state) {
 	bench_turn();
 	bench_answer(bench_answer_new());
 	report = bench_hear_all(fd);
-	assert_null(strstr(report, "OK\n"));
+	assert_null(bench_find(report, "OK\n"));
 	assert_ptr_equal(strstr(report, "Job summary"), strstr(report, "Job summary"));
-	assert_null(strstr(strstr(report, "Job summary") + 1, "Job summary"));
+	assert_null(bench_find(strstr(report, "Job summary") + 1, "Job summary"));
 	assert_int_equal(bench.overlay.asked, 1);
 	close(fd);
 }
@@ -380,7 +380,7 @@ static void questions_to_others_have_a_rate(void **state) {
 	bench.overlay.ping_err = -EHOSTDOWN;
 	for (uint32_t n = 0; n < 2; n++) {
 		bench_say(fd, "PING n2\n");
-		assert_non_null(strstr(bench_shown(fd), "ERROR: n2 is alive"));
+		assert_non_null(bench_find(bench_shown(fd), "ERROR: n2 is alive"));
 	}
 	bench_say(fd, "PING n2\n");
 	assert_string_equal(
@@ -389,7 +389,7 @@ static void questions_to_others_have_a_rate(void **state) {
 	);
 	pass_ns(RAS_NS_PER_SEC);
 	bench_say(fd, "PING n2\n");
-	assert_non_null(strstr(bench_shown(fd), "ERROR: n2 is alive"));
+	assert_non_null(bench_find(bench_shown(fd), "ERROR: n2 is alive"));
 	close(fd);
 }
 
@@ -404,11 +404,11 @@ static void users_of_tcp_have_a_rate_each(void **state) {
 	other = connect_as(1001);
 	bench.overlay.ping_err = -EHOSTDOWN;
 	bench_say(greedy, "PING n2\n");
-	assert_non_null(strstr(bench_shown(greedy), "ERROR: n2 is alive"));
+	assert_non_null(bench_find(bench_shown(greedy), "ERROR: n2 is alive"));
 	bench_say(greedy, "PING n2\n");
-	assert_non_null(strstr(bench_shown(greedy), "ERROR: too many questions"));
+	assert_non_null(bench_find(bench_shown(greedy), "ERROR: too many questions"));
 	bench_say(other, "PING n2\n");
-	assert_non_null(strstr(bench_shown(other), "ERROR: n2 is alive"));
+	assert_non_null(bench_find(bench_shown(other), "ERROR: n2 is alive"));
 	close(greedy);
 	close(other);
 }
@@ -425,13 +425,13 @@ static void reads_of_other_nodes_have_a_budget_of_bytes(void **state) {
 		"once and 8.0 MiB a second, with all others together 4 times that; try again\n"
 	);
 	bench_say(tcp, "PROBE n2 1000 65280\n");
-	assert_non_null(strstr(bench_shown(tcp), "no RDMA device"));
+	assert_non_null(bench_find(bench_shown(tcp), "no RDMA device"));
 	bench_say(tcp, "PROBE n2 100 65280\n");
-	assert_non_null(strstr(bench_shown(tcp), "from other nodes"));
+	assert_non_null(bench_find(bench_shown(tcp), "from other nodes"));
 	bench_say(tcp, "PROBE n2\n");
-	assert_non_null(strstr(bench_shown(tcp), "no RDMA device"));
+	assert_non_null(bench_find(bench_shown(tcp), "no RDMA device"));
 	bench_say(local, "PROBE n2 1000000 65536\n");
-	assert_non_null(strstr(bench_shown(local), "no RDMA device"));
+	assert_non_null(bench_find(bench_shown(local), "no RDMA device"));
 	close(tcp);
 	close(local);
 }
@@ -464,8 +464,8 @@ static void a_socket_that_is_answered_is_not_taken_over(void **state) {
 		assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 		assert_int_equal(listen(fd, 1), 0);
 		assert_int_equal(create_beside(detail), -EADDRINUSE);
-		assert_non_null(strstr(detail, bench.path));
-		assert_non_null(strstr(detail, "another agent answers there"));
+		assert_non_null(bench_find(detail, bench.path));
+		assert_non_null(bench_find(detail, "another agent answers there"));
 		assert_int_equal(lstat(bench.path, &status), 0);
 		close(fd);
 	}
@@ -484,7 +484,7 @@ static void a_file_that_is_no_socket_is_left_alone(void **state) {
 	assert_non_null(file);
 	fclose(file);
 	assert_int_equal(create_beside(detail), -EADDRINUSE);
-	assert_non_null(strstr(detail, "no socket"));
+	assert_non_null(bench_find(detail, "no socket"));
 	assert_int_equal(access(bench.path, F_OK), 0);
 }
 
@@ -528,8 +528,8 @@ static void a_port_in_use_is_named(void **state) {
 		client_server_create(bench.loop, &config, &bench.overlay, detail, &other),
 		-EADDRINUSE
 	);
-	assert_non_null(strstr(detail, "127.0.0.1:"));
-	assert_non_null(strstr(detail, " listens there"));
+	assert_non_null(bench_find(detail, "127.0.0.1:"));
+	assert_non_null(bench_find(detail, " listens there"));
 }
 
 static void tcp_is_served_on_loopback_only(void **state) {

@@ -25,15 +25,15 @@ static void why_tells_the_story_of_a_killed_node(void **state) {
 	bench_say(fd, "WHY n3\n");
 	answer = bench_shown(fd);
 	assert_non_null(
-		strstr(answer, "n3 is dead: its host answers, its agent's process is gone.\n")
+		bench_find(answer, "n3 is dead: its host answers, its agent's process is gone.\n")
 	);
-	assert_non_null(strstr(answer, "  says who     n1 and n2\n"));
-	assert_non_null(strstr(answer, "1 min 5 s ago\n"));
-	assert_non_null(strstr(answer, "Start tocsind on it again"));
-	assert_non_null(strstr(answer, "If it is gone for good: `tocsin forget n3`.\n"));
-	assert_non_null(strstr(answer, "SUSPECT"));
+	assert_non_null(bench_find(answer, "  says who     n1 and n2\n"));
+	assert_non_null(bench_find(answer, "1 min 5 s ago\n"));
+	assert_non_null(bench_find(answer, "Start tocsind on it again"));
+	assert_non_null(bench_find(answer, "If it is gone for good: `tocsin forget n3`.\n"));
+	assert_non_null(bench_find(answer, "SUSPECT"));
 	// From the journal of an earlier run.
-	assert_non_null(strstr(answer, "LEFT"));
+	assert_non_null(bench_find(answer, "LEFT"));
 	close(fd);
 }
 
@@ -65,10 +65,10 @@ static void why_of_one_unreachable_tells_refusals_from_silence_and_what_ends_it(
 		bench_peer("n3")->cause = rows[n].cause;
 		bench_say(fd, "WHY n3\n");
 		answer = bench_shown(fd);
-		bench_assert_narrow(answer);
-		assert_non_null(strstr(answer, rows[n].said));
-		assert_non_null(strstr(answer, "`tocsin forget --unreachable`."));
-		assert_non_null(strstr(answer, "\n      - "));
+		bench_assert_narrow(answer, 80);
+		assert_non_null(bench_find(answer, rows[n].said));
+		assert_non_null(bench_find(answer, "`tocsin forget --unreachable`."));
+		assert_non_null(bench_find(answer, "\n      - "));
 	}
 	close(fd);
 }
@@ -82,10 +82,10 @@ static void why_tells_who_reported_it_and_what_follows(void **state) {
 	bench.overlay.text = "its link flaps";
 	bench_say(fd, "WHY n3\n");
 	answer = bench_shown(fd);
-	bench_assert_narrow(answer);
+	bench_assert_narrow(answer, 80);
 	answer = strstr(answer, "What follows\n");
 	assert_non_null(answer);
-	assert_non_null(strstr(answer, "by uid 1000:\n        its link flaps\n"));
+	assert_non_null(bench_find(answer, "by uid 1000:\n        its link flaps\n"));
 	assert_true(strstr(answer, "neighbours were asked") < strstr(answer, "Links from here"));
 	close(fd);
 }
@@ -101,10 +101,10 @@ static void why_of_one_that_the_roster_misses_tells_what_was_seen_of_it(void **s
 	bench_add_event(RAS_EVENT_FORGOTTEN, "n4", RAS_CAUSE_NONE, 0);
 	bench_say(fd, "WHY n4\n");
 	answer = bench_shown(fd);
-	bench_assert_narrow(answer);
+	bench_assert_narrow(answer, 80);
 	assert_memory_equal(answer, "n4 is missing: expected, and not seen.\n", 39);
-	assert_non_null(strstr(answer, " FORGOTTEN "));
-	assert_non_null(strstr(answer, "Start tocsind on it, or take it off the roster."));
+	assert_non_null(bench_find(answer, " FORGOTTEN "));
+	assert_non_null(bench_find(answer, "Start tocsind on it, or take it off the roster."));
 	bench_say(fd, "SET FORMAT json\n");
 	bench_shown(fd);
 	object = bench_ask_json(fd, "WHY n4\n");
@@ -165,7 +165,7 @@ static void why_tells_of_the_link_that_was_when_there_is_none(void **state) {
 			bench_add_event(past->kinds[k], "n3", RAS_CAUSE_RESET, 0);
 		bench_say(fd, "WHY n3\n");
 		answer = bench_shown(fd);
-		bench_assert_narrow(answer);
+		bench_assert_narrow(answer, 80);
 		if (strstr(answer, past->words) == NULL)
 			fail_msg("%s not in: %s", past->words, answer);
 		close(fd);
@@ -187,9 +187,9 @@ static void title_that_is_long_goes_on_below(void **state) {
 		peer->cause = (enum ras_cause)cause;
 		bench_say(fd, "WHY n3\n");
 		answer = bench_shown(fd);
-		bench_assert_narrow(answer);
+		bench_assert_narrow(answer, 80);
 		assert_int_equal(strncmp(answer, "n3 is dead: ", 12), 0);
-		assert_non_null(strstr(answer, ".\n\n  since "));
+		assert_non_null(bench_find(answer, ".\n\n  since "));
 		broken += strchr(answer, '\n') + 3 < strstr(answer, "\n\n");
 	}
 	assert_true(broken > 0);
@@ -206,8 +206,8 @@ static void why_of_a_frozen_node_names_no_culprit(void **state) {
 	peer->cause = RAS_CAUSE_SILENT;
 	bench_say(fd, "WHY n3\n");
 	answer = bench_shown(fd);
-	assert_non_null(strstr(answer, "n3 is dead: nothing was heard of it any more.\n"));
-	assert_non_null(strstr(answer, "cannot be told"));
+	assert_non_null(bench_find(answer, "n3 is dead: nothing was heard of it any more.\n"));
+	assert_non_null(bench_find(answer, "cannot be told"));
 	close(fd);
 }
 
@@ -220,12 +220,12 @@ static void why_of_a_departed_and_of_a_healthy_node_gives_no_alarm(void **state)
 	bench_peer("n3")->cause = RAS_CAUSE_LEAVE;
 	bench_say(fd, "WHY n3\n");
 	answer = bench_shown(fd);
-	assert_non_null(strstr(answer, "n3 has left.\n"));
-	assert_non_null(strstr(answer, "stopped in good order"));
+	assert_non_null(bench_find(answer, "n3 has left.\n"));
+	assert_non_null(bench_find(answer, "stopped in good order"));
 	bench_say(fd, "WHY n2\n");
-	assert_non_null(strstr(bench_shown(fd), "n2 is alive.\n"));
+	assert_non_null(bench_find(bench_shown(fd), "n2 is alive.\n"));
 	bench_say(fd, "WHY n1\n");
-	assert_non_null(strstr(bench_shown(fd), "n1 is alive, and it is the node you ask.\n"));
+	assert_non_null(bench_find(bench_shown(fd), "n1 is alive, and it is the node you ask.\n"));
 	close(fd);
 }
 
@@ -241,7 +241,7 @@ static void a_node_that_was_forgotten_is_told_from_one_that_never_was(void **sta
 				 "FORGOTTEN, 2026-11-18T11:06:40.000Z\n"
 	);
 	bench_say(fd, "WHY n8\n");
-	assert_non_null(strstr(bench_shown(fd), "no node \"n8\" is known, "));
+	assert_non_null(bench_find(bench_shown(fd), "no node \"n8\" is known, "));
 	close(fd);
 }
 

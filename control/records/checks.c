@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The fields of CHECKS.
+#include <lib/fact.h>
+#include <records/checks.h>
+
+#include <inttypes.h>
+
+static void show_next(const json_t *row, char text[static SHOW_BYTES]) {
+	if (json_is_object(json_object_get(row, "stuck")))
+		snprintf(text, SHOW_BYTES, "hangs");
+	else if (fact_holds(row, "running"))
+		snprintf(text, SHOW_BYTES, "running");
+	else
+		fact_seconds(row, "next_s", text);
+}
+
+#define MEMBER(...) RECORD_MEMBER(struct check_row, __VA_ARGS__)
+#define COLUMN(...) RECORD_COLUMN(struct check_row, __VA_ARGS__)
+
+static const struct record_field fields[] = {
+	COLUMN(name, UNIT_NONE, "name of the check", "CHECK", 20, 0, NULL),
+	MEMBER(command, UNIT_NONE, "command line, or null for a check of the agent itself"),
+	MEMBER(interval_s, UNIT_SECONDS, "time between two runs"),
+	MEMBER(timeout_s, UNIT_SECONDS, "time after which a run is ended"),
+	MEMBER(said, UNIT_NONE, "level that counts for the verdict: ok, warning or critical"),
+	MEMBER(reason, UNIT_NONE, "reason that this level gives the verdict, or \"\""),
+	MEMBER(last, UNIT_NONE, "result, evidence, at, ago_s and took_s of the last run, or null"),
+	RECORD_INNER("last", "result", UNIT_NONE, "LAST", 8, 0),
+	RECORD_INNER("last", "ago_s", UNIT_SECONDS, "AGO", 9, 0),
+	RECORD_INNER("last", "took_s", UNIT_SECONDS, "TOOK", 9, 3),
+	MEMBER(running, UNIT_NONE, "whether it runs now"),
+	COLUMN(next_s, UNIT_SECONDS, "time until the next run, or null", "NEXT", 9, 2, show_next),
+	MEMBER(stuck,
+	       UNIT_NONE,
+	       "pid, comm, state and wchan of a run that the kernel does not end, or null"),
+	MEMBER(counts, UNIT_NONE, "runs by result: ok, warning, critical, unknown"),
+	RECORD_INNER("counts", "ok", UNIT_COUNT, "OK", 6, 1),
+	RECORD_INNER("counts", "warning", UNIT_COUNT, "WARNED", 6, 0),
+	RECORD_INNER("counts", "critical", UNIT_COUNT, "FAILED", 6, 0),
+	RECORD_INNER("counts", "unknown", UNIT_COUNT, "UNKNOWN", 7, 0),
+};
+
+const struct record check_record = RECORD("checks", fields);

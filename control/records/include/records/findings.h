@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// HEALTH: what is found of one node.
+#pragma once
+
+#include <lib/record.h>
+
+struct finding_row {
+	const char *node;
+	const char *state;
+	const char *grade;
+	const char *verdict;
+	const char *reason;
+	const char *evidence;
+	const char *advice;
+	bool maint;
+	json_t *observers;
+	const char *since; // NULL if unknown
+	double for_s;
+	const char *confidence;
+	const char *withheld;
+	bool both_planes;
+	double looked_s;
+};
+
+extern const struct record finding_record;

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The fields of PEERS.
+#include <lib/fact.h>
+#include <records/peers.h>
+
+#include <string.h>
+
+static void show_cause(const json_t *row, char text[static SHOW_BYTES]) {
+	const char *cause = fact_word(row, "cause");
+
+	snprintf(
+		text, SHOW_BYTES, "%s", *cause == '\0' || strcmp(cause, "none") == 0 ? "-" : cause
+	);
+}
+
+static void show_note(const json_t *row, char text[static SHOW_BYTES]) {
+	const char *note = "";
+
+	if (fact_holds(row, "maint"))
+		note = "maint";
+	else if (fact_holds(row, "sole"))
+		note = "sole";
+	else if (fact_holds(row, "self"))
+		note = "self";
+	snprintf(text, SHOW_BYTES, "%s", note);
+}
+
+static void show_address(const json_t *row, char text[static SHOW_BYTES]) {
+	bool missing = fact_is(row, "state", "missing");
+
+	snprintf(
+		text, SHOW_BYTES, "%s", missing ? "expected, not seen" : fact_name(row, "address")
+	);
+}
+
+#define MEMBER(...) RECORD_MEMBER(struct peer_row, __VA_ARGS__)
+#define COLUMN(...) RECORD_COLUMN(struct peer_row, __VA_ARGS__)
+
+// A node that is expected and was never seen has `node` and `state` alone.
+static const struct record_field fields[] = {
+	COLUMN(node, UNIT_NONE, "the node", "NODE", 22, 0, NULL),
+	MEMBER(id, UNIT_NONE, "identity of its agent, 16 hexadecimal digits behind 0x"),
+	COLUMN(state,
+	       UNIT_NONE,
+	       "alive, suspect, unreachable, dead, left or missing",
+	       "STATE",
+	       11,
+	       0,
+	       NULL),
+	COLUMN(for_s, UNIT_SECONDS, "time in this state; null if unknown", "FOR", 12, 0, NULL),
+	COLUMN(cause, UNIT_NONE, "why it is in this state, or \"none\"", "CAUSE", 11, 1, show_cause
+	),
+	RECORD_MADE(UNIT_NONE, "NOTE", 5, 3, show_note),
+	MEMBER(sole, UNIT_NONE, "whether a single observer reported the state"),
+	MEMBER(maint, UNIT_NONE, "whether the node is in maintenance"),
+	MEMBER(self, UNIT_NONE, "whether it is the node that answers"),
+	MEMBER(since, UNIT_NONE, "when the state began, UTC; null if unknown"),
+	MEMBER(start, UNIT_COUNT, "number of the start of its agent"),
+	MEMBER(refutations, UNIT_COUNT, "suspicions that it refuted since that start"),
+	MEMBER(observers, UNIT_NONE, "names of the nodes that reported the state"),
+	COLUMN(address, UNIT_NONE, "where its agent listens", "ADDRESS", 34, 2, show_address),
+	MEMBER(host, UNIT_NONE, "host name"),
+	MEMBER(pid, UNIT_NONE, "process of the agent"),
+	MEMBER(version, UNIT_NONE, "version of the agent"),
+	MEMBER(verdict, UNIT_NONE, "verdict on the node"),
+	MEMBER(devices, UNIT_COUNT, "RDMA devices that its agent uses"),
+};
+
+const struct record peer_record = RECORD("peers", fields);

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Writes rows as JSON, as a table and as a part of a manual page.
+#include <lib/escape.h>
+#include <lib/fact.h>
+#include <lib/must.h>
+#include <lib/record.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+#define COLUMNS_MAX 24
+#define ESCAPED_BYTES 1024
+
+// JSON.
+
+// jansson refuses a string that is not UTF-8; such text is written escaped and quoted.
+static json_t *string_to_json(const char *text) {
+	char quoted[ESCAPED_BYTES];
+	json_t *string;
+
+	if (text == NULL)
+		return json_null();
+	string = json_string(text);
+	if (string != NULL)
+		return string;
+	escape_quote(text, strlen(text), quoted, sizeof(quoted));
+	return json_string(quoted);
+}
+
+// JSON's integers are signed; sums of what other agents report may be larger.
+static json_t *uint64_to_json(uint64_t number) {
+	if (number == RECORD_UNKNOWN)
+		return json_null();
+	return json_integer(number < INT64_MAX ? (json_int_t)number : INT64_MAX);
+}
+
+static json_t *value_to_json(const struct record_field *field, const void *row) {
+	const void *place = (const char *)row + field->offset;
+	json_t *value;
+
+	switch (field->type) {
+	case RECORD_NONE:
+		break;
+	case RECORD_STRING:
+		return string_to_json(*(const char *const *)place);
+	case RECORD_TEXT:
+		return string_to_json(place);
+	case RECORD_BOOL:
+		return json_boolean(*(const bool *)place);
+	case RECORD_INT32:
+		return json_integer(*(const int32_t *)place);
+	case RECORD_UINT32:
+		return json_integer(*(const uint32_t *)place);
+	case RECORD_UINT64:
+		return uint64_to_json(*(const uint64_t *)place);
+	case RECORD_DOUBLE:
+		value = json_real(*(const double *)place); // NULL if it is not finite
+		return value != NULL ? value : json_null();
+	case RECORD_JSON:
+		value = *(json_t *const *)place;
+		return value != NULL ? value : json_null();
+	}
+	must(!"a field with a key has a type");
+	return NULL;
+}
+
+json_t *record_to_json(const struct record *record, const void *row) {
+	json_t *object = json_object();
+	bool complete = object != NULL;
+
+	for (size_t n = 0; n < record->count; n++) {
+		const struct record_field *field = &record->fields[n];
+
+		// Also called after a failure: it takes the references of RECORD_JSON.
+		if (field->type != RECORD_NONE)
+			complete &= json_object_set_new_nocheck(
+					    object, field->key, value_to_json(field, row)
+				    ) == 0;
+	}
+	if (complete)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
+// Table.
+
+struct column {
+	const struct record_field *field;
+	size_t longest; // characters of the longest text or the label
+	size_t width;	// characters that are printed
+};
+
+struct table {
+	struct column columns[COLUMNS_MAX];
+	size_t count;
+};
+
+static void
+show_number(const json_t *object, const struct record_field *field, char text[static SHOW_BYTES]) {
+	if (field->unit == UNIT_SECONDS)
+		fact_seconds(object, field->key, text);
+	else if (field->unit == UNIT_NANOSECONDS)
+		fact_duration(object, field->key, text);
+	else if (field->unit == UNIT_BYTES)
+		fact_bytes(object, field->key, text);
+	else
+		fact_count(object, field->key, text);
+}
+
+// Returns the text of a column: `text`, or a string of the row, which may be longer.
+static const char *
+field_text(const struct record_field *field, const json_t *row, char text[static SHOW_BYTES]) {
+	const json_t *value;
+
+	snprintf(text, SHOW_BYTES, "-");
+	if (field->show != NULL) {
+		field->show(row, text);
+		return text;
+	}
+	if (field->inside != NULL)
+		row = json_object_get(row, field->inside);
+	value = json_object_get(row, field->key);
+	if (json_is_string(value) && json_string_length(value) > 0)
+		return json_string_value(value);
+	if (json_is_boolean(value))
+		snprintf(text, SHOW_BYTES, "%s", json_is_true(value) ? "yes" : "no");
+	else if (json_is_number(value))
+		show_number(row, field, text);
+	return text;
+}
+
+static size_t characters(const char *text) {
+	size_t count = 0;
+
+	for (; *text != '\0'; text++)
+		count += ((unsigned char)*text & 0xc0) != 0x80;
+	return count;
+}
+
+static size_t table_width(const struct table *table) {
+	size_t width = 0;
+
+	for (size_t n = 0; n < table->count; n++)
+		width += table->columns[n].width + (n > 0);
+	return width;
+}
+
+static void drop_column(struct table *table, size_t dropped) {
+	table->count--;
+	memmove(&table->columns[dropped], &table->columns[dropped + 1],
+		(table->count - dropped) * sizeof(table->columns[0]));
+}
+
+// Returns false if no column may be dropped.
+static bool drop_least_important(struct table *table) {
+	size_t least = 0;
+
+	for (size_t n = 1; n < table->count; n++) {
+		if (table->columns[n].field->rank > table->columns[least].field->rank)
+			least = n;
+	}
+	if (table->count == 0 || table->columns[least].field->rank == 0)
+		return false;
+	drop_column(table, least);
+	return true;
+}
+
+static size_t longest_text(const struct record_field *field, const json_t *rows) {
+	size_t longest = strlen(field->label), n;
+	char text[SHOW_BYTES];
+	const json_t *row;
+
+	json_array_foreach(rows, n, row) {
+		size_t length = characters(field_text(field, row, text));
+
+		longest = length > longest ? length : longest;
+	}
+	return longest;
+}
+
+static void add_column(struct table *table, const struct record_field *field, size_t longest) {
+	bool cut = longest > field->width;
+
+	must(table->count < COLUMNS_MAX);
+	table->columns[table->count++] =
+		(struct column){field, longest, cut ? field->width : longest};
+}
+
+// Columns are dropped until the rest fits; then texts that are cut get the room that is left.
+static void
+table_layout(struct table *table, const struct record *record, const json_t *rows, size_t columns) {
+	size_t width;
+
+	table->count = 0;
+	for (size_t n = 0; n < record->count; n++) {
+		const struct record_field *field = &record->fields[n];
+
+		if (field->label != NULL)
+			add_column(table, field, longest_text(field, rows));
+	}
+	if (columns == 0)
+		columns = SIZE_MAX;
+	while (table_width(table) > columns && drop_least_important(table))
+		;
+	width = table_width(table);
+	for (size_t n = 0; n < table->count && width < columns; n++) {
+		struct column *column = &table->columns[n];
+		size_t wanted = column->longest - column->width;
+		size_t given = wanted < columns - width ? wanted : columns - width;
+
+		column->width += given;
+		width += given;
+	}
+}
+
+// Returns the bytes of the first `count` characters of a text that has more.
+static size_t prefix_bytes(const char *text, size_t count) {
+	size_t bytes = 0;
+
+	for (;; bytes++) {
+		if (((unsigned char)text[bytes] & 0xc0) != 0x80 && count-- == 0)
+			return bytes;
+	}
+}
+
+static void print_cell(const struct column *column, const char *text, bool last, FILE *out) {
+	size_t length = characters(text), width = column->width;
+	int blanks = length < width ? (int)(width - length) : 0;
+	bool right = column->field->unit == UNIT_COUNT;
+
+	if (right)
+		fprintf(out, "%*s", blanks, "");
+	if (length > width)
+		fprintf(out, "%.*s~", (int)prefix_bytes(text, width - 1), text);
+	else
+		fputs(text, out);
+	if (last)
+		fputc('\n', out);
+	else
+		fprintf(out, "%*s", right ? 1 : blanks + 1, "");
+}
+
+void record_print_table(
+	const struct record *record,
+	const json_t *rows,
+	size_t columns,
+	record_note_fn *note,
+	void *ctx,
+	FILE *out
+) {
+	char text[SHOW_BYTES];
+	struct table table;
+	const json_t *row;
+	size_t r;
+
+	table_layout(&table, record, rows, columns);
+	for (size_t n = 0; n < table.count; n++)
+		print_cell(
+			&table.columns[n], table.columns[n].field->label, n + 1 == table.count, out
+		);
+	json_array_foreach(rows, r, row) {
+		for (size_t n = 0; n < table.count; n++)
+			print_cell(
+				&table.columns[n], field_text(table.columns[n].field, row, text),
+				n + 1 == table.count, out
+			);
+		if (note != NULL)
+			note(ctx, row);
+	}
+}
+
+// Manual.
+
+const char *record_type_name(const struct record_field *field) {
+	static const char *const names[] = {
+		[RECORD_STRING] = "string",  [RECORD_TEXT] = "string",
+		[RECORD_BOOL] = "boolean",   [RECORD_INT32] = "integer",
+		[RECORD_UINT32] = "integer", [RECORD_UINT64] = "integer",
+		[RECORD_DOUBLE] = "number",  [RECORD_JSON] = "object or array",
+	};
+
+	must(field->type != RECORD_NONE);
+	return names[field->type];
+}

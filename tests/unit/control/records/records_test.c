@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rules that hold for the tables of all records.
+#include <records/checks.h>
+#include <records/communicators.h>
+#include <records/links.h>
+#include <records/pairs.h>
+#include <records/paths.h>
+#include <records/peers.h>
+#include <support/cases.h>
+#include <support/cmocka.h>
+
+#include <string.h>
+
+#define TERMINAL_COLUMNS 80
+
+static const struct record *const records[] = {
+	&check_record, &communicator_record, &link_record, &pair_record, &path_record, &peer_record,
+};
+
+static bool ends_with(const char *text, const char *end) {
+	size_t length = strlen(text), end_length = strlen(end);
+
+	return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+// Only a rate has the ending "_per_s"; a count or a size per second is no time.
+static bool key_names_unit(const struct record_field *field) {
+	bool per_second = ends_with(field->key, "_per_s");
+
+	if (ends_with(field->key, "_ns"))
+		return field->unit == UNIT_NANOSECONDS;
+	if (ends_with(field->key, "_s") && !per_second)
+		return field->unit == UNIT_SECONDS;
+	return field->unit != UNIT_NANOSECONDS && field->unit != UNIT_SECONDS;
+}
+
+static void keys_end_in_the_unit_of_their_times(void **state) {
+	(void)state;
+	for (size_t r = 0; r < COUNT_OF(records); r++) {
+		for (size_t n = 0; n < records[r]->count; n++) {
+			const struct record_field *field = &records[r]->fields[n];
+
+			if (field->key != NULL && !key_names_unit(field))
+				fail_msg("%s: %s", records[r]->name, field->key);
+		}
+	}
+}
+
+static void columns_that_are_never_dropped_fit_a_terminal(void **state) {
+	(void)state;
+	for (size_t r = 0; r < COUNT_OF(records); r++) {
+		size_t width = 0;
+
+		for (size_t n = 0; n < records[r]->count; n++) {
+			const struct record_field *field = &records[r]->fields[n];
+
+			if (field->label == NULL)
+				continue;
+			if (strlen(field->label) > field->width)
+				fail_msg("%s: %s", records[r]->name, field->label);
+			width += field->rank == 0 ? field->width + 1UL : 0;
+		}
+		if (width > TERMINAL_COLUMNS + 1)
+			fail_msg("%s: %zu columns", records[r]->name, width - 1);
+	}
+}
+
+static void every_member_is_explained(void **state) {
+	(void)state;
+	for (size_t r = 0; r < COUNT_OF(records); r++) {
+		for (size_t n = 0; n < records[r]->count; n++) {
+			const struct record_field *field = &records[r]->fields[n];
+
+			if (field->type != RECORD_NONE &&
+			    (field->help == NULL || *field->help == '\0'))
+				fail_msg("%s: %s", records[r]->name, field->key);
+		}
+	}
+}
+
+UNIT_GROUP(records) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keys_end_in_the_unit_of_their_times),
+		cmocka_unit_test(columns_that_are_never_dropped_fit_a_terminal),
+		cmocka_unit_test(every_member_is_explained),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
