@@ -13,7 +13,7 @@ static uint32_t family_bits(uint8_t family) {
 	return family == SOCK_ADDR_V4 ? 32 : 128;
 }
 
-// Clears what lies beyond the prefix. Returns whether there was anything.
+// Clear the bits beyond the prefix. Returns true if any of them was set.
 static bool clear_host_bits(uint8_t address[static 16], uint32_t bits) {
 	bool found = false;
 

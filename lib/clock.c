@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The clock: CLOCK_MONOTONIC, the calibrated TSC, or a fake one of tests.
+// The clock: CLOCK_MONOTONIC, the calibrated TSC, or a fake clock for tests.
 #include <lib/clock.h>
 #include <lib/clock_scale.h>
 #include <lib/must.h>
@@ -15,7 +15,8 @@
 #endif
 
 #define KERNEL_CLOCKS_PATH "/sys/devices/system/clocksource/clocksource0/"
-// The tightest of this many readings is the sample: an interrupt in one does not matter.
+// Number of readings per sample. The tightest one is used, so an interrupt in one of them does no
+// harm.
 #define SAMPLE_TRIES 64
 #define KEEP_TRIES 3
 #define CALIBRATION_NS_MIN 10000000L
@@ -44,8 +45,9 @@ static struct clock_sample sample_take(clockid_t id, int tries) {
 	return best;
 }
 
-// NULL and the scale set, or why there is none. The rate is taken from the raw clock, because
-// a slew in progress would be built into it for good; the origin from the monotonic one.
+// Calibrate the TSC. Returns NULL with the scale set, or the reason for failure. The rate comes
+// from the raw clock, because a slew in progress would stay in the rate for ever. The origin comes
+// from CLOCK_MONOTONIC.
 static const char *scale_calibrate(struct clock_scale *ret_scale) {
 	struct clock_sample first = sample_take(CLOCK_MONOTONIC_RAW, SAMPLE_TRIES);
 	struct clock_sample last, origin;
@@ -53,7 +55,7 @@ static const char *scale_calibrate(struct clock_scale *ret_scale) {
 
 	for (long wait_ns = CALIBRATION_NS_MIN; wait_ns <= CALIBRATION_NS_MAX && err == -EAGAIN;
 	     wait_ns *= 2) {
-		// Cut short by a signal is fine: what passed is measured, not assumed.
+		// A signal may cut the sleep short: the elapsed time is measured, not assumed.
 		nanosleep(&(struct timespec){.tv_nsec = wait_ns}, NULL);
 		last = sample_take(CLOCK_MONOTONIC_RAW, SAMPLE_TRIES);
 		err = clock_scale_init(ret_scale, &first, &last);
@@ -68,7 +70,7 @@ static const char *scale_calibrate(struct clock_scale *ret_scale) {
 	return NULL;
 }
 
-// Empty if there is no such file: a container may hide it.
+// Read the first line of a file. The line is empty if the file is missing; a container may hide it.
 static void line_read(const char *path, char *line, size_t size) {
 	scoped_file FILE *file = fopen(path, "re");
 	size_t length = file != NULL ? fread(line, 1, size - 1, file) : 0;
@@ -86,7 +88,7 @@ static void facts_read(struct clock_tsc_facts *ret_facts) {
 	ret_facts->invariant =
 		__get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) != 0 && (edx & 1U << 8) != 0;
 #elif defined(__aarch64__)
-	// By the architecture; the kernel lets programs read it.
+	// The ARM architecture guarantees both; the kernel lets programs read the counter.
 	ret_facts->readable = ret_facts->invariant = true;
 #endif
 	line_read(
@@ -115,7 +117,7 @@ const char *clock_tsc_objection(const struct clock_tsc_facts *facts) {
 		return "this processor has no TSC to read";
 	if (!facts->invariant)
 		return "the TSC is not invariant by CPUID";
-	// The kernel strikes it off when it saw processors disagree.
+	// The kernel removes the TSC from this list when processors disagree.
 	if (facts->kernel_sources[0] != '\0' &&
 	    !word_in_list(CLOCK_TICKS_KERNEL_NAME, facts->kernel_sources))
 		return "the kernel does not offer the TSC as a clock source";
@@ -159,7 +161,7 @@ void clock_init_tsc(struct clock *clock) {
 	clock_init_tsc_given(clock, &facts);
 }
 
-// The kernel's watchdog then looks after the TSC, and CLOCK_MONOTONIC counts the same ticks.
+// The kernel's watchdog then monitors the TSC, and CLOCK_MONOTONIC counts the same ticks.
 void clock_init_kept_given(struct clock *clock, const struct clock_tsc_facts *facts) {
 	const char *objection = clock_tsc_objection(facts);
 
@@ -228,7 +230,7 @@ uint32_t clock_error_ppb(const struct clock *clock) {
 
 #define NS_PER_S 1000000000ULL
 
-// Half of each bracket, and the nanosecond by which readings of a clock are rounded.
+// Return half of both brackets, plus the nanosecond to which clock readings are rounded.
 static uint64_t rate_error_ppb(
 	const struct clock_sample *first,
 	const struct clock_sample *last,

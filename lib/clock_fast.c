@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The readings of a clock that is not the TSC.
+// Readings of a clock whose source is not the TSC.
 #include <lib/clock.h>
 #include <lib/must.h>
 
@@ -8,7 +8,7 @@
 uint64_t clock_monotonic_ns(void) {
 	struct timespec now;
 
-	// Cannot fail: the clock exists on every Linux and the address is ours.
+	// Cannot fail: the clock exists on every Linux and the address is valid.
 	must(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A clock of the processor's counter beside CLOCK_MONOTONIC: how far it is off, and what follows.
+// Resynchronization of a TSC clock with CLOCK_MONOTONIC: deviation and correction.
 #include <lib/clock.h>
 
-#define WIDTH_NS_MAX 2000	     // of a sample that is worth correcting by
-#define RATE_NS UINT64_C(1000000000) // between two samples that a rate is taken from
-// The kernel slews CLOCK_MONOTONIC, by 8 % and 500 ppm at most; what is beyond that is a jump.
+#define WIDTH_NS_MAX 2000	     // widest sample that is used for a correction
+#define RATE_NS UINT64_C(1000000000) // least time between the two samples of a rate
+// The kernel slews CLOCK_MONOTONIC by at most 8 % and 500 ppm. A larger deviation is a jump.
 #define SLEW_SHARE 8
 #define JUMP_NS UINT64_C(1000000)
 
@@ -20,7 +20,7 @@ static uint64_t width_ns(const struct clock_scale *scale, const struct clock_sam
 	return ticks_ns(scale, sample->ticks_after - sample->ticks_before);
 }
 
-// By what was counted since the last call, wherever the clock stood then.
+// Compare the ticks with the time since the last call, independent of the clock's reading then.
 static bool clock_jumped(const struct clock *clock, const struct clock_sample *sample) {
 	const struct clock_kept *kept = &clock->kept;
 	uint64_t ticks = clock_sample_ticks(sample), counted_ns, passed_ns;
@@ -39,7 +39,8 @@ static enum clock_keep fall_back(struct clock *clock) {
 	return CLOCK_KEEP_JUMPED;
 }
 
-// From a second and more, so that the width of two samples is parts in a million at most.
+// Measure the rate over at least one second. The width of two samples then adds at most parts per
+// million.
 static uint64_t take_rate(struct clock *clock, uint64_t ticks, uint64_t ns) {
 	struct clock_kept *kept = &clock->kept;
 	uint64_t multiplier = clock->scale.multiplier;
@@ -54,8 +55,8 @@ static uint64_t take_rate(struct clock *clock, uint64_t ticks, uint64_t ns) {
 	return multiplier;
 }
 
-// Where it is ahead, the base lies where the right time comes to what it reads: ticks before the
-// base read as the base.
+// Correct the base of the scale. If the clock is ahead, the base moves to the tick at which the
+// right time reaches the current reading. Ticks before the base read as the base.
 static void put_right(struct clock_scale *scale, uint64_t ticks, uint64_t reading_ns, uint64_t ns) {
 	uint64_t ahead_ns = reading_ns > ns ? reading_ns - ns : 0;
 
@@ -81,7 +82,8 @@ enum clock_keep clock_keep_at(struct clock *clock, const struct clock_sample *sa
 	if (off_ns > kept->off_ns_max)
 		kept->off_ns_max = off_ns;
 	scale->multiplier = take_rate(clock, ticks, sample->ns);
-	// Less than the sample can tell is left as it is, else each call would move it about.
+	// A deviation below the accuracy of the sample is not corrected; else each call would shift
+	// the clock.
 	put_right(scale, ticks, reading_ns, off_ns > width / 2 + 1 ? sample->ns : reading_ns);
 	kept->ticks = ticks;
 	kept->ns = sample->ns;

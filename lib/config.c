@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A configuration in memory: its sections, from the schema or by name, and typed access.
+// A configuration in memory: sections and typed access.
 #include "config_impl.h"
 
 #include <lib/must.h>
@@ -45,12 +45,13 @@ config_schema_find_keys(const struct config_schema *schema, const char *kind, si
 	return first;
 }
 
-// The table is part of this program: what is wrong in it stops the first test that loads it.
+// Check one key of the schema. The table is part of this program, so an error aborts the first test
+// that loads it.
 static void check_key(const struct config_schema *schema, const struct config_key *key) {
 	size_t count = 0;
 	const struct config_key *first = config_schema_find_keys(schema, key->section, &count);
 
-	must(key >= first && key < first + count); // its section stands together
+	must(key >= first && key < first + count); // the keys of a section are adjacent
 	for (const struct config_key *other = first; other < key; other++)
 		must(strcmp(other->name, key->name) != 0);
 	must(config_kind_size(key->section) < CONFIG_NAME_BYTES_MAX);
@@ -87,7 +88,7 @@ static int section_set_defaults(struct config_section *section) {
 		err = config_value_parse(key, key->initial, NULL, &section->values[i]);
 		if (err == -ENOMEM)
 			return err;
-		must(err == 0); // a default keeps to its own bounds
+		must(err == 0); // a default satisfies its own bounds
 	}
 	return 0;
 }

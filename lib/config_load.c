@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a file and --set arguments to a configuration: what sections, keys and values mean, and
-// what is said about the ones that mean nothing.
+// Loads a configuration from a file and --set arguments: resolves sections, keys and values, and
+// reports unknown or wrong ones.
 #include "config_impl.h"
 
 #include <lib/error.h>
@@ -15,10 +15,10 @@
 #define MESSAGE_BYTES 1024
 #define QUOTE_BYTES 80
 
-// The letters of names: they stand in --set, in metrics and in log lines without quotes.
+// Allowed bytes of names, which appear unquoted in --set, in metrics and in log lines.
 #define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-"
 
-// A message in the making; what does not fit is cut.
+// A message being built; truncated if it does not fit.
 struct message {
 	char text[MESSAGE_BYTES];
 	size_t used;
@@ -107,7 +107,7 @@ bool config_is_sound(const struct config_load *load, const char *section_name, c
 static bool text_unit_is_allowed(const struct escape_unit *unit, char first) {
 	if (unit->text_size == unit->taken_bytes)
 		return true;
-	return first == '"' || first == '\\' || first == '\t'; // escaped, but good text
+	return first == '"' || first == '\\' || first == '\t'; // escaped in output, but valid text
 }
 
 bool config_load_check_text(struct config_load *load, const char *text, size_t size) {
@@ -239,7 +239,7 @@ static void report_duplicate(
 		);
 }
 
-// Whether the parser's sentence tells all that the key takes: its words or its bounds.
+// Return true if the parser's sentence already contains everything that the key accepts.
 static bool error_tells_allowed(const struct config_key *key, int err, const char *sentence) {
 	switch (key->type) {
 	case CONFIG_BOOL:
@@ -291,7 +291,7 @@ static void assign_known(
 		report_duplicate(load, section, key, value);
 		return;
 	}
-	// Even if the text is bad: a second line for the key is then a second error.
+	// Set the source even if the text is bad, so that a second line is a second error.
 	value->source = source;
 	value->line = load->line;
 	value->wrong = true;
@@ -338,8 +338,8 @@ void config_load_assign(
 		assign_known(load, section, key, text, &section->values[index]);
 }
 
-// What a line of the file could not hold must not come in by --set either: a printed
-// configuration is read back as the same.
+// Reject values that a line of the file could not hold, so that a printed configuration reads back
+// the same.
 static bool check_setting_value(struct config_load *load, const char *text) {
 	if (!config_load_check_text(load, text, strlen(text)))
 		return false;
@@ -366,7 +366,7 @@ static char *text_trim(char *text) {
 	return text;
 }
 
-// "section.key=value" or "section.name.key=value", where a name may have dots of its own.
+// Split "section.key=value" or "section.name.key=value"; a name may contain dots.
 static bool split_setting(char *setting, char **ret_name, char **ret_key, char **ret_value) {
 	static char no_name[] = "";
 	char *value = strchr(setting, '=');
@@ -445,8 +445,8 @@ static int load_file(struct config_load *load, const struct config_input *input)
 	return err;
 }
 
-// A value that is empty stands in for one that had to be given, so that what else is wrong can be
-// told as well.
+// Put empty text in place of a missing required value, so that the remaining checks can run and
+// report.
 static int stand_in(struct config_value *value) {
 	value->wrong = true;
 	value->text = strdup("");

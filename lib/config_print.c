@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A configuration for people: as a file, as the key list of the man page, as what a reload
-// changes.
+// Output of a configuration: as a file, as the key list of the man page, as the changes of a
+// reload.
 #include "config_impl.h"
 
 #include <lib/error.h>
@@ -30,7 +30,7 @@ static void print_value(
 	if (width < COMMENT_COLUMN)
 		fprintf(stream, "%s = %s%*s# %s\n", key->name, value->text,
 			(int)(COMMENT_COLUMN - width), "", origin);
-	else // on a line of its own, so that a long value stays within a line
+	else // on a separate line, so that a long value fits on its own
 		fprintf(stream, "# %s\n%s = %s\n", origin, key->name, value->text);
 }
 
@@ -45,8 +45,8 @@ int config_print(const struct config *config, FILE *stream) {
 	return stream_result(stream);
 }
 
-// Text that roff takes for itself: a backslash begins an escape, a dot or quote that begins a
-// line makes it a request, and an unprotected hyphen may become a dash.
+// Print text with roff's special characters escaped. A backslash begins an escape. A dot or quote
+// at the start of a line makes it a request. A bare hyphen may become a dash.
 static void print_roff(FILE *stream, const char *text) {
 	if (text[0] == '.' || text[0] == '\'')
 		fputs("\\&", stream);
@@ -130,7 +130,8 @@ static void compare_keys(
 	}
 }
 
-// A section as a whole can come or go without a restart if each of its keys can change so.
+// Report an added or removed section. This needs no restart if every key of the section is
+// reloadable.
 static void note_section(
 	struct comparison *comparison,
 	const struct config_section *section,

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The lines of a configuration file.
+// Reader for the lines of a configuration file.
 //
-// inih takes a line apart into key and value and knows what a comment is. Three things it does
-// not do for us: it cuts long lines and section names without a word, it remembers the first bad
-// line only, and it says nothing of a section without keys. So the file is read as a whole, each
-// line is checked before inih sees it, and section headers are handled here and handed on as
-// blank lines.
+// inih splits a line into key and value and recognizes comments. Three things are missing. inih
+// truncates long lines and section names silently. It remembers only the first bad line. It does
+// not report sections without keys. So the file is read as a whole, and each line is checked before
+// inih sees it. Section headers are handled here and passed to inih as blank lines.
 #include "config_impl.h"
 
 #include <lib/error.h>
@@ -24,14 +23,16 @@
 
 struct reader {
 	struct config_load *load;
-	struct config_section *section; // keys go here; NULL before the first header, or after one
-	bool section_failed;		// that was reported, so that its keys are passed over
+	// Receives the keys; NULL before the first header and after a bad one.
+	struct config_section *section;
+	// The last header was rejected and reported; its keys are skipped.
+	bool section_failed;
 	const char *text;
 	size_t size;
-	size_t at; // where the next line begins
+	size_t at; // offset of the next line
 };
 
-// Everything from the stream, on the heap, for the caller to free.
+// Read the whole stream into memory that the caller frees.
 static int read_all(FILE *stream, char **ret_text, size_t *ret_size) {
 	scoped_mem char *text = malloc(CONFIG_FILE_BYTES_MAX + 1);
 	size_t size;
@@ -49,7 +50,7 @@ static int read_all(FILE *stream, char **ret_text, size_t *ret_size) {
 	return 0;
 }
 
-// Cuts "kind name" in two, in place; returns the name, "" if there is none.
+// Split "kind name" in place. Returns the name, or "" if there is none.
 static char *split_header(char *header) {
 	char *name = header + strcspn(header, BLANKS);
 	char *end;
@@ -64,7 +65,7 @@ static char *split_header(char *header) {
 	return name;
 }
 
-// line is "[kind name]", perhaps with a comment behind.
+// Read a header: line is "[kind name]", optionally followed by a comment.
 static void read_header(struct reader *reader, char *line) {
 	char *kind = line + 1 + strspn(line + 1, BLANKS);
 	char *close = strchr(kind, ']');
@@ -86,7 +87,7 @@ static void read_header(struct reader *reader, char *line) {
 	reader->section_failed = reader->section == NULL;
 }
 
-// The next line, not terminated.
+// Return the next line, not terminated.
 static const char *next_line(struct reader *reader, size_t *ret_size) {
 	const char *line = reader->text + reader->at;
 	const char *newline = memchr(line, '\n', reader->size - reader->at);
@@ -119,7 +120,7 @@ static bool line_is_header(const char *line, size_t size) {
 	return at < size && line[at] == '[';
 }
 
-// What inih calls in place of fgets(). A line that is bad, or done with, becomes a blank one.
+// Read one line; inih calls this in place of fgets(). A bad line or a header becomes a blank line.
 static char *read_line(char *buffer, int buffer_size, void *context) {
 	struct reader *reader = context;
 	const char *line;
@@ -130,7 +131,8 @@ static char *read_line(char *buffer, int buffer_size, void *context) {
 		return NULL;
 	line = next_line(reader, &size);
 	if (!check_line(reader, line, size)) {
-		if (line_is_header(line, size)) { // its keys must not go to the section above
+		if (line_is_header(line, size)) {
+			// The keys below a bad header must not go to the section above.
 			reader->section = NULL;
 			reader->section_failed = true;
 		}
@@ -150,7 +152,7 @@ static char *read_line(char *buffer, int buffer_size, void *context) {
 static int on_pair(void *context, const char *section, const char *name, const char *value) {
 	struct reader *reader = context;
 
-	(void)section; // inih saw no header
+	(void)section; // always empty: inih sees no headers
 	if (reader->section_failed)
 		return 1;
 	if (reader->section == NULL)
@@ -163,7 +165,7 @@ static int on_pair(void *context, const char *section, const char *name, const c
 }
 
 int config_read_stream(struct config_load *load, FILE *stream) {
-	static char comment_bytes[] = ";#"; // never written; inih forgot the const
+	static char comment_bytes[] = ";#"; // never written; inih's declaration lacks the const
 	scoped_mem char *text = NULL;
 	struct reader reader = {.load = load};
 	int result;
@@ -176,7 +178,7 @@ int config_read_stream(struct config_load *load, FILE *stream) {
 	if (reader.size >= strlen(UTF8_BOM) && memcmp(text, UTF8_BOM, strlen(UTF8_BOM)) == 0)
 		reader.at = strlen(UTF8_BOM);
 
-	ini_use_stack = false; // else the buffer is 200 bytes, whatever the next line says
+	ini_use_stack = false; // otherwise the buffer has 200 bytes and ignores ini_initial_alloc
 	ini_initial_alloc = LINE_BUFFER_BYTES;
 	ini_allow_multiline = false;
 	ini_allow_no_value = true; // reported by config_load_assign()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One value: from text, compared, and what its key takes in words.
+// One value of a configuration: parsing, comparison, and a description of what a key accepts.
 #include "config_impl.h"
 
 #include <lib/config.h>
@@ -29,7 +29,7 @@ static int parse_enum(
 	return parse_fail(error, -EINVAL, text, strlen(text), "is not %s", allowed);
 }
 
-// Bounds of a string's length or a list's count, called what.
+// Check the length of a string or the item count of a list; `what` names the unit.
 static int check_count(
 	const struct config_key *key,
 	const char *text,
@@ -64,7 +64,7 @@ static bool is_blank(char byte) {
 	return byte == ' ' || byte == '\t';
 }
 
-// Cuts the text at its commas, in place, and the blanks off each item.
+// Split the text at its commas, in place, and trim blanks from each item.
 static void split_items(char *text, char **items) {
 	size_t count = 0;
 
@@ -117,7 +117,7 @@ static int parse_list(
 	err = check_count(key, text, count, "items", error);
 	if (err != 0)
 		return err;
-	items = malloc(items_size + strlen(text) + 1); // the pointers, then what they point to
+	items = malloc(items_size + strlen(text) + 1); // array of pointers, followed by the text
 	if (items == NULL)
 		return -ENOMEM;
 	copy = memcpy((char *)items + items_size, text, strlen(text) + 1);
@@ -291,12 +291,12 @@ void config_key_describe(const struct config_key *key, char *text, size_t text_s
 	}
 }
 
-// The value stays text: who uses it reads it again.
+// The value stays text; its users parse it again.
 int config_check_hostlist(const char *text, size_t length, struct parse_error *error) {
 	struct hostlist *list = NULL;
 	int err;
 
-	if (length == 0) // whether that is allowed is for the key's bounds to say
+	if (length == 0) // the key's min decides whether empty text is allowed
 		return 0;
 	err = hostlist_expand(text, length, CONFIG_HOSTLIST_COUNT_MAX, error, &list);
 	hostlist_destroy(list);

@@ -12,10 +12,11 @@
 #define WORD_BITS 64
 #define WORD_COUNT (CPU_SET_CPUS_MAX / WORD_BITS)
 #define RANGE_TEXT_BYTES 32
-#define LISTED_TEXT_BYTES 64 // of the lists in an error
+#define LISTED_TEXT_BYTES 64 // bytes of each list in an error text
 #define ELLIPSIS "..."
 
-// The kernel's masks are arrays of long, least significant bit first: on a 64-bit machine, ours.
+// The kernel's masks are arrays of long, least significant bit first. On a 64-bit machine this
+// equals our layout.
 static_assert(sizeof(unsigned long) == sizeof(uint64_t), "handed to the kernel as it is");
 
 void cpu_set_add(struct cpu_set *set, uint32_t cpu) {
@@ -56,8 +57,8 @@ uint32_t cpu_set_next(const struct cpu_set *set, uint32_t from) {
 	return CPU_SET_CPUS_MAX;
 }
 
-// Reads digits at *at and moves beyond them. A number too large is read to its end and is
-// CPU_SET_CPUS_MAX, so that it is told from what is no number.
+// Read digits at *at and move past them. A number that is too large is read to its end and becomes
+// CPU_SET_CPUS_MAX. So the caller can distinguish it from text without a number.
 static bool cpu_read(const char **at, const char *end, uint32_t *ret_cpu) {
 	const char *start = *at;
 	uint32_t cpu = 0;
@@ -71,7 +72,7 @@ static bool cpu_read(const char **at, const char *end, uint32_t *ret_cpu) {
 	return *at > start;
 }
 
-// One number or range, which must end at the end or at a comma. Returns 0, -EINVAL or -ERANGE.
+// Read one number or range, which must end at a comma or at the end. Returns 0, -EINVAL or -ERANGE.
 static int range_read(const char **at, const char *end, struct cpu_set *set) {
 	uint32_t first;
 	uint32_t last;
@@ -102,7 +103,8 @@ int cpu_set_parse(
 	bool too_large = false;
 	int err;
 
-	// A number too large is not the last word: what follows may not be a number at all.
+	// Continue after a number that is too large: the rest may be malformed, which is the better
+	// error.
 	for (;;) {
 		err = range_read(&at, end, &set);
 		if (err == -EINVAL)
@@ -167,7 +169,7 @@ static uint32_t run_end(const struct cpu_set *set, uint32_t first) {
 void cpu_set_format(const struct cpu_set *set, char *text, size_t text_size) {
 	char range[RANGE_TEXT_BYTES];
 	size_t used = 0;
-	size_t cut = 0; // the last place where the ellipsis still fits
+	size_t cut = 0; // last position where the ellipsis still fits
 	uint32_t last;
 
 	must(text_size >= sizeof(ELLIPSIS));

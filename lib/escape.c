@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Escapes text of others for terminals and JSON.
+// Escaping of untrusted text for terminals and JSON.
 #include <lib/escape.h>
 #include <lib/must.h>
 #include <lib/utf8.h>
@@ -10,8 +10,7 @@
 
 #define QUOTE_TAIL "\"..."
 
-// Control characters, line separators, and the marks that make a terminal show text in another
-// order than it stands.
+// Return true for control characters, line separators, and marks that make a terminal reorder text.
 static bool sequence_is_hidden(const uint8_t *bytes, size_t size) {
 	if (size == 1)
 		return bytes[0] < 0x20 || bytes[0] == 0x7f;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fields of a line, parted by blanks.
+// Fields of a line, separated by blanks.
 #include <lib/fields.h>
 #include <lib/parse.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Log-linear histograms: shapes, snapshots and merge; the small form of one bucket per octave.
+// Log-linear histograms: shapes, snapshots, merging, and the small form with one bucket per octave.
 #include "histogram_inside.h"
 
 #include <lib/histogram.h>
@@ -25,7 +25,7 @@ static bool shape_valid(const struct histogram_shape *shape) {
 	       (shape->counter_bits == 32 || shape->counter_bits == 64);
 }
 
-// Counter widths may differ: only what a bucket means must be the same.
+// Return true if the buckets of both histograms have the same bounds. Counter widths may differ.
 static bool shape_agrees(const struct histogram *a, const struct histogram *b) {
 	return a->shape.value_min == b->shape.value_min &&
 	       a->shape.value_max == b->shape.value_max &&
@@ -93,7 +93,7 @@ struct bucket_range {
 	uint32_t first, end;
 };
 
-// All others are empty.
+// Return the range of buckets that may be non-empty.
 static struct bucket_range buckets_used(const struct histogram *histogram) {
 	const struct histogram_moments *moments = histogram->moments;
 
@@ -174,7 +174,7 @@ int histogram_snapshot(const struct histogram *live, struct histogram *copy) {
 	return -EAGAIN;
 }
 
-// Returns what the counter could not take.
+// Add to a counter. Returns the part that did not fit.
 static uint64_t counter_add(struct histogram *into, uint32_t n, uint64_t value) {
 	uint64_t present = counter_load(into, n);
 	uint64_t room = counter_max(into) - present;
@@ -206,7 +206,7 @@ int histogram_merge(struct histogram *into, const struct histogram *from) {
 
 	if (!shape_agrees(into, from))
 		return -EINVAL;
-	// lost, under and over are each at most count, so they cannot overflow before it.
+	// `lost`, `under` and `over` are at most `count`, so they cannot overflow before it.
 	if (own_load(&from->moments->count) > UINT64_MAX - own_load(&into->moments->count))
 		return -EOVERFLOW;
 	write_begin(into->moments);
@@ -218,7 +218,8 @@ int histogram_merge(struct histogram *into, const struct histogram *from) {
 	return 0;
 }
 
-// A bucket of more precision bits lies within one of fewer: octaves begin at powers of two in both.
+// Each bucket of `fine` lies within one bucket of the result, because octaves begin at powers of
+// two in both.
 int histogram_coarsen(
 	const struct histogram *fine, uint8_t precision_bits, struct histogram **ret_coarse
 ) {
@@ -281,9 +282,8 @@ const struct histogram_shape histogram_shape_log2 = {
 	.counter_bits = 32,
 };
 
-// The small form is the general one with storage of its own: each call describes it for its own
-// time and leaves the work to the general code. The description of a const one is used for reading
-// only.
+// Describe a small histogram as a general one with its own storage, for the duration of one call. A
+// description of const storage is only read.
 static struct histogram log2_described(const struct histogram_log2 *log2) {
 	struct histogram histogram;
 

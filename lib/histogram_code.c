@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The binary form:
+// Binary form:
 //
 //	u8 version, u8 precision_bits, u8 counter_bits, then varints:
 //	value_min, value_max, count, lost, under, over, min, max (0 and 0 if empty),
@@ -12,12 +12,12 @@
 #include <lib/wire.h>
 
 #define VERSION 1
-// A run of one: gap, length, counter.
+// Smallest run: one byte each for gap, length and counter.
 #define RUN_BYTES_MIN 3
 
 typedef unsigned __int128 wide;
 
-// The first bucket from `n` on that is empty, or is not.
+// Return the first bucket from `n` on that is empty (or non-empty, if `empty` is false).
 static uint32_t bucket_seek(const struct histogram *histogram, uint32_t n, bool empty) {
 	while (n < histogram->bucket_count && (counter_load(histogram, n) == 0) != empty)
 		n++;
@@ -78,13 +78,13 @@ static void moments_decode(struct wire_reader *reader, struct histogram_moments 
 		cell_store(&moments->squares[half], wire_get_varint(reader));
 }
 
-// Reads the run after bucket `at`; returns the bucket behind it.
+// Read the run that follows bucket `at`. Returns the bucket after the run.
 static uint32_t run_decode(struct wire_reader *reader, struct histogram *histogram, uint32_t at) {
 	uint64_t gap = wire_get_varint(reader);
 	uint64_t length = wire_get_varint(reader);
 	uint32_t left = histogram->bucket_count - at;
 
-	// Two runs that touch would be one.
+	// Adjacent runs are malformed: the encoder would have joined them.
 	if ((gap == 0 && at > 0) || gap > left || length == 0 || length > left - gap) {
 		wire_reader_fail(reader, -EBADMSG);
 		return at;
@@ -117,7 +117,7 @@ static wide wide_multiply(wide a, wide b) {
 	return __builtin_mul_overflow(a, b, &product) ? ~(wide)0 : product;
 }
 
-// What the buckets allow the sums to be.
+// Range of the sums that the bucket counts allow.
 struct bounds {
 	wide count;
 	wide sum_min, sum_max;
@@ -168,7 +168,7 @@ static bool extremes_agree(const struct histogram *histogram) {
 	first = bucket_seek(histogram, 0, false);
 	while (last > 0 && counter_load(histogram, last - 1) == 0)
 		last--;
-	// Records that are in no bucket may be anywhere.
+	// Lost records may lie anywhere.
 	if (own_load(&moments->lost) > 0)
 		return last == 0 || (bucket_of(histogram, min) <= first &&
 				     bucket_of(histogram, max) >= last - 1);
@@ -183,12 +183,13 @@ static bool moments_agree(const struct histogram *histogram) {
 		return false;
 	if (own_load(&moments->count) > 0)
 		return extremes_agree(histogram);
-	// The bounds of nothing are 0; what they do not cover is left.
+	// The bounds of an empty histogram are 0, so sum and squares are already checked. These
+	// remain.
 	return (own_load(&moments->under) | own_load(&moments->over) | own_load(&moments->min) |
 		own_load(&moments->max) | own_load(&moments->squares[0])) == 0;
 }
 
-// Fails the reader if the shape is none.
+// Decode the shape. Fails the reader if the shape is invalid.
 static void shape_decode(struct wire_reader *reader, struct histogram_shape *ret_shape) {
 	uint8_t version = wire_get_u8(reader);
 

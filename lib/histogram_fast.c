@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Recording: no call, no lock, no allocation.
+// Recording of values, without lock, allocation or function call.
 #include "histogram_inside.h"
 
 #define LOG2_VALUE_MIN 1
@@ -56,7 +56,7 @@ void histogram_record(struct histogram *histogram, uint64_t value) {
 	write_end(moments);
 }
 
-// What many values add to the moments, in registers: 2^32 squares of the largest value fit.
+// Sums over many values, kept in registers. 128 bits hold 2^32 squares of the largest value.
 struct moments_sum {
 	uint64_t min, max;
 	unsigned __int128 sum, squares;
@@ -82,7 +82,8 @@ static void moments_join(struct histogram_moments *moments, const struct moments
 	wide_store(moments->squares, wide_add(wide_load(moments->squares), sum->squares));
 }
 
-// Of one width, so that the loop does not ask for it.
+// Add values to the buckets and sum them up. `narrow` is a constant in each caller, so that the
+// loop does not test it.
 static inline __attribute__((always_inline)) void many_add(
 	struct histogram *histogram,
 	bool narrow,

@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the histogram files share: the layout, the bucket arithmetic, the write protocol.
+// Layout, bucket arithmetic and write protocol, shared by the histogram files.
 //
-// The protocol is a sequence lock with one writer. Every data store is a release and every
-// load of a snapshot an acquire, so no fence is needed: a snapshot that saw any store of a
-// write also sees that write's odd sequence, and tries again. On x86 all of these are plain
-// moves.
+// The protocol is a sequence lock with one writer. Every data store is a release and every load of
+// a snapshot an acquire, so no fence is needed. A snapshot that read any store of a write also
+// reads the odd sequence of that write, and tries again. On x86, all of these are plain moves.
 #pragma once
 
 #include <lib/histogram.h>
 
 #include <stdbool.h>
 
-// Describes moments and counters that follow it in the same allocation, or those of a
-// histogram_log2 for the time of a call.
+// A histogram. Its moments and counters follow in the same allocation, or belong to a
+// histogram_log2 for the duration of one call.
 struct histogram {
 	struct histogram_shape shape;
 	uint32_t sub_bits;    // log2 of the buckets in an octave
-	uint32_t index_first; // bucket_index() of value_min: counter 0
+	uint32_t index_first; // bucket_index() of value_min, which has counter 0
 	uint32_t bucket_count;
 	struct histogram_moments *moments;
 	union {
@@ -29,13 +28,13 @@ struct bucket {
 	uint64_t lowest, highest;
 };
 
-// Sets all but moments and counters. The shape is valid.
+// Initialize all fields except moments and counters. The shape must be valid.
 void histogram_describe(const struct histogram_shape *shape, struct histogram *ret_histogram);
 
-// The values of a bucket, of which those outside of the range are not cut off.
+// Return the values of bucket n, not limited to the range of the histogram.
 struct bucket histogram_bucket(const struct histogram *histogram, uint32_t n);
 
-// Monotonic in `value`; a power of two starts a bucket.
+// Return the bucket of a value, monotonic in `value`. A power of two starts a bucket.
 static inline uint32_t bucket_index(uint32_t sub_bits, uint64_t value) {
 	uint32_t msb = 63 - (uint32_t)__builtin_clzll(value | 1ULL << sub_bits);
 	uint32_t shift = msb - sub_bits;
@@ -56,7 +55,7 @@ static inline uint32_t bucket_of(const struct histogram *histogram, uint64_t val
 	return bucket_index(histogram->sub_bits, clamped) - histogram->index_first;
 }
 
-// By the writer, or on a quiet histogram.
+// Load a cell. For the writer, or without a concurrent writer.
 static inline uint64_t own_load(const _Atomic uint64_t *cell) {
 	return atomic_load_explicit(cell, memory_order_relaxed);
 }

@@ -18,12 +18,12 @@ static json_t *json_of(uint64_t value) {
 	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
 
-// JSON has no word for what is not a number.
+// Convert a number. JSON has no NaN and no infinity, so both become null.
 static json_t *json_of_real(double value) {
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-// Each of the following returns 0 or -1 as jansson does: out of memory is all there is.
+// The functions below return 0 or -1 like jansson. The only failure is lack of memory.
 static int summary_put(json_t *object, const struct histogram *histogram) {
 	struct histogram_summary summary;
 	int failed = 0;
@@ -55,7 +55,7 @@ static int shape_put(json_t *object, const struct histogram_shape *shape) {
 	double error = 1.0 / (1U << shape->precision_bits);
 	int failed = 0;
 
-	// Octaves without subdivision do better than the rule: see histogram.h.
+	// Octaves without subdivision have a smaller error than the general rule, see histogram.h.
 	if (shape->precision_bits == 1)
 		error = 1.0 / 3;
 	failed |= json_object_set_new(object, "relative_error_max", json_real(error));

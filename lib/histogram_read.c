@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is asked of a quiet histogram.
+// Queries on a histogram without a concurrent writer.
 #include "histogram_inside.h"
 
 #include <lib/must.h>
@@ -9,8 +9,8 @@
 
 #define MILLION 1000000U
 
-// The value whose relative distance to both ends of the bucket is the same, and so smallest:
-// their harmonic mean.
+// Return the harmonic mean of the bucket's ends: its relative distance to both is equal and thus
+// smallest.
 static uint64_t bucket_value(const struct bucket *bucket) {
 	unsigned __int128 product = (unsigned __int128)bucket->lowest * bucket->highest;
 
@@ -23,9 +23,9 @@ static uint64_t value_in_range(const struct histogram *histogram, uint64_t value
 	return value_clamp(value, histogram->shape.value_min, histogram->shape.value_max);
 }
 
-// Population standard deviation from exact sums. The squared distances to the floor of the
-// mean are a whole number that fits, so wrapping on the way to it does no harm, and there is
-// no cancellation however small the deviation is beside the mean.
+// Return the population standard deviation from exact sums. The sum of squared distances to the
+// floor of the mean is an integer that fits. So intermediate overflow does no harm. There is no
+// cancellation, even if the deviation is small beside the mean.
 static double stdev_of(uint64_t count, unsigned __int128 sum, unsigned __int128 squares) {
 	unsigned __int128 mean = sum / count;
 	unsigned __int128 distances = squares - 2 * mean * sum + mean * mean * count;
@@ -55,8 +55,8 @@ void histogram_summarize(const struct histogram *histogram, struct histogram_sum
 	*ret_summary = summary;
 }
 
-// The report of the bucket that holds record number `rank`, counted from 1, given that all
-// buckets before `*next` hold `*seen`. No value outside of the extremes was recorded.
+// Return the reported value of the bucket with record number `rank`, counted from 1. All buckets
+// before `*next` hold `*seen` records. The result is limited to minimum and maximum.
 static uint64_t
 ranked_value(const struct histogram *histogram, uint64_t rank, uint32_t *next, uint64_t *seen) {
 	uint64_t min = value_in_range(histogram, own_load(&histogram->moments->min));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All names lie one after the other in one arena; a hash table of their indices finds repeated ones
-// while the list is made, and names afterwards. Three allocations, whatever the count.
+// All names lie in one arena, one after the other. A hash table of their indices finds repeated
+// names during creation, and names afterwards. Three allocations, whatever the count.
 #include "hostlist_item.h"
 
 #include <lib/must.h>
@@ -13,13 +13,13 @@
 
 struct hostlist {
 	uint32_t count;
-	const char **names; // into the arena
+	const char **names; // pointers into the arena
 	char *arena;
-	uint32_t *slots;  // open addressing: index + 1, or 0
-	size_t slot_mask; // their number, a power of two, less one
+	uint32_t *slots;  // open addressing: index + 1, or 0 if empty
+	size_t slot_mask; // number of slots, a power of two, minus one
 };
 
-// What the text asks for, known before anything is allocated.
+// Names and bytes that a text needs, computed before anything is allocated.
 struct demand {
 	uint64_t count;
 	uint64_t arena_bytes;
@@ -29,8 +29,8 @@ static bool is_blank(char byte) {
 	return byte == ' ' || byte == '\t';
 }
 
-// Takes the next item off the text at *at, without the blanks around it; *at is NULL behind the
-// last. A text has one item more than it has commas outside brackets.
+// Return the next item of the text at *at, without the blanks around it; *at becomes NULL after the
+// last. A text has one item more than it has commas outside of brackets.
 static bool
 item_next(const char **at, const char *end, const char **ret_item, size_t *ret_item_length) {
 	const char *start = *at;
@@ -74,7 +74,7 @@ static int text_check(
 		err = hostlist_item_read(item_text, item_length, error, &item);
 		if (err != 0)
 			return err;
-		// Both sides stay far from overflow: the counts so far are within count_max.
+		// Neither side overflows: the sum so far is at most count_max.
 		if (item.count > count_max - demand.count)
 			return parse_fail(
 				error, -E2BIG, item_text, item_length,
@@ -104,7 +104,7 @@ static struct hostlist *list_create(const struct demand *demand) {
 	return list;
 }
 
-// The slot that holds the name, or the empty one where it belongs. The table is at most half full.
+// Return the slot of the name, or the empty slot where it belongs. The table is at most half full.
 static uint32_t *slot_find(const struct hostlist *list, const char *name, size_t length) {
 	size_t at = XXH3_64bits(name, length) & list->slot_mask;
 
@@ -118,8 +118,8 @@ static uint32_t *slot_find(const struct hostlist *list, const char *name, size_t
 	return &list->slots[at];
 }
 
-// Keeps the name that stands at the end of the arena, unless it is there already. Returns where the
-// next one goes.
+// Add the name at the end of the arena, unless the list already has it. Returns the place for the
+// next name.
 static char *list_add(struct hostlist *list, char *name, size_t length) {
 	uint32_t *slot = slot_find(list, name, length);
 
@@ -131,7 +131,7 @@ static char *list_add(struct hostlist *list, char *name, size_t length) {
 	return name + length + 1;
 }
 
-// Adds the names of a text that has been checked.
+// Add the names of a text that passed the check.
 static void list_fill(struct hostlist *list, const char *text, size_t length) {
 	const char *end = text + length;
 	const char *at = text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes many names as a hostlist.
+// Compression of many names into a hostlist.
 #include "hostlist_item.h"
 
 #include <lib/scoped.h>
@@ -7,12 +7,12 @@
 #include <errno.h>
 #include <string.h>
 
-// A name, parted before the number it ends with. A number longer than HOSTLIST_DIGITS_MAX
-// leaves its first digits to the prefix.
+// A name, split before the number at its end. A number longer than HOSTLIST_DIGITS_MAX leaves its
+// first digits to the prefix.
 struct entry {
 	const char *name;
 	size_t prefix_length;
-	uint32_t width; // digits of the number; 0: there is none
+	uint32_t width; // digits of the number; 0: no number
 	uint64_t number;
 };
 
@@ -60,8 +60,8 @@ static int entry_compare(const void *left, const void *right) {
 	return order != 0 ? order : three_way(a->number, b->number);
 }
 
-// Whether b is written right after a in a range that began with `width` digits: 09-10 and 9-10 are
-// ranges, 9-010 is none.
+// Return true if b directly follows a in a range whose first number has `width` digits. 09-10 and
+// 9-10 are ranges, 9-010 is not.
 static bool entry_continues(const struct entry *a, const struct entry *b, uint32_t width) {
 	uint32_t digits = hostlist_digit_count(b->number);
 
@@ -77,7 +77,7 @@ static char *append_number(char *at, const struct entry *entry) {
 	return text_append(at, entry->name + entry->prefix_length, entry->width);
 }
 
-// One prefix and everything that ends in a number behind it: entries[0] to entries[count - 1].
+// Append names with a common prefix: entries[0] to entries[count - 1].
 static char *append_group(char *at, const struct entry *entries, uint32_t count) {
 	uint32_t last;
 
@@ -102,7 +102,7 @@ static char *append_group(char *at, const struct entry *entries, uint32_t count)
 	return at;
 }
 
-// Drops entries equal to the one before. Returns how many are left.
+// Drop entries equal to the previous one. Returns the number of remaining entries.
 static uint32_t entries_unique(struct entry *entries, uint32_t count) {
 	uint32_t kept = 0;
 
@@ -118,7 +118,8 @@ static char *append_all(char *at, const struct entry *entries, uint32_t count) {
 
 	for (uint32_t first = 0; first < count; first = next) {
 		next = first + 1;
-		// A name without number is a group of its own, though its prefix sorts with others.
+		// A name without a number is its own group, even if its prefix equals that of its
+		// neighbours.
 		while (entries[first].width > 0 && next < count &&
 		       prefix_compare(&entries[first], &entries[next]) == 0)
 			next++;
@@ -145,7 +146,7 @@ int hostlist_compress(const char *const *names, uint32_t count, char **ret_text)
 		err = entry_read(names[i], &entries[i]);
 		if (err != 0)
 			return err;
-		// No name costs more than itself, a comma and the two brackets.
+		// Each name needs at most its length, a comma and two brackets.
 		text_size += entries[i].prefix_length + entries[i].width + 3;
 	}
 	text = malloc(text_size);

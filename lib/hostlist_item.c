@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-// What can be wrong with an item: the errno, and the words to follow the quoted item.
+// One error of an item: the errno, and the words that follow the quoted item.
 struct fault {
 	int err;
 	const char *sentence;
@@ -70,8 +70,8 @@ number_read(const char **at, const char *end, uint64_t *ret_value, uint32_t *ret
 	return NULL;
 }
 
-// Reads one range and moves *at past it and what ends it, a comma or the bracket at `end`: then *at
-// is beyond `end`, while after a comma it is not, and another range must follow.
+// Read one range and move *at past the range and its terminator, a comma or the bracket at `end`.
+// After the bracket, *at is beyond `end`. After a comma it is not, and another range must follow.
 static const struct fault *
 range_read(const char **at, const char *end, struct hostlist_range *ret_range) {
 	struct hostlist_range range;
@@ -97,7 +97,7 @@ range_read(const char **at, const char *end, struct hostlist_range *ret_range) {
 	return NULL;
 }
 
-// Sets the field to its first number.
+// Set the field to its first number.
 static void field_rewind(struct hostlist_field *field) {
 	if (field->ranges == NULL)
 		return;
@@ -120,7 +120,7 @@ static bool field_step(struct hostlist_field *field) {
 	return true;
 }
 
-// Reads every range of a bracket once: are they right, how many numbers, how long at most?
+// Check every range of a bracket, count its numbers and find the longest.
 static const struct fault *
 field_check(const struct hostlist_field *field, struct hostlist_item *item) {
 	const char *at = field->ranges;
@@ -144,7 +144,7 @@ field_check(const struct hostlist_field *field, struct hostlist_item *item) {
 	return NULL;
 }
 
-// Takes the next literal and bracket off the text. A field without bracket is the last.
+// Read the next literal and bracket of the text. A field without a bracket is the last.
 static const struct fault *
 field_read(const char **at, const char *end, struct hostlist_field *ret_field) {
 	struct hostlist_field field = {.literal = *at};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines are put together on the caller's stack and written at once; the only state is the
-// sink, the level and one pair of words per call site.
+// Log lines are built on the caller's stack and written at once. The only state is the sink, the
+// level and two words per call site.
 #include <lib/clock.h>
 #include <lib/escape.h>
 #include <lib/log.h>
@@ -25,7 +25,7 @@ static_assert(LOG_LINE_BYTES_MAX <= PIPE_BUF, "lines from several processes woul
 
 static const struct {
 	const char *name;
-	char priority; // of syslog
+	char priority; // syslog severity
 } levels[] = {
 	[LOG_LEVEL_ERROR] = {"error", '3'},
 	[LOG_LEVEL_WARN] = {"warn", '4'},
@@ -50,18 +50,18 @@ static uint64_t realtime_ns(void) {
 
 static const struct log_sink plain_stderr = PLAIN_STDERR;
 
-// A process has one stderr, and a log that had to be handed down to every caller would not be
-// used: these are the state of this file. The sink is set while one thread runs and only read
-// afterwards; the others are atomics.
+// State of this file. A process has one stderr, and passing a log object to every caller is
+// impractical. The sink is set while one thread runs and only read afterwards. The others are
+// atomics.
 static struct log_sink sink = PLAIN_STDERR;
 static _Atomic uint64_t lost_lines;
-// A full disk took the begin of a line, and the next one is not to stand behind it. Relaxed: at
-// worst of two threads both or neither begin a new line.
+// Set if a full disk truncated the last line, so that the next line starts with a newline. Relaxed:
+// in a race, both or none of two threads write the newline.
 static _Atomic bool is_cut;
 _Atomic int log_level_now = LOG_LEVEL_INFO;
 
-// A line in the making. The room for the tail and the newline is kept back, so that closing a
-// line always succeeds.
+// A line being built. Space for the tail and the newline is reserved, so that closing a line always
+// succeeds.
 struct line {
 	char text[LOG_LINE_BYTES_MAX];
 	size_t used;
@@ -75,7 +75,8 @@ static void line_init(struct line *line) {
 	line->truncated = false;
 }
 
-// All of it or nothing; after the first piece that does not fit, nothing more is taken.
+// Append all of the text or nothing. After the first text that does not fit, nothing more is
+// appended.
 static bool line_put(struct line *line, const char *text, size_t size) {
 	if (line->truncated || size > line->limit - line->used) {
 		line->truncated = true;
@@ -117,11 +118,11 @@ static void line_put_quoted(struct line *line, const char *text, size_t size) {
 		if (!line_put(line, unit.text, unit.text_size))
 			break;
 	}
-	line->text[line->used++] = '"'; // line_put_value() kept the room
+	line->text[line->used++] = '"'; // line_put_value() reserved the space
 }
 
 static void line_put_value(struct line *line, const char *text, size_t size) {
-	// More than a line holds is cut anyway: hostile input does not choose how long we look.
+	// A value longer than a line is truncated anyway. So hostile input cannot prolong the scan.
 	if (size > LOG_LINE_BYTES_MAX)
 		size = LOG_LINE_BYTES_MAX;
 	if (size <= line->limit - line->used && text_may_stand_bare(text, size)) {
@@ -138,7 +139,8 @@ static void line_put_value(struct line *line, const char *text, size_t size) {
 }
 
 static void line_put_errno(struct line *line, int64_t number) {
-	long long err = number < 0 ? -number : number; // of an int, so this cannot overflow
+	// The field came from an int, so this cannot overflow.
+	long long err = number < 0 ? -number : number;
 	const char *name = err <= INT_MAX ? strerrorname_np((int)err) : NULL;
 	char digits[24];
 
@@ -186,13 +188,13 @@ static void line_put_field(struct line *line, const struct log_field *field) {
 		line_put_errno(line, field->signed_number);
 		break;
 	case LOG_FIELD_END:
-		break; // write_line() stops there
+		break; // write_line() stops before it
 	}
-	if (line->used == value_at) // no room for any of it: no key without a value
+	if (line->used == value_at) // drop a key without a value
 		line->used = field_at;
 }
 
-// RFC 3339 with milliseconds.
+// Append the time in RFC 3339 with milliseconds.
 static void line_put_time(struct line *line, uint64_t since_1970_ns) {
 	time_t seconds = (time_t)(since_1970_ns / NS_PER_S);
 	char text[64];
@@ -208,7 +210,7 @@ static void line_put_time(struct line *line, uint64_t since_1970_ns) {
 	line_put_text(line, text);
 }
 
-// By one call.
+// Write the line with one call. After a truncated line, a newline goes first.
 static ssize_t write_whole(struct line *line) {
 	struct iovec parts[] = {
 		{.iov_base = (char[]){'\n'}, .iov_len = 1},
@@ -236,19 +238,20 @@ static void line_close_and_write(struct line *line) {
 		line_put_text(line, TRUNCATED_TAIL);
 	}
 	line->text[line->used++] = '\n';
-	// Writable means room for PIPE_BUF. The descriptor is shared with whoever gave it to us, so
-	// it is not ours to set to O_NONBLOCK.
+	// POLLOUT means that PIPE_BUF bytes fit. The descriptor is shared with other processes, so
+	// it must not be set to O_NONBLOCK.
 	while (poll(&room, 1, 0) > 0 && (room.revents & POLLOUT) != 0) {
 		n = write_whole(line);
 		if (n >= 0 || errno != EINTR)
-			break; // else nothing was written yet
+			break; // with EINTR nothing was written yet
 	}
 	if (n != (ssize_t)line->used)
 		atomic_fetch_add_explicit(&lost_lines, 1, memory_order_relaxed);
 }
 
-// Every line pays LOG_REFILL_NS; a site may run ahead of the clock by a burst. One word holds
-// the whole account, so threads that share a site need no lock. Relaxed: it orders nothing.
+// Account one line of a call site. Every line costs LOG_REFILL_NS, and a site may be ahead of the
+// clock by a burst. One word holds the account, so threads need no lock. Relaxed: no other data
+// depends on it.
 static bool site_may_log(struct log_site *site, uint64_t now_ns) {
 	uint64_t paid = atomic_load_explicit(&site->paid_until_ns, memory_order_relaxed);
 	uint64_t from;
@@ -318,8 +321,8 @@ enum log_prefix log_choose_prefix(int fd, const char *journal_stream) {
 		return LOG_PREFIX_NONE;
 	if (journal_stream == NULL)
 		return LOG_PREFIX_PRIORITY;
-	// "device:inode" of the socket systemd gave us; another descriptor was put in its place by
-	// someone who wants to read it himself.
+	// "device:inode" of the socket from systemd. If stderr is another descriptor, somebody
+	// redirected it and reads the lines directly.
 	colon = strchrnul(journal_stream, ':');
 	if (parse_u64(
 		    journal_stream, (size_t)(colon - journal_stream), 0, UINT64_MAX, NULL, &device

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ends the process when an invariant of its own is broken.
+// Abort with a backtrace when an invariant is broken.
 #include <lib/must.h>
 
 #include <execinfo.h>
@@ -10,8 +10,8 @@
 
 #define BACKTRACE_DEPTH_MAX 64
 
-// The first backtrace() loads the unwinder, which takes memory: it is done here, while the heap
-// is sound, and not when a promise was broken. Costs about 150 us at the start of a program.
+// Load the unwinder at program start (about 150 us). The first backtrace() allocates memory for it,
+// which may be impossible once an invariant is broken.
 __attribute__((constructor)) static void load_unwinder(void) {
 	void *frame[1];
 
@@ -31,8 +31,8 @@ must_failed(const char *expression, const char *file, uint32_t line, const char 
 	if (n > (int)sizeof(text) - 1)
 		n = (int)sizeof(text) - 1;
 	if (n > 0 && write(STDERR_FILENO, text, (size_t)n) < 0)
-		abort(); // nobody to tell
-	// The _fd form writes straight to the descriptor: the heap may be what is broken.
+		abort(); // stderr is unusable
+	// The _fd variant writes without allocation, because the heap may be corrupt.
 	backtrace_symbols_fd(frames, backtrace(frames, BACKTRACE_DEPTH_MAX), STDERR_FILENO);
 	abort();
 }

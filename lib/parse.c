@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads whole numbers and booleans.
+// Parsers for whole numbers and booleans.
 #include <lib/escape.h>
 #include <lib/parse.h>
 
@@ -9,15 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-// A number as it was written. A magnitude that no uint64_t holds is well formed all the same:
-// the caller must be able to tell "too large" from "not a number".
+// A parsed number. Overflow is a separate flag, so that the caller can distinguish "too large" from
+// "not a number".
 struct integer {
 	uint64_t magnitude;
 	bool negative;
 	bool overflow;
 };
 
-#undef parse_fail // the analyzer's, see parse.h
+#undef parse_fail // macro for the analyzer, see parse.h
 int parse_fail(
 	struct parse_error *error, int err, const char *text, size_t length, const char *format, ...
 ) {
@@ -121,7 +121,7 @@ int parse_i64(
 
 	if (!integer_read(text, length, &integer))
 		return fail_not_a_number(error, text, length);
-	// The sign is applied without a detour over a type that cannot hold INT64_MIN's magnitude.
+	// Apply the sign without a detour: int64_t cannot hold the magnitude of INT64_MIN.
 	if (integer.negative)
 		fits = !__builtin_sub_overflow((int64_t)0, integer.magnitude, &value);
 	else

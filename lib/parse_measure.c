@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A measure is a decimal number and a unit: durations, sizes and percentages are three tables.
+// Measures: a decimal number and a unit. Durations, sizes and percentages are three tables.
 #include <lib/parse.h>
 
 #include <errno.h>
@@ -30,9 +30,10 @@ struct unit {
 };
 
 struct measure {
-	const char *not_this;	// the sentence for text that is not such a thing
-	const char *too_fine;	// and for a value that is not a whole number of the smallest unit
-	uint64_t scale_of_bare; // what a number without unit counts; 0: only zero may go without
+	const char *not_this; // error text for malformed input
+	// Error text for a value that is no whole number of the smallest unit.
+	const char *too_fine;
+	uint64_t scale_of_bare; // scale of a number without unit; 0: only zero may lack a unit
 	void (*format)(uint64_t value, char text[static PARSE_TEXT_BYTES]);
 	const struct unit *units;
 };
@@ -88,7 +89,7 @@ struct decimal {
 	uint64_t whole;
 	uint64_t fraction; // of fraction_scale, a power of ten
 	uint64_t fraction_scale;
-	bool overflow; // whole does not fit
+	bool overflow; // `whole` does not fit
 	bool too_fine; // more than DECIMALS_MAX decimals, trailing zeros not counted
 };
 
@@ -113,7 +114,7 @@ static void decimal_read_fraction(const char *digits, size_t count, struct decim
 	}
 }
 
-// Reads digits, or digits, a dot and digits. Returns how much of text that is; 0 if it is neither.
+// Read digits, or digits, a dot and digits. Returns the length read; 0 if the text is neither.
 static size_t decimal_read(const char *text, size_t length, struct decimal *decimal) {
 	size_t whole_count = digits_length(text, length);
 	size_t fraction_count;
@@ -228,7 +229,7 @@ int parse_percent_ppm(
 	return measure_parse(&percent_measure, text, length, bounds, error, ret_ppm);
 }
 
-// value / scale with as many decimals as it takes, scale being a power of ten.
+// Write value / scale with the decimals that it needs. `scale` is a power of ten.
 static void format_decimal(
 	uint64_t value, uint64_t scale, const char *unit, char text[static PARSE_TEXT_BYTES]
 ) {
@@ -245,7 +246,8 @@ static void format_decimal(
 	memcpy(at, unit, strlen(unit) + 1);
 }
 
-// Minutes, hours and days only where they are whole: 90 s is 90s, not 1.5m; and 0 is 0s.
+// Format a duration. Minutes, hours and days are used only for whole ones: 90 s is 90s, not 1.5m; 0
+// is 0s.
 void format_duration_ns(uint64_t value_ns, char text[static PARSE_TEXT_BYTES]) {
 	static const struct unit whole[] = {{"d", NS_PER_D}, {"h", NS_PER_H}, {"m", NS_PER_M}};
 	static const struct unit decimal[] = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Finds the process that holds a port which we cannot bind.
+// Finds the process that occupies a port which this program cannot bind.
 #include <lib/port_holder.h>
 #include <lib/scoped.h>
 
@@ -12,7 +12,7 @@
 #define ADDRESS_TEXT_BYTES 40
 #define SOCKET_NAME_BYTES 32
 
-// As /proc/net/tcp and its likes print an address: each 32 bits of memory as one number.
+// Print an address as in /proc/net/tcp and similar files: each 32-bit word of memory as one number.
 static void print_address(const struct sock_addr *address, char text[static ADDRESS_TEXT_BYTES]) {
 	size_t words = address->family == SOCK_ADDR_V4 ? 1 : 4;
 	uint32_t word;
@@ -23,7 +23,7 @@ static void print_address(const struct sock_addr *address, char text[static ADDR
 	}
 }
 
-// Whether one who has this is in the way of us.
+// Return true if a socket with this local address prevents binding ours.
 static bool is_in_the_way(const char *local, const struct sock_addr *address) {
 	char own[ADDRESS_TEXT_BYTES];
 	char port[8];
@@ -41,7 +41,8 @@ static bool is_in_the_way(const char *local, const struct sock_addr *address) {
 	       (length == strlen(own) && strncmp(local, own, length) == 0);
 }
 
-// The inode of the socket of such a line, or NULL. state NULL: any.
+// Return the inode of the socket in a table line if the socket conflicts, else NULL. state NULL:
+// any state.
 static const char *inode_of_line(char *line, const struct sock_addr *address, const char *state) {
 	char *rest = NULL;
 	char *field = strtok_r(line, " ", &rest);
@@ -58,7 +59,7 @@ static const char *inode_of_line(char *line, const struct sock_addr *address, co
 	return NULL;
 }
 
-// "socket:[12345]", as the links in /proc/PID/fd are named.
+// Find a conflicting socket. Its name is "socket:[12345]", as in the links in /proc/PID/fd.
 static bool find_in_table(
 	const char *table,
 	const struct sock_addr *address,
@@ -97,7 +98,7 @@ static bool find_socket(
 	       find_in_table(protocols[protocol].tables[1], address, state, name);
 }
 
-// *unseen: set if it is not ours to look at.
+// Return true if the process has the socket. *unseen is set if permissions forbid to look.
 static bool has_socket(const char *pid, const char *name, bool *unseen) {
 	scoped_dir DIR *dir = NULL;
 	struct dirent *entry;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The registry of RCU readers: fixed slots, each written by its thread.
+// Registry of RCU readers: fixed slots, each written by its thread.
 //
-// Who takes and leaves slots, and their names, are under a lock. State and time of a slot are
-// its owner's atomics, so that a loop that polls never waits for one who asks.
+// A lock protects allocation and names of slots. State and time of a slot are atomics of its owner.
+// So a polling loop never waits for a query. liburcu has one set of qsbr readers per process; so
+// this registry is global too.
 #include "rcu_thread_impl.h"
 
 #include <lib/must.h>
@@ -23,7 +24,7 @@ static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER;
 
 _Thread_local struct rcu_thread_slot *rcu_thread_self;
 
-// Set while a thread is registered: its destructor runs only if the thread ends that way.
+// Set while a thread is registered. Its destructor runs only if the thread exits while registered.
 static pthread_key_t ended_key;
 static pthread_once_t ended_once = PTHREAD_ONCE_INIT;
 static int ended_key_error;
@@ -40,13 +41,13 @@ static enum rcu_thread_state slot_state(const struct rcu_thread_slot *slot) {
 	return (enum rcu_thread_state)atomic_load_explicit(&slot->state, memory_order_relaxed);
 }
 
-// Release pairs with the acquire in slot_quiet_ns(): who sees a thread online sees the time
-// at which it went online, not the one of its life before.
+// Set the state of a slot. Release pairs with the acquire in slot_quiet_ns(). A thread that reads
+// "online" also reads the time at which the owner went online, not an older one.
 static void slot_set_state(struct rcu_thread_slot *slot, enum rcu_thread_state state) {
 	atomic_store_explicit(&slot->state, state, memory_order_release);
 }
 
-// Taken as offline, which stalls nobody.
+// Allocate a slot as offline, so that it delays no grace period.
 static struct rcu_thread_slot *take_slot(const char *name) {
 	struct rcu_thread_slot *slot = NULL;
 
@@ -100,7 +101,8 @@ void rcu_thread_unregister(void) {
 
 	must(slot != NULL);
 	urcu_qsbr_unregister_thread();
-	must(pthread_setspecific(ended_key, NULL) == 0); // memory was needed to set it only
+	// Cannot fail: only setting a value needs memory.
+	must(pthread_setspecific(ended_key, NULL) == 0);
 	rcu_thread_self = NULL;
 	leave_slot(slot);
 }
@@ -123,8 +125,8 @@ void rcu_thread_online(uint64_t now_ns) {
 	urcu_qsbr_thread_online();
 }
 
-// How long the slot's thread is online and quiet; 0 if it is not online. now_ns was read before
-// and elsewhere, so a quiescent state may already be later.
+// Return how long a thread has been online without a quiescent state; 0 if it is not online. now_ns
+// was read earlier by another thread, so a quiescent state may be later.
 static uint64_t slot_quiet_ns(const struct rcu_thread_slot *slot, uint64_t now_ns) {
 	uint64_t quiescent_ns;
 
@@ -141,7 +143,7 @@ bool rcu_thread_find_stalled(
 	const struct rcu_thread_slot *quietest = NULL;
 	uint64_t quietest_ns = 0;
 
-	must(threshold_ns > 0); // 0 cannot be told from offline
+	must(threshold_ns > 0); // 0 would also match offline threads
 	pthread_mutex_lock(&slots_lock);
 	for (size_t i = 0; i < RCU_THREAD_COUNT_MAX; i++) {
 		uint64_t quiet_ns = slot_quiet_ns(&slots[i], now_ns);
@@ -162,12 +164,12 @@ bool rcu_thread_find_stalled(
 	return quietest != NULL;
 }
 
-// liburcu owns the thread, this names it. Nothing here is hot.
+// Liburcu owns the thread; this function starts and names it. Nothing here is hot.
 int rcu_reclaimer_start(void) {
 	struct call_rcu_data *reclaimer;
 	sigset_t all, before;
 
-	// A signal handler of the process has no business on it: it inherits this mask.
+	// The new thread inherits this mask, so that no signal handler runs on it.
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	reclaimer = urcu_qsbr_get_default_call_rcu_data();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A polling thread's quiescent state.
+// Quiescent state of a polling thread.
 #include "rcu_thread_impl.h"
 
 #include <lib/must.h>
@@ -9,9 +9,9 @@ void rcu_thread_quiescent(uint64_t now_ns) {
 	struct rcu_thread_slot *slot = rcu_thread_self;
 
 	must(slot != NULL);
-	// liburcu would take an offline thread for an online one from here on.
+	// From here on liburcu would treat an offline thread as online.
 	must(atomic_load_explicit(&slot->state, memory_order_relaxed) == RCU_THREAD_ONLINE);
-	// Relaxed: a number for people, which orders nothing.
+	// Relaxed: the time is only reported, no other data depends on it.
 	atomic_store_explicit(&slot->quiescent_ns, now_ns, memory_order_relaxed);
 	urcu_qsbr_quiescent_state();
 }

@@ -26,7 +26,7 @@ static const struct unit times[] = {
 	{1, "ns"},
 };
 #define TIME_COUNT (sizeof(times) / sizeof(times[0]))
-#define SECONDS 3 // the place of "s"
+#define SECONDS 3 // index of "s" in `times`
 
 void show_duration(uint64_t duration_ns, char text[static SHOW_BYTES]) {
 	size_t n = 0;
@@ -67,7 +67,7 @@ void show_bytes(uint64_t bytes, char text[static SHOW_BYTES]) {
 		snprintf(text, SHOW_BYTES, "%" PRIu64 " %s", bytes / scale, units[n]);
 }
 
-// Rounds down, also before 1970.
+// Split a time into seconds and nanoseconds. Rounds down, also before 1970.
 static time_t seconds_of(int64_t realtime_ns, int64_t *ret_rest_ns) {
 	int64_t second = (int64_t)NS_PER_SEC;
 	int64_t rest = realtime_ns % second;
@@ -110,7 +110,7 @@ void show_cell(const char *value, size_t width, char text[static SHOW_BYTES]) {
 	snprintf(text, width + 1, "%s", value);
 	if (strlen(value) <= width)
 		return;
-	// A character is left out whole.
+	// Do not split a UTF-8 character.
 	for (width--; width > 0 && ((unsigned char)value[width] & 0xc0) == 0x80;)
 		width--;
 	text[width] = '~';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Socket addresses: compare, digest, classify.
+// Socket addresses: comparison, digest, classification.
 #include <lib/must.h>
 #include <lib/sockaddr.h>
 
@@ -32,7 +32,7 @@ int sock_addr_from_sockaddr(
 	struct sockaddr_in6 in6;
 	struct sockaddr_in in;
 
-	// Copied before use: what accept() or a netlink message holds need not be aligned.
+	// Copy before use: addresses from accept() or netlink may be unaligned.
 	if (length < sizeof(sockaddr->sa_family))
 		return -EINVAL;
 	memcpy(&in.sin_family, &sockaddr->sa_family, sizeof(in.sin_family));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Resolves host names.
+// Resolution of host names.
 #include "sockaddr_text.h"
 
 #include <lib/error.h>
@@ -8,7 +8,7 @@
 #include <netdb.h>
 #include <string.h>
 
-#define HOST_NAME_LENGTH_MAX 253 // RFC 1035, as text without the root's dot
+#define HOST_NAME_LENGTH_MAX 253 // RFC 1035, as text without the dot of the root
 
 static bool is_digit(char byte) {
 	return byte >= '0' && byte <= '9';
@@ -31,8 +31,9 @@ static bool is_number(const char *label, size_t length) {
 	return true;
 }
 
-// A name whose last label is a number is a mistyped address (300.1.2.3, 10.1, 0x7f000001): there
-// is no such top-level domain, and the resolver reads some of them as numbers in its own way.
+// Return true if the text may be a host name. A name whose last label is a number is a mistyped
+// address (300.1.2.3, 10.1, 0x7f000001). No such top-level domain exists, and the resolver would
+// read some of them as numbers.
 static bool is_host_name(const char *name, size_t length) {
 	const char *dot = memrchr(name, '.', length);
 	const char *label = dot == NULL ? name : dot + 1;
@@ -46,7 +47,7 @@ static bool is_host_name(const char *name, size_t length) {
 	return label == name + length || !is_number(label, (size_t)(name + length - label));
 }
 
-// Connecting a datagram socket asks for a route and sends nothing.
+// Return true if a route exists. Connecting a datagram socket looks up a route and sends nothing.
 static bool has_route(const struct sock_addr *addr) {
 	struct sockaddr_storage storage;
 	socklen_t length = sock_addr_to_sockaddr(addr, &storage);
@@ -55,7 +56,7 @@ static bool has_route(const struct sock_addr *addr) {
 	return fd >= 0 && connect(fd, (struct sockaddr *)&storage, length) == 0;
 }
 
-// The first usable address; with a family given, of that family only.
+// Find the first usable address; of one family only, unless family is SOCK_ADDR_NONE.
 static bool
 find_usable(const struct addrinfo *list, enum sock_addr_family family, struct sock_addr *ret_addr) {
 	struct sock_addr addr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and writes socket addresses as text.
+// Parsing and formatting of socket addresses.
 #include "sockaddr_text.h"
 
 #include <lib/must.h>
@@ -12,7 +12,8 @@
 
 #define PORT_MAX 65535
 
-// Copies text into a C string that fits. A NUL inside would hide what follows it.
+// Copy text into a C string. Returns false if it does not fit or contains a NUL, which would hide
+// the rest.
 static bool copy_string(char *buffer, size_t size, const char *text, size_t length) {
 	if (length >= size || memchr(text, '\0', length) != NULL)
 		return false;
@@ -29,7 +30,7 @@ int endpoint_text_read_number(const char *text, size_t length, uint32_t max, uin
 	for (size_t i = 0; i < length; i++) {
 		if (text[i] < '0' || text[i] > '9')
 			return -EINVAL;
-		// Stays where it is once too large: the rest is only checked for being digits.
+		// Once too large, the value stays; the rest is only checked for digits.
 		if (value <= max)
 			value = 10 * value + (uint64_t)(text[i] - '0');
 	}
@@ -39,8 +40,8 @@ int endpoint_text_read_number(const char *text, size_t length, uint32_t max, uin
 	return 0;
 }
 
-// Sets host and, if there is one, *ret_port_text, which is NULL without a port. Without brackets
-// one colon parts host and port; more than one belong to a bare IPv6 address.
+// Split host and port. *ret_port_text is NULL without a port. Without brackets, one colon separates
+// host and port; several colons belong to a bare IPv6 address.
 static int split_host(
 	const char *text,
 	size_t length,
@@ -114,7 +115,7 @@ int endpoint_text_split(
 	return 0;
 }
 
-// An interface by name or, as printed when its name is not known, by index.
+// Read a scope: an interface name, or an index, which is printed if the name is unknown.
 static int read_scope(const char *text, size_t length, uint32_t *ret_scope_id) {
 	char name[IF_NAMESIZE];
 	char found[IF_NAMESIZE];

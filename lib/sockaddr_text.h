@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What reading an address and resolving a name share. Private to lib.
+// Helpers shared by address parsing and name resolution. Private to lib.
 #pragma once
 
 #include <lib/sockaddr.h>
 
-// Decimal digits and nothing else, as ports and prefix lengths are written. Returns 0, -EINVAL or
+// Read a number of decimal digits only, such as a port or prefix length. Returns 0, -EINVAL or
 // -ERANGE.
 int endpoint_text_read_number(const char *text, size_t length, uint32_t max, uint32_t *ret_value);
 
-// host:port taken apart; points into the text it was made from.
+// A split host:port; points into the original text.
 struct endpoint_text {
 	const char *host;
 	size_t host_length;
@@ -16,7 +16,7 @@ struct endpoint_text {
 	uint16_t port;
 };
 
-// Everything of sock_addr_parse but the host. Same errors.
+// Split an endpoint and read its port. Errors: see sock_addr_parse().
 int endpoint_text_split(
 	const char *text,
 	size_t length,
@@ -25,10 +25,10 @@ int endpoint_text_split(
 	struct endpoint_text *ret_endpoint
 );
 
-// The host as a numeric address. Returns 0, -EINVAL if it is none (and sets no error), or -ENODEV
-// or -EADDRNOTAVAIL for a scope that does not exist or does not belong to that address.
+// Read the host as a numeric address. Returns 0 or -EINVAL (not numeric; no error text is set).
+// Returns -ENODEV or -EADDRNOTAVAIL if the scope does not exist or does not fit the address.
 int endpoint_text_read_host(const struct endpoint_text *endpoint, struct sock_addr *ret_addr);
 
-// Puts the sentence for what endpoint_text_read_host returned into *error and returns the
-// errno for the caller of the parser.
+// Format the error text for a result of endpoint_text_read_host(). Returns the errno for the caller
+// of the parser.
 int endpoint_text_fail(struct parse_error *error, int err, const char *text, size_t length);

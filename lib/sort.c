@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sorts rows of any size in bounded time and without memory.
+// Sorting of rows of any size in bounded time and without allocation.
 #include <lib/sort.h>
 
 #include <stdint.h>
 #include <string.h>
 
-#define FEW 16	     // rows that are not worth parting
-#define SPANS_MAX 64 // that wait: log2 of the rows
+#define FEW 16	     // largest range that heap sort handles alone
+#define SPANS_MAX 64 // waiting ranges; at least log2 of the number of rows
 
 struct heap {
 	uint8_t *rows;
@@ -63,21 +63,22 @@ static int heap_order(const struct heap *heap, size_t a, size_t b) {
 	return heap->compare(row_at(heap, a), row_at(heap, b));
 }
 
-// The median of the first, the middle and the last comes first.
+// Move the median of first, middle and last row to the front.
 static void choose_pivot(const struct heap *heap, size_t count) {
 	size_t middle = count / 2, last = count - 1;
 
 	if (heap_order(heap, middle, last) > 0)
 		heap_swap(heap, middle, last);
-	// Now the larger of the two others is last: the median is the larger of first and middle,
-	// unless that is above the last.
+	// The larger of middle and last is now last. So the median is the larger of first and
+	// middle, unless the first exceeds the last.
 	if (heap_order(heap, 0, last) > 0)
 		heap_swap(heap, 0, last);
 	else if (heap_order(heap, 0, middle) < 0)
 		heap_swap(heap, 0, middle);
 }
 
-// Where the pivot comes to lie: nothing before it is larger, nothing behind it smaller.
+// Partition the rows around a pivot. Returns the pivot's final index: no row before it is larger,
+// no row after it is smaller.
 static size_t heap_partition(const struct heap *heap, size_t count) {
 	size_t low = 0, high = count;
 
@@ -99,11 +100,11 @@ static size_t heap_partition(const struct heap *heap, size_t count) {
 
 struct span {
 	size_t first, count;
-	uint32_t depth; // how often it may still be parted
+	uint32_t depth; // number of further partitions allowed
 };
 
-// Parting looks at rows next to each other; a heap of many jumps about in memory, but is never slow
-// beyond that: it takes over where the pivots were badly chosen.
+// Sort by partitioning, which accesses adjacent rows. A large heap accesses memory at random, but
+// its worst case is bounded. So heap sort takes over after too many bad pivots.
 void sort_rows(
 	void *rows, size_t count, size_t row_bytes, int (*compare)(const void *a, const void *b)
 ) {
@@ -133,7 +134,8 @@ void sort_rows(
 		now.count = heap_partition(&heap, now.count);
 		more.first += now.count + 1;
 		more.count -= now.count + 1;
-		// The larger one waits, so that the next is at most half of it: not many wait.
+		// The larger range waits, so the next one has at most half of the rows. This bounds
+		// the number of waiting ranges.
 		if (now.count > more.count) {
 			waiting[held++] = now;
 			now = more;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// TCP streams that connect, send and receive until a deadline.
+// TCP streams: connecting, sending and receiving until a deadline.
 #include <lib/clock.h>
 #include <lib/error.h>
 #include <lib/must.h>
@@ -13,7 +13,7 @@ int stream_wait(int fd, short events, struct deadline deadline) {
 	uint64_t now_ns = clock_monotonic_ns();
 	int n;
 
-	// A wait of more than INT_MAX milliseconds, or one interrupted, is a wait begun again.
+	// Repeat an interrupted wait, and one of more than INT_MAX milliseconds.
 	while (!deadline_expired(deadline, now_ns)) {
 		n = poll(&poll_fd, 1, deadline_poll_timeout_ms(deadline, now_ns));
 		if (n > 0)
@@ -27,12 +27,12 @@ int stream_wait(int fd, short events, struct deadline deadline) {
 
 int stream_connect_start(int fd, const struct sockaddr *address, socklen_t length) {
 	if (connect(fd, address, length) != 0)
-		// Interrupted, the handshake goes on by itself; connecting again would be an error.
+		// After an interruption the handshake continues; a second connect() would fail.
 		return errno == EINTR ? -EINPROGRESS : neg_errno();
 	return stream_connect_finish(fd);
 }
 
-// Both ends of the connection are this socket.
+// Return true if both ends of the connection are this socket.
 static bool is_connected_to_itself(int fd, const struct sockaddr *peer, socklen_t peer_length) {
 	struct sockaddr_storage local;
 	socklen_t local_length = sizeof(local);
@@ -62,7 +62,7 @@ int stream_connect_finish(int fd) {
 		return neg_errno();
 	if (error != 0)
 		return -error;
-	// Writable without error is not yet connected: a socket that never began is that too.
+	// A socket that never started to connect is also writable without error.
 	if (getpeername(fd, (struct sockaddr *)&peer, &peer_length) != 0)
 		return neg_errno();
 	if (is_connected_to_itself(fd, (struct sockaddr *)&peer, peer_length))
@@ -76,7 +76,7 @@ int stream_connect_until(
 	int err;
 
 	err = stream_connect_start(fd, address, length);
-	// Near peers answer at once, and a deadline that has passed allows that.
+	// Check once without waiting: near peers answer at once, even if the deadline has passed.
 	if (err == -EINPROGRESS)
 		err = stream_connect_finish(fd);
 	while (err == -EINPROGRESS) {
@@ -121,8 +121,8 @@ int stream_send_all(int fd, const void *data, size_t size, struct deadline deadl
 			at += n;
 			left -= (size_t)n;
 		}
-		// What the socket did not take it has no room for: the deadline is looked at even
-		// if the peer makes room all the time.
+		// The socket has no room for the rest. stream_wait() also checks the deadline if
+		// the peer frees room continuously.
 		err = left > 0 ? stream_wait(fd, POLLOUT, deadline) : 0;
 		if (err != 0)
 			return err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The known word that is nearest to a mistyped one.
+// Search for the known word that is nearest to a mistyped one.
 #include <lib/suggestion.h>
 
 #include <stdbool.h>
@@ -7,18 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
-// Of the known words, so that the text around them fits.
+// Bytes of the known words that are shown, so that the text around them fits.
 #define KNOWN_SHOWN_BYTES_MAX (SUGGESTION_TEXT_BYTES - 32)
 
 static size_t size_smaller(size_t a, size_t b) {
 	return a < b ? a : b;
 }
 
-// Fewest typing errors between two words of at most SUGGESTION_WORD_BYTES_MAX bytes.
+// Return the smallest number of typing errors between two words of at most
+// SUGGESTION_WORD_BYTES_MAX bytes.
 static size_t
 edit_distance(const char *word, size_t word_size, const char *other, size_t other_size) {
-	// cost[i % 3][j] turns the first i bytes of word into the first j of other. A swap
-	// looks two rows back, hence three.
+	// cost[i % 3][j] is the cost of turning the first i bytes of `word` into the first j of
+	// `other`. A swap looks two rows back, so three rows are kept.
 	size_t cost[3][SUGGESTION_WORD_BYTES_MAX + 1];
 
 	for (size_t j = 0; j <= other_size; j++)
@@ -54,7 +55,7 @@ static void consider_nearest(struct suggestion *suggestion, const char *known, s
 	if (word_size > SUGGESTION_WORD_BYTES_MAX || known_size > SUGGESTION_WORD_BYTES_MAX)
 		return;
 	distance = edit_distance(suggestion->word, word_size, known, known_size);
-	// Of a word of one or two letters nothing may be left.
+	// A short word is not near if every letter is wrong.
 	if (distance > 1 + known_size / 4 || distance >= known_size)
 		return;
 	if (distance >= suggestion->nearest_distance)

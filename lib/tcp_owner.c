@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asks the kernel by sock_diag who listens on a port of this machine.
+// Queries of the kernel by sock_diag: listeners and owners of local TCP sockets.
 #include <lib/error.h>
 #include <lib/tcp_owner.h>
 
@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #define DRAIN_MAX 16
-#define ANSWER_BYTES 1024 // one socket without extensions takes 88, an error 36 and the question
+// One socket without extensions needs 88 bytes, an error 36 plus the request.
+#define ANSWER_BYTES 1024
 
 struct question {
 	struct nlmsghdr header;
@@ -65,15 +66,16 @@ static int read_answer(const void *bytes, size_t size, uint32_t *ret_uid) {
 	    header->nlmsg_len < NLMSG_LENGTH(sizeof(*message)))
 		return -EPROTO;
 	message = NLMSG_DATA(header);
-	// Of one that its process has closed the kernel keeps no owner, and says 0, which is root.
+	// The kernel has no owner for a socket that its process closed, and returns 0, which is
+	// root.
 	if (message->idiag_inode == 0)
 		return -ENOENT;
 	*ret_uid = message->idiag_uid;
 	return 0;
 }
 
-// An answer that had no room when it was asked for is told as an error of a later call, and what
-// came behind it would be read as the answer to the next question.
+// Discard pending answers. A later call reports an answer that had no room as an error. Another
+// leftover answer would be read as the answer to the next question.
 static void socket_drain(int fd, char *answer) {
 	for (unsigned int n = 0; n < DRAIN_MAX; n++) {
 		if (recv(fd, answer, ANSWER_BYTES, MSG_DONTWAIT) < 0 && errno == EAGAIN)
@@ -105,7 +107,7 @@ int tcp_owner_listens(int fd, const struct sock_addr *at) {
 }
 
 int tcp_owner_open(int *ret_fd) {
-	// Nobody has port 0: asked once here, where the kernel may have to load its module.
+	// No socket has port 0. This first query makes the kernel load its module.
 	const struct sock_addr nobody = {.family = SOCK_ADDR_V4};
 	uint32_t uid;
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
@@ -114,8 +116,8 @@ int tcp_owner_open(int *ret_fd) {
 	if (fd < 0)
 		return neg_errno();
 	err = tcp_owner_find(fd, &nobody, &nobody, &uid);
-	// A kernel without the module says the same as one without the socket: it tells nobody's
-	// owner then, which is as if it could not be asked.
+	// A kernel without the module returns the same error as one without the socket. It then
+	// finds no owner, which has the same effect as a failed query.
 	if (err != 0 && err != -ENOENT) {
 		close(fd);
 		return err;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The size of a UTF-8 character.
+// Size of a UTF-8 character.
 #include <lib/must.h>
 #include <lib/utf8.h>
 
 #include <stdint.h>
 
-// One row per form of a character in table 3-7 of the Unicode standard. Only the second byte has
-// a range of its own; it is what shuts out overlong forms and surrogates.
+// One row per form in table 3-7 of the Unicode standard. Only the second byte has its own range,
+// which excludes overlong forms and surrogates.
 struct utf8_form {
 	uint8_t first_min, first_max;
 	uint8_t second_min, second_max;

@@ -8,7 +8,7 @@ bool wire_utf8_valid(const void *text, size_t length) {
 	size_t at = 0;
 
 	while (at < length) {
-		// Most names are ASCII: these are not worth a call.
+		// ASCII bytes, which are most of a name, need no call.
 		size_t size = bytes[at] < 0x80 ? 1 : utf8_character_size(bytes + at, length - at);
 
 		if (size == 0)
@@ -22,7 +22,7 @@ void wire_put_string(struct wire_writer *writer, const char *text, size_t length
 	uint8_t *to;
 	uint16_t coded;
 
-	// A length that the prefix cannot hold becomes one that fits in no buffer.
+	// A length that exceeds the prefix becomes one that fits in no buffer.
 	to = wire_writer_take(
 		writer, length > WIRE_STRING_LENGTH_MAX ? SIZE_MAX : sizeof(coded) + length
 	);
@@ -64,7 +64,8 @@ uint64_t wire_get_varint(struct wire_reader *reader) {
 		value |= (uint64_t)(byte & 0x7f) << shift;
 		if ((byte & 0x80) != 0)
 			continue;
-		// A last byte of 0 makes the form longer than needed; bits past the 64th are lost.
+		// Reject a last byte of 0, which makes the form longer than needed, and bits past
+		// the 64th.
 		if ((byte == 0 && shift > 0) || (shift == 63 && byte > 1))
 			break;
 		return value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// mesh-sample page|svg NODES: of a mesh that nobody measured, to standard output. Hosts have long
-// names, the last but one is slow, a direction was not measured and another has too few samples.
+// mesh-sample page|svg NODES: print an invented mesh to standard output. The hosts have long names,
+// and the last but one is slow. One direction was not measured, and another has too few samples.
 #include <errno.h>
 #include <mesh.h>
 #include <mesh_output.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages of results in Debian's Chromium: text, charts, both themes, no script but ours.
+"""Tests of result pages in Debian's Chromium: text, charts, both themes, and no foreign script.
 
-    page_browser_test.py TOCSIN-PERF PAGE-SAMPLE MESH-SAMPLE
+page_browser_test.py TOCSIN-PERF PAGE-SAMPLE MESH-SAMPLE
 """
 
 import collections
@@ -25,9 +25,9 @@ import tap
 
 PERF, SAMPLE, MESH_SAMPLE = sys.argv[1:4]
 PAGE_BYTES_MAX = 500 * 1024
-DRAWN_MS_MAX = 1000  # of a mesh of 64 nodes; what it took here is a few hundredths of it
+DRAWN_MS_MAX = 1000  # for a mesh of 64 nodes; measured: a few hundredths of this
 WIDTH, HEIGHT = 700, 2600
-LIGHT, DARK = 1, 0  # as Blink counts themes
+LIGHT, DARK = 1, 0  # Blink's numbers of the themes
 COLOURS = {LIGHT: {"back": "ffffff", "c0": "1f5fbf", "c1": "c2571a"},
            DARK: {"back": "14171a", "c0": "7fb2ff", "c1": "ffab6b"}}
 DIRECTORY = tempfile.TemporaryDirectory(prefix="tocsin-browser-")
@@ -38,7 +38,7 @@ def where(name):
 
 
 class Text(html.parser.HTMLParser):
-    """What stands between tags, without scripts and styles; and how many of each tag there are."""
+    """Text between tags, without scripts and styles, and the number of each tag."""
 
     def __init__(self, page):
         super().__init__()
@@ -63,7 +63,8 @@ class Text(html.parser.HTMLParser):
 
 
 def rows_of_png(data):
-    """Rows of bytes, three or four for each pixel, and how many; of the kinds Chromium writes."""
+    """Return the rows of a PNG as bytes, and the bytes per pixel (three or four), for Chromium's
+    PNGs."""
     parts, at, header = [], 8, None
     while at < len(data):
         length, kind = struct.unpack(">I4s", data[at:at + 8])
@@ -135,7 +136,7 @@ def colours_of(path):
 
 
 def look(page, theme=LIGHT):
-    """(text and tags once the page's script is done, how often each colour is in its picture)."""
+    """Load a page. Returns its text and tags after the script ran, and the count of each colour."""
     chromium = shutil.which("chromium")
     if chromium is None:
         raise tap.Skip("no chromium: ./dev test browser installs it")
@@ -155,7 +156,7 @@ def look(page, theme=LIGHT):
 
 
 def assert_drawn(shown, colours, theme, charts):
-    """Every chart has a canvas, and curves are in the picture."""
+    """Check that every chart has a canvas, and that curves are in the picture."""
     assert shown.tags["canvas"] == charts, shown.tags["canvas"]
     assert len(re.findall(r"data-chart", str(shown.attributes["figure"]))) == charts
     assert colours[COLOURS[theme]["back"]] > WIDTH * HEIGHT // 4
@@ -219,7 +220,7 @@ def a_bandwidth_is_told_in_rates():
     for words in ("Bandwidth of read", "Bandwidth by size", "median, Gbit/s", "messages/s",
                   "mean of the server", "time of a window, us", "windows of"):
         assert words in shown.text, words
-    # A machine that is busy has too few windows for a course.
+    # On a busy machine there may be too few windows for a run chart.
     charts = len(re.findall(r"data-chart", str(shown.attributes["figure"])))
     assert charts >= 3 and shown.tags["canvas"] == charts, shown.tags
     assert count_near(colours, bytes.fromhex(COLOURS[LIGHT]["c1"])) > 30
@@ -244,7 +245,7 @@ def every_kind_of_chart_is_drawn_and_hostile_text_stays_text():
     page.write_bytes(subprocess.run([SAMPLE], capture_output=True, check=True).stdout)
     text = page.read_bytes()
     assert len(text) <= PAGE_BYTES_MAX
-    # Its own two scripts and the charts' numbers.
+    # Two scripts of the page and the numbers of the charts.
     assert text.count(b"<script") == 3 and text.count(b"</script>") == 3
     shown, colours = look(page)
     assert_drawn(shown, colours, LIGHT, 4)
@@ -256,13 +257,13 @@ def every_kind_of_chart_is_drawn_and_hostile_text_stays_text():
 
 
 def count_near(colours, wanted):
-    """Pixels of a colour, and of those that rounding made of it."""
+    """Count pixels of a colour, and of those that differ by rounding only."""
     return sum(count for colour, count in colours.items()
                if all(abs(one - other) <= 2 for one, other in zip(bytes.fromhex(colour), wanted)))
 
 
 def lightest_cell(theme):
-    """The colour of a matrix' smallest value."""
+    """Return the colour of the smallest value of a matrix."""
     back, full = (bytes.fromhex(COLOURS[theme][name]) for name in ("back", "c0"))
     return [one + (other - one) * 20 / 255 for one, other in zip(back, full)]
 

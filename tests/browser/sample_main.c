@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// page-sample: a page with one of each kind of chart, a mesh of 64 nodes among them. Its texts try
-// to be more than text. To standard output.
+// page-sample: print a page with one chart of each kind, including a mesh of 64 nodes. Its texts
+// contain HTML and scripts, to test the escaping.
 #include <math.h>
 #include <page.h>
 #include <stdio.h>
@@ -41,7 +41,8 @@ static void put_matrix(struct page *page) {
 	);
 }
 
-// Latency against processor time, the load at each point: x neither rises nor falls.
+// Latency against processor time, with the load as label of each point. x does not change
+// monotonically.
 static void put_policies(struct page *page) {
 	static const char *const policies[] = {"spin", "event", "adaptive"};
 	static const char *const loads[] = {"1k/s", "10k/s", "100k/s"};
@@ -82,7 +83,7 @@ static void put_percentiles(struct page *page) {
 			.series_count = 1,
 			.series =
 				&(struct page_series){
-					.name = IMAGE, // of UTF-8, as JSON takes it
+					.name = IMAGE, // valid UTF-8, as JSON requires
 					.count = POINTS,
 					.x = x,
 					.y = y,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What comes from outside of checks: commands, names, output, rates, and the book of links.
+// Untrusted input of checks: commands, names, output, rates, and the link book.
 #include "checks/check.h"
 #include "checks/links.h"
 
@@ -52,7 +52,7 @@ static void name(const char *text) {
 	(void)check_reasons_clash_with_builtin(&reasons);
 }
 
-// What was read and written once is the same ever after.
+// Parse and format a link book. A second round must give the same text.
 static void remember(const char *text) {
 	static char first[LINK_BOOK_BYTES], second[LINK_BOOK_BYTES];
 	static struct link_book book;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A client's bytes: cut into lines the same way however they arrive, each read against the table.
-// The first byte says how large the pieces are.
+// Fuzzes the bytes of a client. They must split into the same lines however they arrive, and each
+// line is parsed as a command. The first byte sets the size of the pieces.
 #include "client/command.h"
 #include "client/lines.h"
 
@@ -34,7 +34,7 @@ static void look_at(char *line, struct digest *digest) {
 		must(strlen(word) > 0);
 }
 
-// Until all is taken, or a line is too long.
+// Feed all bytes, unless a line is too long.
 static struct digest take_all(const uint8_t *data, size_t size, size_t piece) {
 	char line[CLIENT_LINE_BYTES_MAX];
 	struct digest digest = {0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bytes up to the first 0xff 0x00 are a configuration file, the rest is one --set argument.
-// What is refused says so and leaves the output alone; what is taken, printed and read again is
-// the same configuration.
+// Fuzzes the configuration. The bytes up to the first 0xff 0x00 are a configuration file, the rest
+// is one --set argument. A rejected configuration must give a message and leave the output
+// unchanged. An accepted one is printed and read again, and must be the same.
 #include <lib/must.h>
 #include <lib/scoped.h>
 #include <support/config_sample.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A set that is accepted must come back from its own text, and a short text must end in dots.
+// Fuzzes CPU sets. An accepted set must survive formatting and parsing, and a truncated text must
+// end in dots.
 #include <lib/cpu_set.h>
 #include <lib/must.h>
 #include <support/fuzz.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A target that is accepted must come back from its own text, and be one that a choice can be
-// made for.
+// Fuzzes device targets. An accepted target must survive formatting and parsing, and must be usable
+// for a device choice.
 #include <dataplane/device_choice.h>
 #include <lib/must.h>
 #include <support/fuzz.h>

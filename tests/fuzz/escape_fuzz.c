@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whatever the bytes, the quoted form is one line of printable, well-formed text, and every
-// byte is taken exactly once.
+// Fuzzes escaping. The quoted form of any bytes is one line of printable, well-formed text, and
+// every byte is consumed exactly once.
 #include <lib/escape.h>
 #include <lib/must.h>
 
@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		check_visible(unit.text, unit.text_size);
 		if (unit.text[0] == '\\' || unit.text_size == 1)
 			continue;
-		// What passed as UTF-8 passes again.
+		// A character that passed as UTF-8 must pass again.
 		escape_next(unit.text, unit.text_size, &again);
 		must(again.text_size == unit.text_size);
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Decodes the input. What is accepted must encode to the very bytes it came from, answer every
-// question within its extremes, and survive arithmetic with itself.
+// Fuzzes histogram decoding. An accepted histogram must encode to the same bytes. Its results lie
+// between minimum and maximum, and it can be merged with itself.
 #include <lib/histogram.h>
 #include <lib/histogram_json.h>
 #include <lib/must.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What expands must hold its own names, and compress to a text that expands to the same set.
+// Fuzzes hostlists. An expanded list must contain its own names, and compress to a text that
+// expands to the same set.
 #include <lib/hostlist.h>
 #include <lib/must.h>
 #include <lib/scoped.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Communicators from outside, merged, judged and put into words.
+// Fuzzes communicators: untrusted payloads are merged, judged and described.
 #include <lib/must.h>
 #include <ras/payload.h>
 #include <support/fuzz.h>

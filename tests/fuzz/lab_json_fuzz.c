@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files of runs: whatever JSON it is, it is verified or refused with a reason.
+// Fuzzes result files of runs. Any JSON is verified, or rejected with a reason.
 #include "json.h"
 
 #include <lib/must.h>

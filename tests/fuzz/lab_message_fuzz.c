@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the two ends of tocsin-perf tell each other: what decodes is within its bounds and comes
-// back from its own bytes. The first byte says which message it is.
+// Fuzzes the messages between the two ends of tocsin-perf. A decoded message must be within its
+// bounds and encode to the same bytes. The first byte selects the message.
 #include "end.h"
 #include "environment.h"
 #include "noise.h"
@@ -93,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		look_at_threshold(data + 1, size - 1);
 		return 0;
 	}
-	// What was taken is said with the same bytes.
+	// A decoded message must encode to the same bytes.
 	if (wire_writer_used(&writer) > 0) {
 		must(wire_writer_used(&writer) == size - 1);
 		must(memcmp(bytes, data + 1, size - 1) == 0);

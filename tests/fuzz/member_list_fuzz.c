@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The file of remembered members: what is taken is bounded, and is written and reads the same.
+// Fuzzes the file of remembered members. The accepted members are bounded, and survive formatting
+// and parsing.
 #include <control/member_list.h>
 #include <lib/must.h>
 #include <support/fuzz.h>

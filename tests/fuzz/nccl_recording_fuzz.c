@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Any bytes are a recording, or are refused with line and reason; what was read holds its numbers.
+// Fuzzes NCCL recordings. Any bytes are a recording, or are rejected with line and reason. The
+// numbers of a parsed recording must be within its bounds.
 #include <lib/must.h>
 #include <support/fuzz.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A report of NCCL's RAS: what is read does not hang on the pieces in which it comes.
+// Fuzzes reports of NCCL's RAS. The result must not depend on the pieces in which the report
+// arrives.
 #include <lib/must.h>
 #include <support/fuzz.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Netlink bytes and a selector list from anywhere, through everything that is decided from them.
+// Fuzzes interface selection: Netlink bytes and a selector list pass through every decision.
 //
-// Input: one byte of choices, the length of a list, the list, netlink messages.
+// Input: one byte of options, the length of a list, the list, Netlink messages.
 #include <lib/must.h>
 #include <lib/netif/classify.h>
 #include <lib/netif/diff.h>
@@ -34,7 +34,7 @@ static void choose_nccl(const struct netif_table *table, const char *list, bool 
 	};
 	struct netif_choice *choice;
 
-	// A name would be asked of the resolver: only what is read without it.
+	// Names would need the resolver, so only numeric addresses are used.
 	if (as_comm_id && list[0] == '[')
 		settings.comm_id.value = list;
 	if (netif_choose_nccl(table, &settings, &choice) != 0)
@@ -85,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	list[length] = '\0';
 	if (netif_table_create(&table) != 0)
 		return 0;
-	// The routes are looked up after the dumps: the same bytes serve for both.
+	// Routes are parsed after the dumps; the same bytes are used for both.
 	if (netif_netlink_parse(bytes + 2 + length, size - 2 - length, NULL, table, &done) == 0 &&
 	    ((choices & 1) == 0 ||
 	     netif_netlink_parse(bytes + 2 + length, size - 2 - length, &peer, table, &done) == 0

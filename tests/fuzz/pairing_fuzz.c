@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One pairing with three peers who say anything, keepers that answer anything at any time,
-// requests, news and time, all driven by the input.
+// Fuzzes one pairing. Three peers send arbitrary messages. Keepers answer at any time with any
+// result. Requests, peer events and time are driven by the input too.
 //
-// Checked: nothing is asked of a driver or lane that must not be; each waiter is answered once;
-// what is held stays within bounds; a key does not begin twice in a second; and when all calls are
-// answered in the end, nothing is left.
+// Checks: drivers and lanes get only permitted calls. Each waiter is answered once. State is
+// bounded. A key does not begin twice within a second. Once all calls are answered, nothing is
+// left.
 #include "pairing/pairing_inside.h"
 #include "pairing/pairing_message.h"
 
@@ -17,10 +17,10 @@
 #define PEERS 3
 #define DEVICES 2
 #define SELF 100
-#define PAIRS_MAX 128 // of each key one, and two that are on their way down
+#define PAIRS_MAX 128 // one for each key, and two that are being destroyed
 #define WAITERS_MAX 64
 #define STEPS_MAX 400
-#define BEGINNINGS_MAX 32 // keys of three peers with two devices, four of theirs
+#define BEGINNINGS_MAX 32 // keys of three peers with two devices, against four of their devices
 
 enum asked {
 	ASKED_NOTHING,
@@ -31,7 +31,7 @@ enum asked {
 };
 
 struct held {
-	uint32_t generation; // 0: none
+	uint32_t generation; // 0: unused
 	enum asked asked;
 	bool made, connect_asked, connected, in_lane;
 };
@@ -42,15 +42,15 @@ struct bed {
 	struct held pairs[PAIRS_MAX];
 	struct pairing_waiter waiters[WAITERS_MAX];
 	bool waits[WAITERS_MAX];
-	uint64_t starts[PEERS]; // of peer 1 and on
+	uint64_t starts[PEERS]; // start numbers of the peers, from peer 1 on
 	uint64_t own_start;
 	struct {
 		struct pairing_key key;
 		uint64_t at_ns;
-		bool announced; // those that failed before the peer heard may be repeated
+		bool announced; // attempts that failed before the peer was notified may be repeated
 	} beginnings[BEGINNINGS_MAX];
-	uint32_t said; // generation of ours that a peer was told last
-	bool refuse;   // what is asked of keepers and lanes
+	uint32_t said; // our generation that was last announced to a peer
+	bool refuse;   // calls to keepers and lanes fail
 	bool check_fails;
 	const uint8_t *data;
 	size_t size;
@@ -73,7 +73,7 @@ static uint64_t take_number(void) {
 	return value;
 }
 
-// Keepers and lanes
+// Keepers and lanes.
 
 static struct held *find(uint32_t generation) {
 	for (uint32_t n = 0; n < PAIRS_MAX; n++) {
@@ -215,7 +215,7 @@ static void on_answered(struct pairing_waiter *waiter, const struct pairing_answ
 	bed.waits[n] = false;
 }
 
-// Answers. Those that nobody asked for come too.
+// Answers, including some that were not requested.
 
 static void answer_create(struct held *held, int err) {
 	struct device_endpoint endpoint = {
@@ -289,7 +289,7 @@ static void answer_unasked(void) {
 		pairing_drained(bed.pairing, bed.now_ns, generation, "unasked");
 }
 
-// What peers say
+// Messages of peers.
 
 static void name(char text[static DEVICE_NAME_MAX + 1], uint32_t n) {
 	text[0] = 'd';
@@ -344,7 +344,7 @@ static void hear_bytes(void) {
 	pairing_receive(bed.pairing, bed.now_ns, 1 + take() % PEERS, take() & 3, bytes, size);
 }
 
-// What else happens
+// Requests, peer events and time.
 
 static struct pairing_key any_key(void) {
 	struct pairing_key key = {.device = take() % DEVICES};
@@ -485,7 +485,7 @@ static void bed_init(const uint8_t *data, size_t size) {
 		bed.starts[n] = 1;
 }
 
-// Every call is answered in the end.
+// Answer every call, and check that nothing is left.
 static void bed_fini(void) {
 	bed.refuse = false;
 	pairing_stop(bed.pairing, bed.now_ns);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages of the handshake: what decodes is within all bounds, and comes back from its own bytes.
+// Fuzzes handshake messages. A decoded message must be within all bounds and encode to the same
+// bytes.
 #include "pairing/pairing_message.h"
 
 #include <lib/must.h>
@@ -52,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		check_end(&message.end);
 	else
 		must(message.failure.reason != PAIRING_REASON_NONE && message.failure.by_peer);
-	// A newer version's additions are not kept, and an unknown reason becomes a known one.
+	// Fields of a newer version are dropped, and an unknown reason is replaced by a known one.
 	count = pairing_message_encode(&message, bytes);
 	must(count <= size);
 	must(pairing_message_decode(bytes, count, &copy) == 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every parser of lib/parse.h on the same bytes; what one accepts must come back from its text.
+// Fuzzes every parser of lib/parse.h with the same bytes. An accepted value must survive formatting
+// and parsing.
 #include <lib/must.h>
 #include <lib/parse.h>
 #include <support/fuzz.h>

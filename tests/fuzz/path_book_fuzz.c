@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The file of what was learnt of paths: as it is, and with an end that makes it whole.
+// Fuzzes the file of learnt path baselines: the input as it is, and with a valid first and last
+// line.
 #include <control/path_book.h>
 #include <lib/must.h>
 #include <support/fuzz.h>
@@ -29,7 +30,7 @@ static void begin(const struct path_book_entry *past) {
 	must(path_book_find(&book, past->peer, past->device, past->peer_device) == past);
 }
 
-// What was taken is written, and reads the same.
+// Parse a file. An accepted file must survive formatting and parsing.
 static void take(const char *from) {
 	const char *reason = NULL;
 	size_t size;

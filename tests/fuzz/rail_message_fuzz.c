@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What agents tell of their rails: what decodes is within all bounds, comes back from its own
-// bytes, and is matched with itself one to one, and with anything else within the list.
+// Fuzzes rail announcements. A decoded list must be within all bounds and survive encoding and
+// decoding. Matched with itself, each rail matches itself; matched with another list, results stay
+// within the lists.
 #include "fabric/rail_message.h"
 
 #include <lib/must.h>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A node between two others that say what they like, while collectives of its own and of
-// theirs run. The input is a run of (what, size of 16 bits, that many bytes).
+// Fuzzes collectives. One node runs collectives between two peers that send arbitrary bytes. The
+// input is a sequence of steps: flags, size of 16 bits, that many bytes.
 #include <lib/must.h>
 #include <support/collective_net.h>
 #include <support/fuzz.h>
 
 #define VICTIM 1
-#define STEP_FROM 0x01	// node 2 speaks, else node 0
-#define STEP_CLOCK 0x02 // a second passes first
-#define STEP_CUT 0x04	// its link is cut afterwards
-#define STEP_ASK 0x08	// the victim asks something itself, first
+#define STEP_FROM 0x01	// node 2 sends, else node 0
+#define STEP_CLOCK 0x02 // one second passes first
+#define STEP_CUT 0x04	// the link is cut afterwards
+#define STEP_ASK 0x08	// the victim starts a collective first
 #define STEPS_MAX 64
 
 static void arrived(struct net *net, const struct ras_collected_part *part) {
@@ -30,7 +30,8 @@ static void step(struct net *net, uint8_t what, const uint8_t *bytes, size_t siz
 		(void)net_inject(net, from, VICTIM, bytes, size);
 	if ((what & STEP_CUT) != 0)
 		net_cut(net, from, VICTIM);
-	// What the victim passes on is well-formed, or its neighbour refuses it: a must().
+	// Messages that the victim forwards must be well-formed, else its neighbour's must()
+	// aborts.
 	net_run(net);
 }
 
@@ -41,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	net_connect(net, 0, VICTIM);
 	net_connect(net, VICTIM, 2);
 	net->arrived = arrived;
-	net->nodes[2].deaf = true; // so that legs stay open for what is injected
+	net->nodes[2].deaf = true; // keeps legs open for the injected bytes
 	for (uint32_t n = 0; n < STEPS_MAX && size - at >= 3; n++) {
 		uint8_t what = data[at];
 		size_t length = data[at + 1] | (size_t)data[at + 2] << 8;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One instance among a few peers, driven by the input: connections that come, open, end and
-// stall, frames well-formed and not, requests, time.
+// Fuzzes one RAS instance among a few peers. The input drives connections that are accepted,
+// opened, ended and stalled, valid and malformed frames, requests, and time.
 //
-// Checked: no crash and no broken promise, no operation on a handle that the core does not
-// have, memory within bounds all along and none of it left at the end.
+// Checks: no crash, and no operation on a handle that the core does not own. Memory is bounded, and
+// none is left at the end.
 #include "core/core.h"
 
 #include <lib/must.h>
@@ -30,12 +30,12 @@ struct bed {
 	struct ras *ras;
 	struct ras_interner *interner;
 	struct ras_record *records[PEERS];
-	struct ras_record *newer[PEERS]; // the next start of each
+	struct ras_record *newer[PEERS]; // records with the next start number of each peer
 	uint64_t now_ns, wake_ns;
 	size_t allocated_bytes;
 	bool full;
-	uint64_t transfers[RAS_TRANSFERS_MAX]; // that we send, 0 for none
-	uint64_t consumed;		       // the latest that was offered to us
+	uint64_t transfers[RAS_TRANSFERS_MAX]; // outgoing transfers, 0 for none
+	uint64_t consumed;		       // latest transfer that was offered to this instance
 	struct {
 		uint32_t handle;
 		enum handle_state state;
@@ -67,7 +67,7 @@ static uint32_t place_of(const struct bed *bed, uint32_t handle) {
 		if (bed->conns[n].state != HANDLE_NONE && bed->conns[n].handle == handle)
 			return n;
 	}
-	must(false); // a handle that the core has not, or had before
+	must(false); // the core does not own this handle, or no longer
 	return 0;
 }
 
@@ -78,7 +78,7 @@ static void place_take(struct bed *bed, uint32_t handle, enum handle_state state
 		must(bed->conns[n].handle != handle);
 		n++;
 	}
-	must(n < CONNS_MAX_HERE); // conns_max is as many
+	must(n < CONNS_MAX_HERE); // conns_max has the same value
 	bed->conns[n].handle = handle;
 	bed->conns[n].state = state;
 	bed->conns[n].outgoing = state == HANDLE_OPENING;
@@ -96,7 +96,7 @@ static int op_send(void *ctx, uint32_t handle, const void *frame, size_t size) {
 	must(bed->conns[place_of(bed, handle)].state == HANDLE_OPEN);
 	must(size > 0 && size <= RAS_FRAME_MAX);
 	for (size_t n = 0; n < size; n++)
-		sum = (uint8_t)(sum + ((const uint8_t *)frame)[n]); // all of it can be read
+		sum = (uint8_t)(sum + ((const uint8_t *)frame)[n]); // all bytes must be readable
 	return bed->full ? -EAGAIN : 0;
 }
 
@@ -153,11 +153,12 @@ static uint64_t *transfer_place(struct bed *bed, uint64_t id) {
 		if (bed->transfers[n] == id)
 			return &bed->transfers[n];
 	}
-	must(false); // it was told of before, or never sent, or there are more than may be
+	must(false); // the transfer was already reported, was never sent, or exceeds the limit
 	return NULL;
 }
 
-// By the tag: bytes without end, some and then none for now, the last ones, an error.
+// Read bytes for a transfer. The tag selects: unlimited bytes, some and then none for now, the last
+// ones, an error.
 static int op_transfer_read(void *ctx, struct ras_transfer_read *read) {
 	transfer_place(ctx, read->id);
 	must(read->size > 0 && read->size <= RAS_TRANSFER_SEGMENT_BYTES_MAX);
@@ -202,7 +203,7 @@ static const struct ras_ops ops = {
 	.transfer_ended = op_transfer_ended,
 };
 
-// The input.
+// Readers of the input.
 
 static uint8_t take(struct bed *bed) {
 	if (bed->size == 0)
@@ -231,7 +232,7 @@ static uint64_t take_incarnation(struct bed *bed, const struct ras_record *recor
 	return choice < 200 ? ras_incarnation(record->start, choice & 3) : take_number(bed);
 }
 
-// A live connection, or none.
+// Choose a connection in the given state. Returns false if there is none.
 static bool take_conn(struct bed *bed, enum handle_state state, uint32_t *ret_handle) {
 	uint32_t start = take(bed);
 
@@ -284,7 +285,8 @@ static void put_ack(struct bed *bed, struct wire_writer *writer) {
 	must(message_init_ack_encode(&ack, writer) == 0);
 }
 
-// Now and then as a newer version might write it: other flags or another state, bytes behind.
+// Write one item. Some are written as by a newer version: other flags, another state, or more
+// bytes.
 static void put_item(struct bed *bed, const struct peer_news *news, struct wire_writer *writer) {
 	size_t at = wire_writer_used(writer);
 	uint8_t more = take(bed);
@@ -297,7 +299,7 @@ static void put_item(struct bed *bed, const struct peer_news *news, struct wire_
 	wire_patch_u16(
 		writer, at, (uint16_t)(wire_writer_used(writer) - at - MESSAGE_ITEM_LENGTH_BYTES)
 	);
-	if ((more & 1) != 0) // flags, then the state
+	if ((more & 1) != 0) // the flags, then the state
 		wire_patch_u16(
 			writer, at + MESSAGE_ITEM_LENGTH_BYTES,
 			(uint16_t)(take(bed) | take(bed) << 8)
@@ -430,19 +432,19 @@ static void time_step(struct bed *bed) {
 	uint32_t ticks = 0;
 
 	if (take(bed) > 240)
-		bed->now_ns = until; // we were stopped
+		bed->now_ns = until; // simulates that the process was stopped
 	while (bed->wake_ns <= until) {
 		if (bed->wake_ns > bed->now_ns)
 			bed->now_ns = bed->wake_ns;
 		bed->wake_ns = RAS_NEVER;
 		ras_tick(bed->ras, bed->now_ns);
-		must(++ticks < 100000); // no wake-up is asked for again and again
+		must(++ticks < 100000); // no wake-up is requested in an endless loop
 	}
 	if (until > bed->now_ns)
 		bed->now_ns = until;
 }
 
-// Told anew where to join: some of the peers, we ourselves among them, or nobody.
+// Set new seeds: some of the peers, possibly this instance itself, or none.
 static void seeds_step(struct bed *bed) {
 	struct sock_addr seeds[PEERS];
 	uint32_t count = take(bed) % (PEERS + 1);
@@ -565,7 +567,7 @@ static void view_check(const struct bed *bed) {
 	}
 	must(alive == view.alive);
 	must(ras_peer_find(bed->ras, ras_self_id(bed->ras), &peer) == 0);
-	must(peer.state == RAS_ALIVE); // nobody judges itself
+	must(peer.state == RAS_ALIVE); // an instance never judges itself
 }
 
 static struct ras_record *record_of(struct bed *bed, uint32_t peer, uint64_t start) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every decoder of the core's messages. What is decoded is encoded again and must decode to the
-// same; a failure leaves the output untouched.
+// Fuzzes every decoder of the core's messages. A decoded message is encoded again and must give the
+// same bytes. A failed decoder leaves its output unchanged.
 #include "core/message.h"
 
 #include <lib/must.h>
@@ -45,8 +45,9 @@ static int decode(uint8_t type, struct wire_reader *reader, union decoded *ret) 
 	}
 }
 
-// What was decoded is all that there was: no state of a newer version was read as unknown, no item
-// is foreign or has a record (the decoder has a view of it), no entry is longer than we know.
+// Return true if the decoded form is complete, so that it can be encoded again. It is incomplete in
+// three cases. A state of a newer version was replaced by unknown. An item is foreign, or has a
+// record, of which the decoder returns only a view. An entry is longer than known.
 static bool is_whole(uint8_t type, const union decoded *from) {
 	switch (type) {
 	case MESSAGE_INIT:
@@ -62,7 +63,7 @@ static bool is_whole(uint8_t type, const union decoded *from) {
 	}
 }
 
-// The bytes of the message again, without its type byte; 0 if it cannot be made.
+// Encode the message again, without its type byte. Returns 0 if it cannot be encoded.
 static size_t encode(uint8_t type, const union decoded *from, uint8_t *bytes, size_t capacity) {
 	struct wire_writer writer;
 	size_t head = 1;
@@ -111,12 +112,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	decoded = before;
 	wire_reader_init(&reader, data + 1, size - 1);
 	if (decode(type, &reader, &decoded) != 0) {
-		// Byte by byte, padding included: a failed decoder writes nowhere.
+		// Compare byte by byte, including padding: a failed decoder writes nothing.
 		must(memcmp((const char *)&before, (const char *)&decoded, sizeof(decoded)) == 0);
 		return 0;
 	}
 	used = encode(type, &decoded, again, sizeof(again));
-	// An INIT of before ends without whom it calls.
+	// INIT messages of older versions end before the sought node.
 	if (type == MESSAGE_INIT && decoded.init.sought == 0 && used > size - 1)
 		used -= sizeof(decoded.init.sought);
 	if (used > 0)

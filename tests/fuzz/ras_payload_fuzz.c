@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A part of any kind from outside, merged: the first byte is the kind.
+// Fuzzes merging of collected parts. The first byte selects the kind.
 #include <lib/must.h>
 #include <ras/payload.h>
 #include <support/fuzz.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Records from outside: what is interned keeps its bytes, is found again, and its facts make a
-// record of the same identity; two of them compare as their texts do.
+// Fuzzes records. An interned record keeps its bytes and is found again. Its info makes a record of
+// the same identity. Two records compare like their texts.
 #include <lib/must.h>
 #include <ras/memory.h>
 #include <ras/record.h>
@@ -21,7 +21,7 @@ static void record_check(struct ras_interner *interner, struct ras_record *recor
 	ras_record_put(interner, again);
 	ras_record_info(record, &info);
 	must(memcmp(info.name, record->name, record->name_length) == 0);
-	// A start or a layer of a newer version may be more than we would write ourselves.
+	// A start or layer of a newer version may exceed what this version writes.
 	if (ras_record_from_info(interner, &info, &again) != 0)
 		return;
 	must(again->id == record->id && again->start == record->start);

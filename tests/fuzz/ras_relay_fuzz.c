@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Any bytes as the header of a relayed message: refused, or all that is read from it stays
-// within the frame, survives a patch, and comes back from its own encoding.
+// Fuzzes the header of relayed messages. A header is rejected, or all its values stay within the
+// frame. An accepted one survives a patch and encodes to the same bytes.
 #include "relay/relay_packet.h"
 
 #include <lib/must.h>

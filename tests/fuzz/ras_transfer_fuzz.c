@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One instance that sends, receives and talks to itself, driven by the input: messages of peers
-// well-formed and not, requests, what the relay reports, memory that fails, time.
+// Fuzzes RAS transfers of one instance that sends, receives, and sends to itself. The input drives
+// valid and malformed messages of peers, requests, relay reports, allocation failures, and time.
 //
-// Checked: a message that decodes comes back from its own encoding; a consumer gets bytes in
-// order and nothing after the end; each end is told once; memory within bounds all along and
-// none of it left at the end.
+// Checks: a decoded message encodes to the same bytes. A consumer gets bytes in order and none
+// after the end. Each end is reported once. Memory is bounded, and none is left at the end.
 #include "core/core.h"
 #include "relay/transfer_state.h"
 
@@ -136,7 +135,7 @@ static const struct ras_ops ops = {
 	.transfer_ended = op_ended,
 };
 
-// The input
+// Readers of the input.
 
 static uint8_t take(struct bed *bed) {
 	if (bed->size == 0)

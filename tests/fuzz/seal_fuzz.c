@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whatever is done to what two ends of a sealed stream say: nothing that was touched is accepted,
-// and nothing goes back to who did not prove the key.
+// Fuzzes the handshake and frames of a sealed stream by changing bits. No changed message may be
+// accepted, and nothing is sent to a peer that did not prove the key.
 #include "net/seal.h"
 #include "net/seal_keys_inside.h"
 
@@ -11,9 +11,9 @@
 #include <string.h>
 
 #define CLUSTER "alps"
-#define FIELDS_BYTES 34 // of a hello, between key id and mac
+#define FIELDS_BYTES 34 // of a hello, between key id and MAC
 
-// What a run does depends on its input alone.
+// Deterministic random numbers: a run depends only on its input.
 static uint64_t draws;
 
 static uint32_t draw(void) {
@@ -40,7 +40,7 @@ struct input {
 	size_t size;
 };
 
-// Takes up to size bytes of the input, zeros for what is missing.
+// Read up to `size` bytes of the input; missing bytes are zero.
 static void input_take(struct input *input, uint8_t *bytes, size_t size) {
 	size_t taken = size < input->size ? size : input->size;
 
@@ -50,7 +50,7 @@ static void input_take(struct input *input, uint8_t *bytes, size_t size) {
 	input->size -= taken;
 }
 
-// Turns the bits that the input names; whether there were any.
+// Flip the bits that the input selects. Returns true if any bit changed.
 static bool touch(struct input *input, uint8_t *bytes, size_t size) {
 	uint8_t mask[SEAL_HANDSHAKE_BYTES_MAX];
 	bool touched = false;
@@ -64,7 +64,7 @@ static bool touch(struct input *input, uint8_t *bytes, size_t size) {
 	return touched;
 }
 
-// Hands over what was said, touched or not. True if the conversation goes on.
+// Deliver a message, possibly changed. Returns true if the conversation continues.
 static bool
 carry(struct input *input, struct seal_reply *said, struct seal *to, struct seal_reply *ret_reply) {
 	bool touched = touch(input, said->bytes, said->size);
@@ -107,7 +107,7 @@ static void between_two_ends(struct input *input, const struct seal_keys *keys) 
 	seal_wipe(&accepts);
 }
 
-// A holder of the key says what it likes, and proves it; behind that comes what it cannot prove.
+// A peer with the key sends an arbitrary, valid handshake, then a frame that it did not seal.
 static void by_a_holder_of_the_key(struct input *input, const struct seal_keys *keys) {
 	const struct seal_key *key = &keys->keys[0];
 	uint8_t said[SEAL_HANDSHAKE_BYTES_MAX];
@@ -139,7 +139,7 @@ static void by_a_holder_of_the_key(struct input *input, const struct seal_keys *
 	seal_wipe(&seal);
 }
 
-// Frames of any length that nobody sealed.
+// Deliver frames of any length that nobody sealed.
 static void by_a_stranger_on_the_wire(struct input *input, const struct seal_keys *keys) {
 	static uint8_t opened[SEAL_FRAME_MAX];
 	struct seal_reply said, reply;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A key file that is accepted must come back from its own text, and a refusal fits its buffer.
+// Fuzzes key files. An accepted file must survive formatting and parsing, and an error text must
+// fit its buffer.
 #include "net/seal_keys_inside.h"
 
 #include <lib/must.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An address or a block that is accepted must come back from its own text.
+// Fuzzes addresses and address blocks. An accepted one must survive formatting and parsing.
 #include <lib/cidr.h>
 #include <lib/must.h>
 #include <lib/sockaddr.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The input is an ARP message behind its Ethernet header, and the same bytes are a Neighbour
-// Discovery from the IPv6 header on, twice: as it is, and with its checksum set right.
+// Fuzzes ARP and Neighbour Discovery. The input is an ARP message after the Ethernet header. The
+// same bytes are also parsed as Neighbour Discovery from the IPv6 header on: as they are, and with
+// a correct checksum.
 //
-// What was accepted names nobody that cannot be, and our answer to it is understood.
+// An accepted message must name a possible address, and our reply to it must be parsable.
 #include "packet/frame.h"
 #include "wire/link.h"
 
@@ -37,7 +38,7 @@ judge(parse_fn *parse, const uint8_t *data, size_t size, const struct link_host 
 	must(link_gid_equal(&again.about, &self->gid));
 }
 
-// Few inputs have it right by chance.
+// Set the correct checksum, which few inputs have by chance.
 static void set_checksum(uint8_t *bytes, size_t size) {
 	uint8_t *message = bytes + FRAME_IP6_BYTES;
 	size_t length;

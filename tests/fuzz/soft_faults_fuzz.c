@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A text of faults: refused with a sentence, or understood, and then the same when it is written
-// out again.
+// Fuzzes fault descriptions. A text is rejected with a sentence, or parsed; a parsed one must
+// survive formatting and parsing.
 #include <dataplane/soft.h>
 #include <lib/must.h>
 #include <support/fuzz.h>

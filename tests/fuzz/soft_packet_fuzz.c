@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The input is a frame from the IP header on, and the same bytes are a packet from the BTH on.
+// Fuzzes packets. The input is a frame from the IP header on. The same bytes are also a packet from
+// the BTH on.
 //
-// What was decoded is what encoding and decoding it again gives; a frame that was accepted is
-// within its bytes, checked without a trace, and right once it was sealed.
+// A decoded packet must survive encoding and decoding. An accepted frame must stay within its
+// bytes, must not be changed by checks, and is valid after sealing.
 #include "packet/frame.h"
 
 #include <lib/must.h>
@@ -59,7 +60,7 @@ static void frame_judge(uint8_t *room, const uint8_t *data, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-	// Exactly sized, so that a sanitizer sees the first byte beyond it.
+	// An exact size, so that a sanitizer detects any access past the end.
 	uint8_t *room = malloc(FRAME_HEADROOM + size);
 
 	must(room != NULL);

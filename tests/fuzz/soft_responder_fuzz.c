@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A live device whose peer is hostile: packets of every kind, near every bound, in every state of
-// several queue pairs, on a wire that is the input's.
+// Fuzzes the responder of a live device with a hostile peer. Packets of every kind, near every
+// bound, reach several queue pairs in every state. The input supplies the wire.
 //
-// Checked: no crash and no broken promise; not a byte is written outside of what was registered
-// for it; what is sent is sound and within a turn's budget; each receive completes once.
+// Checks: no crash and no must() failure. No byte outside of the registered memory is written. Sent
+// packets are valid and within the budget of a turn. Each receive completes once.
 #include "transport/output.h"
 #include "verbs/verbs_soft.h"
 
@@ -16,11 +16,11 @@
 #include <string.h>
 
 #define QPS 6
-#define SHARING 2 // the last ones of these have one receive queue
+#define SHARING 2 // the last queue pairs share one receive queue
 #define REGION 9000
 #define GUARD 256
 #define REGIONS 4
-#define RECEIVES 4096 // in one input, told apart by wr_id
+#define RECEIVES 4096 // receives of one input, distinguished by wr_id
 #define STEPS_MAX 600
 #define TURN_PACKETS_MAX 256
 #define GUARD_BYTE 0xe5
@@ -30,7 +30,7 @@
 
 static const struct verbs_calls *const calls = &verbs_calls_soft;
 
-// What each region may be used for; the last one is of another PD.
+// Access rights of each region; the last one belongs to another PD.
 static const int rights[REGIONS] = {
 	ALL_RIGHTS, IBV_ACCESS_REMOTE_READ, IBV_ACCESS_LOCAL_WRITE, ALL_RIGHTS};
 
@@ -53,7 +53,7 @@ static struct {
 	uint8_t out[FRAME_BYTES_MAX];
 	uint8_t in[FRAME_BYTES_MAX];
 	uint32_t in_size, room, turn_packets;
-	bool posted[RECEIVES]; // and not completed
+	bool posted[RECEIVES]; // posted and not completed
 	uint32_t posts;
 	const uint8_t *data;
 	size_t size;
@@ -74,7 +74,7 @@ static uint32_t take32(void) {
 	return number;
 }
 
-// The wire: one frame in at a time, and everything that goes out is looked at.
+// The wire: it delivers one frame at a time and checks every sent frame.
 static uint8_t *wire_take(struct soft_wire *wire) {
 	(void)wire;
 	return bed.room > 0 ? bed.out : NULL;
@@ -129,7 +129,7 @@ static const struct wire_calls wire_calls = {
 	.destroy = wire_none,
 };
 
-// In the place of the one of DPDK.
+// Replaces the constructor of the DPDK wire.
 int wire_dpdk_create(
 	const struct wire_config *config,
 	char ret_reason[static SOFT_REASON_MAX + 1],
@@ -172,7 +172,7 @@ static void open_device(void) {
 	bed.nic = nic_of(bed.context);
 }
 
-// The same in each run, so that an input finds again what it found.
+// Return a fixed address, so that an input has the same effect in each run.
 static uint64_t address_of(uint32_t region) {
 	return UINT64_C(0x100000) * (region + 1);
 }
@@ -213,7 +213,7 @@ static void make_objects(void) {
 	}
 }
 
-// As far as the input says: from RESET over INIT and RTR to RTS.
+// Move a queue pair towards RTS, as far as the input says: RESET, INIT, RTR, RTS.
 static void move_qp(uint32_t n, uint8_t far) {
 	static const enum ibv_mtu mtus[] = {IBV_MTU_256, IBV_MTU_1024, IBV_MTU_4096};
 	struct ibv_qp_attr attr = {
@@ -294,7 +294,7 @@ static void check_guards(void) {
 	}
 }
 
-// Only to be read, and of a PD that no queue pair is of.
+// Check the read-only region and the region of the other PD.
 static void check_untouched(void) {
 	must(all_are(bed.regions[1].around, REGION + 2 * GUARD));
 	must(all_are(bed.regions[3].around, REGION + 2 * GUARD));
@@ -309,7 +309,7 @@ static void poll_completions(void) {
 		uint64_t id = wcs[n].wr_id;
 
 		if (id >= RECEIVES)
-			continue; // of a send
+			continue; // completion of a send
 		must(bed.posted[id]);
 		bed.posted[id] = false;
 		must(wcs[n].status != IBV_WC_SUCCESS || wcs[n].byte_len <= LIMIT_MESSAGE_BYTES);
@@ -325,7 +325,7 @@ static void turn(void) {
 	check_guards();
 }
 
-// Addresses and lengths near what matters.
+// Choose addresses and lengths near the bounds.
 static uint64_t pick_address(uint32_t region) {
 	uint64_t base = address_of(region);
 	uint8_t choice = take8();
@@ -365,7 +365,7 @@ static uint32_t pick_key(uint32_t *ret_region) {
 	return choice < 250 ? bed.regions[*ret_region].mr->rkey : take32();
 }
 
-// One that may come next, by what is under way.
+// Choose an opcode that may come next in the state of the queue pair.
 static uint8_t pick_opcode(const struct soft_qp *qp) {
 	static const uint8_t begins[] = {
 		PACKET_SEND_FIRST,   PACKET_SEND_ONLY,	  PACKET_SEND_ONLY_IMM,
@@ -401,7 +401,7 @@ static uint32_t sound_payload(const struct soft_qp *qp, const struct packet *pac
 	return take8() + 1u;
 }
 
-// Nothing is wrong with it, as far as the input does not say so later.
+// Build a valid packet. The input may damage it later.
 static struct packet sound_packet(uint32_t n, uint8_t flags) {
 	const struct soft_qp *qp = soft_qp_of(bed.qps[n]);
 	uint32_t offset = 8u * take8(), bytes = take32() >> 16;
@@ -429,7 +429,7 @@ static struct packet sound_packet(uint32_t n, uint8_t flags) {
 	return packet;
 }
 
-// A frame of this packet, and a payload that is never GUARD_BYTE.
+// Build a frame of this packet, with a payload that never contains GUARD_BYTE.
 static void put_frame(struct packet *packet, uint32_t payload_bytes, uint8_t raw_opcode) {
 	const struct frame_route route = {.from = bed.peer, .to = bed.self, .hop_limit = 64};
 	uint32_t begin = frame_headers_bytes(true);
@@ -471,7 +471,7 @@ static void revive(uint32_t n) {
 	move_qp(n, 3);
 }
 
-// A sound packet, but for one or two things that the input chooses.
+// Deliver a valid packet, except for one or two changes that the input selects.
 static void step_packet(void) {
 	uint32_t n = take8() % QPS, region, payload;
 	const struct soft_qp *qp = soft_qp_of(bed.qps[n]);
@@ -508,7 +508,7 @@ static void step_packet(void) {
 		bed.in[take32() % bed.in_size] ^= 0x10;
 }
 
-// One in eight is anything, the others are of memory that may be written to.
+// Choose a piece of memory: one in eight is arbitrary, the others are writable.
 static struct ibv_sge pick_piece(void) {
 	uint8_t choice = take8();
 	uint32_t region = choice & 8 ? 0 : 2;
@@ -601,7 +601,7 @@ static void step(void) {
 		step_region();
 	else if (choice < 246)
 		clock_advance(&bed.clock, (uint64_t)take8() << 20);
-	// The wire is full now and then, for a few steps.
+	// Sometimes the wire is full for a few steps.
 	if (choice >= 246)
 		bed.room = choice - 246u;
 	else if ((choice & 3) == 0)

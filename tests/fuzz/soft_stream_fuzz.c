@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packets from a hostile peer into a device that lives: queue pairs that answer, that ask, and that
-// speak with each other, each in a state of its own that the packets change.
+// Fuzzes a live device with packets of a hostile peer. Some queue pairs respond, some request, and
+// two are connected to each other. The packets change the state of each.
 //
-// The input is a row of packets: mostly right but for what it turns, so that they get far, and
-// sealed, so that they are taken. Nothing outside what was registered may change, every answer has
-// to be sound, and at the end all of it can be taken down.
+// The input is a sequence of packets. They are valid except for selected bits, so that they pass
+// most checks, and sealed, so that they are accepted. No byte outside of the registered memory may
+// change. Every response must be valid, and all objects can be destroyed at the end.
 #include "transport/qp.h"
 
 #include <lib/container.h>
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#define QPS 4 // 0 and 1 are the peer's; 2 and 3 speak with each other
+#define QPS 4 // 0 and 1 belong to the peer; 2 and 3 are connected to each other
 #define REGION 8192
 #define GUARD 4096
 #define PACKETS_MAX 300
@@ -183,7 +183,7 @@ static void check_guards(const struct world *world) {
 	}
 }
 
-// What comes back is sound, whatever was asked.
+// Check that every response is valid.
 static void read_answers(struct world *world) {
 	struct wire_frame frames[WIRE_BATCH];
 	uint32_t count;
@@ -262,7 +262,7 @@ static void send_packet(struct world *world) {
 	memset(frame + size, shape, payload + packet.pad);
 	size += payload + packet.pad + PACKET_ICRC_BYTES;
 	if (shape == 0xff)
-		frame[begin] = take8(world); // an opcode that nobody knows, or of other headers
+		frame[begin] = take8(world); // an unknown opcode, or one with other headers
 	frame_write_headers(&route, size - begin, frame);
 	frame_seal(frame, size);
 	world->peer->calls->give(world->peer, size);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every call of the software device's table, and the hot ones, with hostile attributes, in any
-// order, on objects that live: two devices on memory wires, moved by hand.
+// Fuzzes every call of the software device, cold and hot, with hostile attributes and in any order.
+// There are two devices on memory wires, moved by the test.
 //
-// Each step is a call and what it is made with, drawn from the input. Objects are the caller's to
-// keep alive and structs are his to have, as everywhere in verbs; everything in them is anything.
-// At the end all objects go, in an order that must be accepted, and nothing may be left.
+// Each step is one call with arguments from the input. As always in verbs, objects must be alive
+// and structs must be valid memory; every value in them is arbitrary. At the end all objects are
+// destroyed in a permitted order, and nothing may be left.
 #include <dataplane/soft.h>
 #include <lib/must.h>
 #include <support/fuzz.h>
@@ -51,7 +51,7 @@ static void take(struct world *world, void *bytes, size_t size) {
 		((uint8_t *)bytes)[n] = take8(world);
 }
 
-// Mostly small, and now and then what is most odd.
+// Choose a count: mostly small, sometimes an extreme value.
 static uint32_t take_count(struct world *world) {
 	static const uint32_t odd[] = {0,	  1,	    32,	       33,	512,
 				       513,	  16384,    16385,     1 << 20, 1 << 30,
@@ -130,7 +130,7 @@ static void make_dmabuf(struct world *world) {
 	take(world, &dmabuf.offset, sizeof(dmabuf.offset));
 	take(world, &dmabuf.length, sizeof(dmabuf.length));
 	take(world, &dmabuf.iova, sizeof(dmabuf.iova));
-	// Of small numbers some are open files of the fuzzer's own.
+	// Small descriptors may be open files of the fuzzer itself.
 	if (dmabuf.fd >= 0)
 		dmabuf.fd = 1000;
 	if (pd != NULL && calls->reg_dmabuf_mr(pd, &dmabuf, take8(world), &mr) == 0)
@@ -160,7 +160,7 @@ static void make_cq(struct world *world) {
 	uint32_t entries = take_count(world);
 
 	if (*cq == NULL) {
-		// A channel of another context is the caller's mistake, and is to be told so.
+		// A channel of another context is an error of the caller and must be rejected.
 		(void)calls->create_cq(context, entries, channel, cq);
 		return;
 	}
@@ -248,7 +248,8 @@ static void state_attr(struct world *world, const struct ibv_qp *peer, struct ib
 	attr->ah_attr.grh.dgid.raw[15] = (uint8_t)(1 + take8(world) % DEVICES);
 }
 
-// What is right for a state, but for the state it comes from and one bit of the mask.
+// Modify a queue pair with the mask that fits the target state. The previous state and one bit of
+// the mask are arbitrary.
 static void modify(struct world *world) {
 	static const int masks[] = {
 		[IBV_QPS_RESET] = 0,
@@ -276,7 +277,7 @@ static void modify(struct world *world) {
 		(void)calls->modify_qp(qp, &attr, mask);
 }
 
-// Both ends of a pair, as a program would connect them.
+// Connect two queue pairs as a program would do.
 static void connect_pair(struct world *world) {
 	struct ibv_qp *qps[2] = {world->qps[take_slot(world)], world->qps[take_slot(world)]};
 	struct ibv_qp_attr attr;
@@ -307,7 +308,7 @@ static void connect_pair(struct world *world) {
 	}
 }
 
-// Pieces of regions, or of anywhere; those that are sent inline are the caller's to be there.
+// Choose pieces of regions, or of arbitrary addresses. Inline pieces must be readable memory.
 static int take_sges(struct world *world, bool inlined) {
 	uint8_t count = take8(world);
 
@@ -438,7 +439,7 @@ static void world_open(struct world *world) {
 	calls->device_list_free(list);
 }
 
-// One that is not hostile, for the rest to begin with.
+// Create valid objects as a start.
 static void world_furnish(struct world *world) {
 	for (uint32_t d = 0; d < DEVICES; d++) {
 		struct ibv_qp_init_attr init = {.qp_type = IBV_QPT_RC, .cap = {4, 4, 4, 4, 64}};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs a fuzz target over the files of a directory, for compilers without libFuzzer:
-// the seeds, and every input that once broke something, are replayed by gcc and by the
-// sanitizer builds too.
+// Runs a fuzz target over the files of a directory, for compilers without libFuzzer. So gcc and the
+// sanitizer builds also replay the seeds and every input that once caused a failure.
 #include <lib/error.h>
 #include <lib/scoped.h>
 #include <support/fuzz.h>
@@ -11,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-// Seeds are small by rule; a larger file here is a mistake worth hearing of.
+// Largest seed. Seeds are small by rule, so a larger file is reported as an error.
 #define SEED_BYTES_MAX (1U << 20)
 
 static int seed_run(int dir, const char *name) {
@@ -36,7 +35,7 @@ static int seed_run(int dir, const char *name) {
 	if (status.st_size > SEED_BYTES_MAX)
 		return -EFBIG;
 	size = (size_t)status.st_size;
-	// Exactly sized, so that a sanitizer sees the first byte read beyond the input.
+	// An exact size, so that a sanitizer detects any read past the end.
 	data = malloc(size > 0 ? size : 1);
 	if (data == NULL)
 		return -ENOMEM;

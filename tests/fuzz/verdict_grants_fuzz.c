@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A notice with grants from outside: whatever it says, no more is kept than may be, and nothing of
-// strangers.
+// Fuzzes notices with grants. The number of stored grants is limited, and those of strangers are
+// ignored.
 #include <lib/must.h>
 #include <support/fuzz.h>
 #include <support/heap.h>
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	(void)grants_receive(grants, NOW_NS, data, size);
 	for (uint64_t id = 1; id <= MEMBERS; id++)
 		count += grants_decide(grants, NOW_NS, id) == GRANT_GIVEN;
-	// Twice the two of the rate, and a third of all that may be out for longer.
+	// Twice the rate of two, and a third of all members for the grants that last longer.
 	must(count <= 2 * 2 + MEMBERS / 3);
 	grants_destroy(grants);
 	verdict_engine_destroy(engine);

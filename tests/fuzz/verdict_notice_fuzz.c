@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A notice from outside: what is taken from it can be told again, and reads the same.
+// Fuzzes verdict notices. A decoded notice must survive encoding and decoding.
 #include <lib/must.h>
 #include <lib/wire.h>
 #include <support/fuzz.h>

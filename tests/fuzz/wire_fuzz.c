@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Drives writer and reader by operations taken from the input.
+// Fuzzes the wire writer and reader by operations from the input.
 //
-// First a random message is written into a buffer of random capacity and read back: every
-// value must return, and overflow must come exactly where a model says. Then the input itself
-// is read as a message by the same operations: whatever it holds, no read leaves it, and
-// failure is sticky.
+// First a random message is written into a buffer of random capacity and read back. Every value
+// must return, and overflow must occur exactly where a model predicts. Then the input itself is
+// read as a message by the same operations. No read may leave the input, and failure must be
+// sticky.
 #include <lib/must.h>
 #include <lib/wire.h>
 #include <support/fuzz.h>
@@ -34,9 +34,9 @@ struct input {
 
 struct item {
 	enum kind kind;
-	uint64_t value; // of a number; else the offset of the bytes in the input
-	size_t size;	// of the bytes
-	size_t slot;	// of a mark
+	uint64_t value; // a number, or the offset of the bytes in the input
+	size_t size;	// size of the bytes
+	size_t slot;	// offset of a reserved slot
 };
 
 static uint8_t input_byte(struct input *input) {
@@ -46,7 +46,7 @@ static uint8_t input_byte(struct input *input) {
 static uint64_t input_number(struct input *input) {
 	uint64_t value = 0;
 
-	// The low bits of the first byte choose the size: small numbers must stay likely.
+	// The low bits of the first byte choose the size, so that small numbers are likely.
 	for (uint8_t n = input_byte(input) & 7; n > 0; n--)
 		value = value << 8 | input_byte(input);
 	return value;
@@ -170,7 +170,7 @@ static uint64_t number_cut(enum kind kind, uint64_t value) {
 	}
 }
 
-// True if the reader may go on: text that is no text ends the message rightly.
+// Check a string. Returns true if the reader may continue; invalid text must end the message.
 static bool string_check(struct wire_reader *reader, const uint8_t *expected, size_t size) {
 	bool text_ok = memchr(expected, '\0', size) == NULL && wire_utf8_valid(expected, size);
 	char text[UINT8_MAX + 1];
@@ -222,7 +222,7 @@ static void round_trip(const uint8_t *data, size_t size) {
 	for (size_t n = 0; n < count; n++)
 		item_patch(&writer, &items[n]);
 	must(wire_writer_used(&writer) == expected);
-	// An overflow ends patching too, so only a whole message is read back.
+	// An overflow also disables patching, so only a complete message is read back.
 	if (wire_writer_finish(&writer, &used) != 0)
 		return;
 	must(used == expected);
@@ -277,7 +277,7 @@ static void read_foreign(const uint8_t *data, size_t size) {
 	struct wire_reader reader;
 	int error;
 
-	// The operations are the input again, so that each byte is both.
+	// The input supplies the operations too, so each byte has both roles.
 	wire_reader_init(&reader, data, size);
 	for (size_t n = 0; n < size && wire_reader_ok(&reader); n++)
 		foreign_step(&reader, data[n]);

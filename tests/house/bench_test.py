@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The micro benchmarks say what they promise to say; how fast a shared machine is today is not
-a test.
+"""Tests of the micro benchmarks: the output has the documented form. The speed is not tested.
 
-    bench_test.py MICRO-PROGRAM
+bench_test.py MICRO-PROGRAM
 """
 
 import json

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the components are, and what the build does with a text that is none of its own."""
+"""Location of the components, and compilation of a text with the flags of a unit."""
 
 import subprocess
 
 import compile_line
 
-# Include prefix of each component, and where its public headers are.
+# Include prefix of each component, and the directory of its public headers.
 INCLUDE_DIRECTORIES = {
     "lib": "lib/include/lib",
     "tocsin": "lib/job/include/tocsin",
@@ -27,7 +27,8 @@ SOURCE_DIRECTORIES = {
 
 
 def component_of(path):
-    """The longest match wins: control/ras is ras, not control. The library of verdict has probe."""
+    """Return the component of a path. The longest match wins: control/ras is ras, not control. The
+    library of verdict includes probe."""
     names = [name for name, start in SOURCE_DIRECTORIES.items() if path.startswith(start)]
     return max(names, key=lambda name: len(SOURCE_DIRECTORIES[name])) if names else None
 
@@ -40,7 +41,7 @@ def lines_by_component(root, build):
 
 
 def compiles(compiler, flags, text, directory):
-    """(whether the text compiles, what the compiler said)."""
+    """Return whether the text compiles, and the compiler's output."""
     words = [compiler, *flags, "-fdiagnostics-color=never", "-fsyntax-only", "-x", "c", "-"]
     if compiler.startswith("clang"):
         words.insert(1, "-Wno-unknown-warning-option")

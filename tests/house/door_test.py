@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""./dev and .ci/run on machines that we do not have: the package tools are stand-ins.
+"""Tests of ./dev and .ci/run on other systems: the package tools are stubs.
 
-    door_test.py SOURCE-ROOT
+door_test.py SOURCE-ROOT
 
-Each machine is a directory of commands that is the whole PATH; every stand-in writes its
-name and arguments to a log.
+Each system is a directory of commands that is the whole PATH. Every stub writes its name and
+arguments to a log.
 """
 
 import os
@@ -25,7 +25,7 @@ DPKG_ALL = 'shift 2\nfor one in "$@"; do echo "ii  $one"; done'
 
 
 class Machine:
-    """Commands named here exist, and nothing else does."""
+    """A system that has only the named commands."""
 
     def __init__(self, **stand_ins):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="tocsin-house-"))
@@ -60,7 +60,7 @@ class Machine:
 
 
 def lacks(package):
-    """A dpkg-query that knows every package but one."""
+    """Return a dpkg-query stub that knows every package but one."""
     return f'shift 2\nfor one in "$@"; do [ "$one" = {package} ] || echo "ii  $one"; done'
 
 
@@ -120,7 +120,8 @@ def run_takes_a_number_of_agents_that_one_machine_bears():
 
 
 def fuzzed(targets, *arguments):
-    """(exit status, what ./dev hands to the tool) with these targets in the tree."""
+    """Run ./dev fuzz with these targets in the tree. Returns exit status and the calls of the tool.
+    """
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         root = pathlib.Path(name)
         for directory in ("tests/tools", "tests/fuzz"):
@@ -213,7 +214,7 @@ def setup_that_is_not_root_goes_through_sudo_or_says_so():
     with Machine(sudo="shift\n\"$@\"", **others) as machine:
         done = machine.dev("setup")
         assert done.returncode == 0, done
-        # -n, since there is nobody at a terminal to type a password.
+        # -n, because nobody can type a password.
         wanted = "sudo -n env DEBIAN_FRONTEND=noninteractive apt-get"
         assert machine.calls("sudo")[0].startswith(wanted)
     with Machine(**others) as machine:
@@ -228,7 +229,7 @@ def every_package_says_why():
 
 
 def sourced(directory, *lines):
-    """Runs sh lines on the door's functions, around a build directory and a tool of ours."""
+    """Run shell lines with the functions of ./dev, a build directory and a stub tool."""
     tool = directory / "tool"
     tool.write_text(f"#!/bin/sh\necho \"$*\" >>'{directory}/calls'\n", encoding="utf-8")
     tool.chmod(0o755)
@@ -251,7 +252,7 @@ def an_old_build_directory_is_brought_up_to_date():
 
 
 def a_build_with_nothing_to_do_is_silent():
-    # The stand-in for ninja says what it would do, and whether it was only asked (-n).
+    # The ninja stub prints what it would do, and whether it was called with -n.
     for would, told in (("ninja: no work to do.", ""), ("[1/2] CC a.o", "[1/2] CC a.o\n")):
         with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
             (pathlib.Path(name) / "build.ninja").touch()
@@ -262,7 +263,7 @@ def a_build_with_nothing_to_do_is_silent():
 
 
 def ci_status(lint, test):
-    """(exit status, last line) of .ci/run around a door that answers so."""
+    """Return exit status and last line of .ci/run with a ./dev that has these results."""
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         root = pathlib.Path(name)
         (root / ".ci").mkdir()

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Folders depend on each other in one direction.
+"""Folders depend on each other in one direction only.
 
-    folders_test.py SOURCE-ROOT
+folders_test.py SOURCE-ROOT
 
-A folder depends on another one if a file of it includes a header of that. A public header of
-control and of dataplane is of the folder that has its NAME.c, or that folders.txt names; those of
-other components, which are a library each, are a folder of their own. Two folders that need each
-other are one for who reads them. Where that stands still, folders.txt names the include that would
-have to go, with its reason; it names no other.
+A folder depends on another one if one of its files includes a header of the other. A public header
+of control or dataplane belongs to the folder with its NAME.c, or to the one in folders.txt. Other
+components are one library each, and each is one folder. Folders in a cycle cannot be understood
+separately. folders.txt lists the remaining cycles: the include to remove, with the reason. Other
+entries are errors.
 """
 
 import collections
@@ -19,19 +19,19 @@ import sys
 import tap
 
 TOPS = ("control", "dataplane", "agent")
-# A quoted include is relative to the root that is nearest above the file.
+# A quoted include is relative to the nearest of these roots above the file.
 ROOTS = ("control", "control/ras", "control/verdict", "control/probe", "dataplane",
          "dataplane/soft", "agent", "agent/cli")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
 def above(name):
-    """The root of a file."""
+    """Return the root of a file."""
     return max((root for root in ROOTS if name.startswith(root + "/")), key=len)
 
 
 def folder_of(name, owners):
-    """The folder that a file counts for."""
+    """Return the folder to which a file belongs."""
     public = re.match(r"(.*)/include/(.*)$", name)
     if not public:
         return str(pathlib.PurePosixPath(name).parent)
@@ -39,7 +39,7 @@ def folder_of(name, owners):
 
 
 def owners_of(names, listed):
-    """The folder of each public header of control and dataplane."""
+    """Return the folder of each public header of control and dataplane."""
     folders = collections.defaultdict(set)
     for name in names:
         path = pathlib.PurePosixPath(name)
@@ -57,7 +57,8 @@ def owners_of(names, listed):
 
 
 def edges_of(texts, listed):
-    """For each folder the folders that it includes headers of, and one file that does."""
+    """Return for each folder the folders whose headers it includes, with one including file each.
+    """
     names = set(texts)
     owners = owners_of(names, listed)
     places = {re.sub(r".*/include/", "", name): name for name in names if "/include/" in name}
@@ -79,7 +80,7 @@ def edges_of(texts, listed):
 
 
 def circle_in(edges):
-    """Folders that need each other in a circle, or nothing."""
+    """Return the folders of a dependency cycle, or nothing."""
     after = collections.defaultdict(set)
     for start, end in edges:
         after[start].add(end)
@@ -107,7 +108,7 @@ def circle_in(edges):
 
 
 def lists_of(text):
-    """Owners of headers, and edges that are excepted, each with a reason after #."""
+    """Read the owners of headers and the excepted edges, each with a reason after #."""
     owners, excepted = {}, set()
     for line in text.splitlines():
         row, _, reason = line.partition("#")

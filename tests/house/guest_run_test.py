@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The runner of the guest's tests, on this machine: one TAP of many programs, and no lost end.
+"""Tests of the guest's test runner on the host: one TAP of many programs, and every failed end is
+seen.
 
-    guest_run_test.py SOURCE-ROOT
+guest_run_test.py SOURCE-ROOT
 """
 
 import pathlib
@@ -12,7 +13,7 @@ import tempfile
 
 import tap
 
-# What a program is -> what is said of it, without the numbers.
+# Program -> expected TAP lines, without the numbers.
 CASES = [
     ("two lines of TAP", "echo 1..2; echo ok 1 - a; echo ok 2 - b", ["ok it: a", "ok it: b"]),
     ("a failed line", "echo 1..1; echo not ok 1 - a; exit 1", ["not ok it: a"]),
@@ -28,7 +29,7 @@ CASES = [
 
 
 def run(*programs):
-    """(exit status, the lines that count, all that was said)"""
+    """Return exit status, the TAP lines, and the whole output."""
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         paths = []
         for number, text in enumerate(programs):

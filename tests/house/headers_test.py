@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every public header compiles alone, with each compiler there is and all our warnings.
+"""Every public header compiles alone, with each available compiler and all warnings.
 
-    headers_test.py SOURCE-ROOT BUILD-ROOT
+headers_test.py SOURCE-ROOT BUILD-ROOT
 """
 
 import pathlib
@@ -18,7 +18,7 @@ INCLUDED = re.compile(r"<([\w./-]+\.h)>")
 
 
 def users_by_header(lines):
-    """The compile lines of the units that include each header, by what is between <>."""
+    """Return the compile lines of the units that include each header, by the name between <>."""
     users = {}
     for line in (line for every in lines.values() for line in every):
         text = pathlib.Path(ROOT, line.source).read_text(encoding="utf-8")
@@ -28,8 +28,8 @@ def users_by_header(lines):
 
 
 def flags_for(header, component, lines, users):
-    """Those of a unit that includes the header (dataplane/dpdk.h has flags of its own), else
-    of any unit of its component, else of lib, which every component sees."""
+    """Return the flags of a unit that includes the header (dataplane/dpdk.h has special flags),
+    else those of a unit of its component, else those of lib, which every component includes."""
     start = components.SOURCE_DIRECTORIES[component]
     own = [line for line in users if line.source.startswith(start)]
     return (own or lines.get(component) or users or lines["lib"])[0].flags
@@ -39,7 +39,7 @@ def header_test(header, compiler, flags):
     def test():
         if shutil.which(compiler) is None:
             raise tap.Skip(f"{compiler} is not installed")
-        # Twice: the second time must add nothing.
+        # Twice: the second include must add nothing.
         text = f"#include <{header}>\n#include <{header}>\n"
         done, said = components.compiles(compiler, flags, text, BUILD)
         assert done, said

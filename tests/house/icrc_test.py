@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The checker of ICRCs finds right and wrong ones in every kind of capture that it reads.
+"""The ICRC checker accepts valid and rejects invalid packets in every capture format.
 
-    icrc_test.py SOURCE-ROOT
+icrc_test.py SOURCE-ROOT
 """
 
 import itertools
@@ -14,8 +14,9 @@ import tempfile
 
 import tap
 
-# From the IP header on. A ConnectX-4 Lx's congestion notification, and of the kernel's Soft-RoCE
-# an acknowledgement and a fetch-and-add: all with IP ids, each with the ICRC that its sender gave.
+# Real packets from the IP header on: a congestion notification of a ConnectX-4 Lx, an
+# acknowledgement and a fetch-and-add of the kernel's Soft-RoCE. All have IP ids and the ICRC of
+# their sender.
 CAPTURED = [bytes.fromhex(text) for text in (
     "45c2003c718c4000401191610a0011010a001201000012b7002800008100ffff40000118"
     "0000000000000000000000000000000000000000" "82fd002a",
@@ -24,7 +25,7 @@ CAPTURED = [bytes.fromhex(text) for text in (
     "450000482b2940004011fb770a0100020a010001c1ce12b7003400001400ffff0000001580"
     "c1e4a400005626ebbb5000000006280000000000000001000000000000000032791a73",
 )]
-# Written by frame_seal() of the software device, of IPv6.
+# An IPv6 packet written by frame_seal() of the software device.
 SEALED_IP6 = bytes.fromhex(
     "66854321001c114020010db800000000000000000000000120010db8000000000000000000000002"
     "c00112b7001c00001140ffff0012345600fffffe1f000003" "606ed95e")
@@ -64,10 +65,10 @@ def block(order, kind, body):
 
 
 def section(order, links, packets, simple=False):
-    """A section of pcapng with these interfaces, of which the packets come from the last."""
+    """Return a pcapng section with these interfaces; the packets belong to the last one."""
     parts = [block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))]
     parts += [block(order, 1, struct.pack(order + "HHI", link, 0, 0)) for link in links]
-    parts.append(block(order, 5, bytes(12)))  # statistics of an interface
+    parts.append(block(order, 5, bytes(12)))  # interface statistics
     for packet in packets:
         frame = framed(links[-1], packet)
         head = (struct.pack(order + "I", len(frame)) if simple else
@@ -77,7 +78,8 @@ def section(order, links, packets, simple=False):
 
 
 def run(*captures):
-    """(exit status, standard output, standard error) of the checker over files of these bytes."""
+    """Run the checker on these captures. Returns exit status, standard output and standard error.
+    """
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         paths = []
         for number, capture in enumerate(captures):
@@ -115,7 +117,7 @@ def right_in_every_kind_of_block():
 
 def each_changed_byte_is_found_but_those_that_may_change():
     may = {1, 8, 10, 11, 26, 27, 32}
-    # These make it no packet of RoCEv2, which is not counted at all.
+    # With changes at these offsets the packet is no RoCEv2 packet and is not counted.
     other = {0, 2, 3, 6, 7, 9, 22, 23}
     packet = CAPTURED[1]
     kept = [changed(packet, at) for at in may]

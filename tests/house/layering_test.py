@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A forbidden include does not compile, with the very flags the build uses.
+"""A forbidden include must not compile with the flags of the build.
 
-    layering_test.py SOURCE-ROOT BUILD-ROOT
+layering_test.py SOURCE-ROOT BUILD-ROOT
 
-A shadow of the tree holds one probe header per component at the place of its public
-headers, whether or not the component has any yet. Each unit's include flags, which are
-relative to the build directory, are then used from the shadow's build directory.
+A shadow of the tree has one probe header per component in its public header directory, even if the
+component has no header yet. The include flags of each unit, which are relative to the build
+directory, are then used in the shadow's build directory.
 """
 
 import pathlib
@@ -29,7 +29,7 @@ FORBIDDEN = [
     ("perf", "ras"), ("perf", "control"), ("perf", "agent"),
     ("tocsin", "lib"), ("tocsin", "dataplane"), ("tocsin", "control"), ("lib", "tocsin"),
 ]
-# The probe itself must work: what every component may see does compile.
+# Check of the probe itself: permitted includes must compile.
 ALLOWED = [(component, "lib" if component != "tocsin" else "tocsin")
            for component in components.INCLUDE_DIRECTORIES]
 ALLOWED += [("dataplane", "dataplane")]
@@ -44,7 +44,7 @@ def shadow_make(shadow):
 
 
 def include_flags(line, root, shadow):
-    """Only the search path matters, moved to the shadow where it is absolute."""
+    """Return the search path of a unit. Absolute paths are moved to the shadow."""
     flags = [flag for flag in line.flags if flag.startswith(("-I", "-isystem", "-iquote"))]
     return tuple(flag.replace(str(root), str(shadow)) for flag in flags)
 

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What ./dev lint looks at: since which commit, and which units anew.
+"""Tests of the selection of ./dev lint: since which commit, and which units again.
 
-The repositories and trees are made for the test. The compiler that tells what a unit reads is
-gcc, the analyser a script that writes down what it was given and complains of the word BUG.
+The repositories and trees are made for the test. gcc reports the files that a unit reads. The
+analyser is a script that logs its arguments and complains about the word BUG.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ FLAGS = ["-Iprivate.p", "-I../first", "-I../inc", '-DHERE="@/here"']
 
 
 class Bed:
-    """A directory with a cache and an analyser of its own, and any number of trees."""
+    """A directory with its own cache and analyser, and any number of trees."""
 
     def __init__(self, directory):
         self.directory = pathlib.Path(directory).resolve()
@@ -68,7 +68,7 @@ class Bed:
         return root
 
     def lint(self, root, changed=None, analyser="1"):
-        """(sources given to the analyser, complaints, what was said), each time a new run."""
+        """Run lint anew. Returns the analysed sources, the complaints, and the summary."""
         with contextlib.suppress(FileNotFoundError):
             self.calls.unlink()
         names = sorted(str(path.relative_to(root)) for path in root.rglob("*")
@@ -120,7 +120,7 @@ def nothing_is_compiled_where_nothing_changed():
         path = root / "build/compile_commands.json"
         text = path.read_text(encoding="utf-8").replace("gcc ", "no-such-compiler ")
         path.write_text(text, encoding="utf-8")
-        # A file of the same name, where no unit searches.
+        # A file of the same name in a directory that no unit searches.
         (root / "elsewhere").mkdir()
         (root / "elsewhere/a.h").touch()
         assert made.lint(root) == ([], [], "3 remembered")
@@ -149,7 +149,7 @@ def a_header_that_hides_another_is_seen():
         made.lint(root)
         (root / "first/a.h").write_text("// in front of inc/a.h\n", encoding="utf-8")
         assert made.lint(root)[0] == ["one", "two"]
-        # It goes, and inc/a.h is found as before: a state that is known.
+        # After its removal inc/a.h is found again: a known state.
         (root / "first/a.h").unlink()
         assert made.lint(root)[0] == []
 
@@ -168,7 +168,7 @@ def a_unit_is_analysed_once_however_many_targets_compile_it_alike():
         alike = [("src/one.c", ["-Iother.p"]), ("src/one.c", ["-I../src"]), ("src/one.c", [])]
         root = made.tree(commands=[*alike, ("src/one.c", ["-DOTHER"])])
         calls, _, note = made.lint(root)
-        # The private directory offers no header; src does not, to this unit.
+        # The private directory has no header; src is not in this unit's search path.
         assert (calls, note) == (["one", "one", "three", "two"], "4 checked, 1 remembered")
         assert made.lint(root)[0] == []
 
@@ -214,7 +214,7 @@ def only_units_of_changed_files_are_analysed():
 
 def what_the_build_makes_itself_is_left_out():
     with bed() as made:
-        root = made.tree(commands=[("build/made.c", [])])  # which need not be there yet
+        root = made.tree(commands=[("build/made.c", [])])  # a generated file may not exist yet
         assert made.lint(root)[:2] == (["one", "three", "two"], [])
 
 
@@ -267,7 +267,7 @@ def a_file_that_was_found_clean_is_judged_again_when_it_changes():
 
 
 class Repository:
-    """A repository of one file, and lint of it."""
+    """A repository with one file, on which lint runs."""
 
     def __init__(self, root):
         self.root = pathlib.Path(root)
@@ -291,7 +291,7 @@ class Repository:
         lint_history.remember(self.root, head)
 
     def commits(self):
-        """How many messages lint looks at."""
+        """Return the number of messages that lint checks."""
         before, lint.ROOT = lint.ROOT, self.root
         try:
             return lint.check_commits([])[1]
@@ -326,7 +326,7 @@ def lint_looks_at_what_changed_since_it_passed():
         append_or_make(made.root / "one", "more\n")
         append_or_make(made.root / "untracked", "")
         assert (made.changed(), made.commits()) == (["one", "two", "untracked"], "1 commits")
-        # Not a clean tree: what passes is not what a commit holds.
+        # With uncommitted changes a passed run says nothing about the commit.
         made.passes()
         assert (made.changed(), made.commits()) == (["one", "two", "untracked"], "1 commits")
 

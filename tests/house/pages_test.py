@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What pages point at exists: functions and files of the tour and the glossary, links of all pages.
+"""References of pages exist: functions and files of the tour and the glossary, links of all pages.
 
-    pages_test.py SOURCE-ROOT
+pages_test.py SOURCE-ROOT
 """
 
 import pathlib
@@ -20,13 +20,13 @@ CALL = re.compile(r"`(\w+)\(\)`")
 
 
 def defines(text, function):
-    """Whether the source text has the body of such a function, at the start of a line."""
+    """Return whether the source defines the function at the start of a line."""
     return re.search(rf"^(?!\s)(?:[^\n;]*[\s*])?{function}\((?:[^;{{]|\n)*\)\s*{{", text,
                      re.MULTILINE) is not None
 
 
 def missing(text):
-    """What the text points at and is not there."""
+    """Return the references of the text that do not exist."""
     wrong = []
     for name, function in PLACE.findall(text):
         path = ROOT / name
@@ -55,7 +55,7 @@ def test_wrong_places_are_told():
 
 
 def broken_links(path):
-    """Targets of the page's links that are no file; anchors and addresses are left out."""
+    """Return links of the page whose target file does not exist. Anchors and URLs are ignored."""
     targets = LINK.findall(path.read_text(encoding="utf-8"))
     return [f"{path.relative_to(ROOT)}: {target}" for target in targets
             if "://" not in target and not (path.parent / target).exists()]
@@ -76,7 +76,7 @@ def check_page(name):
 
 
 def stale_names(page, text, sources, words):
-    """Sources and functions that the text names and that are not there (any more)."""
+    """Return sources and functions that the text names but that no longer exist."""
     gone = [name for name in SOURCE.findall(text)
             if not any(("/" + source).endswith("/" + name) for source in sources)]
     gone += [f"{name}()" for name in CALL.findall(text) if name not in words]
@@ -101,7 +101,7 @@ def check_names():
 
 
 def check_length():
-    """An overview is read whole: details have their own pages."""
+    """Overviews must be short, because they are read as a whole: details have their own pages."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     count = len(text.split())
     assert count <= WORDS_MAX, f"{count} words, {WORDS_MAX} at most: details go to docs/internals"

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every rule of ./dev lint complains when it should, and holds its tongue when not.
+"""Every rule of ./dev lint reports violations, and only these.
 
-    rules_test.py
+rules_test.py
 """
 
 import source_rules

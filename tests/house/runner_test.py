@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What runs tests: which run where and beside which, how they are ended, what is remembered."""
+"""Tests of the test runner: where and beside which other tests a test runs, how it is ended, and
+which results are stored."""
 
 import contextlib
 import io
@@ -23,7 +24,7 @@ WAIT_SECONDS = 60
 
 
 def entry(name, script="echo 1..1; echo ok 1 - a", suite="unit", **more):
-    """What meson says of a test that is this shell script."""
+    """Return meson's entry of a test that is this shell script."""
     return {"name": name, "suite": [f"tocsin:{suite}"], "cmd": ["sh", "-c", script], "env": {},
             "workdir": None, "timeout": 60, "protocol": "tap", "is_parallel": True, "priority": 0,
             "depends": [], **more}
@@ -66,7 +67,7 @@ def until(condition):
 
 
 def has_ended(pid):
-    """Gone, or a zombie that init has not met yet."""
+    """Return whether the process is gone, or a zombie that init has not reaped yet."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").split()[2] == "Z"
     except OSError:
@@ -159,10 +160,10 @@ def in_a_network_of_its_own_a_test_can_make_cgroups():
 def seconds_count_by_the_share_of_a_processor_that_was_to_be_had():
     times, threads = iter([0.0, 1.0, 2.0, 3.0, 73.0]), iter([1, 8, 1000, 1])
     clock = patience.FairClock(lambda: next(times), lambda: next(threads), 2)
-    assert clock.read() == 1.0   # nobody else
+    assert clock.read() == 1.0   # no other process
     assert clock.read() == 1.25  # eight threads on two processors
     assert clock.read() == 1.35  # no limit grows to more than ten times its length
-    assert clock.read() == 2.35  # who did not ask for so long was kept from it
+    assert clock.read() == 2.35  # after a gap only one second counts: the program could not run
 
 
 def tests_start_as_far_as_their_shares_go_and_the_longest_first():
@@ -221,16 +222,16 @@ def times_are_remembered_for_the_next_run():
         times.save()
         again = runner.Times(path)
         assert (again.seconds(made("a")), again.share(made("a"))) == (20.0, 0.25)
-        # One run beside a great load does not make it look cheap.
+        # One run under high load does not make the test look cheap.
         again.learn(made("a"), {"seconds": 20.0, "fair_seconds": 10.0, "processor_seconds": 0.1})
         assert again.share(made("a")) == 0.25 * runner.SHARE_FALL
-        # What waits does not wait for a processor.
+        # Time spent waiting is not processor time.
         again.learn(made("w", suite="agent"),
                     {"seconds": 20.0, "fair_seconds": 2.0, "processor_seconds": 2.0})
         assert again.share(made("w", suite="agent")) == 0.1
         path.write_text("of another version\n", encoding="utf-8")
         assert runner.Times(path).seconds(made("a", timeout=200)) == 20.0
-        # Where it never ran, it is as long as elsewhere.
+        # In a new directory the test is assumed to take as long as elsewhere.
         elsewhere = pathlib.Path(name, "elsewhere")
         elsewhere.write_text("# seconds\nrelease unit/a 7 3.5\n", encoding="utf-8")
         first = runner.Times(path, elsewhere)
@@ -239,7 +240,7 @@ def times_are_remembered_for_the_next_run():
         assert runner.Times(path, elsewhere).seconds(made("a")) == 20.0
 
 
-# Suites of a test -> the kinds of build that run it at level one, and at level two.
+# Suites of a test -> the builds that run it at level one, and at level two.
 WANTED = [
     (["unit"], ["release", "asan"], ["release", "asan"]),
     (["unit", "threads"], ["release", "asan"], ["release", "asan", "tsan"]),
@@ -294,7 +295,7 @@ class Ninja:
 
 
 def session_of(script, *tests, broken=False, interrupted=False, whole=False):
-    """(session, what it printed) of a run with this ninja."""
+    """Run with this ninja. Returns the session and its output."""
     said = io.StringIO()
     with Ninja(script), contextlib.redirect_stdout(said):
         session = verb_test.Session({"release": list(tests)}, "--all" if whole else "a")
@@ -337,7 +338,7 @@ def what_failed_beside_others_runs_once_more_alone_and_is_told_as_unstable():
         failed = {program.name for program in session.programs if program.failed}
         assert failed == {"c", "d", "e", "f"}, failed
         assert "FAILED beside others: release unit/b" in said, said
-        # More of them are no accident.
+        # More failures than this are not treated as accidental.
         session, _ = session_of("", *(made(f"m{n}", once.replace("$0", f"m{n}"))
                                       for n in range(verb_test.AGAIN_MAX + 1)), whole=True)
         assert len(session.unstable()) == verb_test.AGAIN_MAX
@@ -360,9 +361,9 @@ def an_interrupted_run_ends_its_tests_and_counts_as_failed():
 def what_has_not_passed_is_remembered_until_it_does():
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         unpassed = verb_test.Unpassed(pathlib.Path(name) / "unpassed")
-        assert unpassed.read() is None  # which is not: nothing failed
+        assert unpassed.read() is None  # no run is stored yet
         unpassed.begin([made("a"), made("b"), made("c")])
-        assert len(unpassed.read()) == 3  # should it end here, none has passed
+        assert len(unpassed.read()) == 3  # if the run ended here, none would have passed
         session, _ = session_of("", made("a", "exit 1"), made("b"))
         unpassed.end(session.programs)
         assert unpassed.read() == {"release unit/a", "release unit/c"}

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the soak says of memory: kinds by a made-up smaps, and what is flat."""
+"""Tests of the soak's memory report: kinds in an invented smaps, and the test for a flat series."""
 
 import os
 
@@ -77,7 +77,7 @@ def buffers_of_open_connections_are_no_growth():
 
 
 def kernel_agrees_with_the_sum_of_the_kinds():
-    # Of this process, which stands still meanwhile but for what reading takes.
+    # This process itself: its memory is stable, except for what reading needs.
     with open("/proc/self/smaps", encoding="utf-8") as smaps:
         kib = memory.consists_of(smaps.read())
     private = sum(kib[kind] for kind in ("data", "heap", "stacks", "dpdk"))

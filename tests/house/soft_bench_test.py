@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The benchmark of the software device: its form, and what it says where it cannot measure. How
-fast the device is, is not a test.
+"""Tests of the software device's benchmark: its output, and its message if it cannot measure. The
+speed is not tested.
 
-    soft_bench_test.py BENCH STAGES
+soft_bench_test.py BENCH STAGES
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import tap
 BENCH = os.path.abspath(sys.argv[1])
 KEYS = {"what", "value", "unit", "yardstick", "yardstick_value", "ratio", "interval", "target",
         "target_of", "target_is", "ok"}
-# In a network and a user namespace of its own: a line of shell, then the benchmark.
+# In its own network and user namespace: a line of shell, then the benchmark.
 APART = ["unshare", "--user", "--map-root-user", "--net", "--", "sh", "-c"]
 HOLD_PORT = ("import os, socket, sys\n"
              "holder = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
@@ -46,7 +46,7 @@ def rows_of(done):
 
 
 def missing(done):
-    """Why the only row could not be measured."""
+    """Return why the only row could not be measured."""
     rows = rows_of(done)
     assert done.returncode == 1 and len(rows) == 1, done
     assert rows[0].keys() == KEYS | {"missing"}, rows
@@ -76,7 +76,7 @@ def cycles_are_told_by_stage():
 
 def the_table_fits():
     done = run(BENCH, "s, ")
-    # A busy machine may miss what is to be reached: that is told by 1, and not looked at here.
+    # A busy machine may miss the targets, which gives status 1; this is not tested here.
     assert done.returncode in (0, 1) and done.stderr == "", done
     lines = done.stdout.splitlines()
     assert len(lines) >= 21 and max(map(len, lines)) <= 100, lines
@@ -105,7 +105,7 @@ def no_namespace_is_told():
 
 
 def processes_of(session):
-    """Those that have not ended."""
+    """Return the processes of the session that have not ended."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError, IndexError):
             with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:

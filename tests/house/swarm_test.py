@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tests/tools/swarm.py: which mixes a commit plays, and what comes of one that breaks."""
+"""Tests of tests/tools/swarm.py: which mixes a commit runs, and the report of a failed mix."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ import tap
 
 SWARM = pathlib.Path(__file__).resolve().parent.parent / "tools" / "swarm.py"
 COUNT_OF_SIZES = 15
-# What it was called with, and how many of its mixes broke.
+# Stub of the simulator: logs its arguments. The files `breaks` and `fails` select a failure.
 SIMULATOR = """#!/bin/sh
 echo "$@" >>"$(dirname "$0")/calls"
 [ -f "$(dirname "$0")/breaks" ] && echo "seed 7 breaks: A: one alone" &&
@@ -29,7 +29,7 @@ def git(tree, *words):
 
 
 class Bed:
-    """A tree with a stand-in for the simulator beside it."""
+    """A tree with a stub of the simulator."""
 
     def __init__(self, root, committed=True):
         self.root = pathlib.Path(root)
@@ -46,7 +46,7 @@ class Bed:
         git(self.tree, "commit", "-q", "--allow-empty", "-m", "one")
 
     def play(self, turns=1):
-        """Exit status, output, calls of the simulator."""
+        """Run the swarm. Returns exit status, output and calls of the simulator."""
         calls = self.root / "calls"
         calls.write_text("", encoding="utf-8")
         own = {**os.environ, "GIT_CEILING_DIRECTORIES": str(self.root)}
@@ -57,7 +57,7 @@ class Bed:
 
 
 def in_bed(**how):
-    """Hands a test a bed of its own."""
+    """Decorate a test so that it gets its own bed."""
     def around(test):
         def run():
             with tempfile.TemporaryDirectory() as root:

@@ -1,15 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What objects may ask the linker for.
+"""Undefined symbols that objects may have.
 
-    symbols_test.py SOURCE-ROOT BUILD-ROOT
+symbols_test.py SOURCE-ROOT BUILD-ROOT
 
-A poll step does not allocate, lock, log or call the system: the release object of every
-*_fast.c has no undefined symbol outside hot_symbols.txt and the other *_fast.c. The
-protocol core has no socket, clock, thread or allocator: the objects of control/ras have
-none outside ras_symbols.txt and each other. The same for control/verdict with control/probe and
-verdict_symbols.txt, control/jobs and jobs_symbols.txt, and, with an allocator, for
-control/pairing and pairing_symbols.txt.
+A poll step must not allocate, lock, log or make system calls. So release objects of *_fast.c only
+use symbols of hot_symbols.txt and of other *_fast.c. The protocol core has no socket, clock, thread
+or allocator. So objects of control/ras only use symbols of ras_symbols.txt and of each other. The
+same holds for control/verdict with control/probe (verdict_symbols.txt) and control/jobs
+(jobs_symbols.txt). control/pairing (pairing_symbols.txt) may also allocate.
 """
 
 import fnmatch
@@ -22,20 +21,20 @@ import tap
 
 
 def nm(option, *objects):
-    """Symbol names of the objects: "-u" undefined ones, "-U" those they define."""
+    """Return symbol names of the objects: "-u" undefined ones, "-U" defined ones."""
     words = ["nm", "-P", "--undefined-only" if option == "-u" else "--defined-only", *objects]
     said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     return {line.split()[0] for line in said.splitlines() if len(line.split()) > 1}
 
 
 def allowed_from(path):
-    """Patterns, one per line, # starts the reason."""
+    """Read patterns, one per line; # starts the reason."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return [words[0] for words in (line.split("#")[0].split() for line in lines) if words]
 
 
 def strangers(objects, patterns):
-    """Undefined symbols that neither the patterns nor the objects themselves account for."""
+    """Return undefined symbols that match no pattern and that no object defines."""
     if not objects:
         return set()
     wanted = nm("-u", *objects) - nm("-U", *objects)
@@ -44,7 +43,7 @@ def strangers(objects, patterns):
 
 
 def compiled(text):
-    """Undefined symbols of a probe that are not allowed in hot code."""
+    """Return undefined symbols of a probe that hot code must not use."""
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         target = str(pathlib.Path(name) / "probe.o")
         subprocess.run(["gcc", "-O2", "-fPIC", "-c", "-x", "c", "-o", target, "-"], input=text,
@@ -78,7 +77,7 @@ def objects_test(source_pattern, object_pattern, allowed):
         wanted = {path.name + ".o" for path in sources(source_pattern)}
         if not wanted:
             raise tap.Skip(f"there is no {source_pattern} yet")
-        # Only the libraries' objects: a test may compile the same source with fakes.
+        # Only objects of the libraries: a test may compile the same source with fakes.
         objects = [str(path) for path in sorted(BUILD.glob(object_pattern))
                    if any(path.name.endswith(name) for name in wanted)]
         assert len(objects) >= len(wanted), f"{wanted} are not all built: {objects}"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The count that ./dev test closes with: nothing that went wrong may look like success."""
+"""Tests of the summary of ./dev test: no failure may look like success."""
 
 import contextlib
 import io
@@ -8,7 +8,7 @@ import io
 import tally
 import tap
 
-# What a program said and how it ended -> passed, failed, skipped.
+# Output and end of a program -> passed, failed, skipped.
 CASES = [
     ("all lines ok", {"stdout": "1..2\nok 1 - a\nok 2 - b\n"}, (2, 0, 0)),
     ("a line not ok", {"stdout": "1..2\nok 1 - a\nnot ok 2 - b\n", "returncode": 1}, (1, 1, 0)),
@@ -32,7 +32,7 @@ CASES = [
 
 
 def closed(*records, missing=(), chosen=False):
-    """(exit status, standard output) of the count of programs that ended so."""
+    """Return exit status and standard output of the summary for these programs."""
     common = {"kind": "release", "suite": "unit", "name": "it", "protocol": "tap",
               "returncode": 0, "ended_by": "", "seconds": 0.1, "processor_seconds": 0.1,
               "pattern": 7,

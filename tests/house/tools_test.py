@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tools behind ./dev fuzz and ./dev lint, on targets and repositories made for the test.
+"""Tests of the tools behind ./dev fuzz and ./dev lint, on targets and repositories made for the
+test.
 
-    tools_test.py SOURCE-ROOT
+tools_test.py SOURCE-ROOT
 """
 
 import os
@@ -22,7 +23,8 @@ IDLE_TARGET = "exit 0"
 
 
 def fuzz(target, *names, until=None):
-    """(exit status, output) of fuzz.py over one target that behaves so, or what until gives."""
+    """Run fuzz.py on one target with this behaviour. Returns exit status and output, or the result
+    of `until`."""
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:
         root = pathlib.Path(name)
         (root / "tests/fuzz/corpus/one").mkdir(parents=True)
@@ -71,7 +73,7 @@ def fuzz_ends_its_targets_with_itself():
         pids = []
 
         def end(root, process):
-            # Both ends of the FIFO block until the target is there.
+            # Both ends of the FIFO block until the target is running.
             pids.append(int((root / "pid").read_text(encoding="ascii")))
             process.send_signal(number)  # pylint: disable=cell-var-from-loop
 
@@ -81,7 +83,7 @@ def fuzz_ends_its_targets_with_itself():
 
 
 def commits_said(subject, body):
-    """What lint says about a repository with this one commit."""
+    """Return the output of lint on a repository with this one commit."""
     if shutil.which("git") is None:
         raise tap.Skip("git is not installed")
     with tempfile.TemporaryDirectory(prefix="tocsin-house-") as name:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Groups for unit_main_test.py: one passes, the others end badly.
+// Test groups for unit_main_test.py: one passes, the others fail in different ways.
 #include <support/cmocka.h>
 
 #include <signal.h>
@@ -21,7 +21,7 @@ static void it_is_skipped(void **state) {
 	skip();
 }
 
-// The process that stays behind keeps the group's output open.
+// The process that is left behind keeps the group's output open.
 static void it_leaves_a_process(void **state) {
 	(void)state;
 	if (fork() == 0) {

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""main() of unit test programs (tests/support/unit_main.c), on groups that end well and badly.
+"""Tests of main() of unit test programs (tests/support/unit_main.c), with passing and failing
+groups.
 
-    unit_main_test.py PROBE
+unit_main_test.py PROBE
 """
 
 import contextlib

@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Public functions that no program reaches.
 
-    unreached_test.py SOURCE-ROOT BUILD-ROOT
+unreached_test.py SOURCE-ROOT BUILD-ROOT
 
-A function that tests alone call is code that nobody needs. One counts as reached if an object of
-another file asks the linker for it, or if its name stands in product code more often than once (a
-call from its own file). Hooks of tests are in unreached_functions.txt, each with its reason; what
-no test calls is none.
+A function that only tests call is unnecessary code. A function counts as reached if an object of
+another file refers to it, or if product code mentions it more than once (a call from its own file).
+Test hooks are in unreached_functions.txt, each with its reason. A hook without a test is an error.
 """
 
 import collections
@@ -24,7 +23,7 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
 def symbols(objects):
-    """Functions that the objects define, and all names that they ask for."""
+    """Return the functions that the objects define, and all names that they refer to."""
     said = subprocess.run(["nm", "-P", "-g", *objects], capture_output=True, text=True, check=True)
     rows = [line.split() for line in said.stdout.splitlines()]
     return ({row[0] for row in rows if len(row) > 1 and row[1] == "T"},
@@ -32,7 +31,7 @@ def symbols(objects):
 
 
 def words(texts):
-    """How often each identifier stands in the texts, comments left out."""
+    """Count each identifier in the texts, without comments."""
     count = collections.Counter()
     for text in texts:
         count.update(re.findall(r"\b[A-Za-z_]\w*\b", COMMENT.sub("", text)))
@@ -40,7 +39,7 @@ def words(texts):
 
 
 def unreached(defined, wanted, count):
-    """Of the functions that are defined those that nothing calls."""
+    """Return the defined functions that nothing calls."""
     return {name for name in defined - wanted
             if name != "main" and not name.startswith("__wrap_") and count[name] <= 1}
 
@@ -55,7 +54,7 @@ def product_texts():
 
 
 def excepted():
-    """Names, one a line, each with a reason after #."""
+    """Read names, one per line, each with a reason after #."""
     lines = (ROOT / "tests/house/unreached_functions.txt").read_text(encoding="utf-8").splitlines()
     rows = [line.partition("#") for line in lines if line and not line.startswith("#")]
     nameless = [row[0] for row in rows if not row[2].strip()]
@@ -70,7 +69,8 @@ def function_that_nothing_calls_is_found():
 
 def every_public_function_is_reached_by_a_program():
     defined, wanted = symbols(product_objects())
-    # The loader and libibverbs call what the preloaded library exports, jobs what libtocsin does.
+    # The loader and libibverbs call the exports of the preloaded library; jobs call those of
+    # libtocsin.
     exported = {line.strip().rstrip(";")
                 for folder in ("dataplane/soft/preload", "lib/job", "lib/job/mpi")
                 for path in (ROOT / folder).glob("*.map")

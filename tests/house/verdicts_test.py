@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators find every reason and verdict in docs/verdicts.md, as the program has them.
+"""docs/verdicts.md lists every reason and verdict as the program defines it.
 
-    verdicts_test.py SOURCE-ROOT
+verdicts_test.py SOURCE-ROOT
 """
 
 import pathlib
@@ -19,7 +19,7 @@ def text_of(path):
 
 
 def rows_of(document, heading, columns):
-    """The cells of the table under a heading, without code marks."""
+    """Return the cells of the table under a heading, without code marks."""
     part = document.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0]
     rows = [line.strip("|").split("|") for line in part.splitlines() if line.startswith("|")]
     rows = [tuple(cell.strip().strip("`") for cell in row) for row in rows[2:]]
@@ -28,14 +28,14 @@ def rows_of(document, heading, columns):
 
 
 def reasons_of(source):
-    """(name, verdict, meaning) of verdict_text_reasons[]."""
+    """Return (name, verdict, meaning) of verdict_text_reasons[]."""
     table = source.split("verdict_text_reasons[] = {", 1)[1].split("};", 1)[0]
     joined = re.sub(r'"\s*"', "", table)
     return re.findall(r'\{\s*"(\w+)",\s*"([\w-]+)",\s*"([^"]+)"\s*\}', joined)
 
 
 def verdicts_of(source):
-    """(name, grade, advice) of rows[]."""
+    """Return (name, grade, advice) of rows[]."""
     found = re.findall(r'\{"([\w-]+)", VERDICT_GRADE_(\w+), VERDICT_ADVICE_(\w+)\}',
                        re.sub(r"\s+", " ", source))
     return [(name, grade.lower(), advice.lower().replace("_", "-"))

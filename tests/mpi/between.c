@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stands between libtocsin-mpi.so and MPI, and makes seldom moments happen: BETWEEN says which.
+// Interposed between libtocsin-mpi.so and MPI, to cause rare events. The variable BETWEEN selects
+// the event.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 
 MPI_Request between_request = MPI_REQUEST_NULL;
-int between_same; // it has the handle of the one before
+int between_same; // the request has the same handle as the previous one
 static int translated;
 
 static bool is_asked(const char *what) {
@@ -19,7 +20,7 @@ static bool is_asked(const char *what) {
 	return asked != NULL && strcmp(asked, what) == 0;
 }
 
-// How many ranks of groups were looked for.
+// Count the ranks of groups that are translated.
 int PMPI_Group_translate_ranks(MPI_Group a, int count, const int *ranks, MPI_Group b, int *found) {
 	int (*next)(MPI_Group, int, const int *, MPI_Group, int *) =
 		(int (*)(MPI_Group, int, const int *, MPI_Group, int *)
@@ -33,8 +34,8 @@ int between_translated(void) {
 	return translated;
 }
 
-// When MPI_Wait returns, another operation has begun, as one of another thread may, which mostly
-// gets the same request.
+// Start another operation before MPI_Wait returns, as another thread may do. It mostly gets the
+// same request handle.
 int PMPI_Wait(MPI_Request *request, MPI_Status *status) {
 	int (*next)(MPI_Request *, MPI_Status *) =
 		(int (*)(MPI_Request *, MPI_Status *))dlsym(RTLD_NEXT, "PMPI_Wait");
@@ -52,7 +53,7 @@ int MPI_Wait(MPI_Request *request, MPI_Status *status) {
 	return PMPI_Wait(request, status);
 }
 
-// A signal comes while a communicator is being entered.
+// Raise a signal while a communicator is being entered.
 int PMPI_Comm_size(MPI_Comm comm, int *size) {
 	int (*next)(MPI_Comm, int *) = (int (*)(MPI_Comm, int *))dlsym(RTLD_NEXT, "PMPI_Comm_size");
 

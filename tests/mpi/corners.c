@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Corners of MPI, one by each first word. At the end rank 0 says which it was.
+// Corner cases of MPI; the first argument selects one. At the end rank 0 prints its name.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -39,7 +39,7 @@ static void *work(void *context) {
 	return NULL;
 }
 
-// MPI_THREAD_MULTIPLE, each thread in a communicator of its own.
+// MPI_THREAD_MULTIPLE: each thread uses its own communicator.
 static void threads(void) {
 	pthread_t ids[THREADS];
 
@@ -82,7 +82,7 @@ static void free_busy(void) {
 		printf("%g %g\n", got, sum);
 }
 
-// More than are followed, and one more when there is room again.
+// Create more communicators than are followed, then one more after some were freed.
 static void many(void) {
 	MPI_Comm comms[MANY];
 
@@ -146,7 +146,7 @@ static void groups(void) {
 		printf("%g %g %g\n", got[0], got[1], given);
 }
 
-// With reuse.c: what it has made is followed, though its handle was just freed.
+// With reuse.c: a communicator with the handle of a freed one must be followed.
 static void reuse(void) {
 	MPI_Comm *reused = dlsym(RTLD_DEFAULT, "reused");
 	MPI_Comm twin;
@@ -157,7 +157,7 @@ static void reuse(void) {
 		MPI_Barrier(*reused);
 }
 
-// With between.c: how many ranks are looked for when communicators are made.
+// With between.c: count the translated ranks when communicators are created.
 static void made(void) {
 	int (*translated)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "between_translated");
 	MPI_Comm twin, half, none;
@@ -174,7 +174,7 @@ static void made(void) {
 		printf("looked for %d\n", translated());
 }
 
-// With between.c: rank 0 has a barrier open when its first one has ended.
+// With between.c: rank 0 has an open barrier when its first barrier has ended.
 static void wait_again(void) {
 	MPI_Request *open = dlsym(RTLD_DEFAULT, "between_request"), own;
 	const int *same = dlsym(RTLD_DEFAULT, "between_same");
@@ -197,7 +197,7 @@ static void abort_here(int signal) {
 	MPI_Abort(MPI_COMM_WORLD, signal == SIGUSR1 ? 7 : 8);
 }
 
-// With between.c: the signal comes while the library enters the communicator.
+// With between.c: the signal arrives while the library enters the communicator.
 static void interrupted(void) {
 	MPI_Comm twin;
 
@@ -205,8 +205,8 @@ static void interrupted(void) {
 	MPI_Comm_dup(MPI_COMM_WORLD, &twin);
 }
 
-// A thread that looks for a function of MPI when late.c has taken its number, and so not before the
-// loader is busy. Release by it and acquire by late.c, which sets 0 with release.
+// Id of the thread scan(), which looks up an MPI function once late.c has set this to 0. By then
+// the loader is busy. scan() stores with release; late.c exchanges with acquire and release.
 static _Atomic int scanner;
 
 static void *scan(void *context) {
@@ -219,7 +219,7 @@ static void *scan(void *context) {
 	return context;
 }
 
-// With late.c: both threads look for a function of MPI, one of them as the loader.
+// With late.c: both threads look up an MPI function, one of them inside the loader.
 static void loader(void) {
 	char place[32];
 	pthread_t id;
@@ -235,7 +235,7 @@ static void loader(void) {
 	pthread_join(id, NULL);
 }
 
-// A world that this one starts, and a communicator of both.
+// Spawn a second world and merge both into one communicator.
 static void spawn(void) {
 	MPI_Comm parent, inter, merged;
 	double given = 1, got = 0;
@@ -260,7 +260,7 @@ static void spawn(void) {
 	MPI_Comm_disconnect(&inter);
 }
 
-// A file that the job writes where its disk is full by now. What came of it is its exit status.
+// Write a file of the job on a disk that is full by now. Returns the result as exit status.
 static int write_result(void) {
 	const char *hold = getenv("CORNER_HOLD");
 	char path[4096], text[65536];
@@ -302,7 +302,7 @@ int main(int argc, char **argv) {
 	const char *name = argc > 1 ? argv[1] : "";
 	int level, status = 0;
 
-	// Another library of MPI beside the program's own.
+	// Load another MPI library beside the program's own.
 	if (getenv("CORNER_OTHER") != NULL && dlopen(getenv("CORNER_OTHER"), RTLD_NOW) == NULL)
 		printf("%s\n", dlerror());
 	MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
@@ -323,7 +323,7 @@ int main(int argc, char **argv) {
 	if (rank == 0)
 		printf("end of %s\n", name);
 	MPI_Finalize();
-	// What a program must not, and MPI ends it for.
+	// Forbidden by MPI, which aborts the program.
 	if (strcmp(name, "afterwards") == 0)
 		MPI_Barrier(MPI_COMM_WORLD);
 	return status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A library that is loaded while the program runs, and calls MPI at once: when the other thread
-// waits for the loader, which loads this one. LATE_FLAG is where its number is, as hexadecimal
-// digits; it begins when that is taken.
+// Library that is loaded at run time and calls MPI in its constructor. It does so while the other
+// thread waits for the loader, which is loading this library. LATE_FLAG is the address of that
+// thread's id, in hexadecimal digits. This library starts once the id is set.
 #include <mpi.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static __attribute__((constructor)) void begin(void) {
 	int number = 0;
 	double given = 1, got = 0;
 
-	// Acquire and release, with scan() of corners.c.
+	// Acquire and release pair with scan() of corners.c.
 	while (thread != NULL && number == 0)
 		number = atomic_exchange_explicit(thread, 0, memory_order_acq_rel);
 	while (thread != NULL && state_of(number) != 'S') {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs of MPI, compiled for Open MPI and for MPICH, and started by each one's launcher."""
+"""MPI programs, compiled for Open MPI and MPICH, and started by the launcher of each."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import sys
 
 HERE = pathlib.Path(__file__).parent
 PATIENCE_S = 120
-# As root, on loopback alone, with more ranks than processors, which give way while they wait.
+# As root, only on loopback, with more ranks than processors, which yield while they wait.
 OPENMPI = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
@@ -20,7 +20,7 @@ OPENMPI = {
 
 
 class Mpi:
-    """One library of MPI, with its compilers and its launcher."""
+    """One MPI library, with its compilers and its launcher."""
 
     def __init__(self, name, launcher):
         self.name, self.launcher = name, launcher
@@ -30,10 +30,10 @@ class Mpi:
                    (f"mpicc.{self.name}", f"mpif90.{self.name}", self.launcher[0]))
 
     def compile(self, directory, source, *options, target=None):
-        """The program, from a source of this directory."""
+        """Compile a program from a source of this directory."""
         compiler = "mpif90" if source.endswith("90") else "mpicc"
         program = directory / f"{target or pathlib.Path(source).stem}.{self.name}"
-        # Fortran: mpif.h's calls take any type.
+        # Fortran: the calls of mpif.h accept any type.
         words = [f"{compiler}.{self.name}", "-g", "-w", "-o", program, HERE / source, *options]
         if compiler == "mpif90":
             words[1:1] = ["-cpp", "-fallow-argument-mismatch"]
@@ -58,13 +58,13 @@ def environment(**more):
 
 
 def run(words, **more):
-    """To its end."""
+    """Run a command to its end."""
     return subprocess.run(words, capture_output=True, text=True, check=False,
                           stdin=subprocess.DEVNULL, env=environment(**more), timeout=PATIENCE_S)
 
 
 class Job:
-    """One that runs beside the test, with a name of its own for its processes."""
+    """A job that runs beside the test, with its own process names."""
 
     def __init__(self, words, **more):
         self.process = subprocess.Popen(
@@ -72,7 +72,7 @@ class Job:
             stderr=subprocess.STDOUT, text=True, env=environment(**more), start_new_session=True)
 
     def pids_of(self, program):
-        """Its ranks: processes of the program below the launcher."""
+        """Return the processes of the ranks below the launcher."""
         found = []
         for entry in pathlib.Path("/proc").iterdir():
             if not entry.name.isdigit():
@@ -94,7 +94,7 @@ class Job:
         return False
 
     def end(self):
-        """Ranks first: a launcher that is killed may leave them."""
+        """End the ranks first, because a killed launcher may leave them behind."""
         self.process.terminate()
         try:
             self.process.communicate(timeout=20)

@@ -31,18 +31,18 @@ NEEDED = {"libc.so.6", "libpthread.so.0", "libdl.so.2", "ld-linux-aarch64.so.1",
           "ld-linux-x86-64.so.2"}
 TOCSIN = BUILD / "agent/tocsin"
 RANKS = 3
-# What tests/mpi/world.c does up to where it waits, by communicator in the order of their making.
+# Operations of tests/mpi/world.c before it waits, by communicator in order of creation.
 WORLD = {"all_reduce": 10, "broadcast": 11, "gather": 10, "all_gather": 10, "barrier": 1,
          "other": 2, "send": 20, "receive": 20}
 TWIN = {"barrier": 1, "all_reduce": 2, "broadcast": 10}
 HALF = {"barrier": 10}
-# The same of world.f90.
+# The same for world.f90.
 FORTRAN_WORLD = {"all_reduce": 11, "barrier": 1, "other": 1}
 FORTRAN_TWIN = {"broadcast": 10, "barrier": 1, "all_reduce": 1}
 CAUSES = {"elsewhere": "missing-enter", "self": "missing-enter", "order": "ordering-deadlock",
           "counts": "mismatch"}
 
-here = {}  # what tests share
+here = {}  # state shared by the tests
 
 
 def said(*words):
@@ -66,7 +66,7 @@ def symbols_are_old():
 
 
 def programs():
-    """By MPI and name, compiled once."""
+    """Compile the programs once. Returns their paths by MPI and name."""
     if "programs" not in here:
         missing = [mpi.name for mpi in CHOSEN if not mpi.is_here()]
         if missing:
@@ -81,7 +81,7 @@ def programs():
 
 
 def counts_reach(pid, wanted):
-    """Its communicators, by the order of their making, once they all have counted this."""
+    """Wait until the communicators, in order of creation, all have these counts."""
     counts = page.counts_of(pid) or {}
     comms = [counts[number] for number in sorted(counts)]
     return ([comm.kinds for comm in comms] == wanted and
@@ -117,7 +117,7 @@ def check_counts(name, wanted):
 def check_signatures(comm, name):
     told = list(comm.signatures.values())
     if name == "c":
-        assert ("broadcast", 16, 254, 0) in told, told  # bytes, whatever the type
+        assert ("broadcast", 16, 254, 0) in told, told  # bytes, for any type
         assert ("barrier", 0, 255, -1) in told, told
     else:
         assert ("all_reduce", 64, 8, -1) in told, told  # float64
@@ -229,7 +229,7 @@ def a_handle_given_anew_is_followed():
 
 
 def fill(path):
-    """The file system that it is on, to the last byte."""
+    """Fill the file system of this path to the last byte."""
     with open(path, "wb", buffering=0) as file:
         for piece in (4096, 1):
             with contextlib.suppress(OSError):
@@ -238,7 +238,7 @@ def fill(path):
 
 
 def end_on_full_disk(mpi, disk, program, is_followed, agent):
-    """What a job comes to whose disk is full from the end of MPI_Init on: status and output."""
+    """Run a job whose disk is full from the end of MPI_Init on. Returns status and output."""
     hold, output = here["directory"] / "hold-disk", disk / "output"
     hold.touch()
     job = Job(["sh", "-c", 'exec "$@" >"$0"', output,
@@ -263,7 +263,8 @@ def end_on_full_disk(mpi, disk, program, is_followed, agent):
 
 @netns.isolated
 def play_full_disk():
-    """TMPDIR, output and results of the job, state and log of the agent are on one small disk."""
+    """TMPDIR, output and results of the job, state and log of the agent are all on one small disk.
+    """
     netns.ip("link set lo up")
     disk = here["directory"] / "disk"
     disk.mkdir()
@@ -276,7 +277,7 @@ def play_full_disk():
             program = mpi.compile(here["directory"], "corners.c", "-lpthread", "-ldl")
             alone, counted = (end_on_full_disk(mpi, disk, program, is_followed, agent)
                               for is_followed in (False, True))
-            assert alone[0] != 0, (mpi.name, alone)  # 5, or the launcher's own mistake
+            assert alone[0] != 0, (mpi.name, alone)  # 5, or an error of the launcher
             assert alone[:2] == counted[:2], (mpi.name, alone, counted)
         assert agent.running() and comms(agent) is not None
         agent.kill()
@@ -292,7 +293,7 @@ def a_full_disk_is_equal():
 
 
 def shimmed(mpi, ranks, corner, asked, **more):
-    """The words and the environment of a corner with between.c behind the library."""
+    """Return command and environment of a corner with between.c behind the library."""
     program = mpi.compile(here["directory"], "corners.c", "-lpthread", "-ldl")
     shim = mpi.compile(here["directory"], "between.c", "-shared", "-fPIC", "-ldl")
     return mpi.words(ranks, program, corner), {
@@ -332,7 +333,7 @@ def a_request_given_anew_stays_open():
 
 
 def state_of(job, program):
-    """Of MPI_COMM_WORLD by rank: completed and launched."""
+    """Return completed and launched of MPI_COMM_WORLD, by rank."""
     found = [page.counts_of(pid) for pid in job.pids_of(program)]
     return [[counts[min(counts)].completed, counts[min(counts)].launched]
             for counts in found if counts]
@@ -376,13 +377,14 @@ def python_is_followed():
     alone, counted = run(words), run(words, LD_PRELOAD=LIBRARY)
     assert alone.returncode == counted.returncode == 0, (alone, counted)
     assert alone.stdout == counted.stdout == "25 x\n", (alone, counted)
-    # Two ranks write to one place: a line may end behind the next word.
+    # Two ranks write to one place: a line may end after the next word.
     words = [re.findall("True|False", done.stderr) for done in (alone, counted)]
     assert words == [["False"] * 2, ["True"] * 2], (alone, counted)
 
 
 def ask(agent, *words):
-    """Its answer; 1 is its status where something is stuck. It takes five questions a second."""
+    """Return the agent's answer; status 1 means that something is stuck. At most five questions per
+    second."""
     def answer():
         done = subprocess.run([TOCSIN, *words, "--socket", agent.socket], capture_output=True,
                               text=True, check=False)
@@ -399,7 +401,7 @@ def comms(agent):
 
 
 def standing(agent, pids, cause):
-    """Communicators of these processes that stand for this cause."""
+    """Return the communicators of these processes that are stuck for this cause."""
     def concerns(finding):
         return {late["pid"] for late in finding["late"]} & set(pids) or any(
             f"(pid {pid} on " in finding["sentence"] for pid in pids)
@@ -410,11 +412,11 @@ def standing(agent, pids, cause):
 
 
 def start_hangs():
-    """One job for each cause and MPI; they hang while other tests run."""
+    """Start one job per cause and MPI. The jobs hang while other tests run."""
     agent = here["cluster"].agents[0]
     here["hangs"] = []
     for mpi in CHOSEN:
-        # MPICH's ranks spin, and these two are enough to see that they are followed alike.
+        # MPICH's ranks spin. One mode per language shows that both MPIs are followed alike.
         modes = CAUSES if mpi is OPEN_MPI else ["order"]
         for name, mode in [("c", mode) for mode in modes] + [("fortran", "elsewhere")]:
             program = programs()[mpi.name, name]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Stands between libtocsin-mpi.so and MPI: when MPI_Comm_free returns, another communicator was
-// made, as another thread may make one, which mostly gets the same handle.
+// Interposed between libtocsin-mpi.so and MPI. Before MPI_Comm_free returns, another communicator
+// is created, as another thread may do. It mostly gets the same handle.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>

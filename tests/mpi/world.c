@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A job of MPI that knows nothing of Tocsin. What it does then is its first word:
+// An MPI job without any knowledge of Tocsin. The first argument selects what it does:
 //   count      every kind of operation, a known number of each
-//   elsewhere  rank 2 waits for a message that nobody sends
+//	  elsewhere  rank 2 waits for a message that is never sent
 //   self       rank 2 is busy in MPI_COMM_SELF
-//   order      rank 1 takes two communicators in the other order
-//   counts     rank 1 gives nothing to a sum
-// If a second word is given it is a file: the ranks go on when it is gone. At the end rank 0 prints
-// a result.
+//	  order      rank 1 uses two communicators in the other order
+//	  counts     rank 1 contributes nothing to a sum
+// The optional second argument is a file: the ranks continue when it is removed. At the end rank 0
+// prints a result.
 #include <mpi.h>
 #include <poll.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ static void count_operations(void) {
 		);
 		MPI_Barrier(half);
 	}
-	// The same bytes by another type: no rank differs.
+	// The same bytes with another type: no rank deviates.
 	MPI_Type_contiguous(2, MPI_DOUBLE, &pair);
 	MPI_Type_commit(&pair);
 	MPI_Bcast(got, rank == 1 ? 1 : 2, rank == 1 ? pair : MPI_DOUBLE, 0, MPI_COMM_WORLD);
@@ -103,7 +103,7 @@ static void hang(const char *mode) {
 		MPI_Barrier(rank == 1 ? twin : half);
 		MPI_Barrier(rank == 1 ? half : twin);
 	}
-	// Nothing to do is done at once.
+	// An operation without data completes at once.
 	if (strcmp(mode, "counts") == 0)
 		MPI_Allreduce(given, got, rank == 1 ? 0 : COUNT, MPI_DOUBLE, MPI_SUM, twin);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Counts of a process as an agent reads them: the memory file that libtocsin made in it."""
+"""Counts of a process as an agent reads them, from the memory file that libtocsin created there."""
 
 import os
 import struct
@@ -11,7 +11,7 @@ NEVER = 2 ** 64 - 1
 
 
 class Counts:
-    """Of one communicator, over its slots."""
+    """Counts of one communicator, over its slots."""
 
     def __init__(self):
         self.launched = self.started = self.completed = 0
@@ -26,7 +26,7 @@ class Counts:
         for name, count in zip(NAMES, launched[2:]):
             if count:
                 self.kinds[name] = self.kinds.get(name, 0) + count
-        if self.started_from is None:  # of the first slot alone
+        if self.started_from is None:  # of the first slot only
             self.started_from, self.completed_from = marks[5:7]
         for sequence, count, _, what in signatures:
             if sequence:
@@ -48,7 +48,7 @@ def pages_of(pid):
 
 
 def counts_of(pid):
-    """By number of the communicator; None where there is no page."""
+    """Return the counts by number of the communicator; None without a page."""
     page = next(pages_of(pid), None)
     return None if page is None else counts_in(page)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The NCCL plugin in a process that calls it as NCCL does, and as NCCL never should. The counts are
-// read where an agent reads them: in the memory file that the plugin made.
+// Tests of the NCCL plugin in a process that calls it as NCCL does, and as NCCL never should. The
+// counts are read like an agent does: from the memory file that the plugin created.
 #include <tocsin/job.h>
 #include <tocsin/job_page.h>
 
@@ -113,7 +113,8 @@ static bool page_copy(const char *path, struct job_page *ret_page) {
 	return length == (ssize_t)sizeof(*ret_page);
 }
 
-// The page of this process, by its name among the open descriptors. False: there is none.
+// Find the page of this process by its name among the open descriptors. Returns false if there is
+// none.
 static bool page_find(char path[static 300]) {
 	DIR *directory = opendir("/proc/self/fd");
 	struct dirent *entry;
@@ -142,7 +143,7 @@ struct counts {
 	uint64_t launched, started, completed, started_from, completed_from;
 };
 
-// Of all communicators together; the marks are those of the last.
+// Read the counts of all communicators together; the marks are those of the last one.
 static struct counts counts_read(void) {
 	struct job_page *page = malloc(sizeof(*page));
 	struct counts counts = {0};
@@ -205,7 +206,7 @@ static void kernels_start_an_operation_and_the_last_one_completes_it(void **stat
 	operation = launch(&host, host.context, 2);
 	assert_non_null(operation);
 	assert_counts(1, 0, 0);
-	assert_true(counts_read().started_from == UINT64_MAX); // nothing has come yet
+	assert_true(counts_read().started_from == UINT64_MAX); // nothing is known yet
 	kernels[0] = kernel_begin(&host, operation, 0);
 	assert_counts(1, 1, 0);
 	assert_int_equal(counts_read().started_from, 1);
@@ -230,7 +231,7 @@ static void what_is_stopped_twice_counts_once(void **state) {
 	stop(&host, kernel);
 	stop(&host, operation);
 	stop(&host, operation);
-	assert_null(kernel_begin(&host, operation, 0)); // a channel begins once
+	assert_null(kernel_begin(&host, operation, 0)); // a channel starts only once
 	assert_counts(1, 1, 0);
 	host_end(&host);
 }
@@ -263,7 +264,7 @@ static void an_operation_without_channels_is_done_when_a_later_one_is(void **sta
 	assert_counts(1, 1, 1);
 	launch(&host, host.context, 0);
 	assert_counts(2, 1, 1);
-	assert_true(counts_read().completed_from == UINT64_MAX); // nobody knows of it
+	assert_true(counts_read().completed_from == UINT64_MAX); // nothing reports its completion
 	operation = launch(&host, host.context, 1);
 	assert_int_equal(counts_read().completed_from, 3);
 	assert_counts(3, 1, 1);
@@ -280,7 +281,7 @@ static void a_mask_that_others_changed_is_believed(void **state) {
 	host_begin(&host, KERNELS);
 	operation = launch(&host, host.context, 1);
 	stop(&host, kernel_begin(&host, operation, 0));
-	host.mask = NCCL_COLL | NCCL_P2P; // as 2.31's RAS does
+	host.mask = NCCL_COLL | NCCL_P2P; // as the RAS of NCCL 2.31 does
 	assert_null(launch(&host, host.context, 1));
 	assert_true(counts_read().started_from == UINT64_MAX);
 	assert_true(counts_read().completed_from == UINT64_MAX);
@@ -288,7 +289,7 @@ static void a_mask_that_others_changed_is_believed(void **state) {
 	host_end(&host);
 }
 
-// What the agent writes, through a descriptor of its own.
+// Request a level as the agent does, through a separate descriptor.
 static void page_ask(uint8_t level, uint64_t until_ns) {
 	uint64_t wanted = job_wanted_pack(level, until_ns);
 	char path[300];
@@ -303,7 +304,7 @@ static void page_ask(uint8_t level, uint64_t until_ns) {
 	close(fd);
 }
 
-// Launches until the plugin has looked at what the agent asks for: at last after 4096 of them.
+// Launch until the plugin has read the agent's request, which takes at most 4096 launches.
 static bool mask_becomes(const struct host *host, int wanted) {
 	for (uint32_t n = 0; n < 10000 && host->mask != wanted; n++)
 		launch(host, host->context, 1);
@@ -323,7 +324,7 @@ static void a_level_that_the_agent_asks_for_holds_until_its_time_is_over(void **
 		{TOCSIN_LEVEL_KERNELS_ALWAYS, false, NCCL_COLL | NCCL_P2P | NCCL_KERNEL_CH},
 		{TOCSIN_LEVEL_LAUNCHES, false, NCCL_COLL | NCCL_P2P},
 		{TOCSIN_LEVEL_KERNELS, false, NCCL_COLL | NCCL_P2P | NCCL_KERNEL_CH},
-		{TOCSIN_LEVEL_COUNT, false, NCCL_COLL | NCCL_P2P}, // of a newer agent
+		{TOCSIN_LEVEL_COUNT, false, NCCL_COLL | NCCL_P2P}, // requested by a newer agent
 		{TOCSIN_LEVEL_KERNELS, false, NCCL_COLL | NCCL_P2P | NCCL_KERNEL_CH},
 		{UINT8_MAX, false, NCCL_COLL | NCCL_P2P},
 	};
@@ -350,7 +351,8 @@ static void what_began_and_ended_is_told_from_the_first_launch_at_a_raised_level
 	page_ask(TOCSIN_LEVEL_KERNELS, UINT64_MAX / 2);
 	assert_true(mask_becomes(&host, NCCL_COLL | NCCL_P2P | NCCL_KERNEL_CH));
 	before = counts_read().launched;
-	assert_true(counts_read().started_from == UINT64_MAX); // of these nothing will be heard
+	// No starts will be reported for these.
+	assert_true(counts_read().started_from == UINT64_MAX);
 	stop(&host, kernel_begin(&host, launch(&host, host.context, 1), 0));
 	assert_counts(before + 1, before + 1, before + 1);
 	assert_int_equal(counts_read().started_from, before + 1);
@@ -384,7 +386,7 @@ static void proxies_complete_an_operation_at_the_network_level(void **state) {
 	(void)state;
 	host_begin(&host, "network");
 	operation = launch(&host, host.context, 2);
-	assert_true(counts_read().completed_from == UINT64_MAX); // there may be none
+	assert_true(counts_read().completed_from == UINT64_MAX); // the operation may have no proxy
 	proxy.parent = operation;
 	proxies[0] = start(&host, host.context, &proxy);
 	proxies[1] = start(&host, host.context, &proxy);
@@ -451,7 +453,7 @@ static void numbers_that_come_twice_end_the_following_of_version_four(void **sta
 	host_end(&host);
 }
 
-// Kernels of operations that were launched before still begin and end.
+// Kernels of earlier operations still start and end.
 static void what_is_under_way_ends_after_the_following_of_version_four_has(void **state) {
 	struct host host;
 	struct nccl_descriptor coll = {
@@ -486,7 +488,7 @@ static void contexts_handles_and_types_of_nobody_are_passed_over(void **state) {
 	(void)state;
 	host_begin(&host, KERNELS);
 	for (size_t n = 0; n < sizeof(strange) / sizeof(strange[0]); n++) {
-		// NOLINTNEXTLINE(performance-no-int-to-ptr): what no address is
+		// NOLINTNEXTLINE(performance-no-int-to-ptr): an invalid address
 		void *address = (void *)(uintptr_t)strange[n];
 
 		for (uint32_t type = 1; type < 0x20000; type <<= 1) {
@@ -517,7 +519,7 @@ static void callbacks_after_finalize_are_passed_over(void **state) {
 	stop(&host, kernel);
 	assert_null(kernel_begin(&host, operation, 1));
 	assert_null(launch(&host, host.context, 1));
-	// Another one takes the place, and has nothing to do with what is left of the first.
+	// A new communicator reuses the slot and must ignore the rest of the first one.
 	host.context = init(&host, 0x999, 2, 0);
 	stop(&host, kernel);
 	assert_null(kernel_begin(&host, operation, 1));
@@ -559,7 +561,7 @@ static void a_child_of_fork_counts_nothing(void **state) {
 			if (launch(&host, host.context, 1) != NULL)
 				_exit(1);
 		host.table->finalize(host.context);
-		host.context = init(&host, 5, 2, 0); // it may begin anew
+		host.context = init(&host, 5, 2, 0); // it may start again
 		launch(&host, host.context, 1);
 		_exit(host.context != NULL && host.table->finalize(host.context) == 0 ? 0 : 2);
 	}
@@ -578,7 +580,7 @@ static void *init_slowly(void *context) {
 	return NULL;
 }
 
-// An agent that takes the connection and says nothing: init waits for it some time.
+// An agent that accepts the connection and never answers: init waits for it for some time.
 static void a_child_of_fork_in_the_midst_of_an_init_may_begin_anew(void **state) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), fd, status;

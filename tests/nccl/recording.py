@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Recordings of NCCL's callbacks, made by hand from the field lists of each interface: what a rank
-would record that does what is asked for here. No GPU has run them."""
+"""Recordings of NCCL's callbacks, generated from the field lists of each interface. They contain
+what a rank would record for the requested calls. No GPU has run them."""
 
 INTERFACES = range(1, 8)
-# NCCL's numbers in interface 1, where the later ones have words.
+# Numbers of NCCL's interface 1, where later interfaces have words.
 FUNCS = {"Broadcast": 0, "Reduce": 1, "AllGather": 2, "ReduceScatter": 3, "AllReduce": 4,
          "Send": 6, "Recv": 7}
 DATATYPES = {"ncclInt8": 0, "ncclInt32": 2, "ncclFloat32": 7, "ncclBfloat16": 9}
 
 
 class Recording:
-    """Lines in the order of calling; each method is what NCCL does of one thing."""
+    """A recording: lines in calling order. Each method writes what NCCL calls for one action."""
 
     def __init__(self, interface, pid=4242):
         self.interface = interface
@@ -73,7 +73,7 @@ class Recording:
 
     def launch(self, comm=0, func="AllReduce", count=1024, datatype="ncclFloat32", root=0,
                channels=2, graph=False, thread=0):
-        """A collective call; returns the event of the operation."""
+        """Record a collective call. Returns the event of the operation."""
         known = self.comms[comm]
         api = call = None
         if self.interface >= 5:

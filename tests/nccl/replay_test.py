@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Recordings of NCCL's callbacks, played into the plugin: those of a real job on a GPU
-(recordings/), and those made by hand for each interface (recording.py).
+"""Recordings of NCCL's callbacks, replayed into the plugin: from a real job on a GPU (recordings/),
+and generated for each interface (recording.py).
 
-    replay_test.py SOURCE-ROOT PLUGIN TOCSIN-REPLAY NCCL-CONF TASK-PROLOG
+replay_test.py SOURCE-ROOT PLUGIN TOCSIN-REPLAY NCCL-CONF TASK-PROLOG
 """
 
 import contextlib
@@ -59,7 +59,8 @@ def played(*words, **more):
 
 @contextlib.contextmanager
 def held(*recordings, **more):
-    """The processes of a job that hangs where its recordings end, by recording."""
+    """Start the processes of a job that hangs at the end of its recordings. One process per
+    recording."""
     with subprocess.Popen([REPLAY, "--library", PLUGIN, "--hold", "1000", *map(str, recordings)],
                           stdout=subprocess.PIPE, text=True, env=environment(**more)) as parent:
         try:
@@ -72,7 +73,7 @@ def held(*recordings, **more):
 
 
 def counted(recording, **more):
-    """What an agent sees of the one process of a recording, by communicator."""
+    """Return the counts that an agent reads from the process of a recording, by communicator."""
     with held(recording, **more) as pids:
         assert len(pids) == 1
         return counts_of(pids[0])
@@ -160,7 +161,7 @@ def kernels_of_2_31_are_watched_all_the_time_only_where_somebody_insists(place):
     for _ in range(2000):
         job.kernels(job.launch())
     path = job.write(place / "job.txt")
-    if int(time.time()) % 60 in range(3, 50):  # else the second of the minute may come
+    if int(time.time()) % 60 in range(3, 50):  # otherwise the second one of the minute may arrive
         expect(totals(counted(path, TOCSIN_NCCL_LEVEL="kernels")[1]), (2000, 0, 0))
     expect(totals(counted(path, **KERNELS)[1]), (2000, 2000, 2000))
 
@@ -171,7 +172,7 @@ def real_job_is_counted_as_its_ranks_called():
                               ("v4-all", "kernels", True)]:
         text = (REAL / f"{name}-rank0.txt").read_text(encoding="ascii")
         with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-            # Without its end: what is finalized is not there any more.
+            # Drop the end, because finalized communicators disappear.
             file.write(re.sub(r"^\d+ t\d+ finalize .*\n", "", text, flags=re.M))
             file.flush()
             comms = counted(file.name, TOCSIN_NCCL_LEVEL=level)
@@ -202,9 +203,9 @@ def real_hang_shows_who_did_not_come():
 
 def real_hangs_of_other_causes_show_theirs():
     for name, ranks in {
-            # Launched, and not begun on the device.
+            # Launched, but not started on the device.
             "behind": [{1: (6, 6, 5)}, {1: (6, 5, 5)}],
-            # Each in the communicator that the other has not come to yet.
+            # Each rank waits in the communicator that the other has not entered yet.
             "order": [{1: (0, 0, 0), 2: (4, 4, 3), 3: (3, 3, 3)},
                       {1: (0, 0, 0), 2: (3, 3, 3), 3: (4, 4, 3)}],
             "mismatch": [{1: (6, 6, 5)}, {1: (6, 5, 5)}]}.items():
@@ -271,7 +272,7 @@ def recording_on_a_full_disk_ends_and_the_job_goes_on(place):
     expect((done.returncode, done.stderr), (0, ""))
     (cut,) = place.glob("rec.*")
     assert cut.stat().st_size <= 8 * 1024
-    played(cut)  # a line that was cut off is left out
+    played(cut)  # a truncated line is ignored
 
 
 @in_place
@@ -286,8 +287,7 @@ def recording_that_cannot_be_made_leaves_the_job_alone(place):
 
 @in_place
 def chained_plugin_gets_every_call_with_its_own_handles(place):
-    # The next one is this plugin by another name, so that it is another library with a page of
-    # its own.
+    # The same plugin under another name, so that it is a separate library with its own page.
     other = place / "other.so"
     other.write_bytes(pathlib.Path(PLUGIN).read_bytes())
     job = Recording(5)
@@ -325,7 +325,7 @@ def levels_that_are_none_are_launches(place):
 
 
 def example_of_nccl_conf_is_one_that_nccl_reads():
-    # As NCCL does: '#' begins a comment, else NAME=value with nothing around '='.
+    # As in NCCL: '#' starts a comment, other lines are NAME=value without blanks around '='.
     lines = [line for line in NCCL_CONF.read_text(encoding="ascii").splitlines()
              if line and not line.startswith("#")]
     (line,) = lines

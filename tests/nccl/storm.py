@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Recordings of what NCCL never does: callbacks in any order, with any handle, drawn by a seed."""
+"""Recordings that NCCL never produces: callbacks in random order with random handles, from a seed.
+"""
 
 import random
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded into an agent by a test: its time of day is shifted by as many seconds as the file says
-// that CLOCK_SHIFT names, from when it is written on. Other clocks are left alone.
+// Preloaded into an agent by a test: shifts the time of day by the number of seconds in the file
+// that CLOCK_SHIFT names. The shift starts when the file is written. Other clocks are unchanged.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static long shift_s(void) {
 }
 
 int clock_gettime(clockid_t clock, struct timespec *ret_time) {
-	static clock_gettime_fn *real; // whoever comes first finds the same
+	static clock_gettime_fn *real; // each thread finds the same function
 	int result;
 
 	if (real == NULL)

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded into an agent, or into tocsin: FAKE_RAILS devices in memory, mlx5_0 and so on, each an
-// InfiniBand port of 400 Gb/s on a subnet of its own, in place of what libibverbs has. With
-// FAKE_IWARP there are siw0 and siw1, too, as the kernel has it, or irdma in its iWARP mode. They
-// reach what is in their process, which is themselves.
+// Preloaded into an agent or into tocsin: replaces the devices of libibverbs by FAKE_RAILS devices
+// in memory. They are named mlx5_0 and so on; each is an InfiniBand port of 400 Gb/s on its own
+// subnet. FAKE_IWARP adds siw0 and siw1, iWARP devices like those of the kernel, or of irdma in
+// iWARP mode. Devices only reach devices of the same process.
 //
-// With FAKE_RAILS_NODES, a directory, and FAKE_RAILS_NODE, a number, they reach those of other
-// processes with the same directory as well: whose LIDs are where is told by files of that number
-// there, and memory is read and written by the kernel (process_vm_readv()).
+// FAKE_RAILS_NODES, a directory, and FAKE_RAILS_NODE, a number, connect processes with the same
+// directory. Each process writes its pid to a file there that is named by its node number. A LID
+// contains the node number of its device, so the fake finds the process. It accesses the memory
+// there with process_vm_readv() and process_vm_writev().
 //
-// With FAKE_RAILS_FILE devices come and go while a process runs: a line each, "NAME STATE", where
-// the state is up, down (the port), gone or stuck (the driver does not come back); it is read with
-// each list of devices.
+// With FAKE_RAILS_FILE devices appear and disappear while a process runs. Each line is "NAME
+// STATE". The state is up, down (the port), gone, or stuck (driver calls never return). The file is
+// read with each list of devices.
 #include <support/fake_verbs.h>
 
 #include <endian.h>
@@ -33,12 +34,12 @@ static struct fake_device *made[FAKE_DEVICES_MAX];
 static bool gone[FAKE_DEVICES_MAX];
 static unsigned long made_count;
 
-// Of one node; the lowest bits of a LID are its rail.
+// LIDs of one node; the lowest bits of a LID are its rail.
 #define LIDS 32
 #define NODES_MAX 512
 
 static unsigned long node;
-static const char *nodes; // NULL: there are no others
+static const char *nodes; // NULL: no other nodes
 
 static unsigned long number_of(const char *name) {
 	const char *text = getenv(name);
@@ -77,12 +78,13 @@ static pid_t look_up(unsigned long of) {
 	return pid;
 }
 
-// Under the fake's lock. A process that was started again is looked for once.
+// Read or write memory of another process. Called with the fake's lock. If the process was
+// restarted, its pid is looked up once again.
 static bool far(uint16_t lid, bool write, uint64_t address, void *local, uint64_t length) {
 	static pid_t pids[NODES_MAX];
 	unsigned long of = lid / LIDS;
 	struct iovec here = {local, length};
-	// NOLINTNEXTLINE(performance-no-int-to-ptr): of another process
+	// NOLINTNEXTLINE(performance-no-int-to-ptr): address in another process
 	struct iovec there = {(void *)(uintptr_t)address, length};
 
 	for (int n = 0; n < 2 && of < NODES_MAX; n++) {

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded into an agent by a test: it gets signals at a chosen step of its life. A step is a call
-// of one of the functions below, named by thread (0 is main's, the others as they were made),
-// function, and which of them it is in this thread: "0 bind 2". Before main() nothing counts.
+// Preloaded into an agent by a test: sends signals at a chosen step. A step is a call of one of the
+// functions below. A name such as "0 bind 2" has the thread, the function, and the number of its
+// calls in this thread. Thread 0 is main's; the others follow in order of creation. Calls before
+// main() are ignored.
 //
-//	SIGNAL_AT_REPORT=FILE      where to tell
-//	SIGNAL_AT_LIST=1           tell every step
-//	SIGNAL_AT="0 bind 2 15 1"  before that step it is sent these, 4 at most; told as
-//	                           "fired BLOCKED", 0 if that ends it as it ends any program
-//	SIGNAL_THEN="7 15"         so many steps of main's thread later that one; told likewise
-//	SIGNAL_HOLD=7              its thread, another than main's, hangs for so many steps of
-//	                           main's; told as "held"
+//	SIGNAL_AT_REPORT=FILE      output file for reports
+//	SIGNAL_AT_LIST=1           report every step
+//	SIGNAL_AT="0 bind 2 15 1"  before that step send these signals, 4 at most; reported as
+//	                           "fired BLOCKED", where 0 means default action
+//	SIGNAL_THEN="7 15"         this many steps of main's thread later send this signal, too
+//	SIGNAL_HOLD=7              the signalled thread, if not main's, hangs for this many steps of
+//	                           main's thread; reported as "held"
 //
-// Its helper, which is a fork of it, gets none.
+// The helper, which is a fork of the agent, gets no signals.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -41,7 +42,7 @@
 
 #define THREADS_MAX 512
 #define SIGNALS_MAX 4
-#define REPORT_FD_MIN 300 // out of the way of the agent's own
+#define REPORT_FD_MIN 300 // above the agent's own descriptors
 
 static struct {
 	int report;
@@ -52,14 +53,14 @@ static struct {
 	unsigned ordinal;
 	int signals[SIGNALS_MAX];
 	int count;
-	int then; // steps; < 0: no such
+	int then; // steps; < 0: none
 	int then_signal;
-	int hold; // steps; 0: it goes on
+	int hold; // steps; 0: no hang
 } plan = {.report = -1, .then = -1};
 
-static atomic_bool counts; // main() has begun
+static atomic_bool counts; // main() has started
 static atomic_bool fired;
-static atomic_int since; // steps of main's thread
+static atomic_int since; // steps of main's thread since the signal
 static atomic_int threads = 1;
 static __thread int own_number;
 
@@ -101,7 +102,7 @@ __attribute__((constructor)) static void read_plan(void) {
 	close(fd);
 	plan.list = variable("SIGNAL_AT_LIST") != NULL;
 	plan.agent = getpid();
-	// NOLINTBEGIN(cert-err34-c): the test writes it
+	// NOLINTBEGIN(cert-err34-c): the test writes valid text
 	if (at != NULL)
 		plan.count = sscanf(at, "%d %31s %u %d %d %d %d", &plan.thread, plan.call,
 				    &plan.ordinal, &to[0], &to[1], &to[2], &to[3]) -
@@ -128,7 +129,7 @@ static void fire(void) {
 		kill(plan.agent, plan.signals[n]);
 }
 
-// As in a driver that hangs: main's thread must not wait for it.
+// Hang like a call into a hung driver: main's thread must not wait for it.
 static void hang(void) {
 	const struct timespec a_while = {.tv_nsec = 200000};
 
@@ -158,7 +159,7 @@ static void step(const char *call, unsigned ordinal) {
 	errno = saved_errno;
 }
 
-// What comes first of it finds the same.
+// Find the real function once; concurrent callers find the same.
 static void *next(void *_Atomic *known, const char *name) {
 	void *found = atomic_load(known);
 
@@ -261,7 +262,7 @@ STEP(int,
      (condition, mutex))
 // NOLINTEND(bugprone-macro-parentheses,readability-inconsistent-declaration-parameter-name)
 
-// The first call of main().
+// The first call of main(): enables the counting of steps.
 int pthread_sigmask(int how, const sigset_t *set, sigset_t *old) {
 	static void *_Atomic known;
 	static __thread unsigned made;
@@ -312,7 +313,7 @@ int openat64(int directory, const char *path, int flags, ...) {
 static void *begin_thread(void *argument) {
 	struct begin *place = argument, begin = *place;
 
-	*place = (struct begin){0}; // else what it points to would be known for ever, and no leak
+	*place = (struct begin){0}; // clear the pointers, so that they do not hide a leak
 	own_number = begin.number;
 	return begin.start(begin.argument);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded into an agent by a test: a driver that does not come back from being listed.
+// Preloaded into an agent by a test: a driver that hangs when its devices are listed.
 #include <dataplane/verbs.h>
 
 #include <stdint.h>

@@ -95,7 +95,7 @@ void bed_connect(struct ibv_qp *qp, const struct bed_address *to) {
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = IBV_MTU_1024,
 		.dest_qp_num = to->qp_number,
-		.rq_psn = 0xfffffe, // runs over soon
+		.rq_psn = 0xfffffe, // wraps around soon
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 1,
 		.ah_attr =
@@ -119,7 +119,8 @@ void bed_connect(struct ibv_qp *qp, const struct bed_address *to) {
 	attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS,
 		.sq_psn = 0xfffffe,
-		.timeout = 19, // two seconds, eight times: a peer may wait as long for a processor
+		// Two seconds, eight times: a peer may wait that long for a processor.
+		.timeout = 19,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 4,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What Debian's programs do not do, in one process with two devices, soft0 and soft1.
+// Tests of operations that Debian's programs do not use, in one process with two devices, soft0 and
+// soft1.
 #include "bed.h"
 
 #include <support/cases.h>
@@ -89,7 +90,7 @@ static void a_write_with_immediate_tells_length_and_number(void **state) {
 	destroy(qp_a, qp_b);
 }
 
-// The acknowledgement may wait for the program's next call, which destroys what would send it.
+// The acknowledgement may wait for the program's next call, which destroys the sender.
 static void what_was_received_is_acknowledged_before_all_is_destroyed(void **state) {
 	(void)state;
 	for (uint32_t n = 0; n < 50; n++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program that is not linked to libibverbs: it loads it and asks for names with versions, as NCCL
-// does, and sees the device; with it the device node that UCX looks at.
+// A program that is not linked to libibverbs. It loads the library and looks up versioned names, as
+// NCCL does, and finds the device. The test also checks the device node that UCX reads.
 #include <dataplane/verbs.h>
 #include <support/cmocka.h>
 
@@ -21,7 +21,8 @@ static void *find(const char *name, const char *version) {
 	return found;
 }
 
-// A function's address leaves dlvsym() as void *, which C does not convert: copied as bytes.
+// Look up a function. dlsym() returns void *, which C does not convert to a function pointer, so
+// the bytes are copied.
 #define FIND(name, version)                                               \
 	__typeof__(&(name)) call_##name;                                  \
 	{                                                                 \
@@ -52,7 +53,7 @@ static void a_name_with_its_version_is_the_devices(void **state) {
 	FIND(ibv_open_device, "IBVERBS_1.1")
 	FIND(ibv_close_device, "IBVERBS_1.1")
 	FIND(ibv_query_device, "IBVERBS_1.1")
-	FIND(ibv_event_type_str, "IBVERBS_1.1") // of libibverbs behind
+	FIND(ibv_event_type_str, "IBVERBS_1.1") // of the real libibverbs behind
 	struct ibv_device **devices;
 	struct ibv_device_attr attr;
 	struct ibv_context *context;
@@ -91,13 +92,14 @@ static void other_libraries_are_loaded_as_before(void **state) {
 	assert_non_null(dlopen(NULL, RTLD_NOW));
 }
 
-// The loader sees by the return address who calls. Under a sanitizer that is the sanitizer itself.
+// The loader identifies the caller by the return address. Under a sanitizer, that is the sanitizer
+// itself.
 static void the_run_path_of_the_caller_is_the_one_that_counts(void **state) {
 	(void)state;
 #ifdef __SANITIZE_ADDRESS__
 	skip();
 #endif
-	// Nowhere else but in the directory that this program was linked to look into.
+	// The library is only in the run path of this program.
 	assert_non_null(dlopen("libtocsin-wire-dpdk.so", RTLD_LAZY | RTLD_LOCAL));
 }
 

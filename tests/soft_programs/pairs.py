@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs under `tocsin soft-run`, alone or as server and client, on any wire.
+"""Runs programs under `tocsin soft-run`, alone or as server and client, on any wire.
 
-A wire says what soft-run is given at each end. Programs exchange their details by TCP on a port
+A wire gives the soft-run options of each end. The programs exchange their details by TCP, on a port
 that was free a moment ago.
 """
 
@@ -17,15 +17,15 @@ import tempfile
 import cluster as clusters
 import tap
 
-PATIENCE_S = 300  # of one program on a busy machine; none of them judges time
-ATTEMPTS = 3      # to get a port before somebody else does
+PATIENCE_S = 300  # for one program on a busy machine; no test judges time
+ATTEMPTS = 3      # to get a port before another program does
 CLONE_NEWNET = 0x40000000
-LISTENS = "0A"    # a state of /proc/net/tcp
+LISTENS = "0A"    # state "listen" of /proc/net/tcp
 OPENED = re.compile(r"^(\S+) on (\S+) \((\w+)\)$", re.MULTILINE)
 
 
 class Udp:
-    """Each end on an address of its own of 127.64/16, which the device finds by itself."""
+    """Each end has its own address of 127.64/16, which the device chooses."""
     name = "udp"
 
     @contextlib.contextmanager
@@ -34,7 +34,7 @@ class Udp:
 
 
 def dpdk_ends(server, client):
-    """Two ports of DPDK; their addresses are nobody else's on this machine."""
+    """Return the ends of two DPDK ports, with addresses that are unique on this machine."""
     return (["--wire", f"dpdk:{server}", "--address", "198.51.100.1"],
             ["--wire", f"dpdk:{client}", "--address", "198.51.100.2"])
 
@@ -50,9 +50,9 @@ class Memif:
 
 
 class Veth:
-    """The ends of a veth pair in a network namespace that goes with this process. Its ends have
-    indexes that are far apart: DPDK's driver makes a number of them and the process's, which must
-    not be the same twice in a namespace."""
+    """The ends of a veth pair in a network namespace that ends with this process. The interface
+    indexes are far apart. DPDK's driver combines the index and the process id into a number,
+    which must be unique in a namespace."""
     name = "veth"
     COMMANDS = ("link set lo up",
                 "link add va index 4096 mtu 9000 type veth peer name vb index 8192 mtu 9000",
@@ -81,7 +81,7 @@ class Veth:
 
 
 class Kit:
-    """Where tocsin is, and what programs need beside their own environment."""
+    """Path of tocsin, and the additional environment of programs."""
 
     def __init__(self, tocsin, sanitizer=None, preload=None):
         self.tocsin = tocsin
@@ -91,26 +91,27 @@ class Kit:
         if preload:
             self.environment["LD_PRELOAD"] = preload
         if sanitizer:
-            # The sanitizer of a library that is loaded into a foreign program has to come first;
-            # what that program leaks is its own affair.
+            # A sanitizer that a library brings into a foreign program must be loaded first. Leaks
+            # of that program are ignored.
             self.environment["LD_PRELOAD"] = sanitizer
             self.environment["ASAN_OPTIONS"] = "detect_leaks=0"
 
     def command(self, soft, *program):
-        """With a software device, or with what the machine has (soft is None)."""
+        """Return the command with a software device, or with the machine's devices (soft is None).
+        """
         if soft is None:
             return list(map(str, program))
         return [self.tocsin, "soft-run", *soft, "--", *map(str, program)]
 
     def run(self, *program, soft=(), **environment):
-        """What a program said, and how it ended."""
+        """Run a program. Returns its output and how it ended."""
         return subprocess.run(
             self.command(soft, *program), env={**self.environment, **environment}, text=True,
             stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False)
 
     @contextlib.contextmanager
     def started(self, *program, soft=()):
-        """A program that runs; its output goes to files, which nobody has to drain."""
+        """Start a program. Its output goes to files, so nobody has to drain it."""
         with contextlib.ExitStack() as stack:
             out, err = (stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2))
             process = subprocess.Popen(
@@ -129,7 +130,7 @@ class Started:
         self.process, self.files = process, (out, err)
 
     def said(self):
-        """Both outputs until now."""
+        """Return both outputs so far."""
         texts = []
         for file in self.files:
             file.seek(0)
@@ -137,7 +138,7 @@ class Started:
         return texts
 
     def address(self):
-        """Where its device is, once it said so."""
+        """Return the address of its device, once it has printed it."""
         def asked():
             found = OPENED.search(self.said()[1])
             assert found or self.process.poll() is None, self.said()
@@ -171,7 +172,7 @@ def is_listening(port):
 
 
 def attempt(kit, ends, program, server_options, client_options):
-    """Both ends' (status, stdout, stderr); None if the server ended before it listened."""
+    """Return (status, stdout, stderr) of both ends; None if the server ended before it listened."""
     port = free_port()
     words = [program, "-p", port]
     with kit.started(*words, *server_options, soft=ends[0]) as server:
@@ -186,7 +187,7 @@ def attempt(kit, ends, program, server_options, client_options):
 
 
 def run_pair(kit, wire, program, *options, client=(), server=()):
-    """Runs both ends to their end; their outputs. Whatever fails shows what both said."""
+    """Run both ends to completion. Returns their outputs. A failure shows both."""
     needs(program)
     with wire.ends() as ends:
         for _ in range(ATTEMPTS):

@@ -2,30 +2,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`./dev bench perftest`: tocsin-perf beside perftest, on the same devices.
 
-    perftest_bench.py BUILD-ROOT [WIRE...] [--json | --help]
+perftest_bench.py BUILD-ROOT [WIRE...] [--json | --help]
 
-On each wire of the software device (udp, memif, veth: libtocsin-verbs.so in both programs), and on
-the kernel's Soft-RoCE in a guest of its own (rxe: ./dev vm, an emulated processor). The WIREs that
-are named, else all.
+Measures each wire of the software device (udp, memif, veth), with libtocsin-verbs.so in both
+programs. Also measures the kernel's Soft-RoCE in a guest (rxe: ./dev vm, an emulated processor).
+Default: all WIREs.
 
-Both programs run turn and turn about (A B B A), nine slices of each; they notice the end of an
-operation alike: of a write its last byte in memory, else a completion.
+Both programs run alternately (A B B A), nine slices each. Both detect the end of an operation in
+the same way: the last byte in memory for a write, else a completion.
 
-They are on the same processors: one for each end, but one for both where the server's program
-sleeps and its device's thread serves (reads on the software device). That thread is woken for each
-read, and takes another time on the client's processor, on one that idles and on one that is busy.
+Both run on the same processors: one for each end. If the server's program sleeps and its device's
+thread serves (reads on the software device), both ends share one processor. That thread is woken
+for each read. The wake-up time differs between the client's processor, an idle one and a busy one.
 
-Of each row the ratio of the medians, tocsin-perf's to perftest's, and its interval of 96 %: the
-second smallest and the second largest of nine. A ratio that does not meet 0.97 to 1.03 is named: by
-what both programs are known to do differently, else as not explained. Where others compute, too,
-the medians are theirs as well, and the intervals say so.
+Each row has the ratio of the medians, tocsin-perf's to perftest's, and its interval of 96 %: second
+smallest to second largest of nine. A ratio outside of 0.97 to 1.03 gets a reason: a known
+difference of the programs, else "not explained". On a busy machine the medians contain other load,
+and the intervals show this.
 
-Then one stall of 20 ms in each: both clients are stopped for so long in the middle of a run, and
-their columns tell of it, or not. On a machine that computes something else other stalls are longer.
+Finally both clients are stopped for 20 ms in the middle of a run. The columns show whether each
+program reports the stall. On a busy machine other stalls may be longer.
 
-A wire that breaks off leaves the others, and the rows that it had.
+If one wire fails, its earlier rows and the other wires are kept.
 
-Exit status: 1 if a difference has no name, a wire broke off, or nothing could be measured.
+Exit status: 1 if a difference has no reason, a wire failed, or nothing could be measured.
 """
 
 import collections
@@ -51,17 +51,17 @@ SLICES = 9
 SIZE = 64
 BANDWIDTH_SIZE = 65536
 DEPTH = 64
-# A rate is that of a second. perftest has no warm-up: it leaves out as much before and after.
+# A rate is measured over one second. perftest has no warm-up: it drops this much before and after.
 RATE_S = 1
 MARGIN_S = 1
 STALL_S = 0.02
-STALL_AFTER_S = 0.8      # by then perftest measures
-STALL_OURS_S = 2.5       # and ours has its yardsticks and its warm-up behind it
-STALL_RUN_S = 4          # how long perftest is to run, by the half round trip of its row
+STALL_AFTER_S = 0.8      # perftest is measuring by then
+STALL_OURS_S = 2.5       # our program has finished calibration and warm-up by then
+STALL_RUN_S = 4          # run time of perftest, from the half round trip of its row
 PATIENCE_S = 120
-PATIENT = "20"           # a packet's timeout, 4 s: two ends that spin starve others
+PATIENT = "20"           # a packet's timeout, 4 s: two spinning ends may starve other processes
 GUEST_SECONDS_MAX = 900
-# Of perftest's tables: t_typical of a latency, the average of a bandwidth.
+# Columns of perftest's tables: t_typical of a latency, the average of a bandwidth.
 TYPICAL, AVERAGE, LARGEST = 4, 3, 3
 
 OWN_ACK = ("perftest waits for its own message's acknowledgement before it looks for the answer; "
@@ -71,12 +71,12 @@ MEMORY = (OWN_ACK + "; and while it looks in memory it calls no verb, so the dev
 LANE = ("between submission and post ours has a turn of the worker, and around the calls what a "
         "lane does: 55 ns on a processor that is not emulated, 1.2 us on this one (docs/perf.md)")
 
-# How many samples a slice of a latency has, and what is known to differ, by row.
+# Samples per slice of a latency, and known differences, by row.
 Amounts = collections.namedtuple("Amounts", "samples known one_processor")
 SOFT = Amounts(30000, {"half RTT, write": MEMORY, "half RTT, send": OWN_ACK}, {"RTT, read"})
 RXE = Amounts(10000, {"RTT, read": LANE}, set())
 
-# What each program is told of its end: soft-run's options or None, ours, perftest's.
+# Arguments of each end: soft-run's options or None, tocsin-perf's, perftest's.
 End = collections.namedtuple("End", "soft ours perftest")
 Row = collections.namedtuple("Row", "what unit column perftest ours")
 
@@ -103,7 +103,7 @@ class Bench:
 
     @contextlib.contextmanager
     def pinned(self, cpus):
-        """Programs that are started meanwhile are on these processors, the server's first."""
+        """Run the programs that are started meanwhile on these processors, the server's first."""
         turns, command = itertools.cycle(cpus), self.kit.command
         self.kit.command = lambda *words: ["taskset", "-c", str(next(turns)), *command(*words)]
         try:
@@ -125,7 +125,8 @@ class Bench:
                          [*common, *ends[1].perftest, "127.0.0.1"], port, meanwhile)
 
     def pair(self, ends, server_words, client_words, port, meanwhile):
-        """The client's figures; `meanwhile` is called with its process while it runs."""
+        """Run a pair. Returns the client's figures. `meanwhile` is called with its process during
+        the run."""
         with self.kit.started(*server_words, soft=ends[0].soft) as server:
             clusters.wait_until("a server that listens", lambda: is_listening(int(port)) or
                                 server.process.poll() is not None, PATIENCE_S)
@@ -139,7 +140,7 @@ class Bench:
 
 
 def stop_once(process, after_s):
-    """Stops all threads of it for STALL_S, in the middle of its run."""
+    """Stop all threads of the process for STALL_S, in the middle of its run."""
     time.sleep(after_s)
     assert process.poll() is None, "it ended before it could be stopped"
     process.send_signal(signal.SIGSTOP)
@@ -169,7 +170,8 @@ def measure_rows(bench, ends, wire, amounts):
 
 
 def measure_stall(bench, ends, half_rtt_us):
-    """The largest round trip that each tells of, in ms; perftest's half one of a send is known."""
+    """Return the largest round trip that each program reports, in ms. perftest's half RTT of a send
+    is known."""
     samples = tables.samples_within(STALL_RUN_S, half_rtt_us)
     with bench.pinned(sorted(os.sched_getaffinity(0))[-2:]):
         theirs = bench.perftest(ends, ["ib_send_lat", "-n", samples, "-s", SIZE],
@@ -181,7 +183,7 @@ def measure_stall(bench, ends, half_rtt_us):
 
 
 class Report:
-    """What came of it, as far as it came; the machine's load with each row."""
+    """The results so far, and the machine's load for each row."""
 
     def __init__(self):
         self.rows, self.notes, self.loads, self.stall = [], [], [], None
@@ -194,7 +196,7 @@ class Report:
             self.loads.append(os.getloadavg()[0])
 
     def half_rtt_us(self, wire):
-        """Of perftest's sends, by the row of that wire."""
+        """Return the half RTT of perftest's sends, from the row of that wire."""
         return next(row["perftest"] for row in self.rows
                     if (row["wire"], row["what"]) == (wire, "half RTT, send"))
 
@@ -221,7 +223,7 @@ def measure_soft(build, report, wire):
 
 
 def measure_guest(build, report):
-    """Its rows come one by one, as they are done."""
+    """Measure in the guest. Rows arrive one by one."""
     tests = pathlib.Path(__file__).parent.parent
     words = [sys.executable, str(tests / "vm" / "vm.py"), "--timeout", str(GUEST_SECONDS_MAX), "--",
              "env", f"PYTHONPATH={tests / 'tools'}", "python3", __file__, build, "--in-guest"]
@@ -241,7 +243,7 @@ def in_guest(build):
 def measure(build, names):
     report = Report()
     soft = functools.partial(measure_soft, build, report)
-    # A veth pair takes this process off the machine's network, which the guest's kit may need.
+    # A veth pair moves this process to a namespace, but the guest's kit may need the network.
     steps = {"udp": lambda: soft(Udp()), "memif": lambda: soft(Memif()),
              "rxe": lambda: measure_guest(build, report), "veth": lambda: soft(Veth())}
     for name, step in steps.items():

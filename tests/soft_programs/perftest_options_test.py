@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tocsin-perf(1) says to those who know perftest.
+"""Tests of the section on perftest in tocsin-perf(1).
 
-    perftest_options_test.py PAGE
+perftest_options_test.py PAGE
 """
 
 import pathlib
@@ -18,7 +18,7 @@ PROGRAMS = [f"ib_{operation}_{kind}" for operation in ("read", "write", "send", 
 
 
 def options_of(program):
-    """Of its help each option's names: "-a" and "--all"."""
+    """Return the names of each option in the program's help: "-a" and "--all"."""
     if shutil.which(program) is None:
         raise tap.Skip("perftest is not installed: ./dev setup test")
     done = subprocess.run([program, "--help"], text=True, capture_output=True, check=False,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `./dev bench perftest` makes of its slices: ratios with intervals, and a table that names
+"""Evaluation of `./dev bench perftest`: ratios with intervals, and a table that gives a reason for
 each difference."""
 
 import math
@@ -12,17 +12,18 @@ UNEXPLAINED = "not explained"
 
 
 def figures(said):
-    """The numbers of the last line of either program's table."""
+    """Return the numbers of the last table line of either program."""
     found = [line.split() for line in said.splitlines() if re.match(r" *\d+ +\d+ +[\d.]", line)]
     assert found, said
     return [float(cell) for cell in found[-1]]
 
 
 def interval(values):
-    """Of the median, by order statistics, with CONFIDENCE at least: of nine from the second
-    smallest to the second largest. Of fewer than six from the smallest to the largest."""
+    """Return an interval of the median from order statistics, with at least CONFIDENCE. Of nine
+    values: the second smallest to the second largest. Of fewer than six: the smallest to the
+    largest."""
     values, count = sorted(values), len(values)
-    place, outside = 0, (1 + count) / 2 ** count  # that at most one lies below the median
+    place, outside = 0, (1 + count) / 2 ** count  # probability of at most one below the median
     while 2 * outside <= 1 - CONFIDENCE:
         place += 1
         outside += math.comb(count, place + 1) / 2 ** count
@@ -30,7 +31,7 @@ def interval(values):
 
 
 def row_of(wire, what, unit, slices, known):
-    """`slices` are pairs, ours first; `known` is what both do differently, or None."""
+    """Build a row. `slices` are pairs, ours first; `known` is a known difference, or None."""
     ratios = [ours / theirs for ours, theirs in slices]
     low, high = interval(ratios)
     met = low <= MET[1] and high >= MET[0]
@@ -42,7 +43,7 @@ def row_of(wire, what, unit, slices, known):
 
 
 def samples_within(seconds, half_rtt_us):
-    """How many round trips take about so long."""
+    """Return the number of round trips in this time."""
     return math.ceil(seconds * 1e6 / (2 * half_rtt_us))
 
 
@@ -51,7 +52,8 @@ def is_unexplained(row):
 
 
 def object_of(row):
-    """As each bench tells a row; the ratio's interval is what meets the target, or does not."""
+    """Return a row as JSON object, like other benchmarks. The interval of the ratio decides whether
+    the target is met."""
     return {"what": f"{row['wire']}: {row['what']}", "value": row["tocsin"], "unit": row["unit"],
             "yardstick": "perftest", "yardstick_value": row["perftest"], "ratio": row["ratio"],
             "interval": row["interval"], "slices": row["slices"], "target": list(MET),

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the table of `./dev bench perftest` says of slices. How fast either
-program is, is no test."""
+"""Tests of the table of `./dev bench perftest`. The speed of the programs is not tested."""
 
 import perftest_table as tables
 import tap
@@ -25,7 +24,7 @@ def a_ratio_that_meets_the_margin_needs_no_name():
     found = row(slices_of(*[1.0] * 8, 7.0), WHY)
     assert found["met"] and found["difference"] is None and found["ratio"] == 1.0, found
     assert not tables.is_unexplained(found)
-    # It reaches into the margin, from above and from below.
+    # The interval reaches into the margin, from above and from below.
     for ratios in ([1.02, 1.03, *[1.2] * 7], [0.9] * 7 + [0.97, 0.98]):
         assert row(slices_of(*ratios))["met"], ratios
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several processes, each with a device of its own. The children are this program again: a fork
-// alone would leave them a device that is dead.
+// Tests with several processes, each with its own device. The children execute this program again,
+// because a device does not survive a plain fork.
 #include "bed.h"
 
 #include <support/cmocka.h>
@@ -30,7 +30,7 @@ static int write_all(int fd, const void *bytes, size_t size) {
 	return write(fd, bytes, size) == (ssize_t)size ? 0 : -1;
 }
 
-// Opens a device and takes up the connection.
+// Open a device and connect it to the parent.
 static struct ibv_qp *greet_parent(struct bed_end *end, struct bed_address *ret_to) {
 	struct bed_address own;
 	struct ibv_qp *qp;
@@ -46,7 +46,7 @@ static struct ibv_qp *greet_parent(struct bed_end *end, struct bed_address *ret_
 	return qp;
 }
 
-// Ends as soon as something was received, and destroys nothing.
+// Exit as soon as a message was received, without destroying anything.
 static void leave(void) {
 	struct bed_address to;
 	struct bed_end end;
@@ -55,7 +55,8 @@ static void leave(void) {
 	exit(bed_poll(end.cq).status == IBV_WC_SUCCESS ? 0 : 3);
 }
 
-// Adds one again and again; says what it found each time, which is nobody else's.
+// Increment a number repeatedly and report the value found each time. No other process may find the
+// same value.
 static void add(void) {
 	static uint64_t found[ADDITIONS];
 	struct bed_address to;
@@ -139,7 +140,7 @@ static void additions_by_several_processes_are_all_counted_once(void **state) {
 		start(&children[n], "add");
 	for (int n = 0; n < CHILDREN; n++)
 		(void)greet(&end, &children[n]);
-	// Nobody polls here: the device answers by itself while this process reads its pipes.
+	// No thread polls here: the device responds on its own while this process reads its pipes.
 	for (int n = 0; n < CHILDREN; n++) {
 		uint64_t found[ADDITIONS];
 
@@ -187,7 +188,8 @@ int main(int argc, char **argv) {
 		add();
 	if (argc == 2 && strcmp(argv[1], "leave") == 0)
 		leave();
-	// Who has left sends nothing again: where packets are lost, that may be missed.
+	// A process that has exited retransmits nothing, so with packet loss its last message may
+	// be missing.
 	if (argc == 2 && strcmp(argv[1], "lossy") == 0)
 		cmocka_set_test_filter("additions*");
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Debian's programs for RDMA devices, unmodified, on software devices.
+"""Runs Debian's unmodified RDMA programs on software devices.
 
-    programs_test.py WIRE TOCSIN QUICK_DAY
+programs_test.py WIRE TOCSIN QUICK_DAY
 
-Their speed is not looked at; what they can check of the data they do. Few iterations: the point is
-that every way to use a device is used.
+The speed is not tested. The programs verify data as far as they can. Iterations are few: the goal
+is to use a device in every way.
 """
 
 import contextlib
@@ -15,18 +15,18 @@ import sys
 import tap
 from pairs import Kit, Memif, Udp, Veth, needs, run_pair
 
-# One line for each wire; what needs rights or packages skips in its ends().
+# One line per wire. A wire without rights or packages skips in its ends().
 WIRES = {wire.name: wire for wire in (Udp(), Memif(), Veth())}
 WIRE = WIRES[sys.argv[1]]
 KIT = Kit(sys.argv[2], preload=sys.argv[3])
-GID = 0  # what programs take that are not told
-# A line of results: size and iterations, then figures, which on a busy machine may be negative.
+GID = 0  # default of the programs
+# A line of results: size, iterations and figures, which may be negative on a busy machine.
 RESULT = re.compile(r"^ (\d+) +(\d+) +[-\w]", re.MULTILINE)
 ALL_SIZES = [2 ** n for n in range(1, 24)]
 
 
 def perftest(program, *options, **more):
-    """Sizes and iterations of the client's table."""
+    """Return sizes and iterations of the client's table."""
     client, _ = run_pair(KIT, WIRE, program, "-F", "-x", str(GID), *options, **more)
     rows = [(int(size), int(count)) for size, count in RESULT.findall(client)]
     assert rows, client
@@ -64,10 +64,10 @@ def pingpong_polls_at_every_size():
 
 
 def the_next_index_is_the_same_address():
-    """What programs on real ports are told, where the first one is RoCE version 1."""
+    """Programs for real ports use index 1, because index 0 is RoCE version 1 there."""
     run_pair(KIT, WIRE, "ibv_rc_pingpong", "-g", "1", "-n", "20")
     run_pair(KIT, WIRE, "ib_write_bw", "-F", "-x", "1", "-n", "5")
-    run_pair(KIT, WIRE, "ib_write_bw", "-F", "-n", "5")  # chosen by itself
+    run_pair(KIT, WIRE, "ib_write_bw", "-F", "-n", "5")  # chosen automatically
 
 
 def pingpong_sleeps_on_events():
@@ -101,7 +101,7 @@ def many_queue_pairs_share_a_device():
 def perftest_sleeps_on_events():
     for program in ("ib_send_bw", "ib_read_bw", "ib_send_lat", "ib_atomic_lat"):
         perftest(program, "-e", "-n", "100")
-    # It takes 16 completions at each event, and arms before that.
+    # The program polls 16 completions per event, and arms before that.
     perftest("ib_send_bw", "-e", "-q", "64", "-n", "20", "-s", "100")
 
 
@@ -132,7 +132,7 @@ def lists_of_requests_and_few_completions():
 
 
 def ucx(test, *options, size="8"):
-    """UCX' own transport over RC, without its upper layers. It judges no data."""
+    """Run a test of UCX's RC transport, without its upper layers. It does not verify data."""
     client, _ = run_pair(
         KIT, WIRE, "ucx_perftest", "-d", "soft0:1", "-x", "rc_verbs",
         client=("-t", test, "-n", "200", "-w", "20", "-s", size, *options))
@@ -151,7 +151,7 @@ def ucx_sends_puts_gets_and_adds():
 
 
 class Faulty:
-    """The same wire, and at both ends things go wrong."""
+    """The same wire with faults at both ends."""
 
     def __init__(self, faults):
         self.faults = ["--faults", faults]
@@ -164,8 +164,8 @@ class Faulty:
 
 def lost_packets_are_sent_again():
     wire = Faulty("loss=2%,corrupt=1%,dup=1%,delay=20us+-20us,seed=7")
-    # Not pingpong: its ends leave without waiting for each other, and the last acknowledgement may
-    # be among what is lost.
+    # Not pingpong: its ends exit without waiting for each other, and the last acknowledgement may
+    # be lost.
     for program in ("ib_write_bw", "ib_read_bw", "ib_send_bw"):
         run_pair(KIT, wire, program, "-F", "-x", GID, "-s", "30000", "-n", "50")
 

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""rdma-core's own tests of libibverbs, as Debian's python3-pyverbs has them, on a software device.
+"""Runs rdma-core's own tests of libibverbs, from Debian's python3-pyverbs, on a software device.
 
-    pyverbs_test.py TOCSIN
+pyverbs_test.py TOCSIN
 
-Those of one vendor's cards are left out. What is skipped has a reason that is known, by its own
-words: a new one fails here, and so does a test that ran before and does not any more.
+Vendor-specific tests are excluded. Each skipped test needs a known reason, matched by its text. A
+new reason is a failure, and so is a test that is no longer run.
 """
 
 import gzip
@@ -19,15 +19,15 @@ import tap
 from pairs import Kit
 
 SUITE = pathlib.Path("/usr/share/doc/rdma-core/tests")
-PYTHON = "/usr/bin/python3"  # whose packages Debian's are
+PYTHON = "/usr/bin/python3"  # the interpreter of Debian's packages
 KIT = Kit(sys.argv[1])
 VENDORS = re.compile(r"test_(mlx5|efa)")
-# A test and its verdict; what it prints itself may stand between.
+# A test and its verdict; output of the test may stand between.
 VERDICT = re.compile(r"^(test_\w+) \((\S+?)\)(?:.*\n)*?.*?"
                      r"\b(ok|FAIL|ERROR|skipped (['\"].*['\"]))$", re.MULTILINE)
 PASS_MIN = 38
 
-# Why we have it not: the words of a skip.
+# Known reasons of skips, with the text of the skip.
 REASONS = {
     "datagrams, raw packets, XRC and UC come later":
         r"UD QP|UC QP|Raw Packet QP|Create QP type [48] |XRCD|Create AH",

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""tocsin soft-run: its options, its statuses, what it tells, and what the library it loads shows.
+"""Tests of tocsin soft-run: options, exit statuses, output, and the symbols of the preloaded
+library.
 
-    run_test.py NAMES TOCSIN LIBRARY [SANITIZER]
+run_test.py NAMES TOCSIN LIBRARY [SANITIZER]
 
 NAMES are libibverbs' names and their versions.
 """
@@ -25,8 +26,8 @@ KIT = Kit(sys.argv[2], *sys.argv[4:])
 COLUMNS_MAX = 100
 MANY = 12
 
-# Names of libibverbs that take no object of a device, or one of what a software device has not:
-# what else it exports stands in front of it here.
+# Names of libibverbs that use no device object, or an object that software devices lack. The
+# preloaded library replaces all other exports.
 UNTOUCHED = set("""
     ibv_copy_ah_attr_from_kern ibv_copy_path_rec_from_kern ibv_copy_path_rec_to_kern
     ibv_copy_qp_attr_from_kern ibv_destroy_ah ibv_dofork_range ibv_dontfork_range
@@ -35,14 +36,14 @@ UNTOUCHED = set("""
     ibv_register_driver ibv_unimport_dm ibv_unimport_mr ibv_unimport_pd ibv_wc_status_str
     mbps_to_ibv_rate mult_to_ibv_rate
 """.split())
-# Of libibverbs after 1.14: of objects that a software device never gives out.
+# The same for libibverbs after 1.14: objects that a software device never creates.
 UNTOUCHED_NEWER = set("""
     ibv_destroy_comp_cntr ibv_export_buf_dmabuf_fd ibv_inc_comp_cntr ibv_inc_err_comp_cntr
     ibv_read_comp_cntr ibv_read_err_comp_cntr ibv_set_comp_cntr ibv_set_err_comp_cntr
 """.split())
-# Exported for rdma-core itself, under a version that changes: ibv_devinfo takes one of them.
+# Exported for rdma-core only, with a changing version; ibv_devinfo uses one of them.
 PRIVATE = {"ibv_query_gid_type"}
-# How programs come to libibverbs and to its device node.
+# Functions by which programs reach libibverbs and its device node.
 OF_OTHERS = set("""
     __xstat __xstat64 access dlopen open open64 rdma_create_event_channel stat stat64
 """.split())
@@ -211,12 +212,12 @@ def the_library_shows_the_names_that_it_stands_in_front_of_and_no_other():
     wanted = {name: version for name, version in lines if name not in UNTOUCHED | UNTOUCHED_NEWER}
     ours = names_in(LIBRARY)
     expect({name: version for name, version in ours.items() if version}, wanted)
-    # Without version they satisfy every one.
+    # Names without version match every version.
     expect({name for name, version in ours.items() if not version}, PRIVATE | OF_OTHERS)
 
 
 def the_names_and_versions_of_the_library_behind_are_known():
-    """One that is newer than the list of names is told here, not by a program that crashes."""
+    """A libibverbs newer than the list of names is reported here, not by a crashing program."""
     needs("nm")
     known = dict(line.split() for line in NAMES.read_text().splitlines() if line[0] != "#")
     theirs = names_in(subprocess.run(
@@ -229,7 +230,7 @@ def the_names_and_versions_of_the_library_behind_are_known():
 
 
 def what_every_process_loads_has_nothing_of_dpdk():
-    """It is in each program that the one with the device starts."""
+    """The library is loaded into each process that the program starts."""
     needs("readelf")
     def readelf(*options):
         return subprocess.run(["readelf", "-W", *options, LIBRARY], capture_output=True, text=True,
@@ -266,7 +267,7 @@ def a_dpdk_wire_without_its_module_is_refused_with_the_path():
 
 
 def names_in(library):
-    """Exported functions: name to version, that which programs built today ask for."""
+    """Return exported functions: name to default version, which newly built programs use."""
     said = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True,
                           check=True).stdout
     words = [line.split() for line in said.splitlines()]

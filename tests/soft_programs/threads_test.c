@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads, events and forks of one process with two devices, soft0 and soft1.
+// Tests of threads, events and forks in one process with two devices, soft0 and soft1.
 #include "bed.h"
 
 #include <support/cases.h>
@@ -87,12 +87,12 @@ static void a_channel_that_does_not_block_wakes_epoll_once(void **state) {
 struct waiter {
 	struct bed_end *end;
 	uint32_t events;
-	// The waiter: w; the sender: r. Relaxed: a number, nothing that was done with it.
+	// The waiter writes, the sender reads. Relaxed: only the number matters.
 	_Atomic uint32_t seen;
 	_Atomic int failed;
 };
 
-// Sleeps in the channel, as servers do.
+// Sleep in the channel, as servers do.
 static void *wait_for_events(void *argument) {
 	struct waiter *waiter = argument;
 
@@ -124,7 +124,7 @@ static void a_thread_that_sleeps_in_its_channel_misses_nothing(void **state) {
 	assert_int_equal(ibv_req_notify_cq(b.cq, 0), 0);
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_events, &waiter), 0);
 	for (uint32_t n = 0; n < waiter.events; n++) {
-		// A waiter that gets no processor would have its queue overrun.
+		// Without this limit, a waiter without processor time would get an overrun queue.
 		while (n - atomic_load_explicit(&waiter.seen, memory_order_relaxed) >= BED_DEPTH &&
 		       waiter.failed == 0)
 			sched_yield();
@@ -151,7 +151,7 @@ struct writer {
 	uint32_t wrong;
 };
 
-// Writes a slice of its own over there and reads it back, each time with other bytes.
+// Write a separate slice of the peer's memory and read it back, each time with other bytes.
 static void *write_and_read(void *argument) {
 	struct writer *writer = argument;
 	struct bed_address to_b = bed_address(&b, writer->qp_b);
@@ -200,7 +200,7 @@ static void many_threads_work_on_pairs_of_their_own(void **state) {
 	}
 }
 
-// What the child of a fork finds: refusals, and an orderly way out.
+// Use the device in the child of a fork. Calls must fail, and cleanup must work.
 static int use_in_child(struct ibv_qp *qp) {
 	struct ibv_recv_wr receive = {.wr_id = 1}, *bad = NULL;
 	struct ibv_port_attr port;
@@ -249,7 +249,7 @@ static atomic_bool asked_enough;
 static void *ask_in_vain(void *argument) {
 	struct ibv_ah_attr address = {.port_num = 1};
 
-	// Relaxed: some more or less.
+	// Relaxed: a few calls more or fewer do not matter.
 	while (!atomic_load_explicit(&asked_enough, memory_order_relaxed))
 		(void)ibv_create_ah(a.pd, &address);
 	return argument;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program of gcc's AddressSanitizer, in a build that has none: it ends before main() where a
-// library is loaded before the sanitizer's. 0: it found the device.
+// A program of gcc's AddressSanitizer in a build without sanitizer. It aborts before main() if a
+// library is loaded before the sanitizer's. Returns 0 if it found the device.
 #include <dataplane/verbs.h>
 
 #include <string.h>

@@ -155,7 +155,7 @@ static void to_receive(struct end *end, enum ibv_mtu mtu) {
 	      ) == 0);
 }
 
-// With seven tries the kernel's device never gives up, hence six.
+// Use six retries, because with seven the kernel's device never gives up.
 static void to_send(struct end *end) {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
@@ -195,7 +195,7 @@ void end_connect(struct end *end) {
 	check(end->qp != NULL);
 	to_init(end);
 	end->own.queue_pair = end->qp->qp_num;
-	// Shortly before the numbers begin anew, and another time each.
+	// Start shortly before the numbers wrap around, at a different number for each pair.
 	end->own.psn = 0xffffe0 - end->pairs++ * 7 - (end->listened ? 3 : 0);
 	tell(end, &end->own, sizeof(end->own));
 	hear(end, &end->peer, sizeof(end->peer));

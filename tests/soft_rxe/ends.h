@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One end of a pair of processes that try RDMA on each other: a device by the plain calls of
-// libibverbs, a queue pair to the other end, and a TCP connection to keep in step with it.
+// One end of two processes that test RDMA with each other. It has a device, used by plain
+// libibverbs calls, and a queue pair to the other end. A TCP connection synchronizes both ends.
 //
-// Whatever goes wrong ends the process with a line that says what.
+// Every failure ends the process with a message.
 #pragma once
 
 #include <dataplane/verbs.h>
@@ -24,23 +24,23 @@ struct end_words {
 
 struct end {
 	int tcp;
-	bool listened; // of the two ends one did
+	bool listened; // one of the two ends listened
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
 	struct ibv_qp *qp;
-	uint8_t *memory; // MEMORY_BYTES, registered with all access
+	uint8_t *memory; // MEMORY_BYTES bytes, registered with all access rights
 	uint8_t gid_index;
 	struct end_words own, peer;
-	uint32_t mtu; // of both
+	uint32_t mtu; // same value for both ends
 	uint32_t pairs;
 };
 
 __attribute__((format(printf, 1, 2))) _Noreturn void fail(const char *format, ...);
 
-// What is being tried, for fail().
+// Name of the current step, for fail().
 extern char present[128];
 
 #define check(condition)                                                   \
@@ -49,17 +49,17 @@ extern char present[128];
 			fail("%s:%d: %s", __FILE__, __LINE__, #condition); \
 	} while (0)
 
-// peer: the address to connect to; NULL: listens on the port.
+// Open an end. peer: address to connect to; NULL: listen on the port.
 void end_open(
 	struct end *end, const char *device, uint8_t gid_index, uint16_t port, const char *peer
 );
-// A queue pair, new, connected to that of the other end, which calls this too.
+// Create a queue pair and connect it to the one of the other end, which calls this too.
 void end_connect(struct end *end);
-// Returns when the other end is here as well.
+// Wait until the other end has called this too.
 void end_meet(struct end *end);
 void end_close(struct end *end);
 
-// The next completion; waits asleep for at most a minute.
+// Return the next completion; sleeps for at most a minute.
 struct ibv_wc end_completion(struct end *end);
-// The next one is a success and this one.
+// Return the next completion, which must be this one and successful.
 struct ibv_wc end_success(struct end *end, uint64_t id, enum ibv_wc_opcode opcode);

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""In the guest: the kernel's Soft-RoCE on the cable to the host, and programs by order of the host.
+"""Runs in the guest: the kernel's Soft-RoCE on the cable to the host, and programs on request of
+the host.
 
-    guest.py PORT ADDRESS/PREFIX...
+guest.py PORT ADDRESS/PREFIX...
 
-Each connection to PORT is one order, a line of JSON, and is answered by lines of JSON: when the
-program listens, if that was asked for, and when it has ended. A closed connection ends its program.
+Each connection to PORT is one request, a line of JSON. Answers are lines of JSON: when the program
+listens (if requested), and when it has ended. Closing the connection ends the program.
 """
 
 import contextlib
@@ -17,7 +18,7 @@ import sys
 import time
 
 SECONDS_MAX = 500
-LISTENS = "0A"  # the state of a socket in /proc/net/tcp
+LISTENS = "0A"  # state "listen" of /proc/net/tcp
 
 
 def set_up(addresses):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A guest with the kernel's Soft-RoCE, on a cable to a network namespace of this process's own.
+"""A guest with the kernel's Soft-RoCE, on a cable to a network namespace of this process.
 
-The cable is a tap device, and all that crosses it is captured into the memory below a /run of its
-own. Namespaces, tap and guest go with this process, however it ends.
+The cable is a tap device. All packets are captured into memory below a private /run. Namespaces,
+tap and guest end with this process, however it ends.
 """
 
 import json
@@ -32,16 +32,16 @@ NETDEV = "tap,ifname=tap0,script=no,downscript=no,vhost=off"
 
 
 def bound_to_us(words):
-    """The command as one that the kernel ends with us."""
+    """Wrap a command so that the kernel ends it with this process."""
     return ["setpriv", "--pdeathsig", "KILL", "--", *map(str, words)]
 
 
 class Failed(AssertionError):
-    """A program did not end well; the text is what both sides said."""
+    """A program failed; the text has the output of both sides."""
 
 
 class Started:
-    """A program here; what it says goes to a file, since nobody reads while it runs."""
+    """A program on the host. Its output goes to a file, because nobody reads it during the run."""
 
     def __init__(self, words):
         self.output = tempfile.TemporaryFile("w+", errors="replace")
@@ -49,7 +49,7 @@ class Started:
                                         stdout=self.output, stderr=subprocess.STDOUT)
 
     def wait(self):
-        """(exit status, what it said)"""
+        """Return exit status and output."""
         try:
             self.process.wait(PROGRAM_SECONDS)
         except subprocess.TimeoutExpired:
@@ -126,13 +126,14 @@ class Machine:
         return True
 
     def order(self, *words):
-        """A short command in the guest, that has to succeed; what it said."""
+        """Run a short command in the guest that must succeed. Returns its output."""
         status, said = Ordered(words).wait()
         assert status == 0, f"in the guest {words} ended with {status}: {said}"
         return said
 
     def gid_index(self, prefix):
-        """Of the guest's device, whose entries are in the order of their coming."""
+        """Return the index of a GID of the guest's device, whose entries are in order of arrival.
+        """
         gids = "/sys/class/infiniband/rxe0/ports/1/gids"
         return self.order("sh", "-c", f"cd {gids}; grep -ls '^{prefix}' * || :").split()[0]
 
@@ -141,7 +142,7 @@ class Machine:
         self.order("ip", "link", "set", "eth0", "mtu", mtu)
 
     def end_capture(self):
-        """Once all has been written; what tcpdump said of it."""
+        """End the capture after all packets were written. Returns the output of tcpdump."""
         self.tcpdump.send_signal(signal.SIGINT)
         return self.tcpdump.communicate(timeout=patience.HANG_SECONDS)[1]
 
@@ -153,7 +154,7 @@ class Machine:
 
 
 def run_pair(server, client, port):
-    """Both ends as functions that start one; what they said, the server's first."""
+    """Start both ends by these functions. Returns their outputs, the server's first."""
     first = server()
     try:
         first.wait_listening(port)
@@ -168,7 +169,7 @@ def run_pair(server, client, port):
 
 
 def namespaces_and_guests_can_be_had():
-    """Ends the program with TAP's word for it if not."""
+    """Skip the program if namespaces or guests are unavailable."""
     lacking = [name for name in PROGRAMS if shutil.which(name) is None]
     for wrong, reason in ((os.geteuid() != 0, "network namespaces need root"),
                           (not os.path.exists("/dev/net/tun"), "there is no /dev/net/tun"),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every operation of RC between two devices, in both directions, with the data looked at.
+// Tests every RC operation between two devices, in both directions, and checks the data.
 //
 //     soft-rxe-operations DEVICE GID-INDEX PORT whole|lossy [PEER]
 //
-// Without PEER it listens, else it connects. Both ends go through the same steps; a line at the end
-// says how many. The first thing that is not as it should be ends both. Where packets are lost the
-// steps that end in a refusal are left out: it is told once, and what was refused answers no more.
+// Without PEER it listens, else it connects. Both ends execute the same steps, and the last line
+// gives their number. The first failure ends both processes. With packet loss, the steps that end
+// in a NAK are skipped: the NAK is sent only once, and afterwards the queue pair does not respond.
 #include "ends.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-// Where things lie in the memory of each end.
+// Offsets in the memory of each end.
 #define SOURCE_AT 64
 #define TARGET_AT ((2U << 20) + 64)
 #define GUARD_BYTES 64
@@ -50,7 +50,7 @@ static void expect_target(uint32_t size) {
 	}
 }
 
-// Up to three pieces, of which the first is small and odd.
+// Split a range into up to three pieces, the first of which is small and odd.
 static int pieces(uint32_t at, uint32_t size, struct ibv_sge *ret_sges) {
 	const uint32_t sizes[SGES_MAX] = {
 		size < 3 ? size : 3, size < 3 ? 0 : (size - 3) / 2,
@@ -198,8 +198,7 @@ static void step_atomics(bool requester) {
 	}
 }
 
-// As many at once as the queue holds, the last one signalled: writes of every size up to two
-// packets and a bit.
+// Fill the queue with writes of every size up to two packets and a bit, the last one signalled.
 static void step_many_writes(bool requester) {
 	const uint32_t most = end.mtu * 2 + 3, total = most * 100;
 	struct ibv_sge sges[SGES_MAX];
@@ -228,7 +227,7 @@ static void step_many_writes(bool requester) {
 		expect_target(total);
 }
 
-// More than may be under way at once.
+// Post more reads than may be in progress at once.
 static void step_many_reads(bool requester) {
 	const uint32_t size = end.mtu * 2 + 1, count = 3 * READS_MAX;
 	struct ibv_sge sges[SGES_MAX];
@@ -279,7 +278,7 @@ static void step_many_atomics(bool requester) {
 	check(requester || number_at(SOURCE_AT) == 3 * count);
 }
 
-// What was written is what a read behind it reads, and a send behind both tells of.
+// A read returns what an earlier write wrote, and a later send announces both.
 static void step_mixture(bool requester) {
 	const uint32_t size = end.mtu * 3 + 1, back_at = TARGET_AT + (1U << 20);
 	struct ibv_sge sges[SGES_MAX];
@@ -311,7 +310,7 @@ static void step_mixture(bool requester) {
 	end_meet(&end);
 }
 
-// Sent before there is anything to receive it: the responder puts the requester off.
+// Send before a receive is posted: the responder answers with RNR NAK.
 static void step_put_off(bool requester) {
 	const uint32_t size = 100, count = 8;
 	struct ibv_sge sges[SGES_MAX];
@@ -340,12 +339,13 @@ static void step_put_off(bool requester) {
 		expect_target(size * count);
 }
 
-// What the responder refuses ends the queue pair on both sides; a new pair works.
+// One rejected request. It moves both queue pairs to the error state; a new pair works.
 struct refusal {
 	const char *name;
 	enum ibv_wr_opcode opcode;
 	uint32_t key_bits, offset, size, receive_size;
-	// Of requester and responder; the kernel's device says the second one, if there is one.
+	// Status at requester and responder; the kernel's device reports the second one, if it is
+	// set.
 	enum ibv_wc_status status[2], receive_status[2];
 };
 

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The software device against the kernel's Soft-RoCE: two implementations that share no line.
+"""The software device against the kernel's Soft-RoCE: two independent implementations.
 
-    soft_rxe_test.py TOCSIN OPERATIONS QUICK_DAY
+soft_rxe_test.py TOCSIN OPERATIONS QUICK_DAY
 
-OPERATIONS looks at the data of every operation, both ways; Debian's programs do what they do. All
-that crosses the cable is captured, and at the end tshark and an ICRC of our own judge every packet
-of both sides. The sides swap roles, lose packets, and change the MTU.
+OPERATIONS verifies the data of every operation in both directions; Debian's programs run as they
+are. All packets are captured. At the end tshark and our ICRC checker check every packet of both
+sides. The sides swap roles, lose packets, and change the MTU.
 """
 
 import collections
@@ -21,25 +21,25 @@ import machine
 import tap
 from machine import OURS, OURS6, THEIRS, THEIRS6, Ordered, Started, run_pair
 
-PORT = 18515  # perftest's and pingpong's own
-# perftest asks each end for as many reads at once as the other end offers; the kernel offers 128.
+PORT = 18515  # default of perftest and pingpong
+# perftest uses as many concurrent reads as the peer offers; the kernel offers 128.
 READS = ["-o", "16"]
-# 1 s. In a guest that is short of processor time, less runs out with nothing lost. The kernel's
-# device then sends again from the start of a message; if the acknowledgement of all of it comes
-# before it is through, and it waits for its own packets to leave (64 of them), it waits for ever
-# (Linux 6.1: nothing is tried again once an acknowledgement is ahead of what was sent again).
+# 1 s. In a guest with little processor time, a shorter timeout expires without loss. The kernel's
+# device then retransmits a message from its start. The acknowledgement of the whole message may
+# arrive before that is finished, while 64 packets are queued. The device then waits for ever (Linux
+# 6.1: it does not retry once an acknowledgement is ahead of the retransmitted packets).
 TIMEOUT = "18"
 LOSS = "loss=1%,seed=7"
 OPCODES_MAX = 0x14
-# What tshark guesses a payload to be: ours is of no protocol.
+# Protocols that tshark guesses for a payload; our payload has none.
 GUESSES = ["eth_over_ib", "mellanox_eoib", "sdp_infiniband", "fc_infiniband"]
 GUESSED = ["rpcordma", "smb_direct", "smc", "nvme-rdma", "iser", "lnet"]
-# What it says of UDP over IPv6 without a checksum, which is how the kernel's device sends, too.
+# tshark's message on UDP over IPv6 without a checksum. The kernel's device also sends without one.
 NO_CHECKSUM = "Illegal checksum value (0)"
 
 
 def both(program, options, here, faults=None, port=PORT, address=OURS, around=()):
-    """The program between the two devices; here: whether its server is on our side."""
+    """Run the program between the two devices. here: the server is on our side."""
     device = ["--address", address, *(["--faults", faults] if faults else [])]
     ours = [*around, TOCSIN, "soft-run", *device, "--", program,
             *map(str, options("soft0")), *([] if here else [THEIRS])]
@@ -108,7 +108,7 @@ def every_operation_is_right_while_both_lose_packets():
         operations(here=True, faults=LOSS)
 
 
-# Its timeout is fixed, hence no message of 64 packets: see TIMEOUT.
+# Its timeout is fixed, so messages have fewer than 64 packets: see TIMEOUT.
 def pingpong_here_and_there():
     for here in (True, False):
         for options in (["-s", "4096"], ["-s", "1025", "-e"], ["-s", "30000"]):

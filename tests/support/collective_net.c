@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-// Of the common scratch, at every send.
+// Bytes of the shared scratch buffer that are overwritten at every send.
 #define SPOILT_BYTES 1024
 
 static const struct ras_profile profile = {
@@ -25,7 +25,7 @@ static uint32_t node_of_id(uint64_t id) {
 	return (uint32_t)((id - 1000) / 7);
 }
 
-// What an operation of node n gets as its context: the net and the place in it.
+// Context of an operation of node n: the net and the node's number.
 struct net_place {
 	struct net *net;
 	uint32_t node;
@@ -39,7 +39,7 @@ static struct net_node *node_of(const struct ras *ras) {
 	return &place->net->nodes[place->node];
 }
 
-// Memory, counted over all instances, that fails when it is told to.
+// Counted memory of all instances, which fails on demand.
 
 static void *net_allocate(void *ctx, size_t size) {
 	struct net *net = ctx;
@@ -95,7 +95,7 @@ static void op_collected(void *ctx, const struct ras_collective_result *result) 
 
 		if (place->net->arrived != NULL)
 			place->net->arrived(place->net, &part);
-		// The payload is the contributor's, in the order of its parts.
+		// The payload has the contributor's parts in order.
 		for (size_t n = 0; place->net->arrived == NULL && n < part.size; n++)
 			must(((const uint8_t *)part.payload)[n] == value);
 		kept->parts_of[from]++;
@@ -122,7 +122,7 @@ static const struct ras_ops ops = {
 	.notice = op_notice,
 };
 
-// What the parts under test ask of the core.
+// Functions of the core that the parts under test call.
 
 void ras_enter(struct ras *ras, uint64_t now_ns) {
 	ras->now_ns = now_ns;
@@ -143,7 +143,7 @@ void ras_forget_order_received(struct ras *ras) {
 	node_of(ras)->forgotten++;
 }
 
-// A census is counted here as the brake would be told of it.
+// Store a census result, in place of the brake.
 void brake_own_census_done(struct ras *ras, uint64_t from_ns, struct census_result *result) {
 	(void)from_ns;
 	ras->liveness.census.word.reached = result->reached;
@@ -215,7 +215,7 @@ struct link *link_find(const struct ras *ras, uint32_t slot) {
 	return NULL;
 }
 
-// All who are linked here are heard.
+// Every linked peer counts as speaking.
 bool link_has_live_peer(const struct ras *ras, const struct link *link) {
 	(void)ras;
 	return link_is_good(link);
@@ -241,7 +241,7 @@ void link_send(struct ras *ras, struct link *link, const void *frame, size_t siz
 	while (*last != NULL)
 		last = &(*last)->next;
 	*last = sent;
-	// Nothing may rely on the common scratch across a send.
+	// Overwrite the shared scratch buffer: no code may rely on it across a send.
 	memset(ras->scratch, 0xee, SPOILT_BYTES);
 }
 
@@ -342,7 +342,7 @@ static void half_connect(struct net *net, uint32_t from, uint32_t to) {
 	link->slot = to;
 	link->peer = net_id(to);
 	link->used = true;
-	// Only whether there is one is ever asked.
+	// The code only tests whether there is one.
 	link->current = (struct conn *)link;
 	ras->links.table[ras->links.count++] = link;
 }
@@ -419,7 +419,7 @@ int net_inject(struct net *net, uint32_t from, uint32_t to, const void *frame, s
 	return dispatch(net->nodes[to].ras, net_link(net, to, from), frame, size);
 }
 
-// The first frame of some connection: between two nodes order holds, else it does not.
+// Choose the first frame of some connection. Frames between two nodes stay in order, others do not.
 static struct net_frame **frame_pick(struct net *net) {
 	struct net_frame **at = &net->first;
 	struct net_frame **picked = at;

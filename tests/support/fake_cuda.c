@@ -14,7 +14,7 @@
 
 #define ALLOCATIONS_MAX 16
 #define DEVICES 2
-#define CONTEXT_BYTES 64 // their addresses are what contexts are told apart by
+#define CONTEXT_BYTES 64 // contexts are distinguished by their addresses
 
 enum {
 	CUDA_SUCCESS = 0,
@@ -32,7 +32,7 @@ struct allocation {
 	uint64_t id;
 };
 
-// What the library under test and the test itself look up by name.
+// Functions that the library under test, or the test itself, looks up by name.
 int cuInit(unsigned int flags);
 int cuGetErrorName(int error, const char **ret_name);
 int cuDeviceGet(int *ret_device, int ordinal);
@@ -63,7 +63,7 @@ static uint8_t *arena;
 static int arena_fd = -1;
 static char contexts[DEVICES][CONTEXT_BYTES];
 static _Thread_local void *current;
-// Pages are made and taken away by several threads of an agent.
+// Several threads of an agent allocate and free pages.
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void count(int *of, int by) {
@@ -171,7 +171,7 @@ int cuDeviceGet(int *ret_device, int ordinal) {
 	return CUDA_SUCCESS;
 }
 
-// In capitals, as the real one.
+// Capital letters, like the real function.
 int cuDeviceGetPCIBusId(char *text, int size, int device) {
 	snprintf(text, (size_t)size, "0000:%02X:00.0", 0x1a + device);
 	return CUDA_SUCCESS;
@@ -324,7 +324,7 @@ int cuMemGetAddressRange_v2(
 }
 
 #ifndef FAKE_CUDA_OLD
-// Every page has something allocated in it.
+// Return true if every page contains an allocation.
 static bool is_backed(unsigned long long pointer, size_t size, size_t page) {
 	for (size_t at = 0; at < size; at += page) {
 		bool found = false;
@@ -354,7 +354,7 @@ int cuMemGetHandleForAddressRange(
 	if (type != 1 || flags != 0 || size == 0 || pointer % page != 0 || size % page != 0 ||
 	    !is_backed(pointer, size, page))
 		return CUDA_ERROR_INVALID_VALUE;
-	// An own file position says where the memory begins.
+	// The file position of a separate open file gives the start of the memory.
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", arena_fd);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	must(fd >= 0 && lseek(fd, (off_t)(pointer - (uintptr_t)arena), SEEK_SET) >= 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fabric of programmable devices: what the test arranges, faults, counts, breaches.
+// The fabric of programmable devices: setup by the test, faults, counters, violations.
 #include "fake_verbs_impl.h"
 
 #include <lib/must.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of cold calls; of these, devices, contexts, events and domains.
+// The table of cold calls. This file implements those for devices, contexts, events and domains.
 #include "fake_verbs_impl.h"
 
 #include <lib/must.h>
@@ -160,8 +160,8 @@ query_pkey(struct ibv_context *context, uint8_t port, uint16_t index, uint16_t *
 	return fake_leave(0);
 }
 
-// Asynchronous events. As with libibverbs, those of a queue pair or completion queue are counted
-// there, and its destruction would wait for them to be acknowledged.
+// Asynchronous events. As in libibverbs, events of a queue pair or completion queue are counted in
+// that object. Its destruction would wait for their acknowledgement.
 
 static bool event_is_of_qp(enum ibv_event_type type) {
 	return (type >= IBV_EVENT_QP_FATAL && type <= IBV_EVENT_PATH_MIG_ERR) ||
@@ -191,7 +191,8 @@ static int get_async_event(struct ibv_context *verbs, struct ibv_async_event *re
 	return fake_leave(0);
 }
 
-// Port events carry no context: they are those of the one device that has some left.
+// Find the device of an unacknowledged event. Port events have no context, so the device with
+// unacknowledged events is taken.
 static struct fake_alive *unacknowledged(const struct ibv_async_event *event) {
 	if (event_is_of_qp(event->event_type))
 		return fake_alive_of(event->element.qp->context);

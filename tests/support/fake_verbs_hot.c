@@ -6,7 +6,7 @@
 
 // Posting.
 
-// xorshift64*: the same in each run.
+// Decide whether a request is lost. xorshift64*, the same sequence in each run.
 static bool draw_lost(struct fake_qp *qp) {
 	if (qp->lost_permille == 0)
 		return false;
@@ -41,7 +41,7 @@ static bool opcode_is_known(enum ibv_wr_opcode opcode) {
 	return opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-// The bytes are taken now, and may change at once.
+// Copy inline data now: the caller may change the bytes at once.
 static int send_inline(struct fake_qp *qp, struct fake_send *send, const struct ibv_send_wr *wr) {
 	size_t size = qp->init.cap.max_inline_data;
 	uint8_t *bytes = qp->inlined + qp->sends_posted % qp->init.cap.max_send_wr * size;
@@ -87,7 +87,7 @@ static int send_post(struct fake_qp *qp, const struct ibv_send_wr *wr) {
 	return 0;
 }
 
-// For who measures what is around it.
+// Post a send in light mode, for benchmarks of the code around the device.
 static int send_post_light(struct fake_qp *qp, const struct ibv_send_wr *wr) {
 	struct fake_cqe entry = {
 		.wc = {.wr_id = wr->wr_id, .qp_num = qp->verbs.qp_num},
@@ -168,7 +168,7 @@ static int post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_re
 
 // Polling.
 
-// A place of a queue is free again when a completion of it, or of a later one, was polled.
+// Free the places of a queue up to this completion, once a program has polled it.
 static void places_free(const struct fake_cqe *entry) {
 	if (entry->qp == NULL)
 		return;
@@ -208,7 +208,7 @@ static int req_notify_cq(struct ibv_cq *verbs, int solicited_only) {
 	fake_lock();
 	err = -fake_fault(FAKE_REQ_NOTIFY_CQ);
 	if (err == 0) {
-		// What is due already does not count: it is there for the poll after arming.
+		// Work that is already due raises no event: the poll after arming finds it.
 		fake_run_locked();
 		cq->armed_solicited = solicited_only != 0 && (!cq->armed || cq->armed_solicited);
 		cq->armed = true;

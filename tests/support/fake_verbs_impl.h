@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the parts of the programmable device share: its objects, each beginning with the struct of
-// libibverbs that the code under test holds.
+// Declarations shared by the files of the programmable device. Each object starts with the
+// libibverbs struct that the code under test holds.
 #pragma once
 
 #include <lib/container.h>
@@ -16,11 +16,12 @@
 #define FAKE_ACCESSES_MAX 4096
 #define FAKE_RKEY UINT32_C(0x40000000) // set in remote keys, never in local ones
 
-// What is not found by a number is in a list of its context: who is lost is freed by it.
+// An object without a number, kept in a list of its context. Objects of a lost context are freed
+// through this list.
 struct fake_object {
 	struct fake_object *next, **at;
-	void *owner; // what it is part of
-	int fd;	     // of a channel, else -1
+	void *owner; // enclosing object, to be freed
+	int fd;	     // descriptor of a channel, else -1
 };
 
 struct fake_pd {
@@ -32,9 +33,9 @@ struct fake_pd {
 struct fake_mr {
 	struct ibv_mr verbs;
 	uint64_t iova;
-	uint8_t *bytes; // of the first one
+	uint8_t *bytes; // memory at `iova`
 	int access;
-	void *mapping; // of a dmabuf: ours to unmap
+	void *mapping; // mapping of a dmabuf, which the fake unmaps
 	size_t mapping_length;
 };
 
@@ -46,18 +47,19 @@ struct fake_event {
 struct fake_context {
 	struct ibv_context verbs;
 	struct fake_device *device;
-	struct fake_context *next; // of the same device
-	struct fake_event *events; // the oldest first
+	struct fake_context *next; // next context of the same device
+	struct fake_event *events; // oldest first
 	uint32_t objects;
 	struct fake_alive alive;
-	struct fake_object *listed; // domains, channels, completion queues
+	struct fake_object *listed; // domains, channels and completion queues
 	bool lost;
 };
 
 struct fake_cqe {
 	struct ibv_wc wc;
 	struct fake_qp *qp; // NULL: destroyed
-	uint32_t end;	    // its queue has this many work requests done, when it is polled
+	// Work requests of the queue that are done when this completion is polled.
+	uint32_t end;
 	bool receive;
 	bool solicited;
 };
@@ -65,27 +67,27 @@ struct fake_cqe {
 struct fake_cq {
 	struct ibv_cq verbs;
 	struct fake_object object;
-	struct fake_cqe *entries; // verbs.cqe of them, a ring
+	struct fake_cqe *entries; // ring of verbs.cqe entries
 	uint32_t head, count;
 	uint32_t users, vector;
 	bool armed, armed_solicited;
 	uint32_t events_taken, events_acked, async_taken, async_acked;
-	struct fake_cq *next_event; // in its channel's list
+	struct fake_cq *next_event; // next in its channel's list
 	uint32_t events_waiting;
 };
 
 struct fake_channel {
 	struct ibv_comp_channel verbs;
 	struct fake_object object;
-	struct fake_cq *ready; // those with events that wait
+	struct fake_cq *ready; // completion queues with pending events
 };
 
 struct fake_send {
 	struct ibv_send_wr wr; // sg_list points to sge
 	struct ibv_sge sge[FAKE_SGE_MAX];
-	uint64_t order; // of posting, over all queue pairs
+	uint64_t order; // number of the posting, over all queue pairs
 	uint64_t due_ns;
-	uint64_t give_up_ns; // 0: was not tried in vain yet
+	uint64_t give_up_ns; // 0: not yet tried without success
 };
 
 struct fake_receive {
@@ -95,7 +97,7 @@ struct fake_receive {
 };
 
 struct fake_error {
-	uint64_t at; // of sends_tried
+	uint64_t at; // value of sends_tried at which the error occurs
 	enum ibv_wc_status status;
 	uint32_t vendor;
 };
@@ -103,11 +105,11 @@ struct fake_error {
 struct fake_qp {
 	struct ibv_qp verbs;
 	struct fake_device *device;
-	struct ibv_qp_attr attr; // what modify said; qp_state is the truth
+	struct ibv_qp_attr attr; // values of modify_qp; qp_state is the real state
 	struct ibv_qp_init_attr init;
-	struct fake_send *sends; // rings; counters run on
+	struct fake_send *sends; // ring buffer; the counters below only grow
 	struct fake_receive *receives;
-	uint8_t *inlined; // init.cap.max_inline_data for each place of sends
+	uint8_t *inlined; // init.cap.max_inline_data bytes for each entry of `sends`
 	uint32_t sends_posted, sends_done, sends_free;
 	uint32_t receives_posted, receives_done, receives_free;
 	uint64_t last_due_ns, error_ns, delay_ns;
@@ -116,28 +118,28 @@ struct fake_qp {
 	uint64_t sends_tried;
 	struct fake_error errors[FAKE_ERRORS_MAX];
 	uint32_t error_count;
-	struct fake_error receive_error; // status SUCCESS: none
+	struct fake_error receive_error; // status SUCCESS: no error
 	bool held;
 	uint32_t let_go;
 	uint32_t flush_left;
-	uint64_t tried_epoch; // nothing has changed since its head was tried in vain
-	struct fake_qp *peer; // as of peer_epoch
+	uint64_t tried_epoch; // epoch of the last try without success; unchanged: no new try needed
+	struct fake_qp *peer; // valid for peer_epoch
 	uint64_t peer_epoch;
 	uint32_t async_taken, async_acked;
-	bool listed; // in the list of those with something to do
+	bool listed; // in the list of queue pairs with work
 	struct fake_qp *next, *previous;
 };
 
 struct fake_device_private {
 	struct fake_context *contexts;
-	struct fake_mr **mrs; // by place, from 1
+	struct fake_mr **mrs; // indexed by place, from 1
 	uint8_t *mr_variants;
 	uint32_t mr_places;
-	struct fake_qp **qps; // by number - FAKE_QPN_FIRST
+	struct fake_qp **qps; // indexed by number - FAKE_QPN_FIRST
 	uint32_t qp_places;
 	bool cut;
-	bool unplugged; // cut but for itself
-	bool gone;	// not in the list
+	bool unplugged; // cut, except for messages to itself
+	bool gone;	// not in the device list
 };
 
 #define FAKE_QPN_FIRST 17
@@ -169,23 +171,23 @@ struct fake_fabric {
 	uint32_t forbidden_count;
 	struct fake_range accesses[FAKE_ACCESSES_MAX];
 	uint64_t access_count;
-	fake_far_fn *far;    // NULL: there are no others
-	uint64_t epoch;	     // of what may let a request succeed that did not
-	uint64_t peer_epoch; // of who is connected to whom
+	fake_far_fn *far;    // NULL: no devices in other processes
+	uint64_t epoch;	     // incremented when a request that failed might succeed
+	uint64_t peer_epoch; // incremented when a connection changes
 	uint64_t order;
-	struct fake_qp *busy; // the list of those with something to do
+	struct fake_qp *busy; // queue pairs with work
 	struct fake_object *buried;
-	struct fake_qp *buried_qps; // by next
+	struct fake_qp *buried_qps; // linked by `next`
 	struct fake_mr **buried_mrs;
 	uint32_t buried_mr_count;
 	uint32_t lists;
-	uint32_t faulty_key; // of a registration
+	uint32_t faulty_key; // key of the registration with a fault
 	enum fake_key_fault key_fault;
 };
 
 extern struct fake_fabric fake;
 
-// The test's own objects, which it may hold as constant ones.
+// Cast away const from an object that belongs to the test.
 static inline void *fake_unconst(const void *object) {
 	void *pointer;
 
@@ -214,7 +216,7 @@ static inline void fake_unlock(void) {
 		pthread_mutex_unlock(&fake.lock);
 }
 
-// 0, or what the test wants this call to fail with. Locked; the hook has run.
+// Return 0, or the error that the test requested for this call. Locked; the hook has already run.
 int fake_fault(enum fake_call call);
 void fake_break(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -226,9 +228,9 @@ static inline struct fake_cq *fake_cq_of(const struct ibv_cq *cq) {
 	return fake_unconst(cq);
 }
 
-// NULL: no such region, or of another variant.
+// Find a region by its key. Returns NULL if there is none, or if the key has another variant.
 struct fake_mr *fake_mr_find(const struct fake_device *device, uint32_t key);
-// A device reads or writes there.
+// Record that a device reads or writes these bytes.
 void fake_touch(const uint8_t *bytes, uint64_t length);
 
 // fake_verbs_hot.c
@@ -240,16 +242,16 @@ bool fake_qp_has_work(const struct fake_qp *qp);
 void fake_qp_list(struct fake_qp *qp);
 void fake_qp_unlist(struct fake_qp *qp);
 void fake_qp_to_error(struct fake_qp *qp);
-// What was posted is forgotten.
+// Discard all posted work requests.
 void fake_qp_empty(struct fake_qp *qp);
-// Its completions leave the completion queues, or lose their owner.
+// Remove its completions from the completion queues, or keep them without an owner.
 void fake_qp_forget(struct fake_qp *qp, bool keep);
 struct fake_qp *fake_qp_by_number(const struct fake_device *device, uint32_t queue_number);
 
 // fake_verbs_work.c
 enum fake_answer {
-	FAKE_ANSWER_DONE,   // status says how
-	FAKE_ANSWER_SILENT, // nobody answers
+	FAKE_ANSWER_DONE,   // done, see the status
+	FAKE_ANSWER_SILENT, // no response
 	FAKE_ANSWER_RNR,    // the peer has no receive posted
 };
 
@@ -261,7 +263,7 @@ struct fake_outcome {
 enum fake_answer
 fake_work_do(struct fake_qp *qp, struct fake_send *send, struct fake_outcome *ret_outcome);
 void fake_cq_push(struct fake_cq *cq, const struct fake_cqe *entry);
-void fake_qp_changed(void); // who is connected to whom
+void fake_qp_changed(void); // must be called when a connection changes
 
 // fake_verbs_modify.c
 int fake_modify_check(
@@ -273,7 +275,7 @@ int fake_modify_check(
 
 // Cold calls.
 
-// Every call begins with enter() and, if that was 0, ends with leave().
+// Every call starts with fake_enter() and, if that returned 0, ends with fake_leave().
 static inline int fake_enter(enum fake_call call) {
 	int err;
 
@@ -299,7 +301,7 @@ static inline struct fake_alive *fake_alive_of(const struct ibv_context *context
 	return &fake_context_of(context)->alive;
 }
 
-// Of a call on something that is there; a lost context says EIO to everything for good.
+// Start a call on an existing object. On a lost context, every call returns -EIO for ever.
 static inline int fake_enter_on(enum fake_call call, const struct ibv_context *context) {
 	int err = fake_enter(call);
 
@@ -312,11 +314,11 @@ static inline int fake_enter_on(enum fake_call call, const struct ibv_context *c
 // fake_verbs_loss.c
 void fake_object_add(struct ibv_context *context, struct fake_object *object, void *owner, int fd);
 void fake_object_remove(struct fake_object *object);
-// A lost context is closed: what is left of it stays until the end, as libibverbs leaves it.
+// Bury a closed, lost context. Its remaining objects stay until the end, as in libibverbs.
 void fake_context_bury(struct fake_context *context);
 void fake_buried_free(void);
 
-// fake_verbs_calls.c: events that nobody took go with the object.
+// Drop the unread events of an object (fake_verbs_calls.c).
 void fake_events_drop(struct fake_context *context, const void *object);
 
 // fake_verbs_regions.c, fake_verbs_pairs.c

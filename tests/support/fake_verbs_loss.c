@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices that are removed or reset while they are open, that come back, and get other names.
+// Devices that are removed or reset while open, that return, and that are renamed.
 #include "fake_verbs_impl.h"
 
 #include <lib/must.h>
@@ -32,8 +32,9 @@ void fake_object_remove(struct fake_object *object) {
 		object->next->at = object->at;
 }
 
-// poll() says POLLERR of it from now on and nothing else, as the kernel does of the channel of a
-// device that is gone: it becomes the end of a pipe that nobody reads. Who waits is woken before.
+// Make poll() report only POLLERR on this descriptor, as the kernel does for a channel of a removed
+// device. The descriptor becomes the write end of a pipe without reader. Waiting threads are woken
+// first.
 static void break_descriptor(int fd) {
 	const uint64_t one = 1;
 	int ends[2];
@@ -45,7 +46,7 @@ static void break_descriptor(int fd) {
 	close(ends[1]);
 }
 
-// Nobody finds them by their numbers any more.
+// Remove the queue pairs of a context from the table of numbers.
 static void bury_qps(struct fake_context *context) {
 	struct fake_device_private *private = context->device->private;
 
@@ -90,7 +91,7 @@ static void lose_context(struct fake_context *context) {
 		if (object->fd >= 0)
 			break_descriptor(object->fd);
 	}
-	// Never read: the descriptor stays ready, and reading it says EIO.
+	// Never read: the descriptor stays ready, and reading it fails with EIO.
 	must(write(context->verbs.async_fd, &one, sizeof(one)) == sizeof(one));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which attributes a transition of an RC queue pair needs and may have (InfiniBand 1.3, 11.2.5.2),
-// and which values.
+// Attributes and values that each transition of an RC queue pair requires and allows (InfiniBand
+// 1.3, 11.2.5.2).
 #include "fake_verbs_impl.h"
 
 #include <support/cases.h>

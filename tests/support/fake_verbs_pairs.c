@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Completion channels and queues, and queue pairs: made and destroyed, in an order that a driver
-// allows.
+// Completion channels, completion queues and queue pairs: creation, and destruction in an order
+// that a driver allows.
 #include "fake_verbs_impl.h"
 
 #include <lib/must.h>
@@ -34,7 +34,7 @@ int fake_destroy_comp_channel(struct ibv_comp_channel *verbs) {
 
 	if (err != 0)
 		return err;
-	// It is libibverbs that refuses, and no kernel is asked: also when that is lost.
+	// Libibverbs itself refuses this without a system call, so also on a lost device.
 	if (verbs->refcnt > 0 && fake_context_of(verbs->context)->lost)
 		return fake_leave(-EBUSY);
 	if (verbs->refcnt > 0) {
@@ -65,7 +65,7 @@ int fake_create_cq(
 		return fake_leave(-EINVAL);
 	if (fake_alive_of(context)->cqs >= (uint32_t)device->attr.max_cq)
 		return fake_leave(-ENOMEM);
-	// Of one piece: who is lost is freed without knowing what it is.
+	// One allocation, because objects of a lost device are freed without knowing their type.
 	cq = calloc(1, sizeof(*cq) + entries * sizeof(*cq->entries));
 	must(cq != NULL);
 	cq->entries = (struct fake_cqe *)(cq + 1);
@@ -98,7 +98,7 @@ int fake_create_cq_at(
 	return err;
 }
 
-// Events that wait in the channel go with the queue, as libibverbs' kernel side does it.
+// Drop the pending events of a destroyed queue, as the kernel does.
 static void channel_drop(struct fake_channel *channel, struct fake_cq *cq) {
 	struct fake_cq **place = &channel->ready;
 	uint64_t one;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The order in which what was posted is done, and how it ends for who posted it.
+// Order in which posted work is done, and its completions.
 #include "fake_verbs_impl.h"
 
-// Fields of a completion that verbs leaves open hold this.
+// Value of completion fields that verbs leaves undefined.
 #define RUBBISH UINT32_C(0xdeadbeef)
 
-// The list of queue pairs with something to do.
+// The list of queue pairs with work.
 
 void fake_qp_list(struct fake_qp *qp) {
 	if (qp->listed)
@@ -90,7 +90,7 @@ void fake_qp_forget(struct fake_qp *qp, bool keep) {
 	cq_forget(fake_cq_of(qp->verbs.recv_cq), qp, keep);
 }
 
-// Completions of the own queues.
+// Completions of the local queues.
 
 static enum ibv_wc_opcode completion_opcode(enum ibv_wr_opcode opcode) {
 	switch (opcode) {
@@ -108,7 +108,7 @@ static enum ibv_wc_opcode completion_opcode(enum ibv_wr_opcode opcode) {
 	}
 }
 
-// byte_len is promised for what brings bytes here only.
+// Push a send completion. byte_len is defined only for operations that deliver bytes here.
 static void send_push(
 	struct fake_qp *qp,
 	const struct fake_send *send,
@@ -179,17 +179,18 @@ static void flush_one(struct fake_qp *qp) {
 	fake_cq_push(fake_cq_of(qp->verbs.recv_cq), &entry);
 }
 
-// Requests that nobody answers, or for which the peer has no receive.
+// Requests without response, and requests for which the peer has no receive.
 
-// 4.096 us * 2^timeout, once and again for each retry; 7 retries are endless, as with Soft-RoCE.
+// Return the time until a request without response fails: 4.096 us * 2^timeout, once and for each
+// retry. 7 retries never end, as with Soft-RoCE.
 static uint64_t silent_ns(const struct fake_qp *qp) {
 	if (qp->attr.timeout == 0 || qp->attr.retry_cnt == 7)
 		return FAKE_NEVER;
 	return (UINT64_C(4096) << qp->attr.timeout) * (qp->attr.retry_cnt + UINT64_C(1));
 }
 
-// InfiniBand 1.3, table 45; in units of 10 us. The peer's timer is what counts, but both ends of
-// this project have the same.
+// Return the RNR delay (InfiniBand 1.3, table 45; units of 10 us). The peer's timer applies, but
+// both ends of this project use the same.
 static uint64_t rnr_ns(const struct fake_qp *qp) {
 	static const uint32_t units[32] = {
 		65536, 1,    2,	   3,	 4,    6,     8,     12,    16,	   24,	  32,
@@ -212,7 +213,7 @@ static void send_waits(struct fake_qp *qp, enum fake_answer answer, uint64_t now
 	qp->tried_epoch = fake.epoch;
 	if (send->give_up_ns == 0)
 		send->give_up_ns = patience_ns == FAKE_NEVER ? FAKE_NEVER : now_ns + patience_ns;
-	// Without a clock there is no waiting for an answer, only for a receive.
+	// Without a clock, requests wait only for a receive, never for a response.
 	if (fake.clock == NULL && patience_ns != FAKE_NEVER && (silent || patience_ns == 0))
 		send->give_up_ns = now_ns;
 	if (now_ns >= send->give_up_ns)

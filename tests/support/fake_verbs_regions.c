@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Registrations: keys that are never right twice, memory and dmabufs, and who may still reach them.
+// Registrations: keys that never become valid again, memory and dmabufs, and access checks.
 #include "fake_verbs_impl.h"
 
 #include <lib/must.h>
@@ -45,7 +45,7 @@ static bool mr_is_sound(const struct fake_device *device, size_t length, int acc
 	       (!written || (access & IBV_ACCESS_LOCAL_WRITE) != 0);
 }
 
-// A key is a place and a variant of it, so that the key of a region that is gone never fits.
+// Add a region. A key is a place plus a variant, so that the key of a removed region never matches.
 static int mr_add(struct ibv_pd *pd, struct fake_mr *model, struct ibv_mr **ret_mr) {
 	struct fake_device *device = fake_device_of(pd->context);
 	struct fake_device_private *private = device->private;
@@ -91,7 +91,7 @@ int fake_reg_mr(
 	return fake_leave(mr_add(pd, &model, ret_mr));
 }
 
-// The descriptor is one that can be mapped; where its memory begins is its file position.
+// Map a dmabuf. The descriptor must be mappable, and its file position is the start of the memory.
 static int dmabuf_map(const struct verbs_dmabuf *dmabuf, struct fake_mr *model) {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	off_t begin = lseek(dmabuf->fd, 0, SEEK_CUR);
@@ -127,7 +127,7 @@ int fake_reg_dmabuf_mr(
 		return err;
 	if (fake_device_of(pd->context)->no_dmabuf)
 		return fake_leave(-EOPNOTSUPP);
-	// As the kernel asks for: both addresses have the same place in their page.
+	// As the kernel requires: both addresses have the same offset in their page.
 	if (dmabuf->length == 0 || (dmabuf->offset ^ dmabuf->iova) % 4096 != 0)
 		return fake_leave(-EINVAL);
 	err = dmabuf_map(dmabuf, &model);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a work request does: who answers it, what it may reach, the bytes, how it ends.
+// Execution of a work request: the responder, access checks, data, and status.
 #include "fake_verbs_impl.h"
 
 #include <lib/must.h>
 
 #include <unistd.h>
 
-// A list of pieces of real memory.
+// A list of pieces of memory.
 struct pieces {
 	uint32_t count;
 	uint64_t bytes;
@@ -20,7 +20,7 @@ static uint32_t mtu_bytes(enum ibv_mtu mtu) {
 	return UINT32_C(128) << mtu;
 }
 
-// Who answers.
+// The responder.
 
 static bool port_has_address(const struct fake_port *port, const struct ibv_ah_attr *address) {
 	if (!address->is_global)
@@ -65,7 +65,8 @@ static uint16_t pkey_of(const struct fake_qp *qp) {
 	return qp->device->ports[qp->attr.port_num - 1].pkeys[qp->attr.pkey_index];
 }
 
-// As ports do: the same partition, and one of the two a full member.
+// Return true if the keys belong to one partition and one of them is a full member, as ports
+// require.
 static bool share_partition(const struct fake_qp *a, const struct fake_qp *b) {
 	uint16_t one = pkey_of(a), other = pkey_of(b);
 
@@ -85,7 +86,7 @@ static struct fake_qp *peer_of(struct fake_qp *qp) {
 	return share_partition(qp, qp->peer) ? qp->peer : NULL;
 }
 
-// What may be reached.
+// Access checks.
 
 static uint8_t *mr_bytes(const struct fake_mr *mr, uint64_t address, uint64_t length) {
 	uint64_t offset = address - mr->iova;
@@ -255,8 +256,8 @@ static void complete_receive(
 	fake_cq_push(fake_cq_of(qp->verbs.recv_cq), &entry);
 }
 
-// The requests. Each says how it ends for who asked; what ends badly for the responder too puts
-// that into ERR.
+// The requests. Each function returns the status for the requester. If the operation also fails for
+// the responder, it moves the responder to ERR.
 
 static enum ibv_wc_status refuse(struct fake_qp *peer, enum ibv_wc_status status) {
 	fake_qp_to_error(peer);
@@ -386,7 +387,7 @@ do_atomic(struct fake_qp *qp, struct fake_qp *peer, struct fake_send *send, stru
 static const struct {
 	enum ibv_wc_status (*act
 	)(struct fake_qp *qp, struct fake_qp *peer, struct fake_send *send, struct pieces *own);
-	int access; // of the own memory
+	int access; // access rights needed for the local memory
 	bool receives;
 	bool reads; // counts against max_rd_atomic
 } kinds[] = {
@@ -399,7 +400,7 @@ static const struct {
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {do_atomic, IBV_ACCESS_LOCAL_WRITE, false, true},
 };
 
-// What the requester's device finds before anything leaves it.
+// Check what the requester's device checks before it sends anything.
 static enum ibv_wc_status
 check_own(const struct fake_qp *qp, const struct fake_send *send, struct pieces *ret_own) {
 	const struct ibv_send_wr *wr = &send->wr;
@@ -419,7 +420,7 @@ check_own(const struct fake_qp *qp, const struct fake_send *send, struct pieces 
 	return IBV_WC_SUCCESS;
 }
 
-// Reads and writes alone.
+// Return true if the request goes to another process, which only reads and writes can.
 static bool is_far(const struct fake_qp *qp, enum ibv_wr_opcode opcode) {
 	return fake.far != NULL && !qp->attr.ah_attr.is_global && !qp->device->private->cut &&
 	       !qp->device->private->unplugged &&

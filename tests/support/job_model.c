@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plays ranks tick by tick.
+// Executes the ranks tick by tick.
 #include <lib/must.h>
 #include <support/job_model.h>
 
@@ -18,7 +18,7 @@ enum phase {
 	STARTED,
 };
 
-struct seat { // a rank in one of its communicators
+struct seat { // one rank in one of its communicators
 	uint32_t comm, rank;
 	uint64_t launched, started, completed;
 	uint64_t started_ns;
@@ -31,19 +31,20 @@ struct seat { // a rank in one of its communicators
 struct process {
 	struct seat seats[COMMS_OF_RANK];
 	enum phase phase;
-	uint32_t step;					    // of COMMS_OF_RANK: where it is
-	uint64_t until_ns;				    // of computing, or of starting
+	// Index of the current communicator, below COMMS_OF_RANK.
+	uint32_t step;
+	uint64_t until_ns;				    // end of computing, or of starting
 	uint64_t worked_ns, worked_past_ns[WINDOW_SECONDS]; // now, and at the last seconds
 	bool gone, stopped, hangs, traced, sleeps;
 	uint64_t gone_ns;
-	bool swaps; // the first and the last operation of its steps
+	bool swaps; // swaps the first and the last operation of its steps
 };
 
 struct comm {
-	uint32_t kind;		// which of the three
-	uint32_t first, stride; // its members are so many places apart in all processes
-	uint32_t size, started; // members that have started the present operation
-	uint64_t seq;		// the present operation
+	uint32_t kind;		// index among the three kinds
+	uint32_t first, stride; // first member, and distance between members, in all processes
+	uint32_t size, started; // members in total, and those that started the current operation
+	uint64_t seq;		// current operation
 	uint64_t complete_ns;	// NEVER: not all have started
 	bool stuck;
 };
@@ -56,7 +57,7 @@ struct job_model {
 	struct process *processes;
 	struct comm *comms;
 	uint32_t process_count, comm_count;
-	bool begun; // the fault
+	bool begun; // the fault has started
 	uint64_t pause_end_ns, next_pause_ns;
 };
 
@@ -77,7 +78,8 @@ static uint64_t compute_time(struct job_model *model, const struct process *proc
 	return straggles ? time * 2 : time;
 }
 
-// Rank r of node n: first the communicator of the node, then that of all r-th ranks, then all.
+// Create the seats of rank r of node n: the communicator of the node, that of all r-th ranks, then
+// that of all ranks.
 static void make_seats(struct job_model *model) {
 	uint32_t per_node = model->config.per_node, nodes = model->config.nodes;
 
@@ -216,7 +218,7 @@ static void start(struct job_model *model, struct process *process) {
 		comm->stuck = never = true;
 	if (comm->started == comm->size && !never)
 		comm->complete_ns = model->now_ns + MODEL_TICK_NS;
-	// Of a loss some have what they need.
+	// With MODEL_LOST, some ranks have the data that they need.
 	if (comm->started == comm->size && comm->stuck && model->config.fault == MODEL_LOST)
 		comm->complete_ns = model->now_ns + MODEL_TICK_NS;
 }
@@ -227,7 +229,7 @@ static void step_process(struct job_model *model, struct process *process) {
 	if (!halted && !process->sleeps && (process->phase == COMPUTES || model->config.spins))
 		process->worked_ns += MODEL_TICK_NS;
 	else if (!process->gone && !process->stopped && !process->traced)
-		process->worked_ns += MODEL_TICK_NS / 500; // threads that look at the clock
+		process->worked_ns += MODEL_TICK_NS / 500; // helper threads that wake for timers
 	if (model->now_ns % MODEL_SEC == 0)
 		process->worked_past_ns[model->now_ns / MODEL_SEC % WINDOW_SECONDS] =
 			process->worked_ns;
@@ -269,7 +271,7 @@ static void complete(struct job_model *model, uint32_t number) {
 		if (seat->started != seq || seat->completed >= seq)
 			continue;
 		if (comm->stuck && n % 2 == model->config.rank % 2)
-			continue; // its data was lost
+			continue; // the data of this rank was lost
 		complete_one(model, process, seat, seq);
 	}
 }
@@ -285,7 +287,7 @@ static void begin_fault(struct job_model *model) {
 		break;
 	case MODEL_HANGS:
 	case MODEL_FREEZES:
-		// Once it computes, so that it does not come.
+		// Only while it computes, so that it never starts the operation.
 		model->begun = process->phase == COMPUTES;
 		process->hangs = model->begun && model->config.fault == MODEL_HANGS;
 		process->stopped = model->begun && model->config.fault == MODEL_FREEZES;
@@ -307,7 +309,7 @@ static void begin_fault(struct job_model *model) {
 	}
 }
 
-// It sleeps or computes until the end of the pause, from where it would launch next.
+// Let a rank sleep or compute until the end of the pause, before its next launch.
 static bool pause_one(struct job_model *model, struct process *process) {
 	if (process->phase != COMPUTES)
 		return false;
@@ -317,7 +319,7 @@ static bool pause_one(struct job_model *model, struct process *process) {
 	return true;
 }
 
-// All are between two rounds: whoever is told to pause leaves nothing open.
+// Return true if all ranks are between two rounds, so that a pause leaves no operation open.
 static bool nothing_is_open(const struct job_model *model) {
 	for (uint32_t n = 0; n < model->process_count; n++) {
 		if (model->processes[n].phase != COMPUTES ||
@@ -343,7 +345,7 @@ static void begin_pause(struct job_model *model) {
 	if (!(model->config.fault == MODEL_IDLES ? pause_all(model)
 						 : pause_one(model, &model->processes[one]))) {
 		model->pause_end_ns = 0;
-		return; // with a later tick
+		return; // try again with a later tick
 	}
 	model->next_pause_ns =
 		model->config.period_ns != 0 ? model->now_ns + model->config.period_ns : NEVER;
@@ -401,7 +403,7 @@ state_of(const struct job_model *model, const struct process *process) {
 	return JOBS_PROCESS_RUNNING;
 }
 
-// At the second that is a window ago: the next one takes its place.
+// Return the value of one window ago, in the place that the next second overwrites.
 static const uint64_t *worked_before(const struct job_model *model, const struct process *process) {
 	return &process->worked_past_ns[(model->now_ns / MODEL_SEC + 1) % WINDOW_SECONDS];
 }
@@ -417,7 +419,7 @@ static void report_process(
 	}
 	if (!process->gone)
 		return;
-	// An exit is seen whatever else is told.
+	// An exit is always visible.
 	report->process_state = JOBS_PROCESS_EXITED;
 	report->exited_ns = process->gone_ns;
 	report->exit_cause = JOBS_EXIT_SIGNAL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Preloaded into perftest by tests: gettimeofday() runs quicker. Each program of perftest measures
-// the length of a cycle at its start: it watches the time of day for most of a second, twice, which
-// is most of the time of a short run. The microseconds that it prints are wrong then; these tests
-// do not look at them. Other clocks, and other programs, are left alone.
+// Preloaded into perftest by tests: makes gettimeofday() run faster. Each perftest program
+// calibrates its cycle counter at start. It watches the time of day twice for most of a second,
+// which is most of a short run. The printed microseconds are then wrong, and these tests ignore
+// them. Other clocks and other programs are unchanged.
 #include <stddef.h>
 #include <sys/time.h>
 #include <time.h>

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Time in nanoseconds that only goes forward: the kernel's, the processor's, or a test's.
+// Monotonic time in nanoseconds, from the kernel, from the processor's counter, or from a test.
 //
-// A component is handed a struct clock and asks it; which one it is, is decided once, at the
-// top. All three count from the same origin as CLOCK_MONOTONIC (the fake one from where the
-// test says). The TSC clock reads in the time of one RDTSC, but keeps its own rate: it drifts
-// from CLOCK_MONOTONIC by up to clock_error_ppb() and what NTP slews, so its readings are
-// compared with its own readings only.
+// A component receives a struct clock and reads it. The source is chosen once, by the program. All
+// three sources count from the origin of CLOCK_MONOTONIC; a fake clock starts where the test says.
+// A TSC reading costs one RDTSC. The TSC clock has its own rate, so it drifts from CLOCK_MONOTONIC
+// by clock_error_ppb() plus the slew of NTP. Compare its readings only with its own readings.
 //
-// Unless it is kept: whoever alone reads it calls clock_keep() at least each CLOCK_KEEP_NS while it
-// reads. Then it differs from CLOCK_MONOTONIC by at most CLOCK_KEPT_NS and a thousandth of the time
-// since the last call, while the kernel slews by 500 ppm or less, as NTP does; chrony may ask for
-// 8 %, then it is by an eighth of that time. The time of one is compared with that of the other
-// within this bound.
+// A resynchronized clock is the exception. Its only reader calls clock_resync() at least once per
+// CLOCK_RESYNC_INTERVAL_NS. The clock then differs from CLOCK_MONOTONIC by at most
+// CLOCK_RESYNC_BOUND_NS plus a thousandth of the time since the last call. This holds while the
+// kernel slews by at most 500 ppm, as NTP does. chrony may slew by 8 %; the second term is then an
+// eighth of that time. Within this bound, readings can be compared with CLOCK_MONOTONIC.
 //
-// Reading is for any thread; init and advance are for one, before or between readings. A clock that
-// is kept is one thread's.
+// Any thread may read. One thread initializes and advances, before or between readings. A
+// resynchronized clock belongs to one thread.
 #pragma once
 
 #include <lib/clock_scale.h>
@@ -26,94 +25,95 @@
 
 enum clock_source {
 	CLOCK_SOURCE_MONOTONIC, // clock_gettime(CLOCK_MONOTONIC)
-	CLOCK_SOURCE_TSC,  // the processor's counter: its time stamps, on ARM the virtual timer
-	CLOCK_SOURCE_FAKE, // moved by hand
+	CLOCK_SOURCE_TSC,	// the processor's counter: the TSC on x86, the virtual timer on ARM
+	CLOCK_SOURCE_FAKE,	// advanced by a test
 };
 
 #define CLOCK_KEEP_NS UINT64_C(10000000)
 #define CLOCK_KEPT_NS UINT64_C(5000)
 
-// Of a clock that is kept: where it was last compared, and from where its rate is taken.
+// Resynchronization state of a clock: last comparison, and the base of its rate.
 struct clock_kept {
 	uint64_t ticks, ns;
 	uint64_t rate_ticks, rate_ns;
-	uint64_t off_ns_max; // the most that it was found off
+	uint64_t off_ns_max; // largest deviation found, ns
 };
 
 struct clock {
-	enum clock_source source; // private, as all fields
-	struct clock_scale scale; // of the TSC source
-	struct clock_kept kept;	  // likewise
-	_Atomic uint64_t fake_ns; // of the fake source; test thread: rw, others: ro
+	enum clock_source source; // private, like all fields
+	struct clock_scale scale; // TSC source only
+	struct clock_kept kept;	  // TSC source only
+	_Atomic uint64_t fake_ns; // fake source only; test thread: rw, others: ro
 	const char *reason;
 };
 
-// What speaks for or against the TSC on this machine.
+// Facts about the TSC of this machine, input of clock_tsc_objection().
 struct clock_tsc_facts {
-	bool readable;	// an x86-64, with TSC in CPUID; an ARM of 64 bits
+	bool readable;	// x86-64 with TSC in CPUID, or 64-bit ARM
 	bool invariant; // constant rate through every power state (CPUID 8000_0007h EDX bit 8)
-	char kernel_sources[128]; // what the kernel offers, by name; empty if it does not say
-	char kernel_current[32];  // which of them it uses; likewise
+	char kernel_sources[128]; // names of the kernel's clock sources; empty if unknown
+	char kernel_current[32];  // name of the clock source in use; empty if unknown
 };
 
 void clock_init_monotonic(struct clock *clock);
 
-// Calibrates the TSC against CLOCK_MONOTONIC_RAW, which takes 10 to 200 ms, to within
-// CLOCK_SCALE_ERROR_PPB_MAX. Where it is not to be trusted, or the machine is too noisy to
-// calibrate it, the clock is the monotonic one and clock_reason() says why. Cannot fail.
+// Initialize a TSC clock. Calibrates the TSC against CLOCK_MONOTONIC_RAW to within
+// CLOCK_SCALE_ERROR_PPB_MAX, which takes 10 to 200 ms. If the TSC is unreliable or the machine too
+// noisy, the clock uses CLOCK_MONOTONIC. clock_reason() then gives the cause. Cannot fail.
 void clock_init_tsc(struct clock *clock);
 
-// The same on facts given by the caller: how the fall-back is tested.
+// Like clock_init_tsc(), with facts from the caller. Tests use it to check the fallback.
 void clock_init_tsc_given(struct clock *clock, const struct clock_tsc_facts *facts);
 
-// NULL if the TSC may be used, else why not.
+// Return the reason why the TSC is unusable, or NULL if it can be used.
 const char *clock_tsc_objection(const struct clock_tsc_facts *facts);
 
-// The same where the kernel itself counts time by the TSC, else the monotonic one: for a clock
-// that is kept. A copy of it may be kept by another thread.
+// Initialize a clock for clock_resync(). Uses the TSC if it is also the kernel's clock source, else
+// CLOCK_MONOTONIC. Another thread may resynchronize its own copy of the clock.
 void clock_init_kept(struct clock *clock);
 void clock_init_kept_given(struct clock *clock, const struct clock_tsc_facts *facts);
 
 enum clock_keep {
 	CLOCK_KEEP_DONE,
-	CLOCK_KEEP_UNSEEN, // interrupted at each try: as before, and worth another call soon
-	CLOCK_KEEP_JUMPED, // the TSC did not go on as time did: from now on it is the monotonic one
+	CLOCK_KEEP_UNSEEN, // interrupted at each try, clock unchanged; call again soon
+	CLOCK_KEEP_JUMPED, // the TSC jumped; the clock uses CLOCK_MONOTONIC from now on
 };
 
-// Compares a TSC clock with CLOCK_MONOTONIC, and puts it right: what it is behind is left out, for
-// as long as it is ahead it stands. It goes back only when it jumped ahead, as it may behind a
-// suspension of the machine or a move to another. Other clocks are as they should be. The thread
-// that reads it; some 200 ns, no system call where the TSC is the kernel's clock source.
+// Compare a TSC clock with CLOCK_MONOTONIC and correct it. A clock that is behind jumps forward; a
+// clock that is ahead stands still until the time is reached. The clock goes back only after a jump
+// ahead, which a suspended or migrated machine may cause. Other sources need no correction. Must be
+// called by the reading thread. Takes about 200 ns, without a system call if the TSC is the
+// kernel's clock source.
 enum clock_keep clock_keep(struct clock *clock);
 
-// The same with a sample of CLOCK_MONOTONIC; pure.
+// Like clock_resync(), with a given sample of CLOCK_MONOTONIC. Pure.
 enum clock_keep clock_keep_at(struct clock *clock, const struct clock_sample *sample);
 
-// The most that clock_keep() found it off since it was made.
+// Return the largest deviation that clock_resync() has found since the clock was initialized.
 uint64_t clock_kept_off_ns(const struct clock *clock);
 
 void clock_init_fake(struct clock *clock, uint64_t start_ns);
 
-// Moves a fake clock. Release pairs with the acquire of a reading: who sees the new time sees
-// what the test arranged before it.
+// Advance a fake clock. The release store pairs with the acquire of a reading: a thread that reads
+// the new time also sees what the test prepared before.
 void clock_advance(struct clock *clock, uint64_t by_ns);
 
 enum clock_source clock_source(const struct clock *clock);
 
-// Name of the source: "monotonic", "tsc", "fake".
+// Return the name of the source: "monotonic", "tsc" or "fake".
 const char *clock_source_name(enum clock_source source);
 
-// Why this source, in words for a log line. Static text.
+// Return why this source was chosen, as static text for a log line.
 const char *clock_reason(const struct clock *clock);
 
-// Bound on how far the rate is off against CLOCK_MONOTONIC_RAW; 0 but for the TSC.
+// Return the bound of the rate error against CLOCK_MONOTONIC_RAW; 0 unless the source is the TSC.
 uint32_t clock_error_ppb(const struct clock *clock);
 
-// CLOCK_MONOTONIC, whatever clock is in use. A vDSO call: no system call where the kernel has
-// a counter of its own to read.
+// Read CLOCK_MONOTONIC, whatever source the program's clock uses. A vDSO call: no system call if
+// the kernel has a readable counter.
 uint64_t clock_monotonic_ns(void);
 
-// Private: every source but the TSC.
+// Private: read a source other than the TSC.
 uint64_t clock_now_other_ns(const struct clock *clock);
 
 #if defined(__x86_64__)
@@ -139,8 +139,8 @@ static inline uint64_t clock_ticks(void) {
 }
 #endif
 
-// Hot. Not ordered against the instructions around it: out-of-order execution may move a TSC
-// reading by some nanoseconds either way.
+// Read the clock. Hot path. A TSC reading is not ordered against the instructions around it:
+// out-of-order execution may shift it by some nanoseconds.
 static inline uint64_t clock_now_ns(const struct clock *clock) {
 	if (CLOCK_HAS_TICKS && __builtin_expect(clock->source == CLOCK_SOURCE_TSC, 1))
 		return clock_scale_ns(&clock->scale, clock_ticks());

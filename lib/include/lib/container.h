@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a member to the struct that embeds it: how handlers of the loop find their object.
+// Access from a member to the struct that embeds it, as loop handlers find their object.
 #pragma once
 
 #include <stddef.h>
 
-// DPDK brings its own, of the same meaning, unless there is one.
+// DPDK defines the same macro.
 #ifndef container_of
 #define container_of(pointer, type, member)                                 \
 	({                                                                  \

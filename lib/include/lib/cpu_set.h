@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sets of processors as people and the kernel write them: 0-3,8
+// Sets of processors in the notation of people and the kernel: 0-3,8
 //
-// Fixed size, so a set is copied and compared as a value; {0} is empty. Any thread.
+// The size is fixed, so a set is copied and compared as a value; {0} is empty. Any thread.
 #pragma once
 
 #include <lib/parse.h>
@@ -17,24 +17,25 @@ struct cpu_set {
 	uint64_t words[CPU_SET_CPUS_MAX / 64];
 };
 
-// cpu is below CPU_SET_CPUS_MAX.
+// `cpu` must be below CPU_SET_CPUS_MAX.
 void cpu_set_add(struct cpu_set *set, uint32_t cpu);
 bool cpu_set_has(const struct cpu_set *set, uint32_t cpu);
 
 uint32_t cpu_set_count(const struct cpu_set *set);
 
-// The lowest processor of the set that is not below `from`; CPU_SET_CPUS_MAX if there is none:
+// Return the lowest processor of the set that is at least `from`; CPU_SET_CPUS_MAX if there is
+// none. Loop over a set:
 //	for (cpu = cpu_set_next(set, 0); cpu < CPU_SET_CPUS_MAX; cpu = cpu_set_next(set, cpu + 1))
 uint32_t cpu_set_next(const struct cpu_set *set, uint32_t from);
 
-// Numbers and ranges parted by commas; they may overlap and come in any order. No blanks; a set
-// of nothing is not text. Errors as in lib/parse.h: -EINVAL, -ERANGE (a processor above 4095).
+// Parse numbers and ranges separated by commas, in any order, overlaps allowed. Blanks and empty
+// text are rejected. Errors as in lib/parse.h: -EINVAL, -ERANGE (a processor above 4095).
 int cpu_set_parse(
 	const char *text, size_t length, struct parse_error *error, struct cpu_set *ret_set
 );
 
-// The same, and every processor must be one of `allowed`; else -ERANGE, and *error lists those that
-// are not, and what is allowed.
+// Like cpu_set_parse(), and every processor must be in `allowed`. Otherwise returns -ERANGE, and
+// *error lists the rejected processors and the allowed ones.
 int cpu_set_parse_allowed(
 	const char *text,
 	size_t length,
@@ -43,17 +44,17 @@ int cpu_set_parse_allowed(
 	struct cpu_set *ret_set
 );
 
-// Ascending, neighbours joined: the form that cpu_set_parse reads; empty for the empty set. Every
-// set fits into CPU_SET_TEXT_BYTES. What does not fit into text_size, at least 4, is left out and
-// shown by "..." at the end.
+// Format a set in the form that cpu_set_parse() reads: ascending, neighbours joined, empty for the
+// empty set. Every set fits into CPU_SET_TEXT_BYTES. A text that exceeds text_size (at least 4) is
+// truncated and ends in "...".
 #define CPU_SET_TEXT_BYTES (4 * CPU_SET_CPUS_MAX)
 void cpu_set_format(const struct cpu_set *set, char *text, size_t text_size);
 
-// What the calling thread may run on: its affinity, which cpusets and containers narrow.
-// Returns 0 or -EINVAL (the kernel counts more processors than CPU_SET_CPUS_MAX).
+// Get the affinity of the calling thread, which cpusets and containers restrict. Returns 0, or
+// -EINVAL if the kernel counts more processors than CPU_SET_CPUS_MAX.
 int cpu_set_get_allowed(struct cpu_set *ret_set);
-// The same of another thread of this process; -ESRCH.
+// Get the affinity of another thread of this process. Also returns -ESRCH.
 int cpu_set_get_thread(pid_t tid, struct cpu_set *ret_set);
 
-// Binds the calling thread to the set. Returns 0, or -EINVAL if nothing of it is allowed.
+// Bind the calling thread to the set. Returns 0, or -EINVAL if no processor of the set is allowed.
 int cpu_set_bind_thread(const struct cpu_set *set);

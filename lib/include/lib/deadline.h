@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A point in time to be met, on whatever clock the caller counts nanoseconds.
+// A point in time on the clock of the caller, in nanoseconds.
 //
-// It cannot overflow: what lies past the last nanosecond is "never", and never does not
-// expire. Plain values, pure functions.
+// A deadline cannot overflow: a time past the last nanosecond is "never", which does not expire.
+// Plain values, pure functions.
 #pragma once
 
 #include <limits.h>
@@ -17,7 +17,7 @@ static inline struct deadline deadline_never(void) {
 	return (struct deadline){UINT64_MAX};
 }
 
-// `delay_ns` after `now_ns`; never if that cannot be counted.
+// Return the time `delay_ns` after `now_ns`, or never if 64 bits cannot hold it.
 static inline struct deadline deadline_after(uint64_t now_ns, uint64_t delay_ns) {
 	uint64_t at_ns;
 
@@ -30,12 +30,12 @@ static inline bool deadline_is_never(struct deadline deadline) {
 	return deadline.at_ns == UINT64_MAX;
 }
 
-// A deadline is met up to its nanosecond and expires with it.
+// Return true from the nanosecond of the deadline on.
 static inline bool deadline_expired(struct deadline deadline, uint64_t now_ns) {
 	return now_ns >= deadline.at_ns && !deadline_is_never(deadline);
 }
 
-// 0 once expired, UINT64_MAX for never.
+// Return the remaining time: 0 once expired, UINT64_MAX for never.
 static inline uint64_t deadline_remaining_ns(struct deadline deadline, uint64_t now_ns) {
 	if (deadline_is_never(deadline))
 		return UINT64_MAX;
@@ -46,9 +46,9 @@ static inline struct deadline deadline_earliest(struct deadline a, struct deadli
 	return a.at_ns <= b.at_ns ? a : b;
 }
 
-// The timeout for poll() and epoll_wait(): -1 for never, 0 if expired, else milliseconds
-// rounded up, so that the sleeper does not wake before the deadline and spin; INT_MAX if more
-// remains, after which the caller sleeps again.
+// Return the timeout for poll() and epoll_wait(): -1 for never, 0 if expired, else milliseconds.
+// Milliseconds are rounded up, so that the caller does not wake before the deadline and spin.
+// INT_MAX if more remains; the caller then sleeps again.
 static inline int deadline_poll_timeout_ms(struct deadline deadline, uint64_t now_ns) {
 	uint64_t remaining_ns = deadline_remaining_ns(deadline, now_ns);
 	uint64_t remaining_ms = remaining_ns / 1000000 + (remaining_ns % 1000000 != 0);

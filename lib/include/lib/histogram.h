@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Distributions of latencies and other counts, at a fixed relative error and fixed memory.
+// Distributions of latencies and other counts, with a fixed relative error and fixed memory.
 //
-// Log-linear: values below 2^precision_bits have a bucket each, every octave above is cut into
-// 2^(precision_bits - 1) equal ones. A percentile is reported as the point of its bucket that
-// keeps the relative error to both ends smallest:
+// The buckets are log-linear. Values below 2^precision_bits have a bucket each. Every octave above
+// is split into 2^(precision_bits - 1) equal buckets. A percentile is reported as the point of its
+// bucket with the smallest relative error to both ends:
 //
 //	precision_bits   relative error   1 ns to 1 h, 32-bit counters
 //	             1   <= 1/3           256 bytes
 //	             7   <= 1/128         9.5 KB
 //	            10   <= 1/1024        69 KB
 //
-// Beside the buckets, moments are kept that no bucket blurs: count, minimum, maximum, sum and
-// sum of squares. Minimum and maximum are of the values as given. A value outside of the range
-// is clamped to its end for everything else, and counted in `under` or `over`; the error bound
-// of a percentile is then against the clamped value.
+// In addition to the buckets, exact moments are kept: count, minimum, maximum, sum and sum of
+// squares. Minimum and maximum are those of the recorded values. For everything else, a value
+// outside of the range is clamped to its end and counted in `under` or `over`. The error bound of a
+// percentile then holds for the clamped value.
 //
-// Saturation: a counter at its maximum stays there; a record it cannot take is counted in
-// `lost`, stays in the moments and is missing from percentiles. Counters of 64 bits do not fill
-// up in any lifetime; one of 32 bits does after 4.3e9 records of about the same value. The sum
-// of squares (128 bits) holds 2.6e13 records of one hour each; past that it stays full, and the
-// standard deviation is no longer known.
+// Counters saturate at their maximum. A record for a full counter is counted in `lost`: it is part
+// of the moments and missing from percentiles. Counters of 64 bits never fill up in practice.
+// Counters of 32 bits do after 4.3e9 records of about the same value. The sum of squares (128 bits)
+// holds 2.6e13 records of one hour each. Past that it stays at its maximum, and the standard
+// deviation is unknown.
 //
-// One thread writes (record, merge into, subtract from, clear), without lock or allocation.
-// Another may only take a snapshot meanwhile; everything else reads a quiet histogram.
+// One thread writes (record, merge into, clear), without lock or allocation. During that, other
+// threads may only take a snapshot. All other functions need a histogram without a concurrent
+// writer.
 #pragma once
 
 #include <assert.h>
@@ -34,7 +35,7 @@ struct wire_reader;
 struct wire_writer;
 struct histogram; // opaque
 
-// 78 hours in nanoseconds.
+// Largest value: 78 hours in nanoseconds.
 #define HISTOGRAM_VALUE_MAX ((1ULL << 48) - 1)
 #define HISTOGRAM_PRECISION_BITS_MAX 14
 
@@ -44,68 +45,70 @@ struct histogram_shape {
 	uint8_t counter_bits;	// 32 or 64
 };
 
-// 1 ns to 1 h within 1/128, 32-bit counters.
+// Shape for latencies: 1 ns to 1 h within 1/128, 32-bit counters.
 extern const struct histogram_shape histogram_shape_latency;
 
 struct histogram_summary {
-	uint64_t count;	      // all records
-	uint64_t lost;	      // of these, not in any bucket: its counter was full
-	uint64_t under, over; // of these, clamped
+	uint64_t count;	      // number of records
+	uint64_t lost;	      // records that are in no bucket because its counter was full
+	uint64_t under, over; // records clamped to value_min or value_max
 	uint64_t min, max;    // 0 if count is 0
-	double mean, stdev;   // of the population; 0 if count is 0; stdev NAN if not known
+	double mean, stdev;   // of the population; 0 if count is 0; stdev NAN if unknown
 };
 
-// Memory of a histogram, or 0 if the shape breaks a bound above.
+// Return the memory size of a histogram, or 0 if the shape violates a bound above.
 size_t histogram_size_bytes(const struct histogram_shape *shape);
 
-// Returns 0, -EINVAL (shape) or -ENOMEM.
+// Create an empty histogram. Returns 0, -EINVAL (shape) or -ENOMEM.
 int histogram_create(const struct histogram_shape *shape, struct histogram **ret_histogram);
-// Takes NULL. Returns NULL.
+// Free a histogram; NULL is allowed. Returns NULL.
 struct histogram *histogram_destroy(struct histogram *histogram);
 
-// The shape it was created with; lives as long as the histogram.
+// Return the shape of a histogram. Valid as long as the histogram.
 const struct histogram_shape *histogram_shape(const struct histogram *histogram);
 
-// Hot; writer.
+// Record one value. Hot path; writer.
 void histogram_record(struct histogram *histogram, uint64_t value);
 
-// Hot; writer. As if each of them had been recorded, in less time.
+// Record several values, faster than one by one. Hot path; writer.
 void histogram_record_many(struct histogram *histogram, const uint64_t *values, uint32_t count);
 
-// Writer. As if the value had been recorded so many times, in the time of once.
+// Record one value `times` times, in constant time. Writer.
 void histogram_record_times(struct histogram *histogram, uint64_t value, uint64_t times);
 
-// Writer. Writes to all of its memory and changes nothing: no record waits for a page of it then.
+// Write to every page of the memory without changing a value. So no later record waits for a page
+// fault. Writer.
 void histogram_touch(struct histogram *histogram);
 
-// Writer. Forgets all records.
+// Discard all records. Writer.
 void histogram_clear(struct histogram *histogram);
 
-// Any thread. Makes `copy`, of the same shape and not shared, what `live` was at one instant:
-// each record is in it wholly or not at all. Returns 0; -EINVAL if the shapes differ; -EAGAIN,
-// and a copy without meaning, if the writer left no gap as long as copying takes (about a
-// nanosecond a bucket) in many tries, or stands still in the middle of a record.
+// Copy a consistent state of `live` into `copy`, which has the same shape and is not shared. Any
+// thread. The copy has each record completely or not at all. Returns 0 or -EINVAL if the shapes
+// differ. Returns -EAGAIN, with an invalid copy, if each of many tries met an active writer, or one
+// stopped inside a record. A copy takes about one nanosecond per bucket.
 int histogram_snapshot(const struct histogram *live, struct histogram *copy);
 
-// Writer of `into`. Adds all records of `from`: the result is as if one had recorded both.
-// Counter widths may differ. Returns 0; -EINVAL if range or precision differ, -EOVERFLOW if the
-// count would pass 64 bits; `into` is untouched then.
+// Add all records of `from`, as if `into` had recorded both. Writer of `into`. Counter widths may
+// differ. Returns 0; -EINVAL if range or precision differ; -EOVERFLOW if the count would exceed 64
+// bits. `into` is unchanged on failure.
 int histogram_merge(struct histogram *into, const struct histogram *from);
 
-// Makes one of fewer precision bits that holds the same records: each of its buckets is several
-// whole ones of `fine`, and no moment changes. Returns 0, -EINVAL (more bits than `fine` has, or
-// none) or -ENOMEM.
+// Create a histogram with fewer precision bits and the same records. Each of its buckets is a union
+// of whole buckets of `fine`, and no moment changes. Returns 0, -EINVAL (precision_bits is 0 or
+// exceeds that of `fine`) or -ENOMEM.
 int histogram_coarsen(
 	const struct histogram *fine, uint8_t precision_bits, struct histogram **ret_coarse
 );
 
 void histogram_summarize(const struct histogram *histogram, struct histogram_summary *ret_summary);
 
-// The value with at least `per_million` of a million records at or below it (nearest rank):
-// 500000 is the median, 999990 is 99.999 %. 0 and 1000000 are minimum and maximum. 0 if empty.
+// Return the value with at least `per_million` of a million records at or below it (nearest rank).
+// 500000 is the median, 999990 is 99.999 %, 0 and 1000000 are minimum and maximum. Returns 0 if
+// empty.
 uint64_t histogram_percentile(const struct histogram *histogram, uint32_t per_million);
 
-// `count` of them, in ascending order, in one pass.
+// Compute `count` percentiles, in ascending order, in one pass.
 void histogram_percentiles(
 	const struct histogram *histogram,
 	const uint32_t *per_million,
@@ -115,34 +118,36 @@ void histogram_percentiles(
 
 struct histogram_span {
 	uint64_t lowest, highest;
-	uint64_t before, count; // records in all lower buckets, and in this one
+	uint64_t before, count; // records in all lower buckets, and in this bucket
 };
 
-// Between which values record number `rank` lies, counted from the smallest, 1: its bucket, kept
-// between minimum and maximum. Returns 0, or -ERANGE for 0 and beyond those in buckets.
+// Find the bucket of record number `rank`, counted from the smallest, 1. The span is limited to
+// minimum and maximum. Returns 0, or -ERANGE if `rank` is 0 or exceeds the number of records in
+// buckets.
 int histogram_at_rank(
 	const struct histogram *histogram, uint64_t rank, struct histogram_span *ret_span
 );
 
-// How many records are below the bucket of a value, clamped to the range, and in it.
+// Count the records below the bucket of a value, and those in the bucket. The value is clamped to
+// the range.
 void histogram_at_value(
 	const struct histogram *histogram, uint64_t value, uint64_t *ret_before, uint64_t *ret_count
 );
 
-// Puts a compact form, runs of non-empty buckets as varints, and nothing that depends on the
-// machine. Failure is the writer's.
+// Encode the histogram: runs of non-empty buckets as varints, in the same form on every machine.
+// The writer keeps the error.
 void histogram_encode(const struct histogram *histogram, struct wire_writer *writer);
 
-// The input is hostile: no more than `size_bytes_max` is allocated, and what is accepted could
-// have been encoded: counters, count, minimum, maximum and sums agree. Returns 0; -EBADMSG
-// (malformed), -EPROTO (version), -EMSGSIZE (`size_bytes_max`), -ENOMEM or the reader's own
-// error; the reader has then failed with it.
+// Decode a histogram from untrusted input. Allocates at most `size_bytes_max`. Input that
+// histogram_encode() cannot produce is rejected: counters, count, minimum, maximum and sums must
+// agree. Returns 0, -EBADMSG (malformed), -EPROTO (version), -EMSGSIZE (`size_bytes_max`), -ENOMEM,
+// or the reader's own error. On failure the reader has failed with the same error.
 int histogram_decode(
 	struct wire_reader *reader, size_t size_bytes_max, struct histogram **ret_histogram
 );
 
-// Private to lib, as every field: written as the file's head says, each write a release,
-// `sequence` odd in the middle of one.
+// Moments of a histogram, private to lib/. Written by one thread; every store is a release, and
+// `sequence` is odd during a write.
 struct histogram_moments {
 	_Atomic uint64_t count, lost, under, over;
 	_Atomic uint64_t min, max;	     // UINT64_MAX and 0 if empty
@@ -150,8 +155,8 @@ struct histogram_moments {
 	_Atomic uint32_t sequence;
 };
 
-// The form for many paths: 256 bytes, octaves only, 1 ns to 73 minutes, error <= 1/3, 32-bit
-// counters. In the caller's storage; all rules above hold.
+// Small histogram for many paths: 256 bytes, one bucket per octave, 1 ns to 73 minutes, error <=
+// 1/3, 32-bit counters. The caller owns the storage; all rules above apply.
 #define HISTOGRAM_LOG2_BUCKETS 42
 
 struct histogram_log2 {
@@ -163,7 +168,7 @@ static_assert(sizeof(struct histogram_log2) <= 256, "a path may cost no more");
 extern const struct histogram_shape histogram_shape_log2;
 
 void histogram_log2_init(struct histogram_log2 *log2);
-// Hot; writer.
+// Record one value. Hot path; writer.
 void histogram_log2_record(struct histogram_log2 *log2, uint64_t value);
 int histogram_log2_snapshot(const struct histogram_log2 *live, struct histogram_log2 *copy);
 void histogram_log2_summarize(

@@ -3,22 +3,22 @@
 //
 //	2026-03-01T09:30:00.125Z error start_failed part=rcu error=ENOMEM
 //
-// Time (UTC), level, event name, then key=value. Values are typed fields, never a format
-// string, so each can be escaped by itself and a hostile value cannot forge a key or a line:
+// A line has time (UTC), level, event name, then key=value pairs. Values are typed fields, never a
+// format string. Each is escaped by itself, so a hostile value cannot forge a key or a line:
 //
 //	log_event(LOG_LEVEL_ERROR, "start_failed", log_str("part", name), log_errno("error", err));
 //
-// A value is bare if it is visible ASCII or UTF-8 without blank, quote, backslash or '=',
-// else between double quotes and escaped as <lib/escape.h> says. A line that would pass
+// A value is bare if it is visible ASCII or UTF-8 without blank, quote, backslash or '='. Other
+// values are in double quotes and escaped, see <lib/escape.h>. A line longer than
 // LOG_LINE_BYTES_MAX is cut inside a value and ends in truncated=1.
 //
-// Each place in the source may log LOG_BURST_MAX lines at once and then one per
-// LOG_REFILL_NS; what is held back is counted, and the next line let through says
-// suppressed=N. A disabled level costs one relaxed load and evaluates no argument.
+// Each call site may log LOG_BURST_MAX lines at once, then one per LOG_REFILL_NS. Suppressed lines
+// are counted, and the next line of the site has suppressed=N. A disabled level costs one relaxed
+// load and evaluates no argument.
 //
-// Every call keeps errno, takes no lock and no memory, and hands the kernel whole lines, one
-// write each, from any thread. A line that stderr has no room for, since nobody reads it, is
-// lost and counted. Control and agent log; workers count, and never call this.
+// Every call preserves errno, takes no lock, allocates nothing, and writes each line with one
+// system call. Any thread. A line for which stderr has no room, because nobody reads it, is dropped
+// and counted. Control threads and the agent log. Workers keep counters and must not call this.
 #pragma once
 
 #include <stdatomic.h>
@@ -27,33 +27,33 @@
 #include <stdint.h>
 #include <string.h>
 
-// At most PIPE_BUF, up to which writers to one pipe do not mix their bytes.
+// At most PIPE_BUF: the kernel does not interleave such writes to one pipe.
 #define LOG_LINE_BYTES_MAX 2048
 #define LOG_BURST_MAX 20
 #define LOG_REFILL_NS UINT64_C(1000000000)
 
 enum log_level {
-	LOG_LEVEL_ERROR, // something is lost, or a person must act
-	LOG_LEVEL_WARN,	 // we go on, but not as intended
-	LOG_LEVEL_INFO,	 // what an operator wants to read after the fact; the default
+	LOG_LEVEL_ERROR, // data or service is lost, or a person must act
+	LOG_LEVEL_WARN,	 // the program continues, but not as intended
+	LOG_LEVEL_INFO,	 // useful to an operator afterwards; the default
 	LOG_LEVEL_DEBUG,
 };
 
 enum log_prefix {
 	LOG_PREFIX_NONE,
-	LOG_PREFIX_PRIORITY, // "<3>" and so on, which journald takes off again
+	LOG_PREFIX_PRIORITY, // "<3>" and so on; journald removes it
 };
 
-// Where lines go. Both clocks may be replaced, so that a test turns them by hand.
+// Destination of the lines. Both clocks are replaceable for tests.
 struct log_sink {
 	int fd;
 	enum log_prefix prefix;
-	uint64_t (*monotonic_ns)(void); // feeds the rate limit
-	uint64_t (*realtime_ns)(void);	// since 1970, UTC; what a line shows
+	uint64_t (*monotonic_ns)(void); // clock of the rate limit
+	uint64_t (*realtime_ns)(void);	// ns since 1970, UTC; shown in the line
 };
 
 enum log_field_type {
-	LOG_FIELD_END, // closes the list that log_event() builds
+	LOG_FIELD_END, // end of the list that log_event() builds
 	LOG_FIELD_TEXT,
 	LOG_FIELD_UNSIGNED,
 	LOG_FIELD_SIGNED,
@@ -64,7 +64,7 @@ enum log_field_type {
 struct log_field {
 	const char *key;
 	enum log_field_type type;
-	size_t size_bytes; // of text
+	size_t size_bytes; // text only
 	union {
 		const char *text;
 		uint64_t number;
@@ -72,14 +72,14 @@ struct log_field {
 	};
 };
 
-// One per place in the source; zero-initialised, written by any thread that logs there.
+// State of one call site, zero-initialized; written by every thread that logs there.
 struct log_site {
-	_Atomic uint64_t paid_until_ns; // the time up to which lines already used their share
-	_Atomic uint64_t suppressed;	// since the last line let through
+	_Atomic uint64_t paid_until_ns; // time up to which past lines used the rate
+	_Atomic uint64_t suppressed;	// lines since the last one that was written
 };
 
-// The current level: the one thing about the log that every thread reads, changed at run
-// time by log_set_level(). Public only for log_enabled().
+// Current level, read by every thread and changed at run time by log_set_level(). Public only for
+// log_enabled().
 extern _Atomic int log_level_now;
 
 static inline bool log_enabled(enum log_level level) {
@@ -96,7 +96,7 @@ static inline bool log_enabled(enum log_level level) {
 	} while (0)
 // clang-format on
 
-// Any thread. What log_event() calls once the level is known to be enabled.
+// Write one line. log_event() calls this for an enabled level. Any thread.
 void log_write(
 	struct log_site *site,
 	enum log_level level,
@@ -104,37 +104,38 @@ void log_write(
 	const struct log_field *fields
 );
 
-// Chooses stderr, and priorities for journald unless stderr is a terminal or has been turned
-// away from the journal that JOURNAL_STREAM names. Call once, before other threads exist;
-// until then lines go to stderr without priorities.
+// Choose stderr. Lines get journald priorities unless stderr is a terminal or differs from the
+// socket in JOURNAL_STREAM. Call once, before other threads exist. Until then lines go to stderr
+// without priorities.
 void log_init(void);
 
-// Replaces the sink (NULL: stderr without priorities). While no other thread logs.
+// Replace the sink (NULL: stderr without priorities). No other thread may log meanwhile.
 void log_set_sink(const struct log_sink *sink);
 
-// The answer log_init() acts upon, for a descriptor and the value of JOURNAL_STREAM (NULL if
-// unset).
+// Return the prefix that log_init() would choose for a descriptor and a value of JOURNAL_STREAM
+// (NULL if unset).
 enum log_prefix log_choose_prefix(int fd, const char *journal_stream);
 
-// Any thread. Takes effect on other threads soon, not at once.
+// Set the level. Any thread. Other threads see the change soon, not at once.
 void log_set_level(enum log_level level);
 
 const char *log_level_name(enum log_level level);
 
-// Returns 0, or -EINVAL for anything but error, warn, info, debug.
+// Parse a level. Returns 0, or -EINVAL for other words than error, warn, info and debug.
 int log_level_parse(const char *name, enum log_level *ret_level);
 
-// Any thread. Lines the kernel did not take whole since the start (a full disk, a closed pipe).
+// Return the number of lines that were not written completely since the start (full disk, closed
+// pipe). Any thread.
 uint64_t log_lost_count(void);
 
-// NULL is shown as (null).
+// A text field; NULL is shown as (null).
 static inline struct log_field log_str(const char *key, const char *text) {
 	if (text == NULL)
 		text = "(null)";
 	return (struct log_field){key, LOG_FIELD_TEXT, strlen(text), {.text = text}};
 }
 
-// Bytes that need not be terminated.
+// A text field whose bytes need no terminator.
 static inline struct log_field log_bytes(const char *key, const char *text, size_t size_bytes) {
 	return (struct log_field){key, LOG_FIELD_TEXT, size_bytes, {.text = text}};
 }
@@ -151,7 +152,7 @@ static inline struct log_field log_bool(const char *key, bool truth) {
 	return (struct log_field){key, LOG_FIELD_BOOL, 0, {.number = truth}};
 }
 
-// By name, ECONNREFUSED. Takes errno and -errno alike.
+// An error field, shown by name: ECONNREFUSED. Accepts errno and -errno.
 static inline struct log_field log_errno(const char *key, int err) {
 	return (struct log_field){key, LOG_FIELD_ERRNO, 0, {.signed_number = err}};
 }

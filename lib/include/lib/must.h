@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// must(): our own invariants, checked in every build.
+// must(): checks of internal invariants, in every build.
 //
-// For promises between parts of this program only. Bytes from outside are never asserted
-// on: they get an error. Any thread; safe to call where nothing else is.
+// Use it only for contracts between parts of this program. Untrusted input must never reach a
+// must(); it gets an error. Any thread; safe in every context.
 #pragma once
 
 #include <stdint.h>
 
-// Prints expression, place and a backtrace to stderr with no allocation, then aborts.
+// Print expression, place and a backtrace to stderr without allocation, then abort.
 _Noreturn void
 must_failed(const char *expression, const char *file, uint32_t line, const char *function);
 
@@ -16,7 +16,8 @@ must_failed(const char *expression, const char *file, uint32_t line, const char 
 		 ? (void)0                   \
 		 : must_failed(#expression, __FILE__, __LINE__, __func__))
 
-// Only where a poll loop would feel must(): type-checked always, evaluated in debug builds.
+// Variant for poll loops, where must() would cost time: always type-checked, evaluated only in
+// debug builds.
 #ifdef TOCSIN_DEBUG
 #define must_debug(expression) must(expression)
 #else

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Text from outside into numbers, durations, sizes, percentages and booleans, and back.
+// Parsers for numbers, durations, sizes, percentages and booleans in untrusted text, and
+// formatters.
 //
-// Every parser takes the text with its length, so that an embedded NUL is seen for what it is, and
-// takes all of it: no blank before, no garbage behind. It returns
+// Every parser takes the text with its length, so that it detects an embedded NUL. The whole text
+// must match, without blanks around it. A parser returns
 //
 //	0        and sets its ret_ argument, or
-//	-EINVAL  the text is not such a thing,
-//	-ERANGE  it is, and lies outside [min, max] (which may be a number no type could hold);
+//	-EINVAL  the text is malformed,
+//	-ERANGE  the value is outside of [min, max], possibly too large for any type.
 //
-// on failure ret_ is untouched and, unless error is NULL, *error holds one sentence that quotes
+// On failure ret_ is unchanged. Unless `error` is NULL, *error gets one sentence that quotes the
+// text and names the allowed values. Any thread; no state, no allocation.
 // the text and says what is allowed. Nothing here allocates or keeps state: any thread.
 #pragma once
 
@@ -16,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Long enough for the quoted text (shortened if need be) and the sentence around it.
+// Room for the quoted text (shortened if needed) and the sentence around it.
 #define PARSE_ERROR_BYTES 256
 #define PARSE_QUOTE_BYTES 80
 
@@ -24,21 +26,21 @@ struct parse_error {
 	char text[PARSE_ERROR_BYTES];
 };
 
-// For every parser of this program: puts the quoted text and, after a blank, the formatted rest
-// into *error (may be NULL) and returns err, so that a parser can end in `return parse_fail(...)`.
-// A sentence that does not fit ends in "...".
+// Format the error of a parser: the quoted text, a blank, then the formatted rest. Returns err, so
+// that a parser can end with `return parse_fail(...)`. `error` may be NULL. A sentence that does
+// not fit ends in "...".
 __attribute__((format(printf, 5, 6))) int parse_fail(
 	struct parse_error *error, int err, const char *text, size_t length, const char *format, ...
 );
 
-// Static analysis does not look into another unit: without this it takes every failure that
-// ends in parse_fail() for a possible success.
+// Static analysis does not see other files. Without this macro it assumes that parse_fail() may
+// return success.
 #ifdef __clang_analyzer__
 #define parse_fail(error, err, ...) ((void)parse_fail(error, err, __VA_ARGS__), (err))
 #endif
 
-// Decimal digits, or 0x and hexadecimal digits. A leading zero does not mean octal. A minus sign
-// is understood: -1 is out of range for parse_u64, not malformed.
+// Parse a number: decimal digits, or 0x and hexadecimal digits. A leading zero does not mean octal.
+// A minus sign is accepted: -1 is out of range for parse_u64, not malformed.
 int parse_u64(
 	const char *text,
 	size_t length,
@@ -56,9 +58,9 @@ int parse_i64(
 	int64_t *ret_value
 );
 
-// A decimal number and ns, us, ms, s, m, h or d: 250us 1.5s 2m. Only 0 may stand without a unit.
-// Exact: a value that is not a whole number of nanoseconds is refused, never rounded, and
-// so is one of more than 18 decimals. There is no sign and no sum of units (90s, not 1m30s).
+// Parse a duration: a decimal number and ns, us, ms, s, m, h or d, as in 250us 1.5s 2m. Only 0 may
+// lack a unit. A value that is no whole number of nanoseconds, or has more than 18 decimals, is
+// rejected and never rounded. No sign, no sum of units (90s, not 1m30s).
 int parse_duration_ns(
 	const char *text,
 	size_t length,
@@ -68,8 +70,8 @@ int parse_duration_ns(
 	uint64_t *ret_ns
 );
 
-// A decimal number and B, KiB, MiB, GiB, TiB (powers of 1024) or k, M, G, T, kB, MB, GB, TB (powers
-// of 1000). A bare number is bytes. Case matters. Exact, as durations are.
+// Parse a size: a decimal number and B, KiB, MiB, GiB, TiB (powers of 1024) or k, M, G, T, kB, MB,
+// GB, TB (powers of 1000). A bare number is bytes. Case matters. Exact like durations.
 int parse_size_bytes(
 	const char *text,
 	size_t length,
@@ -79,7 +81,8 @@ int parse_size_bytes(
 	uint64_t *ret_bytes
 );
 
-// A decimal number and %, in parts per million: 1% is 10000, 0.0001% is 1. Only 0 may be bare.
+// Parse a percentage: a decimal number and %, into parts per million. 1% is 10000, 0.0001% is 1.
+// Only 0 may be bare.
 int parse_percent_ppm(
 	const char *text,
 	size_t length,
@@ -89,11 +92,11 @@ int parse_percent_ppm(
 	uint64_t *ret_ppm
 );
 
-// yes, on, true; no, off, false. Nothing else, and in lower case only.
+// Parse a boolean: yes, on, true; no, off, false. Lower case only.
 int parse_bool(const char *text, size_t length, struct parse_error *error, bool *ret_value);
 
-// The way back: a short text that the parser above reads as exactly the same value, in the largest
-// unit that keeps it readable (1.5s, 90s, 4KiB, 1500B, 0.5%). Every value fits.
+// Format a value as a short text that the parser above reads as exactly the same value. The unit is
+// the largest that stays readable: 1.5s, 90s, 4KiB, 1500B, 0.5%. Every value fits.
 #define PARSE_TEXT_BYTES 32
 void format_duration_ns(uint64_t value_ns, char text[static PARSE_TEXT_BYTES]);
 void format_size_bytes(uint64_t value_bytes, char text[static PARSE_TEXT_BYTES]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The one door to liburcu: the qsbr flavour, spelled urcu_qsbr_...; rcu_dereference(),
-// rcu_xchg_pointer() and their like are inlined (liburcu allows that to any licence; what needs
-// _LGPL_SOURCE stays a call). Threads come and go by <lib/rcu_thread.h>, never by liburcu's own
-// registration.
+// Wrapper of liburcu: the only header that includes it. Flavour qsbr, with the prefix urcu_qsbr_.
+// rcu_dereference(), rcu_xchg_pointer() and similar functions are inlined. liburcu permits that for
+// any licence; functions that need _LGPL_SOURCE stay calls. Threads register by <lib/rcu_thread.h>,
+// never by liburcu's functions.
 #pragma once
 
 #ifndef URCU_INLINE_SMALL_FUNCTIONS

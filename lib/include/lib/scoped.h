@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Locals that clean up after themselves on every way out of their block.
+// Local variables that are released on every exit from their block.
 //
 //	scoped_fd int fd = open(...);
 //	scoped_mem char *text = malloc(...);
 //	...
-//	*ret_fd = scoped_take_fd(&fd); // hand over: the local forgets it
+//	*ret_fd = scoped_release_fd(&fd); // transfer: the local no longer owns the descriptor
 #pragma once
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Values as people read them. Any thread; allocates nothing.
+// Formatting of values for people. Any thread; allocates nothing.
 #pragma once
 
 #include <stddef.h>
@@ -7,16 +7,16 @@
 
 #define SHOW_BYTES 64
 
-// Two figures that matter: 850 us, 3.2 s, 5 min 12 s, 2 d 3 h.
+// Format a duration with two significant figures: 850 us, 3.2 s, 5 min 12 s, 2 d 3 h.
 void show_duration(uint64_t duration_ns, char text[static SHOW_BYTES]);
-// 812 B, 1.3 MiB.
+// Format a size: 812 B, 1.3 MiB.
 void show_bytes(uint64_t bytes, char text[static SHOW_BYTES]);
-// 2026-11-20T10:43:26.125Z
+// Format a UTC time: 2026-11-20T10:43:26.125Z.
 void show_time(int64_t realtime_ns, char text[static SHOW_BYTES]);
-// 2026-11-20 10:43:26, local time, as NCCL writes it.
+// Format a local time as NCCL does: 2026-11-20 10:43:26.
 void show_local_time(int64_t realtime_ns, char text[static SHOW_BYTES]);
-// 3, or 1-2 if they differ.
+// Format a range: 3 if both ends are equal, else 1-2.
 void show_range(uint64_t first, uint64_t last, char text[static SHOW_BYTES]);
-// Cut to `width` bytes, the last a "~" if something is missing. `width` is
+// Truncate a text to `width` bytes, with "~" as the last one if it does not fit. `width` must be
 // below SHOW_BYTES.
 void show_cell(const char *value, size_t width, char text[static SHOW_BYTES]);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sorting in place without memory of its own (libc's may allocate).
+// In-place sorting that allocates no memory (libc's qsort() may).
 #pragma once
 
 #include <stddef.h>
 
-// Never slower than count x log(count). Not stable, so that `compare` decides all that matters.
+// Sort rows in at most count x log(count) time. Not stable, so `compare` must decide everything
+// that matters.
 void sort_rows(
 	void *rows, size_t count, size_t row_bytes, int (*compare)(const void *a, const void *b)
 );

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What to say after an unknown word: the nearest known one, or else all of them.
-//
-//	suggestion_init(&suggestion, word);
-//	for each known word: suggestion_add(&suggestion, known, strlen(known));
-//	... "unknown key, %s", suggestion_text(&suggestion)
+// Suggestions after an unknown word: the nearest known word, or a list of all.
 #pragma once
 
 #include <stddef.h>
 
-// Longer words are near nothing: they come from outside, and comparing costs their square.
+// Longer words get no suggestion: they are untrusted, and the comparison takes quadratic time.
 #define SUGGESTION_WORD_BYTES_MAX 64
 #define SUGGESTION_TEXT_BYTES 512
 
 struct suggestion {
-	const char *word; // the caller's, outlives the suggestion
+	const char *word; // of the caller, outlives the suggestion
 	size_t nearest_distance;
 	size_t nearest_size;
 	size_t known_used;
@@ -25,7 +21,8 @@ struct suggestion {
 void suggestion_init(struct suggestion *suggestion, const char *word);
 void suggestion_add(struct suggestion *suggestion, const char *known, size_t known_size);
 
-// 'did you mean "interval"?' if one known word is at most one typing error away, and one more
-// for every four bytes of it; else 'known are: interval, size'. A typing error is a letter too
-// many, too few or wrong, or two that changed places. Belongs to the suggestion.
+// Return the suggestion, which belongs to the object. 'did you mean "interval"?' if a known word is
+// near, else 'known are: interval, size'. Near means at most one typing error plus one per four
+// bytes of the known word. A typing error is a missing, extra or wrong letter, or a swap of two
+// letters.
 const char *suggestion_text(struct suggestion *suggestion);

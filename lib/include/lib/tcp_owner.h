@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which user is at the other end of a TCP connection within this machine, by the kernel's word
-// (sock_diag(7)). For fairness between users, not for what they may do: a process that passes its
-// socket on keeps its name on it.
+// The user at the other end of a local TCP connection, from sock_diag(7). Use this for fairness
+// between users, not for access control: a process that passes on its socket remains the owner.
 #pragma once
 
 #include <lib/sockaddr.h>
 
 #include <stdint.h>
 
-// A descriptor to ask with, kept open. -errno: this kernel does not tell.
+// Open a descriptor for the queries below. Returns 0, or -errno if the kernel does not support
+// sock_diag.
 int tcp_owner_open(int *ret_fd);
-// From the end that is `theirs` in its own view. The kernel answers within the call.
-// -ENOENT: it is gone, or in another network namespace; or what else the kernel says.
+// Find the user of the socket with local address `theirs` and peer address `ours`. The kernel
+// answers within the call. Returns 0, -ENOENT (socket closed, or in another network namespace), or
+// another error of the kernel.
 int tcp_owner_find(
 	int fd, const struct sock_addr *theirs, const struct sock_addr *ours, uint32_t *ret_uid
 );
-// 0: somebody listens at that address of ours, whatever a firewall makes of connects to it.
-// -ENOENT: nobody does; a kernel that does not know its sockets says so of each.
+// Check if a socket listens at a local address, whatever a firewall does to connections. Returns 0,
+// or -ENOENT if none does. A kernel without sock_diag for TCP also returns -ENOENT.
 int tcp_owner_listens(int fd, const struct sock_addr *at);

@@ -4,6 +4,6 @@
 
 #include <stddef.h>
 
-// Bytes of the character that text begins with, of which size >= 1 bytes are readable; 0 if there
-// is none. NUL is a character like any other. Any thread.
+// Return the size of the first character of a text, of which size >= 1 bytes are readable; 0 if it
+// is malformed. NUL is a normal character. Any thread.
 size_t utf8_character_size(const void *text, size_t size);

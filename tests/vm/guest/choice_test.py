@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""In the guest: `tocsin devices` on real devices. The build directory is TOCSIN_BUILD."""
+"""Runs in the guest: `tocsin devices` on real devices. The build directory is TOCSIN_BUILD."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def port_state(device):
 
 
 def set_wire(state, seen):
-    """The ports follow their links a little later."""
+    """Set the wire and wait, because ports follow their links with a delay."""
     run("ip", "link", "set", "ve0", state)
     end = time.monotonic() + SECONDS_MAX
     while [port_state(device) for device in BOTH] != [seen, seen]:

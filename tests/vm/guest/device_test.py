@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""In the guest: what every other test there stands on is as the help of ./dev vm says."""
+"""Runs in the guest: its setup is as the help of ./dev vm says. All other guest tests need this."""
 
 import os
 import re
@@ -34,7 +34,7 @@ def listening(port, *prefix):
 
 
 def pingpong(port, *options, sides=((), ()), to="127.0.0.1"):
-    """Both ends of rc_pingpong, rxe0 against rxe1; sides is what each is run by."""
+    """Run both ends of rc_pingpong, rxe0 against rxe1. `sides` is the command prefix of each."""
     words = [*PINGPONG, "-p", str(port), *options]
     with subprocess.Popen([*sides[0], *words, "-d", "rxe0"], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as server:

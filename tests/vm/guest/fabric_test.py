@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""In the guest: agents with real RDMA devices, their pairs, and what becomes of them in faults."""
+"""Runs in the guest: agents with real RDMA devices, their pairs, and faults."""
 
 import contextlib
 import json
@@ -13,7 +13,7 @@ import cluster as clusters
 import tap
 from shared import SECONDS, Shared, is_ready, pairs, wait_ready
 
-# Retries end after 0.1 s and not after half a second: faults here are short.
+# Retries end after 0.1 s instead of half a second, because faults here are short.
 DEVICE = {f"device rxe{n}.{key}": value for n in (0, 1)
           for key, value in (("timeout", 12), ("retry", 4))}
 
@@ -24,7 +24,7 @@ def said(*words):
 
 
 class Ring(Shared):
-    """Three agents on alternating devices: the first two are at the two ends of the wire."""
+    """Three agents on alternating devices: the first two are at the ends of the wire."""
 
     @classmethod
     def start(cls):
@@ -44,7 +44,7 @@ def probe(agent, node, count=20, size=8):
 
 
 def reads(agent, node, size=8):
-    """Whether reads succeed."""
+    """Return whether reads succeed."""
     return "p50_ns" in probe(agent, node, 10, size)
 
 
@@ -122,7 +122,7 @@ def device(agent):
 
 
 def worker_share(agent, seconds):
-    """Of a processor that its worker takes, in percent."""
+    """Return the processor time of the agent's worker, in percent."""
     def ticks():
         total = 0
         for task in pathlib.Path(f"/proc/{agent.process.pid}/task").iterdir():
@@ -152,7 +152,7 @@ def device_that_is_removed_is_let_go_of_and_taken_again_when_it_is_back():
         wakes = one.counters()["worker"]["blocks"] - before
         tap.comment(f"without its device a worker takes {share:.2f} % of a processor and wakes "
                     f"{wakes} times in 10 s")
-        assert wakes < 1000, wakes  # a descriptor in error makes it tens of thousands a second
+        assert wakes < 1000, wakes  # an unhandled error would cause tens of thousands per second
         assert not any(pair["state"] == "ready" for pair in pairs(one))
         links = said(str(Ring.cluster.tocsin), "links", "--rdma", "--socket", str(one.socket))
         assert "DeviceGone" in links, links
@@ -187,7 +187,7 @@ def netem(*links, how):
 def lost_replies_fail_reads_with_the_reason_and_the_pair_comes_back():
     one, two = Ring.agents()[:2]
     with netem("ve1", how="loss 100%"):
-        # The peer's own reads are lost as well: it may be the first to give the pair up.
+        # The peer's own reads are lost too, so the peer may be the first to end the pair.
         clusters.wait_until("reads fail by their retries", lambda: "RETRY_EXC_ERR" in
                             probe(one, two.name).get("error", ""), SECONDS)
     wait_ready(one, two.name)
@@ -208,7 +208,7 @@ def agents_that_leave_close_their_pairs_and_nothing_is_left_in_the_kernel():
     Ring.end()
     left = json.loads(said("rdma", "-j", "resource", "show"))
     for device in left:
-        assert device["qp"] <= 1 and device["mr"] == 0, left  # the kernel's own
+        assert device["qp"] <= 1 and device["mr"] == 0, left  # the kernel's own objects
 
 
 def node_without_the_device_that_was_named_says_so_once_and_is_a_member():
@@ -244,7 +244,7 @@ def devices(agent, state=None):
 
 
 def told_of_rails(agent):
-    """Of whom it has said that it measures with both devices."""
+    """Return the peers to which the agent has announced both devices."""
     return {event["node"] for event in agent.events("RAILS_CHANGED")
             if event["detail"].endswith("measures with rxe0, rxe1")}
 
@@ -259,7 +259,7 @@ def agents_that_began_on_soft0_move_to_devices_that_come_and_peers_learn_of_it()
             cluster.start()
             cluster.wait_ring()
             one, two = cluster.agents
-            # It may not be up: the kernel's Soft-RoCE keeps its port without any device.
+            # soft0 may stay down: the kernel's Soft-RoCE keeps its port even without a device.
             clusters.wait_until("both begin on soft0", lambda: all(
                 devices(agent) == {"soft0"} for agent in cluster.agents), SECONDS)
             begin = time.monotonic()
@@ -273,7 +273,7 @@ def agents_that_began_on_soft0_move_to_devices_that_come_and_peers_learn_of_it()
                 clusters.wait_until("pairs are of both rails", lambda: {
                     pair["device"] for pair in pairs(agent, peer.name)
                     if pair["state"] == "ready"} == {"rxe0", "rxe1"}, SECONDS)
-            # Both rails pair with the one that a peer has told of before it tells of the other.
+            # Both rails pair with the first rail that a peer announces.
             for agent in cluster.agents:
                 clusters.wait_until(lambda: f"{agent.name} tells of both: {agent.ask('EVENTS 0')}",
                                     lambda: told_of_rails(agent) == {one.name, two.name}, SECONDS)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programs of the guest, run by its tests.
+// Helper to run programs in the guest.
 #pragma once
 
 #include <support/cmocka.h>
@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-// What a program that has to succeed says, cut off at the end of `said`.
+// Run a program that must succeed, and return its output, truncated to `size`.
 static inline void run_and_hear(const char *const *words, char *said, size_t size) {
 	posix_spawn_file_actions_t actions;
 	char *arguments[WORDS_MAX + 1] = {NULL};
@@ -25,7 +25,8 @@ static inline void run_and_hear(const char *const *words, char *said, size_t siz
 
 	while (words[count] != NULL && count < WORDS_MAX)
 		count++;
-	memcpy(arguments, words, count * sizeof(arguments[0])); // which are not written to
+	// posix_spawn does not write to the strings
+	memcpy(arguments, words, count * sizeof(arguments[0]));
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
 	assert_int_equal(posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO), 0);

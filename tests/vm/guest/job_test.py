@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""In the guest: a rank that is killed, under an agent on the oldest kernel that is supported. Its
-pidfd tells that it ended, and /proc how, also of one in a container's namespaces."""
+"""Runs in the guest: a killed rank under an agent on the oldest supported kernel. The pidfd reports
+its end, and /proc the cause, also for a rank in a container's namespaces."""
 
 import os
 import pathlib
@@ -13,8 +13,8 @@ from shared import SECONDS, Shared
 
 RING = pathlib.Path(os.environ["TOCSIN_BUILD"]) / "lib" / "job" / "examples" / "ring"
 RANKS = 3
-# Not rank 0: the ring waits for that one first, and reaps no other one until it has ended. The
-# kernel forgets how a process ended when it is reaped.
+# Not rank 0: the ring waits for rank 0 first and reaps no other rank before. The kernel forgets the
+# cause when it reaps the process.
 KILLED = 1
 CONTAINER = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc")
 GONE = re.compile(r"^rank (\d+): rank (\d+) is gone \((.*)\), told after", re.M)
@@ -30,7 +30,7 @@ class Alone(Shared):
 
 
 def kill_one(around):
-    """All survivors have heard which rank is gone, and how it ended."""
+    """Kill one rank. All survivors must learn which rank is gone, and how it ended."""
     agent, = Alone.agents()
     with subprocess.Popen(
             [*around, RING, "--ranks", str(RANKS), "--kill", str(KILLED), "--compute", "0",

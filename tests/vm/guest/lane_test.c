@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In the guest: two lanes of one process on the kernel's own devices, polled by the test, rxe0
-// against rxe1 over their wire; control is played.
+// Runs in the guest: two lanes of one process on the kernel's devices, rxe0 against rxe1 over their
+// wire. The test polls the lanes and plays the control thread.
 #include "hear.h"
 
 #include <dataplane/lane.h>
@@ -21,7 +21,7 @@ struct end {
 	struct device *device;
 	struct memory_registry *registry;
 	struct lane *lane;
-	struct pair *pair; // NULL: control has it not, or it is destroyed
+	struct pair *pair; // NULL: not handed out, or destroyed
 	uint32_t slot, generation;
 	struct memory_view view;
 	uint8_t *bytes;
@@ -29,7 +29,7 @@ struct end {
 };
 
 static struct clock clock_;
-static struct worker *worker; // without a thread: its rings
+static struct worker *worker; // has no thread; provides rings
 static struct end ends[2];
 static uint32_t generation, ended, stuck;
 
@@ -287,7 +287,7 @@ static void atomics_count_on_the_other_side(void **state) {
 	assert_int_equal(value, 7);
 }
 
-// Small ones in batches: inline, few completions.
+// Small writes in batches: inline, few completions.
 static void many_small_writes_arrive(void **state) {
 	static struct op ops[512];
 	struct op *list[16];
@@ -332,7 +332,7 @@ static void key_that_is_wrong_names_itself_and_the_rest_is_flushed(void **state)
 	assert_int_equal(stuck, 0);
 }
 
-// Memory of its own, so that it can be taken back while it is read.
+// A separate registration, so that it can be revoked while it is read.
 static void revoked_memory_fails_the_reads_with_that_reason(void **state) {
 	static struct op ops[400];
 	struct ibv_mr *mr;
@@ -369,8 +369,8 @@ static void revoked_memory_fails_the_reads_with_that_reason(void **state) {
 		assert_int_equal(ops[n].cause.status, status);
 		failed = true;
 	}
-	// The responder says no once, and is silent from then on: where that word is lost, among so
-	// many replies, what is left is that nobody answers.
+	// The responder sends one NAK and then stays silent. If the NAK is lost among so many
+	// replies, only the missing response is left.
 	assert_true(status == IBV_WC_REM_ACCESS_ERR || status == IBV_WC_RETRY_EXC_ERR);
 	assert_true(failed);
 }
@@ -397,7 +397,8 @@ static void deadline_ends_what_nobody_answers(void **state) {
 	struct op op;
 
 	(void)state;
-	op = op_of(OP_SEND, 0, 0, 64); // there is no receive; the peer says so for ever
+	// No receive is posted, so the peer answers with RNR NAK for ever.
+	op = op_of(OP_SEND, 0, 0, 64);
 	op.deadline_ns = clock_now_ns(&clock_) + 20000000;
 	submit(0, &op);
 	step_until_ended(1);
@@ -414,7 +415,7 @@ static void completion_turns_the_channel_readable(void **state) {
 
 	(void)state;
 	lane_counters(ends[0].lane, &before);
-	// A receive waits, where what we begin ourselves may be done when it is posted.
+	// Wait for a receive: a send of this side may complete while it is posted.
 	receive = op_of(OP_RECEIVE, 0, 65536, 64);
 	submit(0, &receive);
 	step();

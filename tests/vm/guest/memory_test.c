@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In the guest: registered memory on the kernel's own devices. rxe0 offers buffers, rxe1 plays the
+// Runs in the guest: registered memory on the kernel's devices. rxe0 offers buffers, rxe1 is the
 // peer that reads them over the wire.
 #include "hear.h"
 
@@ -27,12 +27,12 @@ struct side {
 
 static struct clock clock_;
 static struct side owner, peer;
-static struct memory_view own; // the peer's, where what it reads arrives
+static struct memory_view own; // destination of the peer's reads
 static uint8_t own_bytes[OWN_BYTES];
 static char reason[MEMORY_REASON_MAX + 1];
 static uint32_t released;
 
-// Of its owner: no device can reach it any more.
+// Owner callback: no device can access the memory any more.
 static void let_go(void *ctx) {
 	(void)ctx;
 	released++;
@@ -154,7 +154,7 @@ static uint8_t *pages(void) {
 
 static const struct memory_owner owner_of_pages = {.drop = let_go};
 
-// With a registration of its own: its key is dead once it is taken back.
+// Offer memory with a separate registration: its key becomes invalid when the memory is revoked.
 static struct memory_view offer(const uint8_t *bytes, uint64_t length) {
 	struct memory_request request = {
 		.address = (uintptr_t)bytes,
@@ -226,7 +226,7 @@ static void a_peer_reads_no_byte_beyond_on_either_side(void **state) {
 	int err = 0;
 
 	(void)state;
-	// Once in error a queue pair stays so: each row has its own.
+	// A queue pair stays in error, so each row uses its own.
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
 		struct memory_view buffer = offer(bytes + 100, 1000);
 
@@ -276,7 +276,7 @@ static void a_buffer_may_be_released_while_reads_run(void **state) {
 		well += status == IBV_WC_SUCCESS;
 	}
 	assert_int_equal(status, IBV_WC_REM_ACCESS_ERR);
-	// None that was posted after the release was told can have ended well.
+	// No read that was posted after the release was reported may succeed.
 	assert_in_range(well, 100, 100 + DEPTH / 2);
 	for (; flying > 0; flying--)
 		assert_int_equal(next_status(), IBV_WC_WR_FLUSH_ERR);
@@ -307,7 +307,7 @@ static void memory_to_be_written_must_be_writable(void **state) {
 	munmap(bytes, PAGES_BYTES);
 }
 
-// As the kernel counts them.
+// Count the regions in the kernel's list.
 static uint32_t regions_of_kernel(void) {
 	static const char *const words[] = {"rdma", "resource", "show", "mr", NULL};
 	char said[16384];
@@ -326,7 +326,7 @@ static void a_thousand_registrations_leave_nothing_in_the_kernel(void **state) {
 	struct memory_view views[8];
 
 	(void)state;
-	assert_true(before > 0); // the peer's own
+	assert_true(before > 0); // regions of the peer
 	for (uint32_t n = 0; n < CYCLES; n++) {
 		request.address = (uintptr_t)bytes + n % 100 * 500;
 		assert_int_equal(

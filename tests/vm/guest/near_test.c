@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In the guest, whose two processors have a NUMA node each: where the kernel puts what a worker
-// uses, though the thread that allocates runs on the other node.
+// Runs in the guest, whose two processors have one NUMA node each. Checks the node of a worker's
+// memory, which is allocated by a thread on the other node.
 #include <dataplane/device.h>
 #include <dataplane/lane.h>
 #include <dataplane/near.h>
@@ -54,18 +54,18 @@ static int policy_of(const uint8_t *memory) {
 	return mode;
 }
 
-// malloc() gives these pages to others.
+// malloc() may give these pages to another user.
 static void memory_that_was_freed_has_no_wish_left(void **state) {
 	struct near near = near_of_cpu(1);
 	uint8_t *memory = near_alloc(near, BLOCK_BYTES);
-	void *behind = malloc(BLOCK_BYTES); // else the heap might shrink
+	void *behind = malloc(BLOCK_BYTES); // keeps the heap from shrinking
 
 	(void)state;
 	assert_non_null(memory);
 	assert_non_null(behind);
 	assert_int_equal(policy_of(memory), MPOL_PREFERRED);
 	near_free(near, memory, BLOCK_BYTES);
-	assert_int_equal(policy_of(memory), MPOL_DEFAULT); // the kernel's answer on an address
+	assert_int_equal(policy_of(memory), MPOL_DEFAULT); // asked from the kernel, per address
 	free(behind);
 }
 
@@ -118,7 +118,7 @@ static void lane_and_pair_lie_near_their_worker(void **state) {
 	device_put(config.device);
 }
 
-// All that is locked is there before anybody could say where it should be.
+// Locked memory is allocated before its node can be chosen.
 static void locked_memory_is_moved_there(void **state) {
 	(void)state;
 	if (worker_lock_memory() != 0)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""In the guest: `tocsin-perf lat` between two Soft-RoCE devices, by the kernel's verbs. The build
-directory is TOCSIN_BUILD."""
+"""Runs in the guest: `tocsin-perf lat` between two Soft-RoCE devices, with the kernel's verbs. The
+build directory is TOCSIN_BUILD."""
 
 import json
 import os
@@ -16,7 +16,7 @@ SECONDS_MAX = 600
 
 
 def measure(*arguments, device=("--device", "rxe0")):
-    """The result of a run that succeeds, its file verified."""
+    """Return the result of a successful run, with its file verified."""
     with tempfile.TemporaryDirectory() as directory:
         path = pathlib.Path(directory) / "r.json"
         with subprocess.Popen([PERF, "lat", "--listen", "127.0.0.1", "--device", "rxe1"],

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""In a guest with ports: who has them, what hangs at their other ends, and QEMU's monitor."""
+"""Helpers for a guest with PCI ports: drivers, peers at the other ends of the cables, and QEMU's
+monitor."""
 
 import contextlib
 import json
@@ -10,9 +11,9 @@ import subprocess
 
 import cluster as clusters
 
-SECONDS = 300  # of anything that is waited for, emulated
+SECONDS = 300  # for any wait, in an emulated guest
 PERFTEST_PORT, OPERATIONS_PORT = 18515, 18700
-# 2 s: an emulated e1000 hears nothing for one second after its start.
+# 2 s: an emulated e1000 receives nothing for one second after its start.
 PATIENT = ("-u", "19")
 PCI = pathlib.Path("/sys/bus/pci")
 PORT = {"virtio": "0000:01:00.0", "e1000": "0000:00:10.0", "udp": "0000:00:11.0",
@@ -33,7 +34,7 @@ def driver(kind):
 
 
 def bind(kind, name):
-    """To a driver of the kernel, or to none."""
+    """Bind a port to a driver of the kernel, or to none."""
     device = PCI / "devices" / PORT[kind]
     if driver(kind):
         (device / "driver" / "unbind").write_text(PORT[kind], encoding="ascii")
@@ -47,17 +48,17 @@ def is_there(kind):
 
 
 def interface(kind):
-    """What the kernel calls the port."""
+    """Return the kernel's name of the port."""
     return next((PCI / "devices" / PORT[kind]).glob("virtio*/net/*")).name
 
 
 class Monitor:
-    """QEMU's, by its own protocol: one line of JSON asked, one answered, events between."""
+    """QEMU's monitor protocol: one line of JSON per request and answer, with events in between."""
 
     def __init__(self):
         self.file = os.open("/dev/vport0p4", os.O_RDWR | os.O_CLOEXEC)
         self.rest = b""
-        # An error where another program of this guest had it.
+        # Fails if another program of this guest uses it.
         self.answer_to("qmp_capabilities", {})
 
     def line(self):
@@ -82,15 +83,15 @@ class Monitor:
         self.ask("set_link", name=NAME[kind], up=up)
 
     def plug(self):
-        """The virtio port that was pulled out of its slot."""
+        """Plug in the virtio port that was unplugged."""
         self.ask("device_add", driver="virtio-net-pci", id="port0", bus="slot0", netdev="end0",
                  romfile="", mac="52:54:00:00:01:00",
                  **{"disable-legacy": "on", "iommu_platform": "on"})
 
 
 def set_up():
-    """Two ports for vfio, one for the kernel's RDMA device, one for sockets in a namespace of their
-    own, since that device takes the UDP port everywhere else. Once in a guest."""
+    """Set up two ports for vfio, one for the kernel's RDMA device, and one for sockets in a
+    separate namespace. That device takes the UDP port everywhere else. Call once per guest."""
     if pathlib.Path("/sys/class/infiniband/rxe0").exists():
         return
     for name in ("vfio-pci", "crc32_generic", "rdma_rxe"):
@@ -119,13 +120,13 @@ def gid_index(prefix):
 
 
 class End:
-    """Where one side of a pair runs: a prefix of its commands, its device, and its GID's index."""
+    """One side of a pair: command prefix, device, and GID index."""
 
     def __init__(self, *prefix, device="soft0", gid=0, tcp=RXE):
         self.prefix, self.device, self.gid, self.tcp = prefix, device, gid, tcp
 
     def ended(self, program, *options):
-        """What it said of the device, and it has to end well."""
+        """Return the output about the device. The program must succeed."""
         return said(*self.prefix, program, "-d", self.device, *options)
 
     def start(self, *words):
@@ -157,7 +158,8 @@ def rxe(prefix="0000:0000:0000:0000:0000:ffff:0a00:0001"):
 
 @contextlib.contextmanager
 def running(server, client, words_of, port, fails=False):
-    """Both ends of a program that pairs by TCP, while they run; then what they said."""
+    """Run both ends of a program that pairs by TCP. Yields during the run, then gives the outputs.
+    """
     told = []
     with server.start(*words_of(server)) as first:
         try:
@@ -185,7 +187,7 @@ def pair(*words):
 
 
 def operations(server, client):
-    """The MTU with which every operation was right."""
+    """Return the MTU with which every operation passed."""
     def words(end):
         return [os.environ["TOCSIN_OPERATIONS"], end.device, end.gid, OPERATIONS_PORT, "whole"]
     for text in pair(server, client, words, OPERATIONS_PORT):
@@ -208,7 +210,7 @@ def perftest(program, server, client, *options):
 
 
 def sent():
-    """Packets that rxe0's interface has sent."""
+    """Return the number of packets that rxe0's interface has sent."""
     return int(pathlib.Path("/sys/class/net/eth0/statistics/tx_packets").read_text("ascii"))
 
 
@@ -218,7 +220,7 @@ def wait_traffic():
 
 
 def wait_silence():
-    """Between two looks, that is."""
+    """Wait until the interface sends nothing between two checks."""
     seen = [0]
 
     def is_silent():
@@ -228,7 +230,7 @@ def wait_silence():
 
 
 class Watched:
-    """A device that is open while a program prints its events."""
+    """A device that stays open while a program prints its events."""
 
     def __init__(self, end):
         self.process = end.start("stdbuf", "-oL", "ibv_asyncwatch", "-d", end.device)
@@ -239,7 +241,7 @@ class Watched:
         return self
 
     def wait(self, words):
-        """For a line with these words, of which the others are none of ours."""
+        """Wait for a line with these words; other lines are ignored."""
         for line in self.process.stdout:
             self.lines.append(line)
             if words in line:

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""In a guest with PCI ports: an agent whose software device is on one, with no more capabilities
-than its unit leaves it, and one on sockets; the cable is pulled, then the port itself."""
+"""Runs in a guest with PCI ports. One agent has a software device on a port, with only the
+capabilities of its unit; the other one uses sockets. The cable is unplugged, then the port
+itself."""
 
 import os
 import subprocess
@@ -48,7 +49,7 @@ def wait_reads():
 
 
 def wait_device(agent, *words):
-    """Its state and reason have these words."""
+    """Wait until state and reason of the device contain these words."""
     def seen():
         row = agent.ask("DEVICES")["devices"][0]
         return all(word in f"{row['state']} {row['reason']}" for word in words)

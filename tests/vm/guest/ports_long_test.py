@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""In a guest with PCI ports: what else is on a cable, and what becomes of ports that are pulled
-out, bound to others, killed with their program, or asked for twice."""
+"""Runs in a guest with PCI ports: foreign traffic on a cable, and ports that are unplugged, bound
+to other drivers, requested twice, or whose program is killed."""
 
 import contextlib
 import signal
@@ -34,7 +34,7 @@ def addresses_of_ip6():
 
 
 def behind_a_router():
-    """The other one's address is of no prefix of ours; its host is who takes packets for it."""
+    """The peer's address is in no local prefix; its host forwards packets for it."""
     ports.said("ip", "addr", "add", "10.9.0.1/24", "dev", "eth0")
     ports.said("ip", "route", "add", "10.0.0.8/32", "dev", "eth0")
     try:
@@ -55,7 +55,7 @@ def cables_are_followed():
 
 
 def pulled_for_a_moment():
-    """Shorter than what retries bear."""
+    """The interruption is shorter than the retries."""
     server, client = rxe(), dpdk("virtio")
     with ports.running_perftest("ib_write_bw", server, client, "-D", "8") as told:
         for _ in range(2):
@@ -67,7 +67,7 @@ def pulled_for_a_moment():
 
 
 def pulled_for_longer_than_retries():
-    """The pair ends by its error, and the next one has no harm from it."""
+    """The pair ends with an error, and the next pair is not affected."""
     server, client = rxe(), dpdk("virtio")
     with ports.running_perftest("ib_write_bw", server, client, "-D", "120", fails=True) as told:
         ports.wait_traffic()
@@ -90,7 +90,7 @@ def no_link_at_the_start():
 
 
 def a_peer_with_another_hardware_address():
-    """As after another boot from another card; what was known of the one before is wrong."""
+    """The peer has booted with another card, so the known hardware address is wrong."""
     for mac in ("52:54:00:00:02:01", "52:54:00:00:02:02"):
         for words in (f"link set eth0 address {mac}", "link set eth0 down", "link set eth0 up"):
             ports.said("ip", *words.split())
@@ -110,7 +110,7 @@ def killed_and_opened_again():
 
 
 def refused(end, *words):
-    """A device that cannot be opened says why in words, and its program ends by itself."""
+    """Check that an unusable device is reported with these words, and that its program exits."""
     done = subprocess.run([*end.prefix, "ibv_devinfo", "-d", "soft0"], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=ports.SECONDS, check=False)
     assert done.returncode > 0, done

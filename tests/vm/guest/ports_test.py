@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""In a guest with PCI ports: the dpdk wire on them, against the kernel's Soft-RoCE and against the
-udp wire, which are at other ends of the same cable."""
+"""Runs in a guest with PCI ports: the dpdk wire against the kernel's Soft-RoCE and against the udp
+wire, which are at other ends of the same cable."""
 
 import ports
 import tap

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In the guest: dataplane/device.h on the kernel's own devices, whose links and addresses the test
-// changes and puts back.
+// Runs in the guest: dataplane/device.h on the kernel's devices. The test changes and restores
+// their links and addresses.
 #include "hear.h"
 
 #include <dataplane/device.h>
@@ -76,7 +76,8 @@ static void both_devices_are_listed_with_what_they_are(void **state) {
 		assert_int_equal(facts[n].port.number, 1);
 		assert_int_equal(facts[n].port.state, IBV_PORT_ACTIVE);
 		assert_int_equal(facts[n].port.link, DEVICE_LINK_ETHERNET);
-		assert_int_equal(facts[n].port.active_mtu, 1024); // what fits into 1,500 bytes
+		// The largest that fits into 1,500 bytes.
+		assert_int_equal(facts[n].port.active_mtu, 1024);
 		assert_int_equal(facts[n].port.speed_mbps, 10000);
 		assert_int_equal(facts[n].port.gid_type, IBV_GID_TYPE_ROCE_V2);
 		assert_gid(&facts[n], is_first ? "10.0.0.1" : "10.0.0.2");
@@ -124,13 +125,13 @@ static void settings_are_what_pairs_get(void **state) {
 	device = open_named("rxe0", &settings);
 	assert_int_equal(device_facts(device)->port.active_mtu, 512);
 	assert_int_equal(device_facts(device)->port.gid_index, 0);
-	assert_int_equal(device_facts(device)->port.gid.raw[0], 0xfe); // link-local, as asked
+	assert_int_equal(device_facts(device)->port.gid.raw[0], 0xfe); // link-local, as requested
 	assert_int_equal(fcntl(device_event_fd(device), F_GETFL) & O_NONBLOCK, O_NONBLOCK);
 	assert_int_equal(fcntl(device_event_fd(device), F_GETFD), FD_CLOEXEC);
 	device_put(device);
 }
 
-// Waits for an event of this kind and takes those before it as well.
+// Wait for an event of this kind; earlier events are discarded.
 static void await(struct device *device, enum device_event_kind kind) {
 	struct device_event event = {.kind = DEVICE_EVENT_OTHER};
 
@@ -192,7 +193,7 @@ static void an_address_is_followed_to_its_new_index(void **state) {
 	RUN("ip", "addr", "del", "10.0.0.1/24", "dev", "ve0");
 	await(device, DEVICE_EVENT_PORT_CHANGED);
 	assert_int_equal(device_refresh(device, &facts), 0);
-	assert_true(facts.usable); // by its link-local address, until there is a better one
+	assert_true(facts.usable); // through its link-local address, until there is a better one
 	assert_int_equal(facts.port.gid.raw[0], 0xfe);
 	drain(device);
 
@@ -202,14 +203,14 @@ static void an_address_is_followed_to_its_new_index(void **state) {
 	RUN("ip", "addr", "add", "10.0.0.1/24", "dev", "ve0");
 	await(device, DEVICE_EVENT_PORT_CHANGED);
 	assert_int_equal(device_refresh(device, &facts), 0);
-	assert_gid(&facts, "10.0.0.1"); // not 10.0.0.77, which has its place now
+	assert_gid(&facts, "10.0.0.1"); // not 10.0.0.77, which has the old index now
 	assert_int_not_equal(facts.port.gid_index, index);
 	drain(device);
 
 	RUN("ip", "addr", "del", "10.0.0.77/32", "dev", "ve0");
 	await(device, DEVICE_EVENT_PORT_CHANGED);
 	RUN("ip", "addr", "del", "10.0.0.1/24", "dev", "ve0");
-	RUN("ip", "addr", "add", "10.0.0.1/24", "dev", "ve0"); // where it was
+	RUN("ip", "addr", "add", "10.0.0.1/24", "dev", "ve0"); // restores the original address
 	device_put(device);
 }
 
@@ -228,20 +229,20 @@ static void two_hundred_openings_leave_nothing_in_the_kernel(void **state) {
 		device = open_named(n % 2 == 0 ? "rxe0" : "rxe1", NULL);
 		if (n == 0) {
 			hear_resources(open, sizeof(open));
-			assert_string_not_equal(before, open); // it would be seen
+			assert_string_not_equal(before, open); // an open device is visible
 		}
 		device_put(device);
 	}
 	hear_resources(after, sizeof(after));
 	assert_string_equal(before, after);
-	// The lowest free descriptor is what it was.
+	// The lowest free descriptor must be unchanged.
 	close(fd_before);
 	fd_after = dup(STDIN_FILENO);
 	assert_int_equal(fd_after, fd_before);
 	close(fd_after);
 }
 
-// A queue pair of rxe0 on its way to RTR towards a peer of this address.
+// Move a queue pair of rxe0 to RTR towards a peer with this address.
 static int connect_to(struct device *device, struct ibv_cq *cq, const union ibv_gid *gid) {
 	struct device_endpoint theirs = {
 		.link = DEVICE_LINK_ETHERNET,
@@ -293,7 +294,7 @@ static void the_way_to_a_peer_is_one_the_kernel_takes_and_families_do_not_mix(vo
 	assert_int_equal(inet_pton(AF_INET6, "fe80::2", ipv6.raw), 1);
 	assert_int_equal(calls->create_cq(device_context(device), 16, NULL, &cq), 0);
 	assert_int_equal(connect_to(device, cq, &device_facts(other)->port.gid), 0);
-	// What device_endpoint_check() refuses before.
+	// device_endpoint_check() rejects this earlier.
 	assert_int_equal(connect_to(device, cq, &ipv6), -EINVAL);
 	assert_int_equal(calls->destroy_cq(cq), 0);
 	device_put(device);

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""In the guest: runs test programs one after the other and tells of all in one TAP.
+"""Runs in the guest: executes test programs one after the other and prints one TAP.
 
-    run.py PROGRAM...
+run.py PROGRAM...
 
-A program is what ./dev test takes as one: TAP, or an exit status; it is judged alike. One that
-ends in .py is run by python. Each has twenty minutes.
+A program has TAP output or an exit status, and is judged like in ./dev test. Programs that end in
+.py are run by python. Each has twenty minutes.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import time
 import tally
 import tap
 
-SECONDS_MAX = 1200  # emulated, on a machine that may have others to serve
+SECONDS_MAX = 1200  # emulated, on a machine that may be busy
 
 
 def whole(file):
@@ -29,11 +29,11 @@ def whole(file):
 
 
 def outcome(path):
-    """The record of this program, as runner.py makes one."""
+    """Return the record of this program, like runner.py."""
     words = [sys.executable, path] if path.endswith(".py") else [path]
     begun = time.monotonic()
     ended_by = ""
-    # Not pipes: what a program leaves behind would hold their ends, and us.
+    # Not pipes: processes that a program leaves behind would keep them open, and block this one.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
                               start_new_session=True) as process:
@@ -51,7 +51,7 @@ def outcome(path):
 
 
 class Report:
-    """One TAP of many programs; the plan comes last, since nobody knows it before."""
+    """One TAP of many programs. The plan comes last, because the count is unknown before."""
 
     def __init__(self):
         self.count = 0

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""In the guest: a cluster that the tests of a program share, each of which leaves all of it as it
-was. One that fails shows what the agents said, and the next one gets another cluster."""
+"""Runs in the guest: a cluster that the tests of a program share. Each test leaves the cluster
+unchanged. A failed test prints the agents' output, and the next test gets a new cluster."""
 
 import cluster as clusters
 import tap
 
-SECONDS = 300  # emulated, on a machine that may have others to serve
+SECONDS = 300  # emulated, on a machine that may be busy
 
 
 def pairs(agent, node=None):
@@ -22,14 +22,14 @@ def wait_ready(agent, node):
 
 
 class Shared:
-    """A program's own has start(), which sets `cluster`, and tear_down() if there is more to end
-    than that."""
+    """A program's cluster class: defines start(), which sets `cluster`, and tear_down() if more
+    must be ended."""
 
     cluster = None
 
     @classmethod
     def agents(cls):
-        """All of them, with a ready pair between any two."""
+        """Return all agents, with a ready pair between any two."""
         if cls.cluster is None:
             cls.start()
         cls.cluster.wait_ring()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In the guest: what libibverbs says of the kernel's own devices, seen from C.
+// Runs in the guest: the view of libibverbs on the kernel's devices, from C.
 #include <dataplane/verbs.h>
 #include <support/cmocka.h>
 
@@ -7,7 +7,7 @@
 
 static const char *const names[] = {"rxe0", "rxe1"};
 
-// The device of that name, opened; NULL if there is none.
+// Open the device of that name. Returns NULL if there is none.
 static struct ibv_context *open_named(const char *name) {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *context = NULL;

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""In the guest: what agents call a node whose agent is frozen or killed, or whose cables are
-pulled, where the kernel answers for it on a fabric of its own."""
+"""Runs in the guest: verdicts on a node whose agent is frozen or killed, or whose cables are
+unplugged. The kernel answers for the node on a fabric of its own."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ COUNT = 3
 WELL = ("healthy", "None")
 SETTINGS = {
     "client.listen": "", "http.listen": "",
-    # Retries end after 0.1 s and not after half a second.
+    # Retries end after 0.1 s instead of half a second.
     **{f"device rf{number}.{key}": value for number in range(1, COUNT + 1)
        for key, value in (("timeout", 12), ("retry", 4))},
 }
@@ -37,9 +37,10 @@ SWITCHES = ("management", "fabric")
 
 
 def build():
-    """Machine i: a namespace m<i> with eth0 in it, for the overlay, and f<i> for the fabric; each
-    is a cable to a switch, with m<i> and s<i> as its other end. Soft-RoCE works in the first
-    namespace only: the devices rf<i> are there, and agents have them from theirs."""
+    """Build the machines. Machine i has a namespace m<i> with eth0 for the overlay, and f<i> for
+    the fabric. Each is a cable to a switch, with m<i> and s<i> as its other end. Soft-RoCE only
+    works in the first namespace: the devices rf<i> are there, and agents in the namespaces use
+    them."""
     for switch in SWITCHES:
         ip(f"link add {switch} type bridge", f"link set {switch} addrgenmode none up")
     for number in NUMBERS:
@@ -56,7 +57,7 @@ def build():
 
 
 def watch_modprobe():
-    """What the kernel asks for is written down, and then done."""
+    """Log the modules that the kernel requests, and load them."""
     ASKS.mkdir(exist_ok=True)
     script = ASKS / "modprobe"
     if not script.exists():
@@ -87,7 +88,7 @@ class Bed(Shared):
 
     @classmethod
     def tear_down(cls):
-        """Whoever comes next finds the devices that are always there, and no others."""
+        """Restore the default devices for the next test."""
         batch("rdma", lines=[f"link delete rf{number}" for number in NUMBERS])
         ip(*(line for number in NUMBERS for line in (
             f"link delete f{number}", f"link delete m{number}", f"netns delete m{number}")),
@@ -95,7 +96,7 @@ class Bed(Shared):
 
 
 def finding(agent, name):
-    """What this agent holds of it."""
+    """Return the agent's finding about this node."""
     return agent.ask(f"HEALTH {name}")["findings"][0]
 
 
@@ -108,9 +109,9 @@ def word(row):
 
 
 def wait_picture(victim, verdict, reasons, since):
-    """Until all others say that of it, and hold each other for healthy: on a machine that serves
-    others, too, one of these may be slow for a moment, and is called so. What each says on the
-    way is told with its time; no time is judged."""
+    """Wait until all others report this finding, and call each other healthy. On a busy machine one
+    of the agents may be slow for a moment and be reported so. Each report on the way is logged
+    with its time; time is not judged."""
     seen = {}
 
     def is_as_wanted(agent):
@@ -138,9 +139,10 @@ def wait_picture(victim, verdict, reasons, since):
 
 
 def story(number, verdict, reasons, fault, end):
-    """From well to the verdict, of one machine alone, and back. Of whom words change four times
-    within a minute, also those of a machine that was cut off itself, is unstable for another
-    minute: so neighbouring stories have other victims, and who is cut off comes last."""
+    """Play a fault of one machine: from healthy to the verdict, and back. A machine whose verdict
+    changes four times within a minute is unstable for another minute; a machine that was cut off
+    itself counts too. So consecutive stories have different victims, and the machine that is cut
+    off comes last."""
     victim = Bed.agents()[number - 1]
     wait_picture(victim, "healthy", {WELL[1]}, time.monotonic())
     since = time.monotonic()
@@ -159,7 +161,7 @@ def an_agent_that_is_frozen_is_named_so_while_the_kernel_answers_for_it():
 
 
 def without_its_fabric_cable_a_node_whose_agent_answers_is_off_the_fabric():
-    # Beyond the switch, where its own port does not notice.
+    # Beyond the switch, so that its own port stays up.
     story(1, "fabric-down", {"PulseUnread"},
           lambda _: ip("link set s1 nomaster"), lambda _: ip("link set s1 master fabric"))
 

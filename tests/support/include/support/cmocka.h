@@ -29,8 +29,8 @@ void unit_group_add(struct unit_group *group);
 	}                                                                                  \
 	static int unit_run_##group(void)
 
-// A failed assertion leaves the test by longjmp(), which static analysis cannot see: it
-// would follow the failed call into the lines after it. Only the analyzer reads this.
+// Variants of the assertions for static analysis. A failed assertion leaves the test by longjmp(),
+// which the analyzer does not see. It would continue after the failed call.
 #ifdef __clang_analyzer__
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the tests of faulty collectives share: messages made by hand, and short questions.
+// Helpers shared by the tests of faulty collectives: handmade messages, and short queries.
 #pragma once
 
 #include "collect/gather.h"
@@ -10,7 +10,7 @@
 #include <support/collective_net.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-#define LEG_NS (5 * RAS_NS_PER_SEC) // of the net's profile
+#define LEG_NS (5 * RAS_NS_PER_SEC) // values of the net's profile
 #define GRACE_NS (5 * RAS_NS_PER_SEC)
 
 struct bytes {
@@ -71,7 +71,7 @@ static inline struct bytes cancel_bytes(uint32_t origin, uint64_t id) {
 	return frame;
 }
 
-// A final answer of `node`, in `parts` parts of which the last says so.
+// Build a final answer of `node`, in `parts` parts; the last one has the end flag.
 static inline struct bytes
 answer_bytes(uint32_t origin, uint64_t id, uint32_t node, uint32_t parts, uint8_t flags) {
 	struct collect_answer answer = {
@@ -97,7 +97,8 @@ static inline int inject(struct net *net, uint32_t from, uint32_t to, const stru
 	return net_inject(net, from, to, frame->data, frame->size);
 }
 
-// Whatever happened: one result in time, everybody either answered or named, nothing left.
+// Check that one result arrived in time and that nothing is left. Every node must have answered or
+// be named as missing.
 static inline void assert_ended_well(const struct net *net, uint32_t root) {
 	const struct net_result *kept = result_of(net, root);
 

@@ -11,7 +11,7 @@
 
 static const char *const sample_policies[] = {"adaptive", "spin", "event", NULL};
 
-// Stands for any syntax of the caller's: upper case is not allowed in it.
+// Stands for a syntax check of a caller: rejects upper case.
 static inline int sample_check_lower(const char *text, size_t length, struct parse_error *error) {
 	for (size_t i = 0; i < length; i++) {
 		if (text[i] >= 'A' && text[i] <= 'Z')
@@ -125,7 +125,7 @@ static const struct config_key sample_keys[] = {
 	},
 };
 
-// Keys of one section that contradict each other.
+// Reject keys of one section that contradict each other.
 static inline void sample_find_conflicts(const struct config *config, struct config_load *load) {
 	if (!config_is_sound(load, "probe", "deadline") ||
 	    !config_is_sound(load, "probe", "interval"))

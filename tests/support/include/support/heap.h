@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The heap, for what takes a struct ras_memory: without end, or counted and failing as told.
+// A heap for users of struct ras_memory: unlimited, or counted and failing on demand.
 #pragma once
 
 #include <lib/must.h>
@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// All zero: nothing fails.
+// A counted heap. All zero: no allocation fails.
 struct heap {
 	size_t used_bytes;
-	uint64_t asked;	      // allocations so far, those that failed too
-	uint64_t fails_at;    // that one
-	uint64_t fails_every; // each so-manieth
-	uint64_t fails_from;  // that one and all that follow
+	uint64_t asked;	      // allocations so far, including failed ones
+	uint64_t fails_at;    // number of the allocation that fails
+	uint64_t fails_every; // every n-th allocation fails
+	uint64_t fails_from;  // this allocation and all later ones fail
 };
 
 static inline void *heap_allocate(void *ctx, size_t size) {
@@ -45,11 +45,11 @@ static inline void heap_release(void *ctx, void *memory, size_t size) {
 	free(memory);
 }
 
-// Of a struct heap, or NULL: neither counted nor failing.
+// Initialize a struct ras_memory with a struct heap, or with NULL: neither counted nor failing.
 #define HEAP_MEMORY(heap) \
 	{ .allocate = heap_allocate, .release = heap_release, .ctx = (heap) }
 
-// So many allocations more succeed, then none.
+// Let `count` more allocations succeed, then none.
 static inline void heap_leave(struct heap *heap, uint64_t count) {
 	heap->fails_from = heap->asked + count + 1;
 }

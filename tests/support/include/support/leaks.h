@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether anything was allocated that nobody knows any more; where no sanitizer looks, never.
+// Leak detection; without a sanitizer, no leak is ever found.
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,8 @@
 #include <sanitizer/lsan_interface.h>
 #endif
 
-// The threads that there are stand still meanwhile. Each leak is told again by later calls.
+// Return true if there is a leak. All threads are stopped meanwhile. Later calls report the same
+// leak again.
 static inline bool leaks_are_there(void) {
 #ifdef LEAKS_ARE_FOUND
 	return __lsan_do_recoverable_leak_check() != 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the tests of payloads share: counted memory, dice, a part in the making, one row of
-// each kind.
+// Helpers shared by the payload tests: counted memory, random numbers, a part being built, one row
+// of each kind.
 #pragma once
 
 #include <lib/wire.h>
@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-// Memory that can run out and that must come back whole.
+// Memory with a limit, which must be released completely.
 struct pool {
 	size_t used_bytes;
 	size_t limit_bytes;
@@ -83,7 +83,7 @@ static inline void part_end(struct part *part) {
 	assert_int_equal(wire_writer_finish(&part->writer, &part->collected.size), 0);
 }
 
-// A row of every kind, in its coded form.
+// Sample rows of every kind, in their coded form.
 static const struct ras_conn_row a_conn = {
 	.peer = 7,
 	.transport = RAS_TRANSPORT_ROCE,

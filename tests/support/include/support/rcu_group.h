@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// cmocka's begin and end of a group whose tests write under RCU, as the control thread does: the
-// thread is registered, and offline.
+// Group setup and teardown of cmocka for tests that write under RCU like the control thread: the
+// thread is registered and offline.
 #pragma once
 
 #include <lib/rcu_reclaimer.h>

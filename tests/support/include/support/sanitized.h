@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much of a simulation runs under a sanitizer: what release counts in thousands shows there in
-// hundreds whether a lifetime is wrong, at several times the price.
+// Reduced test sizes under a sanitizer. Hundreds of runs there show lifetime errors, while each run
+// costs several times more than in release.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

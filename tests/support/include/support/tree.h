@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Directories that a test made for itself.
+// Removal of directories that a test created.
 #pragma once
 
 #include <ftw.h>
@@ -13,7 +13,7 @@ tree_remove_one(const char *path, const struct stat *info, int kind, struct FTW 
 	return remove(path);
 }
 
-// The directory and all that is below it. 0, or not all of it could be removed.
+// Remove a directory with its contents. Returns 0, or nonzero if a part could not be removed.
 static inline int tree_remove(const char *path) {
 	return nftw(path, tree_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
