@@ -14,13 +14,13 @@
 #define BENCH_DAY_WALL_S 900
 #define BENCH_GIB (1024.0 * 1024 * 1024)
 
-// A run that several rows may be read from.
+// One simulated run; several rows of the table may read figures of the same run.
 struct bench_plan {
 	const char *scenario;
 	const char *profile;
 	uint32_t nodes;
 	uint32_t minutes;
-	bool lasting; // minutes are the caller's
+	bool lasting; // the caller chooses the length in minutes
 };
 
 struct bench_run {
@@ -70,7 +70,8 @@ static const struct bench_plan bench_plans[RUN_COUNT] = {
 	[RUN_NCCL_QUIET] = {"quiet", "nccl", 1000, 1, false},
 };
 
-// One figure of one run, beside the same of another, with the bound it has to keep.
+// One row: a figure of one run, beside the same figure of another run, and the target it must
+// meet.
 struct bench_row {
 	const char *what;
 	enum bench_run_name run;
@@ -79,7 +80,7 @@ struct bench_row {
 	const char *unit;
 	double scale; // value = figure / scale
 	double target;
-	bool at_least; // the bound is a lower one
+	bool at_least; // the target is a lower bound
 };
 
 #define FIGURE(member) offsetof(struct result, member)
@@ -162,7 +163,7 @@ static double bench_figure(const struct bench_run *runs, enum bench_run_name nam
 
 struct bench_value {
 	double value, yardstick, ratio;
-	int ok; // -1: no target
+	int ok; // -1: the row has no target
 };
 
 static struct bench_value bench_value(const struct bench_run *runs, const struct bench_row *row) {
@@ -172,7 +173,7 @@ static struct bench_value bench_value(const struct bench_run *runs, const struct
 		.ok = -1,
 	};
 
-	// A day is told from the part of it that was run.
+	// The wall time of a day is extrapolated from the part of a day that was run.
 	if (row->run == RUN_SLOW && row->offset == FIGURE(wall_s) && runs[RUN_SLOW].minutes > 0)
 		value.value *= (double)BENCH_DAY_MINUTES / runs[RUN_SLOW].minutes;
 	value.ratio = value.value / value.yardstick;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The figures to reach, at their sizes, with the seed's profile beside them.
+// Target figures of the simulator, with the profile of the seed for comparison.
 #pragma once
 
 #include "run.h"
@@ -7,6 +7,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-// Plays what the rows need, each in a process of its own, and prints the table or one JSON
-// object. Of `options` seed, progress and length count. 0 or -errno.
+// Play the runs that the rows need, each in its own process, and print a table or one JSON
+// object. Uses only seed, progress and length of `options`. Returns 0 or -errno.
 int bench_play(const struct run_options *options, bool json, FILE *to, bool *ret_met);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-sim-bench [--json] [--minutes M] [--seed S]: what ./dev bench sim runs.
+// tocsin-sim-bench [--json] [--minutes M] [--seed S]: program behind ./dev bench sim.
 #include "bench.h"
 #include "options.h"
 

@@ -7,10 +7,10 @@
 
 #include <stdlib.h>
 
-// After the end of a pause, news of the death it was taken for may still arrive this long.
+// After a pause ends, late news of the node's presumed death may still arrive for this long.
 #define FAULT_ECHO_NS (10 * WORLD_SEC)
-// And after losses what was lost is sent again: TCP waits for as long as it took so far, up to the
-// user timeout, and all that came behind it waits, too.
+// Lost data arrives even later: TCP retransmits with a backoff up to the user timeout, and all
+// data behind the lost segment waits as well.
 #define FAULT_LOSS_ECHO_NS (30 * WORLD_SEC)
 
 enum fault_phase {
@@ -53,7 +53,7 @@ void fault_add(struct world *world, const struct fault *fault) {
 		faults->end_ns = at_ns + fault->duration_ns;
 }
 
-// While something ails a node, its death is no false alarm.
+// While a fault affects a node, its death counts as expected and not as a false alarm.
 static void fault_ails(struct world *world, uint32_t node, bool ails) {
 	struct node *victim = &world->nodes[node];
 
@@ -66,7 +66,8 @@ static void fault_ails(struct world *world, uint32_t node, bool ails) {
 	victim->healthy_ns = world_now(world);
 }
 
-// A stop of this length is survived by the rules, ends in death by them, or may do either.
+// The profile's timers decide whether a pause of this length must be survived, must end in death,
+// or may do either.
 static void fault_pauses(struct world *world, const struct fault *fault, uint32_t node) {
 	const struct ras_profile *profile = world->options.profile;
 
@@ -99,7 +100,7 @@ static void fault_process(struct world *world, const struct fault *fault, bool b
 		node_start(world, fault->node, NULL, fault_memory(fault->kind));
 		return;
 	}
-	// One that is stopped hears no request to leave.
+	// A stopped process cannot handle a request to leave.
 	if (fault->kind == FAULT_LEAVE && world->nodes[fault->node].state != NODE_UP)
 		return;
 	if (is_up)
@@ -110,7 +111,7 @@ static void fault_process(struct world *world, const struct fault *fault, bool b
 		node_kill(world, fault->node);
 }
 
-// Two machines come back from repair the wrong way round.
+// Swap the addresses of two nodes, as when two repaired machines come back in each other's place.
 static void fault_swap(struct world *world, const struct fault *fault, bool begins) {
 	uint32_t nodes[] = {fault->node, fault->value};
 
@@ -126,16 +127,17 @@ static void fault_swap(struct world *world, const struct fault *fault, bool begi
 		node_start(world, nodes[n], NULL, NODE_REMEMBERS);
 }
 
-// A place that nobody has: one of the node's own two, since others come there only by swapping.
+// Return a place that no node uses. Each node owns two places, and another node gets one of them
+// only by a swap.
 static uint32_t fault_nowhere(const struct world *world, uint32_t node) {
 	uint32_t place = world->nodes[node].place;
 
 	return (place + world->options.nodes) % WORLD_PLACES(world->options.nodes);
 }
 
-// Its configuration says where it is, and that is wrong; then it is mended. Both take a restart,
-// for a quarter of the time each: another address is not taken while the run before is held to
-// live.
+// The node's configuration claims a wrong address and is corrected later. Each change is preceded
+// by downtime of a quarter of the fault's duration: peers reject a new address while they believe
+// that the previous run is alive.
 static void fault_wrong(struct world *world, uint32_t index, enum fault_phase phase) {
 	const struct fault *fault = &world->faults.list[index];
 	uint32_t node = fault->node;
@@ -162,13 +164,13 @@ static void fault_wrong(struct world *world, uint32_t index, enum fault_phase ph
 	if (phase != FAULT_ENDS)
 		return;
 	fault_ails(world, node, false);
-	if (is_up) // by another fault
+	if (is_up) // started meanwhile by another fault
 		node_kill(world, node);
 	node_start(world, node, NULL, NODE_REMEMBERS);
 	fault_push(world, index, FAULT_ECHOED, now_ns + FAULT_ECHO_NS);
 }
 
-// One process stops, or resumes: a part of what a fault does.
+// Freeze or thaw one process, as a part of a fault.
 static void fault_freeze_node(struct world *world, uint32_t index, uint32_t victim, bool begins) {
 	struct node *node = &world->nodes[victim];
 
@@ -183,7 +185,7 @@ static void fault_freeze_node(struct world *world, uint32_t index, uint32_t vict
 	}
 }
 
-// A machine that stands still takes all its processes with it, and its kernel.
+// A stopped machine stops its kernel and all of its processes.
 static void fault_freeze(struct world *world, uint32_t index, bool begins) {
 	const struct fault *fault = &world->faults.list[index];
 	uint32_t host = world->net.nodes[fault->node].host;
@@ -201,7 +203,7 @@ static void fault_freeze(struct world *world, uint32_t index, bool begins) {
 
 #define FAULT_LAG_PERIOD_NS WORLD_SEC
 
-// It stands still for a moment in each second, which is no reason to be taken for dead.
+// The process stops for a moment in each second. Such short pauses must not get it declared dead.
 static void fault_lag(struct world *world, uint32_t index, enum fault_phase phase) {
 	struct faults *faults = &world->faults;
 	const struct fault *fault = &faults->list[index];
@@ -254,9 +256,9 @@ static uint32_t fault_nodes_of(const struct world *world, uint32_t host) {
 	return count;
 }
 
-// Cut off in one direction, or nearly in both: in the end the others may take it for dead. Several
-// on one host are a part of the view, as an island is, and may be the larger part of what is left.
-// Deaf or mute.
+// Mark the nodes of a deaf or mute host as dark. Such a node is cut off in at least one
+// direction, so peers may declare it dead in the end. Several nodes on one host form a partition
+// side, possibly the larger side.
 static void fault_dark(struct world *world, uint32_t host, bool begins) {
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		if (world->net.nodes[n].host == host)
@@ -300,8 +302,8 @@ static void fault_hard_to_reach(struct world *world, uint32_t index, bool begins
 	fault_push(world, index, FAULT_ECHOED, world_now(world) + echo_ns);
 }
 
-// An island are so many hosts in ring order. Whom of the other side a part may declare dead is for
-// invariant K to judge: it depends on who else is gone.
+// An island is a percentage of the hosts, in ring order. Invariant K judges which side may
+// declare which members dead, because that depends on other faults, too.
 static void fault_split(struct world *world, uint32_t index, bool begins) {
 	const struct fault *fault = &world->faults.list[index];
 	uint32_t hosts = world->options.hosts;
@@ -316,7 +318,7 @@ static void fault_split(struct world *world, uint32_t index, bool begins) {
 	}
 	sides.at_ns = world_now(world);
 	gaps_change(&world->faults.gaps, &sides, hosts);
-	world->faults.declaring = 0; // of two gaps that overlap the sides are others
+	world->faults.declaring = 0; // the sides change when two partitions overlap
 	world->faults.splits += begins ? 1 : -1u;
 	net_faults_changed(&world->net);
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
@@ -328,7 +330,7 @@ static void fault_split(struct world *world, uint32_t index, bool begins) {
 		fault_push(world, index, FAULT_ECHOED, world_now(world) + FAULT_ECHO_NS);
 }
 
-// Cut off from each other one a node is not to be told from a dead one.
+// Each of two nodes that cannot reach each other sees the other one as dead.
 static void fault_cut(struct world *world, const struct fault *fault, bool begins) {
 	uint32_t nodes[] = {fault->node, fault->value};
 	struct net_cut cut = {fault->node, fault->value, fault->kind == FAULT_ONEWAY};
@@ -362,14 +364,15 @@ static void fault_wire(struct world *world, const struct fault *fault, bool begi
 	net_host_set(&world->net, host, &wanted);
 }
 
-// Whether it may be others than those of its host who are taken for dead.
+// Return whether the fault may get nodes on other hosts declared dead.
 static bool fault_parts(enum fault_kind kind) {
 	return kind == FAULT_SPLIT || kind == FAULT_FENCE || kind == FAULT_DEAF ||
 	       kind == FAULT_MUTE || kind == FAULT_LOSS || kind == FAULT_LOSSIN ||
 	       kind == FAULT_LOSSOUT;
 }
 
-// The echo of its end: all on the fault's host, or all there are, may be held to live again.
+// End the grace period after a fault. A later death of the fault's nodes is a false alarm again;
+// some fault kinds affect all nodes.
 static void fault_echoed(struct world *world, const struct fault *fault) {
 	uint32_t host = world->net.nodes[fault->node].host;
 
@@ -377,7 +380,7 @@ static void fault_echoed(struct world *world, const struct fault *fault) {
 		bool concerned = fault_parts(fault->kind) || n == fault->node ||
 				 world->net.nodes[n].host == host;
 
-		// Another one may have ended later.
+		// A later fault may have extended the node's grace period.
 		if (concerned && world->nodes[n].ailing == 0 &&
 		    world_now(world) >= world->nodes[n].echo_ns &&
 		    world_now(world) >= world->nodes[n].healthy_ns + FAULT_ECHO_NS)
@@ -426,7 +429,8 @@ static void fault_apply(struct world *world, uint32_t index, bool begins) {
 		fault_split(world, index, begins);
 		break;
 	case FAULT_RESET:
-		// It is reached again when it has called the others, or they it.
+		// Peers can reach the node again once connections are re-established in either
+		// direction.
 		net_process_cut(&world->net, fault->node);
 		world->nodes[fault->node].healthy_ns = world_now(world);
 		world->measure.nodes[fault->node].expected = true;

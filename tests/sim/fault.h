@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What goes wrong, when, for how long: a list that a scenario fills, or a text spells.
+// Faults with their times and durations, from a scenario or from a text.
 //
-// A fault that ends undoes itself. What its victims may expect from the others (to be declared
-// dead, or not) is part of it.
+// A fault undoes itself at its end. It also sets what its victims may expect: whether other nodes
+// may declare them dead.
 #pragma once
 
 #include "gaps.h"
@@ -16,67 +16,69 @@ struct event;
 struct world;
 
 enum fault_kind {
-	FAULT_KILL,   // the process; started again at the end
-	FAULT_FORGET, // the same, and its state directory is gone
-	FAULT_LEAVE,  // it says goodbye; started again at the end
-	FAULT_START,  // one that was not started so far
-	FAULT_FREEZE, // SIGSTOP: its kernel goes on
-	FAULT_STOP,   // its machine stands still, as a paused VM does
-	FAULT_HOST,   // its host is dark; powered up again at the end
-	FAULT_DEAF,   // nothing reaches its host
-	FAULT_MUTE,   // nothing leaves its host
-	FAULT_SPLIT,  // this many percent of the hosts are an island, from the node's host on
-	FAULT_FENCE,  // the same, and a firewall between answers TCP with resets
-	FAULT_CUT,    // between it and one other node
-	FAULT_SLOW,   // its host is so many milliseconds further away
-	FAULT_REJECT, // its firewall rejects new connections
-	FAULT_RESET,  // its connections are reset, once
-	FAULT_LEAP,   // its clock leaps by so many milliseconds, once
-	FAULT_STALL,  // this many of a million messages stand still, everywhere
-	FAULT_LOSS,   // of this many percent of its packets there is no trace; TCP sends them again
-	FAULT_SWAP,   // it and one other node are killed, and start with each other's address
-	FAULT_STALE,  // as kill, and started with a copy of its state directory of before
-	FAULT_MOVE,   // as kill, and started with another address
-	FAULT_CLONE,  // as kill, and started with a copy of the other node's state directory
-	FAULT_WRONG,  // says to have the other's address, or nobody's if that is itself
-	FAULT_ONEWAY, // nothing of it reaches the other node
-	FAULT_LAG,    // its process stands still for so many milliseconds of each second
-	FAULT_LOSSIN, // as loss, of what comes to it alone
-	FAULT_LOSSOUT, // and of what it sends
+	FAULT_KILL,   // kills the process; it is started again at the end
+	FAULT_FORGET, // kill, and the state directory is deleted
+	FAULT_LEAVE,  // the node leaves gracefully; it is started again at the end
+	FAULT_START,  // starts a node that has not run before
+	FAULT_FREEZE, // SIGSTOP of the process; its kernel keeps running
+	FAULT_STOP,   // stops the whole machine, like a paused VM
+	FAULT_HOST,   // powers the host off; it is powered up again at the end
+	FAULT_DEAF,   // no packet reaches the node's host
+	FAULT_MUTE,   // no packet leaves the node's host
+	FAULT_SPLIT,  // partition: `value` percent of the hosts, from the node's host on
+	FAULT_FENCE,  // split, and a firewall between the sides answers TCP with resets
+	FAULT_CUT,    // no packets between the node and one other node
+	FAULT_SLOW,   // adds `value` milliseconds of delay to the node's host
+	FAULT_REJECT, // the host's firewall rejects new connections
+	FAULT_RESET,  // resets the node's connections, once
+	FAULT_LEAP,   // the node's clock leaps by `value` milliseconds, once
+	FAULT_STALL,  // `value` of a million messages are delayed, in the whole network
+	FAULT_LOSS,   // `value` percent of the host's packets are lost; TCP retransmits them
+	FAULT_SWAP,   // kills the node and another one; each restarts with the other's address
+	FAULT_STALE,  // kill, then a start with an old copy of its own state directory
+	FAULT_MOVE,   // kill, then a start with another address
+	FAULT_CLONE,  // kill, then a start with a copy of the other node's state directory
+	// The node claims another node's address, or an unused one if `value` is the node itself.
+	FAULT_WRONG,
+	FAULT_ONEWAY,  // no packet of the node reaches the other node
+	FAULT_LAG,     // the process stops for `value` milliseconds of each second
+	FAULT_LOSSIN,  // loss of incoming packets only
+	FAULT_LOSSOUT, // loss of outgoing packets only
 	FAULT_KIND_COUNT,
 };
 
 struct fault {
 	enum fault_kind kind;
 	uint32_t node;
-	uint32_t value;	      // by kind
-	uint64_t at_ns;	      // since the faults began
-	uint64_t duration_ns; // 0: for good
+	uint32_t value;	      // meaning depends on the kind
+	uint64_t at_ns;	      // since faults.begin_ns
+	uint64_t duration_ns; // 0: permanent
 };
 
 struct faults {
 	struct fault *list;
 	uint32_t count, capacity;
-	uint64_t begin_ns;  // virtual time of at_ns 0
-	uint64_t end_ns;    // when all have ended
-	struct gaps gaps;   // between islands and fences
-	uint32_t splits;    // under way
-	uint32_t declaring; // the side that declared members of the other one, + 1; 0 for none
-	uint32_t *lagging;  // by node: the fault, + 1, that has it stand still for a moment
+	uint64_t begin_ns; // virtual time of at_ns 0
+	uint64_t end_ns;   // end of the last fault
+	struct gaps gaps;  // partitions by islands and fences
+	uint32_t splits;   // partitions in progress
+	// 1 + the side that declared members of the other side dead; 0: neither has.
+	uint32_t declaring;
+	uint32_t *lagging; // by node: 1 + the index of the lag fault that has stopped the node now
 };
 
 void faults_fini(struct faults *faults);
-// Schedules it; at_ns counts from faults.begin_ns, and has not passed.
+// Schedule a fault. Its at_ns counts from faults.begin_ns and must not have passed.
 void fault_add(struct world *world, const struct fault *fault);
 void fault_happen(struct world *world, struct event *event);
 
 const char *fault_name(enum fault_kind kind);
-// Whether the value is another node, counted as nodes are.
+// Return whether the value is another node, counted from 0 like nodes.
 bool fault_names_another(enum fault_kind kind);
 
-// "freeze:5@12.5s+6s,split/40@20s+10s": kind, node counted from 1, value, time, duration; islands
-// and fences begin with the first node if none is named. At
-// most `count_max` faults are written to *ret_faults. -EINVAL, -ERANGE, -E2BIG with the reason.
+// Parse "freeze:5@12.5s+6s,split/40@20s+10s": kind, node counted from 1, value, time, duration.
+// Islands and fences begin with the first node if none is named. Writes at most `count_max`
+// faults to *ret_faults. Returns 0, or -EINVAL, -ERANGE or -E2BIG with the reason.
 int faults_parse(
 	const char *text,
 	uint32_t nodes,

@@ -11,14 +11,14 @@
 enum fault_subject {
 	SUBJECT_NONE,
 	SUBJECT_NODE,
-	SUBJECT_FIRST, // of an island; the first one if none is named
+	SUBJECT_FIRST, // the first node of an island; node 1 if none is named
 };
 
 struct fault_word {
 	const char *name;
 	enum fault_subject node;
 	bool duration_needed;
-	uint32_t value_max; // 0: takes none
+	uint32_t value_max; // 0: the fault takes no value
 };
 
 static const struct fault_word fault_words[FAULT_KIND_COUNT] = {
@@ -33,7 +33,8 @@ static const struct fault_word fault_words[FAULT_KIND_COUNT] = {
 	[FAULT_MUTE] = {"mute", SUBJECT_NODE, true, 0},
 	[FAULT_SPLIT] = {"split", SUBJECT_FIRST, true, 99},
 	[FAULT_FENCE] = {"fence", SUBJECT_FIRST, true, 99},
-	[FAULT_CUT] = {"cut", SUBJECT_NODE, true, UINT32_MAX}, // the other node, checked apart
+	// The value is the other node; checked separately.
+	[FAULT_CUT] = {"cut", SUBJECT_NODE, true, UINT32_MAX},
 	[FAULT_SLOW] = {"slow", SUBJECT_NODE, true, 10000},
 	[FAULT_REJECT] = {"reject", SUBJECT_NODE, true, 0},
 	[FAULT_RESET] = {"reset", SUBJECT_NODE, false, 0},
@@ -98,7 +99,7 @@ static int fault_parse_kind(
 	return parse_fail(error, -EINVAL, text, length, "is no fault; there are:%s", known);
 }
 
-// The part up to one of the stops, or the end.
+// Return the length of the text up to the first stop character or the end.
 static size_t fault_part(const char *text, size_t length, const char *stops) {
 	size_t used = 0;
 
@@ -107,7 +108,7 @@ static size_t fault_part(const char *text, size_t length, const char *stops) {
 	return used;
 }
 
-// The node and the value, which stand before the time.
+// Parse the node and the value, which precede the time.
 static int fault_parse_subject(
 	const char *text,
 	size_t length,

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-// Whoever is lost is tried by all together at least once in so long.
+// Within this time, all members together try at least once to reach a lost member.
 #define GAPS_TOGETHER_NS (5 * WORLD_SEC)
 
 void gaps_fini(struct gaps *gaps) {
@@ -63,7 +63,7 @@ bool gaps_changed_before(const struct gaps *gaps, uint64_t before_ns) {
 }
 
 bool gaps_whole_since(const struct gaps *gaps, uint64_t from_ns, uint64_t length_ns) {
-	uint64_t whole_ns = from_ns; // since then, or since the beginning
+	uint64_t whole_ns = from_ns; // start of the current time without a partition
 
 	for (uint32_t n = 0; n < gaps->count; n++) {
 		const struct gap_sides *sides = &gaps->list[n];

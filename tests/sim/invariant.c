@@ -14,12 +14,13 @@
 #define INVARIANT_STEP_NODES 64
 #define INVARIANT_STEP_PEERS 16
 #define INVARIANT_QUEUE_BYTES_MAX (4u << 20)
-// What one instance may hold: the same for all, for each peer, and frames in its queues.
+// Memory limit of one instance: a fixed part, a part for each peer, and the queued frames.
 #define INVARIANT_BASE_BYTES (2u << 20)
 #define INVARIANT_PEER_BYTES 256
 
-// What an observer has told of a subject; 0 is nothing yet. The bits above are the last ones
-// of the incarnation it was told of: across a gap of minutes dozens of refutations are missed.
+// Last state of a subject that an observer reported; 0 if it reported none. The upper bits are
+// the low bits of the incarnation. Ten bits for refutations are needed, since dozens are missed
+// during a partition of minutes.
 #define TOLD_BITS 3
 #define TOLD_START_MASK 7u
 #define TOLD_REFUTATION_BITS 10
@@ -39,7 +40,7 @@ enum told {
 #define BIT(told) (1u << (told))
 #define TOLD_ANY ((1u << TOLD_COUNT) - 1)
 
-// From which of these an event may come, and where it leads.
+// The reported states that may precede an event, and the state that follows it.
 struct transition {
 	uint32_t from;
 	enum told to;
@@ -110,7 +111,7 @@ void invariants_started(struct world *world, const struct node *node, bool prelo
 
 	invariants->preloaded[node->index] = preloaded;
 	invariants->declared[node->index] = 0;
-	// A process that is started anew knows nothing of what it declared before.
+	// A restarted process does not know which deaths it declared before.
 	for (size_t n = 0; n < nodes; n++) {
 		if (invariants->weights[n].declarer == node->index)
 			invariants->weights[n].refuted_ns = 0;
@@ -129,7 +130,8 @@ static uint16_t *invariants_told(struct world *world, const struct node *node, u
 	return told;
 }
 
-// C. Of what a table held when it was received, no event tells: from nothing all may follow.
+// C: events follow the allowed transitions. A table received at join produces no events, so every
+// event may follow TOLD_NOTHING.
 static void invariants_transition(
 	struct world *world,
 	const struct node *node,
@@ -138,7 +140,7 @@ static void invariants_transition(
 ) {
 	const struct transition *transition = &transitions[event->kind];
 	uint16_t *told = invariants_told(world, node, subject);
-	// Of start and refutations the low bits: enough to tell one death from the next.
+	// The low bits of start and refutations suffice to distinguish consecutive deaths.
 	uint64_t death = (ras_incarnation_start(event->incarnation) & TOLD_START_MASK)
 				 << TOLD_REFUTATION_BITS |
 			 (event->incarnation & ((1u << TOLD_REFUTATION_BITS) - 1));
@@ -147,7 +149,8 @@ static void invariants_transition(
 
 	if (transition->from == 0)
 		return;
-	// Whoever did not hear that it came back hears of its next death, or that it left again.
+	// An observer that missed the return of a node may report its next death or leave without
+	// one.
 	if (from != TOLD_NOTHING && (transition->from & BIT(from)) == 0 &&
 	    !((event->kind == RAS_EVENT_DEAD || event->kind == RAS_EVENT_LEFT) &&
 	      (from == TOLD_DEAD || from == TOLD_LEFT) &&
@@ -159,7 +162,7 @@ static void invariants_transition(
 	*told = now_told;
 }
 
-// Has the node been well for longer than it takes to be held for dead?
+// Return whether the node has had no fault for longer than it takes to be declared dead.
 static bool invariants_healthy(const struct world *world, const struct node *node) {
 	uint64_t patience_ns = world->options.profile->dead_ns + 5 * WORLD_SEC;
 
@@ -167,8 +170,9 @@ static bool invariants_healthy(const struct world *world, const struct node *nod
 	       world_now(world) > node->healthy_ns + patience_ns;
 }
 
-// One that left and is back may wait for seeds of its own, or have founded a ring: nobody asks it
-// who does not know of that.
+// Return whether the node knows the other one as a member. A node that left and came back may
+// still wait for its seeds, or have founded a ring; nodes that do not know of its return cannot
+// ask it.
 static bool invariants_knows(const struct node *node, const struct node *other) {
 	struct ras_peer peer;
 
@@ -176,7 +180,7 @@ static bool invariants_knows(const struct node *node, const struct node *other) 
 	       peer.state <= RAS_UNREACHABLE;
 }
 
-// Nodes beside these two that could have been asked.
+// Count other nodes, up to two, that the observer could have asked about the subject.
 static uint32_t invariants_able(const struct world *world, uint32_t observer, uint32_t subject) {
 	uint32_t able = 0;
 
@@ -189,7 +193,7 @@ static uint32_t invariants_able(const struct world *world, uint32_t observer, ui
 	return able;
 }
 
-// Did this core come to the verdict, or did it hear of it?
+// Return whether this core declared the death itself, as opposed to hearing of it.
 static bool invariants_declares(struct world *world, const struct node *node) {
 	uint64_t *seen = &world->invariants.declared[node->index];
 	uint64_t declared = ras_counters(node->ras)->deaths_declared;
@@ -199,8 +203,9 @@ static bool invariants_declares(struct world *world, const struct node *node) {
 	return declares;
 }
 
-// As many as the profile asks for, or as there are left, the observer included: whom it does not
-// hear is left as well.
+// Return the number of observers that a death needs, the declaring one included: the profile's
+// number, or all living members if they are fewer. Members that the node cannot hear are among
+// them.
 static uint32_t invariants_needed(const struct world *world, const struct node *node) {
 	uint32_t observers = world->options.profile->observers;
 	struct ras_view view;
@@ -209,7 +214,7 @@ static uint32_t invariants_needed(const struct world *world, const struct node *
 	return view.alive < observers ? view.alive : observers;
 }
 
-// From a count to the death that it allows.
+// Maximum time from a census to a death that it permits.
 #define INVARIANTS_COUNT_NS (3 * WORLD_SEC)
 
 static bool island_of(const struct world *world, uint32_t node) {
@@ -220,12 +225,13 @@ static bool island_of(const struct world *world, uint32_t node) {
 
 struct sides {
 	uint64_t members, across;
-	// Of them who counts for a majority: on the own side who may, across who does for certain.
+	// Members with a vote. On the own side: all that may have one; across: those that
+	// certainly have one.
 	uint64_t voters, opponents;
 };
 
-// Who was held for dead, or started anew, counts again after a time in which nobody was missed; who
-// knew of it at once, and who a little later, differ in that.
+// Return whether the node certainly has a vote. A node that was declared dead or restarted gets
+// its vote after a time without partition. Members notice that time at different moments.
 static bool counts_for_certain(const struct world *world, const struct node *node) {
 	uint64_t whole_ns = 2 * world->options.profile->brake_hold_ns;
 	const struct gaps *gaps = &world->faults.gaps;
@@ -235,8 +241,8 @@ static bool counts_for_certain(const struct world *world, const struct node *nod
 	return node->start == 1 || gaps_whole_since(gaps, node->started_ns, whole_ns);
 }
 
-// Those whom the node holds for members, itself and the subject among them, and who of them is on
-// the other side of the gap.
+// Count the members in the node's view, including itself and the subject, and those across the
+// partition.
 static struct sides
 invariants_sides(const struct world *world, const struct node *node, uint32_t subject) {
 	bool island = island_of(world, node->index);
@@ -251,8 +257,9 @@ invariants_sides(const struct world *world, const struct node *node, uint32_t su
 		if (n != node->index && n != subject &&
 		    ras_peer_find(node->ras, other->record->id, &peer) != 0)
 			continue;
-		// Who left this side was counted, perhaps, and declares nobody; who left the other
-		// one may be a member only here.
+		// A member that left this side may have been in the census, and declares nobody
+		// dead. A member that left the other side may still be a member in this view
+		// only.
 		member = (peer.state >= RAS_ALIVE && peer.state <= RAS_UNREACHABLE) ||
 			 (peer.state == RAS_LEFT && !across &&
 			  node_now(node) - peer.since_ns < INVARIANTS_COUNT_NS);
@@ -266,7 +273,8 @@ invariants_sides(const struct world *world, const struct node *node, uint32_t su
 	return sides;
 }
 
-// One that was deaf or mute or stood still as the gap began was as far away before.
+// Return how long the two nodes have been partitioned. If the other one was deaf, mute or stopped
+// when the partition began, that time counts as well.
 static uint64_t apart_ns(const struct world *world, uint32_t node, uint32_t other) {
 	const struct net_node *nodes = world->net.nodes;
 	const struct node *subject = &world->nodes[other];
@@ -279,7 +287,7 @@ static uint64_t apart_ns(const struct world *world, uint32_t node, uint32_t othe
 	return now_ns - since_ns;
 }
 
-// What is declared as a gap begins may be of what was seen before.
+// Return whether the death may rest on evidence from before the partition began.
 static bool is_of_before(const struct world *world, const struct ras_event *event) {
 	const struct gaps *gaps = &world->faults.gaps;
 	uint64_t age_ns = world_now(world) - gaps_now(gaps).at_ns;
@@ -289,8 +297,8 @@ static bool is_of_before(const struct world *world, const struct ras_event *even
 	return age_ns < INVARIANTS_COUNT_NS && gaps_changed_before(gaps, INVARIANTS_COUNT_NS);
 }
 
-// Two rings that met as a gap came between never were one: neither knows who belongs to the other,
-// and each goes on alone.
+// Return whether the two nodes ever had the same view. Two rings that met just as a partition
+// began were never one: neither knows the members of the other, so each goes on alone.
 static bool had_one_view(const struct node *one, const struct node *other) {
 	for (uint32_t n = 0; n < one->view_count && n < one->view_capacity; n++) {
 		for (uint32_t k = 0; k < other->view_count && k < other->view_capacity; k++) {
@@ -301,7 +309,8 @@ static bool had_one_view(const struct node *one, const struct node *other) {
 	return false;
 }
 
-// K. Of the deaths of one moment the first is judged; the other ones follow from it.
+// K: only one side of a partition declares deaths, and only with a majority. Only the first death
+// of a moment is judged; the others follow from it.
 static void invariants_across(
 	struct world *world,
 	const struct node *node,
@@ -315,14 +324,15 @@ static void invariants_across(
 	struct sides sides;
 	struct ras_view view;
 
-	// One whose process ended was gone before, perhaps; so was the run before its present one.
+	// A process that ended may have been gone before the partition; so was its previous run.
 	if (world->faults.splits != 1 || world->nodes[subject].state == NODE_OFF ||
 	    ras_incarnation_start(event->incarnation) <
 		    ras_incarnation_start(ras_self_incarnation(world->nodes[subject].ras)) ||
 	    is_of_before(world, event) || island_of(world, subject) == island ||
 	    !had_one_view(node, &world->nodes[subject]) || profile->brake_peers == UINT32_MAX)
 		return;
-	// Of a view of two each may declare the other, shown as by one alone.
+	// In a view of two members each may declare the other one dead; such a death is marked
+	// sole.
 	ras_view(node->ras, &view);
 	if (view.alive < 2)
 		return;
@@ -352,7 +362,7 @@ static bool invariants_one_host(const struct world *world, const struct ras_even
 	       world->net.nodes[first].host == world->net.nodes[second].host;
 }
 
-// Is anybody linked with it, on another host, who could have looked?
+// Return whether a healthy, linked node on another host could have observed the subject.
 static bool invariants_elsewhere(const struct world *world, uint32_t observer, uint32_t subject) {
 	uint32_t host = world->net.nodes[observer].host;
 	struct ras_link_info link;
@@ -370,7 +380,7 @@ static bool invariants_elsewhere(const struct world *world, uint32_t observer, u
 	return false;
 }
 
-// A, of who hears of it: what one alone declared is marked as such.
+// A, on the receiving node: a death declared by a single observer must be marked sole.
 static void invariants_weight(
 	struct world *world,
 	const struct node *node,
@@ -399,7 +409,7 @@ static void invariants_weight(
 		);
 }
 
-// N, of the one who declared it last.
+// N: the node that declared a death does not repeat it soon after its refutation.
 static void invariants_again(
 	struct world *world,
 	const struct node *node,
@@ -433,7 +443,8 @@ static void invariants_refuted(struct world *world, const struct node *node, uin
 		last->refuted_ns = world_now(world);
 }
 
-// One that came back with an old start counts like the run that others know, which is gone.
+// Return whether the observer knows another run of the victim. A node that came back with an old
+// start is treated like that run, which has ended.
 static bool is_of_earlier_run(const struct node *node, const struct node *victim) {
 	struct ras_peer held, own;
 
@@ -442,7 +453,7 @@ static bool is_of_earlier_run(const struct node *node, const struct node *victim
 	       held.record->run != own.record->run;
 }
 
-// A and B.
+// A: a death has enough observers. B: no healthy node is declared dead.
 static void invariants_death(
 	struct world *world,
 	const struct node *node,
@@ -479,7 +490,7 @@ static void invariants_death(
 			"A: declared dead (%s) by two of one host, though others can look",
 			ras_cause_name(event->cause)
 		);
-	// Whose own machine says so needs no second one.
+	// An exit reported by the node's own host needs no second observer.
 	if (declared_here && event->cause != RAS_CAUSE_EXITED &&
 	    (event->observer_count < invariants_needed(world, node) ||
 	     (event->observer_count < profile->observers && able > 0)))
@@ -494,8 +505,9 @@ static void invariants_death(
 	}
 	world->nodes[subject].declared_ns = world_now(world);
 	invariants_weight(world, node, event, subject, declared_here);
-	// Where one word is enough, the word of a node that is cut off kills the healthy. Who joins
-	// takes over what the last of two declared alone, as such; who thaws reads old news.
+	// Ignore deaths that only reached this node as news, in two cases. A death by one
+	// observer may come from an isolated node, or from a table received at join. A node that
+	// just thawed reads old news.
 	told = !declared_here && (event->observer_count == 1 || !invariants_healthy(world, node));
 	if (profile->observers > 1 && !told && able > 0 && invariants_healthy(world, victim) &&
 	    world_is_reached(world, subject) && world->net.config.stall_ppm == 0 &&
@@ -522,7 +534,7 @@ void invariants_event(struct world *world, const struct node *node, const struct
 	invariants_transition(world, node, event, subject);
 }
 
-// D.
+// D: the last event about a peer matches its state in the table.
 static void invariants_peer(struct world *world, const struct node *node, uint32_t subject) {
 	static const uint8_t told_of[RAS_LEFT + 1] = {
 		[RAS_ALIVE] = TOLD_ALIVE,
@@ -545,7 +557,7 @@ static void invariants_peer(struct world *world, const struct node *node, uint32
 		);
 }
 
-// E.
+// E: memory, queues and links stay within their bounds.
 static void invariants_bounds(struct world *world, const struct node *node) {
 	size_t used = ras_memory_used(node->ras);
 	size_t allowed = INVARIANT_BASE_BYTES + (size_t)INVARIANT_PEER_BYTES * world->options.nodes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The agents' part of COMMS, and that of whoever asks, as control/ has them.
+// The agents' share of COMMS and the work of the asking agent, with the code of control/.
 #include "jobs.h"
 
 #include <lib/clock.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REPORTS_MAX 256 // of a node
+#define REPORTS_MAX 256 // reports of one node
 
 struct jobs {
 	struct job_model *model;
@@ -95,7 +95,8 @@ static void node_name(void *ctx, uint64_t node, char *text, uint32_t size) {
 	snprintf(text, size, "#%08" PRIx32, (uint32_t)node);
 }
 
-// Of several the worst, of equal ones the first: those that wait for another one are its victims.
+// Return the worst finding, the first one of several: a communicator that waits for another one
+// is only a victim.
 static void find_outcome(
 	struct jobs *jobs, const struct jobs_snapshot *look, const struct jobs_finding *findings
 ) {
@@ -132,7 +133,8 @@ static void judge(struct jobs *jobs, struct ras_comms *comms, const struct ras_m
 		jobs_wait_history_add(jobs->book, &merged[n]);
 	}
 	if (count > 0 && job_model_pair(jobs->model, 0, &pair)) {
-		// The job's nodes as the overlay calls them: the ranks of its first nodes.
+		// Set the overlay identifiers of the two nodes: the nodes of the first and of the
+		// last rank.
 		pair.node = merged[count - 1].ranks[0].node;
 		pair.peer = merged[count - 1].ranks[merged[count - 1].rank_count - 1].node;
 		look.pair_count = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A job on all nodes: what each agent tells of its ranks, and what whoever asks makes of it.
+// A job on all nodes: each agent reports its ranks, and the asking agent judges them.
 #pragma once
 
 #include <ras/collective.h>
@@ -23,7 +23,7 @@ void jobs_collected(
 	struct jobs *jobs, const struct ras_collective_result *result, uint64_t took_ns
 );
 
-// Of the last look.
+// Result of the last query.
 struct jobs_outcome {
 	bool done;
 	enum jobs_cause cause; // of the communicators that do not wait for another one

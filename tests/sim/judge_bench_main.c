@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-judge-bench [--json]: how long the judgement of many communicators takes, and the longest
-// of its steps, as the agent's loop has them.
+// tocsin-judge-bench [--json]: time to judge many communicators, in total and for the longest
+// single step, as in the agent's loop.
 #include <lib/clock.h>
 #include <lib/must.h>
 
@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RANKS 80000u // of a communicator of all
+#define RANKS 80000u // ranks of a communicator of all processes
 #define PER_NODE 8u
 #define SIGNATURES 16
-#define STEP_TARGET_MS 20.0 // twice what was measured
+#define STEP_TARGET_MS 20.0 // twice the measured value
 #define ROUNDS 3
 
 struct field {
@@ -38,7 +38,8 @@ static void heap_release(void *ctx, void *memory, size_t size) {
 
 static const struct ras_memory heap = {.allocate = heap_allocate, .release = heap_release};
 
-// One rank has not come where all others wait, so that nothing of the judgement is left out.
+// Return a rank's state; one late rank makes all others wait, so that every step of the judgement
+// runs.
 static struct ras_comm_rank rank_of(uint32_t rank, uint32_t process, bool late) {
 	struct ras_comm_rank told = {
 		.rank = rank,
@@ -59,7 +60,8 @@ static struct ras_comm_rank rank_of(uint32_t rank, uint32_t process, bool late) 
 	return told;
 }
 
-// Communicators of `size` ranks, `ranks` in all; each process is in ranks / RANKS of them.
+// Create communicators of `size` ranks, `ranks` in total; each process is in ranks / RANKS of
+// them.
 static void fill_field(struct field *field, uint32_t ranks, uint32_t size) {
 	field->rank_count = ranks;
 	field->comm_count = ranks / size;
@@ -90,7 +92,7 @@ static double ms_since(uint64_t start_ns) {
 }
 
 struct times {
-	double whole_ms, step_ms; // the longest one
+	double whole_ms, step_ms; // longest step
 };
 
 static struct times judge_once(const struct field *field) {
@@ -118,7 +120,7 @@ static struct times judge_once(const struct field *field) {
 	return times;
 }
 
-// The best of some rounds: another process that takes the processor is no part of it.
+// Return the best of several rounds, so that other processes do not disturb the measurement.
 static struct times judge_field(uint32_t ranks, uint32_t size) {
 	struct field field = {0};
 	struct times best = {0};

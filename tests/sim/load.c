@@ -19,7 +19,7 @@
 #define LOAD_GRACE_NS (5 * WORLD_SEC)
 #define LOAD_COLLECT_NS (5 * WORLD_SEC)
 #define LOAD_PAYLOAD_BYTES_MAX 1500
-#define LOAD_PAYLOAD_BYTES_MIN 8 // the message's index
+#define LOAD_PAYLOAD_BYTES_MIN 8 // the payload starts with the message's index
 #define LOAD_SHARE_BYTES 64
 
 void load_fini(struct load *load) {
@@ -116,7 +116,7 @@ static void load_send(struct world *world) {
 	}
 	if (err != 0 && load_well_since(to, to->start, world_now(world)) &&
 	    load_well_since(from, from->start, world_now(world)))
-		load->between_live++; // accepted or not, it did not arrive
+		load->between_live++; // counted even if the send failed: it did not arrive
 	node_settle(from);
 }
 
@@ -205,7 +205,8 @@ void load_happen(struct world *world, struct event *event) {
 		load_again(world, kind, next_ns);
 }
 
-// Messages and collectives whose node lives on and that had time enough, but did not end.
+// Check for messages and collectives that did not end, though their node stayed up for long
+// enough.
 void load_check(struct world *world) {
 	struct load *load = &world->load;
 	const struct ras_profile *profile = world->options.profile;
@@ -246,8 +247,8 @@ bool load_idle(const struct world *world) {
 	       load->collective_checked == load->collective_count && load_transfers_idle(world);
 }
 
-// By position alone a message needs as many hops as there are long rings; without them half
-// of the ring. A detour and a view that is about to change may add some.
+// Return the maximum of hops. Routing by ring position needs one hop for each long ring, or half
+// of the ring without them. A detour or a view change may add some.
 static uint32_t load_hops_max(const struct world *world) {
 	uint32_t levels = 1;
 
@@ -289,7 +290,7 @@ int load_deliver(
 	return 0;
 }
 
-// The latest first: reports follow soon.
+// Search from the latest message, since reports follow soon.
 static struct load_message *
 load_find(struct load *load, uint32_t from, uint32_t from_start, uint64_t id) {
 	for (uint32_t n = load->message_count; n > 0; n--) {
@@ -355,7 +356,7 @@ bool load_contribute(
 	return false;
 }
 
-// G: who answered, and who is missing, each once.
+// G: each node is counted or missing in the result, and only once.
 static void load_count(
 	struct world *world, const struct node *node, const struct ras_collective_result *result
 ) {
@@ -413,7 +414,7 @@ void load_collected(
 		invariants_break(world, node->index, NET_NOBODY, "G: a result nobody asked for");
 		return;
 	}
-	// By our clock: the root's own may have leapt.
+	// Measured with the simulator's clock, since the root's own clock may have leapt.
 	took_ns = world_now(world) - kept->started_ns;
 	kept->ended = true;
 	load->collect_ended++;
@@ -433,13 +434,13 @@ void load_collected(
 		jobs_collected(world->jobs, result, took_ns);
 }
 
-// A new process knows nothing of what was heard before it; the way of a notice to it may be late.
+// A restarted process has not heard earlier notices, and a notice may reach it late.
 void load_started(struct world *world, const struct node *node) {
 	if (world->load.notice_heard != NULL)
 		world->load.notice_heard[node->index] = 0;
 }
 
-// I: at most once at each start of a node, and not at the one that sent it.
+// I: a notice is delivered at most once for each start of a node, and never to its origin.
 void load_notice(struct world *world, const struct node *node, const void *payload, size_t size) {
 	struct load *load = &world->load;
 	uint32_t number;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What users ask of the overlay while a scenario runs: messages, collectives, notices; and
-// whether they got it.
+// Load of users during a scenario (messages, collectives, notices), and checks of its results.
 #pragma once
 
 #include "load_transfer.h"
@@ -17,13 +16,13 @@ struct node;
 struct wire_writer;
 struct world;
 
-// What a load event is about, its code.
+// Kind of a load event, in its `code`.
 enum load_kind {
 	LOAD_RELAY,
 	LOAD_COLLECT,
 	LOAD_NOTICE,
 	LOAD_TRANSFER,
-	LOAD_TRANSFER_READY, // target: which one
+	LOAD_TRANSFER_READY, // target: index of the transfer
 };
 
 struct load_message {
@@ -35,7 +34,7 @@ struct load_message {
 	uint8_t delivered;
 	bool accepted;
 	bool reported;
-	bool to_dead; // its destination did not run when it was sent
+	bool to_dead; // the destination was down when the message was sent
 };
 
 struct load_collective {
@@ -52,13 +51,13 @@ struct load {
 	struct load_transfers transfers;
 	struct load_message *messages;
 	uint32_t message_count, message_capacity;
-	uint32_t message_checked; // those before have ended
+	uint32_t message_checked; // all messages before this index have ended
 	struct load_collective *collectives;
 	uint32_t collective_count, collective_capacity;
 	uint32_t collective_checked;
-	uint8_t *counted; // per node, by one result
+	uint8_t *counted; // by node: counted by the result in progress
 
-	// Messages between nodes that were well all the while, and to dead ones.
+	// Messages between nodes without faults, and messages to dead nodes.
 	uint64_t between_live, between_live_delivered;
 	uint64_t to_dead, to_dead_refused;
 	uint64_t outcomes[RAS_RELAY_OUTCOME_COUNT];
@@ -68,7 +67,7 @@ struct load {
 	struct stats collect_time;
 	uint64_t collect_ended, collect_partial, collect_by_deadline;
 	uint32_t collect_hops_max;
-	// The latest notice, and who heard it.
+	// The latest notice, and the nodes that heard it.
 	uint32_t notice, notice_origin;
 	uint64_t notice_sent_ns;
 	uint8_t *notice_heard;
@@ -78,23 +77,24 @@ struct load {
 
 void load_fini(struct load *load);
 
-// A message between two nodes drawn at random every so often, until then.
+// Send a message between two random nodes every `every_ns`, until `until_ns`.
 void load_relay(struct world *world, uint64_t every_ns, uint64_t until_ns);
-// A transfer between two nodes drawn at random (load_transfer.h).
+// Start a transfer between two random nodes (load_transfer.h) every `every_ns`.
 void load_transfer(struct world *world, uint64_t every_ns, uint64_t until_ns);
-// A collective from a node drawn at random.
+// Start a collective at a random node every `every_ns`.
 void load_collect(struct world *world, uint64_t every_ns, uint64_t until_ns);
-// A notice from a node drawn at random.
+// Send a notice from a random node every `every_ns`.
 void load_notices(struct world *world, uint64_t every_ns, uint64_t until_ns);
-// One now, and from this node; false if it was not started.
+// Start one now at this node. Returns false if it was not started.
 bool load_notice_now(struct world *world, uint32_t origin);
 bool load_collect_now(struct world *world, uint32_t root, uint32_t kind);
 
-// The node runs and could be reached, in this start, all the time since.
+// Return whether the node has run, in this start, and could be reached all the time since
+// `since_ns`.
 bool load_well_since(const struct node *node, uint32_t start, uint64_t since_ns);
 
 void load_happen(struct world *world, struct event *event);
-// Has everything ended that should have?
+// Check that all messages, collectives and transfers have ended that should have.
 void load_check(struct world *world);
 bool load_idle(const struct world *world);
 

@@ -12,14 +12,16 @@
 
 #define TRANSFER_PORT 101
 #define TRANSFER_LIFE_NS (10 * WORLD_SEC)
-// The receiver counts its life from the START, which may have been on its way for as long.
+// Grace period for a transfer: the receiver counts its timeout from the START, which may have
+// been under way for as long.
 #define TRANSFER_GRACE_NS (12 * WORLD_SEC)
 #define TRANSFER_FULL_NS (20 * WORLD_MS)
-// Of so many one fails at its source, one is refused in the middle.
+// One of TRANSFER_FAILS fails at its source; one of TRANSFER_REFUSED is rejected in the middle.
 #define TRANSFER_FAILS 11
 #define TRANSFER_REFUSED 13
 
-// Most are answers of one node, some of many.
+// Most transfers are as small as the answer of one node; a few are as large as the answers of
+// many.
 static const uint32_t size_limits[] = {0, 2000, 20000, 20000, 200000, 2000000};
 
 void load_transfers_fini(struct load_transfers *transfers) {
@@ -90,7 +92,7 @@ void load_transfer_ready(struct world *world, uint32_t index) {
 	node_settle(node);
 }
 
-// NULL, with the run broken: nobody sent that.
+// Returns NULL and breaks the run if no node sent the transfer.
 static struct load_transfer *
 transfer_of(struct world *world, const struct node *node, uint64_t tag, bool incoming) {
 	struct load_transfers *transfers = &world->load.transfers;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transfers between nodes drawn at random while a scenario runs: sources and consumers that are
-// slow or change their mind, and whether every transfer was whole or ended with a reason, and
-// was told of once. A part of load.h.
+// Transfers between random nodes during a scenario; part of load.h. Sources and consumers may be
+// slow or cancel. Every transfer must be complete or end with a reason, and be reported once.
 #pragma once
 
 #include "stats.h"
@@ -21,8 +20,8 @@ struct load_transfer {
 	uint64_t sent_ns;
 	uint64_t id, incoming_id;
 	uint64_t size;
-	uint64_t taken;	     // by the consumer
-	uint64_t refused_at; // the consumer was full here, once
+	uint64_t taken;	     // bytes that the consumer took
+	uint64_t refused_at; // offset at which the consumer was full, once
 	bool accepted, offered, last;
 	bool source_told, consumer_told;
 };
@@ -31,17 +30,17 @@ struct load_transfers {
 	uint64_t every_ns, until_ns;
 	struct load_transfer *table;
 	uint32_t count, capacity;
-	uint32_t checked; // those before have ended
+	uint32_t checked; // all transfers before this index have ended
 	uint64_t outcomes[RAS_TRANSFER_OUTCOME_COUNT];
 	uint64_t between_live, between_live_done;
 	uint64_t bytes;
-	struct stats time; // of those that were done
+	struct stats time; // duration of completed transfers
 };
 
 void load_transfers_fini(struct load_transfers *transfers);
-// Starts one between two nodes drawn at random.
+// Start a transfer between two random nodes.
 void load_transfer_send(struct world *world);
-// A consumer that was full has room.
+// Handle the event that a full consumer has room again.
 void load_transfer_ready(struct world *world, uint32_t index);
 void load_transfers_check(struct world *world);
 bool load_transfers_idle(const struct world *world);

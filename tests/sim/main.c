@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-sim: the RAS core of thousands of nodes, through faults, under virtual time.
+// tocsin-sim: RAS cores of thousands of nodes with faults, in virtual time.
 #include "bench.h"
 #include "options.h"
 #include "result.h"

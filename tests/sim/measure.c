@@ -21,7 +21,7 @@ void measure_fini(struct measure *measure) {
 	free(measure->returns);
 }
 
-// Returns its index plus one, so that 0 means none.
+// Return the new incident's index plus one, so that 0 means none.
 static uint32_t
 incident_add(struct incident **list, uint32_t *count, uint32_t *capacity, struct incident made) {
 	if (*count == *capacity) {
@@ -58,7 +58,8 @@ void measure_expect_death(struct world *world, uint32_t node, bool alive) {
 	struct measure *measure = &world->measure;
 	struct incident made = {.node = node, .at_ns = world_now(world)};
 
-	// What ails it besides may be what it is taken for dead for.
+	// If another fault affects the node as well, peers may declare it dead because of that
+	// one.
 	measure->nodes[node].expected = alive || world->nodes[node].ailing > 0;
 	measure->nodes[node].ret = 0;
 	measure->nodes[node].death = incident_add(
@@ -80,7 +81,8 @@ void measure_expect_life(struct world *world, uint32_t node) {
 	world->measure.nodes[node].expected = false;
 }
 
-// Those that were there; who starts later finds it in the table it is given.
+// Record the delay for an observer that ran at the time. Later starters find the state in the
+// table they receive at join.
 static void
 incident_note(struct incident *incident, const struct node *observer, struct stats *delays) {
 	if (observer->started_ns < incident->at_ns)
@@ -88,16 +90,17 @@ incident_note(struct incident *incident, const struct node *observer, struct sta
 }
 
 #define OLD_NEWS_NS (5 * WORLD_SEC)
-#define BACK_NS (10 * WORLD_SEC) // so long news of a death may follow what led to it
+#define BACK_NS (10 * WORLD_SEC) // maximum delay of news of a death
 
-// The first observer of a death is the one who declared it.
+// Return whether the death may be old news: this node did not declare it (the first observer is
+// the declarer), and has a fault or just had one.
 static bool reads_old_news(const struct node *node, const struct ras_event *event) {
 	return (event->observer_count == 0 || event->observers[0] != node->record->id) &&
 	       (node->ailing > 0 || world_now(node->world) < node->healthy_ns + OLD_NEWS_NS);
 }
 
-// Whether anybody hears it whom nothing ails, or did a moment ago: to those who lose packets, or
-// read what came while they stood still, it is silent as well.
+// Return whether a node without a fault now or just before can hear the subject. Nodes that lose
+// packets, or that read old input after a pause, miss the subject in any case.
 static bool is_heard(const struct world *world, uint32_t subject) {
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		const struct node *other = &world->nodes[n];
@@ -125,16 +128,17 @@ static void measure_death(
 	if (event->kind != RAS_EVENT_DEAD || own->expected ||
 	    world->nodes[subject].state == NODE_OFF || own->false_seen == event->incarnation + 1)
 		return;
-	// News of a death before its restart, or that it has refuted since, is no false alarm.
+	// News of a death before the subject's restart, or of one that it refuted, is no false
+	// alarm.
 	if (ras_incarnation_start(event->incarnation) < world->nodes[subject].start ||
 	    event->incarnation < ras_self_incarnation(world->nodes[subject].ras))
 		return;
-	// Cut off from each other one, now or a moment ago; or whoever has just thawed reads the
-	// news of before.
+	// The subject is or was just cut off from all nodes, or this node has just thawed and
+	// reads old news.
 	if (!is_heard(node->world, subject) || reads_old_news(node, event) ||
 	    world_now(node->world) < node->world->nodes[subject].healthy_ns + BACK_NS)
 		return;
-	// Of a view of two that is what a death by one alone is shown as.
+	// In a view of two, a correct death by one observer is marked sole.
 	if (ras_peer_find(node->ras, event->peer, &peer) == 0 && peer.sole)
 		return;
 	own->false_seen = event->incarnation + 1;
@@ -224,7 +228,8 @@ void measure_traffic(const struct world *world, struct measure_traffic *ret_traf
 	double seconds = (double)(world_now(world) - world->measure.window_ns) / 1e9;
 
 	must(bytes != NULL && frames != NULL);
-	// In milli-units, so that a quantile of few messages a second is not rounded away.
+	// Counted in thousandths, so that quantiles of a few messages per second keep their
+	// precision.
 	for (uint32_t n = 0; n < world->options.nodes && seconds > 0; n++) {
 		const struct measure_node *own = &world->measure.nodes[n];
 		double sent = (double)(world->net.nodes[n].sent_bytes - own->started_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Hosts and the paths between them, and the way of an event through the network.
+// Hosts, the paths between them, and how an event travels through the network.
 #include "net.h"
 
 #include "net_inside.h"
@@ -25,7 +25,8 @@ const char *net_event_name(uint32_t kind) {
 	return kind < NET_EVENT_COUNT ? net_event_names[kind] : "?";
 }
 
-// The standard normal's quantile by bisection of its distribution: done a few thousand times.
+// Compute the quantile of the standard normal distribution by bisection. It is called a few
+// thousand times only.
 static double normal_quantile(double probability) {
 	double low = -9;
 	double high = 9;
@@ -220,7 +221,7 @@ struct event *net_event(struct net *net, enum net_event kind, uint32_t socket, u
 
 #define NET_RTO_NS UINT64_C(200000000)
 
-// What a lost packet costs: TCP sends it again after a time that doubles.
+// Return the delay from lost packets: TCP retransmits with a doubling timeout.
 static uint64_t net_lost_ns(struct net *net, uint32_t percent) {
 	uint64_t wait_ns = NET_RTO_NS;
 	uint64_t lost_ns = 0;
@@ -236,8 +237,8 @@ static bool passes(struct net *net, double chance) {
 	return (double)random_below(&net->random, 1u << 30) < chance * (1u << 30);
 }
 
-// The same, one try after the other: what arrived is sent again too if its acknowledgement is lost.
-// How much later it arrives.
+// Return the delay from lost packets, with every try simulated: a packet whose acknowledgement is
+// lost is retransmitted as well.
 static uint64_t net_try_ns(struct net *net, uint32_t from, uint32_t to) {
 	double there = net_passes(net, from, to), back = net_passes(net, to, from);
 	uint64_t wait_ns = NET_RTO_NS, passed_ns = 0, arrived_ns = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Connections from SYN to end, and the processes that hold them.
+// Connections from SYN to end, and the processes that own them.
 #include "net.h"
 #include "net_inside.h"
 
@@ -57,7 +57,7 @@ static void net_conn_free(struct net *net, uint32_t index) {
 		net_release_list(net, trouble->parked);
 		trouble->parked = NULL;
 	}
-	conn->generation++; // what is on its way goes nowhere
+	conn->generation++; // invalidates the events that are still under way
 	conn->next_free = net->conn_free;
 	net->conn_free = index;
 	net->conns_open--;
@@ -83,7 +83,7 @@ void net_reset(struct net *net, uint32_t socket) {
 	uint32_t from = conn->node[(socket & 1) ^ 1];
 	struct event *event;
 
-	// A reset is sent once: on a path that is cut it is lost.
+	// A reset is sent only once, so a cut path loses it.
 	if (conn->side[socket & 1] == NET_SIDE_CLOSED || !net_reaches(net, from, to))
 		return;
 	event = net_event(net, NET_RESET, socket, 0);
@@ -91,7 +91,7 @@ void net_reset(struct net *net, uint32_t socket) {
 	queue_push(net->queue, event, net_travel(net, from, to, 0));
 }
 
-// The process that the connection was for is not there to answer.
+// Answer an event for a process that has ended.
 void net_conn_orphan(struct net *net, struct event *event) {
 	if (event->kind == NET_HELLO || event->kind == NET_ACCEPT) {
 		net_reset(net, event->target ^ 1);
@@ -120,7 +120,7 @@ void net_open(struct net *net, uint32_t node, uint32_t handle, uint32_t to) {
 	queue_push(net->queue, event, net_travel(net, node, to, 0));
 }
 
-// Refused by the kernel of the other host, or of both.
+// Refuse the connection, by the kernel of the other host or of the common host.
 static void net_refuse(struct net *net, uint32_t socket) {
 	struct net_conn *conn = net_conn_of(net, socket);
 	struct event *event = net_event(net, NET_FAIL, socket, 0);
@@ -161,7 +161,7 @@ void net_syn(struct net *net, struct event *event) {
 	net_note(net, NET_SYN, conn->node[1], conn->node[0], event);
 	conn->side[1] = NET_SIDE_OPENING;
 	conn->epoch = node->epoch;
-	// The SYN-ACK goes back, then the first leg of the key proof comes.
+	// The SYN-ACK returns first; the first message of the key proof follows.
 	conn->stream[0].last_ns = net_travel(net, conn->node[1], conn->node[0], 0);
 	hello = net_event(net, NET_HELLO, socket, 0);
 	net->nodes[conn->node[0]].sent_bytes += NET_PROOF_BYTES;
@@ -219,8 +219,8 @@ static void net_consume_end(struct net *net, struct event *event) {
 	uint32_t handle = conn->handle[side];
 	int error = event->code;
 
-	// A peer that is closed for good need not be told; one that only half knows is, when it
-	// speaks.
+	// A closed side needs no notice. An accepting side whose handshake is not finished is
+	// notified only when it sends.
 	net_side_close(net, event->target);
 	if (!known)
 		return;
@@ -273,7 +273,7 @@ void net_close(struct net *net, uint32_t node, uint32_t handle) {
 	net_side_close(net, socket);
 }
 
-// The sockets of a process as they are now: closing changes the table.
+// Return a copy of the process's sockets, since closing one changes the table.
 static uint32_t net_sockets(const struct net *net, uint32_t node, uint32_t **ret_sockets) {
 	const struct socket_map *map = &net->nodes[node].sockets;
 	uint32_t *sockets = calloc(map->count + 1, sizeof(*sockets));
@@ -297,7 +297,7 @@ void net_process_start(struct net *net, uint32_t node_index) {
 	node->draining = false;
 }
 
-// What waited for a process that is no more. A kernel that still runs answers for it.
+// Release the input of a process that has ended. A kernel that still runs answers it.
 static void net_inbox_abandon(struct net *net, struct net_node *node) {
 	struct event *event = node->inbox;
 
@@ -331,7 +331,7 @@ void net_process_end(struct net *net, uint32_t node_index) {
 	net_inbox_abandon(net, node);
 }
 
-// The machine is off: nobody is told anything.
+// Remove the process of a machine that is switched off. No peer is notified.
 static void net_process_vanish(struct net *net, uint32_t node_index) {
 	uint32_t *sockets;
 	uint32_t count = net_sockets(net, node_index, &sockets);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the files of the network share: hosts and paths (net.c), streams (net_stream.c),
-// connections and processes (net_conn.c).
+// Internal interface of the network: hosts and paths (net.c), streams (net_stream.c), connections
+// and processes (net_conn.c).
 #pragma once
 
 #include "net.h"
@@ -28,37 +28,37 @@ static inline bool net_is_ending(const struct net *net, uint32_t node, uint32_t 
 	return net->ending_node == node && net->ending_handle == handle;
 }
 
-// Of what is on its way to the socket.
+// Return the trouble record of the stream towards this socket.
 static inline struct net_trouble *net_trouble_to(struct net *net, uint32_t to_socket) {
 	return &net->troubles[to_socket ^ 1];
 }
 
-// An event about a socket, which goes nowhere if the connection has ended meanwhile.
+// Create an event for a socket. The event is ignored if the connection ends before.
 struct event *net_event(struct net *net, enum net_event kind, uint32_t socket, uint32_t size);
 
 void net_release_list(struct net *net, struct event *event);
-// When `size` bytes that leave the node now are at the other one.
+// Return the arrival time of `size` bytes that leave the node now.
 uint64_t net_travel(struct net *net, uint32_t from, uint32_t to, uint32_t size);
-// Into the stream of the socket's peer, behind all that it sent.
+// Append an event to the stream towards the socket, behind all earlier data.
 void net_stream_push(struct net *net, uint32_t to_socket, struct event *event, uint32_t size);
-// Something of a stream arrives.
+// Deliver an event of a stream at the receiver.
 void net_arrive(struct net *net, struct event *event);
-// To the process that holds the socket, when it can take it.
+// Hand an event to the process of the socket as soon as the process can read.
 void net_hand_over(struct net *net, uint32_t node, struct event *event);
 void net_stream_retry(struct net *net, struct event *event);
 void net_stream_stuck(struct net *net, struct event *event);
-// One after the other, as fast as the wire is.
+// Deliver waiting events one by one, at the speed of the link.
 void net_inbox(struct net *net, struct event *event);
-// All at once.
+// Deliver all waiting events at once.
 void net_inbox_drain(struct net *net, uint32_t node);
-// The process reads an event.
+// Let the process read one event.
 void net_consume(struct net *net, struct event *event);
 
-// Tells a socket's peer that its kernel knows no such connection.
+// Notify the socket's peer that this kernel does not know the connection.
 void net_reset(struct net *net, uint32_t socket);
-// Answers for a process that is gone, and releases the event.
+// Answer an event for a process that has ended, and release the event.
 void net_conn_orphan(struct net *net, struct event *event);
 void net_conn_consume(struct net *net, struct event *event);
 void net_syn(struct net *net, struct event *event);
-// This side is done with it; frees the connection when both are.
+// Close one side; frees the connection when both sides are closed.
 void net_side_close(struct net *net, uint32_t socket);

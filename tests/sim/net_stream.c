@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams: when what was sent arrives, who takes it, and what becomes of it on a path that is
-// cut.
+// Streams: when data arrives, how it is delivered, and what happens on a cut path.
 #include "net.h"
 #include "net_inside.h"
 
@@ -11,7 +10,7 @@
 
 #define NET_RETRY_FIRST_NS UINT64_C(200000000)
 
-// TCP sends a packet again until the user timeout ends the connection.
+// Count retransmissions of a packet. TCP repeats them until the user timeout ends the connection.
 static void net_count(struct net *net, uint32_t socket) {
 	struct net_conn *conn = net_conn_of(net, socket);
 	struct event *fail;
@@ -71,8 +70,8 @@ int net_send(struct net *net, uint32_t node, uint32_t handle, const void *frame,
 	return 0;
 }
 
-// The stream of the peer of `to_socket` is not acknowledged: TCP tries again, at growing
-// distances, until the path heals or the user timeout ends it.
+// Handle a stream that is not acknowledged. TCP retries with a backoff until the path recovers or
+// the user timeout ends the connection.
 static void net_stream_cut(struct net *net, uint32_t to_socket) {
 	struct net_stream *stream = &net_conn_of(net, to_socket)->stream[(to_socket & 1) ^ 1];
 
@@ -98,7 +97,7 @@ static void net_park(struct net *net, struct event *event) {
 	trouble->parked_end = &event->next;
 }
 
-// At the receiver's kernel, the path being good.
+// Handle the arrival of an event at the receiver's kernel.
 static void net_received(struct net *net, struct event *event) {
 	struct net_conn *conn = net_conn_of(net, event->target);
 	uint32_t to = event->target & 1;
@@ -107,7 +106,7 @@ static void net_received(struct net *net, struct event *event) {
 		net_hand_over(net, conn->node[to], event);
 		return;
 	}
-	// Nobody holds this end any more: data is answered by a reset, an end by nothing.
+	// This end is closed: the kernel answers data with a reset and ignores a close.
 	net_note(net, TRACE_LOST, conn->node[to], conn->node[to ^ 1], event);
 	net->frames_lost += event->kind == NET_FRAME;
 	if (event->kind == NET_FIN)
@@ -117,7 +116,8 @@ static void net_received(struct net *net, struct event *event) {
 	queue_release(net->queue, event);
 }
 
-// The sender is answered with a reset; the receiver hears of it when it sends something itself.
+// The firewall answers the sender with a reset. The receiver notices only when it sends something
+// itself.
 static void net_fence_off(struct net *net, struct event *event) {
 	net->frames_lost += event->kind == NET_FRAME;
 	if (event->kind == NET_FRAME)
@@ -135,7 +135,8 @@ void net_arrive(struct net *net, struct event *event) {
 			net_park(net, event);
 			return;
 		}
-		// What arrives but cannot be acknowledged ends the sender's patience as well.
+		// Data that arrives but cannot be acknowledged also runs into the sender's user
+		// timeout.
 		if (!net_reaches(net, conn->node[to], conn->node[to ^ 1]))
 			net_stream_cut(net, event->target);
 	}
@@ -146,7 +147,7 @@ void net_arrive(struct net *net, struct event *event) {
 	net_received(net, event);
 }
 
-// When the node's wire has brought in what is on it now.
+// Return when the node's downlink has received everything that is on it now.
 static uint64_t net_free_at(const struct net *net, const struct net_node *node) {
 	uint64_t now_ns = net->queue->now_ns;
 
@@ -215,7 +216,7 @@ void net_inbox_drain(struct net *net, uint32_t node_index) {
 		net_consume(net, net_inbox_take(node));
 }
 
-// The process reads a frame: there is room in the sender's buffer again.
+// The process reads a frame, which frees space in the sender's buffer.
 static void net_consume_frame(struct net *net, struct event *event) {
 	struct net_conn *conn = net_conn_of(net, event->target);
 	uint32_t to = event->target & 1;
@@ -237,7 +238,8 @@ static void net_consume_frame(struct net *net, struct event *event) {
 		node->received_until_ns = net->queue->now_ns;
 	node->received_until_ns += (uint64_t)(event->size + NET_FRAME_OVERHEAD) * 4 / 5;
 	net->frames_delivered++;
-	// The last use of `conn`: the process may end it, or open others and move it.
+	// Do not use `conn` after this call: the process may end the connection, or open others
+	// and so move the table.
 	net->sink->frame(net->sink_ctx, node_index, conn->handle[to], event->bytes, event->size);
 	queue_release(net->queue, event);
 }
@@ -265,7 +267,7 @@ void net_consume(struct net *net, struct event *event) {
 	}
 }
 
-// Our own kernel gives the connection up.
+// The local kernel gives up the connection.
 static void net_fail(struct net *net, uint32_t socket, int error) {
 	struct event *fail = net_event(net, NET_FAIL, socket, 0);
 
@@ -273,7 +275,8 @@ static void net_fail(struct net *net, uint32_t socket, int error) {
 	net_hand_over(net, net_conn_of(net, socket)->node[socket & 1], fail);
 }
 
-// As long as the connection is the same; a firewall may have come between meanwhile.
+// Deliver a retransmitted event if the connection is still the same. A firewall may separate the
+// hosts by now.
 static void net_retransmitted(struct net *net, struct event *event) {
 	struct net_conn *conn = net_conn_of(net, event->target);
 	uint32_t to = event->target & 1;
@@ -286,7 +289,7 @@ static void net_retransmitted(struct net *net, struct event *event) {
 		net_received(net, event);
 }
 
-// The path is good again: what waited arrives.
+// The path has recovered: deliver the waiting events.
 static void net_unpark(struct net *net, uint32_t to_socket) {
 	struct net_trouble *trouble = net_trouble_to(net, to_socket);
 	struct event *parked = trouble->parked;
@@ -300,7 +303,8 @@ static void net_unpark(struct net *net, uint32_t to_socket) {
 	}
 }
 
-// Nobody acknowledged anything for the user timeout. Whoever sent it may have closed already.
+// End a stream that had no acknowledgement for the user timeout. The sender may have closed it
+// already.
 static void net_stream_end(struct net *net, uint32_t to_socket) {
 	struct net_conn *conn = net_conn_of(net, to_socket);
 	struct net_stream *stream = &conn->stream[(to_socket & 1) ^ 1];
@@ -325,7 +329,7 @@ void net_stream_retry(struct net *net, struct event *event) {
 
 	if (there)
 		net_unpark(net, event->target);
-	// The table of connections may have moved meanwhile.
+	// The table of connections may have been moved by the callback.
 	conn = net_conn_of(net, event->target);
 	stream = &conn->stream[to ^ 1];
 	if (conn->generation != event->generation) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A process: one core, what it asks of its kernel, and its life.
+// A process: one core, its calls to the kernel, its start and end.
 #include "verdicts.h"
 #include "world.h"
 
@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODE_HISTORY 16 // events kept by a core: the simulator sees them all anyway
+#define NODE_HISTORY 16 // events kept by a core; few, since the simulator sees every event anyway
 #define NODE_CONNS_MAX 1024
 #define NODE_KEEP_NS WORLD_SEC
 #define NODE_KEEP_GAP_NS (60 * WORLD_SEC)
-// The kernel's number for the ports of those that connect.
+// Port number of outgoing connections.
 #define NODE_PORT_EPHEMERAL 40000
 
 static void node_note(const struct node *node, uint32_t kind, uint32_t other, uint32_t value) {
@@ -28,7 +28,7 @@ static void node_note(const struct node *node, uint32_t kind, uint32_t other, ui
 	trace_add(&node->world->trace, &entry);
 }
 
-// 10.x.y.z spells the place.
+// The address 10.x.y.z encodes the place.
 static struct sock_addr node_address(uint32_t place, uint16_t port) {
 	struct sock_addr address = {.family = SOCK_ADDR_V4, .port = port};
 
@@ -65,12 +65,13 @@ void node_move(struct world *world, uint32_t index) {
 	struct sock_addr old = node_address(node->place, WORLD_PORT);
 
 	if (world->tenants[place] != NET_NOBODY)
-		return; // another one has moved there
+		return; // another node has moved to this place
 	for (uint32_t n = 0; n < world->seed_count; n++) {
 		if (sock_addr_equal(&world->seeds[n], &old))
 			world->seeds[n] = node_address(place, WORLD_PORT);
 	}
-	// Seeds are names, which are looked up again now and then; who is stopped does so later.
+	// Seeds are host names, which agents resolve again from time to time. A stopped process
+	// does so later.
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		if (world->nodes[n].state != NODE_OFF)
 			must(ras_set_seeds(world->nodes[n].ras, world->seeds, world->seed_count) ==
@@ -85,7 +86,8 @@ void node_claim(struct world *world, uint32_t index, uint32_t place) {
 	world->nodes[index].claim = place;
 }
 
-// Those who are in the list already, where they are now. Who left or died stays in it.
+// Update the addresses of members that are already in the list. Members that left or died stay in
+// it.
 static void node_prove_members(const struct node *node, struct node_members *members) {
 	struct ras_peer peer;
 
@@ -104,7 +106,7 @@ static bool node_has_member(const struct node_members *members, uint64_t id) {
 	return false;
 }
 
-// What its state directory keeps, as an agent writes it.
+// Save the members in the state directory, as an agent does.
 static void node_keep_members(struct node *node) {
 	struct node_members *members = &node->directory->members;
 	struct ras_view view;
@@ -125,12 +127,12 @@ static void node_keep_members(struct node *node) {
 		members->ids[members->count] = peer.record->id;
 		members->list[members->count++] = peer.record->address;
 	}
-	// The first copy is made in the first life.
+	// The first life also provides the copy that later restores use.
 	if (node->directory->earlier.count == 0)
 		node->directory->earlier = *members;
 }
 
-// As an agent does: a second after members changed, at most once a minute.
+// Like an agent, save a second after the members changed, at most once a minute.
 static void node_members_changed(struct node *node) {
 	uint64_t now_ns = world_now(node->world);
 
@@ -163,7 +165,8 @@ int node_record(struct world *world, uint32_t index, struct ras_record **ret_rec
 	return ras_record_from_info(world->interner, &info, ret_record);
 }
 
-// What the core asks for. While it is being taken down its process is gone already.
+// Calls of the core into its environment. While the core is destroyed, its process has already
+// ended.
 
 static void node_op_open(void *ctx, uint32_t handle, const struct sock_addr *to) {
 	struct node *node = ctx;
@@ -183,15 +186,15 @@ static int node_op_send(void *ctx, uint32_t handle, const void *frame, size_t si
 static void node_op_close(void *ctx, uint32_t handle, enum ras_close how) {
 	struct node *node = ctx;
 
-	// Both ways what the kernel has taken is still sent: the difference is in how long a
-	// real process would go on reading.
+	// In both modes the kernel sends what it has accepted. Modes differ only in how long a
+	// real process keeps reading.
 	(void)how;
 	if (node->world->net.nodes[node->index].process != NET_PROCESS_NONE)
 		net_close(&node->world->net, node->index, handle);
 }
 
-// Sees to it that an event comes no later than the wake-up asked for. One that comes earlier
-// looks again when it happens; so most changes cost nothing.
+// Make sure that an event exists at or before the requested wake-up. An earlier event re-arms
+// when it runs, so most changes need no new event.
 static void node_arm(struct node *node) {
 	struct world *world = node->world;
 	struct event *event;
@@ -218,14 +221,14 @@ static void node_op_wake(void *ctx, uint64_t at_ns) {
 	node_arm(node);
 }
 
-// In a world of thousands the latest few.
+// In a world of thousands of nodes, keep only the latest views.
 static uint32_t node_views_most(const struct node *node) {
 	uint32_t most = (4u << 20) / node->world->options.nodes;
 
 	return most < NODE_VIEWS_MAX ? most : NODE_VIEWS_MAX;
 }
 
-// What it held the ring to be, as often as that changed.
+// Record the digest of the node's view each time the view changes.
 static void node_note_view(struct node *node) {
 	uint32_t most = node_views_most(node);
 	struct ras_view view;
@@ -348,7 +351,7 @@ static const struct ras_ops node_ops = {
 	.transfer_ended = node_op_transfer_ended,
 };
 
-// What the network hands over.
+// Callbacks of the network.
 
 static void node_opened(void *ctx, uint32_t index, uint32_t handle) {
 	struct node *node = &((struct world *)ctx)->nodes[index];
@@ -391,7 +394,7 @@ static void node_ended(void *ctx, uint32_t index, uint32_t handle, int error) {
 	node_settle(node);
 }
 
-// Mostly it takes longer than the events before it, and the instance is near by then.
+// Prefetch the instance: usually several other events run before the frame is delivered.
 static void node_coming(void *ctx, uint32_t index) {
 	const struct world *world = ctx;
 
@@ -411,7 +414,7 @@ const struct net_sink node_sink = {
 };
 
 static void node_tick(struct node *node) {
-	// One that was asked for later still stands: the core asks again only for another time.
+	// A wake-up for a later time remains valid, since the core requests only changes.
 	if (node->wake_ns <= world_now(node->world))
 		node->wake_ns = RAS_NEVER;
 	if (node->keep_ns != 0 && node->keep_ns <= world_now(node->world))
@@ -439,7 +442,7 @@ void node_timer(struct world *world, struct event *event) {
 }
 
 static void node_stop(struct node *node) {
-	// Who is killed has written what it did before.
+	// A process that leaves saves its members; a killed one keeps what it saved before.
 	if (node->leaving && node->directory != NULL)
 		node_keep_members(node);
 	node->keep_ns = 0;
@@ -475,13 +478,13 @@ struct ras_table *world_table(struct world *world) {
 	return table;
 }
 
-// What it finds in its state directory, of which a copy was made before.
+// Configure the core from the state directory, or from an old copy of it.
 static void node_recall(struct node *node, enum node_memory memory, struct ras_config *config) {
 	const struct node *model = &node->world->nodes[node->model];
 	struct node_directory *directory = node->directory;
 	struct node_members kept;
 
-	// A copy counts as the run before the last one did, or the first.
+	// An old copy has the start counter of two runs before, or 1.
 	if (memory == NODE_STALE)
 		config->self.start = node->start > 3 ? node->start - 2 : 1;
 	if (memory == NODE_FORGETS)
@@ -496,7 +499,7 @@ static void node_recall(struct node *node, enum node_memory memory, struct ras_c
 	kept = directory->members;
 	if (memory == NODE_STALE)
 		directory->members = directory->earlier;
-	// The list of another node is not taken.
+	// A copied directory contributes no list of members.
 	if (memory == NODE_FORGETS || memory == NODE_CLONED)
 		directory->members.count = 0;
 	if (kept.count > 0)
@@ -620,7 +623,7 @@ void node_leap(struct world *world, uint32_t index, uint64_t leap_ns) {
 	if (node->state != NODE_UP)
 		return;
 	node->leap_ns += leap_ns;
-	// What it waited for is nearer by as much, or overdue.
+	// After a leap of the clock, wake-ups are nearer by the leap, or overdue.
 	if (node->wake_ns != RAS_NEVER)
 		node_op_wake(node, node->wake_ns + node->leap_ns - leap_ns);
 	node_tick(node);

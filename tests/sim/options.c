@@ -188,7 +188,7 @@ option_take(int letter, struct options *options, const char **faults, struct par
 	return err;
 }
 
-// What the options mean together.
+// Check and complete the options in combination.
 static int
 options_apply_defaults(struct options *options, const char *faults, struct parse_error *error) {
 	struct run_options *run = &options->run;

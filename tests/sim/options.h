@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The command line.
+// Command line of the simulator.
 #pragma once
 
 #include "run.h"
@@ -21,11 +21,11 @@ struct options {
 	struct run_options run;
 	uint32_t swarm;
 	bool json;
-	const char *trace; // path
+	const char *trace; // path of the trace file
 };
 
-// `act` is what is done unless an option says otherwise. 0, or -EINVAL with the reason, which
-// names the value and what is allowed.
+// Parse the command line; `act` is the default action. Returns 0, or -EINVAL with a reason that
+// names the value and the allowed range.
 int options_parse(
 	int argc,
 	char **argv,

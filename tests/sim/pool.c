@@ -11,25 +11,24 @@
 #include <string.h>
 #include <sys/mman.h>
 
-// Up to this size classes are 16 bytes apart, above there are 8 to each doubling.
+// Size classes are 16 bytes apart up to this size, then there are 8 classes for each doubling.
 #define POOL_FINE_BYTES 512
 #define POOL_FINE_CLASSES (POOL_FINE_BYTES / 16)
 #define POOL_CLASS_BYTES_MAX (4u << 20)
 #define POOL_CLASSES (POOL_FINE_CLASSES + 13 * 8)
-// Blocks of so many bytes begin on a line of the cache, which those who order their members by
-// use rely on.
+// Blocks of this size begin on a cache line; types that order their members by use rely on that.
 #define POOL_LINED_BYTES 192
 #define POOL_LINE_BYTES 64
-// A multiple of the huge page size: ten thousand tables are gigabytes, and page faults would
-// be half of the time it takes to fill them.
+// A multiple of the huge page size. Ten thousand tables take gigabytes, and page faults would be
+// half of the time to fill them.
 #define POOL_CHUNK_BYTES (64u << 20)
 
-// The buffer of a frame, of which mostly the first page alone is used: with huge pages ten
-// thousand of them would be most of what the system has to clear.
+// The size of a frame buffer, of which usually only the first page is used. With huge pages, the
+// system would have to clear memory that ten thousand buffers never use.
 #define POOL_SPARSE_BYTES (64u << 10)
 
-// A block of this size that comes back leaves its pages to the system until it is used again:
-// thousands of tables that grow at once would else keep all their former selves.
+// A freed block of this size returns its pages to the system until it is used again. Otherwise
+// thousands of tables that grow at once would keep their former blocks, too.
 #define POOL_RETURN_BYTES (64u << 10)
 #define POOL_PAGE_BYTES 4096
 
@@ -41,7 +40,7 @@ struct pool_chunk {
 	struct pool_chunk *next;
 };
 
-// Of the newest chunk: never used, hence zero.
+// Unused rest of the newest chunk; it is still zero.
 struct pool_fresh {
 	uint8_t *at;
 	size_t bytes;
@@ -101,7 +100,7 @@ static void pool_add_chunk(struct pool *pool, struct pool_fresh *fresh) {
 		mmap(NULL, POOL_CHUNK_BYTES, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	must(chunk != MAP_FAILED);
-	// Advice only: without huge pages it is slower, not wrong.
+	// This is only advice: without huge pages the pool is slower.
 	if (fresh == &pool->dense)
 		madvise(chunk, POOL_CHUNK_BYTES, MADV_HUGEPAGE);
 	chunk->next = pool->chunks;
@@ -110,7 +109,7 @@ static void pool_add_chunk(struct pool *pool, struct pool_fresh *fresh) {
 	fresh->bytes = POOL_CHUNK_BYTES - POOL_LINE_BYTES;
 }
 
-// Chunks end on a line, so what is left of one tells where in a line it begins.
+// Chunks end on a cache line, so the remaining size gives the position within a line.
 static void pool_skip(struct pool_fresh *fresh, size_t bytes) {
 	fresh->at += bytes;
 	fresh->bytes -= bytes;
@@ -123,7 +122,7 @@ static void *pool_take_plain(size_t size) {
 	return block;
 }
 
-// *ret_zero says whether the block is known to be zero.
+// *ret_zero tells whether the block is known to be zero.
 static void *pool_take_any(struct pool *pool, size_t size, bool *ret_zero) {
 	struct pool_fresh *fresh = size == POOL_SPARSE_BYTES ? &pool->sparse : &pool->dense;
 	struct pool_block *block;
@@ -176,7 +175,7 @@ void *pool_copy(struct pool *pool, const void *model, size_t size) {
 }
 
 static void pool_return_pages(void *block, size_t size) {
-	// The first page holds the list.
+	// The first page holds the free list's link and is kept.
 	size_t first = (uintptr_t)block % POOL_PAGE_BYTES + sizeof(struct pool_block);
 	size_t kept = (first + POOL_PAGE_BYTES - 1) / POOL_PAGE_BYTES * POOL_PAGE_BYTES -
 		      (uintptr_t)block % POOL_PAGE_BYTES;
@@ -185,7 +184,7 @@ static void pool_return_pages(void *block, size_t size) {
 	if (kept >= size)
 		return;
 	pages = (size - kept) / POOL_PAGE_BYTES * POOL_PAGE_BYTES;
-	if (pages > 0) // advice: failing costs memory only
+	if (pages > 0) // advice: a failure costs only memory
 		madvise((char *)block + kept, pages, MADV_DONTNEED);
 }
 

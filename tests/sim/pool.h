@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory by size class, for one simulation: events, frames and everything the cores hold.
+// Allocator with size classes for one simulation: events, frames and all memory of the cores.
 //
-// Blocks carry no header: who gives one back names its size. What is given back is reused; of
-// large blocks the system has the pages until then. Under AddressSanitizer every block is the
-// heap's own, so that a use after release is seen.
+// Blocks have no header: the caller names the size when it frees one. Freed blocks are reused;
+// the pages of large free blocks return to the system. With AddressSanitizer every block comes
+// from malloc(), so that use after free is detected.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-// Every block is the heap's own.
+// With a sanitizer, every block comes from malloc().
 #if defined(__SANITIZE_ADDRESS__)
 #define POOL_PLAIN true
 #elif defined(__has_feature)
@@ -25,15 +25,15 @@
 struct pool;
 
 int pool_create(struct pool **ret_pool);
-// All blocks go with it.
+// Destroy the pool with all of its blocks.
 struct pool *pool_destroy(struct pool *pool);
 
-// Not cleared. Ends the program when the system has no memory left: a simulation that cannot
-// go on has no result to report.
+// Allocate a block that is not cleared. Exits the program if memory runs out, since the
+// simulation could not go on.
 void *pool_take(struct pool *pool, size_t size);
-// Zero-filled.
+// Allocate a zero-filled block.
 void *pool_take_zeroed(struct pool *pool, size_t size);
-// A copy of a block of the pool that nobody changes until it is given back.
+// Copy a block of the pool. The original must not change until the copy is freed.
 void *pool_copy(struct pool *pool, const void *model, size_t size);
-// `size` is what was asked for; NULL is nothing to do.
+// Free a block; `size` is the requested size. NULL is allowed.
 void pool_give(struct pool *pool, void *block, size_t size);

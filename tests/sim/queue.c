@@ -87,8 +87,8 @@ static struct event *queue_heap_take(struct queue *queue) {
 	return event;
 }
 
-// Into the heap if its slot is current, else into the finest wheel that tells its slot from
-// the current one.
+// Put the event into the heap if its slot is current; otherwise into the finest wheel that
+// distinguishes its slot from the current one.
 static void queue_place(struct queue *queue, struct event *event) {
 	uint64_t slot = event->at_ns >> QUEUE_GRAIN_BITS;
 	uint32_t level, index;
@@ -113,7 +113,7 @@ void queue_push(struct queue *queue, struct event *event, uint64_t at_ns) {
 	queue_place(queue, event);
 }
 
-// The first slot in use after `after` of this wheel's turn, QUEUE_SLOTS if there is none.
+// Return this wheel's first used slot after `after`, or QUEUE_SLOTS.
 static uint32_t queue_next_used(const uint64_t *used, uint32_t after) {
 	uint32_t word = (after + 1) / 64;
 	uint64_t bits;
@@ -129,8 +129,8 @@ static uint32_t queue_next_used(const uint64_t *used, uint32_t after) {
 	return word * 64 + (uint32_t)__builtin_ctzll(bits);
 }
 
-// Turns to the next slot that holds anything and spreads its events over the finer wheels and
-// the heap. False if nothing waits.
+// Advance to the next used slot and distribute its events over the finer wheels and the heap.
+// Returns false if the queue is empty.
 static bool queue_turn(struct queue *queue) {
 	for (uint32_t level = 0; level < QUEUE_LEVELS; level++) {
 		uint32_t shift = level * QUEUE_SLOT_BITS;

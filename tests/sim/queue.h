@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What will happen, in strict order of (time, order of insertion).
+// Future events, in strict order of (time, insertion).
 //
-// A hierarchical timing wheel: an event waits in the slot of its time, far ones in coarser
-// wheels; the slot that is current is a small heap. Pushing and popping cost the same however
-// many events wait. An event and the bytes it carries are one block of the pool.
+// This is a hierarchical timing wheel. An event waits in the slot of its time; distant events
+// wait in coarser wheels. The current slot is a small heap. The cost of push and pop does not
+// depend on the number of events. An event and its bytes are one block of the pool.
 #pragma once
 
 #include "pool.h"
@@ -14,15 +14,15 @@
 #define QUEUE_LEVELS 5
 #define QUEUE_SLOT_BITS 10
 #define QUEUE_SLOTS (1u << QUEUE_SLOT_BITS)
-// A slot of the finest wheel is 4.2 ms: the heap of a thousand nodes holds some thirty, so that
-// what comes next is known early.
+// A slot of the finest wheel is 4.2 ms. For a thousand nodes the heap then holds some thirty
+// events, enough to prefetch the next ones.
 #define QUEUE_GRAIN_BITS 22
 
 struct event {
-	struct event *next; // the holder's
+	struct event *next; // for use by the current owner
 	uint64_t at_ns;
 	uint64_t sequence;
-	uint32_t size; // of bytes
+	uint32_t size; // length of `bytes`
 	uint32_t target;
 	uint32_t generation;
 	uint16_t kind;
@@ -38,9 +38,9 @@ struct queue_place {
 
 struct queue {
 	struct pool *pool;
-	uint64_t now_ns; // of the last event popped
+	uint64_t now_ns; // time of the last popped event
 	uint64_t sequence;
-	uint64_t slot; // the heap holds everything up to its end
+	uint64_t slot; // the heap holds all events up to the end of this slot
 	struct queue_place *heap;
 	uint32_t heap_count, heap_capacity;
 	struct event *slots[QUEUE_LEVELS][QUEUE_SLOTS];
@@ -48,18 +48,18 @@ struct queue {
 	uint64_t count;
 };
 
-// -ENOMEM.
+// Returns 0 or -ENOMEM.
 int queue_init(struct queue *queue, struct pool *pool);
 void queue_fini(struct queue *queue);
 
-// An event with room for `size` bytes, not yet in the queue.
+// Create an event with room for `size` bytes; it is not queued yet.
 struct event *queue_event(struct queue *queue, uint32_t kind, uint32_t size);
 void queue_release(struct queue *queue, struct event *event);
-// From now on the queue's; not before the time of the last event popped.
+// Enqueue an event; the queue takes ownership. `at_ns` must not precede the last popped event.
 void queue_push(struct queue *queue, struct event *event, uint64_t at_ns);
-// The next event if it is not after `until_ns`, else NULL. The caller's from now on.
+// Return the next event if its time is at most `until_ns`, else NULL. The caller takes ownership.
 struct event *queue_pop(struct queue *queue, uint64_t until_ns);
-// What will most likely come next, the n-th of it, or NULL: for those who want its data near.
+// Return the n-th of the events that probably come next, or NULL. Used for prefetching.
 static inline const struct event *queue_hint(const struct queue *queue, uint32_t n) {
 	return queue->heap_count > n ? queue->heap[n].event : NULL;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// splitmix64: small, fast, and the same everywhere.
+// splitmix64: small, fast, and equal on all machines.
 #pragma once
 
 #include <stdint.h>
@@ -12,17 +12,18 @@ static inline uint64_t random_next(uint64_t *state) {
 	return z ^ z >> 31;
 }
 
-// 0 … bound-1; the bias of less than bound / 2^32 does not matter here.
+// Return 0 … bound-1. The bias is below bound / 2^32, which is acceptable here.
 static inline uint32_t random_below(uint64_t *state, uint32_t bound) {
 	return (uint32_t)((random_next(state) >> 32) * bound >> 32);
 }
 
-// low … high, both included.
+// Return low … high, both inclusive.
 static inline uint64_t random_between(uint64_t *state, uint64_t low, uint64_t high) {
 	return low + random_next(state) % (high - low + 1);
 }
 
-// A stream of its own for each purpose, so that one more draw here moves nothing there.
+// Derive an independent stream for each purpose, so that an additional draw does not change other
+// streams.
 static inline uint64_t random_stream(uint64_t seed, uint64_t purpose) {
 	uint64_t state = seed ^ purpose * UINT64_C(0xd1342543de82ef95);
 

@@ -22,7 +22,7 @@ enum result_unit {
 };
 
 struct result_row {
-	const char *label; // of the table; NULL: only in JSON
+	const char *label; // in the table; NULL: only in JSON
 	const char *key;
 	size_t offset;
 	enum result_unit unit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run found, as plain figures: they cross a pipe, and stand in a table or in JSON.
+// Result of a run as plain figures, which pass through a pipe into a table or JSON.
 #pragma once
 
 #include "invariant.h"
@@ -11,7 +11,7 @@
 
 #define RESULT_NAME_BYTES 32
 
-// NaN where a scenario has none.
+// Figures are NaN where a scenario does not measure them.
 struct result {
 	char scenario[RESULT_NAME_BYTES];
 	char profile[RESULT_NAME_BYTES];
@@ -45,7 +45,7 @@ struct result {
 };
 
 void result_init(struct result *result);
-// At most 100 columns.
+// Print a table of at most 100 columns.
 void result_print(const struct result *result, FILE *to);
-// One object on one line.
+// Print one JSON object on one line.
 int result_print_json(const struct result *result, FILE *to);

@@ -18,7 +18,7 @@
 #define RUN_STEP_NS (250 * WORLD_MS)
 #define RUN_LOOK_NS (10 * WORLD_MS)
 #define RUN_EXCERPT_LINES 60
-// The rings of a start at once are complete after this.
+// After this time, the rings of nodes that start at once are complete.
 #define RUN_SETTLE_NS (15 * WORLD_SEC)
 #define RUN_JOIN_SPREAD_NS WORLD_SEC
 #define RUN_JOIN_LIMIT_NS (120 * WORLD_SEC)
@@ -79,7 +79,7 @@ double run_await_one_view(struct run *run, uint64_t limit_ns) {
 	}
 }
 
-// Started by hand, by a script, or by all machines as the power came.
+// Return the time over which nodes start: by hand, by a script, or all at power-on.
 static uint64_t run_young_spread_ns(const struct run *run) {
 	static const uint64_t spreads_ns[] = {0, 0, 20 * WORLD_MS, 200 * WORLD_MS, WORLD_SEC};
 	uint64_t random = random_stream(run->options->seed, 5);
@@ -87,7 +87,8 @@ static uint64_t run_young_spread_ns(const struct run *run) {
 	return spreads_ns[random_below(&random, sizeof(spreads_ns) / sizeof(spreads_ns[0]))];
 }
 
-// All at once, knowing each other; or one after the other within a second, through the seeds.
+// Form the ring: either it stands from the start, or the nodes join through the seeds within a
+// second.
 static void run_form(struct run *run) {
 	struct world *world = run->world;
 	uint32_t nodes = run->options->nodes;
@@ -126,11 +127,11 @@ static void run_faults(struct run *run) {
 	world->faults.end_ns = world_now(world);
 	if (scenario->play != NULL)
 		scenario->play(run);
-	// The others of this profile take as long as their timers say.
+	// The nodes of a profile without evidence need as long as their timers run.
 	if (!profile->evidence)
 		limit_ns = 4 * profile->dead_ns + run->options->nodes * 2 * profile->news_ns;
 	run_until(run, world->faults.end_ns);
-	// More than the brake lets go at once are held for its time.
+	// If more deaths occur at once than the brake lets pass, the brake delays them.
 	if (world->options.nodes - world_count_up(world) > profile->brake_peers)
 		limit_ns += profile->brake_hold_ns;
 	run->result->converged_s = run_await_one_view(run, limit_ns);
@@ -228,7 +229,8 @@ static void run_collect(struct run *run) {
 	result->virtual_s = (double)(world_now(world) - WORLD_SEC) / 1e9;
 }
 
-// J. Not for the other profile: that is what it is compared for.
+// J: no node is falsely declared dead. Profiles without evidence are exempt, since they exist
+// only for comparison.
 static void run_check_false(struct run *run) {
 	const struct measure *measure = &run->world->measure;
 
@@ -320,7 +322,7 @@ int run_play(const struct run_options *options, struct result *ret_result) {
 	return 0;
 }
 
-// In the child.
+// Body of the child process.
 static _Noreturn void run_child(const struct run_options *options, int to) {
 	struct result result;
 	int err = run_play(options, &result);

@@ -173,7 +173,7 @@ void scenario_draw_fault(
 	uint64_t span_ns,
 	struct fault *ret_fault
 ) {
-	// In proportion to how often they are met; several kinds of pauses above all.
+	// Kinds in proportion to their frequency in practice; pauses are the most frequent.
 	static const enum fault_kind kinds[] = {
 		FAULT_KILL,   FAULT_KILL, FAULT_FORGET, FAULT_LEAVE,   FAULT_FREEZE, FAULT_FREEZE,
 		FAULT_FREEZE, FAULT_STOP, FAULT_HOST,	FAULT_DEAF,    FAULT_MUTE,   FAULT_SPLIT,
@@ -193,7 +193,7 @@ void scenario_draw_fault(
 	switch (fault.kind) {
 	case FAULT_SPLIT:
 	case FAULT_FENCE:
-		// One host at least.
+		// At least one host.
 		fault.value = (uint32_t)random_between(random, least < 5 ? 5 : least, 51);
 		fault.node = random_below(random, 2) == 0 ? 0 : fault.node;
 		break;
@@ -225,7 +225,7 @@ void scenario_draw_fault(
 	case FAULT_KILL:
 	case FAULT_LEAVE:
 	case FAULT_HOST:
-		// For good, now and then.
+		// Some faults are permanent.
 		if (random_below(random, 3) == 0)
 			fault.duration_ns = 0;
 		break;

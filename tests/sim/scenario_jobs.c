@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A job on all nodes that fails in each way, at each level of information; and what is named.
+// A job on all nodes that fails in each way, at each level of information; checks the named
+// causes.
 #include "jobs.h"
 #include "random.h"
 #include "run.h"
@@ -10,14 +11,15 @@
 
 #define PER_NODE 8
 #define FAULT_NS (10 * MODEL_SEC)
-#define LOOKS 3			  // of one fault, from different nodes
-#define SHOWN_NS (35 * MODEL_SEC) // after the fault: a straggler needs as many operations
-// Beyond, only the communicator of all ranks is told, and these faults are played: what is asked is
-// time.
+#define LOOKS 3 // for each fault, from different nodes
+// After the fault; a straggler shows only after several operations.
+#define SHOWN_NS (35 * MODEL_SEC)
+// Beyond this size, only the communicator of all ranks is reported and only these faults are
+// played. Such a run measures time.
 #define NODES_WHOLE 2000
 #define PLAY_WHOLE_FIRST 8
 #define PLAY_WHOLE_END 11
-#define EXTRA_BYTES 34 // of a part, beside its payload: item and answer headers
+#define EXTRA_BYTES 34 // overhead of an answer part besides its payload: item and answer headers
 
 #define KNOWS_COUNTS (JOBS_KNOWS_STARTED | JOBS_KNOWS_COMPLETED)
 #define KNOWS_ALL (KNOWS_COUNTS | JOBS_KNOWS_SIGNATURES | JOBS_KNOWS_PROCESS)
@@ -25,7 +27,7 @@
 static const struct {
 	enum model_fault fault;
 	uint8_t knows;
-	enum jobs_cause cause, other; // either may be named
+	enum jobs_cause cause, other; // accepted causes
 } plays[] = {
 	{MODEL_KILLED, 0, JOBS_CAUSE_DEAD_MEMBER, JOBS_CAUSE_DEAD_MEMBER},
 	{MODEL_HANGS, 0, JOBS_CAUSE_MISSING_ENTER, JOBS_CAUSE_MISSING_ENTER},
@@ -59,7 +61,7 @@ static double larger(double a, double b) {
 
 static void take_down(struct run *run, const struct jobs_outcome *outcome) {
 	struct result *result = run->result;
-	// Each rank is in three communicators.
+	// Each rank is a member of three communicators.
 	double comms = run->options->nodes > NODES_WHOLE ? 1 : 3;
 	double ranks = comms * PER_NODE * run->options->nodes;
 	double bytes = (double)outcome->payload_bytes + EXTRA_BYTES * (double)run->options->nodes;
@@ -71,7 +73,7 @@ static void take_down(struct run *run, const struct jobs_outcome *outcome) {
 	result->jobs_judge_s = larger(result->jobs_judge_s, outcome->judge_s);
 }
 
-// One look of somebody; false if the run is to end.
+// Query the jobs once. Returns false if the run must end.
 static bool look(struct run *run, size_t play, struct sums *sums) {
 	struct world *world = run->world;
 	const struct jobs_outcome *outcome = jobs_outcome(world->jobs);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scenarios about processes: started, killed, stopped, restarted.
+// Scenarios with processes that are started, killed, stopped and restarted.
 #include "random.h"
 #include "run.h"
 #include "scenario_parts.h"
 
 #include <math.h>
 
-#define SLOW_PART 20 // one of so many pauses now and then
+#define SLOW_PART 20 // one node in this many pauses now and then
 #define SLOW_STALL_PPM 10000
 #define SOME_MAX 20
 #define ROLLING_MAX 100
 
-// Different nodes: the k-th of `count` spread over all, from a random one on.
+// Return the k-th of `count` different nodes, spread evenly from the node `from` on.
 static uint32_t life_pick(const struct run *run, uint32_t from, uint32_t k, uint32_t count) {
 	uint32_t nodes = run->options->nodes;
 
@@ -22,7 +22,7 @@ static uint32_t life_draw(struct run *run) {
 	return random_below(&run->world->random, run->options->nodes);
 }
 
-// Some of all, at least one.
+// Return a part of the number of nodes, at least one.
 static uint32_t life_some(const struct run *run, uint32_t part) {
 	uint32_t some = run->options->nodes / part;
 
@@ -81,8 +81,8 @@ void play_pause_long(struct run *run) {
 	fault_add(run->world, &freeze);
 }
 
-// Pauses of one node until the end: uniform 1 to 6 s, once a minute on average, at least 1 s
-// apart.
+// Pause the node until the end of the run. Each pause takes 1 to 6 s (uniform), one a minute on
+// average, with at least 1 s between two.
 static void life_pauses(struct run *run, uint32_t node) {
 	uint64_t *random = &run->world->random;
 	uint64_t at_ns = random_between(random, 0, 60 * WORLD_SEC);
@@ -97,7 +97,8 @@ static void life_pauses(struct run *run, uint32_t node) {
 		double draw = ((double)random_below(random, 1u << 24) + 1) / (1u << 24);
 
 		fault_add(run->world, &freeze);
-		// 60 s from start to start on average: 3.5 s of pause, 1 s at least, the rest.
+		// The average distance of starts is 60 s: 3.5 s of pause, at least 1 s, and the
+		// exponential rest.
 		at_ns += freeze.duration_ns + WORLD_SEC;
 		at_ns += (uint64_t)(-log(draw) * 55.5 * 1e9);
 	}
@@ -154,7 +155,7 @@ void play_leave(struct run *run) {
 	}
 }
 
-// Every other one also speaks a version that nobody else knows yet; the spare one only that.
+// Every other node also speaks a newer version; the spare node speaks only that one.
 void prepare_version_mix(struct run *run) {
 	struct world *world = run->world;
 	uint32_t spare = run->options->nodes;
@@ -175,7 +176,7 @@ void play_version_mix(struct run *run) {
 	fault_add(run->world, &kill);
 }
 
-// E. Once all are linked a node holds no more connections than the bound of its degree.
+// E: once all nodes are linked, a node has no more connections than the bound of its degree.
 static void life_check_degrees(struct world *world) {
 	uint32_t allowed = 0;
 
@@ -204,7 +205,8 @@ void finish_one_more(struct run *run) {
 	uint64_t quiet_ns = 20 * WORLD_SEC;
 	double before = -1;
 
-	// What the storm itself still rearranges is not this join's doing.
+	// Wait until the storm's own rearrangement of links has ended, so that only the join is
+	// measured.
 	for (uint32_t n = 0; n < 10 && measure_links_up(measure) != before; n++) {
 		before = measure_links_up(measure);
 		run_until(run, world_now(run->world) + quiet_ns);

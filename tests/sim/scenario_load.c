@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scenarios about what users ask for while things go wrong.
+// Scenarios with messages, collectives and transfers during faults.
 #include "random.h"
 #include "run.h"
 #include "scenario_parts.h"
@@ -24,7 +24,8 @@ void play_relay_faults(struct run *run) {
 			fault_add(world, &cut);
 	}
 	load_relay(world, 5 * WORLD_MS, world_now(world) + run->length_ns);
-	// They end later than messages: as much earlier, so that the run takes no longer.
+	// Transfers last longer than messages. They stop earlier, so that the run takes no
+	// longer.
 	load_transfer(world, 100 * WORLD_MS, world_now(world) + run->length_ns - 7 * WORLD_SEC);
 }
 
@@ -54,7 +55,7 @@ void play_mixed(struct run *run) {
 
 		scenario_draw_fault(&world->random, run->options->nodes, dead_ns, every_ns, &fault);
 		fault.at_ns += at_ns;
-		// Whoever falls comes back: an hour of this must not empty the ring.
+		// Every fault ends, or an hour of this scenario would empty the ring.
 		if (fault.duration_ns == 0 && fault.kind != FAULT_LEAP && fault.kind != FAULT_RESET)
 			fault.duration_ns = 2 * dead_ns;
 		fault_add(world, &fault);

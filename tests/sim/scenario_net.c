@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scenarios about hosts and the paths between them.
+// Scenarios with faults of hosts and of paths.
 #include "random.h"
 #include "run.h"
 #include "scenario_parts.h"
@@ -25,7 +25,7 @@ void play_mass(struct run *run) {
 		uint32_t host = world->net.nodes[n].host;
 		struct fault dark = {FAULT_HOST, n, 0, 2 * WORLD_SEC, 0};
 
-		// The first node of each stands for its host; they lie apart.
+		// Take only the first node of each host, so that the chosen nodes lie apart.
 		if (host == last)
 			continue;
 		last = host;

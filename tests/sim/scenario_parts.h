@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The functions of the table: scenario_life.c (processes), scenario_net.c (paths and hosts),
+// Functions of the scenario table: scenario_life.c (processes), scenario_net.c (paths and hosts),
 // scenario_load.c (messages and collectives), scenario_jobs.c (communicators).
 #pragma once
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Splits of either plane: what is held of the other side, and that nobody is drained by it.
+// Partitions of either plane: verdicts on the other side, and that no node is drained because of
+// it.
 #include "random.h"
 #include "run.h"
 #include "scenario_parts.h"
@@ -35,7 +36,8 @@ static void watch_all(struct run *run, bool watched) {
 		run->world->verdicts->nodes[n].watched = watched;
 }
 
-// One of the smaller side that two of the larger read: of others nobody there can know anything.
+// Draw a node of the smaller side that is read by two nodes of the larger side. The larger side
+// cannot judge any other node.
 static uint32_t draw_read(struct world *world, uint32_t nodes, uint32_t island) {
 	uint32_t node = 0;
 
@@ -51,7 +53,7 @@ static uint32_t draw_read(struct world *world, uint32_t nodes, uint32_t island) 
 	return node;
 }
 
-// What those on the larger side hold of those on the smaller.
+// Record the verdicts that the larger side holds on nodes of the smaller side.
 static void look_over(struct run *run, uint32_t island, uint32_t looks[MATRIX_COLUMNS]) {
 	struct world *world = run->world;
 	uint32_t nodes = run->options->nodes;
@@ -64,7 +66,7 @@ static void look_over(struct run *run, uint32_t island, uint32_t looks[MATRIX_CO
 	}
 }
 
-// At the time to reach, at the end, and 10 s after it.
+// Take samples at the time to reach, at the end, and 10 s after the end.
 static void play_split(struct run *run, bool of_fabric, uint64_t length_ns) {
 	struct world *world = run->world;
 	struct verdict_matrix *matrix = &run->result->matrix;
@@ -101,7 +103,7 @@ static void play_split(struct run *run, bool of_fabric, uint64_t length_ns) {
 	verdicts_audit_to(run, world_now(world) + REST_NS);
 }
 
-// A switch fails: so many ports fall dark at once that it is none of the nodes.
+// Simulate a failed switch: so many ports go down at once that no single node is to blame.
 static void play_dark(struct run *run) {
 	struct world *world = run->world;
 	struct verdict_matrix *matrix = &run->result->matrix;
@@ -120,7 +122,7 @@ static void play_dark(struct run *run) {
 	verdicts_audit_to(run, world_now(world) + REST_NS);
 }
 
-// A short one and a long one of each plane.
+// Play a short and a long partition of each plane.
 void play_splits(struct run *run) {
 	static const uint32_t lengths_s[2][2] = {{10, 40}, {130, 300}};
 
@@ -132,7 +134,7 @@ void play_splits(struct run *run) {
 	play_dark(run);
 }
 
-// The overlay falls apart now and then, for less than the brake holds: the larger part has to
+// Partition the overlay now and then, for less than the brake's hold time. The larger side must
 // brake.
 static void add_brakes(struct run *run) {
 	for (uint64_t at_ns = BRAKE_EACH_NS / 4; at_ns + BRAKE_EACH_NS / 4 < run->length_ns;
@@ -149,7 +151,7 @@ static void add_brakes(struct run *run) {
 	}
 }
 
-// Members that are slow now and then, brakes, and nothing else: nobody is to be drained.
+// Slow members and brakes occur, and no other fault: no node may be drained.
 void play_verdicts_slow(struct run *run) {
 	uint64_t begin_ns = world_now(run->world);
 
@@ -161,8 +163,8 @@ void play_verdicts_slow(struct run *run) {
 	verdicts_result(run, begin_ns);
 }
 
-// A part that is no more than may be drained in ten minutes is cut off from nearly all others for
-// as long as the split lasts: whoever acts on it is right.
+// Return whether the side is small enough to be drained within ten minutes. It is cut off from
+// nearly all others during the partition, so draining it is correct.
 static bool is_small_part(const struct run *run, uint32_t island) {
 	return island * 100 <= run->options->nodes * SMALL_PERCENT;
 }
@@ -197,8 +199,8 @@ static void play_one_split(struct run *run, bool of_fabric) {
 		world->verdicts->nodes[n].sick = false;
 }
 
-// Every hour one plane falls apart for ten seconds to five minutes, at any place: nobody is to be
-// drained by it, in neither part.
+// Every hour one plane is partitioned for ten seconds to five minutes. Neither side may drain any
+// node because of it.
 void play_verdicts_splits(struct run *run) {
 	struct world *world = run->world;
 	uint64_t begin_ns = world_now(world), next_ns = begin_ns + BEGIN_NS;

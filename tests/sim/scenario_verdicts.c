@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults of every kind, alone and in pairs, and what nodes that have no part in them hold of them.
+// Faults of every kind, alone and in pairs, and the verdicts of uninvolved nodes on them.
 //
-// A round: victims are drawn that lie apart, each suffers one fault (or two that read each other
-// suffer one each), and eight nodes that neither read a victim nor are one are asked, until and at
-// the time by which it has to be named. Then all is mended, and they are asked once more.
+// A round draws victims that lie apart. Each has one fault, or two that read each other have one
+// each. Eight nodes are queried that neither are a victim nor read one. They must name the fault
+// within its time. Then all faults end, and the nodes are queried again.
 #include "scenario_verdicts.h"
 
 #include "random.h"
@@ -19,44 +19,46 @@
 
 #define OBSERVERS 8
 #define BOUTS_MAX 16
-#define HOLD_NS (34 * WORLD_SEC)    // the longest time to reach, and some
-#define GOOD_NS (10 * WORLD_SEC)    // the good word is everywhere, if the row says nothing
-#define OVERLAP_NS (12 * WORLD_SEC) // the second of a pair begins up to so much later
+#define HOLD_NS (34 * WORLD_SEC)    // the longest time to reach, plus a margin
+#define GOOD_NS (10 * WORLD_SEC)    // default time until the healthy verdict is known everywhere
+#define OVERLAP_NS (12 * WORLD_SEC) // maximum delay of the second fault of a pair
 #define EXPLAIN_MAX 200
-#define REST_NS (10 * WORLD_SEC) // until all have one view again
+#define REST_NS (10 * WORLD_SEC) // time until all nodes have one view again
 #define POLL_NS (100 * WORLD_MS)
-#define STUCK_NOTICED_NS (2 * WORLD_SEC) // a keeper reports a call that is older
-// From here on nothing is split: all would tell all what they see, for hours of a processor.
+#define STUCK_NOTICED_NS (2 * WORLD_SEC) // age at which a keeper reports a hung call
+// From this size on there are no partitions: simulating all reports of all nodes would take
+// hours.
 #define LARGE_NODES 1000
-// No fault begins before it: paths are given a past of so long (path_remember()).
+// No fault begins earlier, since paths get a history of this length (path_remember()).
 #define BEGIN_NS (VERDICTS_PAST_S * WORLD_SEC)
 
-// One fault, and who watches it.
+// One fault and its observers.
 struct bout {
 	enum matrix_row row;
 	uint32_t victim, other; // other: the far end of a path
-	uint64_t at_ns;		// begins then
+	uint64_t at_ns;		// begin of the fault
 	bool begun;
 	uint32_t observers[OBSERVERS];
 	uint32_t observer_count;
-	bool right[OBSERVERS]; // was, at some time
-	bool exact[OBSERVERS]; // at the time to reach
-	bool stray[OBSERVERS]; // had a name that is never right for it
+	bool right[OBSERVERS]; // had the right verdict at some time
+	bool exact[OBSERVERS]; // had exactly the right verdict at the time to reach
+	bool stray[OBSERVERS]; // had a verdict that is never right for the fault
 	bool judged;
 	bool said;
-	uint32_t pair; // 0: alone, else of which pair
+	uint32_t pair; // number of its pair; 0: not in a pair
 };
 
 struct round {
 	struct run *run;
 	struct bout bouts[BOUTS_MAX];
 	uint32_t count;
-	struct stats *times; // by row
-	uint64_t hold_ns;    // until then
-	// Of the round before, which ended 20 s ago: a node that was named then, healed, and is
-	// named again has changed its word three times, and the first word that precedes the right
-	// one makes it unstable, as the rule has it (docs/verdicts.md) whatever the second fault
-	// is. What is asked here is whether a fault is named; verdict_unstable tests that rule.
+	struct stats *times; // times until named, by row
+	uint64_t hold_ns;    // end of the round's faults
+	// Victims of the previous round, which ended 20 s ago; they must not be victims again.
+	// Such a node has changed its verdict three times: named, healed, and named again. One
+	// intermediate verdict more makes it unstable (docs/verdicts.md), whatever the second
+	// fault is. This scenario tests whether a fault is named; verdict_unstable tests that
+	// rule.
 	uint32_t before[2 * BOUTS_MAX];
 	uint32_t before_count;
 	uint32_t explained;
@@ -101,7 +103,8 @@ static bool is_party(const struct round *round, uint32_t node) {
 	return false;
 }
 
-// Those with no part in any fault of the round; in a small ring all read somebody.
+// Draw observers that take part in no fault of the round. In a small ring all nodes read some
+// victim.
 static void draw_observers(struct round *round, struct bout *bout) {
 	struct world *world = round->run->world;
 
@@ -116,7 +119,8 @@ static void draw_observers(struct round *round, struct bout *bout) {
 	}
 }
 
-// One that it reads, and that reads it; no path that is about to end, on which nothing can be seen.
+// Return a peer that the victim reads and that reads the victim. Paths that are about to end are
+// skipped, since nothing can be observed on them.
 static uint32_t far_end(struct round *round, uint32_t victim, uint32_t avoid) {
 	struct world *world = round->run->world;
 	const struct verdict_node *own = &world->verdicts->nodes[victim];
@@ -134,12 +138,12 @@ static uint32_t far_end(struct round *round, uint32_t victim, uint32_t avoid) {
 			return peer;
 		second = peer;
 	}
-	// Among few all have suffered something: but one that does so now has a word of its own,
-	// which is right, and no word on the path.
+	// In a small ring every peer may have had a fault before. A peer with a fault now has its
+	// own verdict, and then no path is named.
 	return second != NET_NOBODY ? second : own->paths[from].peer;
 }
 
-// `avoid` is no far end of a path: it will suffer another fault.
+// `avoid` must not be the far end of a path, since another fault affects it.
 static void
 add_bout(struct round *round, enum matrix_row row, uint32_t victim, uint32_t pair, uint32_t avoid) {
 	struct bout *bout = &round->bouts[round->count++];
@@ -169,7 +173,7 @@ static void freeze(struct round *round, uint32_t victim, enum observation_respon
 	overlay_fault(round, FAULT_FREEZE, victim, 0);
 }
 
-// All that read it, and that read what it reads, will be asked what they see.
+// Watch the node's readers and the peers it reads, since their observations will be queried.
 static void watch(struct world *world, uint32_t node) {
 	struct verdict_node *own = &world->verdicts->nodes[node];
 
@@ -183,7 +187,7 @@ static void unwatch(struct world *world) {
 		world->verdicts->nodes[n].watched = false;
 }
 
-// What RDMA meets at one end; both ends were well so far, and remember that.
+// Apply an RDMA fault at one end. Both ends were healthy before and have that in their history.
 static void fabric_fault(struct round *round, const struct bout *bout) {
 	struct world *world = round->run->world;
 	struct verdict_node *victim = &world->verdicts->nodes[bout->victim];
@@ -286,7 +290,7 @@ static void begin_bout(struct round *round, struct bout *bout) {
 			"/scratch is 99 % full"
 		);
 		break;
-	default: // a call that hangs is noticed by its own keeper, later
+	default: // the keeper notices a hung call, later
 		fabric_fault(round, bout);
 		break;
 	}
@@ -327,13 +331,13 @@ static bool is_seen_as(enum matrix_row row, const struct observation *observatio
 	case ROW_PATH_HOLE:
 		return observation->kind == OBSERVATION_LOSSY;
 	default:
-		// What is lost of both planes: what is sent again by either shows it.
+		// Return whether the observation shows loss on either plane, by retransmissions.
 		return observation->kind == OBSERVATION_LOSSY ||
 		       observation->reach == VERDICT_REACH_LOSES;
 	}
 }
 
-// What the observer says of the bout, as a column.
+// Return the column of the observer's verdict on the bout.
 static uint32_t named_by(const struct world *world, uint32_t observer, const struct bout *bout) {
 	const struct verdict_node *own = &world->verdicts->nodes[observer];
 	enum verdict verdict = verdicts_held_by(world, observer, bout->victim);
@@ -359,7 +363,7 @@ static uint32_t named_by(const struct world *world, uint32_t observer, const str
 	return VERDICT_HEALTHY;
 }
 
-// The fault that it overlaps with.
+// Return the name of the fault that overlaps with this one.
 static const char *partner_of(const struct round *round, const struct bout *bout) {
 	for (uint32_t n = 0; bout->pair > 0 && n < round->count; n++) {
 		if (&round->bouts[n] != bout && round->bouts[n].pair == bout->pair)
@@ -368,7 +372,7 @@ static const char *partner_of(const struct round *round, const struct bout *bout
 	return "nothing";
 }
 
-// Of the first ones, why.
+// Explain the first failures.
 static void
 explain(struct round *round, const struct bout *bout, uint32_t n, uint32_t column, const char *when
 ) {
@@ -392,7 +396,8 @@ explain(struct round *round, const struct bout *bout, uint32_t n, uint32_t colum
 	}
 }
 
-// Words that go with it while it begins and ends.
+// Return whether the verdict is wrong at any time. Some other verdicts are acceptable while a
+// fault begins and ends.
 static bool is_stray(const struct bout *bout, uint32_t column) {
 	bool slow_or_lossy = column == VERDICT_PATH_DEGRADED || column == VERDICT_PATH_LOSSY;
 
@@ -484,7 +489,7 @@ static void check_held(struct round *round, struct verdict_matrix *matrix) {
 	}
 }
 
-// So long after the end, of those of whom it is due then.
+// Check the healed nodes that must be healthy by now, `passed_ns` after the end.
 static void check_healed(struct round *round, uint64_t passed_ns) {
 	struct verdict_matrix *matrix = &round->run->result->matrix;
 
@@ -502,8 +507,9 @@ static void check_healed(struct round *round, uint64_t passed_ns) {
 			matrix->after[bout->row][column]++;
 			if (column <= VERDICT_HEALTHY)
 				continue;
-			// Two at once may change the word of each more than three times in a
-			// minute: by the rule it is unstable then until it was one for a minute.
+			// Two faults at once may change a verdict more than three times in a
+			// minute. By rule it is then unstable until it has been constant for a
+			// minute.
 			if (bout->pair > 0 && column == VERDICT_UNSTABLE) {
 				matrix->unstable++;
 				continue;
@@ -514,7 +520,7 @@ static void check_healed(struct round *round, uint64_t passed_ns) {
 	}
 }
 
-// When each begins, and all end.
+// Set the begin of each fault and the common end.
 static void plan_round(struct round *round) {
 	struct world *world = round->run->world;
 	uint64_t end_ns = 0;
@@ -524,7 +530,7 @@ static void plan_round(struct round *round) {
 		uint64_t hold_ns = matrix_rows[bout->row].hold_s * WORLD_SEC;
 
 		bout->at_ns = world_now(world);
-		// Both of a pair are asked about by the same nodes.
+		// Both faults of a pair have the same observers.
 		if (n > 0 && bout->pair > 0 && round->bouts[n - 1].pair == bout->pair) {
 			memcpy(bout->observers, bout[-1].observers, sizeof(bout->observers));
 			bout->observer_count = bout[-1].observer_count;
@@ -543,7 +549,7 @@ static void plan_round(struct round *round) {
 	round->hold_ns = end_ns;
 }
 
-// What is held for a while after the end is no right name of anything any more.
+// End the faults. Verdicts that are held for a while after the end count as right for no fault.
 static void heal_round(struct round *round) {
 	struct run *run = round->run;
 	uint64_t end_ns = world_now(run->world);
@@ -606,22 +612,22 @@ static void play_round(struct round *round) {
 	round->count = 0;
 }
 
-// Places of the ring, `count` of them, as far apart as they can be.
+// Return the k-th of `count` places of the ring, spread as far apart as possible.
 static uint32_t place_of(const struct run *run, uint32_t from, uint32_t k, uint32_t count) {
 	uint32_t nodes = run->options->nodes;
 
 	return (from + (uint32_t)((uint64_t)k * nodes / count)) % nodes;
 }
 
-// So many at once that they have no part in each other, nor wake the brake.
+// Return how many faults may run at once without affecting each other or engaging the brake.
 static uint32_t at_once(const struct run *run, uint32_t apart, uint32_t most) {
 	uint32_t count = run->options->nodes / apart;
 
 	return count < 1 ? 1 : count > most ? most : count;
 }
 
-// Where a round begins whose `count` victims, each with `next` behind it, were none in the one
-// before.
+// Draw the start of a round of `count` victims, each with `next` nodes behind it; none was a
+// victim in the previous round.
 static uint32_t draw_from(struct round *round, uint32_t count, uint32_t next) {
 	struct run *run = round->run;
 	uint32_t from = 0;
@@ -661,8 +667,8 @@ static void play_singles(struct round *round, uint32_t repeats) {
 	}
 }
 
-// Kinds with kinds, themselves included, on two nodes that are next to each other: a share of all,
-// another one for each seed.
+// Play pairs of fault kinds, equal ones included, on two neighbouring nodes. Each seed plays a
+// different share of all pairs.
 static void play_pairs(struct round *round, uint32_t count) {
 	struct run *run = round->run;
 	uint32_t together = at_once(run, 200, 5);
@@ -717,7 +723,7 @@ void play_verdicts(struct run *run) {
 	matrix->present = true;
 	must(verdicts_begin(run->world) == 0);
 	verdicts_audit_to(run, world_now(run->world) + BEGIN_NS);
-	// A notice is a message on every link: thousands of nodes have fewer faults each.
+	// A notice is sent over every link, so large rings play fewer faults.
 	play_singles(&round, large ? 1 : 2);
 	play_pairs(&round, large ? 15 : 36);
 	if (run->options->nodes >= 64 && !large)

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define SHARE_PAGE_BYTES 4096
-// Of addresses, not of memory: copies that end leave theirs unused.
+// Address space, not memory: freed copies leave their addresses unused.
 #define SHARE_STRETCH_BYTES (UINT64_C(1) << 36)
 #define SHARE_BYTES_MIN (16u << 10)
 
@@ -56,7 +56,7 @@ static int share_file(const void *block, size_t size) {
 	return scoped_take_fd(&fd);
 }
 
-// The file of the block, made for its first copy; negative if there is none.
+// Return the file of the block, created for its first copy; negative on failure.
 static int share_model(struct share *share, const void *block, size_t size) {
 	int fd;
 
@@ -104,7 +104,7 @@ bool share_give(struct share *share, void *block, size_t size) {
 	if (share->stretch == NULL || (uint8_t *)block < share->stretch ||
 	    (uint8_t *)block >= share->stretch + share->used)
 		return false;
-	// The addresses stay ours: nothing else may be taken for a copy.
+	// The address range stays reserved, so that no other block is mistaken for a copy.
 	must(share_reserve(block, share_pages(size), MAP_FIXED) == block);
 	return true;
 }

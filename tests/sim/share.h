@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies of large blocks that have their pages in common until somebody writes to them.
+// Copy-on-write copies of large blocks.
 //
-// A block that is copied goes into a file in memory once; a copy is a private mapping of it.
-// All copies lie in one stretch of addresses, by which they are known when they come back.
+// The first copy writes the block into a memory file; each copy is a private mapping of it. All
+// copies lie in one range of addresses, by which a freed copy is recognised.
 #pragma once
 
 #include <stdbool.h>
@@ -25,8 +25,9 @@ struct share {
 };
 
 void share_fini(struct share *share);
-// NULL if it is not worth it, or the system does not want to: a plain copy will do. The block
-// stays as it is until it is given back.
+// Share the block copy-on-write. Returns NULL if that is not worth it or the system refuses; the
+// caller then makes a plain copy. The block must not change until it is freed.
 void *share_copy(struct share *share, const void *block, size_t size);
-// True if the block was a copy, and is gone now; false if it is the caller's to release.
+// Return true if the block was a shared copy, which is now freed. Returns false if the caller
+// must free it.
 bool share_give(struct share *share, void *block, size_t size);

@@ -53,7 +53,8 @@ void socket_map_remove(struct socket_map *map, uint32_t handle) {
 		must(map->places[at].socket != SOCKET_NONE);
 		at = (at + 1) & mask;
 	}
-	// Those behind the hole that would be searched from before it move up: no tombstones.
+	// Move up later entries that a search would find through this slot, so that no tombstones
+	// are needed.
 	hole = at;
 	for (;;) {
 		uint32_t home;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One node's connection handles and the sockets behind them: a small open-addressed table.
+// Map from one node's connection handles to sockets: a small open-addressing table.
 #pragma once
 
 #include <stdint.h>
@@ -8,16 +8,16 @@
 
 struct socket_place {
 	uint32_t handle;
-	uint32_t socket; // SOCKET_NONE: empty
+	uint32_t socket; // SOCKET_NONE: empty slot
 };
 
 struct socket_map {
 	struct socket_place *places;
-	uint32_t count, capacity; // a power of two, or 0
+	uint32_t count, capacity; // capacity is a power of two, or 0
 };
 
 void socket_map_fini(struct socket_map *map);
-// The handle must not be in it.
+// The handle must not be in the map.
 void socket_map_add(struct socket_map *map, uint32_t handle, uint32_t socket);
 void socket_map_remove(struct socket_map *map, uint32_t handle);
 
@@ -25,7 +25,7 @@ static inline uint32_t socket_map_slot(const struct socket_map *map, uint32_t ha
 	return (handle * UINT32_C(2654435769)) >> 7 & (map->capacity - 1);
 }
 
-// SOCKET_NONE if it is not there.
+// Returns SOCKET_NONE if the handle is not in the map.
 static inline uint32_t socket_map_find(const struct socket_map *map, uint32_t handle) {
 	uint32_t at;
 

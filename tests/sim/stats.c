@@ -13,7 +13,7 @@ static uint32_t stats_bucket(uint64_t value) {
 	       (uint32_t)(value >> power & ((1u << STATS_STEP_BITS) - 1));
 }
 
-// The largest value of the bucket.
+// Return the largest value of the bucket.
 static uint64_t stats_bucket_top(uint32_t bucket) {
 	uint32_t power = bucket >> STATS_STEP_BITS;
 	uint64_t step = bucket & ((1u << STATS_STEP_BITS) - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Times as a distribution of bounded size, and small sums.
+// Histograms of times with bounded size, and sums.
 #pragma once
 
 #include <stdint.h>
@@ -17,5 +17,5 @@ struct stats {
 
 void stats_add(struct stats *stats, uint64_t value);
 double stats_mean(const struct stats *stats); // NaN if empty
-// The value that this part of all is not above, 0 < part <= 1; NaN if empty.
+// Return the quantile of `part`, 0 < part <= 1; NaN if empty.
 double stats_quantile(const struct stats *stats, double part);

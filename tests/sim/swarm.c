@@ -10,14 +10,14 @@
 #define SWARM_SPAN_NS (15 * WORLD_SEC)
 #define SWARM_PARTS_MAX 3
 #define SWARM_BESIDE_MAX 4
-#define SWARM_PART_MIN 5 // percent
+#define SWARM_PART_MIN 5 // smallest side of a partition, in percent
 #define SWARM_PART_MAX 60
 #define SWARM_PART_MIN_MS UINT64_C(1000)
 #define SWARM_PART_DOUBLINGS 11
 #define SWARM_PART_MAX_MS UINT64_C(600000)
 #define SWARM_NODES_MIN 3
 
-// Each of the faults as they come, on any node.
+// Draw some of the usual faults, on any node.
 static void swarm_draw_any(struct run_options *run, uint64_t *random) {
 	uint32_t count = 1 + random_below(random, SWARM_FAULTS_MAX);
 
@@ -38,7 +38,7 @@ static void swarm_draw_beside(struct run_options *run, uint64_t *random) {
 		);
 }
 
-// At least one host, and not all of them.
+// Draw a percentage that covers at least one host, but not all.
 static uint32_t swarm_draw_percent(const struct run_options *run, uint64_t *random) {
 	uint32_t hosts = run->hosts > 0 ? run->hosts : run->nodes;
 	uint32_t least = (100 + hosts - 1) / hosts;
@@ -47,9 +47,9 @@ static uint32_t swarm_draw_percent(const struct run_options *run, uint64_t *rand
 	return (uint32_t)random_between(random, low, low > SWARM_PART_MAX ? low : SWARM_PART_MAX);
 }
 
-// Parts of any size one after the other, for a second or for minutes, as packets are dropped or
-// TCP is rejected between them; half of them with the first one's hosts, half with others each
-// time; and a few faults beside them.
+// Draw a series of partitions of any size, for a second or for minutes. Packets are dropped or
+// TCP is rejected between the sides. Half of the runs partition off the same hosts each time,
+// half others each time. A few other faults are added.
 static void swarm_draw_parts(struct run_options *run, uint64_t *random) {
 	uint32_t count = 1 + random_below(random, SWARM_PARTS_MAX);
 	bool shifts = random_below(random, 2) == 0;
@@ -76,8 +76,8 @@ static void swarm_draw_parts(struct run_options *run, uint64_t *random) {
 	swarm_draw_beside(run, random);
 }
 
-// Some are started anew, or all, in any order: they say goodbye or do not, and some have lost
-// what they knew.
+// Restart some or all nodes, in any order. They leave gracefully or not, and some lose their
+// state directory.
 static void swarm_draw_restarts(struct run_options *run, uint64_t *random) {
 	static const enum fault_kind kinds[] = {
 		FAULT_LEAVE,  FAULT_LEAVE, FAULT_KILL,	FAULT_KILL,
@@ -111,8 +111,8 @@ static bool swarm_is_seed(const struct run_options *run, uint32_t node) {
 	return false;
 }
 
-// All seeds are gone for good; of the others some are started anew. Who lost what it knew is called
-// by those who stay.
+// All seeds end for good, and some other nodes restart. A node without a state directory is found
+// by the remaining members.
 static void swarm_draw_no_seeds(struct run_options *run, uint64_t *random) {
 	static const enum fault_kind ends[] = {FAULT_KILL, FAULT_LEAVE, FAULT_HOST};
 	static const enum fault_kind kinds[] = {FAULT_LEAVE, FAULT_KILL, FAULT_STALE};
@@ -120,7 +120,7 @@ static void swarm_draw_no_seeds(struct run_options *run, uint64_t *random) {
 	uint64_t span_ms = UINT64_C(100) << random_below(random, 9);
 
 	run->remember = true;
-	run->young = false; // who remembers nobody yet and has no seed finds nobody
+	run->young = false; // a node without remembered members and without a seed finds nobody
 	for (uint32_t n = 0; n < seeds; n++)
 		run->faults[run->fault_count++] = (struct fault){
 			.kind = ends[random_below(random, sizeof(ends) / sizeof(ends[0]))],
@@ -141,8 +141,9 @@ static void swarm_draw_no_seeds(struct run_options *run, uint64_t *random) {
 	}
 }
 
-// Two islands one after the other, most often of the same hosts and more, and some who join about
-// the first one's end: it may be known to one side only by then, or be over before anybody noticed.
+// Draw two partitions in sequence, mostly of overlapping hosts, and nodes that join around the
+// end of the first. Only one side may know a joiner by then, or the partition may end before it
+// is noticed.
 static void swarm_draw_between(struct run_options *run, uint64_t *random) {
 	uint32_t joiners = 1 + random_below(random, run->nodes < 6 ? run->nodes - 1 : 5);
 	uint32_t first = swarm_draw_percent(run, random);
@@ -175,7 +176,7 @@ static void swarm_draw_between(struct run_options *run, uint64_t *random) {
 	}
 }
 
-// All joined a moment ago, and some are lost before many have heard of each other.
+// All nodes have just joined, and some are lost before many have heard of each other.
 static void swarm_draw_young(struct run_options *run, uint64_t *random) {
 	static const enum fault_kind kinds[] = {
 		FAULT_KILL, FAULT_KILL, FAULT_KILL, FAULT_HOST, FAULT_HOST, FAULT_FREEZE,
@@ -194,7 +195,8 @@ static void swarm_draw_young(struct run_options *run, uint64_t *random) {
 			.node = random_below(random, run->nodes),
 			.at_ns = together ? at_ns : random_between(random, 0, span_ms) * WORLD_MS,
 		};
-		// Without a seed who starts anew finds nobody: it had no time to remember any.
+		// Without a seed, a restarted node finds nobody, since it had no time to remember
+		// members.
 		if (fault->kind == FAULT_FREEZE || swarm_is_seed(run, fault->node) ||
 		    random_below(random, 3) == 0)
 			fault->duration_ns = random_between(random, 200, 40000) * WORLD_MS;
@@ -233,7 +235,7 @@ static bool swarm_breaks(const struct run_options *run, struct result *ret_resul
 	return run_play_apart(run, ret_result) == 0 && ret_result->broken;
 }
 
-// Without so many of the faults, from one of them on.
+// Try the run without `count` faults, from the fault `first` on.
 static bool
 swarm_drop_some(struct run_options *run, uint32_t first, uint32_t count, struct result *result) {
 	struct run_options fewer = *run;
@@ -253,7 +255,7 @@ swarm_drop_some(struct run_options *run, uint32_t first, uint32_t count, struct 
 	return true;
 }
 
-// Halves first, of hundreds of restarts most have no part in it; then one after the other.
+// Drop halves first, since most of hundreds of restarts are irrelevant; then single faults.
 static bool swarm_drop_faults(struct run_options *run, struct result *result) {
 	bool dropped = false;
 
@@ -343,7 +345,7 @@ int swarm_play(const struct run_options *options, uint32_t count, FILE *to, uint
 		}
 		if (!result.broken)
 			continue;
-		// To be seen even if there is no time to make it smaller.
+		// Print the run before shrinking it, in case time runs out.
 		swarm_tell(&run, &result, to);
 		if (broken++ == 0)
 			swarm_show(&run, &result, to);

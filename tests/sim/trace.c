@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A thousand nodes make this many entries in some ten seconds.
+// A thousand nodes make this many entries in about ten seconds.
 #define TRACE_RING (1u << 18)
 
 static const char *const trace_own_names[] = {

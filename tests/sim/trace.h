@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happened, folded into one number and kept for a while.
+// Trace of a run: a digest of all entries, and the last entries in a ring.
 //
-// Two runs that did the same have the same digest. The last entries stay in a ring, so that a
-// broken invariant is shown with what led to it; on request all go to a file as text.
+// Two equal runs have equal digests. The ring shows the history of a broken invariant. On request
+// all entries are written to a file as text.
 #pragma once
 
 #include <stdbool.h>
@@ -11,24 +11,24 @@
 
 #define TRACE_NAME_BYTES 16
 
-// Kinds below TRACE_OWN are the network's and the scheduler's events.
+// Kinds below TRACE_OWN are events of the network and the scheduler.
 enum trace_kind {
 	TRACE_OWN = 64,
 	TRACE_TICK = TRACE_OWN,
 	TRACE_SEND,
 	TRACE_OPEN,
 	TRACE_CLOSE,
-	TRACE_LOST,	 // nobody took it
-	TRACE_RAS_EVENT, // value: its kind, and its cause
-	TRACE_FAULT,	 // value: its kind
+	TRACE_LOST,	 // no process received it
+	TRACE_RAS_EVENT, // value: kind and cause
+	TRACE_FAULT,	 // value: kind
 	TRACE_KIND_COUNT,
 };
 
 struct trace_entry {
 	uint64_t at_ns;
 	uint32_t node;
-	uint32_t other; // node, or the network's nobody
-	uint32_t value; // by kind; of a frame its size
+	uint32_t other; // node, or NET_NOBODY
+	uint32_t value; // meaning depends on the kind; size of a frame
 	uint8_t kind;
 	uint8_t type; // first byte of a frame
 	uint16_t detail;
@@ -39,19 +39,19 @@ struct trace {
 	uint64_t count;
 	struct trace_entry *ring;
 	uint32_t ring_mask;
-	bool verbose; // the file wants every entry
+	bool verbose; // write every entry to the file
 	FILE *file;
 };
 
-// `file` may be NULL; it stays the caller's. -ENOMEM.
+// `file` may be NULL and stays with the caller. Returns 0 or -ENOMEM.
 int trace_init(struct trace *trace, FILE *file);
 void trace_fini(struct trace *trace);
 void trace_write(FILE *to, const struct trace_entry *entry);
 
-// n00001 …
+// Write the node's name: n00001, …
 void trace_node_name(uint32_t node, char name[TRACE_NAME_BYTES]);
 
-// The last `lines_max` entries about any of the nodes, oldest first.
+// Print the last `lines_max` entries about any of the nodes, oldest first.
 void trace_excerpt(
 	const struct trace *trace,
 	const uint32_t *nodes,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-verdict-bench [--json]: what a wake of the engine of verdicts costs, by how much it knows.
+// tocsin-verdict-bench [--json]: cost of a wake-up of the verdict engine, by the amount of
+// evidence.
 //
-// All peers were suspected once, so that there is something kept of each.
+// Every peer was suspected once, so that the engine keeps some evidence on each.
 #include "micro.h"
 
 #include <lib/clock.h>
@@ -78,7 +79,7 @@ static uint64_t wakes(uint32_t peers, uint64_t rounds) {
 	return clock_monotonic_ns() - start_ns;
 }
 
-// One observer reads one peer anew, and the engine wakes.
+// Let one observer report a new observation of a peer, and wake the engine.
 static uint64_t observations(uint32_t peers, uint64_t rounds) {
 	struct bench_engine *bench = bench_of(peers);
 	struct observation observation = {
@@ -101,7 +102,7 @@ static uint64_t observations(uint32_t peers, uint64_t rounds) {
 	return clock_monotonic_ns() - start_ns;
 }
 
-// One peer is suspected and refutes it.
+// Suspect one peer, and let it refute that.
 static uint64_t suspicions(uint32_t peers, uint64_t rounds) {
 	struct bench_engine *bench = bench_of(peers);
 	uint64_t start_ns = clock_monotonic_ns();

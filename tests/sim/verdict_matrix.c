@@ -26,33 +26,34 @@ const struct matrix_info matrix_rows[ROW_COUNT] = {
 	[ROW_MGMT_MUTE] = {"mgmt-mute", VERDICT_MGMT_NET_DOWN, 15, 0, 0},
 	[ROW_NODE_SLOW_150] = {"node-slow-x1.5", VERDICT_HEALTHY, 20, 0, 0},
 	[ROW_NODE_SLOW_200] = {"node-slow-x2", VERDICT_PATH_DEGRADED, 20, 0, 0},
-	// On an idle link of a segment a second 120 have to pass before a loss of 5 % is over but
-	// for one case of four hundred; who is asked for four more a second needs half a minute,
-	// who lost its link or hears of it late more.
+	// An idle link sends one segment a second. A loss of 5 % shows within 120 segments,
+	// except for one case in four hundred. A node that is asked for four more segments a
+	// second needs half a minute. A node that lost its link, or hears of it late, needs more.
 	[ROW_NODE_LOSS_5] = {"node-loss-5%", VERDICT_PATH_LOSSY, 40, HOLD_LONG_S, 90},
 	[ROW_NODE_LOSS_30] = {"node-loss-30%", VERDICT_PATH_LOSSY, 20, 0, 0},
 	[ROW_NODE_LOSS_60] = {"node-loss-60%", VERDICT_PATH_LOSSY, 20, 0, 0},
 	[ROW_NODE_HOLE] = {"node-mtu-hole", VERDICT_PATH_LOSSY, 30, HOLD_LONG_S, 0},
 	[ROW_PATH_SLOW_150] = {"path-slow-x1.5", VERDICT_HEALTHY, 20, 0, 0},
 	[ROW_PATH_SLOW_200] = {"path-slow-x2", MATRIX_PATH, 20, 0, 0},
-	// Its two ends alone can notice it, by two segments that are sent again, where one of ten
-	// or twenty is: after 40 s that has not happened in 9 to 41 of a hundred cases, after 90 s
-	// in 0.1 to 6 (Poisson). Nobody acts on a path.
+	// Only the two ends of the path can notice the loss, by two retransmissions of every ten
+	// or twenty segments. They have not after 40 s in 9 to 41 of a hundred cases, and after
+	// 90 s in 0.1 to 6 (Poisson). No scheduler acts on a path.
 	[ROW_PATH_LOSS_5] = {"path-loss-5%", MATRIX_PATH, 90, HOLD_LONG_S, 0},
 	[ROW_PATH_LOSS_30] = {"path-loss-30%", MATRIX_PATH, 20, 0, 0},
 	[ROW_PATH_LOSS_60] = {"path-loss-60%", MATRIX_PATH, 20, 0, 0},
 	[ROW_PATH_HOLE] = {"path-mtu-hole", MATRIX_PATH, 30, HOLD_LONG_S, 0},
 	[ROW_MGMT_SPLIT] = {"mgmt-split-30%", VERDICT_UNKNOWN, 15, 0, 0},
-	// Each node is read by those of its own part and reads them: nothing is wrong at any, and
-	// who calls it bad would drain it. What is bad are the paths across, told as paths. Where a
-	// switch fails nobody reads those behind it, nor they each other: that is the dark.
+	// In a split, each node and its side read each other, so no node is bad. A bad verdict
+	// would drain healthy nodes. Only the paths across are bad, and are named as paths.
+	// Behind a failed switch no node is read, not even by the others there; that is the dark
+	// row.
 	[ROW_FABRIC_SPLIT] = {"fabric-split-30%", VERDICT_HEALTHY, 15, 0, 0},
 	[ROW_FABRIC_DARK] = {"fabric-dark-30%", VERDICT_UNKNOWN, 15, 0, 0},
 	[ROW_MGMT_SPLIT_END] = {"mgmt-split, end", VERDICT_UNKNOWN, 300, 0, 0},
 	[ROW_FABRIC_SPLIT_END] = {"fabric-split, end", VERDICT_HEALTHY, 300, 0, 0},
 };
 
-// Of the columns, as short as they have to be.
+// Column titles, as short as possible.
 static const char *const heads[MATRIX_COLUMNS] = {
 	[VERDICT_NONE] = "none",	  [VERDICT_HEALTHY] = "well",
 	[VERDICT_CHECK_WARNING] = "warn", [VERDICT_PATH_DEGRADED] = "slow",
@@ -87,7 +88,7 @@ double matrix_double_pct(const struct verdict_matrix *matrix) {
 	return matrix->pair_looks > 0 ? 100.0 * matrix->pair_exact / matrix->pair_looks : NAN;
 }
 
-// The row that is wrong most often, and how often.
+// Return the row with the most wrong verdicts, and their number.
 static const char *worst_row(
 	const uint32_t rows[ROW_COUNT][MATRIX_COLUMNS],
 	bool after,

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DRAIN_AFTER_NS (60 * WORLD_SEC) // what is to be drained later, once confirmed
+// Time after which a confirmed drain-later counts as a drain.
+#define DRAIN_AFTER_NS (60 * WORLD_SEC)
 #define PHASE_NS (WORLD_SEC / VERDICTS_PHASES)
 
 // Codes of WORLD_VERDICT.
@@ -126,7 +127,7 @@ static bool wants_drain(void *ctx, uint64_t now_ns, const struct verdict_view *v
 
 static void on_given(void *ctx, uint64_t id) {
 	(void)ctx;
-	(void)id; // the audit looks
+	(void)id; // the audit reads the verdicts itself
 }
 
 static void on_tell(void *ctx, const void *bytes, size_t size) {
@@ -136,7 +137,7 @@ static void on_tell(void *ctx, const void *bytes, size_t size) {
 	(void)ras_notice(node->ras, node_now(node), VERDICTS_NOTICE, bytes, size);
 }
 
-// Would somebody act on it although nothing is wrong there?
+// Check whether a scheduler would act on the verdict although the node has no fault.
 static void
 verdicts_check(struct verdicts *verdicts, uint32_t by, const struct verdict_view *view) {
 	uint64_t now_ns = world_now(verdicts->world);
@@ -175,7 +176,8 @@ void verdicts_audit(struct world *world) {
 	}
 }
 
-// Only where several share one: in a simulation of thousands the names would be most of it.
+// Name the host only if nodes share hosts. In a simulation of thousands, the names would take
+// most of the memory.
 static const char *host_of(const struct world *world, uint32_t node, char text[16]) {
 	text[0] = '\0';
 	if (world->options.hosts < world->options.nodes)
@@ -211,7 +213,7 @@ void verdicts_of_self(struct world *world, struct verdict_node *own) {
 	verdict_self_update(own->engine, world_now(world), &self);
 }
 
-// What the core holds, all of it.
+// Pass the whole table of the core to the engine.
 static void verdicts_feed(struct world *world, struct verdict_node *own) {
 	const struct ras *ras = own->node->ras;
 	struct ras_view view;
@@ -283,7 +285,8 @@ static void verdicts_start_node(struct world *world, struct verdict_node *own) {
 		&world->queue, event,
 		world_now(world) + random_below(&verdicts->random, (uint32_t)(LOSS_ROUND_NS / 2))
 	);
-	// Spread over a phase, as agents that were not started at the same instant are.
+	// Spread the starts over a phase, as for agents that were not started at the same
+	// instant.
 	event = verdicts_event_new(own, VERDICTS_LOOK, 0);
 	queue_push(
 		&world->queue, event, world_now(world) + random_below(&verdicts->random, PHASE_NS)
@@ -377,7 +380,7 @@ void verdicts_frozen(struct world *world, struct node *node, bool frozen) {
 	}
 }
 
-// The state that an event speaks of; false if it is of none.
+// Return the state that an event reports; false if it reports none.
 static bool state_of_event(const struct ras_event *event, enum ras_state *ret_state) {
 	switch (event->kind) {
 	case RAS_EVENT_JOINED:
@@ -419,7 +422,7 @@ void verdicts_event(struct world *world, struct node *node, const struct ras_eve
 		grants_member_alive(own->grants, world_now(world), event->peer);
 	if (event->kind == RAS_EVENT_BRAKE_ON || event->kind == RAS_EVENT_BRAKE_OFF ||
 	    event->kind == RAS_EVENT_JOIN_DONE) {
-		// The core must not be asked from inside one of its calls.
+		// The core must not be queried from inside one of its calls.
 		if (!own->feeding)
 			queue_push(
 				&world->queue, verdicts_event_new(own, VERDICTS_FEED, 0),
@@ -503,7 +506,7 @@ static void verdicts_wake(struct world *world, struct verdict_node *own) {
 		verdicts_arm(own);
 }
 
-// One that stands still does nothing, and does it again when it goes on.
+// Postpone the event of a frozen node until the node resumes.
 static void verdicts_later(struct world *world, struct verdict_node *own, struct event *event) {
 	uint64_t at_ns = world_now(world) + PHASE_NS;
 
@@ -512,7 +515,8 @@ static void verdicts_later(struct world *world, struct verdict_node *own, struct
 	queue_push(&world->queue, event, at_ns);
 }
 
-// An earlier one took its place since: each of both would ask for the next.
+// Return whether an earlier wake-up has replaced this one. If both ran, each would schedule a
+// successor.
 static bool is_outdone(const struct verdict_node *own, const struct event *event) {
 	return event->code == VERDICTS_WAKE && own->timer_ns != world_now(own->node->world);
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The data plane of a simulation: who reads whose pulse, and a verdict engine with its exchange on
-// every node.
+// The simulated data plane: which nodes read which pulses, and a verdict engine with its exchange
+// on every node.
 //
-// The engines are the product's; so is the memory of a path wherever latency or loss matters, and
-// the book of links that lose. What is played is the fabric: a read is answered or not, and takes
-// so long, by what becomes of its packets at its two ends and between, with RC's timer and retries;
-// the overlay's TCP loses packets on the same wires (net.h). Each node reads the pulse of each of
-// its links once a second. No engine is told what is wrong.
+// Engines, path memories (where latency or loss matters) and the loss book are the product's
+// code. The fabric is simulated: packets of a read may be lost at both ends and in between, with
+// RC's timer and retries. The overlay's TCP loses packets on the same links (net.h). Each node
+// reads the pulse of each of its links once a second. No engine is given the true fault.
 #pragma once
 
 #include <ras/collective.h>
@@ -28,19 +27,19 @@ struct world;
 #define VERDICTS_PATHS_MAX 64 // of one node
 #define VERDICTS_FAULTS_MAX 64
 
-// A pulse that one node reads.
+// State of the reads of one peer's pulse by one node.
 struct pulse_path {
 	uint32_t peer;
-	uint32_t count;	   // reads so far
-	uint32_t misses;   // in a row
-	bool linked;	   // still a link of the overlay
-	uint64_t until_ns; // if not: looked at until then
-	uint64_t miss_ns;  // when the first of them was begun
+	uint32_t count;	   // number of reads so far
+	uint32_t misses;   // consecutive failed reads
+	bool linked;	   // the overlay still has a link to the peer
+	uint64_t until_ns; // without a link: end of the reads
+	uint64_t miss_ns;  // begin of the first failed read
 	uint64_t beats, beats_ns;
-	uint64_t told_ns; // handed to the exchange
+	uint64_t told_ns; // time of the last report to the exchange
 	enum observation_kind kind;
 	enum verdict_reach reach;
-	struct path_memory *memory; // NULL: only told whether it is read
+	struct path_memory *memory; // NULL: the path is only observed as readable or not
 };
 
 struct verdict_node {
@@ -49,61 +48,63 @@ struct verdict_node {
 	struct observation_exchange *exchange;
 	struct grants *grants;
 	struct loss_book *losses;
-	uint64_t losses_look_ns; // the next look at all links
+	uint64_t losses_look_ns; // time of the next look at the losses of all links
 	struct pulse_path *paths;
 	uint32_t path_count;
-	uint32_t generation; // of its events
+	uint32_t generation; // events of earlier generations are ignored
 	uint64_t engine_wake_ns, exchange_wake_ns, grants_wake_ns;
 	uint64_t timer_ns;
 	uint64_t frozen_ns;
-	uint64_t resumed_ns; // it went on itself
+	uint64_t resumed_ns; // time when this node itself resumed
 	bool braking;
-	bool feeding; // its table is to be read anew
-	// The truth of its end of the fabric.
+	bool feeding; // the core's table is to be read again
+	// Faults of the node's end of the fabric.
 	enum observation_responder responder;
-	bool cut;      // its cable is dead
-	bool lossy;    // loses seven of eight of what is large
-	bool hole;     // and here all of it
-	uint32_t slow; // percent of the usual time, 0: not
-	bool watched;  // something is wrong there: those who read it say what they see each time
-	bool sick;     // whatever is held against it may be right
+	bool cut;      // the cable is dead
+	bool lossy;    // seven of eight large packets are lost
+	bool hole;     // all large packets are lost
+	uint32_t slow; // percent of the usual latency; 0: not slow
+	bool watched;  // the node has a fault: its readers report every observation
+	bool sick;     // the node has a fault, so any verdict on it may be right
 };
 
-// Between two nodes, whichever reads.
+// Fault between two nodes, in both directions.
 struct path_fault {
 	uint32_t a, b;
 	bool cut, lossy, hole;
-	uint32_t slow; // percent
-	uint32_t loss; // percent of the packets, of both planes
+	uint32_t slow; // percent of the usual latency; 0: not slow
+	uint32_t loss; // percent of the packets of both planes
 };
 
 struct verdicts {
 	struct world *world;
 	struct verdict_node *nodes;
-	struct ras_memory memory; // counted
+	struct ras_memory memory; // counts the bytes in use
 	uint64_t bytes, bytes_max;
 	struct path_fault faults[VERDICTS_FAULTS_MAX];
 	uint32_t fault_count;
-	uint32_t island; // nodes below it and the others do not read each other; 0: no split
+	// Nodes below this index and the other nodes cannot read each other; 0: no split.
+	uint32_t island;
 	uint64_t random;
-	uint8_t *drained; // healthy nodes that somebody would have drained
+	uint8_t *drained; // by node: a healthy node that an observer would have drained
 	uint32_t healthy_drained;
-	uint64_t granted;      // drains, of whomever, by those who ended
-	uint32_t drained_node; // the first of them
+	uint64_t granted;      // drains granted, for any node, by engines that have ended
+	uint32_t drained_node; // the first drained node
 	char drained_text[512];
-	uint64_t told, told_bytes; // of those that ended
+	uint64_t told, told_bytes; // sums of the engines that have ended
 };
 
-// On all nodes that are up; they know what the cores know. -ENOMEM.
+// Start an engine on every node that is up, with its core's view. Returns 0 or -ENOMEM.
 int verdicts_begin(struct world *world);
 void verdicts_end(struct world *world);
 
-// Between its two ends, until it is taken away. Both ends were well so far, and remember that.
+// Apply a fault between two nodes until it is healed. Both ends were healthy before and have that
+// in their history.
 void verdicts_path_fault(struct world *world, const struct path_fault *fault);
 void verdicts_path_heal(struct world *world, uint32_t a, uint32_t b);
-// Paths on which nothing matters any more are forgotten: they cost what they are judged by.
+// Drop the history of paths that no longer matter, which saves memory.
 void verdicts_settle_paths(struct world *world);
-// Those who read this node, and whom it reads, remember how fast and lossless that was.
+// Give a good history to the paths from and to this node.
 void verdicts_remember(struct world *world, uint32_t node);
 void verdicts_say(
 	struct world *world,
@@ -113,16 +114,18 @@ void verdicts_say(
 	const char *evidence
 );
 
-// Whether the observer reads its pulse, so that it is a party to what befalls it.
+// Return whether the observer reads the node's pulse, so that it is affected by the node's
+// faults.
 bool verdicts_reads(const struct world *world, uint32_t observer, uint32_t node);
-// And will for a while if it is watched: the overlay has had a link there for some time.
+// Return whether the observer reads the node now and keeps reading it while it is watched: the
+// overlay has had a link there for some time.
 bool verdicts_reads_on(const struct world *world, uint32_t observer, uint32_t node);
-// What the exchanges told so far.
+// Sum up what the exchanges sent so far.
 void verdicts_sum(const struct world *world, double *ret_told, double *ret_bytes);
-// Looks through all that is held for healthy nodes that would be drained by it.
+// Search all verdicts for healthy nodes that would be drained.
 void verdicts_audit(struct world *world);
 
-// Hooks; do nothing while there are no engines.
+// Hooks; they do nothing while there are no engines.
 void verdicts_started(struct world *world, struct node *node);
 void verdicts_stopped(struct world *world, struct node *node);
 void verdicts_frozen(struct world *world, struct node *node, bool frozen);
@@ -131,11 +134,11 @@ void verdicts_notice(
 	struct world *world, struct node *node, uint64_t origin, const void *bytes, size_t size
 );
 void verdicts_granted(struct world *world, struct node *node, const void *bytes, size_t size);
-// Drains granted so far.
+// Return the number of drains granted so far.
 uint64_t verdicts_grants(const struct world *world);
 void verdicts_happen(struct world *world, struct event *event);
 
-// What it knows of itself, to its engine.
+// Report the node's own state to its engine.
 void verdicts_of_self(struct world *world, struct verdict_node *own);
 void verdicts_miss_at(struct verdict_node *own, uint32_t peer, uint32_t size, uint64_t at_ns);
 
@@ -149,14 +152,14 @@ void verdicts_missed(
 	uint64_t begun_ns
 );
 void verdicts_forget_paths(struct world *world, struct verdict_node *own);
-// The node stood still itself: what it did not read then says nothing.
+// Discard pending reads after the node itself was frozen: their failures are no evidence.
 void verdicts_resume(struct world *world, struct verdict_node *own);
 
-// verdicts_wire.c: what a read finds.
-#define VERDICTS_READ_LIMIT_NS (300 * WORLD_MS) // then it was not answered
-#define VERDICTS_BEAT_NS (100 * WORLD_MS)	// of the counter in the page
+// verdicts_wire.c: the result of a read.
+#define VERDICTS_READ_LIMIT_NS (300 * WORLD_MS) // a slower read counts as not answered
+#define VERDICTS_BEAT_NS (100 * WORLD_MS)	// period of the counter in the page
 #define VERDICTS_BASE_NS 4000
-#define VERDICTS_PAST_S 90 // of a path, which is read once a second
+#define VERDICTS_PAST_S 90 // length of a path's history, at one read per second
 struct found {
 	bool answered;
 	uint64_t beats;
@@ -166,13 +169,13 @@ void verdicts_read(
 	struct world *world,
 	const struct verdict_node *own,
 	uint32_t peer,
-	uint32_t size, // its place
+	uint32_t size, // index of the size
 	struct found *ret_found
 );
-// What its host's kernel makes of a connection.
+// Return how the kernel of the peer's host responds to a connection.
 enum verdict_reach
 verdicts_knock(struct world *world, const struct verdict_node *own, const struct verdict_node *far);
 bool verdicts_latency_matters(const struct world *world, uint32_t a, uint32_t b);
-// Which links lose, as the agent looks; returns when it looks again.
+// Find the links with losses, as the agent does. Returns the time of the next look.
 uint64_t verdicts_losses(struct world *world, struct verdict_node *own);
-#define VERDICTS_PHASES 4 // of a second
+#define VERDICTS_PHASES 4 // phases per second

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One node reads the pulses of its neighbours, and says what it sees.
+// One node reads the pulses of its neighbours and reports its observations.
 #include "random.h"
 #include "verdicts.h"
 #include "world.h"
@@ -9,12 +9,12 @@
 #include <string.h>
 
 #define STANDING_NS (1500 * WORLD_MS)
-#define QUIET_NS (1500 * WORLD_MS)     // a link that says nothing for so long is asked why
-#define AFTERWARDS_NS (60 * WORLD_SEC) // looked at, once the overlay has let go of it
+#define QUIET_NS (1500 * WORLD_MS)     // a link is probed after so much silence
+#define AFTERWARDS_NS (60 * WORLD_SEC) // how long reads go on after the overlay dropped the link
 #define GOOD_AGAIN_NS (10 * WORLD_SEC)
 #define PATTERN 10
 
-// Places in the sizes: as the schedule of probes has it.
+// Indexes into the sizes, in the order of the agent's probe schedule.
 static const uint8_t pattern[PATTERN] = {1, 0, 0, 2, 0, 0, 0, 2, 0, 0};
 
 static const uint32_t sizes[PATH_SIZES + 1] = {0, 1024, 4096, 65536, 0};
@@ -52,7 +52,7 @@ memory_add(struct pulse_path *path, uint64_t at_ns, uint32_t size, const struct 
 	path_memory_add(path->memory, &probe);
 }
 
-// A memory of this path as it was so far: read once a second, and well.
+// Give the path a history of good reads, one per second.
 static void path_remember(struct world *world, struct pulse_path *path) {
 	struct verdicts *verdicts = world->verdicts;
 	struct path_memory_config config = {0};
@@ -112,8 +112,8 @@ static void path_add(struct world *world, struct verdict_node *own, uint32_t pee
 		path_remember(world, path);
 }
 
-// Once the overlay has no link there any more; what something is wrong with is read on, as by the
-// rotation of a real fabric.
+// Return whether reads of the path end: the overlay has no link there any more. A watched peer is
+// read on, as by the rotation of a real fabric.
 static bool path_is_over(
 	const struct world *world, const struct verdict_node *own, const struct pulse_path *path
 ) {
@@ -128,7 +128,8 @@ static bool path_is_over(
 	       (peer.state == RAS_ALIVE && path->misses == 0 && !far->watched && !own->watched);
 }
 
-// What the overlay has a link to is read; what it lost for another while, unless it left or lives.
+// Read every peer that the overlay has a link to. Peers without a link are read for some time
+// more, unless they left or are alive.
 static void paths_follow(struct world *world, struct verdict_node *own) {
 	struct ras_link_info link;
 
@@ -180,7 +181,8 @@ path_reach(struct world *world, const struct verdict_node *own, const struct pul
 	return reach == VERDICT_REACH_UNKNOWN && !bad ? VERDICT_REACH_ANSWERS : reach;
 }
 
-// As the agent has it: its NIC loops what it sends to itself, and of others one is enough.
+// Judge the own port as the agent does. Reads of the own device do not count, since the NIC loops
+// them internally. One other peer is enough.
 static bool port_is_good(const struct world *world, const struct verdict_node *own) {
 	uint32_t others = 0, others_read = 0;
 	struct ras_peer peer;
@@ -219,7 +221,7 @@ static void path_tell(struct world *world, struct verdict_node *own, struct puls
 	if (ras_peer_find(own->node->ras, observation.subject, &peer) != 0)
 		return;
 	observation.incarnation = peer.incarnation;
-	// It was good when the counter was last seen to advance.
+	// The observation's age counts from the last seen advance of the counter.
 	if (path->kind == OBSERVATION_GOOD)
 		observation.age_ms = (uint32_t)((world_now(world) - path->beats_ns) / WORLD_MS);
 	if (path->memory != NULL) {
@@ -264,7 +266,7 @@ static void path_judged(
 	path_tell(world, own, path);
 }
 
-// Beside its other paths.
+// Judge one path beside the node's other paths.
 static enum observation_kind
 path_judge(struct world *world, const struct verdict_node *own, struct pulse_path *path) {
 	struct path_summary summaries[VERDICTS_PATHS_MAX];
@@ -273,7 +275,7 @@ path_judge(struct world *world, const struct verdict_node *own, struct pulse_pat
 	for (uint32_t n = 0; n < own->path_count; n++) {
 		if (&own->paths[n] == path)
 			self = count;
-		// Nothing is wrong with one that is not remembered.
+		// Treat a path without history as healthy.
 		summaries[count] = (struct path_summary
 		){.median_ns = VERDICTS_BASE_NS, .baseline_ns = VERDICTS_BASE_NS};
 		if (own->paths[n].memory != NULL)
@@ -315,7 +317,7 @@ read_size(struct world *world, struct verdict_node *own, struct pulse_path *path
 		);
 }
 
-// The next of its pattern; and beside it, once a second, what it lost before.
+// Read the next size of the pattern, and once a second a size that was lost before.
 static void look_at(struct world *world, struct verdict_node *own, struct pulse_path *path) {
 	struct path_retry retry;
 	bool retries = path->memory != NULL &&

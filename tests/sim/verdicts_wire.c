@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of the packets of one read, and of a knock; what TCP had to send again.
+// Packets of one read and of one connection test, and retransmissions of TCP.
 #include "random.h"
 #include "verdicts.h"
 #include "world.h"
 
 #include <string.h>
 
-// RC as the agent sets it up: its timer, and so many tries more without progress.
+// RC parameters of the agent: its timeout, and the number of retries without progress.
 #define RC_TIMEOUT_NS (UINT64_C(4096) << 14)
 #define RC_RETRIES 6
 #define KNOCK_TRIES 2 // SYN, and once more after a second
-#define PLACE_LARGE 2 // from this size on packets are large
+#define PLACE_LARGE 2 // from this size index on, packets count as large
 
-// Packets of an answer, by the place of its size: 8 B, 1 KiB, the MTU, 64 KiB.
+// Number of packets of an answer, by size index: 8 B, 1 KiB, the MTU, 64 KiB.
 static const uint32_t answer_packets[PATH_SIZES] = {1, 1, 1, 16};
 
 static const struct path_fault *
@@ -32,14 +32,14 @@ static uint32_t slowest(uint32_t a, uint32_t b) {
 	return slow > 0 ? slow : 100;
 }
 
-// A packet from one to the other arrives.
+// Draw whether a packet arrives.
 static bool packet(struct verdicts *verdicts, double passes) {
 	return passes >= 1 ||
 	       (double)random_below(&verdicts->random, 1u << 30) < passes * (1u << 30);
 }
 
-// One request and what comes back of the packets that are wanted, in order. Those behind a gap tell
-// of it at once; a loss at the end is told by the timer alone.
+// Simulate one request and return how many wanted packets arrive in order. A gap followed by
+// other packets is reported at once; a loss at the end only by the timer.
 static uint32_t one_try(struct verdicts *verdicts, double passes, uint32_t left, bool *ret_told) {
 	uint32_t came = 0;
 	bool gap = false;
@@ -57,7 +57,7 @@ static uint32_t one_try(struct verdicts *verdicts, double passes, uint32_t left,
 	return came;
 }
 
-// How long it took, with all that was sent again; beyond the limit it is not answered.
+// Return the duration with all retransmissions; a read beyond the limit is not answered.
 static uint64_t transfer_ns(struct verdicts *verdicts, double passes, uint32_t packets) {
 	uint64_t waited_ns = 0;
 	uint32_t tries = 0;
@@ -134,7 +134,7 @@ bool verdicts_latency_matters(const struct world *world, uint32_t a, uint32_t b)
 	       (fault != NULL && (fault->slow > 0 || fault->lossy || fault->hole));
 }
 
-// The kernel says so, also on a connection that is open.
+// The kernel reports loss also for an open connection.
 enum verdict_reach verdicts_knock(
 	struct world *world, const struct verdict_node *own, const struct verdict_node *far
 ) {
@@ -160,7 +160,7 @@ struct losses_look {
 	struct verdict_node *own;
 };
 
-// As control/health/losses.c has it.
+// Do the same as control/health/losses.c.
 static void on_losses(void *ctx, uint64_t peer, bool loses, uint32_t permille) {
 	struct losses_look *look = ctx;
 	struct ras_peer found;
@@ -203,7 +203,7 @@ static void look_at_links(struct world *world, struct verdict_node *own) {
 		verdicts_of_self(world, own);
 }
 
-// Of those that are asked for answers; whether there are any.
+// Look at the links that are probed for losses. Returns whether there are any.
 static bool look_between(struct world *world, struct verdict_node *own) {
 	struct losses_look look = {world, own};
 	uint32_t cursor = 0;
@@ -232,7 +232,8 @@ uint64_t verdicts_losses(struct world *world, struct verdict_node *own) {
 
 	if (now_ns >= own->losses_look_ns) {
 		look_at_links(world, own);
-		verdicts_of_self(world, own); // how many are missed changes without an event
+		// The number of missed members changes without an event.
+		verdicts_of_self(world, own);
 		own->losses_look_ns = now_ns + LOSS_ROUND_NS;
 	}
 	if (look_between(world, own) && ask_ns < own->losses_look_ns)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a wake of the core costs, in basic blocks of control/ras, in a small and in a large ring:
+// Cost of a wake-up of the core in a small and a large ring, in basic blocks of control/ras:
 // wake_cost_test SMALL LARGE. TAP.
 //
-// The core is compiled with a call in each basic block, so the count is the same each time and on
-// every machine. A wake that walked a table of all members would cost in proportion to them:
-// neither the mean does nor, while nothing happens, the most costly one, in which a seed is looked
-// for.
+// The core is compiled with a call in each basic block, so the count is equal on every machine. A
+// wake-up that walks the table of members would have a cost in proportion to their number. The
+// mean cost must not, nor the maximum cost in an idle ring, which is a search for a seed.
 #include "world.h"
 
 #include <lib/must.h>
@@ -15,20 +14,20 @@
 
 #define SETTLE_NS (3 * WORLD_SEC)
 #define LOOK_NS (2 * WORLD_SEC)
-// The number of links grows with the logarithm of the number of members, by 1.4 from 200 to 2,000,
-// and what is due with it. A single block for each member would be more than this.
+// Maximum growth of the cost from 200 to 2,000 members. The number of links and the work per
+// wake-up grow with the logarithm of the members, by 1.4. One more block for each member would
+// exceed this.
 #define GROWTH_MAX 2.0
 
 struct cost {
 	uint64_t wakes, blocks, most;
-	uint64_t inputs, input_blocks; // all other calls: frames, connections
+	uint64_t inputs, input_blocks; // all calls but ticks: frames, connections
 };
 
-static uint64_t blocks; // executed so far
+static uint64_t blocks; // basic blocks executed so far
 static struct cost cost;
 
-// The compiler's and the linker's names.
-// NOLINTBEGIN(bugprone-reserved-identifier)
+// Names that are fixed by the compiler and the linker. NOLINTBEGIN(bugprone-reserved-identifier)
 void __sanitizer_cov_trace_pc(void);
 void __wrap_ras_tick(struct ras *ras, uint64_t now_ns);
 void __real_ras_tick(struct ras *ras, uint64_t now_ns);
@@ -44,7 +43,7 @@ void __sanitizer_cov_trace_pc(void) {
 	blocks++;
 }
 
-// What the simulator calls instead, by the linker's --wrap.
+// The simulator calls this function instead, through the linker's --wrap.
 void __wrap_ras_tick(struct ras *ras, uint64_t now_ns) {
 	uint64_t before = blocks;
 

@@ -144,7 +144,7 @@ int world_create(const struct world_options *options, struct world **ret_world) 
 		world_destroy(world);
 		return err;
 	}
-	// Not at 0, which some clocks use for never.
+	// Start above 0, which some clocks use for "never".
 	world->queue.now_ns = WORLD_SEC;
 	*ret_world = world;
 	return 0;
@@ -190,7 +190,7 @@ static void world_fetch_node(const struct world *world, uint32_t node) {
 	__builtin_prefetch((const char *)&world->net.nodes[node + 1] - 1);
 }
 
-// A tick beats on many connections.
+// A tick sends beats on many connections, so fetch several.
 static void world_fetch_sockets(const struct world *world, uint32_t node, uint32_t step) {
 	const struct socket_map *map = &world->net.nodes[node].sockets;
 
@@ -217,16 +217,16 @@ static void world_fetch_frame(const struct world *world, uint32_t socket, uint32
 	const struct net_conn *conn = &world->net.conns[socket >> 1];
 	uint32_t node = conn->node[socket & 1];
 
-	// The first steps were made when it was sent. The event may be of a connection that is no
-	// more, and its place that of one to nobody.
+	// The first steps were taken when the frame was sent. The event's connection may have
+	// ended by now, and its slot may have no node.
 	if (step > 1 && node != NET_NOBODY && world->nodes[node].ras != NULL)
 		ras_prefetch_frame(world->nodes[node].ras, conn->handle[socket & 1], step - 1);
 }
 
-// Thousands of instances do not fit in a cache, and what an event touches hangs together by
-// pointers: it is fetched pointer by pointer while those before it are served. In the queue's
-// heap, level n holds about what comes 2^n events from now; each time one of each level is
-// served, so that most events are once on their way up.
+// Prefetch the data of coming events, pointer by pointer, while earlier events are handled.
+// Thousands of instances do not fit in a cache. In the queue's heap, level n holds events that
+// are about 2^n events away. Each turn prefetches one event of each level, so most events are
+// prefetched once on their way up.
 static void world_fetch(struct world *world) {
 	uint32_t turn = world->fetch_turn++;
 
@@ -272,7 +272,8 @@ void world_run(struct world *world, uint64_t until_ns) {
 		world->queue.now_ns = until_ns;
 }
 
-// Who was held for dead or started anew shortly before, or since, may count for no majority.
+// Return whether the node certainly has a vote. It may have none if it was declared dead or
+// restarted shortly before `at_ns`, or later.
 static bool world_counts(const struct node *node, uint64_t at_ns) {
 	uint64_t uncounted_ns = 2 * node->world->options.profile->brake_hold_ns;
 
@@ -281,9 +282,9 @@ static bool world_counts(const struct node *node, uint64_t at_ns) {
 	return node->start == 1 || node->started_ns + uncounted_ns <= at_ns;
 }
 
-// Members that are off are held for unreachable, and never declared dead by time, where no more
-// than half is left of the view that they were of. Who started after the first of them had ended
-// was not.
+// Return whether the node holds all dead processes as unreachable. Without a majority of the
+// earlier view, members are not declared dead by timeout. A node that started after the first of
+// them ended does not count.
 static bool world_holds_rest(const struct node *node, const struct ras_view *view, uint32_t up) {
 	const struct world *world = node->world;
 	uint64_t first_ns = UINT64_MAX;
@@ -308,14 +309,15 @@ static bool world_holds_rest(const struct node *node, const struct ras_view *vie
 	return up + held == view->alive && held > 0 && voters <= held;
 }
 
-// What it holds is what is: it knows all that are up, and no more, and agrees with `digest`.
+// Return whether the node's view is correct: it has exactly the nodes that are up and agrees with
+// `digest`.
 static bool world_sees(const struct node *node, uint32_t up, uint64_t *digest) {
 	struct ras_view view;
 
 	if (node->state == NODE_OFF)
 		return true;
 	ras_view(node->ras, &view);
-	// Whose seeds are all gone waits for them, or for whoever calls it.
+	// A node whose seeds are all gone waits for them, or for a call from another node.
 	if (!view.joined && up == 1)
 		return true;
 	if (!view.joined || (view.alive != up && !world_holds_rest(node, &view, up)))
@@ -347,7 +349,7 @@ bool world_has_one_view(struct world *world) {
 	uint32_t up = world_count_up(world);
 	uint64_t digest = 0;
 
-	// Starting with the one that was behind the last time: mostly it still is.
+	// Start with the last straggler, since it usually is still behind.
 	for (uint32_t n = 0; n < count; n++) {
 		uint32_t index = (world->straggler + n) % count;
 

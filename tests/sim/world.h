@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One simulation: thousands of cores on a virtual network, under virtual time.
+// One simulation: thousands of cores on a virtual network, in virtual time.
 //
-// Everything a run needs hangs here and nothing is global: the same options give the same
-// run. The parts: queue (what happens next), net (wires and kernels), node (a process around
-// a core), fault (what goes wrong), load (what users ask), measure (what came of it),
-// invariant (what must never be),
-// verdicts (the data plane, and what is concluded from both).
+// All state of a run is in this structure and none is global: equal options give equal runs.
+// Parts: queue (future events), net (links and kernels), node (a process with a core), fault
+// (faults), load (users), measure (measurements), invariant (invariants), verdicts (the data
+// plane and the verdicts).
 #pragma once
 
 #include "fault.h"
@@ -29,7 +28,7 @@
 #define WORLD_MS UINT64_C(1000000)
 #define WORLD_SEC UINT64_C(1000000000)
 
-// Kinds of events beyond the network's.
+// Event kinds in addition to those of the network.
 enum world_event {
 	WORLD_TIMER = NET_EVENT_COUNT, // of a node
 	WORLD_FAULT,
@@ -45,12 +44,13 @@ enum node_state {
 
 #define NODE_REMEMBERED_MAX 32
 
-// What is left of its state directory when it starts.
+// Contents of a node's state directory at its start.
 enum node_memory {
 	NODE_REMEMBERS,
-	NODE_STALE,   // a copy of before its last life
-	NODE_CLONED,  // a copy of another node's: its start, and a list that is not taken
-	NODE_FORGETS, // nothing
+	NODE_STALE, // a copy from before its last life
+	// A copy of another node's: with its start counter; its list of members is ignored.
+	NODE_CLONED,
+	NODE_FORGETS, // empty
 };
 
 struct node_members {
@@ -61,43 +61,45 @@ struct node_members {
 
 struct node_directory {
 	struct node_members members;
-	struct node_members earlier; // a copy of before its life
+	struct node_members earlier; // copy from before the current life
 };
 
-#define NODE_VIEWS_MAX 4096 // of each node, in small worlds; the latest ones
+#define NODE_VIEWS_MAX 4096 // of each node, in small worlds; the latest views
 
 struct node {
 	struct world *world;
-	struct ras *ras; // NULL while off
+	struct ras *ras; // NULL while the node is off
 	struct ras_record *record;
 	uint32_t index;
-	uint32_t place; // whose address it has, of those that the nodes had first
-	uint32_t claim; // NET_NOBODY, or the place whose address it says to have
-	uint32_t model; // of whose state directory it has a copy at a start as a clone
+	uint32_t place; // number of its address; initially the node's own index
+	uint32_t claim; // place whose address it claims; NET_NOBODY: its own
+	uint32_t model; // node whose state directory it copies when it starts as a clone
 	enum node_state state;
 	bool leaving;
-	bool left;    // its last life ended so
-	bool refused; // was told not to join: the agent gives up
+	bool left;    // its last life ended with a leave
+	bool refused; // it was rejected at join: the agent gives up
 	uint16_t version_max;
 	uint16_t version_min;
-	uint32_t start;	   // how often it was started
-	uint64_t leap_ns;  // its clock is ahead by this much
-	uint64_t wake_ns;  // asked for, in virtual time
-	uint64_t timer_ns; // of the event that will wake it
+	uint32_t start;	   // number of starts
+	uint64_t leap_ns;  // its clock is ahead by this
+	uint64_t wake_ns;  // requested wake-up, in virtual time
+	uint64_t timer_ns; // time of the scheduled timer event
 	uint32_t timer_generation;
-	uint32_t ailing;   // faults that now make it hard to reach
-	uint64_t ailed_ns; // when the last one of them ended, 0 for never
-	uint64_t echo_ns;  // until then what it lost may be waited for
+	uint32_t ailing;   // number of current faults that make it hard to reach
+	uint64_t ailed_ns; // end of the last of these faults; 0: never
+	uint64_t echo_ns;  // lost data may still be retransmitted until then
 	uint64_t started_ns;
-	uint64_t ended_ns; // its last life that is over
-	// Of the latest time in which its host heard nobody, or nobody heard it, or it stood still;
-	// that may last.
+	uint64_t ended_ns; // end of its previous life
+	// Latest period in which its host could not send or receive, or was stopped; it may be
+	// ongoing.
 	uint64_t dark_ns, dark_until_ns;
-	uint64_t declared_ns;		  // when somebody last held it for dead, 0 for never
-	struct node_directory *directory; // NULL if nobody remembers members
-	uint64_t keep_ns, kept_ns; // when the members are to be written, 0 for never, and were
-	uint64_t healthy_ns;	   // since when it runs and can be reached, as far as faults go
-	uint64_t *views;	   // digests of the latest ones, of this life
+	uint64_t declared_ns;		  // when a node last declared it dead; 0: never
+	struct node_directory *directory; // NULL if members are not remembered
+	// When the members will be saved (0: not planned), and were saved.
+	uint64_t keep_ns, kept_ns;
+	// Begin of the time in which it ran and could be reached without a fault.
+	uint64_t healthy_ns;
+	uint64_t *views; // digests of its latest views in this life
 	uint32_t view_count, view_capacity;
 };
 
@@ -107,13 +109,13 @@ struct world_options {
 	const struct ras_profile *profile;
 	uint64_t seed;
 	uint32_t stall_ppm;
-	bool preload;  // the ring is there from the beginning
-	bool check;    // invariants
-	bool remember; // members of a last life are asked, beside the seeds
-	FILE *trace;   // NULL, or where every step is written
+	bool preload;  // the ring exists from the start
+	bool check;    // check the invariants
+	bool remember; // remembered members are asked at start, beside the seeds
+	FILE *trace;   // where every step is written, or NULL
 };
 
-// Each node may have two addresses, one after the other.
+// Each node may use two addresses, one at a time.
 #define WORLD_PLACES(nodes) (2 * (nodes))
 
 struct jobs;
@@ -129,24 +131,24 @@ struct world {
 	struct ras_interner *interner;
 	struct node *nodes;
 	struct node_directory *directories;
-	uint32_t *tenants; // by place: the node that has the address now, NET_NOBODY if none has
+	uint32_t *tenants; // by place: the node with this address now, or NET_NOBODY
 	struct sock_addr seeds[WORLD_SEEDS];
 	uint32_t seed_count;
 	struct faults faults;
 	struct load load;
 	struct measure measure;
 	struct invariants invariants;
-	struct verdicts *verdicts; // NULL: this scenario has none
-	struct jobs *jobs;	   // likewise
-	uint64_t random;	   // of scenarios
+	struct verdicts *verdicts; // NULL: not used by the scenario
+	struct jobs *jobs;	   // NULL: not used by the scenario
+	uint64_t random;	   // random state of the scenario
 	uint32_t fetch_turn;
-	uint64_t *ids; // open addressing: id, and the node in `id_nodes`
+	uint64_t *ids; // open addressing: identifiers; their nodes are in `id_nodes`
 	uint32_t *id_nodes;
 	uint32_t id_mask;
-	uint32_t straggler; // the last one seen not to share the view
+	uint32_t straggler; // the last node found without the common view
 };
 
-// -ENOMEM, or what the core says.
+// Returns 0, -ENOMEM, or the error of the core.
 int world_create(const struct world_options *options, struct world **ret_world);
 struct world *world_destroy(struct world *world);
 
@@ -154,45 +156,45 @@ static inline uint64_t world_now(const struct world *world) {
 	return world->queue.now_ns;
 }
 
-// Lets events happen until then. Stops early if an invariant is broken.
+// Process events until then. Stops early if an invariant breaks.
 void world_run(struct world *world, uint64_t until_ns);
-// The same until all that are up share one view of exactly those, looked at every `step_ns`;
-// false if they do not by then.
+// Process events until all nodes that are up share one view of exactly those nodes; checks every
+// `step_ns`. Returns false if they do not by then.
 bool world_await_one_view(struct world *world, uint64_t until_ns, uint64_t step_ns);
 bool world_has_one_view(struct world *world);
 
-// NET_NOBODY if there is no such node.
+// Returns NET_NOBODY if there is no such node.
 uint32_t world_node_of_id(const struct world *world, uint64_t id);
 uint32_t world_count_up(const struct world *world);
-// Whether anybody that is up could hear it, and be heard.
+// Return whether a node that is up can reach this one, in both directions.
 bool world_is_reached(const struct world *world, uint32_t node);
-// A node that is up, drawn from the scenario's randomness.
+// Draw a node that is up, from the scenario's random state.
 uint32_t world_draw_up(struct world *world);
 
-// A node's life (node.c). Starting one that is up, or ending one that is off, does nothing.
-// With a table it begins as a member among those in it.
+// Life of a node (node.c). Starting a running node, or ending one that is off, does nothing. With
+// a table the node starts as a member of the ring in the table.
 void node_start(
 	struct world *world, uint32_t node, const struct ras_table *table, enum node_memory memory
 );
-// From its next start on it has an address that nobody had; the time after that its first one.
+// Use the node's second address from its next start on; a second move returns to the first.
 void node_fini(struct node *node);
 void node_move(struct world *world, uint32_t node);
-// A table of all nodes that are to begin as members.
+// Return a table of all nodes that start as members.
 struct ras_table *world_table(struct world *world);
 void node_kill(struct world *world, uint32_t node);
-void node_vanish(struct world *world, uint32_t node); // its host is down: the network knows
+void node_vanish(struct world *world, uint32_t node); // its host is down; the network already knows
 void node_leave(struct world *world, uint32_t node);
-// From now on, or no more, nobody hears it or it hears nobody.
+// Record that the node is cut off in one direction, or no longer.
 void node_dark(struct node *node, bool begins);
 void node_freeze(struct world *world, uint32_t node);
 void node_thaw(struct world *world, uint32_t node);
 void node_leap(struct world *world, uint32_t node, uint64_t leap_ns);
 void node_timer(struct world *world, struct event *event);
-// What follows from an input: a core that is done ends its process.
+// Handle the result of an input: a core that has finished ends its process.
 void node_settle(struct node *node);
-// Both are off: each has the other's address from its next start on.
+// Swap the addresses of two nodes that are off; valid from their next starts.
 void node_swap_places(struct world *world, uint32_t a, uint32_t b);
-// From its next start on it says to have the address of that place; NET_NOBODY: its own.
+// Let the node claim the address of that place from its next start on; NET_NOBODY: its own.
 void node_claim(struct world *world, uint32_t node, uint32_t place);
 int node_record(struct world *world, uint32_t node, struct ras_record **ret_record);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the faults of the simulator really do to a node, its state directory and its paths, and
-// that the others take it as they should.
+// Effects of the simulator's faults on a node, its state directory and its paths, and the
+// reactions of the other nodes.
 #include "world.h"
 
 #include <support/cmocka.h>
@@ -108,14 +108,15 @@ static void members_are_those_of_the_last_write(void **state) {
 
 	(void)state;
 	assert_int_equal(world->nodes[VICTIM].directory->members.count, NODES - 1);
-	// Two that it does not know of yet: what is written is of the moment of the last write.
+	// Two members that it does not know yet. The list is written as it is at the moment of
+	// the write.
 	world->nodes[VICTIM].directory->members.count = 1;
 	world->nodes[2].directory->members.count = 1;
 	fault(world, "kill:4@0s+20s");
 	run(world, WORLD_SEC);
 	assert_int_equal(world->nodes[VICTIM].state, NODE_OFF);
 	assert_int_equal(world->nodes[VICTIM].directory->members.count, 1);
-	// Who says goodbye writes it once more; and who is gone stays in it.
+	// A node that leaves saves its list once more; members that are gone stay in it.
 	fault(world, "leave:3@0s");
 	run(world, 2 * WORLD_SEC);
 	assert_int_equal(world->nodes[2].state, NODE_OFF);
@@ -205,7 +206,7 @@ static void a_slow_process_stands_still_for_its_part_and_nobody_minds(void **sta
 	world_destroy(world);
 }
 
-// The hosts of the two sides, as the network has them.
+// Check the hosts of both sides in the network.
 static void expect_island(const struct world *world, const uint32_t *inside, uint32_t count) {
 	struct gap_sides sides = gaps_now(&world->faults.gaps);
 
@@ -241,7 +242,7 @@ static void an_island_begins_where_it_says_and_goes_round(void **state) {
 	fault(world, "split/50@0s+4s");
 	run(world, WORLD_SEC);
 	expect_island(world, first, 3);
-	// Apart in both gaps, and together for a moment only.
+	// Partitioned in both periods, and together only for a moment.
 	assert_int_equal(gaps_apart_since(&world->faults.gaps, 0, 3, world_now(world)), begin_ns);
 	run(world, 4 * WORLD_SEC);
 	expect_one_view(world);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The virtual network with processes that only write down what they are told.
+// The virtual network with processes that only record their callbacks.
 #include "net.h"
 #include "trace.h"
 
@@ -12,8 +12,8 @@
 #define SEC UINT64_C(1000000000)
 #define MS UINT64_C(1000000)
 #define NODES 4
-#define HANDLE 7	  // of the node that connects
-#define HANDLE_ACCEPTED 9 // of the one that accepts
+#define HANDLE 7	  // of the connecting node
+#define HANDLE_ACCEPTED 9 // of the accepting node
 
 enum told {
 	TOLD_OPENED,
@@ -26,7 +26,7 @@ enum told {
 struct word {
 	enum told what;
 	uint32_t node;
-	uint32_t value; // number of a frame, errno of an end
+	uint32_t value; // number of a frame, or errno of an end
 	uint64_t at_ns;
 };
 
@@ -133,7 +133,7 @@ static void run(struct fixture *fixture, uint64_t for_ns) {
 	fixture->queue.now_ns = until_ns;
 }
 
-// Of node 0 to node 1; both know.
+// Establish a connection from node 0 to node 1; both know it.
 static void establish(struct fixture *fixture) {
 	net_open(&fixture->net, 0, HANDLE, 1);
 	run(fixture, 100 * MS);
@@ -161,7 +161,7 @@ static void expect_frames(const struct fixture *fixture, uint32_t from, uint32_t
 	assert_int_equal(next, from + count);
 }
 
-// What the only word told of this kind says, or -1.
+// Return the value of the only callback of this kind; -1 if there was none.
 static int64_t told(const struct fixture *fixture, enum told what, uint32_t node) {
 	int64_t value = -1;
 

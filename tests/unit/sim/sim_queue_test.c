@@ -41,7 +41,7 @@ static void push(struct queue *queue, uint64_t at_ns, uint32_t target) {
 	queue_push(queue, event, at_ns);
 }
 
-// Target of the next event; its time must be as told.
+// Pop the next event, check its time, and return its target.
 static uint32_t pop(struct queue *queue, uint64_t at_ns) {
 	struct event *event = queue_pop(queue, UINT64_MAX);
 	uint32_t target;
@@ -74,7 +74,7 @@ static void an_event_after_the_limit_stays_and_earlier_ones_may_still_come(void 
 
 	push(fixture->queue, 20000000000, 2);
 	assert_null(queue_pop(fixture->queue, 10000000000));
-	// The wheel may have turned past this already.
+	// The wheel may have advanced past this slot already.
 	push(fixture->queue, 10500000000, 1);
 	assert_int_equal(pop(fixture->queue, 10500000000), 1);
 	assert_int_equal(pop(fixture->queue, 20000000000), 2);
@@ -106,7 +106,7 @@ static void times_from_nanoseconds_to_months_are_kept_apart(void **state) {
 		assert_int_equal(times[pop(fixture->queue, times[n])], times[n]);
 }
 
-// Against the obvious: of all that wait, the one with the least time, then number.
+// Compare with a simple model: the waiting event with the least time, then number.
 static void any_mix_of_pushes_and_pops_comes_in_order(void **state) {
 	enum { COUNT = 3000 };
 	static uint64_t times[COUNT];
@@ -155,7 +155,7 @@ static void copies_of_a_block_are_equal_until_one_is_written_to(void **state) {
 		pool_give(fixture->pool, copies[0], sizes[n]);
 		assert_int_equal(model[0], 0);
 		pool_give(fixture->pool, model, sizes[n]);
-		// Of the same place, but another block by now.
+		// At the same address, but a new block.
 		model = pool_take_zeroed(fixture->pool, sizes[n]);
 		model[0] = 3;
 		copies[0] = pool_copy(fixture->pool, model, sizes[n]);

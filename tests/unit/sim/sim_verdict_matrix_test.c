@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run of the verdicts' scenario has to reach.
+// Requirements on a run of the verdict scenario.
 #include "verdict_matrix.h"
 
 #include <support/cmocka.h>
 
 #include <string.h>
 
-// Each of these is reached: a hundred looks of two rows, nothing after its end.
+// Fill in a matrix that meets all requirements: a hundred looks at two rows, and no wrong verdict
+// after the end.
 static void fill(struct verdict_matrix *matrix) {
 	*matrix = (struct verdict_matrix){.present = true, .faults = 25, .pairs = 25};
 	matrix->single[ROW_CRASH][VERDICT_AGENT_DOWN] = 100;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two connected ends under a clock that is turned by hand, for each test anew.
+// Two connected ends with a clock set by the test, new for each test.
 #pragma once
 
 #include "support/fake_verbs_ends.h"
@@ -42,5 +42,5 @@ static inline int set_up_connected(void **state) {
 }
 
 #define CONNECTED(test) cmocka_unit_test_setup_teardown(test, set_up_connected, tear_down)
-// A test that breaks a rule, which is told at the end.
+// A test that breaks a rule, which is reported at its end.
 #define BREACH(test) cmocka_unit_test_setup_teardown(test, set_up_connected, tear_down_broken)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two ends on raw verbs: a device each, one queue pair, one region. Each call that the test does
+// Two ends on raw verbs: a device each, one queue pair, one region. Every call that a test does
 // not expect to fail is checked here.
 #pragma once
 
@@ -64,7 +64,7 @@ static inline void end_unmake_qp(struct end *end) {
 	end->qp = NULL;
 }
 
-// What an end needs in a context and a domain that it has.
+// Create the objects of an end that already has a context and a domain.
 static inline int end_furnish(struct end *end) {
 	const struct verbs_calls *calls = &fake_verbs_calls;
 	int err = calls->create_comp_channel(end->context, &end->channel);
@@ -130,7 +130,7 @@ static inline void ends_destroy(struct ends *ends) {
 		end_destroy(&ends->end[n]);
 }
 
-// What `end` has to say on its way up, connected to `other`.
+// Return the attributes of `end` for its way to RTS, connected to `other`.
 static inline struct ibv_qp_attr end_attr(const struct end *end, const struct end *other) {
 	struct ibv_qp_attr attr = {
 		.path_mtu = IBV_MTU_1024,
@@ -182,7 +182,7 @@ static inline void end_to_rts(struct end *end, const struct end *other) {
 	     ) == 0);
 }
 
-// From whatever state they are in.
+// Connect both ends, whatever their states.
 static inline void ends_connect(struct end *one, struct end *other) {
 	end_modify(one, IBV_QPS_RESET);
 	end_modify(other, IBV_QPS_RESET);
@@ -191,8 +191,8 @@ static inline void ends_connect(struct end *one, struct end *other) {
 		end_to_rts(other, one);
 }
 
-// From the begin of the own memory to `offset` of the other's; wr_id counts from 1. Of atomics the
-// operands are 2 and 3.
+// Post a request from the start of the own memory to `offset` in the other's; wr_id counts from
+// 1. Atomics have the operands 2 and 3.
 static inline int end_post_flags(
 	struct end *end,
 	enum ibv_wr_opcode opcode,
@@ -234,7 +234,7 @@ static inline void end_post(
 	must(end_post_flags(end, opcode, length, offset, other, IBV_SEND_SIGNALED) == 0);
 }
 
-// A write whose success is not told.
+// Post a write whose success is not signalled.
 static inline int end_try(struct end *end, const struct end *other) {
 	return end_post_flags(end, IBV_WR_RDMA_WRITE, 8, 0, other, 0);
 }
@@ -251,7 +251,7 @@ static inline void end_receive(struct end *end, uint64_t wr_id, uint64_t offset,
 	must(ibv_post_recv(end->qp, &wr, &bad) == 0);
 }
 
-// The next completion, which must be there by now.
+// Return the next completion, which must already exist.
 static inline enum ibv_wc_status end_wait(struct end *end, struct ibv_wc *ret_wc) {
 	must(ibv_poll_cq(end->cq, 1, ret_wc) == 1);
 	return ret_wc->status;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the programmable device promises to the tests that stand on it: objects,
-// their states and their events.
+// Guarantees of the programmable device for other tests: objects, their states and their events.
 #include "support/fake_verbs_bed.h"
 
 #include <support/cmocka.h>
@@ -17,7 +16,7 @@ static void an_event_comes_for_what_arrives_after_arming_once(void **state) {
 	end_post(a, IBV_WR_RDMA_WRITE, 8, 0, b);
 	fake_verbs_run();
 	assert_int_equal(ibv_req_notify_cq(a->cq, 0), 0);
-	// What was there before is found by polling only.
+	// Earlier completions are only found by polling.
 	assert_int_equal(fake_verbs_calls.get_cq_event(a->channel, &cq), -EAGAIN);
 	assert_int_equal(end_wait(a, &wc), IBV_WC_SUCCESS);
 	end_post(a, IBV_WR_RDMA_WRITE, 8, 0, b);
@@ -63,7 +62,7 @@ static void asynchronous_events_reach_the_context(void **state) {
 	fake_verbs_calls.ack_async_event(&event);
 	assert_int_equal(fake_verbs_calls.get_async_event(a->context, &event), 0);
 	assert_ptr_equal(event.element.qp, a->qp);
-	// Not acknowledged: a driver would hang here.
+	// The event is not acknowledged: a real driver would hang here.
 	assert_int_equal(fake_verbs_calls.destroy_qp(a->qp), -EBUSY);
 	assert_non_null(fake_verbs_broken());
 	fake_verbs_calls.ack_async_event(&event);
@@ -84,7 +83,7 @@ static void objects_are_destroyed_in_order_only(void **state) {
 	assert_non_null(fake_verbs_broken());
 }
 
-// Of a lost device: only its context can be had back, and the descriptor of its channel.
+// Release an end of a lost device: only its context can be closed, and its channel's descriptor.
 static void end_forget(struct end *end) {
 	struct fake_device *device = end->device;
 

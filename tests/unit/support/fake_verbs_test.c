@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the programmable device promises to the tests that stand on it: requests, in time and in
-// order.
+// Guarantees of the programmable device for other tests: requests, their timing and their order.
 #include "support/fake_verbs_bed.h"
 
 #include <support/cases.h>
@@ -45,7 +44,7 @@ static void every_request_moves_real_bytes(void **state) {
 	assert_int_equal(end_wait(a, &wc), IBV_WC_SUCCESS);
 	memcpy(&word, a->memory, sizeof(word));
 	assert_int_equal(word, 40);
-	end_post(a, IBV_WR_ATOMIC_CMP_AND_SWP, 8, 8, b); // 2 is not there
+	end_post(a, IBV_WR_ATOMIC_CMP_AND_SWP, 8, 8, b); // the value is not 2 any more
 	assert_int_equal(end_wait(a, &wc), IBV_WC_SUCCESS);
 	memcpy(&word, b->memory + 8, sizeof(word));
 	assert_int_equal(word, 42);
@@ -62,7 +61,7 @@ static void a_queue_pair_may_be_its_own_peer(void **state) {
 	assert_string_equal((char *)a->memory + 100, "self");
 }
 
-// A request that is not allowed: what is wrong with it, and how it ends at who asked.
+// An invalid request: its fault, and its completion at the requester.
 static const struct refusal {
 	const char *what;
 	enum ibv_wr_opcode opcode;
@@ -106,7 +105,7 @@ static void access_that_was_not_given_is_refused(void **state) {
 	end_register(b, IBV_ACCESS_REMOTE_READ);
 	end_post(a, IBV_WR_RDMA_WRITE, 8, 0, b);
 	assert_int_equal(end_wait(a, &wc), IBV_WC_REM_ACCESS_ERR);
-	// The responder's queue pair is broken as well.
+	// The responder's queue pair is in error as well.
 	assert_int_equal(fake_qp_state(b->qp), IBV_QPS_ERR);
 }
 
@@ -138,7 +137,7 @@ static void an_error_flushes_what_was_posted_behind_it(void **state) {
 	assert_int_equal(end_wait(a, &wc), IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(wc.wr_id, 99);
 	assert_int_equal(fake_qp_posted(a->qp), 0);
-	// And what is posted now.
+	// Requests that are posted now fail, too.
 	end_post(a, IBV_WR_RDMA_WRITE, 8, 0, b);
 	assert_int_equal(end_wait(a, &wc), IBV_WC_WR_FLUSH_ERR);
 }
@@ -155,7 +154,7 @@ static void a_device_that_never_flushes_keeps_silent(void **state) {
 	assert_int_equal(ibv_poll_cq(a->cq, 1, &wc), 0);
 	assert_int_equal(fake_qp_posted(a->qp), 1);
 	assert_true(fake_verbs_next_ns() == FAKE_NEVER);
-	// Destroyed with it: nothing is left that could reach the memory.
+	// The request is destroyed with the queue pair: nothing can access the memory any more.
 	end_unmake_qp(a);
 }
 
@@ -176,7 +175,7 @@ static void work_is_done_when_its_time_has_come_in_order(void **state) {
 	assert_int_equal(ibv_poll_cq(a->cq, 1, &wc), 0);
 	assert_true(fake_verbs_next_ns() == 1000500);
 	clock_advance(&clock_, 200);
-	// The second was faster and has to wait for the first all the same.
+	// The second request was faster, but completes after the first one.
 	assert_int_equal(ibv_poll_cq(a->cq, 1, &wc), 1);
 	assert_int_equal(wc.wr_id, 1);
 	assert_int_equal(ibv_poll_cq(a->cq, 1, &wc), 1);
@@ -209,7 +208,7 @@ static void nobody_answers_through_a_cut_until_retries_are_over(void **state) {
 	fake_device_cut(ends.device[1], true);
 	end_post(a, IBV_WR_RDMA_WRITE, 8, 0, b);
 	assert_int_equal(ibv_poll_cq(a->cq, 1, &wc), 0);
-	// The cable is back in time.
+	// The cable is reconnected in time.
 	clock_advance(&clock_, limit_ns - 1);
 	fake_device_cut(ends.device[1], false);
 	assert_int_equal(end_wait(a, &wc), IBV_WC_SUCCESS);
@@ -281,7 +280,7 @@ static void places_are_free_when_a_later_completion_was_polled(void **state) {
 		end_post_silent(a, b);
 	end_post(a, IBV_WR_RDMA_WRITE, 8, 0, b);
 	fake_verbs_run();
-	// All done, none polled: the queue is still full.
+	// All requests are done and none is polled: the queue is still full.
 	assert_int_equal(end_try(a, b), ENOMEM);
 	assert_int_equal(end_wait(a, &wc), IBV_WC_SUCCESS);
 	assert_int_equal(ibv_poll_cq(a->cq, 1, &wc), 0); // one completion for all
@@ -298,7 +297,7 @@ static void a_completion_queue_that_overflows_is_a_breach(void **state) {
 	for (uint32_t n = 0; n < END_DEPTH; n++)
 		end_receive(a, n, 0, 8);
 	assert_null(fake_verbs_broken());
-	ends.end[0].cq->cqe = END_DEPTH; // as if it had been asked for so few
+	ends.end[0].cq->cqe = END_DEPTH; // as if only so few had been requested
 	end_modify(a, IBV_QPS_ERR);
 	assert_non_null(strstr(fake_verbs_broken(), "overflowed"));
 	assert_int_equal(ibv_poll_cq(a->cq, 1, &wc), 1);
@@ -330,7 +329,7 @@ static void different_psn_are_never_answered(void **state) {
 	struct ibv_wc wc;
 
 	(void)state;
-	b->psn++; // said to nobody
+	b->psn++; // the peer is not notified
 	end_modify(b, IBV_QPS_RESET);
 	end_to_rts(b, a);
 	b->psn--;
@@ -369,7 +368,7 @@ static void without_a_clock_work_is_done_while_it_is_posted(void **state) {
 	end_post(&ends.end[0], IBV_WR_RDMA_WRITE, 4, 0, &ends.end[1]);
 	assert_string_equal((char *)ends.end[1].memory, "now");
 	assert_int_equal(end_wait(&ends.end[0], &wc), IBV_WC_SUCCESS);
-	// There is no waiting for an answer.
+	// Without a clock, the timeout passes at once.
 	fake_device_cut(ends.device[1], true);
 	end_post(&ends.end[0], IBV_WR_RDMA_WRITE, 4, 0, &ends.end[1]);
 	assert_int_equal(end_wait(&ends.end[0], &wc), IBV_WC_RETRY_EXC_ERR);
@@ -393,7 +392,7 @@ static void light_work_ends_well_and_needs_its_places(void **state) {
 	assert_int_equal(end_try(&ends.end[0], &ends.end[1]), 0);
 }
 
-// As its worker does: what it posts, it polls.
+// Post and poll in one thread, as a worker does.
 static void *post_and_poll(void *arg) {
 	struct end *end = arg, *other = end == &ends.end[0] ? &ends.end[1] : &ends.end[0];
 
@@ -420,7 +419,7 @@ static void several_threads_may_call_when_it_is_shared(void **state) {
 	ends_connect(&ends.end[0], &ends.end[1]);
 	for (uint32_t n = 0; n < 2; n++)
 		assert_int_equal(pthread_create(&threads[n], NULL, post_and_poll, &ends.end[n]), 0);
-	// And a keeper beside them.
+	// A keeper runs beside them.
 	for (uint32_t n = 0; n < 1000; n++) {
 		assert_int_equal(fake_verbs_calls.reg_mr(ends.end[0].pd, &mr, 8, 0, &mr), 0);
 		assert_int_equal(fake_verbs_calls.dereg_mr(mr), 0);

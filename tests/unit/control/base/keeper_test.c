@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The clock is turned by hand, and a call hangs in read() until the test writes: nothing here
-// depends on how long anything takes.
+// The test sets the clock, and a call hangs in read() until the test writes. No result depends on
+// real time.
 #include <control/keeper.h>
 #include <lib/container.h>
 #include <support/cmocka.h>
@@ -17,7 +17,8 @@ static struct clock fake_clock;
 static struct loop *loop;
 static struct keeper *keeper;
 static uint32_t stuck_count;
-static int gate[2], dropped[2]; // pipes: what a call waits for, and a byte for each argument
+// pipes: what a call waits for, and one byte for each argument that was dropped.
+static int gate[2], dropped[2];
 
 struct argument {
 	int (*act)(struct argument *argument);
@@ -140,7 +141,7 @@ static void calls_are_made_in_order_and_their_results_passed_on(void **state) {
 	(void)state;
 	for (int n = 0; n < 20; n++)
 		assert_int_equal(ask(&askers[n], -n, NULL), 0);
-	assert_int_equal(answered_count, 0); // never from inside
+	assert_int_equal(answered_count, 0); // callbacks never run during the request itself
 	turn_until_answered(20);
 	for (int n = 0; n < 20; n++) {
 		assert_ptr_equal(order[n], &askers[n]);
@@ -227,7 +228,7 @@ static void stop_with_a_stuck_call_leaves_it_behind_and_drops_what_waits(void **
 	assert_null(slow.request.job);
 	assert_null(behind.request.job);
 	assert_int_equal(write(gate[1], "", 1), 1);
-	wait_dropped(2); // by the thread itself, once the call has come back
+	wait_dropped(2); // dropped by the keeper's thread once the call has returned
 	assert_false(slow.answered || behind.answered);
 }
 
@@ -236,10 +237,11 @@ static void a_cancelled_call_that_waits_is_never_made(void **state) {
 
 	(void)state;
 	assert_int_equal(ask(&slow, 1, hang), 0);
-	assert_int_equal(ask(&cancelled, 2, hang), 0); // would hang for good
+	assert_int_equal(ask(&cancelled, 2, hang), 0); // would hang for ever
 	assert_int_equal(ask(&last, 3, NULL), 0);
 	keeper_cancel(&cancelled.request);
-	// The first may not have been taken yet; the second is dropped here and now.
+	// The keeper may not have started the first call yet; the second one is dropped
+	// immediately.
 	wait_dropped(1);
 	keeper_cancel(&cancelled.request);
 	assert_int_equal(write(gate[1], "", 1), 1);

@@ -15,7 +15,7 @@
 #define START_NS UINT64_C(1000000)
 #define ACTORS_MAX 300
 
-// Everything a loop can call, with a number; who was called is written down in order.
+// One of everything that a loop can call, with a number. Calls are recorded in order.
 struct actor {
 	struct loop_source source;
 	struct loop_timer timer;
@@ -78,7 +78,7 @@ static int end_loop(void **state) {
 	return 0;
 }
 
-// An eventfd that is readable and writable.
+// Add an eventfd that is readable and writable.
 static void add_ready(uint32_t number, enum loop_rank rank) {
 	struct loop_source *source = &actors[number].source;
 
@@ -185,7 +185,7 @@ static void timer_that_never_comes_does_not(void **state) {
 	assert_int_equal(called_count, 0);
 }
 
-// Against the plainest model there is: look at all of them.
+// Compare with the simplest model, which searches all timers.
 static void timers_expire_in_order_whatever_was_set_and_cancelled(void **state) {
 	uint64_t model[200] = {0};
 	uint64_t now_ns = START_NS;
@@ -247,7 +247,7 @@ static void timer_cancelled_by_another_of_the_turn_does_not_expire(void **state)
 	set_timer(1, START_NS - 1);
 	turn();
 	assert_int_equal(called_count, 1);
-	loop_timer_cancel(loop, &actors[1].timer); // once more changes nothing
+	loop_timer_cancel(loop, &actors[1].timer); // cancelling again has no effect
 }
 
 static void remove_the_other(struct actor *actor) {
@@ -264,7 +264,7 @@ static void source_removed_in_the_turn_it_was_ready_in_is_not_called(void **stat
 	assert_int_equal(called_count, 1);
 }
 
-// The new one takes over the slot for which an event lies fetched.
+// The new source takes over the slot for which an event is already fetched.
 static void replace_the_other(struct actor *actor) {
 	remove_the_other(actor);
 	actors[1 - actor->number].then = NULL;
@@ -352,7 +352,7 @@ static void every_ready_source_of_the_overlay_is_served_in_a_turn(void **state) 
 	(void)state;
 	for (uint32_t n = 0; n < 100; n++) {
 		add_ready(n, LOOP_OVERLAY);
-		actors[n].then = n == 0 ? add_many : NULL; // while events lie fetched
+		actors[n].then = n == 0 ? add_many : NULL; // while fetched events wait
 	}
 	turn();
 	assert_int_equal(called_count, 100);
@@ -430,7 +430,7 @@ static void job_deferred_by_a_job_or_timer_runs_in_a_next_turn_without_waiting(v
 	assert_int_equal(called_count, 2);
 	actors[0].then = NULL;
 	called_count = 0;
-	assert_int_equal(loop_turn(loop, -1), 0); // hangs if it waits
+	assert_int_equal(loop_turn(loop, -1), 0); // hangs if the turn waits
 	assert_int_equal(called_count, 2);
 	assert_memory_equal(called, ((uint32_t[]){0, 7}), 2 * sizeof(uint32_t));
 }
@@ -480,7 +480,7 @@ static void sleeping_loop_is_woken_by_its_timers_and_by_them_alone(void **state)
 	assert_int_equal(called_count, 2);
 	assert_int_equal(called[0], 1);
 	assert_true(loop_now_ns(loop) >= start_ns + 4000000);
-	assert_in_range(loop_counters(loop)->turns, 1, 2); // both at once on a slow machine
+	assert_in_range(loop_counters(loop)->turns, 1, 2); // both in one turn on a slow machine
 }
 
 static void stop_before_running_ends_it_at_once(void **state) {

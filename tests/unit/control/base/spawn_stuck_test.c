@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programs that SIGKILL does not end. What hangs in the kernel cannot be had without a kernel that
-// hangs; to its parent a process whose tracer does not let go of it looks the same.
+// Programs that SIGKILL does not end. A hang in the kernel cannot be produced here. To its
+// parent, a process whose tracer does not release it looks the same.
 #include <control/spawn.h>
 #include <lib/container.h>
 #include <lib/log.h>
@@ -103,7 +103,7 @@ static void run(struct asker *asker, const char *script, uint64_t timeout_ns) {
 	);
 }
 
-// The pid that a program writes into the FIFO is held from now on.
+// Stop the process whose pid a program writes into the FIFO.
 static pid_t hold(void) {
 	FILE *stream = fopen(fifo, "re");
 	char line[32], held = 0;
@@ -113,7 +113,7 @@ static pid_t hold(void) {
 
 	assert_non_null(stream);
 	assert_non_null(fgets(line, sizeof(line), stream));
-	assert_int_equal(fgetc(stream), EOF); // else the next one could find this writer
+	assert_int_equal(fgetc(stream), EOF); // otherwise the next reader could find this writer
 	fclose(stream);
 	assert_int_equal(parse_u64(line, strcspn(line, "\n"), 1, INT32_MAX, NULL, &number), 0);
 	pid = (pid_t)number;
@@ -132,7 +132,7 @@ static pid_t hold(void) {
 	close(ready[0]);
 	close(ready[1]);
 	if (held != 'y')
-		skip(); // no right to trace here
+		skip(); // no permission to trace here
 	return pid;
 }
 
@@ -150,7 +150,7 @@ static void one_that_is_not_ended_by_sigkill_is_told_with_its_pid(void **state) 
 	pid = hold();
 	turn_until(&asker.stuck);
 	assert_int_equal(asker.what.pid, pid);
-	assert_int_equal(asker.what.state, 'Z'); // a real one is D
+	assert_int_equal(asker.what.state, 'Z'); // a process stuck for real is in state D
 	assert_string_equal(asker.what.comm, "sleep");
 	assert_false(asker.answered);
 	assert_int_equal(spawn_counters(spawn)->stuck, 1);
@@ -188,7 +188,7 @@ static void those_that_hang_take_no_place_from_others(void **state) {
 	for (unsigned n = 0; n < SPAWN_RUNNING_MAX; n++) {
 		run(&askers[n], "echo $$ > $FIFO; exec sleep 1000", 100 * SEC);
 		hold();
-		spawn_cancel(&askers[n].request); // nobody waits, and still the place is free again
+		spawn_cancel(&askers[n].request); // no asker waits, and the slot is still freed
 	}
 	run(&other, "true", FOR_EVER);
 	turn_until(&other.answered);

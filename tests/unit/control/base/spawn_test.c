@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A real helper and real programs. What must have ended is seen by a FIFO: it is at its end once
-// nobody holds the other side any more.
+// A real helper and real programs. A FIFO shows that programs have ended: it is at its end once
+// all writers have closed it.
 #include <control/spawn.h>
 #include <lib/container.h>
 #include <lib/log.h>
@@ -23,7 +23,7 @@
 
 #define SEC UINT64_C(1000000000)
 #define FOR_EVER (1000 * SEC)
-#define ABLE_ID 65534 // nobody
+#define ABLE_ID 65534 // uid of user nobody
 #define SKIPPED 77
 
 struct asker {
@@ -117,7 +117,7 @@ static void run_to_end(struct asker *asker, const char *script, uint64_t timeout
 	turn_until_answered(answered_count + 1);
 }
 
-// Returns once a program has opened the FIFO to write.
+// Return once a program has opened the FIFO for writing.
 static int open_fifo(void) {
 	int fd = open(fifo, O_RDONLY | O_CLOEXEC);
 
@@ -125,7 +125,7 @@ static int open_fifo(void) {
 	return fd;
 }
 
-// Returns once all have closed it, which in these tests means that they have ended.
+// Return once all writers have closed the FIFO, which here means that they have ended.
 static void wait_closed(int fd) {
 	char bytes[64];
 	ssize_t got;
@@ -244,7 +244,8 @@ static void a_deadline_ends_the_program_and_what_it_started(void **state) {
 	for (uint32_t n = 0; n < COUNT_OF(scripts); n++) {
 		int fd;
 
-		// Without waiting: on a slow machine the deadline comes before the program does.
+		// Open without waiting: on a slow machine the deadline passes before the program
+		// opens the FIFO.
 		fd = open(fifo, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		assert_int_equal(run(&asker, scripts[n], SEC / 4), 0);
 		turn_until_answered(n + 1);
@@ -295,7 +296,7 @@ static void many_requests_are_bounded_and_all_are_answered(void **state) {
 		assert_int_equal(err, n < SPAWN_PENDING_MAX ? 0 : -EAGAIN);
 		taken += err == 0;
 	}
-	// One that still waits is not run at all.
+	// A program that still waits for a slot is not run at all.
 	spawn_cancel(&askers[SPAWN_PENDING_MAX - 1].request);
 	turn_until_answered(taken - 1);
 	for (uint32_t n = 0; n < taken - 1; n++)
@@ -344,7 +345,7 @@ static void a_helper_that_dies_loses_the_requests_and_takes_no_more(void **state
 	assert_int_equal(run(&askers[0], "exit 0", FOR_EVER), -EPIPE);
 	assert_int_equal(spawn_counters(spawn)->helper_lost, 1);
 	assert_int_equal(spawn_counters(spawn)->lost, 20);
-	wait_closed(fd); // its programs died with it
+	wait_closed(fd); // the helper's programs ended with it
 }
 
 static void programs_and_helper_end_with_the_agents_side(void **state) {
@@ -358,7 +359,7 @@ static void programs_and_helper_end_with_the_agents_side(void **state) {
 	wait_closed(fd);
 	assert_null(asker.request.job);
 	assert_false(asker.answered);
-	assert_int_equal(kill(helper_pid, 0), -1); // reaped, so it has not become another one
+	assert_int_equal(kill(helper_pid, 0), -1); // reaped, so the pid no longer exists
 	assert_int_equal(errno, ESRCH);
 }
 
@@ -473,8 +474,8 @@ static void a_program_of_another_user_has_its_rights_and_no_more(void **state) {
 	assert_non_null(strstr(asker.err, "Permission denied"));
 }
 
-// Becomes a user that has these capabilities and hands them on, as AmbientCapabilities= of systemd
-// gives them to an agent with User=. False: this test may not.
+// Become a user that has these capabilities and passes them on, like an agent with User= and
+// AmbientCapabilities= of systemd. Returns false if this test lacks the permission.
 static bool become_able(void) {
 	static const int able[] = {CAP_SETUID, CAP_SETGID, CAP_KILL};
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -495,7 +496,7 @@ static bool become_able(void) {
 	return true;
 }
 
-// The exit status of an agent of its own: 0 if the program had no capability.
+// Return the exit status of an agent in a separate process: 0 if the program had no capability.
 static int run_from_able_agent(void) {
 	static struct asker asker;
 	const struct spawn_program program = {
@@ -553,7 +554,7 @@ static void a_user_that_does_not_exist_is_said(void **state) {
 	assert_int_equal(run_program(&asker, &program), -E2BIG);
 }
 
-// So few that the program has its own and none to look the user up with.
+// So few descriptors that the program has its own, but none is left to look up the user.
 static void a_user_that_cannot_be_looked_up_is_not_called_unknown(void **state) {
 	static const struct rlimit few = {12, 12};
 	static struct asker asker;
@@ -582,7 +583,7 @@ static void let_others_to_the_fifo(void) {
 	*slash = '/';
 }
 
-// A change of user takes away the signal of the parent's death.
+// The kernel clears the parent-death signal when a process changes its user.
 static void an_agent_that_is_killed_takes_programs_of_other_users_along(void **state) {
 	pid_t agent;
 	int fd;

@@ -49,7 +49,7 @@ int spawn_run(
 			"%s%s", used > 0 ? "|" : "", *argv
 		);
 	}
-	request->job = (struct spawn_job *)&bed; // under way
+	request->job = (struct spawn_job *)&bed; // non-NULL: the program runs
 	bed.started++;
 	return 0;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks with a spawn that the test plays, a clock that it turns, and a store that writes down
-// what is said.
+// Checks with a fake spawn, a clock set by the test, and a fake store that records statements.
 #pragma once
 
 #include <control/checks.h>
@@ -14,25 +13,25 @@ struct bed {
 	struct checks *checks;
 	struct statement said[BED_SAID_MAX];
 	uint32_t said_count;
-	int spawn_answer; // of spawn_run(): 0, or what it refuses with
+	int spawn_answer; // result of spawn_run(): 0 or an error
 	struct spawn_request *running[CHECKS_USER_MAX];
-	char running_what[CHECKS_USER_MAX][256]; // words with "|" between
+	char running_what[CHECKS_USER_MAX][256]; // arguments, joined by "|"
 	const char *running_as[CHECKS_USER_MAX]; // NULL: the agent's own user
 	uint64_t running_timeout_ns[CHECKS_USER_MAX];
-	uint32_t started, cancelled; // times
+	uint32_t started, cancelled; // counts
 };
 
 extern struct bed bed;
 
 int bed_begin(void **state);
 int bed_end(void **state);
-void bed_turn(uint64_t ns); // the clock, in steps, with turns of the loop between
-// What runs, by its first word; it must.
+void bed_turn(uint64_t ns); // advances the clock in steps, with turns of the loop between
+// Return the running program whose command begins with this word; fails if there is none.
 struct spawn_request *bed_running(const char *program);
 bool bed_runs(const char *program);
-// Turns until it runs, and ends it so.
+// Turn the loop until the program runs, then end it with this result.
 void bed_exit(const char *program, int status, const char *out);
 void bed_ends(const char *program, const struct spawn_result *result);
-// The last that was said for a reason; VERDICT_NONE: nothing.
+// Return the last verdict stated for a reason; VERDICT_NONE if there was none.
 enum verdict bed_said(const char *reason);
 const char *bed_evidence(const char *reason);

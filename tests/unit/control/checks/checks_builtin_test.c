@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The agent's own checks on a machine of the test's own: trees for /sys and /proc, a fabric that is
-// played, and files that hang: a FIFO that nobody writes to.
+// The agent's own checks on a fake machine: trees for /sys and /proc, a fake fabric, and files
+// that hang (a FIFO without a writer).
 #include <control/checks.h>
 #include <control/fabric.h>
 #include <control/keeper.h>
@@ -69,7 +69,7 @@ static bool thread_at(void *ctx, uint32_t n, struct checks_worker *ret_worker) {
 	return true;
 }
 
-static uint64_t paused_us; // that the played interface has counted
+static uint64_t paused_us; // pause time counted by the fake interface
 
 static int
 ethtool(const char *netdev, void (*take)(void *ctx, const char *name, uint64_t value), void *ctx) {
@@ -108,16 +108,16 @@ static void put(const char *name, const char *text) {
 	assert_int_equal(fclose(file), 0);
 }
 
-// Whoever opens it to read hangs until let_go().
+// Create a file whose readers hang until let_go().
 static void make_hang(const char *name) {
 	make_way(name);
 	unlink(path_of(name));
 	assert_int_equal(mkfifo(path_of(name), 0600), 0);
 }
 
-// Those who hang go on; the file is a plain one for the next who come.
+// Release the hanging readers; later readers find an ordinary file.
 static void let_go(const char *name, const char *text) {
-	int fd = open(path_of(name), O_RDWR | O_CLOEXEC); // also if nobody came
+	int fd = open(path_of(name), O_RDWR | O_CLOEXEC); // works also without a reader
 
 	assert_true(fd >= 0);
 	unlink(path_of(name));
@@ -204,7 +204,7 @@ static void pass(uint64_t ns) {
 	assert_int_equal(loop_turn(loop, 0), 0);
 }
 
-// Until a check has looked once more, which a keeper may do in its own time.
+// Wait for one more run of a check, which a keeper may delay.
 static void look_once(const char *name) {
 	uint64_t before = runs(name);
 
@@ -213,7 +213,7 @@ static void look_once(const char *name) {
 		assert_int_equal(loop_turn(loop, -1), 0);
 }
 
-// The same of all; no keeper is left with a call that could look as if it hung.
+// Wait for one more run of all checks. No keeper is then left with a call that could look hung.
 static void look_all(void) {
 	uint64_t links = runs("link-errors"), disk = runs("state-directory");
 
@@ -245,9 +245,9 @@ static const char *evidence(const char *reason) {
 	return "";
 }
 
-// Until the next look has come to where it hangs.
+// Wait until the next run hangs.
 static void wait_stuck(void) {
-	// The clock runs ahead of the keeper, so other calls may look as if they hung.
+	// The clock runs ahead of the keeper, so other calls may look hung.
 	while (strstr(evidence("DeviceStuck"), "counters") == NULL) {
 		pass(SEC);
 		sched_yield();
@@ -292,15 +292,15 @@ static void a_worker_that_makes_no_turn_is_said_after_five_looks(void **state) {
 	begin_looking();
 	pass(SEC);
 	for (uint32_t n = 0; n < 20; n++)
-		pass(SEC); // asleep
+		pass(SEC); // the worker sleeps
 	assert_int_equal(last_said("WorkerStuck"), VERDICT_NONE);
 	threads[0].sign.asleep_until_ns = threads[1].sign.asleep_until_ns = 0;
 	for (uint32_t n = 0; n < 4; n++) {
-		threads[0].sign.turns++; // spins
+		threads[0].sign.turns++; // the worker spins
 		pass(SEC);
 	}
 	assert_int_equal(last_said("WorkerStuck"), VERDICT_NONE);
-	pass(3600 * SEC); // one look, however long the agent was stopped
+	pass(3600 * SEC); // only one run, however long the agent was stopped
 	assert_int_equal(last_said("WorkerStuck"), VERDICT_CHECK_WARNING);
 	assert_string_equal(evidence("WorkerStuck"), "tocsin-w3 (thread 13) makes no turn for 5 s");
 	threads[1].sign.turns++;
@@ -309,7 +309,7 @@ static void a_worker_that_makes_no_turn_is_said_after_five_looks(void **state) {
 	assert_int_equal(last_said("WorkerStuck"), VERDICT_HEALTHY);
 }
 
-// A cpuset that shrinks moves a pinned thread, and tells it nothing.
+// The kernel moves a pinned thread when its cpuset shrinks, without notifying the thread.
 static void a_worker_that_was_moved_is_told_and_no_finding(void **state) {
 	(void)state;
 	threads[0].sign = threads[1].sign = (struct worker_progress){.asleep_until_ns = IDLE_NEVER};
@@ -358,7 +358,7 @@ static void a_device_that_does_not_tell_is_named_and_nothing_waits(void **state)
 	make_hang(DEVICE "counters/symbol_error");
 	wait_stuck();
 	assert_non_null(strstr(evidence("DeviceStuck"), "mlx5_0 does not tell its counters for"));
-	look_once("agent-memory"); // goes on
+	look_once("agent-memory"); // the check runs again
 	look_once("state-directory");
 	let_go(DEVICE "counters/symbol_error", "0\n");
 	look_once("link-errors");
@@ -366,14 +366,14 @@ static void a_device_that_does_not_tell_is_named_and_nothing_waits(void **state)
 	assert_int_equal(last_said("DeviceStuck"), VERDICT_HEALTHY);
 }
 
-// Two looks in a row: a burst is none.
+// Two runs in a row are needed, so that a burst is no finding.
 static void a_port_that_sends_pauses_all_the_time_is_a_warning(void **state) {
 	(void)state;
 	put(DEVICE "gid_attrs/ndevs/0", "eth7\n");
 	begin_looking();
 	look_once("pauses");
 	for (int n = 0; n < 3; n++) {
-		paused_us += UINT64_C(1000000000); // more than there is time
+		paused_us += UINT64_C(1000000000); // more pause time than time has passed
 		look_once("pauses");
 	}
 	assert_int_equal(last_said("PauseStorm"), VERDICT_CHECK_WARNING);
@@ -404,7 +404,7 @@ static void a_port_that_is_down_for_a_second_is_fabric_down(void **state) {
 	begin_looking();
 	driver_state = FABRIC_DEVICE_DOWN;
 	driver_reason = "port 1 of mlx5_1 is down";
-	pass(SEC + 1); // seen so for the first time
+	pass(SEC + 1); // first run that sees the value
 	driver_state = FABRIC_DEVICE_UP;
 	driver_reason = "";
 	pass(SEC);
@@ -454,7 +454,7 @@ static void a_device_that_is_closed_on_purpose_is_not_down(void **state) {
 	driver_state = FABRIC_DEVICE_WAITING;
 	pass(3 * SEC);
 	assert_int_equal(last_said("PortDown"), VERDICT_NONE);
-	driver_reason = "DEVICE_FATAL"; // it is tried again meanwhile
+	driver_reason = "DEVICE_FATAL"; // a reopening is attempted meanwhile
 	for (uint32_t n = 0; n < 3; n++) {
 		driver_state = n % 2 == 0 ? FABRIC_DEVICE_OPENING : FABRIC_DEVICE_WAITING;
 		pass(SEC);
@@ -469,7 +469,8 @@ static void a_state_directory_that_hangs_is_unknown_and_links_are_looked_at_with
 	pass(1);
 	while (runs("link-errors") == 0) {
 		pass(SEC);
-		poll(NULL, 0, 1); // for the thread that looks: what is said meanwhile is kept here
+		// Gives the keeper's thread time; statements made meanwhile are recorded.
+		poll(NULL, 0, 1);
 	}
 	assert_int_equal(last_said("CheckUnknownStateDirectory"), VERDICT_UNKNOWN);
 	let_go("state/links", "boot this-boot\n");
@@ -498,9 +499,10 @@ static void memory_pressure_and_disk_are_judged_by_their_limits(void **state) {
 	look_once("state-directory");
 	assert_int_equal(last_said("AgentMemory"), VERDICT_HEALTHY);
 	assert_int_equal(last_said("StateDirectory"), VERDICT_HEALTHY);
-	assert_int_equal(last_said("MemoryPressure"), VERDICT_CHECK_WARNING); // nothing cleared it
+	// Still the last statement: it was not cleared.
+	assert_int_equal(last_said("MemoryPressure"), VERDICT_CHECK_WARNING);
 	assert_int_equal(last_said("CheckUnknownMemoryPressure"), VERDICT_UNKNOWN);
-	unlink(path_of("proc/pressure/memory")); // a kernel that has none
+	unlink(path_of("proc/pressure/memory")); // a kernel without pressure information
 	look_once("memory-pressure");
 	assert_int_equal(last_said("CheckUnknownMemoryPressure"), VERDICT_HEALTHY);
 }
@@ -525,7 +527,7 @@ static void it_ends_while_everything_hangs(void **state) {
 	begin_looking();
 	make_hang(DEVICE "counters/symbol_error");
 	wait_stuck();
-	checks = checks_destroy(checks); // leaves the keeper behind
+	checks = checks_destroy(checks); // the hanging keeper is left behind
 	start();
 	let_go(DEVICE "counters/symbol_error", "0\n");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counters of congestion: trees that stand for sysfs, interfaces that are played, by device family;
-// and what is made of two looks, whatever the counters do.
+// Congestion counters from a fake sysfs and fake interfaces, by device family; and rates between
+// two reads, whatever the counters do.
 #include "checks/congestion.h"
 
 #include <support/cases.h>
@@ -22,7 +22,7 @@ static struct congestion_book book;
 static struct link_finding found;
 static uint64_t now_ns;
 
-// What the played interface counts; a name of NULL ends it.
+// Counters of the fake interface; a NULL name ends the list.
 static struct counter {
 	const char *name;
 	uint64_t value;
@@ -92,7 +92,7 @@ static void judge(const struct congestion_read *read) {
 	congestion_judge(&book, read, 1, now_ns, &found);
 }
 
-// Tables of names: of each family what its kernel driver calls them.
+// Tables of the counter names that each family's kernel driver uses.
 static void each_family_is_read_by_its_own_names(void **state) {
 	static const struct {
 		const char *family, *name;
@@ -158,15 +158,16 @@ static void the_interface_is_that_of_the_ports_addresses(void **state) {
 
 	(void)state;
 	put("dev0/ports/1/state", "4: ACTIVE\n");
-	look(&read); // InfiniBand: there is none
+	look(&read); // InfiniBand has no Ethernet interface
 	assert_string_equal(asked, "");
-	put("dev0/ports/1/gid_attrs/ndevs/0", ""); // an entry without one cannot be read
+	// An entry without an interface name cannot be read.
+	put("dev0/ports/1/gid_attrs/ndevs/0", "");
 	put("dev0/ports/1/gid_attrs/ndevs/1", "a-name-that-is-longer-than-any\n");
 	put("dev0/ports/1/gid_attrs/ndevs/2", "ens5f0np0\n");
 	look(&read);
 	assert_string_equal(asked, "ens5f0np0");
 	judge(&read);
-	assert_int_equal(book.count, 0); // it counts nothing: it is not listed
+	assert_int_equal(book.count, 0); // without counters the port is not listed
 	assert_int_equal(found.level, CHECK_OK);
 }
 
@@ -194,7 +195,7 @@ static void what_makes_no_sense_counts_as_not_there(void **state) {
 		look(&read);
 		assert_int_equal(read.parts[CONGESTION_CNP_SENT], 0);
 	}
-	// Names of an interface: none of these is one of ours.
+	// Counter names that must be ignored.
 	for (size_t n = 0; n < COUNT_OF(bad); n++) {
 		congestion_add_ethtool_counter(&read, bad[n], 5);
 		congestion_add_hw_counter(&read, bad[n], 5);
@@ -225,7 +226,7 @@ static void rates_are_of_two_looks(void **state) {
 	judge(&read);
 	assert_true(
 		rate(CONGESTION_CNP_SENT) == CONGESTION_UNKNOWN
-	); // what was before says nothing
+	); // earlier values are no baseline
 	assert_int_equal(book.ports[0].totals[CONGESTION_CNP_SENT], 1000);
 	assert_true(book.ports[0].totals[CONGESTION_CNP_HANDLED] == CONGESTION_UNKNOWN);
 	take_cnp(&read, 1015);
@@ -236,7 +237,7 @@ static void rates_are_of_two_looks(void **state) {
 	assert_int_equal(rate(CONGESTION_CNP_SENT), 0);
 }
 
-// mlx5's q counters wrap at 32 bits; a reset of the driver begins anew; firmware that lies jumps.
+// mlx5's q counters wrap at 32 bits, a driver reset starts at 0, and faulty firmware jumps.
 static void counters_that_go_back_wrap_vanish_or_jump_make_no_false_rate(void **state) {
 	struct congestion_read read;
 
@@ -249,20 +250,20 @@ static void counters_that_go_back_wrap_vanish_or_jump_make_no_false_rate(void **
 	take_cnp(&read, 13);
 	judge(&read);
 	assert_int_equal(rate(CONGESTION_CNP_SENT), 1000);
-	congestion_read_init(&read, "dev0", 1); // gone for one look
+	congestion_read_init(&read, "dev0", 1); // missing in one read
 	congestion_add_hw_counter(&read, "rp_cnp_handled", 1);
 	judge(&read);
 	assert_true(rate(CONGESTION_CNP_SENT) == CONGESTION_UNKNOWN);
 	take_cnp(&read, 500);
 	judge(&read);
 	assert_true(rate(CONGESTION_CNP_SENT) == CONGESTION_UNKNOWN);
-	take_cnp(&read, UINT64_MAX); // as large as any
+	take_cnp(&read, UINT64_MAX); // the maximum value
 	judge(&read);
 	assert_true(rate(CONGESTION_CNP_SENT) == UINT64_C(1) << 53);
 	assert_int_equal(found.level, CHECK_OK);
 }
 
-// PFC that is switched on for one more priority shows a counter with a past.
+// Enabling PFC for one more priority adds a counter that already has a value.
 static void a_sum_of_another_number_of_counters_says_nothing_against_the_one_before(void **state) {
 	struct congestion_read read;
 
@@ -293,7 +294,7 @@ static void a_port_that_sends_pauses_half_of_the_time_is_a_finding(void **state)
 	struct congestion_read read;
 
 	(void)state;
-	take_pauses(&read, 77000000, 0); // of before we looked
+	take_pauses(&read, 77000000, 0); // counted before the first read
 	judge(&read);
 	assert_int_equal(found.level, CHECK_OK);
 	assert_string_equal(found.evidence, "1 ports count congestion, none is held by pauses");
@@ -311,7 +312,7 @@ static void a_port_that_sends_pauses_half_of_the_time_is_a_finding(void **state)
 	assert_true(book.ports[0].sent_permille == UINT32_MAX);
 	take_pauses(&read, UINT64_MAX, 0);
 	judge(&read);
-	assert_int_equal(book.ports[0].sent_permille, 1000); // no more than all of it
+	assert_int_equal(book.ports[0].sent_permille, 1000); // limited to all of the time
 }
 
 static void a_ports_level_is_what_moves_now_and_no_loss_that_a_dead_peer_makes(void **state) {
@@ -339,7 +340,7 @@ static void a_ports_level_is_what_moves_now_and_no_loss_that_a_dead_peer_makes(v
 	for (size_t n = 0; n < COUNT_OF(rows); n++) {
 		struct congestion_port port;
 
-		memset(&port, 0xff, sizeof(port)); // nothing is known
+		memset(&port, 0xff, sizeof(port)); // all values are unknown
 		port.milli_per_s[rows[n].kind] = rows[n].milli_per_s;
 		port.sent_permille = rows[n].sent_permille;
 		assert_int_equal(congestion_level(&port), rows[n].level);
@@ -347,7 +348,7 @@ static void a_ports_level_is_what_moves_now_and_no_loss_that_a_dead_peer_makes(v
 	}
 }
 
-// The switch may have its reasons, which are not this node's.
+// The switch may pause the port for reasons outside of this node.
 static void a_port_that_is_paused_by_its_switch_is_told_and_no_finding(void **state) {
 	struct congestion_read read;
 
@@ -362,7 +363,7 @@ static void a_port_that_is_paused_by_its_switch_is_told_and_no_finding(void **st
 	);
 }
 
-// Eight priorities with an eighth of the time each are no storm.
+// Eight priorities paused for an eighth of the time each are no pause storm.
 static void shares_of_priorities_do_not_add_up(void **state) {
 	struct congestion_read read;
 
@@ -403,7 +404,7 @@ static void a_device_that_found_its_pauses_too_long_is_a_finding_for_a_minute(vo
 	assert_int_equal(found.level, CHECK_OK);
 }
 
-// Frames of pause alone do not tell for how long: many short ones are no storm.
+// The number of pause frames does not give their duration: many short ones are no storm.
 static void frames_alone_are_no_finding(void **state) {
 	struct congestion_read read;
 
@@ -440,7 +441,7 @@ static void as_many_ports_as_there_may_be_are_kept_and_told_apart(void **state) 
 	assert_int_equal(found.level, CHECK_WARNING);
 	assert_true(strlen(found.evidence) <= VERDICT_EVIDENCE_MAX);
 	assert_true(found.more > 0);
-	// One that comes back later has no past.
+	// A port that reappears has no earlier values.
 	congestion_judge(&book, reads, 1, now_ns + 20 * SEC, &found);
 	congestion_judge(&book, &reads[1], 1, now_ns + 30 * SEC, &found);
 	assert_true(book.ports[0].milli_per_s[CONGESTION_CNP_SENT] == CONGESTION_UNKNOWN);
@@ -452,7 +453,7 @@ static void count_one(void *ctx, const char *name, uint64_t value) {
 	(*(uint32_t *)ctx)++;
 }
 
-// The kernel's own: what has no counters says so, or tells some.
+// The kernel's own interfaces: one without counters reports that, others report some.
 static void the_kernel_is_asked_what_an_interface_counts(void **state) {
 	uint32_t count = 0;
 

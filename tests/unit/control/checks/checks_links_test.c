@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Links: what is read of a tree that stands for sysfs, what is remembered, and what is judged.
+// Links: values read from a fake sysfs tree, remembered state, and the judgement.
 #include "checks/links.h"
 
 #include <support/cases.h>
@@ -157,21 +157,21 @@ static void a_machine_without_rdma_devices_is_well(void **state) {
 	assert_string_equal(found[LINK_STATE].evidence, "0 of 0 ports of RDMA devices are up");
 }
 
-// deepops #703: one check that was wrong everywhere drained a whole cluster.
+// deepops #703: one check that was wrong on every node drained a whole cluster.
 static void a_port_that_was_never_up_fails_no_node(void **state) {
 	struct link_port ports[2] = {port("mlx5_0", 1, 4, 100000), port("mlx5_1", 1, 1, 0)};
 
 	(void)state;
 	judge(ports, 2, SEC);
 	assert_int_equal(found[LINK_STATE].level, CHECK_OK);
-	// Even one that we measure with: it may never have had a cable.
+	// Applies also to a port that the agent probes with: it may never have had a cable.
 	want("mlx5_1", 0, 0);
 	judge(ports, 2, 2 * SEC);
 	assert_int_equal(found[LINK_STATE].level, CHECK_WARNING);
 	assert_string_equal(
 		found[LINK_STATE].evidence, "mlx5_1 port 1 is DOWN (Polling), and was never seen up"
 	);
-	// Unless somebody said that it has one.
+	// An administrator's expectation means that the port has a cable.
 	settings.devices[0].expect_mbps = 100000;
 	judge(ports, 2, 3 * SEC);
 	assert_int_equal(found[LINK_STATE].level, CHECK_CRITICAL);
@@ -187,14 +187,15 @@ static void a_port_that_was_up_is_missed(void **state) {
 	assert_string_equal(found[LINK_STATE].evidence, "2 of 2 ports of RDMA devices are up");
 	ports[1] = port("mlx5_1", 1, 1, 0);
 	judge(ports, 2, 2 * SEC);
-	assert_int_equal(found[LINK_STATE].level, CHECK_WARNING); // it is not what we measure with
+	// The agent does not probe with this port.
+	assert_int_equal(found[LINK_STATE].level, CHECK_WARNING);
 	assert_string_equal(
 		found[LINK_STATE].evidence, "mlx5_1 port 1 is DOWN (Polling), and was up before"
 	);
 	ports[0] = port("mlx5_0", 1, 1, 0);
 	judge(ports, 2, 3 * SEC);
 	assert_int_equal(found[LINK_STATE].level, CHECK_CRITICAL);
-	// One that is not there any more is missed only where it is ours.
+	// A removed port is critical only if the agent probes with it.
 	judge(ports, 0, 4 * SEC);
 	assert_int_equal(found[LINK_STATE].level, CHECK_CRITICAL);
 	assert_string_equal(found[LINK_STATE].evidence, "mlx5_0 port 1 is not there any more");
@@ -238,29 +239,30 @@ static void a_link_is_slow_against_what_is_expected_or_what_it_was(void **state)
 	want("mlx5_0", 0, 200000);
 	judge(&one, 1, 3 * SEC);
 	assert_int_equal(found[LINK_RATE].level, CHECK_CRITICAL);
-	settings.devices[0].expect_mbps = 50000; // somebody changed the cable, and says so
+	// An administrator changed the cable and the setting.
+	settings.devices[0].expect_mbps = 50000;
 	judge(&one, 1, 4 * SEC);
 	assert_int_equal(found[LINK_RATE].level, CHECK_OK);
-	// Other hardware under the same name has no past.
+	// Other hardware under the same name has no history.
 	settings.device_count = 0;
 	one.guid = 10;
 	judge(&one, 1, 5 * SEC);
 	assert_int_equal(found[LINK_RATE].level, CHECK_OK);
 }
 
-// azurehpc #648: what was counted long ago kept a node drained.
+// azurehpc #648: errors counted long ago kept a node drained.
 static void errors_count_by_what_comes_in_an_hour(void **state) {
 	struct link_port one = port("mlx5_0", 1, 4, 100000);
 	uint32_t symbol = counter("symbol_error"), limit = link_counters[symbol].per_hour;
 	uint64_t now_ns = SEC;
 
 	(void)state;
-	one.counters[symbol] = 100000; // before we looked
+	one.counters[symbol] = 100000; // counted before the first run
 	judge(&one, 1, now_ns);
 	assert_int_equal(found[LINK_ERRORS].level, CHECK_OK);
 	one.counters[symbol] += limit;
 	judge(&one, 1, now_ns += SEC);
-	assert_int_equal(found[LINK_ERRORS].level, CHECK_OK); // as many as may be
+	assert_int_equal(found[LINK_ERRORS].level, CHECK_OK); // exactly at the limit
 	one.counters[symbol] += 2;
 	judge(&one, 1, now_ns += SEC);
 	assert_int_equal(found[LINK_ERRORS].level, CHECK_WARNING);
@@ -268,9 +270,10 @@ static void errors_count_by_what_comes_in_an_hour(void **state) {
 		found[LINK_ERRORS].evidence, "mlx5_0 port 1 counts 12 symbol_error in the last hour"
 	);
 	judge(&one, 1, now_ns += HOUR);
-	assert_int_equal(found[LINK_ERRORS].level, CHECK_OK); // it is over
+	assert_int_equal(found[LINK_ERRORS].level, CHECK_OK); // the hour is over
 	for (uint32_t n = 0; n < 100; n++) {
-		one.counters[symbol] += limit / 2; // half as many, for ever
+		// Half of the limit in each half hour, without end.
+		one.counters[symbol] += limit / 2;
 		judge(&one, 1, now_ns += HOUR / 2);
 		assert_int_equal(found[LINK_ERRORS].level, CHECK_OK);
 	}
@@ -291,7 +294,7 @@ static void several_kinds_of_errors_add_up(void **state) {
 	assert_int_equal(found[LINK_ERRORS].level, CHECK_WARNING);
 }
 
-// A peer that died, a path that loses, our own probes to both: the port is sound.
+// Peers that die, paths that lose, and our own probes to both: the port itself is healthy.
 static void what_peers_make_a_port_count_is_told_and_no_finding(void **state) {
 	struct link_port one = port("mlx5_0", 1, 4, 100000);
 	uint32_t a = counter("packet_seq_err"), b = counter("local_ack_timeout_err");
@@ -327,7 +330,7 @@ static void a_counter_that_was_reset_or_goes_away_counts_nothing(void **state) {
 		judge(&one, 1, (k + 1) * SEC);
 		assert_int_equal(found[LINK_ERRORS].level, CHECK_OK);
 	}
-	one.counters[n] = UINT64_MAX - 1; // a jump that nothing can make is still bounded
+	one.counters[n] = UINT64_MAX - 1; // even an impossible jump must stay bounded
 	judge(&one, 1, 10 * SEC);
 	assert_int_equal(found[LINK_ERRORS].level, CHECK_WARNING);
 }
@@ -348,21 +351,23 @@ static void a_restart_in_the_same_boot_remembers_and_another_boot_forgets_counts
 
 	link_book_parse(&book, text, "this-boot");
 	judge(&one, 1, 3 * SEC);
-	assert_int_equal(found[LINK_ERRORS].level, CHECK_WARNING); // not one more, and still so
+	// No further error, and still a warning.
+	assert_int_equal(found[LINK_ERRORS].level, CHECK_WARNING);
 
 	link_book_parse(&book, text, "next-boot");
-	one.counters[n] = 3; // counts anew
+	one.counters[n] = 3; // the counters restart
 	one.rate_mbps = 50000;
 	judge(&one, 1, SEC);
 	assert_int_equal(found[LINK_ERRORS].level, CHECK_OK);
-	assert_int_equal(found[LINK_RATE].level, CHECK_WARNING); // how fast it was is remembered
+	assert_int_equal(found[LINK_RATE].level, CHECK_WARNING); // the earlier rate is remembered
 	link_book_parse(&book, text, "next-boot");
 	one = port("mlx5_0", 1, 1, 0);
 	judge(&one, 1, SEC);
-	assert_int_equal(found[LINK_STATE].level, CHECK_OK); // unplugged while it was off
+	assert_int_equal(found[LINK_STATE].level, CHECK_OK); // unplugged while the agent was off
 	want("mlx5_0", 0, 0);
 	judge(&one, 1, 2 * SEC);
-	assert_int_equal(found[LINK_STATE].level, CHECK_CRITICAL); // but not what we measure with
+	// Critical, since the agent probes with this port.
+	assert_int_equal(found[LINK_STATE].level, CHECK_CRITICAL);
 }
 
 static void a_book_that_makes_no_sense_is_read_as_far_as_it_does(void **state) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Checks of the user: when they run, and what is said of what they find. The mistakes that others
-// made in drains and undrains are here, one test each.
+// Checks of the user: when they run, and which statements follow. Each known drain or undrain
+// mistake of other tools has a test.
 #include "control/checks/checks_bed.h"
 
 #include <support/cases.h>
@@ -50,7 +50,7 @@ static void what_has_not_run_yet_is_unknown_and_runs_soon(void **state) {
 	assert_true(view(0).running);
 	bed_exit("/disk", 0, "fine");
 	assert_int_equal(bed_said("CheckUnknownDisk"), VERDICT_HEALTHY);
-	assert_int_equal(bed_said("CheckDisk"), VERDICT_NONE); // nothing was ever wrong
+	assert_int_equal(bed_said("CheckDisk"), VERDICT_NONE); // the check never failed before
 }
 
 static void levels_are_said_and_taken_back(void **state) {
@@ -70,7 +70,7 @@ static void levels_are_said_and_taken_back(void **state) {
 	assert_int_equal(view(0).counts[CHECK_WARNING], 2);
 }
 
-// node-problem-detector and NHC: a check that could not tell must not look like one that is fine.
+// node-problem-detector and NHC: a check with an unknown result must not look healthy.
 static void what_is_unknown_neither_fails_a_check_nor_clears_it(void **state) {
 	(void)state;
 	use(&disk);
@@ -90,7 +90,7 @@ static void what_is_unknown_neither_fails_a_check_nor_clears_it(void **state) {
 	assert_int_equal(bed_said("CheckUnknownDisk"), VERDICT_HEALTHY);
 }
 
-// Between a statement that goes and the one that comes in its place the node would look healthy.
+// If the old statement were withdrawn first, the node would look healthy for a moment.
 static void what_is_bad_is_said_before_unknown_is_taken_back(void **state) {
 	uint32_t bad = 0, back = 0;
 
@@ -108,7 +108,7 @@ static void what_is_bad_is_said_before_unknown_is_taken_back(void **state) {
 
 static void a_check_that_flaps_is_judged_by_runs_in_a_row(void **state) {
 	struct check_settings settings = disk;
-	// Its status, and what is said afterwards, with confirm = 3 and clear = 2.
+	// Exit status, and the verdict stated afterwards, with confirm = 3 and clear = 2.
 	static const struct {
 		int status;
 		enum verdict said;
@@ -158,7 +158,7 @@ static void runs_keep_their_interval_and_never_overlap(void **state) {
 	while (!bed_runs("/disk"))
 		bed_turn(BED_SEC);
 	before = bed.started;
-	bed_turn(500 * BED_SEC); // it takes its time
+	bed_turn(500 * BED_SEC); // the check runs for a long time
 	assert_int_equal(bed.started, before);
 	assert_int_equal(view(0).next_ns, UINT64_MAX);
 }
@@ -182,7 +182,8 @@ static void many_checks_do_not_all_run_at_once(void **state) {
 	assert_int_equal(bed.started, CHECKS_USER_MAX);
 }
 
-// node-problem-detector #1110: what hangs in the kernel was waited for, or started once more.
+// node-problem-detector #1110: a check that hung in the kernel blocked the program, or was
+// started again.
 static void a_check_that_hangs_is_said_not_waited_for_and_not_started_again(void **state) {
 	const struct spawn_stuck stuck = {77, 'D', "cat", "nfs_wait_bit_killable"};
 	struct check_settings two[2] = {disk, disk};
@@ -204,14 +205,15 @@ static void a_check_that_hangs_is_said_not_waited_for_and_not_started_again(void
 		bed_evidence("CheckStuckDisk"),
 		"pid 77 (cat) does not end, state D, in nfs_wait_bit_killable"
 	);
-	assert_int_equal(bed_said("CheckDisk"), VERDICT_CHECK_FAILED); // nothing cleared it
+	// Still the last statement: it was not cleared.
+	assert_int_equal(bed_said("CheckDisk"), VERDICT_CHECK_FAILED);
 	assert_true(view(0).stuck);
 	assert_int_equal(view(0).what.pid, 77);
 	before = view(1).counts[CHECK_OK];
 	for (uint32_t n = 0; n < 5; n++)
-		bed_exit("/other", 0, "still fine"); // the others go on
+		bed_exit("/other", 0, "still fine"); // other checks continue
 	assert_int_equal(view(1).counts[CHECK_OK] - before, 5);
-	time_out("/disk"); // it ended at last
+	time_out("/disk"); // the hung program finally ended
 	assert_int_equal(bed_said("CheckStuckDisk"), VERDICT_HEALTHY);
 	assert_int_equal(bed_said("CheckUnknownDisk"), VERDICT_UNKNOWN);
 	bed_exit("/disk", 0, "fine");
@@ -252,7 +254,7 @@ static void a_check_runs_as_its_user_and_anew_when_that_changes(void **state) {
 	bed_turn(CHECKS_FIRST_SPREAD_NS);
 	assert_true(bed_runs("/disk"));
 	assert_string_equal(bed.running_as[0], "nobody");
-	use(&settings); // as it was
+	use(&settings); // the same settings as before
 	assert_int_equal(bed.cancelled, 0);
 	settings.user = NULL;
 	use(&settings);
@@ -291,7 +293,7 @@ static void what_cannot_be_run_is_unknown_with_its_reason_and_tried_again(void *
 	assert_int_equal(bed_said("CheckUnknownDisk"), VERDICT_HEALTHY);
 }
 
-// Who listens keeps sixteen statements of a node; with more of them a failure was refused.
+// A listener keeps sixteen statements of a node. With more unknown checks a failure was rejected.
 static void a_failure_is_told_however_many_checks_know_nothing(void **state) {
 	struct check_settings settings[CHECKS_USER_MAX];
 	char names[CHECKS_USER_MAX][8], commands[CHECKS_USER_MAX][8], reason[32];
@@ -314,7 +316,7 @@ static void a_failure_is_told_however_many_checks_know_nothing(void **state) {
 	}
 	assert_int_equal(standing, CHECKS_STATEMENTS_MAX - 1);
 	for (uint32_t n = 0; n < CHECKS_USER_MAX - 1; n++)
-		bed_exit(commands[n], 1, "meh"); // a warning weighs less than what is not known
+		bed_exit(commands[n], 1, "meh"); // a warning weighs less than an unknown result
 	assert_int_equal(bed_said("CheckC31"), VERDICT_CHECK_FAILED);
 	bed_exit("/c30", 2, "broken, too");
 	assert_int_equal(bed_said("CheckC30"), VERDICT_CHECK_FAILED);
@@ -333,18 +335,18 @@ static void a_reload_adds_removes_and_changes_checks(void **state) {
 	bed_exit("/disk", 2, "full");
 	assert_int_equal(checks_set_user(bed.checks, two, 2), 0);
 	assert_int_equal(checks_count(bed.checks), 2);
-	assert_int_equal(bed_said("CheckDisk"), VERDICT_CHECK_FAILED); // untouched
+	assert_int_equal(bed_said("CheckDisk"), VERDICT_CHECK_FAILED); // unchanged
 	assert_int_equal(bed_said("CheckUnknownNet"), VERDICT_UNKNOWN);
 	bed_exit("/net", 1, "slow");
 
-	// Another command under the same name: until it has run, what was said stands.
+	// A new command under the same name keeps the old statement until its first result.
 	two[0].command = "/disk2";
 	assert_int_equal(checks_set_user(bed.checks, two, 2), 0);
 	assert_int_equal(bed_said("CheckDisk"), VERDICT_CHECK_FAILED);
 	bed_exit("/disk2", 0, "fine");
 	assert_int_equal(bed_said("CheckDisk"), VERDICT_HEALTHY);
 
-	// One that goes takes along what it said, and what runs.
+	// A removed check withdraws its statement and cancels its program.
 	while (!bed_runs("/net"))
 		bed_turn(BED_SEC);
 	assert_int_equal(checks_set_user(bed.checks, two, 1), 0);

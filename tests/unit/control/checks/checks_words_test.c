@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What comes from outside of checks: commands, names, and what programs say and end with.
+// External input of checks: commands, names, output and exit status of programs.
 #include "checks/check.h"
 
 #include <support/cases.h>
@@ -12,7 +12,7 @@
 
 static void a_command_is_split_at_blanks_and_quotes_keep_them(void **state) {
 	static const struct {
-		const char *command, *words; // with "|" between
+		const char *command, *words; // words joined by "|"
 	} cases[] = {
 		{"/bin/true", "/bin/true"},
 		{"  /bin/a\t b  ", "/bin/a|b"},
@@ -87,8 +87,7 @@ static void a_name_becomes_camel_case_within_the_bounds_of_a_reason(void **state
 		assert_string_equal(reasons.unknown, cases[n].unknown);
 	}
 	assert_int_equal(check_reasons_build("--.", &reasons), -EINVAL);
-	// Names that would be told as one clash; also where one reads as what another does not
-	// know.
+	// Names with the same reason clash, also if one's failure reads like the other's unknown.
 	check_reasons_build("a-b", &reasons);
 	check_reasons_build("a_b", &other);
 	assert_true(check_reasons_clash(&reasons, &other));
@@ -139,7 +138,7 @@ static void the_first_line_is_escaped_and_cut(void **state) {
 	for (size_t n = 0; n < sizeof(wide); n += 3)
 		memcpy(wide + n, "\xe2\x82\xac", 3);
 	assert_true(check_first_line(wide, sizeof(wide), CHECK_NPD, line));
-	assert_int_equal(strlen(line), VERDICT_EVIDENCE_MAX / 3 * 3); // whole characters
+	assert_int_equal(strlen(line), VERDICT_EVIDENCE_MAX / 3 * 3); // only whole characters
 }
 
 static void ends_of_programs_become_levels_by_convention(void **state) {

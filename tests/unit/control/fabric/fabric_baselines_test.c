@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What was learnt of paths, when agents are started again: with a real state directory.
+// Learnt baselines of paths across restarts of agents, with a real state directory.
 #include "control/fabric/probe_bed.h"
 #include "fabric/probing.h"
 
@@ -18,7 +18,7 @@
 #define MS RAS_NS_PER_MS
 #define DAY (86400 * SEC)
 #define JOURNAL_BYTES 65536
-#define USUAL_NS (20 * MS) // so slow that the bed's turns of a millisecond are no matter
+#define USUAL_NS (20 * MS) // so slow that turns of a millisecond do not matter
 #define SLOW_NS (60 * MS)
 
 static char directory[PATH_MAX];
@@ -79,7 +79,7 @@ static void come_back(void) {
 	memset(told, 0, sizeof(told));
 	bed_start_probing(0);
 	bed_until(bed_is_ready(0, 0) && bed_is_ready(0, 1));
-	bed_pass(100 * MS); // both are being watched
+	bed_pass(100 * MS); // both paths are watched
 }
 
 static void learn(void) {
@@ -100,11 +100,11 @@ static void path_that_was_slow_before_a_restart_is_degraded_after_it(void **stat
 	fake_qp_delay(bed_qp(0, 1), SLOW_NS);
 	bed_until(bed_seen(0, 1) == OBSERVATION_DEGRADED);
 	leave();
-	played.realtime_ns += (int64_t)(3 * DAY); // it was away for long
+	played.realtime_ns += (int64_t)(3 * DAY); // the agent was off for a long time
 	come_back();
 	fake_qp_delay(bed_qp(0, 1), SLOW_NS);
 	assert_in_range(baseline_ns(), USUAL_NS, USUAL_NS + 5 * MS);
-	assert_int_equal(bed_probes(0).baselines_taken, 2); // that to itself, too
+	assert_int_equal(bed_probes(0).baselines_taken, 2); // the other one is the path to itself
 	begin_ns = clock_now_ns(&bed.clock);
 	bed_until(bed_seen(0, 1) == OBSERVATION_DEGRADED);
 	assert_in_range(clock_now_ns(&bed.clock) - begin_ns, 0, 20 * SEC);
@@ -173,7 +173,8 @@ static void without_an_orderly_end_there_is_what_was_written_in_the_last_minutes
 	path_in(path);
 	assert_int_not_equal(stat(path, &info), 0);
 	bed_pass(PATH_BASELINES_SAVE_NS);
-	state_close(bed.agents[0].config.state); // waits for what is under way, writes nothing more
+	// Waits for the write in progress and writes no more.
+	state_close(bed.agents[0].config.state);
 	open_state();
 	assert_int_equal(state_read_text(bed.agents[0].config.state, STATE_PATHS, &text), 0);
 	assert_int_equal(path_book_parse(book, text, bed_id(0), &reason), 0);
@@ -206,7 +207,7 @@ static void file_that_is_no_such_is_ignored_and_counted(void **state) {
 		);
 		bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	}
-	leave(); // in its place there is a sound one now
+	leave(); // a valid file has replaced it
 	come_back();
 	assert_int_equal(bed_probes(0).path_files_unreadable, 0);
 }

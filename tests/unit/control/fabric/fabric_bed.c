@@ -16,7 +16,7 @@
 
 struct bed bed;
 
-// Allocations of the sources under test, which are built to call these.
+// Allocation functions that the sources under test are built to call.
 
 void *faulty_malloc(size_t size);
 void *faulty_calloc(size_t count, size_t size);
@@ -81,7 +81,7 @@ int worker_post_request(struct worker *worker, const struct worker_record *recor
 	return 0;
 }
 
-// Their steps are the bed's.
+// Workers have no threads: the bed makes their steps.
 void worker_wake(struct worker *worker) {
 	(void)worker;
 }
@@ -160,7 +160,7 @@ void bed_say(uint32_t observer, uint32_t agent, enum ras_state state) {
 	played_say(observer, agent, state);
 }
 
-// Life.
+// Start and stop.
 
 static void worker_begin(struct bed_agent *agent, uint32_t number) {
 	struct worker *worker = &agent->workers[number];
@@ -304,8 +304,8 @@ int bed_pair_close(void **state) {
 
 // Time.
 
-// Readers hold too many tables: it is tried again when some time has passed, and what these readers
-// do takes real time.
+// Readers block the publication of another table; it is retried later. These readers run in real
+// time, so real time must pass.
 static bool waits_for_publication(const struct fabric_pair *fabric_pair) {
 	return (fabric_pair->stage == FABRIC_PAIR_LEAVING || fabric_pair->stage == FABRIC_PAIR_OUT
 	       ) &&
@@ -403,7 +403,7 @@ void bed_settle(void) {
 	bed_until(!is_at_work() && played_is_silent());
 }
 
-// Looks.
+// Queries.
 
 bool bed_find_pair(uint32_t agent, uint32_t peer, struct fabric_pair_view *ret_view) {
 	uint32_t cursor = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Fabrics with real workers on threads of their own, on the real clock: devices fail, peers die,
-// queue pairs break, while reads are under way. What must hold is that nothing is touched after it
-// is gone (AddressSanitizer, and the devices, which know what was forbidden), and that everything
-// comes back and ends. How much of it happens within the run is up to the machine.
+// Fabrics with real workers on their own threads and the real clock. Devices fail, peers die and
+// queue pairs break while reads are in flight. Nothing may be used after it was freed, which
+// AddressSanitizer and the fake devices check. Everything must recover and end. The number of
+// faults in a run depends on the machine.
 //
-// Not for ThreadSanitizer, which does not see the order that liburcu and the rings of DPDK make.
+// Not for ThreadSanitizer, which does not see the ordering by liburcu and by the rings of DPDK.
 #include "control/fabric/played_overlay.h"
 #include "fabric/inside.h"
 
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define AGENTS 2
-#define DEVICES 2 // and workers, of each
+#define DEVICES 2 // devices and workers of each agent
 #define ROUNDS 120
 #define PINGS 8
 
@@ -108,7 +108,7 @@ static bool is_ready(uint32_t agent, uint32_t peer) {
 	return ready >= DEVICES;
 }
 
-// For as long as it takes: the suite's time limit is what ends it.
+// Wait without a limit of its own: the suite's time limit applies.
 static void until_ready(void) {
 	while (!is_ready(0, 1) || !is_ready(1, 0) || !is_ready(0, 0) || !is_ready(1, 1))
 		turn();
@@ -136,7 +136,7 @@ static void ping(uint32_t n) {
 		pings[n] = NULL;
 }
 
-// Any pair of the agent that a lane has is failed by its device.
+// Fail any of the agent's pairs that a lane has.
 static void break_a_pair(uint32_t agent, uint32_t device) {
 	struct fabric_pair_view view;
 	uint32_t cursor = 0;
@@ -237,7 +237,7 @@ static int begin(void **state) {
 	assert_int_equal(loop_create(&monotonic, &loop), 0);
 	fake_verbs_init(NULL);
 	fake_verbs_share();
-	for (uint32_t n = 0; n < AGENTS * DEVICES; n++) { // before there are threads
+	for (uint32_t n = 0; n < AGENTS * DEVICES; n++) { // before any thread exists
 		char name[16];
 
 		played_device_name(n / DEVICES, n % DEVICES, name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A fabric in trouble: drivers that hang or refuse, no memory, workers that do not listen; and its
-// end at any moment, in good order or not.
+// Faults of a fabric: drivers that hang or fail, no memory, workers that do not read their ring;
+// and its end at any moment.
 #include "control/fabric/fabric_bed.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static struct fabric_counters counters(uint32_t agent) {
 	return numbers.counters;
 }
 
-// Drivers that hang.
+// Hanging driver calls.
 
 static void device_whose_driver_hangs_is_shown_as_stuck_and_costs_nobody_else(void **state) {
 	struct fabric_ping_request request;
@@ -84,7 +84,7 @@ static void stop_ends_by_its_limit_when_a_driver_hangs(void **state) {
 	bed_pass(2 * RAS_NS_PER_SEC);
 	assert_true(bed.agents[0].stopped);
 	assert_true(clock_now_ns(&bed.clock) - before >= FABRIC_STOP_NS);
-	bed_destroy(0); // with a call under way
+	bed_destroy(0); // while a call runs
 	bed_let_go();
 }
 
@@ -119,7 +119,7 @@ static void lanes_of_two_workers_do_not_share_an_interrupt(void **state) {
 	assert_int_equal(device(0, 1).lane.vector, 1);
 }
 
-// Drivers that refuse.
+// Failing driver calls.
 
 static void live_with_a_failure(enum fake_call call, uint32_t nth) {
 	bed_close();
@@ -135,8 +135,8 @@ static void live_with_a_failure(enum fake_call call, uint32_t nth) {
 	bed_until(bed.agents[0].stopped && bed.agents[1].stopped);
 }
 
-// Each fault comes once, at any call from the first to the last of a whole life. A domain or a
-// context that a driver does not take back is the driver's: the device is given up with it.
+// Each fault occurs once, at any call from the first to the last of a whole life. If a driver
+// fails to destroy a domain or a context, the device is given up as well.
 static void any_driver_call_may_fail_once_and_nothing_is_left(void **state) {
 	uint32_t lives = 0;
 
@@ -154,7 +154,7 @@ static void any_driver_call_may_fail_once_and_nothing_is_left(void **state) {
 	assert_true(lives > 50);
 }
 
-// What fails behind the search for it is not told as if it had not been found.
+// A failure after the device was found is not reported as "not found".
 static void device_that_has_no_room_for_a_queue_waits_for_that_reason(void **state) {
 	(void)state;
 	fake_verbs_fail(FAKE_CREATE_CQ, 1, 1, -ENOMEM);
@@ -201,7 +201,7 @@ static void lane_that_cannot_be_polled_is_made_anew_with_its_device(void **state
 	bed_start_both();
 	context = bed_qp(0, 1)->context;
 	context->ops.poll_cq = poll_in_vain;
-	// Something is under way again with the first read.
+	// The first read has requests in flight again.
 	for (uint32_t n = 0; n < 3; n++) {
 		struct fabric_ping_request request = bed_ping_request(1);
 		struct bed_ping ping = {.ended = 0};
@@ -264,7 +264,7 @@ static void ping_without_memory_is_refused(void **state) {
 	bed_until(ping.ended);
 }
 
-// Workers that do not listen.
+// Workers that do not read their ring.
 
 static void requests_to_a_worker_whose_ring_is_full_come_later_and_in_order(void **state) {
 	struct fabric_ping_request request;
@@ -296,7 +296,7 @@ static void fabric_whose_worker_hangs_stops_by_its_limit(void **state) {
 	bed_destroy(0);
 }
 
-// The end, at any moment.
+// Stopping at any moment.
 
 static void fabric_may_be_stopped_at_any_moment_and_nothing_is_left(void **state) {
 	(void)state;
@@ -331,7 +331,7 @@ static void fabric_may_be_destroyed_at_any_moment(void **state) {
 	}
 }
 
-// Row 36: what readers hold, what lanes have and what is destroyed, while all of it goes on.
+// Row 36: readers hold pairs while lanes use and destroy them.
 static void pairs_come_and_go_under_reads_and_nothing_is_touched_that_is_gone(void **state) {
 	struct fabric_ping_request request;
 	struct bed_ping ping = {0};

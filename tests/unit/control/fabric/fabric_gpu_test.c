@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A fabric that shows memory of a GPU beside its pulse: read by peers and by its own device, and
-// told apart from the pulse where only the GPU is amiss. On a libcuda that the test arranges.
+// A fabric that exposes memory of a GPU beside its pulse, on a fake libcuda. Peers and its own
+// device read it; a fault of only the GPU must be distinguished from one of the agent.
 #include "control/fabric/probe_bed.h"
 #include "fabric/probing.h"
 
@@ -12,7 +12,7 @@
 
 static struct fake_cuda *fake_cuda;
 
-// Agent 1 shows memory of GPU 1, agent 0 reads it.
+// Agent 1 exposes memory of GPU 1, and agent 0 reads it.
 static int begin(void **state) {
 	(void)state;
 	fake_cuda->reset();
@@ -33,7 +33,7 @@ static int end(void **state) {
 	return fake_cuda->contexts_held == 0 && fake_cuda->blocks == 0 ? 0 : -1;
 }
 
-// Time that stands while keepers work.
+// Advance the clock, which stands still while keepers work.
 static void pass(uint64_t ns) {
 	uint64_t until_ns = clock_now_ns(&bed.clock) + ns;
 
@@ -154,7 +154,7 @@ static void memory_that_cannot_be_reached_any_more_is_the_gpus_and_not_the_paths
 		bed_until(seen(0, 1).seen == rows[n].seen && seen(1, 1).seen == rows[n].seen);
 		sent = bed_probes(0).gpu_sent;
 		pass(60 * SEC);
-		// Each costs the pair, so they are few.
+		// Each lost read costs the pair, so there are few.
 		assert_in_range(bed_probes(0).gpu_sent - sent, 1, 4);
 		assert_int_equal(bed_seen(0, 1), OBSERVATION_GOOD);
 		assert_int_equal(told[0].silent[1] + told[1].silent[1], 0);
@@ -164,7 +164,7 @@ static void memory_that_cannot_be_reached_any_more_is_the_gpus_and_not_the_paths
 	assert_true(bed_probes(0).gpu_refused >= 2 && bed_probes(0).gpu_lost >= 2);
 }
 
-// As a GPU that fell off its bus is read.
+// Such contents are read from a GPU that fell off the bus.
 static void memory_that_says_something_else_is_wrong_and_costs_no_pair(void **state) {
 	uint32_t generation;
 	uint64_t *words;
@@ -234,7 +234,7 @@ static void two_rails_of_one_gpu_show_one_page(void **state) {
 	assert_int_equal(fake_cuda->blocks, 1);
 }
 
-// libcuda that hangs.
+// A hanging libcuda.
 
 static sem_t in, out;
 
@@ -281,7 +281,7 @@ static void a_libcuda_that_hangs_holds_the_end_up_for_its_limit_alone(void **sta
 	fake_cuda->entered = NULL;
 	bed.gpus_hang = false;
 	sem_post(&out);
-	// What it makes is made for nobody, and given back by the thread that was left behind.
+	// The thread that was left behind frees what it creates.
 	while (fake_cuda->ends == 0)
 		bed_turn();
 }

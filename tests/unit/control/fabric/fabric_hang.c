@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bed's drivers that hang, and the keepers that are left behind with them.
+// Hanging drivers of the bed, and the keepers that are left behind with them.
 #include "control/fabric/fabric_bed.h"
 
 #include <lib/scoped.h>
@@ -15,9 +15,9 @@ static struct {
 	pthread_cond_t changed;
 	enum fake_call call;
 	uint32_t hanging;
-	uint32_t nth;	    // of the first keeper's calls, of whatever kind; 0: passed
-	bool reached, shut; // the nth came; and is not to go on
-	uint32_t lose_nth;  // likewise; the device is lost before it
+	uint32_t nth;	    // index among the first keeper's calls of any kind; 0: already reached
+	bool reached, shut; // reached: the nth call came; shut: it must hang
+	uint32_t lose_nth;  // like nth; the device is lost before that call
 } gate = {
 	.mutex = PTHREAD_MUTEX_INITIALIZER,
 	.changed = PTHREAD_COND_INITIALIZER,

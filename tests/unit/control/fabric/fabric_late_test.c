@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices that come after the start: they become rails, peers learn of them, and the device that
-// stood in for them goes.
+// Devices that appear after the start: they become rails, peers learn of them, and the fallback
+// device is closed.
 #include "control/fabric/probe_bed.h"
 
 #include <support/cases.h>
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Agent 0 has its first `here` devices at the start, agent 1 its first `there`.
+// At the start, agent 0 has its first `here` devices and agent 1 its first `there`.
 static void begin_with(uint32_t here, uint32_t there) {
 	const uint32_t counts[] = {here, there};
 
@@ -48,7 +48,7 @@ static bool is_paired(uint32_t agent, uint32_t device, uint32_t peer, uint32_t t
 	return false;
 }
 
-// Each with itself, and both with each other.
+// Each device is paired with itself, and both with each other.
 static bool are_paired(uint32_t here, uint32_t there) {
 	return is_paired(0, here, 0, here) && is_paired(1, there, 1, there) &&
 	       is_paired(0, here, 1, there) && is_paired(1, there, 0, here);
@@ -110,7 +110,7 @@ static void a_device_that_stands_in_goes_when_the_first_other_one_is_up(void **s
 	late->ports[0].attr.state = IBV_PORT_DOWN;
 	assert_int_equal(add(0, 1), 0);
 	bed_pass(5 * SEC);
-	assert_true(are_paired(0, 0)); // it waits, and nobody was told
+	assert_true(are_paired(0, 0)); // the device waits, and no peer was notified
 	assert_int_equal(bed.agents[1].overlay->notes, 0);
 	late->ports[0].attr.state = IBV_PORT_ACTIVE;
 	bed_until(are_paired(1, 0) && ready(0) == 2 && ready(1) == 2);
@@ -121,13 +121,13 @@ static void a_device_that_stands_in_goes_when_the_first_other_one_is_up(void **s
 	assert_string_equal(view.name, "rdma1");
 	assert_string_equal(bed.agents[0].overlay->note, "measures with rdma1");
 	assert_string_equal(bed.agents[1].overlay->note, "measures with rdma1");
-	// The one that went is not opened again, whatever is heard of devices.
+	// The removed device is not opened again, whatever device events arrive.
 	fabric_rescan_devices(bed.agents[0].fabric);
 	bed_pass(60 * SEC);
 	assert_int_equal(bed.agents[0].fabric->nics[0].opened, 1);
 }
 
-// What learns of it by nothing but its record has a pair with it all the same.
+// A peer that learns of the device only from the record gets a pair as well.
 static void a_peer_that_comes_later_learns_it_too(void **state) {
 	(void)state;
 	begin_with(1, 1);
@@ -198,7 +198,7 @@ static void without_memory_a_device_is_not_added_and_nothing_is_broken(void **st
 			break;
 		failed += err == -ENOMEM;
 		if (err == 0)
-			break; // it is opened again, later
+			break; // the device is opened again later
 	}
 	bed_fail_allocation(0);
 	assert_int_not_equal(failed, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A fabric that is destroyed while its keeper is in a call, as when a second signal ends the agent
-// at once. The call comes back later, on a thread that nobody waits for: what it made and what it
-// could not take apart must be freed by it or stay known, and nothing may be used that is gone.
+// A fabric that is destroyed during a keeper's call, as when a second signal ends the agent at
+// once. The call returns later, on a thread that is left behind. That thread must free what it
+// created, or what it failed to destroy must stay known. No freed object may be used.
 #include "control/fabric/fabric_bed.h"
 
 #include <support/leaks.h>
@@ -19,14 +19,14 @@ static void open_again(void) {
 	bed_until(bed_is_ready(1, 1));
 }
 
-// As with a second signal, while a call hangs that comes back behind it.
+// End as with a second signal: a call hangs, and returns only afterwards.
 static void end_at_once(void) {
 	bed_destroy(0);
 	bed_let_go();
 	bed_wait_left_behind();
 }
 
-// True if a call hung; what comes behind it in a life then never came.
+// Return true if a call hung; later calls of a life are then never made.
 static bool live_until_a_call_hangs(void) {
 	bed_start(0);
 	bed_until(bed_hangs() || (bed_is_ready(0, 0) && bed_is_ready(0, 1)));
@@ -50,7 +50,8 @@ static void every_call_of_a_keeper_may_be_the_last_and_nothing_is_lost(void **st
 		if (leaks_are_there())
 			fail_msg("call %u", nth);
 	} while (nth < CALLS_MAX);
-	assert_in_range(nth, 30, CALLS_MAX - 1); // a whole life, and one that came to its end
+	// A life has at least 30 calls, and the last one ended without a hang.
+	assert_in_range(nth, 30, CALLS_MAX - 1);
 }
 
 static void pairs_that_wait_to_be_destroyed_behind_a_call_that_hangs_stay_known(void **state) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices that are removed or reset under a fabric, at any call into their driver, and come back,
-// or do not.
+// Devices that are removed or reset at any driver call, and that return or do not.
 #include "control/fabric/fabric_bed.h"
 #include "control/fabric/probe_bed.h"
 
@@ -50,7 +49,7 @@ static void lost_device_is_closed_and_taken_again_when_it_is_back(void **state) 
 	assert_int_equal(device(0).opened, 2);
 }
 
-// No drain is waited for, which takes two seconds where nothing is flushed.
+// Closing must not wait for a drain, which takes two seconds if no work request is flushed.
 static void lost_device_is_closed_at_once_though_nothing_completes(void **state) {
 	struct bed_ping ping;
 	uint64_t lost_ns;
@@ -98,7 +97,7 @@ static void device_that_is_lost_again_and_again_is_taken_each_time(void **state)
 	assert_int_equal(fake_verbs_alive().contexts, 2);
 }
 
-// Its address has another index, and its identity is new.
+// The device returns with another GID index and a new identity.
 static void device_that_comes_back_as_another_is_taken_as_it_is(void **state) {
 	struct fake_device *fake = bed.agents[0].fakes[0];
 	struct ibv_gid_entry first = fake->ports[0].gids[1];
@@ -150,7 +149,8 @@ static void lost_device_whose_driver_hangs_is_taken_again_when_it_no_longer_does
 	bed_until(device(0).opened == 2 && all_ready());
 }
 
-// Whoever removes it waits for us, and neither an event nor an error tells of it.
+// The administrator who removes the device waits for the agent, and neither an event nor an error
+// reports the removal.
 static void device_that_is_withdrawn_is_let_go_of_and_taken_again(void **state) {
 	struct fake_device *fake = bed.agents[0].fakes[0];
 
@@ -173,7 +173,7 @@ static void look_finds_what_is_awaited_at_once(void **state) {
 	(void)state;
 	bed_start_both();
 	lose(0);
-	bed_pass(400 * RAS_NS_PER_SEC); // it is tried seldom by now
+	bed_pass(400 * RAS_NS_PER_SEC); // retries are rare by now
 	bed_until(is_forgotten(0));
 	come_back(0);
 	back_ns = clock_now_ns(&bed.clock);
@@ -193,7 +193,7 @@ static void look_at_devices_that_are_all_there_changes_nothing(void **state) {
 	assert_true(all_ready());
 }
 
-// Renamed, it works on; removed and back under its new name, it is found by its GUID.
+// A renamed device keeps working; after removal, it is found under its new name by its GUID.
 static void device_that_is_renamed_stays_and_is_taken_again_by_its_identity(void **state) {
 	(void)state;
 	bed_start_both();
@@ -209,7 +209,7 @@ static void device_that_is_renamed_stays_and_is_taken_again_by_its_identity(void
 	assert_string_equal(device(0).name, "rdma0");
 }
 
-// Each is found again as what it is, not by the name that is the other's now.
+// Each device is found by its identity, not by the name that the other one has now.
 static void two_devices_that_swap_names_are_not_taken_for_each_other(void **state) {
 	struct fabric_device_view views[2];
 	uint64_t guids[2];
@@ -259,14 +259,14 @@ static bool both_are_up(void) {
 	return device_at(0).state == FABRIC_DEVICE_UP && device_at(1).state == FABRIC_DEVICE_UP;
 }
 
-// It is tried again, and no other one taken for it.
+// The fabric retries the device and takes no other one instead.
 static void first_is_awaited(void) {
 	fabric_rescan_devices(bed.agents[0].fabric);
 	bed_until(device_at(0).state == FABRIC_DEVICE_WAITING);
 	bed_pass(10 * RAS_NS_PER_SEC);
 	bed_until(device_at(0).state == FABRIC_DEVICE_WAITING);
 	assert_int_equal(device_at(0).opened, 1);
-	// Time is played: a call that waits for a processor meanwhile is stuck until it returns.
+	// The clock is simulated: a call that waits for a processor looks stuck until it returns.
 	bed_until(device_at(1).state == FABRIC_DEVICE_UP);
 }
 
@@ -275,7 +275,7 @@ static void remove_first(void) {
 	first_is_awaited();
 }
 
-// Soft-RoCE on VLANs of one interface, functions with a copied GUID.
+// Examples: Soft-RoCE on VLANs of one interface, functions with a copied GUID.
 static void devices_of_one_guid_are_told_apart_by_name(void **state) {
 	(void)state;
 	begin_with_two();
@@ -306,7 +306,8 @@ static void a_guid_that_a_second_device_has_later_tells_nothing_any_more(void **
 	remove_first();
 }
 
-// While it is away another of ours is given its name: that one is not taken twice.
+// While the device is away, another configured device gets its name: that device must not be
+// opened twice.
 static void a_name_that_another_device_of_ours_has_now_is_not_taken(void **state) {
 	const char *names[2];
 
@@ -374,7 +375,8 @@ static void port_that_flaps_fifty_times_in_a_second_ends_as_it_is(void **state) 
 	bed_until(device(0).state == FABRIC_DEVICE_DOWN);
 }
 
-// Its reads of the peer and of itself, and the peer's of it, are under way when it goes.
+// The device is lost while its reads of the peer and of itself, and the peer's reads, are in
+// flight.
 static void only_device_is_lost_with_probes_in_flight_and_probed_again_later(void **state) {
 	(void)state;
 	for (uint32_t round = 0; round < 8; round++) {
@@ -400,8 +402,8 @@ static void only_device_is_lost_with_probes_in_flight_and_probed_again_later(voi
 	assert_null(fake_verbs_broken());
 }
 
-// A whole life in which the device is lost before the nth call into its driver: opening, pairs,
-// a dead peer, closing. False if there were not so many calls.
+// Run a whole life in which the device is lost before the nth driver call: opening, pairs, a dead
+// peer, closing. Returns false if there were fewer calls.
 static bool live_with_a_loss(uint32_t nth, uint64_t gone_ns) {
 	bool lost;
 
@@ -460,7 +462,8 @@ static void device_may_be_lost_at_any_call_of_its_end(void **state) {
 	assert_true(nth > 5);
 }
 
-// Lost at one call, back, and lost again at the next one, on its way down or up.
+// The device is lost at one call, returns, and is lost again at the next call, during closing or
+// opening.
 static void device_may_be_lost_again_at_any_call(void **state) {
 	uint32_t nth = 0;
 	bool lost;
@@ -487,8 +490,8 @@ static void device_may_be_lost_again_at_any_call(void **state) {
 	assert_true(nth > 20);
 }
 
-// A pair whose cutting found no room waits to be cut again; meanwhile the lane finds it drained,
-// and its destruction, which frees it, is before that in the keeper.
+// The pair's disconnection found no room and is queued for a retry. Meanwhile the lane reports
+// the pair drained. The keeper runs its destruction, which frees it, before the retry.
 static void pair_that_drained_meanwhile_is_not_cut_off_again(void **state) {
 	(void)state;
 	for (uint32_t nth = 1; nth <= 12; nth++) {

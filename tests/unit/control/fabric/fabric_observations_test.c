@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is seen of a peer over the fabric when its device, its agent or the way to it is changed by
-// the test: of what kind, how soon, and what is said of its door beside.
+// Observations of a peer over the fabric while the test changes its device, its agent or the
+// path: kind, delay, and the reported reachability of its host.
 #include "control/fabric/probe_bed.h"
 #include "fabric/probing.h"
 
@@ -27,14 +27,15 @@ static void device_that_is_cut_off_is_silent_within_three_seconds(void **state) 
 		bed_until(bed_seen(0, 1) == OBSERVATION_SILENT);
 		assert_in_range(passed_since(begin_ns), 0, 3 * SEC);
 		assert_true(told[0].last[1].own_good);
-		// The other one reads nobody, itself neither: it blames nobody but its port.
+		// The other agent can read nobody, not even itself, so it blames only its own
+		// port.
 		bed_until(bed_seen(1, 0) == OBSERVATION_SILENT && !told[1].last[0].own_good);
 		fake_device_cut(bed.agents[1].fakes[0], false);
 	}
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD && bed_seen(1, 0) == OBSERVATION_GOOD);
 }
 
-// Its NIC reads itself inside, so that would acquit it.
+// The NIC loops reads of itself internally, so such reads would hide the fault.
 static void port_whose_cable_is_dead_blames_nobody_else(void **state) {
 	(void)state;
 	bed_link(0, 2, true);
@@ -54,13 +55,13 @@ static void port_whose_cable_is_dead_blames_nobody_else(void **state) {
 	bed_until(told[0].last[1].own_good && told[0].last[2].own_good);
 }
 
-// As when a host falls, or an agent that answers for its device itself is frozen: the pair breaks
-// with the first read, and nobody is there to make another one with.
+// This models a failed host, or a frozen agent whose device runs inside the agent. The pair
+// breaks with the first read, and no new pair can be made.
 static void one_who_is_gone_from_both_networks_is_silent_within_three_seconds(void **state) {
 	uint64_t begin_ns;
 
 	(void)state;
-	// Also where it is a write that is lost first.
+	// Repeat at other phases, so that sometimes a write is lost first.
 	for (uint32_t n = 0; n < 20; n++) {
 		bed_until(bed_seen(0, 1) == OBSERVATION_GOOD && told[0].last[1].own_good);
 		bed_pass(2 * SEC + n * 130 * RAS_NS_PER_MS);
@@ -111,7 +112,7 @@ static void path_that_becomes_three_times_slower_is_degraded_within_twenty_secon
 
 	(void)state;
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD && bed_seen(1, 0) == OBSERVATION_GOOD);
-	// So slow that the bed's turns of a millisecond are no matter.
+	// So slow that the bed's turns of a millisecond do not matter.
 	bed.agents[0].fakes[0]->delay_ns = 20 * RAS_NS_PER_MS;
 	bed_pass(60 * SEC);
 	assert_int_equal(bed_seen(0, 1), OBSERVATION_GOOD);
@@ -138,8 +139,8 @@ static void device_that_reads_itself_as_slowly_blames_no_path(void **state) {
 
 static char place[] = "/tmp/tocsin-hardware-XXXXXX";
 
-// As two that probe each other, on devices that have a place in the PCI tree, by which hardware is
-// known.
+// Let two agents probe each other on devices with a place in the PCI tree, which identifies
+// hardware.
 static int hardware_open(void **state) {
 	char path[sizeof(place) + 8];
 
@@ -168,14 +169,14 @@ static int hardware_close(void **state) {
 
 #define AGAIN_NS (67 * RAS_NS_PER_MS)
 
-// In seconds of the bed's, of which many pass.
+// Wait up to this many seconds of the bed's clock.
 static bool is_seen_within(enum observation_kind kind, uint32_t most_s) {
 	for (uint32_t n = 0; n < most_s && bed_seen(0, 1) != kind; n++)
 		bed_pass(SEC);
 	return bed_seen(0, 1) == kind;
 }
 
-// Never a lost probe: on hardware a lost packet is an answer that comes a timeout later.
+// On hardware a lost packet is only an answer that comes one timeout later, so no probe is lost.
 static void path_whose_device_hides_its_losses_is_lossy_and_well_again(void **state) {
 	(void)state;
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD && bed_seen(1, 0) == OBSERVATION_GOOD);
@@ -184,14 +185,14 @@ static void path_whose_device_hides_its_losses_is_lossy_and_well_again(void **st
 	assert_true(is_seen_within(OBSERVATION_LOSSY, 150));
 	assert_in_range(told[0].last[1].lost_permille, 20, 500);
 	assert_int_equal(told[0].last[1].lost_bytes, 0);    // of any size
-	assert_int_equal(bed_seen(1, 0), OBSERVATION_GOOD); // what it reads is not lost
+	assert_int_equal(bed_seen(1, 0), OBSERVATION_GOOD); // its own reads are not lost
 	for (uint32_t n = 0; n < PATH_SIZES; n++)
 		assert_int_equal(bed_probes(0).lost[n], 0);
 	fake_qp_lose(bed_qp(0, 1), 0, 0);
 	assert_true(is_seen_within(OBSERVATION_GOOD, 150));
 }
 
-// What delays reads of oneself as well is no path's.
+// A delay that also affects reads of the own device is no fault of a path.
 static void machine_that_waits_is_not_lossy(void **state) {
 	(void)state;
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
@@ -239,7 +240,8 @@ static void good_observation_is_as_old_as_the_last_advance(void **state) {
 		do {
 			told[0].count[1] = 0;
 			bed_until(told[0].count[1] > 0);
-			// The next read, within a second or so, may still find that it moved.
+			// The next read, within about a second, may still see an advanced
+			// counter.
 			assert_true(
 				bed_seen(0, 1) != OBSERVATION_GOOD ||
 				told[0].last[1].age_ms + 1300 >
@@ -252,21 +254,21 @@ static void good_observation_is_as_old_as_the_last_advance(void **state) {
 	}
 }
 
-// What the overlay finds at the peer's door, and what a observation that is good or silent says of
-// it.
+// The reachability that the overlay finds, and the one that a good and a silent observation
+// report with it.
 static const struct door {
 	enum verdict_reach found;
 	uint64_t ago_ns, quiet_ns;
 	enum verdict_reach good, silent;
 } doors[] = {
 	{VERDICT_REACH_ANSWERS, 0, 0, VERDICT_REACH_ANSWERS, VERDICT_REACH_ANSWERS},
-	// Heard a moment before the reads turned bad.
+	// Heard shortly before the reads failed.
 	{VERDICT_REACH_ANSWERS, 20 * SEC, 0, VERDICT_REACH_ANSWERS, VERDICT_REACH_UNKNOWN},
-	// A beat that is a little late, while the kernel acknowledges.
+	// A beat that is slightly late, while the kernel acknowledges.
 	{VERDICT_REACH_ACCEPTS, 0, 2 * SEC, VERDICT_REACH_ANSWERS, VERDICT_REACH_ACCEPTS},
 	{VERDICT_REACH_ACCEPTS, 0, 4 * SEC, VERDICT_REACH_ACCEPTS, VERDICT_REACH_ACCEPTS},
 	{VERDICT_REACH_NONE, 0, RAS_NEVER, VERDICT_REACH_NONE, VERDICT_REACH_NONE},
-	// From before the last life of its agent.
+	// Found before the agent's last start.
 	{VERDICT_REACH_REFUSES, 20 * SEC, RAS_NEVER, VERDICT_REACH_UNKNOWN, VERDICT_REACH_UNKNOWN},
 	{VERDICT_REACH_UNKNOWN, 0, RAS_NEVER, VERDICT_REACH_UNKNOWN, VERDICT_REACH_UNKNOWN},
 };
@@ -301,8 +303,8 @@ static void reach_beside_a_read_is_not_older_than_the_read(void **state) {
 	}
 }
 
-// What is found anew at each look, as silence of its kernel is, is never older than the last read:
-// what counts is since when it is so.
+// A finding that is renewed at each look, like a silent kernel, never gets older than the last
+// read. The time since it began counts.
 static void silence_of_a_kernel_that_lasts_is_told_beside_good_reads(void **state) {
 	static const struct {
 		uint64_t for_ns;
@@ -326,7 +328,7 @@ static void silence_of_a_kernel_that_lasts_is_told_beside_good_reads(void **stat
 	}
 }
 
-// Who answers n0's reads of n1, until a pair is made anew.
+// Set what answers n0's reads of n1, until a new pair is made.
 static void answered_by(enum device_responder responder) {
 	struct probing *probing = bed.agents[0].fabric->probing;
 
@@ -336,8 +338,8 @@ static void answered_by(enum device_responder responder) {
 	}
 }
 
-// It waits for a processor as the agent does: the read may be of before the last beat, and be
-// answered by nobody since the agent was stopped after that.
+// A software device waits for a processor like its agent. The read may be from before the last
+// beat, and unanswered because the agent was stopped afterwards.
 static void beat_that_came_during_a_read_proves_nothing_of_a_responder_in_the_agent(void **state) {
 	static const struct {
 		enum device_responder responder;
@@ -370,13 +372,13 @@ static void beat_that_came_during_a_read_proves_nothing_of_a_responder_in_the_ag
 	}
 }
 
-// One that is killed was read well a moment before it refused.
+// A killed agent was read well a moment before its host refused connections.
 static void refusal_that_came_after_a_good_read_is_not_said_beside_it(void **state) {
 	(void)state;
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	bed_pass(5 * SEC);
 	loop_timer_cancel(bed.loop, &bed.agents[1].fabric->beat);
-	bed_pass(1100 * RAS_NS_PER_MS); // read once more
+	bed_pass(1100 * RAS_NS_PER_MS); // one more read
 	find_by_tcp(&(struct door){.found = VERDICT_REACH_REFUSES, .quiet_ns = RAS_NEVER});
 	told[0].count[1] = 0;
 	bed_until(told[0].count[1] > 0);

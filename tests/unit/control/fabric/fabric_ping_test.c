@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pings over RDMA: on a pair that is there or is made, and every way in which one ends early.
+// Pings over RDMA, on an existing or a new pair, and every early end of one.
 #include "control/fabric/fabric_bed.h"
 
 #include <support/cases.h>
@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOT_LATER_NS (RAS_NS_PER_SEC + 50 * RAS_NS_PER_MS) // than a second; turns take time
+#define NOT_LATER_NS (RAS_NS_PER_SEC + 50 * RAS_NS_PER_MS) // one second; turns take time
 
 static struct bed_ping ping_until_ended(uint32_t agent, uint32_t peer) {
 	struct fabric_ping_request request = bed_ping_request(peer);
 	struct bed_ping ping;
 
 	assert_int_equal(bed_ping(agent, &request, &ping), 0);
-	assert_int_equal(ping.ended, 0); // never from inside
+	assert_int_equal(ping.ended, 0); // callbacks never run from inside the call
 	bed_until(ping.ended > 0);
 	return ping;
 }
@@ -63,7 +63,7 @@ static void ping_keeps_the_time_of_each_read_for_who_asks_for_it(void **state) {
 	bed_until(ping.ended > 0);
 	assert_int_equal(ping.result.answered, 3);
 	assert_non_null(ping.result.times_ns);
-	// What was not written has all bits set.
+	// Values that were not written have all bits set.
 	assert_true(ping.sum_ns <= ping.result.took_ns);
 	request.count = FABRIC_PING_TIMES_MAX + 1;
 	assert_int_equal(bed_ping(0, &request, &ping), -EINVAL);
@@ -135,7 +135,7 @@ static void more_pings_than_may_be_are_refused_until_one_ends(void **state) {
 	bed_until(pings[0].ended);
 }
 
-// What a request gives is one time for all: for the pair, and for the first read on it.
+// The time limit of a request covers both the pairing and the first read.
 
 static void ping_without_a_pair_ends_in_time_and_says_what_was_missing(void **state) {
 	struct fabric_ping_request request;
@@ -164,7 +164,7 @@ static void ping_without_a_pair_ends_in_time_and_says_what_was_missing(void **st
 	bed_let_go();
 }
 
-// The driver takes most of the time, and then the read is not answered.
+// The driver uses most of the time, and then the read is not answered.
 static void read_has_what_its_pair_left_of_the_time(void **state) {
 	struct fabric_ping_request request;
 	struct bed_ping ping;
@@ -323,7 +323,7 @@ static void ping_whose_pair_goes_before_it_begins_says_why(void **state) {
 	(void)state;
 	bed_start_both();
 	request = bed_ping_request(1);
-	assert_int_equal(bed_ping(0, &request, &ping), 0); // answered at once, begins in a job
+	assert_int_equal(bed_ping(0, &request, &ping), 0); // returns at once, starts in a job
 	pairing_peer(
 		bed.agents[0].fabric->pairing, clock_now_ns(&bed.clock), bed_id(1),
 		PAIRING_PEER_HAS_DIED, ras_incarnation_start(bed.agents[1].overlay->incarnation)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Standing probes between whole fabrics: who is probed and with what, of neighbours and of those
-// who are visited in turn, and under settings that change.
+// Standing probes between whole fabrics, to neighbours and to visited peers, and while settings
+// change.
 #include "control/fabric/probe_bed.h"
 #include "fabric/probing.h"
 
@@ -25,16 +25,16 @@ static void neighbour_is_read_steadily_and_told_as_good(void **state) {
 	assert_string_equal(observation->peer_device, "rdma2");
 	told[0].count[1] = 0;
 	bed_pass(20 * SEC);
-	assert_in_range(told[0].count[1], 19, 21); // in each look
+	assert_in_range(told[0].count[1], 19, 21); // one at each look
 	assert_true(bed_find_path(0, 1, &view));
 	assert_true(view.neighbour && view.watched && view.known);
 	assert_in_range(view.summary.count, 15, 30);
 	assert_int_equal(view.summary.lost, 0);
 	assert_true(view.summary.median_ns >= 20 * US);
-	assert_true(bed_find_path(0, 0, &view)); // itself
+	assert_true(bed_find_path(0, 0, &view)); // the path to itself
 	assert_int_equal(bed_probes(0).neighbours, 2);
 	assert_true(bed_probes(0).sent[0] > bed_probes(0).sent[3] && bed_probes(0).sent[3] > 0);
-	assert_int_equal(told[0].count[0], 0); // nobody is told of himself
+	assert_int_equal(told[0].count[0], 0); // no observation of the agent itself
 }
 
 static uint64_t sum(const uint64_t *sizes) {
@@ -86,7 +86,7 @@ static void pair_that_is_made_anew_on_another_way_costs_no_evidence(void **state
 	label = view.flow_label;
 	for (uint32_t n = 0; n < 700; n++) {
 		bed_pass(SEC);
-		bed_until(bed_is_ready(0, 1) && bed_is_ready(1, 0)); // keepers have real time only
+		bed_until(bed_is_ready(0, 1) && bed_is_ready(1, 0)); // keepers run in real time
 		assert_int_equal(bed_seen(0, 1), OBSERVATION_GOOD);
 		assert_int_equal(bed_seen(1, 0), OBSERVATION_GOOD);
 	}
@@ -95,7 +95,7 @@ static void pair_that_is_made_anew_on_another_way_costs_no_evidence(void **state
 	assert_int_not_equal(view.flow_label, label);
 	assert_int_equal(view.summary.lost, 0);
 	assert_in_range(sum(view.summary.size_sent), 690, 730);
-	// What each label brought is told apart.
+	// Statistics of each label are kept apart.
 	assert_int_equal(view.flow_count, 2);
 	assert_true(view.flows[1].current && !view.flows[0].current);
 	assert_int_equal(view.flows[1].label, view.flow_label);
@@ -105,7 +105,7 @@ static void pair_that_is_made_anew_on_another_way_costs_no_evidence(void **state
 	assert_true(view.flows[0].median_ns > 0 && !view.flows[0].bad && !view.flows[1].bad);
 }
 
-// It offered memory that its device lets nobody write to.
+// The peer offered memory that its device does not allow writes to.
 static void peer_that_refuses_a_write_is_only_read_from_then_on(void **state) {
 	struct fabric_path_view view;
 	uint64_t written;
@@ -131,7 +131,7 @@ static bool end_is_known(uint32_t agent, uint32_t peer) {
 	       bed_fabric_pair(agent, peer)->theirs.start != 0;
 }
 
-// As one of an older version does.
+// Agents of an older version do not offer memory.
 static void peer_that_gives_no_memory_up_is_only_read(void **state) {
 	struct fabric_path_view view;
 	struct probed_path *probed_path;
@@ -170,7 +170,7 @@ static void peer_that_died_is_probed_no_more_and_again_when_it_is_back(void **st
 	bed_say(0, 1, RAS_DEAD);
 	bed_settle();
 	bed_pass(2 * SEC);
-	assert_true(bed_find_path(0, 1, &view)); // what is known of it is kept
+	assert_true(bed_find_path(0, 1, &view)); // its statistics are kept
 	assert_false(view.watched);
 	sent = view.summary.count;
 	assert_int_equal(bed_probes(0).neighbours, 1); // itself
@@ -180,7 +180,7 @@ static void peer_that_died_is_probed_no_more_and_again_when_it_is_back(void **st
 	bed_say(0, 1, RAS_ALIVE);
 	bed_until(bed_find_path(0, 1, &view) && view.watched && view.summary.count > sent + 3);
 	assert_int_equal(view.summary.kind, OBSERVATION_GOOD);
-	// One that is no neighbour any more is forgotten, if it lives.
+	// A living peer that is no neighbour any more is forgotten.
 	bed_link(0, 1, false);
 	bed_until(!bed_find_path(0, 1, &view));
 }
@@ -192,7 +192,7 @@ static void pulse_of_one_that_died_by_silence_is_read_while_it_can_be(void **sta
 	(void)state;
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	played.cause = RAS_CAUSE_SILENT;
-	bed_link(0, 1, false); // as the overlay does with the dead
+	bed_link(0, 1, false); // the overlay drops links to dead members
 	bed_say(0, 1, RAS_DEAD);
 	bed_settle();
 	bed_pass(2 * SEC);
@@ -206,14 +206,14 @@ static void pulse_of_one_that_died_by_silence_is_read_while_it_can_be(void **sta
 	fake_qp_break(bed_qp(0, 1));
 	bed_until(bed_find_path(0, 1, &view) && !view.watched);
 	bed_pass(5 * SEC);
-	assert_false(bed_is_ready(0, 1)); // none is made anew
+	assert_false(bed_is_ready(0, 1)); // no new pair is made
 	assert_int_equal(bed_probes(0).neighbours, 1);
 	bed_link(0, 1, true);
 	bed_say(0, 1, RAS_ALIVE);
 	bed_until(bed_is_ready(0, 1) && bed_seen(0, 1) == OBSERVATION_GOOD);
 }
 
-// Nobody would notice that it has ended, or ask for it.
+// Nothing else would notice that the peer has ended.
 static void pair_of_one_that_died_by_silence_goes_when_it_is_read_or_known_no_more(void **state) {
 	const struct fabric_probe_config off = {.on = false, BED_PROBES},
 					 on = {.on = true, BED_PROBES};
@@ -262,7 +262,7 @@ static void stops_with_probes_under_way(void **state) {
 	bed_until(bed.agents[0].stopped);
 }
 
-// Found: what was known of its flows leaked, which an address sanitizer tells.
+// Regression: the statistics of the path's flows leaked, which an address sanitizer reports.
 static void an_end_that_is_cut_short_frees_all_that_is_known_of_a_path(void **state) {
 	(void)state;
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
@@ -287,10 +287,10 @@ static void one_who_is_no_neighbour_is_visited_in_turn(void **state) {
 	assert_in_range(view.summary.count, 1, PROBE_VISIT_PROBES + 1);
 	assert_true(bed_find_pair(0, 2, &pair));
 	assert_false(pair.pairing.wanted);
-	bed_until(bed_probes(0).targets == 1); // the neighbour is one no more
+	bed_until(bed_probes(0).targets == 1); // the neighbour is no target of visits any more
 	assert_true(bed_probes(0).visits > 0);
-	assert_false(bed_find_path(1, 2, &view)); // who does not rotate
-	// And again, over the same pair.
+	assert_false(bed_find_path(1, 2, &view)); // this agent does not rotate
+	// Further visits use the same pair.
 	bed_until(bed_probes(0).visits > 3 && bed_probes(0).rounds > 1);
 	assert_true(bed_find_path(0, 2, &view));
 	assert_true(view.summary.count > PROBE_VISIT_PROBES + 1);
@@ -379,7 +379,8 @@ static void settings_change_back_and_forth_within_a_turn(void **state) {
 	bed_until(bed.agents[0].stopped);
 }
 
-// Its NIC answers over the pair that a visit left, which is no sign of life of its agent.
+// The NIC answers over the pair of an earlier visit, which does not prove that the agent is
+// alive.
 static void visit_of_one_whose_pulse_stands_vouches_for_nobody(void **state) {
 	uint64_t visits;
 
@@ -406,7 +407,7 @@ static void visit_without_a_pair_says_nothing_of_the_path(void **state) {
 	bed.agents[0].config.probe.rotation = true;
 	bed_start_probing(0);
 	bed_start_probing(1);
-	played.agents[2].deaf = true; // nobody answers the handshake
+	played.agents[2].deaf = true; // nothing answers the handshake
 	bed_until(bed_probes(0).visits_unpaired > 1);
 	assert_int_equal(told[0].count[2], 0);
 }
@@ -454,7 +455,7 @@ static void rows_of_the_collective_are_sound(void **state) {
 	assert_int_equal(row.seen, OBSERVATION_GOOD);
 	assert_true(row.steady);
 	assert_in_range(row.for_s, 15, 30);
-	assert_int_equal(ras_path_get(&reader, &row), -ENODATA); // nothing of itself
+	assert_int_equal(ras_path_get(&reader, &row), -ENODATA); // no row for the agent itself
 	wanted.part = 1;
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	assert_false(overlay->contribute_paths(overlay->contribute_paths_ctx, &wanted, &writer));
@@ -483,15 +484,16 @@ static void without_memory_there_is_no_fabric_or_one_that_probes(void **state) {
 	}
 }
 
-// Its control goes on and says so; its agent may be unable to.
+// The control thread runs and reports the hang; the agent may be unable to work.
 static void a_worker_of_a_peer_that_hangs_is_told_until_it_goes_on(void **state) {
 	(void)state;
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD && bed_seen(1, 0) == OBSERVATION_GOOD);
 	bed_pass(20 * SEC);
-	assert_int_equal(told[0].hung[1] + told[0].cleared[1], 0); // nothing, nothing was said
+	// Without a hang, nothing is reported.
+	assert_int_equal(told[0].hung[1] + told[0].cleared[1], 0);
 	bed.agents[1].workers[0].hangs = true;
 	bed_until(told[0].hung[1] == 1);
-	assert_int_equal(told[0].hung[0], 0); // of oneself it is known better
+	assert_int_equal(told[0].hung[0], 0); // an agent is not notified of its own workers
 	bed.agents[1].workers[0].hangs = false;
 	bed_until(told[0].hung[1] == 0 && told[0].cleared[1] == 1);
 	bed_pass(20 * SEC);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Several rails: which are paired with which, what follows when they change while agents run, and
-// what is said of those that cannot be paired.
+// Several rails: which rails are paired, what follows from changes at run time, and reports on
+// rails without a partner.
 #include "control/fabric/probe_bed.h"
 
 #include <dataplane/verbs.h>
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Rails: a letter for the subnet of each, in order of the devices.
+// Rails: one letter for the subnet of each device, in order.
 
 static void set_prefix(uint32_t agent, uint32_t device, char subnet) {
 	struct fake_port *port = &bed.agents[agent].fakes[device]->ports[0];
@@ -52,8 +52,8 @@ static bool find(uint32_t agent, uint32_t device, uint32_t peer, struct fabric_p
 	return false;
 }
 
-// "b" is the rail of theirs that an own one is ready with, "-" if it has no fabric in common, "."
-// if neither is so.
+// Return the digit of the peer's rail that this device is ready with, "-" without a common
+// fabric, else ".".
 static char seen(uint32_t agent, uint32_t device, uint32_t peer) {
 	struct fabric_pair_view view;
 
@@ -138,7 +138,7 @@ static void each_rail_is_paired_with_the_one_that_belongs_to_it(void **state) {
 		bed_until(is_seen(0, 1, cases[n].here_sees) && is_seen(1, 0, cases[n].there_sees));
 		bed_pass(3 * SEC);
 		assert_true(is_seen(0, 1, cases[n].here_sees));
-		// Nothing was tried that could not be.
+		// No impossible pair was attempted.
 		assert_int_equal(failed(0) + failed(1), 0);
 		assert_int_equal(pairs(0), cases[n].pairs_here);
 	}
@@ -167,7 +167,7 @@ static void pairs_follow_a_rail_whose_subnet_changes(void **state) {
 	node_has(1, "ab");
 	start_all(2);
 	bed_until(is_seen(0, 1, "01") && is_seen(1, 0, "01"));
-	// The cables of two ports were exchanged.
+	// The cables of two ports were swapped.
 	for (uint32_t n = 0; n < 2; n++) {
 		set_prefix(1, n, n == 0 ? 'b' : 'a');
 		fake_device_event(bed.agents[1].fakes[n], IBV_EVENT_GID_CHANGE, 1);
@@ -251,7 +251,7 @@ static void seven_nodes_with_mixed_rails_find_each_other(void **state) {
 	}
 }
 
-// Of the paths that agent 0 knows of agent 1, from its first device to any other but its own.
+// Return whether agent 0 knows a path from its first device to a different rail of agent 1.
 static bool is_visited_across(void) {
 	struct fabric_path_view view;
 	uint32_t cursor = 0;
@@ -276,7 +276,7 @@ static void rails_of_one_subnet_are_probed_across_in_turn(void **state) {
 	}
 	bed_until(is_seen(0, 1, "012"));
 	bed_until(is_visited_across());
-	// What belongs together is watched as before.
+	// Matching rails are watched as before.
 	assert_true(is_seen(0, 1, "012"));
 }
 
@@ -297,7 +297,7 @@ static void rubbish_about_rails_is_counted_and_left(void **state) {
 		);
 	}
 	assert_int_not_equal(bed.agents[0].fabric->counters.rails_malformed, 0);
-	// Of an earlier start it is late, of nobody it is nothing.
+	// A message of an earlier start is late; one of an unknown sender is ignored.
 	bytes[0] = 1;
 	bytes[1] = bytes[2] = bytes[3] = 0;
 	rails->port.message(&rails->port, bed_id(1), 0, bytes, 4);

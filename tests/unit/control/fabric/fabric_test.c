@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices and pairs of fabrics, from their first to their last: what follows from what in good
-// order, and after each thing that a device or a peer may do.
+// Life of devices and pairs of fabrics: normal operation, and after each possible event of a
+// device or a peer.
 #include "control/fabric/fabric_bed.h"
 
 #include <lib/log.h>
@@ -37,7 +37,7 @@ static void port_becomes(uint32_t agent, enum ibv_port_state state) {
 	);
 }
 
-// In good order.
+// Normal operation.
 
 static void neighbours_are_paired_and_each_device_with_itself(void **state) {
 	struct fabric_device_view view;
@@ -80,7 +80,7 @@ static void limited_members_get_no_pair_until_one_becomes_a_full_one(void **stat
 	bed_until(bed_is_ready(0, 1) && bed_is_ready(1, 0));
 }
 
-// The row of an agent's pair with a peer, of those that it adds to the collective.
+// Return the row of the agent's pair with a peer, among the rows that it adds to the collective.
 static struct ras_conn_row row_of(uint32_t agent, uint32_t peer) {
 	const struct overlay *overlay = bed.agents[agent].overlay;
 	const struct ras_contribution wanted = {.part = 0};
@@ -172,7 +172,7 @@ static void errors_of_a_pair_outlive_it(void **state) {
 		assert_int_equal(row_of(0, 1).errors, n);
 		assert_int_equal(row_of(1, 0).errors, n);
 	}
-	// Another pair for another reason is no error of this one.
+	// A pair that ends for another reason, here a death, adds no error.
 	bed_say(0, 1, RAS_DEAD);
 	bed_until(is_absent(0, 1));
 	bed_say(0, 1, RAS_ALIVE);
@@ -377,7 +377,7 @@ static void events_that_come_after_the_last_one_do_not_turn_the_loop(void **stat
 
 	(void)state;
 	bed_start_both();
-	bed_hang(FAKE_DESTROY_QP); // so that it stays open
+	bed_hang(FAKE_DESTROY_QP); // keeps the pair open
 	fake_device_event(fake, IBV_EVENT_DEVICE_FATAL, 0);
 	for (uint32_t n = 0; n < 8; n++)
 		fake_device_event(fake, IBV_EVENT_PORT_ERR, 1);
@@ -421,7 +421,7 @@ static void worker_that_has_no_place_costs_the_device_until_it_has_one(void **st
 	struct fabric_device_view view;
 
 	(void)state;
-	bed.agents[0].workers[0].polls_max = 1; // the prober's
+	bed.agents[0].workers[0].polls_max = 1; // the prober's worker
 	bed_start(0);
 	bed_until(bed_device(0) == FABRIC_DEVICE_CLOSING);
 	bed_until(bed_device(0) == FABRIC_DEVICE_WAITING);
@@ -431,12 +431,12 @@ static void worker_that_has_no_place_costs_the_device_until_it_has_one(void **st
 	bed_until(bed_is_ready(0, 0));
 }
 
-// A device that is not open yet may well have a fabric in common with the peer's.
+// A device that is not open yet may still have a fabric in common with the peer's device.
 static void offer_that_comes_before_the_device_is_open_is_not_refused_for_good(void **state) {
 	struct fabric_pair_view view;
 
 	(void)state;
-	bed.agents[0].overlay->links[1] = false; // only n1 wants it
+	bed.agents[0].overlay->links[1] = false; // only n1 wants the pair
 	bed.agents[0].fakes[0]->ports[0].attr.state = IBV_PORT_DOWN;
 	bed_start(0);
 	bed_start(1);
@@ -491,7 +491,7 @@ static void agent_that_learns_its_start_pairs_anew(void **state) {
 	bed_until(bed_is_ready(0, 0) && bed_is_ready(0, 1) && bed_is_ready(1, 0));
 }
 
-// A reader that has the present version of the path table, and keeps it.
+// A reader that holds the current version of the path table.
 struct reader {
 	pthread_t thread;
 	pthread_barrier_t has, lets_go;
@@ -548,11 +548,11 @@ static void path_is_taken_away_and_let_go_of_before_its_pair_is_drained(void **s
 	reader_begin(&reader);
 	bed_say(0, 1, RAS_DEAD);
 	bed_turn();
-	bed_pass(RAS_NS_PER_SEC); // however long it takes
+	bed_pass(RAS_NS_PER_SEC); // the pair still waits, however long the reader takes
 	assert_int_equal(fabric_pair->stage, FABRIC_PAIR_LEAVING);
 	assert_false(has_path_to(0, 1));
 	fabric_device_at(bed.agents[0].fabric, 0, &view);
-	assert_int_equal(view.counters.failed, 0); // the lane knows of nothing
+	assert_int_equal(view.counters.failed, 0); // the lane has reported no failure
 	reader_end(&reader);
 	bed_until(is_absent(0, 1));
 	fabric_device_at(bed.agents[0].fabric, 0, &view);

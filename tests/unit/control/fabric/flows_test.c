@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Flow labels of a path, each with its own numbers, and which of them is the bad one.
+// Flow labels of a path: statistics of each label, and detection of the bad one.
 #include "fabric/flows.h"
 
 #include <support/cmocka.h>
@@ -24,7 +24,7 @@ probe(uint32_t label, uint32_t count, uint32_t lost, uint32_t late, uint64_t lat
 		flows_record(&flows, n >= lost, n >= lost && n < lost + late, true, latency_ns);
 }
 
-// The label that is bad; 0: none is; UINT32_MAX: several are.
+// Return the bad label; 0: none; UINT32_MAX: several.
 static uint32_t bad(void) {
 	uint32_t count = flows_list(&flows, seen), found = 0;
 
@@ -46,7 +46,7 @@ static void the_one_that_loses_is_named(void **state) {
 	assert_true(seen[3].current);
 	begin(state);
 	probe(1, 300, 0, 0, 10 * US);
-	probe(2, 300, 0, 30, 10 * US); // its device sends again what it loses
+	probe(2, 300, 0, 30, 10 * US); // its device retransmits what it loses
 	assert_int_equal(bad(), 2);
 }
 
@@ -61,7 +61,7 @@ static void the_one_that_is_slow_is_named(void **state) {
 static void where_all_lose_or_little_was_seen_none_is(void **state) {
 	(void)state;
 	probe(1, 300, 30, 0, 10 * US);
-	assert_int_equal(bad(), 0); // there is none to compare it with
+	assert_int_equal(bad(), 0); // no other flow to compare with
 	probe(2, 300, 25, 0, 10 * US);
 	probe(3, 300, 35, 0, 10 * US);
 	assert_int_equal(bad(), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What reads of a page in GPU memory say of the GPU, and what is the path's instead.
+// Reads of a page in GPU memory: which results are evidence on the GPU, and which on the path.
 #include "fabric/gpu_path.h"
 
 #include <support/cmocka.h>
@@ -91,7 +91,8 @@ static void what_the_pulse_shows_too_is_the_paths(void **state) {
 	read_it(GPU_READ_CORRECT);
 	for (uint32_t n = 0; n < 10; n++) {
 		read_it(GPU_READ_SILENT);
-		assert_false(gpu_path_is_due(&gpu, now_ns + 1000 * SEC)); // until that is known
+		// Not before the state of the host path is known.
+		assert_false(gpu_path_is_due(&gpu, now_ns + 1000 * SEC));
 		for (uint32_t lost = 0; lost < 60; lost++)
 			host(false);
 		assert_false(gpu_path_is_due(&gpu, now_ns));
@@ -109,7 +110,7 @@ static void reads_that_were_held_up_behind_it_do_not_excuse_it(void **state) {
 		read_it(GPU_READ_SILENT);
 		host(false);
 		host(false);
-		host(true); // over a pair that was made anew
+		host(true); // over a new pair
 	}
 	assert_int_equal(look().seen, FABRIC_GPU_SILENT);
 }
@@ -159,7 +160,7 @@ static void two_windows_at_more_than_twice_the_usual_are_slow_unless_the_pulse_i
 	assert_int_equal(look().median_ns, 25 * US);
 	windows(1, 12 * US, 1000);
 	assert_int_equal(look().seen, FABRIC_GPU_GOOD);
-	// The path itself is three times as slow as usual.
+	// The path itself takes three times its usual time.
 	windows(4, 35 * US, 3000);
 	assert_int_equal(look().seen, FABRIC_GPU_GOOD);
 	windows(2, 65 * US, 3000);

@@ -143,7 +143,7 @@ void overlay_port_close(struct overlay_port *port) {
 struct message {
 	struct overlay *from;
 	uint64_t to;
-	uint64_t incarnation; // of who sent it
+	uint64_t incarnation; // of the sender
 	uint32_t port, tag;
 	size_t size;
 	uint8_t bytes[MESSAGE_BYTES];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rails of two nodes: which belong together. A node is written as NAME:SUBNET words; i is a subnet
-// of InfiniBand, e one of Ethernet, ? one that is not known.
+// Matching of the rails of two nodes. A node is written as NAME:SUBNET words. A subnet i is
+// InfiniBand, e is Ethernet, ? is unknown.
 #include "fabric/rail_match.h"
 
 #include <support/cmocka.h>
@@ -40,7 +40,7 @@ static struct rail_list node_of(const char *text) {
 	return list;
 }
 
-// "m2 - m0": of each own rail theirs.
+// Format "m2 - m0": the peer's rail for each own rail.
 static const char *words_of(const struct rail_list *own, const struct rail_list *theirs) {
 	static char text[RAILS_MAX * (DEVICE_NAME_MAX + 1) + 1];
 	uint32_t places[RAILS_MAX];
@@ -128,7 +128,8 @@ static struct rail_list draw_node(uint64_t *state) {
 	return list;
 }
 
-// The one that it takes takes back it, or one that takes the same.
+// Return whether the match is mutual: the chosen rail chooses this one, or one with the same
+// choice.
 static bool is_answered(uint32_t own, const uint32_t *places, const uint32_t *back) {
 	return places[own] == RAIL_NONE ||
 	       (back[places[own]] != RAIL_NONE && places[back[places[own]]] == places[own]);

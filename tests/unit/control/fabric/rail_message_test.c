@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What agents tell each other of their rails.
+// Messages of agents about their rails.
 #include "fabric/rail_message.h"
 
 #include <support/cmocka.h>
@@ -46,7 +46,7 @@ static void what_is_cut_off_anywhere_is_refused(void **state) {
 	assert_int_equal(rail_message_decode(bytes, size + 1, &read, &asks), -EBADMSG);
 }
 
-#define NAME_AT 8 // head, bytes of the rail, length of its name
+#define NAME_AT 8 // offset behind the head, the bytes of the rail and the length of its name
 #define LINK_AT (NAME_AT + DEVICE_NAME_MAX)
 
 static void what_no_agent_says_is_refused(void **state) {
@@ -76,7 +76,7 @@ static void what_no_agent_says_is_refused(void **state) {
 		bytes[cases[n].at] = cases[n].value;
 		assert_true(rail_message_decode(bytes, size, &read, &asks) < 0);
 	}
-	list.rails[1] = list.rails[0]; // twice the same
+	list.rails[1] = list.rails[0]; // a duplicate
 	assert_int_equal(
 		rail_message_decode(bytes, rail_message_encode(&list, false, bytes), &read, &asks),
 		-EBADMSG
@@ -92,14 +92,14 @@ static void what_a_newer_version_adds_is_passed_over(void **state) {
 	(void)state;
 	bytes[0] = 2;
 	bytes[1] = 0x80;
-	bytes[LINK_AT] = 7; // a link of its own
+	bytes[LINK_AT] = 7; // an unknown link type
 	memset(bytes + size, 0xaa, 8);
 	assert_int_equal(rail_message_decode(bytes, size + 8, &read, &asks), 0);
 	assert_false(asks);
 	assert_int_equal(read.count, 1);
 	assert_string_equal(read.rails[0].name, list.rails[1].name);
 	bytes[LINK_AT] = DEVICE_LINK_INFINIBAND;
-	bytes[LINK_AT + 1] = 9; // a kind of subnet
+	bytes[LINK_AT + 1] = 9; // an unknown kind of subnet
 	assert_int_equal(rail_message_decode(bytes, size, &read, &asks), 0);
 	assert_int_equal(read.count, 2);
 	assert_int_equal(read.rails[0].subnet.kind, DEVICE_SUBNET_UNKNOWN);

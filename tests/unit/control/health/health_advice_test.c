@@ -24,7 +24,7 @@ static void not_given(void *ctx, uint64_t id) {
 
 static const struct grants_ops grants_ops = {.wake = no_wake, .given = not_given};
 
-// Three members, of which number 3 may be drained.
+// Three members; number 3 may be drained.
 static int tell_peers(void) {
 	uint8_t notice[4 + 24] = {1, 0, 1, 0};
 	struct wire_writer writer;
@@ -93,7 +93,7 @@ advise(enum verdict verdict, enum verdict_advice allowed, uint64_t for_ns) {
 
 static void what_the_engine_holds_back_is_not_given(void **state) {
 	(void)state;
-	// Silent for less than the engine wants to see whether others fall, too.
+	// Silent for less than the time in which the engine waits for other failures.
 	assert_int_equal(
 		advise(VERDICT_NODE_DOWN, VERDICT_ADVICE_WARN, SECOND), VERDICT_ADVICE_WARN
 	);
@@ -112,7 +112,7 @@ static void drain_later_waits_for_the_time_of_confirmation(void **state) {
 		       CONFIRM_NS - 5 * SECOND - 1),
 		VERDICT_ADVICE_WARN
 	);
-	// The granter looked a moment earlier.
+	// The granter judged a moment earlier.
 	assert_int_equal(
 		advise(VERDICT_AGENT_FROZEN, VERDICT_ADVICE_DRAIN_LATER, CONFIRM_NS - SECOND),
 		VERDICT_ADVICE_DRAIN

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// control/health/quiet_links.c: which links say nothing. Overlay and loop are played here.
+// control/health/quiet_links.c: which links are silent. Overlay and loop are fake.
 #include "health/health_inside.h"
 
 #include <support/cmocka.h>
@@ -8,7 +8,7 @@
 
 #define LINKS (3 * HEALTH_QUIET_LINKS)
 
-static uint64_t quiet_ns[LINKS + 1]; // of the link to each peer
+static uint64_t quiet_ns[LINKS + 1]; // by peer: how long its link has been silent
 static uint64_t now_ns;
 
 const struct ras *overlay_ras(const struct overlay *overlay) {

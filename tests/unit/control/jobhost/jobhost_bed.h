@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An agent's side of jobs with a socket of its own and a clock that is turned, and packets by hand.
+// The agent's side of jobs with its own socket, a clock set by the test, and hand-made packets.
 #pragma once
 
 #include <control/jobhost.h>
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define SECOND UINT64_C(1000000000)
-#define TURNS_MAX 4000 // of a millisecond each, until a test gives up
+#define TURNS_MAX 4000 // of one millisecond each, until a test fails
 
 struct bed {
 	char directory[32], path[64];
@@ -30,7 +30,7 @@ struct bed {
 	struct loop *loop;
 	struct jobhost *host;
 	struct jobhost_config config;
-	uint32_t descriptors; // at the start
+	uint32_t descriptors; // number of open descriptors at the start
 };
 
 static inline uint32_t descriptors(void) {
@@ -78,7 +78,7 @@ static inline int teardown(void **state) {
 
 	jobhost_destroy(bed->host);
 	loop_destroy(bed->loop);
-	// What was handed over in vain a thread closes.
+	// A thread closes descriptors that were handed over in vain.
 	for (int n = 0; n < TURNS_MAX && descriptors() != bed->descriptors; n++)
 		(void)poll(NULL, 0, 1);
 	assert_int_equal(descriptors(), bed->descriptors);
@@ -91,7 +91,7 @@ static inline void turn(struct bed *bed, int timeout_ms) {
 	assert_int_equal(loop_turn(bed->loop, timeout_ms), 0);
 }
 
-// All that lies waiting.
+// Handle everything that is pending.
 static inline void settle(struct bed *bed) {
 	for (int n = 0; n < 64; n++)
 		turn(bed, 0);
@@ -102,7 +102,7 @@ static inline void look_again(struct bed *bed) {
 	settle(bed);
 }
 
-// By hand, without the library.
+// Connect without the library.
 static inline int raw_connect(const struct bed *bed) {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -135,7 +135,7 @@ static inline void raw_send(int fd, const void *packet, size_t size, int passed)
 	(void)sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
-// The answer: its kind, or 0; its reason.
+// Return the kind of the answer, or 0, and its reason.
 static inline uint16_t raw_answer(struct bed *bed, int fd, char reason[static JOB_REASON_BYTES]) {
 	struct job_failed space;
 	struct job_refused answer = {0};

@@ -87,11 +87,11 @@ static void child_main(struct bed *bed, uint32_t rank, uid_t uid, int order, int
 		case 'l': // leave
 			tocsin_job_close(member.job);
 			break;
-		case 'm': // say more than is read in a turn, and leave
+		case 'm': // send more than is read in one turn, and leave
 			say_much(&member);
 			tocsin_job_close(member.job);
 			break;
-		case 'u': // give the communicator back, and say so to nobody
+		case 'u': // free the communicator without telling the agent
 			tocsin_comm_unregister(member.comm);
 			break;
 		default:
@@ -114,7 +114,7 @@ struct child child_start(struct bed *bed, uint32_t rank, uid_t uid) {
 	child.pid = fork();
 	assert_true(child.pid >= 0);
 	if (child.pid == 0) {
-		// Of the agent, which is its parent here, it keeps nothing open.
+		// Close everything inherited from the agent, which is the parent here.
 		for (int fd = 3; fd < 256; fd++)
 			if (fd != order[0] && fd != answer[1])
 				close(fd);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks of a job by the real library: of this process, and of real ones that do as they are told.
+// Ranks of a job that use the real library, in this process or in child processes under the
+// test's control.
 #pragma once
 
 #include "control/jobhost/jobhost_bed.h"
 
 #include <tocsin/job.h>
 
-// A process of its own that holds a rank, by the real library; it does what it is told by letters
-// on a pipe, and answers each with one.
+// A separate process that holds a rank through the real library. It executes letters from a pipe
+// and answers each with a letter.
 struct child {
 	pid_t pid;
 	int order, answer;
@@ -18,16 +19,17 @@ struct member {
 	struct tocsin_comm *comm;
 };
 
-// Of this process, without a thread: the test polls. It is connected once the agent knows it.
+// Open a member in this process, without a thread: the test polls. It is connected once the agent
+// knows it, see member_connect().
 struct member member_open(struct bed *bed, uint32_t rank, uint32_t size);
 void member_connect(struct bed *bed, struct member *member);
 void member_close(struct bed *bed, struct member *member);
-// The next event, if there is one.
+// Return the next event, if any.
 bool next_event(struct bed *bed, struct member *member, struct tocsin_event *ret_event);
 
-// Returns once the agent knows the child; of another user where the uid is not 0.
+// Return once the agent knows the child; runs as another user if uid is not 0.
 struct child child_start(struct bed *bed, uint32_t rank, uid_t uid);
-// Returns once it is done. Letters: child_main().
+// Return once the letter is done. Letters: child_main().
 void child_do(struct child *child, char letter);
-// Ends by the signal, or by itself; until the agent knows it.
+// End the child by a signal, or let it exit; returns once the agent knows.
 void child_end(struct bed *bed, struct child *child, int signal);

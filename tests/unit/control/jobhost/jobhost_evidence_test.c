@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is reported of a rank that runs or has ended, for how long, and past what nonsense.
+// Reported evidence on a running or ended rank, how long it lasts, and invalid pages.
 #include "control/jobhost/jobhost_child.h"
 
 #include <pthread.h>
@@ -61,7 +61,7 @@ static void a_user_with_many_dead_leaves_others_their_evidence(void **state) {
 	assert_int_equal(of_other, bed->config.keep_max / 2);
 }
 
-// What a hostile thread does to its page while the agent looks.
+// A hostile thread that overwrites its page while the agent reads it.
 struct vandal {
 	int page;
 	_Atomic uint64_t *words;
@@ -77,7 +77,8 @@ static void *scribble(void *context) {
 			random ^= random << 13;
 			random ^= random >> 7;
 			random ^= random << 17;
-			// Often the number of the communicator, so that rows count.
+			// The communicator's number is written often, so that rows count as
+			// valid.
 			atomic_store_explicit(
 				&vandal->words[random % (JOB_PAGE_BYTES / 8)],
 				random % 3 == 0 ? 1 : random, memory_order_relaxed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who connects: greetings and registrations that are refused, packets without sense, and floods.
+// Connecting processes: rejected greetings and registrations, malformed packets, and floods.
 #include "control/jobhost/jobhost_bed.h"
 
 #include <sys/wait.h>
@@ -44,8 +44,8 @@ static void a_greeting_that_is_not_right_is_refused_with_its_reason(void **state
 	static const struct {
 		enum passed passed;
 		uint16_t version;
-		uint64_t late; // of the start time
-		uint16_t kind; // of the answer
+		uint64_t late; // offset added to the start time
+		uint16_t kind; // expected kind of the answer
 		const char *reason;
 	} rows[] = {
 		{PASS_GOOD, 1, 0, JOB_WELCOME, ""},
@@ -89,7 +89,7 @@ static void a_communicator_that_cannot_be_is_refused_and_the_others_stay(void **
 		{0, 8, 1, "communicator 0"},  {5, 0, 0, "1048576"},
 		{5, 1u << 31, 0, "1048576"},  {5, UINT32_MAX, UINT32_MAX - 1, "1048576"},
 		{5, 8, 8, "below the size"},  {1, 8, 2, "used already"},
-		{6, 8, 1, "held by process"}, // one rank twice
+		{6, 8, 1, "held by process"}, // the same rank twice
 	};
 	struct bed *bed = *state;
 	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_greet(bed, page);
@@ -132,7 +132,8 @@ static void packets_without_sense_end_the_connection_and_leave_nothing(void **st
 			memcpy(packet, &head, sizeof(head));
 		raw_send(fd, packet, sizes[n / 2], page);
 		assert_int_equal(raw_answer(bed, fd, reason), JOB_REFUSED);
-		assert_int_equal(recv(fd, reason, sizeof(reason), 0), 0); // and closed
+		// The socket is closed afterwards.
+		assert_int_equal(recv(fd, reason, sizeof(reason), 0), 0);
 		close(fd);
 	}
 	close(page);

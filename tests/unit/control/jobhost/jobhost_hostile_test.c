@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Users who mean harm to the agent by its job socket.
+// Malicious users of the job socket.
 #include "control/jobhost/jobhost_bed.h"
 
 #include <linux/fuse.h>
@@ -28,12 +28,12 @@ static void an_empty_packet_leaves_no_descriptor_behind(void **state) {
 	settle(bed); // teardown counts descriptors
 }
 
-// A file whose server takes its time: it answers what it is asked of the open file only after
-// `refused`, or a limit.
+// A file with a slow server: it answers requests for the open file only after `refused`, or after
+// a limit.
 struct slow_file {
 	int device;
 	atomic_bool refused; // set by the test with release, read by the server with acquire
-	bool waited;	     // in vain
+	bool waited;	     // the limit was reached
 };
 
 static void fuse_reply(int device, uint64_t unique, const void *body, size_t size) {
@@ -55,7 +55,7 @@ static void fuse_hold(struct slow_file *file) {
 	file->waited = true;
 }
 
-// The root is a file. It ends when the file system is unmounted.
+// The root is a file. Returns when the file system is unmounted.
 static void *fuse_serve(void *context) {
 	struct slow_file *file = context;
 	static const struct fuse_init_out init = {
@@ -84,7 +84,7 @@ static void *fuse_serve(void *context) {
 	return NULL;
 }
 
-// false: not here.
+// Returns false if FUSE is not available here.
 static bool fuse_mount(struct slow_file *file, const char *path) {
 	char options[64];
 	int place = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
@@ -160,8 +160,8 @@ static void raw_register(struct bed *bed, int fd, const struct job_register *tol
 	assert_int_equal(raw_answer(bed, fd, reason), JOB_FAILED);
 }
 
-// What a job says that an agent told it: `count` ranks from `first` on, in packets, the last ones
-// first if so wanted.
+// Send a report of lost ranks as if from the job: `count` ranks from `first` on, in several
+// packets, optionally in reverse order.
 static void raw_return(struct bed *bed, int fd, uint32_t count, bool backwards) {
 	struct job_failed said = {
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_FAILED},
@@ -191,7 +191,7 @@ static void who_reads_late_that_a_thousand_are_gone_stays_connected(void **state
 	told.size = 4096;
 	raw_register(bed, fd, &told);
 	raw_return(bed, fd, 4 * JOB_FAILED_MAX, false);
-	raw_send(fd, &told, sizeof(told), -1); // again: all anew
+	raw_send(fd, &told, sizeof(told), -1); // registers again, so the report starts again
 	for (int n = 0; n < 200; n++) {
 		settle(bed);
 		while (recv(fd, packet, sizeof(packet), 0) > 0)
@@ -328,7 +328,7 @@ static uint64_t monotonic_ns(void) {
 	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
 }
 
-// No turn ends before its time, unless something is to be done.
+// A turn ends early only if there is work.
 static void without_descriptors_the_loop_sleeps_and_then_goes_on(void **state) {
 	struct bed *bed = *state;
 	int page = memory(JOB_PAGE_BYTES, SEALS), fd;
@@ -356,7 +356,8 @@ static void without_descriptors_the_loop_sleeps_and_then_goes_on(void **state) {
 	settle(bed);
 }
 
-// A process with this number, of our user, that sleeps. -1: it cannot be chosen here.
+// Start a sleeping process of our user with this pid. Returns -1 if the pid cannot be chosen
+// here.
 static pid_t process_of_number(pid_t number) {
 	struct clone_args how = {
 		.exit_signal = SIGCHLD,
@@ -409,7 +410,7 @@ static void a_socket_of_a_dead_process_follows_no_other_users_process(void **sta
 	settle(bed);
 }
 
-// Its two sockets and its memory are held here: a child of its own might hold them.
+// The test itself holds the child's two sockets and memory, as a grandchild might.
 static void who_has_ended_and_is_waited_for_is_greeted_no_more(void **state) {
 	struct bed *bed = *state;
 	const struct job_parent parent = {
@@ -451,7 +452,7 @@ static void who_has_ended_and_is_waited_for_is_greeted_no_more(void **state) {
 		turn(bed, 1);
 	raw_send(fds[1], &hello, sizeof(hello), page);
 	settle(bed);
-	look_again(bed); // the parent has said nothing: it has ended
+	look_again(bed); // the parent has not reported it, but it has ended
 	raw_send(fds[1], &failed, sizeof(failed), -1);
 	settle(bed);
 	assert_int_equal(jobhost_counters(bed->host)->processes, 0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much jobs are asked to tell: what stands in their pages.
+// The information level that the agent requests from jobs through their pages.
 #include "control/jobhost/jobhost_bed.h"
 
 #include <tocsin/job.h>
 
 #define MINUTE (60 * SECOND)
 
-// A process that greeted with a page of its own.
+// A process that greeted with its own page.
 struct guest {
 	int page, fd;
 };
@@ -139,7 +139,7 @@ static void a_word_that_the_job_wrote_itself_is_put_right(void **state) {
 	guest_end(bed, &guest);
 }
 
-// Sealed against it, or opened for reading alone: the job hears nothing, and is counted as before.
+// The page is sealed or opened read-only: the job receives nothing, but is counted as before.
 static void a_page_that_cannot_be_written_is_read_all_the_same(void **state) {
 	struct bed *bed = *state;
 	struct guest guest = {.page = memory(JOB_PAGE_BYTES, SEALS | F_SEAL_WRITE)};
@@ -175,7 +175,8 @@ static void orders_that_cannot_be_are_refused(void **state) {
 		snprintf(job, sizeof(job), "job:%d", n);
 		assert_int_equal(jobhost_request_level(bed->host, "kernels", MINUTE, job), 0);
 	}
-	assert_int_equal(jobhost_request_level(bed->host, "default", MINUTE, ""), 0); // ends them
+	// Cancels the request.
+	assert_int_equal(jobhost_request_level(bed->host, "default", MINUTE, ""), 0);
 }
 
 UNIT_GROUP(jobhost_level) {

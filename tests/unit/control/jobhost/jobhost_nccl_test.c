@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The agent asks NCCL's own RAS for GPUs: a stand-in answers, rightly, slowly, wrongly, not at all.
+// The agent queries NCCL's own RAS for GPUs: a stand-in answers correctly, slowly, wrongly, or
+// not at all.
 #include "control/jobhost/jobhost_bed.h"
 
 #include <lib/sockaddr.h>
@@ -9,7 +10,7 @@
 
 #define REPORT_BYTES 1024
 
-// A rank of this process, and a port of loopback where NCCL would be asked.
+// A rank in this process, and a loopback port that stands in for NCCL's RAS port.
 struct play {
 	struct bed *bed;
 	struct tocsin_job *job;
@@ -81,7 +82,7 @@ static void play_end(struct play *play) {
 	settle(play->bed);
 }
 
-// Six seconds pass, after which the agent asks; the stand-in's end of it, or -1.
+// Let six seconds pass, after which the agent connects. Returns the stand-in's descriptor or -1.
 static int play_accept(struct play *play) {
 	int fd = -1;
 
@@ -92,7 +93,7 @@ static int play_accept(struct play *play) {
 	return fd;
 }
 
-// Until the agent has sent a line, or the stream ends: what it sent.
+// Return the agent's input up to the end of a line or of the stream.
 static const char *hear(struct play *play, int fd) {
 	static char line[256];
 	size_t length = 0;
@@ -161,12 +162,13 @@ static void a_rank_without_a_gpu_learns_it_from_nccl(void **state) {
 		assert_int_equal(report.cuda_device, 3);
 		assert_int_equal(report.nvml_device, 5);
 		assert_true((report.knows & JOBS_KNOWS_GPU_OF_NCCL) != 0);
-		assert_int_equal(play_accept(&play), -1); // all is known: nobody is asked again
+		// Everything is known, so the agent does not connect again.
+		assert_int_equal(play_accept(&play), -1);
 		play_end(&play);
 	}
 }
 
-// What the stand-in says in place of the answer to the n-th line, and whether it then ends.
+// The stand-in's reply in place of the n-th answer, and whether it then closes.
 static const struct {
 	int step;
 	const char *text;
@@ -176,9 +178,9 @@ static const struct {
 	{0, "", false},
 	{0, "ERROR: Unknown command CLIENT PROTOCOL 2\n", false},
 	{0, "HTTP/1.1 400 Bad Request\r\n\r\n", true},
-	{0, "SERVER PROTOCOL 2\nOK\nOK\n{}", false}, // before it was asked
+	{0, "SERVER PROTOCOL 2\nOK\nOK\n{}", false}, // sent before any request
 	{0, "SERVER PROTOCOL 2", true},
-	{1, "ERROR: Invalid format json\n", false}, // before 2.28
+	{1, "ERROR: Invalid format json\n", false}, // NCCL before 2.28
 	{1, "OK", true},
 	{2, "BUSY\n", false},
 	{3, "", true},

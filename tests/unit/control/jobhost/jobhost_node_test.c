@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which node holds which rank, and what ranks are told of nodes that are not heard.
+// Which node holds which rank, and the events of ranks about silent nodes.
 #include "jobhost/inside.h"
 #include "jobhost_bed.h"
 
 #define NODES 5
 #define SIZE 40
 
-// A communicator of SIZE with rank 1 here, whose process reads nothing but by hand.
+// A communicator of SIZE with rank 1 here; the test reads its process's messages by hand.
 struct comm_bed {
 	struct bed *bed;
 	int page, fd;
@@ -34,7 +34,7 @@ static void close_comm(struct comm_bed *at) {
 	settle(at->bed);
 }
 
-// Ranks on nodes as the function says; node 0 is not told, the others are 100 and up.
+// Place ranks on nodes by a function. Node 0 means unknown; the other nodes are 100 and above.
 static void learn_ranks(struct comm_bed *at, uint32_t (*node_of)(uint32_t rank)) {
 	struct ras_merged_rank ranks[SIZE] = {0};
 	struct ras_merged_comm merged = {.size = SIZE, .ranks = ranks};
@@ -113,7 +113,7 @@ static void rows_that_no_communicator_has_are_refused_whole(void **state) {
 	close_comm(&at);
 }
 
-// How many events of that kind have come, and the words of the last one.
+// Return the number of events of this kind so far, and the text of the last one.
 static uint32_t
 heard(struct comm_bed *at, enum tocsin_event_kind kind, char words[static JOB_REASON_BYTES]) {
 	union {
@@ -165,7 +165,7 @@ static void an_agreed_set_is_told_again_to_who_has_not_heard_of_it(void **state)
 	const struct node_trouble down = {101, TOCSIN_PEER_GONE};
 	uint64_t notices;
 
-	// Rank 0 first: then this agent numbers the sets.
+	// Rank 0 comes first, so this agent numbers the sets.
 	agree_add_gone_rank(at.bed->host, at.comm, 0, "test", 1, false);
 	learn_ranks(&at, in_blocks);
 	node_apply_troubles(at.bed->host, &down, 1, not_alive);
@@ -192,7 +192,7 @@ static void ranks_that_are_here_are_never_gone_with_a_node(void **state) {
 	close_comm(&at);
 }
 
-// 4,096 rows of 2^20 ranks are 2^32 of them.
+// 4,096 rows of 2^20 ranks are 2^32 ranks.
 static void rows_that_name_more_ranks_than_can_be_gone_lose_nobody(void **state) {
 	enum { ROWS = 4096 };
 	static struct roster_row rows[ROWS];
@@ -270,7 +270,7 @@ static void what_a_communicator_waits_for_is_told_once_until_a_rank_moves(void *
 	assert_int_equal(heard(&at, TOCSIN_COMM_STUCK, words), 1);
 	assert_int_equal(counters->waiting, 0);
 	assert_int_equal(counters->stuck, 1);
-	// It has moved: the next time it is told again.
+	// The rank made progress, so it can be reported again.
 	at.comm->ranks->report.progress_ns = loop_now_ns(at.bed->loop);
 	assert_false(stall_needs_query(at.bed->host, at.comm, loop_now_ns(at.bed->loop)));
 	assert_int_equal(counters->stuck, 0);
@@ -287,7 +287,8 @@ static void only_one_that_stands_is_asked_for_and_ever_more_seldom(void **state)
 	uint64_t now_ns = loop_now_ns(at.bed->loop);
 	uint32_t asked = 0;
 
-	// Rank 0 is elsewhere: its agent asks, and this one a good time later, as it waits itself.
+	// Rank 0 is on another node: its agent asks first. This agent asks much later, since its
+	// rank waits as well.
 	report->launched = 5;
 	report->completed = 4;
 	report->knows = JOBS_KNOWS_COMPLETED;
@@ -298,7 +299,7 @@ static void only_one_that_stands_is_asked_for_and_ever_more_seldom(void **state)
 	for (uint64_t s = 26; s < 3600; s++)
 		asked += stall_needs_query(at.bed->host, at.comm, now_ns + s * SECOND);
 	assert_in_range(asked, 5, 20);
-	report->completed = 5; // quiet: somebody else's business
+	report->completed = 5; // not stuck: nothing to do here
 	report->progress_ns = now_ns + 3600 * SECOND;
 	for (uint64_t s = 3601; s < 7200; s++)
 		assert_false(stall_needs_query(at.bed->host, at.comm, now_ns + s * SECOND));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a process ended, in the words of its parent: what is believed, and how long it is waited for.
+// A parent's report of how a process ended: when it is accepted, and how long the agent waits for
+// it.
 #include "control/jobhost/jobhost_child.h"
 
 #include <signal.h>
@@ -42,7 +43,7 @@ static void a_parent_says_how_its_child_ended(void **state) {
 	member_connect(bed, &self);
 	child = child_start(bed, 3, 0);
 	kill_and_turn(bed, &child);
-	assert_false(next_event(bed, &self, &event)); // its parent is waited for
+	assert_false(next_event(bed, &self, &event)); // the agent waits for the parent's report
 	parent_says(bed, parent, JOB_EXIT_MEMORY, SIGKILL);
 	child_end(bed, &child, 0);
 	assert_true(next_event(bed, &self, &event));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whose end is told to the others of its communicator, and whose is not: real processes that end.
+// Which ends of processes are reported to the other ranks of a communicator; with real processes.
 #include "control/jobhost/jobhost_child.h"
 
 #include <signal.h>
@@ -50,7 +50,7 @@ static void a_member_that_is_killed_is_told_to_who_survives(void **state) {
 	member_close(bed, &self);
 }
 
-// A callback that does not return until it is told.
+// A callback that returns only when the test permits it.
 struct slow_callback {
 	atomic_bool began, over; // set with release, read with acquire by the other thread
 };
@@ -128,7 +128,8 @@ static void who_leaves_or_has_finalized_is_not_gone(void **state) {
 	member_close(bed, &self);
 }
 
-// Its last words lie in the socket still when its end is seen, or the page alone has them.
+// When the agent sees the end, the last message is still unread in the socket, or only in the
+// page.
 static void who_leaves_while_the_agent_is_busy_is_not_gone(void **state) {
 	static const char letters[] = "mu";
 	struct bed *bed = *state;
@@ -151,7 +152,7 @@ static void who_leaves_while_the_agent_is_busy_is_not_gone(void **state) {
 	member_close(bed, &self);
 }
 
-// The kernel tells of what was unread before it gives what was said.
+// The kernel reports the unread data of the other end before the data that was sent.
 static void who_leaves_without_reading_all_is_not_gone(void **state) {
 	struct bed *bed = *state;
 	struct member self = member_open(bed, 0, 4), other = member_open(bed, 1, 4);
@@ -162,7 +163,7 @@ static void who_leaves_without_reading_all_is_not_gone(void **state) {
 	member_connect(bed, &other);
 	child = child_start(bed, 3, 0);
 	child_end(bed, &child, SIGKILL);
-	tocsin_job_close(other.job); // which has not read that 3 is gone
+	tocsin_job_close(other.job); // it has not read the event that 3 is gone
 	settle(bed);
 	assert_int_equal(jobhost_counters(bed->host)->ranks, 1);
 	while (next_event(bed, &self, &event))

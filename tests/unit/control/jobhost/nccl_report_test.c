@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NCCL's report of its ranks: whole, in pieces, as 2.28 writes it, and what is none.
+// NCCL's report of its ranks: complete, in pieces, in the format of 2.28, and invalid.
 #include <support/cases.h>
 #include <support/cmocka.h>
 
@@ -39,7 +39,7 @@ static void see(void *ctx, const struct nccl_rank *rank) {
 static const char whole[] = REPORT(COMM(
 	RANK("0", "8478", "0", "2") ",\n" RANK("1", "8479", "1", "3"), RANK("2", "8480", "0", "0")
 ));
-// 2.28.9: no comma between missing ranks.
+// NCCL 2.28.9 omits the comma between missing ranks.
 static const char without_comma[] = REPORT(COMM(
 	RANK("0", "8478", "0", "2") ",\n" RANK("1", "8479", "1", "3"),
 	RANK("2", "8480", "0", "0") "\n" RANK("3", "8481", "1", "1")
@@ -66,7 +66,7 @@ static void a_report_names_its_ranks_whatever_pieces_it_comes_in(void **state) {
 	for (size_t piece = 1; piece < sizeof(whole); piece++) {
 		assert_int_equal(read_all(whole, strlen(whole), piece, &seen, &over), 0);
 		assert_true(over);
-		assert_int_equal(seen.count, 2); // and not the one that is missing
+		assert_int_equal(seen.count, 2); // the missing rank is not counted
 		assert_true(seen.last.comm_hash == 0x2dca72608968c5a2);
 		assert_int_equal(seen.last.size, 6);
 		assert_int_equal(seen.last.rank, 1);
@@ -105,9 +105,10 @@ static void ranks_that_make_no_sense_are_left_out(void **state) {
 		int cuda;
 	} cases[] = {
 		{REPORT(COMM(RANK("0", "1", "0", "0"), "")), 1, 0},
-		{REPORT(COMM(RANK("6", "1", "0", "0"), "")), 0, 0}, // not below the size
+		// A rank that is not below the size.
+		{REPORT(COMM(RANK("6", "1", "0", "0"), "")), 0, 0},
 		{REPORT(COMM(RANK("-1", "1", "0", "0"), "")), 0, 0},
-		{REPORT(COMM(RANK("0", "-1", "0", "0"), "")), 0, 0}, // unknown
+		{REPORT(COMM(RANK("0", "-1", "0", "0"), "")), 0, 0}, // unknown process
 		{REPORT(COMM(RANK("0", "2147483648", "0", "0"), "")), 0, 0},
 		{REPORT(COMM(RANK("99999999999999999999999999", "1", "0", "0"), "")), 0, 0},
 		{REPORT(COMM(RANK("0", "1", "-1", "-1"), "")), 1, -1},
@@ -116,7 +117,8 @@ static void ranks_that_make_no_sense_are_left_out(void **state) {
 		{REPORT(COMM(RANK("\"0\"", "1", "3", "0"), "")), 1, 3},
 		{REPORT(COMM("{\"rank\": 0}", "")), 0, 0},
 		{REPORT(COMM("{\"pid\": 4}", "")), 0, 0},
-		{REPORT("{\"ranks\": [" RANK("0", "1", "0", "0") "]}"), 0, 0}, // of no communicator
+		// Outside of a communicator.
+		{REPORT("{\"ranks\": [" RANK("0", "1", "0", "0") "]}"), 0, 0},
 		{REPORT("{\"hash\": \"0xg\", \"size\": 1, \"ranks\": [" RANK(
 			 "0", "1", "0", "0"
 		 ) "]}"),

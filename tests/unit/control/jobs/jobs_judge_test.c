@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pauses that are no hangs, hangs that are, and what a judgement needs.
+// Judgement of jobs: pauses that are no hang, hangs, and its cost.
 #include "control/jobs/jobs_view.h"
 
 #include <support/cmocka.h>
@@ -24,8 +24,8 @@ static uint32_t count_grade(const struct jobs_view *view, enum jobs_grade grade)
 	return count;
 }
 
-// A day of a job, with a pause of half an hour in each two hours. Wherever somebody is said to be
-// stuck it would be during the pause, so looks of five minutes see it.
+// Simulate a day of a job with a pause of half an hour every two hours. A false "stuck" would
+// occur during a pause, so one look every five minutes finds it.
 static uint32_t stuck_in_a_day(struct job_model_config *config, uint32_t *ret_waiting) {
 	struct job_model *model = job_model_create(config);
 	uint32_t stuck = 0;
@@ -74,13 +74,13 @@ static void no_pause_of_a_day_is_a_hang(void **state) {
 		uint32_t waiting;
 
 		assert_int_equal(stuck_in_a_day(&config, &waiting), 0);
-		// Half an hour is shown: each of twelve pauses is seen several times.
+		// A pause lasts half an hour, so each of twelve pauses is seen several times.
 		if (rows[n].waits)
 			assert_true(waiting > 40);
 	}
 }
 
-// Looks each second until `found`; returns the seconds.
+// Look every second until `found`. Returns the number of seconds.
 static uint32_t seconds_until(
 	struct job_model *model,
 	const struct job_model_config *config,
@@ -125,7 +125,7 @@ static void patience_is_as_long_as_what_is_known_asks_for(void **state) {
 	const struct {
 		enum model_fault fault;
 		uint8_t knows;
-		uint32_t from, to; // seconds after the fault until it is stuck; 0: never
+		uint32_t from, to; // seconds from the fault until the job is stuck; 0: never
 	} rows[] = {
 		{MODEL_HANGS, LEVEL_ALL, 5, 20},       {MODEL_HANGS, no_process, 60, 70},
 		{MODEL_COMPUTES, LEVEL_ALL, 300, 310}, {MODEL_DEBUGGED, LEVEL_ALL, 0, 0},
@@ -156,7 +156,7 @@ static void a_pause_of_half_a_minute_is_waiting_and_then_moves(void **state) {
 	job_model_destroy(model);
 }
 
-// Two ranks of two communicators by hand.
+// Two ranks in two communicators, set by hand.
 struct hand {
 	struct ras_merged_rank ranks[2][2];
 	struct ras_merged_comm comms[2];
@@ -192,7 +192,7 @@ static void hand_init(struct hand *hand) {
 	){.comms = hand->comms, .comm_count = 2, .memory = &jobs_view_memory};
 }
 
-// In each communicator the one waits that is late in the other.
+// In each communicator, the rank waits that is late in the other one.
 static void cross(struct hand *hand) {
 	hand->ranks[0][0].rank.launched = hand->ranks[0][0].rank.started = 6;
 	hand->ranks[1][1].rank.launched = hand->ranks[1][1].rank.started = 6;
@@ -212,7 +212,7 @@ static void two_that_compute_with_an_operation_open_are_no_deadlock(void **state
 		assert_int_equal(hand.findings[n].grade, JOBS_WAITING);
 		assert_true(hand.findings[n].busy);
 	}
-	// But both are told, as threads that only look at their device compute as well.
+	// Both are named, since threads that only poll their device also use processor time.
 	view.look = hand.look;
 	view.findings = hand.findings;
 	jobs_view_say(&view, 0, text);
@@ -246,7 +246,8 @@ static void who_waits_elsewhere_is_not_blamed(void **state) {
 
 	(void)state;
 	hand_init(&hand);
-	// Rank 0 waits in the second for rank 1, which computes; in the first rank 1 waits for it.
+	// Rank 0 waits for rank 1 in the second communicator; rank 1 computes. In the first one,
+	// rank 1 waits for rank 0.
 	hand.ranks[1][0].rank.launched = hand.ranks[1][0].rank.started = 6;
 	hand.ranks[1][0].rank.flags |= RAS_RANK_BLOCKS;
 	hand.ranks[0][1].rank.launched = 6;
@@ -281,7 +282,7 @@ static void ranks_that_exit_well_one_after_another_are_an_end(void **state) {
 	hand.ranks[0][0].rank.exit_cause = JOBS_EXIT_STATUS;
 	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
 	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_NONE);
-	// But it is missed as soon as the other one waits.
+	// It is late as soon as the other one waits.
 	hand.ranks[0][1].rank.launched = hand.ranks[0][1].rank.started = 6;
 	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
 	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_DEAD_MEMBER);
@@ -304,13 +305,14 @@ static void who_finalized_before_what_others_wait_in_is_waited_for_in_vain(void 
 		hand.ranks[0][0].rank.launched = hand.ranks[0][0].rank.started = 6;
 		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
 		assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_MISSING_ENTER);
-		assert_int_equal(hand.findings[0].grade, JOBS_STUCK); // though its process works
+		// The process of the straggler runs, and the straggler is stuck nevertheless.
+		assert_int_equal(hand.findings[0].grade, JOBS_STUCK);
 		view.look = hand.look;
 		view.findings = hand.findings;
 		jobs_view_say(&view, 0, text);
 		assert_non_null(strstr(text, "rank 1 (pid 11"));
 		assert_non_null(strstr(text, "has finalized, and has not launched operation 6"));
-		// Who came as far, and leaves, is missed by nobody.
+		// A rank that has come as far and leaves is not missed.
 		hand.ranks[0][1].rank.launched = hand.ranks[0][1].rank.started = 6;
 		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
 		assert_int_not_equal(hand.findings[0].cause, JOBS_CAUSE_MISSING_ENTER);
@@ -329,7 +331,7 @@ static void ranks_that_nobody_holds_are_said_to_be(void **state) {
 	assert_int_equal(hand.findings[0].absent, 1);
 }
 
-// Fails the n-th allocation.
+// Fail the n-th allocation.
 static uint32_t allocations_left;
 
 static void *allocate_some(void *ctx, size_t size) {
@@ -343,8 +345,8 @@ static void release_some(void *ctx, void *memory, size_t size) {
 	free(memory);
 }
 
-// An agent may tell of any number of communicators of one process; with all of them looked at for
-// each of them thousands cost the control thread seconds.
+// An agent may report any number of communicators of one process. If each were compared with all
+// others, thousands would cost the control thread seconds.
 static void of_a_process_in_many_communicators_some_are_looked_at(void **state) {
 	enum { MANY = 600 };
 	static struct ras_merged_rank ranks[MANY][2];
@@ -425,12 +427,12 @@ static void a_rank_that_lives_is_not_named_with_those_of_dead_nodes(void **state
 	view.findings = hand.findings;
 	jobs_view_say(&view, 0, text);
 	assert_non_null(strstr(text, "ranks 1 and 2 more are gone"));
-	// When the node died is not known: its ranks may have ended before.
+	// The time of the node's death is unknown, and its ranks may have ended before.
 	assert_non_null(strstr(text, " (rank 1)"));
 	assert_null(strstr(text, "the first of them"));
 }
 
-// Found: it was cut in the middle of a communicator.
+// Regression: the text was cut in the middle of a communicator.
 static void the_longest_cycle_is_told_to_its_end(void **state) {
 	char text[JOBS_SENTENCE_BYTES];
 	struct jobs_view view;
@@ -470,7 +472,7 @@ static void counts_at_the_end_of_numbers_are_looked_at_once(void **state) {
 		assert_int_equal(hand.findings[0].grade, JOBS_QUIET);
 		assert_int_equal(hand.findings[0].mismatch.seq, 0);
 	}
-	// What the end leaves known does not make the next look begin at nothing.
+	// The next operation's number must not wrap to 0 at the end of the range.
 	hand.ranks[0][0].rank.completed = hand.ranks[0][1].rank.completed = UINT64_MAX - 1;
 	jobs_wait_history_add(book, &hand.comms[0]);
 	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);

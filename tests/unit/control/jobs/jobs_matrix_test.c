@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each fault at each level of information: what is named, and what is not said.
+// Each fault at each level of information: the named causes, and what must not be claimed.
 #include "control/jobs/jobs_view.h"
 
 #include <support/cmocka.h>
@@ -10,7 +10,8 @@
 #define NODES 2
 #define PER_NODE 4
 #define SEEDS 40
-#define SECONDS 40 // after the fault: a round to show, ten to be confirmed, twelve rounds
+// After the fault: one round until it shows, ten seconds to confirm, twelve rounds.
+#define SECONDS 40
 
 #define NO JOBS_CAUSE_NONE
 #define DEAD JOBS_CAUSE_DEAD_MEMBER
@@ -31,13 +32,13 @@ static const uint8_t levels[] = {
 };
 #define LEVELS (sizeof(levels) / sizeof(levels[0]))
 
-// Of docs/jobs.md: the columns are the levels.
+// The table of docs/jobs.md; its columns are the levels.
 static const struct row {
 	enum model_fault fault;
 	enum jobs_cause causes[LEVELS];
-	bool stuck; // at the last level, ten seconds after it stands
-	// Where launched operations are told alone, those who wait in the communicator that stands
-	// are missing from others: that they wait is not known.
+	bool stuck; // at the last level, ten seconds after the stall
+	// At the level with launched operations only, the ranks that wait in the stalled
+	// communicator are missing in other ones. It is not known that they wait.
 	bool victims_named;
 } table[] = {
 	{MODEL_KILLED, {DEAD, DEAD, DEAD, DEAD}, true, false},
@@ -54,7 +55,7 @@ static const struct row {
 	{MODEL_HEALTHY, {NO, NO, NO, NO}, false, false},
 };
 
-// The cause that is not another communicator's: of several the worst grade.
+// Return the cause with the worst grade, without communicators that wait for another one.
 static enum jobs_cause cause_of(const struct jobs_view *view, uint32_t *ret_place) {
 	enum jobs_cause cause = JOBS_CAUSE_NONE;
 	enum jobs_grade grade = JOBS_QUIET;
@@ -76,7 +77,7 @@ static enum jobs_cause cause_of(const struct jobs_view *view, uint32_t *ret_plac
 struct outcome {
 	enum jobs_cause cause;
 	enum jobs_grade grade;
-	bool names_rank; // the one that the fault is of
+	bool names_rank; // names the rank with the fault
 	char words[JOBS_SENTENCE_BYTES];
 };
 
@@ -112,7 +113,7 @@ play(enum model_fault fault, uint8_t knows, uint64_t seed, struct outcome *ret_o
 	uint32_t place;
 
 	assert_int_equal(jobs_wait_history_create(&jobs_view_memory, &book), 0);
-	// The fault takes a round to show, and ten seconds to be confirmed.
+	// The fault shows after one round and is confirmed after ten seconds.
 	for (uint64_t second = 1; second <= SECONDS; second++) {
 		job_model_run(model, config.at_ns + second * MODEL_SEC);
 		jobs_view_take(&view, model, NODES, NULL, book);

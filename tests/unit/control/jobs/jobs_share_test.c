@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From reports to rows: what ranks have in common stands once, and what a page tells wrongly is
-// told as nothing.
+// From reports to rows: common values are stored once, and an invalid page contributes nothing.
 #include "control/jobs/jobs_view.h"
 
 #include <lib/wire.h>
@@ -63,7 +62,7 @@ static void ranks_that_run_the_same_carry_no_signatures_of_their_own(void **stat
 		assert_int_equal(row.ranks[n].recent.count, 0);
 		assert_int_equal(row.ranks[n].idle_ms, 10000);
 		assert_int_equal(row.ranks[n].wait_count, RAS_COMM_WAITS);
-		// Of operation 100, the last that has completed.
+		// The wait of operation 100, the last completed one.
 		assert_int_equal(
 			row.ranks[n].waits[RAS_COMM_WAITS - 1], jobs_wait_code(14 * MODEL_MS)
 		);
@@ -122,7 +121,7 @@ static void nonsense_of_a_page_makes_a_row_that_can_be_read(void **state) {
 			if ((random >> 60) < round % 16)
 				page[n] = (uint8_t)(random >> 40);
 		}
-		// What the agent itself knows; the rest is the page's.
+		// Fields that the agent fills itself; the others come from the page.
 		reports[1].size = 100;
 		reports[1].rank = 1;
 		reports[1].comm_hash = 7;
@@ -158,7 +157,7 @@ static void another_user_with_the_same_hashes_has_a_communicator_of_his_own(void
 
 	(void)state;
 	reports[1].uid = 1000;
-	// Hashes that would be those of the other row, if the user were mixed into them.
+	// Hashes that would collide with the other row's if the user were mixed into them.
 	for (uint32_t bit = 0; bit < 2 * 64; bit++) {
 		reports[1].host_hash = bit < 64 ? UINT64_C(1) << bit : 0;
 		reports[1].process_hash = bit < 64 ? 1000 : UINT64_C(1) << (bit - 64);

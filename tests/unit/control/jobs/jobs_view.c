@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks at a played job.
+// Looks at a simulated job.
 #include "control/jobs/jobs_view.h"
 
 #include <lib/wire.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From a played job to findings, by the way that reports take: rows, parts, the merge, the
-// judgement.
+// From a simulated job to findings, with the real steps: rows, parts, merge, judgement.
 #pragma once
 
 #include <support/job_model.h>
@@ -17,7 +16,7 @@ struct jobs_view {
 
 #define VIEW_FIRST_NODE 100
 
-// A look at all nodes of the model; `book` may be NULL.
+// Take a look at all nodes of the model; `book` may be NULL.
 void jobs_view_take(
 	struct jobs_view *view,
 	const struct job_model *model,

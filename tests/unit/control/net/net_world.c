@@ -226,7 +226,7 @@ static int raw_socket(const struct sock_addr *like) {
 	assert_true(fd >= 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	// What is sent is on its way, and not lost when the socket is reset.
+	// Send data at once, so that it is in flight and not lost when the socket is reset.
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return fd;
 }
@@ -264,7 +264,7 @@ int raw_listen(struct sock_addr *ret_address, int backlog) {
 	return fd;
 }
 
-// Turns the loop until fd has something to say.
+// Turn the loop until fd is readable.
 static void wait_readable(int fd) {
 	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
 

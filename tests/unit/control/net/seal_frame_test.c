@@ -19,7 +19,7 @@ static void nothing_is_sealed_or_opened_before_the_proof(void **state) {
 	assert_int_equal(seal_encrypt(&pair.accepts, "", 0, bytes), -ENOTCONN);
 	assert_int_equal(seal_decrypt(&pair.connects, bytes, sizeof(bytes), bytes), -ENOTCONN);
 	assert_int_equal(seal_decrypt(&pair.accepts, bytes, sizeof(bytes), bytes), -ENOTCONN);
-	pair_finish(&pair); // asking too early did no harm
+	pair_finish(&pair); // the early query did no harm
 	pair_expect_both_ways(&pair);
 	pair_teardown(&pair);
 }
@@ -57,7 +57,7 @@ static void a_frame_of_another_session_is_refused(void **state) {
 
 enum wrong_frame { REPLAYED, SWAPPED, LOST, CUT, EMPTY, TOO_SHORT, LONGER, TOO_LONG, WRONG_COUNT };
 
-// Three frames; what comes second is wrong.
+// Send three frames, of which the second is wrong.
 static void expect_wrong_frame_ends(enum wrong_frame wrong) {
 	static uint8_t sealed[3][SEAL_FRAME_MAX + SEAL_OVERHEAD + 1];
 	uint8_t opened[SEAL_FRAME_MAX + 1];
@@ -129,7 +129,8 @@ static void a_frame_too_long_to_seal_leaves_the_stream_as_it_was(void **state) {
 	pair_teardown(&pair);
 }
 
-// Four times 16 MiB one way: the sender changes its key four times, the other direction never.
+// Four times 16 MiB in one direction: the sender changes its key four times. The other direction
+// keeps its key.
 static void a_stream_changes_its_key_after_16_mib_and_goes_on(void **state) {
 	struct seal_pair pair = {0};
 	uint8_t key[32], other_way[32];

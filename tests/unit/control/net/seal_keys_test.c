@@ -21,10 +21,10 @@
 #define TWO "FEDCBA9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
 #define THREE "1111111111111111111111111111111111111111111111111111111111111111"
 #define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
-#define STRANGER 12345 // a user that is neither root nor us
+#define STRANGER 12345 // a uid that is neither root nor the test's own
 #define PATH_BYTES 128
 
-// A directory of this test's own.
+// Directory of this test.
 static char place[PATH_BYTES];
 
 static int setup_place(void **state) {
@@ -65,7 +65,7 @@ static const char *path_of(const char *name) {
 static void write_file(const char *name, const char *text, size_t size, mode_t mode) {
 	int fd;
 
-	unlink(path_of(name)); // its mode may forbid even us to write into it
+	unlink(path_of(name)); // the mode may forbid even the owner to write
 	fd = open(path_of(name), O_WRONLY | O_CREAT | O_EXCL, 0600);
 	assert_return_code(fd, errno);
 	assert_int_equal(write(fd, text, size), size);
@@ -91,7 +91,7 @@ static uint32_t count_files(void) {
 	assert_non_null(dir);
 	while (readdir(dir) != NULL)
 		count++;
-	return count - 2; // itself and its parent
+	return count - 2; // without the directory itself and its parent
 }
 
 static void expect_refused(const char *name, int err, const char *words) {
@@ -100,14 +100,14 @@ static void expect_refused(const char *name, int err, const char *words) {
 
 	assert_int_equal(seal_keys_load(path_of(name), detail, &keys), err);
 	assert_null(keys);
-	assert_non_null(strstr(detail, place)); // names the path
+	assert_non_null(strstr(detail, place)); // the text names the path
 	if (strstr(detail, words) == NULL)
 		fail_msg("%s, not %s", detail, words);
 }
 
 struct good_row {
 	const char *text;
-	const char *secrets[SEAL_KEYS_MAX]; // NULL: no such
+	const char *secrets[SEAL_KEYS_MAX]; // NULL: no such key
 };
 
 static const struct good_row good_rows[] = {
@@ -213,7 +213,7 @@ static void what_is_formatted_is_read_as_the_same_keys(void **state) {
 	assert_int_equal(back->count, 2);
 	assert_memory_equal(back->keys, two->keys, sizeof(two->keys));
 	seal_keys_id(two, 1, id);
-	assert_non_null(strstr(text, id)); // for whoever compares files
+	assert_non_null(strstr(text, id)); // lets an administrator compare files
 	seal_keys_put(one);
 	seal_keys_put(two);
 	seal_keys_put(back);
@@ -230,7 +230,7 @@ static void an_id_follows_from_its_key_and_is_no_part_of_it(void **state) {
 	assert_int_equal(seal_keys_parse(text, strlen("tocsin-key-1 " ONE), detail, &same), 0);
 	seal_keys_id(keys, 0, id);
 	assert_string_equal(id, "8876059faf61e103");
-	assert_null(strstr(ONE, id)); // BLAKE2b, as python3 hashlib has it too
+	assert_null(strstr(ONE, id)); // BLAKE2b, as computed by python3 hashlib
 	seal_keys_id(same, 0, other);
 	assert_string_equal(id, other);
 	seal_keys_id(keys, 1, other);
@@ -336,7 +336,7 @@ static void a_file_that_others_could_read_or_write_is_refused(void **state) {
 static void a_file_of_another_user_is_refused(void **state) {
 	(void)state;
 	if (geteuid() != 0)
-		skip(); // only root can give a file away
+		skip(); // only root can change a file's owner
 	write_file("key", TEXT("tocsin-key-1 " ONE "\n"), 0600);
 	assert_return_code(chown(path_of("key"), STRANGER, 0), errno);
 	expect_refused("key", -EPERM, "belongs to user 12345; allowed are root");
@@ -367,7 +367,7 @@ static void a_file_where_others_may_write_is_refused_and_a_link_there_too(void *
 		expect_refused("open/key", -EPERM, "others may write into this directory");
 		expect_refused("link", -EPERM, "others may write into this directory");
 	}
-	// As in /tmp: others may write, and cannot exchange what is not theirs.
+	// As in /tmp: other users may add files, but cannot replace files of others.
 	assert_return_code(chmod(path_of("open"), 01777), errno);
 	expect_refused("open/nowhere", -ENOENT, "No such file");
 	if (geteuid() == 0) {
@@ -453,7 +453,7 @@ static void a_new_file_needs_a_directory_that_is_ours(void **state) {
 	assert_int_equal(count_files(), 1);
 }
 
-// A disk that is full, as the process sees it: no file may grow.
+// Simulate a full disk for this process: no file may grow.
 static void let_files_grow(bool grow) {
 	struct rlimit limit;
 

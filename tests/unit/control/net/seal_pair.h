@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two ends of one sealed stream and what they say to each other, every step asserted.
+// Both ends of one sealed stream, with assertions at every step.
 //
-// A test fills the pair by pair_setup_...(), or by keys and pair_start(); pair_teardown() wipes the
-// ends, asserts that they gave their keys back, and puts pair->keys.
+// A test fills the pair by pair_setup_...(), or by keys and pair_start(). pair_teardown() wipes
+// both ends, asserts that they released their keys, and releases pair->keys.
 #pragma once
 
 #include "net/seal.h"
@@ -20,35 +20,35 @@ struct seal_pair {
 };
 
 const struct seal_keys *pair_make_keys(void);
-// What a test may do to keys and nobody else.
+// Access to the contents of keys, for tests only.
 struct seal_keys *pair_keys_inside(const struct seal_keys *keys);
 
-// The hello is said, and not heard yet.
+// Send the hello; it is not received yet.
 void pair_start(
 	struct seal_pair *pair,
 	const struct seal_keys *connecting,
 	const struct seal_keys *accepting
 );
-// It is heard and answered.
+// Receive the hello and send the answer.
 void pair_answer(struct seal_pair *pair);
-// The answer is heard, and the finish: both have proven.
+// Receive the answer, and then the finish: both sides have proven the key.
 void pair_finish(struct seal_pair *pair);
-// A fresh key, then the steps up to there.
+// Create a key and run the handshake up to that step.
 void pair_setup_spoken(struct seal_pair *pair);
 void pair_setup_proven(struct seal_pair *pair);
 void pair_teardown(struct seal_pair *pair);
 
-// seal_receive() of a message that has the size which is wanted.
+// Call seal_receive() with a message of the expected size.
 int pair_take(struct seal *seal, const struct seal_reply *said, struct seal_reply *ret_reply);
-// A second one in the same state, with a reference of its own.
+// Return a copy of the state with its own reference to the keys.
 struct seal pair_twin(const struct seal *seal);
 
 bool is_all_zero(const void *bytes, size_t size);
 
-// Nothing wanted, nothing given, nothing left.
+// Check that the session is over: it expects no message, has none to send, and holds no secrets.
 void pair_expect_over(struct seal *seal);
-// Takes what was said and fails with err, in silence, and is over.
+// Check that the message is rejected with err without a reply, and that the session is over.
 void pair_expect_refused(struct seal *seal, const struct seal_reply *said, int err);
-// A random frame of this size passes.
+// Check that a random frame of this size arrives intact.
 void pair_expect_frame(struct seal *from, struct seal *to, size_t size);
 void pair_expect_both_ways(struct seal_pair *pair);

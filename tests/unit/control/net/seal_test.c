@@ -39,7 +39,8 @@ static void both_ends_name_the_key_and_the_version_in_use(void **state) {
 	pair_teardown(&pair);
 }
 
-// Each bit of what `said` holds is turned, and a twin of the receiver has to refuse it in silence.
+// Flip each bit of `said`. Each time, a copy of the receiver must reject the message without a
+// reply.
 static void expect_no_bit_may_turn(const struct seal *receiver, const struct seal_reply *said) {
 	for (size_t bit = 0; bit < said->size * 8; bit++) {
 		struct seal_reply altered = *said;
@@ -121,7 +122,8 @@ static void the_id_of_a_key_without_the_key_gets_no_answer(void **state) {
 	seal_keys_put(forged);
 }
 
-// An id that nobody has is tested against a key of zeros: that must open no door.
+// A hello with an unknown id is checked with an all-zero key. A sender that uses that key must be
+// rejected, too.
 static void the_key_of_zeros_gets_no_answer(void **state) {
 	const struct seal_keys *zeros = pair_make_keys();
 	struct seal_pair pair = {.keys = pair_make_keys()};
@@ -151,7 +153,7 @@ static void another_cluster_with_the_same_key_gets_no_answer(void **state) {
 
 struct version_row {
 	uint8_t connects_min, connects_max, accepts_min, accepts_max;
-	uint8_t agreed; // 0: none
+	uint8_t agreed; // 0: no common version
 };
 
 static const struct version_row version_rows[] = {
@@ -215,12 +217,13 @@ static void what_an_end_said_itself_proves_nothing_to_it(void **state) {
 
 	(void)state;
 	pair_setup_spoken(&pair);
-	// The hello, as an answer: version, versions, ephemeral and mac where an answer has them.
+	// The hello, sent back as an answer: version, versions, ephemeral and mac at the answer's
+	// offsets.
 	reflected.bytes[0] = SEAL_VERSION_MAX;
 	memcpy(reflected.bytes + 1, pair.hello.bytes + SEAL_KEY_ID_BYTES,
 	       HELLO_BYTES - SEAL_KEY_ID_BYTES);
 	pair_expect_refused(&pair.connects, &reflected, -EACCES);
-	// The answer's header and proof, as the finish.
+	// The answer's header and proof, sent back as the finish.
 	reflected.size = FINISH_BYTES;
 	memcpy(reflected.bytes, pair.answer.bytes + ANSWER_BYTES - FINISH_BYTES, FINISH_BYTES);
 	pair_expect_refused(&pair.accepts, &reflected, -EACCES);
@@ -236,7 +239,7 @@ static void a_replayed_hello_gets_a_fresh_answer_and_no_further(void **state) {
 	pair_setup_proven(&pair);
 	seal_init(&again, pair.keys, SEAL_ACCEPTS, CLUSTER);
 	assert_int_equal(pair_take(&again, &pair.hello, &fresh), 0);
-	assert_memory_not_equal(fresh.bytes + 3, pair.answer.bytes + 3, 32); // the ephemeral
+	assert_memory_not_equal(fresh.bytes + 3, pair.answer.bytes + 3, 32); // the ephemeral key
 	pair_expect_refused(&again, &pair.finish, -EACCES);
 	seal_wipe(&again);
 	pair_teardown(&pair);
@@ -257,7 +260,8 @@ static void a_replayed_answer_is_refused(void **state) {
 	pair_teardown(&pair);
 }
 
-// A replacement as seal_keys.h describes it: whatever step either end is at, they meet.
+// Key replacement as described in seal_keys.h: two ends that are at most one step apart can
+// connect.
 static void ends_meet_at_every_step_of_a_replacement(void **state) {
 	const struct seal_keys *steps[4] = {pair_make_keys()};
 	static const enum seal_keys_step step_of[] = {
@@ -279,7 +283,7 @@ static void ends_meet_at_every_step_of_a_replacement(void **state) {
 		pair_finish(&pair);
 		pair_teardown(&pair);
 	}
-	// Two steps apart, or more, they need not.
+	// Two or more steps apart, a connection is not guaranteed. Here it is rejected.
 	pair_start(&pair, steps[0], steps[3]);
 	pair_expect_refused(&pair.accepts, &pair.hello, -ENOKEY);
 	pair_teardown(&pair);
@@ -292,7 +296,7 @@ static void a_handshake_outlives_the_keys_it_began_with(void **state) {
 
 	(void)state;
 	pair_setup_spoken(&pair);
-	pair.keys = seal_keys_put(pair.keys); // a reload
+	pair.keys = seal_keys_put(pair.keys); // as a reload of the keys does
 	pair_finish(&pair);
 	assert_null(pair.connects.keys);
 	assert_null(pair.accepts.keys);
@@ -322,7 +326,7 @@ static void agents_without_a_key_meet_by_the_name_of_their_cluster(void **state)
 	pair_teardown(&pair);
 }
 
-// The secrets of the handshake are gone with it, all of them with the session.
+// The handshake's secrets are erased at its end, and all others with the session.
 static void nothing_is_left_of_what_is_over(void **state) {
 	struct seal_pair pair = {0};
 	struct seal *ends[] = {&pair.connects, &pair.accepts};
@@ -345,7 +349,7 @@ static void nothing_is_left_of_what_is_over(void **state) {
 	pair_teardown(&pair);
 }
 
-// A hello as a holder of the key can make it, from the words at the top of seal.c alone.
+// Create the hello of a holder of the key, according to the description in seal.c only.
 static void
 forge_hello(const struct seal_keys *keys, const uint8_t fields[static 34], struct seal_reply *ret) {
 	const struct seal_key *key = &keys->keys[0];
@@ -362,10 +366,10 @@ forge_hello(const struct seal_keys *keys, const uint8_t fields[static 34], struc
 
 static void a_holder_of_the_key_who_talks_nonsense_is_refused(void **state) {
 	static const uint8_t rows[][34] = {
-		{0, 1, 9}, // no version is 0
-		{2, 1, 9}, // from 2 to 1
+		{0, 1, 9}, // version 0 does not exist
+		{2, 1, 9}, // a range from 2 down to 1
 		{1, 1, 0}, // a point of low order
-		{1, 1, 1}, // another
+		{1, 1, 1}, // another point of low order
 	};
 	static const uint8_t good[34] = {1, 1, 9}; // the base point
 	struct seal_pair pair = {.keys = pair_make_keys()};

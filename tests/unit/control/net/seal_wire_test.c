@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An end that was written from the words at the top of seal.c alone, on libsodium itself, and
-// speaks with ours: what is on the wire is what these words say, roles and X25519 included.
+// An independent end, written on libsodium from the description in seal.c only, that communicates
+// with ours. It verifies that the wire format matches the description, including roles and
+// X25519.
 #include "control/net/seal_pair.h"
 
 #include <support/cmocka.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How connections of the transport begin: connect, proof and listening, and how each can fail.
+// Begin of connections: connect, proof and listening, and every failure of each.
 #include "control/net/net_world.h"
 
 #include <lib/scoped.h>
@@ -14,7 +14,8 @@
 #define A (&world_agents[0])
 #define B (&world_agents[1])
 
-// At an address of this machine, as far as its kernel tells who listens.
+// Return the cause of a refusal at an address of this machine, as far as the kernel knows the
+// listener.
 static enum ras_cause cause_of_refusal(void) {
 	struct sock_addr own = transport_address(A->transport);
 	scoped_fd int fd = -1;
@@ -36,7 +37,8 @@ static void connect_that_is_refused_says_so_later(void **state) {
 	assert_int_equal(transport_counters(A->transport)->connect_failures, 1);
 }
 
-// Asked with what the transport holds since its start, where no further descriptor can be had.
+// The kernel is queried through a descriptor that the transport holds since its start. No further
+// descriptor is available here.
 static void connect_that_is_refused_takes_no_descriptor_to_ask_about(void **state) {
 	struct rlimit limit, before;
 	struct sock_addr to;
@@ -56,7 +58,7 @@ static void connect_that_is_refused_takes_no_descriptor_to_ask_about(void **stat
 	assert_int_equal(A->conns[0].cause, cause_of_refusal());
 }
 
-// Whose own listener is not known to the kernel cannot ask it about others.
+// An agent without a listener known to the kernel cannot query the kernel about others.
 static void connect_that_is_refused_proves_no_exit_to_one_that_listens_no_more(void **state) {
 	struct sock_addr to;
 
@@ -94,11 +96,11 @@ static void failed_open_that_is_closed_before_it_was_told_is_not_told(void **sta
 	assert_false(A->conns[0].ended);
 }
 
-// Row 11: connect, proof and INIT each have a deadline and a cause; INIT is the core's.
+// Row 11: connect, proof and INIT each have a deadline and a cause; the core handles INIT.
 static void connect_that_nobody_answers_ends_by_its_deadline(void **state) {
 	struct sock_addr to;
 	int listener = raw_listen(&to, 0);
-	int filler = raw_connect(&to, NULL); // the backlog is full: the kernel is silent
+	int filler = raw_connect(&to, NULL); // the backlog is full, so the kernel does not answer
 
 	(void)state;
 	world_start(0);
@@ -112,7 +114,7 @@ static void connect_that_nobody_answers_ends_by_its_deadline(void **state) {
 	close(listener);
 }
 
-// The backlog of a stopped agent is full: its kernel drops what comes there, and lives.
+// The backlog of a stopped agent is full: its kernel is alive, but drops connections.
 static void kernel_behind_a_full_backlog_is_found_at_a_closed_port(void **state) {
 	struct sock_addr to;
 	int listener = raw_listen(&to, 0);
@@ -141,7 +143,7 @@ static int listen_at(const struct sock_addr *at) {
 	return -1;
 }
 
-// Port 1 is served, by one whose backlog is full: as silent as a host that is gone.
+// Port 1 belongs to a listener with a full backlog, so it is as silent as a dead host.
 static void kernel_that_answers_nowhere_is_silent_after_the_deadline(void **state) {
 	struct sock_addr to = world_loopback("127.0.0.1"), first = to;
 	int filler, listener;
@@ -189,7 +191,7 @@ static void peer_that_hangs_up_on_our_proof_has_no_use_for_it(void **state) {
 	world_open(0, &to);
 	fd = raw_accept(listener);
 	assert_true(raw_receive(fd, bytes, 1));
-	assert_true(recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0); // nothing is left unread
+	assert_true(recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0); // no data is left unread
 	close(fd);
 	WORLD_UNTIL(A->conns[0].ended);
 	assert_int_equal(A->conns[0].cause, RAS_CAUSE_PROOF);
@@ -247,7 +249,7 @@ static void other_key_is_a_failed_proof_on_both_sides(void **state) {
 	assert_int_equal(transport_last_failures(A->transport)->strangers, 0);
 	assert_int_equal(transport_last_failures(B->transport)->strangers, 1);
 	assert_int_equal(transport_last_failures(B->transport)->stranger.family, SOCK_ADDR_V4);
-	// Once both have the same, the next connection begins with it.
+	// Once both sides have the same keys, the next connection starts with the new key.
 	transport_rekey(B->transport, other);
 	world_open(0, &to);
 	WORLD_UNTIL(A->conns[1].opened);
@@ -255,7 +257,7 @@ static void other_key_is_a_failed_proof_on_both_sides(void **state) {
 	seal_keys_put(other);
 }
 
-// The keys of a file after a step of rotation; the caller puts them.
+// Return the keys of a file after a step of the rotation; the caller releases them.
 static const struct seal_keys *step_of(const struct seal_keys *keys, enum seal_keys_step step) {
 	const struct seal_keys *next;
 
@@ -277,7 +279,7 @@ static void connections_live_until_their_key_is_dropped(void **state) {
 	transport_rekey(A->transport, swapped);
 	transport_rekey(B->transport, swapped);
 	to = world_address(1);
-	world_open(0, &to); // with the new key
+	world_open(0, &to); // uses the new key
 	WORLD_UNTIL(A->conns[1].opened);
 	assert_false(A->conns[0].ended);
 	transport_rekey(A->transport, dropped);
@@ -451,20 +453,20 @@ static void without_a_key_only_loopback_is_listened_on(void **state) {
 	seal_keys_put(keyless);
 }
 
-// Row 29: the port of one that was killed is had again at once.
+// Row 29: the port of a killed agent can be bound again at once.
 static void port_is_had_again_while_old_connections_still_stand(void **state) {
 	(void)state;
 	world_connect_pair();
 	world_config.listen = world_address(1);
-	// The side that closes first is the one that waits.
+	// The side that closes first keeps the port in TIME_WAIT.
 	B->transport = transport_destroy(B->transport);
 	world_start(1);
 	world_settle();
 	assert_true(A->conns[0].ended);
 }
 
-// The first question of a machine's life loads the module that answers, which may take longer than
-// the one who asked waits: so it is asked before anybody compares two answers.
+// The first query after boot loads a kernel module, which may take longer than a query may take.
+// It is made here, before a test compares two answers.
 static int ask_first(void **state) {
 	scoped_fd int fd = -1;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The transport among strangers and liars: nobody gets in, nobody who belongs is kept out.
+// The transport with strangers and malicious peers: no stranger connects, and no member is kept
+// out.
 #include "control/net/net_world.h"
 #include "net/admission.h"
 
@@ -19,7 +20,7 @@ static const struct transport_counters *counters(void) {
 	return transport_counters(A->transport);
 }
 
-// One of us still gets in.
+// Check that a member can still connect.
 static void assert_open_to_members(void) {
 	struct seal seal;
 	uint32_t conn;
@@ -220,7 +221,7 @@ static void one_source_has_its_share_and_leaves_the_rest(void **state) {
 	for (uint32_t n = 0; n < COUNT_OF(fds); n++)
 		close(fds[n]);
 	WORLD_UNTIL(counters()->proving == 0);
-	close(raw_connect(&to, "127.0.0.2")); // and has it again
+	close(raw_connect(&to, "127.0.0.2")); // the source has its share again
 	WORLD_UNTIL(counters()->accepted == 18);
 	assert_int_equal(counters()->turned_away_full, COUNT_OF(fds) - 16);
 }
@@ -275,7 +276,7 @@ static void oldest_stranger_makes_room_for_the_newest(void **state) {
 		close(fds[n]);
 }
 
-// From as many addresses as there are strangers, so that no share of a source bounds them.
+// Every stranger uses its own address, so that the limit per source does not stop them.
 static void flood_of_strangers_delays_no_frame_and_keeps_no_member_out(void **state) {
 	struct sock_addr to;
 	uint32_t frames = 0;
@@ -295,7 +296,8 @@ static void flood_of_strangers_delays_no_frame_and_keeps_no_member_out(void **st
 		fds[slot] = raw_connect(&to, from);
 		if (n % 20 != 0)
 			continue;
-		// Queued now, it is sent in this turn and received in one of the next two.
+		// A frame that is queued now is sent in this turn and received in one of the next
+		// two.
 		assert_int_equal(world_send(1, 0, frames, 100), 0);
 		for (unsigned turn = 0; turn < 3; turn++)
 			world_turn();
@@ -314,7 +316,7 @@ static void flood_of_strangers_delays_no_frame_and_keeps_no_member_out(void **st
 
 static struct rlimit limit_before;
 
-// No descriptor from this number on.
+// Forbid descriptors from this number on.
 static void limit_descriptors(rlim_t count) {
 	struct rlimit limit;
 
@@ -384,7 +386,7 @@ static void without_even_the_reserve_the_listener_rests_and_comes_back(void **st
 	unlimit_descriptors();
 	assert_int_equal(counters()->accepted, 0);
 	world_pass(SEC);
-	WORLD_UNTIL(counters()->accepted == 1); // what waited in the backlog
+	WORLD_UNTIL(counters()->accepted == 1); // a connection from the backlog
 	close(fd);
 	assert_open_to_members();
 }
@@ -403,7 +405,7 @@ static void source_of_ipv6_is_its_64_bits_of_network(void **state) {
 	assert_int_equal(admission_request(admission, &other, SEC), ADMISSION_GRANTED);
 	admission_release(admission, &other, false);
 	for (uint32_t n = 0; n < 100; n++) {
-		one.address[7] = (uint8_t)n; // other networks: few of them share a bucket
+		one.address[7] = (uint8_t)n; // other networks, few of which share a bucket
 		granted += admission_request(admission, &one, SEC) == ADMISSION_GRANTED;
 	}
 	assert_in_range(granted, 80, 100);

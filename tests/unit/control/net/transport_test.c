@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The transport among its own kind, and its peers' ways to end.
+// The transport among members, and the ways in which connections end.
 #include "control/net/net_world.h"
 
 #include <lib/scoped.h>
@@ -55,11 +55,12 @@ static void what_listens_elsewhere_now_is_reached_there_only_and_speaks_from_the
 	assert_int_equal(transport_rebind(world_agents[0].transport, &there, NULL, detail), 0);
 	after = world_address(0);
 	assert_true(sock_addr_same_prefix(&after, &there, 32));
-	assert_int_equal(world_send(0, 0, 0, 100), 0); // what stands lives on
+	assert_int_equal(world_send(0, 0, 0, 100), 0); // established connections stay
 	WORLD_UNTIL(world_agents[1].conns[0].frames == 1);
 	conn = world_open(1, &before);
 	WORLD_UNTIL(world_agents[1].conns[conn].ended);
-	assert_int_equal(world_agents[1].conns[conn].cause, RAS_CAUSE_EXITED); // of this machine
+	// Refused by the kernel of this machine.
+	assert_int_equal(world_agents[1].conns[conn].cause, RAS_CAUSE_EXITED);
 	conn = world_open(1, &after);
 	WORLD_UNTIL(world_agents[1].conns[conn].opened);
 	before = world_address(1);
@@ -81,7 +82,7 @@ static void what_cannot_listen_elsewhere_stays_where_it_is(void **state) {
 	assert_int_equal(
 		transport_rebind(world_agents[0].transport, &taken, NULL, detail), -EADDRINUSE
 	);
-	assert_non_null(strstr(detail, "EADDRINUSE")); // who holds it is not looked for
+	assert_non_null(strstr(detail, "EADDRINUSE")); // the holder of the port is not searched
 	after = world_address(0);
 	assert_true(sock_addr_equal(&after, &before));
 	world_open(1, &after);
@@ -126,7 +127,7 @@ static void interface_that_does_not_exist_is_our_own_fault(void **state) {
 	world_open(0, &to);
 	assert_false(A->conns[0].ended);
 	WORLD_UNTIL(A->conns[0].ended);
-	// Without the privilege to bind, the connect itself is refused.
+	// Without the privilege to bind, the connect itself is rejected.
 	assert_true(
 		A->conns[0].cause == RAS_CAUSE_OWN_FAULT || A->conns[0].cause == RAS_CAUSE_REFUSED
 	);
@@ -154,7 +155,7 @@ static void full_queue_takes_nothing_and_says_when_there_is_room(void **state) {
 	world_settle();
 	assert_int_equal(
 		A->conns[0].writables, transport_counters(A->transport)->queues_full
-	); // once for each time it was owed
+	); // once for each promised callback
 }
 
 static void send_on_what_is_not_open_takes_nothing(void **state) {
@@ -167,7 +168,7 @@ static void send_on_what_is_not_open_takes_nothing(void **state) {
 	world_open(0, &to);
 	assert_int_equal(world_send(0, 0, 0, 10), -ENOTCONN);
 	assert_int_equal(world_send(0, 7, 0, 10), -ENOTCONN);
-	transport_close(A->transport, 7, RAS_CLOSE_SOFT); // nobody's: nothing happens
+	transport_close(A->transport, 7, RAS_CLOSE_SOFT); // an unknown connection: no effect
 }
 
 static void soft_close_delivers_everything_that_was_taken(void **state) {
@@ -210,9 +211,9 @@ static void soft_close_that_is_not_answered_is_given_up(void **state) {
 	assert_int_equal(world_send(0, conn, 0, 20), 0);
 	transport_close(A->transport, conn, RAS_CLOSE_SOFT);
 	assert_true(raw_receive(fd, bytes, 4 + 20 + SEAL_OVERHEAD));
-	assert_false(raw_receive(fd, bytes, 1)); // half-closed: all was said
+	assert_false(raw_receive(fd, bytes, 1)); // half-closed: all data was sent
 	world_pass(world_config.close_ns - 1);
-	raw_send(fd, bytes, 1); // is read, and nobody cares
+	raw_send(fd, bytes, 1); // read and ignored
 	world_settle();
 	assert_int_equal(transport_soft_close_count(A->transport), 1);
 	world_pass(1);
@@ -283,7 +284,7 @@ static void buffers_are_held_from_the_proof_to_the_end_of_a_connection(void **st
 	assert_int_equal(transport_counters(B->transport)->buffer_bytes, 0);
 }
 
-// Row 2: the last words of one that dies are heard before its death.
+// Row 2: the last frames of a dying peer are delivered before its end.
 static void what_came_before_a_reset_is_handed_over_before_its_cause(void **state) {
 	uint8_t frame[5000];
 	struct seal seal;
@@ -299,7 +300,7 @@ static void what_came_before_a_reset_is_handed_over_before_its_cause(void **stat
 			world_fill(frame, sizeof(frame), n);
 			raw_send_frame(fd, &seal, frame, sizeof(frame));
 		}
-		// In the second round it is our own send that meets the reset first.
+		// In the second round our own send meets the reset first.
 		for (uint32_t n = 0; n < queued; n++)
 			assert_int_equal(world_send(0, conn, n, 1000), 0);
 		raw_reset(fd);
@@ -328,7 +329,7 @@ static void part_of_a_frame_before_the_end_is_no_frame(void **state) {
 	seal_wipe(&seal);
 }
 
-// Row 10: the peer's kernel goes on acknowledging, the peer reads nothing.
+// Row 10: the peer's kernel acknowledges, but the peer does not read.
 static void queue_whose_head_does_not_move_ends_the_connection(void **state) {
 	struct seal seal;
 	uint32_t conn;
@@ -478,7 +479,7 @@ static void transport_may_be_destroyed_from_inside_whatever_it_calls(void **stat
 		B->hook = destroy;
 		to = world_address(1);
 		conn = world_open(0, &to);
-		// Everything that can happen happens until one of them is gone.
+		// Run all kinds of operations until one agent is gone.
 		for (uint32_t number = 0; A->transport != NULL && B->transport != NULL;) {
 			world_turn();
 			do {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// control/overlay/event_log.c: events as lines of the log. The core is played here.
+// control/overlay/event_log.c: events as lines of the log. The core is fake.
 #include "overlay/inside.h"
 
 #include <lib/log.h>
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define PEERS 64 // more than may log at once
+#define PEERS 64 // more peers than may log at once
 
 static struct ras_record record = {.name = "n2", .name_length = 2};
 static int file;
@@ -81,7 +81,7 @@ static uint32_t count_of(const char *part) {
 	return count;
 }
 
-// Found: all events had one account, and those that joined had used it up.
+// Regression: all events shared one budget, and the joins had used it up.
 static void many_events_of_one_kind_hold_back_none_of_another(void **state) {
 	(void)state;
 	for (uint32_t n = 0; n < PEERS; n++)

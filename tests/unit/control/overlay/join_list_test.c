@@ -61,7 +61,7 @@ static void end(struct bench *bench) {
 	bench->loop = loop_destroy(bench->loop);
 }
 
-// All addresses found, parted by blanks.
+// Return all addresses found, separated by blanks.
 static const char *found(const struct bench *bench) {
 	static char text[64 * SOCK_ADDR_TEXT_BYTES];
 	size_t used = 0;
@@ -86,7 +86,7 @@ static void items_of_every_kind_become_addresses_in_order_once(void **state) {
 		{"127.0.0.1,127.0.0.1,127.0.0.1:28030", "127.0.0.1:28030"},
 		{"[::1]:7", "[::1]:7"},
 		{" 127.0.0.1 ,, 127.0.0.3 ", "127.0.0.1:28030 127.0.0.3:28030"},
-		// Names of digits and dots are addresses, so a hostlist needs no resolver here.
+		// Names of digits and dots are addresses, so this hostlist needs no resolver.
 		{"127.0.0.[1-3,9]", "127.0.0.1:28030 127.0.0.2:28030 127.0.0.3:28030 "
 				    "127.0.0.9:28030"},
 		{"127.0.[1-2].[1-2]:9", "127.0.1.1:9 127.0.1.2:9 127.0.2.1:9 127.0.2.2:9"},
@@ -145,7 +145,8 @@ static void a_long_line_of_a_file_is_one_line(void **state) {
 	memset(blanks, ' ', sizeof(blanks));
 	file = fdopen(mkstemp(path), "w");
 	assert_non_null(file);
-	// Read in pieces, the end of the comment would be a seed, and an address be cut in two.
+	// If the line were read in pieces, the comment's end would become a seed, and an address
+	// would be split.
 	fprintf(file, "#%.*s127.0.0.1\n", (int)sizeof(blanks), blanks);
 	fprintf(file, "127.0.0.2,%.500s127.0.0.3\n", blanks);
 	assert_int_equal(fclose(file), 0);

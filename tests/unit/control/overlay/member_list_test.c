@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whom an agent remembers: what was written reads the same, and nothing else is taken.
+// The file of remembered members: what was written reads the same, and all other input is
+// rejected.
 #include <control/member_list.h>
 #include <support/cases.h>
 #include <support/cmocka.h>
@@ -72,7 +73,7 @@ static void what_was_written_reads_the_same(void **state) {
 	}
 }
 
-// 63 bytes that take six each.
+// 63 bytes that need six characters each.
 static void the_longest_names_there_are_fit_into_the_file(void **state) {
 	char *text;
 
@@ -172,10 +173,10 @@ static void name_or_address_that_comes_again_replaces_the_one_before(void **stat
 	put(2, 2, NOW_S);
 	put(3, 3, NOW_S);
 	snprintf(moved.name, sizeof(moved.name), "n2");
-	assert_true(member_list_put(&list, &moved)); // n2 at another address
+	assert_true(member_list_put(&list, &moved)); // n2 has moved to another address
 	assert_int_equal(list.count, 2);
 	assert_int_equal(member_list_find(&list, "n2")->address.address[3], 9);
-	put(9, 9, NOW_S); // n9 where n2 was
+	put(9, 9, NOW_S); // n9 takes over n2's address
 	assert_int_equal(list.count, 2);
 	assert_null(member_list_find(&list, "n2"));
 	assert_non_null(member_list_find(&list, "n9"));
@@ -186,11 +187,11 @@ static void full_list_prefers_different_hosts_and_who_was_proven_last(void **sta
 	for (uint32_t n = 1; n <= MEMBER_LIST_MAX; n++)
 		assert_true(put(n, n < 4 ? 1 : n, n == 9 ? NOW_S - 5 : NOW_S));
 	assert_false(member_list_is_full(&list, NOW_S));
-	assert_false(put(100, 7, NOW_S));  // its host is there
-	assert_true(put(101, 101, NOW_S)); // in the place of one of the three of one host
+	assert_false(put(100, 7, NOW_S));  // its host is in the list already
+	assert_true(put(101, 101, NOW_S)); // replaces one of three members of the same host
 	assert_true(put(102, 102, NOW_S));
 	assert_non_null(member_list_find(&list, "n9"));
-	assert_true(put(103, 103, NOW_S)); // then of the one that was proven longest ago
+	assert_true(put(103, 103, NOW_S)); // replaces the member that was proven longest ago
 	assert_null(member_list_find(&list, "n9"));
 	assert_true(member_list_is_full(&list, NOW_S));
 	assert_false(put(104, 104, NOW_S));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// control/overlay/mistakes.c: what is wrong with nodes beside each other. The table is played here.
+// control/overlay/mistakes.c: configuration mistakes across nodes. The table is fake.
 #include "overlay/inside.h"
 
 #include <lib/clock.h>
@@ -21,7 +21,7 @@ static struct {
 	struct ras_stranger strangers[3];
 	int stranger_err[3];
 	uint32_t notes;
-	const char *roster; // NULL: none
+	const char *roster; // NULL: no roster
 	struct ras_event note;
 	char words[STATE_TEXT_BYTES];
 } stage;
@@ -83,7 +83,7 @@ bool overlay_roster_has_node(const struct overlay *overlay, const char *name, si
 	return strstr(stage.roster, wanted) != NULL;
 }
 
-// boot 0: not known.
+// boot 0: unknown.
 static void add_peer(const char *name, uint64_t host_name, uint64_t boot) {
 	struct ras_record *record = &stage.records[stage.peer_count];
 
@@ -123,7 +123,7 @@ static void look(void) {
 	assert_true(loop_turn(stage.overlay.loop, 0) >= 0);
 }
 
-// Puts them into words, if there are any.
+// Count the mistakes, and describe the last one.
 static uint32_t mistakes(char words[static STATE_TEXT_BYTES]) {
 	uint32_t cursor = 0, count = 0;
 
@@ -254,7 +254,7 @@ static void of_many_two_are_named_and_the_others_counted(void **state) {
 	look();
 	assert_int_equal(mistakes(words), 1);
 	assert_non_null(strstr(words, "n1 and n2 (and 3 more)"));
-	assert_int_equal(stage.notes, 1); // told once
+	assert_int_equal(stage.notes, 1); // reported once
 }
 
 static void another_one_at_an_address_is_told_with_both_and_the_address(void **state) {
@@ -351,7 +351,7 @@ static void a_member_that_comes_with_an_address_of_this_machine_is_told(void **s
 	add_peer_at("n3", 3, ten(3, 28030));
 	look();
 	assert_int_equal(mistakes(words), 1);
-	stage.records[1].address = ten(4, 28030); // it has moved
+	stage.records[1].address = ten(4, 28030); // the member has moved
 	look();
 	assert_int_equal(mistakes(words), 0);
 }
@@ -368,19 +368,19 @@ static void addresses_that_are_rightly_at_two_agents_are_no_mistake(void **state
 		 2,
 		 RAS_ALIVE,
 		 1},
-		// Hosts by configuration, of one machine.
+		// Two hosts by configuration, but one machine.
 		{{.address = {10, 0, 0, 1}, .family = SOCK_ADDR_V4, .port = 1},
 		 {.address = {10, 0, 0, 1}, .family = SOCK_ADDR_V4, .port = 2},
 		 2,
 		 RAS_ALIVE,
 		 0},
-		// Of one host.
+		// Both on one host.
 		{{.address = {10, 0, 0, 2}, .family = SOCK_ADDR_V4, .port = 1},
 		 {.address = {10, 0, 0, 1}, .family = SOCK_ADDR_V4, .port = 1},
 		 1,
 		 RAS_ALIVE,
 		 0},
-		// Given anew.
+		// The address was reassigned.
 		{{.address = {10, 0, 0, 2}, .family = SOCK_ADDR_V4, .port = 1},
 		 {.address = {10, 0, 0, 1}, .family = SOCK_ADDR_V4, .port = 1},
 		 2,
@@ -391,7 +391,7 @@ static void addresses_that_are_rightly_at_two_agents_are_no_mistake(void **state
 		 2,
 		 RAS_DEAD,
 		 0},
-		// Every machine has those.
+		// Loopback addresses exist on every machine.
 		{{.address = {127, 0, 0, 2}, .family = SOCK_ADDR_V4, .port = 1},
 		 {.address = {127, 0, 0, 1}, .family = SOCK_ADDR_V4, .port = 1},
 		 2,
@@ -474,7 +474,7 @@ static void two_of_one_name_are_told_with_where_both_are(void **state) {
 		words, "the one at 10.0.0.2:28030 has this name, and another one at "
 		       "10.0.0.9:47262 wants it"
 	);
-	event.other.port = 0; // of its connection no port is known that it listens on
+	event.other.port = 0; // its listening port is unknown
 	overlay_conflict_words(&stage.overlay, &event, words);
 	assert_string_equal(
 		words,
@@ -482,7 +482,7 @@ static void two_of_one_name_are_told_with_where_both_are(void **state) {
 	);
 	event.other = stage.records[0].address;
 	overlay_conflict_words(&stage.overlay, &event, words);
-	assert_string_equal(words, ""); // the event says all there is
+	assert_string_equal(words, ""); // the event already says everything
 	event.other.family = SOCK_ADDR_NONE;
 	overlay_conflict_words(&stage.overlay, &event, words);
 	assert_string_equal(words, "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// control/overlay/note.c: the core is played here.
+// control/overlay/note.c with a fake core.
 #include "overlay/inside.h"
 
 #include <support/cmocka.h>
@@ -8,7 +8,7 @@
 
 static struct overlay overlay;
 static uint64_t sequence;
-static bool paused; // and the core finds that out
+static bool paused; // the core notices a pause of its own
 
 static void tell(enum ras_event_kind kind) {
 	const struct ras_event event = {.kind = kind, .sequence = ++sequence};
@@ -48,7 +48,7 @@ static void an_event_has_the_words_of_its_note(void **state) {
 	(void)state;
 	note("one");
 	note("two");
-	tell(RAS_EVENT_REPORTED); // by nobody's note
+	tell(RAS_EVENT_REPORTED); // not caused by any note
 	assert_string_equal(overlay_event_text(&overlay, 1), "one");
 	assert_string_equal(overlay_event_text(&overlay, 2), "two");
 	assert_string_equal(overlay_event_text(&overlay, 3), "");

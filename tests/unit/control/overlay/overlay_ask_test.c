@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// control/overlay/ask.c: the core is played here, the loop is the real one.
+// control/overlay/ask.c with a fake core and the real loop.
 #include "overlay/inside.h"
 
 #include <support/cmocka.h>
@@ -9,8 +9,8 @@
 static struct {
 	struct clock clock;
 	struct overlay overlay;
-	uint64_t asked;	    // the number of the last question, 0: none
-	uint64_t cancelled; // likewise
+	uint64_t asked;	    // number of the last question; 0: none
+	uint64_t cancelled; // number of the cancelled question; 0: none
 	uint32_t answers;
 	int err; // of the last answer
 } stage;
@@ -86,7 +86,7 @@ static void ask(struct overlay_question *question) {
 	assert_int_equal(overlay_ask_all(&stage.overlay, RAS_COLLECT_CONNS, 0, question), 0);
 }
 
-// The core's answer to the last question.
+// Deliver the core's answer to the last question.
 static void collected(void) {
 	struct ras_collective_result result = {.id = stage.asked, .kind = RAS_COLLECT_CONNS};
 
@@ -100,15 +100,16 @@ static void a_question_that_all_forgot_is_cancelled(void **state) {
 	(void)state;
 	ask(&first);
 	ask(&second);
-	assert_int_equal(stage.asked, 1); // both wait for one answer
+	assert_int_equal(stage.asked, 1); // both wait for the same answer
 	overlay_cancel_question(&first);
 	turn();
 	assert_int_equal(stage.cancelled, 0);
 	overlay_cancel_question(&second);
-	assert_int_equal(stage.cancelled, 0); // this may be a call of the core
+	// Not yet, since this may run inside a call of the core.
+	assert_int_equal(stage.cancelled, 0);
 	turn();
 	assert_int_equal(stage.cancelled, 1);
-	collected(); // was under way already
+	collected(); // already in progress
 	assert_int_equal(stage.answers, 0);
 }
 
@@ -133,13 +134,13 @@ static void after_a_cancel_the_next_asks_anew(void **state) {
 	(void)state;
 	ask(&question);
 	overlay_cancel_question(&question);
-	overlay_cancel_question(&question); // once more is no fault
+	overlay_cancel_question(&question); // repeating it is allowed
 	turn();
 	ask(&question);
 	assert_int_equal(stage.asked, 2);
 	collected();
 	assert_int_equal(stage.answers, 1);
-	overlay_cancel_question(&question); // it has its answer: nothing is under way
+	overlay_cancel_question(&question); // it was answered, so nothing is in progress
 	turn();
 	assert_int_equal(stage.cancelled, 1);
 }
@@ -166,11 +167,11 @@ static void at_the_end_who_is_told_may_forget_another_question(void **state) {
 
 	(void)state;
 	ask(&other);
-	ask(&question); // the last one is told first
+	ask(&question); // the last question is answered first
 	question.answered = forget_other;
 	overlay_ask_fini(&stage.overlay);
 	assert_int_equal(stage.answers, 1);
-	assert_false(stage.overlay.share.queued); // the overlay goes with this turn
+	assert_false(stage.overlay.share.queued); // the overlay ends in this turn
 }
 
 UNIT_GROUP(overlay_ask) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A day of events in an agent, on a clock turned by hand: core, journal and clients, which are the
-// real ones, keep within what they had after its first hour, in memory and on disk.
+// A day of events in an agent, with a simulated clock. The real core, journal and clients must
+// not need more memory or disk than after the first hour.
 //
-// An event a second comes and as many at once as a whole cluster makes, each hour. Of three
-// clients one follows, one follows and never reads, one asks for all events now and then.
+// There is one event a second, and once an hour as many at once as a whole cluster causes. One of
+// three clients follows the events, one follows and never reads, and one requests all events now
+// and then.
 #include "overlay/state_file.h"
 
 #include <control/client.h>
@@ -26,10 +27,10 @@
 #include <unistd.h>
 
 #define HOURS 24
-#define STEP_NS (RAS_NS_PER_SEC / 2) // the core takes longer ones for a pause of its own
+#define STEP_NS (RAS_NS_PER_SEC / 2) // the core would take longer steps for a pause of its own
 #define BURST_EVENTS 5000
 #define JOURNAL_BYTES (1u << 20)
-#define OTHER_FILES_BYTES 4096 // start counter and lock
+#define OTHER_FILES_BYTES 4096 // start counter and lock file
 #define GROWTH_BYTES_MAX (64u << 10)
 
 struct agent {
@@ -40,10 +41,10 @@ struct agent {
 	struct overlay *overlay;
 	struct client_server *server;
 	struct overlay_listener listener;
-	uint64_t told; // events
+	uint64_t told; // number of events
 	bool maint;
 	char directory[64];
-	char path[96]; // of the clients' socket
+	char path[96]; // the client socket
 };
 
 static struct agent agent;
@@ -118,7 +119,7 @@ static int connect_client(const char *line) {
 	return fd;
 }
 
-// How often the byte has come; ret_ended: the other side closed.
+// Count occurrences of the byte in the input. Sets ret_ended if the other side closed.
 static uint64_t take_bytes(int fd, char byte, bool *ret_ended) {
 	char bytes[65536];
 	uint64_t count = 0;
@@ -132,7 +133,7 @@ static uint64_t take_bytes(int fd, char byte, bool *ret_ended) {
 	return count;
 }
 
-// Until the writer has taken what it was given: it is a thread, and time stands still for it.
+// Wait until the writer thread has written everything; the simulated clock stands still.
 static uint64_t journal_settles(void) {
 	struct state_counters counters;
 
@@ -161,14 +162,14 @@ static uint64_t bytes_on_disk(void) {
 	return bytes;
 }
 
-// 0 under a sanitizer, whose own report on leaks has to do.
+// Returns 0 under a sanitizer, which reports leaks itself.
 static size_t bytes_in_use(void) {
 	struct mallinfo2 info = mallinfo2();
 
 	return info.uordblks + info.hblkhd;
 }
 
-// One event: maintenance of this node itself, on and off.
+// Cause one event: switch the maintenance of this node on or off.
 static void happen(void) {
 	uint64_t self = ras_self_id(overlay_ras(agent.overlay));
 
@@ -200,16 +201,16 @@ static void ask_for_all(void) {
 	uint64_t events = 0;
 	bool ended;
 
-	// An object each, and one around them.
+	// One object for each event, and one around them.
 	for (uint32_t n = 0; n < 20000 && events < 4097; n++) {
 		turn();
 		events += take_bytes(fd, '}', &ended);
 	}
-	assert_int_equal(events, 4096 + 1); // as many as are kept
+	assert_int_equal(events, 4096 + 1); // the maximum that is kept
 	close(fd);
 }
 
-// The journal ends with what happened last.
+// Check that the journal ends with the last event.
 static void assert_latest_is_kept(void) {
 	char path[sizeof(agent.directory) + 16], line[STATE_LINE_BYTES_MAX + 1];
 	struct state_event event = {0};
@@ -253,7 +254,7 @@ static void a_day_of_events_takes_no_more_than_its_first_hour(void **state) {
 		assert_in_range(bytes_in_use(), 0, heap_bytes + GROWTH_BYTES_MAX);
 	}
 	assert_true(agent.told >= HOURS * (3600 + BURST_EVENTS));
-	assert_true(lost < agent.told - HOURS * 3600); // of the bursts only
+	assert_true(lost < agent.told - HOURS * 3600); // lost only from the bursts
 	take_bytes(sleeper, '\n', &ended);
 	assert_true(ended);
 	close(reader);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What paths have learnt as a text: what was written reads the same, and nothing else is taken.
+// Learnt path baselines as text: what was written reads the same, and all other input is
+// rejected.
 #include <control/path_book.h>
 #include <support/cmocka.h>
 
@@ -141,7 +142,7 @@ static void text_of_another_node_or_version_says_so(void **state) {
 	assert_string_equal(reason, "it is no such file");
 }
 
-// Whole, and of somebody who can count.
+// Write a complete file with the correct number of lines.
 static void write_lines(uint32_t count, const char *lines) {
 	size_t used =
 		(size_t)snprintf(text, sizeof(text), "paths 1 0x%" PRIx64 "\n%s", SELF, lines);

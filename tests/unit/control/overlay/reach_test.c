@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// control/overlay/reach.c and reach_try.c: the calls, the table and the sockets are played here.
+// control/overlay/reach.c and reach_try.c with fake calls, table and sockets.
 #include "overlay/inside.h"
 
 #include <lib/clock.h>
@@ -19,19 +19,19 @@ static struct {
 	struct ras_record records[PEERS_MAX];
 	struct ras_peer peers[PEERS_MAX];
 	uint32_t peer_count;
-	// What was asked of others.
+	// Requests sent to other agents.
 	struct overlay_call *call;
 	uint32_t calls;
 	int call_err;
 	uint64_t asked[16];
-	// What others were answered.
+	// Answers sent to other agents.
 	char answer[256];
 	uint32_t answers;
-	// What was noted.
+	// Events recorded.
 	struct ras_event note;
 	uint32_t notes;
 	char words[STATE_TEXT_BYTES];
-	// Of whom the core was asked who answers there.
+	// Address queries passed to the core.
 	uint64_t sought;
 	uint32_t questions;
 	int who_err;
@@ -200,7 +200,7 @@ static void join(void) {
 	pass(3 * SEC);
 }
 
-// Asking
+// Requests to others
 
 static void a_member_of_another_host_is_asked_where_there_is_one(void **state) {
 	(void)state;
@@ -300,13 +300,14 @@ static void answers_that_tell_nothing_raise_no_alarm(void **state) {
 		{"refused 10.0.0.2", 0},
 		{"refused 10.0.0.2 ", 0},
 		{"refused nowhere 10.0.0.1:28030", 0},
-		{"refused 10.0.0.2 10.0.0.9:28030", 0}, // another start of ours
+		// About another start of this node, at another address.
+		{"refused 10.0.0.2 10.0.0.9:28030", 0},
 		{"refused 10.0.0.2 10.0.0.1:28031", 0},
 		{"refusedx 10.0.0.2 10.0.0.1:28030", 0},
-		{"ERROR: Unknown command REACH\n", 0}, // an older agent
+		{"ERROR: Unknown command REACH\n", 0}, // from an older agent
 		{"", -ETIMEDOUT},
 		{"", -EBADMSG},
-		{"", -ECANCELED}, // it is leaving, or said more than an answer may be
+		{"", -ECANCELED}, // the peer leaves, or its answer was too long
 	};
 
 	(void)state;
@@ -360,7 +361,7 @@ static void an_unproven_address_is_asked_for_again_with_growing_pauses(void **st
 		assert_true(pause_ns >= before_ns && pause_ns <= 301 * SEC);
 	}
 	assert_true(pause_ns >= 299 * SEC);
-	assert_int_equal(stage.notes, 1); // told once
+	assert_int_equal(stage.notes, 1); // reported once
 	answer("reached 10.0.0.2 10.0.0.1:28030", 0);
 	assert_int_equal(stage.notes, 2);
 	assert_int_equal(stage.note.kind, RAS_EVENT_ADDRESS_PROVEN);
@@ -420,7 +421,7 @@ static void an_address_that_the_machine_lost_is_a_problem_until_it_is_proven_ane
 	assert_string_equal(overlay_reach(&stage.overlay)->words, "10.0.0.1:28030 is gone");
 	tell(RAS_EVENT_JOINED);
 	pass(1000 * SEC);
-	assert_int_equal(stage.calls, 1); // nobody need be asked
+	assert_int_equal(stage.calls, 1); // no other agent has to be asked
 	overlay_reach_ask_again(&stage.overlay);
 	pass(3 * SEC);
 	answer("reached 10.0.0.2 10.0.0.1:28030", 0);
@@ -428,7 +429,7 @@ static void an_address_that_the_machine_lost_is_a_problem_until_it_is_proven_ane
 	assert_int_equal(overlay_reach(&stage.overlay)->state, OVERLAY_REACH_PROVEN);
 }
 
-// Trying for others
+// Tests made for others
 
 static struct overlay_served served_of(uint64_t source, const char *line) {
 	struct overlay_served served = {.source = source};
@@ -470,7 +471,8 @@ static void the_asker_itself_at_its_address_is_the_proof(void **state) {
 	assert_string_equal(stage.answer, "reached 10.0.0.1 10.0.0.2:28030");
 }
 
-// Found: that a connection opened was proof, though it was another agent's listener, or our own.
+// Regression: an open connection counted as proof, although it was another agent's listener, or
+// the agent's own.
 static void another_one_at_the_asker_s_address_is_named(void **state) {
 	struct overlay_served served;
 
@@ -570,7 +572,7 @@ static void no_more_than_a_few_are_tried_at_once(void **state) {
 	assert_int_equal(stage.questions, OVERLAY_REACH_TRIES);
 	assert_string_equal(stage.answer, "busy - -");
 	overlay_reach_serve_stop(&stage.overlay);
-	assert_int_equal(stage.answers, 1); // the others' askers hear from the end of the overlay
+	assert_int_equal(stage.answers, 1); // other askers are answered when the overlay ends
 }
 
 UNIT_GROUP(reach) {

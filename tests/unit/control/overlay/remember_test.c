@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// control/overlay/remember.c: the table, the core and the state directory are played here.
+// control/overlay/remember.c with a fake table, core and state directory.
 #include "overlay/inside.h"
 
 #include <lib/log.h>
@@ -26,12 +26,12 @@ static struct {
 	int64_t clock_step_ns;
 	uint64_t timer_ns; // 0: not set
 	// The state directory.
-	char *file; // NULL: there is none
+	char *file; // NULL: no file
 	uint32_t writes;
-	// The core.
+	// State of the core.
 	uint32_t given;
 	uint32_t dropped;
-	// The roster.
+	// State of the roster.
 	const char *missing;
 } stage;
 
@@ -182,7 +182,7 @@ static void happen(enum ras_event_kind kind, uint32_t number, uint64_t value) {
 	overlay_remember_event(&stage.overlay, &event);
 }
 
-// Until the timer that is set.
+// Advance to the timer, which must be set.
 static void pass(void) {
 	assert_int_not_equal(stage.timer_ns, 0);
 	stage.now_ns = stage.timer_ns;
@@ -282,7 +282,7 @@ static void what_is_not_proven_for_seven_days_is_remembered_nowhere(void **state
 	assert_int_equal(stage.dropped, 1);
 }
 
-// Restarts with n1 alone beside it, and a clock that is so far off until after the first look.
+// Restart with n1 as the only peer. The clock is off by this much until after the first look.
 static void restart_with_a_clock_off_by(int64_t off_s) {
 	happen(RAS_EVENT_JOIN_DONE, 0, 0);
 	pass();
@@ -296,7 +296,7 @@ static void restart_with_a_clock_off_by(int64_t off_s) {
 	stage.clock_step_ns = 0;
 	happen(RAS_EVENT_JOINED, 1, 0);
 	pass();
-	pass(); // an hour later
+	pass(); // one hour later
 	assert_int_equal(overlay_remembered_count(&stage.overlay), 3);
 	assert_int_equal(stage.dropped, 0);
 	assert_non_null(strstr(stage.file, "\"n3\""));
@@ -319,7 +319,7 @@ static void one_that_is_alone_expires_nobody(void **state) {
 	for (uint32_t n = 1; n < stage.peer_count; n++)
 		stage.peers[n].state = RAS_DEAD;
 	stage.clock_step_ns = INT64_C(700000) * (int64_t)SEC;
-	pass(); // an hour later
+	pass(); // one hour later
 	pass();
 	assert_int_equal(overlay_remembered_count(&stage.overlay), 3);
 	stage.peers[1].state = RAS_ALIVE;
@@ -355,7 +355,7 @@ static void clock_that_is_wrong_until_the_join_expires_nobody(void **state) {
 	assert_int_equal(stage.given, 3);
 }
 
-// A list of forty members, of which several share a host.
+// A list of forty members, some of which share a host.
 static void full_list_has_as_many_hosts_as_there_are(void **state) {
 	uint32_t hosts = 0;
 
@@ -380,12 +380,12 @@ static void alone_is_who_remembers_or_expects_others_that_did_not_leave(void **s
 	(void)state;
 	happen(RAS_EVENT_JOIN_DONE, 0, 0);
 	pass();
-	assert_false(overlay_is_alone(&stage.overlay)); // but with three
+	assert_false(overlay_is_alone(&stage.overlay)); // not alone: three members
 	stage.peers[3].state = RAS_LEFT;
 	happen(RAS_EVENT_LEFT, 3, 0);
 	pass();
 	restart();
-	stage.peer_count = 1; // they are in no table of ours
+	stage.peer_count = 1; // the former members are in no table
 	assert_true(overlay_is_alone(&stage.overlay));
 	overlay_alone_words(&stage.overlay, words);
 	assert_non_null(strstr(words, "though it remembers 2: n"));
@@ -397,7 +397,7 @@ static void alone_is_who_remembers_or_expects_others_that_did_not_leave(void **s
 	overlay_alone_words(&stage.overlay, words);
 	assert_string_equal(words, "alone in a ring of its own, though 2 nodes are expected");
 	stage.joined = false;
-	assert_false(overlay_is_alone(&stage.overlay)); // waiting is told otherwise
+	assert_false(overlay_is_alone(&stage.overlay)); // waiting is reported separately
 }
 
 static void node_without_a_state_directory_keeps_nothing(void **state) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A state directory on a disk that hangs while it is closed.
+// A state directory on a disk that hangs while the directory is closed.
 #include <control/state.h>
 #include <lib/log.h>
 #include <support/cmocka.h>
@@ -27,7 +27,7 @@ static struct {
 	bool shut, hangs;
 } disk = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-// In place of the library's, for this program.
+// Replaces the C library's function in this program.
 int fsync(int fd) {
 	pthread_mutex_lock(&disk.mutex);
 	while (disk.shut) {
@@ -84,7 +84,7 @@ static void directory_whose_disk_hung_at_the_end_is_let_go_of_when_it_answers(vo
 	disk_shut(true);
 	state_save_start(opened, 7);
 	disk_await_hang();
-	state_journal(opened, &event); // both wait behind it
+	state_journal(opened, &event); // both wait behind the hanging write
 	state_save_text(opened, STATE_PATHS, strdup("paths"));
 	assert_null(state_close(opened));
 	assert_int_equal(state_open(directory, JOURNAL_BYTES, detail, &opened), -EBUSY);

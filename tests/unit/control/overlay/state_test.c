@@ -238,7 +238,7 @@ static void what_was_kept_of_paths_is_there_once_after_a_restart(void **state) {
 	free(text);
 	assert_int_equal(state_read_text(opened, STATE_PATHS, &text), -ENOENT);
 	state_close(opened);
-	opened = open_state(); // nobody took it
+	opened = open_state(); // the text is still there
 	state_close(opened);
 }
 
@@ -282,7 +282,8 @@ static void file_of_paths_that_is_too_long_or_none_is_told_as_such(void **state)
 	opened = open_state();
 	assert_int_equal(state_read_text(opened, STATE_PATHS, &text), -ELOOP);
 	state_close(opened);
-	// A directory in its place takes nothing: counted, and nothing else.
+	// A directory at this path makes writes fail: failures are counted, and nothing else
+	// happens.
 	assert_int_equal(remove(path), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
 	opened = open_state();
@@ -393,7 +394,7 @@ static void a_disk_that_takes_nothing_costs_events_and_nothing_else(void **state
 	char path[PATH_MAX + 32];
 
 	(void)state;
-	// A directory in its place: no open, whoever asks.
+	// A directory at this path makes every open fail.
 	snprintf(path, sizeof(path), "%s/journal", directory);
 	assert_int_equal(mkdir(path, 0700), 0);
 	for (int n = 0; n < 10; n++)
@@ -418,7 +419,7 @@ static uint64_t some_time(void) {
 	return 1;
 }
 
-// How often, in what was logged.
+// Count the occurrences in the log.
 static uint32_t count_in(FILE *file, const char *words) {
 	char line[LOG_LINE_BYTES_MAX + 2];
 	uint32_t found = 0;
@@ -501,7 +502,7 @@ static void a_link_in_place_of_a_file_is_not_followed(void **state) {
 	assert_int_equal(info.st_size, strlen("precious\n"));
 }
 
-// A limit cuts a write as a full disk does: what fits is written.
+// A file size limit truncates a write like a full disk: what fits is written.
 static void limit_files(uint64_t size) {
 	struct rlimit limit;
 
@@ -523,7 +524,7 @@ static void a_line_that_was_cut_spoils_no_other_of_this_run_or_the_next(void **s
 	await_written(opened, 1, 0);
 	limit_files((uint64_t)size + (uint64_t)size / 2);
 	event.event.value++;
-	state_journal(opened, &event); // cut
+	state_journal(opened, &event); // truncated
 	await_written(opened, 1, 1);
 	event.event.value++;
 	state_journal(opened, &event); // nothing of it fits
@@ -534,7 +535,7 @@ static void a_line_that_was_cut_spoils_no_other_of_this_run_or_the_next(void **s
 	await_written(opened, 2, 2);
 	limit_files(3 * (uint64_t)size);
 	event.event.value++;
-	state_journal(opened, &event); // cut, and the run ends
+	state_journal(opened, &event); // truncated, and the process ends
 	await_written(opened, 2, 3);
 	limit_files(0);
 	state_close(opened);
@@ -576,9 +577,9 @@ static void a_journal_that_cannot_be_put_aside_does_not_grow(void **state) {
 	assert_true(now.st_size <= JOURNAL_BYTES / 2);
 }
 
-// A sanitizer keeps what is freed for a while, and takes more the longer it runs.
+// A sanitizer delays frees, and its memory grows with time.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// By smaps_rollup, which walks the pages: the counters of statm are some pages behind.
+// smaps_rollup counts the pages exactly; the counters of statm lag behind by some pages.
 static uint64_t resident_bytes(void) {
 	FILE *rollup = fopen("/proc/self/smaps_rollup", "r");
 	char line[256];
@@ -647,8 +648,8 @@ UNIT_GROUP(state) {
 #endif
 	};
 
-	// Then the pages of each state are fresh, not those of an earlier test. Sanitizers refuse.
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
+	// Fresh pages for each state, instead of pages of an earlier test. Sanitizers reject this
+	// call. NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
 	(void)mallopt(M_MMAP_THRESHOLD, 65536);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

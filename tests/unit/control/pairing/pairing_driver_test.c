@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Drivers and lanes that refuse, fail, come back late, in another order, or never.
+// Drivers and lanes that reject or fail calls, or answer late, out of order, or never.
 #include "control/pairing/pairing_net.h"
 
 #include <support/cases.h>
@@ -10,7 +10,7 @@
 #define A 0
 #define B 1
 
-static struct pairing_key key; // of A to B
+static struct pairing_key key; // from A to B
 
 static int two_nodes(void **state) {
 	(void)state;
@@ -28,8 +28,8 @@ static int fini(void **state) {
 // Setting up
 
 enum where {
-	REFUSED, // by the operation itself
-	FAILED,	 // by its answer
+	REFUSED, // the operation itself fails
+	FAILED,	 // its answer reports an error
 };
 
 static const struct {
@@ -185,7 +185,7 @@ static void a_queue_pair_that_cannot_be_destroyed_is_kept_and_tried_again(void *
 	assert_int_equal(net.nodes[A].pair_count, 0);
 }
 
-// Never
+// Hanging calls
 
 static void a_driver_that_hangs_is_named_and_nothing_more_is_asked_of_it(void **state) {
 	static const struct {
@@ -264,7 +264,7 @@ static void a_device_that_never_flushes_is_stuck_after_its_limit(void **state) {
 	assert_true(net_settle() < 2 * SECOND);
 }
 
-// Late
+// Late answers
 
 static void answers_that_come_after_the_end_touch_nothing_newer(void **state) {
 	uint32_t generation;
@@ -278,7 +278,7 @@ static void answers_that_come_after_the_end_touch_nothing_newer(void **state) {
 	net_tell(A, B, PAIRING_PEER_IS_ALIVE, 1);
 	net_release(A);
 	net_pass(5 * MS);
-	assert_int_equal(net.nodes[A].pair_count, 0); // made, and destroyed at once
+	assert_int_equal(net.nodes[A].pair_count, 0); // created and destroyed at once
 	net_request(A, key, PAIRING_NEVER);
 	net_pass(2 * SECOND);
 	generation = net_view(A, key).generation;

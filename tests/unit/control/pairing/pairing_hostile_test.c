@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What no agent sends, or not to us: counted, refused with a reason, never believed.
+// Messages that no agent sends, or not to this one: counted, rejected with a reason, never
+// accepted.
 #include "control/pairing/pairing_liar.h"
 
 #include <support/cases.h>
 
 #include <string.h>
 
-// Messages that cannot be read
+// Undecodable messages
 
 static void any_message_cut_off_anywhere_is_refused(void **state) {
 	(void)state;
@@ -46,7 +47,7 @@ static void a_message_comes_back_from_its_own_bytes(void **state) {
 	assert_memory_equal(bytes, again, size);
 }
 
-// Heads: one field is wrong, and nobody is told, for nobody can be.
+// Message heads with one wrong field. The sender gets no reply, since it is not known.
 static void no_start(struct pairing_message *message) {
 	message->end.start = 0;
 }
@@ -148,7 +149,7 @@ static void a_head_that_is_wrong_is_counted_and_nothing_comes_of_it(void **state
 	assert_int_equal(liar_heard.count, 0);
 }
 
-// Ends: the sender is told what is impossible.
+// Invalid endpoints: the sender is told which field is impossible.
 static void mtu_7(struct pairing_end *end) {
 	end->endpoint.mtu = 7;
 }
@@ -167,7 +168,7 @@ static void queue_1(struct pairing_end *end) {
 
 static void gid_of_zero(struct pairing_end *end) {
 	memset(&end->endpoint.gid, 0, sizeof(end->endpoint.gid));
-	end->endpoint.lid = 5; // which is none on Ethernet
+	end->endpoint.lid = 5; // a LID does not exist on Ethernet
 }
 
 static void neither_gid_nor_lid(struct pairing_end *end) {
@@ -354,13 +355,14 @@ static void an_older_version_says_less_and_gives_nothing_up_to_writes(void **sta
 	assert_int_equal(older_size, size - 44);
 	assert_int_equal(pairing_message_decode(older, older_size, &read), 0);
 	assert_int_equal(read.end.write_sink.length, 0);
-	// The older one is answered, and takes what we say as that of a newer version.
+	// The peer with the older version is answered, and accepts our messages as those of a
+	// newer version.
 	assert_int_equal(liar_say(&message), 0);
 	net_pass(2 * MS);
 	assert_int_equal(liar_heard.message.type, PAIRING_READY_SENT);
 	assert_int_equal(liar_heard.message.version, PAIRING_VERSION);
 	assert_int_equal(liar_heard.message.version_least, 1);
-	// But it does not say more than its version knows.
+	// Our message must not claim the old version with more fields than that version has.
 	older[0] = bytes[0];
 	assert_int_equal(pairing_message_decode(older, older_size, &read), -EINVAL);
 	bytes[0] = 1;

@@ -280,7 +280,7 @@ uint32_t net_request(uint32_t node, struct pairing_key key, uint64_t timeout_ns)
 	struct net_waiter *waiter = &net.waiters[n];
 	struct pairing_answer answer;
 
-	// Its place was another's, who must have been answered by now.
+	// The slot is reused, so its former waiter must have been answered.
 	assert_true(net.waiter_count <= NET_WAITERS_MAX || waiter->answers == 1);
 	*waiter = (struct net_waiter){.node = node, .waiter.answered = on_answered};
 	if (pairing_request(
@@ -376,7 +376,7 @@ int net_inject(uint32_t from, uint32_t to, const struct pairing_message *message
 	);
 }
 
-// What must hold at any time
+// Invariants
 
 static void check_end(const struct device_endpoint *told, const struct device_endpoint *real) {
 	assert_int_equal(told->queue_number, real->queue_number);
@@ -429,7 +429,7 @@ static void happen(const struct net_event *event) {
 		net_tell(event->node, event->from, event->state, event->from_start);
 		return;
 	}
-	// The relay delivers to nobody but the start that was meant.
+	// The relay delivers only to the start that was addressed.
 	if (node->pairing == NULL || node->start != event->start)
 		return;
 	if (event->kind == EVENT_ANSWER)
@@ -483,7 +483,7 @@ void net_pass(uint64_t ns) {
 		;
 }
 
-// To look at
+// Queries
 
 struct pairing_view net_view(uint32_t node, struct pairing_key key) {
 	struct pairing_view view = {0};

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pairings on a virtual network: messages that are lost, repeated, reordered and delayed; drivers
-// that take their time, fail or hang; nodes that crash and start again. All by one seed, in
-// virtual time.
+// Pairings on a virtual network with one seed and virtual time. Messages are lost, repeated,
+// reordered and delayed; drivers are slow, fail or hang; nodes crash and restart.
 //
-// The net plays driver and lane, and fails the test when it is asked for what must not be: a call
-// for what does not exist or is still in a lane, a second connect, a hand-over before both ends are
-// connected. After each step it checks that two ends which are both ready have each other.
+// The net simulates driver and lane. It fails the test on any forbidden call. Examples are a
+// missing object, an object that is still in a lane, a second connect, or a hand-over before both
+// ends are connected. After each step it checks that two ready ends belong to each other.
 #pragma once
 
 #include "pairing/pairing_inside.h"
@@ -50,27 +49,27 @@ struct net_view {
 };
 
 struct net_node {
-	struct pairing *pairing; // NULL: down
+	struct pairing *pairing; // NULL: node is down
 	uint64_t start;
 	uint64_t wake_ns;
 	struct net_pair pairs[NET_PAIRS_MAX];
-	uint32_t pair_count; // that exist
+	uint32_t pair_count; // number of existing pairs
 	struct net_view views[NET_NODES_MAX];
 	struct pairing_key wanted[NET_WANTED_MAX];
 	uint32_t wanted_count;
 	uint32_t next_queue_number;
-	int refuse[NET_CALL_COUNT]; // what the operation itself returns
-	int fail[NET_CALL_COUNT];   // what the answer says
-	bool hold[NET_CALL_COUNT];  // the answer does not come before net_release()
+	int refuse[NET_CALL_COUNT]; // error of the operation itself
+	int fail[NET_CALL_COUNT];   // error in the answer
+	bool hold[NET_CALL_COUNT];  // delays the answer until net_release()
 	int hand_over_err;
 	uint32_t asked[NET_CALL_COUNT];
-	uint64_t begun_ns[NET_NODES_MAX]; // the last create for each peer
-	uint64_t gap_ns[NET_NODES_MAX];	  // the shortest time between two of them
+	uint64_t begun_ns[NET_NODES_MAX]; // start of the last create call, by peer
+	uint64_t gap_ns[NET_NODES_MAX];	  // shortest time between two create calls, by peer
 	uint32_t sent[PAIRING_MESSAGE_TYPE_END];
-	uint32_t told[PAIRING_STATE_COUNT]; // changes of all keys
-	uint32_t untold;		    // as the last of them said
-	uint32_t fabric[NET_DEVICES_MAX];   // devices of different ones do not reach each other
-	bool limited;			    // its ports are limited members of the partition
+	uint32_t told[PAIRING_STATE_COUNT]; // state changes of all keys
+	uint32_t untold;		    // number of unreported failures, from the last report
+	uint32_t fabric[NET_DEVICES_MAX];   // devices of different fabrics cannot reach each other
+	bool limited;			    // the ports are limited members of the partition
 };
 
 struct net {
@@ -78,28 +77,28 @@ struct net {
 	uint32_t node_count, device_count;
 	uint64_t now_ns;
 	uint64_t random;
-	struct pairing_config config; // of all, but for self, start and seed
-	// In percent.
+	struct pairing_config config; // of all nodes, except for self, start and seed
+	// Probabilities in percent.
 	uint32_t loss, repeat, driver_errors;
 	uint64_t delay_min_ns, delay_max_ns;
 	uint64_t call_min_ns, call_max_ns;
-	bool undeliverable;			// lost messages are told to the sender
-	bool cut[NET_NODES_MAX][NET_NODES_MAX]; // nothing gets through
-	// May change a message; true: it is lost.
+	bool undeliverable;			// the sender is notified of lost messages
+	bool cut[NET_NODES_MAX][NET_NODES_MAX]; // no message passes
+	// May change a message. Returns true to lose it.
 	bool (*filter)(struct net *net, uint32_t from, uint32_t to, uint8_t *bytes, size_t *size);
 	struct net_waiter waiters[NET_WAITERS_MAX];
 	uint32_t waiter_count;
-	struct net_event *events; // a heap by time, then order
+	struct net_event *events; // heap, ordered by time, then by `order`
 	uint32_t event_count, event_room;
 	uint64_t order;
 };
 
-// The only one at a time.
+// The only instance at a time.
 extern struct net net;
 
-// With round trips of 1 ms, calls of 1 ms, nothing lost.
+// Create nodes with round trips of 1 ms, calls of 1 ms and no loss.
 void net_create(uint32_t nodes, uint32_t devices, uint64_t seed);
-// Stops all, and fails the test if a pair, a waiter or an attempt is left.
+// Stop all nodes; fails the test if a pair, a waiter or an attempt is left.
 void net_destroy(void);
 uint64_t net_random(void);
 bool net_chance(uint32_t percent);
@@ -107,30 +106,30 @@ bool net_chance(uint32_t percent);
 uint64_t net_id(uint32_t node);
 struct pairing_key net_key(uint32_t device, uint32_t peer, uint32_t peer_device);
 void net_want(uint32_t node, uint32_t device, uint32_t peer, uint32_t peer_device);
-// All nodes want pairs of their first device with all others.
+// Let every node want pairs of its first device with all other nodes.
 void net_want_all(void);
-// The waiter's number.
+// Returns the waiter's number.
 uint32_t net_request(uint32_t node, struct pairing_key key, uint64_t timeout_ns);
-// The only answer it had; fails the test if there is none.
+// Return the waiter's only answer; fails the test if there is none.
 const struct pairing_answer *net_answer(uint32_t waiter);
 
 void net_pass(uint64_t ns);
-// Until the next thing happens, at most until then. False: nothing did.
+// Process the next event if it is not after `until_ns`. Returns false if there was none.
 bool net_step(uint64_t until_ns);
 struct pairing_view net_view(uint32_t node, struct pairing_key key);
 bool net_is_ready(uint32_t node, uint32_t peer);
 bool net_all_ready(void);
-// Passes time until all that is wanted is ready; how long that took. Fails after a minute.
+// Pass time until all wanted pairs are ready. Returns the time it took; fails after a minute.
 uint64_t net_settle(void);
-// How long until this node has this state; fails after a minute.
+// Pass time until the node has this state. Returns the time it took; fails after a minute.
 uint64_t net_await(uint32_t node, struct pairing_key key, enum pairing_state state);
 const struct pairing_counters *net_counters(uint32_t node);
 
-// Down without a word. The others hear of it after a while, if told so.
+// Stop a node without notice. If `told`, the others learn of it after a while.
 void net_crash(uint32_t node, bool told);
 void net_start(uint32_t node, bool told);
 void net_tell(uint32_t node, uint32_t peer, enum pairing_peer_state state, uint64_t start);
-// The operations of a ready pair fail.
+// Let the operations of a ready pair fail.
 void net_break(uint32_t node, struct pairing_key key);
 void net_release(uint32_t node);
 int net_inject(uint32_t from, uint32_t to, const struct pairing_message *message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The driver and the lane of each node: a pair's life as it must be asked for, and answers that
-// come later.
+// Simulated driver and lane of each node: the permitted calls in a pair's life, and delayed
+// answers.
 #include "control/pairing/pairing_net_impl.h"
 
 #include <support/cmocka.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the parts of the net share: events to come, and the driver that each node plays.
+// Internal interface of the net: future events, and the simulated driver of each node.
 #pragma once
 
 #include "control/pairing/pairing_net.h"
@@ -15,8 +15,8 @@ struct net_event {
 	uint64_t at_ns, order;
 	enum event_kind kind;
 	uint32_t node;
-	uint64_t start; // of the node, for which it is
-	uint32_t from;	// message, news
+	uint64_t start; // start of the receiving node
+	uint32_t from;	// sender of a message; subject of news
 	uint64_t from_start;
 	enum pairing_peer_state state;
 	enum net_call call;
@@ -26,15 +26,15 @@ struct net_event {
 	uint8_t bytes[PAIRING_MESSAGE_BYTES_MAX];
 };
 
-// Takes a copy, and its place in the order of what happens at the same time.
+// Enqueue a copy, behind the events of the same time.
 void net_push(struct net_event *event);
 uint64_t net_between(uint64_t min, uint64_t max);
-// Of a node, which is what operations have as their ctx.
+// Return the index of a node from the ctx of its operations.
 uint32_t net_index(const void *ctx);
 
 void net_driver_ops(struct pairing_ops *ops);
-// Fails the test if there is none.
+// Return the pair; fails the test if there is none.
 struct net_pair *net_pair_get(struct net_node *node, uint32_t generation);
-// Comes back later as an EVENT_ANSWER.
+// Schedule the answer of a call as an EVENT_ANSWER.
 int net_ask(struct net_node *node, enum net_call call, uint32_t generation);
 void net_driver_answer(struct net_node *node, const struct net_event *event);

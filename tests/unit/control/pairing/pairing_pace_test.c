@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When pairs are tried again, how many may live, and who is told what meanwhile.
+// Backoff of pairs, the limit of living pairs, and the answers to waiters meanwhile.
 #include "control/pairing/pairing_net.h"
 
 #include <support/cases.h>
@@ -9,10 +9,10 @@
 
 #define A 0
 #define B 1
-#define DEMAND_MAX 64	 // by default
-#define KEYS (7 * 4 * 4) // of one of a crowd: peers, own devices, theirs
+#define DEMAND_MAX 64	 // the default
+#define KEYS (7 * 4 * 4) // of one node of a crowd: peers, own devices, their devices
 
-static struct pairing_key key; // of A to B
+static struct pairing_key key; // from A to B
 
 static int two_nodes(void **state) {
 	(void)state;
@@ -27,7 +27,7 @@ static int fini(void **state) {
 	return 0;
 }
 
-// Back-off
+// Backoff
 
 static void a_failed_request_is_served_its_error_until_the_back_off_is_over(void **state) {
 	uint32_t first, second, third;
@@ -59,7 +59,7 @@ static void nobody_tries_for_who_does_not_ask(void **state) {
 	assert_int_equal(net_view(A, key).begun_ns, 0); // forgotten
 }
 
-// Asks again and again, each time as soon as it may be tried.
+// Request again and again, each time as soon as a try is allowed.
 static void fail_times(uint32_t tries) {
 	while (net_view(A, key).tries < tries) {
 		struct pairing_view view = net_view(A, key);
@@ -111,12 +111,12 @@ static void all_pairs_with_one_peer_share_its_second_while_it_fails(void **state
 	net_pass(60 * SECOND);
 	assert_true(net.nodes[A].gap_ns[B] >= SECOND);
 	assert_in_range(net.nodes[A].asked[NET_CREATE], 4 + 55, 4 + 61);
-	// The first that succeeds sets the others free.
+	// The first success ends the backoff of the other keys.
 	net.nodes[A].fail[NET_CONNECT] = 0;
 	assert_in_range(net_settle(), 0, 2 * SECOND);
 }
 
-// Of any length: what is under way when it ends is at another point each time.
+// Silences of different lengths, so that a different step is in progress at the end of each.
 static void a_pair_is_ready_within_a_second_after_silence_of_any_length(void **state) {
 	(void)state;
 	for (uint32_t n = 0; n < 200; n++) {
@@ -166,7 +166,7 @@ static void a_pair_that_was_proved_counts_its_tries_anew(void **state) {
 	assert_int_equal(net_view(A, key).tries, 1);
 }
 
-// News
+// News about peers
 
 static void to_tell_nothing(void) {
 }
@@ -228,7 +228,7 @@ static void news_of_the_peer_sets_all_its_pairs_free(void **state) {
 	net.nodes[A].fail[NET_CONNECT] = 0;
 	net_tell(A, B, PAIRING_PEER_IS_ALIVE, 1);
 	net_pass(20 * MS);
-	assert_true(net_counters(A)->ready >= 3); // one had begun within the last second
+	assert_true(net_counters(A)->ready >= 3); // one attempt had begun within the last second
 	assert_in_range(net_settle(), 0, SECOND);
 }
 
@@ -286,7 +286,7 @@ static void a_silent_peer_keeps_the_pair_that_works_and_gets_no_other(void **sta
 	assert_true(net_is_ready(A, B));
 	waiter = net_request(A, net_key(1, B, 1), PAIRING_NEVER);
 	assert_int_equal(net_answer(waiter)->failure.reason, PAIRING_PEER_DEAD);
-	// What was seen of it later weighs more.
+	// A newer observation of the peer weighs more.
 	net_tell(A, B, PAIRING_PEER_HAS_DIED, 1);
 	assert_int_equal(net_view(A, key).state, PAIRING_DRAINING);
 }
@@ -314,7 +314,7 @@ static void storms_of_handshakes_over_all_peers_are_held_to_the_rate(void **stat
 	net_settle();
 	net_pass(20 * SECOND);
 	assert_int_equal(net_counters(0)->deferred, 0);
-	// The same with a rate that is lower than what is wanted.
+	// The same with a rate below the demand.
 	net_crash(0, false);
 	net.config.rate = 20;
 	net_start(0, true);
@@ -326,7 +326,7 @@ static void storms_of_handshakes_over_all_peers_are_held_to_the_rate(void **stat
 	assert_in_range(net_settle(), 0, 2 * SECOND);
 }
 
-// Room
+// Limited number of pairs
 
 static void make_crowd(uint32_t demand_max) {
 	net_destroy();
@@ -362,12 +362,12 @@ static void the_pair_unused_for_longest_gives_way_to_another(void **state) {
 	assert_true(net_is_ready(0, 1));
 }
 
-// As the rotation of probes does, over all keys that there are, three times.
+// Request all keys in turn three times, as the rotation of probes does.
 static void so_many_pairs_and_no_more_live_however_many_are_asked_for_in_turn(void **state) {
 	uint32_t most = 0;
 
 	(void)state;
-	make_crowd(0); // as many as by default
+	make_crowd(0); // the default limit
 	for (uint32_t n = 0; n < 3 * KEYS; n++) {
 		uint32_t own = n % 4, theirs = n / 4 % 4, peer = 1 + n / 16 % 7;
 		uint32_t waiter = net_request(0, net_key(own, peer, theirs), 10 * SECOND);
@@ -378,7 +378,7 @@ static void so_many_pairs_and_no_more_live_however_many_are_asked_for_in_turn(vo
 		if (net.nodes[0].pair_count > most)
 			most = net.nodes[0].pair_count;
 	}
-	// The one that gives way is not gone before the new one is begun.
+	// The new pair begins before the evicted one is gone.
 	assert_in_range(most, DEMAND_MAX, DEMAND_MAX + 1);
 	assert_true(net_counters(0)->evicted >= 3 * KEYS - DEMAND_MAX);
 }
@@ -390,7 +390,7 @@ static void no_room_is_said_and_not_remembered(void **state) {
 	make_crowd(2);
 	for (uint32_t n = 1; n <= 2; n++)
 		net_request(0, net_key(0, n, 0), SECOND);
-	net_pass(100 * MS); // too young to go
+	net_pass(100 * MS); // too young to be evicted
 	waiter = net_request(0, net_key(0, 3, 0), SECOND);
 	assert_int_equal(net_answer(waiter)->failure.reason, PAIRING_NO_ROOM);
 	assert_int_equal(net_view(0, net_key(0, 3, 0)).state, PAIRING_ABSENT);
@@ -436,7 +436,7 @@ static void a_pair_that_nobody_keeps_or_uses_is_closed(void **state) {
 	assert_false(net_is_ready(A, B));
 	assert_false(net_is_ready(B, A));
 	net_pass(70 * SECOND);
-	assert_int_equal(net_view(A, key).begun_ns, 0); // nothing is known of it any more
+	assert_int_equal(net_view(A, key).begun_ns, 0); // the key is forgotten
 }
 
 static void one_that_is_not_wanted_any_more_is_closed_as_others_are(void **state) {
@@ -453,7 +453,7 @@ static void one_that_is_not_wanted_any_more_is_closed_as_others_are(void **state
 	net.nodes[A].wanted_count = 0;
 }
 
-// Who waits
+// Waiters
 
 static void a_waiter_is_told_when_its_time_is_over_and_the_handshake_goes_on(void **state) {
 	uint32_t waiter;

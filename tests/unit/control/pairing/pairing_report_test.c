@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which changes of pairs are told for the log.
+// Which state changes of pairs are reported for the log.
 #include "control/pairing/pairing_net.h"
 
 #include <support/cases.h>
@@ -10,8 +10,8 @@
 #define A 0
 #define B 1
 
-static struct pairing_key key; // of A to B
-static const uint32_t *told;   // by A
+static struct pairing_key key; // from A to B
+static const uint32_t *told;   // reports by A
 
 static int two_nodes(void **state) {
 	(void)state;
@@ -27,7 +27,7 @@ static int fini(void **state) {
 	return 0;
 }
 
-// Told at 0, 2, 6, 14, 30 s and so on; then each ten minutes.
+// Reported at 0, 2, 6, 14, 30 s and so on, then every ten minutes.
 static void a_pair_that_never_comes_up_is_told_after_pauses_that_grow(void **state) {
 	uint64_t failures;
 
@@ -39,7 +39,7 @@ static void a_pair_that_never_comes_up_is_told_after_pauses_that_grow(void **sta
 	assert_in_range(told[PAIRING_FAILED], 4, 5);
 	net_pass(3540 * SECOND);
 	assert_in_range(told[PAIRING_FAILED], 10, 14);
-	// With how many were left out since.
+	// A report contains the number of failures since the last one.
 	failures = net_counters(A)->failed[PAIRING_DRIVER];
 	net_pass(601 * SECOND);
 	failures = net_counters(A)->failed[PAIRING_DRIVER] - failures;
@@ -75,7 +75,7 @@ static void that_it_is_ready_is_told_after_a_failure_however_many_were_left_out(
 	assert_int_equal(net_view(A, key).untold, 0);
 }
 
-// As where the overlay gets through and RDMA does not.
+// As on nodes where the overlay works and RDMA does not.
 static void a_pair_that_breaks_whenever_it_is_used_is_told_after_pauses_too(void **state) {
 	(void)state;
 	net_want(A, 0, B, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Thousands of small clusters, each with its own mix of faults, by seed. What must hold at any time
-// the net checks after each step; here what must hold in the end.
+// Thousands of small clusters, each with its own mix of faults by seed. The net checks its
+// invariants after each step; the tests check the final state.
 #include "control/pairing/pairing_net.h"
 
 #include <support/cases.h>
@@ -13,7 +13,7 @@
 
 #define SEEDS OR_SANITIZED(2000, 300)
 
-static uint64_t seed; // of the run under way
+static uint64_t seed; // of the current run
 
 static uint32_t any_node(void) {
 	return (uint32_t)(net_random() % net.node_count);
@@ -33,7 +33,7 @@ static struct pairing_key any_key(uint32_t node) {
 	return net_key(any_device(), peer, any_device());
 }
 
-// A cluster of 2 to 8 nodes with 1 to 3 devices, some of which want some pairs.
+// Create a cluster of 2 to 8 nodes with 1 to 3 devices; some nodes want some pairs.
 static void make_cluster(void) {
 	uint64_t random;
 
@@ -79,7 +79,7 @@ static void use_some_pair(uint32_t node) {
 		pairing_report_success(net.nodes[node].pairing, net.now_ns, view.generation);
 }
 
-// Something happens to a node that is up.
+// Let a random event happen to a node that is up.
 static void one_thing(uint32_t node) {
 	struct pairing *pairing = net.nodes[node].pairing;
 	uint32_t device = any_device(), waiter;
@@ -166,7 +166,7 @@ static void run(void) {
 	net_destroy();
 }
 
-// Another first seed by the environment: TOCSIN_SEED=17 begins with the one that failed.
+// The environment sets the first seed: TOCSIN_SEED=17 starts with the run that failed.
 static int begin(void **state) {
 	const char *text = getenv("TOCSIN_SEED");
 

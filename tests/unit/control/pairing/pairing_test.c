@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The handshake of two ends: how it goes well, how it heals, and how it fails.
+// The handshake of two ends: success, recovery and failure.
 #include "control/pairing/pairing_net.h"
 
 #include <support/cases.h>
@@ -10,7 +10,7 @@
 #define A 0
 #define B 1
 
-static struct pairing_key key; // of A to B
+static struct pairing_key key; // from A to B
 
 static int two_nodes(void **state) {
 	(void)state;
@@ -37,7 +37,7 @@ static uint32_t sent(uint32_t node) {
 	return count;
 }
 
-// Fine days
+// Normal operation
 
 static void a_request_makes_one_pair_at_each_end_with_two_messages_each(void **state) {
 	uint32_t waiter = net_request(A, key, SECOND);
@@ -122,7 +122,7 @@ static void pairs_of_all_devices_with_one_peer_are_apart(void **state) {
 	(void)state;
 	for (uint32_t device = 0; device < 4; device++)
 		net_want(A, device & 1, B, device >> 1);
-	net_pass(10 * MS); // none waits for another
+	net_pass(10 * MS); // the requests do not wait for each other
 	assert_int_equal(net_counters(A)->ready, 4);
 	assert_int_equal(net_counters(B)->ready, 4);
 }
@@ -231,7 +231,7 @@ static void a_peer_that_never_is_ready_is_given_up_once_in_time(void **state) {
 	lose_count = UINT32_MAX;
 	while (net.waiters[waiter].answers == 0)
 		assert_true(net_step(from_ns + 20 * SECOND));
-	// The halves did not begin the time anew.
+	// Both halves of the handshake share one time limit.
 	assert_int_equal(net.now_ns - from_ns, 5 * SECOND);
 	failure = &net_answer(waiter)->failure;
 	assert_int_equal(failure->reason, PAIRING_TIMED_OUT);
@@ -241,7 +241,7 @@ static void a_peer_that_never_is_ready_is_given_up_once_in_time(void **state) {
 	assert_int_equal(net.nodes[A].pair_count, 0);
 }
 
-// Failures, and how they reach who asked
+// Failures, and how they are reported to the requester
 
 static void silence_of_the_peer_times_out(void **state) {
 	uint32_t waiter;
@@ -331,7 +331,7 @@ static void two_limited_members_of_a_partition_are_told_so_and_wait_for_news(voi
 	assert_true(net_answer(waiter)->failure.by_peer);
 	assert_string_equal(pairing_reason_name(PAIRING_LIMITED_MEMBERS), "LimitedMembers");
 	assert_int_equal(net_counters(A)->begun, 1);
-	// One full member is enough.
+	// One full member of the partition is enough.
 	net.nodes[B].limited = false;
 	net_tell(A, B, PAIRING_PEER_IS_ALIVE, 1);
 	assert_true(net_settle() < 10 * MS);
@@ -391,13 +391,13 @@ static void a_restarted_peer_is_answered_with_a_new_pair_in_the_same_exchange(vo
 	net_request(B, back(), SECOND);
 	net_pass(SECOND);
 	first = net_view(A, key).generation;
-	net.nodes[A].hold[NET_DRAIN] = true; // what was is not out of the way yet
+	net.nodes[A].hold[NET_DRAIN] = true; // the former pair is not drained yet
 	net_crash(B, false);
 	net_start(B, false);
 	waiter = net_request(B, back(), SECOND);
 	net_pass(20 * MS);
 	assert_int_not_equal(net_answer(waiter)->generation, 0);
-	assert_int_equal(net.nodes[B].sent[PAIRING_INFO], 2); // one before, one now
+	assert_int_equal(net.nodes[B].sent[PAIRING_INFO], 2); // one earlier, one now
 	assert_int_equal(net_view(A, key).state, PAIRING_READY);
 	assert_int_not_equal(net_view(A, key).generation, first);
 	assert_int_equal(net_view(A, key).retired, 1);
@@ -408,12 +408,12 @@ static void a_peer_that_lost_its_pair_is_answered_with_a_new_one_too(void **stat
 	(void)state;
 	net_request(A, key, SECOND);
 	net_pass(2 * SECOND);
-	net.filter = lose; // of what B says that it closes
+	net.filter = lose; // loses B's close messages
 	lose_from = B;
 	lose_type = PAIRING_CLOSE;
 	lose_count = 1;
 	net_break(B, back());
-	net_pass(300 * MS); // of back-off
+	net_pass(300 * MS); // of backoff
 	net_request(B, back(), SECOND);
 	net_pass(SECOND);
 	assert_int_equal(net_counters(A)->replaced, 1);
@@ -437,7 +437,7 @@ static void the_end_of_one_side_ends_the_other_at_once(void **state) {
 	assert_int_equal(net_view(B, back()).broken, 1);
 }
 
-// Late ones of an older generation.
+// Late messages of an older generation.
 static struct net_event_copy {
 	uint8_t bytes[PAIRING_MESSAGE_BYTES_MAX];
 	size_t size;
@@ -505,7 +505,7 @@ static void a_wanted_pair_is_made_anew_with_another_flow_label_each_ten_minutes(
 	assert_true(net.now_ns - gone_ns < SECOND);
 	after = net_view(A, key);
 	assert_int_not_equal(after.flow_label, before.flow_label);
-	// One of the two begins, for both.
+	// One side starts the renewal, for both.
 	assert_int_equal(net_counters(A)->renewed + net_counters(B)->renewed, 1);
 	net_pass(6000 * SECOND);
 	assert_in_range(net_counters(A)->renewed + net_counters(B)->renewed, 9, 12);
@@ -541,7 +541,7 @@ static void what_a_device_shows_newly_is_told_by_pairs_made_anew_at_once(void **
 	assert_int_equal(net_counters(B)->renewed, 1);
 }
 
-// So many, and then the first one again: what each brought can be told apart.
+// The labels cycle, so that the statistics of each label can be distinguished.
 static void flow_labels_of_a_pair_come_in_turn(void **state) {
 	uint32_t labels[PAIRING_FLOWS], generation, found = 0;
 
@@ -602,8 +602,8 @@ static void a_time_that_goes_back_counts_as_the_last_one(void **state) {
 static const struct {
 	uint32_t last, next, after;
 } counts[] = {
-	{0xfffffe, 0xffffff, 0x1000001},      // a lane looks at 24 bits, none of which is no pair
-	{0xfffffffe, 0xffffffff, 0x00000001}, // and all round
+	{0xfffffe, 0xffffff, 0x1000001},      // a lane uses 24 bits, and 0 means no pair
+	{0xfffffffe, 0xffffffff, 0x00000001}, // wraps around
 };
 
 static void generations_are_counted_round_and_never_none(void **state) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is sound, but comes not now, not so often, or not from who may say it.
+// Valid messages that come at the wrong time, too often, or from the wrong sender.
 #include "control/pairing/pairing_liar.h"
 
 #include <support/cases.h>
@@ -18,7 +18,7 @@ static void ready_from_who_has_another_pair_of_ours_in_mind_is_stale(void **stat
 	message.your_start = 7;
 	message.end.generation = 101;
 	liar_heard.count = 0;
-	assert_int_equal(liar_say(&message), 0); // for another start of ours
+	assert_int_equal(liar_say(&message), 0); // for another start of this node
 	assert_int_equal(liar_heard.count, 0);
 	assert_int_equal(net_counters(NODE)->stale, 2);
 	assert_int_equal(net.nodes[NODE].asked[NET_CREATE], 0);
@@ -48,7 +48,7 @@ static void a_ready_pair_is_not_ended_by_refusals_or_by_who_is_not_its_peer(void
 
 static const struct {
 	const char *what;
-	bool to_ours; // else to one that is long gone
+	bool to_ours; // addressed to the current pair; otherwise to one that is long gone
 } answers[] = {
 	{"to one that is long gone", false},
 	{"to ours, which has another", true},
@@ -85,7 +85,7 @@ static void what_the_peer_says_is_gone_is_gone(void **state) {
 	liar_say(&close);
 	assert_int_not_equal(net_view(NODE, liar_key).state, PAIRING_READY);
 	assert_int_equal(net_view(NODE, liar_key).failure.reason, PAIRING_DRIVER);
-	close.type = PAIRING_INFO; // and does not come back
+	close.type = PAIRING_INFO; // must not bring the pair back
 	close.failure.reason = PAIRING_REASON_NONE;
 	close.end = liar_message(PAIRING_INFO).end;
 	net_pass(5 * SECOND);
@@ -151,11 +151,11 @@ static void a_generation_from_the_far_end_blocks_no_more_than_its_start(void **s
 	message.end.generation = 0x7fffffff;
 	liar_say(&message);
 	net_pass(SECOND);
-	message.end.generation = 100; // half the way round: older
+	message.end.generation = 100; // half-way round counts as older
 	liar_say(&message);
 	assert_int_equal(net_counters(NODE)->stale, 1);
 	net_pass(20 * SECOND);
-	// liar_end() shows that another start of the liar is believed.
+	// liar_end() shows that a new start of the liar is accepted.
 }
 
 static void words_of_a_dead_or_unknown_peer_are_not_believed(void **state) {

@@ -34,7 +34,7 @@ static struct path_summary summary(const struct compact_stats *stats) {
 	return now;
 }
 
-// The agent that is read beats between two reads, unless a test takes that back.
+// Add one read. The peer's counter advances between two reads, unless a test reverts that.
 static void add(struct compact_stats *stats, uint32_t size, bool answered, uint64_t latency_ns) {
 	const struct path_probe probe = {
 		.at_ns = now_ns += GAP_NS,
@@ -75,7 +75,7 @@ static void remembers_times_of_the_small_size(void **state) {
 	assert_int_equal(now.kind, OBSERVATION_GOOD);
 	assert_int_equal(now.count, 102);
 	assert_int_equal(now.min_ns, 10 * US);
-	assert_in_range(now.median_ns, 10 * US + 84, 10 * US + 99); // of the last
+	assert_in_range(now.median_ns, 10 * US + 84, 10 * US + 99); // median of the last reads
 	assert_in_range(now.p99_ns, now.median_ns, 16384);
 	assert_in_range(now.mad_ns, 1, 8);
 }
@@ -106,7 +106,7 @@ static void visit_proves_the_sizes_that_passed_in_it(void **state) {
 	add(*state, 3, false, 0);
 	assert_int_equal(summary(*state).kind, OBSERVATION_GOOD);
 	assert_int_equal(summary(*state).unproven_size_index, 3);
-	// What passed then says nothing of the next visit.
+	// Time between two visits is no evidence about the next one.
 	now_ns += 60 * SEC;
 	add(*state, 1, true, 10 * US);
 	add(*state, 0, true, 10 * US);
@@ -122,14 +122,14 @@ static void two_reads_without_an_answer_are_silence_until_the_next_answer(void *
 	assert_int_equal(summary(*state).kind, OBSERVATION_GOOD);
 	add(*state, 0, false, 0);
 	assert_int_equal(summary(*state).kind, OBSERVATION_SILENT);
-	beats -= 3; // answered, and the counter is where it was
+	beats -= 3; // answered, but the counter did not advance
 	add(*state, 0, true, 10 * US);
 	assert_int_equal(summary(*state).kind, OBSERVATION_NO_PAIR);
 	add(*state, 1, true, 10 * US);
 	assert_int_equal(summary(*state).kind, OBSERVATION_GOOD);
 }
 
-// The pattern of a visit whose large reads are dropped: with each of them the pair breaks.
+// The pattern of a visit whose large reads are dropped: each of them breaks the pair.
 static void large_reads_that_take_small_ones_with_their_pair_are_no_silence(void **state) {
 	add(*state, 1, true, 10 * US);
 	for (int pair = 0; pair < 4; pair++) {
@@ -177,7 +177,7 @@ static void counter_that_stands_throughout_a_visit_is_nothing_good(void **state)
 	for (uint32_t n = 0; n < 5; n++)
 		add(*state, n == 0, true, 10 * US);
 	assert_int_equal(summary(*state).kind, OBSERVATION_GOOD);
-	// It went on for a while after that visit, and stopped before this one.
+	// The agent ran on after the previous visit, and stopped before this one.
 	now_ns += 30 * SEC;
 	beats += 200;
 	for (uint32_t n = 0; n < 5; n++) {

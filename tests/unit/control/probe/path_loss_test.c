@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Probes of a path that are not answered: what is a loss of some sizes, and what is silence.
+// Unanswered probes of a path: loss of some sizes, or silence.
 #include "control/probe/path_scene.h"
 
-// Loss: of eight sizes in turn, those from `from` on are lost.
+// Loss: of the eight sizes in turn, those from `lost_from` on are lost.
 struct loss {
 	const char *what;
-	uint32_t lost_from; // place in the sizes
-	uint32_t permille;  // of these
+	uint32_t lost_from; // index of the size
+	uint32_t permille;  // share of these that is lost
 	enum observation_kind kind;
 	uint32_t place;
 };
@@ -50,8 +50,8 @@ static void loss_is_told_by_size(void **state) {
 	}
 }
 
-// Found: what was on its way when a lost large read broke the pair made the path silent, and three
-// such at once made a node with a hole in its MTU fabric-down, again and again.
+// Regression: reads in flight when a lost large read broke the pair made the path silent. Three
+// such paths made a node with an MTU hole fabric-down, again and again.
 static void what_is_lost_with_the_pair_that_a_known_loss_broke_is_no_silence(void **state) {
 	(void)state;
 	scene_good_for(30, 10 * US);
@@ -63,13 +63,13 @@ static void what_is_lost_with_the_pair_that_a_known_loss_broke_is_no_silence(voi
 	for (uint32_t n = 0; n < 20; n++) {
 		scene_good(0, 10 * US);
 		scene_lost(2);
-		scene.now_ns -= 9 * SEC / 10; // begun before the pair is broken
+		scene.now_ns -= 9 * SEC / 10; // begun before the pair breaks
 		scene_lost(0);
 		path_memory_cut_off(scene.path);
 		assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_LOSSY);
 		assert_int_equal(scene_summary().lost_size_index, 2);
 	}
-	// A cut is told as before: what was begun later had a pair of its own.
+	// A cut is reported as before, since later reads have a new pair.
 	scene.now_ns += 2 * SEC;
 	scene_lost(0);
 	scene_lost(0);
@@ -95,7 +95,7 @@ static void good_path_proves_the_sizes_that_passed_lately(void **state) {
 	assert_int_equal(scene_summary().unproven_size_index, 2);
 	scene_good(2, 10 * US);
 	assert_int_equal(scene_summary().unproven_size_index, PATH_SIZES);
-	// One that is lost is no pattern, and no proof.
+	// One loss is neither a pattern nor a proof.
 	scene_lost(3);
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_int_equal(scene_summary().unproven_size_index, 3);
@@ -103,7 +103,7 @@ static void good_path_proves_the_sizes_that_passed_lately(void **state) {
 	assert_int_equal(scene_summary().unproven_size_index, 3);
 	scene_good(3, 10 * US);
 	assert_int_equal(scene_summary().unproven_size_index, PATH_SIZES);
-	// Another pair, perhaps another way.
+	// A new pair may use another route.
 	path_memory_reopened(scene.path, scene.now_ns);
 	scene_good(1, 10 * US);
 	scene_good(0, 10 * US);
@@ -120,7 +120,7 @@ static void loss_that_is_over_is_forgotten(void **state) {
 	}
 	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
 	assert_int_equal(scene_summary().lost_permille, 1000);
-	// The last outcomes of that size stay what is known of it, however old.
+	// The last results of that size remain its state, however old they are.
 	scene_good_for(60, 10 * US);
 	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
 	for (uint32_t n = 0; n < 3; n++)
@@ -154,7 +154,7 @@ static void two_reads_without_an_answer_are_silence_until_the_next_answer(void *
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	scene_lost(0);
 	assert_int_equal(scene.kind, OBSERVATION_SILENT);
-	scene.now_ns += 100 * SEC; // nobody could ask meanwhile
+	scene.now_ns += 100 * SEC; // no read was possible meanwhile
 	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_SILENT);
 	assert_int_equal(scene_summary().since_ns, 1031 * SEC);
 	scene_good(0, 10 * US);
@@ -186,7 +186,7 @@ static void path_that_loses_every_third_read_is_lossy_whenever_it_is_not_silent(
 			scene_good(0, 10 * US);
 		good_looks += n > 30 && scene.kind == OBSERVATION_GOOD;
 	}
-	assert_in_range(good_looks, 0, 27); // a tenth: all that was lost lately was silence
+	assert_in_range(good_looks, 0, 27); // a tenth: everything lost recently was silence
 }
 
 static void writes_without_an_answer_are_loss_and_no_silence(void **state) {
@@ -212,7 +212,7 @@ static void writes_have_counts_of_their_own_and_teach_no_latency(void **state) {
 	write.is_read = lost_one.is_read = false;
 	for (uint32_t n = 0; n < 40; n++) {
 		write.at_ns = scene.now_ns;
-		write.beats = 1; // nobody looks at what a write brought
+		write.beats = 1; // the counter of a write's result is ignored
 		scene_tell(&write);
 		scene_good(0, 10 * US);
 	}
@@ -226,7 +226,7 @@ static void writes_have_counts_of_their_own_and_teach_no_latency(void **state) {
 		lost_one.at_ns = scene.now_ns;
 		scene_tell(&lost_one);
 		scene_good(0, 10 * US);
-		scene_good(3, 10 * US); // the other way they pass
+		scene_good(3, 10 * US); // reads of this size pass
 	}
 	assert_int_equal(scene.kind, OBSERVATION_LOSSY);
 	assert_int_equal(scene_summary().write_lost[3], 4);
@@ -271,8 +271,8 @@ static void answer_to_a_write_ends_no_silence(void **state) {
 	assert_int_not_equal(scene.kind, OBSERVATION_SILENT);
 }
 
-// Found: an MTU hole was told as silence whenever two large reads came in a row, 28 changes in
-// 100 s.
+// Regression: an MTU hole was reported as silence whenever two large reads followed each other,
+// 28 changes in 100 s.
 static void sizes_that_are_known_to_be_lost_make_no_silence(void **state) {
 	(void)state;
 	scene_good_for(30, 10 * US);
@@ -287,7 +287,7 @@ static void sizes_that_are_known_to_be_lost_make_no_silence(void **state) {
 		assert_int_equal(scene.kind, OBSERVATION_LOSSY);
 		scene_good(0, 10 * US);
 	}
-	// Small ones are not answered either.
+	// Small reads are not answered, either.
 	scene_lost(0);
 	scene_lost(1);
 	assert_int_equal(scene.kind, OBSERVATION_SILENT);
@@ -324,7 +324,7 @@ static void what_a_lossy_path_lost_is_tried_again_until_it_is_lost_no_more(void 
 	assert_false(retry(&size, &is_write));
 }
 
-// Each of those who read it finds a loss then, not only when the size is due again.
+// A retry lets every reader of the node find the loss, and not only when the size is due again.
 static void large_probe_that_was_lost_just_now_is_tried_again_once(void **state) {
 	uint32_t size;
 	bool is_write;
@@ -339,7 +339,7 @@ static void large_probe_that_was_lost_just_now_is_tried_again_once(void **state)
 	assert_false(is_write);
 	scene_good(2, 10 * US);
 	assert_false(retry(&size, &is_write));
-	// What is not answered at all is silence.
+	// If no size is answered, the path is silent.
 	scene_lost(2);
 	scene_lost(0);
 	assert_int_equal(scene.kind, OBSERVATION_SILENT);
@@ -363,7 +363,7 @@ static void write_that_was_lost_is_tried_again_as_a_write(void **state) {
 	assert_true(retry(&size, &is_write));
 	assert_true(is_write);
 	assert_int_equal(size, 2);
-	// Not so soon after the last one.
+	// No retry so soon after the last one.
 	write = scene_unanswered(2);
 	write.is_read = false;
 	write.at_ns = scene.now_ns;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a path that answers teaches: latency, the pulse of its peer, its past, also over a restart.
+// What answered probes teach about a path: latency, the peer's pulse, its history, also across a
+// restart.
 #include "control/probe/path_scene.h"
 
 #include <errno.h>
@@ -23,13 +24,14 @@ static void healthy_path_stays_good_and_learns_its_baseline(void **state) {
 	assert_int_equal(scene_summary().count, 300);
 }
 
-// What a path does from some second on, and what is to be seen of it.
+// Behaviour of a path from some second on, and what must be detected.
 struct change {
 	const char *what;
 	uint64_t before_ns, after_ns;
-	uint32_t outliers_permille, outlier_times; // of either
-	uint64_t like_times_permille;		   // of `before`; 0: it has no like
-	uint32_t within_s;			   // seen by then; 0: never, in half an hour
+	uint32_t outliers_permille, outlier_times; // of both latencies
+	// Latency of similar paths, relative to `before`; 0: no similar path.
+	uint64_t like_times_permille;
+	uint32_t within_s; // maximum time to detection; 0: never, in half an hour
 };
 
 static const struct change changes[] = {
@@ -92,7 +94,8 @@ static void path_that_is_slow_now_and_then_is_not_degraded(void **state) {
 		assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	}
 	assert_true(scene_summary().median_ns > 1000 * US);
-	assert_in_range(scene_summary().baseline_ns, 60 * US, 63 * US); // nor is that learnt
+	// The baseline is unchanged as well.
+	assert_in_range(scene_summary().baseline_ns, 60 * US, 63 * US);
 }
 
 static void slow_ramp_is_not_learnt(void **state) {
@@ -136,7 +139,7 @@ static void path_that_is_quick_for_good_is_known_as_such(void **state) {
 	assert_true(seconds_until_degraded(&changes[0], 20) > 0);
 }
 
-// Over a restart.
+// Across a restart.
 
 static struct path_learnt learnt(void) {
 	struct path_learnt found;
@@ -145,7 +148,7 @@ static struct path_learnt learnt(void) {
 	return found;
 }
 
-// As an agent that was started again knows it, so much later.
+// Start again with these learnt values, `later_ns` later.
 static void restart(const struct path_learnt *with, uint64_t later_ns) {
 	scene_drop(NULL);
 	scene_make(NULL);
@@ -205,15 +208,16 @@ static void past_that_was_carried_over_moves_as_any_other(void **state) {
 	scene_good_for(600, 10 * US);
 	before = learnt();
 	restart(&before, 0);
-	scene_good_for(600, 5 * US); // quicker for good: known as such
+	scene_good_for(600, 5 * US); // faster for good: the baseline follows
 	assert_in_range(scene_summary().baseline_ns, 5 * US, 5300);
 	restart(&before, 0);
-	scene_good_for(3600, 15 * US); // slower within its habits: a tenth in an hour
+	// Slower within the usual range: the baseline moves by a tenth per hour.
+	scene_good_for(3600, 15 * US);
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_in_range(scene_summary().baseline_ns, 10800, 11500);
 }
 
-// Eight probes each hour.
+// Eight probes per hour.
 static void degraded_for_days(uint32_t days) {
 	for (uint32_t n = 0; n < days * 24; n++) {
 		scene_good_for(8, 30 * US);
@@ -232,7 +236,7 @@ static void path_that_is_slow_for_good_is_not_degraded_for_ever(void **state) {
 	before = learnt();
 	restart(&before, 0);
 	scene_good_for(20, 30 * US);
-	degraded_for_days(4); // restarts do not begin the time anew
+	degraded_for_days(4); // a restart does not reset the time
 	before = learnt();
 	assert_in_range(before.age_ns, 6 * 86400 * SEC, 6 * 86400 * SEC + 3600 * SEC);
 	restart(&before, 0);
@@ -241,7 +245,7 @@ static void path_that_is_slow_for_good_is_not_degraded_for_ever(void **state) {
 	scene_good_for(60, 30 * US);
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	assert_in_range(scene_summary().baseline_ns, 30 * US, 31500);
-	scene_good_for(20, 90 * US); // and is judged by what it is now
+	scene_good_for(20, 90 * US); // judged by its current latency
 	assert_int_equal(scene.kind, OBSERVATION_DEGRADED);
 }
 
@@ -264,7 +268,8 @@ static void past_that_is_too_old_or_cannot_be_is_not_taken(void **state) {
 		assert_false(path_memory_restore(scene.path, scene.now_ns, &bad[n]));
 	assert_int_equal(scene_summary().baseline_ns, 0);
 	assert_true(path_memory_restore(scene.path, scene.now_ns, &sound));
-	assert_false(path_memory_restore(scene.path, scene.now_ns, &sound)); // it has one
+	// It already has a baseline.
+	assert_false(path_memory_restore(scene.path, scene.now_ns, &sound));
 	scene_good_for(60, 10 * US);
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
@@ -300,8 +305,8 @@ static void summary_says_when_the_counter_last_advanced(void **state) {
 	assert_true(summary.last_answer_ns > stood_ns);
 }
 
-// Who hears of both takes the younger one: a path that is lossy by a loss had no advance since it
-// was good.
+// A consumer that receives both takes the younger one. A path that is lossy by one loss has not
+// advanced since it was good.
 static void what_turned_bad_is_younger_than_the_good_look_before_it(void **state) {
 	struct path_summary before, now;
 	uint64_t good_ns;
@@ -320,7 +325,7 @@ static void what_turned_bad_is_younger_than_the_good_look_before_it(void **state
 	assert_int_equal(now.advanced_ns, before.advanced_ns);
 	assert_int_equal(path_summary_seen_ns(&now, scene.now_ns), now.since_ns);
 	assert_true(now.since_ns > good_ns);
-	// Once it went on since, that counts.
+	// A later advance of the counter counts.
 	scene_good(0, 10 * US);
 	now = scene_summary();
 	assert_int_equal(now.kind, OBSERVATION_LOSSY);
@@ -344,7 +349,7 @@ static void counter_that_may_stand_is_to_be_read_again_when_that_can_tell(void *
 	assert_int_equal(path_memory_confirm_ns(scene.path), RAS_NEVER);
 }
 
-// What a page can show that no agent writes, from some second on.
+// Page contents that no agent writes, from some second on.
 struct lie {
 	const char *what;
 	uint64_t incarnation, beats, beats_step;
@@ -411,7 +416,7 @@ static void own_pause_is_nobody_elses_silence(void **state) {
 	scene_good_for(30, 10 * US);
 	scene_lost(0);
 	path_memory_paused(scene.path, scene.now_ns + SEC);
-	scene_lost(0); // begun before, heard of after
+	scene_lost(0); // begun before the pause, reported afterwards
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 	scene_lost(0);
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
@@ -425,7 +430,7 @@ static void own_pause_makes_no_counter_stand_and_no_path_slow(void **state) {
 	scene.beats_at_ns = scene.now_ns;
 	scene_good(0, 10 * US);
 	for (uint32_t n = 0; n < 3; n++)
-		scene_good(0, 900 * 1000 * US); // ended when we were back
+		scene_good(0, 900 * 1000 * US); // ended after the pause
 	path_memory_paused(scene.path, scene.now_ns);
 	scene_good(0, 10 * US);
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
@@ -439,7 +444,7 @@ static void path_that_is_not_probed_any_more_is_unknown_again(void **state) {
 	scene_good_for(30, 10 * US);
 	scene.now_ns += PATH_STALE_NS - SEC;
 	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_GOOD);
-	path_memory_paused(scene.path, scene.now_ns); // of our own: it did not grow old
+	path_memory_paused(scene.path, scene.now_ns); // a pause of our own does not age the path
 	scene.now_ns += PATH_STALE_NS;
 	assert_int_equal(path_memory_judge(scene.path, scene.now_ns, 0), OBSERVATION_GOOD);
 	scene.now_ns += SEC;
@@ -485,7 +490,7 @@ static void times_are_those_of_the_last_answers_of_each_size(void **state) {
 	scene_lost(1);
 	path_memory_times(scene.path, false, times);
 	assert_int_equal(times[0].answers, 0);
-	assert_int_equal(times[1].answers, 1); // what was lost took no time
+	assert_int_equal(times[1].answers, 1); // a lost read has no latency
 	assert_int_equal(times[1].min_ns, 7 * US);
 	assert_int_equal(times[1].median_ns, 7 * US);
 	assert_int_equal(times[1].p99_ns, 7 * US);
@@ -493,11 +498,11 @@ static void times_are_those_of_the_last_answers_of_each_size(void **state) {
 	assert_int_equal(times[3].min_ns, 173 * US);
 	assert_in_range(times[3].median_ns, 236 * US, 237 * US);
 	assert_int_equal(times[3].p99_ns, 299 * US);
-	path_memory_paused(scene.path, scene.now_ns); // keeps what was answered
+	path_memory_paused(scene.path, scene.now_ns); // keeps the answered reads
 	path_memory_times(scene.path, false, times);
 	assert_int_equal(times[3].answers, 128);
 	assert_int_equal(times[3].min_ns, 173 * US);
-	path_memory_reopened(scene.path, scene.now_ns); // another way: begins anew
+	path_memory_reopened(scene.path, scene.now_ns); // another route: starts again
 	path_memory_times(scene.path, false, times);
 	assert_int_equal(times[3].answers, 0);
 }
@@ -522,7 +527,7 @@ static void row_of_a_path_says_how_it_is_seen_and_for_how_long(void **state) {
 	assert_int_equal(row.lost, 2);
 	assert_in_range(row.baseline_ns, 10 * US, 10500);
 	assert_true(row.min_ns <= row.median_ns && row.median_ns <= row.p99_ns);
-	path_summary_row(&now, 0, &row); // a clock of before makes no age
+	path_summary_row(&now, 0, &row); // an earlier clock gives no age
 	assert_int_equal(row.for_s, 0);
 }
 
@@ -531,7 +536,7 @@ static void like_paths_tell_what_would_be_usual_now(void **state) {
 		{.baseline_ns = 10 * US, .median_ns = 30 * US},
 		{.baseline_ns = 50 * US, .median_ns = 150 * US},
 		{.baseline_ns = 20 * US, .median_ns = 60 * US},
-		{.median_ns = 5 * US}, // it has learnt nothing yet
+		{.median_ns = 5 * US}, // without a baseline
 	};
 
 	(void)state;
@@ -541,13 +546,13 @@ static void like_paths_tell_what_would_be_usual_now(void **state) {
 	paths[1].median_ns = 40 * US;
 	paths[2].median_ns = 15 * US;
 	assert_int_equal(path_expected_ns(paths, 4, 0), 10 * US);
-	// What has slowed them since is in no window yet.
+	// The recent slowdown is in no window yet.
 	paths[1].lately_ns = 100 * US;
 	paths[2].lately_ns = 40 * US;
 	assert_int_equal(path_expected_ns(paths, 4, 0), 20 * US);
 }
 
-// A doubted path is read more often, so this is soon.
+// A doubtful path is read more often, so this takes little time.
 static void path_is_slow_at_once_after_eight_slow_reads_in_a_row(void **state) {
 	(void)state;
 	scene_good_for(300, 10 * US);
@@ -574,7 +579,7 @@ static void quick_read_ends_a_run_of_slow_ones(void **state) {
 	assert_int_equal(scene.kind, OBSERVATION_GOOD);
 }
 
-// In less than four seconds it is a machine that waits.
+// Slow reads within four seconds mean that the machine was busy.
 static void slow_reads_at_the_same_moment_are_no_run(void **state) {
 	(void)state;
 	scene_good_for(300, 10 * US);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Losses that hardware hides: answers that come a timeout later, against noise, slowness and busy
-// machines, which are none.
+// Losses that hardware hides: answers that come one timeout late. Noise, slowness and busy
+// machines must not count as loss.
 #include "control/probe/path_scene.h"
 
 #include <stdio.h>
@@ -23,8 +23,8 @@ static int begin(void **state) {
 	return 0;
 }
 
-// One read a second. With that chance it is lost, and again when it is sent again; this device
-// takes 2.1 timeouts for it, as the specification lets it.
+// One read a second. With this probability it is lost, and so is its retransmission. The device
+// needs 2.1 timeouts, which the specification permits.
 #define WAIT (21 * TIMEOUT / 10)
 
 static bool one(uint32_t permille) {
@@ -61,7 +61,7 @@ static void path_that_loses_behind_the_device_is_lossy_and_well_again(void **sta
 		printf("# %u permille: lossy after %u s\n", chances[n], seen_s);
 		assert_in_range(scene_summary().lost_permille, 1, 600);
 		assert_int_equal(scene_summary().lost_size_index, 0); // of any size
-		assert_int_equal(scene_summary().lost, 0);	      // never a lost probe
+		assert_int_equal(scene_summary().lost, 0);	      // no probe is lost
 		assert_int_not_equal(seconds_until(OBSERVATION_GOOD, 0, 130), 0);
 		for (uint32_t s = 0; s < 300; s++) {
 			one(0);
@@ -70,7 +70,7 @@ static void path_that_loses_behind_the_device_is_lossy_and_well_again(void **sta
 	}
 }
 
-// What a path does from some second on that is no loss.
+// Behaviour of a path from some second on that is not loss.
 struct noise {
 	const char *what;
 	uint64_t usual_ns;
@@ -114,7 +114,7 @@ static void what_is_only_noisy_or_slow_is_not_lossy(void **state) {
 	}
 }
 
-// Our own machine: reads of ourselves are as late.
+// Our own machine is slow: reads of the own device are as late.
 static void what_reads_of_oneself_show_too_is_not_lossy(void **state) {
 	(void)state;
 	for (uint32_t s = 0; s < 600; s++) {
@@ -126,14 +126,14 @@ static void what_reads_of_oneself_show_too_is_not_lossy(void **state) {
 
 static void where_the_port_counts_it_has_to_have_counted(void **state) {
 	(void)state;
-	resent = 40; // of before
+	resent = 40; // counted earlier
 	one(0);
 	assert_int_equal(seconds_until(OBSERVATION_LOSSY, 100, 600), 0);
 	resent++;
 	assert_in_range(seconds_until(OBSERVATION_LOSSY, 100, 60), 1, 60);
 }
 
-// A virtual function that never counts anything vetoes nothing.
+// A virtual function never counts, so its counter is no counter-evidence.
 static void a_counter_that_never_moved_says_nothing(void **state) {
 	(void)state;
 	resent = 0;
@@ -161,7 +161,7 @@ static void another_start_of_the_peer_begins_anew(void **state) {
 	(void)state;
 	assert_int_not_equal(seconds_until(OBSERVATION_LOSSY, 300, 180), 0);
 	path_memory_reopened(scene.path, scene.now_ns);
-	scene_good(1, USUAL); // its head
+	scene_good(1, USUAL); // reads the head of the page
 	for (uint32_t s = 0; s < 60; s++) {
 		one(0);
 		assert_int_not_equal(scene.kind, OBSERVATION_LOSSY);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A schedule whose clock is turned by the test; everything that it plans is kept and counted.
+// A schedule with a clock set by the test; every planned probe is recorded and counted.
 #include <support/cmocka.h>
 #include <support/heap.h>
 #include <verdict/probe_schedule.h>
@@ -14,7 +14,7 @@
 #define KEPT_MAX 400000
 #define CLUSTERS 60
 #define LARGE 3
-// What an agent has if its configuration says nothing.
+// The default configuration of an agent.
 #define USUAL .interval_ns = SEC, .packets = 100, .bytes = 512 * 1024
 
 static struct heap heap;
@@ -25,8 +25,8 @@ struct cluster {
 	struct probe_schedule_config config;
 	uint32_t neighbours, targets;
 	uint32_t mtu;
-	bool writes; // all take them
-	bool gpu;    // all show memory of a GPU
+	bool writes; // all peers accept writes
+	bool gpu;    // all peers expose memory of a GPU
 };
 
 struct kept {
@@ -43,8 +43,8 @@ static struct {
 	uint64_t random;
 	struct kept kept[KEPT_MAX];
 	uint32_t kept_count;
-	uint32_t visited[20000]; // times, by target
-	uint64_t first_round_ns; // when all had been
+	uint32_t visited[20000]; // number of visits, by target
+	uint64_t first_round_ns; // when all targets had been visited
 	uint32_t unvisited;
 	bool visiting[PROBE_PATHS_MAX];
 } world;
@@ -168,7 +168,7 @@ static int by_time(const void *a, const void *b) {
 	return left->at_ns < right->at_ns ? -1 : left->at_ns > right->at_ns;
 }
 
-// The second that ends with each one holds the most.
+// Check each second that ends with a probe, since such seconds hold the most.
 static void assert_within_budget(void) {
 	uint64_t packets = 0, bytes = 0;
 	uint32_t first = 0;
@@ -220,7 +220,7 @@ static void no_second_ever_holds_more_than_the_budget(void **state) {
 
 		world_open(&cluster);
 		for (uint32_t n = 0; n < 60; n++) {
-			// Now and then nobody plans for a while.
+			// Sometimes nothing is planned for a while.
 			world.now_ns += draw(10) == 0 ? draw(5 * SEC) : 0;
 			urgent_of_frame();
 			frame();
@@ -262,7 +262,7 @@ static void other_settings_hold_at_once_and_no_second_holds_more_than_both_allow
 		assert_within_budget();
 		assert_true(cluster.neighbours == 0 || world.kept_count > first);
 		assert_true(facts().interval_ns >= other.config.interval_ns);
-		// Those of before are the first in time, too.
+		// Earlier probes come first in time, too.
 		world.kept_count -= first;
 		memmove(world.kept, world.kept + first, world.kept_count * sizeof(world.kept[0]));
 		world.cluster.config = other.config;
@@ -433,7 +433,7 @@ static void every_path_is_read_and_written_in_every_size(void **state) {
 		for (uint32_t size = 0; size < PATH_SIZES; size++)
 			assert_true(times[0][size][n] >= 3 && times[1][size][n] >= 3);
 	}
-	assert_true(times[1][2][cluster.neighbours] > 0); // of visits
+	assert_true(times[1][2][cluster.neighbours] > 0); // probes of visits
 	assert_int_equal(probe_schedule_counters(world.schedule)->writes, written);
 	world_close();
 }
@@ -478,7 +478,8 @@ static void memory_of_gpus_is_read_between_reads_that_are_as_many_as_without(voi
 		const struct kept *kept = &world.kept[n];
 
 		assert_false(kept->gpu && (kept->write || kept->size > 1));
-		assert_false(kept->gpu && kept->path >= cluster.neighbours); // no visit's
+		// A visit does not read GPU memory.
+		assert_false(kept->gpu && kept->path >= cluster.neighbours);
 		if (kept->gpu)
 			of_gpu[kept->size][kept->path]++;
 		else if (!kept->write)
@@ -551,7 +552,7 @@ static void all_targets_are_visited_within_the_time_that_is_stated(void **state)
 			frame();
 		took_ns = world.first_round_ns - begin_ns;
 		assert_in_range(took_ns, 0, stated_ns + SEC);
-		// And the probes of each visit have really been planned, those of neighbours too.
+		// Each visit's probes were planned, and those of the neighbours, too.
 		assert_in_range(facts().visits, 0, 64);
 		assert_in_range(
 			probe_schedule_counters(world.schedule)->skipped, 0, world.kept_count / 50
@@ -643,7 +644,7 @@ static void pause_of_the_planner_is_not_caught_up(void **state) {
 	world.now_ns += 600 * SEC;
 	before = world.kept_count;
 	frame();
-	// A probe or two of each neighbour, and of what visits there are.
+	// One or two probes for each neighbour and each current visit.
 	assert_in_range(world.kept_count - before, 10, 60);
 	world_close();
 }

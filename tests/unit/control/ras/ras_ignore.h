@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations of a user of the core who neither wants what it tells of messages, questions and
-// notices, nor has anything to say to a question.
+// Callbacks of a user that ignores messages, collectives and notices, and contributes nothing to
+// a collective.
 #pragma once
 
 #include <lib/wire.h>

@@ -10,7 +10,7 @@
 
 #define STEP_NS (50 * RAS_NS_PER_MS)
 
-// The instance's memory and operations.
+// Memory and operations of the instance.
 
 static void *memory_take(void *ctx, size_t size) {
 	struct lone *lone = ctx;
@@ -405,7 +405,7 @@ lone_told(const struct lone *lone, uint32_t peer, enum ras_state state, uint64_t
 		.state = (uint8_t)state,
 		.cause = state == RAS_DEAD ? RAS_CAUSE_SILENT : RAS_CAUSE_NONE,
 		.observer_count = state == RAS_DEAD ? RAS_OBSERVERS_MAX : 0,
-		.observers = {12345, 12346}, // nobody of ours
+		.observers = {12345, 12346}, // unknown here
 		.hops = 1,
 	};
 }
@@ -416,7 +416,7 @@ void lone_end(struct lone *lone, uint32_t conn, enum ras_cause cause) {
 	ras_conn_ended(lone->ras, lone->now_ns, conn, cause);
 }
 
-// What was done.
+// Results.
 
 void lone_mark(struct lone *lone) {
 	while (lone->frame_count > 0)

@@ -242,7 +242,7 @@ void world_reset(struct world *world, uint32_t a, uint32_t b) {
 	}
 }
 
-// What there is to see.
+// Queries.
 
 uint64_t world_id(const struct world *world, uint32_t node) {
 	return world->nodes[node].record->id;

@@ -118,7 +118,7 @@ static void op_open(void *ctx, uint32_t handle, const struct sock_addr *to) {
 	};
 	if (world->ways[node->index][other] == WORLD_STALLED ||
 	    world->ways[other][node->index] == WORLD_STALLED)
-		return; // its SYN or the answer is lost: the core gives up by its own time
+		return; // the SYN or its answer is lost; the core's own timeout ends the connect
 	if (world->nodes[other].ras == NULL || world->ways[node->index][other] == WORLD_REFUSED) {
 		bool here = world->pairs && node->index / 2 == other / 2;
 
@@ -197,7 +197,7 @@ static bool item_may_arrive(const struct world *world, const struct world_item *
 
 	if (world->nodes[conn->nodes[item->end]].frozen)
 		return false;
-	// A refused connect comes from the network itself, and a full buffer holds nothing back.
+	// A refusal comes from the network itself, and a full buffer does not delay input.
 	return way_of(world, conn, item->end) != WORLD_STALLED || item->kind == ITEM_WRITABLE;
 }
 
@@ -207,7 +207,7 @@ static void item_accept(struct world *world, const struct world_item *item, stru
 
 	from.port = 40000;
 	if (!conn->live[0])
-		return; // given up meanwhile
+		return; // ended meanwhile
 	if (ras_conn_accepted(ras, world->now_ns, &from, &conn->handles[1]) == 0)
 		conn->live[1] = true;
 	else
@@ -238,13 +238,13 @@ static void item_arrive(struct world *world, const struct world_item *item) {
 		ras_conn_writable(ras, world->now_ns, handle);
 		break;
 	default:
-		// Until it hears of that it may write, as one that resumes does first of all.
+		// Until the core learns of the end, it may write, as a resumed node does first.
 		ras_conn_ended(ras, world->now_ns, handle, item->cause);
 		conn->live[item->end] = false;
 	}
 }
 
-// The earliest item that may arrive, the first sent of equal ones; NULL if there is none.
+// Return the earliest item that may arrive (the first sent of several), or NULL.
 static struct world_item **item_next(struct world *world) {
 	struct world_item **best = NULL;
 
@@ -291,7 +291,7 @@ void world_pass(struct world *world, uint64_t ns) {
 		uint64_t item_ns = place != NULL ? (*place)->due_ns : RAS_NEVER;
 		uint64_t wake_ns = node != NULL ? node->wake_ns : RAS_NEVER;
 
-		// What lies waiting is heard before anybody judges: the rule of ras.h.
+		// Waiting input is processed before the core judges: a rule of ras.h.
 		if (wake_ns < world->now_ns)
 			wake_ns = world->now_ns;
 		if (item_ns > until && wake_ns > until)

@@ -16,7 +16,7 @@ static struct http_place *begin(int fd, uint64_t now_ns) {
 	return place;
 }
 
-// Descriptors 0 to count - 1, a second apart; the first at 0.
+// Use descriptors 0 to count - 1, one per second, the first at 0.
 static void begin_many(uint32_t count, struct http_place **ret_places) {
 	http_places_init(&places);
 	for (uint32_t n = 0; n < count; n++)
@@ -87,7 +87,7 @@ static void who_is_being_answered_stays_while_others_only_wait(void **state) {
 	assert_int_equal(cut_for(1000, 100 * SECOND), 1);
 	for (uint32_t n = 1; n < ROOM; n++)
 		http_place_request_done(of[n], (60 + n) * SECOND);
-	// All but the newcomer of above are answered: it goes first, then the oldest of these.
+	// All except the new one above have been answered: it is closed first, then the oldest.
 	assert_int_equal(cut_for(1001, 101 * SECOND), 1000);
 	assert_int_equal(cut_for(1002, 101 * SECOND), 1001);
 }
@@ -103,7 +103,7 @@ static void a_flood_leaves_a_place_for_each_that_comes(void **state) {
 
 		of[fd] = http_places_add(&places, fd, (uint64_t)fd, &cut);
 		owner[fd] = cut;
-		// Closed later than it was told, as the library does.
+		// The library closes connections later than requested.
 		if (fd > 4 && owner[fd - 4] >= 0)
 			http_places_remove(&places, of[owner[fd - 4]]);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// /metrics of a large cluster in which all is wrong: how large the page is has a bound.
+// /metrics of a large cluster with faults everywhere: the size of the page is bounded.
 #include "report/metrics_page.h"
 
 #include <control/snapshot.h>
@@ -18,7 +18,7 @@
 
 static struct snapshot snapshot;
 
-// Names as long as they may be, of what has to be escaped.
+// Return a name of maximum length, full of characters that must be escaped.
 static void name_of(uint32_t n, char name[static PEER_NAME_MAX + 1]) {
 	snprintf(name, PEER_NAME_MAX + 1, "%052" PRIu32 "\"\\\"\\\"\\\"\\\"\\\"", n);
 }
@@ -87,7 +87,7 @@ static uint32_t lines_of(const char *page, const char *beginning) {
 	return count;
 }
 
-// The time is told, not judged: machines differ.
+// The time is printed but not checked, since machines differ.
 static char *page_of(uint32_t peers, size_t *ret_size) {
 	struct peer_table *table = table_of(peers);
 	struct page_facts facts = {&snapshot, table, "1.2.3", 2};
@@ -138,7 +138,7 @@ static void fill_port(struct congestion_port *port) {
 	port->received_permille = 62;
 }
 
-static struct fabric_gpu_path gpu; // of the one path
+static struct fabric_gpu_path gpu; // of the only path
 
 static char *page_of_one_path(const struct ras_path_row *row) {
 	struct peer_table *table = table_of(1);

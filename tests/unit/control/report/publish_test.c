@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The core's table as readers see it. The test's thread is control and reader.
+// The core's table as readers see it. The test's thread is both control thread and reader.
 #include "control/ras/ras_lone.h"
 
 #include <control/publish.h>
@@ -37,7 +37,7 @@ static uint64_t dirty(struct scene *scene) {
 	return publish_changed_peers(scene->publish, scene->lone->now_ns);
 }
 
-// Nothing that this thread finds is freed before it asks for more to be published.
+// Rows remain valid until this thread publishes again.
 static const struct peer_row *row_of(const struct scene *scene, uint32_t peer) {
 	return peer_snapshot_find(peer_table_snapshot(scene->table), lone_id(scene->lone, peer));
 }
@@ -127,7 +127,7 @@ static void change_that_nobody_marked_is_found_by_the_walk(void **state) {
 	scene_drop(&scene);
 }
 
-// With marks and without; in a ring of two the survivor decides alone.
+// With and without marks; in a ring of two the survivor decides alone.
 static void forgotten_peer_is_gone_from_the_table(void **state) {
 	(void)state;
 	for (int marked = 0; marked < 2; marked++) {
@@ -141,7 +141,7 @@ static void forgotten_peer_is_gone_from_the_table(void **state) {
 		peer = lone_peer(scene.lone, 1);
 		assert_int_equal(row_of(&scene, 1)->state, PEER_DEAD);
 		assert_int_equal(row_of(&scene, 1)->cause, peer.cause);
-		assert_false(row_of(&scene, 1)->ended); // by silence
+		assert_false(row_of(&scene, 1)->ended); // died by silence
 		assert_int_equal(row_of(&scene, 1)->sole, peer.sole);
 		assert_int_equal(ras_forget(scene.lone->ras, scene.lone->now_ns, id), 0);
 		if (marked)
@@ -165,7 +165,7 @@ static void tell(struct scene *scene, uint32_t conn, enum ras_state state, uint6
 	dirty(scene);
 }
 
-// What workers look at before a probe.
+// Workers check this before a probe.
 static void peer_that_left_has_ended_until_it_starts_anew(void **state) {
 	struct scene scene = scene_of(4);
 	uint64_t first;

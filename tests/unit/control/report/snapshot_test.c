@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The test's thread is control and reader.
+// The test's thread is both control thread and reader.
 #include <control/snapshot.h>
 #include <lib/rcu_reclaimer.h>
 #include <lib/rcu_thread.h>

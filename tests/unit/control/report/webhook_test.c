@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A real helper and real programs, good and bad, that are told of changes.
+// A real helper and real programs, good and bad, that are notified of changes.
 #include <control/webhook.h>
 #include <lib/log.h>
 #include <support/cmocka.h>
@@ -78,7 +78,7 @@ static void turn_until(const uint64_t *counter, uint64_t count) {
 		assert_int_equal(loop_turn(loop, -1), 0);
 }
 
-// The line is the caller's to put; NULL past the last.
+// Return the n-th line of the output, which the caller frees; NULL behind the last one.
 static json_t *told(uint32_t line) {
 	FILE *in = fopen(file, "re");
 	char text[4096];
@@ -154,7 +154,7 @@ static void program_that_hangs_is_ended_at_its_deadline(void **state) {
 	tell("bad");
 	turn_until(&counters.failed, 1);
 	assert_int_equal(counters.told, 0);
-	// On a busy machine the next one may be late as well: then it is told again.
+	// On a busy machine the next call may be late as well, and is then repeated.
 	while (counters.told == 0) {
 		uint64_t failed = counters.failed;
 
@@ -173,7 +173,7 @@ static void program_that_is_not_there_is_counted(void **state) {
 	assert_int_equal(counters.told, 0);
 }
 
-// The first runs, the next WEBHOOK_QUEUE wait, and each one more costs the oldest.
+// The first call runs, WEBHOOK_QUEUE calls wait, and each further one drops the oldest.
 static void beyond_the_queue_the_oldest_are_dropped_and_told_of(void **state) {
 	json_t *change;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A dozen agents, and who is to blame for what one of them does not read.
+// A dozen agents, and helpers to test blame for unread paths.
 #pragma once
 
 #include "control/verdict/verdict_bed.h"
@@ -17,7 +17,7 @@ static inline void good_from(struct bed *bed, uint32_t subject, uint32_t first, 
 	}
 }
 
-// The only bad path, or the first, from this observer.
+// Return the only (or first) bad path of this observer to the subject.
 static inline struct verdict_path_view
 path_of(const struct bed *bed, uint32_t observer, uint32_t subject) {
 	struct verdict_path_view view;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is to blame: a port, a node, a host of several agents, or a leaf.
+// Blame by location: a port, a node, a host of several agents, or a leaf.
 #include "control/verdict/verdict_blame.h"
 
 #include <stdio.h>
@@ -35,8 +35,8 @@ static void one_port_of_two_is_named(void **state) {
 	bed_destroy(bed);
 }
 
-// Eight ports at each end is what such nodes have: all of that is kept, in whatever order it comes,
-// and one observer's many paths push no other's out.
+// Real nodes have eight ports at each end. All their paths are kept, in any order of arrival, and
+// one observer's many paths replace no other's.
 static void one_port_of_eight_is_named_for_as_long_as_it_is_bad(void **state) {
 	struct bed *bed = bed_create(AGENTS);
 	uint32_t random = 7;
@@ -140,7 +140,8 @@ static void two_agents_of_one_host_are_one_pair_of_eyes(void **state) {
 	bed_destroy(bed);
 }
 
-// Of two hosts there is no choice; but what both of one host do not read may be that host's cable.
+// With only two hosts no other observer exists. But if both agents of one host cannot read a
+// peer, that host's own cable may be dead.
 static void observers_of_one_host_drain_nobody_on_the_other(void **state) {
 	struct bed *bed = bed_create(4);
 
@@ -180,7 +181,7 @@ static void a_bad_host_of_two_agents_is_named(void **state) {
 		bed_see(bed, n, 5, OBSERVATION_SILENT);
 		bed_see(bed, n, 6, OBSERVATION_SILENT);
 	}
-	// They read each other without the fabric between.
+	// Both are on one host, so they read each other without crossing the fabric.
 	bed_see(bed, 5, 6, OBSERVATION_GOOD);
 	bed_see(bed, 6, 5, OBSERVATION_GOOD);
 	settle(bed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who is to blame where paths are slow or lossy, and whose good look excuses whom.
+// Blame for slow or lossy paths, and which good observations exonerate a node.
 #include "control/verdict/verdict_blame.h"
 
 static void see_without_a_past(struct bed *bed, uint32_t observer, uint32_t median_ns) {
@@ -36,7 +36,8 @@ static void one_without_a_past_excuses_a_slow_node_only_by_being_quick(void **st
 	}
 }
 
-// What one lost and what others read well of it, from which bytes on they do not know.
+// `lost` is the size from which on some observers lose reads. `unproven` is the size from which
+// on the others have no good read yet.
 static void good_looks_excuse_a_lossy_node_only_of_what_passed(void **state) {
 	static const struct {
 		uint32_t lost, unproven;
@@ -68,10 +69,11 @@ static void good_looks_excuse_a_lossy_node_only_of_what_passed(void **state) {
 	}
 }
 
-// One that loses what is large everywhere, while others read those well.
+// A node that loses all large reads, while other observers read the same peers well.
 static void who_reads_only_little_well_may_lose_what_is_large_itself(void **state) {
 	static const struct {
-		uint32_t own, others; // unproven
+		// Sizes without a good read, of the node and of the other observers.
+		uint32_t own, others;
 		enum verdict verdict;
 	} rows[] = {
 		{65536, 0, VERDICT_PATH_LOSSY},
@@ -99,7 +101,7 @@ static void who_reads_only_little_well_may_lose_what_is_large_itself(void **stat
 	}
 }
 
-// Agent 4 loses packets, as others have found.
+// Create a bed in which agent 4 loses packets, as others have found.
 static struct bed *bed_with_one_that_loses(void) {
 	struct bed *bed = bed_create(9);
 
@@ -118,7 +120,7 @@ static void one_that_loses_packets_blames_nobody_at_its_other_ends(void **state)
 	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
 		struct bed *bed = bed_with_one_that_loses();
 
-		// And the path between 5 and 6 is bad.
+		// Also, the path between 5 and 6 is bad.
 		bed_see(bed, 4, 5, kinds[n]);
 		bed_see(bed, 6, 5, kinds[n]);
 		bed_pass(bed, 5 * SEC);
@@ -142,7 +144,8 @@ static void who_loses_to_one_that_loses_is_not_to_blame_for_one_path_more(void *
 	bed_destroy(bed);
 }
 
-// The busy machine of another observer makes a slow path of one end's no slow node.
+// Node 2 has one path that both ends call slow. One more slow report, from a busy machine, does
+// not make node 2 a slow node.
 static void path_that_both_ends_call_slow_speaks_against_neither_of_them(void **state) {
 	struct bed *bed = bed_create(4);
 
@@ -155,7 +158,7 @@ static void path_that_both_ends_call_slow_speaks_against_neither_of_them(void **
 	settle(bed);
 	expect_all_well(bed);
 	assert_int_equal(path_of(bed, 1, 2).blame, PATH_BLAME_PATH);
-	// A second one without such a path does.
+	// With a second such report it is a slow node.
 	bed_see(bed, 0, 2, OBSERVATION_DEGRADED);
 	settle(bed);
 	bed_expect(bed, 2, VERDICT_PATH_DEGRADED, "PulseSlow");
@@ -178,7 +181,7 @@ static void one_of_three_that_finds_both_others_slow_is_slow(void **state) {
 	bed_destroy(bed);
 }
 
-// What it reads of others may be the first for seconds.
+// Its reads of others may be the first ones, for seconds.
 static void one_that_loses_reads_does_not_excuse_a_counter_that_stands(void **state) {
 	struct bed *bed = bed_with_one_that_loses();
 
@@ -191,8 +194,8 @@ static void one_that_loses_reads_does_not_excuse_a_counter_that_stands(void **st
 	bed_destroy(bed);
 }
 
-// Where a node beside it froze the overlay makes new links, and a window shows nothing for ten
-// seconds.
+// After a node froze, the overlay makes new links to its neighbours. Statistics of a new path
+// need a window of ten seconds.
 static void who_began_to_look_late_excuses_nothing_before_a_window_has_passed(void **state) {
 	static const enum observation_kind kinds[] = {OBSERVATION_LOSSY, OBSERVATION_DEGRADED};
 
@@ -204,7 +207,7 @@ static void who_began_to_look_late_excuses_nothing_before_a_window_has_passed(vo
 			bed_see_two(bed, 5, kinds[n]);
 			bed_pass(bed, 3 * SEC);
 		}
-		// Such as know no better, and then do.
+		// New observers without enough reads, and later with enough.
 		for (uint32_t turns = 0; turns < 3; turns++) {
 			bed_see_two(bed, 5, kinds[n]);
 			bed_see(bed, 6, 5, OBSERVATION_GOOD);

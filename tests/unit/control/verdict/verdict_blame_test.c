@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who is to blame: a path fault is no node fault, and no liar blames anybody but itself.
+// Blame: a path fault is no node fault, and false reports blame only their sender.
 #include "control/verdict/verdict_blame.h"
 
 static void a_path_that_is_bad_for_one_blames_no_node(void **state) {
@@ -12,7 +12,7 @@ static void a_path_that_is_bad_for_one_blames_no_node(void **state) {
 
 		good_from(bed, 5, 2, 4);
 		bed_see(bed, 1, 5, kinds[n]);
-		bed_see(bed, 5, 1, kinds[n]); // the other end sees it as well
+		bed_see(bed, 5, 1, kinds[n]); // the other end finds the path bad as well
 		good_from(bed, 1, 2, 4);
 		settle(bed);
 		expect_all_well(bed);
@@ -133,7 +133,7 @@ static void one_that_is_cut_off_does_not_count_what_it_sees_itself(void **state)
 	bed_pass(bed, SEC);
 	bed_expect(bed, 0, VERDICT_FABRIC_DOWN, "PulseUnread");
 	bed_see(bed, 0, 5, OBSERVATION_SILENT);
-	bed_see(bed, 3, 5, OBSERVATION_SILENT); // one path of its own, which is bad
+	bed_see(bed, 3, 5, OBSERVATION_SILENT); // a single path of its own, which is bad
 	bed_pass(bed, 20 * SEC);
 	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
 	bed_destroy(bed);
@@ -196,8 +196,8 @@ static void a_good_look_from_before_does_not_excuse(void **state) {
 	bed_destroy(bed);
 }
 
-// The overlay of a fabric in two parts makes new links now and then: who comes late and does not
-// read it either makes nobody's good look old.
+// On a split fabric the overlay makes new links from time to time. A new observer that cannot
+// read the node must not make earlier good observations look outdated.
 static void one_that_comes_late_does_not_outdate_good_looks(void **state) {
 	struct bed *bed = bed_create(AGENTS);
 
@@ -213,7 +213,7 @@ static void one_that_comes_late_does_not_outdate_good_looks(void **state) {
 	bed_see(bed, 4, 5, OBSERVATION_SILENT);
 	bed_pass(bed, 6 * SEC);
 	expect_all_well(bed);
-	// Where most of them turn bad at a later time, all good looks are of before.
+	// If most observers turn bad later, all good observations are outdated.
 	for (uint32_t observer = 6; observer <= 9; observer++)
 		bed_see(bed, observer, 5, OBSERVATION_SILENT);
 	settle(bed);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is not believed at once: many who fall together, and what was missed in a pause of our own.
+// Evidence that is not accepted at once: many simultaneous failures, and silence during a pause
+// of our own.
 #include "control/verdict/verdict_bed.h"
 
-// Silent on both planes: dead, and nobody reads them.
+// Let the nodes fall silent on both planes: dead and unread.
 static void fall(struct bed *bed, uint32_t first, uint32_t count) {
 	for (uint32_t n = first; n < first + count; n++) {
 		bed_see_reach(bed, 1, n, OBSERVATION_SILENT, VERDICT_REACH_NONE);
@@ -49,7 +50,7 @@ static void a_third_that_falls_at_once_is_unknown_also_those_who_fell_first(void
 	bed_pass(bed, 300 * SEC);
 	assert_int_equal(count_of(bed, VERDICT_UNKNOWN), 30);
 	bed_expect(bed, 75, VERDICT_UNKNOWN, "Brake");
-	// Ten of them come back: the rest are no third of all.
+	// Ten of them return: the others are less than a third of all.
 	for (uint32_t n = 50; n < 60; n++)
 		bed_state(bed, n, RAS_ALIVE, RAS_CAUSE_NONE);
 	bed_pass(bed, 10 * SEC);
@@ -58,7 +59,8 @@ static void a_third_that_falls_at_once_is_unknown_also_those_who_fell_first(void
 	bed_destroy(bed);
 }
 
-// The dead are remembered for a week. A fifth of a cluster is of those that were there.
+// Dead members are remembered for a week. The fifth of the cluster is computed from the members
+// that were present.
 static void those_who_died_long_ago_do_not_make_the_view_larger(void **state) {
 	struct bed *bed = bed_create(100);
 
@@ -87,7 +89,7 @@ static void those_who_fell_long_before_stay_what_they_are(void **state) {
 	bed_destroy(bed);
 }
 
-// Found: an agent whose own firewall was loaded anew called all its neighbours agent-down.
+// Regression: an agent whose own firewall was reloaded called all its neighbours agent-down.
 static void many_who_refuse_us_at_once_are_not_named_before_others_agree(void **state) {
 	struct bed *bed = bed_create(30);
 
@@ -142,7 +144,7 @@ static void ports_that_go_down_together_are_of_a_switch_that_restarts(void **sta
 	for (uint32_t n = 10; n < 60; n++)
 		assert_true(bed_view(bed, n).advice < VERDICT_ADVICE_DRAIN_LATER);
 	bed_say(bed, 0, VERDICT_FABRIC_DOWN,
-		"PortDown"); // our own is, too: we know that
+		"PortDown"); // this node's own port is down, which it knows itself
 	bed_pass(bed, 10 * SEC);
 	for (uint32_t n = 10; n < 60; n++)
 		assert_true(bed_view(bed, n).advice < VERDICT_ADVICE_DRAIN_LATER);
@@ -167,8 +169,8 @@ static void while_the_overlay_brakes_nobody_is_declared_by_silence(void **state)
 	bed_destroy(bed);
 }
 
-// Found: an agent that had been stopped and had no vote yet hid the next node that died for nine
-// seconds behind its own brake.
+// Regression: a resumed agent without a vote engaged its own brake. The brake hid the next dead
+// node for nine seconds.
 static void one_that_others_declare_dead_is_not_hidden_by_a_brake_of_our_own(void **state) {
 	struct bed *bed = bed_create(8);
 	struct verdict_self_update self = {.joined = true};
@@ -196,7 +198,7 @@ static void after_a_pause_of_our_own_all_that_is_bad_is_unknown_for_a_moment(voi
 	struct verdict_self_update self = {.joined = true};
 
 	(void)state;
-	bed->now_ns += 60 * SEC; // nobody called us
+	bed->now_ns += 60 * SEC; // the engine was not called
 	self.paused_until_ns = bed->now_ns;
 	verdict_self_update(bed->engine, bed->now_ns, &self);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "OwnPause");
@@ -213,7 +215,7 @@ static void what_we_did_not_hear_while_we_stood_still_is_no_silence(void **state
 	struct verdict_self_update self = {.joined = true};
 
 	(void)state;
-	bed_see(bed, 0, 5, OBSERVATION_SILENT); // our own
+	bed_see(bed, 0, 5, OBSERVATION_SILENT); // the agent's own observation
 	self.paused_until_ns = bed->now_ns + 1;
 	verdict_self_update(bed->engine, bed->now_ns, &self);
 	bed_see(bed, 1, 5, OBSERVATION_SILENT);

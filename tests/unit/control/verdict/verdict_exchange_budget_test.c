@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How much an agent tells: within its budget, less the more it hears, and each path in its turn.
+// How much an agent reports: within its budget, less the more it receives, and each path in turn.
 #include "control/verdict/verdict_net.h"
 
 #include <lib/wire.h>
@@ -30,7 +30,8 @@ static void the_more_is_heard_the_less_everybody_tells(void **state) {
 	uint64_t before = 0;
 
 	(void)state;
-	// All see all badly, and each second otherwise: without a limit, 380 a second.
+	// All agents read all others badly, and change every second: 380 reports a second without
+	// a limit.
 	for (uint32_t second = 0; second < 12; second++) {
 		for (uint32_t n = 0; n < AGENTS; n++) {
 			for (uint32_t subject = 0; subject < AGENTS; subject++) {
@@ -46,7 +47,7 @@ static void the_more_is_heard_the_less_everybody_tells(void **state) {
 	net_destroy(net);
 }
 
-// What agent 0 says of subject `subject` through `device`.
+// Report an observation of agent 0 through `device`.
 static int
 see_through(struct net *net, uint32_t subject, enum observation_kind kind, const char *device) {
 	struct observation observation = {
@@ -73,7 +74,7 @@ static void see_all_ports(struct net *net) {
 	}
 }
 
-// Ticks come as often as paths are due, which may be each millisecond.
+// Ticks occur whenever paths are due, possibly each millisecond.
 static void who_hears_much_still_says_something(void **state) {
 	struct net *net = net_create();
 	uint8_t bytes[128];
@@ -104,7 +105,7 @@ static void who_hears_much_still_says_something(void **state) {
 		if (ms == 10000)
 			before = told(net, 0);
 	}
-	// A share of 16 / (16 + 333) of eight a second.
+	// A share of 16 / (16 + 333) of eight per second.
 	assert_in_range(told(net, 0) - before, 4, 10);
 	net_destroy(net);
 }
@@ -145,7 +146,7 @@ static void of_more_paths_than_the_budget_each_has_its_turn(void **state) {
 	net_destroy(net);
 }
 
-// A name that somebody else chose may be one that no reader takes.
+// A name chosen by another agent may be one that every reader rejects.
 static void a_observation_that_cannot_be_told_keeps_no_other_back(void **state) {
 	struct net *net = net_create();
 

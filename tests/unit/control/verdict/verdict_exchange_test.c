@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who tells what it sees, and when: once asked, until enough have, and again while it is bad.
+// Which agents report observations, and when: once asked, until enough have, and repeatedly while
+// bad.
 #include "control/verdict/verdict_net.h"
 
 #include <errno.h>
 
-// Of a lossy one from so many bytes on; of a good one such did not pass.
+// Report an observation with `bytes`: for a lossy one, the size that is lost; for a good one, the
+// size without a good read yet.
 static int see_loss(
 	struct net *net,
 	uint32_t observer,
@@ -62,8 +64,8 @@ static void good_paths_are_told_when_they_are_asked_for_only(void **state) {
 	net_destroy(net);
 }
 
-// Two of its paths are bad, by a spine that both cross. Nobody says that it is bad, so that nobody
-// was asked; and those who read what it does not had only its word.
+// Two of its paths are bad because of a spine switch on both. Nobody accused the node itself, so
+// its readers were not asked. For the two nodes that it cannot read, only its own report existed.
 static void who_accuses_two_is_vouched_for_by_those_who_read_it(void **state) {
 	struct net *net = net_create();
 
@@ -112,7 +114,7 @@ static void who_is_to_blame_itself_says_no_more_of_others(void **state) {
 	net_destroy(net);
 }
 
-// Visitors, and who has a new path, read a lossy node as if it were well.
+// Visitors, and observers with a new path, read a lossy node as if it were healthy.
 static void who_has_not_read_largely_is_not_asked_of_loss(void **state) {
 	struct net *net = net_create();
 
@@ -126,7 +128,7 @@ static void who_has_not_read_largely_is_not_asked_of_loss(void **state) {
 		assert_int_equal(held(net, n, 5), VERDICT_PATH_LOSSY);
 	for (uint32_t n = 6; n < 12; n++)
 		assert_int_equal(told(net, n), 0);
-	// Now it has passed.
+	// Now large reads have succeeded.
 	for (uint32_t n = 6; n < 12; n++)
 		see_loss(net, n, 5, OBSERVATION_GOOD, 0);
 	pass(net, 8 * SEC);
@@ -170,9 +172,9 @@ static void what_is_bad_is_repeated_and_what_clears_is_told_twice(void **state) 
 	net_destroy(net);
 }
 
-// Found: two halves of a cluster were told to forget each other and met again. What each had told
-// of the other's silence was repeated, to those themselves too, and never taken back: all were
-// node-down or mgmt-net-down to all for twenty seconds.
+// Regression: two halves of a cluster were told to forget each other and met again. Their old
+// reports of the other half's silence were repeated, even to the subjects, and never withdrawn.
+// All nodes were node-down or mgmt-net-down to all for twenty seconds.
 static void what_was_told_of_one_that_was_forgotten_is_not_told_again(void **state) {
 	struct net *net = net_create();
 	uint64_t before;
@@ -194,7 +196,7 @@ static void what_was_told_of_one_that_was_forgotten_is_not_told_again(void **sta
 		};
 
 		if (n == 0)
-			continue; // it was cut off, and knows nothing of it
+			continue; // it was cut off and does not know that it was forgotten
 		verdict_peer_forget(agent->engine, net->now_ns, id_of(0));
 		observation_exchange_forget(agent->exchange, id_of(0));
 		assert_int_equal(verdict_peer_update(agent->engine, net->now_ns, &back), 0);
@@ -215,7 +217,7 @@ static void what_enough_said_is_not_said_again(void **state) {
 			see(net, n, 5, OBSERVATION_SILENT);
 	}
 	pass(net, SEC);
-	// Some drew the same moment.
+	// Some agents drew the same random time.
 	assert_in_range(told_by_all(net), OBSERVATION_ENOUGH, OBSERVATION_ENOUGH + 4);
 	for (uint32_t n = 0; n < AGENTS; n++)
 		assert_int_equal(held(net, n, 5), VERDICT_FABRIC_DOWN);
@@ -235,14 +237,15 @@ static void who_changes_its_mind_says_so_although_others_said_it(void **state) {
 	for (uint32_t n = 3; n < 7; n++)
 		see(net, n, 5, OBSERVATION_SILENT);
 	pass(net, SEC);
-	assert_int_equal(held(net, 0, 5), VERDICT_FABRIC_DOWN); // its word was of before
+	assert_int_equal(held(net, 0, 5), VERDICT_FABRIC_DOWN); // its good report was from before
 	see(net, 9, 5, OBSERVATION_SILENT);
 	pass(net, 300 * MS);
 	assert_int_equal(told(net, 9), 2);
 	net_destroy(net);
 }
 
-// That it loses reads says that it reads some: it speaks against what others said since.
+// A lossy report means that some reads succeed, so it contradicts what other observers reported
+// since.
 static void who_lost_some_says_that_it_stands_although_others_said_it(void **state) {
 	static const enum observation_kind later[] = {OBSERVATION_STANDING, OBSERVATION_SILENT};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a node says of itself, as others hear it: late, forged, malformed, and taken back.
+// A node's own statements at their receivers: late, forged, malformed, and withdrawn.
 #include "control/verdict/verdict_net.h"
 
 #include <lib/wire.h>
@@ -27,14 +27,14 @@ static void words_are_repeated_until_they_are_taken_back(void **state) {
 	pass(net, SEC);
 	assert_int_equal(held(net, 2, 1), VERDICT_DEVICE_STUCK);
 	assert_int_equal(held(net, 3, 1), VERDICT_HEALTHY);
-	net->agents[3].deaf = false; // it hears a repetition
+	net->agents[3].deaf = false; // receives a repetition
 	pass(net, 60 * SEC);
 	assert_int_equal(held(net, 3, 1), VERDICT_DEVICE_STUCK);
 	assert_int_equal(held(net, 1, 1), VERDICT_DEVICE_STUCK);
 	net->agents[3].deaf = true;
 	assert_int_equal(say(net, 1, VERDICT_HEALTHY), 0);
 	pass(net, 5 * SEC);
-	net->agents[3].deaf = false; // and another
+	net->agents[3].deaf = false; // receives another repetition
 	pass(net, 16 * SEC);
 	assert_int_equal(held(net, 2, 1), VERDICT_HEALTHY);
 	assert_int_equal(held(net, 3, 1), VERDICT_HEALTHY);
@@ -58,7 +58,7 @@ static void hear_check(struct net *net, uint64_t number, enum verdict verdict, c
 	);
 }
 
-// A link that loses packets held the notice up for seconds.
+// A lossy link delayed the notice for seconds.
 static void a_word_that_was_taken_back_before_it_came_is_not_taken(void **state) {
 	struct net *net = net_create();
 	char reason[] = "CheckA";
@@ -67,13 +67,13 @@ static void a_word_that_was_taken_back_before_it_came_is_not_taken(void **state)
 	hear_check(net, 2, VERDICT_HEALTHY, "DiskFull");
 	hear_check(net, 1, VERDICT_CHECK_FAILED, "DiskFull");
 	assert_int_equal(held(net, 0, 6), VERDICT_HEALTHY);
-	hear_check(net, 3, VERDICT_CHECK_FAILED, "DiskFull"); // it fails again
+	hear_check(net, 3, VERDICT_CHECK_FAILED, "DiskFull"); // the check fails again
 	assert_int_equal(held(net, 0, 6), VERDICT_CHECK_FAILED);
 	hear_check(net, 5, VERDICT_HEALTHY, "DiskFull");
 	pass(net, 6 * SEC);
 	hear_check(net, 4, VERDICT_CHECK_FAILED, "DiskFull");
 	assert_int_equal(held(net, 0, 6), VERDICT_HEALTHY);
-	// What was taken back keeps no place from what is said now.
+	// A withdrawn statement occupies no slot of a current one.
 	for (; reason[5] < 'A' + VERDICT_STATEMENTS_MAX; reason[5]++)
 		hear_check(net, 6, VERDICT_CHECK_WARNING, reason);
 	assert_int_equal(held(net, 0, 6), VERDICT_CHECK_WARNING);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What it costs to know who grants while all members are new: basic blocks of grants.c, which the
-// compiler counts.
+// Cost of finding the granting member while all members are new, in basic blocks of grants.c.
 #include "control/verdict/verdict_bed.h"
 
 #include <verdict/grants.h>
 
-// The analyser's compiler does not know it, and runs nothing.
+// The static analyser's compiler lacks this attribute, and runs no code.
 #if __has_attribute(no_sanitize_coverage)
 #define UNCOUNTED __attribute__((no_sanitize_coverage))
 #else
@@ -15,10 +14,9 @@
 #define MEMBERS 4096
 #define BLOCKS_PER_MEMBER 256
 
-static uint64_t blocks; // executed so far
+static uint64_t blocks; // basic blocks executed so far
 
-// The compiler's name.
-// NOLINTBEGIN(bugprone-reserved-identifier)
+// The name is fixed by the compiler. NOLINTBEGIN(bugprone-reserved-identifier)
 void __sanitizer_cov_trace_pc(void);
 // NOLINTEND(bugprone-reserved-identifier)
 
@@ -81,7 +79,7 @@ static void finish(struct scene *scene) {
 	bed_destroy(scene->bed);
 }
 
-// The n-th to come: every member once, in no order of ids.
+// Return the n-th id: each member once, in no order of ids.
 static uint64_t nth_id(uint32_t n) {
 	return bed_id(n * 1597 % MEMBERS);
 }
@@ -98,7 +96,7 @@ static void thousands_that_come_together_cost_each_a_little(void **state) {
 	assert_true(blocks - before < MEMBERS * BLOCKS_PER_MEMBER);
 	before = blocks;
 	assert_int_equal(grants_granter(scene.grants, scene.bed->now_ns), 0);
-	assert_true(blocks - before > MEMBERS); // they are counted
+	assert_true(blocks - before > MEMBERS); // blocks are counted
 	assert_true(blocks - before < MEMBERS * BLOCKS_PER_MEMBER);
 	finish(&scene);
 }
@@ -109,7 +107,7 @@ static void each_is_known_so_long_after_it_came_last(void **state) {
 
 	(void)state;
 	begin(&scene);
-	// One in each ms, and the first three once more.
+	// One member in each millisecond, and the first three again.
 	for (uint32_t n = 0; n < MEMBERS + 3; n++) {
 		grants_member_alive(scene.grants, scene.bed->now_ns, nth_id(n % MEMBERS));
 		bed_pass(scene.bed, MS);

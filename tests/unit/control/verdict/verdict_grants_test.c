@@ -9,17 +9,17 @@
 
 #define NOTICES_MAX 64
 #define ENTRY_BYTES 24
-#define RIPE_NS (8 * SEC) // a verdict on a node is a warning for five seconds
+#define RIPE_NS (8 * SEC) // a new verdict on a node is only a warning for five seconds
 
-// Grants of agent `self` on the engine of a bed.
+// The grants of agent `self`, on the engine of a bed.
 struct scene {
 	struct bed *bed;
 	struct grants *grants;
 	uint64_t wake_ns;
-	uint32_t notices, entries; // told
+	uint32_t notices, entries; // notices and grants sent
 	uint8_t last[RAS_NOTICE_BYTES_MAX];
 	size_t last_size;
-	uint32_t given; // told to the caller
+	uint32_t given; // grants reported to the caller
 	uint64_t bad[4];
 	uint32_t changes; // of verdicts
 	bool cannot_wake;
@@ -88,7 +88,7 @@ static bool is_bad(const struct scene *scene, uint32_t agent) {
 	return scene->bad[agent / 64] >> agent % 64 & 1;
 }
 
-// Those who are bad say so again and again, as agents do.
+// Advance the time; bad nodes repeat their statements, as agents do.
 static void pass(struct scene *scene, uint64_t ns) {
 	uint64_t until_ns = scene->bed->now_ns + ns;
 
@@ -108,7 +108,7 @@ static void pass(struct scene *scene, uint64_t ns) {
 	}
 }
 
-// Its own word, so that no evidence has to be repeated.
+// Let the agent report its own fault, so that no evidence has to be repeated.
 static void ail(struct scene *scene, uint32_t agent) {
 	assert_int_equal(bed_say(scene->bed, agent, VERDICT_FABRIC_DOWN, "PortDown"), 0);
 	scene->bad[agent / 64] |= UINT64_C(1) << agent % 64;
@@ -120,7 +120,7 @@ static void ail_all(struct scene *scene, uint32_t from, uint32_t count) {
 		ail(scene, from + n);
 }
 
-// So far apart that they are no one event.
+// Faults are so far apart that they are not one event.
 static void ail_in_turn(struct scene *scene, uint32_t from, uint32_t count) {
 	for (uint32_t n = 0; n < count; n++) {
 		ail(scene, from + n);
@@ -200,11 +200,11 @@ static void no_more_than_a_third_are_out_of_service_the_dead_counted(void **stat
 	assert_int_equal(grant_of(&scene, 2), GRANT_TOO_MANY_OUT);
 	bed_state(scene.bed, 4, RAS_LEFT, RAS_CAUSE_LEAVE);
 	pass(&scene, 2 * SEC);
-	assert_int_equal(given_of(&scene, 1, 2), 1); // two of five are more
+	assert_int_equal(given_of(&scene, 1, 2), 1); // a third of five is one node
 	finish(&scene);
 }
 
-// Somebody who floods grants makes others count no more than twice the rate.
+// A member that floods grants makes other members count no more than twice the rate.
 static void no_more_than_twice_the_rate_is_believed(void **state) {
 	struct scene scene;
 
@@ -217,7 +217,7 @@ static void no_more_than_twice_the_rate_is_believed(void **state) {
 	finish(&scene);
 	begin_as(&scene, 40, 1);
 	for (uint32_t n = 2; n < 40; n++)
-		hear(&scene, n, 1, 700, 600); // of before the last ten minutes
+		hear(&scene, n, 1, 700, 600); // granted more than ten minutes ago
 	assert_int_equal(given_of(&scene, 2, 38), 4 + 40 / 3);
 	finish(&scene);
 }
@@ -236,7 +236,8 @@ static void agent_that_is_gone_takes_nothing_out_of_service(void **state) {
 	finish(&scene);
 }
 
-// Drained by us, and then put into maintenance or without anybody who knows: it takes no jobs.
+// After its drain the node went into maintenance, or no observer knows its state: it still takes
+// no jobs.
 static void node_counts_as_out_until_it_is_healthy(void **state) {
 	struct verdict_peer_update maint = bed_peer(1, RAS_ALIVE, RAS_CAUSE_NONE);
 	struct scene scene;
@@ -306,12 +307,12 @@ static void those_that_fall_silent_together_are_not_drained_for_ten_minutes(void
 	struct scene scene;
 
 	(void)state;
-	begin(&scene, 40); // two in ten minutes
+	begin(&scene, 40); // two drains in ten minutes
 	ail_all(&scene, 1, 3);
 	pass(&scene, 300 * SEC);
 	assert_int_equal(given_of(&scene, 1, 3), 0);
 	assert_int_equal(grant_of(&scene, 1), GRANT_COMMON_EVENT);
-	// One that falls much later has nothing to do with it.
+	// A node that fails much later is not part of the event.
 	ail(&scene, 9);
 	pass(&scene, RIPE_NS);
 	assert_int_equal(grant_of(&scene, 9), GRANT_GIVEN);
@@ -326,13 +327,13 @@ static void die(struct scene *scene, uint32_t agent) {
 	bed_state(scene->bed, agent, RAS_DEAD, RAS_CAUSE_SILENT);
 }
 
-// Found: at the end of a split two of three were heard again first, and the third one was granted
-// in that moment, for 90 s.
+// Regression: at the end of a split two of three nodes were heard again first. In that moment a
+// drain of the third was granted, for 90 s.
 static void one_that_died_beside_others_whose_doubt_is_just_over_is_not_drained(void **state) {
 	struct scene scene;
 
 	(void)state;
-	begin(&scene, 30); // one in ten minutes
+	begin(&scene, 30); // one drain in ten minutes
 	for (uint32_t agent = 1; agent <= 3; agent++)
 		bed_state(scene.bed, agent, RAS_SUSPECT, RAS_CAUSE_SILENT);
 	pass(&scene, 5 * SEC);
@@ -343,12 +344,13 @@ static void one_that_died_beside_others_whose_doubt_is_just_over_is_not_drained(
 	pass(&scene, 12 * SEC);
 	assert_int_equal(bed_view(scene.bed, 2).advice, VERDICT_ADVICE_DRAIN);
 	assert_int_equal(grant_of(&scene, 2), GRANT_COMMON_EVENT);
-	pass(&scene, 5 * SEC); // they stay
+	pass(&scene, 5 * SEC); // the two stay alive
 	assert_int_equal(grant_of(&scene, 2), GRANT_GIVEN);
 	finish(&scene);
 }
 
-// By observers from..from + 2; what is bad has to be said again as long as it is.
+// Let observers from..from + 2 report the node unread; bad observations must be repeated while
+// they last.
 static void unread(struct scene *scene, uint32_t agent, uint32_t from, uint64_t ns) {
 	for (uint64_t passed = 0; passed < ns; passed += 5 * SEC) {
 		for (uint32_t n = from; n < from + 3; n++)
@@ -358,10 +360,11 @@ static void unread(struct scene *scene, uint32_t agent, uint32_t from, uint64_t 
 	}
 }
 
-// Found: cut off from one half of the fabric, as its half was, it had all its observers there.
+// Regression: the node was cut off from the other half of the fabric, like its whole half. All
+// its observers were there.
 static void one_whose_observers_are_all_across_a_split_is_not_drained(void **state) {
 	static const struct {
-		uint32_t also; // nodes that several do not read, while others do
+		uint32_t also; // number of nodes that some observers cannot read, while others can
 		enum grant grant;
 	} rows[] = {{0, GRANT_GIVEN}, {1, GRANT_GIVEN}, {2, GRANT_COMMON_EVENT}};
 
@@ -369,7 +372,7 @@ static void one_whose_observers_are_all_across_a_split_is_not_drained(void **sta
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
 		struct scene scene;
 
-		begin(&scene, 40); // two in ten minutes
+		begin(&scene, 40); // two drains in ten minutes
 		for (uint64_t turn = 0; turn < 6; turn++) {
 			for (uint32_t also = 0; also < rows[n].also; also++) {
 				for (uint32_t by = 20; by < 24; by++)
@@ -384,7 +387,8 @@ static void one_whose_observers_are_all_across_a_split_is_not_drained(void **sta
 	}
 }
 
-// Found: the verdict held for the seconds in which it is taken back, and was granted in them.
+// Regression: a verdict is held for some seconds after its evidence is gone, and a drain was
+// granted in that time.
 static void what_is_better_already_is_not_drained(void **state) {
 	struct scene scene;
 
@@ -420,7 +424,7 @@ static void nobody_is_granted_under_the_brake_or_in_a_part_of_half(void **state)
 	assert_int_equal(grant_of(&scene, 1), GRANT_MINORITY);
 	for (uint32_t n = 3; n < 6; n++)
 		bed_state(scene.bed, n, RAS_ALIVE, RAS_CAUSE_NONE);
-	pass(&scene, 16 * SEC); // they stay
+	pass(&scene, 16 * SEC); // they stay alive
 	assert_int_equal(grant_of(&scene, 1), GRANT_GIVEN);
 	finish(&scene);
 }
@@ -433,7 +437,7 @@ static void only_the_lowest_of_those_who_may_grants(void **state) {
 	ail_in_turn(&scene, 4, 1);
 	assert_int_equal(scene.notices, 0);
 	assert_false(grants_are_ours(scene.grants, scene.bed->now_ns));
-	// One of those before it is gone, the other is bad itself.
+	// One of the members with lower ids is suspected, and the other one has a fault itself.
 	bed_state(scene.bed, 0, RAS_SUSPECT, RAS_CAUSE_SILENT);
 	ail(&scene, 1);
 	pass(&scene, RIPE_NS);
@@ -477,7 +481,7 @@ static void who_takes_over_counts_what_was_granted_before(void **state) {
 	ail_all(&second, 3, 2);
 	pass(&second, 60 * SEC);
 	assert_int_equal(grant_of(&second, 4), GRANT_TOO_MANY_OUT);
-	// And holds on to it, for those who come later.
+	// The agent also holds on to the grant, for members that join later.
 	assert_true(second.entries > 0);
 	pass(&second, 2000 * SEC);
 	assert_int_equal(grant_of(&second, 3), GRANT_GIVEN);
@@ -520,7 +524,7 @@ static void grant_is_of_one_start_and_lasts_for_90_seconds(void **state) {
 
 	(void)state;
 	begin_as(&scene, 40, 1);
-	hear(&scene, 3, 2, 0, 600); // that we do not know: it is told again
+	hear(&scene, 3, 2, 0, 600); // of an unknown grant: it is sent again
 	assert_int_equal(grant_of(&scene, 3), GRANT_PENDING);
 	hear(&scene, 3, 1, 0, 600);
 	assert_int_equal(grant_of(&scene, 3), GRANT_GIVEN);
@@ -529,7 +533,7 @@ static void grant_is_of_one_start_and_lasts_for_90_seconds(void **state) {
 	pass(&scene, 90 * SEC);
 	assert_int_equal(grant_of(&scene, 4), GRANT_PENDING);
 	pass(&scene, 510 * SEC);
-	hear(&scene, 99, 1, 0, 600); // a stranger
+	hear(&scene, 99, 1, 0, 600); // an unknown member
 	assert_int_equal(grants_counters(scene.grants)->kept, 0);
 	finish(&scene);
 }
@@ -569,7 +573,7 @@ static void one_alone_drains_itself_by_its_own_word(void **state) {
 	finish(&scene);
 }
 
-// Of memory that fails nothing is lost but the grant.
+// A failed allocation loses only the grant.
 static void without_memory_nobody_is_granted(void **state) {
 	struct scene scene;
 

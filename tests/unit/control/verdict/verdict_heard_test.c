@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is said of nodes that fall silent together, before and after the overlay's brake holds.
+// Verdicts on nodes that fall silent together, before and after the overlay's brake engages.
 #include "verdict_bed.h"
 
 static void
@@ -104,7 +104,7 @@ static void one_that_was_named_stays_so_where_votes_alone_hold_its_death(void **
 	bed_destroy(bed);
 }
 
-// Of eight, the sixth is silent on both planes, suspected, and called node-down.
+// Create eight agents; number 5 is silent on both planes, suspected, and called node-down.
 static struct bed *bed_with_node_down(void) {
 	struct bed *bed = bed_create(8);
 
@@ -115,7 +115,7 @@ static struct bed *bed_with_node_down(void) {
 	return bed;
 }
 
-// In the order in which control/health hands both over.
+// Events in the order in which control/health passes them on.
 static void whom_a_brake_makes_unreachable_keeps_its_word(void **state) {
 	struct bed *bed = bed_with_node_down();
 	uint32_t changes = bed->changes;
@@ -135,8 +135,8 @@ static void brake_by_count(struct bed *bed, uint32_t silent) {
 	verdict_self_update(bed->engine, bed->now_ns, &self);
 }
 
-// Found: of two that fell within seconds, one was unknown for as long as it was gone at an agent
-// that has no link to it, since its overlay braked for lack of votes.
+// Regression: two nodes failed within seconds. An agent without a link to one of them called it
+// unknown all the time, since its overlay braked for lack of votes.
 static void a_brake_takes_nothing_back_of_one_that_is_suspected_beside_few(void **state) {
 	struct bed *bed = bed_with_node_down();
 	uint32_t changes = bed->changes;
@@ -154,8 +154,8 @@ static void a_brake_takes_nothing_back_of_one_that_is_suspected_beside_few(void 
 	bed_destroy(bed);
 }
 
-// Found: of eight agents, five without votes since they came back, one host that went beside a
-// frozen one was unknown for as long as that lasted.
+// Regression: five of eight agents had no vote after their return. A host that failed beside a
+// frozen one was unknown all the time.
 static void one_that_was_named_stays_so_beside_another_that_is_unreachable(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -171,7 +171,7 @@ static void one_that_was_named_stays_so_beside_another_that_is_unreachable(void 
 	bed_pass(bed, 10 * SEC);
 	bed_expect(bed, 7, VERDICT_NODE_DOWN, "NodeSilent");
 	bed_expect(bed, 6, VERDICT_AGENT_FROZEN, "AgentMute");
-	// Three of eight may be a part that is cut off.
+	// Three of eight may be one side of a partition.
 	doubted(bed, 5, 1, RAS_UNREACHABLE);
 	seen_as(bed, 7, 1, OBSERVATION_SILENT, VERDICT_REACH_NONE);
 	bed_pass(bed, SEC);
@@ -184,7 +184,7 @@ static void nobody_of_a_half_that_falls_silent_is_down_before_the_overlay_has_co
 	struct bed *bed = bed_create(6);
 
 	(void)state;
-	// The others are found silent while the first is suspected already.
+	// The others are found silent while the first one is already suspected.
 	doubted(bed, 3, 1, RAS_SUSPECT);
 	seen_as(bed, 3, 3, OBSERVATION_SILENT, VERDICT_REACH_NONE);
 	for (uint32_t n = 0; n < 80; n++) {
@@ -209,7 +209,8 @@ static void two_of_six_that_fall_silent_at_once_are_likely_down_a_moment_later(v
 	bed_destroy(bed);
 }
 
-// That is judged again after five seconds, which is no silence of that moment.
+// The death is news of an earlier silence. Judging it again after five seconds must not count as
+// a new silence of that moment.
 static void one_that_is_dead_by_news_fell_silent_when_that_came(void **state) {
 	struct verdict_peer_update dead = bed_peer(5, RAS_DEAD, RAS_CAUSE_SILENT);
 	struct bed *bed = bed_create(6);
@@ -251,14 +252,15 @@ static void one_whose_link_is_quiet_is_not_called_fabric_down(void **state) {
 	seen_as(bed, 5, 1, OBSERVATION_SILENT, VERDICT_REACH_ANSWERS);
 	bed_pass(bed, SEC);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "SilentBothWays");
-	bed->quiet = 0; // it was late
+	bed->quiet = 0; // the link was only late
 	bed_pass(bed, SEC);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	bed_destroy(bed);
 }
 
-// Found: of six agents one was off the fabric for long, another was killed, the two were a third of
-// all, and the waiting for more took the first word back: it flapped.
+// Regression: one of six agents was off the fabric for long, and another one was killed. Together
+// they were a third of all, so the engine waited for more and withdrew the first verdict: it
+// flapped.
 static void one_that_is_fabric_down_for_long_stays_so_when_others_fall_silent(void **state) {
 	static const enum verdict_reach reaches[] = {
 		VERDICT_REACH_NONE, VERDICT_REACH_REFUSES, VERDICT_REACH_ACCEPTS};
@@ -274,7 +276,7 @@ static void one_that_is_fabric_down_for_long_stays_so_when_others_fall_silent(vo
 		bed->quiet = UINT64_C(1) << 5 | UINT64_C(1) << 3;
 		seen_as(bed, 5, 1, OBSERVATION_SILENT, reaches[n]);
 		doubted(bed, 5, 1, RAS_SUSPECT);
-		// The overlay gave one a new link, and so another observer.
+		// The overlay gave it a new link, and so another observer.
 		bed_see_reach(bed, 3, 4, OBSERVATION_SILENT, VERDICT_REACH_ANSWERS);
 		changes = bed->changes;
 		for (uint32_t tenth = 0; tenth < 80; tenth++) {
@@ -285,7 +287,7 @@ static void one_that_is_fabric_down_for_long_stays_so_when_others_fall_silent(vo
 		bed_state(bed, 5, RAS_DEAD, RAS_CAUSE_SILENT);
 		bed_pass(bed, 5 * SEC);
 		bed_expect(bed, 4, VERDICT_FABRIC_DOWN, "PulseUnread");
-		assert_true(bed->changes <= changes + 2); // of the other one alone
+		assert_true(bed->changes <= changes + 2); // changes of the other agent only
 		bed_destroy(bed);
 	}
 }

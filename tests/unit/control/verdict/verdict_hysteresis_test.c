@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long a verdict holds: what is worse at once, what is better once it has settled.
+// How long a verdict is held: a worse one applies at once, a better one once it has settled.
 #include "control/verdict/verdict_bed.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static void worse_holds_at_once_and_better_when_it_has_settled(void **state) {
 	bed_destroy(bed);
 }
 
-// A frozen agent, whose device answers for it no more than its sockets do.
+// A frozen agent, whose software device answers as little as its sockets.
 static void silence_of_one_that_did_not_run_says_nothing_once_it_is_back(void **state) {
 	static const enum ras_state doubts[] = {RAS_SUSPECT, RAS_DEAD};
 
@@ -44,17 +44,17 @@ static void silence_of_one_that_did_not_run_says_nothing_once_it_is_back(void **
 		bed_state(bed, 5, RAS_ALIVE, RAS_CAUSE_NONE);
 		bed_pass(bed, SEC);
 		bed_expect(bed, 5, VERDICT_UNKNOWN, "Settling");
-		// Of before, told late.
+		// An earlier observation that arrives late.
 		late.age_ms = 2000;
 		assert_int_equal(verdict_observation(bed->engine, bed->now_ns, &late), -ESTALE);
 		bed_pass(bed, 5 * SEC);
 		bed_expect(bed, 5, VERDICT_HEALTHY, "None");
 		bed_pass(bed, 60 * SEC);
-		// What is seen from now on counts again.
+		// Observations from now on count again.
 		bed_see_two(bed, 5, OBSERVATION_SILENT);
 		bed_pass(bed, SEC);
 		bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
-		// And outlives a doubt that came long after it.
+		// The verdict also outlasts a suspicion that comes long after it.
 		bed_pass(bed, 10 * SEC);
 		bed_state(bed, 5, RAS_SUSPECT, RAS_CAUSE_SILENT);
 		bed_pass(bed, SEC);
@@ -77,7 +77,8 @@ static void nobody_is_drained_before_it_is_seen_whether_others_fall_too(void **s
 	bed_destroy(bed);
 }
 
-// Found: it was told again after 5 s with the advice of a suspect, and not when it was dead.
+// Regression: the verdict was announced again after 5 s with the advice for a suspect, but not at
+// its death.
 static void what_may_be_acted_on_is_told_again_when_that_is_so_and_not_before(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -99,7 +100,7 @@ static void what_may_be_acted_on_is_told_again_when_that_is_so_and_not_before(vo
 	bed_destroy(bed);
 }
 
-// The reads fail first, since its device answers from within the process that was stopped.
+// The reads fail first, since the device is in the stopped process.
 static void what_the_overlay_comes_to_doubt_is_named_anew_at_once(void **state) {
 	struct bed *bed = bed_with_fabric_down();
 
@@ -141,7 +142,7 @@ static void what_is_contradicted_before_it_is_ripe_drains_nobody(void **state) {
 	bed_destroy(bed);
 }
 
-// Its page is read again before its beats are heard: it woke up, and no network was cut.
+// Its page is read before its beats are heard again: the agent resumed, and no network was cut.
 static void one_that_wakes_is_not_cut_off_from_the_overlay(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -169,7 +170,7 @@ static void one_that_wakes_is_not_cut_off_from_the_overlay(void **state) {
 	bed_destroy(bed);
 }
 
-// One that the overlay does not hear, and whose pulse is read.
+// Create a bed with a node that the overlay does not hear, and whose pulse is read.
 static struct bed *bed_with_management_down(const struct verdict_config *config) {
 	struct bed *bed = bed_create_with(8, config);
 
@@ -212,7 +213,7 @@ static void what_turns_bad_again_before_it_settled_begins_anew(void **state) {
 	bed_see_two(bed, 5, OBSERVATION_SILENT);
 	bed_pass(bed, 10 * SEC);
 	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
-	assert_int_equal(bed->changes, 1); // it was not told as healthy in between
+	assert_int_equal(bed->changes, 1); // it was not announced as healthy in between
 	assert_true(bed_view(bed, 5).since_ns > since_ns);
 	bed_destroy(bed);
 }
@@ -246,7 +247,7 @@ static void what_is_read_in_the_silence_is_believed_when_it_ends_in_death(void *
 		bed_view(bed, 5).evidence,
 		"silent on the overlay (2 observers); 2 of 2 observers read its pulse, which advances"
 	);
-	// Of one that was read before it fell silent that says nothing.
+	// A read from before the silence is no evidence.
 	bed_state(bed, 6, RAS_SUSPECT, RAS_CAUSE_SILENT);
 	bed_see_two(bed, 6, OBSERVATION_GOOD);
 	bed_pass(bed, 3 * SEC);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an engine keeps of evidence and of peers: the bounds, restarts, and evidence in any order.
+// What an engine keeps of evidence and of peers: bounds, restarts, and evidence in any order.
 #include "control/verdict/verdict_bed.h"
 
 #include <errno.h>
@@ -203,7 +203,7 @@ static void who_is_no_member_knows_nothing(void **state) {
 	verdict_self_update(bed->engine, bed->now_ns, &self);
 	bed_expect(bed, 5, VERDICT_UNKNOWN, "NotMember");
 	bed_expect(bed, 6, VERDICT_UNKNOWN, "NotMember");
-	for (uint32_t peer = 5; peer <= 6; peer++) { // judged before, and never
+	for (uint32_t peer = 5; peer <= 6; peer++) { // one judged before, and one never judged
 		assert_int_equal(verdict_view_get(bed->engine, bed_id(peer), &view), 0);
 		assert_string_equal(
 			view.evidence, "The agent that was asked is no member of the cluster."
@@ -235,7 +235,7 @@ static void only_what_is_bad_is_listed_and_all_are_counted(void **state) {
 	bed_destroy(bed);
 }
 
-// Evidence of all kinds, told in one order and in many others: after a while all engines agree.
+// All kinds of evidence, in one order and in many others: all engines agree after some time.
 #define PIECES 60
 
 static uint64_t draw(uint64_t *random, uint64_t below) {
@@ -255,9 +255,11 @@ pieces_draw(uint64_t *random, struct observation pieces[PIECES], uint64_t ages[P
 		pieces[n].reach = (enum verdict_reach)draw(random, 5);
 		pieces[n].responder = (enum observation_responder)draw(random, 4);
 		pieces[n].own_good = draw(random, 8) != 0;
-		ages[n] = draw(random, 2000) * 7 % 2000; // of one path no two alike, nearly
+		// Ages on one path are almost all different.
+		ages[n] = draw(random, 2000) * 7 % 2000;
 		pieces[n].age_ms = (uint32_t)ages[n];
-		// One word of each observer: the order of two is no matter of order alone.
+		// Keep one observation of each observer and subject, since a later one replaces
+		// the earlier.
 		for (uint32_t before = 0; before < n; before++) {
 			if (pieces[before].observer == pieces[n].observer &&
 			    pieces[before].subject == pieces[n].subject)
@@ -276,7 +278,7 @@ static void pieces_shuffle(uint64_t *random, struct observation pieces[PIECES]) 
 	}
 }
 
-// What an engine makes of the pieces in this order.
+// Create an engine with the pieces in this order.
 static struct bed *bed_of_pieces(const struct observation pieces[PIECES], bool with_death) {
 	struct bed *bed = bed_create(8);
 

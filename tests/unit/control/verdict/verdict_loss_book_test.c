@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Packets that have to be sent again: which links of an agent stand out, and until when.
+// Retransmitted packets: which links of an agent stand out, and until when.
 #include <support/cmocka.h>
 #include <verdict/loss.h>
 
@@ -24,7 +24,7 @@ static void on_changed(void *ctx, uint64_t peer, bool loses, uint32_t permille) 
 	scene->permille = permille;
 }
 
-// Of each link so many segments are sent, and so many of them again.
+// Send `sent` segments on each link, `again[n]` of which are retransmitted, and look.
 static void
 look_of(struct scene *scene, uint32_t links, uint32_t sent, const uint32_t again[PEERS]) {
 	loss_round_begin(&scene->book);
@@ -57,13 +57,14 @@ static void link_that_sends_much_again_stands_out_and_no_other(void **state) {
 	} rows[] = {
 		{4, {0}, 0, false},
 		{4, {12, 0, 0, 0}, 1, false},
-		{4, {2, 0, 0, 0}, 1, false}, // a twentieth
-		{4, {1, 1, 1, 1}, 0, false}, // a fortieth
+		{4, {2, 0, 0, 0}, 1, false}, // one of twenty
+		{4, {1, 1, 1, 1}, 0, false}, // one of forty
 		{5, {12, 12, 0, 0, 0}, 2, false},
-		{4, {12, 12, 0, 0}, 0, true}, // half of them: it is we
+		{4, {12, 12, 0, 0}, 0, true}, // half of the links: this node loses
 		{4, {30, 20, 25, 12}, 0, true},
-		{1, {30}, 0, true},	// nothing to compare with
-		{2, {30, 0}, 1, false}, // the other end accuses us, or loses on both
+		{1, {30}, 0, true}, // no other link to compare with
+		// The other end reports this node as well, or loses on both of its two links.
+		{2, {30, 0}, 1, false},
 		{2, {30, 20}, 0, true},
 	};
 
@@ -83,7 +84,7 @@ static void it_is_told_after_two_looks_and_no_longer_when_it_is_over(void **stat
 	struct scene scene = {.changes = 0};
 
 	(void)state;
-	look(&scene, 4, bad); // where the counts begin is not known
+	look(&scene, 4, bad); // the start of the counters is unknown
 	assert_int_equal(losing(&scene), 0);
 	look(&scene, 4, bad);
 	assert_int_equal(losing(&scene), 1);
@@ -98,7 +99,7 @@ static void it_is_told_after_two_looks_and_no_longer_when_it_is_over(void **stat
 	assert_int_equal(scene.changes, 2);
 }
 
-// A heavy loss that is over has shown so at once, a light one takes longer to be sure of.
+// The end of a heavy loss is certain at once; that of a light loss takes longer.
 static void loss_is_over_when_enough_has_passed_that_would_have_shown_it(void **state) {
 	static const uint32_t heavy[PEERS] = {30}, light[PEERS] = {3}, none[PEERS] = {0};
 	struct scene scene = {.changes = 0};
@@ -109,7 +110,7 @@ static void loss_is_over_when_enough_has_passed_that_would_have_shown_it(void **
 	assert_int_equal(losing(&scene), 1);
 	look(&scene, 4, none);
 	assert_int_equal(losing(&scene), 0);
-	look(&scene, 4, none); // and what was before it is forgotten
+	look(&scene, 4, none); // earlier segments are forgotten
 	assert_int_equal(losing(&scene), 0);
 	memset(&scene, 0, sizeof(scene));
 	for (uint32_t looks = 0; looks < 6; looks++)
@@ -119,8 +120,8 @@ static void loss_is_over_when_enough_has_passed_that_would_have_shown_it(void **
 	assert_int_equal(losing(&scene), 1);
 }
 
-// Two segments of forty are enough where nothing is sent again on links that carry several times as
-// many, and chance where something is.
+// Two retransmissions of forty segments are enough if links with several times as many have none.
+// They may be chance if other links have some.
 static void two_that_are_sent_again_stand_out_where_nothing_else_is(void **state) {
 	static const uint32_t none[PEERS] = {0}, one[PEERS] = {1}, other[PEERS] = {0, 1};
 	static const struct {
@@ -143,8 +144,8 @@ static void two_that_are_sent_again_stand_out_where_nothing_else_is(void **state
 	}
 }
 
-// What passed before the loss began makes it no lighter: on a link of three segments a look the
-// 22nd that passes tells the end of one that lost a third.
+// Segments from before a loss do not dilute it. With three segments a look and a third of them
+// lost, the 22nd good segment proves the end.
 static void what_passed_before_a_loss_says_nothing_of_it(void **state) {
 	static const uint32_t none[PEERS] = {0}, third[PEERS] = {1};
 	struct scene scene = {.changes = 0};
@@ -166,7 +167,7 @@ static void send_one(struct scene *scene, uint32_t again) {
 	loss_recheck_link(&scene->book, 1, &scene->count[0], on_changed, scene);
 }
 
-// It does not wait for the next look, and begins anew with each segment that is sent again.
+// The end is found without waiting for the next look. Each retransmission restarts the count.
 static void loss_is_over_between_two_looks(void **state) {
 	static const uint32_t heavy[PEERS] = {LOOK_SENT / 4};
 	struct scene scene = {.changes = 0};
@@ -191,11 +192,11 @@ static void loss_is_over_between_two_looks(void **state) {
 	}
 	assert_in_range(passed, 21, LOOK_SENT - 1);
 	assert_int_equal(scene.changes, 2);
-	look(&scene, 4, (const uint32_t[PEERS]){0}); // what was before it is forgotten
+	look(&scene, 4, (const uint32_t[PEERS]){0}); // earlier segments are forgotten
 	assert_int_equal(losing(&scene), 0);
 }
 
-// One segment that is sent again on an idle link may be chance: the answers asked for tell.
+// One retransmission on an idle link may be chance, which the requested answers decide.
 static void link_that_lost_something_lately_is_asked_for_answers(void **state) {
 	static const uint32_t none[PEERS] = {0}, one[PEERS] = {1};
 	struct scene scene = {.changes = 0};
@@ -219,8 +220,8 @@ static void link_that_lost_something_lately_is_asked_for_answers(void **state) {
 	assert_int_equal(scene.changes, 0);
 }
 
-// Of the first two that were sent again nothing is certain, and one that carries much since it is
-// asked for answers is compared with the others no more.
+// The first two retransmissions prove nothing yet. A link with many requested answers is not
+// compared with the others any more.
 static void answers_that_are_asked_for_do_not_acquit_at_once(void **state) {
 	static const uint32_t none[PEERS] = {0}, one[PEERS] = {1};
 	struct scene scene = {.changes = 0};
@@ -237,8 +238,8 @@ static void answers_that_are_asked_for_do_not_acquit_at_once(void **state) {
 	assert_in_range(looks, 4, LOSS_ROUNDS_KEPT / 2);
 }
 
-// To a dead host all is sent again: a link is called lossy once something has come back. Where most
-// are unanswered it is we who lose.
+// A dead host causes retransmission of everything, so a link is lossy only once something was
+// acknowledged. If most links are unanswered, this node loses.
 static void link_is_as_it_was_while_nothing_comes_back(void **state) {
 	static const uint32_t bad[PEERS] = {12}, none[PEERS] = {0};
 	struct scene scene = {.changes = 0};
@@ -253,7 +254,7 @@ static void link_is_as_it_was_while_nothing_comes_back(void **state) {
 	assert_true(loss_next_to_probe(&scene.book, &cursor, &peer) && peer == 1);
 	loss_recheck_link(&scene.book, 1, &scene.count[0], on_changed, &scene);
 	assert_int_equal(losing(&scene), 0);
-	scene.count[0].unanswered = false; // the look is made up for
+	scene.count[0].unanswered = false; // makes up for the skipped look
 	loss_recheck_link(&scene.book, 1, &scene.count[0], on_changed, &scene);
 	assert_int_equal(losing(&scene), 1);
 	assert_int_equal(loss_link_permille(&scene.book, 1), 300);
@@ -273,7 +274,7 @@ static void link_is_as_it_was_while_nothing_comes_back(void **state) {
 	assert_int_equal(losing(&scene), 0);
 }
 
-// With one link alone its silence may be of either end: nobody is said to lose.
+// The silence of the only link may be caused by either end, so neither is called lossy.
 static void one_link_that_is_unanswered_says_nothing(void **state) {
 	static const uint32_t bad[PEERS] = {12};
 	struct scene scene = {.changes = 0};
@@ -286,7 +287,7 @@ static void one_link_that_is_unanswered_says_nothing(void **state) {
 	assert_int_equal(losing(&scene), 0);
 }
 
-// It may be broken by what it loses; its next connection counts from its own begin.
+// Loss may break a link; its next connection counts from zero.
 static void link_that_ends_loses_for_a_while(void **state) {
 	static const uint32_t bad[PEERS] = {0, 0, 0, 30};
 	struct scene scene = {.changes = 0};
@@ -305,22 +306,23 @@ static void link_that_ends_loses_for_a_while(void **state) {
 	assert_int_equal(losing(&scene), 0);
 }
 
-// Connections of long ago, which lost a tenth then and nothing since; what the look finds is less
-// than the one before.
+// Connections that lost a tenth long ago and nothing since. The sums of this look are below the
+// previous ones.
 static void old_losses_are_not_of_now_when_another_connection_ends(void **state) {
 	static const uint32_t none[PEERS] = {0};
 	static const struct {
 		struct loss_count before, after;
 		bool loses;
 	} rows[] = {
-		{{2, 1400, 103, false}, {1, 1020, 100, false}, false}, // the smaller of two ended
-		{{2, 1400, 103, false}, {2, 1030, 100, false}, false}, // and another was made
+		// The smaller one of two connections ended.
+		{{2, 1400, 103, false}, {1, 1020, 100, false}, false},
+		{{2, 1400, 103, false}, {2, 1030, 100, false}, false}, // and was replaced
 		{{1, 1400, 103, false}, {2, 1030, 100, false}, false},
-		{{1, 1400, 3, false}, {1, 40, 20, false}, true}, // the only one was made anew
+		{{1, 1400, 3, false}, {1, 40, 20, false}, true}, // the only connection was replaced
 		{{1, 1400, 300, false}, {1, 1500, 200, false}, true},
 		{{1, UINT32_MAX - 10, 100, false},
 		 {1, 30, 100, false},
-		 false}, // the kernel's count began anew
+		 false}, // the kernel's counter restarted
 	};
 
 	(void)state;
@@ -337,7 +339,7 @@ static void old_losses_are_not_of_now_when_another_connection_ends(void **state)
 	}
 }
 
-// Who begins to lose on all of its links notices one first.
+// A node that begins to lose on all of its links notices one link first.
 static void link_is_not_accused_while_others_lose_half_as_much(void **state) {
 	static const uint32_t again[PEERS] = {12, 7, 6, 0};
 	static const uint32_t alone[PEERS] = {30, 1, 1, 1};
@@ -353,7 +355,7 @@ static void link_is_not_accused_while_others_lose_half_as_much(void **state) {
 	assert_int_equal(losing(&scene), 1);
 }
 
-// What counts say that cannot be is believed as far as it can be.
+// Impossible counters are used as far as they are plausible.
 static void counts_that_cannot_be_break_nothing(void **state) {
 	struct loss_book book = {.count = 0};
 	struct scene scene = {.changes = 0};

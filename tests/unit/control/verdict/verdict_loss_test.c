@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What follows when several agents lose packets on the way to a node, or lose them themselves.
+// Verdicts when several agents lose packets to a node, or lose packets themselves.
 #include "control/verdict/verdict_bed.h"
 
 #include <errno.h>
@@ -70,13 +70,14 @@ static void who_loses_itself_calls_nobody_silent(void **state) {
 	bed_see_two(bed, 4, OBSERVATION_SILENT);
 	bed_pass(bed, 8 * SEC);
 	bed_expect(bed, 4, VERDICT_UNKNOWN, "OwnLoss");
-	// What a node says of itself is no silence.
+	// A node's own statement is no silence.
 	assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_FAILED, "DiskFull"), 0);
 	bed_expect(bed, 5, VERDICT_CHECK_FAILED, "DiskFull");
 	bed_destroy(bed);
 }
 
-// Heavy loss makes it fall silent to some for a moment: no network of it is down, its agent runs.
+// Heavy loss makes the node silent to some for a moment. None of its networks is down, and its
+// agent runs.
 static void suspect_that_loses_packets_stays_lossy(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -92,8 +93,8 @@ static void suspect_that_loses_packets_stays_lossy(void **state) {
 	bed_destroy(bed);
 }
 
-// The overlay lost so many of its beats that it holds it for dead; some read it all the same. One
-// whose overlay alone is silent, and that lost nothing before, has no management network.
+// So many of its beats were lost that the overlay declared it dead, but some observers read it.
+// Without earlier losses, a silence of the overlay alone means a failed management network.
 static void one_dead_by_its_losses_is_lossy_while_it_is_read(void **state) {
 	for (uint32_t loses = 0; loses < 2; loses++) {
 		struct bed *bed = bed_create(8);
@@ -128,8 +129,8 @@ static void tell_connections(struct bed *bed, uint32_t subject, enum verdict_rea
 	}
 }
 
-// Who finds it silent cannot tell that it loses, and a connection comes through on which nothing is
-// said. What is silent for good is so nevertheless.
+// An observer that finds it silent cannot know about its loss, and a connection succeeds on which
+// nothing arrives. A lasting silence counts nevertheless.
 static void silence_of_a_node_that_loses_packets_is_of_its_losses(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -155,7 +156,7 @@ static void silence_of_a_node_that_loses_packets_is_of_its_losses(void **state) 
 	bed_destroy(bed);
 }
 
-// The last looks of those who read it are older than that, and still say that it loses.
+// The last observations of its readers are older, and still report loss.
 static void what_a_few_do_not_read_leaves_it_lossy(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -203,7 +204,7 @@ static void who_is_found_to_lose_packets_calls_nobody_frozen(void **state) {
 	bed_destroy(bed);
 }
 
-// That one of several stopped to repeat it takes nothing from what the others say.
+// If one of several observers stops repeating its report, the other reports remain valid.
 static void what_others_still_say_is_not_stale(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -236,8 +237,9 @@ static void what_is_judged_over_windows_is_well_after_three_seconds(void **state
 	bed_destroy(bed);
 }
 
-// Found: told of two paths, taken back as one of these had a good moment, told again a second
-// later of five, and by the end of the fault, the fourth change in a minute, unstable.
+// Regression: reported with two paths, withdrawn when one of them had a good moment, reported a
+// second later with five. The end of the fault was the fourth change in a minute, so the node was
+// unstable.
 static void what_few_paths_lose_is_not_taken_back_before_the_others_have_found_it(void **state) {
 	static const enum observation_kind kinds[] = {OBSERVATION_LOSSY, OBSERVATION_DEGRADED};
 
@@ -278,7 +280,7 @@ static void fault_of_a_moment_is_over_ten_seconds_after_its_end(void **state) {
 	bed_destroy(bed);
 }
 
-// What is worse waits for nothing.
+// A worse verdict is applied without delay.
 static void lossy_node_that_falls_off_the_fabric_is_so_at_once(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -292,7 +294,7 @@ static void lossy_node_that_falls_off_the_fabric_is_so_at_once(void **state) {
 	bed_destroy(bed);
 }
 
-// Each of those who lost some has counted by itself that no more is lost.
+// Each observer of the loss has counted itself that the loss is over.
 static void lost_packets_are_over_a_second_after_half_say_so(void **state) {
 	struct bed *bed = bed_create(6);
 
@@ -309,8 +311,8 @@ static void lost_packets_are_over_a_second_after_half_say_so(void **state) {
 	bed_destroy(bed);
 }
 
-// Found: a lossy link held back what its end had told for seconds, and the node that had lost
-// packets called itself lossy again, for a minute of `unstable`.
+// Regression: a lossy link delayed the report of its end for seconds. The node that had lost
+// packets called itself lossy again, and was unstable for a minute.
 static void what_came_late_does_not_bring_back_a_loss_that_is_over(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -319,7 +321,8 @@ static void what_came_late_does_not_bring_back_a_loss_that_is_over(void **state)
 		for (uint32_t n = 1; n <= 3; n++) {
 			struct observation told = bed_observation(n, 0, OBSERVATION_NO_PAIR);
 
-			// The first is told, the third takes it back, the second comes after it.
+			// The first report announces the loss, the third withdraws it, and the
+			// second one arrives after that.
 			told.device[0] = told.peer_device[0] = '\0';
 			told.number = number == 2 ? 3 : number == 3 ? 2 : 1;
 			told.reach = number == 2 ? VERDICT_REACH_ANSWERS : VERDICT_REACH_LOSES;
@@ -338,7 +341,7 @@ static void what_came_late_does_not_bring_back_a_loss_that_is_over(void **state)
 	bed_destroy(bed);
 }
 
-// A light one passes by chance for a moment at half of those who know of it.
+// A light loss may seem over for a moment, by chance, to half of its observers.
 static void light_loss_is_over_when_that_has_settled(void **state) {
 	struct bed *bed = bed_create(6);
 
@@ -358,7 +361,7 @@ static void light_loss_is_over_when_that_has_settled(void **state) {
 	bed_destroy(bed);
 }
 
-// One end accuses the other: it is the path, and it is told as one.
+// One end accuses the other one, so the path is bad, and is reported as a path.
 static void link_that_loses_is_a_bad_path(void **state) {
 	struct bed *bed = bed_create(6);
 	struct verdict_path_view view;

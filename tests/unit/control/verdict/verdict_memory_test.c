@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An allocation that fails, wherever it is made: nothing leaks, nothing is half done, and what is
-// told again afterwards is judged as if nothing had been.
+// Every allocation fails once: nothing leaks and no change is half applied. Evidence repeated
+// afterwards is judged as without the failure.
 #include "control/verdict/verdict_bed.h"
 
 #include <errno.h>
@@ -12,11 +12,12 @@ static bool fine(int err) {
 	return err == 0 || err == -ENOMEM || err == -ENOENT || err == -ESTALE;
 }
 
-// Everything that makes the engine ask for memory.
+// Run everything that makes the engine allocate memory.
 static void live(struct bed *bed) {
 	char host[16];
 
-	bed_pass(bed, 60 * SEC); // since the changes of the time before, which would be too many
+	// Time since the last run's changes, which would be too many otherwise.
+	bed_pass(bed, 60 * SEC);
 	for (uint32_t n = 0; n < AGENTS; n++)
 		assert_true(fine(bed_state(bed, n, RAS_ALIVE, RAS_CAUSE_NONE)));
 	for (uint32_t n = 0; n < AGENTS; n++) {
@@ -65,7 +66,7 @@ static void any_one_allocation_may_fail(void **state) {
 		expect_all(bed);
 		bed_destroy(bed);
 	}
-	assert_true(failed_at > 40); // or the engine has done nothing
+	assert_true(failed_at > 40); // otherwise the engine did nothing
 }
 
 static void every_so_many_may_fail(void **state) {
@@ -132,7 +133,7 @@ static void evidence_that_is_over_gives_its_memory_back(void **state) {
 	assert_true(bed->heap.used_bytes > before);
 	bed_pass(bed, 60 * SEC);
 	assert_int_equal(bed->heap.used_bytes, before);
-	bed_see(bed, 1, 6, OBSERVATION_SILENT); // and so does who told it
+	bed_see(bed, 1, 6, OBSERVATION_SILENT); // the list of observers grows as well
 	assert_true(bed->heap.used_bytes > before);
 	bed_see(bed, 1, 6, OBSERVATION_GOOD);
 	bed_pass(bed, 60 * SEC);

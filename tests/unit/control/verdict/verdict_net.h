@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A few agents, each with its engine and exchange, that hear each other at once.
+// A few agents, each with an engine and an exchange, whose messages arrive at once.
 #pragma once
 
 #include <ras/collective.h>
@@ -30,18 +30,19 @@ struct net {
 
 uint64_t id_of(uint32_t agent);
 
-// All alive. The net looks at everybody each step: it needs no wake-ups.
+// Create a net of agents that are all alive. Each step runs every agent, so wake-ups are not
+// needed.
 struct net *net_create(void);
 void net_destroy(struct net *net);
 void on_wake(void *ctx, uint64_t at_ns);
-// Time passes, in steps.
+// Advance the time in steps.
 void pass(struct net *net, uint64_t ns);
 
-// Sound, through "dev0" at both ends, of a hardware responder.
+// Return a valid observation through "dev0" at both ends, of a hardware responder.
 struct observation make_observation(
 	uint32_t observer, uint32_t subject, enum observation_kind kind, enum verdict_reach reach
 );
-// What the observer's own exchange takes, and tells if it is due.
+// Report an observation to the observer's own exchange, which sends it if it is due.
 int see(struct net *net, uint32_t observer, uint32_t subject, enum observation_kind kind);
 int see_reach(
 	struct net *net,
@@ -51,7 +52,7 @@ int see_reach(
 	enum verdict_reach reach
 );
 
-// The verdict that `by` holds; observations that an agent has told so far.
+// Return the verdict that `by` holds, and the number of observations sent by an agent.
 enum verdict held(const struct net *net, uint32_t by, uint32_t subject);
 uint64_t told(const struct net *net, uint32_t agent);
 uint64_t told_by_all(const struct net *net);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Evidence on the wire, and everything that is no evidence.
+// Evidence in wire format, and input that is no valid evidence.
 #include <lib/wire.h>
 #include <support/cmocka.h>
 #include <verdict/observation.h>
@@ -40,7 +40,8 @@ static void begin(struct notice *notice) {
 	wire_writer_init(&notice->writer, notice->bytes, sizeof(notice->bytes));
 }
 
-// The bytes alone, of the size they have: one read too far is seen by the sanitizer.
+// The bytes in a buffer of exactly their size, so that the sanitizer detects a read beyond the
+// end.
 static int read_one(const struct notice *notice, struct told *ret_told) {
 	struct wire_reader reader;
 
@@ -76,7 +77,7 @@ static void what_is_put_is_got(void **state) {
 	assert_int_equal(notice_item_get(&reader, &told), -ENODATA);
 }
 
-// Each takes one thing from what is sound.
+// Each function makes one field invalid.
 static void no_observer(struct observation *observation) {
 	observation->observer = 0;
 }
@@ -142,7 +143,7 @@ static void what_is_not_sound_is_not_put(void **state) {
 	}
 }
 
-// Where its parts are in what observation_put() writes.
+// Offsets in the output of observation_put().
 enum {
 	AT_SIZE = 1,
 	AT_OBSERVER = 3,
@@ -285,7 +286,7 @@ static void a_reason_is_a_word_and_the_evidence_one_line(void **state) {
 	statement = said;
 	memcpy(statement.evidence, "two\nlines", 10);
 	assert_int_equal(statement_put(&notice.writer, &statement), -EINVAL);
-	memset(statement.evidence, 'e', sizeof(statement.evidence)); // no end
+	memset(statement.evidence, 'e', sizeof(statement.evidence)); // without a final NUL
 	assert_int_equal(statement_put(&notice.writer, &statement), -EINVAL);
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Of whom each observer told something: what one judgement costs, and that nothing is missed
-// however observations come and go, and whoever becomes a member when.
+// The index of each observer's reports: the cost of one judgement, and correctness however
+// observations and members come and go.
 #include "control/verdict/verdict_bed.h"
 
 #include <errno.h>
 
-#define SUSPECT 1	       // who cannot read its peers
-#define PEERS 6		       // that it reads
-#define FIRST_OTHER 20	       // of the others, each seen badly by two of them
-#define OBSERVATIONS_MOST 2000 // heard while the subjects grow
+#define SUSPECT 1	       // cannot read its peers
+#define PEERS 6		       // peers that it reads
+#define FIRST_OTHER 20	       // first of the other nodes, each reported bad by two of them
+#define OBSERVATIONS_MOST 2000 // limit of observations while the subjects grow
 
 static uint64_t walked(const struct bed *bed) {
 	struct verdict_counts counts;
@@ -17,7 +17,8 @@ static uint64_t walked(const struct bed *bed) {
 	return counts.walked;
 }
 
-// One that reads none of its peers, which others read; twice, so that it is judged by what it told.
+// Let one agent fail to read all peers that others read. It is done twice, so that the agent is
+// judged by its own reports.
 static void accuse_all(struct bed *bed) {
 	for (uint32_t turn = 0; turn < 2; turn++) {
 		for (uint32_t peer = 2; peer < 2 + PEERS; peer++) {
@@ -28,7 +29,7 @@ static void accuse_all(struct bed *bed) {
 	}
 }
 
-// So many others, of whom there is evidence as well: half of a cluster that fell.
+// Add many other nodes with evidence, like half of a cluster that fails.
 static uint64_t walked_beside(uint32_t others) {
 	struct bed *bed = bed_create(FIRST_OTHER + others);
 	uint64_t before;
@@ -54,8 +55,8 @@ static void a_judgement_costs_what_its_node_told_however_many_others_there_are(v
 	assert_int_equal(walked_beside(1000), few);
 }
 
-// Each of a mass of nodes calls some neighbours bad that others read: all judgements together grow
-// as the observations do.
+// Each of many nodes reports some neighbours bad that others read. The cost of all judgements
+// must grow linearly with the observations.
 static uint64_t walked_in_a_fall_of(uint32_t count) {
 	struct bed *bed = bed_create(count);
 	uint64_t all;
@@ -79,7 +80,7 @@ static void a_mass_that_falls_is_judged_in_proportion_to_what_is_told(void **sta
 	assert_in_range(many, 1, 11 * few);
 }
 
-// It reads none of its peers, but for one, perhaps, of whom it told when nobody knew it.
+// It reads none of its peers, except perhaps one that it reported before it was known.
 static void what_a_node_told_before_it_was_a_member_counts_once_it_is(void **state) {
 	(void)state;
 	for (uint32_t reads = 0; reads < 2; reads++) {
@@ -141,9 +142,9 @@ static enum observation_kind draw_kind(uint64_t *random) {
 	return (enum observation_kind)draw(random, OBSERVATION_KIND_COUNT);
 }
 
-// Observations of members and of strangers, who come, die, restart and are forgotten, over many
-// paths each, so that some give way; the lists' own promises and the sanitizers look on, and in the
-// end nothing is left.
+// Observations of members and strangers that join, die, restart and are forgotten. Each has many
+// paths, so that some are evicted. Assertions in the lists and the sanitizers check them, and
+// nothing leaks.
 static void whatever_comes_and_goes_the_lists_are_those_of_the_observations(void **state) {
 	static const enum ras_state states[] = {
 		RAS_ALIVE, RAS_ALIVE, RAS_SUSPECT, RAS_DEAD, RAS_LEFT};

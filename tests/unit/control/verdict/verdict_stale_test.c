@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of evidence that nobody repeats, and who alone takes it back.
+// Evidence that is not repeated, and which events withdraw it.
 #include "control/verdict/verdict_bed.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static void evidence_that_is_not_repeated_leaves_unknown_never_healthy(void **st
 	bed_destroy(bed);
 }
 
-// Read well before it was too old, by others than those who had told of it.
+// Others than the original observers read it well before the evidence was too old.
 static void what_grows_old_after_a_good_look_is_no_evidence_of_anything(void **state) {
 	struct bed *bed = bed_with_fabric_down();
 
@@ -45,8 +45,8 @@ static void what_nobody_repeats_for_ten_times_as_long_is_forgotten(void **state)
 	bed_destroy(bed);
 }
 
-// Found: how its host had taken connections stood as long as the death, was too old the moment that
-// ended, and left the node unknown for five minutes where nobody read its pulse.
+// Regression: the host's reachability was kept as long as the death, and was too old the moment
+// the death ended. Where no observer read its pulse, the node was unknown for five minutes.
 static void connections_refused_before_a_death_ended_say_nothing_after_it(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -66,8 +66,9 @@ static void connections_refused_before_a_death_ended_say_nothing_after_it(void *
 	bed_destroy(bed);
 }
 
-// Found: of one that fell silent long before the news of its death came, those who did not read it
-// themselves kept what they had been told; who had told it had forgotten the path with the peer.
+// Regression: a node fell silent long before the news of its death. Nodes that did not read it
+// themselves kept the reports of others. The reporters had forgotten the path together with the
+// peer.
 static void pulse_unread_before_a_death_says_nothing_after_it(void **state) {
 	static const uint64_t lasted_ns[] = {2 * SEC, 20 * SEC, 100 * SEC};
 
@@ -95,7 +96,7 @@ static void refute_own_death(struct bed *bed) {
 	assert_int_equal(verdict_peer_update(bed->engine, bed->now_ns, &self), 0);
 }
 
-// Found: one that had been cut off said of itself for five minutes that its evidence was stale.
+// Regression: an agent that had been cut off called its own evidence stale for five minutes.
 static void one_that_refuted_its_death_is_rid_of_what_others_said_of_it_meanwhile(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -109,7 +110,7 @@ static void one_that_refuted_its_death_is_rid_of_what_others_said_of_it_meanwhil
 	refute_own_death(bed);
 	bed_pass(bed, 6 * SEC);
 	bed_expect(bed, 0, VERDICT_HEALTHY, "None");
-	// What was on its way since before does not begin it anew.
+	// An observation sent before does not restart the evidence.
 	assert_int_equal(
 		bed_see_reach(bed, 4, 0, OBSERVATION_NO_PAIR, VERDICT_REACH_NONE), -ESTALE
 	);
@@ -165,7 +166,7 @@ static void what_went_stale_of_both_kinds_is_taken_back_by_both(void **state) {
 	bed_destroy(bed);
 }
 
-// One observer who is deaf itself does not reach it, and tells that once.
+// One observer, which receives nothing itself, cannot reach the node and reports that once.
 static void what_never_made_a_verdict_leaves_no_doubt_when_it_is_stale(void **state) {
 	struct bed *bed = bed_create(8);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The two tables of the design, cell by cell: state of the peer, what two observers read, who
-// answers there, how its host takes connections.
+// The two tables of the design, cell by cell: peer state, reads of two observers, kind of
+// responder, reachability of the host.
 #include "control/verdict/verdict_bed.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 static const enum observation_responder hard = OBSERVATION_RESPONDER_HARDWARE;
 
-// Agent 5 is looked at by 1 and 2, which say what its host does.
+// Agent 5 is observed by 1 and 2, which also report its host's reachability.
 static struct bed *
 look(enum ras_state state,
      enum ras_cause cause,
@@ -54,7 +54,7 @@ struct cell {
 #define WELL RAS_CAUSE_NONE
 
 static const struct cell cells[] = {
-	// The overlay hears it.
+	// The overlay hears the agent.
 	{RAS_ALIVE, WELL, NONE_SEEN, HARD, ANSWERS, VERDICT_HEALTHY, "None",
 	 VERDICT_ADVICE_NOTHING},
 	{RAS_ALIVE, WELL, OBSERVATION_GOOD, HARD, ANSWERS, VERDICT_HEALTHY, "None",
@@ -96,7 +96,7 @@ static const struct cell cells[] = {
 	{RAS_ALIVE, WELL, OBSERVATION_LOSSY, HARD, ANSWERS, VERDICT_PATH_LOSSY, "LargeLost",
 	 VERDICT_ADVICE_WARN},
 
-	// We do not, at the moment.
+	// The overlay does not hear it now.
 	{RAS_SUSPECT, SILENT, NONE_SEEN, HARD, UNTOLD, VERDICT_UNKNOWN, "Suspected",
 	 VERDICT_ADVICE_SHOW},
 	{RAS_SUSPECT, SILENT, OBSERVATION_GOOD, HARD, UNTOLD, VERDICT_MGMT_NET_DOWN, "PulseAlone",
@@ -122,7 +122,7 @@ static const struct cell cells[] = {
 	{RAS_SUSPECT, SILENT, OBSERVATION_DEGRADED, HARD, UNTOLD, VERDICT_MGMT_NET_DOWN,
 	 "PulseAlone", VERDICT_ADVICE_WARN},
 
-	// The overlay holds it for dead, by silence.
+	// The overlay declared it dead by silence.
 	{RAS_DEAD, SILENT, OBSERVATION_GOOD, HARD, UNTOLD, VERDICT_MGMT_NET_DOWN, "PulseAlone",
 	 VERDICT_ADVICE_DRAIN_LATER},
 	{RAS_DEAD, SILENT, OBSERVATION_GOOD, INSIDE, NOTHING, VERDICT_MGMT_NET_DOWN, "PulseAlone",
@@ -156,7 +156,7 @@ static const struct cell cells[] = {
 	{RAS_DEAD, RAS_CAUSE_TIMEOUT, OBSERVATION_SILENT, HARD, NOTHING, VERDICT_NODE_DOWN,
 	 "NodeSilent", VERDICT_ADVICE_DRAIN},
 
-	// By absence: its queue pairs died with it, and whatever they say says nothing.
+	// Its process exited: its queue pairs died with it, so reads prove nothing.
 	{RAS_DEAD, RAS_CAUSE_GONE, NONE_SEEN, HARD, UNTOLD, VERDICT_AGENT_DOWN, "AgentGone",
 	 VERDICT_ADVICE_RESTART},
 	{RAS_DEAD, RAS_CAUSE_GONE, OBSERVATION_SILENT, HARD, REFUSES, VERDICT_AGENT_DOWN,
@@ -168,7 +168,7 @@ static const struct cell cells[] = {
 	{RAS_DEAD, RAS_CAUSE_REFUSED, OBSERVATION_GOOD, HARD, UNTOLD, VERDICT_AGENT_DOWN,
 	 "AgentGone", VERDICT_ADVICE_RESTART},
 
-	// Nobody may judge.
+	// No node may declare its death.
 	{RAS_UNREACHABLE, SILENT, OBSERVATION_SILENT, HARD, NOTHING, VERDICT_UNKNOWN, "Unreachable",
 	 VERDICT_ADVICE_SHOW},
 	{RAS_UNREACHABLE, SILENT, OBSERVATION_GOOD, HARD, NOTHING, VERDICT_UNKNOWN, "Unreachable",
@@ -212,7 +212,7 @@ static void each_cell_of_the_tables_has_its_verdict_reason_and_advice(void **sta
 	assert_int_equal(wrong, 0);
 }
 
-// Whatever the evidence: the second table, whose rows allow some verdicts only.
+// Any evidence must yield a verdict that the second table allows in its row.
 static void no_combination_leads_out_of_the_rows_of_the_second_table(void **state) {
 	static const enum ras_cause causes[] = {SILENT, RAS_CAUSE_GONE, RAS_CAUSE_UNREACHABLE};
 	uint32_t combinations = 0;
@@ -244,7 +244,7 @@ static void no_combination_leads_out_of_the_rows_of_the_second_table(void **stat
 			assert_true(dead || view.verdict == VERDICT_UNKNOWN);
 		else if (peer == RAS_SUSPECT)
 			assert_true(view.verdict > VERDICT_HEALTHY);
-		else // others may see what we do not see yet, and then it is a warning at most
+		else // other observers may see it before us, and then it is at most a warning
 			assert_true(!dead || view.advice == VERDICT_ADVICE_WARN);
 		if (peer == RAS_SUSPECT || peer == RAS_UNREACHABLE)
 			assert_true(view.advice <= VERDICT_ADVICE_WARN);
@@ -270,8 +270,8 @@ static void one_that_a_sole_observer_holds_for_dead_is_unknown(void **state) {
 	bed_destroy(bed);
 }
 
-// Found: the last one heard said of a process that its host refused, and of one that stood still,
-// that nobody could tell.
+// Regression: a sole observer reported "unknown" for a process that its host refused and for a
+// frozen one.
 static void what_a_host_answers_to_a_sole_observer_is_told_and_nobody_acts_by_it(void **state) {
 	static const struct {
 		enum ras_cause cause;
@@ -313,7 +313,8 @@ static void what_a_host_answers_to_a_sole_observer_is_told_and_nobody_acts_by_it
 	}
 }
 
-// Twice refused, and a moment for whoever sees it live: two who agree need no more than that.
+// Two refusals, and a moment for observers that see it alive. Two observers that agree are
+// enough.
 static void one_that_is_refused_is_agent_down_before_the_overlay_has_decided(void **state) {
 	struct bed *bed = bed_create(4);
 
@@ -333,7 +334,7 @@ static void one_that_is_refused_is_agent_down_before_the_overlay_has_decided(voi
 	bed_destroy(bed);
 }
 
-// Of four one hears nobody, and reads all: its own network is gone, and that of nobody else.
+// One of four hears no peer and reads all: its own management network is down, and no other's.
 static void who_hears_few_puts_nobody_off_the_management_network(void **state) {
 	struct bed *bed = bed_create(4);
 
@@ -352,7 +353,7 @@ static void who_hears_few_puts_nobody_off_the_management_network(void **state) {
 	bed_destroy(bed);
 }
 
-// Overlay, pulse and kernel are silent to two who look, and most others are heard.
+// Overlay, pulse and kernel are silent to two observers, and most other nodes are heard.
 static void one_that_is_silent_in_every_way_is_likely_down_before_it_is_dead(void **state) {
 	struct bed *bed = look(RAS_SUSPECT, SILENT, OBSERVATION_SILENT, hard, NOTHING);
 	struct verdict_view view = bed_view(bed, 5);
@@ -384,7 +385,7 @@ static void of_a_half_nobody_is_likely_down(void **state) {
 	bed_pass(bed, 6 * SEC);
 	for (uint32_t subject = 4; subject < 8; subject++)
 		bed_expect(bed, subject, VERDICT_UNKNOWN, "SilentBothWays");
-	// Three of the four are back: what is left is one node.
+	// Three of the four are back, so only one node is silent.
 	for (uint32_t subject = 4; subject < 7; subject++)
 		assert_int_equal(bed_state(bed, subject, RAS_ALIVE, WELL), 0);
 	bed_see_two(bed, 7, OBSERVATION_SILENT);
@@ -419,7 +420,7 @@ static void an_agent_the_overlay_keeps_alive_long_after_its_pulse_fell_silent_an
 	bed_destroy(bed);
 }
 
-// Row 52 of the seed's coverage: the page still answers while the agent stands for 30 s.
+// Row 52 of the test coverage: the page still answers while the agent is stopped for 30 s.
 static void an_agent_that_stands_for_30_s_is_frozen_all_the_while(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -451,7 +452,7 @@ static void a_death_keeps_its_explanation_after_everybody_stopped_looking(void *
 		{OBSERVATION_SILENT, VERDICT_NODE_DOWN},
 		{OBSERVATION_STANDING, VERDICT_AGENT_FROZEN},
 		{OBSERVATION_GOOD,
-		 VERDICT_UNKNOWN}, // a pulse that was read an hour ago may stand now
+		 VERDICT_UNKNOWN}, // a pulse that was read an hour ago may have stopped by now
 	};
 
 	(void)state;

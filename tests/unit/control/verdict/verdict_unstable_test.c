@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A verdict that changes more than three times in a minute is one state, and no word of it counts.
+// A verdict that changes more than three times in a minute is "unstable", and its single values
+// do not count.
 #include "control/verdict/verdict_bed.h"
 
 #include <string.h>
 
-// A check of its own fails, and passes again: two changes in `seconds`, six at least.
+// Let one of its checks fail and pass again: two changes in `seconds`, which must be at least
+// six.
 static void swing(struct bed *bed, uint32_t agent, uint32_t seconds) {
 	bed_say(bed, agent, VERDICT_CHECK_FAILED, "Loose");
 	bed_pass(bed, SEC);
@@ -155,7 +157,7 @@ static void repaired_link_that_fails_again_after_twenty_seconds_is_named_at_once
 		bed_see_two(bed, 5, OBSERVATION_SILENT);
 		bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
 	}
-	// For so long that its end is no fourth change within a minute.
+	// Long enough that its end is no fourth change within a minute.
 	bed_see_two(bed, 5, OBSERVATION_GOOD);
 	bed_pass(bed, 5 * SEC);
 	bed_expect(bed, 5, VERDICT_HEALTHY, "None");

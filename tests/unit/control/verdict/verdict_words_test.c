@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-// The second table of the design: what may be done at most.
+// The second table of the design: the strongest permitted advice.
 static const struct {
 	enum verdict verdict;
 	const char *name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An allocation that fails, wherever it is made: join, death, messages, questions, transfers.
-// Nothing leaks, no promise breaks, and the instances go on.
+// Every allocation fails once: in joins, deaths, messages, collectives and transfers. Nothing
+// leaks, no assertion breaks, and the instances continue.
 #include "control/ras/ras_world.h"
 
 #include <ras/collective.h>
@@ -12,7 +12,7 @@
 #define NODES 4
 #define TRANSFER_BYTES 40000
 
-static uint32_t transfers_taken; // whole ones, since the world began
+static uint32_t transfers_taken; // completed transfers since the world began
 
 static int on_read(void *ctx, struct ras_transfer_read *read) {
 	(void)ctx;
@@ -38,7 +38,7 @@ static const struct ras_ops users = {
 	.transfer_ended = on_ended,
 };
 
-// Whatever it can be told to do, and whether that is accepted or not.
+// Issue every kind of request, whether it is accepted or not.
 static void speak(struct world *world, uint32_t from, uint32_t to) {
 	uint8_t payload[1000] = {0};
 	struct ras *ras = world->nodes[from].ras;
@@ -68,7 +68,7 @@ static void live(struct world *world) {
 	world_pass(world, 10 * SEC);
 	for (uint32_t n = 0; n < NODES; n++)
 		speak(world, n, (n + 1) % NODES);
-	world_way(world, 0, 1, WORLD_FULL); // what is sent waits
+	world_way(world, 0, 1, WORLD_FULL); // sent data waits
 	world_pass(world, SEC / 2);
 	world_way(world, 0, 1, WORLD_OPEN);
 	world_kill(world, 3);
@@ -91,7 +91,7 @@ static struct world *begin(void) {
 	return world;
 }
 
-// False if there were fewer allocations than that.
+// Run with this allocation failing. Returns false if there were fewer allocations.
 static bool lives_without(uint64_t allocation) {
 	struct world *world = begin();
 	bool failed;
@@ -113,8 +113,8 @@ static void any_one_allocation_may_fail(void **state) {
 	(void)state;
 	while (lives_without(allocation))
 		allocation++;
-	assert_true(allocation > 100);		      // or the instances have done nothing
-	assert_int_equal(transfers_taken, NODES + 1); // the last time nothing failed
+	assert_true(allocation > 100);		      // otherwise the instances did nothing
+	assert_int_equal(transfers_taken, NODES + 1); // nothing failed in the last run
 }
 
 static void every_so_many_may_fail_and_all_recover_afterwards(void **state) {

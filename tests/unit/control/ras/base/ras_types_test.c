@@ -43,7 +43,7 @@ static void every_state_cause_and_event_has_a_name_of_its_own(void **state) {
 static void values_past_the_last_are_called_invalid(void **state) {
 	(void)state;
 	assert_string_equal(state_name(RAS_LEFT + 1), "invalid");
-	assert_string_equal(cause_name(RAS_CAUSE_COUNT), "unknown"); // of a newer version
+	assert_string_equal(cause_name(RAS_CAUSE_COUNT), "unknown"); // a cause of a newer version
 	assert_string_equal(event_name(RAS_EVENT_KIND_COUNT), "INVALID");
 	assert_string_equal(state_name(UINT32_MAX), "invalid");
 }
@@ -57,7 +57,7 @@ static void profiles_are_found_by_their_whole_name(void **state) {
 	assert_null(ras_profile_find("faster"));
 }
 
-// What the rules lean on, whatever the figures.
+// Relations of the times that the rules depend on, whatever the values.
 static void times_of_a_profile_follow_each_other(void **state) {
 	static const struct ras_profile *const profiles[] = {&ras_profile_fast, &ras_profile_nccl};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives whose links, nodes or memory fail. Messages that lie: ras_collective_hostile_test.c.
+// Collectives with failing links, nodes or allocations. Forged messages:
+// ras_collective_hostile_test.c.
 #include <support/collective_frames.h>
 
 struct topology {
@@ -13,12 +14,12 @@ static const struct topology topologies[] = {
 
 enum fault {
 	FAULT_CUT,
-	FAULT_DELAY_LOW, // the lower node holds the other for delayed
+	FAULT_DELAY_LOW, // the lower node considers the other one delayed
 	FAULT_DELAY_HIGH,
 	FAULT_COUNT,
 };
 
-// False if the collective had ended before the step came.
+// Inject the fault at this step. Returns false if the collective had ended before.
 static bool
 fault_at(const struct topology *topology, uint32_t link, enum fault fault, uint32_t step) {
 	struct net *net = net_create(topology->count);
@@ -157,7 +158,7 @@ static void a_leg_that_expired_while_we_were_stopped_is_no_evidence(void **state
 	net_ring(net);
 	net->nodes[1].deaf = true;
 	collect(net, 0);
-	// The clock of what was observed stays behind by the pause.
+	// The clock of observed time lags behind by the pause.
 	net->nodes[0].ras->observed_ns -= GRACE_NS + 1;
 	net_turn(net, LEG_NS + GRACE_NS);
 	assert_int_equal(result_of(net, 0)->result.legs_timed_out, 1);
@@ -192,7 +193,7 @@ static void a_purged_leg_counts_once_and_its_late_answer_not_at_all(void **state
 	assert_int_equal(kept->result.answered, 2);
 	assert_int_equal(reason_of(kept, 1), RAS_MISSING_LEG_LOST);
 	assert_int_equal(counters_of(net, 0)->answers_late, 1);
-	assert_int_equal(inject(net, 2, 0, &last), 0); // ended by now
+	assert_int_equal(inject(net, 2, 0, &last), 0); // the collective has ended by now
 	assert_int_equal(counters_of(net, 0)->answers_late, 2);
 	net_destroy(net);
 }
@@ -214,13 +215,15 @@ static void whoever_is_missing_is_named_with_the_reason_that_applies_first(void 
 	entries[5].state = RAS_LEFT;
 	id = collect(net, 0);
 	entries[6].state = RAS_LEFT;
-	// The first of two parts, and then the link is gone.
+	// The link ends after the first of two parts.
 	answer = answer_bytes(0, id, 7, 1, 0);
-	answer.data[COLLECTED_HEADER_BYTES + COLLECT_ITEM_HEADER_BYTES + 28] = 0; // not the last
+	// Not the last part.
+	answer.data[COLLECTED_HEADER_BYTES + COLLECT_ITEM_HEADER_BYTES + 28] = 0;
 	assert_int_equal(inject(net, 8, 0, &answer), 0);
 	net_run_out(net);
 	kept = result_of(net, 0);
-	assert_int_equal(kept->result.member_count, 7); // neither the dead nor who had left
+	// Without the dead member and the one that had left.
+	assert_int_equal(kept->result.member_count, 7);
 	assert_int_equal(kept->result.answered, 1);
 	assert_int_equal(kept->result.missing_count, 7);
 	assert_int_equal(reason_of(kept, 1), RAS_MISSING_TIMED_OUT);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages of collectives that are malformed, forged, late or from whom nobody asked.
+// Collective messages that are malformed, forged, late or unrequested.
 #include <support/collective_frames.h>
 
 static void a_cancel_counts_only_from_whom_asked(void **state) {
@@ -14,11 +14,12 @@ static void a_cancel_counts_only_from_whom_asked(void **state) {
 	net_run(net);
 	cancel = cancel_bytes(0, id);
 	assert_int_equal(inject(net, 3, 2, &cancel), 0);
-	assert_int_equal(inject(net, 1, 0, &cancel), 0); // not even the root's own
+	// The root rejects a cancel of its own collective as well.
+	assert_int_equal(inject(net, 1, 0, &cancel), 0);
 	assert_int_equal(counters_of(net, 2)->cancels_foreign, 1);
 	assert_int_equal(counters_of(net, 0)->cancels_foreign, 1);
 	cancel = cancel_bytes(0, id + 1);
-	assert_int_equal(inject(net, 1, 2, &cancel), 0); // of what is not known
+	assert_int_equal(inject(net, 1, 2, &cancel), 0); // for an unknown collective
 	assert_int_equal(counters_of(net, 2)->running, 1);
 	net_run_out(net);
 	assert_ended_well(net, 0);
@@ -50,7 +51,7 @@ static void a_replayed_request_is_answered_empty_and_asked_of_nobody(void **stat
 }
 
 static void a_request_in_a_forged_name_is_refused_and_changes_nothing(void **state) {
-	// In the receiver's own name, and from a start of the origin that cannot be yet.
+	// One in the receiver's own name, and one from a future start of the origin.
 	const struct bytes forged[] = {
 		request_bytes(1, 1, RAS_COLLECT_COMMS),
 		request_bytes(0, UINT64_MAX, RAS_COLLECT_COMMS),
@@ -62,7 +63,7 @@ static void a_request_in_a_forged_name_is_refused_and_changes_nothing(void **sta
 	for (size_t n = 0; n < COUNT_OF(forged); n++) {
 		assert_int_equal(inject(net, 0, 1, &forged[n]), 0);
 		assert_int_equal(counters_of(net, 1)->requests_forged, n + 1);
-		assert_int_equal(net->sent_frames, n + 1); // the refusal
+		assert_int_equal(net->sent_frames, n + 1); // the rejection
 	}
 	assert_int_equal(net->nodes[1].contributed, 0);
 	net_run(net);
@@ -96,7 +97,7 @@ static void answers_nobody_asked_for_change_nothing(void **state) {
 	id = collect(net, 0);
 	net_run(net);
 	foreign = answer_bytes(0, id, 3, 1, COLLECTED_FINAL);
-	// Node 1 asked node 2 and was asked by node 0: that one is no leg of its.
+	// Node 1 asked node 2 and was asked by node 0, so node 0 is no leg of node 1.
 	assert_int_equal(inject(net, 0, 1, &foreign), 0);
 	assert_int_equal(counters_of(net, 1)->answers_foreign, 1);
 	foreign = answer_bytes(0, id + 9, 3, 1, COLLECTED_FINAL);
@@ -119,7 +120,7 @@ static void parts_of_strangers_and_parts_sent_twice_are_left_out_and_counted(voi
 	net->nodes[1].deaf = true;
 	id = collect(net, 0);
 	frames[0] = answer_bytes(0, id, 1, 1, 0);
-	frames[1] = answer_bytes(0, id, 1, 2, 0); // once more, and one past the last
+	frames[1] = answer_bytes(0, id, 1, 2, 0); // a duplicate, and one after the last part
 	frames[2] = answer_bytes(0, id, 99, 1, COLLECTED_FINAL);
 	for (size_t n = 0; n < COUNT_OF(frames); n++)
 		assert_int_equal(inject(net, 1, 0, &frames[n]), 0);
@@ -144,7 +145,7 @@ static void every_truncation_of_a_message_is_refused_and_changes_nothing(void **
 	frames[2] = answer_bytes(0, id, 1, 1, COLLECTED_FINAL);
 	for (size_t n = 0; n < COUNT_OF(frames); n++) {
 		for (size_t size = 1; size < frames[n].size; size++) {
-			// A frame of answers may end behind its header: then it is empty.
+			// A frame of answers may be empty behind its header.
 			if (n == 2 && size == COLLECTED_HEADER_BYTES)
 				continue;
 			assert_int_equal(net_inject(net, 1, 0, frames[n].data, size), -EBADMSG);
@@ -169,14 +170,14 @@ static void counts_and_lengths_that_disagree_are_refused_without_memory(void **s
 	id = collect(net, 0);
 	answer = answer_bytes(0, id, 1, 1, COLLECTED_FINAL);
 	allocations = net->allocations;
-	// 65,535 communicators to skip, or 2 in the room of none; then of falling order.
+	// 65,535 communicators to skip; 2 in a frame without room; then in descending order.
 	memset(&request.data[request.size - 2], 0xff, 2);
 	assert_int_equal(inject(net, 1, 0, &request), -EMSGSIZE);
 	request.data[request.size - 2] = 2;
 	request.data[request.size - 1] = 0;
 	assert_int_equal(inject(net, 1, 0, &request), -EBADMSG);
 	request.size += 48;
-	assert_int_equal(inject(net, 1, 0, &request), -EBADMSG); // twice the same
+	assert_int_equal(inject(net, 1, 0, &request), -EBADMSG); // a duplicate
 	// An item longer than the message, then one shorter than its own fields.
 	memset(&answer.data[COLLECTED_HEADER_BYTES + 1], 0xff, 4);
 	assert_int_equal(inject(net, 1, 0, &answer), -EBADMSG);
@@ -232,7 +233,7 @@ static void a_notice_that_is_malformed_forged_or_repeated_stops_here(void **stat
 	assert_int_equal(net->nodes[1].noticed, 1);
 	assert_int_equal(counters_of(net, 1)->notices_repeated, 1);
 	assert_int_equal(net->sent_frames, 1);
-	memset(&frame.data[9], 0xff, 8); // a start that cannot be yet
+	memset(&frame.data[9], 0xff, 8); // a start in the future
 	assert_int_equal(inject(net, 0, 1, &frame), 0);
 	assert_int_equal(counters_of(net, 1)->requests_forged, 1);
 	memset(&frame.data[9], 0, 8);

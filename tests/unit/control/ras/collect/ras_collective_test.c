@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Collectives that go well, and what bounds them. Faults: ras_collective_fault_test.c.
+// Successful collectives and their bounds. Faults: ras_collective_fault_test.c.
 #include "collect/gather.h"
 #include "core/core.h"
 
@@ -82,7 +82,8 @@ static void a_flood_asks_each_link_once_and_chords_keep_it_shallow(void **state)
 	net_run_out(net);
 	assert_everybody_answered(net, 0);
 	assert_in_range(result_of(net, 0)->result.hops_max, 1, 6 + 2);
-	// Each node but the root asks over all its links but one, and each is answered once.
+	// Each node but the root asks over all its links except one, and each request is answered
+	// once.
 	for (uint32_t n = 0; n < net->count; n++)
 		asked += net->nodes[n].ras->links.count - (n > 0);
 	assert_int_equal(net->sent_frames, 2 * asked);
@@ -140,7 +141,7 @@ static void a_share_of_many_parts_arrives_whole_and_in_order(void **state) {
 	assert_int_equal(result_of(net, 0)->result.answered, 9);
 	assert_int_equal(result_of(net, 0)->parts_of[4], 1);
 	assert_int_equal(result_of(net, 0)->parts_of[6], 3);
-	assert_int_equal(result_of(net, 0)->parts_of[3], 0); // empty ones are not kept
+	assert_int_equal(result_of(net, 0)->parts_of[3], 0); // empty parts are not kept
 	net_destroy(net);
 }
 
@@ -187,7 +188,7 @@ static void the_root_keeps_sixteen_mebibytes_and_says_what_it_cut(void **state) 
 	assert_int_equal(kept->result.missing_count, 0);
 	assert_int_equal(kept->parts + kept->result.truncated, 300);
 	assert_in_range(kept->bytes, RAS_COLLECT_BYTES_MAX - 2 * 65000, RAS_COLLECT_BYTES_MAX);
-	// The root's, and at most a frame and a share in the making at each other node.
+	// The root's memory, and at most a frame and a partial share at each other node.
 	assert_in_range(net->used_bytes_max, 0, 18u << 20 | 300 * 2 * RAS_FRAME_MAX);
 	net_destroy(net);
 }
@@ -196,7 +197,7 @@ static void an_inner_node_keeps_no_more_than_a_frame(void **state) {
 	struct net *net = net_create(33);
 
 	(void)state;
-	// A chain: everything passes through node 1.
+	// A chain, so that everything passes through node 1.
 	for (uint32_t n = 1; n < net->count; n++)
 		net_connect(net, n - 1, n);
 	for (uint32_t n = 0; n < net->count; n++)
@@ -273,7 +274,7 @@ static void conns_begin_with_the_rows_of_our_own_links(void **state) {
 	collect(net, 0, RAS_COLLECT_CONNS);
 	net_run(net);
 	assert_int_equal(result_of(net, 0)->result.answered, 3);
-	assert_int_equal(conns.all.rows, 6); // each link from either end
+	assert_int_equal(conns.all.rows, 6); // each link, from both ends
 	assert_int_equal(conns.all.samples, 2);
 	assert_int_equal(conns.all.min_ns, 10);
 	assert_int_equal(conns.all.mean_ns, 15);
@@ -286,7 +287,8 @@ static void conns_begin_with_the_rows_of_our_own_links(void **state) {
 	net_destroy(net);
 }
 
-// A share of COMMS that lists missing ranks unless it is told not to, as an agent writes it.
+// Write a share of COMMS as an agent does; it lists missing ranks unless the request excludes
+// them.
 static bool contribute_comms(
 	struct net *net, const struct ras_contribution *wanted, struct wire_writer *writer
 ) {
@@ -419,7 +421,7 @@ static void floods_that_overtake_each_other_are_all_seen_and_replays_are_not(voi
 	(void)state;
 	assert_true(flood_record_first(ras, origin, 200));
 	assert_false(flood_record_first(ras, origin, 200));
-	assert_true(flood_record_first(ras, origin, 137)); // the oldest the window knows
+	assert_true(flood_record_first(ras, origin, 137)); // the oldest one in the window
 	assert_false(flood_record_first(ras, origin, 137));
 	assert_false(flood_record_first(ras, origin, 136));
 	assert_true(flood_record_first(ras, origin, 199));
@@ -439,13 +441,13 @@ static void the_memory_of_origins_is_bounded_and_loses_the_oldest(void **state) 
 	(void)state;
 	for (uint64_t origin = 0; origin < FLOOD_ORIGINS_MAX; origin++)
 		assert_true(flood_record_first(ras, 1 + origin * 7919, 5));
-	assert_false(flood_record_first(ras, 1, 5)); // fresh again
+	assert_false(flood_record_first(ras, 1, 5)); // marks this origin as recently used
 	assert_true(flood_record_first(ras, 2, 5));
 	assert_int_equal(ras->flood.count, FLOOD_ORIGINS_MAX);
 	assert_false(flood_record_first(ras, 1, 5));
 	assert_false(flood_record_first(ras, 2, 5));
 	assert_false(flood_record_first(ras, 1 + 2 * 7919, 5));
-	assert_true(flood_record_first(ras, 1 + 7919, 5)); // made room
+	assert_true(flood_record_first(ras, 1 + 7919, 5)); // the entry of this origin was evicted
 	assert_in_range(
 		ras->memory.used_bytes, 0, FLOOD_ORIGINS_MAX * sizeof(struct flood_origin) + 512
 	);
@@ -460,7 +462,7 @@ static void ids_grow_over_restarts_and_when_the_start_is_learnt_late(void **stat
 
 	(void)state;
 	first = flood_next_id(ras);
-	ras_self(ras)->incarnation = ras_incarnation(1, 7); // refuted: no new start
+	ras_self(ras)->incarnation = ras_incarnation(1, 7); // refuted, but not restarted
 	second = flood_next_id(ras);
 	assert_int_equal(second, first + 1);
 	ras_self(ras)->incarnation = ras_incarnation(9, 0);
@@ -468,7 +470,7 @@ static void ids_grow_over_restarts_and_when_the_start_is_learnt_late(void **stat
 	net_destroy(net);
 }
 
-// The brake's own question: a sum, and nothing that anybody else sees.
+// The census of the brake is a sum. No user of the core takes part in it.
 static void a_census_counts_each_member_once_and_asks_nobody_for_a_share(void **state) {
 	static const uint32_t counts[] = {1, 2, 3, 7, 33};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the root makes of the parts of all nodes.
+// How the root merges the parts of all nodes.
 #include <support/payload_part.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -99,13 +99,13 @@ static void a_rank_held_twice_is_kept_once_and_counted(void **state) {
 	ras_comms_at(comms, 0, &merged);
 	assert_int_equal(merged.rank_count, 1);
 	assert_int_equal(merged.ranks[0].node, 7);
-	assert_int_equal(merged.missing_count, 1); // the same list thrice
+	assert_int_equal(merged.missing_count, 1); // the same list three times
 	assert_int_equal(merged.missing[0].missing.node, 99);
-	assert_int_equal(ras_comms_settle(comms), 1); // settling again changes nothing
+	assert_int_equal(ras_comms_settle(comms), 1); // settling again has no effect
 	ras_comms_destroy(comms);
 }
 
-// A job that was started again goes by the same hashes, while agents tell of the one that ended.
+// A restarted job uses the same hashes, while agents still report the job that ended.
 static void of_two_holders_of_a_rank_the_one_that_lives_stays(void **state) {
 	const struct ras_comm_rank ended = {.rank = 1, .pid = 5, .flags = RAS_RANK_EXITED};
 	const struct ras_comm_rank lives = {.rank = 1, .pid = 9};
@@ -200,7 +200,8 @@ static void a_rank_has_the_signatures_of_its_row_s_head_or_its_own(void **state)
 	assert_null(ras_comm_signature_of(&merged, &merged.ranks[0], 3));
 	assert_null(ras_comm_signature_of(&merged, &merged.ranks[0], 6));
 	assert_int_equal(ras_comm_signature_of(&merged, &merged.ranks[1], 4)->count, 8);
-	assert_null(ras_comm_signature_of(&merged, &merged.ranks[1], 5)); // not launched by it
+	// Not launched by this rank.
+	assert_null(ras_comm_signature_of(&merged, &merged.ranks[1], 5));
 	assert_int_equal(ras_comm_signature_of(&merged, &merged.ranks[2], 5)->count, 9);
 	ras_comms_destroy(comms);
 }
@@ -284,7 +285,7 @@ static void the_merge_of_communicators_is_the_same_in_a_thousand_orders(void **s
 		assert_int_equal(ras_comms_create(&memory, &other), 0);
 		for (uint32_t n = 0; n < JOB_NODES; n++) {
 			assert_int_equal(ras_comms_add(other, &parts[order[n]].collected), 0);
-			if (random_below(8) == 0) // in the middle, too
+			if (random_below(8) == 0) // also in the middle
 				ras_comms_settle(other);
 		}
 		assert_int_equal(ras_comms_settle(other), JOB_COMMS);

@@ -136,7 +136,7 @@ static void every_truncation_of_a_row_is_ebadmsg(void **state) {
 
 			wire_reader_init(&reader, part.bytes, size);
 			assert_int_equal(kinds[n].drain(&reader), -EBADMSG);
-			assert_int_equal(kinds[n].drain(&reader), -EBADMSG); // and stays so
+			assert_int_equal(kinds[n].drain(&reader), -EBADMSG); // the error persists
 		}
 	}
 }
@@ -164,7 +164,7 @@ static void values_that_contradict_each_other_are_ebadmsg(void **state) {
 		assert_int_equal(ras_conn_put(&part.writer, &conns[n]), 0);
 		part_end(&part);
 		assert_int_equal(ras_conns_add(&conns_merged, &part.collected), -EBADMSG);
-		assert_int_equal(conns_merged.all.rows, 0); // not even the good row before it
+		assert_int_equal(conns_merged.all.rows, 0); // without the good row before it
 	}
 	assert_int_equal(ras_paths_create(&memory, &paths_merged), 0);
 	for (size_t n = 0; n < COUNT_OF(paths); n++) {
@@ -216,14 +216,14 @@ static void a_communicator_whose_counts_disagree_is_refused_whole(void **state) 
 	ras_comms_destroy(comms);
 }
 
-// The bytes of a_comm with one of them changed, which no writer of ours would write.
+// The bytes of a_comm with one byte changed, so that no writer would produce them.
 static void a_rank_that_contradicts_itself_is_refused(void **state) {
 	static const struct ras_comm_signature signature = {.kind = 4};
 	struct ras_comm_rank rank = {
 		.rank = 1, .pid = 1, .launched = 3, .cuda_device = -1, .nvml_device = -1};
 	struct ras_comm comm = {.size = 4, .signature_count = 1, .rank_count = 1, .ranks = &rank};
-	// From the end of the row: the length, the steps of rank and pid, two differences, and the
-	// index of a signature that the head does not have.
+	// Offsets from the end of the row: the length, the steps of rank and pid, two
+	// differences, and the index of a signature that is not in the head.
 	static const struct {
 		uint8_t back, value;
 	} changes[] = {{15, 255}, {14, 9}, {13, 3}, {6, 4}, {5, 4}, {1, 0x0f}, {3, 17}, {2, 0}};

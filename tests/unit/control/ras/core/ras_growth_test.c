@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a newer version may say besides items of UPDATE (ras_foreign_test.c), and an older one.
+// Messages of newer versions, besides items of UPDATE (ras_foreign_test.c), and of older ones.
 #include "collect/collect_message.h"
 #include "control/ras/ras_lone.h"
 
@@ -8,8 +8,8 @@
 #define SEC RAS_NS_PER_SEC
 #define MS RAS_NS_PER_MS
 
-#define STATE_NEW 9   // none of ours
-#define CAUSE_NEW 200 // nor this
+#define STATE_NEW 9   // an unknown state
+#define CAUSE_NEW 200 // an unknown cause
 
 static void refusal_for_an_unknown_reason_is_one_by_a_living_agent(void **state) {
 	struct lone *lone = lone_of(4, 1);
@@ -26,7 +26,7 @@ static void refusal_for_an_unknown_reason_is_one_by_a_living_agent(void **state)
 	assert_false(link_is_ready(lone_find_link(lone, 2)));
 	lone_pass(lone, 5 * SEC);
 	assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), 0);
-	assert_int_not_equal(lone_opening(lone, 2), 0); // tried again
+	assert_int_not_equal(lone_opening(lone, 2), 0); // retried
 	lone_destroy(lone);
 }
 
@@ -46,7 +46,7 @@ static void joiner_that_is_refused_for_an_unknown_reason_asks_on(void **state) {
 	lone_destroy(lone);
 }
 
-// Whether it is older or newer we do not know: nothing is taken, sent or asked for.
+// The state may be older or newer, so it is neither merged, nor forwarded, nor requested.
 static void brief_of_an_unknown_state_is_skipped(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = lone_link(lone, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages that are well-formed but wrong, one by one; hostile_messages.md has them as a table.
+// Well-formed but wrong messages, one by one; hostile_messages.md lists them as a table.
 #include "control/ras/ras_lone.h"
 #include "relay/relay_packet.h"
 
@@ -29,7 +29,7 @@ static void init_says(struct message_init *init, const struct ras_record *record
 	init->incarnation = ras_incarnation(record->start, 0);
 }
 
-// Sends INIT and gives back why it was refused; NONE if it was not.
+// Send INIT and return the cause of its rejection; NONE if it was accepted.
 static enum ras_cause refused_for(struct lone *lone, const struct message_init *init) {
 	uint32_t conn = lone_accept(lone);
 
@@ -78,7 +78,7 @@ static void empty_and_oversized_frames_end_the_connection(void **state) {
 	uint32_t conn = next_of(lone);
 
 	(void)state;
-	lone_frame(lone, conn, frame, RAS_FRAME_MAX); // unknown, and as long as may be
+	lone_frame(lone, conn, frame, RAS_FRAME_MAX); // an unknown type with the maximum length
 	assert_false(lone_is_closed(lone, conn));
 	lone_frame(lone, conn, frame, sizeof(frame));
 	assert_true(lone_is_closed(lone, conn));
@@ -88,7 +88,7 @@ static void empty_and_oversized_frames_end_the_connection(void **state) {
 	lone_destroy(lone);
 }
 
-// Row 20: of a newer minor version.
+// Row 20: a type of a newer minor version.
 static void unknown_type_is_skipped_and_counted(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = next_of(lone);
@@ -242,7 +242,8 @@ static void our_own_name_in_an_init_is_refused_as_a_conflict(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: a look asked for in our own name was answered to ourselves, which is a broken promise.
+// Regression: a look requested in our own name was answered to ourselves, which broke an
+// assertion.
 static void relayed_message_from_ourselves_to_us_ends_the_connection(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = next_of(lone);
@@ -266,7 +267,7 @@ static void relayed_message_from_ourselves_to_us_ends_the_connection(void **stat
 	(void)state;
 	relay_header_encode(&header, frame);
 	wire_writer_init(&writer, frame + RELAY_HEADER_BYTES, 32);
-	wire_put_u8(&writer, 1); // look at the subject
+	wire_put_u8(&writer, 1); // a look at the subject
 	wire_put_u64(&writer, lone_id(lone, 1));
 	wire_put_u64(&writer, ras_incarnation(1, 0));
 	wire_put_u64(&writer, 1);
@@ -306,7 +307,7 @@ static void other_cluster_and_other_versions_are_refused_with_the_reason(void **
 	lone_destroy(lone);
 }
 
-// Agents that cannot join try again for as long as they run.
+// Agents that cannot join retry for as long as they run.
 static void other_version_is_one_event_in_ten_seconds_that_names_its_range(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	struct message_init init = lone_init(lone, 2, RAS_USE_NEXT);
@@ -352,7 +353,7 @@ static void version_that_we_did_not_offer_is_no_acceptance(void **state) {
 	}
 }
 
-// News.
+// News about members.
 
 static void older_incarnation_changes_nothing_and_is_not_passed_on(void **state) {
 	struct lone *lone = lone_of(5, 1);
@@ -409,10 +410,10 @@ static void table_that_lists_us_as_dead_is_refuted_on_every_link(void **state) {
 	assert_int_equal(lone_event(lone, RAS_EVENT_DECLARED_DEAD)->value, ras_incarnation(1, 4));
 	assert_int_equal(lone_sent(lone, conn, MESSAGE_UPDATE), 1);
 	assert_int_equal(lone_sent(lone, other, MESSAGE_UPDATE), 1);
-	lone_news(lone, conn, &news); // the same again is answered already
+	lone_news(lone, conn, &news); // a repetition, which was already answered
 	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(1, 4));
 	assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), 1);
-	assert_int_equal(lone_peer(lone, 0).state, RAS_ALIVE); // and nobody else is judged
+	assert_int_equal(lone_peer(lone, 0).state, RAS_ALIVE); // no other member is affected
 	lone_destroy(lone);
 }
 
@@ -440,14 +441,14 @@ static void start_of_ours_that_we_never_had_is_a_conflict_and_not_refuted(void *
 	lone_destroy(lone);
 }
 
-// Found: the link to a live peer went before the merge refused the news.
+// Regression: the link to a living peer was closed before the merge rejected the news.
 static void record_of_another_start_or_peer_leaves_the_live_link_alone(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = next_of(lone);
 	struct peer_news news = lone_told(lone, 2, RAS_ALIVE, ras_incarnation(9, 0));
 
 	(void)state;
-	news.record = lone->records[2]; // of start 1
+	news.record = lone->records[2]; // a record of start 1
 	lone_news(lone, conn, &news);
 	news.record = lone->records[3];
 	lone_news(lone, conn, &news);
@@ -485,7 +486,7 @@ static void member_told_without_its_record_is_asked_for(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: such a brief stopped the process.
+// Regression: such a brief stopped the process.
 static void brief_of_a_suspect_ends_the_connection(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = next_of(lone);
@@ -516,12 +517,12 @@ static void pull_of_strangers_is_answered_by_nothing(void **state) {
 	lone_mark(lone);
 	lone_frame(lone, conn, (uint8_t[]){MESSAGE_PULL, 1, 2, 3, 4, 5, 6, 7, 8}, 9);
 	assert_int_equal(lone_sent(lone, conn, MESSAGE_UPDATE), 0);
-	lone_frame(lone, conn, (uint8_t[]){MESSAGE_PULL, 1, 2, 3}, 4); // half an id
+	lone_frame(lone, conn, (uint8_t[]){MESSAGE_PULL, 1, 2, 3}, 4); // half of an identifier
 	assert_true(lone_is_closed(lone, conn));
 	lone_destroy(lone);
 }
 
-// A stale echo, a sequence from nowhere, uses without a meaning.
+// An outdated echo, an unknown sequence number, and undefined uses.
 static void beat_with_impossible_numbers_is_only_a_sign_of_life(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = next_of(lone);
@@ -545,7 +546,7 @@ static void beat_with_impossible_numbers_is_only_a_sign_of_life(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: the number that a seed derives from such a table stopped the joiner.
+// Regression: the number that a seed derives from such a table stopped the joiner's process.
 static void table_with_our_last_possible_start_does_not_stop_a_joiner(void **state) {
 	struct lone *lone =
 		lone_create(&(struct lone_setup){.count = 3, .self = 1, .joining = true});

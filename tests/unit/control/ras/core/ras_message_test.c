@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define BYTES_MAX 4096
-// Where the fields of the samples are, the type byte apart.
+// Field offsets in the samples, without the type byte.
 #define NEWS_AT 2 // behind the length of the item
 #define BRIEF_HEAD_BYTES 11
 #define BRIEF_STATE_AT (BRIEF_HEAD_BYTES + 28)
@@ -67,7 +67,7 @@ static int tear_down(void **state) {
 #define NEWS_RECORD 0x01
 #define NEWS_DEATH 0x02
 
-// Each type as one encoded sample and one decoder; the union compares what it decoded.
+// An encoded sample and a decoder for each type; the union compares decoded messages.
 union decoded {
 	struct message_init init;
 	struct message_init_ack ack;
@@ -204,7 +204,7 @@ static const struct kind {
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-// The message without its type byte.
+// Encode the message without its type byte.
 static size_t sample(const struct fixture *fixture, const struct kind *kind, uint8_t *ret_bytes) {
 	uint8_t bytes[BYTES_MAX];
 	struct wire_writer writer;
@@ -229,12 +229,12 @@ static void every_shorter_message_is_refused_and_leaves_the_output_alone(void **
 		size_t size = sample(*state, &kinds[n], bytes);
 
 		for (size_t shorter = 0; shorter < size; shorter++) {
-			// A copy of exactly that size: a read past it is seen by the sanitizer.
+			// An exact-size copy, so that the sanitizer detects reads beyond the end.
 			uint8_t *cut;
 			union decoded before;
 			union decoded after;
 
-			// Without whom it calls, which agents of before do not say.
+			// Older agents omit the identifier of the called peer at the end of INIT.
 			if (kinds[n].type == MESSAGE_INIT && shorter == size - sizeof(uint64_t))
 				continue;
 			cut = malloc(shorter + 1);
@@ -249,7 +249,7 @@ static void every_shorter_message_is_refused_and_leaves_the_output_alone(void **
 	}
 }
 
-// Row 20: what a newer minor version appends is not read, and harms nobody.
+// Row 20: fields appended by a newer minor version are ignored.
 static void trailing_bytes_of_a_newer_version_are_left_alone(void **state) {
 	for (size_t n = 0; n < KINDS; n++) {
 		uint8_t bytes[BYTES_MAX];
@@ -374,7 +374,7 @@ static void news_take_the_room_that_was_announced(void **state) {
 	}
 }
 
-// What a peer of an older version reads of it is what it always read.
+// A peer of an older version decodes the same fields as before.
 static void clock_of_a_beat_is_appended_behind_all_that_older_peers_read(void **state) {
 	struct message_beat beat = {.sequence = 1, .period = 1, .flags = MESSAGE_BEAT_PING};
 	struct message_beat decoded;
@@ -396,7 +396,7 @@ static void clock_of_a_beat_is_appended_behind_all_that_older_peers_read(void **
 	wire_reader_init(&reader, with + 1, size + 8 - 1);
 	assert_int_equal(message_beat_decode(&reader, &decoded), 0);
 	assert_true(decoded.wall_ns == beat.wall_ns);
-	// Announced and not there, or nothing.
+	// A field that is announced and missing, or empty.
 	wire_reader_init(&reader, with + 1, size + 7 - 1);
 	assert_true(message_beat_decode(&reader, &decoded) != 0);
 	memset(with + size, 0, 8);
@@ -404,7 +404,7 @@ static void clock_of_a_beat_is_appended_behind_all_that_older_peers_read(void **
 	assert_int_equal(message_beat_decode(&reader, &decoded), -EBADMSG);
 }
 
-// Where a byte or two of the sample are overwritten by a value that no agent sends.
+// Offsets at which one or two bytes of a sample are replaced by a value that no agent sends.
 static void values_that_cannot_be_are_refused(void **state) {
 	static const struct {
 		size_t kind, offset;
@@ -444,7 +444,7 @@ static void values_that_cannot_be_are_refused(void **state) {
 	}
 }
 
-// The sample with one byte of another value.
+// Decode the sample with one byte changed.
 static int decode_with(
 	const struct fixture *fixture,
 	const struct kind *kind,
@@ -519,7 +519,8 @@ static void item_of_an_unknown_state_tells_of_whom_it_is_and_no_more(void **stat
 	assert_null(decoded.news.record);
 }
 
-// The length of an item covers what a newer version appends to it; what follows is the next one.
+// An item's length includes fields appended by a newer version; the next item follows behind
+// them.
 static void bytes_behind_the_known_fields_of_an_item_belong_to_it(void **state) {
 	uint8_t bytes[2 * BYTES_MAX];
 	size_t size = sample(*state, &kinds[3], bytes);

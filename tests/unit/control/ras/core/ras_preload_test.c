@@ -15,11 +15,11 @@
 struct fixture {
 	struct ras_memory memory;
 	struct ras_interner *interner;
-	struct ras_record *records[NODES + 1]; // the last one is in no table
+	struct ras_record *records[NODES + 1]; // the last record is in no table
 	struct heap heap;
 };
 
-static uint32_t copies; // that memory_repeat() made
+static uint32_t copies; // number of copies made by memory_repeat()
 
 static void *memory_repeat(void *ctx, const void *model, size_t size) {
 	void *copy = heap_allocate(ctx, size);
@@ -192,7 +192,7 @@ static void without_memory_no_table_is_made_and_none_is_taken(void **state) {
 		assert_int_equal(peers_ring_count(&ras->peers), 1);
 		assert_false(ras->preloaded);
 	}
-	assert_int_equal(refused, 3); // entries, index, ring
+	assert_int_equal(refused, 3); // allocations for entries, index and ring
 	heap_refill(&fixture->heap);
 	ras_destroy(ras);
 	ras_table_destroy(table);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the wall clocks of peers show beside ours, and that nothing rests on it (row 15).
+// Offsets between the wall clocks of peers and our own, on which no decision depends (row 15).
 #include "control/ras/ras_lone.h"
 #include "control/ras/ras_world.h"
 
@@ -33,7 +33,8 @@ beat_echoing(struct lone *lone, uint32_t conn, uint32_t echo, uint32_t delay_us,
 	lone_pass(lone, SEC);
 }
 
-// A beat of the peer's that carries its wall clock, 0 for none, in answer to our latest.
+// Receive a beat of the peer that carries its wall clock (0 for none) and answers our latest
+// beat.
 static void beat_at(struct lone *lone, uint32_t conn, uint64_t wall_ns) {
 	const struct link *link = lone_find_link(lone, 2);
 	uint64_t age_us = (lone->ras->observed_ns - link->sent_sequence_ns) / 1000;
@@ -60,7 +61,7 @@ static void offset_of_a_peers_clock_is_the_median_of_what_it_tells(void **state)
 	(void)state;
 	assert_true(offset_to(lone, 2) == RAS_OFFSET_UNKNOWN);
 	ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
-	// Two of five lay in a stalled stream.
+	// Two of five beats were delayed in a stalled stream.
 	for (size_t n = 0; n < 5; n++)
 		beat_at(lone, conn, lone_wall(lone) + 300 * MS - late_ns[n]);
 	assert_true(offset_to(lone, 2) == 299 * (int64_t)MS);
@@ -76,7 +77,8 @@ static void clock_that_is_far_away_is_told_once_and_once_more_when_it_agrees(voi
 	ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
 	for (uint32_t n = 0; n < 2; n++)
 		beat_at(lone, conn, lone_wall(lone) - 90 * SEC);
-	assert_int_equal(lone_events(lone, RAS_EVENT_CLOCK_OFFSET), 0); // too few to be sure
+	// Too few beats to be certain.
+	assert_int_equal(lone_events(lone, RAS_EVENT_CLOCK_OFFSET), 0);
 	for (uint32_t n = 0; n < 20; n++)
 		beat_at(lone, conn, lone_wall(lone) - 90 * SEC);
 	assert_int_equal(lone_events(lone, RAS_EVENT_CLOCK_OFFSET), 1);
@@ -84,7 +86,8 @@ static void clock_that_is_far_away_is_told_once_and_once_more_when_it_agrees(voi
 	assert_true(offset_to(lone, 2) == -90 * (int64_t)SEC);
 	for (uint32_t n = 0; n < 10; n++)
 		beat_at(lone, conn, lone_wall(lone) - 700 * MS);
-	assert_int_equal(lone_events(lone, RAS_EVENT_CLOCK_AGREES), 0); // between the thresholds
+	// Between the two thresholds.
+	assert_int_equal(lone_events(lone, RAS_EVENT_CLOCK_AGREES), 0);
 	for (uint32_t n = 0; n < 10; n++)
 		beat_at(lone, conn, lone_wall(lone) - 100 * MS);
 	assert_int_equal(lone_events(lone, RAS_EVENT_CLOCK_OFFSET), 1);
@@ -104,12 +107,12 @@ static void clock_of_our_own_that_is_set_moves_all_offsets_at_once(void **state)
 	ras_set_wall_clock(lone->ras, lone->now_ns, lone_wall(lone));
 	assert_true(offset_to(lone, 2) == 0);
 	assert_int_equal(lone_events(lone, RAS_EVENT_CLOCK_AGREES), 1);
-	ras_set_wall_clock(lone->ras, lone->now_ns, 0); // not known any more
+	ras_set_wall_clock(lone->ras, lone->now_ns, 0); // unknown from now on
 	assert_true(offset_to(lone, 2) == RAS_OFFSET_UNKNOWN);
 	lone_destroy(lone);
 }
 
-// Ours is told again before what waits is read.
+// Our own clock is set again before waiting input is read.
 static void beats_that_waited_while_we_stood_still_show_no_offset(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -184,7 +187,7 @@ static void peer_that_tells_no_clock_has_no_offset(void **state) {
 	lone_destroy(lone);
 }
 
-// Who was told nothing, or nothing for two minutes, tells nothing.
+// A core whose wall clock was not set for two minutes, or never, sends none.
 static void beats_carry_a_clock_only_while_it_is_known(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -204,7 +207,7 @@ static void beats_carry_a_clock_only_while_it_is_known(void **state) {
 	lone_destroy(lone);
 }
 
-// Nobody is judged by it, and nobody is slower for it.
+// Clock differences affect neither judgement nor speed.
 static void clocks_hours_apart_cost_no_life_and_are_seen_by_all_links(void **state) {
 	struct world *world = world_of(6);
 
@@ -227,7 +230,7 @@ static void clocks_hours_apart_cost_no_life_and_are_seen_by_all_links(void **sta
 		assert_in_range(
 			world_event(world, n, RAS_EVENT_CLOCK_OFFSET)->value, 7199 * SEC, 7201 * SEC
 		);
-		// Travel times stay what they are.
+		// Travel times are unaffected.
 		assert_in_range(link->rtt.min_ns, WORLD_DELAY_NS, 3 * WORLD_DELAY_NS);
 	}
 	assert_true(world_agrees(world));

@@ -17,7 +17,8 @@ static void queue_something(struct lone *lone, uint32_t peer, uint8_t mark, size
 	link_send(lone->ras, lone_find_link(lone, peer), frame, size);
 }
 
-// Rows 1 and 2: what waits is whole again on the next connection, in order; a beat is not kept.
+// Rows 1 and 2: queued frames are sent completely and in order on the next connection; a beat is
+// not kept.
 static void reconnect_keeps_the_queue_and_neither_beats_nor_handshakes(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -44,7 +45,7 @@ static void reconnect_keeps_the_queue_and_neither_beats_nor_handshakes(void **st
 	lone_destroy(lone);
 }
 
-// Row 1: cut at every frame boundary, nothing is lost or doubled by the link itself.
+// Row 1: a cut at any frame boundary neither loses nor duplicates frames in the link itself.
 static void connection_lost_at_any_frame_loses_only_what_was_taken(void **state) {
 	(void)state;
 	for (uint32_t cut = 0; cut <= 5; cut++) {
@@ -143,7 +144,7 @@ static void queue_that_does_not_move_ends_its_connection_and_stays(void **state)
 	assert_int_equal(lone_find_link(lone, 2)->queue_head->size, 60);
 	lone_pass(lone, 2 * SEC);
 	lone_mark(lone);
-	conn = lone_answer(lone, 2); // takes nothing yet: its time begins now
+	conn = lone_answer(lone, 2); // accepts no data yet: its time begins now
 	lone_pass_beating(lone, 2 * SEC, conn);
 	assert_int_equal(lone_events(lone, RAS_EVENT_LINK_STUCK), 0);
 	lone->full = false;
@@ -152,7 +153,7 @@ static void queue_that_does_not_move_ends_its_connection_and_stays(void **state)
 	lone_destroy(lone);
 }
 
-// Two connects that crossed: both ends keep the one that the lower in ring order opened.
+// Two connects that cross: both ends keep the one opened by the lower node in ring order.
 static void crossing_connects_leave_the_same_one_at_both_ends(void **state) {
 	struct lone *lower = lone_of(2, 0);
 	struct lone *higher = lone_of(2, 1);
@@ -184,7 +185,7 @@ static void pair_that_connects_at_once_ends_with_one_connection(void **state) {
 
 	(void)state;
 	for (uint32_t n = 0; n < 20; n++) {
-		world_reset(world, 0, 1); // both look at once
+		world_reset(world, 0, 1); // both sides reconnect at the same time
 		world_pass(world, SEC);
 		assert_int_equal(world_open_conns(world, 0), 1);
 		assert_int_equal(world_open_conns(world, 1), 1);
@@ -194,7 +195,7 @@ static void pair_that_connects_at_once_ends_with_one_connection(void **state) {
 	world_destroy(world);
 }
 
-// How long a member that is no fresh one waits until it connects to a new neighbour.
+// Return how long a member that is not new waits before it connects to a new neighbour.
 static uint64_t wait_for_connect(uint32_t self, uint32_t neighbour) {
 	struct lone *lone =
 		lone_create(&(struct lone_setup){.count = 4, .self = self, .joining = true});
@@ -204,10 +205,11 @@ static uint64_t wait_for_connect(uint32_t self, uint32_t neighbour) {
 
 	lone_pass(lone, 600 * MS);
 	conn = lone_answer(lone, 3);
-	lone_beat(lone, conn, 0, 0); // the table is complete, and we are its only member
+	lone_beat(lone, conn, 0, 0); // the table is complete, and this node is its only member
 	lone_pass(lone, 2 * SEC);
 	conn = lone_connect(lone, 3, RAS_USE_NEXT);
-	if (lone_opening(lone, neighbour) != 0) // as a seed that is none of ours
+	// The neighbour was also tried as a seed; that attempt times out.
+	if (lone_opening(lone, neighbour) != 0)
 		lone_end(lone, lone_opening(lone, neighbour), RAS_CAUSE_TIMEOUT);
 	news.record = lone->records[neighbour];
 	lone_news(lone, conn, &news);
@@ -219,7 +221,7 @@ static uint64_t wait_for_connect(uint32_t self, uint32_t neighbour) {
 	return waited;
 }
 
-// Row 7: for the way may be open in one direction only.
+// Row 7: connections may be possible in one direction only.
 static void lower_side_connects_at_once_and_higher_side_after_its_wait(void **state) {
 	uint64_t wait_ns = ras_profile_fast.higher_wait_ns;
 
@@ -235,7 +237,7 @@ static void link_that_nobody_needs_is_retired_and_not_dialled_again(void **state
 
 	(void)state;
 	lone_pass_beating(lone, SEC, conn);
-	lone_beat(lone, conn, 9, 0); // the peer does not need it any more
+	lone_beat(lone, conn, 9, 0); // the peer does not need the link any more
 	lone_pass(lone, lone->profile.idle_ns - SEC);
 	if (lone_find_link(lone, 6)->mine == 0) {
 		assert_false(lone_is_closed(lone, conn));
@@ -249,8 +251,8 @@ static void link_that_nobody_needs_is_retired_and_not_dialled_again(void **state
 	lone_destroy(lone);
 }
 
-// Found: who had looked and then wanted a long link was suspected, for the beat that was promised
-// for the next second came in the long link's turn, up to six seconds later.
+// Regression: a node that had looked and then needed a long link was suspected. It had promised a
+// beat for the next second. The beat came at the long link's period, up to six seconds later.
 static void promise_of_a_beat_holds_when_a_look_becomes_a_long_link(void **state) {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 16; seed++) {
@@ -266,8 +268,8 @@ static void promise_of_a_beat_holds_when_a_look_becomes_a_long_link(void **state
 	}
 }
 
-// Found: the mark of a look stayed for ever on a link that was up.
-// Connections that the instance has begun to this peer.
+// Regression: the mark of a look remained on a link that was up. Count connections that the
+// instance has opened to this peer.
 static uint32_t dials(const struct lone *lone, uint32_t peer) {
 	struct sock_addr address = lone_address(peer);
 	uint32_t count = 0;
@@ -277,7 +279,7 @@ static uint32_t dials(const struct lone *lone, uint32_t peer) {
 	return count;
 }
 
-// Found: the link was tried once more, for no use, and accepted as such.
+// Regression: the refused link was dialled again without a use, and accepted.
 static void refused_long_link_is_not_dialled_again_for_nothing(void **state) {
 	struct lone *lone = lone_of(9, 1);
 	struct message_init_ack ack = lone_ack(lone, 3);
@@ -288,13 +290,14 @@ static void refused_long_link_is_not_dialled_again_for_nothing(void **state) {
 	ack.refusal = RAS_CAUSE_DEGREE;
 	lone_send_ack(lone, lone_opening(lone, 3), &ack);
 	assert_int_equal(lone_find_link(lone, 3)->mine, 0);
-	// Before a fallback is needed, for which it might serve.
+	// Before a fallback is needed, which this link could serve as.
 	lone_pass(lone, lone->profile.delayed_ns - 100 * MS);
 	assert_int_equal(dials(lone, 3), 1);
 	lone_destroy(lone);
 }
 
-// Found: its link stayed, and was dialled beside the search until its tombstone went.
+// Regression: its link remained and was dialled in addition to the search, until its tombstone
+// expired.
 static void one_who_left_and_called_again_is_only_looked_for_when_it_hangs_up(void **state) {
 	struct lone *lone = lone_of(9, 1);
 	struct peer_news left = lone_told(lone, 6, RAS_LEFT, ras_incarnation(1, 0));
@@ -307,7 +310,7 @@ static void one_who_left_and_called_again_is_only_looked_for_when_it_hangs_up(vo
 	assert_int_equal(lone_peer(lone, 6).state, RAS_LEFT);
 	lone_end(lone, lone_connect(lone, 6, RAS_USE_LEVEL(2)), RAS_CAUSE_RESET);
 	lone_pass(lone, 60 * SEC);
-	assert_in_range(dials(lone, 6), 8, 24); // twice a second by all eight
+	assert_in_range(dials(lone, 6), 8, 24); // twice a second, by all eight
 	if (lone_opening(lone, 6) != 0)
 		lone_end(lone, lone_opening(lone, 6), RAS_CAUSE_REFUSED);
 	assert_null(lone_find_link(lone, 6));
@@ -324,7 +327,7 @@ static void look_at_a_linked_peer_does_not_keep_its_link(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: the closed connection was made ready, and the next frame had no link.
+// Regression: the closed connection was made ready, and the next frame had no link.
 static void newer_start_in_an_acknowledgement_ends_the_old_link(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	struct ras_peer_info info = lone_info(lone, 2, 2);
@@ -343,7 +346,7 @@ static void newer_start_in_an_acknowledgement_ends_the_old_link(void **state) {
 	assert_true(lone_is_closed(lone, conn));
 	assert_int_equal(lone_peer(lone, 2).incarnation, ras_incarnation(2, 0));
 	lone_pass(lone, 100 * MS);
-	assert_int_not_equal(lone_opening(lone, 2), 0); // the ring needs the new start
+	assert_int_not_equal(lone_opening(lone, 2), 0); // the ring needs a link to the new start
 	ras_record_put(lone->interner, newer);
 	lone_destroy(lone);
 }
@@ -362,7 +365,8 @@ static void somebody_else_at_the_address_is_no_refusal(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: any refusal was taken for a word of the one we looked for, and kept the dead alive.
+// Regression: any refusal counted as a message of the searched member, and kept a dead member
+// alive.
 static void refusal_by_somebody_else_at_the_address_is_no_proof_of_life(void **state) {
 	static const enum ras_cause refusals[] = {
 		RAS_CAUSE_DEGREE, RAS_CAUSE_DUPLICATE, RAS_CAUSE_BUSY};
@@ -381,7 +385,7 @@ static void refusal_by_somebody_else_at_the_address_is_no_proof_of_life(void **s
 	}
 }
 
-// Found: it stayed for as long as the peer lived, and nothing was ever sent.
+// Regression: the link remained as long as the peer lived, and its queue was never sent.
 static void link_that_nobody_needs_is_retired_with_what_waits_on_it(void **state) {
 	struct lone *lone = lone_of(9, 1);
 	uint32_t conn = lone_connect(lone, 6, RAS_USE_LEVEL(2));
@@ -400,7 +404,7 @@ static void link_that_nobody_needs_is_retired_with_what_waits_on_it(void **state
 	lone_destroy(lone);
 }
 
-// Row 12: what an errno is evidence of.
+// Row 12: the cause that follows from an errno.
 static void errno_says_what_it_is_evidence_of(void **state) {
 	static const struct {
 		int error;
@@ -419,7 +423,7 @@ static void errno_says_what_it_is_evidence_of(void **state) {
 		{ENOMEM, RAS_CAUSE_OWN_FAULT},
 		{EADDRNOTAVAIL, RAS_CAUSE_OWN_FAULT},
 		{ENETDOWN, RAS_CAUSE_OWN_FAULT},
-		{EILSEQ, RAS_CAUSE_OWN_FAULT}, // of which nothing is known
+		{EILSEQ, RAS_CAUSE_OWN_FAULT}, // no meaning is known
 	};
 
 	(void)state;
@@ -429,7 +433,7 @@ static void errno_says_what_it_is_evidence_of(void **state) {
 	}
 }
 
-// Row 12: nothing but a refusal or a reset is evidence about the process.
+// Row 12: only a refusal or a reset is evidence about the process.
 static void only_a_refused_connect_is_a_first_word_of_gone(void **state) {
 	static const enum ras_cause causes[] = {
 		RAS_CAUSE_UNREACHABLE, RAS_CAUSE_TIMEOUT, RAS_CAUSE_OWN_FAULT,
@@ -448,7 +452,7 @@ static void only_a_refused_connect_is_a_first_word_of_gone(void **state) {
 	}
 }
 
-// Row 15: a round trip on one clock, whatever time the frame lay at the peer.
+// Row 15: a round trip is measured with one clock, however long the frame waited at the peer.
 static void travel_time_is_a_round_trip_on_one_clock(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -472,9 +476,9 @@ static void travel_time_is_a_round_trip_on_one_clock(void **state) {
 
 #define TRIES 9
 
-// When the instance dialled the peer that refuses to speak, try by try.
+// Record the times at which the instance dials a peer that does not answer.
 static void dial_times(uint64_t random_seed, uint32_t peer, uint64_t times[TRIES]) {
-	// Nobody is suspected meanwhile.
+	// No member becomes suspect meanwhile.
 	struct ras_profile profile = ras_profile_fast;
 	struct lone *lone;
 	uint32_t conn;
@@ -493,7 +497,8 @@ static void dial_times(uint64_t random_seed, uint32_t peer, uint64_t times[TRIES
 	lone_destroy(lone);
 }
 
-// Row 12: 3 is a long link, tried at doubling gaps; 2 a ring neighbour, tried at a steady pace.
+// Row 12: 3 is a long link, retried with a backoff; 2 is a ring neighbour, retried at a constant
+// interval.
 static void retries_back_off_within_their_bound_and_not_in_step(void **state) {
 	static const struct {
 		uint32_t peer;
@@ -522,7 +527,7 @@ static void retries_back_off_within_their_bound_and_not_in_step(void **state) {
 	}
 }
 
-// Row 11: each stage has its deadline, and its end a cause.
+// Row 11: each stage has a deadline, and its timeout has a cause.
 static void handshake_that_stalls_ends_by_its_deadline(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t incoming = lone_accept(lone);
@@ -539,7 +544,7 @@ static void handshake_that_stalls_ends_by_its_deadline(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: a seed kept a place for each of the connections of a join storm, for ever.
+// Regression: a seed kept memory for each connection of a join storm for ever.
 static void connections_that_ended_hold_no_memory_and_their_handles_stay_theirs(void **state) {
 	struct lone *lone = lone_create(&(struct lone_setup){.count = 2, .self = 0});
 	struct sock_addr from = lone_address(9);
@@ -562,7 +567,7 @@ static void connections_that_ended_hold_no_memory_and_their_handles_stay_theirs(
 				lone->ras, lone->now_ns, handles[32 * round + n], RAS_CAUSE_RESET
 			);
 	}
-	// The table of their places stays: a pointer each.
+	// The table of slots remains: one pointer each.
 	assert_in_range(ras_memory_used(lone->ras), before, before + 64 * sizeof(void *));
 	for (uint32_t a = 0; a < 64; a++) {
 		assert_null(conn_find(lone->ras, handles[a]));
@@ -587,8 +592,8 @@ static void more_connections_than_allowed_are_refused(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: after a pause of the machine the peer's kernel sent again only seconds later, and the one
-// who was back took that for silence.
+// Regression: after a machine's pause the peer's kernel retransmitted only seconds later. The
+// resumed node took that for silence.
 static void another_connection_is_tried_if_the_one_of_before_a_long_pause_stays_silent(void **state
 ) {
 	static const struct {
@@ -608,7 +613,7 @@ static void another_connection_is_tried_if_the_one_of_before_a_long_pause_stays_
 		lone_pass(lone, 4 * SEC);
 		assert_false(lone_is_closed(lone, conn));
 		assert_int_equal(lone_opening(lone, 2) != 0, rows[n].tried);
-		// A firewall that lets none but the first one pass is no evidence.
+		// A firewall that passes only the first connection is no evidence.
 		if (rows[n].tried)
 			lone_end(lone, lone_opening(lone, 2), RAS_CAUSE_REFUSED);
 		lone_pass(lone, 100 * MS);
@@ -618,7 +623,7 @@ static void another_connection_is_tried_if_the_one_of_before_a_long_pause_stays_
 	}
 }
 
-// Found: the one under way was waited for by a timer that had passed, which never ends.
+// Regression: a timer in the past waited for the ended connection, in an endless loop.
 static void connection_that_ends_while_another_one_is_tried_is_not_tried_again_at_once(void **state
 ) {
 	struct lone *lone = lone_of(6, 1);
@@ -637,7 +642,7 @@ static void connection_that_ends_while_another_one_is_tried_is_not_tried_again_a
 	lone_destroy(lone);
 }
 
-// Whoever counts what is lost wants segments both ways, on a link that is there and on no other.
+// Counting losses needs segments in both directions, on an existing link and no other.
 static void link_is_asked_by_a_beat_that_asks_for_one(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = lone_link(lone, 2);

@@ -102,8 +102,9 @@ static void fallbacks_are_gone_within_a_beat_of_the_primary_speaking_again(void 
 	world_destroy(world);
 }
 
-// Three nodes a host: 2 | 3, 4, 5 | 6. The first fallback is the failed one's neighbour, for the
-// link alone may be bad; the next leaves the host, lest each of its nodes costs its own time.
+// Three nodes per host: 2 | 3, 4, 5 | 6. The first fallback is the failed node's neighbour, since
+// only the link may be bad. The next one is on another host, so that a failed host costs only one
+// timeout.
 static void fallback_of_a_fallback_skips_the_rest_of_a_failed_host(void **state) {
 	struct lone *lone = lone_create(&(struct lone_setup){.count = 9, .self = 2, .per_host = 3});
 	const struct ring_side *side = &lone->ras->ring.sides[RING_NEXT];
@@ -122,8 +123,8 @@ static void fallback_of_a_fallback_skips_the_rest_of_a_failed_host(void **state)
 	lone_destroy(lone);
 }
 
-// Row 6: a peer that uses us already and lies nearer serves as fallback, with no connection of
-// its own, and gives the use up when the primary speaks again.
+// Row 6: a nearer peer that already uses us serves as fallback without a new connection. It is
+// released when the primary answers again.
 static void peer_that_uses_us_already_is_taken_if_it_lies_nearer(void **state) {
 	struct world *world = world_of(10);
 	struct link *link;
@@ -143,8 +144,8 @@ static void peer_that_uses_us_already_is_taken_if_it_lies_nearer(void **state) {
 	world_destroy(world);
 }
 
-// Row 6: of the peers that use us already only one that is the nearest serves; else the nearest
-// is dialled.
+// Row 6: a peer that already uses us serves only if it is the nearest; otherwise the nearest is
+// dialled.
 static void peer_that_uses_us_is_adopted_only_if_it_is_nearer(void **state) {
 	(void)state;
 	for (uint32_t external = 0; external < 3; external++) {
@@ -165,7 +166,7 @@ static void peer_that_uses_us_is_adopted_only_if_it_is_nearer(void **state) {
 	}
 }
 
-// Row 6: who is no member has no place in the ring, though it is connected and uses us.
+// Row 6: a peer that is no member has no place in the ring, though it is connected and uses us.
 static void peer_without_a_place_in_the_ring_is_no_fallback(void **state) {
 	struct lone *lone = lone_of(9, 2);
 	const struct ring_side *side = &lone->ras->ring.sides[RING_NEXT];
@@ -184,7 +185,7 @@ static void peer_without_a_place_in_the_ring_is_no_fallback(void **state) {
 	lone_destroy(lone);
 }
 
-// Row 6: the first fallback becomes the primary, and is a fallback no more.
+// Row 6: the first fallback becomes the primary, and is no fallback any more.
 static void promoted_fallback_is_used_as_primary_only(void **state) {
 	struct lone *lone = lone_of(16, 4);
 	const struct ring_side *side = &lone->ras->ring.sides[RING_PREV];
@@ -205,12 +206,12 @@ static void promoted_fallback_is_used_as_primary_only(void **state) {
 	lone_destroy(lone);
 }
 
-// Row 6: both sides say what they use a link for, and agree to drop it without ping-pong.
+// Row 6: both sides announce their uses of a link, and drop it together without ping-pong.
 static void unneeded_fallback_link_is_retired_by_both_and_stays_away(void **state) {
 	struct world *world = world_of(5);
 
 	(void)state;
-	// In a ring of five 1 and 3 share no link by ring or level.
+	// In a ring of five, nodes 1 and 3 share no link by ring or level.
 	world_freeze(world, 2);
 	world_pass(world, 5 * SEC);
 	assert_non_null(world_link(world, 1, 3));
@@ -293,9 +294,9 @@ static void every_level_finds_a_link_and_the_degree_stays_bounded(void **state) 
 	world_destroy(world);
 }
 
-// Marks what can be reached from a node over ready links, without the two that failed.
+// Mark the nodes that can be reached over ready links, without the two failed nodes.
 static void reach(const struct world *world, uint32_t from, uint32_t a, uint32_t b, bool *reached) {
-	uint32_t open[WORLD_NODES_MAX] = {from}; // reached, their links not yet followed
+	uint32_t open[WORLD_NODES_MAX] = {from}; // reached nodes whose links are not followed yet
 	uint32_t count = 1;
 
 	reached[from] = true;
@@ -342,10 +343,11 @@ static void no_two_failures_cut_the_overlay(void **state) {
 	}
 }
 
-// By position alone a join would move a link of every node on every level. Counted are links
-// that really came up: on average 2·log2 N at most, half of them the newcomer's own. The ring
-// grows from 127 to 128 members, where by the number alone all would open a level; in a ring of up
-// to 64 a newcomer calls all once, so that it is late for nobody.
+// If levels depended on positions alone, a join would move a link of every node on every level.
+// The test counts links that came up: at most 2·log2 N on average, half of them of the new
+// member. The ring grows from 127 to 128 members. If levels depended on the number alone, every
+// member would open a new level there. In rings of up to 64, a new member connects to every
+// member once, so that none considers it late.
 static void one_join_changes_few_links(void **state) {
 	uint32_t changed = 0;
 
@@ -369,7 +371,8 @@ static void one_join_changes_few_links(void **state) {
 	assert_in_range(changed, 3 * 7, 3 * 14);
 }
 
-// A member of 16 with all the long links it accepts; returns the connections.
+// Create a member of 16 nodes with all the long links it accepts. Returns the number of
+// connections.
 static uint32_t fill_with_long_links(struct lone *lone, uint32_t use) {
 	uint32_t taken = 0;
 
@@ -404,7 +407,7 @@ static void last_places_are_kept_for_levels_with_few_candidates(void **state) {
 	assert_int_equal(taken[1], taken[0] + 2);
 }
 
-// Found: while a level was incomplete nothing was shed.
+// Regression: no link was shed while a level was incomplete.
 static void degree_is_back_within_a_second_while_levels_are_incomplete(void **state) {
 	struct lone *lone = lone_of(16, 0);
 	uint32_t over;
@@ -425,7 +428,7 @@ static void degree_is_back_within_a_second_while_levels_are_incomplete(void **st
 	lone_destroy(lone);
 }
 
-// Found: a level above the highest there is made a shift of its distance by a negative number.
+// Regression: a level above the maximum led to a shift by a negative number.
 static void level_that_no_ring_has_is_shed_as_any_other(void **state) {
 	(void)state;
 	for (uint32_t level = RAS_LEVELS_MAX - 1; level < 24; level++) {
@@ -442,7 +445,7 @@ static void level_that_no_ring_has_is_shed_as_any_other(void **state) {
 	}
 }
 
-// Found: a connection that nobody used any more was taken for a long link without a question.
+// Regression: an unused connection became a long link without the check of the degree.
 static void use_announced_on_an_idle_link_counts_against_the_degree(void **state) {
 	struct lone *lone = lone_of(16, 0);
 	uint32_t conns[2];
@@ -460,7 +463,7 @@ static void use_announced_on_an_idle_link_counts_against_the_degree(void **state
 	lone_destroy(lone);
 }
 
-// Found: what was refused counted as opened.
+// Regression: rejected links counted as opened.
 static void links_that_were_not_accepted_are_not_counted_as_opened(void **state) {
 	struct lone *lone = lone_of(16, 0);
 	const struct ras_counters *counters = ras_counters(lone->ras);
@@ -477,12 +480,12 @@ static void links_that_were_not_accepted_are_not_counted_as_opened(void **state)
 	assert_int_equal(counters->long_links_opened, 1);
 	lone_answer(lone, 1);
 	assert_int_equal(counters->ring_links_opened, 1);
-	lone_connect(lone, 7, RAS_USE_LEVEL(3)); // the other side's
+	lone_connect(lone, 7, RAS_USE_LEVEL(3)); // opened by the other side
 	assert_int_equal(counters->long_links_opened, 1);
 	lone_destroy(lone);
 }
 
-// Found: the place was taken by a peer without a link, for ever.
+// Regression: a peer without a link occupied the place for ever.
 static void neighbour_without_memory_for_its_link_is_linked_when_there_is_some(void **state) {
 	struct lone *lone = lone_of(9, 4);
 	uint32_t conn;
@@ -527,7 +530,7 @@ static void fallback_without_memory_for_its_link_is_tried_again(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: it had eight seconds, as a link that the other side might have to open.
+// Regression: it had eight seconds, like a link that the other side might open.
 static void fallback_that_never_comes_up_is_passed_over_as_one_that_fell_silent(void **state) {
 	struct lone *lone = lone_create(&(struct lone_setup){.count = 9, .self = 2, .per_host = 3});
 	const struct ring_side *side = &lone->ras->ring.sides[RING_NEXT];

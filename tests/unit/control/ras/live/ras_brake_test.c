@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who may declare a death by silence when much is silent at once.
+// Which nodes may declare deaths by silence when many members are silent at once.
 #include "control/ras/ras_lone.h"
 #include "control/ras/ras_world.h"
 
@@ -19,8 +19,8 @@ static uint32_t deaths_by(const struct world *world, uint32_t node) {
 	return (uint32_t)ras_counters(world->nodes[node].ras)->deaths_declared;
 }
 
-// Found: whoever was cut off from so few that all were its neighbours held itself for the only
-// one left to look, and declared them all dead.
+// Regression: a node was cut off from so few members that all were its neighbours. It considered
+// itself the only remaining observer and declared them all dead.
 static void node_cut_off_from_all_others_declares_nobody_dead(void **state) {
 	static const uint32_t counts[] = {3, 4, 6, 9};
 
@@ -30,10 +30,10 @@ static void node_cut_off_from_all_others_declares_nobody_dead(void **state) {
 		struct world *world = world_of(count);
 
 		cut_off(world, 0, WORLD_STALLED);
-		world_pass(world, 100 * SEC); // the brake's time and more
+		world_pass(world, 100 * SEC); // more than the brake's hold time
 		assert_int_equal(deaths_by(world, 0), 0);
 		assert_int_equal(world_view(world, 0).unreachable, count - 1);
-		// With two others each of them has the other to confirm.
+		// With two others, each of them has the other one to confirm.
 		for (uint32_t m = 1; m < count; m++)
 			assert_int_equal(world_state(world, m, 0), RAS_DEAD);
 		cut_off(world, 0, WORLD_OPEN);
@@ -44,7 +44,7 @@ static void node_cut_off_from_all_others_declares_nobody_dead(void **state) {
 	}
 }
 
-// Nobody is left to confirm: it is shown, and never decided.
+// No member is left to confirm, so the state is shown as unreachable and never decided.
 static void last_of_three_holds_both_others_as_unreachable(void **state) {
 	struct world *world = world_of(3);
 
@@ -59,7 +59,7 @@ static void last_of_three_holds_both_others_as_unreachable(void **state) {
 	world_destroy(world);
 }
 
-// It cannot tell them from those behind a firewall of its own.
+// The last node cannot distinguish dead members from members behind its own firewall.
 static void last_one_holds_those_that_refuse_it_as_unreachable(void **state) {
 	static const uint32_t counts[] = {3, 4, 9};
 
@@ -77,7 +77,7 @@ static void last_one_holds_those_that_refuse_it_as_unreachable(void **state) {
 	}
 }
 
-// Of two it is declared, and shown to be by one alone.
+// In a view of two, the death is declared and marked sole.
 static void one_of_two_that_refuses_is_declared_by_the_other_alone(void **state) {
 	struct world *world = world_of(2);
 	struct ras_peer peer;
@@ -92,7 +92,7 @@ static void one_of_two_that_refuses_is_declared_by_the_other_alone(void **state)
 	world_destroy(world);
 }
 
-// Found: each half was held for gone by the other within a second.
+// Regression: each half considered the other one gone within a second.
 static void halves_that_refuse_each_other_declare_nobody(void **state) {
 	static const uint32_t counts[] = {4, 8, 24};
 
@@ -115,7 +115,8 @@ static void halves_that_refuse_each_other_declare_nobody(void **state) {
 	}
 }
 
-// Found: two of its host, behind one firewall, were refused and declared it, though it had a link.
+// Regression: two nodes of one host behind a firewall were refused and declared the peer dead,
+// although it had a link.
 static void one_that_refuses_two_and_is_heard_by_a_third_lives(void **state) {
 	struct world *world = world_of(12);
 
@@ -134,8 +135,8 @@ static void one_that_refuses_two_and_is_heard_by_a_third_lives(void **state) {
 	world_destroy(world);
 }
 
-// A firewall of its own that is loaded anew, and the same for good where others are so many that
-// they cannot all be gone.
+// First the node's own firewall is reloaded. Then the refusals last, but the others are so many
+// that they cannot all be gone.
 static void one_that_all_refuse_for_a_while_or_in_a_large_view_declares_nobody(void **state) {
 	static const struct {
 		uint32_t count;
@@ -160,7 +161,7 @@ static void one_that_all_refuse_for_a_while_or_in_a_large_view_declares_nobody(v
 	}
 }
 
-// A host that refuses and then falls silent may be one that starts anew.
+// A host that refuses connections and then falls silent may be rebooting.
 static void one_that_refused_and_fell_silent_is_held_as_any_silent_one(void **state) {
 	struct world *world = world_of(3);
 
@@ -191,7 +192,7 @@ static void third_of_three_that_fails_after_the_second_is_declared_by_one_alone(
 	world_destroy(world);
 }
 
-// Found: both halves declared each other dead after a minute.
+// Regression: both halves declared each other dead after a minute.
 static void half_of_the_view_is_never_declared_by_the_other_half(void **state) {
 	static const uint32_t counts[] = {4, 6, 24};
 
@@ -229,8 +230,9 @@ static void larger_part_declares_the_smaller_after_the_brakes_time_and_not_vice_
 	world_destroy(world);
 }
 
-// Found: a sample told a third of the view from a fifth by luck, and more than half of the view
-// being with us let the brake go, so that an island died.
+// Regression: it was luck whether a random sample distinguished a third of the view from a fifth.
+// The brake also let go because more than half of the view was on our side. An island was
+// declared dead.
 static void island_above_the_limit_is_held_by_both_sides_and_heals(void **state) {
 	static const uint32_t islands[][2] = {{40, 9}, {40, 12}, {40, 20}, {16, 8}, {24, 12}};
 
@@ -251,7 +253,7 @@ static void island_above_the_limit_is_held_by_both_sides_and_heals(void **state)
 	}
 }
 
-// Eight are what a host may take with it.
+// Eight is the number of nodes that one host may take down.
 static void eight_of_many_that_fall_at_once_are_declared_in_time(void **state) {
 	struct world *world = world_of(24);
 
@@ -265,7 +267,8 @@ static void eight_of_many_that_fall_at_once_are_declared_in_time(void **state) {
 	world_destroy(world);
 }
 
-// Found: a brake let go because all were back would not go on again for a minute.
+// Regression: after the brake let go because all members were back, it could not engage again for
+// a minute.
 static void second_partition_soon_after_the_first_is_held_as_well(void **state) {
 	struct world *world = world_of(24);
 
@@ -281,7 +284,7 @@ static void second_partition_soon_after_the_first_is_held_as_well(void **state) 
 	world_destroy(world);
 }
 
-// Found: for a minute after it let go by time nothing was held.
+// Regression: for a minute after the brake let go by timeout, no death was held.
 static void partition_soon_after_the_brake_let_go_by_time_is_held_as_well(void **state) {
 	struct world *world = world_of(40);
 
@@ -299,8 +302,9 @@ static void partition_soon_after_the_brake_let_go_by_time_is_held_as_well(void *
 	world_destroy(world);
 }
 
-// abc|de, then bc|ade: a takes d and e back and makes three of five with them, while b and c are
-// two of the three that declared them. Found: each part declared the other.
+// First abc|de, then bc|ade: a readmits d and e and forms a side of three of five with them. But
+// b and c are two of the three that declared d and e dead. Regression: each side declared the
+// other one dead.
 static void who_was_taken_back_makes_no_majority_for_a_minute(void **state) {
 	struct world *world = world_of(5);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts of the reachable as a liar, or an agent of a newer version, takes part in them.
+// Censuses with a malicious participant, or with an agent of a newer version.
 #include "control/ras/ras_lone.h"
 
 #include <ras/payload.h>
@@ -9,7 +9,7 @@
 #define MS RAS_NS_PER_MS
 #define STRANGER UINT64_C(0x5eed)
 
-// On the connection, as if it came from a stranger's agent behind it.
+// Receive a census on the connection, as if a stranger's agent behind the peer had sent it.
 static void
 ask_us(struct lone *lone, uint32_t conn, uint64_t id, uint64_t budget_ns, uint64_t word_of_us) {
 	struct ras_comm_id entry = {.hash = lone->ras->self_id, .host_hash = word_of_us};
@@ -28,7 +28,7 @@ ask_us(struct lone *lone, uint32_t conn, uint64_t id, uint64_t budget_ns, uint64
 	lone_frame(lone, conn, frame, wire_writer_used(&writer));
 }
 
-// The peer on the connection counts, and asks about the other one.
+// The connected peer starts a census that asks about the subject.
 static void
 peer_asks(struct lone *lone, uint32_t conn, uint32_t peer, uint32_t subject, bool has_vote) {
 	static uint64_t questions;
@@ -68,8 +68,8 @@ static bool is_counting(const struct lone *lone, uint32_t peer) {
 	return any;
 }
 
-// Found: counts of before a gap came as it ended, after the next one had begun. They let the brake
-// go although 60 of 200 were behind that one.
+// Regression: censuses from before a partition arrived when it ended, after the next one had
+// begun. They made the brake let go, although 60 of 200 members were behind the second partition.
 static void census_that_a_silent_link_held_up_serves_nobody(void **state) {
 	static const struct {
 		uint64_t silent_ns, after_ns;
@@ -97,8 +97,8 @@ static void census_that_a_silent_link_held_up_serves_nobody(void **state) {
 	}
 }
 
-// Found: a host that went dark beside many restarts had links only to those without a vote, who may
-// declare nobody.
+// Regression: a host went dark beside many restarts. It had links only to members without a vote,
+// which may declare no death.
 static void who_has_a_vote_looks_for_one_who_has_none(void **state) {
 	static const struct {
 		bool asker_has_vote, we_have_none, heard;
@@ -162,16 +162,18 @@ static void what_a_count_says_of_us_costs_a_vote_only_if_it_is_known(void **stat
 	}
 }
 
-// What our part of a count says, which waits for the others we are linked with.
+// Return whether our answer to a census hears the subject. The answer waits for the other members
+// that we have links with.
 static bool is_heard(struct lone *lone, uint32_t asker, uint32_t subject) {
 	peer_asks(lone, asker, 2, subject, true);
 	lone_pass_beating(lone, 2 * SEC, asker);
 	return answered(lone, asker).heard != 0;
 }
 
-// Found: two agents of a machine whose cable was pulled. A third one wanted its idle connection
-// with one of them as a fallback, counted the silence from then, and said in a count that it hears
-// it: that was healthy to all for six seconds and dead after 22, its neighbour after 8.
+// Regression: the cable of a machine with two agents was pulled. A third agent reused its idle
+// connection with one of the two as a fallback. It counted the silence from then on. Its census
+// answers therefore claimed to hear the peer. That peer was healthy to all for six seconds and
+// dead after 22, its neighbour after 8.
 static void connection_that_was_wanted_anew_hears_nobody_before_its_first_word(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	uint32_t asker = lone_link(lone, 2);
@@ -180,20 +182,21 @@ static void connection_that_was_wanted_anew_hears_nobody_before_its_first_word(v
 
 	(void)state;
 	assert_true(is_heard(lone, asker, 4));
-	lone_beat(lone, idle, 1, 0); // it needs it no more
+	lone_beat(lone, idle, 1, 0); // the peer does not need the link any more
 	assert_int_equal(link->mine | link->theirs, 0);
 	lone_pass_beating(lone, 5 * SEC, asker);
 	ras_enter(lone->ras, lone->now_ns);
 	assert_ptr_equal(link_want(lone->ras, link->slot, RAS_USE_FALLBACK_NEXT), link);
 	ras_exit(lone->ras);
-	assert_true(link_is_good(link)); // floods go that way
+	assert_true(link_is_good(link)); // floods are sent over the link
 	assert_false(is_heard(lone, asker, 4));
 	lone_beat(lone, idle, 2, RAS_USE_FALLBACK_NEXT);
 	assert_true(is_heard(lone, asker, 4));
 	lone_destroy(lone);
 }
 
-// Found: with eight that lasted an hour a member kept all counts of its neighbours from beginning.
+// Regression: eight censuses with a lifetime of an hour kept the neighbours of a malicious member
+// from starting their own.
 static void counts_that_are_to_last_keep_ours_out_for_two_seconds(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	uint32_t liar = lone_link(lone, 2);
@@ -212,7 +215,7 @@ static void counts_that_are_to_last_keep_ours_out_for_two_seconds(void **state) 
 	lone_destroy(lone);
 }
 
-// Found: the difference wrapped, and a liar's neighbour was the majority of everything.
+// Regression: the difference wrapped around, and a liar's neighbour had a majority of everything.
 static void more_votes_than_nodes_are_none(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	uint32_t conn = lone_link(lone, 2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Counts of who can be reached: whose are believed, who has a vote in them, what follows from them.
+// Censuses: which results are accepted, which members have a vote, and what follows from a
+// result.
 #include "control/ras/ras_lone.h"
 #include "control/ras/ras_world.h"
 
@@ -29,7 +30,8 @@ static void told_by_two(struct lone *lone, uint32_t reached, uint32_t members) {
 	}
 }
 
-// Found: while those of a first gap might be declared, so might those of a second one, at once.
+// Regression: once the brake let members of a first partition be declared dead, those of a second
+// partition were, too, at once.
 static void who_falls_silent_after_the_brakes_time_has_a_time_of_its_own(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct ras *ras = lone->ras;
@@ -55,8 +57,8 @@ static void who_falls_silent_after_the_brakes_time_has_a_time_of_its_own(void **
 	lone_destroy(lone);
 }
 
-// Found: both others had no vote, so that the brake let go, and nobody was left to be asked; they
-// stayed suspects, who keep their names from themselves at other addresses.
+// Regression: both others had no vote, so the brake let go, and no member was left to ask. They
+// stayed suspects, which kept their names from their own restarts at other addresses.
 static void who_is_silent_when_nobody_is_left_to_ask_is_unreachable(void **state) {
 	struct lone *lone = lone_of(3, 1);
 	struct ras *ras = lone->ras;
@@ -73,7 +75,7 @@ static void who_is_silent_when_nobody_is_left_to_ask_is_unreachable(void **state
 	lone_destroy(lone);
 }
 
-// Found: a count that had begun before was taken for the one that was wanted.
+// Regression: a census started earlier was mistaken for the requested one.
 static void count_of_ours_that_another_one_overtook_is_none(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct census_result result = {.reached = 8, .voters = 8};
@@ -88,7 +90,8 @@ static void count_of_ours_that_another_one_overtook_is_none(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: whom others had found again was held here, and declared by the count that had found it.
+// Regression: a suspect that other members heard again was held here, and declared dead on the
+// census that had reached it.
 static void count_that_reaches_all_members_is_a_proof_of_life_of_each(void **state) {
 	struct lone *lone = lone_of(8, 1);
 
@@ -108,7 +111,7 @@ static void count_that_reaches_all_members_is_a_proof_of_life_of_each(void **sta
 	lone_destroy(lone);
 }
 
-// Found: a stranger that was counted made up for the one that was asked about and not heard.
+// Regression: a stranger in the census made up for the subject that no member heard.
 static void count_of_as_many_proves_nothing_of_whom_nobody_hears(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	uint64_t subject = lone_id(lone, 5);
@@ -151,11 +154,11 @@ static void count_of_one_other_is_believed_when_a_second_one_comes_to_the_same(v
 	since_ns = ras->observed_ns;
 	brake_census_started(ras, lone_id(lone, 2), true);
 	brake_census_started(ras, lone_id(lone, 3), true);
-	told(lone, 4, 3, 8); // it did not begin
+	told(lone, 4, 3, 8); // this member started no census
 	told(lone, 2, 3, 8);
 	told(lone, 2, 3, 8);
 	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_UNKNOWN);
-	told(lone, 3, 7, 8); // less than all, and by far more
+	told(lone, 3, 7, 8); // not all members, but many more than the other census
 	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_UNKNOWN);
 	told(lone, 2, 8, 8);
 	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_FREE);
@@ -163,7 +166,8 @@ static void count_of_one_other_is_believed_when_a_second_one_comes_to_the_same(v
 	lone_destroy(lone);
 }
 
-// One whose count serves nobody: it has no vote itself, or asks those for one who have none here.
+// Start a census and report its result. If not `serves`, the census is invalid here: its origin
+// has no vote, or it counts a member that has none here.
 static void begin_and_tell(struct lone *lone, bool serves, uint32_t reached) {
 	for (uint32_t peer = 2; peer < 4; peer++) {
 		brake_census_started(lone->ras, lone_id(lone, peer), serves);
@@ -171,8 +175,8 @@ static void begin_and_tell(struct lone *lone, bool serves, uint32_t reached) {
 	}
 }
 
-// Found: of two parts the smaller one declared the larger one. One who had been declared dead, and
-// was back, counted by its own view; others who were so asked to let vote who did not know it yet.
+// Regression: the smaller side of a partition declared the larger one dead. A readmitted member
+// counted by its own view. It also asked members to vote that did not yet know of its death.
 static void count_that_serves_not_steers_only_those_without_a_vote(void **state) {
 	(void)state;
 	for (uint32_t serves = 0; serves < 2; serves++) {
@@ -186,7 +190,7 @@ static void count_that_serves_not_steers_only_those_without_a_vote(void **state)
 			brake_decision(ras, ras->observed_ns, ras->observed_ns),
 			serves ? BRAKE_FREE : BRAKE_UNKNOWN
 		);
-		// Without a vote we declare nobody, whoever counts.
+		// Without a vote this node declares no death, whoever made the census.
 		votes_withdraw(ras, ras->self_slot);
 		lone_pass(lone, 4 * SEC);
 		ras_enter(ras, lone->now_ns);
@@ -198,7 +202,8 @@ static void count_that_serves_not_steers_only_those_without_a_vote(void **state)
 	}
 }
 
-// They may see a gap that nobody with a vote does: votes do not come back before it is over.
+// Members without a vote may see a partition that no voter sees. Votes must not return before it
+// is over.
 static void what_two_without_a_vote_miss_keeps_the_view_from_being_whole(void **state) {
 	for (uint32_t tell = 1; tell <= 2; tell++) {
 		struct lone *lone = lone_of(8, 1);
@@ -221,7 +226,7 @@ static void what_two_without_a_vote_miss_keeps_the_view_from_being_whole(void **
 	}
 }
 
-// It takes part as all do, and tells of a count that it made up as often as it can.
+// Let a member take part normally, but report an invented census result as often as possible.
 static void lie_about_a_count(struct world *world, uint32_t liar, uint64_t ns, uint32_t reached) {
 	struct ras *ras = world->nodes[liar].ras;
 	struct census_result lie = {
@@ -245,7 +250,7 @@ static void lie_about_a_count(struct world *world, uint32_t liar, uint64_t ns, u
 	}
 }
 
-// Found: one member's NOTICE was everybody's count.
+// Regression: one member's NOTICE became the census result of all members.
 static void member_that_makes_counts_up_engages_nobodys_brake(void **state) {
 	struct world *world = world_of(16);
 
@@ -272,7 +277,7 @@ static void member_that_makes_counts_up_lets_nobodys_brake_go(void **state) {
 	world_destroy(world);
 }
 
-// What a count may say, and how long others' counts that never end are waited for.
+// Limits of plausible results, and of the wait for other members' unfinished censuses.
 static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct ras *ras = lone->ras;
@@ -281,7 +286,7 @@ static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) 
 	(void)state;
 	ras_enter(ras, lone->now_ns);
 	lone_link(lone, 2);
-	// More than there are, and fewer than we have beside us.
+	// More than all members, and fewer than this node has links with.
 	for (uint32_t n = 2; n < 4; n++) {
 		brake_census_started(ras, lone_id(lone, n), true);
 		told(lone, n, 9, 8);
@@ -290,17 +295,17 @@ static void counts_that_cannot_be_or_never_end_are_not_waited_for(void **state) 
 	since_ns = ras->observed_ns;
 	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_UNKNOWN);
 	for (uint32_t n = 0; n < 20 && ras->liveness.census.word.at_ns == 0; n++) {
-		brake_census_started(ras, lone_id(lone, 2), true); // others begin
+		brake_census_started(ras, lone_id(lone, 2), true); // other members start censuses
 		brake_census_started(ras, lone_id(lone, 3), true);
 		brake_request_census(ras, since_ns);
 		lone_pass(lone, 500 * MS);
 	}
-	assert_int_equal(ras->liveness.census.word.reached, 1); // nobody answers here
+	assert_int_equal(ras->liveness.census.word.reached, 1); // no member answers here
 	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_HELD);
 	lone_destroy(lone);
 }
 
-// Found: observed time leaves the pause out, and a count of before it seemed to be fresh.
+// Regression: observed time excludes the pause, so an earlier census seemed to be recent.
 static void count_of_before_a_pause_of_our_own_is_none(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct ras *ras = lone->ras;
@@ -315,7 +320,7 @@ static void count_of_before_a_pause_of_our_own_is_none(void **state) {
 		told(lone, n, 8, 8);
 	}
 	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_FREE);
-	lone->now_ns += 20 * SEC; // stopped
+	lone->now_ns += 20 * SEC; // paused
 	ras_tick(ras, lone->now_ns);
 	assert_true(lone_events(lone, RAS_EVENT_PAUSED) > 0);
 	assert_int_equal(brake_decision(ras, since_ns, since_ns), BRAKE_UNKNOWN);
@@ -330,7 +335,7 @@ static void one_count_serves_all_observers_of_a_moment(void **state) {
 	world_off(world, 5);
 	world_pass(world, 20 * SEC);
 	assert_true(world_agrees(world));
-	// Each notice that a node sends by itself is the end of a count.
+	// Every notice sent by a node itself is the end of a census.
 	for (uint32_t n = 0; n < 24; n++) {
 		if (n != 5)
 			begun += ras_collect_counters(world->nodes[n].ras)->notices_sent;
@@ -339,7 +344,8 @@ static void one_count_serves_all_observers_of_a_moment(void **state) {
 	world_destroy(world);
 }
 
-// It speaks and hears nothing: what it counts is told to all, and is of itself alone.
+// The node can send but not receive. Its census result reaches all members, but has counted only
+// itself.
 static void count_of_one_that_hears_nothing_is_no_brake_for_the_others(void **state) {
 	struct world *world = world_of(12);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Deaths that others tell of: what they weigh here, and what comes of one whose subject is heard.
+// Deaths reported by others: their weight here, and deaths whose subject is still heard.
 #include "control/ras/ras_lone.h"
 #include "control/ras/ras_world.h"
 
@@ -16,7 +16,8 @@ static struct peer_news death_by_one(const struct lone *lone, uint32_t peer) {
 	return news;
 }
 
-// Found: the table of a ring of two brought it into a larger one, and lost its mark on the way.
+// Regression: the table of a ring of two carried the death into a larger ring. Its sole mark was
+// lost on the way.
 static void death_that_one_alone_saw_is_a_suspicion_in_a_ring_of_more(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	struct peer_news news = death_by_one(lone, 4);
@@ -33,7 +34,8 @@ static void death_that_one_alone_saw_is_a_suspicion_in_a_ring_of_more(void **sta
 	lone_destroy(lone);
 }
 
-// Found: it was dropped, and who heard of the newer start by nothing else never knew of it.
+// Regression: the news was dropped, and a node that had no other source never learned of the
+// newer start.
 static void death_that_one_alone_saw_of_a_newer_start_is_a_suspicion_of_that_start(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	struct ras_peer_info info = lone_info(lone, 4, 2);
@@ -59,7 +61,8 @@ static void death_that_one_alone_saw_of_a_newer_start_is_a_suspicion_of_that_sta
 	lone_destroy(lone);
 }
 
-// Found: of a part that waits one had a view of two and declared the third; the other held it.
+// Regression: on a side that waits, one node had a view of two and declared the third dead. The
+// other node held it.
 static void part_that_waits_takes_over_what_the_last_of_two_declared_and_no_more(void **state) {
 	static const struct {
 		uint32_t of, refutations;
@@ -91,7 +94,7 @@ static void death_that_one_alone_saw_is_one_and_marked_where_nobody_else_is_left
 	(void)state;
 	left = lone_told(lone, 0, RAS_ALIVE, ras_incarnation(1, 0));
 	lone_news(lone, conn, &left);
-	// We and the one who tells are two who can look: it takes both.
+	// This node and the reporter can both look, so two observers are needed.
 	lone_news(lone, conn, &news);
 	assert_int_not_equal(lone_peer(lone, 0).state, RAS_DEAD);
 	news.observer_count = 2;
@@ -117,7 +120,7 @@ static void death_becomes_heavier_and_never_lighter(void **state) {
 	lone_destroy(lone);
 }
 
-// Two behind one firewall are one witness; where nobody is elsewhere they are all there is.
+// Two nodes behind one firewall are one witness, unless no other host is left.
 static void death_that_two_of_one_host_saw_is_a_suspicion_unless_all_are_of_it(void **state) {
 	static const struct {
 		uint32_t per_host, observer;
@@ -140,7 +143,7 @@ static void death_that_two_of_one_host_saw_is_a_suspicion_unless_all_are_of_it(v
 	}
 }
 
-// The link to 4 is good when 2 tells that 4 is dead.
+// Create an instance with a good link to 4, which 2 reports as dead.
 static struct lone *lone_told_of_a_linked_death(uint32_t *ret_teller, uint32_t *ret_subject) {
 	struct lone *lone = lone_of(6, 1);
 	struct peer_news news = lone_told(lone, 4, RAS_DEAD, ras_incarnation(1, 0));
@@ -182,7 +185,7 @@ static void refutation_of_a_contested_death_is_passed_on(void **state) {
 	lone_destroy(lone);
 }
 
-// What it says may have been under way before.
+// The subject's last frame may have been sent before its death.
 static void death_that_is_not_refuted_in_time_is_taken_over_though_the_subject_speaks(void **state
 ) {
 	uint32_t exit_reporter, subject;
@@ -209,7 +212,7 @@ static void contested_death_is_taken_over_when_the_link_is_lost(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: who heard it closed its working link, and so did everybody.
+// Regression: every node that received the lie closed its working link.
 static void lie_about_a_death_costs_the_subject_no_link(void **state) {
 	struct world *world = world_of(8);
 	struct peer_news lie = {
@@ -229,8 +232,9 @@ static void lie_about_a_death_costs_the_subject_no_link(void **state) {
 	membership_apply(world->nodes[0].ras, &lie, NULL);
 	world_pass(world, 3 * SEC);
 	assert_true(world_agrees(world));
-	assert_true(world_links(world, 5) >= links - 1);		// node 0 believed it
-	assert_in_range(world_events_all(world, RAS_EVENT_DEAD), 1, 4); // who has no link to it
+	assert_true(world_links(world, 5) >= links - 1); // node 0 believed the lie
+	// Only nodes without a link to the subject.
+	assert_in_range(world_events_all(world, RAS_EVENT_DEAD), 1, 4);
 	assert_int_equal(world_events(world, 5, RAS_EVENT_DECLARED_DEAD), 1);
 	world_destroy(world);
 }

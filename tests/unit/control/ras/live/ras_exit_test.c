@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A process that exits beside another agent of its host: that one's own machine says so.
+// A process that exits while another agent runs on its host: the kernel of the host reports the
+// exit.
 #include "control/ras/ras_world.h"
 
 #include <support/cmocka.h>
@@ -24,7 +25,7 @@ static struct ras_peer peer_of(const struct world *world, uint32_t node, uint32_
 	return peer;
 }
 
-// The first half, two hosts, is a part that waits.
+// Split the world; the first half, two hosts, is the side that waits.
 static struct world *halves_of_pairs(enum world_boots boots) {
 	struct world *world = world_of_pairs(COUNT, boots);
 
@@ -52,12 +53,14 @@ static void process_that_exits_in_a_part_that_waits_is_dead_by_the_word_of_its_h
 		assert_int_equal(peer.observer_count, 1);
 		assert_true(peer.observers[0] == world_id(world, 0));
 		assert_false(peer.sole);
-		assert_true(world_view(world, n).brake); // of those behind the gap nothing changed
+		// The members behind the partition are unchanged.
+		assert_true(world_view(world, n).brake);
 		assert_int_equal(world_view(world, n).dead, 1);
 	}
 	for (uint32_t n = COUNT / 2; n < COUNT; n++)
 		assert_int_equal(world_view(world, n).dead, 0);
-	// When the gap is over the other half hears of it, and nobody else was declared.
+	// When the partition is over, the other half learns of the exit, and no further death was
+	// declared.
 	world_split(world, COUNT / 2, WORLD_OPEN);
 	world_pass(world, 20 * SEC);
 	assert_true(world_agrees(world));
@@ -66,7 +69,7 @@ static void process_that_exits_in_a_part_that_waits_is_dead_by_the_word_of_its_h
 	world_destroy(world);
 }
 
-// Machines of one image are two hosts, and of an unknown boot nothing is known.
+// Machines booted from one image are two hosts; an unknown boot proves nothing.
 static void part_that_waits_holds_one_that_refuses_its_clone(void **state) {
 	static const enum world_boots boots[] = {WORLD_BOOT_OF_NODE, WORLD_BOOT_UNKNOWN};
 
@@ -82,7 +85,7 @@ static void part_that_waits_holds_one_that_refuses_its_clone(void **state) {
 	}
 }
 
-// Its own firewall, loaded anew, rejects the other one of its host; a third one hears it.
+// Its own firewall is reloaded and rejects the other node of its host; a third node hears it.
 static void one_that_its_own_machine_refuses_and_a_third_hears_lives(void **state) {
 	(void)state;
 	for (uint32_t gap = 0; gap < 2; gap++) {
@@ -115,16 +118,16 @@ static void of_two_on_one_host_the_other_ones_exit_is_no_sole_death(void **state
 	world_destroy(world);
 }
 
-// Only one of its host can have seen it exit.
+// Only a node of the same host can have seen the exit.
 static void exit_that_one_of_another_host_tells_is_a_suspicion(void **state) {
 	static const struct {
 		uint32_t observer;
 		enum world_boots boots;
 		bool dies;
 	} rows[] = {
-		{2, WORLD_BOOT_OF_HOST, false}, // of another host
-		{1, WORLD_BOOT_OF_HOST, false}, // itself
-		{0, WORLD_BOOT_OF_NODE, false}, // of a clone
+		{2, WORLD_BOOT_OF_HOST, false}, // another host
+		{1, WORLD_BOOT_OF_HOST, false}, // the subject itself
+		{0, WORLD_BOOT_OF_NODE, false}, // a clone of the host
 		{0, WORLD_BOOT_UNKNOWN, false}, {0, WORLD_BOOT_OF_HOST, true},
 	};
 
@@ -145,14 +148,14 @@ static void exit_that_one_of_another_host_tells_is_a_suspicion(void **state) {
 			assert_true(++far < COUNT);
 		membership_apply_reported(world->nodes[far].ras, &news, NULL);
 		assert_int_equal(world_state(world, far, 1), rows[n].dies ? RAS_DEAD : RAS_SUSPECT);
-		// It lives, and says so.
+		// The subject lives and refutes the report.
 		world_pass(world, 20 * SEC);
 		assert_true(world_agrees(world));
 		world_destroy(world);
 	}
 }
 
-// The same death told by one who saw it alone: the weight of the exit stays, whatever comes first.
+// The same death, also reported by a sole observer: the exit's weight remains in either order.
 static void exit_weighs_more_than_what_one_alone_declared(void **state) {
 	(void)state;
 	for (uint32_t first = 0; first < 2; first++) {

@@ -14,7 +14,7 @@ event_age(const struct world *world, uint32_t node, enum ras_event_kind kind, ui
 	return world_event(world, node, kind)->at_ns - since_ns;
 }
 
-// Silence on the wire: suspected after 3 s, dead 8.7 s after the last word, by two observers.
+// A silent host is suspected after 3 s. It is dead 8.7 s after its last frame, by two observers.
 static void silent_host_is_suspected_and_then_dead_by_the_profiles_times(void **state) {
 	struct world *world = world_of(8);
 	uint64_t since_ns = world->now_ns;
@@ -36,7 +36,7 @@ static void silent_host_is_suspected_and_then_dead_by_the_profiles_times(void **
 	world_destroy(world);
 }
 
-// Row 14, row 19: one cause, one order, one view at all.
+// Rows 14 and 19: all nodes see the same cause, order and view.
 static void dead_process_is_declared_by_two_refused_looks_within_a_second(void **state) {
 	struct world *world = world_of(8);
 	uint64_t since_ns = world->now_ns;
@@ -61,7 +61,7 @@ static void dead_process_is_declared_by_two_refused_looks_within_a_second(void *
 	world_destroy(world);
 }
 
-// Row 12: one agent's word is never enough, for a sick node's own firewall may say the same.
+// Row 12: one observer is never enough, since a sick node's own firewall looks the same.
 static void peer_refused_to_one_agent_alone_lives(void **state) {
 	struct world *world = world_of(6);
 
@@ -77,7 +77,7 @@ static void peer_refused_to_one_agent_alone_lives(void **state) {
 	world_destroy(world);
 }
 
-// Row 12: a firewall that REJECTs what the node should accept, at everybody.
+// Row 12: the node's firewall REJECTs connections of all peers.
 static void peer_that_refuses_every_connect_but_speaks_itself_lives(void **state) {
 	struct world *world = world_of(6);
 
@@ -115,7 +115,7 @@ static void one_way_loss_kills_nobody_while_another_hears_the_peer(void **state)
 	struct world *world = world_of(8);
 
 	(void)state;
-	world_way(world, 3, 2, WORLD_STALLED); // 2 hears nothing of 3
+	world_way(world, 3, 2, WORLD_STALLED); // node 2 receives nothing from node 3
 	world_pass(world, 60 * SEC);
 	assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
 	world_way(world, 3, 2, WORLD_OPEN);
@@ -136,7 +136,8 @@ static void short_pause_is_suspected_refuted_and_forgotten(void **state) {
 	assert_true(world_agrees(world));
 	assert_true(world_events(world, 2, RAS_EVENT_REFUTED) > 0);
 	assert_int_equal(world_events(world, 3, RAS_EVENT_PAUSED), 1);
-	assert_int_equal(world_events(world, 3, RAS_EVENT_SUSPECT), 0); // it judges nobody by it
+	// Node 3 does not judge by it.
+	assert_int_equal(world_events(world, 3, RAS_EVENT_SUSPECT), 0);
 	assert_int_equal(world_events_all(world, RAS_EVENT_DEAD), 0);
 	world_destroy(world);
 }
@@ -160,7 +161,7 @@ static void node_that_was_declared_dead_rejoins_and_declares_nobody_dead(void **
 	world_destroy(world);
 }
 
-// Row 13: nobody else can look.
+// Row 13: no third node can look.
 static void second_of_two_is_declared_dead_after_twice_the_time_and_marked_sole(void **state) {
 	struct world *world = world_of(2);
 	uint64_t since_ns = world->now_ns;
@@ -194,7 +195,7 @@ static void third_of_three_needs_both_others(void **state) {
 	world_destroy(world);
 }
 
-// Found: the round ended with the word of one who had been forgotten meanwhile, and read it.
+// Regression: the round used the report of a member that had been forgotten meanwhile.
 static void word_of_one_who_left_during_the_round_is_dropped(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct suspicion *suspicion;
@@ -221,7 +222,8 @@ static void word_of_one_who_left_during_the_round_is_dropped(void **state) {
 	lone_destroy(lone);
 }
 
-// Row 18: who reports is never an observer; what others hear of the peer clears it.
+// Row 18: the reporter is never an observer; other members that hear the peer clear the
+// suspicion.
 static void report_raises_a_suspicion_that_the_peer_is_told_of_and_refutes(void **state) {
 	struct world *world = world_of(6);
 	struct ras_evidence evidence = {
@@ -258,7 +260,7 @@ static void evidence_of_strangers_ourselves_and_the_past_is_refused(void **state
 	lone_link(lone, 2);
 	lone_pass(lone, SEC);
 	evidence.subject = lone_id(lone, 2);
-	evidence.age_ns = 5 * SEC; // it has been heard since
+	evidence.age_ns = 5 * SEC; // the peer has been heard since
 	assert_int_equal(ras_evidence(lone->ras, lone->now_ns, &evidence), -ESTALE);
 	assert_int_equal(lone_peer(lone, 2).state, RAS_ALIVE);
 	lone_destroy(lone);
@@ -280,13 +282,13 @@ static void proof_of_life_from_the_data_plane_clears_a_suspicion(void **state) {
 	assert_int_equal(lone_peer(lone, 2).state, RAS_SUSPECT);
 	assert_int_equal(ras_evidence(lone->ras, lone->now_ns, &evidence), 0);
 	assert_int_equal(lone_peer(lone, 2).state, RAS_ALIVE);
-	lone_pass(lone, 3 * SEC); // excused for a while
+	lone_pass(lone, 3 * SEC); // excused for some time
 	assert_int_equal(lone_peer(lone, 2).state, RAS_ALIVE);
 	lone_destroy(lone);
 }
 
-// Row 17: an expired leg of a collective is worth a look, and is no suspicion.
-// Its memory was read a little after its last word, and before anybody doubted it.
+// Row 17: an expired leg of a collective causes a look, but no suspicion. The peer's memory was
+// read shortly after its last frame, and before the suspicion.
 static void life_of_before_the_doubt_clears_no_suspicion(void **state) {
 	struct world *world = world_of(8);
 	struct ras_evidence evidence = {.source = RAS_SOURCE_DATA_PLANE, .alive = true};
@@ -329,7 +331,7 @@ static void time_in_which_we_were_stopped_is_nobodys_silence(void **state) {
 
 	(void)state;
 	lone_pass_beating(lone, 2 * SEC, conn);
-	lone->now_ns += 600 * SEC; // SIGSTOP, or the virtual machine
+	lone->now_ns += 600 * SEC; // SIGSTOP, or a paused virtual machine
 	lone_pass(lone, 0);
 	assert_in_range(lone_event(lone, RAS_EVENT_PAUSED)->value, 598 * SEC, 600 * SEC);
 	assert_int_equal(lone_events(lone, RAS_EVENT_SUSPECT), 0);
@@ -340,7 +342,7 @@ static void time_in_which_we_were_stopped_is_nobodys_silence(void **state) {
 	lone_destroy(lone);
 }
 
-// The brake: half of the view silent at once is the network.
+// The brake: if half of the view falls silent at once, the network has failed.
 static void partition_is_held_as_unreachable_and_heals(void **state) {
 	struct world *world = world_of(24);
 	uint32_t unreachable = 0;
@@ -363,7 +365,8 @@ static void partition_is_held_as_unreachable_and_heals(void **state) {
 	world_destroy(world);
 }
 
-// The larger part sees few silent ones and declares them; the smaller one holds its verdict.
+// The larger side sees few silent members and declares them dead. The smaller side holds its
+// verdict.
 static void smaller_part_of_a_partition_is_declared_and_comes_back_when_it_heals(void **state) {
 	struct world *world = world_of(24);
 
@@ -405,7 +408,7 @@ static void processes_that_are_gone_are_declared_as_long_as_a_host_may_hold_them
 	world_destroy(world);
 }
 
-// A firewall between two halves looks the same to either of them.
+// Each half sees the same as with a firewall between the halves.
 static void half_of_all_processes_gone_at_once_is_held_until_somebody_is_back(void **state) {
 	struct world *world = world_of(24);
 
@@ -437,13 +440,13 @@ static void nccl_profile_waits_a_minute_and_asks_nobody(void **state) {
 	world_destroy(world);
 }
 
-// Of two hosts the larger one fails: on the other nobody else is left to look.
+// The larger one of two hosts fails: only the nodes of the other host are left to look.
 static void those_of_the_last_host_bear_witness_for_each_other(void **state) {
 	struct world *world = world_create(&(struct world_setup){.count = 5, .pairs = true});
 
 	(void)state;
 	world_pass(world, 5 * SEC);
-	world_off(world, 4); // its host's only one
+	world_off(world, 4); // the only node of its host
 	world_pass(world, 14 * SEC);
 	assert_int_equal(world_state(world, 0, 4), RAS_DEAD);
 	world_kill(world, 2);
@@ -456,7 +459,8 @@ static void those_of_the_last_host_bear_witness_for_each_other(void **state) {
 	world_destroy(world);
 }
 
-// Found: one that had heard nobody held that silence against the next one who fell silent.
+// Regression: a node that had received nothing at all counted that silence against the next
+// silent peer.
 static void silence_of_all_before_anybody_is_heard_again_is_held_against_nobody(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	uint32_t first = lone_link(lone, 2), second = lone_link(lone, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Looks at a peer on another's behalf, proofs of life, what is known of a death, and what does
-// not wait for one.
+// Looks at a peer on behalf of another member, proofs of life, reports of a death, and earlier
+// steps.
 #include "control/ras/ras_lone.h"
 #include "control/ras/ras_world.h"
 
@@ -9,7 +9,7 @@
 #define SEC RAS_NS_PER_SEC
 #define MS RAS_NS_PER_MS
 
-// Of the messages of RELAY_PORT_CONFIRM.
+// Message kinds of RELAY_PORT_CONFIRM.
 #define ASK 1
 #define TELL 3
 
@@ -35,27 +35,28 @@ static void say(struct lone *lone, uint32_t from, uint8_t kind, uint32_t subject
 	say_of(lone, from, kind, subject, lone->records[subject]->run);
 }
 
-// `from` asks to look at `subject`.
+// `from` requests a look at `subject`.
 static void ask(struct lone *lone, uint32_t from, uint32_t subject) {
 	say(lone, from, ASK, subject);
 }
 
-// A link that was up, lost its connection and was refused twice.
+// Make a link, lose its connection, and refuse two reconnects.
 static void refuse_twice(struct lone *lone, uint32_t peer) {
 	lone_end(lone, lone_link(lone, peer), RAS_CAUSE_RESET);
 	lone_pass_refusing(lone, 500 * MS, peer);
 	assert_true(lone_find_link(lone, peer)->gone);
 }
 
-// What the latest answer on the connection says was seen: it and 4 bytes of time end the message.
+// Return the observation in the latest answer on the connection. The observation and 4 bytes of
+// time end the message.
 static enum observation answered(const struct lone *lone, uint32_t conn) {
 	const struct lone_frame *frame = lone_latest(lone, conn, MESSAGE_RELAY);
 
 	return (enum observation)frame->bytes[frame->size - 5];
 }
 
-// Found: a host whose firewall refused newcomers stood still, and one that never had a connection
-// bore witness of its end.
+// Regression: a frozen host's firewall refused new connections. An observer that never had a
+// connection with it testified to its end.
 static void refusal_of_a_newcomer_is_told_as_a_silence(void **state) {
 	static const struct {
 		bool had_connection;
@@ -78,8 +79,8 @@ static void refusal_of_a_newcomer_is_told_as_a_silence(void **state) {
 	}
 }
 
-// Found: whoever asked about the run that the others knew was told that its name is heard, and the
-// two runs were one peer, alive and silent, for ever.
+// Regression: a question about the run that others knew was answered for another run of that
+// name. The two runs were one peer, alive and silent, for ever.
 static void look_at_another_run_of_that_number_is_not_answered_by_the_one_heard(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -104,13 +105,13 @@ static void refusal_of_just_now_is_an_answer(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: a peer that was started again meanwhile was called gone by what had been seen before.
+// Regression: a restarted peer was called gone because of an earlier refusal.
 static void refusal_of_a_while_ago_is_looked_at_anew(void **state) {
 	struct lone *lone = lone_of(6, 1);
 
 	(void)state;
 	refuse_twice(lone, 2);
-	lone_pass(lone, 2 * SEC); // no connect of ours is answered
+	lone_pass(lone, 2 * SEC); // connects of this node get no answer
 	lone_mark(lone);
 	ask(lone, 4, 2);
 	assert_int_equal(lone->ras->liveness.look_count, 1);
@@ -134,8 +135,8 @@ static void second_look_that_is_refused_twice_as_well_says_gone(void **state) {
 	lone_destroy(lone);
 }
 
-// A proof ends our own suspicion and the look that was promised, in whatever order they were
-// begun, and is one event.
+// A proof of life ends the own suspicion and the promised look, in either order, with a single
+// event.
 static void proof_ends_a_suspicion_and_a_promised_look_at_once(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -156,7 +157,7 @@ static void proof_ends_a_suspicion_and_a_promised_look_at_once(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: a death by two, of whom we know one, was shown as a death by one alone.
+// Regression: a death by two observers, one of them unknown here, was shown as sole.
 static void death_by_an_observer_we_do_not_know_is_not_sole(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	struct peer_news news = lone_told(lone, 4, RAS_DEAD, ras_incarnation(1, 0));
@@ -173,8 +174,8 @@ static void death_by_an_observer_we_do_not_know_is_not_sole(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: what waits with a deadline in the caller's time may ask for a wake-up that has passed,
-// and each input of the same moment took that for another pause.
+// Regression: a deadline in the caller's time may request a wake-up in the past. Each input of
+// the same moment then looked like another pause.
 static void one_pause_is_told_once_however_many_words_follow(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -194,7 +195,8 @@ static void one_pause_is_told_once_however_many_words_follow(void **state) {
 	lone_destroy(lone);
 }
 
-// Row 8: at the warning, long before a death, a running collective waits for the leg no more.
+// Row 8: from the delay warning on, long before a death, a running collective does not wait for
+// the leg.
 static void leg_of_a_running_collective_is_purged_at_the_warning(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	uint32_t silent = lone_link(lone, 2);
@@ -213,7 +215,7 @@ static void leg_of_a_running_collective_is_purged_at_the_warning(void **state) {
 		lone_pass(lone, SEC);
 	assert_true(lone_find_link(lone, 2)->delayed);
 	assert_int_equal(lone_peer(lone, 2).state, RAS_SUSPECT);
-	assert_false(lone_is_closed(lone, silent)); // it stands, and is only silent
+	assert_false(lone_is_closed(lone, silent)); // the link is up and only silent
 	lone_pass(lone, 0);
 	assert_int_equal(counters->running, 0);
 	assert_int_equal(counters->finished, 1);
@@ -222,7 +224,7 @@ static void leg_of_a_running_collective_is_purged_at_the_warning(void **state) {
 	lone_destroy(lone);
 }
 
-// Row 8: nor is it asked by the next one, nor told by a flood, until it speaks again.
+// Row 8: later collectives and floods also skip the link until the peer is heard again.
 static void delayed_link_is_left_out_of_floods_until_it_speaks(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	uint32_t silent = lone_link(lone, 2);
@@ -247,7 +249,7 @@ static void delayed_link_is_left_out_of_floods_until_it_speaks(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: one that woke up refuted the suspicion, which it heard of first, and was never told that
+// Regression: a resumed node first heard of the suspicion and refuted it. It was never told that
 // it had been declared dead.
 static void death_that_was_refuted_before_it_was_heard_of_is_told_once(void **state) {
 	struct lone *lone = lone_of(6, 1);
@@ -257,14 +259,14 @@ static void death_that_was_refuted_before_it_was_heard_of_is_told_once(void **st
 	(void)state;
 	say(lone, 4, TELL, 1);
 	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(1, 1));
-	assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), 0); // suspected only
+	assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), 0); // only suspected
 	lone_mark(lone);
 	for (uint32_t n = 0; n < 3; n++)
 		lone_news(lone, conn, &death);
 	assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), 1);
 	assert_int_equal(lone_event(lone, RAS_EVENT_DECLARED_DEAD)->value, ras_incarnation(1, 1));
 	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(1, 1));
-	death.incarnation = ras_incarnation(1, 1); // the next one
+	death.incarnation = ras_incarnation(1, 1); // the next incarnation
 	lone_news(lone, conn, &death);
 	assert_int_equal(lone_events(lone, RAS_EVENT_DECLARED_DEAD), 2);
 	lone_destroy(lone);
@@ -279,7 +281,7 @@ static void death_of_this_start_in_an_answer_to_our_init_is_an_event(void **stat
 	} rows[] = {
 		{2, 0, RAS_DEAD, RAS_CAUSE_NONE, 1},	  {2, 0, RAS_LEFT, RAS_CAUSE_NONE, 1},
 		{2, 0, RAS_ALIVE, RAS_CAUSE_NONE, 0},	  {2, 0, RAS_SUSPECT, RAS_CAUSE_NONE, 0},
-		{1, 7, RAS_DEAD, RAS_CAUSE_NONE, 0}, // an earlier start, which did die
+		{1, 7, RAS_DEAD, RAS_CAUSE_NONE, 0}, // an earlier start that did die
 		{2, 0, RAS_DEAD, RAS_CAUSE_DUPLICATE, 1}, {2, 0, RAS_ALIVE, RAS_CAUSE_DUPLICATE, 0},
 	};
 
@@ -303,8 +305,8 @@ static void death_of_this_start_in_an_answer_to_our_init_is_an_event(void **stat
 	}
 }
 
-// Found: whoever refused it for a crossing of connections held it for alive from then on, and
-// told neither it nor anybody.
+// Regression: a node that refused it because of crossing connects considered it alive from then
+// on, and notified nobody.
 static void one_that_comes_back_refuted_is_told_that_it_was_dead(void **state) {
 	static const enum ras_cause refusals[] = {RAS_CAUSE_NONE, RAS_CAUSE_DUPLICATE};
 
@@ -320,7 +322,7 @@ static void one_that_comes_back_refuted_is_told_that_it_was_dead(void **state) {
 
 		lone_news(lone, conn, &death);
 		assert_int_equal(lone_peer(lone, 4).state, RAS_DEAD);
-		if (refusals[n] == RAS_CAUSE_DUPLICATE) { // we look for it just now
+		if (refusals[n] == RAS_CAUSE_DUPLICATE) { // this node is just connecting to it
 			uint32_t slot = peers_find(&lone->ras->peers, death.id);
 
 			assert_non_null(link_want(lone->ras, slot, RAS_USE_CHECK));
@@ -351,8 +353,8 @@ static struct message_init init_of(const struct lone *lone, uint32_t conn) {
 	return init;
 }
 
-// Found: its refutation reached everybody by others' news before it met anybody, all held it for
-// alive again when they did, and none told it.
+// Regression: its refutation reached all members through others before it met any of them. All
+// considered it alive by then, and none told it.
 static void one_of_whose_return_we_heard_by_others_is_told_that_it_was_dead(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	struct peer_news death = lone_told(lone, 4, RAS_DEAD, ras_incarnation(1, 3));
@@ -364,7 +366,7 @@ static void one_of_whose_return_we_heard_by_others_is_told_that_it_was_dead(void
 	lone_news(lone, conn, &death);
 	lone_news(lone, conn, &back);
 	assert_int_equal(lone_peer(lone, 4).state, RAS_ALIVE);
-	back.incarnation = ras_incarnation(1, 5); // of a suspicion, in which nobody was dead
+	back.incarnation = ras_incarnation(1, 5); // refutation of a suspicion, without a death
 	lone_news(lone, conn, &back);
 	assert_non_null(link_want(lone->ras, peers_find(&lone->ras->peers, death.id), RAS_USE_CHECK)
 	);
@@ -375,7 +377,7 @@ static void one_of_whose_return_we_heard_by_others_is_told_that_it_was_dead(void
 	lone_destroy(lone);
 }
 
-// What is told of a start ends with it.
+// A death is reported only to the start that died.
 static void next_start_is_not_told_of_the_death_of_the_one_before(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	struct peer_news death = lone_told(lone, 4, RAS_DEAD, ras_incarnation(1, 0));
@@ -407,8 +409,8 @@ static void pair_way(struct world *world, uint32_t one, uint32_t other, enum wor
 	world_way(world, other, one, way);
 }
 
-// Found: one that was cut off from one of two others, and fell silent for six seconds to the second
-// one later, was declared by the silence of the first.
+// Regression: a node was cut off from one of two others, and later silent to the second one for
+// six seconds. It was declared dead because of the first one's silence.
 static void silence_that_kills_begins_with_the_last_word_that_a_witness_heard(void **state) {
 	static const struct {
 		uint64_t silent_ns;

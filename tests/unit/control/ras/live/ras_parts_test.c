@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A network that falls apart three times, each time in another way: never do two parts declare each
-// other dead, and it is one view again when it is whole.
+// A network with three different partitions in sequence. Two sides never declare each other's
+// members dead, and the whole network has one view again.
 #include "control/ras/ras_world.h"
 
 #include <support/cmocka.h>
@@ -11,7 +11,7 @@
 #define STEPS 3
 
 struct step {
-	uint32_t side; // a bit for each node of the one part; 0: whole
+	uint32_t side; // one bit for each node of one side; 0: no partition
 	uint64_t lasts_ns;
 };
 
@@ -32,7 +32,8 @@ static void parts_set(struct world *world, uint32_t side) {
 	}
 }
 
-// Which parts, as bits, declared somebody of the other one since the events were marked.
+// Return the sides (as bits) that declared a member of the other side dead since the events were
+// marked.
 static uint32_t parts_declaring(const struct world *world, uint32_t side) {
 	uint32_t parts = 0;
 
@@ -77,8 +78,9 @@ static void parts_play(uint32_t count, const struct step *steps, uint32_t step_c
 	world_destroy(world);
 }
 
-// abc|de, then bc|ade: a takes d and e back, who were declared, and b and c are of both parts that
-// were larger. Once with a healed network between, for less than a vote takes to come back.
+// First abc|de, then bc|ade: a readmits d and e, which were declared dead, and b and c were on
+// both larger sides. In some runs the network is whole in between, also for less time than votes
+// need to return.
 static void of_abc_and_de_then_bc_and_ade_never_two_declare_each_other(void **state) {
 	static const uint64_t whole_ns[] = {0, 2 * SEC, 10 * SEC, 50 * SEC, 70 * SEC, 100 * SEC};
 
@@ -106,7 +108,7 @@ static void step_draw(uint32_t count, struct step *step, struct step *whole) {
 	whole->lasts_ns = whole_s[draw(8)] * SEC + draw(1000) * RAS_NS_PER_MS;
 }
 
-// Any parts, as different from step to step as they may be. PARTS=N plays so many.
+// Random sides at each step. PARTS=N sets the number of runs.
 static void parts_that_shift_three_times_never_declare_each_other(void **state) {
 	static const uint32_t counts[] = {5, 6, 7, 9};
 	const char *wanted = getenv("PARTS");

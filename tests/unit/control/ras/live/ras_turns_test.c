@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Peers that are held for dead, come back, and are held for dead again.
+// Peers that are declared dead, come back, and are declared dead again.
 #include "control/ras/ras_lone.h"
 #include "control/ras/ras_world.h"
 
@@ -8,7 +8,7 @@
 #define SEC RAS_NS_PER_SEC
 #define MS RAS_NS_PER_MS
 
-// Frozen until all the others hold it for dead, and back among them.
+// Freeze the node until all others consider it dead, then let it return.
 static void turn(struct world *world, uint32_t node) {
 	world_freeze(world, node);
 	for (uint32_t n = 0; n < 120 && world_view(world, (node + 1) % world->count).dead == 0; n++)
@@ -88,7 +88,7 @@ static void more_than_three_turns_in_ten_minutes_are_told_once_a_minute(void **s
 	world_mark(world);
 	for (uint32_t n = 0; n < 3; n++)
 		turn(world, 2);
-	// Tables follow; who reads the events hears of one state.
+	// The tables are updated, but the events report only one state.
 	assert_int_equal(world_events(world, 0, RAS_EVENT_DEAD), 3);
 	assert_true(world_event(world, 0, RAS_EVENT_DEAD)->quiet);
 	assert_in_range(world_events(world, 0, RAS_EVENT_FLAPPING), 1, 4);
@@ -106,7 +106,8 @@ static void more_than_three_turns_in_ten_minutes_are_told_once_a_minute(void **s
 	world_destroy(world);
 }
 
-// Found: four such items, that bring nobody back, silenced the peer's events for ten minutes.
+// Regression: four such items, which readmit no member, suppressed the peer's events for ten
+// minutes.
 static void news_that_are_not_merged_are_no_turns(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -118,11 +119,11 @@ static void news_that_are_not_merged_are_no_turns(void **state) {
 	assert_int_equal(lone_peer(lone, 3).state, RAS_DEAD);
 	for (uint16_t n = 1; n <= 4; n++) {
 		news = lone_told(lone, 3, RAS_ALIVE, ras_incarnation(1, n));
-		news.record = lone->records[0]; // another peer's
+		news.record = lone->records[0]; // record of another peer
 		lone_news(lone, conn, &news);
 	}
 	for (uint16_t n = 1; n <= 4; n++) {
-		info.start = n + 1u; // its own, of another start
+		info.start = n + 1u; // its own record, of another start
 		assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
 		lone_news(lone, conn, &news);
 		ras_record_put(lone->interner, news.record);
@@ -134,7 +135,7 @@ static void news_that_are_not_merged_are_no_turns(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: only one that joined was taken for another start.
+// Regression: only a join counted as another start.
 static void newer_start_that_is_first_told_as_dead_or_gone_has_none_of_the_turns_before(void **state
 ) {
 	static const enum ras_state ends[] = {RAS_DEAD, RAS_LEFT};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who has a vote in a count of the reachable, and when those without one have it back.
+// Which members have a vote in a census, and when members without one get it back.
 #include "control/ras/ras_lone.h"
 
 #include <support/cmocka.h>
@@ -18,7 +18,7 @@ static void count_from(struct lone *lone, uint32_t reached, uint32_t voters) {
 	ras_exit(lone->ras);
 }
 
-// What a count of ours says of the peer to whom it asks, -1 for nothing.
+// Return the status of the peer in a census of this node; -1 if the census does not name it.
 static int asked_of(struct lone *lone, uint32_t conn, uint64_t peer) {
 	const struct lone_frame *frame;
 	struct collect_request request;
@@ -42,7 +42,7 @@ static int asked_of(struct lone *lone, uint32_t conn, uint64_t peer) {
 	return word;
 }
 
-// It was declared dead, and refuted that.
+// Declare the peer dead and let it refute that.
 static void die_and_come_back(struct lone *lone, uint32_t conn, uint32_t peer) {
 	struct peer_news news = lone_told(lone, peer, RAS_DEAD, ras_incarnation(1, 0));
 
@@ -68,8 +68,8 @@ static void view_was_whole_for(struct lone *lone, uint64_t view_whole_since_ns) 
 	ras_exit(ras);
 }
 
-// Found: those beyond a gap had given the votes back of which we took one more away, and of two
-// parts each was the larger one.
+// Regression: the far side of a partition had already returned the votes of which this side
+// withdrew one more. Each side then was the larger one.
 static void opponent_stays_one_when_another_is_taken_back(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -80,7 +80,7 @@ static void opponent_stays_one_when_another_is_taken_back(void **state) {
 	view_was_whole_for(lone, 61 * SEC);
 	assert_int_equal(uncounted_if_missed(lone, conn, 5), 0);
 	die_and_come_back(lone, conn, 6);
-	assert_int_equal(uncounted_if_missed(lone, conn, 5), 1); // the other one
+	assert_int_equal(uncounted_if_missed(lone, conn, 5), 1); // the other readmitted member
 	view_was_whole_for(lone, 114 * SEC);
 	assert_int_equal(uncounted_if_missed(lone, conn, 5), 0);
 	view_was_whole_for(lone, 116 * SEC);
@@ -88,7 +88,7 @@ static void opponent_stays_one_when_another_is_taken_back(void **state) {
 	lone_destroy(lone);
 }
 
-// Tells of one who is new, and returns its id.
+// Announce a new member and return its id.
 static uint64_t newcomer(struct lone *lone, uint32_t conn, const char *name) {
 	struct ras_peer_info info = lone_info(lone, 5, 1);
 	struct peer_news news = {.incarnation = ras_incarnation(1, 0), .state = RAS_ALIVE};
@@ -101,7 +101,7 @@ static uint64_t newcomer(struct lone *lone, uint32_t conn, const char *name) {
 	return news.id;
 }
 
-// The slots of those without a vote are kept in a list; a slot may be another one's by then.
+// Members without a vote are listed by slot; a slot may belong to another member by now.
 static void stranger_in_the_slot_of_one_without_a_vote_has_one(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct ras *ras = lone->ras;
@@ -115,7 +115,8 @@ static void stranger_in_the_slot_of_one_without_a_vote_has_one(void **state) {
 	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_NO_VOTE);
 	lone_news(lone, conn, &news);
 	assert_int_equal(ras_forget(ras, lone->now_ns, lone_id(lone, 5)), 0);
-	ras->liveness.view_whole_since_ns = 0; // a time in which it may join with a vote
+	// The view is whole since long ago, so that the new member may have a vote.
+	ras->liveness.view_whole_since_ns = 0;
 	another = newcomer(lone, conn, "another");
 	assert_int_equal(peers_find(&ras->peers, another), slot);
 	assert_int_equal(asked_of(lone, conn, another), -1);
@@ -128,8 +129,8 @@ static bool has_vote(const struct lone *lone, uint64_t id) {
 	return (ras_entry(lone->ras, slot)->flags & PEER_NO_VOTE) == 0;
 }
 
-// Found: one joined either side of a gap that nobody had noticed yet, and either was the larger
-// one.
+// Regression: one member joined on each side of a partition that nobody had noticed. Each side
+// then was the larger one.
 static void who_joined_since_the_last_word_of_those_missed_has_no_vote(void **state) {
 	static const struct {
 		uint32_t reached;
@@ -157,8 +158,8 @@ static void who_joined_since_the_last_word_of_those_missed_has_no_vote(void **st
 		assert_true(has_vote(lone, early));
 		assert_int_equal(has_vote(lone, late), rows[n].late_has_one);
 		lone_pass_beating(lone, 2 * SEC, conn);
-		// Asked for no vote unless it met all, but missed it may be a member of the other
-		// part: it counts.
+		// A late member is asked for no vote unless it has met all members. If it is
+		// missed, it may be on the other side, so it counts as an opponent.
 		assert_int_equal(
 			asked_of(lone, conn, late),
 			rows[n].late_has_one ? -1 : (int)COLLECT_CENSUS_LATE_JOINER
@@ -168,8 +169,9 @@ static void who_joined_since_the_last_word_of_those_missed_has_no_vote(void **st
 	}
 }
 
-// Found: one that had joined a moment before a gap had not spoken on its link, so nobody was late.
-// Of one that joined long ago, and is no neighbour, others heard since: who joined after it votes.
+// Regression: a member had joined just before a partition and sent nothing on its link, so later
+// joiners were not late. A member that is no neighbour and joined long ago was heard by others.
+// Later joiners then have a vote.
 static void who_joined_after_one_that_never_spoke_is_late_if_that_was_lately(void **state) {
 	static const struct {
 		uint64_t before_ns;
@@ -198,15 +200,16 @@ static void who_joined_after_one_that_never_spoke_is_late_if_that_was_lately(voi
 	}
 }
 
-// Found: either part of a second gap was the larger one: to one of them they had joined beside the
-// first gap, and were no opponents; the other had not noticed that gap, and let them vote.
+// Regression: each side of a second partition was the larger one. One side did not count the
+// members that had joined during the first partition as opponents. The other side had not noticed
+// the first partition, so it let them vote.
 static void who_joined_beside_a_gap_is_an_opponent_where_it_is_missed(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	uint32_t conn = lone_link(lone, 2);
 	uint64_t beside;
 
 	(void)state;
-	lone_link(lone, 0); // which says nothing
+	lone_link(lone, 0); // sends nothing
 	lone_pass_beating(lone, 5 * SEC, conn);
 	assert_int_equal(lone->ras->liveness.view_whole_since_ns, RAS_NEVER);
 	beside = newcomer(lone, conn, "beside");
@@ -216,11 +219,11 @@ static void who_joined_beside_a_gap_is_an_opponent_where_it_is_missed(void **sta
 	lone_destroy(lone);
 }
 
-// Found: of one that had founded a ring beside a gap all members of the larger one heard that they
-// had no vote, and nobody had one.
+// Regression: a node founded a ring during a partition. From its census all members of the larger
+// ring learned that they had no vote, so no member had one.
 static void vote_that_only_a_newcomer_denies_is_kept(void **state) {
 	static const struct {
-		uint32_t newcomers; // the first of whom tells
+		uint32_t newcomers; // the first of them sends the census
 		bool keeps;
 	} rows[] = {{0, false}, {1, true}, {3, true}, {4, false}};
 
@@ -237,7 +240,7 @@ static void vote_that_only_a_newcomer_denies_is_kept(void **state) {
 	}
 }
 
-// A member answers a count that holds it for late.
+// A member answers a census that calls it late.
 static void late_one_votes_once_it_has_met_all_of_the_view_that_asks(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct ras *ras = lone->ras;
@@ -257,22 +260,22 @@ static void late_one_votes_once_it_has_met_all_of_the_view_that_asks(void **stat
 		if (lone_id(lone, peer) == ras->self_id)
 			continue;
 		assert_true(votes_self_has_none(ras));
-		// It called those whom it had not met.
+		// It connects to the members it has not met.
 		assert_non_null(lone_find_link(lone, peer));
 		ras_entry(ras, peers_find(&ras->peers, lone_id(lone, peer)))->flags |= PEER_SEEN;
 	}
 	assert_false(votes_self_has_none(ras));
 	assert_true(votes_reported_late(ras, lone_id(lone, 2), digest));
-	// Somebody is known there whom it does not know.
+	// The view of the origin contains a member that is unknown here.
 	assert_false(votes_reported_late(ras, lone_id(lone, 2), digest + 1));
-	// Whoever was held for dead has none, whomever it met.
+	// A member that was declared dead has no vote, whichever members it has met.
 	votes_withdraw(ras, ras->self_slot);
 	assert_true(votes_self_has_none(ras));
 	ras_exit(ras);
 	lone_destroy(lone);
 }
 
-// Found: it came back with a vote, as a new start of a member.
+// Regression: it returned with a vote, as a new start of a member.
 static void member_that_restarts_gets_no_vote_back_that_was_withdrawn(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct ras_peer_info info = lone_info(lone, 5, 2);
@@ -286,7 +289,8 @@ static void member_that_restarts_gets_no_vote_back_that_was_withdrawn(void **sta
 	ras_record_put(lone->interner, news.record);
 	lone_pass_beating(lone, 6 * SEC, conn);
 	assert_int_equal(asked_of(lone, conn, lone_id(lone, 5)), COLLECT_CENSUS_NO_VOTE);
-	// Who left may have joined again beside a gap: it would be counted in place of one missed.
+	// A member that left may have rejoined during a partition. It would be counted in place
+	// of a missed member.
 	news = lone_told(lone, 6, RAS_LEFT, ras_incarnation(1, 0));
 	lone_news(lone, conn, &news);
 	lone_pass_beating(lone, 2 * SEC, conn);
@@ -294,7 +298,8 @@ static void member_that_restarts_gets_no_vote_back_that_was_withdrawn(void **sta
 	lone_destroy(lone);
 }
 
-// Found: those who did not know yet that they were dead voted through one who was back.
+// Regression: members that did not yet know of their death voted in the census of a readmitted
+// member.
 static void count_asks_neither_who_ended_nor_who_came_back_for_a_vote(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct peer_news news = lone_told(lone, 5, RAS_DEAD, ras_incarnation(1, 0));
@@ -337,8 +342,8 @@ static bool serves(struct lone *lone, const struct census_list *list) {
 	return census_list_is_usable(lone->ras, &request);
 }
 
-// Found: whoever had not noticed a gap as others joined let those vote; one that had noticed it
-// went by that count.
+// Regression: a node that had not noticed a partition let members vote that joined during it. A
+// node that had noticed the partition used that census.
 static void count_serves_if_it_asks_nobody_for_a_vote_who_has_none_here(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct ras *ras = lone->ras;
@@ -368,7 +373,8 @@ static void count_serves_if_it_asks_nobody_for_a_vote_who_has_none_here(void **s
 	lone_destroy(lone);
 }
 
-// The dead and those who left are remembered for days: a list that they fill hides nobody.
+// Dead and departed members are remembered for days. A list full of them must not hide members
+// without a vote.
 static void a_list_full_of_those_who_ended_names_all_without_a_vote(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct census_list list = {.count = COLLECT_CENSUS_MAX};
@@ -380,7 +386,8 @@ static void a_list_full_of_those_who_ended_names_all_without_a_vote(void **state
 	ras_enter(ras, lone->now_ns);
 	votes_note_join_in_partition(ras, peers_find(&ras->peers, five), false);
 	ras_exit(ras);
-	// Of more without a vote than there is room for those of the view count as they think.
+	// If more members have no vote than the list can hold, members of the view count as they
+	// themselves believe.
 	for (uint32_t n = 0; n < COLLECT_CENSUS_MAX; n++)
 		list.entries[n] = collect_census_entry(five + 1 + n, COLLECT_CENSUS_NO_VOTE);
 	assert_true(lone_id(lone, 2) < five + 1 || lone_id(lone, 2) > five + COLLECT_CENSUS_MAX);
@@ -393,19 +400,19 @@ static void a_list_full_of_those_who_ended_names_all_without_a_vote(void **state
 	lone_destroy(lone);
 }
 
-// Whoever was reached counts as it says; of those missed it is known here who does not.
+// A reached member reports its own vote. For the missed members, this node knows which have none.
 static void electorate_is_of_votes_and_of_those_missed_who_count(void **state) {
 	static const struct {
 		uint32_t uncounted, reached, voters, electorate;
 	} rows[] = {
-		{0, 8, 8, 8}, // all count
-		{0, 5, 5, 8}, // those missed do, too
-		{2, 8, 6, 6}, // the two are reached, or missed
-		{2, 5, 5, 6}, // both are missed
-		{2, 5, 4, 6}, // one of them is missed
-		{0, 8, 5, 5}, // some say themselves that they do not count
-		{0, 5, 3, 6}, // and others are missed
-		{1, 5, 3, 6}, // more than are known here: one more counts as missed
+		{0, 8, 8, 8}, // all have votes
+		{0, 5, 5, 8}, // the missed members have votes, too
+		{2, 8, 6, 6}, // two have none and are reached
+		{2, 5, 5, 6}, // two have none and are missed
+		{2, 5, 4, 6}, // one of the two is missed
+		{0, 8, 5, 5}, // three report that they have none
+		{0, 5, 3, 6}, // two report none; the missed members have votes
+		{1, 5, 3, 6}, // one of the two without a vote is not known here
 	};
 
 	(void)state;
@@ -420,7 +427,7 @@ static void electorate_is_of_votes_and_of_those_missed_who_count(void **state) {
 	}
 }
 
-// Late because of one behind a gap: peer 0, which fell silent before it joined.
+// Add a member that is late because of peer 0, which fell silent before the join.
 static uint64_t late_one(struct lone *lone, uint32_t conn, uint32_t silent) {
 	uint64_t late;
 
@@ -435,18 +442,18 @@ static uint64_t late_one(struct lone *lone, uint32_t conn, uint32_t silent) {
 	return late;
 }
 
-// Found: two were lost as a gap came. Because of those behind it all were late, too few had a vote
-// when they were back, and the two stayed unreachable for ever.
+// Regression: two members were lost as a partition began. The members behind it made all newer
+// ones late. Too few had a vote after it, and the two stayed unreachable for ever.
 static void late_one_has_a_vote_when_those_who_made_it_late_are_back_with_our_view(void **state) {
 	static const struct {
 		bool is_back, has_our_view, another_is_missed;
-		uint32_t reached; // of nine
+		uint32_t reached; // of nine members
 		bool has_one;
 	} rows[] = {
 		{true, true, false, 9, true},	{false, false, false, 8, false}, // still missed
-		{true, false, false, 9, false}, // it does not know who joined
-		{true, true, true, 8, false},	// nor does another one, which was never heard
-		{true, true, false, 7, false},	// others miss somebody
+		{true, false, false, 9, false}, // it does not know the new member
+		{true, true, true, 8, false}, // another missed member, never heard, may not know it
+		{true, true, false, 7, false}, // other members miss some
 	};
 
 	(void)state;
@@ -481,7 +488,8 @@ static void count_that_names(struct lone *lone, uint64_t origin, struct census_l
 	votes_end_late_report(lone->ras, origin, &request);
 }
 
-// One that is held for late is told so by a count, and by no other one that it is not any more.
+// A census tells a member that it is late. The member is not late any more once every origin that
+// said so has sent a census without naming it.
 static void late_one_has_its_own_vote_back_when_all_who_said_so_say_nothing(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	struct ras *ras = lone->ras;
@@ -500,7 +508,7 @@ static void late_one_has_its_own_vote_back_when_all_who_said_so_say_nothing(void
 		for (uint32_t twice = 0; twice < 2; twice++)
 			assert_false(votes_reported_late(ras, lone_id(lone, peer), digest));
 	}
-	count_that_names(lone, lone_id(lone, 4), &nobody); // which never said so
+	count_that_names(lone, lone_id(lone, 4), &nobody); // never called it late
 	count_that_names(lone, lone_id(lone, 2), &us);
 	count_that_names(lone, lone_id(lone, 2), &full);
 	count_that_names(lone, lone_id(lone, 3), &nobody);

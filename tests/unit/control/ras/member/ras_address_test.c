@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Our own address changes, or is lost and comes back.
+// The node's own address changes, or is lost and returns.
 #include "control/ras/ras_lone.h"
 
 #include <support/cmocka.h>
@@ -106,7 +106,7 @@ static void one_that_has_not_joined_yet_joins_with_the_new_address(void **state)
 	assert_int_equal(ras_set_own_address(lone->ras, lone->now_ns, &address), 0);
 	assert_true(sock_addr_equal(&lone_peer(lone, 1).record->address, &address));
 	lone_pass(lone, 2 * SEC);
-	assert_int_not_equal(lone_opening(lone, 3), 0); // it goes on asking
+	assert_int_not_equal(lone_opening(lone, 3), 0); // the retries continue
 	lone_destroy(lone);
 }
 

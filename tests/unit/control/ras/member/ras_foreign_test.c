@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Items of a newer version on their way through agents of this one. The instance under test is the
-// middle of a chain whose ends speak version 3: what one end sends is what the other must get.
+// Items of a newer version pass through agents of this version. The instance under test is the
+// middle of a chain whose ends speak version 3: the far end must receive what the near end sends.
 #include "control/ras/ras_lone.h"
 #include "control/ras/ras_world.h"
 
@@ -14,14 +14,14 @@
 
 #define FLAG_RECORD 0x01
 #define FLAG_DEATH 0x02
-#define FLAG_NEW 0x40 // none of ours
-#define STATE_NEW 9   // nor this
-#define CAUSE_NEW 200 // nor this
-#define PEERS 8	      // of a bed; we are 1, the ends are 2 and 0
+#define FLAG_NEW 0x40 // an unknown flag
+#define STATE_NEW 9   // an unknown state
+#define CAUSE_NEW 200 // an unknown cause
+#define PEERS 8	      // number of peers; this node is 1, the ends of the chain are 2 and 0
 #define SUBJECT 5
 
 struct item {
-	uint8_t bytes[4200]; // with the length
+	uint8_t bytes[4200]; // including the length
 	size_t size;
 };
 
@@ -52,12 +52,12 @@ static void item_append(struct item *item, const void *bytes, size_t size) {
 	item->bytes[1] = (uint8_t)(length >> 8);
 }
 
-// By so many observers, whom nobody here knows.
+// Append a death by this many unknown observers.
 static void item_append_death(struct item *item, uint8_t cause, uint8_t observers) {
 	uint8_t death[2 + 2 * 8 + 8] = {cause, observers, 1};
 	size_t size = 2 + observers * 8u;
 
-	memset(death + size, 0, 8); // nobody counted
+	memset(death + size, 0, 8); // no count of members
 	item_append(item, death, size + 8);
 }
 
@@ -82,7 +82,7 @@ update_send(struct lone *lone, uint32_t conn, const struct item *items, uint32_t
 	lone_frame(lone, conn, frame, size);
 }
 
-// How often the item was sent on the connection, byte for byte.
+// Return how often exactly this item was sent on the connection.
 static uint32_t item_sent(const struct lone *lone, uint32_t conn, const struct item *item) {
 	uint32_t count = 0;
 
@@ -106,7 +106,7 @@ static uint32_t item_sent(const struct lone *lone, uint32_t conn, const struct i
 
 struct chain {
 	struct lone *lone;
-	uint32_t from, to; // connections to the ends
+	uint32_t from, to; // connections to both ends
 };
 
 static struct chain chain_make(void) {
@@ -119,7 +119,7 @@ static struct chain chain_make(void) {
 	return chain;
 }
 
-// Both ends are still linked.
+// Check that both ends are still linked.
 static void chain_end(struct chain *chain) {
 	assert_false(lone_is_closed(chain->lone, chain->from));
 	assert_false(lone_is_closed(chain->lone, chain->to));
@@ -140,9 +140,9 @@ static void item_of_an_unknown_state_passes_and_judges_nobody(void **state) {
 	struct ras_view before, after;
 	struct item items[] = {
 		item_with_new_state(lone_id(chain.lone, SUBJECT)),
-		item_with_new_state(lone_id(chain.lone, 1)), // of ourselves
-		item_with_new_state(lone_id(chain.lone, 2)), // of who tells it
-		item_with_new_state(424242),		     // of a stranger
+		item_with_new_state(lone_id(chain.lone, 1)), // about this node
+		item_with_new_state(lone_id(chain.lone, 2)), // about its sender
+		item_with_new_state(424242),		     // about an unknown peer
 	};
 
 	(void)state;
@@ -229,7 +229,7 @@ static void death_of_a_stranger_is_not_kept(void **state) {
 	chain_end(&chain);
 }
 
-// A death is a death for whatever cause; the number is told on, by our own words too.
+// A death counts whatever its cause; the cause's number is forwarded, also in our own messages.
 static void death_for_an_unknown_cause_passes_and_counts(void **state) {
 	struct chain chain = chain_make();
 	uint64_t id = lone_id(chain.lone, SUBJECT);
@@ -268,7 +268,7 @@ static void item_that_came_before_or_by_a_longer_way_is_not_passed_on_again(void
 	chain_take(&chain, &older);
 	assert_int_equal(lone_sent(chain.lone, chain.to, MESSAGE_UPDATE), 0);
 	assert_int_equal(lone_sent(chain.lone, chain.from, MESSAGE_UPDATE), 0);
-	later.bytes[later.size - 1]++; // greater
+	later.bytes[later.size - 1]++; // a higher value
 	chain_take(&chain, &later);
 	assert_int_equal(item_sent(chain.lone, chain.to, &later), 1);
 	assert_int_equal(chain.lone->ras->foreign.count, 1);
@@ -314,7 +314,7 @@ static void link_whose_session_begins_later_is_told_what_is_kept(void **state) {
 	chain_end(&chain);
 }
 
-// Found: those who had forgotten it learnt it anew from each other for ever.
+// Regression: nodes that had forgotten the item learned it again from each other, for ever.
 static void item_of_a_stranger_is_told_at_no_session_and_to_no_joiner(void **state) {
 	struct chain chain = chain_make();
 	struct item item = item_with_new_state(424242);
@@ -400,7 +400,8 @@ static void flood_of_distinct_ids_fills_no_more_than_the_bound(void **state) {
 	chain_end(&chain);
 }
 
-// Found: whoever told of enough ids that nobody has took the room of all others for an hour.
+// Regression: a member that sent many items of unknown ids used up the room of all others for an
+// hour.
 static void oldest_items_of_strangers_make_room_for_those_of_members(void **state) {
 	struct chain chain = chain_make();
 	struct foreign *foreign = &chain.lone->ras->foreign;
@@ -425,11 +426,11 @@ static void oldest_items_of_strangers_make_room_for_those_of_members(void **stat
 		assert_int_equal(item_sent(chain.lone, chain.to, &items[n]), 1);
 	}
 	assert_int_equal(foreign->count, FOREIGN_ITEMS_MAX);
-	for (uint32_t n = 0; n < foreign->count; n++) // 25 came before any time passed
+	for (uint32_t n = 0; n < foreign->count; n++) // 25 arrived at the same time
 		first += (uint32_t)foreign->items[n].id == 0 && foreign->items[n].id >> 32 >= 1000;
 	assert_int_equal(first, 23);
 	assert_int_equal(ras_counters(chain.lone->ras)->news_foreign_dropped, 2);
-	item = item_with_new_state(424242); // a stranger makes room for no other
+	item = item_with_new_state(424242); // an item of a stranger replaces no other
 	chain_take(&chain, &item);
 	assert_int_equal(item_sent(chain.lone, chain.to, &item), 0);
 	assert_int_equal(ras_counters(chain.lone->ras)->news_foreign_dropped, 3);
@@ -449,12 +450,12 @@ static void long_items_fill_no_more_than_the_bytes_there_are(void **state) {
 		chain_take(&chain, &item);
 	}
 	assert_int_equal(foreign->count, FOREIGN_BYTES_MAX / FOREIGN_ITEM_BYTES_MAX);
-	assert_int_equal(item_sent(chain.lone, chain.to, &item), 0); // it stopped here
-	item = item_of(0, STATE_NEW, 5, 2); // one in the place of a longer one
+	assert_int_equal(item_sent(chain.lone, chain.to, &item), 0); // it was not forwarded
+	item = item_of(0, STATE_NEW, 5, 2);			     // replaces a longer item
 	chain_take(&chain, &item);
 	assert_int_equal(item_sent(chain.lone, chain.to, &item), 1);
 	item_append(&item, filler, sizeof(filler));
-	item.bytes[12]++; // id 5 of another peer; too long in itself
+	item.bytes[12]++; // another peer's id; too long by itself
 	chain_take(&chain, &item);
 	assert_int_equal(item_sent(chain.lone, chain.to, &item), 0);
 	chain_end(&chain);
@@ -475,7 +476,7 @@ static void without_memory_it_is_neither_kept_nor_passed_on(void **state) {
 	chain_end(&chain);
 }
 
-// Else it would enter the tables of joiners, which weigh nothing.
+// Otherwise the death would enter the tables of joining nodes, which do not check weights.
 static void death_that_weighs_too_little_is_told_to_nobody_by_this_way(void **state) {
 	struct chain chain = chain_make();
 	uint64_t id = lone_id(chain.lone, SUBJECT);
@@ -528,7 +529,7 @@ static void refuted_end_and_a_past_start_are_forgotten(void **state) {
 	lone_news(chain.lone, chain.from, &news);
 	later = lone_connect(chain.lone, 4, RAS_USE_LEVEL(1));
 	assert_int_equal(item_sent(chain.lone, later, &item), 0);
-	chain_take(&chain, &item); // once more: it is past
+	chain_take(&chain, &item); // a repetition of an old item
 	assert_int_equal(foreign->count, 0);
 
 	item = item_with_new_state(id);
@@ -578,7 +579,7 @@ static void item_is_forgotten_with_its_peer(void **state) {
 	chain_end(&chain);
 }
 
-// Through a ring of this version: everybody has it, nothing goes round.
+// A ring of this version: each member receives the item, and it does not circulate.
 static void ring_of_this_version_carries_an_item_to_all_once(void **state) {
 	struct world *world = world_of(12);
 	struct item item = item_with_new_state(world_id(world, 7));

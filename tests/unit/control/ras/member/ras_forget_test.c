@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Peers that a person has forgotten though they may live: those held unreachable, one or all.
+// Peers that an administrator forgets although they may live: unreachable ones, a single one or
+// all.
 #include "control/ras/ras_lone.h"
 #include "control/ras/ras_world.h"
 
@@ -11,7 +12,8 @@
 #define SEC RAS_NS_PER_SEC
 #define MS RAS_NS_PER_MS
 
-// Found: nobody could tell the last of three that the others, gone at once, were really gone.
+// Regression: the last of three could not tell whether the other two, gone at once, were really
+// gone.
 static void last_of_three_forgets_the_others_when_it_is_told_to(void **state) {
 	struct world *world = world_of(3);
 
@@ -87,7 +89,8 @@ static void part_that_waits_says_how_many_it_misses_and_forgets_them_by_one_orde
 	}
 }
 
-// What a person reads: the count that said so is of before, and the next one comes within a minute.
+// The status that a user reads. The old census still reports missing members, and the next one
+// follows within a minute.
 static void part_of_which_all_are_back_waits_for_nobody(void **state) {
 	struct world *world = world_of(6);
 
@@ -109,7 +112,7 @@ static void part_of_which_all_are_back_waits_for_nobody(void **state) {
 
 #define ORDERED 40
 
-// Peer 2 tells it, as if it came from the peer `origin`.
+// Receive a notice from peer 2 with `origin` as its origin.
 static void
 notice_of(struct lone *lone, uint32_t conn, uint32_t origin, uint32_t kind, uint64_t forgotten) {
 	uint8_t payload[16], frame[64];
@@ -131,7 +134,7 @@ notice_of(struct lone *lone, uint32_t conn, uint32_t origin, uint32_t kind, uint
 	lone_frame(lone, conn, frame, wire_writer_used(&writer));
 }
 
-// FORGET of our own on the connection since the last mark.
+// Count our own FORGET notices on the connection since the last mark.
 static uint32_t forgets_told(const struct lone *lone, uint32_t conn) {
 	uint32_t count = 0;
 
@@ -150,7 +153,7 @@ static uint32_t forgets_told(const struct lone *lone, uint32_t conn) {
 	return count;
 }
 
-// Held unreachable from now on; `ret_ids` are theirs.
+// Add unreachable peers; `ret_ids` are their ids.
 static void strangers_add(struct lone *lone, uint32_t conn, uint64_t ret_ids[static ORDERED]) {
 	struct ras_peer_info info = lone_info(lone, 3, 1);
 	struct peer_news news = {.state = RAS_ALIVE, .incarnation = ras_incarnation(1, 0)};
@@ -169,7 +172,8 @@ static void strangers_add(struct lone *lone, uint32_t conn, uint64_t ret_ids[sta
 	}
 }
 
-// Found: each member told at once of all whom it held so, though others told of the same.
+// Regression: each member sent all of its unreachable peers at once, although others sent the
+// same.
 static void who_hears_an_order_tells_later_a_few_a_second_and_only_what_others_did_not(void **state
 ) {
 	struct lone *lone = lone_of(8, 1);

@@ -40,7 +40,7 @@ static void next_seed_founds_where_the_lowest_does_not_run(void **state) {
 		world_start(world, n, 0, n);
 	world_pass(world, 10 * SEC);
 	assert_true(world_agrees(world));
-	world_start(world, 0, 0, 0); // and joins it when it comes
+	world_start(world, 0, 0, 0); // joins when the seed starts
 	world_pass(world, 10 * SEC);
 	assert_true(world_agrees(world));
 	world_destroy(world);
@@ -78,7 +78,7 @@ static void alone_without_an_answer_says_so_and_keeps_trying(void **state) {
 	world_destroy(world);
 }
 
-// From the one that is asked when it has as many as it serves.
+// The redirect comes from a seed that already serves its maximum of joins.
 static void busy_seed_points_to_other_members(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	struct message_init init = lone_init(lone, 2, 0);
@@ -89,7 +89,7 @@ static void busy_seed_points_to_other_members(void **state) {
 
 	(void)state;
 	init.flags = MESSAGE_INIT_JOIN;
-	lone->full = true; // so that nobody's table is ever complete
+	lone->full = true; // no frame is sent, so no table is ever complete
 	for (uint32_t n = 0; n < lone->profile.joins_max; n++)
 		lone_send_init(lone, lone_accept(lone), &init);
 	lone->full = false;
@@ -138,7 +138,7 @@ static void start_number_is_one_past_the_largest_known(void **state) {
 	assert_int_equal(ras_self_incarnation(world->nodes[1].ras), ras_incarnation(1, 0));
 	for (uint64_t start = 2; start < 5; start++) {
 		world_kill(world, 1);
-		world_pass(world, start == 3 ? 100 * MS : 15 * SEC); // dead, or not yet
+		world_pass(world, start == 3 ? 100 * MS : 15 * SEC); // dead by then, or not yet
 		world_start(world, 1, 0, 1);
 		world_pass(world, 15 * SEC);
 		assert_true(world_agrees(world));
@@ -167,7 +167,7 @@ static void start_number_kept_by_the_joiner_is_used_if_it_is_newer(void **state)
 	world_destroy(world);
 }
 
-// Node 3 claims the name of node `holder` at its own address.
+// Create a world in which node 3 claims the name of node `holder` at its own address.
 static struct world *
 world_with_claim(const struct ras_profile *profile, uint32_t holder, bool frozen) {
 	struct world_setup setup = {.count = 4, .seeds = 1, .idle = true, .profile = profile};
@@ -196,21 +196,22 @@ static void second_holder_is_refused(const struct ras_profile *profile) {
 	);
 	refused_by = world_view(world, 3).refused_by;
 	assert_true(sock_addr_equal(&refused_by, &holder.record->address));
-	// The port that its connection came from is none that anybody listens on.
+	// The source port of its connection is not a listening port.
 	assert_int_equal(world_event(world, 0, RAS_EVENT_CONFLICT)->other.port, 0);
 	assert_int_equal(world_state(world, 0, 1), RAS_ALIVE);
 	assert_int_equal(world_state(world, 2, 1), RAS_ALIVE);
 	world_destroy(world);
 }
 
-// Found: with the profile that asks nobody a look took no time, and the name was given away.
+// Regression: with the profile that asks no other observer, the look ended at once, and the name
+// was given away.
 static void second_live_holder_of_a_name_is_refused(void **state) {
 	(void)state;
 	second_holder_is_refused(&ras_profile_fast);
 	second_holder_is_refused(&ras_profile_nccl);
 }
 
-// Found: the seed looked for a link to itself and stopped.
+// Regression: the seed searched for a link to itself, and its process stopped.
 static void newcomer_with_the_seeds_own_name_is_refused(void **state) {
 	struct world *world = world_with_claim(NULL, 0, false);
 
@@ -225,7 +226,7 @@ static void newcomer_takes_the_name_of_a_holder_that_does_not_answer(void **stat
 	struct ras_peer peer;
 
 	(void)state;
-	assert_false(world_view(world, 3).joined); // it may be slow only
+	assert_false(world_view(world, 3).joined); // the holder may only be slow
 	world_pass(world, 10 * SEC);
 	assert_true(world_view(world, 3).joined);
 	assert_int_equal(ras_peer_find(world->nodes[0].ras, world_id(world, 1), &peer), 0);
@@ -234,7 +235,7 @@ static void newcomer_takes_the_name_of_a_holder_that_does_not_answer(void **stat
 	world_destroy(world);
 }
 
-// Found on a crowded machine: 1.5 s without an answer, and a live agent had lost its name.
+// Regression, seen on a busy machine: a living agent that did not answer for 1.5 s lost its name.
 static void holder_that_is_slow_to_answer_keeps_its_name(void **state) {
 	struct world *world = world_with_claim(NULL, 1, true);
 	struct ras_peer holder;
@@ -251,7 +252,7 @@ static void holder_that_is_slow_to_answer_keeps_its_name(void **state) {
 	world_destroy(world);
 }
 
-// Nobody will ever say that it is dead.
+// No node will ever declare it dead.
 static void newcomer_takes_the_name_of_an_unreachable_holder(void **state) {
 	struct world_setup setup = {.count = 4, .seeds = 1, .idle = true};
 	struct world *world = world_create(&setup);
@@ -292,7 +293,8 @@ static void conflict_is_answered_with_the_holders_address(void **state) {
 	init.incarnation = 0;
 	conn = lone_accept(lone);
 	lone_send_init(lone, conn, &init);
-	assert_int_equal(lone_sent(lone, conn, MESSAGE_INIT_ACK), 0); // it is looked at first
+	// The holder is looked at first.
+	assert_int_equal(lone_sent(lone, conn, MESSAGE_INIT_ACK), 0);
 	lone_beat(lone, link, 2, RAS_USE_NEXT);
 	frame = lone_latest(lone, conn, MESSAGE_INIT_ACK);
 	wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
@@ -304,7 +306,7 @@ static void conflict_is_answered_with_the_holders_address(void **state) {
 	lone_destroy(lone);
 }
 
-// Nodes of different parity, from and to each other.
+// Set the path between nodes of different parity, in both directions.
 static void parity_way(struct world *world, enum world_way way) {
 	for (uint32_t a = 0; a < world->count; a++) {
 		for (uint32_t b = a + 1; b < world->count; b += 2) {
@@ -314,7 +316,8 @@ static void parity_way(struct world *world, enum world_way way) {
 	}
 }
 
-// Two rings that do not reach each other: 0, 2, 4 and 1, 3, 5; 5 has the name of 4.
+// Create two rings that cannot reach each other: 0, 2, 4 and 1, 3, 5. Node 5 has the name of node
+// 4.
 static void two_rings_with_one_name(uint64_t start_of_4, uint64_t start_of_5, uint32_t stays) {
 	struct world *world =
 		world_create(&(struct world_setup){.count = 6, .seeds = 2, .idle = true});
@@ -339,7 +342,7 @@ static void two_rings_with_one_name(uint64_t start_of_4, uint64_t start_of_5, ui
 	assert_int_equal(
 		world_event(world, goes, RAS_EVENT_JOIN_REFUSED)->cause, RAS_CAUSE_CONFLICT
 	);
-	ras_leave(world->nodes[goes].ras, world->now_ns); // as its agent does
+	ras_leave(world->nodes[goes].ras, world->now_ns); // as its agent would do
 	world_pass(world, SEC);
 	world_kill(world, goes);
 	world_pass(world, 20 * SEC);
@@ -363,7 +366,7 @@ static void of_two_holders_with_equal_starts_exactly_one_stays(void **state) {
 	two_rings_with_one_name(0, 0, 4);
 }
 
-// Of a record that is said to stand above ours, at an address that does not answer.
+// News of a higher record at an address that does not answer.
 static void hearsay_of_another_holder_makes_nobody_give_way(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	struct ras_peer_info info = lone_info(lone, 1, 9);
@@ -379,7 +382,7 @@ static void hearsay_of_another_holder_makes_nobody_give_way(void **state) {
 	assert_int_equal(lone_event(lone, RAS_EVENT_CONFLICT)->cause, RAS_CAUSE_CONFLICT);
 	assert_int_not_equal(lone_opening(lone, 9), 0);
 	lone_end(lone, lone_opening(lone, 9), RAS_CAUSE_REFUSED);
-	// Nor does our own answer, by another way to ourselves.
+	// An answer of this node itself, reached over another address, does not count, either.
 	lone_pass(lone, 2 * SEC);
 	lone_news(lone, conn, &news);
 	if (lone_opening(lone, 9) != 0) {
@@ -394,7 +397,7 @@ static void hearsay_of_another_holder_makes_nobody_give_way(void **state) {
 	lone_destroy(lone);
 }
 
-// An INIT by which somebody at another address claims the name of peer 2.
+// Return an INIT in which a node at another address claims the name of peer 2.
 static struct message_init claim_of(struct lone *lone, struct ras_record **ret_claimer) {
 	struct message_init init = lone_init(lone, 2, 0);
 	struct ras_peer_info info = lone_info(lone, 2, 0);
@@ -408,7 +411,7 @@ static struct message_init claim_of(struct lone *lone, struct ras_record **ret_c
 	return init;
 }
 
-// Found: a seed that had no room for another look gave the name of a live holder away.
+// Regression: a seed without room for another look gave the name of a living holder away.
 static void name_is_not_given_away_where_nobody_could_look(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	struct ras_record *claimer;
@@ -427,7 +430,7 @@ static void name_is_not_given_away_where_nobody_could_look(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: those whose name had to be looked after were served past the number of joins at once.
+// Regression: joins whose name had to be checked exceeded the limit of simultaneous joins.
 static void name_that_is_free_waits_for_its_turn_among_the_joins(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	struct ras_record *claimer;
@@ -441,7 +444,7 @@ static void name_that_is_free_waits_for_its_turn_among_the_joins(void **state) {
 	conn = lone_accept(lone);
 	lone_send_init(lone, conn, &claim);
 	other.flags = MESSAGE_INIT_JOIN;
-	lone->full = true; // so that nobody's table is ever complete
+	lone->full = true; // no frame is sent, so no table is ever complete
 	for (uint32_t n = 0; n < lone->profile.joins_max; n++)
 		lone_send_init(lone, lone_accept(lone), &other);
 	lone->full = false;
@@ -456,7 +459,7 @@ static void name_that_is_free_waits_for_its_turn_among_the_joins(void **state) {
 
 #define ROUNDS 8
 
-// When the joiner begins its rounds through a seed that is no member yet either.
+// Record when the joiner starts each round through the seeds. The only seed is no member either.
 static void round_times(uint64_t random_seed, uint64_t times[ROUNDS]) {
 	struct lone *lone = lone_create(&(struct lone_setup
 	){.count = 2, .self = 1, .joining = true, .random_seed = random_seed});
@@ -519,7 +522,7 @@ static void wrong_cluster_and_version_are_refused_with_the_reason_on_both_sides(
 	world_destroy(world);
 }
 
-// Whatever the seed's table looks like when it stops half-way, the next seed's completes it.
+// Whatever table the seed has sent when it stops half-way, the next seed completes it.
 static void seed_that_stops_half_way_is_replaced_by_the_next(void **state) {
 	struct lone *lone =
 		lone_create(&(struct lone_setup){.count = 4, .self = 3, .joining = true});

@@ -16,7 +16,7 @@ static void leave(struct world *world, uint32_t node) {
 	world_kill(world, node);
 }
 
-// Row 2: the farewell comes before the end of the connection, which then is no evidence.
+// Row 2: the LEAVE message precedes the end of the connection, which is then no evidence.
 static void one_who_leaves_is_left_at_all_and_never_suspected(void **state) {
 	struct world *world = world_of(8);
 
@@ -36,7 +36,7 @@ static void one_who_leaves_is_left_at_all_and_never_suspected(void **state) {
 	world_destroy(world);
 }
 
-// From one node to all it is linked with.
+// Set the path from one node to all of its neighbours.
 static void ways_of(struct world *world, uint32_t node, enum world_way way) {
 	for (uint32_t to = 0; to < world->count; to++) {
 		if (to != node)
@@ -44,13 +44,14 @@ static void ways_of(struct world *world, uint32_t node, enum world_way way) {
 	}
 }
 
-// Found: what a link did not take at once was dropped with its queue, the farewell included.
+// Regression: frames that a link did not accept at once were dropped with its queue, and the
+// LEAVE message with them.
 static void farewell_waits_for_links_that_take_nothing_now(void **state) {
 	struct world *world = world_of(8);
 
 	(void)state;
 	ways_of(world, 3, WORLD_FULL);
-	world_pass(world, 2 * SEC); // beats find that nothing is taken
+	world_pass(world, 2 * SEC); // beats find that the links accept nothing
 	ras_leave(world->nodes[3].ras, world->now_ns);
 	assert_false(ras_is_shut_down(world->nodes[3].ras));
 	world_pass(world, SEC / 2);
@@ -82,7 +83,7 @@ static void farewell_is_told_by_others_where_a_link_never_takes_it(void **state)
 	world_pass(world, SEC);
 	assert_int_equal(world_state(world, 4, 3), RAS_LEFT);
 	world_pass(world, world->profile.close_ns);
-	assert_true(ras_is_shut_down(leaver)); // within the stated time
+	assert_true(ras_is_shut_down(leaver)); // within the documented time
 	world_kill(world, 3);
 	world_pass(world, 20 * SEC);
 	assert_true(world_agrees(world));
@@ -158,8 +159,8 @@ static void second_leave_and_what_comes_after_it_change_nothing(void **state) {
 	lone_destroy(lone);
 }
 
-// What is held of 3 after that long, seen by an agent that is alone with its memories. The
-// steps are shorter than what counts as a pause of our own.
+// Return whether 3 is known after that time, at an agent without links. Each step is shorter than
+// what counts as a pause.
 static bool known_after(enum ras_state state, uint64_t ns) {
 	struct lone *lone = lone_of(4, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -169,7 +170,7 @@ static bool known_after(enum ras_state state, uint64_t ns) {
 
 	lone_news(lone, conn, &news);
 	assert_int_equal(lone_peer(lone, 3).state, state);
-	lone->ras->observed_ns += ns; // as if so much time had been observed
+	lone->ras->observed_ns += ns; // pretend that this time was observed
 	expire_tick(lone->ras);
 	known = ras_peer_find(lone->ras, lone_id(lone, 3), &peer) == 0;
 	assert_int_equal(lone_events(lone, RAS_EVENT_FORGOTTEN), known ? 0 : 1);
@@ -202,7 +203,7 @@ static void dead_one_is_forgotten_by_all_when_one_is_told_to(void **state) {
 			continue;
 		assert_int_equal(world_state(world, n, 3), RAS_UNKNOWN);
 		assert_int_equal(world_events(world, n, RAS_EVENT_FORGOTTEN), 1);
-		// Those who saw the death are the death's, not what came after it's.
+		// Observers belong to the death, not to the later event.
 		assert_int_equal(world_event(world, n, RAS_EVENT_DEAD)->observer_count, 2);
 		assert_int_equal(world_event(world, n, RAS_EVENT_FORGOTTEN)->observer_count, 0);
 	}
@@ -224,7 +225,7 @@ static void history_gives_events_without_gaps_from_where_it_is_asked(void **stat
 		world_pass(world, 5 * SEC);
 	}
 	count = ras_history(world->nodes[1].ras, 0, events, 64, &oldest);
-	assert_int_equal(count, 32); // what the configuration keeps
+	assert_int_equal(count, 32); // limit of the configuration
 	assert_int_equal(events[0].sequence, oldest);
 	assert_int_equal(ras_history_bytes(world->nodes[1].ras), 32 * sizeof(events[0]));
 	for (uint32_t n = 1; n < count; n++)
@@ -259,7 +260,8 @@ static void note_of_the_caller_is_told_and_kept_in_the_order_of_events(void **st
 	assert_int_equal(world_events(world, 0, RAS_EVENT_REPORTED), 1);
 	count = ras_history(ras, 0, events, 64, &oldest);
 	assert_true(count > 0);
-	assert_int_equal(ras_history_bytes(ras), count * sizeof(events[0])); // no more is touched
+	// The rest of the memory stays untouched.
+	assert_int_equal(ras_history_bytes(ras), count * sizeof(events[0]));
 	assert_int_equal(events[count - 1].kind, RAS_EVENT_REPORTED);
 	assert_int_equal(events[count - 1].sequence, count);
 	assert_int_equal(events[count - 1].at_ns, world->now_ns);

@@ -85,7 +85,7 @@ static uint8_t merged(const struct peer_entry *entry) {
 	return peer_is_member(entry) ? RAS_ALIVE : entry->state;
 }
 
-// The digest of a table into which only what this one holds was merged.
+// Return the digest of a new table into which the contents of this one are merged.
 static uint64_t digest_from_scratch(struct fixture *fixture, const struct peers *peers) {
 	struct peers fresh;
 	uint64_t digest;
@@ -161,7 +161,7 @@ static void tables_are_equal(const struct peers *a, const struct peers *b) {
 	}
 }
 
-// By whom, why, and how many of how many their part reached.
+// Draw a death: observers, cause, and how many of how many members their side reached.
 static void death_draw(struct fixture *fixture, struct peer_news *news) {
 	static const uint8_t causes[] = {RAS_CAUSE_SILENT, RAS_CAUSE_GONE, RAS_CAUSE_EXITED};
 
@@ -173,7 +173,7 @@ static void death_draw(struct fixture *fixture, struct peer_news *news) {
 	news->reached = random_below(fixture, news->of + 1);
 }
 
-// Random news of a few peers: starts, refutations, deaths, farewells, maintenance, other facts.
+// Draw random news of a few peers: starts, refutations, deaths, leaves, maintenance, other facts.
 static uint32_t news_draw(struct fixture *fixture, struct peer_news *news, uint32_t count) {
 	static const uint8_t states[] = {RAS_ALIVE, RAS_ALIVE, RAS_ALIVE, RAS_DEAD, RAS_LEFT};
 
@@ -244,8 +244,9 @@ static void same_news_in_any_order_and_number_make_equal_tables(void **state) {
 	}
 }
 
-// Found: facts of a start were taken or not, depending on whether a refutation without them came
-// before. Both tables hold the first word, as whoever is told without a record does.
+// Regression: facts of a start were accepted or not, depending on whether a refutation without
+// them came first. Both tables already hold the first news, as does every receiver of news
+// without a record.
 static void facts_and_refutations_told_apart_make_equal_tables_in_any_order(void **state) {
 	struct fixture *fixture = *state;
 
@@ -282,7 +283,7 @@ static void facts_and_refutations_told_apart_make_equal_tables_in_any_order(void
 	}
 }
 
-// What one table tells another stands for all that the first was told.
+// Sending a whole table is equivalent to sending all news it was made of.
 static void telling_a_whole_table_is_as_good_as_telling_its_news(void **state) {
 	struct fixture *fixture = *state;
 
@@ -315,7 +316,7 @@ static void telling_a_whole_table_is_as_good_as_telling_its_news(void **state) {
 	}
 }
 
-// The transition table: what is held, what is told, what comes of it.
+// The transition table: held state, received state, result.
 static void transitions_are_those_of_the_table(void **state) {
 	static const struct {
 		uint8_t held;
@@ -409,7 +410,7 @@ static void news_without_a_record_are_asked_for_only_if_it_is_needed(void **stat
 	news.record = NULL;
 	assert_int_equal(merge(&peers, &news), PEERS_RECORD_NEEDED);
 	news.state = RAS_DEAD;
-	assert_int_equal(merge(&peers, &news), PEERS_SAME); // a stranger's death
+	assert_int_equal(merge(&peers, &news), PEERS_SAME); // death of an unknown peer
 	news.state = RAS_ALIVE;
 	news.record = record;
 	assert_int_equal(merge(&peers, &news), PEERS_JOINED);
@@ -465,7 +466,7 @@ static void without_memory_a_merge_changes_nothing(void **state) {
 	ras_record_put(fixture->interner, record);
 }
 
-// Row 16: what enters the digest and what does not.
+// Row 16: contents of the digest.
 static void digest_covers_members_starts_facts_and_maintenance_alone(void **state) {
 	struct fixture *fixture = *state;
 	struct ras_record *record = record_of(fixture, 1, 2, 0);
@@ -478,15 +479,15 @@ static void digest_covers_members_starts_facts_and_maintenance_alone(void **stat
 	digest = peers_digest(&peers);
 	news.incarnation = ras_incarnation(2, 1);
 	merge(&peers, &news);
-	assert_int_equal(peers_digest(&peers), digest); // refutations do not
+	assert_int_equal(peers_digest(&peers), digest); // refutations are not in the digest
 	peers_set_local(&peers, 0, RAS_SUSPECT, RAS_CAUSE_SILENT, SEC);
-	assert_int_equal(peers_digest(&peers), digest); // nor what one observer thinks
+	assert_int_equal(peers_digest(&peers), digest); // the state of one observer is not in it
 	news.maint = 1;
 	assert_int_equal(merge(&peers, &news), PEERS_MAINT);
 	assert_true(peers_digest(&peers) != digest);
 	news.state = RAS_DEAD;
 	merge(&peers, &news);
-	assert_int_equal(peers_digest(&peers), 0); // the dead do not
+	assert_int_equal(peers_digest(&peers), 0); // dead members are not in it
 	peers_fini(&peers);
 	ras_record_put(fixture->interner, record);
 }
@@ -518,20 +519,20 @@ static void death_names_its_observers_as_long_as_they_are_known(void **state) {
 	peers_remove(&peers, peers_find(&peers, records[1]->id));
 	assert_int_equal(peers_known_observers(&peers, slot, ids), 1);
 	assert_int_equal(ids[0], records[2]->id);
-	// Whoever is told by us does not take it for a death by one alone.
+	// A receiver of our news does not mark the death sole.
 	peers_news_fill(&peers, slot, &news);
 	assert_int_equal(news.observer_count, 2);
-	assert_int_equal(news.observers[0], records[1]->id); // others may know it
+	assert_int_equal(news.observers[0], records[1]->id); // another node may know this observer
 	assert_int_equal(news.observers[1], records[2]->id);
 	peers_fini(&peers);
 	for (uint32_t n = 0; n < 3; n++)
 		ras_record_put(fixture->interner, records[n]);
 }
 
-// Inserts, deaths and removals at random, beside a model that is one flag per peer.
+// Random inserts, deaths and removals, compared with a model of one flag per peer.
 static void index_ring_and_slots_stay_sound_under_random_changes(void **state) {
 	struct fixture *fixture = *state;
-	uint8_t model[PEERS] = {0}; // 0: not known
+	uint8_t model[PEERS] = {0}; // 0: unknown
 	uint64_t starts[PEERS] = {0};
 	struct peers peers;
 
@@ -563,7 +564,7 @@ static void index_ring_and_slots_stay_sound_under_random_changes(void **state) {
 		assert_int_equal(peers.state_counts[RAS_ALIVE], alive);
 		if (step % 3 == 0)
 			ring_is_sound(&peers);
-		assert_in_range(peers.entry_count, 0, PEERS); // slots are used again
+		assert_in_range(peers.entry_count, 0, PEERS); // slots are reused
 	}
 	assert_int_equal(digest_from_scratch(fixture, &peers), peers_digest(&peers));
 	peers_fini(&peers);

@@ -55,7 +55,8 @@ static struct ras_peer_info info_of(const char *host, const char *name) {
 	return info;
 }
 
-// Found: machines booted from one image were one host, and observers of each other none.
+// Regression: machines booted from the same image counted as one host, and so could not observe
+// each other.
 static void hosts_of_one_name_and_different_boots_are_two(void **state) {
 	struct fixture *fixture = *state;
 	struct ras_peer_info info = info_of("h1", "n1");
@@ -66,7 +67,7 @@ static void hosts_of_one_name_and_different_boots_are_two(void **state) {
 	assert_int_equal(ras_record_from_info(fixture->interner, &info, &records[1]), 0);
 	info.boot_id[15] = 9;
 	assert_int_equal(ras_record_from_info(fixture->interner, &info, &records[2]), 0);
-	memset(info.boot_id, 0, sizeof(info.boot_id)); // not known
+	memset(info.boot_id, 0, sizeof(info.boot_id)); // unknown boot
 	assert_int_equal(ras_record_from_info(fixture->interner, &info, &records[3]), 0);
 	assert_int_equal(records[0]->host_id, records[1]->host_id);
 	assert_int_not_equal(records[0]->host_id, records[2]->host_id);
@@ -153,7 +154,7 @@ static void hundreds_of_records_are_found_again_and_removed_in_any_order(void **
 		ras_record_put(fixture->interner, records[n * 7 % 500]);
 }
 
-// Row 16: every field of the record is part of its encoding, and so of the digest.
+// Row 16: every field of the record is in its encoding, and so in the digest.
 static void digest_is_that_of_the_encoding_and_changes_with_every_fact(void **state) {
 	struct fixture *fixture = *state;
 	struct ras_record *base = record_of(fixture, "h", "n");
@@ -179,11 +180,11 @@ static void digest_is_that_of_the_encoding_and_changes_with_every_fact(void **st
 	ras_record_put(fixture->interner, base);
 }
 
-// A digest that changed between two builds would make every table differ from every other.
+// If the digest differed between two builds, all of their tables would differ.
 static void digest_of_known_bytes_is_the_same_everywhere(void **state) {
 	(void)state;
 	assert_int_equal(ras_id("", 0), UINT64_C(0x2d06800538d394c2));
-	assert_int_equal(ras_id("node7x", 5), ras_id("node7", 5)); // the length counts, no NUL
+	assert_int_equal(ras_id("node7x", 5), ras_id("node7", 5)); // the length counts, not the NUL
 }
 
 static void order_is_by_host_then_name_and_a_prefix_comes_first(void **state) {
@@ -193,7 +194,8 @@ static void order_is_by_host_then_name_and_a_prefix_comes_first(void **state) {
 		{"a", "z", "b", "a"},
 		{"a", "a", "a", "b"},
 		{"host", "n", "host1", "n"},
-		{"longhost1", "z", "longhost2", "a"}, // differ past the first eight bytes
+		// The names differ behind the first eight bytes.
+		{"longhost1", "z", "longhost2", "a"},
 		{"longhost", "z", "longhost1", "a"},
 		{"h", "n", "h", "n1"},
 		{"h\x7f", "n", "h\xc3\xa4", "n"}, // bytes, not signed characters

@@ -34,7 +34,7 @@ static struct world *world_without_seeds(uint32_t count) {
 	return world_create(&setup);
 }
 
-// What its table holds at the moment when it is a member.
+// Return how many alive members its table has when the node becomes a member.
 static uint32_t alive_when_joined(struct world *world, uint32_t node) {
 	for (uint32_t turn = 0; turn < 6000 && !world_view(world, node).joined; turn++)
 		world_pass(world, 10 * MS);
@@ -42,7 +42,7 @@ static uint32_t alive_when_joined(struct world *world, uint32_t node) {
 	return world_view(world, node).alive;
 }
 
-// Found: it founded a ring of one beside theirs, and was found by them or not.
+// Regression: it founded a ring of one beside the old one, and the rings met only by chance.
 static void only_seed_that_restarts_joins_its_old_ring_through_a_member(void **state) {
 	struct world *world = world_through_first(4);
 
@@ -56,7 +56,7 @@ static void only_seed_that_restarts_joins_its_old_ring_through_a_member(void **s
 	world_destroy(world);
 }
 
-// Nobody calls it: the others were told to forget it.
+// No member calls it, since the others were told to forget it.
 static void agent_whose_seeds_are_gone_for_good_joins_through_a_member(void **state) {
 	struct world *world = world_through_first(4);
 
@@ -89,7 +89,7 @@ static void all_who_restart_without_their_seed_are_one_ring_that_they_found_toge
 	world_destroy(world);
 }
 
-// In any order: those of higher number first, or last.
+// Restart a subset of the nodes, in ascending or descending order.
 static void restart(struct world *world, uint32_t subset, bool goodbye, bool down) {
 	for (uint32_t n = 0; n < world->count; n++) {
 		if ((subset & BIT(n)) != 0 && goodbye)
@@ -128,7 +128,8 @@ static void whoever_restarts_in_whatever_order_is_in_one_view_again(void **state
 		one_view_after_restarts(n & 1, (n & 2) != 0, (n & 4) != 0);
 }
 
-// Node 2, whose seed is down, remembers node 1, who is of another cluster or version today.
+// Node 2, whose seed is down, remembers node 1. By now node 1 has another cluster name or
+// version.
 static void refused_by_who_is_there_today(const char *cluster, uint16_t version, uint8_t cause) {
 	struct world_setup setup = {.count = 3, .seeds = 1, .idle = true};
 	struct world *world = world_create(&setup);
@@ -183,7 +184,7 @@ static void without_seeds_it_looks_for_whom_it_remembers_before_it_is_alone(void
 	assert_true(world_view(world, 0).joined);
 	assert_int_equal(world_view(world, 0).alive, 1);
 	assert_int_equal(ras_remembered_count(world->nodes[0].ras), 2);
-	// It goes on to look for them; those remember nobody.
+	// It keeps looking for them, but they do not remember it.
 	world->remembers = 0;
 	world_start(world, 1, 1, 1);
 	world_start(world, 2, 1, 2);
@@ -212,7 +213,7 @@ static void without_seeds_it_is_alone_at_once_if_it_remembers_itself_or_nobody(v
 	world_start(world, 0, 2, 0);
 	assert_true(world_view(world, 0).joined);
 	world->remembers = BIT(0);
-	world_start_as(world, 1, "other", 0); // and is refused by all that it remembers
+	world_start_as(world, 1, "other", 0); // rejected by all members it remembers
 	world_pass(world, 2 * SEC);
 	assert_true(world_view(world, 1).joined);
 	assert_int_equal(world_events(world, 1, RAS_EVENT_JOIN_DROPPED), 1);
@@ -233,7 +234,7 @@ static void forgetting_all_whom_it_remembers_ends_the_wait(void **state) {
 	world_destroy(world);
 }
 
-// Node 2 has the name of node 1, as a clone of its disk.
+// Node 2 has the name of node 1, like a clone of its disk.
 static void no_ring_is_founded_beside_one_where_the_name_is_taken(void **state) {
 	struct world *world = world_without_seeds(3);
 
@@ -285,7 +286,7 @@ static void one_that_does_not_prove_the_key_is_dropped(void **state) {
 	lone_destroy(lone);
 }
 
-// The resolver is slow, or gone.
+// The resolver is slow or unavailable.
 static void seeds_whose_addresses_are_not_known_yet_are_waited_for(void **state) {
 	struct world *world = world_without_seeds(2);
 
@@ -299,7 +300,7 @@ static void seeds_whose_addresses_are_not_known_yet_are_waited_for(void **state)
 		ras_set_seeds(world->nodes[0].ras, &world->nodes[0].record->address, 1), 0
 	);
 	world_pass(world, 15 * SEC);
-	assert_true(world_view(world, 0).joined); // it is one itself
+	assert_true(world_view(world, 0).joined); // it is a seed itself
 	world_destroy(world);
 }
 
@@ -319,7 +320,7 @@ static void more_than_there_may_be_are_refused_and_those_of_before_stay(void **s
 	lone_destroy(lone);
 }
 
-// Who is in the table is known, and is looked for with the others there if it is lost.
+// A member in the table is known, and is searched like all others if its links are lost.
 static void member_looks_only_for_those_whom_its_table_does_not_know(void **state) {
 	struct lone *lone = lone_of(3, 1);
 	struct sock_addr addresses[] = {lone_address(0), lone_address(1), lone_address(9)};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How parts of a cluster find each other again: members call those who are lost, and who has no
-// ring joins through whoever calls it.
+// How sides of a cluster find each other again: members call lost members, and a node without a
+// ring joins through any member that calls it.
 #include "control/ras/ras_lone.h"
 #include "control/ras/ras_world.h"
 
@@ -26,7 +26,7 @@ static void leave(struct world *world, uint32_t node) {
 	world_kill(world, node);
 }
 
-// Found: it founded a ring of one, and the others took its old row for one of theirs.
+// Regression: it founded a ring of one, and the others mistook its old entry for a member.
 static void only_seed_that_left_and_came_back_alone_is_found_by_the_others(void **state) {
 	struct world *world = world_through_first(4);
 
@@ -51,7 +51,7 @@ static void only_seed_that_died_and_came_back_alone_is_found_by_the_others(void 
 	world_destroy(world);
 }
 
-// Found: it told the members who called it that it was busy, for ever.
+// Regression: it answered the members that called it with BUSY, for ever.
 static void agent_whose_seeds_are_down_joins_through_the_member_that_calls_it(void **state) {
 	struct world *world = world_through_first(4);
 
@@ -82,7 +82,7 @@ static void all_who_left_in_any_order_are_one_ring_after_they_come_back(void **s
 	world_destroy(world);
 }
 
-// Connections that the instance has begun to this peer.
+// Count connections that the instance has opened to this peer.
 static uint32_t dials(const struct lone *lone, uint32_t peer) {
 	struct sock_addr address = lone_address(peer);
 	uint32_t count = 0;
@@ -92,7 +92,7 @@ static uint32_t dials(const struct lone *lone, uint32_t peer) {
 	return count;
 }
 
-// All but 0 and 1 left; 0 speaks.
+// All members but 0 and 1 have left; 0 sends frames.
 static uint32_t lone_left_by_most(struct lone *lone) {
 	uint32_t conn = lone_link(lone, 0);
 
@@ -121,7 +121,7 @@ static void each_who_left_is_tried_in_turn_and_two_a_second_at_most(void **state
 	lone_destroy(lone);
 }
 
-// Found: all had looked for seeds before, so all began with the same one of those who died.
+// Regression: all nodes had looked for seeds before, so all began with the same dead member.
 static void members_do_not_all_begin_with_the_same_one(void **state) {
 	uint32_t seen = 0;
 
@@ -157,7 +157,7 @@ static void try_that_is_not_answered_leaves_no_link(void **state) {
 	lone_pass_beating(lone, 30 * SEC, conn);
 	for (uint32_t n = 2; n < 12; n++)
 		links += lone_find_link(lone, n) != NULL;
-	// Of the tries of the last three seconds, which may still be answered.
+	// Links of the tries of the last three seconds, which may still be answered.
 	assert_in_range(links, 1, 7);
 	lone_destroy(lone);
 }
@@ -177,7 +177,7 @@ static void seed_that_answers_by_another_address_is_asked_once(void **state) {
 	while (lone_opening(lone, 20) == 0)
 		lone_pass_beating(lone, 100 * MS, conn);
 	lone_send_ack(lone, lone_opening(lone, 20), &ack);
-	lone_pass_beating(lone, 4 * SEC, conn); // another try was under way, perhaps
+	lone_pass_beating(lone, 4 * SEC, conn); // another try may have been in progress
 	asked = dials(lone, 20);
 	lone_pass_beating(lone, 20 * SEC, conn);
 	assert_int_equal(dials(lone, 20), asked);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An agent that remembers nothing of its earlier runs, and counts its start as one of them did.
+// An agent without memory of its earlier runs, whose start counter repeats one of theirs.
 #include "control/ras/ras_lone.h"
 #include "control/ras/ras_world.h"
 #include "relay/relay_state.h"
@@ -10,7 +10,8 @@
 #define MS RAS_NS_PER_MS
 #define SEC RAS_NS_PER_SEC
 
-// Node 1 dies, and founds a ring of its own while nobody reaches it; then the two rings meet.
+// Node 1 dies, restarts without its state, and founds its own ring while it is unreachable. Then
+// the two rings meet.
 static void rings_meet_after_a_start_without_memory(uint32_t pid_offset) {
 	struct world *world =
 		world_create(&(struct world_setup){.count = 3, .seeds = 2, .idle = true});
@@ -43,21 +44,23 @@ static void rings_meet_after_a_start_without_memory(uint32_t pid_offset) {
 	world_destroy(world);
 }
 
-// Found: two runs that count alike and differ in their facts refused each other for ever.
+// Regression: two runs with the same start counter and different facts refused each other for
+// ever.
 static void run_that_counts_like_one_before_it_takes_the_next_start(void **state) {
 	(void)state;
 	rings_meet_after_a_start_without_memory(1000);
 }
 
-// Found: as in a container, where each run is process 1. What the relay had delivered of the run
-// before was acknowledged in the name of this one.
+// Regression: in a container each run is process 1, so the facts were equal, too. Messages that
+// the relay had delivered to the previous run were acknowledged in the name of this run.
 static void run_that_is_held_for_dead_in_a_start_it_guessed_takes_the_next(void **state) {
 	(void)state;
 	rings_meet_after_a_start_without_memory(0);
 }
 
-// Found: the ring that lets it in knows of no run before, the member that does comes later; what
-// the relay had delivered of that run was acknowledged in the name of this one.
+// Regression: the ring that admits the node does not know the previous run; a member that does
+// joins later. Messages that the relay had delivered to that run were acknowledged in the name of
+// this run.
 static void run_that_is_held_for_dead_in_its_start_by_one_it_never_met_takes_the_next(void **state
 ) {
 	static const bool met[] = {false, true};
@@ -82,7 +85,7 @@ static void run_that_is_held_for_dead_in_its_start_by_one_it_never_met_takes_the
 	}
 }
 
-// Found: it took the start after the one it had guessed, and was held for dead for ever.
+// Regression: it took the start after the one it had guessed, and was considered dead for ever.
 static void run_on_another_host_takes_the_start_after_that_of_the_dead(void **state) {
 	struct world *world =
 		world_create(&(struct world_setup){.count = 4, .seeds = 1, .idle = true});
@@ -96,7 +99,7 @@ static void run_on_another_host_takes_the_start_after_that_of_the_dead(void **st
 	world_kill(world, 1);
 	world_pass(world, 15 * SEC);
 	assert_int_equal(world_state(world, 0, 1), RAS_DEAD);
-	// Its seed is not there yet; it is one itself.
+	// Its seed is not up yet, and the node is a seed itself.
 	for (size_t n = 0; n < COUNT_OF(members); n++) {
 		world_way(world, members[n], 3, WORLD_REFUSED);
 		world_way(world, 3, members[n], WORLD_REFUSED);
@@ -118,14 +121,14 @@ static void run_on_another_host_takes_the_start_after_that_of_the_dead(void **st
 
 static void guessed_start_gives_way_to_the_one_that_is_held_for_dead(void **state) {
 	static const struct {
-		uint64_t start, refutations; // that is held for dead
+		uint64_t start, refutations; // start that is considered dead
 		uint64_t next;
 	} rows[] = {
 		{1, 0, 2},
 		{1, 5, 2},
 		{7, 0, 8},
 		{7, RAS_REFUTATIONS_MAX, 8},
-		{RAS_START_MAX, 0, 1}, // after it there is none
+		{RAS_START_MAX, 0, 1}, // there is no higher start
 	};
 
 	(void)state;
@@ -158,9 +161,9 @@ static void refusal_moves_the_start_only_if_the_holder_has_our_own_address(void 
 		uint64_t your_start;
 		uint64_t start;
 	} rows[] = {
-		{1, 8, 8},	    {1, 0, 1}, // an agent of before does not say
-		{1, 1, 1},		       // no more than ours
-		{9, 8, 1},		       // another holder: his matter
+		{1, 8, 8},	    {1, 0, 1}, // an older agent does not report it
+		{1, 1, 1},		       // not higher than our own
+		{9, 8, 1},		       // another holder of the name, which must act itself
 		{1, UINT64_MAX, 1}, {1, RAS_START_MAX + 1, 1},
 	};
 
@@ -181,18 +184,19 @@ static void refusal_moves_the_start_only_if_the_holder_has_our_own_address(void 
 	}
 }
 
-// Found: of two that came back with each other's address one had lost its state; those who knew its
-// run of before sent it to that run's address, where the other one lives, for ever.
+// Regression: two nodes came back with each other's address, and one had lost its state. Members
+// that knew its previous run sent that run to its former address, where the other node lives, for
+// ever.
 static void refusal_moves_the_start_if_somebody_else_lives_where_the_holder_is_said_to(void **state
 ) {
 	static const struct {
-		uint32_t answers; // at the address 3 of the holder
+		uint32_t answers; // peer that answers at address 3 of the holder
 		enum ras_cause refusal;
 		uint64_t start;
 	} rows[] = {
 		{3, RAS_CAUSE_NONE, 8},
 		{3, RAS_CAUSE_BUSY, 8},
-		{1, RAS_CAUSE_BUSY, 1}, // it does live there
+		{1, RAS_CAUSE_BUSY, 1}, // the holder does live there
 	};
 
 	(void)state;
@@ -202,7 +206,7 @@ static void refusal_moves_the_start_if_somebody_else_lives_where_the_holder_is_s
 		struct message_init_ack there = lone_ack(lone, rows[n].answers);
 
 		lone_answer(lone, 2);
-		lone_pass(lone, 10 * SEC); // what it opens to 3 is for no link
+		lone_pass(lone, 10 * SEC); // its connection to 3 serves no link
 		ack.your_start = 8;
 		ras_enter(lone->ras, lone->now_ns);
 		rival_call(lone->ras, &ack.redirects[0], ack.your_start);
@@ -216,7 +220,7 @@ static void refusal_moves_the_start_if_somebody_else_lives_where_the_holder_is_s
 	}
 }
 
-// Refused in its start by one who holds another run, at our address, in a higher one.
+// Reject this node's start, by a peer that knows another run at this address with a higher start.
 static void meet_higher(struct lone *lone, uint64_t start) {
 	struct message_init_ack ack = conflict_from(lone, 1);
 	uint32_t conn;
@@ -227,8 +231,8 @@ static void meet_higher(struct lone *lone, uint64_t start) {
 	lone_send_ack(lone, conn, &ack);
 }
 
-// Found: two that were cloned, name and address, went past each other as fast as they met, and
-// each step was news to the whole cluster.
+// Regression: two clones with one name and address overtook each other's start as fast as they
+// met. Each step was news for the whole cluster.
 static void two_of_one_name_and_address_take_a_start_in_ten_seconds_each(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	uint64_t begun_ns = lone->now_ns;
@@ -323,20 +327,20 @@ static void news_of_an_earlier_run_at_our_address_move_the_start(void **state) {
 	uint32_t conn = lone_link(lone, 2);
 
 	(void)state;
-	lone_news(lone, conn, &news); // our own facts
+	lone_news(lone, conn, &news); // facts of this node
 	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(1, 0));
 	info.pid += 7;
 	assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
 	lone_news(lone, conn, &news);
 	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(2, 0));
-	lone_news(lone, conn, &news); // of the past by now
+	lone_news(lone, conn, &news); // outdated by now
 	assert_int_equal(ras_self_incarnation(lone->ras), ras_incarnation(2, 0));
 	ras_record_put(lone->interner, news.record);
 	lone_destroy(lone);
 }
 
-// Found: the news alone, which come again and again, kept the address that a refusal had told from
-// being asked for the start that it had told.
+// Regression: a refusal had reported a start and an address. Repeated news kept the node from
+// asking that address.
 static void news_of_an_earlier_run_elsewhere_move_the_start_once_another_answers(void **state) {
 	struct lone *lone = lone_of(4, 1);
 	struct ras_peer_info info = lone_info(lone, 1, 1);
@@ -355,7 +359,7 @@ static void news_of_an_earlier_run_elsewhere_move_the_start_once_another_answers
 	lone_destroy(lone);
 }
 
-// Found: what was on its way was given up, for a start that was not taken.
+// Regression: messages in progress were given up for a start that was not taken.
 static void start_for_which_there_is_no_memory_ends_no_message(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -372,7 +376,7 @@ static void start_for_which_there_is_no_memory_ends_no_message(void **state) {
 	assert_int_equal(ras_relay_send(lone->ras, lone->now_ns, &message, &id), 0);
 	lone_pass_beating(lone, 10 * MS, conn);
 	assert_int_equal(lone->ras->relay->pending->tries, 1);
-	// The record is there, and the table has no room to take it over.
+	// The record exists, and the table has no room for it.
 	ras_record_info(ras_self(lone->ras)->record, &own);
 	own.start = 2;
 	assert_int_equal(ras_record_from_info(lone->interner, &own, &next), 0);

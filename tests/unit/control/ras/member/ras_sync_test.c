@@ -14,7 +14,7 @@ static void diverge(struct world *world, uint32_t node, const struct peer_news *
 	enum peers_change change;
 	uint32_t slot;
 
-	// Merged behind the core's back: it tells nobody.
+	// Merge without the core, so that no peer is notified.
 	assert_int_equal(peers_merge(&ras->peers, news, ras->observed_ns, &change, &slot), 0);
 }
 
@@ -38,10 +38,10 @@ static void tables_that_differ_in_anything_become_equal(void **state) {
 	uint64_t digest;
 
 	(void)state;
-	diverge(world, 2, &news); // one that only 2 knows
+	diverge(world, 2, &news); // known to node 2 only
 	peers_news_fill(&world->nodes[5].ras->peers, 0, &news);
 	news.maint = 3;
-	diverge(world, 5, &news); // and a switch that only 5 saw
+	diverge(world, 5, &news); // a maintenance switch that only node 5 knows
 	world_pass(world, 8 * SEC);
 	digest = world_view(world, 0).digest;
 	for (uint32_t n = 1; n < 8; n++)
@@ -52,7 +52,7 @@ static void tables_that_differ_in_anything_become_equal(void **state) {
 	world_destroy(world);
 }
 
-// Found: the one that knew the later refutation kept the lesser record, and told it, for ever.
+// Regression: the table with the later refutation kept the lower record, and sent it, for ever.
 static void table_that_knows_the_later_life_takes_the_higher_record_from_the_other(void **state) {
 	struct world *world = world_of(6);
 	struct ras_peer_info info;
@@ -77,7 +77,7 @@ static void table_that_knows_the_later_life_takes_the_higher_record_from_the_oth
 		};
 		diverge(world, n, &news);
 	}
-	world_pass(world, 4 * SEC); // before it is missed
+	world_pass(world, 4 * SEC); // before the member is missed
 	for (uint32_t n = 1; n < 6; n++)
 		assert_int_equal(world_view(world, n).digest, world_view(world, 0).digest);
 	for (uint32_t n = 0; n < 2; n++)
@@ -85,8 +85,8 @@ static void table_that_knows_the_later_life_takes_the_higher_record_from_the_oth
 	world_destroy(world);
 }
 
-// Found: one that was cut off for minutes found the others one by one, each of them a change of
-// its table, and waited for an end of changes before it compared tables.
+// Regression: a node that had been cut off for minutes found the others one by one. Each one
+// changed its table, and it compared tables only after the last change.
 static void tables_that_go_on_changing_are_compared_as_well(void **state) {
 	struct world *world = world_of(8);
 	struct ras_record *record;
@@ -121,7 +121,7 @@ static void equal_tables_are_never_compared(void **state) {
 	world_destroy(world);
 }
 
-// Found: the switch never reached the one it was thrown for, and digests differed for good.
+// Regression: the switch never reached its subject, and digests differed for ever.
 static void maintenance_set_by_another_reaches_the_one_it_is_for(void **state) {
 	struct world *world = world_of(6);
 	struct ras_peer peer;
@@ -150,7 +150,7 @@ static void maintenance_set_by_another_reaches_the_one_it_is_for(void **state) {
 	world_destroy(world);
 }
 
-// By frames: what is asked for, and what then travels.
+// Frame level: the requests and the resulting frames.
 
 static void send_digests(struct lone *lone, uint32_t conn, uint64_t changed) {
 	uint8_t bytes[1 + PEERS_RANGES * 8];
@@ -211,7 +211,7 @@ static void brief_is_answered_with_what_it_lacks_and_a_pull_of_what_we_lack(void
 	lone_mark(lone);
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	message_brief_begin(UINT64_MAX, MESSAGE_BRIEF_FIRST | MESSAGE_BRIEF_LAST, &writer);
-	for (uint32_t n = 0; n < 5; n++) { // all but 5
+	for (uint32_t n = 0; n < 5; n++) { // all except 5
 		struct message_brief brief = {
 			.id = lone_id(lone, n),
 			.incarnation = ras_incarnation(1, 0),
@@ -237,7 +237,7 @@ static void brief_is_answered_with_what_it_lacks_and_a_pull_of_what_we_lack(void
 	lone_destroy(lone);
 }
 
-// A digest that moves belongs to news on their way.
+// A changing digest means that news are in progress.
 static void comparison_waits_until_both_digests_stand_still(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	uint32_t conn = lone_link(lone, 2);
@@ -250,7 +250,7 @@ static void comparison_waits_until_both_digests_stand_still(void **state) {
 		struct wire_writer writer;
 
 		beat.sequence = n;
-		beat.digest = n < 40 ? n : 777; // moving for four seconds, then standing
+		beat.digest = n < 40 ? n : 777; // changes for four seconds, then is constant
 		wire_writer_init(&writer, bytes, sizeof(bytes));
 		message_beat_encode(&beat, &writer);
 		lone_frame(lone, conn, bytes, wire_writer_used(&writer));
@@ -266,7 +266,7 @@ static void comparison_waits_until_both_digests_stand_still(void **state) {
 	lone_destroy(lone);
 }
 
-// News: to every good link but the one they came by, gathered.
+// News are collected and sent on every good link, except the one they came from.
 static void news_go_once_over_every_other_link_in_one_frame(void **state) {
 	struct lone *lone = lone_of(8, 1);
 	uint32_t from = lone_link(lone, 2);
@@ -294,7 +294,8 @@ static void news_go_round_a_silent_link(void **state) {
 
 	(void)state;
 	lone_pass_beating(lone, 4 * SEC, from);
-	assert_true(lone_find_link(lone, 2)->delayed); // row 8: at the warning, not at the verdict
+	// Row 8: from the delay warning on, before the verdict.
+	assert_true(lone_find_link(lone, 2)->delayed);
 	lone_mark(lone);
 	news = lone_told(lone, 5, RAS_DEAD, ras_incarnation(1, 0));
 	lone_news(lone, from, &news);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who answers at a member's address: asked, told, and what another one there means.
+// Which agent answers at a member's address: queries, reports, and the meaning of a different
+// agent there.
 #include "control/ras/ras_lone.h"
 
 #include <support/cmocka.h>
@@ -9,7 +10,7 @@
 #define SEC RAS_NS_PER_SEC
 #define MS RAS_NS_PER_MS
 
-// Peer 4 answers, with this refusal, wherever the instance looks for peer 2.
+// Let peer 4 answer with this refusal wherever the instance looks for peer 2.
 static void pass_meeting_another(struct lone *lone, uint64_t ns, enum ras_cause refusal) {
 	struct message_init_ack ack = lone_ack(lone, 4);
 
@@ -94,8 +95,8 @@ static void finding_of_an_address_that_is_told_no_more_does_not_hold(void **stat
 	lone_destroy(lone);
 }
 
-// Found: a node was renamed, its old name forgotten, and back again: for ten minutes all who had
-// met the other name there called its configuration mistaken.
+// Regression: a node was renamed, its old name was forgotten, and it was renamed back. For ten
+// minutes all members that had met the other name there reported its configuration as wrong.
 static void finding_of_an_earlier_start_does_not_hold(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	struct ras_peer_info info = lone_info(lone, 2, 3);
@@ -113,8 +114,8 @@ static void finding_of_an_earlier_start_does_not_hold(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: of a node that was killed and started under another name the old name was agent-frozen,
-// since "its" host accepts connections, from when it was declared dead on.
+// Regression: a killed node was started under another name. From its declared death on, the old
+// name was agent-frozen, since its host still accepted connections.
 static void another_one_at_a_dead_one_s_address_is_known_too(void **state) {
 	struct lone *lone = lone_of(6, 1);
 	struct peer_news news = lone_told(lone, 2, RAS_DEAD, ras_incarnation(1, 0));
@@ -191,8 +192,8 @@ static void who_asks_is_told_who_we_are_and_nothing_else(void **state) {
 	lone_destroy(lone);
 }
 
-// Found: whoever looked for a member that told our address ended the link that it had with us,
-// twice a second, for each call seemed to be of one that had lost it.
+// Regression: a node looked for a member that claims our address and so ended its link with us,
+// twice a second. Each call seemed to come from a node that had lost the link.
 static void call_for_another_one_at_our_address_ends_no_link(void **state) {
 	static const struct {
 		bool us;

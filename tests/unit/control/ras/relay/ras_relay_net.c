@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct conn some_conn; // a link that is up has one; nobody looks into it
+static struct conn some_conn; // connection of every link that is up; its contents are not used
 
 // The core around the relay
 
@@ -109,7 +109,7 @@ static void report(void *ctx, const struct ras_relay_report *report) {
 	node->reports[node->report_count++ % NET_LOG_MAX] = *report;
 }
 
-static struct heap heap; // of all nets: one test at a time
+static struct heap heap; // of all nets, since tests run one at a time
 
 void net_memory_fail(bool fail) {
 	if (fail)
@@ -283,7 +283,7 @@ void net_wire(struct net *net, uint32_t a, uint32_t b, enum net_wire wire) {
 	wire_half(net, b, a, wire);
 }
 
-// Time and traffic
+// Time and frames
 
 static void frame_arrive(struct net *net, const struct net_frame *frame) {
 	struct ras *ras = &net->nodes[frame->to].ras;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Relay instances over links in memory: the real relay and peer tables, with the rest of the
-// core left away. Frames travel in the order they were sent; time moves only when asked to.
+// Relay instances over links in memory: the real relay and peer tables, without the rest of the
+// core. Frames arrive in the order of sending; time advances only on request.
 #pragma once
 
 #include "core/core.h"
@@ -12,9 +12,9 @@
 enum net_wire {
 	NET_ABSENT,  // no such link
 	NET_GOOD,    //
-	NET_BLOCKED, // good, but takes nothing now
+	NET_BLOCKED, // good, but accepts nothing now
 	NET_DOWN,    // lost, and both ends know
-	NET_SILENT,  // good for both ends, and nothing arrives
+	NET_SILENT,  // good for both ends, but frames are lost
 };
 
 struct net_delivery {
@@ -29,7 +29,7 @@ struct net_node {
 	struct net *net;
 	uint32_t index;
 	struct link *links;
-	struct link *table[NET_NODES_MAX]; // of ras.links
+	struct link *table[NET_NODES_MAX]; // the table of ras.links
 
 	int deliver_result;
 	struct net_delivery deliveries[NET_LOG_MAX];
@@ -58,39 +58,40 @@ struct net {
 	uint64_t ids[NET_NODES_MAX]; // in ring order
 	uint8_t wires[NET_NODES_MAX][NET_NODES_MAX];
 	struct net_frame *head, **tail;
-	uint64_t frames; // sent
-	// Called for each frame before it arrives; false loses it.
+	uint64_t frames; // number of frames sent
+	// Called for each frame before it arrives. Returns false to lose the frame.
 	bool (*filter)(struct net *net, struct net_frame *frame);
 	void *filter_ctx;
 };
 
-// Nodes in a ring, then the links that net_link() adds.
+// Create nodes in a ring; net_link() adds further links.
 struct net *net_create(uint32_t count);
 void net_destroy(struct net *net);
 void net_link(struct net *net, uint32_t a, uint32_t b);
 void net_link_ring(struct net *net);
-// i ± 2^k for all k.
+// Add links from each i to i ± 2^k, for all k.
 void net_link_long(struct net *net);
 
-// Both directions; tells the relays of lost links and of links that take frames again.
+// Set both directions of a link; notifies the relays of lost links and of links that accept
+// frames again.
 void net_wire(struct net *net, uint32_t a, uint32_t b, enum net_wire wire);
 struct link *net_find_link(struct net *net, uint32_t from, uint32_t to);
-// As all others see it who are told: dead, or a newer start.
+// Set the state or the newer start of `about` in the table of `who`.
 void net_tell(struct net *net, uint32_t who, uint32_t about, enum ras_state state, uint64_t start);
 
-// Carries frames until none is left.
+// Deliver frames until none is left.
 void net_carry(struct net *net);
-// The same, with ticks and time until no message of anybody is on its way.
+// Deliver frames, with ticks and time, until no message is in progress.
 void net_settle(struct net *net);
 void net_advance(struct net *net, uint64_t by_ns);
 
-// From one to the other, payload `value`, with a report. Returns what ras_relay_send() returns.
+// Send payload `value` with a report. Returns the result of ras_relay_send().
 int net_send(struct net *net, uint32_t from, uint32_t to, uint64_t value);
 int net_send_message(
 	struct net *net, uint32_t from, const struct ras_relay_message *message, uint64_t *ret_id
 );
 
-// From now on no instance gets memory, or does again.
+// Let all allocations fail from now on, or succeed again.
 void net_memory_fail(bool fail);
 
 uint64_t net_random(uint64_t *state);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Order within a flow: over retries, detours, lost messages and full consumers.
+// Order within a flow, despite retries, detours, lost messages and full consumers.
 #include "control/ras/relay/ras_relay_net.h"
 #include "relay/relay_state.h"
 
@@ -26,7 +26,7 @@ send_ordered(struct net *net, uint32_t from, uint32_t flow, uint64_t value, uint
 	return net_send_message(net, from, &message, &id);
 }
 
-// Loses the first tries of data by a pattern: bit n is the n-th data frame that 0 sends.
+// Lose first tries of data by a pattern: bit n is the n-th data frame that 0 sends.
 static bool lose_by_pattern(struct net *net, struct net_frame *frame) {
 	uint64_t *pattern = net->filter_ctx;
 	struct relay_header header;
@@ -68,7 +68,7 @@ static void order_holds_when_the_way_changes_between_two_messages(void **state) 
 
 	(void)state;
 	net_link_long(net);
-	// The first waits behind 2 or 4, which are next to the destination; the others go by 1.
+	// The first message waits at 2 or 4, next to the destination; the others go through 1.
 	net_wire(net, 2, 3, NET_BLOCKED);
 	net_wire(net, 4, 3, NET_BLOCKED);
 	assert_int_equal(send_ordered(net, 0, 1, 0, 0), 0);
@@ -120,7 +120,7 @@ static void one_flow_does_not_wait_for_another(void **state) {
 	net_destroy(net);
 }
 
-// Keeps the first data frame that 0 sends, to bring it later.
+// Keep the first data frame that 0 sends, to deliver it later.
 static bool keep_first(struct net *net, struct net_frame *frame) {
 	struct net_frame **kept = net->filter_ctx;
 
@@ -139,7 +139,7 @@ static void one_that_was_given_up_is_left_out_and_does_not_come_later(void **sta
 	(void)state;
 	net->filter = keep_first;
 	net->filter_ctx = &kept;
-	// Its life ends before its first retry.
+	// Its lifetime ends before its first retry.
 	assert_int_equal(send_ordered(net, 0, 1, 99, 300 * MS), 0);
 	for (uint64_t value = 0; value < 3; value++)
 		assert_int_equal(send_ordered(net, 0, 1, value, 0), 0);

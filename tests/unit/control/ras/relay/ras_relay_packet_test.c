@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The header of a relayed message, and what happens to one that is wrong.
+// The header of a relayed message, and the handling of invalid ones.
 #include "control/ras/relay/ras_relay_net.h"
 #include "relay/relay_state.h"
 
@@ -208,7 +208,7 @@ static void fields_that_contradict_each_other_are_refused(void **state) {
 	}
 }
 
-// The rest goes through a node: frames as neighbour 0 would send them to node 1 of a ring of 8.
+// Frames as neighbour 0 would send them to node 1 of a ring of 8.
 
 static struct relay_header from_zero(struct net *net, uint32_t to) {
 	struct relay_header header = sample();
@@ -284,7 +284,7 @@ static void a_message_out_of_life_goes_no_further(void **state) {
 	net_destroy(net);
 }
 
-// An agent that lost its state directory may count as one of its earlier runs did.
+// An agent that lost its state directory may have the start counter of an earlier run.
 static void a_message_of_or_for_another_run_of_the_same_number_is_refused(void **state) {
 	struct net *net = net_create(8);
 	const struct ras_relay_counters *counters = ras_relay_counters(&net->nodes[1].ras);
@@ -305,7 +305,7 @@ static void a_message_of_or_for_another_run_of_the_same_number_is_refused(void *
 	net_destroy(net);
 }
 
-// Found: the two began the window anew in turn, and a message of either was delivered again.
+// Regression: the two runs reset the window in turn, and messages of both were delivered again.
 static void two_runs_of_a_stranger_of_one_number_are_not_delivered_in_turn(void **state) {
 	struct net *net = net_create(8);
 	const struct ras_relay_counters *counters = ras_relay_counters(&net->nodes[1].ras);
@@ -336,10 +336,10 @@ static void an_answer_is_never_answered(void **state) {
 		header.kind = kinds[n];
 		header.reason = kinds[n] == RELAY_NAK ? RAS_RELAY_NO_ROUTE : 0;
 		header.about = net->ids[0];
-		assert_int_equal(arrive(net, &header), 0); // to a dead node
+		assert_int_equal(arrive(net, &header), 0); // for a dead node
 		header.destination = net->ids[1];
 		header.destination_run = 9;
-		assert_int_equal(arrive(net, &header), 0); // to another start of this one
+		assert_int_equal(arrive(net, &header), 0); // for another start of this node
 	}
 	assert_int_equal(net->frames, 0);
 	assert_int_equal(ras_relay_counters(&net->nodes[1].ras)->replies_lost, 4);
@@ -389,7 +389,7 @@ static void only_the_destination_can_acknowledge(void **state) {
 	header.attempt = 7; // a try that was never made
 	assert_int_equal(arrive(net, &header), 0);
 	header.attempt = 0;
-	header.reason = 200; // no reason of ours
+	header.reason = 200; // an unknown reason
 	assert_int_equal(arrive(net, &header), 0);
 	assert_int_equal(ras_relay_counters(&net->nodes[1].ras)->replies_unknown, 3);
 	net_settle(net);

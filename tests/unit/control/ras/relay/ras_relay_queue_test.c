@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens behind a link that does not move: classes, fairness, bounds, age.
+// Queues behind a stalled link: classes, fairness, bounds, age.
 #include "control/ras/relay/ras_relay_net.h"
 #include "relay/relay_state.h"
 
 #include <support/cmocka.h>
 
 #define MS RAS_NS_PER_MS
-#define TRANSIT_EVENTS 32 // half of the buffers of the class: what one link may hold
+#define TRANSIT_EVENTS 32 // half of the buffers of the class, which is the limit of one link
 
-// A line of nodes 0 … 3 within a ring of nine: what 0 and 1 send to 3 passes through 2.
+// Nodes 0 … 3 of a ring of nine form a line: messages of 0 and 1 to 3 pass through 2.
 static struct net *line_net(void) {
 	return net_create(9);
 }
@@ -57,14 +57,14 @@ static void a_flood_pushes_out_itself_and_no_other_source(void **state) {
 	assert_int_equal(stats.queued[RAS_RELAY_EVENT], TRANSIT_EVENTS);
 	assert_int_equal(full_count(net, 2, RAS_RELAY_EVENT), 105 - TRANSIT_EVENTS);
 
-	// In turns: the five are among the first ten or eleven that go.
+	// The queues alternate, so the five are among the first ten or eleven frames.
 	net_wire(net, 2, 3, NET_GOOD);
 	net_carry(net);
 	for (uint32_t n = 0; n < 11; n++)
 		others += net->nodes[3].deliveries[n].source == net->ids[0];
 	assert_int_equal(others, 5);
 	net_settle(net);
-	// Refusals are answered by retries: nothing was lost in the end.
+	// Rejections cause retries: no message was lost.
 	assert_int_equal(net->nodes[3].delivery_count, 105);
 	net_destroy(net);
 }
@@ -94,7 +94,7 @@ static void large_messages_get_no_more_of_a_link_than_small_ones(void **state) {
 	net_wire(net, 2, 3, NET_GOOD);
 	net_carry(net);
 	assert_int_equal(net->nodes[3].delivery_count, 32);
-	// While both have something waiting: four small ones for a large one, as near as frames
+	// While both queues have messages: four small ones for each large one, as close as frames
 	// allow.
 	for (uint32_t n = 0; n < 20; n++, id++)
 		bytes[net->nodes[3].deliveries[n].source == net->ids[0]] +=
@@ -129,7 +129,7 @@ static void higher_classes_go_first_and_lower_ones_still_go(void **state) {
 	for (uint32_t n = 0; n < 7; n++)
 		assert_int_equal(net->nodes[3].deliveries[n].flow, RAS_RELAY_CONTROL);
 	assert_int_equal(first_bulk, 7);   // its share
-	assert_int_equal(first_event, 13); // after the last of control
+	assert_int_equal(first_event, 13); // behind the last control message
 	net_settle(net);
 	net_destroy(net);
 }
@@ -276,7 +276,7 @@ static void a_death_empties_the_queues_of_what_was_for_it(void **state) {
 		assert_int_equal(send_class(net, 1, RAS_RELAY_EVENT, value), 0);
 		assert_int_equal(send_class(net, 0, RAS_RELAY_BULK, value), 0);
 	}
-	assert_int_equal(net_send(net, 1, 4, 1), 0); // passes through, stays
+	assert_int_equal(net_send(net, 1, 4, 1), 0); // passes through and waits
 	net_carry(net);
 	net_tell(net, 2, 3, RAS_DEAD, 1);
 	queue_stats(net, 2, &stats);
@@ -287,8 +287,8 @@ static void a_death_empties_the_queues_of_what_was_for_it(void **state) {
 	net_destroy(net);
 }
 
-// Random traffic over links that stop, are lost and come back, to see that nothing leaks,
-// nothing is delivered twice and every message has one end.
+// Random traffic over links that stall, are lost and return. Nothing leaks, no message is
+// delivered twice, and each message has one end.
 static void under_random_faults_every_message_ends_once(void **state) {
 	struct net *net = net_create(16);
 	uint64_t seed = 11;

@@ -19,7 +19,7 @@ static void forget_reports(struct net *net, uint32_t from, uint32_t to) {
 	net->nodes[to].delivery_count = 0;
 }
 
-// Sends one message and waits for its end.
+// Send one message and wait for its end.
 static void try_pair(struct net *net, uint32_t from, uint32_t to, struct tally *tally) {
 	struct net_node *source = &net->nodes[from];
 	uint64_t frames = net->frames;
@@ -48,7 +48,7 @@ static void try_pair(struct net *net, uint32_t from, uint32_t to, struct tally *
 	}
 }
 
-// Every pair but those with this node.
+// Try every pair without this node.
 static void try_all(struct net *net, uint32_t except, struct tally *tally) {
 	for (uint32_t from = 0; from < net->count; from++) {
 		for (uint32_t to = 0; to < net->count; to++) {
@@ -139,7 +139,7 @@ static void a_dead_destination_is_refused_and_nothing_goes_in_circles(void **sta
 			net->profile.relay_tries
 		);
 		assert_int_equal(tally.refused, tally.sent);
-		// There and back by at most the longest way, per try.
+		// Each try takes at most the longest way, in both directions.
 		assert_true(
 			tally.frames <=
 			(uint64_t)tally.sent * net->profile.relay_tries * 2 * (ceil_log2(count) + 2)
@@ -194,7 +194,8 @@ static void a_silent_link_is_gone_round_by_the_next_try(void **state) {
 	net_destroy(net);
 }
 
-// Long links keep to [0.6, 1.6] of their nominal length, so rings are never as regular as above.
+// Long links have 0.6 to 1.6 times their nominal length, so real rings are less regular than
+// above.
 static void links_of_uneven_length_stay_within_the_hop_limit(void **state) {
 	uint64_t seed = 7;
 
@@ -249,7 +250,8 @@ static void nothing_goes_straight_back_where_it_came_from(void **state) {
 	net->filter_ctx = &back;
 	try_pair(net, 0, 2, &tally);
 	assert_int_equal(back, 0);
-	// A ring alone has no second way that leads nearer: this one is refused, by every try.
+	// A plain ring has no second way towards the destination, so every try of this message is
+	// rejected.
 	assert_int_equal(net->nodes[0].reports[0].tries, net->profile.relay_tries);
 	assert_int_equal(tally.refused, 1);
 	net_destroy(net);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a sender and a receiver may rely on, one promise a test.
+// Guarantees to sender and receiver, one per test.
 #include "control/ras/relay/ras_relay_net.h"
 #include "relay/relay_state.h"
 
@@ -49,7 +49,7 @@ static uint8_t frame_kind(const struct net_frame *frame) {
 	return header.kind;
 }
 
-// Loses as many frames of a kind as the context says: [kind, count].
+// Lose frames by the context: [kind, count].
 static bool lose_some(struct net *net, struct net_frame *frame) {
 	uint32_t *left = net->filter_ctx;
 
@@ -106,7 +106,7 @@ static void too_many_on_their_way_are_refused_until_one_has_ended(void **state) 
 	net_wire(net, 0, 3, NET_SILENT);
 	while (net_send(net, 0, 1, accepted) == 0)
 		accepted++;
-	// One destination's window; the others have what is left of the whole.
+	// The window of one destination; the others share the rest of the total.
 	assert_int_equal(accepted, RELAY_WINDOW);
 	assert_int_equal(net_send(net, 0, 1, 1), -EAGAIN);
 	assert_int_equal(net_send(net, 0, 2, 1), -EAGAIN);
@@ -130,7 +130,7 @@ static void without_memory_nothing_is_accepted_and_nothing_breaks(void **state) 
 	net_memory_fail(true);
 	net_carry(net);
 	net_memory_fail(false);
-	// The receiver had no room to remember the source: a refusal, and then the retry.
+	// The receiver had no memory for the source: a rejection, and then the retry.
 	net_settle(net);
 	assert_int_equal(only_report(net, 0)->outcome, RAS_RELAY_OUTCOME_DELIVERED);
 	assert_int_equal(only_report(net, 0)->tries, 2);
@@ -201,7 +201,7 @@ static void a_cancelled_message_is_not_tried_again_nor_reported(void **state) {
 	net_destroy(net);
 }
 
-// Once
+// Delivery only once
 
 static void a_lost_answer_brings_a_retry_and_no_second_delivery(void **state) {
 	uint32_t lose[2] = {RELAY_ACK, 2};
@@ -262,7 +262,7 @@ static void the_window_tells_fresh_delivered_refused_and_too_old_apart(void **st
 	assert_int_equal(relay_source_seen(&source, UINT64_MAX), RELAY_DELIVERED);
 }
 
-// For one start of one agent
+// Delivery to one start of one agent only
 
 static void a_message_for_an_older_start_is_refused(void **state) {
 	struct net *net = net_create(8);
@@ -297,7 +297,7 @@ static void a_new_start_of_the_source_has_a_fresh_window(void **state) {
 	for (uint64_t start = 1; start <= 3; start++) {
 		net_tell(net, 0, 0, RAS_ALIVE, start);
 		net_tell(net, 1, 0, RAS_ALIVE, start);
-		// The new start counts its sequences from 1.
+		// The new start numbers its messages from 1.
 		relay_destroy(&net->nodes[0].ras);
 		assert_int_equal(relay_create(&net->nodes[0].ras), 0);
 		assert_int_equal(net_send(net, 0, 1, start), 0);
@@ -337,7 +337,7 @@ static void no_way_on_with_another_table_is_called_a_stale_view(void **state) {
 	struct net *net = net_create(8);
 
 	(void)state;
-	net_tell(net, 1, 6, RAS_LEFT, 1); // so that 1 has another table than 0
+	net_tell(net, 1, 6, RAS_LEFT, 1); // so that the tables of 1 and 0 differ
 	net_wire(net, 1, 2, NET_DOWN);
 	net_wire(net, 0, 7, NET_DOWN);
 	assert_int_equal(net_send(net, 0, 2, 42), 0);
@@ -356,7 +356,7 @@ static void an_early_message_waits_for_its_port(void **state) {
 	(void)state;
 	net->nodes[1].deliver_result = -ENOENT;
 	assert_int_equal(net_send(net, 0, 1, 42), 0);
-	net_advance(net, 900 * MS); // a retry in between is no second copy
+	net_advance(net, 900 * MS); // a retry in between creates no second copy
 	ras_relay_stats(&net->nodes[1].ras, &stats);
 	assert_int_equal(stats.held, 1);
 	net->nodes[1].deliver_result = 0;
@@ -425,7 +425,7 @@ static void a_consumer_that_stays_full_is_reported_as_refusal(void **state) {
 	assert_int_equal(only_report(net, 1)->outcome, RAS_RELAY_OUTCOME_REFUSED);
 	assert_int_equal(only_report(net, 1)->reason, RAS_RELAY_QUEUE_FULL);
 	assert_int_equal(only_report(net, 1)->tries, net->profile.relay_tries);
-	// With the last try, not with its life: after 0.5 + 1 + 2 seconds.
+	// The end comes with the last try, after 0.5 + 1 + 2 seconds, and not with the lifetime.
 	assert_int_equal(only_report(net, 1)->round_trip_ns, 3500 * MS);
 	net_destroy(net);
 }
@@ -463,7 +463,7 @@ static void the_cores_own_messages_go_once_and_are_not_answered(void **state) {
 	net_carry(net);
 	assert_int_equal(net->frames, 4);
 	assert_int_equal(ended(net, 2, RAS_RELAY_UNDECODABLE), 1);
-	// No way at all: counted, gone.
+	// No way at all: counted and dropped.
 	net_wire(net, 0, 1, NET_DOWN);
 	net_wire(net, 0, 7, NET_DOWN);
 	relay_send_once(ras, slot, RELAY_PORT_CONFIRM, RAS_RELAY_CONTROL, NULL, 0);
@@ -490,7 +490,7 @@ static void what_was_remembered_is_given_back(void **state) {
 	size_t before = net->nodes[1].ras.memory.used_bytes;
 
 	(void)state;
-	assert_true(sizeof(struct relay) <= 4096); // of an instance that relays nothing
+	assert_true(sizeof(struct relay) <= 4096); // for an instance that relays nothing
 	message = message_to(net, 2, &value);
 	message.flags |= RAS_RELAY_ORDERED;
 	net_wire(net, 1, 2, NET_BLOCKED);
@@ -512,7 +512,7 @@ static void what_was_remembered_is_given_back(void **state) {
 		struct net_node *node = &net->nodes[n];
 
 		assert_true(relay_next_ns(&node->ras) == RAS_NEVER);
-		// All but the array of lanes, which holds no buffer.
+		// All memory except the array of lanes, which hold no buffer.
 		assert_true(node->ras.memory.used_bytes <= before + 8 * sizeof(struct relay_lane));
 	}
 	net_destroy(net);

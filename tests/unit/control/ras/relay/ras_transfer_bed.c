@@ -73,7 +73,7 @@ static void on_ended(void *ctx, const struct ras_transfer_end *end) {
 
 	assert_in_range(user->end_count, 0, BED_TRANSFERS_MAX - 1);
 	for (uint32_t n = 0; n < user->end_count; n++)
-		assert_true(user->ends[n].id != end->id); // told once
+		assert_true(user->ends[n].id != end->id); // each end is reported once
 	user->ends[user->end_count++] = *end;
 	if (end->incoming) {
 		struct bed_arrival *arrival = arrival_of(user, end->id, end->tag);

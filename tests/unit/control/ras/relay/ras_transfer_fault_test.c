@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transfers while nodes die, leave, restart and stand still, and while links come and go.
+// Transfers while nodes die, leave, restart and freeze, and while links are lost and return.
 #include "control/ras/relay/ras_transfer_bed.h"
 
 #include <support/cmocka.h>
@@ -15,7 +15,7 @@ static void assert_done(uint32_t from, uint32_t to, uint64_t size) {
 	assert_int_equal(bed.nodes[to].arrivals[0].taken, size);
 }
 
-// The relay of `node` gives up what its transfer has on its way; both are as in real life.
+// Let the relay of `node` give up the message of its transfer, as it would in reality.
 static void give_up(uint32_t node, uint64_t message_id, enum ras_relay_reason reason) {
 	struct ras *ras = bed.world->nodes[node].ras;
 	struct ras_relay_report report = {
@@ -88,7 +88,7 @@ static void what_the_other_side_can_never_read_ends_it(void **state) {
 	bed_destroy();
 }
 
-// Every link of the node that the messages may take, one after the other.
+// Lose every link of the node that the messages may take, one after the other.
 static void links_that_are_lost_on_the_way_cost_nothing(void **state) {
 	static const enum world_way ways[] = {WORLD_STALLED, WORLD_REFUSED, WORLD_FULL};
 
@@ -193,7 +193,7 @@ static void the_next_start_of_a_side_is_another_side(void **state) {
 		world_kill(bed.world, victim);
 		world_start(bed.world, victim, 2, victim);
 		bed_settle(20);
-		// Whether its death or its next start was heard of first.
+		// Depends on whether its death or its next start was received first.
 		assert_true(
 			bed_end(other)->outcome == RAS_TRANSFER_RESTARTED ||
 			bed_end(other)->outcome == RAS_TRANSFER_DEAD
@@ -219,7 +219,7 @@ static void what_is_under_way_is_freed_with_the_instance(void **state) {
 		bed_start(0, 5, 1, LONG);
 		bed_start(5, 0, 1, LONG);
 		bed_pass_ms(ms);
-		world_destroy(bed.world); // fails if anything is left
+		world_destroy(bed.world); // fails if anything leaked
 	}
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What no agent sends, or not then, or not to there: counted, refused, and never believed.
+// Messages that no agent sends, or not at that time or to that destination: counted and rejected.
 #include "control/ras/relay/ras_transfer_bed.h"
 
 #include <support/cmocka.h>
@@ -8,7 +8,7 @@
 
 #define SEGMENT RAS_TRANSFER_SEGMENT_BYTES_MAX
 #define WINDOW RAS_TRANSFER_WINDOW_BYTES
-#define LIAR 1 // speaks by bed_inject() alone
+#define LIAR 1 // sends by bed_inject() only
 #define NODE 5
 #define ID 4711
 #define TAG 77
@@ -21,7 +21,7 @@
 
 static const struct transfer_message start_known = START_KNOWN;
 
-// DATA of what the bed would send under TAG.
+// Inject DATA that the bed would send under TAG.
 static int inject_data(uint32_t from, uint64_t id, uint32_t offset, uint32_t count, bool last) {
 	uint8_t bytes[SEGMENT];
 	struct transfer_message message = {
@@ -49,7 +49,7 @@ static void begin(uint64_t size) {
 	assert_int_equal(bed_transfer(NODE, true)->in.limit, WINDOW);
 }
 
-// The node goes on, and takes honest transfers.
+// Check that the node still works and accepts honest transfers.
 static void finish(void) {
 	uint32_t arrivals;
 
@@ -63,7 +63,7 @@ static void finish(void) {
 	bed_destroy();
 }
 
-// Messages that cannot be read
+// Malformed messages
 
 static const uint8_t some_bytes[SEGMENT];
 
@@ -91,7 +91,7 @@ static const struct transfer_message sound[SOUND_COUNT] = {
 	[SOUND_END] = {.type = TRANSFER_END, .id = ID, .received = 1, .outcome = RAS_TRANSFER_DONE},
 };
 
-// One byte of a sound message is another one.
+// A valid message with one byte replaced.
 static const struct {
 	const char *what;
 	enum sound_message of;
@@ -157,7 +157,7 @@ static void what_cannot_be_read_is_refused_and_changes_nothing(void **state) {
 		if (sound[n].type != TRANSFER_DATA || sound[n].count == SEGMENT)
 			assert_malformed("a byte too many", payload, size + 1);
 		while (size-- > 0) {
-			// The end of a segment is where its message ends.
+			// A segment has no length of its own: it ends with its message.
 			if (sound[n].type != TRANSFER_DATA || size < TRANSFER_DATA_HEADER_BYTES)
 				assert_malformed("cut off", payload, size);
 		}
@@ -196,7 +196,7 @@ static void any_other_port_of_the_core_refuses_what_is_acknowledged(void **state
 	finish();
 }
 
-// Transfers that are not
+// Messages of unknown transfers
 
 static void messages_about_no_transfer_are_counted(void **state) {
 	(void)state;
@@ -207,7 +207,7 @@ static void messages_about_no_transfer_are_counted(void **state) {
 		message.id = ID + 1;
 		assert_int_equal(bed_inject_message(LIAR, NODE, &message), 0);
 		assert_int_equal(bed_counters(NODE)->unknown, 2 * n - 1);
-		// Nor is it one of somebody else.
+		// The transfer belongs to another sender.
 		assert_int_equal(bed_inject_message(LIAR + 1, NODE, &sound[n]), 0);
 	}
 	assert_int_equal(bed_counters(NODE)->unknown, 10);
@@ -236,7 +236,9 @@ static void a_start_of_nobody_in_the_table_is_not_taken(void **state) {
 	delivery.size = transfer_message_encode(&start_known, payload);
 	delivery.source = 12345;
 	delivery.source_incarnation = ras_incarnation(1, 0);
-	assert_int_equal(transfer_message_received(ras, &delivery), -EAGAIN); // tried again, later
+	assert_int_equal(
+		transfer_message_received(ras, &delivery), -EAGAIN
+	); // the relay retries later
 	delivery.source = world_id(bed.world, LIAR);
 	delivery.source_incarnation = ras_incarnation(2, 0);
 	assert_int_equal(transfer_message_received(ras, &delivery), -EAGAIN);
@@ -260,9 +262,10 @@ static void a_start_without_end_takes_its_share_and_no_more(void **state) {
 	assert_int_equal(bed_stats(NODE).incoming, RAS_TRANSFERS_PEER_MAX);
 	bed_start(0, NODE, TAG, 3u * SEGMENT);
 	bed_pass_ms(100);
-	assert_int_equal(bed.nodes[NODE].arrivals[0].taken, 3u * SEGMENT); // others are served
+	// Other transfers continue.
+	assert_int_equal(bed.nodes[NODE].arrivals[0].taken, 3u * SEGMENT);
 	bed_pass_ms(5000);
-	assert_int_equal(bed_stats(NODE).incoming, 0); // their life is over
+	assert_int_equal(bed_stats(NODE).incoming, 0); // their lifetime is over
 	bed.nodes[NODE].arrival_count = bed.nodes[NODE].end_count = 0;
 	finish();
 }
@@ -311,7 +314,7 @@ struct piece {
 	bool last;
 };
 
-// What is said of a transfer of 1,000 bytes, or of an unknown number, after `before`.
+// Messages about a transfer of 1,000 bytes, or of unknown size, after `before`.
 struct lie {
 	const char *what;
 	uint64_t size;
@@ -416,12 +419,12 @@ static void segments_out_of_order_or_repeated_are_left(void **state) {
 	inject_data(LIAR, ID, 0, 300, false);
 	inject_data(LIAR, ID, 100, 100, false);
 	assert_int_equal(bed_counters(NODE)->duplicates, 2);
-	inject_data(LIAR, ID, 200, 300, false); // of this the last 200 are new
+	inject_data(LIAR, ID, 200, 300, false); // the last 200 bytes are new
 	assert_int_equal(bed.nodes[NODE].arrivals[0].taken, 500);
 	inject_data(LIAR, ID, 500, 500, true);
 	bed_pass_ms(5);
 	assert_int_equal(bed_end(NODE)->outcome, RAS_TRANSFER_DONE);
-	inject_data(LIAR, ID, 500, 500, true); // after the end
+	inject_data(LIAR, ID, 500, 500, true); // behind the end
 	assert_int_equal(bed.nodes[NODE].arrivals[0].taken, 1000);
 	finish();
 }
@@ -475,7 +478,7 @@ static void credits_that_overflow_or_lie_are_refused(void **state) {
 			fail_msg("believed: %s", claims[n].what);
 		bed_pass_ms(50);
 		assert_int_equal(bed_counters(NODE)->bytes_sent, WINDOW);
-		// Nor does an older one take back what was granted.
+		// An older credit does not reduce the limit.
 		credit.received = 0;
 		credit.limit = SEGMENT;
 		assert_int_equal(bed_inject_message(LIAR, NODE, &credit), 0);
@@ -526,7 +529,7 @@ static void done_is_not_believed_before_everything_was_sent(void **state) {
 	}
 	bed_pass_ms(50);
 	assert_int_equal(bed.nodes[NODE].end_count, 0);
-	end.outcome = RAS_TRANSFER_REFUSED; // that it may say at any time
+	end.outcome = RAS_TRANSFER_REFUSED; // allowed at any time
 	end.reason = RAS_TRANSFER_DECLINED;
 	assert_int_equal(bed_inject_message(LIAR, NODE, &end), 0);
 	bed_pass_ms(50);
@@ -561,7 +564,8 @@ static void credits_and_ends_after_the_end_change_nothing(void **state) {
 	assert_int_equal(bed_inject_message(LIAR, NODE, &end), 0);
 	assert_int_equal(bed_end(NODE)->outcome, RAS_TRANSFER_CANCELLED);
 	assert_false(bed_end(NODE)->by_peer);
-	// Its END was forged: that side was not told, and is not waited for.
+	// The liar's END was forged, so its own side still has the transfer. It is cancelled here
+	// instead of waiting for its timeout.
 	end.id = bed_transfer(LIAR, true)->id;
 	assert_int_equal(
 		ras_transfer_cancel(bed.world->nodes[LIAR].ras, bed.world->now_ns, end.id), 0

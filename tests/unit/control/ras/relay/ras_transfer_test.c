@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Transfers between nodes that are well, or slow, or change their mind.
+// Transfers between nodes that are healthy, slow, or cancel.
 #include "control/ras/relay/ras_transfer_bed.h"
 
 #include <support/cmocka.h>
@@ -100,7 +100,7 @@ static void what_cannot_be_sent_is_refused_at_once(void **state) {
 static void more_than_the_stated_maximum_ends_it_on_both_sides(void **state) {
 	(void)state;
 	bed_create(4);
-	bed_start(0, 2, 1, RAS_TRANSFER_SIZE_UNKNOWN); // its source never says last
+	bed_start(0, 2, 1, RAS_TRANSFER_SIZE_UNKNOWN); // its source never ends
 	bed_settle(60);
 	assert_int_equal(bed_end(0)->outcome, RAS_TRANSFER_CANCELLED);
 	assert_int_equal(bed_end(0)->reason, RAS_TRANSFER_TOO_LONG);
@@ -216,7 +216,8 @@ static void a_consumer_that_refuses_tells_the_sender_why(void **state) {
 	for (uint32_t n = 0; n < 8; n++) {
 		bed_create(4);
 		bed.nodes[2].take_result = rows[n / 2].result;
-		bed.nodes[2].take_room = n % 2 * 5u * SEGMENT; // the first, or one in the middle
+		// The first segment, or one in the middle.
+		bed.nodes[2].take_room = n % 2 * 5u * SEGMENT;
 		bed_start(0, 2, 1, MANY);
 		bed_settle(5);
 		assert_int_equal(bed_end(0)->outcome, RAS_TRANSFER_REFUSED);
@@ -236,12 +237,12 @@ static void a_node_without_consumers_refuses(void **state) {
 	bed_settle(5);
 	assert_int_equal(bed_end(0)->outcome, RAS_TRANSFER_REFUSED);
 	assert_int_equal(bed_end(0)->reason, RAS_TRANSFER_NO_CONSUMER);
-	assert_int_equal(bed.nodes[2].end_count, 0); // it was offered nothing
+	assert_int_equal(bed.nodes[2].end_count, 0); // no data was offered to it
 	assert_int_equal(bed_counters(0)->segments_sent, 0);
 	bed_destroy();
 }
 
-// True if there was still something to cancel.
+// Return true if there was a transfer to cancel.
 static bool cancel(uint32_t node, bool incoming) {
 	struct ras *ras = bed.world->nodes[node].ras;
 	struct transfer *transfer = ras->transfers->first;
@@ -262,7 +263,7 @@ static void either_side_may_cancel_at_any_moment(void **state) {
 			bed_pass_ms(ms);
 			cancelled = cancel(canceller, side == 1);
 			assert_true(cancelled || side == 1 || ms > 5);
-			assert_false(cancel(canceller, side == 1)); // once
+			assert_false(cancel(canceller, side == 1)); // only once
 			bed_settle(5);
 			assert_int_equal(
 				bed_end(0)->outcome == RAS_TRANSFER_DONE,
@@ -273,7 +274,7 @@ static void either_side_may_cancel_at_any_moment(void **state) {
 					bed.nodes[canceller].end_count,
 					side == 0 || bed.nodes[2].arrival_count > 0
 				);
-			// Whoever was offered something hears of the end.
+			// A consumer that was offered data is notified of the end.
 			assert_int_equal(bed.nodes[2].end_count, bed.nodes[2].arrival_count);
 			bed_destroy();
 		}
@@ -337,7 +338,7 @@ static void transfers_are_bounded_and_take_turns(void **state) {
 		bed_pass_ms(1);
 		assert_in_range(bed_stats(0).segments, 0, TRANSFER_IN_FLIGHT_MAX);
 	}
-	// All have moved about as far.
+	// All transfers have progressed about equally.
 	for (const struct transfer *transfer = bed.world->nodes[0].ras->transfers->first;
 	     transfer != NULL; transfer = transfer->next)
 		assert_in_range(transfer->out.ahead, 5u * SEGMENT, 40u * SEGMENT);
