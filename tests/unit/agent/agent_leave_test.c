@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// agent/signals.c alone: what asks an agent to leave. Loop, fabric and overlay are played here.
+// Tests of agent/signals.c alone: the signals that make an agent leave. The test stubs the loop,
+// the fabric and the overlay.
 #include "agent.h"
 
 #include <control/fabric.h>
@@ -94,7 +95,7 @@ static void a_second_request_to_stop_ends_it_at_once(void **state) {
 	signals_stop(&agent);
 	begin(&agent);
 	receive(SIGTERM, RAS_NS_PER_SEC);
-	receive(SIGINT, RAS_NS_PER_SEC); // somebody sends another one
+	receive(SIGINT, RAS_NS_PER_SEC); // a second signal
 	assert_int_equal(leaves, 1);
 	assert_int_equal(stops, 1);
 	signals_stop(&agent);

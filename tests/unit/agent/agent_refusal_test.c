@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// agent/refusal.c alone. No real agent refuses another for its cluster: it proves another key. So
-// the overlay is played here.
+// Tests of agent/refusal.c alone. An agent with another cluster name is never refused in practice,
+// because its key is wrong too. Therefore the test stubs the overlay.
 #include "agent.h"
 
 #include <lib/log.h>
@@ -111,7 +111,8 @@ static void each_refusal_has_its_exit_status(void **state) {
 	for (size_t n = 0; n < COUNT_OF(cases); n++) {
 		begin(&agent);
 		happen(RAS_EVENT_JOIN_REFUSED, cases[n].cause);
-		assert_int_equal(left_count, 0); // a listener must not call back
+		// A listener must not leave from within its callback.
+		assert_int_equal(left_count, 0);
 		turn_ends();
 		assert_int_equal(left_count, 1);
 		assert_int_equal(left_with, cases[n].exit);
@@ -159,12 +160,13 @@ static void an_agent_that_leaves_anyway_is_not_asked_again(void **state) {
 	refusal_stop(&agent);
 }
 
-// Past what the other tests have used of the share of that line.
+// The log rate limit is per call site. This time is late enough that the earlier tests have not
+// used it up.
 static uint64_t far_ahead(void) {
 	return UINT64_C(1) << 62;
 }
 
-// What is logged of a refusal.
+// Deliver one refusal event and return its log line in `text`.
 static void line_of(const struct ras_event *event, char *text, size_t size) {
 	struct log_sink sink = {.monotonic_ns = far_ahead, .realtime_ns = far_ahead};
 	struct agent agent;

@@ -26,7 +26,7 @@ static void cidr_refuses_what_is_not_a_block(void **state) {
 		{TEXT("fe80::%lo/64"), -EINVAL},
 		{TEXT("[::]/0"), -EINVAL},
 		{TEXT("10.0.0.0/33"), -ERANGE},
-		{TEXT("10.0.0.0/4294967304"), -ERANGE}, // 8, if it were cut to 32 bits
+		{TEXT("10.0.0.0/4294967304"), -ERANGE}, // would be 8 if truncated to 32 bits
 		{TEXT("::/129"), -ERANGE},
 		{TEXT("10.0.0.1/8"), -EINVAL}, // bits beyond the prefix
 		{TEXT("128.0.0.0/0"), -EINVAL},
@@ -105,7 +105,7 @@ static void cidr_contains_its_own_addresses_only(void **state) {
 		{"10.0.0.0/8", "10.255.255.255", true},
 		{"10.0.0.0/8", "11.0.0.0", false},
 		{"10.0.0.0/8", "9.255.255.255", false},
-		{"10.0.0.0/8", "::ffff:10.1.2.3", true}, // mapped is IPv4
+		{"10.0.0.0/8", "::ffff:10.1.2.3", true}, // a mapped address is IPv4
 		{"10.0.0.0/8", "2001:db8::1", false},
 		{"192.0.2.1/32", "192.0.2.1", true},
 		{"192.0.2.1/32", "192.0.2.2", false},
@@ -116,7 +116,7 @@ static void cidr_contains_its_own_addresses_only(void **state) {
 		{"2001:db8::/127", "2001:db8::1", true},
 		{"2001:db8::/127", "2001:db8::2", false},
 		{"2001:db8::1/128", "2001:db8::1", true},
-		{"fe80::/10", "fe80::1%lo", true}, // whatever the scope
+		{"fe80::/10", "fe80::1%lo", true}, // the scope is ignored
 	};
 	struct cidr all = {.family = SOCK_ADDR_V4};
 	struct sock_addr none = {0};

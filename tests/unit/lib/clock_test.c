@@ -15,10 +15,10 @@ static void samples_that_give_no_rate_are_refused_and_leave_the_scale_alone(void
 		int error;
 	} rows[] = {
 		{{10, 10, 5}, {10, 10, 9}, -EINVAL}, // the counter stands still
-		{{10, 10, 5}, {9, 9, 9}, -EINVAL},   // or goes back
+		{{10, 10, 5}, {9, 9, 9}, -EINVAL},   // the counter goes back
 		{{10, 10, 5}, {99, 99, 5}, -EINVAL}, // time stands still
-		{{10, 9, 5}, {99, 99, 9}, -EINVAL},  // a bracket inside out
-		{{10, 50, 5}, {40, 99, 9}, -EINVAL}, // brackets that overlap
+		{{10, 9, 5}, {99, 99, 9}, -EINVAL},  // the first sample ends before it begins
+		{{10, 50, 5}, {40, 99, 9}, -EINVAL}, // the samples overlap
 		{{0, 0, 0}, {999999, 999999, SECOND}, -ERANGE},
 		{{0, 0, 0}, {21 * SECOND, 21 * SECOND, SECOND}, -ERANGE},
 		{{0, 0, 0}, {UINT64_MAX, UINT64_MAX, 1}, -ERANGE},
@@ -86,7 +86,7 @@ static void ticks_before_the_base_read_as_the_base(void **state) {
 static void each_fact_against_the_tsc_is_named(void **state) {
 	static const struct {
 		struct clock_tsc_facts facts;
-		const char *word; // in the objection; NULL: none
+		const char *word; // word in the objection; NULL: no objection
 	} rows[] = {
 		{{false, true, "tsc hpet\n", ""}, "no TSC"},
 		{{true, false, "tsc hpet\n", ""}, "invariant"},
@@ -94,7 +94,7 @@ static void each_fact_against_the_tsc_is_named(void **state) {
 		{{true, true, "tsc-early hpet\n", ""}, "kernel"},
 		{{true, true, "kvm-clock tsc\n", ""}, NULL},
 		{{true, true, "tsc", ""}, NULL},
-		{{true, true, "", ""}, NULL}, // the kernel does not say
+		{{true, true, "", ""}, NULL}, // the kernel does not report a clock source
 	};
 
 	(void)state;
@@ -168,7 +168,7 @@ static void a_tsc_interval_agrees_with_the_kernel_to_a_thousandth(void **state) 
 	assert_true((tsc_ns[1] - tsc_ns[0]) * 999 / 1000 <= kernel_ns[3] - kernel_ns[0] + 100);
 }
 
-// A counter of 1 GHz beside a kernel's clock that is slewed: a clock to keep, and the truth.
+// A counter of 1 GHz and a kernel clock that is slewed: the clock under test, and the true time.
 struct slew {
 	struct clock clock;
 	uint64_t ticks, ns;
@@ -211,7 +211,8 @@ static uint64_t slew_off(const struct slew *slew) {
 static void a_kept_clock_stays_within_its_bound_and_never_goes_back(void **state) {
 	static const struct {
 		int64_t ppm;
-		uint64_t share; // of the time since the last look that it may be off by
+		// 1/share of the time since the last correction is the allowed error.
+		uint64_t share;
 	} rows[] = {{0, 1000}, {500, 1000}, {-500, 1000}, {80000, 8}, {0, 8}, {-80000, 8}, {0, 8}};
 	struct slew slew;
 
@@ -246,7 +247,8 @@ static void a_kept_clock_learns_the_rate_that_the_kernel_slews_to(void **state) 
 	slew.ppm = 500;
 	for (int keep = 0; keep < 300; keep++) {
 		slew_pass(&slew, CLOCK_KEEP_NS);
-		// As found, before it is put right: 5 us a look at first.
+		// The error before the correction. It is 5 us per interval until the rate is
+		// learnt.
 		if (keep > 200)
 			assert_in_range(slew_off(&slew), 0, 100);
 		assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
@@ -260,11 +262,11 @@ static void a_long_sleep_of_a_kept_clock_is_made_good_at_once(void **state) {
 	(void)state;
 	slew_begin(&slew);
 	slew.ppm = 500;
-	slew_pass(&slew, 3600 * SECOND); // behind by 1.8 s
+	slew_pass(&slew, 3600 * SECOND); // the clock is 1.8 s behind
 	assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
 	assert_in_range(slew_off(&slew), 0, 100);
 	slew.ppm = -500;
-	slew_pass(&slew, 3600 * SECOND); // ahead by 3.6 s: it stands
+	slew_pass(&slew, 3600 * SECOND); // the clock is 3.6 s ahead, so it stands still
 	assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
 	slew_pass(&slew, SECOND);
 	assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
@@ -325,8 +327,8 @@ static void a_clock_is_kept_only_where_the_kernel_counts_by_the_same(void **stat
 	}
 }
 
-// Each reading lies between two of the kernel's, each look too: what holds the test up widens what
-// is compared and breaks nothing.
+// Each reading lies between two readings of the kernel's clock, and so does each correction. A
+// preempted test compares wider bounds and does not fail.
 static void a_kept_clock_agrees_with_the_kernel_within_its_bound(void **state) {
 	struct clock clock;
 	uint64_t end_ns = clock_monotonic_ns() + SECOND * 3 / 2;

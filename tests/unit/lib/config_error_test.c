@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is said about a wrong configuration, word for word, and that nothing comes of it.
+// Tests of the exact error messages for an invalid configuration, and that loading then returns
+// none.
 #include <lib/scoped.h>
 #include <support/cmocka.h>
 #include <support/config_sample.h>
@@ -22,7 +23,7 @@ static void collect(void *context, const char *message) {
 	messages->count++;
 }
 
-// Loads what must be refused, and sees to it that the output stays as it was.
+// Load a configuration that must be refused, and check that the output pointer is unchanged.
 static int refuse(const struct config_input *input, struct messages *messages) {
 	const struct config_reporter reporter = {.report = collect, .context = messages};
 	struct config *const before = (struct config *)&reporter;
@@ -188,14 +189,15 @@ static void contradictions_are_found_among_what_is_right_beside_wrong_values(voi
 		{"[probe]\nsize = 1\ninterval = 1s\ndeadline = 2s\n",
 		 "t.conf:2: [probe] size: \"1\" is out of range: 8B to 64KiB is allowed\n"
 		 "t.conf:4: [probe] deadline = \"2s\": must not be longer than interval\n"},
-		// Nothing follows from the default that stands in for a wrong value.
+		// A wrong value is replaced by its default; the default must cause no further
+		// errors.
 		{"[probe]\ninterval = 9ms\ndeadline = 2s\n",
 		 "t.conf:2: [probe] interval: \"9ms\" is out of range: 10ms to 1h is allowed\n"},
 		{"[probe]\ninterval = 1s\ndeadline = x\ndeadline = 2s\n",
 		 "t.conf:3: [probe] deadline: \"x\" is not a duration: a number followed by ns, us, "
 		 "ms, s, m, h or d is needed; allowed: a duration from 0s to 1h\n"
 		 "t.conf:4: [probe] deadline is already given in line 3\n"},
-		// Nor from what stands in for a key without a default.
+		// The same for a key without a default.
 		{"[check x]\n[probe]\ninterval = 1s\ndeadline = 2s\n",
 		 "t.conf:1: [check x] needs the key command\n"
 		 "t.conf:4: [probe] deadline = \"2s\": must not be longer than interval\n"},
@@ -368,7 +370,7 @@ static void too_many_sections_are_refused(void **state) {
 
 	(void)state;
 	assert_non_null(stream);
-	for (int i = 0; i < CONFIG_SECTIONS_MAX - 1; i++) // two of them exist already
+	for (int i = 0; i < CONFIG_SECTIONS_MAX - 1; i++) // two sections exist already
 		fprintf(stream, "[device d%d]\n", i);
 	assert_int_equal(fclose(stream), 0);
 	assert_int_equal(refuse_bytes(text, size, &messages), -EINVAL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a right configuration means; wrong ones are in config_error_test.c.
+// Tests of valid configurations; config_error_test.c has the invalid ones.
 #include <lib/scoped.h>
 #include <support/cmocka.h>
 #include <support/config_sample.h>
@@ -16,7 +16,8 @@ static void fail_on_message(void *context, const char *message) {
 
 static const struct config_reporter no_message_expected = {.report = fail_on_message};
 
-// A configuration from the text of a file and up to four settings, the last of them NULL.
+// Load the text of a file and at most four settings, the last of them NULL. Return the
+// configuration.
 static struct config *load(const char *text, const char *const settings[4]) {
 	scoped_file FILE *stream = fmemopen((void *)text, strlen(text), "r");
 	struct config_input input = {.path = "t.conf", .stream = stream, .settings = settings};

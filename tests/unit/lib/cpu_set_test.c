@@ -40,7 +40,7 @@ static void parse_refuses_what_is_not_a_set(void **state) {
 		{TEXT("\xff"), -EINVAL},
 		{TEXT("4096"), -ERANGE},
 		{TEXT("0-4096"), -ERANGE},
-		{TEXT("4294967296"), -ERANGE}, // 0, if it were cut to 32 bits
+		{TEXT("4294967296"), -ERANGE}, // would be 0 if truncated to 32 bits
 		{TEXT("0-99999999999999999999999"), -ERANGE},
 		{TEXT("99999999999999999999999-0"), -EINVAL},
 		{TEXT("4096,x"), -EINVAL},
@@ -86,7 +86,7 @@ static void parse_and_format_agree(void **state) {
 		{"0-3,2-5,5", "0-5", 6},
 		{"3,2,1", "1-3", 3},
 		{"007", "7", 1},
-		{"62-65", "62-65", 4}, // over the edge of a word
+		{"62-65", "62-65", 4}, // crosses a 64-bit word
 		{"63,64,127,128", "63-64,127-128", 4},
 		{"4095", "4095", 1},
 		{"0-4095", "0-4095", 4096},
@@ -108,7 +108,7 @@ static void format_of_any_set_fits_and_is_read_back(void **state) {
 	char text[CPU_SET_TEXT_BYTES];
 
 	(void)state;
-	// Gaps of every kind; pairs with a gap of one make the longest text.
+	// All lengths of runs and gaps up to 4. Pairs with a gap of one make the longest text.
 	for (uint32_t run = 1; run < 5; run++) {
 		for (uint32_t gap = 1; gap < 5; gap++) {
 			struct cpu_set set = {0};

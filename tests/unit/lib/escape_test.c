@@ -35,7 +35,7 @@ static void quote_of_each_kind_of_byte(void **state) {
 		CASE("\xc2\x85 nel", "\"\\xc2\\x85 nel\""),
 		CASE("\xe2\x80\xa8\xe2\x80\xa9", "\"\\xe2\\x80\\xa8\\xe2\\x80\\xa9\""),
 		CASE("\xe2\x80\xa7\xe2\x80\xaf", "\"\xe2\x80\xa7\xe2\x80\xaf\""),
-		// NOLINTNEXTLINE(misc-misleading-bidirectional): that is the point
+		// NOLINTNEXTLINE(misc-misleading-bidirectional): the test needs these characters
 		CASE("\xe2\x80\xae\xe2\x81\xa6", "\"\\xe2\\x80\\xae\\xe2\\x81\\xa6\""),
 	};
 	char out[128];

@@ -59,7 +59,7 @@ static void what_was_encoded_comes_back_and_encodes_the_same(void **state) {
 		uint64_t random_state = n;
 		size_t size;
 
-		// The last round is the empty one.
+		// In the last round the histogram is empty.
 		for (size_t i = 0; d < DISTRIBUTION_COUNT && i < 3000; i++)
 			histogram_record(histogram, distributions[d].draw(&random_state));
 		size = encoded(histogram);
@@ -137,17 +137,17 @@ static void the_callers_cap_on_memory_is_emsgsize(void **state) {
 	histogram_destroy(copy);
 }
 
-// One field after the other of a small message that is right as it stands.
+// The fields of a small message, in order. `right` is valid; each test changes one field.
 struct fields {
 	uint8_t version, precision_bits, counter_bits;
 	uint64_t value_min, value_max;
 	uint64_t count, lost, under, over, min, max;
 	uint64_t sum[2], squares[2];
-	uint64_t runs[8]; // number of runs and what they hold
+	uint64_t runs[8]; // number of runs, then their gaps, lengths and counters
 	size_t run_fields;
 };
 
-// Records 10, 10 and 20 of 8..100 where each has a bucket of its own.
+// Three records, 10, 10 and 20, in a range of 8..100 where each value has its own bucket.
 static const struct fields right = {
 	1, 7, 32, 8, 100, 3, 0, 0, 0, 10, 20, {40, 0}, {600, 0}, {2, 2, 1, 2, 9, 1, 1}, 7,
 };
@@ -198,12 +198,12 @@ static void a_message_that_contradicts_itself_is_refused(void **state) {
 	REFUSED(count = 4, -EBADMSG);
 	REFUSED(count = 0, -EBADMSG);
 	REFUSED(lost = 1, -EBADMSG);
-	REFUSED(under = 1, -EBADMSG); // though nothing was below 8
+	REFUSED(under = 1, -EBADMSG); // but no record was below 8
 	REFUSED(under = UINT64_MAX, -EBADMSG);
 	REFUSED(over = 1, -EBADMSG);
 	REFUSED(over = UINT64_MAX, -EBADMSG);
 	REFUSED(min = 11, -EBADMSG);
-	REFUSED(min = 5, -EBADMSG); // below 8 and not counted as such
+	REFUSED(min = 5, -EBADMSG); // below 8, but not counted as below
 	REFUSED(min = 21, -EBADMSG);
 	REFUSED(max = 19, -EBADMSG);
 	REFUSED(max = 101, -EBADMSG);
@@ -213,7 +213,8 @@ static void a_message_that_contradicts_itself_is_refused(void **state) {
 	REFUSED(squares[0] = 599, -EBADMSG);
 	REFUSED(squares[0] = 601, -EBADMSG);
 	REFUSED(squares[1] = 1, -EBADMSG);
-	REFUSED(squares[1] = bad.squares[0] = UINT64_MAX, -EBADMSG); // full of two records
+	// The sum saturated after only two records.
+	REFUSED(squares[1] = bad.squares[0] = UINT64_MAX, -EBADMSG);
 	REFUSED(runs[0] = 1, -EBADMSG);
 	REFUSED(runs[0] = UINT64_MAX, -EBADMSG);
 	REFUSED(runs[1] = UINT64_MAX, -EBADMSG); // gap
@@ -223,8 +224,8 @@ static void a_message_that_contradicts_itself_is_refused(void **state) {
 	REFUSED(runs[2] = UINT64_MAX, -EBADMSG);
 	REFUSED(runs[3] = 0, -EBADMSG); // counter
 	REFUSED(runs[3] = 1ULL << 32, -EBADMSG);
-	REFUSED(runs[4] = 0, -EBADMSG); // two runs that touch
-	REFUSED(runs[4] = 8, -EBADMSG); // 19, which is not the sum
+	REFUSED(runs[4] = 0, -EBADMSG); // two adjacent runs
+	REFUSED(runs[4] = 8, -EBADMSG); // value 19, which contradicts the sum
 #undef REFUSED
 }
 

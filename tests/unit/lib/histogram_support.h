@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the histogram tests share.
+// Helpers of the histogram tests.
 #pragma once
 
 #include "lib/histogram_values.h"
@@ -36,7 +36,8 @@ static inline uint64_t clamped(const struct histogram_shape *shape, uint64_t val
 	return value > shape->value_max ? shape->value_max : value;
 }
 
-// True if `got` is within exact / 2^bits of it, by whole numbers: or a third, for octaves.
+// True if `got` differs from `exact` by at most exact / 2^bits. With one bit, where buckets are
+// octaves, a third is allowed.
 static inline bool within_error(uint64_t got, uint64_t exact, uint8_t bits) {
 	uint64_t distance = got > exact ? got - exact : exact - got;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Recording, percentiles, moments and saturation.
+// Tests of recording, percentiles, moments and saturation.
 #include "lib/histogram_support.h"
 
 #include <lib/histogram.h>
@@ -69,7 +69,7 @@ static void an_empty_histogram_answers_zero(void **state) {
 	histogram_destroy(histogram);
 }
 
-// Thousandths, then steps of ten in a million where tails are asked for.
+// Fill in steps of 1,000 ppm, and of 10 ppm above 99 %, where tails are read. Returns the count.
 static size_t percentiles_fill(uint32_t *ret_per_million) {
 	size_t count = 0;
 
@@ -119,7 +119,8 @@ static void every_percentile_is_within_the_stated_error_of_an_exact_sort(void **
 	}
 }
 
-// A lone value between far companions: its percentile is the report of its bucket, unclipped.
+// One value between two distant ones. Its percentile is the value that its bucket reports; minimum
+// and maximum do not clip it.
 static void the_error_holds_at_both_edges_of_every_bucket(void **state) {
 	(void)state;
 	for (size_t s = 0; s < COUNT_OF(shapes); s++) {
@@ -220,7 +221,7 @@ static void a_full_counter_stays_and_further_records_count_as_lost(void **state)
 	histogram_record(histogram, 2000);
 	histogram_summarize(histogram, &summary);
 	assert_true(summary.count == (1ULL << 32) + 2);
-	assert_int_equal(summary.lost, 2); // 2^32 + 1 of them, room for 2^32 - 1
+	assert_int_equal(summary.lost, 2); // 2^32 + 1 records of 1000; the counter holds 2^32 - 1
 	assert_int_equal(summary.max, 2000);
 	assert_true(within_error(histogram_percentile(histogram, 500000), 1000, 7));
 	histogram_destroy(histogram);
@@ -276,7 +277,7 @@ static void record_is_found_by_its_rank(void **state) {
 	assert_int_equal(histogram_at_rank(histogram, 5, &span), 0);
 	assert_true(
 		span.lowest <= 100004 && span.highest == 100009
-	); // the bucket, not beyond the maximum
+	); // the upper end of the bucket is cut to the maximum
 	assert_true(span.before == 4 && span.count == 6);
 	histogram_destroy(histogram);
 }
@@ -326,7 +327,7 @@ static void recording_so_many_times_is_as_recording_as_often(void **state) {
 			histogram_percentile(once, per_million),
 			histogram_percentile(often, per_million)
 		);
-	// What a counter has no room for is told as lost.
+	// Records that exceed the counter are reported as lost.
 	histogram_record_times(once, 500, UINT32_MAX);
 	histogram_summarize(once, &of_once);
 	assert_int_equal(of_once.lost, 3);

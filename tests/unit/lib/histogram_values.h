@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reproducible values of several distributions, for the histogram tests.
+// Reproducible values of several distributions for the histogram tests.
 #pragma once
 
 #include <math.h>
@@ -13,7 +13,7 @@ struct distribution {
 	uint64_t (*draw)(uint64_t *random_state);
 };
 
-// splitmix64: any state gives a good sequence, and the same one everywhere.
+// splitmix64: any seed gives a good sequence, and the same sequence on every machine.
 static inline uint64_t random_next(uint64_t *random_state) {
 	uint64_t z = *random_state += 0x9e3779b97f4a7c15;
 
@@ -22,7 +22,7 @@ static inline uint64_t random_next(uint64_t *random_state) {
 	return z ^ z >> 31;
 }
 
-// In (0, 1].
+// Return a number in (0, 1].
 static inline double random_unit(uint64_t *random_state) {
 	return (double)((random_next(random_state) >> 11) + 1) * 0x1p-53;
 }
@@ -50,7 +50,7 @@ static inline uint64_t draw_bimodal(uint64_t *random_state) {
 	return around + random_next(random_state) % (around / 8);
 }
 
-// Pareto with exponent 0.7: no mean of its own; reaches past an hour.
+// Pareto with exponent 0.7: it has no finite mean, and values reach past an hour.
 static inline uint64_t draw_heavy_tail(uint64_t *random_state) {
 	double value = 1000 * pow(random_unit(random_state), -1 / 0.7);
 

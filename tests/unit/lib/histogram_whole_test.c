@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is done with whole histograms: merge, subtract, snapshot; and the small form.
+// Tests of operations on whole histograms: merge, subtract, snapshot and the encoded form.
 #include "lib/histogram_support.h"
 
 #include <lib/histogram.h>
@@ -61,7 +61,7 @@ static void recording_many_loses_what_a_full_counter_cannot_take(void **state) {
 	histogram_record_many(histogram, (uint64_t[]){1000, 2000, 1000}, 3);
 	histogram_summarize(histogram, &summary);
 	assert_true(summary.count == (1ULL << 32) + 3);
-	assert_int_equal(summary.lost, 3); // 2^32 + 2 of them, room for 2^32 - 1
+	assert_int_equal(summary.lost, 3); // 2^32 + 2 records of 1000; the counter holds 2^32 - 1
 	histogram_destroy(histogram);
 }
 
@@ -158,8 +158,9 @@ static void *record_until_stopped(void *argument) {
 	struct recorder *recorder = argument;
 	uint64_t n = 0;
 
-	// Always the pair 10 and 30: a snapshot of whole records has a mean of 10 to 30 and its
-	// sum follows from its count. A pause as a worker makes between bursts lets readers in.
+	// Values alternate between 10 and 30. So a snapshot of whole records has a mean of 10 to
+	// 30, and its sum follows from its count. The writer yields like a worker between bursts,
+	// which lets readers in.
 	while (!atomic_load_explicit(&recorder->stop, memory_order_acquire)) {
 		histogram_record(recorder->histogram, n++ % 2 == 0 ? 10 : 30);
 		if (n % 16 == 0)

@@ -16,7 +16,7 @@ static struct hostlist *expand(const char *text, uint32_t count_max) {
 	return list;
 }
 
-// All names, parted by blanks.
+// Return all names, separated by blanks.
 static char *joined(const struct hostlist *list) {
 	size_t size = 1;
 	char *text;
@@ -80,7 +80,7 @@ static void expand_refuses_what_is_not_a_list(void **state) {
 		{TEXT("n[[1]]"), -EINVAL},
 		{TEXT("n[1[2]3]"), -EINVAL},
 		{TEXT("n[1],m["), -EINVAL},
-		{TEXT("[1][1][1][1][1][1][1][1][1]"), -EINVAL}, // nine
+		{TEXT("[1][1][1][1][1][1][1][1][1]"), -EINVAL}, // nine brackets
 		{TEXT("n[1000000000000000000]"), -ERANGE},	// nineteen digits
 		{TEXT("n[0000000000000000001]"), -ERANGE},
 		{TEXT("n[0-99999999999999999999999999999]"), -ERANGE},
@@ -146,7 +146,7 @@ static void expand_counts_the_rightmost_bracket_fastest(void **state) {
 		{"n[8-11]", "n8 n9 n10 n11"},
 		{"n[08-11]", "n08 n09 n10 n11"},
 		{"n[098-101]", "n098 n099 n100 n101"},
-		{"n[1-02]", "n1 n2"}, // the first number says how many digits
+		{"n[1-02]", "n1 n2"}, // the first number sets the count of digits
 		{"n[001-2]", "n001 n002"},
 		{"n[0,00,000]", "n0 n00 n000"},
 		{"[1-2]", "1 2"},
@@ -198,7 +198,7 @@ static void expand_limits_the_length_of_a_name(void **state) {
 	assert_int_equal(
 		hostlist_expand(text, HOSTLIST_NAME_LENGTH_MAX + 1, 9, NULL, &list), -ENAMETOOLONG
 	);
-	// The longest number of a bracket counts: 250 bytes and 4 digits are one too many.
+	// The longest number of a bracket counts: 250 bytes and 4 digits exceed the limit by one.
 	memcpy(text + 250, "[1-1000]", 8);
 	assert_int_equal(hostlist_expand(text, 258, 2000, NULL, &list), -ENAMETOOLONG);
 	assert_null(list);
@@ -245,7 +245,7 @@ static void destroy_takes_nothing(void **state) {
 
 static void compress_writes_the_same_short_text_for_any_order(void **state) {
 	static const struct {
-		const char *names; // as a list
+		const char *names; // the names as a host list
 		const char *text;
 	} rows[] = {
 		{"node7", "node7"},
@@ -261,7 +261,8 @@ static void compress_writes_the_same_short_text_for_any_order(void **state) {
 		{"n,n1,n2", "n,n[1-2]"},
 		{"b,a,c", "a,b,c"},
 		{"b1,a1,b2", "a1,b[1-2]"},
-		{"n1-ib,n2-ib", "n1-ib,n2-ib"}, // no number at the end: in full, as in Slurm
+		// No number at the end: printed in full, as in Slurm.
+		{"n1-ib,n2-ib", "n1-ib,n2-ib"},
 		{"rack2n[01-16],rack1n[01-16]", "rack1n[01-16],rack2n[01-16]"},
 		{"[1-3]", "[1-3]"},
 		{"n999999999999999998,n999999999999999999",
@@ -285,7 +286,7 @@ static void compress_writes_the_same_short_text_for_any_order(void **state) {
 			names[n] = hostlist_name(list, n);
 		assert_int_equal(hostlist_compress(names, count, &text), 0);
 		assert_string_equal(text, rows[i].text);
-		// Backwards, and every name twice.
+		// The names in reverse order, each twice.
 		for (uint32_t n = 0; n < 2 * count; n++)
 			names[n] = hostlist_name(list, (2 * count - 1 - n) / 2);
 		assert_int_equal(hostlist_compress(names, 2 * count, &reversed), 0);

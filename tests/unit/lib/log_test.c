@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Each test logs into a file in memory, with both clocks turned by hand, and compares lines.
+// Each test logs into a memory file, sets both clocks by hand, and compares the lines.
 #include <lib/log.h>
 #include <support/cmocka.h>
 
@@ -41,7 +41,8 @@ static int open_file(void **state) {
 
 	(void)state;
 	file = memfd_create("log", MFD_CLOEXEC);
-	// A memory file has no lock on its position, as stderr into a regular file has.
+	// A memory file has no lock on its position, unlike stderr redirected to a regular file.
+	// Without O_APPEND, concurrent writers would overwrite each other.
 	if (file < 0 || fcntl(file, F_SETFL, O_APPEND) != 0)
 		return -1;
 	fake_monotonic_ns = 5 * LOG_REFILL_NS;
@@ -57,7 +58,7 @@ static int close_file(void **state) {
 	return close(file);
 }
 
-// Everything logged since the last call.
+// Return everything logged since the last call.
 static const char *take_text(void) {
 	struct stat status;
 	off_t size;
@@ -238,7 +239,8 @@ static void limit_file(rlim_t bytes) {
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-// A full disk takes the begin of a line and then nothing; the first one after that stands alone.
+// A full disk stores the beginning of a line and then nothing. The first line after that must begin
+// on its own line.
 static void line_after_one_that_was_cut_begins_anew(void **state) {
 	uint64_t lost_before = log_lost_count();
 
@@ -247,7 +249,7 @@ static void line_after_one_that_was_cut_begins_anew(void **state) {
 	limit_file(10);
 	log_event(LOG_LEVEL_INFO, "cut");
 	log_event(LOG_LEVEL_INFO, "lost");
-	limit_file(11); // room for a new line, and for nothing on it
+	limit_file(11); // room for the newline, but for no text after it
 	log_event(LOG_LEVEL_INFO, "lost");
 	limit_file(RLIM_INFINITY);
 	assert_int_equal(log_lost_count() - lost_before, 3);
@@ -334,7 +336,8 @@ static void level_names_round_trip_and_others_leave_the_output_alone(void **stat
 static void *log_many(void *argument) {
 	const char *name = argument;
 
-	// A fresh site for every line, since one would hold all but a burst back.
+	// Each line needs its own site: with one site the rate limit would hold back all but a
+	// burst.
 	for (uint64_t i = 0; i < THREAD_LINES; i++) {
 		struct log_site site = {0};
 

@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// Runs must(0) in a child whose stderr is the pipe; gives back what it wrote and how it ended.
+// Run must(0) in a child whose stderr is the pipe. Fill `text` with its output and return its exit
+// status.
 static int child_must_fail(char *text, size_t text_size) {
 	int ends[2];
 	int status;
@@ -47,7 +48,7 @@ static void must_names_expression_place_and_backtrace_then_aborts(void **state) 
 	assert_non_null(strstr(text, "1 + 1 == 3"));
 	assert_non_null(strstr(text, "must_test.c:"));
 	assert_non_null(strstr(text, "child_must_fail"));
-	assert_true(strchr(text, '\n')[1] != '\0'); // frames follow
+	assert_true(strchr(text, '\n')[1] != '\0'); // stack frames follow
 }
 
 static void unwinder_is_loaded_before_it_is_needed(void **state) {

@@ -40,7 +40,7 @@ static void expect_good(parse_measure_fn *parse, const struct good_row *rows, si
 	}
 }
 
-// Every bad row leaves the output alone and quotes itself.
+// Check that every bad row leaves the output unchanged and that its error quotes the text.
 static void expect_bad(parse_measure_fn *parse, const struct bad_row *rows, size_t count) {
 	for (size_t i = 0; i < count; i++) {
 		struct parse_error error = {""};
@@ -78,7 +78,7 @@ static void number_refuses_what_is_not_one(void **state) {
 		{TEXT("ff"), -EINVAL},
 		{TEXT("--1"), -EINVAL},
 		{TEXT("\xff"), -EINVAL},
-		{TEXT("\xd9\xa1"), -EINVAL}, // a digit, but not one of ours
+		{TEXT("\xd9\xa1"), -EINVAL}, // a digit of another script
 		{TEXT("-1"), -ERANGE},
 		{TEXT("18446744073709551616"), -ERANGE},
 		{TEXT("0x10000000000000000"), -ERANGE},
@@ -182,7 +182,7 @@ static void duration_refuses_what_is_not_one(void **state) {
 		{TEXT("1.2.3s"), -EINVAL},
 		{TEXT("1,5s"), -EINVAL},
 		{TEXT("0x5s"), -EINVAL},
-		{TEXT("5\xc2\xb5s"), -EINVAL}, // micro sign: us it is
+		{TEXT("5\xc2\xb5s"), -EINVAL}, // the micro sign is not accepted; write "us"
 		{TEXT("0.5ns"), -EINVAL},
 		{TEXT("1.0000000001s"), -EINVAL},
 		{TEXT("0.1234567890123456789d"), -EINVAL},
@@ -367,7 +367,7 @@ static void format_is_short_and_picks_a_readable_unit(void **state) {
 	}
 }
 
-// Values of every magnitude and shape: a step of about 1.37, and each rounded to whole units.
+// Values of every magnitude, in steps of about 1.37, each also rounded to whole units.
 static void format_is_read_back_as_the_same_value(void **state) {
 	static const uint64_t grains[] = {
 		1, 7, 1000, 1024, 60000000000, 3600000000000, 86400000000000};

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// A socket of this process on some port of the address; *ret_address says which.
+// Open a socket of this process on a free port of `host`; return its address in *ret_address.
 static int open_socket(int type, const char *host, struct sock_addr *ret_address) {
 	struct sockaddr_storage storage;
 	socklen_t length;

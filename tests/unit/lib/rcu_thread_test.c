@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Readers on threads of their own, moved step by step; the time is made up.
+// Readers on their own threads, which the test moves step by step with an invented time.
 #include <lib/rcu.h>
 #include <lib/rcu_thread.h>
 #include <support/cmocka.h>
@@ -16,14 +16,14 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-// A thread that does one thing at a time, when told, and sleeps in between, still in the state
-// that the last step left it in.
+// A thread that runs one step when asked and sleeps in between. It keeps the RCU state in which the
+// last step left it.
 struct reader {
 	pthread_t thread;
 	pid_t tid;
 	sem_t told;
 	sem_t done;
-	void (*step)(uint64_t now_ns); // NULL: end
+	void (*step)(uint64_t now_ns); // NULL: the thread ends
 	uint64_t now_ns;
 };
 
@@ -117,7 +117,7 @@ static void nobody_is_named_below_the_threshold_and_the_output_is_left_alone(voi
 	reader_start(&slow);
 	reader_do(&slow, register_slow, 10 * SECOND_NS);
 	assert_false(rcu_thread_find_stalled(SECOND_NS + 1, 11 * SECOND_NS, &stall));
-	// The asker read its clock before the reader did.
+	// The caller read its clock before the reader did.
 	assert_false(rcu_thread_find_stalled(1, 9 * SECOND_NS, &stall));
 	assert_string_equal(stall.name, "before");
 	assert_int_equal(stall.tid, 7);
@@ -152,7 +152,7 @@ static void grace_period_ends_while_a_reader_sleeps_offline(void **state) {
 	reader_start(&slow);
 	reader_do(&slow, register_slow, 0);
 	reader_do(&slow, offline, 0);
-	urcu_qsbr_synchronize_rcu(); // would never return if it waited for it
+	urcu_qsbr_synchronize_rcu(); // would never return if it waited for the offline reader
 	reader_do(&slow, unregister, 0);
 	reader_stop(&slow);
 }
@@ -178,7 +178,8 @@ static void grace_period_waits_for_a_reader_online_and_ends_at_its_quiescent_sta
 	assert_true(rcu_thread_find_stalled(1, SECOND_NS, &stall));
 	assert_string_equal(stall.name, "worker-slow");
 	assert_false(atomic_load(&grace_period_ended));
-	// The waiter may begin after any one of these; the first after that lets it go.
+	// The waiter may start after any quiescent state. The first quiescent state after its start
+	// releases it.
 	while (!atomic_load(&grace_period_ended))
 		reader_do(&slow, rcu_thread_quiescent, SECOND_NS);
 	assert_int_equal(pthread_join(waiter, NULL), 0);

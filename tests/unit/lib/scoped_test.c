@@ -11,7 +11,7 @@ static int is_open(int fd) {
 	return fcntl(fd, F_GETFD) >= 0;
 }
 
-// Leaves its block early through a return, as an error path does.
+// Leave the block early through a return, as an error path does.
 static int leave_with_open_fd(void) {
 	scoped_fd int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
@@ -32,7 +32,7 @@ static void descriptor_that_was_never_opened_is_left_alone(void **state) {
 
 		assert_int_equal(fd, -1);
 	}
-	assert_int_equal(errno, 0); // close(-1) would say EBADF
+	assert_int_equal(errno, 0); // close(-1) would set EBADF
 }
 
 static void taken_descriptor_outlives_its_block(void **state) {
@@ -49,7 +49,7 @@ static void taken_descriptor_outlives_its_block(void **state) {
 	assert_int_equal(close(kept), 0);
 }
 
-// That the block itself frees is seen by the leak check of the asan build.
+// The leak check of the asan build proves that the block frees the rest.
 static void taken_memory_outlives_its_block_and_the_rest_is_freed(void **state) {
 	char *kept;
 

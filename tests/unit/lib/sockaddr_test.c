@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-// The resolver of this test: getaddrinfo() knows these names and no others. 255.255.255.255 is an
-// address that no socket may connect to without asking first: resolved, never usable.
+// This test's own getaddrinfo(): it knows only these names. A socket cannot connect to
+// 255.255.255.255 without SO_BROADCAST, so that address resolves but is unusable.
 struct fake_name {
 	const char *name;
 	int code;
@@ -109,7 +109,7 @@ static void parse_refuses_what_is_not_an_address_with_a_port(void **state) {
 		{TEXT("[1.2.3.4]:80"), -EINVAL},
 		{TEXT("host:80"), -EINVAL},
 		{TEXT("\xff\xfe:80"), -EINVAL},
-		{TEXT("::1"), -EINVAL}, // a bare address: the port is missing
+		{TEXT("::1"), -EINVAL}, // a bare address without a port
 		{TEXT("[::1]"), -EINVAL},
 		{TEXT("[::1]:"), -EINVAL},
 		{TEXT("[::1]:65536"), -ERANGE},
@@ -127,8 +127,8 @@ static void parse_refuses_what_is_not_an_address_with_a_port(void **state) {
 		{TEXT("[fe80::1%lo\0x]:80"), -ENODEV},
 		{TEXT("[fe80::1%0]:80"), -ENODEV},
 		{TEXT("[fe80::1%4294967295]:80"), -ENODEV},
-		{TEXT("[fe80::1%4294967297]:80"), -ENODEV}, // 1, if it were cut to 32 bits
-		{TEXT("[2001:db8::1%lo]:80"), -EINVAL},	    // a scope where there is none
+		{TEXT("[fe80::1%4294967297]:80"), -ENODEV}, // would be 1 if truncated to 32 bits
+		{TEXT("[2001:db8::1%lo]:80"), -EINVAL},	    // this address cannot have a scope
 		{TEXT("[::ffff:1.2.3.4%lo]:80"), -EINVAL},
 	};
 
@@ -181,7 +181,7 @@ static void parse_error_names_the_part_that_is_wrong(void **state) {
 static void parse_and_format_are_each_other_s_inverse(void **state) {
 	static const struct {
 		const char *text;
-		const char *printed; // NULL: the text itself
+		const char *printed; // expected output; NULL: `text`
 	} rows[] = {
 		{"1.2.3.4:80", NULL},
 		{"0.0.0.0:0", NULL},
@@ -191,7 +191,8 @@ static void parse_and_format_are_each_other_s_inverse(void **state) {
 		{"[::]:80", NULL},
 		{"[::1]", "[::1]:5000"},
 		{"::1", "[::1]:5000"},
-		{"2001:db8::1:80", "[2001:db8::1:80]:5000"}, // a bare address has no port to find
+		// A bare address: its last group is not a port.
+		{"2001:db8::1:80", "[2001:db8::1:80]:5000"},
 		{"[2001:DB8:0:0::1]:80", "[2001:db8::1]:80"},
 		{"[fe80::1]:80", NULL},
 		{"[fe80::1%lo]:80", NULL},
@@ -199,8 +200,8 @@ static void parse_and_format_are_each_other_s_inverse(void **state) {
 		{"fe80::1%lo", "[fe80::1%lo]:5000"},
 		{"[ff02::1%lo]:80", NULL},
 		{"[ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff]:65535", NULL},
-		{"[::ffff:192.0.2.1]:80", "192.0.2.1:80"}, // mapped is IPv4
-		{"[::192.0.2.1]:80", NULL},		   // compatible, long obsolete, is not
+		{"[::ffff:192.0.2.1]:80", "192.0.2.1:80"}, // a mapped address is printed as IPv4
+		{"[::192.0.2.1]:80", NULL},		   // the obsolete compatible form is not
 	};
 	char text[SOCK_ADDR_TEXT_BYTES];
 
@@ -321,7 +322,7 @@ static void order_is_family_then_address_then_port_then_scope(void **state) {
 	assert_true(sock_addr_compare(&scoped, &sorted[7]) < 0);
 }
 
-// The values are fixed: machines of different versions compare them.
+// The values are fixed, because agents of different versions compare them.
 static void digest_is_the_same_everywhere_and_blind_to_the_scope(void **state) {
 	struct sock_addr v4 = addr_of("192.0.2.1:4850");
 	struct sock_addr mapped = addr_of("[::ffff:192.0.2.1]:4850");
@@ -366,18 +367,19 @@ static void addresses_are_told_apart_by_what_they_are_for(void **state) {
 
 static void subnet_matches_by_netmask_family_and_scope(void **state) {
 	static const struct {
-		const char *a, *b, *netmask; // netmask NULL: the kernel gave none
+		const char *a, *b, *netmask; // netmask NULL: the kernel reported none
 		bool same;
 	} rows[] = {
 		{"10.0.0.1", "10.0.0.2", NULL, false},
 		{"10.0.0.1", "10.0.0.2", "255.255.255.0", true},
 		{"10.0.0.1", "10.0.1.2", "255.255.255.0", false},
 		{"10.0.0.1", "10.0.1.2", "255.255.254.0", true},
-		{"10.0.0.1", "203.0.113.9", "0.0.0.0", true},	    // /0
-		{"10.0.0.1", "10.0.0.1", "255.255.255.255", true},  // /32
-		{"10.0.0.1", "10.0.0.0", "255.255.255.255", false}, // point-to-point: the peer
-		{"10.0.0.1", "2001:db8::1", "0.0.0.0", false},	    // other family
-		{"10.0.0.1", "10.0.0.1", "ffff::", false},	    // netmask of the other family
+		{"10.0.0.1", "203.0.113.9", "0.0.0.0", true},	   // /0
+		{"10.0.0.1", "10.0.0.1", "255.255.255.255", true}, // /32
+		// point-to-point: the address of the peer.
+		{"10.0.0.1", "10.0.0.0", "255.255.255.255", false},
+		{"10.0.0.1", "2001:db8::1", "0.0.0.0", false}, // another family
+		{"10.0.0.1", "10.0.0.1", "ffff::", false},     // netmask of the other family
 		{"2001:db8::1", "2001:db8::2", "ffff:ffff:ffff:ffff::", true},
 		{"2001:db8::1", "2001:db8:0:1::1", "ffff:ffff:ffff:ffff::", false},
 		{"2001:db8::1", "fd00::1", "::", true}, // /0
@@ -461,7 +463,8 @@ static void resolve_takes_the_first_usable_address_of_the_preferred_family(void 
 		{"sixth-first:80", SOCK_ADDR_V4, "127.0.0.2:80"},
 		{"both", SOCK_ADDR_V4, "127.0.0.2:5000"},
 		{"dead-first:80", SOCK_ADDR_NONE, "127.0.0.3:80"},
-		{"dead-first:80", SOCK_ADDR_V6, "127.0.0.3:80"}, // none preferred: any
+		// No address of the preferred family: any is used.
+		{"dead-first:80", SOCK_ADDR_V6, "127.0.0.3:80"},
 		{"node-7.example.com:80", SOCK_ADDR_NONE, "127.0.0.7:80"},
 		{"4gpu-17:80", SOCK_ADDR_NONE, "127.0.0.17:80"},
 	};

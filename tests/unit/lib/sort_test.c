@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of any size, in the orders that make sorting hard.
+// Tests of sorting rows of any size, in orders that are hard for quicksort.
 #include <lib/sort.h>
 #include <support/cmocka.h>
 
@@ -55,7 +55,8 @@ static uint32_t key_at(enum shape shape, uint32_t n, uint32_t count) {
 	return 0;
 }
 
-// What belongs to a row goes with it: its bytes are made of its key.
+// Write a row whose other bytes derive from its key. So a row that was not moved as a whole is
+// detected.
 static void put(size_t row_bytes, uint32_t n, uint32_t key) {
 	uint8_t *row = rows + n * row_bytes;
 
@@ -72,7 +73,7 @@ static void assert_sorted(size_t row_bytes, uint32_t count, uint64_t sum) {
 			assert_int_equal(row[at], key_of(row) % 251);
 		sum -= key_of(row);
 	}
-	assert_int_equal(sum, 0); // all are there
+	assert_int_equal(sum, 0); // every row is still there
 }
 
 static void sort_of_shape(enum shape shape, uint32_t count, size_t size) {
@@ -100,8 +101,8 @@ static void rows_are_sorted_whatever_their_order_was(void **state) {
 	}
 }
 
-// Keys are given out only when they are compared, so that each pivot turns out to be among the
-// least: what McIlroy showed to make any quicksort quadratic.
+// McIlroy's adversary makes any quicksort quadratic. It assigns a key only when it is compared, so
+// that each pivot becomes one of the smallest.
 static uint32_t given[ROWS_MAX], last_given, candidate;
 
 static int compare_against(const void *a, const void *b) {
@@ -127,8 +128,8 @@ static void no_order_is_slow(void **state) {
 		put(sizeof(uint32_t), n, n);
 	compared = 0;
 	sort_rows(rows, ROWS_MAX, sizeof(uint32_t), compare_against);
-	// Twice log2 of them by parting, then a heap: 12 bits x (2 + 2). A quadratic one takes 4.5
-	// million.
+	// Partitioning to a depth of twice log2, then heapsort: 12 bits x (2 + 2). A quadratic sort
+	// needs 4.5 million comparisons.
 	assert_in_range(compared, ROWS_MAX, 60 * ROWS_MAX);
 }
 

@@ -16,10 +16,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PATIENCE_NS UINT64_C(20000000000) // bounds a test that hangs, decides none
+#define PATIENCE_NS UINT64_C(20000000000) // ends a test that hangs; no result depends on it
 #define LARGE_BYTES (8U << 20)
 
-// All or an error: -ENODATA (the stream ended before the first byte), -EBADMSG (it ended within).
+// Receive all bytes. Returns 0, -ENODATA (the stream ended before the first byte) or -EBADMSG (it
+// ended after some bytes).
 static int receive_all(int fd, void *buffer, size_t size, struct deadline deadline) {
 	char *at = buffer;
 	size_t left = size;
@@ -51,8 +52,8 @@ static struct deadline passed(void) {
 	return deadline_after(0, 1);
 }
 
-// How many of the next calls of each kind are interrupted; connect() carries on behind the back of
-// its caller, as the kernel's does.
+// Number of the next calls of each kind that fail with EINTR. An interrupted connect() continues in
+// the background, as in the kernel.
 static uint32_t interrupt_connects;
 static uint32_t interrupt_polls;
 static uint32_t interrupt_transfers;
@@ -140,7 +141,7 @@ static void make_tcp_pair(int ends[static 2]) {
 	assert_true(ends[1] >= 0);
 }
 
-// Closes so that the peer is reset rather than told of the end.
+// Close with a TCP reset instead of a normal end.
 static void close_with_reset(int fd) {
 	struct linger linger = {.l_onoff = 1, .l_linger = 0};
 
@@ -181,7 +182,7 @@ static void half_closed_stream_still_carries_the_answer(void **state) {
 	close(ends[0]);
 }
 
-// SIGPIPE keeps its default here: raised, it would end the program.
+// The test keeps the default action of SIGPIPE, so a raised signal would end the program.
 static void send_to_a_closed_peer_is_an_error_and_no_signal(void **state) {
 	int ends[2];
 
@@ -282,13 +283,13 @@ static void connect_that_is_done_counts_even_after_the_deadline(void **state) {
 	socklen_t length = sizeof(address);
 
 	(void)state;
-	// An abstract name that the kernel chooses.
+	// The kernel chooses an abstract name.
 	assert_int_equal(
 		bind(listener, (struct sockaddr *)&address, sizeof(address.sun_family)), 0
 	);
 	assert_int_equal(listen(listener, 1), 0);
 	assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
-	interrupt_connects = 1; // which a local connect finishes all the same
+	interrupt_connects = 1; // a local connect succeeds even if it reports EINTR
 	assert_int_equal(
 		stream_connect_until(fd, (struct sockaddr *)&address, length, passed()), 0
 	);
@@ -334,7 +335,7 @@ static void count_alarm(int number) {
 	alarms++;
 }
 
-// Without SA_RESTART, so that every call that waits is really cut short.
+// SA_RESTART is not set, so a signal really interrupts every call that waits.
 static void transfer_survives_a_storm_of_signals(void **state) {
 	const struct itimerval storm = {{0, 200}, {0, 200}};
 	const struct itimerval calm = {0};
@@ -358,7 +359,7 @@ static void transfer_survives_a_storm_of_signals(void **state) {
 	assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
 	assert_int_equal(pthread_create(&thread, NULL, peer_receive, &peer), 0);
 	assert_int_equal(setitimer(ITIMER_REAL, &storm, NULL), 0);
-	// Half of it, then a wait that only the alarms make short, then the rest.
+	// Send half of the data, wait with only the alarms as interruptions, then send the rest.
 	assert_int_equal(stream_send_all(ends[0], data, LARGE_BYTES / 2, patience()), 0);
 	while (alarms < 20)
 		assert_int_equal(
@@ -415,7 +416,7 @@ static void interrupted_connect_is_finished_and_not_begun_again(void **state) {
 
 static void interrupted_connect_still_learns_that_it_failed(void **state) {
 	struct sockaddr_in address;
-	scoped_fd int bound = tcp_bound(&address); // holds the port, does not listen
+	scoped_fd int bound = tcp_bound(&address); // holds the port, but does not listen
 	scoped_fd int fd = tcp_socket();
 
 	(void)state;
@@ -462,7 +463,7 @@ static void socket_connected_to_itself_counts_as_refused(void **state) {
 	);
 }
 
-// The listener's queue is full and the handshake gets no answer.
+// The queue of the listener is full, so the handshake gets no answer.
 static void connect_without_answer_meets_the_deadline(void **state) {
 	struct deadline soon = deadline_after(clock_monotonic_ns(), 1000000);
 	struct sockaddr_in address;

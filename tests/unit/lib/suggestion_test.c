@@ -15,10 +15,10 @@ static const char *suggest(struct suggestion *suggestion, const char *word) {
 
 static void typing_error_names_the_nearest_word(void **state) {
 	static const char *const cases[][2] = {
-		{"intervall", "did you mean \"interval\"?"}, // one too many
-		{"nterval", "did you mean \"interval\"?"},   // one too few
-		{"imterval", "did you mean \"interval\"?"},  // one wrong
-		{"inetrval", "did you mean \"interval\"?"},  // two swapped
+		{"intervall", "did you mean \"interval\"?"}, // one letter too many
+		{"nterval", "did you mean \"interval\"?"},   // one letter missing
+		{"imterval", "did you mean \"interval\"?"},  // one letter wrong
+		{"inetrval", "did you mean \"interval\"?"},  // two letters swapped
 		{"intrvla", "did you mean \"interval\"?"},   // two errors
 		{"sizes", "did you mean \"size\"?"},	     {"ids", "did you mean \"id\"?"},
 	};

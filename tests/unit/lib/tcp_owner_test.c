@@ -12,7 +12,7 @@
 
 #define SOMEBODY 54321
 
-// A connection within this process, and how each end sees its addresses.
+// A connection within this process, and the addresses as the accepting side sees them.
 struct pair {
 	int listener, connected, accepted;
 	struct sock_addr theirs, ours;
@@ -56,7 +56,7 @@ static void pair_close(struct pair *pair) {
 	close(pair->listener);
 }
 
-// The socket to ask with; skips where the kernel has none.
+// Return a tcp_diag socket; skip the test if the kernel has no tcp_diag.
 static int open_or_skip(void) {
 	struct pair pair = connect_on("127.0.0.1");
 	uint32_t uid;
@@ -102,7 +102,7 @@ static void a_socket_of_somebody_else_is_theirs(void **state) {
 	close(fd);
 }
 
-// The kernel says 0 for those: that is not root.
+// The kernel reports uid 0 for such sockets, which does not mean root.
 static void a_socket_that_was_closed_is_nobodys(void **state) {
 	int fd = open_or_skip();
 	struct pair pair = connect_on("127.0.0.1");
@@ -117,7 +117,7 @@ static void a_socket_that_was_closed_is_nobodys(void **state) {
 	close(fd);
 }
 
-// As a SYN to that address finds it, or not.
+// An address has a listener if a SYN to that address would find one.
 static void an_address_is_listened_at_as_long_as_a_listener_of_it_or_of_all_is_open(void **state) {
 	static const struct {
 		const char *listens, *asked;
@@ -139,7 +139,7 @@ static void an_address_is_listened_at_as_long_as_a_listener_of_it_or_of_all_is_o
 		);
 		at.port = pair.ours.port;
 		assert_int_equal(tcp_owner_listens(fd, &at), 0);
-		close(pair.listener); // those that it accepted go on
+		close(pair.listener); // accepted connections stay open
 		assert_int_equal(tcp_owner_listens(fd, &at), -ENOENT);
 		close(pair.connected);
 		close(pair.accepted);
@@ -147,7 +147,7 @@ static void an_address_is_listened_at_as_long_as_a_listener_of_it_or_of_all_is_o
 	close(fd);
 }
 
-// An acknowledgement that nobody has read.
+// Acknowledgements of earlier requests are still unread in the socket.
 static void what_was_not_read_is_not_the_next_answer(void **state) {
 	const struct nlmsghdr noop = {
 		.nlmsg_len = sizeof(noop),

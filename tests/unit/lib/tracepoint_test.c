@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tracepoints as they are where there is no <sys/sdt.h>; with it, tests/smoke/tracepoints_test.py.
+// Tests of tracepoints without <sys/sdt.h>; tests/smoke/tracepoints_test.py covers those with it.
 #define TOCSIN_NO_TRACEPOINTS
 #include <lib/tracepoint.h>
 #include <support/cmocka.h>

@@ -15,8 +15,8 @@ static void character_is_sized_by_its_own_bytes(void **state) {
 		{TEXT("\xc2\x80"), 2},
 		{TEXT("\xdf\xbf\xff"), 2},
 		{TEXT("\xe0\xa0\x80"), 3},
-		{TEXT("\xed\x9f\xbf"), 3}, // the last before the surrogates
-		{TEXT("\xee\x80\x80"), 3}, // the first behind them
+		{TEXT("\xed\x9f\xbf"), 3}, // the last code point before the surrogates
+		{TEXT("\xee\x80\x80"), 3}, // the first code point after them
 		{TEXT("\xf0\x90\x80\x80"), 4},
 		{TEXT("\xf4\x8f\xbf\xbf"), 4}, // U+10FFFF
 	};
@@ -33,7 +33,7 @@ static void what_is_malformed_or_cut_is_none(void **state) {
 		const char *text;
 		size_t size;
 	} rows[] = {
-		{TEXT("\x80")},		    // a byte that only continues
+		{TEXT("\x80")},		    // a continuation byte only
 		{TEXT("\xc0\x80")},	    // overlong
 		{TEXT("\xc1\xbf")},	    // overlong
 		{TEXT("\xe0\x9f\xbf")},	    // overlong
@@ -42,7 +42,7 @@ static void what_is_malformed_or_cut_is_none(void **state) {
 		{TEXT("\xf4\x90\x80\x80")}, // past U+10FFFF
 		{TEXT("\xf5\x80\x80\x80")}, // past U+10FFFF
 		{TEXT("\xff")},
-		{TEXT("\xc2")}, // cut
+		{TEXT("\xc2")}, // cut short
 		{TEXT("\xe2\x82")},
 		{TEXT("\xf0\x90\x80")},
 		{TEXT("\xc2\x41")},

@@ -50,8 +50,8 @@ static void a_writer_that_overflowed_once_writes_nothing_more(void **state) {
 	(void)state;
 	wire_writer_init(&writer, buffer, 5);
 	wire_put_u32(&writer, 0x11111111);
-	wire_put_u32(&writer, 0x22222222); // does not fit
-	wire_put_u8(&writer, 0x33);	   // would fit
+	wire_put_u32(&writer, 0x22222222); // too large for the remaining byte
+	wire_put_u8(&writer, 0x33);	   // would fit, but the writer has failed already
 	wire_put_bytes(&writer, "", 0);
 	assert_int_equal(wire_writer_used(&writer), 4);
 	assert_int_equal(wire_writer_finish(&writer, &used), -EMSGSIZE);
@@ -184,7 +184,7 @@ static void string_reading_answers_each_fault_by_its_error(void **state) {
 		size_t size, text_size;
 		int error;
 	} rows[] = {
-		{"\x03", 1, 8, -EBADMSG}, // half a length
+		{"\x03", 1, 8, -EBADMSG}, // an incomplete length field
 		{"\x03\0ab", 4, 8, -EBADMSG},	 {"\xff\xff", 2, 8, -EMSGSIZE},
 		{"\x04\0abcd", 6, 4, -EMSGSIZE}, // no room for the terminator
 		{"\x01\0a", 3, 1, -EMSGSIZE},	 {"\x03\0a\0b", 5, 8, -EILSEQ},
@@ -243,7 +243,7 @@ static void utf8_is_judged_as_rfc_3629_says(void **state) {
 		{"\xf0\x90\x80\x80", true},
 		{"\xf4\x8f\xbf\xbf", true},
 		{"a\xe2\x82\xac z", true},
-		{"\x80", false},     // a tail without a head
+		{"\x80", false},     // a continuation byte without a lead byte
 		{"\xc0\xaf", false}, // overlong '/'
 		{"\xc1\xbf", false},
 		{"\xe0\x9f\xbf", false},     // overlong
@@ -336,8 +336,8 @@ static void a_varint_comes_back_in_its_shortest_form(void **state) {
 static void a_varint_that_is_overlong_or_too_large_is_ebadmsg(void **state) {
 	static const char *const rows[] = {
 		"\x80\x80\x01\x80", // cut short
-		"\xff\x80",	    // followed by the 0 that ends the literal: overlong
-		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", // bit 64
+		"\xff\x80",	    // overlong: the terminating 0 of the literal follows
+		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", // sets bit 64
 		"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
 	};
 
@@ -359,7 +359,7 @@ static void a_nested_message_ends_where_it_was_cut(void **state) {
 	wire_reader_sub(&reader, 3, &sub);
 	assert_int_equal(wire_get_u16(&sub), 0x0201);
 	assert_int_equal(wire_reader_finish(&sub), -EBADMSG); // one byte left over
-	assert_int_equal(wire_get_u16(&sub), 0);	      // the fourth byte is not its own
+	assert_int_equal(wire_get_u16(&sub), 0); // the fourth byte is outside the nested message
 	assert_int_equal(wire_get_u8(&reader), 4);
 	assert_int_equal(wire_reader_finish(&reader), 0);
 	wire_reader_fail(&reader, wire_reader_finish(&sub));

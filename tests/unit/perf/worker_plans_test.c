@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Plans made while a worker goes to sleep: none is lost. ./dev bench plans is the long form.
+// Tests that no plan made while a worker falls asleep is lost. ./dev bench plans runs longer.
 #include "plans.h"
 
 #include <support/cmocka.h>

@@ -8,7 +8,7 @@
 
 #define TEXT_BYTES 1024
 
-// "mlx5_0 best switch 192000; ..."
+// Print the choice as "mlx5_0 best switch 192000; ...".
 static void print_choice(const struct device_choice *choice, char *text) {
 	size_t used = 0;
 
@@ -57,7 +57,7 @@ static void a_gpu_gets_the_nics_of_its_switch_and_all_that_are_equal(void **stat
 		 "mlx5_3 farther host 192000; mlx5_4 farther host 100000; "
 		 "mlx5_9 farther far 192000; mlx5_5 farther far 100000; "
 		 "mlx5_6 awaits-port far 192000; mlx5_7 unusable far 192000"},
-		// Beside it are one without RC and mlx5_9.
+		// At the GPU's switch are mlx5_9 and a device without RC.
 		{&scene_eight, "cuda:0", &scene_gpus,
 		 "mlx5_9 best switch 192000; mlx5_5 farther host 100000; "
 		 "mlx5_2 farther far 192000; mlx5_3 farther far 192000; "
@@ -68,7 +68,7 @@ static void a_gpu_gets_the_nics_of_its_switch_and_all_that_are_equal(void **stat
 		 "mlx5_2 farther host 192000; mlx5_10 farther host 192000; "
 		 "mlx5_9 farther far 192000; mlx5_5 farther far 100000; "
 		 "mlx5_6 awaits-port far 192000; mlx5_7 unusable far 192000"},
-		// It is nearer by its switch, though slower than those of the other one.
+		// mlx5_5 is at the GPU's switch, so it is preferred to faster devices elsewhere.
 		{&scene_eight, "cuda:2", &scene_gpus,
 		 "mlx5_5 best switch 100000; mlx5_9 farther host 192000; "
 		 "mlx5_2 farther far 192000; mlx5_3 farther far 192000; "
@@ -143,7 +143,7 @@ static void where_places_are_not_known_bandwidth_decides(void **state) {
 		 "slow slower unknown 24375"},
 		{&scene_flat, "cpu:0", NULL,
 		 "mlx5_0 best host 96000; mlx5_1 best host 96000; slow slower host 24375"},
-		// cuda:4 is nowhere in the tree.
+		// The topology has no device with the address of cuda:4.
 		{&scene_eight, "cuda:4", &scene_gpus,
 		 "mlx5_2 best unknown 192000; mlx5_3 best unknown 192000; "
 		 "mlx5_9 best unknown 192000; mlx5_10 best unknown 192000; "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which ports of a machine are rails.
+// Tests of which ports of a machine are rails.
 #include <dataplane/device_rails.h>
 #include <lib/scoped.h>
 #include <support/cmocka.h>
@@ -32,7 +32,7 @@ static struct fake_device *add(const char *name, uint8_t ports) {
 	return fake;
 }
 
-// "mlx5_0/1 mlx5_0:2/2", and how many were left out.
+// Return "mlx5_0/1 mlx5_0:2/2" and, if any, the number left out.
 static const char *rails(void) {
 	static char text[DEVICE_RAILS_MAX * (DEVICE_NAME_MAX + 5)];
 	struct device_rail found[DEVICE_RAILS_MAX];
@@ -72,7 +72,7 @@ static void all_ports_of_a_card_are_rails(void **state) {
 	add("mlx4_1", 1);
 	card = add("mlx4_0", 2);
 	assert_string_equal(rails(), "mlx4_0/1 mlx4_0:2/2 mlx4_1/0");
-	// Whatever is up at present, they are called alike.
+	// The names do not depend on which port is up.
 	card->ports[0].attr.state = IBV_PORT_DOWN;
 	assert_string_equal(rails(), "mlx4_0/1? mlx4_0:2/2 mlx4_1/0");
 	card->ports[0].attr.state = IBV_PORT_ACTIVE;

@@ -12,7 +12,7 @@
 
 struct writer {
 	FILE *out;
-	const char *open[DEPTH_MAX]; // what ends each object that is open
+	const char *open[DEPTH_MAX]; // closing tag of each open object
 	unsigned depth;
 	unsigned all_cpus;
 	unsigned nodes;
@@ -30,7 +30,7 @@ static void write_sets(FILE *out, unsigned cpus, unsigned nodes) {
 		cpus, cpus, nodes, nodes);
 }
 
-// The processor of a node has its number.
+// The processor of a node has the number of the node.
 static void write_node(struct writer *writer) {
 	const char *types[] = {writer->depth == 0 ? "Package" : "Die", "NUMANode", "PU"};
 	unsigned number = writer->nodes++;
@@ -58,7 +58,7 @@ static void write_memory(struct writer *writer) {
 	fputs(">\n", writer->out);
 }
 
-// Those that have no address.
+// Write an object that has no PCI address; false for any other kind.
 static bool write_plain(struct writer *writer, const char *kind) {
 	if (strcmp(kind, "node") == 0 || strcmp(kind, "barred") == 0)
 		write_node(writer);
@@ -74,7 +74,7 @@ static bool write_plain(struct writer *writer, const char *kind) {
 	return true;
 }
 
-// In GB/s, as hwloc has it, of 16 lanes.
+// Return the speed of 16 lanes in GB/s, the unit of hwloc.
 static double speed_of(const char *generation) {
 	static const struct {
 		const char *word;
@@ -132,7 +132,7 @@ static unsigned count(const char *drawing, const char *kind) {
 	return found;
 }
 
-// Without its comments.
+// Read the drawing of a machine without its comments.
 static void read_drawing(const char *name, char drawing[static DRAWING_BYTES]) {
 	char path[256], line[128];
 	size_t used = 0;

@@ -57,9 +57,9 @@ const struct scene scene_no_rc = {
 
 const struct scene scene_lone = {"eight", {{"efa_0", "0000:05:00.0", 100000, NO_RC}}};
 
-static struct device_facts facts[DEVICES_MAX]; // of the scene that was asked last
+static struct device_facts facts[DEVICES_MAX]; // facts of the scene in the latest call
 
-// CUDA's order is its own: 3 is the GPU at the first switch.
+// CUDA does not number GPUs in bus order: number 3 is the GPU at the first switch.
 static const char *const gpus_of_eight[] = {
 	"0000:C4:00.0", "0000:44:00.0", "0000:83:00.0", "0000:03:00.0", "0000:99:00.0"};
 
@@ -71,7 +71,8 @@ static int find_gpu(void *ctx, uint32_t ordinal, char ret_pci[static DEVICE_PCI_
 	return 0;
 }
 
-// Of the cascade one below the second switch and one on the other socket; of the unplaced one.
+// GPUs 0 and 1 are in the cascade, below the second switch and on the other socket. GPU 2 is in the
+// unplaced machine.
 static int find_other_gpu(void *ctx, uint32_t ordinal, char ret_pci[static DEVICE_PCI_BYTES]) {
 	static const char *const pci[] = {"0000:06:00.0", "0000:81:00.0", "7ffe:01:00.0"};
 
@@ -124,7 +125,7 @@ static void fill_port(const struct row *row, uint8_t place, struct device_port *
 static void fill_one(const struct row *row, uint8_t place, struct device_facts *device) {
 	snprintf(device->name, sizeof(device->name), "%s", row->name);
 	snprintf(device->pci, sizeof(device->pci), "%s", row->pci);
-	device->numa_node = -1; // hwloc knows
+	device->numa_node = -1; // unknown here, so that hwloc finds the node
 	device->transport = row->state == NO_RC ? IBV_TRANSPORT_UNSPECIFIED : IBV_TRANSPORT_IB;
 	device->responder =
 		row->pci[0] != '\0' ? DEVICE_RESPONDER_HARDWARE : DEVICE_RESPONDER_KERNEL;

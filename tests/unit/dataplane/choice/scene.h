@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Machines with devices, and what is chosen there.
+// Machines with devices, and the device choice on them.
 #pragma once
 
 #include "dataplane/choice/machine.h"
@@ -22,30 +22,30 @@ struct row {
 	enum state state;
 };
 
-// A scene: a machine, and what libibverbs would list there, in its order.
+// A machine, and the devices that libibverbs lists there, in its order.
 struct scene {
 	const char *machine;
 	struct row rows[DEVICES_MAX];
 };
 
-extern const struct scene scene_eight;	   // all that can be told apart
+extern const struct scene scene_eight;	   // every distance and every state
 extern const struct scene scene_cascade;   // NICs on one socket only
 extern const struct scene scene_flat;	   // a virtual machine
-extern const struct scene scene_unplaced;  // nobody knows of which NUMA node
-extern const struct scene scene_soft_roce; // no PCI; the software device beside it
+extern const struct scene scene_unplaced;  // unknown NUMA nodes
+extern const struct scene scene_soft_roce; // Soft-RoCE without PCI, and the software device
 extern const struct scene scene_mixed;
 extern const struct scene scene_none;
-extern const struct scene scene_no_rc; // nothing that may be taken
-extern const struct scene scene_lone;  // the same, one device
+extern const struct scene scene_no_rc; // no usable device, but one waits for its port
+extern const struct scene scene_lone;  // only one device, which is unusable
 
-extern const struct device_gpus scene_gpus; // five; CUDA's order is not that of the bus
+extern const struct device_gpus scene_gpus; // five GPUs, numbered in another order than on the bus
 extern const struct device_gpus scene_other_gpus;
 extern const struct device_gpus scene_only_gpu;
 extern const struct device_gpus scene_no_gpus;
-extern const struct device_gpus scene_silent_gpus; // asking fails
-extern const struct device_gpus scene_gpus_gone;   // nobody to ask
+extern const struct device_gpus scene_silent_gpus; // the query fails
+extern const struct device_gpus scene_gpus_gone;   // libcuda cannot be loaded
 
-// The facts that the choice points to are those of the last call.
+// Choose a device in a scene. The facts in the result are valid until the next call.
 int scene_choose(
 	const struct scene *scene,
 	const char *target,

@@ -9,7 +9,7 @@
 struct way_case {
 	const char *machine;
 	const char *from;
-	const char *to; // "": up to the host
+	const char *to; // "": the path up to the host
 	enum topology_class class;
 	uint32_t pci_mbps;
 	bool assumed;
@@ -74,7 +74,7 @@ static void a_link_that_cannot_be_read_is_passed_over_or_assumed_if_there_is_no_
 		{"flat", "0000:00:04.0", "", TOPOLOGY_HOST, 96000, true},
 		{"flat", "0000:00:04.0", "0000:00:05.0", TOPOLOGY_HOST, 96000, true},
 		{"flat", "0000:00:07.0", "0000:00:05.0", TOPOLOGY_HOST, 24375, false},
-		// Its own link is left out.
+		// The link of the target itself is not counted.
 		{"flat", "0000:00:04.0", "0000:00:07.0", TOPOLOGY_HOST, 96000, true},
 	};
 
@@ -153,7 +153,7 @@ static void the_node_of_a_device_is_that_of_its_host_bridge(void **state) {
 		{"unplaced", "0001:00:00.0", -1},
 		{"unplaced", "7ffe:00:00.0", -1},
 		{"nodes_in_pairs", "0000:00:00.0", 0},
-		{"nodes_in_pairs", "0000:20:00.0", -1}, // one of two
+		{"nodes_in_pairs", "0000:20:00.0", -1}, // below a package of two nodes
 		{"barred", "0000:80:00.0", 1},
 		{"memory", "0000:00:00.0", 0},
 		{"far_memory", "0000:00:00.0", 0},
@@ -198,7 +198,7 @@ static void the_processors_near_a_device_are_those_of_its_place(void **state) {
 
 static void the_nodes_are_those_of_the_machine(void **state) {
 	static const char *const cases[][3] = {
-		// description, nodes, one that is not there
+		// description, nodes, a node that does not exist
 		{"node:1 pu:1", "0", "1"},
 		{"node:2 pu:4", "0-1", "2"},
 		{"pack:2 node:4 pu:2", "0-7", "8"},

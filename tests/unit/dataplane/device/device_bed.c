@@ -13,7 +13,7 @@ int device_bed_make(void **state) {
 	return 0;
 }
 
-// Whatever happened, nothing is left of libibverbs' objects.
+// Even a failed test must leave no libibverbs object.
 int device_bed_end(void **state) {
 	const char *broken = fake_verbs_fini();
 
@@ -47,7 +47,7 @@ int device_bed_open(
 	return err;
 }
 
-// The same by listing and by opening.
+// Listing and opening must give the same reason.
 void device_bed_refuses(const struct device_settings *settings, int err, const char *reason) {
 	char opened[DEVICE_REASON_MAX + 1];
 	const struct device_facts facts = device_bed_list(settings);

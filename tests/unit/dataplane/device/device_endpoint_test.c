@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a peer may say of its end of a pair, and the way to it.
+// Tests of the endpoint data that a peer may send, and of the route to it.
 #include <dataplane/device.h>
 #include <support/cmocka.h>
 #include <support/fake_verbs.h>
@@ -42,7 +42,7 @@ static struct device_facts infiniband(uint16_t lid, const char *gid) {
 	return facts;
 }
 
-// A peer with whom nothing is wrong.
+// Return a valid endpoint of a peer with the same kind of port.
 static struct device_endpoint sound(const struct device_facts *like) {
 	return (struct device_endpoint){
 		.link = like->port.link,
@@ -157,7 +157,7 @@ static void two_ports_share_a_partition_and_one_of_them_is_a_full_member(void **
 		{0xffff, 0xffff, 0, NULL},
 		{0xffff, 0x7fff, 0, NULL},
 		{0x0001, 0x8001, 0, NULL},
-		{0x0001, 0, 0, NULL}, // an agent that does not tell
+		{0x0001, 0, 0, NULL}, // an agent that does not send its P_Key
 		{0xffff, 0x8000, -EBADMSG, "P_Key 0x8000 is of no partition"},
 		{0x7fff, 0x7fff, -EKEYREJECTED,
 		 "LimitedMembers: mlx5_0 and the other are both limited members of partition 0x7fff, "
@@ -199,7 +199,7 @@ static void infiniband_and_roce_have_no_fabric_in_common(void **state) {
 	);
 }
 
-// The way to theirs from a device that is open, with these settings.
+// Return the route to the endpoint from an open device with these settings.
 static struct ibv_ah_attr
 route(const struct device_facts *own, const struct device_endpoint *theirs, uint32_t flow_label) {
 	struct device_settings settings = device_settings_default;
@@ -222,7 +222,7 @@ route(const struct device_facts *own, const struct device_endpoint *theirs, uint
 static void infiniband_needs_gids_only_where_no_lid_leads(void **state) {
 	static const struct {
 		uint16_t own_lid;
-		const char *own_gid; // NULL: none
+		const char *own_gid; // NULL: no GID
 		bool grh_needed;
 		uint16_t their_lid;
 		const char *their_gid;
@@ -279,7 +279,7 @@ static void the_way_on_ethernet_has_gids_traffic_class_and_a_flow_label_of_20_bi
 	struct ibv_ah_attr attr;
 
 	(void)state;
-	theirs.lid = 77; // means nothing there
+	theirs.lid = 77; // a LID has no meaning on Ethernet
 	set_gid(&theirs.gid, "::ffff:10.0.0.2");
 	attr = route(&own, &theirs, 0xfff12345);
 	assert_int_equal(attr.is_global, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What happens to an open device, told in our words.
+// Tests of the events of an open device and of our names for them.
 #include <dataplane/device.h>
 #include <support/cmocka.h>
 #include <support/fake_verbs.h>
@@ -73,7 +73,7 @@ static void an_event_of_a_port_has_its_number_also_of_a_port_not_in_use(void **s
 		assert_int_equal(event.port, port);
 		assert_int_equal(event.queue_number, 0);
 		assert_string_equal(event.name, cases[n].name);
-		assert_int_equal(fake_verbs_alive().async_events, 0); // acknowledged
+		assert_int_equal(fake_verbs_alive().async_events, 0); // the event is acknowledged
 	}
 	assert_int_equal(device_event(device, &event), -EAGAIN);
 }
@@ -88,7 +88,8 @@ static void an_event_of_the_device_or_of_what_we_do_not_use_has_no_subject(void 
 		{IBV_EVENT_SRQ_ERR, DEVICE_EVENT_OTHER, "SRQ_ERR"},
 		{IBV_EVENT_SRQ_LIMIT_REACHED, DEVICE_EVENT_OTHER, "SRQ_LIMIT_REACHED"},
 		{IBV_EVENT_WQ_FATAL, DEVICE_EVENT_OTHER, "WQ_FATAL"},
-		{(enum ibv_event_type)20, DEVICE_EVENT_OTHER, "unknown"}, // of newer kernels
+		// An event of a newer kernel.
+		{(enum ibv_event_type)20, DEVICE_EVENT_OTHER, "unknown"},
 		{(enum ibv_event_type)UINT32_MAX, DEVICE_EVENT_OTHER, "unknown"},
 	};
 	struct device_event event;
@@ -116,7 +117,8 @@ static struct ibv_qp *make_qp(struct ibv_cq *cq) {
 	return qp;
 }
 
-// Destroying waits in libibverbs until events are acknowledged: the fake says so as a breach.
+// ibv_destroy_qp() blocks until all events are acknowledged. The fake reports an unacknowledged
+// event as a violation.
 static void a_queue_pair_that_broke_is_named_and_can_be_destroyed_at_once(void **state) {
 	static const struct {
 		enum ibv_event_type type;

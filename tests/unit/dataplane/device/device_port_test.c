@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The port, its MTU and its addresses, by settings and without; and the same after it flapped.
+// Tests of the port, its MTU and its addresses, with and without settings, and after the port
+// flapped.
 #include "dataplane/device/device_bed.h"
 
 #include <lib/scoped.h>
@@ -31,7 +32,7 @@ static void a_port_that_is_not_active_is_awaited(void **state) {
 		device->ports[0].attr.state = cases[n].port;
 		device_bed_refuses(NULL, -ENETDOWN, cases[n].reason);
 	}
-	// What is known nevertheless is told: people look for it first when a port is down.
+	// A port that is down still reports its known facts, because they help to find the cause.
 	assert_true(device_bed_list(NULL).port.gid_index >= 0);
 }
 
@@ -64,7 +65,7 @@ static void settings_are_within_their_bits_or_named_with_what_is_allowed(void **
 	static const struct {
 		size_t offset, size;
 		int value;
-		const char *reason; // NULL: allowed
+		const char *reason; // NULL: the value is allowed
 	} cases[] = {
 		SET(retry, 0, NULL),
 		SET(retry, 7, NULL),
@@ -129,7 +130,7 @@ static void a_p_key_that_is_missing_is_awaited(void **state) {
 	(void)state;
 	settings.pkey_index = 1;
 	device->ports[0].attr.pkey_tbl_len = 2;
-	device->ports[0].pkeys[1] = 0x8000; // a member, but of nothing
+	device->ports[0].pkeys[1] = 0x8000; // the member bit without a partition
 	device_bed_refuses(
 		&settings, -ENETDOWN, "pkey_index 1: port 1 of fake0 has no P_Key there"
 	);
@@ -182,7 +183,7 @@ static void set_gids(struct fake_device *device, const char *const *texts, uint3
 	}
 }
 
-// The kernel's interface counts what it is to answer in 16 bits, and says EINVAL beyond.
+// The kernel limits the size of its answer to 16 bits and returns EINVAL beyond that.
 static int query_gids_as_the_kernel(
 	struct ibv_context *context,
 	struct ibv_gid_entry *entries,
@@ -262,7 +263,7 @@ static void infiniband_goes_by_lid_and_its_first_gid(void **state) {
 	device->ports[0].attr.flags = IBV_QPF_GRH_REQUIRED;
 	assert_true(device_bed_list(NULL).port.grh_needed);
 
-	// One of the two will do, and old kernels do not say what the link is.
+	// A LID or a GID is enough. Old kernels do not report the link layer.
 	device->ports[0].attr.link_layer = IBV_LINK_LAYER_UNSPECIFIED;
 	device->ports[0].attr.lid = 0;
 	assert_true(device_bed_list(NULL).usable);
@@ -295,7 +296,8 @@ static void a_refresh_finds_the_address_again_where_it_is_now(void **state) {
 	set_gids(fake, gone, IBV_GID_TYPE_ROCE_V2);
 	assert_int_equal(device_refresh(device, &facts), 0);
 	assert_int_equal(facts.port.gid_index, 0);
-	assert_int_equal(device_facts(device)->port.gid_index, 1); // as when it was opened
+	// Unchanged since the device was opened.
+	assert_int_equal(device_facts(device)->port.gid_index, 1);
 	device_put(device);
 }
 
@@ -310,7 +312,7 @@ static void a_refresh_says_that_the_port_went_down_and_came_back(void **state) {
 	fake->ports[0].attr.state = IBV_PORT_DOWN;
 	assert_int_equal(device_open(&fake_verbs_calls, "fake0", NULL, reason, &device), 0);
 	assert_int_equal(device_facts(device)->port.number, 2);
-	fake->ports[0].attr.state = IBV_PORT_ACTIVE; // is none of ours
+	fake->ports[0].attr.state = IBV_PORT_ACTIVE; // not the port in use
 	fake->ports[1].attr.state = IBV_PORT_DOWN;
 	assert_int_equal(device_refresh(device, &facts), 0);
 	assert_int_equal(facts.port.number, 2);

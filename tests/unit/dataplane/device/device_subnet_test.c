@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The network that a port is on.
+// Tests of finding the subnet of a port.
 #include <dataplane/device.h>
 #include <support/cmocka.h>
 
@@ -30,7 +30,7 @@ static void of_infiniband_it_is_the_prefix_of_the_gid(void **state) {
 static void of_ethernet_it_is_the_block_that_the_machine_has_the_address_in(void **state) {
 	(void)state;
 	assert_string_equal(words(DEVICE_LINK_ETHERNET, "::ffff:127.0.0.1"), "127.0.0.0/8");
-	// Of nobody here, the same on all networks, and none.
+	// An address of another machine, a link-local address, and no address.
 	assert_string_equal(words(DEVICE_LINK_ETHERNET, "::ffff:203.0.113.77"), "unknown");
 	assert_string_equal(words(DEVICE_LINK_ETHERNET, "fe80::1"), "unknown");
 	assert_string_equal(words(DEVICE_LINK_ETHERNET, "::"), "unknown");

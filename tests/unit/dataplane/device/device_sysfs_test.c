@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What sysfs says, on a tree of the test's own, and the speeds that it may have to correct.
+// Tests of reading sysfs facts from a tree that the test makes, and of correcting port speeds.
 #include "device/device_impl.h"
 
 #include <lib/scoped.h>
@@ -33,12 +33,12 @@ static int remove_root(void **state) {
 	return tree_remove(root);
 }
 
-// Makes the directories on the way to root/name.
+// Create the directories that lead to root/name.
 static void make_way(const char *name, char path[static PATH_MAX]) {
 	snprintf(path, PATH_MAX, "%s/%s", root, name);
 	for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		mkdir(path, 0700); // may exist
+		mkdir(path, 0700); // the directory may exist
 		*slash = '/';
 	}
 }
@@ -115,13 +115,13 @@ static void a_device_of_software_is_answered_for_by_the_kernel(void **state) {
 	struct device_facts facts;
 
 	(void)state;
-	put_file("class/mlx5_0/node_type", "1: CA\n"); // no parent at all
+	put_file("class/mlx5_0/node_type", "1: CA\n"); // a device without a parent
 	facts = look(false);
 	assert_int_equal(facts.responder, DEVICE_RESPONDER_KERNEL);
 	assert_string_equal(facts.pci, "");
 	assert_int_equal(facts.numa_node, -1);
 
-	// Older kernels gave Soft-RoCE the parent of its interface.
+	// Older kernels gave a Soft-RoCE device the parent of its network interface.
 	put_file("devices/pci0000:16/0000:17:00.0/numa_node", "1\n");
 	put_link("class/mlx5_0/device", "../../devices/pci0000:16/0000:17:00.0");
 	assert_int_equal(look(false).responder, DEVICE_RESPONDER_HARDWARE);
@@ -226,7 +226,7 @@ static void a_speed_that_libibverbs_cannot_say_is_the_kernels(void **state) {
 		const char *rate;
 		uint32_t mbps;
 	} cases[] = {
-		{128, "800 Gb/sec (4X XDR)\n", 800000}, // the kernel says NDR to old structs
+		{128, "800 Gb/sec (4X XDR)\n", 800000}, // the kernel reports NDR in old structs
 		{128, "400 Gb/sec (4X NDR)\n", 400000}, {128, "", 400000},
 		{0, "1600 Gb/sec\n", 1600000},		{64, "100 Gb/sec\n", 200000},
 	};

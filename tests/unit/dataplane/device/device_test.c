@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices that report what they like: what is listed, opened and refused, and with which words.
+// Tests of devices with arbitrary attributes: how they are listed, opened and refused, with the
+// exact messages.
 #include "dataplane/device/device_bed.h"
 
 #include <lib/scoped.h>
@@ -41,7 +42,8 @@ static void a_device_that_is_not_there_is_refused_with_those_that_are(void **sta
 		name[sizeof(name) - 2] = (char)c;
 		fake_device_add(name);
 	}
-	assert_int_equal(device_bed_open("", NULL, reason), -ENODEV); // cut off, not beyond the end
+	// The reason is truncated to its buffer.
+	assert_int_equal(device_bed_open("", NULL, reason), -ENODEV);
 	assert_int_equal(strlen(reason), DEVICE_REASON_MAX);
 }
 
@@ -78,7 +80,8 @@ static void facts_are_those_that_the_device_reports(void **state) {
 	assert_int_equal(facts.limits.regions_max, 77);
 	assert_true(facts.limits.region_bytes_max == UINT64_MAX);
 	assert_int_equal(facts.limits.reads_in_max, 16);
-	assert_int_equal(facts.limits.reads_out_max, 255); // what a modify can say
+	// The maximum of the 8-bit attribute in ibv_modify_qp().
+	assert_int_equal(facts.limits.reads_out_max, 255);
 	assert_true(facts.limits.atomics);
 	assert_int_equal(facts.port.number, 1);
 	assert_int_equal(facts.port.state, IBV_PORT_ACTIVE);
@@ -269,22 +272,22 @@ static void the_table_says_who_answers_if_it_is_this_process(void **state) {
 	assert_int_equal(facts[0].responder, DEVICE_RESPONDER_IN_PROCESS);
 }
 
-// Who is found: three devices, of which some have one GUID; sought by a name and a GUID of before.
+// Three devices, some with the same GUID, are searched by an earlier name and GUID.
 static void a_device_is_found_by_what_tells_it_from_others(void **state) {
 	static const struct {
 		uint64_t guids[3];
 		const char *name;
 		uint64_t guid;
-		const char *found;   // NULL: none
-		uint64_t guid_after; // 0: it tells nothing
+		const char *found;   // NULL: no device
+		uint64_t guid_after; // 0: the GUID identifies no device
 	} rows[] = {
 		{{5, 6, 7}, "fake1", 6, "fake1", 6},
-		{{5, 6, 7}, "fake0", 6, "fake1", 6}, // its name is another's
+		{{5, 6, 7}, "fake0", 6, "fake1", 6}, // the name now belongs to another device
 		{{5, 6, 7}, "gone", 6, "fake1", 6},
 		{{5, 6, 7}, "fake1", 0, "fake1", 0},
 		{{5, 6, 7}, "fake1", 9, NULL, 9},
 		{{5, 5, 7}, "fake1", 5, "fake1", 0},
-		{{5, 5, 7}, "gone", 5, NULL, 0}, // neither of the two
+		{{5, 5, 7}, "gone", 5, NULL, 0}, // ambiguous: two devices have this GUID
 		{{5, 5, 7}, "fake1", 9, "fake1", 9},
 		{{5, 5, 7}, "fake0", 7, "fake2", 7},
 		{{0, 0, 7}, "fake1", 9, "fake1", 9},

@@ -13,7 +13,7 @@ static void verbs_object_that_is_null_gives_errno_and_never_zero(void **state) {
 	assert_int_equal(verbs_error_from_object(NULL), -ENODEV);
 	errno = 0;
 	assert_int_equal(verbs_error_from_object(NULL), -EIO);
-	errno = ENODEV; // left over from an earlier call: not ours
+	errno = ENODEV; // left over from an earlier call
 	assert_int_equal(verbs_error_from_object(&object), 0);
 }
 
@@ -23,8 +23,8 @@ static void verbs_code_is_read_in_all_three_dialects(void **state) {
 		int left_in_errno;
 		int expected;
 	} cases[] = {
-		{EINVAL, 0, -EINVAL},	   // the documented one
-		{EINVAL, ENOMEM, -EINVAL}, // where errno is an old one
+		{EINVAL, 0, -EINVAL},	   // as documented
+		{EINVAL, ENOMEM, -EINVAL}, // errno is left over from an earlier call
 		{-ENOMEM, EINVAL, -ENOMEM}, {-1, ENOSPC, -ENOSPC}, {-1, 0, -EIO}, {0, EINVAL, 0},
 	};
 
@@ -50,7 +50,7 @@ static void dpdk_minus_one_gives_rte_errno_and_not_errno(void **state) {
 	assert_int_equal(dpdk_error_from_errno(-1), -EALREADY);
 	assert_int_equal(
 		dpdk_error_from_errno(5), 0
-	); // rte_eal_init() counts the arguments it took
+	); // rte_eal_init() returns the number of parsed arguments
 	rte_errno = 0;
 	assert_int_equal(dpdk_error_from_errno(-1), -EIO);
 }

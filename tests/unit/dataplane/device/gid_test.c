@@ -20,10 +20,11 @@ static void a_gid_is_known_by_scope_family_and_form(void **state) {
 		const char *text;
 		enum gid_scope scope;
 		bool ipv4;
-		const char *shown; // NULL: as text
+		const char *shown; // NULL: printed as in `text`
 	} cases[] = {
 		{"10.0.0.1", GID_SCOPE_GLOBAL, true, NULL},
-		{"127.64.0.1", GID_SCOPE_GLOBAL, true, NULL}, // of software devices on one host
+		// Address of a software device on one host.
+		{"127.64.0.1", GID_SCOPE_GLOBAL, true, NULL},
 		{"223.255.255.254", GID_SCOPE_GLOBAL, true, NULL},
 		{"169.254.0.1", GID_SCOPE_LINK, true, NULL},
 		{"169.253.0.1", GID_SCOPE_GLOBAL, true, NULL},
@@ -87,17 +88,17 @@ static void of_a_ports_gids_the_widest_scope_is_taken_wherever_it_stands(void **
 	static const struct {
 		struct candidate table[4];
 		const char *before;
-		int index; // -1: none
+		int index; // -1: no entry is chosen
 	} cases[] = {
 		{{{0}}, "::", -1},
-		// As a port has them: two types of each address.
+		// A port lists each address twice, with both RoCE versions.
 		{{{0, 1, V1, "fe80::1"},
 		  {1, 1, V2, "fe80::1"},
 		  {2, 1, V1, "10.0.0.1"},
 		  {3, 1, V2, "10.0.0.1"}},
 		 "::",
 		 3},
-		// The same after the port flapped.
+		// The same addresses after the port flapped.
 		{{{1, 1, V2, "10.0.0.1"}, {2, 1, V1, "fe80::1"}, {5, 1, V2, "fe80::1"}},
 		 "10.0.0.1",
 		 1},
@@ -105,18 +106,18 @@ static void of_a_ports_gids_the_widest_scope_is_taken_wherever_it_stands(void **
 		{{{0, 1, IBV_GID_TYPE_IB, "10.0.0.1"}}, "::", -1},
 		{{{4, 1, V2, "fe80::1"}}, "::", 4},
 		{{{4, 2, V2, "10.0.0.1"}, {5, 1, V2, "fe80::1"}}, "::", 5},
-		// All nodes must agree on a family, whatever the order of the addresses.
+		// All nodes must choose the same family, regardless of the order of the addresses.
 		{{{1, 1, V2, "2001:db8::1"}, {9, 1, V2, "10.0.0.1"}}, "::", 9},
 		{{{1, 1, V2, "2001:db8::1"}, {9, 1, V2, "10.0.0.1"}}, "2001:db8::1", 9},
 		{{{1, 1, V2, "169.254.0.1"}, {9, 1, V2, "fe80::1"}}, "::", 9},
 		{{{1, 1, V2, "169.254.0.1"}, {9, 1, V2, "2001:db8::1"}}, "::", 9},
 		{{{1, 1, V2, "169.254.0.1"}}, "::", 1},
-		// Of equals: what it was, else the first.
+		// Among equal entries the previous address is kept; otherwise the first is chosen.
 		{{{7, 1, V2, "10.0.0.2"}, {3, 1, V2, "10.0.0.1"}}, "::", 3},
 		{{{3, 1, V2, "10.0.0.1"}, {7, 1, V2, "10.0.0.2"}}, "10.0.0.2", 7},
 		{{{7, 1, V2, "10.0.0.2"}, {3, 1, V2, "10.0.0.1"}}, "10.0.0.2", 7},
 		{{{3, 1, V2, "10.0.0.1"}, {7, 1, V2, "10.0.0.2"}}, "10.0.0.3", 3},
-		// Nobody's address, nor an entry that was taken out while it was read.
+		// Unusable addresses, and an entry that was removed while it was read.
 		{{{0, 1, V2, "::"},
 		  {1, 1, V2, "ff02::1"},
 		  {2, 1, V2, "::1"},

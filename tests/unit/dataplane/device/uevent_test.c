@@ -42,7 +42,7 @@ static void descriptor_without_messages_says_nothing(void **state) {
 	(void)state;
 	if (uevent_open(&fd) != 0)
 		skip();
-	// What is said meanwhile by this machine is not of RDMA devices here.
+	// Other events of this machine may arrive, but none about RDMA devices.
 	(void)uevent_read(fd);
 	close(fd);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which completion vector is chosen, on trees of proc and sysfs of the test's own.
+// Tests of choosing a completion vector, on proc and sysfs trees made by the test.
 #include <dataplane/vector.h>
 #include <support/cmocka.h>
 #include <support/tree.h>
@@ -19,7 +19,7 @@ static void make_way(const char *name, char path[static PATH_MAX]) {
 	snprintf(path, PATH_MAX, "%s/%s", root, name);
 	for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		mkdir(path, 0700); // may exist
+		mkdir(path, 0700); // the directory may exist
 		*slash = '/';
 	}
 }
@@ -52,7 +52,7 @@ static int remove_root(void **state) {
 
 struct irq {
 	uint32_t number;
-	const char *handler;	// NULL: it has none
+	const char *handler;	// NULL: no handler
 	const char *may, *goes; // smp_affinity_list, effective_affinity_list; NULL: no file
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The system's table with libibverbs played by the test: every call answers what it is told to.
+// Tests of the system's call table. The test replaces libibverbs; each call returns what the test
+// sets.
 #include <dataplane/verbs_calls.h>
 #include <support/cmocka.h>
 
@@ -13,9 +14,9 @@
 #undef ibv_query_port
 
 static struct {
-	void *object; // of calls that give one
-	int code;     // of the others
-	int leaves;   // in errno, if not 0
+	void *object; // result of calls that return an object
+	int code;     // result of the other calls
+	int leaves;   // value left in errno, if not 0
 	int closed, channels_destroyed;
 	unsigned int access;
 	uint64_t iova;
@@ -39,7 +40,7 @@ static void play(void *gives_object, int gives_code, int leaves) {
 	played.object = gives_object;
 	played.code = gives_code;
 	played.leaves = leaves;
-	errno = ENOTTY; // of an earlier call of anybody
+	errno = ENOTTY; // left over from an earlier call
 }
 
 struct ibv_device **ibv_get_device_list(int *count) {
@@ -237,7 +238,7 @@ static const struct verbs_dmabuf dmabuf = {.fd = 1, .offset = 20, .length = 300,
 
 #define OBJECT_CALLS 8
 
-// The call of a number that gives an object, which is returned as well.
+// Run call number `which` of those that return an object; store the object in *ret_object.
 static int make(int which, void **ret_object) {
 	struct ibv_device **devices;
 	struct ibv_qp_init_attr init = {0};
@@ -279,7 +280,7 @@ static void a_call_that_gives_no_object_gives_errno_and_leaves_its_output(void *
 
 #define CODE_CALLS 12
 
-// The call of a number that answers by a code; *ret_touched: whether it wrote to an output.
+// Run call number `which` of those that return a code. *ret_touched: whether it wrote its output.
 static int call(int which, bool *ret_touched) {
 	struct ibv_device_attr device = {0};
 	struct ibv_port_attr port = {0};
@@ -314,7 +315,7 @@ static int call(int which, bool *ret_touched) {
 		return err;
 	case 8:
 		err = calls->query_pkey(&context, 1, 0, &pkey);
-		*ret_touched = pkey == 0x8001; // as a number
+		*ret_touched = pkey == 0x8001; // the key in host byte order
 		return err;
 	case 9:
 		err = calls->get_async_event(&context, &event);

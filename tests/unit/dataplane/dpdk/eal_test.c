@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EAL starts once in a process: each test that starts it does so in a child, which says on stderr
-// what was not as it should be.
+// EAL starts only once per process, so each test starts it in a child. The child reports failures
+// on stderr.
 #include "dpdk/eal_directory.h"
 
 #include <dataplane/dpdk.h>
@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// In a child, where an assertion would jump into the parent's tests.
+// Check in a child process, where a cmocka assertion would jump into the parent's tests.
 #define CHECK(condition)                                                          \
 	do {                                                                      \
 		if (!(condition)) {                                               \
@@ -45,7 +45,7 @@ static void in_child(void (*work)(void)) {
 	if (pid == 0) {
 		snprintf(name, sizeof(name), "test%d", getpid());
 		work();
-		exit(0); // NOLINT(concurrency-mt-unsafe): leaks are looked for on the way out
+		exit(0); // NOLINT(concurrency-mt-unsafe): exit() runs the leak check
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
@@ -96,7 +96,8 @@ static void starts_without_plugins(void) {
 	eal_stop();
 }
 
-// With shared DPDK each plugin of the distribution would cost memory in each agent.
+// With a shared DPDK library, every driver plugin of the distribution would cost memory in each
+// agent.
 static void start_without_a_dpdk_wire_loads_no_driver_plugin(void **state) {
 	(void)state;
 	in_child(starts_without_plugins);
@@ -108,7 +109,7 @@ static void starts_where_it_may_run(void) {
 	struct eal_facts facts;
 	uint32_t cpu = 0;
 
-	// Only the last of what we may run on, which may not be processor 0.
+	// Bind to the last allowed processor, which may differ from processor 0.
 	CHECK(cpu_set_get_allowed(&allowed) == 0);
 	for (uint32_t n = 0; n < CPU_SET_CPUS_MAX; n = cpu_set_next(&allowed, n + 1))
 		cpu = cpu_set_has(&allowed, n) ? n : cpu;
@@ -166,7 +167,7 @@ static void leaves(void) {
 	struct rte_ring *ring;
 	void *got = NULL;
 
-	eal_remove_directory(); // nothing yet
+	eal_remove_directory(); // no effect before the start
 	CHECK(eal_start(&config, &facts) == 0);
 	ring = rte_ring_create("left", 64, SOCKET_ID_ANY, 0);
 	CHECK(ring != NULL);
@@ -195,7 +196,7 @@ static void says_why(void) {
 	struct eal_facts facts;
 
 	config.log = count_line;
-	config.memory_mib = 100000000; // more than there is
+	config.memory_mib = 100000000; // more than the machine has
 	CHECK(eal_start(&config, &facts) < 0);
 	CHECK(!eal_is_running());
 	CHECK(!exists(rte_eal_get_runtime_dir()));
@@ -284,7 +285,7 @@ static void huge_pages_count_only_if_one_is_free(void **state) {
 	assert_false(eal_directory_has_huge_page(root));
 	write_file(file, "12\n");
 	assert_true(eal_directory_has_huge_page(root));
-	eal_directory_remove(root); // what is no file of EAL's stays
+	eal_directory_remove(root); // keeps files that are not EAL's
 	assert_true(exists(file));
 	eal_directory_remove(size);
 	eal_directory_remove(root);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a peer may do to memory that the registry gave it the key of, on software devices.
+// Tests of the access that a peer has to registered memory with its key, on software devices.
 #include "dataplane/lane/lane_bed.h"
 
 #include <support/cases.h>
@@ -21,7 +21,7 @@ static const struct bed_config usual = {
 struct scene {
 	struct bed bed;
 	struct memory_registry *registries[2];
-	struct memory_view views[2]; // ours to write to, and the peer's with the access of the test
+	struct memory_view views[2]; // ours is writable; the peer's has the access under test
 };
 
 static void scene_open(struct scene *scene, uint32_t access) {
@@ -59,7 +59,7 @@ static void scene_close(struct scene *scene) {
 	bed_close(&scene->bed);
 }
 
-// On a pair of its own.
+// Run one operation on a new pair.
 static void run(struct scene *scene, enum op_kind kind, uint64_t length, struct op *op) {
 	struct bed_pair pair = bed_pair_up(&scene->bed);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many operations at once: what a batch is refused for, what its operations share, and that they
-// starve nobody.
+// Tests of batches of operations: why a batch is refused, what its operations share, and that a
+// batch starves no other operation.
 #include "dataplane/lane/lane_bed.h"
 
 #include <support/cases.h>
@@ -275,7 +275,7 @@ static void small_writes_of_host_memory_take_their_bytes_along(void **state) {
 		op = bed_op(&bed, &pair, cases[k].kind, 0, cases[k].length);
 		op.view.host = cases[k].host;
 		if (cases[k].inlined)
-			op.view.wire_address = 0; // not looked at
+			op.view.wire_address = 0; // an inline operation does not use it
 		bed_submit(&bed, 0, &op);
 		bed_run(&bed);
 		assert_int_equal(op.outcome, OP_OK);

@@ -201,7 +201,7 @@ static void control_hears(struct bed *bed, const struct worker_record *record) {
 	}
 }
 
-// When a device has something to do next; those in software are moved by the test.
+// Return the time of the next event of any device. The test itself drives software devices.
 static uint64_t devices_next_ns(const struct bed *bed) {
 	uint64_t next_ns = fake_verbs_next_ns();
 
@@ -230,7 +230,7 @@ void bed_step(struct bed *bed) {
 			bed->found = found;
 			bed->progress = progress;
 		}
-		// What it says must be enough to be woken in time.
+		// The due time that the lane reports must be no later than its first deadline.
 		if (bed->lanes[side]->heap_count > 0)
 			assert_true(found.due_ns <= bed->lanes[side]->heap[1].due_ns);
 	}
@@ -268,13 +268,14 @@ void bed_run(struct bed *bed) {
 		if (next_ns != FAKE_NEVER && next_ns > now_ns)
 			clock_advance(&bed->clock, next_ns - now_ns);
 		else if (next_ns == FAKE_NEVER)
-			clock_advance(&bed->clock, BED_DRAIN_NS / 16); // the other side's
+			// A timer of the other side may be next.
+			clock_advance(&bed->clock, BED_DRAIN_NS / 16);
 	}
 	assert_true(is_quiet(bed));
 }
 
 struct memory_view bed_view(struct bed *bed, int side, uint64_t offset, uint64_t length) {
-	static char region; // never looked at
+	static char region; // its content is never read
 
 	return (struct memory_view){
 		.region = (struct memory_region *)(void *)&region,

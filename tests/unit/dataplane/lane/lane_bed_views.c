@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// In the place of the registry, where that is not what is tested: only that each view is held, and
-// given back.
+// Stub of the registry for tests of other parts. It only counts views that are held and put.
 #include "dataplane/lane/lane_bed.h"
 
 void memory_view_ref(const struct memory_view *view) {

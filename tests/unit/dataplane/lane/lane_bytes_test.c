@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What lanes do to the bytes of both sides, on software devices: all that was asked for, and
-// nothing beside it.
+// Tests of the bytes that lanes move on both sides, with software devices: exactly the requested
+// bytes change.
 #include "dataplane/lane/lane_bed.h"
 
 #include <dataplane/soft.h>
@@ -12,7 +12,7 @@
 
 #define LATE_MAX 200
 #define LARGE (64 * 1024 * 1024 + 1)
-#define MARGIN 100 // before a large range, and behind it
+#define MARGIN 100 // bytes before a large range and after it
 
 static const struct bed_config usual = {
 	.pair_max = 8,
@@ -42,7 +42,7 @@ static void only_touched(const struct bed *bed, int side, uint64_t offset, uint6
 	assert_memory_equal(bed->memory[side] + end, kept + end, BED_MEMORY - end);
 }
 
-// Of less than a packet, of one message, of several.
+// Less than a packet, one message, several messages.
 static const uint64_t lengths[] = {1, 4095, 16384, 16385, 70001};
 
 static void write_into_a_longer_range_touches_nothing_behind_its_own_length(void **state) {
@@ -68,7 +68,7 @@ static void write_into_a_longer_range_touches_nothing_behind_its_own_length(void
 	bed_close(&bed);
 }
 
-// A queue pair that is connected to itself.
+// Return a queue pair that is connected to itself.
 static struct bed_pair pair_with_itself(struct bed *bed) {
 	const struct pair_config config = {
 		.lane = bed->lanes[0],
@@ -88,7 +88,7 @@ static struct bed_pair pair_with_itself(struct bed *bed) {
 	return pair;
 }
 
-// Where the bytes come from and go to, of side 0 both.
+// Source and destination offsets, both in the memory of side 0.
 static const struct own {
 	enum op_kind kind;
 	uint64_t local, remote, from, to;
@@ -121,7 +121,7 @@ static void pair_that_is_its_own_peer_writes_and_reads(void **state) {
 	bed_close(&bed);
 }
 
-// As many as one step ends, and more than that.
+// As many operations as one step ends, and more.
 static const uint32_t late_counts[] = {
 	1, LANE_EXPIRED_PER_STEP, LANE_EXPIRED_PER_STEP + 1, LATE_MAX};
 
@@ -170,7 +170,7 @@ static void two_reads_into_one_range_end_well_and_stay_inside_it(void **state) {
 	struct bed bed;
 
 	(void)state;
-	for (int other = 0; other < 2; other++) { // on one pair, then on two
+	for (int other = 0; other < 2; other++) { // both reads on one pair, then on two pairs
 		begin(&bed, &pairs[0]);
 		pairs[1] = bed_pair_up(&bed);
 		keep(&bed, 0);
@@ -194,7 +194,7 @@ static void two_reads_into_one_range_end_well_and_stay_inside_it(void **state) {
 	}
 }
 
-// Memory that is larger than the bed's, every word of it another one.
+// Memory larger than the bed's, in which every 64-bit word differs.
 struct large {
 	uint64_t *words;
 	struct ibv_mr *mr;

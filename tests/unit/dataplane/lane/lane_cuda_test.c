@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations of lanes on memory of a GPU, from a libcuda that the test arranges: registered by
-// the registry, in each way that there is, moved by devices alone. FAKE_CUDA is the library's path.
+// Tests of operations on GPU memory with a fake libcuda. The registry registers it in each possible
+// way, and only devices move its bytes. FAKE_CUDA is the path of the library.
 #include "dataplane/lane/lane_bed.h"
 #include "dataplane/memory/cuda_bed.h"
 #include "memory/memory_impl.h"
@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #define MIB (UINT64_C(1) << 20)
-#define SIDE_BYTES (4 * MIB) // of each side's memory
-#define OFFSET 100	     // of a range in it
+#define SIDE_BYTES (4 * MIB) // size of the memory of each side
+#define OFFSET 100	     // offset of a range within that memory
 #define ACCESS (MEMORY_PEER_READS | MEMORY_PEER_WRITES | MEMORY_LOCAL_WRITES)
 
 static const struct bed_config usual = {
@@ -26,9 +26,9 @@ static const struct bed_config usual = {
 	.message_max = 65536,
 };
 
-// Where the memory of a side is.
+// Kind of memory of one side.
 enum kind {
-	PLAIN, // CUDA knows nothing of it
+	PLAIN, // memory unknown to CUDA
 	DEVICE,
 	POOL,
 	HOST,
@@ -38,7 +38,7 @@ enum kind {
 
 struct side {
 	enum kind kind;
-	uint8_t *bytes; // SIDE_BYTES
+	uint8_t *bytes; // SIDE_BYTES bytes
 	struct memory_registry *registry;
 	struct memory_view view;
 };
@@ -106,7 +106,7 @@ static void take_view(struct side *side, uint64_t length) {
 		fail_msg("%s", reason);
 }
 
-// What a GPU has the processor must not touch: here it cannot.
+// The processor must not touch GPU memory. Remove or restore its access to that memory.
 static void shield(const struct scene *scene, int protection) {
 	for (int n = 0; n < 2; n++) {
 		const struct side *side = &scene->sides[n];
@@ -126,7 +126,8 @@ move_op(struct scene *scene, const struct bed_pair *pair, enum op_kind kind, uin
 	return op;
 }
 
-// Of one that ends well: what was asked for is there, and nothing beside it is changed.
+// Run an operation that must succeed. Check that the requested bytes were moved and that the bytes
+// around them are unchanged.
 static void move(struct scene *scene, enum op_kind kind, uint64_t length, bool shielded) {
 	const struct side *from = &scene->sides[kind == OP_READ],
 			  *to = &scene->sides[kind != OP_READ];
@@ -159,7 +160,7 @@ static void destroy_registries(struct scene *scene) {
 		assert_null(memory_registry_destroy(scene->sides[n].registry));
 }
 
-// So small that it could come with the work request; of one message; of many.
+// Small enough for inline data, one message, several messages.
 static const uint64_t lengths[] = {32, 40001, 3 * MIB + 1};
 
 static void bytes_go_between_memory_of_all_kinds_untouched_by_the_processor(void **state) {
@@ -177,12 +178,12 @@ static void bytes_go_between_memory_of_all_kinds_untouched_by_the_processor(void
 	}
 }
 
-// By which way it is registered, each with those before it in the way.
+// Ways to register the memory. In each row the ways before it fail.
 static const struct {
 	int range_error, export_error;
 	const char *modules;
 	uint64_t registered_bytes;
-	bool dmabuf; // else the device goes by the process's address
+	bool dmabuf; // false: the device uses the process's virtual address
 } ways[] = {
 	{0, 0, "", SIDE_BYTES, true},
 	{1, 0, "", MIB, true},
@@ -217,8 +218,8 @@ static void bytes_arrive_by_whichever_way_the_memory_was_registered(void **state
 	}
 }
 
-// Its owner lets go of it while a read into it is under way: it goes when the read has ended, well
-// or by being cut off. The device would tell of a key that was taken away before.
+// The owner releases the memory while a read into it is in flight. The registration must last until
+// the read completed or was cut off. The fake device reports a key that was removed too early.
 static void registration_stays_while_a_device_may_write_there(void **state) {
 	struct scene scene;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations that come to an end before they are done: by a deadline, cancelled, with a pair that
-// fails; and when the device is cut off for it.
+// Tests of operations that end early: by a deadline, a cancellation, or the failure of their pair;
+// and of cutting off the device.
 #include "dataplane/lane/lane_bed.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static void deadline_of_what_waits_harms_nobody_else(void **state) {
 	(void)state;
 	pair = bed_open_usual(&bed, 1);
 	fake_qp_hold(pair.qps[0]);
-	bed_submit_some(&bed, &pair, OP_READ, ops, 8); // all credits
+	bed_submit_some(&bed, &pair, OP_READ, ops, 8); // uses all credits
 	late = bed_op(&bed, &pair, OP_READ, 0, BED_PART);
 	late.deadline_ns = clock_now_ns(&bed.clock) + 1000;
 	bed_submit(&bed, 0, &late);
@@ -52,7 +52,7 @@ static void deadline_of_what_is_posted_drains_the_pair(void **state) {
 	bed_step(&bed);
 	bed_advance(&bed, 1000);
 	assert_int_equal(bed.failed, 1);
-	assert_int_equal(bed.ended_count, 0); // the device may still write there
+	assert_int_equal(bed.ended_count, 0); // the device may still write to the memory
 	assert_int_equal(bed_views_held, 3);
 	assert_int_equal(pair_fail(pair.ends[0]), 0);
 	bed_run(&bed);
@@ -82,7 +82,7 @@ static void what_succeeds_after_its_deadline_has_succeeded(void **state) {
 	bed_run(&bed);
 	assert_int_equal(op.outcome, OP_OK);
 	assert_int_equal(op.bytes, BED_PART);
-	assert_int_equal(bed.drained, 1); // the pair is gone all the same
+	assert_int_equal(bed.drained, 1); // the deadline destroys the pair anyway
 	bed_close(&bed);
 }
 
@@ -150,7 +150,7 @@ static void device_that_never_flushes_is_cut_off_at_the_limit(void **state) {
 		assert_int_equal(ops[n].cause.err, -EHOSTDOWN);
 	}
 	assert_int_equal(bed.drained, 1);
-	bed_close(&bed); // and the fake saw nobody touch what was forbidden
+	bed_close(&bed); // fails if the fake saw an access to released memory
 }
 
 static void stuck_pair_that_drains_late_waits_for_being_cut_off(void **state) {
@@ -193,11 +193,11 @@ static void completions_made_before_a_cut_off_still_count(void **state) {
 	pair = bed_pair_up(&bed);
 	bed.fakes[0]->keeps_completions = true;
 	fake_qp_hold(pair.qps[0]);
-	bed_submit_some(&bed, &pair, OP_READ, ops, 64); // more than one poll takes
+	bed_submit_some(&bed, &pair, OP_READ, ops, 64); // more completions than one poll returns
 	bed_step(&bed);
 	bed_step(&bed);
 	fake_qp_let_go(pair.qps[0], UINT32_MAX);
-	fake_verbs_run(); // complete, not polled
+	fake_verbs_run(); // completed, but not polled
 	assert_int_equal(pair_destroy_qp(pair.ends[0]), 0);
 	bed_request(&bed, 0, LANE_REQUEST_QP_DESTROYED, pair.slots[0], pair.generations[0]);
 	bed_run(&bed);
@@ -216,7 +216,7 @@ static void completions_made_before_a_cut_off_still_count(void **state) {
 	bed_close(&bed);
 }
 
-// Deadlines in any order, and some taken out of the middle: they pass in order all the same.
+// Deadlines are set in any order, and some operations are cancelled. The rest must expire in order.
 static void deadlines_pass_in_order(void **state) {
 	struct bed_pair pair;
 	struct op ops[200];
@@ -229,7 +229,7 @@ static void deadlines_pass_in_order(void **state) {
 	for (int n = 0; n < 200; n++) {
 		random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
 		ops[n] = bed_op(&bed, &pair, OP_READ, 0, BED_PART);
-		// The first ones fill the queue and outlive all.
+		// The first eight fill the queue and outlive all others.
 		ops[n].deadline_ns =
 			n < 8 ? IDLE_NEVER : clock_now_ns(&bed.clock) + 1 + (random >> 40) % 5000;
 		bed_submit(&bed, 0, &ops[n]);

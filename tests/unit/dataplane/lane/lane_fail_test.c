@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What becomes of operations when something goes wrong: each ends once, with the true reason, and
-// not before the device can no longer reach its memory.
+// Tests of operations when a call or device fails. Each ends once, with the true reason, and only
+// when the device can no longer reach its memory.
 #include "dataplane/lane/lane_bed.h"
 
 #include <support/cases.h>
@@ -64,11 +64,11 @@ static void failure_is_told_when_all_that_was_posted_is_complete(void **state) {
 		bed_step(&bed);
 	assert_int_equal(bed.failed, 1);
 	assert_int_equal(bed.drained, 0);
-	assert_int_equal(bed.ended_count, 0); // two messages are not flushed yet
+	assert_int_equal(bed.ended_count, 0); // two messages are still to be flushed
 	assert_int_equal(bed_views_held, 1);
 	bed_run(&bed);
 	assert_int_equal(op.outcome, OP_FAILED);
-	assert_int_equal(op.bytes, 4096); // what really moved
+	assert_int_equal(op.bytes, 4096); // the bytes really moved
 	assert_int_equal(op.cause.status, IBV_WC_REM_OP_ERR);
 	assert_int_equal(op.cause.vendor_error, 5);
 	bed_close(&bed);
@@ -101,7 +101,7 @@ static void each_place_of_a_chain_can_be_refused(void **state) {
 				if (ops[n].outcome != OP_OK)
 					assert_int_equal(ops[n].cause.err, -EINVAL);
 			}
-			// What asked for no completion is seen to be done all the same.
+			// Operations without a completion of their own must still end.
 			assert_int_equal(bed.stuck, 0);
 			assert_int_equal(bed.drained, 1);
 			bed_close(&bed);
@@ -125,7 +125,7 @@ static void device_without_memory_is_asked_again(void **state) {
 			bed_submit_some(&bed, &pair, kinds[k], ops, 6);
 			bed_step(&bed);
 			assert_true(bed_counters(&bed).full == 1);
-			// Unless what was posted before is done, and made room, already.
+			// A retry is due, unless earlier operations completed and made room.
 			assert_true(bed.found.due_ns < IDLE_NEVER || bed.progress);
 			for (uint32_t n = 0; n < 100; n++)
 				bed_advance(&bed, LANE_RETRY_NS);
@@ -142,7 +142,7 @@ static void device_without_memory_is_asked_again(void **state) {
 	}
 }
 
-// A device that says more than it should.
+// A device that reports false completions.
 static struct ibv_wc said[4];
 static int said_count;
 static int (*real_poll)(struct ibv_cq *cq, int max, struct ibv_wc *wc);
@@ -173,15 +173,15 @@ static void completion_of_nothing_that_is_posted_is_dropped(void **state) {
 	context = device_context(bed.devices[0]);
 	real_poll = context->ops.poll_cq;
 	context->ops.poll_cq = poll_lies;
-	said[0] = (struct ibv_wc){.wr_id = base | 3};	       // not posted
-	said[1] = (struct ibv_wc){.wr_id = base | WR_RECEIVE}; // no receive
+	said[0] = (struct ibv_wc){.wr_id = base | 3};	       // an operation that was not posted
+	said[1] = (struct ibv_wc){.wr_id = base | WR_RECEIVE}; // not a receive
 	said[2] = (struct ibv_wc){.wr_id = base + (UINT64_C(1) << WR_GENERATION_SHIFT)};
-	said[3] = (struct ibv_wc){.wr_id = UINT64_MAX}; // no slot
+	said[3] = (struct ibv_wc){.wr_id = UINT64_MAX}; // a slot that does not exist
 	said_count = 4;
 	bed_step(&bed);
 	assert_int_equal(bed_counters(&bed).stale, 4);
 	assert_int_equal(bed.ended_count, 0);
-	said[0] = said[1] = (struct ibv_wc){.wr_id = base | 2}; // out of order, and twice
+	said[0] = said[1] = (struct ibv_wc){.wr_id = base | 2}; // out of order, and reported twice
 	said_count = 2;
 	bed_step(&bed);
 	assert_int_equal(bed_counters(&bed).stale, 5);
@@ -224,7 +224,7 @@ static void completion_queue_that_cannot_be_polled_fails_all_pairs(void **state)
 	bed_close(&bed);
 }
 
-// Three writes of one chain, of which the last alone asks for a completion.
+// Three writes in one chain; only the last requests a completion.
 static void flush_that_is_seen_first_makes_no_successes_of_what_was_before_it(void **state) {
 	struct bed_pair pair;
 	struct op ops[3];
@@ -350,7 +350,7 @@ static void peer_that_dies_ends_its_pairs_at_once_with_that_reason(void **state)
 	after = bed_op(&bed, &pair, OP_READ, 0, BED_PART);
 	bed_submit(&bed, 0, &after);
 	bed_step(&bed);
-	assert_int_equal(after.outcome, OP_NOT_READY); // at once, and with the cause
+	assert_int_equal(after.outcome, OP_NOT_READY); // ends at once with the cause of the pair
 	assert_int_equal(after.cause.err, -EHOSTDOWN);
 	assert_int_equal(pair_fail(pair.ends[0]), 0);
 	bed_run(&bed);
@@ -452,7 +452,7 @@ static void pair_half_made_that_the_driver_does_not_give_back_goes_with_its_lane
 	fake_verbs_fail(FAKE_DESTROY_QP, 1, 1, -EBUSY);
 	assert_int_equal(pair_create(&config, &endpoint, &pair), -EIO);
 	assert_int_equal(fake_verbs_alive().qps, 1);
-	bed_close(&bed); // which looks for what is left
+	bed_close(&bed); // fails if an object is left
 }
 
 static void thousand_pairs_come_and_go_in_one_slot(void **state) {

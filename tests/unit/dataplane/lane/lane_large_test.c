@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operations of more bytes than 31 or 32 bits count. Device and memory are pretended; tests check
-// where each message begins and ends. lane_vast moves the bytes.
+// Tests of operations of more bytes than 31 or 32 bits can count. Except in the last test the
+// memory does not exist, and the fake devices move nothing. The tests check where each message
+// begins and ends.
 #include "dataplane/lane/lane_bed.h"
 
 #include <support/cases.h>
@@ -11,14 +12,14 @@
 #define GIB (UINT64_C(1) << 30)
 #define BITS_32 (UINT64_C(1) << 32)
 
-// Of one operation: where its next message is to begin, and how many there were.
+// Messages of one operation: where the next one must begin, and their number so far.
 static struct trail {
-	uint64_t local, remote; // of the whole
+	uint64_t local, remote; // addresses of the whole operation
 	uint64_t length, message_max;
 	uint64_t covered;
 	uint32_t messages;
-	uint32_t refused; // the message that the device does not take, from 1; 0: it takes all
-	int code;	  // what it says then
+	uint32_t refused; // the message that the device refuses, counted from 1; 0: none
+	int code;	  // error code of the refusal
 } trail;
 
 static int (*real_post)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **ret_bad);
@@ -34,7 +35,7 @@ static void look_at(const struct ibv_send_wr *wr) {
 	trail.messages++;
 }
 
-// Those before the one that is refused are posted.
+// Post the messages before the refused one.
 static int post(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **ret_bad) {
 	struct ibv_send_wr *last = NULL, *bad;
 	int code = 0;
@@ -84,7 +85,7 @@ static void scene_close(struct scene *scene) {
 	bed_close(&scene->bed);
 }
 
-// Here it lies across the end of 32 bits, there it ends with the last address.
+// The local range crosses 4 GiB; the remote range ends at the last address.
 static struct op large_op(struct scene *scene, enum op_kind kind, uint64_t length) {
 	struct op op = bed_op(&scene->bed, &scene->pair, kind, 0, length);
 
@@ -174,7 +175,7 @@ static void what_a_failed_one_moved_is_counted_in_full(void **state) {
 	scene_close(&scene);
 }
 
-// Each would do if only its lower bits were looked at.
+// Each length would be accepted if only its lower bits were compared.
 static void lengths_are_compared_in_all_their_bits(void **state) {
 	static const struct {
 		enum op_kind kind;
@@ -215,7 +216,7 @@ static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 	return real_post_recv(qp, wr, ret_bad);
 }
 
-// No message is longer, and a work request cannot say more.
+// A work request cannot state more than 2 GiB, and no message is longer.
 static void longer_receive_offers_two_gibibytes(void **state) {
 	struct scene scene;
 	struct op op;
@@ -271,6 +272,104 @@ static void message_is_of_one_gibibyte_at_most_whatever_the_port_can(void **stat
 		device_put(config.device);
 		assert_null(fake_verbs_fini());
 	}
+}
+
+// More than 4 GiB of address space on little memory. Both ends have their own bytes; all pieces
+// between them map the same memory.
+#define PIECE (UINT64_C(4) << 20)
+#define PIECES (BITS_32 / PIECE + 2)
+#define VAST (PIECES * PIECE)
+
+static uint8_t *vast_map(void) {
+	int fd = memfd_create("vast", MFD_CLOEXEC);
+	uint8_t *vast =
+		mmap(NULL, VAST, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_true(fd >= 0 && vast != MAP_FAILED);
+	assert_int_equal(ftruncate(fd, 3 * PIECE), 0);
+	for (uint64_t n = 0; n < PIECES; n++) {
+		off_t place = (off_t)(n == 0 ? 0 : n < PIECES - 1 ? PIECE : 2 * PIECE);
+		uint8_t *at = vast + n * PIECE;
+
+		assert_ptr_equal(
+			mmap(at, PIECE, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, place),
+			at
+		);
+	}
+	close(fd);
+	return vast;
+}
+
+static void paint_ends(uint8_t *vast, uint8_t seed) {
+	for (uint64_t at = 0; at < PIECE; at++) {
+		vast[at] = (uint8_t)(seed + at * 7 + (at >> 9));
+		vast[VAST - 1 - at] = (uint8_t)(seed + at * 5 + (at >> 7));
+	}
+}
+
+struct vast {
+	uint8_t *bytes;
+	struct ibv_mr *mr;
+};
+
+static void vast_open(struct vast *vast, const struct bed *bed, int side) {
+	const int access =
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+
+	vast->bytes = vast_map();
+	assert_int_equal(
+		fake_verbs_calls.reg_mr(
+			device_pd(bed->devices[side]), vast->bytes, VAST, access, &vast->mr
+		),
+		0
+	);
+}
+
+static void vast_close(struct vast *vast) {
+	assert_int_equal(fake_verbs_calls.dereg_mr(vast->mr), 0);
+	munmap(vast->bytes, VAST);
+}
+
+// Move everything except the first and the last byte.
+static void vast_move(
+	struct bed *bed, const struct bed_pair *pair, enum op_kind kind, const struct vast sides[2]
+) {
+	uint8_t *from = sides[kind == OP_READ].bytes, *to = sides[kind != OP_READ].bytes;
+	struct op op = bed_op(bed, pair, kind, 0, VAST - 2);
+
+	paint_ends(from, 3);
+	paint_ends(to, 103);
+	op.view.address = op.view.wire_address = (uintptr_t)sides[0].bytes + 1;
+	op.view.local_key = sides[0].mr->lkey;
+	op.remote_address = (uintptr_t)sides[1].bytes + 1;
+	op.remote_key = sides[1].mr->rkey;
+	bed_submit(bed, 0, &op);
+	bed_run(bed);
+	assert_int_equal(op.outcome, OP_OK);
+	assert_int_equal(op.bytes, VAST - 2);
+	assert_memory_equal(to + 1, from + 1, PIECE - 1);
+	assert_memory_equal(to + VAST - PIECE, from + VAST - PIECE, PIECE - 1);
+	assert_int_not_equal(to[0], from[0]);
+	assert_int_not_equal(to[VAST - 1], from[VAST - 1]);
+}
+
+static void both_ends_of_more_than_four_gibibytes_arrive(void **state) {
+	const struct bed_config config = {.pair_max = 1, .depth = 8, .op_max = 4};
+	struct vast sides[2];
+	struct bed_pair pair;
+	struct bed bed;
+
+	(void)state;
+	bed_open(&bed, &config);
+	pair = bed_pair_up(&bed);
+	vast_open(&sides[0], &bed, 0);
+	vast_open(&sides[1], &bed, 1);
+	vast_move(&bed, &pair, OP_WRITE, sides);
+	vast_move(&bed, &pair, OP_READ, sides);
+	vast_close(&sides[0]);
+	vast_close(&sides[1]);
+	bed_close(&bed);
 }
 
 UNIT_GROUP(lane_large) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random operations, failures, cancels and deadlines, beside a model of what must come of them:
-// each ends once, with an outcome that can be, its bytes where they belong, and its memory not
-// touched by a device afterwards. A seed that fails is printed. The environment variables
-// MODEL_SEED and MODEL_SEEDS are the first seed and the number of seeds.
+// Random operations, failures, cancellations and deadlines, compared with a model. Each operation
+// ends once, with a possible outcome and its bytes in place. No device touches its memory
+// afterwards. A seed that fails is printed. The environment variables MODEL_SEED and MODEL_SEEDS
+// set the first seed and the number of seeds.
 #include "dataplane/lane/lane_bed.h"
 
 #include <support/sanitized.h>
@@ -12,22 +12,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS 24 // operations at a time, of one side
+#define SLOTS 24 // concurrent operations of one side
 #define AREA 1024
 #define PAIRS 3
 #define REMOTE (BED_MEMORY / 2)
 #define STEPS 300
 
-// The bytes of an operation are told by its number, wherever they come to lie.
+// The id of an operation determines its bytes, wherever they are stored.
 struct model_op {
 	struct op op;
 	struct model *model;
-	uint32_t id; // 0: never used
+	uint32_t id; // 0: the slot was never used
 	uint32_t length;
-	uint64_t before, operand; // of an atomic
+	uint64_t before, operand; // for an atomic
 	int side;
 	uint32_t pair;
-	bool lives; // submitted, not ended
+	bool lives; // submitted and not ended
 };
 
 struct model {
@@ -38,7 +38,7 @@ struct model {
 	bool up[PAIRS][2];
 	uint32_t pair_count;
 	uint32_t next_id;
-	uint32_t last_sent[PAIRS][2]; // the last of its send queue that went well
+	uint32_t last_sent[PAIRS][2]; // the latest successful operation of each send queue
 	uint64_t submitted, ended, outcomes[OP_OUTCOME_COUNT];
 };
 
@@ -96,7 +96,7 @@ static void check_success(struct model_op *mine) {
 
 	if (op->kind != OP_RECEIVE) {
 		assert_int_equal(op->bytes, op->length);
-		// One direction of a pair ends in the order of its submissions.
+		// Operations of one direction of a pair end in the order of submission.
 		if (op->length > 0) {
 			assert_true(mine->id > *last);
 			*last = mine->id;
@@ -135,7 +135,7 @@ static void model_done(struct op *op) {
 	struct model_op *mine = op->ctx;
 	struct model *model = mine->model;
 
-	assert_true(mine->lives); // once
+	assert_true(mine->lives); // must end only once
 	mine->lives = false;
 	model->ended++;
 	model->outcomes[op->outcome]++;
@@ -159,7 +159,7 @@ static struct model_op *free_op(struct model *model, int side) {
 	return NULL;
 }
 
-// Some are as long as several messages, some empty, and some are wrong.
+// Some operations span several messages, some are empty, and some are invalid.
 static void draw_sizes(struct model *model, struct model_op *mine) {
 	struct op *op = &mine->op;
 	uint64_t message_max = model->bed.lanes[0]->message_max;
@@ -173,7 +173,7 @@ static void draw_sizes(struct model *model, struct model_op *mine) {
 		mine->length = AREA;
 	op->view.length = op->remote_length = mine->length;
 	if (one_in(model, 200))
-		op->remote_key = 0x77; // the peer says no
+		op->remote_key = 0x77; // the peer refuses this key
 	if (one_in(model, 200))
 		op->generation++;
 	if (one_in(model, 200))
@@ -261,7 +261,7 @@ static void draw_trouble(struct model *model) {
 		return;
 	qp = model->pairs[p].ends[side]->qp;
 	if (qp == NULL)
-		return; // cut off, and still to be swept
+		return; // cut off, but not yet swept
 	switch (below(model, 9)) {
 	case 0:
 		fake_verbs_fail(FAKE_POST_SEND, 1 + below(model, 9), 1 + below(model, 3), -ENOMEM);
@@ -301,7 +301,7 @@ static void draw_trouble(struct model *model) {
 	}
 }
 
-// As control does: one end that is gone takes the other with it; then both are made anew.
+// Act as control: if one end of a pair is gone, fail the other end. Then create both again.
 static void look_after_pairs(struct model *model) {
 	struct bed *bed = &model->bed;
 
@@ -359,7 +359,7 @@ static void settle(struct model *model) {
 		if (mine->id != 0 && !mine->lives)
 			fake_verbs_allow(local_of(mine), AREA);
 	}
-	bed_close(&model->bed); // fails all pairs
+	bed_close(&model->bed); // closing fails all pairs
 	assert_int_equal(model->ended, model->submitted);
 }
 
@@ -407,7 +407,7 @@ static void every_operation_ends_once_and_truly(void **state) {
 	}
 }
 
-// A failed assertion leaves the test; this is still called.
+// This runs even after a failed assertion ended the test.
 static int tell_seed(void **state) {
 	(void)state;
 	print_message("# the last seed was %llu\n", (unsigned long long)last_seed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What operations do on pairs whose device does what it should.
+// Tests of operations on pairs whose device works correctly.
 #include "dataplane/lane/lane_bed.h"
 
 #include <support/cases.h>
@@ -205,7 +205,8 @@ static void zero_bytes_succeed_without_a_message(void **state) {
 		op = bed_op(&bed, &pair, kinds[k], 0, 0);
 		op.view.region = NULL;
 		bed_submit(&bed, 0, &op);
-		assert_int_equal(bed.ended_count, 0); // never from inside the submission
+		// `done` must not be called from within the submission.
+		assert_int_equal(bed.ended_count, 0);
 		bed_step(&bed);
 		assert_int_equal(bed.ended_count, 1);
 		assert_int_equal(op.outcome, OP_OK);
@@ -297,7 +298,7 @@ static void all_kinds_share_the_credits_of_a_queue(void **state) {
 	while (bed.ended_count < 30) {
 		for (int n = 0; n < 3; n++)
 			bed_step(&bed);
-		assert_true(fake_qp_posted(pair.qps[0]) <= 8); // and the fake refuses more
+		assert_true(fake_qp_posted(pair.qps[0]) <= 8); // the fake refuses more than 8
 		assert_true(let_go > 0 || fake_qp_posted(pair.qps[0]) == 8);
 		fake_qp_let_go(pair.qps[0], 1);
 		let_go++;
@@ -305,7 +306,7 @@ static void all_kinds_share_the_credits_of_a_queue(void **state) {
 	}
 	for (uint32_t n = 0; n < 30; n++) {
 		assert_int_equal(ops[n].outcome, OP_OK);
-		assert_ptr_equal(bed.ended[n], &ops[n]); // in order
+		assert_ptr_equal(bed.ended[n], &ops[n]); // in order of submission
 	}
 	fake_qp_let_go(pair.qps[0], UINT32_MAX);
 	bed_close(&bed);
@@ -343,7 +344,8 @@ static void done_may_submit_the_same_operation_again(void **state) {
 		bed_submit(&bed, 0, &op);
 		for (uint32_t n = 0; n < 10; n++)
 			bed_step(&bed);
-		assert_in_range(again.ended, 1, 10); // a step ends
+		// A step must end even if each `done` submits again.
+		assert_in_range(again.ended, 1, 10);
 		assert_true(bed.progress);
 		bed_run(&bed);
 		assert_int_equal(again.ended, 100);
@@ -414,7 +416,8 @@ static void lane_is_made_to_fit_the_device(void **state) {
 		uint32_t expected_pairs, expected_depth;
 	} cases[] = {
 		{1024, 100, 128, 8, 16, 0, 8, 16},
-		{1024, 100, 128, 4096, 16, 0, 32, 16}, // 2 x 16 x 32
+		// 32 pairs x 2 queues x depth 16 = 1024 completions.
+		{1024, 100, 128, 4096, 16, 0, 32, 16},
 		{1024, 20, 128, 4096, 16, 0, 20, 16},
 		{1024, 100, 8, 10, 16, 0, 10, 8},
 		{10, 100, 128, 10, 16, 0, 1, 5},
@@ -455,7 +458,7 @@ static void lane_is_made_to_fit_the_device(void **state) {
 			0
 		);
 		config.device = device;
-		config.stamps = LANE_STAMPS_RAW; // it has none
+		config.stamps = LANE_STAMPS_RAW; // the device has no time stamps
 		assert_true(lane_create(&config, &lane) != 0);
 		config.stamps = LANE_STAMPS_NONE;
 		assert_int_equal(lane_create(&config, &lane), cases[k].err);
@@ -495,7 +498,7 @@ static void full_pairs_and_both_directions_fit_the_completion_queue(void **state
 		assert_int_equal(fake_qp_posted(pairs[p].qps[0]), 8);
 		fake_qp_break(pairs[p].qps[0]);
 	}
-	fake_verbs_run(); // 32 completions at once: the fake would tell an overflow
+	fake_verbs_run(); // 32 completions at once; the fake reports an overflow
 	bed_run(&bed);
 	assert_int_equal(bed.ended_count, 32);
 	bed_close(&bed);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lanes of a worker that runs: they come and go by request, their completions end its sleep, and
-// control hears of everything in its events.
+// Tests of lanes on a running worker. Requests add and remove them, completions end the worker's
+// sleep, and control receives everything as events.
 #include "dataplane/lane/lane_bed.h"
 #include "worker/worker_impl.h"
 
 #include <errno.h>
 #include <poll.h>
 
-#define OPERATIONS_MAX 5000 // until a worker sleeps
+#define OPERATIONS_MAX 5000 // limit of operations until a worker sleeps
 
-#define WAIT_MS 1 // the fake needs somebody to look when its time has come
+#define WAIT_MS 1 // the fake completes operations only when it is called
 
 static const struct bed_config threaded = {
 	.pair_max = 4,
@@ -98,7 +98,8 @@ static void end_pair(struct bed *bed, const struct bed_pair *pair) {
 	}
 }
 
-// Both ends, as control does when a peer is dead; then the lanes, and the worker.
+// End both sides of each pair, as control does for a dead peer. Then detach the lanes and stop the
+// worker.
 static void finish(struct bed *bed, const struct bed_pair *pairs, uint32_t count) {
 	for (int side = 0; side < 2; side++) {
 		post(bed, side, LANE_REQUEST_DETACH, 0, 0);
@@ -122,7 +123,7 @@ static void operations_are_done_under_every_policy(void **state) {
 		struct bed bed;
 
 		bed_open(&bed, &threaded);
-		bed.fakes[0]->delay_ns = 300000; // the worker has gone to sleep by then
+		bed.fakes[0]->delay_ns = 300000; // the worker is asleep by then
 		start(&bed, (enum idle_policy)policy);
 		pair = pair_up(&bed);
 		for (uint32_t n = 0; n < 20; n++) {
@@ -158,7 +159,7 @@ static int poll_cq_of_a_driver_that_hangs(struct ibv_cq *cq, int count, struct i
 	return real_poll_cq(cq, count, wcs);
 }
 
-// With an operation under way, which ends once the driver comes back.
+// An operation is in flight; it ends when the driver's poll returns.
 static void a_worker_whose_driver_hangs_in_a_poll_shows_no_life(void **state) {
 	struct worker_life life = {0};
 	struct worker_progress sign;
@@ -192,8 +193,8 @@ static void a_worker_whose_driver_hangs_in_a_poll_shows_no_life(void **state) {
 	finish(&bed, &pair, 1);
 }
 
-// Its operation has no deadline, and its completion does not come: the others go on, and when they
-// have nothing to do the worker sleeps.
+// The operation on one pair has no deadline and never completes. Other pairs continue, and the
+// worker can sleep when they are idle.
 static void a_pair_that_never_completes_holds_up_no_other_and_keeps_nobody_awake(void **state) {
 	struct worker_counters before, after;
 	struct bed_pair pairs[PAIRS];
@@ -238,7 +239,7 @@ static void a_pair_that_never_completes_holds_up_no_other_and_keeps_nobody_awake
 	finish(&bed, pairs, PAIRS);
 }
 
-// Whether the completion of one operation was what woke the worker.
+// Return whether the completion of an operation woke the worker.
 static bool is_woken_by_a_completion(struct bed *bed, struct bed_pair *pair) {
 	struct worker_counters before, after;
 	struct op op = bed_op(bed, pair, OP_READ, 0, 64);
@@ -266,8 +267,9 @@ static void completion_ends_the_sleep_of_the_worker(void **state) {
 	bed_open(&bed, &threaded);
 	start(&bed, IDLE_EVENT);
 	pair = pair_up(&bed);
-	// By the channel alone: nobody rings, and there is no deadline. Now and then a completion
-	// comes between the bell's being armed and the sleep, and is found without one.
+	// Only the completion channel can wake the worker: no doorbell rings, and no deadline is
+	// set. Sometimes a completion arrives between arming and sleeping; then the worker finds it
+	// without a wake.
 	while (!is_woken_by_a_completion(&bed, &pair))
 		sched_yield();
 	finish(&bed, &pair, 1);
@@ -288,8 +290,8 @@ static void device_without_events_is_looked_at_by_a_timer(void **state) {
 		start(&bed, policies[k]);
 		pair = pair_up(&bed);
 		facts.events = true;
-		// A worker that hardly gets a processor finds all done and does not sleep: then it
-		// asks for no event, either.
+		// On a busy machine the worker may find each completion without sleeping. Then it
+		// does not request events.
 		for (uint32_t n = 0; n < 5 || (facts.events && n < OPERATIONS_MAX); n++) {
 			struct op op = bed_op(&bed, &pair, OP_READ, 0, 64);
 
@@ -347,7 +349,7 @@ static void thousand_operations_and_their_events_are_all_acknowledged(void **sta
 		post(&bed, 0, LANE_REQUEST_SUBMIT, worker_pointer_to_word(&op), 0);
 		wait_for(&bed, LANE_EVENT_OP_ENDED);
 	}
-	finish(&bed, &pair, 1); // the fake hangs no destroy, but tells what was not acknowledged
+	finish(&bed, &pair, 1); // the fake reports completion events that were not acknowledged
 }
 
 UNIT_GROUP(lane_worker) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a queue pair of a pair is set to, by the device, its port and the other end.
+// Tests of the attributes of a pair's queue pair, which follow from the device, the port and the
+// peer's endpoint.
 #include "dataplane/device/device_bed.h"
 
 #include <dataplane/lane.h>
@@ -39,7 +40,7 @@ static struct pair *create(struct device_endpoint *endpoint) {
 	return pair;
 }
 
-// A pair with this other end; how its queue pair is set.
+// Connect a pair to this endpoint; return the attributes of its queue pair.
 static struct ibv_qp_attr connected(const struct device_endpoint *theirs) {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
@@ -108,7 +109,7 @@ static void a_queue_pair_is_as_the_settings_and_the_smaller_end_want(void **stat
 	assert_int_equal(attr.ah_attr.grh.flow_label, 0x12345);
 	assert_int_equal(attr.ah_attr.grh.sgid_index, device_facts(device)->port.gid_index);
 	close_lane();
-	settings.mtu = 512; // now ours is the smaller
+	settings.mtu = 512; // now our MTU is the smaller one
 	open_lane(&settings);
 	assert_int_equal(connected(&theirs).path_mtu, IBV_MTU_512);
 	close_lane();
@@ -174,7 +175,7 @@ static void an_impossible_other_end_is_refused_before_the_device_is_asked(void *
 }
 
 static void a_pair_carries_as_many_bytes_in_a_request_as_were_asked_for_or_none(void **state) {
-	// The fake device takes 512.
+	// The fake device allows 512 inline bytes.
 	static const struct {
 		uint32_t asked, granted;
 	} cases[] = {{0, 0}, {1, 1}, {PAIR_INLINE_BYTES, PAIR_INLINE_BYTES}, {512, 512}, {513, 0}};

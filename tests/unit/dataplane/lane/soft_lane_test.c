@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lanes on software devices: the same operations as on any device, and how a pair fails on one.
+// Tests of lanes on software devices: the same operations as on any device, and how a pair fails
+// there.
 #include "dataplane/lane/lane_bed.h"
 
 #include <support/cases.h>
@@ -122,7 +123,7 @@ static void each_operation_has_the_stamp_of_its_completion(void **state) {
 		bed_open(&bed, &config);
 		pair = bed_pair_up(&bed);
 		op = bed_op(&bed, &pair, OP_READ, 0, 70001);
-		op.device_stamp = 1; // of an earlier use
+		op.device_stamp = 1; // left over from an earlier use
 		bed_submit(&bed, 0, &op);
 		bed_run(&bed);
 		assert_int_equal(op.outcome, OP_OK);
@@ -130,7 +131,8 @@ static void each_operation_has_the_stamp_of_its_completion(void **state) {
 		if (stamps == LANE_STAMPS_RAW)
 			assert_in_range(op.device_stamp, op.posted_ns, op.done_ns);
 		else if (stamps == LANE_STAMPS_WALL)
-			assert_true(op.device_stamp > UINT64_C(1000000000000000000)); // 2001
+			// The wall clock is past 2001.
+			assert_true(op.device_stamp > UINT64_C(1000000000000000000));
 		else
 			assert_int_equal(op.device_stamp, 0);
 		bed_close(&bed);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A libcuda that the test arranges, and a list of kernel modules. FAKE_CUDA is the library's path.
+// A fake libcuda that the test controls, and a list of kernel modules. FAKE_CUDA is the path of the
+// library.
 #pragma once
 
 #include <dataplane/cuda.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The door to libcuda beside a real driver and GPU: what the fake of the other tests assumes of
-// them. Where there is none, one test skips and the others are not begun.
+// Tests of our libcuda wrapper with a real driver and GPU. They check what the fake of the other
+// tests assumes. Without a GPU one test skips, and the others do not run.
 #include <dataplane/gpu_page.h>
 #include <support/cmocka.h>
 
@@ -15,7 +15,7 @@
 
 #define WORD UINT64_C(0x0123456789abcdef)
 
-// Opened for all tests.
+// Opened once for all tests.
 static struct cuda *cuda;
 
 static void a_real_gpu_is_here(void **state) {
@@ -24,7 +24,7 @@ static void a_real_gpu_is_here(void **state) {
 		skip();
 }
 
-// Asks the driver itself, on the thread's current context, what lies in GPU memory.
+// Read GPU memory back through the driver itself, on the thread's current context.
 static int read_back(const struct cuda_block *block, void *to, size_t size) {
 	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 	int (*push)(void *) = NULL, (*pop)(void **) = NULL;
@@ -123,7 +123,7 @@ static void a_page_of_a_real_gpu_is_exported_or_the_driver_says_why_not(void **s
 	facts = gpu_page_facts(page);
 	assert_int_equal(facts->address % (uint64_t)sysconf(_SC_PAGESIZE), 0);
 	assert_true(fcntl(facts->fd, F_GETFD) >= 0);
-	// A dmabuf tells its size when it is sought to its end.
+	// Seeking to the end of a dmabuf returns its size.
 	assert_int_equal(lseek(facts->fd, 0, SEEK_END), GPU_PAGE_BYTES);
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s", facts->pci);
 	assert_int_equal(stat(path, &status), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The door to libcuda: what is said when there is none, or one that will not do; and pages of our
-// own in GPU memory.
+// Tests of our libcuda wrapper: the errors if the library is missing or unusable, and our own pages
+// in GPU memory.
 #include <dataplane/gpu_page.h>
 #include <support/cases.h>
 #include <support/cmocka.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Memory of a GPU, on a libcuda that the test arranges: what it is, which device is to reach it,
-// and the chain of ways to register it. FAKE_CUDA is the library's path.
+// Tests of GPU memory with a fake libcuda: its kind, the device that registers it, and the ways to
+// register it in order of preference. FAKE_CUDA is the path of the library.
 #include "dataplane/memory/cuda_bed.h"
 #include "dataplane/memory/memory_world.h"
 
@@ -25,7 +25,7 @@ static int set_up(void **state) {
 	return 0;
 }
 
-// Regions of at most 5 MiB: pieces are of 4.
+// With a limit of 5 MiB per region, memory is registered in pieces of 4 MiB.
 static int set_up_limited(void **state) {
 	(void)state;
 	fake_cuda->reset();
@@ -53,7 +53,7 @@ static uint64_t dmabufs(void) {
 	return fake_verbs_calls_made(FAKE_REG_DMABUF_MR);
 }
 
-// Places.
+// Location of memory.
 
 static void memory_is_told_apart_by_what_cuda_knows_of_it(void **state) {
 	static const struct {
@@ -65,7 +65,7 @@ static void memory_is_told_apart_by_what_cuda_knows_of_it(void **state) {
 		{FAKE_CUDA_DEVICE, 0, MEMORY_DEVICE, "0000:1a:00.0"},
 		{FAKE_CUDA_DEVICE, 1, MEMORY_DEVICE, "0000:1b:00.0"},
 		{FAKE_CUDA_POOL, 1, MEMORY_DEVICE, "0000:1b:00.0"},
-		{FAKE_CUDA_HOST, 1, MEMORY_HOST, ""}, // registered with CUDA, but the host's
+		{FAKE_CUDA_HOST, 1, MEMORY_HOST, ""}, // registered with CUDA, but host memory
 		{FAKE_CUDA_MANAGED, 1, MEMORY_MANAGED, "0000:1b:00.0"},
 	};
 	uint8_t own[16];
@@ -84,7 +84,7 @@ static void memory_is_told_apart_by_what_cuda_knows_of_it(void **state) {
 	assert_int_equal(memory_location(NULL, (uintptr_t)own).kind, MEMORY_HOST);
 }
 
-// The chain.
+// Ways to register memory.
 
 static void views_of_one_allocation_share_its_registration(void **state) {
 	uint8_t *at = gpu_memory(2 * MIB, 2 * MIB);
@@ -100,7 +100,7 @@ static void views_of_one_allocation_share_its_registration(void **state) {
 	assert_false(one.host);
 	assert_int_equal(one.wire_address, (uintptr_t)at + 100);
 	assert_int_equal(two.remote_key, one.remote_key);
-	// Freed with the last of them.
+	// The last view frees the registration.
 	memory_view_put(&one);
 	assert_int_equal(memory_deregister_dead(world.registry), 0);
 	assert_int_equal(memory_counts(world.registry).regions, 1);
@@ -176,7 +176,7 @@ static void an_allocation_larger_than_a_region_is_registered_in_pieces(void **st
 	assert_int_equal(second.region->address, (uintptr_t)at + 4 * MIB);
 	assert_int_equal(last.region->address, (uintptr_t)at + 8 * MIB);
 	assert_int_equal(last.region->length, 3 * MIB);
-	// What lies in two pieces is registered for itself.
+	// A range that crosses two pieces gets its own registration.
 	assert_int_equal(across.region->length, 20);
 	assert_int_equal(dmabufs(), 4);
 	memory_view_put(&first);
@@ -203,7 +203,7 @@ static void a_mapping_that_was_added_is_registered_beside_the_old_one(void **sta
 
 	(void)state;
 	gpu_memory(2 * MIB, 2 * MIB);
-	// The new part cannot be had: what is there stays as it is.
+	// Registering the new part fails; the old registration must remain.
 	fake_cuda->export_error = 2;
 	assert_int_not_equal(world_take(&world, at + 2 * MIB, 10, MEMORY_PEER_READS, &added), 0);
 	assert_int_equal(memory_counts(world.registry).regions, 1);
@@ -278,7 +278,7 @@ static void alone_means_the_range_and_nothing_else(void **state) {
 	memory_view_put(&alone);
 }
 
-// Of one allocation, as a descriptor that the caller has.
+// Return a dmabuf of one allocation, as the caller would export it.
 static int exported(uint8_t *at, uint64_t length) {
 	char reason[CUDA_REASON_MAX + 1];
 	int fd = -1;
@@ -347,7 +347,7 @@ static void memory_without_a_context_is_registered_all_the_same(void **state) {
 	memory_view_put(&view);
 }
 
-// What fails, and what the chain comes to.
+// Failures, and the way that succeeds with them.
 static const struct chain {
 	int range_error, export_error;
 	uint32_t dmabuf_failures;
@@ -379,7 +379,7 @@ static void each_way_is_tried_when_the_one_before_fails(void **state) {
 		struct memory_view view;
 		int err;
 
-		// nvidia_peermem_old is another module.
+		// nvidia_peermem_old is a different module.
 		modules_are(
 			chain->peer_memory ? "nvidia 1 0\nnvidia_peermem 16384 0 - Live 0x0\n"
 					   : "nvidia_peermem_old 16384 0 - Live 0x0\n"

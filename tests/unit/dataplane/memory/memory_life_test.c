@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long memory stays registered: views, owners, and the way out.
+// Tests of the lifetime of a registration: views, owners and shutdown.
 #include "dataplane/memory/memory_world.h"
 
 #include <support/cases.h>
@@ -37,7 +37,8 @@ static void a_region_lives_as_long_as_its_last_view(void **state) {
 	assert_int_equal(memory_deregister_dead(world.registry), 0);
 	assert_int_equal(memory_counts(world.registry).regions, 1);
 	memory_view_put(&two);
-	// Giving back is hot: the driver is not called before somebody reaps.
+	// Putting a view is on the hot path. The driver is called only when dead regions are
+	// deregistered.
 	assert_int_equal(fake_verbs_calls_made(FAKE_DEREG_MR), 0);
 	assert_int_equal(memory_deregister_dead(world.registry), 0);
 	assert_int_equal(fake_verbs_calls_made(FAKE_DEREG_MR), 1);
@@ -50,7 +51,7 @@ static void what_is_dead_is_never_used_again(void **state) {
 
 	(void)state;
 	memory_view_put(&one);
-	// Not reaped yet; but the memory may be another's by now.
+	// The region still exists, but its memory may already belong to somebody else.
 	two = world_view(&world, memory, 100, 0);
 	assert_int_equal(registrations(), 2);
 	assert_int_equal(memory_deregister_dead(world.registry), 0);
@@ -66,7 +67,7 @@ static void memory_that_the_driver_does_not_let_go_is_tried_again(void **state) 
 	fake_verbs_fail(FAKE_DEREG_MR, 1, 2, -EIO);
 	assert_int_equal(memory_deregister_dead(world.registry), -EIO);
 	assert_int_equal(memory_counts(world.registry).regions, 1);
-	// Nor is it used again.
+	// The region must not be reused.
 	view = world_view(&world, memory, 100, 0);
 	assert_int_equal(registrations(), 2);
 	memory_view_put(&view);
@@ -80,7 +81,7 @@ static void regions_go_before_the_registry_and_that_before_the_device(void **sta
 	struct fake_alive alive;
 
 	(void)state;
-	// The user of the device has let go; the registry has not.
+	// The test drops its reference to the device; the registry keeps its own.
 	world.device = device_put(world.device);
 	assert_int_equal(fake_verbs_alive().contexts, 1);
 	assert_ptr_equal(memory_registry_destroy(world.registry), world.registry);
@@ -97,7 +98,7 @@ static void regions_go_before_the_registry_and_that_before_the_device(void **sta
 
 struct owned {
 	uint32_t held, dropped;
-	uint32_t regions_at_drop; // of the device
+	uint32_t regions_at_drop; // regions of the device at that time
 };
 
 static void owned_hold(void *ctx) {
@@ -170,7 +171,7 @@ static void a_failed_registration_holds_no_owner(void **state) {
 	assert_int_equal(owned.held, 0);
 }
 
-// Workers hold and give back while the keeper takes and reaps.
+// Workers hold and put views while the keeper gets views and deregisters dead regions.
 
 #define THREADS 3
 #define ROUNDS 3000
@@ -213,7 +214,7 @@ static void views_are_held_and_given_back_by_any_thread(void **state) {
 	(void)state;
 	for (uint32_t t = 0; t < THREADS; t++)
 		assert_int_equal(pthread_create(&threads[t], NULL, hold_and_put, &handed[t]), 0);
-	// Two of them on one page.
+	// Two of the three threads use the same page.
 	for (uint32_t n = 0; n < ROUNDS; n++) {
 		for (uint32_t t = 0; t < THREADS; t++)
 			hand_over(&handed[t], memory + t / 2 * WORLD_PAGE + t * 64);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Thousands of random requests against a registry, and against a list that is searched from end to
-// end: both find the same, and at the end nothing is left.
+// Thousands of random requests are made to a registry and to a list that is searched linearly. Both
+// must find the same, and nothing may be left at the end.
 #include "dataplane/memory/memory_world.h"
 
 #include <support/cases.h>
@@ -47,7 +47,7 @@ static struct memory_request request_drawn(void) {
 	};
 }
 
-// By the rules of <dataplane/memory.h>, and only by what is held: is there one to share?
+// Return whether a held region can serve the request by the rules of <dataplane/memory.h>.
 static bool one_is_held_for(const struct memory_request *request) {
 	const uint32_t peers = MEMORY_PEER_READS | MEMORY_PEER_WRITES | MEMORY_PEER_ATOMICS;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Registrations of host memory: what is shared, what is bounded, what is remembered.
+// Tests of registrations of host memory: sharing, limits, and remembered failures.
 #include "dataplane/memory/memory_world.h"
 
 #include <support/cases.h>
@@ -46,7 +46,7 @@ static void a_view_says_what_a_work_request_needs(void **state) {
 	assert_ptr_equal(own.device, world.device);
 	assert_true(own.host);
 	assert_int_equal(own.local_key, own.region->mr->lkey);
-	// No peer may do anything: there is no key that it could use.
+	// Without access for peers there is no remote key.
 	assert_int_equal(own.remote_key, 0);
 	assert_int_equal(theirs.remote_key, theirs.region->mr->rkey);
 	memory_view_put(&own);
@@ -57,7 +57,8 @@ static void own_views_on_the_same_pages_share_one_registration(void **state) {
 	struct memory_view views[] = {
 		world_view(&world, memory + 10, 100, MEMORY_LOCAL_WRITES),
 		world_view(&world, memory, WORLD_PAGE, MEMORY_LOCAL_WRITES),
-		world_view(&world, memory + WORLD_PAGE - 1, 1, 0), // less access is enough
+		// Less access than registered is enough.
+		world_view(&world, memory + WORLD_PAGE - 1, 1, 0),
 	};
 
 	(void)state;
@@ -81,7 +82,7 @@ static void more_access_than_registered_takes_a_registration_of_its_own(void **s
 	memory_view_put(&writes);
 }
 
-// What is there, what is asked for, whether they are one registration.
+// Existing access, requested access, and whether both share one registration.
 static const struct sharing {
 	uint32_t have, want;
 	bool shared;
@@ -91,7 +92,7 @@ static const struct sharing {
 	{MEMORY_PEER_READS, MEMORY_LOCAL_WRITES, false},
 	{MEMORY_PEER_READS | MEMORY_PEER_WRITES, MEMORY_PEER_READS, false},
 	{MEMORY_PEER_READS, MEMORY_PEER_READS | MEMORY_PEER_WRITES, false},
-	// A peer that writes needs local write as well, so these are the same.
+	// Write access for a peer implies local write access, so both requests are equal.
 	{MEMORY_PEER_WRITES, MEMORY_PEER_WRITES | MEMORY_LOCAL_WRITES, true},
 	{MEMORY_PEER_ATOMICS, MEMORY_LOCAL_WRITES, true},
 	{MEMORY_PEER_READS | MEMORY_UNSHARED, MEMORY_PEER_READS, false},
@@ -180,7 +181,8 @@ static void what_cannot_be_registered_is_refused_before_the_driver_is_asked(void
 }
 
 static void rounding_to_pages_never_exceeds_a_limit(void **state) {
-	// Two pages and a bit, from the middle of a page: its pages would be three.
+	// The range covers two pages' worth of bytes, but touches three pages. Rounding to pages
+	// would exceed the limit.
 	struct memory_view view =
 		world_view(&world, memory + 100, 2 * WORLD_PAGE, MEMORY_LOCAL_WRITES);
 
@@ -197,7 +199,7 @@ static void there_are_no_more_regions_than_may_be(void **state) {
 	(void)state;
 	assert_int_equal(world_take(&world, memory + 2 * WORLD_PAGE, 1, 0, &three), -ENOSPC);
 	assert_string_equal(world.reason, "fake0 has 2 regions, as many as there may be");
-	// A dead one gives way without being asked.
+	// A dead region makes room.
 	memory_view_put(&one);
 	three = world_view(&world, memory + 2 * WORLD_PAGE, 1, 0);
 	memory_view_put(&two);
@@ -221,7 +223,7 @@ static void a_failed_registration_is_served_from_memory_for_a_while(void **state
 	assert_int_equal(registrations(), 1);
 	assert_int_equal(memory_counts(world.registry).remembered, 5);
 
-	// Another range, or other access, is another matter.
+	// A different range or access is not covered by the remembered failure.
 	assert_int_equal(world_take(&world, memory, 101, 0, &view), -EFAULT);
 	assert_int_equal(registrations(), 2);
 	clock_advance(&world.clock, WORLD_FAILURE_NS - 1);
@@ -281,7 +283,7 @@ static void registries_of_two_devices_know_nothing_of_each_other(void **state) {
 	assert_int_equal(memory_registry_create(&config, &other), 0);
 	fake_verbs_fail(FAKE_REG_MR, 1, 1, -EFAULT);
 	assert_int_equal(memory_view_get(world.registry, &request, world.reason, &one), -EFAULT);
-	// What failed on one was not tried on the other.
+	// The failure on one device does not affect the other.
 	assert_int_equal(memory_view_get(other, &request, world.reason, &two), 0);
 	assert_ptr_equal(two.device, config.device);
 	assert_int_equal(memory_counts(world.registry).regions, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One open device with a registry, on a clock that is turned by hand.
+// One open device with a registry, and a clock that the test advances.
 #pragma once
 
 #include "memory/memory_impl.h"
@@ -38,7 +38,7 @@ static inline void world_register(struct world *world, struct memory_config conf
 	must(memory_registry_create(&config, &world->registry) == 0);
 }
 
-// Nothing may be left: a test gives back all its views.
+// A test must put all its views, or closing fails.
 static inline int world_close(struct world *world) {
 	const char *broken;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// On a machine that is played: as many nodes as a test says, and a kernel that may refuse. Where
-// memory lies the real kernel says.
+// Tests on a simulated machine with any number of NUMA nodes, whose kernel may refuse a request.
+// Only the location of memory comes from the real kernel.
 #include <dataplane/near.h>
 #include <dataplane/worker.h>
 #include <support/cmocka.h>
@@ -22,13 +22,13 @@ static struct {
 	struct wish {
 		const void *pages;
 		unsigned long size;
-		unsigned long nodes; // the first word of them
+		unsigned long nodes; // first word of the node mask
 		int mode;
 		unsigned flags;
 	} last;
 } machine;
 
-// Instead of libnuma's: processor n is on node n % nodes, and there are 8.
+// Replaces libnuma: 8 processors, with processor n on node n % nodes.
 int numa_available(void) {
 	return machine.available;
 }
@@ -109,10 +109,10 @@ static void without_a_node_it_is_plain_memory(void **state) {
 		int available, nodes;
 		uint32_t cpu;
 	} cases[] = {
-		{-1, 2, 1},		// no NUMA in this kernel
+		{-1, 2, 1},		// the kernel has no NUMA support
 		{0, 1, 1},		// one node
 		{0, 2, WORKER_CPU_ANY}, // a worker that is not pinned
-		{0, 2, 8},		// nobody knows this processor
+		{0, 2, 8},		// this processor does not exist
 	};
 
 	(void)state;

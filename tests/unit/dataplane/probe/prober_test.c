@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A prober with a lane and a worker that are played by the test: what is submitted is looked at,
-// and ended by hand.
+// Tests of a prober with a stub lane and a stub worker. The test checks the submitted operations
+// and ends them.
 #include <dataplane/lane.h>
 #include <dataplane/path_table.h>
 #include <dataplane/peer_table.h>
@@ -171,7 +171,7 @@ static void first_operation_has_what_is_left_of_the_time_and_the_others_their_ow
 	(void)state;
 	bed.run.first.at_ns = 1000000 + 3 * MICROSECOND;
 	request(PROBER_REQUEST_RUN);
-	clock_advance(&bed.clock, 2 * MICROSECOND); // it waits for the worker
+	clock_advance(&bed.clock, 2 * MICROSECOND); // the request waits for the worker
 	step();
 	assert_int_equal(submitted->deadline_ns, bed.run.first.at_ns);
 	answer(OP_OK, 0);
@@ -179,7 +179,7 @@ static void first_operation_has_what_is_left_of_the_time_and_the_others_their_ow
 	assert_int_equal(submitted->deadline_ns, clock_now_ns(&bed.clock) + bed.run.timeout_ns);
 	answer(OP_OK, 0);
 	step();
-	bed.run.first.at_ns = 1000000000; // later than its own time
+	bed.run.first.at_ns = 1000000000; // later than the run's own timeout
 	request(PROBER_REQUEST_RUN);
 	step();
 	assert_int_equal(submitted->deadline_ns, clock_now_ns(&bed.clock) + bed.run.timeout_ns);
@@ -217,7 +217,7 @@ static void path_that_was_taken_away_ends_the_run_and_nothing_is_submitted(void 
 	assert_int_equal(bed.run.answered, 1);
 }
 
-// It may be in the lane of another worker.
+// The new pair may be in the lane of another worker.
 static void pair_that_took_the_place_of_another_ends_the_run(void **state) {
 	struct path_row row = *path_table_next_row(bed.paths, 2);
 	uint64_t version;
@@ -253,7 +253,7 @@ static void path_that_leads_to_somebody_else_or_shows_too_little_is_no_path(void
 	assert_int_equal(held, 0);
 }
 
-// As the overlay publishes it; what is not said is as it is in the path's row.
+// Publish a peer as the overlay does. The other fields are as in the path's row.
 static void
 tell_peer(uint32_t slot, uint64_t id, uint64_t first_incarnation, uint8_t state, bool ended) {
 	const struct peer_row row = {
@@ -283,14 +283,16 @@ static void what_the_overlay_learnt_of_a_peer_decides_whether_it_is_read(void **
 		{5, PEER, 9, PEER_ALIVE, false, true},
 		{5, PEER, 9, PEER_SUSPECT, false, true},
 		{5, PEER, 9, PEER_UNREACHABLE, false, true},
-		{5, PEER, 9, PEER_DEAD, false, true}, // by silence: is it the overlay alone?
+		// Silence may be a failure of the overlay alone.
+		{5, PEER, 9, PEER_DEAD, false, true},
 		{5, PEER, 9, PEER_DEAD, true, false},
 		{5, PEER, 9, PEER_LEFT, true, false},
-		{5, PEER, 10, PEER_ALIVE, false, false}, // it started anew
+		{5, PEER, 10, PEER_ALIVE, false, false}, // the agent restarted
 		{5, PEER, 8, PEER_LEFT, true, false},
-		{5, PEER, 8, PEER_ALIVE, false, true},	  // pairing knew it before the table
-		{5, PEER + 1, 10, PEER_LEFT, true, true}, // the slot is another's by now
-		{6, PEER, 10, PEER_LEFT, true, true},	  // nobody is known in the slot
+		// Pairing learnt of the peer before the table.
+		{5, PEER, 8, PEER_ALIVE, false, true},
+		{5, PEER + 1, 10, PEER_LEFT, true, true}, // the slot now belongs to another peer
+		{6, PEER, 10, PEER_LEFT, true, true},	  // the slot has no peer
 	};
 
 	(void)state;
@@ -353,7 +355,7 @@ static void stopped_run_ends_with_the_operation_that_is_under_way(void **state) 
 	assert_ptr_equal(told, &bed.run);
 	assert_int_equal(bed.run.end, PROBE_COMPLETE);
 	assert_int_equal(bed.run.sent, 1);
-	request(PROBER_REQUEST_STOP); // it came too late
+	request(PROBER_REQUEST_STOP); // too late
 	assert_false(step());
 }
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 static struct pulse *pulse;
-static alignas(8) uint8_t copy[PULSE_HEAD_BYTES]; // as a device puts it
+static alignas(8) uint8_t copy[PULSE_HEAD_BYTES]; // the page as a device reads it
 
-// What a one-sided read brings.
+// Return the page as a one-sided read would.
 static const void *read_page(void) {
 	memcpy(copy, pulse_memory(pulse), sizeof(copy));
 	return copy;
@@ -42,14 +42,14 @@ static void beats_of_control_are_counted_with_its_incarnation(void **state) {
 	pulse_beat(pulse, 7 << 16, 1000);
 	pulse_beat(pulse, 8 << 16, 2000);
 	pulse_beat_worker(pulse, 1);
-	pulse_beat_worker(pulse, PULSE_WORKERS_MAX); // has no word
+	pulse_beat_worker(pulse, PULSE_WORKERS_MAX); // the page has no word for this worker
 	assert_true(pulse_parse_head(read_page(), 42, &incarnation, &beats));
 	assert_int_equal(beats, 2);
 	assert_int_equal(pulse_read_beats(copy + PULSE_BEATS_AT), 2);
 	assert_int_equal(incarnation, 8 << 16);
 }
 
-// So many beats of control, with which the workers in the mask beat.
+// Beat control `times` times, each time together with the workers in the mask.
 static void beat(uint32_t times, uint32_t workers) {
 	for (uint32_t n = 0; n < times; n++) {
 		for (uint32_t k = 0; k < PULSE_WORKERS_MAX; k++) {
@@ -71,13 +71,13 @@ static void a_worker_whose_word_stands_while_control_beats_hangs(void **state) {
 	beat(PULSE_WORKER_HUNG_BEATS - 1, 0);
 	assert_int_equal(pulse_find_hung_workers(read_page(), &seen, &count), 0);
 	beat(1, 0);
-	// The second one never had a word: its agent gives it none.
+	// The second worker never beat, so it cannot be reported as hung.
 	assert_int_equal(pulse_find_hung_workers(read_page(), &seen, &count), 1);
 	beat(1, 3);
 	assert_int_equal(pulse_find_hung_workers(read_page(), &seen, &count), 0);
 	beat(PULSE_WORKER_HUNG_BEATS, 1);
 	assert_int_equal(pulse_find_hung_workers(read_page(), &seen, &count), 2);
-	// While control stands, too, nothing is known of workers.
+	// If control does not beat either, the state of the workers is unknown.
 	assert_int_equal(pulse_find_hung_workers(read_page(), &seen, &count), 2);
 }
 
@@ -122,15 +122,15 @@ static void glance_sees_what_a_reading_says(void **state) {
 
 static void glance_tells_nothing_of_what_no_agent_writes(void **state) {
 	static const struct {
-		uint32_t place; // of the word
+		uint32_t place; // index of the word
 		uint64_t value;
 	} lies[] = {
 		{0, 0},
 		{0, PULSE_MAGIC + 1},
 		{1, PULSE_LAYOUT + 1},
-		{2, 43},		    // another's name
-		{3, PULSE_WORKERS_MAX + 1}, //
-		{4, 0},			    // it never beat
+		{2, 43},		    // id of another agent
+		{3, PULSE_WORKERS_MAX + 1}, // too many workers
+		{4, 0},			    // the agent never beat
 	};
 	uint64_t page[PULSE_HEAD_BYTES / 8];
 	uint64_t incarnation, beats;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Standing probes with a lane and a worker that are played by the test: what is submitted is looked
-// at, and ended by hand.
+// Tests of standing probes with a stub lane and a stub worker. The test checks the submitted
+// operations and ends them.
 #include <dataplane/lane.h>
 #include <dataplane/path_table.h>
 #include <dataplane/peer_table.h>
@@ -260,7 +260,7 @@ static void write_goes_to_what_the_peer_gives_up_and_tells_of_no_pulse(void **st
 	static const uint32_t sizes[] = {8, 1024, 4096, WATCH_WRITE_SINK_BYTES};
 
 	(void)state;
-	memcpy(bed.own, pulse_memory(bed.page), 1024); // of a read before
+	memcpy(bed.own, pulse_memory(bed.page), 1024); // left over from an earlier read
 	for (size_t n = 0; n < sizeof(sizes) / sizeof(sizes[0]); n++) {
 		struct watch_outcome outcome;
 
@@ -366,7 +366,7 @@ static void read_of_gpu_memory_goes_there_and_tells_whether_it_came_from_there(v
 		assert_false(outcome.written);
 		assert_int_equal(outcome.latency_ns, 9 * US);
 		assert_int_equal(outcome.wrong, rows[n].wrong);
-		// It is no pulse: what the page says there is nothing that beats.
+		// GPU memory holds no pulse, so the outcome has no beats.
 		assert_int_equal(outcome.beats, 0);
 		assert_int_equal(outcome.incarnation, 0);
 	}
@@ -511,7 +511,7 @@ static void nothing_is_sent_without_the_path_that_was_meant(void **state) {
 	struct watch_due due = due_at(1000 * MS, 8);
 
 	(void)state;
-	due.place = PLACE + 1; // nobody is there
+	due.place = PLACE + 1; // this slot has no watch
 	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 	due.place = WATCHES_MAX;
 	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
@@ -519,7 +519,7 @@ static void nothing_is_sent_without_the_path_that_was_meant(void **state) {
 	due.generation++; // planned for another pair
 	assert_int_equal(prober_plan_probes(bed.prober, &due, 1), 1);
 	step();
-	row.generation++; // the table has another pair
+	row.generation++; // the table now has another pair
 	publish(&row);
 	plan_now(8);
 	step();

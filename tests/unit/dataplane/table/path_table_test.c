@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The test's thread is writer and reader at once: it says when it is quiescent.
+// The test's thread is both writer and reader, and reports its own quiescent states.
 #include <dataplane/path_table.h>
 #include <lib/rcu_reclaimer.h>
 #include <lib/rcu_thread.h>
@@ -92,7 +92,8 @@ static void version_is_settled_only_when_no_reader_can_hold_what_it_replaced(voi
 	assert_true(path_table_oldest_in_use(*state) >= version);
 	assert_int_equal(path_table_clear(*state, 1), 0);
 	version = publish(*state);
-	assert_true(path_table_oldest_in_use(*state) < version); // we are online, and hold it
+	// This thread is online and still holds the old version.
+	assert_true(path_table_oldest_in_use(*state) < version);
 	assert_false(is_readable(*state));
 	let_go();
 	assert_true(is_readable(*state));
@@ -106,7 +107,7 @@ static void nothing_to_publish_is_the_present_version(void **state) {
 	set(*state, 1, 11);
 	version = publish(*state);
 	assert_int_equal(publish(*state), version);
-	assert_int_equal(path_table_clear(*state, 3), 0); // there is none
+	assert_int_equal(path_table_clear(*state, 3), 0); // the slot is empty already
 	assert_int_equal(publish(*state), version);
 }
 

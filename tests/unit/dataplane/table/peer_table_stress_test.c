@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The peer table under load: readers that poll, readers that sleep, and a publisher as fast as it
-// can be. A thread ends by count, never by time.
-//
-// Every row is written so that its fields follow from its incarnation: a reader that met a row
-// half written, or one that was freed, would see that.
+// The peer table under load: polling readers, sleeping readers, and a publisher that runs as fast
+// as possible. Threads end after a count, never after a time. All fields of a row derive from its
+// incarnation, so a reader detects a half-written or freed row.
 #include <dataplane/peer_table.h>
 #include <lib/clock.h>
 #include <lib/must.h>
@@ -27,9 +25,9 @@
 
 struct scene {
 	struct peer_table *table;
-	_Atomic bool over;	   // publisher: wo, others: ro
-	_Atomic uint64_t reads;	   // readers: rw
-	_Atomic uint64_t oddities; // rows that did not fit together
+	_Atomic bool over;	   // publisher: writes, others: read
+	_Atomic uint64_t reads;	   // readers: read and write
+	_Atomic uint64_t oddities; // number of inconsistent rows
 	_Atomic uint64_t sleeps;
 };
 
@@ -57,7 +55,7 @@ static bool row_fits(const struct peer_row *row, uint32_t slot) {
 	       row->state == (row->incarnation % 2 == 0 ? PEER_ALIVE : PEER_SUSPECT);
 }
 
-// One look: a few rows of one version by slot and id, and the version does not go back.
+// Read a few rows of one version by slot and id. The version must not go back.
 static void look(struct scene *scene, uint32_t *draw, uint64_t *number) {
 	const struct peer_snapshot *snapshot = peer_table_snapshot(scene->table);
 	bool odd = peer_snapshot_view(snapshot)->number < *number;
@@ -67,7 +65,7 @@ static void look(struct scene *scene, uint32_t *draw, uint64_t *number) {
 		uint32_t slot = (*draw = *draw * 1664525 + 1013904223) % ROWS;
 		const struct peer_row *row = peer_snapshot_row(snapshot, slot);
 
-		// Every eighth peer comes and goes.
+		// Every eighth peer is removed and added again.
 		if (row == NULL)
 			odd |= slot % 8 != 0 || peer_snapshot_find(snapshot, id_of(slot)) != NULL;
 		else
@@ -92,7 +90,7 @@ static void *reader_run(void *argument) {
 	return NULL;
 }
 
-// Offline most of the time, as http and blocked workers are.
+// Stay offline most of the time, like the HTTP thread and blocked workers.
 static void *sleeper_run(void *argument) {
 	struct scene *scene = argument;
 	uint32_t draw = 2;
@@ -141,7 +139,7 @@ struct tally {
 	uint64_t live_bytes;
 };
 
-// Publishes as fast as readers let it; where they hold too much it waits for them.
+// Publish as fast as readers allow. If readers hold too much memory, wait for them.
 static struct tally publish_much(struct scene *scene) {
 	struct peer_table_memory_use memory;
 	struct tally tally = {0};
@@ -207,7 +205,7 @@ struct stuck {
 	sem_t release;
 };
 
-// What a worker would be that sleeps without having said so.
+// A worker that sleeps without having gone offline.
 static void *stuck_run(void *argument) {
 	struct stuck *stuck = argument;
 

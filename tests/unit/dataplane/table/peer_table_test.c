@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The test's thread is writer and reader at once: it says when it is quiescent.
+// The test's thread is both writer and reader, and reports its own quiescent states.
 #include <dataplane/peer_table.h>
 #include <lib/rcu.h>
 #include <lib/rcu_reclaimer.h>
@@ -44,7 +44,7 @@ static int table_drop(void **state) {
 	return 0;
 }
 
-// Nothing that this thread holds is held after it.
+// Make this thread release all versions and wait until they are freed.
 static void let_go(void) {
 	rcu_thread_offline();
 	rcu_reclaimer_drain();
@@ -119,7 +119,7 @@ static void slot_that_goes_to_another_peer_is_found_by_the_new_id_only(void **st
 	assert_int_equal(peer_snapshot_view(peer_table_snapshot(*state))->row_count, 0);
 	set(*state, 5, 51, PEER_ALIVE);
 	publish(*state, 3);
-	// At once, without having been empty in between.
+	// The slot gets another peer directly, without an empty version in between.
 	set(*state, 5, 52, PEER_ALIVE);
 	publish(*state, 4);
 	assert_null(peer_snapshot_find(peer_table_snapshot(*state), 51));
@@ -147,7 +147,7 @@ static void row_that_is_no_peer_is_refused(void **state) {
 	assert_int_equal(peer_snapshot_view(peer_table_snapshot(*state))->row_count, 0);
 }
 
-// Ids whose low halves are all the same: one chain through the index.
+// All ids have the same low half, so they form one chain in the index.
 static void ids_that_share_a_place_are_told_apart(void **state) {
 	const struct peer_snapshot *snapshot;
 
@@ -193,7 +193,7 @@ static void reader_that_never_lets_go_stops_publishing_and_not_the_memory(void *
 	assert_int_equal(memory.waiting_bytes, 0);
 	live_bytes = memory.allocated_bytes;
 
-	// This thread is online and quiet from here on.
+	// From here on this thread is online and never quiescent.
 	for (uint32_t n = 0; n < 100000 && err == 0; n++) {
 		set(*state, n * 32 % 10000, n * 32 % 10000 + 1, PEER_SUSPECT);
 		view.number = n;
@@ -204,7 +204,7 @@ static void reader_that_never_lets_go_stops_publishing_and_not_the_memory(void *
 	assert_true(memory.allocated_bytes <= 4 * live_bytes + PEER_TABLE_WAITING_BYTES);
 	assert_int_equal(memory.refused, 1);
 
-	// What was refused is not lost.
+	// The refused changes are not lost.
 	set(*state, 9999, 10000, PEER_LEFT);
 	let_go();
 	publish(*state, 1);
@@ -215,7 +215,7 @@ static void table_destroyed_with_changes_never_published_leaks_nothing(void **st
 	set(*state, 0, 1, PEER_ALIVE);
 	publish(*state, 1);
 	set(*state, 0, 1, PEER_DEAD);
-	set(*state, 5000, 2, PEER_ALIVE); // the list of chunks grows on the way
+	set(*state, 5000, 2, PEER_ALIVE); // makes the list of chunks grow
 }
 
 static void destroying_no_table_is_fine(void **state) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Who wakes the sleeper whose wake is measured. How long that takes is no test's affair.
+// Tests of which processor wakes the sleeper when the cost of a block is measured. The time itself
+// is not tested.
 #include <dataplane/block_cost.h>
 #include <lib/cpu_set.h>
 #include <support/cmocka.h>
@@ -11,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static _Atomic uint64_t helper_cpus; // a bit each, of those where it slept
+static _Atomic uint64_t helper_cpus; // bit mask of processors on which the helper slept
 
-// Instead of libc's: only the helper sleeps.
+// Replaces libc's function; only the helper sleeps.
 int clock_nanosleep(
 	clockid_t clock, int flags, const struct timespec *request, struct timespec *remain
 ) {
@@ -27,7 +28,7 @@ struct sleeper {
 	int err;
 };
 
-// A thread like a worker's; that of the process stays unbound.
+// A thread bound like a worker; the main thread stays unbound.
 static void *sleeper_run(void *argument) {
 	struct sleeper *sleeper = argument;
 
@@ -45,7 +46,7 @@ static void sleeper_bound_to_a_processor_is_woken_from_another(void **state) {
 	(void)state;
 	assert_int_equal(cpu_set_get_allowed(&allowed), 0);
 	if (cpu_set_count(&allowed) < 2)
-		skip(); // nobody else could
+		skip(); // no other processor could wake it
 	for (uint32_t cpu = cpu_set_next(&allowed, 0); cpu < CPU_SET_CPUS_MAX;
 	     cpu = cpu_set_next(&allowed, cpu + 1)) {
 		sleeper = (struct sleeper){.err = -1};

@@ -23,7 +23,7 @@ static void workers_take_near_cores_first_and_core_0_last_and_leave_isolated_one
 		bool spins;
 		uint32_t count;
 		const char *cores;
-		const char *why; // of the first of them
+		const char *why; // reason for the first core
 	} cases[] = {
 		{"0-3", "", "", false, 1, "3", "not isolated"},
 		{"0-3", "", "", false, 3, "1-3", "not isolated"},
@@ -31,7 +31,7 @@ static void workers_take_near_cores_first_and_core_0_last_and_leave_isolated_one
 		{"0", "", "", false, 1, "0", "processor 0"},
 		{"0-1", "", "", false, 1, "1", "not isolated"},
 		{"5-6", "", "", false, 2, "5-6", "not isolated"},
-		// What is set aside is somebody's.
+		// Isolated processors are reserved for others.
 		{"0-7", "2-3", "", false, 1, "7", "not isolated"},
 		{"0-7", "4-7", "", false, 1, "3", "not isolated"},
 		{"0-7", "1-7", "", false, 1, "0", "processor 0"},
@@ -40,22 +40,24 @@ static void workers_take_near_cores_first_and_core_0_last_and_leave_isolated_one
 		{"0-3", "6-7", "", false, 1, "3", "not isolated"},
 		{"0,5", "0", "", false, 1, "5", "not isolated"},
 		{"0,5", "0", "", false, 2, "0,5", "isolated, for want"},
-		// It is what they are there for.
+		// Isolated processors are meant for workers that spin.
 		{"0-7", "2-3", "", true, 1, "3", "isolated, since it spins"},
 		{"0-7", "2-3", "", true, 2, "2-3", "isolated, since it spins"},
 		{"0-7", "2-3", "", true, 3, "2-3,7", "isolated, since it spins"},
 		{"0,4095", "4095", "", true, 1, "4095", "isolated, since it spins"},
 		{"0-7", "", "", true, 1, "7", "not isolated"},
 		{"0-3", "0", "", true, 1, "0", "isolated, since it spins"},
-		// Two sockets: the device is at the first.
+		// Two sockets; the device is at the first.
 		{"0-7", "", "0-3", false, 1, "3", "near the device"},
 		{"0-7", "", "0-3", false, 3, "1-3", "near the device"},
-		{"0-7", "", "0-3", false, 4, "1-3,7", "near the device"}, // 0 after far ones
+		// Processor 0 comes after distant ones.
+		{"0-7", "", "0-3", false, 4, "1-3,7", "near the device"},
 		{"0-7", "2,6", "0-3", false, 1, "3", "near the device"},
-		{"0-7", "1-3", "0-3", false, 1, "7", "not isolated"}, // far before isolated
+		// Distant ones come before isolated ones.
+		{"0-7", "1-3", "0-3", false, 1, "7", "not isolated"},
 		{"0-7", "2,6", "0-3", true, 1, "2", "isolated, since it spins"},
 		{"0-7", "6", "0-3", true, 1, "6", "isolated, since it spins"},
-		{"4-7", "", "0-3", false, 1, "7", "not isolated"}, // no near one is allowed
+		{"4-7", "", "0-3", false, 1, "7", "not isolated"}, // no near processor is allowed
 		{"0,4-7", "", "0-3", false, 1, "7", "not isolated"},
 	};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The bell that ends a wait: written to once, and only for one who sleeps.
+// Tests of the doorbell that ends a wait: it is written once, and only if the worker sleeps.
 #include "worker/worker_impl.h"
 
 #include <support/cmocka.h>
@@ -18,7 +18,7 @@ static void bell_is_written_to_only_for_one_who_sleeps(void **state) {
 	assert_int_equal(poll(&fd, 1, 0), 0);
 	doorbell_arm(&bell);
 	assert_true(doorbell_ring(&bell));
-	assert_false(doorbell_ring(&bell)); // it was woken already
+	assert_false(doorbell_ring(&bell)); // a ring is pending already
 	assert_int_equal(poll(&fd, 1, 0), 1);
 	doorbell_disarm(&bell);
 	assert_int_equal(poll(&fd, 1, 0), 0);
@@ -38,7 +38,7 @@ static void ring_that_comes_late_wakes_for_nothing_once(void **state) {
 	assert_int_equal(doorbell_init(&bell), 0);
 	fd.fd = bell.fd;
 	doorbell_arm(&bell);
-	atomic_store(&bell.armed, 0); // a bringer, held up before its write
+	atomic_store(&bell.armed, 0); // a ringer that was preempted before its write
 	doorbell_disarm(&bell);
 	assert_int_equal(write(bell.fd, &one, sizeof(one)), sizeof(one));
 	doorbell_arm(&bell);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The idle policy on a clock that is turned by hand. An operation takes a time that the trace
-// says; polling and yielding take STEP_NS each, and waking up takes C.
+// Tests of the idle policy with a clock that the test advances. The trace sets the duration of an
+// operation. Each poll and each yield takes STEP_NS, and a wake takes C.
 #include <dataplane/idle.h>
 #include <support/cmocka.h>
 
@@ -14,7 +14,7 @@ struct world {
 	struct idle idle;
 	uint64_t now_ns;
 	bool events;
-	// What it came to, counted here and not by the policy.
+	// Actual results, counted by the test and not by the policy.
 	uint64_t paid_ns, optimum_ns, late_ns, blocks;
 };
 
@@ -43,7 +43,7 @@ static struct idle_decision say_counted(
 	return idle_decide(&world->idle, &found);
 }
 
-// One operation at a time.
+// Run one step with at most one operation in flight.
 static struct idle_decision
 say(struct world *world, bool progress, bool outstanding, uint64_t due_ns) {
 	return say_counted(
@@ -51,7 +51,7 @@ say(struct world *world, bool progress, bool outstanding, uint64_t due_ns) {
 	);
 }
 
-// Does what the policy says; an operation that ends at end_ns ends a wait that is armed.
+// Follow the decision of the policy. An operation that ends at end_ns ends an armed wait.
 static void obey(struct world *world, const struct idle_decision *decision, uint64_t end_ns) {
 	uint64_t wake_ns = decision->until_ns;
 
@@ -69,7 +69,7 @@ static void obey(struct world *world, const struct idle_decision *decision, uint
 	world->blocks++;
 }
 
-// One operation from its posting to the moment it is seen to be complete.
+// Run one operation from its post until its completion is seen.
 static void operate(struct world *world, uint64_t length_ns) {
 	struct idle_decision decision = say(world, true, true, IDLE_NEVER);
 	uint64_t end_ns = world->now_ns + length_ns;
@@ -84,7 +84,7 @@ static void operate(struct world *world, uint64_t length_ns) {
 	say(world, true, false, IDLE_NEVER);
 }
 
-// Adversaries: how long the next operation takes, knowing all that the policy knows.
+// An adversary returns the duration of the next operation and knows the whole state of the policy.
 typedef uint64_t adversary(const struct world *world, uint32_t n);
 
 static uint64_t just_past_the_budget(const struct world *world, uint32_t n) {
@@ -97,7 +97,7 @@ static uint64_t just_past_the_spinning(const struct world *world, uint32_t n) {
 	return idle_budget_ns(&world->idle) + 2 * STEP_NS;
 }
 
-// Lets it save and believe, then strikes for as long as it believes.
+// Let the policy save time and predict, then use the worst duration while it does.
 static uint64_t trains_long_then_strikes(const struct world *world, uint32_t n) {
 	return n % 64 < 48 ? 30 * C_NS : just_past_the_spinning(world, n);
 }
@@ -169,11 +169,11 @@ static void its_own_books_agree_with_what_was_paid(void **state) {
 
 	(void)state;
 	for (uint32_t n = 0; n < TRACE_WAITS; n++)
-		operate(&world, is_any(&world, n) + 2 * STEP_NS); // what is shorter is no wait
+		operate(&world, is_any(&world, n) + 2 * STEP_NS); // a shorter time is not a wait
 	assert_int_equal(books->waits, TRACE_WAITS);
 	assert_int_equal(books->blocks, world.blocks);
 	assert_int_equal(books->paid_ns, world.paid_ns);
-	// Ends are seen up to a step late.
+	// A completion is seen at most one step late.
 	assert_in_range(
 		books->optimum_ns, world.optimum_ns, world.optimum_ns + TRACE_WAITS * STEP_NS
 	);
@@ -184,7 +184,7 @@ static void time_that_others_had_the_processor_is_not_paid_for(void **state) {
 	const struct idle_account *books = idle_account(&world.idle);
 
 	(void)state;
-	// Held up while it polls, and in a yield.
+	// The thread is preempted during a poll, then during a yield.
 	for (uint64_t polled_ns = 0; polled_ns <= C_NS; polled_ns += C_NS) {
 		uint64_t paid_ns = books->paid_ns;
 
@@ -208,7 +208,7 @@ static void budget_shrinks_for_long_operations_only_by_what_short_ones_saved(voi
 	struct world world = world_of(IDLE_ADAPTIVE, false);
 
 	(void)state;
-	// Long ones pay twice the optimum: nothing is saved, nothing may be risked.
+	// Long operations cost twice the optimum, so nothing is saved and nothing may be risked.
 	for (uint32_t n = 0; n < 100; n++)
 		operate(&world, 50 * C_NS);
 	assert_int_equal(idle_budget_ns(&world.idle), C_NS);
@@ -217,7 +217,7 @@ static void budget_shrinks_for_long_operations_only_by_what_short_ones_saved(voi
 	for (uint32_t n = 0; n < 20; n++)
 		operate(&world, 50 * C_NS);
 	assert_int_equal(idle_budget_ns(&world.idle), 0);
-	// And grows back when spinning pays again.
+	// The budget grows again when spinning pays off.
 	for (uint32_t n = 0; n < 40; n++)
 		operate(&world, C_NS / 2);
 	assert_in_range(idle_budget_ns(&world.idle), C_NS / 2, C_NS);
@@ -304,7 +304,7 @@ static void look_less_and_less_often(enum idle_policy policy) {
 			expected_ns = IDLE_SLEEP_MAX_NS;
 		decision = say(&world, false, true, IDLE_NEVER);
 	}
-	// Never past a deadline; and progress begins at the bottom again.
+	// A sleep never exceeds the deadline.
 	decision = say(&world, false, true, world.now_ns + 5);
 	assert_int_equal(decision.until_ns, world.now_ns + 5);
 }
@@ -337,8 +337,8 @@ static void narrow_times_are_slept_through_and_met_spinning(void **state) {
 		world.paid_ns = 0;
 		for (uint32_t n = 0; n < 100; n++)
 			operate(&world, 25 * C_NS + n % 5 * cases[k].spread_ns / 4);
-		// What is met spinning is seen within a step, what wakes the thread C late; now and
-		// then it tries to sleep longer.
+		// While spinning, a completion is seen within one step; a wake sees it C later.
+		// From time to time the policy tries to sleep longer.
 		if (cases[k].met)
 			assert_true(world.late_ns - learnt_late_ns <= 100 / 8 * C_NS);
 		else
@@ -367,7 +367,7 @@ static void foreseen_operation_that_never_ends_is_waited_for_blocked(void **stat
 	assert_true(world.paid_ns - paid_ns <= 5 * C_NS);
 }
 
-// Takes 25 C, forty times.
+// Return a world that has learnt from 40 operations of 25 C each.
 static struct world world_that_foresees(void) {
 	struct world world = world_of(IDLE_ADAPTIVE, true);
 
@@ -383,7 +383,7 @@ static void burst_is_met_at_the_usual_end_of_its_oldest(void **state) {
 
 	(void)state;
 	decision = say_counted(&world, true, IDLE_NEVER, 4, 0);
-	// A doorbell in the middle changes nothing.
+	// A doorbell in between must not change the prediction.
 	for (int n = 0; n < 2; n++) {
 		world.now_ns += 5 * C_NS;
 		say_counted(&world, true, IDLE_NEVER, 1, 0);
@@ -397,7 +397,7 @@ static void burst_is_met_at_the_usual_end_of_its_oldest(void **state) {
 		world.now_ns = usual_ns + n * STEP_NS;
 		say_counted(&world, true, IDLE_NEVER, 0, 1);
 	}
-	// Those that came by the doorbell are next.
+	// The operations begun at the doorbells are next.
 	decision = say(&world, false, true, IDLE_NEVER);
 	assert_int_equal(decision.action, IDLE_WAIT);
 	assert_in_range(decision.until_ns, usual_ns + C_NS, usual_ns + 5 * C_NS);
@@ -411,7 +411,7 @@ static void sleeps_less_ahead_until_completions_are_met(void **state) {
 		struct world world = world_that_foresees();
 		uint32_t met = 0;
 
-		// Waking up takes longer than C said.
+		// A wake takes longer than the measured C.
 		for (uint32_t n = 0; n < 200; n++) {
 			uint64_t end_ns = world.now_ns + 25 * C_NS;
 			struct idle_decision decision = {.action = IDLE_POLL};
@@ -438,7 +438,7 @@ static void lead_that_leaves_nothing_to_sleep_shrinks_until_there_is_something(v
 	(void)state;
 	for (uint32_t n = 0; n < 64; n++)
 		operate(&world, 7 * C_NS / 2);
-	world.idle.lead_ns = 3 * C_NS; // wakes were slow for a while
+	world.idle.lead_ns = 3 * C_NS; // as if wakes had been slow for a while
 	world.blocks = 0;
 	for (uint32_t n = 0; n < 200; n++)
 		operate(&world, 7 * C_NS / 2);
@@ -498,7 +498,7 @@ static void more_operations_than_it_remembers_are_not_foreseen(void **state) {
 	assert_int_not_equal(decision.until_ns, IDLE_NEVER);
 	say_counted(&world, true, IDLE_NEVER, 1, 0);
 	assert_true(say(&world, false, true, IDLE_NEVER).action <= IDLE_YIELD);
-	// Until those beyond have ended.
+	// Prediction resumes when the operations beyond its capacity have ended.
 	world.now_ns += 25 * C_NS;
 	say_counted(&world, true, IDLE_NEVER, 0, IDLE_STARTS_MAX);
 	say_counted(&world, true, IDLE_NEVER, 1, 0);
@@ -514,7 +514,7 @@ static void window_begins_with_the_first_empty_poll_after_progress(void **state)
 	(void)state;
 	for (int round = 0; round < 3; round++) {
 		say(&world, true, true, IDLE_NEVER);
-		world.now_ns += 10 * C_NS; // a long step is not part of it
+		world.now_ns += 10 * C_NS; // a long step does not count for the window
 		assert_int_equal(say(&world, false, true, 0).action, IDLE_YIELD);
 		world.now_ns += 3 * C_NS - STEP_NS;
 		assert_int_equal(say(&world, false, true, 0).action, IDLE_YIELD);

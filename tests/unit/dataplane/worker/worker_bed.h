@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Workers on threads of their own, and the control thread's end of each.
+// Workers on their own threads, and the control thread's side of each.
 #pragma once
 
 #include "worker/worker_impl.h"
 
 #include <support/cmocka.h>
 
-// Of all workers here: main() begins it.
+// Clock of all workers; main() initializes it.
 extern struct clock monotonic;
 
-// Of "worker-1", on any processor, that has nothing to poll.
+// Return a configuration of "worker-1", on any processor, without anything to poll.
 struct worker_config config_of(enum idle_policy policy);
 struct worker *started(const struct worker_config *config, struct worker_facts *ret_facts);
-// As config.request: each comes back as an event.
+// A config.request function that returns each request as an event.
 void echo(void *ctx, struct worker *worker, const struct worker_record *record);
 
-// Waits for an event, not for a time.
+// Wait for the next event, without a time limit.
 struct worker_record next_event(struct worker *worker);
 void wait_until_blocked(struct worker *worker);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sign of life that a worker gives, and how a hang shows in it.
+// Tests of the worker's sign of life, and how it reveals a hang.
 #include "dataplane/worker/worker_bed.h"
 
 static void life_is_a_turn_or_a_sleep_that_is_not_over(void **state) {
@@ -14,9 +14,9 @@ static void life_is_a_turn_or_a_sleep_that_is_not_over(void **state) {
 		{{2, IDLE_NEVER}, 0},
 		{{2, IDLE_NEVER}, 0},
 		{{2, 5 * WORKER_OVERSLEEP_MAX_NS}, 0},
-		{{2, 4 * WORKER_OVERSLEEP_MAX_NS}, 0},	   // due now
-		{{2, 3 * WORKER_OVERSLEEP_MAX_NS + 1}, 0}, // somewhat late
-		{{2, 3 * WORKER_OVERSLEEP_MAX_NS}, 1},	   // it should be awake
+		{{2, 4 * WORKER_OVERSLEEP_MAX_NS}, 0},	   // its deadline is now
+		{{2, 3 * WORKER_OVERSLEEP_MAX_NS + 1}, 0}, // slightly late
+		{{2, 3 * WORKER_OVERSLEEP_MAX_NS}, 1},	   // it should be awake by now
 		{{2, 3 * WORKER_OVERSLEEP_MAX_NS}, 2},
 		{{3, 3 * WORKER_OVERSLEEP_MAX_NS}, 0},
 	};
@@ -63,7 +63,7 @@ static void worker_that_hangs_in_a_step_shows_no_life_and_every_other_does(void 
 		atomic_store(&hangs, false);
 		atomic_store(&hung, false);
 		worker = started(&config, &facts);
-		// With nothing to do it sleeps, or spins: time enough for a turn is given.
+		// An idle worker sleeps or spins. Each round waits until it has completed a turn.
 		for (int n = 0; n < 100; n++) {
 			while (look_at(worker, &life) > 0)
 				sched_yield();
@@ -72,7 +72,7 @@ static void worker_that_hangs_in_a_step_shows_no_life_and_every_other_does(void 
 		worker_wake(worker);
 		while (!atomic_load(&hung))
 			sched_yield();
-		// The turn that hangs may have been counted before the last look, or after it.
+		// The turn that hangs may be counted before or after the last observation.
 		silent = look_at(worker, &life);
 		for (uint32_t n = 1; n < 10; n++)
 			assert_int_equal(look_at(worker, &life), silent + n);

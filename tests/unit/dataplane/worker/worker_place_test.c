@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where a worker runs: its processor and its name, and memory that is locked.
+// Tests of the worker's processor, its name, and its locked memory.
 #include "dataplane/worker/worker_bed.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static void processor_that_is_not_allowed_is_refused(void **state) {
 	worker_destroy(worker);
 }
 
-// Sanitizers lock nothing and say that they did.
+// With sanitizers, locking memory reports success but locks nothing.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static uint64_t locked_kib(void) {
 	FILE *file = fopen("/proc/self/status", "r");
@@ -69,7 +69,7 @@ static uint64_t locked_kib(void) {
 	return kib;
 }
 
-// Of a process that may lock so many bytes and has no rights beyond that.
+// Return the error of locking memory in a process with this limit and without privileges.
 static int lock_error_at(uint64_t limit) {
 	const struct rlimit limits = {limit, limit};
 	pid_t child = fork();
@@ -94,7 +94,7 @@ static void memory_is_locked_whole_and_also_what_comes_later(void **state) {
 	(void)state;
 	assert_int_equal(before, 0);
 	if (worker_lock_memory() != 0)
-		skip(); // who runs this may not
+		skip(); // the user has no permission
 	before = locked_kib();
 	assert_true(before > 0);
 	later = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

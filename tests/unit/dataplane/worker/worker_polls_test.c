@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a worker polls and what ends its wait: deadlines, descriptors, a clock that jumps.
+// Tests of what a worker polls and what ends its wait: deadlines, descriptors, a clock that jumps.
 #include "dataplane/worker/worker_bed.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-// Wants to be called at a time, again and again, and tells control each time.
+// A poll function that is due again and again, and sends an event each time.
 struct alarm {
 	struct worker *worker;
 	uint64_t due_ns, early, late;
@@ -50,7 +50,7 @@ static void deadline_ends_a_wait_without_a_bell(void **state) {
 	worker_destroy(worker);
 }
 
-// Plans something between the two looks of a wait, of which the first one knew nothing.
+// Set a due time between the two polls before a wait, so that only the second poll sees it.
 static void alarm_is_set(void *ctx) {
 	struct alarm *alarm = ctx;
 
@@ -94,7 +94,7 @@ static void deadline_that_only_the_second_look_sees_ends_the_wait(void **state) 
 	}
 }
 
-// On the worker's thread: as if the counter had stood for ten seconds.
+// Runs on the worker's thread, as if the counter had stood still for ten seconds.
 static void clock_jumps(void *ctx, struct worker *worker, const struct worker_record *record) {
 	struct clock *clock = ctx;
 
@@ -144,11 +144,11 @@ static void worker_whose_counter_jumps_goes_on_by_the_kernels_clock(void **state
 	}
 }
 
-// Something with a descriptor of its own, as a completion channel is: what came is seen by polling,
-// the descriptor only says that there is something, and only if it was armed.
+// A source with its own descriptor, like a completion channel. Its data is found by polling. The
+// descriptor only signals that data came, and only after arming.
 struct source {
 	struct worker *worker;
-	int fd; // of an eventfd
+	int fd; // an eventfd
 	_Atomic uint32_t came, armed, woken, notified;
 	uint32_t seen;
 };
@@ -245,7 +245,7 @@ static void count_woken(void *ctx) {
 	atomic_fetch_add((_Atomic uint32_t *)ctx, 1);
 }
 
-// As the completion channel of a device that was removed: poll() says POLLERR for good.
+// Like the completion channel of a removed device: poll() reports POLLERR permanently.
 static void descriptor_in_error_ends_one_wait_and_no_more(void **state) {
 	struct worker_config config = config_of(IDLE_EVENT);
 	struct worker_record record = {.kind = 7};
@@ -282,7 +282,7 @@ static void descriptor_in_error_ends_one_wait_and_no_more(void **state) {
 	close(ends[1]);
 }
 
-// Adds or removes what words[0] points to, and says how that went.
+// Add or remove the poll at words[0], and report the result.
 static void change_polls(void *ctx, struct worker *worker, const struct worker_record *record) {
 	// The test's own pointer, as it posted it.
 	const struct worker_poll *poll = (const void *)(uintptr_t)record->words[0]; // NOLINT

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Workers on threads of their own, from start to end: requests and events, rings, policies, RCU.
+// Tests of workers on their own threads, from start to end: requests and events, rings, policies,
+// RCU.
 #include "dataplane/worker/worker_bed.h"
 
 #include <lib/rcu.h>
@@ -36,7 +37,7 @@ static void request_comes_back_as_an_event_under_every_policy(void **state) {
 	}
 }
 
-// They share it by the kernel's slices: slow, and neither stops.
+// The kernel's time slices share the processor: both workers are slow, but neither stops.
 static void two_that_spin_on_one_processor_both_serve(void **state) {
 	struct worker_config config = config_of(IDLE_SPIN);
 	struct worker_record record = {.kind = 7};
@@ -86,7 +87,7 @@ static void many_requests_at_once_lose_nothing_and_keep_their_order(void **state
 	worker = started(&config, &facts);
 	while (seen < 20000) {
 		record.slot = sent;
-		// Never more on their way than one ring holds.
+		// Fewer records are in flight than one ring holds.
 		if (sent < 20000 && sent - seen < 500 &&
 		    worker_post_request(worker, &record) == 0) {
 			sent++;
@@ -106,7 +107,8 @@ static void full_rings_say_so(void **state) {
 	uint32_t posted = 0, pushed = 0;
 
 	(void)state;
-	assert_int_equal(worker_create(&config, &worker), 0); // nobody takes anything
+	// Not started, so no record is consumed.
+	assert_int_equal(worker_create(&config, &worker), 0);
 	while (worker_post_request(worker, &record) == 0)
 		posted++;
 	assert_int_equal(worker_post_request(worker, &record), -EAGAIN);
@@ -150,7 +152,7 @@ static void blocked_worker_holds_up_no_grace_period(void **state) {
 
 	(void)state;
 	wait_until_blocked(worker);
-	urcu_qsbr_synchronize_rcu(); // would never return
+	urcu_qsbr_synchronize_rcu(); // must return, although the worker is blocked
 	worker_stop(worker);
 	assert_false(rcu_thread_find_stalled(1, UINT64_MAX, &stall));
 	worker_destroy(worker);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// libtocsin's counting, without an agent.
+// Tests of the counters of libtocsin, without an agent.
 #include <support/cases.h>
 #include <support/cmocka.h>
 #include <tocsin/job.h>
@@ -127,7 +127,7 @@ static void a_counter_of_the_callers_adds_to_the_threads(void **state) {
 	tocsin_counter_started_to(counter, 3);
 	tocsin_counter_completed(counter, TOCSIN_ALL_REDUCE);
 	tocsin_counter_completed_to(counter, 2);
-	tocsin_counter_completed_to(counter, 1); // less than before
+	tocsin_counter_completed_to(counter, 1); // lower than before
 	counts = counts_of(f.comm);
 	assert_int_equal(counts.launched, 5);
 	assert_int_equal(counts.started, 3);
@@ -135,11 +135,12 @@ static void a_counter_of_the_callers_adds_to_the_threads(void **state) {
 	end(&f);
 }
 
-// One thread launches, another starts and completes what it sees launched; a third one reads.
+// One thread launches operations, the second starts and completes them, the third reads the counts.
 struct race {
 	struct tocsin_comm *comm;
 	uint32_t operations;
-	_Atomic uint32_t launched; // release by the launcher, acquire by the completer
+	// The launcher stores with release, the completer loads with acquire.
+	_Atomic uint32_t launched;
 	atomic_bool over;
 	bool wrong;
 	uint32_t reads;
@@ -220,7 +221,7 @@ static void a_thread_that_ends_leaves_its_slot_and_its_counts(void **state) {
 		pthread_join(thread, NULL);
 	}
 	assert_int_equal(counts_of(f.comm).launched, 600);
-	// The other slots are free still: a communicator needs one.
+	// The other slots are still free: each communicator needs one.
 	for (int n = 0; n < 126; n++)
 		(void)register_comm(f.job, 0);
 	end(&f);

@@ -18,7 +18,7 @@ static const struct {
 	{"+dadfailed", IFA_F_DADFAILED},
 	{"+deprecated", IFA_F_DEPRECATED},
 	{"+secondary", IFA_F_SECONDARY},
-	{"+dynamic", 0}, // the absence of permanent
+	{"+dynamic", 0}, // a dynamic address lacks IFA_F_PERMANENT
 };
 
 struct sock_addr fixture_address(const char *text) {

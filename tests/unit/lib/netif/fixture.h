@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Machines to choose on, told in a few lines.
+// Network interfaces of a test machine, described in a few lines.
 #pragma once
 
 #include <lib/netif/choice.h>
@@ -19,15 +19,16 @@ struct fixture_link {
 	uint32_t mtu_bytes; // 0: 1500
 	uint32_t index;	    // 0: its position, from 1
 	uint32_t master_index;
-	const char *addresses
-		[FIXTURE_ADDRESSES_MAX]; // "10.0.0.1/8", with "+tentative" and so on behind
+	// "10.0.0.1/8", optionally followed by flags like "+tentative".
+	const char *addresses[FIXTURE_ADDRESSES_MAX];
 };
 
-// Ends at a link without a name. Addresses are added as the kernel tells them: all of IPv4 in the
-// order of the links, then all of IPv6.
+// Build a table; the list ends at a link without a name. Addresses are added in the kernel's order:
+// all of IPv4 in the order of the links, then all of IPv6.
 struct netif_table *fixture_table(const struct fixture_link *links);
 
-// The recording tests/unit/lib/netif/recordings/NAME, with routes to the peers given (up to NULL).
+// Return the recording tests/unit/lib/netif/recordings/NAME, with routes to `peers`
+// (NULL-terminated).
 struct netif_table *fixture_recording(const char *name, const char *const *peers);
 
 struct sock_addr fixture_address(const char *text);
@@ -38,7 +39,7 @@ void fixture_add_default(
 	struct netif_table *table, int version, uint32_t link_index, uint32_t metric
 );
 
-// The choice as "eth0 10.0.0.1/24, eth1 ..." of its first `count`.
+// Print the first `count` chosen addresses as "eth0 10.0.0.1/24, eth1 ...".
 #define FIXTURE_TEXT_BYTES 2048
 void fixture_chosen(
 	const struct netif_table *table,
@@ -47,13 +48,13 @@ void fixture_chosen(
 	char text[static FIXTURE_TEXT_BYTES]
 );
 
-// The judgement of "eth0 10.0.0.1/24", or of "eth0" for a link without address. Fails the test when
-// there is none.
+// Return the judgement of "eth0 10.0.0.1/24", or of "eth0" for a link without an address. The test
+// fails if it does not exist.
 const struct netif_judgement *fixture_judgement(
 	const struct netif_table *table, const struct netif_choice *choice, const char *candidate
 );
 
-// Of settings as an agent has them, which must make sense.
+// Build the policy from an agent's settings, which must be valid.
 void fixture_policy(
 	const char *ifname, const char *family, const char *peer, struct netif_policy *policy
 );

@@ -89,7 +89,7 @@ static void every_kind_of_the_rack_has_its_class_speed_and_master(void **state) 
 static void sysfs_tells_what_netlink_does_not(void **state) {
 	static const struct {
 		const char *file, *text;
-		size_t offset; // of the flag in struct netif_sysfs
+		size_t offset; // offset of the flag in struct netif_sysfs
 	} rows[] = {
 		{"wireless", "", offsetof(struct netif_sysfs, is_wireless)},
 		{"phy80211", "", offsetof(struct netif_sysfs, is_wireless)},

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// One question: the three settings, and what is found, in order.
+// One case: three settings, and the addresses found, in order.
 struct row {
 	const char *ifname;
 	const char *family;
@@ -61,7 +61,8 @@ static const struct fixture_link server[] = {
 static void names_are_prefixes_in_kernel_order_with_one_address_each(void **state) {
 	static const struct row rows[] = {
 		{"eth", NULL, NULL, "eth0 10.0.0.1/24, eth1 10.1.0.1/24"},
-		{"l", NULL, NULL, "eth0 10.0.0.1/24, eth1 10.1.0.1/24, eno1 fd01::1/64"}, // not set
+		// One letter: not set.
+		{"l", NULL, NULL, "eth0 10.0.0.1/24, eth1 10.1.0.1/24, eno1 fd01::1/64"},
 		{"eth1,eth0", NULL, NULL, "eth0 10.0.0.1/24, eth1 10.1.0.1/24"},
 		{"en", NULL, NULL, "eno1 fd01::1/64"},
 		{"^eth", NULL, NULL, "lo 127.0.0.1/8, docker0 172.17.0.1/16, eno1 fd01::1/64"},
@@ -71,7 +72,7 @@ static void names_are_prefixes_in_kernel_order_with_one_address_each(void **stat
 		{"^=eth0", NULL, NULL,
 		 "lo 127.0.0.1/8, eth1 10.1.0.1/24, docker0 172.17.0.1/16, eno1 fd01::1/64"},
 		{"=^eth0", NULL, NULL, ""},
-		{"nosuch", NULL, NULL, ""}, // set: what it matches, or nothing
+		{"nosuch", NULL, NULL, ""}, // set: only what matches is used, even if nothing does
 	};
 
 	(void)state;
@@ -129,7 +130,7 @@ static void family_filters_and_a_word_that_is_none_is_passed_over(void **state) 
 		{"eth", "AF_INET", NULL, "eth0 10.0.0.1/24, eth1 10.1.0.1/24"},
 		{"eth", "inet6", NULL, "eth0 10.0.0.1/24, eth1 10.1.0.1/24"},
 		{"=eno1", "AF_INET", NULL, ""},
-		{"lo", "AF_INET6", NULL, ""}, // ::1 never
+		{"lo", "AF_INET6", NULL, ""}, // ::1 is never used
 		{NULL, "AF_INET6", NULL, "eth0 fd00::1/64, eno1 fd01::1/64"},
 	};
 	struct netif_table *table = fixture_table(server);
@@ -176,14 +177,16 @@ static void the_subnet_step_yields_one_whatever_family_and_name(void **state) {
 		{NULL, NULL, "10.1.0.77:1234", "eth1 10.1.0.1/24"},
 		{NULL, NULL, "10.1.0.77", "eth1 10.1.0.1/24"},
 		{NULL, NULL, "10.1.0.77:port", "eth1 10.1.0.1/24"},
-		{NULL, NULL, "10.0.1.9:1", "eth0 10.0.1.1/24"}, // not its first address
+		// The source address is not the first of eth0.
+		{NULL, NULL, "10.0.1.9:1", "eth0 10.0.1.1/24"},
 		{NULL, NULL, "172.17.44.5:1", "docker0 172.17.0.1/16"},
 		{NULL, NULL, "127.0.0.1:1", "lo 127.0.0.1/8"},
 		{NULL, "AF_INET6", "10.1.0.77:1", "eth1 10.1.0.1/24"},
 		{NULL, NULL, "[fd01::5]:1", "eno1 fd01::1/64"},
 		{NULL, NULL, "[::1]:1", "lo ::1/128"},
 		{NULL, NULL, "[fe80::7%eth0]:1", "eth0 fe80::1/64"},
-		{"eth0", NULL, "10.1.0.77:1", "eth0 10.0.0.1/24"}, // names win
+		// The interface names take precedence over the peer.
+		{"eth0", NULL, "10.1.0.77:1", "eth0 10.0.0.1/24"},
 	};
 
 	(void)state;
@@ -199,7 +202,7 @@ static void link_local_subnets_differ_by_scope(void **state) {
 	static const struct row rows[] = {
 		{NULL, NULL, "[fe80::9%eth1]:1", "eth1 fe80::2/64"},
 		{NULL, NULL, "[fe80::9]:1",
-		 "eth0 fe80::1/64, eth1 fe80::2/64"}, // no scope: no match
+		 "eth0 fe80::1/64, eth1 fe80::2/64"}, // no scope: no link matches
 	};
 
 	(void)state;
@@ -277,7 +280,8 @@ static void the_first_sixteen_interfaces_are_returned(void **state) {
 		snprintf(names[n], sizeof(names[n]), "fifteen-chars%02zu", n);
 		snprintf(addresses[n], sizeof(addresses[n]), "10.0.%zu.1/24", n);
 		links[n].name = names[n];
-		links[n].index = (uint32_t)(100 - n); // the kernel's order is not the index's
+		// The kernel's order differs from the order of the indexes.
+		links[n].index = (uint32_t)(100 - n);
 		links[n].addresses[0] = addresses[n];
 	}
 	table = fixture_table(links);

@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Messages as the kernel would write them, one after the other.
+// Writes netlink messages in sequence, in the kernel's format.
 struct writer {
 	uint8_t bytes[8192];
 	size_t size;
-	size_t message; // where the one being written begins
+	size_t message; // offset of the message under construction
 };
 
 static void put(struct writer *writer, const void *bytes, size_t size) {
@@ -75,7 +75,7 @@ static int parse(const struct writer *writer, struct netif_table *table, bool *r
 	return netif_netlink_parse(writer->bytes, writer->size, NULL, table, ret_done);
 }
 
-// A file of the recording; the caller frees.
+// Read one file of the recording; the caller frees the buffer.
 static uint8_t *read_recorded(const char *name, size_t *ret_size) {
 	char path[512];
 	uint8_t *bytes = malloc(1 << 20);
@@ -98,7 +98,8 @@ static void every_truncation_of_a_real_dump_is_refused_or_shorter(void **state) 
 	(void)state;
 	for (size_t cut = 0; cut < size; cut += 3) {
 		struct netif_table *table;
-		uint8_t *copy = malloc(cut + 1); // of its own size, for the sanitizer's sake
+		// Exact size, so that the sanitizer sees reads past the end.
+		uint8_t *copy = malloc(cut + 1);
 		bool done = false;
 		int err;
 
@@ -107,7 +108,7 @@ static void every_truncation_of_a_real_dump_is_refused_or_shorter(void **state) 
 		assert_int_equal(netif_table_create(&table), 0);
 		err = netif_netlink_parse(copy, cut, NULL, table, &done);
 		assert_true(err == 0 || err == -EBADMSG);
-		assert_false(done); // the end of the dump is the last message
+		assert_false(done); // the last message ends the dump, and it is always cut off
 		assert_true(table->link_count <= 17);
 		netif_table_destroy(table);
 		free(copy);
@@ -132,7 +133,8 @@ static void a_real_dump_is_read_to_its_end(void **state) {
 		assert_int_equal(netif_netlink_parse(bytes, size, NULL, table, &done), 0);
 		assert_true(done);
 		assert_int_equal(table->link_count, rows[n].links);
-		assert_int_equal(table->address_count, rows[n].addresses); // of links not there
+		// The table has none of the links of these addresses.
+		assert_int_equal(table->address_count, rows[n].addresses);
 		netif_table_destroy(table);
 		free(bytes);
 	}
@@ -145,13 +147,13 @@ static void malformed_messages_are_refused(void **state) {
 	uint32_t number = 1500;
 
 	(void)state;
-	row = &rows[count++]; // a message longer than what is there
+	row = &rows[count++]; // a message longer than the data
 	write_link(row, 1, ARPHRD_ETHER, "eth0");
 	row->size -= 4;
-	row = &rows[count++]; // shorter than its own header
+	row = &rows[count++]; // a message shorter than its own header
 	write_link(row, 1, ARPHRD_ETHER, "eth0");
 	memcpy(row->bytes, &(uint32_t){4}, 4);
-	row = &rows[count++]; // no whole header
+	row = &rows[count++]; // an incomplete header
 	row->size = 7;
 	row = &rows[count++]; // a body shorter than its fixed part
 	begin(row, RTM_NEWLINK, 0, "", 1);
@@ -161,7 +163,7 @@ static void malformed_messages_are_refused(void **state) {
 	attr(row, IFLA_MTU, &number, 4);
 	memcpy(row->bytes + row->size - 8, &(uint16_t){200}, 2);
 	end(row);
-	row = &rows[count++]; // an attribute shorter than its header: no progress
+	row = &rows[count++]; // an attribute shorter than its header, which would loop for ever
 	begin_link(row, 1, ARPHRD_ETHER, "eth0");
 	attr(row, IFLA_MTU, &number, 4);
 	memcpy(row->bytes + row->size - 8, &(uint16_t){0}, 2);
@@ -170,15 +172,15 @@ static void malformed_messages_are_refused(void **state) {
 	begin_link(row, 1, ARPHRD_ETHER, "eth0");
 	attr(row, IFLA_MTU, &number, 3);
 	end(row);
-	row = &rows[count++]; // a name that never ends
+	row = &rows[count++]; // a name without a terminator
 	begin_link(row, 1, ARPHRD_ETHER, NULL);
 	attr(row, IFLA_IFNAME, "eth0", 4);
 	end(row);
-	row = &rows[count++]; // a name too long
+	row = &rows[count++]; // a name that is too long
 	write_link(row, 1, ARPHRD_ETHER, "sixteen-chars-16");
 	row = &rows[count++]; // no name at all
 	write_link(row, 1, ARPHRD_ETHER, NULL);
-	row = &rows[count++]; // an index that stands for "none"
+	row = &rows[count++]; // index 0, which means "no interface"
 	write_link(row, 0, ARPHRD_ETHER, "eth0");
 	row = &rows[count++]; // a positive error
 	begin(row, NLMSG_ERROR, 0, &(int32_t){5}, 4);
@@ -207,7 +209,7 @@ static void malformed_addresses_are_refused(void **state) {
 		{AF_INET6, 64, IFA_ADDRESS, 4},
 		{AF_INET, 33, IFA_ADDRESS, 4},
 		{AF_INET6, 129, IFA_ADDRESS, 16},
-		{AF_INET, 24, IFA_BROADCAST, 4}, // none of its own
+		{AF_INET, 24, IFA_BROADCAST, 4}, // an entry without an own address
 		{AF_INET, 24, IFA_FLAGS, 2},
 	};
 
@@ -330,7 +332,7 @@ static void routes_carry_way_source_and_metric(void **state) {
 		netif_table_link_by_index(table, table->routes[0].link_index)->name, "bond0.100"
 	);
 	assert_true(sock_addr_equal(&table->routes[1].gateway, &gateway));
-	assert_int_equal(table->routes[2].error, -ENETUNREACH); // not recorded
+	assert_int_equal(table->routes[2].error, -ENETUNREACH); // the recording has no such route
 	assert_true(table->default_count > 2);
 	assert_int_equal(table->defaults[0].metric, 50);
 	assert_int_equal(table->defaults[1].metric, 100);

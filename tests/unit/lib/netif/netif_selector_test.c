@@ -17,7 +17,7 @@ static int parse(const char *value, struct netif_selector *selector, struct neti
 static void malformed_lists_are_errors_that_quote_the_item(void **state) {
 	static const struct {
 		const char *value;
-		const char *quotes; // what the sentence must hold
+		const char *quotes; // text that the error must contain
 	} rows[] = {
 		{"", "\"\""},
 		{"^", "\"^\""},
@@ -74,7 +74,7 @@ static void malformed_lists_are_errors_that_quote_the_item(void **state) {
 		if (strstr(error.text, rows[n].quotes) == NULL ||
 		    strstr(error.text, "TOCSIN_SOCKET_IFNAME") == NULL)
 			fail_msg("row %zu: %s", n, error.text);
-		assert_int_equal(selector.count, 77); // untouched
+		assert_int_equal(selector.count, 77); // unchanged
 		assert_int_equal(parse(rows[n].value, &selector, NULL), -EINVAL);
 	}
 }
@@ -171,7 +171,7 @@ static void items_match_names_addresses_and_ways(void **state) {
 	};
 	static const struct {
 		const char *value;
-		const char *matched; // one digit for each address: those of eth0, eth1, eth1, eth10
+		const char *matched; // one digit per address, in the order eth0, eth1, eth1, eth10
 	} rows[] = {
 		{"eth1", "0111"},	    {"=eth1", "0110"},		{"eth", "1111"},
 		{"10.0.0.0/8", "1100"},	    {"10.1.0.0/16", "0100"},	{"10.1.0.1", "0100"},
@@ -184,11 +184,12 @@ static void items_match_names_addresses_and_ways(void **state) {
 
 	(void)state;
 	fixture_add_default(table, SOCK_ADDR_V4, 2, 100);
-	fixture_add_default(table, SOCK_ADDR_V4, 1, 200); // a worse one
+	fixture_add_default(table, SOCK_ADDR_V4, 1, 200); // a higher metric is worse
 	fixture_add_default(table, SOCK_ADDR_V6, 2, 1024);
-	fixture_add_route(table, "192.0.2.1", 1, "10.1.0.1"); // by eth0, from eth1's address
+	// Through eth0, with the address of eth1 as source.
+	fixture_add_route(table, "192.0.2.1", 1, "10.1.0.1");
 	fixture_add_route(table, "192.0.2.2", 1, NULL);
-	fixture_add_route(table, "192.0.2.3", 0, NULL); // unreachable; 192.0.2.4 was not looked up
+	fixture_add_route(table, "192.0.2.3", 0, NULL); // unreachable; 192.0.2.4 has no route entry
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
 		struct netif_selector selector;
 		char matched[8] = "";

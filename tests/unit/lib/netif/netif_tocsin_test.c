@@ -17,7 +17,7 @@ choose(const struct netif_table *table, const char *ifname, const char *family, 
 	return choice;
 }
 
-// The best `count` of a machine, which is destroyed.
+// Check the best `count` addresses of a machine, and destroy the table.
 static void
 expect(struct netif_table *table,
        const char *ifname,
@@ -147,8 +147,8 @@ static void what_is_dropped_by_default_is_taken_when_asked_for(void **state) {
 		{"169.254.0.0/16", NULL, "eth0 169.254.3.1/24"},
 		{"fe80::/10", NULL, "eth0 fe80::1/64"},
 		{"0.0.0.0/0", "169.254.3.9", "eth0 169.254.3.1/24"},
-		{"eth0", NULL, ""},  // a name asks for no link-local address
-		{"^eth0", NULL, ""}, // not to be excluded is not to be asked for
+		{"eth0", NULL, ""},  // an interface name does not select link-local addresses
+		{"^eth0", NULL, ""}, // nor does an exclusion
 	};
 
 	(void)state;

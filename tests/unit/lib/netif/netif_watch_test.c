@@ -13,7 +13,7 @@
 #define QUIET_NS 200
 #define LIMIT_NS 1000
 
-// A watch whose kernel is the other end of a socket pair.
+// A watch with a socket pair in place of the kernel's socket.
 struct rig {
 	struct netif_watch *watch;
 	int kernel;
@@ -49,7 +49,7 @@ static void nothing_is_due_while_nothing_moves(void **state) {
 	assert_true(deadline_is_never(netif_watch_deadline(rig.watch)));
 	assert_false(netif_watch_consume(rig.watch, UINT64_MAX - 1, &event));
 	assert_int_equal(event.messages, 77);
-	say(&rig, NLMSG_NOOP, 5); // nor for what is no news
+	say(&rig, NLMSG_NOOP, 5); // a NOOP is no change either
 	assert_true(deadline_is_never(netif_watch_deadline(rig.watch)));
 	rig_fini(&rig);
 }
@@ -67,9 +67,9 @@ static void an_event_is_due_when_it_has_been_quiet(void **state) {
 	assert_true(netif_watch_consume(rig.watch, 1300, &event));
 	assert_int_equal(event.what, NETIF_WATCH_ADDRESS | NETIF_WATCH_LINK);
 	assert_int_equal(event.messages, 2);
-	assert_false(netif_watch_consume(rig.watch, 9000, &event)); // once
+	assert_false(netif_watch_consume(rig.watch, 9000, &event)); // reported only once
 	say(&rig, RTM_NEWROUTE, 9000);
-	assert_int_equal(netif_watch_deadline(rig.watch).at_ns, 9200); // and afresh
+	assert_int_equal(netif_watch_deadline(rig.watch).at_ns, 9200); // a new event begins
 	rig_fini(&rig);
 }
 
@@ -148,7 +148,7 @@ static void the_kernel_lets_us_listen(void **state) {
 	(void)state;
 	assert_int_equal(netif_watch_create(QUIET_NS, LIMIT_NS, &watch), 0);
 	assert_true(netif_watch_fd(watch) >= 0);
-	assert_int_equal(netif_watch_read(watch, 0), 0); // and does not block
+	assert_int_equal(netif_watch_read(watch, 0), 0); // must not block
 	netif_watch_destroy(watch);
 	assert_null(netif_watch_destroy(NULL));
 }

@@ -180,7 +180,7 @@ static void a_person_ends_what_a_channel_waits_for(void **state) {
 	ends[1].signal_fd = person[0];
 	assert_int_equal(channel_receive(&ends[1], deadline_never(), &message, &why), -EINTR);
 	assert_string_equal(why.text, "interrupted");
-	// What is there is taken nevertheless.
+	// A message that has already arrived is still received.
 	assert_int_equal(channel_send(&ends[0], CHANNEL_BYE, NULL, 0, &why), 0);
 	assert_int_equal(channel_receive(&ends[1], deadline_never(), &message, &why), 0);
 	close(person[0]);
@@ -205,8 +205,8 @@ static int option_of(const struct channel *channel, int level, int name) {
 	return value;
 }
 
-// The kernel ends a connection to a host that answers nothing, whether anything is to be sent or
-// not; that it does takes half a minute.
+// The socket options make the kernel close a connection to a host that stopped answering, even an
+// idle one. The test checks the options only, because the close itself takes half a minute.
 static void a_host_that_is_gone_is_asked_for(void **state) {
 	struct channel_listener listener = listen_here();
 	struct lab_why why = {.text = ""};
@@ -224,7 +224,7 @@ static void a_host_that_is_gone_is_asked_for(void **state) {
 	channel_listener_close(&listener);
 }
 
-// As the processes of a mesh do, while the lead still hears the first one.
+// The processes of a mesh connect like this while the lead still handles the first one.
 static void many_may_connect_before_one_is_accepted(void **state) {
 	struct channel_listener listener = listen_here();
 	struct lab_why why = {.text = ""};
@@ -240,7 +240,7 @@ static void many_may_connect_before_one_is_accepted(void **state) {
 	channel_listener_close(&listener);
 }
 
-// As a scanner of ports does.
+// A port scanner connects and resets like this.
 static void whoever_resets_its_connection_is_passed_over(void **state) {
 	const struct linger at_once = {.l_onoff = 1};
 	struct channel_listener listener = listen_here();

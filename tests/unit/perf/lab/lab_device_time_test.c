@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A device's clock against the worker's: the clocks are played, and so are devices that lie.
+// Tests of a device's clock against the worker's clock. The test provides both clocks, and devices
+// with wrong clocks.
 #include "device_time.h"
 
 #include <lib/histogram.h>
@@ -13,7 +14,8 @@
 #define MS UINT64_C(1000000)
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-// A clock that begins anywhere, ticks at a rate that is a little off what it says, and wraps.
+// A device clock with any start value and mask. Its true rate differs from the stated rate by
+// off_ppm.
 struct played_clock {
 	uint64_t mask, khz;
 	double off_ppm;
@@ -45,11 +47,11 @@ static uint64_t distance(uint64_t a, uint64_t b) {
 
 static void stamps_are_translated_whatever_the_clock(void **state) {
 	static const struct played_clock rows[] = {
-		{UINT64_MAX, 1000000, 0, 0},		       // nanoseconds
+		{UINT64_MAX, 1000000, 0, 0},		       // ticks of 1 ns
 		{UINT64_MAX, 156250, 0, 12345},		       // ticks of 6.4 ns
 		{UINT64_MAX, 1000000, 0, UINT64_MAX - 3 * MS}, // wraps in 3 ms
-		{UINT32_MAX, 1000000, 0, UINT32_MAX - 40000},  // of 32 bits, at once
-		{(UINT64_C(1) << 48) - 1, 156250, 80, 7},      // a crystal that is 80 ppm off
+		{UINT32_MAX, 1000000, 0, UINT32_MAX - 40000},  // 32 bits wide, wraps at once
+		{(UINT64_C(1) << 48) - 1, 156250, 80, 7},      // the crystal is off by 80 ppm
 		{(UINT64_C(1) << 31) - 1, 1000000, -60, 99},
 	};
 
@@ -61,11 +63,11 @@ static void stamps_are_translated_whatever_the_clock(void **state) {
 			struct device_reading reading = reading_at(&rows[n], ns);
 
 			device_clock_update(&clock, &reading);
-			// A little before the reading, and until the next one.
+			// Stamps from just before the reading until the next reading.
 			for (int64_t off = -20000; off < (int64_t)MS; off += 33333) {
 				uint64_t at = (uint64_t)((int64_t)ns + off);
 				uint64_t said = device_clock_ns(&clock, stamp_at(&rows[n], at));
-				// 1 ms of the crystal, until its rate is known.
+				// An error of 80 ppm over 1 ms is allowed until the rate is learnt.
 				uint64_t allowed = ns < 60 * MS ? 100 : 20;
 
 				assert_in_range(distance(said, at), 0, allowed);
@@ -78,7 +80,7 @@ static void stamps_are_translated_whatever_the_clock(void **state) {
 static void a_clock_that_does_not_run_as_it_says_is_found_off(void **state) {
 	static const struct {
 		struct played_clock played;
-		double runs; // by the rate that it says
+		double runs; // true rate divided by the stated rate
 	} rows[] = {
 		{{UINT64_MAX, 1000000, 0, 5}, 0},	   // stands still
 		{{UINT64_MAX, 1000000, 0, UINT64_MAX}, 2}, // twice as fast
@@ -99,7 +101,7 @@ static void a_clock_that_does_not_run_as_it_says_is_found_off(void **state) {
 
 			device_clock_update(&clock, &reading);
 		}
-		// What it says itself is what its stamps are taken at.
+		// The stamps are still translated with the stated rate.
 		assert_true(fabs(clock.tick_ns - 1) < 1e-12);
 		assert_true(clock.off_ns > 9 * MS);
 	}
@@ -109,7 +111,7 @@ static void a_rate_is_kept_when_readings_begin_anew(void **state) {
 	static const struct played_clock played = {UINT32_MAX, 1000000, 50, 1};
 	struct device_clock clock = clock_of(&played);
 	struct device_reading reading;
-	uint64_t late = UINT64_C(100) * 1000 * MS; // by many rounds of its 32 bits
+	uint64_t late = UINT64_C(100) * 1000 * MS; // 32 bits wrap many times in this time
 
 	(void)state;
 	for (uint64_t ns = MS; ns < 200 * MS; ns += 5 * MS) {
@@ -162,13 +164,15 @@ static void both_parts_of_a_sample_make_up_all_of_it(void **state) {
 	} rows[] = {
 		{MS, MS + 5000, MS + 3000, 3000, 2000, false},
 		{MS, MS + 5000, MS, 0, 5000, false},
-		{MS, MS + 5000, MS - 1000, 0, 5000, false}, // as far as the clocks are known
+		// Before the start, but within the clock error.
+		{MS, MS + 5000, MS - 1000, 0, 5000, false},
 		{MS, MS + 5000, MS + 6000, 5000, 0, false},
-		{MS, MS + 5000, MS - 5000, 0, 5000, true},  // before it was submitted
-		{MS, MS + 5000, MS + 50000, 5000, 0, true}, // after it was seen
-		{MS, MS + 5000, 0, 0, 5000, true},	    // none
+		{MS, MS + 5000, MS - 5000, 0, 5000, true},  // before the submission
+		{MS, MS + 5000, MS + 50000, 5000, 0, true}, // after the completion was seen
+		{MS, MS + 5000, 0, 0, 5000, true},	    // no stamp
 		{MS, MS + 5000, UINT64_MAX, 0, 5000, true},
-		{MS, MS + 5000, UINT64_MAX / 2, 5000, 0, true}, // the far half of its round
+		// In the far half of the counter's range.
+		{MS, MS + 5000, UINT64_MAX / 2, 5000, 0, true},
 		{MS, MS, MS, 0, 0, false},
 	};
 	struct device_time time = time_of(&played, MS);
@@ -197,8 +201,8 @@ static void an_answer_is_noted_once_when_nothing_waits(void **state) {
 	device_time_record_answer(&time);
 	device_time_note_answer(
 		&time, MS, MS + 5
-	); // its stamp is of later: the clocks differ by so much
-	device_time_note_answer(&time, MS + 50, MS); // and the next one was there already
+	); // the stamp is later than the completion, by the difference of the clocks
+	device_time_note_answer(&time, MS + 50, MS); // the next answer had already arrived
 	device_time_record_answer(&time);
 	histogram_summarize(time.answers, &all);
 	assert_int_equal(all.count, 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Directories of runs that nobody measured: lognormal latencies, runs that differ by 1 %.
+// Tests of directories of generated runs: lognormal latencies, and runs that differ by 1 %.
 #include "history.h"
 #include "output.h"
 #include "perf/stats/generator.h"
@@ -55,8 +55,8 @@ struct made {
 	uint32_t samples;
 	bool incomplete;
 	enum plan_stamps stamps;
-	const char *memory; // of the server, or NULL
-	uint64_t window_ns; // of its policy, or 0
+	const char *memory; // memory of the server, or NULL
+	uint64_t window_ns; // window of its idle policy, or 0
 };
 
 static void write_run(struct scene *scene, const struct made *made) {
@@ -89,7 +89,7 @@ static void write_run(struct scene *scene, const struct made *made) {
 	free(run);
 }
 
-// Named against their order in time.
+// The order of the names is the reverse of the order in time.
 static void write_runs(struct scene *scene, uint32_t first, uint32_t count, double factor) {
 	for (uint32_t n = first; n < first + count; n++) {
 		char name[32];
@@ -182,7 +182,7 @@ static void a_copy_of_a_run_is_no_other_run(void **state) {
 	close_scene(&scene);
 }
 
-// Another size is another history; a run with too few samples has no p99.
+// Runs of another size form another history. A run with too few samples has no p99.
 static void runs_that_are_not_alike_are_apart(void **state) {
 	struct scene scene = open_scene();
 
@@ -206,7 +206,7 @@ static void runs_that_are_not_alike_are_apart(void **state) {
 
 static void what_is_no_whole_result_is_left_out_and_named(void **state) {
 	static const struct {
-		const char *name, *text, *why; // without a text: a pipe
+		const char *name, *text, *why; // without a text the file is a pipe
 	} rows[] = {
 		{"pipe.json", NULL, "it is no file"},
 		{"empty.json", "", "'[' or '{' expected"},
@@ -271,7 +271,7 @@ static void a_directory_that_is_none_is_said_so(void **state) {
 static void runs_of_other_ways_to_measure_are_other_histories(void **state) {
 	static const struct made rows[] = {
 		{"a.json", 1, 1, 64, SAMPLES, .incomplete = false},
-		{"b.json", 2, 1, 64, SAMPLES, .memory = "host"}, // the same
+		{"b.json", 2, 1, 64, SAMPLES, .memory = "host"}, // equal to the default
 		{"c.json", 3, 1, 64, SAMPLES, .memory = "gpu:0"},
 		{"d.json", 4, 1, 64, SAMPLES, .window_ns = 1000},
 		{"e.json", 5, 1, 64, SAMPLES, .window_ns = 100000},

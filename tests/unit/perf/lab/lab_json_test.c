@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Files of runs that nobody measured: as they were written, and with one number changed.
+// Tests of files of generated runs, unchanged and with one number changed.
 #include "json.h"
 #include "output.h"
 #include "perf/stats/generator.h"
@@ -144,16 +144,17 @@ static void a_file_as_it_was_written_is_verified(void **state) {
 		int err;
 
 		err = verify(root, &why);
-		assert_string_equal(why.text, ""); // and so it says what differs
+		// Compared first, so that a failure prints the difference.
+		assert_string_equal(why.text, "");
 		assert_int_equal(err, 0);
 		json_decref(root);
 	}
 }
 
-// A walk over all numbers of a tree; the one at `place` is changed.
+// A walk over all numbers of a tree; the number at index `place` is changed.
 struct walk {
 	uint32_t place, seen;
-	char path[256]; // of the one that was changed
+	char path[256]; // path of the changed number
 };
 
 static bool change(json_t *value) {
@@ -164,7 +165,7 @@ static bool change(json_t *value) {
 	return true;
 }
 
-// As deep as the file.
+// The recursion is as deep as the file is nested.
 // NOLINTBEGIN(misc-no-recursion)
 static bool walk(struct walk *walk_, json_t *value, const char *path);
 
@@ -226,19 +227,20 @@ static void one_changed_number_is_named(void **state) {
 		json_decref(copy);
 		assert_true(err == -EUCLEAN || err == -EBADMSG);
 		figure = strstr(walk_.path, ".figures.") != NULL;
-		// A figure by its place; else the part that it is in.
+		// A changed figure is named by its path, any other number by the section that
+		// contains it.
 		if (figure)
 			assert_non_null(strstr(why.text, walk_.path));
 		else
 			assert_true(strlen(why.text) > strlen("/tmp/"));
 		figures += figure;
-		step = figure ? 5 : 97; // some of them: each costs a verification
+		step = figure ? 5 : 97; // a subset: each number costs one verification
 	}
 	assert_true(figures > 10);
 	json_decref(root);
 }
 
-// As jq and all that is made of JavaScript write numbers.
+// jq and JavaScript programs write numbers like this.
 static void whole_numbers_are_written_without_a_point(void **state) {
 	json_t *root = tree_of(400, true);
 	char *text = json_dumps(root, JSON_REAL_PRECISION(17)), *point = text;
@@ -312,7 +314,7 @@ static void the_parts_of_device_time_are_verified(void **state) {
 	}
 }
 
-// Times over six decades, each of another length than the one before: what takes the most room.
+// Return times over six decades. Their differing lengths need the most room in the file.
 static uint64_t wide_time(struct generator *generator) {
 	return (uint64_t)(1e3 * pow(10, 6 * generator_uniform(generator)));
 }
@@ -333,7 +335,7 @@ static struct lab_run *make_wide_run(uint32_t count, bool open) {
 		run_record_add(result->device.host, wide_time(&generator));
 		histogram_record(result->load.lag, wide_time(&generator));
 	}
-	if (open) { // a schedule that is too long for the file
+	if (open) { // a schedule too long for the file
 		free(result->load.due_ns);
 		result->load.due_ns = NULL;
 		result->load.due_count += count;
@@ -342,7 +344,7 @@ static struct lab_run *make_wide_run(uint32_t count, bool open) {
 	return run;
 }
 
-// As long as one gets that never looks warm.
+// Add the longest possible warm-up, from a run that never looks warm.
 static void add_warm_up(struct lab_result *result) {
 	struct generator generator = generator_seeded(5);
 
@@ -372,7 +374,7 @@ static void add_outliers(struct lab_result *result) {
 	}
 }
 
-// The file of one size of a run that has so many, as thinned out for `file_bytes`.
+// Return the file of one of `size_count` sizes, thinned out for a file of `file_bytes`.
 static json_t *thinned_tree(struct lab_run *run, uint32_t size_count, size_t file_bytes) {
 	json_t *root;
 
@@ -395,11 +397,12 @@ static size_t bytes_of(const json_t *root) {
 	return json_dumpb(root, NULL, 0, JSON_COMPACT | JSON_REAL_PRECISION(17));
 }
 
-// A plan takes up to 32 sizes, which share a file, and policy has as many runs in one.
+// A plan has up to 32 sizes, which share a file. A comparison of policies puts as many runs into
+// one file.
 static void the_largest_file_is_bounded_and_is_verified(void **state) {
 	static const struct {
 		uint32_t count;
-		bool open; // and with the device's time: four series
+		bool open; // open loop, with the device's time: four series
 		uint32_t size_count;
 		size_t blocks_least, windows_least;
 	} rows[] = {
@@ -427,7 +430,8 @@ static void the_largest_file_is_bounded_and_is_verified(void **state) {
 	}
 }
 
-// A change is found of windows; of samples of the warm-up nothing is.
+// A change is found in windows, but never in samples of the warm-up. So the warm-up is dropped
+// first.
 static void samples_of_the_warm_up_are_given_up_before_windows(void **state) {
 	struct lab_run *run = make_run(RECORD_RAW_MAX + 70000, false);
 	json_t *root = thinned_tree(run, 17, RESULT_FILE_BYTES), *warm_up;
@@ -509,7 +513,7 @@ static void a_file_of_another_schema_or_of_none_is_refused(void **state) {
 	assert_non_null(strstr(why.text, "/nonexistent/r.json"));
 }
 
-// Members that are missing, or of another kind: never a crash.
+// A missing member, or a member of another type, must never crash the reader.
 static void a_hostile_file_is_refused(void **state) {
 	static const char *const keys[] = {
 		"size_bytes", "took_ns", "warm_up", "times", "service", "load", "noise",
@@ -546,7 +550,8 @@ static void a_file_that_is_cut_anywhere_is_none(void **state) {
 
 	(void)state;
 	assert_true(fd >= 0);
-	// At each of the first and last bytes, and at some between them.
+	// The file is cut at each of the first and last bytes, and at every seventh byte between
+	// them.
 	for (size_t whole = strlen(text), length = whole; length-- > 0;) {
 		struct lab_why why = {.text = ""};
 
@@ -564,7 +569,7 @@ static void a_file_that_is_cut_anywhere_is_none(void **state) {
 	json_decref(root);
 }
 
-// 4,000 arrivals of one each two seconds: more than two hours.
+// 4,000 arrivals, one every two seconds: more than two hours.
 static void a_slow_open_loop_is_verified(void **state) {
 	struct lab_run *run = make_run(4000, true);
 	struct lab_result *result = &run->results[0];
@@ -588,7 +593,7 @@ static int fill_alike(void *ctx, int32_t place, uint64_t count, struct histogram
 	return 0;
 }
 
-// Half an hour of round trips of a fast network: more samples than --iterations can ask for.
+// Half an hour of round trips on a fast network: more samples than --iterations allows.
 static void a_run_of_two_billion_samples_is_verified(void **state) {
 	static const uint64_t samples[] = {1500, 1500, 1500};
 	struct run_kept kept = {
@@ -622,7 +627,8 @@ static void renew_digests(json_t *root) {
 	json_object_set_new(root, "digests", digests);
 }
 
-// Where samples are not kept it is computed from buckets, of which it cannot be far off.
+// Without raw samples the deviation is computed from buckets, with a small error. So a deviation
+// that is 2 % off must be detected.
 static void the_deviation_of_a_long_run_is_computed(void **state) {
 	json_t *root = tree_of(RECORD_RAW_MAX + 5, false), *figures;
 	struct lab_why why;
@@ -662,7 +668,7 @@ static void a_file_that_never_ends_is_refused(void **state) {
 	assert_non_null(strstr(why.text, "Is a directory"));
 }
 
-// Times of a schedule of days have more digits than those of a second.
+// Times of a schedule of days have more digits than times within a second.
 static void the_schedule_of_a_small_file_has_its_share(void **state) {
 	struct lab_run *run = make_run(2000, true);
 	struct lab_result *result = &run->results[0];
@@ -680,11 +686,12 @@ static void the_schedule_of_a_small_file_has_its_share(void **state) {
 		json_object_get(json_array_get(json_object_get(root, "results"), 0), "load"),
 		"due_ns"
 	);
-	assert_true(json_is_null(due)); // a quarter, and not more
+	// The schedule may use a quarter of the file, and it needs more.
+	assert_true(json_is_null(due));
 	json_decref(root);
 }
 
-// A few bytes that stand for as many samples as there may be take no more time than others.
+// A few bytes that state the maximum number of samples must not take longer than other files.
 static void huge_counts_are_refused_or_taken_at_once(void **state) {
 	json_t *root = tree_of(20, false), *kept;
 	struct lab_why why;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A load on pairs of two fake devices, under a clock that the test turns: how many operations are
-// under way, and what a window of them takes.
+// Tests of a load on pairs of two fake devices, with a clock that the test advances: the number of
+// operations in flight, and the duration of a window of operations.
 #include "dataplane/lane/lane_bed.h"
 #include "player.h"
 
@@ -10,7 +10,7 @@
 #define PAIRS 2
 #define DEPTH 8
 #define WINDOWS 50
-#define WINDOW_MESSAGES 32 // twice as many as are under way
+#define WINDOW_MESSAGES 32 // twice the operations in flight
 #define SIZE 256
 #define HALF 4096
 #define DELAY_NS 5000
@@ -26,10 +26,10 @@ static const struct bed_config config = {
 struct scene {
 	struct bed bed;
 	struct bed_pair pairs[PAIRS];
-	struct player players[2]; // the client, the server
+	struct player players[2]; // the client, then the server
 	struct plan plan;
 	uint64_t raw[WINDOWS];
-	uint32_t most; // under way at once
+	uint32_t most; // maximum number in flight at once
 };
 
 static void open_player(struct scene *scene, int side) {
@@ -91,7 +91,8 @@ static void close_scene(struct scene *scene) {
 	free(scene);
 }
 
-// One turn of each end, the player before its lane; then the clock goes to what is next.
+// One turn of each side, the player before its lane. If nothing progressed, advance the clock to
+// the next event.
 static void turn(struct scene *scene) {
 	struct bed *bed = &scene->bed;
 	uint64_t now_ns = clock_now_ns(&bed->clock), next_ns;
@@ -144,7 +145,7 @@ static void a_window_takes_what_its_messages_take(void **state) {
 		play(scene, &stretch);
 		assert_false(scene->players[0].failed);
 		assert_int_equal(scene->players[0].kept, WINDOWS);
-		// All that are under way end at once, one delay after they began.
+		// All operations in flight end together, one delay after they began.
 		for (uint32_t n = 0; n < WINDOWS; n++) {
 			assert_int_equal(
 				scene->raw[n], WINDOW_MESSAGES / (PAIRS * DEPTH) * DELAY_NS
@@ -182,7 +183,7 @@ static void a_stretch_by_time_drops_the_window_that_is_not_over(void **state) {
 	struct player_stretch stretch = raw_stretch(scene);
 
 	(void)state;
-	stretch.last_ns = 3 * DELAY_NS; // in the second window
+	stretch.last_ns = 3 * DELAY_NS; // ends within the second window
 	play(scene, &stretch);
 	assert_int_equal(scene->players[0].kept, 1);
 	assert_int_equal(scene->players[0].took_ns, 2 * DELAY_NS);

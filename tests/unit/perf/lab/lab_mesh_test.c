@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Meshes that nobody measured: who meets when, what stands out and why, files and messages.
+// Tests of generated meshes: the order of meetings, outliers and their causes, files and messages.
 #include "json.h"
 #include "mesh_lead.h"
 #include "mesh_output.h"
@@ -35,7 +35,7 @@ static void each_pair_meets_once_in_rounds_of_disjoint_pairs(void **state) {
 			bool busy[65] = {false};
 			uint32_t found = mesh_round(count, round, these);
 
-			assert_int_equal(found, count / 2); // of an odd number one rests
+			assert_int_equal(found, count / 2); // one process rests if the count is odd
 			for (uint32_t n = 0; n < found; n++) {
 				uint32_t one = these[n].one, other = these[n].other;
 
@@ -61,7 +61,8 @@ static void fill_cell(struct mesh_cell *cell, uint64_t value_ns) {
 	mesh_cell_compute(cell);
 }
 
-// Two racks of four hosts with a process each; devices of two names, even and odd.
+// Two racks of four hosts with one process each. The device name differs between even and odd
+// processes.
 static void make_mesh(struct mesh *mesh, bool (*is_slow)(uint32_t from, uint32_t to)) {
 	struct plan plan = plan_default;
 
@@ -164,7 +165,7 @@ static void what_stands_out_is_named_by_what_it_has_in_common(void **state) {
 	}
 }
 
-// Racks of two of sixteen, where less than half of all cells are between racks of one kind.
+// Only cells between racks 0 and 1 are slow, of sixteen hosts in four racks.
 static bool racks_are_slow(uint32_t from, uint32_t to) {
 	return from / 4 != to / 4 && from / 4 + to / 4 == 1;
 }
@@ -212,7 +213,8 @@ static void racks_and_rails_are_told_from_nodes(void **state) {
 	}
 }
 
-// All samples of a fast direction may be in one bucket of 0.8 %, and nothing tells where in it.
+// All samples of a fast direction may lie in one bucket of 0.8 %. Their position within the bucket
+// is unknown.
 static void an_interval_within_a_bucket_is_the_bucket(void **state) {
 	struct mesh_cell cell = {.taus = {1, 1, 1}};
 	const struct mesh_quantile *median = &cell.quantiles[0];
@@ -243,7 +245,8 @@ static void a_matrix_with_holes_is_summed_up(void **state) {
 	assert_int_equal(summary.causes[0].kind, MESH_NODE);
 	assert_int_equal(summary.causes[0].of, 13);
 	mesh_release(&mesh);
-	assert_int_equal(mesh_create(&plan_default, 2, &mesh), 0); // and one of nothing else
+	// A mesh without any measured cell.
+	assert_int_equal(mesh_create(&plan_default, 2, &mesh), 0);
 	assert_int_equal(mesh_summarize(&mesh, &summary), 0);
 	assert_int_equal(summary.measured, 0);
 	assert_int_equal(summary.median_ns, 0);
@@ -318,7 +321,7 @@ static void a_cause_that_was_changed_in_a_file_is_named(void **state) {
 	json_decref(root);
 }
 
-// One direction's histogram, of values that lie far apart, stands for those of all.
+// All directions share one histogram, with values far apart.
 static void make_large_mesh(struct mesh *mesh, uint32_t count) {
 	struct mesh_cell cell = {.taus = {1.5, 1.5, 1.5}};
 
@@ -361,7 +364,7 @@ static void the_file_of_any_mesh_is_bounded_and_what_stands_out_verified(void **
 			mesh_cell(&mesh, 2, 3)->measured = false;
 		assert_int_equal(mesh_summarize(&mesh, &summary), 0);
 		assert_int_equal(summary.outliers, 1);
-		if (!rows[n].matrices) // where histograms are kept figures are computed from them
+		if (!rows[n].matrices) // with stored histograms, figures are computed from them
 			mesh_cell_compute(mesh_cell(&mesh, 1, 3));
 		assert_int_equal(mesh_summarize(&mesh, &summary), 0);
 		assert_int_equal(mesh_to_json(&mesh, &summary, &root), 0);
@@ -437,7 +440,7 @@ static void of_two_directions_none_stands_out(void **state) {
 	mesh_release(&mesh);
 }
 
-// Bytes of a message as another process would get them, cut off or not.
+// Send an answer and return the received message; the test may then truncate it.
 static struct channel_message
 take_frame(struct channel *ends, enum channel_kind kind, const struct mesh_answer *answer) {
 	struct channel_message message;
@@ -479,19 +482,19 @@ static void an_answer_is_read_as_it_was_sent_or_refused(void **state) {
 
 		assert_int_equal(mesh_read_answer(&cut, &read, &why), -EBADMSG);
 	}
-	answer.taus[1] = 0.5; // no autocorrelation time
+	answer.taus[1] = 0.5; // not a valid autocorrelation time
 	message = take_frame(ends, CHANNEL_MESH_RESULT, &answer);
 	assert_int_equal(mesh_read_answer(&message, &read, &why), -EBADMSG);
 	histogram_clear(answer.kept);
 	answer.taus[1] = 1;
-	message = take_frame(ends, CHANNEL_MESH_RESULT, &answer); // of no sample
+	message = take_frame(ends, CHANNEL_MESH_RESULT, &answer); // no samples
 	assert_int_equal(mesh_read_answer(&message, &read, &why), -EBADMSG);
 	histogram_destroy(answer.kept);
 	close(fds[0]);
 	close(fds[1]);
 }
 
-// Who gives orders may be anybody who listens, and asks for more pairs than there is room for.
+// The sender of an order is not trusted, and may request more pairs than the plan allows.
 static void an_order_of_a_plan_that_cannot_be_is_refused(void **state) {
 	static const uint32_t pairs[] = {1, 0, 2, PLAN_PAIRS_MAX + 1, UINT32_MAX};
 	static struct channel ends[2];
@@ -516,7 +519,8 @@ static void an_order_of_a_plan_that_cannot_be_is_refused(void **state) {
 	close(fds[1]);
 }
 
-// A process of a mesh may be anybody who can connect.
+// Any host that can connect may claim to be a process of the mesh. So its texts may hold terminal
+// escapes.
 static void what_a_process_says_of_itself_gives_a_terminal_no_orders(void **state) {
 	static const char hostile[] = "n\x1b[2J\a\n\xc2\x9b"
 				      "1m";
@@ -550,7 +554,7 @@ static void what_a_process_says_of_itself_gives_a_terminal_no_orders(void **stat
 	close(fds[1]);
 }
 
-// Of a lead that was told to wait for any answer no longer than a nanosecond.
+// Run a lead that waits at most 1 ns for an answer. Its two members send only their join message.
 static void lead_two_that_are_silent(struct mesh *mesh) {
 	const struct sock_addr here = channel_loopback();
 	struct mesh_lead lead = {.patience_ns = PATIENCE_NS, .answer_ns = 1, .signal_fd = -1};
@@ -576,7 +580,7 @@ static void lead_two_that_are_silent(struct mesh *mesh) {
 	channel_listener_close(&listener);
 }
 
-// It is not waited for once more in each of its other meetings.
+// A process that did not answer is not waited for again in its other meetings.
 static void a_process_that_hangs_is_lost(void **state) {
 	struct mesh mesh;
 
@@ -598,10 +602,10 @@ static void a_direction_may_take_as_long_as_its_samples(void **state) {
 	plan.iterations = 1000;
 	few_ns = mesh_direction_ns(&plan);
 	assert_true(few_ns >= UINT64_C(60000000000));
-	plan.iterations = 200000; // of 1 ms each, as over a long way
+	plan.iterations = 200000; // 1 ms each, as over a long distance
 	assert_true(mesh_direction_ns(&plan) > few_ns + UINT64_C(200000000000));
 	plan.iterations = 1000;
-	plan.sizes[0] = PLAN_SIZE_BYTES_MAX; // of 140 ms each, as Soft-RoCE moves them
+	plan.sizes[0] = PLAN_SIZE_BYTES_MAX; // 140 ms each, as with Soft-RoCE
 	assert_true(mesh_direction_ns(&plan) > few_ns + UINT64_C(280000000000));
 }
 

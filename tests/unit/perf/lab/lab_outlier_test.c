@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Samples that nobody measured, on a thread to which things happen.
+// Tests of generated samples, on a thread that takes page faults and gives up the processor.
 #include "outlier.h"
 
 #include <support/cmocka.h>
@@ -40,7 +40,7 @@ static void give_the_processor_up(void) {
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &little, NULL);
 }
 
-// At sample n, ended at n ms.
+// Report sample `sample`, which ended at `sample` + 1 ms.
 static void look(uint64_t sample, uint64_t took_ns) {
 	outlier_watch_sample(&watch, sample, took_ns, (sample + 1) * MS, (sample + 1) * MS);
 }
@@ -73,7 +73,7 @@ static void what_happened_since_the_last_look_is_told_and_no_more(void **state) 
 	(void)state;
 	open_watch(MS);
 	look(0, 10);
-	assert_int_equal(watch.due_ns, 11 * MS); // ten from its end on
+	assert_int_equal(watch.due_ns, 11 * MS); // ten milliseconds after its end
 	touch_new_pages();
 	give_the_processor_up();
 	look(1, 2 * MS);
@@ -82,7 +82,7 @@ static void what_happened_since_the_last_look_is_told_and_no_more(void **state) 
 	assert_int_equal(outliers[0].within_ns, MS);
 	assert_true(evidence[OUTLIER_MINOR] >= PAGES && evidence[OUTLIER_MINOR] < 4 * PAGES);
 	assert_true(evidence[OUTLIER_VOLUNTARY] >= 1);
-	// What came before a look in between is not told of the next one.
+	// Events before an intermediate look must not be attributed to the next sample.
 	touch_new_pages();
 	look(2, 10);
 	look(3, 3 * MS);
@@ -108,7 +108,7 @@ static void what_weighs_most_is_said(void **state) {
 		enum outlier_evidence kind;
 		uint64_t value;
 		const char *said;
-		uint64_t preempted; // 0: not known
+		uint64_t preempted; // 0: unknown
 	} rows[] = {
 		{OUTLIER_WAITED_NS, 9 * MS, "waited 9.0 ms for its processor", 0},
 		{OUTLIER_WAITED_NS, 9 * MS, "for its processor, preempted 1 time", 1},

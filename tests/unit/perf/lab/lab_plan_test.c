@@ -154,7 +154,7 @@ static void an_option_that_differs_is_named_with_both_values(void **state) {
 			plan_compare(&plan_default, &rows[n].own, rows[n].part, &why), -EINVAL
 		);
 		assert_non_null(strstr(why.text, rows[n].says));
-		// What was not given is the client's to choose.
+		// An option that the server was not given is chosen by the client.
 		why.text[0] = '\0';
 		assert_int_equal(plan_compare(&plan_default, &rows[n].own, 0, &why), 0);
 	}
@@ -201,8 +201,8 @@ static void a_plan_is_read_as_it_was_written(void **state) {
 }
 
 static void bytes_that_are_no_plan_are_refused(void **state) {
-	static const size_t places[] = {0,  1,	2, 3,
-					11, 19, 27}; // names, then the top of each number
+	// Offsets of the names, then of the highest byte of each number.
+	static const size_t places[] = {0, 1, 2, 3, 11, 19, 27};
 	uint8_t bytes[512], wrong[512];
 	struct wire_reader reader;
 	struct plan read;

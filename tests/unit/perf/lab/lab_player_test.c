@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two players on two fake devices, under a clock that the test turns: what was injected is what is
-// measured, to the nanosecond.
+// Tests of two players on two fake devices, with a clock that the test advances. The measured times
+// must equal the injected delays to the nanosecond.
 #include "dataplane/lane/lane_bed.h"
 #include "player.h"
 
@@ -24,12 +24,13 @@ static const struct bed_config with_receives = {
 struct scene {
 	struct bed bed;
 	struct bed_pair pair;
-	struct player players[2]; // the client, the server
+	struct player players[2]; // the client, then the server
 	uint64_t raw[SAMPLES];
 	uint32_t drawn;
 };
 
-// Of the client's operations, as the device is asked for them.
+// Return the delay of the client's operation with this index, in the order in which the device
+// draws delays.
 static uint64_t delay_of(uint32_t place) {
 	return place % 97 == 96 ? STALL_NS : 1000 + UINT64_C(37) * (place % 50);
 }
@@ -88,7 +89,8 @@ static void close_scene(struct scene *scene) {
 	free(scene);
 }
 
-// One turn of each end, the player before its lane; then the clock goes to what is next.
+// One turn of each side, the player before its lane. If nothing progressed, advance the clock to
+// the next event.
 static void turn(struct scene *scene) {
 	struct bed *bed = &scene->bed;
 	uint64_t now_ns = clock_now_ns(&bed->clock), next_ns;
@@ -147,7 +149,7 @@ static void each_sample_is_that_of_its_own_operation(void **state) {
 	uint64_t largest = 0;
 
 	(void)state;
-	stretch.lead = 3; // not kept
+	stretch.lead = 3; // samples that are not kept
 	play(scene, &stretch);
 	for (uint32_t n = 0; n < SAMPLES; n++) {
 		assert_int_equal(scene->raw[n], delay_of(n + 3));
@@ -175,8 +177,8 @@ static void a_stretch_ends_when_its_time_is_over(void **state) {
 	struct player_stretch stretch = raw_stretch(scene);
 
 	(void)state;
-	stretch.last_ns = 23000; // the fifth one ends after it
-	stretch.lead = 7;	 // and these take their own time
+	stretch.last_ns = 23000; // during the fifth sample, which still counts
+	stretch.lead = 7;	 // the lead is not part of that time
 	play(scene, &stretch);
 	assert_int_equal(scene->players[0].kept, 5);
 	close_scene(scene);
@@ -187,7 +189,7 @@ static void stretches_follow_each_other_without_a_new_beginning(void **state) {
 	struct player_stretch stretch = raw_stretch(scene);
 
 	(void)state;
-	stretch.count = 100; // numbers of a byte come round in the third
+	stretch.count = 100; // the 8-bit sequence numbers wrap in the third stretch
 	for (int n = 0; n < 4; n++) {
 		play(scene, &stretch);
 		assert_int_equal(scene->players[0].kept, 100);
@@ -258,7 +260,7 @@ static void responses_of_an_open_loop_are_lindleys_recursion(void **state) {
 		waited += left > 0;
 		before = responses[n];
 	}
-	assert_true(waited > SAMPLES / 4); // there was a queue
+	assert_true(waited > SAMPLES / 4); // proves that operations were queued
 	assert_int_equal(histogram_percentile(loop->lag, 1000000), 0);
 	open_loop_destroy(loop);
 	close_scene(scene);
@@ -283,7 +285,7 @@ static void a_player_that_is_stopped_ends_without_the_sample_under_way(void **st
 
 	(void)state;
 	client->stretch = raw_stretch(scene);
-	request(scene, 0, PLAYER_REQUEST_PLAY); // nobody serves
+	request(scene, 0, PLAYER_REQUEST_PLAY); // the peer does not serve
 	for (int n = 0; n < 20; n++)
 		turn(scene);
 	assert_true(client->playing);

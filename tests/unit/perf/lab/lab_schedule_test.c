@@ -43,7 +43,8 @@ static void constant_arrivals_are_as_far_apart_as_the_rate_says(void **state) {
 	free(due_ns);
 }
 
-// Largest distance of the distances' distribution from the exponential one of 1 ms.
+// Return the largest difference between the distribution of intervals and the exponential one with
+// mean 1 ms.
 static double distance_from_exponential(const uint64_t *due_ns) {
 	double worst = 0;
 
@@ -62,7 +63,7 @@ static void poisson_arrivals_have_exponential_distances(void **state) {
 	uint64_t *due_ns = make(&plan);
 
 	(void)state;
-	// Kolmogorov's 99.9 % point.
+	// The 99.9 % point of the Kolmogorov distribution.
 	assert_true(distance_from_exponential(due_ns) < 1.95 / sqrt(ARRIVALS));
 	free(due_ns);
 }
@@ -223,7 +224,7 @@ static void a_trace_that_is_not_there_is_said_so(void **state) {
 	assert_non_null(strstr(why.text, "/nonexistent/trace"));
 }
 
-// Nobody takes the time before the first one for an end that hangs.
+// The time before the first arrival must not look like a peer that hangs.
 static void the_longest_pause_may_be_before_the_first_arrival(void **state) {
 	static const uint64_t late[] = {60000, 60001, 70001}, early[] = {3, 10, 10, 25};
 

@@ -153,8 +153,8 @@ static void only_a_whole_interval_beyond_passes_a_threshold(void **state) {
 	}
 }
 
-// Windows of 10 messages of 1,000 bytes: p99 between 4 and 5 us is between 2.5M and 2M messages a
-// second, 20 to 16 Gbit/s; the best window has 10M, the worst 1.11M.
+// Windows of 10 messages of 1,000 bytes. A p99 of 4 to 5 us means 2.5M to 2M messages per second,
+// or 20 to 16 Gbit/s. The best window has 10M messages per second, the worst 1.11M.
 static void a_rate_is_judged_by_what_windows_took(void **state) {
 	static const struct {
 		const char *text;
@@ -196,8 +196,8 @@ static void what_has_no_interval_and_what_is_not_valid_decides_nothing(void **st
 	assert_int_equal(threshold_judge(&threshold, &saturated, &why), THRESHOLD_UNDECIDED);
 }
 
-// Samples that depend on each other for too long: the interval may be wrong by any factor, and
-// nothing but all samples decides.
+// Samples are correlated for too long, so the interval may be wrong by any factor. Only a threshold
+// beyond all samples is decided.
 static void an_interval_that_is_too_narrow_decides_nothing(void **state) {
 	static const struct {
 		const char *text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sets of runs that nobody measured: lognormal latencies, runs that differ by 1 %.
+// Tests of sets of generated runs: lognormal latencies, and runs that differ by 1 %.
 #include "json.h"
 #include "output.h"
 #include "perf/stats/generator.h"
@@ -25,13 +25,13 @@ struct scene {
 };
 
 struct made {
-	double factor; // of all of its latencies
+	double factor; // factor of all latencies
 	uint32_t samples;
 	uint64_t size;
 	enum plan_op op;
 	bool incomplete;
 	enum plan_arrivals arrivals;
-	const char *partial; // what the whole run ended of, or NULL
+	const char *partial; // reason why the whole run ended early, or NULL
 };
 
 static const struct made usual = {.factor = 1, .samples = SAMPLES, .size = 64, .op = PLAN_READ};
@@ -136,7 +136,7 @@ static void runs_that_are_slower_or_faster_are_called_so(void **state) {
 		scene = open_scene(RUNS, RUNS, &made);
 		result = compute(scene);
 		assert_int_equal(result.row_count, VERSUS_QUANTILES);
-		for (int place = 0; place < 3; place++) { // of p99.9 5,000 samples say little
+		for (int place = 0; place < 3; place++) { // 5,000 samples say little about p99.9
 			const struct versus_row *row = &result.rows[place];
 
 			assert_int_equal(row->word, rows[n].word);
@@ -173,7 +173,7 @@ static void runs_against_themselves_have_no_change(void **state) {
 		struct scene *scene = open_scene(counts[n], 1, &usual);
 		struct versus_result result;
 
-		for (uint32_t at = 0; at < counts[n]; at++) // in another order
+		for (uint32_t at = 0; at < counts[n]; at++) // the same runs in reverse order
 			scene->versus.paths[1][at] = scene->versus.paths[0][counts[n] - 1 - at];
 		scene->versus.counts[1] = counts[n];
 		scene->versus.margin_ppm = 0;
@@ -192,10 +192,10 @@ static void a_run_that_is_there_twice_is_refused_by_name(void **state) {
 	struct lab_why why = {.text = ""};
 
 	(void)state;
-	versus->paths[1][0] = versus->paths[0][1]; // on both sides, with another one
+	versus->paths[1][0] = versus->paths[0][1]; // the same run on both sides, beside another run
 	assert_int_equal(load_and_judge(versus, &why, &result), -EINVAL);
 	assert_non_null(strstr(why.text, versus->paths[0][1]));
-	versus->paths[1][0] = versus->paths[1][1]; // on one side
+	versus->paths[1][0] = versus->paths[1][1]; // the same run twice on one side
 	why.text[0] = '\0';
 	assert_int_equal(load_and_judge(versus, &why, &result), -EINVAL);
 	assert_non_null(strstr(why.text, versus->paths[1][1]));
@@ -208,7 +208,7 @@ static void too_few_runs_are_told_how_many_it_needs(void **state) {
 	struct scene *scene;
 
 	(void)state;
-	made.factor = 2; // whatever the values
+	made.factor = 2; // even with a large difference
 	scene = open_scene(3, 3, &made);
 	result = compute(scene);
 	assert_int_equal(result.rows[0].word, VERSUS_TOO_FEW_RUNS);
@@ -217,7 +217,8 @@ static void too_few_runs_are_told_how_many_it_needs(void **state) {
 	close_scene(scene);
 }
 
-// 3 runs and 10 are enough to tell: all of three above all of ten is 1 of 143.
+// 3 runs against 10 are enough: the chance that all three exceed all ten is 1 in 286, 1 in 143
+// two-sided.
 static void few_runs_of_one_side_are_enough_where_there_are_many_of_the_other(void **state) {
 	struct scene *scene = open_scene(3, RUNS, &usual);
 	struct versus_result result;
@@ -237,7 +238,7 @@ static void a_quantile_that_a_run_does_not_have_is_no_claim(void **state) {
 	struct scene *scene;
 
 	(void)state;
-	made.samples = 300; // p90 at the most
+	made.samples = 300; // enough for p90 at most
 	scene = open_scene(4, 4, &made);
 	result = compute(scene);
 	assert_int_equal(result.claims, 2);

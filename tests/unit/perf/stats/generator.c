@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// xoshiro256**, normals by Box and Muller, an autoregressive process of order one.
+// xoshiro256**, normal values by Box and Muller, and a first-order autoregressive process.
 #include "perf/stats/generator.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static uint64_t next_word(struct generator *generator) {
 	return word;
 }
 
-// The seed is spread over the state by splitmix64.
+// splitmix64 spreads the seed over the state.
 struct generator generator_seeded(uint64_t seed) {
 	struct generator generator = {.level = 0};
 

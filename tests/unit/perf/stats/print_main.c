@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Prints what the statistics make of drawn data, and the data, as JSON: scipy_test.py has scipy say
-// the same.
+// Print random data and the results of our statistics as JSON. scipy_test.py compares the results
+// with scipy's.
 #include "compare.h"
 #include "perf/stats/generator.h"
 #include "quantile.h"
@@ -13,7 +13,7 @@ static void print_binomials(struct generator *generator) {
 	for (int n = 0; n < 300; n++) {
 		uint64_t trials = 1 + (uint64_t)(generator_uniform(generator) * 100000);
 		double p = generator_uniform(generator);
-		// Around the middle, where it matters.
+		// Choose successes around the mean, where the function changes most.
 		double spread = 8 * (generator_uniform(generator) - 0.5) *
 				(1 + (double)trials * p * (1 - p)) / (1 + (double)trials * 0.01);
 		double middle = (double)trials * p + spread;

@@ -32,7 +32,7 @@ static void a_level_that_changes_is_cut_where_it_does(void **state) {
 	assert_true(parts[1].p <= ALPHA && parts[0].p == 1);
 }
 
-// Whatever their distribution: here one with no variance.
+// This must hold for any distribution; the one here has no finite variance.
 static void runs_that_do_not_change_are_seldom_cut(void **state) {
 	struct generator generator = generator_seeded(4);
 	uint32_t cut = 0;
@@ -46,7 +46,7 @@ static void runs_that_do_not_change_are_seldom_cut(void **state) {
 			values[n] = 1 / generator_uniform(&generator);
 		cut += changes_find(values, RUNS, 0.05, parts, RUNS) > 1;
 	}
-	// 5 % of 400 is 20; three deviations of that are 13.
+	// 5 % of 400 is 20; three standard deviations are 13.
 	assert_in_range(cut, 7, 33);
 }
 
@@ -86,7 +86,7 @@ static void too_few_runs_are_not_judged(void **state) {
 	assert_int_equal(changes_values_min(ALPHA), 10);
 	assert_int_equal(changes_find(apart, 9, ALPHA, parts, 4), -ERANGE);
 	assert_int_equal(changes_find(apart, 0, ALPHA, parts, 4), -ERANGE);
-	// So many are enough if all of one side are above all of the other.
+	// Ten runs are enough if all runs of one side exceed all runs of the other.
 	assert_int_equal(changes_find(apart, 10, ALPHA, parts, 4), 2);
 	assert_int_equal(parts[1].first, 5);
 }

@@ -11,7 +11,7 @@ static bool is_near(double a, double b) {
 	return fabs(a - b) < 1e-9;
 }
 
-// scipy.stats.mannwhitneyu(b, a, method="exact").
+// Expected values: scipy.stats.mannwhitneyu(b, a, method="exact").
 static void shift_and_probability_are_those_of_few_runs(void **state) {
 	static const double a[] = {10.1, 10.4, 9.9, 10.0, 10.2};
 	static const double b[] = {10.3, 10.9, 10.6, 10.05, 10.7};
@@ -50,7 +50,8 @@ static void equal_sides_differ_by_nothing(void **state) {
 	assert_true(compare_is_within(&result, 0));
 }
 
-// Holm: the smallest times four, the next times three, none below one before it.
+// Holm's correction: the smallest p is multiplied by four, the next by three. No p becomes smaller
+// than the p before it.
 static void several_claims_pay_for_each_other(void **state) {
 	double ps[] = {0.02, 0.01, 0.03, 0}, ones[] = {0.9, 0.6};
 
@@ -62,7 +63,8 @@ static void several_claims_pay_for_each_other(void **state) {
 	assert_true(is_near(ones[0], 1) && is_near(ones[1], 1));
 }
 
-// Of runs that differ by nothing one interval of twenty misses 0; of a shift all find it.
+// For runs without a difference one interval in twenty misses 0. A shift of 3 is found almost
+// always.
 static void intervals_hold_the_true_shift(void **state) {
 	struct generator generator = generator_seeded(9);
 	int held[2] = {0}, claimed[2] = {0};
@@ -80,13 +82,14 @@ static void intervals_hold_the_true_shift(void **state) {
 		held[n % 2] += result.low <= shift && shift <= result.high;
 		claimed[n % 2] += result.p < 0.05;
 	}
-	// 95 % of 1,000, and three deviations of that on the lower side.
+	// 95 % of 1,000, with three standard deviations on the lower side.
 	assert_in_range(held[0], 930, 985);
 	assert_in_range(held[1], 930, 985);
 	assert_true(claimed[0] < 70 && claimed[1] > 990);
 }
 
-// Where the exact law ends the normal one begins: both sides of that tell the same.
+// Above COMPARE_EXACT_MAX runs the normal distribution replaces the exact one. Both must agree
+// there.
 static void many_runs_are_told_by_the_normal_law(void **state) {
 	struct generator generator = generator_seeded(4);
 	double a[COMPARE_EXACT_MAX + 1], b[COMPARE_EXACT_MAX + 1];

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-// The sum by its definition, of one block: as many lags as the fast one took.
+// Compute tau of one block by its definition, with as many lags as the fast code used.
 static double slow_tau(const uint64_t *samples, uint32_t count, uint64_t bound, uint32_t lags) {
 	double share = 0, variance = 0, sum = 0, last = INFINITY;
 
@@ -60,7 +60,8 @@ static void shifted_bits_give_the_sum_of_the_definition(void **state) {
 	}
 }
 
-// Of a process whose correlation at lag k is r^k the indicator of the median has (2/pi) asin(r^k).
+// The median's indicator of a process with correlation r^k at lag k has correlation (2/pi)
+// asin(r^k).
 static double true_tau_of_median(double memory) {
 	double sum = 1, power = memory;
 
@@ -123,7 +124,7 @@ static void slow_change_is_told_as_unresolved(void **state) {
 
 	(void)state;
 	for (uint64_t n = 0; n < 64; n++)
-		samples[n] = 1; // all in the rarer state, of a run that was mostly in the other
+		samples[n] = 1; // all samples in the state that is rare in the run
 	assert_int_equal(indicator_measure(&block, 1, 1, 0.25, &time), 0);
 	assert_false(time.resolved);
 	assert_true(time.tau > 50);
@@ -150,7 +151,7 @@ static void nothing_is_measured_of_less_than_two(void **state) {
 	assert_true(time.tau > 76);
 }
 
-// Of independent samples, and of a process whose tau at p90 is 10.1.
+// Independent samples, and a process whose tau at p90 is 10.1.
 static void windows_tell_the_time_that_blocks_do(void **state) {
 	static const struct {
 		double memory, least, most;

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <math.h>
 
-// Values of scipy.stats.binom.cdf; stats_scipy compares many more.
+// Values of scipy.stats.binom.cdf; the stats_scipy test compares many more.
 static void binomial_sums_are_those_of_scipy(void **state) {
 	static const struct {
 		uint64_t trials;
@@ -68,7 +68,7 @@ static void least_sizes_are_those_of_equal_tails(void **state) {
 	}
 }
 
-// No narrower one has the level, and this one has.
+// The interval reaches the level, and no narrower interval does.
 static void interval_has_its_level_and_no_more_than_it_needs(void **state) {
 	static const uint32_t quantiles[] = {100000, 500000, 900000, 990000};
 	static const uint64_t counts[] = {368, 1000, 12345, 20000};

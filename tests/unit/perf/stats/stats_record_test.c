@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-// The value of each sample tells its place, so that it can be found again.
+// The value of each sample encodes its index.
 static void fill(struct run_record *record, uint64_t count) {
 	uint64_t from = run_record_count(record);
 
@@ -23,7 +23,7 @@ static uint64_t window_total(struct run_record *record, struct run_windows windo
 		assert_int_equal(summary.count, windows.samples);
 		assert_int_equal(
 			summary.min, 1000 + total
-		); // of this piece of the run, and no other
+		); // the window holds exactly its own part of the run
 		assert_true(summary.min > last);
 		last = summary.max;
 		total += summary.count;
@@ -32,7 +32,8 @@ static uint64_t window_total(struct run_record *record, struct run_windows windo
 }
 
 static void windows_are_pieces_that_follow_each_other(void **state) {
-	// Around each doubling: the first window, the last, half of the pairs joined, and far on.
+	// Counts around each doubling: the first window, the last, half of the pairs merged, and
+	// far beyond.
 	static const uint64_t counts[] = {
 		1,
 		63,
@@ -82,8 +83,8 @@ static void reading_in_between_changes_nothing(void **state) {
 	run_record_destroy(record);
 }
 
-// Windows of a run that is kept whole come from its raw samples when they are read, and are
-// followed as samples come from its second half on.
+// While a run is kept whole, its windows are built from the raw samples on each read. From half of
+// that size on, each new sample updates them.
 static void reading_anywhere_shows_all_samples_before(void **state) {
 	static const uint64_t places[] = {
 		100,
@@ -272,7 +273,7 @@ static void parts_that_do_not_fit_make_no_record(void **state) {
 	run_record_destroy(record);
 }
 
-// To the end: 64 blocks and 16 windows at least, of the run's own samples at their place.
+// Thinning ends at 64 blocks and 16 windows. Each holds the run's own samples of its position.
 static void a_record_is_thinned_to_blocks_and_windows_spread_over_the_run(void **state) {
 	static const uint64_t counts[] = {
 		64 * 256, 100003, RECORD_RAW_MAX, RECORD_RAW_MAX + 5, 5 * RECORD_RAW_MAX + 2300,
@@ -338,7 +339,7 @@ static void a_thinned_record_is_restored_as_it_was(void **state) {
 	       run_record_thin_all(record, 7))
 		;
 	histogram_summarize(run_record_all(record), &after);
-	assert_memory_equal(&after, &before, sizeof(after)); // moments are not of buckets
+	assert_memory_equal(&after, &before, sizeof(after)); // the moments do not depend on buckets
 	kept = kept_of(record);
 	assert_int_equal(kept.window_count, 0);
 	assert_int_equal(kept.block_count, 64);

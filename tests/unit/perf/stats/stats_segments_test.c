@@ -24,7 +24,7 @@ static void equal_values_share_a_rank(void **state) {
 
 static void tail_is_that_of_kolmogorov(void **state) {
 	static const struct {
-		double x, tail; // scipy.stats.kstwobign.sf
+		double x, tail; // tail: scipy.stats.kstwobign.sf(x)
 	} rows[] = {
 		{0, 1},		  {0.3, 0.999990694},	{0.5, 0.963945244},
 		{1, 0.269999672}, {1.36, 0.0494858768}, {2, 0.000670925256},
@@ -38,7 +38,7 @@ static void tail_is_that_of_kolmogorov(void **state) {
 
 struct regime {
 	uint32_t windows;
-	double middle, tail; // of the two series
+	double middle, tail; // means of the two series
 };
 
 static uint32_t
@@ -56,9 +56,9 @@ series_fill(struct generator *generator, const struct regime *regimes, double se
 
 static void regimes_are_told_apart_where_they_change(void **state) {
 	static const struct regime runs[][4] = {
-		{{40, 10, 50}, {40, 14, 50}},		   // the middle rises
-		{{30, 10, 50}, {60, 10, 80}},		   // only the tail does
-		{{40, 10, 50}, {40, 5, 50}, {40, 10, 50}}, // and comes back
+		{{40, 10, 50}, {40, 14, 50}},		   // the median rises
+		{{30, 10, 50}, {60, 10, 80}},		   // only the tail rises
+		{{40, 10, 50}, {40, 5, 50}, {40, 10, 50}}, // a change and its return
 		{{100, 10, 50}},
 	};
 	static const int expected[] = {2, 2, 3, 1};
@@ -81,7 +81,7 @@ static void regimes_are_told_apart_where_they_change(void **state) {
 	}
 }
 
-// Neighbouring windows of a noise that is slower than they are long.
+// The noise is slower than a window, so neighbouring windows are correlated.
 static void slow_noise_is_no_change(void **state) {
 	static const double memories[] = {0, 0.3, 0.6};
 
@@ -106,8 +106,8 @@ static void slow_noise_is_no_change(void **state) {
 	}
 }
 
-// Parts of a run that was cut rightly are looked at again: that makes no more false cuts than a
-// whole one.
+// After a correct cut the parts are searched again. That must not add more false cuts than in a
+// whole run.
 static void parts_of_a_cut_run_are_cut_no_more_often(void **state) {
 	struct generator generator = generator_seeded(77);
 	uint32_t more = 0, fewer = 0;

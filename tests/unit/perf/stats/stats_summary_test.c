@@ -25,7 +25,7 @@ one_run(struct generator *generator,
 
 static void run_of_two_regimes_is_told_as_two(void **state) {
 	static const struct {
-		double middle, tail; // of the second regime, against 1
+		double middle, tail; // factors of the second regime, relative to the first
 	} rows[] = {{1.3, 1}, {1, 3}, {1, 1}};
 
 	(void)state;
@@ -96,7 +96,7 @@ static void constant_latency_has_an_interval_of_one_value(void **state) {
 	run_record_destroy(record);
 }
 
-// A clock of steps: 40 ns, in buckets that are wider, as of most machines that are no x86.
+// A clock with steps of 40 ns, as on most machines that are not x86. Buckets are wider than a step.
 static uint64_t stepped_time(struct generator *generator, double deviation) {
 	return 40 * (uint64_t)(2500.5 + deviation / 40 * generator_normal(generator));
 }
@@ -129,9 +129,8 @@ static void quantiles_of_a_run_that_is_kept_whole_are_its_samples(void **state) 
 	}
 }
 
-// Of a run that is longer than what is kept of it, and of one that was thinned out until all of it
-// was in a few buckets: its place within a bucket is known by kept samples, and as badly as these
-// are few.
+// Two cases: a run longer than the raw samples kept, and a run thinned out to a few wide buckets.
+// The position within a bucket comes from the kept samples, and is imprecise if these are few.
 static void intervals_narrower_than_a_bucket_hold_the_truth(void **state) {
 	static const struct {
 		uint32_t samples, seeds, missed_most;
@@ -172,8 +171,8 @@ static void intervals_narrower_than_a_bucket_hold_the_truth(void **state) {
 	}
 }
 
-// A stall makes 300 samples in a row slow, once in 200,000: what is kept of 4,000,000 sample by
-// sample has hardly any of them.
+// A stall makes 300 samples in a row slow, once in 200,000 samples. The raw samples kept from
+// 4,000,000 contain hardly any of them.
 static void rare_bursts_are_in_the_intervals_of_long_runs(void **state) {
 	const double length = 300, distance = 200000, share = length / (length + distance);
 	uint32_t held[2] = {0}, known[2] = {0}, seeds = 8;
@@ -212,8 +211,8 @@ static void rare_bursts_are_in_the_intervals_of_long_runs(void **state) {
 	}
 }
 
-// Thinned out for a small file, runs are told as changed or steady as they are whole, or are not
-// judged: where samples depend on each other for longer than a block nothing is claimed.
+// Thinned out for a small file, a run gets the same judgement as the whole run, or none. If samples
+// are correlated for longer than a block, nothing is claimed.
 static void thinned_runs_are_judged_as_whole_ones_or_not_at_all(void **state) {
 	static const struct {
 		double memory;
@@ -252,8 +251,8 @@ static void thinned_runs_are_judged_as_whole_ones_or_not_at_all(void **state) {
 	}
 }
 
-// What is kept of a long run in a small file: 64 blocks, of which those of 64 samples and fewer
-// were too short to see a change apart from how samples depend on each other.
+// The contents of a long run in a small file: 64 blocks. Regression: blocks of 64 samples or fewer
+// were once too short to separate a change from correlated samples.
 static void a_change_is_found_by_short_blocks(void **state) {
 	static const uint32_t floors[] = {128, 64, 32};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Few repetitions of what ./dev bench lab plays a thousand times, with seeds that stay.
+// Few repetitions of the experiments that ./dev bench lab repeats a thousand times, with fixed
+// seeds.
 #include "perf/stats/generator.h"
 #include "perf/stats/storms.h"
 #include "perf/stats/truth.h"
@@ -9,7 +10,7 @@
 #include <math.h>
 
 #define REPETITIONS 30
-// Of a share of 0.92 in so many repetitions: three deviations.
+// Three standard deviations of a share of 0.92 in REPETITIONS tries.
 #define LEEWAY 0.15
 
 static void printed_intervals_hold_the_truth(void **state) {
@@ -47,8 +48,8 @@ static void comparing_finds_a_shift_and_claims_none_that_is_not(void **state) {
 	assert_true(told.found >= 0.8 && told.claimed <= 0.1);
 }
 
-// What the intervals are held against is right itself: as often as it says in a long run, and a tau
-// that makes the variance of a long mean what it is.
+// Check the reference values themselves. The quantile must have its share in a long run, and tau
+// must give the variance of a long mean.
 static void truth_of_the_storms_is_their_truth(void **state) {
 	struct storms storms = storms_seeded(3);
 	double bound = storms_quantile(0.9), below = 0, squares = 0;
@@ -66,7 +67,7 @@ static void truth_of_the_storms_is_their_truth(void **state) {
 	assert_true(fabs(squares / 400 / (5000 * 0.09) / storms_tau(0.9) - 1) < 0.25);
 }
 
-// Of an autoregressive process at its median: arc sines.
+// The tau of an autoregressive process at its median is a sum of arc sines.
 static void tau_of_a_median_is_that_of_the_arc_sine_law(void **state) {
 	double tau = 1;
 

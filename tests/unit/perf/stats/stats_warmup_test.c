@@ -37,7 +37,7 @@ static void a_run_that_is_settled_is_warm_as_often_as_the_level_says(void **stat
 	uint32_t warm = count_warm(0, 0, WARMUP_SAMPLES_MIN);
 
 	(void)state;
-	// Of 400 at 1 %: four in the mean, more than twelve once in 3,000 times.
+	// 1 % of 400 is four; more than twelve occurs once in 3,000 times.
 	assert_in_range(warm, RUNS - 12, RUNS - 1);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Latencies of two states with a heavy tail, and what is known of both processes beforehand.
+// Latencies of two states with a heavy tail, and known properties of both processes.
 #include "perf/stats/storms.h"
 
 #include "quantile.h"
@@ -56,8 +56,8 @@ double storms_quantile(double p) {
 	return high;
 }
 
-// Samples depend on each other by their states alone, whose correlation falls by the same part
-// with each lag.
+// Samples are correlated only through their states. That correlation falls by a constant factor per
+// lag.
 double storms_tau(double p) {
 	double latency_ns = storms_quantile(p), share = storm_share();
 	double apart = calm_below(latency_ns) - storm_below(latency_ns);
@@ -66,8 +66,8 @@ double storms_tau(double p) {
 	return 1 + 2 * share * (1 - share) * apart * apart / (p * (1 - p)) * memory / (1 - memory);
 }
 
-// P(X <= z and Y <= z) - P(X <= z)^2 of two normals of that correlation: the integral of their
-// density over the correlation, here of its arc sine, by Simpson's rule.
+// P(X <= z and Y <= z) - P(X <= z)^2 of two normal variables with this correlation. It is the
+// integral of their density over the correlation, with the arc sine substituted, by Simpson's rule.
 static double joint_excess(double z, double correlation) {
 	double end = asin(correlation), step = end / 200, sum = 0;
 

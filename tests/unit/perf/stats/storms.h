@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random latencies of two states, and what is known of them and of autoregressive ones beforehand.
+// Random latencies of two states, and known properties of this process and of autoregressive ones.
 #pragma once
 
 #include "perf/stats/generator.h"
 
-// A machine that is calm most of the time: 200 samples in a row on average, lognormal, and then 20
-// disturbed ones, with a tail of Pareto of exponent 1.5 (its variance is infinite).
+// A machine that is calm most of the time. A calm phase has 200 lognormal samples on average. A
+// storm has 20, with a Pareto tail of exponent 1.5, whose variance is infinite.
 struct storms {
 	struct generator generator;
 	int stormy;
@@ -13,8 +13,8 @@ struct storms {
 
 struct storms storms_seeded(uint64_t seed);
 uint64_t storms_next(struct storms *storms);
-// The true quantile, and the autocorrelation time of {x <= it}.
+// Return the true quantile, and the autocorrelation time of the indicator {x <= quantile}.
 double storms_quantile(double p);
 double storms_tau(double p);
-// The same time of the autoregressive process of that lag-1 correlation.
+// Return that autocorrelation time for the autoregressive process with lag-1 correlation `memory`.
 double autoregressive_tau(double memory, double p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Draws runs, has the laboratory tell of them, and counts.
+// Generate runs, let the laboratory judge them, and count its correct results.
 #include "perf/stats/truth.h"
 
 #include "perf/stats/generator.h"
@@ -76,7 +76,7 @@ find_quantile(const struct run_summary *summary, uint32_t per_million) {
 	return &summary->quantiles[place];
 }
 
-// Of sorted samples, at the true autocorrelation time.
+// Return the width of the interval computed from sorted samples and the true autocorrelation time.
 static double
 width_of_knowing(const struct truth_process *process, const double *sorted, uint32_t per_million) {
 	double effective = process->samples / true_tau(process, per_million / 1e6);
@@ -95,7 +95,8 @@ static double middle_of(double *values, uint32_t count) {
 struct coverage_run {
 	const struct truth_process *process;
 	double *samples;
-	double *widths[TRUTH_QUANTILES][2]; // of each repetition: ours, and that of who knows tau
+	// Per repetition: width of our interval, and of the one with the true tau.
+	double *widths[TRUTH_QUANTILES][2];
 	struct truth_coverage sums;
 };
 
@@ -145,7 +146,7 @@ void truth_coverage(
 	free(memory);
 }
 
-// Whether a run whose second half is so is told as two.
+// Return whether a run is reported as two segments if these factors apply to its second half.
 static bool is_told_as_two(double middle, double tail, uint64_t seed, double *samples) {
 	struct generator generator = generator_seeded(seed);
 	struct run_summary summary;
@@ -206,7 +207,7 @@ static void draw_side(
 	free(drawn);
 }
 
-// How many quantiles are told as that.
+// Return the number of quantiles with this result.
 static uint32_t count_words(const struct versus_result *result, enum versus_outcome word) {
 	uint32_t count = 0;
 

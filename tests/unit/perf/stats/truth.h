@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Experiments whose truth is known: how often is what the laboratory says true?
-//
-// stats_truth_test.c beside it plays few repetitions of each, ./dev bench lab a thousand.
+// Experiments with a known truth: how often are the results of the laboratory true?
+// stats_truth_test.c runs few repetitions of each, ./dev bench lab a thousand.
 #pragma once
 
 #include <stdint.h>
@@ -11,19 +10,20 @@
 
 struct truth_process {
 	const char *name;
-	double memory; // of the autoregressive process; < 0: storms
+	double memory; // lag-1 correlation of the autoregressive process; < 0: storms
 	uint32_t samples;
-	double least[TRUTH_QUANTILES], most; // shares of intervals that may hold the truth
+	double least[TRUTH_QUANTILES], most; // allowed shares of intervals that hold the truth
 };
 
 #define TRUTH_PROCESSES 5
 extern const struct truth_process truth_processes[TRUTH_PROCESSES];
 
 struct truth_coverage {
-	double held[TRUTH_QUANTILES];  // share of the intervals that hold the true quantile
-	double width[TRUTH_QUANTILES]; // median, over that of the interval that knows tau
-	double absent;		       // share of runs with one that has no interval
-	double changed;		       // share of runs that were cut
+	double held[TRUTH_QUANTILES]; // share of the intervals that hold the true quantile
+	// Median width, relative to the interval that uses the true tau.
+	double width[TRUTH_QUANTILES];
+	double absent;	// share of runs with a quantile without an interval
+	double changed; // share of runs that were cut into segments
 };
 
 void truth_coverage(
@@ -33,20 +33,22 @@ void truth_coverage(
 	struct truth_coverage *ret_coverage
 );
 
-// Shares of runs of 100,000 samples that are told as two segments, cut within 3 % of the run of
-// where the change is: one half is 10 % slower; only 3 % of it are.
+// Shares of runs of 100,000 samples that are reported as two segments. The cut must be within 3 %
+// of the run around the true change. `shifted`: the second half is 10 % slower. `tail`: only 3 % of
+// its samples are slower.
 struct truth_changes {
 	double shifted, tail;
 };
 
 void truth_changes(uint32_t repetitions, uint64_t seed, struct truth_changes *ret_changes);
 
-// `compare` of ten runs and ten: lognormal latencies of deviation 0.3, medians of runs that deviate
-// by 1 %, and the second ones slower by 2 %, or by nothing.
+// Results of `compare` of ten runs with ten: lognormal latencies of deviation 0.3, and medians that
+// differ by 1 % between runs. The second ten are slower by 2 %, or equal.
 struct truth_comparison {
-	double found;	// share of tries in which a quantile is told as slower
-	double claimed; // share in which, of runs alike, any is told as slower or faster
-	double same;	// share in which all of them are told as not changed within 2 %
+	double found; // share of tries in which a quantile is reported as slower
+	// Share of tries with equal runs in which any is reported as slower or faster.
+	double claimed;
+	double same; // share of tries in which all are reported as unchanged within 2 %
 };
 
 void truth_comparison(

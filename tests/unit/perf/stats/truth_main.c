@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin-truth-bench [--json]: how often what the laboratory says is true, over many drawn runs.
-//
-// Exit 1 where a share is not what issue and manual promise.
+// tocsin-truth-bench [--json]: how often the laboratory's results are true, over many generated
+// runs. The exit status is 1 if a share is outside its promised range.
 #include "perf/stats/truth.h"
 
 #include <stdbool.h>
@@ -17,7 +16,7 @@ struct report {
 	int count;
 };
 
-// A share, and what it has to lie within.
+// Print one share with its allowed range.
 static void
 row(struct report *report, const char *of, const char *what, double value, double least, double most
 ) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What `tocsin devices` prints.
+// Tests of the output of `tocsin devices`.
 #include "dataplane/choice/scene.h"
 #include "local/devices.h"
 
@@ -18,7 +18,7 @@ struct print_case {
 	const char *text;
 };
 
-// The caller's to free.
+// Return the output; the caller frees it.
 static char *print(const struct print_case *asked, bool explain, bool json) {
 	struct topology *topology = machine_create(asked->scene->machine);
 	struct devices devices = {.topology = topology, .explain = explain};
@@ -272,7 +272,7 @@ static void json_names_the_device_that_an_agent_takes(void **state) {
 		{{&scene_none, "auto", NULL, NULL}, "\"soft0\""},
 		{{&scene_lone, "auto", NULL, NULL}, "\"soft0\""},
 		{{&scene_mixed, "soft", NULL, NULL}, "\"soft0\""},
-		// It will have a port again.
+		// The port of rxe0 may come up again, so no software device takes its place.
 		{{&scene_no_rc, "auto", NULL, NULL}, "null"},
 		{{&scene_none, "cpu:0", NULL, NULL}, "null"},
 		{{&scene_mixed, "none", NULL, NULL}, "null"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a program file says of how it was linked, and files that say nonsense.
+// Tests of how a program file was linked, and of malformed files.
 #include <support/cmocka.h>
 
 #include <elf.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// A program in one page: its head, one part, three sections.
+// An ELF program of one page: its header, one program header, three sections.
 struct image {
 	Elf64_Ehdr head;
 	Elf64_Phdr part;
@@ -83,7 +83,8 @@ static void what_is_no_program_is_not_judged(void **state) {
 	assert_null(program_no_preload_reason("/tmp"));
 }
 
-// Cut anywhere, and with each byte of it at its greatest: it is read within its bounds.
+// The file is cut at each length, and each of its bytes is set to 0xff. The reader must stay in
+// bounds.
 static void a_file_of_nonsense_is_read_within_its_bounds(void **state) {
 	struct image image = good_image(PT_INTERP, 1);
 	unsigned char bytes[sizeof(image)];

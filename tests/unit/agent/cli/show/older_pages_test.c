@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is printed of answers that an agent of before gave: facts that it does not tell are left out
-// or unknown. older/NAME.json was recorded of an agent whose own text went since; older/NAME.txt is
-// the page. PAGES_WRITE=1 in the environment writes the pages anew.
+// Tests of the pages printed from an older agent's answers: a missing field is left out or shown as
+// unknown. older/NAME.json was recorded from an agent that still made its own text pages;
+// older/NAME.txt is the expected page. PAGES_WRITE=1 in the environment rewrites the pages.
 #include "show/answers.h"
 
 #include <support/cases.h>
@@ -72,7 +72,7 @@ static void page_of_an_older_agent_s_answer_is_as_written(void **state) {
 	}
 }
 
-// An answer may be anything that parses.
+// An answer may be any valid JSON document.
 static void page_of_any_document_is_printed_and_harms_nobody(void **state) {
 	static const char *const documents[] = {
 		"{}",

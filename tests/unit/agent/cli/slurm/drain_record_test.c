@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The record of drains: what it holds, what it does not take for one, and changes at a time.
+// Tests of the record of drains: its content, the files that it rejects, and concurrent changes.
 #include "slurm/drain_record.h"
 
 #include <support/cmocka.h>
@@ -139,7 +139,7 @@ static void file_that_is_none_is_refused_and_left_as_it_is(void **state) {
 	}
 }
 
-// Found: one row that is no text made the file none for ever.
+// Regression: one row that was not valid text made the file unreadable for ever.
 static void row_that_is_no_text_is_refused_and_harms_no_other(void **state) {
 	const struct place *place = *state;
 	const struct drain_row row = {.node = "n2", .reason = "tocsin: \xe4", .stamp = "y"};
@@ -204,7 +204,8 @@ static void several_who_write_at_a_time_lose_no_row(void **state) {
 				int err;
 
 				snprintf(row.node, sizeof(row.node), "n%d-%d", writer, n);
-				// Where processors are short the others may hold it for long.
+				// On a machine with few CPUs another writer may hold the lock for a
+				// long time.
 				do
 					err = drain_record_change(
 						place->file, NULL, NULL, &row, why

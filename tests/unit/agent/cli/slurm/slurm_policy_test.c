@@ -26,7 +26,7 @@ decide(const char *reason,
 	return slurm_decide(&limits, &calm, &node, &finding, ret_why);
 }
 
-// Every state of a node that matters beside every advice.
+// Every relevant state of a node with every advice.
 static void each_reason_meets_each_advice_by_the_rules(void **state) {
 	static const struct {
 		const char *reason;
@@ -126,7 +126,8 @@ static void node_that_is_to_reboot_stays_drained_until_it_has(void **state) {
 	}
 }
 
-// A node of the cloud is dead to the agents while it is off, and Slurm has it back before they do.
+// Agents believe a cloud node dead while it is powered off. Slurm sees the node back before the
+// agents do.
 static void node_that_was_powered_on_is_not_drained_for_what_was_before(void **state) {
 	static const struct {
 		bool returned;
@@ -134,7 +135,7 @@ static void node_that_was_powered_on_is_not_drained_for_what_was_before(void **s
 		enum slurm_action action;
 	} cases[] = {
 		{true, 10, 3600, SLURM_KEEP},  {true, 59, 60, SLURM_KEEP},
-		{true, 10, 10, SLURM_DRAIN}, // so since then
+		{true, 10, 10, SLURM_DRAIN}, // the finding began when the node came back
 		{true, 60, 3600, SLURM_DRAIN}, {false, 10, 3600, SLURM_DRAIN},
 	};
 
@@ -157,7 +158,7 @@ static void node_that_was_powered_on_is_not_drained_for_what_was_before(void **s
 	}
 }
 
-// Slurm refuses to resume what has not registered since its controller began.
+// Slurm refuses to resume a node that has not registered since slurmctld started.
 static void node_that_slurm_does_not_know_yet_is_waited_for(void **state) {
 	const struct slurm_finding finding = {.advice = SLURM_ADVICE_HEALTHY, .for_s = 60};
 	struct slurm_node node = {.ours = true, .reason = OURS};
@@ -256,17 +257,17 @@ static void reason_is_parted_from_who_gave_it_and_when(void **state) {
 		 OURS " [root@2026-11-22]", ""},
 		{"NodeName=a State=IDLE Comment=Reason= x Reason=" OURS AT_TEN, OURS,
 		 "root@1795341600"},
-		// Of Slurm since 23.02: other fields follow.
+		// Slurm 23.02 and later print other fields after the reason.
 		{"NodeName=a Reason=" OURS AT_TEN " Comment=by Ann [x@y] ReservationName=r", OURS,
 		 "root@1795341600"},
 		{"NodeName=a Reason=" OURS AT_TEN " InstanceId=i InstanceType=t ", OURS,
 		 "root@1795341600"},
 		{"NodeName=a Reason=" OURS AT_TEN "   ", OURS, "root@1795341600"},
 		{"NodeName=a Reason=" OURS " Comment=x", OURS " Comment=x", ""},
-		// Its second line follows the time.
+		// The second line of a reason follows the time stamp.
 		{"NodeName=a Reason=" OURS AT_TEN " -- HOLD", OURS AT_TEN " -- HOLD", ""},
 		{"NodeName=a Reason=" OURS AT_TEN " ticket=4711", OURS AT_TEN " ticket=4711", ""},
-		// Pasted as Slurm shows it, with words or a field behind.
+		// A reason pasted as Slurm shows it, with words or a field after the stamp.
 		{"NodeName=a Reason=" OURS AT_TEN " -- HOLD [ann@2026-11-22T11:00:00]", "ambiguous",
 		 ""},
 		{"NodeName=a Reason=" OURS AT_TEN " ticket=4711 [ann@2026-11-22T11:00:00]",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rounds one after another: Slurm is played, what was said of a node before is the real thing.
+// Tests of consecutive rounds: the test stubs Slurm, but uses the real record of earlier findings.
 #include "slurm/slurm_round.h"
 
 #include <support/cmocka.h>
@@ -14,7 +14,7 @@
 
 static struct {
 	struct slurm_rounds rounds;
-	const char *node_state; // as Slurm has it
+	const char *node_state; // the state that Slurm reports
 	uint32_t drains;
 } stage;
 
@@ -58,7 +58,7 @@ static int set_up(void **state) {
 	fd = mkstemp(record);
 	assert_true(fd >= 0);
 	close(fd);
-	unlink(record); // one that is not there yet
+	unlink(record); // the record must not exist yet
 	stage.rounds = (struct slurm_rounds){
 		.way = {.ops = &played, .place = "played"},
 		.limits = {.per_interval = 4, .share_percent = 100, .settle_s = 60},
@@ -78,8 +78,8 @@ static int tear_down(void **state) {
 	return 0;
 }
 
-// A look at that second at the node in that state, which is to be drained since so long. What it
-// says is for nobody.
+// Run one round at second `at_s` with the node in that state. A finding that is `for_s` old advises
+// to drain the node. The output of the round is discarded. Returns the number of nodes drained.
 static uint32_t drains_at(uint64_t at_s, const char *node_state, int for_s) {
 	json_t *health = json_pack(
 		"{s:b,s:b,s:[{s:s,s:s,s:s,s:s,s:i}]}", "joined", 1, "brake", 0, "findings", "node",

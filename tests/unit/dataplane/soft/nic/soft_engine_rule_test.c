@@ -7,14 +7,14 @@
 #define US UINT64_C(1000)
 
 struct step {
-	uint64_t after_ns; // the last one
-	uint64_t poll_ns;  // a caller polled so long before; NEVER: none did
+	uint64_t after_ns; // time since the last step
+	uint64_t poll_ns;  // age of the last poll of a caller; NEVER: no caller polled
 	bool found, called;
 };
 
 #define NEVER UINT64_MAX
 
-// The same thing so often.
+// Repeat one step `count` times.
 static void
 play(struct engine_rule *rule, uint64_t *now_ns, const struct step *step, uint32_t count) {
 	struct engine_observation look = {.found = step->found, .called = step->called};
@@ -82,8 +82,8 @@ static void wakes_in_vain_count_in_a_row(void **state) {
 	assert_true(rule.back);
 }
 
-// As ib_write_lat does: each answer is awaited in memory, each completion by polling. Were the
-// engine not to come back at the next tick, each answer would take a tick.
+// ib_write_lat does this: it waits for each answer in memory, and polls for each completion. If the
+// engine did not return at the next tick, each answer would take one tick.
 static void one_that_polls_between_its_waits_on_memory_keeps_the_engine(void **state) {
 	const struct step completion = {20 * US, 200, false, false};
 	const struct step answer = {20 * US, 19 * US, true, false};
@@ -127,7 +127,7 @@ static void ticks_end_it_when_callers_are_gone_or_call(void **state) {
 	}
 }
 
-// The second one of each two comes at once: the caller had no time to look.
+// The second look of each pair follows at once, before the caller can poll.
 static void a_wire_that_has_it_turn_twice_for_one_wake_makes_no_difference(void **state) {
 	const struct step vain = {10 * US, 200, false, false};
 	const struct step again = {1 * US, 1200, false, false};

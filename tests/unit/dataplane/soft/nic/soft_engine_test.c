@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine's thread on a device that is played: what is left for it is a number, its wire an
-// eventfd. Nothing here ends by time: a wake that is lost hangs the test.
+// Tests of the engine's thread on a simulated device. Its pending work is a number, its wire an
+// eventfd. No test depends on time: a lost wake hangs the test.
 #include "nic/nic.h"
 
 #include <lib/scoped.h>
@@ -21,15 +21,15 @@ static struct {
 	struct soft_wire wire;
 	struct clock clock;
 	struct engine *engine;
-	int frames; // each unit is one
-	// With the device's lock.
-	uint32_t left;	 // work of callers
-	uint64_t due_ns; // when it falls due
-	bool full;	 // the wire takes none of it
+	int frames; // eventfd; each unit is one frame
+	// Protected by the lock of the device.
+	uint32_t left;	 // pending work of callers
+	uint64_t due_ns; // due time of that work
+	bool full;	 // the wire accepts none of it
 	uint32_t done, frames_done;
 	pthread_cond_t moved;
-	atomic_bool callers_are_first; // they take each frame before the engine comes
-	sem_t sleeps, stands_back;     // how often it began to
+	atomic_bool callers_are_first; // callers take each frame before the engine
+	sem_t sleeps, stands_back;     // posted at each begin of a sleep or of standing back
 } world;
 
 static bool take_frame(void) {
@@ -38,7 +38,7 @@ static bool take_frame(void) {
 	return read(world.frames, &count, sizeof(count)) == sizeof(count);
 }
 
-// What the engine calls of the device.
+// Functions of the device that the engine calls.
 
 bool nic_turn(struct soft_nic *nic, bool defer_acks) {
 	bool moved = false;
@@ -76,7 +76,8 @@ static void fake_wait(struct soft_wire *wire, int doorbell, uint64_t timeout_ns)
 		take_frame();
 }
 
-// Its ticks never come: only calls end its standing back. The linker takes this before libc's.
+// Ticks never come here, so only calls end the engine's standing back. The linker prefers this
+// definition to libc's.
 int poll(struct pollfd *fds, nfds_t count, int timeout) {
 	(void)timeout;
 	sem_post(&world.stands_back);
@@ -119,7 +120,7 @@ static void await(const uint32_t *count, uint32_t value) {
 		pthread_cond_wait(&world.moved, &world.nic.lock);
 }
 
-// As nic_unlock_and_ring() does; locked before, unlocked after.
+// Leave work like nic_unlock_and_ring(). Call with the lock held; returns with it released.
 static void leave(uint64_t due_ns) {
 	bool ring = due_ns < world.nic.engine_next_wake_ns;
 
@@ -226,7 +227,7 @@ static void full_wire_is_tried_again_without_spinning(void **state) {
 	while (sem_trywait(&world.sleeps) == 0)
 		;
 	for (uint32_t n = 0; n < 5; n++)
-		sem_wait(&world.sleeps); // each of them a sleep
+		sem_wait(&world.sleeps); // each round must sleep
 	nic_lock(&world.nic);
 	assert_int_equal(world.done, 0);
 	world.full = false;
@@ -234,7 +235,7 @@ static void full_wire_is_tried_again_without_spinning(void **state) {
 	nic_unlock(&world.nic);
 }
 
-// Each round it stands back, and a caller arms and sleeps until a frame comes.
+// In each round the engine stands back. A caller arms the queue and sleeps until a frame comes.
 static void armed_queue_is_served_by_an_engine_that_stood_back(void **state) {
 	uint32_t before;
 
@@ -259,7 +260,9 @@ static void engine_that_stands_back_is_woken_by_no_frame(void **state) {
 	stand_back();
 	nic_lock(&world.nic);
 	wakes = world.nic.counters.engine_wakes;
-	assert_int_equal(world.nic.engine_next_wake_ns, 0); // callers do not ring either
+	assert_int_equal(
+		world.nic.engine_next_wake_ns, 0
+	); // callers do not ring the doorbell either
 	nic_unlock(&world.nic);
 	for (uint32_t n = 0; n < 100; n++)
 		send_frame();

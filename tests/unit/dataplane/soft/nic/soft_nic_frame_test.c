@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames that come in: each reason to drop one, and that nothing else happens then.
+// Tests of received frames: each reason to drop a frame, and that a dropped frame has no other
+// effect.
 #include "dataplane/soft/soft_bed.h"
 #include "transport/qp.h"
 #include "verbs/verbs_soft.h"
@@ -13,7 +14,7 @@
 
 static struct bed_end *const here = &bed.ends[0], *const there = &bed.ends[1];
 
-// A frame from there to here; what is wrong with it is set before it is sealed, or after.
+// A frame from `there` to `here`. Each test damages it before or after it is sealed.
 struct made {
 	struct packet packet;
 	struct frame_route route;
@@ -115,7 +116,7 @@ static void wrong_id(struct made *made) {
 
 static void unknown_opcode(struct made *made) {
 	seal(made);
-	frame_of(made)[FRAME_IP4_BYTES + FRAME_UDP_BYTES] = 0x64; // of UD
+	frame_of(made)[FRAME_IP4_BYTES + FRAME_UDP_BYTES] = 0x64; // an opcode of UD
 	frame_seal(frame_of(made), made->size);
 }
 
@@ -206,7 +207,7 @@ static const struct {
 	{while_error, DROP(drop_state)},
 };
 
-// Of one frame only its own reason is counted, and no byte is written.
+// For each frame only the counter of its own reason changes, and no byte is written.
 static void each_reason_is_counted_by_itself(void **state) {
 	bed_end(state);
 	for (size_t n = 0; n < COUNT_OF(cases); n++) {
@@ -273,8 +274,8 @@ static void a_frame_sealed_with_another_id_is_counted_as_foreign(void **state) {
 	assert_int_equal(here->bytes[0], 0x77);
 }
 
-// Every size that the frame could be cut to, and every bit of it turned over: nothing is written,
-// but where the ICRC leaves bits out.
+// The frame is cut to every size, and each of its bits is flipped. No byte may be written, except
+// if the ICRC does not cover the bit.
 static void no_cut_or_turned_frame_writes_a_byte(void **state) {
 	struct made made;
 	uint32_t whole;
@@ -289,7 +290,7 @@ static void no_cut_or_turned_frame_writes_a_byte(void **state) {
 	}
 	for (uint32_t bit = (FRAME_IP4_BYTES + FRAME_UDP_BYTES) * 8; bit < whole * 8; bit++) {
 		if (bit / 8 == FRAME_IP4_BYTES + FRAME_UDP_BYTES + 4)
-			continue; // resv8a: not covered
+			continue; // resv8a is not covered by the ICRC
 		frame_of(&made)[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		(void)arrive(&made);
 		frame_of(&made)[bit / 8] ^= (uint8_t)(1 << bit % 8);

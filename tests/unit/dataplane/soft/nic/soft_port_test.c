@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a device says of its port. That the kernel's interfaces are followed is seen by agents
-// (tests/smoke/agent_wires_test.py).
+// Tests of the port state that a device reports. tests/smoke/agent_wires_test.py tests that it
+// follows the kernel's interface.
 #include "dataplane/soft/soft_bed.h"
 #include "nic/port_watch.h"
 #include "verbs/verbs_soft.h"
@@ -36,7 +36,7 @@ static void every_context_is_told_of_a_change_once(void **state) {
 		{NIC_PORT_DOWN, -1, IBV_PORT_DOWN},
 		{NIC_PORT_ACTIVE, IBV_EVENT_PORT_ACTIVE, IBV_PORT_ACTIVE},
 		{NIC_PORT_GONE, IBV_EVENT_DEVICE_FATAL, IBV_PORT_DOWN},
-		// Only who opens it anew has a port again.
+		// A port that is gone returns only after the device is opened again.
 		{NIC_PORT_ACTIVE, -1, IBV_PORT_DOWN},
 	};
 	struct ibv_context *other = NULL, *closed = NULL;
@@ -56,7 +56,8 @@ static void every_context_is_told_of_a_change_once(void **state) {
 	assert_int_equal(calls->close(other), 0);
 }
 
-// A wire that sees its port itself: told in the turn that found it, through faults as well.
+// A wire may detect the state of its port itself. Contexts receive the event in the same turn, even
+// with fault injection.
 static void contexts_are_told_what_the_wire_has_seen(void **state) {
 	static const struct soft_faults lossy = {.any = true, .loss_ppm = 1};
 	struct soft_nic *nic = nic_of(here->context);
@@ -90,7 +91,7 @@ static void a_device_that_is_opened_anew_has_its_port_again(void **state) {
 	assert_int_equal(port.state, IBV_PORT_ACTIVE);
 }
 
-// Neither of loopback addresses nor of wires without an interface.
+// A loopback address, or a wire without an interface, has no port that can go down.
 static void no_thread_watches_what_cannot_go(void **state) {
 	struct soft_config config = bed_config(2);
 	struct ibv_context *context = NULL;

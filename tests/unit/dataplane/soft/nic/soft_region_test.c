@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Registered memory: keys that the test draws, so that they collide as it likes.
+// Tests of registered memory. The test chooses the random keys, so that they collide as intended.
 #include "nic/region.h"
 
 #include <support/cases.h>
@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 
-#define REGIONS 199 // a prime: any step reaches all
+#define REGIONS 199 // a prime, so that any step visits all regions
 
 static uint64_t drawn[REGIONS + 8];
 static uint32_t draw_next, draw_count;
@@ -128,7 +128,7 @@ static void assert_found(struct soft_nic *nic, struct soft_mr *mr, bool found) {
 		assert_null(reached);
 }
 
-// Keys that all hash to few places, and removal in several orders.
+// All keys share few hash buckets. Regions are removed in several orders.
 static void what_is_left_is_found_whatever_went_before(void **state) {
 	static struct soft_mr mrs[REGIONS];
 	static uint8_t bytes[REGIONS];
@@ -174,12 +174,12 @@ static void a_copy_is_exact_whatever_its_end_is_aligned_to(void **state) {
 #define LOOKS 3000000
 
 struct watched {
-	uint64_t before, word; // where 16 bytes go
-	uint64_t torn;	       // of the one who looks, until `over`
+	uint64_t before, word; // 16 bytes, written together
+	uint64_t torn;	       // torn reads of the watching thread; valid after `over`
 	bool over;
 };
 
-// A program watches a word that is written again and again, each time all zeros or all ones.
+// Read a word that another thread overwrites again and again with all zeros or all ones.
 static void *watch(void *argument) {
 	struct watched *watched = argument;
 

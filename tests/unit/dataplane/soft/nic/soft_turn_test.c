@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Turns of a device, one by one: what may wait for the next one, and how much one does.
+// Tests of single turns of a device: what may wait for the next turn, and how much one turn does.
 #include "dataplane/soft/soft_bed.h"
 #include "transport/qp.h"
 #include "verbs/verbs_soft.h"
@@ -47,7 +47,7 @@ static void write_there(struct ibv_qp *qp, uint32_t length) {
 	assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
 }
 
-// The one that leaves is for what came in its own turn too.
+// The acknowledgement of an earlier turn also covers requests of its own turn.
 static void an_acknowledgement_waits_one_turn_though_frames_keep_coming(void **state) {
 	(void)state;
 	for (uint64_t n = 1; n < 10; n++) {
@@ -55,7 +55,7 @@ static void an_acknowledgement_waits_one_turn_though_frames_keep_coming(void **s
 		turn(here, false);
 		assert_true(turn(there, true));
 		assert_int_equal(counters("soft1").acks_sent, n / 2);
-		// What waits an engine would see to at once.
+		// An engine would send the deferred acknowledgement at once.
 		assert_int_equal(due(there), n % 2 == 1 ? 0 : NIC_NEVER);
 	}
 	turn(there, true);
@@ -73,7 +73,7 @@ static void the_engine_defers_nothing(void **state) {
 	assert_int_equal(due(there), NIC_NEVER);
 }
 
-// As a program does whose calls drive.
+// Post a request and push it, as a program does whose calls drive the device.
 static void post_back(void) {
 	struct soft_nic *nic = nic_of(there->context);
 	struct ibv_sge sge = {(uintptr_t)there->bytes, 8, there->mr->lkey};
@@ -107,7 +107,7 @@ static void who_posts_sends_before_what_it_owes(void **state) {
 	assert_int_equal(counters("soft1").acks_sent, 1);
 }
 
-// Both ends only poll, as far as the wire can tell.
+// Both ends only poll, as far as the device can see.
 static void play_ping_pong(uint32_t volleys) {
 	for (uint32_t n = 0; n < volleys; n++) {
 		write_there(here->qp, 8);
@@ -150,7 +150,7 @@ static void what_is_held_leaves_by_itself_and_at_once_by_the_engine(void **state
 	}
 }
 
-// Two queue pairs with far more to send than a turn allows, or their windows.
+// Two queue pairs have far more to send than a turn or their windows allow.
 static void a_turn_is_bounded_and_shared(void **state) {
 	struct ibv_qp_init_attr attr = bed_qp_attr(here);
 	struct ibv_qp *qps[2] = {here->qp, NULL}, *peer = NULL;

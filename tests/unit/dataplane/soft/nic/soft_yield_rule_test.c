@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// When a poll in vain yields.
+// Tests of when an empty poll yields the processor.
 #include "nic/yield_rule.h"
 
 #include <support/cmocka.h>
@@ -17,7 +17,8 @@ static void a_poll_in_vain_yields_after_a_while_and_not_before(void **state) {
 	assert_true(yield_rule_should_yield(&rule, START + 2 * YIELD_AFTER_NS));
 }
 
-// The time between two yields after `count` that took so long, the last one finding or not.
+// Return the time between two yields after `count` yields that took `took_ns` each. `last_finds`:
+// the last yield was followed by a find.
 static uint64_t distance_after(uint32_t count, uint64_t took_ns, bool last_finds) {
 	struct yield_rule rule = {0};
 	uint64_t now_ns = START, from_ns;
@@ -57,7 +58,7 @@ static void one_that_brings_something_makes_them_frequent_again(void **state) {
 	assert_int_equal(distance_after(5, 4000000, true), YIELD_AFTER_NS);
 }
 
-// Found: the answer took two frames, so the poll right after the yield found nothing.
+// Regression: the answer needed two frames, so the poll right after the yield found nothing.
 static void an_answer_soon_after_a_yield_is_what_it_brought(void **state) {
 	static const struct {
 		uint64_t after_ns;
@@ -77,8 +78,8 @@ static void an_answer_soon_after_a_yield_is_what_it_brought(void **state) {
 	}
 }
 
-// Found: a program whose yields had been in vain while its peer began never yielded again, and each
-// round of the two took a time slice.
+// Regression: a program yielded in vain while its peer started, and then never yielded again. Each
+// round trip took a time slice.
 static void who_found_something_after_others_ran_yields_again(void **state) {
 	struct yield_rule rule = {.vain = YIELD_DOUBLINGS_MAX};
 	uint64_t now_ns = START;
@@ -86,7 +87,8 @@ static void who_found_something_after_others_ran_yields_again(void **state) {
 	(void)state;
 	for (uint32_t rounds = 0; rounds < 4; rounds++) {
 		assert_false(yield_rule_should_yield(&rule, now_ns));
-		yield_rule_note_found(&rule, now_ns + 1000); // at once: that says nothing
+		// Found without a yield, which proves nothing.
+		yield_rule_note_found(&rule, now_ns + 1000);
 		assert_int_equal(rule.vain, YIELD_DOUBLINGS_MAX >> rounds);
 		assert_false(yield_rule_should_yield(&rule, now_ns + 2000));
 		now_ns += 4000000;

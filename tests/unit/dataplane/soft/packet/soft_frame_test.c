@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Frames captured elsewhere, frames of our own, and everything that a frame may have wrong.
+// Tests of frames captured elsewhere, of our own frames, and of every fault that a frame may have.
 #include "packet/bytes.h"
 #include "packet/frame.h"
 
@@ -38,8 +38,8 @@ static uint32_t hex(const char *digits, uint8_t *to) {
 	return size;
 }
 
-// With IP ids, as others sent them: a congestion notification of a ConnectX-4 Lx, without DF, and
-// of the kernel's Soft-RoCE an acknowledgement and a fetch-and-add.
+// Frames with IP ids, captured from other senders: a congestion notification of a ConnectX-4 Lx
+// without DF, and an acknowledgement and a fetch-and-add of the kernel's Soft-RoCE.
 #define NOTIFICATION                                                                       \
 	"45c2003c718c4000401191610a0011010a001201000012b7002800008100ffff4000011800000000" \
 	"0000000000000000000000000000000082fd002a"
@@ -63,7 +63,7 @@ static struct frame_route route_of(const char *from, const char *to) {
 	};
 }
 
-// A write of so many bytes, sealed. Returns its size.
+// Build and seal a write with that many bytes of payload. Returns the size of the frame.
 static uint32_t build(const char *from, const char *to, uint32_t payload) {
 	const struct frame_route route = route_of(from, to);
 	const struct packet packet = {
@@ -208,7 +208,7 @@ static uint32_t slow_crc(const uint8_t *bytes, size_t size) {
 	return ~value;
 }
 
-// Of each family the bytes that routers and hosts may change, with the bits that they may.
+// For each address family, the bytes that routers and hosts may change, with their variable bits.
 struct free_byte {
 	uint32_t at;
 	uint8_t bits;
@@ -267,7 +267,7 @@ static void a_check_leaves_frame_and_headroom_as_they_were(void **state) {
 		memcpy(&before, &room, sizeof(room));
 		assert_int_equal(frame_check_icrc(frame, size, true), FRAME_ICRC_RIGHT);
 		assert_memory_equal(&room, &before, sizeof(room));
-		// Beyond its end nothing is looked at.
+		// Bytes after the frame are not read.
 		memset(frame + size, 0xa5, sizeof(room.frame) - size);
 		assert_int_equal(frame_check_icrc(frame, size, false), FRAME_ICRC_RIGHT);
 		frame[40] ^= 1;
@@ -288,7 +288,8 @@ static void every_bit_counts_but_those_that_may_change_on_the_way(void **state) 
 				const bool may = (bits_free(&families[n], at) & bit) != 0;
 
 				frame[at] ^= (uint8_t)bit;
-				// Another version is another frame, of which some bits are masked.
+				// A different version makes it another kind of frame, with other
+				// masked bits, so skip it.
 				if (!version)
 					assert_int_equal(
 						frame_check_icrc(frame, size, true),
@@ -313,7 +314,8 @@ static void another_ip_id_explains_an_icrc_where_it_is_not_known(void **state) {
 			assert_int_equal(frame_check_icrc(frame, size, false), FRAME_ICRC_BY_ID);
 			assert_int_equal(frame_check_icrc(frame, size, true), FRAME_ICRC_WRONG);
 		}
-		// A sealed id is right whatever it is, and explained where 0 stands for it.
+		// A sealed id is right whatever its value. If the id was then replaced by 0, it
+		// still explains the ICRC.
 		store_be16(frame + 4, 0xbeef);
 		frame_seal(frame, size);
 		assert_int_equal(frame_check_icrc(frame, size, true), FRAME_ICRC_RIGHT);
@@ -380,28 +382,27 @@ static void a_header_that_is_not_ours_is_refused(void **state) {
 	static const struct {
 		bool ip4;
 		uint32_t at;
-		uint16_t value; // two bytes from there on
+		uint16_t value; // written to the two bytes at `at`
 		int error;
 	} cases[] = {
-		{true, 0, 0x4600, -EBADMSG}, // options
-		{true, 0, 0x4400, -EBADMSG}, // a header shorter than a header
-		{true, 0, 0x0500, -EBADMSG}, // versions
+		{true, 0, 0x4600, -EBADMSG}, // IP options
+		{true, 0, 0x4400, -EBADMSG}, // shorter than the minimum header
+		{true, 0, 0x0500, -EBADMSG}, // wrong versions
 		{true, 0, 0x5500, -EBADMSG},
 		{true, 0, 0xff00, -EBADMSG},
-		{true, 2, 0, -EMSGSIZE}, // lengths
+		{true, 2, 0, -EMSGSIZE}, // wrong lengths
 		{true, 2, 20, -EMSGSIZE},
 		{true, 2, 43, -EMSGSIZE},
-		{true, 2, 44, -EBADMSG}, // less than UDP says
+		{true, 2, 44, -EBADMSG}, // shorter than UDP's length
 		{true, 2, 0xffff, -EMSGSIZE},
-		{true, 6, 0x2000,
-		 -EBADMSG}, // fragments: the first, a later one, one that may not be
+		{true, 6, 0x2000, -EBADMSG}, // fragments: the first, a later one, an invalid one
 		{true, 6, 0x0001, -EBADMSG},
 		{true, 6, 0x6000, -EBADMSG},
-		{true, 6, 0x8000, -EBADMSG}, // the bit that must be 0
+		{true, 6, 0x8000, -EBADMSG}, // the reserved bit
 		{true, 8, 0x4006, -EBADMSG}, // TCP
-		{true, 22, 4790, -EBADMSG},  // ports
+		{true, 22, 4790, -EBADMSG},  // wrong ports
 		{true, 22, 0, -EBADMSG},
-		{true, 24, 0, -EBADMSG}, // UDP's own length
+		{true, 24, 0, -EBADMSG}, // wrong UDP lengths
 		{true, 24, 7, -EBADMSG},
 		{true, 24, 0xffff, -EBADMSG},
 		{false, 0, 0x7000, -EBADMSG},
@@ -409,7 +410,7 @@ static void a_header_that_is_not_ours_is_refused(void **state) {
 		{false, 4, 23, -EMSGSIZE},
 		{false, 4, 24, -EBADMSG},
 		{false, 4, 0xffff, -EMSGSIZE},
-		{false, 6, 0x0040, -EBADMSG}, // a header of options in between
+		{false, 6, 0x0040, -EBADMSG}, // an extension header
 		{false, 6, 0x2c40, -EBADMSG}, // a fragment
 		{false, 42, 4790, -EBADMSG},
 		{false, 44, 8, -EBADMSG},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The oracle is the CRC bit by bit, known itself by the check value of its definition.
+// The reference is a bitwise CRC, which is itself checked against the check value of its
+// definition.
 #include "packet/icrc.h"
 
 #include <support/cmocka.h>
@@ -39,7 +40,7 @@ static void the_check_values_of_the_definition_come_out(void **state) {
 	(void)state;
 	assert_int_equal(slow_crc(digits, 9), 0xcbf43926);
 	assert_int_equal(icrc_crc32(digits, 9), 0xcbf43926);
-	// What every ICRC goes on from.
+	// The start value of every ICRC.
 	assert_int_equal(icrc_crc32(ones, sizeof(ones)) ^ UINT32_MAX, 0xdebb20e3);
 }
 
@@ -104,13 +105,13 @@ static void all_65536_changes_are_found_and_are_all_there_are(void **state) {
 	for (uint32_t change = 0; change <= UINT16_MAX; change++) {
 		uint8_t zeros[2] = {0}, changed[2] = {(uint8_t)change, (uint8_t)(change >> 8)};
 
-		// Nothing after them, where the slow way is quick.
+		// With no bytes after the change the slow CRC is fast enough.
 		assert_true(
 			icrc_find_changed_bytes(slow_crc(zeros, 2) ^ slow_crc(changed, 2), 0, &bits)
 		);
 		assert_int_equal(bits, change);
 	}
-	// A 65,536th of all differences; drawn at random, about one of these.
+	// One in 65,536 differences can be explained, so about one of these random differences is.
 	for (uint32_t n = 0, difference = 7; n < 65536; n++) {
 		difference = difference * 1664525 + 1013904223;
 		explained += icrc_find_changed_bytes(difference, after, &bits);
@@ -127,7 +128,7 @@ static void another_change_is_not_explained_and_the_output_stays(void **state) {
 		const size_t size = 12 + lengths[n] + 8;
 		const uint32_t before = icrc_crc32(text, size);
 
-		// One bit, a byte before the two, and one after them.
+		// Change one bit, before the two bytes and after them.
 		for (size_t at = 9; at <= 12; at += 3) {
 			text[at] ^= 0x10;
 			assert_false(icrc_find_changed_bytes(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every opcode both ways, bytes as they stand on the wire, and whatever length a packet may have.
+// Tests of every opcode in both directions, the exact bytes on the wire, and all packet lengths.
 #include "packet/packet.h"
 
 #include <support/cmocka.h>
@@ -9,7 +9,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-// The header lengths as the specification has them, not as our table does.
+// Header lengths from the specification, independent of our table.
 static const struct {
 	uint8_t opcode;
 	const char *name;
@@ -79,7 +79,7 @@ static void the_other_opcodes_are_none_of_ours(void **state) {
 	assert_int_equal(packet.psn, 4711);
 }
 
-// Those that the opcode lacks must be written by nobody and read as 0.
+// Fields that the opcode lacks must not be written, and must be read as 0.
 static struct packet full(uint8_t opcode) {
 	return (struct packet){
 		.opcode = opcode,
@@ -254,7 +254,7 @@ static void another_version_of_the_transport_is_refused(void **state) {
 }
 
 static void rnr_timers_are_those_of_the_specification(void **state) {
-	// In hundredths of a millisecond, from code 1 on.
+	// Unit: 0.01 ms; the first entry is code 1.
 	static const uint32_t steps[] = {1,    2,    3,	    4,	   6,	  8,	 12,   16,
 					 24,   32,   48,    64,	   96,	  128,	 192,  256,
 					 384,  512,  768,   1024,  1536,  2048,	 3072, 4096,

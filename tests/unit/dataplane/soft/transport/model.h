@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A world of software devices on memory wires, on virtual time, beside a model of what must come of
-// what is asked of them. One thread; one seed is one world, and always the same one.
+// A world of software devices on memory wires, in virtual time, compared with a model of their
+// results. It has one thread, and a seed always gives the same world.
 //
-// Each end of a pair has memory of its own that only its peer reaches: a target for writes and
-// reads, words for atomics, and places for receives. Work is applied to the model in the order in
-// which it was posted, when its completion is seen. What was under way when a pair went down may
-// have been done or not; the memory has to show one of both, and the model takes it over.
+// Each end of a pair has memory that only its peer reaches: a target area, words for atomics, and
+// slots for receives. Requests are applied to the model in posting order, when their completion is
+// seen. A request in flight when the pair broke may be executed or not; the model adopts whichever
+// result it finds in memory.
 #pragma once
 
 #include <dataplane/soft.h>
@@ -20,7 +20,7 @@
 #define PAIRS_MAX 8
 #define CQS_MAX 3
 #define PIECES_MAX 16
-#define WORKS_RING 256 // of an end; a power of two, much more than any queue
+#define WORKS_RING 256 // requests of one end; a power of two, much larger than any queue
 #define RECEIVES_RING 64
 #define INCOMING_RING 1024
 #define SRQ_SLOTS 64
@@ -29,7 +29,7 @@
 #define NEVER UINT64_MAX
 
 struct piece {
-	uint32_t at, length; // in the memory of the device
+	uint32_t at, length; // offset and length in the memory of the device
 	uint32_t lkey;
 };
 
@@ -37,12 +37,12 @@ enum wrong {
 	RIGHT,
 	WRONG_RKEY,
 	WRONG_RANGE,
-	WRONG_RIGHTS, // a region that peers may not reach
+	WRONG_RIGHTS, // a region without access for peers
 	WRONG_PD,     // a region of another protection domain
 	WRONG_LKEY,
-	WRONG_LOCAL,	 // a read into a region that is not to be written
-	WRONG_ALIGNMENT, // of an atomic
-	WRONG_LENGTH,	 // a send longer than what it meets
+	WRONG_LOCAL,	 // a read into a read-only region
+	WRONG_ALIGNMENT, // a misaligned atomic
+	WRONG_LENGTH,	 // a send longer than its receive
 	WRONG_COUNT,
 };
 
@@ -53,25 +53,26 @@ struct work {
 	enum wrong wrong;
 	uint32_t length;
 	uint32_t immediate;
-	uint32_t target; // in the memory of the peer's device
+	uint32_t target; // offset in the memory of the peer's device
 	uint64_t compare_add, swap;
 	uint32_t piece_count;
 	struct piece pieces[PIECES_MAX];
-	uint64_t arena_end; // what is free again when it is finished
-	bool failed;	    // finished, and nobody knows what it did
+	// Arena tail after this request; the arena is free up to there when the request finished.
+	uint64_t arena_end;
+	bool failed; // finished with unknown effect
 };
 
 struct receive {
-	uint32_t id; // 0: free
+	uint32_t id; // 0: unused
 	bool bad;
-	uint32_t slot; // where its memory begins
+	uint32_t slot; // offset of its memory
 	uint32_t piece_count;
 	struct piece pieces[PIECES_MAX];
 };
 
-// What was sent to an end and takes a receive, in order.
+// A request sent to an end that consumes a receive; the ring keeps them in order.
 struct incoming {
-	uint32_t id; // of the work over there
+	uint32_t id; // id of the request at the sender
 	enum ibv_wr_opcode opcode;
 	uint32_t length, immediate;
 	bool too_long;
@@ -88,31 +89,32 @@ struct end {
 	struct ibv_qp_cap cap;
 	bool signal_all;
 	uint8_t timeout, retries, rnr_retries;
-	// Places in the memory of the device.
+	// Areas in the memory of the device.
 	uint32_t arena, arena_bytes;
 	uint32_t target, target_bytes;
 	uint32_t words;
 	uint32_t slots, slot_bytes, slot_count;
-	// [kept, head) failed, [head, tail) are not finished; all run on.
+	// Requests in [kept, head) failed, those in [head, tail) are unfinished. The indexes never
+	// wrap.
 	uint32_t kept, head, tail;
 	struct work works[WORKS_RING];
 	uint64_t arena_head, arena_tail;
-	uint32_t unsignalled; // in a row, the latest ones
+	uint32_t unsignalled; // number of latest requests in a row without IBV_SEND_SIGNALED
 	uint32_t receive_head, receive_tail;
 	struct receive receives[RECEIVES_RING];
 	uint32_t incoming_head, incoming_tail;
 	struct incoming incoming[INCOMING_RING];
-	bool failed;	      // an error completion of the sending side was seen
-	bool receives_failed; // and one of the receiving side
-	bool bad_receives;    // some were posted since it was connected
-	bool number_stays;    // it was reset: frames of the past may be for it
+	bool failed;	      // an error completion of a send request was seen
+	bool receives_failed; // an error completion of a receive was seen
+	bool bad_receives;    // bad receives were posted since the connection was made
+	bool number_stays;    // the queue pair was reset, so old frames may reach its number
 };
 
 struct pair {
 	struct end ends[2];
 	uint32_t mtu;
 	bool up;
-	// What happened that lets more than the work itself fail.
+	// Number of events that may make innocent requests fail.
 	uint32_t spoils;
 	uint64_t down_ns;
 	uint64_t epoch;
@@ -133,8 +135,9 @@ struct device {
 	struct receive srq_receives[SRQ_SLOTS];
 	uint8_t *memory, *expected;
 	uint32_t memory_bytes;
-	uint32_t counter;		   // a word that all peers add to
-	uint64_t counted, perhaps_counted; // by those that succeeded; by those nobody knows of
+	uint32_t counter; // offset of a word to which all peers add
+	// Additions that succeeded, and additions with unknown outcome.
+	uint64_t counted, perhaps_counted;
 };
 
 struct model {
@@ -144,11 +147,11 @@ struct model {
 	struct clock clock;
 	struct soft_faults faults;
 	char faults_text[160];
-	bool heavy;		  // so many losses that retries may be used up
-	bool lives;		  // pairs go down and come again
-	bool errs;		  // wrong work is posted
-	bool broke;		  // a pair went down
-	const char *faults_asked; // NULL: drawn; else nothing but the wire goes wrong
+	bool heavy;		  // heavy loss, so that retries may be exhausted
+	bool lives;		  // pairs are broken and connected again
+	bool errs;		  // wrong requests are posted
+	bool broke;		  // a pair was broken
+	const char *faults_asked; // NULL: faults are random; else only these faults occur
 	uint64_t quiet_ns;
 	uint32_t device_count, pair_count;
 	struct device devices[DEVICES_MAX];
@@ -171,35 +174,36 @@ uint64_t draw(struct model *model);
 uint32_t below(struct model *model, uint32_t bound);
 bool one_in(struct model *model, uint32_t count);
 
-// model_world.c
+// Functions of model_world.c.
 void world_create(struct model *model);
 void world_destroy(struct model *model);
 struct end *end_random(struct model *model);
 void end_create_qp(struct end *end);
-uint32_t turn_all(struct model *model); // until nothing moves; how many turns moved something
-bool advance(struct model *model);	// to the next time at which something is due; false: never
+// Run turns until nothing moves; return the number of turns with progress.
+uint32_t turn_all(struct model *model);
+bool advance(struct model *model); // advance to the next due time; false: nothing is ever due
 void check_counters(struct model *model);
 
-// model_connect.c
+// Functions of model_connect.c.
 void pair_connect(struct pair *pair);
 void pair_spoil(struct pair *pair);
-void pair_break(struct pair *pair); // in one of many ways
+void pair_break(struct pair *pair); // break the pair in a random way
 void pair_settle(struct pair *pair);
 void async_drain(struct model *model);
-void srqs_reclaim(struct model *model); // all completions were seen
+void srqs_reclaim(struct model *model); // call only after all completions were polled
 
-// model_post.c
+// Functions of model_post.c.
 void post_work(struct end *end);
 void post_receive(struct end *end);
 
-// model_complete.c
+// Functions of model_complete.c.
 void poll_cq(struct device *device, uint32_t cq, uint32_t max);
 void poll_all(struct model *model);
-// Those that are left without a completion, which is theirs not to have, succeeded.
+// Mark the remaining requests without completion as successful; they were not signalled.
 void end_finish_unsignalled(struct end *end);
-void end_forget(struct end *end); // it was reset or destroyed
+void end_forget(struct end *end); // call after the queue pair was reset or destroyed
 
-// model_memory.c
+// Functions of model_memory.c.
 static inline struct work *work_at(struct end *end, uint32_t at) {
 	return &end->works[at % WORKS_RING];
 }
@@ -212,15 +216,15 @@ bool is_write(enum ibv_wr_opcode opcode);
 bool is_send(enum ibv_wr_opcode opcode);
 bool is_atomic(enum ibv_wr_opcode opcode);
 bool takes_receive(enum ibv_wr_opcode opcode);
-// The bytes of a write are where they belong, but for those that later ones may have changed.
+// Check that the bytes of a write have arrived, except where later writes may have changed them.
 void check_landed(struct end *end, uint32_t at);
 void apply_write(struct end *end, const struct work *work);
 void apply_read(struct end *end, uint32_t at);
 void apply_atomic(struct end *end, const struct work *work);
 void apply_receive(struct end *end, const struct receive *receive, const struct incoming *incoming);
-// May have been read into, or not.
+// Accept memory of this end that a failed request may have changed.
 void adopt_local(struct end *end, uint32_t at);
 void adopt_receive(struct end *end, const struct receive *receive);
-// May have been written, or not.
+// Accept the target area, which failed writes may have changed.
 void adopt_target(struct end *end);
 void check_memory(struct model *model);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Completions: each once, in order, with a status that can be.
+// Checks completions: each comes once, in order, with a possible status.
 #include "dataplane/soft/transport/model.h"
 
 #include <arpa/inet.h>
@@ -73,7 +73,7 @@ void end_finish_unsignalled(struct end *end) {
 	}
 }
 
-// What stands before the one that completed was silent, and went well.
+// Return the request of a completion. The requests before it were not signalled and succeeded.
 static struct work *work_completed(struct end *end, const struct ibv_wc *wc) {
 	uint32_t id = (uint32_t)(wc->wr_id >> 1);
 
@@ -96,7 +96,7 @@ static struct work *work_completed(struct end *end, const struct ibv_wc *wc) {
 	}
 }
 
-// Its cause may stand in a queue that was not looked at yet.
+// The cause of the flush may be a completion that was not polled yet.
 static bool may_be_flushed(const struct pair *pair) {
 	return pair->spoils > 0 || pair->ends[0].model->heavy || pair->ends[0].rnr_retries < 7 ||
 	       pair->ends[1].rnr_retries < 7;
@@ -110,7 +110,7 @@ is_status_of(const struct end *end, const struct work *work, enum ibv_wc_status 
 	case IBV_WC_WR_FLUSH_ERR:
 		return may_be_flushed(pair);
 	case IBV_WC_RETRY_EXC_ERR:
-		// Of a pair that broke, a NAK that was lost is not sent again.
+		// When a pair breaks, a lost NAK is not sent again.
 		return pair->spoils > (work->wrong != RIGHT) ||
 		       (may_be_flushed(pair) && (work->wrong == RIGHT || end->model->faults.any));
 	case IBV_WC_RNR_RETRY_EXC_ERR:
@@ -180,7 +180,7 @@ static void send_completed(struct end *end, const struct ibv_wc *wc) {
 	work_succeed(end);
 }
 
-// The receive that completed, out of those that wait.
+// Remove and return the receive with this id.
 static struct receive receive_take(struct end *end, uint32_t id) {
 	struct device *device = end->device;
 	struct receive *receive = NULL;
@@ -207,7 +207,7 @@ static struct receive receive_take(struct end *end, uint32_t id) {
 	return taken;
 }
 
-// What was asked for before a message that arrived has been done, and can be seen.
+// When a message arrives, all writes sent before it must be visible.
 static void check_order(struct end *end, uint32_t id) {
 	struct end *sender = end->peer;
 
@@ -267,7 +267,7 @@ receive_failed(struct end *end, const struct ibv_wc *wc, const struct receive *r
 	else if (!end->receives_failed && end->incoming_head != end->incoming_tail)
 		expected = (wc->status == IBV_WC_LOC_LEN_ERR && incoming->too_long) ||
 			   (wc->status == IBV_WC_LOC_PROT_ERR && receive->bad) ||
-			   // An invalid request in the middle of a message.
+			   // An invalid request within a message.
 			   (wc->status == IBV_WC_LOC_LEN_ERR && receive->bad && incoming->too_long);
 	model_must(
 		end->model, expected, "receive %u (bad %d): %s", receive->id, receive->bad,
@@ -337,7 +337,8 @@ void end_forget(struct end *end) {
 		adopt_receive(end, receive);
 		receive->id = 0;
 	}
-	// One of a shared queue may be gone with it, and been written to.
+	// A receive of the shared queue may have been lost with the queue pair, and may have been
+	// written to.
 	for (uint32_t i = 0; end->uses_srq && i < end->device->srq_slots; i++) {
 		if (end->device->srq_receives[i].id != 0)
 			adopt_receive(end, &end->device->srq_receives[i]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The life of pairs: connected, broken in one of many ways, and connected again.
+// Life cycle of pairs: connect, break in a random way, and connect again.
 #include "dataplane/soft/transport/model.h"
 #include "transport/qp.h"
 
@@ -63,12 +63,12 @@ static void to_rts(struct end *end, uint32_t psn) {
 		       IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-// Near the wrap as often as not.
+// Return a random first PSN; half of them are near the wrap.
 static uint32_t draw_psn(struct model *model) {
 	return one_in(model, 2) ? 0xffffff - below(model, 60) : below(model, 1U << 24);
 }
 
-// Frames of a connection before may still be on their way to a number that stayed.
+// Wait until frames of an earlier connection have expired, if a queue pair kept its number.
 static void wait_until_quiet(struct pair *pair) {
 	struct model *model = pair->ends[0].model;
 
@@ -123,7 +123,8 @@ void async_drain(struct model *model) {
 	}
 }
 
-// To ERR: everything is flushed at once, and can be seen at once.
+// Move the queue pair to ERR. All its requests must be flushed, and their completions be visible,
+// at once.
 static void end_flush(struct end *end) {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_ERR};
 	struct model *model = end->model;
@@ -229,7 +230,8 @@ static bool is_posted(const struct device *device, const struct receive *receive
 	return false;
 }
 
-// What a queue pair had taken from a shared queue when it was reset went with it, without a word.
+// Free receives that a queue pair had taken from a shared queue before its reset. They get no
+// completion.
 void srqs_reclaim(struct model *model) {
 	for (uint32_t d = 0; d < model->device_count; d++) {
 		struct device *device = &model->devices[d];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What bytes may lie where.
+// The bytes that may be in memory according to the model.
 #include "dataplane/soft/transport/model.h"
 
 bool is_write(enum ibv_wr_opcode opcode) {
@@ -34,7 +34,7 @@ void paint(struct device *device, uint32_t at, uint32_t length, uint32_t id, uin
 	memcpy(device->memory + at, device->expected + at, length);
 }
 
-// True if that work may have left this byte there.
+// Return whether this request may have written this byte there.
 static bool may_write(const struct work *work, uint32_t place, uint8_t byte) {
 	return is_write(work->opcode) && work->wrong == RIGHT && place >= work->target &&
 	       place - work->target < work->length &&
@@ -68,7 +68,7 @@ void apply_write(struct end *end, const struct work *work) {
 	paint_expected(end->peer->device, work->target, work->length, work->id, 0);
 }
 
-// How far later work may show in what a read found: to the first that waits for it.
+// Return the first later request with a fence. Writes before it may already be visible in the read.
 static uint32_t fence_after(struct end *end, uint32_t at) {
 	for (at++; at != end->tail; at++) {
 		if (work_at(end, at)->flags & IBV_SEND_FENCE)
@@ -121,7 +121,7 @@ static bool is_counting(const struct end *end, const struct work *work) {
 	return work->target == end->peer->device->counter;
 }
 
-// The original value comes in one piece, or in several.
+// Read the original value of an atomic, which may be split over several pieces.
 static uint64_t original_of(struct end *end, const struct work *work) {
 	uint8_t bytes[8];
 	uint32_t offset = 0;
@@ -242,7 +242,8 @@ void adopt_receive(struct end *end, const struct receive *receive) {
 
 			if (byte == device->expected[piece->at + n])
 				continue;
-			// Another one that shares the queue may have been sent it.
+			// The byte may come from a send to another queue pair that shares the
+			// queue.
 			if (end->uses_srq && !may_arrive(end, offset, byte))
 				continue;
 			model_must(
@@ -255,12 +256,13 @@ void adopt_receive(struct end *end, const struct receive *receive) {
 	}
 }
 
-// That what it found has no place to go shows only when it comes back.
+// With a wrong lkey an atomic is executed too: the missing local buffer is only noticed when the
+// response arrives.
 static bool is_executed(const struct work *work) {
 	return is_atomic(work->opcode) && (work->wrong == RIGHT || work->wrong == WRONG_LKEY);
 }
 
-// Atomics are done in order, and only so many of them.
+// Atomics are executed in order, up to some unknown request.
 static void adopt_word(struct end *end, uint32_t place) {
 	struct device *over = end->peer->device;
 	uint64_t actual = word_at(over->memory, place);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Work by chance: any operation, any shape, now and then a wrong one.
+// Posts random requests: any operation, any shape, sometimes wrong.
 #include "dataplane/soft/transport/model.h"
 
 #include <arpa/inet.h>
@@ -48,7 +48,7 @@ static uint32_t draw_length(struct end *end) {
 	}
 }
 
-// Room in the arena for so many bytes in a row; where it is. False if there is none.
+// Reserve `length` contiguous bytes of the arena. Returns false if there is no room.
 static bool arena_take(struct end *end, uint32_t length, uint32_t *ret_at, uint64_t *ret_end) {
 	uint64_t tail = end->arena_tail;
 	uint32_t at = (uint32_t)(tail % end->arena_bytes);
@@ -64,7 +64,8 @@ static bool arena_take(struct end *end, uint32_t length, uint32_t *ret_at, uint6
 	return true;
 }
 
-// Cuts so many bytes from at on into pieces, with a few bytes in between. As many pieces as fit.
+// Cut `length` bytes from `at` on into at most `max` pieces with small gaps. Returns the number of
+// pieces.
 static uint32_t
 cut(struct model *model,
     struct device *device,
@@ -135,7 +136,7 @@ static unsigned int draw_flags(struct end *end, const struct work *work) {
 	struct model *model = end->model;
 	unsigned int flags = 0;
 
-	// Room is given back by completions: they must not be put off for ever.
+	// Completions free room in the queue and the arena, so they must not be delayed for ever.
 	if (one_in(model, 2) || end->signal_all || end->unsignalled >= 8 ||
 	    end->tail - end->head + 1 >= end->cap.max_send_wr ||
 	    end->arena_tail - end->arena_head > end->arena_bytes / 2)
@@ -166,7 +167,7 @@ static bool draw_work(struct end *end, struct work *work) {
 	work->length = is_atomic(work->opcode) ? 8 : draw_length(end);
 	if (work->length > length_max(end, work->opcode))
 		work->length = length_max(end, work->opcode);
-	// The longest that a receive may be is one slot: one byte more fits nowhere.
+	// A receive has at most one slot of bytes, so one byte more never fits.
 	if (is_send(work->opcode) && model->errs && one_in(model, 100) &&
 	    end->peer->slot_bytes + 1 + GAPS < end->arena_bytes / 2) {
 		work->wrong = WRONG_LENGTH;
@@ -220,7 +221,7 @@ static void fill_request(
 			.lkey = work->pieces[i].lkey,
 		};
 	}
-	// A piece without bytes is not looked at: all of them.
+	// The lkey of an empty piece is not checked, so all pieces get the wrong one.
 	for (uint32_t i = 0; i < work->piece_count && work->wrong == WRONG_LKEY; i++)
 		sges[i].lkey = end->device->mr_other->lkey;
 	for (uint32_t i = 0; i < work->piece_count && work->wrong == WRONG_LOCAL; i++)
@@ -268,7 +269,7 @@ static void announce(struct end *end, const struct work *work) {
 }
 
 static void posted(struct end *end, struct work *work) {
-	// Inline bytes are taken at once: what comes to lie there is not sent.
+	// Inline bytes are copied when posted, so later changes of the memory must not be sent.
 	if (work->flags & IBV_SEND_INLINE)
 		paint_pieces(end, work, work->id + 77);
 	if (end->signal_all)
@@ -310,7 +311,7 @@ void post_work(struct end *end) {
 		return;
 	}
 	model_must(end->model, err == 0, "post_send says %d", err);
-	// Its request may have been sent already, but nothing comes back before the next turn.
+	// The request may already be sent, but no answer arrives before the next turn.
 	announce(end, work);
 	posted(end, work);
 }

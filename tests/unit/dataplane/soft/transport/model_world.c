@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices, queues and memory of one world, drawn from its seed; its time, and its books.
+// Creates devices, queues and memory of one world from its seed; also its time and its counters.
 #include "dataplane/soft/transport/model.h"
 
 #define CQ_ENTRIES ((WORKS_RING / 4) * 2 * PAIRS_MAX + SRQ_SLOTS)
@@ -61,7 +61,7 @@ static void device_add(struct model *model, uint32_t number) {
 static uint32_t reserve(struct device *device, uint32_t bytes) {
 	uint32_t at = device->memory_bytes;
 
-	// Words lie at multiples of 8; what is between is nobody's, and has to stay as it is.
+	// Areas start at multiples of 8. The bytes between them belong to none and must not change.
 	device->memory_bytes += (bytes + 15) / 8 * 8;
 	return at;
 }
@@ -157,7 +157,7 @@ static void device_open(struct device *device, struct ibv_device *verbs) {
 	struct ibv_srq_init_attr srq = {.attr = {.max_wr = device->srq_slots, .max_sge = 4}};
 	int err;
 
-	// What is reserved begins at a multiple of 8; what it is in, too.
+	// Areas start at multiples of 8, so the memory must be aligned as well.
 	device->memory = aligned_alloc(64, (device->memory_bytes + 63) / 64 * 64);
 	device->expected = malloc(device->memory_bytes);
 	assert_non_null(device->memory);
@@ -326,7 +326,7 @@ static void sum_counters(struct model *model, struct soft_counters *ret_sums) {
 	}
 }
 
-// What left and was not lost has come, and what was damaged was found out.
+// Packets that were sent and not lost must have arrived, and each damaged packet must be detected.
 void check_counters(struct model *model) {
 	struct soft_counters sums;
 	uint64_t expected;
@@ -351,7 +351,7 @@ void check_counters(struct model *model) {
 			0,
 		"a packet was dropped that nobody damaged"
 	);
-	// Where a device was left alone for long, it was asked after.
+	// A peer that did not run for long is probed, and probes cause duplicates.
 	if (model->faults.any || model->errs || model->broke || sums.probes > 0)
 		return;
 	model_must(

@@ -9,7 +9,7 @@
 struct bed *bed;
 static uint64_t next_wr_id;
 
-// The rest of the device, as far as a requester sees it.
+// Stubs of the rest of the device, as far as a requester needs it.
 
 uint64_t nic_random(struct soft_nic *nic) {
 	return nic->random += UINT64_C(0x9e3779b97f4a7c15);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A requester by itself: the test is its wire, its peer and its clock, and keeps what it sends and
-// what it completes.
+// A requester alone. The test acts as wire, peer and clock, and records packets and completions.
 #pragma once
 
 #include "transport/requester_impl.h"
@@ -32,31 +31,32 @@ struct bed {
 	uint8_t *memory;
 	struct bed_packet *sent;
 	uint32_t sent_count, seen;
-	uint32_t room; // packets that the wire takes
+	uint32_t room; // packets that the wire accepts
 	struct ibv_wc wcs[BED_WCS];
 	uint32_t wc_count, wc_seen;
 	uint32_t errors;  // times that the queue pair went to ERR
-	uint32_t drained; // times that it was told of
+	uint32_t drained; // notifications about a drained send queue
 };
 
 extern struct bed *bed;
 
-// setup and teardown of each test: a queue pair in RTS.
+// Setup and teardown of each test: a queue pair in RTS.
 int bed_open(void **state);
 int bed_close(void **state);
-// Anew, with this first PSN and MTU.
+// Restart with this first PSN and MTU.
 void bed_start(uint32_t psn, uint32_t mtu);
 void bed_state(enum ibv_qp_state state);
 
-// A signalled request on `length` bytes of the memory at offset; to the same offset over there.
+// Return a signalled request with `length` bytes of local memory at `offset`, to the same remote
+// offset.
 struct ibv_send_wr bed_wr(enum ibv_wr_opcode opcode, uint32_t offset, uint32_t length);
 void bed_post(enum ibv_wr_opcode opcode, uint32_t offset, uint32_t length);
 void bed_post_flags(
 	enum ibv_wr_opcode opcode, uint32_t offset, uint32_t length, unsigned int flags
 );
-// Number of packets that it sent.
+// Transmit; return the number of packets sent.
 uint32_t bed_transmit(void);
-// The next one that was sent and not looked at; fails the test if there is none.
+// Return the next packet that the test has not seen; the test fails if there is none.
 const struct bed_packet *bed_sent(void);
 const struct bed_packet *bed_sent_as(uint8_t opcode, uint32_t psn);
 void bed_sent_nothing(void);
@@ -64,16 +64,16 @@ void bed_sent_nothing(void);
 void bed_answer(const struct packet *packet);
 void bed_ack(uint32_t psn);
 void bed_syndrome(uint32_t psn, uint8_t syndrome);
-// bytes of the value `fill`.
+// Answer a read with `bytes` bytes of the value `fill`.
 void bed_read_answer(uint8_t opcode, uint32_t psn, uint8_t fill, uint32_t bytes);
 void bed_atomic_answer(uint32_t psn, uint64_t original);
 void bed_advance(uint64_t ns);
-// To what falls due next, and its timer.
+// Advance to the next due time and run its timer.
 void bed_due(void);
-// To the timeout; returns how many packets were sent to ask before it.
+// Advance to the timeout. Returns the number of packets sent before it to ask for an answer.
 uint32_t bed_timeout(void);
 
-// The next completion that was not looked at.
+// Return the next completion that the test has not seen.
 const struct ibv_wc *bed_wc(enum ibv_wc_status status);
 void bed_wcs(uint32_t count, enum ibv_wc_status status);
 void bed_no_wc(void);

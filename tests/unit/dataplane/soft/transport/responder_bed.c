@@ -15,7 +15,7 @@
 
 struct bed bed;
 
-static uint8_t *around; // the region, with as much before and after it
+static uint8_t *around; // the region, with guard areas of the same size before and after it
 
 uint64_t nic_random(struct soft_nic *nic) {
 	nic->random = nic->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -201,7 +201,7 @@ struct packet bed_packet(uint8_t opcode, uint32_t psn, uint32_t payload_bytes) {
 	return packet;
 }
 
-// The bytes of a packet are exactly its own, so that a sanitizer sees who reads past them.
+// The payload is copied to a buffer of its exact size, so that a sanitizer detects reads past it.
 void bed_request_at(uint32_t qp, const struct packet *packet) {
 	enum ibv_qp_state state = bed.qps[qp].verbs.state;
 	struct packet copy = *packet;

@@ -16,7 +16,8 @@ static int begin(void **state) {
 	return 0;
 }
 
-// A round trip: the request comes, is looked at, and is answered. True if nothing left for it.
+// Run one round trip: a request arrives, the program sees it and answers. Returns true if the
+// acknowledgement was held back.
 static bool volley(uint64_t ns) {
 	bool held;
 
@@ -29,7 +30,7 @@ static bool volley(uint64_t ns) {
 	return held;
 }
 
-// So many volleys, and how many acknowledgements left in them.
+// Run that many round trips; return the number of acknowledgements sent.
 static uint32_t play(uint32_t volleys, uint64_t ns) {
 	uint32_t sent = 0;
 
@@ -41,12 +42,12 @@ static uint32_t play(uint32_t volleys, uint64_t ns) {
 static void nothing_is_held_without_a_ping_pong(void **state) {
 	(void)state;
 	assert_false(ack_rule_is_held(&rule, now_ns));
-	for (uint32_t n = 0; n < 1000; n++) { // a stream, with nothing of ours between
+	for (uint32_t n = 0; n < 1000; n++) { // a stream of requests without an answer of ours
 		ack_rule_note_request(&rule, now_ns += US, true);
 		assert_false(ack_rule_is_held(&rule, now_ns));
 		ack_rule_note_ack(&rule);
 	}
-	for (uint32_t n = 0; n < 1000; n++) { // messages of several packets, or sent again
+	for (uint32_t n = 0; n < 1000; n++) { // messages of several packets, or retransmissions
 		ack_rule_note_request(&rule, now_ns += US, false);
 		assert_false(ack_rule_is_held(&rule, now_ns));
 		ack_rule_note_ack(&rule);
@@ -70,7 +71,7 @@ static void a_ping_pong_has_one_for_several_requests(void **state) {
 static void none_is_held_for_longer_than_two_times(void **state) {
 	(void)state;
 	play(100, 3 * US);
-	// The caller finds requests, and answers none of them.
+	// The caller receives requests, but answers none.
 	ack_rule_note_ack(&rule);
 	ack_rule_note_sent_packet(&rule);
 	ack_rule_note_request(&rule, now_ns, true);
@@ -79,7 +80,7 @@ static void none_is_held_for_longer_than_two_times(void **state) {
 	assert_false(ack_rule_is_held(&rule, now_ns + ACK_STALL_NS));
 }
 
-// One that waits for its completion before it goes on, as ib_write_lat does.
+// ib_write_lat does this: it waits for its completion before it continues.
 static void a_peer_that_waits_for_it_waits_rarely(void **state) {
 	uint32_t stalls = 0;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Completion queues and their events; completions are pushed by the test.
+// Tests of completion queues and their events. The test itself adds the completions.
 #include "dataplane/soft/soft_bed.h"
 #include "transport/cq.h"
 #include "verbs/verbs_soft.h"
@@ -40,7 +40,7 @@ static bool is_readable(int fd) {
 	return poll(&poll_fd, 1, 0) == 1;
 }
 
-// Events that wait, taken and acknowledged.
+// Read and acknowledge all pending events; return their number.
 static uint32_t events(void) {
 	struct ibv_cq *cq;
 	uint32_t count = 0;
@@ -75,7 +75,7 @@ static void an_event_comes_for_the_first_completion_after_arming(void **state) {
 	assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0);
 	push(5);
 	assert_int_equal(events(), 1);
-	// The one that was told already is for the poll that follows.
+	// The completion behind the last event is still unpolled and must not raise another.
 	assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0);
 	assert_int_equal(events(), 0);
 }
@@ -87,7 +87,7 @@ static void arming_tells_what_came_untold_until_it_is_polled(void **state) {
 	assert_int_equal(events(), 0);
 	for (uint32_t left = 2; left > 0; left--) {
 		assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0);
-		assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0); // one that waits is enough
+		assert_int_equal(ibv_req_notify_cq(here->cq, 0), 0); // one pending event is enough
 		assert_int_equal(events(), 1);
 		assert_int_equal(poll_up_to(1), 1);
 	}
@@ -115,14 +115,15 @@ static void arming_for_solicited_ones_tells_only_such(void **state) {
 
 static void solicited_events_are_for_these_and_for_errors(void **state) {
 	static const struct {
-		bool any_first, solicited_first, any_then; // how it is armed
+		bool any_first, solicited_first, any_then; // how the queue is armed
 		enum ibv_wc_status status;
 		bool solicited, event;
 	} cases[] = {
 		{false, true, false, IBV_WC_SUCCESS, false, false},
 		{false, true, false, IBV_WC_SUCCESS, true, true},
 		{false, true, false, IBV_WC_WR_FLUSH_ERR, false, true},
-		{true, true, false, IBV_WC_SUCCESS, false, true}, // not narrowed
+		// Arming for solicited completions does not narrow an earlier arming.
+		{true, true, false, IBV_WC_SUCCESS, false, true},
 		{false, true, true, IBV_WC_SUCCESS, false, true},
 		{true, false, false, IBV_WC_SUCCESS, true, true},
 	};
@@ -213,7 +214,8 @@ static void post_writes(struct ibv_qp *qp, uint32_t count) {
 		assert_int_equal(ibv_post_send(qp, &wr, &bad), 0);
 }
 
-// Their completions are lost from then on: they do not work on as if nothing had happened.
+// The queue loses later completions, so its queue pairs must not continue as if nothing had
+// happened.
 static void queue_pairs_of_a_queue_that_was_overrun_go_to_error(void **state) {
 	struct bed_end *there = &bed.ends[1];
 	struct ibv_cq *small = NULL;
@@ -307,7 +309,7 @@ static void queues_of_one_channel_are_told_in_order(void **state) {
 		cqs[n] = cq_armed();
 	for (size_t n = COUNT_OF(cqs); n-- > 0;)
 		push_of(cqs[n], 0, 1);
-	// The one in the middle goes, and its event with it.
+	// Destroying the queue in the middle also removes its event.
 	assert_int_equal(calls->destroy_cq(cqs[2]), 0);
 	for (size_t n = COUNT_OF(cqs); n-- > 0;) {
 		if (n == 2)
@@ -353,7 +355,7 @@ static void a_queue_waits_for_its_events_to_be_acknowledged(void **state) {
 		struct ibv_wc wc;
 
 		assert_false(atomic_load(&destroyed));
-		assert_int_equal(ibv_poll_cq(here->cq, 1, &wc), 0); // the lock is free
+		assert_int_equal(ibv_poll_cq(here->cq, 1, &wc), 0); // proves that the lock is free
 	}
 	calls->ack_cq_events(told, 1);
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -379,7 +381,8 @@ static void who_lets_the_descriptor_block_waits_for_an_event(void **state) {
 	calls->ack_cq_events(told, 1);
 }
 
-// Whose object went while it was on its way: the thread goes on to wait for the next one.
+// The object of an event was destroyed meanwhile. The waiting thread must continue with the next
+// event.
 static void an_event_without_a_queue_is_skipped(void **state) {
 	struct ibv_cq *gone = cq_armed(), *told = NULL;
 	pthread_t thread;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random operations on many pairs over faulty wires beside a model of memory and completions: every
-// completion once, in order, with the right status; memory equal at the end; nothing left under
-// way; books that add up.
+// Random operations on many pairs over faulty wires, compared with a model of memory and
+// completions. Every completion comes once, in order, with the right status. At the end memory is
+// equal, nothing is in flight, and the counters add up.
 //
 //	MODEL_SEED   the first seed; unset: SEEDS runs, the first with seed 1
 //	MODEL_SEEDS  the number of seeds from MODEL_SEED on (default 1); a seed repeats its run
@@ -11,7 +11,7 @@
 
 #include <stdarg.h>
 
-#define SEEDS 500 // about 10 s of CPU time, also with a sanitizer; level two runs 1,500 more
+#define SEEDS 500 // about 10 s of CPU time, even with a sanitizer; test level two runs 1,500 more
 #define WORLDS 50
 
 static struct {
@@ -31,7 +31,7 @@ void model_fail(const struct model *model, const char *format, ...) {
 		"seed %lu, step %u (%s): %s", (unsigned long)model->seed, model->step,
 		model->faults_text, text
 	);
-	abort(); // fail_msg() does not come back
+	abort(); // fail_msg() does not return
 }
 
 void model_trace(const struct model *model, const char *format, ...) {
@@ -229,7 +229,7 @@ static void what_is_asked_for_happens_once_and_in_order_whatever_the_wire_does(v
 	}
 }
 
-// Nothing else goes wrong here, so nothing may fail: all that was asked for comes to its end.
+// Only the wire causes faults here, so every request must succeed in the end.
 static void pairs_make_progress_on_wires_that_lose_every_fifth_packet(void **state) {
 	static const char *const wires[] = {
 		"loss=1%,reorder=1%,dup=1%,corrupt=1%",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices, domains, memory and queue pairs: made, refused, destroyed in an order that is allowed.
+// Tests of devices, domains, memory and queue pairs: creation, refusal, and the allowed order of
+// destruction.
 #include "dataplane/soft/soft_bed.h"
 #include "transport/verbs_limits.h"
 #include "verbs/verbs_soft.h"
@@ -15,7 +16,7 @@
 static const struct verbs_calls *const calls = &verbs_calls_soft;
 static struct bed_end *const here = &bed.ends[0], *const there = &bed.ends[1];
 
-// Devices.
+// Tests of devices.
 
 static void devices_are_refused_that_cannot_be(void **state) {
 	struct soft_config config = bed_config(2);
@@ -86,7 +87,8 @@ static void a_device_lives_while_it_is_open(void **state) {
 	calls->device_list_free(list);
 }
 
-// Two devices of one address: the second one says why it does not open, until it does.
+// Two devices have the same address. The second reports why it cannot open, until the first is
+// closed.
 static void an_open_that_failed_says_why(void **state) {
 	struct soft_config config = bed_config(2);
 	struct ibv_context *context = NULL;
@@ -113,7 +115,7 @@ static void an_open_that_failed_says_why(void **state) {
 	calls->device_list_free(list);
 }
 
-// What programs get by libibverbs' inline calls is what the table says.
+// libibverbs' inline calls must return the same as our call table.
 static void inline_queries_say_the_same(void **state) {
 	struct ibv_port_attr port, inlined;
 	struct ibv_device_attr_ex extended = {0};
@@ -151,7 +153,7 @@ static void inline_queries_say_the_same(void **state) {
 	assert_int_equal(calls->query_pkey(here->context, 2, 0, &pkey), -EINVAL);
 }
 
-// Objects.
+// Tests of objects.
 
 static void what_is_used_is_not_destroyed(void **state) {
 	(void)state;
@@ -161,7 +163,7 @@ static void what_is_used_is_not_destroyed(void **state) {
 	assert_int_equal(calls->dealloc_pd(here->pd), -EBUSY);
 	assert_int_equal(calls->destroy_qp(here->qp), 0);
 	here->qp = NULL;
-	assert_int_equal(calls->dealloc_pd(here->pd), -EBUSY); // of the region
+	assert_int_equal(calls->dealloc_pd(here->pd), -EBUSY); // the region still uses it
 	assert_int_equal(calls->close(here->context), -EBUSY);
 	assert_int_equal(calls->dereg_mr(here->mr), 0);
 	here->mr = NULL;
@@ -189,7 +191,7 @@ static void a_shared_receive_queue_is_in_use_by_its_queue_pairs(void **state) {
 	assert_int_equal(soft_destroy_srq(srq), -EBUSY);
 	assert_int_equal(calls->destroy_qp(qp), 0);
 	attr = bed_qp_attr(there);
-	attr.srq = srq; // of another device
+	attr.srq = srq; // it belongs to another device
 	assert_int_equal(calls->create_qp(there->pd, &attr, &qp), -EINVAL);
 	assert_int_equal(soft_destroy_srq(srq), 0);
 }
@@ -288,7 +290,7 @@ static void a_destroyed_queue_pair_takes_its_completions_along(void **state) {
 	assert_true(bed_is_quiet(here));
 }
 
-// An event that nobody took goes with its object.
+// An unread event is removed with its object.
 static void a_destroyed_queue_pair_takes_its_events_along(void **state) {
 	struct ibv_async_event event;
 
@@ -301,7 +303,7 @@ static void a_destroyed_queue_pair_takes_its_events_along(void **state) {
 	assert_int_equal(calls->get_async_event(here->context, &event), -EAGAIN);
 }
 
-// It has no MTU that messages could be cut to.
+// A queue pair that was never connected has no MTU to split messages by.
 static void one_that_was_never_connected_flushes_what_is_posted(void **state) {
 	struct ibv_qp_attr to_error = {.qp_state = IBV_QPS_ERR};
 	struct ibv_qp_init_attr attr = bed_qp_attr(here);
@@ -320,7 +322,8 @@ static void one_that_was_never_connected_flushes_what_is_posted(void **state) {
 	assert_int_equal(calls->destroy_qp(qp), 0);
 }
 
-// Not once more when it is tried to post to its own queue, which it does not have.
+// A queue pair with a shared receive queue has none of its own. Posting to it must not raise the
+// event again.
 static void an_error_is_told_once_to_who_shares_receives(void **state) {
 	struct ibv_srq_init_attr shared = {.attr = {.max_wr = 4, .max_sge = 1}};
 	struct ibv_qp_attr to_error = {.qp_state = IBV_QPS_ERR};
@@ -344,7 +347,7 @@ static void an_error_is_told_once_to_who_shares_receives(void **state) {
 	assert_int_equal(soft_destroy_srq(srq), 0);
 }
 
-// Who asked for the event once has not asked for that of a later draining.
+// The event is requested for one drain only, not for later ones.
 static void a_drained_queue_pair_is_told_of_if_asked_for(void **state) {
 	struct ibv_qp_attr drain = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
 	struct ibv_qp_attr resume = {.qp_state = IBV_QPS_RTS};
@@ -389,9 +392,9 @@ static void a_device_on_the_loopback_of_ipv6_reaches_itself(void **state) {
 	assert_int_equal(calls->close(end.context), 0);
 }
 
-// Memory.
+// Tests of memory.
 
-// Of a number that is no address.
+// Return a pointer with an arbitrary value.
 static void *pointer_of(uintptr_t number) {
 	void *pointer;
 
@@ -440,7 +443,7 @@ static void regions_are_refused_that_cannot_be(void **state) {
 	assert_int_equal(calls->dereg_mr(mr), 0);
 }
 
-// Not mapped, or not to be written.
+// The memory is not mapped, or not writable.
 static void memory_that_is_not_there_is_refused(void **state) {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint8_t *bytes = mmap(NULL, 3 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -505,7 +508,7 @@ static void dmabufs_are_refused_that_do_not_reach_so_far(void **state) {
 	close(fd);
 }
 
-// A write from the other device, addressed by the iova, is seen through the descriptor.
+// The peer writes to the iova; the bytes must appear in the file descriptor.
 static void a_dmabuf_is_written_where_it_says(void **state) {
 	int fd = dmabuf_make(20000);
 	const struct verbs_dmabuf dmabuf = {

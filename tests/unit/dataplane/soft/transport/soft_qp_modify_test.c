@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// States of a queue pair: every transition, with each attribute missing, too many, or out of range.
+// Tests of all state transitions of a queue pair, with each attribute missing, superfluous, or out
+// of range.
 #include "dataplane/soft/soft_bed.h"
 
 #include <support/cases.h>
@@ -13,7 +14,7 @@ static const enum ibv_qp_state states[] = {
 	IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_ERR,
 };
 
-// By InfiniBand's table of modifiers (1.3, 11.2.5.2), read attribute by attribute.
+// Transitions of InfiniBand's table of modifiers (1.3, 11.2.5.2); the attributes follow below.
 static const struct {
 	enum ibv_qp_state from, to;
 } transitions[] = {
@@ -22,7 +23,7 @@ static const struct {
 	{IBV_QPS_SQD, IBV_QPS_RTS},    {IBV_QPS_SQD, IBV_QPS_SQD},
 };
 
-// One letter for each transition: r required, o optional, - refused.
+// One letter per transition: r required, o optional, - refused.
 static const struct {
 	int bit;
 	const char *rules;
@@ -32,7 +33,7 @@ static const struct {
 	{IBV_QP_ACCESS_FLAGS, "roooo-oo"},
 	{IBV_QP_PKEY_INDEX, "roo----o"},
 	{IBV_QP_PORT, "ro-----o"},
-	{IBV_QP_QKEY, "--------"}, // of datagrams
+	{IBV_QP_QKEY, "--------"}, // for datagrams only
 	{IBV_QP_AV, "--r----o"},
 	{IBV_QP_PATH_MTU, "--r-----"},
 	{IBV_QP_TIMEOUT, "---r---o"},
@@ -40,17 +41,17 @@ static const struct {
 	{IBV_QP_RNR_RETRY, "---r---o"},
 	{IBV_QP_RQ_PSN, "--r-----"},
 	{IBV_QP_MAX_QP_RD_ATOMIC, "---r---o"},
-	{IBV_QP_ALT_PATH, "--------"}, // a device with one port has nowhere to migrate to
+	{IBV_QP_ALT_PATH, "--------"}, // a device with one port cannot migrate
 	{IBV_QP_MIN_RNR_TIMER, "--roo-oo"},
 	{IBV_QP_SQ_PSN, "---r----"},
 	{IBV_QP_MAX_DEST_RD_ATOMIC, "--r----o"},
 	{IBV_QP_PATH_MIG_STATE, "---oo-oo"},
-	{IBV_QP_CAP, "--------"}, // no resizing
+	{IBV_QP_CAP, "--------"}, // queues cannot be resized
 	{IBV_QP_DEST_QPN, "--r-----"},
 	{IBV_QP_RATE_LIMIT, "--------"},
 };
 
-// All attributes that have one of these letters in a transition.
+// Return the attributes that have one of these letters for a transition.
 static int mask_of(size_t transition, const char *letters) {
 	int mask = 0;
 
@@ -61,7 +62,7 @@ static int mask_of(size_t transition, const char *letters) {
 	return mask;
 }
 
-// COUNT_OF(transitions) if there is no such transition.
+// Return the index of a transition, or COUNT_OF(transitions).
 static size_t transition_of(enum ibv_qp_state from, enum ibv_qp_state to) {
 	size_t n = 0;
 
@@ -75,7 +76,7 @@ static const struct bed_end *peer(void) {
 	return &bed.ends[1];
 }
 
-// Every field holds something that is allowed.
+// Return attributes in which every field is valid.
 static struct ibv_qp_attr sound(enum ibv_qp_state from, enum ibv_qp_state to) {
 	struct ibv_qp_attr attr = bed_rtr_attr(peer(), peer()->qp->qp_num);
 	const struct ibv_qp_attr rts = bed_rts_attr();
@@ -183,7 +184,7 @@ static void every_state_goes_to_error_and_to_reset_with_nothing_else(void **stat
 	}
 }
 
-// One value of one attribute, in the transition that takes it.
+// One value of one attribute, in a transition that uses it.
 #define VALUE(from_, to_, field, value_, sound_)                                        \
 	{                                                                               \
 		.from = IBV_QPS_##from_, .to = IBV_QPS_##to_,                           \
@@ -223,12 +224,12 @@ static const struct {
 	VALUE(INIT, RTR, ah_attr.port_num, 2, false),
 	VALUE(INIT, RTR, ah_attr.sl, 15, true),
 	VALUE(INIT, RTR, ah_attr.sl, 16, false),
-	VALUE(INIT, RTR, ah_attr.grh.sgid_index, 1, true), // the same address
+	VALUE(INIT, RTR, ah_attr.grh.sgid_index, 1, true), // index 1 is the same address
 	VALUE(INIT, RTR, ah_attr.grh.sgid_index, 2, false),
 	VALUE(INIT, RTR, ah_attr.grh.flow_label, 0xfffff, true),
 	VALUE(INIT, RTR, ah_attr.grh.flow_label, UINT32_MAX, true),
 	VALUE(INIT, RTR, ah_attr.grh.hop_limit, 0, true),
-	VALUE(INIT, RTR, ah_attr.grh.dgid.raw[10], 0, false), // IPv6, and the wire is IPv4
+	VALUE(INIT, RTR, ah_attr.grh.dgid.raw[10], 0, false), // an IPv6 address on an IPv4 wire
 	VALUE(INIT, RTR, ah_attr.grh.dgid.raw[12], 224, false),
 	VALUE(INIT, RTR, ah_attr.grh.dgid.raw[12], 0, false),
 	VALUE(RTR, RTS, sq_psn, 0xffffff, true),
@@ -252,7 +253,7 @@ static int mask_for(enum ibv_qp_state from, enum ibv_qp_state to) {
 	return mask_of(transition_of(from, to), "ro") | IBV_QP_STATE;
 }
 
-// A refused one leaves everything as it was.
+// A refused change must leave the queue pair unchanged.
 static void values_out_of_range_are_refused(void **state) {
 	(void)state;
 	for (size_t n = 0; n < COUNT_OF(values); n++) {

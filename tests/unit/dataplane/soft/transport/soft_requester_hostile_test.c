@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A peer that answers whatever it likes, whenever it likes: every request still completes once and
-// in order, nothing is written outside its pieces, and every answer is accounted for.
+// The peer sends random answers at random times. Every request must still complete once and in
+// order. No byte may be written outside the pieces of a request, and every answer must be counted.
 #include "dataplane/soft/transport/requester_bed.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #define MTU BED_MTU
 #define ROUNDS 3000
 #define STEPS 200
-#define GUARD (8 * MTU) // between and around where answers may be placed
+#define GUARD (8 * MTU) // between and around the areas for answers
 #define PLACE (24 * MTU)
 #define PLACES 4
 
@@ -42,7 +42,7 @@ static void post_something(uint32_t *posted) {
 	*posted += requester_post(&bed->qp, &wr) == 0;
 }
 
-// Mostly near what is under way.
+// Return a random PSN, in most cases close to the unacknowledged ones.
 static uint32_t some_psn(void) {
 	const struct requester *requester = &bed->qp.requester;
 
@@ -73,7 +73,7 @@ static uint8_t some_syndrome(void) {
 	return draw(40) == 0 ? (uint8_t)draw(256) : syndromes[draw(COUNT_OF(syndromes))];
 }
 
-// What the oldest request waits for, so that some get on.
+// Make the correct answer to the oldest request, so that some requests progress.
 static void answer_truly(struct packet *packet) {
 	const struct requester *requester = &bed->qp.requester;
 	const struct send_work *work = work_at(requester, requester->head);
@@ -126,7 +126,7 @@ static void check_guards(void) {
 	}
 }
 
-// Each in the order of posting: successes, one failure at most, and the flushed ones.
+// Completions must be in posting order: successes, at most one failure, then flushed requests.
 static void check_completions(uint32_t posted) {
 	bool broken = false;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a requester takes from the program, and what it refuses.
+// Tests of the requests that a requester accepts from a program, and of those that it refuses.
 #include "dataplane/soft/transport/requester_bed.h"
 
 #include <errno.h>
@@ -150,7 +150,7 @@ static void inline_bytes_are_those_of_the_time_of_posting(void **state) {
 	bed_transmit();
 	assert_int_equal(bed_sent_as(PACKET_SEND_ONLY, 1000)->size, sizeof(expected));
 	assert_memory_equal(bed->sent[0].payload, expected, sizeof(expected));
-	// And again when it is sent again.
+	// A retransmission must have the same bytes.
 	bed_due();
 	bed_transmit();
 	assert_memory_equal(bed_sent()->payload, expected, sizeof(expected));
@@ -197,7 +197,8 @@ static void more_may_be_posted_than_half_of_all_psns(void **state) {
 
 	(void)state;
 	sge.length = REQUESTER_MESSAGE_MAX;
-	bed->mr.length = REQUESTER_MESSAGE_MAX; // read at its beginning only
+	// Longer than the memory, but only its beginning is read.
+	bed->mr.length = REQUESTER_MESSAGE_MAX;
 	wr.sg_list = &sge;
 	for (uint32_t n = 0; n < 8; n++)
 		assert_int_equal(requester_post(&bed->qp, &wr), 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What answers bring about: completions in order, data in place, and nothing for what does not fit.
+// Tests of handling answers: completions in order, data in place, and no effect of answers that do
+// not fit.
 #include "dataplane/soft/transport/requester_bed.h"
 
 #define MTU BED_MTU
@@ -15,7 +16,7 @@ static uint8_t read_opcode(uint32_t n, uint32_t packets) {
 
 static void an_acknowledgement_is_of_all_up_to_it(void **state) {
 	static const struct {
-		uint32_t psn; // after the first one
+		uint32_t psn; // offset from the first PSN
 		uint32_t done;
 	} cases[] = {{0, 1}, {1, 1}, {2, 1}, {3, 2}, {4, 3}};
 
@@ -244,11 +245,11 @@ static void an_answer_past_a_missing_one_makes_it_ask_again(void **state) {
 
 struct lie {
 	uint8_t opcode;
-	uint32_t psn, bytes; // psn after the first
+	uint32_t psn, bytes; // `psn` is the offset from the first PSN
 	uint8_t syndrome;
 };
 
-// The request at the head ends with BAD_RESP, and nothing was written.
+// Check that the oldest request ends with BAD_RESP and that no byte was written.
 static void expect_refused(const struct lie *lie) {
 	uint8_t payload[PACKET_PAYLOAD_MAX];
 	struct packet packet = {
@@ -296,7 +297,7 @@ static void an_answer_of_another_size_or_place_ends_the_queue_pair(void **state)
 
 static void an_answer_that_ends_too_early_or_too_late_ends_the_queue_pair(void **state) {
 	static const struct lie lies[] = {
-		{PACKET_READ_FIRST, 1, MTU, 0x1f}, // there is no request from there on
+		{PACKET_READ_FIRST, 1, MTU, 0x1f}, // no request starts at this PSN
 		{PACKET_READ_ONLY, 1, MTU, 0x1f},   {PACKET_READ_LAST, 1, MTU, 0x1f},
 		{PACKET_READ_MIDDLE, 1, 1, 0},	    {PACKET_READ_MIDDLE, 15, MTU, 0},
 		{PACKET_READ_FIRST, 15, MTU, 0x1f}, {PACKET_READ_LAST, 15, 1, 0x1f},

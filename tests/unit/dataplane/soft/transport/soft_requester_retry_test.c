@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Losses, refusals and silence: what is sent again, how often, and how it ends.
+// Tests of losses, refusals and timeouts: what is sent again, how often, and the final result.
 #include "dataplane/soft/transport/requester_bed.h"
 
 #define MTU BED_MTU
@@ -49,7 +49,7 @@ static void a_refusal_past_a_missing_answer_waits_for_that_answer(void **state) 
 	bed_wc(IBV_WC_REM_ACCESS_ERR);
 }
 
-// Three messages of 10 packets; each one of them is missed once.
+// Three messages of 10 packets each. In each round another packet is lost once.
 static void sending_goes_on_where_one_was_missed(void **state) {
 	(void)state;
 	for (uint32_t lost = 0; lost < 30; lost++) {
@@ -96,8 +96,8 @@ static void what_was_answered_before_it_went_back_is_not_sent_again(void **state
 	assert_int_equal(requester_next_timer_ns(&bed->qp), NIC_NEVER);
 }
 
-// Reads of 20 packets, in pieces of 16; the answer that is lost makes the one after it come too
-// early.
+// A read of 20 packets is requested in pieces of 16. After a lost answer the next answer arrives
+// out of sequence.
 static void a_read_goes_on_where_an_answer_was_lost(void **state) {
 	(void)state;
 	for (uint32_t lost = 0; lost < 19; lost++) {
@@ -142,7 +142,7 @@ static void a_read_goes_on_where_an_answer_was_lost(void **state) {
 	}
 }
 
-// As the kernel's device does.
+// The kernel's Soft-RoCE answers like this.
 static void a_resumed_read_may_be_answered_from_its_middle_on(void **state) {
 	(void)state;
 	bed_post(IBV_WR_RDMA_READ, 0, 4 * MTU);
@@ -164,11 +164,11 @@ static void an_answer_that_is_lost_again_is_asked_for_again_when_they_begin_anew
 	bed_transmit();
 	bed_read_answer(PACKET_READ_MIDDLE, 1002, 1, MTU);
 	assert_int_equal(bed_transmit(), 1);
-	// These were under way.
+	// These answers to the first request were already in flight.
 	for (uint32_t n = 3; n < 8; n++)
 		bed_read_answer(n == 7 ? PACKET_READ_LAST : PACKET_READ_MIDDLE, 1000 + n, 1, MTU);
 	assert_int_equal(bed_transmit(), 0);
-	// These answer the second request, and the first of them is missing again.
+	// These answer the second request; its first answer is lost again.
 	bed_read_answer(PACKET_READ_MIDDLE, 1001, 1, MTU);
 	assert_int_equal(bed_transmit(), 1);
 	for (uint32_t n = 0; n < 8; n++)
@@ -194,7 +194,7 @@ static void the_same_refusal_twice_sends_once_if_nothing_went_out_between(void *
 	bed_no_wc();
 }
 
-// Frames that overtake each other make the peer say so, many times in one round trip.
+// When frames overtake each other, the peer sends many sequence NAKs in one round trip.
 static void being_told_that_one_is_missing_takes_nothing_off_the_retries(void **state) {
 	(void)state;
 	bed_post(IBV_WR_RDMA_WRITE, 0, 4 * MTU);
@@ -208,7 +208,7 @@ static void being_told_that_one_is_missing_takes_nothing_off_the_retries(void **
 	bed_wc(IBV_WC_SUCCESS);
 }
 
-// As where packets overtake each other: the peer says for each that one is missing.
+// When packets overtake each other, the peer sends a sequence NAK for each of them.
 static void it_goes_back_at_most_once_in_the_time_an_answer_takes(void **state) {
 	uint32_t sent;
 
@@ -282,7 +282,7 @@ static void silence_is_answered_by_sending_again_until_the_retries_are_spent(voi
 	assert_int_equal(COUNTER(timeouts), 0 + 1 + 3 + 7 + 4);
 }
 
-// On a machine that is short of processors.
+// On a busy machine the requester itself may run late.
 static void a_timeout_that_we_ourselves_slept_through_is_not_the_peers(void **state) {
 	static const uint64_t late_ns = 30000000;
 
@@ -296,7 +296,7 @@ static void a_timeout_that_we_ourselves_slept_through_is_not_the_peers(void **st
 		assert_int_equal(bed_transmit(), 3);
 		bed_no_wc();
 	}
-	// Each progress ends the account.
+	// Progress resets the count of late timeouts.
 	bed_ack(1000);
 	for (uint32_t round = 0; round < 30; round++) {
 		bed_advance(TIMEOUT_NS + late_ns);
@@ -443,7 +443,7 @@ static void said_twice_not_ready_counts_once(void **state) {
 	bed_no_wc();
 	bed_due();
 	assert_int_equal(bed_transmit(), 1);
-	// It was ready after all.
+	// The peer became ready after all.
 	bed_syndrome(1000, PACKET_SYNDROME_RNR | 5);
 	bed_ack(1000);
 	bed_wc(IBV_WC_SUCCESS);
@@ -488,7 +488,7 @@ static void silence_is_asked_about_long_before_it_is_overdue(void **state) {
 			bed->sent[0].payload, bed->sent[bed->seen - 1].payload, bed->sent[0].size
 		);
 		bed_sent_nothing();
-		// Nothing else is sent again, and the timeout stays where it was.
+		// Nothing else is sent again, and the timeout is unchanged.
 		assert_int_equal(bed_transmit(), 0);
 		assert_int_equal(bed->qp.requester.timeout_ns, begin_ns + (UINT64_C(4096) << 14));
 		assert_in_range(bed_timeout(), 5, 16);
@@ -497,7 +497,7 @@ static void silence_is_asked_about_long_before_it_is_overdue(void **state) {
 	bed_no_wc();
 }
 
-// With its timers at their times.
+// Advance by `ns`, running each timer when it is due.
 static void pass(uint64_t ns) {
 	uint64_t end_ns = bed->nic.now_ns + ns;
 
@@ -566,7 +566,7 @@ static void asking_from_memory_that_is_gone_or_on_a_full_wire_asks_nothing(void 
 	bed_wc(IBV_WC_SUCCESS);
 }
 
-// The second one's memory goes away while the answer to both is on its way.
+// The memory of the second request is deregistered while the answer to both requests is in flight.
 static void a_late_answer_ends_well_what_could_not_be_sent_again(void **state) {
 	(void)state;
 	bed_post(IBV_WR_RDMA_WRITE, 0, 8);
@@ -575,7 +575,7 @@ static void a_late_answer_ends_well_what_could_not_be_sent_again(void **state) {
 	bed->room = 0;
 	bed_timeout();
 	bed->room = 1;
-	(void)requester_transmit(&bed->qp, 100); // the first one again; the wire is full then
+	(void)requester_transmit(&bed->qp, 100); // sends the first one again, which fills the wire
 	region_remove(&bed->nic, &bed->mr);
 	bed->room = UINT32_MAX;
 	bed_transmit();

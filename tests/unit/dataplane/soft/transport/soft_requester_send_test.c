@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a requester sends, and what it waits for.
+// Tests of the packets that a requester sends, and of what it waits for.
 #include "dataplane/soft/transport/requester_bed.h"
 
 #define MTU BED_MTU
 
-// The packets of a message: by how many there are and which one it is.
+// Return the opcode of packet `n` of a message with that many packets.
 static uint8_t expected_opcode(enum ibv_wr_opcode opcode, uint32_t n, uint32_t packets) {
 	static const uint8_t opcodes[][4] = {
 		[IBV_WR_RDMA_WRITE] = {0x06, 0x07, 0x08, 0x0a},
@@ -154,7 +154,7 @@ static void the_packet_that_fills_the_window_asks_for_an_acknowledgement(void **
 		bed_post(IBV_WR_RDMA_WRITE, 0, 200 * MTU);
 		assert_int_equal(bed_transmit(), 64);
 		assert_true(bed->sent[bed->sent_count - 1].packet.ack_request);
-		// So it goes on with each acknowledgement of what was asked for.
+		// The same holds after each acknowledgement that was requested.
 		bed_ack(psn + 63);
 		assert_int_equal(bed_transmit(), 65);
 	}
@@ -176,7 +176,7 @@ static void the_window_is_what_the_wire_can_hold_and_at_least_two(void **state) 
 	}
 }
 
-// All of it is acknowledged, a window at a time.
+// Send that many windows; each is acknowledged as a whole.
 static void send_windows(uint32_t windows) {
 	for (uint32_t n = 0; n < windows; n++) {
 		while (bed->qp.requester.tail - bed->qp.requester.head < 2)
@@ -345,7 +345,7 @@ static void a_drained_queue_sends_only_what_is_begun(void **state) {
 	bed_state(IBV_QPS_SQD);
 	assert_int_equal(bed_transmit(), 1);
 	assert_false(requester_is_idle(&bed->qp));
-	// What was sent is sent again if need be, and no more.
+	// Packets sent before may be sent again, but no new ones.
 	bed_timeout();
 	assert_int_equal(bed_transmit(), 3);
 	bed_ack(1002);

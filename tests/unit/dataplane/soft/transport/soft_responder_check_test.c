@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every check of a request, and which of two faults at once is told: the checks have an order.
+// Tests of every check of a request. The checks have an order, which decides which of two faults is
+// reported.
 #include "dataplane/soft/transport/responder_bed.h"
 
 #include <support/cases.h>
@@ -12,28 +13,28 @@
 #define OPERATION PACKET_SYNDROME_NAK_OPERATION
 #define RNR (PACKET_SYNDROME_RNR | 14)
 
-// What is wrong; several at once.
+// Faults of a request, which can be combined.
 #define NO_RIGHT 0x001 // of the queue pair
 #define NO_RECEIVE 0x002
 #define NO_DEPTH 0x004 // no read or atomic may be under way
-#define LENGTH 0x008   // of the packet
-#define KEY 0x010      // there is no such one
-#define STRANGE 0x020  // of another PD
-#define CLOSED 0x040   // the region gives no right
-#define RANGE 0x080    // one byte too far
+#define LENGTH 0x008   // wrong packet length
+#define KEY 0x010      // unknown key
+#define STRANGE 0x020  // key of another PD
+#define CLOSED 0x040   // region without access rights
+#define RANGE 0x080    // one byte beyond the region
 #define PAD 0x100
 #define ALIGNMENT 0x200
-#define SMALL 0x400	// the receive is one byte too short
-#define BAD_PIECE 0x800 // the receive's own key
+#define SMALL 0x400	// receive one byte too short
+#define BAD_PIECE 0x800 // wrong key in the receive
 
 struct check {
 	uint8_t opcode;
 	uint32_t faults;
-	uint8_t syndrome; // 0: it is acknowledged, or answered
+	uint8_t syndrome; // 0: the request is acknowledged or answered
 };
 
 static const struct check checks[] = {
-	// SEND: receive, length and pad, does it fit, is it ours to write.
+	// Order for SEND: receive, length and padding, size of the receive, access to its memory.
 	{PACKET_SEND_ONLY, 0, 0},
 	{PACKET_SEND_ONLY, NO_RIGHT | NO_DEPTH, 0},
 	{PACKET_SEND_ONLY, NO_RECEIVE, RNR},
@@ -52,7 +53,8 @@ static const struct check checks[] = {
 	{PACKET_SEND_FIRST, LENGTH, INVALID},
 	{PACKET_SEND_FIRST, SMALL, INVALID},
 	{PACKET_SEND_FIRST, BAD_PIECE, OPERATION},
-	// WRITE: right, length, key and range, pad. Without immediate no receive is asked for.
+	// Order for WRITE: right, length, key and range, padding. Without immediate data no receive
+	// is needed.
 	{PACKET_WRITE_ONLY, 0, 0},
 	{PACKET_WRITE_ONLY, NO_RECEIVE | NO_DEPTH, 0},
 	{PACKET_WRITE_ONLY, NO_RIGHT, INVALID},
@@ -71,7 +73,7 @@ static const struct check checks[] = {
 	{PACKET_WRITE_FIRST, LENGTH, INVALID},
 	{PACKET_WRITE_FIRST, RANGE, ACCESS},
 	{PACKET_WRITE_FIRST, LENGTH | RANGE, INVALID},
-	// WRITE with immediate: and a receive, after the right.
+	// WRITE with immediate data also needs a receive, checked after the right.
 	{PACKET_WRITE_ONLY_IMM, 0, 0},
 	{PACKET_WRITE_ONLY_IMM, NO_RECEIVE, RNR},
 	{PACKET_WRITE_ONLY_IMM, NO_RIGHT | NO_RECEIVE, INVALID},
@@ -79,7 +81,7 @@ static const struct check checks[] = {
 	{PACKET_WRITE_ONLY_IMM, NO_RECEIVE | KEY, RNR},
 	{PACKET_WRITE_ONLY_IMM, SMALL | BAD_PIECE, 0},
 	{PACKET_WRITE_ONLY_IMM, KEY, ACCESS},
-	// READ: right, depth, length, key and range, pad.
+	// Order for READ: right, depth, length, key and range, padding.
 	{PACKET_READ_REQUEST, 0, 0},
 	{PACKET_READ_REQUEST, NO_RECEIVE, 0},
 	{PACKET_READ_REQUEST, NO_RIGHT, INVALID},
@@ -94,7 +96,7 @@ static const struct check checks[] = {
 	{PACKET_READ_REQUEST, NO_DEPTH | KEY, INVALID},
 	{PACKET_READ_REQUEST, LENGTH | KEY, INVALID},
 	{PACKET_READ_REQUEST, RANGE | PAD, ACCESS},
-	// Atomics: right, depth, length, key and range, alignment, pad.
+	// Order for atomics: right, depth, length, key and range, alignment, padding.
 	{PACKET_COMPARE_SWAP, 0, 0},
 	{PACKET_COMPARE_SWAP, NO_RIGHT, INVALID},
 	{PACKET_COMPARE_SWAP, NO_DEPTH, INVALID},
@@ -156,7 +158,7 @@ static struct packet sound(uint8_t opcode) {
 	return packet;
 }
 
-// SEND knows the size of a packet by itself only from the MTU on.
+// A SEND packet has no length field, so only a packet larger than the MTU is too long.
 static void make_too_long(struct packet *packet) {
 	if (packet_opcode_info(packet->opcode)->kind == PACKET_KIND_SEND)
 		packet->payload_bytes = BED_MTU + 4;
@@ -196,13 +198,14 @@ static void each_fault_is_told_by_its_own_nak_and_the_first_one_wins(void **stat
 	bed_make(state);
 }
 
-// What was taken is completed with the reason, and no event doubles that; else an event tells.
+// A receive that was consumed completes with the reason, and no event is raised. Otherwise an event
+// reports the fault.
 static void the_program_learns_of_each_fault_once(void **state) {
 	static const struct {
 		uint8_t opcode;
 		uint32_t faults;
 		enum ibv_wc_status status;
-		enum ibv_event_type event; // COMM_EST: none
+		enum ibv_event_type event; // COMM_EST: no event
 	} cases[] = {
 		{PACKET_SEND_ONLY, SMALL, IBV_WC_LOC_LEN_ERR, IBV_EVENT_COMM_EST},
 		{PACKET_SEND_ONLY, BAD_PIECE, IBV_WC_LOC_PROT_ERR, IBV_EVENT_COMM_EST},
@@ -237,12 +240,12 @@ static void the_program_learns_of_each_fault_once(void **state) {
 	bed_make(state);
 }
 
-// Of a message of several packets: how long each may be, and that they add up.
+// A message of several packets: the length of each packet, and their sum.
 struct lengths {
-	uint32_t total; // what the first one says
+	uint32_t total; // length stated in the first packet
 	uint8_t opcodes[3];
 	uint32_t bytes[3];
-	uint32_t sound; // so many of them are
+	uint32_t sound; // number of valid packets
 };
 
 static const struct lengths writes[] = {

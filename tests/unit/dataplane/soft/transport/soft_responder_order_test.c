@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The order of requests: which packet may follow which, gaps, what comes again, and how it is
-// acknowledged.
+// Tests of the order of requests: allowed successors of a packet, gaps, duplicates, and
+// acknowledgements.
 #include "dataplane/soft/transport/responder_bed.h"
 
 #include <support/cases.h>
@@ -21,7 +21,7 @@ static void exchange(uint8_t opcode, uint32_t psn, uint32_t payload_bytes) {
 	bed_exchange(&packet);
 }
 
-// A message is begun that the opcode could end or go on with.
+// Begin a message that a packet with this opcode could continue or end.
 static void begin(uint8_t kind, uint8_t opcode) {
 	bool last = (packet_opcode_info(opcode)->flags & PACKET_LAST) != 0;
 	struct packet packet = bed_packet(
@@ -173,7 +173,8 @@ static void each_gap_is_told_of_anew(void **state) {
 	bed_expect(PACKET_ACK, BED_PSN + 1, SEQUENCE);
 }
 
-// The expected one was lost again: what follows it shows that by not being after the latest.
+// The retransmitted packet is lost again. The next packet shows it, because its PSN does not follow
+// the latest one.
 static void a_lost_retransmission_is_told_of_at_once(void **state) {
 	(void)state;
 	exchange(PACKET_WRITE_ONLY, BED_PSN + 1, 8);
@@ -274,7 +275,7 @@ static void who_is_in_rts_is_not_told_of_a_first_request(void **state) {
 	bed_expect_quiet();
 }
 
-// The NAK waits for room, and so does the end: nothing is executed meanwhile.
+// The NAK waits for room on the wire. Until it is sent, no request may be executed.
 static void after_a_fault_nothing_more_is_executed(void **state) {
 	struct packet bad = bed_packet(PACKET_WRITE_MIDDLE, BED_PSN, BED_MTU);
 	struct packet good = bed_packet(PACKET_WRITE_ONLY, BED_PSN, 8);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reads and atomics: responses, how many may be under way, what is asked for again, and what is
-// kept for that.
+// Tests of reads and atomics: responses, the number in flight, repeated requests, and the state
+// kept for them.
 #include "dataplane/soft/transport/responder_bed.h"
 
 #include <support/cases.h>
@@ -9,7 +9,7 @@
 #define ACK PACKET_SYNDROME_ACK
 #define ACCESS PACKET_SYNDROME_NAK_ACCESS
 #define INVALID PACKET_SYNDROME_NAK_INVALID
-#define ANSWER 64 // bytes from here on differ from each other
+#define ANSWER 64 // all bytes from this offset on are distinct
 
 static struct responder *const responder = &bed.qps[0].responder;
 
@@ -39,7 +39,7 @@ static void request_add(uint32_t psn, uint64_t number) {
 	bed_request(&packet);
 }
 
-// The response to a read of these bytes, from this PSN on, as a message of its own.
+// Check the response to a read of these bytes, with this first PSN.
 static void expect_response(uint32_t psn, uint32_t offset, uint32_t bytes) {
 	uint32_t done = 0;
 
@@ -129,7 +129,7 @@ static void a_gap_is_told_of_after_the_reads_before_it(void **state) {
 	bed_expect(PACKET_ACK, BED_PSN + 2, PACKET_SYNDROME_NAK_SEQUENCE);
 }
 
-// A response is the acknowledgement of the writes before it.
+// A read response also acknowledges the writes before it.
 static void a_read_makes_an_acknowledgement_before_it_needless(void **state) {
 	struct packet write = bed_packet(PACKET_WRITE_ONLY, BED_PSN, 8);
 
@@ -184,7 +184,7 @@ static void what_is_answered_is_not_under_way(void **state) {
 	bed_expect_quiet();
 }
 
-// Duplicates of all that is kept wait for the wire while new ones come.
+// Duplicates of all remembered reads wait for the wire while new reads arrive.
 static void what_is_answered_again_is_not_under_way(void **state) {
 	(void)state;
 	for (uint32_t n = 0; n < RESPONDER_READS_MAX; n++)
@@ -217,7 +217,7 @@ static void a_read_that_comes_again_is_executed_again(void **state) {
 }
 
 struct partial {
-	uint32_t psn, offset, bytes; // of a read of 5 packets and 9 bytes at ANSWER
+	uint32_t psn, offset, bytes; // part of a read of 5 packets and 9 bytes at ANSWER
 	bool answered;
 };
 
@@ -231,7 +231,7 @@ static void a_part_of_a_read_may_be_asked_for_again_where_it_was(void **state) {
 		{5, 5 * BED_MTU, 10, false},	 {1, 0, BED_MTU, false},
 		{0, BED_MTU, BED_MTU, false},	 {1, BED_MTU - 1, BED_MTU, false},
 		{1, BED_MTU, 0, false},		 {1, BED_MTU, UINT32_MAX, false},
-		{0, UINT32_MAX, 1, false},	 {PSN_MASK, 0, BED_MTU, false}, // before it
+		{0, UINT32_MAX, 1, false},	 {PSN_MASK, 0, BED_MTU, false}, // too early
 	};
 
 	(void)state;
@@ -270,11 +270,11 @@ static void a_read_again_needs_the_same_key(void **state) {
 	bed_expect_quiet();
 }
 
-// The requester went back in the middle of the answer: only what it missed is sent anew.
+// The requester asks again in the middle of the response. Only the missed packets are sent again.
 static void an_answer_on_its_way_goes_back_only_if_it_must(void **state) {
 	static const struct {
-		uint32_t out, again; // packets of it
-		uint32_t from;	     // where it goes on
+		uint32_t out, again; // packets sent, and first packet asked for again
+		uint32_t from;	     // packet where the response continues
 	} cases[] = {{4, 0, 0}, {4, 2, 2}, {4, 4, 4}, {4, 6, 4}, {0, 3, 0}};
 
 	bed_end(state);
@@ -369,7 +369,7 @@ static void a_read_whose_region_goes_away_ends_where_it_is(void **state) {
 	assert_int_equal(region_add(&bed.nic, &bed.mr), 0);
 }
 
-// It may have been on its way for long: the program did nothing wrong.
+// The duplicate may have been in flight for long, so the program made no mistake.
 static void a_late_duplicate_of_a_read_whose_region_is_gone_is_dropped(void **state) {
 	(void)state;
 	request_read(BED_PSN, 0, 4 * BED_MTU);
@@ -384,7 +384,7 @@ static void a_late_duplicate_of_a_read_whose_region_is_gone_is_dropped(void **st
 	assert_int_equal(region_add(&bed.nic, &bed.mr), 0);
 }
 
-// Numbers of memory in the processor's order.
+// Return a 64-bit word of the memory, in host byte order.
 static uint64_t word(uint32_t offset) {
 	uint64_t number;
 
@@ -447,7 +447,7 @@ static void an_atomic_whose_answer_waits_is_answered_once(void **state) {
 	bed_expect_quiet();
 }
 
-// Registered to be addressed otherwise than it lies: the processor wants its own alignment.
+// The iova is aligned, but the memory is not. The processor needs aligned memory.
 static void an_atomic_needs_its_memory_aligned_as_well(void **state) {
 	struct packet packet = bed_packet(PACKET_FETCH_ADD, BED_PSN, 0);
 

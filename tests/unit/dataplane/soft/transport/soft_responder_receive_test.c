@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Receives: where sent bytes go, what a completion says, who is not ready, what is flushed, and
-// one queue shared by several queue pairs.
+// Tests of receives: the placement of sent bytes, completions, receiver-not-ready, flushing, and a
+// queue shared by several queue pairs.
 #include "dataplane/soft/transport/responder_bed.h"
 
 #include <support/cases.h>
@@ -62,7 +62,7 @@ static void a_completion_says_what_came(void **state) {
 	assert_memory_equal(bed.memory + 512, bed.payload, 20);
 }
 
-// Pieces of odd sizes, some of none, over packets that end in their midst.
+// Pieces of odd sizes, one of them empty; packets end within pieces.
 static void a_message_fills_the_pieces_one_after_the_other(void **state) {
 	static const uint32_t sizes[] = {1, 0, BED_MTU + 44, 2 * BED_MTU};
 	struct ibv_sge sges[COUNT_OF(sizes)];
@@ -136,7 +136,7 @@ static void who_sends_too_much_ends_in_the_packet_that_does_not_fit(void **state
 	bed_expect_quiet();
 }
 
-// The keys of pieces are looked at when something arrives in them.
+// The key of a piece is checked only when data arrives in it.
 static void a_piece_that_nothing_reaches_may_be_bad(void **state) {
 	struct ibv_sge sges[2] = {
 		{bed_address(0), 20, bed.mr.verbs.lkey},
@@ -302,7 +302,7 @@ static void an_error_leaves_shared_receives_to_the_others(void **state) {
 	assert_int_equal(receive_queue_count(&bed.srq->queue), 2);
 }
 
-// The keys of a shared receive are of the PD of the queue, whatever that of the queue pair.
+// The keys of a shared receive belong to the PD of the shared queue, not of the queue pair.
 static void shared_pieces_are_of_the_pd_of_their_queue(void **state) {
 	(void)state;
 	bed.qps[0].verbs.pd = &bed.strange_pd.verbs;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a device allocates: by the allocator's own account, not by what happens to be resident.
+// Tests of the memory that a device allocates, as counted by the allocator. Resident memory would
+// depend on use.
 #include "dataplane/soft/soft_bed.h"
 
 #include <malloc.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shared receive queues as programs make, limit and fill them.
+// Tests of creating, limiting and filling shared receive queues.
 #include "dataplane/soft/transport/responder_bed.h"
 
 #include <support/cases.h>
@@ -37,7 +37,7 @@ static void a_queue_is_as_large_as_it_says(void **state) {
 		assert_true(attr.max_wr >= cases[n].wr);
 		assert_int_equal(attr.max_sge, cases[n].sge);
 		assert_int_equal(attr.srq_limit, 0);
-		assert_int_equal(bed.pd.users, 2); // the bed's and this one
+		assert_int_equal(bed.pd.users, 2); // the bed and this queue
 		assert_int_equal(soft_destroy_srq(srq), 0);
 		assert_int_equal(bed.pd.users, 1);
 	}

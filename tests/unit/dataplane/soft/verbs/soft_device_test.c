@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The software device as the agent sees devices: listed, opened, and the ends of a pair on two.
+// Tests of the software device through the agent's device interface: it is listed and opened, and
+// two of them form a pair.
 #include "dataplane/soft/soft_bed.h"
 
 #include <dataplane/device.h>
@@ -37,7 +38,7 @@ static void facts_are_asked_without_leaving_the_device_open(void **state) {
 	assert_int_equal(soft_device_address("soft1", &address), -ENOTCONN);
 }
 
-// The GID that is asked for by hand must be the one that the wire carries.
+// A GID index that the user chose must be one that the wire carries.
 static void a_gid_that_no_wire_carries_is_refused(void **state) {
 	struct device_settings settings = device_settings_default;
 	char reason[DEVICE_REASON_MAX + 1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Completion queues with time stamps, as any program polls them.
+// Tests of completion queues with time stamps, polled as any program polls them.
 #include "dataplane/soft/soft_bed.h"
 #include "transport/cq.h"
 #include "verbs/verbs_soft.h"
@@ -101,7 +101,7 @@ static void fields_read_as_those_of_a_plain_completion(void **state) {
 	assert_int_equal(ibv_wc_read_sl(cq), 0);
 	assert_int_equal(ibv_wc_read_dlid_path_bits(cq), 0);
 	ibv_end_poll(cq);
-	assert_int_equal(start(cq), ENOENT); // and so it may be tried again
+	assert_int_equal(start(cq), ENOENT); // start may be called again
 	assert_int_equal(start(cq), ENOENT);
 	destroy(cq);
 }
@@ -180,7 +180,7 @@ static void the_clock_of_the_stamps_is_told(void **state) {
 	assert_int_equal(values.comp_mask, 0);
 }
 
-// As in the child of a fork.
+// This happens in the child of a fork.
 static int poll_refused(struct ibv_cq *cq, int entries, struct ibv_wc *wcs) {
 	(void)cq, (void)entries, (void)wcs;
 	return -EIO;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every operation from end to end, through the table and the inline calls.
+// Tests of every operation from end to end, through the call table and the inline calls.
 #include "dataplane/soft/soft_bed.h"
 
 #include <support/cases.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads that post and poll at once, with the engines at work: on the processor's clock.
+// Tests of threads that post and poll concurrently, with running engines and real time.
 #include "dataplane/soft/soft_bed.h"
 #include "verbs/verbs_soft.h"
 
@@ -32,7 +32,7 @@ static int end(void **state) {
 	return bed_end(state);
 }
 
-// A queue pair of its own for each thread, all on the completion queue of their device.
+// One thread with its own queue pair; all share the completion queue of the device.
 struct worker {
 	struct ibv_qp *qp, *peer;
 	uint32_t number, posted;
@@ -69,7 +69,7 @@ static void post_write(struct worker *worker) {
 	worker->posted++;
 }
 
-// Each polls completions of all: the queue is shared.
+// The completion queue is shared, so each thread polls completions of all threads.
 static void *work(void *arg) {
 	struct worker *worker = arg;
 	struct ibv_wc wcs[4];
@@ -121,7 +121,7 @@ static struct ibv_cq *await_event(struct bed_end *end_) {
 	return cq;
 }
 
-// Nobody polls but after an event: the engines do all the work.
+// The program polls only after an event, so the engines do all the work.
 static void who_sleeps_is_woken_by_each_completion(void **state) {
 	struct ibv_sge sge = {(uintptr_t)here->bytes, 8, here->mr->lkey};
 	struct ibv_send_wr wr =
@@ -136,7 +136,8 @@ static void who_sleeps_is_woken_by_each_completion(void **state) {
 	struct ibv_wc wc;
 
 	(void)state;
-	// Each reads a place of its own: a request that is sent again may be answered again later.
+	// Each read uses its own memory, because the answer to a retransmitted read may arrive
+	// later.
 	for (uint64_t n = 0; n < SLEEPS; n++)
 		memcpy(there->bytes + n * sizeof(n), &n, sizeof(n));
 	for (uint64_t n = 0; n < SLEEPS; n++) {
@@ -163,7 +164,7 @@ static void *open_and_close(void *arg) {
 	return NULL;
 }
 
-// The last close of one and the first open of another follow each other in any order.
+// The last close by one thread and the first open by another may follow each other in any order.
 static void a_device_is_opened_and_closed_by_many_at_once(void **state) {
 	struct soft_config config = bed_config(2);
 	pthread_t threads[THREADS];
@@ -189,7 +190,7 @@ static void a_device_is_opened_and_closed_by_many_at_once(void **state) {
 		assert_int_equal(pthread_join(threads[n], NULL), 0);
 }
 
-// A queue pair may be destroyed, made and connected anew while others work.
+// A queue pair may be destroyed, created and connected while other threads work.
 static void *churn(void *arg) {
 	(void)arg;
 	for (uint32_t n = 0; n < 300; n++) {
@@ -227,7 +228,8 @@ static void *poll_for_ever(void *arg) {
 	return NULL;
 }
 
-// As on a real device none of the hot calls is where a thread ends: the lock would go with it.
+// As on a real device, no hot call is a cancellation point. Otherwise a cancelled thread would keep
+// the lock.
 static void a_thread_that_is_cancelled_leaves_the_device_usable(void **state) {
 	struct soft_config config = bed_config(2);
 	struct ibv_device **list = bed.devices;
@@ -262,7 +264,8 @@ static void a_thread_that_is_cancelled_leaves_the_device_usable(void **state) {
 
 static _Thread_local bool cancelled_in_bind;
 
-// The linker takes it before that of libc: where a wire is made, the thread that makes it may end.
+// The linker prefers this definition to libc's. It makes the creation of a wire a cancellation
+// point.
 int bind(int fd, const struct sockaddr *address, socklen_t length) {
 	if (cancelled_in_bind) {
 		pthread_cancel(pthread_self());

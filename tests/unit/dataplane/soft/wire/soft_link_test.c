@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ARP and Neighbour Discovery: what is sent is understood by the other end, and what nobody may
-// send is refused.
+// Tests of ARP and Neighbour Discovery: one end parses what the other sends, and invalid messages
+// are refused.
 #include "packet/frame.h"
 #include "wire/link.h"
 #include "wire/neighbour.h"
@@ -29,7 +29,7 @@ static const struct link_host bob6 = {
 	.gid = {.raw = {0x20, 0x01, 0x0d, 0xb8, [13] = 0xaa, 0xbb, 0xcc}},
 	.mac = {0x02, 0, 0, 0, 0, 0x02},
 };
-// By RFC 826: 10.0.0.1 at 3a:91:b1:05:4e:5c asks for 10.0.0.2.
+// As in RFC 826: 10.0.0.1 with MAC 3a:91:b1:05:4e:5c asks for 10.0.0.2.
 static const uint8_t rfc_question[ARP_SIZE] = {
 	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x3a, 0x91, 0xb1, 0x05, 0x4e, 0x5c, 0x08, 0x06,
 	0x00, 0x01, 0x08, 0x00, 0x06, 0x04, 0x00, 0x01, 0x3a, 0x91, 0xb1, 0x05, 0x4e, 0x5c,
@@ -89,12 +89,12 @@ static void an_arp_that_nobody_may_send_is_refused(void **state) {
 		{15, 6, -EBADMSG},    // not Ethernet
 		{16, 0x86, -EBADMSG}, // not IPv4
 		{18, 8, -EBADMSG},    // hardware addresses of 8 bytes
-		{19, 16, -EBADMSG},   // addresses of 16
-		{21, 0, -EBADMSG},    // no operation
+		{19, 16, -EBADMSG},   // protocol addresses of 16 bytes
+		{21, 0, -EBADMSG},    // invalid operation
 		{21, 8, -EBADMSG},    // InARP
-		{22, 0x01, -EBADMSG}, // the sender is a group
-		{28, 224, -EBADMSG},  // its address is
-		{28, 127, -EBADMSG},  // nobody's on a link
+		{22, 0x01, -EBADMSG}, // the sender's MAC is multicast
+		{28, 224, -EBADMSG},  // the sender's IP is multicast
+		{28, 127, -EBADMSG},  // the sender's IP is a loopback address
 		{28, 0, -EBADMSG},    // 0.0.2.1
 	};
 	struct link_message talk;
@@ -132,7 +132,7 @@ static void a_probe_teaches_nothing(void **state) {
 	assert_int_equal(parse_arp(frame, ARP_SIZE, &talk), 0);
 	assert_true(talk.asks);
 	assert_int_equal(talk.about.global.interface_id, 0);
-	// An answer from nobody is none.
+	// An answer without a sender address is refused.
 	frame[21] = 2;
 	assert_int_equal(parse_arp(frame, ARP_SIZE, &talk), -EBADMSG);
 }
@@ -168,7 +168,7 @@ static void an_unasked_advertisement_goes_to_all_nodes(void **state) {
 	assert_told(&talk, &bob6);
 }
 
-// Sets the checksum right again after a change: else it would hide what the change does.
+// Recompute the checksum after a change, so that the message is refused for the change itself.
 static void mend(uint8_t *frame) {
 	uint8_t *ip = frame + LINK_HEADER_BYTES, *message = ip + FRAME_IP6_BYTES;
 	uint32_t total = 58 + 32;
@@ -188,14 +188,14 @@ static void a_discovery_that_nobody_may_send_is_refused(void **state) {
 		uint8_t value;
 	} rows[] = {
 		{20, 6},    // not ICMPv6
-		{21, 254},  // through a router
-		{54, 128},  // an echo
-		{55, 1},    // a code
-		{62, 0xff}, // asks for a group
-		{22, 0xff}, // from a group
+		{21, 254},  // was forwarded by a router
+		{54, 128},  // echo request
+		{55, 1},    // nonzero code
+		{62, 0xff}, // the target is multicast
+		{22, 0xff}, // the source is multicast
 		{79, 0},    // an option without length
-		{79, 2},    // longer than what is there
-		{80, 0x33}, // a group's hardware address
+		{79, 2},    // the option exceeds the message
+		{80, 0x33}, // the option has a multicast MAC
 	};
 	struct link_message talk;
 
@@ -294,7 +294,7 @@ static void the_table_is_bounded_and_tells_what_was_held(void **state) {
 		given_back += held != NULL;
 	}
 	assert_int_equal(given_back, 10000 - NEIGHBOUR_SETS * NEIGHBOUR_WAYS);
-	// The one sought last is still there.
+	// The latest entry is never evicted.
 	assert_ptr_equal(neighbour_get(&table, &gid, 10001, &held)->held, &table);
 	assert_null(held);
 }

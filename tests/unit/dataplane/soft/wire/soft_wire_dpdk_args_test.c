@@ -103,7 +103,7 @@ static void the_gateway_is_ours_and_not_the_drivers(void **state) {
 	assert_string_equal(args.devargs, "net_memif0,id=1,bsize=4608");
 }
 
-// A cable does not say what it carries: 1500 unless it is told, as for the kernel.
+// The MTU of a cable is unknown, so the default is 1500, as in the kernel.
 static void an_mtu_is_ours_and_not_the_drivers(void **state) {
 	static const struct {
 		const char *text, *devargs;

@@ -48,7 +48,7 @@ static void names_without_a_driver_are_told_those_that_have_one(void **state) {
 	}
 }
 
-// What a directory of PCI devices would have.
+// Entries of a directory of PCI devices.
 static const struct pci_device {
 	const char *name, *driver;
 	bool without_iommu;
@@ -126,7 +126,7 @@ static void a_pci_device_is_there_behind_an_iommu_and_to_be_had(void **state) {
 	assert_int_equal(rmdir(root), 0);
 }
 
-// As DPDK 22.11 and the kernel say it.
+// Messages as DPDK 22.11 and the kernel print them.
 static void lines_of_eal_are_explained(void **state) {
 	static const struct {
 		const char *line, *hint;

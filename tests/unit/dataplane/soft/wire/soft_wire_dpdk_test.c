@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dpdk wire alone, with frames that the test makes. EAL starts once in a process, so each end
-// is a child of its own; it says on stderr what was not as it should be.
+// Tests of the dpdk wire alone, with frames that the test makes. EAL starts only once per process,
+// so each end is a child process. A child reports failures on stderr.
 #include "nic/wire.h"
 #include "packet/frame.h"
 
@@ -28,7 +28,7 @@
 #define FRAME_SIZE 300
 #define ROUNDS 500
 
-// In a child, where an assertion would jump into the parent's tests.
+// Check in a child process, where a cmocka assertion would jump into the parent's tests.
 #define CHECK(condition)                                                          \
 	do {                                                                      \
 		if (!(condition)) {                                               \
@@ -69,7 +69,7 @@ static void in_memif(bool server, char args[static 128]) {
 	);
 }
 
-// One frame whose bytes follow from its number.
+// Send one frame whose bytes derive from its number.
 static bool post(struct soft_wire *wire, const char *to, uint32_t number, uint32_t size) {
 	struct sock_addr address = address_of(to);
 	struct frame_route route = {
@@ -100,7 +100,7 @@ static uint32_t take_in(struct soft_wire *wire, uint32_t size, uint32_t *ret_num
 	return count;
 }
 
-// Sent until its echo comes: a lost frame is sent again, as a requester would.
+// Send a frame until its echo arrives. A lost frame is sent again, as a requester would do.
 static void
 ping_once(struct soft_wire *wire, const char *to, uint32_t number, uint32_t size, uint64_t end_ns) {
 	uint64_t again_ns = 0;
@@ -145,7 +145,7 @@ static pid_t child(void (*work)(const void *), const void *argument) {
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		work(argument);
-		exit(0); // NOLINT(concurrency-mt-unsafe): leaks are looked for on the way out
+		exit(0); // NOLINT(concurrency-mt-unsafe): exit() runs the leak check
 	}
 	return pid;
 }
@@ -223,7 +223,7 @@ static void a_server_that_dies_and_comes_back_is_found(void **state) {
 	server = child(serve, &plan);
 	caller = child(call, &(struct plan){.addresses = &ip4, .rounds = 3000, .size = FRAME_SIZE});
 	for (uint32_t i = 0; i < 3; i++) {
-		poll(NULL, 0, 150); // any point of the traffic will do
+		poll(NULL, 0, 150); // the moment within the traffic does not matter
 		end(server);
 		server = child(serve, &plan);
 	}
@@ -237,14 +237,14 @@ static void a_client_waits_for_its_server(void **state) {
 
 	(void)state;
 	caller = child(call, &plan);
-	poll(NULL, 0, 300); // it has tried in vain by then, most likely
+	poll(NULL, 0, 300); // by then the client most likely failed to connect
 	server = child(serve, &plan);
 	ended_well(caller);
 	end(server);
 }
 
-// A veth in a namespace that goes with the process: the kernel has one end and its addresses, the
-// wire drives the other.
+// Create a veth pair in a network namespace of this process. The kernel uses one end and its
+// addresses, the wire uses the other.
 static void make_veth(void) {
 	static const char *const commands =
 		"ip link add va type veth peer name vb && ip link set va up && ip link set vb up &&"
@@ -278,7 +278,8 @@ static int kernel_socket(const char *text) {
 	return fd;
 }
 
-// Each has to find the other one first: the kernel asks us, and we ask the kernel.
+// Each side must resolve the other's address first: the kernel asks the wire, and the wire asks the
+// kernel.
 static void talk_with_kernel(const char *ours, const char *kernels) {
 	struct soft_wire *wire = open_wire("net_af_packet0,iface=vb", ours);
 	struct sock_addr address = address_of(ours);
@@ -295,7 +296,7 @@ static void talk_with_kernel(const char *ours, const char *kernels) {
 	length = sock_addr_to_sockaddr(&address, &storage);
 	while (!heard || !was_heard) {
 		CHECK(clock_monotonic_ns() < end_ns);
-		// The kernel forgets a datagram that nobody answered for; so may we.
+		// The kernel drops datagrams to an unresolved address, and so may the wire.
 		(void)!sendto(fd, &byte, 1, 0, (struct sockaddr *)&storage, length);
 		post(wire, kernels, 1, FRAME_SIZE);
 		heard |= wire->calls->receive(wire, frames, WIRE_BATCH, clock_monotonic_ns()) > 0;
@@ -313,7 +314,7 @@ static void meet_kernel(const void *argument) {
 	talk_with_kernel("fd07::2", "fd07::1");
 }
 
-// Its driver names the port after another word than the device's.
+// The driver of net_ring does not name its port like the device.
 static void open_unnamed(const void *argument) {
 	struct wire_config config = {.counters = &counters, .address = address_of(ip4.server)};
 	char args[64], reason[SOFT_REASON_MAX + 1] = "";
@@ -323,7 +324,7 @@ static void open_unnamed(const void *argument) {
 	config.args = args;
 	for (int n = 0; n < 3; n++) {
 		snprintf(args, sizeof(args), "net_ring0,nodeaction=tocsin%d:0:CREATE", n);
-		// Not that a device of this name is there already.
+		// The error must not be that a device of this name already exists.
 		CHECK(wire_dpdk_create(&config, reason, &wire) == -ENODEV);
 		CHECK(strstr(reason, "no driver supports net_ring0") != NULL);
 	}
@@ -338,7 +339,7 @@ static void a_device_that_makes_no_port_of_its_name_is_given_back(void **state) 
 static void the_kernel_and_we_find_each_other(void **state) {
 	(void)state;
 	if (geteuid() != 0)
-		skip(); // a namespace needs root
+		skip(); // creating a namespace needs root
 	ended_well(child(meet_kernel, NULL));
 }
 
@@ -353,7 +354,8 @@ UNIT_GROUP(soft_wire_dpdk) {
 		cmocka_unit_test(a_server_that_dies_and_comes_back_is_found),
 	};
 
-	// As agents and benchmarks have it: DPDK's memif writes to a peer that may be gone.
+	// Agents and benchmarks ignore SIGPIPE too, because DPDK's memif writes to a peer that may
+	// be gone.
 	signal(SIGPIPE, SIG_IGN);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Faults on a wire that writes down what it is given. Draws are by seed: what holds once, holds.
+// Tests of faults on a wire that records its frames. Random draws depend on a fixed seed, so a
+// result never changes.
 #include "nic/nic.h"
 
 #include <support/cases.h>
@@ -15,14 +16,15 @@ struct recorder {
 	struct soft_wire wire;
 	uint32_t numbers[SENT_MAX];
 	uint64_t at_ns[SENT_MAX];
-	uint32_t damaged; // frames of numbers that came with a bit changed
+	uint32_t damaged; // known frames with a changed bit
 	uint32_t count, room;
 	uint64_t now_ns;
 	bool destroyed;
 	uint8_t out[FRAME_BYTES_MAX];
 };
 
-// As it leaves the device: all bytes after the number are known, so that a changed bit is found.
+// Write a frame as the device sends it. All bytes after the number are known, so that a changed bit
+// is detected.
 static void write_frame(uint8_t *bytes, uint32_t number) {
 	memset(bytes, 0xa5, FRAME_BYTES);
 	bytes[0] = 0x45;
@@ -141,7 +143,7 @@ static bool bed_send(struct bed *bed, uint32_t number) {
 	return true;
 }
 
-// Frames 0, 1, ..., then time until nothing is held any more.
+// Send frames 0, 1, ..., then advance until no frame is held back.
 static void bed_run(struct bed *bed, uint32_t count, uint64_t step_ns) {
 	uint64_t now_ns = 0;
 
@@ -172,7 +174,8 @@ static void a_wrapper_looks_like_what_it_wraps_but_never_trusts(void **state) {
 	bed_destroy(bed);
 }
 
-// Each alone: as many as were asked for, within five standard deviations, and nothing else.
+// Each fault alone occurs as often as configured, within five standard deviations. No other fault
+// occurs.
 static void each_fault_comes_as_often_as_was_asked_for(void **state) {
 	static const struct {
 		const char *text;
@@ -295,7 +298,7 @@ static void jitter_stays_within_its_bounds_and_reaches_them(void **state) {
 	uint64_t most = 0;
 
 	(void)state;
-	bed_run(bed, FRAMES, 100000); // none waits behind another
+	bed_run(bed, FRAMES, 100000); // no frame waits behind another
 	assert_int_equal(bed->inner.count, FRAMES);
 	for (uint32_t i = 0; i < FRAMES; i++) {
 		uint64_t delay_ns = bed->inner.at_ns[i] - 100000 * (uint64_t)bed->inner.numbers[i];
@@ -337,7 +340,7 @@ static void a_frame_held_back_is_overtaken_by_few_and_is_never_forgotten(void **
 	for (uint32_t i = 0; i < FRAMES; i++) {
 		uint32_t number = bed->inner.numbers[i];
 
-		// Eight overtake it, of which each may itself have waited so.
+		// Eight frames overtake a held frame, and each of them may have been held itself.
 		assert_true(number + 64 > highest);
 		late += number < highest;
 		highest = number > highest ? number : highest;
@@ -394,7 +397,8 @@ static void a_full_pool_takes_nothing_until_frames_have_left(void **state) {
 	bed_destroy(bed);
 }
 
-// Found: a program's last acknowledgement was held back, and its peer ran out of retries.
+// Regression: the last acknowledgement of a program was held back, and its peer exhausted its
+// retries.
 static void what_is_held_back_or_delayed_leaves_when_the_wire_goes(void **state) {
 	static const char *const faults[] = {"reorder=100%", "delay=1s", "reorder=100%,delay=1s"};
 
@@ -411,7 +415,7 @@ static void what_is_held_back_or_delayed_leaves_when_the_wire_goes(void **state)
 	}
 }
 
-// All frames of this test go to 165.165.165.165.
+// All frames of this test are sent to 165.165.165.165.
 static void packets_to_others_are_spared(void **state) {
 	static const struct {
 		const char *faults;
@@ -456,7 +460,7 @@ static void faults_come_change_and_go_and_no_frame_is_forgotten(void **state) {
 	assert_true(bed_send(bed, 3));
 	assert_int_equal(bed->inner.count, 2);
 	bed_turn(bed, bed->wire->calls->due(bed->wire));
-	assert_int_equal(bed->inner.count, 3); // what was delayed, when it was to
+	assert_int_equal(bed->inner.count, 3); // the delayed frame, at its due time
 	assert_int_equal(bed->counters.fault_lost, 1);
 	bed_destroy(bed);
 }

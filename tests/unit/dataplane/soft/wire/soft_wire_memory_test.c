@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads here wait for each other by joining only; a sleep that is not ended hangs the test.
+// Threads wait for each other only by joining, so a sleep that is never ended hangs the test.
 #include "nic/nic.h"
 
 #include <support/cases.h>
@@ -9,7 +9,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define RING 1024 // places of a receiver
+#define RING 1024 // slots of a receiver
 
 static struct soft_wire *create_v4(uint8_t last, struct soft_counters *counters) {
 	const struct wire_config config = {
@@ -37,7 +37,7 @@ static struct soft_wire *create_v6(uint8_t last, struct soft_counters *counters)
 	return wire;
 }
 
-// A frame with only what the hub looks at, and a number.
+// Send a frame with a number and only the fields that the hub reads.
 static void send_number(struct soft_wire *from, const struct soft_wire *to, uint8_t number) {
 	bool ip4 = frame_is_ip4(&to->gid);
 	uint8_t *bytes = from->calls->take(from);
@@ -89,7 +89,7 @@ static void frames_come_in_order_and_stay_until_the_next_receive(void **state) {
 	for (uint32_t i = 0; i < RING; i++)
 		send_number(a, b, (uint8_t)i);
 	assert_int_equal(b->calls->receive(b, frames, 3, 0), 3);
-	// The ring is full, and what is in the receiver's hands is not overwritten.
+	// The ring is full, and frames that the receiver holds are not overwritten.
 	send_number(a, b, 99);
 	assert_int_equal(counters.send_failed, 1);
 	for (uint8_t i = 0; i < 3; i++)
@@ -169,7 +169,7 @@ static void *wait_for_frame(void *argument) {
 	struct soft_wire *wire = argument;
 	struct wire_frame frame;
 
-	// What the lock of the device is for has one user here.
+	// The lock of the device is not needed, because the wire has only one user here.
 	while (wire->calls->receive(wire, &frame, 1, 0) == 0)
 		wire->calls->wait(wire, -1, NIC_NEVER);
 	return NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Traffic stays on the loopback interface; most wires are on 127.77.0.0/16.
+// All traffic stays on the loopback interface; most wires use 127.77.0.0/16.
 #include "wire/wire_udp.h"
 
 #include <support/cases.h>
@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #define TAKEN 1000
-#define PACKET_BYTES 60 // BTH to ICRC, as far as a wire cares
+#define PACKET_BYTES 60 // from BTH to ICRC, all that a wire needs
 
-// What the next calls of the wire are answered by the kernel: errno values, 0 for what it says.
+// Results of the next system calls of the wire: errno values; 0 makes the real call.
 static struct {
 	int errors[4];
 	uint32_t count, next;
@@ -32,7 +32,7 @@ static int script_error(void *script) {
 	return calls->next < calls->count ? calls->errors[calls->next++] : 0;
 }
 
-// The linker takes these before those of libc.
+// The linker prefers these definitions to libc's.
 int sendmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags) {
 	errno = script_error(&script_out);
 	return errno != 0 ? -1 : (int)syscall(SYS_sendmmsg, fd, messages, count, flags);
@@ -101,7 +101,7 @@ static int refused(const char *address, char reason[SOFT_REASON_MAX + 1]) {
 	return err;
 }
 
-// A packet whose bytes are `number`, with this traffic class; not flushed.
+// Put a packet whose bytes are all `number` on the wire, with this traffic class, without flushing.
 static void
 put(struct soft_wire *wire, const union ibv_gid *to, uint8_t number, uint8_t traffic_class) {
 	const struct frame_route route = {
@@ -125,12 +125,12 @@ static void put_and_flush(struct soft_wire *wire, const union ibv_gid *to, uint8
 	wire->calls->flush(wire);
 }
 
-// The loopback has delivered when the sender's call returns.
+// Receive frames. On loopback a packet is delivered before the sender's call returns.
 static uint32_t get(struct soft_wire *wire, struct wire_frame frames[WIRE_BATCH]) {
 	return wire->calls->receive(wire, frames, WIRE_BATCH, 0);
 }
 
-// How many come; they are numbered from 0 on if `in_order`.
+// Receive all pending frames and return their number. With `in_order` they must be numbered from 0.
 static uint32_t get_all(struct soft_wire *wire, bool in_order) {
 	struct wire_frame frames[WIRE_BATCH];
 	uint32_t seen = 0, count;
@@ -211,7 +211,7 @@ static void wire_of_an_address_says_what_its_interface_carries(void **state) {
 	wire_destroy(wire);
 }
 
-// 4096 bytes of payload each, as many as the wire says that it has room for.
+// As many packets of 4096 bytes as the wire's window allows.
 static void nothing_is_lost_of_what_the_window_allows(void **state) {
 	struct soft_counters counters = {0};
 	struct soft_wire *a = open_wire("127.77.0.1", &counters);
@@ -259,7 +259,7 @@ static int take_address(uint32_t host) {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	assert_true(fd >= 0);
-	// In use by another program: just as taken.
+	// An address in use by another program is taken as well.
 	if (bind(fd, (const struct sockaddr *)&name, sizeof(name)) != 0)
 		assert_int_equal(errno, EADDRINUSE);
 	return fd;
@@ -360,7 +360,7 @@ static void traffic_class_is_that_of_the_frame(void **state) {
 	wire_destroy(wire);
 }
 
-// The next packet of loopback that is from 127.77.0.1; cooked: from the IP header on.
+// Capture the next loopback packet from 127.77.0.1, starting at the IP header.
 static void capture(int fd, uint8_t packet[64]) {
 	static const uint8_t from[4] = {127, 77, 0, 1};
 
@@ -395,7 +395,7 @@ static void ip_id_on_the_wire_is_0_and_df_is_set(void **state) {
 		assert_int_equal(packet[4] << 8 | packet[5], 0);
 		assert_int_equal(packet[6] << 8 | packet[7], 0x4000);
 		assert_int_equal(packet[20] << 8 | packet[21], SOFT_UDP_PORT);
-		assert_int_equal(packet[26] << 8 | packet[27], 0); // no UDP checksum
+		assert_int_equal(packet[26] << 8 | packet[27], 0); // without UDP checksum
 	}
 	wire_destroy(a);
 	wire_destroy(b);
@@ -434,7 +434,7 @@ static void packets_to_nobody_do_not_end_receiving(void **state) {
 
 	(void)state;
 	for (uint32_t n = 0; n < 3; n++)
-		put_and_flush(a, &nobody, 1); // ICMP comes back at once
+		put_and_flush(a, &nobody, 1); // an ICMP error arrives at once
 	put_and_flush(b, &a->gid, 5);
 	expect_number(a, 5);
 	wire_destroy(a);
@@ -454,7 +454,8 @@ static void errors_left_at_the_socket_do_not_end_receiving(void **state) {
 	wire_destroy(b);
 }
 
-// Three frames; what the kernel says to the first calls, what is counted, which ones arrive.
+// Three frames are sent: results of the first system calls, expected counters, number of frames
+// that arrive.
 static void refused_packets_are_counted_and_the_others_go(void **state) {
 	static const struct {
 		int errors[4];
@@ -495,13 +496,13 @@ static void full_socket_keeps_its_frames_and_takes_no_more_than_a_batch(void **s
 
 	(void)state;
 	script_out = (__typeof__(script_out)){{EAGAIN, EAGAIN}, 2, 0};
-	put_and_flush(a, &b->gid, 0); // EAGAIN
+	put_and_flush(a, &b->gid, 0); // fails with EAGAIN
 	for (given = 1; given < WIRE_BATCH; given++)
 		put(a, &b->gid, (uint8_t)given, 0);
-	assert_null(a->calls->take(a)); // EAGAIN again
+	assert_null(a->calls->take(a)); // fails with EAGAIN again
 	assert_int_equal(counters.send_full, 2);
 	assert_int_equal(get_all(b, false), 0);
-	a->calls->wait(a, -1, UINT64_MAX); // ends when the socket has room, as it has
+	a->calls->wait(a, -1, UINT64_MAX); // returns at once, because the socket has room
 	a->calls->flush(a);
 	assert_int_equal(get_all(b, true), WIRE_BATCH);
 	assert_int_equal(counters.send_failed, 0);
