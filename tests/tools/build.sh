@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 # Sourced by ./dev: the kinds of build, one directory each.
 
-# Debian's own meson and ninja, which bring the system's python: PATH may begin with
+# Print the path of Debian's own meson or ninja, which use the system's python. PATH may begin with
 # other Pythons that lack meson's modules.
 tool() {
 	if [ -x "/usr/bin/$1" ]; then
@@ -24,7 +24,7 @@ build_options() {
 	echo "-Dwerror=true -Dtests=true"
 	case $1 in
 	release | clang) ;;
-	# Sanitizers find as much at -O1. -g1 keeps functions and lines, which reports need.
+	# Sanitizers find as many faults at -O1. -g1 keeps functions and lines, which reports need.
 	asan) echo "-Doptimization=1 -Dc_args=-g1 -Db_sanitize=address,undefined" ;;
 	tsan) echo "-Doptimization=1 -Dc_args=-g1 -Db_sanitize=thread" ;;
 	fuzz) echo "-Doptimization=1 -Dc_args=-g1 -Dfuzz=true -Db_sanitize=address,undefined" ;;
@@ -49,11 +49,11 @@ build_needs() {
 	esac
 }
 
-# ccache then does not preprocess; it reads the list of headers from the compiler's -MD file. A
-# cache miss adds 13 % to a compilation, not 43 %.
+# CCACHE_DEPEND: ccache does not preprocess, but reads the list of headers from the compiler's -MD
+# file. A cache miss adds 13 % to a compilation, not 43 %.
 export CCACHE_DEPEND=1
 
-# Runs a command of meson or ninja on a build directory. Its output is shown only if it fails.
+# Run a command of meson or ninja on a build directory. Show its output only if it fails.
 run_quietly() {
 	log=$1/configure.txt
 	shift
@@ -62,9 +62,9 @@ run_quietly() {
 	return 1
 }
 
-# Configures the build directory of a kind, without building. ./dev test reads its list of tests,
-# ./dev lint its compile database. If its file dev-options differs from the options of ./dev, as in
-# an older tree or a directory that a user made, the directory is configured again.
+# Configure the build directory of a kind, without building. ./dev test reads its list of tests,
+# ./dev lint its compile database. If its file dev-options differs from the options of ./dev,
+# configure it again. They differ in an older tree, or in a directory that a user made.
 configure() {
 	kind=$1
 	dir=$(build_dir "$kind")
@@ -87,8 +87,8 @@ configure() {
 	run_quietly "$dir" "$(tool ninja)" -C "$dir" build.ninja
 }
 
-# Builds everything of a kind, or only the named targets of it. Silent if all is there:
-# what follows is what was asked for.
+# Build all targets of a kind, or only the named ones. Print nothing if all are up to date, so that
+# only the output of the requested job shows.
 build() {
 	kind=$1
 	shift

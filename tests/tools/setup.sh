@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
-# Sourced by ./dev: what the machine must have, and how to get what is missing.
+# Sourced by ./dev: the packages that the machine must have, and their installation.
 
 packages_file=tests/tools/packages.txt
 apt_lock_wait_s=600
 
-# Packages of the named groups, of all groups but torch (629 MB) if none is named; one per line,
-# each once.
+# Print the packages of the named groups, one per line, each once. Without a name: of all groups but
+# torch (629 MB).
 packages_of() {
 	awk -v groups=" $* " '
 		{ sub(/#.*/, "") }
@@ -16,10 +16,10 @@ packages_of() {
 	' "$packages_file"
 }
 
-# Of the named groups' packages those that are not installed, in one line. Asks dpkg's
-# own records only: no network, no apt.
+# Print the packages of the named groups that are not installed, in one line. Ask only dpkg's own
+# records: no network, no apt.
 packages_missing() {
-	# The braces are dpkg's.
+	# dpkg-query expands the braces, not the shell.
 	# shellcheck disable=SC2016
 	installed=$(packages_of "$@" | xargs dpkg-query -W \
 		-f='${db:Status-Abbrev} ${Package}\n' 2>/dev/null | sed -n 's/^ii *//p')
@@ -40,8 +40,8 @@ as_root() {
 	fi
 }
 
-# apt-get, waiting for another one to finish, but not for ever: DPkg::Lock::Timeout
-# covers installing, not the lock on the package lists, hence the loop.
+# Run apt-get. Wait for another apt-get to finish, but not for ever. DPkg::Lock::Timeout covers
+# installing, but not the lock on the package lists, hence the loop.
 apt_get() {
 	waited_s=0
 	while ! said=$(as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq \
@@ -67,18 +67,18 @@ apt_install() {
 	apt_get install -y --no-install-recommends "$@"
 }
 
-# True if the package lists of this machine know a version of every named package.
+# Succeed if the package lists of this machine know a version of every named package.
 apt_knows() {
 	for package in "$@"; do
 		apt-cache show --no-all-versions "$package" >/dev/null 2>&1 || return 1
 	done
 }
 
-# Installs what the named groups (default: all) lack. Silent, offline and without calling
-# apt when nothing is missing.
+# Install the missing packages of the named groups (default: all). If none is missing, print
+# nothing, use no network and do not call apt.
 need() {
 	if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
-		# Not Debian: the developer's own package manager, once, by hand.
+		# Not Debian: the developer installs the packages once, by hand.
 		[ -z "${TOCSIN_SETUP_DONE-}" ] || return 0
 		say "setup: no dpkg and apt-get here. Install what these Debian packages hold, then"
 		say "set TOCSIN_SETUP_DONE=1:"
@@ -92,7 +92,7 @@ need() {
 		return 1
 	fi
 	say "setup: installing $wanted"
-	# The list is words on purpose.
+	# Word splitting is intended here.
 	# shellcheck disable=SC2086
 	if ! apt_knows $wanted || ! apt_install $wanted 2>/dev/null; then
 		say "setup: refreshing the package lists"

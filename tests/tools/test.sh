@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
-# Sourced by ./dev: tests. What runs in which build: suites.py; how: runner.py.
+# Sourced by ./dev: tests. suites.py decides which tests run in which build; runner.py runs them.
 
 sanitizer_options() {
-	# What was freed is held back up to this size. More makes agents warn of their own memory.
+	# ASan keeps freed memory in quarantine up to this size. With more, agents warn of their own
+	# memory.
 	export ASAN_OPTIONS=detect_stack_use_after_return=1:quarantine_size_mb=32
 	export UBSAN_OPTIONS=print_stacktrace=1
 	export TSAN_OPTIONS=second_deadlock_stack=1
 }
 
-# Prints the package groups that a test, a suite, a unit test group or a level needs, besides
+# Print the package groups that a test, a suite, a unit test group or a level needs, besides
 # [build]. The empty word means level one.
 test_packages() {
 	case ${1##*/} in # SUITE/NAME stands for NAME
@@ -36,7 +37,7 @@ test_packages() {
 	esac
 }
 
-# Installs the packages of a test. A test whose packages cannot be installed is skipped. The guest
+# Install the packages of a test. A test whose packages cannot be installed is skipped. The guest
 # kit is built here, because tests in a network namespace cannot download.
 install_test_packages() {
 	# shellcheck disable=SC2046 # a list of words
@@ -61,13 +62,13 @@ verb_test() {
 	configure release
 	kinds=$("$(tool python3)" tests/tools/verb_test.py kinds ${chosen:+"$chosen"})
 	for kind in $kinds; do
-		configure "$kind" || : # which is counted as a failure
+		configure "$kind" || : # the run counts it as a failure
 	done
 	sanitizer_options
 	exec "$(tool python3)" tests/tools/verb_test.py run ${chosen:+"$chosen"} </dev/null
 }
 
-# Of VERB and its words NAME [KIND]: sets name and kind.
+# Parse the words NAME [KIND] of a verb; sets name and kind.
 test_and_kind() {
 	verb=$1
 	shift
@@ -97,7 +98,7 @@ verb_debug() {
 		[ "$word" = -- ] && break
 		words=$((words - 1))
 	done
-	# What stands before --, then what stands behind it.
+	# Split the words: those before --, then those after it.
 	ours=$(($# - words))
 	case $ours in
 	1) test_and_kind debug "$1" ;;
