@@ -31,7 +31,7 @@ static bool config_read_address(
 ) {
 	const char *text = config_get_string(config, section, key);
 
-	if (text[0] == '\0' || !config_is_sound(load, section, key))
+	if (text[0] == '\0' || !config_key_is_valid(load, section, key))
 		return false;
 	must(sock_addr_parse(text, strlen(text), port, NULL, ret_address) == 0);
 	return true;
@@ -43,15 +43,15 @@ static void check_overlay(const struct config *config, struct config_load *load)
 	if (!config_read_address(config, load, "overlay", "listen", OVERLAY_PORT, &listen))
 		return;
 	if (config_get_string(config, "overlay", "key")[0] == '\0' &&
-	    config_is_sound(load, "overlay", "key") && !sock_addr_is_loopback(&listen))
-		config_reject(
+	    config_key_is_valid(load, "overlay", "key") && !sock_addr_is_loopback(&listen))
+		config_reject_key(
 			load, "overlay", "listen",
 			"without a key the agent speaks on loopback only; give [overlay] key, or an "
 			"address such as 127.0.0.1"
 		);
 	if (config_read_address(config, load, "overlay", "advertise", OVERLAY_PORT, &advertise) &&
 	    advertise.family != listen.family)
-		config_reject(
+		config_reject_key(
 			load, "overlay", "advertise",
 			"is of another family than [overlay] listen; both are IPv4, or both IPv6"
 		);
@@ -65,7 +65,7 @@ static void check_soft_keys(const struct config *config, struct config_load *loa
 	for (size_t n = 0; (section = config_get_section(config, "device", n)) != NULL; n++) {
 		if (strcmp(config_section_name(section), SOFT_DEVICE_NAME) == 0) {
 			if (config_get_string(config, section, "expect_rate")[0] != '\0')
-				config_reject(
+				config_reject_key(
 					load, section, "expect_rate",
 					"the software device has no rate, and is always there"
 				);
@@ -73,7 +73,7 @@ static void check_soft_keys(const struct config *config, struct config_load *loa
 		}
 		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
 			if (config_get_string(config, section, keys[k])[0] != '\0')
-				config_reject(
+				config_reject_key(
 					load, section, keys[k],
 					"is of the software device, [device %s], alone",
 					SOFT_DEVICE_NAME
@@ -94,23 +94,24 @@ void check_contradictions(const struct config *config, struct config_load *load)
 	check_soft_keys(config, load);
 	check_user_checks(config, load);
 	if (has_clients && !sock_addr_is_loopback(&clients))
-		config_reject(
+		config_reject_key(
 			load, "client", "listen",
 			"clients are served on loopback only; give an address such as 127.0.0.1"
 		);
-	if (has_http && !sock_addr_is_loopback(&http) && config_is_sound(load, "http", "allow") &&
+	if (has_http && !sock_addr_is_loopback(&http) &&
+	    config_key_is_valid(load, "http", "allow") &&
 	    config_get_list(config, "http", "allow")->count == 0)
-		config_reject(
+		config_reject_key(
 			load, "http", "listen",
 			"others reach it, and [http] allow names nobody; give their networks there, such "
 			"as 10.0.0.0/8, or 0.0.0.0/0 for everybody"
 		);
 	if (has_clients && has_overlay && clients.port != 0 && sock_addr_equal(&clients, &overlay))
-		config_reject(load, "client", "listen", "is that of [overlay] listen, too");
+		config_reject_key(load, "client", "listen", "is that of [overlay] listen, too");
 	if (has_http && has_overlay && http.port != 0 && sock_addr_equal(&http, &overlay))
-		config_reject(load, "http", "listen", "is that of [overlay] listen, too");
+		config_reject_key(load, "http", "listen", "is that of [overlay] listen, too");
 	if (has_http && has_clients && http.port != 0 && sock_addr_equal(&http, &clients))
-		config_reject(load, "http", "listen", "is that of [client] listen, too");
+		config_reject_key(load, "http", "listen", "is that of [client] listen, too");
 }
 
 // Check that the node has a name, and an address for the overlay.
@@ -118,28 +119,28 @@ static void check_name_and_address(const struct config *config, struct config_lo
 	// Nothing below writes to the configuration.
 	struct agent probe = {.config = (struct config *)config};
 	const char *path = config_get_string(config, "overlay", "key");
-	bool may_choose = config_is_sound(load, "overlay", "listen") &&
-			  config_is_sound(load, "overlay", "interface") &&
-			  config_is_sound(load, "overlay", "key");
+	bool may_choose = config_key_is_valid(load, "overlay", "listen") &&
+			  config_key_is_valid(load, "overlay", "interface") &&
+			  config_key_is_valid(load, "overlay", "key");
 	struct listen_choice choice;
 	struct ras_peer_info self;
 	bool chosen = false;
 	int err;
 
-	if (config_is_sound(load, "node", "name") && config_is_sound(load, "node", "host") &&
-	    identity_find(&probe, &self) != 0)
-		config_reject(load, "node", "name", "%s", probe.detail);
+	if (config_key_is_valid(load, "node", "name") &&
+	    config_key_is_valid(load, "node", "host") && identity_find(&probe, &self) != 0)
+		config_reject_key(load, "node", "name", "%s", probe.detail);
 	if (path[0] != '\0')
 		err = seal_keys_load(path, probe.detail, &probe.keys);
 	else
 		err = seal_keys_create_keyless("check", &probe.keys);
 	if (err != 0)
-		config_reject(load, "overlay", "key", "%s", probe.detail);
+		config_reject_key(load, "overlay", "key", "%s", probe.detail);
 	else
 		chosen = may_choose && listen_address_choose(&probe, &choice) == 0;
 	if (err == 0 && may_choose && !chosen)
-		config_reject(load, "overlay", "interface", "%s", probe.detail);
-	if (chosen && config_is_sound(load, "overlay", "listen"))
+		config_reject_key(load, "overlay", "interface", "%s", probe.detail);
+	if (chosen && config_key_is_valid(load, "overlay", "listen"))
 		check_address(&choice.address, "overlay", "listen", load);
 	check_devices(&probe, chosen, load);
 	seal_keys_put(probe.keys);
@@ -153,7 +154,7 @@ static void check_join_files(const struct config *config, struct config_load *lo
 
 	while (rest != NULL && (item = strsep(&rest, ", ")) != NULL) {
 		if (item[0] == '/' && access(item, R_OK) != 0)
-			config_reject(
+			config_reject_key(
 				load, "overlay", "join", "cannot read %s: %s", item,
 				strerrordesc_np(errno)
 			);
@@ -165,7 +166,7 @@ static void check_group(const struct config *config, struct config_load *load) {
 
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
 	if (name[0] != '\0' && getgrnam(name) == NULL)
-		config_reject(load, "client", "group", "there is no such group");
+		config_reject_key(load, "client", "group", "there is no such group");
 }
 
 static void check_cores(const struct config *config, struct config_load *load) {
@@ -175,7 +176,7 @@ static void check_cores(const struct config *config, struct config_load *load) {
 
 	if (cores[0] != '\0' && cpu_set_get_allowed(&allowed) == 0 &&
 	    cpu_set_parse_allowed(cores, strlen(cores), &allowed, &error, &set) != 0)
-		config_reject(load, "worker", "cores", "%s", error.text);
+		config_reject_key(load, "worker", "cores", "%s", error.text);
 }
 
 void check_machine(const struct config *config, struct config_load *load) {

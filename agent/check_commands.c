@@ -29,17 +29,17 @@ check_timeout(const struct config *config, const char *section, struct config_lo
 	bool is_given = !setting_is_default(config, section, "timeout");
 	char text[PARSE_TEXT_BYTES];
 
-	if (!config_is_sound(load, section, "timeout") ||
-	    !config_is_sound(load, section, "interval") || timeout_ns < interval_ns)
+	if (!config_key_is_valid(load, section, "timeout") ||
+	    !config_key_is_valid(load, section, "interval") || timeout_ns < interval_ns)
 		return;
 	format_duration_ns(is_given ? interval_ns : timeout_ns, text);
 	if (is_given)
-		config_reject(
+		config_reject_key(
 			load, section, "timeout", "must be less than interval, which is %s%s", text,
 			setting_is_default(config, section, "interval") ? " by default" : ""
 		);
 	else
-		config_reject(
+		config_reject_key(
 			load, section, "interval",
 			"must be more than timeout, which is %s by default; give a shorter timeout",
 			text
@@ -55,11 +55,11 @@ static void check_reason_is_unique(
 	const char *before;
 
 	if (check_reasons_build(config_section_name(section), &reasons) != 0) {
-		config_reject(load, section, "command", "the name needs a letter or a digit");
+		config_reject_key(load, section, "command", "the name needs a letter or a digit");
 		return;
 	}
 	if (check_reasons_clash_with_builtin(&reasons))
-		config_reject(
+		config_reject_key(
 			load, section, "command",
 			"its reason would be %s, as that of a check of the agent's own is; another "
 			"name is needed",
@@ -69,7 +69,7 @@ static void check_reason_is_unique(
 		before = config_get_section(config, "check", n);
 		if (check_reasons_build(config_section_name(before), &other) == 0 &&
 		    check_reasons_clash(&reasons, &other))
-			config_reject(
+			config_reject_key(
 				load, section, "command",
 				"its reason would be %s, and that of [%s] %s; one needs another "
 				"name, different in its first 19 letters and digits",
@@ -85,7 +85,7 @@ void check_user_checks(const struct config *config, struct config_load *load) {
 		check_timeout(config, section, load);
 		check_reason_is_unique(config, section, n, load);
 		if (n == CHECKS_USER_MAX)
-			config_reject(
+			config_reject_key(
 				load, section, "command", "there may be at most %d checks",
 				CHECKS_USER_MAX
 			);
@@ -111,13 +111,13 @@ static void check_user(
 	const char *name = config_get_string(config, section, key);
 	const struct passwd *user;
 
-	if (name[0] == '\0' || !config_is_sound(load, section, key))
+	if (name[0] == '\0' || !config_key_is_valid(load, section, key))
 		return;
 	user = getpwnam(name); // NOLINT(concurrency-mt-unsafe): before other threads ask
 	if (user == NULL)
-		config_reject(load, section, key, "there is no user %s on this machine", name);
+		config_reject_key(load, section, key, "there is no user %s on this machine", name);
 	else if (user->pw_uid != geteuid() && geteuid() != 0)
-		config_reject(
+		config_reject_key(
 			load, section, key,
 			"only an agent of root runs programs as other users; this one is uid %u",
 			geteuid()
@@ -130,13 +130,13 @@ static void check_program(
 	char command[CHECKS_COMMAND_MAX + 1], *words[SPAWN_ARGUMENTS_MAX + 1];
 	const char *why;
 
-	if (!config_is_sound(load, section, key))
+	if (!config_key_is_valid(load, section, key))
 		return;
 	snprintf(command, sizeof(command), "%s", config_get_string(config, section, key));
 	must(check_command_split(command, words, &why) == 0);
 	why = program_unusable_reason(words[0]);
 	if (why != NULL)
-		config_reject(load, section, key, "cannot run %s: %s", words[0], why);
+		config_reject_key(load, section, key, "cannot run %s: %s", words[0], why);
 }
 
 void check_programs(const struct config *config, struct config_load *load) {

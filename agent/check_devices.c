@@ -58,10 +58,10 @@ static void check_target(
 		query.gpus = &gpus;
 	}
 	if (device_choice_create(&query, &error, &choice) != 0) {
-		config_reject(load, "node", "device", "%s", error.text);
+		config_reject_key(load, "node", "device", "%s", error.text);
 	} else if (target->kind == DEVICE_TARGET_NIC && choice->best_count == 0) {
 		device_choice_say(choice, why);
-		config_reject(load, "node", "device", "%s", why);
+		config_reject_key(load, "node", "device", "%s", why);
 	}
 	device_choice_destroy(choice);
 	device_gpus_fini(&gpus);
@@ -101,7 +101,7 @@ static bool port_is_held_by_agent(const struct sock_addr *address) {
 	struct port_holder holder;
 
 	port_holder_find(PORT_UDP, address, &holder);
-	return holder.kind == PORT_HOLDER_NONE || holder.kind == PORT_HOLDER_UNSEEN ||
+	return holder.kind == PORT_HOLDER_NONE || holder.kind == PORT_HOLDER_NOT_VISIBLE ||
 	       check_holder_is_agent(&holder);
 }
 
@@ -113,25 +113,25 @@ static void check_soft(struct agent *probe, struct config_load *load) {
 	int err = soft_device_config(probe, &error, &config);
 
 	if (err != 0) {
-		config_reject(load, "overlay", "listen", "%s", error.text);
+		config_reject_key(load, "overlay", "listen", "%s", error.text);
 		return;
 	}
 	err = soft_config_check(&config, reason);
 	if (err == 0 || (err == -EADDRINUSE && port_is_held_by_agent(&config.address)))
 		return;
 	if (section != NULL && config.wire == SOFT_WIRE_DPDK)
-		config_reject(load, section, "wire", "%s", reason);
+		config_reject_key(load, section, "wire", "%s", reason);
 	else if (section != NULL && config_get_string(probe->config, section, "address")[0] != '\0')
-		config_reject(load, section, "address", "%s", reason);
+		config_reject_key(load, section, "address", "%s", reason);
 	else
-		config_reject(load, "node", "device", "no software device: %s", reason);
+		config_reject_key(load, "node", "device", "no software device: %s", reason);
 }
 
 static bool soft_is_sound(const struct config *config, struct config_load *load) {
 	const char *section = device_section(config, SOFT_DEVICE_NAME);
 
-	return section == NULL || (config_is_sound(load, section, "wire") &&
-				   config_is_sound(load, section, "address"));
+	return section == NULL || (config_key_is_valid(load, section, "wire") &&
+				   config_key_is_valid(load, section, "address"));
 }
 
 void check_devices(struct agent *probe, bool has_address, struct config_load *load) {
@@ -141,11 +141,11 @@ void check_devices(struct agent *probe, bool has_address, struct config_load *lo
 	bool wants_soft = false;
 	int err;
 
-	if (!config_is_sound(load, "node", "device"))
+	if (!config_key_is_valid(load, "node", "device"))
 		return;
 	err = machine_list_devices(&machine);
 	if (err != 0)
-		config_reject(
+		config_reject_key(
 			load, "node", "device", "RDMA devices cannot be listed: %s",
 			strerrordesc_np(-err)
 		);

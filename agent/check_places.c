@@ -54,16 +54,16 @@ void check_address(
 		return;
 	sock_addr_format(address, text);
 	if (err != -EADDRINUSE) {
-		config_reject(load, section, key, "%s: %s", text, strerrordesc_np(-err));
+		config_reject_key(load, section, key, "%s: %s", text, strerrordesc_np(-err));
 		return;
 	}
 	// The holder may be an agent that this user may not see, or it may have exited meanwhile.
 	port_holder_find(PORT_TCP, address, &holder);
-	if (holder.kind == PORT_HOLDER_NONE || holder.kind == PORT_HOLDER_UNSEEN ||
+	if (holder.kind == PORT_HOLDER_NONE || holder.kind == PORT_HOLDER_NOT_VISIBLE ||
 	    check_holder_is_agent(&holder))
 		return;
 	port_holder_format(&holder, words);
-	config_reject(load, section, key, "%s: %s listens there", text, words);
+	config_reject_key(load, section, key, "%s: %s listens there", text, words);
 }
 
 // Return the listen address. Returns false if the key is empty.
@@ -86,7 +86,7 @@ static void check_listen(
 ) {
 	struct sock_addr address;
 
-	if (config_is_sound(load, section, "listen") &&
+	if (config_key_is_valid(load, section, "listen") &&
 	    config_read_listen(config, section, port, &address))
 		check_address(&address, section, "listen", load);
 }
@@ -130,12 +130,12 @@ static void check_directory(
 	if (why == NULL || parent == NULL)
 		return;
 	if (!is_made || stat(directory, &info) == 0 || errno != ENOENT) {
-		config_reject(load, section, key, "cannot write to %s: %s", directory, why);
+		config_reject_key(load, section, key, "cannot write to %s: %s", directory, why);
 		return;
 	}
 	why = directory_unusable_reason(parent);
 	if (why != NULL)
-		config_reject(
+		config_reject_key(
 			load, section, key, "%s cannot be made in %s: %s", directory, parent, why
 		);
 }
@@ -145,14 +145,14 @@ static void check_socket(const struct config *config, struct config_load *load) 
 	scoped_mem char *directory = NULL;
 	struct stat info;
 
-	if (!config_is_sound(load, "client", "socket"))
+	if (!config_key_is_valid(load, "client", "socket"))
 		return;
 	if (socket_path_find(config, path, detail) != 0) {
-		config_reject(load, "client", "socket", "%s", detail);
+		config_reject_key(load, "client", "socket", "%s", detail);
 		return;
 	}
 	if (lstat(path, &info) == 0 && !S_ISSOCK(info.st_mode)) {
-		config_reject(
+		config_reject_key(
 			load, "client", "socket", "%s: there is a file that is no socket", path
 		);
 		return;
@@ -171,7 +171,7 @@ static void check_state_directory(const char *path, struct config_load *load) {
 		return;
 	doubt = state_directory_problem(&info);
 	if (doubt != NULL)
-		config_reject(load, "node", "state_directory", "%s: %s", path, doubt);
+		config_reject_key(load, "node", "state_directory", "%s: %s", path, doubt);
 }
 
 void check_places(const struct config *config, struct config_load *load) {
@@ -180,7 +180,7 @@ void check_places(const struct config *config, struct config_load *load) {
 	check_listen(config, "client", CLIENT_PORT, load);
 	check_listen(config, "http", HTTP_PORT, load);
 	check_socket(config, load);
-	if (state[0] != '\0' && config_is_sound(load, "node", "state_directory"))
+	if (state[0] != '\0' && config_key_is_valid(load, "node", "state_directory"))
 		check_state_directory(state, load);
 }
 

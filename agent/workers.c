@@ -223,7 +223,7 @@ worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, con
 static void workers_init_clocks(struct agent *agent, uint32_t count) {
 	struct clock clock;
 
-	clock_init_kept(&clock);
+	clock_init_resynced(&clock);
 	for (uint32_t n = 0; n < count; n++)
 		agent->worker_clocks[n] = clock;
 }

@@ -26,7 +26,7 @@ static bool clear_host_bits(uint8_t address[static 16], uint32_t bits) {
 	return found;
 }
 
-static int read_address(const char *text, size_t length, struct cidr *ret_cidr) {
+static int cidr_read_address(const char *text, size_t length, struct cidr *ret_cidr) {
 	char host[INET6_ADDRSTRLEN];
 	struct cidr cidr = {0};
 
@@ -44,7 +44,7 @@ static int read_address(const char *text, size_t length, struct cidr *ret_cidr) 
 	return 0;
 }
 
-static void fold_mapped(struct cidr *cidr) {
+static void cidr_unmap_ipv4(struct cidr *cidr) {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 
 	if (cidr->family != SOCK_ADDR_V6 || cidr->bits < 8 * sizeof(mapped) ||
@@ -63,7 +63,7 @@ int cidr_parse(const char *text, size_t length, struct parse_error *error, struc
 	uint32_t bits;
 	int err;
 
-	if (slash == NULL || read_address(text, (size_t)(slash - text), &cidr) != 0)
+	if (slash == NULL || cidr_read_address(text, (size_t)(slash - text), &cidr) != 0)
 		return parse_fail(
 			error, -EINVAL, text, length,
 			"is not an address block: 10.0.0.0/8 or 2001:db8::/32 is the form"
@@ -84,7 +84,7 @@ int cidr_parse(const char *text, size_t length, struct parse_error *error, struc
 			"has bits set beyond the prefix: the block is %s", block
 		);
 	}
-	fold_mapped(&cidr);
+	cidr_unmap_ipv4(&cidr);
 	*ret_cidr = cidr;
 	return 0;
 }

@@ -33,7 +33,7 @@ static struct clock_sample sample_once(clockid_t id) {
 	return sample;
 }
 
-static struct clock_sample sample_take(clockid_t id, int tries) {
+static struct clock_sample sample_tightest(clockid_t id, int tries) {
 	struct clock_sample best = sample_once(id);
 
 	for (int n = 1; n < tries; n++) {
@@ -49,7 +49,7 @@ static struct clock_sample sample_take(clockid_t id, int tries) {
 // from the raw clock, because a slew in progress would stay in the rate for ever. The origin comes
 // from CLOCK_MONOTONIC.
 static const char *scale_calibrate(struct clock_scale *ret_scale) {
-	struct clock_sample first = sample_take(CLOCK_MONOTONIC_RAW, SAMPLE_TRIES);
+	struct clock_sample first = sample_tightest(CLOCK_MONOTONIC_RAW, SAMPLE_TRIES);
 	struct clock_sample last, origin;
 	int err = -EAGAIN;
 
@@ -57,21 +57,21 @@ static const char *scale_calibrate(struct clock_scale *ret_scale) {
 	     wait_ns *= 2) {
 		// A signal may cut the sleep short: the elapsed time is measured, not assumed.
 		nanosleep(&(struct timespec){.tv_nsec = wait_ns}, NULL);
-		last = sample_take(CLOCK_MONOTONIC_RAW, SAMPLE_TRIES);
+		last = sample_tightest(CLOCK_MONOTONIC_RAW, SAMPLE_TRIES);
 		err = clock_scale_init(ret_scale, &first, &last);
 	}
 	if (err == -EAGAIN)
 		return "the machine is too noisy to calibrate the TSC";
 	if (err != 0)
 		return "the TSC does not advance at a plausible rate";
-	origin = sample_take(CLOCK_MONOTONIC, SAMPLE_TRIES);
+	origin = sample_tightest(CLOCK_MONOTONIC, SAMPLE_TRIES);
 	ret_scale->ticks_base = clock_sample_ticks(&origin);
 	ret_scale->ns_base = origin.ns;
 	return NULL;
 }
 
 // Read the first line of a file. The line is empty if the file is missing; a container may hide it.
-static void line_read(const char *path, char *line, size_t size) {
+static void read_first_line(const char *path, char *line, size_t size) {
 	scoped_file FILE *file = fopen(path, "re");
 	size_t length = file != NULL ? fread(line, 1, size - 1, file) : 0;
 
@@ -91,11 +91,11 @@ static void facts_read(struct clock_tsc_facts *ret_facts) {
 	// The ARM architecture guarantees both; the kernel lets programs read the counter.
 	ret_facts->readable = ret_facts->invariant = true;
 #endif
-	line_read(
+	read_first_line(
 		KERNEL_CLOCKS_PATH "available_clocksource", ret_facts->kernel_sources,
 		sizeof(ret_facts->kernel_sources)
 	);
-	line_read(
+	read_first_line(
 		KERNEL_CLOCKS_PATH "current_clocksource", ret_facts->kernel_current,
 		sizeof(ret_facts->kernel_current)
 	);
@@ -134,7 +134,7 @@ void clock_init_monotonic(struct clock *clock) {
 	clock_init(clock, CLOCK_SOURCE_MONOTONIC, "asked for");
 }
 
-void clock_init_tsc_given(struct clock *clock, const struct clock_tsc_facts *facts) {
+void clock_init_tsc_from_facts(struct clock *clock, const struct clock_tsc_facts *facts) {
 	const char *objection = clock_tsc_objection(facts);
 	struct clock_scale scale;
 
@@ -146,7 +146,7 @@ void clock_init_tsc_given(struct clock *clock, const struct clock_tsc_facts *fac
 	}
 	clock_init(clock, CLOCK_SOURCE_TSC, "invariant TSC, calibrated");
 	clock->scale = scale;
-	clock->kept = (struct clock_kept){
+	clock->kept = (struct clock_resync_state){
 		.ticks = scale.ticks_base,
 		.ns = scale.ns_base,
 		.rate_ticks = scale.ticks_base,
@@ -158,11 +158,11 @@ void clock_init_tsc(struct clock *clock) {
 	struct clock_tsc_facts facts;
 
 	facts_read(&facts);
-	clock_init_tsc_given(clock, &facts);
+	clock_init_tsc_from_facts(clock, &facts);
 }
 
 // The kernel's watchdog then monitors the TSC, and CLOCK_MONOTONIC counts the same ticks.
-void clock_init_kept_given(struct clock *clock, const struct clock_tsc_facts *facts) {
+void clock_init_resynced_from_facts(struct clock *clock, const struct clock_tsc_facts *facts) {
 	const char *objection = clock_tsc_objection(facts);
 
 	if (objection == NULL && facts->kernel_current[0] == '\0')
@@ -172,23 +172,23 @@ void clock_init_kept_given(struct clock *clock, const struct clock_tsc_facts *fa
 	if (objection != NULL)
 		clock_init(clock, CLOCK_SOURCE_MONOTONIC, objection);
 	else
-		clock_init_tsc_given(clock, facts);
+		clock_init_tsc_from_facts(clock, facts);
 }
 
-void clock_init_kept(struct clock *clock) {
+void clock_init_resynced(struct clock *clock) {
 	struct clock_tsc_facts facts;
 
 	facts_read(&facts);
-	clock_init_kept_given(clock, &facts);
+	clock_init_resynced_from_facts(clock, &facts);
 }
 
-enum clock_keep clock_keep(struct clock *clock) {
+enum clock_resync clock_resync(struct clock *clock) {
 	struct clock_sample sample;
 
 	if (clock->source != CLOCK_SOURCE_TSC)
-		return CLOCK_KEEP_DONE;
-	sample = sample_take(CLOCK_MONOTONIC, KEEP_TRIES);
-	return clock_keep_at(clock, &sample);
+		return CLOCK_RESYNC_DONE;
+	sample = sample_tightest(CLOCK_MONOTONIC, KEEP_TRIES);
+	return clock_resync_at(clock, &sample);
 }
 
 void clock_init_fake(struct clock *clock, uint64_t start_ns) {

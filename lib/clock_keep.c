@@ -16,13 +16,14 @@ static uint64_t ticks_ns(const struct clock_scale *scale, uint64_t ticks) {
 	return (uint64_t)((unsigned __int128)ticks * scale->multiplier >> CLOCK_SCALE_SHIFT);
 }
 
-static uint64_t width_ns(const struct clock_scale *scale, const struct clock_sample *sample) {
+static uint64_t
+sample_width_ns(const struct clock_scale *scale, const struct clock_sample *sample) {
 	return ticks_ns(scale, sample->ticks_after - sample->ticks_before);
 }
 
 // Compare the ticks with the time since the last call, independent of the clock's reading then.
 static bool clock_jumped(const struct clock *clock, const struct clock_sample *sample) {
-	const struct clock_kept *kept = &clock->kept;
+	const struct clock_resync_state *kept = &clock->kept;
 	uint64_t ticks = clock_sample_ticks(sample), counted_ns, passed_ns;
 
 	if (ticks < kept->ticks || sample->ns < kept->ns)
@@ -30,19 +31,19 @@ static bool clock_jumped(const struct clock *clock, const struct clock_sample *s
 	passed_ns = sample->ns - kept->ns;
 	counted_ns = ticks_ns(&clock->scale, ticks - kept->ticks);
 	return time_distance(counted_ns, passed_ns) >
-	       passed_ns / SLEW_SHARE + JUMP_NS + width_ns(&clock->scale, sample);
+	       passed_ns / SLEW_SHARE + JUMP_NS + sample_width_ns(&clock->scale, sample);
 }
 
-static enum clock_keep fall_back(struct clock *clock) {
+static enum clock_resync fall_back_to_monotonic(struct clock *clock) {
 	clock->source = CLOCK_SOURCE_MONOTONIC;
 	clock->reason = "the TSC jumped beside the kernel's clock";
-	return CLOCK_KEEP_JUMPED;
+	return CLOCK_RESYNC_JUMPED;
 }
 
 // Measure the rate over at least one second. The width of two samples then adds at most parts per
 // million.
-static uint64_t take_rate(struct clock *clock, uint64_t ticks, uint64_t ns) {
-	struct clock_kept *kept = &clock->kept;
+static uint64_t measure_rate(struct clock *clock, uint64_t ticks, uint64_t ns) {
+	struct clock_resync_state *kept = &clock->kept;
 	uint64_t multiplier = clock->scale.multiplier;
 
 	if (ns - kept->rate_ns < RATE_NS || ticks <= kept->rate_ticks)
@@ -57,7 +58,8 @@ static uint64_t take_rate(struct clock *clock, uint64_t ticks, uint64_t ns) {
 
 // Correct the base of the scale. If the clock is ahead, the base moves to the tick at which the
 // right time reaches the current reading. Ticks before the base read as the base.
-static void put_right(struct clock_scale *scale, uint64_t ticks, uint64_t reading_ns, uint64_t ns) {
+static void
+correct_scale_base(struct clock_scale *scale, uint64_t ticks, uint64_t reading_ns, uint64_t ns) {
 	uint64_t ahead_ns = reading_ns > ns ? reading_ns - ns : 0;
 
 	scale->ns_base = ns + ahead_ns;
@@ -66,30 +68,32 @@ static void put_right(struct clock_scale *scale, uint64_t ticks, uint64_t readin
 		(uint64_t)(((unsigned __int128)ahead_ns << CLOCK_SCALE_SHIFT) / scale->multiplier);
 }
 
-enum clock_keep clock_keep_at(struct clock *clock, const struct clock_sample *sample) {
+enum clock_resync clock_resync_at(struct clock *clock, const struct clock_sample *sample) {
 	struct clock_scale *scale = &clock->scale;
-	struct clock_kept *kept = &clock->kept;
+	struct clock_resync_state *kept = &clock->kept;
 	uint64_t ticks = clock_sample_ticks(sample);
-	uint64_t width = width_ns(scale, sample);
+	uint64_t width = sample_width_ns(scale, sample);
 	uint64_t reading_ns, off_ns;
 
 	if (clock_jumped(clock, sample))
-		return fall_back(clock);
+		return fall_back_to_monotonic(clock);
 	if (width > WIDTH_NS_MAX)
-		return CLOCK_KEEP_UNSEEN;
+		return CLOCK_RESYNC_INTERRUPTED;
 	reading_ns = clock_scale_ns(scale, ticks);
 	off_ns = time_distance(reading_ns, sample->ns);
 	if (off_ns > kept->off_ns_max)
 		kept->off_ns_max = off_ns;
-	scale->multiplier = take_rate(clock, ticks, sample->ns);
+	scale->multiplier = measure_rate(clock, ticks, sample->ns);
 	// A deviation below the accuracy of the sample is not corrected; else each call would shift
 	// the clock.
-	put_right(scale, ticks, reading_ns, off_ns > width / 2 + 1 ? sample->ns : reading_ns);
+	correct_scale_base(
+		scale, ticks, reading_ns, off_ns > width / 2 + 1 ? sample->ns : reading_ns
+	);
 	kept->ticks = ticks;
 	kept->ns = sample->ns;
-	return CLOCK_KEEP_DONE;
+	return CLOCK_RESYNC_DONE;
 }
 
-uint64_t clock_kept_off_ns(const struct clock *clock) {
+uint64_t clock_resync_deviation_ns(const struct clock *clock) {
 	return clock->kept.off_ns_max;
 }

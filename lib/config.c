@@ -8,23 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t config_kind_size(const char *section) {
+size_t config_kind_length(const char *section) {
 	return strcspn(section, " ");
 }
 
 static bool config_kind_equal(const char *section, const char *other) {
-	size_t size = config_kind_size(section);
+	size_t size = config_kind_length(section);
 
-	return size == config_kind_size(other) && memcmp(section, other, size) == 0;
+	return size == config_kind_length(other) && memcmp(section, other, size) == 0;
 }
 
 bool config_section_is_named(const char *section) {
-	return section[config_kind_size(section)] == ' ';
+	return section[config_kind_length(section)] == ' ';
 }
 
 const char *config_section_name(const char *section) {
 	must(config_section_is_named(section));
-	return section + config_kind_size(section) + 1;
+	return section + config_kind_length(section) + 1;
 }
 
 const struct config_key *
@@ -54,7 +54,7 @@ static void check_key(const struct config_schema *schema, const struct config_ke
 	must(key >= first && key < first + count); // the keys of a section are adjacent
 	for (const struct config_key *other = first; other < key; other++)
 		must(strcmp(other->name, key->name) != 0);
-	must(config_kind_size(key->section) < CONFIG_NAME_BYTES_MAX);
+	must(config_kind_length(key->section) < CONFIG_NAME_BYTES_MAX);
 	must(key->help != NULL);
 	must(key->min <= key->max);
 	must(key->min >= 0 || key->type == CONFIG_INT);

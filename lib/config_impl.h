@@ -61,7 +61,7 @@ bool config_value_equal(
 void config_key_describe(const struct config_key *key, char *text, size_t text_size);
 
 // Return the length of the kind: the "device" of "device NAME", "device mlx5_0" and "device".
-size_t config_kind_size(const char *section);
+size_t config_kind_length(const char *section);
 bool config_section_is_named(const char *section);
 
 int config_create(const struct config_schema *schema, const char *path, struct config **ret_config);

@@ -71,7 +71,7 @@ void config_load_report(struct config_load *load, const char *format, ...) {
 	load_fail(load, &message);
 }
 
-void config_reject(
+void config_reject_key(
 	struct config_load *load, const char *section_name, const char *key, const char *format, ...
 ) {
 	struct config_section *section = config_find_section(load->config, section_name);
@@ -95,7 +95,9 @@ void config_reject(
 	value->wrong = true;
 }
 
-bool config_is_sound(const struct config_load *load, const char *section_name, const char *key) {
+bool config_key_is_valid(
+	const struct config_load *load, const char *section_name, const char *key
+) {
 	const struct config_section *section = config_find_section(load->config, section_name);
 	size_t index = 0;
 
@@ -136,7 +138,7 @@ static void report_unknown_section(struct config_load *load, const char *kind) {
 		const char *section = schema->keys[i].section;
 
 		if (i == 0 || strcmp(section, schema->keys[i - 1].section) != 0)
-			suggestion_add(&suggestion, section, config_kind_size(section));
+			suggestion_add(&suggestion, section, config_kind_length(section));
 	}
 	escape_quote(kind, strlen(kind), quoted, sizeof(quoted));
 	config_load_report(load, "unknown section %s, %s", quoted, suggestion_text(&suggestion));
@@ -240,7 +242,8 @@ static void report_duplicate(
 }
 
 // Return true if the parser's sentence already contains everything that the key accepts.
-static bool error_tells_allowed(const struct config_key *key, int err, const char *sentence) {
+static bool
+error_names_allowed_values(const struct config_key *key, int err, const char *sentence) {
 	switch (key->type) {
 	case CONFIG_BOOL:
 	case CONFIG_ENUM:
@@ -265,7 +268,7 @@ static void report_bad_value(
 ) {
 	char allowed[PARSE_ERROR_BYTES];
 
-	if (error_tells_allowed(key, err, error->text)) {
+	if (error_names_allowed_values(key, err, error->text)) {
 		config_load_report(load, "[%s] %s: %s", section->name, key->name, error->text);
 		return;
 	}
@@ -275,7 +278,7 @@ static void report_bad_value(
 	);
 }
 
-static void assign_known(
+static void assign_known_key(
 	struct config_load *load,
 	const struct config_section *section,
 	const struct config_key *key,
@@ -335,7 +338,7 @@ void config_load_assign(
 			name, strlen(text), CONFIG_VALUE_BYTES_MAX
 		);
 	else
-		assign_known(load, section, key, text, &section->values[index]);
+		assign_known_key(load, section, key, text, &section->values[index]);
 }
 
 // Reject values that a line of the file could not hold, so that a printed configuration reads back
@@ -447,7 +450,7 @@ static int load_file(struct config_load *load, const struct config_input *input)
 
 // Put empty text in place of a missing required value, so that the remaining checks can run and
 // report.
-static int stand_in(struct config_value *value) {
+static int set_placeholder_value(struct config_value *value) {
 	value->wrong = true;
 	value->text = strdup("");
 	return value->text != NULL ? 0 : -ENOMEM;
@@ -469,7 +472,7 @@ static void check_required(struct config_load *load) {
 					section->keys[k].name
 				);
 			load->failed = true;
-			if (stand_in(&section->values[k]) != 0)
+			if (set_placeholder_value(&section->values[k]) != 0)
 				load->out_of_memory = true;
 		}
 	}

@@ -104,7 +104,7 @@ struct comparison {
 	size_t restart_count;
 };
 
-static void note_change(struct comparison *comparison, const struct config_change *change) {
+static void report_change(struct comparison *comparison, const struct config_change *change) {
 	comparison->on_change(comparison->context, change);
 	if (!change->reloadable)
 		comparison->restart_count++;
@@ -126,13 +126,13 @@ static void compare_keys(
 		};
 
 		if (!config_value_equal(key, &before->values[i], &after->values[i]))
-			note_change(comparison, &change);
+			report_change(comparison, &change);
 	}
 }
 
 // Report an added or removed section. This needs no restart if every key of the section is
 // reloadable.
-static void note_section(
+static void report_section_change(
 	struct comparison *comparison,
 	const struct config_section *section,
 	const char *before,
@@ -148,7 +148,7 @@ static void note_section(
 
 	for (size_t i = 0; i < section->key_count; i++)
 		change.reloadable = change.reloadable && section->keys[i].reloadable;
-	note_change(comparison, &change);
+	report_change(comparison, &change);
 }
 
 size_t config_compare(
@@ -166,13 +166,13 @@ size_t config_compare(
 		if (new != NULL)
 			compare_keys(&comparison, old, new);
 		else
-			note_section(&comparison, old, "present", "absent");
+			report_section_change(&comparison, old, "present", "absent");
 	}
 	for (size_t i = 0; i < after->section_count; i++) {
 		const struct config_section *new = after->sections[i];
 
 		if (config_find_section(before, new->name) == NULL)
-			note_section(&comparison, new, "absent", "present");
+			report_section_change(&comparison, new, "absent", "present");
 	}
 	return comparison.restart_count;
 }

@@ -33,7 +33,7 @@ struct reader {
 };
 
 // Read the whole stream into memory that the caller frees.
-static int read_all(FILE *stream, char **ret_text, size_t *ret_size) {
+static int read_whole_stream(FILE *stream, char **ret_text, size_t *ret_size) {
 	scoped_mem char *text = malloc(CONFIG_FILE_BYTES_MAX + 1);
 	size_t size;
 
@@ -45,7 +45,7 @@ static int read_all(FILE *stream, char **ret_text, size_t *ret_size) {
 		return neg_errno();
 	if (size > CONFIG_FILE_BYTES_MAX)
 		return -EFBIG;
-	*ret_text = scoped_take_mem(&text);
+	*ret_text = scoped_release_mem(&text);
 	*ret_size = size;
 	return 0;
 }
@@ -149,7 +149,7 @@ static char *read_line(char *buffer, int buffer_size, void *context) {
 	return buffer;
 }
 
-static int on_pair(void *context, const char *section, const char *name, const char *value) {
+static int on_key_value(void *context, const char *section, const char *name, const char *value) {
 	struct reader *reader = context;
 
 	(void)section; // always empty: inih sees no headers
@@ -171,7 +171,7 @@ int config_read_stream(struct config_load *load, FILE *stream) {
 	int result;
 	int err;
 
-	err = read_all(stream, &text, &reader.size);
+	err = read_whole_stream(stream, &text, &reader.size);
 	if (err != 0)
 		return err;
 	reader.text = text;
@@ -184,7 +184,7 @@ int config_read_stream(struct config_load *load, FILE *stream) {
 	ini_allow_no_value = true; // reported by config_load_assign()
 	ini_allow_inline_comments = true;
 	ini_inline_comment_prefixes = comment_bytes;
-	result = ini_parse_stream(read_line, &reader, on_pair, &reader);
+	result = ini_parse_stream(read_line, &reader, on_key_value, &reader);
 	if (result == 0)
 		return 0;
 	return result == -2 ? -ENOMEM : -EINVAL;

@@ -158,7 +158,7 @@ int cpu_set_parse_allowed(
 	);
 }
 
-static uint32_t run_end(const struct cpu_set *set, uint32_t first) {
+static uint32_t cpu_range_end(const struct cpu_set *set, uint32_t first) {
 	uint32_t last = first;
 
 	while (last + 1 < CPU_SET_CPUS_MAX && cpu_set_has(set, last + 1))
@@ -179,7 +179,7 @@ void cpu_set_format(const struct cpu_set *set, char *text, size_t text_size) {
 		const char *comma = used > 0 ? "," : "";
 		int n;
 
-		last = run_end(set, cpu);
+		last = cpu_range_end(set, cpu);
 		if (last > cpu)
 			n = snprintf(range, sizeof(range), "%s%u-%u", comma, cpu, last);
 		else

@@ -20,7 +20,7 @@ bool field_next(const char **at, const char **ret_word, size_t *ret_size) {
 	return true;
 }
 
-bool field_is(const char **at, const char *word) {
+bool field_match_word(const char **at, const char *word) {
 	const char *next = *at, *found;
 	size_t size;
 
@@ -31,7 +31,7 @@ bool field_is(const char **at, const char *word) {
 	return true;
 }
 
-bool field_text(const char **at, char *text, size_t size) {
+bool field_read_text(const char **at, char *text, size_t size) {
 	const char *next = *at, *found;
 	size_t length;
 
@@ -43,7 +43,7 @@ bool field_text(const char **at, char *text, size_t size) {
 	return true;
 }
 
-bool field_u64(const char **at, uint64_t max, uint64_t *ret_value) {
+bool field_read_u64(const char **at, uint64_t max, uint64_t *ret_value) {
 	const char *next = *at, *found;
 	size_t length;
 
@@ -62,7 +62,7 @@ static bool is_digits(const char *text, size_t length) {
 	return length > 0;
 }
 
-bool fixed_parse(const char *text, size_t length, uint32_t *ret_thousandths) {
+bool thousandths_parse(const char *text, size_t length, uint32_t *ret_thousandths) {
 	const char *point = memchr(text, '.', length);
 	size_t whole = point != NULL ? (size_t)(point - text) : length;
 	size_t digits = point != NULL ? length - whole - 1 : 0;

@@ -26,13 +26,13 @@ static bool shape_valid(const struct histogram_shape *shape) {
 }
 
 // Return true if the buckets of both histograms have the same bounds. Counter widths may differ.
-static bool shape_agrees(const struct histogram *a, const struct histogram *b) {
+static bool buckets_are_equal(const struct histogram *a, const struct histogram *b) {
 	return a->shape.value_min == b->shape.value_min &&
 	       a->shape.value_max == b->shape.value_max &&
 	       a->shape.precision_bits == b->shape.precision_bits;
 }
 
-void histogram_describe(const struct histogram_shape *shape, struct histogram *ret_histogram) {
+void histogram_init_layout(const struct histogram_shape *shape, struct histogram *ret_histogram) {
 	ret_histogram->shape = *shape;
 	ret_histogram->sub_bits = shape->precision_bits - 1U;
 	ret_histogram->index_first = bucket_index(ret_histogram->sub_bits, shape->value_min);
@@ -59,7 +59,7 @@ size_t histogram_size_bytes(const struct histogram_shape *shape) {
 
 	if (!shape_valid(shape))
 		return 0;
-	histogram_describe(shape, &histogram);
+	histogram_init_layout(shape, &histogram);
 	return size_bytes(&histogram);
 }
 
@@ -72,7 +72,7 @@ int histogram_create(const struct histogram_shape *shape, struct histogram **ret
 	histogram = calloc(1, size);
 	if (histogram == NULL)
 		return -ENOMEM;
-	histogram_describe(shape, histogram);
+	histogram_init_layout(shape, histogram);
 	histogram->moments = (struct histogram_moments *)(histogram + 1);
 	histogram->wide = (_Atomic uint64_t *)(histogram->moments + 1);
 	cell_store(&histogram->moments->min, UINT64_MAX);
@@ -97,11 +97,11 @@ struct bucket_range {
 static struct bucket_range buckets_used(const struct histogram *histogram) {
 	const struct histogram_moments *moments = histogram->moments;
 
-	if (own_load(&moments->count) == 0)
+	if (cell_load_relaxed(&moments->count) == 0)
 		return (struct bucket_range){0, 0};
 	return (struct bucket_range){
-		.first = bucket_of(histogram, own_load(&moments->min)),
-		.end = bucket_of(histogram, own_load(&moments->max)) + 1,
+		.first = bucket_number(histogram, cell_load_relaxed(&moments->min)),
+		.end = bucket_number(histogram, cell_load_relaxed(&moments->max)) + 1,
 	};
 }
 
@@ -123,7 +123,7 @@ void histogram_clear(struct histogram *histogram) {
 	write_end(moments);
 }
 
-void histogram_touch(struct histogram *histogram) {
+void histogram_prefault(struct histogram *histogram) {
 	write_begin(histogram->moments);
 	for (uint32_t n = 0; n < histogram->bucket_count; n++)
 		counter_store(histogram, n, counter_load(histogram, n));
@@ -131,15 +131,15 @@ void histogram_touch(struct histogram *histogram) {
 }
 
 static void moments_snapshot(const struct histogram_moments *live, struct histogram_moments *copy) {
-	cell_store(&copy->count, snapshot_load(&live->count));
-	cell_store(&copy->lost, snapshot_load(&live->lost));
-	cell_store(&copy->under, snapshot_load(&live->under));
-	cell_store(&copy->over, snapshot_load(&live->over));
-	cell_store(&copy->min, snapshot_load(&live->min));
-	cell_store(&copy->max, snapshot_load(&live->max));
+	cell_store(&copy->count, cell_load_acquire(&live->count));
+	cell_store(&copy->lost, cell_load_acquire(&live->lost));
+	cell_store(&copy->under, cell_load_acquire(&live->under));
+	cell_store(&copy->over, cell_load_acquire(&live->over));
+	cell_store(&copy->min, cell_load_acquire(&live->min));
+	cell_store(&copy->max, cell_load_acquire(&live->max));
 	for (int half = 0; half < 2; half++) {
-		cell_store(&copy->sum[half], snapshot_load(&live->sum[half]));
-		cell_store(&copy->squares[half], snapshot_load(&live->squares[half]));
+		cell_store(&copy->sum[half], cell_load_acquire(&live->sum[half]));
+		cell_store(&copy->squares[half], cell_load_acquire(&live->squares[half]));
 	}
 }
 
@@ -154,11 +154,11 @@ static void counters_snapshot(const struct histogram *live, struct histogram *co
 		return;
 	}
 	for (uint32_t n = 0; n < live->bucket_count; n++)
-		cell_store(&copy->wide[n], snapshot_load(&live->wide[n]));
+		cell_store(&copy->wide[n], cell_load_acquire(&live->wide[n]));
 }
 
 int histogram_snapshot(const struct histogram *live, struct histogram *copy) {
-	if (!shape_agrees(live, copy) || live->shape.counter_bits != copy->shape.counter_bits)
+	if (!buckets_are_equal(live, copy) || live->shape.counter_bits != copy->shape.counter_bits)
 		return -EINVAL;
 	for (int n = 0; n < SNAPSHOT_TRIES; n++) {
 		uint32_t before =
@@ -184,7 +184,7 @@ static uint64_t counter_add(struct histogram *into, uint32_t n, uint64_t value) 
 }
 
 static void cell_add(_Atomic uint64_t *into, const _Atomic uint64_t *from) {
-	cell_store(into, own_load(into) + own_load(from));
+	cell_store(into, cell_load_relaxed(into) + cell_load_relaxed(from));
 }
 
 static void moments_merge(struct histogram_moments *into, const struct histogram_moments *from) {
@@ -192,10 +192,10 @@ static void moments_merge(struct histogram_moments *into, const struct histogram
 	cell_add(&into->lost, &from->lost);
 	cell_add(&into->under, &from->under);
 	cell_add(&into->over, &from->over);
-	if (own_load(&from->min) < own_load(&into->min))
-		cell_store(&into->min, own_load(&from->min));
-	if (own_load(&from->max) > own_load(&into->max))
-		cell_store(&into->max, own_load(&from->max));
+	if (cell_load_relaxed(&from->min) < cell_load_relaxed(&into->min))
+		cell_store(&into->min, cell_load_relaxed(&from->min));
+	if (cell_load_relaxed(&from->max) > cell_load_relaxed(&into->max))
+		cell_store(&into->max, cell_load_relaxed(&from->max));
 	wide_store(into->sum, wide_load(into->sum) + wide_load(from->sum));
 	wide_store(into->squares, wide_add(wide_load(into->squares), wide_load(from->squares)));
 }
@@ -204,16 +204,17 @@ int histogram_merge(struct histogram *into, const struct histogram *from) {
 	struct bucket_range used = buckets_used(from);
 	uint64_t lost = 0;
 
-	if (!shape_agrees(into, from))
+	if (!buckets_are_equal(into, from))
 		return -EINVAL;
 	// `lost`, `under` and `over` are at most `count`, so they cannot overflow before it.
-	if (own_load(&from->moments->count) > UINT64_MAX - own_load(&into->moments->count))
+	if (cell_load_relaxed(&from->moments->count) >
+	    UINT64_MAX - cell_load_relaxed(&into->moments->count))
 		return -EOVERFLOW;
 	write_begin(into->moments);
 	for (uint32_t n = used.first; n < used.end; n++)
 		lost += counter_add(into, n, counter_load(from, n));
 	moments_merge(into->moments, from->moments);
-	cell_store(&into->moments->lost, own_load(&into->moments->lost) + lost);
+	cell_store(&into->moments->lost, cell_load_relaxed(&into->moments->lost) + lost);
 	write_end(into->moments);
 	return 0;
 }
@@ -237,12 +238,12 @@ int histogram_coarsen(
 		return err;
 	write_begin(coarse->moments);
 	for (uint32_t n = used.first; n < used.end; n++) {
-		uint32_t into = bucket_of(coarse, histogram_bucket(fine, n).lowest);
+		uint32_t into = bucket_number(coarse, histogram_bucket(fine, n).lowest);
 
 		lost += counter_add(coarse, into, counter_load(fine, n));
 	}
 	moments_merge(coarse->moments, fine->moments);
-	cell_store(&coarse->moments->lost, own_load(&coarse->moments->lost) + lost);
+	cell_store(&coarse->moments->lost, cell_load_relaxed(&coarse->moments->lost) + lost);
 	write_end(coarse->moments);
 	*ret_coarse = coarse;
 	return 0;
@@ -252,7 +253,7 @@ void histogram_record_times(struct histogram *histogram, uint64_t value, uint64_
 	struct histogram_moments *moments = histogram->moments;
 	uint64_t clamped =
 		value_clamp(value, histogram->shape.value_min, histogram->shape.value_max);
-	uint32_t n = bucket_of(histogram, value);
+	uint32_t n = bucket_number(histogram, value);
 	unsigned __int128 squares;
 
 	if (times == 0)
@@ -260,15 +261,17 @@ void histogram_record_times(struct histogram *histogram, uint64_t value, uint64_
 	if (__builtin_mul_overflow((unsigned __int128)clamped * clamped, times, &squares))
 		squares = ~(unsigned __int128)0;
 	write_begin(moments);
-	cell_store(&moments->lost, own_load(&moments->lost) + counter_add(histogram, n, times));
-	cell_store(&moments->count, own_load(&moments->count) + times);
+	cell_store(
+		&moments->lost, cell_load_relaxed(&moments->lost) + counter_add(histogram, n, times)
+	);
+	cell_store(&moments->count, cell_load_relaxed(&moments->count) + times);
 	if (value < clamped)
-		cell_store(&moments->under, own_load(&moments->under) + times);
+		cell_store(&moments->under, cell_load_relaxed(&moments->under) + times);
 	if (value > clamped)
-		cell_store(&moments->over, own_load(&moments->over) + times);
-	if (value < own_load(&moments->min))
+		cell_store(&moments->over, cell_load_relaxed(&moments->over) + times);
+	if (value < cell_load_relaxed(&moments->min))
 		cell_store(&moments->min, value);
-	if (value > own_load(&moments->max))
+	if (value > cell_load_relaxed(&moments->max))
 		cell_store(&moments->max, value);
 	wide_store(moments->sum, wide_load(moments->sum) + (unsigned __int128)clamped * times);
 	wide_store(moments->squares, wide_add(wide_load(moments->squares), squares));
@@ -284,10 +287,10 @@ const struct histogram_shape histogram_shape_log2 = {
 
 // Describe a small histogram as a general one with its own storage, for the duration of one call. A
 // description of const storage is only read.
-static struct histogram log2_described(const struct histogram_log2 *log2) {
+static struct histogram log2_as_histogram(const struct histogram_log2 *log2) {
 	struct histogram histogram;
 
-	histogram_describe(&histogram_shape_log2, &histogram);
+	histogram_init_layout(&histogram_shape_log2, &histogram);
 	must(histogram.bucket_count == HISTOGRAM_LOG2_BUCKETS);
 	histogram.moments = (struct histogram_moments *)&log2->moments;
 	histogram.narrow = (_Atomic uint32_t *)log2->counters;
@@ -300,7 +303,7 @@ void histogram_log2_init(struct histogram_log2 *log2) {
 }
 
 int histogram_log2_snapshot(const struct histogram_log2 *live, struct histogram_log2 *copy) {
-	struct histogram from = log2_described(live), to = log2_described(copy);
+	struct histogram from = log2_as_histogram(live), to = log2_as_histogram(copy);
 
 	return histogram_snapshot(&from, &to);
 }
@@ -308,13 +311,13 @@ int histogram_log2_snapshot(const struct histogram_log2 *live, struct histogram_
 void histogram_log2_summarize(
 	const struct histogram_log2 *log2, struct histogram_summary *ret_summary
 ) {
-	struct histogram histogram = log2_described(log2);
+	struct histogram histogram = log2_as_histogram(log2);
 
 	histogram_summarize(&histogram, ret_summary);
 }
 
 uint64_t histogram_log2_percentile(const struct histogram_log2 *log2, uint32_t per_million) {
-	struct histogram histogram = log2_described(log2);
+	struct histogram histogram = log2_as_histogram(log2);
 
 	return histogram_percentile(&histogram, per_million);
 }

@@ -45,7 +45,7 @@ static void runs_encode(const struct histogram *histogram, struct wire_writer *w
 
 void histogram_encode(const struct histogram *histogram, struct wire_writer *writer) {
 	const struct histogram_moments *moments = histogram->moments;
-	uint64_t count = own_load(&moments->count);
+	uint64_t count = cell_load_relaxed(&moments->count);
 
 	wire_put_u8(writer, VERSION);
 	wire_put_u8(writer, histogram->shape.precision_bits);
@@ -53,15 +53,15 @@ void histogram_encode(const struct histogram *histogram, struct wire_writer *wri
 	wire_put_varint(writer, histogram->shape.value_min);
 	wire_put_varint(writer, histogram->shape.value_max);
 	wire_put_varint(writer, count);
-	wire_put_varint(writer, own_load(&moments->lost));
-	wire_put_varint(writer, own_load(&moments->under));
-	wire_put_varint(writer, own_load(&moments->over));
-	wire_put_varint(writer, count > 0 ? own_load(&moments->min) : 0);
-	wire_put_varint(writer, own_load(&moments->max));
+	wire_put_varint(writer, cell_load_relaxed(&moments->lost));
+	wire_put_varint(writer, cell_load_relaxed(&moments->under));
+	wire_put_varint(writer, cell_load_relaxed(&moments->over));
+	wire_put_varint(writer, count > 0 ? cell_load_relaxed(&moments->min) : 0);
+	wire_put_varint(writer, cell_load_relaxed(&moments->max));
 	for (int half = 0; half < 2; half++)
-		wire_put_varint(writer, own_load(&moments->sum[half]));
+		wire_put_varint(writer, cell_load_relaxed(&moments->sum[half]));
 	for (int half = 0; half < 2; half++)
-		wire_put_varint(writer, own_load(&moments->squares[half]));
+		wire_put_varint(writer, cell_load_relaxed(&moments->squares[half]));
 	runs_encode(histogram, writer);
 }
 
@@ -133,7 +133,7 @@ static void bounds_add(struct bounds *bounds, wide count, wide lowest, wide high
 		wide_add(bounds->squares_max, wide_multiply(count, highest * highest));
 }
 
-static bool sums_agree(const struct histogram *histogram) {
+static bool sums_fit_buckets(const struct histogram *histogram) {
 	const struct histogram_moments *moments = histogram->moments;
 	uint64_t value_min = histogram->shape.value_min, value_max = histogram->shape.value_max;
 	wide sum = wide_load(moments->sum), squares = wide_load(moments->squares);
@@ -148,18 +148,19 @@ static bool sums_agree(const struct histogram *histogram) {
 			value_clamp(bucket.highest, value_min, value_max)
 		);
 	}
-	bounds_add(&bounds, own_load(&moments->lost), value_min, value_max);
-	return bounds.count == own_load(&moments->count) && sum >= bounds.sum_min &&
+	bounds_add(&bounds, cell_load_relaxed(&moments->lost), value_min, value_max);
+	return bounds.count == cell_load_relaxed(&moments->count) && sum >= bounds.sum_min &&
 	       sum <= bounds.sum_max && squares >= bounds.squares_min &&
 	       squares <= bounds.squares_max;
 }
 
-static bool extremes_agree(const struct histogram *histogram) {
+static bool extremes_fit_buckets(const struct histogram *histogram) {
 	const struct histogram_moments *moments = histogram->moments;
-	uint64_t min = own_load(&moments->min), max = own_load(&moments->max);
+	uint64_t min = cell_load_relaxed(&moments->min), max = cell_load_relaxed(&moments->max);
 	uint64_t value_min = histogram->shape.value_min, value_max = histogram->shape.value_max;
-	uint64_t under = own_load(&moments->under), over = own_load(&moments->over);
-	uint64_t count = own_load(&moments->count);
+	uint64_t under = cell_load_relaxed(&moments->under),
+		 over = cell_load_relaxed(&moments->over);
+	uint64_t count = cell_load_relaxed(&moments->count);
 	uint32_t first, last = histogram->bucket_count;
 
 	if (min > max || under > count || over > count - under || (under > 0 && min >= value_min) ||
@@ -169,24 +170,25 @@ static bool extremes_agree(const struct histogram *histogram) {
 	while (last > 0 && counter_load(histogram, last - 1) == 0)
 		last--;
 	// Lost records may lie anywhere.
-	if (own_load(&moments->lost) > 0)
-		return last == 0 || (bucket_of(histogram, min) <= first &&
-				     bucket_of(histogram, max) >= last - 1);
+	if (cell_load_relaxed(&moments->lost) > 0)
+		return last == 0 || (bucket_number(histogram, min) <= first &&
+				     bucket_number(histogram, max) >= last - 1);
 	return (under > 0) == (min < value_min) && (over > 0) == (max > value_max) &&
-	       bucket_of(histogram, min) == first && bucket_of(histogram, max) == last - 1;
+	       bucket_number(histogram, min) == first && bucket_number(histogram, max) == last - 1;
 }
 
-static bool moments_agree(const struct histogram *histogram) {
+static bool moments_fit_buckets(const struct histogram *histogram) {
 	const struct histogram_moments *moments = histogram->moments;
 
-	if (!sums_agree(histogram))
+	if (!sums_fit_buckets(histogram))
 		return false;
-	if (own_load(&moments->count) > 0)
-		return extremes_agree(histogram);
+	if (cell_load_relaxed(&moments->count) > 0)
+		return extremes_fit_buckets(histogram);
 	// The bounds of an empty histogram are 0, so sum and squares are already checked. These
 	// remain.
-	return (own_load(&moments->under) | own_load(&moments->over) | own_load(&moments->min) |
-		own_load(&moments->max) | own_load(&moments->squares[0])) == 0;
+	return (cell_load_relaxed(&moments->under) | cell_load_relaxed(&moments->over) |
+		cell_load_relaxed(&moments->min) | cell_load_relaxed(&moments->max) |
+		cell_load_relaxed(&moments->squares[0])) == 0;
 }
 
 // Decode the shape. Fails the reader if the shape is invalid.
@@ -218,13 +220,13 @@ int histogram_decode(
 		moments_decode(reader, histogram->moments);
 		runs_decode(reader, histogram);
 	}
-	if (wire_reader_ok(reader) && !moments_agree(histogram))
+	if (wire_reader_ok(reader) && !moments_fit_buckets(histogram))
 		wire_reader_fail(reader, -EBADMSG);
 	if (!wire_reader_ok(reader)) {
 		histogram_destroy(histogram);
 		return wire_reader_error(reader);
 	}
-	if (own_load(&histogram->moments->count) == 0)
+	if (cell_load_relaxed(&histogram->moments->count) == 0)
 		cell_store(&histogram->moments->min, UINT64_MAX);
 	*ret_histogram = histogram;
 	return 0;

@@ -6,7 +6,7 @@
 #define LOG2_VALUE_MAX ((1ULL << HISTOGRAM_LOG2_BUCKETS) - 1)
 
 static inline void cell_increment(_Atomic uint64_t *cell) {
-	cell_store(cell, own_load(cell) + 1);
+	cell_store(cell, cell_load_relaxed(cell) + 1);
 }
 
 static inline __attribute__((always_inline)) void
@@ -14,9 +14,9 @@ moments_add(struct histogram_moments *moments, uint64_t value, uint64_t clamped)
 	cell_increment(&moments->count);
 	if (__builtin_expect(value != clamped, 0))
 		cell_increment(value < clamped ? &moments->under : &moments->over);
-	if (value < own_load(&moments->min))
+	if (value < cell_load_relaxed(&moments->min))
 		cell_store(&moments->min, value);
-	if (value > own_load(&moments->max))
+	if (value > cell_load_relaxed(&moments->max))
 		cell_store(&moments->max, value);
 	wide_store(moments->sum, wide_load(moments->sum) + clamped);
 	wide_store(
@@ -35,7 +35,7 @@ static inline void narrow_increment(struct histogram_moments *moments, _Atomic u
 }
 
 static inline void wide_increment(struct histogram_moments *moments, _Atomic uint64_t *counter) {
-	if (__builtin_expect(own_load(counter) == UINT64_MAX, 0))
+	if (__builtin_expect(cell_load_relaxed(counter) == UINT64_MAX, 0))
 		cell_increment(&moments->lost);
 	else
 		cell_increment(counter);
@@ -62,7 +62,7 @@ struct moments_sum {
 	unsigned __int128 sum, squares;
 };
 
-static void outside_add(struct histogram *histogram, const uint64_t *values, size_t count) {
+static void count_out_of_range(struct histogram *histogram, const uint64_t *values, size_t count) {
 	struct histogram_moments *moments = histogram->moments;
 
 	for (size_t at = 0; at < count; at++) {
@@ -73,10 +73,10 @@ static void outside_add(struct histogram *histogram, const uint64_t *values, siz
 	}
 }
 
-static void moments_join(struct histogram_moments *moments, const struct moments_sum *sum) {
-	if (sum->min < own_load(&moments->min))
+static void moments_add_sum(struct histogram_moments *moments, const struct moments_sum *sum) {
+	if (sum->min < cell_load_relaxed(&moments->min))
 		cell_store(&moments->min, sum->min);
-	if (sum->max > own_load(&moments->max))
+	if (sum->max > cell_load_relaxed(&moments->max))
 		cell_store(&moments->max, sum->max);
 	wide_store(moments->sum, wide_load(moments->sum) + sum->sum);
 	wide_store(moments->squares, wide_add(wide_load(moments->squares), sum->squares));
@@ -84,7 +84,7 @@ static void moments_join(struct histogram_moments *moments, const struct moments
 
 // Add values to the buckets and sum them up. `narrow` is a constant in each caller, so that the
 // loop does not test it.
-static inline __attribute__((always_inline)) void many_add(
+static inline __attribute__((always_inline)) void add_values_to_buckets(
 	struct histogram *histogram,
 	bool narrow,
 	const uint64_t *values,
@@ -118,13 +118,13 @@ void histogram_record_many(struct histogram *histogram, const uint64_t *values, 
 
 	write_begin(moments);
 	if (histogram->shape.counter_bits == 32)
-		many_add(histogram, true, values, count, &sum);
+		add_values_to_buckets(histogram, true, values, count, &sum);
 	else
-		many_add(histogram, false, values, count, &sum);
-	cell_store(&moments->count, own_load(&moments->count) + count);
+		add_values_to_buckets(histogram, false, values, count, &sum);
+	cell_store(&moments->count, cell_load_relaxed(&moments->count) + count);
 	if (sum.min < histogram->shape.value_min || sum.max > histogram->shape.value_max)
-		outside_add(histogram, values, count);
-	moments_join(moments, &sum);
+		count_out_of_range(histogram, values, count);
+	moments_add_sum(moments, &sum);
 	write_end(moments);
 }
 

@@ -29,7 +29,7 @@ struct bucket {
 };
 
 // Initialize all fields except moments and counters. The shape must be valid.
-void histogram_describe(const struct histogram_shape *shape, struct histogram *ret_histogram);
+void histogram_init_layout(const struct histogram_shape *shape, struct histogram *ret_histogram);
 
 // Return the values of bucket n, not limited to the range of the histogram.
 struct bucket histogram_bucket(const struct histogram *histogram, uint32_t n);
@@ -48,7 +48,7 @@ static inline uint64_t value_clamp(uint64_t value, uint64_t min, uint64_t max) {
 	return value > max ? max : value;
 }
 
-static inline uint32_t bucket_of(const struct histogram *histogram, uint64_t value) {
+static inline uint32_t bucket_number(const struct histogram *histogram, uint64_t value) {
 	uint64_t clamped =
 		value_clamp(value, histogram->shape.value_min, histogram->shape.value_max);
 
@@ -56,11 +56,11 @@ static inline uint32_t bucket_of(const struct histogram *histogram, uint64_t val
 }
 
 // Load a cell. For the writer, or without a concurrent writer.
-static inline uint64_t own_load(const _Atomic uint64_t *cell) {
+static inline uint64_t cell_load_relaxed(const _Atomic uint64_t *cell) {
 	return atomic_load_explicit(cell, memory_order_relaxed);
 }
 
-static inline uint64_t snapshot_load(const _Atomic uint64_t *cell) {
+static inline uint64_t cell_load_acquire(const _Atomic uint64_t *cell) {
 	return atomic_load_explicit(cell, memory_order_acquire);
 }
 
@@ -69,7 +69,7 @@ static inline void cell_store(_Atomic uint64_t *cell, uint64_t value) {
 }
 
 static inline unsigned __int128 wide_load(const _Atomic uint64_t cells[2]) {
-	return (unsigned __int128)own_load(&cells[1]) << 64 | own_load(&cells[0]);
+	return (unsigned __int128)cell_load_relaxed(&cells[1]) << 64 | cell_load_relaxed(&cells[0]);
 }
 
 static inline void wide_store(_Atomic uint64_t cells[2], unsigned __int128 value) {
@@ -90,7 +90,7 @@ static inline uint64_t counter_max(const struct histogram *histogram) {
 static inline uint64_t counter_load(const struct histogram *histogram, uint32_t n) {
 	if (histogram->shape.counter_bits == 32)
 		return atomic_load_explicit(&histogram->narrow[n], memory_order_relaxed);
-	return own_load(&histogram->wide[n]);
+	return cell_load_relaxed(&histogram->wide[n]);
 }
 
 static inline void counter_store(struct histogram *histogram, uint32_t n, uint64_t value) {

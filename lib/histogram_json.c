@@ -14,12 +14,12 @@ static const char *const percentile_names[] = {"50", "90", "99", "99.9", "99.99"
 
 #define PERCENTILE_COUNT (sizeof(percentiles) / sizeof(percentiles[0]))
 
-static json_t *json_of(uint64_t value) {
+static json_t *json_from_u64(uint64_t value) {
 	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
 
 // Convert a number. JSON has no NaN and no infinity, so both become null.
-static json_t *json_of_real(double value) {
+static json_t *json_from_double(double value) {
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
@@ -29,14 +29,14 @@ static int summary_put(json_t *object, const struct histogram *histogram) {
 	int failed = 0;
 
 	histogram_summarize(histogram, &summary);
-	failed |= json_object_set_new(object, "count", json_of(summary.count));
-	failed |= json_object_set_new(object, "lost", json_of(summary.lost));
-	failed |= json_object_set_new(object, "under", json_of(summary.under));
-	failed |= json_object_set_new(object, "over", json_of(summary.over));
-	failed |= json_object_set_new(object, "min", json_of(summary.min));
-	failed |= json_object_set_new(object, "max", json_of(summary.max));
-	failed |= json_object_set_new(object, "mean", json_of_real(summary.mean));
-	failed |= json_object_set_new(object, "stdev", json_of_real(summary.stdev));
+	failed |= json_object_set_new(object, "count", json_from_u64(summary.count));
+	failed |= json_object_set_new(object, "lost", json_from_u64(summary.lost));
+	failed |= json_object_set_new(object, "under", json_from_u64(summary.under));
+	failed |= json_object_set_new(object, "over", json_from_u64(summary.over));
+	failed |= json_object_set_new(object, "min", json_from_u64(summary.min));
+	failed |= json_object_set_new(object, "max", json_from_u64(summary.max));
+	failed |= json_object_set_new(object, "mean", json_from_double(summary.mean));
+	failed |= json_object_set_new(object, "stdev", json_from_double(summary.stdev));
 	return failed;
 }
 
@@ -47,7 +47,7 @@ static int percentiles_put(json_t *object, const struct histogram *histogram) {
 
 	histogram_percentiles(histogram, percentiles, PERCENTILE_COUNT, values);
 	for (size_t n = 0; n < PERCENTILE_COUNT; n++)
-		failed |= json_object_set_new(inner, percentile_names[n], json_of(values[n]));
+		failed |= json_object_set_new(inner, percentile_names[n], json_from_u64(values[n]));
 	return failed | json_object_set_new(object, "percentiles", inner);
 }
 
@@ -59,8 +59,8 @@ static int shape_put(json_t *object, const struct histogram_shape *shape) {
 	if (shape->precision_bits == 1)
 		error = 1.0 / 3;
 	failed |= json_object_set_new(object, "relative_error_max", json_real(error));
-	failed |= json_object_set_new(object, "value_min", json_of(shape->value_min));
-	failed |= json_object_set_new(object, "value_max", json_of(shape->value_max));
+	failed |= json_object_set_new(object, "value_min", json_from_u64(shape->value_min));
+	failed |= json_object_set_new(object, "value_max", json_from_u64(shape->value_max));
 	return failed;
 }
 
@@ -76,9 +76,9 @@ static int buckets_put(json_t *object, const struct histogram *histogram) {
 		if (count == 0)
 			continue;
 		row = json_array();
-		failed |= json_array_append_new(row, json_of(bucket.lowest));
-		failed |= json_array_append_new(row, json_of(bucket.highest));
-		failed |= json_array_append_new(row, json_of(count));
+		failed |= json_array_append_new(row, json_from_u64(bucket.lowest));
+		failed |= json_array_append_new(row, json_from_u64(bucket.highest));
+		failed |= json_array_append_new(row, json_from_u64(count));
 		failed |= json_array_append_new(buckets, row);
 	}
 	return failed | json_object_set_new(object, "buckets", buckets);

@@ -26,7 +26,7 @@ static uint64_t value_in_range(const struct histogram *histogram, uint64_t value
 // Return the population standard deviation from exact sums. The sum of squared distances to the
 // floor of the mean is an integer that fits. So intermediate overflow does no harm. There is no
 // cancellation, even if the deviation is small beside the mean.
-static double stdev_of(uint64_t count, unsigned __int128 sum, unsigned __int128 squares) {
+static double population_stdev(uint64_t count, unsigned __int128 sum, unsigned __int128 squares) {
 	unsigned __int128 mean = sum / count;
 	unsigned __int128 distances = squares - 2 * mean * sum + mean * mean * count;
 	double rest = (double)(sum - mean * count) / (double)count;
@@ -42,15 +42,15 @@ void histogram_summarize(const struct histogram *histogram, struct histogram_sum
 	struct histogram_summary summary = {0};
 	unsigned __int128 sum = wide_load(moments->sum);
 
-	summary.count = own_load(&moments->count);
+	summary.count = cell_load_relaxed(&moments->count);
 	if (summary.count > 0) {
-		summary.lost = own_load(&moments->lost);
-		summary.under = own_load(&moments->under);
-		summary.over = own_load(&moments->over);
-		summary.min = own_load(&moments->min);
-		summary.max = own_load(&moments->max);
+		summary.lost = cell_load_relaxed(&moments->lost);
+		summary.under = cell_load_relaxed(&moments->under);
+		summary.over = cell_load_relaxed(&moments->over);
+		summary.min = cell_load_relaxed(&moments->min);
+		summary.max = cell_load_relaxed(&moments->max);
 		summary.mean = (double)sum / (double)summary.count;
-		summary.stdev = stdev_of(summary.count, sum, wide_load(moments->squares));
+		summary.stdev = population_stdev(summary.count, sum, wide_load(moments->squares));
 	}
 	*ret_summary = summary;
 }
@@ -59,8 +59,8 @@ void histogram_summarize(const struct histogram *histogram, struct histogram_sum
 // before `*next` hold `*seen` records. The result is limited to minimum and maximum.
 static uint64_t
 ranked_value(const struct histogram *histogram, uint64_t rank, uint32_t *next, uint64_t *seen) {
-	uint64_t min = value_in_range(histogram, own_load(&histogram->moments->min));
-	uint64_t max = value_in_range(histogram, own_load(&histogram->moments->max));
+	uint64_t min = value_in_range(histogram, cell_load_relaxed(&histogram->moments->min));
+	uint64_t max = value_in_range(histogram, cell_load_relaxed(&histogram->moments->max));
 	struct bucket bucket;
 
 	while (*seen < rank)
@@ -76,8 +76,8 @@ void histogram_percentiles(
 	uint64_t *ret_values
 ) {
 	const struct histogram_moments *moments = histogram->moments;
-	uint64_t recorded = own_load(&moments->count);
-	uint64_t in_buckets = recorded - own_load(&moments->lost);
+	uint64_t recorded = cell_load_relaxed(&moments->count);
+	uint64_t in_buckets = recorded - cell_load_relaxed(&moments->lost);
 	uint64_t seen = 0;
 	uint32_t next = 0;
 
@@ -89,9 +89,9 @@ void histogram_percentiles(
 		if (recorded == 0)
 			ret_values[n] = 0;
 		else if (per_million[n] == 0)
-			ret_values[n] = own_load(&moments->min);
+			ret_values[n] = cell_load_relaxed(&moments->min);
 		else if (per_million[n] == MILLION || in_buckets == 0)
-			ret_values[n] = own_load(&moments->max);
+			ret_values[n] = cell_load_relaxed(&moments->max);
 		else
 			ret_values[n] = ranked_value(histogram, rank, &next, &seen);
 	}
@@ -108,13 +108,14 @@ int histogram_at_rank(
 	const struct histogram *histogram, uint64_t rank, struct histogram_span *ret_span
 ) {
 	const struct histogram_moments *moments = histogram->moments;
-	uint64_t min = value_in_range(histogram, own_load(&moments->min));
-	uint64_t max = value_in_range(histogram, own_load(&moments->max));
+	uint64_t min = value_in_range(histogram, cell_load_relaxed(&moments->min));
+	uint64_t max = value_in_range(histogram, cell_load_relaxed(&moments->max));
 	uint64_t seen = 0;
 	uint32_t next = 0;
 	struct bucket bucket;
 
-	if (rank == 0 || rank > own_load(&moments->count) - own_load(&moments->lost))
+	if (rank == 0 ||
+	    rank > cell_load_relaxed(&moments->count) - cell_load_relaxed(&moments->lost))
 		return -ERANGE;
 	while (seen < rank)
 		seen += counter_load(histogram, next++);
@@ -129,7 +130,7 @@ int histogram_at_rank(
 void histogram_at_value(
 	const struct histogram *histogram, uint64_t value, uint64_t *ret_before, uint64_t *ret_count
 ) {
-	uint32_t bucket = bucket_of(histogram, value);
+	uint32_t bucket = bucket_number(histogram, value);
 	uint64_t before = 0;
 
 	for (uint32_t n = 0; n < bucket; n++)

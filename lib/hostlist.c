@@ -55,7 +55,7 @@ item_next(const char **at, const char *end, const char **ret_item, size_t *ret_i
 	return true;
 }
 
-static int text_check(
+static int check_and_count_names(
 	const char *text,
 	size_t length,
 	uint32_t count_max,
@@ -159,7 +159,7 @@ int hostlist_expand(
 	struct demand demand;
 	int err;
 
-	err = text_check(text, length, count_max, error, &demand);
+	err = check_and_count_names(text, length, count_max, error, &demand);
 	if (err != 0)
 		return err;
 	list = list_create(&demand);

@@ -39,7 +39,7 @@ static int entry_read(const char *name, struct entry *ret_entry) {
 	return 0;
 }
 
-static int three_way(uint64_t a, uint64_t b) {
+static int compare_u64(uint64_t a, uint64_t b) {
 	return (a > b) - (a < b);
 }
 
@@ -47,7 +47,7 @@ static int prefix_compare(const struct entry *a, const struct entry *b) {
 	size_t common = a->prefix_length < b->prefix_length ? a->prefix_length : b->prefix_length;
 	int order = memcmp(a->name, b->name, common);
 
-	return order != 0 ? order : three_way(a->prefix_length, b->prefix_length);
+	return order != 0 ? order : compare_u64(a->prefix_length, b->prefix_length);
 }
 
 static int entry_compare(const void *left, const void *right) {
@@ -56,8 +56,8 @@ static int entry_compare(const void *left, const void *right) {
 	int order = prefix_compare(a, b);
 
 	if (order == 0)
-		order = three_way(a->width, b->width);
-	return order != 0 ? order : three_way(a->number, b->number);
+		order = compare_u64(a->width, b->width);
+	return order != 0 ? order : compare_u64(a->number, b->number);
 }
 
 // Return true if b directly follows a in a range whose first number has `width` digits. 09-10 and

@@ -91,18 +91,18 @@ static void line_put_text(struct line *line, const char *text) {
 	line_put(line, text, strlen(text));
 }
 
-static bool unit_may_stand_bare(const struct escape_unit *unit) {
+static bool unit_needs_no_quotes(const struct escape_unit *unit) {
 	if (unit->text_size != unit->taken_bytes) // escaped
 		return false;
 	return unit->text[0] != ' ' && unit->text[0] != '=';
 }
 
-static bool text_may_stand_bare(const char *text, size_t size) {
+static bool text_needs_no_quotes(const char *text, size_t size) {
 	struct escape_unit unit;
 
 	for (size_t at = 0; at < size; at += unit.taken_bytes) {
 		escape_next(text + at, size - at, &unit);
-		if (!unit_may_stand_bare(&unit))
+		if (!unit_needs_no_quotes(&unit))
 			return false;
 	}
 	return size > 0;
@@ -125,7 +125,7 @@ static void line_put_value(struct line *line, const char *text, size_t size) {
 	// A value longer than a line is truncated anyway. So hostile input cannot prolong the scan.
 	if (size > LOG_LINE_BYTES_MAX)
 		size = LOG_LINE_BYTES_MAX;
-	if (size <= line->limit - line->used && text_may_stand_bare(text, size)) {
+	if (size <= line->limit - line->used && text_needs_no_quotes(text, size)) {
 		line_put(line, text, size);
 		return;
 	}
@@ -211,7 +211,7 @@ static void line_put_time(struct line *line, uint64_t since_1970_ns) {
 }
 
 // Write the line with one call. After a truncated line, a newline goes first.
-static ssize_t write_whole(struct line *line) {
+static ssize_t write_line_at_once(struct line *line) {
 	struct iovec parts[] = {
 		{.iov_base = (char[]){'\n'}, .iov_len = 1},
 		{.iov_base = line->text, .iov_len = line->used},
@@ -241,7 +241,7 @@ static void line_close_and_write(struct line *line) {
 	// POLLOUT means that PIPE_BUF bytes fit. The descriptor is shared with other processes, so
 	// it must not be set to O_NONBLOCK.
 	while (poll(&room, 1, 0) > 0 && (room.revents & POLLOUT) != 0) {
-		n = write_whole(line);
+		n = write_line_at_once(line);
 		if (n >= 0 || errno != EINTR)
 			break; // with EINTR nothing was written yet
 	}
@@ -252,7 +252,7 @@ static void line_close_and_write(struct line *line) {
 // Account one line of a call site. Every line costs LOG_REFILL_NS, and a site may be ahead of the
 // clock by a burst. One word holds the account, so threads need no lock. Relaxed: no other data
 // depends on it.
-static bool site_may_log(struct log_site *site, uint64_t now_ns) {
+static bool site_account_line(struct log_site *site, uint64_t now_ns) {
 	uint64_t paid = atomic_load_explicit(&site->paid_until_ns, memory_order_relaxed);
 	uint64_t from;
 
@@ -306,7 +306,7 @@ void log_write(
 	int saved_errno = errno;
 
 	must((size_t)level < LEVEL_COUNT);
-	if (site_may_log(site, sink.monotonic_ns()))
+	if (site_account_line(site, sink.monotonic_ns()))
 		write_line(site, level, event, fields);
 	errno = saved_errno;
 }

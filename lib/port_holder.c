@@ -24,7 +24,7 @@ static void print_address(const struct sock_addr *address, char text[static ADDR
 }
 
 // Return true if a socket with this local address prevents binding ours.
-static bool is_in_the_way(const char *local, const struct sock_addr *address) {
+static bool local_address_conflicts(const char *local, const struct sock_addr *address) {
 	char own[ADDRESS_TEXT_BYTES];
 	char port[8];
 	const char *colon = strchr(local, ':');
@@ -43,12 +43,13 @@ static bool is_in_the_way(const char *local, const struct sock_addr *address) {
 
 // Return the inode of the socket in a table line if the socket conflicts, else NULL. state NULL:
 // any state.
-static const char *inode_of_line(char *line, const struct sock_addr *address, const char *state) {
+static const char *
+conflicting_socket_inode(char *line, const struct sock_addr *address, const char *state) {
 	char *rest = NULL;
 	char *field = strtok_r(line, " ", &rest);
 
 	for (unsigned n = 0; field != NULL; n++) {
-		if (n == 1 && !is_in_the_way(field, address))
+		if (n == 1 && !local_address_conflicts(field, address))
 			return NULL;
 		if (n == 3 && state != NULL && strcmp(field, state) != 0)
 			return NULL;
@@ -60,7 +61,7 @@ static const char *inode_of_line(char *line, const struct sock_addr *address, co
 }
 
 // Find a conflicting socket. Its name is "socket:[12345]", as in the links in /proc/PID/fd.
-static bool find_in_table(
+static bool table_find_socket(
 	const char *table,
 	const struct sock_addr *address,
 	const char *state,
@@ -71,7 +72,7 @@ static bool find_in_table(
 	char line[512];
 
 	while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
-		inode = inode_of_line(line, address, state);
+		inode = conflicting_socket_inode(line, address, state);
 		if (inode != NULL) {
 			snprintf(name, SOCKET_NAME_BYTES, "socket:[%.20s]", inode);
 			return true;
@@ -94,12 +95,12 @@ static bool find_socket(
 	};
 	const char *state = protocols[protocol].state;
 
-	return find_in_table(protocols[protocol].tables[0], address, state, name) ||
-	       find_in_table(protocols[protocol].tables[1], address, state, name);
+	return table_find_socket(protocols[protocol].tables[0], address, state, name) ||
+	       table_find_socket(protocols[protocol].tables[1], address, state, name);
 }
 
 // Return true if the process has the socket. *unseen is set if permissions forbid to look.
-static bool has_socket(const char *pid, const char *name, bool *unseen) {
+static bool process_has_socket(const char *pid, const char *name, bool *unseen) {
 	scoped_dir DIR *dir = NULL;
 	struct dirent *entry;
 	char path[64];
@@ -152,11 +153,11 @@ void port_holder_find(
 		       // NOLINTNEXTLINE(concurrency-mt-unsafe): the directory is ours alone
 		       (entry = readdir(dir)) != NULL) {
 			if (isdigit((unsigned char)entry->d_name[0]) &&
-			    has_socket(entry->d_name, name, &unseen))
+			    process_has_socket(entry->d_name, name, &unseen))
 				process_describe(entry->d_name, &holder);
 		}
 		if (holder.kind == PORT_HOLDER_NONE)
-			holder.kind = unseen ? PORT_HOLDER_UNSEEN : PORT_HOLDER_KERNEL;
+			holder.kind = unseen ? PORT_HOLDER_NOT_VISIBLE : PORT_HOLDER_KERNEL;
 	}
 	*ret_holder = holder;
 }
@@ -166,7 +167,7 @@ void port_holder_format(
 ) {
 	static const char *const words[] = {
 		[PORT_HOLDER_NONE] = "nobody",
-		[PORT_HOLDER_UNSEEN] = "a process of another user",
+		[PORT_HOLDER_NOT_VISIBLE] = "a process of another user",
 		[PORT_HOLDER_KERNEL] = "no process that can be seen",
 	};
 

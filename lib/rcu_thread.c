@@ -29,12 +29,12 @@ static pthread_key_t ended_key;
 static pthread_once_t ended_once = PTHREAD_ONCE_INIT;
 static int ended_key_error;
 
-static void thread_ended_registered(void *slot) {
+static void abort_if_registered(void *slot) {
 	must(slot == NULL);
 }
 
 static void create_ended_key(void) {
-	ended_key_error = pthread_key_create(&ended_key, thread_ended_registered);
+	ended_key_error = pthread_key_create(&ended_key, abort_if_registered);
 }
 
 static enum rcu_thread_state slot_state(const struct rcu_thread_slot *slot) {
@@ -48,7 +48,7 @@ static void slot_set_state(struct rcu_thread_slot *slot, enum rcu_thread_state s
 }
 
 // Allocate a slot as offline, so that it delays no grace period.
-static struct rcu_thread_slot *take_slot(const char *name) {
+static struct rcu_thread_slot *slot_allocate(const char *name) {
 	struct rcu_thread_slot *slot = NULL;
 
 	pthread_mutex_lock(&slots_lock);
@@ -65,7 +65,7 @@ static struct rcu_thread_slot *take_slot(const char *name) {
 	return slot;
 }
 
-static void leave_slot(struct rcu_thread_slot *slot) {
+static void slot_free(struct rcu_thread_slot *slot) {
 	pthread_mutex_lock(&slots_lock);
 	slot_set_state(slot, RCU_THREAD_ABSENT);
 	pthread_mutex_unlock(&slots_lock);
@@ -83,11 +83,11 @@ int rcu_thread_register(const char *name, uint64_t now_ns) {
 	pthread_once(&ended_once, create_ended_key);
 	if (ended_key_error != 0)
 		return -ended_key_error;
-	slot = take_slot(name);
+	slot = slot_allocate(name);
 	if (slot == NULL)
 		return -ENOSPC;
 	if (pthread_setspecific(ended_key, slot) != 0) {
-		leave_slot(slot);
+		slot_free(slot);
 		return -ENOMEM;
 	}
 	rcu_thread_self = slot;
@@ -104,7 +104,7 @@ void rcu_thread_unregister(void) {
 	// Cannot fail: only setting a value needs memory.
 	must(pthread_setspecific(ended_key, NULL) == 0);
 	rcu_thread_self = NULL;
-	leave_slot(slot);
+	slot_free(slot);
 }
 
 void rcu_thread_offline(void) {

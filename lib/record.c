@@ -110,7 +110,7 @@ show_number(const json_t *object, const struct record_field *field, char text[st
 
 // Returns the text of a column: `text`, or a string of the row, which may be longer.
 static const char *
-field_text(const struct record_field *field, const json_t *row, char text[static SHOW_BYTES]) {
+field_read_text(const struct record_field *field, const json_t *row, char text[static SHOW_BYTES]) {
 	const json_t *value;
 
 	snprintf(text, SHOW_BYTES, "-");
@@ -172,7 +172,7 @@ static size_t longest_text(const struct record_field *field, const json_t *rows)
 	const json_t *row;
 
 	json_array_foreach(rows, n, row) {
-		size_t length = characters(field_text(field, row, text));
+		size_t length = characters(field_read_text(field, row, text));
 
 		longest = length > longest ? length : longest;
 	}
@@ -262,7 +262,8 @@ void record_print_table(
 	json_array_foreach(rows, r, row) {
 		for (size_t n = 0; n < table.count; n++)
 			print_cell(
-				&table.columns[n], field_text(table.columns[n].field, row, text),
+				&table.columns[n],
+				field_read_text(table.columns[n].field, row, text),
 				n + 1 == table.count, out
 			);
 		if (note != NULL)

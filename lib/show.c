@@ -26,20 +26,20 @@ static const struct unit times[] = {
 	{1, "ns"},
 };
 #define TIME_COUNT (sizeof(times) / sizeof(times[0]))
-#define SECONDS 3 // index of "s" in `times`
+#define SECONDS_INDEX 3 // index of "s" in `times`
 
 void show_duration(uint64_t duration_ns, char text[static SHOW_BYTES]) {
 	size_t n = 0;
 
 	while (n + 1 < TIME_COUNT && duration_ns < times[n].size)
 		n++;
-	if (n < SECONDS && duration_ns % times[n].size >= times[n + 1].size)
+	if (n < SECONDS_INDEX && duration_ns % times[n].size >= times[n + 1].size)
 		snprintf(
 			text, SHOW_BYTES, "%" PRIu64 " %s %" PRIu64 " %s",
 			duration_ns / times[n].size, times[n].name,
 			duration_ns % times[n].size / times[n + 1].size, times[n + 1].name
 		);
-	else if (n >= SECONDS && n + 1 < TIME_COUNT && duration_ns < 10 * times[n].size)
+	else if (n >= SECONDS_INDEX && n + 1 < TIME_COUNT && duration_ns < 10 * times[n].size)
 		snprintf(
 			text, SHOW_BYTES, "%" PRIu64 ".%" PRIu64 " %s", duration_ns / times[n].size,
 			duration_ns % times[n].size / (times[n].size / 10), times[n].name
@@ -68,7 +68,7 @@ void show_bytes(uint64_t bytes, char text[static SHOW_BYTES]) {
 }
 
 // Split a time into seconds and nanoseconds. Rounds down, also before 1970.
-static time_t seconds_of(int64_t realtime_ns, int64_t *ret_rest_ns) {
+static time_t split_realtime(int64_t realtime_ns, int64_t *ret_rest_ns) {
 	int64_t second = (int64_t)NS_PER_SEC;
 	int64_t rest = realtime_ns % second;
 
@@ -80,7 +80,7 @@ static time_t seconds_of(int64_t realtime_ns, int64_t *ret_rest_ns) {
 
 void show_time(int64_t realtime_ns, char text[static SHOW_BYTES]) {
 	int64_t rest_ns;
-	time_t seconds = seconds_of(realtime_ns, &rest_ns);
+	time_t seconds = split_realtime(realtime_ns, &rest_ns);
 	struct tm parts;
 	size_t used;
 
@@ -91,7 +91,7 @@ void show_time(int64_t realtime_ns, char text[static SHOW_BYTES]) {
 
 void show_local_time(int64_t realtime_ns, char text[static SHOW_BYTES]) {
 	int64_t rest_ns;
-	time_t seconds = seconds_of(realtime_ns, &rest_ns);
+	time_t seconds = split_realtime(realtime_ns, &rest_ns);
 	struct tm parts;
 
 	localtime_r(&seconds, &parts);
@@ -105,7 +105,7 @@ void show_range(uint64_t first, uint64_t last, char text[static SHOW_BYTES]) {
 		snprintf(text, SHOW_BYTES, "%" PRIu64 "-%" PRIu64, first, last);
 }
 
-void show_cell(const char *value, size_t width, char text[static SHOW_BYTES]) {
+void show_truncated(const char *value, size_t width, char text[static SHOW_BYTES]) {
 	must(width > 0 && width < SHOW_BYTES);
 	snprintf(text, width + 1, "%s", value);
 	if (strlen(value) <= width)

@@ -78,7 +78,7 @@ sock_addr_to_sockaddr(const struct sock_addr *addr, struct sockaddr_storage *ret
 	return sizeof(in6);
 }
 
-static int three_way(uint32_t a, uint32_t b) {
+static int compare_u32(uint32_t a, uint32_t b) {
 	return (a > b) - (a < b);
 }
 
@@ -88,13 +88,13 @@ int sock_addr_compare(const struct sock_addr *a, const struct sock_addr *b) {
 	if (a->family != b->family) {
 		if (a->family == SOCK_ADDR_NONE || b->family == SOCK_ADDR_NONE)
 			return a->family == SOCK_ADDR_NONE ? 1 : -1;
-		return three_way(a->family, b->family);
+		return compare_u32(a->family, b->family);
 	}
 	order = memcmp(a->address, b->address, sizeof(a->address));
 	if (order == 0)
-		order = three_way(a->port, b->port);
+		order = compare_u32(a->port, b->port);
 	if (order == 0)
-		order = three_way(a->scope_id, b->scope_id);
+		order = compare_u32(a->scope_id, b->scope_id);
 	return order;
 }
 

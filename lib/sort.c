@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#define FEW 16	     // largest range that heap sort handles alone
-#define SPANS_MAX 64 // waiting ranges; at least log2 of the number of rows
+#define HEAP_SORT_ROWS_MAX 16 // largest range that heap sort handles alone
+#define WAITING_SPANS_MAX 64  // waiting ranges; at least log2 of the number of rows
 
 struct heap {
 	uint8_t *rows;
@@ -59,7 +59,7 @@ static void heap_sort(const struct heap *heap, size_t count) {
 	}
 }
 
-static int heap_order(const struct heap *heap, size_t a, size_t b) {
+static int rows_compare(const struct heap *heap, size_t a, size_t b) {
 	return heap->compare(row_at(heap, a), row_at(heap, b));
 }
 
@@ -67,13 +67,13 @@ static int heap_order(const struct heap *heap, size_t a, size_t b) {
 static void choose_pivot(const struct heap *heap, size_t count) {
 	size_t middle = count / 2, last = count - 1;
 
-	if (heap_order(heap, middle, last) > 0)
+	if (rows_compare(heap, middle, last) > 0)
 		heap_swap(heap, middle, last);
 	// The larger of middle and last is now last. So the median is the larger of first and
 	// middle, unless the first exceeds the last.
-	if (heap_order(heap, 0, last) > 0)
+	if (rows_compare(heap, 0, last) > 0)
 		heap_swap(heap, 0, last);
-	else if (heap_order(heap, 0, middle) < 0)
+	else if (rows_compare(heap, 0, middle) < 0)
 		heap_swap(heap, 0, middle);
 }
 
@@ -86,10 +86,10 @@ static size_t heap_partition(const struct heap *heap, size_t count) {
 	for (;;) {
 		do
 			low++;
-		while (low < count && heap_order(heap, low, 0) < 0);
+		while (low < count && rows_compare(heap, low, 0) < 0);
 		do
 			high--;
-		while (heap_order(heap, high, 0) > 0);
+		while (rows_compare(heap, high, 0) > 0);
 		if (low >= high)
 			break;
 		heap_swap(heap, low, high);
@@ -108,7 +108,7 @@ struct span {
 void sort_rows(
 	void *rows, size_t count, size_t row_bytes, int (*compare)(const void *a, const void *b)
 ) {
-	struct span waiting[SPANS_MAX], now = {.count = count};
+	struct span waiting[WAITING_SPANS_MAX], now = {.count = count};
 	uint32_t held = 0;
 
 	if (count < 2)
@@ -123,7 +123,7 @@ void sort_rows(
 		};
 		struct span more = now;
 
-		if (now.count <= FEW || now.depth == 0) {
+		if (now.count <= HEAP_SORT_ROWS_MAX || now.depth == 0) {
 			heap_sort(&heap, now.count);
 			if (held == 0)
 				return;

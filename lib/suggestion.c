@@ -10,7 +10,7 @@
 // Bytes of the known words that are shown, so that the text around them fits.
 #define KNOWN_SHOWN_BYTES_MAX (SUGGESTION_TEXT_BYTES - 32)
 
-static size_t size_smaller(size_t a, size_t b) {
+static size_t size_min(size_t a, size_t b) {
 	return a < b ? a : b;
 }
 
@@ -31,10 +31,10 @@ edit_distance(const char *word, size_t word_size, const char *other, size_t othe
 		row[0] = i;
 		for (size_t j = 1; j <= other_size; j++) {
 			row[j] = above[j - 1] + (word[i - 1] != other[j - 1]);
-			row[j] = size_smaller(row[j], size_smaller(above[j], row[j - 1]) + 1);
+			row[j] = size_min(row[j], size_min(above[j], row[j - 1]) + 1);
 			if (i > 1 && j > 1 && word[i - 1] == other[j - 2] &&
 			    word[i - 2] == other[j - 1])
-				row[j] = size_smaller(row[j], cost[(i - 2) % 3][j - 2] + 1);
+				row[j] = size_min(row[j], cost[(i - 2) % 3][j - 2] + 1);
 		}
 	}
 	return cost[word_size % 3][other_size];
@@ -48,7 +48,8 @@ void suggestion_init(struct suggestion *suggestion, const char *word) {
 	suggestion->known[0] = '\0';
 }
 
-static void consider_nearest(struct suggestion *suggestion, const char *known, size_t known_size) {
+static void
+suggestion_update_nearest(struct suggestion *suggestion, const char *known, size_t known_size) {
 	size_t word_size = strlen(suggestion->word);
 	size_t distance;
 
@@ -69,13 +70,13 @@ void suggestion_add(struct suggestion *suggestion, const char *known, size_t kno
 	size_t room = sizeof(suggestion->known) - suggestion->known_used;
 	int n;
 
-	consider_nearest(suggestion, known, known_size);
+	suggestion_update_nearest(suggestion, known, known_size);
 	n = snprintf(
 		suggestion->known + suggestion->known_used, room, "%s%.*s",
 		suggestion->known_used > 0 ? ", " : "", (int)known_size, known
 	);
 	if (n > 0)
-		suggestion->known_used += size_smaller((size_t)n, room - 1);
+		suggestion->known_used += size_min((size_t)n, room - 1);
 }
 
 const char *suggestion_text(struct suggestion *suggestion) {

@@ -21,7 +21,8 @@ struct question {
 	struct inet_diag_req_v2 request;
 };
 
-static struct question ask_for(const struct sock_addr *theirs, const struct sock_addr *ours) {
+static struct question
+question_build(const struct sock_addr *theirs, const struct sock_addr *ours) {
 	struct question question = {
 		.header =
 			{
@@ -50,7 +51,7 @@ static struct question ask_for(const struct sock_addr *theirs, const struct sock
 	return question;
 }
 
-static int read_answer(const void *bytes, size_t size, uint32_t *ret_uid) {
+static int answer_read_uid(const void *bytes, size_t size, uint32_t *ret_uid) {
 	const struct nlmsghdr *header = bytes;
 	const struct inet_diag_msg *message;
 	const struct nlmsgerr *error;
@@ -87,7 +88,7 @@ int tcp_owner_find(
 	int fd, const struct sock_addr *theirs, const struct sock_addr *ours, uint32_t *ret_uid
 ) {
 	_Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];
-	struct question question = ask_for(theirs, ours);
+	struct question question = question_build(theirs, ours);
 	ssize_t size;
 
 	if (theirs->family != ours->family || theirs->family == SOCK_ADDR_NONE)
@@ -96,10 +97,10 @@ int tcp_owner_find(
 	if (send(fd, &question, sizeof(question), MSG_DONTWAIT) < 0)
 		return neg_errno();
 	size = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
-	return size < 0 ? neg_errno() : read_answer(answer, (size_t)size, ret_uid);
+	return size < 0 ? neg_errno() : answer_read_uid(answer, (size_t)size, ret_uid);
 }
 
-int tcp_owner_listens(int fd, const struct sock_addr *at) {
+int tcp_owner_check_listener(int fd, const struct sock_addr *at) {
 	const struct sock_addr anybody = {.family = at->family};
 	uint32_t uid;
 

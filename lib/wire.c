@@ -23,7 +23,7 @@ void wire_put_string(struct wire_writer *writer, const char *text, size_t length
 	uint16_t coded;
 
 	// A length that exceeds the prefix becomes one that fits in no buffer.
-	to = wire_writer_take(
+	to = wire_writer_reserve(
 		writer, length > WIRE_STRING_LENGTH_MAX ? SIZE_MAX : sizeof(coded) + length
 	);
 	if (to == NULL)
@@ -134,7 +134,7 @@ wire_get_count_u32(struct wire_reader *reader, uint32_t count_max, size_t elemen
 	return count_check(reader, wire_get_u32(reader), count_max, element_bytes_min);
 }
 
-void wire_reader_sub(struct wire_reader *reader, size_t size, struct wire_reader *ret_sub) {
+void wire_reader_nested(struct wire_reader *reader, size_t size, struct wire_reader *ret_sub) {
 	const void *data = wire_get_view(reader, size);
 
 	wire_reader_init(ret_sub, data, data != NULL ? size : 0);

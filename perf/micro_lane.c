@@ -367,7 +367,7 @@ uint64_t micro_step_shipped(uint64_t rounds) {
 
 	bench_prepare();
 	if (worker == NULL) {
-		clock_init_kept(&clock);
+		clock_init_resynced(&clock);
 		worker = create_worker(&clock);
 	}
 	return measure_worker_step(worker, rounds);

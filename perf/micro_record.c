@@ -28,7 +28,7 @@ static uint64_t samples_keep(struct run_record *record, uint64_t rounds) {
 	struct clock clock;
 
 	values_fill(values);
-	clock_init_kept(&clock);
+	clock_init_resynced(&clock);
 	start_ns = clock_monotonic_ns();
 	for (uint64_t n = 0; n < rounds; n++) {
 		uint64_t begin_ns = clock_now_ns(&clock);
@@ -65,7 +65,7 @@ uint64_t micro_record_clock_twice(uint64_t rounds) {
 	struct clock clock;
 	uint64_t start_ns;
 
-	clock_init_kept(&clock);
+	clock_init_resynced(&clock);
 	start_ns = clock_monotonic_ns();
 	for (uint64_t n = 0; n < rounds; n++) {
 		uint64_t begin_ns = clock_now_ns(&clock);

@@ -26,7 +26,7 @@ static size_t message_write(const struct message *message, uint8_t buffer[MESSAG
 	wire_writer_init(&writer, buffer, MESSAGE_BYTES);
 	wire_put_u16(&writer, message->version);
 	wire_put_u16(&writer, message->type);
-	slot = wire_mark_u32(&writer);
+	slot = wire_reserve_u32(&writer);
 	for (int n = 0; n < 6; n++)
 		wire_put_u64(&writer, message->wide[n]);
 	for (int n = 0; n < 4; n++)

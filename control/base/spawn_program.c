@@ -70,6 +70,6 @@ int spawn_input_open(const void *bytes, size_t size, int *ret_fd) {
 		return -EIO;
 	if (lseek(fd, 0, SEEK_SET) != 0)
 		return neg_errno();
-	*ret_fd = scoped_take_fd(&fd);
+	*ret_fd = scoped_release_fd(&fd);
 	return 0;
 }

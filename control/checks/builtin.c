@@ -49,7 +49,7 @@ int checks_rate_parse(
 		used -= strlen(unit);
 	while (used > 0 && text[used - 1] == ' ')
 		used--;
-	if (!fixed_parse(text, used, &mbps) || mbps == 0)
+	if (!thousandths_parse(text, used, &mbps) || mbps == 0)
 		return parse_fail(
 			error, -EINVAL, text, length,
 			"is no rate such as 100 or 2.5Gb/s, of 0.001 to 99999.999"

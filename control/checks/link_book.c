@@ -27,7 +27,7 @@ link_history_find(struct link_book *book, const char *device, unsigned int numbe
 static bool read_flag(const char **at, bool *ret_flag) {
 	uint64_t value;
 
-	if (!field_u64(at, 1, &value))
+	if (!field_read_u64(at, 1, &value))
 		return false;
 	*ret_flag = value == 1;
 	return true;
@@ -37,10 +37,11 @@ static void parse_port_line(struct link_book *book, const char *at, bool same_bo
 	struct link_past past = {.number = 0};
 	uint64_t number, best;
 
-	if (!field_text(&at, past.device, sizeof(past.device)) ||
-	    !field_u64(&at, UINT8_MAX, &number) || !field_u64(&at, UINT64_MAX, &past.guid) ||
-	    !field_u64(&at, UINT32_MAX, &best) || !read_flag(&at, &past.was_up) ||
-	    !read_flag(&at, &past.up) || !field_u64(&at, UINT64_MAX, &past.looked_ns))
+	if (!field_read_text(&at, past.device, sizeof(past.device)) ||
+	    !field_read_u64(&at, UINT8_MAX, &number) ||
+	    !field_read_u64(&at, UINT64_MAX, &past.guid) ||
+	    !field_read_u64(&at, UINT32_MAX, &best) || !read_flag(&at, &past.was_up) ||
+	    !read_flag(&at, &past.up) || !field_read_u64(&at, UINT64_MAX, &past.looked_ns))
 		return;
 	if (number == 0 || book->count == LINK_PORTS_MAX ||
 	    link_history_find(book, past.device, (unsigned int)number) != NULL)
@@ -58,9 +59,10 @@ static void parse_counter_line(struct link_book *book, const char *at) {
 	uint64_t number, value, milli;
 	struct link_past *past;
 
-	if (!field_text(&at, device, sizeof(device)) || !field_u64(&at, UINT8_MAX, &number) ||
-	    !field_text(&at, name, sizeof(name)) || !field_u64(&at, UINT64_MAX - 1, &value) ||
-	    !field_u64(&at, UINT32_MAX, &milli))
+	if (!field_read_text(&at, device, sizeof(device)) ||
+	    !field_read_u64(&at, UINT8_MAX, &number) || !field_read_text(&at, name, sizeof(name)) ||
+	    !field_read_u64(&at, UINT64_MAX - 1, &value) ||
+	    !field_read_u64(&at, UINT32_MAX, &milli))
 		return;
 	past = link_history_find(book, device, (unsigned int)number);
 	for (uint32_t n = 0; past != NULL && n < link_counter_count; n++) {
@@ -77,14 +79,14 @@ void link_book_parse(struct link_book *book, const char *text, const char *boot)
 
 	memset(book, 0, sizeof(*book));
 	snprintf(book->boot, sizeof(book->boot), "%s", boot);
-	if (!field_is(&at, "boot"))
+	if (!field_match_word(&at, "boot"))
 		return;
-	same_boot = boot[0] != '\0' && field_is(&at, boot);
+	same_boot = boot[0] != '\0' && field_match_word(&at, boot);
 	while ((at = strchr(at, '\n')) != NULL) {
 		at++;
-		if (field_is(&at, "port"))
+		if (field_match_word(&at, "port"))
 			parse_port_line(book, at, same_boot);
-		else if (same_boot && field_is(&at, "counter"))
+		else if (same_boot && field_match_word(&at, "counter"))
 			parse_counter_line(book, at);
 	}
 }

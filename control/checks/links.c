@@ -87,7 +87,7 @@ static uint32_t read_rate(const char *path) {
 	size_t size;
 
 	if (!read_line(path, line) || !field_next(&at, &word, &size) ||
-	    !fixed_parse(word, size, &mbps) || !field_is(&at, "Gb/sec"))
+	    !thousandths_parse(word, size, &mbps) || !field_match_word(&at, "Gb/sec"))
 		return 0;
 	return mbps;
 }

@@ -55,8 +55,8 @@ void builtin_judge_memory(
 	uint64_t all, pages, bytes;
 	const char *at = text;
 
-	if (proc_file_read(proc, "self/statm", text) != 0 || !field_u64(&at, PAGES_MAX, &all) ||
-	    !field_u64(&at, PAGES_MAX, &pages)) {
+	if (proc_file_read(proc, "self/statm", text) != 0 ||
+	    !field_read_u64(&at, PAGES_MAX, &all) || !field_read_u64(&at, PAGES_MAX, &pages)) {
 		check_result_format(ret_words, CHECK_UNKNOWN, "%s/self/statm cannot be read", proc);
 		return;
 	}
@@ -89,7 +89,7 @@ void builtin_judge_pressure(const char *proc, struct check_level_words *ret_word
 	// avg10 precedes avg60.
 	if (full == NULL || !field_next(&full, &word, &size) || !field_next(&full, &word, &size) ||
 	    size <= strlen(MINUTE) || memcmp(word, MINUTE, strlen(MINUTE)) != 0 ||
-	    !fixed_parse(word + strlen(MINUTE), size - strlen(MINUTE), &share)) {
+	    !thousandths_parse(word + strlen(MINUTE), size - strlen(MINUTE), &share)) {
 		check_result_format(
 			ret_words, CHECK_UNKNOWN, "%s/pressure/memory makes no sense", proc
 		);

@@ -237,7 +237,7 @@ int listen_tcp(struct client_server *server, char detail[static CLIENT_DETAIL_BY
 	err = tcp_owner_open(&server->owner_fd);
 	if (err < 0)
 		log_event(LOG_LEVEL_INFO, "client_users_unknown", log_errno("error", err));
-	return listener_begin(server, &server->tcp, scoped_take_fd(&fd));
+	return listener_begin(server, &server->tcp, scoped_release_fd(&fd));
 }
 
 // Remove a socket that no process serves. Returns 0 if it was removed or did not exist.
@@ -311,7 +311,7 @@ int listen_local(struct client_server *server, char detail[static CLIENT_DETAIL_
 		server->socket_inode = status.st_ino;
 	}
 	server->local.local = true;
-	return listener_begin(server, &server->local, scoped_take_fd(&fd));
+	return listener_begin(server, &server->local, scoped_release_fd(&fd));
 }
 
 static void listener_stop(struct client_listener *listener) {

@@ -86,7 +86,7 @@ static void get_rail(struct wire_reader *reader, struct rail_list *list) {
 	struct wire_reader own;
 	uint8_t link;
 
-	wire_reader_sub(reader, wire_get_u16(reader), &own);
+	wire_reader_nested(reader, wire_get_u16(reader), &own);
 	read_device_name(&own, rail.name);
 	link = wire_get_u8(&own);
 	get_subnet(&own, &rail.subnet);

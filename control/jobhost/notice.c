@@ -117,7 +117,7 @@ bool notice_send_agreed_set(
 	put_head(&writer, NOTICE_AGREED, comm);
 	wire_put_u64(&writer, comm->view);
 	put_gone_rank(&writer, host, newest);
-	mark = wire_mark_u16(&writer);
+	mark = wire_reserve_u16(&writer);
 	for (uint32_t n = 0; n < comm->agreed_count && runs <= RANGES_MAX;) {
 		uint32_t first = comm->agreed[n], count = 0;
 

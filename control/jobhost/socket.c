@@ -87,7 +87,7 @@ static int open_listener(struct jobhost *host, const struct sockaddr_un *address
 		host->socket_device = status.st_dev;
 		host->socket_inode = status.st_ino;
 	}
-	host->listener.fd = scoped_take_fd(&fd);
+	host->listener.fd = scoped_release_fd(&fd);
 	host->listener.events = EPOLLIN;
 	host->listener.rank = LOOP_CLIENTS;
 	host->listener.ready = on_listener_ready;

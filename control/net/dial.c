@@ -84,7 +84,7 @@ int dial_socket(struct transport *transport, const struct sock_addr *peer, int *
 		err = stream_connect_start(fd, (struct sockaddr *)&storage, length);
 	if (err != 0 && err != -EINPROGRESS)
 		return err;
-	*ret_fd = scoped_take_fd(&fd);
+	*ret_fd = scoped_release_fd(&fd);
 	return 0;
 }
 
@@ -123,7 +123,7 @@ static bool address_is_local(const struct sock_addr *to) {
 
 void dial_open_owners(struct transport *transport) {
 	if (tcp_owner_open(&transport->owner_query_fd) != 0 ||
-	    tcp_owner_listens(transport->owner_query_fd, &transport->listener.address) == 0)
+	    tcp_owner_check_listener(transport->owner_query_fd, &transport->listener.address) == 0)
 		return;
 	close(transport->owner_query_fd);
 	transport->owner_query_fd = -1;
@@ -134,8 +134,8 @@ void dial_open_owners(struct transport *transport) {
 static bool address_has_no_listener(const struct transport *transport, const struct sock_addr *at) {
 	int fd = transport->owner_query_fd;
 
-	return fd >= 0 && tcp_owner_listens(fd, &transport->listener.address) == 0 &&
-	       tcp_owner_listens(fd, at) == -ENOENT;
+	return fd >= 0 && tcp_owner_check_listener(fd, &transport->listener.address) == 0 &&
+	       tcp_owner_check_listener(fd, at) == -ENOENT;
 }
 
 static enum ras_cause dial_failure_cause(const struct channel *channel, int err) {

@@ -275,7 +275,7 @@ static int listener_make_socket(
 	if (err == 0)
 		err = socket_read_address(fd, ret_address);
 	if (err == 0)
-		*ret_fd = scoped_take_fd(&fd);
+		*ret_fd = scoped_release_fd(&fd);
 	else
 		bind_explain(wanted, err, is_start, ret_detail);
 	return err;

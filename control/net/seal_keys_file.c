@@ -143,8 +143,8 @@ static int keys_file_open(
 	err = check_file(fd, path, ret_status, detail);
 	if (err != 0)
 		return err;
-	*ret_resolved = scoped_take_mem(&resolved);
-	*ret_fd = scoped_take_fd(&fd);
+	*ret_resolved = scoped_release_mem(&resolved);
+	*ret_fd = scoped_release_fd(&fd);
 	return 0;
 }
 

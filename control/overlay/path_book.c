@@ -128,7 +128,7 @@ static bool line_ends(const char *at) {
 static bool read_responder(const char **at, enum observation_responder *ret_responder) {
 	char word[WORD_BYTES];
 
-	if (!field_text(at, word, sizeof(word)))
+	if (!field_read_text(at, word, sizeof(word)))
 		return false;
 	for (unsigned int n = 0; n < OBSERVATION_RESPONDER_COUNT; n++) {
 		if (strcmp(word, observation_responder_name((enum observation_responder)n)) == 0) {
@@ -142,7 +142,7 @@ static bool read_responder(const char **at, enum observation_responder *ret_resp
 static bool read_u32(const char **at, uint32_t max, uint32_t *ret_value) {
 	uint64_t value;
 
-	if (!field_u64(at, max, &value))
+	if (!field_read_u64(at, max, &value))
 		return false;
 	*ret_value = (uint32_t)value;
 	return true;
@@ -151,15 +151,15 @@ static bool read_u32(const char **at, uint32_t max, uint32_t *ret_value) {
 static bool read_past(const char *at, struct path_book_entry *ret_past) {
 	struct path_book_entry past = {0};
 
-	if (!field_is(&at, "path") || !field_u64(&at, UINT64_MAX, &past.peer) ||
-	    !field_text(&at, past.device, sizeof(past.device)) ||
-	    !field_text(&at, past.peer_device, sizeof(past.peer_device)) ||
+	if (!field_match_word(&at, "path") || !field_read_u64(&at, UINT64_MAX, &past.peer) ||
+	    !field_read_text(&at, past.device, sizeof(past.device)) ||
+	    !field_read_text(&at, past.peer_device, sizeof(past.peer_device)) ||
 	    !read_responder(&at, &past.responder) || !read_u32(&at, MTU_MAX, &past.mtu) ||
 	    !read_u32(&at, UINT32_MAX, &past.speed_mbps) ||
-	    !field_u64(&at, PATH_LATENCY_MAX_NS - 1, &past.baseline_ns) ||
-	    !field_u64(&at, PATH_LATENCY_MAX_NS - 1, &past.baseline_mad_ns) ||
+	    !field_read_u64(&at, PATH_LATENCY_MAX_NS - 1, &past.baseline_ns) ||
+	    !field_read_u64(&at, PATH_LATENCY_MAX_NS - 1, &past.baseline_mad_ns) ||
 	    !read_u32(&at, PATH_PAST_WINDOWS, &past.windows) ||
-	    !field_u64(&at, INT64_MAX / RAS_NS_PER_SEC, &past.learnt_s) || !line_ends(at))
+	    !field_read_u64(&at, INT64_MAX / RAS_NS_PER_SEC, &past.learnt_s) || !line_ends(at))
 		return false;
 	*ret_past = past;
 	return past.baseline_ns > 0 && past.windows >= PATH_LEARN_WINDOWS;
@@ -178,8 +178,8 @@ static const char *text_find_end(const char *text, uint64_t *ret_count) {
 	for (end--; end > text && end[-1] != '\n';)
 		end--;
 	at = end;
-	if (!field_is(&at, "end") || !field_u64(&at, PATH_BOOK_PATHS_MAX, ret_count) ||
-	    !field_u64(&at, UINT64_MAX, &digest) || !line_ends(at) ||
+	if (!field_match_word(&at, "end") || !field_read_u64(&at, PATH_BOOK_PATHS_MAX, ret_count) ||
+	    !field_read_u64(&at, UINT64_MAX, &digest) || !line_ends(at) ||
 	    digest != XXH3_64bits(text, (size_t)(end - text)))
 		return NULL;
 	return end;
@@ -189,11 +189,11 @@ static const char *text_find_end(const char *text, uint64_t *ret_count) {
 static const char *head_check(const char *at, uint64_t observer) {
 	uint64_t version, found;
 
-	if (!field_is(&at, "paths") || !field_u64(&at, UINT64_MAX, &version))
+	if (!field_match_word(&at, "paths") || !field_read_u64(&at, UINT64_MAX, &version))
 		return "it is no such file";
 	if (version != PATH_BOOK_VERSION)
 		return "it is of another version";
-	if (!field_u64(&at, UINT64_MAX, &found) || !line_ends(at))
+	if (!field_read_u64(&at, UINT64_MAX, &found) || !line_ends(at))
 		return "it is no such file";
 	return found == observer ? NULL : "it is of another node";
 }

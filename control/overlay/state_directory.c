@@ -50,7 +50,7 @@ static int directory_lock(int directory, const char *path, char *detail, int *re
 	snprintf(pid, sizeof(pid), "%d\n", getpid());
 	if (ftruncate(lock, 0) != 0 || pwrite(lock, pid, strlen(pid), 0) < 0)
 		log_event(LOG_LEVEL_WARN, "lock_write_failed", log_errno("error", errno));
-	*ret_lock = scoped_take_fd(&lock);
+	*ret_lock = scoped_release_fd(&lock);
 	return 0;
 }
 
@@ -77,7 +77,7 @@ static int directory_open(const char *path, char *detail, int *ret_directory) {
 		snprintf(detail, STATE_DETAIL_BYTES, "the state directory %s: %s", path, doubt);
 		return -EPERM;
 	}
-	*ret_directory = scoped_take_fd(&directory);
+	*ret_directory = scoped_release_fd(&directory);
 	return 0;
 }
 

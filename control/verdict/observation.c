@@ -119,7 +119,7 @@ int observation_put(struct wire_writer *writer, const struct observation *observ
 	if (!observation_is_valid(observation) || !observation_text_is_valid(observation))
 		return -EINVAL;
 	wire_put_u8(writer, TOLD_OBSERVATION);
-	mark = wire_mark_u16(writer);
+	mark = wire_reserve_u16(writer);
 	wire_put_u64(writer, observation->observer);
 	wire_put_u64(writer, observation->subject);
 	wire_put_u64(writer, observation->incarnation);
@@ -148,7 +148,7 @@ int statement_put(struct wire_writer *writer, const struct statement *statement)
 	    !statement_text_is_valid(statement))
 		return -EINVAL;
 	wire_put_u8(writer, TOLD_STATEMENT);
-	mark = wire_mark_u16(writer);
+	mark = wire_reserve_u16(writer);
 	wire_put_u64(writer, statement->subject);
 	wire_put_u8(writer, (uint8_t)statement->verdict);
 	wire_put_string(writer, statement->reason, strlen(statement->reason));
@@ -211,7 +211,7 @@ int notice_item_get(struct wire_reader *reader, struct told *ret_told) {
 		struct told told = {.kind = wire_get_u8(reader)};
 		struct wire_reader body;
 
-		wire_reader_sub(reader, wire_get_u16(reader), &body);
+		wire_reader_nested(reader, wire_get_u16(reader), &body);
 		if (told.kind == TOLD_OBSERVATION)
 			observation_get(&body, &told.observation);
 		else if (told.kind == TOLD_STATEMENT)

@@ -160,7 +160,7 @@ int device_list(
 		calls->device_list_free(devices);
 	if (err != 0)
 		return err;
-	*ret_facts = scoped_take_mem(&facts);
+	*ret_facts = scoped_release_mem(&facts);
 	*ret_count = count;
 	return 0;
 }

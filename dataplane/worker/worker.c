@@ -121,19 +121,19 @@ static bool worker_must_stop(const struct worker *worker) {
 static uint64_t worker_keep_clock(struct worker *worker) {
 	const struct worker_record event = {.kind = WORKER_EVENT_CLOCK};
 	struct clock *clock = worker->config.kept_clock;
-	enum clock_keep kept = clock != NULL ? clock_keep(clock) : CLOCK_KEEP_DONE;
+	enum clock_resync kept = clock != NULL ? clock_resync(clock) : CLOCK_RESYNC_DONE;
 
-	if (kept == CLOCK_KEEP_JUMPED) {
+	if (kept == CLOCK_RESYNC_JUMPED) {
 		worker_count(worker, WORKER_CLOCK_JUMPS, 1);
 		worker_event(worker, &event);
 	}
 	// Relaxed: only for statistics.
 	if (clock != NULL)
 		atomic_store_explicit(
-			&worker->counts[WORKER_CLOCK_OFF_NS], clock_kept_off_ns(clock),
+			&worker->counts[WORKER_CLOCK_OFF_NS], clock_resync_deviation_ns(clock),
 			memory_order_relaxed
 		);
-	return kept == CLOCK_KEEP_UNSEEN ? COMPARE_AGAIN_NS : CLOCK_KEEP_NS;
+	return kept == CLOCK_RESYNC_INTERRUPTED ? COMPARE_AGAIN_NS : CLOCK_RESYNC_INTERVAL_NS;
 }
 
 void worker_sync_clocks(struct worker *worker) {

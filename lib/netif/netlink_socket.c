@@ -44,7 +44,7 @@ int netif_netlink_open(uint32_t groups, int *ret_fd) {
 	// Let the kernel filter dumps by the request header. Kernels before 4.20 reject the option
 	// and send everything; the parser then filters.
 	(void)setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on));
-	*ret_fd = scoped_take_fd(&fd);
+	*ret_fd = scoped_release_fd(&fd);
 	return 0;
 }
 

@@ -147,7 +147,7 @@ static int read_file(const char *directory, const char *name, void **ret_bytes, 
 			break;
 		used += (size_t)n;
 	}
-	*ret_bytes = scoped_take_mem(&bytes);
+	*ret_bytes = scoped_release_mem(&bytes);
 	*ret_size = used;
 	return 0;
 }

@@ -88,7 +88,7 @@ static int listen_on(const struct sock_addr *address, int *ret_fd) {
 		return neg_errno();
 	if (bind(fd, (struct sockaddr *)&storage, length) != 0 || listen(fd, SOMAXCONN) != 0)
 		return neg_errno();
-	*ret_fd = scoped_take_fd(&fd);
+	*ret_fd = scoped_release_fd(&fd);
 	return 0;
 }
 

@@ -333,7 +333,7 @@ int lab_end_open(
 	if (config->machine != NULL)
 		end->clock = config->machine->clock;
 	else
-		clock_init_kept(&end->clock);
+		clock_init_resynced(&end->clock);
 	measure_clock(end);
 	err = lab_device_open(
 		config->device, &config->settings,

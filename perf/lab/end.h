@@ -23,7 +23,7 @@ struct lab_end;
 // Measurements of the machine that an end needs; they take 30 ms. A process with several ends as
 // children makes them once.
 struct lab_machine {
-	struct clock clock; // calibrated with clock_init_kept(); each end keeps a copy
+	struct clock clock; // calibrated with clock_init_resynced(); each end keeps a copy
 	uint64_t block_ns;  // duration of one block and wake-up
 };
 

@@ -323,7 +323,7 @@ int floor_measure(
 
 	if (err != 0)
 		return err;
-	clock_init_kept(&duel.clock);
+	clock_init_resynced(&duel.clock);
 	err = ends_open(&duel, why);
 	if (err == 0)
 		err = threads_run(&duel);

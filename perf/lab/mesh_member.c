@@ -315,7 +315,7 @@ static int measure_machine(struct present *present, struct lab_why *why) {
 
 	if (err != 0)
 		return lab_fail(why, err, "no thread: %s", strerrordesc_np(-err));
-	clock_init_kept(&present->machine.clock);
+	clock_init_resynced(&present->machine.clock);
 	if (strcmp(present->device, "soft") == 0)
 		soft_clock_prepare();
 	return 0;

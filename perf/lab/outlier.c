@@ -42,7 +42,7 @@ static uint64_t field_number(const char *text, int place) {
 	uint64_t value = OUTLIER_UNKNOWN;
 
 	for (int n = 0; n < place; n++) {
-		if (!field_u64(&text, UINT64_MAX, &value))
+		if (!field_read_u64(&text, UINT64_MAX, &value))
 			return OUTLIER_UNKNOWN;
 	}
 	return value;

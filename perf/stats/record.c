@@ -100,9 +100,9 @@ void run_record_touch(struct run_record *record, uint64_t samples) {
 
 	// memset() could be optimized away on memory that is known to be zero.
 	explicit_bzero(record->raw, raw * sizeof(*record->raw));
-	histogram_touch(record->all);
+	histogram_prefault(record->all);
 	for (uint32_t n = 0; n < RECORD_WINDOWS_MAX && samples > RECORD_RAW_MAX / 2; n++)
-		histogram_touch(record->windows[n]);
+		histogram_prefault(record->windows[n]);
 }
 
 // Join the two oldest half windows. The histogram of the second one becomes free and moves to the

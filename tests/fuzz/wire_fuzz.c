@@ -121,10 +121,10 @@ static void item_put(struct wire_writer *writer, const struct input *input, stru
 		wire_put_string(writer, (const char *)input->data + item->value, item->size);
 		break;
 	case KIND_SLOT_U16:
-		item->slot = wire_mark_u16(writer);
+		item->slot = wire_reserve_u16(writer);
 		break;
 	default:
-		item->slot = wire_mark_u32(writer);
+		item->slot = wire_reserve_u32(writer);
 		break;
 	}
 }
@@ -261,7 +261,7 @@ static void foreign_step(struct wire_reader *reader, uint8_t op) {
 		must((uint64_t)count * op <= wire_reader_left(reader) || op == 0);
 		break;
 	case KIND_COUNT:
-		wire_reader_sub(reader, op / 2, &sub);
+		wire_reader_nested(reader, op / 2, &sub);
 		must(wire_reader_left(&sub) <= left);
 		wire_get_u64(&sub);
 		wire_reader_fail(reader, wire_reader_error(&sub));

@@ -53,7 +53,7 @@ static int share_file(const void *block, size_t size) {
 			return -1;
 		written += (size_t)part;
 	}
-	return scoped_take_fd(&fd);
+	return scoped_release_fd(&fd);
 }
 
 // Return the file of the block, created for its first copy; negative on failure.

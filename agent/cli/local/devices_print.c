@@ -100,8 +100,8 @@ static void print_row(const struct devices *devices, uint32_t n, int name_width,
 
 	if (devices_node(devices, device) >= 0)
 		snprintf(node, sizeof(node), "%d", devices_node(devices, device));
-	show_cell(device->name, (size_t)name_width, name);
-	show_cell(port->number == 0 ? "-" : device_port_state_name(port->state), 12, state);
+	show_truncated(device->name, (size_t)name_width, name);
+	show_truncated(port->number == 0 ? "-" : device_port_state_name(port->state), 12, state);
 	fprintf(out, "%c %-*s %-10s %4s %-12s %7s %5s %4s %-12s %s\n",
 		device_is_chosen(devices, n) ? '*' : ' ', name_width, name, devices_kind(device),
 		number_text(port->number, "", port_number), state,
@@ -150,7 +150,7 @@ static void print_judgements(const struct devices *devices, int name_width, FILE
 		const struct device_facts *device = device_at(devices, n);
 		char pci[NUMBER_BYTES], port[NUMBER_BYTES], both[NUMBER_BYTES], name[SHOW_BYTES];
 
-		show_cell(device->name, (size_t)name_width, name);
+		show_truncated(device->name, (size_t)name_width, name);
 		fprintf(out, "%c %-*s %-11s %-29s %9s %9s %9s\n",
 			device_is_chosen(devices, n) ? '*' : ' ', name_width, name,
 			device_eligibility_name(judgement->verdict),

@@ -62,7 +62,7 @@ static void print_label(const struct heat *heat, uint32_t group, FILE *out) {
 
 	heat_group_name(heat, group, name);
 	paint_escape(name, HEAT_NAME_BYTES, clean, sizeof(clean));
-	show_cell(clean, LABEL_COLUMNS, cell);
+	show_truncated(clean, LABEL_COLUMNS, cell);
 	fprintf(out, "%-*s", LABEL_COLUMNS, cell);
 }
 
@@ -126,7 +126,7 @@ static void print_times(const struct heat *heat, bool colour, FILE *out) {
 
 		heat_group_name(heat, peer, name);
 		paint_escape(name, HEAT_NAME_BYTES, clean, sizeof(clean));
-		show_cell(clean, TIME_COLUMNS - 1, cell);
+		show_truncated(clean, TIME_COLUMNS - 1, cell);
 		fprintf(out, " %*s", TIME_COLUMNS - 1, cell);
 	}
 	fputc('\n', out);

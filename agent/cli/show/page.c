@@ -122,7 +122,7 @@ const char *
 page_cell(const struct page *page, const char *value, size_t width, char cell[static SHOW_BYTES]) {
 	if (page->whole)
 		return value;
-	show_cell(value, width, cell);
+	show_truncated(value, width, cell);
 	return cell;
 }
 

@@ -282,13 +282,13 @@ static void add_finding(const json_t *row, struct frame *frame) {
 
 	if (json_is_number(for_s)) // null for a node that never joined
 		show_seconds(json_number_value(for_s), age);
-	show_cell(node, 18, cut);
+	show_truncated(node, 18, cut);
 	snprintf(
 		evidence, sizeof(evidence), "%s%s%s", maint ? "in maintenance" : "",
 		maint && summary_text(row, "evidence")[0] != '\0' ? ": " : "",
 		summary_text(row, "evidence")
 	);
-	show_cell(evidence, EVIDENCE_COLUMNS, cut_evidence);
+	show_truncated(evidence, EVIDENCE_COLUMNS, cut_evidence);
 	frame_add(
 		frame, FRAME_TEXT, "%-18s %-11s %-13.13s %-11s %s",
 		frame_is_whole(frame) ? node : cut, summary_text(row, "state"),

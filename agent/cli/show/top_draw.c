@@ -57,7 +57,7 @@ static void add_names(const json_t **peers, size_t count, size_t width, struct f
 	for (size_t n = 0; n < count; n++) {
 		char name[SHOW_BYTES];
 
-		show_cell(summary_text(peers[n], "node"), width - 2, name);
+		show_truncated(summary_text(peers[n], "node"), width - 2, name);
 		used += (size_t)snprintf(
 			line + used, sizeof(line) - used, "%c%-*s", peer_mark(peers[n]),
 			(int)width - 1, name
@@ -120,7 +120,7 @@ static void add_link(const json_t *row, struct frame *frame) {
 	char node[SHOW_BYTES], took[SHOW_BYTES] = "-", silent[SHOW_BYTES];
 	int64_t silent_ns = summary_number(row, "silent_ns");
 
-	show_cell(summary_text(row, "node"), 20, node);
+	show_truncated(summary_text(row, "node"), 20, node);
 	if (json_is_integer(mean) && json_integer_value(mean) >= 0)
 		show_duration((uint64_t)json_integer_value(mean), took);
 	show_duration(silent_ns > 0 ? (uint64_t)silent_ns : 0, silent);

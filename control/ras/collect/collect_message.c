@@ -161,7 +161,7 @@ int collect_item_decode(struct wire_reader *reader, struct collect_item *ret_ite
 	if (wire_reader_ok(reader) && wire_reader_left(reader) == 0)
 		return -ENODATA;
 	item.type = wire_get_u8(reader);
-	wire_reader_sub(reader, wire_get_u32(reader), &body);
+	wire_reader_nested(reader, wire_get_u32(reader), &body);
 	if (item.type == COLLECT_ITEM_ANSWER)
 		answer_decode(&body, &item.answer);
 	else if (item.type == COLLECT_ITEM_LOST)

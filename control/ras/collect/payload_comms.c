@@ -366,7 +366,7 @@ int ras_comm_get_rank(
 	struct wire_reader row;
 	uint32_t told;
 
-	wire_reader_sub(reader, wire_get_u8(reader), &row);
+	wire_reader_nested(reader, wire_get_u8(reader), &row);
 	rank.rank = get_difference(&row, before->rank, head->size);
 	rank.pid = get_difference(&row, before->pid, UINT64_C(1) << 32);
 	told = wire_get_u16(&row);

@@ -211,7 +211,7 @@ size_t message_news_bytes(const struct peer_news *news) {
 }
 
 void message_news_encode(const struct peer_news *news, struct wire_writer *writer) {
-	size_t length_at = wire_mark_u16(writer);
+	size_t length_at = wire_reserve_u16(writer);
 	size_t begin = wire_writer_used(writer);
 	uint8_t flags = 0;
 

@@ -527,7 +527,7 @@ static int block_kernel_answers(const struct sock_addr *address, int *ret_fd) {
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) != 0)
 		return neg_errno();
 	if (bind(fd, (struct sockaddr *)&storage, length) == 0)
-		*ret_fd = scoped_take_fd(&fd);
+		*ret_fd = scoped_release_fd(&fd);
 	else if (errno != EADDRNOTAVAIL)
 		return neg_errno();
 	return 0;

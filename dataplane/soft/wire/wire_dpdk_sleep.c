@@ -93,7 +93,7 @@ static int packet_doorbell(const char *iface, const union ibv_gid *gid) {
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
 		return -1;
 	join_group(fd, address.sll_ifindex, gid);
-	return scoped_take_fd(&fd);
+	return scoped_release_fd(&fd);
 }
 
 // Name of one end of a memif; both ends know both names.
@@ -126,7 +126,7 @@ static int memif_doorbell(const struct dpdk_args *args) {
 	length = address_abstract(name, &address);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0)
 		return -1;
-	return scoped_take_fd(&fd);
+	return scoped_release_fd(&fd);
 }
 
 void dpdk_sleep_init(

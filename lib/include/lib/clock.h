@@ -29,21 +29,21 @@ enum clock_source {
 	CLOCK_SOURCE_FAKE,	// advanced by a test
 };
 
-#define CLOCK_KEEP_NS UINT64_C(10000000)
-#define CLOCK_KEPT_NS UINT64_C(5000)
+#define CLOCK_RESYNC_INTERVAL_NS UINT64_C(10000000)
+#define CLOCK_RESYNC_BOUND_NS UINT64_C(5000)
 
 // Resynchronization state of a clock: last comparison, and the base of its rate.
-struct clock_kept {
+struct clock_resync_state {
 	uint64_t ticks, ns;
 	uint64_t rate_ticks, rate_ns;
 	uint64_t off_ns_max; // largest deviation found, ns
 };
 
 struct clock {
-	enum clock_source source; // private, like all fields
-	struct clock_scale scale; // TSC source only
-	struct clock_kept kept;	  // TSC source only
-	_Atomic uint64_t fake_ns; // fake source only; test thread: rw, others: ro
+	enum clock_source source;	// private, like all fields
+	struct clock_scale scale;	// TSC source only
+	struct clock_resync_state kept; // TSC source only
+	_Atomic uint64_t fake_ns;	// fake source only; test thread: rw, others: ro
 	const char *reason;
 };
 
@@ -63,20 +63,20 @@ void clock_init_monotonic(struct clock *clock);
 void clock_init_tsc(struct clock *clock);
 
 // Like clock_init_tsc(), with facts from the caller. Tests use it to check the fallback.
-void clock_init_tsc_given(struct clock *clock, const struct clock_tsc_facts *facts);
+void clock_init_tsc_from_facts(struct clock *clock, const struct clock_tsc_facts *facts);
 
 // Return the reason why the TSC is unusable, or NULL if it can be used.
 const char *clock_tsc_objection(const struct clock_tsc_facts *facts);
 
 // Initialize a clock for clock_resync(). Uses the TSC if it is also the kernel's clock source, else
 // CLOCK_MONOTONIC. Another thread may resynchronize its own copy of the clock.
-void clock_init_kept(struct clock *clock);
-void clock_init_kept_given(struct clock *clock, const struct clock_tsc_facts *facts);
+void clock_init_resynced(struct clock *clock);
+void clock_init_resynced_from_facts(struct clock *clock, const struct clock_tsc_facts *facts);
 
-enum clock_keep {
-	CLOCK_KEEP_DONE,
-	CLOCK_KEEP_UNSEEN, // interrupted at each try, clock unchanged; call again soon
-	CLOCK_KEEP_JUMPED, // the TSC jumped; the clock uses CLOCK_MONOTONIC from now on
+enum clock_resync {
+	CLOCK_RESYNC_DONE,
+	CLOCK_RESYNC_INTERRUPTED, // interrupted at each try, clock unchanged; call again soon
+	CLOCK_RESYNC_JUMPED,	  // the TSC jumped; the clock uses CLOCK_MONOTONIC from now on
 };
 
 // Compare a TSC clock with CLOCK_MONOTONIC and correct it. A clock that is behind jumps forward; a
@@ -84,13 +84,13 @@ enum clock_keep {
 // ahead, which a suspended or migrated machine may cause. Other sources need no correction. Must be
 // called by the reading thread. Takes about 200 ns, without a system call if the TSC is the
 // kernel's clock source.
-enum clock_keep clock_keep(struct clock *clock);
+enum clock_resync clock_resync(struct clock *clock);
 
 // Like clock_resync(), with a given sample of CLOCK_MONOTONIC. Pure.
-enum clock_keep clock_keep_at(struct clock *clock, const struct clock_sample *sample);
+enum clock_resync clock_resync_at(struct clock *clock, const struct clock_sample *sample);
 
 // Return the largest deviation that clock_resync() has found since the clock was initialized.
-uint64_t clock_kept_off_ns(const struct clock *clock);
+uint64_t clock_resync_deviation_ns(const struct clock *clock);
 
 void clock_init_fake(struct clock *clock, uint64_t start_ns);
 

@@ -117,14 +117,14 @@ struct config *config_destroy(struct config *config);
 
 // Report "place: [section] key = value: reason" and fail the load. For config_conflict_fn. The key
 // is not valid afterwards.
-__attribute__((format(printf, 4, 5))) void config_reject(
+__attribute__((format(printf, 4, 5))) void config_reject_key(
 	struct config_load *load, const char *section, const char *key, const char *format, ...
 );
 
 // Return true if the key holds the given value, or its default because none was given. For
 // config_conflict_fn. False means that the given value was already reported as wrong, so conclude
 // nothing from the stored one.
-bool config_is_sound(const struct config_load *load, const char *section, const char *key);
+bool config_key_is_valid(const struct config_load *load, const char *section, const char *key);
 
 // Getters: `section` is "probe" or "device mlx5_0".
 bool config_get_bool(const struct config *config, const char *section, const char *key);

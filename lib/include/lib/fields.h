@@ -11,10 +11,10 @@
 // is no field. The variants below also return false if the field differs from `word` or does not
 // fit. So does field_read_u64() if the field is no number of at most `max`.
 bool field_next(const char **at, const char **ret_word, size_t *ret_size);
-bool field_is(const char **at, const char *word);
-bool field_text(const char **at, char *text, size_t size);
-bool field_u64(const char **at, uint64_t max, uint64_t *ret_value);
+bool field_match_word(const char **at, const char *word);
+bool field_read_text(const char **at, char *text, size_t size);
+bool field_read_u64(const char **at, uint64_t max, uint64_t *ret_value);
 
 // Parse a decimal such as "100" or "2.5" into thousandths, up to 99999.999, without sign. Returns
 // false if the text is malformed.
-bool fixed_parse(const char *text, size_t length, uint32_t *ret_thousandths);
+bool thousandths_parse(const char *text, size_t length, uint32_t *ret_thousandths);

@@ -78,7 +78,7 @@ void histogram_record_times(struct histogram *histogram, uint64_t value, uint64_
 
 // Write to every page of the memory without changing a value. So no later record waits for a page
 // fault. Writer.
-void histogram_touch(struct histogram *histogram);
+void histogram_prefault(struct histogram *histogram);
 
 // Discard all records. Writer.
 void histogram_clear(struct histogram *histogram);

@@ -36,14 +36,14 @@ static inline void scoped_close_dir(DIR **dir) {
 #define scoped_file __attribute__((cleanup(scoped_close_file)))
 #define scoped_dir __attribute__((cleanup(scoped_close_dir)))
 
-static inline int scoped_take_fd(int *fd) {
+static inline int scoped_release_fd(int *fd) {
 	int taken = *fd;
 
 	*fd = -1;
 	return taken;
 }
 
-static inline void *scoped_take_mem(void *pointer) {
+static inline void *scoped_release_mem(void *pointer) {
 	void *taken = *(void **)pointer;
 
 	*(void **)pointer = NULL;

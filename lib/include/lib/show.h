@@ -19,4 +19,4 @@ void show_local_time(int64_t realtime_ns, char text[static SHOW_BYTES]);
 void show_range(uint64_t first, uint64_t last, char text[static SHOW_BYTES]);
 // Truncate a text to `width` bytes, with "~" as the last one if it does not fit. `width` must be
 // below SHOW_BYTES.
-void show_cell(const char *value, size_t width, char text[static SHOW_BYTES]);
+void show_truncated(const char *value, size_t width, char text[static SHOW_BYTES]);

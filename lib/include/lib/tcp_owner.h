@@ -18,4 +18,4 @@ int tcp_owner_find(
 );
 // Check if a socket listens at a local address, whatever a firewall does to connections. Returns 0,
 // or -ENOENT if none does. A kernel without sock_diag for TCP also returns -ENOENT.
-int tcp_owner_listens(int fd, const struct sock_addr *at);
+int tcp_owner_check_listener(int fd, const struct sock_addr *at);

@@ -72,7 +72,7 @@ static inline int wire_writer_finish(const struct wire_writer *writer, size_t *r
 }
 
 // Private: reserve `size` bytes. Returns their place, or NULL with the writer failed.
-static inline uint8_t *wire_writer_take(struct wire_writer *writer, size_t size) {
+static inline uint8_t *wire_writer_reserve(struct wire_writer *writer, size_t size) {
 	uint8_t *taken;
 
 	if (__builtin_expect(size > writer->capacity - writer->used, 0)) {
@@ -86,14 +86,14 @@ static inline uint8_t *wire_writer_take(struct wire_writer *writer, size_t size)
 }
 
 static inline void wire_put_u8(struct wire_writer *writer, uint8_t value) {
-	uint8_t *to = wire_writer_take(writer, sizeof(value));
+	uint8_t *to = wire_writer_reserve(writer, sizeof(value));
 
 	if (to != NULL)
 		*to = value;
 }
 
 static inline void wire_put_u16(struct wire_writer *writer, uint16_t value) {
-	uint8_t *to = wire_writer_take(writer, sizeof(value));
+	uint8_t *to = wire_writer_reserve(writer, sizeof(value));
 	uint16_t coded = htole16(value);
 
 	if (to != NULL)
@@ -101,7 +101,7 @@ static inline void wire_put_u16(struct wire_writer *writer, uint16_t value) {
 }
 
 static inline void wire_put_u32(struct wire_writer *writer, uint32_t value) {
-	uint8_t *to = wire_writer_take(writer, sizeof(value));
+	uint8_t *to = wire_writer_reserve(writer, sizeof(value));
 	uint32_t coded = htole32(value);
 
 	if (to != NULL)
@@ -109,7 +109,7 @@ static inline void wire_put_u32(struct wire_writer *writer, uint32_t value) {
 }
 
 static inline void wire_put_u64(struct wire_writer *writer, uint64_t value) {
-	uint8_t *to = wire_writer_take(writer, sizeof(value));
+	uint8_t *to = wire_writer_reserve(writer, sizeof(value));
 	uint64_t coded = htole64(value);
 
 	if (to != NULL)
@@ -123,7 +123,7 @@ static inline void wire_put_i64(struct wire_writer *writer, int64_t value) {
 
 // Put bytes without a length.
 static inline void wire_put_bytes(struct wire_writer *writer, const void *bytes, size_t size) {
-	uint8_t *to = wire_writer_take(writer, size);
+	uint8_t *to = wire_writer_reserve(writer, size);
 
 	if (to != NULL && size > 0)
 		memcpy(to, bytes, size);
@@ -139,14 +139,14 @@ void wire_put_varint(struct wire_writer *writer, uint64_t value);
 
 // Reserve a slot of zeros for a value that is known later. Returns its offset for wire_patch_*().
 // On an overflowed writer, the offset is meaningless and patching does nothing.
-static inline size_t wire_mark_u16(struct wire_writer *writer) {
+static inline size_t wire_reserve_u16(struct wire_writer *writer) {
 	size_t offset = writer->used;
 
 	wire_put_u16(writer, 0);
 	return offset;
 }
 
-static inline size_t wire_mark_u32(struct wire_writer *writer) {
+static inline size_t wire_reserve_u32(struct wire_writer *writer) {
 	size_t offset = writer->used;
 
 	wire_put_u32(writer, 0);
@@ -209,7 +209,7 @@ static inline int wire_reader_finish(const struct wire_reader *reader) {
 }
 
 // Private: consume the next `size` bytes. Returns NULL with the reader failed if there are fewer.
-static inline const uint8_t *wire_reader_take(struct wire_reader *reader, size_t size) {
+static inline const uint8_t *wire_reader_consume(struct wire_reader *reader, size_t size) {
 	const uint8_t *taken = reader->next;
 
 	if (__builtin_expect(size > reader->left, 0)) {
@@ -222,13 +222,13 @@ static inline const uint8_t *wire_reader_take(struct wire_reader *reader, size_t
 }
 
 static inline uint8_t wire_get_u8(struct wire_reader *reader) {
-	const uint8_t *from = wire_reader_take(reader, sizeof(uint8_t));
+	const uint8_t *from = wire_reader_consume(reader, sizeof(uint8_t));
 
 	return from != NULL ? *from : 0;
 }
 
 static inline uint16_t wire_get_u16(struct wire_reader *reader) {
-	const uint8_t *from = wire_reader_take(reader, sizeof(uint16_t));
+	const uint8_t *from = wire_reader_consume(reader, sizeof(uint16_t));
 	uint16_t coded = 0;
 
 	if (from != NULL)
@@ -237,7 +237,7 @@ static inline uint16_t wire_get_u16(struct wire_reader *reader) {
 }
 
 static inline uint32_t wire_get_u32(struct wire_reader *reader) {
-	const uint8_t *from = wire_reader_take(reader, sizeof(uint32_t));
+	const uint8_t *from = wire_reader_consume(reader, sizeof(uint32_t));
 	uint32_t coded = 0;
 
 	if (from != NULL)
@@ -246,7 +246,7 @@ static inline uint32_t wire_get_u32(struct wire_reader *reader) {
 }
 
 static inline uint64_t wire_get_u64(struct wire_reader *reader) {
-	const uint8_t *from = wire_reader_take(reader, sizeof(uint64_t));
+	const uint8_t *from = wire_reader_consume(reader, sizeof(uint64_t));
 	uint64_t coded = 0;
 
 	if (from != NULL)
@@ -264,14 +264,14 @@ uint64_t wire_get_varint(struct wire_reader *reader);
 
 // Return a view of the next `size` bytes, or NULL after a failure. An empty view is not NULL.
 static inline const void *wire_get_view(struct wire_reader *reader, size_t size) {
-	const uint8_t *view = wire_reader_take(reader, size);
+	const uint8_t *view = wire_reader_consume(reader, size);
 
 	return reader->error == 0 ? view : NULL;
 }
 
 // Copy the next `size` bytes. *ret_bytes is unchanged on failure.
 static inline void wire_get_bytes(struct wire_reader *reader, void *ret_bytes, size_t size) {
-	const uint8_t *from = wire_reader_take(reader, size);
+	const uint8_t *from = wire_reader_consume(reader, size);
 
 	if (from != NULL && size > 0)
 		memcpy(ret_bytes, from, size);
@@ -297,4 +297,4 @@ wire_get_count_u32(struct wire_reader *reader, uint32_t count_max, size_t elemen
 // Consume the next `size` bytes as a nested message. After a failure the nested reader has failed
 // with the same error, so it may be read without a check. Pass the nested reader's failures on by
 // wire_reader_fail(outer, wire_reader_finish(nested)).
-void wire_reader_sub(struct wire_reader *reader, size_t size, struct wire_reader *ret_sub);
+void wire_reader_nested(struct wire_reader *reader, size_t size, struct wire_reader *ret_sub);

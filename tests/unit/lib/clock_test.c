@@ -116,7 +116,7 @@ static void a_clock_without_a_trusted_tsc_is_the_monotonic_one_and_says_why(void
 	uint64_t before_ns, now_ns;
 
 	(void)state;
-	clock_init_tsc_given(&clock, &facts);
+	clock_init_tsc_from_facts(&clock, &facts);
 	assert_int_equal(clock_source(&clock), CLOCK_SOURCE_MONOTONIC);
 	assert_string_equal(clock_reason(&clock), clock_tsc_objection(&facts));
 	assert_int_equal(clock_error_ppb(&clock), 0);
@@ -183,7 +183,7 @@ static void slew_begin(struct slew *slew) {
 		.ns_base = 5 * SECOND,
 		.multiplier = 1ULL << CLOCK_SCALE_SHIFT,
 	};
-	slew->clock.kept = (struct clock_kept){
+	slew->clock.kept = (struct clock_resync_state){
 		.ticks = SECOND,
 		.ns = 5 * SECOND,
 		.rate_ticks = SECOND,
@@ -196,10 +196,10 @@ static void slew_pass(struct slew *slew, uint64_t ticks) {
 	slew->ns += (uint64_t)((int64_t)ticks + (int64_t)ticks * slew->ppm / 1000000);
 }
 
-static enum clock_keep slew_keep(struct slew *slew, uint64_t width) {
+static enum clock_resync slew_keep(struct slew *slew, uint64_t width) {
 	struct clock_sample sample = {slew->ticks - width / 2, slew->ticks + width / 2, slew->ns};
 
-	return clock_keep_at(&slew->clock, &sample);
+	return clock_resync_at(&slew->clock, &sample);
 }
 
 static uint64_t slew_off(const struct slew *slew) {
@@ -224,16 +224,17 @@ static void a_kept_clock_stays_within_its_bound_and_never_goes_back(void **state
 			for (uint64_t part = 1; part <= 10; part++) {
 				uint64_t before_ns = clock_scale_ns(&slew.clock.scale, slew.ticks);
 
-				slew_pass(&slew, CLOCK_KEEP_NS / 10);
+				slew_pass(&slew, CLOCK_RESYNC_INTERVAL_NS / 10);
 				assert_true(
 					clock_scale_ns(&slew.clock.scale, slew.ticks) >= before_ns
 				);
 				assert_true(
 					slew_off(&slew) <=
-					CLOCK_KEPT_NS + part * CLOCK_KEEP_NS / 10 / rows[row].share
+					CLOCK_RESYNC_BOUND_NS + part * CLOCK_RESYNC_INTERVAL_NS /
+									10 / rows[row].share
 				);
 			}
-			assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
+			assert_int_equal(slew_keep(&slew, 60), CLOCK_RESYNC_DONE);
 		}
 	}
 	assert_int_equal(clock_source(&slew.clock), CLOCK_SOURCE_TSC);
@@ -246,14 +247,14 @@ static void a_kept_clock_learns_the_rate_that_the_kernel_slews_to(void **state) 
 	slew_begin(&slew);
 	slew.ppm = 500;
 	for (int keep = 0; keep < 300; keep++) {
-		slew_pass(&slew, CLOCK_KEEP_NS);
+		slew_pass(&slew, CLOCK_RESYNC_INTERVAL_NS);
 		// The error before the correction. It is 5 us per interval until the rate is
 		// learnt.
 		if (keep > 200)
 			assert_in_range(slew_off(&slew), 0, 100);
-		assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
+		assert_int_equal(slew_keep(&slew, 60), CLOCK_RESYNC_DONE);
 	}
-	assert_in_range(clock_kept_off_ns(&slew.clock), 4000, 5100);
+	assert_in_range(clock_resync_deviation_ns(&slew.clock), 4000, 5100);
 }
 
 static void a_long_sleep_of_a_kept_clock_is_made_good_at_once(void **state) {
@@ -263,16 +264,16 @@ static void a_long_sleep_of_a_kept_clock_is_made_good_at_once(void **state) {
 	slew_begin(&slew);
 	slew.ppm = 500;
 	slew_pass(&slew, 3600 * SECOND); // the clock is 1.8 s behind
-	assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
+	assert_int_equal(slew_keep(&slew, 60), CLOCK_RESYNC_DONE);
 	assert_in_range(slew_off(&slew), 0, 100);
 	slew.ppm = -500;
 	slew_pass(&slew, 3600 * SECOND); // the clock is 3.6 s ahead, so it stands still
-	assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
+	assert_int_equal(slew_keep(&slew, 60), CLOCK_RESYNC_DONE);
 	slew_pass(&slew, SECOND);
-	assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
+	assert_int_equal(slew_keep(&slew, 60), CLOCK_RESYNC_DONE);
 	assert_true(slew_off(&slew) > SECOND);
 	slew_pass(&slew, 3 * SECOND);
-	assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
+	assert_int_equal(slew_keep(&slew, 60), CLOCK_RESYNC_DONE);
 	assert_in_range(slew_off(&slew), 0, 100);
 }
 
@@ -282,10 +283,10 @@ static void a_wide_sample_changes_nothing(void **state) {
 	(void)state;
 	slew_begin(&slew);
 	slew.ppm = 500;
-	slew_pass(&slew, CLOCK_KEEP_NS);
-	assert_int_equal(slew_keep(&slew, 100000), CLOCK_KEEP_UNSEEN);
+	slew_pass(&slew, CLOCK_RESYNC_INTERVAL_NS);
+	assert_int_equal(slew_keep(&slew, 100000), CLOCK_RESYNC_INTERRUPTED);
 	assert_in_range(slew_off(&slew), 4900, 5100);
-	assert_int_equal(clock_kept_off_ns(&slew.clock), 0);
+	assert_int_equal(clock_resync_deviation_ns(&slew.clock), 0);
 }
 
 static void a_counter_that_jumps_is_given_up(void **state) {
@@ -297,16 +298,16 @@ static void a_counter_that_jumps_is_given_up(void **state) {
 		uint64_t before_ns, now_ns;
 
 		slew_begin(&slew);
-		slew_pass(&slew, CLOCK_KEEP_NS);
-		assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_DONE);
-		slew_pass(&slew, CLOCK_KEEP_NS);
+		slew_pass(&slew, CLOCK_RESYNC_INTERVAL_NS);
+		assert_int_equal(slew_keep(&slew, 60), CLOCK_RESYNC_DONE);
+		slew_pass(&slew, CLOCK_RESYNC_INTERVAL_NS);
 		slew.ticks = (uint64_t)((int64_t)slew.ticks + jumps[n]);
-		assert_int_equal(slew_keep(&slew, 60), CLOCK_KEEP_JUMPED);
+		assert_int_equal(slew_keep(&slew, 60), CLOCK_RESYNC_JUMPED);
 		assert_int_equal(clock_source(&slew.clock), CLOCK_SOURCE_MONOTONIC);
 		before_ns = clock_monotonic_ns();
 		now_ns = clock_now_ns(&slew.clock);
 		assert_true(before_ns <= now_ns && now_ns <= clock_monotonic_ns());
-		assert_int_equal(clock_keep(&slew.clock), CLOCK_KEEP_DONE);
+		assert_int_equal(clock_resync(&slew.clock), CLOCK_RESYNC_DONE);
 	}
 }
 
@@ -321,7 +322,7 @@ static void a_clock_is_kept_only_where_the_kernel_counts_by_the_same(void **stat
 		struct clock clock;
 
 		snprintf(facts.kernel_current, sizeof(facts.kernel_current), "%s", rows[n].current);
-		clock_init_kept_given(&clock, &facts);
+		clock_init_resynced_from_facts(&clock, &facts);
 		assert_int_equal(clock_source(&clock), CLOCK_SOURCE_MONOTONIC);
 		assert_non_null(strstr(clock_reason(&clock), rows[n].word));
 	}
@@ -334,7 +335,7 @@ static void a_kept_clock_agrees_with_the_kernel_within_its_bound(void **state) {
 	uint64_t end_ns = clock_monotonic_ns() + SECOND * 3 / 2;
 
 	(void)state;
-	clock_init_kept(&clock);
+	clock_init_resynced(&clock);
 	if (clock_source(&clock) != CLOCK_SOURCE_TSC) {
 		print_message("no kept clock here: %s\n", clock_reason(&clock));
 		skip();
@@ -342,16 +343,16 @@ static void a_kept_clock_agrees_with_the_kernel_within_its_bound(void **state) {
 	while (clock_monotonic_ns() < end_ns) {
 		uint64_t looked_ns = clock_monotonic_ns(), before_ns, now_ns, after_ns, bound_ns;
 
-		if (clock_keep(&clock) != CLOCK_KEEP_DONE)
+		if (clock_resync(&clock) != CLOCK_RESYNC_DONE)
 			continue;
 		do {
 			before_ns = clock_monotonic_ns();
 			now_ns = clock_now_ns(&clock);
 			after_ns = clock_monotonic_ns();
-			bound_ns = CLOCK_KEPT_NS + (after_ns - looked_ns) / 1000;
+			bound_ns = CLOCK_RESYNC_BOUND_NS + (after_ns - looked_ns) / 1000;
 			assert_true(now_ns + bound_ns >= before_ns);
 			assert_true(now_ns <= after_ns + bound_ns);
-		} while (after_ns - looked_ns < CLOCK_KEEP_NS);
+		} while (after_ns - looked_ns < CLOCK_RESYNC_INTERVAL_NS);
 	}
 	assert_int_equal(clock_source(&clock), CLOCK_SOURCE_TSC);
 }

@@ -143,7 +143,7 @@ static void touching_a_histogram_changes_nothing(void **state) {
 	(void)state;
 	record_all(touched, (uint64_t[]){0, 20, UINT64_MAX}, 3);
 	record_all(other, (uint64_t[]){0, 20, UINT64_MAX}, 3);
-	histogram_touch(touched);
+	histogram_prefault(touched);
 	assert_same(touched, other);
 	histogram_destroy(touched);
 	histogram_destroy(other);

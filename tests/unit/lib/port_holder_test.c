@@ -84,7 +84,7 @@ static void holder_is_told_in_words(void **state) {
 	} cases[] = {
 		{{PORT_HOLDER_NONE, 0, ""}, "nobody"},
 		{{PORT_HOLDER_PROCESS, 4711, "tocsind"}, "tocsind, process 4711"},
-		{{PORT_HOLDER_UNSEEN, 0, ""}, "a process of another user"},
+		{{PORT_HOLDER_NOT_VISIBLE, 0, ""}, "a process of another user"},
 		{{PORT_HOLDER_KERNEL, 0, ""}, "no process that can be seen"},
 	};
 	char text[PORT_HOLDER_TEXT_BYTES];

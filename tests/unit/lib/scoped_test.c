@@ -42,7 +42,7 @@ static void taken_descriptor_outlives_its_block(void **state) {
 	{
 		scoped_fd int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-		kept = scoped_take_fd(&fd);
+		kept = scoped_release_fd(&fd);
 		assert_int_equal(fd, -1);
 	}
 	assert_true(is_open(kept));
@@ -61,7 +61,7 @@ static void taken_memory_outlives_its_block_and_the_rest_is_freed(void **state) 
 
 		assert_non_null(freed);
 		assert_null(nothing);
-		kept = scoped_take_mem(&taken);
+		kept = scoped_release_mem(&taken);
 		assert_null(taken);
 	}
 	assert_string_equal(kept, "taken");

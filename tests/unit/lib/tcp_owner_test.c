@@ -138,9 +138,9 @@ static void an_address_is_listened_at_as_long_as_a_listener_of_it_or_of_all_is_o
 			sock_addr_parse_host(rows[n].asked, strlen(rows[n].asked), NULL, &at), 0
 		);
 		at.port = pair.ours.port;
-		assert_int_equal(tcp_owner_listens(fd, &at), 0);
+		assert_int_equal(tcp_owner_check_listener(fd, &at), 0);
 		close(pair.listener); // accepted connections stay open
-		assert_int_equal(tcp_owner_listens(fd, &at), -ENOENT);
+		assert_int_equal(tcp_owner_check_listener(fd, &at), -ENOENT);
 		close(pair.connected);
 		close(pair.accepted);
 	}

@@ -105,9 +105,9 @@ static void a_marked_slot_is_filled_later(void **state) {
 
 	(void)state;
 	wire_writer_init(&writer, buffer, sizeof(buffer));
-	slot_u16 = wire_mark_u16(&writer);
+	slot_u16 = wire_reserve_u16(&writer);
 	wire_put_u8(&writer, 0xee);
-	slot_u32 = wire_mark_u32(&writer);
+	slot_u32 = wire_reserve_u32(&writer);
 	wire_patch_u16(&writer, slot_u16, 0x0102);
 	wire_patch_u32(&writer, slot_u32, 0x03040506);
 	assert_int_equal(wire_writer_used(&writer), sizeof(expected));
@@ -356,7 +356,7 @@ static void a_nested_message_ends_where_it_was_cut(void **state) {
 	struct wire_reader sub;
 
 	(void)state;
-	wire_reader_sub(&reader, 3, &sub);
+	wire_reader_nested(&reader, 3, &sub);
 	assert_int_equal(wire_get_u16(&sub), 0x0201);
 	assert_int_equal(wire_reader_finish(&sub), -EBADMSG); // one byte left over
 	assert_int_equal(wire_get_u16(&sub), 0); // the fourth byte is outside the nested message
@@ -371,7 +371,7 @@ static void a_nested_message_past_the_end_has_failed_too(void **state) {
 	struct wire_reader sub;
 
 	(void)state;
-	wire_reader_sub(&reader, 3, &sub);
+	wire_reader_nested(&reader, 3, &sub);
 	assert_int_equal(wire_get_u8(&sub), 0);
 	assert_int_equal(wire_reader_finish(&sub), -EBADMSG);
 	assert_int_equal(wire_reader_finish(&reader), -EBADMSG);

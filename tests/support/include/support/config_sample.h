@@ -127,12 +127,12 @@ static const struct config_key sample_keys[] = {
 
 // Reject keys of one section that contradict each other.
 static inline void sample_find_conflicts(const struct config *config, struct config_load *load) {
-	if (!config_is_sound(load, "probe", "deadline") ||
-	    !config_is_sound(load, "probe", "interval"))
+	if (!config_key_is_valid(load, "probe", "deadline") ||
+	    !config_key_is_valid(load, "probe", "interval"))
 		return;
 	if (config_get_duration_ns(config, "probe", "deadline") >
 	    config_get_duration_ns(config, "probe", "interval"))
-		config_reject(load, "probe", "deadline", "must not be longer than interval");
+		config_reject_key(load, "probe", "deadline", "must not be longer than interval");
 }
 
 static const struct config_schema sample_schema = {

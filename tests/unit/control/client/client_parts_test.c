@@ -168,11 +168,11 @@ static void sizes_times_and_cells_are_shown_short(void **state) {
 	assert_string_equal(text, "3");
 	show_range(1, UINT64_MAX, text);
 	assert_string_equal(text, "1-18446744073709551615");
-	show_cell("abcdef", 6, text);
+	show_truncated("abcdef", 6, text);
 	assert_string_equal(text, "abcdef");
-	show_cell("abcdefg", 6, text);
+	show_truncated("abcdefg", 6, text);
 	assert_string_equal(text, "abcde~");
-	show_cell("ab\xc3\xa4\xc3\xa4", 4, text);
+	show_truncated("ab\xc3\xa4\xc3\xa4", 4, text);
 	assert_string_equal(text, "ab~");
 }
 

@@ -20,8 +20,9 @@ static enum ras_cause cause_of_refusal(void) {
 	struct sock_addr own = transport_address(A->transport);
 	scoped_fd int fd = -1;
 
-	return tcp_owner_open(&fd) == 0 && tcp_owner_listens(fd, &own) == 0 ? RAS_CAUSE_EXITED
-									    : RAS_CAUSE_REFUSED;
+	return tcp_owner_open(&fd) == 0 && tcp_owner_check_listener(fd, &own) == 0
+		       ? RAS_CAUSE_EXITED
+		       : RAS_CAUSE_REFUSED;
 }
 
 static void connect_that_is_refused_says_so_later(void **state) {

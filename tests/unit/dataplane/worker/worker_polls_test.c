@@ -107,7 +107,7 @@ static void worker_whose_counter_jumps_goes_on_by_the_kernels_clock(void **state
 	struct clock kept;
 
 	(void)state;
-	clock_init_kept(&kept);
+	clock_init_resynced(&kept);
 	if (clock_source(&kept) != CLOCK_SOURCE_TSC) {
 		print_message("no kept clock here: %s\n", clock_reason(&kept));
 		skip();
