@@ -120,11 +120,11 @@ struct agent {
 	struct discovery *discovery; // targets and results of device discovery
 	struct keeper *discoverer;
 	struct keeper_request discovering;
-	bool rescan_is_queued;	     // a rescan was requested during the running one
-	bool rescan_is_forced;	     // the next rescan must not skip an unchanged device list
-	uint32_t quick_rescans_left; // rescans that may still follow at short intervals
-	struct cpu_set near_cpus;    // CPUs near the first device; empty: unknown
-	char interface[16];	     // interface of the overlay; "" if an address was configured
+	bool rescan_is_queued;	  // a rescan was requested during the running one
+	bool rescan_is_forced;	  // the next rescan must not skip an unchanged device list
+	uint32_t rescans_left;	  // rescans that may still follow at short intervals
+	struct cpu_set near_cpus; // CPUs near the first device; empty: unknown
+	char interface[16];	  // interface of the overlay; "" if an address was configured
 	struct path_table *paths;
 	struct fabric *fabric;
 	int uevents; // netlink socket; -1: unavailable

@@ -22,8 +22,8 @@ struct check_reporter {
 	uint32_t count, told_count;
 };
 
-// Add, replace or withdraw a statement. It is published unless CHECKS_STATEMENTS_MAX statements of at
-// least its severity are.
+// Add, replace or withdraw a statement. It is published unless CHECKS_STATEMENTS_MAX statements of
+// at least its severity are.
 void check_reporter_add(struct check_reporter *reporter, const struct statement *statement);
 
 struct check {

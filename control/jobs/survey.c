@@ -237,7 +237,7 @@ void survey_find_mismatch(
 	memset(ret_mismatch, 0, sizeof(*ret_mismatch));
 	if ((survey->knows_any & RAS_RANK_KNOWS_SIGNATURES) == 0 || last == 0)
 		return;
-	// A corrupt page or agent may report UINT64_MAX as `last`, so loop over a count, not up to `last`.
+	// A corrupt page or agent may report UINT64_MAX as `last`, so loop over a count.
 	count = (uint32_t)(last - first) + 1;
 	vote_on_operations(comm, first, count, votes);
 	count_deviating_ranks(comm, first, count, votes, found);

@@ -95,7 +95,7 @@ static bool record_pulse(struct compact_stats *stats, const struct path_probe *p
 	return advances;
 }
 
-static bool counter_advanced_recently(const struct compact_stats *stats, uint64_t now_ns) {
+static bool counter_advanced(const struct compact_stats *stats, uint64_t now_ns) {
 	return stats->advanced_ns != RAS_NEVER && now_ns - stats->advanced_ns < VISIT_NS;
 }
 
@@ -149,7 +149,7 @@ void compact_stats_add(struct compact_stats *stats, const struct path_probe *pro
 	// Visits are too rare to see a counter stand. An advance in an earlier visit is outdated.
 	if (record_pulse(stats, probe))
 		set_kind(stats, OBSERVATION_GOOD, probe->at_ns);
-	else if (stats->kind == OBSERVATION_SILENT || !counter_advanced_recently(stats, probe->at_ns))
+	else if (stats->kind == OBSERVATION_SILENT || !counter_advanced(stats, probe->at_ns))
 		set_kind(stats, OBSERVATION_NO_PAIR, probe->at_ns);
 }
 

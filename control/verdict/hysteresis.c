@@ -14,7 +14,7 @@
 #define BRAKE_RECHECK_NS SEC	// the number of missed nodes changes without an input
 #define HEAVY_LOSS_PERMILLE 200 // retransmitted share from which a loss is heavy
 
-static bool verdict_is_well(enum verdict verdict) {
+static bool verdict_is_good(enum verdict verdict) {
 	return verdict == VERDICT_NONE || verdict == VERDICT_HEALTHY;
 }
 
@@ -115,7 +115,7 @@ static void finding_apply_stale(
 	}
 	hold_until(subject, forget_ns);
 	// A finding that other evidence supports stays.
-	if (verdict_is_well(finding->verdict))
+	if (verdict_is_good(finding->verdict))
 		finding_set_unknown(finding, "EvidenceStale");
 }
 
@@ -126,7 +126,7 @@ static void finding_set_own_doubt(struct finding *finding, const char *reason) {
 
 // Return whether most links of this agent lose, or others found that packets to it are lost.
 static bool
-self_is_lossy(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
+self_has_losses(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	uint32_t row = members_find(&engine->members, engine->config.self);
 	const struct subject *self = row != MEMBERS_NONE ? engine->members.rows[row].subject : NULL;
 
@@ -200,6 +200,8 @@ static void finding_apply_own_doubt(
 ) {
 	uint64_t paused_until_ns = engine->self.paused_until_ns;
 	uint64_t settled_ns = paused_until_ns + engine->config.settle_ns;
+	bool settling = paused_until_ns != 0 && now_ns < settled_ns;
+	bool silent = finding->by_silence && !finding->own_words;
 
 	if (finding->verdict == VERDICT_NONE)
 		return;
@@ -207,12 +209,12 @@ static void finding_apply_own_doubt(
 		hold_until(subject, now_ns + BRAKE_RECHECK_NS);
 	if (!engine->self.joined) {
 		finding_set_own_doubt(finding, "NotMember");
-	} else if (paused_until_ns != 0 && now_ns < settled_ns && !verdict_is_well(finding->verdict)) {
+	} else if (settling && !verdict_is_good(finding->verdict)) {
 		finding_set_own_doubt(finding, "OwnPause");
 		hold_until(subject, settled_ns);
 	} else if (subject->braked && !finding_ignores_brake(engine, subject, finding)) {
 		finding_set_own_doubt(finding, "Brake");
-	} else if (finding->by_silence && !finding->own_words && self_is_lossy(engine, subject, now_ns)) {
+	} else if (silent && self_has_losses(engine, subject, now_ns)) {
 		finding_set_own_doubt(finding, "OwnLoss");
 	}
 }
@@ -258,7 +260,7 @@ static void held_fill(struct held *held, const struct finding *finding) {
 				   : VERDICT_LIKELY;
 	if (finding->sole || (finding->verdict == VERDICT_NODE_DOWN && finding->state != RAS_DEAD))
 		held->confidence = VERDICT_LIKELY;
-	if (verdict_is_well(finding->verdict))
+	if (verdict_is_good(finding->verdict))
 		held->confidence = VERDICT_SURE;
 	held->looked_ns = finding->looked_ns;
 	if (held->lost_permille < lost_permille)
@@ -460,7 +462,7 @@ void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, ui
 	// example, one observer did not reach a node whose check failed.
 	if (subject->held.own_words)
 		stale &= STALE_STATEMENTS;
-	if (stale != 0 && !verdict_is_well(subject->held.verdict)) {
+	if (stale != 0 && !verdict_is_good(subject->held.verdict)) {
 		if (subject->stale == 0)
 			subject->stale_ns = now_ns;
 		subject->stale |= stale;

@@ -46,7 +46,7 @@ static bool is_reported_by_few(uint32_t bad, uint32_t reader_count) {
 // Return whether overlay, pulse and kernel are silent to two observers, before the overlay has
 // decided. The verdict is only likely then, and nobody acts on it. Most other nodes must be heard:
 // an agent in the smaller side of a partition cannot know which side is down.
-bool judge_node_is_likely_down(
+bool node_is_likely_down(
 	const struct finding *finding, const struct votes *votes, const struct heard *heard
 ) {
 	if (finding->bad > 0 && is_reported_by_few(finding->bad, finding->reader_count))
@@ -91,7 +91,7 @@ static void judge_unread_pulse(
 		finding_set_by_silence(finding, VERDICT_FABRIC_DOWN, "PulseUnread");
 	} else if (finding->state == RAS_SUSPECT && votes->of[VERDICT_REACH_ACCEPTS] > 0) {
 		finding_set_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
-	} else if (judge_node_is_likely_down(finding, votes, heard)) {
+	} else if (node_is_likely_down(finding, votes, heard)) {
 		finding_set_by_silence(finding, VERDICT_NODE_DOWN, "NodeSilent");
 	} else {
 		finding_set(finding, VERDICT_UNKNOWN, "SilentBothWays");
@@ -120,7 +120,7 @@ static void judge_suspect(
 		finding_set_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
 	} else if (says && votes->of[VERDICT_REACH_ACCEPTS] > 0) {
 		finding_set_by_silence(finding, VERDICT_AGENT_FROZEN, "AgentMute");
-	} else if (says && look->reader_count == 0 && judge_node_is_likely_down(finding, votes, heard)) {
+	} else if (says && look->reader_count == 0 && node_is_likely_down(finding, votes, heard)) {
 		finding_set_by_silence(finding, VERDICT_NODE_DOWN, "OverlaySilent");
 	} else {
 		finding_set(finding, VERDICT_UNKNOWN, "Suspected");

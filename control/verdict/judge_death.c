@@ -131,7 +131,7 @@ void judge_dead(
 	if (ras_cause_is_gone(peer->cause) || peer->cause == RAS_CAUSE_RESET ||
 	    peer->cause == RAS_CAUSE_REFUSED)
 		finding_set(finding, VERDICT_AGENT_DOWN, "AgentGone");
-	else if (!pulse_is_read(&look) || !losses_set_path_lossy(engine, subject, RAS_ALIVE, finding))
+	else if (!pulse_is_read(&look) || !set_path_lossy(engine, subject, RAS_ALIVE, finding))
 		judge_silent_death(&look, &votes, finding);
 	if (peer->sole)
 		judge_sole_observer(finding);
@@ -196,7 +196,7 @@ void judge_unreachable(
 		);
 	} else if (look.good > 0 && heard.most && named == VERDICT_MGMT_NET_DOWN) {
 		finding_set_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
-	} else if (was_down && judge_node_is_likely_down(finding, &votes, &heard)) {
+	} else if (was_down && node_is_likely_down(finding, &votes, &heard)) {
 		finding_set_by_silence(
 			finding, VERDICT_NODE_DOWN,
 			look.fabric == FABRIC_SILENT ? "NodeSilent" : "OverlaySilent"

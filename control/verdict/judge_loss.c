@@ -106,12 +106,12 @@ bool losses_explain_suspicion(
 ) {
 	if (finding->state != RAS_SUSPECT || votes->of[VERDICT_REACH_ACCEPTS] > 0)
 		return false;
-	if (look->good == 0 && judge_node_is_likely_down(finding, votes, heard))
+	if (look->good == 0 && node_is_likely_down(finding, votes, heard))
 		return false;
 	return losses_are_reported(engine, subject);
 }
 
-bool losses_set_path_lossy(
+bool set_path_lossy(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum ras_state state,
@@ -194,7 +194,7 @@ bool losses_explain_silence(
 void losses_judge_suspect(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {
-	if (losses_set_path_lossy(engine, subject, finding->state, finding))
+	if (set_path_lossy(engine, subject, finding->state, finding))
 		return;
 	if (subject->held.verdict == VERDICT_PATH_LOSSY)
 		finding_set(finding, VERDICT_PATH_LOSSY, "PacketsLost");

@@ -33,7 +33,7 @@ void votes_count_reach(
 // judge.c
 
 // Return whether overlay, pulse and kernel are silent to two observers.
-bool judge_node_is_likely_down(
+bool node_is_likely_down(
 	const struct finding *finding, const struct votes *votes, const struct heard *heard
 );
 
@@ -52,7 +52,7 @@ void judge_unreachable(
 
 // Set the finding to path-lossy if two observers lose packets to or from the node. Lost reads count
 // as well if `state` is not alive. Returns whether it was set.
-bool losses_set_path_lossy(
+bool set_path_lossy(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	enum ras_state state,

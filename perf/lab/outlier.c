@@ -253,6 +253,8 @@ static void format_preempted(const struct outlier *outlier, char text[static SHO
 // Describe only the strongest evidence; the order of the branches is the order of strength.
 void outlier_format(const struct outlier *outlier, char text[static OUTLIER_TEXT_BYTES]) {
 	const uint64_t *evidence = outlier->evidence;
+	bool switched = evidence_is_positive(outlier, OUTLIER_INVOLUNTARY) ||
+			evidence_is_positive(outlier, OUTLIER_VOLUNTARY);
 	char time[SHOW_BYTES], within[SHOW_BYTES], preempted[SHOW_BYTES];
 
 	show_duration(evidence[OUTLIER_WAITED_NS], time);
@@ -273,7 +275,7 @@ void outlier_format(const struct outlier *outlier, char text[static OUTLIER_TEXT
 		);
 	} else if (evidence_is_positive(outlier, OUTLIER_MIGRATED)) {
 		snprintf(text, OUTLIER_TEXT_BYTES, "moved to another processor");
-	} else if (evidence_is_positive(outlier, OUTLIER_INVOLUNTARY) || evidence_is_positive(outlier, OUTLIER_VOLUNTARY)) {
+	} else if (switched) {
 		snprintf(
 			text, OUTLIER_TEXT_BYTES,
 			"%" PRIu64 " involuntary and %" PRIu64 " voluntary switches within %s",

@@ -38,6 +38,8 @@ WRAPPERS = {
     re.compile(r"sys/sdt\.h"): "lib/include/lib/tracepoint.h",
 }
 
+OPENERS = re.compile(r"(Of|Who|What|That|Whoever|Whom|By|To|Nor|But|Where)\b")
+
 # Of the product, but for the device that is made of software: a queue pair is posted to and polled
 # by its lane alone, and RESET would forget what a device may still reach.
 POSTING = re.compile(r"\bibv_(post_send|post_recv|poll_cq)\s*\(")
@@ -204,6 +206,17 @@ def rule_goto(source):
         for number, line in enumerate(source.code, 1):
             if re.search(r"\bgoto\b(?!\s+(fail|out)\s*;)", line):
                 yield number, "goto goes to fail or out only"
+
+
+def rule_comment_openers(source):
+    """A comment names its subject first (CONTRIBUTING.md), so none begins with one of these."""
+    after_comment = False
+    for number, (code, comment) in enumerate(zip(source.code, source.comments), 1):
+        text = re.sub(r"^//+\s*", "", comment.strip())
+        alone = bool(comment.strip()) and not code.strip()
+        if source.is_c and text and not (alone and after_comment) and OPENERS.match(text):
+            yield number, f'"{text.split()[0]}" leaves the subject of the comment out'
+        after_comment = bool(comment.strip()) and (alone or after_comment)
 
 
 def rule_volatile(source):

@@ -87,7 +87,7 @@ void event_line_format(const json_t *event, bool whole, char line[static EVENT_L
 	(void)event_row(event, whole, SIZE_MAX, line);
 }
 
-// Of words of several lines: how many bytes the next one takes, up to a blank or one long word.
+// Return the bytes of the next line: up to a blank, or one long word.
 static size_t line_length(const char *words, size_t columns) {
 	size_t last = 0, at = 0, count = 0;
 

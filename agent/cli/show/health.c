@@ -33,7 +33,7 @@ static void say_counts(struct page *page, const json_t *answer) {
 	);
 }
 
-// Of the only one that was asked about.
+// Prints the headline of an answer about a single node.
 static void say_one(struct page *page, const json_t *answer) {
 	const json_t *row = json_array_get(json_object_get(answer, "findings"), 0);
 

@@ -393,8 +393,8 @@ struct overlay_strangers {
 };
 bool overlay_strangers(const struct overlay *overlay, struct overlay_strangers *ret_strangers);
 
-// Same as ras_evidence(), ras_set_maintenance() and ras_forget(). An accepted report becomes an event with
-// the reporter's uid as its value. `reason` is UTF-8 text of less than STATE_TEXT_BYTES.
+// Same as ras_evidence(), ras_set_maintenance() and ras_forget(). An accepted report becomes an
+// event with the reporter's uid as its value. `reason` is UTF-8 text of less than STATE_TEXT_BYTES.
 int overlay_report_peer(
 	struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason
 );

@@ -79,8 +79,8 @@ struct link {
 	uint64_t position_ring_number; // ring_number for which `position` is valid
 	uint64_t pause_reconnect_ns;   // when a second connection was tried after an own pause
 	uint64_t proven_elsewhere_ns;  // when another observer proved the peer alive
-	uint64_t
-		silence_excused_until_ns; // end of the excuse for the peer's silence, after such a proof
+	// End of the excuse for the peer's silence, after such a proof.
+	uint64_t silence_excused_until_ns;
 	struct link_frame *queue_tail;
 	uint32_t queue_bytes;
 	uint32_t position; // position of the peer in the ring

@@ -143,8 +143,8 @@ struct liveness {
 	bool voteless_oppose; // members without a vote are opponents when missed; they vote later
 	uint64_t view_whole_since_ns; // since when no member is missed; RAS_NEVER: some member is
 	uint64_t brake_on_since_ns;
-	uint64_t
-		brake_hold_start_ns; // since when the brake is on with this agent on the majority side
+	// Since when the brake is on with this agent on the majority side.
+	uint64_t brake_hold_start_ns;
 	uint64_t brake_released_until_ns; // released by time: the brake stays off until then
 	uint64_t brake_release_limit_ns;  // the release applies to silences that began before this
 	uint32_t calm_census_count;	  // consecutive censuses within the limit of the brake

@@ -355,8 +355,8 @@ static uint64_t joins_known_until_ns(const struct ras *ras, uint32_t slot) {
 
 struct missed {
 	uint32_t count;
-	uint64_t
-		joins_known_until_min_ns; // of the member that knows least; RAS_NEVER if none is missed
+	// Time up to which the member with the least knowledge knows all joins; RAS_NEVER if none is missed.
+	uint64_t joins_known_until_min_ns;
 };
 
 static void missed_member_add(const struct ras *ras, struct missed *missed, uint32_t slot) {

@@ -7,9 +7,10 @@
 // and goes offline before it sleeps. It never allocates, locks or logs.
 //
 // All deadlines of polls use the worker's clock. A kept clock (<lib/clock.h>) belongs to the worker
-// from its start. Every CLOCK_RESYNC_INTERVAL_NS of its time the worker compares it with CLOCK_MONOTONIC,
-// before a turn. Times of workers and control therefore differ by at most CLOCK_RESYNC_BOUND_NS and the
-// drift that <lib/clock.h> states. An event reports a clock whose TSC jumped.
+// from its start. Every CLOCK_RESYNC_INTERVAL_NS of its time the worker compares it with
+// CLOCK_MONOTONIC, before a turn. Times of workers and control therefore differ by at most
+// CLOCK_RESYNC_BOUND_NS and the drift that <lib/clock.h> states. An event reports a clock whose TSC
+// jumped.
 #pragma once
 
 #include <dataplane/idle.h>

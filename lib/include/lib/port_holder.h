@@ -12,7 +12,7 @@ enum port_protocol {
 enum port_holder_kind {
 	PORT_HOLDER_NONE,	 // the port is free by now
 	PORT_HOLDER_PROCESS,	 // a process: see command and pid
-	PORT_HOLDER_NOT_VISIBLE, // none of the visible processes, but some processes are not visible
+	PORT_HOLDER_NOT_VISIBLE, // none of the visible processes; others are not visible
 	// All processes are visible and none has it: the kernel, or another container.
 	PORT_HOLDER_KERNEL,
 };

@@ -28,7 +28,7 @@ enum record_type {
 	RECORD_JSON, // json_t *, whose reference record_to_json() takes; NULL is null
 };
 
-// What a number counts. The key of a time ends in _ns or _s, as its unit says.
+// Unit of a number. The key of a time ends in _ns or _s, as its unit says.
 enum record_unit {
 	UNIT_NONE,
 	UNIT_COUNT, // the column is aligned to the right

@@ -24,7 +24,7 @@ int netif_netlink_parse(
 	bool *ret_done
 );
 
-// What a request asks for.
+// Kind of objects that a request asks for.
 enum netif_dump {
 	NETIF_DUMP_LINKS,
 	NETIF_DUMP_ADDRESSES,

@@ -18,7 +18,7 @@
 #define NETIF_ROUTES_MAX 256
 #define NETIF_KIND_BYTES 16
 
-// What a link is, by what the kernel and sysfs say, never by its name.
+// Kind of a link, from the kernel and sysfs, never from its name.
 enum netif_class {
 	NETIF_CLASS_UNKNOWN,
 	NETIF_CLASS_CONTAINER_BRIDGE, // a bridge without hardware: same range on every host
@@ -37,7 +37,7 @@ enum netif_class {
 };
 #define NETIF_CLASS_COUNT (NETIF_CLASS_IPOIB + 1)
 
-// What sysfs knows and netlink does not. All zero where sysfs is absent or of another namespace.
+// Facts that only sysfs has. All zero if sysfs is absent or belongs to another namespace.
 struct netif_sysfs {
 	bool present;
 	bool has_device; // a bus device stands behind the link

@@ -37,7 +37,7 @@ int netif_policy_parse(
 	struct netif_error *error
 );
 
-// What to gather for this policy; borrows from it.
+// Facts that this policy needs; borrows from the policy.
 void netif_policy_query(const struct netif_policy *policy, struct netif_query *ret_query);
 
 // 0 (with chosen_count 0 when nothing qualifies), -ENOENT with a sentence when an item of the list

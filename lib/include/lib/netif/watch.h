@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What the messages were about.
+// Objects that the messages were about.
 #define NETIF_WATCH_LINK (1U << 0)
 #define NETIF_WATCH_ADDRESS (1U << 1)
 #define NETIF_WATCH_ROUTE (1U << 2)

@@ -371,7 +371,7 @@ uint32_t state_earlier(const struct state *state, const struct state_event **ret
 	return bench.earlier_count;
 }
 
-// What the test arranges
+// State that the test arranges
 
 uint64_t bench_add_peer(const char *name, const char *host, enum ras_state state) {
 	struct overlay *overlay = &bench.overlay;
@@ -451,7 +451,7 @@ struct overlay_answer *bench_answer_new(void) {
 	return answer;
 }
 
-// To all who wait, as the overlay does it.
+// Answer all waiting questions, as the overlay does.
 void bench_answer(struct overlay_answer *answer) {
 	struct overlay_question *question;
 
@@ -665,7 +665,7 @@ const char *bench_find(const char *text, const char *words) {
 	return NULL;
 }
 
-// What COUNTERS counts besides.
+// Fakes for the other sources of COUNTERS.
 
 size_t ras_memory_used(const struct ras *ras) {
 	(void)ras;

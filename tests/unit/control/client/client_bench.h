@@ -106,7 +106,8 @@ int bench_connect_local(void); // the Unix socket
 void bench_turn(void);
 void bench_send(int fd, const char *text, size_t size);
 void bench_say(int fd, const char *text);
-// What has come after some turns of the loop; terminated, into a buffer that lasts until the next.
+// Return the bytes received after some turns of the loop, terminated. The buffer is valid until the
+// next call.
 const char *bench_hear(int fd);
 // The same as the program tocsin prints it: of JSON a page, "ERROR: why", or "OK" for an order.
 // It lasts until the next.

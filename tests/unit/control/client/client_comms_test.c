@@ -181,7 +181,7 @@ static void a_word_that_calls_nothing_is_an_error(void **state) {
 	assert_non_null(
 		bench_find(answer_to(fd, "WHY 999\n"), "ERROR: no node, job or communicator 999")
 	);
-	// What cannot be a job is looked for among nodes, without asking anybody.
+	// A word that cannot be a job is looked up among nodes, without asking any agent.
 	bench_say(fd, "WHY nowhere\n");
 	assert_non_null(bench_find(bench_shown(fd), "ERROR: no node \"nowhere\" is known"));
 	close(fd);
@@ -224,7 +224,7 @@ static void nccl_s_report_tells_what_is_stuck_and_of_which_job(void **state) {
 	close(fd);
 }
 
-// Of an answer that is larger than any buffer: how many lines begin so, and whether it has an end.
+// Count the lines that begin with a word in an answer larger than any buffer, and check its end.
 static uint32_t count_lines(int fd, const char *begin) {
 	static char bytes[1 << 16];
 	size_t used = 0, length = strlen(begin);

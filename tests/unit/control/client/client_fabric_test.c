@@ -267,7 +267,7 @@ static void every_reason_and_state_of_a_pair_fits_a_terminal(void **state) {
 	close(json);
 }
 
-// Of the peer's device the peer alone says how it is called.
+// Only the peer knows the name of its device.
 static void why_says_which_pairs_there_are_not_and_the_reason(void **state) {
 	int fd = bench_connect(), json = connect_json();
 	struct pairing_failure *failure;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Of the whole view; a question about one node is not about those who are not there.
+// Only the answer about the whole view lists missing nodes.
 static void health_names_whom_the_roster_misses(void **state) {
 	int fd = bench_connect();
 	json_t *object;
@@ -245,7 +245,7 @@ struct health {
 	const char *grade, *verdict;
 };
 
-// What the overlay alone can know; the rest is unknown, never healthy and never down.
+// The overlay alone knows this much; the rest is unknown, never healthy and never down.
 static const struct health healths[] = {
 	{RAS_ALIVE, RAS_CAUSE_NONE, false, false, false, "ok", NULL},
 	{RAS_ALIVE, RAS_CAUSE_NONE, false, false, true, "ok", NULL}, // all are back

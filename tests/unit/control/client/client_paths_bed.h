@@ -29,5 +29,5 @@ int connect_json(void); // TCP, to a server that answers in JSON
 struct ras_path_row a_row(const char *peer, enum observation_kind seen, uint64_t median_ns);
 // One more path of this agent's fabric.
 void add_own(const struct ras_path_row *row);
-// What the other end of a path answers, or a part of it.
+// Deliver the answer of the other end of a path, or a part of it.
 void say(struct overlay_call *call, const char *text);

@@ -154,7 +154,7 @@ static void paths_that_cannot_be_collected_are_an_error(void **state) {
 	close(fd);
 }
 
-// What another node says is not known to be sound beyond what the payload checks.
+// Answers of other nodes may hold anything that the checks of the payload let through.
 static void hostile_rows_break_no_line_and_no_document(void **state) {
 	static const char *const names[] = {
 		"\x1b[2J", "a\nOK\n", "\"},{", "\xe2\x80\xae",
@@ -205,7 +205,7 @@ static void matrix_has_the_worst_of_each_pair_and_all_nodes(void **state) {
 	assert_int_equal(json_array_size(json_object_get(object, "columns")), 8);
 	assert_int_equal(json_array_size(cells), 3);
 	json_array_foreach(cells, n, cell) {
-		// What a client of before takes: it refuses any other number.
+		// Columns of a row that an older client accepts; it rejects any other number.
 		assert_int_equal(json_array_size(cell), 8);
 		silent += json_integer_value(json_array_get(cell, 2)) == OBSERVATION_SILENT;
 	}

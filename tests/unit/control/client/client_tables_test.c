@@ -84,7 +84,7 @@ static void client_that_wants_text_is_told_what_to_use(void **state) {
 	bench_turn();
 	overlay->served[overlay->served_size] = '\0';
 	assert_string_equal(overlay->served, refusal);
-	// What is ordered is done.
+	// Orders are carried out.
 	bench_say(fd, "MAINT n2\n");
 	assert_int_equal(strncmp(bench_hear(fd), "ERROR: MAINT is for the Unix socket", 35), 0);
 	// The report that NCCL's tools ask for is text.

@@ -120,7 +120,7 @@ struct past_link {
 	const char *words;
 };
 
-// What a link was is not lost with it, nor with the next try.
+// Facts about a lost link outlive the link and the next attempt.
 static const struct past_link past_links[] = {
 	{{0}, false, false, "\n  none, nor was there one: what is known came from others\n"},
 	{{RAS_EVENT_LINK_UP, RAS_EVENT_LINK_DOWN},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests of operations of more bytes than 31 or 32 bits can count. Except in the last test the
+// Tests of operations of more bytes than 31 or 32 bits can count. The
 // memory does not exist, and the fake devices move nothing. The tests check where each message
 // begins and ends.
 #include "dataplane/lane/lane_bed.h"
