@@ -355,8 +355,8 @@ static uint64_t joins_known_until_ns(const struct ras *ras, uint32_t slot) {
 
 struct missed {
 	uint32_t count;
-	// Time up to which the member with the least knowledge knows all joins; RAS_NEVER: no missed
-	// member.
+	// Time up to which the member with the least knowledge knows all joins; RAS_NEVER if no
+	// member is missed.
 	uint64_t joins_known_until_min_ns;
 };
 
