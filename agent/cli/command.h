@@ -40,6 +40,8 @@ struct word_spec {
 	const char *const *choices; // for WORD_CHOICE, terminated by NULL
 };
 
+struct record;
+
 // Kind of agent access of a command; it selects the shared options.
 enum command_target {
 	TARGET_NONE,
@@ -71,6 +73,7 @@ struct command {
 	enum command_target target;
 	bool whole_seconds;			       // --timeout must be whole seconds
 	int usage_status;			       // status after a usage error; 0: EXIT_USAGE
+	const struct record *const *records;	       // rows of the JSON answer, NULL at the end
 	int (*run)(const struct arguments *arguments); // returns the exit status
 };
 

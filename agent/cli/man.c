@@ -4,6 +4,8 @@
 
 #include "command.h"
 
+#include <lib/record.h>
+
 #include <string.h>
 
 // Print text with roff's special characters escaped. These are backslash, hyphen, caret and tilde,
@@ -36,6 +38,28 @@ static void roff_put_lines(const char *text, FILE *out) {
 	}
 }
 
+// Print paragraphs filled, and indented lines, which are tables and lists, as they are.
+static void roff_put_details(const char *text, FILE *out) {
+	bool as_is = false;
+
+	fputs(".PP\n", out);
+	while (*text != '\0') {
+		size_t size = strcspn(text, "\n");
+		bool indented = text[0] == ' ';
+
+		if (indented != as_is)
+			fputs(indented ? ".EX\n" : ".EE\n", out);
+		as_is = indented;
+		if (size == 0)
+			fputs(".PP", out);
+		roff_put_text(text, size, out);
+		fputc('\n', out);
+		text += size + (text[size] == '\n');
+	}
+	if (as_is)
+		fputs(".EE\n", out);
+}
+
 static void roff_put_tag(const char *bold, const char *italic, FILE *out) {
 	fputs(".TP\n\\fB", out);
 	roff_put_text(bold, strlen(bold), out);
@@ -46,6 +70,22 @@ static void roff_put_tag(const char *bold, const char *italic, FILE *out) {
 		fputs("\\fR", out);
 	}
 	fputc('\n', out);
+}
+
+// Print the JSON members of one array of an answer.
+static void roff_put_record(const struct record *record, FILE *out) {
+	fputs(".PP\nWith \\fB\\-\\-json\\fR, a row of \\fI", out);
+	roff_put_text(record->name, strlen(record->name), out);
+	fputs("\\fR has\n.RS\n", out);
+	for (size_t n = 0; n < record->count; n++) {
+		const struct record_field *field = &record->fields[n];
+
+		if (field->type == RECORD_NONE)
+			continue;
+		roff_put_tag(field->key, record_type_name(field), out);
+		roff_put_lines(field->help, out);
+	}
+	fputs(".RE\n", out);
 }
 
 static void roff_put_command(const struct command *command, FILE *out) {
@@ -69,10 +109,9 @@ static void roff_put_command(const struct command *command, FILE *out) {
 		roff_put_tag(name, command->options[n].argument, out);
 		roff_put_lines(command->options[n].help, out);
 	}
-	// Print the details without filling, since they contain tables and lists.
-	fputs(".PP\n.EX\n", out);
-	roff_put_lines(command->details, out);
-	fputs(".EE\n", out);
+	roff_put_details(command->details, out);
+	for (size_t n = 0; command->records != NULL && command->records[n] != NULL; n++)
+		roff_put_record(command->records[n], out);
 }
 
 // Print the options shared by all commands that query an agent.

@@ -5,6 +5,7 @@
 #include "show/answers.h"
 
 #include <lib/escape.h>
+#include <records/communicators.h>
 
 #include <poll.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static const char details[] =
 	"  moving   some rank moved in the last ten seconds\n"
 	"  quiet    none did, and none is known to wait\n"
 	"  waiting  none did for ten seconds, and some rank waits in an operation\n"
-	"  stuck    the same, and who is waited for does not work, or will never come\n"
+	"  stuck    the same, and the awaited rank does not work or cannot come\n"
 	"  ended    finalized, aborted, or all its processes are gone\n"
 	"\n" ASK_EXIT_STATUS;
 
@@ -190,6 +191,8 @@ static int comms_run(const struct arguments *arguments) {
 	return status != 0 ? status : watch_comms(&target, question);
 }
 
+static const struct record *const comms_records[] = {&communicator_record, NULL};
+
 const struct command comms_command = {
 	.name = "comms",
 	.summary = "List the communicators of all jobs: who is missing, who waits, why",
@@ -198,5 +201,6 @@ const struct command comms_command = {
 	.option_count = OPTION_COUNT,
 	.target = TARGET_READ,
 	.whole_seconds = true,
+	.records = comms_records,
 	.run = comms_run,
 };

@@ -6,6 +6,7 @@
 #include "show/textfile.h"
 
 #include <lib/escape.h>
+#include <records/findings.h>
 
 #include <string.h>
 
@@ -48,7 +49,7 @@ static const char details[] =
 	"\n"
 	"Exit status     nagios   npd (node-problem-detector)\n"
 	"  ok            0        0\n"
-	"  warning       1        0   a suspicion, which ends within seconds, is no problem of a node\n"
+	"  warning       1        0   a suspicion ends in seconds: no problem\n"
 	"  critical      2        1\n"
 	"  unknown       3        2\n"
 	"No agent that answers, and a mistake in the command line, are unknown.\n"
@@ -328,6 +329,8 @@ static int health_run(const struct arguments *arguments) {
 	return status;
 }
 
+static const struct record *const health_records[] = {&finding_record, NULL};
+
 const struct command health_command = {
 	.name = "health",
 	.summary = "Say what is wrong, as a check: its exit status is the answer",
@@ -338,5 +341,6 @@ const struct command health_command = {
 	.word_count = 1,
 	.target = TARGET_READ,
 	.usage_status = HEALTH_UNKNOWN,
+	.records = health_records,
 	.run = health_run,
 };

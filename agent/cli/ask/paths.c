@@ -7,6 +7,7 @@
 #include "show/paint.h"
 
 #include <lib/escape.h>
+#include <records/paths.h>
 
 #include <errno.h>
 #include <string.h>
@@ -25,12 +26,12 @@ static const char details[] =
 	"the last window, USUAL what the path has learnt to be its own, P99 of the last 128. LOST is of\n"
 	"all probes. SEEN is one of\n"
 	"  silent     nothing comes back\n"
-	"  standing   it is read, and its counter stands: the agent there does not run\n"
+	"  standing   read, but its counter stands: the agent there is not running\n"
 	"  lossy      large reads are lost, small ones are not\n"
 	"  degraded   slow against its own past and against other paths\n"
-	"  no-pair    not known: there is no pair of queues to read over, or none was read for 10 s, or\n"
-	"             not yet twice; it speaks neither for that node nor against it. Why there is no\n"
-	"             pair: tocsin links --rdma\n"
+	"  no-pair    unknown: no pair of queues, no or one read within 10 s;\n"
+	"             no evidence for or against the node. Why there is no pair:\n"
+	"             tocsin links --rdma\n"
 	"  good       it is read, and goes on\n"
 	"with ^ behind it where the device here counts congestion now, ! where it sends pauses most of the\n"
 	"time (JSON port_congestion). Where memory of a GPU is not read as it should be over a path that is\n"
@@ -167,6 +168,8 @@ static int paths_run(const struct arguments *arguments) {
 	return run_worst_list(arguments, all);
 }
 
+static const struct record *const paths_records[] = {&path_record, NULL};
+
 const struct command paths_command = {
 	.name = "paths",
 	.summary = "List how nodes read each other over RDMA, the worst paths first",
@@ -174,5 +177,6 @@ const struct command paths_command = {
 	.options = options,
 	.option_count = OPTIONS,
 	.target = TARGET_READ,
+	.records = paths_records,
 	.run = paths_run,
 };

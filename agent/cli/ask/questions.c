@@ -4,6 +4,12 @@
 #include "ask/ask.h"
 #include "show/answers.h"
 
+#include <records/checks.h>
+#include <records/connections.h>
+#include <records/links.h>
+#include <records/pairs.h>
+#include <records/peers.h>
+
 static const char checks_details[] =
 	"One row a check: what it found last, how long ago, how long that took, when it looks again, and\n"
 	"how often it found what. Below it stands the reason that its node is told to be in, if there is\n"
@@ -17,11 +23,14 @@ static int checks_run(const struct arguments *arguments) {
 	return ask(&checks_command, arguments, "CHECKS", show_checks, NULL);
 }
 
+static const struct record *const checks_records[] = {&check_record, NULL};
+
 const struct command checks_command = {
 	.name = "checks",
 	.summary = "List the local checks of this node: what they found, when they look again",
 	.details = checks_details,
 	.target = TARGET_READ,
+	.records = checks_records,
 	.run = checks_run,
 };
 
@@ -63,6 +72,9 @@ static int links_run(const struct arguments *arguments) {
 	return ask(&links_command, arguments, "LINKS", show_links, NULL);
 }
 
+static const struct record *const links_records[] = {
+	&link_record, &pair_record, &transport_record, &connection_record, NULL};
+
 const struct command links_command = {
 	.name = "links",
 	.summary = "List the agent's own connections, with round trips and traffic",
@@ -70,6 +82,7 @@ const struct command links_command = {
 	.options = links_options,
 	.option_count = LINKS_OPTIONS,
 	.target = TARGET_READ,
+	.records = links_records,
 	.run = links_run,
 };
 
@@ -134,6 +147,8 @@ static int peers_run(const struct arguments *arguments) {
 	return ask(&peers_command, arguments, question, show_peers, NULL);
 }
 
+static const struct record *const peers_records[] = {&peer_record, NULL};
+
 const struct command peers_command = {
 	.name = "peers",
 	.summary = "List all nodes and what they are, the worst first",
@@ -141,6 +156,7 @@ const struct command peers_command = {
 	.words = peers_words,
 	.word_count = 1,
 	.target = TARGET_READ,
+	.records = peers_records,
 	.run = peers_run,
 };
 

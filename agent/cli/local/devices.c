@@ -33,7 +33,7 @@ static const char details[] =
 	"  cpu:N      memory of NUMA node N\n"
 	"  cuda:N     memory of the GPU that CUDA calls N\n"
 	"  nic:NAME   the device of this name, even while it has no active port\n"
-	"  soft       the software device, soft0, which an agent makes for itself and no driver lists\n"
+	"  soft       soft0, the software device that an agent makes for itself\n"
 	"  none       no device\n"
 	"\n"
 	"The nearest is taken, of equally near ones the one with the most bandwidth: the narrowest PCIe\n"
