@@ -130,7 +130,7 @@ field_read_text(const struct record_field *field, const json_t *row, char text[s
 	return text;
 }
 
-static size_t characters(const char *text) {
+static size_t character_count(const char *text) {
 	size_t count = 0;
 
 	for (; *text != '\0'; text++)
@@ -172,7 +172,7 @@ static size_t longest_text(const struct record_field *field, const json_t *rows)
 	const json_t *row;
 
 	json_array_foreach(rows, n, row) {
-		size_t length = characters(field_read_text(field, row, text));
+		size_t length = character_count(field_read_text(field, row, text));
 
 		longest = length > longest ? length : longest;
 	}
@@ -225,7 +225,7 @@ static size_t prefix_bytes(const char *text, size_t count) {
 }
 
 static void print_cell(const struct column *column, const char *text, bool last, FILE *out) {
-	size_t length = characters(text), width = column->width;
+	size_t length = character_count(text), width = column->width;
 	int blanks = length < width ? (int)(width - length) : 0;
 	bool right = column->field->unit == UNIT_COUNT;
 

@@ -219,6 +219,15 @@ def rule_comment_openers(source):
         after_comment = bool(comment.strip()) and (alone or after_comment)
 
 
+def rule_static_names(source):
+    """A static function of the product has two words: module or object, and action."""
+    if source.is_c and source.component() and not source.is_test:
+        for number, line in enumerate(source.code, 1):
+            found = re.match(r"(?:static (?:[a-z]\w* )*\**|static .*[ *])([a-z]+)\(", line)
+            if found and not line.rstrip().endswith(";"):
+                yield number, f"{found.group(1)}() is one word: name its object as well"
+
+
 def rule_volatile(source):
     if source.is_c:
         for number, line in enumerate(source.code, 1):

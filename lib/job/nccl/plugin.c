@@ -211,19 +211,19 @@ static bool is_mapped(void) {
 	return atomic_load_explicit(&bridge.is_mapped, memory_order_relaxed);
 }
 
-static int stop(void *handle) {
+static int plugin_stop(void *handle) {
 	return is_mapped() ? mapped_stop(handle) : event_stop(handle);
 }
 
 int (*bridge_own_stop(void))(void *handle) {
-	return stop;
+	return plugin_stop;
 }
 
-static int state(void *handle, int state, const union nccl_state_arguments *arguments) {
+static int plugin_state(void *handle, int state, const union nccl_state_arguments *arguments) {
 	return is_mapped() ? mapped_state(handle, state, arguments) : 0;
 }
 
-static int finalize(void *context) {
+static int plugin_finalize(void *context) {
 	bridge_comm_end(context);
 	return 0;
 }
@@ -293,10 +293,11 @@ init_new(int version, void **context, int *mask, const struct bridge_identity *i
 				   : start_inline(n, context, handle, descriptor);     \
 	}
 // NCCL looks this object up by name and never writes to it.
-#define PROFILER(n, member)                                                       \
-	extern const struct nccl_profiler ncclProfiler_v##n;                      \
-	EXPORT const struct nccl_profiler ncclProfiler_v##n = {                   \
-		"Tocsin", {.member = init_##n}, start_##n, stop, state, finalize, \
+#define PROFILER(n, member)                                         \
+	extern const struct nccl_profiler ncclProfiler_v##n;        \
+	EXPORT const struct nccl_profiler ncclProfiler_v##n = {     \
+		"Tocsin",    {.member = init_##n}, start_##n,       \
+		plugin_stop, plugin_state,	   plugin_finalize, \
 	};
 
 INIT_OLD(1)
