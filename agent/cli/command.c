@@ -155,7 +155,8 @@ static int parse_option(
 	option = find_option(command, given, length, arguments, &place);
 	if (option == NULL)
 		return report_unknown_option(command, given, length);
-	if (*place != NULL) {
+	// An option without a value says the same twice; of two values one would be lost.
+	if (*place != NULL && option->argument != NULL) {
 		command_error(command->name, "--%s is given twice", option->name);
 		return -EINVAL;
 	}

@@ -141,6 +141,7 @@ static const char head[] =
 	".BR tocsind (8)\n"
 	"of this machine and print what it says: as text for people, with colour on a terminal only, or\n"
 	"with \\fB\\-\\-json\\fR as one line.\n"
+	"The member \\fBschema\\fR of an answer grows when a member changes its meaning or goes away.\n"
 	"Columns of tables are cut to fit a terminal; where the output is none they are whole.\n"
 	"They try its Unix socket first, then, if there is none, TCP 127.0.0.1 port 28029, which answers\n"
 	"what only reads.\n"

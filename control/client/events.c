@@ -30,7 +30,10 @@ struct events {
 
 static void events_begin(struct session *session, struct events *events) {
 	events->begun = true;
-	text_print(&session->out, "{\"skipped\":%" PRIu64 ",\"events\":[", events->skipped);
+	text_print(
+		&session->out, "{\"schema\":%d,\"skipped\":%" PRIu64 ",\"events\":[",
+		SESSION_JSON_SCHEMA, events->skipped
+	);
 }
 
 static void

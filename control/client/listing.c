@@ -8,6 +8,7 @@ static void listing_begin(struct session *session, struct listing *listing) {
 
 	listing->begun = true;
 	facts = ops->facts != NULL ? ops->facts(session, listing) : json_object();
+	session_add_schema(facts);
 	text_json(&session->out, facts);
 	if (session->out.failed)
 		return;

@@ -171,6 +171,11 @@ void session_ok(struct session *session) {
 		text_print(&session->out, "OK\n");
 }
 
+static void send_object(struct session *session, json_t *object) {
+	text_json(&session->out, object);
+	text_add(&session->out, "\n", 1);
+}
+
 void session_fail(struct session *session, const char *format, ...) {
 	char text[ERROR_BYTES];
 	va_list arguments;
@@ -179,14 +184,18 @@ void session_fail(struct session *session, const char *format, ...) {
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if (session->json)
-		session_json(session, json_pack("{s:o}", "error", safe_string_json(text)));
+		send_object(session, json_pack("{s:o}", "error", safe_string_json(text)));
 	else
 		text_print(&session->out, "ERROR: %s\n", text);
 }
 
+void session_add_schema(json_t *object) {
+	json_object_set_new(object, "schema", json_integer(SESSION_JSON_SCHEMA));
+}
+
 void session_json(struct session *session, json_t *object) {
-	text_json(&session->out, object);
-	text_add(&session->out, "\n", 1);
+	session_add_schema(object);
+	send_object(session, object);
 }
 
 bool session_begin(

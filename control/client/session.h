@@ -81,7 +81,11 @@ const struct ras *session_ras(const struct session *session);
 void session_ok(struct session *session);
 __attribute__((format(printf, 2, 3))) void
 session_fail(struct session *session, const char *format, ...);
+// Send an answer as one line, with the number of the schema. Takes the reference.
 void session_json(struct session *session, json_t *object);
+// Add the number of the schema, which grows when a member changes its meaning or goes away.
+#define SESSION_JSON_SCHEMA 1
+void session_add_schema(json_t *object);
 
 // Start work, which the session owns and drops at the end. If `work` is NULL, the answer is "out of
 // memory" and the result false.

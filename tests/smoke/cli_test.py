@@ -92,7 +92,6 @@ def options_are_held_to_their_form():
     expect_usage("--peer needs a value: --peer ADDR", "ifaces", "--peer")
     expect_usage("--json takes no value", "ifaces", "--json=yes")
     expect_usage("--peer is given twice", "ifaces", "--peer", "10.0.0.1", "--peer=10.0.0.2")
-    expect_usage("--json is given twice", "ifaces", "--json", "--json")
     expect_usage('"best" is neither tocsin nor nccl', "ifaces", "--rules", "best")
     expect_usage('"" is neither tocsin nor nccl', "ifaces", "--rules=")
     for other in (["--explain"], ["--json"], ["--from", "/x"], ["--record", "/x"]):

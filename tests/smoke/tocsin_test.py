@@ -147,7 +147,8 @@ def options_that_commands_share_may_stand_before_them():
     with StandIn(ring()) as agent:
         after = tocsin("status", "--json", *agent.where)
         for before in (["--json", *agent.where, "status"], [*agent.where, "status", "--json"],
-                       ["--json", f"--socket={agent.path}", "status"]):
+                       ["--json", f"--socket={agent.path}", "status"],
+                       ["--json", *agent.where, "status", "--json"]):
             done = tocsin(*before)
             expect((before, done.returncode, done.stdout), (before, 0, after.stdout))
         expect(tocsin(*agent.where, "why", "n2").returncode, 0)
@@ -155,7 +156,7 @@ def options_that_commands_share_may_stand_before_them():
                        (["--socket", "/x"], "COMMAND is missing"),
                        (["--json", "stauts"], "unknown command"),
                        (["--jsn", "status"], "unknown option"),
-                       (["--json", "status", "--json"], "--json is given twice"),
+                       (["--socket=/x", "status", "--socket=/y"], "--socket is given twice"),
                        (["--json", "keygen"], "unknown option")):
         done = tocsin(*wrong)
         expect((wrong, done.returncode, done.stdout), (wrong, 2, ""))

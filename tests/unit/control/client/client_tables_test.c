@@ -316,6 +316,26 @@ static void a_mistake_in_json_is_an_object_with_an_error(void **state) {
 	close(fd);
 }
 
+static void an_answer_has_the_number_of_its_schema(void **state) {
+	static const char *const questions[] = {
+		"PEERS\n", "LINKS\n",  "PAIRS\n",  "DEVICES\n",	 "HEALTH\n",
+		"PATHS\n", "EVENTS\n", "CHECKS\n", "COUNTERS\n", "WHY n2\n",
+	};
+	int fd = bench_connect_local();
+
+	(void)state;
+	bench_say(fd, "SET FORMAT json\n");
+	bench_shown(fd);
+	for (size_t n = 0; n < COUNT_OF(questions); n++) {
+		json_t *object = bench_ask_json(fd, questions[n]);
+
+		if (json_integer_value(json_object_get(object, "schema")) != 1)
+			fail_msg("%s", questions[n]);
+		json_decref(object);
+	}
+	close(fd);
+}
+
 static void a_name_is_suggested_among_a_thousand_and_none_is_listed(void **state) {
 	char name[32];
 	int fd = bench_connect();
@@ -478,6 +498,7 @@ UNIT_GROUP(client_tables) {
 		BENCH_TEST(a_question_about_one_that_the_roster_misses_says_so),
 		BENCH_TEST(a_mistake_is_answered_with_the_value_and_what_is_allowed),
 		BENCH_TEST(a_mistake_in_json_is_an_object_with_an_error),
+		BENCH_TEST(an_answer_has_the_number_of_its_schema),
 		BENCH_TEST(a_name_is_suggested_among_a_thousand_and_none_is_listed),
 		BENCH_TEST(the_worst_peers_come_first_and_those_of_one_state_can_be_asked_for),
 		BENCH_TEST(events_go_on_from_a_number_and_count_what_they_left_out),
