@@ -6,6 +6,8 @@
 #include "client/peer_list.h"
 #include "client/server.h"
 
+#include <records/ranks.h>
+
 #include <inttypes.h>
 #include <jobs/report.h>
 #include <stdio.h>
@@ -57,19 +59,24 @@ static const char *gpu_source(const struct ras_comm_rank *rank) {
 json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t rank) {
 	const struct ras_merged_rank *merged = &look->comms[place].ranks[rank];
 	char node[NAMES_TEXT_BYTES];
+	const struct rank_row row = {
+		.rank = (uint32_t)merged->rank.rank,
+		.node = node,
+		.pid = (uint32_t)merged->rank.pid,
+		.process = jobs_process_name(merged->rank.process_state),
+		.launched = merged->rank.launched,
+		.started = merged->rank.started,
+		.completed = merged->rank.completed,
+		.still_s = (double)merged->rank.idle_ms / 1e3,
+		.worked_s = (double)merged->rank.worked_ms / 1e3,
+		.told = knows_json(merged->rank.knows),
+		.cuda_dev = device_json(merged->rank.cuda_device),
+		.nvml_dev = device_json(merged->rank.nvml_device),
+		.gpu_from = gpu_source(&merged->rank),
+	};
 
 	look->config.words.node_name(look->config.words.ctx, merged->node, node, sizeof(node));
-	return json_pack(
-		"{s:i,s:i,s:o,s:s,s:I,s:I,s:I,s:f,s:f,s:o,s:o,s:o,s:s?}", "rank",
-		(int)merged->rank.rank, "pid", (int)merged->rank.pid, "node",
-		safe_string_json(node), "process", jobs_process_name(merged->rank.process_state),
-		"launched", (json_int_t)merged->rank.launched, "started",
-		(json_int_t)merged->rank.started, "completed", (json_int_t)merged->rank.completed,
-		"still_s", (double)merged->rank.idle_ms / 1e3, "worked_s",
-		(double)merged->rank.worked_ms / 1e3, "told", knows_json(merged->rank.knows),
-		"cuda_dev", device_json(merged->rank.cuda_device), "nvml_dev",
-		device_json(merged->rank.nvml_device), "gpu_from", gpu_source(&merged->rank)
-	);
+	return record_to_json(&rank_record, &row);
 }
 
 json_t *comm_json(const struct comm_look *look, uint32_t place) {

@@ -9,6 +9,7 @@
 #include <records/links.h>
 #include <records/pairs.h>
 #include <records/peers.h>
+#include <records/ranks.h>
 
 static const char checks_details[] =
 	"One row a check: what it found last, how long ago, how long that took, when it looks again, and\n"
@@ -180,6 +181,8 @@ static int why_run(const struct arguments *arguments) {
 	return ask(&why_command, arguments, question, show_why, NULL);
 }
 
+static const struct record *const why_records[] = {&rank_record, NULL};
+
 const struct command why_command = {
 	.name = "why",
 	.summary = "Tell the story of one node, job or communicator: what it is, and why",
@@ -187,5 +190,6 @@ const struct command why_command = {
 	.words = why_words,
 	.word_count = 1,
 	.target = TARGET_READ,
+	.records = why_records,
 	.run = why_run,
 };

@@ -3,6 +3,7 @@
 #include "show/answers.h"
 
 #include <records/communicators.h>
+#include <records/ranks.h>
 
 #include <inttypes.h>
 #include <string.h>
@@ -41,57 +42,17 @@ void show_comms(struct page *page, const json_t *answer) {
 
 // WHY.
 
-// An agent of before does not say what a rank tells.
-static bool rank_tells(const json_t *rank, const char *what) {
-	const json_t *told = json_object_get(rank, "told"), *word;
-	size_t n;
-
-	json_array_foreach(told, n, word) {
-		if (json_is_string(word) && strcmp(json_string_value(word), what) == 0)
-			return true;
-	}
-	return told == NULL;
-}
-
-static void
-show_told(const json_t *rank, const char *key, const char *what, char text[static SHOW_BYTES]) {
-	snprintf(text, SHOW_BYTES, "?");
-	if (!rank_tells(rank, what))
-		return;
-	if (json_is_integer(json_object_get(rank, key)))
-		snprintf(text, SHOW_BYTES, "%" PRIu64, fact_number(rank, key));
-	else
-		fact_seconds(rank, key, text);
-}
-
-static void say_rank(struct page *page, const json_t *rank) {
-	char cell[SHOW_BYTES], started[SHOW_BYTES], completed[SHOW_BYTES];
-	char still[SHOW_BYTES], worked[SHOW_BYTES];
-
-	show_told(rank, "started", "started", started);
-	show_told(rank, "completed", "completed", completed);
-	show_told(rank, "worked_s", "process", worked);
-	fact_seconds(rank, "still_s", still);
-	page_print(
-		page, "  %7" PRIu64 " %-14s %7" PRIu64 " %10" PRIu64 " %10s %10s %8s %8s %s\n",
-		fact_number(rank, "rank"), page_cell(page, fact_name(rank, "node"), 14, cell),
-		fact_number(rank, "pid"), fact_number(rank, "launched"), started, completed, still,
-		worked, fact_name(rank, "process")
-	);
-}
-
-static void say_ranks(struct page *page, const json_t *comm) {
-	const json_t *ranks = json_object_get(comm, "ranks"), *rank;
+static void print_ranks(struct page *page, const json_t *comm) {
+	const json_t *ranks = json_object_get(comm, "ranks");
 	uint64_t count = fact_number(comm, "ranks_count");
-	size_t n;
+	size_t shown = json_array_size(ranks);
 
-	page_print(
-		page, "\n  %7s %-14s %7s %10s %10s %10s %8s %8s %s\n", "RANK", "NODE", "PID",
-		"LAUNCHED", "STARTED", "COMPLETED", "STILL", "WORKED", "PROCESS"
-	);
-	json_array_foreach(ranks, n, rank) say_rank(page, rank);
-	if (n < count)
-		page_print(page, "  and %" PRIu64 " ranks that are as far or further\n", count - n);
+	page_print(page, "\n");
+	page_table(page, &rank_record, ranks, NULL);
+	if (shown < count)
+		page_print(
+			page, "and %" PRIu64 " ranks that are as far or further\n", count - shown
+		);
 }
 
 static void say_comm_story(struct page *page, const json_t *comm) {
@@ -108,7 +69,7 @@ static void say_comm_story(struct page *page, const json_t *comm) {
 		caused ? cause : "", caused ? ")" : ""
 	);
 	page_wrap(page, 2, 4, fact_word(finding, "sentence"));
-	say_ranks(page, comm);
+	print_ranks(page, comm);
 }
 
 // Told with its ranks: a communicator that was asked for by its name, or with which something is.

@@ -152,12 +152,8 @@ static void why_tells_the_ranks_of_a_job_the_late_one_first(void **state) {
 		answer, "Communicator b2b2b2b2b2b2b2b2 of job slurm:1234.0, 4 of 4 "
 			"ranks: stuck (missing-enter)\n"
 	));
-	late =
-		strstr(answer,
-		       "\n        2 n1                4002         50         50         50");
-	other =
-		strstr(answer,
-		       "\n        0 n1                4000         51         51         50");
+	late = bench_find(answer, " 2 n1 4002 50 50 50");
+	other = bench_find(answer, " 0 n1 4000 51 51 50");
 	assert_non_null(late);
 	assert_non_null(other);
 	assert_true(late < other);

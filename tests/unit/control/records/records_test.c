@@ -2,10 +2,13 @@
 // Rules that hold for the tables of all records.
 #include <records/checks.h>
 #include <records/communicators.h>
+#include <records/connections.h>
+#include <records/findings.h>
 #include <records/links.h>
 #include <records/pairs.h>
 #include <records/paths.h>
 #include <records/peers.h>
+#include <records/ranks.h>
 #include <support/cases.h>
 #include <support/cmocka.h>
 
@@ -14,7 +17,8 @@
 #define TERMINAL_COLUMNS 80
 
 static const struct record *const records[] = {
-	&check_record, &communicator_record, &link_record, &pair_record, &path_record, &peer_record,
+	&check_record, &communicator_record, &link_record,	&pair_record,	    &path_record,
+	&peer_record,  &rank_record,	     &transport_record, &connection_record, &finding_record,
 };
 
 static bool ends_with(const char *text, const char *end) {
