@@ -79,7 +79,7 @@ def probed_beside_wakes(build):
         time.sleep(PROBE_SECONDS)
         probes = prober.counters()["probe"]["answered"] - before
         used, seconds = worker_seconds(prober) - used, time.monotonic() - since
-    told = subprocess.run([os.path.join(build, "perf/tocsin-worker-bench"), "--json"],
+    told = subprocess.run([os.path.join(build, "perf/bench/tocsin-worker-bench"), "--json"],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     wakes = next(row["yardstick_value"] for row in json.loads(told.stdout)["rows"]
                  if row["what"].startswith(f"{BENCH_WAKES} deadlines"))

@@ -17,7 +17,7 @@ SECONDS_MAX = 580
 
 
 def main(build, *options):
-    program = str(pathlib.Path(build, "perf", "tocsin-soft-bench").resolve())
+    program = str(pathlib.Path(build, "perf", "bench", "tocsin-soft-bench").resolve())
     if "--help" in options:
         return subprocess.run([program, "--help"], check=False).returncode
     vm = str(pathlib.Path(__file__).parent / "vm.py")
