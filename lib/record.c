@@ -6,10 +6,11 @@
 #include <lib/record.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #define COLUMNS_MAX 24
-#define ESCAPED_BYTES 1024
+#define ESCAPED_BYTES (4 * 1024 + 8) // a text of 1024 bytes, each as \xNN, in quotes
 
 // JSON.
 
@@ -36,7 +37,7 @@ static json_t *uint64_to_json(uint64_t number) {
 
 static json_t *value_to_json(const struct record_field *field, const void *row) {
 	const void *place = (const char *)row + field->offset;
-	json_t *value;
+	double number;
 
 	switch (field->type) {
 	case RECORD_NONE:
@@ -54,11 +55,10 @@ static json_t *value_to_json(const struct record_field *field, const void *row) 
 	case RECORD_UINT64:
 		return uint64_to_json(*(const uint64_t *)place);
 	case RECORD_DOUBLE:
-		value = json_real(*(const double *)place); // NULL if it is not finite
-		return value != NULL ? value : json_null();
+		number = *(const double *)place;
+		return isfinite(number) ? json_real(number) : json_null();
 	case RECORD_JSON:
-		value = *(json_t *const *)place;
-		return value != NULL ? value : json_null();
+		return *(json_t *const *)place;
 	}
 	must(!"a field with a key has a type");
 	return NULL;
@@ -96,37 +96,49 @@ struct table {
 	size_t count;
 };
 
-static void
-show_number(const json_t *object, const struct record_field *field, char text[static SHOW_BYTES]) {
-	if (field->unit == UNIT_SECONDS)
+static void show_number(
+	const json_t *object,
+	const struct record_field *field,
+	bool exact,
+	char text[static SHOW_BYTES]
+) {
+	int length;
+
+	if (field->unit == UNIT_SECONDS) {
 		fact_seconds(object, field->key, text);
-	else if (field->unit == UNIT_NANOSECONDS)
+	} else if (field->unit == UNIT_NANOSECONDS) {
 		fact_duration(object, field->key, text);
-	else if (field->unit == UNIT_BYTES)
+	} else if (field->unit == UNIT_BYTES) {
 		fact_bytes(object, field->key, text);
-	else
-		fact_count(object, field->key, text);
+	} else {
+		length = snprintf(text, SHOW_BYTES, "%" PRIu64, fact_number(object, field->key));
+		if (!exact && length > field->width)
+			fact_count(object, field->key, text);
+	}
 }
 
-// Returns the text of a column: `text`, or a string of the row, which may be longer.
-static const char *
-field_read_text(const struct record_field *field, const json_t *row, char text[static SHOW_BYTES]) {
+// Return the text of a column: `text`, or a string of the row, which may be longer. A count that
+// is wider than its column is rounded unless `exact` is set.
+static const char *field_read_text(
+	const struct record_field *field,
+	const json_t *row,
+	bool exact,
+	char text[static SHOW_BYTES]
+) {
 	const json_t *value;
 
+	if (field->show != NULL)
+		return field->show(row, text);
 	snprintf(text, SHOW_BYTES, "-");
-	if (field->show != NULL) {
-		field->show(row, text);
-		return text;
-	}
 	if (field->inside != NULL)
 		row = json_object_get(row, field->inside);
 	value = json_object_get(row, field->key);
-	if (json_is_string(value) && json_string_length(value) > 0)
+	if (field->unit == UNIT_NONE && json_is_string(value) && json_string_length(value) > 0)
 		return json_string_value(value);
 	if (json_is_boolean(value))
 		snprintf(text, SHOW_BYTES, "%s", json_is_true(value) ? "yes" : "no");
 	else if (json_is_number(value))
-		show_number(row, field, text);
+		show_number(row, field, exact, text);
 	return text;
 }
 
@@ -166,13 +178,13 @@ static bool drop_least_important(struct table *table) {
 	return true;
 }
 
-static size_t longest_text(const struct record_field *field, const json_t *rows) {
+static size_t longest_text(const struct record_field *field, const json_t *rows, bool exact) {
 	size_t longest = strlen(field->label), n;
 	char text[SHOW_BYTES];
 	const json_t *row;
 
 	json_array_foreach(rows, n, row) {
-		size_t length = character_count(field_read_text(field, row, text));
+		size_t length = character_count(field_read_text(field, row, exact, text));
 
 		longest = length > longest ? length : longest;
 	}
@@ -182,7 +194,7 @@ static size_t longest_text(const struct record_field *field, const json_t *rows)
 static void add_column(struct table *table, const struct record_field *field, size_t longest) {
 	bool cut = longest > field->width;
 
-	must(table->count < COLUMNS_MAX);
+	must(table->count < COLUMNS_MAX && field->width > 0);
 	table->columns[table->count++] =
 		(struct column){field, longest, cut ? field->width : longest};
 }
@@ -197,7 +209,7 @@ table_layout(struct table *table, const struct record *record, const json_t *row
 		const struct record_field *field = &record->fields[n];
 
 		if (field->label != NULL)
-			add_column(table, field, longest_text(field, rows));
+			add_column(table, field, longest_text(field, rows, columns == 0));
 	}
 	if (columns == 0)
 		columns = SIZE_MAX;
@@ -263,7 +275,7 @@ void record_print_table(
 		for (size_t n = 0; n < table.count; n++)
 			print_cell(
 				&table.columns[n],
-				field_read_text(table.columns[n].field, row, text),
+				field_read_text(table.columns[n].field, row, columns == 0, text),
 				n + 1 == table.count, out
 			);
 		if (note != NULL)

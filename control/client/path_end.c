@@ -107,7 +107,7 @@ static json_t *path_json(struct session *session, const struct fabric_path_view 
 	json_t *object, *more;
 
 	server->fabric_calls->path_row(server->fabric, view, &path.row);
-	object = paths_row_json(session, &path, NULL);
+	object = paths_row_json(session, &path, rail_congestion_name(session, view->device));
 	more = json_pack(
 		"{s:b,s:b,s:i,s:i,s:s,s:b,s:I,s:o,s:o,s:o,s:o,s:o}", "pair_up", view->watched,
 		"pair_known", view->known, "mtu", (int)view->mtu, "flow_label",

@@ -100,9 +100,14 @@ static void count_rows(struct paths *paths) {
 		paths->listing.count = paths->count;
 }
 
+// Other agents may send any value; none of them is RECORD_UNKNOWN.
+static uint64_t number_at_most_int64(uint64_t number) {
+	return number < INT64_MAX ? number : INT64_MAX;
+}
+
 // A time of 0 is unknown.
 static uint64_t time_or_unknown(uint64_t ns) {
-	return ns != 0 ? ns : RECORD_UNKNOWN;
+	return ns != 0 ? number_at_most_int64(ns) : RECORD_UNKNOWN;
 }
 
 json_t *paths_row_json(
@@ -116,13 +121,13 @@ json_t *paths_row_json(
 		.device = row->device,
 		.peer_device = row->peer_device,
 		.seen = observation_kind_name(path_row_kind(row)),
-		.for_s = row->for_s,
+		.for_s = number_at_most_int64(row->for_s),
 		.steady = row->steady,
-		.answered = row->count,
-		.lost = row->lost,
+		.answered = number_at_most_int64(row->count),
+		.lost = number_at_most_int64(row->lost),
 		.min_ns = time_or_unknown(row->min_ns),
 		.median_ns = time_or_unknown(row->median_ns),
-		.mad_ns = row->median_ns != 0 ? row->mad_ns : RECORD_UNKNOWN,
+		.mad_ns = row->median_ns != 0 ? number_at_most_int64(row->mad_ns) : RECORD_UNKNOWN,
 		.p99_ns = time_or_unknown(row->p99_ns),
 		.baseline_ns = time_or_unknown(row->baseline_ns),
 		.lost_permille = row->lost_permille,
@@ -190,10 +195,11 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct paths *paths = work;
 	const struct ras_merged_path *path =
 		path_row_at(paths, paths->worst_only ? paths->worst[n] : n);
-	const char *congestion =
-		paths->all ? NULL : rail_congestion_name(session, path->row.device);
+	bool own = path->node == ras_self_id(session_ras(session));
 
-	return paths_row_json(session, path, congestion);
+	return paths_row_json(
+		session, path, own ? rail_congestion_name(session, path->row.device) : NULL
+	);
 }
 
 static const struct listing_ops ops = {

@@ -5,13 +5,13 @@
 
 #include <inttypes.h>
 
-static void show_next(const json_t *row, char text[static SHOW_BYTES]) {
+static const char *show_next(const json_t *row, char text[static SHOW_BYTES]) {
 	if (json_is_object(json_object_get(row, "stuck")))
-		snprintf(text, SHOW_BYTES, "hangs");
-	else if (fact_holds(row, "running"))
-		snprintf(text, SHOW_BYTES, "running");
-	else
-		fact_seconds(row, "next_s", text);
+		return "hangs";
+	if (fact_holds(row, "running"))
+		return "running";
+	fact_seconds(row, "next_s", text);
+	return text;
 }
 
 #define MEMBER(...) RECORD_MEMBER(struct check_row, __VA_ARGS__)

@@ -8,7 +8,7 @@
 
 #define HASH_DIGITS 16
 
-void show_communicator_hash(const json_t *row, char text[static SHOW_BYTES]) {
+const char *show_communicator_hash(const json_t *row, char text[static SHOW_BYTES]) {
 	const char *hash = fact_word(row, "hash");
 	size_t length;
 
@@ -19,20 +19,23 @@ void show_communicator_hash(const json_t *row, char text[static SHOW_BYTES]) {
 		text, SHOW_BYTES, "%.*s%.16s",
 		length < HASH_DIGITS ? (int)(HASH_DIGITS - length) : 0, "0000000000000000", hash
 	);
+	return text;
 }
 
-static void show_missing(const json_t *row, char text[static SHOW_BYTES]) {
+static const char *show_missing(const json_t *row, char text[static SHOW_BYTES]) {
 	uint64_t missing = fact_number(row, "missing") + fact_number(row, "not_members");
 
 	snprintf(text, SHOW_BYTES, "%" PRIu64, missing);
+	return text;
 }
 
-static void show_errors(const json_t *row, char text[static SHOW_BYTES]) {
+static const char *show_errors(const json_t *row, char text[static SHOW_BYTES]) {
 	snprintf(
 		text, SHOW_BYTES, "%.31s%s%s", fact_name(row, "errors"),
 		fact_holds(row, "collision") ? ",COLLISION" : "",
 		fact_holds(row, "jobs_differ") ? ",TWO-JOBS" : ""
 	);
+	return text;
 }
 
 #define MEMBER(...) RECORD_MEMBER(struct communicator_row, __VA_ARGS__)

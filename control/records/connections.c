@@ -6,16 +6,17 @@
 #include <inttypes.h>
 
 // Retransmits of RDMA pairs are counted by the device alone, so many are unknown.
-static void show_retransmits(const json_t *row, char text[static SHOW_BYTES]) {
+static const char *show_retransmits(const json_t *row, char text[static SHOW_BYTES]) {
 	uint64_t count = fact_number(row, "retransmits");
 	uint64_t unknown = fact_number(row, "retransmits_unknown");
 
 	if (!fact_known(row, "retransmits"))
-		snprintf(text, SHOW_BYTES, "unknown");
-	else if (unknown == 0)
+		return "unknown";
+	if (unknown == 0)
 		snprintf(text, SHOW_BYTES, "%" PRIu64, count);
 	else
 		snprintf(text, SHOW_BYTES, "%" PRIu64 ", %" PRIu64 " unknown", count, unknown);
+	return text;
 }
 
 #define SUM(...) RECORD_MEMBER(struct transport_row, __VA_ARGS__)

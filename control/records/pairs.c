@@ -4,27 +4,32 @@
 #include <records/pairs.h>
 #include <records/shared.h>
 
-static void show_state(const json_t *row, char text[static SHOW_BYTES]) {
+static const char *show_devices(const json_t *row, char text[static SHOW_BYTES]) {
+	snprintf(
+		text, SHOW_BYTES, "%.31s>%.31s", fact_name(row, "device"),
+		fact_word(row, "peer_device")
+	);
+	return text;
+}
+
+static const char *show_state(const json_t *row, char text[static SHOW_BYTES]) {
 	const char *mark = fact_is(row, "state", "ready") ? congestion_mark(row) : "";
 
 	snprintf(text, SHOW_BYTES, "%.32s%s", fact_name(row, "state"), mark);
+	return text;
 }
 
-// Writes the bytes per second of both directions, or why there is no pair.
-static void show_traffic(const json_t *row, char text[static SHOW_BYTES]) {
+// Write the bytes per second of both directions, or return why there is no pair.
+static const char *show_traffic(const json_t *row, char text[static SHOW_BYTES]) {
 	const json_t *failure = json_object_get(row, "failure");
 	char out[SHOW_BYTES], in[SHOW_BYTES];
 
-	if (!fact_is(row, "state", "ready")) {
-		snprintf(
-			text, SHOW_BYTES, "%s",
-			json_is_object(failure) ? fact_name(failure, "reason") : "-"
-		);
-		return;
-	}
+	if (!fact_is(row, "state", "ready"))
+		return json_is_object(failure) ? fact_name(failure, "reason") : "-";
 	fact_bytes(row, "bytes_out_per_s", out);
 	fact_bytes(row, "bytes_in_per_s", in);
 	snprintf(text, SHOW_BYTES, "%.20s, %.20s", out, in);
+	return text;
 }
 
 #define MEMBER(...) RECORD_MEMBER(struct pair_row, __VA_ARGS__)
@@ -32,7 +37,7 @@ static void show_traffic(const json_t *row, char text[static SHOW_BYTES]) {
 
 static const struct record_field fields[] = {
 	COLUMN(node, UNIT_NONE, "the peer", "NODE", 12, 0, NULL),
-	RECORD_MADE(UNIT_NONE, "DEVICES", 14, 0, show_both_devices),
+	RECORD_MADE(UNIT_NONE, "DEVICES", 14, 0, show_devices),
 	MEMBER(device,
 	       UNIT_NONE,
 	       "device of this node; \"-\" if no rail of the peer is in its fabric"),

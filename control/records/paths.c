@@ -4,17 +4,28 @@
 #include <records/paths.h>
 #include <records/shared.h>
 
-static void show_seen(const json_t *row, char text[static SHOW_BYTES]) {
-	snprintf(text, SHOW_BYTES, "%.20s%s", fact_name(row, "seen"), congestion_mark(row));
+// A device of the peer may be unknown to the node that reads.
+static const char *show_devices(const json_t *row, char text[static SHOW_BYTES]) {
+	snprintf(
+		text, SHOW_BYTES, "%.31s>%.31s", fact_name(row, "device"),
+		fact_name(row, "peer_device")
+	);
+	return text;
 }
 
-// Writes how many probes were lost, of how many.
-static void show_lost(const json_t *row, char text[static SHOW_BYTES]) {
+static const char *show_seen(const json_t *row, char text[static SHOW_BYTES]) {
+	snprintf(text, SHOW_BYTES, "%.20s%s", fact_name(row, "seen"), congestion_mark(row));
+	return text;
+}
+
+// Write the lost probes, of all probes.
+static const char *show_lost(const json_t *row, char text[static SHOW_BYTES]) {
 	char lost[SHOW_BYTES], sent[SHOW_BYTES];
 
 	fact_count(row, "lost", lost);
 	count_show(fact_number(row, "answered") + fact_number(row, "lost"), sent);
 	snprintf(text, SHOW_BYTES, "%.20s/%.20s", lost, sent);
+	return text;
 }
 
 #define MEMBER(...) RECORD_MEMBER(struct path_reading_row, __VA_ARGS__)
@@ -23,7 +34,7 @@ static void show_lost(const json_t *row, char text[static SHOW_BYTES]) {
 static const struct record_field fields[] = {
 	COLUMN(node, UNIT_NONE, "the node that reads", "NODE", 12, 0, NULL),
 	COLUMN(peer, UNIT_NONE, "the node that is read", "READS", 12, 0, NULL),
-	RECORD_MADE(UNIT_NONE, "DEVICES", 13, 3, show_both_devices),
+	RECORD_MADE(UNIT_NONE, "DEVICES", 13, 3, show_devices),
 	MEMBER(device, UNIT_NONE, "device of the node that reads"),
 	MEMBER(peer_device, UNIT_NONE, "device of the node that is read"),
 	COLUMN(seen,

@@ -5,32 +5,25 @@
 
 #include <string.h>
 
-static void show_cause(const json_t *row, char text[static SHOW_BYTES]) {
+static const char *show_cause(const json_t *row, char text[static SHOW_BYTES]) {
 	const char *cause = fact_word(row, "cause");
 
-	snprintf(
-		text, SHOW_BYTES, "%s", *cause == '\0' || strcmp(cause, "none") == 0 ? "-" : cause
-	);
+	(void)text;
+	return *cause == '\0' || strcmp(cause, "none") == 0 ? "-" : cause;
 }
 
-static void show_note(const json_t *row, char text[static SHOW_BYTES]) {
-	const char *note = "";
-
+static const char *show_note(const json_t *row, char text[static SHOW_BYTES]) {
+	(void)text;
 	if (fact_holds(row, "maint"))
-		note = "maint";
-	else if (fact_holds(row, "sole"))
-		note = "sole";
-	else if (fact_holds(row, "self"))
-		note = "self";
-	snprintf(text, SHOW_BYTES, "%s", note);
+		return "maint";
+	if (fact_holds(row, "sole"))
+		return "sole";
+	return fact_holds(row, "self") ? "self" : "";
 }
 
-static void show_address(const json_t *row, char text[static SHOW_BYTES]) {
-	bool missing = fact_is(row, "state", "missing");
-
-	snprintf(
-		text, SHOW_BYTES, "%s", missing ? "expected, not seen" : fact_name(row, "address")
-	);
+static const char *show_address(const json_t *row, char text[static SHOW_BYTES]) {
+	(void)text;
+	return fact_is(row, "state", "missing") ? "expected, not seen" : fact_name(row, "address");
 }
 
 #define MEMBER(...) RECORD_MEMBER(struct peer_row, __VA_ARGS__)

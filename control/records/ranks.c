@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-// Returns whether the rank reports a kind of facts. Older agents do not list the kinds.
+// Return whether the rank reports a kind of facts. Older agents do not list the kinds.
 static bool rank_reports(const json_t *row, const char *kind) {
 	const json_t *told = json_object_get(row, "told"), *word;
 	size_t n;
@@ -18,27 +18,35 @@ static bool rank_reports(const json_t *row, const char *kind) {
 	return told == NULL;
 }
 
-static void show_number_or_unreported(
+static const char *number_or_unreported(
 	const json_t *row, const char *key, const char *kind, char text[static SHOW_BYTES]
 ) {
-	if (rank_reports(row, kind))
-		snprintf(text, SHOW_BYTES, "%" PRIu64, fact_number(row, key));
-	else
-		snprintf(text, SHOW_BYTES, "?");
+	if (!rank_reports(row, kind))
+		return "?";
+	if (!json_is_integer(json_object_get(row, key)))
+		return "-";
+	snprintf(text, SHOW_BYTES, "%" PRIu64, fact_number(row, key));
+	return text;
 }
 
-static void show_started(const json_t *row, char text[static SHOW_BYTES]) {
-	show_number_or_unreported(row, "started", "started", text);
+static const char *show_started(const json_t *row, char text[static SHOW_BYTES]) {
+	return number_or_unreported(row, "started", "started", text);
 }
 
-static void show_completed(const json_t *row, char text[static SHOW_BYTES]) {
-	show_number_or_unreported(row, "completed", "completed", text);
+static const char *show_completed(const json_t *row, char text[static SHOW_BYTES]) {
+	return number_or_unreported(row, "completed", "completed", text);
 }
 
-static void show_worked(const json_t *row, char text[static SHOW_BYTES]) {
-	snprintf(text, SHOW_BYTES, "?");
-	if (rank_reports(row, "process"))
-		fact_seconds(row, "worked_s", text);
+static const char *show_launched(const json_t *row, char text[static SHOW_BYTES]) {
+	snprintf(text, SHOW_BYTES, "%" PRIu64, fact_number(row, "launched"));
+	return text;
+}
+
+static const char *show_worked(const json_t *row, char text[static SHOW_BYTES]) {
+	if (!rank_reports(row, "process"))
+		return "?";
+	fact_seconds(row, "worked_s", text);
+	return text;
 }
 
 #define MEMBER(...) RECORD_MEMBER(struct rank_row, __VA_ARGS__)
@@ -48,7 +56,7 @@ static const struct record_field fields[] = {
 	COLUMN(rank, UNIT_COUNT, "number of the rank", "RANK", 7, 0, NULL),
 	COLUMN(node, UNIT_NONE, "node that it runs on", "NODE", 14, 0, NULL),
 	COLUMN(pid, UNIT_NONE, "process of the rank on its node", "PID", 7, 2, NULL),
-	COLUMN(launched, UNIT_COUNT, "operations launched", "LAUNCHED", 8, 0, NULL),
+	COLUMN(launched, UNIT_COUNT, "operations launched", "LAUNCHED", 8, 0, show_launched),
 	COLUMN(started, UNIT_COUNT, "operations started", "STARTED", 7, 3, show_started),
 	COLUMN(completed, UNIT_COUNT, "operations completed", "COMPLETED", 9, 0, show_completed),
 	COLUMN(still_s, UNIT_SECONDS, "time since any of these numbers changed", "STILL", 8, 0, NULL

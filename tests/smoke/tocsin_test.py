@@ -174,7 +174,8 @@ def columns_are_cut_for_a_terminal_only():
         assert name in status and words not in status and words[:30] in status, status
         assert f" report: {words}\n" in tocsin.ask(agent, "events").stdout
         shown = in_a_terminal("events", *agent.where, NO_COLOR="1")
-        assert f"report: {words}" not in shown and words in shown, shown
+        assert f"report: {words}" not in shown and words in " ".join(shown.split()), shown
+    name += "-on-a-terminal-of-80-columns"
     with StandIn(ring(peers=[peer(name)])) as agent:
         assert name in tocsin.ask(agent, "peers").stdout
         shown = in_a_terminal("peers", *agent.where, NO_COLOR="1")

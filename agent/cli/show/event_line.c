@@ -13,6 +13,7 @@
 #define WHOLE_COLUMNS 500 // as much as a cell holds
 #define CELL_BYTES 512
 #define COLUMNS 80
+#define PIPE_COLUMNS 100
 #define WORDS_INDENT 8
 #define WORDS_COLUMNS 1000 // all of them
 
@@ -118,13 +119,15 @@ static void print_words(const char *text, size_t columns, FILE *stream) {
 void event_line_print(const json_t *event, bool whole, bool colour, FILE *stream) {
 	const char *detail = json_string_value(json_object_get(event, "detail"));
 	char line[EVENT_LINE_BYTES];
-	bool fits = event_row(event, whole, COLUMNS, line);
+	size_t columns = whole ? PIPE_COLUMNS : COLUMNS;
+	bool fits = event_row(event, whole, columns, line);
 
 	paint_print_line(line, colour, stream);
+	// The detail ends in the words.
 	if (!fits && detail != NULL)
-		print_words(detail, COLUMNS - WORDS_INDENT, stream);
-	if (!whole)
-		print_words(event_line_words(event), COLUMNS - WORDS_INDENT, stream);
+		print_words(detail, columns - WORDS_INDENT, stream);
+	else if (!whole)
+		print_words(event_line_words(event), columns - WORDS_INDENT, stream);
 }
 
 bool event_line_matters(const json_t *event) {

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define WORDS_INDENT 8
-#define PIECE_BYTES 1024 // the longest word of a line
 
 // Strings.
 
@@ -65,34 +64,41 @@ int page_begin(struct page *page, bool whole, json_t *answer) {
 	return page->text != NULL ? 0 : -errno;
 }
 
-// How much of the words a line of so many columns takes: up to a blank, or one long word.
+// Return the bytes of `words` that fit into so many columns: up to a blank, or one long word.
 static size_t line_length(const char *words, size_t columns) {
-	size_t length = strlen(words);
+	size_t last_blank = 0, at = 0, count = 0;
 
-	if (length <= columns)
-		return length;
-	for (length = columns; length > 0 && words[length] != ' ';)
-		length--;
-	return length > 0 ? length : strcspn(words, " ");
+	for (; words[at] != '\0'; at++) {
+		if (words[at] == ' ' && at > 0)
+			last_blank = at;
+		count += ((unsigned char)words[at] & 0xc0) != 0x80;
+		if (count > columns)
+			return last_blank > 0 ? last_blank : strcspn(words, " ");
+	}
+	return at;
 }
 
-// A terminal gets a line in pieces of at most PAGE_COLUMNS; all but the first are indented by two
-// blanks more than the line.
-static void print_line(const struct page *page, const char *line, bool coloured, FILE *out) {
-	int indent = (int)strspn(line, " ");
-	char piece[PAGE_COLUMNS + PIECE_BYTES];
-	size_t length;
+// Print a line. On a terminal it is wrapped at PAGE_COLUMNS; all pieces but the first are indented
+// by two blanks more than the line.
+static void print_line(const struct page *page, char *line, bool coloured, FILE *out) {
+	size_t indent = strspn(line, " ");
+	size_t blanks = indent < PAGE_COLUMNS / 2 ? indent : PAGE_COLUMNS / 2;
 
-	if (page->whole || strlen(line) <= PAGE_COLUMNS) {
+	if (page->whole || line[indent] == '\0' ||
+	    line_length(line, PAGE_COLUMNS) == strlen(line)) {
 		paint_print_line(line, coloured, out);
 		return;
 	}
 	line += indent;
-	indent = indent < PAGE_COLUMNS / 2 ? indent : PAGE_COLUMNS / 2;
-	for (int blanks = indent; *line != '\0'; blanks = indent + 2) {
-		length = line_length(line, (size_t)(PAGE_COLUMNS - blanks));
-		snprintf(piece, sizeof(piece), "%*s%.*s", blanks, "", (int)length, line);
-		paint_print_line(piece, coloured, out);
+	for (bool first = true; *line != '\0'; first = false) {
+		size_t piece_indent = first ? blanks : blanks + 2;
+		size_t length = line_length(line, PAGE_COLUMNS - piece_indent);
+		char after = line[length];
+
+		line[length] = '\0';
+		fprintf(out, "%*s", (int)piece_indent, "");
+		paint_print_line(line, coloured, out);
+		line[length] = after;
 		line += length;
 		line += strspn(line, " ");
 	}

@@ -25,7 +25,7 @@ enum record_type {
 	RECORD_UINT32,
 	RECORD_UINT64,
 	RECORD_DOUBLE,
-	RECORD_JSON, // json_t *, whose reference record_to_json() takes; NULL is null
+	RECORD_JSON, // json_t *, whose reference record_to_json() takes; NULL: memory is short
 };
 
 // Unit of a number. The key of a time ends in _ns or _s, as its unit says.
@@ -37,8 +37,8 @@ enum record_unit {
 	UNIT_BYTES,
 };
 
-// Writes the text of a column from a row of JSON.
-typedef void record_show_fn(const json_t *row, char text[static SHOW_BYTES]);
+// Return the text of a column from a row of JSON: `text`, or a string of the row.
+typedef const char *record_show_fn(const json_t *row, char text[static SHOW_BYTES]);
 
 struct record_field {
 	const char *key; // JSON member; NULL if `show` makes the column
@@ -85,8 +85,9 @@ json_t *record_to_json(const struct record *record, const void *row);
 // Prints lines below a row. May print nothing.
 typedef void record_note_fn(void *ctx, const json_t *row);
 
-// Prints a heading and one line per row. If `columns` is not 0, the table drops columns by rank and
-// cuts texts until it is at most so many characters wide.
+// Print a heading and one line per row. If `columns` is not 0, the table drops columns by rank and
+// cuts texts until it has at most so many characters. Columns of rank 0 keep their width, so a table
+// may be wider. With columns 0 nothing is dropped, cut or rounded.
 void record_print_table(
 	const struct record *record,
 	const json_t *rows,

@@ -18,10 +18,11 @@ struct train {
 	json_t *stops;
 };
 
-static void show_platform(const json_t *row, char text[static SHOW_BYTES]) {
+static const char *show_platform(const json_t *row, char text[static SHOW_BYTES]) {
 	snprintf(
 		text, SHOW_BYTES, "no %d", (int)json_integer_value(json_object_get(row, "platform"))
 	);
+	return text;
 }
 
 #define MEMBER(...) RECORD_MEMBER(struct train, __VA_ARGS__)
@@ -89,9 +90,13 @@ static void row_is_written_with_every_type(void **state) {
 }
 
 static void unknown_values_are_null(void **state) {
-	const struct train train = {.travel_ns = RECORD_UNKNOWN, .delay_s = NAN};
+	const struct train train = {
+		.travel_ns = RECORD_UNKNOWN,
+		.delay_s = NAN,
+		.stops = json_null(),
+	};
 	json_t *row = record_to_json(&train_record, &train);
-	static const char *const keys[] = {"name", "travel_ns", "delay_s", "stops"};
+	static const char *const keys[] = {"name", "travel_ns", "delay_s"};
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(keys) / sizeof(keys[0]); n++)
@@ -101,7 +106,7 @@ static void unknown_values_are_null(void **state) {
 }
 
 static void number_beyond_json_s_integers_is_their_largest(void **state) {
-	const struct train train = {.cargo_bytes = UINT64_MAX - 1};
+	const struct train train = {.cargo_bytes = UINT64_MAX - 1, .stops = json_null()};
 	json_t *row = record_to_json(&train_record, &train);
 
 	(void)state;
@@ -110,7 +115,7 @@ static void number_beyond_json_s_integers_is_their_largest(void **state) {
 }
 
 static void text_that_is_not_utf8_is_escaped(void **state) {
-	const struct train train = {.name = "a\xff"};
+	const struct train train = {.name = "a\xff", .stops = json_null()};
 	json_t *row = record_to_json(&train_record, &train);
 
 	(void)state;
@@ -173,8 +178,30 @@ static void rows_of_any_type_are_printed(void **state) {
 		"-    -    -     -\n"
 		"-    -    -     -\n"
 		"-    -    -     -\n"
-		"-    -    -     x\n"
+		"-    -    -     -\n"
 	);
+}
+
+static void count_is_rounded_only_where_its_column_is_too_narrow(void **state) {
+	(void)state;
+	assert_table(
+		"[{\"seats\":123456},{\"seats\":1234567}]", 60,
+		"NAME LATE PLATFORM  SEATS TIME CARGO DELAY DRIVER\n"
+		"-    -    no 0     123456 -    -     -     -\n"
+		"-    -    no 0      1234k -    -     -     -\n"
+	);
+	assert_table(
+		"[{\"seats\":1234567}]", 0,
+		"NAME LATE PLATFORM   SEATS TIME CARGO DELAY DRIVER\n"
+		"-    -    no 0     1234567 -    -     -     -\n"
+	);
+}
+
+static void row_that_lacks_memory_for_a_part_fails(void **state) {
+	const struct train train = {.name = "night"};
+
+	(void)state;
+	assert_null(record_to_json(&train_record, &train));
 }
 
 static void every_type_has_a_name(void **state) {
@@ -196,6 +223,8 @@ UNIT_GROUP(record) {
 		cmocka_unit_test(table_that_is_too_narrow_keeps_the_columns_of_rank_0),
 		cmocka_unit_test(characters_of_several_bytes_are_counted_and_cut_as_one),
 		cmocka_unit_test(rows_of_any_type_are_printed),
+		cmocka_unit_test(count_is_rounded_only_where_its_column_is_too_narrow),
+		cmocka_unit_test(row_that_lacks_memory_for_a_part_fails),
 		cmocka_unit_test(every_type_has_a_name),
 	};
 
