@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: BSD-3-Clause The protocol versions of this build. This file holds
-// nothing else: tests link it with other numbers to build an older or newer agent
-// (tests/smoke/meson.build).
+// SPDX-License-Identifier: BSD-3-Clause
+// The protocol versions of this build. This file holds nothing else: tests link it with other
+// numbers to build an older or newer agent (tests/smoke/meson.build).
 #include <ras/ras.h>
 
 #ifndef RAS_PROTOCOL_MIN

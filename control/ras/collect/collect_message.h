@@ -5,7 +5,7 @@
 //	COLLECT         u64 origin, u64 id, u16 kind, u64 budget_ns, u16 hops,
 //	                u16 count, count × 24 bytes in ascending order. COMMS: communicators to
 //	                skip. Census: u64 node, u64 enum collect_census_kind, u64 view digest of
-//	                the origin if the word is LATE, else 0
+//	                the origin if the kind is LATE_JOINER, else 0
 //	COLLECTED       u64 origin, u64 id, u8 flags, items to the end:
 //	                u8 type, u32 size, then by type
 //	  ANSWER          u64 node, u64 incarnation, u64 view digest, u16 hops, u16 part,
@@ -111,7 +111,7 @@ enum collect_census_kind {
 	COLLECT_CENSUS_NO_VOTE,	    // member without a vote at the origin
 	COLLECT_CENSUS_NO_MEMBER,   // no member at the origin: must not be counted at all
 	COLLECT_CENSUS_LATE_JOINER, // late joiner: votes only if it has met the view in `pid_hash`
-	COLLECT_CENSUS_UNKNOWN,	    // a word of a newer version
+	COLLECT_CENSUS_UNKNOWN,	    // a kind of a newer version
 };
 
 static inline struct ras_comm_id

@@ -338,8 +338,9 @@ static bool census_subject_is_heard(const struct ras *ras, uint64_t subject) {
 }
 
 // Process the entries of a census: set `heard` for its subjects, and withdraw our own count or vote
-// if an entry says so. Entries of newer versions are ignored. Subjects of an origin without a vote
-// are passed to liveness_suspicion_delegated(), since that origin can declare no deaths itself.
+// if an entry says so. Entries of newer versions are ignored. If the origin has no vote, subjects
+// that this agent does not hear are passed to liveness_suspicion_delegated(): such an origin can
+// declare no deaths itself.
 static void census_process_entries(
 	struct ras *ras, struct gather *gather, const struct collect_request *request
 ) {

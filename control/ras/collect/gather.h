@@ -2,7 +2,7 @@
 // A gather: one running collective at one node, with its legs and its unsent answers.
 //
 // collective.c decides, gather.c has the steps. Sending on a link may fail and call collective.c
-// again. So only gathers_settle() frees a gather, and never while `holds` is above 0.
+// again. So only gathers_finish_done() frees a gather, and never while `holds` is above 0.
 #pragma once
 
 #include "collect/collect_message.h"

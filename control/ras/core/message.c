@@ -65,7 +65,7 @@ static uint8_t held_state_decode(struct wire_reader *reader) {
 	return state <= RAS_LEFT ? state : RAS_UNKNOWN;
 }
 
-// Return true if a state is sent to peers. Suspicions stay with the observer.
+// Return true if news and briefs may carry the state. Suspicions stay with the observer.
 static bool state_is_sent_to_peers(uint8_t state) {
 	return state == RAS_ALIVE || state == RAS_DEAD || state == RAS_LEFT;
 }

@@ -67,7 +67,7 @@ struct look {
 struct census_result {
 	uint32_t reached; // reachable members, including the origin
 	uint32_t members; // members of the origin's view
-	// Members with a vote: those reached, and all. A member that was just readmitted has none.
+	// Reached members with a vote, and the same plus the opponents missed (liveness_votes.h).
 	uint32_t voters, electorate;
 	uint32_t subject_count;
 	const uint64_t *subjects; // peers that the census asked about

@@ -355,7 +355,7 @@ void brake_own_census_done(struct ras *ras, uint64_t from_ns, struct census_resu
 }
 
 // Return true if the brake was released by time, on a majority side, and the silence began before
-// the release. A later silence has a hold time of its own.
+// brake_release_limit_ns. A later silence has a hold time of its own.
 static bool is_released_by_time(const struct ras *ras, uint64_t silent_ns) {
 	const struct liveness *liveness = &ras->liveness;
 

@@ -44,8 +44,8 @@ enum brake_subject_heard brake_subject_heard(const struct ras *ras, uint64_t sub
 enum brake_subject_heard
 brake_subject_heard_since(struct ras *ras, uint64_t subject, uint64_t since_ns);
 
-// Return true if this side holds at most half of the view, by a recent census. Such a side never
-// declares a death by timeout.
+// Return true if this is a minority side by a recent census: see "minority side" in
+// docs/internals/membership.md. Such a side never declares a death by timeout.
 bool brake_is_minority_side(const struct ras *ras);
 // Note that another origin began a census; with two of them no own census is needed. `serves`: the
 // result of census_list_is_usable(). Members with a vote ignore a census that is not usable.

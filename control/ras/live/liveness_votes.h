@@ -1,11 +1,12 @@
-// SPDX-License-Identifier: BSD-3-Clause Votes: which members count for a majority in a census. In a
-// partition both sides may hold more than half of the view that each knows. An agent that one side
-// declared dead, or that joined one side, is a member on one side only. Such a member has no vote
-// until no member was missed for some time.
+// SPDX-License-Identifier: BSD-3-Clause
+// Votes: which members count for a majority in a census. In a partition both sides may hold more
+// than half of the view that each knows. An agent that one side declared dead, or that joined one
+// side, is a member on one side only. Such a member has no vote until no member was missed for some
+// time.
 //
-// An opponent is a missed member without a vote that counts against this side all the same: the
-// other side may let it vote. A late member is one that joined in a possible partition. See
-// "The brake" in docs/internals/membership.md.
+// An opponent is a member that counts in the electorate if a census misses it. It may have no vote
+// here: the other side may let it vote. A late member is one that joined in a possible partition.
+// See "Votes" in docs/internals/membership.md.
 #pragma once
 
 #include "live/liveness.h"
@@ -35,7 +36,7 @@ void votes_note_join(struct ras *ras, uint32_t slot, bool was_member);
 // know better, see votes_reported_late(). Returns true if a vote was withdrawn.
 bool votes_withdraw_late(struct ras *ras);
 // Reconsider the late members after a census, by the members missed now. A late member regains its
-// vote if each missed member had our view after that member's join. All members beyond a partition
+// vote if each missed member had our view after the late one joined. All members beyond a partition
 // then know the late one. All reached members must have our view too. Returns true if a member got
 // its vote back.
 bool votes_restore_late(struct ras *ras);

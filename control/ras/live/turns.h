@@ -62,5 +62,5 @@ void turns_forget_peer(struct ras *ras, uint32_t slot);
 // it may.
 uint64_t
 turns_barred_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, uint64_t observer);
-// Return true if the event belongs to a flapping peer.
+// Return true if the event is part of the turns of a flapping peer.
 bool turns_event_is_quiet(const struct ras *ras, const struct ras_event *event);

@@ -628,8 +628,8 @@ void join_name_claim_decided(
 	conn_refuse(ras, conn, &ack);
 }
 
-// Sends the table in UPDATE frames, then the foreign items, then a BEAT that marks the end. Stops
-// when the connection is blocked and continues when it is writable again.
+// Send the table in UPDATE frames, then the foreign items, then a BEAT that marks the end. Stop
+// when the connection is blocked, and continue when it is writable again.
 void join_send_table(struct ras *ras, struct conn *conn) {
 	struct message_beat end = {.digest = peers_digest(&ras->peers), .period = 1};
 	struct wire_writer writer;

@@ -158,8 +158,9 @@ static bool news_is_known(struct ras *ras, const struct peer_news *news, const s
 	return true;
 }
 
-// Return true if the update has no record, or the record that we hold. Two runs with the same start
-// number differ in their records only, and a comparison of tables delivers just such a record.
+// Return true if the update brings no other record of the start that we hold. Two runs with the
+// same start number differ in their records only, and a comparison of tables delivers just such a
+// record.
 static bool record_is_known(const struct ras *ras, const struct message_news *told) {
 	uint32_t slot = peers_find(&ras->peers, told->news.id);
 	const struct ras_record *held = ras_entry(ras, slot)->record;

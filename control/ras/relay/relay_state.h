@@ -74,7 +74,7 @@ enum relay_origin {
 // All messages that wait for one link. `last[class]->next` has the turn.
 struct relay_lane {
 	uint32_t slot;
-	uint32_t served; // frames sent; every QUEUE_SHARE-th is of the lowest waiting class
+	uint32_t served; // frames sent; every LOWEST_CLASS_SHARE-th is of the lowest waiting class
 	struct relay_backlog *last[RAS_RELAY_CLASS_COUNT];
 	uint32_t count[RAS_RELAY_CLASS_COUNT];
 };
@@ -249,7 +249,7 @@ void relay_queue_fini(struct ras *ras);
 bool relay_queue_waits(const struct relay *relay, uint32_t slot);
 // Copy the packet into the lane of its hop. If the pool is used up, the newest message of the
 // source with the longest backlog is dropped. Returns 0, or -ENOBUFS if the packet itself is the
-// one to drop.
+// one to drop, or without memory.
 int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool detour);
 // Remove and return the next message for the link, by class and turn; NULL if none waits.
 struct relay_item *relay_queue_next(struct ras *ras, uint32_t slot);

@@ -28,7 +28,7 @@ struct wire_writer;
 #define RAS_RANK_BLOCKS 0x10 // its thread waits inside an operation until the operation completes
 #define RAS_RANK_DETACHED 0x20
 
-#define RAS_RANK_KNOWS_STARTED 0x01 // counters that the rank reports in addition to `launched`
+#define RAS_RANK_KNOWS_STARTED 0x01 // facts that the rank reports in addition to `launched`
 #define RAS_RANK_KNOWS_COMPLETED 0x02
 #define RAS_RANK_KNOWS_SIGNATURES 0x04
 #define RAS_RANK_KNOWS_PROCESS 0x08

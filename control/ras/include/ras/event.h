@@ -30,21 +30,21 @@ enum ras_event_kind {
 	RAS_EVENT_JOIN_DONE,	  // member of a ring; value: ns since the join began
 	RAS_EVENT_JOIN_REFUSED,	  // cause says why; VERSION has a value; the agent must stop
 	RAS_EVENT_JOIN_DROPPED,	  // refused at a remembered address; value as above
-	RAS_EVENT_DECLARED_DEAD,  // peers held this agent for dead; value: new incarnation
+	RAS_EVENT_DECLARED_DEAD,  // held for dead, or for an earlier run; value: new incarnation
 	RAS_EVENT_DIVERGED,	  // tables with a peer stay different; a comparison was started
 	RAS_EVENT_CLOCK_OFFSET,	  // wall clock of a peer over 1 s from ours; value: ns
 	RAS_EVENT_CLOCK_AGREES,	  // wall clocks within 0.5 s again; value: ns
 	RAS_EVENT_OTHER_VERSION,  // no common version; value: the peer's, by ras_versions_pack()
 	// A peer was dead and came back more than three times in ten minutes. Repeated once a
-	// minute; value: returns in that time. A value of three or less ends the state. Cause:
-	// DEATH if the peer is dead now, else REFUTED.
+	// minute; value: returns in the last ten minutes. A value of three or less ends the state.
+	// Cause: DEATH if the peer is dead now, else REFUTED.
 	RAS_EVENT_FLAPPING,
 	RAS_EVENT_ADDRESS_OTHER,   // another agent answers at a peer's address; value: its id
 	RAS_EVENT_ADDRESS_CHANGED, // this agent advertises another address with a new start
 	// Added by the caller with ras_add_event().
 	RAS_EVENT_REPORTED,	    // a person or job reported the peer as failed
 	RAS_EVENT_ADDRESS_UNPROVEN, // peers do not reach the address that this agent advertises
-	RAS_EVENT_ADDRESS_PROVEN,   // peers reach that address again
+	RAS_EVENT_ADDRESS_PROVEN,   // peers reach that address now
 	RAS_EVENT_HOST_SHARED,	    // machines that were booted separately have one host identity
 	RAS_EVENT_ADDRESS_SHARED,   // this machine has the IP address of a peer
 	RAS_EVENT_VERDICT,	    // the verdict on a node changed; value: the new one

@@ -53,8 +53,8 @@ struct ras_profile {
 	// The brake.
 	uint64_t brake_window_ns;
 	uint64_t brake_hold_ns;
-	uint32_t brake_peers;	// minimum of silent peers that turns the brake on
-	uint32_t brake_percent; // the same, in percent of the view
+	uint32_t brake_peers;	// silent peers tolerated; a minority side has no such limit
+	uint32_t brake_percent; // the same, in percent of the view; the larger limit counts
 };
 
 extern const struct ras_profile ras_profile_fast;

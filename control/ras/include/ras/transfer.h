@@ -139,7 +139,7 @@ struct ras_transfer_counters {
 	uint64_t kept;	  // segments that waited for a full consumer
 	uint64_t resumed; // restarts after the relay gave up a segment
 	uint64_t waited;  // the relay had no room
-	uint64_t busy;	  // incoming starts postponed: too many transfers, or no memory
+	uint64_t busy;	  // starts postponed: too many transfers, no memory, or unknown sender
 
 	// Rejected input.
 	uint64_t malformed;  // unreadable

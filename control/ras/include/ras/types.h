@@ -52,7 +52,7 @@ static inline struct ras_versions ras_versions_unpack(uint64_t value) {
 }
 
 // State of a peer as one agent sees it. Alive, dead and left are sent between agents and merged.
-// Suspect and unreachable are local to one observer and are never sent.
+// Suspect and unreachable are local to one observer: no other agent takes them over.
 enum ras_state {
 	RAS_UNKNOWN,	 // on the roster, never seen
 	RAS_ALIVE,	 //
