@@ -369,7 +369,8 @@ struct heard {
 void fading_update(
 	struct verdict_engine *engine, struct subject *subject, bool silent, uint64_t now_ns
 );
-// Find out which nodes this agent hears. Schedules a new judgement for when that may change.
+// Find out whether this agent hears the node and most others. Schedules a new judgement for when
+// that may change.
 void heard_evaluate(
 	const struct verdict_engine *engine,
 	struct subject *subject,

@@ -243,14 +243,14 @@ int observation_exchange_update(
 	uint64_t now_ns,
 	const struct observation *observation
 );
-// Drop all observations of a subject that left. A subject that returns must be observed anew.
+// Drop all observations of a subject that was forgotten. If it returns, it must be observed anew.
 void observation_exchange_forget(struct observation_exchange *exchange, uint64_t subject);
 int observation_exchange_statement(
 	struct observation_exchange *exchange, uint64_t now_ns, const struct statement *statement
 );
-// Take a received notice; `number` is that of ras_notice_number(). Counts and drops observations
-// whose observer is not `origin`. Returns 0, or -EBADMSG if malformed: items before the bad one
-// have been taken.
+// Take a received notice; `number` is that of ras_notice_number(). Counts and drops items that
+// are not of `origin` itself, or are of this agent. Returns 0, or -EBADMSG if malformed: items
+// before the bad one have been taken.
 int observation_exchange_receive(
 	struct observation_exchange *exchange,
 	uint64_t now_ns,

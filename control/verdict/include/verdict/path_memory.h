@@ -118,8 +118,8 @@ bool path_memory_restore(
 // not wait for the whole timeout.
 #define PATH_RESEND_EARLY_SHARE 4
 // Enable detection of retransmissions between two hardware devices. A device repeats a lost request
-// after timeout_ns of the queue pair, so the probe is answered late instead of lost. Late answers
-// then count as loss (path_resend.c). 0: disable.
+// after timeout_ns of the queue pair, so the probe is answered late instead of lost. Lossy is
+// then also judged by the share of late answers (path_resend.c). 0: disable.
 void path_memory_set_resend(struct path_memory *memory, uint64_t timeout_ns);
 // Set the state of the local device before each judgement. own_permille: late share of the device's
 // reads of itself (path_memory_late_permille()), which the own machine causes. resent_total:

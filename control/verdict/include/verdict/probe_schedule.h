@@ -72,7 +72,8 @@ int probe_schedule_create(
 struct probe_schedule *probe_schedule_destroy(struct probe_schedule *schedule);
 
 // Apply new settings; the seed stays. For one second nothing new is planned, not even an urgent
-// probe: past spending counts against the new budget. Returns 0, or -ENOMEM with nothing changed.
+// probe: the new budget counts as spent, in place of what the old one spent. Returns 0, or -ENOMEM
+// with nothing changed.
 int probe_schedule_configure(
 	struct probe_schedule *schedule, uint64_t now_ns, const struct probe_schedule_config *config
 );
