@@ -6,8 +6,8 @@
 // used now is tried again, and the reason is logged once. Without devices, the fabric is idle.
 //
 // Each device is a rail. Wanted pairs are: one of each device with itself, and one with the
-// matching rail of each neighbour on every ring. A matching rail is in the same subnet; among
-// several, the order decides. Other pairs are made on demand.
+// matching rail of each neighbour on every ring. Rails are matched by subnet, and rails of unknown
+// subnet by name, then by order (fabric/rail_match.h). Other pairs are made on demand.
 #pragma once
 
 #include <control/loop.h>
@@ -110,8 +110,8 @@ void fabric_rescan_devices(struct fabric *fabric);
 
 // Add a device. It becomes a rail when it is open, and then peers are notified and asked for their
 // rails. From now on each opened device may have pair_max pairs. Returns 0, -ENOSPC, or an error of
-// fabric_create(). Returns -EEXIST for a known name or non-zero GUID, and -EAGAIN while the fabric
-// is stopping.
+// fabric_create(). Returns -EEXIST for a known name, or a known non-zero GUID unless the port is
+// another one. Returns -EAGAIN while the fabric is stopping.
 int fabric_add_device(
 	struct fabric *fabric, const struct fabric_device *device, uint64_t guid, uint32_t pair_max
 );
@@ -206,7 +206,7 @@ void fabric_observations(
 struct fabric_flow {
 	uint32_t label;
 	bool current;
-	bool bad; // worse than the other labels: slow, or three times as many lost or late probes
+	bool bad; // worse than the other labels: slow, or 3 times the share of lost or late probes
 	uint64_t probes, lost;
 	uint64_t late;		    // retransmitted by the device; hardware only
 	uint64_t median_ns, p99_ns; // of the smallest size; 0: unknown

@@ -169,8 +169,9 @@ struct overlay_call {
 	// will follow; any other value cancels. It must not call back into the overlay.
 	int (*piece)(struct overlay_call *call, const void *data, size_t size);
 	// Called once after the last piece, never from inside overlay_call_start(). `err` is 0,
-	// -ETIMEDOUT, -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED (no server there) or -ECANCELED. Or
-	// it is the error that the other side passed to overlay_served_end().
+	// -ETIMEDOUT, -EHOSTDOWN, -EHOSTUNREACH, -ECONNREFUSED (no server there), -EBADMSG (the
+	// answer is damaged) or -ECANCELED. Or it is the error that the other side passed to
+	// overlay_served_end().
 	void (*ended)(struct overlay_call *call, int err);
 	struct overlay_call *next; // private from here on
 	struct overlay *overlay;
@@ -185,7 +186,7 @@ struct overlay_call {
 };
 
 // Start a call. A timeout above RAS_TRANSFER_LIFE_MAX_NS is shortened to it. Returns 0, -ENOENT (no
-// such peer), -EHOSTDOWN (dead or left), -EMSGSIZE, or -EAGAIN (too many calls).
+// such peer), -EHOSTDOWN (dead or left), -EMSGSIZE, -EAGAIN (too many calls) or -ENOMEM.
 int overlay_call_start(
 	struct overlay *overlay,
 	uint64_t node,
@@ -329,7 +330,7 @@ struct overlay_reach_counters {
 	uint64_t not_reached;	   // their answers: failed to connect
 	uint64_t unanswered;	   // no usable answer
 	uint64_t tries;		   // connections attempted for other members
-	uint64_t tries_failed;	   // the part of tries where no agent answered
+	uint64_t tries_failed;	   // the part of tries that did not reach the asking member
 	uint64_t tries_turned_off; // requests of other members rejected because of their number
 };
 

@@ -25,7 +25,7 @@ struct overlay;
 #define SNAPSHOTS_WAITING_MAX 64
 #define SNAPSHOT_MISSING_MAX 64
 #define SNAPSHOT_VERDICTS_MAX 256 // limits the number of series, so that a scrape stays small
-// the same limit; 16 rails, each to 2 log2 500 neighbours and to itself
+// limits the number of series, too: 16 rails, each to 2 log2 500 neighbours and to itself
 #define SNAPSHOT_PATHS_MAX 320
 
 // A node with a problem, or in maintenance.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The state directory: what an agent remembers over a restart. That is its start counter, and the
-// events of earlier runs.
+// The state directory: what an agent remembers over a restart. That is its start counter, the
+// events of earlier runs, path baselines, members and the history of RDMA ports.
 //
 //	lock     held for as long as the agent runs, with its pid
 //	start    the start counter, replaced whole
-//	links    RDMA port history of the local checks (<control/checks.h>), written by them
+//	links    RDMA port history of the local checks (<control/checks.h>), which read and write it
 //	paths    baselines of RDMA paths (<control/path_book.h>), replaced whole
 //	members  more addresses to join through (<control/member_list.h>), replaced whole
 //	journal  one JSON object a line; journal.1 is the previous file, so the size is bounded
 //
-// state_open() reads all files before the loop runs. Later only a separate thread accesses the
-// disk. A full or hanging disk loses events, which are counted, but delays no keep-alive.
+// state_open() reads the files except `links` before the loop runs. Later only a separate thread
+// writes them. A full or hanging disk loses events, which are counted, but delays no keep-alive.
 #pragma once
 
 #include <ras/event.h>
