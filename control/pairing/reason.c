@@ -66,8 +66,8 @@ uint32_t pairing_reason_flags(const struct pairing_failure *failure) {
 
 	if (!failure->by_peer)
 		return flags;
-	// A failure at the peer ends without notice to us, so it is retried. The peer reported it
-	// itself.
+	// Nothing tells us when a failure at the peer ends, so these are retried. The peer reported
+	// them itself, so it needs no message.
 	switch (failure->reason) {
 	case PAIRING_NO_DEVICE:
 	case PAIRING_NO_ROOM:
