@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define QUEUE_LOW_BYTES (TRANSPORT_QUEUE_BYTES_MAX / 2) // a rejected sender may go on from here
+#define QUEUE_LOW_BYTES (TRANSPORT_QUEUE_BYTES_MAX / 2) // `writable` follows at this level
 
 static void channel_want_flush(struct channel *channel) {
 	struct transport *transport = channel->transport;
