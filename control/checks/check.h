@@ -58,7 +58,7 @@ struct check_result {
 // nothing.
 void check_init(struct check *check, struct check_reporter *reporter, const char *name);
 void check_result(struct check *check, const struct check_result *result);
-// State that the check is unknown: it has not run yet, or its program cannot run.
+// State that the check is unknown: it has not run yet, or its last run gave no valid result.
 void check_state_unknown(struct check *check, const char *evidence);
 // State that the check's program hangs.
 void check_state_stuck(struct check *check, const struct spawn_stuck *stuck);

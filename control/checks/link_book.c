@@ -5,7 +5,7 @@
 //     port DEVICE NUMBER GUID BEST_MBPS WAS_UP UP LOOKED_NS
 //     counter DEVICE NUMBER NAME VALUE MILLI
 //
-// Device names contain no blanks, since the kernel uses them as file names.
+// Device names contain no blanks.
 #include "checks/links.h"
 
 #include <lib/fields.h>

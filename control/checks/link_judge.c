@@ -227,8 +227,8 @@ static void judge_port_down(
 		);
 }
 
-// Report a missing port only if this agent measures with it. Other devices may have moved to a
-// container.
+// Report a missing port only if this agent measures with it, or the configuration names it. Other
+// devices may have moved to a container.
 static void judge_vanished_ports(
 	struct link_book *book,
 	const struct checks_builtin_settings *settings,
