@@ -7,7 +7,7 @@
 #include <control/health.h>
 #include <verdict/loss.h>
 
-// Changes waiting for listeners; of further ones only the number is reported.
+// Changes waiting for listeners. A full queue drops its oldest change, and counts it as lost.
 #define HEALTH_CHANGES 256
 #define HEALTH_QUIET_LINKS 64 // quiet links listed by peer; at 10,000 nodes the ring has 28 links
 #define HEALTH_DIRTY 512      // peers that changed in one turn; with more, all peers are refreshed
