@@ -7,7 +7,7 @@
 #define MAD_TIMES 6
 #define MAD_FLOOR_SHARE 16 // assumed spread of a baseline that never varied: a sixteenth
 #define BASELINE_RISE_FRACTION \
-	10 // the baseline rises by at most this fraction per BASELINE_RISE_NS
+	10 // the baseline rises by at most a tenth of itself per BASELINE_RISE_NS
 #define BASELINE_RISE_NS (3600 * RAS_NS_PER_SEC)
 #define LOST_MIN 2	   // losses over all sizes from one on; a single loss is no pattern
 #define LOST_CLEAN_TIMES 3 // e^-3: chance of one in twenty
@@ -254,12 +254,12 @@ static bool size_passes(const struct path_memory *memory, uint32_t size) {
 	return read_ns > written_ns ? read : written;
 }
 
-// Outcomes of the lossy sizes from one size on: probes and losses up to the last loss, and probes
-// that passed since.
+// Outcomes of all sizes from one on: recent probes and losses up to the last loss, and probes that
+// passed since.
 struct since_loss {
 	uint64_t lost_ns; // the last loss
 	uint32_t sent, lost, passed;
-	bool all_pass; // each of these sizes passed since
+	bool all_pass; // each lossy one of these sizes passed since
 };
 
 static void since_loss_add(const struct size_past *past, struct since_loss *since) {

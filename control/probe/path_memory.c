@@ -145,9 +145,9 @@ static bool has_loss_between(const struct size_past *past, uint64_t from_ns, uin
 	return false;
 }
 
-// Called with the first answer after a silence. The losses of an outage are removed: the outage was
-// reported as silence and says nothing about the path's loss rate. They stay if the path already
-// lost probes before: then loss caused the silence.
+// Called with each answer. If the answer ends a silence, the losses of the outage are removed: the
+// outage was reported as silence and says nothing about the path's loss rate. They stay if the path
+// already lost probes before: then loss caused the silence.
 static void record_end_of_silence(struct path_memory *memory, uint64_t until_ns) {
 	uint64_t window_ns = memory->config.lossy_window_ns;
 	uint64_t begin_ns = memory->last_answer_ns;

@@ -9,7 +9,7 @@
 
 #define PROBE_PACKETS_LEAST 2  // packets of the cheapest probe
 #define LARGE_SIZE_INDEX 3     // index of the largest size
-#define LARGE_PROBE_INTERVAL 5 // at most every fifth probe of a path is large
+#define LARGE_PROBE_INTERVAL 5 // without losses, at most every fifth probe is large
 #define SIZE_PATTERN_LENGTH 5
 
 const uint32_t probe_bytes[PATH_SIZES] = {8, 1024, 0, 65536};
