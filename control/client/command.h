@@ -41,7 +41,7 @@ enum verb {
 struct command {
 	const char *name;
 	const char *arguments; // syntax for error messages; NULL: none
-	bool changes;	       // needs the privileged user
+	bool changes;	       // needs a privileged client
 	bool remote;	       // other nodes may call it
 	// A command of NCCL: its rest is taken unchanged, blanks included, and its answer has
 	// NCCL's format. All other commands are answered in JSON.

@@ -22,7 +22,7 @@ static void conns_drop(void *work) {
 	free(status);
 }
 
-// A sum of what agents report stays at the largest number; it is known all the same.
+// Limit a sum of the agents' numbers to INT64_MAX, the largest integer in the JSON output.
 static uint64_t sum_or_largest(uint64_t sum) {
 	return sum < INT64_MAX ? sum : INT64_MAX;
 }

@@ -11,7 +11,7 @@ json_t *gpu_path_json(struct session *session, const struct fabric_gpu_path *gpu
 
 // Return the object of a device; null if no page is configured.
 json_t *gpu_device_json(const struct fabric_gpu_view *gpu);
-// Add an array "gpus" with all own devices that offer a page.
+// Add an array "gpus" with all own devices that are configured to offer a page.
 void gpus_add_devices(const struct session *session, json_t *object);
 
 // Add an array "gpus" with all own paths to a peer that offers a page; `peer` 0: all peers.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The section of WHY about this agent's RDMA pairs with a node: pairs that failed, with reasons.
-// Arrays are empty if there is no fabric.
+// The section of WHY about this agent's RDMA pairs with a node: the state of each pair, and why a
+// pair is missing. Arrays are empty if there is no fabric.
 #include "client/why_pairs.h"
 
 #include "client/gpus.h"
