@@ -228,8 +228,8 @@ void jobs_wait_history_add(struct jobs_wait_history *book, const struct ras_merg
 		compare_operations(known, comm, first, (uint32_t)(last - first) + 1);
 }
 
-// Return how probable it is that some rank of `size` comes last `last` times of `of` by chance. The
-// result is an upper bound: the number of choices times the probability of each.
+// Return how probable it is that some rank of `size` comes last at least `last` times of `of` by
+// chance. The result is an upper bound: the number of choices times the probability of each.
 static double chance_bound(uint32_t last, uint32_t of, uint32_t size) {
 	double bound = size;
 

@@ -70,7 +70,7 @@ count_dead_missing(const struct jobs_snapshot *look, const struct ras_merged_com
 	return dead;
 }
 
-// If completed operations are not reported, ranks that launched more than others are assumed to
+// Unless all ranks report completed operations, ranks that launched more than others are assumed to
 // wait. If all launched the same number, no rank is known to wait.
 static void guess_waited_seq(struct survey *survey) {
 	if (survey->seq != 0 || survey->launched_min >= survey->launched_max)

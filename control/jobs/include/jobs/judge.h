@@ -7,8 +7,9 @@
 // process would hide in which communicator a rank is missing.
 //
 // Unknown facts are never guessed. A rank that reports launched operations only is never blamed for
-// its device. If no rank reports started operations, and all have launched the operation, the cause
-// is unknown. The table in docs/jobs.md lists the causes that each level of information can name.
+// its device. If all ranks have launched the operation, but not all report started and completed
+// operations, the cause is unknown. The table in docs/jobs.md lists the causes that each level of
+// information can name.
 //
 // `waiting` needs `confirm_ns` without a move of any rank, and an operation that some rank waits
 // in. `stuck` needs a proof in addition, or time. Proofs are: the late process does not work, a
