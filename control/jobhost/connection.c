@@ -342,7 +342,7 @@ static void on_connection_ready(struct loop_source *source, uint32_t events) {
 			return;
 }
 
-// A user may have a few more connections than processes, so that reconnecting processes find room.
+// Limit the connections of a user to a few more than its processes, so that other users find room.
 static bool user_can_connect(const struct jobhost *host, uid_t uid) {
 	return has_connection_quota(host, uid, false);
 }

@@ -94,7 +94,7 @@ struct host_comm {
 	uint32_t roster_rows_to_send;
 	uint64_t roster_send_began_ns; // start of the last transmission of the roster
 	// Time and interval of the next query about a stall of the local ranks. In heard_ns: the
-	// time of the last stall that another agent reported.
+	// time of the last stall that this or another agent found.
 	uint64_t look_ns, stall_check_interval_ns, heard_ns;
 	// last stall event sent to the local ranks: enum tocsin_event_kind, 0 if none; and its rank
 	uint32_t stall_kind, stall_rank;
@@ -322,7 +322,8 @@ bool agree_is_coordinator(const struct host_comm *comm);
 bool agree_has_majority(const struct jobhost *host);
 // Resend what is not agreed on yet.
 void agree_tick(struct jobhost *host, uint64_t now_ns);
-// Return whether the communicator can be freed: no rank is local, and no resend is due.
+// Return whether the communicator can be freed. No rank may be local, and all gone ranks must be
+// agreed on, unless it has been kept long enough for resends.
 bool agree_can_free_comm(const struct host_comm *comm, uint64_t now_ns);
 const struct gone *agree_find_gone_rank(const struct host_comm *comm, uint32_t rank);
 

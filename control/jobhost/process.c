@@ -175,7 +175,7 @@ static bool rank_was_finished(const struct jobs_rank_report *report) {
 	return report->finalized || report->destroyed;
 }
 
-// Log the counts of a gone rank, because they outlive its report in memory.
+// Log the counts of a gone rank, because the log outlives the report in memory.
 static void log_gone_rank(const struct host_rank *rank) {
 	const struct jobs_rank_report *report = &rank->report;
 
