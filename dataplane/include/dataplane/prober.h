@@ -72,8 +72,8 @@ enum prober_request {
 	// words[1]: a watch (<dataplane/watch.h>), which the worker owns from now on
 	PROBER_REQUEST_WATCH,
 	PROBER_REQUEST_UNWATCH, // returned when the probe in flight has ended
-	// Probe once, now. words[1]: watch id, words[2]: generation, words[3]: bytes, words[4]:
-	// tag, words[5]: 1 for a write, 2 for a read of GPU memory
+	// Probe once, now. words[1]: slot of the watch, words[2]: its generation, words[3]: bytes,
+	// words[4]: tag, words[5]: 1 for a write, 2 for a read of GPU memory
 	PROBER_REQUEST_PROBE_NOW,
 };
 

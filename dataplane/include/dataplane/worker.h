@@ -6,8 +6,8 @@
 // consumer. Each side has a doorbell. The worker is an RCU reader: it is quiescent in every turn
 // and goes offline before it sleeps. It never allocates, locks or logs.
 //
-// All deadlines of polls use the worker's clock. A kept clock (<lib/clock.h>) belongs to the worker
-// from its start. Every CLOCK_RESYNC_INTERVAL_NS of its time the worker compares it with
+// All deadlines of polls use the worker's clock. A resynchronized clock (<lib/clock.h>) belongs to
+// the worker from its start. Every CLOCK_RESYNC_INTERVAL_NS of its time the worker compares it with
 // CLOCK_MONOTONIC, before a turn. Times of workers and control therefore differ by at most
 // CLOCK_RESYNC_BOUND_NS and the drift that <lib/clock.h> states. An event reports a clock whose TSC
 // jumped.
@@ -73,7 +73,7 @@ struct worker_config {
 	const char *name;	   // up to WORKER_NAME_MAX bytes
 	uint32_t cpu;		   // WORKER_CPU_ANY: not pinned
 	const struct clock *clock; // outlives the worker
-	struct clock *kept_clock;  // NULL, or the same clock, which the worker keeps in step
+	struct clock *kept_clock;  // NULL, or the same clock, which the worker resynchronizes
 	struct idle_config idle;   // block_ns 0: measured when it starts
 	struct worker_poll polls[WORKER_POLLS_MAX]; // initial polls
 	uint32_t poll_count;
