@@ -32,7 +32,8 @@
 // of sends ends at this size. Other devices have no limit; the software device sends long chains
 // faster.
 #define LANE_CHAIN_KERNEL_BYTES UINT64_C(65536)
-// Interval after which a device without memory is tried again, unless something completes.
+// A post that failed because the device lacked memory is retried after this time. A completion
+// retries it sooner.
 #define LANE_RETRY_NS UINT64_C(50000)
 // Limits per step, in addition to LANE_POLL_BATCH.
 #define LANE_PAIRS_PER_STEP 16
