@@ -228,7 +228,7 @@ static bool next_is_predictable(const struct idle *idle) {
 }
 
 // Sleep, armed, until shortly before the usual end of the oldest operation, then poll until past
-// it. Returns false if that time has already passed.
+// it. Returns false if the operation is already later than that.
 static bool decide_predicted(
 	struct idle *idle,
 	const struct idle_step_findings *found,

@@ -94,5 +94,5 @@ struct idle_decision worker_turn(struct worker *worker, uint64_t now_ns);
 
 // Run one turn as worker_loop() does: read the clock, and compare it when that is due.
 struct idle_decision worker_step(struct worker *worker);
-// Compare the worker's clock with CLOCK_MONOTONIC, and correct it if it is a kept clock.
+// Compare the worker's clock with CLOCK_MONOTONIC, and correct it if it is resynchronized.
 void worker_sync_clocks(struct worker *worker);
