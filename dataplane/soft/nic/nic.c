@@ -108,7 +108,7 @@ static void nic_run_timers(struct soft_nic *nic, uint32_t received) {
 	}
 }
 
-// Requests go first: an acknowledgement that they carry costs nothing.
+// Requests go first: an acknowledgement that leaves in the same flush then costs them nothing.
 static void qp_transmit(struct soft_qp *qp, bool defer_acks) {
 	uint64_t sent = qp->nic->counters.packets_sent;
 	bool more;
@@ -175,7 +175,7 @@ static void nic_release_acks(struct soft_nic *nic, bool may_hold) {
 	}
 }
 
-// A turn without a frame defers nothing: no data came that could carry the acknowledgement.
+// A turn without a frame defers nothing: waiting has brought nothing that should go first.
 bool nic_turn(struct soft_nic *nic, bool defer_acks) {
 	uint64_t sent = nic->counters.packets_sent;
 	uint32_t received;

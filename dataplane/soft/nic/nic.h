@@ -135,7 +135,7 @@ uint64_t nic_random(struct soft_nic *nic);
 
 // Run one turn: receive at most one batch of frames, run timers, send within a budget, and flush
 // the wire. Returns true if a frame came or something was sent; then call again soon. defer_acks:
-// acknowledgements may wait for the next turn, so that data can carry them.
+// acknowledgements may wait for the next turn, so that data can be sent before them.
 bool nic_turn(struct soft_nic *nic, bool defer_acks);
 
 // Move queue pairs to ERR whose completions were lost; otherwise they would go on unnoticed.
