@@ -146,8 +146,8 @@ void config_get_origin(
 	char text[static CONFIG_ORIGIN_BYTES]
 );
 
-// Return the index-th named section of a kind, in file order. For "device", that may be "device
-// mlx5_0". NULL past the last.
+// Return the index-th named section of a kind: sections of the file in its order, then new ones of
+// --set. For "device", that may be "device mlx5_0". NULL past the last.
 const char *config_get_section(const struct config *config, const char *kind, size_t index);
 // Return the "mlx5_0" of "device mlx5_0".
 const char *config_section_name(const char *section);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Error returns: all functions return 0 or -errno.
+// Error returns: a function that can fail returns 0 or -errno.
 #pragma once
 
 #include <errno.h>

@@ -27,6 +27,6 @@ uint64_t fact_number(const json_t *object, const char *key);
 void fact_duration(const json_t *object, const char *key, char text[static SHOW_BYTES]);
 void fact_seconds(const json_t *object, const char *key, char text[static SHOW_BYTES]);
 void fact_bytes(const json_t *object, const char *key, char text[static SHOW_BYTES]);
-// Write a count in at most six characters: 99999, 100k, 2M. An unknown count is 0.
+// Write a count in at most six characters: 99999, 100k, 100M. An unknown count is 0.
 void fact_count(const json_t *object, const char *key, char text[static SHOW_BYTES]);
 void count_show(uint64_t count, char text[static SHOW_BYTES]);

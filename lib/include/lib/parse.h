@@ -11,7 +11,6 @@
 //
 // On failure ret_ is unchanged. Unless `error` is NULL, *error gets one sentence that quotes the
 // text and names the allowed values. Any thread; no state, no allocation.
-// the text and says what is allowed. Nothing here allocates or keeps state: any thread.
 #pragma once
 
 #include <stdbool.h>
