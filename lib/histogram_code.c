@@ -184,8 +184,7 @@ static bool moments_fit_buckets(const struct histogram *histogram) {
 		return false;
 	if (cell_load_relaxed(&moments->count) > 0)
 		return extremes_fit_buckets(histogram);
-	// The bounds of an empty histogram are 0, so sum and squares are already checked. These
-	// remain.
+	// For an empty histogram the bounds above are 0. All these values must be 0, too.
 	return (cell_load_relaxed(&moments->under) | cell_load_relaxed(&moments->over) |
 		cell_load_relaxed(&moments->min) | cell_load_relaxed(&moments->max) |
 		cell_load_relaxed(&moments->squares[0])) == 0;
