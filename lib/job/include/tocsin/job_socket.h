@@ -32,7 +32,8 @@
 // Ends: a closed socket detaches the process, which may still be alive. Only its pidfd reports its
 // end. After a restart of the agent the library connects and sends everything again, with the same
 // page. An agent reads a bounded number of packets of a connection per turn. If the socket buffer
-// is full, the agent queues packets and sends them when there is room.
+// is full, the agent queues packets and sends them when there is room. If too many are queued, the
+// agent closes the connection.
 #pragma once
 
 #include <stdint.h>
