@@ -206,7 +206,7 @@ static int run_lines(struct top *top) {
 	return top->view.trouble == NULL ? EXIT_DONE : EXIT_UNREACHED;
 }
 
-// Return true if a person sits at this terminal, who can watch a full screen and press q.
+// Return true if a person can watch a full screen and press q: input and output are terminals.
 static bool screen_is_usable(const struct target *target) {
 	const char *term = getenv("TERM"); // NOLINT(concurrency-mt-unsafe): one thread
 

@@ -89,7 +89,7 @@ static const char *library_find(
 }
 
 // Return true for the first rank, which alone reports problems if every rank has its own tocsin
-// run.
+// run. Also returns true if no launcher has set a rank.
 static bool is_first_rank(void) {
 	static const char *const names[] = {
 		"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};

@@ -35,9 +35,10 @@ __attribute__((format(printf, 2, 3))) void page_print(struct page *page, const c
 // The value for a column so wide: cut, and copied to `cell`, unless the page is whole.
 const char *
 page_cell(const struct page *page, const char *value, size_t width, char cell[static SHOW_BYTES]);
+// Prints lines below a row.
+typedef void page_note_fn(struct page *page, const json_t *row);
 // Prints a table, with the lines of `note` below each row if it is not NULL. On a terminal the
 // table has PAGE_COLUMNS columns at most.
-typedef void page_note_fn(struct page *page, const json_t *row);
 void page_table(
 	struct page *page, const struct record *record, const json_t *rows, page_note_fn *note
 );

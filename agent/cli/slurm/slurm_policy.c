@@ -96,8 +96,9 @@ static enum slurm_action decide_drained_node(
 	return SLURM_KEEP;
 }
 
-// Return true if the finding began before the node was powered on. A cloud node or a power-saving
-// node is dead while it is off. Slurm reports it up before its agent joins.
+// Return true if the node was powered on less than SLURM_BOOT_S ago, and the finding is older. A
+// cloud node or a power-saving node is dead while it is off. Slurm reports it up before its agent
+// joins.
 static bool
 finding_predates_return(const struct slurm_node *node, const struct slurm_finding *finding) {
 	return node->returned && node->returned_for_s < SLURM_BOOT_S &&
