@@ -95,8 +95,8 @@ static bool target_requires_soft(
 	return false;
 }
 
-// Return true if an agent may hold the address. That includes an unknown holder, which this user
-// may not be allowed to see.
+// Return true if an agent may hold the address. The holder may be an agent that this user may not
+// see, or it may have exited meanwhile.
 static bool port_is_held_by_agent(const struct sock_addr *address) {
 	struct port_holder holder;
 
