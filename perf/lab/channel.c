@@ -74,7 +74,7 @@ static int connection_configure(struct channel *channel) {
 }
 
 // Listen with the longest backlog that the system allows. All processes of a mesh connect at once.
-// A client that is refused backs off for 1, 2, 4, ... seconds.
+// A client for which the backlog has no room retries after 1, 2, 4, ... seconds.
 static int listen_on(const struct sock_addr *address, int *ret_fd) {
 	struct sockaddr_storage storage;
 	socklen_t length = sock_addr_to_sockaddr(address, &storage);

@@ -209,8 +209,8 @@ int output_hgrm(const struct lab_run *run, const char *path, struct lab_why *why
 	return output_close(path, file, why);
 }
 
-// Return microseconds as perftest prints them: half of a round trip. A response time of an open
-// loop is no round trip and is not halved.
+// Return microseconds as perftest prints them: half of a round trip if the peer's program answers.
+// A response time of an open loop is no round trip and is not halved.
 static double perftest_us(const struct lab_run *run, double value_ns) {
 	bool has_half = plan_is_answered(&run->plan) && run->plan.arrivals == PLAN_CLOSED;
 

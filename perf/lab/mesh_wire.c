@@ -157,7 +157,8 @@ static void get_result(struct wire_reader *reader, struct mesh_answer *answer) {
 		(void)histogram_decode(reader, KEPT_BYTES_MAX, &answer->kept);
 }
 
-// Return true if the histogram has the shape that all processes of a mesh use.
+// Return true if the histogram has the shape that all processes of a mesh use, and has samples, all
+// of them in buckets.
 static bool histogram_has_mesh_shape(const struct histogram *kept) {
 	const struct histogram_shape *shape = histogram_shape(kept);
 	struct histogram_summary all;

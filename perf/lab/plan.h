@@ -25,7 +25,7 @@
 #define PLAN_RUNS_MAX 1000u
 #define PLAN_INLINE_BYTES_MAX 1024u
 #define PLAN_INLINE_DEFAULT \
-	UINT32_MAX	    // up to PAIR_INLINE_BYTES, or less if the device supports less
+	UINT32_MAX	    // PAIR_INLINE_BYTES, or 0 if the device does not support as many
 #define PLAN_OPS_MAX 65536u // depth times queue pairs
 // The schedule of an open loop is built before the run.
 #define PLAN_ARRIVALS_MAX UINT64_C(20000000)

@@ -3,7 +3,6 @@
 //
 // The unit is a run: each file gives one value per quantile of each size. The p-values of
 // <compare.h> are adjusted by Holm's method over all claims. Each file is verified before use.
-// before it is used.
 #pragma once
 
 #include "history.h"
