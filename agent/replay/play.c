@@ -16,9 +16,9 @@ struct player {
 	const struct replay_options *options;
 	struct replay_result *result;
 	const struct nccl_profiler *table;
-	int mask;	 // one per process, as in NCCL
+	int mask;	 // events that the plugin requests; one mask per process, as in NCCL
 	void **handles;	 // indexed by event
-	int *masks;	 // by event: copy of the mask at the start of an operation
+	int *masks;	 // indexed by event: copy of `mask` at the start of the event
 	void **contexts; // indexed by communicator
 	uint32_t open;	 // open communicators
 };
@@ -78,8 +78,8 @@ static int type_event_mask(uint32_t type) {
 	}
 }
 
-// Return whether the plugin requested an event. An operation copies the mask, and events below it
-// use the copy.
+// Return whether the plugin requests events of this type. The plugin may change its mask at any
+// time. Proxy operations and kernel events obey the mask from the start of their parent event.
 static bool
 event_is_requested(const struct player *player, const struct replay_call *call, uint32_t type) {
 	int mask = __atomic_load_n(&player->mask, __ATOMIC_RELAXED);

@@ -43,7 +43,8 @@ enum session_group {
 
 struct session {
 	struct client_server *server;
-	// set by the owner; not called from inside its own calls
+	// Notifies the owner, which sets the callback. Never called while the owner is inside
+	// session_answer_line() or session_step().
 	void (*wake)(struct session *session);
 	struct text out;
 	enum session_format format;

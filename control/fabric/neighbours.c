@@ -126,7 +126,7 @@ static void neighbours_update(struct fabric *fabric) {
 
 	if (wanted == NULL || !own_start_update(fabric)) {
 		free(wanted);
-		return; // the next pass is soon
+		return; // the timer tries again soon
 	}
 	wanted_collect(fabric, wanted);
 	while (pairing_next(fabric->pairing, &cursor, &view)) {

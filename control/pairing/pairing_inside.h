@@ -37,14 +37,14 @@ struct attempt {
 	bool stuck;
 	bool exists; // the queue pair exists
 	bool in_lane;
-	bool announced; // a message about it was sent to the peer
-	bool bound;	// `theirs` is known; fixed once connect_asked is set
+	bool announced; // a message about the attempt was sent to the peer
+	bool bound;	// `theirs` is set; its queue pair may change until connect_asked is set
 	bool connect_asked, connected;
 	bool peer_ready;
 	uint32_t psn;
 	uint64_t deadline_ns;
 	uint64_t resend_ns, resend_gap_ns;
-	uint64_t said_ns; // time of the last message about it
+	uint64_t said_ns; // time of the last message about the attempt
 	struct pairing_end own, theirs;
 	struct pairing_failure failure; // set when retired
 };
@@ -66,12 +66,13 @@ struct entry {
 	uint32_t retired_count;
 	bool wanted;
 	bool tombstone; // requests get `failure` until next_try_ns
-	bool deferred;	// it waits for the rate limit, and was counted
+	bool deferred;	// the rate limit delays the entry, which was counted once
 
-	bool offered; // the peer has begun a handshake, and is not answered yet
+	bool offered; // `offer` begins a handshake of the peer and is not answered yet
 	uint64_t offer_until_ns;
 	struct pairing_end offer;
-	// Newest generation of the peer that was heard of, and whether the peer closed it.
+	// Newest start and generation in messages of the peer, and whether the peer closed that
+	// generation.
 	uint64_t heard_start;
 	uint32_t heard_generation;
 	bool heard_gone;
@@ -83,8 +84,8 @@ struct entry {
 	uint64_t next_try_ns;
 	uint64_t begun_ns; // start of the last handshake; PAIRING_NEVER: none
 	uint64_t ready_ns, took_ns, used_ns;
-	uint32_t flow;	   // index of its next flow label
-	uint64_t lasts_ns; // time from ready until it is renewed
+	uint32_t flow;	   // index of the next flow label
+	uint64_t lasts_ns; // time from ready until the pair is renewed
 	struct pairing_failure failure;
 	struct report_pause report_pause;
 	struct pairing_waiter *waiters;
@@ -95,7 +96,7 @@ struct peer {
 	uint64_t id;
 	uint64_t start; // start counter; 0: unknown
 	enum pairing_peer_state state;
-	bool fault;	   // its last handshake or pair failed, so new handshakes are slowed down
+	bool fault;	   // the last handshake or pair failed, so new handshakes are delayed
 	uint64_t begun_ns; // start of the last handshake; PAIRING_NEVER: none
 	uint32_t entries;
 };
@@ -103,7 +104,7 @@ struct peer {
 struct own_device {
 	struct pairing_device facts;
 	enum pairing_device_state state;
-	char text[PAIRING_TEXT_MAX + 1]; // why it is not active
+	char text[PAIRING_TEXT_MAX + 1]; // why the device is not active
 	uint32_t stuck;			 // attempts with a stuck call
 };
 

@@ -74,8 +74,9 @@ static void read_pci(const char *device_path, struct device_facts *facts) {
 		facts->numa_node = (int)node;
 }
 
-// Software devices have no parent device. With older kernels they have the parent of their
-// interface; then Soft-RoCE has a file `parent`.
+// Return whether the kernel implements the device in software. Such a device has no parent device,
+// so it has no link `device`. Older kernels give it the parent device of its network interface.
+// Soft-RoCE is then recognized by its file `parent`.
 static bool device_is_software(const char *path) {
 	char file[DEVICE_PATH_MAX + 16];
 

@@ -50,9 +50,9 @@ struct result_device {
 	struct run_record *device, *host;
 	struct run_summary device_summary, host_summary;
 	uint64_t khz;	  // frequency reported by the device
-	uint64_t off_ns;  // largest error of a prediction from the clock reading before
-	uint64_t outside; // stamps outside of their operation
-	bool doubtful;	  // too many stamps outside
+	uint64_t off_ns;  // largest error when a clock reading is predicted from the previous one
+	uint64_t outside; // device stamps before the start or after the end of their operation
+	bool doubtful;	  // too many such stamps
 	// Times that the server's program took to answer, for answered operations.
 	uint64_t answer_count, answer_mean_ps, answer_p50_ns, answer_p99_ns, answer_max_ns;
 };

@@ -237,7 +237,7 @@ static void piece_samples_copy(const struct piece *piece, uint64_t *samples) {
 	}
 }
 
-// Measure tau of one piece around its own quantile.
+// Measure tau of {x <= quantile} within one piece, with the quantile of that piece.
 static int piece_tau(
 	const struct piece *piece,
 	uint32_t per_million,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shows the answer of COMMS, the communicators of jobs, and of WHY of a job: its ranks.
+// Shows the answers of COMMS and of WHY for a job or communicator: a table of communicators, and
+// communicators with their ranks.
 #include "show/answers.h"
 
 #include <records/communicators.h>
@@ -8,14 +9,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-// Whether there is something to say beside that it moves, ended or is quiet.
+// Return whether the finding names a cause or a mismatch, not only a state.
 static bool is_told(const json_t *finding) {
 	const char *cause = fact_word(finding, "cause");
 
 	return (cause[0] != '\0' && strcmp(cause, "none") != 0) || fact_known(finding, "mismatch");
 }
 
-// COMMS.
+// Answer of COMMS.
 
 static void print_finding(struct page *page, const json_t *comm) {
 	const json_t *finding = json_object_get(comm, "finding");
@@ -40,7 +41,7 @@ void show_comms(struct page *page, const json_t *answer) {
 	page_table(page, &communicator_record, comms, print_finding);
 }
 
-// WHY.
+// Answer of WHY.
 
 static void print_ranks(struct page *page, const json_t *comm) {
 	const json_t *ranks = json_object_get(comm, "ranks");
@@ -72,7 +73,8 @@ static void say_comm_story(struct page *page, const json_t *comm) {
 	print_ranks(page, comm);
 }
 
-// Told with its ranks: a communicator that was asked for by its name, or with which something is.
+// Print communicators with their ranks. A communicator of a job is left out if its finding names no
+// cause and no mismatch, unless it is the only one.
 void show_why_comms(struct page *page, const json_t *answer) {
 	const json_t *comms = json_object_get(answer, "communicators"), *comm;
 	uint64_t count =

@@ -18,7 +18,7 @@
 #define CELL_COLUMNS 8 // columns of every protocol version; rails come after these
 
 static const struct {
-	const char *seen; // word of the agent; NULL: never sent by the agent
+	const char *seen; // string in the agent's answer; NULL: no agent sends the kind
 	const char *words;
 } kinds[HEAT_KIND_COUNT] = {
 	[HEAT_NOTHING] = {NULL, "not read yet"},
@@ -36,7 +36,8 @@ const char *heat_kind_words(enum heat_kind kind) {
 	return kinds[kind].words;
 }
 
-// Return the kind for the agent's word. An unknown word gives HEAT_NO_PAIR, which means unknown.
+// Return the kind for a string in the agent's answer. An unknown string gives HEAT_NO_PAIR, which
+// also means unknown.
 static enum heat_kind heat_kind_parse(const char *seen) {
 	for (enum heat_kind kind = 0; seen != NULL && kind < HEAT_KIND_COUNT; kind++) {
 		if (kinds[kind].seen != NULL && strcmp(kinds[kind].seen, seen) == 0)

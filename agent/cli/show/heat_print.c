@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#define TIMES_MAX 8	 // nodes for which times fit
-#define WIDE_MAX 40	 // nodes for which two columns per cell fit
+#define TIMES_MAX 8	 // largest number of nodes whose cells show times
+#define WIDE_MAX 40	 // largest number of nodes or groups whose cells have two columns
 #define LABEL_COLUMNS 15 // columns of a row label, without the row number
 #define TIME_COLUMNS 10
 

@@ -134,8 +134,8 @@ struct relay_source {
 // A received message that waits for its consumer or for an earlier message of its flow.
 struct relay_held {
 	struct relay_held *next;
-	uint64_t until_ns;
-	uint8_t reason; // enum ras_relay_reason of its refusal at until_ns
+	uint64_t until_ns; // deadline: the message is refused then
+	uint8_t reason;	   // enum ras_relay_reason of that refusal
 	struct relay_header header;
 	uint8_t payload[];
 };

@@ -135,7 +135,7 @@ int transfer_send_message(
 	const struct transfer_message *message,
 	uint64_t *ret_message_id
 );
-// Return true if a retry may succeed after this reason of the relay.
+// Return true if a retry may succeed after the relay has reported this reason.
 bool transfer_reason_is_transient(enum ras_relay_reason reason);
 
 // transfer_send.c

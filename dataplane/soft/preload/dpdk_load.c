@@ -56,7 +56,7 @@ module_open(char ret_reason[static SOFT_REASON_MAX + 1], const struct dpdk_modul
 		return err;
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (handle == NULL)
-		// NOLINTNEXTLINE(concurrency-mt-unsafe): of this thread, as glibc has it
+		// NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps this text per thread
 		return module_format_reason(ret_reason, path, dlerror());
 	found = dlsym(handle, DPDK_MODULE_SYMBOL);
 	if (found == NULL || strcmp(found->version, TOCSIN_VERSION) != 0 ||

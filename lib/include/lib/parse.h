@@ -70,7 +70,8 @@ int parse_duration_ns(
 );
 
 // Parse a size: a decimal number and B, KiB, MiB, GiB, TiB (powers of 1024) or k, M, G, T, kB, MB,
-// GB, TB (powers of 1000). A bare number is bytes. Case matters. Exact like durations.
+// GB, TB (powers of 1000). A number without unit is bytes. Case matters. A value that is no whole
+// number of bytes, or has more than 18 decimals, is rejected and never rounded.
 int parse_size_bytes(
 	const char *text,
 	size_t length,
@@ -81,7 +82,7 @@ int parse_size_bytes(
 );
 
 // Parse a percentage: a decimal number and %, into parts per million. 1% is 10000, 0.0001% is 1.
-// Only 0 may be bare.
+// Only 0 may lack the %.
 int parse_percent_ppm(
 	const char *text,
 	size_t length,

@@ -28,10 +28,11 @@ struct track {
 	uint64_t next; // oldest operation that is not complete
 	// first operation with a kernel event since these events are on; 0: none
 	uint64_t kernel_seen;
-	uint64_t done_last;  // largest number of an ended operation
+	uint64_t done_last;  // highest sequence number among ended operations
 	uint32_t done_group; // group of that operation
 	bool network_distrusted;
-	uint64_t started_from, completed_from; // current values of the two marks
+	// values last set for TOCSIN_MARK_STARTED_FROM and TOCSIN_MARK_COMPLETED_FROM
+	uint64_t started_from, completed_from;
 };
 
 static struct track *get_or_create_track(struct bridge_comm *comm) {

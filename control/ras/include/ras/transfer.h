@@ -141,13 +141,13 @@ struct ras_transfer_counters {
 	uint64_t waited;  // the relay had no room
 	uint64_t busy;	  // starts postponed: too many transfers, no memory, or unknown sender
 
-	// Rejected input.
-	uint64_t malformed;  // unreadable
-	uint64_t unknown;    // for an unknown or ended transfer
-	uint64_t duplicates; // received before
-	uint64_t gaps;	     // ahead of the next expected byte
-	uint64_t overruns;   // beyond the credit: the transfer was ended
-	uint64_t lies;	     // contradicting sizes or ends: the transfer was ended
+	// Rejected messages.
+	uint64_t malformed;  // unreadable messages
+	uint64_t unknown;    // messages for an unknown or ended transfer
+	uint64_t duplicates; // segments or starts received before
+	uint64_t gaps;	     // segments that begin after the next expected byte
+	uint64_t overruns;   // segments beyond the credit: the transfer was ended
+	uint64_t lies;	     // contradicting sizes or ends; a receiver then ends the transfer
 	uint64_t credits_refused;
 };
 
