@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What selection decided, and why: one judgement for each address of each link.
+// The result of interface selection: one judgement, with its reason, per address of each link.
 #pragma once
 
 #include <lib/netif/table.h>
@@ -13,17 +13,19 @@
 #define NETIF_NOTES_MAX 8
 #define NETIF_ERROR_BYTES 1024
 
-// One value that steers selection, and who set it: "NCCL_SOCKET_IFNAME", "--peer", "default".
+// One setting of the selection. `origin` names its source: "NCCL_SOCKET_IFNAME", "--peer",
+// "default".
 struct netif_setting {
 	const char *value; // NULL: not set
 	const char *origin;
 };
 
 struct netif_error {
-	char text[NETIF_ERROR_BYTES]; // a sentence that quotes what is wrong; perhaps a list below
+	// A sentence that quotes the wrong value; netif_error_list() may append lines.
+	char text[NETIF_ERROR_BYTES];
 };
 
-// Why a candidate is out, or that it is in.
+// Why a candidate was rejected; NETIF_TAKEN: it was accepted.
 enum netif_reason {
 	NETIF_TAKEN,
 	NETIF_LINK_WITHOUT_ADDRESS,
@@ -33,7 +35,7 @@ enum netif_reason {
 	NETIF_LINK_IS_BOND_PORT,
 	NETIF_LINK_IS_BRIDGE_PORT,
 	NETIF_ADDRESS_TENTATIVE,
-	NETIF_ADDRESS_DUPLICATE, // detection failed: another host has it
+	NETIF_ADDRESS_DUPLICATE, // another host has the same address
 	NETIF_ADDRESS_DEPRECATED,
 	NETIF_ADDRESS_LOOPBACK,
 	NETIF_ADDRESS_LINK_LOCAL,
@@ -47,51 +49,55 @@ enum netif_reason {
 };
 #define NETIF_REASON_COUNT (NETIF_LIST_FULL + 1)
 
-// The parts in the order of their weight. value holds them all: the higher one wins, and of two
-// equal ones the lower interface index, then the lower address.
+// The score of a candidate. The fields are in order of weight, and `value` packs all of them. The
+// higher value wins; if two are equal, the lower interface index, then the lower address.
 struct netif_score {
-	uint8_t selector; // 16 for the first item of the list that names it, down to 1; 0: no list
-	uint8_t route;	  // 3 way and source address, 2 source address, 1 way, of the peer's route
-	uint8_t subnet;	  // 1 + prefix length when the peer is in it
-	uint8_t reach;	  // 1 unless link-local or loopback
-	uint8_t class;	  // 9 down to 0, see netif_class_rank()
-	uint32_t speed;	  // Mb/s, at most 2^20 - 1
-	uint32_t mtu;	  // bytes, at most 2^17 - 1
-	uint8_t preference; // of the addresses of one link: permanent, primary, IPv4
+	uint8_t selector; // 16 if the first item of the list matches, down to 1; 0: no list
+	// Match with the kernel's route to the peer: 2 for its source address, plus 1 for its link.
+	uint8_t route;
+	uint8_t subnet; // 1 + prefix length if the peer is in the address's subnet, else 0
+	uint8_t reach;	// 0 for a link-local or loopback address, else 1
+	uint8_t class;	// rank of the link's class, 0 to 9: netif_class_rank()
+	uint32_t speed; // Mb/s, at most 2^20 - 1
+	uint32_t mtu;	// bytes, at most 2^17 - 1
+	// Among addresses of one link: neither temporary nor secondary, then permanent, then IPv4.
+	uint8_t preference;
 	uint64_t value;
 };
 
 struct netif_judgement {
-	uint32_t link;	 // position in the table
-	int32_t address; // position in the table, -1: the link has none
+	uint32_t link;	 // index in netif_table.links
+	int32_t address; // index in netif_table.addresses; -1: the link has no address
 	enum netif_reason reason;
-	const char *rule;	  // nccl: the step that took it, a constant or the setting's origin
-	int32_t item;		  // position in the selector's list, -1: none
-	struct netif_score score; // only with the rules tocsin, and only when taken
+	// nccl: the step that accepted it; a constant string or the origin of the setting.
+	const char *rule;
+	int32_t item;		  // index of the matching item in the selector; -1: none
+	struct netif_score score; // valid with the rules `tocsin` and reason NETIF_TAKEN
 };
 
 struct netif_choice {
-	struct netif_judgement *judgements; // in kernel order; a link without address is last
+	struct netif_judgement *judgements; // in kernel order; links without an address are last
 	size_t count;
-	uint32_t chosen[NETIF_CHOSEN_MAX]; // positions in judgements, best first
+	uint32_t chosen[NETIF_CHOSEN_MAX]; // indexes into `judgements`, best first
 	size_t chosen_count;
-	uint16_t port;				       // that the winning item asks for, 0: none
-	char notes[NETIF_NOTES_MAX][NETIF_NOTE_BYTES]; // settings that were passed over, and why
+	uint16_t port; // port in the item of the best choice; 0: none
+	// Settings that were ignored or had no effect, and why.
+	char notes[NETIF_NOTES_MAX][NETIF_NOTE_BYTES];
 	size_t note_count;
 };
 
-// Takes NULL. Returns NULL.
+// Destroy the choice; NULL is allowed. Returns NULL.
 struct netif_choice *netif_choice_destroy(struct netif_choice *choice);
 
-// Half a sentence: "no carrier".
+// Return a phrase such as "no carrier".
 const char *netif_reason_text(enum netif_reason reason);
 
-// A name as text for people: the kernel allows control characters and any byte in it, which are
-// escaped as lib/escape.h does.
+// Print the name of a link. The kernel allows any byte in a name, so control characters and invalid
+// UTF-8 are escaped (lib/escape.h).
 #define NETIF_NAME_TEXT_BYTES (4 * IFNAMSIZ)
 void netif_name_print(const char *name, char text[static NETIF_NAME_TEXT_BYTES]);
 
-// "eth0 192.0.2.2/24" or "eth0", the name as above.
+// Print a candidate as "eth0 192.0.2.2/24", or as "eth0" if the link has no address.
 #define NETIF_CANDIDATE_BYTES 160
 void netif_candidate_print(
 	const struct netif_table *table,
@@ -99,6 +105,6 @@ void netif_candidate_print(
 	char text[static NETIF_CANDIDATE_BYTES]
 );
 
-// Puts what the machine has below the sentence, as far as it fits: a line "There are:", one
-// for each address or link without any, and how many more.
+// Append a list of the machine's addresses to the sentence, as far as it fits: a line "There are:",
+// one line per address or link without an address, and the number of those left out.
 void netif_error_list(struct netif_error *error, const struct netif_table *table);

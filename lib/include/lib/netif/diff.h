@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What changed between two gatherings.
+// Compares two interface tables.
 #pragma once
 
 #include <lib/netif/table.h>
@@ -10,11 +10,11 @@ enum netif_change_kind {
 	NETIF_LINK_CHANGED, // name, flags, carrier, master, MTU, speed or class
 	NETIF_ADDRESS_ADDED,
 	NETIF_ADDRESS_REMOVED,
-	NETIF_ADDRESS_CHANGED, // its flags: no longer tentative, say
-	NETIF_ROUTES_CHANGED,  // to a peer that was looked up, or a default route
+	NETIF_ADDRESS_CHANGED, // flags, for example no longer tentative
+	NETIF_ROUTES_CHANGED,  // a route to a peer of the query, or a default route
 };
 
-// The pointers are into the tables, the older one's for what was removed.
+// One change. The pointers refer to the new table; for a removed entry, to the old table.
 struct netif_change {
 	enum netif_change_kind kind;
 	const struct netif_link *link;	     // NULL for routes
@@ -23,8 +23,8 @@ struct netif_change {
 
 typedef void netif_diff_report(void *context, const struct netif_change *change);
 
-// Calls report for each difference: links by index, then addresses by link and address, then
-// routes. Returns 0 or -ENOMEM, then without any call.
+// Compare two tables, and call `report` for each change: links by index, then addresses by link and
+// address, then routes once. Returns 0, or -ENOMEM without any call of `report`.
 int netif_diff(
 	const struct netif_table *before,
 	const struct netif_table *after,
@@ -32,5 +32,5 @@ int netif_diff(
 	void *context
 );
 
-// "link added", "address removed", ...
+// Return a phrase such as "link added".
 const char *netif_change_text(enum netif_change_kind kind);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel's routing netlink: bytes into a table, and the socket they come from.
+// Requests over rtnetlink, and the parser of its messages.
 #pragma once
 
 #include <lib/netif/table.h>
@@ -8,14 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Reads whole messages (one datagram, or a recording of several) into table: links, addresses and,
-// with peer NULL, default routes of the main table; with a peer, the one route that answers a
-// lookup of it. Messages of other types are passed over.
+// Parse whole messages, from one datagram or from a recording of several, into the table. Links and
+// addresses are added. If `peer` is NULL, default routes of the main table are added too; otherwise
+// the route in the answer to a lookup of the peer. Other messages are ignored.
 //
-// Sets *ret_done when the kernel's end of dump, or its answer to a lookup, was among them.
-// Returns 0; -EBADMSG for a message or attribute that does not fit its surroundings; -EINTR when
-// the kernel says that its tables changed under the dump; -EOVERFLOW, -ENOMEM; or the error the
-// kernel sent. After an error the table holds a part and is to be thrown away. Any thread.
+// *ret_done is set to true if the messages contain the end of a dump or the answer to a lookup.
+// Returns 0, -EBADMSG (malformed message), -EINTR (the kernel's tables changed during the dump),
+// -EOVERFLOW, -ENOMEM, or the error that the kernel sent. After an error the table is incomplete
+// and must be destroyed. Any thread may call this.
 int netif_netlink_parse(
 	const void *bytes,
 	size_t size,
@@ -24,7 +24,7 @@ int netif_netlink_parse(
 	bool *ret_done
 );
 
-// Kind of objects that a request asks for.
+// Kinds of objects that a dump can request.
 enum netif_dump {
 	NETIF_DUMP_LINKS,
 	NETIF_DUMP_ADDRESSES,
@@ -32,19 +32,20 @@ enum netif_dump {
 	NETIF_DUMP_DEFAULTS_IPV6,
 };
 
-// Called with each datagram of an answer. Anything but 0 ends the dump and is returned by it.
+// Handle one datagram of an answer. A result other than 0 ends the request, which then returns it.
 typedef int netif_netlink_handler(void *context, const void *bytes, size_t size);
 
-// An rtnetlink socket, joined to the multicast groups (RTMGRP_*; 0 for requests). -errno of the
-// socket calls.
+// Open an rtnetlink socket. `groups` is a mask of RTMGRP_* to join; such a socket is non-blocking.
+// Use 0 for requests. Returns 0 or -errno of the socket calls.
 int netif_netlink_open(uint32_t groups, int *ret_fd);
 
-// Asks, and hands every datagram of the answer to take until take sets *done. Blocks only for the
-// kernel. 0, what take returned, -EMSGSIZE for a datagram over 256 KiB, or -errno of the socket.
+// Request a dump, and pass each datagram of the answer to `take` until `take` has set *done. Blocks
+// until the kernel has answered. Returns 0, -ENOMEM, the error of `take`, -EMSGSIZE for a datagram
+// over 256 KiB, or -errno of the socket.
 int netif_netlink_dump(
 	int fd, enum netif_dump what, netif_netlink_handler *take, void *context, const bool *done
 );
-// The same for the route to peer: one datagram.
+// Request the route to a peer, in the same way.
 int netif_netlink_lookup(
 	int fd,
 	const struct sock_addr *peer,
@@ -53,7 +54,7 @@ int netif_netlink_lookup(
 	const bool *done
 );
 
-// The index of an interface of this network namespace by its name. For a name that it does not know
-// the kernel loads no module, as it does for if_nametoindex(), which waits for that.
-// -ENODEV, -EINVAL for what is no name, or -errno of the socket.
+// Find the index of an interface of this network namespace. Unlike if_nametoindex(), this does not
+// make the kernel load a module for an unknown name, and does not wait for that. Returns 0,
+// -ENODEV, -EINVAL (not a possible name), -ENOMEM, or -errno of the socket.
 int netif_netlink_index(const char *name, uint32_t *ret_index);

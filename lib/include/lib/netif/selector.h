@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The list that steers the rules `tocsin`: NCCL_SOCKET_IFNAME's grammar and more.
+// The selector list of the rules `tocsin`. It extends the grammar of NCCL_SOCKET_IFNAME.
 //
-//	list  := ['^'] ['='] item {',' item}     ^ excludes what the list names, = takes names whole
-//	item  := ['^'] ['='] what [':' port]     the same for one item of a list without the mark
-//	what  := NAME                            interfaces whose name begins so (whole with =)
-//	       | NETWORK '/' BITS | ADDRESS      interfaces with an address in it; IPv6 before a
-//	                                         port stands in [ ]
-//	       | 'peer:' ADDRESS                 the way that the kernel takes to it
-//	       | 'default-route'                 the way of the default route, by lowest metric
+//	list  := ['^'] ['='] item {',' item}     ^ excludes all items, = compares whole names
+//	item  := ['^'] ['='] what [':' port]     the same marks for one item, if the list has none
+//	what  := NAME                            interfaces whose name begins with NAME
+//	                                         (is NAME, with =)
+//	       | NETWORK '/' BITS | ADDRESS      interfaces with such an address; IPv6 before a
+//	                                         port must be in [ ]
+//	       | 'peer:' ADDRESS                 the kernel's route to ADDRESS
+//	       | 'default-route'                 the default route with the lowest metric
 //
-// An interface that is called peer or default-route is named with =. An earlier item is preferred
-// to a later one. A list of exclusions alone stands for everything else.
+// An interface with the name peer or default-route needs the mark =. An earlier item is preferred
+// to a later one. A list that has only exclusions allows everything else.
 #pragma once
 
 #include <lib/cidr.h>
@@ -35,7 +36,7 @@ enum netif_item_kind {
 struct netif_item {
 	enum netif_item_kind kind;
 	bool excludes;
-	char text[NETIF_ITEM_BYTES]; // as it was given, quoted for people
+	char text[NETIF_ITEM_BYTES]; // the item as given, quoted for messages
 	char name[IFNAMSIZ];
 	struct cidr network;
 	struct sock_addr peer; // port 0
@@ -44,17 +45,18 @@ struct netif_item {
 
 struct netif_selector {
 	struct netif_item items[NETIF_ITEMS_MAX];
-	size_t count; // 0: nothing is asked, everything may be chosen
+	size_t count; // 0: there is no list, everything may be chosen
 };
 
-// -EINVAL with a sentence that quotes the item. A value of NULL gives an empty selector.
+// Parse a list. A value of NULL gives an empty selector. Returns 0, or -EINVAL with a sentence that
+// quotes the item.
 int netif_selector_parse(
 	const struct netif_setting *setting,
 	struct netif_selector *ret_selector,
 	struct netif_error *error
 );
 
-// Whether an item names this address. address is NULL for a link without any.
+// Return whether an item matches this address. `address` is NULL for a link without an address.
 bool netif_item_matches(
 	const struct netif_item *item,
 	const struct netif_table *table,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Says when interface selection should be made again.
+// Watches links, addresses and routes, and reports when interfaces should be selected again.
 //
-// One netlink socket for an epoll set. Messages are taken only as a sign that something moved: they
-// are coalesced until the machine has been quiet for a while, and then the caller gathers all facts
-// anew and compares. So a lost message costs nothing, and a link that flaps within that time shows
-// no change. The watch decides nothing: what is done about a better choice, above all with sessions
-// that run over the old one, is the caller's.
+// The watch has one netlink socket, for an epoll set. A netlink message is used only as a sign of a
+// change. Messages are coalesced until no more arrive for a while. Then the caller gathers all
+// facts again and compares them. So a lost message does no harm, and a link that flaps within that
+// time shows no change. The caller decides what to do about a better choice, above all with
+// sessions that use the old one.
 //
-// One thread. Times are of any one monotonic clock, the caller's.
+// Only one thread may use a watch. All times are of one monotonic clock, which the caller chooses.
 #pragma once
 
 #include <lib/deadline.h>
@@ -16,41 +16,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Objects that the messages were about.
+// Kinds of objects that changed; bits of netif_watch_event.what.
 #define NETIF_WATCH_LINK (1U << 0)
 #define NETIF_WATCH_ADDRESS (1U << 1)
 #define NETIF_WATCH_ROUTE (1U << 2)
-#define NETIF_WATCH_LOST (1U << 3) // the kernel dropped some: anything may have changed
+#define NETIF_WATCH_LOST (1U << 3) // messages were lost or malformed: anything may have changed
 
 struct netif_watch_event {
 	uint32_t what;
-	uint64_t messages; // coalesced into this one
+	uint64_t messages; // number of messages that this event stands for
 };
 
 struct netif_watch; // private
 
-// An event is due quiet_ns after the last message, and at the latest limit_ns after the first.
-// -EINVAL when limit_ns is below quiet_ns, -ENOMEM, or -errno of the socket calls.
+// Create a watch. An event is due quiet_ns after the last message, but at most limit_ns after the
+// first one. Returns 0, -EINVAL if limit_ns is below quiet_ns, -ENOMEM, or -errno of the socket
+// calls.
 int netif_watch_create(uint64_t quiet_ns, uint64_t limit_ns, struct netif_watch **ret_watch);
-// The same on a datagram descriptor of the caller's, non-blocking, which the watch then owns (also
-// when this fails): for tests.
+// For tests: create a watch that reads from a non-blocking datagram socket. The watch owns `fd`;
+// `fd` is closed even if this call fails.
 int netif_watch_create_on(
 	int fd, uint64_t quiet_ns, uint64_t limit_ns, struct netif_watch **ret_watch
 );
-// Takes NULL. Returns NULL.
+// Destroy the watch; NULL is allowed. Returns NULL.
 struct netif_watch *netif_watch_destroy(struct netif_watch *watch);
 
-// Readable when netif_watch_read has something to do.
+// Return the descriptor; when it is readable, call netif_watch_read().
 int netif_watch_fd(const struct netif_watch *watch);
 
-// Drains the socket; call it when the descriptor is readable. At most some hundred datagrams at
-// once, so that a storm of messages does not hold the caller. 0 or -errno of the socket.
+// Read the pending messages. One call reads a limited number of datagrams, so that a storm of
+// messages does not block the caller. Returns 0 or -errno of the socket.
 int netif_watch_read(struct netif_watch *watch, uint64_t now_ns);
 
-// When netif_watch_consume will have an event; never, while nothing moved.
+// Return the time at which netif_watch_consume() will have an event; never, if nothing changed.
 struct deadline netif_watch_deadline(const struct netif_watch *watch);
 
-// True, with the event, when it is due; the watch then starts afresh.
+// Return true and the event if it is due, and start to collect the next event.
 bool netif_watch_consume(
 	struct netif_watch *watch, uint64_t now_ns, struct netif_watch_event *ret_event
 );
