@@ -28,7 +28,7 @@ struct overlay_contributor {
 	void *ctx;
 };
 
-// A question of another node, and our answer as far as it is complete.
+// A question of another node, and this node's answer as far as it is complete.
 struct overlay_served {
 	struct overlay *overlay;
 	struct overlay_served *next;
@@ -46,12 +46,12 @@ struct overlay_served {
 };
 
 #define OVERLAY_REACH_ASKED 2	// members asked in one round
-#define OVERLAY_REACH_TRIES 8	// tries for other nodes at once
+#define OVERLAY_REACH_TRIES 8	// connection tries for other nodes at once
 #define OVERLAY_REACH_ASKERS 64 // askers that are remembered; the oldest makes room
 #define OVERLAY_REACH_ANSWER_BYTES 256
 #define OVERLAY_REACH_WORDS_BYTES 160 // words that fit, with an address, into an event
 
-// Our question to other members. Only one is under way.
+// This node's question to other members: can they connect to it? Only one is under way.
 struct overlay_reach_ask {
 	struct loop_timer due;
 	struct overlay_call call;
@@ -60,7 +60,7 @@ struct overlay_reach_ask {
 	bool lost;  // the machine lost the address, so no member is asked
 	uint64_t pause_ns;
 	uint64_t asked[OVERLAY_REACH_ASKED];
-	uint64_t failed[OVERLAY_REACH_ASKED]; // members of `asked` that did not reach us
+	uint64_t failed[OVERLAY_REACH_ASKED]; // members of `asked` that did not reach this node
 	enum ras_cause cause;		      // cause of the first failure
 	uint32_t asked_count, failed_count;
 	char answer[OVERLAY_REACH_ANSWER_BYTES];
@@ -71,18 +71,18 @@ struct overlay_reach_ask {
 // A connection try that another node asked for.
 struct overlay_reach_try {
 	struct overlay *overlay;
-	struct overlay_served *served; // NULL: not in use
+	struct overlay_served *served; // question to answer; NULL: not in use
 	struct sock_addr from, to;
 	uint32_t conn;
 	struct loop_timer deadline;
 	struct loop_job done;
-	enum ras_cause cause;	      // how it ended
+	enum ras_cause cause;	      // result of the try; RAS_CAUSE_NONE: connected
 	char found[RAS_NAME_MAX + 1]; // name of the agent that answered instead; "": unknown
 };
 
 struct overlay_reach_asker {
 	uint64_t id;
-	uint64_t again_ns; // earliest time of its next question
+	uint64_t again_ns; // earliest time of its next question that is answered
 };
 
 struct overlay_text {
@@ -133,7 +133,7 @@ struct overlay_remember {
 	uint64_t looked_ns;	 // time of the last pass; 0: none in this run
 	uint64_t written_ns;	 // time of the last write; 0: none in this run
 	uint64_t written_digest; // digest of the list on the disk
-	// member that reported another agent with our name; NONE: none
+	// member that reported another agent with this node's name; NONE: none
 	struct sock_addr name_conflict_at;
 };
 

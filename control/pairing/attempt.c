@@ -16,8 +16,8 @@ static void cold_call_begin(struct pairing *pairing, struct attempt *attempt, en
 	attempt->cold_ns = pairing->now_ns;
 }
 
-// Match an answer with its request. Returns false if there is no such request; the answer is
-// ignored.
+// Record the answer to a driver call or drain, and set *ret_attempt to the attempt that requested
+// it. Returns false if no attempt waits for this answer; the caller must then ignore the answer.
 static bool cold_call_answered(
 	struct pairing *pairing,
 	uint32_t generation,
@@ -73,7 +73,7 @@ static void attempt_mark_stuck(struct pairing *pairing, struct attempt *attempt)
 	}
 }
 
-// Translate the error of an own call that makes something.
+// Return the reason for an error of a call that sets up this agent's end of a pair.
 static enum pairing_reason reason_from_errno(int err) {
 	switch (err) {
 	case -ENOMEM:

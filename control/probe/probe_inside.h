@@ -49,7 +49,7 @@ struct probe_path {
 	uint64_t read_ns; // time of the next read, while an extra probe precedes it
 };
 
-// Visit target at its hashed position in this schedule's order.
+// Target of visits, at its hashed position in this schedule's order.
 struct probe_target_position {
 	uint64_t order;
 	struct probe_target target;
@@ -62,14 +62,14 @@ struct probe_schedule {
 	struct probe_path paths[PROBE_PATHS_MAX];
 	uint32_t neighbour_count, visit_count;
 	struct probe_budget_ring planned, urgent;
-	uint64_t planned_ns;  // nothing is planned before this time any more
+	uint64_t planned_ns;  // earliest time of the next planned probe
 	uint64_t large_at_ns; // earliest time of the next large probe
 	uint32_t large_count; // large probes so far
-	// Rotation.
+	// Visits: all targets in turn.
 	struct probe_target_position *places;
 	uint32_t place_count, place_max;
 	bool begun;	     // `last_order` is valid
-	uint64_t last_order; // of the last visited target
+	uint64_t last_order; // `order` of the last visited target
 	uint64_t visit_at_ns, round_begin_ns;
 	// Derived from paths and targets.
 	uint64_t interval_ns, visit_ns, round_ns;

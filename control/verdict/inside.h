@@ -73,13 +73,14 @@ struct finding {
 	bool is_fading;	 // two observers find the node silent, even if the verdict waits
 	bool own_words;	 // from its own statement, which needs no observer
 	bool own_doubt;	 // unknown for a reason of this agent, which proves nothing about the node
-	// The finding has more than silence behind it, so the brake does not hide it.
+	// Set by judge_unreachable(), which requires more than silence. So the brake does not
+	// replace the finding by unknown.
 	bool brake_free;
 	uint32_t bad;		 // observers with bad reads
-	uint32_t bad_host_count; // the same, one per host
+	uint32_t bad_host_count; // the same, counted once per host
 	uint32_t good;		 // observers that read an advancing pulse
 	uint32_t reader_count;	 // observers that read the node or tried to
-	uint32_t overlay;	 // overlay observers of its silence
+	uint32_t overlay;	 // overlay observers of its silence, or of refused connections
 	uint64_t observers[VERDICT_OBSERVERS_MAX];
 	uint32_t observer_count;
 	uint64_t looked_ns;
@@ -99,7 +100,7 @@ struct held {
 	bool own_words; // from its own statement
 	bool ripe;	// held long enough to see whether more nodes fall
 	uint64_t since_ns;
-	uint64_t told_ns; // when the verdict became this one
+	uint64_t told_ns; // time of the change to this verdict
 	uint64_t looked_ns;
 	uint32_t lost_permille; // largest loss of packets or probes so far
 	uint32_t observer_count;
@@ -151,7 +152,7 @@ struct subject {
 	uint8_t told_advice;
 	uint64_t better_since_ns; // since when the evidence is better than `held`, or RAS_NEVER
 	uint8_t blame;		  // enum fabric for which evidence is being gathered
-	uint64_t blame_since_ns;  // since when
+	uint64_t blame_since_ns;  // when `blame` was set
 	// When several observers last lost packets to the node while some still read it; 0: never.
 	uint64_t lossy_but_read_ns;
 	uint64_t stale_ns;	   // since when its bad evidence is stale, or RAS_NEVER

@@ -195,7 +195,8 @@ static unsigned bridges_below(hwloc_obj_t device, hwloc_obj_t ancestor) {
 static enum topology_class
 class_between(const struct topology *topology, hwloc_obj_t a, hwloc_obj_t b, hwloc_obj_t common) {
 	if (object_is_pci(common)) {
-		// Below a switch each device has exactly one bridge above it, its port.
+		// On one switch, at most one bridge lies between a device and `common`: the
+		// downstream port of the switch that the device is plugged into.
 		if (bridges_below(a, common) <= 1 && bridges_below(b, common) <= 1)
 			return TOPOLOGY_SWITCH;
 		return TOPOLOGY_BRIDGES;

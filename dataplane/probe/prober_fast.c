@@ -44,8 +44,8 @@ static bool path_matches_run(const struct probe_run *run, const struct path_row 
 	       run->bytes <= row->remote_length;
 }
 
-// Return the deadline. The first operation has an earlier limit, because its requester already
-// waited for the pair and the worker.
+// Return the deadline of the run's next operation. The first operation must also end by
+// `run->first`, because the requester already waited for the pair and the worker.
 static uint64_t due_ns(const struct probe_run *run, uint64_t now_ns) {
 	struct deadline due = deadline_after(now_ns, run->timeout_ns);
 

@@ -117,13 +117,13 @@ struct pairing_end {
 	uint32_t generation;
 	struct device_endpoint endpoint;
 	enum device_responder responder;
-	bool shares_overlay; // its device uses the overlay's interface
+	bool shares_overlay; // this end's device uses the overlay's interface
 	bool wanted;	     // this end keeps the pair up permanently
 	uint32_t flow_label; // 20 bits
 	uint8_t traffic_class;
 	struct pairing_pulse pulse;
-	struct pairing_write_sink write_sink; // since version 2
-	struct pairing_gpu gpu;		      // since version 4
+	struct pairing_write_sink write_sink; // sent since handshake version 2
+	struct pairing_gpu gpu;		      // sent since handshake version 4
 };
 
 struct pairing_ops {

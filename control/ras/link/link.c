@@ -140,10 +140,11 @@ static void link_connect(struct ras *ras, struct link *link) {
 	}
 }
 
-// Return true if this side is to connect. The agent lower in ring order connects. The higher one
-// waits first, since a firewall may allow one direction only. A use that only one side has (long
-// links, fallbacks, looks) is connected by that side. A new member also connects, since the others
-// do not know it yet.
+// Return true if this agent connects at once, false if it first waits for the peer to connect.
+// Between ring neighbours, the agent lower in ring order connects at once. The higher one connects
+// only after a wait, in case a firewall blocks the other direction. For uses that only this side
+// has (long links, fallbacks, looks) this agent connects at once. So does a new member, because
+// other members may not know it yet.
 static bool link_is_ours_to_connect(struct ras *ras, const struct link *link, uint32_t uses) {
 	const struct ras_record *self = ras_self(ras)->record;
 

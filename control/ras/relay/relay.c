@@ -387,7 +387,7 @@ int relay_frame_received(struct ras *ras, struct link *link, const uint8_t *fram
 	return 0;
 }
 
-// Ticks
+// Timers: expiry of messages, retries, idle memory
 
 static void buffers_reclaim(struct ras *ras) {
 	struct relay *relay = ras->relay;
@@ -423,7 +423,7 @@ void relay_tick(struct ras *ras) {
 }
 
 uint64_t relay_next_ns(const struct ras *ras) {
-	// A leaving agent does not tick any more, and reports no ends.
+	// A leaving agent runs no more relay_tick() and reports no results of messages.
 	return ras->leaving ? RAS_NEVER : ras->relay->due_ns;
 }
 

@@ -27,9 +27,9 @@
 #define RELAY_HELD_BYTES_MAX (256u << 10)
 #define RELAY_HELD_SOURCE_MAX 16	    // held messages of one source
 #define RELAY_EARLY_NS (2 * RAS_NS_PER_SEC) // time that a message waits for a missing consumer
-// A copy of a message may arrive after its life: it may be stuck in the stream of a peer that
-// stands still, until that stream is closed. This takes up to the time in which the profile `nccl`
-// declares a death, plus some seconds for the frames behind it.
+// A copy of a message may arrive after its life: it may be stuck in the connection of a stalled
+// peer, until that connection is closed. This takes up to the time in which the profile `nccl`
+// declares a death, plus some seconds for the frames that are queued behind the copy.
 #define RELAY_KEEP_SLACK_NS (90 * RAS_NS_PER_SEC)
 #define RELAY_IDLE_NS (30 * RAS_NS_PER_SEC) // between two searches for idle memory
 #define RELAY_SOURCE_BUCKETS 256
@@ -40,8 +40,8 @@ struct relay_item {
 	struct relay_pool *pool;
 	uint64_t queued_ns;
 	uint64_t expires_ns;
-	uint32_t from; // slot of the neighbour that sent it, RAS_NO_SLOT for our own
-	bool detour;   // this hop spends the detour
+	uint32_t from; // slot of the neighbour that sent it; RAS_NO_SLOT: this agent
+	bool detour;   // this hop uses up the detour that a message may take (relay_route.c)
 	struct relay_header header;
 	uint8_t frame[];
 };
@@ -71,7 +71,7 @@ enum relay_origin {
 	RELAY_ORIGIN_COUNT,
 };
 
-// All messages that wait for one link. `last[class]->next` has the turn.
+// All messages that wait for one link. `last[class]->next` is served next.
 struct relay_lane {
 	uint32_t slot;
 	uint32_t served; // frames sent; every LOWEST_CLASS_SHARE-th is of the lowest waiting class
@@ -85,16 +85,16 @@ struct relay_queue {
 	uint32_t lane_count, lane_capacity;
 };
 
-// An own message that has not been answered yet.
+// A message of this agent that has not been answered yet.
 struct relay_pending {
 	struct relay_pending *next;
 	uint64_t message_id;
-	uint64_t first_ns; // first try
-	uint64_t retry_ns; // next action of the tick
+	uint64_t first_ns; // time of the first try
+	uint64_t retry_ns; // time of the next try, or of the message's end
 	uint64_t deadline_ns;
 	bool report;
-	bool over;    // no further try: the tick ends it with `reason`
-	bool certain; // the destination itself refused it for good
+	bool over;    // no further try; the next relay_tick() ends the message with `reason`
+	bool certain; // the destination itself refused the message for good
 	uint8_t tries;
 	uint8_t refused; // mask of refused tries
 	uint8_t reason;	 // enum ras_relay_reason of the last refusal
@@ -110,14 +110,14 @@ struct relay_pending {
 struct relay_flow {
 	uint32_t flow;
 	uint32_t port;
-	uint64_t delivered; // latest sequence
+	uint64_t delivered; // latest delivered sequence
 };
 
-// A peer that sends to us, or to which we send.
+// A peer that sends to this agent, or to which this agent sends.
 struct relay_source {
 	struct relay_source *next; // next in the bucket
 	uint64_t id;
-	uint64_t sent;	  // latest sequence that we sent to the peer
+	uint64_t sent;	  // latest sequence that this agent sent to the peer
 	uint64_t keep_ns; // time until which the entry is needed
 
 	// Received messages of the current start of the peer. A sequence is decided once its
@@ -126,7 +126,7 @@ struct relay_source {
 	uint64_t run;			     // run of the peer's record in that start
 	uint64_t highest;		     // highest decided sequence
 	uint64_t decided[RELAY_WINDOW / 64]; // bit sequence % RELAY_WINDOW
-	uint64_t refused[RELAY_WINDOW / 64]; // refused ones among the decided
+	uint64_t refused[RELAY_WINDOW / 64]; // the same; refused ones among the decided
 	struct relay_flow *flows;
 	uint32_t flow_count, flow_capacity;
 };
@@ -170,7 +170,7 @@ struct relay {
 struct relay_packet {
 	struct relay_header header;
 	const uint8_t *frame; // borrowed
-	uint32_t from;	      // slot of the neighbour that sent it, RAS_NO_SLOT for our own
+	uint32_t from;	      // slot of the neighbour that sent it; RAS_NO_SLOT: this agent
 	uint32_t hop;	      // set by relay_dispatch(): slot of the chosen next hop
 	uint32_t back;	      // preferred first hop for an answer to a retry, RAS_NO_SLOT for any
 };

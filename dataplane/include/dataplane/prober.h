@@ -41,7 +41,7 @@ struct probe_run {
 	uint32_t count;	      // 0: until stopped
 	uint64_t interval_ns; // between two starts; 0: start the next one at once
 	uint64_t timeout_ns;  // per operation
-	// Deadline of the first operation in addition; on the worker's clock
+	// Deadline of the first operation, besides `timeout_ns`; on the worker's clock
 	struct deadline first;
 	struct memory_view view; // holds a reference while the worker owns the run
 	struct histogram

@@ -107,7 +107,8 @@ static bool read_response_is_valid(
 	       read_position_is_valid(&qp->requester, done, work->packets, facts->flags);
 }
 
-// The oldest request has been answered up to, but not including, psn.
+// Advance the oldest request: the peer has answered it up to, but not including, `psn`. `ends` is
+// true if this was the last packet of a response to a read or atomic request.
 static void request_answered(struct soft_qp *qp, uint32_t psn, bool ends) {
 	struct requester *requester = &qp->requester;
 	uint32_t before = requester->acked_psn;

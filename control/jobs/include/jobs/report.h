@@ -48,7 +48,9 @@ struct jobs_signature {
 	int32_t root; // JOBS_NO_ROOT: none
 	uint8_t kind;
 	uint8_t datatype;
-	uint64_t waited_ns; // from this rank's start to its completion, or JOBS_TIME_UNKNOWN
+	// Time that this rank spent in the operation: from its start (its launch, if the start is
+	// unknown) to its completion on this rank. JOBS_TIME_UNKNOWN: not measured.
+	uint64_t waited_ns;
 };
 
 enum jobs_process_state {
@@ -100,7 +102,7 @@ struct jobs_rank_report {
 	struct jobs_signature signatures[JOBS_SIGNATURES]; // sorted by seq, newest last
 
 	uint8_t init_state;  // 0: done, 7: in progress, else an NCCL error
-	uint8_t async_error; // likewise
+	uint8_t async_error; // the same values
 	bool finalized, destroyed, aborted;
 	bool attached; // its socket is connected
 	bool blocks;   // its thread blocks inside an operation until the operation completes
