@@ -26,8 +26,9 @@ NODES_MIB = 12000
 
 
 def counting(build):
-    said = json.loads(subprocess.run([os.path.join(build, "perf", "bench", "tocsin-job-bench"), "--json"],
-                                     capture_output=True, text=True, check=True).stdout)
+    program = os.path.join(build, "perf", "bench", "tocsin-job-bench")
+    said = json.loads(subprocess.run([program, "--json"], capture_output=True, text=True,
+                                     check=True).stdout)
     for row in said["rows"]:
         yield {key: row.get(key) for key in ("what", "value", "unit", "ratio", "target", "ok")} | {
             "yardstick": row["yardstick_value"]}

@@ -135,7 +135,7 @@ struct lane_counters {
 	uint64_t failed, drained, stuck; // number of pairs
 	uint64_t poll_failures;
 	uint64_t completion_events;
-	// Numbers at present, not totals: pairs in the lane, and operations submitted but not ended.
+	// Present numbers, not totals: pairs of the lane, and operations that have not ended.
 	uint64_t pairs, ops;
 };
 void lane_counters(const struct lane *lane, struct lane_counters *ret_counters);

@@ -86,8 +86,8 @@ json_t *record_to_json(const struct record *record, const void *row);
 typedef void record_note_fn(void *ctx, const json_t *row);
 
 // Print a heading and one line per row. If `columns` is not 0, the table drops columns by rank and
-// cuts texts until it has at most so many characters. Columns of rank 0 keep their width, so a table
-// may be wider. With columns 0 nothing is dropped, cut or rounded.
+// cuts texts until it has at most so many characters. Columns of rank 0 keep their width, so a
+// table may be wider. With columns 0 nothing is dropped, cut or rounded.
 void record_print_table(
 	const struct record *record,
 	const json_t *rows,

@@ -17,5 +17,6 @@ struct communicator_row {
 
 extern const struct record communicator_record;
 
-// Write and return the hash of a communicator with all its 16 digits: agents leave leading zeros out.
+// Write and return the hash of a communicator with all its 16 digits. Agents leave leading zeros
+// out.
 const char *show_communicator_hash(const json_t *row, char text[static SHOW_BYTES]);
