@@ -60,7 +60,7 @@ static json_t *value_to_json(const struct record_field *field, const void *row) 
 	case RECORD_JSON:
 		return *(json_t *const *)place;
 	}
-	must(!"a field with a key has a type");
+	must(false); // a field with a key has a type
 	return NULL;
 }
 
