@@ -44,7 +44,7 @@ static int refuse_errno(char *detail, int err, const char *path, const char *wha
 	return keys_file_refuse(detail, err, path, ": cannot %s: %s", what, strerrordesc_np(-err));
 }
 
-// The message names the user as whom the file was opened.
+// Report a failed open with the user id of this process.
 static int refuse_open(char *detail, int err, const char *path) {
 	return keys_file_refuse(
 		detail, err, path, ": cannot open it as user %u: %s", geteuid(),

@@ -2,8 +2,8 @@
 // Micro benchmarks. A micro benchmark is a function that repeats an operation and returns the time.
 // Preparation comes before the first reading of the clock, and cleanup after the second.
 //
-// To add one: write its slice in micro_SUBJECT.c, declare it here, and add a row to the table of
-// its program: micro_main.c, rcu_main.c or worker_main.c.
+// A new benchmark needs three edits: write its slice in micro_SUBJECT.c, declare it here, and add a
+// row to the table of its program: micro_main.c, rcu_main.c or worker_main.c.
 #pragma once
 
 #include <stddef.h>

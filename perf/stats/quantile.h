@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Intervals of a quantile by order statistics, at an effective number of samples.
 //
-// Of m independent samples the number at or below the true quantile is binomial, for any
+// Among m independent samples, the number at or below the true quantile is binomial, for any
 // distribution. The interval reaches from order statistic l to u. Both tails are equal: P(B(m, p) <
 // l) <= a/2 and P(B(m, p) >= u) <= a/2. Consecutive latencies depend on each other. n of them give
 // as much information as m = n / tau independent ones. tau is the autocorrelation time of the

@@ -26,6 +26,8 @@ BAD = [
     ("forbidden", "dataplane/a.c", "void f(void) {\n\tprintf(\"x\");\n}\n"),
     ("goto", "lib/a.c", "\tgoto again;\n"),
     ("comment_openers", "lib/a.c", "int a; // What is counted.\n"),
+    ("comment_openers", "lib/a.c", "// What a node knows.\nint a;\n"),
+    ("comment_openers", "lib/a.c", "int a; // the peer, whom we ask\n"),
     ("comment_openers", "lib/a.c", "int a;\n// Of a node: its name.\nint b;\n"),
     ("static_names", "lib/a.c", "static const char *tell(int a) {\n"),
     ("volatile", "lib/a.c", "volatile int a;\n"),

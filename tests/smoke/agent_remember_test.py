@@ -142,7 +142,7 @@ def alone_says_so():
             shown = subprocess.run(
                 [str(cluster.tocsin), command, "--socket", str(first.socket)],
                 capture_output=True, text=True, check=False)
-            assert "This node sees nobody of those whom it should." in shown.stdout, shown
+            assert "This node sees none of the nodes that it should see." in shown.stdout, shown
             assert shown.stdout.startswith("warning: "), shown
         for agent in others:
             agent.start()

@@ -325,7 +325,7 @@ def a_check_says_what_is_wrong_with_the_agent_itself():
                   evidence="")
     for told, said in (
             (health(grade="warning", mistakes=[wrong]), "warning: n1 misconfigured: at 10.0.0.3:"),
-            (health(grade="warning", alone=True), "warning: n1 sees nobody of those whom"),
+            (health(grade="warning", alone=True), "warning: n1 sees none of the nodes"),
             (health(grade="warning", address_problem="nobody reached it"),
              "warning: n1 others cannot connect to it: nobody reached it"),
             (health(grade="unknown", joined=False, findings=[row], join_problem="n2 is silent"),

@@ -38,6 +38,7 @@ WRAPPERS = {
     re.compile(r"sys/sdt\.h"): "lib/include/lib/tracepoint.h",
 }
 
+WHOM = re.compile(r"\b(whoever|whomever|whom)\b", re.IGNORECASE)
 OPENERS = re.compile(r"(Of|Who|What|That|Whoever|Whom|By|To|Nor|But|Where)\b")
 
 # Of the product, but for the device that is made of software: a queue pair is posted to and polled
@@ -213,7 +214,11 @@ def rule_comment_openers(source):
     after_comment = False
     for number, (code, comment) in enumerate(zip(source.code, source.comments), 1):
         text = re.sub(r"^//+\s*", "", comment.strip())
+        if text.startswith("SPDX"):
+            continue  # the comment below it begins anew
         alone = bool(comment.strip()) and not code.strip()
+        if source.is_c and WHOM.search(text):
+            yield number, f'"{WHOM.search(text)[0]}" names nobody: write which node, peer or caller'
         if source.is_c and text and not (alone and after_comment) and OPENERS.match(text):
             yield number, f'"{text.split()[0]}" leaves the subject of the comment out'
         after_comment = bool(comment.strip()) and (alone or after_comment)

@@ -176,7 +176,7 @@ static bool agent_problem_text(const json_t *answer, char *ret_text, size_t size
 			json_is_string(join) ? json_string_value(join) : ""
 		);
 	else if (json_is_true(json_object_get(answer, "alone")))
-		snprintf(ret_text, size, "sees nobody of those whom it should");
+		snprintf(ret_text, size, "sees none of the nodes that it should see");
 	else if (address != NULL)
 		snprintf(ret_text, size, "others cannot connect to it: %s", address);
 	else if (mistake != NULL)

@@ -54,7 +54,7 @@ static const char details[] =
 	"  tocsin run --mpi -- mpirun -n 4 ./program   follows all ranks\n"
 	"  mpirun -n 4 tocsin run --mpi -- ./program   knows their ends, too\n"
 	"  srun tocsin run -- ./train                  MPI and NCCL, on all nodes\n"
-	"  tocsin comms                                who waits for whom\n"
+	"  tocsin comms                                which rank waits for which\n"
 	"\n"
 	"Launchers of several nodes hand LD_PRELOAD on only if they are told (mpirun -x LD_PRELOAD): the\n"
 	"second shape needs nothing. Signals, terminal, streams and exit status are those of COMMAND: sent\n"

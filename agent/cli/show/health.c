@@ -117,7 +117,7 @@ static void say_head(struct page *page, const json_t *answer) {
 	if (json_is_false(json_object_get(answer, "joined")))
 		page_print(page, "This node is not a member of a ring yet.\n");
 	if (fact_holds(answer, "alone"))
-		page_print(page, "This node sees nobody of those whom it should.\n");
+		page_print(page, "This node sees none of the nodes that it should see.\n");
 	if (fact_known(answer, "join_problem"))
 		page_print(page, "  %s\n", fact_word(answer, "join_problem"));
 	say_strangers(page, json_object_get(answer, "strangers"));

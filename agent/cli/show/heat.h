@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Heat map of paths: who reads whom, and how well. A cell is an ordered pair of nodes. With too
-// many nodes to draw, it is a pair of groups of nodes, in order of name. A cell shows the worst of
-// its paths.
+// Heat map of paths: which node reads which, and how well. A cell is an ordered pair of nodes. With
+// too many nodes to draw, it is a pair of groups of nodes, in order of name. A cell shows the worst
+// of its paths.
 #pragma once
 
 #include <jansson.h>

@@ -256,7 +256,9 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 	if (json_is_false(json_object_get(health, "joined")))
 		frame_add(frame, FRAME_TEXT, "This node is not a member of a ring yet.");
 	if (json_is_true(json_object_get(health, "alone")))
-		frame_add(frame, FRAME_TEXT, "This node sees nobody of those whom it should.");
+		frame_add(
+			frame, FRAME_TEXT, "This node sees none of the nodes that it should see."
+		);
 	if (summary_text(health, "join_problem")[0] != '\0')
 		frame_add(frame, FRAME_TEXT, "  %s", summary_text(health, "join_problem"));
 	if (summary_number(strangers, "count") > 0)

@@ -170,7 +170,7 @@ bool membership_apply_reported(struct ras *ras, const struct peer_news *news, st
 
 // Take a start number above `start`, which an earlier run of this agent used, and announce it.
 // Returns false if the own start number is higher already. Also returns false within 10 s of the
-// last such step; whoever knows the earlier run will report it again.
+// last such step; a peer that knows the earlier run will report it again.
 bool ras_supersede_earlier_run(struct ras *ras, uint64_t start);
 
 // Become a member, with this start number if it is higher than the own one.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The list sent with a census: whom it asks about, who has no vote, and who is not counted.
+// The list sent with a census: its subjects, members without a vote, and members not counted.
 #include "live/census_list.h"
 
 #include "core/core.h"

@@ -13,7 +13,7 @@
 // within some tens of microseconds.
 #define ENGINE_VAIN_WAKES_MAX 8
 // A wake-up also counts as vain if a caller polled or posted so shortly before the engine's turn.
-// That caller would have taken the frame as soon. An engine that preempts the spinning thread
+// The caller would have taken the frame as soon. An engine that preempts the spinning thread
 // always comes first, so finding the frame proves nothing.
 #define ENGINE_CALLER_SPIN_NS UINT64_C(4000)
 // Same limit at a tick; it is longer because the caller may be processing its completions.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an agent knows of one rank of one communicator, from the counters of a process on this node.
+// Facts of an agent about one rank of one communicator, from the counters of a process on its node.
 //
 // Plain values, filled by the agent from the process's page and from /proc. All counts are clamped:
 // completed <= started <= launched. An unknown value is marked as unknown, and is never guessed.

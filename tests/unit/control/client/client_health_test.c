@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// HEALTH: whom it counts and whom it does not, and what it makes of each; never more than is known.
+// Tests of HEALTH: which nodes it counts, how it grades each, and that it states only known facts.
 #include "control/client/client_trouble.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ static void health_names_whom_the_roster_misses(void **state) {
 	close(fd);
 }
 
-// Found: of five of six that were reached, of whom some had no vote, it said "no more than half".
+// Regression: it said "no more than half" of five reached members out of six, some without a vote.
 static void part_that_waits_says_why_it_declares_nobody(void **state) {
 	static const struct {
 		uint32_t reached, of;
@@ -148,7 +148,8 @@ static void node_that_is_alone_though_it_remembers_others_is_no_ok(void **state)
 	bench.overlay.join_problem = words;
 	bench_say(fd, "HEALTH\n");
 	answer = bench_shown(fd);
-	assert_non_null(bench_find(answer, "This node sees nobody of those whom it should.\n"));
+	assert_non_null(bench_find(answer, "This node sees none of the nodes that it should see.\n")
+	);
 	assert_non_null(bench_find(answer, words));
 	bench_say(fd, "SET FORMAT json\n");
 	bench_shown(fd);

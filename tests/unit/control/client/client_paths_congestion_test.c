@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What PATHS, PATH and WHY tell of congestion at the ports of a path.
+// Tests of the congestion that PATHS, PATH and WHY report for the ports of a path.
 #include "control/client/client_paths_bed.h"
 
 #include <control/checks.h>

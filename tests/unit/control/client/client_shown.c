@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the program tocsin prints of an answer that came to the bench.
+// Formats an answer that the bench received as the program tocsin prints it.
 #include "control/client/client_bench.h"
 #include "show/answers.h"
 #include "show/event_line.h"

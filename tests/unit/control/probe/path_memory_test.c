@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What answered probes teach about a path: latency, the peer's pulse, its history, also across a
-// restart.
+// Tests of the facts that answered probes yield about a path: latency, the peer's pulse, and its
+// history, also across a restart.
 #include "control/probe/path_scene.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an engine keeps of evidence and of peers: bounds, restarts, and evidence in any order.
+// Tests of the evidence and the peers that an engine stores: bounds, restarts, order of evidence.
 #include "control/verdict/verdict_bed.h"
 
 #include <errno.h>

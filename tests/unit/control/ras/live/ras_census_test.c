@@ -190,7 +190,7 @@ static void count_that_serves_not_steers_only_those_without_a_vote(void **state)
 			brake_decision(ras, ras->observed_ns, ras->observed_ns),
 			serves ? BRAKE_FREE : BRAKE_UNKNOWN
 		);
-		// Without a vote this node declares no death, whoever made the census.
+		// Without a vote this node declares no death, from any census.
 		votes_withdraw(ras, ras->self_slot);
 		lone_pass(lone, 4 * SEC);
 		ras_enter(ras, lone->now_ns);
