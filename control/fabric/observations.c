@@ -270,10 +270,13 @@ static void path_notice_cut_off(const struct probed_path *probed_path, uint64_t 
 }
 
 static uint64_t port_resend_count(const struct probing *probing, uint32_t device) {
-	const struct fabric_config *config = &probing->fabric->config;
+	const struct fabric *fabric = probing->fabric;
 
-	return config->resent != NULL
-		       ? config->resent(config->resent_ctx, config->devices[device].name)
+	// config.devices holds only the devices of the start.
+	return fabric->config.resent != NULL
+		       ? fabric->config.resent(
+				 fabric->config.resent_ctx, fabric->nics[device].config.name
+			 )
 		       : PATH_RESENT_UNKNOWN;
 }
 

@@ -86,6 +86,30 @@ static void a_device_that_comes_late_is_a_rail_and_peers_learn_of_it(void **stat
 	assert_int_equal(bed.agents[1].overlay->notes, 1);
 }
 
+static bool asked[3]; // for the retransmissions of agent 0's devices
+
+static uint64_t count_resent(void *ctx, const char *device) {
+	(void)ctx;
+	for (uint32_t n = 0; n < COUNT_OF(asked); n++)
+		asked[n] |= strcmp(device, name(0, n)) == 0;
+	return 0;
+}
+
+// Regression: a device that came late asked for the counter of another device, or of none.
+static void a_device_that_comes_late_asks_for_its_own_counters(void **state) {
+	(void)state;
+	begin_with(1, 3);
+	bed.agents[0].config.resent = count_resent;
+	start_both();
+	bed_until(are_paired(0, 0));
+	assert_int_equal(add(0, 2), 0);
+	bed_until(is_paired(0, 2, 0, 2));
+	memset(asked, 0, sizeof(asked));
+	bed_pass(30 * SEC);
+	assert_true(asked[0] && asked[2]);
+	assert_false(asked[1]);
+}
+
 static void an_agent_without_devices_measures_with_the_first_that_comes(void **state) {
 	(void)state;
 	begin_with(0, 1);
@@ -210,6 +234,7 @@ static void without_memory_a_device_is_not_added_and_nothing_is_broken(void **st
 UNIT_GROUP(fabric_late) {
 	const struct CMUnitTest tests[] = {
 		TWO(a_device_that_comes_late_is_a_rail_and_peers_learn_of_it),
+		TWO(a_device_that_comes_late_asks_for_its_own_counters),
 		TWO(an_agent_without_devices_measures_with_the_first_that_comes),
 		TWO(a_device_that_stands_in_goes_when_the_first_other_one_is_up),
 		TWO(a_peer_that_comes_later_learns_it_too),
