@@ -241,9 +241,9 @@ int devices_start(struct agent *agent) {
 	if (err == 0) {
 		devices_add_found(agent, discovery);
 		agent->discovery->digest = discovery->digest;
-		agent->discovery->has_new_device = discovery->has_new_device;
+		agent->discovery->has_unjudged = discovery->has_unjudged;
 	} else {
-		agent->discovery->has_new_device = true;
+		agent->discovery->has_unjudged = true;
 		device_add_soft_only(agent, discovery);
 	}
 	discovery_report(agent, discovery, err);
@@ -299,7 +299,7 @@ void devices_add_discovered(struct agent *agent, const struct discovery *discove
 	if (discovery->unchanged)
 		return;
 	agent->discovery->digest = discovery->digest;
-	agent->discovery->has_new_device = discovery->has_new_device;
+	agent->discovery->has_unjudged = discovery->has_unjudged;
 	for (uint32_t n = 0; n < discovery->count; n++)
 		device_add_late(agent, &discovery->found[n]);
 	if (agent->device_count != before && agent->checks != NULL)

@@ -42,7 +42,7 @@ static void on_discovery_done(struct keeper_request *request, void *arg, int res
 		devices_add_discovered(agent, arg);
 	if (agent->rescan_is_queued) {
 		discovery_start(agent, false);
-	} else if (result == 0 && agent->discovery->has_new_device && agent->rescans_left > 0) {
+	} else if (result == 0 && agent->discovery->has_unjudged && agent->rescans_left > 0) {
 		agent->rescans_left--;
 		agent->rescan_is_forced = true;
 		rescan_timer_set(agent, loop_now_ns(agent->loop) + QUICK_RESCAN_NS);
@@ -66,7 +66,7 @@ static void discovery_start(struct agent *agent, bool only_if_changed) {
 	memcpy(discovery->served, known->served, sizeof(known->served));
 	discovery->target_count = known->target_count;
 	discovery->digest = known->digest;
-	discovery->only_if_changed = only_if_changed && !known->has_new_device;
+	discovery->only_if_changed = only_if_changed && !known->has_unjudged;
 	agent->discovering.ended = on_discovery_done;
 	job.arg = discovery;
 	if (keeper_run(agent->discoverer, &job, &agent->discovering) != 0)

@@ -193,7 +193,7 @@ static int devices_list_system(struct discovery *discovery, struct device_query 
 		return err;
 	query->facts = facts;
 	discovery->listed = query->count;
-	discovery->has_new_device = device_list_is_unclear(query);
+	discovery->has_unjudged = device_list_is_unclear(query);
 	return 0;
 }
 

@@ -42,8 +42,8 @@ struct discovery {
 	int err;
 	uint64_t digest; // digest of the listed devices
 	uint32_t listed;
-	bool has_new_device; // a device could not be judged, so the scan must be repeated
-	bool unchanged;	     // list unchanged, scan skipped
+	bool has_unjudged; // a device could not be judged, so the scan must be repeated
+	bool unchanged;	   // list unchanged, scan skipped
 	char reason[DISCOVERY_REASON_BYTES]; // why a requested device is missing
 	char why[DEVICE_CHOICE_TEXT_BYTES];
 	struct found found[DISCOVERY_FOUND_MAX];

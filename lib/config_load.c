@@ -106,7 +106,7 @@ bool config_key_is_valid(
 	return !section->values[index].wrong;
 }
 
-static bool text_unit_is_allowed(const struct escape_unit *unit, char first) {
+static bool escape_unit_is_allowed(const struct escape_unit *unit, char first) {
 	if (unit->text_size == unit->taken_bytes)
 		return true;
 	return first == '"' || first == '\\' || first == '\t'; // escaped in output, but valid text
@@ -117,7 +117,7 @@ bool config_load_check_text(struct config_load *load, const char *text, size_t s
 
 	for (size_t at = 0; at < size; at += unit.taken_bytes) {
 		escape_next(text + at, size - at, &unit);
-		if (text_unit_is_allowed(&unit, text[at]))
+		if (escape_unit_is_allowed(&unit, text[at]))
 			continue;
 		config_load_report(
 			load, "byte %zu is %.*s; allowed is UTF-8 without control characters",

@@ -46,7 +46,7 @@ event_add(struct session *session, struct events *events, const struct ras_event
 	if (events->any)
 		text_add(&session->out, ",", 1);
 	events->any = true;
-	text_json(&session->out, event_text_json(session, &state_event));
+	text_add_json(&session->out, event_text_json(session, &state_event));
 }
 
 static bool events_step(struct session *session) {

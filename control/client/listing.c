@@ -9,7 +9,7 @@ static void listing_begin(struct session *session, struct listing *listing) {
 	listing->begun = true;
 	facts = ops->facts != NULL ? ops->facts(session, listing) : json_object();
 	session_add_schema(facts);
-	text_json(&session->out, facts);
+	text_add_json(&session->out, facts);
 	if (session->out.failed)
 		return;
 	session->out.end--; // drop the closing brace, which is written after the rows
@@ -28,7 +28,7 @@ static void add_row(struct session *session, struct listing *listing) {
 	if (listing->any)
 		text_add(&session->out, ",", 1);
 	listing->any = true;
-	text_json(&session->out, row);
+	text_add_json(&session->out, row);
 }
 
 bool listing_step(struct session *session) {

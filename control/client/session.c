@@ -172,7 +172,7 @@ void session_ok(struct session *session) {
 }
 
 static void send_object(struct session *session, json_t *object) {
-	text_json(&session->out, object);
+	text_add_json(&session->out, object);
 	text_add(&session->out, "\n", 1);
 }
 

@@ -95,7 +95,7 @@ static int add_piece(const char *piece, size_t size, void *ctx) {
 	return text->failed ? -1 : 0;
 }
 
-void text_json(struct text *text, json_t *value) {
+void text_add_json(struct text *text, json_t *value) {
 	if (value == NULL ||
 	    json_dump_callback(value, add_piece, text, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
 		text->failed = true;

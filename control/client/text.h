@@ -34,5 +34,5 @@ __attribute__((format(printf, 2, 3))) void text_print(struct text *text, const c
 void text_wrap(struct text *text, int indent, const char *words);
 // Add a JSON value on one line, compact and without a newline. Takes over the reference; NULL
 // counts as a failure.
-void text_json(struct text *text, json_t *value);
+void text_add_json(struct text *text, json_t *value);
 void text_consume(struct text *text, size_t size);

@@ -50,6 +50,6 @@ uint64_t health_granter(const struct health *health) {
 	return grants_granter(health->grants, loop_now_ns(health->loop));
 }
 
-const struct grants_counters *health_grants(const struct health *health) {
+const struct grants_counters *health_grant_counters(const struct health *health) {
 	return grants_counters(health->grants);
 }

@@ -398,7 +398,7 @@ void stall_init(struct jobhost *host);
 // Return whether all agents are to be queried about the communicator now.
 bool stall_needs_query(struct jobhost *host, struct host_comm *comm, uint64_t now_ns);
 // Judge the answer to that query; takes ownership of `answer`.
-void stall_judge_answer(struct jobhost *host, struct overlay_answer *answer);
+void stall_answer_received(struct jobhost *host, struct overlay_answer *answer);
 // the communicator has moved, or ends
 void stall_clear(struct jobhost *host, struct host_comm *comm);
 void stall_notify_ranks(struct jobhost *host, struct host_comm *comm, const struct stall *stall);

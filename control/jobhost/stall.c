@@ -192,7 +192,7 @@ static void on_look_job(struct loop_job *job) {
 	discard_answer(host);
 }
 
-void stall_judge_answer(struct jobhost *host, struct overlay_answer *answer) {
+void stall_answer_received(struct jobhost *host, struct overlay_answer *answer) {
 	const struct comm_look_config config = {
 		.health = host->config.health,
 		.now_ns = loop_now_ns(host->loop),

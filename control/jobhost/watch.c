@@ -106,7 +106,7 @@ static void on_comms_answer(struct overlay_question *question, struct overlay_an
 	if (answer->err == 0)
 		learn_rosters(host, answer);
 	if (answer->err == 0)
-		stall_judge_answer(host, answer);
+		stall_answer_received(host, answer);
 	else
 		overlay_answer_put(answer);
 }

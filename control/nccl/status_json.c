@@ -19,7 +19,7 @@ static bool put_head(struct session *session, struct status *status) {
 
 	show_local_time(overlay_realtime_ns(overlay, overlay_now_ns(overlay)), when);
 	text_print(&session->out, "{\n  \"nccl_version\": ");
-	text_json(&session->out, json_sprintf("tocsin %s", session->server->version));
+	text_add_json(&session->out, json_sprintf("tocsin %s", session->server->version));
 	text_print(
 		&session->out,
 		",\n  \"cuda_runtime_version\": -1,\n  \"cuda_driver_version\": -1,\n"
@@ -181,7 +181,7 @@ static void put_comm_tail(struct session *session, const struct status *status) 
 	struct text *out = &session->out;
 
 	text_print(out, "%s],\n      \"tocsin\": ", status->absent.put > 0 ? "\n      " : "");
-	text_json(out, status_comm_json(status));
+	text_add_json(out, status_comm_json(status));
 	text_print(out, "\n    }%s\n", status->comm + 1 < status->comms.count ? "," : "");
 }
 
@@ -292,7 +292,7 @@ static bool put_tail(struct session *session, struct status *status) {
 		"    \"timeouts_count\": %u\n  },\n  \"tocsin\": ",
 		status->comms.count > 0 ? "  " : "", status_seconds(status), status_timeouts(status)
 	);
-	text_json(&session->out, tocsin_json(session, status));
+	text_add_json(&session->out, tocsin_json(session, status));
 	text_print(&session->out, "\n}\n");
 	return true;
 }

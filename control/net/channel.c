@@ -21,7 +21,7 @@ void transport_enter(struct transport *transport) {
 	transport->depth++;
 }
 
-void transport_leave(struct transport *transport) {
+void transport_exit(struct transport *transport) {
 	transport->depth--;
 	if (transport->depth == 0 && transport->destroyed)
 		transport_destroy(transport);
@@ -99,7 +99,7 @@ static void on_channel_ready(struct loop_source *source, uint32_t events) {
 		if ((events & EPOLLOUT) != 0 && channel->life == life)
 			channel_flush(channel);
 	}
-	transport_leave(transport);
+	transport_exit(transport);
 }
 
 static void on_deadline(struct loop_timer *timer, uint64_t now_ns) {
@@ -122,7 +122,7 @@ static void on_deadline(struct loop_timer *timer, uint64_t now_ns) {
 	default:
 		channel_end(channel);
 	}
-	transport_leave(transport);
+	transport_exit(transport);
 }
 
 struct channel *channel_allocate(struct transport *transport, const struct sock_addr *peer) {

@@ -8,7 +8,7 @@
 // Channels live in a table of fixed size. A channel ends at once wherever it is ended, also inside
 // a callback that it made. So code that calls the ops compares `life` before and after, and touches
 // nothing if it has changed. The table itself stays until the outermost handler returns
-// (transport_leave()).
+// (transport_exit()).
 //
 // An accepted channel that has not proven the key is a stranger. It has one table entry with a few
 // hundred bytes. Buffers are allocated after the proof.
@@ -143,7 +143,7 @@ struct transport {
 
 // Must enclose every handler of the loop that may call the ops.
 void transport_enter(struct transport *transport);
-void transport_leave(struct transport *transport);
+void transport_exit(struct transport *transport);
 
 struct channel *channel_allocate(struct transport *transport, const struct sock_addr *peer);
 void channel_end(struct channel *channel);

@@ -25,7 +25,7 @@ static void kernel_question_end(struct closed_port *asked, bool answered) {
 	asked->transport = NULL;
 	transport_enter(transport);
 	transport->ops.kernel_asked(transport->ops_ctx, &host, answered);
-	transport_leave(transport);
+	transport_exit(transport);
 }
 
 // A refusal is the expected answer. "No route" and "no such host" may come from any router on the

@@ -176,7 +176,7 @@ static void listener_serve(struct listener *listener) {
 
 	transport_enter(transport);
 	accept_connections(transport);
-	transport_leave(transport);
+	transport_exit(transport);
 }
 
 static void on_first_ready(struct loop_source *source, uint32_t events) {

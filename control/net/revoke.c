@@ -54,7 +54,7 @@ static void on_revoke_timer(struct loop_timer *timer, uint64_t now_ns) {
 	channel_fail(channel, RAS_CAUSE_RESET);
 	if (!transport->destroyed)
 		revoke_soon(transport, now_ns + REVOKE_PAUSE_NS);
-	transport_leave(transport);
+	transport_exit(transport);
 }
 
 void revoke_soon(struct transport *transport, uint64_t at_ns) {

@@ -33,7 +33,7 @@ static void on_flush(struct loop_job *job) {
 		channel->will_flush = false;
 		channel_flush(channel);
 	}
-	transport_leave(transport);
+	transport_exit(transport);
 }
 
 static void on_failed(struct loop_job *job) {
@@ -44,7 +44,7 @@ static void on_failed(struct loop_job *job) {
 	transport->round++;
 	while ((channel = list_next_of_round(&transport->failed)) != NULL)
 		channel_fail(channel, channel->cause);
-	transport_leave(transport);
+	transport_exit(transport);
 }
 
 static int copy_text(const char **text) {
@@ -167,7 +167,7 @@ struct transport *transport_destroy(struct transport *transport) {
 	loop_timer_cancel(transport->loop, &transport->revoke_timer);
 	transport->destroyed = true;
 	if (transport->depth > 0)
-		return NULL; // transport_leave() frees the rest
+		return NULL; // transport_exit() frees the rest
 	if (transport->owner_query_fd >= 0)
 		close(transport->owner_query_fd);
 	admission_destroy(transport->admission);

@@ -89,7 +89,7 @@ observer_names(const struct overlay *overlay, const struct ras_event *event, cha
 }
 
 // Format the protocol versions of the peer and of this node.
-static void event_version_ranges(
+static void event_format_versions(
 	const struct overlay *overlay,
 	const struct ras_event *event,
 	char theirs_text[static SHOW_BYTES],
@@ -164,7 +164,7 @@ void overlay_log_event(const struct overlay *overlay, const struct ras_event *ev
 		fields[used++] = log_u64("count", event->value);
 	}
 	if (event->cause == RAS_CAUSE_VERSION) {
-		event_version_ranges(overlay, event, theirs, ours);
+		event_format_versions(overlay, event, theirs, ours);
 		fields[used++] = log_str("theirs", theirs);
 		fields[used++] = log_str("ours", ours);
 	}

@@ -59,7 +59,7 @@ copy_verdicts(const struct ras *ras, const struct health *health, struct snapsho
 
 	snapshot->judged = true;
 	verdict_counts(health_engine(health), &snapshot->verdicts);
-	snapshot->grants = health_grants(health)->kept;
+	snapshot->grants = health_grant_counters(health)->kept;
 	while (verdict_unhealthy_next(health_engine(health), &cursor, &view)) {
 		snapshot->withheld += !view.maint && health_withheld_reason(health, &view) != NULL;
 		if (snapshot->verdict_rows < SNAPSHOT_VERDICTS_MAX &&

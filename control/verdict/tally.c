@@ -112,7 +112,7 @@ static uint64_t tally_turned_ns(const struct tally *tally, uint32_t need) {
 // Return whether a good read counts against bad reads that are judged over windows. An observer
 // with a new overlay link began to read after the fault was known. Its windows do not show the
 // fault yet, so it calls the path good. Earlier observers have answered by then.
-static bool good_read_counts(const struct tally *tally, uint32_t n, uint64_t turned_ns) {
+static bool good_read_is_valid(const struct tally *tally, uint32_t n, uint64_t turned_ns) {
 	bool came_late = tally->good_first[n] > turned_ns + GOOD_WINDOW_VALID_NS;
 
 	if (came_late && tally->good_at[n] < tally->good_first[n] + GOOD_WINDOW_VALID_NS)
@@ -142,7 +142,7 @@ bool tally_is_enough_for_blame(
 	// A new path has no baseline yet. Two thirds of the observers are enough.
 	turned_ns = tally_turned_ns(tally, need);
 	for (uint32_t n = 0; n < tally->good_count; n++)
-		good += good_read_counts(tally, n, turned_ns);
+		good += good_read_is_valid(tally, n, turned_ns);
 	return 2 * good <= tally->bad_count;
 }
 

@@ -123,7 +123,7 @@ static uint32_t count_guid(
 
 // Return 0 for a GUID that several devices share (Soft-RoCE on VLANs of one interface): it
 // identifies none.
-static uint64_t unique_guid(
+static uint64_t guid_or_zero_if_shared(
 	const struct verbs_calls *calls, struct ibv_device **devices, uint32_t count, uint64_t guid
 ) {
 	return count_guid(calls, devices, count, guid) > 1 ? 0 : guid;
@@ -154,7 +154,7 @@ int device_list(
 		};
 
 		err = inspect_and_close(&look);
-		facts[i].guid = unique_guid(calls, devices, count, facts[i].guid);
+		facts[i].guid = guid_or_zero_if_shared(calls, devices, count, facts[i].guid);
 	}
 	if (devices != NULL)
 		calls->device_list_free(devices);
@@ -208,11 +208,13 @@ int device_find(
 	err = list_devices(calls, &devices, &count);
 	if (err != 0)
 		return err;
-	*guid = unique_guid(calls, devices, count, *guid);
+	*guid = guid_or_zero_if_shared(calls, devices, count, *guid);
 	for (uint32_t n = 0; n < count; n++) {
 		alike = device_match_score(
 			devices[n],
-			unique_guid(calls, devices, count, device_list_guid(calls, devices[n])),
+			guid_or_zero_if_shared(
+				calls, devices, count, device_list_guid(calls, devices[n])
+			),
 			name, *guid
 		);
 		if (alike <= best || strlen(devices[n]->name) > DEVICE_NAME_MAX)
@@ -237,7 +239,9 @@ int device_guid(const struct verbs_calls *calls, const char *name, uint64_t *ret
 	for (uint32_t n = 0; n < count && err != 0; n++) {
 		if (strcmp(devices[n]->name, name) != 0)
 			continue;
-		guid = unique_guid(calls, devices, count, device_list_guid(calls, devices[n]));
+		guid = guid_or_zero_if_shared(
+			calls, devices, count, device_list_guid(calls, devices[n])
+		);
 		err = 0;
 	}
 	if (devices != NULL)
@@ -331,7 +335,8 @@ int device_open(
 	found = device_find_in(devices, count, name, ret_reason);
 	err = found == NULL ? -ENODEV : open_found(found, device, ret_reason);
 	if (err == 0)
-		device->facts.guid = unique_guid(calls, devices, count, device->facts.guid);
+		device->facts.guid =
+			guid_or_zero_if_shared(calls, devices, count, device->facts.guid);
 	if (devices != NULL)
 		calls->device_list_free(devices);
 	if (err != 0) {

@@ -206,7 +206,7 @@ static int send_mark(struct client *client, struct lab_why *why) {
 // Reset the device times. The clocks were last compared during another size, or never, so the
 // comparison starts anew.
 static void device_times_reset(struct client *client, struct result_device *result) {
-	struct device_time *time = lab_end_device_time(client->party.end);
+	struct device_time *time = lab_end_get_device_time(client->party.end);
 
 	time->device = result->device;
 	time->host = result->host;
@@ -215,7 +215,7 @@ static void device_times_reset(struct client *client, struct result_device *resu
 }
 
 static void device_times_store(struct client *client, struct result_device *result) {
-	const struct device_time *time = lab_end_device_time(client->party.end);
+	const struct device_time *time = lab_end_get_device_time(client->party.end);
 
 	if (lab_end_is_playing(client->party.end))
 		return;

@@ -85,7 +85,7 @@ const struct worker *lab_end_worker(const struct lab_end *end);
 struct player *lab_end_player(struct lab_end *end);
 // Return the device times, or NULL if stamps are not used. Control owns them while nothing is
 // played.
-struct device_time *lab_end_device_time(struct lab_end *end);
+struct device_time *lab_end_get_device_time(struct lab_end *end);
 
 // Start a stretch of the player, or serving. Returns 0 or -errno.
 int lab_end_request(struct lab_end *end, enum player_request request, struct lab_why *why);

@@ -98,7 +98,7 @@ static int make_player(struct lab_end *end, const struct player_path *way, struc
 
 	if (end->plan.command == PLAN_LAT) {
 		player_init(&end->player, way, end->plan.op, end->serves);
-		end->player.device_time = lab_end_device_time(end);
+		end->player.device_time = lab_end_get_device_time(end);
 		return 0;
 	}
 	for (uint32_t n = 0; n < end->pair_count; n++)
@@ -146,7 +146,7 @@ struct player *lab_end_player(struct lab_end *end) {
 	return &end->player;
 }
 
-struct device_time *lab_end_device_time(struct lab_end *end) {
+struct device_time *lab_end_get_device_time(struct lab_end *end) {
 	return end_uses_stamps(end) ? &end->device_time : NULL;
 }
 

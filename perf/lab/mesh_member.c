@@ -59,7 +59,7 @@ static void send_port(void *ctx, const struct sock_addr *address) {
 }
 
 // Find the processor with the given index among the allowed ones. Returns false if any may be used.
-static bool processor_at_place(uint32_t place, struct cpu_set *ret_cores) {
+static bool processor_at_index(uint32_t place, struct cpu_set *ret_cores) {
 	struct cpu_set allowed;
 	uint32_t count, cpu;
 
@@ -124,7 +124,7 @@ __attribute__((noreturn)) static void child_measure(
 	bool serves = kind == CHANNEL_MESH_SERVE;
 	int err;
 
-	session.cores_given = processor_at_place(order->place, &session.cores);
+	session.cores_given = processor_at_index(order->place, &session.cores);
 	err = serves ? session_server(&session, &plan, &why) : client_play(&session, &answer, &why);
 	if (err != 0)
 		snprintf(answer.why, sizeof(answer.why), "%.*s", MESH_WHY_BYTES - 1, why.text);

@@ -52,7 +52,7 @@ static void read_rows(struct scene *scene) {
 	scene->policies.count = (uint32_t)count;
 }
 
-static void format_load(uint32_t rate, char text[static LABEL_BYTES]) {
+static void format_arrival_rate(uint32_t rate, char text[static LABEL_BYTES]) {
 	if (rate == 0)
 		snprintf(text, LABEL_BYTES, "closed loop");
 	else
@@ -113,7 +113,7 @@ static void put_load_result(const struct scene *scene, uint32_t rate) {
 	const struct choice choice = choose_rows(scene, rate);
 	char load[LABEL_BYTES], fast[CELL_BYTES], cheap[CELL_BYTES];
 
-	format_load(rate, load);
+	format_arrival_rate(rate, load);
 	if (choice.valid > 0) {
 		format_row(choice.fastest, fast);
 		format_row(choice.cheapest, cheap);
@@ -240,7 +240,7 @@ static void put_row(const struct scene *scene, const struct policies_row *row) {
 	const char *cells[9] = {load,	  row->policy, texts[0], texts[1], texts[2],
 				texts[3], texts[4],    sleeps,	 says};
 
-	format_load(row->rate, load);
+	format_arrival_rate(row->rate, load);
 	for (int n = 0; n < 3; n++) {
 		snprintf(texts[n], CELL_BYTES, "n/a");
 		if (row->measured && isfinite(times[n]))

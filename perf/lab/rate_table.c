@@ -63,7 +63,7 @@ static void print_peer(const struct lab_run *run, const struct lab_result *resul
 	print_rate("both together", result, result_rate_mean(result) + peer);
 }
 
-static void print_full(const struct lab_run *run, const struct lab_result *result) {
+static void print_size_details(const struct lab_run *run, const struct lab_result *result) {
 	const struct run_summary *summary = &result->summary;
 	char size[SHOW_BYTES], took[SHOW_BYTES];
 	bool told = false; // a missing quantile was printed already; only the first one is printed
@@ -141,7 +141,7 @@ void output_rates(const struct lab_run *run) {
 	print_head(run);
 	output_yardsticks(run);
 	if (run->plan.size_count == 1)
-		print_full(run, &run->results[0]);
+		print_size_details(run, &run->results[0]);
 	else
 		print_rows(run);
 	if (run->partial[0] != '\0')

@@ -89,7 +89,7 @@ static void mark_recorded_start(struct server *server) {
 static int reset_answers(struct server *server, struct lab_why *why) {
 	int err;
 
-	if (lab_end_device_time(server->party.end) == NULL)
+	if (lab_end_get_device_time(server->party.end) == NULL)
 		return 0;
 	err = lab_end_request(server->party.end, PLAYER_REQUEST_MARK, why);
 	if (err == 0)
@@ -100,7 +100,7 @@ static int reset_answers(struct server *server, struct lab_why *why) {
 // Encode the answer times of the server's program; all zero if stamps are not used. Must be called
 // while nothing is played.
 static void answers_encode(struct server *server, struct wire_writer *writer) {
-	const struct device_time *time = lab_end_device_time(server->party.end);
+	const struct device_time *time = lab_end_get_device_time(server->party.end);
 	const struct histogram *answers = time != NULL ? time->answers : NULL;
 	struct histogram_summary all = {.count = 0};
 

@@ -298,7 +298,7 @@ static void print_device(const struct lab_run *run, const struct result_device *
 		       device->doubtful ? "NOT VALID: " : "", device->outside);
 }
 
-static void print_full(const struct lab_run *run, const struct lab_result *result) {
+static void print_size_details(const struct lab_run *run, const struct lab_result *result) {
 	print_size(result);
 	if (!result->summarized)
 		return;
@@ -374,7 +374,7 @@ void output_table(const struct lab_run *run) {
 	print_head(run);
 	output_yardsticks(run);
 	if (run->plan.size_count == 1)
-		print_full(run, &run->results[0]);
+		print_size_details(run, &run->results[0]);
 	else
 		print_rows(run);
 	if (run->partial[0] != '\0')

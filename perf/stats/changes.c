@@ -107,7 +107,7 @@ static int part_try_cut(struct cutter *cutter, uint32_t place) {
 
 	if (part->count < 2 * CHANGES_LENGTH_MIN)
 		return 0;
-	ranks_make(cutter->values + part->first, part->count, cutter->scratch, cutter->ranks);
+	ranks_compute(cutter->values + part->first, part->count, cutter->scratch, cutter->ranks);
 	cut = highest_cut(cutter->ranks, part->count);
 	if (cut.at == 0)
 		return 0;

@@ -27,7 +27,7 @@ static uint32_t count_below(const double *sorted, uint32_t count, double value, 
 	return low;
 }
 
-void ranks_make(const double *values, uint32_t count, double *scratch, double *ret_ranks) {
+void ranks_compute(const double *values, uint32_t count, double *scratch, double *ret_ranks) {
 	memcpy(scratch, values, count * sizeof(*scratch));
 	qsort(scratch, count, sizeof(*scratch), doubles_compare);
 	for (uint32_t n = 0; n < count; n++)

@@ -7,4 +7,4 @@
 // Comparison for qsort(); values must not be NAN.
 int doubles_compare(const void *a, const void *b);
 // Compute ranks in O(n log n). `scratch` and `ret_ranks` have room for `count` values each.
-void ranks_make(const double *values, uint32_t count, double *scratch, double *ret_ranks);
+void ranks_compute(const double *values, uint32_t count, double *scratch, double *ret_ranks);

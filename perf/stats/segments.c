@@ -107,7 +107,7 @@ series_best_cut(const struct cutter *cutter, const double *values, uint32_t coun
 	double sum = 0, furthest = 0, mean = (count + 1) / 2.0, variance;
 	double *ranks = cutter->ranks;
 
-	ranks_make(values, count, cutter->scratch, ranks);
+	ranks_compute(values, count, cutter->scratch, ranks);
 	for (uint32_t n = 0; n < count; n++) {
 		sum += ranks[n] - mean;
 		if (n + 1 < SEGMENTS_LENGTH_MIN || count - n - 1 < SEGMENTS_LENGTH_MIN ||

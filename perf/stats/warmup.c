@@ -43,7 +43,7 @@ int warmup_check(const uint64_t *samples, uint32_t count, struct warmup_check *r
 	ranks = scratch + used;
 	for (uint32_t n = 0; n < used; n++)
 		values[n] = (double)samples[count - used + n];
-	ranks_make(values, used, scratch, ranks);
+	ranks_compute(values, used, scratch, ranks);
 	for (uint32_t n = 0; n < quarter; n++)
 		sum += ranks[n];
 	mean = a * (a + b + 1) / 2;

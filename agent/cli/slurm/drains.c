@@ -109,7 +109,7 @@ static void print_rows(const struct slurm_nodes *nodes) {
 }
 
 // Return text as JSON. Bytes that are not UTF-8 are escaped, as in the table.
-static json_t *text_json(const char *text) {
+static json_t *text_to_json(const char *text) {
 	json_t *value = json_string(text);
 	char escaped[4 * sizeof(((struct slurm_node *)0)->reason)];
 	size_t size = strlen(text), used = 0;
@@ -139,9 +139,9 @@ static int print_json(const struct slurm_nodes *nodes) {
 		if (is_listed(node) &&
 		    json_array_append_new(
 			    rows, json_pack(
-					  "{s:o,s:b,s:o,s:o}", "node", text_json(node->name),
-					  "ours", node->ours, "by", text_json(node->stamp),
-					  "reason", text_json(node->reason)
+					  "{s:o,s:b,s:o,s:o}", "node", text_to_json(node->name),
+					  "ours", node->ours, "by", text_to_json(node->stamp),
+					  "reason", text_to_json(node->reason)
 				  )
 		    ) != 0)
 			err = -ENOMEM;

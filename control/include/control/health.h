@@ -57,7 +57,7 @@ enum verdict_advice health_advice(const struct health *health, const struct verd
 const char *health_withheld_reason(const struct health *health, const struct verdict_view *view);
 // Return the node that grants drains, as this node sees it; 0: no node.
 uint64_t health_granter(const struct health *health);
-const struct grants_counters *health_grants(const struct health *health);
+const struct grants_counters *health_grant_counters(const struct health *health);
 
 // A subscriber to verdict changes, called after each change is applied. It may defer a job, but
 // must not call back into the store.

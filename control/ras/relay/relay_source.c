@@ -121,7 +121,7 @@ static uint64_t window_bit(uint64_t sequence) {
 	return UINT64_C(1) << sequence % 64;
 }
 
-static uint32_t window_word(uint64_t sequence) {
+static uint32_t window_word_index(uint64_t sequence) {
 	return (uint32_t)(sequence % RELAY_WINDOW / 64);
 }
 
@@ -130,9 +130,9 @@ enum relay_seen relay_source_seen(const struct relay_source *source, uint64_t se
 		return RELAY_FRESH;
 	if (source->highest - sequence >= RELAY_WINDOW)
 		return RELAY_REFUSED;
-	if ((source->decided[window_word(sequence)] & window_bit(sequence)) == 0)
+	if ((source->decided[window_word_index(sequence)] & window_bit(sequence)) == 0)
 		return RELAY_FRESH;
-	return (source->refused[window_word(sequence)] & window_bit(sequence)) != 0
+	return (source->refused[window_word_index(sequence)] & window_bit(sequence)) != 0
 		       ? RELAY_REFUSED
 		       : RELAY_DELIVERED;
 }
@@ -144,14 +144,16 @@ void relay_source_decide(struct relay_source *source, uint64_t sequence, bool re
 
 		// Sequences that enter the window reuse the bits of those that leave it.
 		for (uint64_t n = 0; n < moved && n < RELAY_WINDOW; n++) {
-			source->decided[window_word(sequence - n)] &= ~window_bit(sequence - n);
-			source->refused[window_word(sequence - n)] &= ~window_bit(sequence - n);
+			source->decided[window_word_index(sequence - n)] &=
+				~window_bit(sequence - n);
+			source->refused[window_word_index(sequence - n)] &=
+				~window_bit(sequence - n);
 		}
 		source->highest = sequence;
 	}
-	source->decided[window_word(sequence)] |= window_bit(sequence);
+	source->decided[window_word_index(sequence)] |= window_bit(sequence);
 	if (refused)
-		source->refused[window_word(sequence)] |= window_bit(sequence);
+		source->refused[window_word_index(sequence)] |= window_bit(sequence);
 }
 
 struct relay_flow *

@@ -4,7 +4,7 @@
 
 // Return true if a caller drove the device within `ns`. The two times come from two threads, so
 // caller_turn_ns may be later than now_ns.
-static bool caller_drove_within(const struct engine_observation *look, uint64_t ns) {
+static bool caller_polled_within(const struct engine_observation *look, uint64_t ns) {
 	return look->caller_turn_ns + ns > look->now_ns;
 }
 
@@ -12,7 +12,7 @@ static bool caller_drove_within(const struct engine_observation *look, uint64_t 
 // it does not count. A wire may make the engine turn twice for one wake-up.
 static void rule_count_wake(struct engine_rule *rule, const struct engine_observation *look) {
 	if (look->found)
-		rule->vain = caller_drove_within(look, ENGINE_CALLER_SPIN_NS) ? rule->vain + 1 : 0;
+		rule->vain = caller_polled_within(look, ENGINE_CALLER_SPIN_NS) ? rule->vain + 1 : 0;
 	else if (look->caller_turn_ns > rule->looked_ns)
 		rule->vain++;
 }
@@ -21,7 +21,7 @@ bool engine_rule_update(struct engine_rule *rule, const struct engine_observatio
 	bool was_back = rule->back;
 
 	if (rule->back)
-		rule->back = !look->called && caller_drove_within(look, ENGINE_CALLER_TICK_NS);
+		rule->back = !look->called && caller_polled_within(look, ENGINE_CALLER_TICK_NS);
 	else if (!look->called)
 		rule_count_wake(rule, look);
 	if (rule->vain >= ENGINE_VAIN_WAKES_MAX) {

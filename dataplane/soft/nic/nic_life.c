@@ -114,7 +114,7 @@ static int nic_bring_up(struct soft_nic *nic, char reason[static SOFT_REASON_MAX
 
 // Lock nic_add_context() and nic_remove_context(), with cancellation disabled. They contain
 // cancellation points; a cancelled thread would keep the lock and leave a half-built device.
-static int nic_life_lock(struct soft_nic *nic) {
+static int nic_lifecycle_lock(struct soft_nic *nic) {
 	int cancel_state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
@@ -128,7 +128,7 @@ static void nic_life_unlock(struct soft_nic *nic, int cancel_state) {
 }
 
 int nic_add_context(struct soft_nic *nic) {
-	int cancel_state = nic_life_lock(nic);
+	int cancel_state = nic_lifecycle_lock(nic);
 	char reason[SOFT_REASON_MAX + 1] = "";
 	int err = 0;
 
@@ -172,7 +172,7 @@ static void nic_shut_down(struct soft_nic *nic) {
 }
 
 void nic_remove_context(struct soft_nic *nic) {
-	int cancel_state = nic_life_lock(nic);
+	int cancel_state = nic_lifecycle_lock(nic);
 
 	if (nic->contexts == 1)
 		nic_shut_down(nic);

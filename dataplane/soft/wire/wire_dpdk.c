@@ -324,7 +324,7 @@ static void handle_sleep_frame(struct dpdk_wire *dpdk, const uint8_t *bytes, siz
 	uint8_t answer[SLEEP_FRAME_BYTES];
 
 	// If the answer is lost, the peer asks again.
-	if (dpdk_sleep_handle_message(&dpdk->sleep, bytes, size, dpdk->self.mac, answer))
+	if (dpdk_sleep_handle_frame(&dpdk->sleep, bytes, size, dpdk->self.mac, answer))
 		(void)send_sleep_frame(dpdk, answer);
 }
 

@@ -224,7 +224,7 @@ int dpdk_args_set_mac(struct dpdk_args *args, const union ibv_gid *gid) {
 		       : -EINVAL;
 }
 
-static uint32_t power_of_two(uint32_t at_least) {
+static uint32_t frame_bytes_round_up(uint32_t at_least) {
 	uint32_t power = AF_PACKET_FRAME_BYTES;
 
 	while (power < at_least)
@@ -257,7 +257,7 @@ static int af_packet_add_defaults(
 	if (frame > FRAME_WANTED)
 		frame = FRAME_WANTED;
 	slot = seen->framesz ? (uint32_t)seen->framesz_value
-			     : power_of_two(frame + AF_PACKET_HEADER_BYTES);
+			     : frame_bytes_round_up(frame + AF_PACKET_HEADER_BYTES);
 	// The driver would silently drop longer frames.
 	if (frame + AF_PACKET_HEADER_BYTES > slot)
 		frame = slot - AF_PACKET_HEADER_BYTES;

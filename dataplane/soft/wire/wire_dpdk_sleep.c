@@ -297,7 +297,7 @@ static void peer_sleeps(struct dpdk_sleep *sleep, uint32_t had) {
 	sleep->peer_sleeps = true;
 }
 
-bool dpdk_sleep_handle_message(
+bool dpdk_sleep_handle_frame(
 	struct dpdk_sleep *sleep,
 	const uint8_t *bytes,
 	size_t size,

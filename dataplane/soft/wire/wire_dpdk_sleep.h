@@ -69,7 +69,7 @@ bool dpdk_sleep_compose_notice(
 void dpdk_sleep_notice_sent(struct dpdk_sleep *sleep);
 // Handle a frame of type SLEEP_TYPE, behind its Ethernet header. Returns true if ret_frame must be
 // sent as an answer.
-bool dpdk_sleep_handle_message(
+bool dpdk_sleep_handle_frame(
 	struct dpdk_sleep *sleep,
 	const uint8_t *bytes,
 	size_t size,

@@ -23,7 +23,7 @@ static struct udp_wire *udp_of(struct soft_wire *wire) {
 	return (struct udp_wire *)wire;
 }
 
-static uint8_t *out_frame(const struct udp_wire *udp, uint32_t index) {
+static uint8_t *udp_out_frame_slot(const struct udp_wire *udp, uint32_t index) {
 	return udp->out_slots + (size_t)(index % WIRE_BATCH) * UDP_SLOT_BYTES + FRAME_HEADROOM;
 }
 
@@ -41,7 +41,7 @@ static void set_traffic_class(struct udp_wire *udp, struct msghdr *message, uint
 static void udp_give(struct soft_wire *wire, uint32_t size) {
 	struct udp_wire *udp = udp_of(wire);
 	uint32_t place = udp->out_tail % WIRE_BATCH;
-	const uint8_t *frame = out_frame(udp, place);
+	const uint8_t *frame = udp_out_frame_slot(udp, place);
 	struct msghdr *message = &udp->out[place].msg_hdr;
 	union udp_name *name = &udp->out_names[place];
 	uint8_t traffic_class;
@@ -130,7 +130,7 @@ static uint8_t *udp_take(struct soft_wire *wire) {
 		udp_flush(wire);
 	if (udp->out_tail - udp->out_head == WIRE_BATCH)
 		return NULL;
-	return out_frame(udp, udp->out_tail);
+	return udp_out_frame_slot(udp, udp->out_tail);
 }
 
 static void name_to_route(

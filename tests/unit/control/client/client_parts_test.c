@@ -258,9 +258,9 @@ static void text_is_taken_from_the_front_and_its_memory_used_again(void **state)
 	assert_int_equal(text_front(&text)[0], '2');
 	text_consume(&text, 1);
 	assert_int_equal(text.end, 0);
-	text_json(&text, json_pack("{s:s}", "a", "b\n"));
+	text_add_json(&text, json_pack("{s:s}", "a", "b\n"));
 	assert_int_equal(text_size(&text), strlen("{\"a\":\"b\\n\"}"));
-	text_json(&text, NULL);
+	text_add_json(&text, NULL);
 	assert_true(text.failed);
 	text_fini(&text);
 }

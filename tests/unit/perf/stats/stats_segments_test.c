@@ -17,7 +17,7 @@ static void equal_values_share_a_rank(void **state) {
 	double scratch[5], found[5];
 
 	(void)state;
-	ranks_make(values, 5, scratch, found);
+	ranks_compute(values, 5, scratch, found);
 	for (int n = 0; n < 5; n++)
 		assert_true(fabs(found[n] - ranks[n]) < 1e-12);
 }
