@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Wire format of the description that each end sends to the other one (struct lab_end_info).
-#include "end.h"
+#include "run/end.h"
 
 #include <errno.h>
 #include <string.h>

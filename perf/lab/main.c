@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin-perf: a laboratory for the latency of RDMA operations.
-#include "exit_status.h"
-#include "kept.h"
+#include "history/kept.h"
+#include "history/policies.h"
 #include "mesh_main.h"
-#include "net.h"
-#include "options.h"
-#include "output.h"
-#include "page_run.h"
-#include "policies.h"
-#include "schedule.h"
-#include "via_agent.h"
+#include "options/options.h"
+#include "report/net.h"
+#include "report/output.h"
+#include "report/page_run.h"
+#include "run/exit_status.h"
+#include "run/schedule.h"
+#include "run/via_agent.h"
 
 #include <lib/clock.h>
 #include <lib/error.h>

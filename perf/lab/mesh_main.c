@@ -2,14 +2,14 @@
 // Run the lead or a process of a mesh.
 #include "mesh_main.h"
 
-#include "exit_status.h"
-#include "mesh_agents.h"
-#include "mesh_lead.h"
-#include "mesh_member.h"
-#include "mesh_output.h"
-#include "mesh_start.h"
-#include "output.h"
-#include "page_mesh.h"
+#include "mesh/mesh_agents.h"
+#include "mesh/mesh_lead.h"
+#include "mesh/mesh_member.h"
+#include "mesh/mesh_output.h"
+#include "mesh/mesh_start.h"
+#include "mesh/page_mesh.h"
+#include "report/output.h"
+#include "run/exit_status.h"
 
 #include <lib/error.h>
 

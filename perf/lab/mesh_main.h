@@ -2,6 +2,6 @@
 // The command mesh.
 #pragma once
 
-#include "options.h"
+#include "options/options.h"
 
 int mesh_main(const struct options *options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Fuzzes result files of runs. Any JSON is verified, or rejected with a reason.
-#include "json.h"
+#include "report/json.h"
 
 #include <lib/must.h>
 #include <support/fuzz.h>

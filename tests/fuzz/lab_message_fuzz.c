@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Fuzzes the messages between the two ends of tocsin-perf. A decoded message must be within its
 // bounds and encode to the same bytes. The first byte selects the message.
-#include "end.h"
-#include "environment.h"
-#include "noise.h"
-#include "plan.h"
-#include "threshold.h"
+#include "report/threshold.h"
+#include "run/end.h"
+#include "run/environment.h"
+#include "run/noise.h"
+#include "run/plan.h"
 
 #include <lib/must.h>
 #include <support/fuzz.h>

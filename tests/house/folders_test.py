@@ -18,10 +18,10 @@ import sys
 
 import tap
 
-TOPS = ("control", "dataplane", "agent")
-# A quoted include is relative to the nearest of these roots above the file.
+TOPS = ("control", "dataplane", "agent", "perf/lab")
+# A quoted include is relative to the nearest of these roots above the file, else to another one.
 ROOTS = ("control", "control/ras", "control/verdict", "control/probe", "dataplane",
-         "dataplane/soft", "agent", "agent/cli")
+         "dataplane/soft", "agent", "agent/cli", "perf/lab")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -69,8 +69,8 @@ def edges_of(texts, listed):
                 found = places.get(header)
             else:
                 beside = str(pathlib.PurePosixPath(name).parent / header)
-                found = next((path for path in (f"{above(name)}/{header}", beside)
-                              if path in names), None)
+                below = [f"{root}/{header}" for root in (above(name), *ROOTS)]
+                found = next((path for path in (below[0], beside, *below) if path in names), None)
                 assert found, f'{name}: "{header}" is not below {above(name)}'
             if found:
                 edge = folder_of(name, owners), folder_of(found, owners)

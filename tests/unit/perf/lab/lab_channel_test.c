@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "channel.h"
+#include "run/channel.h"
 
 #include <lib/clock.h>
 #include <lib/wire.h>

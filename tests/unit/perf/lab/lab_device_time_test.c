@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests of a device's clock against the worker's clock. The test provides both clocks, and devices
 // with wrong clocks.
-#include "device_time.h"
+#include "run/device_time.h"
 
 #include <lib/histogram.h>
 #include <support/cmocka.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests of directories of generated runs: lognormal latencies, and runs that differ by 1 %.
-#include "history.h"
-#include "output.h"
+#include "history/history.h"
 #include "perf/stats/generator.h"
+#include "report/output.h"
 
 #include <support/cmocka.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests of files of generated runs, unchanged and with one number changed.
-#include "json.h"
-#include "output.h"
 #include "perf/stats/generator.h"
+#include "report/json.h"
+#include "report/output.h"
 
 #include <lib/scoped.h>
 #include <support/cmocka.h>

@@ -2,7 +2,7 @@
 // Tests of a load on pairs of two fake devices, with a clock that the test advances: the number of
 // operations in flight, and the duration of a window of operations.
 #include "dataplane/lane/lane_bed.h"
-#include "player.h"
+#include "run/player.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests of generated meshes: the order of meetings, outliers and their causes, files and messages.
-#include "json.h"
-#include "mesh_lead.h"
-#include "mesh_output.h"
-#include "mesh_wire.h"
+#include "mesh/mesh_lead.h"
+#include "mesh/mesh_output.h"
+#include "mesh/mesh_wire.h"
+#include "report/json.h"
 
 #include <lib/clock.h>
 #include <lib/scoped.h>

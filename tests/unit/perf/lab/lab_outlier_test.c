@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests of generated samples, on a thread that takes page faults and gives up the processor.
-#include "outlier.h"
+#include "run/outlier.h"
 
 #include <support/cmocka.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "plan.h"
+#include "run/plan.h"
 
 #include <support/cmocka.h>
 

@@ -2,7 +2,7 @@
 // Tests of two players on two fake devices, with a clock that the test advances. The measured times
 // must equal the injected delays to the nanosecond.
 #include "dataplane/lane/lane_bed.h"
-#include "player.h"
+#include "run/player.h"
 
 #include <stdlib.h>
 #include <string.h>

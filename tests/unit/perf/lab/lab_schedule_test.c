@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "schedule.h"
+#include "run/schedule.h"
 
 #include <support/cmocka.h>
 

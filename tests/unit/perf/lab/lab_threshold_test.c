@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "threshold.h"
+#include "report/threshold.h"
 
 #include <support/cmocka.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests of sets of generated runs: lognormal latencies, and runs that differ by 1 %.
-#include "json.h"
-#include "output.h"
+#include "history/versus.h"
 #include "perf/stats/generator.h"
-#include "versus.h"
+#include "report/json.h"
+#include "report/output.h"
 
 #include <support/cmocka.h>
 

@@ -2,12 +2,12 @@
 // Generate runs, let the laboratory judge them, and count its correct results.
 #include "perf/stats/truth.h"
 
+#include "history/versus.h"
 #include "perf/stats/generator.h"
 #include "perf/stats/storms.h"
 #include "quantile.h"
 #include "ranks.h"
 #include "summary.h"
-#include "versus.h"
 
 #include <lib/must.h>
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Several runs, each with new processes at both ends, optionally alternating between two
+// contenders: A B B A A B ...
+//
+// A run is this program with the client's options and --run N/K. The server restarts itself for the
+// next run. The result of each run is a file, as `compare` needs it.
+#pragma once
+
+#include "history/versus.h"
+#include "run/why.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RUNS_WORDS_MAX 64	// limit for --against
+#define RUNS_PATH_BYTES_MAX 480 // limit for --json without the name of a run
+
+struct runs {
+	uint32_t count;	     // runs per contender
+	const char *against; // options of B, added to those of A; NULL: no B
+	// The name of a run is inserted before ".json"; NULL: files are deleted.
+	const char *json_path;
+	uint32_t margin_ppm;
+	bool margin_given;
+	int signal_fd;
+	// Command line of the client; it begins with the program's name and "lat".
+	int argc;
+	char *const *argv;
+};
+
+// Return the contender and the number of the run at an index of the whole sequence, from 0. Side 0
+// is A.
+void runs_turn(uint32_t place, bool contended, uint32_t *ret_side, uint32_t *ret_number);
+
+// Return the file name of a run: "r.json" becomes "r.3.json", with contenders "r.a3.json".
+void runs_file_name(
+	const struct runs *runs, uint32_t side, uint32_t number, char *text, size_t size
+);
+
+// Play all runs, report progress on standard error and print the results. The first run that fails
+// ends the series, and *ret_status is its exit status. *ret_result is set if there are contenders.
+// Returns 0, or -errno with the reason in `why`.
+int runs_play(
+	const struct runs *runs,
+	struct versus_result *ret_result,
+	int *ret_status,
+	struct lab_why *why
+);

@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Give orders to the processes of a mesh, round by round.
+#include "mesh/mesh_lead.h"
+
+#include "mesh/mesh_wire.h"
+
+#include <lib/clock.h>
+#include <lib/error.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define FRAME_NS UINT64_C(10000000000)	   // for the rest of a frame
+#define DIRECTION_NS UINT64_C(60000000000) // for a measurement without its samples
+#define SAMPLE_NS UINT64_C(10000000)	   // per sample; generous, so that a slow path still passes
+#define BYTE_NS UINT64_C(100)		   // per byte of a sample
+#define JOIN_NS UINT64_C(5000000000)	   // for a new connection to identify itself
+
+struct seat {
+	struct channel channel; // fd -1: has not joined, or is gone
+	uint32_t host;		// first process on its machine
+	uint32_t place;		// processor assigned to the process
+	bool busy;
+};
+
+// A pair that measures both directions, one after the other.
+struct meeting {
+	bool open, second;
+	uint32_t from, to, order;
+	bool listens, measured, served;
+	uint64_t deadline_ns;
+};
+
+struct leading {
+	const struct mesh_lead *config;
+	struct mesh *mesh;
+	struct seat *seats;
+	struct meeting meetings[MESH_NODES_MAX / 2];
+	struct mesh_pair pairs[MESH_NODES_MAX / 2]; // of the current round
+	uint32_t pair_count, open;
+	bool done[MESH_NODES_MAX / 2]; // pairs that have finished
+	uint32_t orders;
+};
+
+static struct deadline deadline_from_now(uint64_t wait_ns) {
+	return deadline_after(clock_monotonic_ns(), wait_ns);
+}
+
+static void join_refuse(struct channel *channel, const char *text) {
+	struct lab_why why = {.text = ""};
+
+	(void)lab_fail(&why, -EINVAL, "%s", text);
+	channel_send_error(channel, &why);
+	channel_close(channel);
+}
+
+static void
+node_admit(struct leading *leading, struct channel *channel, const struct mesh_join *join) {
+	struct mesh_node *node = &leading->mesh->nodes[join->rank];
+
+	*node = join->node;
+	node->joined = true;
+	leading->seats[join->rank].channel = *channel;
+	// wait_for_answers() polls the signal itself
+	leading->seats[join->rank].channel.signal_fd = -1;
+}
+
+// Admit a process. A connection with no or an invalid message is refused, and the wait for the
+// remaining processes continues.
+static void join_accept(struct leading *leading, struct channel *channel) {
+	struct lab_why why = {.text = ""};
+	struct channel_message message;
+	struct mesh_join join;
+	int err = channel_expect(
+		channel, CHANNEL_MESH_JOIN, deadline_from_now(JOIN_NS), &message, &why
+	);
+
+	if (err == 0)
+		err = mesh_read_join(&message, &join, &why);
+	if (err != 0)
+		join_refuse(channel, why.text);
+	else if (strcmp(join.version, TOCSIN_VERSION) != 0)
+		join_refuse(
+			channel, "process 0 of the mesh is tocsin-perf " TOCSIN_VERSION
+				 ": use one release everywhere"
+		);
+	else if (join.count != leading->mesh->count || join.rank >= leading->mesh->count)
+		join_refuse(channel, "process 0 of the mesh was told another number of processes");
+	else if (leading->mesh->nodes[join.rank].joined)
+		join_refuse(channel, "another process of the mesh has this rank");
+	else
+		node_admit(leading, channel, &join);
+}
+
+static uint32_t nodes_missing(const struct mesh *mesh, uint32_t *ret_first) {
+	uint32_t count = 0;
+
+	for (uint32_t n = mesh->count; n-- > 0;) {
+		if (mesh->nodes[n].joined)
+			continue;
+		*ret_first = n;
+		count++;
+	}
+	return count;
+}
+
+static int wait_all_joined(struct leading *leading, struct lab_why *why) {
+	struct deadline deadline = deadline_from_now(leading->config->patience_ns);
+	struct channel *channel = calloc(1, sizeof(*channel));
+	uint32_t first = 0, absent;
+	int err = channel != NULL ? 0 : -ENOMEM;
+
+	while (err == 0 && (absent = nodes_missing(leading->mesh, &first)) > 0) {
+		struct lab_why late = {.text = ""};
+
+		err = channel_accept(
+			leading->config->listener, leading->config->signal_fd, deadline, channel,
+			&late
+		);
+		if (err == 0)
+			join_accept(leading, channel);
+		else if (err == -ETIMEDOUT)
+			lab_fail(
+				why, err, "%u of %u processes did not come, the first is %u",
+				absent, leading->mesh->count, first
+			);
+		else
+			lab_fail(why, err, "%s", late.text);
+	}
+	free(channel);
+	return err;
+}
+
+static void group_by_host(struct leading *leading) {
+	const struct mesh_node *nodes = leading->mesh->nodes;
+
+	for (uint32_t n = 0; n < leading->mesh->count; n++) {
+		leading->seats[n].host = n;
+		for (uint32_t other = 0; other < n; other++) {
+			if (strcmp(nodes[n].host, nodes[other].host) == 0) {
+				leading->seats[n].host = other;
+				break;
+			}
+		}
+	}
+}
+
+// Derive the racks from host names, which often begin with the name of the rack. The rack is the
+// host name without its last number. If that is the same for all hosts, no rack is set.
+static void derive_racks(struct mesh *mesh) {
+	char stems[2][MESH_HOST_BYTES];
+	bool differ = false;
+
+	for (uint32_t pass = 0; pass < 2; pass++) {
+		for (uint32_t n = 0; n < mesh->count; n++) {
+			struct mesh_node *node = &mesh->nodes[n];
+			size_t length = strcspn(node->host, ".");
+
+			while (length > 0 && strchr("0123456789", node->host[length - 1]) != NULL)
+				length--;
+			snprintf(stems[n > 0], MESH_HOST_BYTES, "%.*s", (int)length, node->host);
+			differ |= n > 0 && strcmp(stems[0], stems[1]) != 0;
+			if (pass == 1 && differ && node->rack[0] == '\0')
+				memcpy(node->rack, stems[n > 0], MESH_HOST_BYTES);
+		}
+	}
+}
+
+static bool processor_is_taken(const struct leading *leading, uint32_t host, uint32_t place) {
+	for (uint32_t n = 0; n < leading->mesh->count; n++) {
+		const struct seat *seat = &leading->seats[n];
+
+		if (seat->busy && seat->host == host && seat->place == place)
+			return true;
+	}
+	return false;
+}
+
+static bool process_is_alone_on_host(const struct leading *leading, uint32_t who) {
+	for (uint32_t n = 0; n < leading->mesh->count; n++) {
+		if (n != who && leading->seats[n].host == leading->seats[who].host)
+			return false;
+	}
+	return true;
+}
+
+// Assign the lowest free processor of the machine to a process. A process that is alone on its
+// machine may use any.
+static void assign_processor(struct leading *leading, uint32_t who) {
+	struct seat *seat = &leading->seats[who];
+	uint32_t place = 0;
+
+	while (processor_is_taken(leading, seat->host, place))
+		place++;
+	seat->place = process_is_alone_on_host(leading, who) ? MESH_PROCESSOR_ANY : place;
+	seat->busy = true;
+}
+
+static uint32_t host_busy_count(const struct leading *leading, uint32_t host) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < leading->mesh->count; n++)
+		count += leading->seats[n].busy && leading->seats[n].host == host;
+	return count;
+}
+
+// Return true if both machines have free processors. Two processes may always run on a machine. So
+// a machine with one processor still measures one pair at a time.
+static bool pair_can_start(const struct leading *leading, const struct mesh_pair *pair) {
+	uint32_t ends[2] = {pair->one, pair->other};
+
+	if (leading->config->at_once > 0 && leading->open >= leading->config->at_once)
+		return false;
+	for (int n = 0; n < 2; n++) {
+		uint32_t host = leading->seats[ends[n]].host;
+		uint32_t comes = 1 + (leading->seats[ends[1 - n]].host == host);
+		uint32_t room = leading->mesh->nodes[host].processors;
+
+		if (host_busy_count(leading, host) + comes > (room > 2 ? room : 2))
+			return false;
+	}
+	return true;
+}
+
+static void send_order(
+	struct leading *leading, uint32_t who, enum channel_kind kind, struct mesh_order *order
+) {
+	struct lab_why unheard = {.text = ""};
+
+	order->place = leading->seats[who].place;
+	order->plan = leading->mesh->plan;
+	// The loss of a process is noticed when its channel is read.
+	if (leading->seats[who].channel.fd >= 0)
+		(void)mesh_send_order(&leading->seats[who].channel, kind, order, &unheard);
+}
+
+// Return the address of `to` as seen by `from`. A process on the lead's machine may have joined
+// over loopback. Other machines then reach it at the lead's address.
+static struct sock_addr
+server_address(const struct leading *leading, const struct meeting *meeting, uint16_t port) {
+	const struct channel *from = &leading->seats[meeting->from].channel;
+	const struct channel *to = &leading->seats[meeting->to].channel;
+	bool ours = sock_addr_is_loopback(&to->peer) && !sock_addr_is_loopback(&from->peer);
+	struct sock_addr address = ours ? from->local : to->peer;
+
+	address.port = port;
+	return address;
+}
+
+uint64_t mesh_direction_ns(const struct plan *plan) {
+	return DIRECTION_NS + plan->iterations * (SAMPLE_NS + plan->sizes[0] * BYTE_NS);
+}
+
+static void begin_direction(struct leading *leading, struct meeting *meeting) {
+	struct mesh_order order = {.number = ++leading->orders};
+
+	meeting->order = order.number;
+	meeting->listens = meeting->measured = meeting->served = false;
+	meeting->deadline_ns = clock_monotonic_ns() + leading->config->answer_ns;
+	send_order(leading, meeting->to, CHANNEL_MESH_SERVE, &order);
+}
+
+static void close_meeting(struct leading *leading, struct meeting *meeting) {
+	meeting->open = false;
+	leading->open--;
+	leading->seats[meeting->from].busy = leading->seats[meeting->to].busy = false;
+}
+
+// Record the reason of a direction that is not tried.
+static void skip_direction(struct leading *leading, uint32_t from, uint32_t to) {
+	struct mesh_cell *cell = mesh_cell(leading->mesh, from, to);
+	uint32_t gone = leading->mesh->nodes[from].lost ? from : to;
+
+	snprintf(cell->why, sizeof(cell->why), "process %u went away", gone);
+}
+
+static void end_direction(struct leading *leading, struct meeting *meeting) {
+	uint32_t from = meeting->from, to = meeting->to;
+	bool gone = leading->mesh->nodes[from].lost || leading->mesh->nodes[to].lost;
+
+	if (gone && !meeting->second)
+		skip_direction(leading, to, from);
+	if (gone || meeting->second) {
+		close_meeting(leading, meeting);
+		return;
+	}
+	meeting->from = to;
+	meeting->to = from;
+	meeting->second = true;
+	begin_direction(leading, meeting);
+}
+
+static void fail_direction(struct leading *leading, struct meeting *meeting, const char *text) {
+	struct mesh_cell *cell = mesh_cell(leading->mesh, meeting->from, meeting->to);
+	struct mesh_order order = {.number = meeting->order};
+
+	if (!cell->measured && cell->why[0] == '\0')
+		snprintf(cell->why, sizeof(cell->why), "%s", text);
+	send_order(leading, meeting->from, CHANNEL_MESH_STOP, &order);
+	send_order(leading, meeting->to, CHANNEL_MESH_STOP, &order);
+	end_direction(leading, meeting);
+}
+
+static struct meeting *find_meeting(struct leading *leading, uint32_t who) {
+	for (uint32_t n = 0; n < MESH_NODES_MAX / 2; n++) {
+		struct meeting *meeting = &leading->meetings[n];
+
+		if (meeting->open && (meeting->from == who || meeting->to == who))
+			return meeting;
+	}
+	return NULL;
+}
+
+static void node_drop(struct leading *leading, uint32_t who, const char *text) {
+	struct meeting *meeting = find_meeting(leading, who);
+	char why[MESH_WHY_BYTES];
+
+	channel_close(&leading->seats[who].channel);
+	leading->mesh->nodes[who].lost = true;
+	if (!leading->config->quiet)
+		fprintf(stderr, "process %u (%s): %s\n", who, leading->mesh->nodes[who].host, text);
+	snprintf(why, sizeof(why), "process %u: %.120s", who, text);
+	if (meeting != NULL)
+		fail_direction(leading, meeting, why);
+}
+
+static void
+store_result(struct leading *leading, const struct meeting *meeting, struct mesh_answer *answer) {
+	struct mesh_cell *cell = mesh_cell(leading->mesh, meeting->from, meeting->to);
+	struct mesh_node *nodes = leading->mesh->nodes;
+
+	cell->kept = answer->kept;
+	answer->kept = NULL;
+	memcpy(cell->taus, answer->taus, sizeof(cell->taus));
+	mesh_cell_compute(cell);
+	memcpy(nodes[meeting->from].device, answer->device, sizeof(answer->device));
+	memcpy(nodes[meeting->to].device, answer->their_device, sizeof(answer->their_device));
+}
+
+static void handle_answer(
+	struct leading *leading,
+	uint32_t who,
+	enum channel_kind kind,
+	struct meeting *meeting,
+	struct mesh_answer *answer
+) {
+	struct mesh_order order = {.number = meeting->order};
+
+	if (kind == CHANNEL_MESH_FAILED) {
+		fail_direction(leading, meeting, answer->why);
+	} else if (kind == CHANNEL_MESH_LISTENS && who == meeting->to && !meeting->listens) {
+		meeting->listens = true;
+		meeting->deadline_ns =
+			clock_monotonic_ns() + mesh_direction_ns(&leading->mesh->plan);
+		order.server = server_address(leading, meeting, (uint16_t)answer->port);
+		send_order(leading, meeting->from, CHANNEL_MESH_PLAY, &order);
+	} else if (kind == CHANNEL_MESH_RESULT && who == meeting->from && !meeting->measured) {
+		meeting->measured = true;
+		store_result(leading, meeting, answer);
+	} else if (kind == CHANNEL_MESH_SERVED && who == meeting->to) {
+		meeting->served = true;
+	}
+	if (meeting->open && meeting->measured && meeting->served)
+		end_direction(leading, meeting);
+}
+
+static void answer_receive(struct leading *leading, uint32_t who) {
+	struct meeting *meeting = find_meeting(leading, who);
+	struct lab_why why = {.text = ""};
+	struct channel_message message;
+	struct mesh_answer answer;
+	int err = channel_receive(
+		&leading->seats[who].channel, deadline_from_now(FRAME_NS), &message, &why
+	);
+
+	if (err == 0)
+		err = mesh_read_answer(&message, &answer, &why);
+	if (err != 0) {
+		node_drop(leading, who, why.text);
+		return;
+	}
+	if (meeting != NULL && answer.order == meeting->order)
+		handle_answer(leading, who, message.kind, meeting, &answer);
+	histogram_destroy(answer.kept);
+}
+
+static void skip_both_directions(struct leading *leading, const struct mesh_pair *pair) {
+	skip_direction(leading, pair->one, pair->other);
+	skip_direction(leading, pair->other, pair->one);
+}
+
+static void open_meeting(struct leading *leading, const struct mesh_pair *pair) {
+	struct meeting *meeting = leading->meetings;
+
+	while (meeting->open)
+		meeting++;
+	*meeting = (struct meeting){.open = true, .from = pair->one, .to = pair->other};
+	leading->open++;
+	if (leading->open > leading->mesh->at_once)
+		leading->mesh->at_once = leading->open;
+	assign_processor(leading, pair->one);
+	assign_processor(leading, pair->other);
+	begin_direction(leading, meeting);
+}
+
+// Start the pairs that can start. Returns true if pairs of the round are left.
+static bool open_meetings(struct leading *leading) {
+	const struct mesh_node *nodes = leading->mesh->nodes;
+	bool left = false;
+
+	for (uint32_t n = 0; n < leading->pair_count; n++) {
+		const struct mesh_pair *pair = &leading->pairs[n];
+
+		if (leading->done[n])
+			continue;
+		leading->done[n] = true;
+		if (nodes[pair->one].lost || nodes[pair->other].lost)
+			skip_both_directions(leading, pair);
+		else if (pair_can_start(leading, pair))
+			open_meeting(leading, pair);
+		else
+			leading->done[n] = false;
+		left |= !leading->done[n];
+	}
+	return left;
+}
+
+// Check the deadlines of all meetings. A process that did not even start to listen hangs as a
+// whole. It is dropped, because it would hang in each of its meetings.
+static void check_deadlines(struct leading *leading) {
+	uint64_t now_ns = clock_monotonic_ns();
+
+	for (uint32_t n = 0; n < MESH_NODES_MAX / 2; n++) {
+		struct meeting *meeting = &leading->meetings[n];
+
+		if (!meeting->open || now_ns < meeting->deadline_ns)
+			continue;
+		if (meeting->listens)
+			fail_direction(leading, meeting, "it took too long");
+		else
+			node_drop(leading, meeting->to, "it does not answer");
+	}
+}
+
+// Wait up to a second for messages, and handle them. Returns 0, -EINTR if the user interrupts, or
+// another -errno.
+static int wait_for_answers(struct leading *leading) {
+	struct pollfd fds[MESH_NODES_MAX + 1];
+	uint32_t count = leading->mesh->count;
+
+	for (uint32_t n = 0; n < count; n++)
+		fds[n] = (struct pollfd){.fd = leading->seats[n].channel.fd, .events = POLLIN};
+	fds[count] = (struct pollfd){.fd = leading->config->signal_fd, .events = POLLIN};
+	if (poll(fds, count + 1, 1000) < 0 && errno != EINTR)
+		return neg_errno();
+	if (fds[count].revents != 0)
+		return -EINTR;
+	for (uint32_t n = 0; n < count; n++) {
+		if (fds[n].revents != 0 && leading->seats[n].channel.fd >= 0)
+			answer_receive(leading, n);
+	}
+	check_deadlines(leading);
+	return 0;
+}
+
+static uint32_t count_measured(const struct mesh *mesh) {
+	uint32_t count = 0;
+
+	for (size_t n = 0; n < (size_t)mesh->count * mesh->count; n++)
+		count += mesh->cells[n].measured;
+	return count;
+}
+
+static int play_round(struct leading *leading, uint32_t round) {
+	const struct mesh *mesh = leading->mesh;
+	bool left;
+	int err = 0;
+
+	leading->pair_count = mesh_round(mesh->count, round, leading->pairs);
+	memset(leading->done, 0, sizeof(leading->done));
+	do {
+		left = open_meetings(leading);
+		if (leading->open > 0)
+			err = wait_for_answers(leading);
+	} while (err == 0 && (left || leading->open > 0));
+	if (!leading->config->quiet)
+		fprintf(stderr, "round %u of %u: %u of %u measured\n", round + 1,
+			mesh_rounds(mesh->count), count_measured(mesh),
+			mesh->count * (mesh->count - 1));
+	return err;
+}
+
+static void send_mesh_end(struct leading *leading) {
+	struct lab_why unheard = {.text = ""};
+
+	for (uint32_t n = 0; n < leading->mesh->count; n++) {
+		struct channel *channel = &leading->seats[n].channel;
+
+		if (channel->fd >= 0)
+			(void)channel_send(channel, CHANNEL_MESH_END, NULL, 0, &unheard);
+		channel_close(channel);
+	}
+}
+
+static void play_all_rounds(struct leading *leading) {
+	struct mesh *mesh = leading->mesh;
+	uint64_t begin_ns = clock_monotonic_ns();
+	struct lab_why why = {.text = ""};
+	int err = 0;
+
+	for (uint32_t round = 0; round < mesh_rounds(mesh->count) && err == 0; round++)
+		err = play_round(leading, round);
+	mesh->took_ns = clock_monotonic_ns() - begin_ns;
+	if (err == -EINTR)
+		(void)lab_fail(&why, err, "interrupted");
+	else if (err != 0)
+		(void)lab_fail(&why, err, "poll: %s", strerrordesc_np(-err));
+	memcpy(mesh->partial, why.text, sizeof(mesh->partial));
+}
+
+int mesh_lead_run(const struct mesh_lead *lead, struct mesh *mesh, struct lab_why *why) {
+	struct leading *leading = calloc(1, sizeof(*leading));
+	struct timespec now;
+	int err;
+
+	if (leading != NULL)
+		leading->seats = calloc(mesh->count, sizeof(*leading->seats));
+	if (leading == NULL || leading->seats == NULL) {
+		free(leading);
+		return lab_fail(why, -ENOMEM, "no memory");
+	}
+	leading->config = lead;
+	leading->mesh = mesh;
+	for (uint32_t n = 0; n < mesh->count; n++)
+		leading->seats[n].channel.fd = -1;
+	clock_gettime(CLOCK_REALTIME, &now);
+	mesh->started_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+	err = wait_all_joined(leading, why);
+	if (err == 0) {
+		group_by_host(leading);
+		derive_racks(mesh);
+		play_all_rounds(leading);
+	}
+	send_mesh_end(leading);
+	free(leading->seats);
+	free(leading);
+	return err;
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rank and rendezvous of the processes of a mesh.
+#include "mesh/mesh_start.h"
+
+#include <lib/error.h>
+#include <lib/hostlist.h>
+#include <lib/scoped.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_PREFIX "file:"
+#define HOSTS_MAX 65536
+#define PLACE_BYTES 320
+#define PATH_BYTES 512
+
+static const char *environment_variable(const char *name) {
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+	return getenv(name);
+}
+
+static bool read_number(const char *name, uint32_t max, uint32_t *ret_value) {
+	const char *text = environment_variable(name);
+	struct parse_error error;
+	uint64_t value;
+
+	if (text == NULL || parse_u64(text, strlen(text), 0, max, &error, &value) != 0)
+		return false;
+	*ret_value = (uint32_t)value;
+	return true;
+}
+
+// Environment variables of launchers: the rank and the number of processes.
+static const struct {
+	const char *rank, *count;
+} launchers[] = {
+	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+	{"PMI_RANK", "PMI_SIZE"},
+	{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+	{"SLURM_PROCID", "SLURM_NTASKS"},
+};
+
+// Set the rack from Slurm's topology: in "s0.s2.node7" the rack is the switches above the node.
+static void read_rack(struct mesh_member *member) {
+	const char *text = environment_variable("SLURM_TOPOLOGY_ADDR");
+	const char *last = text != NULL ? strrchr(text, '.') : NULL;
+
+	if (last != NULL && (size_t)(last - text) < sizeof(member->rack))
+		snprintf(member->rack, sizeof(member->rack), "%.*s", (int)(last - text), text);
+}
+
+static int check_rank(const struct mesh_member *member, struct lab_why *why) {
+	if (member->count < 2 || member->count > MESH_NODES_MAX || member->rank >= member->count)
+		return lab_fail(
+			why, -EINVAL, "a mesh has 2 to %u processes, and this is process %u of %u",
+			MESH_NODES_MAX, member->rank, member->count
+		);
+	return 0;
+}
+
+int mesh_find_rank(
+	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
+) {
+	read_rack(member);
+	if (options->rank_given != options->ranks_given)
+		return lab_fail(why, -EINVAL, "--rank and --ranks go together");
+	if (options->rank_given) {
+		member->rank = options->rank;
+		member->count = options->ranks;
+		return check_rank(member, why);
+	}
+	for (size_t n = 0; n < sizeof(launchers) / sizeof(launchers[0]); n++) {
+		if (read_number(launchers[n].rank, UINT32_MAX, &member->rank) &&
+		    read_number(launchers[n].count, UINT32_MAX, &member->count))
+			return check_rank(member, why);
+	}
+	return lab_fail(
+		why, -ENOENT,
+		"start it under srun or mpirun, or with --local N, or each process with --rank and "
+		"--ranks; --hosts LIST prints the commands for ssh"
+	);
+}
+
+static const char *rendezvous_file(const struct mesh_options *options) {
+	const char *text = options->rendezvous;
+
+	if (text == NULL || strncmp(text, FILE_PREFIX, strlen(FILE_PREFIX)) != 0)
+		return NULL;
+	return text + strlen(FILE_PREFIX);
+}
+
+// Contents of a rendezvous file.
+struct place {
+	char host[PLACE_BYTES];
+	uint16_t port;
+};
+
+static int lead_file_parse(const char *path, struct place *ret_place, struct lab_why *why) {
+	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct place place;
+	struct parse_error error;
+	uint64_t port;
+	ssize_t length = fd >= 0 ? read(fd, place.host, sizeof(place.host) - 1) : -1;
+	char *blank;
+
+	if (fd < 0 && errno != ENOENT)
+		return lab_fail(why, -EBADMSG, "%s: %s", path, strerrordesc_np(errno));
+	if (length <= 0)
+		return lab_fail(why, -EAGAIN, "process 0 of the mesh did not write %s", path);
+	place.host[length] = '\0';
+	place.host[strcspn(place.host, "\n")] = '\0';
+	blank = strchr(place.host, ' ');
+	if (blank == NULL ||
+	    parse_u64(blank + 1, strlen(blank + 1), 1, UINT16_MAX, &error, &port) != 0)
+		return lab_fail(why, -EBADMSG, "%s holds no place of a mesh", path);
+	*blank = '\0';
+	place.port = (uint16_t)port;
+	*ret_place = place;
+	return 0;
+}
+
+// Write the rendezvous file atomically, because readers read it as soon as it exists. A file that a
+// killed mesh left is replaced; any other file is not touched.
+static int write_lead_file(const char *path, uint16_t port, struct lab_why *why) {
+	char host[MESH_HOST_BYTES] = "", partial[PATH_BYTES];
+	struct lab_why held = {.text = ""};
+	struct place earlier;
+	FILE *file;
+	int failed;
+
+	if (lead_file_parse(path, &earlier, &held) == -EBADMSG)
+		return lab_fail(why, -EBADMSG, "%s", held.text);
+	if (gethostname(host, sizeof(host) - 1) != 0 ||
+	    snprintf(partial, sizeof(partial), "%s.%d", path, getpid()) >= (int)sizeof(partial))
+		return lab_fail(why, -EINVAL, "%s: no name of a file", path);
+	file = fopen(partial, "we");
+	if (file == NULL)
+		return lab_fail(why, neg_errno(), "%s: %s", partial, strerrordesc_np(errno));
+	failed = fprintf(file, "%s %u\n", host, port) < 0;
+	failed |= fclose(file) != 0;
+	if (failed == 0 && rename(partial, path) == 0)
+		return 0;
+	unlink(partial);
+	return lab_fail(why, -EIO, "%s cannot be written", path);
+}
+
+int mesh_publish_lead(
+	const struct mesh_options *options,
+	const struct mesh_member *member,
+	struct channel_listener *ret_listener,
+	struct lab_why *why
+) {
+	const char *path = member->place;
+	struct sock_addr any = {.port = path != NULL ? options->port : member->lead.port};
+	int err = channel_listen(&any, ret_listener, why);
+
+	if (err == 0 && path != NULL)
+		err = write_lead_file(path, ret_listener->address.port, why);
+	return err;
+}
+
+void mesh_unpublish_lead(const struct mesh_options *options, struct channel_listener *listener) {
+	if (rendezvous_file(options) != NULL)
+		unlink(rendezvous_file(options));
+	channel_listener_close(listener);
+}
+
+static bool host_is_this_machine(const char *host) {
+	char own[MESH_HOST_BYTES] = "";
+
+	return gethostname(own, sizeof(own) - 1) == 0 && strcmp(own, host) == 0;
+}
+
+static int
+lead_resolve(const char *host, uint16_t port, struct sock_addr *ret_address, struct lab_why *why) {
+	struct parse_error error = {.text = ""};
+
+	// The name of this machine may be unknown to every resolver, so loopback is used.
+	if (host_is_this_machine(host)) {
+		*ret_address = channel_loopback();
+		ret_address->port = port;
+		return 0;
+	}
+	if (sock_addr_resolve(host, strlen(host), port, SOCK_ADDR_NONE, &error, ret_address) != 0)
+		return lab_fail(why, -EAGAIN, "process 0 of the mesh: %s", error.text);
+	return 0;
+}
+
+int mesh_read_lead_file(const char *path, struct sock_addr *ret_address, struct lab_why *why) {
+	struct place place;
+	int err = lead_file_parse(path, &place, why);
+
+	return err == 0 ? lead_resolve(place.host, place.port, ret_address, why) : err;
+}
+
+// Return true if the Slurm step is the mesh. The step of mpirun's helper processes contains other
+// nodes.
+static bool step_matches_mesh(const struct mesh_member *member) {
+	uint32_t rank, count;
+
+	return read_number("SLURM_PROCID", UINT32_MAX, &rank) &&
+	       (read_number("SLURM_STEP_NUM_TASKS", UINT32_MAX, &count) ||
+		read_number("SLURM_NTASKS", UINT32_MAX, &count)) &&
+	       rank == member->rank && count == member->count;
+}
+
+static int resolve_first_step_node(uint16_t port, struct mesh_member *member, struct lab_why *why) {
+	const char *names =
+		step_matches_mesh(member) ? environment_variable("SLURM_STEP_NODELIST") : NULL;
+	struct parse_error error = {.text = ""};
+	struct hostlist *list;
+	int err;
+
+	if (names == NULL)
+		return lab_fail(
+			why, -EINVAL,
+			"nobody says where process 0 is: --rendezvous HOST[:PORT], or file:PATH of "
+			"a file that all see"
+		);
+	err = hostlist_expand(names, strlen(names), HOSTS_MAX, &error, &list);
+	if (err != 0)
+		return lab_fail(why, err, "SLURM_STEP_NODELIST: %s", error.text);
+	err = lead_resolve(hostlist_name(list, 0), port, &member->lead, why);
+	hostlist_destroy(list);
+	return err;
+}
+
+// Return true if the launcher reports that all processes run on this machine.
+static bool mesh_is_one_machine(const struct mesh_member *member) {
+	uint32_t here;
+
+	return (read_number("OMPI_COMM_WORLD_LOCAL_SIZE", UINT32_MAX, &here) ||
+		read_number("MPI_LOCALNRANKS", UINT32_MAX, &here)) &&
+	       here == member->count;
+}
+
+int mesh_find_lead_address(
+	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
+) {
+	uint16_t port = options->port > 0 ? options->port : MESH_PORT;
+	const char *text = options->rendezvous;
+	struct parse_error error = {.text = ""};
+
+	member->place = rendezvous_file(options);
+	if (member->place != NULL)
+		return 0;
+	if (text == NULL && !mesh_is_one_machine(member))
+		return resolve_first_step_node(port, member, why);
+	if (text == NULL || host_is_this_machine(text)) {
+		member->lead = channel_loopback();
+		member->lead.port = port;
+		return 0;
+	}
+	if (sock_addr_resolve(text, strlen(text), port, SOCK_ADDR_NONE, &error, &member->lead) != 0)
+		return lab_fail(why, -EINVAL, "--rendezvous: %s", error.text);
+	return 0;
+}
+
+static void put_quoted(char byte) {
+	if (byte == '\'')
+		printf("'\\''");
+	else
+		putchar(byte);
+}
+
+// Print a word quoted for two shells: the local one, and the one that ssh starts.
+static void print_ssh_argument(const char *word) {
+	if (word[0] != '\0' && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					    "0123456789-_=./,:+%@") == strlen(word)) {
+		printf(" %s", word);
+		return;
+	}
+	printf(" '");
+	put_quoted('\'');
+	for (; *word != '\0'; word++) {
+		for (const char *byte = *word == '\'' ? "'\\'" : ""; *byte != '\0'; byte++)
+			put_quoted(*byte);
+		put_quoted(*word);
+	}
+	put_quoted('\'');
+	putchar('\'');
+}
+
+// Print the options of one process; options for process 0 only are left out for the others.
+static void print_options(int argc, char *const *argv, bool first) {
+	static const char *const of_first[] = {"--json", "--csv", "--html", "--svg", "--at-once"};
+
+	for (int n = 2; n < argc; n++) {
+		size_t length = strcspn(argv[n], "=");
+		bool has_value = argv[n][length] == '=', wanted = true;
+
+		if (length == strlen("--hosts") && strncmp(argv[n], "--hosts", length) == 0)
+			wanted = false;
+		for (size_t at = 0; at < sizeof(of_first) / sizeof(of_first[0]); at++) {
+			if (length == strlen(of_first[at]) &&
+			    strncmp(argv[n], of_first[at], length) == 0)
+				wanted = first;
+		}
+		if (wanted)
+			print_ssh_argument(argv[n]);
+		if (!has_value && n + 1 < argc) {
+			n++;
+			if (wanted)
+				print_ssh_argument(argv[n]);
+		}
+	}
+}
+
+int mesh_print_commands(
+	const struct mesh_options *options, int argc, char *const *argv, struct lab_why *why
+) {
+	struct parse_error error = {.text = ""};
+	struct hostlist *list;
+	uint32_t count;
+	int err = hostlist_expand(
+		options->hosts, strlen(options->hosts), MESH_NODES_MAX, &error, &list
+	);
+
+	if (err != 0)
+		return lab_fail(why, err, "--hosts: %s", error.text);
+	count = hostlist_count(list);
+	if (count < 2)
+		err = lab_fail(why, -EINVAL, "--hosts: a mesh has at least 2 processes");
+	for (uint32_t n = count; err == 0 && n-- > 0;) {
+		// -n: a background process must not read from the terminal
+		printf("ssh %s%s tocsin-perf mesh --rank %u --ranks %u", n > 0 ? "-n " : "",
+		       hostlist_name(list, n), n, count);
+		if (options->rendezvous == NULL)
+			printf(" --rendezvous %s", hostlist_name(list, 0));
+		print_options(argc, argv, n == 0);
+		printf("%s\n", n > 0 ? " &" : "");
+	}
+	hostlist_destroy(list);
+	return err;
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Restore a series from the samples stored in a file. The file is untrusted: each number has
+// bounds. Loops are bounded by the size of the file. The loop of binomial_cdf() grows with the
+// square root of the number of samples, which COUNT_MAX bounds.
+#include "report/json.h"
+
+#include <lib/histogram.h>
+
+#include <jansson.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+// Samples of one hour at 360 ns each.
+#define COUNT_MAX UINT64_C(10000000000)
+
+struct restore {
+	struct lab_why *why;
+	const json_t *all, *windows; // `windows`: the array of windows
+};
+
+static bool member_get(const json_t *object, const char *key, uint64_t max, uint64_t *ret_value) {
+	const json_t *value = json_object_get(object, key);
+
+	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+	    (uint64_t)json_integer_value(value) > max)
+		return false;
+	*ret_value = (uint64_t)json_integer_value(value);
+	return true;
+}
+
+static bool item_get(const json_t *array, size_t place, uint64_t max, uint64_t *ret_value) {
+	const json_t *value = json_array_get(array, place);
+
+	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
+	    (uint64_t)json_integer_value(value) > max)
+		return false;
+	*ret_value = (uint64_t)json_integer_value(value);
+	return true;
+}
+
+struct bucket_row {
+	uint64_t lowest, highest, count;
+};
+
+static bool read_bucket_row(const json_t *row, struct bucket_row *ret_row) {
+	return item_get(row, 0, HISTOGRAM_VALUE_MAX, &ret_row->lowest) &&
+	       item_get(row, 1, HISTOGRAM_VALUE_MAX, &ret_row->highest) &&
+	       item_get(row, 2, COUNT_MAX, &ret_row->count) && ret_row->count > 0 &&
+	       ret_row->lowest <= ret_row->highest;
+}
+
+static uint64_t bucket_value_clamp(uint64_t value, uint64_t min, uint64_t max) {
+	if (value < min)
+		return min;
+	return value > max ? max : value;
+}
+
+int histogram_fill(const json_t *json, uint64_t count, struct histogram *histogram) {
+	const json_t *buckets = json_object_get(json, "buckets");
+	size_t rows = json_array_size(buckets);
+	uint64_t min, max, filled = 0;
+
+	if (!member_get(json, "min", HISTOGRAM_VALUE_MAX, &min) ||
+	    !member_get(json, "max", HISTOGRAM_VALUE_MAX, &max) || min > max || rows == 0)
+		return -EBADMSG;
+	for (size_t n = 0; n < rows; n++) {
+		struct bucket_row row;
+		uint64_t value;
+
+		if (!read_bucket_row(json_array_get(buckets, n), &row) ||
+		    row.count > count - filled)
+			return -EBADMSG;
+		value = bucket_value_clamp(row.lowest, min, max);
+		filled += row.count;
+		if (n + 1 == rows) {
+			histogram_record(histogram, max);
+			row.count--;
+		}
+		if (n == 0 && row.count > 0) {
+			histogram_record(histogram, min);
+			row.count--;
+		}
+		histogram_record_times(histogram, value, row.count);
+	}
+	return filled == count ? 0 : -EBADMSG;
+}
+
+static int
+histogram_fill_place(void *ctx, int32_t place, uint64_t count, struct histogram *histogram) {
+	const struct restore *restore = ctx;
+	int err;
+
+	if (place < 0) {
+		err = histogram_fill(restore->all, count, histogram);
+		return err == 0 ? 0
+				: lab_fail(
+					  restore->why, err,
+					  "kept.all is no histogram of %" PRIu64 " samples", count
+				  );
+	}
+	err = histogram_fill(json_array_get(restore->windows, (size_t)place), count, histogram);
+	return err == 0 ? 0
+			: lab_fail(
+				  restore->why, err,
+				  "kept.windows.each[%d] is no histogram of %" PRIu64 " samples",
+				  place, count
+			  );
+}
+
+// Read one block. The caller frees *ret_memory, also after a failure.
+static int read_block(
+	const json_t *json,
+	uint32_t place,
+	struct lab_why *why,
+	struct run_kept_block *ret_block,
+	uint64_t **ret_memory
+) {
+	const json_t *samples = json_object_get(json, "samples_ns");
+	size_t count = json_array_size(samples);
+	uint64_t *values;
+
+	if (count == 0 || count > RECORD_RAW_MAX ||
+	    !member_get(json, "start", COUNT_MAX, &ret_block->start))
+		return lab_fail(why, -EBADMSG, "kept.blocks[%u] is no block", place);
+	values = calloc(count, sizeof(*values));
+	if (values == NULL)
+		return -ENOMEM;
+	ret_block->samples = *ret_memory = values;
+	ret_block->count = (uint32_t)count;
+	for (size_t n = 0; n < count; n++) {
+		if (!item_get(samples, n, HISTOGRAM_VALUE_MAX, &values[n]))
+			return lab_fail(
+				why, -EBADMSG, "kept.blocks[%u].samples_ns[%zu] is no time", place,
+				n
+			);
+	}
+	return 0;
+}
+
+static int read_blocks(
+	const json_t *array,
+	struct run_kept *kept,
+	struct lab_why *why,
+	uint64_t *ret_memory[RECORD_BLOCKS_MAX]
+) {
+	size_t count = json_array_size(array);
+	int err = 0;
+
+	if (count == 0 || count > RECORD_BLOCKS_MAX)
+		return lab_fail(why, -EBADMSG, "kept.blocks are not 1 to %u", RECORD_BLOCKS_MAX);
+	for (uint32_t n = 0; n < count && err == 0; n++) {
+		kept->block_count = n + 1;
+		err = read_block(
+			json_array_get(array, n), n, why, &kept->blocks[n], &ret_memory[n]
+		);
+	}
+	return err;
+}
+
+static int samples_replay(const struct run_kept *kept, struct run_record **ret_record) {
+	const struct run_kept_block *block = &kept->blocks[0];
+	int err = run_record_create(ret_record);
+
+	for (uint32_t n = 0; n < block->count && err == 0; n++)
+		run_record_add(*ret_record, block->samples[n]);
+	while (err == 0 && run_record_thin_all(*ret_record, kept->precision_bits))
+		;
+	return err;
+}
+
+static bool read_precision(const json_t *all, struct run_kept *kept) {
+	uint64_t bits = RECORD_PRECISION_BITS;
+
+	if (json_object_get(all, "precision_bits") != NULL &&
+	    (!member_get(all, "precision_bits", RECORD_PRECISION_BITS, &bits) ||
+	     bits < RECORD_PRECISION_BITS_MIN))
+		return false;
+	kept->precision_bits = (uint8_t)bits;
+	return true;
+}
+
+static int restore_parts(
+	const json_t *json,
+	struct run_kept *kept,
+	struct lab_why *why,
+	struct run_record **ret_record
+) {
+	const json_t *windows = json_object_get(json, "windows");
+	struct restore restore = {
+		.why = why,
+		.all = json_object_get(json, "all"),
+		.windows = json_object_get(windows, "each"),
+	};
+	int err;
+
+	if (!member_get(windows, "samples", COUNT_MAX, &kept->window_samples) ||
+	    json_array_size(restore.windows) > RECORD_WINDOWS_MAX)
+		return lab_fail(why, -EBADMSG, "kept.windows are none");
+	kept->window_count = (uint32_t)json_array_size(restore.windows);
+	kept->fill = histogram_fill_place;
+	kept->ctx = &restore;
+	err = run_record_restore(kept, ret_record);
+	return err == -EINVAL ? lab_fail(why, -EBADMSG, "kept: its parts do not fit each other")
+			      : err;
+}
+
+int series_from_json(const json_t *json, struct lab_why *why, struct run_record **ret_record) {
+	const json_t *parts = json_object_get(json, "kept");
+	uint64_t *memory[RECORD_BLOCKS_MAX] = {NULL};
+	struct run_kept kept = {.block_count = 0};
+	int err;
+
+	if (!member_get(parts, "count", COUNT_MAX, &kept.count) || kept.count == 0)
+		return lab_fail(why, -EBADMSG, "kept.count is no count");
+	if (!read_precision(json_object_get(parts, "all"), &kept))
+		return lab_fail(why, -EBADMSG, "kept.all.precision_bits are not 5 to 10");
+	err = read_blocks(json_object_get(parts, "blocks"), &kept, why, memory);
+	// If all samples of the run are stored, replay them one by one.
+	if (err == 0 && kept.block_count == 1 && kept.blocks[0].count == kept.count)
+		err = samples_replay(&kept, ret_record);
+	else if (err == 0)
+		err = restore_parts(parts, &kept, why, ret_record);
+	for (uint32_t n = 0; n < kept.block_count; n++)
+		free(memory[n]);
+	return err;
+}
+
+// Read the outcome of a warm-up whose samples are not in the file.
+static int
+read_warm_up_figures(const json_t *json, struct lab_why *why, struct lab_result *result) {
+	uint64_t dropped;
+
+	if (!member_get(json, "dropped", WARMUP_SAMPLES_MAX, &dropped))
+		return lab_fail(why, -EBADMSG, "warm_up.dropped is no count");
+	result->warm_count = (uint32_t)dropped;
+	result->warm_judged = json_is_true(json_object_get(json, "judged"));
+	result->warm_check.warm = json_is_true(json_object_get(json, "warm"));
+	result->warm_check.p = json_number_value(json_object_get(json, "p"));
+	return 0;
+}
+
+static int read_warm_up(const json_t *json, struct lab_why *why, struct lab_result *result) {
+	const json_t *samples = json_object_get(json, "samples_ns");
+	size_t count = json_array_size(samples);
+	int err = 0;
+
+	if (json_is_null(samples)) {
+		result->warm_left_out = true;
+		return read_warm_up_figures(json, why, result);
+	}
+	if (count > WARMUP_SAMPLES_MAX)
+		return lab_fail(why, -EBADMSG, "warm_up.samples_ns are too many");
+	result->warm = calloc(WARMUP_SAMPLES_MAX, sizeof(*result->warm));
+	if (result->warm == NULL)
+		return -ENOMEM;
+	for (size_t n = 0; n < count; n++) {
+		if (!item_get(samples, n, HISTOGRAM_VALUE_MAX, &result->warm[n]))
+			return lab_fail(why, -EBADMSG, "warm_up.samples_ns[%zu] is no time", n);
+	}
+	result->warm_count = (uint32_t)count;
+	result->warm_judged = count >= WARMUP_SAMPLES_MIN;
+	// The client judges a warm-up at each power of two, before it takes more samples. Repeat
+	// this.
+	for (uint32_t judged = WARMUP_SAMPLES_MIN; judged <= count && err == 0; judged *= 2)
+		err = warmup_check(result->warm, judged, &result->warm_check);
+	return err;
+}
+
+static int read_load(const json_t *json, struct lab_why *why, struct lab_result *result) {
+	const json_t *load = json_object_get(json, "load"), *lag = json_object_get(load, "lag");
+	int err = series_from_json(json_object_get(json, "service"), why, &result->load.service);
+
+	if (err == 0 && run_record_count(result->load.service) != run_record_count(result->times))
+		err = lab_fail(why, -EBADMSG, "service is not of as many samples as times");
+	if (err == 0 && !member_get(load, "span_ns", INT64_MAX, &result->load.span_ns))
+		err = lab_fail(why, -EBADMSG, "load.span_ns is no time");
+	if (err == 0)
+		err = result_lag_create(&result->load.lag);
+	if (err == 0 && histogram_fill(lag, run_record_count(result->times), result->load.lag) != 0)
+		err = lab_fail(why, -EBADMSG, "load.lag is no histogram of all samples");
+	return err;
+}
+
+static bool read_windows(const json_t *json, struct lab_result *result) {
+	return member_get(json, "window_messages", COUNT_MAX, &result->window_messages) &&
+	       result->window_messages > 0 &&
+	       member_get(json, "peer_messages", INT64_MAX, &result->peer_messages) &&
+	       member_get(json, "peer_ns", INT64_MAX, &result->peer_ns);
+}
+
+int result_from_json(const json_t *json, struct lab_why *why, struct lab_result *ret_result) {
+	struct lab_result *result = ret_result;
+	int err;
+
+	result->complete = json_is_true(json_object_get(json, "complete"));
+	result->open = json_object_get(json, "load") != NULL;
+	if (!member_get(json, "size_bytes", PLAN_SIZE_BYTES_MAX, &result->size) ||
+	    !member_get(json, "took_ns", INT64_MAX, &result->took_ns))
+		return lab_fail(why, -EBADMSG, "size_bytes or took_ns is no number");
+	if (json_object_get(json, "window_messages") != NULL && !read_windows(json, result))
+		return lab_fail(
+			why, -EBADMSG, "window_messages, peer_messages or peer_ns is no number"
+		);
+	err = read_warm_up(json_object_get(json, "warm_up"), why, result);
+	if (err != 0)
+		return err;
+	if (json_object_get(json, "times") == NULL) // the run has no sample
+		return run_record_create(&result->times);
+	err = series_from_json(json_object_get(json, "times"), why, &result->times);
+	if (err == 0 && json_object_get(json, "device_time") != NULL)
+		err = device_from_json(
+			json_object_get(json, "device_time"), run_record_count(result->times), why,
+			&result->device
+		);
+	return err == 0 && result->open ? read_load(json, why, result) : err;
+}

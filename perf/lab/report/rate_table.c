@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Table of bw: one size in full, or one row per size.
+#include "report/output.h"
+
+#include <lib/parse.h>
+#include <lib/show.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static double rate_gbits(const struct lab_result *result, double messages_per_s) {
+	return messages_per_s * (double)result->size * 8 / 1e9;
+}
+
+static void print_head(const struct lab_run *run) {
+	const struct lab_environment *client = &run->environment[0];
+	const struct lab_environment *server = &run->environment[1];
+
+	printf("bandwidth of %s%s, %u queue pair%s of depth %u, policy %s",
+	       plan_op_name(run->plan.op), run->plan.both_ways ? " in both directions" : "",
+	       run->plan.pairs, run->plan.pairs == 1 ? "" : "s", run->plan.depth,
+	       idle_policy_name(run->plan.policy));
+	if (run->plan.inline_bytes == 0)
+		printf(", nothing inline");
+	else if (run->plan.inline_bytes != PLAN_INLINE_DEFAULT)
+		printf(", inline up to %u B", run->plan.inline_bytes);
+	printf("\n");
+	printf("%.30s on processor %s to %.30s, clock %s read in %s ns\n",
+	       environment_get(client, "device"), environment_get(client, "core"),
+	       environment_get(server, "device"), environment_get(client, "clock"),
+	       environment_get(client, "clock_read_ns"));
+}
+
+static void print_rate(const char *name, const struct lab_result *result, double messages_per_s) {
+	printf("  %-14s %13.1f %28s %10.3f\n", name, messages_per_s, "",
+	       rate_gbits(result, messages_per_s));
+}
+
+// A window that takes at most this time has at least the corresponding rate.
+static void
+print_quantile(const struct lab_result *result, const struct quantile_summary *quantile) {
+	double rate = result_rate(result, quantile->value);
+	char name[PARSE_TEXT_BYTES];
+
+	snprintf(name, sizeof(name), "%g %%", quantile->per_million / 1e4);
+	if (quantile->note == QUANTILE_TOO_FEW) {
+		printf("  %-14s %13s %28s %10s %9.0f  too few windows\n", name, "n/a", "", "n/a",
+		       quantile->effective);
+		return;
+	}
+	printf("  %-14s %13.1f %13.1f ..%13.1f %10.3f %9.0f%s%s\n", name, rate,
+	       result_rate(result, quantile->high), result_rate(result, quantile->low),
+	       rate_gbits(result, rate), quantile->effective,
+	       quantile->note == QUANTILE_SOUND ? "" : "  ", output_note(quantile->note));
+}
+
+static void print_peer(const struct lab_run *run, const struct lab_result *result) {
+	double peer = result_rate_peer(result);
+
+	if (!run->plan.both_ways)
+		return;
+	print_rate("the server", result, peer);
+	print_rate("both together", result, result_rate_mean(result) + peer);
+}
+
+static void print_size_details(const struct lab_run *run, const struct lab_result *result) {
+	const struct run_summary *summary = &result->summary;
+	char size[SHOW_BYTES], took[SHOW_BYTES];
+	bool told = false; // a missing quantile was printed already; only the first one is printed
+
+	show_bytes(result->size, size);
+	show_duration(result->took_ns, took);
+	if (!result->summarized) {
+		printf("\n%s: no window\n", size);
+		return;
+	}
+	printf("\n%s: %" PRIu64 " windows of %" PRIu64 " message%s in %s%s\n", size,
+	       summary->all.count, result->window_messages, result->window_messages == 1 ? "" : "s",
+	       took, result->complete ? "" : ", INCOMPLETE");
+	printf("  %-14s %13s %28s %10s %9s\n", "of windows", "messages/s", "95 % interval",
+	       "Gbit/s", "effective");
+	print_rate("best window", result, result_rate(result, summary->all.min));
+	for (uint32_t n = 0; n < summary->quantile_count; n++) {
+		bool too_few = summary->quantiles[n].note == QUANTILE_TOO_FEW;
+
+		if (!too_few || !told)
+			print_quantile(result, &summary->quantiles[n]);
+		told |= too_few;
+	}
+	print_rate("worst window", result, result_rate(result, summary->all.max));
+	print_rate("mean", result, result_rate_mean(result));
+	print_peer(run, result);
+	output_course(run, result);
+}
+
+static void print_cell(const struct lab_result *result, uint32_t place) {
+	const struct quantile_summary *quantile = &result->summary.quantiles[place];
+
+	if (quantile->note == QUANTILE_TOO_FEW)
+		printf(" %13s", "n/a");
+	else
+		printf(" %13.1f", result_rate(result, quantile->value));
+}
+
+static void print_row(const struct lab_run *run, const struct lab_result *result) {
+	double mean = result->summarized ? result_rate_mean(result) : 0;
+	char size[PARSE_TEXT_BYTES];
+
+	format_size_bytes(result->size, size);
+	if (!result->summarized) {
+		printf("%8s no window\n", size);
+		return;
+	}
+	printf("%8s %7" PRIu64 " %13.1f", size, result->summary.all.count, mean);
+	print_cell(result, 0);
+	print_cell(result, 2);
+	printf(" %10.3f", rate_gbits(result, mean));
+	if (run->plan.both_ways)
+		printf(" %10.3f", rate_gbits(result, result_rate_peer(result)));
+	printf("%s%s\n", result->summary.judgement == RUN_CHANGED ? " *" : "",
+	       result->complete ? "" : " !");
+}
+
+static void print_rows(const struct lab_run *run) {
+	bool changed = false;
+
+	printf("\n%8s %7s %13s %13s %13s %10s%s\n", "size", "windows", "messages/s", "at 50 %",
+	       "at 99 %", "Gbit/s", run->plan.both_ways ? "     server" : "");
+	for (uint32_t n = 0; n < run->count; n++) {
+		changed |= run->results[n].summary.judgement == RUN_CHANGED;
+		print_row(run, &run->results[n]);
+	}
+	if (changed)
+		printf("* %s: measure that size alone to see its parts\n",
+		       run_judgement_text(RUN_CHANGED));
+}
+
+void output_rates(const struct lab_run *run) {
+	if (run->count == 0)
+		return;
+	print_head(run);
+	output_yardsticks(run);
+	if (run->plan.size_count == 1)
+		print_size_details(run, &run->results[0]);
+	else
+		print_rows(run);
+	if (run->partial[0] != '\0')
+		printf("\nINCOMPLETE: %.85s\n", run->partial);
+}

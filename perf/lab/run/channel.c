@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Framed messages over a TCP connection.
+#include "run/channel.h"
+
+#include <lib/clock.h>
+#include <lib/error.h>
+#include <lib/escape.h>
+#include <lib/scoped.h>
+#include <lib/stream.h>
+#include <lib/wire.h>
+
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HEADER_BYTES 12
+#define SEND_NS UINT64_C(10000000000)
+#define QUOTED_BYTES 320
+#define LINGER_NS UINT64_C(1000000000)
+#define LINGER_BYTES ((size_t)64 * CHANNEL_BYTES_MAX)
+// TCP keepalive: the kernel of a live host answers the probes, even if its program is busy.
+#define KEEPALIVE_IDLE_S 10
+#define KEEPALIVE_INTERVAL_S 5
+#define KEEPALIVE_DEAD_MS 30000
+
+static struct deadline send_deadline(void) {
+	return deadline_after(clock_monotonic_ns(), SEND_NS);
+}
+
+static int read_addresses(struct channel *channel) {
+	struct sockaddr_storage storage;
+	socklen_t length = sizeof(storage);
+	int err;
+
+	if (getsockname(channel->fd, (struct sockaddr *)&storage, &length) != 0)
+		return neg_errno();
+	err = sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &channel->local);
+	length = sizeof(storage);
+	if (err == 0 && getpeername(channel->fd, (struct sockaddr *)&storage, &length) != 0)
+		err = neg_errno();
+	if (err == 0)
+		err = sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &channel->peer);
+	return err;
+}
+
+// Disable Nagle's algorithm: messages are small, and the other end waits for each. Enable
+// keepalive: without probes, an end that only receives would wait for ever for a dead host.
+static int set_socket_options(int fd) {
+	const struct {
+		int level, name, value;
+	} options[] = {
+		{IPPROTO_TCP, TCP_NODELAY, 1},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, KEEPALIVE_DEAD_MS},
+	};
+
+	for (size_t n = 0; n < sizeof(options) / sizeof(options[0]); n++) {
+		if (setsockopt(
+			    fd, options[n].level, options[n].name, &options[n].value,
+			    sizeof(options[n].value)
+		    ) != 0)
+			return neg_errno();
+	}
+	return 0;
+}
+
+static int connection_configure(struct channel *channel) {
+	int err = read_addresses(channel);
+
+	return err == 0 ? set_socket_options(channel->fd) : err;
+}
+
+// Listen with the longest backlog that the system allows. All processes of a mesh connect at once.
+// A client for which the backlog has no room retries after 1, 2, 4, ... seconds.
+static int listen_on(const struct sock_addr *address, int *ret_fd) {
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(address, &storage);
+	scoped_fd int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int one = 1, zero = 0;
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0)
+		return neg_errno();
+	if (storage.ss_family == AF_INET6 &&
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) != 0)
+		return neg_errno();
+	if (bind(fd, (struct sockaddr *)&storage, length) != 0 || listen(fd, SOMAXCONN) != 0)
+		return neg_errno();
+	*ret_fd = scoped_release_fd(&fd);
+	return 0;
+}
+
+struct sock_addr channel_loopback(void) {
+	struct sock_addr loopback = {.family = SOCK_ADDR_V4, .address = {127, 0, 0, 1}};
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(&loopback, &storage);
+	scoped_fd int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0 && bind(fd, (struct sockaddr *)&storage, length) == 0)
+		return loopback;
+	return (struct sock_addr){.family = SOCK_ADDR_V6, .address = {[15] = 1}};
+}
+
+// Listen on all addresses; use IPv4 if the machine has no IPv6.
+static int listen_any_family(struct sock_addr *address, int *ret_fd) {
+	int err;
+
+	address->family = SOCK_ADDR_V6;
+	err = listen_on(address, ret_fd);
+	if (err != -EAFNOSUPPORT && err != -EADDRNOTAVAIL)
+		return err;
+	address->family = SOCK_ADDR_V4;
+	return listen_on(address, ret_fd);
+}
+
+static int accept_one(int listener, int signal_fd, struct deadline deadline, int *ret_fd) {
+	struct pollfd fds[2] = {
+		{.fd = listener, .events = POLLIN},
+		{.fd = signal_fd, .events = POLLIN},
+	};
+
+	for (;;) {
+		uint64_t now_ns = clock_monotonic_ns();
+
+		if (poll(fds, 2, deadline_poll_timeout_ms(deadline, now_ns)) < 0 && errno != EINTR)
+			return neg_errno();
+		if (fds[1].revents != 0)
+			return -EINTR;
+		if (fds[0].revents == 0 && deadline_expired(deadline, clock_monotonic_ns()))
+			return -ETIMEDOUT;
+		*ret_fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (*ret_fd >= 0)
+			return 0;
+		// The client may have closed its connection before it was accepted.
+		if (errno != EINTR && errno != ECONNABORTED && errno != EAGAIN)
+			return neg_errno();
+	}
+}
+
+// Accept the next client. A client that has already reset its connection is skipped.
+static int
+accept_next(int listener, int signal_fd, struct deadline deadline, struct channel *channel) {
+	int err = accept_one(listener, signal_fd, deadline, &channel->fd);
+
+	while (err == 0 && (err = connection_configure(channel)) == -ENOTCONN) {
+		channel_close(channel);
+		err = accept_one(listener, signal_fd, deadline, &channel->fd);
+	}
+	return err;
+}
+
+static int read_port(int fd, struct sock_addr *address) {
+	struct sockaddr_storage storage;
+	socklen_t length = sizeof(storage);
+	struct sock_addr bound;
+	int err;
+
+	if (getsockname(fd, (struct sockaddr *)&storage, &length) != 0)
+		return neg_errno();
+	err = sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &bound);
+	if (err == 0)
+		address->port = bound.port;
+	return err;
+}
+
+int channel_listen(
+	const struct sock_addr *address, struct channel_listener *ret_listener, struct lab_why *why
+) {
+	struct channel_listener listener = {.fd = -1, .address = *address};
+	char text[SOCK_ADDR_TEXT_BYTES];
+	int err;
+
+	err = address->family == SOCK_ADDR_NONE ? listen_any_family(&listener.address, &listener.fd)
+						: listen_on(&listener.address, &listener.fd);
+	if (err == 0)
+		err = read_port(listener.fd, &listener.address);
+	sock_addr_format(&listener.address, text);
+	if (err != 0)
+		return lab_fail(why, err, "cannot listen on %s: %s", text, strerrordesc_np(-err));
+	*ret_listener = listener;
+	return 0;
+}
+
+void channel_listener_close(struct channel_listener *listener) {
+	if (listener->fd >= 0)
+		close(listener->fd);
+	listener->fd = -1;
+}
+
+int channel_accept(
+	const struct channel_listener *listener,
+	int signal_fd,
+	struct deadline deadline,
+	struct channel *ret_channel,
+	struct lab_why *why
+) {
+	int err;
+
+	ret_channel->fd = -1;
+	ret_channel->signal_fd = signal_fd;
+	err = accept_next(listener->fd, signal_fd, deadline, ret_channel);
+	if (err == -EINTR)
+		return lab_fail(why, err, "interrupted before any client came");
+	if (err == -ETIMEDOUT)
+		return lab_fail(why, err, "no client came in time");
+	if (err != 0)
+		return lab_fail(why, err, "no client: %s", strerrordesc_np(-err));
+	return 0;
+}
+
+// Wait for events on the channel or for an interrupt.
+static int channel_wait(const struct channel *channel, short events, struct deadline deadline) {
+	struct pollfd fds[2] = {
+		{.fd = channel->fd, .events = events},
+		{.fd = channel->signal_fd, .events = POLLIN},
+	};
+	uint64_t now_ns = clock_monotonic_ns();
+
+	for (; !deadline_expired(deadline, now_ns); now_ns = clock_monotonic_ns()) {
+		if (poll(fds, 2, deadline_poll_timeout_ms(deadline, now_ns)) < 0 && errno != EINTR)
+			return neg_errno();
+		if (fds[1].revents != 0)
+			return -EINTR;
+		if (fds[0].revents != 0)
+			return 0;
+	}
+	return -ETIMEDOUT;
+}
+
+static int
+connect_to(const struct sock_addr *address, struct deadline deadline, struct channel *channel) {
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(address, &storage);
+	int err;
+
+	channel->fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (channel->fd < 0)
+		return neg_errno();
+	err = stream_connect_start(channel->fd, (struct sockaddr *)&storage, length);
+	while (err == -EINPROGRESS) {
+		err = channel_wait(channel, POLLOUT, deadline);
+		if (err == 0)
+			err = stream_connect_finish(channel->fd);
+	}
+	return err == 0 ? connection_configure(channel) : err;
+}
+
+int channel_connect(
+	const struct sock_addr *address,
+	int signal_fd,
+	struct deadline deadline,
+	struct channel *ret_channel,
+	struct lab_why *why
+) {
+	char text[SOCK_ADDR_TEXT_BYTES];
+	int err;
+
+	sock_addr_format(address, text);
+	ret_channel->signal_fd = signal_fd;
+	err = connect_to(address, deadline, ret_channel);
+	if (err == -EINTR)
+		return lab_fail(why, err, "interrupted");
+	if (err == -ECONNREFUSED)
+		return lab_fail(
+			why, err, "nobody listens on %s: start the other end first, without a HOST",
+			text
+		);
+	if (err != 0)
+		return lab_fail(why, err, "cannot reach %s: %s", text, strerrordesc_np(-err));
+	return 0;
+}
+
+int channel_pause(int signal_fd, int pause_ms) {
+	struct pollfd polled = {.fd = signal_fd, .events = POLLIN};
+
+	return poll(&polled, 1, pause_ms) > 0 ? -EINTR : 0;
+}
+
+void channel_close(struct channel *channel) {
+	if (channel->fd >= 0)
+		close(channel->fd);
+	channel->fd = -1;
+}
+
+bool channel_is_local(const struct channel *channel) {
+	struct sock_addr local = channel->local, peer = channel->peer;
+
+	local.port = peer.port = 0;
+	return sock_addr_equal(&local, &peer) ||
+	       (sock_addr_is_loopback(&local) && sock_addr_is_loopback(&peer));
+}
+
+static int fail_other_end_gone(struct lab_why *why, int err) {
+	return lab_fail(why, err, "the other end went away: %s", strerrordesc_np(-err));
+}
+
+int channel_send(
+	struct channel *channel,
+	enum channel_kind kind,
+	const void *bytes,
+	size_t size,
+	struct lab_why *why
+) {
+	uint8_t frame[HEADER_BYTES + CHANNEL_BYTES_MAX];
+	struct wire_writer writer;
+	size_t used;
+	int err;
+
+	wire_writer_init(&writer, frame, sizeof(frame));
+	wire_put_u32(&writer, CHANNEL_MAGIC);
+	wire_put_u16(&writer, CHANNEL_VERSION);
+	wire_put_u16(&writer, (uint16_t)kind);
+	wire_put_u32(&writer, (uint32_t)size);
+	wire_put_bytes(&writer, bytes, size);
+	err = wire_writer_finish(&writer, &used);
+	if (err == 0)
+		err = stream_send_all(channel->fd, frame, used, send_deadline());
+	return err == 0 ? 0 : fail_other_end_gone(why, err);
+}
+
+// Read and drop bytes until the other end closes. Closing with unread bytes would send a reset,
+// which could overtake the last message.
+static void channel_linger(struct channel *channel) {
+	struct deadline deadline = deadline_after(clock_monotonic_ns(), LINGER_NS);
+	size_t left = LINGER_BYTES;
+	ssize_t taken = 1;
+
+	(void)shutdown(channel->fd, SHUT_WR);
+	while (taken > 0 && left >= sizeof(channel->buffer) &&
+	       stream_wait(channel->fd, POLLIN, deadline) == 0) {
+		taken = stream_receive(channel->fd, channel->buffer, sizeof(channel->buffer));
+		left -= sizeof(channel->buffer);
+	}
+}
+
+void channel_send_error(struct channel *channel, const struct lab_why *why) {
+	struct lab_why unheard = {.text = ""};
+
+	if (channel->fd < 0)
+		return;
+	if (channel_send(channel, CHANNEL_ERROR, why->text, strlen(why->text), &unheard) == 0)
+		channel_linger(channel);
+}
+
+// Receive exactly `size` bytes. Returns 0, -ENODATA if the connection ended before the first byte,
+// -EBADMSG if it ended later, -ETIMEDOUT or -EINTR.
+static int bytes_receive(
+	const struct channel *channel, uint8_t *bytes, size_t size, struct deadline deadline
+) {
+	size_t used = 0;
+
+	while (used < size) {
+		ssize_t taken = stream_receive(channel->fd, bytes + used, size - used);
+		int err = 0;
+
+		if (taken == 0)
+			return used == 0 ? -ENODATA : -EBADMSG;
+		if (taken > 0)
+			used += (size_t)taken;
+		else if (taken == -EAGAIN)
+			err = channel_wait(channel, POLLIN, deadline);
+		else
+			err = (int)taken;
+		if (err != 0)
+			return err;
+	}
+	return 0;
+}
+
+static int check_header(
+	struct wire_reader *reader,
+	struct channel_message *message,
+	bool *ret_other_version,
+	struct lab_why *why
+) {
+	uint32_t magic = wire_get_u32(reader);
+	uint16_t version = wire_get_u16(reader);
+	uint16_t kind = wire_get_u16(reader);
+	uint32_t size = wire_get_u32(reader);
+
+	if (magic != CHANNEL_MAGIC)
+		return lab_fail(why, -ENOMSG, "the other end is no tocsin-perf");
+	*ret_other_version = version != CHANNEL_VERSION;
+	if (*ret_other_version && kind != CHANNEL_ERROR)
+		return lab_fail(
+			why, -EPROTO,
+			"the other end is of another release: it speaks version %u of this "
+			"connection, we speak %u",
+			version, CHANNEL_VERSION
+		);
+	if (kind >= CHANNEL_KIND_COUNT || size > CHANNEL_BYTES_MAX)
+		return lab_fail(
+			why, -EBADMSG, "the other end sent message %u of %u bytes, which is none",
+			kind, size
+		);
+	message->kind = (enum channel_kind)kind;
+	message->size = size;
+	return 0;
+}
+
+static int message_receive(
+	struct channel *channel,
+	struct deadline deadline,
+	struct channel_message *message,
+	struct lab_why *why
+) {
+	uint8_t header[HEADER_BYTES];
+	struct wire_reader reader;
+	bool other_version;
+	int err = bytes_receive(channel, header, sizeof(header), deadline);
+
+	if (err != 0)
+		return err;
+	wire_reader_init(&reader, header, sizeof(header));
+	err = check_header(&reader, message, &other_version, why);
+	if (err != 0)
+		return err;
+	message->bytes = channel->buffer;
+	if (message->size == 0)
+		return 0;
+	return bytes_receive(channel, channel->buffer, message->size, deadline);
+}
+
+// Report an error text of the other end. The text is untrusted, so it is escaped.
+static int fail_with_received_error(const struct channel_message *message, struct lab_why *why) {
+	char quoted[QUOTED_BYTES];
+
+	escape_quote((const char *)message->bytes, message->size, quoted, sizeof(quoted));
+	return lab_fail(why, -EREMOTEIO, "the other end says %s", quoted);
+}
+
+int channel_receive(
+	struct channel *channel,
+	struct deadline deadline,
+	struct channel_message *ret_message,
+	struct lab_why *why
+) {
+	int err = message_receive(channel, deadline, ret_message, why);
+
+	if (err == -ENODATA || err == -ECONNRESET)
+		return lab_fail(why, -ECONNRESET, "the other end went away");
+	if (err == -ETIMEDOUT)
+		return lab_fail(why, err, "the other end does not answer");
+	if (err == -EINTR)
+		return lab_fail(why, err, "interrupted");
+	if (err == -EBADMSG) // check_header() has already set the reason of other failures
+		return lab_fail(why, err, "the other end went away within a message");
+	if (err != 0)
+		return lab_fail(why, err, "the other end: %s", strerrordesc_np(-err));
+	return ret_message->kind == CHANNEL_ERROR ? fail_with_received_error(ret_message, why) : 0;
+}
+
+int channel_expect(
+	struct channel *channel,
+	enum channel_kind kind,
+	struct deadline deadline,
+	struct channel_message *ret_message,
+	struct lab_why *why
+) {
+	int err = channel_receive(channel, deadline, ret_message, why);
+
+	if (err == 0 && ret_message->kind != kind)
+		err = lab_fail(
+			why, -EBADMSG, "the other end sent message %u where %u was due",
+			ret_message->kind, kind
+		);
+	return err;
+}

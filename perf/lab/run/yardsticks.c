@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Measure the yardsticks, store them in an environment, and format them again.
+#include "run/yardsticks.h"
+
+#include "run/floor.h"
+
+#include <lib/histogram.h>
+#include <lib/parse.h>
+
+#include <record.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LIMIT_NS UINT64_C(2000000)
+#define SAMPLES 32
+// All floors before memif are yardsticks; starting DPDK for memif takes too long for a run.
+#define KIND_COUNT FLOOR_MEMIF
+#define KEY_BYTES 32
+
+static void floor_environment_key(enum floor_kind kind, char key[static KEY_BYTES]) {
+	snprintf(key, KEY_BYTES, "floor_%s_ns", floor_key(kind));
+}
+
+void yardsticks_measure(struct lab_environment *environment) {
+	const struct floor_config config = {.samples = SAMPLES, .limit_ns = LIMIT_NS};
+	struct run_record *record;
+
+	for (int kind = 0; kind < KIND_COUNT; kind++) {
+		struct lab_why unheard = {.text = ""};
+		struct histogram_summary all;
+		char key[KEY_BYTES];
+
+		if (run_record_create(&record) != 0)
+			return;
+		if (floor_measure((enum floor_kind)kind, &config, record, &unheard) == 0) {
+			histogram_summarize(run_record_all(record), &all);
+			floor_environment_key((enum floor_kind)kind, key);
+			environment_add(
+				environment, key, "%.1f",
+				(double)all.min / floor_batch((enum floor_kind)kind)
+			);
+		}
+		run_record_destroy(record);
+	}
+}
+
+// Format a stored value: "9.5" as "9.5 ns", "7450.2" as "7.45 us".
+static void yardstick_text(const char *item, char text[static FLOOR_TIME_BYTES]) {
+	size_t whole = strcspn(item, ".");
+	struct parse_error error;
+	uint64_t value_ns;
+
+	if (parse_u64(item, whole, 1000, UINT32_MAX, &error, &value_ns) == 0)
+		floor_format_time((double)value_ns, text);
+	else
+		snprintf(text, FLOOR_TIME_BYTES, "%.8s ns", item);
+}
+
+void yardsticks_format(
+	const struct lab_environment *environment, char text[static YARDSTICKS_BYTES]
+) {
+	static const char *const names[KIND_COUNT] = {
+		"clock", "system call", "cache line", "wake-up", "UDP",
+	};
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (int kind = 0; kind < KIND_COUNT; kind++) {
+		char key[KEY_BYTES], value[FLOOR_TIME_BYTES];
+		const char *item;
+		int length;
+
+		floor_environment_key((enum floor_kind)kind, key);
+		item = environment_get(environment, key);
+		if (item[0] == '\0')
+			continue;
+		yardstick_text(item, value);
+		length = snprintf(
+			text + used, YARDSTICKS_BYTES - used, "%s%s %.10s", used > 0 ? ", " : "",
+			names[kind], value
+		);
+		// Drop the first value that does not fit, and all that follow.
+		if ((size_t)length >= YARDSTICKS_BYTES - used) {
+			text[used] = '\0';
+			return;
+		}
+		used += (size_t)length;
+	}
+}

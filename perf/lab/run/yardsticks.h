@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Yardsticks: the minima of some floors, shown beside the results of other commands.
+#pragma once
+
+#include "run/environment.h"
+
+// Measure each yardstick for some milliseconds and add its minimum to the environment, for example
+// as "floor_udp_ns". A floor that this machine lacks is left out.
+void yardsticks_measure(struct lab_environment *environment);
+#define YARDSTICKS_BYTES 88 // length of a line without its label
+// Format the yardsticks: "clock 17 ns, system call 66 ns ..."; "" if none is known.
+void yardsticks_format(
+	const struct lab_environment *environment, char text[static YARDSTICKS_BYTES]
+);
