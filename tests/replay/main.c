@@ -65,9 +65,14 @@ static int file_read(const char *path, char **ret_text, size_t *ret_size) {
 		err = -ENOMEM;
 	if (err == 0) {
 		size = fread(text, 1, (size_t)status.st_size, file);
+		err = ferror(file) != 0 ? -EIO : 0;
+	}
+	if (err == 0) {
 		text[size] = '\0';
 		*ret_text = text;
 		*ret_size = size;
+	} else {
+		free(text);
 	}
 	(void)fclose(file);
 	return err;
