@@ -39,28 +39,6 @@ static int sysfs_read_call(void *arg) {
 	return 0;
 }
 
-static void links_report_results(struct builtin_links *links) {
-	static const enum builtin_check places[LINK_FINDING_COUNT] = {
-		[LINK_STATE] = BUILTIN_LINKS,
-		[LINK_RATE] = BUILTIN_RATES,
-		[LINK_ERRORS] = BUILTIN_ERRORS};
-	struct builtin_checks *builtin = links->builtin;
-	uint64_t now_ns = loop_clock_ns(builtin->checks->config.loop);
-	struct link_finding findings[LINK_FINDING_COUNT];
-
-	link_judge(&links->book, links->ports, links->count, &builtin->settings, now_ns, findings);
-	for (uint32_t n = 0; n < LINK_FINDING_COUNT; n++)
-		builtin_check_result(
-			builtin, places[n], findings[n].level, findings[n].evidence,
-			now_ns - links->began_ns
-		);
-	congestion_judge(&links->congestion, links->reads, links->read_count, now_ns, &findings[0]);
-	builtin_check_result(
-		builtin, BUILTIN_PAUSES, findings[0].level, findings[0].evidence,
-		now_ns - links->began_ns
-	);
-}
-
 static void links_read_next(struct builtin_links *links, const char *device) {
 	const struct checks_config *config = &links->builtin->checks->config;
 	struct keeper_call call = {.call = sysfs_read_call, .drop = free};
@@ -77,8 +55,15 @@ static void links_read_next(struct builtin_links *links, const char *device) {
 }
 
 static void sysfs_read_ended(struct keeper_request *request, void *arg, int result) {
+	static const enum builtin_check places[LINK_FINDING_COUNT] = {
+		[LINK_STATE] = BUILTIN_LINKS,
+		[LINK_RATE] = BUILTIN_RATES,
+		[LINK_ERRORS] = BUILTIN_ERRORS};
 	struct builtin_links *links = container_of(request, struct builtin_links, request);
+	struct builtin_checks *builtin = links->builtin;
+	struct link_finding findings[LINK_FINDING_COUNT];
 	const struct call *call = arg;
+	uint64_t now_ns;
 
 	(void)result;
 	if (!links->reading) {
@@ -92,10 +77,23 @@ static void sysfs_read_ended(struct keeper_request *request, void *arg, int resu
 			links->reads[links->read_count++] = call->reads[n];
 		links->next++;
 	}
-	if (links->next < links->list.count)
+	if (links->next < links->list.count) {
 		links_read_next(links, links->list.names[links->next]);
-	else
-		links_report_results(links);
+		return;
+	}
+	// All devices are read.
+	now_ns = loop_clock_ns(builtin->checks->config.loop);
+	link_judge(&links->book, links->ports, links->count, &builtin->settings, now_ns, findings);
+	for (uint32_t n = 0; n < LINK_FINDING_COUNT; n++)
+		builtin_check_result(
+			builtin, places[n], findings[n].level, findings[n].evidence,
+			now_ns - links->began_ns
+		);
+	congestion_judge(&links->congestion, links->reads, links->read_count, now_ns, &findings[0]);
+	builtin_check_result(
+		builtin, BUILTIN_PAUSES, findings[0].level, findings[0].evidence,
+		now_ns - links->began_ns
+	);
 }
 
 int builtin_links_start(struct builtin_links *links, struct builtin_checks *builtin) {

@@ -15,14 +15,14 @@ static bool device_is_down(const struct fabric_device_view *view) {
 	       view->state != FABRIC_DEVICE_STUCK && view->reason[0] != '\0';
 }
 
-static uint32_t collect_ports_down(struct builtin_checks *builtin, char *evidence) {
+void builtin_check_ports(struct builtin_checks *builtin, bool due) {
 	const struct fabric_calls *calls = builtin->checks->config.fabric_calls;
 	const struct fabric *fabric = builtin->checks->config.fabric;
 	uint64_t now_ns = loop_clock_ns(builtin->checks->config.loop);
 	uint32_t devices = fabric != NULL ? calls->device_count(fabric) : 0, count = 0;
-	char text[VERDICT_EVIDENCE_MAX / 2];
+	char evidence[VERDICT_EVIDENCE_MAX + 1] = "", text[VERDICT_EVIDENCE_MAX / 2];
+	enum check_level level;
 
-	evidence[0] = '\0';
 	for (uint32_t n = 0; n < devices && n < FABRIC_DEVICES_MAX; n++) {
 		struct fabric_device_view view;
 
@@ -38,14 +38,7 @@ static uint32_t collect_ports_down(struct builtin_checks *builtin, char *evidenc
 		snprintf(text, sizeof(text), "%.24s: %.50s", view.name, view.reason);
 		builtin_evidence_add(evidence, &count, text);
 	}
-	return count;
-}
-
-void builtin_check_ports(struct builtin_checks *builtin, bool due) {
-	char evidence[VERDICT_EVIDENCE_MAX + 1];
-	uint32_t count = collect_ports_down(builtin, evidence);
-	enum check_level level = count > 0 ? CHECK_CRITICAL : CHECK_OK;
-
+	level = count > 0 ? CHECK_CRITICAL : CHECK_OK;
 	if (!due && level == builtin->all[BUILTIN_PORTS].level)
 		return;
 	// Read the links soon, so that a link judged down before need not wait for two intervals.

@@ -42,23 +42,6 @@ static const char *proc_path(const struct builtin_checks *builtin) {
 	return builtin->checks->config.proc != NULL ? builtin->checks->config.proc : PROC_PATH;
 }
 
-static void check_machine_memory(struct builtin_checks *builtin) {
-	struct loop *loop = builtin->checks->config.loop;
-	struct check_level_words words;
-	uint64_t began_ns = loop_clock_ns(loop);
-
-	builtin_judge_memory(proc_path(builtin), builtin->settings.memory_max_bytes, &words);
-	builtin_check_result(
-		builtin, BUILTIN_MEMORY, words.level, words.evidence, loop_clock_ns(loop) - began_ns
-	);
-	began_ns = loop_clock_ns(loop);
-	builtin_judge_pressure(proc_path(builtin), &words);
-	builtin_check_result(
-		builtin, BUILTIN_PRESSURE, words.level, words.evidence,
-		loop_clock_ns(loop) - began_ns
-	);
-}
-
 // Disk check. The call belongs to the keeper and may outlive the checks.
 
 struct disk_call {
@@ -95,21 +78,15 @@ static int disk_call_run(void *arg) {
 		       : state_file_read(directory, LINK_BOOK_FILE, call->found, LINK_BOOK_BYTES);
 }
 
-static void boot_id_read(const struct builtin_checks *builtin, char boot[static LINK_BOOT_BYTES]) {
-	char path[256];
+// Load the link book, and note which boot of the machine this is.
+static void link_book_set(struct builtin_checks *builtin, const char *text) {
+	char path[256], boot[LINK_BOOT_BYTES] = "";
 	scoped_file FILE *stream = NULL;
 
-	boot[0] = '\0';
 	snprintf(path, sizeof(path), "%s/sys/kernel/random/boot_id", proc_path(builtin));
 	stream = fopen(path, "re");
 	if (stream != NULL && fgets(boot, LINK_BOOT_BYTES, stream) != NULL)
 		boot[strcspn(boot, " \n")] = '\0';
-}
-
-static void link_book_set(struct builtin_checks *builtin, const char *text) {
-	char boot[LINK_BOOT_BYTES];
-
-	boot_id_read(builtin, boot);
 	link_book_parse(&builtin->links.book, text, boot);
 	builtin->book_known = true;
 }
@@ -162,33 +139,29 @@ static struct disk_call *disk_call_create(struct builtin_checks *builtin, uint64
 	return call;
 }
 
-static void report_disk_hang(struct builtin_checks *builtin, uint64_t now_ns) {
-	char gone[SHOW_BYTES], evidence[VERDICT_EVIDENCE_MAX + 1];
-	uint64_t gone_ns = now_ns - builtin->disk_began_ns;
-
-	show_duration(gone_ns, gone);
-	snprintf(
-		evidence, sizeof(evidence), "%.80s does not answer for %.16s",
-		builtin->checks->config.state_directory, gone
-	);
-	builtin_check_result(builtin, BUILTIN_DISK, CHECK_UNKNOWN, evidence, gone_ns);
-	if (!builtin->book_known) // continue without an earlier link book
-		link_book_set(builtin, "");
-}
-
 static void check_disk(struct builtin_checks *builtin) {
 	struct keeper_call call = {.call = disk_call_run, .drop = disk_call_destroy};
 	uint64_t now_ns = loop_clock_ns(builtin->checks->config.loop);
 
-	if (builtin->disk_request.job != NULL) {
-		if (keeper_is_stuck(builtin->disk))
-			report_disk_hang(builtin, now_ns);
-		return;
+	if (builtin->disk_request.job == NULL) {
+		call.arg = disk_call_create(builtin, now_ns);
+		builtin->disk_began_ns = now_ns;
+		if (call.arg != NULL &&
+		    keeper_run(builtin->disk, &call, &builtin->disk_request) != 0)
+			disk_call_destroy(call.arg);
+	} else if (keeper_is_stuck(builtin->disk)) {
+		char gone[SHOW_BYTES], evidence[VERDICT_EVIDENCE_MAX + 1];
+		uint64_t gone_ns = now_ns - builtin->disk_began_ns;
+
+		show_duration(gone_ns, gone);
+		snprintf(
+			evidence, sizeof(evidence), "%.80s does not answer for %.16s",
+			builtin->checks->config.state_directory, gone
+		);
+		builtin_check_result(builtin, BUILTIN_DISK, CHECK_UNKNOWN, evidence, gone_ns);
+		if (!builtin->book_known) // continue without an earlier link book
+			link_book_set(builtin, "");
 	}
-	call.arg = disk_call_create(builtin, now_ns);
-	builtin->disk_began_ns = now_ns;
-	if (call.arg != NULL && keeper_run(builtin->disk, &call, &builtin->disk_request) != 0)
-		disk_call_destroy(call.arg);
 }
 
 // Drivers: hanging calls of the fabric's keepers and of the sysfs keeper.
@@ -203,13 +176,15 @@ void builtin_evidence_add(char *evidence, uint32_t *count, const char *text) {
 		);
 }
 
-static uint32_t collect_hanging_drivers(const struct builtin_checks *builtin, char *evidence) {
+// Reports a change of level at once, and else when `due`.
+static void check_drivers(struct builtin_checks *builtin, bool due) {
 	const struct fabric_calls *calls = builtin->checks->config.fabric_calls;
 	const struct fabric *fabric = builtin->checks->config.fabric;
 	uint32_t devices = fabric != NULL ? calls->device_count(fabric) : 0, count = 0;
+	char evidence[VERDICT_EVIDENCE_MAX + 1] = "";
 	char text[VERDICT_EVIDENCE_MAX / 2], gone[SHOW_BYTES];
+	enum check_level level;
 
-	evidence[0] = '\0';
 	for (uint32_t n = 0; n < devices; n++) {
 		struct fabric_device_view view;
 
@@ -225,15 +200,7 @@ static uint32_t collect_hanging_drivers(const struct builtin_checks *builtin, ch
 	}
 	if (builtin_links_describe_hang(&builtin->links, text, sizeof(text)))
 		builtin_evidence_add(evidence, &count, text);
-	return count;
-}
-
-// Reports a change of level at once, and else when `due`.
-static void check_drivers(struct builtin_checks *builtin, bool due) {
-	char evidence[VERDICT_EVIDENCE_MAX + 1];
-	uint32_t count = collect_hanging_drivers(builtin, evidence);
-	enum check_level level = count > 0 ? CHECK_CRITICAL : CHECK_OK;
-
+	level = count > 0 ? CHECK_CRITICAL : CHECK_OK;
 	if (!due && level == builtin->all[BUILTIN_DRIVERS].level)
 		return;
 	builtin_check_result(
@@ -252,8 +219,20 @@ static void schedule_interval(struct builtin_checks *builtin, uint64_t now_ns) {
 
 static void checks_expired(struct loop_timer *timer, uint64_t now_ns) {
 	struct builtin_checks *builtin = container_of(timer, struct builtin_checks, look);
+	struct loop *loop = builtin->checks->config.loop;
+	struct check_level_words words;
+	uint64_t began_ns = loop_clock_ns(loop);
 
-	check_machine_memory(builtin);
+	builtin_judge_memory(proc_path(builtin), builtin->settings.memory_max_bytes, &words);
+	builtin_check_result(
+		builtin, BUILTIN_MEMORY, words.level, words.evidence, loop_clock_ns(loop) - began_ns
+	);
+	began_ns = loop_clock_ns(loop);
+	builtin_judge_pressure(proc_path(builtin), &words);
+	builtin_check_result(
+		builtin, BUILTIN_PRESSURE, words.level, words.evidence,
+		loop_clock_ns(loop) - began_ns
+	);
 	check_drivers(builtin, true);
 	builtin_check_ports(builtin, true);
 	builtin_check_workers(builtin, true);
@@ -279,21 +258,6 @@ static void watch_expired(struct loop_timer *timer, uint64_t now_ns) {
 	loop_timer_set(builtin->checks->config.loop, timer, now_ns + WATCH_NS);
 }
 
-static void init_checks(struct builtin_checks *builtin) {
-	for (uint32_t n = 0; n < BUILTIN_CHECK_COUNT; n++) {
-		check_init(&builtin->all[n], &builtin->checks->reporter, checks_builtin_name(n));
-		builtin_check_reasons((enum builtin_check)n, &builtin->all[n].reasons);
-	}
-	builtin->all[BUILTIN_LINKS].confirm = builtin->all[BUILTIN_LINKS].clear =
-		BUILTIN_LINK_READS;
-	builtin->all[BUILTIN_RATES].confirm = builtin->all[BUILTIN_RATES].clear =
-		BUILTIN_LINK_READS;
-	builtin->all[BUILTIN_PAUSES].confirm = builtin->all[BUILTIN_PAUSES].clear =
-		BUILTIN_LINK_READS;
-	builtin->all[BUILTIN_DRIVERS].failed = VERDICT_DEVICE_STUCK;
-	builtin->all[BUILTIN_PORTS].failed = VERDICT_FABRIC_DOWN;
-}
-
 int builtin_checks_create(struct checks *checks, struct builtin_checks **ret_own) {
 	const struct keeper_ops ops = {.totals = checks->config.keepers};
 	struct builtin_checks *builtin = calloc(1, sizeof(*builtin));
@@ -305,7 +269,18 @@ int builtin_checks_create(struct checks *checks, struct builtin_checks **ret_own
 	builtin->look.expired = checks_expired;
 	builtin->watch.expired = watch_expired;
 	builtin->disk_request.ended = disk_call_ended;
-	init_checks(builtin);
+	for (uint32_t n = 0; n < BUILTIN_CHECK_COUNT; n++) {
+		check_init(&builtin->all[n], &checks->reporter, checks_builtin_name(n));
+		builtin_check_reasons((enum builtin_check)n, &builtin->all[n].reasons);
+	}
+	builtin->all[BUILTIN_LINKS].confirm = builtin->all[BUILTIN_LINKS].clear =
+		BUILTIN_LINK_READS;
+	builtin->all[BUILTIN_RATES].confirm = builtin->all[BUILTIN_RATES].clear =
+		BUILTIN_LINK_READS;
+	builtin->all[BUILTIN_PAUSES].confirm = builtin->all[BUILTIN_PAUSES].clear =
+		BUILTIN_LINK_READS;
+	builtin->all[BUILTIN_DRIVERS].failed = VERDICT_DEVICE_STUCK;
+	builtin->all[BUILTIN_PORTS].failed = VERDICT_FABRIC_DOWN;
 	err = builtin_links_start(&builtin->links, builtin);
 	if (err == 0 && checks->config.state_directory != NULL)
 		err = keeper_create(checks->config.loop, "tocsin-disk", &ops, &builtin->disk);
@@ -354,16 +329,12 @@ uint32_t builtin_check_count(const struct builtin_checks *builtin) {
 	return count;
 }
 
-static uint32_t enabled_check_index(const struct builtin_checks *builtin, uint32_t n) {
+const struct check *builtin_check_at(const struct builtin_checks *builtin, uint32_t n) {
 	uint32_t place = 0;
 
 	while (builtin->settings.off[place] || n-- > 0)
 		place++;
-	return place;
-}
-
-const struct check *builtin_check_at(const struct builtin_checks *builtin, uint32_t n) {
-	return &builtin->all[enabled_check_index(builtin, n)];
+	return &builtin->all[place];
 }
 
 uint32_t

@@ -128,17 +128,6 @@ static enum check_level level_after_run(struct check *check, enum check_level le
 	return check->betters >= check->clear ? check->better : check->told;
 }
 
-static void log_change(const struct check *check, enum check_level before) {
-	bool worse = check->told > before;
-
-	log_event(
-		worse ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "check_changed",
-		log_str("check", check->name), log_str("before", check_level_name(before)),
-		log_str("now", check_level_name(check->told)),
-		log_str("reason", check->reasons.bad), log_str("evidence", check->evidence)
-	);
-}
-
 void check_result(struct check *check, const struct check_result *result) {
 	enum check_level before = check->told;
 	bool was_unknown = check->unknown || check->stuck;
@@ -165,7 +154,12 @@ void check_result(struct check *check, const struct check_result *result) {
 	// First state the level, then withdraw unknown: otherwise the node would look well between.
 	if (check->told != before) {
 		check->betters = 0;
-		log_change(check, before);
+		log_event(
+			check->told > before ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "check_changed",
+			log_str("check", check->name), log_str("before", check_level_name(before)),
+			log_str("now", check_level_name(check->told)),
+			log_str("reason", check->reasons.bad), log_str("evidence", check->evidence)
+		);
 		state_level(check);
 	} else if (check->told != CHECK_OK && result->level == check->told) {
 		state_level(check);

@@ -23,71 +23,48 @@ static void statement_withdraw(struct check_reporter *reporter, struct check_row
 	statement_publish(reporter, &statement);
 }
 
-static struct check_row *worst_unpublished_row(struct check_reporter *reporter) {
-	struct check_row *found = NULL;
-
-	for (uint32_t n = 0; n < reporter->count; n++) {
-		struct check_row *row = &reporter->rows[n];
-
-		if (!row->told &&
-		    (found == NULL || row->statement.verdict > found->statement.verdict))
-			found = row;
-	}
-	return found;
-}
-
-static struct check_row *mildest_published_row(struct check_reporter *reporter) {
-	struct check_row *found = NULL;
-
-	for (uint32_t n = 0; n < reporter->count; n++) {
-		struct check_row *row = &reporter->rows[n];
-
-		if (row->told &&
-		    (found == NULL || row->statement.verdict < found->statement.verdict))
-			found = row;
-	}
-	return found;
-}
-
 // Publish the most severe statements. The loop ends: each turn publishes one more statement, or
 // replaces one by a more severe one.
 static void publish_most_severe(struct check_reporter *reporter) {
-	struct check_row *untold, *told;
+	for (;;) {
+		struct check_row *worst_untold = NULL, *mildest_told = NULL;
 
-	while ((untold = worst_unpublished_row(reporter)) != NULL) {
-		if (reporter->told_count == CHECKS_STATEMENTS_MAX) {
-			told = mildest_published_row(reporter);
-			if (told->statement.verdict >= untold->statement.verdict)
-				return;
-			statement_withdraw(reporter, told);
+		for (uint32_t n = 0; n < reporter->count; n++) {
+			struct check_row *row = &reporter->rows[n];
+			enum verdict verdict = row->statement.verdict;
+
+			if (!row->told &&
+			    (worst_untold == NULL || verdict > worst_untold->statement.verdict))
+				worst_untold = row;
+			if (row->told &&
+			    (mildest_told == NULL || verdict < mildest_told->statement.verdict))
+				mildest_told = row;
 		}
-		untold->told = true;
+		if (worst_untold == NULL)
+			return;
+		if (reporter->told_count == CHECKS_STATEMENTS_MAX) {
+			if (mildest_told->statement.verdict >= worst_untold->statement.verdict)
+				return;
+			statement_withdraw(reporter, mildest_told);
+		}
+		worst_untold->told = true;
 		reporter->told_count++;
-		statement_publish(reporter, &untold->statement);
+		statement_publish(reporter, &worst_untold->statement);
 	}
-}
-
-static struct check_row *row_find(struct check_reporter *reporter, const char *reason) {
-	for (uint32_t n = 0; n < reporter->count; n++) {
-		if (strcmp(reporter->rows[n].statement.reason, reason) == 0)
-			return &reporter->rows[n];
-	}
-	return NULL;
-}
-
-static void row_remove(struct check_reporter *reporter, struct check_row *row) {
-	if (row == NULL)
-		return;
-	if (row->told)
-		statement_withdraw(reporter, row);
-	*row = reporter->rows[--reporter->count];
 }
 
 void check_reporter_add(struct check_reporter *reporter, const struct statement *statement) {
-	struct check_row *row = row_find(reporter, statement->reason);
+	struct check_row *row = NULL;
 
+	for (uint32_t n = 0; n < reporter->count && row == NULL; n++) {
+		if (strcmp(reporter->rows[n].statement.reason, statement->reason) == 0)
+			row = &reporter->rows[n];
+	}
 	if (statement->verdict == VERDICT_HEALTHY) {
-		row_remove(reporter, row);
+		if (row != NULL && row->told)
+			statement_withdraw(reporter, row);
+		if (row != NULL)
+			*row = reporter->rows[--reporter->count];
 	} else if (row != NULL) {
 		row->statement = *statement;
 		if (row->told)

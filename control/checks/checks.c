@@ -45,9 +45,19 @@ static struct user_check *check_find(const struct checks *checks, const char *na
 	return NULL;
 }
 
-static void drop_removed_checks(struct checks *checks) {
+// Remove old checks first, so that new ones find room.
+int checks_set_user(struct checks *checks, const struct check_settings *settings, uint32_t count) {
 	uint32_t kept = 0;
+	int err = 0;
 
+	for (uint32_t n = 0; n < checks->user_count; n++)
+		checks->user[n]->keep = false;
+	for (uint32_t n = 0; n < count; n++) {
+		struct user_check *user = check_find(checks, settings[n].name);
+
+		if (user != NULL)
+			user->keep = true;
+	}
 	for (uint32_t n = 0; n < checks->user_count; n++) {
 		struct user_check *user = checks->user[n];
 
@@ -59,21 +69,6 @@ static void drop_removed_checks(struct checks *checks) {
 		user_check_destroy(user);
 	}
 	checks->user_count = kept;
-}
-
-// Remove old checks first, so that new ones find room.
-int checks_set_user(struct checks *checks, const struct check_settings *settings, uint32_t count) {
-	int err = 0;
-
-	for (uint32_t n = 0; n < checks->user_count; n++)
-		checks->user[n]->keep = false;
-	for (uint32_t n = 0; n < count; n++) {
-		struct user_check *user = check_find(checks, settings[n].name);
-
-		if (user != NULL)
-			user->keep = true;
-	}
-	drop_removed_checks(checks);
 	for (uint32_t n = 0; n < count && err == 0; n++) {
 		struct user_check *user = check_find(checks, settings[n].name);
 

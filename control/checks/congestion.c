@@ -259,16 +259,13 @@ static bool port_reported_storm(const struct congestion_port *port) {
 	return rate != CONGESTION_UNKNOWN && rate > 0;
 }
 
-// Return whether the kind counts for the congestion level of its port.
-static bool kind_counts_for_level(uint32_t kind) {
-	return kind != CONGESTION_OUT_OF_SEQUENCE && kind != CONGESTION_RETRANSMITS;
-}
-
 enum congestion_level congestion_level(const struct congestion_port *port) {
 	bool counted = false, moves = false;
 
 	for (uint32_t kind = 0; kind < CONGESTION_KIND_COUNT; kind++) {
-		if (!kind_counts_for_level(kind) || port->milli_per_s[kind] == CONGESTION_UNKNOWN)
+		// Packets are also lost and resent for other reasons than congestion.
+		if (kind == CONGESTION_OUT_OF_SEQUENCE || kind == CONGESTION_RETRANSMITS ||
+		    port->milli_per_s[kind] == CONGESTION_UNKNOWN)
 			continue;
 		counted = true;
 		moves = moves || port->milli_per_s[kind] > 0;
@@ -294,46 +291,25 @@ const char *congestion_level_name(enum congestion_level level) {
 }
 
 static void
-finding_add_text(struct link_finding *finding, enum check_level level, const char *text) {
-	size_t used = strlen(finding->evidence);
-
-	if (level > finding->level)
-		finding->level = level;
-	if (used > 0 && used + strlen(text) + 20 > VERDICT_EVIDENCE_MAX)
-		finding->more++;
-	else
-		snprintf(
-			finding->evidence + used, sizeof(finding->evidence) - used, "%s%s",
-			used > 0 ? "; " : "", text
-		);
-}
-
-static void
 judge_port_pauses(const struct congestion_port *port, bool stormed, struct link_finding *finding) {
 	uint32_t sent = port->sent_permille, received = port->received_permille;
-	char text[VERDICT_EVIDENCE_MAX];
 
-	if (sent != UINT32_MAX && sent >= STORM_PERMILLE) {
-		snprintf(
-			text, sizeof(text), "%.32s port %u sends pauses for %u %% of the time",
+	if (sent != UINT32_MAX && sent >= STORM_PERMILLE)
+		link_finding_add(
+			finding, CHECK_WARNING, "%.32s port %u sends pauses for %u %% of the time",
 			port->device, port->number, sent / 10
 		);
-		finding_add_text(finding, CHECK_WARNING, text);
-	} else if (stormed) {
-		snprintf(
-			text, sizeof(text), "%.32s port %u found its own pauses too long",
+	else if (stormed)
+		link_finding_add(
+			finding, CHECK_WARNING, "%.32s port %u found its own pauses too long",
 			port->device, port->number
 		);
-		finding_add_text(finding, CHECK_WARNING, text);
-	}
-	if (received != UINT32_MAX && received >= STORM_PERMILLE) {
-		snprintf(
-			text, sizeof(text),
+	if (received != UINT32_MAX && received >= STORM_PERMILLE)
+		link_finding_add(
+			finding, CHECK_OK,
 			"%.32s port %u is paused by its switch for %u %% of the time", port->device,
 			port->number, received / 10
 		);
-		finding_add_text(finding, CHECK_OK, text);
-	}
 }
 
 static uint32_t previous_read_index(

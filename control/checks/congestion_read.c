@@ -10,7 +10,6 @@
 #include <lib/scoped.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
@@ -22,48 +21,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LINE_BYTES 64
 #define STATS_MAX 8192
 #define NETDEVS_TRIED 4 // entries of the GID table; those without an interface cannot be read
-
-// Read the first line of a file. Returns false if it is missing or empty.
-static bool read_line(const char *path, char line[static LINE_BYTES]) {
-	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : read(fd, line, LINE_BYTES - 1);
-
-	if (got <= 0)
-		return false;
-	line[got] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	return line[0] != '\0';
-}
-
-static void read_hw_counters(const char *path, struct congestion_read *read) {
-	char file[PATH_MAX], line[LINE_BYTES];
-	const char *name;
-	uint64_t value;
-
-	for (uint32_t n = 0; (name = congestion_hw_name(n)) != NULL; n++) {
-		snprintf(file, sizeof(file), "%.3000s/hw_counters/%s", path, name);
-		if (read_line(file, line) &&
-		    parse_u64(line, strlen(line), 0, CONGESTION_UNKNOWN - 1, NULL, &value) == 0)
-			congestion_add_hw_counter(read, name, value);
-	}
-}
-
-// Find the network interface of a port. Returns false if there is none, as for InfiniBand.
-static bool port_find_netdev(const char *path, char netdev[static IF_NAMESIZE]) {
-	char file[PATH_MAX], line[LINE_BYTES];
-
-	for (unsigned int n = 0; n < NETDEVS_TRIED; n++) {
-		snprintf(file, sizeof(file), "%.3000s/gid_attrs/ndevs/%u", path, n);
-		if (!read_line(file, line) || strlen(line) >= IF_NAMESIZE)
-			continue;
-		snprintf(netdev, IF_NAMESIZE, "%.15s", line);
-		return true;
-	}
-	return false;
-}
 
 static void add_statistic(void *ctx, const char *name, uint64_t value) {
 	congestion_add_ethtool_counter(ctx, name, value);
@@ -79,16 +38,31 @@ void congestion_read_device(
 	uint32_t count = 0;
 
 	for (unsigned int number = 1; number <= LINK_DEVICE_PORTS_MAX; number++) {
-		char path[PATH_MAX], netdev[IF_NAMESIZE];
+		char path[PATH_MAX], file[PATH_MAX], line[LINK_LINE_BYTES];
+		const char *name;
+		uint64_t value;
 
 		snprintf(path, sizeof(path), "%.2000s/%s/ports/%u", root, device, number);
 		if (access(path, F_OK) != 0)
 			continue;
 		congestion_read_init(&reads[count], device, (uint8_t)number);
-		read_hw_counters(path, &reads[count]);
-		if (port_find_netdev(path, netdev))
-			ethtool(netdev, add_statistic,
-				&reads[count]); // an interface without counters is ignored
+		for (uint32_t n = 0; (name = congestion_hw_name(n)) != NULL; n++) {
+			snprintf(file, sizeof(file), "%.3000s/hw_counters/%s", path, name);
+			if (link_line_read(file, line) &&
+			    parse_u64(
+				    line, strlen(line), 0, CONGESTION_UNKNOWN - 1, NULL, &value
+			    ) == 0)
+				congestion_add_hw_counter(&reads[count], name, value);
+		}
+		// A port of InfiniBand has no network interface.
+		for (unsigned int n = 0; n < NETDEVS_TRIED; n++) {
+			snprintf(file, sizeof(file), "%.3000s/gid_attrs/ndevs/%u", path, n);
+			if (!link_line_read(file, line) || strlen(line) >= IF_NAMESIZE)
+				continue;
+			// An interface without counters is ignored.
+			ethtool(line, add_statistic, &reads[count]);
+			break;
+		}
 		count++;
 	}
 	*ret_count = count;
@@ -100,11 +74,6 @@ struct table {
 	struct ethtool_gstrings *names;
 	struct ethtool_stats *values;
 };
-
-static void ethtool_free_table(const struct table *table) {
-	free(table->names);
-	free(table->values);
-}
 
 static int ethtool_ioctl(int fd, const char *netdev, void *data) {
 	struct ifreq request = {.ifr_data = data};
@@ -170,6 +139,7 @@ int congestion_ethtool(
 		memcpy(name, table.names->data + (size_t)n * ETH_GSTRING_LEN, ETH_GSTRING_LEN);
 		take_one(ctx, name, table.values->data[n]);
 	}
-	ethtool_free_table(&table);
+	free(table.names);
+	free(table.values);
 	return err;
 }

@@ -15,8 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct link_past *
-link_history_find(struct link_book *book, const char *device, unsigned int number) {
+struct link_past *link_book_find(struct link_book *book, const char *device, unsigned int number) {
 	for (uint32_t n = 0; n < book->count; n++) {
 		if (book->ports[n].number == number && strcmp(book->ports[n].device, device) == 0)
 			return &book->ports[n];
@@ -44,7 +43,7 @@ static void parse_port_line(struct link_book *book, const char *at, bool same_bo
 	    !read_flag(&at, &past.up) || !field_read_u64(&at, UINT64_MAX, &past.looked_ns))
 		return;
 	if (number == 0 || book->count == LINK_PORTS_MAX ||
-	    link_history_find(book, past.device, (unsigned int)number) != NULL)
+	    link_book_find(book, past.device, (unsigned int)number) != NULL)
 		return;
 	past.number = (uint8_t)number;
 	past.best_mbps = (uint32_t)best;
@@ -64,7 +63,7 @@ static void parse_counter_line(struct link_book *book, const char *at) {
 	    !field_read_u64(&at, UINT64_MAX - 1, &value) ||
 	    !field_read_u64(&at, UINT32_MAX, &milli))
 		return;
-	past = link_history_find(book, device, (unsigned int)number);
+	past = link_book_find(book, device, (unsigned int)number);
 	for (uint32_t n = 0; past != NULL && n < link_counter_count; n++) {
 		if (strcmp(link_counters[n].name, name) != 0)
 			continue;

@@ -19,8 +19,9 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define MILLI_MAX (UINT64_C(1000000) * 1000) // upper bound of a bucket
 
-__attribute__((format(printf, 3, 4))) static void
-finding_add(struct link_finding *finding, enum check_level level, const char *format, ...) {
+void link_finding_add(
+	struct link_finding *finding, enum check_level level, const char *format, ...
+) {
 	size_t used = strlen(finding->evidence);
 	char text[VERDICT_EVIDENCE_MAX + 1];
 	const char *between = used > 0 ? "; " : "";
@@ -41,16 +42,6 @@ finding_add(struct link_finding *finding, enum check_level level, const char *fo
 		);
 }
 
-static void finding_finish(struct link_finding *finding) {
-	size_t used = strlen(finding->evidence);
-
-	if (finding->more > 0)
-		snprintf(
-			finding->evidence + used, sizeof(finding->evidence) - used, "; %u more",
-			finding->more
-		);
-}
-
 static const struct checks_device *
 configured_device_find(const struct checks_builtin_settings *settings, const char *device) {
 	for (uint32_t n = 0; n < settings->device_count; n++) {
@@ -64,15 +55,6 @@ static bool port_is_up(const struct link_port *port) {
 	return port->state == ACTIVE || port->state == ACTIVE_DEFER;
 }
 
-static struct link_past *
-port_entry_find(struct link_book *book, const char *device, uint8_t number) {
-	for (uint32_t n = 0; n < book->count; n++) {
-		if (book->ports[n].number == number && strcmp(book->ports[n].device, device) == 0)
-			return &book->ports[n];
-	}
-	return NULL;
-}
-
 static void link_history_reset(struct link_past *past, const struct link_port *port) {
 	*past = (struct link_past){.number = port->number, .guid = port->guid};
 	snprintf(past->device, sizeof(past->device), "%s", port->device);
@@ -81,7 +63,7 @@ static void link_history_reset(struct link_past *past, const struct link_port *p
 
 // Return the history of a port, created if needed; NULL: the book is full.
 static struct link_past *link_history_get(struct link_book *book, const struct link_port *port) {
-	struct link_past *past = port_entry_find(book, port->device, port->number);
+	struct link_past *past = link_book_find(book, port->device, port->number);
 
 	if (past != NULL) {
 		if (past->guid != port->guid) // different hardware under the same name
@@ -143,20 +125,17 @@ static void judge_port_errors(const struct link_past *past, struct link_finding 
 		}
 	}
 	if (sum > 1000)
-		finding_add(
+		link_finding_add(
 			finding, CHECK_WARNING,
 			"%.32s port %u counts %" PRIu64 " %s in the last hour", past->device,
 			past->number, (past->milli[which] + 999) / 1000, link_counters[which].name
 		);
-}
-
-// Mention counters that do not speak against the port itself but may explain a bad path.
-static void mention_peer_symptoms(const struct link_past *past, struct link_finding *finding) {
+	// Mention counters that do not speak against the port itself but may explain a bad path.
 	for (uint32_t n = 0; n < link_counter_count; n++) {
 		uint64_t counted = (past->milli[n] + 999) / 1000;
 
 		if (link_counters[n].weight == 0 && counted > link_counters[n].per_hour)
-			finding_add(
+			link_finding_add(
 				finding, CHECK_OK,
 				"%.32s port %u counts %" PRIu64 " %s of its peers", past->device,
 				past->number, counted, link_counters[n].name
@@ -175,12 +154,12 @@ static void judge_port_rate(
 	if (port->rate_mbps == 0)
 		return;
 	if (expected > 0 && port->rate_mbps < expected)
-		finding_add(
+		link_finding_add(
 			finding, CHECK_CRITICAL, "%.32s port %u has %.1f Gb/s, expected are %.1f",
 			port->device, port->number, port->rate_mbps / 1000.0, expected / 1000.0
 		);
 	else if (expected == 0 && port->rate_mbps < past->best_mbps)
-		finding_add(
+		link_finding_add(
 			finding, CHECK_WARNING, "%.32s port %u has %.1f Gb/s, and had %.1f before",
 			port->device, port->number, port->rate_mbps / 1000.0,
 			past->best_mbps / 1000.0
@@ -192,14 +171,6 @@ static bool port_is_configured(const struct checks_device *device, uint8_t numbe
 	return device != NULL && (device->port == 0 || device->port == number);
 }
 
-static bool has_another_up(const struct link_port *ports, uint32_t count, const char *device) {
-	for (uint32_t n = 0; n < count; n++) {
-		if (port_is_up(&ports[n]) && strcmp(ports[n].device, device) == 0)
-			return true;
-	}
-	return false;
-}
-
 // Judge a port that is down. An unplugged port is no fault unless it is meant to be up.
 static void judge_port_down(
 	const struct link_past *past,
@@ -209,18 +180,19 @@ static void judge_port_down(
 	const struct checks_device *device,
 	struct link_finding *finding
 ) {
-	bool any_port = device != NULL && device->port == 0;
-	bool meant = port_is_configured(device, port->number) &&
-		     !(any_port && has_another_up(ports, count, port->device));
+	bool meant = port_is_configured(device, port->number);
 	bool known = past->was_up || (device != NULL && device->expect_mbps > 0);
 
+	// If any port of the device will do, one that is up suffices.
+	for (uint32_t n = 0; meant && device->port == 0 && n < count; n++)
+		meant = !port_is_up(&ports[n]) || strcmp(ports[n].device, port->device) != 0;
 	if (meant && known)
-		finding_add(
+		link_finding_add(
 			finding, CHECK_CRITICAL, "%.32s port %u is %s (%s)", port->device,
 			port->number, port->state_name, port->phys_name
 		);
 	else if (past->up || meant)
-		finding_add(
+		link_finding_add(
 			finding, CHECK_WARNING, "%.32s port %u is %s (%s)%s", port->device,
 			port->number, port->state_name, port->phys_name,
 			past->up ? ", and was up before" : ", and was never seen up"
@@ -243,7 +215,7 @@ static void judge_vanished_ports(
 		);
 
 		if (!past->seen && meant && past->was_up)
-			finding_add(
+			link_finding_add(
 				finding, CHECK_CRITICAL, "%.32s port %u is not there any more",
 				past->device, past->number
 			);
@@ -251,14 +223,6 @@ static void judge_vanished_ports(
 			book->ports[kept++] = *past;
 	}
 	book->count = kept;
-}
-
-static bool device_is_known(const struct link_book *book, const char *device) {
-	for (uint32_t n = 0; n < book->count; n++) {
-		if (strcmp(book->ports[n].device, device) == 0)
-			return true;
-	}
-	return false;
 }
 
 // Report devices with an expected rate that were never seen.
@@ -269,20 +233,37 @@ static void judge_missing_devices(
 ) {
 	for (uint32_t n = 0; n < settings->device_count; n++) {
 		const struct checks_device *device = &settings->devices[n];
+		bool known = false;
 
-		if (device->expect_mbps > 0 && !device_is_known(book, device->name))
-			finding_add(finding, CHECK_CRITICAL, "%.32s is not there", device->name);
+		for (uint32_t k = 0; k < book->count && !known; k++)
+			known = strcmp(book->ports[k].device, device->name) == 0;
+		if (device->expect_mbps > 0 && !known)
+			link_finding_add(
+				finding, CHECK_CRITICAL, "%.32s is not there", device->name
+			);
 	}
 }
 
-// Put the number of ports that are up before the other text.
-static void finding_prepend_port_count(struct link_finding *finding, uint32_t up, uint32_t count) {
-	struct link_finding told = {.level = finding->level, .more = finding->more};
+// Complete a finding. Without a fault, the number of ports that are up precedes the other text.
+static void finding_finish(struct link_finding *finding, uint32_t up, uint32_t count) {
+	size_t used;
 
-	finding_add(&told, CHECK_OK, "%u of %u ports of RDMA devices are up", up, count);
-	if (finding->evidence[0] != '\0')
-		finding_add(&told, CHECK_OK, "%s", finding->evidence);
-	*finding = told;
+	if (finding->level == CHECK_OK) {
+		struct link_finding counted = {.more = finding->more};
+
+		link_finding_add(
+			&counted, CHECK_OK, "%u of %u ports of RDMA devices are up", up, count
+		);
+		if (finding->evidence[0] != '\0')
+			link_finding_add(&counted, CHECK_OK, "%s", finding->evidence);
+		*finding = counted;
+	}
+	used = strlen(finding->evidence);
+	if (finding->more > 0)
+		snprintf(
+			finding->evidence + used, sizeof(finding->evidence) - used, "; %u more",
+			finding->more
+		);
 }
 
 void link_judge(
@@ -308,7 +289,6 @@ void link_judge(
 		past->seen = true;
 		count_errors(book, past, &ports[n], now_ns);
 		judge_port_errors(past, &findings[LINK_ERRORS]);
-		mention_peer_symptoms(past, &findings[LINK_ERRORS]);
 		if (!port_is_up(&ports[n])) {
 			judge_port_down(
 				past, ports, count, &ports[n], device, &findings[LINK_STATE]
@@ -324,10 +304,7 @@ void link_judge(
 	}
 	judge_vanished_ports(book, settings, &findings[LINK_STATE]);
 	judge_missing_devices(book, settings, &findings[LINK_STATE]);
-	for (uint32_t n = 0; n < LINK_FINDING_COUNT; n++) {
-		if (findings[n].level == CHECK_OK)
-			finding_prepend_port_count(&findings[n], up, count);
-		finding_finish(&findings[n]);
-	}
+	for (uint32_t n = 0; n < LINK_FINDING_COUNT; n++)
+		finding_finish(&findings[n], up, count);
 	memcpy(ret_findings, findings, sizeof(findings));
 }

@@ -14,8 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LINE_BYTES 64
-
 // Limits per hour, after the examples of the InfiniBand tools: 10, and 100 for counters that
 // congestion also raises. Counters that a sound busy network raises, such as out_of_sequence, are
 // not listed.
@@ -52,9 +50,9 @@ void link_list_devices(const char *root, struct link_device_list *ret_list) {
 	*ret_list = list;
 }
 
-static bool read_line(const char *path, char line[static LINE_BYTES]) {
+bool link_line_read(const char *path, char line[static LINK_LINE_BYTES]) {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : read(fd, line, LINE_BYTES - 1);
+	ssize_t got = fd < 0 ? -1 : read(fd, line, LINK_LINE_BYTES - 1);
 
 	if (got <= 0)
 		return false;
@@ -65,12 +63,12 @@ static bool read_line(const char *path, char line[static LINE_BYTES]) {
 
 // Parse "4: ACTIVE". Returns the number, or 0.
 static uint8_t read_state(const char *path, char *name, size_t size) {
-	char line[LINE_BYTES];
+	char line[LINK_LINE_BYTES];
 	uint64_t number;
 	size_t digits;
 
 	snprintf(name, size, "?");
-	if (!read_line(path, line))
+	if (!link_line_read(path, line))
 		return 0;
 	digits = strspn(line, "0123456789");
 	if (parse_u64(line, digits, 0, UINT8_MAX, NULL, &number) != 0 || line[digits] != ':')
@@ -81,12 +79,12 @@ static uint8_t read_state(const char *path, char *name, size_t size) {
 
 // Parse "100 Gb/sec (4X EDR)" or "2.5 Gb/sec (1X SDR)". Returns Mb/s, or 0.
 static uint32_t read_rate(const char *path) {
-	char line[LINE_BYTES];
+	char line[LINK_LINE_BYTES];
 	const char *at = line, *word;
 	uint32_t mbps;
 	size_t size;
 
-	if (!read_line(path, line) || !field_next(&at, &word, &size) ||
+	if (!link_line_read(path, line) || !field_next(&at, &word, &size) ||
 	    !thousandths_parse(word, size, &mbps) || !field_match_word(&at, "Gb/sec"))
 		return 0;
 	return mbps;
@@ -95,11 +93,11 @@ static uint32_t read_rate(const char *path) {
 // Parse "5054:00ff:fe12:3456". Returns the GUID, or 0.
 static uint64_t read_guid(const char *path) {
 	static const char hex[] = "0123456789abcdef";
-	char line[LINE_BYTES];
+	char line[LINK_LINE_BYTES];
 	unsigned int digits = 0;
 	uint64_t guid = 0;
 
-	if (!read_line(path, line))
+	if (!link_line_read(path, line))
 		return 0;
 	for (const char *at = line; *at != '\0'; at++) {
 		const char *digit = strchr(hex, *at);
@@ -113,30 +111,10 @@ static uint64_t read_guid(const char *path) {
 	return digits == 16 ? guid : 0;
 }
 
-static void read_port(const char *path, struct link_port *port) {
-	char file[PATH_MAX], line[LINE_BYTES];
-
-	snprintf(file, sizeof(file), "%.3000s/state", path);
-	port->state = read_state(file, port->state_name, sizeof(port->state_name));
-	snprintf(file, sizeof(file), "%.3000s/phys_state", path);
-	read_state(file, port->phys_name, sizeof(port->phys_name));
-	snprintf(file, sizeof(file), "%.3000s/rate", path);
-	port->rate_mbps = read_rate(file);
-	for (uint32_t n = 0; n < link_counter_count; n++) {
-		snprintf(
-			file, sizeof(file), "%.3000s/%s/%s", path, link_counters[n].directory,
-			link_counters[n].name
-		);
-		if (!read_line(file, line) ||
-		    parse_u64(line, strlen(line), 0, UINT64_MAX - 1, NULL, &port->counters[n]) != 0)
-			port->counters[n] = UINT64_MAX;
-	}
-}
-
 uint32_t link_read_device(
 	const char *root, const char *device, struct link_port ports[LINK_DEVICE_PORTS_MAX]
 ) {
-	char path[PATH_MAX], port_path[PATH_MAX];
+	char path[PATH_MAX], file[PATH_MAX], line[LINK_LINE_BYTES];
 	uint32_t count = 0;
 	uint64_t guid;
 
@@ -145,12 +123,28 @@ uint32_t link_read_device(
 	for (unsigned number = 1; number <= LINK_DEVICE_PORTS_MAX; number++) {
 		struct link_port *port = &ports[count];
 
-		snprintf(port_path, sizeof(port_path), "%.2000s/%s/ports/%u", root, device, number);
-		if (access(port_path, F_OK) != 0)
+		snprintf(path, sizeof(path), "%.2000s/%s/ports/%u", root, device, number);
+		if (access(path, F_OK) != 0)
 			continue;
 		*port = (struct link_port){.number = (uint8_t)number, .guid = guid};
 		snprintf(port->device, sizeof(port->device), "%s", device);
-		read_port(port_path, port);
+		snprintf(file, sizeof(file), "%.3000s/state", path);
+		port->state = read_state(file, port->state_name, sizeof(port->state_name));
+		snprintf(file, sizeof(file), "%.3000s/phys_state", path);
+		read_state(file, port->phys_name, sizeof(port->phys_name));
+		snprintf(file, sizeof(file), "%.3000s/rate", path);
+		port->rate_mbps = read_rate(file);
+		for (uint32_t n = 0; n < link_counter_count; n++) {
+			snprintf(
+				file, sizeof(file), "%.3000s/%s/%s", path,
+				link_counters[n].directory, link_counters[n].name
+			);
+			if (!link_line_read(file, line) ||
+			    parse_u64(
+				    line, strlen(line), 0, UINT64_MAX - 1, NULL, &port->counters[n]
+			    ) != 0)
+				port->counters[n] = UINT64_MAX;
+		}
 		count++;
 	}
 	return count;

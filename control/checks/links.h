@@ -11,6 +11,7 @@
 #define LINK_COUNTERS_MAX 16
 #define LINK_BOOT_BYTES 40 // boot id with its NUL
 #define LINK_BOOK_BYTES 65536
+#define LINK_LINE_BYTES 64
 
 // Error counter of a port that a sound link does not raise. Index into the table of links.c.
 struct link_counter {
@@ -41,6 +42,8 @@ struct link_device_list {
 	uint32_t count;
 };
 
+// Read the first line of a file. Returns false if the file cannot be read or the line is empty.
+bool link_line_read(const char *path, char line[static LINK_LINE_BYTES]);
 // List the devices below `root` ("/sys/class/infiniband"). Empty if the directory does not exist.
 // Does not enter a driver.
 void link_list_devices(const char *root, struct link_device_list *ret_list);
@@ -72,6 +75,8 @@ struct link_book {
 	bool changed; // a change has not been written yet
 };
 
+// Return the history of a port; NULL: the book has none.
+struct link_past *link_book_find(struct link_book *book, const char *device, unsigned int number);
 // Load a book that this boot or an earlier one wrote. Malformed lines are skipped.
 void link_book_parse(struct link_book *book, const char *text, const char *boot);
 // Format the book and return its length. Ports that do not fit are omitted.
@@ -82,6 +87,11 @@ struct link_finding {
 	char evidence[VERDICT_EVIDENCE_MAX + 1];
 	uint32_t more; // faults not named for lack of room
 };
+
+// Append one fault to the evidence, and raise the level if needed. A fault that does not fit is
+// only counted.
+__attribute__((format(printf, 3, 4))) void
+link_finding_add(struct link_finding *finding, enum check_level level, const char *format, ...);
 
 enum { LINK_STATE, LINK_RATE, LINK_ERRORS, LINK_FINDING_COUNT };
 

@@ -32,16 +32,6 @@ static void schedule_first_run(struct user_check *user) {
 	);
 }
 
-static void schedule_next_run(struct user_check *user) {
-	uint64_t interval_ns = user->settings.interval_ns;
-	uint64_t spread_ns = interval_ns / JITTER_FRACTION;
-
-	schedule_run_at(
-		user, user->started_ns + interval_ns - spread_ns / 2 +
-			      checks_random(user->checks, spread_ns)
-	);
-}
-
 static void user_check_result(
 	struct user_check *user, enum check_level level, const char *evidence, uint64_t took_ns
 ) {
@@ -51,10 +41,14 @@ static void user_check_result(
 		.at_ns = loop_now_ns(user->checks->config.loop),
 		.took_ns = took_ns,
 	};
+	uint64_t spread_ns = user->settings.interval_ns / JITTER_FRACTION;
 
 	user->checks->counters.results[level]++;
 	check_result(&user->check, &result);
-	schedule_next_run(user);
+	schedule_run_at(
+		user, user->started_ns + user->settings.interval_ns - spread_ns / 2 +
+			      checks_random(user->checks, spread_ns)
+	);
 }
 
 static void on_program_ended(struct spawn_request *request, const struct spawn_result *result) {
@@ -172,20 +166,17 @@ struct user_check *user_check_destroy(struct user_check *user) {
 	return NULL;
 }
 
-static bool is_same_user(const char *a, const char *b) {
-	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
-
-static bool is_same_run(const struct check_settings *a, const struct check_settings *b) {
-	return strcmp(a->command, b->command) == 0 && is_same_user(a->user, b->user) &&
-	       a->convention == b->convention && a->timeout_ns == b->timeout_ns;
-}
-
 // A hanging program is not started a second time, so its request stays whatever the new settings
 // are.
 int user_check_change(struct user_check *user, const struct check_settings *settings) {
-	bool same_run = is_same_run(&user->settings, settings);
-	bool same = same_run && user->settings.interval_ns == settings->interval_ns;
+	const struct check_settings *old = &user->settings;
+	bool same_user = old->user == NULL || settings->user == NULL
+				 ? old->user == settings->user
+				 : strcmp(old->user, settings->user) == 0;
+	bool same_run = strcmp(old->command, settings->command) == 0 && same_user &&
+			old->convention == settings->convention &&
+			old->timeout_ns == settings->timeout_ns;
+	bool same = same_run && old->interval_ns == settings->interval_ns;
 	int err = settings_set(user, settings);
 
 	if (err != 0 || same || user->check.stuck)

@@ -71,10 +71,6 @@ int check_command_split(
 	return -EINVAL;
 }
 
-static char letter_upper(char c) {
-	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
-}
-
 // Append the name in CamelCase to the prefix. Returns false if no character of the name could be
 // used.
 static bool reason_add_camel_case(const char *name, const char *prefix, char *reason, size_t size) {
@@ -83,9 +79,10 @@ static bool reason_add_camel_case(const char *name, const char *prefix, char *re
 
 	for (; *name != '\0'; name++) {
 		bool letter = isalnum((unsigned char)*name) != 0;
+		bool capital = begins && *name >= 'a' && *name <= 'z';
 
 		if (letter && used + 1 < size)
-			reason[used++] = begins ? letter_upper(*name) : *name;
+			reason[used++] = capital ? (char)(*name - 'a' + 'A') : *name;
 		begins = !letter;
 	}
 	reason[used] = '\0';
@@ -154,16 +151,6 @@ static const char *first_nonblank_line(
 	return NULL;
 }
 
-// Escape one unit of program output. Quotes are kept, a tab becomes a blank, the rest is escaped as
-// in log messages.
-static void escape_unit_next(const char *text, size_t size, struct escape_unit *ret_unit) {
-	escape_next(text, size, ret_unit);
-	if (text[0] != '"' && text[0] != '\t')
-		return;
-	ret_unit->text[0] = text[0] == '"' ? '"' : ' ';
-	ret_unit->text_size = 1;
-}
-
 bool check_first_line(
 	const char *bytes,
 	size_t size,
@@ -177,7 +164,12 @@ bool check_first_line(
 	if (text == NULL)
 		return false;
 	for (size_t at = 0; at < length; at += unit.taken_bytes) {
-		escape_unit_next(text + at, length - at, &unit);
+		escape_next(text + at, length - at, &unit);
+		// Quotes are kept, and a tab becomes a blank; log messages escape both.
+		if (text[at] == '"' || text[at] == '\t') {
+			unit.text[0] = text[at] == '"' ? '"' : ' ';
+			unit.text_size = 1;
+		}
 		// An unchanged character counts as one, whatever its size in bytes.
 		characters += unit.text_size == unit.taken_bytes ? 1 : unit.text_size;
 		if (characters > LINE_CHARACTERS || used + unit.text_size > VERDICT_EVIDENCE_MAX)
@@ -189,17 +181,9 @@ bool check_first_line(
 	return true;
 }
 
-static enum check_level level_of_exit_status(int status, enum check_convention convention) {
-	if (status == 0)
-		return CHECK_OK;
-	if (convention == CHECK_NPD)
-		return status == 1 ? CHECK_CRITICAL : CHECK_UNKNOWN;
-	return status == 1 ? CHECK_WARNING : status == 2 ? CHECK_CRITICAL : CHECK_UNKNOWN;
-}
-
-// Use the program's first line, from stdout or stderr. Add the exit status if the convention does
-// not define it.
-static void evidence_of_exit(
+// Return the level of an exit status. The evidence is the program's first line, from stdout or
+// stderr. An exit status that the convention does not define is added.
+static enum check_level judge_exit(
 	const struct spawn_result *result,
 	enum check_convention convention,
 	char evidence[static VERDICT_EVIDENCE_MAX + 1]
@@ -220,6 +204,11 @@ static void evidence_of_exit(
 			evidence, VERDICT_EVIDENCE_MAX + 1, "exit status %d: %.*s", result->status,
 			VERDICT_EVIDENCE_MAX - 20, line
 		);
+	if (result->status == 0)
+		return CHECK_OK;
+	if (result->status == 1)
+		return convention == CHECK_NPD ? CHECK_CRITICAL : CHECK_WARNING;
+	return result->status == 2 && convention != CHECK_NPD ? CHECK_CRITICAL : CHECK_UNKNOWN;
 }
 
 enum check_level check_judge(
@@ -234,8 +223,7 @@ enum check_level check_judge(
 
 	switch (result->end) {
 	case SPAWN_EXITED:
-		evidence_of_exit(result, convention, evidence);
-		return level_of_exit_status(result->status, convention);
+		return judge_exit(result, convention, evidence);
 	case SPAWN_SIGNALLED:
 		name = sigabbrev_np(result->status);
 		snprintf(
