@@ -60,12 +60,6 @@ static void format_observation(
 	}
 }
 
-static bool path_is_bad(const struct observation *observation) {
-	return observation->device[0] != '\0' &&
-	       (observation->kind == OBSERVATION_DEGRADED ||
-		observation->kind == OBSERVATION_LOSSY || observation->kind == OBSERVATION_SILENT);
-}
-
 static void make_pair(
 	const struct comm_look *look,
 	const struct verdict_path_view *path,
@@ -95,39 +89,21 @@ static void make_pair(
 	);
 }
 
-// Collect the bad paths of all observers, whichever side is blamed for them.
-static void collect_pairs(struct comm_look *look) {
-	const struct health *health = look->config.health;
-	const struct verdict_engine *engine;
-	struct verdict_path_view path;
-	uint32_t cursor = 0;
+static int compare_order(const void *left, const void *right, void *ctx) {
+	const struct comm_look *look = ctx;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	const struct jobs_finding *one = &look->findings[a], *other = &look->findings[b];
 
-	if (health == NULL)
-		return;
-	engine = health_engine(health);
-	while (look->look.pair_count < PAIRS_MAX && verdict_bad_path_next(engine, &cursor, &path)) {
-		if (path_is_bad(&path.observation))
-			make_pair(look, &path, &look->pairs[look->look.pair_count++]);
-	}
-}
-
-static int compare_findings(const struct comm_look *look, uint32_t a, uint32_t b) {
-	const struct jobs_finding *left = &look->findings[a], *right = &look->findings[b];
-
-	if (left->grade != right->grade)
-		return left->grade > right->grade ? -1 : 1;
+	if (one->grade != other->grade)
+		return one->grade > other->grade ? -1 : 1;
 	// The communicator where a chain of waits begins comes before those that wait for it.
-	if ((left->via == JOBS_NOBODY) != (right->via == JOBS_NOBODY))
-		return left->via == JOBS_NOBODY ? -1 : 1;
-	if ((left->cause != JOBS_CAUSE_NONE) != (right->cause != JOBS_CAUSE_NONE))
-		return left->cause != JOBS_CAUSE_NONE ? -1 : 1;
+	if ((one->via == JOBS_NOBODY) != (other->via == JOBS_NOBODY))
+		return one->via == JOBS_NOBODY ? -1 : 1;
+	if ((one->cause != JOBS_CAUSE_NONE) != (other->cause != JOBS_CAUSE_NONE))
+		return one->cause != JOBS_CAUSE_NONE ? -1 : 1;
 	if (look->comms[a].size != look->comms[b].size)
 		return look->comms[a].size > look->comms[b].size ? -1 : 1;
 	return a < b ? -1 : a > b;
-}
-
-static int compare_order(const void *left, const void *right, void *ctx) {
-	return compare_findings(ctx, *(const uint32_t *)left, *(const uint32_t *)right);
 }
 
 static void *heap_allocate(void *ctx, size_t size) {
@@ -149,28 +125,14 @@ struct jobs_wait_history *comm_wait_history_create(void) {
 	return jobs_wait_history_create(&heap, &book) == 0 ? book : NULL;
 }
 
-static int begin_judging(struct comm_look *look, const struct overlay_answer *answer) {
-	for (uint32_t n = 0; n < look->count; n++) {
-		ras_comms_at(answer->comms, n, &look->comms[n]);
-		look->order[n] = n;
-	}
-	collect_pairs(look);
-	look->look.limits = &look->config.limits;
-	look->look.comms = look->comms;
-	look->look.comm_count = look->count;
-	look->look.pairs = look->pairs;
-	look->look.is_dead = is_dead;
-	look->look.ctx = look;
-	look->look.book = look->config.book;
-	look->look.memory = &heap;
-	return jobs_judging_create(&look->look, look->findings, &look->judging);
-}
-
 int comm_look_init(
 	struct comm_look *look,
 	const struct comm_look_config *config,
 	const struct overlay_answer *answer
 ) {
+	const struct health *health = config->health;
+	struct verdict_path_view path;
+	uint32_t cursor = 0;
 	int err;
 
 	*look = (struct comm_look){
@@ -182,33 +144,52 @@ int comm_look_init(
 	look->order = calloc((size_t)look->count + 1, sizeof(*look->order));
 	look->pairs = calloc(PAIRS_MAX, sizeof(*look->pairs));
 	if (look->comms == NULL || look->findings == NULL || look->order == NULL ||
-	    look->pairs == NULL)
-		err = -ENOMEM;
-	else
-		err = begin_judging(look, answer);
+	    look->pairs == NULL) {
+		comm_look_fini(look);
+		return -ENOMEM;
+	}
+	for (uint32_t n = 0; n < look->count; n++) {
+		ras_comms_at(answer->comms, n, &look->comms[n]);
+		look->order[n] = n;
+	}
+	// Collect the bad paths of all observers, whichever side is blamed for them.
+	while (health != NULL && look->look.pair_count < PAIRS_MAX &&
+	       verdict_bad_path_next(health_engine(health), &cursor, &path)) {
+		enum observation_kind kind = path.observation.kind;
+
+		if (path.observation.device[0] != '\0' &&
+		    (kind == OBSERVATION_DEGRADED || kind == OBSERVATION_LOSSY ||
+		     kind == OBSERVATION_SILENT))
+			make_pair(look, &path, &look->pairs[look->look.pair_count++]);
+	}
+	look->look.limits = &look->config.limits;
+	look->look.comms = look->comms;
+	look->look.comm_count = look->count;
+	look->look.pairs = look->pairs;
+	look->look.is_dead = is_dead;
+	look->look.ctx = look;
+	look->look.book = look->config.book;
+	look->look.memory = &heap;
+	err = jobs_judging_create(&look->look, look->findings, &look->judging);
 	if (err != 0)
 		comm_look_fini(look);
 	return err;
 }
 
-// Update the wait history before the communicators are judged.
-static void update_wait_history(struct comm_look *look) {
+bool comm_look_step(struct comm_look *look) {
 	uint32_t ranks = 0;
 
-	while (look->noted < look->count && ranks < JOBS_STEP_RANKS) {
-		const struct ras_merged_comm *comm = &look->comms[look->noted++];
-
-		if (look->config.book != NULL)
-			jobs_wait_history_add(look->config.book, comm);
-		ranks += comm->rank_count + 1;
-	}
-}
-
-bool comm_look_step(struct comm_look *look) {
 	if (look->judging == NULL)
 		return true;
+	// Update the wait history before the communicators are judged.
 	if (look->noted < look->count) {
-		update_wait_history(look);
+		while (look->noted < look->count && ranks < JOBS_STEP_RANKS) {
+			const struct ras_merged_comm *comm = &look->comms[look->noted++];
+
+			if (look->config.book != NULL)
+				jobs_wait_history_add(look->config.book, comm);
+			ranks += comm->rank_count + 1;
+		}
 		return false;
 	}
 	if (!jobs_judging_step(look->judging, JOBS_STEP_RANKS))

@@ -133,13 +133,6 @@ wait_field_to_entry(const struct field *field, uint64_t seq, struct wait_entry *
 	return true;
 }
 
-// Return the wait code of one completed operation of a rank, or JOBS_WAIT_UNKNOWN.
-static uint8_t wait_code_at(const struct ras_comm_rank *rank, uint64_t seq) {
-	if (seq > rank->completed || rank->completed - seq >= rank->wait_count)
-		return JOBS_WAIT_UNKNOWN;
-	return rank->waits[rank->wait_count - 1 - (rank->completed - seq)];
-}
-
 // Compare `count` operations from `first` on, in one pass over the ranks. Operations that some rank
 // does not report are skipped.
 static void compare_operations(
@@ -150,10 +143,15 @@ static void compare_operations(
 
 	for (uint32_t n = 0; n < comm->rank_count; n++)
 		for (uint32_t at = 0; at < count; at++) {
-			uint8_t code = wait_code_at(&comm->ranks[n].rank, first + at);
+			const struct ras_comm_rank *rank = &comm->ranks[n].rank;
+			uint64_t back = rank->completed - (first + at);
 
-			if (code != JOBS_WAIT_UNKNOWN)
-				wait_field_add(&fields[at], comm->ranks[n].rank.rank, code);
+			if (first + at > rank->completed || back >= rank->wait_count ||
+			    rank->waits[rank->wait_count - 1 - back] == JOBS_WAIT_UNKNOWN)
+				continue;
+			wait_field_add(
+				&fields[at], rank->rank, rank->waits[rank->wait_count - 1 - back]
+			);
 		}
 	for (uint32_t at = 0; at < count; at++)
 		if (fields[at].count == comm->rank_count &&
@@ -228,16 +226,6 @@ void jobs_wait_history_add(struct jobs_wait_history *book, const struct ras_merg
 		compare_operations(known, comm, first, (uint32_t)(last - first) + 1);
 }
 
-// Return how probable it is that some rank of `size` comes last at least `last` times of `of` by
-// chance. The result is an upper bound: the number of choices times the probability of each.
-static double chance_bound(uint32_t last, uint32_t of, uint32_t size) {
-	double bound = size;
-
-	for (uint32_t n = 0; n < last; n++)
-		bound *= (double)(of - n) / (double)(n + 1) / (double)size;
-	return bound;
-}
-
 // The newest `count` entries of a communicator.
 struct window {
 	const struct wait_comm *known;
@@ -288,27 +276,26 @@ static uint64_t median_wait_us(const struct window *window, uint32_t rank, bool 
 	return count > 0 ? sorted[count / 2] : 0;
 }
 
-static uint32_t find_rank_index(const struct ras_merged_comm *comm, uint32_t rank) {
-	for (uint32_t n = 0; n < comm->rank_count; n++) {
-		if (comm->ranks[n].rank.rank == rank)
-			return n;
-	}
-	return JOBS_NOBODY;
-}
-
 static bool judge_window(
 	const struct window *window,
 	const struct ras_merged_comm *comm,
 	struct jobs_straggler *ret_straggler
 ) {
-	struct jobs_straggler found = {.of = window->count};
+	struct jobs_straggler found = {.of = window->count, .place = JOBS_NOBODY};
 	uint32_t rank = find_most_often_last(window, &found.last);
+	double chance = comm->size;
 
-	found.place = find_rank_index(comm, rank);
+	for (uint32_t n = 0; n < comm->rank_count && found.place == JOBS_NOBODY; n++) {
+		if (comm->ranks[n].rank.rank == rank)
+			found.place = n;
+	}
+	// Bound the probability that some rank comes last as often by chance: the number of choices
+	// times the probability of each.
+	for (uint32_t n = 0; n < found.last; n++)
+		chance *= (double)(found.of - n) / (double)(n + 1) / (double)comm->size;
 	found.late_us = median_wait_us(window, rank, true);
 	found.seen_by_median = window->known->by_median;
-	if (found.last * 2 < found.of || found.place == JOBS_NOBODY ||
-	    chance_bound(found.last, found.of, comm->size) > CHANCE_MAX ||
+	if (found.last * 2 < found.of || found.place == JOBS_NOBODY || chance > CHANCE_MAX ||
 	    found.late_us < LATE_US_MIN ||
 	    found.late_us * 100 < median_wait_us(window, rank, false) * LATE_PERCENT)
 		return false;

@@ -39,19 +39,6 @@ static struct graph_process *find_process(const struct graph *graph, uint64_t no
 	return at != JOBS_NOBODY ? &graph->processes[at] : NULL;
 }
 
-static struct graph_process *find_or_add_process(struct graph *graph, uint64_t node, uint32_t pid) {
-	struct graph_process *process = find_process(graph, node, pid);
-	uint32_t *bucket = &graph->buckets[process_bucket(graph, node, pid)];
-
-	if (process != NULL)
-		return process;
-	process = &graph->processes[graph->process_count];
-	*process = (struct graph_process
-	){.node = node, .pid = pid, .first = JOBS_NOBODY, .next = *bucket};
-	*bucket = graph->process_count++;
-	return process;
-}
-
 // Return the index of the first membership of a process, or JOBS_NOBODY.
 static uint32_t first_membership(const struct graph *graph, const struct ras_merged_rank *rank) {
 	const struct graph_process *process = find_process(graph, rank->node, rank->rank.pid);
@@ -70,9 +57,17 @@ bool graph_collect_step(struct graph *graph, uint32_t *ret_ranks) {
 	merged = &graph->look->comms[--graph->left];
 	for (uint32_t n = merged->rank_count; n > 0; n--) {
 		const struct ras_merged_rank *rank = &merged->ranks[n - 1];
-		struct graph_process *process =
-			find_or_add_process(graph, rank->node, rank->rank.pid);
+		uint32_t pid = rank->rank.pid;
+		struct graph_process *process = find_process(graph, rank->node, pid);
 
+		if (process == NULL) {
+			uint32_t *bucket = &graph->buckets[process_bucket(graph, rank->node, pid)];
+
+			process = &graph->processes[graph->process_count];
+			*process = (struct graph_process
+			){.node = rank->node, .pid = pid, .first = JOBS_NOBODY, .next = *bucket};
+			*bucket = graph->process_count++;
+		}
 		graph->members[graph->member_count] = (struct graph_member
 		){.comm = graph->left, .place = n - 1, .next = process->first};
 		process->first = graph->member_count++;
@@ -167,16 +162,6 @@ add_edges(const struct graph *graph, uint32_t comm, uint32_t late, struct edges 
 	}
 }
 
-// Collect the communicators in which late ranks of this one wait: at most EDGES_MAX different ones.
-static void collect_edges(const struct graph *graph, uint32_t comm, struct edges *ret_edges) {
-	const struct ras_merged_comm *merged = &graph->look->comms[comm];
-
-	ret_edges->count = 0;
-	for (uint32_t late = 0; late < merged->rank_count && ret_edges->count < EDGES_MAX; late++)
-		if (survey_rank_is_late(&graph->surveys[comm], &merged->ranks[late].rank))
-			add_edges(graph, comm, late, ret_edges);
-}
-
 enum colour {
 	COMM_UNVISITED,
 	COMM_ON_PATH,
@@ -188,10 +173,15 @@ enum colour {
 static void advance_walk(struct graph *graph) {
 	struct graph_walk *walk = &graph->walk;
 	uint32_t comm = walk->way[walk->depth], to;
+	const struct ras_merged_comm *merged = &graph->look->comms[comm];
 	struct edges edges;
 	uint32_t n;
 
-	collect_edges(graph, comm, &edges);
+	// Collect the communicators in which late ranks of this one wait.
+	edges.count = 0;
+	for (uint32_t late = 0; late < merged->rank_count && edges.count < EDGES_MAX; late++)
+		if (survey_rank_is_late(&graph->surveys[comm], &merged->ranks[late].rank))
+			add_edges(graph, comm, late, &edges);
 	n = walk->tried[comm]++;
 	if (n >= edges.count) {
 		walk->colours[comm] = COMM_FINISHED;

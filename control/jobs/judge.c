@@ -41,36 +41,10 @@ static uint64_t limit_ms(uint64_t limit_ns, uint64_t default_ms) {
 	return limit_ns != 0 ? limit_ns / NS_PER_MS : default_ms;
 }
 
-static void load_limits(struct judge *judge) {
-	static const struct jobs_limits defaults;
-	const struct jobs_limits *limits = judge->look->limits;
-
-	if (limits == NULL)
-		limits = &defaults;
-	judge->confirm_ms = limit_ms(limits->confirm_ns, 10 * MS_PER_SEC);
-	judge->stuck_ms = limit_ms(limits->stuck_ns, 600 * MS_PER_SEC);
-	judge->busy_ms = limit_ms(limits->busy_ns, 3600 * MS_PER_SEC);
-}
-
 static int compare_nodes(const void *a, const void *b) {
 	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
 
 	return (left > right) - (left < right);
-}
-
-static void collect_pair_nodes(struct judge *judge) {
-	const struct jobs_snapshot *look = judge->look;
-	uint32_t count = 0, kept = 0;
-
-	for (uint32_t n = 0; n < look->pair_count && count + 2 <= PAIR_NODES_MAX; n++) {
-		judge->pair_nodes[count++] = look->pairs[n].node;
-		judge->pair_nodes[count++] = look->pairs[n].peer;
-	}
-	sort_rows(judge->pair_nodes, count, sizeof(judge->pair_nodes[0]), compare_nodes);
-	for (uint32_t n = 0; n < count; n++)
-		if (kept == 0 || judge->pair_nodes[n] != judge->pair_nodes[kept - 1])
-			judge->pair_nodes[kept++] = judge->pair_nodes[n];
-	judge->pair_node_count = kept;
 }
 
 // Return the index of a node, or PAIR_NODES_MAX if no bad path ends there.
@@ -157,11 +131,6 @@ rank_is_idle_root(const struct judge *judge, uint32_t comm, const struct ras_mer
 	       signature->root == (int32_t)late->rank.rank;
 }
 
-static bool process_is_busy(const struct ras_comm_rank *rank) {
-	return (rank->knows & RAS_RANK_KNOWS_PROCESS) != 0 &&
-	       rank->process_state != JOBS_PROCESS_STOPPED && rank->worked_ms >= WORK_MS_MIN;
-}
-
 // Record whether a late rank is held by a debugger, works, or is in an unknown state.
 static void record_late_rank_state(
 	const struct judge *judge,
@@ -169,11 +138,16 @@ static void record_late_rank_state(
 	const struct ras_merged_rank *late,
 	struct jobs_finding *finding
 ) {
-	if (late->rank.process_state == JOBS_PROCESS_TRACED)
+	const struct ras_comm_rank *rank = &late->rank;
+	bool knows_process = (rank->knows & RAS_RANK_KNOWS_PROCESS) != 0;
+	bool works = knows_process && rank->process_state != JOBS_PROCESS_STOPPED &&
+		     rank->worked_ms >= WORK_MS_MIN;
+
+	if (rank->process_state == JOBS_PROCESS_TRACED)
 		finding->held = true;
-	if (graph_rank_moves_elsewhere(&judge->graph, comm, late) || process_is_busy(&late->rank))
+	if (works || graph_rank_moves_elsewhere(&judge->graph, comm, late))
 		finding->busy = true;
-	else if ((late->rank.knows & RAS_RANK_KNOWS_PROCESS) == 0)
+	else if (!knows_process)
 		finding->unseen = true;
 }
 
@@ -202,38 +176,31 @@ list_late_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *f
 			  rank_is_idle_root(judge, comm, &merged->ranks[finding->late[0]]);
 }
 
-// Return the dead rank that ended first: later ends may be its consequence. Store how many dead
-// ranks have a known time of death.
-static uint32_t find_first_dead(const struct ras_merged_comm *merged, uint32_t *ret_dated) {
-	uint32_t first = JOBS_NOBODY;
-
-	*ret_dated = 0;
-	for (uint32_t n = 0; n < merged->rank_count; n++) {
-		const struct ras_comm_rank *rank = &merged->ranks[n].rank;
-
-		if (!survey_rank_is_dead(rank))
-			continue;
-		*ret_dated += (rank->flags & RAS_RANK_EXITED) != 0;
-		if (first == JOBS_NOBODY || rank->exited_ms > merged->ranks[first].rank.exited_ms)
-			first = n;
-	}
-	return first;
-}
-
 static void
 list_dead_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
 	const struct ras_merged_comm *merged = &judge->look->comms[comm];
-	uint32_t death_times_are_known;
+	uint32_t dated = 0; // dead ranks with a known time of death
+	uint32_t first = JOBS_NOBODY;
 
 	finding->cause = JOBS_CAUSE_DEAD_MEMBER;
 	finding->late_count = judge->surveys[comm].dead;
 	// Ranks of dead nodes have no index, and come last.
 	for (uint32_t n = 0; n < JOBS_NAMED_MAX; n++)
 		finding->late[n] = JOBS_NOBODY;
-	finding->late[0] = find_first_dead(merged, &death_times_are_known);
-	finding->death_times_are_known = death_times_are_known == finding->late_count;
+	// The rank that ended first comes first: later ends may be its consequence.
+	for (uint32_t n = 0; n < merged->rank_count; n++) {
+		const struct ras_comm_rank *rank = &merged->ranks[n].rank;
+
+		if (!survey_rank_is_dead(rank))
+			continue;
+		dated += (rank->flags & RAS_RANK_EXITED) != 0;
+		if (first == JOBS_NOBODY || rank->exited_ms > merged->ranks[first].rank.exited_ms)
+			first = n;
+	}
+	finding->late[0] = first;
+	finding->death_times_are_known = dated == finding->late_count;
 	for (uint32_t n = 0, named = 1; n < merged->rank_count && named < JOBS_NAMED_MAX; n++) {
-		if (n != finding->late[0] && survey_rank_is_dead(&merged->ranks[n].rank))
+		if (n != first && survey_rank_is_dead(&merged->ranks[n].rank))
 			finding->late[named++] = n;
 	}
 }
@@ -393,9 +360,12 @@ int jobs_judging_create(
 	struct jobs_finding *ret_findings,
 	struct jobs_judging **ret_judging
 ) {
+	static const struct jobs_limits defaults;
+	const struct jobs_limits *limits = look->limits != NULL ? look->limits : &defaults;
 	const struct ras_memory *memory = look->memory;
 	struct jobs_judging *judging = memory->allocate(memory->ctx, sizeof(*judging));
 	struct judge *judge;
+	uint32_t count = 0, kept = 0;
 	int err = -ENOMEM;
 
 	if (judging == NULL)
@@ -403,8 +373,19 @@ int jobs_judging_create(
 	judge = &judging->judge;
 	judge->look = look;
 	judging->findings = ret_findings;
-	load_limits(judge);
-	collect_pair_nodes(judge);
+	judge->confirm_ms = limit_ms(limits->confirm_ns, 10 * MS_PER_SEC);
+	judge->stuck_ms = limit_ms(limits->stuck_ns, 600 * MS_PER_SEC);
+	judge->busy_ms = limit_ms(limits->busy_ns, 3600 * MS_PER_SEC);
+	// Collect the nodes where bad paths end, each once.
+	for (uint32_t n = 0; n < look->pair_count && count + 2 <= PAIR_NODES_MAX; n++) {
+		judge->pair_nodes[count++] = look->pairs[n].node;
+		judge->pair_nodes[count++] = look->pairs[n].peer;
+	}
+	sort_rows(judge->pair_nodes, count, sizeof(judge->pair_nodes[0]), compare_nodes);
+	for (uint32_t n = 0; n < count; n++)
+		if (kept == 0 || judge->pair_nodes[n] != judge->pair_nodes[kept - 1])
+			judge->pair_nodes[kept++] = judge->pair_nodes[n];
+	judge->pair_node_count = kept;
 	judge->surveys = memory->allocate(memory->ctx, surveys_bytes(look));
 	if (judge->surveys != NULL)
 		err = graph_init(&judge->graph, look, judge->surveys, judge->confirm_ms);

@@ -192,16 +192,6 @@ static void append_process_state(struct sentence *sentence) {
 		);
 }
 
-static void append_next_comm(struct sentence *sentence) {
-	const struct jobs_finding *finding = sentence->finding;
-
-	if (finding->via != JOBS_NOBODY)
-		append_format(
-			sentence, "; it waits itself in communicator %016llx",
-			(unsigned long long)sentence->look->comms[finding->via].id.hash
-		);
-}
-
 static void describe_late(struct sentence *sentence, const char *what) {
 	const struct jobs_finding *finding = sentence->finding;
 	bool all_left = finding->left == finding->late_count;
@@ -219,7 +209,11 @@ static void describe_late(struct sentence *sentence, const char *what) {
 		append_format(sentence, "; %u of them have finalized", finding->left);
 	if (finding->late_count == 1 && !all_left)
 		append_process_state(sentence);
-	append_next_comm(sentence);
+	if (finding->via != JOBS_NOBODY)
+		append_format(
+			sentence, "; it waits itself in communicator %016llx",
+			(unsigned long long)sentence->look->comms[finding->via].id.hash
+		);
 }
 
 static void describe_stopped(struct sentence *sentence) {
@@ -231,12 +225,13 @@ static void describe_stopped(struct sentence *sentence) {
 	append_wait_time(sentence);
 }
 
-static void describe_transport(struct sentence *sentence) {
+// Describe a stall in an operation that all ranks have started. `what` has not happened yet.
+static void describe_transport(struct sentence *sentence, const char *what) {
 	const struct jobs_pair *pair = sentence->finding->pair;
 
 	append_format(sentence, "all ranks have started ");
 	append_operation(sentence);
-	append_format(sentence, ", and data has not arrived for ");
+	append_format(sentence, ", and %s for ", what);
 	append_duration(sentence, sentence->finding->waited_ms);
 	if (pair != NULL)
 		append_format(sentence, "; %s", pair->words);
@@ -276,14 +271,6 @@ static void describe_ordering(struct sentence *sentence) {
 		sentence,
 		finding->chain_count < JOBS_CHAIN_MAX ? ", which waits in the first" : ", ..."
 	);
-}
-
-static void describe_symmetric(struct sentence *sentence) {
-	append_format(sentence, "all ranks have started ");
-	append_operation(sentence);
-	append_format(sentence, ", and none has completed it for ");
-	append_duration(sentence, sentence->finding->waited_ms);
-	append_format(sentence, "; no path between its nodes is known to be bad");
 }
 
 static void describe_straggler(struct sentence *sentence) {
@@ -356,45 +343,6 @@ static void describe_no_cause(struct sentence *sentence) {
 	describe_mismatch(sentence);
 }
 
-static void describe_cause(struct sentence *sentence) {
-	switch (sentence->finding->cause) {
-	case JOBS_CAUSE_NONE:
-	case JOBS_CAUSE_COUNT:
-		describe_no_cause(sentence);
-		break;
-	case JOBS_CAUSE_DEAD_MEMBER:
-		describe_dead(sentence);
-		break;
-	case JOBS_CAUSE_STOPPED_MEMBER:
-		describe_stopped(sentence);
-		break;
-	case JOBS_CAUSE_MISSING_ENTER:
-		describe_late(sentence, "not launched");
-		break;
-	case JOBS_CAUSE_DEVICE_BEHIND:
-		describe_late(sentence, "launched, and its device has not started");
-		break;
-	case JOBS_CAUSE_TRANSPORT:
-		describe_transport(sentence);
-		break;
-	case JOBS_CAUSE_MISMATCH:
-		describe_mismatch(sentence);
-		break;
-	case JOBS_CAUSE_ORDERING:
-		describe_ordering(sentence);
-		break;
-	case JOBS_CAUSE_SYMMETRIC:
-		describe_symmetric(sentence);
-		break;
-	case JOBS_CAUSE_STRAGGLER:
-		describe_straggler(sentence);
-		break;
-	case JOBS_CAUSE_UNKNOWN:
-		describe_unknown(sentence);
-		break;
-	}
-}
-
 void jobs_describe_finding(
 	const struct jobs_snapshot *look,
 	uint32_t comm,
@@ -411,5 +359,40 @@ void jobs_describe_finding(
 	};
 
 	ret_text[0] = '\0';
-	describe_cause(&sentence);
+	switch (finding->cause) {
+	case JOBS_CAUSE_NONE:
+	case JOBS_CAUSE_COUNT:
+		describe_no_cause(&sentence);
+		break;
+	case JOBS_CAUSE_DEAD_MEMBER:
+		describe_dead(&sentence);
+		break;
+	case JOBS_CAUSE_STOPPED_MEMBER:
+		describe_stopped(&sentence);
+		break;
+	case JOBS_CAUSE_MISSING_ENTER:
+		describe_late(&sentence, "not launched");
+		break;
+	case JOBS_CAUSE_DEVICE_BEHIND:
+		describe_late(&sentence, "launched, and its device has not started");
+		break;
+	case JOBS_CAUSE_TRANSPORT:
+		describe_transport(&sentence, "data has not arrived");
+		break;
+	case JOBS_CAUSE_MISMATCH:
+		describe_mismatch(&sentence);
+		break;
+	case JOBS_CAUSE_ORDERING:
+		describe_ordering(&sentence);
+		break;
+	case JOBS_CAUSE_SYMMETRIC:
+		describe_transport(&sentence, "none has completed it");
+		break;
+	case JOBS_CAUSE_STRAGGLER:
+		describe_straggler(&sentence);
+		break;
+	case JOBS_CAUSE_UNKNOWN:
+		describe_unknown(&sentence);
+		break;
+	}
 }

@@ -57,29 +57,6 @@ static uint64_t min_u64(uint64_t value, uint64_t limit) {
 	return value < limit ? value : limit;
 }
 
-static uint8_t rank_flags(const struct jobs_rank_report *report) {
-	uint32_t flags = 0;
-
-	flags |= report->finalized ? RAS_RANK_FINALIZE : 0;
-	flags |= report->destroyed ? RAS_RANK_DESTROY : 0;
-	flags |= report->aborted ? RAS_RANK_ABORT : 0;
-	flags |= report->exited_ns != 0 ? RAS_RANK_EXITED : 0;
-	flags |= report->blocks ? RAS_RANK_BLOCKS : 0;
-	flags |= report->attached ? 0 : RAS_RANK_DETACHED;
-	return (uint8_t)flags;
-}
-
-// Operations between two ranks are reported as one sum.
-static void sum_pair_operations(const struct jobs_rank_report *report, struct ras_comm_rank *rank) {
-	static const enum jobs_kind kinds[] = {JOBS_SEND, JOBS_RECEIVE, JOBS_ONE_SIDED};
-
-	for (uint32_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
-		rank->pair_launched += report->launched_of[kinds[n]];
-		rank->pair_completed += report->completed_of[kinds[n]];
-	}
-	rank->pair_completed = min_u64(rank->pair_completed, rank->pair_launched);
-}
-
 // Copy the waits of the last completed operations, as far back as they are consecutive.
 static void copy_waits(const struct jobs_rank_report *report, struct ras_comm_rank *rank) {
 	uint8_t codes[RAS_COMM_WAITS];
@@ -101,6 +78,13 @@ static void copy_waits(const struct jobs_rank_report *report, struct ras_comm_ra
 }
 
 static void make_rank(const struct jobs_rank_report *report, struct ras_comm_rank *ret_rank) {
+	static const enum jobs_kind pair_kinds[] = {JOBS_SEND, JOBS_RECEIVE, JOBS_ONE_SIDED};
+	uint32_t flags = (report->finalized ? RAS_RANK_FINALIZE : 0) |
+			 (report->destroyed ? RAS_RANK_DESTROY : 0) |
+			 (report->aborted ? RAS_RANK_ABORT : 0) |
+			 (report->exited_ns != 0 ? RAS_RANK_EXITED : 0) |
+			 (report->blocks ? RAS_RANK_BLOCKS : 0) |
+			 (report->attached ? 0 : RAS_RANK_DETACHED);
 	struct ras_comm_rank rank = {
 		.rank = report->rank,
 		.pid = report->pid,
@@ -113,7 +97,7 @@ static void make_rank(const struct jobs_rank_report *report, struct ras_comm_ran
 		.process_state = report->process_state,
 		.init_state = report->init_state,
 		.async_error = report->async_error,
-		.flags = rank_flags(report),
+		.flags = (uint8_t)flags,
 		.knows = report->knows,
 		.cuda_device = report->cuda_device < -1 ? -1 : report->cuda_device,
 		.nvml_device = report->nvml_device < -1 ? -1 : report->nvml_device,
@@ -124,7 +108,12 @@ static void make_rank(const struct jobs_rank_report *report, struct ras_comm_ran
 		rank.exited_ms = ms_between(report->exited_ns, report->sampled_ns);
 	for (uint32_t n = 0; n < RAS_COMM_OPS; n++)
 		rank.ops[n] = report->launched_of[n];
-	sum_pair_operations(report, &rank);
+	// Operations between two ranks are reported as one sum.
+	for (uint32_t n = 0; n < sizeof(pair_kinds) / sizeof(pair_kinds[0]); n++) {
+		rank.pair_launched += report->launched_of[pair_kinds[n]];
+		rank.pair_completed += report->completed_of[pair_kinds[n]];
+	}
+	rank.pair_completed = min_u64(rank.pair_completed, rank.pair_launched);
 	copy_waits(report, &rank);
 	*ret_rank = rank;
 }
@@ -145,26 +134,8 @@ signatures_are_equal(const struct ras_comm_signature *a, const struct ras_comm_s
 	       a->count == b->count;
 }
 
-// Return the index of a signature in the head of the row; add it if it is new. Returns
-// RAS_COMM_SIGNATURES if there is no room.
-static uint32_t find_or_add_signature(struct ras_comm *comm, const struct jobs_signature *told) {
-	bool has_root = told->root >= 0 && told->root < INT32_MAX;
-	struct ras_comm_signature signature = {
-		.count = told->count,
-		.root = has_root ? told->root : RAS_COMM_ROOT_NONE,
-		.kind = told->kind,
-		.datatype = told->datatype,
-	};
-	uint32_t n = 0;
-
-	while (n < comm->signature_count && !signatures_are_equal(&comm->signatures[n], &signature))
-		n++;
-	if (n == comm->signature_count && n < RAS_COMM_SIGNATURES)
-		comm->signatures[comm->signature_count++] = signature;
-	return n;
-}
-
-// Returns false if the signatures do not fit; then this rank reports none.
+// Enter the signatures of a rank into the head of the row, each once. Returns false if they do not
+// fit; then this rank reports none.
 static bool index_signatures(
 	struct ras_comm *comm,
 	const struct jobs_rank_report *report,
@@ -174,10 +145,23 @@ static bool index_signatures(
 		.first = report->signatures[0].seq, .count = (uint8_t)report->signature_count};
 
 	for (uint32_t n = 0; n < report->signature_count; n++) {
-		uint32_t place = find_or_add_signature(comm, &report->signatures[n]);
+		const struct jobs_signature *told = &report->signatures[n];
+		bool has_root = told->root >= 0 && told->root < INT32_MAX;
+		struct ras_comm_signature signature = {
+			.count = told->count,
+			.root = has_root ? told->root : RAS_COMM_ROOT_NONE,
+			.kind = told->kind,
+			.datatype = told->datatype,
+		};
+		uint32_t place = 0;
 
+		while (place < comm->signature_count &&
+		       !signatures_are_equal(&comm->signatures[place], &signature))
+			place++;
 		if (place == RAS_COMM_SIGNATURES)
 			return false;
+		if (place == comm->signature_count)
+			comm->signatures[comm->signature_count++] = signature;
 		recent.index[n] = (uint8_t)place;
 	}
 	*ret_recent = recent;
@@ -198,26 +182,19 @@ matches_head_signatures(const struct ras_comm_recent *head, const struct ras_com
 	return true;
 }
 
-// Return the rank that has launched most among those with signatures; its signatures become the
-// head.
-static uint32_t find_most_advanced(const struct jobs_rank_report *const *reports, uint32_t count) {
-	uint32_t best = count;
+static void make_signatures(
+	const struct jobs_rank_report *const *reports, uint32_t count, struct jobs_row *row
+) {
+	uint32_t first = count;
 
+	// The rank with signatures that has launched most provides the head.
 	for (uint32_t n = 0; n < count; n++) {
 		if ((reports[n]->knows & JOBS_KNOWS_SIGNATURES) == 0 ||
 		    !signatures_are_consecutive(reports[n]))
 			continue;
-		if (best == count || reports[n]->launched > reports[best]->launched)
-			best = n;
+		if (first == count || reports[n]->launched > reports[first]->launched)
+			first = n;
 	}
-	return best;
-}
-
-static void make_signatures(
-	const struct jobs_rank_report *const *reports, uint32_t count, struct jobs_row *row
-) {
-	uint32_t first = find_most_advanced(reports, count);
-
 	if (first == count || !index_signatures(&row->comm, reports[first], &row->comm.recent))
 		first = count;
 	for (uint32_t n = 0; n < count; n++) {

@@ -32,10 +32,6 @@ static bool rank_has_left(const struct ras_comm_rank *rank) {
 	       (rank->flags & RAS_RANK_ABORT) == 0;
 }
 
-static bool rank_has_pending(const struct ras_comm_rank *rank) {
-	return rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed < rank->launched;
-}
-
 static void count_rank(struct survey *survey, const struct ras_comm_rank *rank) {
 	if (survey_rank_is_dead(rank)) {
 		survey->dead++;
@@ -54,29 +50,11 @@ static void count_rank(struct survey *survey, const struct ras_comm_rank *rank) 
 		survey->launched_min = rank->launched;
 	if (rank->launched > survey->launched_max)
 		survey->launched_max = rank->launched;
-	if (rank_has_pending(rank) && (survey->seq == 0 || rank->completed < survey->seq))
+	if (rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed < rank->launched &&
+	    (survey->seq == 0 || rank->completed < survey->seq))
 		survey->seq = rank->completed + 1;
 	survey->stopped += rank->process_state == JOBS_PROCESS_STOPPED;
 	survey->traced += rank->process_state == JOBS_PROCESS_TRACED;
-}
-
-// Count the members that were named at communicator set-up and whose node is dead.
-static uint32_t
-count_dead_missing(const struct jobs_snapshot *look, const struct ras_merged_comm *comm) {
-	uint32_t dead = 0;
-
-	for (uint32_t n = 0; look->is_dead != NULL && n < comm->missing_count; n++)
-		dead += look->is_dead(look->ctx, comm->missing[n].missing.node);
-	return dead;
-}
-
-// Unless all ranks report completed operations, ranks that launched more than others are assumed to
-// wait. If all launched the same number, no rank is known to wait.
-static void guess_waited_seq(struct survey *survey) {
-	if (survey->seq != 0 || survey->launched_min >= survey->launched_max)
-		return;
-	if ((survey->knows_all & RAS_RANK_KNOWS_COMPLETED) == 0)
-		survey->seq = survey->launched_min + 1;
 }
 
 static void
@@ -112,8 +90,14 @@ void survey_comm(
 
 	for (uint32_t n = 0; n < comm->rank_count; n++)
 		count_rank(&survey, &comm->ranks[n].rank);
-	survey.dead += count_dead_missing(look, comm);
-	guess_waited_seq(&survey);
+	// Members that were named at communicator set-up and whose node is dead.
+	for (uint32_t n = 0; look->is_dead != NULL && n < comm->missing_count; n++)
+		survey.dead += look->is_dead(look->ctx, comm->missing[n].missing.node);
+	// Unless all ranks report completed operations, ranks that launched more than others are
+	// assumed to wait. If all launched the same number, no rank is known to wait.
+	if (survey.seq == 0 && survey.launched_min < survey.launched_max &&
+	    (survey.knows_all & RAS_RANK_KNOWS_COMPLETED) == 0)
+		survey.seq = survey.launched_min + 1;
 	for (uint32_t n = 0; survey.seq != 0 && n < comm->rank_count; n++) {
 		const struct ras_comm_rank *rank = &comm->ranks[n].rank;
 
