@@ -514,25 +514,6 @@ uint32_t counters_count(void) {
 	return count;
 }
 
-static void labels_fill(const struct spec *spec, uint32_t element, char *labels) {
-	uint32_t inner = spec->inner != NULL ? spec->inner->count : 1;
-
-	labels[0] = '\0';
-	if (spec->outer == NULL)
-		return;
-	if (spec->inner == NULL)
-		snprintf(
-			labels, COUNTER_LABELS_BYTES, "%s=\"%s\"", spec->outer->label,
-			spec->outer->name(element)
-		);
-	else
-		snprintf(
-			labels, COUNTER_LABELS_BYTES, "%s=\"%s\",%s=\"%s\"", spec->outer->label,
-			spec->outer->name(element / inner), spec->inner->label,
-			spec->inner->name(element % inner)
-		);
-}
-
 void counter_at(uint32_t n, struct counter *ret_counter) {
 	const struct spec *spec = specs;
 
@@ -545,7 +526,19 @@ void counter_at(uint32_t n, struct counter *ret_counter) {
 		.help = spec->help,
 		.kind = spec->kind,
 	};
-	labels_fill(spec, n, ret_counter->labels);
+	if (spec->outer == NULL)
+		return;
+	if (spec->inner == NULL)
+		snprintf(
+			ret_counter->labels, COUNTER_LABELS_BYTES, "%s=\"%s\"", spec->outer->label,
+			spec->outer->name(n)
+		);
+	else
+		snprintf(
+			ret_counter->labels, COUNTER_LABELS_BYTES, "%s=\"%s\",%s=\"%s\"",
+			spec->outer->label, spec->outer->name(n / spec->inner->count),
+			spec->inner->label, spec->inner->name(n % spec->inner->count)
+		);
 }
 
 static uint64_t number_at(const void *base, const struct spec *spec, uint32_t element) {

@@ -50,10 +50,6 @@ static void socket_shut_down(int fd) {
 		must(errno == ENOTCONN);
 }
 
-static int connection_socket(struct MHD_Connection *connection) {
-	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-}
-
 static struct http_place *connection_place(struct MHD_Connection *connection) {
 	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
 		->socket_context;
@@ -66,13 +62,14 @@ static void connection_changed(
 	enum MHD_ConnectionNotificationCode what
 ) {
 	struct http *http = ctx;
+	const union MHD_ConnectionInfo *info;
 	int cut = -1;
 
 	http->changed = true;
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 		*place = http_places_add(
-			&http->places, connection_socket(connection),
-			clock_now_ns(http->config.clock), &cut
+			&http->places, info->connect_fd, clock_now_ns(http->config.clock), &cut
 		);
 		if (cut >= 0)
 			socket_shut_down(cut);
@@ -92,14 +89,6 @@ static void request_ended(
 	(void)request_ctx;
 	(void)why;
 	http_place_answer_done(connection_place(connection), clock_now_ns(http->config.clock));
-}
-
-static void shut_down_overdue(struct http *http) {
-	uint64_t now_ns = clock_now_ns(http->config.clock);
-	int fd;
-
-	while ((fd = http_places_next_overdue(&http->places, now_ns)) >= 0)
-		socket_shut_down(fd);
 }
 
 // Answers.
@@ -150,13 +139,6 @@ send_sentence(struct MHD_Connection *connection, unsigned status, const char *se
 	return send_text(connection, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
-static bool wants_open_metrics(struct MHD_Connection *connection) {
-	const char *accept =
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
-
-	return accept != NULL && strstr(accept, "application/openmetrics-text") != NULL;
-}
-
 // Write a page. The thread is an online RCU reader until the page is complete, so the snapshot
 // stays valid.
 static int
@@ -189,7 +171,10 @@ write_page(struct http *http, enum page page, bool open_metrics, FILE *out, unsi
 
 static enum MHD_Result
 page_answer(struct http *http, struct MHD_Connection *connection, enum page page) {
-	bool open_metrics = page == PAGE_METRICS && wants_open_metrics(connection);
+	const char *accept =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+	bool open_metrics = page == PAGE_METRICS && accept != NULL &&
+			    strstr(accept, "application/openmetrics-text") != NULL;
 	const char *type = page != PAGE_METRICS ? json_type : open_metrics ? open_type : text_type;
 	unsigned status;
 	char *text = NULL;
@@ -240,25 +225,11 @@ handle_request(
 	);
 }
 
-static bool interface_has_address(const struct ifaddrs *one, const struct sock_addr *addr) {
-	struct sock_addr host, wanted = *addr;
-	socklen_t length = sizeof(struct sockaddr_in6);
-
-	if (one->ifa_addr == NULL)
-		return false;
-	if (one->ifa_addr->sa_family == AF_INET)
-		length = sizeof(struct sockaddr_in);
-	if (sock_addr_from_sockaddr(one->ifa_addr, length, &host) != 0)
-		return false;
-	host.port = wanted.port = 0;
-	host.scope_id = wanted.scope_id = 0;
-	return sock_addr_equal(&host, &wanted);
-}
-
 // Return whether an address belongs to this machine. A local client of any of this machine's
 // addresses, such as a liveness probe, has that address as its source. getifaddrs() runs only for
 // clients that no rule allows.
 static bool address_is_local(const struct sock_addr *addr) {
+	struct sock_addr host, wanted = *addr;
 	struct ifaddrs *all;
 	bool found = false;
 
@@ -266,8 +237,21 @@ static bool address_is_local(const struct sock_addr *addr) {
 		return true;
 	if (getifaddrs(&all) != 0)
 		return false;
-	for (const struct ifaddrs *one = all; one != NULL && !found; one = one->ifa_next)
-		found = interface_has_address(one, addr);
+	wanted.port = 0;
+	wanted.scope_id = 0;
+	for (const struct ifaddrs *one = all; one != NULL && !found; one = one->ifa_next) {
+		socklen_t length = sizeof(struct sockaddr_in6);
+
+		if (one->ifa_addr == NULL)
+			continue;
+		if (one->ifa_addr->sa_family == AF_INET)
+			length = sizeof(struct sockaddr_in);
+		if (sock_addr_from_sockaddr(one->ifa_addr, length, &host) != 0)
+			continue;
+		host.port = 0;
+		host.scope_id = 0;
+		found = sock_addr_equal(&host, &wanted);
+	}
 	freeifaddrs(all);
 	return found;
 }
@@ -288,18 +272,6 @@ static enum MHD_Result accept_policy(void *ctx, const struct sockaddr *from, soc
 // The thread. It is not the library's own thread, because it must register with RCU and unregister
 // at its end.
 
-static int poll_timeout(struct http *http) {
-	MHD_UNSIGNED_LONG_LONG timeout_ms;
-
-	// The library checks at the start of a turn whether it can accept waiting clients. A place
-	// that became free in this turn is used in the next, so do not wait.
-	if (http->changed)
-		return 0;
-	if (MHD_get_timeout(http->daemon, &timeout_ms) != MHD_YES || timeout_ms > IDLE_MS)
-		return IDLE_MS;
-	return (int)timeout_ms;
-}
-
 static void *http_main(void *argument) {
 	struct http *http = argument;
 	const union MHD_DaemonInfo *info =
@@ -316,29 +288,26 @@ static void *http_main(void *argument) {
 	}
 	rcu_thread_offline();
 	while ((fds[1].revents & POLLIN) == 0) {
-		if (poll(fds, 2, poll_timeout(http)) < 0)
+		MHD_UNSIGNED_LONG_LONG wanted; // milliseconds
+		int timeout_ms = IDLE_MS, overdue;
+		uint64_t now_ns;
+
+		// The library checks at the start of a turn whether it can accept waiting clients.
+		// A place that became free in this turn is used in the next, so do not wait.
+		if (http->changed)
+			timeout_ms = 0;
+		else if (MHD_get_timeout(http->daemon, &wanted) == MHD_YES && wanted < IDLE_MS)
+			timeout_ms = (int)wanted;
+		if (poll(fds, 2, timeout_ms) < 0)
 			must(errno == EINTR);
 		http->changed = false;
 		MHD_run(http->daemon);
-		shut_down_overdue(http);
+		now_ns = clock_now_ns(http->config.clock);
+		while ((overdue = http_places_next_overdue(&http->places, now_ns)) >= 0)
+			socket_shut_down(overdue);
 	}
 	rcu_thread_unregister();
 	return NULL;
-}
-
-static int thread_start(struct http *http) {
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all); // signals are handled by the loop's thread
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&http->thread, NULL, http_main, http);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err != 0)
-		return -err;
-	pthread_setname_np(http->thread, "tocsin-http");
-	http->runs = true;
-	return 0;
 }
 
 // Starting.
@@ -381,18 +350,6 @@ static int daemon_start(struct http *http) {
 	return 0;
 }
 
-static int copy_allow(struct http *http) {
-	size_t count = http->config.allow_count;
-
-	if (count == 0)
-		return 0;
-	http->allow = calloc(count, sizeof(*http->allow));
-	if (http->allow == NULL)
-		return -ENOMEM;
-	memcpy(http->allow, http->config.allow, count * sizeof(*http->allow));
-	return 0;
-}
-
 int http_start(
 	const struct http_config *config,
 	char ret_detail[static HTTP_DETAIL_BYTES],
@@ -400,18 +357,32 @@ int http_start(
 ) {
 	struct http *http = calloc(1, sizeof(*http));
 	char text[SOCK_ADDR_TEXT_BYTES];
-	int err;
+	sigset_t all, before;
+	int err = 0;
 
 	if (http == NULL)
 		return -ENOMEM;
 	http->config = *config;
 	http_places_init(&http->places);
 	http->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = http->stop < 0 ? neg_errno() : copy_allow(http);
+	if (http->stop < 0)
+		err = neg_errno();
+	if (err == 0 && config->allow_count > 0) {
+		http->allow = calloc(config->allow_count, sizeof(*http->allow));
+		if (http->allow == NULL)
+			err = -ENOMEM;
+		else
+			memcpy(http->allow, config->allow,
+			       config->allow_count * sizeof(*http->allow));
+	}
 	if (err == 0)
 		err = daemon_start(http);
-	if (err == 0)
-		err = thread_start(http);
+	if (err == 0) {
+		sigfillset(&all); // signals are handled by the loop's thread
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		err = -pthread_create(&http->thread, NULL, http_main, http);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
 	if (err != 0) {
 		sock_addr_format(&config->listen, text);
 		snprintf(
@@ -421,6 +392,8 @@ int http_start(
 		http_stop(http);
 		return err;
 	}
+	pthread_setname_np(http->thread, "tocsin-http");
+	http->runs = true;
 	*ret_http = http;
 	return 0;
 }

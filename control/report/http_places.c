@@ -17,36 +17,31 @@ static bool is_evicted_before(const struct http_place *a, const struct http_plac
 	return a->answers != b->answers ? !a->answers : a->since_ns < b->since_ns;
 }
 
-static int places_evict_oldest(struct http_places *places, const struct http_place *newcomer) {
+struct http_place *
+http_places_add(struct http_places *places, int fd, uint64_t now_ns, int *ret_cut) {
 	struct http_place *first = NULL;
-	uint32_t held = 0;
+	uint32_t at = 0, held = 0;
 
+	must(fd >= 0);
+	while (at < HTTP_CONNECTIONS_MAX && places->of[at].fd >= 0)
+		at++;
+	must(at < HTTP_CONNECTIONS_MAX);
+	places->of[at] = (struct http_place){.fd = fd, .since_ns = now_ns};
 	for (uint32_t n = 0; n < HTTP_CONNECTIONS_MAX; n++) {
 		struct http_place *place = &places->of[n];
 
 		if (place->fd < 0 || place->ends)
 			continue;
 		held++;
-		if (place != newcomer && (first == NULL || is_evicted_before(place, first)))
+		if (n != at && (first == NULL || is_evicted_before(place, first)))
 			first = place;
 	}
-	if (held <= HTTP_CONNECTIONS_MAX - PLACES_SPARE || first == NULL)
-		return -1;
-	first->ends = true;
-	return first->fd;
-}
-
-struct http_place *
-http_places_add(struct http_places *places, int fd, uint64_t now_ns, int *ret_cut) {
-	uint32_t n = 0;
-
-	must(fd >= 0);
-	while (n < HTTP_CONNECTIONS_MAX && places->of[n].fd >= 0)
-		n++;
-	must(n < HTTP_CONNECTIONS_MAX);
-	places->of[n] = (struct http_place){.fd = fd, .since_ns = now_ns};
-	*ret_cut = places_evict_oldest(places, &places->of[n]);
-	return &places->of[n];
+	*ret_cut = -1;
+	if (held > HTTP_CONNECTIONS_MAX - PLACES_SPARE && first != NULL) {
+		first->ends = true;
+		*ret_cut = first->fd;
+	}
+	return &places->of[at];
 }
 
 void http_place_request_done(struct http_place *place, uint64_t now_ns) {

@@ -11,17 +11,6 @@
 #include <errno.h>
 #include <inttypes.h>
 
-// Return the grade of `tocsin health` and its reason; critical while the control loop does not run.
-static enum finding_grade page_grade(const struct page_facts *facts, const char **ret_reason) {
-	const struct snapshot *snapshot = facts->snapshot;
-
-	*ret_reason = snapshot->finding.reason;
-	if (snapshot->at_ns != 0 && facts->now_ns - snapshot->at_ns <= HTTP_STALE_NS)
-		return snapshot->finding.grade;
-	*ret_reason = snapshot->at_ns == 0 ? "Starting" : "ControlLoopStuck";
-	return FINDING_CRITICAL;
-}
-
 bool page_is_down(const struct page_facts *facts) {
 	const struct snapshot *snapshot = facts->snapshot;
 
@@ -29,38 +18,44 @@ bool page_is_down(const struct page_facts *facts) {
 	       !snapshot->view.joined;
 }
 
-static json_t *view_object(const struct page_facts *facts) {
+// Make the part that both pages have: the grade of `tocsin health` with its reason, and the
+// overlay. The grade is critical while the control loop does not run.
+static json_t *status_head(const struct page_facts *facts) {
 	const struct snapshot *snapshot = facts->snapshot;
 	const struct ras_view *view = &snapshot->view;
+	enum finding_grade grade = snapshot->finding.grade;
+	const char *reason = snapshot->finding.reason;
 	char digest[19];
+	json_t *object;
 
-	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
-	return json_pack(
-		"{s:I,s:s,s:b,s:b,s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "view", (json_int_t)view->number,
-		"digest", digest, "joined", view->joined, "brake", view->brake, "alive",
-		(int)(view->alive - view->suspect - view->unreachable), "suspect",
-		(int)view->suspect, "unreachable", (int)view->unreachable, "dead", (int)view->dead,
-		"left", (int)view->left, "expected", (int)snapshot->expected, "missing",
-		(int)snapshot->missing
-	);
-}
-
-static json_t *status_head(const struct page_facts *facts) {
-	const char *reason;
-	enum finding_grade grade = page_grade(facts, &reason);
-	json_t *object = json_pack(
+	if (snapshot->at_ns == 0 || facts->now_ns - snapshot->at_ns > HTTP_STALE_NS) {
+		grade = FINDING_CRITICAL;
+		reason = snapshot->at_ns == 0 ? "Starting" : "ControlLoopStuck";
+	}
+	object = json_pack(
 		"{s:s,s:s,s:s}", "grade", finding_grade_name(grade), "reason", reason, "version",
 		facts->version
 	);
-
-	if (object == NULL || facts->snapshot->at_ns == 0)
+	if (object == NULL || snapshot->at_ns == 0)
 		return object;
-	json_object_set_new(object, "node", json_string(facts->snapshot->node));
+	json_object_set_new(object, "node", json_string(snapshot->node));
 	json_object_set_new(
 		object, "age_ms",
-		json_integer((json_int_t)((facts->now_ns - facts->snapshot->at_ns) / 1000000))
+		json_integer((json_int_t)((facts->now_ns - snapshot->at_ns) / 1000000))
 	);
-	json_object_set_new(object, "overlay", view_object(facts));
+	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
+	json_object_set_new(
+		object, "overlay",
+		json_pack(
+			"{s:I,s:s,s:b,s:b,s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "view",
+			(json_int_t)view->number, "digest", digest, "joined", view->joined, "brake",
+			view->brake, "alive",
+			(int)(view->alive - view->suspect - view->unreachable), "suspect",
+			(int)view->suspect, "unreachable", (int)view->unreachable, "dead",
+			(int)view->dead, "left", (int)view->left, "expected",
+			(int)snapshot->expected, "missing", (int)snapshot->missing
+		)
+	);
 	return object;
 }
 
@@ -76,48 +71,43 @@ int page_health(const struct page_facts *facts, FILE *out) {
 	return json_write(status_head(facts), out);
 }
 
-static json_t *row_object(const struct peer_row *row) {
-	char address[SOCK_ADDR_TEXT_BYTES];
-
-	sock_addr_format(&row->address, address);
-	// JSON cannot hold a name that is not valid UTF-8. Then json_pack() fails, and the peer is
-	// left out.
-	return json_pack(
-		"{s:s,s:s,s:s,s:s,s:b,s:b,s:s,s:I}", "node", row->name, "host", row->host, "state",
-		ras_state_name((enum ras_state)row->state), "cause",
-		ras_cause_name((enum ras_cause)row->cause), "sole", row->sole, "maint", row->maint,
-		"address", address, "start", (json_int_t)ras_incarnation_start(row->incarnation)
-	);
-}
-
 static json_t *peers_array(const struct peer_table *peers) {
 	const struct peer_snapshot *snapshot = peer_table_snapshot(peers);
 	json_t *array = json_array();
+	char address[SOCK_ADDR_TEXT_BYTES];
 
 	for (uint32_t slot = 0; slot < peer_snapshot_view(snapshot)->slots_max; slot++) {
 		const struct peer_row *row = peer_snapshot_row(snapshot, slot);
-		json_t *object = row != NULL ? row_object(row) : NULL;
+		json_t *object;
 
+		if (row == NULL)
+			continue;
+		sock_addr_format(&row->address, address);
+		// JSON cannot hold a name that is not valid UTF-8. Then json_pack() fails, and the
+		// peer is left out.
+		object = json_pack(
+			"{s:s,s:s,s:s,s:s,s:b,s:b,s:s,s:I}", "node", row->name, "host", row->host,
+			"state", ras_state_name((enum ras_state)row->state), "cause",
+			ras_cause_name((enum ras_cause)row->cause), "sole", row->sole, "maint",
+			row->maint, "address", address, "start",
+			(json_int_t)ras_incarnation_start(row->incarnation)
+		);
 		if (object != NULL)
 			json_array_append_new(array, object);
 	}
 	return array;
 }
 
-static json_t *missing_array(const struct snapshot *snapshot) {
-	json_t *array = json_array();
-
-	for (uint32_t n = 0; n < snapshot->missing && n < SNAPSHOT_MISSING_MAX; n++)
-		json_array_append_new(array, json_string(snapshot->missing_names[n]));
-	return array;
-}
-
 int page_status(const struct page_facts *facts, FILE *out) {
-	json_t *object = status_head(facts);
+	const struct snapshot *snapshot = facts->snapshot;
+	json_t *object = status_head(facts), *missing;
 
-	if (object != NULL && facts->snapshot->at_ns != 0) {
+	if (object != NULL && snapshot->at_ns != 0) {
 		json_object_set_new(object, "peers", peers_array(facts->peers));
-		json_object_set_new(object, "missing_nodes", missing_array(facts->snapshot));
+		missing = json_array();
+		for (uint32_t n = 0; n < snapshot->missing && n < SNAPSHOT_MISSING_MAX; n++)
+			json_array_append_new(missing, json_string(snapshot->missing_names[n]));
+		json_object_set_new(object, "missing_nodes", missing);
 	}
 	return json_write(object, out);
 }

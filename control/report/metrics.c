@@ -34,47 +34,36 @@ static bool is_gauge(const struct counter *counter) {
 	return counter->kind == COUNTER_GAUGE || counter->kind == COUNTER_LONGEST;
 }
 
-// Write the name of a counter, such as "tocsin_loop_busy_seconds" for loop.busy_ns.
-static void counter_name(const struct counter *counter, char *name, size_t size) {
-	int length = (int)strlen(counter->name);
-
-	if (is_time(counter))
-		snprintf(
-			name, size, "tocsin_%s_%.*s_seconds", counter->group, length - 3,
-			counter->name
-		);
-	else
-		snprintf(name, size, "tocsin_%s_%s", counter->group, counter->name);
-}
-
-static void
-sample_write(FILE *out, const char *name, const struct counter *counter, uint64_t value) {
-	fprintf(out, "%s%s", name, is_gauge(counter) ? "" : "_total");
-	if (counter->labels[0] != '\0')
-		fprintf(out, "{%s}", counter->labels);
-	if (is_time(counter))
-		fprintf(out, " %" PRIu64 ".%09" PRIu64 "\n", value / 1000000000,
-			value % 1000000000);
-	else
-		fprintf(out, " %" PRIu64 "\n", value);
-}
-
+// Write all counters. The counter loop.busy_ns becomes "tocsin_loop_busy_seconds".
 static void counters_write(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
-	char before[128] = "";
-	char name[128];
+	char before[128] = "", name[128];
 
 	for (uint32_t n = 0; n < counters_count(); n++) {
+		uint64_t value = snapshot->values[n];
 		struct counter counter;
 
 		counter_at(n, &counter);
-		counter_name(&counter, name, sizeof(name));
+		if (is_time(&counter))
+			snprintf(
+				name, sizeof(name), "tocsin_%s_%.*s_seconds", counter.group,
+				(int)strlen(counter.name) - 3, counter.name
+			);
+		else
+			snprintf(name, sizeof(name), "tocsin_%s_%s", counter.group, counter.name);
 		if (strcmp(name, before) != 0)
 			page_family(
 				out, open_metrics, name, is_gauge(&counter) ? "gauge" : "counter",
 				counter.help
 			);
 		memcpy(before, name, sizeof(before));
-		sample_write(out, name, &counter, snapshot->values[n]);
+		fprintf(out, "%s%s", name, is_gauge(&counter) ? "" : "_total");
+		if (counter.labels[0] != '\0')
+			fprintf(out, "{%s}", counter.labels);
+		if (is_time(&counter))
+			fprintf(out, " %" PRIu64 ".%09" PRIu64 "\n", value / 1000000000,
+				value % 1000000000);
+		else
+			fprintf(out, " %" PRIu64 "\n", value);
 	}
 }
 
@@ -108,10 +97,6 @@ void page_label(FILE *out, const char *text, size_t size) {
 	}
 }
 
-static const char *state_name(uint8_t state) {
-	return ras_state_name((enum ras_state)state);
-}
-
 static void not_alive_peers_write(const struct peer_table *peers, FILE *out) {
 	const struct peer_snapshot *snapshot = peer_table_snapshot(peers);
 	const struct peer_view *view = peer_snapshot_view(snapshot);
@@ -128,7 +113,8 @@ static void not_alive_peers_write(const struct peer_table *peers, FILE *out) {
 			continue;
 		fputs("tocsin_peer_not_alive{node=\"", out);
 		page_label(out, row->name, row->name_length);
-		fprintf(out, "\",state=\"%s\"} %d\n", state_name(row->state), row->maint ? 2 : 1);
+		fprintf(out, "\",state=\"%s\"} %d\n", ras_state_name((enum ras_state)row->state),
+			row->maint ? 2 : 1);
 		named++;
 	}
 }

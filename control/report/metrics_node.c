@@ -14,8 +14,18 @@ static void labels_write(const struct congestion_port *port, const char *name, F
 	fprintf(out, "\",port=\"%u\"", port->number);
 }
 
-// Write the driver's counters. They start at 0 again when the driver or the device is reset.
-static void totals_write(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
+static void paused_write(
+	const struct congestion_port *port, const char *direction, uint32_t permille, FILE *out
+) {
+	if (permille == UINT32_MAX)
+		return;
+	labels_write(port, "tocsin_port_paused_ratio", out);
+	fprintf(out, ",direction=\"%s\"} %u.%03u\n", direction, permille / 1000, permille % 1000);
+}
+
+void page_congestion(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
+	// These are the driver's counters: they start at 0 again when the driver or the device is
+	// reset.
 	page_family(
 		out, open_metrics, "tocsin_port_congestion", "counter",
 		"what a port of an RDMA device counts of congestion, by kind"
@@ -31,19 +41,6 @@ static void totals_write(const struct snapshot *snapshot, bool open_metrics, FIL
 				congestion_name((enum congestion_kind)kind), port->totals[kind]);
 		}
 	}
-}
-
-static void paused_write(
-	const struct congestion_port *port, const char *direction, uint32_t permille, FILE *out
-) {
-	if (permille == UINT32_MAX)
-		return;
-	labels_write(port, "tocsin_port_paused_ratio", out);
-	fprintf(out, ",direction=\"%s\"} %u.%03u\n", direction, permille / 1000, permille % 1000);
-}
-
-void page_congestion(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
-	totals_write(snapshot, open_metrics, out);
 	page_family(
 		out, true, "tocsin_port_paused_ratio", "gauge",
 		"share of the time, between the last two looks, that the port sent or obeyed pauses"

@@ -40,20 +40,6 @@ static void seconds_write(
 
 static_assert(SNAPSHOT_PATHS_MAX == 320, "as the page says");
 
-static void seen_write(const struct snapshot *snapshot, FILE *out) {
-	page_family(
-		out, true, "tocsin_path_seen", "gauge",
-		"1 for each steady path, as this node reads it; at most 320 of them"
-	);
-	for (uint32_t n = 0; n < snapshot->path_count; n++) {
-		const struct snapshot_path *path = &snapshot->paths[n];
-
-		labels_write(path, "tocsin_path_seen", out);
-		fprintf(out, ",seen=\"%s\"} 1\n",
-			observation_kind_name((enum observation_kind)path->row.seen));
-	}
-}
-
 static void times_write(const struct snapshot *snapshot, FILE *out) {
 	static const char latency[] = "tocsin_path_latency_seconds";
 	static const char usual[] = "tocsin_path_baseline_seconds";
@@ -75,51 +61,9 @@ static void times_write(const struct snapshot *snapshot, FILE *out) {
 		);
 }
 
-static void probes_write(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
-	page_family(
-		out, open_metrics, "tocsin_path_probes", "counter", "reads of the path, of any size"
-	);
-	for (uint32_t n = 0; n < snapshot->path_count; n++) {
-		const struct ras_path_row *row = &snapshot->paths[n].row;
-
-		labels_write(&snapshot->paths[n], "tocsin_path_probes_total", out);
-		fprintf(out, "} %" PRIu64 "\n", row->count + row->lost);
-	}
-	page_family(
-		out, open_metrics, "tocsin_path_lost", "counter", "of these, not answered in time"
-	);
-	for (uint32_t n = 0; n < snapshot->path_count; n++) {
-		labels_write(&snapshot->paths[n], "tocsin_path_lost_total", out);
-		fprintf(out, "} %" PRIu64 "\n", snapshot->paths[n].row.lost);
-	}
-}
-
-static void paths_left_out_write(const struct snapshot *snapshot, FILE *out) {
-	page_family(
-		out, true, "tocsin_paths_left_out", "gauge",
-		"steady paths beyond those that have series here"
-	);
-	fprintf(out, "tocsin_paths_left_out %" PRIu32 "\n", snapshot->paths_left);
-}
-
 static void gpu_labels_write(const struct snapshot_path *path, const char *name, FILE *out) {
 	labels_write(path, name, out);
 	fprintf(out, ",gpu=\"%u\"", path->gpu.ordinal);
-}
-
-static void gpu_seen_write(const struct snapshot *snapshot, FILE *out) {
-	page_family(
-		out, true, "tocsin_path_gpu_seen", "gauge",
-		"1 for each steady path to a node that shows memory of a GPU, as that is read"
-	);
-	for (uint32_t n = 0; n < snapshot->path_count; n++) {
-		const struct snapshot_path *path = &snapshot->paths[n];
-
-		if (!path->gpu.shown)
-			continue;
-		gpu_labels_write(path, "tocsin_path_gpu_seen", out);
-		fprintf(out, ",seen=\"%s\"} 1\n", fabric_gpu_seen_name(path->gpu.seen));
-	}
 }
 
 static void gpu_times_write(const struct snapshot *snapshot, FILE *out) {
@@ -150,7 +94,20 @@ static void gpu_times_write(const struct snapshot *snapshot, FILE *out) {
 	}
 }
 
-static void gpu_probes_write(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
+static void gpu_paths_write(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
+	page_family(
+		out, true, "tocsin_path_gpu_seen", "gauge",
+		"1 for each steady path to a node that shows memory of a GPU, as that is read"
+	);
+	for (uint32_t n = 0; n < snapshot->path_count; n++) {
+		const struct snapshot_path *path = &snapshot->paths[n];
+
+		if (!path->gpu.shown)
+			continue;
+		gpu_labels_write(path, "tocsin_path_gpu_seen", out);
+		fprintf(out, ",seen=\"%s\"} 1\n", fabric_gpu_seen_name(path->gpu.seen));
+	}
+	gpu_times_write(snapshot, out);
 	page_family(
 		out, open_metrics, "tocsin_path_gpu_probes", "counter",
 		"reads of a GPU's memory over the path"
@@ -176,11 +133,38 @@ static void gpu_probes_write(const struct snapshot *snapshot, bool open_metrics,
 }
 
 void page_paths(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
-	seen_write(snapshot, out);
+	page_family(
+		out, true, "tocsin_path_seen", "gauge",
+		"1 for each steady path, as this node reads it; at most 320 of them"
+	);
+	for (uint32_t n = 0; n < snapshot->path_count; n++) {
+		const struct snapshot_path *path = &snapshot->paths[n];
+
+		labels_write(path, "tocsin_path_seen", out);
+		fprintf(out, ",seen=\"%s\"} 1\n",
+			observation_kind_name((enum observation_kind)path->row.seen));
+	}
 	times_write(snapshot, out);
-	probes_write(snapshot, open_metrics, out);
-	paths_left_out_write(snapshot, out);
-	gpu_seen_write(snapshot, out);
-	gpu_times_write(snapshot, out);
-	gpu_probes_write(snapshot, open_metrics, out);
+	page_family(
+		out, open_metrics, "tocsin_path_probes", "counter", "reads of the path, of any size"
+	);
+	for (uint32_t n = 0; n < snapshot->path_count; n++) {
+		const struct ras_path_row *row = &snapshot->paths[n].row;
+
+		labels_write(&snapshot->paths[n], "tocsin_path_probes_total", out);
+		fprintf(out, "} %" PRIu64 "\n", row->count + row->lost);
+	}
+	page_family(
+		out, open_metrics, "tocsin_path_lost", "counter", "of these, not answered in time"
+	);
+	for (uint32_t n = 0; n < snapshot->path_count; n++) {
+		labels_write(&snapshot->paths[n], "tocsin_path_lost_total", out);
+		fprintf(out, "} %" PRIu64 "\n", snapshot->paths[n].row.lost);
+	}
+	page_family(
+		out, true, "tocsin_paths_left_out", "gauge",
+		"steady paths beyond those that have series here"
+	);
+	fprintf(out, "tocsin_paths_left_out %" PRIu32 "\n", snapshot->paths_left);
+	gpu_paths_write(snapshot, open_metrics, out);
 }

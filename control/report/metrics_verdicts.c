@@ -7,20 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void counts_write(const struct verdict_counts *verdicts, FILE *out) {
-	page_family(out, true, "tocsin_nodes", "gauge", "nodes by verdict, as this agent holds it");
-	for (uint32_t verdict = VERDICT_HEALTHY; verdict < VERDICT_COUNT; verdict++)
-		fprintf(out, "tocsin_nodes{verdict=\"%s\"} %u\n",
-			verdict_name((enum verdict)verdict), verdicts->of[verdict]);
-	page_family(out, true, "tocsin_nodes_in_maintenance", "gauge", "nodes that raise no alarm");
-	fprintf(out, "tocsin_nodes_in_maintenance %u\n", verdicts->maint);
-	page_family(
-		out, true, "tocsin_verdict_brake", "gauge",
-		"whether too many nodes went bad at once for drains to be advised"
-	);
-	fprintf(out, "tocsin_verdict_brake %d\n", verdicts->brake);
-}
-
 static void node_label(const struct snapshot_verdict *row, FILE *out) {
 	fputs("node=\"", out);
 	page_label(out, row->node, strlen(row->node));
@@ -35,11 +21,20 @@ static void row_labels(const struct snapshot_verdict *row, FILE *out) {
 		verdict_advice_name(row->advice), row->maint);
 }
 
-// Write the absent nodes of the roster after the other rows, if there is room. The start of their
-// state is unknown.
-static void missing_write(const struct snapshot *snapshot, FILE *out) {
+static void rows_write(const struct snapshot *snapshot, uint64_t now_ns, FILE *out) {
 	uint32_t room = SNAPSHOT_VERDICTS_MAX - snapshot->verdict_rows;
 
+	page_family(
+		out, true, "tocsin_node_verdict", "gauge",
+		"1 for each node that is not healthy, at most 256 of them"
+	);
+	for (uint32_t n = 0; n < snapshot->verdict_rows; n++) {
+		fputs("tocsin_node_verdict{", out);
+		row_labels(&snapshot->rows[n], out);
+		fputs("} 1\n", out);
+	}
+	// Write the absent nodes of the roster after the other rows, if there is room. The start of
+	// their state is unknown.
 	for (uint32_t n = 0; n < snapshot->missing && n < SNAPSHOT_MISSING_MAX && n < room; n++) {
 		struct snapshot_verdict row = {
 			.verdict = VERDICT_UNKNOWN,
@@ -53,19 +48,6 @@ static void missing_write(const struct snapshot *snapshot, FILE *out) {
 		row_labels(&row, out);
 		fputs("} 1\n", out);
 	}
-}
-
-static void rows_write(const struct snapshot *snapshot, uint64_t now_ns, FILE *out) {
-	page_family(
-		out, true, "tocsin_node_verdict", "gauge",
-		"1 for each node that is not healthy, at most 256 of them"
-	);
-	for (uint32_t n = 0; n < snapshot->verdict_rows; n++) {
-		fputs("tocsin_node_verdict{", out);
-		row_labels(&snapshot->rows[n], out);
-		fputs("} 1\n", out);
-	}
-	missing_write(snapshot, out);
 	page_family(
 		out, true, "tocsin_node_verdict_age_seconds", "gauge",
 		"for how long that verdict has held"
@@ -96,7 +78,17 @@ void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_m
 
 	if (!snapshot->judged)
 		return;
-	counts_write(verdicts, out);
+	page_family(out, true, "tocsin_nodes", "gauge", "nodes by verdict, as this agent holds it");
+	for (uint32_t verdict = VERDICT_HEALTHY; verdict < VERDICT_COUNT; verdict++)
+		fprintf(out, "tocsin_nodes{verdict=\"%s\"} %u\n",
+			verdict_name((enum verdict)verdict), verdicts->of[verdict]);
+	page_family(out, true, "tocsin_nodes_in_maintenance", "gauge", "nodes that raise no alarm");
+	fprintf(out, "tocsin_nodes_in_maintenance %u\n", verdicts->maint);
+	page_family(
+		out, true, "tocsin_verdict_brake", "gauge",
+		"whether too many nodes went bad at once for drains to be advised"
+	);
+	fprintf(out, "tocsin_verdict_brake %d\n", verdicts->brake);
 	rows_write(snapshot, now_ns, out);
 	gauge_write(
 		out, "tocsin_drain_grants",

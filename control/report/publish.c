@@ -86,33 +86,6 @@ void publish_mark_peer(struct publish *publish, uint64_t peer) {
 		mark_slot(publish, row->slot);
 }
 
-static struct peer_row peer_row_make(const struct ras_peer *peer) {
-	const struct ras_record *record = peer->record;
-	struct peer_row row = {
-		.id = record->id,
-		.incarnation = peer->incarnation,
-		.first_incarnation = ras_incarnation(ras_incarnation_start(peer->incarnation), 0),
-		.since_ns = peer->since_ns,
-		.address = record->address,
-		.slot = peer->slot,
-		.state = (uint8_t)peer->state,
-		.cause = (uint8_t)peer->cause,
-		.sole = peer->sole,
-		.maint = peer->maint,
-		.ended = peer->state == RAS_LEFT ||
-			 (peer->state == RAS_DEAD && !ras_cause_is_silence(peer->cause)),
-		.name_length = record->name_length,
-		.host_length = record->host_length,
-		.observer_count = (uint8_t)peer->observer_count,
-	};
-
-	must(record->name_length <= PEER_NAME_MAX && record->host_length <= PEER_NAME_MAX);
-	memcpy(row.name, record->name, record->name_length);
-	memcpy(row.host, record->host, record->host_length);
-	memcpy(row.observers, peer->observers, sizeof(row.observers));
-	return row;
-}
-
 static bool row_equals(const struct peer_row *a, const struct peer_row *b) {
 	return a->id == b->id && a->incarnation == b->incarnation && a->since_ns == b->since_ns &&
 	       sock_addr_equal(&a->address, &b->address) && a->state == b->state &&
@@ -125,6 +98,7 @@ static bool row_equals(const struct peer_row *a, const struct peer_row *b) {
 // Update one slot of the next version. Returns 0 or -ENOMEM.
 static int refresh_slot(struct publish *publish, uint32_t slot) {
 	const struct peer_row *newest = peer_table_next_row(publish->table, slot);
+	const struct ras_record *record;
 	struct ras_peer peer;
 	struct peer_row row;
 
@@ -132,7 +106,28 @@ static int refresh_slot(struct publish *publish, uint32_t slot) {
 		publish->unpublished |= newest != NULL;
 		return peer_table_clear(publish->table, slot);
 	}
-	row = peer_row_make(&peer);
+	record = peer.record;
+	row = (struct peer_row){
+		.id = record->id,
+		.incarnation = peer.incarnation,
+		.first_incarnation = ras_incarnation(ras_incarnation_start(peer.incarnation), 0),
+		.since_ns = peer.since_ns,
+		.address = record->address,
+		.slot = peer.slot,
+		.state = (uint8_t)peer.state,
+		.cause = (uint8_t)peer.cause,
+		.sole = peer.sole,
+		.maint = peer.maint,
+		.ended = peer.state == RAS_LEFT ||
+			 (peer.state == RAS_DEAD && !ras_cause_is_silence(peer.cause)),
+		.name_length = record->name_length,
+		.host_length = record->host_length,
+		.observer_count = (uint8_t)peer.observer_count,
+	};
+	must(record->name_length <= PEER_NAME_MAX && record->host_length <= PEER_NAME_MAX);
+	memcpy(row.name, record->name, record->name_length);
+	memcpy(row.host, record->host, record->host_length);
+	memcpy(row.observers, peer.observers, sizeof(row.observers));
 	if (newest != NULL && row_equals(newest, &row))
 		return 0;
 	publish->unpublished = true;
@@ -181,17 +176,6 @@ static bool walk_pending(const struct publish *publish, const struct ras_view *v
 	return publish->walk_slot < publish->walk_end || !view_equals(view, &publish->walked);
 }
 
-static void log_failure(int err, uint64_t now_ns) {
-	struct rcu_thread_stall stall = {.name = "none"};
-
-	rcu_thread_find_stalled(STALL_NS, now_ns, &stall);
-	log_event(
-		LOG_LEVEL_WARN, "publish_failed", log_errno("error", err),
-		log_str("stalled_reader", stall.name), log_u64("quiet_ns", stall.quiet_ns),
-		log_str("action", "retry")
-	);
-}
-
 static int publish_version(struct publish *publish, const struct ras_view *view, uint64_t now_ns) {
 	const struct peer_view version = {
 		.number = view->number,
@@ -218,6 +202,7 @@ static int publish_version(struct publish *publish, const struct ras_view *view,
 }
 
 uint64_t publish_changed_peers(struct publish *publish, uint64_t now_ns) {
+	struct rcu_thread_stall stall = {.name = "none"};
 	struct ras_view view;
 	int err;
 
@@ -233,8 +218,14 @@ uint64_t publish_changed_peers(struct publish *publish, uint64_t now_ns) {
 		err = table_walk(publish, &view);
 	if (err == 0 && (publish->unpublished || !view_equals(&view, &publish->published)))
 		err = publish_version(publish, &view, now_ns);
-	if (err != 0)
-		log_failure(err, now_ns);
+	if (err != 0) {
+		rcu_thread_find_stalled(STALL_NS, now_ns, &stall);
+		log_event(
+			LOG_LEVEL_WARN, "publish_failed", log_errno("error", err),
+			log_str("stalled_reader", stall.name), log_u64("quiet_ns", stall.quiet_ns),
+			log_str("action", "retry")
+		);
+	}
 	if (err != 0 || walk_pending(publish, &view))
 		return publish->due_ns;
 	return RAS_NEVER;

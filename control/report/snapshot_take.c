@@ -10,30 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void copy_links(const struct ras *ras, struct snapshot *snapshot) {
-	struct ras_link_info link;
-
-	while (ras_link_at(ras, snapshot->links, &link) == 0) {
-		snapshot->links++;
-		snapshot->links_ready += link.ready;
-	}
-}
-
-static void copy_missing(const struct overlay *overlay, struct snapshot *snapshot) {
-	uint32_t cursor = 0;
-	const char *name;
-
-	snapshot->expected = overlay_roster_count(overlay);
-	while ((name = overlay_missing_next(overlay, &cursor)) != NULL) {
-		if (snapshot->missing < SNAPSHOT_MISSING_MAX)
-			snprintf(
-				snapshot->missing_names[snapshot->missing], RAS_NAME_MAX + 1,
-				"%.*s", RAS_NAME_MAX, name
-			);
-		snapshot->missing++;
-	}
-}
-
 static void
 copy_verdict(const struct health *health, const struct ras_peer *peer, struct snapshot *snapshot) {
 	struct snapshot_verdict *row = &snapshot->rows[snapshot->verdict_rows++];
@@ -66,16 +42,6 @@ copy_verdicts(const struct ras *ras, const struct health *health, struct snapsho
 		    ras_peer_find(ras, view.subject, &peer) == 0)
 			copy_verdict(health, &peer, snapshot);
 	}
-}
-
-static void copy_ports(const struct counter_sources *sources, struct snapshot *snapshot) {
-	const struct congestion_port *ports;
-
-	if (sources->checks == NULL)
-		return;
-	snapshot->port_count = checks_congestion(sources->checks, &ports);
-	for (uint32_t n = 0; n < snapshot->port_count; n++)
-		snapshot->ports[n] = ports[n];
 }
 
 // Copy the steady paths, which come first.
@@ -112,7 +78,11 @@ void snapshot_take(
 	struct snapshot *ret_snapshot
 ) {
 	const struct ras *ras = overlay_ras(overlay);
+	const struct congestion_port *ports = NULL;
+	struct ras_link_info link;
 	struct ras_peer self;
+	uint32_t cursor = 0;
+	const char *name;
 
 	*ret_snapshot = (struct snapshot){.at_ns = now_ns, .log_lost = log_lost_count()};
 	must(ras_peer_find(ras, ras_self_id(ras), &self) == 0);
@@ -122,11 +92,25 @@ void snapshot_take(
 	if (health != NULL)
 		copy_verdicts(ras, health, ret_snapshot);
 	ret_snapshot->ras_bytes = ras_memory_used(ras);
-	copy_links(ras, ret_snapshot);
-	copy_missing(overlay, ret_snapshot);
+	while (ras_link_at(ras, ret_snapshot->links, &link) == 0) {
+		ret_snapshot->links++;
+		ret_snapshot->links_ready += link.ready;
+	}
+	ret_snapshot->expected = overlay_roster_count(overlay);
+	while ((name = overlay_missing_next(overlay, &cursor)) != NULL) {
+		if (ret_snapshot->missing < SNAPSHOT_MISSING_MAX)
+			snprintf(
+				ret_snapshot->missing_names[ret_snapshot->missing],
+				RAS_NAME_MAX + 1, "%.*s", RAS_NAME_MAX, name
+			);
+		ret_snapshot->missing++;
+	}
 	ret_snapshot->alone = overlay_is_alone(overlay);
 	copy_paths(ras, sources, ret_snapshot);
-	copy_ports(sources, ret_snapshot);
+	if (sources->checks != NULL)
+		ret_snapshot->port_count = checks_congestion(sources->checks, &ports);
+	for (uint32_t n = 0; n < ret_snapshot->port_count; n++)
+		ret_snapshot->ports[n] = ports[n];
 	if (sources->jobhost != NULL)
 		ret_snapshot->job_count = jobhost_jobs(
 			sources->jobhost, ret_snapshot->jobs, &ret_snapshot->jobs_left

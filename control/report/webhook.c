@@ -47,24 +47,21 @@ webhook_failed(struct webhook *webhook, const char *how, int status, struct spaw
 	);
 }
 
-static void webhook_succeeded(struct webhook *webhook) {
-	webhook->counters->told++;
-	if (webhook->failing)
-		log_event(
-			LOG_LEVEL_INFO, "webhook_works_again",
-			log_u64("failures", webhook->failed_in_a_row)
-		);
-	webhook->failing = false;
-	webhook->failed_in_a_row = 0;
-}
-
 static void program_ended(struct spawn_request *request, const struct spawn_result *result) {
 	struct webhook *webhook = container_of(request, struct webhook, request);
 
-	if (result->end == SPAWN_EXITED && result->status == 0)
-		webhook_succeeded(webhook);
-	else
+	if (result->end != SPAWN_EXITED || result->status != 0) {
 		webhook_failed(webhook, spawn_end_name(result->end), result->status, result->err);
+	} else {
+		webhook->counters->told++;
+		if (webhook->failing)
+			log_event(
+				LOG_LEVEL_INFO, "webhook_works_again",
+				log_u64("failures", webhook->failed_in_a_row)
+			);
+		webhook->failing = false;
+		webhook->failed_in_a_row = 0;
+	}
 	run_next_change(webhook);
 }
 
@@ -117,22 +114,16 @@ static void run_next_change(struct webhook *webhook) {
 	}
 }
 
-static void utc_now_format(char text[static 40]) {
-	struct timespec now;
-	struct tm utc;
-	char seconds[24];
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &utc);
-	strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
-	snprintf(text, 40, "%s.%03ldZ", seconds, now.tv_nsec / 1000000);
-}
-
 static json_t *change_json(const struct webhook_change *change) {
 	const struct verdict_view *now = change->now;
-	char time[40];
+	struct timespec clock;
+	char seconds[24], time[40];
+	struct tm utc;
 
-	utc_now_format(time);
+	clock_gettime(CLOCK_REALTIME, &clock);
+	gmtime_r(&clock.tv_sec, &utc);
+	strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(time, sizeof(time), "%s.%03ldZ", seconds, clock.tv_nsec / 1000000);
 	return json_pack(
 		"{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:b}", "time", time, "cluster",
 		change->cluster, "observer", change->observer, "node", change->node, "verdict",
