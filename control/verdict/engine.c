@@ -94,11 +94,10 @@ static void engine_judge(struct verdict_engine *engine, struct subject *subject,
 // Judge an observer that reports several bad nodes: it may be the fault itself.
 static void
 engine_judge_observer(struct verdict_engine *engine, uint64_t observer, uint64_t now_ns) {
-	uint32_t row = members_find(&engine->members, observer);
+	struct subject *subject = subject_find(engine, observer);
 
-	if (row != MEMBERS_NONE && engine->members.rows[row].subject != NULL &&
-	    engine->members.rows[row].subject->bad_reports > 1)
-		engine_judge(engine, engine->members.rows[row].subject, now_ns);
+	if (subject != NULL && subject->bad_reports > 1)
+		engine_judge(engine, subject, now_ns);
 }
 
 // Judge all subjects of an observer whose credibility changed. A judgement may drop observations
@@ -263,18 +262,6 @@ void verdict_peer_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_
 	engine_apply_brake_change(engine, now_ns);
 }
 
-static bool observation_is_of_silence(const struct observation *observation) {
-	switch (observation->kind) {
-	case OBSERVATION_SILENT:
-	case OBSERVATION_STANDING:
-		return true;
-	case OBSERVATION_NO_PAIR:
-		return verdict_reach_is_unanswered(observation->reach);
-	default:
-		return false;
-	}
-}
-
 // Return whether the observation belongs to an earlier start of the node, or is too old.
 static bool observation_is_old(
 	const struct verdict_engine *engine,
@@ -282,35 +269,18 @@ static bool observation_is_old(
 	const struct observation *observation
 ) {
 	uint64_t start = ras_incarnation_start(observation->incarnation);
+	enum observation_kind kind = observation->kind;
+	bool is_of_silence =
+		kind == OBSERVATION_SILENT || kind == OBSERVATION_STANDING ||
+		(kind == OBSERVATION_NO_PAIR && verdict_reach_is_unanswered(observation->reach));
 
 	// The observation was made before this agent refuted its own death. An agent that was cut
 	// off or paused receives it late. If it still holds, it will be repeated.
-	if (row->id == engine->config.self && observation_is_of_silence(observation) &&
+	if (row->id == engine->config.self && is_of_silence &&
 	    observation->incarnation < row->incarnation)
 		return true;
 	return (start != 0 && start < ras_incarnation_start(row->incarnation)) ||
 	       observation->age_ms * MS >= engine->config.stale_ns;
-}
-
-static void observation_judge(
-	struct verdict_engine *engine,
-	struct subject *subject,
-	const struct observation *observation,
-	uint64_t now_ns
-) {
-	if (observation->kind == OBSERVATION_GOOD)
-		subject_clear_stale(subject, STALE_OBSERVATIONS);
-	engine_judge(engine, subject, now_ns);
-	engine_judge_observer(engine, observation->observer, now_ns);
-	if (observation_is_bad(observation->kind))
-		return;
-	// The subject is read well, so its observers with bad reads may be at fault.
-	for (uint32_t n = 0; n < subject->observation_count; n++) {
-		if (observation_is_bad(subject->observations[n].observation.kind))
-			engine_judge_observer(
-				engine, subject->observations[n].observation.observer, now_ns
-			);
-	}
 }
 
 int verdict_observation(
@@ -334,15 +304,28 @@ int verdict_observation(
 		err = subject_add_observation(
 			engine, subject, observation, now_ns > age_ns ? now_ns - age_ns : 0
 		);
-	if (err == 0)
-		engine->counts.observations++;
-	else if (err == -ESTALE)
-		engine->counts.observations_stale++;
-	else
-		engine->counts.observations_dropped++;
-	if (err == 0)
-		observation_judge(engine, subject, observation, now_ns);
-	return err;
+	if (err != 0) {
+		if (err == -ESTALE)
+			engine->counts.observations_stale++;
+		else
+			engine->counts.observations_dropped++;
+		return err;
+	}
+	engine->counts.observations++;
+	if (observation->kind == OBSERVATION_GOOD)
+		subject_clear_stale(subject, STALE_OBSERVATIONS);
+	engine_judge(engine, subject, now_ns);
+	engine_judge_observer(engine, observation->observer, now_ns);
+	if (observation_is_bad(observation->kind))
+		return 0;
+	// The subject is read well, so its observers with bad reads may be at fault.
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		if (observation_is_bad(subject->observations[n].observation.kind))
+			engine_judge_observer(
+				engine, subject->observations[n].observation.observer, now_ns
+			);
+	}
+	return 0;
 }
 
 int verdict_statement(
@@ -389,26 +372,9 @@ bool verdict_brake_is_on(const struct verdict_engine *engine) {
 	return engine->braking;
 }
 
-// A subject without a scheduled judgement may become idle through inputs about others. Check a few
-// per second.
-static void engine_sweep(struct verdict_engine *engine, uint64_t now_ns) {
-	if (now_ns < engine->swept_ns + SEC)
-		return;
-	engine->swept_ns = now_ns;
-	for (uint32_t n = 0; n < SWEEP_SUBJECTS && engine->subject_count > 0; n++) {
-		struct subject *subject;
-
-		if (engine->swept >= engine->subject_count)
-			engine->swept = 0;
-		subject = engine->subjects[engine->swept++];
-		if (subject->next_ns != RAS_NEVER || !subject_is_idle(engine, subject))
-			continue;
-		subject_remove(engine, subject);
-		engine->swept--; // the last subject took this index
-	}
-}
-
 void verdict_tick(struct verdict_engine *engine, uint64_t now_ns) {
+	bool sweep = now_ns >= engine->swept_ns + SEC;
+
 	engine->next_ns = RAS_NEVER; // the requested wake-up has arrived
 	engine->ticks++;
 	while (engine->due_count > 0 && engine->due[0]->next_ns <= now_ns &&
@@ -420,7 +386,21 @@ void verdict_tick(struct verdict_engine *engine, uint64_t now_ns) {
 		if (subject_is_idle(engine, subject))
 			subject_remove(engine, subject);
 	}
-	engine_sweep(engine, now_ns);
+	// A subject without a scheduled judgement may become idle through inputs about others.
+	// Check a few per second.
+	if (sweep)
+		engine->swept_ns = now_ns;
+	for (uint32_t n = 0; sweep && n < SWEEP_SUBJECTS && engine->subject_count > 0; n++) {
+		struct subject *subject;
+
+		if (engine->swept >= engine->subject_count)
+			engine->swept = 0;
+		subject = engine->subjects[engine->swept++];
+		if (subject->next_ns != RAS_NEVER || !subject_is_idle(engine, subject))
+			continue;
+		subject_remove(engine, subject);
+		engine->swept--; // the last subject took this index
+	}
 	engine_apply_brake_change(engine, now_ns);
 	engine_wake(engine, engine_next_due_ns(engine));
 }

@@ -19,13 +19,6 @@ bool own_path_reported_fault(const struct own_path *path) {
 	       (observation_is_bad(path->told_kind) || path->told_reach > VERDICT_REACH_ANSWERS);
 }
 
-static const struct subject *
-exchange_subject(const struct observation_exchange *exchange, uint64_t id) {
-	uint32_t row = members_find(&exchange->engine->members, id);
-
-	return row != MEMBERS_NONE ? exchange->engine->members.rows[row].subject : NULL;
-}
-
 static uint64_t good_read_validity_ns(enum observation_kind kind) {
 	return observation_kind_uses_windows(kind) ? GOOD_WINDOW_VALID_NS : GOOD_READ_VALID_NS;
 }
@@ -33,7 +26,7 @@ static uint64_t good_read_validity_ns(enum observation_kind kind) {
 bool own_path_answer_is_wanted(
 	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
 ) {
-	const struct subject *subject = exchange_subject(exchange, path->observation.subject);
+	const struct subject *subject = subject_find(exchange->engine, path->observation.subject);
 	uint64_t since_ns = 0;
 	uint64_t cover_ns = 0;
 	uint64_t last = 0;
@@ -74,20 +67,13 @@ bool own_path_answer_is_wanted(
 	       now_ns >= path->told_ns + ANSWER_REPEAT_NS;
 }
 
-// Return whether others found that this agent is cut off: its failed reads then blame nobody.
-static bool self_is_cut_off(const struct observation_exchange *exchange) {
-	const struct subject *self = exchange_subject(exchange, exchange->self);
-
-	return self != NULL && self->held.verdict == VERDICT_FABRIC_DOWN;
-}
-
 // Return how many other observers reported the same since then.
 static uint32_t count_same_reports(
 	const struct observation_exchange *exchange,
 	const struct observation *observation,
 	uint64_t since_ns
 ) {
-	const struct subject *subject = exchange_subject(exchange, observation->subject);
+	const struct subject *subject = subject_find(exchange->engine, observation->subject);
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; subject != NULL && n < subject->observation_count; n++) {
@@ -110,10 +96,6 @@ static bool path_may_outlive_overlay(const struct own_path *path) {
 			path->observation.kind == OBSERVATION_LOSSY;
 
 	return advances && verdict_reach_is_unanswered(path->observation.reach) && !path->again;
-}
-
-static uint64_t path_repeat_ns(const struct own_path *path) {
-	return path_may_outlive_overlay(path) ? OUTLIVED_REPEAT_NS : OBSERVATION_REPEAT_NS;
 }
 
 void own_path_schedule(
@@ -141,7 +123,9 @@ void own_path_schedule(
 	if (news && path->due_ns > now_ns + REPORT_WAIT_MAX_NS)
 		path->due_ns = now_ns + exchange_random_below(exchange, REPORT_WAIT_MAX_NS);
 	else if (!news && path->due_ns == RAS_NEVER && (against || path->clears > 0))
-		path->due_ns = path->told_ns + path_repeat_ns(path) +
+		path->due_ns = path->told_ns +
+			       (path_may_outlive_overlay(path) ? OUTLIVED_REPEAT_NS
+							       : OBSERVATION_REPEAT_NS) +
 			       exchange_random_below(exchange, REPORT_WAIT_MAX_NS);
 	exchange_wake(exchange, path->due_ns);
 }
@@ -171,13 +155,15 @@ void own_paths_schedule(
 bool own_path_is_redundant(
 	const struct observation_exchange *exchange, const struct own_path *path, uint64_t now_ns
 ) {
+	const struct subject *self = subject_find(exchange->engine, exchange->self);
 	bool against = observation_reports_fault(&path->observation);
 	bool changed = path->told_ns != 0 && path->told_ns + OWN_PATH_KEEP_NS > now_ns &&
 		       (own_path_reported_fault(path) != against ||
 			observation_kind_excuses(path->told_kind, path->observation.kind));
 	uint64_t since_ns = now_ns > OBSERVATION_REPEAT_NS ? now_ns - OBSERVATION_REPEAT_NS : 0;
 
-	if (against && self_is_cut_off(exchange))
+	// If others found that this agent is cut off, its failed reads blame nobody.
+	if (against && self != NULL && self->held.verdict == VERDICT_FABRIC_DOWN)
 		return true;
 	// A repetition must show that the pulse still advances, so earlier reports of others do not
 	// count.

@@ -42,15 +42,6 @@ static bool budget_take_report(struct observation_exchange *exchange, uint64_t n
 	return true;
 }
 
-static void notice_publish(struct observation_exchange *exchange, struct notice *notice) {
-	size_t size;
-
-	if (wire_writer_finish(&notice->writer, &size) != 0 || size == 0)
-		return;
-	exchange->counters.told_bytes += size;
-	exchange->ops.tell(exchange->ops_ctx, notice->bytes, size);
-}
-
 static void path_record_report(
 	struct observation_exchange *exchange, struct own_path *path, uint64_t now_ns, bool repeated
 ) {
@@ -124,6 +115,7 @@ static void path_report_due(
 
 void exchange_tell(struct observation_exchange *exchange, uint64_t now_ns) {
 	struct notice notice;
+	size_t size;
 
 	wire_writer_init(&notice.writer, notice.bytes, sizeof(notice.bytes));
 	notice.full = notice.waits = false;
@@ -134,5 +126,8 @@ void exchange_tell(struct observation_exchange *exchange, uint64_t now_ns) {
 		if (path->due_ns <= now_ns)
 			path_report_due(exchange, path, now_ns, &notice);
 	}
-	notice_publish(exchange, &notice);
+	if (wire_writer_finish(&notice.writer, &size) != 0 || size == 0)
+		return;
+	exchange->counters.told_bytes += size;
+	exchange->ops.tell(exchange->ops_ctx, notice.bytes, size);
 }

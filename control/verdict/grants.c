@@ -101,44 +101,30 @@ static bool young_index_matches(const struct grants *grants, uint32_t at, uint64
 	return at < grants->young_count && grants->young[at].id == id;
 }
 
-// Drop members that are no longer young, at most once per CHECK_INTERVAL_NS: thousands may join
-// together.
-static void young_sweep(struct grants *grants, uint64_t now_ns) {
-	uint32_t kept = 0;
+void grants_member_alive(struct grants *grants, uint64_t now_ns, uint64_t id) {
+	uint32_t kept = 0, at;
 
-	if (now_ns < grants->young_swept_ns + CHECK_INTERVAL_NS)
-		return;
-	grants->young_swept_ns = now_ns;
-	for (uint32_t n = 0; n < grants->young_count; n++) {
-		if (now_ns < grants->young[n].since_ns + GRANTS_MEMBER_MIN_AGE_NS)
-			grants->young[kept++] = grants->young[n];
+	// Drop members that are no longer young, at most once per CHECK_INTERVAL_NS: thousands may
+	// join together.
+	if (now_ns >= grants->young_swept_ns + CHECK_INTERVAL_NS) {
+		grants->young_swept_ns = now_ns;
+		for (uint32_t n = 0; n < grants->young_count; n++) {
+			if (now_ns < grants->young[n].since_ns + GRANTS_MEMBER_MIN_AGE_NS)
+				grants->young[kept++] = grants->young[n];
+		}
+		grants->young_count = kept;
 	}
-	grants->young_count = kept;
-}
-
-// Add a young member. Returns 0 or -ENOMEM.
-static int young_add(struct grants *grants, uint64_t now_ns, uint64_t id) {
-	uint32_t at = young_index(grants, id);
-	int err;
-
+	at = young_index(grants, id);
 	if (!young_index_matches(grants, at, id)) {
-		err = array_grow(
-			&grants->memory, (void **)&grants->young, &grants->young_capacity,
-			grants->young_count + 1, sizeof(*grants->young)
-		);
-		if (err != 0)
-			return err;
+		if (array_grow(
+			    &grants->memory, (void **)&grants->young, &grants->young_capacity,
+			    grants->young_count + 1, sizeof(*grants->young)
+		    ) != 0)
+			return;
 		memmove(&grants->young[at + 1], &grants->young[at],
 			(grants->young_count++ - at) * sizeof(*grants->young));
 	}
 	grants->young[at] = (struct young){id, now_ns};
-	return 0;
-}
-
-void grants_member_alive(struct grants *grants, uint64_t now_ns, uint64_t id) {
-	young_sweep(grants, now_ns);
-	if (young_add(grants, now_ns, id) != 0)
-		return;
 	grants->joiner = true;
 	grants_wake(grants, now_ns + CHECK_INTERVAL_NS);
 }
@@ -244,14 +230,6 @@ static bool node_is_unread_by_others(
 	return false;
 }
 
-static bool statement_supports_verdict(const struct subject *subject) {
-	for (uint32_t n = 0; n < subject->said_count; n++) {
-		if (subject->said[n].statement.verdict == subject->held.verdict)
-			return true;
-	}
-	return false;
-}
-
 // Return whether more than `most` nodes, this one included, are unread by several observers. The
 // fabric is then partitioned. A node whose observers are all on the other side only looks cut off.
 static bool fabric_is_partitioned(
@@ -260,9 +238,13 @@ static bool fabric_is_partitioned(
 	uint64_t id = subject_peer(engine, subject)->id;
 	uint32_t unread = 0;
 
-	if (subject_peer(engine, subject)->state != RAS_ALIVE ||
-	    statement_supports_verdict(subject))
+	if (subject_peer(engine, subject)->state != RAS_ALIVE)
 		return false;
+	// The node's own statement supports its verdict, so it does not only look cut off.
+	for (uint32_t n = 0; n < subject->said_count; n++) {
+		if (subject->said[n].statement.verdict == subject->held.verdict)
+			return false;
+	}
 	for (uint32_t n = 0; n < engine->subject_count && unread <= most; n++) {
 		const struct subject *other = engine->subjects[n];
 
@@ -379,29 +361,14 @@ static bool grant_or_extend(struct grants *grants, uint64_t now_ns, uint32_t row
 	return true;
 }
 
-static void grants_check_all(struct grants *grants, uint64_t now_ns) {
-	const struct verdict_engine *engine = grants->engine;
-	bool waits = false;
-
-	for (uint32_t n = 0; n < engine->subject_count; n++) {
-		uint32_t row = engine->subjects[n]->peer;
-		struct verdict_view view;
-
-		verdict_view_fill(engine, row, &view);
-		if (grants->ops.wants(grants->ops_ctx, now_ns, &view))
-			waits |= !grant_or_extend(grants, now_ns, row);
-		else
-			waits |= view.advice == VERDICT_ADVICE_DRAIN_LATER;
-	}
-	if (waits)
-		grants_wake(grants, now_ns + CHECK_INTERVAL_NS);
-}
-
 void grants_check_soon(struct grants *grants, uint64_t now_ns) {
 	grants_wake(grants, now_ns + CHECK_DELAY_NS);
 }
 
 void grants_tick(struct grants *grants, uint64_t now_ns) {
+	const struct verdict_engine *engine = grants->engine;
+	bool waits = false;
+
 	grants->next_ns = RAS_NEVER;
 	grants_expire(grants, now_ns);
 	if (!grants_are_ours(grants, now_ns)) {
@@ -414,7 +381,18 @@ void grants_tick(struct grants *grants, uint64_t now_ns) {
 		);
 		return;
 	}
-	grants_check_all(grants, now_ns);
+	for (uint32_t n = 0; n < engine->subject_count; n++) {
+		uint32_t row = engine->subjects[n]->peer;
+		struct verdict_view view;
+
+		verdict_view_fill(engine, row, &view);
+		if (grants->ops.wants(grants->ops_ctx, now_ns, &view))
+			waits |= !grant_or_extend(grants, now_ns, row);
+		else
+			waits |= view.advice == VERDICT_ADVICE_DRAIN_LATER;
+	}
+	if (waits)
+		grants_wake(grants, now_ns + CHECK_INTERVAL_NS);
 	grants_publish(grants, now_ns, grants->joiner);
 	grants->joiner = false;
 }

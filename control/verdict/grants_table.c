@@ -107,10 +107,15 @@ static bool node_is_out_undrained(const struct grants *grants, uint32_t row) {
 	       (member->subject == NULL || member->subject->held.verdict != VERDICT_AGENT_DOWN);
 }
 
-static void count_service(const struct grants *grants, uint64_t now_ns, struct service *service) {
+const struct service *grants_service(const struct grants *grants, uint64_t now_ns) {
 	const struct verdict_engine *engine = grants->engine;
 	const uint32_t *of = engine->members.of_state;
+	struct service *service = grants->service;
 
+	if (!service->is_old && service->now_ns == now_ns &&
+	    service->changes == engine->counts.changes &&
+	    memcmp(service->of_state, of, sizeof(service->of_state)) == 0)
+		return service;
 	*service = (struct service){
 		.nodes = of[RAS_ALIVE] + of[RAS_SUSPECT] + of[RAS_UNREACHABLE] + of[RAS_DEAD],
 		.alive = of[RAS_ALIVE],
@@ -130,16 +135,6 @@ static void count_service(const struct grants *grants, uint64_t now_ns, struct s
 		service->out += row != MEMBERS_NONE && !node_is_out_undrained(grants, row) &&
 				!node_is_undrained(grants, granted->id);
 	}
-}
-
-const struct service *grants_service(const struct grants *grants, uint64_t now_ns) {
-	const struct verdict_engine *engine = grants->engine;
-	struct service *service = grants->service;
-
-	if (service->is_old || service->now_ns != now_ns ||
-	    service->changes != engine->counts.changes ||
-	    memcmp(service->of_state, engine->members.of_state, sizeof(service->of_state)) != 0)
-		count_service(grants, now_ns, service);
 	return service;
 }
 

@@ -47,25 +47,6 @@ bool fading_many_recently(
 	return true;
 }
 
-// Count the members with such a sign, the subject included.
-static uint32_t count_missing_signs(
-	const struct verdict_engine *engine, const struct subject *subject, uint32_t quiet_links
-) {
-	bool alive = subject_peer(engine, subject)->state == RAS_ALIVE;
-	uint32_t fading = engine->fading + (alive && !subject->fading);
-
-	return brake_missed_count(engine) + (fading > quiet_links ? fading : quiet_links);
-}
-
-// Return whether the node was judged down before the others fell silent: their silence then casts
-// no doubt on it.
-static bool was_judged_down(const struct subject *subject) {
-	enum verdict word = subject->held.verdict;
-
-	return word == VERDICT_MGMT_NET_DOWN || word == VERDICT_FABRIC_DOWN ||
-	       word == VERDICT_NODE_DOWN;
-}
-
 void heard_evaluate(
 	const struct verdict_engine *engine,
 	struct subject *subject,
@@ -74,14 +55,21 @@ void heard_evaluate(
 ) {
 	uint64_t view = view_size(engine);
 	uint64_t newest_ns = subject->missed ? engine->last_missing_ns : now_ns;
+	enum verdict held = subject->held.verdict;
+	bool alive = subject_peer(engine, subject)->state == RAS_ALIVE;
+	uint32_t fading = engine->fading + (alive && !subject->fading);
 	struct verdict_links links = {0};
 	uint64_t signs;
 	bool many;
 
 	if (engine->ops.links != NULL)
 		engine->ops.links(engine->ops_ctx, subject_peer(engine, subject)->id, &links);
-	signs = count_missing_signs(engine, subject, links.quiet);
-	ret_heard->named = was_judged_down(subject);
+	// Count the members that may be missing, the subject included.
+	signs = brake_missed_count(engine) + (fading > links.quiet ? fading : links.quiet);
+	// If the node was judged down before the others fell silent, their silence casts no doubt
+	// on it.
+	ret_heard->named = held == VERDICT_MGMT_NET_DOWN || held == VERDICT_FABRIC_DOWN ||
+			   held == VERDICT_NODE_DOWN;
 	if (ret_heard->named) {
 		ret_heard->peer = ret_heard->alone = true;
 		ret_heard->most = view > 2 * (uint64_t)brake_missed_count(engine);

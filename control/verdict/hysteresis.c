@@ -127,8 +127,7 @@ static void finding_set_own_doubt(struct finding *finding, const char *reason) {
 // Return whether most links of this agent lose, or others found that packets to it are lost.
 static bool
 self_has_losses(const struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
-	uint32_t row = members_find(&engine->members, engine->config.self);
-	const struct subject *self = row != MEMBERS_NONE ? engine->members.rows[row].subject : NULL;
+	const struct subject *self = subject_find(engine, engine->config.self);
 
 	if (engine->self.loses)
 		return true;
@@ -136,16 +135,6 @@ self_has_losses(const struct verdict_engine *engine, struct subject *subject, ui
 		return false;
 	hold_until(subject, self->lossy_but_read_ns + LOSSY_RECENT_NS);
 	return true;
-}
-
-// Return whether the finding is a statement of this agent about itself. The agent knows its own
-// port, however many others are silent.
-static bool is_statement_of_self(
-	const struct verdict_engine *engine,
-	const struct subject *subject,
-	const struct finding *finding
-) {
-	return finding->own_words && subject_peer(engine, subject)->id == engine->config.self;
 }
 
 // Return whether the node was judged down before a brake that is on for lack of votes. The node
@@ -185,9 +174,12 @@ static bool finding_ignores_brake(
 	const struct subject *subject,
 	const struct finding *finding
 ) {
+	// The agent knows its own port, however many others are silent.
+	bool is_own_statement =
+		finding->own_words && subject_peer(engine, subject)->id == engine->config.self;
+
 	return finding->brake_free || finding->verdict == VERDICT_AGENT_FROZEN ||
-	       is_statement_of_self(engine, subject, finding) ||
-	       is_valid_despite_brake(engine, subject, finding);
+	       is_own_statement || is_valid_despite_brake(engine, subject, finding);
 }
 
 // Replace the finding by unknown if this agent itself is in doubt: paused, cut off, braked or
@@ -314,20 +306,6 @@ static void hysteresis_change(
 	report_change(engine, subject, before);
 }
 
-// Return whether the held verdict is only a suspicion. A refuted suspicion needs no settling time.
-static bool held_was_suspected(const struct held *held) {
-	return held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Suspected") == 0;
-}
-
-// Return the verdict that was held before the evidence improved.
-static enum verdict verdict_before_settling(const struct subject *subject) {
-	const struct held *held = &subject->held;
-
-	if (held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Settling") == 0)
-		return subject->flap_history.word;
-	return held->verdict;
-}
-
 // Return how long an improvement must last. Path verdicts are judged over windows, which have
 // settled by SETTLE_WINDOWS_NS. The overlay withdraws a doubt only after it heard the node, and
 // doubts again only after seconds of silence. A heavy packet loss ends when many packets passed at
@@ -337,8 +315,10 @@ static uint64_t
 settling_time_ns(const struct verdict_engine *engine, const struct subject *subject) {
 	const struct held *held = &subject->held;
 	uint64_t settle_ns = engine->config.settle_ns;
+	bool settling = held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Settling") == 0;
+	enum verdict before = settling ? subject->flap_history.word : held->verdict;
 
-	if (verdict_before_settling(subject) == VERDICT_MGMT_NET_DOWN)
+	if (before == VERDICT_MGMT_NET_DOWN)
 		return settle_ns > SETTLE_OVERLAY_NS ? SETTLE_OVERLAY_NS : settle_ns;
 	if (held->verdict == VERDICT_PATH_LOSSY && strcmp(held->reason, "PacketsLost") == 0)
 		return settle_ns > SETTLE_PACKET_LOSS_NS &&
@@ -350,17 +330,6 @@ settling_time_ns(const struct verdict_engine *engine, const struct subject *subj
 	return settle_ns;
 }
 
-// Return when an improvement is accepted. The first observers of a slow or lossy path may have a
-// good moment while others are about to find it. Without PATH_VERDICT_MIN_NS one fault would cause
-// four changes.
-static uint64_t settled_at_ns(const struct verdict_engine *engine, const struct subject *subject) {
-	uint64_t settled_ns = subject->better_since_ns + settling_time_ns(engine, subject);
-	uint64_t held_ns = subject->held.told_ns + PATH_VERDICT_MIN_NS;
-
-	return verdict_is_of_paths(subject->held.verdict) && held_ns > settled_ns ? held_ns
-										  : settled_ns;
-}
-
 // Handle evidence that is better than the held verdict. A held verdict that no longer fits the peer
 // state becomes unknown until the evidence has settled. An unknown one stays unknown.
 static void hysteresis_better(
@@ -369,30 +338,32 @@ static void hysteresis_better(
 	const struct finding *finding,
 	uint64_t now_ns
 ) {
+	struct held *held = &subject->held;
+	// A refuted suspicion needs no settling time.
+	bool suspected = held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Suspected") == 0;
+	uint64_t path_ns = held->told_ns + PATH_VERDICT_MIN_NS;
 	struct finding settling = *finding;
 	uint64_t settled_ns;
 
 	if (subject->better_since_ns == RAS_NEVER)
 		subject->better_since_ns = now_ns;
-	settled_ns = settled_at_ns(engine, subject);
-	if (finding->verdict == VERDICT_NONE || finding->verdict == VERDICT_UNKNOWN ||
-	    held_was_suspected(&subject->held) || now_ns >= settled_ns) {
+	settled_ns = subject->better_since_ns + settling_time_ns(engine, subject);
+	// The first observers of a slow or lossy path may have a good moment while others are about
+	// to find it. Without PATH_VERDICT_MIN_NS one fault would cause four changes.
+	if (verdict_is_of_paths(held->verdict) && path_ns > settled_ns)
+		settled_ns = path_ns;
+	if (finding->verdict == VERDICT_NONE || finding->verdict == VERDICT_UNKNOWN || suspected ||
+	    now_ns >= settled_ns) {
 		subject->better_since_ns = RAS_NEVER;
 		hysteresis_change(engine, subject, finding, now_ns);
 		return;
 	}
 	hold_until(subject, settled_ns);
 	finding_set_unknown(&settling, "Settling");
-	if (subject->held.verdict == VERDICT_UNKNOWN)
-		held_fill(&subject->held, &settling);
-	else if (!judge_verdict_fits_state(subject->held.verdict, finding->state))
+	if (held->verdict == VERDICT_UNKNOWN)
+		held_fill(held, &settling);
+	else if (!judge_verdict_fits_state(held->verdict, finding->state))
 		hysteresis_change(engine, subject, &settling, now_ns);
-}
-
-// Return whether the fault changed its form while the overlay's doubt grew. Then nothing improved
-// that would have to settle.
-static bool fault_changed_form(const struct held *held, const struct finding *finding) {
-	return finding->verdict > VERDICT_UNKNOWN && finding->state > held->state;
 }
 
 static void hysteresis_finding(
@@ -401,7 +372,9 @@ static void hysteresis_finding(
 	const struct finding *finding,
 	uint64_t now_ns
 ) {
-	bool anew = fault_changed_form(&subject->held, finding);
+	// The fault changed its form while the overlay's doubt grew. Then nothing improved that
+	// would have to settle.
+	bool anew = finding->verdict > VERDICT_UNKNOWN && finding->state > subject->held.state;
 
 	if (finding->verdict < subject->held.verdict && !anew) {
 		hysteresis_better(engine, subject, finding, now_ns);
@@ -441,17 +414,6 @@ static void hysteresis_ripen(
 		report_change(engine, subject, subject->held.verdict);
 }
 
-// End the flapping state once it is over; the held verdict is shown again.
-static void
-hysteresis_settled(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
-	if (!unstable_is_over(subject, now_ns))
-		return;
-	history_append(engine, subject, now_ns);
-	unstable_end(subject);
-	engine->counts.changes++;
-	report_change(engine, subject, VERDICT_UNSTABLE);
-}
-
 void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, uint64_t now_ns) {
 	struct finding finding;
 	uint8_t stale;
@@ -476,7 +438,13 @@ void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, ui
 	finding_apply_own_doubt(engine, subject, now_ns, &finding);
 	hysteresis_finding(engine, subject, &finding, now_ns);
 	hysteresis_ripen(engine, subject, &finding, now_ns);
-	hysteresis_settled(engine, subject, now_ns);
+	// End the flapping state once it is over; the held verdict is shown again.
+	if (unstable_is_over(subject, now_ns)) {
+		history_append(engine, subject, now_ns);
+		unstable_end(subject);
+		engine->counts.changes++;
+		report_change(engine, subject, VERDICT_UNSTABLE);
+	}
 	hold_until(subject, subject_next_expiry_ns(engine, subject));
 	due_queue_update(engine, subject);
 }

@@ -199,6 +199,13 @@ subject_peer(const struct verdict_engine *engine, const struct subject *subject)
 	return &engine->members.rows[subject->peer];
 }
 
+// Return the subject of an id; NULL: the id is unknown, or there is no evidence about it.
+static inline struct subject *subject_find(const struct verdict_engine *engine, uint64_t id) {
+	uint32_t row = members_find(&engine->members, id);
+
+	return row != MEMBERS_NONE ? engine->members.rows[row].subject : NULL;
+}
+
 // due.c: the queue of judgements. Call due_queue_update() after each change of next_ns.
 void due_queue_update(struct verdict_engine *engine, struct subject *subject);
 void due_queue_remove(struct verdict_engine *engine, struct subject *subject);

@@ -228,21 +228,20 @@ static void judge_running_node(
 	}
 }
 
-static bool statement_is_worse(const struct said *a, const struct said *b) {
-	if (a->statement.verdict != b->statement.verdict)
-		return a->statement.verdict > b->statement.verdict;
-	return strcmp(a->statement.reason, b->statement.reason) < 0;
-}
-
 static void judge_own_statements(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {
 	const struct said *worst = NULL;
 
 	for (uint32_t n = 0; n < subject->said_count; n++) {
-		if (said_is_in_force(&subject->said[n]) &&
-		    (worst == NULL || statement_is_worse(&subject->said[n], worst)))
-			worst = &subject->said[n];
+		const struct said *said = &subject->said[n];
+
+		if (!said_is_in_force(said))
+			continue;
+		if (worst == NULL || said->statement.verdict > worst->statement.verdict ||
+		    (said->statement.verdict == worst->statement.verdict &&
+		     strcmp(said->statement.reason, worst->statement.reason) < 0))
+			worst = said;
 	}
 	if (worst == NULL || worst->statement.verdict < finding->verdict)
 		return;

@@ -98,22 +98,6 @@ static uint64_t reads_for_death_since_ns(const struct subject *subject) {
 							 : 0;
 }
 
-// Lower a finding that a single agent supports, since that agent may be cut off itself. If the
-// node's host or NIC answers, the silence is not that agent's own, so the verdict stays. Nobody
-// acts on it.
-static void judge_sole_observer(struct finding *finding) {
-	finding->sole = true;
-	if (finding->verdict != VERDICT_NODE_DOWN && finding->verdict != VERDICT_UNKNOWN)
-		return;
-	finding->both_planes = false;
-	finding->by_silence = false;
-	finding_set(finding, VERDICT_UNKNOWN, "SoleObserver");
-}
-
-static bool pulse_is_read(const struct fabric_look *look) {
-	return look->good > 0 && look->fabric != FABRIC_STANDING;
-}
-
 // Judge a dead node. A lossy node that some observers still read was declared dead for its lost
 // beats: its agent and its network are still there.
 void judge_dead(
@@ -122,19 +106,29 @@ void judge_dead(
 	const struct member_row *peer = subject_peer(engine, subject);
 	struct fabric_look look;
 	struct votes votes;
+	bool is_read;
 
 	triangulate(engine, subject, reads_for_death_since_ns(subject), &look);
 	triangulate_dead_node(engine, subject, &look);
 	votes_count_reach(engine, subject, &votes);
 	finding_set_observers(finding, &look);
 	finding_add_overlay(finding, subject);
+	is_read = look.good > 0 && look.fabric != FABRIC_STANDING;
 	if (ras_cause_is_gone(peer->cause) || peer->cause == RAS_CAUSE_RESET ||
 	    peer->cause == RAS_CAUSE_REFUSED)
 		finding_set(finding, VERDICT_AGENT_DOWN, "AgentGone");
-	else if (!pulse_is_read(&look) || !set_path_lossy(engine, subject, RAS_ALIVE, finding))
+	else if (!is_read || !set_path_lossy(engine, subject, RAS_ALIVE, finding))
 		judge_silent_death(&look, &votes, finding);
-	if (peer->sole)
-		judge_sole_observer(finding);
+	if (!peer->sole)
+		return;
+	// A single agent supports the finding, and may be cut off itself. If the node's host or NIC
+	// answers, the silence is not that agent's own, so the verdict stays. Nobody acts on it.
+	finding->sole = true;
+	if (finding->verdict == VERDICT_NODE_DOWN || finding->verdict == VERDICT_UNKNOWN) {
+		finding->both_planes = false;
+		finding->by_silence = false;
+		finding_set(finding, VERDICT_UNKNOWN, "SoleObserver");
+	}
 }
 
 // Return whether the node's kernel or NIC answers two observers while its agent is silent. If the

@@ -97,12 +97,6 @@ void verdict_counts(const struct verdict_engine *engine, struct verdict_counts *
 	}
 }
 
-static const struct subject *subject_find(const struct verdict_engine *engine, uint64_t id) {
-	uint32_t row = members_find(&engine->members, id);
-
-	return row != MEMBERS_NONE ? engine->members.rows[row].subject : NULL;
-}
-
 // Return the index of the n-th newest observation. The table is small, so counting is fast enough.
 static uint32_t nth_newest_observation(const struct subject *subject, uint32_t n) {
 	for (uint32_t at = 0; at < subject->observation_count; at++) {

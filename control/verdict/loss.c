@@ -9,17 +9,6 @@ void loss_round_begin(struct loss_book *book) {
 		book->links[n].seen = book->links[n].unanswered = false;
 }
 
-static struct loss_link *loss_link_find(struct loss_book *book, uint64_t peer) {
-	for (uint32_t n = 0; n < book->count; n++) {
-		if (book->links[n].peer == peer)
-			return &book->links[n];
-	}
-	if (book->count == LOSS_LINKS_MAX)
-		return NULL;
-	book->links[book->count] = (struct loss_link){.peer = peer};
-	return &book->links[book->count++];
-}
-
 // Count segments sent since the last retransmission.
 static void count_clean_segments(struct loss_link *link, const struct loss_count *count) {
 	if (count->again != link->clean_from.again || count->sent < link->clean_from.sent)
@@ -59,11 +48,19 @@ static void segments_since_last_round(
 }
 
 void loss_round_add(struct loss_book *book, uint64_t peer, const struct loss_count *count) {
-	struct loss_link *link = loss_link_find(book, peer);
+	struct loss_link *link;
 	uint64_t sent, again;
+	uint32_t at = 0;
 
-	if (link == NULL)
+	while (at < book->count && book->links[at].peer != peer)
+		at++;
+	if (at == LOSS_LINKS_MAX)
 		return;
+	link = &book->links[at];
+	if (at == book->count) {
+		*link = (struct loss_link){.peer = peer};
+		book->count++;
+	}
 	link->unseen = 0;
 	link->unanswered = count->unanswered;
 	if (link->unanswered)
@@ -98,32 +95,21 @@ static uint32_t certain_permille(const struct loss_link *link) {
 	return sent > 0 && again > root ? (uint32_t)((uint64_t)(again - root) * 1000 / sent) : 0;
 }
 
-// Return the weight of one passed segment as evidence that a loss ended, in thousandths: the first
-// terms of -ln(1 - p). The weight exceeds p where p is large.
-static uint64_t passing_permille(uint64_t permille) {
-	return permille + permille * permille / 2000 + permille * permille * permille / 3000000;
-}
-
 // Return whether a continuing loss would have let so many segments pass by chance only once in four
 // hundred cases.
 static bool link_has_passed_enough(const struct loss_link *link) {
-	return link->clean * passing_permille(link->lost_permille) >= LOSS_CLEAN;
+	uint64_t lost = link->lost_permille;
+	// The weight of one passed segment as evidence that the loss ended, in thousandths: the
+	// first terms of -ln(1 - p). The weight exceeds p where p is large.
+	uint64_t weight = lost + lost * lost / 2000 + lost * lost * lost / 3000000;
+
+	return link->clean * weight >= LOSS_CLEAN;
 }
 
 static void link_reset_losses(struct loss_link *link) {
 	memset(link->sent, 0, sizeof(link->sent));
 	memset(link->again, 0, sizeof(link->again));
 	link->permille = 0;
-}
-
-// Update the certain loss rate. If the loss is over, forget what was lost and return true.
-static bool link_loss_is_over(struct loss_link *link) {
-	if (link->again[(link->looks - 1) % LOSS_ROUNDS_KEPT] > 0)
-		link->lost_permille = certain_permille(link);
-	if (!link->loses || !link_has_passed_enough(link))
-		return false;
-	link_reset_losses(link);
-	return true;
 }
 
 // Return the retransmitted share over the last rounds; 0 if fewer than again_min segments.
@@ -165,8 +151,13 @@ static bool link_is_lossy(const struct loss_book *book, struct loss_link *link) 
 	uint32_t again_min = LOSS_RESENT_MIN;
 
 	link->permille = resent_permille(link, LOSS_ROUNDS_KEPT, 0);
-	if (link_loss_is_over(link))
+	if (link->again[(link->looks - 1) % LOSS_ROUNDS_KEPT] > 0)
+		link->lost_permille = certain_permille(link);
+	// The loss is over.
+	if (link->loses && link_has_passed_enough(link)) {
+		link_reset_losses(link);
 		return false;
+	}
 	// A lossy link is asked for answers, so it carries more than the others.
 	if (link->loses ||
 	    (link->permille >= LOSS_PERMILLE / 2 && other_links_lose_nothing(book, link)))
@@ -181,20 +172,6 @@ static bool link_is_lossy(const struct loss_book *book, struct loss_link *link) 
 	       link->permille >= (link->loses ? LOSS_PERMILLE / 2 : LOSS_PERMILLE);
 }
 
-static void links_drop_unseen(struct loss_book *book, loss_fn *changed, void *ctx) {
-	uint32_t kept = 0;
-
-	for (uint32_t n = 0; n < book->count; n++) {
-		struct loss_link *link = &book->links[n];
-
-		if (link->seen || link->unanswered || link->unseen++ < LOSS_UNSEEN_ROUNDS_MAX)
-			book->links[kept++] = *link;
-		else if (link->loses)
-			changed(ctx, link->peer, false, 0);
-	}
-	book->count = kept;
-}
-
 // Return whether most other links lose less than half as much. An agent that begins to lose on all
 // links notices one of them first.
 static bool
@@ -206,24 +183,29 @@ link_loses_more_than_others(const struct loss_book *book, const struct loss_link
 	return 2 * alike < book->count || (book->count == 2 && alike == 1);
 }
 
-// Return whether the fault is with this agent. With two links, one lossy link may be the fault of
-// either end: each accuses the other. The faulty agent loses on both of its links.
-static bool fault_is_ours(const struct loss_book *book, uint32_t losing) {
-	return book->count == 2 ? losing == 2 : losing > 0 && 2 * losing >= book->count;
-}
-
 void loss_round_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 	bool lose[LOSS_LINKS_MAX];
-	uint32_t losing = 0;
+	uint32_t losing = 0, kept = 0;
 
-	links_drop_unseen(book, changed, ctx);
+	// Drop links that were not seen for long.
+	for (uint32_t n = 0; n < book->count; n++) {
+		struct loss_link *link = &book->links[n];
+
+		if (link->seen || link->unanswered || link->unseen++ < LOSS_UNSEEN_ROUNDS_MAX)
+			book->links[kept++] = *link;
+		else if (link->loses)
+			changed(ctx, link->peer, false, 0);
+	}
+	book->count = kept;
 	for (uint32_t n = 0; n < book->count; n++) {
 		lose[n] = book->links[n].seen ? link_is_lossy(book, &book->links[n])
 					      : book->links[n].loses;
 		// With only one link, either end may be the one that is cut off.
 		losing += lose[n] || (book->links[n].unanswered && book->count > 1);
 	}
-	book->ourselves = fault_is_ours(book, losing);
+	// Decide whether the fault is with this agent. With two links, one lossy link may be the
+	// fault of either end: each accuses the other. The faulty agent loses on both of its links.
+	book->ourselves = book->count == 2 ? losing == 2 : losing > 0 && 2 * losing >= book->count;
 	for (uint32_t n = 0; n < book->count; n++) {
 		struct loss_link *link = &book->links[n];
 		bool loses = lose[n] && !book->ourselves && link_loses_more_than_others(book, link);
@@ -234,20 +216,16 @@ void loss_round_end(struct loss_book *book, loss_fn *changed, void *ctx) {
 	}
 }
 
-// A recent retransmission makes the link doubtful. More traffic soon shows whether it is lossy.
-static bool link_is_doubtful(const struct loss_link *link) {
-	for (uint32_t n = 1; n <= LOSS_DOUBT_ROUNDS && n <= link->looks; n++) {
-		if (link->again[(link->looks - n) % LOSS_ROUNDS_KEPT] > 0)
-			return true;
-	}
-	return false;
-}
-
 bool loss_next_to_probe(const struct loss_book *book, uint32_t *cursor, uint64_t *ret_peer) {
 	while (*cursor < book->count) {
 		const struct loss_link *link = &book->links[(*cursor)++];
+		bool probes = link->loses || link->unanswered;
 
-		if (!link->loses && !link->unanswered && !link_is_doubtful(link))
+		// A recent retransmission makes the link doubtful. More traffic soon shows whether
+		// it is lossy.
+		for (uint32_t n = 1; !probes && n <= LOSS_DOUBT_ROUNDS && n <= link->looks; n++)
+			probes = link->again[(link->looks - n) % LOSS_ROUNDS_KEPT] > 0;
+		if (!probes)
 			continue;
 		*ret_peer = link->peer;
 		return true;

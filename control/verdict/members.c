@@ -48,28 +48,7 @@ static uint32_t hash_text(const char *text) {
 }
 
 // Indexes use open addressing over rows + 1, are at most half full, and close holes on removal.
-// Returns 1 with a larger empty index, 0 if the index is large enough, or -ENOMEM.
-
-static int index_grow(
-	const struct ras_memory *memory,
-	uint32_t used,
-	uint32_t mask,
-	uint32_t **ret_index,
-	uint32_t *ret_mask
-) {
-	uint32_t size = mask > 0 ? mask + 1 : 0;
-	uint32_t *made;
-
-	if (2 * (used + 1) <= size)
-		return 0;
-	size = size > 0 ? 2 * size : INDEX_FIRST;
-	made = memory->allocate(memory->ctx, size * sizeof(*made));
-	if (made == NULL)
-		return -ENOMEM;
-	*ret_index = made;
-	*ret_mask = size - 1;
-	return 1;
-}
+// `hash_of` returns the hash of a row.
 
 static void index_insert(uint32_t *index, uint32_t mask, uint32_t hash, uint32_t row) {
 	uint32_t at = hash & mask;
@@ -84,7 +63,37 @@ static void index_release(const struct ras_memory *memory, uint32_t *index, uint
 		memory->release(memory->ctx, index, (mask + 1) * sizeof(*index));
 }
 
-// Close the hole at `at`; `hash_of` returns the hash of a row.
+// Make room for one entry more than `used`. Returns 0, or -ENOMEM with the index unchanged.
+static int index_reserve(
+	const struct ras_memory *memory,
+	uint32_t used,
+	uint32_t **index,
+	uint32_t *mask,
+	uint32_t (*hash_of)(const void *, uint32_t),
+	const void *of
+) {
+	uint32_t size = *mask > 0 ? *mask + 1 : 0;
+	uint32_t grown = size > 0 ? 2 * size : INDEX_FIRST;
+	uint32_t *made;
+
+	if (2 * (used + 1) <= size)
+		return 0;
+	made = memory->allocate(memory->ctx, grown * sizeof(*made));
+	if (made == NULL)
+		return -ENOMEM;
+	for (uint32_t at = 0; at < size; at++) {
+		uint32_t row = (*index)[at] - 1;
+
+		if ((*index)[at] != 0)
+			index_insert(made, grown - 1, hash_of(of, row), row);
+	}
+	index_release(memory, *index, *mask);
+	*index = made;
+	*mask = grown - 1;
+	return 0;
+}
+
+// Close the hole at `at`.
 static void index_remove_at(
 	uint32_t *index,
 	uint32_t mask,
@@ -127,23 +136,6 @@ static uint32_t names_find(const struct names *names, const char *text) {
 	return NAMES_NONE;
 }
 
-static int names_index_reserve(struct names *names, const struct ras_memory *memory) {
-	uint32_t *made = NULL;
-	uint32_t mask = 0;
-	int grown = index_grow(memory, names->used, names->index_mask, &made, &mask);
-
-	if (grown <= 0)
-		return grown;
-	for (uint32_t n = 0; n < names->count; n++) {
-		if (names->rows[n].text != NULL)
-			index_insert(made, mask, name_hash(names, n), n);
-	}
-	index_release(memory, names->index, names->index_mask);
-	names->index = made;
-	names->index_mask = mask;
-	return 0;
-}
-
 // Add a user to a name, creating the name if needed; NAMES_NONE for "". Returns 0 or -ENOMEM.
 static int names_add_user(
 	struct names *names, const struct ras_memory *memory, const char *text, uint32_t *ret_name
@@ -165,7 +157,9 @@ static int names_add_user(
 		memory, (void **)&names->rows, &names->capacity, name + 1, sizeof(*names->rows)
 	);
 	if (err == 0)
-		err = names_index_reserve(names, memory);
+		err = index_reserve(
+			memory, names->used, &names->index, &names->index_mask, name_hash, names
+		);
 	if (err != 0)
 		return err;
 	copy = memory->allocate(memory->ctx, size);
@@ -245,23 +239,6 @@ uint32_t members_find(const struct members *members, uint64_t id) {
 	return members->index[members_index_slot(members, id)] - 1;
 }
 
-static int members_index_reserve(struct members *members) {
-	uint32_t *made = NULL;
-	uint32_t mask = 0;
-	int grown = index_grow(members->memory, members->used, members->index_mask, &made, &mask);
-
-	if (grown <= 0)
-		return grown;
-	for (uint32_t n = 0; n < members->count; n++) {
-		if (members->rows[n].id != 0)
-			index_insert(made, mask, peer_hash(members, n), n);
-	}
-	index_release(members->memory, members->index, members->index_mask);
-	members->index = made;
-	members->index_mask = mask;
-	return 0;
-}
-
 int members_add(struct members *members, uint64_t id, uint32_t *ret_row) {
 	uint32_t row = members_find(members, id);
 	int err;
@@ -271,7 +248,10 @@ int members_add(struct members *members, uint64_t id, uint32_t *ret_row) {
 		return 0;
 	}
 	row = members->free != MEMBERS_NONE ? members->free : members->count;
-	err = members_index_reserve(members);
+	err = index_reserve(
+		members->memory, members->used, &members->index, &members->index_mask, peer_hash,
+		members
+	);
 	if (err == 0)
 		err = array_grow(
 			members->memory, (void **)&members->rows, &members->capacity, row + 1,

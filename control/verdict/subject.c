@@ -265,12 +265,6 @@ bool subject_is_idle(const struct verdict_engine *engine, const struct subject *
 	       (subject->held.verdict == VERDICT_HEALTHY || subject->held.verdict == VERDICT_NONE);
 }
 
-static bool is_same_path(const struct observation *a, const struct observation *b) {
-	return a->observer == b->observer &&
-	       strncmp(a->device, b->device, sizeof(a->device)) == 0 &&
-	       strncmp(a->peer_device, b->peer_device, sizeof(a->peer_device)) == 0;
-}
-
 static uint32_t subject_observations_by(const struct subject *subject, uint64_t observer) {
 	uint32_t count = 0;
 
@@ -306,14 +300,6 @@ static int observation_make_room(
 	return 0;
 }
 
-// Return whether a newer observation of the same path is stored. A lossy link delays a notice
-// without changing its recorded age. Such a notice looks newer than what its observer published
-// later on another route, so the number decides.
-static bool evidence_is_outdated(const struct evidence *held, const struct evidence *one) {
-	return held->seen_ns > one->seen_ns ||
-	       (one->observation.number != 0 && one->observation.number < held->observation.number);
-}
-
 // Find the entry for an observation: that of the same path, a new one, or that of a dropped one.
 static int observation_find_slot(
 	struct verdict_engine *engine,
@@ -324,10 +310,20 @@ static int observation_find_slot(
 	int err = 0;
 
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
-		if (is_same_path(&subject->observations[n].observation, &one->observation)) {
-			*ret_at = n;
-			return evidence_is_outdated(&subject->observations[n], one) ? -ESTALE : 0;
-		}
+		const struct evidence *held = &subject->observations[n];
+		const struct observation *a = &held->observation, *b = &one->observation;
+
+		if (a->observer != b->observer ||
+		    strncmp(a->device, b->device, sizeof(a->device)) != 0 ||
+		    strncmp(a->peer_device, b->peer_device, sizeof(a->peer_device)) != 0)
+			continue;
+		*ret_at = n;
+		// A lossy link delays a notice without changing its recorded age. Such a notice
+		// looks newer than what its observer published later on another route, so the
+		// number decides.
+		if (held->seen_ns > one->seen_ns || (b->number != 0 && b->number < a->number))
+			return -ESTALE;
+		return 0;
 	}
 	if (subject->observation_count == VERDICT_SUBJECT_OBSERVATIONS_MAX)
 		err = observation_make_room(engine, subject, one);
@@ -394,17 +390,6 @@ int subject_add_observation(
 	return 0;
 }
 
-// Return the statement with this reason, or NULL.
-static struct said *statement_find(const struct subject *subject, const char *reason) {
-	for (uint32_t n = 0; n < subject->said_count; n++) {
-		struct said *said = &subject->said[n];
-
-		if (strncmp(said->statement.reason, reason, sizeof(said->statement.reason)) == 0)
-			return said;
-	}
-	return NULL;
-}
-
 // Return room for one more statement; a withdrawn one is replaced if the table is full. Returns 0,
 // -ENOSPC or -ENOMEM.
 static int
@@ -435,9 +420,15 @@ int subject_add_statement(
 	const struct statement *statement,
 	uint64_t said_ns
 ) {
-	struct said *said = statement_find(subject, statement->reason);
+	const char *reason = statement->reason;
+	struct said *said = NULL;
 	int err;
 
+	for (uint32_t n = 0; n < subject->said_count && said == NULL; n++) {
+		if (strncmp(subject->said[n].statement.reason, reason, sizeof(statement->reason)) ==
+		    0)
+			said = &subject->said[n];
+	}
 	if (said != NULL &&
 	    (said->said_ns > said_ns ||
 	     (statement->number != 0 && statement->number < said->statement.number)))

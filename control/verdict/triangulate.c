@@ -37,11 +37,11 @@ static bool other_port_is_read(
 
 // Return whether others read this observer badly, and no observer reads it well.
 static bool observer_is_badly_seen(const struct verdict_engine *engine, uint64_t observer) {
-	const struct member_row *row = verdict_member_row(engine, observer);
+	const struct subject *subject = subject_find(engine, observer);
 
-	return row != NULL && row->subject != NULL &&
-	       (triangulate_blames_port(engine, row->subject, OBSERVATION_SILENT, NULL) ||
-		triangulate_blames_port(engine, row->subject, OBSERVATION_STANDING, NULL));
+	return subject != NULL &&
+	       (triangulate_blames_port(engine, subject, OBSERVATION_SILENT, NULL) ||
+		triangulate_blames_port(engine, subject, OBSERVATION_STANDING, NULL));
 }
 
 bool triangulate_is_doubtful(
@@ -131,11 +131,6 @@ static bool fabric_look_by_port(
 	return false;
 }
 
-static bool pulse_outlives_overlay(const struct evidence *evidence) {
-	return verdict_reach_is_unanswered(evidence->observation.reach) &&
-	       evidence->seen_ns >= evidence->unanswered_since_ns + OUTLIVES_OVERLAY_NS;
-}
-
 static void fabric_look_count_readers(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
@@ -152,6 +147,9 @@ static void fabric_look_count_readers(
 		enum observation_kind kind = evidence->observation.kind;
 		bool advances = kind == OBSERVATION_GOOD || kind == OBSERVATION_DEGRADED ||
 				kind == OBSERVATION_LOSSY;
+		bool outlives_overlay =
+			verdict_reach_is_unanswered(evidence->observation.reach) &&
+			evidence->seen_ns >= evidence->unanswered_since_ns + OUTLIVES_OVERLAY_NS;
 		uint32_t at = 0;
 
 		if (kind == OBSERVATION_NO_PAIR || !triangulate_counts(engine, evidence))
@@ -168,8 +166,7 @@ static void fabric_look_count_readers(
 			look->good_ns = evidence->seen_ns;
 		for (at = 0; at < good_count && good[at] != evidence->observation.observer; at++)
 			;
-		if (at == good_count &&
-		    (evidence->seen_ns >= good_after_ns || pulse_outlives_overlay(evidence)))
+		if (at == good_count && (evidence->seen_ns >= good_after_ns || outlives_overlay))
 			good[good_count++] = evidence->observation.observer;
 	}
 	look->reader_count = seen_count;
@@ -178,19 +175,6 @@ static void fabric_look_count_readers(
 		look->fabric = FABRIC_READABLE;
 	for (uint32_t n = 0; n < good_count && n < VERDICT_OBSERVERS_MAX; n++)
 		look->observers[look->observer_count++] = good[n];
-}
-
-static void fabric_look_if_not_silent(
-	const struct verdict_engine *engine, const struct subject *subject, struct fabric_look *look
-) {
-	if (fabric_look_by_kind(engine, subject, OBSERVATION_STANDING, FABRIC_STANDING, look) ||
-	    triangulate_outward(engine, subject, OBSERVATION_SILENT, FABRIC_PEERS, look) ||
-	    fabric_look_by_port(engine, subject, OBSERVATION_SILENT, FABRIC_PORT, look) ||
-	    fabric_look_by_port(engine, subject, OBSERVATION_LOSSY, FABRIC_LOSSY, look) ||
-	    triangulate_outward(engine, subject, OBSERVATION_LOSSY, FABRIC_LOSSY, look) ||
-	    fabric_look_by_port(engine, subject, OBSERVATION_DEGRADED, FABRIC_SLOW, look) ||
-	    triangulate_outward(engine, subject, OBSERVATION_DEGRADED, FABRIC_SLOW, look))
-		return;
 }
 
 // Find the worst fabric state that the evidence supports.
@@ -202,8 +186,16 @@ void triangulate(
 ) {
 	memset(ret_look, 0, sizeof(*ret_look));
 	fabric_look_count_readers(engine, subject, good_after_ns, ret_look);
-	if (!fabric_look_by_kind(engine, subject, OBSERVATION_SILENT, FABRIC_SILENT, ret_look))
-		fabric_look_if_not_silent(engine, subject, ret_look);
+	// The states are tried from the worst on.
+	if (fabric_look_by_kind(engine, subject, OBSERVATION_SILENT, FABRIC_SILENT, ret_look) ||
+	    fabric_look_by_kind(engine, subject, OBSERVATION_STANDING, FABRIC_STANDING, ret_look) ||
+	    triangulate_outward(engine, subject, OBSERVATION_SILENT, FABRIC_PEERS, ret_look) ||
+	    fabric_look_by_port(engine, subject, OBSERVATION_SILENT, FABRIC_PORT, ret_look) ||
+	    fabric_look_by_port(engine, subject, OBSERVATION_LOSSY, FABRIC_LOSSY, ret_look) ||
+	    triangulate_outward(engine, subject, OBSERVATION_LOSSY, FABRIC_LOSSY, ret_look) ||
+	    fabric_look_by_port(engine, subject, OBSERVATION_DEGRADED, FABRIC_SLOW, ret_look) ||
+	    triangulate_outward(engine, subject, OBSERVATION_DEGRADED, FABRIC_SLOW, ret_look))
+		return;
 }
 
 void triangulate_lossy(

@@ -11,14 +11,6 @@ evidence_observer_row(const struct verdict_engine *engine, const struct evidence
 						  : NULL;
 }
 
-// Return the row of an id; NULL: unknown.
-static inline const struct member_row *
-verdict_member_row(const struct verdict_engine *engine, uint64_t id) {
-	uint32_t row = members_find(&engine->members, id);
-
-	return row != MEMBERS_NONE ? &engine->members.rows[row] : NULL;
-}
-
 static inline bool observation_kind_uses_windows(enum observation_kind kind) {
 	return kind == OBSERVATION_DEGRADED || kind == OBSERVATION_LOSSY;
 }

@@ -17,27 +17,24 @@ bool triangulate_own_port_is_bad(const struct subject *subject) {
 	return false;
 }
 
-static bool node_is_cut_off(const struct verdict_engine *engine, uint64_t id) {
-	const struct member_row *row = verdict_member_row(engine, id);
-
-	return row != NULL && row->subject != NULL &&
-	       row->subject->held.verdict == VERDICT_FABRIC_DOWN;
-}
-
 bool triangulate_counts(const struct verdict_engine *engine, const struct evidence *evidence) {
 	const struct observation *observation = &evidence->observation;
 	const struct member_row *observer;
 
 	if (observation->observer == engine->config.self) {
+		const struct subject *self;
+
 		// Silence while this agent was paused proves nothing.
 		if (observation_is_bad(observation->kind) &&
 		    evidence->seen_ns < engine->self.paused_until_ns)
 			return false;
 		// If this agent is the one that is cut off, its failed reads blame nobody. Peers
 		// cannot contradict them either, since this agent does not publish them.
-		if (observation->kind == OBSERVATION_SILENT &&
-		    node_is_cut_off(engine, observation->observer))
-			return false;
+		if (observation->kind == OBSERVATION_SILENT) {
+			self = subject_find(engine, observation->observer);
+			if (self != NULL && self->held.verdict == VERDICT_FABRIC_DOWN)
+				return false;
+		}
 		if (!observation_is_bad(observation->kind) || observation->own_good)
 			return true;
 	}

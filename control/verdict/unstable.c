@@ -13,17 +13,6 @@ static uint64_t newest_change_ns(const struct flap_history *flap_history) {
 	return flap_history->at_ns[(flap_history->count - 1) % FLAP_CHANGES_MAX];
 }
 
-static void unstable_write_evidence(struct subject *subject) {
-	struct flap_history *flap_history = &subject->flap_history;
-
-	snprintf(
-		flap_history->evidence, sizeof(flap_history->evidence),
-		"it changed %u times or more within a minute, the last two words are %s and %s (%s)",
-		FLAP_CHANGES_MAX, verdict_name(flap_history->before),
-		verdict_name(flap_history->word), subject->held.reason
-	);
-}
-
 // Unknown is not counted as a change: the next verdict is compared with the one before it. A
 // verdict above path-lossy that returns after an unknown counts as a change, unless the unknown was
 // this agent's own doubt.
@@ -49,7 +38,13 @@ void unstable_record_change(struct subject *subject, bool own_doubt, uint64_t no
 		flap_history->since_ns = now_ns;
 	}
 	if (flap_history->unstable)
-		unstable_write_evidence(subject);
+		snprintf(
+			flap_history->evidence, sizeof(flap_history->evidence),
+			"it changed %u times or more within a minute, the last two words are %s "
+			"and %s (%s)",
+			FLAP_CHANGES_MAX, verdict_name(flap_history->before),
+			verdict_name(flap_history->word), subject->held.reason
+		);
 }
 
 // A death comes from the overlay, which has its own protection against flapping.
