@@ -55,16 +55,16 @@ static bool observer_reads_nothing(const struct observation *observation) {
 
 // Uncount a dropped observation at its observer.
 static void observation_uncount(struct verdict_engine *engine, const struct evidence *evidence) {
-	struct subject *exit_reporter;
+	struct subject *observer_subject;
 
 	if (!observation_is_bad(evidence->observation.kind) || evidence->observer == MEMBERS_NONE)
 		return;
-	exit_reporter = engine->members.rows[evidence->observer].subject;
-	if (exit_reporter == NULL || exit_reporter->tells[evidence->observation.kind] == 0)
+	observer_subject = engine->members.rows[evidence->observer].subject;
+	if (observer_subject == NULL || observer_subject->tells[evidence->observation.kind] == 0)
 		return;
-	exit_reporter->tells[evidence->observation.kind]--;
-	exit_reporter->blind_reports -= observer_reads_nothing(&evidence->observation);
-	exit_reporter->bad_reports--;
+	observer_subject->tells[evidence->observation.kind]--;
+	observer_subject->blind_reports -= observer_reads_nothing(&evidence->observation);
+	observer_subject->bad_reports--;
 }
 
 static void observation_drop(struct verdict_engine *engine, struct subject *subject, uint32_t at) {
@@ -346,7 +346,7 @@ int subject_add_observation(
 ) {
 	const struct evidence one = {.observation = *observation, .seen_ns = seen_ns};
 	uint32_t observer = members_find(&engine->members, observation->observer);
-	struct subject *exit_reporter = NULL;
+	struct subject *observer_subject = NULL;
 	struct evidence *evidence;
 	uint32_t at;
 	int err;
@@ -356,7 +356,7 @@ int subject_add_observation(
 
 	// Creating the observer's subject may fail, so it comes before any change.
 	if (observation_is_bad(observation->kind) && observer != MEMBERS_NONE) {
-		err = subject_get_or_create(engine, observer, &exit_reporter);
+		err = subject_get_or_create(engine, observer, &observer_subject);
 		if (err != 0)
 			return err;
 	}
@@ -379,10 +379,10 @@ int subject_add_observation(
 		if (!verdict_reach_is_unanswered(evidence->observation.reach))
 			evidence->unanswered_since_ns = seen_ns;
 	}
-	if (exit_reporter != NULL) {
-		exit_reporter->tells[observation->kind]++;
-		exit_reporter->blind_reports += observer_reads_nothing(observation);
-		exit_reporter->bad_reports++;
+	if (observer_subject != NULL) {
+		observer_subject->tells[observation->kind]++;
+		observer_subject->blind_reports += observer_reads_nothing(observation);
+		observer_subject->bad_reports++;
 	}
 	evidence->observation = *observation;
 	evidence->observer = observer;
