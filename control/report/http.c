@@ -360,8 +360,10 @@ int http_start(
 	sigset_t all, before;
 	int err = 0;
 
-	if (http == NULL)
-		return -ENOMEM;
+	if (http == NULL) {
+		err = -ENOMEM;
+		goto fail;
+	}
 	http->config = *config;
 	http_places_init(&http->places);
 	http->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -383,19 +385,20 @@ int http_start(
 		err = -pthread_create(&http->thread, NULL, http_main, http);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
-	if (err != 0) {
-		sock_addr_format(&config->listen, text);
-		snprintf(
-			ret_detail, HTTP_DETAIL_BYTES, "cannot serve HTTP on %s: %s", text,
-			strerrordesc_np(-err)
-		);
-		http_stop(http);
-		return err;
-	}
+	if (err != 0)
+		goto fail;
 	pthread_setname_np(http->thread, "tocsin-http");
 	http->runs = true;
 	*ret_http = http;
 	return 0;
+fail:
+	sock_addr_format(&config->listen, text);
+	snprintf(
+		ret_detail, HTTP_DETAIL_BYTES, "cannot serve HTTP on %s: %s", text,
+		strerrordesc_np(-err)
+	);
+	http_stop(http);
+	return err;
 }
 
 struct http *http_stop(struct http *http) {
