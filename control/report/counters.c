@@ -325,7 +325,8 @@ static const struct spec specs[] = {
 	REACH(not_reached, "of these, who could not"),
 	REACH(unanswered, "of these, who did not tell"),
 	REACH(tries, "connections tried since another node asked for it"),
-	REACH(tries_failed, "of these, those that nobody answered"),
+	REACH(tries_failed,
+	      "tries that did not reach the asking node, also those that another agent answered"),
 	REACH(tries_turned_off, "requests for one that were turned off, for their number"),
 
 	SPAWN(runs, "programs asked for"),

@@ -283,6 +283,22 @@ static void node_that_never_came_has_a_row_while_there_is_room(void **state) {
 	peer_table_destroy(table);
 }
 
+// A try fails also if the agent of another node answers at the address.
+static void help_of_failed_tries_mentions_answers_of_another_agent(void **state) {
+	const char *help = NULL;
+	struct counter counter;
+
+	(void)state;
+	for (uint32_t n = 0; n < counters_count(); n++) {
+		counter_at(n, &counter);
+		if (strcmp(counter.group, "reach") == 0 &&
+		    strcmp(counter.name, "tries_failed") == 0)
+			help = counter.help;
+	}
+	assert_non_null(help);
+	assert_non_null(strstr(help, "another agent answered"));
+}
+
 UNIT_GROUP(metrics_page) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_of_a_thousand_lost_nodes_is_below_a_mebibyte),
@@ -291,6 +307,7 @@ UNIT_GROUP(metrics_page) {
 		cmocka_unit_test(a_port_tells_what_its_driver_counts_and_nothing_else),
 		cmocka_unit_test(page_does_not_grow_with_the_cluster),
 		cmocka_unit_test(node_that_never_came_has_a_row_while_there_is_room),
+		cmocka_unit_test(help_of_failed_tries_mentions_answers_of_another_agent),
 	};
 	int failed;
 
