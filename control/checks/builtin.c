@@ -52,7 +52,7 @@ int checks_rate_parse(
 	if (!thousandths_parse(text, used, &mbps) || mbps == 0)
 		return parse_fail(
 			error, -EINVAL, text, length,
-			"is no rate such as 100 or 2.5Gb/s, of 0.001 to 99999.999"
+			"is not a rate such as 100 or 2.5Gb/s, from 0.001 to 99999.999"
 		);
 	*ret_mbps = mbps;
 	return 0;

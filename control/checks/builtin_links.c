@@ -125,10 +125,10 @@ bool builtin_links_describe_hang(const struct builtin_links *links, char *text, 
 	show_duration(keeper_busy_ns(links->keeper), gone);
 	if (links->reading)
 		snprintf(
-			text, size, "%.32s does not tell its counters for %.16s",
+			text, size, "reading counters of %.24s has hung for %.16s",
 			links->list.names[links->next], gone
 		);
 	else
-		snprintf(text, size, "/sys does not list RDMA devices for %.16s", gone);
+		snprintf(text, size, "listing RDMA devices in /sys has hung for %.16s", gone);
 	return true;
 }

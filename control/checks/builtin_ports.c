@@ -45,6 +45,6 @@ void builtin_check_ports(struct builtin_checks *builtin, bool due) {
 	if (level == CHECK_OK && builtin->all[BUILTIN_PORTS].level == CHECK_CRITICAL)
 		builtin->link_looks = BUILTIN_LINK_READS;
 	builtin_check_result(
-		builtin, BUILTIN_PORTS, level, count > 0 ? evidence : "all devices can be used", 0
+		builtin, BUILTIN_PORTS, level, count > 0 ? evidence : "all devices are usable", 0
 	);
 }

@@ -155,7 +155,7 @@ static void check_disk(struct builtin_checks *builtin) {
 
 		show_duration(gone_ns, gone);
 		snprintf(
-			evidence, sizeof(evidence), "%.80s does not answer for %.16s",
+			evidence, sizeof(evidence), "%.80s has not answered for %.16s",
 			builtin->checks->config.state_directory, gone
 		);
 		builtin_check_result(builtin, BUILTIN_DISK, CHECK_UNKNOWN, evidence, gone_ns);
@@ -193,8 +193,8 @@ static void check_drivers(struct builtin_checks *builtin, bool due) {
 			continue;
 		show_duration(view.stuck_ns, gone);
 		snprintf(
-			text, sizeof(text), "a call into the driver of %.24s hangs for %.16s",
-			view.name, gone
+			text, sizeof(text), "a driver call of %.24s has hung for %.16s", view.name,
+			gone
 		);
 		builtin_evidence_add(evidence, &count, text);
 	}
@@ -204,7 +204,8 @@ static void check_drivers(struct builtin_checks *builtin, bool due) {
 	if (!due && level == builtin->all[BUILTIN_DRIVERS].level)
 		return;
 	builtin_check_result(
-		builtin, BUILTIN_DRIVERS, level, count > 0 ? evidence : "all calls come back", 0
+		builtin, BUILTIN_DRIVERS, level,
+		count > 0 ? evidence : "all calls into drivers return", 0
 	);
 }
 

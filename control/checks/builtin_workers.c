@@ -18,8 +18,8 @@ evidence_add_moved_worker(char *evidence, uint32_t *count, const struct checks_w
 	cpu_set_format(&worker->wanted, wanted, sizeof(wanted));
 	cpu_set_format(&worker->allowed, allowed, sizeof(allowed));
 	snprintf(
-		text, sizeof(text), "%.16s may run on %s, was pinned to %s", worker->name, allowed,
-		wanted
+		text, sizeof(text), "%.16s may run on CPUs %s, but was pinned to %s", worker->name,
+		allowed, wanted
 	);
 	builtin_evidence_add(evidence, count, text);
 }
@@ -46,8 +46,8 @@ static uint32_t collect_stuck_workers(
 			continue;
 		}
 		snprintf(
-			text, sizeof(text), "%.16s (thread %d) makes no turn for %u s", worker.name,
-			worker.tid, builtin->lives[n].silent
+			text, sizeof(text), "%.16s (thread %d) has made no progress for %u s",
+			worker.name, worker.tid, builtin->lives[n].silent
 		);
 		builtin_evidence_add(evidence, &named, text);
 		stuck++;
@@ -64,7 +64,7 @@ void builtin_check_workers(struct builtin_checks *builtin, bool due) {
 	if (!due && level == builtin->all[BUILTIN_WORKERS].level)
 		return;
 	builtin_check_result(
-		builtin, BUILTIN_WORKERS, level, named > 0 ? evidence : "all polling threads go on",
-		0
+		builtin, BUILTIN_WORKERS, level,
+		named > 0 ? evidence : "all polling threads make progress", 0
 	);
 }

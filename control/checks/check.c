@@ -77,7 +77,7 @@ void check_state_stuck(struct check *check, const struct spawn_stuck *stuck) {
 	log_event(
 		LOG_LEVEL_WARN, "check_stuck", log_str("check", check->name),
 		log_str("evidence", evidence),
-		log_str("effect", "it is not started again before that has ended")
+		log_str("effect", "the check is not started again before this process ends")
 	);
 	check_make_statement(check, VERDICT_UNKNOWN, check->reasons.stuck, evidence);
 }

@@ -301,8 +301,9 @@ judge_port_pauses(const struct congestion_port *port, bool stormed, struct link_
 		);
 	else if (stormed)
 		link_finding_add(
-			finding, CHECK_WARNING, "%.32s port %u found its own pauses too long",
-			port->device, port->number
+			finding, CHECK_WARNING,
+			"%.32s port %u reports that its own pauses are too long", port->device,
+			port->number
 		);
 	if (received != UINT32_MAX && received >= STORM_PERMILLE)
 		link_finding_add(
@@ -365,7 +366,7 @@ void congestion_judge(
 	if (finding.evidence[0] == '\0')
 		snprintf(
 			finding.evidence, sizeof(finding.evidence),
-			"%u ports count congestion, none is held by pauses", book->count
+			"%u ports count congestion, none sends pauses for long", book->count
 		);
 	*ret_finding = finding;
 }

@@ -127,7 +127,7 @@ static void judge_port_errors(const struct link_past *past, struct link_finding 
 	if (sum > 1000)
 		link_finding_add(
 			finding, CHECK_WARNING,
-			"%.32s port %u counts %" PRIu64 " %s in the last hour", past->device,
+			"%.32s port %u counted %" PRIu64 " %s in the last hour", past->device,
 			past->number, (past->milli[which] + 999) / 1000, link_counters[which].name
 		);
 	// Mention counters that do not speak against the port itself but may explain a bad path.
@@ -137,8 +137,8 @@ static void judge_port_errors(const struct link_past *past, struct link_finding 
 		if (link_counters[n].weight == 0 && counted > link_counters[n].per_hour)
 			link_finding_add(
 				finding, CHECK_OK,
-				"%.32s port %u counts %" PRIu64 " %s of its peers", past->device,
-				past->number, counted, link_counters[n].name
+				"%.32s port %u counted %" PRIu64 " %s caused by peers",
+				past->device, past->number, counted, link_counters[n].name
 			);
 	}
 }
@@ -155,14 +155,14 @@ static void judge_port_rate(
 		return;
 	if (expected > 0 && port->rate_mbps < expected)
 		link_finding_add(
-			finding, CHECK_CRITICAL, "%.32s port %u has %.1f Gb/s, expected are %.1f",
+			finding, CHECK_CRITICAL, "%.32s port %u runs at %.1f Gb/s instead of %.1f",
 			port->device, port->number, port->rate_mbps / 1000.0, expected / 1000.0
 		);
 	else if (expected == 0 && port->rate_mbps < past->best_mbps)
 		link_finding_add(
-			finding, CHECK_WARNING, "%.32s port %u has %.1f Gb/s, and had %.1f before",
-			port->device, port->number, port->rate_mbps / 1000.0,
-			past->best_mbps / 1000.0
+			finding, CHECK_WARNING,
+			"%.32s port %u runs at %.1f Gb/s, and ran at %.1f before", port->device,
+			port->number, port->rate_mbps / 1000.0, past->best_mbps / 1000.0
 		);
 }
 
@@ -216,7 +216,7 @@ static void judge_vanished_ports(
 
 		if (!past->seen && meant && past->was_up)
 			link_finding_add(
-				finding, CHECK_CRITICAL, "%.32s port %u is not there any more",
+				finding, CHECK_CRITICAL, "%.32s port %u has disappeared",
 				past->device, past->number
 			);
 		if (past->seen || meant)
@@ -239,7 +239,7 @@ static void judge_missing_devices(
 			known = strcmp(book->ports[k].device, device->name) == 0;
 		if (device->expect_mbps > 0 && !known)
 			link_finding_add(
-				finding, CHECK_CRITICAL, "%.32s is not there", device->name
+				finding, CHECK_CRITICAL, "device %.32s does not exist", device->name
 			);
 	}
 }

@@ -65,11 +65,11 @@ void builtin_judge_memory(
 	show_bytes(max_bytes, max);
 	if (max_bytes > 0 && bytes > max_bytes)
 		check_result_format(
-			ret_words, CHECK_WARNING, "the agent holds %s of memory, more than %s", now,
+			ret_words, CHECK_WARNING, "the agent uses %s of memory, more than %s", now,
 			max
 		);
 	else
-		check_result_format(ret_words, CHECK_OK, "the agent holds %s of memory", now);
+		check_result_format(ret_words, CHECK_OK, "the agent uses %s of memory", now);
 }
 
 void builtin_judge_pressure(const char *proc, struct check_level_words *ret_words) {
@@ -80,7 +80,9 @@ void builtin_judge_pressure(const char *proc, struct check_level_words *ret_word
 	int err = proc_file_read(proc, "pressure/memory", text);
 
 	if (err != 0) { // the kernel has no pressure information, or it is disabled
-		check_result_format(ret_words, CHECK_OK, "this kernel does not tell");
+		check_result_format(
+			ret_words, CHECK_OK, "this kernel does not report memory pressure"
+		);
 		return;
 	}
 	full = strstr(text, AVERAGE);
@@ -91,13 +93,13 @@ void builtin_judge_pressure(const char *proc, struct check_level_words *ret_word
 	    size <= strlen(MINUTE) || memcmp(word, MINUTE, strlen(MINUTE)) != 0 ||
 	    !thousandths_parse(word + strlen(MINUTE), size - strlen(MINUTE), &share)) {
 		check_result_format(
-			ret_words, CHECK_UNKNOWN, "%s/pressure/memory makes no sense", proc
+			ret_words, CHECK_UNKNOWN, "%s/pressure/memory cannot be parsed", proc
 		);
 		return;
 	}
 	check_result_format(
 		ret_words, share > PRESSURE_MAX ? CHECK_WARNING : CHECK_OK,
-		"for %.1f%% of the last minute everything waited for memory", share / 1000.0
+		"all tasks waited for memory during %.1f%% of the last minute", share / 1000.0
 	);
 }
 
@@ -137,12 +139,12 @@ void builtin_judge_disk(
 		);
 	else if (disk->free_bytes < free_min_bytes)
 		check_result_format(
-			ret_words, CHECK_WARNING, "%s are free for %.80s, less than %s", now,
+			ret_words, CHECK_WARNING, "%s are free in %.80s, less than %s", now,
 			directory, min
 		);
 	else if (disk->files > 0 && disk->free_files == 0)
 		check_result_format(
-			ret_words, CHECK_WARNING, "no file can be made any more for %.80s",
+			ret_words, CHECK_WARNING, "%.80s has no free inode for another file",
 			directory
 		);
 	else

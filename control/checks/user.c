@@ -92,8 +92,8 @@ static void user_check_due(struct loop_timer *timer, uint64_t now_ns) {
 	checks->counters.skipped++;
 	user_check_result(
 		user, CHECK_UNKNOWN,
-		err == -EPIPE	 ? "the spawn helper is gone; a restart of the agent mends that"
-		: err == -EAGAIN ? "not run: as many programs are under way as may"
+		err == -EPIPE	 ? "the spawn helper has ended; restart the agent"
+		: err == -EAGAIN ? "not run: the limit of running programs is reached"
 				 : "not run: out of memory",
 		0
 	);
@@ -149,7 +149,7 @@ int user_check_create(
 		user_check_destroy(user);
 		return -ENOMEM;
 	}
-	check_state_unknown(&user->check, "it has not run yet");
+	check_state_unknown(&user->check, "the check has not run yet");
 	schedule_first_run(user);
 	*ret_user = user;
 	return 0;

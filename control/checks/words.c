@@ -58,7 +58,7 @@ int check_command_split(
 		}
 		words[count++] = out;
 		if (!copy_command_word(&at, &out)) {
-			*ret_why = "has a quote without its end";
+			*ret_why = "has an unterminated quote";
 			return -EINVAL;
 		}
 		at += strspn(at, BLANKS); // skip blanks before the terminator overwrites them
@@ -194,7 +194,7 @@ static enum check_level judge_exit(
 	if (!check_first_line(result->out.bytes, result->out.size, convention, line) &&
 	    !check_first_line(result->err.bytes, result->err.size, CHECK_NPD, line))
 		snprintf(
-			evidence, VERDICT_EVIDENCE_MAX + 1, "exit status %d, and not a word",
+			evidence, VERDICT_EVIDENCE_MAX + 1, "exit status %d, no output",
 			result->status
 		);
 	else if (known)
@@ -239,10 +239,7 @@ enum check_level check_judge(
 		snprintf(evidence, size, "not started: %s", spawn_failure_text(result->status));
 		break;
 	case SPAWN_LOST:
-		snprintf(
-			evidence, size,
-			"the spawn helper is gone; a restart of the agent mends that"
-		);
+		snprintf(evidence, size, "the spawn helper has ended; restart the agent");
 		break;
 	}
 	return CHECK_UNKNOWN;

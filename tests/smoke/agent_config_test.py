@@ -77,7 +77,7 @@ CONTRADICTIONS = [
      "as that of a check of the agent's own"),
     ({"check.-.command": "/bin/true"}, "[check -] command", "needs a letter or a digit"),
     ({"check.x.command": "true"}, "[check x] command", "absolute path, such as"),
-    ({"check.x.command": "/bin/sh -c 'x"}, "[check x] command", "a quote without its end"),
+    ({"check.x.command": "/bin/sh -c 'x"}, "[check x] command", "an unterminated quote"),
     ({"check.x.command": "/bin/true", "check.x.convention": "icinga"},
      "[check x] convention", "nagios"),
     ({"check.x.timeout": "3s"}, "[check x] needs the key command", ""),

@@ -302,7 +302,9 @@ static void a_worker_that_makes_no_turn_is_said_after_five_looks(void **state) {
 	assert_int_equal(last_said("WorkerStuck"), VERDICT_NONE);
 	pass(3600 * SEC); // only one run, however long the agent was stopped
 	assert_int_equal(last_said("WorkerStuck"), VERDICT_CHECK_WARNING);
-	assert_string_equal(evidence("WorkerStuck"), "tocsin-w3 (thread 13) makes no turn for 5 s");
+	assert_string_equal(
+		evidence("WorkerStuck"), "tocsin-w3 (thread 13) has made no progress for 5 s"
+	);
 	threads[1].sign.turns++;
 	threads[0].sign.turns++;
 	pass(SEC);
@@ -317,12 +319,14 @@ static void a_worker_that_was_moved_is_told_and_no_finding(void **state) {
 	cpu_set_add(&threads[1].allowed, 0);
 	begin_looking();
 	look_once("workers");
-	assert_string_equal(view("workers").evidence, "tocsin-w3 may run on 0, was pinned to 3");
+	assert_string_equal(
+		view("workers").evidence, "tocsin-w3 may run on CPUs 0, but was pinned to 3"
+	);
 	assert_int_equal(view("workers").level, CHECK_OK);
 	assert_int_equal(last_said("WorkerStuck"), VERDICT_NONE);
 	threads[1].wanted = threads[1].allowed = (struct cpu_set){{0}};
 	look_once("workers");
-	assert_string_equal(view("workers").evidence, "all polling threads go on");
+	assert_string_equal(view("workers").evidence, "all polling threads make progress");
 }
 
 static bool is_written(const char *words) {
@@ -357,7 +361,7 @@ static void a_device_that_does_not_tell_is_named_and_nothing_waits(void **state)
 	begin_looking();
 	make_hang(DEVICE "counters/symbol_error");
 	wait_stuck();
-	assert_non_null(strstr(evidence("DeviceStuck"), "mlx5_0 does not tell its counters for"));
+	assert_non_null(strstr(evidence("DeviceStuck"), "reading counters of mlx5_0 has hung for"));
 	look_once("agent-memory"); // the check runs again
 	look_once("state-directory");
 	let_go(DEVICE "counters/symbol_error", "0\n");
@@ -391,9 +395,7 @@ static void a_driver_that_hangs_is_said_at_once(void **state) {
 	driver_state = FABRIC_DEVICE_STUCK;
 	pass(SEC + 1);
 	assert_int_equal(last_said("DeviceStuck"), VERDICT_DEVICE_STUCK);
-	assert_string_equal(
-		evidence("DeviceStuck"), "a call into the driver of mlx5_1 hangs for 12 s"
-	);
+	assert_string_equal(evidence("DeviceStuck"), "a driver call of mlx5_1 has hung for 12 s");
 	driver_state = FABRIC_DEVICE_UP;
 	pass(SEC + 1);
 	assert_int_equal(last_said("DeviceStuck"), VERDICT_HEALTHY);
@@ -490,7 +492,7 @@ static void memory_pressure_and_disk_are_judged_by_their_limits(void **state) {
 	assert_int_equal(last_said("MemoryPressure"), VERDICT_CHECK_WARNING);
 	assert_string_equal(
 		evidence("MemoryPressure"),
-		"for 33.3% of the last minute everything waited for memory"
+		"all tasks waited for memory during 33.3% of the last minute"
 	);
 	assert_int_equal(last_said("StateDirectory"), VERDICT_CHECK_WARNING);
 	settings.memory_max_bytes = settings.disk_free_bytes = 0;

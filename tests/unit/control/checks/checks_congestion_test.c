@@ -297,7 +297,7 @@ static void a_port_that_sends_pauses_half_of_the_time_is_a_finding(void **state)
 	take_pauses(&read, 77000000, 0); // counted before the first read
 	judge(&read);
 	assert_int_equal(found.level, CHECK_OK);
-	assert_string_equal(found.evidence, "1 ports count congestion, none is held by pauses");
+	assert_string_equal(found.evidence, "1 ports count congestion, none sends pauses for long");
 	take_pauses(&read, 77000000 + 4990000, 0);
 	judge(&read);
 	assert_int_equal(found.level, CHECK_OK);
@@ -398,7 +398,9 @@ static void a_device_that_found_its_pauses_too_long_is_a_finding_for_a_minute(vo
 	for (int n = 0; n < 6; n++) {
 		judge(&read);
 		assert_int_equal(found.level, CHECK_WARNING);
-		assert_string_equal(found.evidence, "mlx5_0 port 1 found its own pauses too long");
+		assert_string_equal(
+			found.evidence, "mlx5_0 port 1 reports that its own pauses are too long"
+		);
 	}
 	judge(&read);
 	assert_int_equal(found.level, CHECK_OK);

@@ -198,7 +198,7 @@ static void a_port_that_was_up_is_missed(void **state) {
 	// A removed port is critical only if the agent probes with it.
 	judge(ports, 0, 4 * SEC);
 	assert_int_equal(found[LINK_STATE].level, CHECK_CRITICAL);
-	assert_string_equal(found[LINK_STATE].evidence, "mlx5_0 port 1 is not there any more");
+	assert_string_equal(found[LINK_STATE].evidence, "mlx5_0 port 1 has disappeared");
 }
 
 static void a_device_that_something_is_expected_of_is_missed_though_it_never_was(void **state) {
@@ -234,7 +234,8 @@ static void a_link_is_slow_against_what_is_expected_or_what_it_was(void **state)
 	judge(&one, 1, 2 * SEC);
 	assert_int_equal(found[LINK_RATE].level, CHECK_WARNING);
 	assert_string_equal(
-		found[LINK_RATE].evidence, "mlx5_0 port 1 has 50.0 Gb/s, and had 100.0 before"
+		found[LINK_RATE].evidence,
+		"mlx5_0 port 1 runs at 50.0 Gb/s, and ran at 100.0 before"
 	);
 	want("mlx5_0", 0, 200000);
 	judge(&one, 1, 3 * SEC);
@@ -267,7 +268,8 @@ static void errors_count_by_what_comes_in_an_hour(void **state) {
 	judge(&one, 1, now_ns += SEC);
 	assert_int_equal(found[LINK_ERRORS].level, CHECK_WARNING);
 	assert_string_equal(
-		found[LINK_ERRORS].evidence, "mlx5_0 port 1 counts 12 symbol_error in the last hour"
+		found[LINK_ERRORS].evidence,
+		"mlx5_0 port 1 counted 12 symbol_error in the last hour"
 	);
 	judge(&one, 1, now_ns += HOUR);
 	assert_int_equal(found[LINK_ERRORS].level, CHECK_OK); // the hour is over
@@ -310,13 +312,14 @@ static void what_peers_make_a_port_count_is_told_and_no_finding(void **state) {
 	assert_string_equal(
 		found[LINK_ERRORS].evidence,
 		"1 of 1 ports of RDMA devices are up; "
-		"mlx5_0 port 1 counts 20000 local_ack_timeout_err of its peers"
+		"mlx5_0 port 1 counted 20000 local_ack_timeout_err caused by peers"
 	);
 	one.counters[symbol] = link_counters[symbol].per_hour + 1;
 	judge(&one, 1, 3 * SEC);
 	assert_int_equal(found[LINK_ERRORS].level, CHECK_WARNING);
 	assert_non_null(strstr(found[LINK_ERRORS].evidence, "11 symbol_error in the last hour; "));
-	assert_non_null(strstr(found[LINK_ERRORS].evidence, "local_ack_timeout_err of its peers"));
+	assert_non_null(strstr(found[LINK_ERRORS].evidence, "local_ack_timeout_err caused by peers")
+	);
 }
 
 static void a_counter_that_was_reset_or_goes_away_counts_nothing(void **state) {

@@ -41,7 +41,7 @@ static void what_has_not_run_yet_is_unknown_and_runs_soon(void **state) {
 	(void)state;
 	use(&disk);
 	assert_int_equal(bed_said("CheckUnknownDisk"), VERDICT_UNKNOWN);
-	assert_string_equal(bed_evidence("CheckUnknownDisk"), "it has not run yet");
+	assert_string_equal(bed_evidence("CheckUnknownDisk"), "the check has not run yet");
 	assert_false(view(0).ran);
 	bed_turn(CHECKS_FIRST_SPREAD_NS);
 	assert_true(bed_runs("/disk"));
@@ -272,8 +272,8 @@ static void what_cannot_be_run_is_unknown_with_its_reason_and_tried_again(void *
 		int err;
 		const char *evidence;
 	} cases[] = {
-		{-EAGAIN, "not run: as many programs are under way as may"},
-		{-EPIPE, "the spawn helper is gone; a restart of the agent mends that"},
+		{-EAGAIN, "not run: the limit of running programs is reached"},
+		{-EPIPE, "the spawn helper has ended; restart the agent"},
 		{-ENOMEM, "not run: out of memory"},
 	};
 	struct checks_counters counters;

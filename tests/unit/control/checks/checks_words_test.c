@@ -49,8 +49,8 @@ static void a_command_that_cannot_be_split_says_why(void **state) {
 		{"", "names no program"},
 		{" \t", "names no program"},
 		{"'' x", "names no program"},
-		{"/a 'b", "has a quote without its end"},
-		{"/a \"b\\\"", "has a quote without its end"},
+		{"/a 'b", "has an unterminated quote"},
+		{"/a \"b\\\"", "has an unterminated quote"},
 	};
 	char many[2 * SPAWN_ARGUMENTS_MAX + 8] = "", *words[SPAWN_ARGUMENTS_MAX + 1];
 	const char *why;
@@ -164,7 +164,7 @@ static void ends_of_programs_become_levels_by_convention(void **state) {
 		{SPAWN_NOT_STARTED, -EACCES, CHECK_UNKNOWN, CHECK_UNKNOWN,
 		 "not started: Permission denied"},
 		{SPAWN_LOST, 0, CHECK_UNKNOWN, CHECK_UNKNOWN,
-		 "the spawn helper is gone; a restart of the agent mends that"},
+		 "the spawn helper has ended; restart the agent"},
 	};
 
 	(void)state;
@@ -197,7 +197,7 @@ static void a_program_without_output_is_told_by_what_it_said_of_errors(void **st
 	assert_string_equal(evidence, "sh: no x");
 	result.err.size = 0;
 	check_judge(&result, CHECK_NAGIOS, 1, evidence);
-	assert_string_equal(evidence, "exit status 2, and not a word");
+	assert_string_equal(evidence, "exit status 2, no output");
 }
 
 static void a_rate_is_gigabits_a_second(void **state) {
