@@ -124,7 +124,7 @@ static void append_exit(struct sentence *sentence, const struct ras_comm_rank *r
 		append_format(sentence, ", killed by signal %d", rank->exit_value);
 		break;
 	case JOBS_EXIT_MEMORY:
-		append_format(sentence, ", killed for want of memory");
+		append_format(sentence, ", killed for lack of memory");
 		break;
 	default:
 		break;
@@ -169,7 +169,7 @@ static void append_process_state(struct sentence *sentence) {
 	const struct ras_comm_rank *rank = &merged_rank(sentence, finding->late[0])->rank;
 
 	if ((rank->knows & RAS_RANK_KNOWS_PROCESS) == 0) {
-		append_format(sentence, "; what its process does is not known");
+		append_format(sentence, "; the state of its process is unknown");
 		return;
 	}
 	append_format(sentence, "; its process is %s", jobs_process_name(rank->process_state));
@@ -181,9 +181,9 @@ static void append_process_state(struct sentence *sentence) {
 	);
 	append_duration(sentence, JOBS_WORK_WINDOW_NS / NS_PER_MS);
 	if (finding->serves)
-		append_format(sentence, ": it may have nothing to send");
+		append_format(sentence, ": the rank may have nothing to send");
 	else if (finding->busy)
-		append_format(sentence, ": it works");
+		append_format(sentence, ": it is busy");
 	// A thread that polls its device looks busy, although it only waits.
 	if (finding->busy && finding->via == JOBS_NOBODY && finding->device_waits != JOBS_NOBODY)
 		append_format(
@@ -211,7 +211,7 @@ static void describe_late(struct sentence *sentence, const char *what) {
 		append_process_state(sentence);
 	if (finding->via != JOBS_NOBODY)
 		append_format(
-			sentence, "; it waits itself in communicator %016llx",
+			sentence, "; a late rank itself waits in communicator %016llx",
 			(unsigned long long)sentence->look->comms[finding->via].id.hash
 		);
 }
@@ -281,7 +281,7 @@ static void describe_straggler(struct sentence *sentence) {
 	append_rank(sentence, straggler->place);
 	append_format(
 		sentence,
-		straggler->seen_by_median ? " waited least in %u of %u looks"
+		straggler->seen_by_median ? " waited least in %u of %u samples"
 					  : " came last in %u of %u operations",
 		straggler->last, straggler->of
 	);
@@ -303,12 +303,12 @@ static void describe_unknown(struct sentence *sentence) {
 	}
 	append_format(sentence, "all ranks have launched ");
 	append_operation(sentence);
-	append_format(sentence, ", and none moved for ");
+	append_format(sentence, ", and none has made progress for ");
 	append_duration(sentence, finding->waited_ms);
 	append_format(
 		sentence, (finding->knows & RAS_RANK_KNOWS_STARTED) == 0
-				  ? "; they do not tell what has started"
-				  : "; they do not tell what has completed"
+				  ? "; they do not report what has started"
+				  : "; they do not report what has completed"
 	);
 	if (finding->pair != NULL)
 		append_format(sentence, "; %s", finding->pair->words);
@@ -319,18 +319,18 @@ static void describe_no_cause(struct sentence *sentence) {
 
 	switch (finding->grade) {
 	case JOBS_ENDED:
-		append_format(sentence, "it has ended");
+		append_format(sentence, "the communicator has ended");
 		break;
 	case JOBS_MOVING:
-		append_format(sentence, "it moves");
+		append_format(sentence, "its ranks make progress");
 		break;
 	case JOBS_QUIET:
-		append_format(sentence, "no rank moved for ");
+		append_format(sentence, "no rank has made progress for ");
 		append_duration(sentence, finding->waited_ms);
 		append_format(
 			sentence, (finding->knows & RAS_RANK_KNOWS_COMPLETED) != 0
-					  ? ", and none has an operation open"
-					  : "; whether an operation is open is not told"
+					  ? ", and no operation is open"
+					  : "; the ranks do not report whether an operation is open"
 		);
 		break;
 	case JOBS_WAITING:

@@ -27,7 +27,7 @@ JOBS = {
     "deadlock": (["--deadlock"], "symmetric-stall", "waiting", "none has completed it", ""),
     "mismatch": (["--mismatch", "2"], "mismatch", "stuck", "rank 2 ", "2048 float32"),
     "cycle": (["--cycle"], "ordering-deadlock", "stuck", "wait for each other", ""),
-    "pause": (["--pause", "3"], "missing-enter", "waiting", "rank 3 ", "it works"),
+    "pause": (["--pause", "3"], "missing-enter", "waiting", "rank 3 ", "it is busy"),
     "straggle": (["--straggle", "1"], "straggler", "moving", "rank 1 ", "came last"),
 }
 

@@ -217,7 +217,7 @@ static void two_that_compute_with_an_operation_open_are_no_deadlock(void **state
 	view.findings = hand.findings;
 	jobs_view_say(&view, 0, text);
 	assert_non_null(
-		strstr(text, "it works, and its device waits in communicator 0000000000000002")
+		strstr(text, "it is busy, and its device waits in communicator 0000000000000002")
 	);
 }
 
@@ -258,7 +258,7 @@ static void who_waits_elsewhere_is_not_blamed(void **state) {
 	view.look = hand.look;
 	view.findings = hand.findings;
 	jobs_view_say(&view, 0, text);
-	assert_non_null(strstr(text, "it waits itself in communicator 0000000000000002"));
+	assert_non_null(strstr(text, "a late rank itself waits in communicator 0000000000000002"));
 }
 
 static void nothing_launched_or_all_completed_is_quiet(void **state) {
