@@ -13,16 +13,17 @@
 const char *grant_reason_text(enum grant grant) {
 	static const char *const words[GRANT_COUNT] = {
 		[GRANT_GIVEN] = "granted",
-		[GRANT_NOT_MEMBER] = "this agent is no member of the cluster",
-		[GRANT_BRAKE] = "too many went bad at once: the network is more likely than each",
-		[GRANT_MINORITY] = "no more than half of the nodes are alive here",
+		[GRANT_NOT_MEMBER] = "this agent is not a member of the cluster",
+		[GRANT_BRAKE] = "too many nodes went bad at once: a network fault is more likely",
+		[GRANT_MINORITY] = "this agent finds no more than half of the nodes alive",
 		[GRANT_COMMON_EVENT] =
-			"more fell silent with it within a minute than may be drained in ten",
-		[GRANT_RATE_LIMIT] = "as many as may be were granted in the last ten minutes",
-		[GRANT_TOO_MANY_OUT] = "as many nodes as may be are out of service",
-		[GRANT_IMPROVING] = "what is known of it is better already",
-		[GRANT_TABLE_FULL] = "too many grants are kept",
-		[GRANT_NO_GRANTER] = "no member is fit to grant it: all are critical, or just came",
+			"more nodes fell silent with it than may be drained in ten minutes",
+		[GRANT_RATE_LIMIT] = "the limit of drains in ten minutes is reached",
+		[GRANT_TOO_MANY_OUT] = "the limit of nodes out of service is reached",
+		[GRANT_IMPROVING] = "the newest evidence about the node is better already",
+		[GRANT_TABLE_FULL] = "the table of grants is full",
+		[GRANT_NO_GRANTER] =
+			"no member may grant it: all are critical, or joined a moment ago",
 		[GRANT_PENDING] = "the granter has not granted it yet",
 	};
 

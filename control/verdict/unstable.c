@@ -40,7 +40,7 @@ void unstable_record_change(struct subject *subject, bool own_doubt, uint64_t no
 	if (flap_history->unstable)
 		snprintf(
 			flap_history->evidence, sizeof(flap_history->evidence),
-			"it changed %u times or more within a minute, the last two words are %s "
+			"the verdict changed at least %u times within a minute, last between %s "
 			"and %s (%s)",
 			FLAP_CHANGES_MAX, verdict_name(flap_history->before),
 			verdict_name(flap_history->word), subject->held.reason

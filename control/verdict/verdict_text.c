@@ -11,70 +11,78 @@
 
 // The names are stable, since schedulers and alerts match them.
 const struct verdict_text_reason verdict_text_reasons[] = {
-	{"None", "healthy", "Nothing speaks against it."},
+	{"None", "healthy", "No evidence speaks against the node."},
 	{"PulseSlow", "path-degraded",
-	 "Two observers or more read its pulse slowly, against their past and against other paths; "
-	 "nobody reads it as fast as before."},
+	 "Two or more observers read its pulse more slowly than before and than other paths; "
+	 "no observer reads it as fast as before."},
 	{"LargeLost", "path-lossy",
-	 "Large reads or writes are lost on every path to it, small ones "
-	 "are not."},
+	 "Large reads or writes are lost on every path to the node; small ones arrive."},
 	{"ReadsLost", "path-lossy",
-	 "Reads or writes of all sizes are lost on every path to it, not all of them."},
+	 "Some reads or writes of every size are lost on every path to the node."},
 	{"PacketsLost", "path-lossy",
-	 "Two agents or more, whose other connections are sound, have to send much again that they "
-	 "send to it: packets to it, or from it, are lost."},
+	 "Two or more agents, whose other connections are sound, retransmit much to the node: "
+	 "packets to it or from it are lost."},
 	{"OwnLoss", "unknown",
-	 "The agent that was asked has to send much again on most of its connections: what it does "
-	 "not hear may be its own loss."},
+	 "The agent that answers retransmits much on most of its connections: the silence that "
+	 "it notices may be its own loss."},
 	{"Flapping", "unstable",
-	 "Its verdict changed more than three times within a minute, and no word has stood for a "
-	 "minute since."},
-	{"NotMember", "unknown", "The agent that was asked is no member of the cluster."},
-	{"NeverSeen", "unknown", "It is expected by the roster and never came."},
+	 "The verdict changed more than three times within a minute, and has not been stable "
+	 "for a minute since."},
+	{"NotMember", "unknown", "The agent that answers is not a member of the cluster."},
+	{"NeverSeen", "unknown", "The roster expects the node, but it has never joined."},
 	{"Suspected", "unknown",
-	 "The overlay does not hear it at the moment and has not decided yet."},
+	 "The overlay does not hear the node at the moment and has not decided yet."},
 	{"SilentBothWays", "unknown",
-	 "Neither its pulse nor its agent is heard, and the overlay has not decided yet."},
+	 "Neither the pulse nor the agent of the node is heard, and the overlay has not "
+	 "decided yet."},
 	{"Unreachable", "unknown",
-	 "It is silent together with so many others that the overlay's brake holds its death."},
+	 "So many other nodes are silent at the same time that the overlay's brake holds back "
+	 "the node's death."},
 	{"Brake", "unknown",
-	 "Too many went bad at once: the network between is more likely than each of them."},
+	 "Too many nodes went bad at once: a fault of the network between them is more likely "
+	 "than a fault of each."},
 	{"SoleObserver", "unknown",
-	 "One agent alone holds it for dead, by silence on both planes."},
+	 "A single agent declared the node dead, by silence on both planes."},
 	{"HostOrAgent", "unknown",
-	 "Its agent is dead by silence, and nothing tells whether its host lives."},
+	 "The agent was declared dead for its silence, and nothing shows whether its host is "
+	 "alive."},
 	{"EvidenceStale", "unknown",
-	 "What spoke against it was not repeated, and not taken back either."},
-	{"OwnPause", "unknown", "The agent that was asked has been stopped itself just now."},
+	 "The evidence against the node was neither repeated nor withdrawn."},
+	{"OwnPause", "unknown", "The agent that answers was itself paused a moment ago."},
 	{"PulseContradicts", "unknown",
-	 "The counter of its pulse stands, and yet its agent answers."},
+	 "The counter of the node's pulse does not advance, yet its agent answers."},
 	{"Settling", "unknown",
-	 "Nothing speaks against it now; it is to stay so for some seconds before it is called healthy."},
+	 "The evidence against the node has ended; the node is called healthy if this lasts "
+	 "for some seconds."},
 	{"PulseAlone", "mgmt-net-down",
-	 "The overlay does not reach it, while its pulse is read and advances."},
+	 "The overlay does not reach the node, but its pulse is read and advances."},
 	{"AgentGone", "agent-down",
-	 "Its host takes no connections to the agent any more: the process is gone."},
+	 "The node's host refuses connections to the agent: the process of the agent has "
+	 "ended."},
 	{"PulseStands", "agent-frozen",
-	 "Its pulse is read, and the counter stands: the host lives, the agent does not run."},
+	 "The node's pulse is read, but its counter does not advance: the host is alive, the "
+	 "agent does not run."},
 	{"AgentMute", "agent-frozen",
-	 "Its host accepts connections, and the agent says nothing on them."},
+	 "The node's host accepts connections, but the agent sends nothing on them."},
 	{"PulseUnread", "fabric-down",
-	 "Its agent answers, and its pulse cannot be read on any of its ports."},
+	 "The node's agent answers, but its pulse cannot be read on any of its ports."},
 	{"PortUnread", "fabric-down",
-	 "Its pulse cannot be read through one of its ports; through another it can."},
+	 "The node's pulse cannot be read through one of its ports, but through another one."},
 	{"PeersUnread", "fabric-down",
-	 "It reads none of its members, which others read, and nobody reads it."},
-	{"NodeSilent", "node-down", "The overlay does not reach it, and its pulse cannot be read."},
+	 "The node reads none of its peers, which others read, and no observer reads the node."},
+	{"NodeSilent", "node-down",
+	 "The overlay does not reach the node, and its pulse cannot be read."},
 	{"OverlaySilent", "node-down",
-	 "Its host does not answer the overlay; there is no data plane to it."},
-	{"PortDown", "fabric-down", "It says so itself: a port of its own is down."},
+	 "The node's host does not answer the overlay, and there is no RDMA path to it."},
+	{"PortDown", "fabric-down", "The node itself reports that one of its ports is down."},
 	{"PauseStorm", "check-warning",
-	 "It says so itself: a port of its own sends pauses nearly all the time, and holds back the "
-	 "fabric."},
+	 "The node itself reports that one of its ports sends pauses nearly all the time and "
+	 "holds back the fabric."},
 	{"AddressShared", "check-warning",
-	 "It says so itself: its machine has an IP address that another member tells as its own."},
+	 "The node itself reports that its machine has an IP address that another member "
+	 "announces as its own."},
 	{"DeviceStuck", "device-stuck",
-	 "It says so itself: a call into the driver of a device does not return."},
+	 "The node itself reports that a call into the driver of a device does not return."},
 };
 
 const uint32_t verdict_text_reason_count =
@@ -161,7 +169,7 @@ static void write_overlay_silent(const struct finding *finding, struct sentence 
 
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
-		"%s; nothing comes back from its host; no path to it",
+		"%s; its host does not answer; there is no RDMA path to it",
 		overlay_silence_text(finding, words)
 	);
 }
@@ -169,8 +177,8 @@ static void write_overlay_silent(const struct finding *finding, struct sentence 
 static void write_pulse_stands(const struct finding *finding, struct sentence *ret_sentence) {
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
-		"%u of %u observers read its pulse, and the counter stands; its agent does not "
-		"answer",
+		"%u of %u observers read its pulse, but its counter does not advance; its agent "
+		"does not answer",
 		finding->bad,
 		finding->reader_count > finding->bad ? finding->reader_count : finding->bad
 	);
@@ -228,7 +236,7 @@ static void write_sizes_lost(const struct finding *finding, struct sentence *ret
 static void write_packets_lost(const struct finding *finding, struct sentence *ret_sentence) {
 	snprintf(
 		ret_sentence->text, sizeof(ret_sentence->text),
-		"%u observers have to send again what they send to it, up to %u.%u %% of the packets",
+		"%u observers retransmit up to %u.%u %% of the packets that they send to it",
 		finding->bad, finding->example->lost_permille / 10,
 		finding->example->lost_permille % 10
 	);
@@ -280,7 +288,8 @@ void held_write_evidence(const struct finding *finding, struct held *held) {
 	if (finding->sole && finding->verdict != VERDICT_UNKNOWN && sentence.text[0] != '\0') {
 		memcpy(text, sentence.text, sizeof(text));
 		snprintf(
-			sentence.text, sizeof(sentence.text), "one agent's word alone: %.130s", text
+			sentence.text, sizeof(sentence.text), "reported by one agent only: %.130s",
+			text
 		);
 	}
 	memcpy(held->evidence, sentence.text, sizeof(held->evidence));

@@ -135,7 +135,7 @@ static void drain_without_a_grant_is_a_warning_that_says_why(void **state) {
 	assert_int_equal(health_advice(&health, &view), VERDICT_ADVICE_WARN);
 	assert_string_equal(
 		health_withheld_reason(&health, &view),
-		"as many as may be were granted in the last ten minutes"
+		"the limit of drains in ten minutes is reached"
 	);
 	assert_null(health_withheld_reason(&health, &warned));
 }

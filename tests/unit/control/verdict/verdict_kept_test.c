@@ -206,7 +206,7 @@ static void who_is_no_member_knows_nothing(void **state) {
 	for (uint32_t peer = 5; peer <= 6; peer++) { // one judged before, and one never judged
 		assert_int_equal(verdict_view_get(bed->engine, bed_id(peer), &view), 0);
 		assert_string_equal(
-			view.evidence, "The agent that was asked is no member of the cluster."
+			view.evidence, "The agent that answers is not a member of the cluster."
 		);
 	}
 	self.joined = true;

@@ -27,7 +27,7 @@ static void node_to_which_two_send_much_again_is_lossy_and_drains_nobody(void **
 	assert_int_equal(bed_view(bed, 4).advice, VERDICT_ADVICE_WARN);
 	assert_string_equal(
 		bed_view(bed, 4).evidence,
-		"2 observers have to send again what they send to it, up to 41.2 % of the packets"
+		"2 observers retransmit up to 41.2 % of the packets that they send to it"
 	);
 	say_loses(bed, 1, 4, 0);
 	say_loses(bed, 2, 4, 0);

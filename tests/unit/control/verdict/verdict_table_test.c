@@ -307,7 +307,7 @@ static void what_a_host_answers_to_a_sole_observer_is_told_and_nobody_acts_by_it
 		assert_false(bed_view(bed, 1).both_planes);
 		if (rows[n].verdict != VERDICT_UNKNOWN)
 			assert_non_null(
-				strstr(bed_view(bed, 1).evidence, "one agent's word alone: ")
+				strstr(bed_view(bed, 1).evidence, "reported by one agent only: ")
 			);
 		bed_destroy(bed);
 	}
