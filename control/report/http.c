@@ -221,7 +221,8 @@ handle_request(
 			return page_answer(http, connection, (enum page)page);
 	}
 	return send_sentence(
-		connection, MHD_HTTP_NOT_FOUND, "There are /metrics, /health and /status.json.\n"
+		connection, MHD_HTTP_NOT_FOUND,
+		"Not found. Pages: /metrics, /health, /status.json.\n"
 	);
 }
 

@@ -104,7 +104,7 @@ static void not_alive_peers_write(const struct peer_table *peers, FILE *out) {
 
 	page_family(
 		out, true, "tocsin_peer_not_alive", "gauge",
-		"nodes that are not alive, at most 1000 of them; 2 if in maintenance"
+		"1 for each node that is not alive, 2 if it is in maintenance; at most 1000 nodes"
 	);
 	for (uint32_t slot = 0; slot < view->slots_max && named < NAMED_PEERS_MAX; slot++) {
 		const struct peer_row *row = peer_snapshot_row(snapshot, slot);
@@ -122,7 +122,7 @@ static void not_alive_peers_write(const struct peer_table *peers, FILE *out) {
 void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out) {
 	const struct snapshot *snapshot = facts->snapshot;
 
-	page_family(out, true, "tocsin_build_info", "gauge", "the version of this agent");
+	page_family(out, true, "tocsin_build_info", "gauge", "version of this agent");
 	fprintf(out, "tocsin_build_info{version=\"%s\"} 1\n", facts->version);
 	if (snapshot->at_ns != 0) {
 		gauge_write(
@@ -131,15 +131,15 @@ void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out) 
 		);
 		gauge_write(
 			out, "tocsin_alone",
-			"whether this node is alone, though it remembers or expects others",
+			"whether this node is alone although it remembers or expects other nodes",
 			snapshot->alone
 		);
 		gauge_write(
-			out, "tocsin_brake", "whether deaths by silence are held",
+			out, "tocsin_brake", "whether the brake holds back deaths by silence",
 			snapshot->view.brake
 		);
 		gauge_write(
-			out, "tocsin_view_number", "the number of this node's view, which grows",
+			out, "tocsin_view_number", "number of this node's view, which only grows",
 			snapshot->view.number
 		);
 		gauge_write(
@@ -155,12 +155,12 @@ void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out) 
 			out, "tocsin_expected", "nodes that the roster names", snapshot->expected
 		);
 		gauge_write(
-			out, "tocsin_missing", "nodes of the roster that never came",
+			out, "tocsin_missing", "nodes of the roster that never joined",
 			snapshot->missing
 		);
 		page_family(
 			out, true, "tocsin_snapshot_age_seconds", "gauge",
-			"how old these numbers are; more than 5 says that the agent hangs"
+			"age of these numbers; more than 5 means that the agent hangs"
 		);
 		fprintf(out, "tocsin_snapshot_age_seconds %.3f\n",
 			(double)(facts->now_ns - snapshot->at_ns) / 1e9);

@@ -28,7 +28,7 @@ void page_congestion(const struct snapshot *snapshot, bool open_metrics, FILE *o
 	// reset.
 	page_family(
 		out, open_metrics, "tocsin_port_congestion", "counter",
-		"what a port of an RDMA device counts of congestion, by kind"
+		"congestion counters of a port of an RDMA device, by kind"
 	);
 	for (uint32_t n = 0; n < snapshot->port_count; n++) {
 		const struct congestion_port *port = &snapshot->ports[n];
@@ -43,7 +43,7 @@ void page_congestion(const struct snapshot *snapshot, bool open_metrics, FILE *o
 	}
 	page_family(
 		out, true, "tocsin_port_paused_ratio", "gauge",
-		"share of the time, between the last two looks, that the port sent or obeyed pauses"
+		"share of the time since the previous read that the port sent or obeyed pauses"
 	);
 	for (uint32_t n = 0; n < snapshot->port_count; n++) {
 		const struct congestion_port *port = &snapshot->ports[n];
@@ -61,7 +61,7 @@ static const struct {
 	 offsetof(struct jobhost_job, ranks)},
 	{"tocsin_job_by_id_gone", "ranks of these communicators, on all nodes, that are gone",
 	 offsetof(struct jobhost_job, gone)},
-	{"tocsin_job_by_id_waiting", "communicators whose ranks wait for one of them",
+	{"tocsin_job_by_id_waiting", "communicators whose ranks wait for a rank",
 	 offsetof(struct jobhost_job, waiting)},
 	{"tocsin_job_by_id_stuck", "communicators that are stuck",
 	 offsetof(struct jobhost_job, stuck)},
@@ -82,7 +82,7 @@ void page_jobs(const struct snapshot *snapshot, FILE *out) {
 	}
 	page_family(
 		out, true, "tocsin_job_processes_left_out", "gauge",
-		"processes of jobs beyond the 32, and the 16 of one user, that have series"
+		"processes of jobs without series: beyond 32 in total, or beyond 16 of one user"
 	);
 	fprintf(out, "tocsin_job_processes_left_out %" PRIu32 "\n", snapshot->jobs_left);
 }

@@ -46,7 +46,7 @@ static void times_write(const struct snapshot *snapshot, FILE *out) {
 
 	page_family(
 		out, true, latency, "summary",
-		"time to read 8 bytes: the median of the last window, the rest of the last 128"
+		"time to read 8 bytes: median of the last window, 0.99 of the last 128 reads"
 	);
 	for (uint32_t n = 0; n < snapshot->path_count; n++) {
 		const struct snapshot_path *path = &snapshot->paths[n];
@@ -54,7 +54,7 @@ static void times_write(const struct snapshot *snapshot, FILE *out) {
 		seconds_write(path, latency, ",quantile=\"0.5\"", path->row.median_ns, out);
 		seconds_write(path, latency, ",quantile=\"0.99\"", path->row.p99_ns, out);
 	}
-	page_family(out, true, usual, "gauge", "the median that the path has learnt to be its own");
+	page_family(out, true, usual, "gauge", "usual median of the path, as learned");
 	for (uint32_t n = 0; n < snapshot->path_count; n++)
 		seconds_write(
 			&snapshot->paths[n], usual, "", snapshot->paths[n].row.baseline_ns, out
@@ -97,7 +97,7 @@ static void gpu_times_write(const struct snapshot *snapshot, FILE *out) {
 static void gpu_paths_write(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
 	page_family(
 		out, true, "tocsin_path_gpu_seen", "gauge",
-		"1 for each steady path to a node that shows memory of a GPU, as that is read"
+		"1 for each steady path to a node that shows GPU memory, by how that is read"
 	);
 	for (uint32_t n = 0; n < snapshot->path_count; n++) {
 		const struct snapshot_path *path = &snapshot->paths[n];
@@ -120,7 +120,7 @@ static void gpu_paths_write(const struct snapshot *snapshot, bool open_metrics, 
 	}
 	page_family(
 		out, open_metrics, "tocsin_path_gpu_failed", "counter",
-		"of these, those that the path was not to blame for"
+		"reads of a GPU's memory that failed while the path was good"
 	);
 	for (uint32_t n = 0; n < snapshot->path_count; n++) {
 		const struct fabric_gpu_path *gpu = &snapshot->paths[n].gpu;
@@ -135,7 +135,7 @@ static void gpu_paths_write(const struct snapshot *snapshot, bool open_metrics, 
 void page_paths(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
 	page_family(
 		out, true, "tocsin_path_seen", "gauge",
-		"1 for each steady path, as this node reads it; at most 320 of them"
+		"1 for each steady path, by how this node reads it; at most 320 paths"
 	);
 	for (uint32_t n = 0; n < snapshot->path_count; n++) {
 		const struct snapshot_path *path = &snapshot->paths[n];
@@ -155,7 +155,8 @@ void page_paths(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
 		fprintf(out, "} %" PRIu64 "\n", row->count + row->lost);
 	}
 	page_family(
-		out, open_metrics, "tocsin_path_lost", "counter", "of these, not answered in time"
+		out, open_metrics, "tocsin_path_lost", "counter",
+		"reads of the path that were not answered in time"
 	);
 	for (uint32_t n = 0; n < snapshot->path_count; n++) {
 		labels_write(&snapshot->paths[n], "tocsin_path_lost_total", out);
@@ -163,7 +164,7 @@ void page_paths(const struct snapshot *snapshot, bool open_metrics, FILE *out) {
 	}
 	page_family(
 		out, true, "tocsin_paths_left_out", "gauge",
-		"steady paths beyond those that have series here"
+		"steady paths without series, because only 320 have them"
 	);
 	fprintf(out, "tocsin_paths_left_out %" PRIu32 "\n", snapshot->paths_left);
 	gpu_paths_write(snapshot, open_metrics, out);

@@ -50,7 +50,7 @@ static void rows_write(const struct snapshot *snapshot, uint64_t now_ns, FILE *o
 	}
 	page_family(
 		out, true, "tocsin_node_verdict_age_seconds", "gauge",
-		"for how long that verdict has held"
+		"time since the verdict of the node began"
 	);
 	for (uint32_t n = 0; n < snapshot->verdict_rows; n++) {
 		uint64_t since_ns = snapshot->rows[n].since_ns;
@@ -78,11 +78,14 @@ void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_m
 
 	if (!snapshot->judged)
 		return;
-	page_family(out, true, "tocsin_nodes", "gauge", "nodes by verdict, as this agent holds it");
+	page_family(out, true, "tocsin_nodes", "gauge", "nodes by this agent's verdict");
 	for (uint32_t verdict = VERDICT_HEALTHY; verdict < VERDICT_COUNT; verdict++)
 		fprintf(out, "tocsin_nodes{verdict=\"%s\"} %u\n",
 			verdict_name((enum verdict)verdict), verdicts->of[verdict]);
-	page_family(out, true, "tocsin_nodes_in_maintenance", "gauge", "nodes that raise no alarm");
+	page_family(
+		out, true, "tocsin_nodes_in_maintenance", "gauge",
+		"nodes in maintenance, which raise no alarm"
+	);
 	fprintf(out, "tocsin_nodes_in_maintenance %u\n", verdicts->maint);
 	page_family(
 		out, true, "tocsin_verdict_brake", "gauge",
@@ -92,12 +95,11 @@ void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_m
 	rows_write(snapshot, now_ns, out);
 	gauge_write(
 		out, "tocsin_drain_grants",
-		"drains granted in the cluster that hold, or count for ten minutes",
-		snapshot->grants
+		"drain grants in force, or counted for the limit of ten minutes", snapshot->grants
 	);
 	gauge_write(
 		out, "tocsin_drains_withheld",
-		"nodes that would be drained, and are not for want of a grant", snapshot->withheld
+		"nodes that are not drained because they lack a grant", snapshot->withheld
 	);
 	counter_write(
 		out, open_metrics, "tocsin_verdict_changes", "verdicts that changed",
@@ -105,22 +107,22 @@ void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_m
 	);
 	counter_write(
 		out, open_metrics, "tocsin_verdict_observations",
-		"observations of paths that were taken in", verdicts->observations
+		"observations of paths that were accepted", verdicts->observations
 	);
 	counter_write(
 		out, open_metrics, "tocsin_verdict_observations_stale",
-		"observations that were of the past when they came", verdicts->observations_stale
+		"observations that were outdated when they arrived", verdicts->observations_stale
 	);
 	counter_write(
 		out, open_metrics, "tocsin_verdict_observations_unknown",
-		"observations of nodes that no table knows", verdicts->observations_unknown
+		"observations of unknown nodes", verdicts->observations_unknown
 	);
 	counter_write(
 		out, open_metrics, "tocsin_verdict_observations_dropped",
-		"observations for which there was no room", verdicts->observations_dropped
+		"observations dropped for lack of room", verdicts->observations_dropped
 	);
 	counter_write(
-		out, open_metrics, "tocsin_verdict_statements", "what nodes said of themselves",
-		verdicts->statements
+		out, open_metrics, "tocsin_verdict_statements",
+		"statements of nodes about themselves", verdicts->statements
 	);
 }
