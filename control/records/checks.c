@@ -21,7 +21,7 @@ static const struct record_field fields[] = {
 	COLUMN(name, UNIT_NONE, "name of the check", "CHECK", 20, 0, NULL),
 	MEMBER(command, UNIT_NONE, "command line, or null for a check of the agent itself"),
 	MEMBER(interval_s, UNIT_SECONDS, "time between two runs"),
-	MEMBER(timeout_s, UNIT_SECONDS, "time after which a run is ended"),
+	MEMBER(timeout_s, UNIT_SECONDS, "time limit of a run"),
 	MEMBER(said, UNIT_NONE, "level that counts for the verdict: ok, warning or critical"),
 	MEMBER(reason, UNIT_NONE, "reason that this level gives the verdict, or \"\""),
 	MEMBER(last, UNIT_NONE, "result, evidence, at, ago_s and took_s of the last run, or null"),

@@ -58,7 +58,7 @@ static const struct record_field fields[] = {
 	RECORD_MADE(UNIT_COUNT, "MISSING", 7, 0, show_missing),
 	COLUMN(nodes, UNIT_COUNT, "nodes that hold ranks", "NODES", 5, 3, NULL),
 	COLUMN(status, UNIT_NONE, "state in NCCL's words", "STATUS", 8, 1, NULL),
-	MEMBER(finding, UNIT_NONE, "what is found: state, cause, sentence, ranks that are late"),
+	MEMBER(finding, UNIT_NONE, "diagnosis: state, cause, sentence, ranks that are late"),
 	RECORD_INNER("finding", "state", UNIT_NONE, "STATE", 7, 0),
 	COLUMN(errors, UNIT_NONE, "errors in NCCL's words", "ERRORS", 26, 0, show_errors),
 	MEMBER(collision, UNIT_NONE, "whether two communicators have this hash"),

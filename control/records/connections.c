@@ -27,7 +27,7 @@ static const struct record_field sums[] = {
 	SUM_COLUMN(
 		rows, UNIT_COUNT, "connections, each counted at either end", "CONNS", 6, 0, NULL
 	),
-	SUM(samples, UNIT_COUNT, "latencies that min, mean and max are of"),
+	SUM(samples, UNIT_COUNT, "number of latencies behind min, mean and max"),
 	SUM_COLUMN(
 		min_ns, UNIT_NANOSECONDS, "least latency; null without a sample", "MIN", 7, 3, NULL
 	),
@@ -38,7 +38,7 @@ static const struct record_field sums[] = {
 	SUM_COLUMN(
 		errors,
 		UNIT_COUNT,
-		"reconnects of TCP links, and how often pairs broke",
+		"reconnects of TCP links and failures of pairs",
 		"ERRORS",
 		6,
 		0,
@@ -65,7 +65,7 @@ static const struct record_field fields[] = {
 	COLUMN(node, UNIT_NONE, "the node that reports the connection", "NODE", 16, 0, NULL),
 	COLUMN(peer, UNIT_NONE, "the other end", "PEER", 16, 0, NULL),
 	COLUMN(transport, UNIT_NONE, "tcp or rdma", "TRANSPORT", 9, 2, NULL),
-	MEMBER(samples, UNIT_COUNT, "latencies that min, mean and max are of"),
+	MEMBER(samples, UNIT_COUNT, "number of latencies behind min, mean and max"),
 	COLUMN(mean_ns, UNIT_NANOSECONDS, "mean latency", "MEAN", 7, 0, NULL),
 	COLUMN(min_ns, UNIT_NANOSECONDS, "least latency", "MIN", 7, 1, NULL),
 	COLUMN(max_ns, UNIT_NANOSECONDS, "largest latency", "MAX", 7, 0, NULL),
@@ -73,7 +73,7 @@ static const struct record_field fields[] = {
 	MEMBER(received_bytes, UNIT_BYTES, "bytes received"),
 	COLUMN(errors,
 	       UNIT_COUNT,
-	       "reconnects of a TCP link, or how often a pair broke",
+	       "reconnects of a TCP link or failures of a pair",
 	       "ERRORS",
 	       6,
 	       0,

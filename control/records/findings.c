@@ -18,7 +18,7 @@ static const struct record_field fields[] = {
 	       NULL),
 	COLUMN(for_s,
 	       UNIT_SECONDS,
-	       "time for which it has held; null if unknown",
+	       "time since the verdict began; null if unknown",
 	       "FOR",
 	       11,
 	       0,
@@ -30,16 +30,16 @@ static const struct record_field fields[] = {
 	       22,
 	       0,
 	       NULL),
-	MEMBER(evidence, UNIT_NONE, "what was seen, as a sentence"),
+	MEMBER(evidence, UNIT_NONE, "evidence, as a sentence"),
 	MEMBER(advice, UNIT_NONE, "what a scheduler should do with the node"),
 	MEMBER(maint, UNIT_NONE, "whether the node is in maintenance: no alarm then"),
-	MEMBER(observers, UNIT_NONE, "names of the nodes that saw it"),
-	MEMBER(since, UNIT_NONE, "when it began, UTC; null if unknown"),
+	MEMBER(observers, UNIT_NONE, "names of the nodes that observed it"),
+	MEMBER(since, UNIT_NONE, "when the verdict began, UTC; null if unknown"),
 	MEMBER(confidence, UNIT_NONE, "sure or likely; null if the overlay alone knows of the node"
 	),
 	MEMBER(withheld, UNIT_NONE, "why no drain is advised although the verdict asks for one"),
 	MEMBER(both_planes, UNIT_NONE, "whether overlay and RDMA probes agree"),
-	MEMBER(looked_s, UNIT_SECONDS, "time since the evidence was looked at, or null"),
+	MEMBER(looked_s, UNIT_SECONDS, "age of the newest evidence, or null"),
 };
 
 const struct record finding_record = RECORD("findings", fields);

@@ -74,14 +74,14 @@ static const struct record_field fields[] = {
 	MEMBER(bytes_out_per_s, UNIT_BYTES, "mean rate since the pair was ready"),
 	MEMBER(bytes_in_per_s, UNIT_BYTES, "mean rate since the pair was ready"),
 	RECORD_MADE(UNIT_NONE, "OUT, IN /S", 18, 0, show_traffic),
-	MEMBER(errors, UNIT_COUNT, "how often the pair broke"),
+	MEMBER(errors, UNIT_COUNT, "failures of the pair"),
 	MEMBER(retransmits, UNIT_COUNT, "null: the device retransmits on its own"),
 	MEMBER(times,
 	       UNIT_NONE,
 	       "count, min_ns, p50_ns, p99_ns and max_ns of its operations, or null"),
 	MEMBER(port_congestion,
 	       UNIT_NONE,
-	       "what the port of the device counts: quiet, congested, "
+	       "congestion of the device's port: quiet, congested, "
 	       "pause-storm or not-counted"),
 };
 

@@ -63,7 +63,7 @@ static const struct record_field fields[] = {
 	MEMBER(lost_permille, UNIT_COUNT, "probes lost of a thousand"),
 	MEMBER(port_congestion,
 	       UNIT_NONE,
-	       "what the port of the device counts: quiet, congested, "
+	       "congestion of the device's port: quiet, congested, "
 	       "pause-storm or not-counted; null if the node is not the one that answers"),
 };
 

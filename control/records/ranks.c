@@ -74,7 +74,7 @@ static const struct record_field fields[] = {
 	       "facts that the rank reports: started, completed, signatures, process"),
 	MEMBER(cuda_dev, UNIT_NONE, "number of its GPU in CUDA, or null"),
 	MEMBER(nvml_dev, UNIT_NONE, "number of its GPU in NVML, or null"),
-	MEMBER(gpu_from, UNIT_NONE, "who reports the GPU: nccl-ras, job or null"),
+	MEMBER(gpu_from, UNIT_NONE, "source of the GPU numbers: nccl-ras, job or null"),
 };
 
 const struct record rank_record = RECORD("ranks", fields);
