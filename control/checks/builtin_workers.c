@@ -24,22 +24,18 @@ evidence_add_moved_worker(char *evidence, uint32_t *count, const struct checks_w
 	builtin_evidence_add(evidence, count, text);
 }
 
-// Describe all stuck workers. `looks`: read their progress first, which only the watch each second
-// does.
-static uint32_t collect_stuck_workers(
-	struct builtin_checks *builtin, bool looks, char *evidence, uint32_t *ret_named
-) {
+void builtin_check_workers(struct builtin_checks *builtin, bool due) {
 	const struct checks_config *config = &builtin->checks->config;
 	uint64_t now_ns = loop_clock_ns(config->loop);
-	char text[VERDICT_EVIDENCE_MAX / 2];
+	char evidence[VERDICT_EVIDENCE_MAX + 1] = "", text[VERDICT_EVIDENCE_MAX / 2];
 	struct checks_worker worker;
 	uint32_t stuck = 0, named = 0;
+	enum check_level level;
 
-	evidence[0] = '\0';
 	for (uint32_t n = 0; n < CHECKS_WORKERS_MAX && config->worker_at != NULL &&
 			     config->worker_at(config->worker_ctx, n, &worker);
 	     n++) {
-		if (looks)
+		if (!due) // only the watch, once per second, reads the progress
 			worker_life_observe(&builtin->lives[n], &worker.sign, now_ns);
 		if (builtin->lives[n].silent < SILENT_SECONDS_MAX) {
 			evidence_add_moved_worker(evidence, &named, &worker);
@@ -52,15 +48,7 @@ static uint32_t collect_stuck_workers(
 		builtin_evidence_add(evidence, &named, text);
 		stuck++;
 	}
-	*ret_named = named;
-	return stuck;
-}
-
-void builtin_check_workers(struct builtin_checks *builtin, bool due) {
-	char evidence[VERDICT_EVIDENCE_MAX + 1];
-	uint32_t named, stuck = collect_stuck_workers(builtin, !due, evidence, &named);
-	enum check_level level = stuck > 0 ? CHECK_WARNING : CHECK_OK;
-
+	level = stuck > 0 ? CHECK_WARNING : CHECK_OK;
 	if (!due && level == builtin->all[BUILTIN_WORKERS].level)
 		return;
 	builtin_check_result(

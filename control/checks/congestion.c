@@ -313,17 +313,6 @@ judge_port_pauses(const struct congestion_port *port, bool stormed, struct link_
 		);
 }
 
-static uint32_t previous_read_index(
-	const struct congestion_book *book, const struct congestion_read *read, uint32_t count
-) {
-	uint32_t n = 0;
-
-	while (n < count && (book->before[n].number != read->number ||
-			     strcmp(book->before[n].device, read->device) != 0))
-		n++;
-	return n;
-}
-
 // A port missing from this read has no previous values in the next one.
 void congestion_judge(
 	struct congestion_book *book,
@@ -337,13 +326,18 @@ void congestion_judge(
 
 	book->count = 0;
 	for (uint32_t n = 0; n < count && book->count < CONGESTION_PORTS_MAX; n++) {
-		uint32_t past = previous_read_index(book, &reads[n], book->before_count);
-		bool known = past < book->before_count && now_ns > book->looked_ns[past];
 		struct congestion_port *port = &book->ports[book->count];
 		uint64_t *storm_ns = &storms[book->count];
+		uint32_t past = 0;
+		bool known;
 
 		if (!port_has_counters(&reads[n]))
 			continue;
+		while (past < book->before_count &&
+		       (book->before[past].number != reads[n].number ||
+			strcmp(book->before[past].device, reads[n].device) != 0))
+			past++;
+		known = past < book->before_count && now_ns > book->looked_ns[past];
 		congestion_port_fill(
 			known ? &book->before[past] : NULL, &reads[n],
 			known ? now_ns - book->looked_ns[past] : 0, port

@@ -77,15 +77,6 @@ static struct link_past *link_history_get(struct link_book *book, const struct l
 	return past;
 }
 
-static void
-error_bucket_leak(const struct link_past *past, uint32_t n, uint64_t gone_ns, uint64_t *ret_milli) {
-	uint64_t gone_s = gone_ns / NS_PER_S;
-	uint64_t out = gone_s >= HOUR_S ? UINT64_MAX
-					: gone_ns / 1000000 * link_counters[n].per_hour / HOUR_S;
-
-	*ret_milli = past->milli[n] > out ? past->milli[n] - out : 0;
-}
-
 static void count_errors(
 	struct link_book *book,
 	struct link_past *past,
@@ -93,11 +84,15 @@ static void count_errors(
 	uint64_t now_ns
 ) {
 	uint64_t gone_ns = now_ns > past->looked_ns ? now_ns - past->looked_ns : 0;
+	bool hour_is_over = gone_ns / NS_PER_S >= HOUR_S;
 
 	for (uint32_t n = 0; n < link_counter_count; n++) {
-		uint64_t before = past->counters[n], now = port->counters[n], milli;
+		uint64_t before = past->counters[n], now = port->counters[n];
+		uint64_t leak = hour_is_over
+					? UINT64_MAX
+					: gone_ns / 1000000 * link_counters[n].per_hour / HOUR_S;
+		uint64_t milli = past->milli[n] > leak ? past->milli[n] - leak : 0;
 
-		error_bucket_leak(past, n, gone_ns, &milli);
 		// A counter below its previous value was reset, and its value may be old.
 		if (before != UINT64_MAX && now != UINT64_MAX && now > before)
 			milli +=
@@ -199,9 +194,10 @@ static void judge_port_down(
 		);
 }
 
-// Report a missing port only if this agent measures with it, or the configuration names it. Other
-// devices may have moved to a container.
-static void judge_vanished_ports(
+// Report ports that are missing, and devices with an expected rate that were never seen. A port
+// counts only if this agent measures with it, or the configuration names it. Other devices may have
+// moved to a container.
+static void judge_missing_ports(
 	struct link_book *book,
 	const struct checks_builtin_settings *settings,
 	struct link_finding *finding
@@ -223,14 +219,6 @@ static void judge_vanished_ports(
 			book->ports[kept++] = *past;
 	}
 	book->count = kept;
-}
-
-// Report devices with an expected rate that were never seen.
-static void judge_missing_devices(
-	const struct link_book *book,
-	const struct checks_builtin_settings *settings,
-	struct link_finding *finding
-) {
 	for (uint32_t n = 0; n < settings->device_count; n++) {
 		const struct checks_device *device = &settings->devices[n];
 		bool known = false;
@@ -302,8 +290,7 @@ void link_judge(
 		if (ports[n].rate_mbps > past->best_mbps)
 			past->best_mbps = ports[n].rate_mbps;
 	}
-	judge_vanished_ports(book, settings, &findings[LINK_STATE]);
-	judge_missing_devices(book, settings, &findings[LINK_STATE]);
+	judge_missing_ports(book, settings, &findings[LINK_STATE]);
 	for (uint32_t n = 0; n < LINK_FINDING_COUNT; n++)
 		finding_finish(&findings[n], up, count);
 	memcpy(ret_findings, findings, sizeof(findings));
