@@ -66,15 +66,6 @@ static bool comm_has_id(const struct wait_comm *known, const struct ras_merged_c
 	       known->id.host_hash == comm->id.host_hash && known->id.pid_hash == comm->id.pid_hash;
 }
 
-static const struct wait_comm *
-find_history(const struct jobs_wait_history *book, const struct ras_merged_comm *comm) {
-	for (uint32_t n = 0; n < COMMS_MAX; n++) {
-		if (comm_has_id(&book->comms[n], comm))
-			return &book->comms[n];
-	}
-	return NULL;
-}
-
 // Return the slot of the communicator, or the slot that was updated longest ago.
 static struct wait_comm *
 find_or_replace_history(struct jobs_wait_history *book, const struct ras_merged_comm *comm) {
@@ -310,11 +301,16 @@ bool wait_history_find_straggler(
 	const struct ras_merged_comm *comm,
 	struct jobs_straggler *ret_straggler
 ) {
-	const struct wait_comm *known = find_history(book, comm);
-	struct window window = {.known = known};
+	const struct wait_comm *known = NULL;
+	struct window window;
 
+	for (uint32_t n = 0; n < COMMS_MAX && known == NULL; n++) {
+		if (comm_has_id(&book->comms[n], comm))
+			known = &book->comms[n];
+	}
 	if (known == NULL || known->count < ENTRIES_ENOUGH)
 		return false;
+	window.known = known;
 	window.count = known->count;
 	if (judge_window(&window, comm, ret_straggler))
 		return true;

@@ -92,16 +92,6 @@ worst_pair(const struct judge *judge, const struct ras_merged_comm *comm) {
 	return worst;
 }
 
-// Return one rank that waits in the operation, or NULL.
-static const struct ras_merged_rank *
-find_waiting_rank(const struct ras_merged_comm *comm, const struct survey *survey) {
-	for (uint32_t n = 0; n < comm->rank_count; n++) {
-		if (survey_rank_waits(survey, &comm->ranks[n].rank))
-			return &comm->ranks[n];
-	}
-	return NULL;
-}
-
 // If signatures are unknown: return whether the operations that `more` launched beyond `less` were
 // all broadcasts.
 static bool
@@ -119,9 +109,13 @@ static bool
 rank_is_idle_root(const struct judge *judge, uint32_t comm, const struct ras_merged_rank *late) {
 	const struct ras_merged_comm *merged = &judge->look->comms[comm];
 	const struct survey *survey = &judge->surveys[comm];
-	const struct ras_merged_rank *waits = find_waiting_rank(merged, survey);
+	const struct ras_merged_rank *waits = NULL;
 	const struct ras_comm_signature *signature;
 
+	for (uint32_t n = 0; n < merged->rank_count && waits == NULL; n++) {
+		if (survey_rank_waits(survey, &merged->ranks[n].rank))
+			waits = &merged->ranks[n];
+	}
 	if (late->rank.process_state != JOBS_PROCESS_SLEEPING || waits == NULL)
 		return false;
 	signature = ras_comm_signature_of(merged, waits, survey->seq);
@@ -219,43 +213,34 @@ list_stopped_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding
 	}
 }
 
-// All ranks that are known have launched the operation.
-static enum jobs_cause
-cause_if_all_launched(const struct survey *survey, const struct jobs_finding *finding) {
-	if (finding->absent > 0 || (survey->knows_all & RAS_RANK_KNOWS_STARTED) == 0 ||
-	    (survey->knows_all & RAS_RANK_KNOWS_COMPLETED) == 0)
-		return JOBS_CAUSE_UNKNOWN;
-	if (finding->pair != NULL || survey->any_completed)
-		return JOBS_CAUSE_TRANSPORT;
-	return JOBS_CAUSE_SYMMETRIC;
-}
-
-static enum jobs_cause
-cause_if_ranks_late(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
-	finding->chain_count = graph_find_cycle(&judge->graph, comm, finding->chain);
-	if (finding->chain_count > 0)
-		return JOBS_CAUSE_ORDERING;
-	finding->via = judge->graph.next[comm];
-	return judge->surveys[comm].late == SURVEY_NOT_LAUNCHED ? JOBS_CAUSE_MISSING_ENTER
-								: JOBS_CAUSE_DEVICE_BEHIND;
-}
-
 static void
 find_stall_cause(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
 	const struct survey *survey = &judge->surveys[comm];
+	uint8_t progress = RAS_RANK_KNOWS_STARTED | RAS_RANK_KNOWS_COMPLETED;
 
 	if (finding->mismatch.seq == survey->seq) {
 		finding->cause = JOBS_CAUSE_MISMATCH;
-		return;
-	}
-	if (survey->late_count > 0) {
+	} else if (survey->late_count > 0) {
 		list_late_ranks(judge, comm, finding);
-		finding->cause = cause_if_ranks_late(judge, comm, finding);
+		finding->chain_count = graph_find_cycle(&judge->graph, comm, finding->chain);
+		if (finding->chain_count > 0) {
+			finding->cause = JOBS_CAUSE_ORDERING;
+			return;
+		}
+		finding->via = judge->graph.next[comm];
+		finding->cause = survey->late == SURVEY_NOT_LAUNCHED ? JOBS_CAUSE_MISSING_ENTER
+								     : JOBS_CAUSE_DEVICE_BEHIND;
 	} else if (survey->stopped > 0) {
 		list_stopped_ranks(judge, comm, finding);
 	} else {
+		// All ranks that are known have launched the operation.
 		finding->pair = worst_pair(judge, &judge->look->comms[comm]);
-		finding->cause = cause_if_all_launched(survey, finding);
+		if (finding->absent > 0 || (survey->knows_all & progress) != progress)
+			finding->cause = JOBS_CAUSE_UNKNOWN;
+		else if (finding->pair != NULL || survey->any_completed)
+			finding->cause = JOBS_CAUSE_TRANSPORT;
+		else
+			finding->cause = JOBS_CAUSE_SYMMETRIC;
 	}
 }
 

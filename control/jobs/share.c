@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes rows from reports. Signatures that the ranks of a row have in common are stored once, in
 // the head of the row.
+#include "survey.h"
+
 #include <lib/must.h>
 #include <lib/wire.h>
 
@@ -128,12 +130,6 @@ static bool signatures_are_consecutive(const struct jobs_rank_report *report) {
 	       report->signatures[0].seq < UINT64_MAX - JOBS_SIGNATURES;
 }
 
-static bool
-signatures_are_equal(const struct ras_comm_signature *a, const struct ras_comm_signature *b) {
-	return a->kind == b->kind && a->datatype == b->datatype && a->root == b->root &&
-	       a->count == b->count;
-}
-
 // Enter the signatures of a rank into the head of the row, each once. Returns false if they do not
 // fit; then this rank reports none.
 static bool index_signatures(
@@ -156,7 +152,7 @@ static bool index_signatures(
 		uint32_t place = 0;
 
 		while (place < comm->signature_count &&
-		       !signatures_are_equal(&comm->signatures[place], &signature))
+		       !signature_equals(&comm->signatures[place], &signature))
 			place++;
 		if (place == RAS_COMM_SIGNATURES)
 			return false;

@@ -147,33 +147,13 @@ bool survey_rank_waits(const struct survey *survey, const struct ras_comm_rank *
 	       (!rank_knows(rank, RAS_RANK_KNOWS_STARTED) || rank->started >= survey->seq);
 }
 
-static bool
-signatures_differ(const struct ras_comm_signature *a, const struct ras_comm_signature *b) {
-	return a->kind != b->kind || a->count != b->count || a->datatype != b->datatype ||
-	       a->root != b->root;
-}
-
 struct vote {
 	const struct ras_comm_signature *choice;
 	uint32_t choice_place, lead, known;
 };
 
-// Majority vote in one pass (Boyer-Moore). The candidate may have no majority; any other signature
-// still counts as a difference.
-static void
-vote_for(struct vote *vote, uint32_t place, const struct ras_comm_signature *signature) {
-	vote->known++;
-	if (vote->lead == 0) {
-		vote->choice = signature;
-		vote->choice_place = place;
-	}
-	if (signatures_differ(vote->choice, signature))
-		vote->lead--;
-	else
-		vote->lead++;
-}
-
-// Vote on each operation, in one pass over the ranks.
+// Vote on each operation, in one pass over the ranks (Boyer-Moore). The candidate may have no
+// majority; any other signature still counts as a difference.
 static void vote_on_operations(
 	const struct ras_merged_comm *comm, uint64_t first, uint32_t count, struct vote *votes
 ) {
@@ -181,9 +161,19 @@ static void vote_on_operations(
 		for (uint32_t at = 0; at < count; at++) {
 			const struct ras_comm_signature *signature =
 				ras_comm_signature_of(comm, &comm->ranks[n], first + at);
+			struct vote *vote = &votes[at];
 
-			if (signature != NULL)
-				vote_for(&votes[at], n, signature);
+			if (signature == NULL)
+				continue;
+			vote->known++;
+			if (vote->lead == 0) {
+				vote->choice = signature;
+				vote->choice_place = n;
+			}
+			if (signature_equals(vote->choice, signature))
+				vote->lead++;
+			else
+				vote->lead--;
 		}
 }
 
@@ -200,7 +190,7 @@ static void count_deviating_ranks(
 				ras_comm_signature_of(comm, &comm->ranks[n], first + at);
 
 			if (signature == NULL || votes[at].choice == NULL ||
-			    !signatures_differ(signature, votes[at].choice))
+			    signature_equals(signature, votes[at].choice))
 				continue;
 			if (found[at].other_count++ == 0)
 				found[at].other = n;

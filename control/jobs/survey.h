@@ -32,6 +32,12 @@ struct survey {
 	bool any_completed; // some rank has completed the operation
 };
 
+static inline bool
+signature_equals(const struct ras_comm_signature *a, const struct ras_comm_signature *b) {
+	return a->kind == b->kind && a->datatype == b->datatype && a->root == b->root &&
+	       a->count == b->count;
+}
+
 void survey_comm(
 	const struct jobs_snapshot *look,
 	const struct ras_merged_comm *comm,
