@@ -11,25 +11,10 @@
 #include <string.h>
 
 static void
-copy_verdict(const struct health *health, const struct ras_peer *peer, struct snapshot *snapshot) {
-	struct snapshot_verdict *row = &snapshot->rows[snapshot->verdict_rows++];
-	struct finding finding;
-
-	finding_for_peer(health, peer, &finding);
-	*row = (struct snapshot_verdict){
-		.verdict = finding.view.verdict,
-		.advice = finding.advice,
-		.grade = finding.grade,
-		.maint = peer->maint,
-		.since_ns = finding.view.since_ns,
-	};
-	memcpy(row->node, peer->record->name, peer->record->name_length);
-	snprintf(row->reason, sizeof(row->reason), "%s", finding.reason);
-}
-
-static void
 copy_verdicts(const struct ras *ras, const struct health *health, struct snapshot *snapshot) {
+	struct snapshot_verdict *row;
 	struct verdict_view view;
+	struct finding finding;
 	struct ras_peer peer;
 	uint32_t cursor = 0;
 
@@ -38,9 +23,20 @@ copy_verdicts(const struct ras *ras, const struct health *health, struct snapsho
 	snapshot->grants = health_grant_counters(health)->kept;
 	while (verdict_unhealthy_next(health_engine(health), &cursor, &view)) {
 		snapshot->withheld += !view.maint && health_withheld_reason(health, &view) != NULL;
-		if (snapshot->verdict_rows < SNAPSHOT_VERDICTS_MAX &&
-		    ras_peer_find(ras, view.subject, &peer) == 0)
-			copy_verdict(health, &peer, snapshot);
+		if (snapshot->verdict_rows == SNAPSHOT_VERDICTS_MAX ||
+		    ras_peer_find(ras, view.subject, &peer) != 0)
+			continue;
+		finding_for_peer(health, &peer, &finding);
+		row = &snapshot->rows[snapshot->verdict_rows++];
+		*row = (struct snapshot_verdict){
+			.verdict = finding.view.verdict,
+			.advice = finding.advice,
+			.grade = finding.grade,
+			.maint = peer.maint,
+			.since_ns = finding.view.since_ns,
+		};
+		memcpy(row->node, peer.record->name, peer.record->name_length);
+		snprintf(row->reason, sizeof(row->reason), "%s", finding.reason);
 	}
 }
 

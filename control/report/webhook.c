@@ -73,39 +73,32 @@ static json_t *queue_pop_change(struct webhook *webhook) {
 	return change;
 }
 
-// Start the program for a change. Returns 0 if it runs. A failure to start is logged by the caller
-// and not tried again.
-static int program_start(struct webhook *webhook, json_t *change) {
+static void run_next_change(struct webhook *webhook) {
+	const struct spawn_text nothing = {.bytes = "", .size = 0};
 	struct spawn_program program = {
 		.argv = (const char *const *)webhook->words,
 		.user = webhook->user,
 		.timeout_ns = webhook->timeout_ns,
 		.output_max = OUTPUT_BYTES,
 	};
-	char *text, *line = NULL;
-	int err;
 
-	json_object_set_new(change, "lost", json_integer((json_int_t)webhook->lost));
-	text = json_dumps(change, JSON_COMPACT | JSON_ENSURE_ASCII);
-	if (text == NULL || asprintf(&line, "%s\n", text) < 0)
-		line = NULL;
-	free(text);
-	if (line == NULL)
-		return -ENOMEM;
-	program.input = line;
-	program.input_bytes = strlen(line);
-	err = spawn_run(webhook->spawn, &program, &webhook->request);
-	free(line);
-	return err;
-}
-
-static void run_next_change(struct webhook *webhook) {
-	const struct spawn_text nothing = {.bytes = "", .size = 0};
-
+	// A change whose program cannot be started is not tried again.
 	while (webhook->request.job == NULL && webhook->count > 0) {
 		json_t *change = queue_pop_change(webhook);
-		int err = program_start(webhook, change);
+		char *text, *line = NULL;
+		int err = -ENOMEM;
 
+		json_object_set_new(change, "lost", json_integer((json_int_t)webhook->lost));
+		text = json_dumps(change, JSON_COMPACT | JSON_ENSURE_ASCII);
+		if (text == NULL || asprintf(&line, "%s\n", text) < 0)
+			line = NULL;
+		free(text);
+		if (line != NULL) {
+			program.input = line;
+			program.input_bytes = strlen(line);
+			err = spawn_run(webhook->spawn, &program, &webhook->request);
+		}
+		free(line);
 		json_decref(change);
 		if (err == 0)
 			webhook->lost = 0;
@@ -114,17 +107,18 @@ static void run_next_change(struct webhook *webhook) {
 	}
 }
 
-static json_t *change_json(const struct webhook_change *change) {
+void webhook_notify(struct webhook *webhook, const struct webhook_change *change) {
 	const struct verdict_view *now = change->now;
-	struct timespec clock;
 	char seconds[24], time[40];
+	struct timespec clock;
 	struct tm utc;
+	json_t *object;
 
 	clock_gettime(CLOCK_REALTIME, &clock);
 	gmtime_r(&clock.tv_sec, &utc);
 	strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
 	snprintf(time, sizeof(time), "%s.%03ldZ", seconds, clock.tv_nsec / 1000000);
-	return json_pack(
+	object = json_pack(
 		"{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:b}", "time", time, "cluster",
 		change->cluster, "observer", change->observer, "node", change->node, "verdict",
 		verdict_name(now->verdict), "was", verdict_name(change->before), "reason",
@@ -133,11 +127,6 @@ static json_t *change_json(const struct webhook_change *change) {
 		now->confidence == VERDICT_SURE ? "sure" : "likely", "both_planes",
 		now->both_planes, "maint", now->maint
 	);
-}
-
-void webhook_notify(struct webhook *webhook, const struct webhook_change *change) {
-	json_t *object = change_json(change);
-
 	if (object == NULL || webhook->count == WEBHOOK_QUEUE) {
 		webhook->counters->dropped++;
 		webhook->lost++;
