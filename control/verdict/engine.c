@@ -224,19 +224,6 @@ int verdict_peer_update(
 	return 0;
 }
 
-// Drop all observations of an observer that is forgotten.
-static void
-forget_observations_by(struct verdict_engine *engine, uint32_t observer, uint64_t now_ns) {
-	const struct member_row *row = &engine->members.rows[observer];
-
-	while (row->told != NULL) {
-		struct subject *subject = engine->members.rows[row->told->rows[0]].subject;
-
-		subject_drop_observer(engine, subject, row->id);
-		engine_judge(engine, subject, now_ns);
-	}
-}
-
 void verdict_peer_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id) {
 	uint32_t row = members_find(&engine->members, id);
 	struct verdict_change change;
@@ -248,7 +235,14 @@ void verdict_peer_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_
 	if (engine->members.rows[row].subject != NULL)
 		subject_remove(engine, engine->members.rows[row].subject);
 	members_set_state(&engine->members, row, RAS_LEFT);
-	forget_observations_by(engine, row, now_ns);
+	// Drop all observations that the forgotten observer made.
+	while (engine->members.rows[row].told != NULL) {
+		uint32_t subject_row = engine->members.rows[row].told->rows[0];
+		struct subject *subject = engine->members.rows[subject_row].subject;
+
+		subject_drop_observer(engine, subject, id);
+		engine_judge(engine, subject, now_ns);
+	}
 	change.before = view.verdict;
 	verdict_view_fill(engine, row, &view);
 	change.now = &view;

@@ -198,17 +198,6 @@ static uint64_t silent_since_ns(const struct grants *grants, const struct subjec
 	return subject->silent ? subject->silent_ns : RAS_NEVER;
 }
 
-// The same, but a node whose doubt ended a moment ago still counts, since it may fall again.
-static uint64_t
-silent_lately_since_ns(const struct grants *grants, uint64_t now_ns, const struct subject *other) {
-	bool is_back = subject_peer(grants->engine, other)->state == RAS_ALIVE &&
-		       other->back_ns != 0 && now_ns < other->back_ns + RECENT_RETURN_NS;
-
-	return is_back && other->held.verdict != VERDICT_AGENT_DOWN
-		       ? other->doubt_began_ns
-		       : silent_since_ns(grants, other);
-}
-
 // Return whether two observers other than `but_for` fail to read the node. If one node is cut off,
 // only that node fails to read the others. If the fabric is partitioned, most nodes are unread by
 // several.
@@ -268,7 +257,13 @@ static bool fell_silent_together(
 	if (fabric_is_partitioned(engine, subject, most))
 		return true;
 	for (uint32_t n = 0; n < engine->subject_count && together <= most; n++) {
-		uint64_t other_ns = silent_lately_since_ns(grants, now_ns, engine->subjects[n]);
+		const struct subject *other = engine->subjects[n];
+		// A node whose doubt ended a moment ago still counts, since it may fall again.
+		bool is_back = subject_peer(engine, other)->state == RAS_ALIVE &&
+			       other->back_ns != 0 && now_ns < other->back_ns + RECENT_RETURN_NS &&
+			       other->held.verdict != VERDICT_AGENT_DOWN;
+		uint64_t other_ns =
+			is_back ? other->doubt_began_ns : silent_since_ns(grants, other);
 		uint64_t apart_ns = other_ns > since_ns ? other_ns - since_ns : since_ns - other_ns;
 
 		together += other_ns != RAS_NEVER && apart_ns <= BRAKE_WINDOW_NS;

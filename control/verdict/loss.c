@@ -233,14 +233,6 @@ bool loss_next_to_probe(const struct loss_book *book, uint32_t *cursor, uint64_t
 	return false;
 }
 
-// Make up for a round that was missed while the link was unanswered.
-static void
-link_make_up_round(struct loss_book *book, struct loss_link *link, const struct loss_count *count) {
-	loss_round_add(book, link->peer, count);
-	link->loses = link->loses || (link_is_lossy(book, link) && !book->ourselves &&
-				      link_loses_more_than_others(book, link));
-}
-
 void loss_recheck_link(
 	struct loss_book *book,
 	uint64_t peer,
@@ -257,7 +249,10 @@ void loss_recheck_link(
 		return;
 	link = &book->links[at];
 	if (link->unanswered) {
-		link_make_up_round(book, link, count);
+		// Make up for a round that was missed while the link was unanswered.
+		loss_round_add(book, peer, count);
+		link->loses = link->loses || (link_is_lossy(book, link) && !book->ourselves &&
+					      link_loses_more_than_others(book, link));
 		if (link->loses)
 			changed(ctx, peer, true, link->permille);
 		return;

@@ -39,38 +39,31 @@ int observation_exchange_statement(
 	return 0;
 }
 
-// Publish a statement. It holds until it is withdrawn, so the own engine always gets it with age 0.
-static void statement_publish(
-	struct observation_exchange *exchange,
-	struct own_words *words,
-	uint64_t now_ns,
-	struct notice *notice
-) {
-	bool bad = words->statement.verdict != VERDICT_HEALTHY;
-	int err;
-
-	words->statement.age_s = 0;
-	if (bad)
-		(void)verdict_statement(exchange->engine, now_ns, &words->statement);
-	err = statement_put(&notice->writer, &words->statement);
-	if (err != 0) {
-		words->due_ns = err == -EINVAL ? RAS_NEVER : now_ns + REPORT_WAIT_MAX_NS;
-		return;
-	}
-	exchange->counters.told++;
-	exchange->counters.repeated += words->told_ns != 0 && bad;
-	words->told_ns = now_ns;
-	words->due_ns = RAS_NEVER;
-	if (bad || words->clears-- > 0)
-		words->due_ns = now_ns + OBSERVATION_REPEAT_NS;
-}
-
+// A statement holds until it is withdrawn, so the own engine always gets it with age 0.
 void own_statements_publish(
 	struct observation_exchange *exchange, uint64_t now_ns, struct notice *notice
 ) {
 	for (uint32_t n = 0; n < exchange->word_count; n++) {
-		if (exchange->words[n].due_ns <= now_ns)
-			statement_publish(exchange, &exchange->words[n], now_ns, notice);
+		struct own_words *words = &exchange->words[n];
+		bool bad = words->statement.verdict != VERDICT_HEALTHY;
+		int err;
+
+		if (words->due_ns > now_ns)
+			continue;
+		words->statement.age_s = 0;
+		if (bad)
+			(void)verdict_statement(exchange->engine, now_ns, &words->statement);
+		err = statement_put(&notice->writer, &words->statement);
+		if (err != 0) {
+			words->due_ns = err == -EINVAL ? RAS_NEVER : now_ns + REPORT_WAIT_MAX_NS;
+			continue;
+		}
+		exchange->counters.told++;
+		exchange->counters.repeated += words->told_ns != 0 && bad;
+		words->told_ns = now_ns;
+		words->due_ns = RAS_NEVER;
+		if (bad || words->clears-- > 0)
+			words->due_ns = now_ns + OBSERVATION_REPEAT_NS;
 	}
 	for (uint32_t n = exchange->word_count; n-- > 0;) {
 		if (exchange->words[n].due_ns == RAS_NEVER)

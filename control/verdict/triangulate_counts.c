@@ -112,18 +112,6 @@ static bool observation_can_disprove(
 	return true;
 }
 
-// Return whether the observer's own fault explains its observation: a lossy observer seems slow, a
-// slow one lossy. False with two nodes, since each is the only observer of the other.
-static bool is_observers_own_fault(
-	const struct verdict_engine *engine,
-	const struct subject *subject,
-	const struct evidence *evidence
-) {
-	return observation_kind_uses_windows(evidence->observation.kind) &&
-	       triangulate_observers_needed(engine, subject) > 1 &&
-	       member_is_lossy_or_slow(evidence_observer_row(engine, evidence));
-}
-
 // Return whether only the path between the two is slow: the subject finds this observer slow in
 // turn, but no other node. If the subject itself were slow, all its reads would be slow, and it
 // would report none (path_expected_ns()).
@@ -148,23 +136,18 @@ static bool only_path_is_slow(
 	return false;
 }
 
-// Return whether the good read is outdated. A lossy observer sees that the counter advanced since
-// its previous answered read, which may be long ago.
-static bool read_comes_late(
-	const struct verdict_engine *engine, const struct evidence *look, enum observation_kind kind
-) {
-	return kind == OBSERVATION_STANDING &&
-	       member_is_lossy_or_slow(evidence_observer_row(engine, look));
-}
-
 bool evidence_contradicts_blame(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct evidence *look,
 	enum observation_kind kind
 ) {
-	return !read_comes_late(engine, look, kind) &&
-	       evidence_excuses_from_other_host(
+	// A lossy observer sees that the counter advanced since its previous answered read, which
+	// may be long ago.
+	if (kind == OBSERVATION_STANDING &&
+	    member_is_lossy_or_slow(evidence_observer_row(engine, look)))
+		return false;
+	return evidence_excuses_from_other_host(
 		       engine, look, kind, subject_peer(engine, subject)->host
 	       ) &&
 	       observation_can_disprove(subject, &look->observation, kind);
@@ -175,6 +158,11 @@ bool evidence_is_explained(
 	const struct subject *subject,
 	const struct evidence *evidence
 ) {
-	return is_observers_own_fault(engine, subject, evidence) ||
-	       only_path_is_slow(engine, subject, evidence);
+	// A lossy observer seems slow, a slow one lossy. With two nodes this explains nothing,
+	// since each is the only observer of the other.
+	if (observation_kind_uses_windows(evidence->observation.kind) &&
+	    triangulate_observers_needed(engine, subject) > 1 &&
+	    member_is_lossy_or_slow(evidence_observer_row(engine, evidence)))
+		return true;
+	return only_path_is_slow(engine, subject, evidence);
 }

@@ -40,25 +40,6 @@ struct outward {
 	const struct evidence *example;
 };
 
-static void outward_add_passed(
-	const struct verdict_engine *engine,
-	const struct subject *other,
-	enum observation_kind kind,
-	const struct evidence *look,
-	struct outward *outward
-) {
-	uint32_t passes = UINT32_MAX;
-
-	if (!evidence_excuses_from_other_host(
-		    engine, look, kind, subject_peer(engine, other)->host
-	    ))
-		return;
-	if (kind == OBSERVATION_LOSSY && look->observation.lost_bytes != 0)
-		passes = look->observation.lost_bytes;
-	if (passes > outward->passes)
-		outward->passes = passes;
-}
-
 static void outward_add_sizes(
 	const struct verdict_engine *engine,
 	const struct subject *other,
@@ -66,16 +47,26 @@ static void outward_add_sizes(
 	uint64_t observer,
 	struct outward *outward
 ) {
+	uint32_t host = subject_peer(engine, other)->host;
+
 	for (uint32_t n = 0; n < other->observation_count; n++) {
 		const struct evidence *evidence = &other->observations[n];
 		const struct observation *seen = &evidence->observation;
+		uint32_t passes = UINT32_MAX;
 
 		if (seen->observer != observer || !triangulate_counts(engine, evidence))
 			continue;
-		if (seen->kind != kind)
-			outward_add_passed(engine, other, kind, evidence, outward);
-		else if (kind == OBSERVATION_LOSSY && seen->lost_bytes > outward->lost)
-			outward->lost = seen->lost_bytes;
+		if (seen->kind == kind) {
+			if (kind == OBSERVATION_LOSSY && seen->lost_bytes > outward->lost)
+				outward->lost = seen->lost_bytes;
+			continue;
+		}
+		if (!evidence_excuses_from_other_host(engine, evidence, kind, host))
+			continue;
+		if (kind == OBSERVATION_LOSSY && seen->lost_bytes != 0)
+			passes = seen->lost_bytes;
+		if (passes > outward->passes)
+			outward->passes = passes;
 	}
 }
 

@@ -22,30 +22,23 @@ static bool observation_is_superseded(const struct subject *subject, uint32_t at
 	return false;
 }
 
-// Return when an observer last found the node's overlay unanswered.
-static uint64_t
-newest_unanswered_ns(const struct verdict_engine *engine, const struct subject *subject) {
-	uint64_t newest_ns = 0;
-
-	for (uint32_t n = 0; n < subject->observation_count; n++) {
-		const struct evidence *evidence = &subject->observations[n];
-
-		if (verdict_reach_is_unanswered(evidence->observation.reach) &&
-		    triangulate_counts(engine, evidence) && evidence->seen_ns > newest_ns)
-			newest_ns = evidence->seen_ns;
-	}
-	if (verdict_reach_is_unanswered(subject->reach) && subject->reach_ns > newest_ns)
-		newest_ns = subject->reach_ns;
-	return newest_ns;
-}
-
 void votes_count_reach(
 	const struct verdict_engine *engine, const struct subject *subject, struct votes *ret_votes
 ) {
 	bool own = false;
 
 	memset(ret_votes, 0, sizeof(*ret_votes));
-	ret_votes->newest_ns = newest_unanswered_ns(engine, subject);
+	// Find out when an observer last found the node's overlay unanswered.
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+
+		if (verdict_reach_is_unanswered(evidence->observation.reach) &&
+		    triangulate_counts(engine, evidence) &&
+		    evidence->seen_ns > ret_votes->newest_ns)
+			ret_votes->newest_ns = evidence->seen_ns;
+	}
+	if (verdict_reach_is_unanswered(subject->reach) && subject->reach_ns > ret_votes->newest_ns)
+		ret_votes->newest_ns = subject->reach_ns;
 	for (uint32_t n = 0; n < subject->observation_count; n++) {
 		const struct evidence *evidence = &subject->observations[n];
 		enum verdict_reach reach = evidence->observation.reach;
