@@ -283,7 +283,7 @@ static struct ras *instance_create(struct net *net, uint32_t node) {
 
 static void instance_destroy(struct ras *ras) {
 	collective_destroy(ras);
-	flood_fini(&ras->flood, &ras->memory);
+	flood_fini(ras);
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
 		free(ras->peers.entries[slot].record);
 	for (uint32_t n = 0; n < ras->links.count; n++)

@@ -15,8 +15,10 @@
 // An origin may have restarted so many times before we hear of it.
 #define FLOOD_STARTS_AHEAD 16
 
-void flood_fini(struct flood *flood, struct memory *memory) {
-	memory_release(memory, flood->origins, flood->capacity * sizeof(*flood->origins));
+void flood_fini(struct ras *ras) {
+	struct flood *flood = &ras->flood;
+
+	memory_release(&ras->memory, flood->origins, flood->capacity * sizeof(*flood->origins));
 	*flood = (struct flood){0};
 }
 

@@ -10,7 +10,6 @@
 #include <ras/types.h>
 
 struct link;
-struct memory;
 struct census_result;
 struct ras;
 
@@ -42,7 +41,7 @@ struct flood {
 	uint64_t delivered; // id of the latest notice passed to ops.notice
 };
 
-void flood_fini(struct flood *flood, struct memory *memory);
+void flood_fini(struct ras *ras);
 
 // Return a new id for a notice or collective of our own.
 uint64_t flood_next_id(struct ras *ras);

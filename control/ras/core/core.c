@@ -7,8 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define PAUSE_MIN_NS (500 * RAS_NS_PER_MS) // longer past the wake-up: this agent was stopped
-#define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC)
+#define PAUSE_MIN_NS (500 * RAS_NS_PER_MS)   // longer past the wake-up: this agent was stopped
 #define RESTART_GAP_NS (10 * RAS_NS_PER_SEC) // between two new starts that pass an earlier run
 
 // Time.
@@ -59,16 +58,10 @@ void ras_wake_at(struct ras *ras, uint64_t at_ns) {
 }
 
 void ras_exit(struct ras *ras) {
-	uint64_t relay_ns = relay_next_ns(ras);
-	uint64_t collective_ns = collective_next_ns(ras);
-	uint64_t transfer_ns = transfer_next_ns(ras);
+	uint64_t next_ns = parts_next_ns(ras);
 
-	if (relay_ns < ras->wake_ns)
-		ras->wake_ns = relay_ns;
-	if (collective_ns < ras->wake_ns)
-		ras->wake_ns = collective_ns;
-	if (transfer_ns < ras->wake_ns)
-		ras->wake_ns = transfer_ns;
+	if (next_ns < ras->wake_ns)
+		ras->wake_ns = next_ns;
 	if (ras->links.dropped > 0)
 		links_reap(ras);
 	if (ras->conns.freed > 0)
@@ -111,7 +104,8 @@ static int self_insert(struct ras *ras, const struct ras_peer_info *info) {
 	return err;
 }
 
-static int parts_init(struct ras *ras, const struct ras_config *config) {
+// Create the buffer, the table and the history, which all parts use, and then the parts.
+static int instance_init(struct ras *ras, const struct ras_config *config) {
 	int err;
 
 	ras->scratch = memory_allocate(&ras->memory, RAS_FRAME_MAX);
@@ -122,15 +116,9 @@ static int parts_init(struct ras *ras, const struct ras_config *config) {
 	if (err == 0)
 		err = history_init(&ras->history, &ras->memory, config->history_events);
 	if (err == 0)
-		err = ring_init(ras);
-	if (err == 0)
 		err = join_init(ras, config->seeds, config->seed_count);
 	if (err == 0)
-		err = relay_create(ras);
-	if (err == 0)
-		err = transfer_create(ras);
-	if (err == 0)
-		err = collective_create(ras);
+		err = parts_init(ras);
 	return err;
 }
 
@@ -168,7 +156,7 @@ int ras_create(
 	ras->wake_ns = RAS_NEVER;
 	ras->wake_requested_ns = RAS_NEVER;
 	ras->news.flush_ns = RAS_NEVER;
-	err = parts_init(ras, config);
+	err = instance_init(ras, config);
 	if (err != 0) {
 		ras_destroy(ras);
 		return err;
@@ -182,20 +170,7 @@ struct ras *ras_destroy(struct ras *ras) {
 
 	if (ras == NULL)
 		return NULL;
-	collective_destroy(ras);
-	transfer_destroy(ras);
-	relay_destroy(ras);
-	flood_fini(&ras->flood, &ras->memory);
-	join_fini(ras);
-	remembered_fini(ras);
-	ring_fini(ras);
-	liveness_fini(ras);
-	contests_fini(ras);
-	turns_fini(ras);
-	news_fini(ras);
-	foreign_fini(&ras->foreign, &ras->memory);
-	links_fini(ras);
-	conns_fini(ras);
+	parts_fini(ras);
 	history_fini(&ras->history, &ras->memory);
 	peers_fini(&ras->peers);
 	memory_release(&ras->memory, ras->scratch, ras->scratch != NULL ? RAS_FRAME_MAX : 0);
@@ -339,22 +314,7 @@ void ras_tick(struct ras *ras, uint64_t now_ns) {
 	ras_enter(ras, now_ns);
 	ras->wake_ns = RAS_NEVER;
 	ras->wake_requested_ns = RAS_NEVER; // the wake-up may be this tick, which is used up
-	conns_tick(ras);		    // a LEAVE may still wait for its connection
-	if (!ras->leaving) {
-		links_tick(ras);
-		ring_tick(ras);
-		liveness_tick(ras);
-		contests_tick(ras);
-		turns_tick(ras);
-		join_tick(ras);
-		search_tick(ras);
-		relay_tick(ras);
-		transfer_tick(ras);
-		forget_order_tick(ras);
-		expire_tick(ras);
-		news_tick(ras); // last: sends what the parts above found
-	}
-	collective_tick(ras); // collectives begun before the leave are still answered
+	parts_tick(ras);
 	ras_exit(ras);
 }
 

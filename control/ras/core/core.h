@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One instance of the protocol core, and the functions that its parts offer each other.
 //
-// Each part has a file. A part changes another part only through that part's functions. A death is
+// Each part has a file, and a row in the table of parts.c. A part changes another part only through
+// that part's functions; links notify higher parts through the table (parts.h). A death is
 // applied in a fixed order: route round, purge, drop, change, publish, report. Only
 // member/membership.c implements this order.
 #pragma once
@@ -11,6 +12,7 @@
 #include "collect/collective.h"
 #include "collect/flood.h"
 #include "core/message.h"
+#include "core/parts.h"
 #include "link/conn.h"
 #include "link/link.h"
 #include "link/ring.h"
@@ -181,6 +183,7 @@ void ras_become_member(struct ras *ras, uint64_t start);
 int ras_restart_at_address(struct ras *ras, const struct sock_addr *address);
 
 // Remove tombstones that have been kept long enough.
+#define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC) // between two searches
 void expire_tick(struct ras *ras);
 
 // Refute a suspicion or death of this agent in an incarnation: take a higher one and announce it.

@@ -307,47 +307,6 @@ void ras_conn_writable(struct ras *ras, uint64_t now_ns, uint32_t handle) {
 	ras_exit(ras);
 }
 
-// Handle a frame of a ready link.
-static int frame_dispatch(struct ras *ras, struct link *link, const uint8_t *frame, size_t size) {
-	struct message_beat beat;
-	struct wire_reader reader;
-	int err;
-
-	wire_reader_init(&reader, frame, size);
-	switch (wire_get_u8(&reader)) {
-	case MESSAGE_BEAT:
-		err = message_beat_decode(&reader, &beat);
-		if (err == 0)
-			link_beat_heard(ras, link, &beat);
-		return err;
-	case MESSAGE_UPDATE:
-		return news_update_received(ras, link, &reader);
-	case MESSAGE_DIGESTS:
-		return sync_digests_received(ras, link, &reader);
-	case MESSAGE_BRIEF:
-		return sync_brief_received(ras, link, &reader);
-	case MESSAGE_PULL:
-		return sync_pull_received(ras, link, &reader);
-	case MESSAGE_NOTICE:
-		return flood_notice(ras, link, frame, size);
-	case MESSAGE_COLLECT:
-		return collective_request_received(ras, link, &reader);
-	case MESSAGE_COLLECTED:
-		return collective_answer_received(ras, link, &reader);
-	case MESSAGE_COLLECT_CANCEL:
-		return collective_cancel_received(ras, link, &reader);
-	case MESSAGE_RELAY:
-		return relay_frame_received(ras, link, frame, size);
-	case MESSAGE_INIT:
-	case MESSAGE_INIT_ACK:
-		ras->counters.frames_unexpected++;
-		return -EPROTO;
-	default:
-		ras->counters.frames_unknown++; // from a newer minor version
-		return 0;
-	}
-}
-
 static int frame_received(struct ras *ras, struct conn *conn, const uint8_t *frame, size_t size) {
 	struct wire_reader reader;
 	uint8_t type;
@@ -369,7 +328,7 @@ static int frame_received(struct ras *ras, struct conn *conn, const uint8_t *fra
 		conn->link->received_frames++;
 		conn->link->received_bytes += size;
 		link_heard(ras, conn->link);
-		return frame_dispatch(ras, conn->link, frame, size);
+		return parts_frame_received(ras, conn->link, frame, size);
 	case CONN_FREE:
 	case CONN_CONNECTING:
 		break;

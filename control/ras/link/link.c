@@ -5,7 +5,6 @@
 #include "core/core.h"
 #include "link/link_beat.h"
 #include "link/link_watch.h"
-#include "live/liveness_witness.h"
 
 #include <string.h>
 
@@ -274,7 +273,7 @@ void link_flush(struct ras *ras, struct link *link) {
 	if (ras->leaving)
 		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_LEAVE);
 	else if (link_can_send_now(ras, link))
-		relay_link_flush(ras, link);
+		parts_link_event(ras, link, LINK_WRITABLE);
 }
 
 void link_heard(struct ras *ras, struct link *link) {
@@ -283,7 +282,7 @@ void link_heard(struct ras *ras, struct link *link) {
 	// If no link was heard at all, this agent was deaf or cut off: the silence is no evidence
 	// against peers.
 	if (ras->observed_ns - ras->links.heard_ns >= ras->profile->suspect_ns)
-		liveness_restart_silences(ras);
+		parts_link_event(ras, link, LINK_HEARD_AFTER_DEAFNESS);
 	ras->links.heard_ns = ras->observed_ns;
 	link->heard_ns = ras->observed_ns;
 	if (silent_ns >= 2 * link->period_ns)
@@ -294,11 +293,11 @@ void link_heard(struct ras *ras, struct link *link) {
 		link->delayed = false;
 		ras_emit(ras, RAS_EVENT_LINK_RECOVERED, link->slot, RAS_CAUSE_NONE, silent_ns);
 		ring_link_recovered(ras, link);
-		relay_link_flush(ras, link);
+		parts_link_event(ras, link, LINK_WRITABLE);
 	}
 	if (link->watched) {
 		link->watched = false;
-		liveness_proof_of_life(ras, link->slot, 0);
+		parts_link_event(ras, link, LINK_PEER_HEARD);
 	}
 }
 
@@ -366,15 +365,17 @@ static void link_connect_refused(struct ras *ras, struct link *link, bool by_own
 	if ((ras_entry(ras, link->slot)->flags & PEER_SEEN) == 0)
 		return; // a peer that was never heard cannot be gone
 	link->exited = by_own_machine && (link->refused_ns == RAS_NEVER || link->exited) &&
-		       is_on_own_machine(ras, link->slot);
+		       ras_records_share_machine(
+			       ras_entry(ras, link->slot)->record, ras_self(ras)->record
+		       );
 	if (link->refused_ns == RAS_NEVER) {
 		link->refused_ns = ras->observed_ns;
-		liveness_peer_refused(ras, link);
+		parts_link_event(ras, link, LINK_PEER_REFUSED);
 	}
 	if (ras->observed_ns - link->refused_ns >= recheck_ns) {
 		link->gone = true;
 		link->gone_ns = ras->observed_ns;
-		liveness_peer_gone(ras, link);
+		parts_link_event(ras, link, LINK_PEER_GONE);
 	} else if (link->retry_ns > link->refused_ns + recheck_ns) {
 		link->retry_ns = link->refused_ns + recheck_ns;
 	}
@@ -423,8 +424,7 @@ static void link_lost(struct ras *ras, struct link *link, enum ras_cause cause) 
 	link->down_ns = ras->observed_ns;
 	link->watched = true;
 	ras_emit(ras, RAS_EVENT_LINK_DOWN, link->slot, cause, 0);
-	collective_link_lost(ras, link);
-	relay_link_lost(ras, link);
+	parts_link_event(ras, link, LINK_LOST);
 	if (!link->used)
 		return;
 	if (cause == RAS_CAUSE_IDLE || ras->leaving ||
@@ -485,8 +485,7 @@ void link_drop(struct ras *ras, struct link *link, enum ras_close how, enum ras_
 }
 
 static void link_say_leave(struct ras *ras, struct link *link) {
-	collective_link_lost(ras, link);
-	relay_link_lost(ras, link);
+	parts_link_event(ras, link, LINK_LOST);
 	link_frames_free(ras, link);
 	if (link->pending != NULL)
 		conn_close(ras, link->pending, RAS_CLOSE_SOFT);
@@ -527,8 +526,7 @@ static void link_tick(struct ras *ras, struct link *link) {
 		uint64_t due = link->idle_ns + ras->profile->idle_ns;
 
 		if (due <= ras->observed_ns) {
-			collective_link_lost(ras, link);
-			relay_link_lost(ras, link);
+			parts_link_event(ras, link, LINK_LOST);
 			link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_IDLE);
 			return;
 		}

@@ -50,8 +50,7 @@ void link_silence_judge(struct ras *ras, struct link *link) {
 		link->delayed = true;
 		link->watched = true;
 		ras_emit(ras, RAS_EVENT_LINK_DELAYED, link->slot, RAS_CAUSE_SILENT, silent_ns);
-		collective_link_lost(ras, link);
-		relay_link_lost(ras, link);
+		parts_link_event(ras, link, LINK_LOST);
 		ring_link_delayed(ras, link);
 	}
 	link_reconnect_after_pause(ras, link);
@@ -66,7 +65,7 @@ void link_silence_judge(struct ras *ras, struct link *link) {
 	}
 	if (silent_ns >= profile->suspect_ns) {
 		if (ras->observed_ns >= link->silence_excused_until_ns)
-			liveness_peer_silent(ras, link);
+			parts_link_event(ras, link, LINK_PEER_SILENT);
 		else
 			ras_wake_at(ras, link->silence_excused_until_ns);
 	}

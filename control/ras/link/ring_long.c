@@ -230,8 +230,7 @@ static bool degree_shed(struct ras *ras) {
 		link = shed_link_choose(ras);
 		if (link == NULL)
 			return true;
-		collective_link_lost(ras, link);
-		relay_link_lost(ras, link);
+		parts_link_event(ras, link, LINK_LOST);
 		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_DEGREE);
 		ras->counters.links_shed++;
 	}

@@ -200,7 +200,8 @@ void liveness_proof_of_life(struct ras *ras, uint32_t slot, uint64_t observer) {
 	ring_schedule_rebuild(ras);
 }
 
-void liveness_restart_silences(struct ras *ras) {
+void liveness_restart_silences(struct ras *ras, struct link *link) {
+	(void)link;
 	for (uint32_t n = 0; n < ras->links.count; n++)
 		ras->links.table[n]->proven_elsewhere_ns = ras->observed_ns;
 	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
@@ -209,6 +210,10 @@ void liveness_restart_silences(struct ras *ras) {
 		if (ras_entry(ras, suspicion->slot)->state == RAS_SUSPECT)
 			suspicion->silent_ns = ras->observed_ns;
 	}
+}
+
+void liveness_peer_heard(struct ras *ras, struct link *link) {
+	liveness_proof_of_life(ras, link->slot, 0);
 }
 
 void liveness_resume(struct ras *ras) {

@@ -153,7 +153,8 @@ struct liveness {
 void liveness_fini(struct ras *ras);
 void liveness_tick(struct ras *ras);
 
-// Evidence against the peer of a link.
+// Evidence about the peer of a link.
+void liveness_peer_heard(struct ras *ras, struct link *link);
 void liveness_peer_silent(struct ras *ras, struct link *link);
 void liveness_peer_gone(struct ras *ras, struct link *link);
 // Begin a census at the first refused connect, so that it is complete when the peer proves gone.
@@ -176,8 +177,8 @@ void liveness_census_reached_all(struct ras *ras, const struct census_outcome *w
 void liveness_census_done(struct ras *ras);
 // Schedule new looks at the peers that the brake held back.
 void liveness_recheck_held(struct ras *ras);
-// Restart all silences: until now this agent heard no peer at all.
-void liveness_restart_silences(struct ras *ras);
+// Restart all silences: until `link` was heard, this agent heard no peer at all.
+void liveness_restart_silences(struct ras *ras, struct link *link);
 // Discard looks and censuses from before a pause of this agent.
 void liveness_resume(struct ras *ras);
 // Drop all suspicions and restart all silences: peers held this agent for dead, or could not

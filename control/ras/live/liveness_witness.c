@@ -31,14 +31,6 @@ static bool is_on_own_host(const struct ras *ras, uint32_t slot) {
 	return host_id_at(ras, slot) == host_id_at(ras, ras->self_slot);
 }
 
-static bool records_share_machine(const struct ras_record *one, const struct ras_record *other) {
-	return one->host_id == other->host_id && one->host_id != one->host_name_id;
-}
-
-bool is_on_own_machine(const struct ras *ras, uint32_t slot) {
-	return records_share_machine(ras_entry(ras, slot)->record, ras_self(ras)->record);
-}
-
 // Return true if an agent outside the host can look, because this agent hears it. Agents only known
 // from the table may all be gone.
 static bool other_host_can_look(const struct ras *ras, uint32_t subject, uint64_t host) {
@@ -102,7 +94,9 @@ uint32_t witnesses_reported(const struct ras *ras, const struct peer_news *news)
 	first = peers_find(&ras->peers, news->observers[0]);
 	if (news->cause == RAS_CAUSE_EXITED && first != RAS_NO_SLOT && subject != RAS_NO_SLOT &&
 	    first != subject &&
-	    records_share_machine(ras_entry(ras, first)->record, ras_entry(ras, subject)->record))
+	    ras_records_share_machine(
+		    ras_entry(ras, first)->record, ras_entry(ras, subject)->record
+	    ))
 		return PEERS_WEIGHT_EXITED;
 	if (news->observer_count < 2)
 		return news->observer_count;

@@ -19,9 +19,6 @@ uint32_t witnesses_needed(const struct ras *ras, uint32_t slot);
 bool witness_is_barred(
 	const struct ras *ras, uint32_t slot, enum ras_cause cause, uint32_t observer
 );
-// Return true if the peer runs on this host in the same known boot. Machines that share a name
-// differ in the boot.
-bool is_on_own_machine(const struct ras *ras, uint32_t slot);
 // Return the number of witnesses of a death in the latest round, including this agent. *ret_other
 // is another witness, unchanged if this agent is alone.
 uint32_t witnesses_count(

@@ -8,7 +8,10 @@
 
 #define UNKNOWN_ITEM_KEEP_NS (3600 * RAS_NS_PER_SEC)
 
-void foreign_fini(struct foreign *foreign, struct memory *memory) {
+void foreign_fini(struct ras *ras) {
+	struct foreign *foreign = &ras->foreign;
+	struct memory *memory = &ras->memory;
+
 	for (uint32_t n = 0; n < foreign->count; n++)
 		memory_release(memory, foreign->items[n].bytes, foreign->items[n].size);
 	memory_release(memory, foreign->items, foreign->capacity * sizeof(*foreign->items));

@@ -25,7 +25,6 @@
 #include <stdint.h>
 
 struct link;
-struct memory;
 struct message_news;
 struct ras;
 struct wire_writer;
@@ -52,7 +51,7 @@ struct foreign {
 	size_t bytes;	  // sum of the item sizes
 };
 
-void foreign_fini(struct foreign *foreign, struct memory *memory);
+void foreign_fini(struct ras *ras);
 
 // Store a received item whose known part was merged. `from` is NULL for the table of a seed.
 void foreign_item_received(

@@ -4,7 +4,6 @@
 // the event. So no module ever sees a table that is half changed.
 #include "core/core.h"
 
-#define EXPIRE_GAP_NS (60 * RAS_NS_PER_SEC)
 // An order makes each member forget the peers that it holds unreachable. Members that hold the same
 // peer announce it at random times. So most of them hear of it from the first one.
 #define ORDER_SPREAD_PER_MEMBER_NS \
@@ -20,8 +19,7 @@ static void peer_detach(struct ras *ras, uint32_t slot, enum ras_cause cause) {
 
 	ring_exclude_peer(ras, slot);
 	if (link != NULL) {
-		collective_link_lost(ras, link);
-		relay_link_lost(ras, link);
+		parts_link_event(ras, link, LINK_LOST);
 		// A leaving peer still reads what is queued. A dead or replaced one does not.
 		link_drop(
 			ras, link, cause == RAS_CAUSE_LEAVE ? RAS_CLOSE_SOFT : RAS_CLOSE_HARD, cause
@@ -69,20 +67,13 @@ static enum ras_cause membership_end_cause(const struct peer_news *news) {
 	}
 }
 
-// End relayed messages and transfers to and from a peer that is no member any more, or started
-// anew.
-static void peer_drop_messages(struct ras *ras, uint32_t slot) {
-	relay_peer_changed(ras, slot);
-	transfer_peer_changed(ras, slot);
-}
-
 static void peer_joined(struct ras *ras, uint32_t slot, struct link *from, bool known) {
 	ras_emit(
 		ras, RAS_EVENT_JOINED, slot, known ? RAS_CAUSE_RESTART : RAS_CAUSE_NONE,
 		ras_entry(ras, slot)->record->start
 	);
 	if (known)
-		peer_drop_messages(ras, slot);
+		parts_peer_changed(ras, slot);
 	news_add(ras, slot, from, true);
 	ring_schedule_rebuild(ras);
 }
@@ -90,7 +81,7 @@ static void peer_joined(struct ras *ras, uint32_t slot, struct link *from, bool 
 static void peer_rejoined(struct ras *ras, uint32_t slot, struct link *from) {
 	votes_withdraw(ras, slot);
 	news_add(ras, slot, from, false);
-	peer_drop_messages(ras, slot);
+	parts_peer_changed(ras, slot);
 	ring_schedule_rebuild(ras);
 	ras_emit(ras, RAS_EVENT_REJOINED, slot, RAS_CAUSE_REFUTED, 0);
 }
@@ -99,7 +90,7 @@ static void peer_ended(struct ras *ras, uint32_t slot, struct link *from, bool k
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
 	news_add(ras, slot, from, !known);
-	peer_drop_messages(ras, slot);
+	parts_peer_changed(ras, slot);
 	if (ras->ring.rebuild_ns == RAS_NEVER)
 		ring_schedule_rebuild(ras);
 	ras_emit(
@@ -335,7 +326,7 @@ static void tombstone_remove(struct ras *ras, uint32_t slot, bool expired) {
 	peer_detach(ras, slot, RAS_CAUSE_IDLE);
 	turns_forget_peer(ras, slot);
 	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, expired);
-	peer_drop_messages(ras, slot);
+	parts_peer_changed(ras, slot);
 	peers_remove(&ras->peers, slot);
 }
 

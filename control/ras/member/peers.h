@@ -69,6 +69,13 @@ static_assert(sizeof(struct peer_entry) == 64, "an entry grew");
 // Weight of a process exit that was seen on the host itself: as much as two witnesses.
 #define PEERS_WEIGHT_EXITED 2
 
+// Return true if both agents run on one host in the same known boot. Machines that share a name
+// differ in the boot.
+static inline bool
+ras_records_share_machine(const struct ras_record *one, const struct ras_record *other) {
+	return one->host_id == other->host_id && one->host_id != one->host_name_id;
+}
+
 static inline uint8_t peers_death_weight(uint8_t cause, uint8_t observer_count) {
 	return cause == RAS_CAUSE_EXITED && observer_count > 0 ? PEERS_WEIGHT_EXITED
 							       : observer_count;
