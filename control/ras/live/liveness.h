@@ -139,7 +139,8 @@ struct liveness {
 	// searched. A slot may have been reused; its entry then lacks the flag.
 	uint32_t voteless_slots[COLLECT_CENSUS_MAX];
 	uint32_t voteless_count;
-	uint32_t late_reporter_count; // members that hold this agent for a late joiner
+	uint32_t late_reporter_count; // peers that hold this agent for a late joiner
+	bool late_report_is_orphan;   // a report of a stranger, of a removed peer or an old start
 	bool voteless_oppose; // members without a vote are opponents when missed; they vote later
 	uint64_t view_whole_since_ns; // since when no member is missed; RAS_NEVER: some member is
 	uint64_t brake_on_since_ns;

@@ -86,6 +86,7 @@ void votes_tick(struct ras *ras) {
 	ras->uncounted = false;
 	ras->late = false;
 	liveness->late_reporter_count = 0;
+	liveness->late_report_is_orphan = false;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
 		ras_entry(ras, slot)->flags &=
 			(uint8_t) ~(PEER_NO_VOTE | PEER_IS_OPPONENT | PEER_REPORTS_US_LATE);
@@ -165,11 +166,20 @@ static void late_report_add(struct ras *ras, uint64_t origin) {
 	if (!report_is_believed(ras, origin))
 		return;
 	vote_withdraw_by_flag(ras, ras->self_slot, PEER_LATE_JOINER);
-	if (slot != RAS_NO_SLOT && (ras_entry(ras, slot)->flags & PEER_REPORTS_US_LATE) != 0)
-		return;
-	ras->liveness.late_reporter_count++;
-	if (slot != RAS_NO_SLOT)
+	if (slot == RAS_NO_SLOT) {
+		ras->liveness.late_report_is_orphan = true;
+	} else if ((ras_entry(ras, slot)->flags & PEER_REPORTS_US_LATE) == 0) {
 		ras_entry(ras, slot)->flags |= PEER_REPORTS_US_LATE;
+		ras->liveness.late_reporter_count++;
+	}
+}
+
+void votes_orphan_late_report(struct ras *ras, uint8_t flags) {
+	if ((flags & PEER_REPORTS_US_LATE) == 0)
+		return;
+	must(ras->liveness.late_reporter_count > 0);
+	ras->liveness.late_reporter_count--;
+	ras->liveness.late_report_is_orphan = true;
 }
 
 static bool peer_is_unmet(const struct ras *ras, uint32_t slot) {
@@ -442,7 +452,8 @@ void votes_end_late_report(
 		return;
 	ras_entry(ras, slot)->flags &= (uint8_t)~PEER_REPORTS_US_LATE;
 	must(ras->liveness.late_reporter_count > 0);
-	ras->late = --ras->liveness.late_reporter_count > 0;
+	ras->liveness.late_reporter_count--;
+	ras->late = ras->liveness.late_reporter_count > 0 || ras->liveness.late_report_is_orphan;
 }
 
 bool votes_origin_has_vote(const struct ras *ras, uint64_t origin) {

@@ -56,6 +56,9 @@ bool votes_reported_late(struct ras *ras, uint64_t origin, uint64_t view_digest)
 // Handle a census of another origin. If its list grants this agent a vote, that origin no longer
 // holds it for a late member.
 void votes_end_late_report(struct ras *ras, uint64_t origin, const struct collect_request *request);
+// Handle the flags of a peer that restarts or is removed. It can no longer end its late report. So
+// the report holds until votes_tick() gives all members their votes.
+void votes_orphan_late_report(struct ras *ras, uint8_t flags);
 // Return true if this agent has no vote yet.
 bool votes_self_has_none(const struct ras *ras);
 // Return true if the member has no vote yet.

@@ -244,14 +244,17 @@ bool membership_apply_reported(struct ras *ras, const struct peer_news *news, st
 	return membership_apply(ras, news, from);
 }
 
-// Update the turns of the peer, if the merge changed its start or revoked its death.
-static void turns_update(struct ras *ras, uint32_t slot, const struct peer_entry *before) {
+// Update what is kept about the peer, if the merge changed its start or revoked its death.
+static void memory_update(struct ras *ras, uint32_t slot, const struct peer_entry *before) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
-	if (ras_incarnation_start(entry->incarnation) != ras_incarnation_start(before->incarnation))
+	if (ras_incarnation_start(entry->incarnation) !=
+	    ras_incarnation_start(before->incarnation)) {
 		turns_forget_peer(ras, slot);
-	else if (before->state == RAS_DEAD && peer_is_member(entry))
+		votes_orphan_late_report(ras, before->flags);
+	} else if (before->state == RAS_DEAD && peer_is_member(entry)) {
 		turns_note_return(ras, slot, before);
+	}
 }
 
 bool membership_apply(struct ras *ras, const struct peer_news *news, struct link *from) {
@@ -281,7 +284,7 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 	if (slot != RAS_NO_SLOT && ras_entry(ras, slot)->record != before.record)
 		join_note_seed_slot(ras, slot);
 	if (known)
-		turns_update(ras, slot, &before);
+		memory_update(ras, slot, &before);
 	if (replaced)
 		relay_peer_changed(ras, slot); // messages under way were meant for one run only
 	if (change == PEERS_JOINED)
@@ -325,6 +328,7 @@ static void tombstone_remove(struct ras *ras, uint32_t slot, bool expired) {
 	remembered_drop(ras, &ras_entry(ras, slot)->record->address);
 	peer_detach(ras, slot, RAS_CAUSE_IDLE);
 	turns_forget_peer(ras, slot);
+	votes_orphan_late_report(ras, ras_entry(ras, slot)->flags);
 	ras_emit(ras, RAS_EVENT_FORGOTTEN, slot, RAS_CAUSE_NONE, expired);
 	parts_peer_changed(ras, slot);
 	peers_remove(&ras->peers, slot);

@@ -520,6 +520,70 @@ static void late_one_has_its_own_vote_back_when_all_who_said_so_say_nothing(void
 	lone_destroy(lone);
 }
 
+// Regression: each report of an unknown origin was counted again.
+static void late_report_of_a_stranger_holds_until_the_view_was_whole(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	uint64_t digest = peers_digest(&ras->peers);
+	struct census_list nobody = {.count = 0};
+	uint64_t stranger = lone_id(lone, 2) + 1;
+
+	(void)state;
+	assert_int_equal(peers_find(&ras->peers, stranger), RAS_NO_SLOT);
+	ras_enter(ras, lone->now_ns);
+	ras_entry(ras, peers_find(&ras->peers, lone_id(lone, 7)))->flags &= (uint8_t)~PEER_SEEN;
+	assert_false(votes_reported_late(ras, lone_id(lone, 2), digest));
+	for (uint32_t n = 0; n < 3; n++)
+		assert_false(votes_reported_late(ras, stranger, digest));
+	assert_int_equal(ras->liveness.late_reporter_count, 1);
+	count_that_names(lone, lone_id(lone, 2), &nobody);
+	assert_int_equal(ras->liveness.late_reporter_count, 0);
+	assert_true(votes_self_has_none(ras));
+	ras_exit(ras);
+	view_was_whole_for(lone, 116 * SEC);
+	assert_false(votes_self_has_none(ras));
+	lone_destroy(lone);
+}
+
+// Regression: the reports of a restarted peer and of a removed peer stayed counted, and the next
+// start of the peer was counted once more.
+static void late_report_of_an_ended_start_holds_and_is_not_counted(void **state) {
+	struct lone *lone = lone_of(8, 1);
+	struct ras *ras = lone->ras;
+	uint32_t conn = lone_link(lone, 2);
+	uint64_t digest = peers_digest(&ras->peers);
+	struct census_list nobody = {.count = 0};
+	struct ras_peer_info info = lone_info(lone, 5, 2);
+	struct peer_news restart = lone_told(lone, 5, RAS_ALIVE, ras_incarnation(2, 0));
+	struct peer_news death = lone_told(lone, 6, RAS_DEAD, ras_incarnation(1, 0));
+
+	(void)state;
+	ras_enter(ras, lone->now_ns);
+	ras_entry(ras, peers_find(&ras->peers, lone_id(lone, 7)))->flags &= (uint8_t)~PEER_SEEN;
+	for (uint32_t peer = 5; peer < 7; peer++)
+		assert_false(votes_reported_late(ras, lone_id(lone, peer), digest));
+	ras_exit(ras);
+	assert_int_equal(ras->liveness.late_reporter_count, 2);
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &restart.record), 0);
+	lone_news(lone, conn, &restart);
+	ras_record_put(lone->interner, restart.record);
+	assert_int_equal(ras->liveness.late_reporter_count, 1);
+	lone_news(lone, conn, &death);
+	assert_int_equal(ras->liveness.late_reporter_count, 1); // it may be readmitted
+	assert_int_equal(ras_forget(ras, lone->now_ns, lone_id(lone, 6)), 0);
+	assert_int_equal(ras->liveness.late_reporter_count, 0);
+
+	// The new start of peer 5 reports and ends its report. The former reports hold.
+	ras_enter(ras, lone->now_ns);
+	assert_false(votes_reported_late(ras, lone_id(lone, 5), digest + 1));
+	assert_int_equal(ras->liveness.late_reporter_count, 1);
+	count_that_names(lone, lone_id(lone, 5), &nobody);
+	assert_int_equal(ras->liveness.late_reporter_count, 0);
+	assert_true(votes_self_has_none(ras));
+	ras_exit(ras);
+	lone_destroy(lone);
+}
+
 UNIT_GROUP(ras_votes) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(opponent_stays_one_when_another_is_taken_back),
@@ -538,6 +602,8 @@ UNIT_GROUP(ras_votes) {
 			late_one_has_a_vote_when_those_who_made_it_late_are_back_with_our_view
 		),
 		cmocka_unit_test(late_one_has_its_own_vote_back_when_all_who_said_so_say_nothing),
+		cmocka_unit_test(late_report_of_a_stranger_holds_until_the_view_was_whole),
+		cmocka_unit_test(late_report_of_an_ended_start_holds_and_is_not_counted),
 	};
 
 	return cmocka_run_group_tests_name("ras_votes", tests, NULL, NULL);
