@@ -181,13 +181,15 @@ static struct victim longest_backlog(
 }
 
 // Remove the newest item of the longest backlog, if that is longer than `mine` by two or more.
-// Otherwise two equal backlogs would drop each other's messages in turn.
+// Otherwise two equal backlogs would drop each other's messages in turn. *ret_slot is the peer of
+// the link that the item waited for.
 static struct relay_item *queue_make_room(
 	struct relay_queue *queue,
 	const struct relay_lane *only,
 	const struct relay_pool *pool,
 	uint32_t rank,
-	uint32_t mine
+	uint32_t mine,
+	uint32_t *ret_slot
 ) {
 	struct victim longest = longest_backlog(queue, only, pool, rank);
 	struct relay_item *before = NULL;
@@ -196,6 +198,7 @@ static struct relay_item *queue_make_room(
 		return NULL;
 	for (struct relay_item *item = longest.backlog->head; item->next != NULL; item = item->next)
 		before = item;
+	*ret_slot = longest.lane->slot;
 	return backlog_take(longest.lane, longest.backlog, before);
 }
 
@@ -227,15 +230,17 @@ static struct relay_item *pool_take_item(
 	bool lane_full = packet->from != RAS_NO_SLOT &&
 			 lane->count[rank] >= relay_pool_items(rank, RELAY_TRANSIT) / 2;
 	struct relay_item *item;
+	uint32_t slot;
 
 	if (pool->free == NULL || lane_full) {
 		item = queue_make_room(
-			queue, lane_full ? lane : NULL, pool, rank, mine != NULL ? mine->count : 0
+			queue, lane_full ? lane : NULL, pool, rank, mine != NULL ? mine->count : 0,
+			&slot
 		);
 		if (item == NULL)
 			return NULL;
 		*ret_lost = relay_packet_make(&item->header, NULL, item->from);
-		ret_lost->hop = packet->hop;
+		ret_lost->hop = slot;
 		relay_item_release(item);
 	}
 	item = pool->free;

@@ -199,6 +199,28 @@ static void our_own_messages_have_buffers_of_their_own(void **state) {
 	net_destroy(net);
 }
 
+// Regression: the incident named the link of the message that got the buffer.
+static void incident_of_a_full_pool_names_the_link_of_the_dropped_message(void **state) {
+	struct net *net = line_net();
+	const struct ras_relay_incident *incident;
+
+	(void)state;
+	net_wire(net, 2, 1, NET_BLOCKED);
+	net_wire(net, 2, 3, NET_BLOCKED);
+	for (uint32_t n = 0; n < relay_pool_items(RAS_RELAY_EVENT, RELAY_OWN); n++)
+		assert_int_equal(net_send(net, 2, 3, n), 0);
+	incident = ras_relay_incident(&net->nodes[2].ras, RAS_RELAY_QUEUE_FULL);
+	assert_int_equal(incident->count, 0);
+	assert_int_equal(net_send(net, 2, 1, 1), 0);
+	assert_true(incident->count > 0);
+	assert_int_equal(incident->destination, net->ids[3]);
+	assert_int_equal(incident->hop, net->ids[3]);
+	net_wire(net, 2, 1, NET_GOOD);
+	net_wire(net, 2, 3, NET_GOOD);
+	net_settle(net);
+	net_destroy(net);
+}
+
 static void what_grows_too_old_in_a_queue_is_dropped_and_told(void **state) {
 	struct net *net = line_net();
 	uint64_t value = 1, id;
@@ -343,6 +365,7 @@ UNIT_GROUP(ras_relay_queue) {
 		cmocka_unit_test(bulk_behind_a_stopped_link_leaves_control_its_buffers),
 		cmocka_unit_test(one_stopped_link_leaves_buffers_for_another),
 		cmocka_unit_test(our_own_messages_have_buffers_of_their_own),
+		cmocka_unit_test(incident_of_a_full_pool_names_the_link_of_the_dropped_message),
 		cmocka_unit_test(what_grows_too_old_in_a_queue_is_dropped_and_told),
 		cmocka_unit_test(a_message_that_nobody_answers_expires_at_its_deadline),
 		cmocka_unit_test(what_waits_for_a_link_that_is_lost_goes_another_way),
