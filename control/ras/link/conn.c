@@ -52,34 +52,24 @@ struct conn *conn_find(const struct ras *ras, uint32_t handle) {
 	return conn != NULL && conn->handle == handle && conn->stage != CONN_FREE ? conn : NULL;
 }
 
-// Return a free index of the table, or CONNS_MAX without memory.
-static uint32_t conn_index_reserve(struct ras *ras) {
-	struct conns *conns = &ras->conns;
-
-	for (uint32_t n = 0; n < conns->count; n++) {
-		if (conns->table[n] == NULL)
-			return n;
-	}
-	if (conns->count == CONNS_MAX ||
-	    memory_grow(
-		    &ras->memory, (void **)&conns->table, &conns->capacity, conns->count + 1,
-		    sizeof(struct conn *)
-	    ) != 0)
-		return CONNS_MAX;
-	conns->table[conns->count] = NULL;
-	return conns->count++;
-}
-
 static struct conn *conn_create(struct ras *ras) {
 	struct conns *conns = &ras->conns;
-	uint32_t place;
+	uint32_t place = 0;
 	struct conn *conn;
 
 	if (conns->open >= ras->conns_max)
 		return NULL;
-	place = conn_index_reserve(ras);
-	if (place == CONNS_MAX)
-		return NULL;
+	while (place < conns->count && conns->table[place] != NULL)
+		place++;
+	if (place == conns->count) {
+		if (conns->count == CONNS_MAX ||
+		    memory_grow(
+			    &ras->memory, (void **)&conns->table, &conns->capacity,
+			    conns->count + 1, sizeof(struct conn *)
+		    ) != 0)
+			return NULL;
+		conns->table[conns->count++] = NULL;
+	}
 	conn = memory_allocate(&ras->memory, sizeof(*conn));
 	if (conn == NULL)
 		return NULL;
@@ -210,21 +200,6 @@ int ras_conn_accepted(
 	return 0;
 }
 
-static void conn_init_fill(const struct ras *ras, struct message_init *ret_init) {
-	const struct peer_entry *self = ras_self(ras);
-
-	*ret_init = (struct message_init){
-		.flags = ras->joined ? MESSAGE_INIT_MEMBER : 0,
-		.version_min = ras->versions.min,
-		.version_max = ras->versions.max,
-		.cluster = ras->cluster,
-		.record = self->record->encoding,
-		.record_size = self->record->size,
-		.incarnation = self->incarnation,
-		.digest = peers_digest(&ras->peers),
-	};
-}
-
 void conn_ack_fill(const struct ras *ras, struct message_init_ack *ret_ack) {
 	const struct peer_entry *self = ras_self(ras);
 
@@ -240,10 +215,19 @@ void conn_ack_fill(const struct ras *ras, struct message_init_ack *ret_ack) {
 }
 
 static void init_send(struct ras *ras, struct conn *conn) {
-	struct message_init init;
+	const struct peer_entry *self = ras_self(ras);
+	struct message_init init = {
+		.flags = ras->joined ? MESSAGE_INIT_MEMBER : 0,
+		.version_min = ras->versions.min,
+		.version_max = ras->versions.max,
+		.cluster = ras->cluster,
+		.record = self->record->encoding,
+		.record_size = self->record->size,
+		.incarnation = self->incarnation,
+		.digest = peers_digest(&ras->peers),
+	};
 	struct wire_writer writer;
 
-	conn_init_fill(ras, &init);
 	if (conn->who != 0) {
 		init.flags |= MESSAGE_INIT_IDENTIFY;
 	} else if (conn->join) {

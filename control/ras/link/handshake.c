@@ -11,14 +11,6 @@
 #define CROSSING_NS RAS_NS_PER_SEC // younger connects may have crossed
 #define OTHER_VERSION_GAP_NS (10 * RAS_NS_PER_SEC)
 
-static uint16_t version_common(const struct ras *ras, const struct message_init *init) {
-	struct ras_versions ours = ras->versions;
-	uint16_t highest = ours.max < init->version_max ? ours.max : init->version_max;
-	uint16_t lowest = ours.min > init->version_min ? ours.min : init->version_min;
-
-	return highest >= lowest ? highest : 0;
-}
-
 // Emit OTHER_VERSION, at most every 10 s. Agents of another version retry for ever, and there may
 // be many.
 static void version_mismatch_emit(
@@ -130,20 +122,6 @@ static bool init_conn_is_kept(struct ras *ras, const struct link *link) {
 	return link->pending == NULL || !link->pending->outgoing || !we_are_lower;
 }
 
-static void ack_send(struct ras *ras, struct conn *conn, const struct admission *admission) {
-	struct message_init_ack ack;
-	struct wire_writer writer;
-
-	conn_ack_fill(ras, &ack);
-	ack.version = conn->version;
-	ack.uses = conn->link->mine;
-	ack.your_state = admission->held_state;
-	ack.your_incarnation = admission->held_incarnation;
-	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
-	must(message_init_ack_encode(&ack, &writer) == 0);
-	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
-}
-
 // Admit the sender of a handshake message: it may be new, a newer start, dead here, or not who it
 // claims to be.
 static struct admission
@@ -207,27 +185,27 @@ static void init_accept(
 	const struct admission *admission
 ) {
 	bool met = peer_was_met_before(ras, link);
+	struct message_init_ack ack;
+	struct wire_writer writer;
 
 	conn->link = link;
 	if (link->pending != NULL)
 		conn_close(ras, link->pending, RAS_CLOSE_HARD);
 	link->pending = NULL;
 	conn_stage(ras, conn, CONN_READY, RAS_NEVER);
-	ack_send(ras, conn, admission);
+
+	conn_ack_fill(ras, &ack);
+	ack.version = conn->version;
+	ack.uses = link->mine;
+	ack.your_state = admission->held_state;
+	ack.your_incarnation = admission->held_incarnation;
+	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
+	must(message_init_ack_encode(&ack, &writer) == 0);
+	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+
 	link_ready(ras, link, conn, init->uses);
 	sync_digest_received(ras, link, init->digest);
 	own_held_state_check(ras, met, init->your_state, init->your_incarnation);
-}
-
-// Join through the caller. Only members ask for a link, while all agents known here may be gone.
-static void init_join_through_caller(struct ras *ras, const struct message_init *init) {
-	struct ras_record *record;
-
-	if (ras_record_intern(ras->interner, init->record, init->record_size, &record) != 0)
-		return;
-	if (record->id != ras->self_id)
-		join_accept_invitation(ras, &record->address);
-	ras_record_put(ras->interner, record);
 }
 
 static void init_judge(struct ras *ras, struct conn *conn, const struct message_init *init) {
@@ -235,8 +213,16 @@ static void init_judge(struct ras *ras, struct conn *conn, const struct message_
 	struct link *link;
 
 	if (!ras->joined) {
+		struct ras_record *record;
+
 		init_refuse(ras, conn, RAS_CAUSE_BUSY);
-		init_join_through_caller(ras, init);
+		// Join through the caller. Only members ask for a link, while all agents known here
+		// may be gone.
+		if (ras_record_intern(ras->interner, init->record, init->record_size, &record) != 0)
+			return;
+		if (record->id != ras->self_id)
+			join_accept_invitation(ras, &record->address);
+		ras_record_put(ras->interner, record);
 		return;
 	}
 	admission = peer_admit(ras, init->record, init->record_size, init->incarnation);
@@ -272,12 +258,17 @@ static void init_judge(struct ras *ras, struct conn *conn, const struct message_
 }
 
 int conn_init_received(struct ras *ras, struct conn *conn, struct wire_reader *reader) {
+	uint16_t lowest = ras->versions.min, highest = ras->versions.max;
 	struct message_init init;
 	int err = message_init_decode(reader, &init);
 
 	if (err != 0)
 		return err;
-	conn->version = version_common(ras, &init);
+	if (highest > init.version_max)
+		highest = init.version_max;
+	if (lowest < init.version_min)
+		lowest = init.version_min;
+	conn->version = highest >= lowest ? highest : 0; // 0: no common version
 	if (init.cluster != ras->cluster) {
 		init_refuse(ras, conn, RAS_CAUSE_CLUSTER);
 	} else if (conn->version == 0) {
@@ -299,22 +290,19 @@ int conn_init_received(struct ras *ras, struct conn *conn, struct wire_reader *r
 	return 0;
 }
 
-// Return true if this agent answered itself: a peer's address belongs to this agent by now.
-static bool init_ack_is_own(struct ras *ras, const struct message_init_ack *ack) {
-	struct ras_record *record;
-	bool own;
-
-	if (ras_record_intern(ras->interner, ack->record, ack->record_size, &record) != 0)
-		return false;
-	own = record == ras_self(ras)->record;
-	ras_record_put(ras->interner, record);
-	return own;
-}
-
 // Handle a refusal because the name has another holder, or an earlier run of this agent as holder.
 static void name_conflict_handle(struct ras *ras, const struct message_init_ack *ack) {
-	if (ack->redirect_count == 0 || init_ack_is_own(ras, ack))
+	struct ras_record *record;
+
+	if (ack->redirect_count == 0)
 		return;
+	if (ras_record_intern(ras->interner, ack->record, ack->record_size, &record) == 0) {
+		bool own = record == ras_self(ras)->record;
+
+		ras_record_put(ras->interner, record);
+		if (own)
+			return; // the address of a peer belongs to this agent by now
+	}
 	if (!sock_addr_equal(&ack->redirects[0], &ras_self(ras)->record->address))
 		rival_call(ras, &ack->redirects[0], ack->your_start);
 	else if (ack->your_start > 0)

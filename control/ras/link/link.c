@@ -80,20 +80,9 @@ uint32_t links_degree(const struct ras *ras) {
 	return degree;
 }
 
-// Return a mask bit that no other link has, while there are at most 64 links.
-static uint8_t link_bit_choose(const struct links *links) {
-	uint64_t taken = 0;
-
-	for (uint32_t n = 0; n < links->count; n++) {
-		if (links->table[n]->used)
-			taken |= link_bit(links->table[n]);
-	}
-	return taken != UINT64_MAX ? (uint8_t)__builtin_ctzll(~taken)
-				   : (uint8_t)(links->count % 64);
-}
-
 static struct link *link_add(struct ras *ras, uint32_t slot) {
 	struct links *links = &ras->links;
+	uint64_t bits_taken = 0;
 	struct link *link;
 
 	if (memory_grow(
@@ -104,9 +93,15 @@ static struct link *link_add(struct ras *ras, uint32_t slot) {
 	link = memory_allocate(&ras->memory, sizeof(*link));
 	if (link == NULL)
 		return NULL;
+	for (uint32_t n = 0; n < links->count; n++) {
+		if (links->table[n]->used)
+			bits_taken |= link_bit(links->table[n]);
+	}
 	*link = (struct link){
 		.slot = slot,
-		.bit = link_bit_choose(links),
+		// While there are at most 64 links, no other link has this bit.
+		.bit = bits_taken != UINT64_MAX ? (uint8_t)__builtin_ctzll(~bits_taken)
+						: (uint8_t)(links->count % 64),
 		.peer = ras_entry(ras, slot)->record->id,
 		.used = true,
 		.watched = true,
@@ -223,36 +218,30 @@ bool link_can_send_now(const struct ras *ras, const struct link *link) {
 	       link->queue_head == NULL;
 }
 
-static void link_queue(struct ras *ras, struct link *link, const void *bytes, size_t size) {
-	struct link_frame *frame;
-
-	if (link->queue_bytes + size > LINK_QUEUE_BYTES_MAX) {
-		ras->counters.queue_dropped++;
-		return;
-	}
-	frame = memory_allocate(&ras->memory, sizeof(*frame) + size);
-	if (frame == NULL) {
-		ras->counters.queue_dropped++;
-		return;
-	}
-	frame->size = (uint32_t)size;
-	frame->queued_ns = ras->observed_ns;
-	memcpy(frame->bytes, bytes, size);
-	if (link->queue_tail != NULL)
-		link->queue_tail->next = frame;
-	else
-		link->queue_head = frame;
-	link->queue_tail = frame;
-	link->queue_bytes += frame->size;
-	ras_wake_at(ras, ras->observed_ns + ras->profile->stuck_ns);
-}
-
 void link_send(struct ras *ras, struct link *link, const void *frame, size_t size) {
+	struct link_frame *queued;
+
 	if (!link->used)
 		return;
 	if (link_can_send_now(ras, link) && conn_send(ras, link->current, frame, size) == 0)
 		return;
-	link_queue(ras, link, frame, size);
+	queued = link->queue_bytes + size <= LINK_QUEUE_BYTES_MAX
+			 ? memory_allocate(&ras->memory, sizeof(*queued) + size)
+			 : NULL;
+	if (queued == NULL) {
+		ras->counters.queue_dropped++;
+		return;
+	}
+	queued->size = (uint32_t)size;
+	queued->queued_ns = ras->observed_ns;
+	memcpy(queued->bytes, frame, size);
+	if (link->queue_tail != NULL)
+		link->queue_tail->next = queued;
+	else
+		link->queue_head = queued;
+	link->queue_tail = queued;
+	link->queue_bytes += queued->size;
+	ras_wake_at(ras, ras->observed_ns + ras->profile->stuck_ns);
 }
 
 void link_flush(struct ras *ras, struct link *link) {
@@ -359,11 +348,10 @@ static uint64_t link_retry_delay_ns(struct ras *ras, const struct link *link) {
 	return ras_jitter(ras, wait);
 }
 
+// Handle a refused connect to a peer that was heard before.
 static void link_connect_refused(struct ras *ras, struct link *link, bool by_own_machine) {
 	uint64_t recheck_ns = ras->profile->gone_recheck_ns;
 
-	if ((ras_entry(ras, link->slot)->flags & PEER_SEEN) == 0)
-		return; // a peer that was never heard cannot be gone
 	link->exited = by_own_machine && (link->refused_ns == RAS_NEVER || link->exited) &&
 		       ras_records_share_machine(
 			       ras_entry(ras, link->slot)->record, ras_self(ras)->record
@@ -381,25 +369,23 @@ static void link_connect_refused(struct ras *ras, struct link *link, bool by_own
 	}
 }
 
-// Handle a refusal with a reason: the peer is alive.
-static void link_refusal_received(struct ras *ras, struct link *link) {
-	link->mine &= ~(uint32_t)RAS_USE_CHECK;
-	link_heard(ras, link);
-	link_idle_check(ras, link);
-}
-
 static void link_connect_failed(struct ras *ras, struct link *link, enum ras_cause cause) {
 	link->pending = NULL;
 	if (link->current != NULL)
 		return; // a replacement failed; the current connection stays
 	link->retry_ns = ras->observed_ns + link_retry_delay_ns(ras, link);
 	link->retries++;
-	if ((cause == RAS_CAUSE_REFUSED || cause == RAS_CAUSE_EXITED) && ras->profile->evidence)
+	// A peer that was never heard cannot be gone.
+	if ((cause == RAS_CAUSE_REFUSED || cause == RAS_CAUSE_EXITED) && ras->profile->evidence &&
+	    (ras_entry(ras, link->slot)->flags & PEER_SEEN) != 0)
 		link_connect_refused(ras, link, cause == RAS_CAUSE_EXITED);
-	// An unknown reason of a newer version also proves life.
+	// A refusal with a reason proves life, even with an unknown reason of a newer version.
 	if (cause == RAS_CAUSE_DEGREE || cause == RAS_CAUSE_DUPLICATE || cause == RAS_CAUSE_BUSY ||
-	    cause >= RAS_CAUSE_COUNT)
-		link_refusal_received(ras, link);
+	    cause >= RAS_CAUSE_COUNT) {
+		link->mine &= ~(uint32_t)RAS_USE_CHECK;
+		link_heard(ras, link);
+		link_idle_check(ras, link);
+	}
 	if (cause == RAS_CAUSE_DEGREE)
 		ring_link_refused(ras, link);
 	// After the other of two crossing connections was kept, no early retry is needed.
@@ -484,26 +470,25 @@ void link_drop(struct ras *ras, struct link *link, enum ras_close how, enum ras_
 		ras->counters.links_retired++;
 }
 
-static void link_say_leave(struct ras *ras, struct link *link) {
-	parts_link_event(ras, link, LINK_LOST);
-	link_frames_free(ras, link);
-	if (link->pending != NULL)
-		conn_close(ras, link->pending, RAS_CLOSE_SOFT);
-	link->pending = NULL;
-	// Send no LEAVE if this agent gave its name to another holder.
-	if (link->current != NULL && !ras->join.rival.gave_way)
-		news_send_self_to(ras, link);
-	// A LEAVE that was not queued for lack of memory is spread by the other peers.
-	if (link->current == NULL || link->queue_head == NULL)
-		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_LEAVE);
-	else
-		conn_set_deadline(ras, link->current, ras->profile->close_ns);
-}
-
 void links_say_leave(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->links.count; n++) {
-		if (ras->links.table[n]->used)
-			link_say_leave(ras, ras->links.table[n]);
+		struct link *link = ras->links.table[n];
+
+		if (!link->used)
+			continue;
+		parts_link_event(ras, link, LINK_LOST);
+		link_frames_free(ras, link);
+		if (link->pending != NULL)
+			conn_close(ras, link->pending, RAS_CLOSE_SOFT);
+		link->pending = NULL;
+		// Send no LEAVE if this agent gave its name to another holder.
+		if (link->current != NULL && !ras->join.rival.gave_way)
+			news_send_self_to(ras, link);
+		// A LEAVE that was not queued for lack of memory is spread by the other peers.
+		if (link->current == NULL || link->queue_head == NULL)
+			link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_LEAVE);
+		else
+			conn_set_deadline(ras, link->current, ras->profile->close_ns);
 	}
 }
 
@@ -520,34 +505,34 @@ void links_reconnect(struct ras *ras) {
 	}
 }
 
-static void link_tick(struct ras *ras, struct link *link) {
-	// Frames waiting for a connection that will never open do not keep the link either.
-	if (link->idle_ns != RAS_NEVER && (link->queue_head == NULL || link->current == NULL)) {
-		uint64_t due = link->idle_ns + ras->profile->idle_ns;
-
-		if (due <= ras->observed_ns) {
-			parts_link_event(ras, link, LINK_LOST);
-			link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_IDLE);
-			return;
-		}
-		ras_wake_at(ras, due);
-	}
-	if (link->mine == 0)
-		link->retry_ns = RAS_NEVER; // its reason for a retry has gone
-	if (link->retry_ns <= ras->observed_ns)
-		link_connect(ras, link);
-	ras_wake_at(ras, link->retry_ns);
-	if ((link->mine | link->theirs) != 0)
-		link_silence_judge(ras, link);
-	link_stuck_check(ras, link);
-}
-
 void links_tick(struct ras *ras) {
 	uint32_t count = ras->links.count; // links added meanwhile follow in the next tick
 
 	beats_tick(ras);
 	for (uint32_t n = 0; n < count; n++) {
-		if (ras->links.table[n]->used)
-			link_tick(ras, ras->links.table[n]);
+		struct link *link = ras->links.table[n];
+
+		if (!link->used)
+			continue;
+		// Frames waiting for a connection that will never open do not keep the link either.
+		if (link->idle_ns != RAS_NEVER &&
+		    (link->queue_head == NULL || link->current == NULL)) {
+			uint64_t due = link->idle_ns + ras->profile->idle_ns;
+
+			if (due <= ras->observed_ns) {
+				parts_link_event(ras, link, LINK_LOST);
+				link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_IDLE);
+				continue;
+			}
+			ras_wake_at(ras, due);
+		}
+		if (link->mine == 0)
+			link->retry_ns = RAS_NEVER; // its reason for a retry has gone
+		if (link->retry_ns <= ras->observed_ns)
+			link_connect(ras, link);
+		ras_wake_at(ras, link->retry_ns);
+		if ((link->mine | link->theirs) != 0)
+			link_silence_judge(ras, link);
+		link_stuck_check(ras, link);
 	}
 }

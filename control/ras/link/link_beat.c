@@ -10,12 +10,6 @@ static bool link_needs_beat_each_tick(const struct link *link) {
 	return ((link->mine | link->theirs) & (RAS_USE_RING | RAS_USE_CHECK)) != 0;
 }
 
-static uint32_t long_link_beat_period(const struct ras *ras) {
-	uint32_t degree = links_degree(ras);
-
-	return degree == 0 ? 1 : (degree + LONG_BEATS_PER_TICK - 1) / LONG_BEATS_PER_TICK;
-}
-
 static void beat_send(struct ras *ras, struct link *link, uint32_t period, bool ping) {
 	uint64_t delay_us = (ras->observed_ns - link->heard_sequence_ns) / 1000;
 	struct message_beat beat = {
@@ -61,15 +55,6 @@ int ras_link_ping(struct ras *ras, uint64_t now_ns, uint64_t peer) {
 	return 0;
 }
 
-static void rtt_add(struct link_rtt *rtt, uint64_t sample_ns) {
-	if (sample_ns < rtt->min_ns)
-		rtt->min_ns = sample_ns;
-	if (sample_ns > rtt->max_ns)
-		rtt->max_ns = sample_ns;
-	rtt->sum_ns += sample_ns;
-	rtt->count++;
-}
-
 void link_beat_heard(struct ras *ras, struct link *link, const struct message_beat *beat) {
 	uint64_t delay_ns = UINT64_C(1000) * beat->echo_delay_us;
 	uint64_t since_ns = ras->observed_ns - link->sent_sequence_ns;
@@ -78,7 +63,12 @@ void link_beat_heard(struct ras *ras, struct link *link, const struct message_be
 	// Round trip on our own clock, minus the time at the peer, which the peer reports.
 	if (beat->echo == link->sent_sequence && beat->echo != 0 && since_ns >= delay_ns) {
 		travel_ns = since_ns - delay_ns;
-		rtt_add(&link->rtt, travel_ns);
+		if (travel_ns < link->rtt.min_ns)
+			link->rtt.min_ns = travel_ns;
+		if (travel_ns > link->rtt.max_ns)
+			link->rtt.max_ns = travel_ns;
+		link->rtt.sum_ns += travel_ns;
+		link->rtt.count++;
 	}
 	wall_clock_compare(ras, link, beat->wall_ns, travel_ns);
 	link->heard_sequence = beat->sequence;
@@ -107,7 +97,10 @@ void links_beat_after_pause(struct ras *ras) {
 
 void beats_tick(struct ras *ras) {
 	struct links *links = &ras->links;
-	uint32_t period = long_link_beat_period(ras);
+	uint32_t degree = links_degree(ras);
+	// Each tick serves LONG_BEATS_PER_TICK long links.
+	uint32_t period =
+		degree == 0 ? 1 : (degree + LONG_BEATS_PER_TICK - 1) / LONG_BEATS_PER_TICK;
 
 	if (links->beat_due_ns > ras->observed_ns) {
 		ras_wake_at(ras, links->beat_due_ns);

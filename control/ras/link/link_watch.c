@@ -18,22 +18,6 @@ bool link_has_live_peer(const struct ras *ras, const struct link *link) {
 	       link_silence_ns(ras, link) < ras->profile->suspect_ns;
 }
 
-// Try a second connection after a pause of this machine. TCP retransmits what the peer sent
-// meanwhile at growing intervals: after a pause of 14 s the rest may arrive 7 s late. Done once per
-// pause. The current connection stays until the new one is ready, since a firewall may block new
-// ones.
-static void link_reconnect_after_pause(struct ras *ras, struct link *link) {
-	const struct conn *current = link->current;
-
-	if (current == NULL || current->ready_ns >= ras->long_pause_end_ns ||
-	    link->heard_ns >= ras->long_pause_end_ns ||
-	    link->pause_reconnect_ns >= ras->long_pause_end_ns)
-		return;
-	link->pause_reconnect_ns = ras->observed_ns;
-	if (link->pending == NULL)
-		link->pending = conn_open(ras, &ras_entry(ras, link->slot)->record->address, link);
-}
-
 void link_silence_judge(struct ras *ras, struct link *link) {
 	const struct ras_profile *profile = ras->profile;
 	uint64_t silent_ns = link_silence_ns(ras, link);
@@ -53,7 +37,20 @@ void link_silence_judge(struct ras *ras, struct link *link) {
 		parts_link_event(ras, link, LINK_LOST);
 		ring_link_delayed(ras, link);
 	}
-	link_reconnect_after_pause(ras, link);
+
+	// After a pause of this machine, try a second connection, once per pause. TCP retransmits
+	// at growing intervals what the peer sent meanwhile: after a pause of 14 s the rest may
+	// arrive 7 s late. The current connection stays until the new one is ready, since a
+	// firewall may block new ones.
+	if (link->current != NULL && link->current->ready_ns < ras->long_pause_end_ns &&
+	    link->heard_ns < ras->long_pause_end_ns &&
+	    link->pause_reconnect_ns < ras->long_pause_end_ns) {
+		link->pause_reconnect_ns = ras->observed_ns;
+		if (link->pending == NULL)
+			link->pending =
+				conn_open(ras, &ras_entry(ras, link->slot)->record->address, link);
+	}
+
 	if (silent_ns >= profile->silent_close_ns && link->current != NULL &&
 	    ras->observed_ns - link->current->ready_ns >= profile->silent_close_ns) {
 		struct conn *conn = link->current;

@@ -93,16 +93,6 @@ bool ring_slot_is_good(const struct ras *ras, uint32_t slot) {
 	return link != NULL && link_is_good(link);
 }
 
-static bool side_is_good(const struct ras *ras, const struct ring_side *side) {
-	if (ring_slot_is_good(ras, side->primary))
-		return true;
-	for (uint32_t n = 0; n < side->fallback_count; n++) {
-		if (ring_slot_is_good(ras, side->fallbacks[n]))
-			return true;
-	}
-	return false;
-}
-
 // Return true if the other members on a failed member's host are skipped too. Otherwise each of
 // them would cost its own delay. Not if it is the own host, or if one of them is known to be well.
 static bool host_is_skipped(struct ras *ras, const struct ras_record *failed) {
@@ -118,12 +108,6 @@ static bool host_is_skipped(struct ras *ras, const struct ras_record *failed) {
 	return true;
 }
 
-static bool link_is_delayed(const struct ras *ras, uint32_t slot) {
-	const struct link *link = link_find(ras, slot);
-
-	return link != NULL && link->delayed;
-}
-
 // Return the next suitable member beyond `last`, or RAS_NO_SLOT if the search reached this agent.
 static uint32_t
 fallback_candidate(struct ras *ras, enum ring_direction direction, uint32_t last, bool skip_host) {
@@ -133,6 +117,7 @@ fallback_candidate(struct ras *ras, enum ring_direction direction, uint32_t last
 	uint32_t position = peers_ring_position(peers, failed);
 
 	for (uint32_t steps = 0; steps < count; steps++) {
+		const struct link *link;
 		uint32_t slot;
 
 		position = position_step(position, count, direction);
@@ -141,7 +126,8 @@ fallback_candidate(struct ras *ras, enum ring_direction direction, uint32_t last
 			return RAS_NO_SLOT;
 		if (skip_host && ras_entry(ras, slot)->record->host_id == failed->host_id)
 			continue;
-		if (!link_is_delayed(ras, slot))
+		link = link_find(ras, slot);
+		if (link == NULL || !link->delayed)
 			return slot;
 	}
 	return RAS_NO_SLOT;
@@ -210,10 +196,13 @@ void ring_link_delayed(struct ras *ras, struct link *link) {
 	for (uint32_t direction = 0; direction < 2; direction++) {
 		struct ring_side *side = &ras->ring.sides[direction];
 		bool ours = link->slot == side->primary;
+		bool good = ring_slot_is_good(ras, side->primary);
 
-		for (uint32_t n = 0; n < side->fallback_count; n++)
+		for (uint32_t n = 0; n < side->fallback_count; n++) {
 			ours = ours || link->slot == side->fallbacks[n];
-		if (ours && !side_is_good(ras, side))
+			good = good || ring_slot_is_good(ras, side->fallbacks[n]);
+		}
+		if (ours && !good)
 			fallback_add(ras, direction);
 	}
 }
@@ -253,33 +242,6 @@ ring_side_set_primary(struct ras *ras, enum ring_direction direction, uint32_t p
 		ring_link_delayed(ras, link);
 }
 
-// Remove fallbacks that are no members any more, or that became the primary.
-static void fallbacks_prune(struct ras *ras, enum ring_direction direction) {
-	struct ring_side *side = &ras->ring.sides[direction];
-	uint32_t kept = 0;
-
-	for (uint32_t n = 0; n < side->fallback_count; n++) {
-		uint32_t slot = side->fallbacks[n];
-
-		if (peer_is_member(ras_entry(ras, slot)) && slot != side->primary)
-			side->fallbacks[kept++] = slot;
-		else
-			ring_link_unwant(ras, slot, fallback_use[direction]);
-	}
-	side->fallback_count = kept;
-}
-
-// Try again to add a fallback on a side whose last link is silent.
-static void ring_side_retry_fallback(struct ras *ras, enum ring_direction direction) {
-	const struct ring_side *side = &ras->ring.sides[direction];
-	uint32_t last = side->fallback_count > 0 ? side->fallbacks[side->fallback_count - 1]
-						 : side->primary;
-	struct link *link = last != RAS_NO_SLOT ? link_find(ras, last) : NULL;
-
-	if (link != NULL && link->delayed)
-		ring_link_delayed(ras, link);
-}
-
 void ring_rebuild(struct ras *ras) {
 	uint32_t count = peers_ring_count(&ras->peers);
 	bool fresh = ras->joined_ns == ras->observed_ns;
@@ -290,14 +252,32 @@ void ring_rebuild(struct ras *ras) {
 		return;
 	self = ring_self_position(ras);
 	for (uint32_t direction = 0; direction < 2; direction++) {
+		struct ring_side *side = &ras->ring.sides[direction];
 		uint32_t neighbour = RAS_NO_SLOT;
+		uint32_t kept = 0;
+		struct link *last;
 
 		if (count > 1)
 			neighbour =
 				peers_ring_at(&ras->peers, position_step(self, count, direction));
 		ring_side_set_primary(ras, direction, neighbour);
-		fallbacks_prune(ras, direction);
-		ring_side_retry_fallback(ras, direction);
+
+		// Remove fallbacks that are no members any more, or that became the primary.
+		for (uint32_t n = 0; n < side->fallback_count; n++) {
+			uint32_t slot = side->fallbacks[n];
+
+			if (peer_is_member(ras_entry(ras, slot)) && slot != side->primary)
+				side->fallbacks[kept++] = slot;
+			else
+				ring_link_unwant(ras, slot, fallback_use[direction]);
+		}
+		side->fallback_count = kept;
+
+		// Try again to add a fallback if the last link of this side is silent.
+		last = kept > 0 ? link_find(ras, side->fallbacks[kept - 1])
+				: link_find(ras, side->primary);
+		if (last != NULL && last->delayed)
+			ring_link_delayed(ras, last);
 	}
 	long_ring_rebuild(ras, fresh);
 	votes_call_unmet(ras);

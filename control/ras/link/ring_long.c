@@ -48,35 +48,28 @@ static bool ring_uses_slot(const struct ring *ring, uint32_t slot) {
 	return slot == ring->sides[RING_NEXT].primary || slot == ring->sides[RING_PREV].primary;
 }
 
-// Return the distance at which the search in the window begins: its middle. If the last link moved
-// out of the window, return the end opposite to that movement. The ring is likely to keep changing
-// that way.
-static uint32_t level_search_start(struct ras *ras, uint32_t level, uint32_t self) {
-	uint32_t slot = ras->ring.levels[level].slot;
-	uint32_t nominal = 1u << level;
-	uint32_t distance = nominal;
-
-	if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)))
-		distance = distance_ahead(ras, self, slot);
-	if (ring_distance_fits(distance, level))
-		return nominal;
-	return distance > nominal ? (7 * nominal + 9) / 10 : 3 * nominal / 2;
-}
-
-// Return the next candidate: the start of the search, then 1 more, 1 less, 2 more and so on. If the
-// whole window refused, the level rests for a while, since places become free as others move.
+// Return the next candidate: the start of the search, then 1 more, 1 less, 2 more and so on. The
+// search begins in the middle of the window. If the last link moved out of the window, the search
+// begins at the opposite end, since the ring is likely to keep changing that way. If the whole
+// window refused, the level rests for a while: places become free as others move.
 static uint32_t level_candidate(struct ras *ras, uint32_t level) {
 	struct ring_level *place = &ras->ring.levels[level];
 	uint32_t count = peers_ring_count(&ras->peers);
 	uint32_t self = ring_self_position(ras);
-	uint32_t aim = level_search_start(ras, level, self);
+	uint32_t nominal = 1u << level;
+	uint32_t distance_held = nominal;
+	uint32_t aim = nominal;
 
+	if (place->slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, place->slot)))
+		distance_held = distance_ahead(ras, self, place->slot);
+	if (!ring_distance_fits(distance_held, level))
+		aim = distance_held > nominal ? (7 * nominal + 9) / 10 : 3 * nominal / 2;
 	for (uint32_t tries = 0; tries < CANDIDATES_MAX; tries++) {
 		uint32_t offset = (place->tries + 1) / 2;
 		uint32_t distance = place->tries % 2 == 1 ? aim + offset : aim - offset;
 		uint32_t slot;
 
-		if (offset > 1u << level) {
+		if (offset > nominal) {
 			place->tries = 0;
 			place->rest_ns =
 				ras->observed_ns + LEVEL_REST_FACTOR * ras->profile->relink_ns;
@@ -91,54 +84,6 @@ static uint32_t level_candidate(struct ras *ras, uint32_t level) {
 			return slot;
 	}
 	return RAS_NO_SLOT;
-}
-
-static bool level_fits(struct ras *ras, uint32_t level, uint32_t self) {
-	uint32_t slot = ras->ring.levels[level].slot;
-
-	return slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)) &&
-	       ring_distance_fits(distance_ahead(ras, self, slot), level);
-}
-
-// Give the level a link, or a replacement for a link that no longer fits.
-static bool level_fill(struct ras *ras, uint32_t level) {
-	struct ring_level *place = &ras->ring.levels[level];
-	uint32_t slot = level_candidate(ras, level);
-
-	if (slot == RAS_NO_SLOT || link_want(ras, slot, RAS_USE_LEVEL(level)) == NULL)
-		return false;
-	if (place->slot == RAS_NO_SLOT)
-		place->slot = slot;
-	else
-		place->replacement = slot;
-	replacement_activate(ras, level); // the replacement may be ready already, for another use
-	return true;
-}
-
-// Return the number of levels of this agent. The highest level comes to one member after another
-// while the ring doubles. By the member count alone, one join that makes 1,024 of 1,023 would make
-// all members open a link at once. In a ring of that size each restart would repeat this.
-static uint32_t own_level_count(const struct ras *ras, uint32_t count) {
-	uint32_t levels = ring_level_count(count);
-	uint64_t share = ras->self_id & 0xffff;
-
-	if (levels > 1 && ((uint64_t)count << 16) < (UINT64_C(2) << levels) * (0x10000 + share))
-		levels--;
-	return levels;
-}
-
-static void levels_resize(struct ras *ras) {
-	struct ring *ring = &ras->ring;
-	uint32_t count = peers_ring_count(&ras->peers);
-	uint32_t levels = ras->profile->long_rings ? own_level_count(ras, count) : 0;
-
-	for (uint32_t level = levels + 1; level <= ring->level_count; level++) {
-		ring_link_unwant(ras, ring->levels[level].slot, RAS_USE_LEVEL(level));
-		ring_link_unwant(ras, ring->levels[level].replacement, RAS_USE_LEVEL(level));
-		ring->levels[level] =
-			(struct ring_level){.slot = RAS_NO_SLOT, .replacement = RAS_NO_SLOT};
-	}
-	ring->level_count = levels;
 }
 
 // Return the number of links in use, without replacements in progress. A replacement takes the
@@ -157,19 +102,8 @@ static uint32_t degree_without_replacements(const struct ras *ras) {
 	return degree;
 }
 
-// Return the number of places that only levels 1 and 2 of other members may take.
-static uint32_t near_level_places(const struct ras *ras) {
-	uint32_t places = NEAR_PLACES;
-
-	for (uint32_t n = 0; n < ras->links.count && places > 0; n++) {
-		const struct link *link = ras->links.table[n];
-
-		places -= link->used && (link->theirs & NEAR_LEVELS) != 0;
-	}
-	return places;
-}
-
 bool ring_can_accept_uses(struct ras *ras, const struct link *link, uint32_t uses) {
+	uint32_t near_places = NEAR_PLACES; // for levels 1 and 2 of other members only
 	uint32_t reserved = 0;
 
 	if ((uses & RAS_USE_LONG) == 0 || (uses & RAS_USE_RING) != 0)
@@ -178,63 +112,47 @@ bool ring_can_accept_uses(struct ras *ras, const struct link *link, uint32_t use
 		return true; // this agent wants the link itself
 	for (uint32_t level = 1; level <= ras->ring.level_count; level++)
 		reserved += ras->ring.levels[level].slot == RAS_NO_SLOT;
+	for (uint32_t n = 0; n < ras->links.count && near_places > 0; n++) {
+		const struct link *other = ras->links.table[n];
+
+		near_places -= other->used && (other->theirs & NEAR_LEVELS) != 0;
+	}
 	if ((uses & NEAR_LEVELS) == 0)
-		reserved += near_level_places(ras);
+		reserved += near_places;
 	return degree_without_replacements(ras) + reserved <
 	       links_degree_max(peers_ring_count(&ras->peers));
 }
 
-// Return how soon another member has to move its link anyway: the distance in parts of 2^level.
-// Links of levels 1 and 2 come last, since they have few places to move to.
-static uint64_t shed_rank(struct ras *ras, const struct link *link, uint32_t self) {
-	uint32_t level = 31 - (uint32_t)__builtin_clz(link->theirs / RAS_USE_LEVEL(0));
-	uint32_t distance = peers_ring_count(&ras->peers) - distance_ahead(ras, self, link->slot);
-
-	if (level > RAS_LEVELS_MAX)
-		level = RAS_LEVELS_MAX; // the other side may report a level that no ring has
-	if ((link->theirs & NEAR_LEVELS) != 0)
-		return 1;
-	return 1 + ((uint64_t)distance << (RAS_LEVELS_MAX - level));
-}
-
-// Choose the least costly link among those that only their other side wants.
+// Choose the least costly link among those that only their other side wants: the one that the other
+// member has to move soonest anyway, by its distance in parts of 2^level. Links of levels 1 and 2
+// come last, since they have few places to move to.
 static struct link *shed_link_choose(struct ras *ras) {
+	uint32_t count = peers_ring_count(&ras->peers);
 	uint32_t self = ring_self_position(ras);
 	struct link *chosen = NULL;
 	uint64_t highest = 0;
 
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		struct link *link = ras->links.table[n];
-		uint64_t rank;
+		uint32_t level, distance;
+		uint64_t rank = 1;
 
 		if (!link_is_good(link) || link->mine != 0 || (link->theirs & RAS_USE_LONG) == 0 ||
 		    (link->theirs & RAS_USE_RING) != 0 ||
 		    !peer_is_member(ras_entry(ras, link->slot)))
 			continue;
-		rank = shed_rank(ras, link, self);
+		level = 31 - (uint32_t)__builtin_clz(link->theirs / RAS_USE_LEVEL(0));
+		if (level > RAS_LEVELS_MAX)
+			level = RAS_LEVELS_MAX; // the peer may report a level that no ring has
+		distance = count - distance_ahead(ras, self, link->slot);
+		if ((link->theirs & NEAR_LEVELS) == 0)
+			rank += (uint64_t)distance << (RAS_LEVELS_MAX - level);
 		if (rank > highest) {
 			highest = rank;
 			chosen = link;
 		}
 	}
 	return chosen;
-}
-
-// Drop links above the maximum, for example after a change of ring neighbours. The other sides find
-// other places. Returns true if some links had to stay.
-static bool degree_shed(struct ras *ras) {
-	uint32_t allowed = links_degree_max(peers_ring_count(&ras->peers));
-	struct link *link;
-
-	while (degree_without_replacements(ras) > allowed) {
-		link = shed_link_choose(ras);
-		if (link == NULL)
-			return true;
-		parts_link_event(ras, link, LINK_LOST);
-		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_DEGREE);
-		ras->counters.links_shed++;
-	}
-	return false;
 }
 
 // Open at most one long link per second; a new member opens all at once. Returns true if every
@@ -248,13 +166,25 @@ static bool levels_fill(struct ras *ras) {
 
 	for (uint32_t level = 1; level <= ring->level_count && (!opened || fresh); level++) {
 		struct ring_level *place = &ring->levels[level];
+		uint32_t slot;
 
 		replacement_activate(ras, level);
-		if (level_fits(ras, level, self))
+		if (place->slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, place->slot)) &&
+		    ring_distance_fits(distance_ahead(ras, self, place->slot), level))
 			continue;
 		complete = false;
-		if (place->replacement == RAS_NO_SLOT && place->rest_ns <= ras->observed_ns)
-			opened = level_fill(ras, level) || opened;
+		if (place->replacement != RAS_NO_SLOT || place->rest_ns > ras->observed_ns)
+			continue;
+		slot = level_candidate(ras, level);
+		if (slot == RAS_NO_SLOT || link_want(ras, slot, RAS_USE_LEVEL(level)) == NULL)
+			continue;
+		opened = true;
+		// A link that no longer fits stays until its replacement is good.
+		if (place->slot == RAS_NO_SLOT)
+			place->slot = slot;
+		else
+			place->replacement = slot;
+		replacement_activate(ras, level); // it may be ready already, for another use
 	}
 	return complete;
 }
@@ -283,7 +213,23 @@ void ring_link_refused(struct ras *ras, struct link *link) {
 }
 
 void long_ring_rebuild(struct ras *ras, bool fresh) {
-	levels_resize(ras);
+	uint32_t count = peers_ring_count(&ras->peers);
+	uint32_t levels = ras->profile->long_rings ? ring_level_count(count) : 0;
+	uint64_t share = ras->self_id & 0xffff;
+	struct ring *ring = &ras->ring;
+
+	// The highest level comes to one member after another while the ring doubles. By the member
+	// count alone, one join that makes 1,024 of 1,023 would make all members open a link at
+	// once. In a ring of that size each restart would repeat this.
+	if (levels > 1 && ((uint64_t)count << 16) < (UINT64_C(2) << levels) * (0x10000 + share))
+		levels--;
+	for (uint32_t level = levels + 1; level <= ring->level_count; level++) {
+		ring_link_unwant(ras, ring->levels[level].slot, RAS_USE_LEVEL(level));
+		ring_link_unwant(ras, ring->levels[level].replacement, RAS_USE_LEVEL(level));
+		ring->levels[level] =
+			(struct ring_level){.slot = RAS_NO_SLOT, .replacement = RAS_NO_SLOT};
+	}
+	ring->level_count = levels;
 	if (fresh)
 		levels_fill(ras);
 }
@@ -307,13 +253,28 @@ void long_ring_link_recovered(struct ras *ras) {
 
 void long_ring_tick(struct ras *ras) {
 	struct ring *ring = &ras->ring;
+	bool over = false; // some links above the maximum have to stay
+	uint32_t allowed;
 
-	if (ring->relink_ns <= ras->observed_ns) {
-		bool over = degree_shed(ras);
-
-		ring->relink_ns = levels_fill(ras) && !over
-					  ? RAS_NEVER
-					  : ras->observed_ns + ras->profile->relink_ns;
+	if (ring->relink_ns > ras->observed_ns) {
+		ras_wake_at(ras, ring->relink_ns);
+		return;
 	}
+	// Drop links above the maximum, for example after a change of ring neighbours. The other
+	// sides find other places.
+	allowed = links_degree_max(peers_ring_count(&ras->peers));
+	while (degree_without_replacements(ras) > allowed) {
+		struct link *link = shed_link_choose(ras);
+
+		if (link == NULL) {
+			over = true;
+			break;
+		}
+		parts_link_event(ras, link, LINK_LOST);
+		link_drop(ras, link, RAS_CLOSE_SOFT, RAS_CAUSE_DEGREE);
+		ras->counters.links_shed++;
+	}
+	ring->relink_ns =
+		levels_fill(ras) && !over ? RAS_NEVER : ras->observed_ns + ras->profile->relink_ns;
 	ras_wake_at(ras, ring->relink_ns);
 }
