@@ -40,22 +40,8 @@ static void suspects_add(struct ras *ras, struct census_list *list, bool agreed)
 	}
 }
 
-// Add the subjects: peers about which the census asks who hears them. Most urgent first: suspects
-// whose death waits for this census, members that refuse this agent, other suspects. The last only
-// if their death may be declared, by this agent or by the members asked.
-static void subjects_add(struct ras *ras, struct census_list *list) {
-	suspects_add(ras, list, true);
-	for (uint32_t n = 0; n < ras->links.count; n++) {
-		const struct link *link = ras->links.table[n];
-
-		if (link->used && link->refused_ns != RAS_NEVER &&
-		    peer_is_member(ras_entry(ras, link->slot)))
-			subject_add(list, link->peer);
-	}
-	if (!ras->liveness.brake || votes_self_has_none(ras))
-		suspects_add(ras, list, false);
-}
-
+// Add a member without a vote. Returns 1 if it does not count when missed either, as it is no
+// opponent.
 static uint32_t
 voteless_member_add(const struct ras *ras, struct census_list *list, uint32_t slot) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
@@ -69,21 +55,6 @@ voteless_member_add(const struct ras *ras, struct census_list *list, uint32_t sl
 		asked = collect_census_late_entry(entry->record->id, peers_digest(&ras->peers));
 	return entry_add(list, COLLECT_CENSUS_MAX, asked) &&
 	       (entry->flags & (PEER_READMITTED | PEER_IS_OPPONENT)) == PEER_READMITTED;
-}
-
-// Add the members without a vote. Returns how many of them do not count when missed either, as they
-// are no opponents. Some do not know it themselves: a member that founded a ring which later merged
-// with ours was never told. If the list is full, the remaining members report their vote as they
-// know it.
-static uint32_t voteless_members_add(const struct ras *ras, struct census_list *list) {
-	const struct liveness *liveness = &ras->liveness;
-	bool anywhere = liveness->voteless_count > COLLECT_CENSUS_MAX;
-	uint32_t most = anywhere ? ras->peers.entry_count : liveness->voteless_count;
-	uint32_t count = 0;
-
-	for (uint32_t n = 0; n < most && list->count < COLLECT_CENSUS_MAX; n++)
-		count += voteless_member_add(ras, list, anywhere ? n : liveness->voteless_slots[n]);
-	return count;
 }
 
 // Add former members that are dead or left here. A readmitted member may pass the census on to
@@ -167,17 +138,41 @@ bool census_list_is_usable(const struct ras *ras, const struct collect_request *
 }
 
 void census_list_build(struct ras *ras, struct census_list *ret_list) {
+	const struct liveness *liveness = &ras->liveness;
 	struct census *census = &ras->liveness.census;
+	bool anywhere = liveness->voteless_count > COLLECT_CENSUS_MAX;
+	uint32_t most = anywhere ? ras->peers.entry_count : liveness->voteless_count;
 
+	// Subjects are peers about which the census asks who hears them. Most urgent first:
+	// suspects whose death waits for this census, members that refuse this agent, other
+	// suspects. The last only if their death may be declared, by this agent or by the members
+	// asked.
 	ret_list->count = 0;
-	subjects_add(ras, ret_list);
+	suspects_add(ras, ret_list, true);
+	for (uint32_t n = 0; n < ras->links.count; n++) {
+		const struct link *link = ras->links.table[n];
+
+		if (link->used && link->refused_ns != RAS_NEVER &&
+		    peer_is_member(ras_entry(ras, link->slot)))
+			subject_add(ret_list, link->peer);
+	}
+	if (!liveness->brake || votes_self_has_none(ras))
+		suspects_add(ras, ret_list, false);
+
+	// Members without a vote. Some do not know it themselves: a member that founded a ring
+	// which later merged with ours was never told. If the list is full, the remaining members
+	// report their vote as they know it.
 	census->own_members = peers_ring_count(&ras->peers);
+	census->own_voteless = 0;
 	if (votes_self_has_none(ras))
 		entry_add(
 			ret_list, COLLECT_CENSUS_MAX,
 			collect_census_entry(ras->self_id, COLLECT_CENSUS_NO_VOTE)
 		);
-	census->own_voteless = voteless_members_add(ras, ret_list);
+	for (uint32_t n = 0; n < most && ret_list->count < COLLECT_CENSUS_MAX; n++)
+		census->own_voteless += voteless_member_add(
+			ras, ret_list, anywhere ? n : liveness->voteless_slots[n]
+		);
 	former_members_add(ras, ret_list, RAS_DEAD);
 	former_members_add(ras, ret_list, RAS_LEFT);
 }

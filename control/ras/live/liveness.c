@@ -40,15 +40,11 @@ static void suspicion_remove(struct ras *ras, struct suspicion *suspicion) {
 	*suspicion = ras->liveness.suspicions[--ras->liveness.suspicion_count];
 }
 
-static bool is_ring_neighbour(const struct ras *ras, uint32_t slot) {
-	return slot == ras->ring.sides[RING_NEXT].primary ||
-	       slot == ras->ring.sides[RING_PREV].primary;
-}
-
 // Return when the first round begins. Many members see a reset at the same time, but two are
 // enough. The ring neighbours of the peer begin; the others follow only if that had no result.
 static uint64_t first_round_due_ns(struct ras *ras, uint32_t slot, enum ras_cause cause) {
-	if (cause != RAS_CAUSE_GONE || is_ring_neighbour(ras, slot) ||
+	if (cause != RAS_CAUSE_GONE || slot == ras->ring.sides[RING_NEXT].primary ||
+	    slot == ras->ring.sides[RING_PREV].primary ||
 	    peers_ring_count(&ras->peers) <= SMALL_RING_MEMBERS)
 		return ras->observed_ns;
 	return ras->observed_ns + GONE_HOLD_NS + ras_random(ras) % GONE_HOLD_NS;
@@ -156,31 +152,25 @@ void liveness_weak_evidence(struct ras *ras, uint32_t slot) {
 		link_probe(ras, link);
 }
 
-// A proof by another observer excuses the peer's silence for a while: only our own link failed.
-static void link_excuse_silence(struct ras *ras, uint32_t slot) {
-	struct link *link = link_find(ras, slot);
-
-	if (link == NULL)
-		return;
-	link->proven_elsewhere_ns = ras->observed_ns;
-	link->silence_excused_until_ns = ras->observed_ns + 2 * ras->profile->suspect_ns;
-	link->gone = false;
-	link->refused_ns = RAS_NEVER;
-	link->checked_ns = RAS_NEVER;
-	link->watched = true;
-}
-
 void liveness_proof_of_life(struct ras *ras, uint32_t slot, uint64_t observer) {
 	struct peer_entry *entry = ras_entry(ras, slot);
 	struct suspicion *suspicion = suspicion_find(ras, slot);
+	struct link *link = link_find(ras, slot);
 	enum ras_state was = entry->state;
 
 	if (!peer_is_member(entry))
 		return; // a dead peer is notified and must refute its death itself
-	if (observer == 0)
+	if (observer == 0) {
 		entry->flags |= PEER_SEEN;
-	else
-		link_excuse_silence(ras, slot);
+	} else if (link != NULL) {
+		// Only our own link failed: the peer's silence is excused for a while.
+		link->proven_elsewhere_ns = ras->observed_ns;
+		link->silence_excused_until_ns = ras->observed_ns + 2 * ras->profile->suspect_ns;
+		link->gone = false;
+		link->refused_ns = RAS_NEVER;
+		link->checked_ns = RAS_NEVER;
+		link->watched = true;
+	}
 	// Remove the suspicion first, since the messages sent below may change the list.
 	if (suspicion != NULL)
 		suspicion_remove(ras, suspicion);
@@ -247,26 +237,25 @@ void liveness_reset(struct ras *ras) {
 	}
 }
 
-// Drop the answer of an observer that is no member any more. Its slot may be reused before the
-// round ends.
-static void observer_answer_forget(struct suspicion *suspicion, uint32_t slot) {
-	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
-		if (suspicion->asked[n] != slot)
-			continue;
-		suspicion->asked_count--;
-		suspicion->asked[n] = suspicion->asked[suspicion->asked_count];
-		suspicion->observations[n] = suspicion->observations[suspicion->asked_count];
-		return; // each observer is asked once
-	}
-}
-
 void liveness_forget_peer(struct ras *ras, uint32_t slot) {
 	struct suspicion *suspicion = suspicion_find(ras, slot);
 
 	if (suspicion != NULL)
 		suspicion_remove(ras, suspicion);
-	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++)
-		observer_answer_forget(&ras->liveness.suspicions[n], slot);
+	// Drop the answers of an observer that is no member any more. Its slot may be reused before
+	// the round ends. Each observer is asked once in a round.
+	for (uint32_t n = 0; n < ras->liveness.suspicion_count; n++) {
+		struct suspicion *other = &ras->liveness.suspicions[n];
+		uint32_t at = 0;
+
+		while (at < other->asked_count && other->asked[at] != slot)
+			at++;
+		if (at == other->asked_count)
+			continue;
+		other->asked_count--;
+		other->asked[at] = other->asked[other->asked_count];
+		other->observations[at] = other->observations[other->asked_count];
+	}
 	looks_forget_peer(ras, slot);
 }
 
@@ -330,14 +319,12 @@ gone_is_confirmed(const struct ras *ras, const struct suspicion *suspicion, uint
 		       observers_needed(ras, suspicion->slot);
 }
 
-static uint64_t sole_death_due_ns(const struct ras *ras, uint64_t since_ns) {
-	return since_ns + ras->profile->sole_factor * ras->profile->dead_ns;
-}
-
 static uint64_t death_due_ns(const struct ras *ras, const struct suspicion *suspicion) {
-	return sole_death_is_possible(ras, suspicion->slot)
-		       ? sole_death_due_ns(ras, suspicion->silent_ns)
-		       : suspicion->silent_ns + ras->profile->dead_ns;
+	uint64_t dead_ns = ras->profile->dead_ns;
+
+	if (sole_death_is_possible(ras, suspicion->slot))
+		dead_ns *= ras->profile->sole_factor;
+	return suspicion->silent_ns + dead_ns;
 }
 
 static void death_hold_back(struct ras *ras, uint32_t slot, enum ras_cause cause) {
@@ -393,20 +380,16 @@ static bool death_is_allowed(
 	return true;
 }
 
-// Return true if the peer ran on this host and its kernel twice had no listener for it. The process
-// has exited, unless it only closed its listener. In that case another member hears it, so all are
-// asked, even while the brake holds. No partition lies between the peer and this agent, so no
-// member of another side can be declared dead this way.
-static bool exit_is_observed(const struct ras *ras, const struct suspicion *suspicion) {
-	const struct link *link = link_find(ras, suspicion->slot);
-
-	return link != NULL && link->gone && link->exited;
-}
-
+// Declare a peer exited that ran on this host and for which its kernel twice had no listener. The
+// process has exited, unless it only closed its listener. In that case another member hears it, so
+// all are asked, even while the brake holds. No partition lies between the peer and this agent, so
+// no member of another side can be declared dead this way.
 static void suspicion_decide_exited(struct ras *ras, struct suspicion *suspicion) {
 	const struct link *link = link_find(ras, suspicion->slot);
 	uint64_t id = ras_entry(ras, suspicion->slot)->record->id;
 
+	if (link == NULL || !link->gone || !link->exited)
+		return;
 	if (witness_is_barred(ras, suspicion->slot, RAS_CAUSE_EXITED, ras->self_slot))
 		return;
 	switch (brake_subject_heard_since(ras, id, link->refused_ns)) {
@@ -423,17 +406,6 @@ static void suspicion_decide_exited(struct ras *ras, struct suspicion *suspicion
 	}
 }
 
-// Return true if a member joined after the census began: it was not asked, and may hear the
-// subject. Repeated only once. With a constant flow of joins, deaths would otherwise wait for ever.
-static bool suspicion_needs_recount(const struct ras *ras, struct suspicion *suspicion) {
-	uint64_t from_ns = ras->liveness.census.word.from_ns;
-
-	if (suspicion->recounted || from_ns == 0 || ras->liveness.joined_ns <= from_ns)
-		return false;
-	suspicion->recounted = true;
-	return true;
-}
-
 // Declare a death that enough observers confirm and the brake allows, unless a member hears the
 // subject. The census of another origin may have asked about other subjects; then our own census
 // asks. Both observers may have lost the subject in a past partition and not have heard it since.
@@ -441,9 +413,16 @@ static void
 death_settle(struct ras *ras, struct suspicion *suspicion, enum ras_cause cause, uint32_t other) {
 	enum brake_subject_heard hears =
 		brake_subject_heard(ras, ras_entry(ras, suspicion->slot)->record->id);
+	uint64_t from_ns = ras->liveness.census.word.from_ns;
 
-	if (hears == BRAKE_HEARD_BY_NONE && suspicion_needs_recount(ras, suspicion))
+	// A member that joined after the census began was not asked, and may hear the subject. The
+	// census is repeated only once: with a constant flow of joins, deaths would otherwise wait
+	// for ever.
+	if (hears == BRAKE_HEARD_BY_NONE && !suspicion->recounted && from_ns != 0 &&
+	    ras->liveness.joined_ns > from_ns) {
+		suspicion->recounted = true;
 		hears = BRAKE_HEARD_NOT_ASKED;
+	}
 	switch (hears) {
 	case BRAKE_HEARD_NOT_ASKED:
 		brake_request_census(ras, ras->observed_ns);
@@ -548,8 +527,7 @@ static bool suspicion_step(struct ras *ras, uint32_t slot) {
 		return suspicion_find(ras, slot) == NULL;
 	}
 	suspicion->open = false;
-	if (exit_is_observed(ras, suspicion))
-		suspicion_decide_exited(ras, suspicion);
+	suspicion_decide_exited(ras, suspicion);
 	suspicion = suspicion_find(ras, slot);
 	if (suspicion != NULL && !suspicion->open)
 		suspicion_decide_gone(ras, suspicion);
@@ -614,15 +592,6 @@ void liveness_recheck_held(struct ras *ras) {
 	}
 }
 
-// Start the silence later if a witness heard the peer after we did. Our own link had failed before
-// the peer's last message. If the peer fell silent to all at once, no witness heard it later.
-static void silence_start_advance(struct ras *ras, struct suspicion *suspicion, uint32_t heard_ms) {
-	uint64_t ago_ns = (uint64_t)heard_ms * RAS_NS_PER_MS;
-
-	if (heard_ms != LOOK_NEVER_MS && ago_ns < ras->observed_ns - suspicion->silent_ns)
-		suspicion->silent_ns = ras->observed_ns - ago_ns;
-}
-
 void liveness_observation(
 	struct ras *ras,
 	uint32_t slot,
@@ -632,6 +601,7 @@ void liveness_observation(
 	uint32_t heard_ms
 ) {
 	struct suspicion *suspicion = suspicion_find(ras, slot);
+	uint64_t heard_ago_ns = (uint64_t)heard_ms * RAS_NS_PER_MS;
 	uint64_t veto_ns = ras->observed_ns + ras->profile->gone_recheck_ns;
 	bool waiting = false;
 	uint32_t other;
@@ -643,8 +613,12 @@ void liveness_observation(
 	}
 	if (suspicion == NULL || suspicion->round != round || !suspicion->open)
 		return;
-	if (observation == OBSERVATION_SILENT)
-		silence_start_advance(ras, suspicion, heard_ms);
+	// Start the silence later if a witness heard the peer after we did. Our own link had failed
+	// before the peer's last message. If the peer fell silent to all at once, no witness heard
+	// it later.
+	if (observation == OBSERVATION_SILENT && heard_ms != LOOK_NEVER_MS &&
+	    heard_ago_ns < ras->observed_ns - suspicion->silent_ns)
+		suspicion->silent_ns = ras->observed_ns - heard_ago_ns;
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
 		if (suspicion->asked[n] == from)
 			suspicion->observations[n] = observation;

@@ -93,22 +93,6 @@ void brake_resume(struct ras *ras) {
 	memset(census->starts, 0, sizeof(census->starts));
 }
 
-// Return the number of peers that died within brake_window_ns before the census began. They are
-// members no more, so the census does not include them.
-static uint32_t recent_death_count(const struct ras *ras, const struct census_outcome *word) {
-	uint32_t count = 0;
-
-	if (ras->peers.state_counts[RAS_DEAD] == 0)
-		return 0;
-	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
-		const struct peer_entry *entry = ras_entry(ras, slot);
-
-		count += entry->state == RAS_DEAD && entry->since_ns <= word->from_ns &&
-			 word->from_ns - entry->since_ns < ras->profile->brake_window_ns;
-	}
-	return count;
-}
-
 // Return true if at most half of a view of more than two is left. The other side may then be as
 // large, and declare the members of this one dead. In a view of two neither side is larger, so a
 // death is declared and marked as sole. The exception counts members, not votes: in a view of four
@@ -132,9 +116,17 @@ static bool own_side_is_minority(const struct ras *ras) {
 // members count the same, since all observers behind one firewall are one witness.
 static bool census_exceeds_limit(const struct ras *ras, const struct census_outcome *word) {
 	const struct ras_profile *profile = ras->profile;
-	uint64_t fallen = recent_death_count(ras, word);
-	uint64_t limit = (word->members + fallen) * profile->brake_percent / 100;
+	uint32_t slots = ras->peers.state_counts[RAS_DEAD] > 0 ? ras->peers.entry_count : 0;
+	uint64_t fallen = 0; // died shortly before the census, which does not include them
+	uint64_t limit;
 
+	for (uint32_t slot = 0; slot < slots; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+
+		fallen += entry->state == RAS_DEAD && entry->since_ns <= word->from_ns &&
+			  word->from_ns - entry->since_ns < profile->brake_window_ns;
+	}
+	limit = (word->members + fallen) * profile->brake_percent / 100;
 	if (limit < profile->brake_peers)
 		limit = profile->brake_peers;
 	return census_missed_count(word) + fallen > limit || census_is_minority(word);
@@ -227,14 +219,6 @@ static void census_apply(struct ras *ras, const struct census_outcome *word) {
 		liveness_recheck_held(ras); // some members are back
 }
 
-static uint32_t good_link_count(const struct ras *ras) {
-	uint32_t count = 0;
-
-	for (uint32_t n = 0; n < ras->links.count; n++)
-		count += link_is_good(ras->links.table[n]);
-	return count;
-}
-
 static uint32_t census_subject_index(const struct census_outcome *word, uint64_t subject) {
 	uint32_t n = 0;
 
@@ -303,6 +287,7 @@ void brake_peer_census_done(struct ras *ras, uint64_t origin, const struct censu
 	struct census *census = &ras->liveness.census;
 	struct census_start *start = census_start_find(census, origin);
 	struct census_outcome word;
+	uint32_t good_links = 0;
 
 	if (brake_is_disabled(ras) || !result_is_plausible(result))
 		return;
@@ -312,9 +297,11 @@ void brake_peer_census_done(struct ras *ras, uint64_t origin, const struct censu
 	}
 	if (start == NULL)
 		return;
+	for (uint32_t n = 0; n < ras->links.count; n++)
+		good_links += link_is_good(ras->links.table[n]);
 	// An origin that reached no more members than our links is deaf or cut off, and counted
 	// only itself. A result read soon after our own pause may be older than the pause.
-	if (result->reached <= good_link_count(ras) || start->at_ns < ras->resumed_ns + CENSUS_NS) {
+	if (result->reached <= good_links || start->at_ns < ras->resumed_ns + CENSUS_NS) {
 		*start = (struct census_start){0};
 		return;
 	}
@@ -354,15 +341,6 @@ void brake_own_census_done(struct ras *ras, uint64_t from_ns, struct census_resu
 	census_apply(ras, &word);
 }
 
-// Return true if the brake was released by time, on a majority side, and the silence began before
-// brake_release_limit_ns. A later silence has a hold time of its own.
-static bool is_released_by_time(const struct ras *ras, uint64_t silent_ns) {
-	const struct liveness *liveness = &ras->liveness;
-
-	return ras->observed_ns < liveness->brake_released_until_ns &&
-	       silent_ns < liveness->brake_release_limit_ns && !own_side_is_minority(ras);
-}
-
 enum brake_decision brake_decision(struct ras *ras, uint64_t silent_ns, uint64_t since_ns) {
 	struct liveness *liveness = &ras->liveness;
 
@@ -376,7 +354,10 @@ enum brake_decision brake_decision(struct ras *ras, uint64_t silent_ns, uint64_t
 	}
 	if (!silence_exceeds_limit(ras))
 		return BRAKE_FREE;
-	if (is_released_by_time(ras, silent_ns))
+	// The brake was released by time, on a majority side. A silence that began later has a hold
+	// time of its own.
+	if (ras->observed_ns < liveness->brake_released_until_ns &&
+	    silent_ns < liveness->brake_release_limit_ns && !own_side_is_minority(ras))
 		return ras->observed_ns - silent_ns < ras->profile->brake_hold_ns ? BRAKE_HELD
 										  : BRAKE_FREE;
 	// The census may have missed members that are known dead by now: repeat it.

@@ -81,18 +81,9 @@ observation_to_report(const struct ras *ras, uint32_t slot, enum observation obs
 		       : observation;
 }
 
-// Return the ms since the peer spoke to this agent on a link, or LOOK_NEVER_MS.
-static uint32_t heard_ago_ms(const struct ras *ras, uint32_t slot) {
-	const struct link *link = link_find(ras, slot);
-	uint64_t ago_ms;
-
-	if (link == NULL || link->connects == 0 || link->unheard)
-		return LOOK_NEVER_MS;
-	ago_ms = (ras->observed_ns - link->heard_ns) / RAS_NS_PER_MS;
-	return ago_ms < LOOK_NEVER_MS ? (uint32_t)ago_ms : LOOK_NEVER_MS;
-}
-
 static void look_answer(struct ras *ras, const struct look *look, enum observation observation) {
+	const struct link *link = link_find(ras, look->slot);
+	uint64_t heard_ago_ms = LOOK_NEVER_MS;
 	uint8_t bytes[LOOK_BYTES_MAX];
 	struct wire_writer writer;
 
@@ -105,10 +96,14 @@ static void look_answer(struct ras *ras, const struct look *look, enum observati
 			);
 		return;
 	}
+	if (link != NULL && link->connects > 0 && !link->unheard)
+		heard_ago_ms = (ras->observed_ns - link->heard_ns) / RAS_NS_PER_MS;
+	if (heard_ago_ms > LOOK_NEVER_MS)
+		heard_ago_ms = LOOK_NEVER_MS;
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	look_message_begin(ras, &writer, LOOK_ANSWER, look->slot, look->round);
 	wire_put_u8(&writer, (uint8_t)observation_to_report(ras, look->slot, observation));
-	wire_put_u32(&writer, heard_ago_ms(ras, look->slot));
+	wire_put_u32(&writer, (uint32_t)heard_ago_ms);
 	look_message_send(ras, look->asker, &writer);
 }
 
@@ -148,50 +143,36 @@ void looks_forget_peer(struct ras *ras, uint32_t slot) {
 	}
 }
 
-static bool look_add(struct ras *ras, const struct look *look) {
+static void look_begin(struct ras *ras, struct look look) {
 	struct liveness *liveness = &ras->liveness;
+	struct link *link = link_want(ras, look.slot, RAS_USE_CHECK);
+	uint64_t limit_ns = LOOK_NS(ras->profile);
 
-	if (liveness->look_count == LIVENESS_LOOKS_MAX ||
-	    memory_grow(
-		    &ras->memory, (void **)&liveness->looks, &liveness->look_capacity,
-		    liveness->look_count + 1, sizeof(*liveness->looks)
-	    ) != 0)
-		return false;
-	liveness->looks[liveness->look_count++] = *look;
-	ras_wake_at(ras, look->deadline_ns);
-	return true;
-}
-
-// Return the duration of a look. Profiles without observers have no time for looks, but a name
-// claim always needs one.
-static uint64_t look_duration_ns(const struct ras_profile *profile, uint32_t asker) {
-	uint64_t limit_ns = LOOK_NS(profile);
-
-	return asker == RAS_NO_SLOT && limit_ns < LOOK_PING_NS ? LOOK_PING_NS : limit_ns;
-}
-
-// Return true if the peer is gone by a recent look. Older findings are cleared, since the process
-// may have been started since.
-static bool gone_clear_if_stale(struct ras *ras, struct link *link) {
-	if (link->gone && ras->observed_ns - link->gone_ns > LOOK_PING_NS) {
+	// Profiles without observers have no time for looks, but a name claim always needs one.
+	if (look.asker == RAS_NO_SLOT && limit_ns < LOOK_PING_NS)
+		limit_ns = LOOK_PING_NS;
+	look.deadline_ns = ras->observed_ns + limit_ns;
+	// The process may have been started since an older look found it gone.
+	if (link != NULL && link->gone && ras->observed_ns - link->gone_ns > LOOK_PING_NS) {
 		link->gone = false;
 		link->refused_ns = RAS_NEVER;
 	}
-	return link->gone;
-}
-
-static void look_begin(struct ras *ras, struct look look) {
-	struct link *link = link_want(ras, look.slot, RAS_USE_CHECK);
-
-	look.deadline_ns = ras->observed_ns + look_duration_ns(ras->profile, look.asker);
-	if (link != NULL && gone_clear_if_stale(ras, link)) {
+	if (link != NULL && link->gone) {
 		look_answer(ras, &look, OBSERVATION_GONE);
-	} else if (link == NULL || !look_add(ras, &look)) {
-		look_answer(ras, &look, OBSERVATION_UNABLE);
-	} else {
-		link->watched = true; // only later messages prove life
-		link_probe(ras, link);
+		return;
 	}
+	if (link == NULL || liveness->look_count == LIVENESS_LOOKS_MAX ||
+	    memory_grow(
+		    &ras->memory, (void **)&liveness->looks, &liveness->look_capacity,
+		    liveness->look_count + 1, sizeof(*liveness->looks)
+	    ) != 0) {
+		look_answer(ras, &look, OBSERVATION_UNABLE);
+		return;
+	}
+	liveness->looks[liveness->look_count++] = look;
+	ras_wake_at(ras, look.deadline_ns);
+	link->watched = true; // only later messages prove life
+	link_probe(ras, link);
 }
 
 void liveness_check_name_claim(struct ras *ras, uint32_t slot, struct conn *conn) {
@@ -294,21 +275,6 @@ void look_ask_observers(struct ras *ras, struct suspicion *suspicion) {
 
 // Answers of other observers.
 
-// Answer for a peer that is dead here already; that news is on its way to the asker. A death seen
-// by one observer, or by two on one host, is too weak for a larger ring. Yet each observer of it is
-// a witness, and answers what it saw. Only two observers are named with a death; PEER_DEATH_SEEN
-// marks that this agent saw it too.
-static void look_answer_for_dead(struct ras *ras, const struct look *look) {
-	const struct peer_entry *entry = ras_entry(ras, look->slot);
-	bool gone = ras_cause_is_gone(entry->cause);
-	bool seen = (entry->flags & PEER_DEATH_SEEN) != 0;
-
-	for (uint32_t n = 0; n < entry->weight; n++)
-		seen = seen || entry->observers[n] == ras->self_id;
-	if (entry->state == RAS_DEAD && seen)
-		look_answer(ras, look, gone ? OBSERVATION_GONE : OBSERVATION_SILENT);
-}
-
 // Return true if the asker means another run with the same start number, of an agent that lost its
 // state. A proof of life of the current run says nothing about the earlier one.
 static bool
@@ -320,7 +286,9 @@ subject_is_other_run(const struct peer_entry *entry, uint64_t incarnation, uint6
 static void look_request_received(
 	struct ras *ras, uint32_t asker, uint32_t slot, uint32_t round, bool other_run
 ) {
+	const struct peer_entry *entry = ras_entry(ras, slot);
 	struct look look = {.slot = slot, .asker = asker, .round = round};
+	bool seen = (entry->flags & PEER_DEATH_SEEN) != 0;
 
 	if (other_run) {
 		look_answer(ras, &look, OBSERVATION_UNABLE);
@@ -330,10 +298,21 @@ static void look_request_received(
 		look_answer(ras, &look, OBSERVATION_ALIVE);
 		return;
 	}
-	if (peer_is_member(ras_entry(ras, slot)))
+	if (peer_is_member(entry)) {
 		look_begin(ras, look);
-	else
-		look_answer_for_dead(ras, &look);
+		return;
+	}
+	// The peer is dead here already, and that news is on its way to the asker. A death seen by
+	// one observer, or by two on one host, is too weak for a larger ring. Yet each observer of
+	// it is a witness, and answers what it saw. Only two observers are named with a death;
+	// PEER_DEATH_SEEN marks that this agent saw it too.
+	for (uint32_t n = 0; n < entry->weight; n++)
+		seen = seen || entry->observers[n] == ras->self_id;
+	if (entry->state == RAS_DEAD && seen)
+		look_answer(
+			ras, &look,
+			ras_cause_is_gone(entry->cause) ? OBSERVATION_GONE : OBSERVATION_SILENT
+		);
 }
 
 void liveness_message(struct ras *ras, uint64_t source, struct wire_reader *reader) {

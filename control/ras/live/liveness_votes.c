@@ -48,17 +48,6 @@ static bool view_is_whole(const struct ras *ras) {
 	       is_expired(ras, census->missing_agreed_ns);
 }
 
-// Turn all members without a vote into opponents. They remain opponents when another vote is
-// withdrawn later: members beyond a partition may already have given them their votes.
-static void voteless_mark_opponents(struct ras *ras) {
-	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
-		struct peer_entry *entry = ras_entry(ras, slot);
-
-		if ((entry->flags & PEER_NO_VOTE) != 0)
-			entry->flags |= PEER_IS_OPPONENT;
-	}
-}
-
 // Restore votes in two steps after the view became whole. After brake_hold_ns members without a
 // vote count as opponents when missed. Their own votes return VOTE_LATER_NS later, since one side
 // may notice a partition that much later than the other. In between they favour no side. Otherwise
@@ -76,7 +65,14 @@ void votes_tick(struct ras *ras) {
 	view_whole_since_ns = ras->observed_ns - liveness->view_whole_since_ns;
 	if (view_whole_since_ns >= ras->profile->brake_hold_ns && !liveness->voteless_oppose) {
 		liveness->voteless_oppose = true;
-		voteless_mark_opponents(ras);
+		// They remain opponents when another vote is withdrawn later: members beyond a
+		// partition may already have given them their votes.
+		for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+			struct peer_entry *entry = ras_entry(ras, slot);
+
+			if ((entry->flags & PEER_NO_VOTE) != 0)
+				entry->flags |= PEER_IS_OPPONENT;
+		}
 	}
 	if (!liveness->taken_back ||
 	    view_whole_since_ns < ras->profile->brake_hold_ns + VOTE_LATER_NS)
@@ -92,11 +88,22 @@ void votes_tick(struct ras *ras) {
 			(uint8_t) ~(PEER_NO_VOTE | PEER_IS_OPPONENT | PEER_REPORTS_US_LATE);
 }
 
-static void voteless_list_add(struct ras *ras, uint32_t slot, uint8_t flag) {
+static void vote_withdraw_by_flag(struct ras *ras, uint32_t slot, uint8_t flag) {
 	struct liveness *liveness = &ras->liveness;
 	struct peer_entry *entry = ras_entry(ras, slot);
 	bool is_listed = (entry->flags & PEER_NO_VOTE) != 0;
 
+	liveness->taken_back = true;
+	liveness->voteless_oppose = false;
+	if (liveness->view_whole_since_ns != RAS_NEVER)
+		liveness->view_whole_since_ns = ras->observed_ns;
+	if (slot == ras->self_slot) {
+		if (flag == PEER_LATE_JOINER)
+			ras->late = true;
+		else
+			ras->uncounted = true;
+		return;
+	}
 	entry->flags = (uint8_t)((entry->flags & ~PEER_IS_OPPONENT) | flag);
 	if (is_listed)
 		return;
@@ -104,19 +111,6 @@ static void voteless_list_add(struct ras *ras, uint32_t slot, uint8_t flag) {
 		liveness->voteless_slots[liveness->voteless_count] = slot;
 	if (liveness->voteless_count <= COLLECT_CENSUS_MAX)
 		liveness->voteless_count++;
-}
-
-static void vote_withdraw_by_flag(struct ras *ras, uint32_t slot, uint8_t flag) {
-	ras->liveness.taken_back = true;
-	ras->liveness.voteless_oppose = false;
-	if (ras->liveness.view_whole_since_ns != RAS_NEVER)
-		ras->liveness.view_whole_since_ns = ras->observed_ns;
-	if (slot != ras->self_slot)
-		voteless_list_add(ras, slot, flag);
-	else if (flag == PEER_LATE_JOINER)
-		ras->late = true;
-	else
-		ras->uncounted = true;
 }
 
 void votes_withdraw(struct ras *ras, uint32_t slot) {
@@ -158,20 +152,6 @@ static bool report_is_believed(const struct ras *ras, uint64_t origin) {
 void votes_reported_voteless(struct ras *ras, uint64_t origin) {
 	if (report_is_believed(ras, origin))
 		vote_withdraw_by_flag(ras, ras->self_slot, PEER_READMITTED);
-}
-
-static void late_report_add(struct ras *ras, uint64_t origin) {
-	uint32_t slot = peers_find(&ras->peers, origin);
-
-	if (!report_is_believed(ras, origin))
-		return;
-	vote_withdraw_by_flag(ras, ras->self_slot, PEER_LATE_JOINER);
-	if (slot == RAS_NO_SLOT) {
-		ras->liveness.late_report_is_orphan = true;
-	} else if ((ras_entry(ras, slot)->flags & PEER_REPORTS_US_LATE) == 0) {
-		ras_entry(ras, slot)->flags |= PEER_REPORTS_US_LATE;
-		ras->liveness.late_reporter_count++;
-	}
 }
 
 void votes_orphan_late_report(struct ras *ras, uint8_t flags) {
@@ -225,10 +205,19 @@ void votes_call_unmet(struct ras *ras) {
 }
 
 bool votes_reported_late(struct ras *ras, uint64_t origin, uint64_t view_digest) {
+	uint32_t slot = peers_find(&ras->peers, origin);
+
 	if (all_members_are_met(ras) && view_digest == peers_digest(&ras->peers))
 		return true;
-	if (origin != ras->self_id)
-		late_report_add(ras, origin);
+	if (origin != ras->self_id && report_is_believed(ras, origin)) {
+		vote_withdraw_by_flag(ras, ras->self_slot, PEER_LATE_JOINER);
+		if (slot == RAS_NO_SLOT) {
+			ras->liveness.late_report_is_orphan = true;
+		} else if ((ras_entry(ras, slot)->flags & PEER_REPORTS_US_LATE) == 0) {
+			ras_entry(ras, slot)->flags |= PEER_REPORTS_US_LATE;
+			ras->liveness.late_reporter_count++;
+		}
+	}
 	unmet_members_call(ras);
 	return false;
 }
@@ -282,29 +271,23 @@ static const struct vote_join *join_record_find(const struct ras *ras, uint64_t 
 	return found;
 }
 
-static uint64_t unweighed_join_ns(const struct ras *ras, uint64_t id) {
-	const struct vote_join *join = join_record_find(ras, id);
-
-	return join != NULL && !join->weighed ? join->at_ns : RAS_NEVER;
-}
-
 // Return the time of the last message of a link's peer. If the peer never spoke on the link, its
 // join stands for a message. A join long ago is no useful limit: others heard the peer since, and
 // all later joiners would be late.
 static uint64_t last_message_ns(const struct ras *ras, const struct link *link) {
-	uint64_t at_ns;
+	const struct vote_join *join;
 
 	if (link->connects > 0 && !link->unheard)
 		return link->heard_ns;
-	at_ns = unweighed_join_ns(ras, link->peer);
-	return at_ns != RAS_NEVER && ras->observed_ns - at_ns < GAP_UNNOTICED_NS ? at_ns
-										 : RAS_NEVER;
+	join = join_record_find(ras, link->peer);
+	if (join == NULL || join->weighed || ras->observed_ns - join->at_ns >= GAP_UNNOTICED_NS)
+		return RAS_NEVER;
+	return join->at_ns;
 }
 
-// Return the earliest time of a last message among the missed members, as far as known; RAS_NEVER
-// if there is none.
-static uint64_t missed_earliest_message_ns(const struct ras *ras) {
-	uint64_t since_ns = RAS_NEVER;
+bool votes_withdraw_late(struct ras *ras) {
+	uint64_t since_ns = RAS_NEVER; // earliest last message of a missed member, as far as known
+	bool any = false;
 
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		const struct link *link = ras->links.table[n];
@@ -317,13 +300,6 @@ static uint64_t missed_earliest_message_ns(const struct ras *ras) {
 		    (link->refused_ns != RAS_NEVER || link->delayed || entry->state != RAS_ALIVE))
 			since_ns = last_message_ns(ras, link);
 	}
-	return since_ns;
-}
-
-bool votes_withdraw_late(struct ras *ras) {
-	uint64_t since_ns = missed_earliest_message_ns(ras);
-	bool any = false;
-
 	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
 		struct vote_join *join = &ras->liveness.joins[n];
 		uint32_t slot;
@@ -353,16 +329,6 @@ static bool neighbours_share_view(const struct ras *ras) {
 	return true;
 }
 
-// Return the time up to which a member knows all joins. At its own join it received the whole
-// table.
-static uint64_t joins_known_until_ns(const struct ras *ras, uint32_t slot) {
-	const struct vote_join *join = join_record_find(ras, ras_entry(ras, slot)->record->id);
-	const struct link *link = link_find(ras, slot);
-	uint64_t until_ns = join != NULL && !join->beside ? join->at_ns : 0;
-
-	return link != NULL && link->agreed_ns > until_ns ? link->agreed_ns : until_ns;
-}
-
 struct missed {
 	uint32_t count;
 	// Time up to which the member with the least knowledge knows all joins; RAS_NEVER if no
@@ -371,8 +337,13 @@ struct missed {
 };
 
 static void missed_member_add(const struct ras *ras, struct missed *missed, uint32_t slot) {
-	uint64_t until_ns = joins_known_until_ns(ras, slot);
+	const struct vote_join *join = join_record_find(ras, ras_entry(ras, slot)->record->id);
+	const struct link *link = link_find(ras, slot);
+	// At its own join the member received the whole table.
+	uint64_t until_ns = join != NULL && !join->beside ? join->at_ns : 0;
 
+	if (link != NULL && link->agreed_ns > until_ns)
+		until_ns = link->agreed_ns;
 	missed->count++;
 	if (until_ns < missed->joins_known_until_min_ns)
 		missed->joins_known_until_min_ns = until_ns;
@@ -402,41 +373,36 @@ static struct missed missed_members_collect(const struct ras *ras) {
 	return missed;
 }
 
-static void voteless_list_remove(struct ras *ras, uint32_t slot) {
-	struct liveness *liveness = &ras->liveness;
-
-	for (uint32_t n = 0;
-	     n < liveness->voteless_count && liveness->voteless_count <= COLLECT_CENSUS_MAX; n++) {
-		if (liveness->voteless_slots[n] == slot)
-			liveness->voteless_slots[n--] =
-				liveness->voteless_slots[--liveness->voteless_count];
-	}
-}
-
-static bool joiner_is_late(const struct ras *ras, const struct vote_join *join, uint32_t slot) {
-	return slot != RAS_NO_SLOT && join_record_find(ras, join->id) == join &&
-	       (ras_entry(ras, slot)->flags & PEER_NO_VOTE) == PEER_LATE_JOINER;
-}
-
 bool votes_restore_late(struct ras *ras) {
+	struct liveness *liveness = &ras->liveness;
 	struct missed missed;
 	bool any = false;
 
-	if (!ras->liveness.taken_back || !neighbours_share_view(ras))
+	if (!liveness->taken_back || !neighbours_share_view(ras))
 		return false;
 	missed = missed_members_collect(ras);
-	if (census_missed_count(&ras->liveness.census.word) > missed.count)
+	if (census_missed_count(&liveness->census.word) > missed.count)
 		return false; // other members miss someone as well
 	for (uint32_t n = 0; n < VOTE_JOINS_MAX; n++) {
-		const struct vote_join *join = &ras->liveness.joins[n];
+		const struct vote_join *join = &liveness->joins[n];
 		uint32_t slot = join->id != 0 ? peers_find(&ras->peers, join->id) : RAS_NO_SLOT;
 
-		if (!joiner_is_late(ras, join, slot) ||
+		// Only the latest join of a late member counts.
+		if (slot == RAS_NO_SLOT || join_record_find(ras, join->id) != join ||
+		    (ras_entry(ras, slot)->flags & PEER_NO_VOTE) != PEER_LATE_JOINER ||
 		    join->at_ns >= missed.joins_known_until_min_ns)
 			continue;
 		ras_entry(ras, slot)->flags &= (uint8_t) ~(PEER_LATE_JOINER | PEER_IS_OPPONENT);
-		voteless_list_remove(ras, slot);
 		any = true;
+		if (liveness->voteless_count > COLLECT_CENSUS_MAX)
+			continue; // some are not listed
+		for (uint32_t at = 0; at < liveness->voteless_count;) {
+			if (liveness->voteless_slots[at] == slot)
+				liveness->voteless_slots[at] =
+					liveness->voteless_slots[--liveness->voteless_count];
+			else
+				at++;
+		}
 	}
 	return any;
 }

@@ -46,15 +46,6 @@ static bool other_host_can_look(const struct ras *ras, uint32_t subject, uint64_
 	return false;
 }
 
-static bool other_host_has_answered(const struct ras *ras, const struct suspicion *suspicion) {
-	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
-		if (suspicion->observations[n] != OBSERVATION_NONE &&
-		    !is_on_own_host(ras, suspicion->asked[n]))
-			return true;
-	}
-	return false;
-}
-
 uint32_t witnesses_count(
 	const struct ras *ras,
 	const struct suspicion *suspicion,
@@ -63,6 +54,7 @@ uint32_t witnesses_count(
 ) {
 	uint64_t host = host_id_at(ras, ras->self_slot);
 	uint32_t beside = RAS_NO_SLOT;
+	bool other_host_has_answered = false;
 
 	for (uint32_t n = 0; n < suspicion->asked_count; n++) {
 		uint32_t other = suspicion->asked[n];
@@ -70,6 +62,8 @@ uint32_t witnesses_count(
 			   (suspicion->observations[n] == OBSERVATION_SILENT &&
 			    cause == RAS_CAUSE_SILENT);
 
+		if (suspicion->observations[n] != OBSERVATION_NONE && !is_on_own_host(ras, other))
+			other_host_has_answered = true;
 		if (!saw || witness_is_barred(ras, suspicion->slot, cause, other))
 			continue;
 		if (!is_on_own_host(ras, other)) {
@@ -78,7 +72,7 @@ uint32_t witnesses_count(
 		}
 		beside = other;
 	}
-	if (beside == RAS_NO_SLOT || other_host_has_answered(ras, suspicion) ||
+	if (beside == RAS_NO_SLOT || other_host_has_answered ||
 	    other_host_can_look(ras, suspicion->slot, host))
 		return 1;
 	*ret_other = beside;

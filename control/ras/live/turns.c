@@ -29,16 +29,6 @@ static uint64_t turn_latest_ns(const struct turn *turn) {
 	return turn->at_ns[turn->count - 1];
 }
 
-static struct turn *turn_oldest(struct turns *turns) {
-	struct turn *oldest = &turns->list[0];
-
-	for (uint32_t n = 1; n < turns->count; n++) {
-		if (turn_latest_ns(&turns->list[n]) < turn_latest_ns(oldest))
-			oldest = &turns->list[n];
-	}
-	return oldest;
-}
-
 static uint64_t death_barred_until_ns(const struct ras *ras, const struct turn_death *death) {
 	return death->refuted_ns > 0 ? death->refuted_ns + ras->profile->again_ns : 0;
 }
@@ -47,22 +37,25 @@ static uint64_t time_max(uint64_t a_ns, uint64_t b_ns) {
 	return a_ns > b_ns ? a_ns : b_ns;
 }
 
-static struct turn *turn_replace_oldest(struct ras *ras) {
-	struct turns_crowded *crowded = &ras->turns.crowded;
-	struct turn *oldest = turn_oldest(&ras->turns);
-
-	crowded->silent_until_ns =
-		time_max(crowded->silent_until_ns, death_barred_until_ns(ras, &oldest->silent));
-	crowded->gone_until_ns =
-		time_max(crowded->gone_until_ns, death_barred_until_ns(ras, &oldest->gone));
-	return oldest;
-}
-
+// Return a new turn, or the oldest one if there is no room. Returns NULL without memory.
 static struct turn *turn_add(struct ras *ras) {
 	struct turns *turns = &ras->turns;
+	struct turns_crowded *crowded = &turns->crowded;
 
-	if (turns->count == TURNS_PEERS_MAX)
-		return turn_replace_oldest(ras);
+	if (turns->count == TURNS_PEERS_MAX) {
+		struct turn *oldest = &turns->list[0];
+
+		for (uint32_t n = 1; n < turns->count; n++) {
+			if (turn_latest_ns(&turns->list[n]) < turn_latest_ns(oldest))
+				oldest = &turns->list[n];
+		}
+		crowded->silent_until_ns = time_max(
+			crowded->silent_until_ns, death_barred_until_ns(ras, &oldest->silent)
+		);
+		crowded->gone_until_ns =
+			time_max(crowded->gone_until_ns, death_barred_until_ns(ras, &oldest->gone));
+		return oldest;
+	}
 	if (memory_grow_within(
 		    &ras->memory, (void **)&turns->list, &turns->capacity, turns->count + 1,
 		    TURNS_PEERS_MAX, sizeof(*turns->list)
@@ -82,14 +75,6 @@ static uint32_t turn_recent_count(const struct ras *ras, struct turn *turn) {
 	return turn->count;
 }
 
-static void turn_time_add(struct turn *turn, uint64_t now_ns) {
-	if (turn->count == TURNS_KEPT) {
-		turn->count--;
-		memmove(turn->at_ns, turn->at_ns + 1, turn->count * sizeof(turn->at_ns[0]));
-	}
-	turn->at_ns[turn->count++] = now_ns;
-}
-
 void turns_note_return(struct ras *ras, uint32_t slot, const struct peer_entry *dead) {
 	uint64_t id = ras_entry(ras, slot)->record->id;
 	struct turn *turn = turn_find(ras, id);
@@ -101,7 +86,11 @@ void turns_note_return(struct ras *ras, uint32_t slot, const struct peer_entry *
 			return;
 		*turn = (struct turn){.id = id};
 	}
-	turn_time_add(turn, ras->observed_ns);
+	if (turn->count == TURNS_KEPT) {
+		turn->count--;
+		memmove(turn->at_ns, turn->at_ns + 1, turn->count * sizeof(turn->at_ns[0]));
+	}
+	turn->at_ns[turn->count++] = ras->observed_ns;
 	death = ras_cause_is_gone(dead->cause) ? &turn->gone : &turn->silent;
 	death->refuted_ns = ras->observed_ns;
 	death->observer_count = dead->weight;
@@ -172,26 +161,24 @@ bool turns_event_is_quiet(const struct ras *ras, const struct ras_event *event) 
 	return turn != NULL && turn->flaps;
 }
 
-static void turn_emit_flapping(struct ras *ras, struct turn *turn) {
-	uint32_t slot = peers_find(&ras->peers, turn->id);
-	uint32_t recent = turn_recent_count(ras, turn);
-
-	turn->told_ns = ras->observed_ns;
-	turn->flaps = recent > TURNS_MAX;
-	if (slot != RAS_NO_SLOT)
-		ras_emit(
-			ras, RAS_EVENT_FLAPPING, slot,
-			peer_is_member(ras_entry(ras, slot)) ? RAS_CAUSE_REFUTED : RAS_CAUSE_DEATH,
-			recent
-		);
-}
-
 void turns_tick(struct ras *ras) {
 	for (uint32_t n = 0; n < ras->turns.count;) {
 		struct turn *turn = &ras->turns.list[n];
 
-		if (turn->flaps && ras->observed_ns - turn->told_ns >= TURNS_EMIT_NS)
-			turn_emit_flapping(ras, turn);
+		if (turn->flaps && ras->observed_ns - turn->told_ns >= TURNS_EMIT_NS) {
+			uint32_t slot = peers_find(&ras->peers, turn->id);
+			uint32_t recent = turn_recent_count(ras, turn);
+
+			turn->told_ns = ras->observed_ns;
+			turn->flaps = recent > TURNS_MAX;
+			if (slot != RAS_NO_SLOT)
+				ras_emit(
+					ras, RAS_EVENT_FLAPPING, slot,
+					peer_is_member(ras_entry(ras, slot)) ? RAS_CAUSE_REFUTED
+									     : RAS_CAUSE_DEATH,
+					recent
+				);
+		}
 		if (!turn->flaps && turn_recent_count(ras, turn) == 0) {
 			*turn = ras->turns.list[--ras->turns.count];
 			continue;
