@@ -86,33 +86,26 @@ uint64_t ras_jitter(struct ras *ras, uint64_t base_ns) {
 
 // Life.
 
-static int self_insert(struct ras *ras, const struct ras_peer_info *info) {
+// Create the buffer, the table and the history, which all parts use, and then the parts.
+static int instance_init(struct ras *ras, const struct ras_config *config) {
 	struct peer_news news = {
-		.incarnation = ras_incarnation(info->start, 0),
+		.incarnation = ras_incarnation(config->self.start, 0),
 		.state = RAS_ALIVE,
 	};
 	enum peers_change change;
-	int err;
-
-	err = ras_record_from_info(ras->interner, info, &news.record);
-	if (err != 0)
-		return err;
-	news.id = news.record->id;
-	ras->self_id = news.id;
-	err = peers_merge(&ras->peers, &news, 0, &change, &ras->self_slot);
-	ras_record_put(ras->interner, news.record);
-	return err;
-}
-
-// Create the buffer, the table and the history, which all parts use, and then the parts.
-static int instance_init(struct ras *ras, const struct ras_config *config) {
 	int err;
 
 	ras->scratch = memory_allocate(&ras->memory, RAS_FRAME_MAX);
 	if (ras->scratch == NULL)
 		return -ENOMEM;
 	peers_init(&ras->peers, &ras->memory, ras->interner);
-	err = self_insert(ras, &config->self);
+	err = ras_record_from_info(ras->interner, &config->self, &news.record);
+	if (err != 0)
+		return err;
+	news.id = news.record->id;
+	ras->self_id = news.id;
+	err = peers_merge(&ras->peers, &news, 0, &change, &ras->self_slot);
+	ras_record_put(ras->interner, news.record);
 	if (err == 0)
 		err = history_init(&ras->history, &ras->memory, config->history_events);
 	if (err == 0)

@@ -239,21 +239,6 @@ void message_news_encode(const struct peer_news *news, struct wire_writer *write
 	wire_patch_u16(writer, length_at, (uint16_t)(wire_writer_used(writer) - begin));
 }
 
-static void news_death_decode(struct wire_reader *reader, struct peer_news *news) {
-	news->cause = wire_get_u8(reader);
-	news->observer_count = wire_get_u8(reader);
-	if (news->observer_count > RAS_OBSERVERS_MAX) {
-		wire_reader_fail(reader, -EBADMSG);
-		return;
-	}
-	for (uint32_t n = 0; n < news->observer_count; n++)
-		news->observers[n] = wire_get_u64(reader);
-	news->reached = wire_get_u32(reader);
-	news->of = wire_get_u32(reader);
-	if (news->reached > news->of)
-		wire_reader_fail(reader, -EBADMSG);
-}
-
 // Decode the fields after the head of an item whose state is known.
 static void
 news_body_decode(struct wire_reader *body, uint8_t flags, struct message_news *decoded) {
@@ -262,8 +247,20 @@ news_body_decode(struct wire_reader *body, uint8_t flags, struct message_news *d
 	if (!state_is_sent_to_peers(news->state) ||
 	    ((flags & NEWS_DEATH) != 0) != (news->state == RAS_DEAD))
 		wire_reader_fail(body, -EBADMSG);
-	if ((flags & NEWS_DEATH) != 0)
-		news_death_decode(body, news);
+	if ((flags & NEWS_DEATH) != 0) {
+		news->cause = wire_get_u8(body);
+		news->observer_count = wire_get_u8(body);
+		if (news->observer_count > RAS_OBSERVERS_MAX) {
+			wire_reader_fail(body, -EBADMSG);
+			news->observer_count = 0;
+		}
+		for (uint32_t n = 0; n < news->observer_count; n++)
+			news->observers[n] = wire_get_u64(body);
+		news->reached = wire_get_u32(body);
+		news->of = wire_get_u32(body);
+		if (news->reached > news->of)
+			wire_reader_fail(body, -EBADMSG);
+	}
 	if ((flags & NEWS_RECORD) != 0)
 		decoded->record = record_decode(body, &decoded->record_size);
 	// Fields of unknown flags follow those of the known flags.
