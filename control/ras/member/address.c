@@ -6,28 +6,9 @@
 
 #include <errno.h>
 
-// End all connections that use the old address. Connections that are opened meanwhile to replace
-// them use the new address and stay open.
-static void conns_end_old_address(struct ras *ras) {
-	uint32_t count = ras->conns.count;
-
-	for (uint32_t n = 0; n < count; n++) {
-		struct conn *conn = ras->conns.table[n];
-
-		if (conn != NULL && conn->stage != CONN_FREE)
-			conn->outlived = true;
-	}
-	for (uint32_t n = 0; n < count; n++) {
-		struct conn *conn = ras->conns.table[n];
-
-		// The cause SILENT is no evidence against the peer.
-		if (conn != NULL && conn->stage != CONN_FREE && conn->outlived)
-			conn_abort(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_SILENT);
-	}
-}
-
 int ras_set_own_address(struct ras *ras, uint64_t now_ns, const struct sock_addr *address) {
 	const struct ras_record *before = ras_self(ras)->record;
+	uint32_t count;
 	int err = 0;
 
 	ras_enter(ras, now_ns);
@@ -37,7 +18,24 @@ int ras_set_own_address(struct ras *ras, uint64_t now_ns, const struct sock_addr
 		err = ras_restart_at_address(ras, address);
 	if (err == 0 && ras->started) {
 		liveness_reset(ras); // the silence of peers may be our own fault
-		conns_end_old_address(ras);
+
+		// End all connections that use the old address. Connections that are opened
+		// meanwhile to replace them use the new address and stay open.
+		count = ras->conns.count;
+		for (uint32_t n = 0; n < count; n++) {
+			struct conn *conn = ras->conns.table[n];
+
+			if (conn != NULL && conn->stage != CONN_FREE)
+				conn->outlived = true;
+		}
+		for (uint32_t n = 0; n < count; n++) {
+			struct conn *conn = ras->conns.table[n];
+
+			// The cause SILENT is no evidence against the peer.
+			if (conn != NULL && conn->stage != CONN_FREE && conn->outlived)
+				conn_abort(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_SILENT);
+		}
+
 		links_reconnect(ras);
 		news_send_self(ras);
 	}

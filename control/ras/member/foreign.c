@@ -93,11 +93,6 @@ static bool item_is_outdated(const struct ras *ras, const struct foreign_item *i
 	       item->incarnation < entry->incarnation;
 }
 
-// Return true if the peer is not in the table, or the table does not agree with the item yet.
-static bool item_is_unconfirmed(const struct ras *ras, const struct foreign_item *item) {
-	return !item_agrees_with_table(ras, item) || !item_peer_is_known(ras, item);
-}
-
 // Compare a stored item with a received one. Returns <0 if the received item replaces it, 0 if
 // both are the same.
 static int item_order(const struct foreign_item *item, const struct message_news *heard) {
@@ -108,63 +103,35 @@ static int item_order(const struct foreign_item *item, const struct message_news
 	return message_item_compare(item->bytes, item->size, heard->item, heard->item_size);
 }
 
-static struct foreign_item *item_insert(struct ras *ras, uint64_t id) {
-	struct foreign *foreign = &ras->foreign;
-	struct foreign_item *item;
-
-	if (foreign->count == FOREIGN_ITEMS_MAX ||
-	    memory_grow_within(
-		    &ras->memory, (void **)&foreign->items, &foreign->capacity, foreign->count + 1,
-		    FOREIGN_ITEMS_MAX, sizeof(*foreign->items)
-	    ) != 0)
-		return NULL;
-	item = &foreign->items[item_index(foreign, id)];
-	memmove(item + 1, item,
-		(size_t)(&foreign->items[foreign->count] - item) * sizeof(*foreign->items));
-	*item = (struct foreign_item){.id = id};
-	foreign->count++;
-	return item;
-}
-
-static struct foreign_item *unknown_item_oldest(const struct ras *ras) {
-	struct foreign_item *oldest = NULL;
-
-	for (uint32_t n = 0; n < ras->foreign.count; n++) {
-		struct foreign_item *item = &ras->foreign.items[n];
-
-		if ((oldest == NULL || item->since_ns < oldest->since_ns) &&
-		    !item_peer_is_known(ras, item))
-			oldest = item;
-	}
-	return oldest;
-}
-
-static bool item_has_room(const struct ras *ras, const struct foreign_item *fresh) {
-	const struct foreign *foreign = &ras->foreign;
-	const struct foreign_item *item = item_find(foreign, fresh->id);
-	size_t held = item != NULL ? item->size : 0;
-
-	return foreign->bytes - held + fresh->size <= FOREIGN_BYTES_MAX &&
-	       (item != NULL || foreign->count < FOREIGN_ITEMS_MAX);
-}
-
 // Make room by removing items of peers that the table does not know, oldest first. Only an item of
 // a known peer may do so. If two unknown peers evicted each other, both items could arrive again
 // on other links and circulate for ever.
 static bool item_make_room(struct ras *ras, const struct foreign_item *fresh) {
+	struct foreign *foreign = &ras->foreign;
 	bool may_evict = item_peer_is_known(ras, fresh);
 
 	if (fresh->size > FOREIGN_ITEM_BYTES_MAX)
 		return false;
-	while (!item_has_room(ras, fresh)) {
-		struct foreign_item *oldest = may_evict ? unknown_item_oldest(ras) : NULL;
+	for (;;) {
+		const struct foreign_item *held = item_find(foreign, fresh->id);
+		size_t held_bytes = held != NULL ? held->size : 0;
+		struct foreign_item *oldest = NULL;
 
+		if (foreign->bytes - held_bytes + fresh->size <= FOREIGN_BYTES_MAX &&
+		    (held != NULL || foreign->count < FOREIGN_ITEMS_MAX))
+			return true;
+		for (uint32_t n = 0; may_evict && n < foreign->count; n++) {
+			struct foreign_item *item = &foreign->items[n];
+
+			if ((oldest == NULL || item->since_ns < oldest->since_ns) &&
+			    !item_peer_is_known(ras, item))
+				oldest = item;
+		}
 		if (oldest == NULL)
 			return false;
 		item_remove(ras, oldest);
 		ras->counters.news_foreign_dropped++;
 	}
-	return true;
 }
 
 // Store an item in place of an older one of the same peer. Returns false if there is no room.
@@ -179,13 +146,21 @@ static bool item_store(struct ras *ras, const struct foreign_item *fresh, const 
 	if (copy == NULL)
 		return false;
 	item = item_find(foreign, fresh->id);
-	if (item != NULL)
+	if (item != NULL) {
 		item_bytes_release(ras, item);
-	else
-		item = item_insert(ras, fresh->id);
-	if (item == NULL) {
-		memory_release(&ras->memory, copy, fresh->size);
-		return false;
+	} else {
+		if (foreign->count == FOREIGN_ITEMS_MAX ||
+		    memory_grow_within(
+			    &ras->memory, (void **)&foreign->items, &foreign->capacity,
+			    foreign->count + 1, FOREIGN_ITEMS_MAX, sizeof(*foreign->items)
+		    ) != 0) {
+			memory_release(&ras->memory, copy, fresh->size);
+			return false;
+		}
+		item = &foreign->items[item_index(foreign, fresh->id)];
+		memmove(item + 1, item,
+			(size_t)(&foreign->items[foreign->count] - item) * sizeof(*foreign->items));
+		foreign->count++;
 	}
 	memcpy(copy, bytes, fresh->size);
 	*item = *fresh;
@@ -249,36 +224,32 @@ static void update_frame_begin(struct ras *ras, struct wire_writer *writer) {
 	wire_put_u8(writer, MESSAGE_UPDATE);
 }
 
-static void pending_send(struct ras *ras, struct link *link) {
-	struct wire_writer writer;
-
-	update_frame_begin(ras, &writer);
-	for (uint32_t n = 0; n < ras->foreign.count; n++) {
-		const struct foreign_item *item = &ras->foreign.items[n];
-
-		if (!item->pending || (item->told & link_bit(link)) != 0 ||
-		    !item_agrees_with_table(ras, item))
-			continue;
-		if (!item_write(item, &writer)) {
-			link_send(ras, link, ras->scratch, wire_writer_used(&writer));
-			update_frame_begin(ras, &writer);
-			item_write(item, &writer);
-		}
-		ras->counters.news_sent++;
-	}
-	if (wire_writer_used(&writer) > 1)
-		link_send(ras, link, ras->scratch, wire_writer_used(&writer));
-}
-
 // Delayed links receive the items, too: no comparison of tables would deliver them later.
 void foreign_flush(struct ras *ras) {
 	struct foreign *foreign = &ras->foreign;
 
 	for (uint32_t n = 0; n < ras->links.count && foreign->pending > 0; n++) {
 		struct link *link = ras->links.table[n];
+		struct wire_writer writer;
 
-		if (link->used && link_is_ready(link))
-			pending_send(ras, link);
+		if (!link->used || !link_is_ready(link))
+			continue;
+		update_frame_begin(ras, &writer);
+		for (uint32_t m = 0; m < foreign->count; m++) {
+			const struct foreign_item *item = &foreign->items[m];
+
+			if (!item->pending || (item->told & link_bit(link)) != 0 ||
+			    !item_agrees_with_table(ras, item))
+				continue;
+			if (!item_write(item, &writer)) {
+				link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+				update_frame_begin(ras, &writer);
+				item_write(item, &writer);
+			}
+			ras->counters.news_sent++;
+		}
+		if (wire_writer_used(&writer) > 1)
+			link_send(ras, link, ras->scratch, wire_writer_used(&writer));
 	}
 	for (uint32_t n = 0; n < foreign->count && foreign->pending > 0; n++) {
 		struct foreign_item *item = &foreign->items[n];
@@ -339,8 +310,9 @@ void foreign_expire(struct ras *ras) {
 	for (uint32_t n = 0; n < foreign->count;) {
 		struct foreign_item *item = &foreign->items[n];
 		bool old = ras->observed_ns - item->since_ns >= UNKNOWN_ITEM_KEEP_NS;
+		bool confirmed = item_peer_is_known(ras, item) && item_agrees_with_table(ras, item);
 
-		if (item_is_outdated(ras, item) || (old && item_is_unconfirmed(ras, item)))
+		if (item_is_outdated(ras, item) || (old && !confirmed))
 			item_remove(ras, item);
 		else
 			n++;

@@ -146,14 +146,6 @@ void join_begin(struct ras *ras) {
 
 // Asking seeds and remembered addresses.
 
-static bool join_has_open_conn(const struct join *join) {
-	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
-		if (join->asks[n] != NULL)
-			return true;
-	}
-	return false;
-}
-
 static void join_conn_forget(struct join *join, const struct conn *conn) {
 	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
 		if (join->asks[n] == conn)
@@ -211,9 +203,25 @@ static bool join_can_found_ring(const struct ras *ras) {
 	return join->met ? !join->lower : has_none;
 }
 
-static void join_round_end(struct ras *ras) {
+// Ask the next address, or end the round after the last answer.
+static void join_ask_next_address(struct ras *ras) {
 	struct join *join = &ras->join;
+	struct sock_addr address;
+	uint32_t place = 0;
 
+	while (place < JOIN_ASKS_MAX && join->asks[place] != NULL)
+		place++;
+	join->ask_ns = ras->observed_ns + ASK_GAP_NS;
+	if (place == JOIN_ASKS_MAX)
+		return;
+	if (address_next(ras, &address)) {
+		join->asks[place] = conn_open(ras, &address, NULL);
+		return;
+	}
+	for (uint32_t n = 0; n < JOIN_ASKS_MAX; n++) {
+		if (join->asks[n] != NULL)
+			return; // the round ends with the last answer
+	}
 	join->rounds++;
 	if (join_can_found_ring(ras)) {
 		join_finish(ras);
@@ -227,22 +235,6 @@ static void join_round_end(struct ras *ras) {
 	join_round_begin(ras);
 	join->ask_ns = ras->observed_ns + ras_jitter(ras, ROUND_GAP_NS);
 	ras_wake_at(ras, join->ask_ns);
-}
-
-static void join_ask_next_address(struct ras *ras) {
-	struct join *join = &ras->join;
-	struct sock_addr address;
-	uint32_t place = 0;
-
-	while (place < JOIN_ASKS_MAX && join->asks[place] != NULL)
-		place++;
-	join->ask_ns = ras->observed_ns + ASK_GAP_NS;
-	if (place == JOIN_ASKS_MAX)
-		return;
-	if (address_next(ras, &address))
-		join->asks[place] = conn_open(ras, &address, NULL);
-	else if (!join_has_open_conn(join))
-		join_round_end(ras);
 }
 
 // Return true if the peer in this slot is a member reached at the seed's address. Either it
@@ -259,14 +251,6 @@ slot_is_member_at_seed(const struct ras *ras, uint32_t slot, const struct join_s
 		return false;
 	return sock_addr_equal(&entry->record->address, &seed->address) ||
 	       (entry->record->id == seed->peer && entry->state == RAS_ALIVE);
-}
-
-static bool seed_is_in_ring(const struct ras *ras, struct join_seed *seed) {
-	uint32_t answered = seed->peer != 0 ? peers_find(&ras->peers, seed->peer) : RAS_NO_SLOT;
-
-	return slot_is_member_at_seed(ras, seed->slot, seed) ||
-	       slot_is_member_at_seed(ras, ras->self_slot, seed) ||
-	       (answered != RAS_NO_SLOT && slot_is_member_at_seed(ras, answered, seed));
 }
 
 void join_note_seed_slot(struct ras *ras, uint32_t slot) {
@@ -316,8 +300,11 @@ void join_connect(struct ras *ras, const struct sock_addr *address) {
 
 void join_try_seed(struct ras *ras, uint32_t seed) {
 	struct join_seed *sought = &ras->join.seeds[seed];
+	uint32_t answered = sought->peer != 0 ? peers_find(&ras->peers, sought->peer) : RAS_NO_SLOT;
 
-	if (!seed_is_in_ring(ras, sought))
+	if (!slot_is_member_at_seed(ras, sought->slot, sought) &&
+	    !slot_is_member_at_seed(ras, ras->self_slot, sought) &&
+	    (answered == RAS_NO_SLOT || !slot_is_member_at_seed(ras, answered, sought)))
 		join_connect(ras, &sought->address);
 }
 
@@ -349,32 +336,6 @@ static void join_conn_close(struct ras *ras, struct conn *conn) {
 	if (!ras->joined) {
 		ras->join.ask_ns = ras->observed_ns;
 		ras_wake_at(ras, ras->observed_ns);
-	}
-}
-
-// Note an agent that answered and has no ring either. If its address is lower than ours, it may
-// found the ring instead of us.
-static void joiner_met_note(struct ras *ras, const struct sock_addr *address) {
-	struct join *join = &ras->join;
-
-	join->met = true;
-	if (sock_addr_compare(address, &ras_self(ras)->record->address) >= 0)
-		return;
-	join->lower = true;
-	for (uint32_t n = 0; n < join->seed_count; n++)
-		join->lower_seed =
-			join->lower_seed || sock_addr_equal(&join->seeds[n].address, address);
-}
-
-// Note that a seed's address is another address of our own machine: we answered ourselves.
-static void own_seed_note(struct ras *ras, const struct sock_addr *address) {
-	struct join *join = &ras->join;
-
-	for (uint32_t n = 0; n < join->seed_count; n++) {
-		if (!sock_addr_equal(&join->seeds[n].address, address))
-			continue;
-		join->seeds[n].peer = ras->self_id;
-		join->is_seed = true;
 	}
 }
 
@@ -423,6 +384,7 @@ join_refused_finally(struct ras *ras, const struct conn *conn, const struct mess
 
 static void join_refused(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
 	struct join *join = &ras->join;
+	bool lower = sock_addr_compare(&conn->address, &ras_self(ras)->record->address) < 0;
 
 	switch (ack->refusal) {
 	case RAS_CAUSE_CONFLICT:
@@ -431,13 +393,25 @@ static void join_refused(struct ras *ras, struct conn *conn, const struct messag
 		join_refused_finally(ras, conn, ack);
 		break;
 	case RAS_CAUSE_BUSY:
-		if ((ack->flags & MESSAGE_ACK_MEMBER) == 0)
-			joiner_met_note(ras, &conn->address);
+		// An agent without a ring. If its address is lower than ours, it may found the ring
+		// instead of us.
+		if ((ack->flags & MESSAGE_ACK_MEMBER) == 0) {
+			join->met = true;
+			join->lower = join->lower || lower;
+			if (lower && join_is_seed_address(ras, &conn->address))
+				join->lower_seed = true;
+		}
 		memcpy(join->redirects, ack->redirects, sizeof(join->redirects));
 		join->redirect_count = ack->redirect_count;
 		break;
 	case RAS_CAUSE_DUPLICATE:
-		own_seed_note(ras, &conn->address);
+		// We answered ourselves: the seed's address is another address of our machine.
+		for (uint32_t n = 0; n < join->seed_count; n++) {
+			if (!sock_addr_equal(&join->seeds[n].address, &conn->address))
+				continue;
+			join->seeds[n].peer = ras->self_id;
+			join->is_seed = true;
+		}
 		remembered_drop(ras, &conn->address);
 		break;
 	default:
@@ -520,26 +494,18 @@ static void joiner_redirect(struct ras *ras, struct conn *conn) {
 	conn_refuse(ras, conn, &ack);
 }
 
-// Return a start number for the joiner above all starts that are known of its name.
-static uint64_t joiner_start_number(struct ras *ras, const struct ras_record *record) {
+static void joiner_accept(struct ras *ras, struct conn *conn, const struct ras_record *record) {
 	uint32_t slot = peers_find(&ras->peers, record->id);
+	struct message_init_ack ack;
+	struct wire_writer writer;
 	uint64_t known = 0;
 
 	if (slot != RAS_NO_SLOT)
 		known = ras_incarnation_start(ras_entry(ras, slot)->incarnation);
-	if (record->start > known)
-		return record->start;
-	return known + 1;
-}
-
-static void joiner_accept(struct ras *ras, struct conn *conn, const struct ras_record *record) {
-	struct message_init_ack ack;
-	struct wire_writer writer;
-
 	conn_ack_fill(ras, &ack);
 	ack.version = conn->version;
-	ack.your_start = joiner_start_number(ras, record);
-	if (!votes_joiner_has_vote(ras, peers_find(&ras->peers, record->id)))
+	ack.your_start = record->start > known ? record->start : known + 1;
+	if (!votes_joiner_has_vote(ras, slot))
 		ack.flags |= MESSAGE_ACK_NO_VOTE;
 	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
 	must(message_init_ack_encode(&ack, &writer) == 0);

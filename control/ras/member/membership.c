@@ -56,36 +56,6 @@ news_name_other_run(const struct ras *ras, uint32_t slot, const struct peer_news
 	       news->record->run != held->run && !peers_has_name_conflict(&ras->peers, slot, news);
 }
 
-static enum ras_cause membership_end_cause(const struct peer_news *news) {
-	switch (news->state) {
-	case RAS_DEAD:
-		return RAS_CAUSE_DEATH;
-	case RAS_LEFT:
-		return RAS_CAUSE_LEAVE;
-	default:
-		return RAS_CAUSE_RESTART;
-	}
-}
-
-static void peer_joined(struct ras *ras, uint32_t slot, struct link *from, bool known) {
-	ras_emit(
-		ras, RAS_EVENT_JOINED, slot, known ? RAS_CAUSE_RESTART : RAS_CAUSE_NONE,
-		ras_entry(ras, slot)->record->start
-	);
-	if (known)
-		parts_peer_changed(ras, slot);
-	news_add(ras, slot, from, true);
-	ring_schedule_rebuild(ras);
-}
-
-static void peer_rejoined(struct ras *ras, uint32_t slot, struct link *from) {
-	votes_withdraw(ras, slot);
-	news_add(ras, slot, from, false);
-	parts_peer_changed(ras, slot);
-	ring_schedule_rebuild(ras);
-	ras_emit(ras, RAS_EVENT_REJOINED, slot, RAS_CAUSE_REFUTED, 0);
-}
-
 static void peer_ended(struct ras *ras, uint32_t slot, struct link *from, bool known) {
 	const struct peer_entry *entry = ras_entry(ras, slot);
 
@@ -99,17 +69,6 @@ static void peer_ended(struct ras *ras, uint32_t slot, struct link *from, bool k
 	);
 }
 
-// Handle a refutation by the peer itself. Each refutation reaches the neighbours of the peer. It is
-// forwarded to other members only if a death of the peer was contested here.
-static void peer_refuted(struct ras *ras, uint32_t slot, struct link *from) {
-	const struct ras_record *record = ras_entry(ras, slot)->record;
-
-	must(record != NULL);
-	liveness_proof_of_life(ras, slot, record->id);
-	if (contest_end_if_refuted(ras, slot))
-		news_add(ras, slot, from, false);
-}
-
 static void change_apply_effects(
 	struct ras *ras, uint32_t slot, struct link *from, enum peers_change change, bool known
 ) {
@@ -119,13 +78,29 @@ static void change_apply_effects(
 	case PEERS_CONFLICT:
 		return;
 	case PEERS_JOINED:
-		peer_joined(ras, slot, from, known);
+		ras_emit(
+			ras, RAS_EVENT_JOINED, slot, known ? RAS_CAUSE_RESTART : RAS_CAUSE_NONE,
+			ras_entry(ras, slot)->record->start
+		);
+		if (known)
+			parts_peer_changed(ras, slot);
+		news_add(ras, slot, from, true);
+		ring_schedule_rebuild(ras);
 		break;
 	case PEERS_REJOINED:
-		peer_rejoined(ras, slot, from);
+		votes_withdraw(ras, slot);
+		news_add(ras, slot, from, false);
+		parts_peer_changed(ras, slot);
+		ring_schedule_rebuild(ras);
+		ras_emit(ras, RAS_EVENT_REJOINED, slot, RAS_CAUSE_REFUTED, 0);
 		break;
 	case PEERS_REFUTED:
-		peer_refuted(ras, slot, from);
+		// Each refutation reaches the neighbours of the peer. It is forwarded to other
+		// members only if a death of the peer was contested here.
+		must(ras_entry(ras, slot)->record != NULL);
+		liveness_proof_of_life(ras, slot, ras_entry(ras, slot)->record->id);
+		if (contest_end_if_refuted(ras, slot))
+			news_add(ras, slot, from, false);
 		break;
 	case PEERS_DEAD:
 	case PEERS_LEFT:
@@ -147,20 +122,6 @@ static void change_apply_effects(
 	ras->counters.news_fresh++;
 	if (ras_entry(ras, slot)->hops > ras->counters.news_hops_max)
 		ras->counters.news_hops_max = ras_entry(ras, slot)->hops;
-}
-
-// Apply the maintenance switch to ourselves: any member may set it.
-static void self_apply_maint(struct ras *ras, uint32_t maint) {
-	struct peer_news news;
-	enum peers_change change;
-	uint32_t slot;
-
-	peers_news_fill(&ras->peers, ras->self_slot, &news);
-	if (maint <= news.maint)
-		return;
-	news.maint = maint;
-	if (peers_merge(&ras->peers, &news, ras->observed_ns, &change, &slot) == 0)
-		change_apply_effects(ras, slot, NULL, change, true);
 }
 
 void ras_handle_own_death(struct ras *ras, uint64_t incarnation, enum ras_cause cause) {
@@ -186,25 +147,6 @@ static const struct sock_addr *news_address(const struct peer_news *news) {
 	return news->record != NULL ? &news->record->address : NULL;
 }
 
-// Handle a record with our name that another holder owns and that is above ours, see rival.h.
-// Returns true if the update had such a record.
-static bool self_handle_rival(struct ras *ras, const struct peer_news *news) {
-	if (!ras->joined || news->record == NULL || !rival_outranks_us(ras, news->record))
-		return false;
-	ras_emit_conflict(ras, ras->self_slot, news->incarnation, &news->record->address);
-	rival_call(ras, &news->record->address, news->record->start + 1);
-	return true;
-}
-
-// Return true if the update names a start of our own that we do not know of. Its record has our own
-// address: self_handle_rival() has handled all others.
-static bool self_start_is_unknown(const struct ras *ras, const struct peer_news *news) {
-	const struct peer_entry *self = ras_self(ras);
-
-	return ras->joined && news->incarnation > self->incarnation && news->record != NULL &&
-	       news->record != self->record;
-}
-
 // Return true if the update is about an earlier run of this agent with the same start number. That
 // run's record differs from ours. This run has lost the state of the earlier one.
 static bool news_name_earlier_run(const struct ras *ras, const struct peer_news *news) {
@@ -217,14 +159,34 @@ static bool news_name_earlier_run(const struct ras *ras, const struct peer_news 
 
 static void self_apply_news(struct ras *ras, const struct peer_news *news) {
 	const struct peer_entry *self = ras_self(ras);
+	bool names_unknown_start;
+	struct peer_news own;
+	enum peers_change change;
+	uint32_t slot;
 
-	self_apply_maint(ras, news->maint);
+	// Any member may set the maintenance switch.
+	peers_news_fill(&ras->peers, ras->self_slot, &own);
+	if (news->maint > own.maint) {
+		own.maint = news->maint;
+		if (peers_merge(&ras->peers, &own, ras->observed_ns, &change, &slot) == 0)
+			change_apply_effects(ras, slot, NULL, change, true);
+	}
 	if (news_name_earlier_run(ras, news)) {
 		ras_supersede_earlier_run(ras, news->record->start);
 		return;
 	}
-	if (ras->leaving || (news->state == RAS_ALIVE && self_handle_rival(ras, news)))
+	if (ras->leaving)
 		return;
+	// A record with our name that another holder owns, and that is above ours, see rival.h.
+	if (news->state == RAS_ALIVE && ras->joined && news->record != NULL &&
+	    rival_outranks_us(ras, news->record)) {
+		ras_emit_conflict(ras, ras->self_slot, news->incarnation, &news->record->address);
+		rival_call(ras, &news->record->address, news->record->start + 1);
+		return;
+	}
+	// A start of our own that we do not know of: the record has our own address.
+	names_unknown_start = ras->joined && news->incarnation > self->incarnation &&
+			      news->record != NULL && news->record != self->record;
 	if (news->state != RAS_ALIVE && ras->joined) {
 		ras_handle_own_death(ras, news->incarnation, news->cause);
 	} else if (news->incarnation < self->incarnation) {
@@ -232,7 +194,7 @@ static void self_apply_news(struct ras *ras, const struct peer_news *news) {
 	} else if (news->state != RAS_ALIVE) {
 		// The table that we receive as a joiner holds an earlier run of ours as dead.
 		ras->join.start = ras_incarnation_start(news->incarnation) + 1;
-	} else if (self_start_is_unknown(ras, news)) {
+	} else if (names_unknown_start) {
 		ras_emit_conflict(ras, ras->self_slot, news->incarnation, news_address(news));
 	}
 }
@@ -271,7 +233,12 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 		return true;
 	}
 	if (known && news_end_membership(ras, slot, news))
-		peer_detach(ras, slot, membership_end_cause(news));
+		peer_detach(
+			ras, slot,
+			news->state == RAS_DEAD	  ? RAS_CAUSE_DEATH
+			: news->state == RAS_LEFT ? RAS_CAUSE_LEAVE
+						  : RAS_CAUSE_RESTART
+		);
 	if (known)
 		before = *ras_entry(ras, slot);
 	err = peers_merge(&ras->peers, news, ras->observed_ns, &change, &slot);
@@ -340,20 +307,17 @@ static bool peer_can_be_forgotten(const struct peer_entry *entry) {
 	return !peer_is_member(entry) || entry->state == RAS_UNREACHABLE;
 }
 
-// Return true if an order came recently, while our partition side waited. After the first removals
-// the rest of the side may be a majority. The order still applies to the remaining peers.
-static bool forget_order_is_recent(const struct ras *ras) {
-	return ras->observed_ns - ras->order.waited_ns < ORDER_RECENT_NS;
-}
-
 // Return true if a peer that another member forgot can be removed here, although we do not hold it
-// unreachable. Our partition side must wait (or have waited at the order), and we must not hear the
-// peer. An agent that hears the peer keeps it, and later announces it to the others again.
+// unreachable. We must not hear the peer: an agent that hears it keeps it, and announces it to the
+// others again later. Our partition side must wait, or have waited at a recent order. After the
+// first removals the rest of the side may be a majority. The order still applies to the remaining
+// peers.
 static bool peer_is_missed_here(const struct ras *ras, uint32_t slot) {
 	const struct link *link = link_find(ras, slot);
 
 	return slot != ras->self_slot &&
-	       (brake_is_minority_side(ras) || forget_order_is_recent(ras)) &&
+	       (brake_is_minority_side(ras) ||
+		ras->observed_ns - ras->order.waited_ns < ORDER_RECENT_NS) &&
 	       (link == NULL || !link_is_good(link));
 }
 

@@ -67,37 +67,36 @@ static void update_frame_add(
 	ras->counters.news_sent++;
 }
 
-static void news_flush_to(struct ras *ras, struct link *link) {
-	struct wire_writer writer;
-
-	update_frame_begin(ras, &writer);
-	for (uint32_t n = 0; n < ras->news.count; n++) {
-		const struct news_item *item = &ras->news.items[n];
-		struct peer_news news;
-
-		if ((item->told & link_bit(link)) != 0 ||
-		    ras_entry(ras, item->slot)->record == NULL)
-			continue;
-		// A peer knows its own record. It still has to hear what others decided about it.
-		if (item->slot == link->slot && item->record)
-			continue;
-		peers_news_fill(&ras->peers, item->slot, &news);
-		if (!item->record)
-			news.record = NULL;
-		if (news.hops < UINT8_MAX)
-			news.hops++;
-		update_frame_add(ras, link, &writer, &news);
-	}
-	if (wire_writer_used(&writer) > 1)
-		link_send(ras, link, ras->scratch, wire_writer_used(&writer));
-}
-
 static void news_flush(struct ras *ras) {
 	ras->news.flush_ns = RAS_NEVER;
 	ras->news.flushed_ns = ras->observed_ns;
 	for (uint32_t n = 0; n < ras->links.count; n++) {
-		if (link_is_good(ras->links.table[n]))
-			news_flush_to(ras, ras->links.table[n]);
+		struct link *link = ras->links.table[n];
+		struct wire_writer writer;
+
+		if (!link_is_good(link))
+			continue;
+		update_frame_begin(ras, &writer);
+		for (uint32_t m = 0; m < ras->news.count; m++) {
+			const struct news_item *item = &ras->news.items[m];
+			struct peer_news news;
+
+			if ((item->told & link_bit(link)) != 0 ||
+			    ras_entry(ras, item->slot)->record == NULL)
+				continue;
+			// A peer knows its own record. It still has to hear what others decided
+			// about it.
+			if (item->slot == link->slot && item->record)
+				continue;
+			peers_news_fill(&ras->peers, item->slot, &news);
+			if (!item->record)
+				news.record = NULL;
+			if (news.hops < UINT8_MAX)
+				news.hops++;
+			update_frame_add(ras, link, &writer, &news);
+		}
+		if (wire_writer_used(&writer) > 1)
+			link_send(ras, link, ras->scratch, wire_writer_used(&writer));
 	}
 	for (uint32_t n = 0; n < ras->news.count; n++)
 		ras_entry(ras, ras->news.items[n].slot)->pending = 0;
@@ -138,7 +137,10 @@ void news_send_self(struct ras *ras) {
 
 // Return true if the table has this update already. Most updates of a flood have arrived on another
 // link before, so this is checked before the record is decoded.
-static bool news_is_known(struct ras *ras, const struct peer_news *news, const struct link *link) {
+static bool
+item_is_known(struct ras *ras, const struct message_news *item, const struct link *link) {
+	const struct peer_news *news = &item->news;
+	const struct ras_record *held;
 	uint32_t slot = peers_find(&ras->peers, news->id);
 	const struct peer_entry *entry;
 
@@ -155,20 +157,12 @@ static bool news_is_known(struct ras *ras, const struct peer_news *news, const s
 	// The sender knows the update, so a queued copy need not be sent to it.
 	if (entry->pending != 0 && link != NULL && news->incarnation == entry->incarnation)
 		ras->news.items[entry->pending - 1].told |= link_bit(link);
-	return true;
-}
-
-// Return true if the update brings no other record of the start that we hold. Two runs with the
-// same start number differ in their records only, and a comparison of tables delivers just such a
-// record.
-static bool record_is_known(const struct ras *ras, const struct message_news *told) {
-	uint32_t slot = peers_find(&ras->peers, told->news.id);
-	const struct ras_record *held = ras_entry(ras, slot)->record;
-
-	return told->record == NULL ||
-	       ras_incarnation_start(told->news.incarnation) != held->start ||
-	       (told->record_size == held->size &&
-		memcmp(told->record, held->encoding, held->size) == 0);
+	// Two runs with the same start number differ in their records only, and a comparison of
+	// tables delivers just such a record.
+	held = entry->record;
+	return item->record == NULL || ras_incarnation_start(news->incarnation) != held->start ||
+	       (item->record_size == held->size &&
+		memcmp(item->record, held->encoding, held->size) == 0);
 }
 
 // Tell the sender that the death it reported was refuted since. Refutations go to the neighbours of
@@ -208,7 +202,7 @@ static int update_item_apply(
 	ras->counters.news_received++;
 	if (item->state_foreign)
 		return 0; // an unknown state judges no peer
-	if (news_is_known(ras, &item->news, link) && record_is_known(ras, item)) {
+	if (item_is_known(ras, item, link)) {
 		refutation_send(ras, &item->news, link);
 		return 0;
 	}

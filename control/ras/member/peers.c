@@ -193,14 +193,6 @@ static void fresh_sift(struct peers *peers, uint32_t root, uint32_t count) {
 	}
 }
 
-static bool fresh_is_sorted(const struct peers *peers) {
-	for (uint32_t n = 1; n < peers->fresh_count; n++) {
-		if (ring_place_less(peers, &peers->fresh[n], &peers->fresh[n - 1]))
-			return false;
-	}
-	return true;
-}
-
 // Heap sort works in place and has no worst case that a peer could provoke.
 static void fresh_sort(struct peers *peers) {
 	uint32_t count = peers->fresh_count;
@@ -221,10 +213,13 @@ static void ring_merge_fresh(struct peers *peers) {
 	uint32_t old = peers->ring_count;
 	uint32_t fresh = peers->fresh_count;
 	uint32_t to = old + fresh;
+	bool sorted = true;
 
 	if (fresh == 0)
 		return;
-	if (!fresh_is_sorted(peers))
+	for (uint32_t n = 1; sorted && n < fresh; n++)
+		sorted = !ring_place_less(peers, &peers->fresh[n], &peers->fresh[n - 1]);
+	if (!sorted)
 		fresh_sort(peers);
 	while (fresh > 0) {
 		if (old > 0 &&
@@ -321,31 +316,6 @@ static void member_remove(struct peers *peers, uint32_t slot) {
 
 // Entries.
 
-static int slot_allocate(struct peers *peers, uint32_t *ret_slot) {
-	uint32_t slot = peers->free_slot;
-	int err;
-
-	if (slot != RAS_NO_SLOT) {
-		peers->free_slot = peers->entries[slot].maint;
-		*ret_slot = slot;
-		return 0;
-	}
-	if (peers->entry_count >= RAS_PEERS_MAX)
-		return -ENOSPC;
-	err = memory_grow(
-		peers->memory, (void **)&peers->entries, &peers->entry_capacity,
-		peers->entry_count + 1, sizeof(*peers->entries)
-	);
-	if (err == 0)
-		*ret_slot = peers->entry_count++;
-	return err;
-}
-
-static void slot_release(struct peers *peers, uint32_t slot) {
-	peers->entries[slot] = (struct peer_entry){.maint = peers->free_slot};
-	peers->free_slot = slot;
-}
-
 static void state_set(struct peers *peers, struct peer_entry *entry, uint8_t state, uint64_t now) {
 	if (entry->state == state)
 		return;
@@ -367,17 +337,26 @@ static void entry_store_death(struct peer_entry *entry, const struct peer_news *
 static int entry_insert(
 	struct peers *peers, const struct peer_news *news, uint64_t now_ns, uint32_t *ret_slot
 ) {
+	uint32_t slot = peers->free_slot;
 	struct peer_entry *entry;
-	uint32_t slot;
 	int err;
 
 	err = ring_reserve(peers, 1);
 	if (err == 0)
 		err = index_reserve(peers, peers->entry_count + 1);
-	if (err == 0)
-		err = slot_allocate(peers, &slot);
+	if (err == 0 && slot == RAS_NO_SLOT && peers->entry_count >= RAS_PEERS_MAX)
+		err = -ENOSPC;
+	if (err == 0 && slot == RAS_NO_SLOT)
+		err = memory_grow(
+			peers->memory, (void **)&peers->entries, &peers->entry_capacity,
+			peers->entry_count + 1, sizeof(*peers->entries)
+		);
 	if (err != 0)
 		return err;
+	if (slot == RAS_NO_SLOT)
+		slot = peers->entry_count++;
+	else
+		peers->free_slot = peers->entries[slot].maint; // the list of free slots
 	entry = &peers->entries[slot];
 	*entry = (struct peer_entry){
 		.record = ras_record_get(news->record),
@@ -516,14 +495,6 @@ entry_update(struct peers *peers, uint32_t slot, const struct peer_news *news, u
 		member_add(peers, slot);
 }
 
-static void maint_update(struct peers *peers, struct peer_entry *entry, uint32_t maint) {
-	if (peer_is_member(entry))
-		digest_remove(peers, entry);
-	entry->maint = maint;
-	if (peer_is_member(entry))
-		digest_add(peers, entry);
-}
-
 int peers_news_check(const struct peer_news *news) {
 	if (news->record == NULL)
 		return 0;
@@ -580,7 +551,11 @@ static int entry_merge(
 			record_replace(peers, entry, taken.record); // record of a tombstone
 	}
 	if (news->maint > entry->maint) {
-		maint_update(peers, entry, news->maint);
+		if (peer_is_member(entry))
+			digest_remove(peers, entry);
+		entry->maint = news->maint;
+		if (peer_is_member(entry))
+			digest_add(peers, entry);
 		if (*ret_change == PEERS_SAME)
 			*ret_change = PEERS_MAINT;
 	}
@@ -652,7 +627,8 @@ void peers_remove(struct peers *peers, uint32_t slot) {
 	must(record != NULL && !peer_is_member(entry));
 	index_remove(peers, record->id, slot);
 	peers->state_counts[entry->state]--;
-	slot_release(peers, slot);
+	*entry = (struct peer_entry){.maint = peers->free_slot}; // the list of free slots
+	peers->free_slot = slot;
 	ras_record_put(peers->interner, record);
 	peers->view_number++;
 }

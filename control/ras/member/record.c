@@ -113,48 +113,6 @@ static void interner_grow(struct ras_interner *interner) {
 	memory_release(&interner->memory, old, old_count * sizeof(struct ras_record *));
 }
 
-static void device_encode(const struct ras_device *device, struct wire_writer *writer) {
-	wire_put_string(writer, device->name, strnlen(device->name, RAS_DEVICE_NAME_MAX));
-	wire_put_u8(writer, (uint8_t)device->link_layer);
-}
-
-static int info_encode(const struct ras_peer_info *info, struct wire_writer *writer, size_t *ret) {
-	size_t name_length = strnlen(info->name, sizeof(info->name));
-	size_t host_length = strnlen(info->host, sizeof(info->host));
-
-	if (name_length == 0 || name_length > RAS_NAME_MAX || host_length == 0 ||
-	    host_length > RAS_NAME_MAX || info->address_count == 0 ||
-	    info->address_count > RAS_ADDRESSES_MAX || info->device_count > RAS_DEVICES_MAX ||
-	    info->start > RAS_START_MAX)
-		return -EINVAL;
-	wire_put_u8(writer, RECORD_FORMAT);
-	wire_put_string(writer, info->name, name_length);
-	wire_put_string(writer, info->host, host_length);
-	wire_put_bytes(writer, info->boot_id, sizeof(info->boot_id));
-	wire_put_u64(writer, info->start);
-	wire_put_u32(writer, info->pid);
-	wire_put_string(writer, info->version, strnlen(info->version, RAS_VERSION_MAX));
-	wire_put_u16(writer, (uint16_t)info->address_count);
-	for (uint32_t n = 0; n < info->address_count; n++) {
-		if (info->addresses[n].family == SOCK_ADDR_NONE)
-			return -EINVAL;
-		message_sock_addr_encode(&info->addresses[n], writer);
-	}
-	wire_put_u16(writer, (uint16_t)info->device_count);
-	for (uint32_t n = 0; n < info->device_count; n++)
-		device_encode(&info->devices[n], writer);
-	return wire_writer_finish(writer, ret);
-}
-
-static void device_decode(struct wire_reader *reader, struct ras_device *ret_device) {
-	uint8_t layer;
-
-	wire_get_string(reader, ret_device->name, sizeof(ret_device->name));
-	layer = wire_get_u8(reader);
-	// A link layer of a newer version is unusable for us.
-	ret_device->link_layer = layer <= RAS_LINK_LAYER_SOFT ? layer : RAS_LINK_LAYER_NONE;
-}
-
 static void name_decode(struct wire_reader *reader, char *ret_text, size_t text_size) {
 	if (wire_get_string(reader, ret_text, text_size) == 0)
 		wire_reader_fail(reader, -EBADMSG);
@@ -179,42 +137,24 @@ static int info_decode(const void *encoding, size_t size, struct ras_peer_info *
 	for (uint32_t n = 0; n < ret_info->address_count; n++)
 		message_sock_addr_decode(&reader, &ret_info->addresses[n]);
 	ret_info->device_count = wire_get_count_u16(&reader, RAS_DEVICES_MAX, 3);
-	for (uint32_t n = 0; n < ret_info->device_count; n++)
-		device_decode(&reader, &ret_info->devices[n]);
+	for (uint32_t n = 0; n < ret_info->device_count; n++) {
+		struct ras_device *device = &ret_info->devices[n];
+		uint8_t layer;
+
+		wire_get_string(&reader, device->name, sizeof(device->name));
+		layer = wire_get_u8(&reader);
+		// A link layer of a newer version is unusable for us.
+		device->link_layer = layer <= RAS_LINK_LAYER_SOFT ? layer : RAS_LINK_LAYER_NONE;
+	}
 	// Fields that a newer version appended stay in the encoding and are forwarded unread.
 	return wire_reader_error(&reader);
 }
 
-static uint64_t host_order_prefix(const char *host, size_t length) {
-	uint64_t order = 0;
-
-	for (size_t n = 0; n < sizeof(order); n++)
-		order = order << 8 | (n < length ? (uint8_t)host[n] : 0);
-	return order;
-}
-
-// Return a hash that identifies one run of an agent. Addresses are left out, since they may change
-// within a run.
-static uint64_t run_hash(const struct ras_peer_info *info) {
+static void record_fill(struct ras_record *record, const struct ras_peer_info *info) {
+	static const uint8_t unknown[sizeof(info->boot_id)];
 	uint8_t bytes[sizeof(info->boot_id) + sizeof(uint64_t) + sizeof(uint32_t)];
 	struct wire_writer writer;
 
-	wire_writer_init(&writer, bytes, sizeof(bytes));
-	wire_put_bytes(&writer, info->boot_id, sizeof(info->boot_id));
-	wire_put_u64(&writer, info->start);
-	wire_put_u32(&writer, info->pid);
-	return XXH3_64bits(bytes, sizeof(bytes));
-}
-
-static uint64_t host_id_make(uint64_t host_name_id, const uint8_t boot_id[static 16]) {
-	static const uint8_t unknown[16];
-
-	if (memcmp(boot_id, unknown, sizeof(unknown)) == 0)
-		return host_name_id;
-	return XXH3_64bits_withSeed(boot_id, sizeof(unknown), host_name_id);
-}
-
-static void record_fill(struct ras_record *record, const struct ras_peer_info *info) {
 	// The offsets follow from the layout: u8 format, u16 length, name, u16 length, host.
 	record->name = (const char *)record->encoding + 3;
 	record->name_length = (uint8_t)strlen(info->name);
@@ -222,11 +162,24 @@ static void record_fill(struct ras_record *record, const struct ras_peer_info *i
 	record->host_length = (uint8_t)strlen(info->host);
 	record->id = ras_id(record->name, record->name_length);
 	record->host_name_id = ras_id(record->host, record->host_length);
-	record->host_id = host_id_make(record->host_name_id, info->boot_id);
-	record->order = host_order_prefix(record->host, record->host_length);
+	record->host_id = record->host_name_id;
+	if (memcmp(info->boot_id, unknown, sizeof(unknown)) != 0)
+		record->host_id = XXH3_64bits_withSeed(
+			info->boot_id, sizeof(info->boot_id), record->host_name_id
+		);
+	record->order = 0; // the first bytes of the host name
+	for (size_t n = 0; n < sizeof(record->order); n++)
+		record->order = record->order << 8 |
+				(n < record->host_length ? (uint8_t)record->host[n] : 0);
 	record->start = info->start;
-	record->run = run_hash(info);
 	record->address = info->addresses[0];
+
+	// The run leaves out addresses, since they may change within one run.
+	wire_writer_init(&writer, bytes, sizeof(bytes));
+	wire_put_bytes(&writer, info->boot_id, sizeof(info->boot_id));
+	wire_put_u64(&writer, info->start);
+	wire_put_u32(&writer, info->pid);
+	record->run = XXH3_64bits(bytes, sizeof(bytes));
 }
 
 static struct ras_record *
@@ -283,13 +236,40 @@ int ras_record_from_info(
 	const struct ras_peer_info *info,
 	struct ras_record **ret_record
 ) {
+	size_t name_length = strnlen(info->name, sizeof(info->name));
+	size_t host_length = strnlen(info->host, sizeof(info->host));
 	uint8_t encoding[RAS_RECORD_BYTES_MAX];
 	struct wire_writer writer;
 	size_t size;
 	int err;
 
+	if (name_length == 0 || name_length > RAS_NAME_MAX || host_length == 0 ||
+	    host_length > RAS_NAME_MAX || info->address_count == 0 ||
+	    info->address_count > RAS_ADDRESSES_MAX || info->device_count > RAS_DEVICES_MAX ||
+	    info->start > RAS_START_MAX)
+		return -EINVAL;
 	wire_writer_init(&writer, encoding, sizeof(encoding));
-	err = info_encode(info, &writer, &size);
+	wire_put_u8(&writer, RECORD_FORMAT);
+	wire_put_string(&writer, info->name, name_length);
+	wire_put_string(&writer, info->host, host_length);
+	wire_put_bytes(&writer, info->boot_id, sizeof(info->boot_id));
+	wire_put_u64(&writer, info->start);
+	wire_put_u32(&writer, info->pid);
+	wire_put_string(&writer, info->version, strnlen(info->version, RAS_VERSION_MAX));
+	wire_put_u16(&writer, (uint16_t)info->address_count);
+	for (uint32_t n = 0; n < info->address_count; n++) {
+		if (info->addresses[n].family == SOCK_ADDR_NONE)
+			return -EINVAL;
+		message_sock_addr_encode(&info->addresses[n], &writer);
+	}
+	wire_put_u16(&writer, (uint16_t)info->device_count);
+	for (uint32_t n = 0; n < info->device_count; n++) {
+		const struct ras_device *device = &info->devices[n];
+
+		wire_put_string(&writer, device->name, strnlen(device->name, RAS_DEVICE_NAME_MAX));
+		wire_put_u8(&writer, (uint8_t)device->link_layer);
+	}
+	err = wire_writer_finish(&writer, &size);
 	if (err != 0)
 		return err;
 	return ras_record_intern(interner, encoding, size, ret_record);

@@ -97,21 +97,17 @@ bool remembered_drop_refused(
 	return true;
 }
 
-static bool address_is_in_table(const struct ras *ras, const struct sock_addr *address) {
+void remembered_try_address(struct ras *ras, uint32_t n) {
+	struct remembered *remembered = &ras->remembered;
+	const struct sock_addr *address = &remembered->addresses[n];
+
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
 		const struct ras_record *record = ras_entry(ras, slot)->record;
 
-		if (record != NULL && sock_addr_equal(&record->address, address))
-			return true;
+		if (record != NULL && sock_addr_equal(&record->address, address)) {
+			address_drop(remembered, n);
+			return;
+		}
 	}
-	return false;
-}
-
-void remembered_try_address(struct ras *ras, uint32_t n) {
-	struct remembered *remembered = &ras->remembered;
-
-	if (address_is_in_table(ras, &remembered->addresses[n]))
-		address_drop(remembered, n);
-	else
-		join_connect(ras, &remembered->addresses[n]);
+	join_connect(ras, address);
 }

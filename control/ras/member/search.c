@@ -6,17 +6,6 @@
 
 #define TRIES_PER_SECOND 2 // for each address, by all members together
 
-static uint32_t search_target_count(const struct ras *ras) {
-	return peers_tombstone_count(&ras->peers) + ras->join.seed_count + ras->remembered.count;
-}
-
-static uint64_t search_interval_ns(struct ras *ras, uint32_t targets) {
-	uint64_t members = peers_ring_count(&ras->peers);
-	uint64_t interval_ns = members * RAS_NS_PER_SEC / TRIES_PER_SECOND / targets;
-
-	return interval_ns > ras->profile->search_ns ? interval_ns : ras->profile->search_ns;
-}
-
 // Set the interval between two tries and scale the rest of the current wait with it. If all members
 // restarted their wait at each death, they would all try the same address at the same moment.
 static void search_set_interval(struct ras *ras, uint64_t interval_ns) {
@@ -37,54 +26,52 @@ static void search_set_interval(struct ras *ras, uint64_t interval_ns) {
 	search->interval_ns = interval_ns;
 }
 
-static uint32_t lost_peer_slot(const struct ras *ras, uint32_t place) {
-	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
-		const struct peer_entry *entry = ras_entry(ras, slot);
-
-		if (entry->record != NULL && !peer_is_member(entry) && place-- == 0)
-			return slot;
-	}
-	return RAS_NO_SLOT;
-}
-
-static void seed_or_remembered_try(struct ras *ras, uint32_t place) {
-	uint32_t seeds = ras->join.seed_count;
-
-	if (place < seeds)
-		join_try_seed(ras, place);
-	else
-		remembered_try_address(ras, place - seeds);
-}
-
 static void search_try_next(struct ras *ras, uint32_t targets) {
 	struct search *search = &ras->search;
 	uint32_t lost = peers_tombstone_count(&ras->peers);
-	uint32_t slot;
+	uint32_t seeds = ras->join.seed_count;
+	uint32_t turn;
 
 	// A random first target, so that not all members try the same addresses together.
 	if (search->targets != targets)
 		search->turn = (uint32_t)(ras_random(ras) % targets);
 	search->targets = targets;
 	search->turn = (search->turn + 1) % targets;
-	if (search->turn >= lost) {
-		seed_or_remembered_try(ras, search->turn - lost);
+
+	// The targets are the lost peers, then the seeds, then the remembered addresses.
+	turn = search->turn;
+	if (turn >= lost + seeds) {
+		remembered_try_address(ras, turn - lost - seeds);
 		return;
 	}
-	slot = lost_peer_slot(ras, search->turn);
-	if (slot != RAS_NO_SLOT)
+	if (turn >= lost) {
+		join_try_seed(ras, turn - lost);
+		return;
+	}
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+
+		if (entry->record == NULL || peer_is_member(entry) || turn-- > 0)
+			continue;
 		link_want(ras, slot, RAS_USE_CHECK);
+		return;
+	}
 }
 
 void search_tick(struct ras *ras) {
 	struct search *search = &ras->search;
-	uint32_t targets = search_target_count(ras);
-	uint64_t wait_ns;
+	uint32_t targets =
+		peers_tombstone_count(&ras->peers) + ras->join.seed_count + ras->remembered.count;
+	uint64_t interval_ns, wait_ns;
 
 	if (!ras->joined || ras->leaving || targets == 0) {
 		search->interval_ns = 0;
 		return;
 	}
-	search_set_interval(ras, search_interval_ns(ras, targets));
+	interval_ns = peers_ring_count(&ras->peers) * RAS_NS_PER_SEC / TRIES_PER_SECOND / targets;
+	if (interval_ns < ras->profile->search_ns)
+		interval_ns = ras->profile->search_ns;
+	search_set_interval(ras, interval_ns);
 	if (search->due_ns <= ras->observed_ns) {
 		search_try_next(ras, targets);
 		wait_ns = search->interval_ns / 2 + ras_random(ras) % search->interval_ns;

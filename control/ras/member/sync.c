@@ -12,24 +12,10 @@
 // also starts after UNSETTLED_SYNC_FACTOR * sync_ns of difference.
 #define UNSETTLED_SYNC_FACTOR 8
 
-// Send our digests, which starts a comparison.
-static void sync_start(struct ras *ras, struct link *link) {
-	uint8_t frame[1 + PEERS_RANGES * sizeof(uint64_t)];
-	struct wire_writer writer;
-
-	ras->counters.syncs++;
-	ras->sync.busy_ns = ras->observed_ns + SYNC_BUSY_NS;
-	link->synced_ns = ras->observed_ns;
-	link->unequal_ns = RAS_NEVER;
-	wire_writer_init(&writer, frame, sizeof(frame));
-	wire_put_u8(&writer, MESSAGE_DIGESTS);
-	for (uint32_t range = 0; range < PEERS_RANGES; range++)
-		wire_put_u64(&writer, ras->peers.ranges[range]);
-	link_send(ras, link, frame, wire_writer_used(&writer));
-}
-
 void sync_digest_received(struct ras *ras, struct link *link, uint64_t digest) {
 	uint64_t own = peers_digest(&ras->peers);
+	uint8_t frame[1 + PEERS_RANGES * sizeof(uint64_t)];
+	struct wire_writer writer;
 
 	if (digest == own) {
 		link->agreed_ns = ras->observed_ns;
@@ -52,7 +38,17 @@ void sync_digest_received(struct ras *ras, struct link *link, uint64_t digest) {
 	    ras->observed_ns < ras->sync.busy_ns)
 		return;
 	ras_emit(ras, RAS_EVENT_DIVERGED, link->slot, RAS_CAUSE_NONE, 0);
-	sync_start(ras, link);
+
+	// Send our digests, which starts a comparison.
+	ras->counters.syncs++;
+	ras->sync.busy_ns = ras->observed_ns + SYNC_BUSY_NS;
+	link->synced_ns = ras->observed_ns;
+	link->unequal_ns = RAS_NEVER;
+	wire_writer_init(&writer, frame, sizeof(frame));
+	wire_put_u8(&writer, MESSAGE_DIGESTS);
+	for (uint32_t range = 0; range < PEERS_RANGES; range++)
+		wire_put_u64(&writer, ras->peers.ranges[range]);
+	link_send(ras, link, frame, wire_writer_used(&writer));
 }
 
 static void brief_begin(struct ras *ras, struct wire_writer *writer, uint64_t mask, uint8_t flags) {
@@ -213,20 +209,6 @@ static void brief_apply_newer(
 		pulls->ids[pulls->count++] = brief->id;
 }
 
-// Add our update to the reply if the brief is older than our entry.
-static void brief_reply_older(struct reply *reply, const struct message_brief *brief) {
-	struct ras *ras = reply->ras;
-	uint32_t slot = peers_find(&ras->peers, brief->id);
-
-	if (slot == RAS_NO_SLOT)
-		return;
-	ras_entry(ras, slot)->flags |= PEER_LISTED;
-	if (message_state_is_foreign(brief->state))
-		return; // an unknown state cannot be compared
-	if (brief_is_older(ras_entry(ras, slot), brief))
-		reply_add(reply, slot);
-}
-
 // Send the members that the peer did not list, once it has listed whole ranges.
 static void unlisted_members_reply(struct reply *reply, uint64_t mask) {
 	struct ras *ras = reply->ras;
@@ -241,11 +223,6 @@ static void unlisted_members_reply(struct reply *reply, uint64_t mask) {
 			reply_add(reply, slot);
 		entry->flags &= (uint8_t)~PEER_LISTED;
 	}
-}
-
-static void listed_clear(struct ras *ras) {
-	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++)
-		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_LISTED;
 }
 
 int sync_brief_received(struct ras *ras, struct link *link, struct wire_reader *reader) {
@@ -265,11 +242,23 @@ int sync_brief_received(struct ras *ras, struct link *link, struct wire_reader *
 		return 0; // a brief ended the sender's membership and dropped the link
 	if (err != -ENODATA)
 		return err;
-	if ((head.flags & MESSAGE_BRIEF_FIRST) != 0)
-		listed_clear(ras);
+	for (uint32_t slot = 0;
+	     (head.flags & MESSAGE_BRIEF_FIRST) != 0 && slot < ras->peers.entry_count; slot++)
+		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_LISTED;
+
+	// Reply with each entry of ours that is newer than its brief. An unknown state cannot be
+	// compared.
 	reply_begin(&reply);
-	while (message_brief_decode(&again, head.entry_bytes, &brief) == 0)
-		brief_reply_older(&reply, &brief);
+	while (message_brief_decode(&again, head.entry_bytes, &brief) == 0) {
+		uint32_t slot = peers_find(&ras->peers, brief.id);
+
+		if (slot == RAS_NO_SLOT)
+			continue;
+		ras_entry(ras, slot)->flags |= PEER_LISTED;
+		if (!message_state_is_foreign(brief.state) &&
+		    brief_is_older(ras_entry(ras, slot), &brief))
+			reply_add(&reply, slot);
+	}
 	if ((head.flags & MESSAGE_BRIEF_LAST) != 0)
 		unlisted_members_reply(&reply, head.mask);
 	reply_end(&reply);

@@ -20,20 +20,8 @@ stranger_find(struct ras *ras, uint64_t peer, const struct sock_addr *address) {
 	return NULL;
 }
 
-static struct ras_stranger *stranger_allocate(struct ras *ras) {
-	struct strangers *strangers = &ras->strangers;
-	struct ras_stranger *oldest = &strangers->list[0];
-
-	if (strangers->count < STRANGERS_MAX)
-		return &strangers->list[strangers->count++];
-	for (uint32_t n = 1; n < strangers->count; n++) {
-		if (strangers->list[n].seen_ns < oldest->seen_ns)
-			oldest = &strangers->list[n];
-	}
-	return oldest;
-}
-
 void stranger_add(struct ras *ras, uint64_t peer, const struct sock_addr *address, uint64_t found) {
+	struct strangers *strangers = &ras->strangers;
 	struct ras_stranger *stranger = stranger_find(ras, peer, address);
 	uint32_t slot = peers_find(&ras->peers, peer);
 	uint64_t start;
@@ -44,8 +32,15 @@ void stranger_add(struct ras *ras, uint64_t peer, const struct sock_addr *addres
 	start = ras_incarnation_start(ras_entry(ras, slot)->incarnation);
 	is_new = stranger == NULL || stranger->found != found || stranger->start != start ||
 		 ras->observed_ns - stranger->seen_ns > STRANGER_KEEP_NS;
-	if (stranger == NULL)
-		stranger = stranger_allocate(ras);
+	if (stranger == NULL && strangers->count < STRANGERS_MAX) {
+		stranger = &strangers->list[strangers->count++];
+	} else if (stranger == NULL) {
+		stranger = &strangers->list[0]; // the oldest one is replaced
+		for (uint32_t n = 1; n < strangers->count; n++) {
+			if (strangers->list[n].seen_ns < stranger->seen_ns)
+				stranger = &strangers->list[n];
+		}
+	}
 	*stranger = (struct ras_stranger){
 		.peer = peer,
 		.found = found,

@@ -254,7 +254,7 @@ static void every_shorter_encoding_is_refused(void **state) {
 }
 
 static void encodings_that_no_agent_makes_are_refused(void **state) {
-	// Offsets into the encoding of host "host", name "name"; see info_encode().
+	// Offsets into the encoding of host "host", name "name"; see ras_record_from_info().
 	static const struct {
 		size_t offset;
 		uint8_t value;
