@@ -341,28 +341,6 @@ void relay_send_once(
 
 // Arrivals
 
-static void packet_arrive(struct ras *ras, const struct relay_packet *packet) {
-	const struct relay_header *header = &packet->header;
-
-	if (header->destination_run != ras_self(ras)->record->run) {
-		relay_refuse(ras, packet, RAS_RELAY_WRONG_INCARNATION);
-		return;
-	}
-	switch (header->kind) {
-	case RELAY_DATA:
-		relay_receive(ras, packet);
-		return;
-	case RELAY_ACK:
-		relay_answer_received(ras, header, RAS_RELAY_REASON_NONE);
-		return;
-	case RELAY_NAK:
-		relay_answer_received(ras, header, (enum ras_relay_reason)header->reason);
-		return;
-	default:
-		relay_count_end(ras, packet, RAS_RELAY_UNDECODABLE);
-	}
-}
-
 int relay_frame_received(struct ras *ras, struct link *link, const uint8_t *frame, size_t size) {
 	enum ras_relay_reason reason;
 	struct relay_header header;
@@ -377,26 +355,33 @@ int relay_frame_received(struct ras *ras, struct link *link, const uint8_t *fram
 		return -EBADMSG;
 
 	packet = relay_packet_make(&header, frame, link->slot);
-	if (header.destination == ras->self_id) {
-		packet_arrive(ras, &packet);
+	if (header.destination != ras->self_id) {
+		reason = relay_dispatch(ras, &packet, NULL, 0);
+		if (reason != RAS_RELAY_REASON_NONE)
+			relay_refuse(ras, &packet, reason);
 		return 0;
 	}
-	reason = relay_dispatch(ras, &packet, NULL, 0);
-	if (reason != RAS_RELAY_REASON_NONE)
-		relay_refuse(ras, &packet, reason);
+	if (header.destination_run != ras_self(ras)->record->run) {
+		relay_refuse(ras, &packet, RAS_RELAY_WRONG_INCARNATION);
+		return 0;
+	}
+	switch (header.kind) {
+	case RELAY_DATA:
+		relay_receive(ras, &packet);
+		break;
+	case RELAY_ACK:
+		relay_answer_received(ras, &header, RAS_RELAY_REASON_NONE);
+		break;
+	case RELAY_NAK:
+		relay_answer_received(ras, &header, (enum ras_relay_reason)header.reason);
+		break;
+	default:
+		relay_count_end(ras, &packet, RAS_RELAY_UNDECODABLE);
+	}
 	return 0;
 }
 
 // Timers: expiry of messages, retries, idle memory
-
-static void buffers_reclaim(struct ras *ras) {
-	struct relay *relay = ras->relay;
-	bool pools_closed = relay_pools_reclaim(ras);
-
-	relay_sources_reclaim(ras);
-	relay->reclaim_ns =
-		relay->source_count > 0 || !pools_closed ? ras->now_ns + RELAY_IDLE_NS : RAS_NEVER;
-}
 
 void relay_tick(struct ras *ras) {
 	struct relay_match expired = {.slot = RAS_NO_SLOT, .expired_ns = ras->now_ns};
@@ -414,8 +399,14 @@ void relay_tick(struct ras *ras) {
 	}
 	relay_held_tick(ras);
 	relay_pending_tick(ras);
-	if (ras->now_ns >= relay->reclaim_ns)
-		buffers_reclaim(ras);
+	if (ras->now_ns >= relay->reclaim_ns) {
+		bool pools_closed = relay_pools_reclaim(ras);
+
+		relay_sources_reclaim(ras);
+		relay->reclaim_ns = relay->source_count > 0 || !pools_closed
+					    ? ras->now_ns + RELAY_IDLE_NS
+					    : RAS_NEVER;
+	}
 	relay->due_ns = relay->reclaim_ns;
 	relay_wake_at(relay, relay_queue_due_ns(relay));
 	relay_wake_at(relay, relay_held_due_ns(relay));

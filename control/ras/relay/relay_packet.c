@@ -55,31 +55,6 @@ void relay_header_encode(const struct relay_header *header, uint8_t *frame) {
 	must(wire_writer_used(&writer) == RELAY_HEADER_BYTES);
 }
 
-static void header_read(struct wire_reader *reader, struct relay_header *header) {
-	header->header_size = wire_get_u8(reader);
-	header->kind = wire_get_u8(reader);
-	header->class = wire_get_u8(reader);
-	header->flags = wire_get_u8(reader);
-	header->reason = wire_get_u8(reader);
-	header->detours = wire_get_u8(reader);
-	header->attempt = wire_get_u8(reader);
-	header->hops = wire_get_u16(reader);
-	header->hops_left = wire_get_u16(reader);
-	header->life_us = wire_get_u32(reader);
-	header->source = wire_get_u64(reader);
-	header->source_incarnation = wire_get_u64(reader);
-	header->source_run = wire_get_u64(reader);
-	header->destination = wire_get_u64(reader);
-	header->destination_run = wire_get_u64(reader);
-	header->view = wire_get_u64(reader);
-	header->sequence = wire_get_u64(reader);
-	header->about = wire_get_u64(reader);
-	header->flow = wire_get_u32(reader);
-	header->port = wire_get_u32(reader);
-	header->behind = wire_get_u16(reader);
-	header->payload_size = wire_get_u16(reader);
-}
-
 // Check the rules of each kind for the fields of the header.
 static bool header_kind_valid(const struct relay_header *header) {
 	bool ordered = (header->flags & RELAY_FLAG_ORDERED) != 0;
@@ -110,7 +85,28 @@ int relay_header_decode(const uint8_t *frame, size_t size, struct relay_header *
 	wire_reader_init(&reader, frame, size);
 	if (wire_get_u8(&reader) != MESSAGE_RELAY)
 		return -EBADMSG;
-	header_read(&reader, &header);
+	header.header_size = wire_get_u8(&reader);
+	header.kind = wire_get_u8(&reader);
+	header.class = wire_get_u8(&reader);
+	header.flags = wire_get_u8(&reader);
+	header.reason = wire_get_u8(&reader);
+	header.detours = wire_get_u8(&reader);
+	header.attempt = wire_get_u8(&reader);
+	header.hops = wire_get_u16(&reader);
+	header.hops_left = wire_get_u16(&reader);
+	header.life_us = wire_get_u32(&reader);
+	header.source = wire_get_u64(&reader);
+	header.source_incarnation = wire_get_u64(&reader);
+	header.source_run = wire_get_u64(&reader);
+	header.destination = wire_get_u64(&reader);
+	header.destination_run = wire_get_u64(&reader);
+	header.view = wire_get_u64(&reader);
+	header.sequence = wire_get_u64(&reader);
+	header.about = wire_get_u64(&reader);
+	header.flow = wire_get_u32(&reader);
+	header.port = wire_get_u32(&reader);
+	header.behind = wire_get_u16(&reader);
+	header.payload_size = wire_get_u16(&reader);
 	if (!wire_reader_ok(&reader))
 		return wire_reader_error(&reader);
 	if (header.header_size < RELAY_HEADER_BYTES || header.header_size > RELAY_HEADER_BYTES_MAX)

@@ -12,10 +12,6 @@
 // One of so many frames is taken from the lowest waiting class.
 #define LOWEST_CLASS_SHARE 8
 
-static uint32_t class_quantum(uint32_t rank) {
-	return RELAY_HEADER_BYTES_MAX + (uint32_t)ras_relay_size_max((enum ras_relay_class)rank);
-}
-
 void relay_queue_fini(struct ras *ras) {
 	struct relay_queue *queue = &ras->relay->queue;
 
@@ -52,18 +48,13 @@ static struct relay_lane *lane_get(struct ras *ras, uint32_t slot) {
 	return lane;
 }
 
-static bool lane_is_empty(const struct relay_lane *lane) {
-	for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++) {
-		if (lane->count[rank] > 0)
-			return false;
-	}
-	return true;
-}
-
 // Remove an empty lane and move the last lane into its place.
 static void lane_drop_if_empty(struct relay *relay, struct relay_lane *lane) {
-	if (lane_is_empty(lane))
-		*lane = relay->queue.lanes[--relay->queue.lane_count];
+	for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++) {
+		if (lane->count[rank] > 0)
+			return;
+	}
+	*lane = relay->queue.lanes[--relay->queue.lane_count];
 }
 
 bool relay_queue_waits(const struct relay *relay, uint32_t slot) {
@@ -288,34 +279,28 @@ int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool det
 
 // Service order
 
-// Return the highest waiting class, or once in LOWEST_CLASS_SHARE frames the lowest one.
-static uint32_t lane_next_class(struct relay_lane *lane) {
-	bool lowest = ++lane->served % LOWEST_CLASS_SHARE == 0;
-	uint32_t chosen = RAS_RELAY_CLASS_COUNT;
-
-	for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++) {
-		if (lane->count[rank] == 0)
-			continue;
-		if (chosen == RAS_RELAY_CLASS_COUNT || lowest)
-			chosen = rank;
-	}
-	return chosen;
-}
-
 struct relay_item *relay_queue_next(struct ras *ras, uint32_t slot) {
 	struct relay_lane *lane = lane_find(ras->relay, slot);
 	struct relay_backlog *turn;
 	struct relay_item *item;
-	uint32_t rank, size;
+	uint32_t rank = RAS_RELAY_CLASS_COUNT;
+	uint32_t size;
+	bool lowest;
 
 	if (lane == NULL)
 		return NULL;
-	rank = lane_next_class(lane);
+	// The highest waiting class, or once in LOWEST_CLASS_SHARE frames the lowest one.
+	lowest = ++lane->served % LOWEST_CLASS_SHARE == 0;
+	for (uint32_t waiting = 0; waiting < RAS_RELAY_CLASS_COUNT; waiting++) {
+		if (lane->count[waiting] > 0 && (rank == RAS_RELAY_CLASS_COUNT || lowest))
+			rank = waiting;
+	}
 	turn = lane->last[rank]->next;
 	if (turn->deficit < relay_packet_bytes(&turn->head->header)) {
 		lane->last[rank] = turn;
 		turn = turn->next;
-		turn->deficit += class_quantum(rank);
+		turn->deficit += RELAY_HEADER_BYTES_MAX +
+				 (uint32_t)ras_relay_size_max((enum ras_relay_class)rank);
 	}
 	size = (uint32_t)relay_packet_bytes(&turn->head->header);
 	must(turn->deficit >= size);
@@ -325,12 +310,6 @@ struct relay_item *relay_queue_next(struct ras *ras, uint32_t slot) {
 		backlog_close(lane, rank, turn);
 	lane_drop_if_empty(ras->relay, lane);
 	return item;
-}
-
-static bool item_matches(const struct relay_item *item, const struct relay_match *match) {
-	if (match->destination != 0 && item->header.destination != match->destination)
-		return false;
-	return item->expires_ns <= match->expired_ns;
 }
 
 // Move matching items of one class to the end of the chain. Returns the new end.
@@ -355,7 +334,9 @@ static struct relay_item **lane_extract_class(
 		for (struct relay_item *item = backlog->head; item != NULL;) {
 			struct relay_item *following = item->next;
 
-			if (item_matches(item, match)) {
+			if ((match->destination == 0 ||
+			     item->header.destination == match->destination) &&
+			    item->expires_ns <= match->expired_ns) {
 				*end = backlog_take(lane, backlog, before);
 				end = &(*end)->next;
 			} else {

@@ -28,27 +28,6 @@ void relay_held_fini(struct ras *ras) {
 		held_release(ras, &ras->relay->held);
 }
 
-// Drop the held messages of an older start of the source.
-static void held_drop_source(struct ras *ras, uint64_t source) {
-	struct relay_held **at = &ras->relay->held;
-
-	while (*at != NULL) {
-		if ((*at)->header.source == source)
-			held_release(ras, at);
-		else
-			at = &(*at)->next;
-	}
-}
-
-static struct relay_held *held_find(const struct relay *relay, const struct relay_header *header) {
-	struct relay_held *held = relay->held;
-
-	while (held != NULL &&
-	       (held->header.source != header->source || held->header.sequence != header->sequence))
-		held = held->next;
-	return held;
-}
-
 // Hold a copy until its life or `wait_ns` is over. Returns false without room or memory.
 static bool held_add(
 	struct ras *ras,
@@ -179,10 +158,6 @@ static bool held_try_deliver(struct ras *ras, struct relay_held *held) {
 	return false;
 }
 
-static bool held_waits_for_consumer(const struct relay_held *held) {
-	return held->reason == RAS_RELAY_NO_CONSUMER || held->reason == RAS_RELAY_QUEUE_FULL;
-}
-
 // Try to deliver messages that wait for their turn, or for the consumer of this port, until a round
 // delivers nothing. Port 0 stands for no port.
 static void held_deliver_ready(struct ras *ras, uint32_t port) {
@@ -194,8 +169,10 @@ static void held_deliver_ready(struct ras *ras, uint32_t port) {
 		moved = false;
 		while (*at != NULL) {
 			struct relay_held *held = *at;
+			bool waits_for_consumer = held->reason == RAS_RELAY_NO_CONSUMER ||
+						  held->reason == RAS_RELAY_QUEUE_FULL;
 
-			if ((held_waits_for_consumer(held) && held->header.port != port) ||
+			if ((waits_for_consumer && held->header.port != port) ||
 			    !held_try_deliver(ras, held)) {
 				at = &held->next;
 				continue;
@@ -252,19 +229,6 @@ uint64_t relay_held_due_ns(const struct relay *relay) {
 
 // Arrival
 
-static void packet_receive_once(struct ras *ras, const struct relay_packet *packet) {
-	const struct relay_header *header = &packet->header;
-	struct ras_relay_counters *counters = &ras->relay->counters;
-	struct wire_reader reader;
-
-	counters->delivered[header->class]++;
-	counters->delivered_bytes[header->class] += header->payload_size;
-	wire_reader_init(&reader, packet->frame + header->header_size, header->payload_size);
-	ras_relay_deliver_once(ras, header->source, header->port, &reader);
-	if (!wire_reader_ok(&reader))
-		relay_count_end(ras, packet, RAS_RELAY_UNDECODABLE);
-}
-
 // Return true if the sender is the run that our table holds, or a newer start of it.
 static bool
 sender_run_is_current(const struct peer_entry *entry, const struct relay_header *header) {
@@ -282,6 +246,7 @@ static struct relay_source *packet_source(struct ras *ras, const struct relay_pa
 	uint64_t start = ras_incarnation_start(header->source_incarnation);
 	uint64_t life_ns = header->life_us * UINT64_C(1000);
 	uint32_t slot = peers_find(&ras->peers, header->source);
+	struct relay_held **at = &ras->relay->held;
 	struct relay_source *source;
 
 	if (slot != RAS_NO_SLOT && !sender_run_is_current(ras_entry(ras, slot), header)) {
@@ -302,7 +267,13 @@ static struct relay_source *packet_source(struct ras *ras, const struct relay_pa
 		return NULL;
 	}
 	if (start > source->start || header->source_run != source->run) {
-		held_drop_source(ras, header->source);
+		// Drop the held messages of the older start.
+		while (*at != NULL) {
+			if ((*at)->header.source == header->source)
+				held_release(ras, at);
+			else
+				at = &(*at)->next;
+		}
 		relay_source_restart(ras, source, start, header->source_run);
 	}
 	return source;
@@ -346,15 +317,25 @@ static void packet_receive_new(
 
 void relay_receive(struct ras *ras, const struct relay_packet *packet) {
 	const struct relay_header *header = &packet->header;
+	struct ras_relay_counters *counters = &ras->relay->counters;
 	struct relay_source *source;
 	struct relay_held *held;
+	struct wire_reader reader;
 
 	if (header->life_us == 0) {
 		relay_refuse(ras, packet, RAS_RELAY_EXPIRED);
 		return;
 	}
 	if (header->sequence == 0) {
-		packet_receive_once(ras, packet);
+		// A message that is sent once: no answer, and no check for duplicates.
+		counters->delivered[header->class]++;
+		counters->delivered_bytes[header->class] += header->payload_size;
+		wire_reader_init(
+			&reader, packet->frame + header->header_size, header->payload_size
+		);
+		ras_relay_deliver_once(ras, header->source, header->port, &reader);
+		if (!wire_reader_ok(&reader))
+			relay_count_end(ras, packet, RAS_RELAY_UNDECODABLE);
 		return;
 	}
 	source = packet_source(ras, packet);
@@ -371,7 +352,10 @@ void relay_receive(struct ras *ras, const struct relay_packet *packet) {
 	case RELAY_FRESH:
 		break;
 	}
-	held = held_find(ras->relay, header);
+	held = ras->relay->held;
+	while (held != NULL &&
+	       (held->header.source != header->source || held->header.sequence != header->sequence))
+		held = held->next;
 	if (held != NULL)
 		held_retry_received(ras, held, packet);
 	else

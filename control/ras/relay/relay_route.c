@@ -7,16 +7,12 @@
 // of visited nodes would add nothing to these two rules.
 #include "relay/relay_state.h"
 
-static uint32_t ceil_log2(uint32_t value) {
-	uint32_t bits = 0;
-
-	while (bits < 32 && (UINT64_C(1) << bits) < value)
-		bits++;
-	return bits;
-}
-
 uint32_t relay_hops_max(uint32_t members, bool long_rings) {
-	return (long_rings ? ceil_log2(members) : members / 2) + 4;
+	uint32_t bits = 0; // ceil(log2(members))
+
+	while (bits < 32 && (UINT64_C(1) << bits) < members)
+		bits++;
+	return (long_rings ? bits : members / 2) + 4;
 }
 
 static bool slot_is_avoided(uint32_t slot, const uint32_t *avoid, uint32_t avoid_count) {
@@ -25,17 +21,6 @@ static bool slot_is_avoided(uint32_t slot, const uint32_t *avoid, uint32_t avoid
 			return true;
 	}
 	return false;
-}
-
-// Return the ring position of the link's peer. Each routing asks this for every link, so the
-// position is cached until the ring changes.
-static uint32_t link_position(struct ras *ras, struct link *link) {
-	if (link->position_ring_number != ras->peers.ring_number) {
-		link->position_ring_number = ras->peers.ring_number;
-		link->position =
-			peers_ring_position(&ras->peers, ras_entry(ras, link->slot)->record);
-	}
-	return link->position;
 }
 
 // Return the reason for a missing route: STALE_VIEW if the source has another table than we.
@@ -72,7 +57,15 @@ enum ras_relay_reason relay_route(
 			continue;
 		if (link->slot == packet->from || slot_is_avoided(link->slot, avoid, avoid_count))
 			continue;
-		distance = ring_distance(link_position(ras, link), position, count);
+		// Each routing needs the position of every link, so it is cached until the ring
+		// changes.
+		if (link->position_ring_number != ras->peers.ring_number) {
+			link->position_ring_number = ras->peers.ring_number;
+			link->position = peers_ring_position(
+				&ras->peers, ras_entry(ras, link->slot)->record
+			);
+		}
+		distance = ring_distance(link->position, position, count);
 		if (link->slot == packet->back) {
 			nearest = distance;
 			best = link;

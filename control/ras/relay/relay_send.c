@@ -80,12 +80,6 @@ static void pending_end(
 		ras_relay_report(ras, port, &report);
 }
 
-static void pending_delivered(struct ras *ras, struct relay_pending *pending, uint32_t hops) {
-	pending->reason = RAS_RELAY_REASON_NONE;
-	pending->refuser = 0;
-	pending_end(ras, pending, RAS_RELAY_OUTCOME_DELIVERED, hops);
-}
-
 static void pending_mark_over(struct ras *ras, struct relay_pending *pending) {
 	pending->over = true;
 	pending_set_retry(ras, pending, ras->now_ns);
@@ -154,10 +148,13 @@ void relay_answer_received(
 		ras->relay->counters.replies_unknown++;
 		return;
 	}
-	if (reason == RAS_RELAY_REASON_NONE)
-		pending_delivered(ras, pending, answer->behind);
-	else
+	if (reason != RAS_RELAY_REASON_NONE) {
 		pending_refused(ras, pending, answer, reason);
+		return;
+	}
+	pending->reason = RAS_RELAY_REASON_NONE;
+	pending->refuser = 0;
+	pending_end(ras, pending, RAS_RELAY_OUTCOME_DELIVERED, answer->behind);
 }
 
 void relay_pending_peer_changed(struct ras *ras, uint32_t slot) {
@@ -207,19 +204,6 @@ flow_predecessor_distance(const struct ras *ras, const struct relay_pending *pen
 	return before != 0 ? (uint16_t)(header->sequence - before) : 0;
 }
 
-static void pending_schedule(struct ras *ras, struct relay_pending *pending) {
-	uint64_t at_ns = pending->deadline_ns;
-
-	if (pending->tries < tries_max(ras)) {
-		uint64_t wait_ns = ras->profile->relay_retry_ns << (pending->tries - 1);
-		uint64_t next_ns = ras->now_ns + ras_jitter(ras, wait_ns);
-
-		if (next_ns < at_ns)
-			at_ns = next_ns;
-	}
-	pending_set_retry(ras, pending, at_ns);
-}
-
 static void
 pending_dispatch(struct ras *ras, struct relay_pending *pending, struct relay_packet *packet) {
 	enum ras_relay_reason reason;
@@ -238,6 +222,7 @@ pending_dispatch(struct ras *ras, struct relay_pending *pending, struct relay_pa
 
 static void pending_transmit(struct ras *ras, struct relay_pending *pending) {
 	struct relay_header *header = &pending->header;
+	uint64_t retry_ns = pending->deadline_ns;
 	struct relay_packet packet;
 
 	header->attempt = pending->tries++;
@@ -252,44 +237,42 @@ static void pending_transmit(struct ras *ras, struct relay_pending *pending) {
 	packet = relay_packet_make(header, pending->frame, RAS_NO_SLOT);
 	if (pending->tries > 1)
 		ras->relay->counters.retransmitted++;
-	pending_schedule(ras, pending);
+	if (pending->tries < tries_max(ras)) {
+		uint64_t wait_ns = ras->profile->relay_retry_ns << (pending->tries - 1);
+		uint64_t next_ns = ras->now_ns + ras_jitter(ras, wait_ns);
+
+		if (next_ns < retry_ns)
+			retry_ns = next_ns;
+	}
+	pending_set_retry(ras, pending, retry_ns);
 	if (header->destination == ras->self_id)
 		relay_receive(ras, &packet); // may end the message at once
 	else
 		pending_dispatch(ras, pending, &packet);
 }
 
-static void pending_expire(struct ras *ras, struct relay_pending *pending) {
-	struct relay_packet packet = relay_packet_make(&pending->header, NULL, RAS_NO_SLOT);
-
-	if (!all_tries_refused(pending)) {
-		pending->reason = RAS_RELAY_NO_ANSWER;
-		pending->refuser = 0;
-		relay_count_end(ras, &packet, RAS_RELAY_NO_ANSWER);
-	}
-	pending_end(ras, pending, pending_outcome(pending), pending->refused_hops);
-}
-
-static struct relay_pending *pending_due(const struct ras *ras) {
-	struct relay_pending *pending = ras->relay->pending;
-
-	while (pending != NULL && pending->retry_ns > ras->now_ns)
-		pending = pending->next;
-	return pending;
-}
-
 void relay_pending_tick(struct ras *ras) {
-	struct relay_pending *pending;
+	for (;;) {
+		struct relay_pending *pending = ras->relay->pending;
+		struct relay_packet packet;
 
-	// Search from the start each time, since the end of one message may end others. The loop
-	// ends, because each round ends a message or uses up a try.
-	while ((pending = pending_due(ras)) != NULL) {
-		if (pending->over)
-			pending_end(ras, pending, pending_outcome(pending), pending->refused_hops);
-		else if (ras->now_ns >= pending->deadline_ns)
-			pending_expire(ras, pending);
-		else
+		// Search from the start each time, since the end of one message may end others. The
+		// loop ends, because each round ends a message or uses up a try.
+		while (pending != NULL && pending->retry_ns > ras->now_ns)
+			pending = pending->next;
+		if (pending == NULL)
+			return;
+		if (!pending->over && ras->now_ns < pending->deadline_ns) {
 			pending_transmit(ras, pending);
+			continue;
+		}
+		if (!pending->over && !all_tries_refused(pending)) {
+			packet = relay_packet_make(&pending->header, NULL, RAS_NO_SLOT);
+			pending->reason = RAS_RELAY_NO_ANSWER;
+			pending->refuser = 0;
+			relay_count_end(ras, &packet, RAS_RELAY_NO_ANSWER);
+		}
+		pending_end(ras, pending, pending_outcome(pending), pending->refused_hops);
 	}
 }
 

@@ -13,13 +13,6 @@ static struct relay_source **source_bucket(const struct relay *relay, uint64_t i
 	return &relay->buckets[id % RELAY_SOURCE_BUCKETS].first; // ids are hashes already
 }
 
-static void source_release(struct ras *ras, struct relay_source *source) {
-	ras->relay->flow_count -= source->flow_count;
-	ras->relay->source_count--;
-	memory_release(&ras->memory, source->flows, source->flow_capacity * sizeof(*source->flows));
-	memory_release(&ras->memory, source, sizeof(*source));
-}
-
 // Release the entries that are not needed any more at this time.
 static void sources_release_unneeded(struct ras *ras, uint64_t now_ns) {
 	struct relay *relay = ras->relay;
@@ -37,7 +30,13 @@ static void sources_release_unneeded(struct ras *ras, uint64_t now_ns) {
 				continue;
 			}
 			*at = source->next;
-			source_release(ras, source);
+			relay->flow_count -= source->flow_count;
+			relay->source_count--;
+			memory_release(
+				&ras->memory, source->flows,
+				source->flow_capacity * sizeof(*source->flows)
+			);
+			memory_release(&ras->memory, source, sizeof(*source));
 		}
 	}
 	if (relay->source_count == 0) {

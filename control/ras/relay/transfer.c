@@ -188,16 +188,6 @@ bool transfer_reason_is_transient(enum ras_relay_reason reason) {
 	return reason != RAS_RELAY_UNDECODABLE && reason != RAS_RELAY_NO_CONSUMER;
 }
 
-// End a transfer whose peer the relay does not know any more, or that has a new start.
-static void transfer_finish_peer_gone(struct ras *ras, struct transfer *transfer) {
-	uint32_t slot = peers_find(&ras->peers, transfer->peer);
-
-	if (slot != RAS_NO_SLOT)
-		transfer_peer_changed(ras, slot);
-	transfer_finish(ras, transfer, RAS_TRANSFER_DEAD, RAS_TRANSFER_REASON_NONE, false);
-	transfer->owed = false;
-}
-
 int transfer_send_message(
 	struct ras *ras,
 	struct transfer *transfer,
@@ -227,7 +217,12 @@ int transfer_send_message(
 		ras->transfers->counters.waited++;
 		transfer_defer(ras, transfer, TRANSFER_WAIT_NS);
 	} else if (err < 0) {
-		transfer_finish_peer_gone(ras, transfer);
+		// The relay does not know the peer any more, or the peer has a new start.
+		slot = peers_find(&ras->peers, transfer->peer);
+		if (slot != RAS_NO_SLOT)
+			transfer_peer_changed(ras, slot);
+		transfer_finish(ras, transfer, RAS_TRANSFER_DEAD, RAS_TRANSFER_REASON_NONE, false);
+		transfer->owed = false;
 	}
 	return err;
 }
@@ -259,17 +254,13 @@ control_message(const struct ras *ras, const struct transfer *transfer) {
 	return message;
 }
 
-// Return true if the control message in flight is obsolete: it was answered, or the transfer ended.
-static bool control_is_obsolete(const struct transfer *transfer) {
-	if (transfer->over)
-		return !transfer->control_final;
-	return !transfer->incoming && transfer->out.granted;
-}
-
 static void transfer_send_control(struct ras *ras, struct transfer *transfer) {
 	struct transfer_message message;
+	// The control message in flight was answered, or the transfer has ended since.
+	bool obsolete = transfer->over ? !transfer->control_final
+				       : !transfer->incoming && transfer->out.granted;
 
-	if (control_is_obsolete(transfer)) {
+	if (obsolete) {
 		relay_cancel_own(ras, transfer->control_id);
 		transfer->control_id = 0;
 		transfer->control_due = transfer->over && transfer->owed;
@@ -371,47 +362,38 @@ static void transfer_do_turn(struct ras *ras, struct transfer *transfer) {
 		transfer_free(ras, transfer);
 }
 
-// Move a transfer that had its turn to the end of the list.
-static void transfer_move_to_end(struct transfers *transfers, struct transfer *transfer) {
-	struct transfer **at = &transfers->first;
+void transfer_tick(struct ras *ras) {
+	struct transfers *transfers = ras->transfers;
+	struct transfer *transfer, *next;
 
-	while (*at != transfer)
-		at = &(*at)->next;
-	*at = transfer->next;
-	while (*at != NULL)
-		at = &(*at)->next;
-	*at = transfer;
-	transfer->next = NULL;
-}
+	if (ras->now_ns < transfers->due_ns)
+		return;
+	transfers->due_ns = RAS_NEVER;
+	for (transfer = transfers->first; transfer != NULL; transfer = next) {
+		next = transfer->next;
+		transfer_do_turn(ras, transfer);
+	}
 
-static void transfers_send_segments(struct ras *ras) {
-	struct transfer *transfer = ras->transfers->first;
+	// Send segments in turn: after each one, its transfer moves to the end of the list.
+	for (transfer = transfers->first; transfer != NULL;) {
+		struct transfer **at = &transfers->first;
 
-	while (transfer != NULL) {
 		if (!transfer_out_can_send(ras, transfer)) {
 			transfer = transfer->next;
 			continue;
 		}
 		transfer_out_send(ras, transfer);
-		transfer_move_to_end(ras->transfers, transfer);
-		transfer = ras->transfers->first;
+		while (*at != transfer)
+			at = &(*at)->next;
+		*at = transfer->next;
+		while (*at != NULL)
+			at = &(*at)->next;
+		*at = transfer;
+		transfer->next = NULL;
+		transfer = transfers->first;
 	}
-}
 
-void transfer_tick(struct ras *ras) {
-	struct transfers *transfers = ras->transfers;
-	struct transfer *next;
-
-	if (ras->now_ns < transfers->due_ns)
-		return;
-	transfers->due_ns = RAS_NEVER;
-	for (struct transfer *transfer = transfers->first; transfer != NULL; transfer = next) {
-		next = transfer->next;
-		transfer_do_turn(ras, transfer);
-	}
-	transfers_send_segments(ras);
-	for (struct transfer *transfer = transfers->first; transfer != NULL;
-	     transfer = transfer->next) {
+	for (transfer = transfers->first; transfer != NULL; transfer = transfer->next) {
 		transfer_wake_at(ras, transfer->deadline_ns);
 		if (transfer->wait_ns > ras->now_ns)
 			transfer_wake_at(ras, transfer->wait_ns);

@@ -48,30 +48,6 @@ size_t transfer_message_encode(const struct transfer_message *message, uint8_t *
 	return wire_writer_used(&writer);
 }
 
-static void read_start(struct wire_reader *reader, struct transfer_message *message) {
-	message->port = wire_get_u32(reader);
-	message->tag = wire_get_u64(reader);
-	message->size = wire_get_u64(reader);
-	message->life_ms = wire_get_u32(reader);
-	if (message->size != RAS_TRANSFER_SIZE_UNKNOWN && message->size > RAS_TRANSFER_BYTES_MAX)
-		wire_reader_fail(reader, -EBADMSG);
-	if (message->life_ms == 0 || message->life_ms > RAS_TRANSFER_LIFE_MAX_NS / RAS_NS_PER_MS)
-		wire_reader_fail(reader, -EBADMSG);
-}
-
-static void read_data(struct wire_reader *reader, struct transfer_message *message) {
-	uint8_t flags;
-
-	message->offset = wire_get_u32(reader);
-	flags = wire_get_u8(reader);
-	message->last = (flags & DATA_LAST) != 0;
-	message->count = (uint32_t)wire_reader_left(reader);
-	message->bytes = wire_get_view(reader, message->count);
-	if ((flags & ~DATA_LAST) != 0 || message->count > RAS_TRANSFER_SEGMENT_BYTES_MAX ||
-	    message->offset > RAS_TRANSFER_BYTES_MAX || (message->count == 0 && !message->last))
-		wire_reader_fail(reader, -EBADMSG);
-}
-
 // Decode an outcome. END and CANCEL carry only outcomes that the receiver of the message cannot
 // find out itself.
 static void read_outcome(struct wire_reader *reader, struct transfer_message *message) {
@@ -89,12 +65,31 @@ static void read_outcome(struct wire_reader *reader, struct transfer_message *me
 }
 
 static void read_body(struct wire_reader *reader, struct transfer_message *message) {
+	uint8_t flags;
+
 	switch (message->type) {
 	case TRANSFER_START:
-		read_start(reader, message);
+		message->port = wire_get_u32(reader);
+		message->tag = wire_get_u64(reader);
+		message->size = wire_get_u64(reader);
+		message->life_ms = wire_get_u32(reader);
+		if (message->size != RAS_TRANSFER_SIZE_UNKNOWN &&
+		    message->size > RAS_TRANSFER_BYTES_MAX)
+			wire_reader_fail(reader, -EBADMSG);
+		if (message->life_ms == 0 ||
+		    message->life_ms > RAS_TRANSFER_LIFE_MAX_NS / RAS_NS_PER_MS)
+			wire_reader_fail(reader, -EBADMSG);
 		break;
 	case TRANSFER_DATA:
-		read_data(reader, message);
+		message->offset = wire_get_u32(reader);
+		flags = wire_get_u8(reader);
+		message->last = (flags & DATA_LAST) != 0;
+		message->count = (uint32_t)wire_reader_left(reader);
+		message->bytes = wire_get_view(reader, message->count);
+		if ((flags & ~DATA_LAST) != 0 || message->count > RAS_TRANSFER_SEGMENT_BYTES_MAX ||
+		    message->offset > RAS_TRANSFER_BYTES_MAX ||
+		    (message->count == 0 && !message->last))
+			wire_reader_fail(reader, -EBADMSG);
 		break;
 	case TRANSFER_CREDIT:
 		message->received = wire_get_u32(reader);

@@ -15,18 +15,14 @@ void transfer_in_release(struct ras *ras, struct transfer *transfer) {
 
 // Start
 
-static bool start_matches(const struct transfer *transfer, const struct transfer_message *message) {
-	return transfer->port == message->port && transfer->tag == message->tag &&
-	       transfer->size == message->size;
-}
-
 static void start_received_again(
 	struct ras *ras, struct transfer *transfer, const struct transfer_message *message
 ) {
 	struct ras_transfer_counters *counters = &ras->transfers->counters;
 
 	counters->duplicates++;
-	if (!transfer->over && !start_matches(transfer, message)) {
+	if (!transfer->over && (transfer->port != message->port || transfer->tag != message->tag ||
+				transfer->size != message->size)) {
 		counters->lies++;
 		transfer_finish(ras, transfer, RAS_TRANSFER_BROKEN, RAS_TRANSFER_REASON_NONE, true);
 	}
@@ -80,18 +76,6 @@ int transfer_in_start_received(
 
 // Delivery to the consumer
 
-static void consumer_refused(struct ras *ras, struct transfer *transfer, int err) {
-	enum ras_transfer_reason reason = RAS_TRANSFER_DECLINED;
-
-	if (err == -ENOENT)
-		reason = RAS_TRANSFER_NO_CONSUMER;
-	else if (err == -EBADMSG)
-		reason = RAS_TRANSFER_UNREADABLE;
-	else if (err == -EMSGSIZE)
-		reason = RAS_TRANSFER_TOO_LONG;
-	transfer_finish(ras, transfer, RAS_TRANSFER_REFUSED, reason, true);
-}
-
 // Offer the next `count` bytes to the consumer. Returns false if it did not take them.
 static bool
 bytes_offer(struct ras *ras, struct transfer *transfer, const void *bytes, uint32_t count) {
@@ -108,6 +92,7 @@ bytes_offer(struct ras *ras, struct transfer *transfer, const void *bytes, uint3
 		.size = count,
 		.last = in->ends && in->taken + count == in->received,
 	};
+	enum ras_transfer_reason reason = RAS_TRANSFER_DECLINED;
 	int err;
 
 	in->offered = true;
@@ -117,7 +102,13 @@ bytes_offer(struct ras *ras, struct transfer *transfer, const void *bytes, uint3
 		return false;
 	}
 	if (err < 0) {
-		consumer_refused(ras, transfer, err);
+		if (err == -ENOENT)
+			reason = RAS_TRANSFER_NO_CONSUMER;
+		else if (err == -EBADMSG)
+			reason = RAS_TRANSFER_UNREADABLE;
+		else if (err == -EMSGSIZE)
+			reason = RAS_TRANSFER_TOO_LONG;
+		transfer_finish(ras, transfer, RAS_TRANSFER_REFUSED, reason, true);
 		return false;
 	}
 	in->taken += count;
@@ -130,16 +121,10 @@ bytes_offer(struct ras *ras, struct transfer *transfer, const void *bytes, uint3
 	return true;
 }
 
-static bool consumer_has_bytes_to_take(const struct transfer *transfer) {
-	const struct transfer_in *in = &transfer->in;
-
-	return !transfer->over && !in->full && (in->taken < in->received || in->ends);
-}
-
 void transfer_in_offer_buffered(struct ras *ras, struct transfer *transfer) {
 	struct transfer_in *in = &transfer->in;
 
-	while (consumer_has_bytes_to_take(transfer)) {
+	while (!transfer->over && !in->full && (in->taken < in->received || in->ends)) {
 		uint32_t count = in->received - in->taken;
 
 		if (count > RAS_TRANSFER_SEGMENT_BYTES_MAX)

@@ -25,20 +25,6 @@ static struct transfer *transfer_find(const struct ras *ras, uint64_t id) {
 	return transfer;
 }
 
-static int request_check(const struct ras *ras, const struct ras_transfer_request *request) {
-	uint32_t slot = peers_find(&ras->peers, request->destination);
-
-	if (request->life_ns > RAS_TRANSFER_LIFE_MAX_NS || ras->ops.transfer_read == NULL)
-		return -EINVAL;
-	if (request->size != RAS_TRANSFER_SIZE_UNKNOWN && request->size > RAS_TRANSFER_BYTES_MAX)
-		return -EMSGSIZE;
-	if (ras->leaving)
-		return -ESHUTDOWN;
-	if (slot == RAS_NO_SLOT)
-		return -ENOENT;
-	return peer_is_member(ras_entry(ras, slot)) ? 0 : -EHOSTDOWN;
-}
-
 static int
 request_accept(struct ras *ras, const struct ras_transfer_request *request, uint64_t *ret_id) {
 	uint64_t life_ns = request->life_ns != 0 ? request->life_ns : TRANSFER_LIFE_DEFAULT_NS;
@@ -67,10 +53,19 @@ int ras_transfer_send(
 	const struct ras_transfer_request *request,
 	uint64_t *ret_id
 ) {
-	int err = request_check(ras, request);
+	uint32_t slot = peers_find(&ras->peers, request->destination);
+	int err;
 
-	if (err < 0)
-		return err;
+	if (request->life_ns > RAS_TRANSFER_LIFE_MAX_NS || ras->ops.transfer_read == NULL)
+		return -EINVAL;
+	if (request->size != RAS_TRANSFER_SIZE_UNKNOWN && request->size > RAS_TRANSFER_BYTES_MAX)
+		return -EMSGSIZE;
+	if (ras->leaving)
+		return -ESHUTDOWN;
+	if (slot == RAS_NO_SLOT)
+		return -ENOENT;
+	if (!peer_is_member(ras_entry(ras, slot)))
+		return -EHOSTDOWN;
 	ras_enter(ras, now_ns);
 	err = request_accept(ras, request, ret_id);
 	ras_exit(ras);
