@@ -40,17 +40,6 @@ struct ras_comm_id collect_skip_at(const struct collect_request *request, uint32
 	return id;
 }
 
-static bool skip_is_ascending(const struct collect_request *request) {
-	for (uint32_t n = 1; n < request->skip_count; n++) {
-		struct ras_comm_id before = collect_skip_at(request, n - 1);
-		struct ras_comm_id id = collect_skip_at(request, n);
-
-		if (ras_comm_id_compare(&before, &id) >= 0)
-			return false;
-	}
-	return true;
-}
-
 int collect_request_decode(struct wire_reader *reader, struct collect_request *ret_request) {
 	struct collect_request request;
 
@@ -63,8 +52,13 @@ int collect_request_decode(struct wire_reader *reader, struct collect_request *r
 	request.skip = wire_get_view(reader, (size_t)request.skip_count * COLLECT_SKIP_BYTES);
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);
-	if (!skip_is_ascending(&request))
-		return -EBADMSG;
+	for (uint32_t n = 1; n < request.skip_count; n++) {
+		struct ras_comm_id before = collect_skip_at(&request, n - 1);
+		struct ras_comm_id id = collect_skip_at(&request, n);
+
+		if (ras_comm_id_compare(&before, &id) >= 0)
+			return -EBADMSG; // not ascending
+	}
 	*ret_request = request;
 	return 0;
 }
@@ -128,46 +122,35 @@ void collect_count_encode(
 	wire_put_u8(writer, heard);
 }
 
-static void answer_decode(struct wire_reader *reader, struct collect_answer *answer) {
-	answer->node = wire_get_u64(reader);
-	answer->incarnation = wire_get_u64(reader);
-	answer->view_digest = wire_get_u64(reader);
-	answer->hops = wire_get_u16(reader);
-	answer->part = wire_get_u16(reader);
-	answer->last = (wire_get_u8(reader) & COLLECT_ANSWER_LAST) != 0;
-	answer->size = wire_reader_left(reader);
-	answer->payload = wire_get_view(reader, answer->size);
-}
-
-static void lost_decode(struct wire_reader *reader, struct collect_item *item) {
-	uint8_t why;
-
-	item->lost_peer = wire_get_u64(reader);
-	why = wire_get_u8(reader);
-	item->lost_reason =
-		why <= COLLECT_LOST_REFUSED ? (enum collect_lost_reason)why : COLLECT_LOST_LINK;
-}
-
-static void count_decode(struct wire_reader *reader, struct collect_item *item) {
-	item->count = wire_get_u32(reader);
-	item->voters = wire_get_u32(reader);
-	item->heard = wire_get_u8(reader);
-}
-
 int collect_item_decode(struct wire_reader *reader, struct collect_item *ret_item) {
 	struct collect_item item = {0};
+	struct collect_answer *answer = &item.answer;
 	struct wire_reader body;
+	uint8_t why;
 
 	if (wire_reader_ok(reader) && wire_reader_left(reader) == 0)
 		return -ENODATA;
 	item.type = wire_get_u8(reader);
 	wire_reader_nested(reader, wire_get_u32(reader), &body);
-	if (item.type == COLLECT_ITEM_ANSWER)
-		answer_decode(&body, &item.answer);
-	else if (item.type == COLLECT_ITEM_LOST)
-		lost_decode(&body, &item);
-	else if (item.type == COLLECT_ITEM_COUNT)
-		count_decode(&body, &item);
+	if (item.type == COLLECT_ITEM_ANSWER) {
+		answer->node = wire_get_u64(&body);
+		answer->incarnation = wire_get_u64(&body);
+		answer->view_digest = wire_get_u64(&body);
+		answer->hops = wire_get_u16(&body);
+		answer->part = wire_get_u16(&body);
+		answer->last = (wire_get_u8(&body) & COLLECT_ANSWER_LAST) != 0;
+		answer->size = wire_reader_left(&body);
+		answer->payload = wire_get_view(&body, answer->size);
+	} else if (item.type == COLLECT_ITEM_LOST) {
+		item.lost_peer = wire_get_u64(&body);
+		why = wire_get_u8(&body);
+		item.lost_reason = why <= COLLECT_LOST_REFUSED ? (enum collect_lost_reason)why
+							       : COLLECT_LOST_LINK;
+	} else if (item.type == COLLECT_ITEM_COUNT) {
+		item.count = wire_get_u32(&body);
+		item.voters = wire_get_u32(&body);
+		item.heard = wire_get_u8(&body);
+	}
 	wire_reader_fail(reader, wire_reader_error(&body));
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);

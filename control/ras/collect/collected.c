@@ -21,22 +21,6 @@ static size_t kept_part_bytes(size_t size) {
 	return sizeof(struct kept_part) + (size + 7) / 8 * 8;
 }
 
-static void members_snapshot(const struct ras *ras, struct ras_collected *collected) {
-	for (uint32_t slot = 0; slot < collected->slot_count; slot++) {
-		const struct peer_entry *entry = ras_entry(ras, slot);
-		struct collected_answer *answer = &collected->answers[slot];
-
-		if (entry->record == NULL)
-			continue;
-		answer->id = entry->record->id;
-		answer->member = peer_is_member(entry);
-		if (answer->member)
-			collected->result.member_count++;
-		else if (entry->state != RAS_DEAD)
-			answer->id = 0; // a peer that left is not reported as missing
-	}
-}
-
 struct ras_collected *collected_create(struct ras *ras, uint32_t kind, uint64_t id) {
 	// A census stores numbers only.
 	uint32_t slot_count = kind == COLLECT_KIND_CENSUS ? 0 : ras->peers.entry_count;
@@ -61,7 +45,19 @@ struct ras_collected *collected_create(struct ras *ras, uint32_t kind, uint64_t 
 	collected->result.view_number = ras->peers.view_number;
 	collected->result.view_digest = peers_digest(&ras->peers);
 	collected->result.collected = collected;
-	members_snapshot(ras, collected);
+	for (uint32_t slot = 0; slot < slot_count; slot++) {
+		const struct peer_entry *entry = ras_entry(ras, slot);
+		struct collected_answer *answer = &collected->answers[slot];
+
+		if (entry->record == NULL)
+			continue;
+		answer->id = entry->record->id;
+		answer->member = peer_is_member(entry);
+		if (answer->member)
+			collected->result.member_count++;
+		else if (entry->state != RAS_DEAD)
+			answer->id = 0; // a peer that left is not reported as missing
+	}
 	return collected;
 }
 

@@ -55,8 +55,11 @@ void collective_destroy(struct ras *ras) {
 	ras->collective = NULL;
 }
 
-static void census_finish(struct ras *ras, const struct gather *gather) {
-	struct census_result result = {
+static void gather_finish(struct ras *ras, struct gather *gather) {
+	struct ras_collect_counters *counters = &ras->collective->counters;
+	bool root = gather->collected != NULL;
+	struct ras_collective_result *result;
+	struct census_result census = {
 		.reached = gather->count,
 		.voters = gather->voters,
 		.subject_count = gather->subject_count,
@@ -64,37 +67,21 @@ static void census_finish(struct ras *ras, const struct gather *gather) {
 		.heard = gather->heard,
 	};
 
-	brake_own_census_done(ras, gather->started_observed_ns, &result);
-}
-
-static void gather_finish_root(struct ras *ras, struct gather *gather) {
-	struct ras_collect_counters *counters = &ras->collective->counters;
-	struct ras_collective_result *result;
-
-	if (gather_is_census(gather)) {
-		census_finish(ras, gather);
-		return;
-	}
-	result = collected_finish(ras, gather->collected);
-	result->by_deadline = gather->by_deadline;
-	result->elapsed_ns = ras->now_ns - gather->started_ns;
-	counters->finished++;
-	counters->by_deadline += gather->by_deadline;
-	ras->ops.collected(ras->ops_ctx, result);
-}
-
-static void gather_finish(struct ras *ras, struct gather *gather) {
-	struct ras_collect_counters *counters = &ras->collective->counters;
-	bool root = gather->collected != NULL;
-
 	if (gather->abandoned) {
 		counters->cancelled += root;
 		counters->abandoned += !root;
-	} else if (root) {
-		gather_finish_root(ras, gather);
-	} else {
+	} else if (!root) {
 		counters->served++;
 		gather_flush(ras, gather, COLLECTED_FINAL);
+	} else if (gather_is_census(gather)) {
+		brake_own_census_done(ras, gather->started_observed_ns, &census);
+	} else {
+		result = collected_finish(ras, gather->collected);
+		result->by_deadline = gather->by_deadline;
+		result->elapsed_ns = ras->now_ns - gather->started_ns;
+		counters->finished++;
+		counters->by_deadline += gather->by_deadline;
+		ras->ops.collected(ras->ops_ctx, result);
 	}
 }
 
@@ -237,13 +224,6 @@ request_serve(struct ras *ras, struct link *link, const struct collect_request *
 	gathers_finish_done(ras);
 }
 
-// Return true if frames on this link may have been held up by a silence that has just ended. A
-// census among them is old, but would be taken and forwarded as a new one. So it is ignored. A new
-// census arrives over another link, or is repeated.
-static bool link_is_catching_up(const struct ras *ras, const struct link *link) {
-	return link->resumed_ns != 0 && ras->observed_ns - link->resumed_ns < CATCHING_UP_NS;
-}
-
 int collective_request_received(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	struct ras_collect_counters *counters = &ras->collective->counters;
 	struct collect_request request;
@@ -258,7 +238,11 @@ int collective_request_received(struct ras *ras, struct link *link, struct wire_
 	// A malicious member could block all CENSUSES_MAX places with long censuses.
 	if (request.kind == COLLECT_KIND_CENSUS && request.budget_ns > CENSUS_BUDGET_MAX_NS)
 		request.budget_ns = CENSUS_BUDGET_MAX_NS;
-	is_old = request.kind == COLLECT_KIND_CENSUS && link_is_catching_up(ras, link);
+	// Frames on this link may have been held up by a silence that has just ended. A census
+	// among them is old, but would be taken and forwarded as a new one. So it is ignored. A new
+	// census arrives over another link, or is repeated.
+	is_old = request.kind == COLLECT_KIND_CENSUS && link->resumed_ns != 0 &&
+		 ras->observed_ns - link->resumed_ns < CATCHING_UP_NS;
 	if (!flood_id_is_plausible(ras, request.origin, request.id)) {
 		counters->requests_forged++;
 		final_answer_send(ras, link, &request, true);
@@ -354,41 +338,34 @@ void collective_peer_gone(struct ras *ras, uint32_t slot) {
 	gathers_purge_peer(ras, ras_entry(ras, slot)->record->id, true);
 }
 
-// Return true if a timeout is evidence against the peer: this agent was not paused meanwhile.
-static bool timeout_is_evidence(const struct ras *ras, const struct gather *gather) {
-	return ras->observed_ns - gather->started_observed_ns >= gather->budget_ns;
-}
-
-static void gather_expire(struct ras *ras, struct gather *gather) {
-	bool evidence = timeout_is_evidence(ras, gather);
-	uint8_t cancel[COLLECT_CANCEL_BYTES];
-	struct wire_writer writer;
-
-	wire_writer_init(&writer, cancel, sizeof(cancel));
-	collect_cancel_encode(gather->origin, gather->id, &writer);
-	gather->holds++;
-	gather->by_deadline = true;
-	for (uint32_t n = 0; n < gather->leg_count; n++) {
-		struct gather_leg *leg = &gather->legs[n];
-		struct link *link = gather_ready_link(ras, leg->slot, leg->peer);
-
-		if (!leg->open)
-			continue;
-		gather_leg_give_up(ras, gather, leg, COLLECT_LOST_TIMEOUT);
-		if (link != NULL)
-			link_send(ras, link, cancel, sizeof(cancel));
-		if (evidence)
-			liveness_weak_evidence(ras, leg->slot);
-	}
-	gather->holds--;
-}
-
 void collective_tick(struct ras *ras) {
 	struct gather *gather;
 
 	for (gather = ras->collective->running; gather != NULL; gather = gather->next) {
-		if (gather->open_count > 0 && ras->now_ns >= gather->deadline_ns)
-			gather_expire(ras, gather);
+		// A timeout is evidence against a peer, unless this agent was paused meanwhile.
+		bool evidence = ras->observed_ns - gather->started_observed_ns >= gather->budget_ns;
+		uint8_t cancel[COLLECT_CANCEL_BYTES];
+		struct wire_writer writer;
+
+		if (gather->open_count == 0 || ras->now_ns < gather->deadline_ns)
+			continue;
+		wire_writer_init(&writer, cancel, sizeof(cancel));
+		collect_cancel_encode(gather->origin, gather->id, &writer);
+		gather->holds++;
+		gather->by_deadline = true;
+		for (uint32_t n = 0; n < gather->leg_count; n++) {
+			struct gather_leg *leg = &gather->legs[n];
+			struct link *link = gather_ready_link(ras, leg->slot, leg->peer);
+
+			if (!leg->open)
+				continue;
+			gather_leg_give_up(ras, gather, leg, COLLECT_LOST_TIMEOUT);
+			if (link != NULL)
+				link_send(ras, link, cancel, sizeof(cancel));
+			if (evidence)
+				liveness_weak_evidence(ras, leg->slot);
+		}
+		gather->holds--;
 	}
 	gathers_finish_done(ras);
 }

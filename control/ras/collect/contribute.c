@@ -113,23 +113,6 @@ static void share_begin_part(struct share *share, struct wire_writer *ret_writer
 	wire_writer_init(ret_writer, share->ras->scratch, RAS_COLLECT_PART_BYTES_MAX);
 }
 
-static void link_row_fill(const struct link *link, struct ras_conn_row *ret_row) {
-	*ret_row = (struct ras_conn_row){
-		.peer = link->peer,
-		.transport = RAS_TRANSPORT_TCP,
-		.sent_bytes = link->sent_bytes,
-		.received_bytes = link->received_bytes,
-		.errors = link->connects > 0 ? link->connects - 1 : 0,
-		.retransmits = RAS_RETRANSMITS_UNKNOWN,
-	};
-	if (link->rtt.count == 0)
-		return;
-	ret_row->samples = link->rtt.count;
-	ret_row->min_ns = link->rtt.min_ns;
-	ret_row->mean_ns = link->rtt.sum_ns / link->rtt.count;
-	ret_row->max_ns = link->rtt.max_ns;
-}
-
 static void share_add_links(struct share *share) {
 	struct wire_writer writer;
 	struct ras_conn_row row;
@@ -140,7 +123,20 @@ static void share_add_links(struct share *share) {
 
 		if (!link->used)
 			continue;
-		link_row_fill(link, &row);
+		row = (struct ras_conn_row){
+			.peer = link->peer,
+			.transport = RAS_TRANSPORT_TCP,
+			.sent_bytes = link->sent_bytes,
+			.received_bytes = link->received_bytes,
+			.errors = link->connects > 0 ? link->connects - 1 : 0,
+			.retransmits = RAS_RETRANSMITS_UNKNOWN,
+		};
+		if (link->rtt.count > 0) {
+			row.samples = link->rtt.count;
+			row.min_ns = link->rtt.min_ns;
+			row.mean_ns = link->rtt.sum_ns / link->rtt.count;
+			row.max_ns = link->rtt.max_ns;
+		}
 		if (ras_conn_put(&writer, &row) == 0)
 			continue;
 		share_send_part(share, &writer, false);

@@ -22,12 +22,8 @@ void flood_fini(struct ras *ras) {
 	*flood = (struct flood){0};
 }
 
-static uint64_t first_id_of_start(uint64_t incarnation) {
-	return ras_incarnation_start(incarnation) << FLOOD_START_SHIFT;
-}
-
 uint64_t flood_next_id(struct ras *ras) {
-	uint64_t first = first_id_of_start(ras_self(ras)->incarnation);
+	uint64_t first = ras_incarnation_start(ras_self(ras)->incarnation) << FLOOD_START_SHIFT;
 
 	// An agent may learn its start number at its join. The ids must grow even then.
 	if (ras->flood.last_id < first)
@@ -65,24 +61,20 @@ static uint32_t origin_index(const struct flood *flood, uint64_t origin) {
 	return low;
 }
 
-static void origin_evict(struct flood *flood) {
-	uint32_t oldest = 0;
-
-	for (uint32_t n = 1; n < flood->count; n++) {
-		if (flood->origins[n].used < flood->origins[oldest].used)
-			oldest = n;
-	}
-	flood->count--;
-	memmove(&flood->origins[oldest], &flood->origins[oldest + 1],
-		(flood->count - oldest) * sizeof(*flood->origins));
-}
-
 static bool origin_add(struct ras *ras, uint64_t origin, uint64_t id) {
 	struct flood *flood = &ras->flood;
+	uint32_t oldest = 0;
 	uint32_t place;
 
-	if (flood->count == FLOOD_ORIGINS_MAX)
-		origin_evict(flood);
+	if (flood->count == FLOOD_ORIGINS_MAX) {
+		for (uint32_t n = 1; n < flood->count; n++) {
+			if (flood->origins[n].used < flood->origins[oldest].used)
+				oldest = n;
+		}
+		flood->count--;
+		memmove(&flood->origins[oldest], &flood->origins[oldest + 1],
+			(flood->count - oldest) * sizeof(*flood->origins));
+	}
 	if (memory_grow_within(
 		    &ras->memory, (void **)&flood->origins, &flood->capacity, flood->count + 1,
 		    FLOOD_ORIGINS_MAX, sizeof(*flood->origins)
@@ -145,49 +137,33 @@ notice_send(struct ras *ras, const struct link *from, const struct collect_notic
 	}
 }
 
-// Return -EBADMSG if a notice of the core is too short. Bytes of newer versions are not read.
-static int notice_check(const struct collect_notice *notice) {
-	if (notice->kind == FLOOD_NOTICE_FORGET && notice->size < FLOOD_FORGET_BYTES)
-		return -EBADMSG;
-	if (notice->kind == FLOOD_NOTICE_CENSUS && notice->size < FLOOD_CENSUS_BYTES)
-		return -EBADMSG;
-	return 0;
-}
-
-static void census_deliver(struct ras *ras, const struct collect_notice *notice) {
+static void notice_deliver(struct ras *ras, const struct collect_notice *notice) {
 	uint64_t subjects[COLLECT_SUBJECTS_MAX];
 	struct census_result result = {.subjects = subjects};
-	struct wire_reader reader;
-
-	wire_reader_init(&reader, notice->payload, notice->size);
-	result.reached = wire_get_u32(&reader);
-	result.members = wire_get_u32(&reader);
-	result.voters = wire_get_u32(&reader);
-	result.electorate = wire_get_u32(&reader);
-	result.heard = wire_get_u8(&reader);
-	while (result.subject_count < COLLECT_SUBJECTS_MAX &&
-	       wire_reader_left(&reader) >= sizeof(uint64_t))
-		subjects[result.subject_count++] = wire_get_u64(&reader);
-	brake_peer_census_done(ras, notice->origin, &result);
-}
-
-static void notice_deliver(struct ras *ras, const struct collect_notice *notice) {
 	struct wire_reader reader;
 	uint64_t incarnation;
 	uint64_t id;
 
+	wire_reader_init(&reader, notice->payload, notice->size);
 	if (notice->kind >= RAS_NOTICE_OWN_MIN) {
 		ras->flood.delivered = notice->id;
 		ras->ops.notice(
 			ras->ops_ctx, notice->origin, notice->kind, notice->payload, notice->size
 		);
 	} else if (notice->kind == FLOOD_NOTICE_FORGET) {
-		wire_reader_init(&reader, notice->payload, notice->size);
 		id = wire_get_u64(&reader);
 		incarnation = wire_get_u64(&reader);
 		ras_forget_apply(ras, id, incarnation);
 	} else if (notice->kind == FLOOD_NOTICE_CENSUS) {
-		census_deliver(ras, notice);
+		result.reached = wire_get_u32(&reader);
+		result.members = wire_get_u32(&reader);
+		result.voters = wire_get_u32(&reader);
+		result.electorate = wire_get_u32(&reader);
+		result.heard = wire_get_u8(&reader);
+		while (result.subject_count < COLLECT_SUBJECTS_MAX &&
+		       wire_reader_left(&reader) >= sizeof(uint64_t))
+			subjects[result.subject_count++] = wire_get_u64(&reader);
+		brake_peer_census_done(ras, notice->origin, &result);
 	} else if (notice->kind == FLOOD_NOTICE_FORGET_UNREACHABLE) {
 		ras_forget_order_received(ras);
 	}
@@ -205,9 +181,11 @@ int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t s
 	err = collect_notice_decode(&reader, &notice);
 	if (err != 0)
 		return err;
-	err = notice_check(&notice);
-	if (err != 0)
-		return err;
+	// A notice of the core must have all its fields. Bytes that a newer version appended are
+	// not read.
+	if ((notice.kind == FLOOD_NOTICE_FORGET && notice.size < FLOOD_FORGET_BYTES) ||
+	    (notice.kind == FLOOD_NOTICE_CENSUS && notice.size < FLOOD_CENSUS_BYTES))
+		return -EBADMSG;
 	if (!flood_id_is_plausible(ras, notice.origin, notice.id)) {
 		counters->requests_forged++;
 		return 0;

@@ -10,23 +10,17 @@ static size_t gather_bytes(uint32_t leg_max) {
 	return sizeof(struct gather) + leg_max * sizeof(struct gather_leg);
 }
 
-static uint32_t good_link_count(const struct ras *ras, const struct link *but) {
-	uint32_t count = 0;
+struct gather *
+gather_create(struct ras *ras, const struct collect_request *request, struct link *from) {
+	struct ras_collect_counters *counters = &ras->collective->counters;
+	uint32_t leg_max = 0;
+	struct gather *gather;
 
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		const struct link *link = ras->links.table[n];
 
-		count += link != but && link_is_good(link);
+		leg_max += link != from && link_is_good(link);
 	}
-	return count;
-}
-
-struct gather *
-gather_create(struct ras *ras, const struct collect_request *request, struct link *from) {
-	struct ras_collect_counters *counters = &ras->collective->counters;
-	uint32_t leg_max = good_link_count(ras, from);
-	struct gather *gather;
-
 	gather = memory_allocate(&ras->memory, gather_bytes(leg_max));
 	if (gather == NULL)
 		return NULL;
@@ -82,27 +76,21 @@ struct link *gather_ready_link(const struct ras *ras, uint32_t slot, uint64_t pe
 	return link;
 }
 
-// Send the final answer of a census to the parent.
-static void census_answer_send(struct ras *ras, struct gather *gather, struct link *link) {
-	uint8_t frame[COLLECTED_HEADER_BYTES + COLLECT_ITEM_HEADER_BYTES + COLLECT_COUNT_BYTES];
-	struct wire_writer writer;
-
-	wire_writer_init(&writer, frame, sizeof(frame));
-	collected_encode(gather->origin, gather->id, COLLECTED_FINAL, &writer);
-	collect_count_encode(gather->count, gather->voters, gather->heard, &writer);
-	link_send(ras, link, frame, sizeof(frame));
-}
-
 void gather_flush(struct ras *ras, struct gather *gather, uint8_t flags) {
 	struct link *link = gather_ready_link(ras, gather->parent_slot, gather->parent);
 	uint8_t bare[COLLECTED_HEADER_BYTES];
 	uint8_t *frame = gather->pending_used > 0 ? gather->pending : bare;
+	uint8_t census[COLLECTED_HEADER_BYTES + COLLECT_ITEM_HEADER_BYTES + COLLECT_COUNT_BYTES];
 	struct wire_writer header;
 	uint32_t size = gather->pending_used;
 
+	// A census sends nothing but its final answer.
 	if (gather_is_census(gather)) {
+		wire_writer_init(&header, census, sizeof(census));
+		collected_encode(gather->origin, gather->id, COLLECTED_FINAL, &header);
+		collect_count_encode(gather->count, gather->voters, gather->heard, &header);
 		if (link != NULL && !gather->abandoned)
-			census_answer_send(ras, gather, link);
+			link_send(ras, link, census, sizeof(census));
 		return;
 	}
 	wire_writer_init(&header, frame, COLLECTED_HEADER_BYTES);
@@ -114,26 +102,11 @@ void gather_flush(struct ras *ras, struct gather *gather, uint8_t flags) {
 	gather->pending_used = 0;
 }
 
-static bool pending_grow(struct ras *ras, struct gather *gather, uint32_t capacity) {
-	uint8_t *grown;
-
-	if (capacity == gather->pending_capacity)
-		return true;
-	grown = memory_allocate(&ras->memory, capacity);
-	if (grown == NULL)
-		return false;
-	if (gather->pending_used > 0)
-		memcpy(grown, gather->pending, gather->pending_used);
-	memory_release(&ras->memory, gather->pending, gather->pending_capacity);
-	gather->pending = grown;
-	gather->pending_capacity = capacity;
-	return true;
-}
-
 // Reserve room for an item. Sends the pending frame first if it is full. False without memory.
 static bool pending_reserve(struct ras *ras, struct gather *gather, size_t size) {
 	uint32_t capacity = gather->pending_capacity;
 	uint32_t used;
+	uint8_t *grown;
 
 	must(size <= RAS_FRAME_MAX - COLLECTED_HEADER_BYTES);
 	if (gather->pending_used + size > RAS_FRAME_MAX)
@@ -143,8 +116,16 @@ static bool pending_reserve(struct ras *ras, struct gather *gather, size_t size)
 		capacity = PENDING_BYTES_MIN;
 	while (capacity < used + size)
 		capacity *= 2;
-	if (!pending_grow(ras, gather, capacity))
-		return false;
+	if (capacity > gather->pending_capacity) {
+		grown = memory_allocate(&ras->memory, capacity);
+		if (grown == NULL)
+			return false;
+		if (gather->pending_used > 0)
+			memcpy(grown, gather->pending, gather->pending_used);
+		memory_release(&ras->memory, gather->pending, gather->pending_capacity);
+		gather->pending = grown;
+		gather->pending_capacity = capacity;
+	}
 	gather->pending_used = used;
 	return true;
 }
@@ -185,42 +166,31 @@ static void gather_add_lost(
 	gather->pending_used += (uint32_t)size;
 }
 
-static void root_items(struct ras *ras, struct gather *gather, struct wire_reader *items) {
-	struct collect_item item;
-
-	while (collect_item_decode(items, &item) == 0) {
-		if (item.type == COLLECT_ITEM_ANSWER)
-			collected_add_answer(ras, gather->collected, &item.answer);
-		else if (item.type == COLLECT_ITEM_LOST)
-			collected_add_lost(
-				ras, gather->collected, item.lost_peer, item.lost_reason
-			);
-	}
-}
-
-static void census_items(struct gather *gather, struct wire_reader *items) {
-	struct collect_item item;
-
-	while (collect_item_decode(items, &item) == 0) {
-		if (item.type != COLLECT_ITEM_COUNT || item.voters > item.count)
-			continue;
-		if (item.count <= RAS_PEERS_MAX - gather->count)
-			gather->count += item.count;
-		if (item.voters <= RAS_PEERS_MAX - gather->voters)
-			gather->voters += item.voters;
-		gather->heard |= item.heard;
-	}
-}
-
 void gather_add_items(struct ras *ras, struct gather *gather, struct wire_reader *items) {
 	size_t size = wire_reader_left(items);
+	struct collect_item item;
 
 	if (gather_is_census(gather)) {
-		census_items(gather, items);
+		while (collect_item_decode(items, &item) == 0) {
+			if (item.type != COLLECT_ITEM_COUNT || item.voters > item.count)
+				continue;
+			if (item.count <= RAS_PEERS_MAX - gather->count)
+				gather->count += item.count;
+			if (item.voters <= RAS_PEERS_MAX - gather->voters)
+				gather->voters += item.voters;
+			gather->heard |= item.heard;
+		}
 		return;
 	}
 	if (gather->collected != NULL) {
-		root_items(ras, gather, items);
+		while (collect_item_decode(items, &item) == 0) {
+			if (item.type == COLLECT_ITEM_ANSWER)
+				collected_add_answer(ras, gather->collected, &item.answer);
+			else if (item.type == COLLECT_ITEM_LOST)
+				collected_add_lost(
+					ras, gather->collected, item.lost_peer, item.lost_reason
+				);
+		}
 		return;
 	}
 	if (size == 0 || !pending_reserve(ras, gather, size))
@@ -271,24 +241,21 @@ void gather_cancel_legs(struct ras *ras, struct gather *gather) {
 	}
 }
 
-// Return the number of hops that a flood may need. Without long rings it is half of the ring.
-static uint32_t flood_depth(const struct ras *ras) {
-	const uint32_t *counts = ras->peers.state_counts;
-	uint32_t members = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
-	uint32_t depth = 2;
-
-	if (!ras->profile->long_rings)
-		return members / 2 + 1;
-	for (; members > 1; members /= 2)
-		depth++;
-	return depth;
-}
-
 // Return the budget of a leg. It is smaller than ours, so that its answer has time to travel. On
 // the longest way about six tenths of the root's budget are left.
 static uint64_t leg_budget_ns(const struct ras *ras, uint64_t budget_ns) {
-	uint64_t margin_ns = budget_ns / (UINT64_C(2) * flood_depth(ras)) + 1;
+	const uint32_t *counts = ras->peers.state_counts;
+	uint32_t members = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
+	uint32_t depth = 2; // hops that a flood may need
+	uint64_t margin_ns;
 
+	if (ras->profile->long_rings) {
+		for (; members > 1; members /= 2)
+			depth++;
+	} else {
+		depth = members / 2 + 1;
+	}
+	margin_ns = budget_ns / (UINT64_C(2) * depth) + 1;
 	return budget_ns > margin_ns ? budget_ns - margin_ns : 0;
 }
 

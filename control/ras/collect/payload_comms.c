@@ -91,15 +91,6 @@ static uint32_t optional_fields_mask(const struct ras_comm_rank *rank) {
 	return told;
 }
 
-static void put_ops(struct wire_writer *writer, uint32_t told, const struct ras_comm_rank *rank) {
-	if ((told & TOLD_ONE_OP) != 0)
-		return;
-	for (uint32_t n = 0; n < RAS_COMM_OPS; n++) {
-		if ((told & TOLD_OPS << n) != 0)
-			wire_put_varint(writer, rank->ops[n]);
-	}
-}
-
 static void
 put_optional_fields(struct wire_writer *writer, uint32_t told, const struct ras_comm_rank *rank) {
 	if ((told & TOLD_WORKED) != 0)
@@ -127,7 +118,10 @@ put_optional_fields(struct wire_writer *writer, uint32_t told, const struct ras_
 	}
 	if ((told & TOLD_RECENT) != 0)
 		put_recent(writer, &rank->recent);
-	put_ops(writer, told, rank);
+	for (uint32_t n = 0; (told & TOLD_ONE_OP) == 0 && n < RAS_COMM_OPS; n++) {
+		if ((told & TOLD_OPS << n) != 0)
+			wire_put_varint(writer, rank->ops[n]);
+	}
 }
 
 // Encode a difference with its sign in bit 0, so that small differences of either sign are short.
@@ -166,17 +160,12 @@ static void put_rank(
 	wire_put_bytes(writer, row, used);
 }
 
-static void put_missing(struct wire_writer *writer, const struct ras_comm_missing *missing) {
-	wire_put_varint(writer, missing->rank);
-	wire_put_varint(writer, missing->pid);
-	wire_put_u64(writer, missing->node);
-	wire_put_u8(writer, missing->family);
-	wire_put_bytes(writer, missing->address, address_bytes(missing->family));
-	wire_put_u16(writer, (uint16_t)missing->cuda_device);
-	wire_put_u16(writer, (uint16_t)missing->nvml_device);
-}
+int ras_comm_put(struct wire_writer *writer, const struct ras_comm *comm) {
+	static const struct ras_comm_rank none;
+	struct wire_writer before = *writer;
+	size_t used;
 
-static void put_head(struct wire_writer *writer, const struct ras_comm *comm) {
+	must(comm->signature_count <= RAS_COMM_SIGNATURES);
 	wire_put_u64(writer, comm->id.hash);
 	wire_put_u64(writer, comm->id.host_hash);
 	wire_put_u64(writer, comm->id.pid_hash);
@@ -195,19 +184,19 @@ static void put_head(struct wire_writer *writer, const struct ras_comm *comm) {
 	put_recent(writer, &comm->recent);
 	wire_put_u32(writer, comm->rank_count);
 	wire_put_u32(writer, comm->missing_count);
-}
-
-int ras_comm_put(struct wire_writer *writer, const struct ras_comm *comm) {
-	static const struct ras_comm_rank none;
-	struct wire_writer before = *writer;
-	size_t used;
-
-	must(comm->signature_count <= RAS_COMM_SIGNATURES);
-	put_head(writer, comm);
 	for (uint32_t n = 0; n < comm->rank_count; n++)
 		put_rank(writer, n > 0 ? &comm->ranks[n - 1] : &none, &comm->ranks[n]);
-	for (uint32_t n = 0; n < comm->missing_count; n++)
-		put_missing(writer, &comm->missing[n]);
+	for (uint32_t n = 0; n < comm->missing_count; n++) {
+		const struct ras_comm_missing *missing = &comm->missing[n];
+
+		wire_put_varint(writer, missing->rank);
+		wire_put_varint(writer, missing->pid);
+		wire_put_u64(writer, missing->node);
+		wire_put_u8(writer, missing->family);
+		wire_put_bytes(writer, missing->address, address_bytes(missing->family));
+		wire_put_u16(writer, (uint16_t)missing->cuda_device);
+		wire_put_u16(writer, (uint16_t)missing->nvml_device);
+	}
 	if (wire_writer_finish(writer, &used) == 0)
 		return 0;
 	*writer = before;
@@ -255,20 +244,6 @@ static void get_recent(
 	}
 }
 
-static void get_signatures(struct wire_reader *reader, struct ras_comm *head) {
-	head->signature_count = get_count(reader, RAS_COMM_SIGNATURES);
-	for (uint32_t n = 0; n < head->signature_count; n++) {
-		struct ras_comm_signature *signature = &head->signatures[n];
-
-		signature->kind = wire_get_u8(reader);
-		signature->datatype = wire_get_u8(reader);
-		signature->root =
-			(int32_t)((int64_t)get_varint_below(reader, UINT64_C(1) << 31) - 1);
-		signature->count = wire_get_varint(reader);
-	}
-	get_recent(reader, head->signature_count, &head->recent);
-}
-
 int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head) {
 	struct ras_comm head = {0};
 
@@ -282,7 +257,17 @@ int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head) {
 		wire_reader_fail(reader, -EBADMSG);
 	head.config = wire_get_u32(reader);
 	(void)wire_get_string(reader, head.job, sizeof(head.job));
-	get_signatures(reader, &head);
+	head.signature_count = get_count(reader, RAS_COMM_SIGNATURES);
+	for (uint32_t n = 0; n < head.signature_count; n++) {
+		struct ras_comm_signature *signature = &head.signatures[n];
+
+		signature->kind = wire_get_u8(reader);
+		signature->datatype = wire_get_u8(reader);
+		signature->root =
+			(int32_t)((int64_t)get_varint_below(reader, UINT64_C(1) << 31) - 1);
+		signature->count = wire_get_varint(reader);
+	}
+	get_recent(reader, head.signature_count, &head.recent);
 	// Both counts precede the ranks, so each is checked against all remaining bytes.
 	head.rank_count = wire_get_count_u32(reader, head.size, RANK_BYTES_MIN);
 	head.missing_count =
@@ -296,17 +281,6 @@ int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head) {
 // A device number, or -1 for unknown.
 static int16_t get_device(struct wire_reader *reader) {
 	return (int16_t)(get_varint_below(reader, (1 << 15) + 1) - 1);
-}
-
-static void get_ops(struct wire_reader *reader, uint32_t told, struct ras_comm_rank *rank) {
-	for (uint32_t n = 0; n < RAS_COMM_OPS; n++) {
-		if ((told & TOLD_OPS << n) == 0)
-			continue;
-		if ((told & TOLD_ONE_OP) != 0)
-			rank->ops[n] = rank->launched;
-		else
-			rank->ops[n] = wire_get_varint(reader);
-	}
 }
 
 static void get_optional_fields(
@@ -340,7 +314,11 @@ static void get_optional_fields(
 	}
 	if ((told & TOLD_RECENT) != 0)
 		get_recent(reader, head->signature_count, &rank->recent);
-	get_ops(reader, told, rank);
+	for (uint32_t n = 0; n < RAS_COMM_OPS; n++) {
+		if ((told & TOLD_OPS << n) != 0)
+			rank->ops[n] = (told & TOLD_ONE_OP) != 0 ? rank->launched
+								 : wire_get_varint(reader);
+	}
 	// An invalid difference has wrapped around.
 	if (rank->pair_completed > rank->pair_launched)
 		wire_reader_fail(reader, -EBADMSG);

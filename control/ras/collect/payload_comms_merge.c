@@ -158,14 +158,6 @@ struct ras_comms *ras_comms_destroy(struct ras_comms *comms) {
 	return NULL;
 }
 
-static int add_signatures(struct ras_comms *comms, const struct ras_comm *head) {
-	int err = 0;
-
-	for (uint32_t n = 0; err == 0 && n < head->signature_count; n++)
-		err = payload_rows_add(&comms->signatures, &head->signatures[n]);
-	return err;
-}
-
 static int add_ranks(
 	struct ras_comms *comms,
 	uint64_t node,
@@ -180,9 +172,10 @@ static int add_ranks(
 		.signatures = comms->signatures.count,
 	};
 	struct ras_comm_rank before = {0};
-	int err;
+	int err = 0;
 
-	err = add_signatures(comms, head);
+	for (uint32_t n = 0; err == 0 && n < head->signature_count; n++)
+		err = payload_rows_add(&comms->signatures, &head->signatures[n]);
 	for (uint32_t n = 0; err == 0 && n < head->rank_count; n++) {
 		err = ras_comm_get_rank(reader, head, &before, &row.rank);
 		before = row.rank;
@@ -302,29 +295,21 @@ static int compare_missing_to_comm(const void *row, const struct comm_row *comm)
 	return compare_comm(&missing->comm, missing->comm_size, &comm->id, comm->size);
 }
 
-static bool names_other_job(const struct comm_row *row, const struct comm_row *first) {
-	return row->job[0] != '\0' && strcmp(first->job, row->job) != 0;
-}
-
-// Set jobs_differ on the first row of each communicator whose rows name different jobs.
-static void mark_job_conflicts(struct ras_comms *comms) {
+uint32_t ras_comms_settle(struct ras_comms *comms) {
+	uint32_t rank = 0;
+	uint32_t missing = 0;
 	struct comm_row *first = NULL;
 
+	// Set jobs_differ on the first row of each communicator whose rows name different jobs.
+	sort_rows(comms->comms.rows, comms->comms.count, sizeof(struct comm_row), comm_compare);
 	for (uint32_t n = 0; n < comms->comms.count; n++) {
 		struct comm_row *row = comm_at(comms, n);
 
 		if (first == NULL || comm_key_compare(first, row) != 0)
 			first = row;
-		first->jobs_differ |= row->jobs_differ || names_other_job(row, first);
+		first->jobs_differ |= row->jobs_differ ||
+				      (row->job[0] != '\0' && strcmp(first->job, row->job) != 0);
 	}
-}
-
-uint32_t ras_comms_settle(struct ras_comms *comms) {
-	uint32_t rank = 0;
-	uint32_t missing = 0;
-
-	sort_rows(comms->comms.rows, comms->comms.count, sizeof(struct comm_row), comm_compare);
-	mark_job_conflicts(comms);
 	payload_rows_settle(&comms->comms, comm_compare, comm_key_compare);
 	payload_rows_settle(&comms->ranks, rank_compare, rank_key_compare);
 	payload_rows_settle(&comms->missing, missing_compare, missing_key_compare);

@@ -123,26 +123,23 @@ static void worst_insert(struct ras_conns *conns, const struct ras_conn_worst *f
 	conns->worst[at] = *fresh;
 }
 
-static void times_add(struct ras_conn_sums *sums, const struct ras_conn_row *row) {
+static void sums_add(struct ras_conn_sums *sums, const struct ras_conn_row *row) {
 	uint128 sum = (uint128)sums->sum_high << 64 | sums->sum_low;
 
-	if (row->samples == 0)
-		return;
-	if (sums->samples == 0 || row->min_ns < sums->min_ns)
-		sums->min_ns = row->min_ns;
-	if (row->max_ns > sums->max_ns)
-		sums->max_ns = row->max_ns;
-	sums->samples += row->samples;
-	// The sum cannot overflow: a row adds less than 2^96, and a root holds less than 2^24 rows.
-	sum += (uint128)row->mean_ns * row->samples;
-	sums->sum_high = (uint64_t)(sum >> 64);
-	sums->sum_low = (uint64_t)sum;
-	sums->mean_ns = (uint64_t)(sum / sums->samples);
-}
-
-static void sums_add(struct ras_conn_sums *sums, const struct ras_conn_row *row) {
 	sums->rows++;
-	times_add(sums, row);
+	if (row->samples > 0) {
+		if (sums->samples == 0 || row->min_ns < sums->min_ns)
+			sums->min_ns = row->min_ns;
+		if (row->max_ns > sums->max_ns)
+			sums->max_ns = row->max_ns;
+		sums->samples += row->samples;
+		// The sum cannot overflow: a row adds less than 2^96, and a root holds less than
+		// 2^24 rows.
+		sum += (uint128)row->mean_ns * row->samples;
+		sums->sum_high = (uint64_t)(sum >> 64);
+		sums->sum_low = (uint64_t)sum;
+		sums->mean_ns = (uint64_t)(sum / sums->samples);
+	}
 	add_saturating(&sums->sent_bytes, row->sent_bytes);
 	add_saturating(&sums->received_bytes, row->received_bytes);
 	add_saturating(&sums->errors, row->errors);
@@ -152,15 +149,6 @@ static void sums_add(struct ras_conn_sums *sums, const struct ras_conn_row *row)
 		add_saturating(&sums->retransmits, row->retransmits);
 }
 
-static void row_add(struct ras_conns *conns, uint64_t node, const struct ras_conn_row *row) {
-	struct ras_conn_worst fresh = {.node = node, .row = *row};
-
-	sums_add(&conns->all, row);
-	sums_add(&conns->transports[row->transport], row);
-	if (row->samples > 0)
-		worst_insert(conns, &fresh);
-}
-
 int ras_conns_add(struct ras_conns *conns, const struct ras_collected_part *part) {
 	struct ras_conns merged = *conns;
 	struct wire_reader reader;
@@ -168,8 +156,14 @@ int ras_conns_add(struct ras_conns *conns, const struct ras_collected_part *part
 	int err;
 
 	wire_reader_init(&reader, part->payload, part->size);
-	while ((err = ras_conn_get(&reader, &row)) == 0)
-		row_add(&merged, part->node, &row);
+	while ((err = ras_conn_get(&reader, &row)) == 0) {
+		struct ras_conn_worst fresh = {.node = part->node, .row = row};
+
+		sums_add(&merged.all, &row);
+		sums_add(&merged.transports[row.transport], &row);
+		if (row.samples > 0)
+			worst_insert(&merged, &fresh);
+	}
 	if (err != -ENODATA)
 		return err;
 	*conns = merged;

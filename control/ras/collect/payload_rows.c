@@ -26,34 +26,25 @@ void payload_rows_fini(struct payload_rows *rows) {
 	rows->capacity = 0;
 }
 
-static int rows_grow(struct payload_rows *rows) {
-	uint32_t capacity = rows->capacity > 0 ? rows->capacity * 2 : ROWS_FIRST;
-	size_t size = capacity * rows->row_bytes;
-	uint8_t *grown;
-
-	if (size > RAS_MERGE_BYTES_MAX)
-		return -ENOSPC;
-	grown = rows->memory.allocate(rows->memory.ctx, size);
-	if (grown == NULL)
-		return -ENOMEM;
-	if (rows->rows != NULL) {
-		memcpy(grown, rows->rows, rows->count * rows->row_bytes);
-		rows->memory.release(
-			rows->memory.ctx, rows->rows, rows->capacity * rows->row_bytes
-		);
-	}
-	rows->rows = grown;
-	rows->capacity = capacity;
-	return 0;
-}
-
 int payload_rows_add(struct payload_rows *rows, const void *row) {
-	int err;
-
 	if (rows->count == rows->capacity) {
-		err = rows_grow(rows);
-		if (err != 0)
-			return err;
+		uint32_t capacity = rows->capacity > 0 ? rows->capacity * 2 : ROWS_FIRST;
+		size_t size = capacity * rows->row_bytes;
+		uint8_t *grown;
+
+		if (size > RAS_MERGE_BYTES_MAX)
+			return -ENOSPC;
+		grown = rows->memory.allocate(rows->memory.ctx, size);
+		if (grown == NULL)
+			return -ENOMEM;
+		if (rows->rows != NULL) {
+			memcpy(grown, rows->rows, rows->count * rows->row_bytes);
+			rows->memory.release(
+				rows->memory.ctx, rows->rows, rows->capacity * rows->row_bytes
+			);
+		}
+		rows->rows = grown;
+		rows->capacity = capacity;
 	}
 	memcpy(payload_rows_at(rows, rows->count), row, rows->row_bytes);
 	rows->count++;
