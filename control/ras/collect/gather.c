@@ -244,8 +244,7 @@ void gather_cancel_legs(struct ras *ras, struct gather *gather) {
 // Return the budget of a leg. It is smaller than ours, so that its answer has time to travel. On
 // the longest way about six tenths of the root's budget are left.
 static uint64_t leg_budget_ns(const struct ras *ras, uint64_t budget_ns) {
-	const uint32_t *counts = ras->peers.state_counts;
-	uint32_t members = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
+	uint32_t members = peers_member_count(&ras->peers);
 	uint32_t depth = 2; // hops that a flood may need
 	uint64_t margin_ns;
 

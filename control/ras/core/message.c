@@ -5,25 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-static const char *const type_names[MESSAGE_TYPE_COUNT] = {
-	[MESSAGE_INIT] = "INIT",
-	[MESSAGE_INIT_ACK] = "INIT_ACK",
-	[MESSAGE_BEAT] = "BEAT",
-	[MESSAGE_UPDATE] = "UPDATE",
-	[MESSAGE_DIGESTS] = "DIGESTS",
-	[MESSAGE_BRIEF] = "BRIEF",
-	[MESSAGE_PULL] = "PULL",
-	[MESSAGE_NOTICE] = "NOTICE",
-	[MESSAGE_COLLECT] = "COLLECT",
-	[MESSAGE_COLLECTED] = "COLLECTED",
-	[MESSAGE_COLLECT_CANCEL] = "COLLECT_CANCEL",
-	[MESSAGE_RELAY] = "RELAY",
-};
-
-const char *message_type_name(uint8_t type) {
-	return type < MESSAGE_TYPE_COUNT && type_names[type] != NULL ? type_names[type] : "unknown";
-}
-
 // Encode family, address and port. The scope is not sent, since it is an interface index of the
 // sender's machine.
 void message_sock_addr_encode(const struct sock_addr *address, struct wire_writer *writer) {

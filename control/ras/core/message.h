@@ -152,5 +152,3 @@ int message_brief_decode(
 
 void message_sock_addr_encode(const struct sock_addr *address, struct wire_writer *writer);
 void message_sock_addr_decode(struct wire_reader *reader, struct sock_addr *ret_address);
-
-const char *message_type_name(uint8_t type);

@@ -17,7 +17,7 @@ void ras_view(const struct ras *ras, struct ras_view *ret_view) {
 	*ret_view = (struct ras_view){
 		.number = ras->peers.view_number,
 		.digest = peers_digest(&ras->peers),
-		.alive = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE],
+		.alive = peers_member_count(&ras->peers),
 		.suspect = counts[RAS_SUSPECT],
 		.unreachable = counts[RAS_UNREACHABLE],
 		.dead = counts[RAS_DEAD],

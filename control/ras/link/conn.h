@@ -77,6 +77,8 @@ void conn_set_deadline(struct ras *ras, struct conn *conn, uint64_t limit_ns);
 int conn_send(struct ras *ras, struct conn *conn, const void *frame, size_t size);
 // Fill in the fields about this agent that every INIT_ACK has.
 void conn_ack_fill(const struct ras *ras, struct message_init_ack *ret_ack);
+// Send an INIT_ACK.
+void conn_ack_send(struct ras *ras, struct conn *conn, const struct message_init_ack *ack);
 // Return the versions that the sender of a refusal speaks.
 struct ras_versions conn_ack_versions(const struct message_init_ack *ack);
 // Emit OTHER_VERSION after a refusal for lack of a common version. The event is rate-limited.

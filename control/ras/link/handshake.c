@@ -40,13 +40,17 @@ void conn_report_version_mismatch(struct ras *ras, const struct message_init_ack
 	version_mismatch_emit(ras, ack->record, ack->record_size, conn_ack_versions(ack));
 }
 
-void conn_refuse(struct ras *ras, struct conn *conn, struct message_init_ack *ack) {
+void conn_ack_send(struct ras *ras, struct conn *conn, const struct message_init_ack *ack) {
 	struct wire_writer writer;
 
-	ras->counters.inits_refused++;
 	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
 	must(message_init_ack_encode(ack, &writer) == 0);
 	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+}
+
+void conn_refuse(struct ras *ras, struct conn *conn, struct message_init_ack *ack) {
+	ras->counters.inits_refused++;
+	conn_ack_send(ras, conn, ack);
 	conn_close(ras, conn, RAS_CLOSE_SOFT);
 }
 
@@ -186,7 +190,6 @@ static void init_accept(
 ) {
 	bool met = peer_was_met_before(ras, link);
 	struct message_init_ack ack;
-	struct wire_writer writer;
 
 	conn->link = link;
 	if (link->pending != NULL)
@@ -199,9 +202,7 @@ static void init_accept(
 	ack.uses = link->mine;
 	ack.your_state = admission->held_state;
 	ack.your_incarnation = admission->held_incarnation;
-	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
-	must(message_init_ack_encode(&ack, &writer) == 0);
-	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+	conn_ack_send(ras, conn, &ack);
 
 	link_ready(ras, link, conn, init->uses);
 	sync_digest_received(ras, link, init->digest);

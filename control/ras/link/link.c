@@ -3,8 +3,6 @@
 #include "link/link.h"
 
 #include "core/core.h"
-#include "link/link_beat.h"
-#include "link/link_watch.h"
 
 #include <string.h>
 

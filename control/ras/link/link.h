@@ -17,6 +17,9 @@
 
 struct conn;
 
+// Beats are keep-alives that prove life and carry digest, uses and wall clock. Ring links beat in
+// every tick, long links in turns. Each beat promises when the next one comes.
+#define LONG_BEATS_PER_TICK 6		// number of long links that beat in one tick
 #define LINK_QUEUE_BYTES_MAX (4u << 20) // beyond this, new frames are dropped and counted
 
 // A frame that waits for a connection. It is kept whole: after a reconnect it is sent from its
@@ -102,6 +105,8 @@ struct links {
 
 void links_fini(struct ras *ras);
 void links_tick(struct ras *ras);
+// Send the beats that are due, and request a wake-up for the next ones.
+void beats_tick(struct ras *ras);
 
 // Return the link to a slot, or NULL.
 struct link *link_find(const struct ras *ras, uint32_t slot);
@@ -167,6 +172,12 @@ void link_drop(struct ras *ras, struct link *link, enum ras_close how, enum ras_
 // the LEAVE was sent, close_ns at most. All other queued frames are discarded.
 void links_say_leave(struct ras *ras);
 
+// Judge a used link by the silence of its peer: it is delayed, its connection is replaced, and its
+// peer is suspected.
+void link_silence_judge(struct ras *ras, struct link *link);
+// End a connection whose oldest queued frame has waited too long. Its frames go over the next
+// connection.
+void link_stuck_check(struct ras *ras, struct link *link);
 // Return how long the peer has been silent beyond its promise.
 uint64_t link_silence_ns(const struct ras *ras, const struct link *link);
 

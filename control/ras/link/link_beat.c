@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Keep-alives of links: when they are sent, and the round trips they measure.
-#include "link/link_beat.h"
-
 #include "core/core.h"
+#include "link/link.h"
 
 #include <errno.h>
 

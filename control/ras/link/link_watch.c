@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Judgement of silent links.
-#include "link/link_watch.h"
-
 #include "core/core.h"
+#include "link/link.h"
 
 uint64_t link_silence_ns(const struct ras *ras, const struct link *link) {
 	uint64_t silent_ns = ras->observed_ns - link->heard_ns;

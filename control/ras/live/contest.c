@@ -34,8 +34,7 @@ static void subject_notify(struct ras *ras, struct link *link, const struct peer
 
 	if (told.hops < UINT8_MAX)
 		told.hops++;
-	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
-	wire_put_u8(&writer, MESSAGE_UPDATE);
+	news_frame_begin(ras, &writer);
 	message_news_encode(&told, &writer);
 	link_send(ras, link, ras->scratch, wire_writer_used(&writer));
 }

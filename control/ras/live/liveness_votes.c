@@ -129,9 +129,6 @@ bool votes_member_has_none(const struct ras *ras, uint32_t slot) {
 // not believe it.
 static bool is_voteless_of_small_ring(const struct ras *ras, uint64_t id) {
 	const struct liveness *liveness = &ras->liveness;
-	const uint32_t *counts = ras->peers.state_counts;
-	uint64_t members =
-		(uint64_t)counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
 	bool anywhere = liveness->voteless_count > COLLECT_CENSUS_MAX;
 	uint32_t most = anywhere ? ras->peers.entry_count : liveness->voteless_count;
 	uint32_t slot = peers_find(&ras->peers, id);
@@ -141,7 +138,7 @@ static bool is_voteless_of_small_ring(const struct ras *ras, uint64_t id) {
 		return false;
 	for (uint32_t n = 0; n < most; n++)
 		lacking += votes_member_has_none(ras, anywhere ? n : liveness->voteless_slots[n]);
-	return 2 * lacking < members;
+	return 2 * lacking < peers_member_count(&ras->peers);
 }
 
 static bool report_is_believed(const struct ras *ras, uint64_t origin) {
@@ -169,17 +166,10 @@ static bool peer_is_unmet(const struct ras *ras, uint32_t slot) {
 	       (entry->flags & PEER_SEEN) == 0;
 }
 
-static bool ring_is_small(const struct ras *ras) {
-	const uint32_t *counts = ras->peers.state_counts;
-
-	return (uint64_t)counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE] <=
-	       MEET_MAX;
-}
-
 // Return true if every member spoke to this agent on a link. Each of them then held this agent for
 // a member.
 static bool all_members_are_met(const struct ras *ras) {
-	if (!ring_is_small(ras))
+	if (peers_member_count(&ras->peers) > MEET_MAX)
 		return false;
 	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
 		if (peer_is_unmet(ras, slot))
@@ -193,7 +183,9 @@ bool votes_self_has_none(const struct ras *ras) {
 }
 
 static void unmet_members_call(struct ras *ras) {
-	for (uint32_t slot = 0; ring_is_small(ras) && slot < ras->peers.entry_count; slot++) {
+	if (peers_member_count(&ras->peers) > MEET_MAX)
+		return;
+	for (uint32_t slot = 0; slot < ras->peers.entry_count; slot++) {
 		if (peer_is_unmet(ras, slot) && link_find(ras, slot) == NULL)
 			link_want(ras, slot, RAS_USE_CHECK);
 	}

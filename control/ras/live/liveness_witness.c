@@ -7,8 +7,7 @@
 // Return min(observers, agents able to look), without the subject and including this agent.
 // Suspects count as able: if no agent answers, this agent is cut off and must hold the death back.
 uint32_t witnesses_needed(const struct ras *ras, uint32_t slot) {
-	const uint32_t *counts = ras->peers.state_counts;
-	uint32_t able = counts[RAS_ALIVE] + counts[RAS_SUSPECT] + counts[RAS_UNREACHABLE];
+	uint32_t able = peers_member_count(&ras->peers);
 
 	if (slot != RAS_NO_SLOT && peer_is_member(ras_entry(ras, slot)))
 		able--;

@@ -219,11 +219,6 @@ static bool item_write(const struct foreign_item *item, struct wire_writer *writ
 	return true;
 }
 
-static void update_frame_begin(struct ras *ras, struct wire_writer *writer) {
-	wire_writer_init(writer, ras->scratch, RAS_FRAME_MAX);
-	wire_put_u8(writer, MESSAGE_UPDATE);
-}
-
 // Delayed links receive the items, too: no comparison of tables would deliver them later.
 void foreign_flush(struct ras *ras) {
 	struct foreign *foreign = &ras->foreign;
@@ -234,7 +229,7 @@ void foreign_flush(struct ras *ras) {
 
 		if (!link->used || !link_is_ready(link))
 			continue;
-		update_frame_begin(ras, &writer);
+		news_frame_begin(ras, &writer);
 		for (uint32_t m = 0; m < foreign->count; m++) {
 			const struct foreign_item *item = &foreign->items[m];
 
@@ -243,7 +238,7 @@ void foreign_flush(struct ras *ras) {
 				continue;
 			if (!item_write(item, &writer)) {
 				link_send(ras, link, ras->scratch, wire_writer_used(&writer));
-				update_frame_begin(ras, &writer);
+				news_frame_begin(ras, &writer);
 				item_write(item, &writer);
 			}
 			ras->counters.news_sent++;
@@ -271,7 +266,7 @@ bool foreign_frame_write(struct ras *ras, uint64_t *last, struct wire_writer *wr
 
 	if (place < foreign->count && foreign->items[place].id == *last)
 		place++;
-	update_frame_begin(ras, writer);
+	news_frame_begin(ras, writer);
 	for (; place < foreign->count; place++) {
 		const struct foreign_item *item = &foreign->items[place];
 

@@ -497,7 +497,6 @@ static void joiner_redirect(struct ras *ras, struct conn *conn) {
 static void joiner_accept(struct ras *ras, struct conn *conn, const struct ras_record *record) {
 	uint32_t slot = peers_find(&ras->peers, record->id);
 	struct message_init_ack ack;
-	struct wire_writer writer;
 	uint64_t known = 0;
 
 	if (slot != RAS_NO_SLOT)
@@ -507,9 +506,7 @@ static void joiner_accept(struct ras *ras, struct conn *conn, const struct ras_r
 	ack.your_start = record->start > known ? record->start : known + 1;
 	if (!votes_joiner_has_vote(ras, slot))
 		ack.flags |= MESSAGE_ACK_NO_VOTE;
-	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
-	must(message_init_ack_encode(&ack, &writer) == 0);
-	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+	conn_ack_send(ras, conn, &ack);
 	conn->next_slot = 0;
 	conn->foreign_told = 0;
 	conn->serving = true;
@@ -605,8 +602,7 @@ void join_send_table(struct ras *ras, struct conn *conn) {
 	while (conn->next_slot < ras->peers.entry_count) {
 		uint32_t slot = conn->next_slot;
 
-		wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
-		wire_put_u8(&writer, MESSAGE_UPDATE);
+		news_frame_begin(ras, &writer);
 		for (; slot < ras->peers.entry_count; slot++) {
 			struct peer_news news;
 

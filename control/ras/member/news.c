@@ -51,7 +51,7 @@ void news_add(struct ras *ras, uint32_t slot, const struct link *from, bool reco
 	news_schedule_flush(ras);
 }
 
-static void update_frame_begin(struct ras *ras, struct wire_writer *writer) {
+void news_frame_begin(struct ras *ras, struct wire_writer *writer) {
 	wire_writer_init(writer, ras->scratch, RAS_FRAME_MAX);
 	wire_put_u8(writer, MESSAGE_UPDATE);
 }
@@ -61,7 +61,7 @@ static void update_frame_add(
 ) {
 	if (wire_writer_used(writer) + message_news_bytes(news) > RAS_FRAME_MAX) {
 		link_send(ras, link, ras->scratch, wire_writer_used(writer));
-		update_frame_begin(ras, writer);
+		news_frame_begin(ras, writer);
 	}
 	message_news_encode(news, writer);
 	ras->counters.news_sent++;
@@ -76,7 +76,7 @@ static void news_flush(struct ras *ras) {
 
 		if (!link_is_good(link))
 			continue;
-		update_frame_begin(ras, &writer);
+		news_frame_begin(ras, &writer);
 		for (uint32_t m = 0; m < ras->news.count; m++) {
 			const struct news_item *item = &ras->news.items[m];
 			struct peer_news news;
@@ -120,7 +120,7 @@ void news_send_self_to(struct ras *ras, struct link *link) {
 	if (ras->left)
 		news.state = RAS_LEFT;
 	news.hops = 1;
-	update_frame_begin(ras, &writer);
+	news_frame_begin(ras, &writer);
 	message_news_encode(&news, &writer);
 	ras->counters.news_sent++;
 	link_send(ras, link, ras->scratch, wire_writer_used(&writer));

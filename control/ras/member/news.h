@@ -11,6 +11,7 @@ struct link;
 struct peer_news;
 struct ras;
 struct wire_reader;
+struct wire_writer;
 
 struct news_item {
 	uint32_t slot;
@@ -35,6 +36,8 @@ void news_schedule_flush(struct ras *ras);
 void news_send_self(struct ras *ras);
 void news_send_self_to(struct ras *ras, struct link *link);
 
+// Begin an UPDATE in the scratch buffer.
+void news_frame_begin(struct ras *ras, struct wire_writer *writer);
 // Process a received UPDATE. `link` is NULL for the table of a seed. Returns 0, or a negative error
 // if the message is malformed; the items before the fault have been applied.
 int news_update_received(struct ras *ras, struct link *link, struct wire_reader *reader);

@@ -193,6 +193,11 @@ static inline uint64_t peers_digest(const struct peers *peers) {
 	return peers->digest;
 }
 
+static inline uint32_t peers_member_count(const struct peers *peers) {
+	return peers->state_counts[RAS_ALIVE] + peers->state_counts[RAS_SUSPECT] +
+	       peers->state_counts[RAS_UNREACHABLE];
+}
+
 static inline uint32_t peers_tombstone_count(const struct peers *peers) {
 	return peers->state_counts[RAS_DEAD] + peers->state_counts[RAS_LEFT];
 }

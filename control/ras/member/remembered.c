@@ -44,10 +44,6 @@ int ras_remembered(struct ras *ras, const struct sock_addr *addresses, uint32_t 
 	return 0;
 }
 
-uint32_t ras_remembered_count(const struct ras *ras) {
-	return ras->remembered.count;
-}
-
 static void address_drop(struct remembered *remembered, uint32_t n) {
 	// Keep the order, so that the current round skips no address.
 	memmove(&remembered->addresses[n], &remembered->addresses[n + 1],

@@ -113,17 +113,12 @@ struct reply {
 	struct wire_writer writer;
 };
 
-static void reply_begin(struct reply *reply) {
-	wire_writer_init(&reply->writer, reply->ras->scratch, RAS_FRAME_MAX);
-	wire_put_u8(&reply->writer, MESSAGE_UPDATE);
-}
-
 static void reply_end(struct reply *reply) {
 	size_t size = wire_writer_used(&reply->writer);
 
 	if (size > 1)
 		link_send(reply->ras, reply->link, reply->ras->scratch, size);
-	reply_begin(reply);
+	news_frame_begin(reply->ras, &reply->writer);
 }
 
 static void reply_add(struct reply *reply, uint32_t slot) {
@@ -248,7 +243,7 @@ int sync_brief_received(struct ras *ras, struct link *link, struct wire_reader *
 
 	// Reply with each entry of ours that is newer than its brief. An unknown state cannot be
 	// compared.
-	reply_begin(&reply);
+	news_frame_begin(ras, &reply.writer);
 	while (message_brief_decode(&again, head.entry_bytes, &brief) == 0) {
 		uint32_t slot = peers_find(&ras->peers, brief.id);
 
@@ -280,7 +275,7 @@ void sync_pull_send(struct ras *ras, struct link *link, const uint64_t *ids, uin
 int sync_pull_received(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	struct reply reply = {.ras = ras, .link = link};
 
-	reply_begin(&reply);
+	news_frame_begin(ras, &reply.writer);
 	while (wire_reader_left(reader) > 0 && wire_reader_ok(reader)) {
 		uint32_t slot = peers_find(&ras->peers, wire_get_u64(reader));
 

@@ -133,13 +133,10 @@ int ras_who(struct ras *ras, uint64_t now_ns, uint64_t peer, uint32_t *ret_conn)
 
 void who_query_answer(struct ras *ras, struct conn *conn) {
 	struct message_init_ack ack;
-	struct wire_writer writer;
 
 	conn_ack_fill(ras, &ack);
 	ack.refusal = RAS_CAUSE_IDLE; // the caller wants no link
-	wire_writer_init(&writer, ras->scratch, RAS_FRAME_MAX);
-	must(message_init_ack_encode(&ack, &writer) == 0);
-	conn_send(ras, conn, ras->scratch, wire_writer_used(&writer));
+	conn_ack_send(ras, conn, &ack);
 	conn_close(ras, conn, RAS_CLOSE_SOFT);
 }
 

@@ -147,8 +147,6 @@ void ras_set_seeds_unresolved(struct ras *ras);
 int ras_remembered(struct ras *ras, const struct sock_addr *addresses, uint32_t count);
 // Forget one remembered address.
 void ras_remembered_drop(struct ras *ras, const struct sock_addr *address);
-// Return the number of remembered addresses that were neither dropped nor found in the table.
-uint32_t ras_remembered_count(const struct ras *ras);
 
 // Begin to join. Call it once, before any other input.
 void ras_start(struct ras *ras, uint64_t now_ns);

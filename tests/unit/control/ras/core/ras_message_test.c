@@ -649,15 +649,6 @@ static void encoder_says_when_its_buffer_is_too_small(void **state) {
 	assert_int_equal(encode_init(*state, &writer), -EMSGSIZE);
 }
 
-static void every_type_has_a_name_and_nothing_else_has(void **state) {
-	(void)state;
-	assert_string_equal(message_type_name(0), "unknown");
-	assert_string_equal(message_type_name(MESSAGE_TYPE_COUNT), "unknown");
-	assert_string_equal(message_type_name(255), "unknown");
-	for (unsigned type = 1; type < MESSAGE_TYPE_COUNT; type++)
-		assert_string_not_equal(message_type_name((uint8_t)type), "unknown");
-}
-
 UNIT_GROUP(ras_message) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_shorter_message_is_refused_and_leaves_the_output_alone),
@@ -682,7 +673,6 @@ UNIT_GROUP(ras_message) {
 		cmocka_unit_test(news_come_back_with_record_and_observers),
 		cmocka_unit_test(brief_comes_back_as_it_was_sent),
 		cmocka_unit_test(news_take_the_room_that_was_announced),
-		cmocka_unit_test(every_type_has_a_name_and_nothing_else_has),
 	};
 
 	return cmocka_run_group_tests_name("ras_message", tests, set_up, tear_down);

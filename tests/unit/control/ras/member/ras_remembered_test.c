@@ -148,7 +148,7 @@ static void refused_by_who_is_there_today(const char *cluster, uint16_t version,
 	world_start(world, 0, 1, 0);
 	world_pass(world, 10 * SEC);
 	assert_int_equal(world_view(world, 2).alive, 2);
-	assert_int_equal(ras_remembered_count(world->nodes[2].ras), 0);
+	assert_int_equal(world->nodes[2].ras->remembered.count, 0);
 	world_destroy(world);
 }
 
@@ -183,14 +183,14 @@ static void without_seeds_it_looks_for_whom_it_remembers_before_it_is_alone(void
 	world_pass(world, 5 * SEC);
 	assert_true(world_view(world, 0).joined);
 	assert_int_equal(world_view(world, 0).alive, 1);
-	assert_int_equal(ras_remembered_count(world->nodes[0].ras), 2);
+	assert_int_equal(world->nodes[0].ras->remembered.count, 2);
 	// It keeps looking for them, but they do not remember it.
 	world->remembers = 0;
 	world_start(world, 1, 1, 1);
 	world_start(world, 2, 1, 2);
 	world_pass(world, 20 * SEC);
 	assert_true(world_agrees(world));
-	assert_int_equal(ras_remembered_count(world->nodes[0].ras), 0);
+	assert_int_equal(world->nodes[0].ras->remembered.count, 0);
 	world_destroy(world);
 }
 
@@ -312,11 +312,11 @@ static void more_than_there_may_be_are_refused_and_those_of_before_stay(void **s
 	for (uint32_t n = 0; n < RAS_REMEMBERED_MAX + 1; n++)
 		addresses[n] = lone_address(n);
 	assert_int_equal(ras_remembered(lone->ras, addresses, RAS_REMEMBERED_MAX + 1), -EINVAL);
-	assert_int_equal(ras_remembered_count(lone->ras), 1);
+	assert_int_equal(lone->ras->remembered.count, 1);
 	lone->memory_spent = true;
 	assert_int_equal(ras_remembered(lone->ras, addresses, 2), -ENOMEM);
 	lone->memory_spent = false;
-	assert_int_equal(ras_remembered_count(lone->ras), 1);
+	assert_int_equal(lone->ras->remembered.count, 1);
 	lone_destroy(lone);
 }
 
@@ -329,7 +329,7 @@ static void member_looks_only_for_those_whom_its_table_does_not_know(void **stat
 	(void)state;
 	assert_int_equal(ras_remembered(lone->ras, addresses, 3), 0);
 	lone_pass_beating(lone, 20 * SEC, conn);
-	assert_int_equal(ras_remembered_count(lone->ras), 1);
+	assert_int_equal(lone->ras->remembered.count, 1);
 	assert_int_not_equal(lone_opening(lone, 9), 0);
 	lone_destroy(lone);
 }
@@ -346,7 +346,7 @@ static void one_whose_row_was_removed_is_looked_for_no_more(void **state) {
 	// As if its turn had not come yet.
 	assert_int_equal(ras_remembered(world->nodes[1].ras, address, 1), 0);
 	assert_int_equal(ras_forget(world->nodes[1].ras, world->now_ns, world_id(world, 3)), 0);
-	assert_int_equal(ras_remembered_count(world->nodes[1].ras), 0);
+	assert_int_equal(world->nodes[1].ras->remembered.count, 0);
 	world_destroy(world);
 }
 
