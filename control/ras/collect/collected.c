@@ -115,30 +115,15 @@ static void *chunk_allocate(struct ras *ras, struct ras_collected *collected, si
 	return chunk->bytes + chunk->used - size;
 }
 
-static void answer_store(
-	struct ras *ras, struct ras_collected *collected, const struct collect_answer *answer
-) {
-	struct kept_part part = {
-		.node = answer->node, .incarnation = answer->incarnation, .size = answer->size};
-	size_t size = kept_part_bytes(answer->size);
-	uint8_t *taken = NULL;
-
-	if (size <= RAS_COLLECT_BYTES_MAX - collected->kept_bytes)
-		taken = chunk_allocate(ras, collected, size);
-	if (taken == NULL) {
-		collected->result.truncated++;
-		return;
-	}
-	collected->kept_bytes += size;
-	memcpy(taken, &part, sizeof(part));
-	memcpy(taken + sizeof(part), answer->payload, answer->size);
-}
-
 void collected_add_answer(
 	struct ras *ras, struct ras_collected *collected, const struct collect_answer *answer
 ) {
 	struct ras_collective_result *result = &collected->result;
 	struct collected_answer *known = answer_find(ras, collected, answer->node);
+	size_t size = kept_part_bytes(answer->size);
+	struct kept_part part = {
+		.node = answer->node, .incarnation = answer->incarnation, .size = answer->size};
+	uint8_t *taken = NULL;
 
 	if (known == NULL || !known->member || known->complete || answer->part != known->parts ||
 	    answer->part >= RAS_COLLECT_PARTS_MAX ||
@@ -148,8 +133,15 @@ void collected_add_answer(
 	}
 	known->incarnation = answer->incarnation;
 	known->parts++;
-	if (answer->size > 0)
-		answer_store(ras, collected, answer);
+	if (answer->size > 0 && size <= RAS_COLLECT_BYTES_MAX - collected->kept_bytes)
+		taken = chunk_allocate(ras, collected, size);
+	if (taken != NULL) {
+		collected->kept_bytes += size;
+		memcpy(taken, &part, sizeof(part));
+		memcpy(taken + sizeof(part), answer->payload, answer->size);
+	} else if (answer->size > 0) {
+		result->truncated++;
+	}
 	if (answer->hops > result->hops_max)
 		result->hops_max = answer->hops;
 	if (!answer->last)
@@ -187,26 +179,6 @@ void collected_add_lost(
 	}
 }
 
-static enum ras_missing missing_reason_by_legs(
-	const struct ras_collective_result *result, const struct collected_answer *answer
-) {
-	if (answer->lost) {
-		switch ((enum collect_lost_reason)answer->why) {
-		case COLLECT_LOST_REFUSED:
-			return RAS_MISSING_REFUSED;
-		case COLLECT_LOST_TIMEOUT:
-			return RAS_MISSING_TIMED_OUT;
-		case COLLECT_LOST_LINK:
-			return RAS_MISSING_LEG_LOST;
-		}
-	}
-	if (answer->parts > 0)
-		return RAS_MISSING_CUT_SHORT;
-	if (result->legs_timed_out + result->legs_lost + result->legs_refused > 0)
-		return RAS_MISSING_BEHIND;
-	return RAS_MISSING_NOT_ASKED;
-}
-
 static enum ras_missing missing_reason(
 	const struct ras *ras,
 	const struct ras_collective_result *result,
@@ -230,7 +202,21 @@ static enum ras_missing missing_reason(
 	case RAS_ALIVE:
 		break;
 	}
-	return missing_reason_by_legs(result, answer);
+	if (answer->lost) {
+		switch ((enum collect_lost_reason)answer->why) {
+		case COLLECT_LOST_REFUSED:
+			return RAS_MISSING_REFUSED;
+		case COLLECT_LOST_TIMEOUT:
+			return RAS_MISSING_TIMED_OUT;
+		case COLLECT_LOST_LINK:
+			return RAS_MISSING_LEG_LOST;
+		}
+	}
+	if (answer->parts > 0)
+		return RAS_MISSING_CUT_SHORT;
+	if (result->legs_timed_out + result->legs_lost + result->legs_refused > 0)
+		return RAS_MISSING_BEHIND;
+	return RAS_MISSING_NOT_ASKED;
 }
 
 static int missing_compare(const void *a, const void *b) {

@@ -187,22 +187,10 @@ static int add_ranks(
 	return err;
 }
 
-static int
-add_missing(struct ras_comms *comms, const struct ras_comm *head, struct wire_reader *reader) {
-	struct ras_merged_missing row = {.comm = head->id, .comm_size = head->size};
-	int err = 0;
-
-	for (uint32_t n = 0; err == 0 && n < head->missing_count; n++) {
-		err = ras_comm_get_missing(reader, head->size, &row.missing);
-		if (err == 0)
-			err = payload_rows_add(&comms->missing, &row);
-	}
-	return err;
-}
-
 static int add_comm(struct ras_comms *comms, uint64_t node, struct wire_reader *reader) {
-	struct ras_comm head;
+	struct ras_merged_missing missing;
 	struct comm_row row = {0};
+	struct ras_comm head;
 	int err;
 
 	err = ras_comm_get(reader, &head);
@@ -214,8 +202,12 @@ static int add_comm(struct ras_comms *comms, uint64_t node, struct wire_reader *
 	err = payload_rows_add(&comms->comms, &row);
 	if (err == 0)
 		err = add_ranks(comms, node, &head, reader);
-	if (err == 0)
-		err = add_missing(comms, &head, reader);
+	missing = (struct ras_merged_missing){.comm = head.id, .comm_size = head.size};
+	for (uint32_t n = 0; err == 0 && n < head.missing_count; n++) {
+		err = ras_comm_get_missing(reader, head.size, &missing.missing);
+		if (err == 0)
+			err = payload_rows_add(&comms->missing, &missing);
+	}
 	return err;
 }
 

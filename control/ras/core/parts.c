@@ -58,7 +58,7 @@ static const struct ras_part parts[] = {
 	{.tick = forget_order_tick},
 	{.tick = expire_tick},
 	{.fini = foreign_fini},
-	// news: sends the updates of the parts above
+	// news: sends the updates that the rows before have queued
 	{.tick = news_tick, .fini = news_fini},
 	// collectives: those begun before the leave are still answered
 	{

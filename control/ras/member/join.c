@@ -515,32 +515,10 @@ static void joiner_accept(struct ras *ras, struct conn *conn, const struct ras_r
 	join_send_table(ras, conn);
 }
 
-// Refuse a caller that cannot be served: it is this agent itself, we are not a member, or as many
-// joins as allowed are being served. A member that calls us while we have no ring invites us.
-static void joiner_refuse(
-	struct ras *ras,
-	struct conn *conn,
-	const struct message_init *init,
-	const struct ras_record *record
-) {
-	struct message_init_ack ack;
-
-	if (record == ras_self(ras)->record) {
-		conn_ack_fill(ras, &ack);
-		ack.refusal = RAS_CAUSE_DUPLICATE;
-		conn_refuse(ras, conn, &ack);
-		return;
-	}
-	joiner_redirect(ras, conn);
-	if ((init->flags & MESSAGE_INIT_MEMBER) != 0)
-		join_accept_invitation(ras, &record->address);
-	else
-		ras->join.met = true;
-}
-
 // If another address holds the joiner's name, its holder is checked first: see
 // liveness_check_name_claim().
 void join_serve(struct ras *ras, struct conn *conn, const struct message_init *init) {
+	struct message_init_ack ack;
 	struct ras_record *record;
 	uint32_t slot;
 
@@ -550,9 +528,21 @@ void join_serve(struct ras *ras, struct conn *conn, const struct message_init *i
 		conn_close(ras, conn, RAS_CLOSE_HARD);
 		return;
 	}
-	if (record == ras_self(ras)->record || !ras->joined ||
-	    ras->join.serving >= ras->profile->joins_max) {
-		joiner_refuse(ras, conn, init, record);
+	if (record == ras_self(ras)->record) {
+		conn_ack_fill(ras, &ack);
+		ack.refusal = RAS_CAUSE_DUPLICATE;
+		conn_refuse(ras, conn, &ack);
+		ras_record_put(ras->interner, record);
+		return;
+	}
+	// We are no member, or as many joins as allowed are being served. A member that calls us
+	// while we have no ring invites us.
+	if (!ras->joined || ras->join.serving >= ras->profile->joins_max) {
+		joiner_redirect(ras, conn);
+		if ((init->flags & MESSAGE_INIT_MEMBER) != 0)
+			join_accept_invitation(ras, &record->address);
+		else
+			ras->join.met = true;
 		ras_record_put(ras->interner, record);
 		return;
 	}

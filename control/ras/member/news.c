@@ -56,17 +56,6 @@ void news_frame_begin(struct ras *ras, struct wire_writer *writer) {
 	wire_put_u8(writer, MESSAGE_UPDATE);
 }
 
-static void update_frame_add(
-	struct ras *ras, struct link *link, struct wire_writer *writer, const struct peer_news *news
-) {
-	if (wire_writer_used(writer) + message_news_bytes(news) > RAS_FRAME_MAX) {
-		link_send(ras, link, ras->scratch, wire_writer_used(writer));
-		news_frame_begin(ras, writer);
-	}
-	message_news_encode(news, writer);
-	ras->counters.news_sent++;
-}
-
 static void news_flush(struct ras *ras) {
 	ras->news.flush_ns = RAS_NEVER;
 	ras->news.flushed_ns = ras->observed_ns;
@@ -93,7 +82,12 @@ static void news_flush(struct ras *ras) {
 				news.record = NULL;
 			if (news.hops < UINT8_MAX)
 				news.hops++;
-			update_frame_add(ras, link, &writer, &news);
+			if (wire_writer_used(&writer) + message_news_bytes(&news) > RAS_FRAME_MAX) {
+				link_send(ras, link, ras->scratch, wire_writer_used(&writer));
+				news_frame_begin(ras, &writer);
+			}
+			message_news_encode(&news, &writer);
+			ras->counters.news_sent++;
 		}
 		if (wire_writer_used(&writer) > 1)
 			link_send(ras, link, ras->scratch, wire_writer_used(&writer));
@@ -157,8 +151,8 @@ item_is_known(struct ras *ras, const struct message_news *item, const struct lin
 	// The sender knows the update, so a queued copy need not be sent to it.
 	if (entry->pending != 0 && link != NULL && news->incarnation == entry->incarnation)
 		ras->news.items[entry->pending - 1].told |= link_bit(link);
-	// Two runs with the same start number differ in their records only, and a comparison of
-	// tables delivers just such a record.
+	// Two runs with the same start number differ in their records only. A comparison of tables
+	// delivers just such a record.
 	held = entry->record;
 	return item->record == NULL || ras_incarnation_start(news->incarnation) != held->start ||
 	       (item->record_size == held->size &&

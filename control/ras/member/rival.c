@@ -28,21 +28,6 @@ void rival_call(struct ras *ras, const struct sock_addr *address, uint64_t start
 	join_connect(ras, address);
 }
 
-// Handle a CONFLICT refusal. The refusing agent is the other holder, or names its address.
-static void rival_refusal_received(
-	struct ras *ras, const struct ras_record *record, const struct message_init_ack *ack
-) {
-	struct rival *rival = &ras->join.rival;
-
-	if (rival_outranks_us(ras, record) && !rival->gave_way) {
-		rival->gave_way = true;
-		ras->join.refused_by = record->address;
-		ras_emit(ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, RAS_CAUSE_CONFLICT, 0);
-	} else if (record->id != ras->self_id && ack->redirect_count > 0) {
-		rival_call(ras, &ack->redirects[0], ack->your_start);
-	}
-}
-
 void rival_answer_received(
 	struct ras *ras, const struct sock_addr *address, const struct message_init_ack *ack
 ) {
@@ -57,7 +42,15 @@ void rival_answer_received(
 			ras_supersede_earlier_run(ras, rival->start - 1);
 		rival->start = 0;
 	}
-	if (ack->refusal == RAS_CAUSE_CONFLICT)
-		rival_refusal_received(ras, record, ack);
+	// The refusing agent is the other holder, or names its address.
+	if (ack->refusal == RAS_CAUSE_CONFLICT) {
+		if (rival_outranks_us(ras, record) && !rival->gave_way) {
+			rival->gave_way = true;
+			ras->join.refused_by = record->address;
+			ras_emit(ras, RAS_EVENT_JOIN_REFUSED, RAS_NO_SLOT, RAS_CAUSE_CONFLICT, 0);
+		} else if (record->id != ras->self_id && ack->redirect_count > 0) {
+			rival_call(ras, &ack->redirects[0], ack->your_start);
+		}
+	}
 	ras_record_put(ras->interner, record);
 }

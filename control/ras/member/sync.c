@@ -168,8 +168,11 @@ struct pulls {
 	uint64_t ids[PULLS_MAX];
 };
 
-// Apply the parts of a brief that need no record. Returns false if the record has to be pulled.
-static bool brief_apply(struct ras *ras, struct link *link, const struct message_brief *brief) {
+// Apply the parts of a brief that is newer than our entry, or add its record to the pulls. This may
+// send other frames from the scratch buffer, so replies are built in a second pass.
+static void brief_apply_newer(
+	struct ras *ras, struct link *link, struct pulls *pulls, const struct message_brief *brief
+) {
 	struct peer_news news = {
 		.id = brief->id,
 		.incarnation = brief->incarnation,
@@ -177,30 +180,23 @@ static bool brief_apply(struct ras *ras, struct link *link, const struct message
 		.maint = brief->maint,
 	};
 	uint32_t slot = peers_find(&ras->peers, brief->id);
-
-	if (brief->id == ras->self_id)
-		return membership_apply(ras, &news, link);
-	if (slot == RAS_NO_SLOT)
-		return brief->state != RAS_ALIVE; // the death of an unknown peer is ignored
-	if (brief->state == RAS_DEAD)
-		return false; // the witnesses decide its weight, and are not in a brief
-	if (ras_entry(ras, slot)->record->digest != brief->record_digest)
-		return false;
-	return membership_apply(ras, &news, link);
-}
-
-// Apply one brief that is newer than our entry. This may send other frames from the scratch buffer,
-// so replies are built in a second pass.
-static void brief_apply_newer(
-	struct ras *ras, struct link *link, struct pulls *pulls, const struct message_brief *brief
-) {
-	uint32_t slot = peers_find(&ras->peers, brief->id);
+	bool applied;
 
 	if (message_state_is_foreign(brief->state))
 		return;
 	if (slot != RAS_NO_SLOT && !brief_is_newer(ras_entry(ras, slot), brief))
 		return;
-	if (!brief_apply(ras, link, brief) && pulls->count < PULLS_MAX)
+	if (brief->id == ras->self_id)
+		applied = membership_apply(ras, &news, link);
+	else if (slot == RAS_NO_SLOT)
+		applied = brief->state != RAS_ALIVE; // the death of an unknown peer is ignored
+	else if (brief->state == RAS_DEAD)
+		applied = false; // the witnesses decide its weight, and are not in a brief
+	else if (ras_entry(ras, slot)->record->digest != brief->record_digest)
+		applied = false;
+	else
+		applied = membership_apply(ras, &news, link);
+	if (!applied && pulls->count < PULLS_MAX)
 		pulls->ids[pulls->count++] = brief->id;
 }
 

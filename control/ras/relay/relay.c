@@ -183,15 +183,6 @@ static void packet_depart(
 	link_send(ras, link, frame, size);
 }
 
-static void packet_depart_copy(
-	struct ras *ras, struct link *link, const struct relay_packet *packet, bool detour
-) {
-	uint8_t frame[RELAY_PACKET_BYTES_MAX];
-
-	memcpy(frame, packet->frame, relay_packet_bytes(&packet->header));
-	packet_depart(ras, link, frame, packet->header, detour);
-}
-
 enum ras_relay_reason relay_dispatch(
 	struct ras *ras, struct relay_packet *packet, const uint32_t *avoid, uint32_t avoid_count
 ) {
@@ -210,7 +201,10 @@ enum ras_relay_reason relay_dispatch(
 
 	packet->hop = link->slot;
 	if (link_can_send_now(ras, link) && !relay_queue_waits(ras->relay, link->slot)) {
-		packet_depart_copy(ras, link, packet, detour);
+		uint8_t frame[RELAY_PACKET_BYTES_MAX];
+
+		memcpy(frame, packet->frame, relay_packet_bytes(&packet->header));
+		packet_depart(ras, link, frame, packet->header, detour);
 		return RAS_RELAY_REASON_NONE;
 	}
 	if (relay_queue_put(ras, packet, detour) < 0)

@@ -110,18 +110,6 @@ static void backlog_close(struct relay_lane *lane, uint32_t rank, struct relay_b
 	backlog->pool->free_backlogs = backlog;
 }
 
-static void
-backlog_append(struct relay_lane *lane, struct relay_backlog *backlog, struct relay_item *item) {
-	item->next = NULL;
-	if (backlog->tail != NULL)
-		backlog->tail->next = item;
-	else
-		backlog->head = item;
-	backlog->tail = item;
-	backlog->count++;
-	lane->count[item->header.class]++;
-}
-
 // Remove the item after `before`, or the first one if `before` is NULL.
 static struct relay_item *
 backlog_take(struct relay_lane *lane, struct relay_backlog *backlog, struct relay_item *before) {
@@ -193,20 +181,6 @@ static struct relay_item *queue_make_room(
 	return backlog_take(longest.lane, longest.backlog, before);
 }
 
-static void item_fill(
-	const struct ras *ras,
-	struct relay_item *item,
-	const struct relay_packet *packet,
-	bool detour
-) {
-	item->queued_ns = ras->now_ns;
-	item->expires_ns = ras->now_ns + packet->header.life_us * UINT64_C(1000);
-	item->from = packet->from;
-	item->detour = detour;
-	item->header = packet->header;
-	memcpy(item->frame, packet->frame, relay_packet_bytes(&packet->header));
-}
-
 // Return a buffer for the packet, or NULL. *ret_lost is set if another message was dropped for it.
 static struct relay_item *pool_take_item(
 	struct relay_queue *queue,
@@ -263,11 +237,24 @@ int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool det
 	}
 
 	pool->used_ns = ras->now_ns;
-	item_fill(ras, item, packet, detour);
+	item->next = NULL;
+	item->queued_ns = ras->now_ns;
+	item->expires_ns = ras->now_ns + packet->header.life_us * UINT64_C(1000);
+	item->from = packet->from;
+	item->detour = detour;
+	item->header = packet->header;
+	memcpy(item->frame, packet->frame, relay_packet_bytes(&packet->header));
+
 	backlog = backlog_find(lane, pool, rank, packet->header.source);
 	if (backlog == NULL)
 		backlog = backlog_open(lane, pool, rank, packet->header.source);
-	backlog_append(lane, backlog, item);
+	if (backlog->tail != NULL)
+		backlog->tail->next = item;
+	else
+		backlog->head = item;
+	backlog->tail = item;
+	backlog->count++;
+	lane->count[rank]++;
 	relay->counters.queued++;
 	relay_wake_at(relay, item->expires_ns);
 	// Refuse the lost packet last, because its NAK may be queued, too. This recursion ends: the

@@ -74,20 +74,6 @@ static void packet_refuse_finally(
 	relay_refuse(ras, packet, reason);
 }
 
-static void
-packet_delivered(struct ras *ras, struct relay_source *source, const struct relay_packet *packet) {
-	const struct relay_header *header = &packet->header;
-	struct ras_relay_counters *counters = &ras->relay->counters;
-	uint32_t bucket =
-		header->hops < RAS_RELAY_HOPS_BUCKETS ? header->hops : RAS_RELAY_HOPS_BUCKETS - 1;
-
-	relay_source_decide(source, header->sequence, false);
-	counters->delivered[header->class]++;
-	counters->delivered_bytes[header->class] += header->payload_size;
-	counters->hops[bucket]++;
-	relay_answer(ras, packet, RELAY_ACK, RAS_RELAY_REASON_NONE);
-}
-
 // Try to deliver a message. Returns 0 if it was delivered or refused for good. Returns -EBUSY if an
 // earlier message of its flow must come first, or -ENOBUFS without room for its flow. -ENOENT and
 // -EAGAIN come from the consumer.
@@ -98,6 +84,9 @@ static int packet_try_deliver(
 	const uint8_t *payload
 ) {
 	const struct relay_header *header = &packet->header;
+	struct ras_relay_counters *counters = &ras->relay->counters;
+	uint32_t bucket =
+		header->hops < RAS_RELAY_HOPS_BUCKETS ? header->hops : RAS_RELAY_HOPS_BUCKETS - 1;
 	struct ras_relay_delivery delivery = {
 		.source = header->source,
 		.source_incarnation = header->source_incarnation,
@@ -132,7 +121,11 @@ static int packet_try_deliver(
 		return err == -ENOENT ? -ENOENT : -EAGAIN;
 	if (flow != NULL)
 		flow->delivered = header->sequence;
-	packet_delivered(ras, source, packet);
+	relay_source_decide(source, header->sequence, false);
+	counters->delivered[header->class]++;
+	counters->delivered_bytes[header->class] += header->payload_size;
+	counters->hops[bucket]++;
+	relay_answer(ras, packet, RELAY_ACK, RAS_RELAY_REASON_NONE);
 	return 0;
 }
 
@@ -279,16 +272,6 @@ static struct relay_source *packet_source(struct ras *ras, const struct relay_pa
 	return source;
 }
 
-// Process a retry of a held message. Its source may have given up the earlier message of its flow.
-static void
-held_retry_received(struct ras *ras, struct relay_held *held, const struct relay_packet *packet) {
-	relay_count_end(ras, packet, RAS_RELAY_DUPLICATE);
-	if (held->header.behind == packet->header.behind)
-		return;
-	held->header.behind = packet->header.behind;
-	held_deliver_ready(ras, 0);
-}
-
 static void packet_receive_new(
 	struct ras *ras, struct relay_source *source, const struct relay_packet *packet
 ) {
@@ -356,8 +339,14 @@ void relay_receive(struct ras *ras, const struct relay_packet *packet) {
 	while (held != NULL &&
 	       (held->header.source != header->source || held->header.sequence != header->sequence))
 		held = held->next;
-	if (held != NULL)
-		held_retry_received(ras, held, packet);
-	else
+	if (held == NULL) {
 		packet_receive_new(ras, source, packet);
+		return;
+	}
+	// A retry of a held message. Its source may have given up the earlier message of its flow.
+	relay_count_end(ras, packet, RAS_RELAY_DUPLICATE);
+	if (held->header.behind == header->behind)
+		return;
+	held->header.behind = header->behind;
+	held_deliver_ready(ras, 0);
 }

@@ -47,14 +47,6 @@ static bool all_tries_refused(const struct relay_pending *pending) {
 	return pending->tries > 0 && pending->refused == (1u << pending->tries) - 1;
 }
 
-static enum ras_relay_outcome pending_outcome(const struct relay_pending *pending) {
-	if (pending->reason == RAS_RELAY_EXPIRED)
-		return RAS_RELAY_OUTCOME_EXPIRED;
-	if (pending->certain || all_tries_refused(pending))
-		return RAS_RELAY_OUTCOME_REFUSED;
-	return RAS_RELAY_OUTCOME_EXPIRED;
-}
-
 static void pending_end(
 	struct ras *ras,
 	struct relay_pending *pending,
@@ -204,25 +196,10 @@ flow_predecessor_distance(const struct ras *ras, const struct relay_pending *pen
 	return before != 0 ? (uint16_t)(header->sequence - before) : 0;
 }
 
-static void
-pending_dispatch(struct ras *ras, struct relay_pending *pending, struct relay_packet *packet) {
-	enum ras_relay_reason reason;
-
-	reason = relay_dispatch(ras, packet, pending->hops, pending->hop_count);
-	if (reason_is_routing(reason) && pending->hop_count > 0) {
-		// All first hops were tried, so start again with the best one.
-		pending->hop_count = 0;
-		reason = relay_dispatch(ras, packet, NULL, 0);
-	}
-	if (packet->hop != RAS_NO_SLOT)
-		pending->hops[pending->hop_count++] = packet->hop;
-	if (reason != RAS_RELAY_REASON_NONE)
-		relay_refuse(ras, packet, reason);
-}
-
 static void pending_transmit(struct ras *ras, struct relay_pending *pending) {
 	struct relay_header *header = &pending->header;
 	uint64_t retry_ns = pending->deadline_ns;
+	enum ras_relay_reason reason;
 	struct relay_packet packet;
 
 	header->attempt = pending->tries++;
@@ -245,15 +222,26 @@ static void pending_transmit(struct ras *ras, struct relay_pending *pending) {
 			retry_ns = next_ns;
 	}
 	pending_set_retry(ras, pending, retry_ns);
-	if (header->destination == ras->self_id)
+	if (header->destination == ras->self_id) {
 		relay_receive(ras, &packet); // may end the message at once
-	else
-		pending_dispatch(ras, pending, &packet);
+		return;
+	}
+	reason = relay_dispatch(ras, &packet, pending->hops, pending->hop_count);
+	if (reason_is_routing(reason) && pending->hop_count > 0) {
+		// All first hops were tried, so start again with the best one.
+		pending->hop_count = 0;
+		reason = relay_dispatch(ras, &packet, NULL, 0);
+	}
+	if (packet.hop != RAS_NO_SLOT)
+		pending->hops[pending->hop_count++] = packet.hop;
+	if (reason != RAS_RELAY_REASON_NONE)
+		relay_refuse(ras, &packet, reason);
 }
 
 void relay_pending_tick(struct ras *ras) {
 	for (;;) {
 		struct relay_pending *pending = ras->relay->pending;
+		enum ras_relay_outcome outcome = RAS_RELAY_OUTCOME_EXPIRED;
 		struct relay_packet packet;
 
 		// Search from the start each time, since the end of one message may end others. The
@@ -272,7 +260,10 @@ void relay_pending_tick(struct ras *ras) {
 			pending->refuser = 0;
 			relay_count_end(ras, &packet, RAS_RELAY_NO_ANSWER);
 		}
-		pending_end(ras, pending, pending_outcome(pending), pending->refused_hops);
+		if (pending->reason != RAS_RELAY_EXPIRED &&
+		    (pending->certain || all_tries_refused(pending)))
+			outcome = RAS_RELAY_OUTCOME_REFUSED;
+		pending_end(ras, pending, outcome, pending->refused_hops);
 	}
 }
 

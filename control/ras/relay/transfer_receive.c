@@ -15,22 +15,6 @@ void transfer_in_release(struct ras *ras, struct transfer *transfer) {
 
 // Start
 
-static void start_received_again(
-	struct ras *ras, struct transfer *transfer, const struct transfer_message *message
-) {
-	struct ras_transfer_counters *counters = &ras->transfers->counters;
-
-	counters->duplicates++;
-	if (!transfer->over && (transfer->port != message->port || transfer->tag != message->tag ||
-				transfer->size != message->size)) {
-		counters->lies++;
-		transfer_finish(ras, transfer, RAS_TRANSFER_BROKEN, RAS_TRANSFER_REASON_NONE, true);
-	}
-	// Our answer to the first START may have been lost, so send it again.
-	transfer->control_due = !transfer->over || transfer->owed;
-	transfer_wake_at(ras, ras->now_ns);
-}
-
 // Return true if the sender's start is the one in our table: only that start can be answered.
 static bool
 sender_can_be_answered(const struct ras *ras, const struct ras_relay_delivery *delivery) {
@@ -48,14 +32,27 @@ int transfer_in_start_received(
 	const struct ras_relay_delivery *delivery,
 	const struct transfer_message *message
 ) {
+	struct ras_transfer_counters *counters = &ras->transfers->counters;
+
 	if (transfer != NULL) {
-		start_received_again(ras, transfer, message);
+		counters->duplicates++;
+		if (!transfer->over &&
+		    (transfer->port != message->port || transfer->tag != message->tag ||
+		     transfer->size != message->size)) {
+			counters->lies++;
+			transfer_finish(
+				ras, transfer, RAS_TRANSFER_BROKEN, RAS_TRANSFER_REASON_NONE, true
+			);
+		}
+		// Our answer to the first START may have been lost, so send it again.
+		transfer->control_due = !transfer->over || transfer->owed;
+		transfer_wake_at(ras, ras->now_ns);
 		return 0;
 	}
 	// After -EAGAIN the relay of the sender retries, and then the sender itself.
 	if (!sender_can_be_answered(ras, delivery) ||
 	    transfer_append(ras, true, delivery->source, &transfer) < 0) {
-		ras->transfers->counters.busy++;
+		counters->busy++;
 		return -EAGAIN;
 	}
 	transfer->wire_id = message->id;
@@ -65,7 +62,7 @@ int transfer_in_start_received(
 	transfer->size = message->size;
 	transfer->deadline_ns = ras->now_ns + message->life_ms * RAS_NS_PER_MS;
 	transfer->control_due = true;
-	ras->transfers->counters.accepted++;
+	counters->accepted++;
 	if (ras->ops.transfer_take == NULL)
 		transfer_finish(
 			ras, transfer, RAS_TRANSFER_REFUSED, RAS_TRANSFER_NO_CONSUMER, true

@@ -25,35 +25,15 @@ static struct transfer *transfer_find(const struct ras *ras, uint64_t id) {
 	return transfer;
 }
 
-static int
-request_accept(struct ras *ras, const struct ras_transfer_request *request, uint64_t *ret_id) {
-	uint64_t life_ns = request->life_ns != 0 ? request->life_ns : TRANSFER_LIFE_DEFAULT_NS;
-	uint32_t slot = peers_find(&ras->peers, request->destination);
-	struct transfer *transfer;
-	int err = transfer_append(ras, false, request->destination, &transfer);
-
-	if (err < 0)
-		return err;
-	transfer->wire_id = transfer->id;
-	transfer->incarnation = ras_entry(ras, slot)->incarnation;
-	transfer->port = request->port;
-	transfer->tag = request->tag;
-	transfer->size = request->size;
-	transfer->deadline_ns = ras->now_ns + life_ns;
-	transfer->control_due = true;
-	ras->transfers->counters.started++;
-	transfer_wake_at(ras, ras->now_ns);
-	*ret_id = transfer->id;
-	return 0;
-}
-
 int ras_transfer_send(
 	struct ras *ras,
 	uint64_t now_ns,
 	const struct ras_transfer_request *request,
 	uint64_t *ret_id
 ) {
+	uint64_t life_ns = request->life_ns != 0 ? request->life_ns : TRANSFER_LIFE_DEFAULT_NS;
 	uint32_t slot = peers_find(&ras->peers, request->destination);
+	struct transfer *transfer;
 	int err;
 
 	if (request->life_ns > RAS_TRANSFER_LIFE_MAX_NS || ras->ops.transfer_read == NULL)
@@ -67,7 +47,19 @@ int ras_transfer_send(
 	if (!peer_is_member(ras_entry(ras, slot)))
 		return -EHOSTDOWN;
 	ras_enter(ras, now_ns);
-	err = request_accept(ras, request, ret_id);
+	err = transfer_append(ras, false, request->destination, &transfer);
+	if (err == 0) {
+		transfer->wire_id = transfer->id;
+		transfer->incarnation = ras_entry(ras, slot)->incarnation;
+		transfer->port = request->port;
+		transfer->tag = request->tag;
+		transfer->size = request->size;
+		transfer->deadline_ns = ras->now_ns + life_ns;
+		transfer->control_due = true;
+		ras->transfers->counters.started++;
+		transfer_wake_at(ras, ras->now_ns);
+		*ret_id = transfer->id;
+	}
 	ras_exit(ras);
 	return err;
 }

@@ -157,30 +157,24 @@ void transfer_out_message_received(
 
 // Reports of the relay
 
-static void
-segment_delivered(struct ras *ras, struct transfer_out *out, struct transfer_sent *sent) {
-	uint32_t first = 0;
-
-	sent->message_id = 0;
-	ras->transfers->in_flight_count--;
-	while (first < out->sent_count && out->sent[first].message_id == 0)
-		out->kept += out->sent[first++].size;
-	out->sent_count -= first;
-	memmove(out->sent, out->sent + first, out->sent_count * sizeof(*out->sent));
-}
-
 bool transfer_out_report_received(
 	struct ras *ras, struct transfer *transfer, const struct ras_relay_report *report
 ) {
 	struct transfer_out *out = &transfer->out;
-	uint32_t n = 0;
+	uint32_t n = 0, kept = 0;
 
 	while (n < out->sent_count && out->sent[n].message_id != report->message_id)
 		n++;
 	if (n == out->sent_count)
 		return false;
 	if (report->outcome == RAS_RELAY_OUTCOME_DELIVERED && !out->given_up) {
-		segment_delivered(ras, out, &out->sent[n]);
+		out->sent[n].message_id = 0;
+		ras->transfers->in_flight_count--;
+		// Release the delivered segments at the head: their bytes are kept by the receiver.
+		while (kept < out->sent_count && out->sent[kept].message_id == 0)
+			out->kept += out->sent[kept++].size;
+		out->sent_count -= kept;
+		memmove(out->sent, out->sent + kept, out->sent_count * sizeof(*out->sent));
 	} else {
 		out->given_up = true;
 		if (!transfer_reason_is_transient(report->reason))
