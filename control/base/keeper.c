@@ -150,13 +150,6 @@ static void *keeper_main(void *argument) {
 
 // Control thread.
 
-static void record_longest_call(struct keeper *keeper, uint64_t took_ns) {
-	if (took_ns > keeper->counters.longest_ns)
-		keeper->counters.longest_ns = took_ns;
-	if (took_ns > keeper->totals->longest_ns)
-		keeper->totals->longest_ns = took_ns;
-}
-
 // Restart the timer for the first unfinished job, which is the running one, since jobs run in
 // order. The time starts when the loop learns this. So a pause of the agent is not taken for a
 // hang: answers are handled before timers.
@@ -195,19 +188,6 @@ static void job_unlink(struct keeper *keeper, const struct keeper_job *job) {
 		hang_timer_restart(keeper);
 }
 
-static void job_ended(struct keeper *keeper, struct keeper_job *job) {
-	uint64_t took_ns = loop_clock_ns(keeper->loop) - keeper->since_ns;
-	struct keeper_request *request = job->request;
-
-	record_longest_call(keeper, took_ns);
-	job_unlink(keeper, job);
-	if (request != NULL) {
-		request->job = NULL;
-		request->ended(request, job->call.arg, job->result);
-	}
-	job_drop(job);
-}
-
 static void keeper_ready(struct loop_source *source, uint32_t events) {
 	struct keeper *keeper = container_of(source, struct keeper, source);
 	struct shared *shared = keeper->shared;
@@ -222,8 +202,21 @@ static void keeper_ready(struct loop_source *source, uint32_t events) {
 	done = shared->done;
 	shared->done = (struct job_list){0};
 	pthread_mutex_unlock(&shared->mutex);
-	while ((job = job_list_pop(&done)) != NULL)
-		job_ended(keeper, job);
+	while ((job = job_list_pop(&done)) != NULL) {
+		uint64_t took_ns = loop_clock_ns(keeper->loop) - keeper->since_ns;
+		struct keeper_request *request = job->request;
+
+		if (took_ns > keeper->counters.longest_ns)
+			keeper->counters.longest_ns = took_ns;
+		if (took_ns > keeper->totals->longest_ns)
+			keeper->totals->longest_ns = took_ns;
+		job_unlink(keeper, job);
+		if (request != NULL) {
+			request->job = NULL;
+			request->ended(request, job->call.arg, job->result);
+		}
+		job_drop(job);
+	}
 }
 
 static int thread_start(struct keeper *keeper) {
@@ -243,18 +236,6 @@ static int thread_start(struct keeper *keeper) {
 	return 0;
 }
 
-static struct shared *shared_create(void) {
-	struct shared *shared = calloc(1, sizeof(*shared));
-
-	if (shared == NULL)
-		return NULL;
-	pthread_mutex_init(&shared->mutex, NULL);
-	pthread_cond_init(&shared->wanted, NULL);
-	shared->references = 1;
-	shared->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return shared;
-}
-
 int keeper_create(
 	struct loop *loop,
 	const char *name,
@@ -262,22 +243,28 @@ int keeper_create(
 	struct keeper **ret_keeper
 ) {
 	struct keeper *keeper = calloc(1, sizeof(*keeper));
+	struct shared *shared;
 	int err;
 
 	if (keeper == NULL)
 		return -ENOMEM;
-	keeper->shared = shared_create();
-	if (keeper->shared == NULL) {
+	shared = calloc(1, sizeof(*shared));
+	if (shared == NULL) {
 		free(keeper);
 		return -ENOMEM;
 	}
+	pthread_mutex_init(&shared->mutex, NULL);
+	pthread_cond_init(&shared->wanted, NULL);
+	shared->references = 1;
+	shared->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	keeper->shared = shared;
 	keeper->loop = loop;
 	keeper->ops = *ops;
 	keeper->totals = ops->totals != NULL ? ops->totals : &keeper->unshared;
 	keeper->look.expired = keeper_expired;
 	snprintf(keeper->name, sizeof(keeper->name), "%s", name);
 	keeper->source = (struct loop_source){
-		.fd = keeper->shared->event_fd,
+		.fd = shared->event_fd,
 		.events = EPOLLIN,
 		.rank = LOOP_OVERLAY,
 		.ready = keeper_ready,
@@ -291,7 +278,7 @@ int keeper_create(
 	return 0;
 fail:
 	loop_remove(&keeper->source);
-	shared_unref(keeper->shared);
+	shared_unref(shared);
 	free(keeper);
 	return err;
 }

@@ -143,23 +143,6 @@ struct loop *loop_destroy(struct loop *loop) {
 	return NULL;
 }
 
-static int slots_grow(struct loop *loop) {
-	uint32_t count = loop->slot_count > 0 ? 2 * loop->slot_count : 16;
-	struct slot *slots;
-
-	if (count > SOURCES_MAX)
-		return -ENOMEM;
-	slots = reallocarray(loop->slots, count, sizeof(*slots));
-	if (slots == NULL)
-		return -ENOMEM;
-	for (uint32_t n = loop->slot_count; n < count; n++)
-		slots[n] = (struct slot){.next_free = n + 1 < count ? n + 1 : NO_SLOT};
-	loop->first_free = loop->slot_count;
-	loop->slots = slots;
-	loop->slot_count = count;
-	return 0;
-}
-
 static uint64_t slot_event_data(const struct loop *loop, uint32_t slot) {
 	return (uint64_t)loop->slots[slot].generation << 32 | slot;
 }
@@ -167,13 +150,25 @@ static uint64_t slot_event_data(const struct loop *loop, uint32_t slot) {
 int loop_add(struct loop *loop, struct loop_source *source) {
 	struct epoll_event event = {.events = source->events};
 	uint32_t slot;
-	int err = 0;
+	int err;
 
 	must(source->loop == NULL && source->rank < LOOP_RANK_COUNT);
-	if (loop->first_free == NO_SLOT)
-		err = slots_grow(loop);
-	if (err == 0)
-		err = events_grow(loop);
+	if (loop->first_free == NO_SLOT) {
+		uint32_t count = loop->slot_count > 0 ? 2 * loop->slot_count : 16;
+		struct slot *slots;
+
+		if (count > SOURCES_MAX)
+			return -ENOMEM;
+		slots = reallocarray(loop->slots, count, sizeof(*slots));
+		if (slots == NULL)
+			return -ENOMEM;
+		for (uint32_t n = loop->slot_count; n < count; n++)
+			slots[n] = (struct slot){.next_free = n + 1 < count ? n + 1 : NO_SLOT};
+		loop->first_free = loop->slot_count;
+		loop->slots = slots;
+		loop->slot_count = count;
+	}
+	err = events_grow(loop);
 	if (err != 0)
 		return err;
 	slot = loop->first_free;
@@ -257,33 +252,24 @@ static void timer_heap_sift(struct loop *loop, uint32_t place, struct loop_timer
 		timer_heap_sift_down(loop, place, timer);
 }
 
-static int timer_heap_grow(struct loop *loop) {
-	uint32_t capacity = loop->heap_capacity > 0 ? 2 * loop->heap_capacity : 16;
-	struct loop_timer **heap;
-
-	if (loop->timer_count + 1 < loop->heap_capacity)
-		return 0;
-	if (capacity > SOURCES_MAX)
-		return -ENOMEM;
-	heap = reallocarray(loop->heap, capacity, sizeof(struct loop_timer *));
-	if (heap == NULL)
-		return -ENOMEM;
-	loop->heap = heap;
-	loop->heap_capacity = capacity;
-	return 0;
-}
-
 int loop_timer_set(struct loop *loop, struct loop_timer *timer, uint64_t at_ns) {
-	int err;
-
 	if (timer->place != 0) {
 		timer->at_ns = at_ns;
 		timer_heap_sift(loop, timer->place, timer);
 		return 0;
 	}
-	err = timer_heap_grow(loop);
-	if (err != 0)
-		return err;
+	if (loop->timer_count + 1 >= loop->heap_capacity) {
+		uint32_t capacity = loop->heap_capacity > 0 ? 2 * loop->heap_capacity : 16;
+		struct loop_timer **heap;
+
+		if (capacity > SOURCES_MAX)
+			return -ENOMEM;
+		heap = reallocarray(loop->heap, capacity, sizeof(struct loop_timer *));
+		if (heap == NULL)
+			return -ENOMEM;
+		loop->heap = heap;
+		loop->heap_capacity = capacity;
+	}
 	timer->at_ns = at_ns;
 	timer_heap_sift_up(loop, ++loop->timer_count, timer);
 	return 0;
@@ -351,23 +337,6 @@ static uint64_t next_timer_ns(const struct loop *loop) {
 	return loop->timer_count > 0 ? loop->heap[1]->at_ns : UINT64_MAX;
 }
 
-// Arm the timerfd, so that the wait ends with the first timer.
-static int timer_arm(struct loop *loop) {
-	uint64_t at_ns = next_timer_ns(loop);
-	struct itimerspec spec = {0};
-
-	if (at_ns == loop->armed_ns || clock_source(loop->clock) == CLOCK_SOURCE_FAKE)
-		return 0;
-	if (at_ns != UINT64_MAX) {
-		spec.it_value.tv_sec = (time_t)(at_ns / NS_PER_SEC);
-		spec.it_value.tv_nsec = (long)(at_ns % NS_PER_SEC);
-	}
-	if (timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL) != 0)
-		return neg_errno();
-	loop->armed_ns = at_ns;
-	return 0;
-}
-
 static int
 epoll_wait_rank(struct loop *loop, enum loop_rank rank, uint32_t count_max, int timeout_ms) {
 	int n = epoll_wait(loop->epolls[rank], loop->events, (int)count_max, timeout_ms);
@@ -392,8 +361,9 @@ static void event_serve(struct loop *loop, const struct epoll_event *event) {
 	source->ready(source, events);
 }
 
-// Handlers may add sources and thereby move the array, so each event is copied.
-static bool serve_overlay(struct loop *loop, int count) {
+// Serve the events of the overlay, then those of clients. Handlers may add sources and thereby move
+// the array, so each event is copied. Returns 0 or -errno.
+static int serve_events(struct loop *loop, int count) {
 	bool clients = false;
 	struct epoll_event event;
 
@@ -406,31 +376,15 @@ static bool serve_overlay(struct loop *loop, int count) {
 		else
 			event_serve(loop, &event);
 	}
-	return clients;
-}
-
-static int serve_clients(struct loop *loop) {
-	int count = epoll_wait_rank(loop, LOOP_CLIENTS, LOOP_CLIENTS_PER_TURN, 0);
-	struct epoll_event event;
-
+	if (!clients)
+		return 0;
+	count = epoll_wait_rank(loop, LOOP_CLIENTS, LOOP_CLIENTS_PER_TURN, 0);
 	loop->counters.clients_full += count == LOOP_CLIENTS_PER_TURN;
 	for (int n = 0; n < count; n++) {
 		event = loop->events[n];
 		event_serve(loop, &event);
 	}
 	return count < 0 ? count : 0;
-}
-
-static void run_jobs(struct loop *loop) {
-	struct loop_job *job;
-
-	loop->running = loop->jobs;
-	loop->jobs = (struct job_list){0};
-	while ((job = loop->running.first) != NULL) {
-		loop->running.first = job->next;
-		job->queued = false;
-		job->run(job);
-	}
 }
 
 static void update_maximum(uint64_t *longest_ns, uint64_t ns) {
@@ -473,23 +427,36 @@ static void count_turn(struct loop *loop) {
 }
 
 int loop_turn(struct loop *loop, int timeout_ms) {
-	int err = 0;
-	int count;
+	uint64_t next_ns = next_timer_ns(loop);
+	struct loop_job *job;
+	int count, err;
 
-	// A timer that has expired needs no timerfd.
-	if (loop->jobs.first != NULL || next_timer_ns(loop) <= loop_clock_ns(loop))
+	// A timer that has expired needs no timerfd, and a fake clock does not drive it.
+	if (loop->jobs.first != NULL || next_ns <= loop_clock_ns(loop)) {
 		timeout_ms = 0;
-	else
-		err = timer_arm(loop);
-	if (err != 0)
-		return err;
+	} else if (next_ns != loop->armed_ns && clock_source(loop->clock) != CLOCK_SOURCE_FAKE) {
+		struct itimerspec spec = {0};
+
+		if (next_ns != UINT64_MAX) {
+			spec.it_value.tv_sec = (time_t)(next_ns / NS_PER_SEC);
+			spec.it_value.tv_nsec = (long)(next_ns % NS_PER_SEC);
+		}
+		if (timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL) != 0)
+			return neg_errno();
+		loop->armed_ns = next_ns;
+	}
 	count = epoll_wait_rank(loop, LOOP_OVERLAY, loop->overlay_count + 2, timeout_ms);
 	if (count < 0)
 		return count;
 	loop->now_ns = loop_clock_ns(loop);
-	if (serve_overlay(loop, count))
-		err = serve_clients(loop);
-	run_jobs(loop);
+	err = serve_events(loop, count);
+	loop->running = loop->jobs;
+	loop->jobs = (struct job_list){0};
+	while ((job = loop->running.first) != NULL) {
+		loop->running.first = job->next;
+		job->queued = false;
+		job->run(job);
+	}
 	run_timers(loop);
 	count_turn(loop);
 	return err;

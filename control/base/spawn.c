@@ -174,19 +174,6 @@ static void helper_set_lost(struct spawn *spawn) {
 	}
 }
 
-static void job_stuck(struct spawn *spawn, struct spawn_job *job, const char *bytes) {
-	struct spawn_request *request = job->request;
-	struct spawn_stuck stuck;
-
-	must(!job->stuck);
-	memcpy(&stuck, bytes, sizeof(stuck));
-	job->stuck = true;
-	spawn->running--;
-	spawn->counters.stuck++;
-	if (request != NULL && request->stuck != NULL)
-		request->stuck(request, &stuck);
-}
-
 static void answer_handle(struct spawn *spawn, size_t size) {
 	const char *bytes = spawn->record + sizeof(struct spawn_answer_head);
 	struct spawn_answer_head head;
@@ -200,7 +187,16 @@ static void answer_handle(struct spawn *spawn, size_t size) {
 		job = job->next;
 	must(job != NULL);
 	if (head.end == SPAWN_END_STUCK) {
-		job_stuck(spawn, job, bytes);
+		struct spawn_request *request = job->request;
+		struct spawn_stuck stuck;
+
+		must(!job->stuck);
+		memcpy(&stuck, bytes, sizeof(stuck));
+		job->stuck = true;
+		spawn->running--;
+		spawn->counters.stuck++;
+		if (request != NULL && request->stuck != NULL)
+			request->stuck(request, &stuck);
 		return;
 	}
 	result = (struct spawn_result){
@@ -270,34 +266,21 @@ struct spawn *spawn_destroy(struct spawn *spawn) {
 	return NULL;
 }
 
-// Return the size of argv with its NULs.
-static int argv_measure(const char *const *argv, size_t *ret_bytes) {
-	size_t bytes = 0;
-	size_t count = 0;
+static int spawn_job_create(const struct spawn_program *program, struct spawn_job **ret_job) {
+	const char *user = program->user != NULL ? program->user : "";
+	size_t bytes = 0, count = 0;
+	struct spawn_job *job;
+	char *at;
 
-	for (; argv[count] != NULL; count++) {
-		bytes += strnlen(argv[count], SPAWN_ARGUMENT_BYTES_MAX) + 1;
+	for (; program->argv[count] != NULL; count++) {
+		bytes += strnlen(program->argv[count], SPAWN_ARGUMENT_BYTES_MAX) + 1;
 		if (bytes > SPAWN_ARGUMENT_BYTES_MAX || count == SPAWN_ARGUMENTS_MAX)
 			return -E2BIG;
 	}
 	if (count == 0)
 		return -EINVAL;
-	*ret_bytes = bytes;
-	return 0;
-}
-
-static int spawn_job_create(const struct spawn_program *program, struct spawn_job **ret_job) {
-	const char *user = program->user != NULL ? program->user : "";
-	struct spawn_job *job;
-	size_t bytes;
-	char *at;
-	int err = argv_measure(program->argv, &bytes);
-
-	if (err == 0 &&
-	    (program->input_bytes > SPAWN_INPUT_BYTES_MAX || strlen(user) >= SPAWN_USER_BYTES_MAX))
-		err = -E2BIG;
-	if (err != 0)
-		return err;
+	if (program->input_bytes > SPAWN_INPUT_BYTES_MAX || strlen(user) >= SPAWN_USER_BYTES_MAX)
+		return -E2BIG;
 	bytes += program->input_bytes;
 	job = calloc(1, sizeof(*job) + bytes);
 	if (job == NULL)
@@ -312,21 +295,10 @@ static int spawn_job_create(const struct spawn_program *program, struct spawn_jo
 	at = (char *)(job + 1);
 	if (program->input != NULL)
 		at = mempcpy(at, program->input, program->input_bytes);
-	for (size_t n = 0; program->argv[n] != NULL; n++) // argv_measure() checked the sizes
+	for (size_t n = 0; n < count; n++) // the sizes were checked above
 		at = mempcpy(at, program->argv[n], strlen(program->argv[n]) + 1);
 	*ret_job = job;
 	return 0;
-}
-
-static int spawn_request_check(
-	const struct spawn *spawn, uint32_t output_max, const struct spawn_request *request
-) {
-	must(request->ended != NULL && request->job == NULL);
-	if (!spawn->alive)
-		return -EPIPE;
-	if (output_max > SPAWN_OUTPUT_BYTES_MAX)
-		return -EINVAL;
-	return spawn->pending < SPAWN_PENDING_MAX ? 0 : -EAGAIN;
 }
 
 int spawn_run(
@@ -334,10 +306,17 @@ int spawn_run(
 ) {
 	struct spawn_job **last = &spawn->first;
 	struct spawn_job *job = NULL;
-	int err = spawn_request_check(spawn, program->output_max, request);
+	int err;
 
+	must(request->ended != NULL && request->job == NULL);
 	spawn->counters.runs++;
-	if (err == 0)
+	if (!spawn->alive)
+		err = -EPIPE;
+	else if (program->output_max > SPAWN_OUTPUT_BYTES_MAX)
+		err = -EINVAL;
+	else if (spawn->pending >= SPAWN_PENDING_MAX)
+		err = -EAGAIN;
+	else
 		err = spawn_job_create(program, &job);
 	if (err != 0) {
 		spawn->counters.refused++;

@@ -80,18 +80,6 @@ static void program_clear(struct program *program) {
 	*program = (struct program){0};
 }
 
-// Make the program the first victim of the OOM killer. Programs share the agent's memory limit, and
-// the agent's own oom_score_adj protects it.
-static void set_first_oom_victim(void) {
-	static const char most[] = "1000";
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	(void)!write(fd, most, sizeof(most) - 1);
-	close(fd);
-}
-
 // Parameters of a new process. Pipe ends are above FIRST_FREE_FD.
 struct program_setup {
 	const struct spawn_order_head *head;
@@ -105,12 +93,19 @@ struct program_setup {
 // Prepare and execute the program. Runs in the new single-threaded process. A change of user resets
 // the death signal, so that is set afterwards.
 static _Noreturn void program_exec(const struct program_setup *program_setup) {
+	static const char oom_score_most[] = "1000";
 	const struct spawn_order_head *head = program_setup->head;
 	sigset_t none;
-	int err;
+	int err, oom_fd;
 
 	setpgid(0, 0);
-	set_first_oom_victim();
+	// Make the program the first victim of the OOM killer. Programs share the agent's memory
+	// limit, and the agent's own oom_score_adj protects it.
+	oom_fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	if (oom_fd >= 0) {
+		(void)!write(oom_fd, oom_score_most, sizeof(oom_score_most) - 1);
+		close(oom_fd);
+	}
 	err = head->user[0] != '\0' ? spawn_become_user(head->user) : 0;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != program_setup->helper)
@@ -154,22 +149,6 @@ static int pipe_create_high(int *ret_read, int *ret_write) {
 	return 0;
 }
 
-static int program_pipes_create(
-	struct program *program, const void *input, struct program_setup *program_setup
-) {
-	int err = pipe_create_high(&program->streams[0].fd, &program_setup->ends[0]);
-
-	if (err == 0)
-		err = pipe_create_high(&program->streams[1].fd, &program_setup->ends[1]);
-	if (err == 0)
-		err = pipe_create_high(&program->failure_fd, &program_setup->failure);
-	if (err == 0 && program_setup->head->has_input)
-		err = spawn_input_open(
-			input, program_setup->head->input_bytes, &program_setup->input
-		);
-	return err;
-}
-
 static int program_fork(
 	struct program *program,
 	const struct spawn_order_head *head,
@@ -177,8 +156,14 @@ static int program_fork(
 	char *const *argv
 ) {
 	struct program_setup program_setup = {head, argv, -1, {-1, -1}, -1, getpid()};
-	int err = program_pipes_create(program, input, &program_setup);
+	int err = pipe_create_high(&program->streams[0].fd, &program_setup.ends[0]);
 
+	if (err == 0)
+		err = pipe_create_high(&program->streams[1].fd, &program_setup.ends[1]);
+	if (err == 0)
+		err = pipe_create_high(&program->failure_fd, &program_setup.failure);
+	if (err == 0 && head->has_input)
+		err = spawn_input_open(input, head->input_bytes, &program_setup.input);
 	if (err == 0) {
 		program->pid = fork();
 		if (program->pid == 0)
@@ -195,28 +180,11 @@ static int program_fork(
 	return err;
 }
 
-static void program_fail(struct program *program, int err) {
-	program->ended = true;
-	program->answer.end = SPAWN_NOT_STARTED;
-	program->answer.status = err;
-}
-
-// Split strings that end within the record, as the agent's side built it.
-static void argv_split(char *text, size_t size, char **argv) {
-	size_t count = 0;
-
-	for (size_t at = 0; at < size; at += strlen(text + at) + 1) {
-		must(count < SPAWN_ARGUMENTS_MAX);
-		argv[count++] = text + at;
-	}
-	argv[count] = NULL;
-	must(count > 0);
-}
-
 static void
 program_start(struct helper *helper, const struct spawn_order_head *head, char *text, size_t size) {
 	char *argv[SPAWN_ARGUMENTS_MAX + 1];
 	struct program *program = NULL;
+	size_t count = 0;
 	int err = 0;
 
 	for (unsigned n = 0; n < PROGRAMS_MAX && program == NULL; n++) {
@@ -225,7 +193,13 @@ program_start(struct helper *helper, const struct spawn_order_head *head, char *
 	}
 	must(program != NULL); // the agent sends no more than there are slots
 	must(head->input_bytes < size);
-	argv_split(text + head->input_bytes, size - head->input_bytes, argv);
+	// The agent's side ended each string within the record.
+	for (size_t at = head->input_bytes; at < size; at += strlen(text + at) + 1) {
+		must(count < SPAWN_ARGUMENTS_MAX);
+		argv[count++] = text + at;
+	}
+	argv[count] = NULL;
+	must(count > 0);
 	*program = (struct program){
 		.used = true,
 		.id = head->id,
@@ -246,8 +220,11 @@ program_start(struct helper *helper, const struct spawn_order_head *head, char *
 	}
 	if (err == 0)
 		err = program_fork(program, head, text, argv);
-	if (err != 0)
-		program_fail(program, err);
+	if (err != 0) {
+		program->ended = true;
+		program->answer.end = SPAWN_NOT_STARTED;
+		program->answer.status = err;
+	}
 }
 
 static void stream_read(struct stream *stream) {
@@ -313,20 +290,16 @@ static bool group_is_gone(pid_t group) {
 	return got < 0;
 }
 
-static struct program *program_find(struct helper *helper, pid_t pid) {
-	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
-		if (helper->programs[n].pid == pid && !helper->programs[n].left)
-			return &helper->programs[n];
-	}
-	return NULL;
-}
-
 static void children_reap(struct helper *helper) {
 	siginfo_t info = {0};
 
 	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0) {
-		struct program *program = program_find(helper, info.si_pid);
+		struct program *program = NULL;
 
+		for (unsigned n = 0; n < PROGRAMS_MAX && program == NULL; n++) {
+			if (helper->programs[n].pid == info.si_pid && !helper->programs[n].left)
+				program = &helper->programs[n];
+		}
 		if (program != NULL)
 			program_end(program, &info);
 		else
@@ -367,33 +340,10 @@ static void enforce_deadlines(struct helper *helper) {
 	}
 }
 
-// Report a hanging program once. Returns false if the agent accepts no more now.
-static bool stuck_send(const struct helper *helper, const struct program *program) {
-	struct spawn_answer_head head = {
-		.id = program->id,
-		.end = SPAWN_END_STUCK,
-		.sizes = {sizeof(struct spawn_stuck)},
-	};
-	struct spawn_stuck stuck;
-	struct iovec parts[2] = {{&head, sizeof(head)}, {&stuck, sizeof(stuck)}};
-	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+// Send one record. Returns false if the agent accepts no more now.
+static bool record_send(const struct helper *helper, struct iovec *parts, size_t count) {
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
 
-	spawn_stuck_describe(program->pid, &stuck);
-	return sendmsg(helper->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
-	       (errno != EAGAIN && errno != ENOBUFS && errno != EINTR);
-}
-
-// Send the answer. Returns false if the agent accepts no more now.
-static bool answer_send(const struct helper *helper, struct program *program) {
-	struct iovec parts[3] = {{&program->answer, sizeof(program->answer)}};
-	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 3};
-
-	for (unsigned n = 0; n < 2; n++) {
-		parts[n + 1].iov_base = program->streams[n].bytes;
-		parts[n + 1].iov_len = program->streams[n].used;
-		program->answer.sizes[n] = program->streams[n].used;
-		program->answer.cut[n] = program->streams[n].cut;
-	}
 	return sendmsg(helper->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0 ||
 	       (errno != EAGAIN && errno != ENOBUFS && errno != EINTR);
 }
@@ -404,34 +354,37 @@ static bool answers_send(struct helper *helper) {
 
 	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
 		struct program *program = &helper->programs[n];
+		struct iovec parts[3] = {{&program->answer, sizeof(program->answer)}};
 
+		// A hanging program is reported once, before the answer.
 		if (program->used && program->stuck && !program->stuck_told) {
-			program->stuck_told = stuck_send(helper, program);
+			struct spawn_answer_head head = {
+				.id = program->id,
+				.end = SPAWN_END_STUCK,
+				.sizes = {sizeof(struct spawn_stuck)},
+			};
+			struct spawn_stuck stuck;
+			struct iovec stuck_parts[2] = {
+				{&head, sizeof(head)}, {&stuck, sizeof(stuck)}};
+
+			spawn_stuck_describe(program->pid, &stuck);
+			program->stuck_told = record_send(helper, stuck_parts, 2);
 			left = left || !program->stuck_told;
 		}
 		if (!program->used || !program->ended || program->stuck != program->stuck_told)
 			continue;
-		if (answer_send(helper, program))
+		for (unsigned k = 0; k < 2; k++) {
+			parts[k + 1].iov_base = program->streams[k].bytes;
+			parts[k + 1].iov_len = program->streams[k].used;
+			program->answer.sizes[k] = program->streams[k].used;
+			program->answer.cut[k] = program->streams[k].cut;
+		}
+		if (record_send(helper, parts, 3))
 			program_clear(program);
 		else
 			left = true;
 	}
 	return left;
-}
-
-static _Noreturn void helper_end(struct helper *helper) {
-	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
-		if (helper->programs[n].pid > 0)
-			kill(-helper->programs[n].pid, SIGKILL);
-	}
-	_exit(0);
-}
-
-static void program_cancel(struct helper *helper, uint64_t id) {
-	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
-		if (helper->programs[n].id == id && helper->programs[n].pid > 0)
-			program_kill(&helper->programs[n]);
-	}
 }
 
 static void orders_receive(struct helper *helper) {
@@ -442,31 +395,25 @@ static void orders_receive(struct helper *helper) {
 	while ((got = recv(helper->fd, record, sizeof(record), MSG_DONTWAIT)) > 0) {
 		must((size_t)got >= sizeof(head));
 		memcpy(&head, record, sizeof(head));
-		if (head.order == SPAWN_ORDER_CANCEL)
-			program_cancel(helper, head.id);
-		else
+		if (head.order != SPAWN_ORDER_CANCEL) {
 			program_start(
 				helper, &head, record + sizeof(head), (size_t)got - sizeof(head)
 			);
+			continue;
+		}
+		for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
+			if (helper->programs[n].id == head.id && helper->programs[n].pid > 0)
+				program_kill(&helper->programs[n]);
+		}
 	}
-	if (got == 0 || (errno != EAGAIN && errno != EINTR))
-		helper_end(helper);
-}
-
-static int wait_ms(const struct helper *helper) {
-	uint64_t next = NEVER, now = now_ns();
-
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	// The agent is gone: kill all programs and exit.
 	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
-		const struct program *program = &helper->programs[n];
-		uint64_t at =
-			program->term_ns < program->kill_ns ? program->term_ns : program->kill_ns;
-
-		if (program->gone_ns < at)
-			at = program->gone_ns;
-		if (program->pid > 0 && at < next)
-			next = at;
+		if (helper->programs[n].pid > 0)
+			kill(-helper->programs[n].pid, SIGKILL);
 	}
-	return deadline_poll_timeout_ms((struct deadline){next}, now);
+	_exit(0);
 }
 
 static void helper_turn(struct helper *helper) {
@@ -476,6 +423,7 @@ static void helper_turn(struct helper *helper) {
 		{helper->signal_fd, POLLIN, 0},
 	};
 	struct stream *streams[2 * PROGRAMS_MAX];
+	uint64_t next_ns = NEVER, polled_ns;
 	struct signalfd_siginfo info;
 	nfds_t count = 2;
 
@@ -487,7 +435,18 @@ static void helper_turn(struct helper *helper) {
 		streams[count - 2] = &program->streams[n % 2];
 		fds[count++] = (struct pollfd){program->streams[n % 2].fd, POLLIN, 0};
 	}
-	if (poll(fds, count, wait_ms(helper)) < 0)
+	polled_ns = now_ns();
+	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
+		const struct program *program = &helper->programs[n];
+		uint64_t at_ns =
+			program->term_ns < program->kill_ns ? program->term_ns : program->kill_ns;
+
+		if (program->gone_ns < at_ns)
+			at_ns = program->gone_ns;
+		if (program->pid > 0 && at_ns < next_ns)
+			next_ns = at_ns;
+	}
+	if (poll(fds, count, deadline_poll_timeout_ms((struct deadline){next_ns}, polled_ns)) < 0)
 		return;
 	for (nfds_t n = 2; n < count; n++) {
 		if (fds[n].revents != 0)
@@ -501,33 +460,15 @@ static void helper_turn(struct helper *helper) {
 		orders_receive(helper);
 }
 
-// Signals of terminal and service manager are meant for the agent; the helper ends with the agent.
-static int prepare_signals(void) {
+void spawn_helper_main(int fd) {
 	static const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP};
-	sigset_t set;
-
-	for (size_t n = 0; n < sizeof(ignored) / sizeof(ignored[0]); n++)
-		signal(ignored[n], SIG_IGN);
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	pthread_sigmask(SIG_SETMASK, &set, NULL);
-	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-}
-
-// Programs must not notify the service manager in the agent's name.
-static void prepare_environment(void) {
-	static const char *const names[] = {
+	static const char *const unset[] = {
 		"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
 		"LISTEN_FDS",	 "LISTEN_PID",	  "LISTEN_FDNAMES",
 	};
-
-	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
-		unsetenv(names[n]); // NOLINT(concurrency-mt-unsafe): one thread
-}
-
-void spawn_helper_main(int fd) {
 	static struct helper helper;
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	sigset_t set;
 
 	prctl(PR_SET_NAME, "tocsin-spawn");
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -536,9 +477,18 @@ void spawn_helper_main(int fd) {
 	    close_range(FIRST_FREE_FD + 1, ~0U, 0) != 0)
 		_exit(1);
 	fcntl(FIRST_FREE_FD, F_SETFD, FD_CLOEXEC);
-	prepare_environment();
+	// Programs must not notify the service manager in the agent's name.
+	for (size_t n = 0; n < sizeof(unset) / sizeof(unset[0]); n++)
+		unsetenv(unset[n]); // NOLINT(concurrency-mt-unsafe): one thread
 	helper.fd = FIRST_FREE_FD;
-	helper.signal_fd = prepare_signals();
+	// Signals of terminal and service manager are meant for the agent; the helper ends with the
+	// agent.
+	for (size_t n = 0; n < sizeof(ignored) / sizeof(ignored[0]); n++)
+		signal(ignored[n], SIG_IGN);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	pthread_sigmask(SIG_SETMASK, &set, NULL);
+	helper.signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	if (helper.signal_fd < 0)
 		_exit(1);
 	for (;;)

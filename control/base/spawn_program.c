@@ -17,29 +17,19 @@
 
 // NOLINTBEGIN(concurrency-mt-unsafe): the process has one thread
 
-static int set_environment(const struct passwd *user) {
-	if (setenv("HOME", user->pw_dir, 1) != 0 || setenv("USER", user->pw_name, 1) != 0 ||
-	    setenv("LOGNAME", user->pw_name, 1) != 0)
-		return neg_errno();
-	return 0;
-}
-
-// Map the errno of getpwnam(): several values mean that the name is unknown. Other values mean that
-// the user directory failed, which may know the name.
-static int user_lookup_error(int errnum) {
-	bool unknown = errnum == 0 || errnum == ENOENT || errnum == ESRCH || errnum == EBADF ||
-		       errnum == EPERM;
-
-	return unknown ? SPAWN_NO_USER : -errnum;
-}
-
 int spawn_become_user(const char *name) {
 	const struct passwd *user;
 
 	errno = 0;
 	user = getpwnam(name);
-	if (user == NULL)
-		return user_lookup_error(errno);
+	// Several errnos of getpwnam() mean that the name is unknown. All other values mean that
+	// the user directory failed, which may know the name.
+	if (user == NULL) {
+		bool unknown = errno == 0 || errno == ENOENT || errno == ESRCH || errno == EBADF ||
+			       errno == EPERM;
+
+		return unknown ? SPAWN_NO_USER : -errno;
+	}
 	if (user->pw_uid == geteuid() && user->pw_uid == getuid())
 		return 0;
 	// Refuse to start a program that the helper could not kill.
@@ -54,7 +44,10 @@ int spawn_become_user(const char *name) {
 	// them.
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0)
 		return neg_errno();
-	return set_environment(user);
+	if (setenv("HOME", user->pw_dir, 1) != 0 || setenv("USER", user->pw_name, 1) != 0 ||
+	    setenv("LOGNAME", user->pw_name, 1) != 0)
+		return neg_errno();
+	return 0;
 }
 
 // NOLINTEND(concurrency-mt-unsafe)

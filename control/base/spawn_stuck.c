@@ -33,48 +33,29 @@ static bool proc_pid_file_read(int pid, const char *name, char *text, size_t siz
 	return true;
 }
 
-// Parse " S 12 34 ...": state, parent and group.
-static bool parse_stat_fields(const char *text, char *ret_state, int *ret_group) {
-	uint64_t group;
-	size_t size;
-
-	if (text[0] != ' ' || text[1] == '\0' || text[2] != ' ')
-		return false;
-	*ret_state = text[1];
-	text += 3 + strcspn(text + 3, " ");
-	text += *text == ' ';
-	size = strcspn(text, " ");
-	if (parse_u64(text, size, 0, INT32_MAX, NULL, &group) != 0)
-		return false;
-	*ret_group = (int)group;
-	return true;
-}
-
 // Parse "PID (COMM) STATE PPID PGRP ...". COMM may contain anything, even brackets.
 static bool proc_stat_read(int pid, struct spawn_stuck *ret_stuck, int *ret_group) {
 	struct spawn_stuck stuck = {.pid = pid};
 	char text[STAT_BYTES];
-	char *first, *last;
+	const char *first, *last, *at;
+	uint64_t group;
 
 	if (!proc_pid_file_read(pid, "stat", text, sizeof(text)))
 		return false;
 	first = strchr(text, '(');
 	last = strrchr(text, ')');
-	if (first == NULL || last == NULL || last < first ||
-	    !parse_stat_fields(last + 1, &stuck.state, ret_group))
+	if (first == NULL || last == NULL || last < first)
 		return false;
+	if (last[1] != ' ' || last[2] == '\0' || last[3] != ' ')
+		return false;
+	stuck.state = last[2];
+	at = last + 4 + strcspn(last + 4, " "); // skip PPID
+	at += *at == ' ';
+	if (parse_u64(at, strcspn(at, " "), 0, INT32_MAX, NULL, &group) != 0)
+		return false;
+	*ret_group = (int)group;
 	snprintf(stuck.comm, sizeof(stuck.comm), "%.*s", (int)(last - first - 1), first + 1);
 	*ret_stuck = stuck;
-	return true;
-}
-
-static bool parse_pid(const char *name, int *ret_pid) {
-	uint64_t pid;
-
-	if (!isdigit((unsigned char)name[0]) ||
-	    parse_u64(name, strlen(name), 1, INT32_MAX, NULL, &pid) != 0)
-		return false;
-	*ret_pid = (int)pid;
 	return true;
 }
 
@@ -82,12 +63,18 @@ void spawn_stuck_describe(pid_t group, struct spawn_stuck *ret_stuck) {
 	struct spawn_stuck found = {.pid = group, .state = '?'}, one;
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
-	int pid, its_group;
+	uint64_t pid;
+	int its_group;
 
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is local
 	while (proc != NULL && found.state != 'D' && (entry = readdir(proc)) != NULL) {
-		if (parse_pid(entry->d_name, &pid) && proc_stat_read(pid, &one, &its_group) &&
-		    its_group == group && (found.state == '?' || one.state == 'D'))
+		const char *name = entry->d_name;
+
+		if (!isdigit((unsigned char)name[0]) ||
+		    parse_u64(name, strlen(name), 1, INT32_MAX, NULL, &pid) != 0)
+			continue; // not a process
+		if (proc_stat_read((int)pid, &one, &its_group) && its_group == group &&
+		    (found.state == '?' || one.state == 'D'))
 			found = one;
 	}
 	if (proc != NULL)
