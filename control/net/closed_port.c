@@ -14,15 +14,19 @@
 // tcpmux, which nothing has served for decades. An open port is an answer, too.
 #define CLOSED_PORT 1
 
+static void closed_port_free(struct closed_port *asked) {
+	loop_timer_cancel(asked->transport->loop, &asked->deadline);
+	loop_remove(&asked->source);
+	close(asked->source.fd);
+	asked->transport = NULL;
+}
+
 // The entry is freed before the ops are notified, because they may ask again.
 static void kernel_question_end(struct closed_port *asked, bool answered) {
 	struct transport *transport = asked->transport;
 	struct sock_addr host = asked->host;
 
-	loop_timer_cancel(transport->loop, &asked->deadline);
-	loop_remove(&asked->source);
-	close(asked->source.fd);
-	asked->transport = NULL;
+	closed_port_free(asked);
 	transport_enter(transport);
 	transport->ops.kernel_asked(transport->ops_ctx, &host, answered);
 	transport_exit(transport);
@@ -44,33 +48,24 @@ static void on_kernel_timeout(struct loop_timer *timer, uint64_t now_ns) {
 	kernel_question_end(container_of(timer, struct closed_port, deadline), false);
 }
 
-static int closed_port_reserve(
-	struct transport *transport, const struct sock_addr *host, struct closed_port **ret_place
-) {
-	struct closed_port *free = NULL;
-
-	for (uint32_t n = 0; n < CLOSED_PORTS; n++) {
-		struct closed_port *asked = &transport->closed_ports[n];
-
-		if (asked->transport == NULL)
-			free = asked;
-		else if (sock_addr_equal(&asked->host, host))
-			return -EALREADY;
-	}
-	*ret_place = free;
-	return free != NULL ? 0 : -EBUSY;
-}
-
 int transport_probe_kernel(struct transport *transport, const struct sock_addr *host) {
 	uint64_t until_ns = loop_now_ns(transport->loop) + transport->config.connect_ns;
 	struct sock_addr to = *host;
-	struct closed_port *asked;
+	struct closed_port *asked = NULL;
 	int err, fd;
 
+	for (uint32_t n = 0; n < CLOSED_PORTS; n++) {
+		struct closed_port *at = &transport->closed_ports[n];
+
+		if (at->transport == NULL)
+			asked = at;
+		else if (sock_addr_equal(&at->host, host))
+			return -EALREADY;
+	}
+	if (asked == NULL)
+		return -EBUSY;
 	to.port = CLOSED_PORT;
-	err = closed_port_reserve(transport, host, &asked);
-	if (err == 0)
-		err = dial_socket(transport, &to, &fd);
+	err = dial_socket(transport, &to, &fd);
 	if (err != 0)
 		return err;
 	*asked = (struct closed_port){
@@ -86,23 +81,14 @@ int transport_probe_kernel(struct transport *transport, const struct sock_addr *
 	err = loop_add(transport->loop, &asked->source);
 	if (err == 0)
 		err = loop_timer_set(transport->loop, &asked->deadline, until_ns);
-	if (err != 0) {
-		loop_remove(&asked->source);
-		close(fd);
-		asked->transport = NULL;
-	}
+	if (err != 0)
+		closed_port_free(asked);
 	return err;
 }
 
 void closed_ports_end(struct transport *transport) {
 	for (uint32_t n = 0; n < CLOSED_PORTS; n++) {
-		struct closed_port *asked = &transport->closed_ports[n];
-
-		if (asked->transport == NULL)
-			continue;
-		loop_timer_cancel(transport->loop, &asked->deadline);
-		loop_remove(&asked->source);
-		close(asked->source.fd);
-		asked->transport = NULL;
+		if (transport->closed_ports[n].transport != NULL)
+			closed_port_free(&transport->closed_ports[n]);
 	}
 }

@@ -35,21 +35,6 @@ static int bind_interface(struct transport *transport, int fd) {
 	return 0;
 }
 
-static int bind_source(const struct transport *transport, int fd, const struct sock_addr *to) {
-	struct sock_addr source = transport->config.source;
-	struct sockaddr_storage storage;
-	socklen_t length;
-	int one = 1;
-
-	if (source.family != to->family || sock_addr_is_any(&source))
-		return 0;
-	// The kernel chooses the port when the destination is known, so one port can serve many.
-	setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
-	source.port = 0;
-	length = sock_addr_to_sockaddr(&source, &storage);
-	return bind(fd, (struct sockaddr *)&storage, length) == 0 ? 0 : neg_errno();
-}
-
 // Add the scope to a link-local address. A peer's address has none: it can only be on our link.
 static struct sock_addr scoped_address(const struct transport *transport, struct sock_addr to) {
 	const struct transport_config *config = &transport->config;
@@ -66,10 +51,11 @@ static struct sock_addr scoped_address(const struct transport *transport, struct
 
 int dial_socket(struct transport *transport, const struct sock_addr *peer, int *ret_fd) {
 	struct sock_addr to = scoped_address(transport, *peer);
+	struct sock_addr source = transport->config.source;
+	struct sockaddr_storage storage, source_storage;
+	socklen_t length, source_length;
 	scoped_fd int fd = -1;
-	struct sockaddr_storage storage;
-	socklen_t length;
-	int err;
+	int err, one = 1;
 
 	if (to.family == SOCK_ADDR_NONE)
 		return -EADDRNOTAVAIL;
@@ -78,25 +64,21 @@ int dial_socket(struct transport *transport, const struct sock_addr *peer, int *
 	if (fd < 0)
 		return neg_errno();
 	err = bind_interface(transport, fd);
-	if (err == 0)
-		err = bind_source(transport, fd, &to);
+	if (err == 0 && source.family == to.family && !sock_addr_is_any(&source)) {
+		// The kernel chooses the port when the destination is known, so one port can serve
+		// many.
+		setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
+		source.port = 0;
+		source_length = sock_addr_to_sockaddr(&source, &source_storage);
+		if (bind(fd, (struct sockaddr *)&source_storage, source_length) != 0)
+			err = neg_errno();
+	}
 	if (err == 0)
 		err = stream_connect_start(fd, (struct sockaddr *)&storage, length);
 	if (err != 0 && err != -EINPROGRESS)
 		return err;
 	*ret_fd = scoped_release_fd(&fd);
 	return 0;
-}
-
-static int dial_start(struct channel *channel) {
-	struct transport *transport = channel->transport;
-	int fd;
-	int err = dial_socket(transport, &channel->peer, &fd);
-
-	if (err != 0)
-		return err;
-	err = channel_attach(channel, fd, LOOP_OVERLAY, EPOLLOUT);
-	return err == 0 ? channel_set_deadline(channel, transport->config.connect_ns) : err;
 }
 
 // Return whether the address belongs to this machine: the kernel then also takes it as the source.
@@ -129,34 +111,37 @@ void dial_open_owners(struct transport *transport) {
 	transport->owner_query_fd = -1;
 }
 
-// Return whether no process listens there. A refusal may come from a firewall of this machine. The
-// kernel's list of sockets is trusted only if it has our own listener.
-static bool address_has_no_listener(const struct transport *transport, const struct sock_addr *at) {
-	int fd = transport->owner_query_fd;
-
-	return fd >= 0 && tcp_owner_check_listener(fd, &transport->listener.address) == 0 &&
-	       tcp_owner_check_listener(fd, at) == -ENOENT;
-}
-
+// Return the cause of a failed connection. A refusal may come from a firewall of this machine. So
+// the agent there has exited only if no process listens on that local address. The kernel's list of
+// sockets is trusted only if it has our own listener.
 static enum ras_cause dial_failure_cause(const struct channel *channel, int err) {
+	const struct transport *transport = channel->transport;
+	int fd = transport->owner_query_fd;
 	struct sock_addr to;
 
 	if (err != -ECONNREFUSED)
 		return ras_cause_of_errno(err);
-	to = scoped_address(channel->transport, channel->peer);
-	return address_is_local(&to) && address_has_no_listener(channel->transport, &to)
-		       ? RAS_CAUSE_EXITED
-		       : RAS_CAUSE_REFUSED;
+	to = scoped_address(transport, channel->peer);
+	if (address_is_local(&to) && fd >= 0 &&
+	    tcp_owner_check_listener(fd, &transport->listener.address) == 0 &&
+	    tcp_owner_check_listener(fd, &to) == -ENOENT)
+		return RAS_CAUSE_EXITED;
+	return RAS_CAUSE_REFUSED;
 }
 
 void channel_dial(struct channel *channel) {
-	struct transport_counters *counters = &channel->transport->counters;
-	int err;
+	struct transport *transport = channel->transport;
+	struct transport_counters *counters = &transport->counters;
+	int err, fd;
 
 	channel->outgoing = true;
 	channel_enter_state(channel, CHANNEL_CONNECTING);
 	counters->connects++;
-	err = dial_start(channel);
+	err = dial_socket(transport, &channel->peer, &fd);
+	if (err == 0)
+		err = channel_attach(channel, fd, LOOP_OVERLAY, EPOLLOUT);
+	if (err == 0)
+		err = channel_set_deadline(channel, transport->config.connect_ns);
 	if (err == 0)
 		return;
 	counters->connect_failures++;

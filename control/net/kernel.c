@@ -26,59 +26,45 @@ static int channel_tcp_info(const struct channel *channel, struct tcp_info *ret_
 	return getsockopt(channel->source.fd, IPPROTO_TCP, TCP_INFO, ret_info, &length);
 }
 
-// Return whether data was sent within so many ms, and all data is acknowledged.
-static bool channel_is_acknowledged(const struct channel *channel, uint64_t within_ms) {
-	struct tcp_info info;
-
-	if (channel_tcp_info(channel, &info) != 0)
-		return false;
-	return info.tcpi_last_data_sent <= within_ms && info.tcpi_unacked == 0 &&
-	       info.tcpi_notsent_bytes == 0;
-}
-
 int transport_kernel_answers(
 	const struct transport *transport, const struct sock_addr *host, uint64_t since_ns
 ) {
 	uint64_t now_ns = loop_now_ns(transport->loop);
 	uint64_t within_ms = now_ns > since_ns ? (now_ns - since_ns) / RAS_NS_PER_MS : 0;
 	const struct channel *channel;
+	struct tcp_info info;
 
 	TAILQ_FOREACH(channel, &transport->live, in_list) {
-		if (channel->state == CHANNEL_OPEN && peer_is_on_host(&channel->peer, host) &&
-		    channel_is_acknowledged(channel, within_ms))
+		if (channel->state != CHANNEL_OPEN || !peer_is_on_host(&channel->peer, host) ||
+		    channel_tcp_info(channel, &info) != 0)
+			continue;
+		// Data was sent since then, and all data is acknowledged.
+		if (info.tcpi_last_data_sent <= within_ms && info.tcpi_unacked == 0 &&
+		    info.tcpi_notsent_bytes == 0)
 			return 0;
 	}
 	return -ENOENT;
-}
-
-// Return whether data is sent again and again, and nothing came back for this long.
-static bool channel_is_silent(const struct channel *channel, uint64_t for_ms) {
-	struct tcp_info info;
-
-	return channel_tcp_info(channel, &info) == 0 && info.tcpi_unacked > 0 &&
-	       info.tcpi_retransmits >= SILENT_RETRANSMITS && info.tcpi_last_ack_recv >= for_ms;
 }
 
 bool transport_kernel_is_silent(
 	const struct transport *transport, const struct sock_addr *host, uint64_t for_ns
 ) {
 	const struct channel *channel;
+	struct tcp_info info;
 	bool any = false;
 
 	TAILQ_FOREACH(channel, &transport->live, in_list) {
 		if (channel->state != CHANNEL_OPEN || !peer_is_on_host(&channel->peer, host))
 			continue;
-		if (!channel_is_silent(channel, for_ns / RAS_NS_PER_MS))
+		// A silent kernel: data is sent again and again, and nothing came back for this
+		// long.
+		if (channel_tcp_info(channel, &info) != 0 || info.tcpi_unacked == 0 ||
+		    info.tcpi_retransmits < SILENT_RETRANSMITS ||
+		    info.tcpi_last_ack_recv < for_ns / RAS_NS_PER_MS)
 			return false;
 		any = true;
 	}
 	return any;
-}
-
-// Return whether nothing came back since data was sent again. The kernel counts another try of a
-// packet that a filter of this host dropped as a probe.
-static bool tcp_is_unanswered(const struct tcp_info *info) {
-	return info->tcpi_retransmits > 0 || info->tcpi_probes > 0;
 }
 
 int transport_tcp_segments(
@@ -95,7 +81,10 @@ int transport_tcp_segments(
 		    channel_tcp_info(channel, &info) != 0)
 			continue;
 		sent.connections++;
-		sent.unanswered = sent.unanswered || tcp_is_unanswered(&info);
+		// Nothing came back since data was sent again. The kernel counts another try of a
+		// packet that a filter of this host dropped as a probe.
+		sent.unanswered =
+			sent.unanswered || info.tcpi_retransmits > 0 || info.tcpi_probes > 0;
 		sent.segments += info.tcpi_data_segs_out;
 		sent.again += info.tcpi_total_retrans;
 	}

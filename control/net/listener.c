@@ -40,64 +40,47 @@ static void reset_connection(int fd) {
 	close(fd);
 }
 
-static bool source_is_admitted(struct transport *transport, const struct sock_addr *from) {
-	struct transport_counters *counters = &transport->counters;
-	enum admission_result verdict;
-	char text[SOCK_ADDR_TEXT_BYTES];
-
-	verdict = admission_request(transport->admission, from, loop_now_ns(transport->loop));
-	if (verdict == ADMISSION_GRANTED)
-		return true;
-	if (verdict == ADMISSION_TOO_FAST)
-		counters->turned_away_rate++;
-	else
-		counters->turned_away_full++;
-	sock_addr_format_host(from, text);
-	log_event(
-		LOG_LEVEL_WARN, "connection_turned_away", log_str("from", text),
-		log_str("why", verdict == ADMISSION_TOO_FAST ? "too many a second" : "too many")
-	);
-	return false;
-}
-
-static void strangers_make_room(struct transport *transport) {
-	while (transport->counters.proving >= transport->config.proving_max) {
-		transport->counters.strangers_evicted++;
-		channel_abort(TAILQ_FIRST(&transport->strangers));
-	}
-}
-
 static void connection_admit(
 	struct transport *transport, int fd, const struct sockaddr *address, socklen_t length
 ) {
+	struct transport_counters *counters = &transport->counters;
+	enum admission_result verdict;
+	char text[SOCK_ADDR_TEXT_BYTES];
 	struct channel *channel;
 	struct sock_addr from;
 
-	if (sock_addr_from_sockaddr(address, length, &from) != 0 ||
-	    !source_is_admitted(transport, &from)) {
+	if (sock_addr_from_sockaddr(address, length, &from) != 0) {
 		reset_connection(fd);
 		return;
 	}
-	strangers_make_room(transport);
-	transport->counters.accepted++;
+	verdict = admission_request(transport->admission, &from, loop_now_ns(transport->loop));
+	if (verdict != ADMISSION_GRANTED) {
+		bool too_fast = verdict == ADMISSION_TOO_FAST;
+
+		counters->turned_away_rate += too_fast;
+		counters->turned_away_full += !too_fast;
+		sock_addr_format_host(&from, text);
+		log_event(
+			LOG_LEVEL_WARN, "connection_turned_away", log_str("from", text),
+			log_str("why", too_fast ? "too many a second" : "too many")
+		);
+		reset_connection(fd);
+		return;
+	}
+	while (counters->proving >= transport->config.proving_max) {
+		counters->strangers_evicted++;
+		channel_abort(TAILQ_FIRST(&transport->strangers));
+	}
+	counters->accepted++;
 	channel = channel_allocate(transport, &from);
 	if (channel_attach(channel, fd, LOOP_CLIENTS, EPOLLIN) != 0) {
-		transport->counters.accept_failures++;
+		counters->accept_failures++;
 		admission_release(transport->admission, &from, false);
 		channel_end(channel);
 		return;
 	}
 	channel_set_options(channel);
 	proof_begin(channel);
-}
-
-static void listener_start_pause(struct transport *transport) {
-	struct listener *listener = &transport->listener;
-	uint64_t at_ns = loop_now_ns(transport->loop) + PAUSE_NS;
-
-	// Without memory for a timer, try again at once.
-	if (loop_timer_set(transport->loop, &listener->pause, at_ns) == 0)
-		loop_set_events(listener->source, 0);
 }
 
 static void listener_open_reserve(struct listener *listener) {
@@ -138,26 +121,34 @@ static int accept_with_reserve(struct transport *transport) {
 
 // Handle an error of accept(). Returns 0 if the next connection can be accepted.
 static int accept_handle_error(struct transport *transport, int err) {
+	struct listener *listener = &transport->listener;
+
 	if (err == -EMFILE || err == -ENFILE)
 		err = accept_with_reserve(transport);
 	if (err == 0 || err == -EAGAIN)
 		return err;
 	transport->counters.accept_failures++;
 	if (err == -EMFILE || err == -ENFILE || err == -ENOBUFS || err == -ENOMEM) {
-		listener_start_pause(transport);
+		// Without memory for a timer, try again at once.
+		if (loop_timer_set(
+			    transport->loop, &listener->pause,
+			    loop_now_ns(transport->loop) + PAUSE_NS
+		    ) == 0)
+			loop_set_events(listener->source, 0);
 		return err;
 	}
 	// The connection failed before it was accepted, so nobody has to know.
 	return 0;
 }
 
-static void accept_connections(struct transport *transport) {
-	struct listener *listener = &transport->listener;
+static void listener_serve(struct listener *listener) {
+	struct transport *transport = container_of(listener, struct transport, listener);
 	struct sockaddr_storage address;
 	socklen_t length;
 	int err = 0;
 	int fd;
 
+	transport_enter(transport);
 	// A callback may close the listener.
 	for (unsigned n = 0; n < ACCEPTS_PER_TURN && err == 0 && listener->source != NULL; n++) {
 		length = sizeof(address);
@@ -169,13 +160,6 @@ static void accept_connections(struct transport *transport) {
 		else
 			err = accept_handle_error(transport, neg_errno());
 	}
-}
-
-static void listener_serve(struct listener *listener) {
-	struct transport *transport = container_of(listener, struct transport, listener);
-
-	transport_enter(transport);
-	accept_connections(transport);
 	transport_exit(transport);
 }
 
@@ -189,53 +173,21 @@ static void on_second_ready(struct loop_source *source, uint32_t events) {
 	listener_serve(container_of(source, struct listener, places[1]));
 }
 
-// The kernel silently cuts a backlog to this limit.
-static uint64_t backlog_limit(void) {
-	scoped_file FILE *file = fopen("/proc/sys/net/core/somaxconn", "re");
-	uint64_t limit;
-	char text[32];
-
-	if (file == NULL || fgets(text, sizeof(text), file) == NULL)
-		return BACKLOG;
-	text[strcspn(text, "\n")] = '\0';
-	return parse_u64(text, strlen(text), 0, UINT64_MAX, NULL, &limit) == 0 ? limit : BACKLOG;
-}
-
+// Log the address, and the backlog that the kernel silently cuts to somaxconn.
 static void log_listening(const struct listener *listener) {
-	uint64_t limit = backlog_limit();
-	char address[SOCK_ADDR_TEXT_BYTES];
+	scoped_file FILE *file = fopen("/proc/sys/net/core/somaxconn", "re");
+	char address[SOCK_ADDR_TEXT_BYTES], text[32];
+	uint64_t limit = BACKLOG;
 
+	if (file != NULL && fgets(text, sizeof(text), file) != NULL) {
+		text[strcspn(text, "\n")] = '\0';
+		(void)parse_u64(text, strlen(text), 0, UINT64_MAX, NULL, &limit);
+	}
 	sock_addr_format(&listener->address, address);
 	log_event(
 		LOG_LEVEL_INFO, "overlay_listening", log_str("address", address),
 		log_u64("backlog", limit < BACKLOG ? limit : BACKLOG), log_u64("somaxconn", limit)
 	);
-}
-
-static int socket_read_address(int fd, struct sock_addr *ret_address) {
-	struct sockaddr_storage storage;
-	socklen_t length = sizeof(storage);
-
-	if (getsockname(fd, (struct sockaddr *)&storage, &length) != 0)
-		return neg_errno();
-	return sock_addr_from_sockaddr((struct sockaddr *)&storage, length, ret_address);
-}
-
-static int bind_and_listen(int fd, const struct sock_addr *address) {
-	struct sockaddr_storage storage;
-	socklen_t length = sock_addr_to_sockaddr(address, &storage);
-	int one = 1;
-
-	// After kill -9 the old connections still exist for a while. This option does not allow two
-	// listeners on one port. SO_REUSEPORT would allow that, so it is never used.
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0)
-		return neg_errno();
-	if (address->family == SOCK_ADDR_V6 &&
-	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) != 0)
-		return neg_errno();
-	if (bind(fd, (struct sockaddr *)&storage, length) != 0 || listen(fd, BACKLOG) != 0)
-		return neg_errno();
-	return 0;
 }
 
 // Explain why the address cannot be bound. The search for the holder of a port reads all processes.
@@ -268,12 +220,26 @@ static int listener_make_socket(
 	bool is_start,
 	char ret_detail[static 256]
 ) {
-	int family = wanted->family == SOCK_ADDR_V6 ? AF_INET6 : AF_INET;
-	scoped_fd int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
-	int err = fd < 0 ? neg_errno() : bind_and_listen(fd, wanted);
+	bool v6 = wanted->family == SOCK_ADDR_V6;
+	scoped_fd int fd =
+		socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+		       IPPROTO_TCP);
+	struct sockaddr_storage storage;
+	socklen_t length = sock_addr_to_sockaddr(wanted, &storage);
+	socklen_t bound_length = sizeof(storage);
+	int err, one = 1;
 
-	if (err == 0)
-		err = socket_read_address(fd, ret_address);
+	// After kill -9 the old connections still exist for a while. SO_REUSEADDR does not allow two
+	// listeners on one port. SO_REUSEPORT would allow that, so it is never used.
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
+	    (v6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) != 0) ||
+	    bind(fd, (struct sockaddr *)&storage, length) != 0 || listen(fd, BACKLOG) != 0 ||
+	    getsockname(fd, (struct sockaddr *)&storage, &bound_length) != 0)
+		err = neg_errno();
+	else
+		err = sock_addr_from_sockaddr(
+			(struct sockaddr *)&storage, bound_length, ret_address
+		);
 	if (err == 0)
 		*ret_fd = scoped_release_fd(&fd);
 	else

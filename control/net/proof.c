@@ -17,46 +17,26 @@
 
 #define LOG_INTERVAL_NS (10 * RAS_NS_PER_SEC) // interval of log lines about one address
 
-static enum ras_cause proof_failure_cause(int err) {
-	switch (err) {
-	case -ENOKEY:
-	case -EACCES:
-		return RAS_CAUSE_PROOF;
-	case -EPROTO:
-		return RAS_CAUSE_VERSION;
-	default:
-		return ras_cause_of_errno(err);
-	}
-}
-
-// Return the entry of the address, or the one that is due for longest, which is reused.
-static struct proof_log_entry *
-proof_log_get(struct transport *transport, const struct sock_addr *peer) {
-	struct proof_log_entry *place = &transport->said[0];
-
-	for (size_t n = 0; n < PROOF_LOG_ENTRIES_MAX; n++) {
-		struct proof_log_entry *said = &transport->said[n];
-
-		if (sock_addr_equal(&said->peer, peer))
-			return said;
-		if (said->again_ns < place->again_ns)
-			place = said;
-	}
-	*place = (struct proof_log_entry){.peer = *peer};
-	return place;
-}
-
 // Return whether a failure may be logged. A peer with a wrong key tries again every few seconds,
 // for days. *ret_unsaid is the number of failures since the last line.
 static bool proof_may_log(const struct channel *channel, uint64_t *ret_unsaid) {
 	struct transport *transport = channel->transport;
 	struct sock_addr peer = channel->peer;
 	uint64_t now_ns = loop_now_ns(transport->loop);
-	struct proof_log_entry *said;
+	struct proof_log_entry *said = NULL, *oldest = &transport->said[0];
 
 	if (!channel->outgoing)
 		peer.port = 0;
-	said = proof_log_get(transport, &peer);
+	for (size_t n = 0; n < PROOF_LOG_ENTRIES_MAX && said == NULL; n++) {
+		if (sock_addr_equal(&transport->said[n].peer, &peer))
+			said = &transport->said[n];
+		else if (transport->said[n].again_ns < oldest->again_ns)
+			oldest = &transport->said[n];
+	}
+	if (said == NULL) { // a new address gets the entry that is due for longest
+		said = oldest;
+		*said = (struct proof_log_entry){.peer = peer};
+	}
 	if (now_ns < said->again_ns) {
 		said->unsaid++;
 		return false;
@@ -67,64 +47,43 @@ static bool proof_may_log(const struct channel *channel, uint64_t *ret_unsaid) {
 	return true;
 }
 
-static void log_proof_refused(const struct channel *channel, int err) {
-	char peer[SOCK_ADDR_TEXT_BYTES];
-	char key[SEAL_KEY_ID_TEXT_BYTES];
-	uint8_t version_min;
-	uint8_t version_max;
-	uint64_t unsaid;
-
-	if (!proof_may_log(channel, &unsaid))
-		return;
-	sock_addr_format(&channel->peer, peer);
-	seal_key_id(&channel->seal, key);
-	seal_peer_versions(&channel->seal, &version_min, &version_max);
-	log_event(
-		LOG_LEVEL_WARN, "proof_failed", log_str("peer", peer),
-		log_bool("outgoing", channel->outgoing), log_errno("error", err),
-		log_str("key", key), log_u64("peer_version_min", version_min),
-		log_u64("peer_version_max", version_max), log_u64("unsaid", unsaid)
-	);
-}
-
-// A stranger gets no reply. So the only sign of a wrong key is that the other side hangs up.
-static void log_hung_up(const struct channel *channel) {
-	char peer[SOCK_ADDR_TEXT_BYTES];
-	char key[SEAL_KEY_ID_TEXT_BYTES];
-	uint64_t unsaid;
-
-	if (!proof_may_log(channel, &unsaid))
-		return;
-	sock_addr_format(&channel->peer, peer);
-	seal_key_id(&channel->seal, key);
-	log_event(
-		LOG_LEVEL_WARN, "proof_not_taken", log_str("peer", peer), log_str("key", key),
-		log_str("likely", "its key or its cluster's name is another one"),
-		log_u64("unsaid", unsaid)
-	);
-}
-
-static void note_stranger(const struct channel *channel) {
-	struct transport_last_failures *trouble = &channel->transport->trouble;
-	uint64_t now_ns = loop_now_ns(channel->transport->loop);
-
-	if (now_ns - trouble->stranger_ns > TRANSPORT_STRANGERS_NS)
-		trouble->strangers = 0;
-	trouble->strangers++;
-	trouble->stranger = channel->peer;
-	trouble->stranger_ns = now_ns;
-}
-
 // End the channel, because the message of the other side is no proof.
 static void proof_refuse(struct channel *channel, int err) {
 	struct transport_counters *counters = &channel->transport->counters;
+	struct transport_last_failures *trouble = &channel->transport->trouble;
+	uint64_t now_ns = loop_now_ns(channel->transport->loop);
+	char peer[SOCK_ADDR_TEXT_BYTES], key[SEAL_KEY_ID_TEXT_BYTES];
+	uint8_t version_min, version_max;
+	enum ras_cause cause;
+	uint64_t unsaid;
 
 	counters->proof_failures++;
 	counters->proof_unknown_key += err == -ENOKEY;
-	if (!channel->outgoing)
-		note_stranger(channel);
-	log_proof_refused(channel, err);
-	channel_fail(channel, proof_failure_cause(err));
+	if (!channel->outgoing) {
+		if (now_ns - trouble->stranger_ns > TRANSPORT_STRANGERS_NS)
+			trouble->strangers = 0;
+		trouble->strangers++;
+		trouble->stranger = channel->peer;
+		trouble->stranger_ns = now_ns;
+	}
+	if (proof_may_log(channel, &unsaid)) {
+		sock_addr_format(&channel->peer, peer);
+		seal_key_id(&channel->seal, key);
+		seal_peer_versions(&channel->seal, &version_min, &version_max);
+		log_event(
+			LOG_LEVEL_WARN, "proof_failed", log_str("peer", peer),
+			log_bool("outgoing", channel->outgoing), log_errno("error", err),
+			log_str("key", key), log_u64("peer_version_min", version_min),
+			log_u64("peer_version_max", version_max), log_u64("unsaid", unsaid)
+		);
+	}
+	if (err == -ENOKEY || err == -EACCES)
+		cause = RAS_CAUSE_PROOF;
+	else if (err == -EPROTO)
+		cause = RAS_CAUSE_VERSION;
+	else
+		cause = ras_cause_of_errno(err);
+	channel_fail(channel, cause);
 }
 
 static void proof_fail_own(struct channel *channel, int err) {
@@ -132,26 +91,9 @@ static void proof_fail_own(struct channel *channel, int err) {
 	channel_fail(channel, ras_cause_of_errno(err));
 }
 
-// Get the handle of an accepted channel, after its proof. Returns false if the channel ended.
-static bool channel_introduce(struct channel *channel) {
-	struct transport *transport = channel->transport;
-	uint32_t life = channel->life;
-	uint32_t conn;
-	int err;
-
-	err = transport->ops.accepted(transport->ops_ctx, &channel->peer, &conn);
-	if (channel->life != life) // the callback ended the channel
-		return false;
-	if (err != 0) {
-		channel_end(channel);
-		return false;
-	}
-	channel_set_handle(channel, conn);
-	return true;
-}
-
 static void proof_succeed(struct channel *channel, const struct seal_reply *last) {
 	struct transport *transport = channel->transport;
+	uint32_t life = channel->life, conn;
 	int err = -ENOMEM;
 
 	channel->buffers = malloc(sizeof(*channel->buffers));
@@ -171,12 +113,18 @@ static void proof_succeed(struct channel *channel, const struct seal_reply *last
 	revoke_if_key_removed(channel); // our keys may have changed since it began
 	if (last->size > 0)
 		channel_queue_bytes(channel, last->bytes, last->size);
-	if (!channel->outgoing) {
-		channel_introduce(channel);
+	if (channel->outgoing) {
+		transport->trouble.failed = (struct sock_addr){0};
+		transport->ops.opened(transport->ops_ctx, channel->conn);
 		return;
 	}
-	transport->trouble.failed = (struct sock_addr){0};
-	transport->ops.opened(transport->ops_ctx, channel->conn);
+	err = transport->ops.accepted(transport->ops_ctx, &channel->peer, &conn);
+	if (channel->life != life) // the callback ended the channel
+		return;
+	if (err == 0)
+		channel_set_handle(channel, conn);
+	else
+		channel_end(channel);
 }
 
 static void send_message(struct channel *channel) {
@@ -224,6 +172,8 @@ static void take_message(struct channel *channel, size_t size) {
 
 static void receive_message(struct channel *channel) {
 	size_t wanted = seal_wanted_bytes(&channel->seal);
+	char peer[SOCK_ADDR_TEXT_BYTES], key[SEAL_KEY_ID_TEXT_BYTES];
+	uint64_t unsaid;
 	ssize_t n;
 
 	must(wanted > channel->message_done && wanted <= sizeof(channel->message.bytes));
@@ -239,8 +189,18 @@ static void receive_message(struct channel *channel) {
 	}
 	if (n == 0) {
 		channel->transport->counters.proof_failures++;
-		if (channel->outgoing)
-			log_hung_up(channel);
+		// A stranger gets no reply. So the only sign of a wrong key is that the other side
+		// hangs up.
+		if (channel->outgoing && proof_may_log(channel, &unsaid)) {
+			sock_addr_format(&channel->peer, peer);
+			seal_key_id(&channel->seal, key);
+			log_event(
+				LOG_LEVEL_WARN, "proof_not_taken", log_str("peer", peer),
+				log_str("key", key),
+				log_str("likely", "its key or its cluster's name is another one"),
+				log_u64("unsaid", unsaid)
+			);
+		}
 		channel_fail(channel, RAS_CAUSE_PROOF);
 		return;
 	}

@@ -26,22 +26,16 @@ static bool channel_key_is_ours(const struct channel *channel, const struct seal
 	return false;
 }
 
-static struct channel *channel_next_revoked(const struct transport *transport) {
+static void on_revoke_timer(struct loop_timer *timer, uint64_t now_ns) {
+	struct transport *transport = container_of(timer, struct transport, revoke_timer);
+	char peer[SOCK_ADDR_TEXT_BYTES];
 	struct channel *channel;
 
 	TAILQ_FOREACH(channel, &transport->live, in_list) {
 		if (channel->state == CHANNEL_OPEN &&
 		    !channel_key_is_ours(channel, transport->config.keys))
-			return channel;
+			break;
 	}
-	return NULL;
-}
-
-static void on_revoke_timer(struct loop_timer *timer, uint64_t now_ns) {
-	struct transport *transport = container_of(timer, struct transport, revoke_timer);
-	struct channel *channel = channel_next_revoked(transport);
-	char peer[SOCK_ADDR_TEXT_BYTES];
-
 	if (channel == NULL)
 		return;
 	sock_addr_format(&channel->peer, peer);

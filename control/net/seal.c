@@ -256,11 +256,16 @@ static uint8_t common_version(const struct seal *seal) {
 	return max >= seal->version_min && max >= seal->peer_version_min ? max : 0;
 }
 
-static int check_hello(struct seal *seal, const struct hello *hello) {
+static int take_hello(struct seal *seal, const struct hello *hello, struct seal_reply *ret_reply) {
 	static const uint8_t nobodys[SEAL_SECRET_BYTES];
 	const struct seal_key *key = seal_keys_find(seal->keys, hello->key_id);
+	struct answer answer = {
+		.version_min = seal->version_min,
+		.version_max = seal->version_max,
+	};
 	bool valid;
 
+	// An unknown key takes the same work as a known one.
 	memcpy(seal->key_id, hello->key_id, sizeof(seal->key_id));
 	derive_proof_key(seal, key != NULL ? key->secret : nobodys);
 	transcript_add(seal, hello, offsetof(struct hello, mac));
@@ -273,42 +278,27 @@ static int check_hello(struct seal *seal, const struct hello *hello) {
 		return -EBADMSG;
 	seal->peer_version_min = hello->version_min;
 	seal->peer_version_max = hello->version_max;
-	return 0;
-}
-
-static void reply_set_answer(struct seal_reply *ret_reply, const struct answer *answer) {
-	memcpy(ret_reply->bytes, answer, sizeof(*answer));
-	ret_reply->size = sizeof(*answer);
-}
-
-static int take_hello(struct seal *seal, const struct hello *hello, struct seal_reply *ret_reply) {
-	struct answer answer = {
-		.version_min = seal->version_min,
-		.version_max = seal->version_max,
-	};
-	int err = check_hello(seal, hello);
-
-	if (err != 0)
-		return err;
 	seal->version = common_version(seal);
 	answer.version = seal->version;
 	if (seal->version != 0)
 		make_ephemeral(seal, answer.ephemeral);
 	transcript_add(seal, &answer, offsetof(struct answer, mac));
 	mark_derive(seal, seal->proof_key, mac_purpose[SEAL_ACCEPTS], answer.mac);
-	if (seal->version == 0) {
-		reply_set_answer(ret_reply, &answer);
-		return -EPROTO;
+	if (seal->version != 0) {
+		if (!derive_session(seal, hello->ephemeral))
+			return -EBADMSG;
+		sending_stream_start(seal, answer.header, answer.proof);
+		seal->state = SEAL_SPOKEN;
 	}
-	if (!derive_session(seal, hello->ephemeral))
-		return -EBADMSG;
-	sending_stream_start(seal, answer.header, answer.proof);
-	seal->state = SEAL_SPOKEN;
-	reply_set_answer(ret_reply, &answer);
-	return 0;
+	memcpy(ret_reply->bytes, &answer, sizeof(answer));
+	ret_reply->size = sizeof(answer);
+	return seal->version != 0 ? 0 : -EPROTO;
 }
 
-static int check_answer(struct seal *seal, const struct answer *answer) {
+static int
+take_answer(struct seal *seal, const struct answer *answer, struct seal_reply *ret_reply) {
+	struct finish finish;
+
 	transcript_add(seal, answer, offsetof(struct answer, mac));
 	if (!mark_is_valid(seal, seal->proof_key, mac_purpose[SEAL_ACCEPTS], answer->mac))
 		return -EACCES;
@@ -319,16 +309,8 @@ static int check_answer(struct seal *seal, const struct answer *answer) {
 	if (answer->version != common_version(seal))
 		return -EBADMSG;
 	seal->version = answer->version;
-	return derive_session(seal, answer->ephemeral) ? 0 : -EBADMSG;
-}
-
-static int
-take_answer(struct seal *seal, const struct answer *answer, struct seal_reply *ret_reply) {
-	struct finish finish;
-	int err = check_answer(seal, answer);
-
-	if (err != 0)
-		return err;
+	if (!derive_session(seal, answer->ephemeral))
+		return -EBADMSG;
 	if (!receiving_stream_start(seal, answer->header, answer->proof))
 		return -EACCES;
 	sending_stream_start(seal, finish.header, finish.proof);
@@ -339,25 +321,22 @@ take_answer(struct seal *seal, const struct answer *answer, struct seal_reply *r
 	return 0;
 }
 
-static int take_finish(struct seal *seal, const struct finish *finish) {
-	if (!receiving_stream_start(seal, finish->header, finish->proof))
-		return -EACCES;
-	forget_handshake(seal);
-	seal->state = SEAL_PROVEN;
-	return 0;
-}
-
 int seal_receive(struct seal *seal, const void *bytes, size_t size, struct seal_reply *ret_reply) {
-	int err;
+	const struct finish *finish = bytes;
+	int err = 0;
 
 	must(size > 0 && size == seal_wanted_bytes(seal));
 	ret_reply->size = 0;
-	if (seal->role == SEAL_CONNECTS)
+	if (seal->role == SEAL_CONNECTS) {
 		err = take_answer(seal, bytes, ret_reply);
-	else if (seal->state == SEAL_STARTED)
+	} else if (seal->state == SEAL_STARTED) {
 		err = take_hello(seal, bytes, ret_reply);
-	else
-		err = take_finish(seal, bytes);
+	} else if (receiving_stream_start(seal, finish->header, finish->proof)) {
+		forget_handshake(seal);
+		seal->state = SEAL_PROVEN;
+	} else {
+		err = -EACCES;
+	}
 	return err == 0 ? 0 : seal_fail(seal, err);
 }
 

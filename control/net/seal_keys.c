@@ -224,20 +224,9 @@ static bool reader_next_line(struct reader *reader, const char **ret_line, size_
 	return true;
 }
 
-static int keys_check_new(struct reader *reader, const struct seal_keys *keys) {
-	const struct seal_key *added = &keys->keys[keys->count - 1];
-
-	if (sodium_is_zero(added->secret, sizeof(added->secret)))
-		return keys_refuse(reader, "the key is all zeros; make one by tocsin keygen");
-	for (uint32_t n = 0; n + 1 < keys->count; n++) {
-		if (sodium_memcmp(keys->keys[n].secret, added->secret, SEAL_SECRET_BYTES) == 0)
-			return keys_refuse(reader, "the same key as before; two must differ");
-	}
-	return 0;
-}
-
 static int
 keys_parse_line(struct reader *reader, const char *line, size_t size, struct seal_keys *keys) {
+	const struct seal_key *added = &keys->keys[keys->count];
 	size_t word = strlen(KEY_LINE_WORD);
 	size_t blanks;
 
@@ -263,30 +252,13 @@ keys_parse_line(struct reader *reader, const char *line, size_t size, struct sea
 		keys->keys[keys->count].secret, SEAL_SECRET_BYTES, line, size, NULL, NULL, NULL
 	);
 	key_adopt(keys);
-	return keys_check_new(reader, keys);
-}
-
-static int keys_parse_lines(struct reader *reader, struct seal_keys *keys) {
-	const char *line;
-	size_t size;
-	int err;
-
-	while (reader_next_line(reader, &line, &size)) {
-		if (size == 0 || line[0] == '#')
-			continue;
-		err = keys_parse_line(reader, line, size, keys);
-		if (err != 0)
-			return err;
+	if (sodium_is_zero(added->secret, sizeof(added->secret)))
+		return keys_refuse(reader, "the key is all zeros; make one by tocsin keygen");
+	for (uint32_t n = 0; n + 1 < keys->count; n++) {
+		if (sodium_memcmp(keys->keys[n].secret, added->secret, SEAL_SECRET_BYTES) == 0)
+			return keys_refuse(reader, "the same key as before; two must differ");
 	}
-	if (keys->count > 0)
-		return 0;
-	reader->line = 0;
-	return keys_refuse(
-		reader,
-		"holds no key: a line " KEY_LINE_WORD " and %zu hexadecimal digits; "
-		"make one by tocsin keygen",
-		HEX_LENGTH
-	);
+	return 0;
 }
 
 int seal_keys_parse(
@@ -297,13 +269,27 @@ int seal_keys_parse(
 ) {
 	struct reader reader = {.at = text, .left = size, .detail = ret_detail};
 	struct seal_keys *keys = keys_create();
-	int err;
+	const char *line;
+	size_t line_size;
+	int err = 0;
 
 	if (keys == NULL) {
 		snprintf(ret_detail, SEAL_KEYS_DETAIL_BYTES, "out of memory");
 		return -ENOMEM;
 	}
-	err = keys_parse_lines(&reader, keys);
+	while (err == 0 && reader_next_line(&reader, &line, &line_size)) {
+		if (line_size > 0 && line[0] != '#')
+			err = keys_parse_line(&reader, line, line_size, keys);
+	}
+	if (err == 0 && keys->count == 0) {
+		reader.line = 0;
+		err = keys_refuse(
+			&reader,
+			"holds no key: a line " KEY_LINE_WORD " and %zu hexadecimal digits; "
+			"make one by tocsin keygen",
+			HEX_LENGTH
+		);
+	}
 	if (err != 0) {
 		seal_keys_put(keys);
 		return err;

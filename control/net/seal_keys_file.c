@@ -93,10 +93,27 @@ static int check_directories(const char *resolved, char *detail) {
 	return err;
 }
 
-static int check_file(int fd, const char *path, struct stat *ret_status, char *detail) {
+// Open the file after checking that no other user can have exchanged it. The caller frees
+// *ret_resolved.
+static int keys_file_open(
+	const char *path, char **ret_resolved, struct stat *ret_status, int *ret_fd, char *detail
+) {
+	scoped_mem char *resolved = realpath(path, NULL);
+	scoped_fd int fd = -1;
 	struct stat status;
 	mode_t mode;
+	int err;
 
+	if (resolved == NULL)
+		return refuse_open(detail, neg_errno(), path);
+	err = check_directories(resolved, detail);
+	if (err != 0)
+		return err;
+	// With these flags open() does not wait for a pipe, and does not follow a link that just
+	// appeared.
+	fd = open(resolved, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return refuse_open(detail, neg_errno(), path);
 	if (fstat(fd, &status) != 0)
 		return refuse_errno(detail, neg_errno(), path, "look at it");
 	if (!S_ISREG(status.st_mode))
@@ -118,31 +135,6 @@ static int check_file(int fd, const char *path, struct stat *ret_status, char *d
 			(long long)status.st_size, SEAL_KEYS_FILE_BYTES_MAX
 		);
 	*ret_status = status;
-	return 0;
-}
-
-// Open the file after checking that no other user can have exchanged it. The caller frees
-// *ret_resolved.
-static int keys_file_open(
-	const char *path, char **ret_resolved, struct stat *ret_status, int *ret_fd, char *detail
-) {
-	scoped_mem char *resolved = realpath(path, NULL);
-	scoped_fd int fd = -1;
-	int err;
-
-	if (resolved == NULL)
-		return refuse_open(detail, neg_errno(), path);
-	err = check_directories(resolved, detail);
-	if (err != 0)
-		return err;
-	// With these flags open() does not wait for a pipe, and does not follow a link that just
-	// appeared.
-	fd = open(resolved, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return refuse_open(detail, neg_errno(), path);
-	err = check_file(fd, path, ret_status, detail);
-	if (err != 0)
-		return err;
 	*ret_resolved = scoped_release_mem(&resolved);
 	*ret_fd = scoped_release_fd(&fd);
 	return 0;
@@ -166,65 +158,56 @@ static int read_bounded(int fd, char *text, size_t capacity, size_t *ret_size) {
 	return 0;
 }
 
-static int parse_file(int fd, const char *path, char *detail, const struct seal_keys **ret_keys) {
-	// one byte more shows whether the file grew meanwhile
-	char text[SEAL_KEYS_FILE_BYTES_MAX + 1];
-	char reason[SEAL_KEYS_DETAIL_BYTES];
-	size_t size;
-	int err;
-
-	err = read_bounded(fd, text, sizeof(text), &size);
-	if (err != 0) {
-		refuse_errno(detail, err, path, "read it");
-	} else if (size > SEAL_KEYS_FILE_BYTES_MAX) {
-		err = keys_file_refuse(
-			detail, -EFBIG, path, ": a key file has at most %d bytes",
-			SEAL_KEYS_FILE_BYTES_MAX
-		);
-	} else {
-		err = seal_keys_parse(text, size, reason, ret_keys);
-		if (err != 0)
-			keys_file_refuse(detail, err, path, ": %s", reason);
-	}
-	sodium_memzero(text, sizeof(text));
-	return err;
-}
-
 int seal_keys_load(
 	const char *path,
 	char ret_detail[static SEAL_KEYS_DETAIL_BYTES],
 	const struct seal_keys **ret_keys
 ) {
+	// one byte more shows whether the file grew meanwhile
+	char text[SEAL_KEYS_FILE_BYTES_MAX + 1];
+	char reason[SEAL_KEYS_DETAIL_BYTES];
 	scoped_mem char *resolved = NULL;
 	scoped_fd int fd = -1;
 	struct stat status;
+	size_t size;
 	int err = keys_file_open(path, &resolved, &status, &fd, ret_detail);
 
 	if (err != 0)
 		return err;
-	return parse_file(fd, path, ret_detail, ret_keys);
-}
-
-static int write_whole(int fd, const char *text, size_t size) {
-	while (size > 0) {
-		ssize_t done = write(fd, text, size);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return neg_errno();
-		text += done;
-		size -= (size_t)done;
+	err = read_bounded(fd, text, sizeof(text), &size);
+	if (err != 0) {
+		refuse_errno(ret_detail, err, path, "read it");
+	} else if (size > SEAL_KEYS_FILE_BYTES_MAX) {
+		err = keys_file_refuse(
+			ret_detail, -EFBIG, path, ": a key file has at most %d bytes",
+			SEAL_KEYS_FILE_BYTES_MAX
+		);
+	} else {
+		err = seal_keys_parse(text, size, reason, ret_keys);
+		if (err != 0)
+			keys_file_refuse(ret_detail, err, path, ": %s", reason);
 	}
-	return fsync(fd) == 0 ? 0 : neg_errno();
+	sodium_memzero(text, sizeof(text));
+	return err;
 }
 
 static int write_keys(int fd, const struct seal_keys *keys) {
 	char text[SEAL_KEYS_TEXT_BYTES];
-	int err;
+	size_t size, written = 0;
+	int err = 0;
 
 	seal_keys_format(keys, text);
-	err = write_whole(fd, text, strlen(text));
+	size = strlen(text);
+	while (err == 0 && written < size) {
+		ssize_t done = write(fd, text + written, size - written);
+
+		if (done >= 0)
+			written += (size_t)done;
+		else if (errno != EINTR)
+			err = neg_errno();
+	}
+	if (err == 0 && fsync(fd) != 0)
+		err = neg_errno();
 	sodium_memzero(text, sizeof(text));
 	return err;
 }
@@ -293,15 +276,6 @@ int seal_keys_write_new(
 	return refuse_errno(ret_detail, err, path, "write it");
 }
 
-// Write the new file with the owner and the mode of the file that it replaces.
-static int write_replacement(int fd, const struct stat *status, const struct seal_keys *keys) {
-	if (fchown(fd, status->st_uid, status->st_gid) != 0)
-		return neg_errno();
-	if (fchmod(fd, status->st_mode & ALLPERMS) != 0)
-		return neg_errno();
-	return write_keys(fd, keys);
-}
-
 static int
 file_replace(const char *resolved, const struct stat *status, const struct seal_keys *keys) {
 	scoped_mem char *temporary = NULL;
@@ -313,7 +287,12 @@ file_replace(const char *resolved, const struct stat *status, const struct seal_
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return neg_errno();
-	err = write_replacement(fd, status, keys);
+	// The new file has the owner and the mode of the file that it replaces.
+	if (fchown(fd, status->st_uid, status->st_gid) != 0 ||
+	    fchmod(fd, status->st_mode & ALLPERMS) != 0)
+		err = neg_errno();
+	else
+		err = write_keys(fd, keys);
 	if (err == 0 && rename(temporary, resolved) != 0)
 		err = neg_errno();
 	if (err != 0) {

@@ -95,27 +95,11 @@ static void log_bad_frame(const struct channel *channel, const char *what) {
 	log_event(LOG_LEVEL_WARN, "frame_refused", log_str("peer", peer), log_str("why", what));
 }
 
-// Decrypt one frame and pass it on. Returns false if the channel is not open any more.
-static bool channel_take_frame(struct channel *channel, const uint8_t *sealed, size_t sealed_size) {
-	struct transport *transport = channel->transport;
-	uint32_t life = channel->life;
-
-	if (seal_decrypt(&channel->seal, sealed, sealed_size, transport->scratch) != 0) {
-		transport->counters.frames_forged++;
-		log_bad_frame(channel, "forged");
-		channel_fail(channel, RAS_CAUSE_PROTOCOL);
-		return false;
-	}
-	transport->counters.frames_received++;
-	transport->ops.frame(
-		transport->ops_ctx, channel->conn, transport->scratch, sealed_size - SEAL_OVERHEAD
-	);
-	return channel->life == life && channel->state == CHANNEL_OPEN;
-}
-
-// Process all complete frames. The beginning of the next one moves to the front.
+// Decrypt all complete frames and pass them on. The beginning of the next one moves to the front.
 static void channel_take_frames(struct channel *channel) {
+	struct transport *transport = channel->transport;
 	uint8_t *received = channel->buffers->received;
+	uint32_t life = channel->life;
 	size_t at = 0;
 	uint32_t length;
 
@@ -123,16 +107,28 @@ static void channel_take_frames(struct channel *channel) {
 		memcpy(&length, received + at, sizeof(length));
 		length = le32toh(length);
 		if (length < SEAL_OVERHEAD || length > CHANNEL_SEALED_MAX) {
-			channel->transport->counters.frames_malformed++;
+			transport->counters.frames_malformed++;
 			log_bad_frame(channel, "malformed");
 			channel_fail(channel, RAS_CAUSE_PROTOCOL);
 			return;
 		}
 		if (channel->received - at - sizeof(length) < length)
 			break;
-		if (!channel_take_frame(channel, received + at + sizeof(length), length))
+		at += sizeof(length);
+		if (seal_decrypt(&channel->seal, received + at, length, transport->scratch) != 0) {
+			transport->counters.frames_forged++;
+			log_bad_frame(channel, "forged");
+			channel_fail(channel, RAS_CAUSE_PROTOCOL);
 			return;
-		at += sizeof(length) + length;
+		}
+		at += length;
+		transport->counters.frames_received++;
+		transport->ops.frame(
+			transport->ops_ctx, channel->conn, transport->scratch,
+			length - SEAL_OVERHEAD
+		);
+		if (channel->life != life || channel->state != CHANNEL_OPEN)
+			return; // the callback ended or closed the channel
 	}
 	if (at > 0)
 		memmove(received, received + at, channel->received - at);
@@ -193,17 +189,6 @@ static void channel_want_events(struct channel *channel) {
 	loop_set_events(&channel->source, events);
 }
 
-// Finish a soft close: all is sent, and the other side has to finish, too.
-static void channel_end_writing(struct channel *channel) {
-	if (channel_queued(channel) > 0)
-		return;
-	if (!channel->write_ended)
-		shutdown(channel->source.fd, SHUT_WR);
-	channel->write_ended = true;
-	if (channel->read_ended)
-		channel_end(channel);
-}
-
 void channel_flush(struct channel *channel) {
 	struct transport *transport = channel->transport;
 	int err = channel_send_step(channel);
@@ -216,7 +201,14 @@ void channel_flush(struct channel *channel) {
 	channel->send_error = err != 0 ? err : channel->send_error;
 	channel_want_events(channel);
 	if (channel->state == CHANNEL_CLOSING) {
-		channel_end_writing(channel);
+		// A soft close ends when all is sent and the other side has finished, too.
+		if (channel_queued(channel) > 0)
+			return;
+		if (!channel->write_ended)
+			shutdown(channel->source.fd, SHUT_WR);
+		channel->write_ended = true;
+		if (channel->read_ended)
+			channel_end(channel);
 	} else if (err != 0) {
 		channel_receive(channel);
 	} else if (channel->owes_writable && channel_queued(channel) <= QUEUE_LOW_BYTES) {

@@ -88,24 +88,6 @@ static int transport_make_tables(struct transport *transport) {
 	);
 }
 
-static struct transport *transport_new(struct loop *loop) {
-	struct transport *transport = calloc(1, sizeof(*transport));
-
-	if (transport == NULL)
-		return NULL;
-	transport->loop = loop;
-	transport->listener.reserve_fd = transport->owner_query_fd = -1;
-	transport->flush_job.run = on_flush;
-	transport->failed_job.run = on_failed;
-	TAILQ_INIT(&transport->free);
-	TAILQ_INIT(&transport->strangers);
-	TAILQ_INIT(&transport->live);
-	TAILQ_INIT(&transport->closing);
-	TAILQ_INIT(&transport->failed);
-	TAILQ_INIT(&transport->flush);
-	return transport;
-}
-
 int transport_create(
 	struct loop *loop,
 	const struct transport_config *config,
@@ -127,9 +109,19 @@ int transport_create(
 		return -EPERM;
 	}
 	snprintf(ret_detail, 256, "out of memory");
-	transport = transport_new(loop);
+	transport = calloc(1, sizeof(*transport));
 	if (transport == NULL)
 		return -ENOMEM;
+	transport->loop = loop;
+	transport->listener.reserve_fd = transport->owner_query_fd = -1;
+	transport->flush_job.run = on_flush;
+	transport->failed_job.run = on_failed;
+	TAILQ_INIT(&transport->free);
+	TAILQ_INIT(&transport->strangers);
+	TAILQ_INIT(&transport->live);
+	TAILQ_INIT(&transport->closing);
+	TAILQ_INIT(&transport->failed);
+	TAILQ_INIT(&transport->flush);
 	transport->ops = *ops;
 	transport->ops_ctx = ops_ctx;
 	err = copy_config(transport, config);
@@ -146,21 +138,14 @@ int transport_create(
 	return 0;
 }
 
-static void transport_end_channels(struct transport *transport) {
-	struct channel *channel;
-
-	for (uint32_t n = 0; n < transport->channel_count; n++) {
-		channel = &transport->channels[n];
-		if (channel->state != CHANNEL_FREE)
-			channel_end(channel);
-	}
-}
-
 struct transport *transport_destroy(struct transport *transport) {
 	if (transport == NULL)
 		return NULL;
 	listener_close(transport);
-	transport_end_channels(transport);
+	for (uint32_t n = 0; n < transport->channel_count; n++) {
+		if (transport->channels[n].state != CHANNEL_FREE)
+			channel_end(&transport->channels[n]);
+	}
 	closed_ports_end(transport);
 	loop_undefer(transport->loop, &transport->flush_job);
 	loop_undefer(transport->loop, &transport->failed_job);
