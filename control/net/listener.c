@@ -229,8 +229,8 @@ static int listener_make_socket(
 	socklen_t bound_length = sizeof(storage);
 	int err, one = 1;
 
-	// After kill -9 the old connections still exist for a while. SO_REUSEADDR does not allow two
-	// listeners on one port. SO_REUSEPORT would allow that, so it is never used.
+	// After kill -9 the old connections still exist for a while. SO_REUSEADDR does not allow
+	// two listeners on one port. SO_REUSEPORT would allow that, so it is never used.
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
 	    (v6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one)) != 0) ||
 	    bind(fd, (struct sockaddr *)&storage, length) != 0 || listen(fd, BACKLOG) != 0 ||

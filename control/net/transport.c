@@ -88,6 +88,21 @@ static int transport_make_tables(struct transport *transport) {
 	);
 }
 
+// Refuse to listen without a key where other machines can connect. Returns 0 or -EPERM.
+static int check_listen_address(
+	const struct transport_config *config,
+	const struct sock_addr *listen,
+	char ret_detail[static 256]
+) {
+	char text[SOCK_ADDR_TEXT_BYTES];
+
+	if (!seal_keys_is_keyless(config->keys) || sock_addr_is_loopback(listen))
+		return 0;
+	sock_addr_format(listen, text);
+	snprintf(ret_detail, 256, "without a key only loopback is allowed, not %s", text);
+	return -EPERM;
+}
+
 int transport_create(
 	struct loop *loop,
 	const struct transport_config *config,
@@ -101,13 +116,9 @@ int transport_create(
 
 	must(config->conns_max > 0 && config->conns_max <= TRANSPORT_CONNS_MAX);
 	must(config->proving_max > 0 && config->proving_max <= TRANSPORT_CONNS_MAX);
-	if (seal_keys_is_keyless(config->keys) && !sock_addr_is_loopback(&config->listen)) {
-		char text[SOCK_ADDR_TEXT_BYTES];
-
-		sock_addr_format(&config->listen, text);
-		snprintf(ret_detail, 256, "without a key only loopback is allowed, not %s", text);
-		return -EPERM;
-	}
+	err = check_listen_address(config, &config->listen, ret_detail);
+	if (err != 0)
+		return err;
 	snprintf(ret_detail, 256, "out of memory");
 	transport = calloc(1, sizeof(*transport));
 	if (transport == NULL)
@@ -175,8 +186,10 @@ int transport_rebind(
 	struct sock_addr before = config->listen;
 	int err;
 
-	if (seal_keys_is_keyless(config->keys) && !sock_addr_is_loopback(listen))
-		return -EPERM;
+	err = check_listen_address(config, listen, ret_detail);
+	if (err != 0)
+		return err;
+	snprintf(ret_detail, 256, "out of memory");
 	err = copy_text(&interface);
 	if (err != 0)
 		return err;

@@ -89,6 +89,24 @@ static void what_cannot_listen_elsewhere_stays_where_it_is(void **state) {
 	WORLD_UNTIL(world_agents[1].conns[0].opened);
 }
 
+static void agent_without_a_key_that_may_not_leave_loopback_gives_the_reason(void **state) {
+	struct sock_addr there = {.family = SOCK_ADDR_V4}, before, after;
+	const struct seal_keys *keyless;
+	char detail[256] = "";
+
+	(void)state;
+	assert_int_equal(seal_keys_create_keyless(WORLD_CLUSTER, &keyless), 0);
+	world_config.keys = keyless;
+	world_start(0);
+	before = world_address(0);
+	assert_int_equal(transport_rebind(A->transport, &there, NULL, detail), -EPERM);
+	assert_non_null(strstr(detail, "without a key"));
+	assert_non_null(strstr(detail, "0.0.0.0"));
+	after = world_address(0);
+	assert_true(sock_addr_equal(&after, &before));
+	seal_keys_put(keyless);
+}
+
 static void what_moves_again_and_again_is_reached_at_the_last_place(void **state) {
 	static const char *const places[] = {"127.0.0.8", "127.0.0.9", "127.0.0.8", "127.0.0.7"};
 	struct sock_addr there, before;
@@ -504,6 +522,7 @@ UNIT_GROUP(transport) {
 		IN_A_WORLD(peer_is_known_by_its_address_and_bound_to_the_source),
 		IN_A_WORLD(what_listens_elsewhere_now_is_reached_there_only_and_speaks_from_there),
 		IN_A_WORLD(what_cannot_listen_elsewhere_stays_where_it_is),
+		IN_A_WORLD(agent_without_a_key_that_may_not_leave_loopback_gives_the_reason),
 		IN_A_WORLD(what_moves_again_and_again_is_reached_at_the_last_place),
 		IN_A_WORLD(interface_is_bound_or_the_address_alone),
 		IN_A_WORLD(interface_that_does_not_exist_is_our_own_fault),
