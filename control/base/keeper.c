@@ -10,7 +10,6 @@
 #include <lib/must.h>
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -219,23 +218,6 @@ static void keeper_ready(struct loop_source *source, uint32_t events) {
 	}
 }
 
-static int thread_start(struct keeper *keeper) {
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all); // the loop handles signals
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	keeper->shared->references++; // before the other thread exists
-	err = pthread_create(&keeper->thread, NULL, keeper_main, keeper->shared);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err != 0) {
-		keeper->shared->references--;
-		return -err;
-	}
-	pthread_setname_np(keeper->thread, keeper->name);
-	return 0;
-}
-
 int keeper_create(
 	struct loop *loop,
 	const char *name,
@@ -270,10 +252,14 @@ int keeper_create(
 		.ready = keeper_ready,
 	};
 	err = keeper->source.fd < 0 ? -EMFILE : loop_add(loop, &keeper->source);
-	if (err == 0)
-		err = thread_start(keeper);
 	if (err != 0)
 		goto fail;
+	shared->references++; // before the other thread exists
+	err = keeper_thread_start(keeper->name, keeper_main, shared, &keeper->thread);
+	if (err != 0) {
+		shared->references--;
+		goto fail;
+	}
 	*ret_keeper = keeper;
 	return 0;
 fail:

@@ -66,13 +66,6 @@ static int answer_make_table(struct overlay *overlay, struct overlay_answer *ans
 	return -EINVAL;
 }
 
-static void answer_settle(struct overlay_answer *answer) {
-	if (answer->comms != NULL)
-		ras_comms_settle(answer->comms);
-	if (answer->paths != NULL)
-		ras_paths_settle(answer->paths);
-}
-
 static int answer_merge(
 	struct overlay *overlay,
 	struct overlay_answer *answer,
@@ -96,7 +89,10 @@ static int answer_merge(
 		if (answer_add_part(answer, &part) != 0)
 			answer->bad_parts++;
 	}
-	answer_settle(answer);
+	if (answer->comms != NULL)
+		ras_comms_settle(answer->comms);
+	if (answer->paths != NULL)
+		ras_paths_settle(answer->paths);
 	return err;
 }
 
@@ -120,18 +116,11 @@ void overlay_collected(struct overlay *overlay, const struct ras_collective_resu
 	}
 	answer->references = 1;
 	answer->kind = (enum ras_collect_kind)result->kind;
-	answer->at_ns = overlay_clock_ns(overlay);
+	answer->at_ns = overlay_now_ns(overlay);
 	answer->err = answer_merge(overlay, answer, result);
 	overlay_answer_put(ask->recent);
 	ask->recent = answer;
 	loop_defer(overlay->loop, &overlay->share);
-}
-
-// End a collective in all agents when nobody waits for it any more. The share job does this,
-// because the last waiter may have left from inside the core.
-static void ask_cancel(struct overlay *overlay, struct overlay_ask *ask) {
-	ask->running = false;
-	(void)ras_collect_cancel(overlay->ras, overlay_clock_ns(overlay), ask->id);
 }
 
 static void answers_share(struct loop_job *job) {
@@ -141,17 +130,16 @@ static void answers_share(struct loop_job *job) {
 	for (uint32_t kind = 0; kind < RAS_COLLECT_KIND_END; kind++) {
 		struct overlay_ask *ask = &overlay->asks[kind];
 
-		if (ask->running && ask->waiting == NULL)
-			ask_cancel(overlay, ask);
+		// End a collective in all agents when nobody waits for it any more. This job does
+		// it, because the last waiter may have left from inside the core.
+		if (ask->running && ask->waiting == NULL) {
+			ask->running = false;
+			(void)ras_collect_cancel(overlay->ras, overlay_now_ns(overlay), ask->id);
+		}
 		if (ask->running || ask->waiting == NULL)
 			continue;
 		ask_answer_waiting(ask, ask->recent != NULL ? ask->recent : &none);
 	}
-}
-
-static bool ask_is_fresh(const struct overlay *overlay, const struct overlay_ask *ask) {
-	return ask->recent != NULL && ask->recent->err == 0 &&
-	       overlay_now_ns(overlay) - ask->recent->at_ns < OVERLAY_SHARE_NS;
 }
 
 int overlay_ask_all(
@@ -161,16 +149,19 @@ int overlay_ask_all(
 	struct overlay_question *question
 ) {
 	struct overlay_ask *ask = &overlay->asks[kind];
+	bool is_fresh;
 	int err;
 
 	must(kind > 0 && kind < RAS_COLLECT_KIND_END);
-	if (!ask->running && ask_is_fresh(overlay, ask)) {
+	is_fresh = ask->recent != NULL && ask->recent->err == 0 &&
+		   overlay_now_ns(overlay) - ask->recent->at_ns < OVERLAY_SHARE_NS;
+	if (!ask->running && is_fresh) {
 		loop_defer(overlay->loop, &overlay->share);
 	} else if (!ask->running) {
 		overlay_answer_put(ask->recent);
 		ask->recent = NULL;
 		err = ras_collect(
-			overlay->ras, overlay_clock_ns(overlay), kind, timeout_ns, &ask->id
+			overlay->ras, overlay_now_ns(overlay), kind, timeout_ns, &ask->id
 		);
 		if (err != 0)
 			return err;

@@ -27,15 +27,6 @@ static_assert(QUESTION_BYTES_MAX <= OVERLAY_LINE_BYTES, "a line fits where it is
 
 // Asking.
 
-static void call_unlink(struct overlay_call *call) {
-	struct overlay_call **at = &call->overlay->calls;
-
-	while (*at != NULL && *at != call)
-		at = &(*at)->next;
-	if (*at != NULL)
-		*at = call->next;
-}
-
 // End the call. Its callback runs at the end of the turn.
 static void call_end(struct overlay_call *call, int err) {
 	if (call->over)
@@ -52,31 +43,6 @@ static void call_expired(struct loop_timer *timer, uint64_t now_ns) {
 	call_end(call, -ETIMEDOUT);
 }
 
-static int question_send(struct overlay_call *call, const char *line, uint64_t timeout_ns) {
-	struct overlay *overlay = call->overlay;
-	uint8_t bytes[QUESTION_BYTES_MAX];
-	struct wire_writer writer;
-	struct ras_relay_message message = {
-		.destination = call->node,
-		.class = RAS_RELAY_CONTROL,
-		.flags = RAS_RELAY_REPORT,
-		.flow = OVERLAY_PORT_QUESTION,
-		.port = OVERLAY_PORT_QUESTION,
-		.life_ns = timeout_ns < RAS_RELAY_LIFE_MAX_NS ? timeout_ns : RAS_RELAY_LIFE_MAX_NS,
-		.payload = bytes,
-	};
-	int err;
-
-	wire_writer_init(&writer, bytes, sizeof(bytes));
-	wire_put_u64(&writer, call->tag);
-	wire_put_u64(&writer, timeout_ns);
-	wire_put_bytes(&writer, line, strlen(line));
-	err = wire_writer_finish(&writer, &message.size);
-	if (err != 0)
-		return -EMSGSIZE;
-	return ras_relay_send(overlay->ras, overlay_clock_ns(overlay), &message, &call->message_id);
-}
-
 int overlay_call_start(
 	struct overlay *overlay,
 	uint64_t node,
@@ -84,7 +50,17 @@ int overlay_call_start(
 	uint64_t timeout_ns,
 	struct overlay_call *call
 ) {
-	uint64_t now_ns = overlay_clock_ns(overlay);
+	uint64_t now_ns = overlay_now_ns(overlay);
+	uint8_t bytes[QUESTION_BYTES_MAX];
+	struct ras_relay_message message = {
+		.destination = node,
+		.class = RAS_RELAY_CONTROL,
+		.flags = RAS_RELAY_REPORT,
+		.flow = OVERLAY_PORT_QUESTION,
+		.port = OVERLAY_PORT_QUESTION,
+		.payload = bytes,
+	};
+	struct wire_writer writer;
 	int err;
 
 	// An answer lives no longer, and the other node rejects a question with a longer time.
@@ -98,8 +74,20 @@ int overlay_call_start(
 	call->over = false;
 	call->deadline = (struct loop_timer){.expired = call_expired};
 	err = loop_timer_set(overlay->loop, &call->deadline, now_ns + timeout_ns + ANSWER_GRACE_NS);
-	if (err == 0)
-		err = question_send(call, line, timeout_ns);
+	if (err == 0) {
+		wire_writer_init(&writer, bytes, sizeof(bytes));
+		wire_put_u64(&writer, call->tag);
+		wire_put_u64(&writer, timeout_ns);
+		wire_put_bytes(&writer, line, strlen(line));
+		err = wire_writer_finish(&writer, &message.size) == 0 ? 0 : -EMSGSIZE;
+	}
+	if (err == 0) {
+		message.life_ns =
+			timeout_ns < RAS_RELAY_LIFE_MAX_NS ? timeout_ns : RAS_RELAY_LIFE_MAX_NS;
+		err = ras_relay_send(
+			overlay->ras, overlay_now_ns(overlay), &message, &call->message_id
+		);
+	}
 	if (err != 0) {
 		loop_timer_cancel(overlay->loop, &call->deadline);
 		call->overlay = NULL;
@@ -113,21 +101,26 @@ int overlay_call_start(
 void overlay_call_ready(struct overlay_call *call) {
 	if (call->overlay != NULL && call->transfer != 0)
 		(void)ras_transfer_ready(
-			call->overlay->ras, overlay_clock_ns(call->overlay), call->transfer
+			call->overlay->ras, overlay_now_ns(call->overlay), call->transfer
 		);
 }
 
 void overlay_call_cancel(struct overlay_call *call) {
 	struct overlay *overlay = call->overlay;
+	struct overlay_call **at;
 
 	if (overlay == NULL)
 		return;
-	call_unlink(call);
+	at = &overlay->calls;
+	while (*at != NULL && *at != call)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = call->next;
 	loop_timer_cancel(overlay->loop, &call->deadline);
 	call->overlay = NULL;
-	(void)ras_relay_cancel(overlay->ras, overlay_clock_ns(overlay), call->message_id);
+	(void)ras_relay_cancel(overlay->ras, overlay_now_ns(overlay), call->message_id);
 	if (call->transfer != 0)
-		(void)ras_transfer_cancel(overlay->ras, overlay_clock_ns(overlay), call->transfer);
+		(void)ras_transfer_cancel(overlay->ras, overlay_now_ns(overlay), call->transfer);
 }
 
 static int error_from_report(const struct ras_relay_report *report) {
@@ -165,43 +158,31 @@ static struct overlay_call *call_find(struct overlay *overlay, uint64_t node, ui
 	return NULL;
 }
 
-// Store the status, which comes first. Returns how many bytes of the segment belong to it.
-static size_t
-call_store_status(struct overlay_call *call, const struct ras_transfer_segment *segment) {
-	const uint8_t *bytes = segment->bytes;
-	size_t taken = 0;
-
-	for (; segment->offset + taken < STATUS_BYTES && taken < segment->size; taken++)
-		call->status[segment->offset + taken] = bytes[taken];
-	return taken;
-}
-
-static int call_status_error(const struct overlay_call *call) {
-	uint32_t status = (uint32_t)call->status[0] | (uint32_t)call->status[1] << 8;
-
-	return status == 0 ? 0 : -(int)status;
-}
-
 int overlay_call_receive(struct overlay *overlay, const struct ras_transfer_segment *segment) {
 	struct overlay_call *call = call_find(overlay, segment->source, segment->tag);
-	size_t skip;
+	const uint8_t *bytes = segment->bytes;
+	size_t skip = 0;
 	int err;
 
 	if (call == NULL)
 		return -ECANCELED; // the caller does not wait any more
 	call->transfer = segment->id;
-	skip = call_store_status(call, segment);
+	// The status comes first, and may be spread over several segments.
+	for (; segment->offset + skip < STATUS_BYTES && skip < segment->size; skip++)
+		call->status[segment->offset + skip] = bytes[skip];
 	if (segment->size == skip)
 		return 0;
-	err = call->piece(call, (const char *)segment->bytes + skip, segment->size - skip);
+	err = call->piece(call, bytes + skip, segment->size - skip);
 	return err == 0 || err == -EAGAIN ? err : -ECANCELED;
 }
 
 static int
 error_from_transfer_end(const struct overlay_call *call, const struct ras_transfer_end *end) {
+	uint32_t status = (uint32_t)call->status[0] | (uint32_t)call->status[1] << 8;
+
 	switch (end->outcome) {
 	case RAS_TRANSFER_DONE:
-		return end->bytes < STATUS_BYTES ? -EBADMSG : call_status_error(call);
+		return end->bytes < STATUS_BYTES ? -EBADMSG : -(int)status;
 	case RAS_TRANSFER_DEAD:
 	case RAS_TRANSFER_LEFT:
 	case RAS_TRANSFER_RESTARTED:
@@ -217,17 +198,13 @@ error_from_transfer_end(const struct overlay_call *call, const struct ras_transf
 
 // Answering.
 
-static void served_unlink(struct overlay_served *served) {
+static void served_free(struct overlay_served *served) {
 	struct overlay_served **at = &served->overlay->served;
 
 	while (*at != NULL && *at != served)
 		at = &(*at)->next;
 	if (*at != NULL)
 		*at = served->next;
-}
-
-static void served_free(struct overlay_served *served) {
-	served_unlink(served);
 	served->overlay->served_count--;
 	served->overlay->served_bytes -= served->capacity;
 	free(served->bytes);
@@ -328,9 +305,7 @@ static void served_send(struct overlay_served *served) {
 	int err;
 
 	served->due = false;
-	err = ras_transfer_send(
-		overlay->ras, overlay_clock_ns(overlay), &request, &served->transfer
-	);
+	err = ras_transfer_send(overlay->ras, overlay_now_ns(overlay), &request, &served->transfer);
 	if (err == 0 || err == -EAGAIN)
 		return;
 	log_event(
@@ -402,21 +377,6 @@ static struct overlay_served *served_first_new(const struct overlay *overlay) {
 	return served;
 }
 
-static void served_send_waiting(struct overlay *overlay) {
-	struct overlay_served *served;
-
-	for (served = overlay->served; served != NULL; served = served->next)
-		served->due = served->complete && served->transfer == 0;
-	// Search from the start after each send, which may have freed the answer.
-	do {
-		served = overlay->served;
-		while (served != NULL && !served->due)
-			served = served->next;
-		if (served != NULL)
-			served_send(served);
-	} while (served != NULL);
-}
-
 static void on_call_finish(struct loop_job *job) {
 	struct overlay *overlay = container_of(job, struct overlay, finish);
 	struct overlay_served *served;
@@ -432,7 +392,16 @@ static void on_call_finish(struct loop_job *job) {
 			continue;
 		overlay->serve(overlay->serve_ctx, served, served->line);
 	}
-	served_send_waiting(overlay);
+	for (served = overlay->served; served != NULL; served = served->next)
+		served->due = served->complete && served->transfer == 0;
+	// Search from the start after each send, which may have freed the answer.
+	do {
+		served = overlay->served;
+		while (served != NULL && !served->due)
+			served = served->next;
+		if (served != NULL)
+			served_send(served);
+	} while (served != NULL);
 }
 
 void overlay_set_call_server(struct overlay *overlay, overlay_serve_fn *fn, void *ctx) {

@@ -67,10 +67,6 @@ static const struct log_row log_rows[RAS_EVENT_KIND_COUNT] = {
 	[RAS_EVENT_ADDRESS_OTHER] = {LOG_LEVEL_WARN, VALUE_NOTHING},
 };
 
-static bool event_is_of_link(enum ras_event_kind kind) {
-	return kind >= RAS_EVENT_LINK_UP && kind <= RAS_EVENT_LINK_STUCK;
-}
-
 static void
 observer_names(const struct overlay *overlay, const struct ras_event *event, char *names) {
 	size_t used = 0;
@@ -139,7 +135,7 @@ void overlay_log_event(const struct overlay *overlay, const struct ras_event *ev
 	static struct log_site sites[RAS_EVENT_KIND_COUNT];
 	size_t used = 0;
 
-	if (event_is_of_link(event->kind))
+	if (event->kind >= RAS_EVENT_LINK_UP && event->kind <= RAS_EVENT_LINK_STUCK)
 		TRACEPOINT(
 			link_state, event->peer, event->name, event->kind, event->cause,
 			event->value

@@ -10,12 +10,6 @@
 
 #define INCIDENTS_INTERVAL_NS (10 * RAS_NS_PER_SEC)
 
-// Messages that end for these reasons are normal work of the relay.
-static bool reason_is_expected(enum ras_relay_reason reason) {
-	return reason == RAS_RELAY_REASON_NONE || reason == RAS_RELAY_DUPLICATE ||
-	       reason == RAS_RELAY_LATE;
-}
-
 static struct log_field name_field(const struct overlay *overlay, const char *key, uint64_t id) {
 	struct ras_peer peer;
 
@@ -35,7 +29,9 @@ static void incidents_log(struct loop_timer *timer, uint64_t now_ns) {
 			ras_relay_incident(overlay->ras, reason);
 		uint64_t fresh;
 
-		if (incident == NULL || reason_is_expected(reason))
+		// Messages that end for these reasons are normal work of the relay.
+		if (incident == NULL || reason == RAS_RELAY_REASON_NONE ||
+		    reason == RAS_RELAY_DUPLICATE || reason == RAS_RELAY_LATE)
 			continue;
 		fresh = incident->count - overlay->incidents_told[n];
 		overlay->incidents_told[n] = incident->count;

@@ -205,9 +205,6 @@ struct overlay {
 	uint64_t leave_by_ns;
 };
 
-// Return the time for an input to the core. It advances within a loop turn, and never goes back.
-uint64_t overlay_clock_ns(struct overlay *overlay);
-
 // ask.c
 void overlay_collected(struct overlay *overlay, const struct ras_collective_result *result);
 bool overlay_contribute(

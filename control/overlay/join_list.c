@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Resolves the join addresses on a thread that the loop never waits for.
 #include <control/join_list.h>
+#include <control/keeper.h>
 #include <control/loop.h>
 #include <lib/config.h>
 #include <lib/error.h>
@@ -12,7 +13,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,20 +93,19 @@ static void pass_resolve(struct pass *pass, const struct shared *shared, const c
 		pass_fail(pass, "", error.text);
 }
 
-// Return whether the brackets belong to a hostlist. Those of an IPv6 address come first.
-static bool text_is_hostlist(const char *text) {
-	const char *open = strchr(text, '[');
-
-	return open != NULL && open != text;
-}
-
-// Resolve a hostlist: node[01-16]:28030 is node01:28030, node02:28030 and so on.
-static void pass_hostlist(struct pass *pass, const struct shared *shared, const char *text) {
-	const char *colon = strrchr(text, ':');
+// Resolve a name, an address or a hostlist: node[01-16]:28030 is node01:28030, node02:28030 and so
+// on.
+static void pass_name(struct pass *pass, const struct shared *shared, const char *text) {
+	const char *open = strchr(text, '['), *colon = strrchr(text, ':');
 	size_t length = colon != NULL ? (size_t)(colon - text) : strlen(text);
 	struct parse_error error;
 	struct hostlist *hosts;
 
+	// The bracket of an IPv6 address comes first.
+	if (open == NULL || open == text) {
+		pass_resolve(pass, shared, text);
+		return;
+	}
 	if (hostlist_expand(text, length, CONFIG_HOSTLIST_COUNT_MAX, &error, &hosts) != 0) {
 		pass_fail(pass, "", error.text);
 		return;
@@ -121,13 +120,6 @@ static void pass_hostlist(struct pass *pass, const struct shared *shared, const 
 		pass_resolve(pass, shared, name);
 	}
 	hostlist_destroy(hosts);
-}
-
-static void pass_name(struct pass *pass, const struct shared *shared, const char *text) {
-	if (text_is_hostlist(text))
-		pass_hostlist(pass, shared, text);
-	else
-		pass_resolve(pass, shared, text);
 }
 
 // Find the next item, up to a comma outside of brackets, without the blanks around it. *text moves
@@ -168,13 +160,19 @@ static void pass_items(
 	}
 }
 
-static void pass_file(struct pass *pass, const struct shared *shared, const char *path) {
-	scoped_file FILE *file = fopen(path, "re");
+// Resolve an item of the configuration, which may be the path of a file of items.
+static void pass_item(struct pass *pass, const struct shared *shared, const char *text) {
+	scoped_file FILE *file = NULL;
 	scoped_mem char *line = NULL;
 	size_t size = 0;
 
+	if (text[0] != '/') {
+		pass_name(pass, shared, text);
+		return;
+	}
+	file = fopen(text, "re");
 	if (file == NULL) {
-		pass_fail(pass, path, strerrordesc_np(errno));
+		pass_fail(pass, text, strerrordesc_np(errno));
 		return;
 	}
 	for (int n = 0; n < FILE_LINES_MAX && getline(&line, &size, file) >= 0; n++) {
@@ -183,32 +181,14 @@ static void pass_file(struct pass *pass, const struct shared *shared, const char
 	}
 }
 
-static void pass_item(struct pass *pass, const struct shared *shared, const char *text) {
-	if (text[0] == '/')
-		pass_file(pass, shared, text);
-	else
-		pass_name(pass, shared, text);
-}
-
 static int addresses_compare(const void *a, const void *b) {
 	return sock_addr_compare(a, b);
 }
 
-static void pass_make(struct pass *pass, const struct shared *shared) {
-	uint32_t kept = 0;
-
-	memset(pass, 0, sizeof(*pass));
-	pass_items(pass, shared, shared->text, pass_item);
-	qsort(pass->seeds, pass->count, sizeof(pass->seeds[0]), addresses_compare);
-	for (uint32_t n = 0; n < pass->count; n++) {
-		if (kept == 0 || !sock_addr_equal(&pass->seeds[kept - 1], &pass->seeds[n]))
-			pass->seeds[kept++] = pass->seeds[n];
-	}
-	pass->count = kept;
-}
-
 static void *resolver_main(void *argument) {
 	struct shared *shared = argument;
+	struct pass *pass = &shared->making;
+	uint32_t kept;
 	uint64_t one = 1;
 
 	pthread_mutex_lock(&shared->mutex);
@@ -219,9 +199,17 @@ static void *resolver_main(void *argument) {
 		}
 		shared->again = false;
 		pthread_mutex_unlock(&shared->mutex);
-		pass_make(&shared->making, shared);
+		memset(pass, 0, sizeof(*pass));
+		pass_items(pass, shared, shared->text, pass_item);
+		qsort(pass->seeds, pass->count, sizeof(pass->seeds[0]), addresses_compare);
+		kept = 0;
+		for (uint32_t n = 0; n < pass->count; n++) {
+			if (kept == 0 || !sock_addr_equal(&pass->seeds[kept - 1], &pass->seeds[n]))
+				pass->seeds[kept++] = pass->seeds[n];
+		}
+		pass->count = kept;
 		pthread_mutex_lock(&shared->mutex);
-		shared->pass = shared->making;
+		shared->pass = *pass;
 		shared->done = true;
 		if (write(shared->eventfd, &one, sizeof(one)) < 0)
 			must(errno == EAGAIN); // the eventfd is readable already
@@ -256,25 +244,6 @@ void join_list_refresh(struct join_list *list) {
 	pthread_mutex_unlock(&list->shared->mutex);
 }
 
-static int resolver_start(struct shared *shared) {
-	sigset_t all, before;
-	pthread_t thread;
-	int err;
-
-	sigfillset(&all); // the loop's thread handles signals
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	shared->references++;
-	err = pthread_create(&thread, NULL, resolver_main, shared);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err != 0) {
-		shared->references--;
-		return -err;
-	}
-	pthread_setname_np(thread, "tocsin-resolve");
-	pthread_detach(thread);
-	return 0;
-}
-
 int join_list_create(
 	struct loop *loop,
 	const char *text,
@@ -284,42 +253,48 @@ int join_list_create(
 	struct join_list **ret_list
 ) {
 	struct join_list *list = calloc(1, sizeof(*list));
+	struct shared *shared;
+	pthread_t thread;
 	int err;
 
 	if (list == NULL)
 		return -ENOMEM;
-	list->shared = calloc(1, sizeof(*list->shared));
-	if (list->shared == NULL) {
+	shared = calloc(1, sizeof(*shared));
+	if (shared == NULL) {
 		free(list);
 		return -ENOMEM;
 	}
-	pthread_mutex_init(&list->shared->mutex, NULL);
-	pthread_cond_init(&list->shared->wanted, NULL);
+	pthread_mutex_init(&shared->mutex, NULL);
+	pthread_cond_init(&shared->wanted, NULL);
+	shared->references = 1;
+	shared->default_port = default_port;
+	shared->prefer = prefer;
+	shared->again = true;
+	shared->text = strdup(text);
+	shared->eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	list->shared = shared;
 	list->ops = *ops;
-	list->shared->references = 1;
-	list->shared->default_port = default_port;
-	list->shared->prefer = prefer;
-	list->shared->again = true;
-	list->shared->text = strdup(text);
-	list->shared->eventfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	list->source = (struct loop_source
-	){.fd = list->shared->eventfd,
-	  .events = EPOLLIN,
-	  .rank = LOOP_OVERLAY,
-	  .ready = join_list_ready};
-	err = list->shared->eventfd < 0 ? neg_errno() : 0;
-	if (list->shared->text == NULL)
+	){.fd = shared->eventfd, .events = EPOLLIN, .rank = LOOP_OVERLAY, .ready = join_list_ready};
+	err = shared->eventfd < 0 ? neg_errno() : 0;
+	if (shared->text == NULL)
 		err = -ENOMEM;
 	if (err == 0)
 		err = loop_add(loop, &list->source);
-	if (err == 0)
-		err = resolver_start(list->shared);
+	if (err != 0)
+		goto fail;
+	shared->references++; // before the other thread exists
+	err = keeper_thread_start("tocsin-resolve", resolver_main, shared, &thread);
 	if (err != 0) {
-		join_list_destroy(list);
-		return err;
+		shared->references--;
+		goto fail;
 	}
+	pthread_detach(thread);
 	*ret_list = list;
 	return 0;
+fail:
+	join_list_destroy(list);
+	return err;
 }
 
 struct join_list *join_list_destroy(struct join_list *list) {

@@ -115,23 +115,22 @@ uint64_t member_list_digest(const struct member_list *list) {
 
 // Writing.
 
-static json_t *member_json(const struct member *member) {
-	char address[SOCK_ADDR_TEXT_BYTES];
-
-	sock_addr_format(&member->address, address);
-	return json_pack(
-		"{s:s,s:s,s:s,s:I,s:b}", "address", address, "node", member->name, "host",
-		member->host, "proven", (json_int_t)member->proven_s, "left", member->left
-	);
-}
-
 char *member_list_format(const struct member_list *list, const char *cluster, const char *node) {
 	json_t *members = json_array();
 	json_t *object;
 	char *text;
 
-	for (uint32_t n = 0; n < list->count; n++)
-		json_array_append_new(members, member_json(&list->members[n])); // NULL: left out
+	for (uint32_t n = 0; n < list->count; n++) {
+		const struct member *member = &list->members[n];
+		char address[SOCK_ADDR_TEXT_BYTES];
+
+		sock_addr_format(&member->address, address);
+		object = json_pack(
+			"{s:s,s:s,s:s,s:I,s:b}", "address", address, "node", member->name, "host",
+			member->host, "proven", (json_int_t)member->proven_s, "left", member->left
+		);
+		json_array_append_new(members, object); // NULL: left out
+	}
 	object = json_pack(
 		"{s:i,s:s,s:s,s:o}", "version", MEMBER_LIST_VERSION, "cluster", cluster, "node",
 		node, "members", members
@@ -175,23 +174,6 @@ static bool member_parse(json_t *object, struct member *ret_member) {
 	return true;
 }
 
-static int members_parse(struct member_list *list, const json_t *members, const char **ret_reason) {
-	size_t n;
-	json_t *object;
-
-	*ret_reason = "more members than are kept";
-	if (!json_is_array(members) || json_array_size(members) > MEMBER_LIST_MAX)
-		return -EBADMSG;
-	*ret_reason = "a member that cannot be";
-	json_array_foreach(members, n, object) {
-		struct member member;
-
-		if (!member_parse(object, &member) || !member_list_put(list, &member))
-			return -EBADMSG;
-	}
-	return 0;
-}
-
 static int object_parse(
 	struct member_list *list,
 	json_t *object,
@@ -200,8 +182,9 @@ static int object_parse(
 	const char **ret_reason
 ) {
 	const char *its_cluster, *its_node;
-	json_t *members;
+	json_t *members, *entry;
 	int version;
+	size_t n;
 
 	*ret_reason = "it is no list of members";
 	if (json_unpack(
@@ -218,7 +201,17 @@ static int object_parse(
 	*ret_reason = "it is of another node";
 	if (strcmp(its_node, node) != 0)
 		return -EXDEV;
-	return members_parse(list, members, ret_reason);
+	*ret_reason = "more members than are kept";
+	if (!json_is_array(members) || json_array_size(members) > MEMBER_LIST_MAX)
+		return -EBADMSG;
+	*ret_reason = "a member that cannot be";
+	json_array_foreach(members, n, entry) {
+		struct member member;
+
+		if (!member_parse(entry, &member) || !member_list_put(list, &member))
+			return -EBADMSG;
+	}
+	return 0;
 }
 
 int member_list_parse(

@@ -104,20 +104,6 @@ host_record_clones(struct overlay *overlay, const struct claim *claims, uint32_t
 		overlay->clones[overlay->clones_count++] = clones;
 }
 
-static uint32_t claims_collect(const struct overlay *overlay, struct claim *claims, uint32_t room) {
-	struct ras_peer peer;
-	uint32_t count = 0;
-
-	for (uint32_t slot = 0; slot < room; slot++) {
-		if (ras_peer_at(overlay->ras, slot, &peer) != 0 || peer.state != RAS_ALIVE ||
-		    peer.record->host_id == peer.record->host_name_id)
-			continue; // the boot is unknown, so it cannot be compared
-		claims[count++] = (struct claim
-		){peer.record->host_name_id, peer.record->host_id, peer.record->id};
-	}
-	return count;
-}
-
 static void clones_words(
 	const struct overlay *overlay,
 	const struct overlay_clones *clones,
@@ -194,7 +180,8 @@ static void mistakes_find(struct overlay *overlay) {
 	char words[STATE_TEXT_BYTES];
 	struct claim *claims;
 	struct ras_view view;
-	uint32_t count, end;
+	struct ras_peer peer;
+	uint32_t count = 0, end;
 
 	memcpy(before, overlay->clones, sizeof(before));
 	ras_view(overlay->ras, &view);
@@ -202,7 +189,13 @@ static void mistakes_find(struct overlay *overlay) {
 	roster_find_unlisted(overlay, view.slots_max);
 	if (claims == NULL)
 		return; // the next change tries again
-	count = claims_collect(overlay, claims, view.slots_max);
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		if (ras_peer_at(overlay->ras, slot, &peer) != 0 || peer.state != RAS_ALIVE ||
+		    peer.record->host_id == peer.record->host_name_id)
+			continue; // the boot is unknown, so it cannot be compared
+		claims[count++] = (struct claim
+		){peer.record->host_name_id, peer.record->host_id, peer.record->id};
+	}
 	qsort(claims, count, sizeof(*claims), claims_compare);
 	overlay->clones_count = 0;
 	for (uint32_t n = 0; n < count; n = end) {

@@ -10,7 +10,7 @@ int overlay_note(struct overlay *overlay, const struct ras_event *note, const ch
 
 	overlay->text = text;
 	overlay->text_kind = note->kind;
-	err = ras_add_event(overlay->ras, overlay_clock_ns(overlay), note);
+	err = ras_add_event(overlay->ras, overlay_now_ns(overlay), note);
 	overlay->text = NULL;
 	return err;
 }

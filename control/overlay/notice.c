@@ -24,5 +24,5 @@ void overlay_notice_consumer(
 }
 
 int overlay_notice_send(struct overlay *overlay, uint32_t kind, const void *bytes, size_t size) {
-	return ras_notice(overlay->ras, overlay_clock_ns(overlay), kind, bytes, size);
+	return ras_notice(overlay->ras, overlay_now_ns(overlay), kind, bytes, size);
 }

@@ -34,10 +34,6 @@ static void core_memory_release(void *ctx, void *memory, size_t size) {
 	free(memory);
 }
 
-uint64_t overlay_clock_ns(struct overlay *overlay) {
-	return loop_clock_ns(overlay->loop);
-}
-
 // Operations of the core.
 
 static void op_open(void *ctx, uint32_t conn, const struct sock_addr *to) {
@@ -70,37 +66,20 @@ static void op_wake(void *ctx, uint64_t at_ns) {
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
-// Return whether our start counter may have changed with this event.
-static bool event_may_change_start(enum ras_event_kind kind) {
-	return kind == RAS_EVENT_JOIN_DONE || kind == RAS_EVENT_DECLARED_DEAD ||
-	       kind == RAS_EVENT_ADDRESS_CHANGED;
-}
-
-// Describe the events whose numbers are for machines only.
-static void event_describe(
-	const struct overlay *overlay,
-	const struct ras_event *event,
-	char ret_words[static STATE_TEXT_BYTES]
-) {
-	ret_words[0] = '\0';
-	if (event->kind == RAS_EVENT_JOIN_DROPPED)
-		overlay_dropped_words(overlay, event, ret_words);
-	else if (event->kind == RAS_EVENT_ADDRESS_OTHER)
-		overlay_stranger_words(
-			overlay, event->peer, event->value, &event->other, ret_words
-		);
-	else if (event->kind == RAS_EVENT_CONFLICT)
-		overlay_conflict_words(overlay, event, ret_words);
-}
-
 static void op_event(void *ctx, const struct ras_event *event) {
 	struct overlay *overlay = ctx;
 	const char *outer = overlay->text;
 	struct state_event kept = {.event = *event};
-	char words[STATE_TEXT_BYTES];
+	char words[STATE_TEXT_BYTES] = "";
 	const char *text;
 
-	event_describe(overlay, event, words);
+	// Describe the events whose numbers are for machines only.
+	if (event->kind == RAS_EVENT_JOIN_DROPPED)
+		overlay_dropped_words(overlay, event, words);
+	else if (event->kind == RAS_EVENT_ADDRESS_OTHER)
+		overlay_stranger_words(overlay, event->peer, event->value, &event->other, words);
+	else if (event->kind == RAS_EVENT_CONFLICT)
+		overlay_conflict_words(overlay, event, words);
 	if (words[0] != '\0') {
 		overlay->text = words;
 		overlay->text_kind = event->kind;
@@ -113,7 +92,9 @@ static void op_event(void *ctx, const struct ras_event *event) {
 		snprintf(kept.text, sizeof(kept.text), "%s", text != NULL ? text : "");
 		kept.realtime_ns = overlay_realtime_ns(overlay, event->at_ns);
 		state_journal(overlay->state, &kept);
-		if (event_may_change_start(event->kind))
+		// Our start counter may have changed with these events.
+		if (event->kind == RAS_EVENT_JOIN_DONE || event->kind == RAS_EVENT_DECLARED_DEAD ||
+		    event->kind == RAS_EVENT_ADDRESS_CHANGED)
 			loop_defer(overlay->loop, &overlay->store_start);
 	}
 	overlay_reach_event(overlay, event);
@@ -228,33 +209,33 @@ static int on_accepted(void *ctx, const struct sock_addr *from, uint32_t *ret_co
 
 	if (!overlay->started)
 		return -EMFILE; // nobody joins through us before our own join begins
-	return ras_conn_accepted(overlay->ras, overlay_clock_ns(overlay), from, ret_conn);
+	return ras_conn_accepted(overlay->ras, overlay_now_ns(overlay), from, ret_conn);
 }
 
 static void on_opened(void *ctx, uint32_t conn) {
 	struct overlay *overlay = ctx;
 
 	overlay_tcp_reach_opened(overlay, conn);
-	ras_conn_opened(overlay->ras, overlay_clock_ns(overlay), conn);
+	ras_conn_opened(overlay->ras, overlay_now_ns(overlay), conn);
 }
 
 static void on_frame(void *ctx, uint32_t conn, const void *frame, size_t size) {
 	struct overlay *overlay = ctx;
 
-	ras_conn_frame(overlay->ras, overlay_clock_ns(overlay), conn, frame, size);
+	ras_conn_frame(overlay->ras, overlay_now_ns(overlay), conn, frame, size);
 }
 
 static void on_writable(void *ctx, uint32_t conn) {
 	struct overlay *overlay = ctx;
 
-	ras_conn_writable(overlay->ras, overlay_clock_ns(overlay), conn);
+	ras_conn_writable(overlay->ras, overlay_now_ns(overlay), conn);
 }
 
 static void on_ended(void *ctx, uint32_t conn, enum ras_cause cause) {
 	struct overlay *overlay = ctx;
 
 	overlay_tcp_reach_ended(overlay, conn, cause);
-	ras_conn_ended(overlay->ras, overlay_clock_ns(overlay), conn, cause);
+	ras_conn_ended(overlay->ras, overlay_now_ns(overlay), conn, cause);
 }
 
 static void on_kernel_asked(void *ctx, const struct sock_addr *host, bool answered) {
@@ -275,7 +256,7 @@ static const struct transport_ops socket_ops = {
 // Give the core the time of day, which it compares with its peers. The core has no clock itself.
 static void on_wall_clock_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, wall);
-	uint64_t clock_ns = overlay_clock_ns(overlay);
+	uint64_t clock_ns = overlay_now_ns(overlay);
 
 	ras_set_wall_clock(
 		overlay->ras, clock_ns, (uint64_t)overlay_realtime_ns(overlay, clock_ns)
@@ -288,7 +269,7 @@ static void overlay_tick(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, wake);
 
 	(void)now_ns;
-	ras_tick(overlay->ras, overlay_clock_ns(overlay));
+	ras_tick(overlay->ras, overlay_now_ns(overlay));
 }
 
 static int
@@ -413,31 +394,25 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 	return NULL;
 }
 
-// Remove scope ids, which are local to this machine and not part of announced addresses. A dialled
-// link-local address gets ours; with it we would not recognize our own address.
-static int
-overlay_set_seeds(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count) {
-	struct sock_addr plain[RAS_SEEDS_MAX];
-
-	if (count > RAS_SEEDS_MAX)
-		return -EINVAL;
-	for (uint32_t n = 0; n < count; n++) {
-		plain[n] = seeds[n];
-		plain[n].scope_id = 0;
-	}
-	return ras_set_seeds(overlay->ras, plain, count);
-}
-
 static void overlay_begin(struct overlay *overlay) {
 	overlay->started = true;
-	ras_start(overlay->ras, overlay_clock_ns(overlay));
+	ras_start(overlay->ras, overlay_now_ns(overlay));
 	on_wall_clock_timer(&overlay->wall, loop_now_ns(overlay->loop));
 	overlay_incidents_start(overlay);
 }
 
 void overlay_join(struct overlay *overlay, const struct sock_addr *seeds, uint32_t count) {
-	int err = overlay_set_seeds(overlay, seeds, count);
+	struct sock_addr plain[RAS_SEEDS_MAX];
+	int err = count > RAS_SEEDS_MAX ? -EINVAL : 0;
 
+	// Remove scope ids, which are local to this machine and not part of announced addresses. A
+	// dialled link-local address gets ours; with it we would not recognize our own address.
+	for (uint32_t n = 0; n < count && err == 0; n++) {
+		plain[n] = seeds[n];
+		plain[n].scope_id = 0;
+	}
+	if (err == 0)
+		err = ras_set_seeds(overlay->ras, plain, count);
 	if (err != 0)
 		log_event(LOG_LEVEL_ERROR, "join_addresses_lost", log_errno("error", err));
 	if (!overlay->started)
@@ -483,7 +458,7 @@ void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) 
 	uint64_t now_ns;
 
 	overlay_reach_stop(overlay); // calls the core, so the time is read after it
-	now_ns = overlay_clock_ns(overlay);
+	now_ns = overlay_now_ns(overlay);
 	overlay->left = done;
 	overlay->left_ctx = ctx;
 	overlay_remember_end(overlay);
@@ -516,7 +491,7 @@ int overlay_change_address(
 	if (plain.port == 0)
 		plain.port = transport_address(overlay->transport).port;
 	plain.scope_id = 0;
-	err = ras_set_own_address(overlay->ras, overlay_clock_ns(overlay), &plain);
+	err = ras_set_own_address(overlay->ras, overlay_now_ns(overlay), &plain);
 	if (err == 0)
 		overlay_reach_ask_again(overlay);
 	else
@@ -525,7 +500,7 @@ int overlay_change_address(
 }
 
 void overlay_address_restored(struct overlay *overlay) {
-	ras_own_address_restored(overlay->ras, overlay_clock_ns(overlay));
+	ras_own_address_restored(overlay->ras, overlay_now_ns(overlay));
 	overlay_reach_ask_again(overlay);
 }
 
@@ -592,7 +567,7 @@ int overlay_report_peer(
 		.peer = subject,
 		.value = uid,
 	};
-	int err = ras_evidence(overlay->ras, overlay_clock_ns(overlay), &evidence);
+	int err = ras_evidence(overlay->ras, overlay_now_ns(overlay), &evidence);
 
 	if (err == 0)
 		err = overlay_note(overlay, &note, reason);
@@ -608,17 +583,17 @@ int overlay_add_evidence(struct overlay *overlay, uint64_t subject, bool alive, 
 		.age_ns = age_ns,
 	};
 
-	return ras_evidence(overlay->ras, overlay_clock_ns(overlay), &evidence);
+	return ras_evidence(overlay->ras, overlay_now_ns(overlay), &evidence);
 }
 
 int overlay_set_maintenance(struct overlay *overlay, uint64_t peer, bool on) {
-	return ras_set_maintenance(overlay->ras, overlay_clock_ns(overlay), peer, on);
+	return ras_set_maintenance(overlay->ras, overlay_now_ns(overlay), peer, on);
 }
 
 int overlay_forget_peer(struct overlay *overlay, uint64_t peer) {
-	return ras_forget(overlay->ras, overlay_clock_ns(overlay), peer);
+	return ras_forget(overlay->ras, overlay_now_ns(overlay), peer);
 }
 
 uint32_t overlay_forget_unreachable(struct overlay *overlay) {
-	return ras_forget_unreachable(overlay->ras, overlay_clock_ns(overlay));
+	return ras_forget_unreachable(overlay->ras, overlay_now_ns(overlay));
 }

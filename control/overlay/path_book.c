@@ -46,25 +46,22 @@ static bool name_is_word(const char *name) {
 	return name[0] != '\0';
 }
 
-static uint32_t book_find_slot(const struct path_book *book, const struct path_book_entry *past) {
-	uint32_t oldest = 0;
-
-	for (uint32_t n = 0; n < book->count; n++) {
-		if (past_is_of_path(
-			    &book->baselines[n], past->peer, past->device, past->peer_device
-		    ))
-			return n;
-		if (book->baselines[n].learnt_s < book->baselines[oldest].learnt_s)
-			oldest = n;
-	}
-	return book->count < PATH_BOOK_PATHS_MAX ? book->count : oldest;
-}
-
 bool path_book_put(struct path_book *book, const struct path_book_entry *past) {
-	uint32_t place = book_find_slot(book, past);
+	uint32_t oldest = 0, place = 0;
 
 	if (!name_is_word(past->device) || !name_is_word(past->peer_device))
 		return false;
+	// Replace the entry of the path. A new path gets a free place, or that of the oldest.
+	for (; place < book->count; place++) {
+		const struct path_book_entry *at = &book->baselines[place];
+
+		if (past_is_of_path(at, past->peer, past->device, past->peer_device))
+			break;
+		if (at->learnt_s < book->baselines[oldest].learnt_s)
+			oldest = place;
+	}
+	if (place == PATH_BOOK_PATHS_MAX)
+		place = oldest;
 	book->baselines[place] = *past;
 	book->count += place == book->count;
 	return true;
@@ -185,19 +182,6 @@ static const char *text_find_end(const char *text, uint64_t *ret_count) {
 	return end;
 }
 
-// Check the first line. Returns NULL, or the objection.
-static const char *head_check(const char *at, uint64_t observer) {
-	uint64_t version, found;
-
-	if (!field_match_word(&at, "paths") || !field_read_u64(&at, UINT64_MAX, &version))
-		return "it is no such file";
-	if (version != PATH_BOOK_VERSION)
-		return "it is of another version";
-	if (!field_read_u64(&at, UINT64_MAX, &found) || !line_ends(at))
-		return "it is no such file";
-	return found == observer ? NULL : "it is of another node";
-}
-
 static const char *
 read_baselines(struct path_book *book, const char *at, const char *end, uint64_t count) {
 	for (; at < end; at = strchr(at, '\n') + 1) {
@@ -214,11 +198,18 @@ read_baselines(struct path_book *book, const char *at, const char *end, uint64_t
 int path_book_parse(
 	struct path_book *book, const char *text, uint64_t observer, const char **ret_reason
 ) {
-	const char *reason, *end;
-	uint64_t count;
+	const char *reason = NULL, *end, *at = text;
+	uint64_t version, found, count;
 
 	book->count = 0;
-	reason = head_check(text, observer);
+	if (!field_match_word(&at, "paths") || !field_read_u64(&at, UINT64_MAX, &version))
+		reason = "it is no such file";
+	else if (version != PATH_BOOK_VERSION)
+		reason = "it is of another version";
+	else if (!field_read_u64(&at, UINT64_MAX, &found) || !line_ends(at))
+		reason = "it is no such file";
+	else if (found != observer)
+		reason = "it is of another node";
 	if (reason == NULL) {
 		end = text_find_end(text, &count);
 		reason = end == NULL ? "it was cut short or altered"

@@ -24,9 +24,8 @@ int overlay_ping_start(
 		.port = OVERLAY_PORT_PING,
 		.life_ns = timeout_ns < RAS_RELAY_LIFE_MAX_NS ? timeout_ns : RAS_RELAY_LIFE_MAX_NS,
 	};
-	int err = ras_relay_send(
-		overlay->ras, overlay_clock_ns(overlay), &message, &ping->message_id
-	);
+	int err =
+		ras_relay_send(overlay->ras, overlay_now_ns(overlay), &message, &ping->message_id);
 
 	if (err != 0)
 		return err;
@@ -43,7 +42,7 @@ void overlay_ping_cancel(struct overlay_ping *ping) {
 		return;
 	unlink_ping(ping);
 	ping->overlay = NULL;
-	(void)ras_relay_cancel(overlay->ras, overlay_clock_ns(overlay), ping->message_id);
+	(void)ras_relay_cancel(overlay->ras, overlay_now_ns(overlay), ping->message_id);
 }
 
 bool overlay_ping_report(struct overlay *overlay, const struct ras_relay_report *report) {

@@ -150,7 +150,7 @@ int overlay_port_send(struct overlay_port *port, const struct overlay_port_messa
 
 	if (sent == NULL)
 		return -ENOMEM;
-	err = ras_relay_send(overlay->ras, overlay_clock_ns(overlay), &relayed, &sent->message_id);
+	err = ras_relay_send(overlay->ras, overlay_now_ns(overlay), &relayed, &sent->message_id);
 	if (err != 0) {
 		free(sent);
 		return err;
@@ -171,7 +171,7 @@ void overlay_port_open(struct overlay *overlay, struct overlay_port *port) {
 	port->hand_over = (struct loop_job){.run = hand_over};
 	port->next = overlay->ports;
 	overlay->ports = port;
-	ras_relay_port_ready(overlay->ras, overlay_clock_ns(overlay), port->number);
+	ras_relay_port_ready(overlay->ras, overlay_now_ns(overlay), port->number);
 }
 
 void overlay_port_close(struct overlay_port *port) {
@@ -190,7 +190,7 @@ void overlay_port_close(struct overlay_port *port) {
 		struct overlay_port_sent *sent = port->sent;
 
 		(void)ras_relay_cancel(
-			port->overlay->ras, overlay_clock_ns(port->overlay), sent->message_id
+			port->overlay->ras, overlay_now_ns(port->overlay), sent->message_id
 		);
 		port->sent = sent->next;
 		free(sent);

@@ -117,28 +117,6 @@ static void round_prove(struct overlay *overlay) {
 	}
 }
 
-static void round_end(struct overlay *overlay) {
-	struct overlay_reach_ask *ask = &overlay->reach_ask;
-	bool first = overlay->reach.state != OVERLAY_REACH_UNPROVEN;
-	struct sock_addr address = announced_address(overlay);
-	char text[SOCK_ADDR_TEXT_BYTES];
-
-	ask->pause_ns = ask->pause_ns == 0		   ? PAUSE_FIRST_NS
-			: ask->pause_ns < PAUSE_MAX_NS / 2 ? 2 * ask->pause_ns
-							   : PAUSE_MAX_NS;
-	reach_set_timer(overlay, ask->pause_ns);
-	if (ask->failed_count == 0)
-		return; // no member could tell
-	overlay->reach.state = OVERLAY_REACH_UNPROVEN;
-	sock_addr_format(&address, text);
-	snprintf(
-		overlay->reach.words, sizeof(overlay->reach.words), "%s is not reached: %s", text,
-		ask->words
-	);
-	if (first)
-		round_note(overlay, RAS_EVENT_ADDRESS_UNPROVEN, overlay->reach.words);
-}
-
 // Choice of a member.
 
 static bool member_was_asked(const struct overlay_reach_ask *ask, uint64_t id) {
@@ -225,23 +203,21 @@ static bool answer_parse(
 	return true;
 }
 
-// Check a name that another node sent, which may be no valid text.
-static bool text_is_node_name(const char *text) {
-	size_t length = strlen(text);
-
-	return length > 0 && length <= RAS_NAME_MAX && wire_utf8_valid(text, length);
-}
-
 // Append "n2 from 10.0.0.2 was refused" or "n2 from 10.0.0.2 found n7" to the words.
 static void
 words_add_outcome(struct overlay *overlay, size_t outcome, const char *from, const char *found) {
 	struct overlay_reach_ask *ask = &overlay->reach_ask;
 	size_t used = strlen(ask->words);
 	bool is_other = outcomes[outcome].cause == RAS_CAUSE_CONFLICT;
+	size_t found_length = strlen(found);
 	const char *name = "?";
 	struct ras_peer peer;
 	int length = 1;
 
+	// Another node sent the name, so it may be no valid text.
+	if (found_length == 0 || found_length > RAS_NAME_MAX ||
+	    !wire_utf8_valid(found, found_length))
+		found = "another agent";
 	if (ras_peer_find(overlay->ras, ask->call.node, &peer) == 0) {
 		name = peer.record->name;
 		length = peer.record->name_length;
@@ -249,10 +225,7 @@ words_add_outcome(struct overlay *overlay, size_t outcome, const char *from, con
 	snprintf(
 		ask->words + used, sizeof(ask->words) - used, "%s%.*s from %s %s%s%s",
 		used == 0 ? "" : "; ", length, name, from, outcomes[outcome].sentence,
-		is_other ? " " : "",
-		!is_other		   ? ""
-		: text_is_node_name(found) ? found
-					   : "another agent"
+		is_other ? " " : "", is_other ? found : ""
 	);
 }
 
@@ -286,8 +259,12 @@ static void prover_answered(struct overlay_call *call, int err) {
 	prover_ask_next(overlay);
 }
 
+// Ask another member, or end the round if enough members were asked.
 static void prover_ask_next(struct overlay *overlay) {
 	struct overlay_reach_ask *ask = &overlay->reach_ask;
+	char text[SOCK_ADDR_TEXT_BYTES];
+	struct sock_addr address;
+	bool is_first;
 
 	while (ask->asked_count < OVERLAY_REACH_ASKED) {
 		uint64_t id = prover_choose(overlay);
@@ -311,7 +288,22 @@ static void prover_ask_next(struct overlay *overlay) {
 		}
 		overlay->reach.counters.unanswered++;
 	}
-	round_end(overlay);
+	ask->pause_ns = ask->pause_ns == 0		   ? PAUSE_FIRST_NS
+			: ask->pause_ns < PAUSE_MAX_NS / 2 ? 2 * ask->pause_ns
+							   : PAUSE_MAX_NS;
+	reach_set_timer(overlay, ask->pause_ns);
+	if (ask->failed_count == 0)
+		return; // no member could tell
+	is_first = overlay->reach.state != OVERLAY_REACH_UNPROVEN;
+	overlay->reach.state = OVERLAY_REACH_UNPROVEN;
+	address = announced_address(overlay);
+	sock_addr_format(&address, text);
+	snprintf(
+		overlay->reach.words, sizeof(overlay->reach.words), "%s is not reached: %s", text,
+		ask->words
+	);
+	if (is_first)
+		round_note(overlay, RAS_EVENT_ADDRESS_UNPROVEN, overlay->reach.words);
 }
 
 static void on_reach_timer(struct loop_timer *timer, uint64_t now_ns) {
@@ -327,19 +319,16 @@ static void on_reach_timer(struct loop_timer *timer, uint64_t now_ns) {
 	prover_ask_next(overlay);
 }
 
-// Return whether the event may bring a member to ask, after there was none.
-static bool event_may_bring_prover(enum ras_event_kind kind) {
-	return kind == RAS_EVENT_JOINED || kind == RAS_EVENT_REJOINED ||
-	       kind == RAS_EVENT_REFUTED || kind == RAS_EVENT_ALIVE;
-}
-
 void overlay_reach_event(struct overlay *overlay, const struct ras_event *event) {
 	struct overlay_reach_ask *ask = &overlay->reach_ask;
+	// The event may bring a member to ask, after there was none.
+	bool may_bring_prover = event->kind == RAS_EVENT_JOINED ||
+				event->kind == RAS_EVENT_REJOINED ||
+				event->kind == RAS_EVENT_REFUTED || event->kind == RAS_EVENT_ALIVE;
 
 	if (overlay->left != NULL || ask->lost)
 		return;
-	if (event->kind != RAS_EVENT_JOIN_DONE &&
-	    !(ask->alone && event_may_bring_prover(event->kind)))
+	if (event->kind != RAS_EVENT_JOIN_DONE && !(ask->alone && may_bring_prover))
 		return;
 	ask->alone = false;
 	ask->due.expired = on_reach_timer;

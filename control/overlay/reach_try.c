@@ -70,25 +70,6 @@ void overlay_reach_identified(
 	}
 }
 
-static int try_begin(struct overlay_reach_try *try) {
-	struct overlay *overlay = try->overlay;
-	int err;
-
-	try->deadline = (struct loop_timer){.expired = try_expired};
-	try->done = (struct loop_job){.run = try_done};
-	try->from = transport_address(overlay->transport);
-	if (sock_addr_is_any(&try->to))
-		return -EHOSTUNREACH;
-	err = ras_who(overlay->ras, overlay_clock_ns(overlay), try->served->source, &try->conn);
-	if (err != 0)
-		return err;
-	if (sock_addr_is_any(&try->from))
-		transport_local_address(overlay->transport, try->conn, &try->from);
-	return loop_timer_set(
-		overlay->loop, &try->deadline, loop_now_ns(overlay->loop) + TRY_TIMEOUT_NS
-	);
-}
-
 static bool asker_is_allowed(struct overlay *overlay, uint64_t id) {
 	uint64_t now_ns = loop_now_ns(overlay->loop);
 	struct overlay_reach_asker *place = &overlay->reach_askers[0];
@@ -109,21 +90,17 @@ static bool asker_is_allowed(struct overlay *overlay, uint64_t id) {
 	return true;
 }
 
-static struct overlay_reach_try *try_find_free(struct overlay *overlay) {
-	for (uint32_t n = 0; n < OVERLAY_REACH_TRIES; n++) {
-		if (overlay->reach_tries[n].served == NULL)
-			return &overlay->reach_tries[n];
-	}
-	return NULL;
-}
-
 bool overlay_reach_serve(struct overlay *overlay, struct overlay_served *served) {
-	struct overlay_reach_try *try = try_find_free(overlay);
+	struct overlay_reach_try *try = NULL;
 	struct ras_peer peer;
-	int err;
+	int err = -EHOSTUNREACH;
 
 	if (strcmp(served->line, OVERLAY_REACH_LINE) != 0)
 		return false;
+	for (uint32_t n = 0; n < OVERLAY_REACH_TRIES && try == NULL; n++) {
+		if (overlay->reach_tries[n].served == NULL)
+			try = &overlay->reach_tries[n];
+	}
 	if (try == NULL || ras_peer_find(overlay->ras, served->source, &peer) != 0 ||
 	    !asker_is_allowed(overlay, served->source)) {
 		overlay->reach.counters.tries_turned_off++;
@@ -131,9 +108,23 @@ bool overlay_reach_serve(struct overlay *overlay, struct overlay_served *served)
 		return true;
 	}
 	overlay->reach.counters.tries++;
-	*try = (struct overlay_reach_try
-	){.overlay = overlay, .served = served, .to = peer.record->address};
-	err = try_begin(try);
+	*try = (struct overlay_reach_try){
+		.overlay = overlay,
+		.served = served,
+		.from = transport_address(overlay->transport),
+		.to = peer.record->address,
+		.deadline = {.expired = try_expired},
+		.done = {.run = try_done},
+	};
+	if (!sock_addr_is_any(&try->to))
+		err = ras_who(overlay->ras, overlay_now_ns(overlay), served->source, &try->conn);
+	if (err == 0) {
+		if (sock_addr_is_any(&try->from))
+			transport_local_address(overlay->transport, try->conn, &try->from);
+		err = loop_timer_set(
+			overlay->loop, &try->deadline, loop_now_ns(overlay->loop) + TRY_TIMEOUT_NS
+		);
+	}
 	if (err != 0) {
 		try->cause = ras_cause_of_errno(err);
 		try_end(try);

@@ -26,13 +26,6 @@
 // this long.
 #define CLOCK_SETTLE_NS (600 * RAS_NS_PER_SEC)
 
-// Return UNIX time in seconds; 0 if the clock is before 1970, which gives no ages.
-static uint64_t unix_time_s(const struct overlay *overlay) {
-	int64_t realtime_ns = overlay_realtime_ns(overlay, overlay_now_ns(overlay));
-
-	return realtime_ns > 0 ? (uint64_t)realtime_ns / RAS_NS_PER_SEC : 0;
-}
-
 static bool
 member_find_peer(const struct overlay *overlay, const char *name, struct ras_peer *ret_peer) {
 	return ras_peer_find(overlay->ras, ras_id(name, strlen(name)), ret_peer) == 0;
@@ -86,23 +79,6 @@ member_from_peer(const struct ras_peer *peer, uint64_t now_s, struct member *ret
 	*ret_member = member;
 }
 
-// Update the listed members: the address and time of live ones, and which ones left.
-static void members_update(struct overlay *overlay, uint64_t now_s) {
-	struct member_list *list = &overlay->remember.list;
-
-	for (uint32_t n = list->count; n-- > 0;) {
-		struct member *member = &list->members[n];
-		struct ras_peer peer;
-
-		if (!member_find_peer(overlay, member->name, &peer))
-			continue;
-		if (peer.state == RAS_ALIVE)
-			member_from_peer(&peer, now_s, member);
-		else
-			member->left = peer.state == RAS_LEFT;
-	}
-}
-
 // Begin at a different slot on each node, so that not all nodes remember the same members.
 static void members_add_more(struct overlay *overlay, uint64_t now_s) {
 	struct member_list *list = &overlay->remember.list;
@@ -142,7 +118,10 @@ static void members_expire(struct overlay *overlay, const struct ras_view *view,
 }
 
 static void list_refresh(struct overlay *overlay) {
-	uint64_t now_s = unix_time_s(overlay);
+	int64_t realtime_ns = overlay_realtime_ns(overlay, overlay_now_ns(overlay));
+	// 0 if the clock is before 1970, which gives no ages
+	uint64_t now_s = realtime_ns > 0 ? (uint64_t)realtime_ns / RAS_NS_PER_SEC : 0;
+	struct member_list *list = &overlay->remember.list;
 	struct ras_view view;
 
 	ras_view(overlay->ras, &view);
@@ -150,7 +129,18 @@ static void list_refresh(struct overlay *overlay) {
 	// until we are a member.
 	if (!view.joined)
 		return;
-	members_update(overlay, now_s);
+	// Update the listed members: the address and time of live ones, and which ones left.
+	for (uint32_t n = list->count; n-- > 0;) {
+		struct member *member = &list->members[n];
+		struct ras_peer peer;
+
+		if (!member_find_peer(overlay, member->name, &peer))
+			continue;
+		if (peer.state == RAS_ALIVE)
+			member_from_peer(&peer, now_s, member);
+		else
+			member->left = peer.state == RAS_LEFT;
+	}
 	members_expire(overlay, &view, now_s);
 	members_add_more(overlay, now_s);
 }
@@ -173,36 +163,26 @@ static void on_remember_timer(struct loop_timer *timer, uint64_t now_ns) {
 	remember_set_timer(overlay, now_ns + TIMES_FRESH_NS);
 }
 
-// Remove a member that belongs to another cluster now. Another reason may be our own mistake (a
-// wrong key, an old program), so a later start may succeed.
-static void member_dropped(struct overlay *overlay, const struct ras_event *event) {
-	struct overlay_remember *remember = &overlay->remember;
-
-	if (event->cause == RAS_CAUSE_CONFLICT)
-		remember->name_conflict_at = event->other;
-	for (uint32_t n = remember->list.count; n-- > 0;) {
-		if (event->cause == RAS_CAUSE_CLUSTER &&
-		    sock_addr_equal(&remember->list.members[n].address, &event->other))
-			member_list_remove_at(&remember->list, n);
-	}
-}
-
-static void member_forgotten(struct overlay *overlay, const char *name) {
-	struct member_list *list = &overlay->remember.list;
-	struct member *member = member_list_find(list, name);
-
-	if (member != NULL)
-		member_list_remove_at(list, (uint32_t)(member - list->members));
-}
-
 void overlay_remember_event(struct overlay *overlay, const struct ras_event *event) {
+	struct member_list *list = &overlay->remember.list;
+	const struct member *member;
+
 	switch (event->kind) {
 	case RAS_EVENT_JOIN_DROPPED:
-		member_dropped(overlay, event);
+		if (event->cause == RAS_CAUSE_CONFLICT)
+			overlay->remember.name_conflict_at = event->other;
+		// Remove a member that belongs to another cluster now. Another reason may be our
+		// own mistake (a wrong key, an old program), so a later start may succeed.
+		for (uint32_t n = list->count; n-- > 0 && event->cause == RAS_CAUSE_CLUSTER;) {
+			if (sock_addr_equal(&list->members[n].address, &event->other))
+				member_list_remove_at(list, n);
+		}
 		break;
 	case RAS_EVENT_FORGOTTEN:
-		if (event->value == 0)
-			member_forgotten(overlay, event->name); // forgotten by a person
+		// A person forgot the peer if the value is 0.
+		member = event->value == 0 ? member_list_find(list, event->name) : NULL;
+		if (member != NULL)
+			member_list_remove_at(list, (uint32_t)(member - list->members));
 		break;
 	case RAS_EVENT_JOIN_DONE:
 	case RAS_EVENT_JOINED:

@@ -27,13 +27,6 @@ static int ips_compare(const void *a, const void *b) {
 	return sock_addr_compare(a, b);
 }
 
-// Return whether only one machine can have the address. Every machine has 127/8, and link-local
-// addresses may repeat on another link.
-static bool address_is_unique(const struct sock_addr *address) {
-	return !sock_addr_is_any(address) && !sock_addr_is_loopback(address) &&
-	       !sock_addr_is_link_local(address);
-}
-
 static bool machine_has_address(const struct overlay *overlay, const struct sock_addr *ip) {
 	return overlay->own_address_count > 0 &&
 	       bsearch(ip, overlay->own_addresses, overlay->own_address_count, sizeof(*ip),
@@ -103,23 +96,10 @@ static void shared_address_words(
 	);
 }
 
-static void
-shared_address_report(struct overlay *overlay, const struct overlay_shared_address *shared) {
-	const struct ras_event note = {
-		.kind = RAS_EVENT_ADDRESS_SHARED,
-		.peer = shared->peer,
-		.cause = RAS_CAUSE_CONFLICT,
-		.other = shared->address,
-	};
-	char words[STATE_TEXT_BYTES];
-
-	shared_address_words(overlay, shared, words);
-	(void)overlay_note(overlay, &note, words);
-}
-
 static void shared_addresses_find(struct overlay *overlay) {
 	struct overlay_shared_address before[OVERLAY_SHARED_ADDRESSES];
 	uint32_t before_count = overlay->shared_address_count;
+	char words[STATE_TEXT_BYTES];
 	struct ras_peer self, peer;
 	struct ras_view view;
 
@@ -144,8 +124,17 @@ static void shared_addresses_find(struct overlay *overlay) {
 			continue;
 		*shared = (struct overlay_shared_address){.peer = peer.record->id, .address = ip};
 		overlay->shared_address_count++;
-		if (!was)
-			shared_address_report(overlay, shared);
+		if (!was) {
+			const struct ras_event note = {
+				.kind = RAS_EVENT_ADDRESS_SHARED,
+				.peer = shared->peer,
+				.cause = RAS_CAUSE_CONFLICT,
+				.other = shared->address,
+			};
+
+			shared_address_words(overlay, shared, words);
+			(void)overlay_note(overlay, &note, words);
+		}
 	}
 }
 
@@ -166,10 +155,27 @@ static void on_shared_timer(struct loop_timer *timer, uint64_t now_ns) {
 	overlay_shared_addresses_find(overlay);
 }
 
-// Schedule a pass. Another change does not postpone it, because a machine may have one each second.
-static int shared_find_later(struct overlay *overlay) {
+int overlay_set_own_addresses(
+	struct overlay *overlay, const struct sock_addr *addresses, size_t count
+) {
+	struct sock_addr *own = calloc(count + 1, sizeof(*own));
+	size_t used = 0;
 	int err = 0;
 
+	if (own == NULL)
+		return -ENOMEM;
+	// Only one machine can have an address of the list. Every machine has 127/8, and link-local
+	// addresses may repeat on another link.
+	for (size_t n = 0; n < count; n++) {
+		if (!sock_addr_is_any(&addresses[n]) && !sock_addr_is_loopback(&addresses[n]) &&
+		    !sock_addr_is_link_local(&addresses[n]))
+			own[used++] = address_ip_only(&addresses[n]);
+	}
+	qsort(own, used, sizeof(*own), ips_compare);
+	free(overlay->own_addresses);
+	overlay->own_addresses = own;
+	overlay->own_address_count = used;
+	// Another change does not postpone the pass, because a machine may have one each second.
 	overlay->shared_addresses_timer.expired = on_shared_timer;
 	if (!overlay->shared_addresses_due)
 		err = loop_timer_set(
@@ -178,25 +184,6 @@ static int shared_find_later(struct overlay *overlay) {
 		);
 	overlay->shared_addresses_due = err == 0;
 	return err;
-}
-
-int overlay_set_own_addresses(
-	struct overlay *overlay, const struct sock_addr *addresses, size_t count
-) {
-	struct sock_addr *own = calloc(count + 1, sizeof(*own));
-	size_t used = 0;
-
-	if (own == NULL)
-		return -ENOMEM;
-	for (size_t n = 0; n < count; n++) {
-		if (address_is_unique(&addresses[n]))
-			own[used++] = address_ip_only(&addresses[n]);
-	}
-	qsort(own, used, sizeof(*own), ips_compare);
-	free(overlay->own_addresses);
-	overlay->own_addresses = own;
-	overlay->own_address_count = used;
-	return shared_find_later(overlay);
 }
 
 bool overlay_shared_address_at(

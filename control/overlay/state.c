@@ -2,6 +2,7 @@
 // The state directory: start counter, journal, paths and members, written by one thread.
 #include "overlay/state_file.h"
 
+#include <control/keeper.h>
 #include <control/member_list.h>
 #include <control/path_book.h>
 #include <control/state.h>
@@ -15,7 +16,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,54 +76,29 @@ static void counter_increment(_Atomic uint64_t *counter) {
 
 // The writer: only this thread touches the disk once the loop runs.
 
-// Returns false if the full journal cannot be renamed; nothing more is written to it then.
-static bool journal_rotate(struct state *state, int *fd) {
-	bool moved = renameat(state->directory, "journal", state->directory, "journal.1") == 0;
-	int saved_errno = errno;
-
-	close(*fd);
-	*fd = -1;
-	errno = saved_errno;
-	return moved;
-}
-
-// Return whether the last line is incomplete, because a full disk or a crash cut it short. Then the
-// next line begins with a newline, and the reader leaves out only the broken line.
-static bool journal_is_cut(int fd) {
-	struct stat info;
-	char last;
-
-	return fstat(fd, &info) == 0 && info.st_size > 0 &&
-	       pread(fd, &last, 1, info.st_size - 1) == 1 && last != '\n';
-}
-
 static int journal_open(struct state *state) {
 	int fd =
 		openat(state->directory, "journal",
 		       O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct stat info;
+	char last;
 
-	state->journal_cut = fd >= 0 && journal_is_cut(fd);
+	// The last line is incomplete if a full disk or a crash cut it short. Then the next line
+	// begins with a newline, and the reader leaves out only the broken line.
+	state->journal_cut = fd >= 0 && fstat(fd, &info) == 0 && info.st_size > 0 &&
+			     pread(fd, &last, 1, info.st_size - 1) == 1 && last != '\n';
 	return fd;
 }
 
-// Append the line with one write. `line` begins with a newline, which is used only after a broken
-// line.
-static bool journal_append(struct state *state, int fd, const char *line, size_t size) {
-	const char *from = state->journal_cut ? line : line + 1;
-	size_t wanted = size - (size_t)(from - line);
-	ssize_t written = write(fd, from, wanted);
-
-	if (written > 0)
-		state->journal_cut = from[written - 1] != '\n';
-	if (written >= 0 && written < (ssize_t)wanted)
-		errno = ENOSPC; // the disk had room for a part of the line only
-	return written == (ssize_t)wanted;
-}
-
+// Append the event with one write. The line begins with a newline, which is used only after a
+// broken line. Returns false and sets errno if the event is lost.
 static bool journal_write(struct state *state, int *fd, const struct state_event *event) {
 	char line[1 + STATE_LINE_BYTES_MAX] = "\n";
 	int size = state_line_format(event, line + 1, sizeof(line) - 1);
+	const char *from;
 	struct stat info;
+	ssize_t written;
+	size_t wanted;
 
 	if (*fd < 0)
 		*fd = journal_open(state);
@@ -131,11 +106,27 @@ static bool journal_write(struct state *state, int *fd, const struct state_event
 		return false;
 	size++;
 	if ((uint64_t)info.st_size + (uint64_t)size > state->journal_bytes_max / 2) {
-		if (!journal_rotate(state, fd))
-			return false;
+		bool moved =
+			renameat(state->directory, "journal", state->directory, "journal.1") == 0;
+		int saved_errno = errno;
+
+		close(*fd);
+		*fd = -1;
+		errno = saved_errno;
+		if (!moved)
+			return false; // nothing more is written to a full journal
 		*fd = journal_open(state);
 	}
-	return *fd >= 0 && journal_append(state, *fd, line, (size_t)size);
+	if (*fd < 0)
+		return false;
+	from = state->journal_cut ? line : line + 1;
+	wanted = (size_t)size - (size_t)(from - line);
+	written = write(*fd, from, wanted);
+	if (written > 0)
+		state->journal_cut = from[written - 1] != '\n';
+	if (written >= 0 && written < (ssize_t)wanted)
+		errno = ENOSPC; // the disk had room for a part of the line only
+	return written == (ssize_t)wanted;
 }
 
 static int start_write_file(struct state *state, uint64_t start) {
@@ -165,15 +156,6 @@ static void writer_write_event(struct state *state, int *fd, const struct state_
 		);
 }
 
-static void writer_write_start(struct state *state, uint64_t start) {
-	int err = start_write_file(state, start);
-
-	if (err != 0) {
-		counter_increment(&state->failures);
-		log_event(LOG_LEVEL_WARN, "start_counter_write_failed", log_errno("error", err));
-	}
-}
-
 static void writer_write_text(struct state *state, enum state_text which, char *text) {
 	int err = state_file_replace(state->directory, texts[which].name, text);
 
@@ -196,7 +178,7 @@ static void writer_write_text(struct state *state, enum state_text which, char *
 		);
 }
 
-// The mutex must be held, also for the two functions below.
+// The mutex must be held, also for writer_wait_for_work().
 static bool state_has_work(const struct state *state) {
 	for (int which = 0; which < STATE_TEXT_COUNT; which++) {
 		if (state->texts_wanted[which] != NULL)
@@ -212,22 +194,6 @@ struct work {
 	char *texts[STATE_TEXT_COUNT];
 };
 
-static void state_take_work(struct state *state, struct work *ret_work) {
-	ret_work->start = state->start_wanted;
-	memcpy(ret_work->texts, state->texts_wanted, sizeof(ret_work->texts));
-	ret_work->has_event = state->queue_count > 0;
-	state->start_wanted = 0;
-	memset(state->texts_wanted, 0, sizeof(state->texts_wanted));
-	if (!ret_work->has_event)
-		return;
-	ret_work->event = state->queue[state->queue_first];
-	state->queue_first = (state->queue_first + 1) % STATE_QUEUE_EVENTS;
-	// Begin at the front again. Otherwise the pages of all 1,024 entries would be touched in
-	// time.
-	if (--state->queue_count == 0)
-		state->queue_first = 0;
-}
-
 // Wait for work and take it. Returns false if there is none and none will come.
 static bool writer_wait_for_work(struct state *state, struct work *ret_work) {
 	while (!state_has_work(state)) {
@@ -238,7 +204,19 @@ static bool writer_wait_for_work(struct state *state, struct work *ret_work) {
 		pthread_cond_wait(&state->wanted, &state->mutex);
 	}
 	state->busy = true;
-	state_take_work(state, ret_work);
+	ret_work->start = state->start_wanted;
+	memcpy(ret_work->texts, state->texts_wanted, sizeof(ret_work->texts));
+	ret_work->has_event = state->queue_count > 0;
+	state->start_wanted = 0;
+	memset(state->texts_wanted, 0, sizeof(state->texts_wanted));
+	if (!ret_work->has_event)
+		return true;
+	ret_work->event = state->queue[state->queue_first];
+	state->queue_first = (state->queue_first + 1) % STATE_QUEUE_EVENTS;
+	// Begin at the front again. Otherwise the pages of all 1,024 entries would be touched in
+	// time.
+	if (--state->queue_count == 0)
+		state->queue_first = 0;
 	return true;
 }
 
@@ -263,12 +241,19 @@ static void *writer_main(void *argument) {
 	struct work work;
 	bool left_behind;
 	int fd = -1;
+	int err;
 
 	pthread_mutex_lock(&state->mutex);
 	while (writer_wait_for_work(state, &work)) {
 		pthread_mutex_unlock(&state->mutex);
-		if (work.start != 0)
-			writer_write_start(state, work.start);
+		err = work.start != 0 ? start_write_file(state, work.start) : 0;
+		if (err != 0) {
+			counter_increment(&state->failures);
+			log_event(
+				LOG_LEVEL_WARN, "start_counter_write_failed",
+				log_errno("error", err)
+			);
+		}
 		for (int which = 0; which < STATE_TEXT_COUNT; which++) {
 			if (work.texts[which] != NULL)
 				writer_write_text(state, (enum state_text)which, work.texts[which]);
@@ -284,22 +269,6 @@ static void *writer_main(void *argument) {
 	if (left_behind)
 		state_free(state);
 	return NULL;
-}
-
-static int writer_start(struct state *state) {
-	sigset_t all, before;
-	int err;
-
-	// The loop's thread handles signals.
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&state->writer, NULL, writer_main, state);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err != 0)
-		return -err;
-	pthread_setname_np(state->writer, "tocsin-state");
-	state->writer_runs = true;
-	return 0;
 }
 
 // Opening.
@@ -371,7 +340,10 @@ int state_open(
 				state->text_errs[n] = state_load_text(
 					state, (enum state_text)n, &state->texts[n]
 				);
-			err = writer_start(state);
+			err = keeper_thread_start(
+				"tocsin-state", writer_main, state, &state->writer
+			);
+			state->writer_runs = err == 0;
 		}
 		if (err != 0)
 			state_detail(ret_detail, "cannot use", directory, err);
@@ -384,13 +356,20 @@ int state_open(
 	return 0;
 }
 
-// Stop the writer. A disk that hangs must not keep the agent from ending. The writer is left behind
-// then, and frees the state when the disk answers.
-static bool writer_stop(struct state *state) {
-	pthread_t writer = state->writer; // `state` may be freed below
+// A disk that hangs must not keep the agent from ending. The writer is left behind then, and frees
+// the state when the disk answers.
+struct state *state_close(struct state *state) {
 	struct timespec until;
+	pthread_t writer;
 	bool idle;
 
+	if (state == NULL)
+		return NULL;
+	if (!state->writer_runs) {
+		state_free(state);
+		return NULL;
+	}
+	writer = state->writer; // `state` may be freed below
 	pthread_mutex_lock(&state->mutex);
 	state->stop = true;
 	pthread_cond_signal(&state->wanted);
@@ -402,21 +381,13 @@ static bool writer_stop(struct state *state) {
 	idle = !state->busy && !state_has_work(state);
 	state->left_behind = !idle;
 	pthread_mutex_unlock(&state->mutex);
-	if (idle)
+	if (idle) {
 		pthread_join(writer, NULL);
-	else
+		state_free(state);
+	} else {
 		pthread_detach(writer);
-	return idle;
-}
-
-struct state *state_close(struct state *state) {
-	if (state == NULL)
-		return NULL;
-	if (state->writer_runs && !writer_stop(state)) {
 		log_event(LOG_LEVEL_WARN, "journal_hangs", log_str("effect", "events are lost"));
-		return NULL;
 	}
-	state_free(state);
 	return NULL;
 }
 

@@ -62,32 +62,32 @@ const char *state_directory_problem(const struct stat *info) {
 	return NULL;
 }
 
-static int directory_open(const char *path, char *detail, int *ret_directory) {
-	scoped_fd int directory = -1;
-	const char *doubt;
-	struct stat info;
-
-	if (mkdir(path, 0700) != 0 && errno != EEXIST)
-		return state_detail(detail, "cannot make the state directory", path, neg_errno());
-	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (directory < 0 || fstat(directory, &info) != 0)
-		return state_detail(detail, "cannot open the state directory", path, neg_errno());
-	doubt = state_directory_problem(&info);
-	if (doubt != NULL) {
-		snprintf(detail, STATE_DETAIL_BYTES, "the state directory %s: %s", path, doubt);
-		return -EPERM;
-	}
-	*ret_directory = scoped_release_fd(&directory);
-	return 0;
-}
-
 int state_directory_open(
 	const char *path,
 	char ret_detail[static STATE_DETAIL_BYTES],
 	int *ret_directory,
 	int *ret_lock
 ) {
-	int err = directory_open(path, ret_detail, ret_directory);
+	scoped_fd int directory = -1;
+	const char *problem;
+	struct stat info;
 
-	return err != 0 ? err : directory_lock(*ret_directory, path, ret_detail, ret_lock);
+	if (mkdir(path, 0700) != 0 && errno != EEXIST)
+		return state_detail(
+			ret_detail, "cannot make the state directory", path, neg_errno()
+		);
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0 || fstat(directory, &info) != 0)
+		return state_detail(
+			ret_detail, "cannot open the state directory", path, neg_errno()
+		);
+	problem = state_directory_problem(&info);
+	if (problem != NULL) {
+		snprintf(
+			ret_detail, STATE_DETAIL_BYTES, "the state directory %s: %s", path, problem
+		);
+		return -EPERM;
+	}
+	*ret_directory = scoped_release_fd(&directory);
+	return directory_lock(*ret_directory, path, ret_detail, ret_lock);
 }

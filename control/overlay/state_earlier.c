@@ -18,10 +18,6 @@ struct ring {
 	uint32_t seen;
 };
 
-static void ring_keep(struct ring *ring, const struct state_event *event) {
-	ring->events[ring->seen++ % STATE_EARLIER_MAX] = *event;
-}
-
 static void read_journal(int directory, const char *name, struct ring *ring) {
 	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	scoped_file FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
@@ -37,7 +33,7 @@ static void read_journal(int directory, const char *name, struct ring *ring) {
 		struct state_event event;
 
 		if (state_line_parse(line, strlen(line), &event) == 0)
-			ring_keep(ring, &event);
+			ring->events[ring->seen++ % STATE_EARLIER_MAX] = event;
 		else
 			bad++;
 	}
@@ -57,24 +53,21 @@ static void events_reverse(struct state_event *events, uint32_t from, uint32_t t
 	}
 }
 
-// Rotate the ring so that the oldest event comes first.
-static void ring_rotate(const struct ring *ring) {
-	uint32_t oldest = ring->seen % STATE_EARLIER_MAX;
-
-	events_reverse(ring->events, 0, oldest);
-	events_reverse(ring->events, oldest, STATE_EARLIER_MAX);
-	events_reverse(ring->events, 0, STATE_EARLIER_MAX);
-}
-
 int state_earlier_read(int directory, struct state_event **ret_events, uint32_t *ret_count) {
 	struct ring ring = {.events = calloc(STATE_EARLIER_MAX, sizeof(*ring.events))};
+	uint32_t oldest;
 
 	if (ring.events == NULL)
 		return -ENOMEM;
 	read_journal(directory, "journal.1", &ring);
 	read_journal(directory, "journal", &ring);
-	if (ring.seen > STATE_EARLIER_MAX)
-		ring_rotate(&ring);
+	if (ring.seen > STATE_EARLIER_MAX) {
+		// Rotate the ring so that the oldest event comes first.
+		oldest = ring.seen % STATE_EARLIER_MAX;
+		events_reverse(ring.events, 0, oldest);
+		events_reverse(ring.events, oldest, STATE_EARLIER_MAX);
+		events_reverse(ring.events, 0, STATE_EARLIER_MAX);
+	}
 	*ret_events = ring.events;
 	*ret_count = ring.seen < STATE_EARLIER_MAX ? ring.seen : STATE_EARLIER_MAX;
 	return 0;

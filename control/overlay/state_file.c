@@ -17,23 +17,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static int write_all(int fd, const char *text, size_t size) {
-	while (size > 0) {
-		ssize_t written = write(fd, text, size);
-
-		if (written < 0 && errno != EINTR)
-			return neg_errno();
-		if (written > 0) {
-			text += written;
-			size -= (size_t)written;
-		}
-	}
-	return 0;
-}
-
 int state_file_replace(int directory, const char *name, const char *text) {
+	size_t left = strlen(text);
 	char fresh[64];
-	int err;
+	int err = 0;
 
 	must((size_t)snprintf(fresh, sizeof(fresh), "%s.new", name) < sizeof(fresh));
 	{
@@ -43,7 +30,14 @@ int state_file_replace(int directory, const char *name, const char *text) {
 
 		if (fd < 0)
 			return neg_errno();
-		err = write_all(fd, text, strlen(text));
+		while (err == 0 && left > 0) {
+			ssize_t written = write(fd, text, left);
+
+			if (written < 0 && errno != EINTR)
+				err = neg_errno();
+			text += written > 0 ? written : 0;
+			left -= written > 0 ? (size_t)written : 0;
+		}
 		// The new file must be on the disk before it replaces the old one. Otherwise a
 		// crash may lose both.
 		if (err == 0 && fsync(fd) != 0)
@@ -74,31 +68,25 @@ int state_file_read(int directory, const char *name, char *text, size_t size) {
 	return 0;
 }
 
-// Ids are hexadecimal text, because JSON readers keep only 53 bits of a number.
-static json_t *observers_array(const struct ras_event *event) {
-	json_t *array = json_array();
-	char id[17];
-
-	for (uint32_t n = 0; n < event->observer_count; n++) {
-		snprintf(id, sizeof(id), "%016" PRIx64, event->observers[n]);
-		json_array_append_new(array, json_string(id));
-	}
-	return array;
-}
-
 int state_line_format(const struct state_event *event, char *line, size_t size) {
 	const struct ras_event *what = &event->event;
-	char peer[17];
+	json_t *observers = json_array();
+	char peer[17], id[17];
 	json_t *object;
 	size_t used;
 
+	// Ids are hexadecimal text, because JSON readers keep only 53 bits of a number.
+	for (uint32_t n = 0; n < what->observer_count; n++) {
+		snprintf(id, sizeof(id), "%016" PRIx64, what->observers[n]);
+		json_array_append_new(observers, json_string(id));
+	}
 	snprintf(peer, sizeof(peer), "%016" PRIx64, what->peer);
 	object = json_pack(
 		"{s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "time_ns",
 		(json_int_t)event->realtime_ns, "event", ras_event_name(what->kind), "cause",
 		ras_cause_name(what->cause), "peer", peer, "name", what->name, "incarnation",
 		(json_int_t)what->incarnation, "value", (json_int_t)what->value, "hops",
-		(json_int_t)what->hops, "observers", observers_array(what)
+		(json_int_t)what->hops, "observers", observers
 	);
 	if (object == NULL)
 		return -EMSGSIZE;
@@ -120,15 +108,6 @@ static bool kind_find(const char *name, enum ras_event_kind *ret_kind) {
 		}
 	}
 	return false;
-}
-
-// Return RAS_CAUSE_COUNT, named "unknown", for a cause that only a newer version knows.
-static enum ras_cause cause_find(const char *name) {
-	int cause = 0;
-
-	while (cause < RAS_CAUSE_COUNT && strcmp(ras_cause_name((enum ras_cause)cause), name) != 0)
-		cause++;
-	return (enum ras_cause)cause;
 }
 
 static bool id_parse(const char *text, uint64_t *ret_id) {
@@ -159,6 +138,7 @@ int state_line_parse(const char *line, size_t size, struct state_event *ret_even
 	const char *kind, *cause, *peer, *name, *text = "";
 	json_int_t time_ns, incarnation, value, hops;
 	json_t *observers;
+	int number = 0;
 	bool sound;
 
 	sound = object != NULL &&
@@ -172,7 +152,11 @@ int state_line_parse(const char *line, size_t size, struct state_event *ret_even
 		strlen(name) <= RAS_NAME_MAX && strlen(text) < STATE_TEXT_BYTES &&
 		observers_parse(observers, &event.event);
 	if (sound) {
-		event.event.cause = cause_find(cause);
+		// RAS_CAUSE_COUNT, named "unknown", is a cause that only a newer version knows.
+		while (number < RAS_CAUSE_COUNT &&
+		       strcmp(ras_cause_name((enum ras_cause)number), cause) != 0)
+			number++;
+		event.event.cause = (enum ras_cause)number;
 		event.realtime_ns = time_ns;
 		event.event.incarnation = (uint64_t)incarnation;
 		event.event.value = (uint64_t)value;

@@ -67,14 +67,6 @@ void overlay_tcp_reach_opened(struct overlay *overlay, uint32_t conn) {
 		tcp_reach_learn(overlay, tcp_found, VERDICT_REACH_ANSWERS);
 }
 
-// Ask the kernel of a host. Returns true if the question is under way; the answer is recorded
-// later.
-static bool ask_kernel(struct overlay *overlay, const struct sock_addr *to) {
-	int err = transport_probe_kernel(overlay->transport, to);
-
-	return err == 0 || err == -EALREADY;
-}
-
 static enum verdict_reach reach_from_cause(enum ras_cause cause) {
 	switch (cause) {
 	case RAS_CAUSE_SILENT: // connected, but no proof was received
@@ -97,13 +89,17 @@ static enum verdict_reach reach_from_cause(enum ras_cause cause) {
 void overlay_tcp_reach_ended(struct overlay *overlay, uint32_t conn, enum ras_cause cause) {
 	struct overlay_tcp_result *tcp_found = under_way(overlay, conn);
 	enum verdict_reach reach = reach_from_cause(cause);
+	int err;
 
 	if (tcp_found == NULL)
 		return;
 	// A stopped agent may have a full accept queue, so its kernel is asked at another port
-	// first.
-	if (cause == RAS_CAUSE_TIMEOUT && ask_kernel(overlay, &tcp_found->to))
-		reach = VERDICT_REACH_UNKNOWN;
+	// first. That answer is recorded later.
+	if (cause == RAS_CAUSE_TIMEOUT) {
+		err = transport_probe_kernel(overlay->transport, &tcp_found->to);
+		if (err == 0 || err == -EALREADY)
+			reach = VERDICT_REACH_UNKNOWN;
+	}
 	tcp_reach_learn(overlay, tcp_found, reach);
 }
 
@@ -215,5 +211,5 @@ int overlay_tcp_segments(
 }
 
 int overlay_link_ask(struct overlay *overlay, uint64_t peer) {
-	return ras_link_ping(overlay->ras, overlay_clock_ns(overlay), peer);
+	return ras_link_ping(overlay->ras, overlay_now_ns(overlay), peer);
 }

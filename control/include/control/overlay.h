@@ -82,6 +82,7 @@ void overlay_use_keys(struct overlay *overlay, const struct seal_keys *keys);
 
 // Read-only access to the core. Changes go through the functions below.
 const struct ras *overlay_ras(const struct overlay *overlay);
+// Return the time for an input to the core. It advances within a loop turn, and never goes back.
 uint64_t overlay_now_ns(const struct overlay *overlay);
 const struct transport *overlay_transport(const struct overlay *overlay);
 struct sock_addr overlay_address(const struct overlay *overlay);

@@ -50,10 +50,6 @@ uint64_t overlay_now_ns(const struct overlay *overlay) {
 	return loop_now_ns(overlay->loop);
 }
 
-uint64_t overlay_clock_ns(struct overlay *overlay) {
-	return loop_now_ns(overlay->loop);
-}
-
 static void on_answer(struct overlay_question *question, struct overlay_answer *answer) {
 	(void)question;
 	stage.answers++;

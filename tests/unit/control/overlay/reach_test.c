@@ -123,7 +123,7 @@ void transport_local_address(
 	(void)ret_address;
 }
 
-uint64_t overlay_clock_ns(struct overlay *overlay) {
+uint64_t overlay_now_ns(const struct overlay *overlay) {
 	(void)overlay;
 	return clock_now_ns(&fake_clock);
 }
