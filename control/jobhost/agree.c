@@ -36,16 +36,6 @@ const struct gone *agree_find_gone_rank(const struct host_comm *comm, uint32_t r
 	return low < comm->gone_count && comm->gone[low].rank == rank ? &comm->gone[low] : NULL;
 }
 
-// Return how many more gone ranks the sets of a user may hold. A limit is needed because a job may
-// report any number.
-static uint32_t gone_quota_left(const struct jobhost *host, uid_t uid) {
-	uint64_t count = 0;
-
-	for (const struct host_comm *at = host->comms; at != NULL; at = at->next)
-		count += at->uid == uid ? at->gone_count : 0;
-	return count < GONE_RANKS_PER_USER ? GONE_RANKS_PER_USER - (uint32_t)count : 0;
-}
-
 // Return the rank that was lost last.
 static const struct gone *newest_gone_rank(const struct host_comm *comm) {
 	const struct gone *newest = &comm->gone[0];
@@ -63,12 +53,6 @@ bool agree_has_majority(const struct jobhost *host) {
 		return true;
 	ras_view(overlay_ras(host->overlay), &view);
 	return !view.brake && !view.waits && 2 * view.unreachable < view.alive;
-}
-
-static uint32_t own_start_bits(const struct jobhost *host) {
-	if (host->overlay == NULL)
-		return 1;
-	return (uint32_t)(ras_self_incarnation(overlay_ras(host->overlay)) >> 16) & START_MASK;
 }
 
 // Return the lowest rank that is left if it is local, else NULL.
@@ -111,8 +95,9 @@ store_agreed_set(struct host_comm *comm, uint64_t view, const uint32_t *ranks, u
 // the count is exhausted.
 static uint64_t
 next_view_number(const struct jobhost *host, const struct host_comm *comm, uint32_t rank) {
-	uint64_t base = (uint64_t)rank << RANK_SHIFT | (uint64_t)own_start_bits(host)
-							       << START_SHIFT;
+	uint64_t start =
+		host->overlay != NULL ? ras_self_incarnation(overlay_ras(host->overlay)) >> 16 : 1;
+	uint64_t base = (uint64_t)rank << RANK_SHIFT | (start & START_MASK) << START_SHIFT;
 	uint64_t last = comm->view > comm->view_floor ? comm->view : comm->view_floor;
 
 	if (last < base)
@@ -163,12 +148,16 @@ static uint32_t add_gone_ranks(
 	uint32_t *ret_added
 ) {
 	uint32_t added = 0, from = comm->gone_count, to;
+	uint64_t of_user = 0;
 	struct gone *grown;
 
 	for (uint32_t n = 0; n < count; n++)
 		if (agree_find_gone_rank(comm, more[n].rank) == NULL)
 			ret_added[added++] = more[n].rank;
-	if (added == 0 || added > gone_quota_left(host, comm->uid))
+	// The sets of a user are limited, because a job may report any number of ranks.
+	for (const struct host_comm *at = host->comms; at != NULL; at = at->next)
+		of_user += at->uid == comm->uid ? at->gone_count : 0;
+	if (added == 0 || of_user + added > GONE_RANKS_PER_USER)
 		return 0;
 	grown = realloc(comm->gone, (comm->gone_count + added) * sizeof(*grown));
 	if (grown == NULL)

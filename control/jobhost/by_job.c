@@ -30,18 +30,6 @@ find_or_add_job(struct table *table, const struct host_process *process) {
 	return &table->jobs[table->count++];
 }
 
-// If a communicator has several local ranks, count its sums only for the rank that registered last.
-static void add_rank_to_job(struct jobhost_job *job, const struct host_rank *rank) {
-	const struct host_comm *comm = rank->comm;
-
-	job->ranks++;
-	if (comm == NULL || comm->ranks != rank)
-		return;
-	job->gone += comm->gone_count;
-	job->waiting += comm->stall_kind == TOCSIN_COMM_WAITING;
-	job->stuck += comm->stall_kind == TOCSIN_COMM_STUCK;
-}
-
 uint32_t jobhost_jobs(
 	const struct jobhost *host,
 	struct jobhost_job ret_jobs[static JOBHOST_JOBS_MAX],
@@ -54,8 +42,18 @@ uint32_t jobhost_jobs(
 
 		table.left += at->exited_ns == 0 && job == NULL;
 		for (const struct host_rank *rank = at->ranks; job != NULL && rank != NULL;
-		     rank = rank->next)
-			add_rank_to_job(job, rank);
+		     rank = rank->next) {
+			const struct host_comm *comm = rank->comm;
+
+			job->ranks++;
+			// If a communicator has several local ranks, count its sums only for the
+			// rank that registered last.
+			if (comm == NULL || comm->ranks != rank)
+				continue;
+			job->gone += comm->gone_count;
+			job->waiting += comm->stall_kind == TOCSIN_COMM_WAITING;
+			job->stuck += comm->stall_kind == TOCSIN_COMM_STUCK;
+		}
 	}
 	*ret_left = table.left;
 	return table.count;

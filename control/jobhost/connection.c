@@ -36,7 +36,7 @@ void host_connection_close(struct host_connection *connection) {
 		at = &(*at)->next;
 	*at = connection->next;
 	if (connection->is_parent)
-		process_release_exits(connection);
+		process_release_exits(connection->host, connection);
 	if (connection->process != NULL) {
 		connection->process->connection = NULL;
 		for (struct host_rank *rank = connection->process->ranks; rank != NULL;
@@ -173,17 +173,8 @@ static bool on_leave(struct host_connection *connection, const union packet *pac
 
 	(void)packet;
 	host_connection_close(connection);
-	process_deregister(process);
+	process_free(process); // the process left on purpose: no rank counts as gone
 	return false;
-}
-
-static bool on_exited(struct host_connection *connection, const union packet *packet) {
-	const struct job_exited *said = &packet->exited;
-
-	if (said->cause < JOB_EXIT_STATUS || said->cause > JOB_EXIT_MEMORY)
-		return refuse_bad_packet(connection, "an end of a process that there is not");
-	process_report_child_exit(connection, said);
-	return true;
 }
 
 // Parents are counted apart from their children.
@@ -212,10 +203,13 @@ handle_parent_packet(struct host_connection *connection, const union packet *pac
 		connection->is_parent = true;
 		return true;
 	}
-	if (connection->is_parent && packet->head.kind == JOB_EXITED &&
-	    size == sizeof(packet->exited))
-		return on_exited(connection, packet);
-	return refuse_bad_packet(connection, "the first packet is no greeting");
+	if (!connection->is_parent || packet->head.kind != JOB_EXITED ||
+	    size != sizeof(packet->exited))
+		return refuse_bad_packet(connection, "the first packet is no greeting");
+	if (packet->exited.cause < JOB_EXIT_STATUS || packet->exited.cause > JOB_EXIT_MEMORY)
+		return refuse_bad_packet(connection, "an end of a process that there is not");
+	process_report_child_exit(connection, &packet->exited);
+	return true;
 }
 
 static const struct {
@@ -263,18 +257,6 @@ static bool handle_packet(
 	return refuse_bad_packet(connection, "a packet of another kind or size");
 }
 
-// Return the received descriptor, or -1. The buffer has room for one; the kernel drops all others.
-static int received_descriptor(struct msghdr *message) {
-	const struct cmsghdr *part = CMSG_FIRSTHDR(message);
-	int fd;
-
-	if (part == NULL || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS ||
-	    part->cmsg_len < CMSG_LEN(sizeof(fd)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(part), sizeof(fd));
-	return fd;
-}
-
 // Read one packet. Returns false if nothing is left to read, or if the connection was closed.
 static bool receive_packet(struct host_connection *connection) {
 	union packet packet;
@@ -284,8 +266,9 @@ static bool receive_packet(struct host_connection *connection) {
 	} control;
 	struct iovec part = {&packet, sizeof(packet)};
 	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	const struct cmsghdr *passed;
 	ssize_t size;
-	int fd;
+	int fd = -1;
 
 	// Only a greeting carries a descriptor. Without a control buffer the kernel closes it.
 	if (connection->process == NULL && descriptor_has_close_slot(connection->uid)) {
@@ -299,8 +282,12 @@ static bool receive_packet(struct host_connection *connection) {
 		size = recvmsg(connection->source.fd, &message, MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	// an empty packet may carry a descriptor, too
-	fd = size < 0 ? -1 : received_descriptor(&message);
+	// An empty packet may carry a descriptor, too. The buffer has room for one descriptor; the
+	// kernel drops all others.
+	passed = size < 0 ? NULL : CMSG_FIRSTHDR(&message);
+	if (passed != NULL && passed->cmsg_level == SOL_SOCKET && passed->cmsg_type == SCM_RIGHTS &&
+	    passed->cmsg_len >= CMSG_LEN(sizeof(fd)))
+		memcpy(&fd, CMSG_DATA(passed), sizeof(fd));
 	if (size <= 0) {
 		descriptor_close_async(fd, connection->uid);
 		host_connection_close(connection);
@@ -313,21 +300,18 @@ static bool receive_packet(struct host_connection *connection) {
 	return handle_packet(connection, &packet, (size_t)size, fd);
 }
 
-static bool host_has_process(const struct jobhost *host, const struct host_process *process) {
-	const struct host_process *at = host->processes;
-
-	while (at != NULL && at != process)
-		at = at->next;
-	return at != NULL;
-}
-
 bool host_connection_finish(struct host_process *process) {
+	const struct host_process *at;
 	struct jobhost *host = process->host;
 
 	for (int n = 0; n < PACKETS_AFTER_EXIT_MAX && process->connection != NULL; n++)
 		if (!receive_packet(process->connection))
 			break;
-	return host_has_process(host, process);
+	// A leave has freed the process: only its address is compared.
+	at = host->processes;
+	while (at != NULL && at != process)
+		at = at->next;
+	return at != NULL;
 }
 
 static void on_connection_ready(struct loop_source *source, uint32_t events) {
@@ -342,18 +326,15 @@ static void on_connection_ready(struct loop_source *source, uint32_t events) {
 			return;
 }
 
-// Limit the connections of a user to a few more than its processes, so that other users find room.
-static bool user_can_connect(const struct jobhost *host, uid_t uid) {
-	return has_connection_quota(host, uid, false);
-}
-
 void host_connection_open(struct jobhost *host, int fd) {
 	struct host_connection *connection = NULL;
 	struct ucred who;
 	socklen_t length = sizeof(who);
 
+	// The connections of a user are limited to a few more than its processes, so that other
+	// users find room.
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 &&
-	    user_can_connect(host, who.uid))
+	    has_connection_quota(host, who.uid, false))
 		connection = calloc(1, sizeof(*connection));
 	if (connection == NULL) {
 		close(fd);

@@ -45,30 +45,22 @@ static void *run_close_thread(void *context) {
 	return NULL;
 }
 
-// Returns false if no thread could be created.
-static bool start_close_thread(struct drop *drop) {
-	pthread_attr_t detached;
-	pthread_t thread;
-	bool done;
-
-	if (pthread_attr_init(&detached) != 0)
-		return false;
-	(void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-	done = pthread_create(&thread, &detached, run_close_thread, drop) == 0;
-	(void)pthread_attr_destroy(&detached);
-	return done;
-}
-
 void descriptor_close_async(int fd, uid_t uid) {
 	struct drop *drop = fd >= 0 ? find_free_drop(uid) : NULL;
+	pthread_attr_t detached;
+	pthread_t thread;
+	bool started;
 
 	if (fd < 0)
 		return;
-	if (drop != NULL) {
+	if (drop != NULL && pthread_attr_init(&detached) == 0) {
+		(void)pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
 		drop->uid = uid;
 		drop->fd = fd;
 		atomic_store_explicit(&drop->busy, true, memory_order_relaxed);
-		if (start_close_thread(drop))
+		started = pthread_create(&thread, &detached, run_close_thread, drop) == 0;
+		(void)pthread_attr_destroy(&detached);
+		if (started)
 			return;
 		atomic_store_explicit(&drop->busy, false, memory_order_relaxed);
 	}

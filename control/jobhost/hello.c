@@ -111,22 +111,6 @@ verify_and_watch_process(struct host_process *process, char reason[static JOB_RE
 	return -ESRCH;
 }
 
-static struct host_process *
-create_process(struct jobhost *host, const struct job_hello *hello, const struct ucred *who) {
-	struct host_process *process = calloc(1, sizeof(*process));
-
-	if (process == NULL)
-		return NULL;
-	process->host = host;
-	process->pid = who->pid;
-	process->uid = who->uid;
-	process->start_time = hello->start_time;
-	process->page_fd = -1;
-	process->pidfd.fd = -1;
-	memcpy(process->job_id, hello->job_id, sizeof(process->job_id));
-	return process;
-}
-
 static struct host_process *accept_process(
 	struct jobhost *host,
 	const struct job_hello *hello,
@@ -142,13 +126,18 @@ static struct host_process *accept_process(
 		return process;
 	if (!has_process_quota(host, who->uid, reason))
 		return NULL;
-	process = create_process(host, hello, who);
-	if (process != NULL)
-		process->page_fd = fcntl(page_fd, F_DUPFD_CLOEXEC, 0);
-	if (process == NULL || process->page_fd < 0 ||
-	    verify_and_watch_process(process, reason) != 0) {
-		if (process != NULL)
-			process_free(process);
+	process = calloc(1, sizeof(*process));
+	if (process == NULL)
+		return NULL;
+	process->host = host;
+	process->pid = who->pid;
+	process->uid = who->uid;
+	process->start_time = hello->start_time;
+	process->pidfd.fd = -1;
+	memcpy(process->job_id, hello->job_id, sizeof(process->job_id));
+	process->page_fd = fcntl(page_fd, F_DUPFD_CLOEXEC, 0);
+	if (process->page_fd < 0 || verify_and_watch_process(process, reason) != 0) {
+		process_free(process);
 		return NULL;
 	}
 	process->page_inode = page;

@@ -250,13 +250,10 @@ int process_read_facts(pid_t pid, struct process_facts *ret_facts);
 bool process_is_owned_by(pid_t pid, uid_t uid);
 enum jobs_process_state process_state(char state);
 int process_watch(struct host_process *process); // opens its pidfd and watches it in the loop
-// Handle an exit that the parent reported; release waiting exits of a parent that left, or of all
-// parents.
+// Handle an exit that the parent reported.
 void process_report_child_exit(const struct host_connection *parent, const struct job_exited *said);
-void process_release_exits(const struct host_connection *parent);
-void process_release_all_exits(struct jobhost *host);
-// the process left on purpose: no rank counts as gone
-void process_deregister(struct host_process *process);
+// End all processes that wait for the report of this parent (NULL: of any parent).
+void process_release_exits(struct jobhost *host, const struct host_connection *parent);
 void process_free(struct host_process *process);
 void process_expire_ended(struct jobhost *host, uint64_t now_ns);
 

@@ -11,32 +11,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-static void close_silent_connections(struct jobhost *host, uint64_t now_ns) {
-	struct host_connection *next;
-
-	for (struct host_connection *at = host->connections; at != NULL; at = next) {
-		next = at->next;
-		if (at->process == NULL && !at->is_parent &&
-		    now_ns - at->since_ns >= HELLO_TIMEOUT_NS)
-			host_connection_close(at);
-	}
-}
-
-// Sample processes for at most SAMPLE_RUN_NS, so that the loop stays responsive. Returns true once
-// all processes are sampled.
-static bool sample_some_processes(struct jobhost *host, uint64_t now_ns) {
-	uint64_t began_ns = loop_clock_ns(host->loop);
-
-	while (host->next_to_sample != NULL && loop_clock_ns(host->loop) - began_ns < SAMPLE_RUN_NS
-	) {
-		struct host_process *process = host->next_to_sample;
-
-		host->next_to_sample = process->next;
-		sample_process_page(process, now_ns, false);
-	}
-	return host->next_to_sample == NULL;
-}
-
 static void set_sample_timer(struct jobhost *host, uint64_t at_ns) {
 	if (loop_timer_set(host->loop, &host->sample, at_ns) != 0)
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
@@ -44,18 +18,34 @@ static void set_sample_timer(struct jobhost *host, uint64_t at_ns) {
 
 static void on_sample_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct jobhost *host = container_of(timer, struct jobhost, sample);
-	uint64_t next_ns;
+	struct host_connection *next;
+	uint64_t began_ns, next_ns;
 
 	if (host->next_to_sample == NULL) {
 		host->next_to_sample = host->processes;
 		host->round_began_ns = now_ns;
 	}
-	if (!sample_some_processes(host, now_ns)) {
+	// Sample processes for at most SAMPLE_RUN_NS, so that the loop stays responsive.
+	began_ns = loop_clock_ns(host->loop);
+	while (host->next_to_sample != NULL && loop_clock_ns(host->loop) - began_ns < SAMPLE_RUN_NS
+	) {
+		struct host_process *process = host->next_to_sample;
+
+		host->next_to_sample = process->next;
+		sample_process_page(process, now_ns, false);
+	}
+	if (host->next_to_sample != NULL) {
 		set_sample_timer(host, now_ns + SAMPLE_PAUSE_NS);
 		return;
 	}
-	process_release_all_exits(host);
-	close_silent_connections(host, now_ns);
+	// A parent that reports nothing for one sampling period is not waited for any longer.
+	process_release_exits(host, NULL);
+	for (struct host_connection *at = host->connections; at != NULL; at = next) {
+		next = at->next;
+		if (at->process == NULL && !at->is_parent &&
+		    now_ns - at->since_ns >= HELLO_TIMEOUT_NS)
+			host_connection_close(at);
+	}
 	loop_set_events(&host->listener, EPOLLIN); // accept again: descriptors may be free by now
 	process_expire_ended(host, now_ns);
 	node_tick(host);
@@ -64,21 +54,6 @@ static void on_sample_timer(struct loop_timer *timer, uint64_t now_ns) {
 	nccl_ask_tick(host->nccl_ask, now_ns);
 	next_ns = host->round_began_ns + SAMPLE_NS;
 	set_sample_timer(host, next_ns > now_ns ? next_ns : now_ns + SAMPLE_PAUSE_NS);
-}
-
-static int start_host(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]) {
-	int err;
-
-	host->socket_path = strdup(host->config.socket_path);
-	host->page = calloc(1, sizeof(*host->page));
-	host->signatures = calloc(JOB_SLOTS, sizeof(*host->signatures));
-	if (host->socket_path == NULL || host->page == NULL || host->signatures == NULL)
-		return -ENOMEM;
-	host->sample.expired = on_sample_timer;
-	err = loop_timer_set(host->loop, &host->sample, loop_now_ns(host->loop) + SAMPLE_NS);
-	if (err == 0 && host->config.nccl_ras != NULL)
-		err = nccl_ask_create(host, host->config.nccl_ras, &host->nccl_ask);
-	return err != 0 ? err : socket_open(host, detail);
 }
 
 int jobhost_create(
@@ -99,7 +74,18 @@ int jobhost_create(
 	host->listener.fd = -1;
 	notice_init(host);
 	stall_init(host);
-	err = start_host(host, ret_detail);
+	host->socket_path = strdup(config->socket_path);
+	host->page = calloc(1, sizeof(*host->page));
+	host->signatures = calloc(JOB_SLOTS, sizeof(*host->signatures));
+	host->sample.expired = on_sample_timer;
+	if (host->socket_path == NULL || host->page == NULL || host->signatures == NULL)
+		err = -ENOMEM;
+	else
+		err = loop_timer_set(loop, &host->sample, loop_now_ns(loop) + SAMPLE_NS);
+	if (err == 0 && config->nccl_ras != NULL)
+		err = nccl_ask_create(host, config->nccl_ras, &host->nccl_ask);
+	if (err == 0)
+		err = socket_open(host, ret_detail);
 	if (err != 0) {
 		jobhost_destroy(host);
 		return err;

@@ -17,15 +17,6 @@ static const char *const names[TOCSIN_LEVEL_COUNT] = {
 	[TOCSIN_LEVEL_KERNELS] = "kernels", [TOCSIN_LEVEL_KERNELS_ALWAYS] = "kernels-always",
 };
 
-// Returns TOCSIN_LEVEL_COUNT if no level has this name.
-static uint8_t find_level_by_name(const char *name) {
-	uint8_t level = 0;
-
-	while (level < TOCSIN_LEVEL_COUNT && strcmp(names[level], name) != 0)
-		level++;
-	return level;
-}
-
 // Match the id "slurm:1234.0" by "slurm:1234" (all steps of the job), and both also without
 // "slurm:".
 static bool job_id_matches(const char *id, const char *word) {
@@ -40,34 +31,22 @@ static bool job_id_matches(const char *id, const char *word) {
 	       (number[1 + length] == '\0' || number[1 + length] == '.');
 }
 
-static void drop_expired_orders(struct jobhost *host, uint64_t now_ns) {
-	uint32_t kept = 0;
-
-	for (uint32_t n = 0; n < host->order_count; n++)
-		if (host->orders[n].until_ns > now_ns)
-			host->orders[kept++] = host->orders[n];
-	host->order_count = kept;
-}
-
-// Return the newest order for a process, encoded as in its page; 0 if there is none.
-static uint64_t wanted_level(const struct host_process *process, uint64_t now_ns) {
-	const struct jobhost *host = process->host;
-
-	for (uint32_t n = host->order_count; n-- > 0;) {
-		const struct level_order *order = &host->orders[n];
-
-		if (order->until_ns > now_ns && job_id_matches(process->job_id, order->job))
-			return job_wanted_pack(order->level, order->until_ns);
-	}
-	return 0;
-}
-
 // The page is the job's own memory, and is written through the descriptor that the job handed over.
 // If that descriptor is not writable, the agent cannot write either, and logs this once.
 void level_write_to_page(struct host_process *process, uint64_t now_ns) {
 	const off_t at = offsetof(struct job_page, head.wanted);
-	uint64_t wanted = wanted_level(process, now_ns);
+	const struct jobhost *host = process->host;
+	uint64_t wanted = 0;
 
+	// The newest order for the process counts.
+	for (uint32_t n = host->order_count; n-- > 0;) {
+		const struct level_order *order = &host->orders[n];
+
+		if (order->until_ns > now_ns && job_id_matches(process->job_id, order->job)) {
+			wanted = job_wanted_pack(order->level, order->until_ns);
+			break;
+		}
+	}
 	if (process->page_fd < 0 || process->page_is_unwritable || wanted == process->wanted)
 		return;
 	process->wanted = wanted;
@@ -84,9 +63,12 @@ void level_write_to_page(struct host_process *process, uint64_t now_ns) {
 // orders hold.
 static int add_level_order(struct jobhost *host, const struct level_order *order) {
 	uint64_t now_ns = loop_now_ns(host->loop);
-	uint32_t at = 0;
+	uint32_t at = 0, kept = 0;
 
-	drop_expired_orders(host, now_ns);
+	for (uint32_t n = 0; n < host->order_count; n++)
+		if (host->orders[n].until_ns > now_ns)
+			host->orders[kept++] = host->orders[n];
+	host->order_count = kept;
 	while (at < host->order_count && strcmp(host->orders[at].job, order->job) != 0)
 		at++;
 	// An order for all jobs is newer than all orders for single jobs, so it replaces them.
@@ -107,10 +89,12 @@ static int add_level_order(struct jobhost *host, const struct level_order *order
 int jobhost_request_level(
 	struct jobhost *host, const char *level, uint64_t for_ns, const char *job
 ) {
-	struct level_order order = {.level = find_level_by_name(level)};
+	struct level_order order = {.level = 0};
 	int err;
 
 	must(for_ns <= JOBHOST_LEVEL_MAX_NS);
+	while (order.level < TOCSIN_LEVEL_COUNT && strcmp(names[order.level], level) != 0)
+		order.level++;
 	if (order.level == TOCSIN_LEVEL_COUNT)
 		return -EINVAL;
 	if (strlen(job) >= sizeof(order.job))

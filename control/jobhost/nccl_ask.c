@@ -122,58 +122,36 @@ static bool find_answering_user(struct nccl_ask *ask) {
 	       tcp_owner_find(ask->owner_fd, &theirs, &ours, &ask->uid) == 0;
 }
 
-static void start_next_step(struct nccl_ask *ask) {
-	ask->step++;
-	ask->sent = 0;
-	ask->line_length = 0;
-	loop_set_events(&ask->source, EPOLLOUT);
-}
-
-static void send_request_line(struct nccl_ask *ask) {
-	const char *line = steps[ask->step].line;
-	ssize_t sent = stream_send(ask->source.fd, line + ask->sent, strlen(line) - ask->sent);
-
-	if (sent == -EAGAIN)
-		return;
-	if (sent < 0) {
-		end_nccl_query(ask, strerrordesc_np((int)-sent));
-		return;
-	}
-	ask->sent += (size_t)sent;
-	if (ask->sent == strlen(line))
-		loop_set_events(&ask->source, EPOLLIN);
-}
-
 // NCCL before 2.28 has no JSON, and a server of another kind may answer anything: report its line.
-static void check_answer_line(struct nccl_ask *ask) {
-	const char *answer = steps[ask->step].answer;
-	char why[LINE_BYTES + 64];
-
-	if (strncasecmp(ask->line, answer, strlen(answer)) == 0) {
-		start_next_step(ask);
-		return;
-	}
-	snprintf(
-		why, sizeof(why), "%.*s is answered by \"%s\"",
-		(int)strlen(steps[ask->step].line) - 1, steps[ask->step].line, ask->line
-	);
-	end_nccl_query(ask, why);
-}
-
 static void scan_answer_lines(struct nccl_ask *ask, const char *bytes, size_t size) {
 	for (size_t n = 0; n < size && ask->source.fd >= 0; n++) {
-		if (ask->sent != strlen(steps[ask->step].line)) {
+		const char *line = steps[ask->step].line, *answer = steps[ask->step].answer;
+		char why[LINE_BYTES + 64];
+
+		if (ask->sent != strlen(line)) {
 			end_nccl_query(ask, "more is answered than was asked");
 			return;
 		}
-		if (bytes[n] == '\n') {
-			ask->line[ask->line_length] = '\0';
-			check_answer_line(ask);
-		} else if (ask->line_length == sizeof(ask->line) - 1) {
-			end_nccl_query(ask, "a line without end");
-		} else if (bytes[n] != '\r') {
-			ask->line[ask->line_length++] = bytes[n];
+		if (bytes[n] != '\n') {
+			if (ask->line_length == sizeof(ask->line) - 1)
+				end_nccl_query(ask, "a line without end");
+			else if (bytes[n] != '\r')
+				ask->line[ask->line_length++] = bytes[n];
+			continue;
 		}
+		ask->line[ask->line_length] = '\0';
+		if (strncasecmp(ask->line, answer, strlen(answer)) == 0) {
+			ask->step++;
+			ask->sent = 0;
+			ask->line_length = 0;
+			loop_set_events(&ask->source, EPOLLOUT);
+			continue;
+		}
+		snprintf(
+			why, sizeof(why), "%.*s is answered by \"%s\"", (int)strlen(line) - 1, line,
+			ask->line
+		);
+		end_nccl_query(ask, why);
 	}
 }
 
@@ -202,6 +180,8 @@ static void receive_answer(struct nccl_ask *ask) {
 
 static void on_query_ready(struct loop_source *source, uint32_t events) {
 	struct nccl_ask *ask = container_of(source, struct nccl_ask, source);
+	const char *line = steps[ask->step].line;
+	ssize_t sent;
 
 	if ((source->events & EPOLLOUT) != 0 && ask->step == 0 && ask->sent == 0) {
 		int err = stream_connect_finish(source->fd);
@@ -213,10 +193,20 @@ static void on_query_ready(struct loop_source *source, uint32_t events) {
 			return;
 		}
 	}
-	if ((source->events & EPOLLOUT) != 0 && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0)
-		send_request_line(ask);
-	else
+	if ((source->events & EPOLLOUT) == 0 || (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0) {
 		receive_answer(ask);
+		return;
+	}
+	sent = stream_send(source->fd, line + ask->sent, strlen(line) - ask->sent);
+	if (sent == -EAGAIN)
+		return;
+	if (sent < 0) {
+		end_nccl_query(ask, strerrordesc_np((int)-sent));
+		return;
+	}
+	ask->sent += (size_t)sent;
+	if (ask->sent == strlen(line))
+		loop_set_events(source, EPOLLIN);
 }
 
 // Return whether some rank that registered SETTLE_NS ago or earlier has launched operations and has

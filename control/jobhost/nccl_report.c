@@ -59,45 +59,38 @@ static int16_t parse_device(const char *text) {
 	return parse_number(text, INT16_MAX, &number) ? (int16_t)number : -1;
 }
 
-static void store_comm_field(struct nccl_report *report) {
-	uint64_t number;
-
-	if (strcmp(report->key, "hash") == 0 && parse_number(report->text, UINT64_MAX, &number)) {
-		report->now.comm_hash = number;
-		report->seen |= SEEN_HASH;
-	}
-	if (strcmp(report->key, "size") == 0 && parse_number(report->text, UINT32_MAX, &number)) {
-		report->now.size = (uint32_t)number;
-		report->seen |= SEEN_SIZE;
-	}
-}
-
-static void store_rank_field(struct nccl_report *report) {
-	uint64_t number;
-
-	if (strcmp(report->key, "rank") == 0 && parse_number(report->text, UINT32_MAX, &number)) {
-		report->now.rank = (uint32_t)number;
-		report->seen |= SEEN_RANK;
-	}
-	if (strcmp(report->key, "pid") == 0 && parse_number(report->text, INT32_MAX, &number)) {
-		report->now.pid = (int32_t)number;
-		report->seen |= SEEN_PID;
-	}
-	if (strcmp(report->key, "cuda_dev") == 0)
-		report->now.cuda_device = parse_device(report->text);
-	if (strcmp(report->key, "nvml_dev") == 0)
-		report->now.nvml_device = parse_device(report->text);
-}
-
 // A string or word has ended: it is the value of the preceding key, if there is one.
 static void store_value(struct nccl_report *report) {
-	if (report->key[0] == '\0')
+	bool fits = report->length < sizeof(report->text);
+	const char *key = report->key, *text = report->text;
+	uint64_t number;
+
+	if (key[0] == '\0')
 		return;
-	if (report->length < sizeof(report->text) && report->depth == COMM_DEPTH)
-		store_comm_field(report);
-	if (report->length < sizeof(report->text) && report->depth == RANK_DEPTH &&
-	    report->in_ranks)
-		store_rank_field(report);
+	if (fits && report->depth == COMM_DEPTH) {
+		if (strcmp(key, "hash") == 0 && parse_number(text, UINT64_MAX, &number)) {
+			report->now.comm_hash = number;
+			report->seen |= SEEN_HASH;
+		}
+		if (strcmp(key, "size") == 0 && parse_number(text, UINT32_MAX, &number)) {
+			report->now.size = (uint32_t)number;
+			report->seen |= SEEN_SIZE;
+		}
+	}
+	if (fits && report->depth == RANK_DEPTH && report->in_ranks) {
+		if (strcmp(key, "rank") == 0 && parse_number(text, UINT32_MAX, &number)) {
+			report->now.rank = (uint32_t)number;
+			report->seen |= SEEN_RANK;
+		}
+		if (strcmp(key, "pid") == 0 && parse_number(text, INT32_MAX, &number)) {
+			report->now.pid = (int32_t)number;
+			report->seen |= SEEN_PID;
+		}
+		if (strcmp(key, "cuda_dev") == 0)
+			report->now.cuda_device = parse_device(text);
+		if (strcmp(key, "nvml_dev") == 0)
+			report->now.nvml_device = parse_device(text);
+	}
 	report->key[0] = '\0';
 }
 
@@ -145,24 +138,6 @@ static void terminate_text(struct nccl_report *report) {
 	report->text[report->length < last ? report->length : last] = '\0';
 }
 
-static void scan_string_byte(struct nccl_report *report, char byte) {
-	if (report->escaped || (byte != '"' && byte != '\\')) {
-		append_text_byte(report, byte);
-		report->escaped = false;
-	} else if (byte == '\\') {
-		report->escaped = true;
-	} else {
-		report->in_string = false;
-		terminate_text(report);
-		store_value(report);
-	}
-}
-
-static bool is_word_byte(char byte) {
-	return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
-	       (byte >= 'A' && byte <= 'Z') || byte == '-' || byte == '+' || byte == '.';
-}
-
 static int scan_punctuation(struct nccl_report *report, char byte) {
 	switch (byte) {
 	case ' ':
@@ -191,11 +166,23 @@ static int scan_punctuation(struct nccl_report *report, char byte) {
 }
 
 static int scan_byte(struct nccl_report *report, char byte) {
+	bool is_word = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+		       (byte >= 'A' && byte <= 'Z') || byte == '-' || byte == '+' || byte == '.';
+
 	if (report->in_string) {
-		scan_string_byte(report, byte);
+		if (report->escaped || (byte != '"' && byte != '\\')) {
+			append_text_byte(report, byte);
+			report->escaped = false;
+		} else if (byte == '\\') {
+			report->escaped = true;
+		} else {
+			report->in_string = false;
+			terminate_text(report);
+			store_value(report);
+		}
 		return 0;
 	}
-	if (is_word_byte(byte)) {
+	if (is_word) {
 		if (report->depth == 0)
 			return -EBADMSG;
 		if (!report->in_word)

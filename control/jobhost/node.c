@@ -46,16 +46,6 @@ static int compare_troubles(const void *a, const void *b) {
 	return left->kind > right->kind ? -1 : left->kind < right->kind; // the worse trouble first
 }
 
-static void add_unreachable_nodes(
-	const struct ras *ras, const struct ras_view *view, struct troubles *troubles
-) {
-	struct ras_peer peer;
-
-	for (uint32_t slot = 0; view->unreachable > 0 && slot < view->slots_max; slot++)
-		if (ras_peer_at(ras, slot, &peer) == 0 && peer.state == RAS_UNREACHABLE)
-			add_trouble(troubles, peer.record->id, TOCSIN_PEER_UNREACHABLE);
-}
-
 // Return whether a down node is lost for good. A death that a single observer saw, or
 // that a partition without the majority declared, is not final.
 static bool death_is_final(const struct jobhost *host, const struct verdict_view *view) {
@@ -64,20 +54,6 @@ static bool death_is_final(const struct jobhost *host, const struct verdict_view
 	return view->both_planes && agree_has_majority(host) &&
 	       ras_peer_find(overlay_ras(host->overlay), view->subject, &peer) == 0 &&
 	       peer.state == RAS_DEAD && !peer.sole;
-}
-
-static void add_down_nodes(const struct jobhost *host, struct troubles *troubles) {
-	struct verdict_view view;
-	uint32_t cursor = 0;
-
-	if (host->config.health == NULL)
-		return;
-	while (verdict_unhealthy_next(health_engine(host->config.health), &cursor, &view))
-		if (view.verdict == VERDICT_NODE_DOWN)
-			add_trouble(
-				troubles, view.subject,
-				death_is_final(host, &view) ? TOCSIN_PEER_GONE : TOCSIN_PEER_SUSPECT
-			);
 }
 
 static bool node_is_alive(const struct jobhost *host, uint64_t node) {
@@ -178,18 +154,13 @@ static void mark_node_ranks_gone(struct jobhost *host, struct host_comm *comm, u
 	free(gone);
 }
 
-// Return the last trouble that was reported about a node, or NULL.
-static struct reported_trouble *find_reported_trouble(const struct host_comm *comm, uint64_t node) {
-	for (uint32_t n = 0; n < comm->trouble_count; n++)
-		if (comm->trouble[n].node == node)
-			return &comm->trouble[n];
-	return NULL;
-}
-
 static void
 report_trouble(struct jobhost *host, struct host_comm *comm, const struct node_trouble *trouble) {
-	struct reported_trouble *told = find_reported_trouble(comm, trouble->node), *grown;
+	struct reported_trouble *told = NULL, *grown;
 
+	for (uint32_t n = 0; n < comm->trouble_count && told == NULL; n++)
+		if (comm->trouble[n].node == trouble->node)
+			told = &comm->trouble[n];
 	if (trouble->kind == TOCSIN_PEER_GONE)
 		mark_node_ranks_gone(host, comm, trouble->node);
 	if (told != NULL && (told->kind == trouble->kind || told->kind == TOCSIN_PEER_GONE))
@@ -207,13 +178,12 @@ report_trouble(struct jobhost *host, struct host_comm *comm, const struct node_t
 }
 
 static bool node_has_trouble(const struct node_trouble *troubles, uint32_t count, uint64_t node) {
-	const struct node_trouble wanted = {.node = node};
 	uint32_t low = 0, high = count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (troubles[middle].node < wanted.node)
+		if (troubles[middle].node < node)
 			low = middle + 1;
 		else
 			high = middle;
@@ -264,25 +234,34 @@ void node_apply_troubles(
 	}
 }
 
-static bool own_drain_is_advised(const struct jobhost *host) {
-	uint64_t self = ras_self_id(overlay_ras(host->overlay));
-	struct verdict_view view;
-
-	return host->config.health != NULL &&
-	       verdict_view_get(health_engine(host->config.health), self, &view) == 0 &&
-	       health_advice(host->config.health, &view) == VERDICT_ADVICE_DRAIN;
-}
-
 void node_tick(struct jobhost *host) {
+	const struct health *health = host->config.health;
 	struct troubles troubles = {0};
+	struct verdict_view verdict;
+	const struct ras *ras;
 	struct ras_view view;
+	struct ras_peer peer;
+	uint32_t cursor = 0;
+	bool is_advised;
 
 	if (host->overlay == NULL || host->comms == NULL)
 		return;
-	(void)stall_record_drain_advice(host, own_drain_is_advised(host));
-	ras_view(overlay_ras(host->overlay), &view);
-	add_unreachable_nodes(overlay_ras(host->overlay), &view, &troubles);
-	add_down_nodes(host, &troubles);
+	ras = overlay_ras(host->overlay);
+	is_advised = health != NULL &&
+		     verdict_view_get(health_engine(health), ras_self_id(ras), &verdict) == 0 &&
+		     health_advice(health, &verdict) == VERDICT_ADVICE_DRAIN;
+	(void)stall_record_drain_advice(host, is_advised);
+	ras_view(ras, &view);
+	for (uint32_t slot = 0; view.unreachable > 0 && slot < view.slots_max; slot++)
+		if (ras_peer_at(ras, slot, &peer) == 0 && peer.state == RAS_UNREACHABLE)
+			add_trouble(&troubles, peer.record->id, TOCSIN_PEER_UNREACHABLE);
+	while (health != NULL && verdict_unhealthy_next(health_engine(health), &cursor, &verdict))
+		if (verdict.verdict == VERDICT_NODE_DOWN)
+			add_trouble(
+				&troubles, verdict.subject,
+				death_is_final(host, &verdict) ? TOCSIN_PEER_GONE
+							       : TOCSIN_PEER_SUSPECT
+			);
 	sort_rows(troubles.rows, troubles.count, sizeof(*troubles.rows), compare_troubles);
 	node_apply_troubles(host, troubles.rows, troubles.count, node_is_alive);
 	free(troubles.rows);

@@ -44,9 +44,12 @@ static void put_head(struct wire_writer *writer, uint8_t kind, const struct host
 	wire_put_u32(writer, comm->size);
 }
 
-static bool consume_notice_token(struct jobhost *host) {
+// Best effort: whatever is not agreed on is sent again. Returns false if the rate limit is reached.
+static bool
+flood_notice(struct jobhost *host, const struct wire_writer *writer, const void *bytes) {
 	uint64_t now_ns = loop_now_ns(host->loop);
 	uint64_t whole_s = (now_ns - host->notice_ns) / SAMPLE_NS;
+	size_t size;
 
 	if (whole_s > 0) {
 		uint64_t tokens = host->notice_tokens + whole_s * NOTICES_PER_S;
@@ -59,16 +62,6 @@ static bool consume_notice_token(struct jobhost *host) {
 		return false;
 	host->notice_tokens--;
 	host->counters.notices++;
-	return true;
-}
-
-// Best effort: whatever is not agreed on is sent again. Returns false if the rate limit is reached.
-static bool
-flood_notice(struct jobhost *host, const struct wire_writer *writer, const void *bytes) {
-	size_t size;
-
-	if (!consume_notice_token(host))
-		return false;
 	if (host->overlay != NULL && wire_writer_finish(writer, &size) == 0)
 		(void)overlay_notice_send(host->overlay, JOBHOST_NOTICE, bytes, size);
 	return true;
@@ -133,40 +126,34 @@ bool notice_send_agreed_set(
 	return runs > RANGES_MAX || flood_notice(host, &writer, bytes);
 }
 
-// Return how many rows fit into the next notice. All rows of a node stay together unless they
-// exceed one notice.
-static uint32_t count_rows_of_part(const struct roster *roster, uint32_t first, uint32_t end) {
-	uint32_t count = end - first;
-
-	if (count <= ROSTER_ROWS_MAX)
-		return count;
-	count = ROSTER_ROWS_MAX;
-	while (count > 0 && roster->rows[first + count].node == roster->rows[first + count - 1].node
-	)
-		count--;
-	return count > 0 ? count : ROSTER_ROWS_MAX;
-}
-
 bool notice_send_roster_part(struct jobhost *host, struct host_comm *comm) {
 	uint8_t bytes[RAS_NOTICE_BYTES_MAX];
 	struct wire_writer writer;
 	uint32_t end = comm->roster_rows_to_send < comm->roster.count ? comm->roster_rows_to_send
 								      : comm->roster.count;
+	const struct roster_row *rows;
 	uint32_t count;
 
 	if (comm->roster_rows_sent >= end)
 		return false;
-	count = count_rows_of_part(&comm->roster, comm->roster_rows_sent, end);
+	rows = comm->roster.rows + comm->roster_rows_sent;
+	count = end - comm->roster_rows_sent;
+	// All rows of a node stay together unless they exceed one notice.
+	if (count > ROSTER_ROWS_MAX) {
+		count = ROSTER_ROWS_MAX;
+		while (count > 0 && rows[count].node == rows[count - 1].node)
+			count--;
+		if (count == 0)
+			count = ROSTER_ROWS_MAX;
+	}
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	put_head(&writer, NOTICE_ROSTER, comm);
 	wire_put_u16(&writer, (uint16_t)count);
 	for (uint32_t n = 0; n < count; n++) {
-		const struct roster_row *row = &comm->roster.rows[comm->roster_rows_sent + n];
-
-		wire_put_u64(&writer, row->node);
-		wire_put_u32(&writer, row->first);
-		wire_put_u32(&writer, row->count);
-		wire_put_u32(&writer, row->stride);
+		wire_put_u64(&writer, rows[n].node);
+		wire_put_u32(&writer, rows[n].first);
+		wire_put_u32(&writer, rows[n].count);
+		wire_put_u32(&writer, rows[n].stride);
 	}
 	if (!flood_notice(host, &writer, bytes))
 		return false;

@@ -171,31 +171,10 @@ static void unwatch_process(struct host_process *process) {
 	process->page_fd = -1;
 }
 
-static bool rank_was_finished(const struct jobs_rank_report *report) {
-	return report->finalized || report->destroyed;
-}
-
-// Log the counts of a gone rank, because the log outlives the report in memory.
-static void log_gone_rank(const struct host_rank *rank) {
-	const struct jobs_rank_report *report = &rank->report;
-
-	log_event(
-		LOG_LEVEL_INFO, "job_rank_gone", log_str("job", report->job_id),
-		log_str("communicator", rank->told.name), log_u64("hash", report->comm_hash),
-		log_u64("rank", report->rank), log_u64("size", report->size),
-		log_u64("launched", report->launched), log_u64("started", report->started),
-		log_u64("completed", report->completed)
-	);
-}
-
-static const char *signal_description(int number) {
-	const char *words = sigdescr_np(number); // NULL for real-time signals
-
-	return words != NULL ? words : "a real-time signal";
-}
-
 // Describe the end of a process as its parent or the kernel reported it.
 static void describe_exit(const struct host_process *process, char cause[static CAUSE_BYTES]) {
+	const char *signal;
+
 	switch (process->exit_cause) {
 	case JOBS_EXIT_STATUS:
 		snprintf(
@@ -203,9 +182,10 @@ static void describe_exit(const struct host_process *process, char cause[static 
 		);
 		break;
 	case JOBS_EXIT_SIGNAL:
+		signal = sigdescr_np(process->exit_value); // NULL for real-time signals
 		snprintf(
 			cause, CAUSE_BYTES, "its process was killed by signal %d (%s)",
-			process->exit_value, signal_description(process->exit_value)
+			process->exit_value, signal != NULL ? signal : "a real-time signal"
 		);
 		break;
 	case JOBS_EXIT_MEMORY:
@@ -234,15 +214,24 @@ static void finish_process(struct host_process *process) {
 		log_u64("ranks", process->rank_count)
 	);
 	for (struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next) {
-		struct host_comm *comm = rank->comm;
+		struct jobs_rank_report *report = &rank->report;
 
-		rank->report.exited_ns = now_ns;
-		rank->report.exit_cause = process->exit_cause;
-		rank->report.exit_value = process->exit_value;
-		rank->report.process_state = JOBS_PROCESS_EXITED;
-		if (!rank_was_finished(&rank->report)) {
-			log_gone_rank(rank);
-			agree_add_gone_rank(host, comm, rank->told.rank, cause, now_ns, true);
+		report->exited_ns = now_ns;
+		report->exit_cause = process->exit_cause;
+		report->exit_value = process->exit_value;
+		report->process_state = JOBS_PROCESS_EXITED;
+		// Log the counts of a gone rank, because the log outlives the report in memory.
+		if (!report->finalized && !report->destroyed) {
+			log_event(
+				LOG_LEVEL_INFO, "job_rank_gone", log_str("job", report->job_id),
+				log_str("communicator", rank->told.name),
+				log_u64("hash", report->comm_hash), log_u64("rank", report->rank),
+				log_u64("size", report->size),
+				log_u64("launched", report->launched),
+				log_u64("started", report->started),
+				log_u64("completed", report->completed)
+			);
+			agree_add_gone_rank(host, rank->comm, rank->told.rank, cause, now_ns, true);
 		}
 		rank_leave_comm(rank);
 	}
@@ -284,11 +273,10 @@ static bool is_child_of(const struct host_process *process, const struct host_co
 	       (process->uid == parent->uid || parent->uid == 0);
 }
 
-// End all waiting processes of a parent (NULL: of all parents). Each end may free other processes,
-// so restart the list.
-static void finish_waiting_processes(struct jobhost *host, const struct host_connection *parent) {
+void process_release_exits(struct jobhost *host, const struct host_connection *parent) {
 	struct host_process *at = host->processes;
 
+	// Each end may free other processes, so restart the list.
 	while (at != NULL) {
 		if (at->is_ending && (parent == NULL || is_child_of(at, parent))) {
 			finish_process(at);
@@ -314,16 +302,7 @@ void process_report_child_exit(
 		at->exit_cause = causes[said->cause];
 		at->exit_value = said->value;
 	}
-	finish_waiting_processes(parent->host, parent);
-}
-
-void process_release_exits(const struct host_connection *parent) {
-	finish_waiting_processes(parent->host, parent);
-}
-
-// A parent that reports nothing for one sampling period is not waited for any longer.
-void process_release_all_exits(struct jobhost *host) {
-	finish_waiting_processes(host, NULL);
+	process_release_exits(parent->host, parent);
 }
 
 int process_watch(struct host_process *process) {
@@ -355,18 +334,6 @@ void process_free(struct host_process *process) {
 	free(process);
 }
 
-void process_deregister(struct host_process *process) {
-	process_free(process);
-}
-
-static uint32_t count_kept_of_user(const struct jobhost *host, uid_t uid) {
-	uint32_t count = 0;
-
-	for (const struct host_process *at = host->processes; at != NULL; at = at->next)
-		count += at->exited_ns != 0 && at->uid == uid;
-	return count;
-}
-
 // Forget the oldest ended process of the user who has most of them. So no user's evidence displaces
 // that of another user.
 static void forget_oldest_process(struct jobhost *host) {
@@ -374,8 +341,11 @@ static void forget_oldest_process(struct jobhost *host) {
 	uint32_t most = 0;
 
 	for (struct host_process *at = host->processes; at != NULL; at = at->next) {
-		uint32_t count = at->exited_ns != 0 ? count_kept_of_user(host, at->uid) : 0;
+		uint32_t count = 0;
 
+		for (const struct host_process *other = host->processes;
+		     at->exited_ns != 0 && other != NULL; other = other->next)
+			count += other->exited_ns != 0 && other->uid == at->uid;
 		// The list begins with the newest process.
 		if (count > most || (oldest != NULL && count == most && at->uid == oldest->uid)) {
 			most = count;

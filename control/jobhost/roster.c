@@ -44,21 +44,6 @@ bool roster_is_complete(const struct host_comm *comm) {
 	return here == comm->size || (uint64_t)comm->roster.ranks + comm->gone_count >= comm->size;
 }
 
-static uint32_t count_rows_of_user(const struct jobhost *host, uid_t uid) {
-	uint32_t count = 0;
-
-	for (const struct host_comm *at = host->comms; at != NULL; at = at->next)
-		count += at->uid == uid ? at->roster.count : 0;
-	return count;
-}
-
-static bool rows_contain_node(const struct roster_row *rows, uint32_t count, uint64_t node) {
-	const struct roster named = {.rows = (struct roster_row *)rows, .count = count};
-	uint32_t n = find_first_row(&named, node);
-
-	return n < count && rows[n].node == node;
-}
-
 static bool
 rows_are_valid(const struct host_comm *comm, const struct roster_row *rows, uint32_t count) {
 	for (uint32_t n = 0; n < count; n++) {
@@ -75,13 +60,16 @@ rows_are_valid(const struct host_comm *comm, const struct roster_row *rows, uint
 int roster_merge_rows(
 	struct jobhost *host, struct host_comm *comm, const struct roster_row *rows, uint32_t count
 ) {
+	const struct roster merged = {.rows = (struct roster_row *)rows, .count = count};
 	struct roster *roster = &comm->roster;
 	struct roster grown = {0};
-	uint32_t n = 0;
+	uint32_t n = 0, of_user = 0;
 
 	if (!rows_are_valid(comm, rows, count))
 		return -EBADMSG;
-	if (count_rows_of_user(host, comm->uid) + count > ROWS_PER_USER)
+	for (const struct host_comm *at = host->comms; at != NULL; at = at->next)
+		of_user += at->uid == comm->uid ? at->roster.count : 0;
+	if (of_user + count > ROWS_PER_USER)
 		return -ENOSPC;
 	grown.rows = malloc(((size_t)roster->count + count + 1) * sizeof(*grown.rows));
 	if (grown.rows == NULL)
@@ -89,8 +77,9 @@ int roster_merge_rows(
 	// The new rows of a node replace its old ones.
 	for (uint32_t old = 0; old < roster->count; old++) {
 		const struct roster_row *row = &roster->rows[old];
+		uint32_t same = find_first_row(&merged, row->node);
 
-		if (rows_contain_node(rows, count, row->node))
+		if (same < count && rows[same].node == row->node)
 			continue;
 		while (n < count && rows[n].node < row->node)
 			grown.rows[grown.count++] = rows[n++];

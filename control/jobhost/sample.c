@@ -129,24 +129,6 @@ static void sample_marks(const struct job_marks *marks, struct jobs_rank_report 
 	report->aborted = report->aborted || (flags & JOB_MARK_ABORTED) != 0;
 }
 
-static void clear_counts(struct jobs_rank_report *report) {
-	report->launched = report->started = report->completed = 0;
-	memset(report->launched_of, 0, sizeof(report->launched_of));
-	memset(report->started_of, 0, sizeof(report->started_of));
-	memset(report->completed_of, 0, sizeof(report->completed_of));
-	report->signature_count = 0;
-	report->init_state = report->async_error = 0;
-	report->finalized = report->destroyed = report->aborted = false;
-}
-
-// A step is unknown if its first reported operation is not launched yet, or its reporting is over.
-static void clear_unreported_steps(const struct job_marks *marks, struct jobs_rank_report *report) {
-	if (load_copy(&marks->started_from) > report->launched)
-		report->knows &= (uint8_t)~JOBS_KNOWS_STARTED;
-	if (load_copy(&marks->completed_from) > report->launched)
-		report->knows &= (uint8_t)~JOBS_KNOWS_COMPLETED;
-}
-
 // Returns false if the page does not hold the communicator.
 static bool sample_counts(struct host_rank *rank, uint32_t slots) {
 	struct jobhost *host = rank->process->host;
@@ -155,7 +137,13 @@ static bool sample_counts(struct host_rank *rank, uint32_t slots) {
 	struct origin origin = {JOB_SLOTS, JOB_SLOTS, JOB_SLOTS};
 	bool several[3] = {false, false, false}, is_found = false;
 
-	clear_counts(report);
+	report->launched = report->started = report->completed = 0;
+	memset(report->launched_of, 0, sizeof(report->launched_of));
+	memset(report->started_of, 0, sizeof(report->started_of));
+	memset(report->completed_of, 0, sizeof(report->completed_of));
+	report->signature_count = 0;
+	report->init_state = report->async_error = 0;
+	report->finalized = report->destroyed = report->aborted = false;
 	report->knows = (uint8_t
 	)(((rank->told.flags & TOCSIN_COMM_NO_STARTED) != 0 ? 0 : JOBS_KNOWS_STARTED) |
 	  ((rank->told.flags & TOCSIN_COMM_NO_COMPLETED) != 0 ? 0 : JOBS_KNOWS_COMPLETED));
@@ -182,21 +170,22 @@ static bool sample_counts(struct host_rank *rank, uint32_t slots) {
 		);
 		sample_marks(&launched->marks, report);
 	}
-	for (uint32_t n = 0; n < slots; n++)
-		if (load_copy(&page->launched[n].counts.comm) == rank->told.comm)
-			clear_unreported_steps(&page->launched[n].marks, report);
+	// A step is unknown if its first reported operation is not launched yet, or its reporting
+	// is over.
+	for (uint32_t n = 0; n < slots; n++) {
+		const struct job_marks *marks = &page->launched[n].marks;
+
+		if (load_copy(&page->launched[n].counts.comm) != rank->told.comm)
+			continue;
+		if (load_copy(&marks->started_from) > report->launched)
+			report->knows &= (uint8_t)~JOBS_KNOWS_STARTED;
+		if (load_copy(&marks->completed_from) > report->launched)
+			report->knows &= (uint8_t)~JOBS_KNOWS_COMPLETED;
+	}
 	if (origin.launched < JOB_SLOTS)
 		sample_signatures(host, &origin, report);
 	clamp_counts(report);
 	return is_found;
-}
-
-static uint64_t sum_counts(const struct jobs_rank_report *report) {
-	uint64_t sum = 0;
-
-	for (uint32_t n = 0; n < JOB_KINDS; n++)
-		sum += report->launched_of[n] + report->started_of[n] + report->completed_of[n];
-	return sum + report->started + report->completed;
 }
 
 // Return the processor time used in the last WORK_SAMPLES seconds. The new sample overwrites the
@@ -220,8 +209,10 @@ static void record_progress(
 	uint64_t now_ns
 ) {
 	struct jobs_rank_report *report = &rank->report;
-	uint64_t sum = sum_counts(report);
+	uint64_t sum = report->started + report->completed;
 
+	for (uint32_t n = 0; n < JOB_KINDS; n++)
+		sum += report->launched_of[n] + report->started_of[n] + report->completed_of[n];
 	if (sum != rank->counted)
 		report->progress_ns = now_ns;
 	rank->counted = sum;

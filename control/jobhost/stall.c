@@ -24,27 +24,6 @@ static uint64_t confirm_ns(const struct jobhost *host) {
 	return ns != 0 ? ns : 10 * NS_PER_S;
 }
 
-static bool rank_is_inside(const struct jobs_rank_report *report) {
-	return (report->knows & JOBS_KNOWS_COMPLETED) != 0 && report->completed < report->launched;
-}
-
-// Return the time of the last movement of any local rank. The outputs tell whether some rank has
-// launched operations, and whether some rank is inside an operation.
-static uint64_t stalled_since(const struct host_comm *comm, bool *ret_any, bool *ret_waits) {
-	uint64_t since_ns = 0;
-
-	*ret_any = *ret_waits = false;
-	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm) {
-		const struct jobs_rank_report *report = &rank->report;
-
-		if (report->progress_ns > since_ns)
-			since_ns = report->progress_ns;
-		*ret_any = *ret_any || (report->launched > 0 && !report->finalized);
-		*ret_waits = *ret_waits || rank_is_inside(report);
-	}
-	return since_ns;
-}
-
 static void
 set_stall_state(struct jobhost *host, struct host_comm *comm, uint32_t kind, uint32_t rank) {
 	host->counters.waiting -= comm->stall_kind == TOCSIN_COMM_WAITING;
@@ -60,20 +39,30 @@ void stall_clear(struct jobhost *host, struct host_comm *comm) {
 }
 
 bool stall_needs_query(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
-	bool any, waits, ours = agree_is_coordinator(comm);
-	uint64_t since_ns = stalled_since(comm, &any, &waits);
+	bool has_launched = false, is_inside = false; // some local rank, an operation
+	bool ours = agree_is_coordinator(comm);
+	uint64_t since_ns = 0; // last movement of any local rank
 
+	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm) {
+		const struct jobs_rank_report *report = &rank->report;
+
+		if (report->progress_ns > since_ns)
+			since_ns = report->progress_ns;
+		has_launched = has_launched || (report->launched > 0 && !report->finalized);
+		is_inside = is_inside || ((report->knows & JOBS_KNOWS_COMPLETED) != 0 &&
+					  report->completed < report->launched);
+	}
 	if (comm->ranks == NULL || now_ns - since_ns < confirm_ns(host)) {
 		stall_clear(host, comm);
 		comm->look_ns = since_ns + confirm_ns(host);
 		comm->stall_check_interval_ns = PAUSE_FIRST_NS;
 		return false;
 	}
-	if (!any || now_ns < comm->look_ns || host->answer != NULL)
+	if (!has_launched || now_ns < comm->look_ns || host->answer != NULL)
 		return false;
 	// Most likely the coordinator or another agent checks, and sends the result.
 	if (!ours &&
-	    (!waits || now_ns < since_ns + confirm_ns(host) + watch_fallback_delay_ns(comm) ||
+	    (!is_inside || now_ns < since_ns + confirm_ns(host) + watch_fallback_delay_ns(comm) ||
 	     (comm->heard_ns != 0 &&
 	      now_ns < comm->heard_ns + PAUSE_WAITING_NS + watch_fallback_delay_ns(comm))))
 		return false;
@@ -116,26 +105,22 @@ uint32_t stall_record_drain_advice(struct jobhost *host, bool is_advised) {
 	return logged;
 }
 
-static void
-log_stuck(struct jobhost *host, const struct host_comm *comm, const struct stall *stall) {
-	host->counters.stalls++;
-	log_event(
-		LOG_LEVEL_WARN, "job_stuck",
-		log_str("job", comm->ranks != NULL ? comm->ranks->process->job_id : ""),
-		log_u64("hash", comm->comm_hash), log_u64("size", comm->size),
-		log_str("text", stall->text)
-	);
-	(void)log_ranks(comm);
-}
-
 // Send a stall to the local ranks. The same stall is not sent again until one of the ranks has
 // moved.
 void stall_notify_ranks(struct jobhost *host, struct host_comm *comm, const struct stall *stall) {
 	comm->heard_ns = loop_now_ns(host->loop);
 	if (comm->stall_kind == (uint32_t)stall->kind && comm->stall_rank == stall->rank)
 		return;
-	if (stall->kind == TOCSIN_COMM_STUCK && comm->stall_kind != TOCSIN_COMM_STUCK)
-		log_stuck(host, comm, stall);
+	if (stall->kind == TOCSIN_COMM_STUCK && comm->stall_kind != TOCSIN_COMM_STUCK) {
+		host->counters.stalls++;
+		log_event(
+			LOG_LEVEL_WARN, "job_stuck",
+			log_str("job", comm->ranks != NULL ? comm->ranks->process->job_id : ""),
+			log_u64("hash", comm->comm_hash), log_u64("size", comm->size),
+			log_str("text", stall->text)
+		);
+		(void)log_ranks(comm);
+	}
 	set_stall_state(host, comm, stall->kind, stall->rank);
 	comm_send_event(comm, stall->kind, stall->rank, stall->text);
 }

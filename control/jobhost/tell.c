@@ -19,13 +19,15 @@ try_send_packet(const struct host_connection *connection, const void *packet, si
 	return sent < 0 && (errno == EAGAIN || errno == EINTR || errno == ENOBUFS) ? 0 : -1;
 }
 
-// Enqueue a packet. If the connection breaks here, it is closed when its hang-up is read, because
-// the caller still uses it.
-static void enqueue_packet(struct host_connection *connection, const void *packet, size_t size) {
-	struct waiting *waiting = connection->waiting_count < QUEUED_PACKETS_MAX
-					  ? malloc(sizeof(*waiting) + size)
-					  : NULL;
+void connection_send_packet(struct host_connection *connection, const void *packet, size_t size) {
+	struct waiting *waiting = NULL;
 
+	if (connection->broken ||
+	    (connection->first == NULL && try_send_packet(connection, packet, size) != 0))
+		return;
+	if (connection->waiting_count < QUEUED_PACKETS_MAX)
+		waiting = malloc(sizeof(*waiting) + size);
+	// The caller still uses the connection, so it is closed when its hang-up is read.
 	if (waiting == NULL) {
 		connection->broken = true;
 		(void)shutdown(connection->source.fd, SHUT_RDWR);
@@ -38,13 +40,6 @@ static void enqueue_packet(struct host_connection *connection, const void *packe
 	connection->last = &waiting->next;
 	connection->waiting_count++;
 	loop_set_events(&connection->source, EPOLLIN | EPOLLOUT);
-}
-
-void connection_send_packet(struct host_connection *connection, const void *packet, size_t size) {
-	if (connection->broken)
-		return;
-	if (connection->first != NULL || try_send_packet(connection, packet, size) == 0)
-		enqueue_packet(connection, packet, size);
 }
 
 bool connection_flush_queue(struct host_connection *connection) {
@@ -134,17 +129,14 @@ void comm_send_event(
 		rank_send_event(rank, kind, of_rank, text);
 }
 
-static bool gone_set_is_agreed(const struct host_comm *comm) {
-	return comm->agreed_count == comm->gone_count;
-}
-
 void rank_send_failed_set(const struct host_rank *rank) {
 	const struct host_comm *comm = rank->comm;
 	struct job_failed failed = {
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_FAILED},
 		.comm = rank->told.comm,
 		.view = comm->view,
-		.agreement = gone_set_is_agreed(comm) ? TOCSIN_AGREED : TOCSIN_UNDECIDED,
+		.agreement =
+			comm->agreed_count == comm->gone_count ? TOCSIN_AGREED : TOCSIN_UNDECIDED,
 		.total = comm->agreed_count,
 	};
 

@@ -85,7 +85,14 @@ bool watch_find_comm(
 	return ras_comm_id_compare(&ret_comm->id, &id) == 0 && ret_comm->size == comm->size;
 }
 
-static void learn_rosters(struct jobhost *host, const struct overlay_answer *answer) {
+static void on_comms_answer(struct overlay_question *question, struct overlay_answer *answer) {
+	struct jobhost *host = container_of(question, struct jobhost, question);
+
+	host->asking = false;
+	if (answer->err != 0) {
+		overlay_answer_put(answer);
+		return;
+	}
 	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
 		struct ras_merged_comm merged;
 		uint32_t known = comm->roster.ranks, place;
@@ -97,25 +104,7 @@ static void learn_rosters(struct jobhost *host, const struct overlay_answer *ans
 		if (comm->roster.ranks > known && comm->roster.count > 1)
 			begin_roster_send(host, comm);
 	}
-}
-
-static void on_comms_answer(struct overlay_question *question, struct overlay_answer *answer) {
-	struct jobhost *host = container_of(question, struct jobhost, question);
-
-	host->asking = false;
-	if (answer->err == 0)
-		learn_rosters(host, answer);
-	if (answer->err == 0)
-		stall_answer_received(host, answer);
-	else
-		overlay_answer_put(answer);
-}
-
-static void query_all_agents(struct jobhost *host) {
-	if (host->asking || host->answer != NULL)
-		return;
-	host->question = (struct overlay_question){.answered = on_comms_answer};
-	host->asking = overlay_ask_all(host->overlay, RAS_COLLECT_COMMS, 0, &host->question) == 0;
+	stall_answer_received(host, answer);
 }
 
 // Return whether all agents are to be queried about the roster of the communicator now.
@@ -138,19 +127,18 @@ static bool roster_query_is_due(struct jobhost *host, struct host_comm *comm, ui
 	return true;
 }
 
-static uint32_t count_placed_ranks(const struct host_comm *comm) {
-	uint32_t known = comm->roster.ranks < comm->size ? comm->roster.ranks : comm->size;
-
-	return roster_is_complete(comm) && comm->roster.count == 0 ? comm->size : known;
-}
-
 void watch_tick(struct jobhost *host, uint64_t now_ns) {
 	uint32_t parts = PARTS_PER_LOOK;
 	bool wanted = false;
 
 	host->counters.placed = 0;
-	for (const struct host_comm *comm = host->comms; comm != NULL; comm = comm->next)
-		host->counters.placed += count_placed_ranks(comm);
+	for (const struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
+		if ((roster_is_complete(comm) && comm->roster.count == 0) ||
+		    comm->roster.ranks > comm->size)
+			host->counters.placed += comm->size;
+		else
+			host->counters.placed += comm->roster.ranks;
+	}
 	if (host->overlay == NULL)
 		return;
 	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
@@ -159,8 +147,10 @@ void watch_tick(struct jobhost *host, uint64_t now_ns) {
 		while (parts > 0 && notice_send_roster_part(host, comm))
 			parts--;
 	}
-	if (wanted)
-		query_all_agents(host);
+	if (!wanted || host->asking || host->answer != NULL)
+		return;
+	host->question = (struct overlay_question){.answered = on_comms_answer};
+	host->asking = overlay_ask_all(host->overlay, RAS_COLLECT_COMMS, 0, &host->question) == 0;
 }
 
 void watch_fini(struct jobhost *host) {
