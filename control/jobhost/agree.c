@@ -90,6 +90,20 @@ store_agreed_set(struct host_comm *comm, uint64_t view, const uint32_t *ranks, u
 	return true;
 }
 
+// Make all ranks that are known to be gone the agreed set.
+static bool store_gone_set(struct host_comm *comm, uint64_t view) {
+	uint32_t *ranks = malloc((comm->gone_count + 1) * sizeof(*ranks));
+	bool done;
+
+	if (ranks == NULL)
+		return false;
+	for (uint32_t n = 0; n < comm->gone_count; n++)
+		ranks[n] = comm->gone[n].rank;
+	done = store_agreed_set(comm, view, ranks, comm->gone_count);
+	free(ranks);
+	return done;
+}
+
 // Return a number above all numbers used under the same rank and start. An agent without a state
 // directory may have the same start as an earlier agent; view_floor covers that case. Returns 0 if
 // the count is exhausted.
@@ -111,21 +125,12 @@ next_view_number(const struct jobhost *host, const struct host_comm *comm, uint3
 // numbered now.
 static bool number_gone_set(struct jobhost *host, struct host_comm *comm) {
 	const struct host_rank *by = coordinator_rank(comm);
-	uint32_t *ranks;
 	uint64_t view;
-	bool done;
 
 	if (by == NULL || !agree_has_majority(host))
 		return false;
-	ranks = malloc(comm->gone_count * sizeof(*ranks));
-	if (ranks == NULL)
-		return false;
-	for (uint32_t n = 0; n < comm->gone_count; n++)
-		ranks[n] = comm->gone[n].rank;
 	view = next_view_number(host, comm, by->told.rank);
-	done = view > comm->view && store_agreed_set(comm, view, ranks, comm->gone_count);
-	free(ranks);
-	if (!done)
+	if (view <= comm->view || !store_gone_set(comm, view))
 		return false;
 	comm->agreed_set_unsent = !notice_send_agreed_set(host, comm, newest_gone_rank(comm));
 	return true;
@@ -320,16 +325,16 @@ void agree_apply_set(
 	free(told);
 }
 
-// The job sends its set in parts, and each part is valid by itself. A set that fits in one packet
-// also restores its number, unless more ranks are known by now. In all other cases a new, larger
-// number follows.
+// The job sends its set in parts, and the ranks of each part are gone. The last part also restores
+// the number of the set, if all parts came in order and no more ranks are known to be gone. In all
+// other cases a new, larger number follows.
 void agree_restore_set(
-	struct jobhost *host, struct host_comm *comm, const struct job_failed *said
+	struct jobhost *host, struct host_rank *rank, const struct job_failed *said
 ) {
 	const struct set_causes causes = {
 		make_gone_rank(0, "gone before the agent restarted", loop_now_ns(host->loop)),
 		NULL};
-	bool is_last = said->first + said->count == said->total;
+	struct host_comm *comm = rank->comm;
 	uint32_t told[JOB_FAILED_MAX], told_count;
 
 	if (said->view > comm->view_floor)
@@ -337,11 +342,24 @@ void agree_restore_set(
 	told_count = add_gone_set(host, comm, said->ranks, said->count, &causes, told);
 	for (uint32_t n = 0; n < told_count; n++)
 		send_gone_to_ranks(comm, told[n]);
-	if (!is_last || said->view <= comm->view || comm->gone_count != said->total ||
-	    !gone_set_is_known(comm, said->ranks, said->count))
+	if (said->first == 0) {
+		rank->returned_view = said->view;
+		rank->returned_count = 0;
+	}
+	// The part must follow the one before, and this agent must have had room for its ranks.
+	if (said->view != rank->returned_view || said->first != rank->returned_count ||
+	    (said->first > 0 && said->count > 0 && said->ranks[0] <= rank->returned_last) ||
+	    !gone_set_is_known(comm, said->ranks, said->count)) {
+		rank->returned_view = 0;
 		return;
-	if (said->total <= JOB_FAILED_MAX &&
-	    store_agreed_set(comm, said->view, said->ranks, said->total))
+	}
+	rank->returned_count += said->count;
+	if (said->count > 0)
+		rank->returned_last = said->ranks[said->count - 1];
+	// The returned ranks ascend, so they differ. All are known to be gone. So both sets are the
+	// same if they have the same size.
+	if (rank->returned_count == said->total && comm->gone_count == said->total &&
+	    said->view > comm->view && store_gone_set(comm, said->view))
 		send_failed_set_to_ranks(comm);
 }
 

@@ -164,7 +164,7 @@ static bool on_failed(struct host_connection *connection, const union packet *pa
 	if (rank != NULL && !ranks_ascend(said, rank->told.size))
 		return refuse_bad_packet(connection, "a failed set whose ranks do not ascend");
 	if (rank != NULL && said->view != 0)
-		agree_restore_set(connection->host, rank->comm, said);
+		agree_restore_set(connection->host, rank, said);
 	return true;
 }
 

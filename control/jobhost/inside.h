@@ -113,6 +113,10 @@ struct host_rank {
 	struct job_register told;
 	uint64_t counted;      // sum of all counts in the last sample
 	uint64_t since_ns;     // time of the registration
+	// The failed set that the job sends back in parts: its number (0: none), the ranks received
+	// so far without a gap, and the last of them.
+	uint64_t returned_view;
+	uint32_t returned_count, returned_last;
 	bool gpu_is_from_nccl; // its GPU numbers come from NCCL's RAS
 	bool page_had_comm;    // the page had this communicator in the last sample
 	struct jobs_rank_report report;
@@ -306,8 +310,11 @@ void agree_apply_set(
 	uint32_t count,
 	const struct gone *newest
 );
-// Restore the set that a job received before this agent started, and now sends back.
-void agree_restore_set(struct jobhost *host, struct host_comm *comm, const struct job_failed *said);
+// Restore the set that a job received before this agent started, and now sends back. `said` is one
+// part of the set.
+void agree_restore_set(
+	struct jobhost *host, struct host_rank *rank, const struct job_failed *said
+);
 // Add several gone ranks, ascending. Sends no notice: the other agents see the failed node
 // themselves.
 void agree_add_gone_ranks(

@@ -2,6 +2,8 @@
 // Malicious users of the job socket.
 #include "control/jobhost/jobhost_bed.h"
 
+#include <tocsin/job.h>
+
 #include <linux/fuse.h>
 #include <linux/sched.h>
 #include <pthread.h>
@@ -225,7 +227,8 @@ static void what_one_job_says_floods_the_cluster_within_a_limit(void **state) {
 
 	told.size = JOB_COMM_SIZE_MAX;
 	raw_register(bed, fd, &told);
-	raw_return(bed, fd, 40 * JOB_FAILED_MAX, false);
+	// Parts in this order restore no number, so the agent tells all others each rank.
+	raw_return(bed, fd, 40 * JOB_FAILED_MAX, true);
 	for (int n = 0; n < 4; n++)
 		look_again(bed);
 	assert_true(jobhost_counters(bed->host)->notices >= 1024);
@@ -233,6 +236,46 @@ static void what_one_job_says_floods_the_cluster_within_a_limit(void **state) {
 	close(fd);
 	close(page);
 	settle(bed);
+}
+
+// Return how many ranks of the agreed set with the number 5 the agent sends to the job.
+static uint32_t ranks_agreed_again(struct bed *bed, bool backwards) {
+	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_greet(bed, page);
+	struct job_register told = good_register(1);
+	struct job_failed part;
+	uint32_t ranks = 0;
+	ssize_t size;
+
+	told.size = 4096;
+	raw_register(bed, fd, &told);
+	raw_return(bed, fd, 3 * JOB_FAILED_MAX, backwards);
+	for (int n = 0; n < 200; n++) {
+		settle(bed);
+		while ((size = recv(fd, &part, sizeof(part), 0)) > 0) {
+			if (size != (ssize_t)sizeof(part) || part.head.kind != JOB_FAILED ||
+			    part.view != 5)
+				continue;
+			assert_int_equal(part.agreement, TOCSIN_AGREED);
+			assert_int_equal(part.total, 3 * JOB_FAILED_MAX);
+			assert_int_equal(part.first, ranks);
+			for (uint32_t at = 0; at < part.count; at++)
+				assert_int_equal(part.ranks[at], 10 + part.first + at);
+			ranks += part.count;
+		}
+	}
+	assert_int_equal(jobhost_counters(bed->host)->gone, 3 * JOB_FAILED_MAX);
+	close(fd);
+	close(page);
+	settle(bed);
+	return ranks;
+}
+
+static void a_set_that_is_returned_in_parts_keeps_its_number(void **state) {
+	assert_int_equal(ranks_agreed_again(*state, false), 3 * JOB_FAILED_MAX);
+}
+
+static void a_set_whose_parts_come_backwards_gets_no_number(void **state) {
+	assert_int_equal(ranks_agreed_again(*state, true), 0);
 }
 
 static void a_returned_set_without_order_ends_the_connection(void **state) {
@@ -485,6 +528,12 @@ UNIT_GROUP(jobhost_hostile) {
 		),
 		cmocka_unit_test_setup_teardown(
 			what_one_job_says_floods_the_cluster_within_a_limit, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_set_that_is_returned_in_parts_keeps_its_number, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_set_whose_parts_come_backwards_gets_no_number, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
 			a_returned_set_without_order_ends_the_connection, setup, teardown
