@@ -9,6 +9,7 @@
 // gone.
 #include "base/spawn_inside.h"
 
+#include <lib/clock.h>
 #include <lib/deadline.h>
 #include <lib/error.h>
 #include <lib/must.h>
@@ -23,7 +24,6 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define NEVER UINT64_MAX
@@ -57,13 +57,6 @@ struct helper {
 	int fd, signal_fd;
 	struct program programs[PROGRAMS_MAX];
 };
-
-static uint64_t now_ns(void) {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void close_fd(int *fd) {
 	if (*fd >= 0)
@@ -203,7 +196,7 @@ program_start(struct helper *helper, const struct spawn_order_head *head, char *
 	*program = (struct program){
 		.used = true,
 		.id = head->id,
-		.started_ns = now_ns(),
+		.started_ns = clock_monotonic_ns(),
 		.kill_ns = NEVER,
 		.gone_ns = NEVER,
 		.failure_fd = -1,
@@ -255,7 +248,7 @@ static void program_kill(struct program *program) {
 	kill(-program->pid, SIGKILL);
 	program->term_ns = program->kill_ns = NEVER;
 	if (program->gone_ns == NEVER)
-		program->gone_ns = now_ns() + SPAWN_STUCK_NS;
+		program->gone_ns = clock_monotonic_ns() + SPAWN_STUCK_NS;
 }
 
 // Handle the end of a program. Its process is not reaped yet, so the group's number is still
@@ -270,7 +263,7 @@ static void program_end(struct program *program, const siginfo_t *info) {
 		stream_read(&program->streams[n]);
 		close_fd(&program->streams[n].fd);
 	}
-	program->answer.took_ns = now_ns() - program->started_ns;
+	program->answer.took_ns = clock_monotonic_ns() - program->started_ns;
 	program->answer.status = info->si_status;
 	if (read(program->failure_fd, &err, sizeof(err)) == (ssize_t)sizeof(err)) {
 		program->answer.end = SPAWN_NOT_STARTED;
@@ -317,7 +310,7 @@ static void children_reap(struct helper *helper) {
 }
 
 static void enforce_deadlines(struct helper *helper) {
-	uint64_t now = now_ns();
+	uint64_t now = clock_monotonic_ns();
 
 	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
 		struct program *program = &helper->programs[n];
@@ -435,7 +428,7 @@ static void helper_turn(struct helper *helper) {
 		streams[count - 2] = &program->streams[n % 2];
 		fds[count++] = (struct pollfd){program->streams[n % 2].fd, POLLIN, 0};
 	}
-	polled_ns = now_ns();
+	polled_ns = clock_monotonic_ns();
 	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
 		const struct program *program = &helper->programs[n];
 		uint64_t at_ns =

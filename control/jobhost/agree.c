@@ -16,11 +16,11 @@
 #define START_SHIFT 20
 #define START_MASK 0xffffffu
 #define COUNT_MASK 0xfffffu
-#define RESEND_FIRST_NS UINT64_C(1000000000)
-#define RESEND_SEEN_BY_ALL_NS UINT64_C(10000000000)
-#define RESEND_LONGEST_NS UINT64_C(30000000000)
-#define KEEP_EMPTY_NS \
-	UINT64_C(60000000000) // how long a communicator without ranks here is kept for resends
+#define RESEND_FIRST_NS RAS_NS_PER_SEC
+#define RESEND_SEEN_BY_ALL_NS (10 * RAS_NS_PER_SEC)
+#define RESEND_LONGEST_NS (30 * RAS_NS_PER_SEC)
+// how long a communicator without ranks here is kept for resends
+#define KEEP_EMPTY_NS (60 * RAS_NS_PER_SEC)
 
 const struct gone *agree_find_gone_rank(const struct host_comm *comm, uint32_t rank) {
 	uint32_t low = 0, high = comm->gone_count;

@@ -16,14 +16,13 @@
 
 // kind of all notices that this module sends to other agents
 #define JOBHOST_NOTICE (RAS_NOTICE_OWN_MIN + 2)
-#define SAMPLE_NS UINT64_C(1000000000)
+#define SAMPLE_NS RAS_NS_PER_SEC
 // longest run of sampling in one loop turn; one more page may exceed this time
-#define SAMPLE_RUN_NS UINT64_C(5000000)
-#define SAMPLE_PAUSE_NS UINT64_C(20000000) // pause between two such runs
+#define SAMPLE_RUN_NS (5 * RAS_NS_PER_MS)
+#define SAMPLE_PAUSE_NS (20 * RAS_NS_PER_MS) // pause between two such runs
 // a connection that sends no greeting for this time is closed
-#define HELLO_TIMEOUT_NS UINT64_C(10000000000)
-// processor-time samples, one second apart: JOBS_WORK_WINDOW_NS
-#define WORK_SAMPLES 10
+#define HELLO_TIMEOUT_NS (10 * RAS_NS_PER_SEC)
+#define WORK_SAMPLES (JOBS_WORK_WINDOW_NS / SAMPLE_NS) // samples of processor time
 #define PACKETS_PER_TURN 16
 #define QUEUED_PACKETS_MAX 512	   // packets queued for one connection whose socket buffer is full
 #define GONE_RANKS_PER_USER 65536u // gone ranks in all sets of one user
@@ -111,8 +110,8 @@ struct host_rank {
 	struct host_process *process;
 	struct host_comm *comm; // NULL: the process has ended
 	struct job_register told;
-	uint64_t counted;      // sum of all counts in the last sample
-	uint64_t since_ns;     // time of the registration
+	uint64_t counted;  // sum of all counts in the last sample
+	uint64_t since_ns; // time of the registration
 	// The failed set that the job sends back in parts: its number (0: none), the ranks received
 	// so far without a gap, and the last of them.
 	uint64_t returned_view;
@@ -312,9 +311,7 @@ void agree_apply_set(
 );
 // Restore the set that a job received before this agent started, and now sends back. `said` is one
 // part of the set.
-void agree_restore_set(
-	struct jobhost *host, struct host_rank *rank, const struct job_failed *said
-);
+void agree_restore_set(struct jobhost *host, struct host_rank *rank, const struct job_failed *said);
 // Add several gone ranks, ascending. Sends no notice: the other agents see the failed node
 // themselves.
 void agree_add_gone_ranks(

@@ -22,9 +22,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define ASK_NS (60 * UINT64_C(1000000000))   // between two queries
-#define SETTLE_NS (5 * UINT64_C(1000000000)) // time after a registration without queries
-#define QUERY_TIMEOUT_NS (10 * UINT64_C(1000000000))
+#define ASK_NS (60 * RAS_NS_PER_SEC)   // between two queries
+#define SETTLE_NS (5 * RAS_NS_PER_SEC) // time after a registration without queries
+#define QUERY_TIMEOUT_NS (10 * RAS_NS_PER_SEC)
 #define READ_BYTES 16384u
 #define TOTAL_BYTES_MAX (64u << 20)
 #define LINE_BYTES 256u

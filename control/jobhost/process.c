@@ -81,7 +81,7 @@ int process_read_facts(pid_t pid, struct process_facts *ret_facts) {
 	name_end = strrchr(text, ')');
 	if (name_end == NULL || name_end[1] != ' ' || ticks <= 0)
 		return -EBADMSG;
-	parse_stat_fields(name_end + 2, UINT64_C(1000000000) / (uint64_t)ticks, &facts);
+	parse_stat_fields(name_end + 2, RAS_NS_PER_SEC / (uint64_t)ticks, &facts);
 	*ret_facts = facts;
 	return 0;
 }

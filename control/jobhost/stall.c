@@ -10,18 +10,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NS_PER_S UINT64_C(1000000000)
 // first interval between two checks of a stalled communicator
-#define PAUSE_FIRST_NS (10 * NS_PER_S)
-#define PAUSE_LONGEST_NS (300 * NS_PER_S)
-#define PAUSE_WAITING_NS (60 * NS_PER_S) // longest interval while its ranks wait
-#define DRAIN_RANKS_MAX 1024		 // ranks to log when a drain of this node is advised
-#define LOGGED_RANKS_MAX 16		 // ranks of one communicator in the log
+#define PAUSE_FIRST_NS (10 * RAS_NS_PER_SEC)
+#define PAUSE_LONGEST_NS (300 * RAS_NS_PER_SEC)
+#define PAUSE_WAITING_NS (60 * RAS_NS_PER_SEC) // longest interval while its ranks wait
+#define DRAIN_RANKS_MAX 1024		       // ranks to log when a drain of this node is advised
+#define LOGGED_RANKS_MAX 16		       // ranks of one communicator in the log
 
 static uint64_t confirm_ns(const struct jobhost *host) {
 	const uint64_t ns = host->config.limits.confirm_ns;
 
-	return ns != 0 ? ns : 10 * NS_PER_S;
+	return ns != 0 ? ns : 10 * RAS_NS_PER_SEC;
 }
 
 static void

@@ -14,13 +14,13 @@
 #include <jobs/share.h>
 #include <string.h>
 
-#define NS_PER_S UINT64_C(1000000000)
-#define FIRST_NS (2 * NS_PER_S) // most ranks of a job register within this time
-#define LONGEST_NS (512 * NS_PER_S)
-#define OTHERS_NS (10 * NS_PER_S)
-#define OTHERS_STEP_NS (3 * NS_PER_S) // added for each doubling of the lowest rank
-#define ANSWER_NS (5 * NS_PER_S)      // time for the coordinator to answer a request for the roster
-#define TOLD_AGAIN_NS (10 * NS_PER_S)
+#define FIRST_NS (2 * RAS_NS_PER_SEC) // most ranks of a job register within this time
+#define LONGEST_NS (512 * RAS_NS_PER_SEC)
+#define OTHERS_NS (10 * RAS_NS_PER_SEC)
+#define OTHERS_STEP_NS (3 * RAS_NS_PER_SEC) // added for each doubling of the lowest rank
+#define ANSWER_NS \
+	(5 * RAS_NS_PER_SEC) // time for the coordinator to answer a request for the roster
+#define TOLD_AGAIN_NS (10 * RAS_NS_PER_SEC)
 #define PARTS_PER_LOOK 32 // notices with parts of rosters, sent per second
 
 uint64_t watch_fallback_delay_ns(const struct host_comm *comm) {

@@ -2,6 +2,8 @@
 // Limits the new connections of each source.
 #include "net/admission.h"
 
+#include <ras/types.h>
+
 #include <sodium.h>
 
 #include <errno.h>
@@ -9,7 +11,6 @@
 #include <string.h>
 
 #define BUCKETS 4096 // a power of two
-#define NS_PER_SEC UINT64_C(1000000000)
 
 struct bucket {
 	uint64_t paid_until_ns; // each accept adds its cost; at most a second ahead of now
@@ -29,7 +30,7 @@ int admission_create(uint32_t at_once, uint32_t per_second, struct admission **r
 	if (admission == NULL)
 		return -ENOMEM;
 	admission->at_once_max = at_once;
-	admission->cost_ns = NS_PER_SEC / (per_second > 0 ? per_second : 1);
+	admission->cost_ns = RAS_NS_PER_SEC / (per_second > 0 ? per_second : 1);
 	randombytes_buf(admission->secret, sizeof(admission->secret));
 	*ret_admission = admission;
 	return 0;
@@ -56,7 +57,7 @@ admission_request(struct admission *admission, const struct sock_addr *from, uin
 
 	if (bucket->paid_until_ns < now_ns)
 		bucket->paid_until_ns = now_ns;
-	if (bucket->paid_until_ns + admission->cost_ns > now_ns + NS_PER_SEC)
+	if (bucket->paid_until_ns + admission->cost_ns > now_ns + RAS_NS_PER_SEC)
 		return ADMISSION_TOO_FAST;
 	if (bucket->at_once >= admission->at_once_max)
 		return ADMISSION_TOO_MANY;

@@ -13,7 +13,6 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define NS_PER_MS UINT64_C(1000000)
 // Limit of unsent bytes in the kernel. More would only make a keep-alive wait behind them.
 #define UNSENT_BYTES_MAX (128 << 10)
 
@@ -260,7 +259,7 @@ static void set_option(int fd, int level, int option, int value) {
 }
 
 void channel_set_options(const struct channel *channel) {
-	uint64_t stuck_ms = channel->transport->config.stuck_ns / NS_PER_MS;
+	uint64_t stuck_ms = channel->transport->config.stuck_ns / RAS_NS_PER_MS;
 	int fd = channel->source.fd;
 
 	set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);

@@ -45,8 +45,9 @@ struct overlay_served {
 	char line[OVERLAY_LINE_BYTES + 1];
 };
 
-#define OVERLAY_REACH_ASKED 2	// members asked in one round
-#define OVERLAY_REACH_TRIES 8	// connection tries for other nodes at once
+#define OVERLAY_REACH_TRY_NS (3 * RAS_NS_PER_SEC) // longest duration of one try to connect
+#define OVERLAY_REACH_ASKED 2			  // members asked in one round
+#define OVERLAY_REACH_TRIES 8			  // connection tries for other nodes at once
 #define OVERLAY_REACH_ASKERS 64 // askers that are remembered; the oldest makes room
 #define OVERLAY_REACH_ANSWER_BYTES 256
 #define OVERLAY_REACH_WORDS_BYTES 160 // words that fit, with an address, into an event

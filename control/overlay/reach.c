@@ -23,7 +23,8 @@
 	(2 * RAS_NS_PER_SEC) // after joining: the members that are asked know us by then
 #define PAUSE_FIRST_NS (5 * RAS_NS_PER_SEC)
 #define PAUSE_MAX_NS (300 * RAS_NS_PER_SEC)
-#define CALL_TIMEOUT_NS (6 * RAS_NS_PER_SEC) // the other node takes at most 3 s
+// The other node takes at most OVERLAY_REACH_TRY_NS.
+#define CALL_TIMEOUT_NS (2 * OVERLAY_REACH_TRY_NS)
 
 // Words of the other node's answer, and their meaning here.
 static const struct {

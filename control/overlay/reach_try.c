@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRY_TIMEOUT_NS (3 * RAS_NS_PER_SEC)
 #define ASKER_INTERVAL_NS RAS_NS_PER_SEC
 
 // Must run outside of the core, because the answer is an input to the core.
@@ -122,7 +121,8 @@ bool overlay_reach_serve(struct overlay *overlay, struct overlay_served *served)
 		if (sock_addr_is_any(&try->from))
 			transport_local_address(overlay->transport, try->conn, &try->from);
 		err = loop_timer_set(
-			overlay->loop, &try->deadline, loop_now_ns(overlay->loop) + TRY_TIMEOUT_NS
+			overlay->loop, &try->deadline,
+			loop_now_ns(overlay->loop) + OVERLAY_REACH_TRY_NS
 		);
 	}
 	if (err != 0) {
