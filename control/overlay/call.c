@@ -361,36 +361,30 @@ void overlay_call_ended(struct overlay *overlay, const struct ras_transfer_end *
 
 // End of a turn: ended calls, new questions, waiting answers.
 
-static struct overlay_call *call_first_ended(const struct overlay *overlay) {
-	struct overlay_call *call = overlay->calls;
-
-	while (call != NULL && !call->over)
-		call = call->next;
-	return call;
-}
-
-static struct overlay_served *served_first_new(const struct overlay *overlay) {
-	struct overlay_served *served = overlay->served;
-
-	while (served != NULL && served->begun)
-		served = served->next;
-	return served;
-}
-
 static void on_call_finish(struct loop_job *job) {
 	struct overlay *overlay = container_of(job, struct overlay, finish);
 	struct overlay_served *served;
 	struct overlay_call *call;
 
-	while ((call = call_first_ended(overlay)) != NULL) {
+	// Callbacks may change the lists, so each search starts at the front again.
+	for (call = overlay->calls; call != NULL;) {
+		if (!call->over) {
+			call = call->next;
+			continue;
+		}
 		overlay_call_cancel(call);
 		call->ended(call, call->err);
+		call = overlay->calls;
 	}
-	while ((served = served_first_new(overlay)) != NULL) {
-		served->begun = true;
-		if (overlay_reach_serve(overlay, served))
+	for (served = overlay->served; served != NULL;) {
+		if (served->begun) {
+			served = served->next;
 			continue;
-		overlay->serve(overlay->serve_ctx, served, served->line);
+		}
+		served->begun = true;
+		if (!overlay_reach_serve(overlay, served))
+			overlay->serve(overlay->serve_ctx, served, served->line);
+		served = overlay->served;
 	}
 	for (served = overlay->served; served != NULL; served = served->next)
 		served->due = served->complete && served->transfer == 0;

@@ -27,12 +27,6 @@ static int ips_compare(const void *a, const void *b) {
 	return sock_addr_compare(a, b);
 }
 
-static bool machine_has_address(const struct overlay *overlay, const struct sock_addr *ip) {
-	return overlay->own_address_count > 0 &&
-	       bsearch(ip, overlay->own_addresses, overlay->own_address_count, sizeof(*ip),
-		       ips_compare) != NULL;
-}
-
 static bool address_was_shared(
 	const struct overlay_shared_address *before,
 	uint32_t count,
@@ -62,7 +56,9 @@ static bool peer_address_is_shared(
 	bool is_own = sock_addr_equal(&ip, &own);
 
 	if (record->id == self->id || record->host_name_id == self->host_name_id ||
-	    !machine_has_address(overlay, &ip))
+	    overlay->own_address_count == 0 ||
+	    bsearch(&ip, overlay->own_addresses, overlay->own_address_count, sizeof(ip),
+		    ips_compare) == NULL)
 		return false;
 	if (is_own && record->address.port != self->address.port)
 		return false;

@@ -148,20 +148,13 @@ tcp_reach_find(const struct overlay *overlay, const struct sock_addr *to) {
 	return NULL;
 }
 
-// Return whether nothing has come back on an open connection since data was sent again. The kernel
-// of a host with a frozen agent would acknowledge the data.
-static bool host_is_unanswered(const struct overlay *overlay, const struct sock_addr *host) {
-	struct transport_segments sent;
-
-	return transport_tcp_segments(overlay->transport, host, &sent) == 0 && sent.unanswered;
-}
-
 void overlay_tcp_reach(
 	const struct overlay *overlay, uint64_t peer, struct overlay_tcp_reach *ret_tcp_reach
 ) {
 	uint64_t now_ns = loop_now_ns(overlay->loop);
 	uint64_t silent_since_ns = now_ns > TCP_REACH_SILENT_NS ? now_ns - TCP_REACH_SILENT_NS : 0;
 	const struct overlay_tcp_result *tcp_found;
+	struct transport_segments sent;
 	struct ras_peer found;
 	uint64_t heard_ns;
 
@@ -195,8 +188,11 @@ void overlay_tcp_reach(
 	if (tcp_found == NULL || now_ns - tcp_found->last.at_ns >= TCP_REACH_LIFE_NS ||
 	    tcp_found->last.at_ns < heard_ns)
 		return;
+	// Nothing has come back on an open connection since data was sent again. The kernel of a
+	// host with a frozen agent would acknowledge the data.
 	if (tcp_found->last.reach == VERDICT_REACH_ACCEPTS &&
-	    host_is_unanswered(overlay, &found.record->address))
+	    transport_tcp_segments(overlay->transport, &found.record->address, &sent) == 0 &&
+	    sent.unanswered)
 		return;
 	ret_tcp_reach->reach = tcp_found->last.reach;
 	ret_tcp_reach->at_ns = ret_tcp_reach->since_ns = tcp_found->last.at_ns;
