@@ -61,7 +61,7 @@ const char *spawn_end_name(enum spawn_end end) {
 const char *spawn_failure_text(int status) {
 	if (status == SPAWN_NO_USER)
 		return "there is no such user";
-	return status < 0 ? strerrordesc_np(-status) : "no reason";
+	return status < 0 ? strerrordesc_np(-status) : "unknown reason";
 }
 
 int spawn_fork(struct spawn_helper *ret_helper) {

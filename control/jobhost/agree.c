@@ -302,7 +302,9 @@ void agree_apply_set(
 	const struct gone *newest
 ) {
 	const struct set_causes causes = {
-		make_gone_rank(0, "the agents of its job agree on it", loop_now_ns(host->loop)),
+		make_gone_rank(
+			0, "other agents of its job report it gone", loop_now_ns(host->loop)
+		),
 		newest};
 	uint32_t *told, told_count;
 

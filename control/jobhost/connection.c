@@ -87,7 +87,7 @@ static bool on_hello(struct host_connection *connection, const union packet *pac
 
 	if (!text_is_terminated(packet->hello.job_id, JOB_ID_BYTES)) {
 		descriptor_close_async(page_fd, connection->uid);
-		return refuse_bad_packet(connection, "the job id has no end");
+		return refuse_bad_packet(connection, "the job id is not terminated");
 	}
 	process = hello_accept(host, &packet->hello, connection->source.fd, page_fd, reason);
 	if (process == NULL) {
@@ -110,7 +110,9 @@ static bool on_register(struct host_connection *connection, const union packet *
 	struct host_rank *rank;
 
 	if (!text_is_terminated(packet->registration.name, JOB_NAME_BYTES))
-		return refuse_bad_packet(connection, "the name of a communicator has no end");
+		return refuse_bad_packet(
+			connection, "the name of the communicator is not terminated"
+		);
 	rank = rank_add(connection->process, &packet->registration, reason);
 	if (rank == NULL) {
 		connection_send_refusal(connection, packet->registration.comm, reason);
@@ -134,7 +136,7 @@ static bool on_report(struct host_connection *connection, const union packet *pa
 	struct host_rank *rank = rank_find(connection->process, packet->report.comm);
 
 	if (!text_is_terminated(packet->report.reason, JOB_REASON_BYTES))
-		return refuse_bad_packet(connection, "the reason of a report has no end");
+		return refuse_bad_packet(connection, "the reason of the report is not terminated");
 	if (rank == NULL || packet->report.rank >= rank->told.size)
 		return true;
 	connection->host->counters.reports++;
@@ -160,9 +162,11 @@ static bool on_failed(struct host_connection *connection, const union packet *pa
 
 	if (said->count > JOB_FAILED_MAX || said->first > said->total ||
 	    said->count > said->total - said->first)
-		return refuse_bad_packet(connection, "a failed set with more ranks than it has");
+		return refuse_bad_packet(
+			connection, "a part of a failed set exceeds the size of the set"
+		);
 	if (rank != NULL && !ranks_ascend(said, rank->told.size))
-		return refuse_bad_packet(connection, "a failed set whose ranks do not ascend");
+		return refuse_bad_packet(connection, "the ranks of a failed set do not ascend");
 	if (rank != NULL && said->view != 0)
 		agree_restore_set(connection->host, rank, said);
 	return true;
@@ -198,16 +202,18 @@ handle_parent_packet(struct host_connection *connection, const union packet *pac
 	    !connection->is_parent && connection->pid > 0) {
 		if (!has_connection_quota(connection->host, connection->uid, true))
 			return refuse_connection(
-				connection, "the user has too many parents already"
+				connection, "the user has too many connected launchers already"
 			);
 		connection->is_parent = true;
 		return true;
 	}
 	if (!connection->is_parent || packet->head.kind != JOB_EXITED ||
 	    size != sizeof(packet->exited))
-		return refuse_bad_packet(connection, "the first packet is no greeting");
+		return refuse_bad_packet(connection, "the first packet is not a greeting");
 	if (packet->exited.cause < JOB_EXIT_STATUS || packet->exited.cause > JOB_EXIT_MEMORY)
-		return refuse_bad_packet(connection, "an end of a process that there is not");
+		return refuse_bad_packet(
+			connection, "the reported exit of a process has an unknown cause"
+		);
 	process_report_child_exit(connection, &packet->exited);
 	return true;
 }
@@ -232,7 +238,7 @@ static bool handle_packet(
 
 	if (size < sizeof(packet->head) || packet->head.magic != JOB_SOCKET_MAGIC) {
 		descriptor_close_async(page_fd, connection->uid);
-		return refuse_bad_packet(connection, "this is no packet of libtocsin");
+		return refuse_bad_packet(connection, "the packet is not from libtocsin");
 	}
 	if (connection->process == NULL && !connection->is_parent &&
 	    packet->head.kind == JOB_HELLO && size == sizeof(packet->hello)) {
@@ -254,7 +260,7 @@ static bool handle_packet(
 			return messages[n].take(connection, packet);
 	if (connection->process == NULL)
 		return handle_parent_packet(connection, packet, size);
-	return refuse_bad_packet(connection, "a packet of another kind or size");
+	return refuse_bad_packet(connection, "the packet has an unknown kind or a wrong size");
 }
 
 // Read one packet. Returns false if nothing is left to read, or if the connection was closed.
@@ -295,7 +301,7 @@ static bool receive_packet(struct host_connection *connection) {
 	}
 	if ((size_t)size > sizeof(packet)) {
 		descriptor_close_async(fd, connection->uid);
-		return refuse_bad_packet(connection, "a packet that is too long");
+		return refuse_bad_packet(connection, "the packet is too long");
 	}
 	return handle_packet(connection, &packet, (size_t)size, fd);
 }

@@ -22,19 +22,19 @@ static const char *page_fd_reject_reason(int fd, uint64_t page_bytes, struct sta
 	int seals;
 
 	if (fd < 0)
-		return "no memory was handed over";
+		return "the process passed no memory file";
 	// F_GET_SEALS comes first because it asks no file system. fstat() does, and a user's own
 	// file system may never answer.
 	seals = fcntl(fd, F_GET_SEALS);
 	if (seals < 0 || fstat(fd, ret_status) < 0 || !S_ISREG(ret_status->st_mode) ||
 	    fstatfs(fd, &system) < 0 || system.f_type != MEMORY_FILE_SYSTEM)
-		return "what was handed over is no memory file";
+		return "the passed descriptor is not a memory file";
 	if (page_bytes != JOB_PAGE_BYTES || (uint64_t)ret_status->st_size != JOB_PAGE_BYTES)
-		return "the memory that was handed over has another size";
+		return "the passed memory file has a wrong size";
 	if ((seals & SEALS_WANTED) != SEALS_WANTED)
-		return "the memory that was handed over is not sealed: its size could change";
+		return "the passed memory file is not sealed, so its size could change";
 	if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY)
-		return "the memory that was handed over cannot be read";
+		return "the passed memory file is not readable";
 	return NULL;
 }
 
@@ -96,13 +96,15 @@ verify_and_watch_process(struct host_process *process, char reason[static JOB_RE
 	else if (facts.start_time != process->start_time)
 		snprintf(
 			reason, JOB_REASON_BYTES,
-			"process %d started at another time than it says: it has ended, or its time namespace is another",
+			"process %d started at another time than it reports: it has ended, "
+			"or has another time namespace",
 			process->pid
 		);
 	else if (!process_is_owned_by(process->pid, process->uid))
 		snprintf(
-			reason, JOB_REASON_BYTES, "process %d is not of user %u, who connected",
-			process->pid, process->uid
+			reason, JOB_REASON_BYTES,
+			"process %d does not belong to user %u, who connected", process->pid,
+			process->uid
 		);
 	else {
 		process->parent_pid = facts.parent_pid;
@@ -164,11 +166,15 @@ struct host_process *hello_accept(
 
 	snprintf(reason, JOB_REASON_BYTES, "out of memory");
 	if (getsockopt(socket_fd, SOL_SOCKET, SO_PEERCRED, &who, &length) < 0)
-		snprintf(reason, JOB_REASON_BYTES, "the kernel does not say who connects");
+		snprintf(
+			reason, JOB_REASON_BYTES,
+			"the kernel does not report which process connects"
+		);
 	else if (who.pid <= 0)
 		snprintf(
 			reason, JOB_REASON_BYTES,
-			"the process is in a pid namespace that the agent does not see: its end would not be known"
+			"the process is in a pid namespace that the agent does not see, so its end "
+			"would go unnoticed"
 		);
 	else if (bad != NULL)
 		snprintf(reason, JOB_REASON_BYTES, "%s", bad);

@@ -75,7 +75,7 @@ static void end_nccl_query(struct nccl_ask *ask, const char *why) {
 static void on_query_timeout(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
 	end_nccl_query(
-		container_of(timer, struct nccl_ask, patience), "no whole report within 10 s"
+		container_of(timer, struct nccl_ask, patience), "no complete report within 10 s"
 	);
 }
 
@@ -129,12 +129,12 @@ static void scan_answer_lines(struct nccl_ask *ask, const char *bytes, size_t si
 		char why[LINE_BYTES + 64];
 
 		if (ask->sent != strlen(line)) {
-			end_nccl_query(ask, "more is answered than was asked");
+			end_nccl_query(ask, "the answer came before the request was sent");
 			return;
 		}
 		if (bytes[n] != '\n') {
 			if (ask->line_length == sizeof(ask->line) - 1)
-				end_nccl_query(ask, "a line without end");
+				end_nccl_query(ask, "a line of the answer is too long");
 			else if (bytes[n] != '\r')
 				ask->line[ask->line_length++] = bytes[n];
 			continue;
@@ -148,8 +148,8 @@ static void scan_answer_lines(struct nccl_ask *ask, const char *bytes, size_t si
 			continue;
 		}
 		snprintf(
-			why, sizeof(why), "%.*s is answered by \"%s\"", (int)strlen(line) - 1, line,
-			ask->line
+			why, sizeof(why), "the answer to %.*s is \"%s\"", (int)strlen(line) - 1,
+			line, ask->line
 		);
 		end_nccl_query(ask, why);
 	}
@@ -168,13 +168,13 @@ static void receive_answer(struct nccl_ask *ask) {
 			ask, nccl_report_is_complete(&ask->report) ? NULL : "the report was cut off"
 		);
 	} else if (ask->bytes == 0 && !find_answering_user(ask)) {
-		end_nccl_query(ask, "the kernel does not say whose process answers");
+		end_nccl_query(ask, "the kernel does not report which user's process answers");
 	} else if ((ask->bytes += (uint32_t)got) > TOTAL_BYTES_MAX) {
-		end_nccl_query(ask, "a report of more than 64 MiB");
+		end_nccl_query(ask, "the report is longer than 64 MiB");
 	} else if (ask->step < STEPS - 1) {
 		scan_answer_lines(ask, bytes, (size_t)got);
 	} else if (nccl_report_feed(&ask->report, bytes, (size_t)got) != 0) {
-		end_nccl_query(ask, "what is answered is no report");
+		end_nccl_query(ask, "the answer is not a report of NCCL's RAS");
 	}
 }
 

@@ -99,8 +99,8 @@ static void send_trouble_events(
 	enum tocsin_event_kind kind
 ) {
 	const char *words = kind == TOCSIN_PEER_SUSPECT	      ? "seems to be down"
-			    : kind == TOCSIN_PEER_UNREACHABLE ? "is not reached from here"
-							      : "is heard again";
+			    : kind == TOCSIN_PEER_UNREACHABLE ? "cannot be reached from here"
+							      : "answers again";
 	char text[TOCSIN_EVENT_TEXT_BYTES], name[NODE_NAME_BYTES];
 	uint32_t count, told = 0;
 	const struct roster_row *rows = roster_find_node_rows(&comm->roster, node, &count);

@@ -189,7 +189,7 @@ static void describe_exit(const struct host_process *process, char cause[static 
 		);
 		break;
 	case JOBS_EXIT_MEMORY:
-		snprintf(cause, CAUSE_BYTES, "its process was killed for want of memory");
+		snprintf(cause, CAUSE_BYTES, "its process was killed because memory ran out");
 		break;
 	default:
 		snprintf(cause, CAUSE_BYTES, "its process ended");

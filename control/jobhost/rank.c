@@ -56,11 +56,11 @@ void comm_destroy(struct jobhost *host, struct host_comm *comm) {
 static const char *
 registration_reject_reason(struct host_process *process, const struct job_register *told) {
 	if (told->comm == 0)
-		return "communicator 0 is none";
+		return "communicator 0 is not valid";
 	if (told->size == 0 || told->size > JOB_COMM_SIZE_MAX)
-		return "a communicator has 1 to 1048576 ranks";
+		return "the size of a communicator must be 1 to 1048576";
 	if (told->rank >= told->size)
-		return "the rank is not below the size";
+		return "the rank must be below the size";
 	if (process->rank_count >= JOB_COMMS_MAX)
 		return "a process has at most 127 communicators";
 	return NULL;
@@ -142,7 +142,7 @@ struct host_rank *rank_add(
 		return rank;
 	}
 	if (rank != NULL)
-		bad = "the number of the communicator is used already";
+		bad = "another communicator of the process uses this number already";
 	if (bad != NULL) {
 		snprintf(reason, JOB_REASON_BYTES, "%s", bad);
 		return NULL;

@@ -105,8 +105,8 @@ int socket_open(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]) 
 	if (err != 0)
 		snprintf(
 			detail, JOBHOST_DETAIL_BYTES, "[job] socket %s: %s", host->socket_path,
-			err == -EADDRINUSE ? "another agent answers there"
-			: err == -EEXIST   ? "there is a file that is no socket"
+			err == -EADDRINUSE ? "another agent uses it"
+			: err == -EEXIST   ? "a file that is not a socket is there"
 					   : strerrordesc_np(-err)
 		);
 	return err;

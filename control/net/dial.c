@@ -30,7 +30,9 @@ static int bind_interface(struct transport *transport, int fd) {
 	transport->unbound_logged = true;
 	log_event(
 		LOG_LEVEL_WARN, "interface_not_bound", log_str("interface", interface),
-		log_errno("error", err), log_str("instead", "the source address alone is bound")
+		log_errno("error", err),
+		log_str("instead",
+			"only the source address is bound; another interface may be used")
 	);
 	return 0;
 }

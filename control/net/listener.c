@@ -62,7 +62,9 @@ static void connection_admit(
 		sock_addr_format_host(&from, text);
 		log_event(
 			LOG_LEVEL_WARN, "connection_turned_away", log_str("from", text),
-			log_str("why", too_fast ? "too many a second" : "too many")
+			log_str("why", too_fast
+					       ? "too many connections per second from this address"
+					       : "too many connections without a proven key")
 		);
 		reset_connection(fd);
 		return;
@@ -204,9 +206,14 @@ bind_explain(const struct sock_addr *address, int err, bool is_start, char ret_d
 		port_holder_format(&holder, words);
 		snprintf(ret_detail, 256, "%s is held by %s", text, words);
 	} else if (err == -EADDRNOTAVAIL) {
-		snprintf(ret_detail, 256, "%s is no address of this machine", text);
+		snprintf(ret_detail, 256, "%s is not an address of this machine", text);
 	} else if (err == -EACCES) {
-		snprintf(ret_detail, 256, "%s needs a privilege, ports from 1024 on do not", text);
+		snprintf(
+			ret_detail, 256,
+			"listening on %s is not permitted; a port below 1024 needs "
+			"CAP_NET_BIND_SERVICE",
+			text
+		);
 	} else {
 		snprintf(ret_detail, 256, "cannot listen on %s: %s", text, why != NULL ? why : "?");
 	}

@@ -197,7 +197,8 @@ static void receive_message(struct channel *channel) {
 			log_event(
 				LOG_LEVEL_WARN, "proof_not_taken", log_str("peer", peer),
 				log_str("key", key),
-				log_str("likely", "its key or its cluster's name is another one"),
+				log_str("likely",
+					"the peer has another key or another cluster name"),
 				log_u64("unsaid", unsaid)
 			);
 		}

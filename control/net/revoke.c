@@ -41,7 +41,7 @@ static void on_revoke_timer(struct loop_timer *timer, uint64_t now_ns) {
 	sock_addr_format(&channel->peer, peer);
 	log_event(
 		LOG_LEVEL_INFO, "link_revoked", log_str("peer", peer),
-		log_str("why", "its key is no longer in the file")
+		log_str("why", "the key of this connection is no longer in the key file")
 	);
 	transport->counters.revoked++;
 	transport_enter(transport);

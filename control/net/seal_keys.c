@@ -154,9 +154,9 @@ void seal_keys_format(const struct seal_keys *keys, char text[static SEAL_KEYS_T
 
 	used = (size_t)snprintf(
 		text, SEAL_KEYS_TEXT_BYTES,
-		"# The key of a Tocsin cluster: who can read this file is a member.\n"
-		"# The first key starts connections, each is accepted; to replace it see\n"
-		"# tocsin keygen --help.\n"
+		"# Key of a Tocsin cluster. Every user who can read this file can join it.\n"
+		"# The first key starts connections; all keys are accepted. To replace a\n"
+		"# key, see tocsin keygen --help.\n"
 	);
 	for (uint32_t n = 0; n < keys->count; n++) {
 		seal_keys_id(keys, n, id);
@@ -232,9 +232,8 @@ keys_parse_line(struct reader *reader, const char *line, size_t size, struct sea
 
 	if (size < word || memcmp(line, KEY_LINE_WORD, word) != 0)
 		return keys_refuse(
-			reader,
-			"neither a comment (#) nor " KEY_LINE_WORD " and a key; nothing else "
-			"is allowed"
+			reader, "neither a comment (#) nor a key (" KEY_LINE_WORD
+				" and digits); remove this line"
 		);
 	blanks = bytes_span(line + word, size - word, BLANKS);
 	line += word + blanks;
@@ -242,21 +241,25 @@ keys_parse_line(struct reader *reader, const char *line, size_t size, struct sea
 	if (blanks == 0 || size != HEX_LENGTH || bytes_span(line, size, HEX_DIGITS) != size)
 		return keys_refuse(
 			reader,
-			"behind " KEY_LINE_WORD " come a blank and %zu hexadecimal digits, "
-			"nothing else",
+			KEY_LINE_WORD " must be followed by a blank and exactly %zu hexadecimal "
+				      "digits",
 			HEX_LENGTH
 		);
 	if (keys->count == SEAL_KEYS_MAX)
-		return keys_refuse(reader, "a third key; at most %d are allowed", SEAL_KEYS_MAX);
+		return keys_refuse(
+			reader, "this is a third key; a key file has at most %d keys", SEAL_KEYS_MAX
+		);
 	sodium_hex2bin(
 		keys->keys[keys->count].secret, SEAL_SECRET_BYTES, line, size, NULL, NULL, NULL
 	);
 	key_adopt(keys);
 	if (sodium_is_zero(added->secret, sizeof(added->secret)))
-		return keys_refuse(reader, "the key is all zeros; make one by tocsin keygen");
+		return keys_refuse(reader, "the key is all zeros; make a key with tocsin keygen");
 	for (uint32_t n = 0; n + 1 < keys->count; n++) {
 		if (sodium_memcmp(keys->keys[n].secret, added->secret, SEAL_SECRET_BYTES) == 0)
-			return keys_refuse(reader, "the same key as before; two must differ");
+			return keys_refuse(
+				reader, "this key is the same as the first key; the two must differ"
+			);
 	}
 	return 0;
 }
@@ -285,8 +288,9 @@ int seal_keys_parse(
 		reader.line = 0;
 		err = keys_refuse(
 			&reader,
-			"holds no key: a line " KEY_LINE_WORD " and %zu hexadecimal digits; "
-			"make one by tocsin keygen",
+			"the file has no key, which is a line " KEY_LINE_WORD
+			" and %zu hexadecimal "
+			"digits; make a key with tocsin keygen",
 			HEX_LENGTH
 		);
 	}

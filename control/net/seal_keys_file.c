@@ -60,17 +60,17 @@ static int check_directory(const char *path, char *detail) {
 	struct stat status;
 
 	if (lstat(path, &status) != 0)
-		return refuse_errno(detail, neg_errno(), path, "look at this directory");
+		return refuse_errno(detail, neg_errno(), path, "check this directory");
 	if (!owner_is_trusted(status.st_uid))
 		return keys_file_refuse(
 			detail, -EPERM, path,
-			": this directory belongs to user %u; allowed are root and user %u",
+			": this directory belongs to user %u; it must belong to root or user %u",
 			status.st_uid, geteuid()
 		);
 	if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0)
 		return keys_file_refuse(
 			detail, -EPERM, path,
-			": others may write into this directory (mode %04o): chmod go-w",
+			": other users can write to this directory (mode %04o): run chmod go-w",
 			status.st_mode & ALLPERMS
 		);
 	return 0;
@@ -115,19 +115,20 @@ static int keys_file_open(
 	if (fd < 0)
 		return refuse_open(detail, neg_errno(), path);
 	if (fstat(fd, &status) != 0)
-		return refuse_errno(detail, neg_errno(), path, "look at it");
+		return refuse_errno(detail, neg_errno(), path, "check it");
 	if (!S_ISREG(status.st_mode))
 		return keys_file_refuse(detail, -EPERM, path, ": not a regular file");
 	if (!owner_is_trusted(status.st_uid))
 		return keys_file_refuse(
-			detail, -EPERM, path, ": belongs to user %u; allowed are root and user %u",
-			status.st_uid, geteuid()
+			detail, -EPERM, path,
+			": belongs to user %u; it must belong to root or user %u", status.st_uid,
+			geteuid()
 		);
 	mode = status.st_mode & ALLPERMS;
 	if (mode != 0600 && mode != 0400)
 		return keys_file_refuse(
-			detail, -EPERM, path, ": mode %04o; allowed are 0600 and 0400: chmod 0600",
-			mode
+			detail, -EPERM, path,
+			": mode %04o; it must be 0600 or 0400: run chmod 0600", mode
 		);
 	if (status.st_size > SEAL_KEYS_FILE_BYTES_MAX)
 		return keys_file_refuse(
@@ -241,7 +242,7 @@ static int resolve_new_path(const char *path, char **ret_resolved, char *detail)
 		slash[slash == copy] = '\0';
 	}
 	if (name[0] == '\0')
-		return keys_file_refuse(detail, -EINVAL, path, ": not the name of a file");
+		return keys_file_refuse(detail, -EINVAL, path, ": this is not a file name");
 	directory = realpath(slash == NULL ? "." : copy, NULL);
 	if (directory == NULL)
 		return refuse_errno(detail, neg_errno(), path, "find its directory");

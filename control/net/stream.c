@@ -88,11 +88,11 @@ static enum ras_cause stream_failure_cause(struct channel *channel, int err) {
 	return RAS_CAUSE_STUCK;
 }
 
-static void log_bad_frame(const struct channel *channel, const char *what) {
+static void log_bad_frame(const struct channel *channel, const char *reason) {
 	char peer[SOCK_ADDR_TEXT_BYTES];
 
 	sock_addr_format(&channel->peer, peer);
-	log_event(LOG_LEVEL_WARN, "frame_refused", log_str("peer", peer), log_str("why", what));
+	log_event(LOG_LEVEL_WARN, "frame_refused", log_str("peer", peer), log_str("why", reason));
 }
 
 // Decrypt all complete frames and pass them on. The beginning of the next one moves to the front.
@@ -108,7 +108,7 @@ static void channel_take_frames(struct channel *channel) {
 		length = le32toh(length);
 		if (length < SEAL_OVERHEAD || length > CHANNEL_SEALED_MAX) {
 			transport->counters.frames_malformed++;
-			log_bad_frame(channel, "malformed");
+			log_bad_frame(channel, "invalid size");
 			channel_fail(channel, RAS_CAUSE_PROTOCOL);
 			return;
 		}
@@ -117,7 +117,9 @@ static void channel_take_frames(struct channel *channel) {
 		at += sizeof(length);
 		if (seal_decrypt(&channel->seal, received + at, length, transport->scratch) != 0) {
 			transport->counters.frames_forged++;
-			log_bad_frame(channel, "forged");
+			log_bad_frame(
+				channel, "cannot be decrypted: altered, repeated or out of order"
+			);
 			channel_fail(channel, RAS_CAUSE_PROTOCOL);
 			return;
 		}

@@ -99,7 +99,11 @@ static int check_listen_address(
 	if (!seal_keys_is_keyless(config->keys) || sock_addr_is_loopback(listen))
 		return 0;
 	sock_addr_format(listen, text);
-	snprintf(ret_detail, 256, "without a key only loopback is allowed, not %s", text);
+	snprintf(
+		ret_detail, 256,
+		"an agent without a key may listen on loopback only, not on %s: set [overlay] key",
+		text
+	);
 	return -EPERM;
 }
 

@@ -344,7 +344,7 @@ int join_list_check(const char *text, size_t length, struct parse_error *error) 
 	int err = 0;
 
 	if (copy == NULL)
-		return parse_fail(error, -ENOMEM, text, length, "is more than memory holds");
+		return parse_fail(error, -ENOMEM, text, length, "cannot be checked: out of memory");
 	if (strlen(copy) == 0)
 		return 0; // no address to join through
 	while (err == 0 && item_next(&rest, &item, &item_length))

@@ -186,25 +186,25 @@ static int object_parse(
 	int version;
 	size_t n;
 
-	*ret_reason = "it is no list of members";
+	*ret_reason = "the file is not a list of members";
 	if (json_unpack(
 		    object, "{s:i,s:s,s:s,s:o}", "version", &version, "cluster", &its_cluster,
 		    "node", &its_node, "members", &members
 	    ) != 0)
 		return -EBADMSG;
-	*ret_reason = "it is of another version";
+	*ret_reason = "the file has an unsupported version";
 	if (version != MEMBER_LIST_VERSION)
 		return -EBADMSG;
-	*ret_reason = "it is of another cluster";
+	*ret_reason = "the file belongs to another cluster";
 	if (strcmp(its_cluster, cluster) != 0)
 		return -EXDEV;
-	*ret_reason = "it is of another node";
+	*ret_reason = "the file belongs to another node";
 	if (strcmp(its_node, node) != 0)
 		return -EXDEV;
-	*ret_reason = "more members than are kept";
+	*ret_reason = "the file has too many members";
 	if (!json_is_array(members) || json_array_size(members) > MEMBER_LIST_MAX)
 		return -EBADMSG;
-	*ret_reason = "a member that cannot be";
+	*ret_reason = "the file has an invalid member";
 	json_array_foreach(members, n, entry) {
 		struct member member;
 

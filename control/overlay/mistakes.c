@@ -44,7 +44,8 @@ void overlay_stranger_words(
 	sock_addr_format(address, text);
 	snprintf(
 		ret_words, STATE_TEXT_BYTES,
-		"at %s, the address of %.48s, %.48s answers: see listen and advertise of both",
+		"at %s, the address of %.48s, %.48s answers: check listen and advertise of both "
+		"nodes",
 		text, name, other
 	);
 }
@@ -66,7 +67,7 @@ void overlay_conflict_words(
 	overlay_other_address_words(event, other);
 	snprintf(
 		ret_words, STATE_TEXT_BYTES,
-		"the one at %s has this name, and another one at %s wants it", held, other
+		"the agent at %s has this name, and another agent at %s uses it, too", held, other
 	);
 }
 
@@ -117,7 +118,7 @@ static void clones_words(
 		snprintf(more, sizeof(more), " (and %u more)", clones->count - 2);
 	snprintf(
 		ret_words, STATE_TEXT_BYTES,
-		"%.63s and %.63s%s have one host identity, but are not of one boot: "
+		"%.63s and %.63s%s have the same host identity but run on different machines: "
 		"set [node] host on each",
 		first, second, more
 	);
@@ -156,7 +157,7 @@ static void unlisted_words(const struct overlay *overlay, char ret_words[static 
 		snprintf(more, sizeof(more), " and %u more", overlay->unlisted_count - 1);
 	snprintf(
 		ret_words, STATE_TEXT_BYTES,
-		"members that [overlay] expect does not name: %.63s%s; add them there, or stop "
+		"members missing in [overlay] expect: %.63s%s; add them there, or stop "
 		"their agents",
 		name, more
 	);

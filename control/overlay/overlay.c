@@ -495,7 +495,10 @@ int overlay_change_address(
 	if (err == 0)
 		overlay_reach_ask_again(overlay);
 	else
-		snprintf(ret_detail, 256, "listens there, but cannot tell others of it yet");
+		snprintf(
+			ret_detail, 256,
+			"the agent listens on the new address, but cannot announce it yet"
+		);
 	return err;
 }
 

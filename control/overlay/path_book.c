@@ -190,9 +190,11 @@ read_baselines(struct path_book *book, const char *at, const char *end, uint64_t
 		// A path that occurs twice makes the count wrong.
 		if (!read_past(at, &past) || book->count == PATH_BOOK_PATHS_MAX ||
 		    !path_book_put(book, &past))
-			return "a path in it cannot be";
+			return "the file has an invalid path";
 	}
-	return book->count == count ? NULL : "it does not hold as many paths as it says";
+	return book->count == count
+		       ? NULL
+		       : "the number of paths differs from the number in the last line";
 }
 
 int path_book_parse(
@@ -203,16 +205,16 @@ int path_book_parse(
 
 	book->count = 0;
 	if (!field_match_word(&at, "paths") || !field_read_u64(&at, UINT64_MAX, &version))
-		reason = "it is no such file";
+		reason = "the file is not a list of path baselines";
 	else if (version != PATH_BOOK_VERSION)
-		reason = "it is of another version";
+		reason = "the file has an unsupported version";
 	else if (!field_read_u64(&at, UINT64_MAX, &found) || !line_ends(at))
-		reason = "it is no such file";
+		reason = "the file is not a list of path baselines";
 	else if (found != observer)
-		reason = "it is of another node";
+		reason = "the file belongs to another node";
 	if (reason == NULL) {
 		end = text_find_end(text, &count);
-		reason = end == NULL ? "it was cut short or altered"
+		reason = end == NULL ? "the file was cut short or altered"
 				     : read_baselines(book, strchr(text, '\n') + 1, end, count);
 	}
 	if (reason == NULL)

@@ -34,9 +34,9 @@ static const struct {
 } outcomes[] = {
 	{"reached", RAS_CAUSE_NONE, "reached it"},
 	{"refused", RAS_CAUSE_REFUSED, "was refused"},
-	{"timeout", RAS_CAUSE_TIMEOUT, "had no answer"},
-	{"unreachable", RAS_CAUSE_UNREACHABLE, "found no way"},
-	{"stranger", RAS_CAUSE_PROOF, "found who does not prove the key"},
+	{"timeout", RAS_CAUSE_TIMEOUT, "got no answer"},
+	{"unreachable", RAS_CAUSE_UNREACHABLE, "found no route"},
+	{"stranger", RAS_CAUSE_PROOF, "found a server that does not prove the key"},
 	{"other", RAS_CAUSE_CONFLICT, "found"},
 };
 #define OUTCOME_COUNT (sizeof(outcomes) / sizeof(outcomes[0]))
@@ -300,7 +300,7 @@ static void prover_ask_next(struct overlay *overlay) {
 	address = announced_address(overlay);
 	sock_addr_format(&address, text);
 	snprintf(
-		overlay->reach.words, sizeof(overlay->reach.words), "%s is not reached: %s", text,
+		overlay->reach.words, sizeof(overlay->reach.words), "%s is unreachable: %s", text,
 		ask->words
 	);
 	if (is_first)

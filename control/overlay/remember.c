@@ -327,13 +327,13 @@ void overlay_alone_words(const struct overlay *overlay, char ret_words[static ST
 	if (count > 0)
 		snprintf(
 			ret_words, STATE_TEXT_BYTES,
-			"alone in a ring of its own, though it remembers %u: %.*s", count,
+			"this node is alone, but remembers %u other members: %.*s", count,
 			STATE_TEXT_BYTES - 80, names
 		);
 	else
 		snprintf(
 			ret_words, STATE_TEXT_BYTES,
-			"alone in a ring of its own, though %u nodes are expected",
+			"this node is alone, but %u nodes are expected",
 			overlay_roster_count(overlay)
 		);
 }
@@ -353,7 +353,8 @@ void overlay_dropped_words(
 	}
 	sock_addr_format(&event->other, address);
 	snprintf(
-		ret_words, STATE_TEXT_BYTES, "what is at %s, remembered as %.*s, refused this node",
-		address, RAS_NAME_MAX, name
+		ret_words, STATE_TEXT_BYTES,
+		"the agent at %s, remembered as %.*s, refused this node", address, RAS_NAME_MAX,
+		name
 	);
 }

@@ -86,8 +86,8 @@ static void shared_address_words(
 	sock_addr_format_host(&shared->address, text);
 	snprintf(
 		ret_words, STATE_TEXT_BYTES,
-		"%s is the address of %.40s, and the machine of %.40s has it too: remove it from "
-		"one of the two",
+		"%s is the address of %.40s, but the machine of %.40s has it, too: remove it from "
+		"one of them",
 		text, other, self
 	);
 }

@@ -32,11 +32,10 @@ static const struct {
 	size_t bytes_max;
 	const char *effect; // effect of its loss
 } texts[STATE_TEXT_COUNT] = {
-	[STATE_PATHS] =
-		{"paths", PATH_BOOK_BYTES, "what is usual on paths is learnt anew after a restart"},
+	[STATE_PATHS] = {"paths", PATH_BOOK_BYTES, "path baselines are relearned after a restart"},
 	[STATE_MEMBERS] =
 		{"members", MEMBER_LIST_BYTES,
-		 "after a restart it joins through those of before, or configured ones"},
+		 "after a restart the agent joins through older or configured addresses"},
 };
 
 struct state {
@@ -152,7 +151,8 @@ static void writer_write_event(struct state *state, int *fd, const struct state_
 	if (state->journal_failures++ == 0)
 		log_event(
 			LOG_LEVEL_WARN, "journal_write_failed", log_errno("error", errno),
-			log_str("effect", "events are not kept until it can be written again")
+			log_str("effect",
+				"events are not stored until the journal can be written again")
 		);
 }
 
@@ -299,7 +299,7 @@ static void start_counter_advance(struct state *state) {
 		// Do not use 1: the cluster may know a larger counter, which the join assigns.
 		log_event(
 			LOG_LEVEL_WARN, "start_counter_unreadable", log_errno("error", err),
-			log_str("effect", "which start this is will be learnt from others")
+			log_str("effect", "other members tell this agent which start this is")
 		);
 		return;
 	}
@@ -386,7 +386,9 @@ struct state *state_close(struct state *state) {
 		state_free(state);
 	} else {
 		pthread_detach(writer);
-		log_event(LOG_LEVEL_WARN, "journal_hangs", log_str("effect", "events are lost"));
+		log_event(
+			LOG_LEVEL_WARN, "journal_hangs", log_str("effect", "queued events are lost")
+		);
 	}
 	return NULL;
 }

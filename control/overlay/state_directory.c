@@ -30,12 +30,12 @@ static int directory_lock(int directory, const char *path, char *detail, int *re
 	if (lock < 0 && errno == EROFS) {
 		log_event(
 			LOG_LEVEL_WARN, "state_directory_read_only", log_str("path", path),
-			log_str("effect", "nothing of this run is kept")
+			log_str("effect", "this run stores no state")
 		);
 		return 0;
 	}
 	if (lock < 0)
-		return state_detail(detail, "cannot make the lock in", path, neg_errno());
+		return state_detail(detail, "cannot create the lock file in", path, neg_errno());
 	if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
 		int err = errno == EWOULDBLOCK ? -EBUSY : neg_errno();
 
@@ -43,7 +43,7 @@ static int directory_lock(int directory, const char *path, char *detail, int *re
 		text[strcspn(text, "\n")] = '\0';
 		snprintf(
 			detail, STATE_DETAIL_BYTES,
-			"the state directory %s is held by another agent, process %s", path, text
+			"the state directory %s is used by another agent, process %s", path, text
 		);
 		return err;
 	}
@@ -58,7 +58,7 @@ const char *state_directory_problem(const struct stat *info) {
 	if (info->st_uid != geteuid() && info->st_uid != 0)
 		return "it belongs to another user";
 	if ((info->st_mode & (S_IWGRP | S_IWOTH)) != 0)
-		return "others may write to it; it needs mode 0755 or less";
+		return "other users can write to it; set mode 0755 or stricter";
 	return NULL;
 }
 
@@ -74,7 +74,7 @@ int state_directory_open(
 
 	if (mkdir(path, 0700) != 0 && errno != EEXIST)
 		return state_detail(
-			ret_detail, "cannot make the state directory", path, neg_errno()
+			ret_detail, "cannot create the state directory", path, neg_errno()
 		);
 	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0 || fstat(directory, &info) != 0)

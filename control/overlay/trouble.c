@@ -27,13 +27,13 @@ failed_connect_words(const struct overlay *overlay, char ret_words[static STATE_
 	if (trouble->failed.family != own.family)
 		snprintf(
 			ret_words, STATE_TEXT_BYTES,
-			"%s cannot be reached from this node's address, %s: another family",
+			"%s cannot be reached from this node's address %s: it is of another family",
 			address, own_address
 		);
 	else if (trouble->cause == RAS_CAUSE_PROOF)
 		snprintf(
 			ret_words, STATE_TEXT_BYTES,
-			"the key is not that of %s, or the cluster's name is not", address
+			"this node has another key or cluster name than the agent at %s", address
 		);
 	else
 		snprintf(ret_words, STATE_TEXT_BYTES, "%s: %s", address, finding_cause_text(cause));
@@ -63,7 +63,8 @@ bool overlay_join_problem(const struct overlay *overlay, char ret_words[static S
 		sock_addr_format(&overlay->remember.name_conflict_at, address);
 		snprintf(
 			ret_words, STATE_TEXT_BYTES,
-			"another live agent holds this node's name, as the one at %s says", address
+			"another live agent holds this node's name, as the agent at %s reports",
+			address
 		);
 		return true;
 	}

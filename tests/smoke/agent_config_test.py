@@ -149,7 +149,7 @@ def what_will_not_do_on_this_machine_is_named_with_the_reason(place):
              ["[health] webhook_user", "there is no user who-is-that"]),
             ({"worker.cores": "0,1023"}, ["[worker] cores", "1023"]),
             ({"node.state_directory": place / "file"}, ["state_directory", "no directory"]),
-            ({"node.state_directory": "/tmp"}, ["state_directory", "/tmp: others may write"]),
+            ({"node.state_directory": "/tmp"}, ["state_directory", "/tmp: other users can write"]),
             ({"client.socket": place / "none" / "s"},
              ["[client] socket", f"cannot write to {place}/none: there is no such directory"]),
             ({"client.socket": place / "file"}, ["[client] socket", "a file that is no socket"]),

@@ -97,7 +97,7 @@ def node_falls():
         # A ring gives up at the first of them, and may not read the next.
         assert {row[0] for row in told} == survivors and {row[1] for row in told} <= {"2", "6"}, out
         # An agent may hear the set from the one that numbers it before it concludes itself.
-        causes = {"its node n3 is down", "the agents of its job agree on it"}
+        causes = {"its node n3 is down", "other agents of its job report it gone"}
         assert "its node n3 is down" in {row[2] for row in told} <= causes, out
         ends = END.findall(out)
         assert {row[0] for row in ends} == survivors, out

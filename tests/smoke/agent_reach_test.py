@@ -31,7 +31,7 @@ def test_told(cluster):
     agents.wait_until("the event", lambda: wrong.events("ADDRESS_UNPROVEN", wrong.name))
     event = wrong.events("ADDRESS_UNPROVEN")[0]
     assert event["cause"] == "refused" and set(event["observers"]) == {"n1", "n2"}, event
-    for part in (f"{address} is not reached: ", f"n1 from {cluster.address(1)} was refused",
+    for part in (f"{address} is unreachable: ", f"n1 from {cluster.address(1)} was refused",
                  f"n2 from {cluster.address(2)} was refused"):
         assert part in event["text"], event
         agents.wait_log(wrong, part)
@@ -47,9 +47,9 @@ def test_shown(cluster):
             capture_output=True, timeout=patience.HANG_SECONDS, check=False)
 
     health = say("health")
-    assert health.returncode == 1 and "is not reached" in health.stdout, health
+    assert health.returncode == 1 and "is unreachable" in health.stdout, health
     assert "Others cannot connect to this node" in say("status").stdout
-    assert f"{cluster.address(WRONG)}:28030 is not reached" in say("why", wrong.name).stdout
+    assert f"{cluster.address(WRONG)}:28030 is unreachable" in say("why", wrong.name).stdout
     assert wrong.ask("HEALTH")["address_problem"], wrong.ask("HEALTH")
     assert wrong.counters()["reach"]["not_reached"] >= 2
     assert sum(agent.counters()["reach"]["tries_failed"] for agent in cluster.agents) >= 2

@@ -137,7 +137,7 @@ def alone_says_so():
         health = first.ask("HEALTH")
         assert health["alone"] and health["grade"] == "warning", health
         assert health["join_problem"].startswith(
-            "alone in a ring of its own, though it remembers 2: n"), health
+            "this node is alone, but remembers 2 other members: n"), health
         for command in ("health", "status"):
             shown = subprocess.run(
                 [str(cluster.tocsin), command, "--socket", str(first.socket)],

@@ -261,7 +261,7 @@ def an_agent_of_another_cluster_goes_on_trying_and_is_let_in_nowhere():
         cluster.wait_until("three tries", lambda: strangers(first) >= 3, PATIENCE_S)
         assert first.log.read_text().count("proof_failed") < strangers(first)
         assert second.ask("HEALTH")["join_problem"] == (
-            f"the key is not that of {first.address}:28030, or the cluster's name is not")
+            f"this node has another key or cluster name than the agent at {first.address}:28030")
         assert second.peers() == {second.name: "alive"} and first.peers() == {first.name: "alive"}
         assert second.leave() == 0
 

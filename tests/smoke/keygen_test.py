@@ -90,7 +90,7 @@ def a_place_that_does_not_do_is_named(place):
                    "make it first, mode 0755", "--output", place / "no" / "key")
     (place / "open").mkdir()
     (place / "open").chmod(0o777)
-    expect_refused(1, f'"{place}/open": others may write into this directory (mode 0777)',
+    expect_refused(1, f'"{place}/open": other users can write to this directory (mode 0777)',
                    "--output", place / "open" / "key")
     expect(os.listdir(place / "open"), [])
 
@@ -161,7 +161,7 @@ def show_checks_the_file_and_prints_ids_alone(place):
     expect(ID.findall(shown), made)
     assert keys_in(path)[0] not in shown, "the key is shown"
     path.chmod(0o640)
-    expect_refused(1, f'"{path}": mode 0640; allowed are 0600 and 0400: chmod 0600',
+    expect_refused(1, f'"{path}": mode 0640; it must be 0600 or 0400: run chmod 0600',
                    "--output", path, "--show")
     expect_refused(1, "mode 0640", "--output", path, "--rotate", "add")
     path.chmod(0o600)
@@ -203,7 +203,7 @@ def options_that_contradict_each_other_are_refused():
     expect_refused(2, "--rotate and --show do not go together", "--rotate", "add", "--show")
     expect_refused(2, "--output - does not go with --show", "--output", "-", "--show")
     expect_refused(2, "--output - does not go with --rotate", "--output", "-", "--rotate", "add")
-    expect_refused(1, '"": not the name of a file', "--output=")
+    expect_refused(1, '"": this is not a file name', "--output=")
 
 
 def the_help_tells_the_procedure():

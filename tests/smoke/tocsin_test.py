@@ -45,13 +45,11 @@ COMMANDS = [["status"], ["health"], ["peers"], ["links"], ["events"], ["why", "n
             ["level", "launches"], ["log", "info"], ["version"], ["top", "--count", "1"],
             ["status", "--nccl"]]
 
-
 def each_command_puts_its_question():
     for arguments, line in LINES:
         with StandIn(ring()) as agent:
             tocsin.ask(agent, *arguments)
             assert line in [seen.strip() for seen in agent.lines], (arguments, agent.lines)
-
 
 def a_timeout_is_passed_on_in_whole_seconds():
     for given, passed in (("1ms", "TIMEOUT 1"), ("1500ms", "TIMEOUT 2"), ("5s", "TIMEOUT 5")):
@@ -59,13 +57,11 @@ def a_timeout_is_passed_on_in_whole_seconds():
             expect(tocsin.ask(agent, "peers", "--timeout", given).returncode, 0)
             expect(agent.lines[1], passed)
 
-
 def comms_refuses_a_timeout_that_is_no_whole_second():
     with StandIn(ring()) as agent:
         done = tocsin.ask(agent, "comms", "--timeout", "500ms")
         expect(done.returncode, 2)
         assert "whole seconds" in done.stderr, done.stderr
-
 
 def every_command_speaks_json_also_when_it_fails():
     bad = [ring(), lambda *_: as_json({"error": "no, for a reason"}), lambda *_: None]
@@ -79,7 +75,6 @@ def every_command_speaks_json_also_when_it_fails():
             expect((command, "error" in told), (command, answer is not bad[0]))
             expect(done.stdout.count("\n"), 1)
 
-
 def a_no_is_1_and_says_why():
     for command in COMMANDS:
         with StandIn(lambda line, in_json: as_json({"error": "nobody knows \"n2\""}) if in_json
@@ -89,13 +84,11 @@ def a_no_is_1_and_says_why():
         expect((command, done.returncode), (command, wanted))
         assert 'nobody knows "n2"' in done.stderr, done.stderr
 
-
 def an_agent_that_turns_clients_away_is_quoted():
     with StandIn(lambda *_: b"ERROR: Too many clients: 64 are connected\n", greet=False) as agent:
         done = tocsin.ask(agent, "peers")
     expect((done.returncode, done.stdout, done.stderr),
            (3, "", "tocsin peers: Too many clients: 64 are connected\n"))
-
 
 def an_agent_that_closes_early_is_no_answer():
     half = {True: b'{"peers":[{"node"', False: b"half a li"}
@@ -112,7 +105,6 @@ def an_agent_that_closes_early_is_no_answer():
             expect(done.returncode, 3)
             assert "ended the connection" in done.stderr, done.stderr
 
-
 def an_agent_that_never_answers_is_given_up():
     for command in (["peers"], ["health", "--json"]):
         with StandIn(hang) as agent:
@@ -122,13 +114,11 @@ def an_agent_that_never_answers_is_given_up():
     with StandIn(hang) as agent:
         expect(tocsin.ask(agent, "health", "--exit=npd", "--timeout=1ms").returncode, 2)
 
-
 def ping_over_rdma_is_waited_for_as_long_as_its_reads_may_take():
     with StandIn(hang) as agent:
         done = tocsin.ask(agent, "ping", "--rdma", "--count", "1", "n1", "--timeout", "1ms")
     expect(done.returncode, 3)
     assert re.search(r"did not answer in time, which was 4(\.0\d*)? s", done.stderr), done.stderr
-
 
 def who_waits_for_a_frozen_agent_is_told_for_what_and_until_when():
     for command in (["status"], ["peers"], ["status", "--json"]):
@@ -141,7 +131,6 @@ def who_waits_for_a_frozen_agent_is_told_for_what_and_until_when():
                         r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(.* more\)$", said[0]), said
         assert agent.path in said[1] and (
             " accepted the connection, but did not answer in time, which was 2.1" in said[1]), said
-
 
 def options_that_commands_share_may_stand_before_them():
     with StandIn(ring()) as agent:
@@ -162,7 +151,6 @@ def options_that_commands_share_may_stand_before_them():
         expect((wrong, done.returncode, done.stdout), (wrong, 2, ""))
         assert why in done.stderr, done.stderr
 
-
 def columns_are_cut_for_a_terminal_only():
     words = "words that are longer than the column which they would stand in, by far"
     name = "a-node-whose-name-is-longer-than-its-column"
@@ -181,7 +169,6 @@ def columns_are_cut_for_a_terminal_only():
         shown = in_a_terminal("peers", *agent.where, NO_COLOR="1")
         assert name not in shown and re.search(name[:21] + "[a-z0-9-]*~", shown), shown
 
-
 def agents_of_other_versions_are_answered_as_far_as_they_go():
     # One of before has rows of which some facts are missing, and does not know each command.
     with StandIn(ring()) as agent:
@@ -194,7 +181,6 @@ def agents_of_other_versions_are_answered_as_far_as_they_go():
             expect((done.returncode, done.stderr),
                    (1, "tocsin checks: Unknown command CHECKS\n"))
 
-
 def what_is_no_agent_is_named_as_such():
     foreign = [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00\xff\xfe\n", b"SERVER PROTOCOL x\n",
                b"\x1b[2JSERVER\n", b"SERVER PROTOCOL 2\nNO\n"]
@@ -205,7 +191,6 @@ def what_is_no_agent_is_named_as_such():
         assert "is no tocsind: it said" in done.stderr, done.stderr
         expect_harmless(done.stderr)
 
-
 def a_document_that_is_none_is_refused():
     for said in (b"{\"peers\":[}\n", b"[]\n", b"OK\n", b"\n", b"{\"a\":\"\xff\"}\n", b"nonsense\n",
                  b"[" * 100000 + b"\n"):
@@ -214,7 +199,6 @@ def a_document_that_is_none_is_refused():
                 done = tocsin.ask(agent, *command)
             expect((said[:9], command, done.returncode), (said[:9], command, 3))
             assert "is no tocsind" in done.stderr, done.stderr
-
 
 def documents_with_nothing_in_them_harm_nobody():
     for said in (b"{}\n", b'{"findings":7,"alive":"x","missing_nodes":[]}\n',
@@ -225,13 +209,11 @@ def documents_with_nothing_in_them_harm_nobody():
             with StandIn(lambda *_, said=said: said) as agent:
                 expect((command, tocsin.ask(agent, *command).returncode), (command, 0))
 
-
 def an_answer_without_end_is_cut():
     with StandIn(lambda *_: b"x" * (65 << 20)) as agent:
         done = tocsin.ask(agent, "peers")
     expect((done.returncode, done.stdout), (3, ""))
     assert "its answer has no end" in done.stderr, done.stderr
-
 
 def no_order_to_the_terminal_comes_through():
     told = health(grade=HOSTILE, node=HOSTILE, cluster=HOSTILE, dead=1, missing=1,
@@ -258,7 +240,6 @@ def no_order_to_the_terminal_comes_through():
     expect_harmless(done.stdout + done.stderr)
     expect(done.stdout.count("\\x1b[31m\\x07"), 4)
 
-
 def status_of_a_thousand_fits_a_screen():
     dead = [f"n{number:04}" for number in range(1, 600, 2)]
     told = health(
@@ -282,19 +263,16 @@ def status_of_a_thousand_fits_a_screen():
                   "next n2 (170 us); prev n3"):
         assert words in done.stdout, (words, done.stdout)
 
-
 def status_shows_the_events_that_matter():
     events = [event(1, "DEAD")] + [event(n, "LINK_UP") for n in range(2, 90)]
     with StandIn(ring(events=events)) as agent:
         shown = tocsin.ask(agent, "status").stdout
     assert " DEAD " in shown and "LINK_UP" not in shown, shown
 
-
 def names_that_are_no_hostlist_are_shown_as_they_are():
     told = health(dead=2, findings=[finding("a b"), finding("ä")])
     with StandIn(ring(told)) as agent:
         assert "a b,ä" in tocsin.ask(agent, "status").stdout
-
 
 def health_exits_as_the_grade_says():
     for grade, nagios, npd in (("ok", 0, 0), ("warning", 1, 0), ("critical", 2, 1),
@@ -305,12 +283,10 @@ def health_exits_as_the_grade_says():
                     done = tocsin.ask(agent, "health", "--exit", style, *options)
                 expect((grade, style, options, done.returncode), (grade, style, options, wanted))
 
-
 def a_mistake_in_a_check_is_unknown_not_critical():
     for arguments in (["health", "--exit", "zabbix"], ["health", "--exot"], ["health", "a", "b"],
                       ["health", "--line", "--json"]):
         expect(tocsin(*arguments).returncode, 3)
-
 
 def a_check_without_an_answer_says_so_where_checks_are_read():
     done = tocsin("health", "--line", "--socket", "/nonexistent/sock")
@@ -318,9 +294,9 @@ def a_check_without_an_answer_says_so_where_checks_are_read():
     assert done.stdout.startswith("unknown: cannot reach the agent"), done.stdout
     assert len(done.stdout) <= 81, done.stdout
 
-
 def a_check_says_what_is_wrong_with_the_agent_itself():
-    wrong = "at 10.0.0.3:28030, the address of n3, n4 answers: see listen and advertise of both"
+    wrong = ("at 10.0.0.3:28030, the address of n3, n4 answers: "
+             "check listen and advertise of both nodes")
     row = finding("n1", "alive", grade="unknown", verdict="unknown", reason="NotMember",
                   evidence="")
     for told, said in (
@@ -341,7 +317,6 @@ def a_check_says_what_is_wrong_with_the_agent_itself():
             line = tocsin.ask(agent, "health", "--line").stdout
         assert line.startswith(said) and len(line) <= 81, (line, said)
 
-
 def status_says_which_neighbour_is_lost_and_when_strangers_came():
     told = health(strangers={"count": 17, "last": "10.0.0.9:4711", "ago_s": 53.0})
     links = [link("n2", state="down"), link("n3", "prev", "delayed"), link("n4", "prev-fallback")]
@@ -350,7 +325,6 @@ def status_says_which_neighbour_is_lost_and_when_strangers_came():
     assert "1 up, 1 late, 1 lost; next n2 (lost); prev n3 (late)" in said, said
     assert ("17 connections with another key or none, the last from 10.0.0.9:4711, 53 s ago\n"
             in said), said
-
 
 def mistakes_are_named_with_what_is_allowed():
     for words, arguments in (
@@ -389,7 +363,6 @@ def mistakes_are_named_with_what_is_allowed():
         assert words in done.stderr, (words, done.stderr)
         expect(done.stderr.count("\n"), 1)
 
-
 def an_absent_agent_is_named_with_what_to_do():
     with StandIn(ring(), listening=False) as agent:
         missing = agent.path + "-not"
@@ -402,7 +375,6 @@ def an_absent_agent_is_named_with_what_to_do():
         expect(done.returncode, 3)
         assert "Connection refused; is tocsind running?" in done.stderr, done.stderr
 
-
 def an_agent_that_is_just_starting_is_waited_for():
     with StandIn(ring(), listening=False) as agent:
         late = threading.Timer(0.2, agent.listen)
@@ -410,7 +382,6 @@ def an_agent_that_is_just_starting_is_waited_for():
         done = tocsin.ask(agent, "peers")
         late.join()
     expect((done.returncode, done.stderr), (0, ""))
-
 
 def the_way_to_the_agent_is_an_option_then_the_environment():
     with StandIn(ring()) as agent, StandIn(ring(), tcp=True) as remote:
@@ -421,7 +392,6 @@ def the_way_to_the_agent_is_an_option_then_the_environment():
         done = tocsin("peers", TOCSIN_SOCKET="")
         expect(done.returncode, 2)
         assert done.stderr.startswith('tocsin peers: TOCSIN_SOCKET: "" is no path'), done.stderr
-
 
 def users_find_their_own_agent_s_socket():
     user = 65534 if os.geteuid() == 0 else None
@@ -439,7 +409,6 @@ def users_find_their_own_agent_s_socket():
     finally:
         shutil.rmtree(copied)
 
-
 def version_is_told_with_and_without_an_agent():
     with StandIn(ring()) as agent:
         done = tocsin.ask(agent, "version")
@@ -453,7 +422,6 @@ def version_is_told_with_and_without_an_agent():
     told = json.loads(tocsin("version", "--json", "--socket", "/nonexistent").stdout)
     expect((told["agent"], told["client"]["protocol"]), (None, 2))
 
-
 def nccl_s_report_ends_with_its_connection():
     for said, options, status in ((b"Job summary\n  fine\n", [], 0), (b"ERROR: no\n", [], 1),
                                   (b'{\n  "a": 1\n}\n', ["--json"], 0), (b"{ half", ["--json"], 3),
@@ -464,7 +432,6 @@ def nccl_s_report_ends_with_its_connection():
         if "--json" in options:
             json.loads(done.stdout)
 
-
 def another_node_s_answer_that_breaks_off_says_so():
     for options, said in (([], b"one row\nERROR: n3 did not answer in time\n"),
                           (["--json"], b'{"peers":[{"no\n{"error":"n3 did not answer in time"}\n')):
@@ -472,7 +439,6 @@ def another_node_s_answer_that_breaks_off_says_so():
             done = tocsin.ask(agent, "peers", "--node", "n3", *options)
         expect(done.returncode, 1)
         assert "n3 did not answer in time" in done.stderr, done.stderr
-
 
 def events_keep_within_100_columns_in_a_pipe():
     words = ("path-degraded, was healthy; PulseSlow: 2 of 3 paths to it are slow: a median of 20 "
@@ -490,7 +456,6 @@ def events_keep_within_100_columns_in_a_pipe():
     assert lines[5].endswith("n" * 63) and lines[6] == " " * 8 + "gone, seen by n1 and n3", lines
     assert " DEAD " in lines[7] and lines[7].endswith("é" * 19), lines  # 100 characters
     expect(lines[9:], [" " * 8 + "x" * 120])  # one word is not broken
-
 
 def events_are_followed_over_a_restart():
     # start -> the events of that run; each run ends with its first question beyond them
@@ -526,7 +491,6 @@ def events_are_followed_over_a_restart():
         else:
             expect([line.split()[0] for line in lines], ["NUMBER", "1", "2", "1", "2", "3"])
 
-
 def in_a_terminal(*arguments, **environment):
     """What a terminal of 100 columns is sent."""
     parent, child = pty.openpty()
@@ -542,7 +506,6 @@ def in_a_terminal(*arguments, **environment):
     os.close(parent)
     return said.decode()
 
-
 def colour_is_for_terminals_that_want_it():
     with StandIn(ring(health(grade="critical"))) as agent:
         for command in ("status", "health"):
@@ -550,7 +513,6 @@ def colour_is_for_terminals_that_want_it():
             assert "\x1b" not in in_a_terminal(command, *agent.where, NO_COLOR="1")
             assert "\x1b" not in in_a_terminal(command, *agent.where, TERM="dumb")
             assert "\x1b" not in tocsin.ask(agent, command).stdout
-
 
 def a_full_disk_is_no_success():
     for command in (["peers"], ["peers", "--json"], ["status"], ["maint", "n2", "on"]):
@@ -560,7 +522,6 @@ def a_full_disk_is_no_success():
             done = tocsin(*command, *agent.where, stdout=full)
         expect((command, done.returncode), (command, 1))
         assert "cannot write the answer: No space left on device" in done.stderr, done.stderr
-
 
 def help_and_the_page_name_every_command_and_option():
     page = tocsin("--man").stdout.replace("\\-", "-")
@@ -579,7 +540,6 @@ def help_and_the_page_name_every_command_and_option():
     for line in page.splitlines():
         assert not line.startswith("'"), line
 
-
 def the_page_is_sound_for_groff():
     if shutil.which("groff") is None:
         raise tap.Skip("groff is not installed")
@@ -587,7 +547,6 @@ def the_page_is_sound_for_groff():
     done = subprocess.run(["groff", "-man", "-ww", "-z", "-Tutf8", "-"], input=page, text=True,
                           capture_output=True, check=False)
     expect((done.returncode, done.stderr), (0, ""))
-
 
 TESTS = [
     each_command_puts_its_question,

@@ -111,7 +111,8 @@ static void health_of_one_that_the_roster_misses_is_unknown_and_drains_nobody(vo
 }
 
 static void node_that_cannot_join_says_why(void **state) {
-	static const char words[] = "the key is not that of 10.0.0.9:28030";
+	static const char words[] =
+		"this node has another key or cluster name than the agent at 10.0.0.9:28030";
 	static const char *const questions[] = {"HEALTH\n", "HEALTH n1\n", "WHY n1\n"};
 	int fd = bench_connect();
 	json_t *object;
@@ -138,7 +139,7 @@ static void node_that_cannot_join_says_why(void **state) {
 }
 
 static void node_that_is_alone_though_it_remembers_others_is_no_ok(void **state) {
-	static const char words[] = "alone in a ring of its own, though it remembers 3";
+	static const char words[] = "this node is alone, but remembers 3 other members";
 	int fd = bench_connect();
 	const char *answer;
 	json_t *object;

@@ -49,13 +49,13 @@ static void a_greeting_that_is_not_right_is_refused_with_its_reason(void **state
 		const char *reason;
 	} rows[] = {
 		{PASS_GOOD, 1, 0, JOB_WELCOME, ""},
-		{PASS_NOTHING, 1, 0, JOB_REFUSED, "no memory"},
+		{PASS_NOTHING, 1, 0, JOB_REFUSED, "no memory file"},
 		{PASS_SMALL, 1, 0, JOB_REFUSED, "size"},
 		{PASS_LARGE, 1, 0, JOB_REFUSED, "size"},
 		{PASS_UNSEALED, 1, 0, JOB_REFUSED, "sealed"},
 		{PASS_GROWING, 1, 0, JOB_REFUSED, "sealed"},
-		{PASS_FILE, 1, 0, JOB_REFUSED, "no memory file"},
-		{PASS_PIPE, 1, 0, JOB_REFUSED, "no memory file"},
+		{PASS_FILE, 1, 0, JOB_REFUSED, "not a memory file"},
+		{PASS_PIPE, 1, 0, JOB_REFUSED, "not a memory file"},
 		{PASS_GOOD, 2, 0, JOB_REFUSED, "version 2"},
 		{PASS_GOOD, 0, 0, JOB_REFUSED, "version 0"},
 		{PASS_GOOD, 1, 1, JOB_REFUSED, "another time"},
@@ -88,7 +88,7 @@ static void a_communicator_that_cannot_be_is_refused_and_the_others_stay(void **
 	} rows[] = {
 		{0, 8, 1, "communicator 0"},  {5, 0, 0, "1048576"},
 		{5, 1u << 31, 0, "1048576"},  {5, UINT32_MAX, UINT32_MAX - 1, "1048576"},
-		{5, 8, 8, "below the size"},  {1, 8, 2, "used already"},
+		{5, 8, 8, "below the size"},  {1, 8, 2, "uses this number already"},
 		{6, 8, 1, "held by process"}, // the same rank twice
 	};
 	struct bed *bed = *state;

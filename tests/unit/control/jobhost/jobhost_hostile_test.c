@@ -447,7 +447,7 @@ static void a_socket_of_a_dead_process_follows_no_other_users_process(void **sta
 	assert_int_equal(kill(other, SIGKILL), 0);
 	assert_int_equal(waitpid(other, &status, 0), other);
 	assert_int_equal(answer, JOB_REFUSED);
-	assert_non_null(strstr(reason, "is not of user 65534"));
+	assert_non_null(strstr(reason, "does not belong to user 65534"));
 	close(fd);
 	close(page);
 	settle(bed);

@@ -48,7 +48,7 @@ static void a_parent_says_how_its_child_ended(void **state) {
 	child_end(bed, &child, 0);
 	assert_true(next_event(bed, &self, &event));
 	assert_int_equal(event.kind, TOCSIN_PEER_GONE);
-	assert_non_null(strstr(event.text, "want of memory"));
+	assert_non_null(strstr(event.text, "memory ran out"));
 	close(parent);
 	member_close(bed, &self);
 }

@@ -157,30 +157,32 @@ struct bad_row {
 };
 
 static const struct bad_row bad_rows[] = {
-	{TEXT(""), "holds no key"},
-	{TEXT("\n \n# tocsin-key-1 " ONE "\n"), "holds no key"},
+	{TEXT(""), "the file has no key"},
+	{TEXT("\n \n# tocsin-key-1 " ONE "\n"), "the file has no key"},
 	{TEXT(ONE), "line 1: neither a comment"},
 	{TEXT("\n\n" ONE "\n"), "line 3: neither a comment"},
 	{TEXT("tocsin-key-2 " ONE), "line 1: neither a comment"},
 	{TEXT("Tocsin-key-1 " ONE), "line 1: neither a comment"},
 	{TEXT("tocsin-key-"), "line 1: neither a comment"},
 	{TEXT("\xef\xbb\xbftocsin-key-1 " ONE), "line 1: neither a comment"},
-	{TEXT("tocsin-key-1"), "line 1: behind tocsin-key-1 come a blank and 64 hexadecimal"},
-	{TEXT("tocsin-key-1" ONE), "line 1: behind tocsin-key-1"},
-	{TEXT("tocsin-key-1 " ONE "0"), "line 1: behind tocsin-key-1"},
-	{TEXT("tocsin-key-1 0" ONE), "line 1: behind tocsin-key-1"},
-	{TEXT("tocsin-key-1 0x" ONE), "line 1: behind tocsin-key-1"},
-	{TEXT("tocsin-key-1 12"), "line 1: behind tocsin-key-1"},
+	{TEXT("tocsin-key-1"),
+	 "line 1: tocsin-key-1 must be followed by a blank and exactly 64 hexadecimal"},
+	{TEXT("tocsin-key-1" ONE), "line 1: tocsin-key-1 must be"},
+	{TEXT("tocsin-key-1 " ONE "0"), "line 1: tocsin-key-1 must be"},
+	{TEXT("tocsin-key-1 0" ONE), "line 1: tocsin-key-1 must be"},
+	{TEXT("tocsin-key-1 0x" ONE), "line 1: tocsin-key-1 must be"},
+	{TEXT("tocsin-key-1 12"), "line 1: tocsin-key-1 must be"},
 	{TEXT("tocsin-key-1 g123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"),
-	 "line 1: behind tocsin-key-1"},
-	{TEXT("tocsin-key-1 " ONE " # mine"), "line 1: behind tocsin-key-1"},
-	{TEXT("tocsin-key-1 " ONE "\0"), "line 1: behind tocsin-key-1"},
-	{TEXT("tocsin-key-1\0" ONE), "line 1: behind tocsin-key-1"},
+	 "line 1: tocsin-key-1 must be"},
+	{TEXT("tocsin-key-1 " ONE " # mine"), "line 1: tocsin-key-1 must be"},
+	{TEXT("tocsin-key-1 " ONE "\0"), "line 1: tocsin-key-1 must be"},
+	{TEXT("tocsin-key-1\0" ONE), "line 1: tocsin-key-1 must be"},
 	{TEXT("\0tocsin-key-1 " ONE), "line 1: neither a comment"},
 	{TEXT("tocsin-key-1 " ZEROS), "line 1: the key is all zeros"},
-	{TEXT("tocsin-key-1 " ONE "\ntocsin-key-1 " ONE), "line 2: the same key as before"},
+	{TEXT("tocsin-key-1 " ONE "\ntocsin-key-1 " ONE),
+	 "line 2: this key is the same as the first key"},
 	{TEXT("tocsin-key-1 " ONE "\ntocsin-key-1 " TWO "\ntocsin-key-1 " THREE "\n"),
-	 "line 3: a third key; at most 2 are allowed"},
+	 "line 3: this is a third key; a key file has at most 2 keys"},
 	{TEXT("tocsin-key-1 " ONE "\nrubbish"), "line 2: neither a comment"},
 };
 
@@ -328,7 +330,7 @@ static void a_file_that_others_could_read_or_write_is_refused(void **state) {
 		if ((modes[n] & S_IRUSR) == 0 && geteuid() != 0)
 			continue; // cannot be opened at all
 		write_file("key", TEXT("tocsin-key-1 " ONE "\n"), modes[n]);
-		snprintf(words, sizeof(words), "mode %04o; allowed are 0600", modes[n]);
+		snprintf(words, sizeof(words), "mode %04o; it must be 0600", modes[n]);
 		expect_refused("key", -EPERM, words);
 	}
 }
@@ -339,7 +341,7 @@ static void a_file_of_another_user_is_refused(void **state) {
 		skip(); // only root can change a file's owner
 	write_file("key", TEXT("tocsin-key-1 " ONE "\n"), 0600);
 	assert_return_code(chown(path_of("key"), STRANGER, 0), errno);
-	expect_refused("key", -EPERM, "belongs to user 12345; allowed are root");
+	expect_refused("key", -EPERM, "belongs to user 12345; it must belong to root");
 }
 
 static void what_is_no_regular_file_is_refused(void **state) {
@@ -364,8 +366,8 @@ static void a_file_where_others_may_write_is_refused_and_a_link_there_too(void *
 	assert_return_code(symlink("open/key", path_of("link")), errno);
 	for (size_t n = 0; n < COUNT_OF(open_modes); n++) {
 		assert_return_code(chmod(path_of("open"), open_modes[n]), errno);
-		expect_refused("open/key", -EPERM, "others may write into this directory");
-		expect_refused("link", -EPERM, "others may write into this directory");
+		expect_refused("open/key", -EPERM, "other users can write to this directory");
+		expect_refused("link", -EPERM, "other users can write to this directory");
 	}
 	// As in /tmp: other users may add files, but cannot replace files of others.
 	assert_return_code(chmod(path_of("open"), 01777), errno);
@@ -397,7 +399,7 @@ static void a_wrong_file_is_refused_with_path_and_line(void **state) {
 	write_file("key", TEXT("# mine\n" ONE "\n"), 0600);
 	expect_refused("key", -EINVAL, "key\": line 2: neither a comment");
 	write_file("key", TEXT(""), 0600);
-	expect_refused("key", -EINVAL, "key\": holds no key");
+	expect_refused("key", -EINVAL, "key\": the file has no key");
 }
 
 static void expect_not_written(const char *path, int err, const char *words) {
@@ -445,11 +447,11 @@ static void a_new_file_never_takes_the_place_of_another(void **state) {
 static void a_new_file_needs_a_directory_that_is_ours(void **state) {
 	(void)state;
 	expect_not_written(path_of("none/key"), -ENOENT, "cannot find its directory");
-	expect_not_written(path_of(""), -EINVAL, "not the name of a file");
-	expect_not_written("", -EINVAL, "not the name of a file");
+	expect_not_written(path_of(""), -EINVAL, "this is not a file name");
+	expect_not_written("", -EINVAL, "this is not a file name");
 	assert_return_code(mkdir(path_of("open"), 0700), errno);
 	assert_return_code(chmod(path_of("open"), 0777), errno);
-	expect_not_written(path_of("open/key"), -EPERM, "others may write into this directory");
+	expect_not_written(path_of("open/key"), -EPERM, "other users can write to this directory");
 	assert_int_equal(count_files(), 1);
 }
 

@@ -100,10 +100,10 @@ static void list_of_another_cluster_or_node_is_not_taken(void **state) {
 	put(2, 2, NOW_S);
 	text = member_list_format(&list, CLUSTER, NODE);
 	assert_int_equal(member_list_parse(&read_back, text, "other", NODE, &reason), -EXDEV);
-	assert_string_equal(reason, "it is of another cluster");
+	assert_string_equal(reason, "the file belongs to another cluster");
 	assert_int_equal(read_back.count, 0);
 	assert_int_equal(member_list_parse(&read_back, text, CLUSTER, "n2", &reason), -EXDEV);
-	assert_string_equal(reason, "it is of another node");
+	assert_string_equal(reason, "the file belongs to another node");
 	assert_int_equal(read_back.count, 0);
 	free(text);
 }

@@ -142,8 +142,8 @@ static void two_live_ones_of_one_host_and_two_boots_are_told_with_what_to_set(vo
 	look();
 	assert_int_equal(mistakes(words), 1);
 	assert_string_equal(
-		words, "n1 and n3 have one host identity, but are not of one boot: set [node] "
-		       "host on each"
+		words, "n1 and n3 have the same host identity but run on different machines: set "
+		       "[node] host on each"
 	);
 	assert_int_equal(stage.notes, 1);
 	assert_int_equal(stage.note.kind, RAS_EVENT_HOST_SHARED);
@@ -164,16 +164,17 @@ static void members_that_the_roster_does_not_name_are_told(void **state) {
 	look();
 	assert_int_equal(mistakes(words), 1);
 	assert_string_equal(
-		words, "members that [overlay] expect does not name: n4; add them there, or stop "
-		       "their agents"
+		words,
+		"members missing in [overlay] expect: n4; add them there, or stop their agents"
 	);
 	add_peer("n9", 9, 0);
 	add_peer("login", 9, 0);
 	look();
 	assert_int_equal(mistakes(words), 1);
 	assert_string_equal(
-		words, "members that [overlay] expect does not name: login and 2 more; add them "
-		       "there, or stop their agents"
+		words,
+		"members missing in [overlay] expect: login and 2 more; add them there, or stop "
+		"their agents"
 	);
 	overlay_set_own_problem(&stage.overlay, OVERLAY_OWN_DEVICE, "a device");
 	overlay_set_own_problem(&stage.overlay, OVERLAY_OWN_RELOAD, "a key");
@@ -271,8 +272,9 @@ static void another_one_at_an_address_is_told_with_both_and_the_address(void **s
 	stage.stranger_err[1] = 0;
 	assert_int_equal(mistakes(words), 1);
 	assert_string_equal(
-		words, "at 10.0.0.2:28030, the address of n1, n2 answers: see listen and advertise "
-		       "of both"
+		words,
+		"at 10.0.0.2:28030, the address of n1, n2 answers: check listen and advertise "
+		"of both nodes"
 	);
 	stage.strangers[1].found = 4711;
 	assert_int_equal(mistakes(words), 1);
@@ -324,8 +326,9 @@ static void an_address_of_two_machines_is_told_once_with_both_nodes(void **state
 	machine_has(both, 2);
 	assert_int_equal(mistakes(words), 1);
 	assert_string_equal(
-		words, "10.0.0.3 is the address of n3, and the machine of n1 has it too: remove it "
-		       "from one of the two"
+		words,
+		"10.0.0.3 is the address of n3, but the machine of n1 has it, too: remove it "
+		"from one of them"
 	);
 	assert_int_equal(stage.notes, 1);
 	assert_int_equal(stage.note.kind, RAS_EVENT_ADDRESS_SHARED);
@@ -471,14 +474,15 @@ static void two_of_one_name_are_told_with_where_both_are(void **state) {
 		(struct sock_addr){.address = {10, 0, 0, 2}, .port = 28030, .family = SOCK_ADDR_V4};
 	overlay_conflict_words(&stage.overlay, &event, words);
 	assert_string_equal(
-		words, "the one at 10.0.0.2:28030 has this name, and another one at "
-		       "10.0.0.9:47262 wants it"
+		words, "the agent at 10.0.0.2:28030 has this name, and another agent at "
+		       "10.0.0.9:47262 uses it, too"
 	);
 	event.other.port = 0; // its listening port is unknown
 	overlay_conflict_words(&stage.overlay, &event, words);
 	assert_string_equal(
 		words,
-		"the one at 10.0.0.2:28030 has this name, and another one at 10.0.0.9 wants it"
+		"the agent at 10.0.0.2:28030 has this name, and another agent at 10.0.0.9 uses "
+		"it, too"
 	);
 	event.other = stage.records[0].address;
 	overlay_conflict_words(&stage.overlay, &event, words);

@@ -128,18 +128,18 @@ static void text_of_another_node_or_version_says_so(void **state) {
 	put(1);
 	path_book_format(&book, SELF + 1, text);
 	assert_int_equal(parse(), -EBADMSG);
-	assert_string_equal(reason, "it is of another node");
+	assert_string_equal(reason, "the file belongs to another node");
 	path_book_format(&book, SELF, text);
 	text[strlen("paths ")] = '2';
 	assert_int_equal(parse(), -EBADMSG);
-	assert_string_equal(reason, "it is of another version");
+	assert_string_equal(reason, "the file has an unsupported version");
 	snprintf(
 		text, sizeof(text), "%s",
 		"\x7f"
 		"ELF"
 	);
 	assert_int_equal(parse(), -EBADMSG);
-	assert_string_equal(reason, "it is no such file");
+	assert_string_equal(reason, "the file is not a list of path baselines");
 }
 
 // Write a complete file with the correct number of lines.

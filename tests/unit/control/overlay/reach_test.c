@@ -240,8 +240,8 @@ static void two_who_do_not_reach_us_are_an_event_with_both_sides(void **state) {
 	assert_int_equal(stage.note.cause, RAS_CAUSE_REFUSED);
 	assert_int_equal(stage.note.observer_count, 2);
 	assert_string_equal(
-		stage.words, "10.0.0.1:28030 is not reached: n2 from 10.0.0.2 was refused; n3 from "
-			     "10.0.0.3 had no answer"
+		stage.words, "10.0.0.1:28030 is unreachable: n2 from 10.0.0.2 was refused; n3 "
+			     "from 10.0.0.3 got no answer"
 	);
 	assert_string_equal(overlay_reach(&stage.overlay)->words, stage.words);
 }
@@ -254,7 +254,7 @@ static void another_one_at_our_address_is_an_event_that_names_it(void **state) {
 	assert_int_equal(stage.note.kind, RAS_EVENT_ADDRESS_UNPROVEN);
 	assert_int_equal(stage.note.cause, RAS_CAUSE_CONFLICT);
 	assert_string_equal(
-		stage.words, "10.0.0.1:28030 is not reached: n2 from 10.0.0.2 found n7"
+		stage.words, "10.0.0.1:28030 is unreachable: n2 from 10.0.0.2 found n7"
 	);
 }
 
@@ -271,7 +271,7 @@ static void name_that_is_no_text_is_another_agent(void **state) {
 		answer(text, 0);
 		assert_string_equal(
 			stage.words,
-			"10.0.0.1:28030 is not reached: n2 from 10.0.0.2 found another agent"
+			"10.0.0.1:28030 is unreachable: n2 from 10.0.0.2 found another agent"
 		);
 	}
 }

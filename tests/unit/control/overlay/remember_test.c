@@ -263,7 +263,7 @@ static void only_another_cluster_is_a_reason_to_forget_who_refuses(void **state)
 		assert_int_equal(overlay_remembered_count(&stage.overlay), 3);
 		overlay_dropped_words(&stage.overlay, &event, words);
 		assert_string_equal(
-			words, "what is at 10.0.0.2:1, remembered as n2, refused this node"
+			words, "the agent at 10.0.0.2:1, remembered as n2, refused this node"
 		);
 		overlay_remember_event(&stage.overlay, &event);
 	}
@@ -388,14 +388,14 @@ static void alone_is_who_remembers_or_expects_others_that_did_not_leave(void **s
 	stage.peer_count = 1; // the former members are in no table
 	assert_true(overlay_is_alone(&stage.overlay));
 	overlay_alone_words(&stage.overlay, words);
-	assert_non_null(strstr(words, "though it remembers 2: n"));
+	assert_non_null(strstr(words, "remembers 2 other members: n"));
 	assert_null(strstr(words, "n3"));
 	assert_int_equal(overlay_forget_remembered(&stage.overlay), 3);
 	assert_false(overlay_is_alone(&stage.overlay));
 	stage.missing = "n9";
 	assert_true(overlay_is_alone(&stage.overlay));
 	overlay_alone_words(&stage.overlay, words);
-	assert_string_equal(words, "alone in a ring of its own, though 2 nodes are expected");
+	assert_string_equal(words, "this node is alone, but 2 nodes are expected");
 	stage.joined = false;
 	assert_false(overlay_is_alone(&stage.overlay)); // waiting is reported separately
 }

@@ -461,9 +461,9 @@ static void a_directory_that_others_can_change_is_refused(void **state) {
 		mode_t mode;
 		const char *words;
 	} cases[] = {
-		{0770, "others may write to it"},
-		{0707, "others may write to it"},
-		{01777, "others may write to it"},
+		{0770, "other users can write to it"},
+		{0707, "other users can write to it"},
+		{01777, "other users can write to it"},
 	};
 	struct state *opened = NULL;
 
