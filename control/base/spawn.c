@@ -353,10 +353,6 @@ void spawn_cancel(struct spawn_request *request) {
 	)!send(job->spawn->helper.fd, &job->head, sizeof(job->head), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-bool spawn_is_alive(const struct spawn *spawn) {
-	return spawn->alive;
-}
-
 const struct spawn_counters *spawn_counters(const struct spawn *spawn) {
 	return &spawn->counters;
 }

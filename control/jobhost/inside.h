@@ -417,13 +417,7 @@ void connection_send_refusal(
 );
 void rank_send_gone(const struct host_rank *rank, const struct gone *gone);
 void rank_send_failed_set(const struct host_rank *rank);
-// Send an event that is no end: suspect, unreachable, back, waiting or stuck.
-void rank_send_event(
-	const struct host_rank *rank,
-	enum tocsin_event_kind kind,
-	uint32_t of_rank,
-	const char *text
-);
+// Send an event that is no end to all local ranks: suspect, unreachable, back, waiting or stuck.
 void comm_send_event(
 	const struct host_comm *comm,
 	enum tocsin_event_kind kind,

@@ -96,37 +96,31 @@ void rank_send_gone(const struct host_rank *rank, const struct gone *gone) {
 	connection_send_packet(rank->process->connection, &event, sizeof(event));
 }
 
-void rank_send_event(
-	const struct host_rank *rank,
-	enum tocsin_event_kind kind,
-	uint32_t of_rank,
-	const char *text
-) {
-	struct job_event event = {
-		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_EVENT},
-		.comm = rank->told.comm,
-		.view = rank->comm->view,
-		.happened_ns = loop_now_ns(rank->process->host->loop),
-		.kind = kind,
-		.rank = of_rank,
-	};
-
-	// Such events may be lost: a process that does not read its socket gets no more of them.
-	if (rank->process->connection == NULL ||
-	    rank->process->connection->waiting_count >= QUEUED_PACKETS_MAX / 4)
-		return;
-	memcpy(event.text, text, strnlen(text, sizeof(event.text) - 1));
-	connection_send_packet(rank->process->connection, &event, sizeof(event));
-}
-
 void comm_send_event(
 	const struct host_comm *comm,
 	enum tocsin_event_kind kind,
 	uint32_t of_rank,
 	const char *text
 ) {
-	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
-		rank_send_event(rank, kind, of_rank, text);
+	struct job_event event = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_EVENT},
+		.view = comm->view,
+		.kind = kind,
+		.rank = of_rank,
+	};
+
+	memcpy(event.text, text, strnlen(text, sizeof(event.text) - 1));
+	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm) {
+		struct host_connection *connection = rank->process->connection;
+
+		// Such events may be lost: a process that does not read its socket gets no more of
+		// them.
+		if (connection == NULL || connection->waiting_count >= QUEUED_PACKETS_MAX / 4)
+			continue;
+		event.comm = rank->told.comm;
+		event.happened_ns = loop_now_ns(rank->process->host->loop);
+		connection_send_packet(connection, &event, sizeof(event));
+	}
 }
 
 void rank_send_failed_set(const struct host_rank *rank) {

@@ -203,6 +203,5 @@ void closed_ports_end(struct transport *transport);
 // Set the options that every connection has, in either direction.
 void channel_set_options(const struct channel *channel);
 
-// The listener.
+// Listen at config.listen, in place of the previous address. transport_stop_accepting() ends it.
 int listener_open(struct transport *transport, char ret_detail[static 256]);
-void listener_close(struct transport *transport);

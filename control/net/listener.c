@@ -296,7 +296,7 @@ int listener_open(struct transport *transport, char ret_detail[static 256]) {
 	return 0;
 }
 
-void listener_close(struct transport *transport) {
+void transport_stop_accepting(struct transport *transport) {
 	struct listener *listener = &transport->listener;
 
 	loop_timer_cancel(transport->loop, &listener->pause);

@@ -156,7 +156,7 @@ int transport_create(
 struct transport *transport_destroy(struct transport *transport) {
 	if (transport == NULL)
 		return NULL;
-	listener_close(transport);
+	transport_stop_accepting(transport);
 	for (uint32_t n = 0; n < transport->channel_count; n++) {
 		if (transport->channels[n].state != CHANNEL_FREE)
 			channel_end(&transport->channels[n]);
@@ -259,10 +259,6 @@ void transport_close(struct transport *transport, uint32_t conn, enum ras_close 
 		channel_close_softly(channel);
 	else
 		channel_end(channel);
-}
-
-void transport_stop_accepting(struct transport *transport) {
-	listener_close(transport);
 }
 
 uint32_t transport_soft_close_count(const struct transport *transport) {

@@ -98,7 +98,8 @@ static int answer_merge(
 
 // Called from inside the core, which must not be called back. So waiters get the answer at the end
 // of the turn.
-void overlay_collected(struct overlay *overlay, const struct ras_collective_result *result) {
+void overlay_collected(void *ctx, const struct ras_collective_result *result) {
+	struct overlay *overlay = ctx;
 	struct overlay_answer *answer;
 	struct overlay_ask *ask;
 
@@ -195,8 +196,9 @@ void overlay_contributor(
 }
 
 bool overlay_contribute(
-	struct overlay *overlay, const struct ras_contribution *wanted, struct wire_writer *writer
+	void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer
 ) {
+	const struct overlay *overlay = ctx;
 	const struct overlay_contributor *contributor;
 
 	if (wanted->kind >= RAS_COLLECT_KIND_END)

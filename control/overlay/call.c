@@ -328,8 +328,8 @@ void overlay_served_end(struct overlay_served *served, int err) {
 	served_send(served);
 }
 
-int overlay_call_read(struct overlay *overlay, struct ras_transfer_read *read) {
-	const struct overlay_served *served = served_find(overlay, read->id);
+int overlay_call_read(void *ctx, struct ras_transfer_read *read) {
+	const struct overlay_served *served = served_find(ctx, read->id);
 	size_t left;
 
 	if (served == NULL || read->offset > served->used)
@@ -341,7 +341,8 @@ int overlay_call_read(struct overlay *overlay, struct ras_transfer_read *read) {
 	return 0;
 }
 
-void overlay_call_ended(struct overlay *overlay, const struct ras_transfer_end *end) {
+void overlay_call_ended(void *ctx, const struct ras_transfer_end *end) {
+	struct overlay *overlay = ctx;
 	struct overlay_served *served;
 	struct overlay_call *call;
 

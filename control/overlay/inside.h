@@ -206,10 +206,10 @@ struct overlay {
 	uint64_t leave_by_ns;
 };
 
-// ask.c
-void overlay_collected(struct overlay *overlay, const struct ras_collective_result *result);
+// ask.c: operations of the core; ctx is the overlay.
+void overlay_collected(void *ctx, const struct ras_collective_result *result);
 bool overlay_contribute(
-	struct overlay *overlay, const struct ras_contribution *wanted, struct wire_writer *writer
+	void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer
 );
 void overlay_ask_init(struct overlay *overlay);
 void overlay_ask_fini(struct overlay *overlay);
@@ -226,9 +226,9 @@ void overlay_port_fini(struct overlay *overlay);
 // call.c: handlers of the core's operations on these ports and transfers.
 bool overlay_call_report(struct overlay *overlay, const struct ras_relay_report *report);
 int overlay_call_deliver(struct overlay *overlay, const struct ras_relay_delivery *delivery);
-int overlay_call_read(struct overlay *overlay, struct ras_transfer_read *read);
+int overlay_call_read(void *ctx, struct ras_transfer_read *read); // ctx: overlay
 int overlay_call_receive(struct overlay *overlay, const struct ras_transfer_segment *segment);
-void overlay_call_ended(struct overlay *overlay, const struct ras_transfer_end *end);
+void overlay_call_ended(void *ctx, const struct ras_transfer_end *end); // ctx: overlay
 void overlay_call_init(struct overlay *overlay);
 void overlay_call_fini(struct overlay *overlay);
 
@@ -250,16 +250,15 @@ const char *overlay_reach_outcome_word(enum ras_cause cause); // RAS_CAUSE_NONE:
 #define OVERLAY_REACH_LINE "REACH"
 bool overlay_reach_serve(struct overlay *overlay, struct overlay_served *served);
 void overlay_reach_serve_stop(struct overlay *overlay);
-// Handle ras_ops.who for one of the tries.
-void overlay_reach_identified(
-	struct overlay *overlay, uint32_t conn, enum ras_cause cause, uint64_t found
-);
+// Handle ras_ops.who for one of the tries; ctx is the overlay.
+void overlay_reach_identified(void *ctx, uint32_t conn, enum ras_cause cause, uint64_t found);
 
 // tcp_reach.c: results of the connections that this node opens.
 void overlay_tcp_reach_begin(struct overlay *overlay, uint32_t conn, const struct sock_addr *to);
 void overlay_tcp_reach_opened(struct overlay *overlay, uint32_t conn);
 void overlay_tcp_reach_ended(struct overlay *overlay, uint32_t conn, enum ras_cause cause);
-void overlay_tcp_reach_kernel(struct overlay *overlay, const struct sock_addr *to, bool answered);
+// Handle transport_ops.kernel_asked; ctx is the overlay.
+void overlay_tcp_reach_kernel(void *ctx, const struct sock_addr *to, bool answered);
 
 // mistakes.c: schedule a pass if the event may change its result.
 void overlay_mistakes_event(struct overlay *overlay, const struct ras_event *event);

@@ -138,29 +138,8 @@ static void op_report(void *ctx, const struct ras_relay_report *report) {
 		overlay_call_report(overlay, report);
 }
 
-static int op_transfer_read(void *ctx, struct ras_transfer_read *read) {
-	return overlay_call_read(ctx, read);
-}
-
 static int op_transfer_take(void *ctx, const struct ras_transfer_segment *segment) {
 	return segment->port == OVERLAY_PORT_ANSWER ? overlay_call_receive(ctx, segment) : -ENOENT;
-}
-
-static void op_transfer_ended(void *ctx, const struct ras_transfer_end *end) {
-	overlay_call_ended(ctx, end);
-}
-
-static bool
-op_contribute(void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer) {
-	struct overlay *overlay = ctx;
-
-	return overlay_contribute(overlay, wanted, writer);
-}
-
-static void op_collected(void *ctx, const struct ras_collective_result *result) {
-	struct overlay *overlay = ctx;
-
-	overlay_collected(overlay, result);
 }
 
 static void op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *payload, size_t size) {
@@ -181,10 +160,6 @@ static void op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *pay
 	);
 }
 
-static void op_who(void *ctx, uint32_t conn, enum ras_cause cause, uint64_t found) {
-	overlay_reach_identified(ctx, conn, cause, found);
-}
-
 static const struct ras_ops core_ops = {
 	.open = op_open,
 	.send = op_send,
@@ -193,13 +168,13 @@ static const struct ras_ops core_ops = {
 	.event = op_event,
 	.deliver = op_deliver,
 	.report = op_report,
-	.transfer_read = op_transfer_read,
+	.transfer_read = overlay_call_read,
 	.transfer_take = op_transfer_take,
-	.transfer_ended = op_transfer_ended,
-	.contribute = op_contribute,
-	.collected = op_collected,
+	.transfer_ended = overlay_call_ended,
+	.contribute = overlay_contribute,
+	.collected = overlay_collected,
 	.notice = op_notice,
-	.who = op_who,
+	.who = overlay_reach_identified,
 };
 
 // Events of the sockets.
@@ -238,17 +213,13 @@ static void on_ended(void *ctx, uint32_t conn, enum ras_cause cause) {
 	ras_conn_ended(overlay->ras, overlay_now_ns(overlay), conn, cause);
 }
 
-static void on_kernel_asked(void *ctx, const struct sock_addr *host, bool answered) {
-	overlay_tcp_reach_kernel(ctx, host, answered);
-}
-
 static const struct transport_ops socket_ops = {
 	.accepted = on_accepted,
 	.opened = on_opened,
 	.frame = on_frame,
 	.writable = on_writable,
 	.ended = on_ended,
-	.kernel_asked = on_kernel_asked,
+	.kernel_asked = overlay_tcp_reach_kernel,
 };
 
 // Lifecycle.

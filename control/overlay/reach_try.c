@@ -48,9 +48,8 @@ static void try_expired(struct loop_timer *timer, uint64_t now_ns) {
 	try_end(try);
 }
 
-void overlay_reach_identified(
-	struct overlay *overlay, uint32_t conn, enum ras_cause cause, uint64_t found
-) {
+void overlay_reach_identified(void *ctx, uint32_t conn, enum ras_cause cause, uint64_t found) {
+	struct overlay *overlay = ctx;
 	struct ras_peer peer;
 
 	for (uint32_t n = 0; n < OVERLAY_REACH_TRIES; n++) {

@@ -103,9 +103,9 @@ void overlay_tcp_reach_ended(struct overlay *overlay, uint32_t conn, enum ras_ca
 	tcp_reach_learn(overlay, tcp_found, reach);
 }
 
-void overlay_tcp_reach_kernel(struct overlay *overlay, const struct sock_addr *to, bool answered) {
+void overlay_tcp_reach_kernel(void *ctx, const struct sock_addr *to, bool answered) {
+	struct overlay *overlay = ctx;
 	struct overlay_tcp_result *tcp_found = tcp_reach_get(overlay, to);
-
 	bool again = tcp_found->under_way; // another connection is under way and has its own result
 
 	tcp_reach_learn(overlay, tcp_found, answered ? VERDICT_REACH_ACCEPTS : VERDICT_REACH_NONE);

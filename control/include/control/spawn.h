@@ -142,6 +142,4 @@ int spawn_run(
 // Kill the program's group at once; the request gets no answer.
 void spawn_cancel(struct spawn_request *request);
 
-// Return whether the helper is alive, so that requests are accepted.
-bool spawn_is_alive(const struct spawn *spawn);
 const struct spawn_counters *spawn_counters(const struct spawn *spawn);
