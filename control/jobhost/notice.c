@@ -184,17 +184,6 @@ void notice_send_stall(
 	(void)flood_notice(host, &writer, bytes);
 }
 
-static void handle_stall(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
-	struct stall stall = {.kind = (enum tocsin_event_kind)wire_get_u8(reader)};
-
-	stall.rank = wire_get_u32(reader);
-	(void)wire_get_string(reader, stall.text, sizeof(stall.text));
-	if (wire_reader_ok(reader) &&
-	    (stall.kind == TOCSIN_COMM_WAITING || stall.kind == TOCSIN_COMM_STUCK) &&
-	    (stall.rank == TOCSIN_NO_RANK || stall.rank < comm->size))
-		stall_notify_ranks(host, comm, &stall);
-}
-
 static void
 handle_roster(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
 	uint32_t count = wire_get_count_u16(reader, ROSTER_ROWS_MAX, ROSTER_ROW_BYTES);
@@ -224,25 +213,6 @@ void notice_send_level(struct jobhost *host, const struct level_order *order) {
 	(void)flood_notice(host, &writer, bytes);
 }
 
-static void handle_level(struct jobhost *host, struct wire_reader *reader) {
-	char job[JOB_ID_BYTES];
-	uint8_t level = wire_get_u8(reader);
-	uint64_t for_ns = wire_get_u64(reader);
-
-	(void)wire_get_string(reader, job, sizeof(job));
-	if (wire_reader_ok(reader))
-		level_apply_notice(host, level, for_ns, job);
-}
-
-static void
-handle_gone_rank(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
-	struct gone gone;
-
-	get_gone_rank(reader, host, &gone);
-	if (wire_reader_ok(reader))
-		agree_add_gone_rank(host, comm, gone.rank, gone.cause, gone.happened_ns, false);
-}
-
 static void
 handle_agreed_set(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
 	uint64_t view = wire_get_u64(reader);
@@ -270,15 +240,23 @@ handle_agreed_set(struct jobhost *host, struct host_comm *comm, struct wire_read
 }
 
 static void handle_notice(struct jobhost *host, const void *bytes, size_t size) {
-	struct wire_reader reader;
 	struct host_comm key = {0}, *comm;
-	uint8_t version, kind;
+	struct stall stall = {0};
+	struct wire_reader reader;
+	char job[JOB_ID_BYTES];
+	uint8_t version, kind, level;
+	struct gone gone;
+	uint64_t for_ns;
 
 	wire_reader_init(&reader, bytes, size);
 	version = wire_get_u8(&reader);
 	kind = wire_get_u8(&reader);
 	if (version == NOTICE_VERSION && kind == NOTICE_LEVEL) {
-		handle_level(host, &reader);
+		level = wire_get_u8(&reader);
+		for_ns = wire_get_u64(&reader);
+		(void)wire_get_string(&reader, job, sizeof(job));
+		if (wire_reader_ok(&reader))
+			level_apply_notice(host, level, for_ns, job);
 		return;
 	}
 	key.comm_hash = wire_get_u64(&reader);
@@ -289,16 +267,37 @@ static void handle_notice(struct jobhost *host, const void *bytes, size_t size) 
 	if (!wire_reader_ok(&reader) || version != NOTICE_VERSION)
 		return;
 	comm = comm_find_by_key(host, &key);
-	if (comm != NULL && kind == NOTICE_GONE)
-		handle_gone_rank(host, comm, &reader);
-	if (comm != NULL && kind == NOTICE_AGREED)
+	if (comm == NULL)
+		return;
+	switch (kind) {
+	case NOTICE_GONE:
+		get_gone_rank(&reader, host, &gone);
+		if (wire_reader_ok(&reader))
+			agree_add_gone_rank(
+				host, comm, gone.rank, gone.cause, gone.happened_ns, false
+			);
+		break;
+	case NOTICE_AGREED:
 		handle_agreed_set(host, comm, &reader);
-	if (comm != NULL && kind == NOTICE_ROSTER)
+		break;
+	case NOTICE_ROSTER:
 		handle_roster(host, comm, &reader);
-	if (comm != NULL && kind == NOTICE_ROSTER_REQUEST)
+		break;
+	case NOTICE_ROSTER_REQUEST:
 		watch_on_roster_request(host, comm);
-	if (comm != NULL && kind == NOTICE_STALL)
-		handle_stall(host, comm, &reader);
+		break;
+	case NOTICE_STALL:
+		stall.kind = (enum tocsin_event_kind)wire_get_u8(&reader);
+		stall.rank = wire_get_u32(&reader);
+		(void)wire_get_string(&reader, stall.text, sizeof(stall.text));
+		if (wire_reader_ok(&reader) &&
+		    (stall.kind == TOCSIN_COMM_WAITING || stall.kind == TOCSIN_COMM_STUCK) &&
+		    (stall.rank == TOCSIN_NO_RANK || stall.rank < comm->size))
+			stall_notify_ranks(host, comm, &stall);
+		break;
+	default:
+		break; // from a newer agent
+	}
 }
 
 static void handle_heard_notices(struct loop_job *job) {
