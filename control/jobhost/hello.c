@@ -66,12 +66,13 @@ has_process_quota(const struct jobhost *host, uid_t uid, char reason[static JOB_
 	if (all >= host->config.processes_max)
 		snprintf(
 			reason, JOB_REASON_BYTES,
-			"the agent serves %u processes already ([job] processes)", all
+			"the agent serves %u processes already, the limit of [job] processes", all
 		);
 	else if (of_user >= host->config.per_user_max)
 		snprintf(
 			reason, JOB_REASON_BYTES,
-			"user %u has %u processes already ([job] per_user)", uid, of_user
+			"user %u has %u processes already, the limit of [job] per_user", uid,
+			of_user
 		);
 	else
 		return true;

@@ -77,8 +77,8 @@ has_rank_quota(const struct host_process *process, char reason[static JOB_REASON
 		return true;
 	snprintf(
 		reason, JOB_REASON_BYTES,
-		"user %u has %u ranks already (8 for each process of [job] per_user)", process->uid,
-		(uint32_t)ranks
+		"user %u has %u ranks already, the limit (%u for each process of [job] per_user)",
+		process->uid, (uint32_t)ranks, RANKS_PER_PROCESS
 	);
 	return false;
 }
