@@ -92,26 +92,6 @@ static void engine_apply_rule(struct engine *engine, uint64_t now_ns, bool found
 	engine->woken = engine->called = false;
 }
 
-static void engine_count_wake(struct soft_nic *nic, bool found) {
-	counter_add(&nic->counters.engine_wakes, 1);
-	if (found)
-		counter_add(&nic->counters.engine_useful, 1);
-}
-
-// Prepare to sleep, with the lock: callers compare all later work with engine_next_wake_ns.
-static void engine_prepare_sleep(struct engine *engine) {
-	struct soft_nic *nic = engine->nic;
-	uint64_t due_ns = nic_next_turn_ns(nic);
-
-	if (due_ns <= nic->now_ns)
-		due_ns = nic->now_ns + RETRY_NS;
-	engine->next_wake_ns = due_ns;
-	engine->wire = nic->wire; // faults may wrap the device's wire meanwhile
-	if (!engine->rule.back)
-		nic->engine_next_wake_ns = due_ns;
-	doorbell_arm(&engine->bell);
-}
-
 // Run one turn. Returns true if anything moved, so that there may be more; else the engine may
 // sleep.
 static bool engine_turn(struct engine *engine) {
@@ -122,12 +102,26 @@ static bool engine_turn(struct engine *engine) {
 	nic->engine_next_wake_ns = 0;
 	moved = nic_turn(nic, false);
 	if (engine->woken) {
-		engine_count_wake(nic, moved);
+		counter_add(&nic->counters.engine_wakes, 1);
+		if (moved)
+			counter_add(&nic->counters.engine_useful, 1);
 		// Use the start of the turn: a spinning caller has waited since then for the lock.
 		engine_apply_rule(engine, nic->now_ns, moved);
 	}
-	if (!moved)
-		engine_prepare_sleep(engine);
+
+	// Prepare to sleep while the lock is held: callers compare later work with
+	// engine_next_wake_ns.
+	if (!moved) {
+		uint64_t due_ns = nic_next_turn_ns(nic);
+
+		if (due_ns <= nic->now_ns)
+			due_ns = nic->now_ns + RETRY_NS;
+		engine->next_wake_ns = due_ns;
+		engine->wire = nic->wire; // faults may wrap the device's wire meanwhile
+		if (!engine->rule.back)
+			nic->engine_next_wake_ns = due_ns;
+		doorbell_arm(&engine->bell);
+	}
 	nic_unlock(nic);
 	return moved;
 }
@@ -186,20 +180,9 @@ static void *engine_run(void *arg) {
 	return NULL;
 }
 
-// All signals are blocked in the thread, so that the program's own threads receive them.
-static int engine_start_thread(struct engine *engine) {
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&engine->thread, NULL, engine_run, engine);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err;
-}
-
 int engine_start(struct soft_nic *nic, struct engine **ret_engine) {
 	struct engine *engine = aligned_alloc(64, sizeof(*engine));
+	sigset_t all, before;
 	char name[16];
 	int err;
 
@@ -207,8 +190,13 @@ int engine_start(struct soft_nic *nic, struct engine **ret_engine) {
 		return -ENOMEM;
 	*engine = (struct engine){.nic = nic};
 	err = doorbell_init(&engine->bell);
-	if (err == 0)
-		err = engine_start_thread(engine);
+	if (err == 0) {
+		// The program's own threads receive its signals, so the engine's thread blocks all.
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		err = -pthread_create(&engine->thread, NULL, engine_run, engine);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
 	if (err != 0) {
 		doorbell_close(&engine->bell);
 		free(engine);

@@ -8,22 +8,21 @@ static bool caller_polled_within(const struct engine_observation *look, uint64_t
 	return look->caller_turn_ns + ns > look->now_ns;
 }
 
-// Count a wake-up. If it found nothing and no caller has polled since, no caller took the frame, so
-// it does not count. A wire may make the engine turn twice for one wake-up.
-static void rule_count_wake(struct engine_rule *rule, const struct engine_observation *look) {
-	if (look->found)
-		rule->vain = caller_polled_within(look, ENGINE_CALLER_SPIN_NS) ? rule->vain + 1 : 0;
-	else if (look->caller_turn_ns > rule->looked_ns)
-		rule->vain++;
-}
-
 bool engine_rule_update(struct engine_rule *rule, const struct engine_observation *look) {
 	bool was_back = rule->back;
 
-	if (rule->back)
+	if (rule->back) {
 		rule->back = !look->called && caller_polled_within(look, ENGINE_CALLER_TICK_NS);
-	else if (!look->called)
-		rule_count_wake(rule, look);
+	} else if (!look->called) {
+		// A wake-up that found nothing counts only if a caller has polled since: then the
+		// caller took the frame. A wire may make the engine turn twice for one wake-up.
+		if (look->found)
+			rule->vain = caller_polled_within(look, ENGINE_CALLER_SPIN_NS)
+					     ? rule->vain + 1
+					     : 0;
+		else if (look->caller_turn_ns > rule->looked_ns)
+			rule->vain++;
+	}
 	if (rule->vain >= ENGINE_VAIN_WAKES_MAX) {
 		rule->back = true;
 		rule->vain = 0;

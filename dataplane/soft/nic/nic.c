@@ -16,19 +16,10 @@
 // wait behind other frames, and need not be requested again.
 #define NIC_PUT_OFF 8
 
-// splitmix64, for tests that need reproducible numbers.
-static uint64_t splitmix_next(uint64_t *state) {
-	uint64_t bits = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	bits = (bits ^ bits >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	bits = (bits ^ bits >> 27) * UINT64_C(0x94d049bb133111eb);
-	return bits ^ bits >> 31;
-}
-
 // getrandom() returns up to 256 bytes at once and is not interrupted.
 uint64_t nic_random(struct soft_nic *nic) {
 	if (!nic->random_kernel)
-		return splitmix_next(&nic->random);
+		return splitmix_next(&nic->random); // for tests that need reproducible numbers
 	if (nic->random_left == 0) {
 		must(getrandom(nic->random_pool, sizeof(nic->random_pool), 0) ==
 		     sizeof(nic->random_pool));
@@ -58,13 +49,6 @@ void qp_mark_ready(struct soft_qp *qp) {
 	TAILQ_INSERT_TAIL(&qp->nic->ready, qp, ready_entry);
 }
 
-static void qp_defer_ack(struct soft_qp *qp) {
-	if (qp->is_ready || qp->ack_is_deferred)
-		return;
-	qp->ack_is_deferred = true;
-	TAILQ_INSERT_TAIL(&qp->nic->lazy, qp, ready_entry);
-}
-
 // due_ns of the device only decreases here; nic_run_timers() recomputes it.
 void qp_set_timer(struct soft_qp *qp, uint64_t due_ns) {
 	struct soft_nic *nic = qp->nic;
@@ -80,21 +64,19 @@ void qp_set_timer(struct soft_qp *qp, uint64_t due_ns) {
 		nic->due_ns = due_ns;
 }
 
-static bool nic_postpone_timers(struct soft_nic *nic, uint32_t received) {
-	bool wait = received > 0 && nic->timers_postponed < NIC_PUT_OFF;
-
-	nic->timers_postponed = wait ? nic->timers_postponed + 1 : 0;
-	return wait;
-}
-
 // Run due timers. A queue pair leaves the list while its timer runs and may be appended again. The
 // loop ends at the original last entry, so each is visited once.
 static void nic_run_timers(struct soft_nic *nic, uint32_t received) {
 	struct soft_qp *last = TAILQ_LAST(&nic->timed, qp_list);
 	struct soft_qp *qp = TAILQ_FIRST(&nic->timed), *next;
 
-	if (nic->now_ns < nic->due_ns || nic_postpone_timers(nic, received))
+	if (nic->now_ns < nic->due_ns)
 		return;
+	if (received > 0 && nic->timers_postponed < NIC_PUT_OFF) {
+		nic->timers_postponed++;
+		return;
+	}
+	nic->timers_postponed = 0;
 	nic->due_ns = NIC_NEVER;
 	for (; qp != NULL; qp = next) {
 		next = qp == last ? NULL : TAILQ_NEXT(qp, timed_entry);
@@ -127,8 +109,10 @@ static void qp_transmit(struct soft_qp *qp, bool defer_acks) {
 		return;
 	}
 	qp->ack_now = false;
-	if (qp->responder.ack_due)
-		qp_defer_ack(qp);
+	if (qp->responder.ack_due && !qp->is_ready && !qp->ack_is_deferred) {
+		qp->ack_is_deferred = true;
+		TAILQ_INSERT_TAIL(&qp->nic->lazy, qp, ready_entry);
+	}
 }
 
 static void nic_transmit(struct soft_nic *nic, bool defer_acks) {
@@ -145,19 +129,6 @@ static void nic_transmit(struct soft_nic *nic, bool defer_acks) {
 		qp_transmit(qp, defer_acks);
 	}
 	nic->wire->calls->flush(nic->wire);
-}
-
-static uint32_t nic_receive(struct soft_nic *nic) {
-	struct wire_frame frames[WIRE_BATCH];
-	uint32_t count = nic->wire->calls->receive(nic->wire, frames, WIRE_BATCH, nic->now_ns);
-
-	for (uint32_t n = 0; n < count; n++)
-		nic_frame(nic, &frames[n]);
-	if (nic->wire->port != nic->wire_port) {
-		nic->wire_port = nic->wire->port;
-		nic_port_report_locked(nic, nic->wire_port);
-	}
-	return count;
 }
 
 // End the delay of acknowledgements from the turn before, unless one is held for a ping-pong. This
@@ -178,11 +149,18 @@ static void nic_release_acks(struct soft_nic *nic, bool may_hold) {
 // A turn without a frame defers nothing: waiting has brought nothing that should go first.
 bool nic_turn(struct soft_nic *nic, bool defer_acks) {
 	uint64_t sent = nic->counters.packets_sent;
+	struct wire_frame frames[WIRE_BATCH];
 	uint32_t received;
 
 	nic->now_ns = clock_now_ns(nic->clock);
 	nic_release_acks(nic, defer_acks);
-	received = nic_receive(nic);
+	received = nic->wire->calls->receive(nic->wire, frames, WIRE_BATCH, nic->now_ns);
+	for (uint32_t n = 0; n < received; n++)
+		nic_frame(nic, &frames[n]);
+	if (nic->wire->port != nic->wire_port) {
+		nic->wire_port = nic->wire->port;
+		nic_port_report_locked(nic, nic->wire_port);
+	}
 	nic_run_timers(nic, received);
 	nic_transmit(nic, defer_acks && received > 0);
 	if (nic->cq_overran)

@@ -24,13 +24,6 @@ void soft_clock_prepare(void) {
 	pthread_once(&once, process_clock_init);
 }
 
-static const struct clock *nic_clock(const struct soft_config *config) {
-	if (config->clock != NULL)
-		return config->clock;
-	soft_clock_prepare();
-	return &process_clock;
-}
-
 void nic_init(struct soft_nic *nic, const struct soft_config *config) {
 	memset(nic, 0, sizeof(*nic));
 	nic->config = *config;
@@ -87,7 +80,9 @@ static int nic_bring_up(struct soft_nic *nic, char reason[static SOFT_REASON_MAX
 	if (err != 0)
 		return err;
 	nic_lock(nic);
-	nic->clock = nic_clock(&nic->config);
+	if (nic->config.clock == NULL)
+		soft_clock_prepare();
+	nic->clock = nic->config.clock != NULL ? nic->config.clock : &process_clock;
 	nic->now_ns = clock_now_ns(nic->clock);
 	err = wire_faults_create(inner, &nic->config.faults, &nic->counters, nic->clock, &wire);
 	if (err != 0) {
@@ -156,26 +151,23 @@ int nic_set_faults(struct soft_nic *nic, const struct soft_faults *faults) {
 	return err;
 }
 
-static void nic_shut_down(struct soft_nic *nic) {
-	nic->port_watch = port_watch_stop(nic->port_watch);
-	engine_stop(nic->engine);
-	nic_lock(nic);
-	must(nic->qp_count == 0 && nic->regions.count == 0);
-	nic->engine = NULL;
-	nic->wire = wire_destroy(nic->wire);
-	free(nic->qps);
-	free(nic->qp_salts);
-	nic->qps = NULL;
-	nic->qp_salts = NULL;
-	nic->qp_capacity = nic->qp_next = 0;
-	nic_unlock(nic);
-}
-
 void nic_remove_context(struct soft_nic *nic) {
 	int cancel_state = nic_lifecycle_lock(nic);
 
-	if (nic->contexts == 1)
-		nic_shut_down(nic);
+	if (nic->contexts == 1) {
+		nic->port_watch = port_watch_stop(nic->port_watch);
+		engine_stop(nic->engine);
+		nic_lock(nic);
+		must(nic->qp_count == 0 && nic->regions.count == 0);
+		nic->engine = NULL;
+		nic->wire = wire_destroy(nic->wire);
+		free(nic->qps);
+		free(nic->qp_salts);
+		nic->qps = NULL;
+		nic->qp_salts = NULL;
+		nic->qp_capacity = nic->qp_next = 0;
+		nic_unlock(nic);
+	}
 	nic->contexts--;
 	nic_life_unlock(nic, cancel_state);
 }

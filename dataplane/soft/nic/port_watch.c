@@ -64,46 +64,29 @@ static enum nic_port interface_state(const struct port_watch *watch) {
 	return port;
 }
 
-// Handle one change. Returns false if no more changes can be received or the watch is stopped.
-static bool watch_wait_change(struct port_watch *watch) {
-	uint64_t now_ns = clock_monotonic_ns();
-	struct pollfd fds[] = {
-		{.fd = netif_watch_fd(watch->changes), .events = POLLIN},
-		{.fd = watch->stop, .events = POLLIN},
-	};
-	struct netif_watch_event event;
-
-	(void)!poll(fds, 2, deadline_poll_timeout_ms(netif_watch_deadline(watch->changes), now_ns));
-	if (fds[1].revents != 0)
-		return false;
-	now_ns = clock_monotonic_ns();
-	if (fds[0].revents != 0 && netif_watch_read(watch->changes, now_ns) != 0)
-		return false;
-	if (netif_watch_consume(watch->changes, now_ns, &event))
-		nic_port_report(watch->nic, interface_state(watch));
-	return true;
-}
-
+// Report each change until the watch is stopped, or no more changes can be received.
 static void *watch_run(void *arg) {
 	struct port_watch *watch = arg;
+	struct netif_watch_event event;
 
 	pthread_setname_np(pthread_self(), "tocsin-port");
-	while (watch_wait_change(watch))
-		;
-	return NULL;
-}
+	for (;;) {
+		struct pollfd fds[] = {
+			{.fd = netif_watch_fd(watch->changes), .events = POLLIN},
+			{.fd = watch->stop, .events = POLLIN},
+		};
+		struct deadline deadline = netif_watch_deadline(watch->changes);
+		uint64_t now_ns = clock_monotonic_ns();
 
-// All signals are blocked in the thread, so that the program's own threads receive them.
-static int watch_start_thread(struct port_watch *watch) {
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&watch->thread, NULL, watch_run, watch);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	watch->running = err == 0;
-	return err;
+		(void)!poll(fds, 2, deadline_poll_timeout_ms(deadline, now_ns));
+		if (fds[1].revents != 0)
+			return NULL;
+		now_ns = clock_monotonic_ns();
+		if (fds[0].revents != 0 && netif_watch_read(watch->changes, now_ns) != 0)
+			return NULL;
+		if (netif_watch_consume(watch->changes, now_ns, &event))
+			nic_port_report(watch->nic, interface_state(watch));
+	}
 }
 
 static bool port_can_disappear(const struct soft_nic *nic) {
@@ -116,6 +99,7 @@ static bool port_can_disappear(const struct soft_nic *nic) {
 
 struct port_watch *port_watch_start(struct soft_nic *nic) {
 	struct port_watch *watch;
+	sigset_t all, before;
 
 	if (!port_can_disappear(nic))
 		return NULL;
@@ -132,9 +116,13 @@ struct port_watch *port_watch_start(struct soft_nic *nic) {
 	if (watch->stop < 0 || netif_watch_create(QUIET_NS, LIMIT_NS, &watch->changes) != 0)
 		return port_watch_stop(watch);
 	nic_port_report(nic, interface_state(watch));
-	if (watch_start_thread(watch) != 0)
-		return port_watch_stop(watch);
-	return watch;
+
+	// The program's own threads receive its signals, so the watching thread blocks all.
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	watch->running = pthread_create(&watch->thread, NULL, watch_run, watch) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return watch->running ? watch : port_watch_stop(watch);
 }
 
 struct port_watch *port_watch_stop(struct port_watch *watch) {

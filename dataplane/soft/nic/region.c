@@ -32,33 +32,26 @@ static void region_insert(struct region_table *table, struct soft_mr *mr) {
 	table->places[n] = mr;
 }
 
-// Grow the table at three quarters full, so that every search ends at a free slot.
-static int region_grow(struct region_table *table) {
-	struct region_table grown = {.count = table->count};
-
-	if (table->count + 1 <= table->capacity / 4 * 3)
-		return 0;
-	grown.capacity = table->capacity == 0 ? REGIONS_MIN : table->capacity * 2;
-	grown.places = calloc(grown.capacity, sizeof(struct soft_mr *));
-	if (grown.places == NULL)
-		return -ENOMEM;
-	for (uint32_t n = 0; n < table->capacity; n++) {
-		if (table->places[n] != NULL)
-			region_insert(&grown, table->places[n]);
-	}
-	free(table->places);
-	*table = grown;
-	return 0;
-}
-
 // Draw a random key, never 0: programs use 0 for "none".
 int region_add(struct soft_nic *nic, struct soft_mr *mr) {
 	struct region_table *table = &nic->regions;
-	int err = region_grow(table);
 	uint32_t key;
 
-	if (err != 0)
-		return err;
+	// Grow the table at three quarters full, so that every search ends at a free slot.
+	if (table->count + 1 > table->capacity / 4 * 3) {
+		struct region_table grown = {.count = table->count};
+
+		grown.capacity = table->capacity == 0 ? REGIONS_MIN : table->capacity * 2;
+		grown.places = calloc(grown.capacity, sizeof(struct soft_mr *));
+		if (grown.places == NULL)
+			return -ENOMEM;
+		for (uint32_t n = 0; n < table->capacity; n++) {
+			if (table->places[n] != NULL)
+				region_insert(&grown, table->places[n]);
+		}
+		free(table->places);
+		*table = grown;
+	}
 	do
 		key = (uint32_t)nic_random(nic);
 	while (key == 0 || region_find(table, key) != NULL);

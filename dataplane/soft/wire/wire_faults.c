@@ -64,18 +64,9 @@ static struct faults_wire *faults_of(struct soft_wire *wire) {
 	return (struct faults_wire *)wire;
 }
 
-// splitmix64
-static uint64_t random_draw(struct faults_wire *faults) {
-	uint64_t z = faults->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
 // Return a number in 0 … bound-1; the bias below bound / 2^32 does not matter here.
 static uint32_t random_below(struct faults_wire *faults, uint32_t bound) {
-	return (uint32_t)((random_draw(faults) >> 32) * bound >> 32);
+	return (uint32_t)((splitmix_next(&faults->random) >> 32) * bound >> 32);
 }
 
 // Draw a number for every fault, even with chance 0, so that enabling one fault does not change
@@ -124,7 +115,7 @@ static void delay_frame(struct faults_wire *faults, uint32_t frame) {
 	uint64_t delay_ns = faults->faults.delay_ns - jitter_ns;
 
 	if (jitter_ns > 0)
-		delay_ns += random_draw(faults) % (2 * jitter_ns + 1);
+		delay_ns += splitmix_next(&faults->random) % (2 * jitter_ns + 1);
 	counter_add(&faults->counters->fault_delayed, 1);
 	delayed_push(faults, faults->now_ns + delay_ns, frame);
 }
