@@ -17,23 +17,20 @@ void ack_rule_note_sent_packet(struct ack_rule *rule) {
 	rule->answered = true;
 }
 
-// Count a setback: a peer that has our answer and sends nothing may be waiting for the
-// acknowledgement.
-static void ack_rule_note_setback(struct ack_rule *rule) {
-	rule->volleys = 0;
-	if (rule->held && rule->setbacks < ACK_SETBACKS_MAX)
-		rule->setbacks++;
-	rule->held = false;
-}
-
 bool ack_rule_is_held(struct ack_rule *rule, uint64_t now_ns) {
 	uint64_t held_ns = now_ns - rule->since_ns;
 
 	if (rule->count == 0 || rule->volleys < ACK_VOLLEYS_MIN << rule->setbacks)
 		return false;
 	if (now_ns - rule->latest_ns >= ACK_STALL_NS) {
-		if (rule->answered)
-			ack_rule_note_setback(rule);
+		// Count a setback: a peer that has our answer and sends nothing may be waiting for
+		// the acknowledgement.
+		if (rule->answered) {
+			rule->volleys = 0;
+			if (rule->held && rule->setbacks < ACK_SETBACKS_MAX)
+				rule->setbacks++;
+			rule->held = false;
+		}
 		return false;
 	}
 	if (held_ns >= 2 * ACK_HOLD_NS)

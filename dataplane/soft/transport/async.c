@@ -120,28 +120,10 @@ static uint32_t *event_taken_count(const struct ibv_async_event *event, struct s
 	}
 }
 
-static const void *event_object(const struct ibv_async_event *event) {
-	struct soft_nic *nic;
-
-	return event_taken_count(event, &nic) != NULL ? event->element.qp : NULL;
-}
-
-static struct soft_async *async_pop_event(struct soft_context *context) {
-	struct soft_async *async = context->events;
-	struct soft_nic *nic;
-	uint32_t *taken;
-
-	if (async == NULL)
-		return NULL;
-	context->events = async->next;
-	taken = event_taken_count(&async->event, &nic);
-	if (taken != NULL)
-		(*taken)++;
-	return async;
-}
-
 int async_get_event(struct soft_context *context, struct ibv_async_event *ret_event) {
 	struct soft_async *async = NULL;
+	struct soft_nic *nic;
+	uint32_t *taken;
 
 	while (async == NULL) {
 		int err = event_fd_take(context->verbs.context.async_fd);
@@ -149,7 +131,13 @@ int async_get_event(struct soft_context *context, struct ibv_async_event *ret_ev
 		if (err != 0)
 			return err;
 		nic_lock(context->nic);
-		async = async_pop_event(context);
+		async = context->events;
+		if (async != NULL) {
+			context->events = async->next;
+			taken = event_taken_count(&async->event, &nic);
+			if (taken != NULL)
+				(*taken)++;
+		}
 		nic_unlock(context->nic);
 	}
 	*ret_event = async->event;
@@ -172,13 +160,15 @@ void async_ack_event(const struct ibv_async_event *event) {
 
 void async_settle_events(struct soft_context *context, const void *object, const uint32_t *taken) {
 	struct soft_async **place = &context->events;
+	struct soft_nic *nic;
 	uint32_t dropped = 0;
 
 	context->events_end = place;
 	while (*place != NULL) {
 		struct soft_async *async = *place;
 
-		if (event_object(&async->event) == object) {
+		if (event_taken_count(&async->event, &nic) != NULL &&
+		    async->event.element.qp == object) {
 			*place = async->next;
 			free(async);
 			dropped++;

@@ -67,18 +67,6 @@ int cq_create(
 	return 0;
 }
 
-// Remove the queue and its waiting events from the channel.
-static void channel_remove_cq(struct soft_channel *channel, struct soft_cq *cq) {
-	struct soft_cq **place = &channel->ready;
-
-	while (*place != NULL && *place != cq)
-		place = &(*place)->next_ready;
-	if (*place == NULL)
-		return;
-	*place = cq->next_ready;
-	event_fd_withdraw(channel->verbs.fd, cq->events_waiting);
-}
-
 // No queue pair completes into the queue any more; only events held by the program delay its end.
 int cq_destroy(struct soft_cq *cq) {
 	struct soft_context *context = soft_context_of(cq->verbs.context);
@@ -86,8 +74,17 @@ int cq_destroy(struct soft_cq *cq) {
 	if (cq->users > 0)
 		return -EBUSY;
 	cq->armed = cq->armed_solicited = false;
-	if (cq->verbs.channel != NULL)
-		channel_remove_cq(soft_channel_of(cq->verbs.channel), cq);
+	if (cq->verbs.channel != NULL) {
+		struct soft_cq **place = &soft_channel_of(cq->verbs.channel)->ready;
+
+		// Remove the queue and its waiting events from the channel.
+		while (*place != NULL && *place != cq)
+			place = &(*place)->next_ready;
+		if (*place != NULL) {
+			*place = cq->next_ready;
+			event_fd_withdraw(cq->verbs.channel->fd, cq->events_waiting);
+		}
+	}
 	async_settle_events(context, cq, &cq->async_taken);
 	while (cq->events_taken > 0)
 		nic_wait_acked(cq->nic);
@@ -141,24 +138,6 @@ static void cq_raise_event(struct soft_cq *cq) {
 	event_fd_signal(channel->verbs.fd);
 }
 
-static void cq_mark_overrun(struct soft_cq *cq) {
-	const struct ibv_async_event event = {
-		.element.cq = &cq->verbs,
-		.event_type = IBV_EVENT_CQ_ERR,
-	};
-
-	cq->overrun = true;
-	async_raise_event(soft_context_of(cq->verbs.context), &event);
-}
-
-// Called while a queue pair is being processed; nic_fail_overrun_pairs() handles that queue pair
-// later.
-static void cq_drop_completion(struct soft_cq *cq) {
-	if (!cq->overrun)
-		cq_mark_overrun(cq);
-	cq->nic->cq_overran = true;
-}
-
 // Read the clocks now: one turn may take a batch of frames, so its time is too coarse.
 static struct soft_stamp cq_stamp_now(const struct soft_cq *cq) {
 	struct soft_stamp stamp = {.raw_ns = 0};
@@ -177,7 +156,18 @@ void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited) {
 	struct soft_completion *entry;
 
 	if (cq->overrun || cq_count(cq) == cq->capacity) {
-		cq_drop_completion(cq);
+		// The caller is processing a queue pair, so nic_fail_overrun_pairs() handles the
+		// queue pairs of this queue later.
+		if (!cq->overrun) {
+			const struct ibv_async_event event = {
+				.element.cq = &cq->verbs,
+				.event_type = IBV_EVENT_CQ_ERR,
+			};
+
+			cq->overrun = true;
+			async_raise_event(soft_context_of(cq->verbs.context), &event);
+		}
+		cq->nic->cq_overran = true;
 		return;
 	}
 	entry = cq_entry(cq, cq->tail++);
@@ -261,17 +251,6 @@ int channel_destroy(struct soft_channel *channel) {
 	return 0;
 }
 
-static struct soft_cq *channel_pop_event(struct soft_channel *channel) {
-	struct soft_cq *cq = channel->ready;
-
-	if (cq == NULL)
-		return NULL;
-	cq->events_taken++;
-	if (--cq->events_waiting == 0)
-		channel->ready = cq->next_ready;
-	return cq;
-}
-
 // An event whose queue was destroyed is skipped.
 int channel_get_event(struct soft_channel *channel, struct ibv_cq **ret_cq) {
 	struct soft_nic *nic = soft_context_of(channel->verbs.context)->nic;
@@ -283,7 +262,12 @@ int channel_get_event(struct soft_channel *channel, struct ibv_cq **ret_cq) {
 		if (err != 0)
 			return err;
 		nic_lock(nic);
-		cq = channel_pop_event(channel);
+		cq = channel->ready;
+		if (cq != NULL) {
+			cq->events_taken++;
+			if (--cq->events_waiting == 0)
+				channel->ready = cq->next_ready;
+		}
 		nic_unlock(nic);
 	}
 	*ret_cq = &cq->verbs;

@@ -59,13 +59,9 @@ static int qp_assign_number(struct soft_nic *nic, struct soft_qp *qp) {
 	return 0;
 }
 
-static bool cap_is_valid(const struct ibv_qp_cap *cap) {
-	return cap->max_send_wr <= LIMIT_QP_WORKS && cap->max_recv_wr <= LIMIT_QP_WORKS &&
-	       cap->max_send_sge <= REQUESTER_SGE_MAX && cap->max_recv_sge <= REQUESTER_SGE_MAX &&
-	       cap->max_inline_data <= REQUESTER_INLINE_MAX;
-}
-
 static int qp_check_attr(const struct ibv_pd *pd, const struct ibv_qp_init_attr *attr) {
+	const struct ibv_qp_cap *cap = &attr->cap;
+
 	switch (attr->qp_type) {
 	case IBV_QPT_RC:
 		break;
@@ -80,23 +76,17 @@ static int qp_check_attr(const struct ibv_pd *pd, const struct ibv_qp_init_attr 
 	}
 	if (attr->send_cq == NULL || attr->recv_cq == NULL ||
 	    attr->send_cq->context != pd->context || attr->recv_cq->context != pd->context ||
-	    (attr->srq != NULL && attr->srq->context != pd->context) || !cap_is_valid(&attr->cap))
+	    (attr->srq != NULL && attr->srq->context != pd->context))
+		return -EINVAL;
+	if (cap->max_send_wr > LIMIT_QP_WORKS || cap->max_recv_wr > LIMIT_QP_WORKS ||
+	    cap->max_send_sge > REQUESTER_SGE_MAX || cap->max_recv_sge > REQUESTER_SGE_MAX ||
+	    cap->max_inline_data > REQUESTER_INLINE_MAX)
 		return -EINVAL;
 	return 0;
 }
 
 static uint32_t count_or_one(uint32_t count) {
 	return count > 0 ? count : 1;
-}
-
-static int qp_init_queues(struct soft_qp *qp) {
-	struct ibv_qp_cap *cap = &qp->cap;
-	uint32_t sge_max = qp->srq != NULL ? qp->srq->queue.sge_max : cap->max_recv_sge;
-	int err = requester_init(&qp->requester, cap);
-
-	if (err == 0 && qp->srq == NULL)
-		err = receive_queue_init(&qp->receives, cap->max_recv_wr, cap->max_recv_sge);
-	return err != 0 ? err : responder_init(&qp->responder, sge_max);
 }
 
 static void qp_free(struct soft_qp *qp) {
@@ -145,6 +135,7 @@ qp_init_fields(struct soft_qp *qp, struct ibv_pd *pd, const struct ibv_qp_init_a
 
 int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct soft_qp **ret_qp) {
 	struct soft_nic *nic = soft_context_of(pd->context)->nic;
+	uint32_t sge_max;
 	struct soft_qp *qp;
 	int err = qp_check_attr(pd, attr);
 
@@ -156,7 +147,12 @@ int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct soft_qp *
 	if (qp == NULL)
 		return -ENOMEM;
 	qp_init_fields(qp, pd, attr);
-	err = qp_init_queues(qp);
+	sge_max = qp->srq != NULL ? qp->srq->queue.sge_max : qp->cap.max_recv_sge;
+	err = requester_init(&qp->requester, &qp->cap);
+	if (err == 0 && qp->srq == NULL)
+		err = receive_queue_init(&qp->receives, qp->cap.max_recv_wr, sge_max);
+	if (err == 0)
+		err = responder_init(&qp->responder, sge_max);
 	if (err == 0)
 		err = qp_assign_number(nic, qp);
 	if (err != 0) {

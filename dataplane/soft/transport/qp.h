@@ -34,6 +34,12 @@ static inline struct soft_qp *soft_qp_of(struct ibv_qp *qp) {
 	return container_of(qp, struct soft_qp, verbs);
 }
 
+// Return true if requests may be posted. In state ERR they complete as flushed.
+static inline bool qp_accepts_posts(const struct soft_qp *qp) {
+	return qp->verbs.state == IBV_QPS_RTS || qp->verbs.state == IBV_QPS_SQD ||
+	       qp->verbs.state == IBV_QPS_ERR;
+}
+
 // Return the queue pair with this number, or NULL. A number holds an index and bits that change
 // with each reuse.
 struct soft_qp *qp_find(const struct soft_nic *nic, uint32_t number);

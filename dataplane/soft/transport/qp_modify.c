@@ -56,12 +56,27 @@ static bool transition_is_valid(enum ibv_qp_state from, enum ibv_qp_state to, in
 	return false;
 }
 
-// Check attributes that are numbers within bounds.
-static bool numbers_are_valid(const struct ibv_qp_attr *attr, int mask) {
+static bool address_is_valid(const struct soft_wire *wire, const struct ibv_ah_attr *address) {
+	const union ibv_gid *peer = &address->grh.dgid;
+
+	if (address->port_num != 1 || !address->is_global || address->sl > 15 ||
+	    address->grh.sgid_index >= LIMIT_GIDS)
+		return false;
+	// The IPv6 loopback address is valid only if it is the device's own.
+	if (gid_scope(peer) == GID_SCOPE_NONE && memcmp(peer, &wire->gid, sizeof(*peer)) != 0)
+		return false;
+	return frame_is_ip4(peer) == frame_is_ip4(&wire->gid);
+}
+
+static uint32_t mtu_bytes(enum ibv_mtu mtu) {
+	return UINT32_C(128) << mtu;
+}
+
+static bool values_are_valid(const struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask) {
 	const struct {
 		int bit;
 		uint32_t value, least, most;
-	} rows[] = {
+	} numbers[] = {
 		{IBV_QP_PORT, attr->port_num, 1, 1},
 		{IBV_QP_PKEY_INDEX, attr->pkey_index, 0, 0},
 		{IBV_QP_DEST_QPN, attr->dest_qp_num, 0, PSN_MASK},
@@ -76,48 +91,25 @@ static bool numbers_are_valid(const struct ibv_qp_attr *attr, int mask) {
 		{IBV_QP_PATH_MIG_STATE, (uint32_t)attr->path_mig_state, IBV_MIG_MIGRATED,
 		 IBV_MIG_MIGRATED},
 	};
+	const struct soft_wire *wire = qp->nic->wire;
 
-	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
-		if ((mask & rows[n].bit) != 0 &&
-		    (rows[n].value < rows[n].least || rows[n].value > rows[n].most))
-			return false;
-	}
-	return true;
-}
-
-// The IPv6 loopback address is valid only if it is the device's own.
-static bool peer_is_valid(const struct soft_nic *nic, const union ibv_gid *peer) {
-	return gid_scope(peer) != GID_SCOPE_NONE ||
-	       memcmp(peer, &nic->wire->gid, sizeof(*peer)) == 0;
-}
-
-static bool address_is_valid(const struct soft_nic *nic, const struct ibv_ah_attr *address) {
-	const union ibv_gid *peer = &address->grh.dgid;
-
-	return address->port_num == 1 && address->is_global && address->sl <= 15 &&
-	       address->grh.sgid_index < LIMIT_GIDS && peer_is_valid(nic, peer) &&
-	       frame_is_ip4(peer) == frame_is_ip4(&nic->wire->gid);
-}
-
-static uint32_t mtu_bytes(enum ibv_mtu mtu) {
-	return UINT32_C(128) << mtu;
-}
-
-static bool mtu_is_valid(const struct soft_nic *nic, enum ibv_mtu mtu) {
-	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 && mtu_bytes(mtu) <= nic->wire->mtu;
-}
-
-static bool values_are_valid(const struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask) {
 	if ((mask & IBV_QP_CUR_STATE) != 0 && attr->cur_qp_state != qp->verbs.state)
 		return false;
 	if ((mask & IBV_QP_ACCESS_FLAGS) != 0 &&
 	    (attr->qp_access_flags & ~(uint32_t)ACCESS_KNOWN) != 0)
 		return false;
-	if ((mask & IBV_QP_AV) != 0 && !address_is_valid(qp->nic, &attr->ah_attr))
+	if ((mask & IBV_QP_AV) != 0 && !address_is_valid(wire, &attr->ah_attr))
 		return false;
-	if ((mask & IBV_QP_PATH_MTU) != 0 && !mtu_is_valid(qp->nic, attr->path_mtu))
+	if ((mask & IBV_QP_PATH_MTU) != 0 &&
+	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
+	     mtu_bytes(attr->path_mtu) > wire->mtu))
 		return false;
-	return numbers_are_valid(attr, mask);
+	for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++) {
+		if ((mask & numbers[n].bit) != 0 &&
+		    (numbers[n].value < numbers[n].least || numbers[n].value > numbers[n].most))
+			return false;
+	}
+	return true;
 }
 
 static void attr_copy_masked(struct ibv_qp_attr *own, const struct ibv_qp_attr *attr, int mask) {
@@ -165,7 +157,24 @@ static void route_fill(struct soft_qp *qp) {
 	};
 }
 
-static void state_enter(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_state to) {
+int qp_modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask) {
+	enum ibv_qp_state from = qp->verbs.state;
+	enum ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : from;
+
+	if (!transition_is_valid(from, to, mask) || !values_are_valid(qp, attr, mask))
+		return -EINVAL;
+	if (to == IBV_QPS_RESET) {
+		qp_reset(qp);
+		return 0;
+	}
+	if (to == IBV_QPS_ERR) {
+		qp_flush_ack(qp);
+		qp_enter_error(qp);
+		return 0;
+	}
+	attr_copy_masked(&qp->attr, attr, mask);
+	if ((mask & IBV_QP_AV) != 0)
+		route_fill(qp);
 	qp->verbs.state = to;
 	if (to == IBV_QPS_RTR)
 		responder_start(qp);
@@ -175,24 +184,5 @@ static void state_enter(struct soft_qp *qp, enum ibv_qp_state from, enum ibv_qp_
 		requester_resume(qp);
 	else if (from == IBV_QPS_RTS && to == IBV_QPS_SQD)
 		requester_drain(qp);
-}
-
-int qp_modify(struct soft_qp *qp, const struct ibv_qp_attr *attr, int mask) {
-	enum ibv_qp_state from = qp->verbs.state;
-	enum ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : from;
-
-	if (!transition_is_valid(from, to, mask) || !values_are_valid(qp, attr, mask))
-		return -EINVAL;
-	if (to == IBV_QPS_RESET) {
-		qp_reset(qp);
-	} else if (to == IBV_QPS_ERR) {
-		qp_flush_ack(qp);
-		qp_enter_error(qp);
-	} else {
-		attr_copy_masked(&qp->attr, attr, mask);
-		if ((mask & IBV_QP_AV) != 0)
-			route_fill(qp);
-		state_enter(qp, from, to);
-	}
 	return 0;
 }

@@ -8,20 +8,14 @@
 
 #define LENGTH_MAX (UINT64_C(1) << 31)
 
-// head and tail wrap at 2^32, so the ring size must be a power of two.
-static uint32_t ring_size_for(uint32_t count) {
-	uint32_t ring = 1;
-
-	while (ring < count)
-		ring *= 2;
-	return ring;
-}
-
 int receive_queue_init(struct receive_queue *queue, uint32_t capacity, uint32_t sge_max) {
 	*queue = (struct receive_queue){.sge_max = sge_max};
 	if (capacity == 0)
 		return 0;
-	queue->capacity = ring_size_for(capacity);
+	// head and tail wrap at 2^32, so the ring size must be a power of two.
+	queue->capacity = 1;
+	while (queue->capacity < capacity)
+		queue->capacity *= 2;
 	queue->works = calloc(queue->capacity, sizeof(*queue->works));
 	if (sge_max > 0)
 		queue->sges = calloc((size_t)queue->capacity * sge_max, sizeof(*queue->sges));

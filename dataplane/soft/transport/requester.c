@@ -70,26 +70,20 @@ static uint32_t uint_clamp(uint32_t value, uint32_t least, uint32_t most) {
 	return value < least ? least : value > most ? most : value;
 }
 
-// Limit data in flight. Read responses must fit our receive buffer; requests must fit the peer's,
-// which is assumed to be like ours.
-static void requester_set_windows(struct soft_qp *qp) {
+void requester_start(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 	uint32_t packets = qp->nic->wire->window_bytes / qp->mtu;
 
+	requester_set_psn(requester, qp->attr.sq_psn & PSN_MASK);
+	requester_set_idle(requester);
+	// Limit data in flight. Read responses must fit our receive buffer; requests must fit the
+	// peer's, which is assumed to be like ours.
 	requester->window = uint_clamp(packets / 2, 2, WINDOW_START);
 	requester->window_max = uint_clamp(packets, requester->window, WINDOW_MAX);
 	requester->window_acked = 0;
 	requester->piece = PIECE_MAX;
 	while (requester->piece > 1 && requester->piece > packets / 2)
 		requester->piece /= 2;
-}
-
-void requester_start(struct soft_qp *qp) {
-	struct requester *requester = &qp->requester;
-
-	requester_set_psn(requester, qp->attr.sq_psn & PSN_MASK);
-	requester_set_idle(requester);
-	requester_set_windows(qp);
 	requester->retries = qp->attr.retry_cnt;
 	requester->pauses = 0;
 	requester->rnr_retries = qp->attr.rnr_retry;

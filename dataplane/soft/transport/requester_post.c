@@ -23,78 +23,46 @@ static bool opcode_is_known(enum ibv_wr_opcode opcode) {
 	}
 }
 
-static bool state_accepts_posts(const struct soft_qp *qp) {
-	return qp->verbs.state == IBV_QPS_RTS || qp->verbs.state == IBV_QPS_SQD ||
-	       qp->verbs.state == IBV_QPS_ERR;
-}
-
-static int request_length(
-	const struct requester *requester, const struct ibv_send_wr *wr, uint32_t *ret_length
-) {
+static int
+request_check(const struct soft_qp *qp, const struct ibv_send_wr *wr, uint32_t *ret_length) {
+	bool inlined = (wr->send_flags & IBV_SEND_INLINE) != 0;
 	uint64_t length = 0;
 
-	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > requester->sge_max)
+	if (!qp_accepts_posts(qp) || !opcode_is_known(wr->opcode))
+		return -EINVAL;
+	if ((wr->send_flags & ~(unsigned int)FLAGS_KNOWN) != 0)
+		return -EINVAL;
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->requester.sge_max)
 		return -EINVAL;
 	for (int i = 0; i < wr->num_sge; i++)
 		length += wr->sg_list[i].length;
 	if (length > REQUESTER_MESSAGE_MAX)
 		return -EINVAL;
-	*ret_length = (uint32_t)length;
-	return 0;
-}
-
-static int
-request_check(const struct soft_qp *qp, const struct ibv_send_wr *wr, uint32_t *ret_length) {
-	bool inlined = (wr->send_flags & IBV_SEND_INLINE) != 0;
-	uint32_t length;
-	int err;
-
-	if (!state_accepts_posts(qp) || !opcode_is_known(wr->opcode))
-		return -EINVAL;
-	if ((wr->send_flags & ~(unsigned int)FLAGS_KNOWN) != 0)
-		return -EINVAL;
-	err = request_length(&qp->requester, wr, &length);
-	if (err != 0)
-		return err;
 	if (wr->opcode >= IBV_WR_RDMA_READ && (inlined || qp->attr.max_rd_atomic == 0))
 		return -EINVAL;
 	if (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP && length != ATOMIC_BYTES)
 		return -EINVAL;
 	if (inlined && length > qp->requester.inline_max)
 		return -EINVAL;
-	*ret_length = length;
+	*ret_length = (uint32_t)length;
 	return 0;
-}
-
-static void work_fill_target(struct send_work *work, const struct ibv_send_wr *wr) {
-	if (work_is_atomic(work)) {
-		work->remote_address = wr->wr.atomic.remote_addr;
-		work->rkey = wr->wr.atomic.rkey;
-		work->compare_add = wr->wr.atomic.compare_add;
-		work->swap = wr->wr.atomic.swap;
-	} else {
-		work->remote_address = wr->wr.rdma.remote_addr;
-		work->rkey = wr->wr.rdma.rkey;
-	}
-}
-
-static void copy_inline(uint8_t *to, const struct ibv_send_wr *wr) {
-	for (int i = 0; i < wr->num_sge; i++) {
-		const struct ibv_sge *sge = &wr->sg_list[i];
-
-		if (sge->length == 0)
-			continue;
-		// NOLINTNEXTLINE(performance-no-int-to-ptr): verbs give addresses as numbers
-		memcpy(to, (const void *)(uintptr_t)sge->addr, sge->length);
-		to += sge->length;
-	}
 }
 
 static void copy_pieces(
 	const struct requester *requester, struct send_work *work, const struct ibv_send_wr *wr
 ) {
 	if ((work->flags & IBV_SEND_INLINE) != 0 && work->length > 0) {
-		copy_inline(work_inline(requester, requester->tail), wr);
+		uint8_t *to = work_inline(requester, requester->tail);
+
+		for (int i = 0; i < wr->num_sge; i++) {
+			const struct ibv_sge *sge = &wr->sg_list[i];
+
+			if (sge->length == 0)
+				continue;
+			// NOLINTNEXTLINE(performance-no-int-to-ptr): verbs addresses are numbers
+			memcpy(to, (const void *)(uintptr_t)sge->addr, sge->length);
+			to += sge->length;
+		}
 		return;
 	}
 	work->sge_count = (uint32_t)wr->num_sge;
@@ -120,7 +88,15 @@ static void work_fill(
 		.first_psn = qp->requester.post_psn,
 		.packets = length <= mtu || mtu == 0 ? 1 : (length + mtu - 1) / mtu,
 	};
-	work_fill_target(work, wr);
+	if (work_is_atomic(work)) {
+		work->remote_address = wr->wr.atomic.remote_addr;
+		work->rkey = wr->wr.atomic.rkey;
+		work->compare_add = wr->wr.atomic.compare_add;
+		work->swap = wr->wr.atomic.swap;
+	} else {
+		work->remote_address = wr->wr.rdma.remote_addr;
+		work->rkey = wr->wr.rdma.rkey;
+	}
 }
 
 int requester_post(struct soft_qp *qp, const struct ibv_send_wr *wr) {

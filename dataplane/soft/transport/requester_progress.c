@@ -64,36 +64,31 @@ bool requester_acknowledge(struct soft_qp *qp, uint32_t psn) {
 	return true;
 }
 
-static void window_grow(struct requester *requester, uint32_t packets) {
-	if (psn_diff(requester->acked_psn, requester->recover_psn) > 0)
-		requester->recover_psn = requester->acked_psn;
-	requester->window_acked += packets;
-	if (requester->window_acked < requester->window)
-		return;
-	requester->window_acked = 0;
-	if (requester->window < requester->window_max)
-		requester->window++;
-}
-
-// Acknowledgements of packets sent before going back still count: skip these packets.
-static void requester_skip_acknowledged(struct requester *requester) {
-	if (psn_diff(requester->next_psn, requester->acked_psn) >= 0)
-		return;
-	requester->next = requester->head;
-	requester->next_psn = requester->acked_psn;
-	requester->reads_out = 0;
-	// A request that could not be sent again because its memory is gone needs no retransmission
-	// now.
-	requester->stuck = IBV_WC_SUCCESS;
-}
-
 bool requester_finish_advance(struct soft_qp *qp, uint32_t before) {
 	struct requester *requester = &qp->requester;
 
 	if (requester->acked_psn == before)
 		return true;
-	requester_skip_acknowledged(requester);
-	window_grow(requester, psn_add(requester->acked_psn, -before));
+	// Acknowledgements of packets sent before going back still count: skip these packets.
+	if (psn_diff(requester->next_psn, requester->acked_psn) < 0) {
+		requester->next = requester->head;
+		requester->next_psn = requester->acked_psn;
+		requester->reads_out = 0;
+		// A request that could not be sent again because its memory is gone needs no
+		// retransmission now.
+		requester->stuck = IBV_WC_SUCCESS;
+	}
+
+	// Grow the window by one packet for each window that was acknowledged.
+	if (psn_diff(requester->acked_psn, requester->recover_psn) > 0)
+		requester->recover_psn = requester->acked_psn;
+	requester->window_acked += psn_add(requester->acked_psn, -before);
+	if (requester->window_acked >= requester->window) {
+		requester->window_acked = 0;
+		if (requester->window < requester->window_max)
+			requester->window++;
+	}
+
 	requester->retries = qp->attr.retry_cnt;
 	requester->pauses = 0;
 	requester->rnr_retries = qp->attr.rnr_retry;

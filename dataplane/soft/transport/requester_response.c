@@ -7,12 +7,6 @@
 
 #define SYNDROME_KIND(syndrome) ((syndrome)&0xe0)
 
-// Return true if psn was sent and is not acknowledged.
-static bool psn_is_in_flight(const struct requester *requester, uint32_t psn) {
-	return psn_add(psn, -requester->acked_psn) <
-	       psn_add(requester->high_psn, -requester->acked_psn);
-}
-
 // Acknowledge everything before `end` because of an answer for `psn`. Returns true if it succeeded
 // and the answer needs more handling.
 static bool acknowledge_up_to(struct soft_qp *qp, uint32_t psn, uint32_t end) {
@@ -166,9 +160,12 @@ static void handle_atomic_response(struct soft_qp *qp, const struct packet *pack
 }
 
 void requester_response(struct soft_qp *qp, const struct packet *packet) {
+	const struct requester *requester = &qp->requester;
 	struct soft_counters *counters = &qp->nic->counters;
 
-	if (!psn_is_in_flight(&qp->requester, packet->psn)) {
+	// Drop an answer for a PSN that was not sent or is already acknowledged.
+	if (psn_add(packet->psn, -requester->acked_psn) >=
+	    psn_add(requester->high_psn, -requester->acked_psn)) {
 		counter_add(&counters->drop_ghost, 1);
 		return;
 	}

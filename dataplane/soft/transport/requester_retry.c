@@ -64,18 +64,6 @@ void requester_learn_answer_time(struct soft_qp *qp) {
 		requester->wait_ns -= (requester->wait_ns - wait_ns) / 16;
 }
 
-static void send_probe(struct soft_qp *qp) {
-	struct requester *requester = &qp->requester;
-
-	counter_add(&qp->nic->counters.probes, 1);
-	if (requester->probes < PROBES_MAX)
-		requester->probes++;
-	if (requester->timed_ns != 0)
-		requester->timed_ns = qp->nic->now_ns;
-	requester->probe_ns = qp->nic->now_ns + probe_interval_ns(requester);
-	requester_probe(qp);
-}
-
 // Shrink the window once for all packets in flight at the loss.
 static void shrink_window(struct requester *requester) {
 	uint32_t smaller = requester->window * 3 / 4;
@@ -97,17 +85,6 @@ static void sending_go_back(struct soft_qp *qp) {
 	requester->stuck = IBV_WC_SUCCESS;
 	requester->timed_ns = 0;
 	qp_mark_ready(qp);
-}
-
-static bool consume_retry(struct soft_qp *qp) {
-	struct requester *requester = &qp->requester;
-
-	if (requester->retries == 0) {
-		requester_fail(qp, IBV_WC_RETRY_EXC_ERR);
-		return false;
-	}
-	requester->retries--;
-	return true;
 }
 
 void requester_go_back(struct soft_qp *qp) {
@@ -166,26 +143,27 @@ uint64_t requester_next_timer_ns(const struct soft_qp *qp) {
 	return due_ns;
 }
 
-// Return true if this process was paused. The peer may have answered in time or lacked a processor
-// too, so the retransmission gets a whole new period.
-static bool process_was_paused(const struct soft_qp *qp) {
-	uint64_t late_ns = qp->nic->now_ns - qp->requester.timeout_ns;
-
-	return late_ns >= PAUSE_NS && late_ns >= timeout_interval_ns(qp) / 8;
-}
-
+// A late timeout means that this process was paused. The peer may have answered in time or lacked a
+// processor too, so the retransmission gets a whole new period and costs no retry.
 static void handle_timeout(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
-	bool away = process_was_paused(qp) && requester->pauses < PAUSES_MAX;
+	uint64_t late_ns = qp->nic->now_ns - requester->timeout_ns;
+	bool paused = late_ns >= PAUSE_NS && late_ns >= timeout_interval_ns(qp) / 8 &&
+		      requester->pauses < PAUSES_MAX;
 
 	counter_add(&qp->nic->counters.timeouts, 1);
 	requester_stop_timers(requester);
-	if (away)
+	if (paused) {
 		requester->pauses++;
-	else
+	} else {
 		shrink_window(requester);
-	if (away || consume_retry(qp))
-		sending_go_back(qp);
+		if (requester->retries == 0) {
+			requester_fail(qp, IBV_WC_RETRY_EXC_ERR);
+			return;
+		}
+		requester->retries--;
+	}
+	sending_go_back(qp);
 }
 
 void requester_run_timers(struct soft_qp *qp) {
@@ -196,8 +174,15 @@ void requester_run_timers(struct soft_qp *qp) {
 		requester->rnr_ns = 0;
 		qp_mark_ready(qp);
 	}
-	if (now_ns >= requester->timeout_ns)
+	if (now_ns >= requester->timeout_ns) {
 		handle_timeout(qp);
-	else if (now_ns >= requester->probe_ns)
-		send_probe(qp);
+	} else if (now_ns >= requester->probe_ns) {
+		counter_add(&qp->nic->counters.probes, 1);
+		if (requester->probes < PROBES_MAX)
+			requester->probes++;
+		if (requester->timed_ns != 0)
+			requester->timed_ns = now_ns;
+		requester->probe_ns = now_ns + probe_interval_ns(requester);
+		requester_probe(qp);
+	}
 }

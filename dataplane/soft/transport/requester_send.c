@@ -179,15 +179,6 @@ static enum outcome send_next(struct soft_qp *qp, const struct send_work *work) 
 	return send_data(qp, work);
 }
 
-// The next request cannot be sent: it fails when those before it are done.
-static void requester_note_stuck(struct soft_qp *qp) {
-	struct requester *requester = &qp->requester;
-
-	requester->stuck = IBV_WC_LOC_PROT_ERR;
-	if (requester->head == requester->next)
-		requester_fail(qp, requester->stuck);
-}
-
 void requester_probe(struct soft_qp *qp) {
 	struct requester *requester = &qp->requester;
 	const uint32_t next = requester->next;
@@ -215,8 +206,11 @@ bool requester_transmit(struct soft_qp *qp, uint32_t budget) {
 		outcome = send_next(qp, work);
 		if (outcome == WIRE_FULL)
 			return true;
+		// The request fails when the requests before it are done.
 		if (outcome == MEMORY_UNREGISTERED) {
-			requester_note_stuck(qp);
+			requester->stuck = IBV_WC_LOC_PROT_ERR;
+			if (requester->head == requester->next)
+				requester_fail(qp, requester->stuck);
 			return false;
 		}
 		requester_note_sent(qp, requester, work);

@@ -70,40 +70,9 @@ bool responder_has_receive(struct soft_qp *qp) {
 	return false;
 }
 
-// Handle a packet after a gap. A PSN not after the latest one means that the sender went back. If
-// it is not the expected PSN either, the expected packet was lost again.
-static void handle_early_request(struct soft_qp *qp, const struct packet *packet) {
-	struct responder *responder = &qp->responder;
-
-	counter_add(&qp->nic->counters.out_of_sequence, 1);
-	if (responder->nak_sent && psn_diff(packet->psn, responder->gap_psn) > 0) {
-		responder->gap_psn = packet->psn;
-		counter_add(&qp->nic->counters.drop_sequence, 1);
-		return;
-	}
-	if (responder->nak.syndrome != 0)
-		responder->gap_psn = packet->psn;
-	else
-		responder_begin_gap(responder, PACKET_SYNDROME_NAK_SEQUENCE, packet->psn);
-}
-
 static void responder_owe_ack(struct soft_qp *qp, bool single) {
 	qp->responder.ack_due = true;
 	ack_rule_note_request(&qp->responder.ack_rule, qp->nic->now_ns, single);
-}
-
-static void handle_duplicate(struct soft_qp *qp, const struct packet *packet, uint8_t kind) {
-	counter_add(&qp->nic->counters.duplicates, 1);
-	switch (kind) {
-	case PACKET_KIND_READ:
-		responder_duplicate_read(qp, packet);
-		break;
-	case PACKET_KIND_ATOMIC:
-		responder_duplicate_atomic(qp, packet);
-		break;
-	default:
-		responder_owe_ack(qp, false);
-	}
 }
 
 // Return the access right that this kind of request needs; 0: none.
@@ -118,10 +87,6 @@ static unsigned int access_needed_by(uint8_t kind) {
 	default:
 		return 0;
 	}
-}
-
-static bool kind_is_request(uint8_t kind) {
-	return kind == PACKET_KIND_SEND || access_needed_by(kind) != 0;
 }
 
 static uint32_t request_execute(struct soft_qp *qp, const struct packet *packet) {
@@ -175,18 +140,35 @@ void responder_request(struct soft_qp *qp, const struct packet *packet) {
 	struct responder *responder = &qp->responder;
 	int32_t after = psn_diff(packet->psn, responder->expected_psn);
 
-	if (responder->nak.fatal || !kind_is_request(kind)) {
+	if (responder->nak.fatal || (kind != PACKET_KIND_SEND && access_needed_by(kind) == 0)) {
 		counter_add(&qp->nic->counters.drop_state, 1);
 		return;
 	}
 	if (!responder->established && qp->verbs.state == IBV_QPS_RTR)
 		async_raise_qp_event(qp, IBV_EVENT_COMM_EST);
 	responder->established = true;
-	if (after > 0)
-		handle_early_request(qp, packet);
-	else if (after < 0)
-		handle_duplicate(qp, packet, kind);
-	else
+	if (after == 0) {
 		handle_next_request(qp, packet);
+	} else if (after > 0) {
+		// A PSN not after the latest one means that the sender went back. The expected
+		// packet is still missing, so it was lost again.
+		counter_add(&qp->nic->counters.out_of_sequence, 1);
+		if (responder->nak_sent && psn_diff(packet->psn, responder->gap_psn) > 0) {
+			responder->gap_psn = packet->psn;
+			counter_add(&qp->nic->counters.drop_sequence, 1);
+		} else if (responder->nak.syndrome != 0) {
+			responder->gap_psn = packet->psn;
+		} else {
+			responder_begin_gap(responder, PACKET_SYNDROME_NAK_SEQUENCE, packet->psn);
+		}
+	} else {
+		counter_add(&qp->nic->counters.duplicates, 1);
+		if (kind == PACKET_KIND_READ)
+			responder_duplicate_read(qp, packet);
+		else if (kind == PACKET_KIND_ATOMIC)
+			responder_duplicate_atomic(qp, packet);
+		else
+			responder_owe_ack(qp, false);
+	}
 	qp_mark_ready(qp);
 }

@@ -3,20 +3,10 @@
 // packet and in host order in memory. Threads of the program may use atomics on the same words.
 #include "transport/responder_impl.h"
 
-static uint64_t atomic_compute(uint64_t *word, const struct packet *packet) {
-	uint64_t original = packet->compare;
-
-	if (packet->opcode == PACKET_FETCH_ADD)
-		return __atomic_fetch_add(word, packet->swap_add, __ATOMIC_SEQ_CST);
-	__atomic_compare_exchange_n(
-		word, &original, packet->swap_add, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST
-	);
-	return original;
-}
-
 uint32_t responder_atomic(struct soft_qp *qp, const struct packet *packet) {
 	struct response_work *work;
 	uint8_t *bytes;
+	uint64_t *word;
 
 	if (!responder_has_room(qp))
 		return 0;
@@ -35,7 +25,16 @@ uint32_t responder_atomic(struct soft_qp *qp, const struct packet *packet) {
 		return responder_refuse(qp, PACKET_SYNDROME_NAK_INVALID);
 	work = responder_add_work(qp, packet);
 	work->atomic = true;
-	work->original = atomic_compute((uint64_t *)(void *)bytes, packet);
+	word = (uint64_t *)(void *)bytes;
+	if (packet->opcode == PACKET_FETCH_ADD) {
+		work->original = __atomic_fetch_add(word, packet->swap_add, __ATOMIC_SEQ_CST);
+	} else {
+		work->original = packet->compare;
+		__atomic_compare_exchange_n(
+			word, &work->original, packet->swap_add, false, __ATOMIC_SEQ_CST,
+			__ATOMIC_SEQ_CST
+		);
+	}
 	return 1;
 }
 

@@ -2,15 +2,12 @@
 // Executes SEND: its packets fill the pieces of one receive in order.
 #include "transport/responder_impl.h"
 
-// Return the PD for the receive's keys; a shared receive uses the PD of the shared queue.
-static const struct ibv_pd *receive_pd(const struct soft_qp *qp) {
-	return qp->srq != NULL ? qp->srq->verbs.pd : qp->verbs.pd;
-}
-
 // Copy payload to the pieces; the length was checked. Returns false if a piece is not in a writable
 // region.
 static bool pieces_scatter(struct soft_qp *qp, const uint8_t *from, uint32_t size) {
 	struct responder *responder = &qp->responder;
+	// A shared receive uses the PD of the shared queue.
+	const struct ibv_pd *pd = qp->srq != NULL ? qp->srq->verbs.pd : qp->verbs.pd;
 
 	while (size > 0) {
 		const struct ibv_sge *sge = &responder->receive_sges[responder->receive_sge];
@@ -24,8 +21,8 @@ static bool pieces_scatter(struct soft_qp *qp, const uint8_t *from, uint32_t siz
 			continue;
 		}
 		to = region_resolve(
-			qp->nic, receive_pd(qp), sge->lkey, sge->addr + responder->receive_sge_used,
-			bytes, IBV_ACCESS_LOCAL_WRITE
+			qp->nic, pd, sge->lkey, sge->addr + responder->receive_sge_used, bytes,
+			IBV_ACCESS_LOCAL_WRITE
 		);
 		if (to == NULL)
 			return false;

@@ -26,20 +26,19 @@ static enum sent send_syndrome(struct soft_qp *qp, uint8_t syndrome, uint32_t ps
 	return SENT;
 }
 
-static void count_nak(struct soft_nic *nic, uint8_t syndrome) {
-	bool rnr = syndrome < PACKET_SYNDROME_NAK_SEQUENCE;
-
-	counter_add(rnr ? &nic->counters.rnr_naks_sent : &nic->counters.naks_sent, 1);
-}
-
 // A NAK also acknowledges everything before its PSN.
 static enum sent send_nak(struct soft_qp *qp) {
+	struct soft_counters *counters = &qp->nic->counters;
 	struct responder_nak nak = qp->responder.nak;
 	enum sent sent = send_syndrome(qp, nak.syndrome, nak.psn);
 
 	if (sent != SENT)
 		return sent;
-	count_nak(qp->nic, nak.syndrome);
+	counter_add(
+		nak.syndrome < PACKET_SYNDROME_NAK_SEQUENCE ? &counters->rnr_naks_sent
+							    : &counters->naks_sent,
+		1
+	);
 	qp->responder.nak = (struct responder_nak){0};
 	responder_clear_ack(&qp->responder);
 	if (nak.fatal && nak.told)
@@ -158,25 +157,16 @@ static enum sent answer_next(struct soft_qp *qp) {
 	return SENT_NONE;
 }
 
-static enum sent send_next(struct soft_qp *qp, bool defer_acks) {
-	struct responder *responder = &qp->responder;
-	enum sent sent = answer_next(qp);
-
-	if (sent != SENT_NONE)
-		return sent;
-	if (responder->nak.syndrome != 0)
-		return send_nak(qp);
-	if (responder->ack_due && !defer_acks)
-		return send_ack(qp);
-	return SENT_NONE;
-}
-
 bool responder_transmit(struct soft_qp *qp, uint32_t budget, bool defer_acks) {
 	const struct responder *responder = &qp->responder;
 	enum sent sent = SENT;
 
 	while (budget > 0 && sent == SENT) {
-		sent = send_next(qp, defer_acks);
+		sent = answer_next(qp);
+		if (sent == SENT_NONE && responder->nak.syndrome != 0)
+			sent = send_nak(qp);
+		else if (sent == SENT_NONE && responder->ack_due && !defer_acks)
+			sent = send_ack(qp);
 		budget--;
 	}
 	return responder->answering != responder->work_tail || responder->nak.syndrome != 0 ||

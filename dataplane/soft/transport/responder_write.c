@@ -53,11 +53,6 @@ static bool write_resolve_range(
 	return *ret != NULL;
 }
 
-static void write_complete(struct soft_qp *qp, const struct packet *packet, uint32_t length) {
-	responder_take_receive(qp);
-	responder_complete_receive(qp, packet, IBV_WC_RECV_RDMA_WITH_IMM, length);
-}
-
 uint32_t responder_write(struct soft_qp *qp, const struct packet *packet, uint8_t flags) {
 	struct responder *responder = &qp->responder;
 	struct write_part part = write_part_of_packet(responder, packet, flags);
@@ -78,7 +73,9 @@ uint32_t responder_write(struct soft_qp *qp, const struct packet *packet, uint8_
 	responder->write_key = part.key;
 	responder->write_left = part.left - bytes;
 	responder->write_length = part.length;
-	if ((flags & PACKET_IMM) != 0)
-		write_complete(qp, packet, part.length);
+	if ((flags & PACKET_IMM) != 0) {
+		responder_take_receive(qp);
+		responder_complete_receive(qp, packet, IBV_WC_RECV_RDMA_WITH_IMM, part.length);
+	}
 	return 1;
 }

@@ -12,16 +12,6 @@ static bool nic_is_caller_driven(const struct soft_nic *nic) {
 	return nic->config.clock == NULL;
 }
 
-static bool state_sends(enum ibv_qp_state state) {
-	return state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_ERR;
-}
-
-static void nic_send_posted(struct soft_nic *nic) {
-	nic_push(nic);
-	if (nic->engine != NULL)
-		engine_note_caller_turn(nic->engine);
-}
-
 // Post requests up to the first refused one; accepted ones are sent at once.
 static int hot_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad) {
 	struct soft_qp *qp = soft_qp_of(verbs);
@@ -29,13 +19,16 @@ static int hot_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ib
 	int err;
 
 	nic_lock(nic);
-	err = state_sends(verbs->state) ? 0 : -EINVAL;
+	err = qp_accepts_posts(qp) ? 0 : -EINVAL;
 	for (; wr != NULL && err == 0; wr = err == 0 ? wr->next : wr)
 		err = requester_post(qp, wr);
 	if (err != 0)
 		*bad = wr;
-	if (nic_is_caller_driven(nic))
-		nic_send_posted(nic);
+	if (nic_is_caller_driven(nic)) {
+		nic_push(nic);
+		if (nic->engine != NULL)
+			engine_note_caller_turn(nic->engine);
+	}
 	nic_unlock_and_ring(nic);
 	return -err;
 }
@@ -105,23 +98,19 @@ static uint32_t poll_driving(
 	return yields ? poll_yielding(nic, cq, poll_destination) : count;
 }
 
-// Record a completion found by the engine's turn; the time of that turn is before this poll.
-static void note_engine_completion(struct soft_nic *nic) {
-	uint64_t now_ns = nic->yield.vain > 0 ? clock_now_ns(nic->clock) : nic->now_ns;
-
-	yield_rule_note_found(&nic->yield, now_ns);
-}
-
 static uint32_t
 cq_poll_or_drive(struct soft_cq *cq, const struct poll_destination *poll_destination) {
 	struct soft_nic *nic = cq->nic;
+	uint64_t now_ns;
 	uint32_t count;
 
 	nic_lock(nic);
 	count = cq_pop(cq, poll_destination->wcs, poll_destination->stamps, poll_destination->max);
 	if (count == 0 && nic_is_caller_driven(nic))
 		return poll_driving(nic, cq, poll_destination);
-	note_engine_completion(nic);
+	// The engine's turn found the completion; the time of that turn is before this poll.
+	now_ns = nic->yield.vain > 0 ? clock_now_ns(nic->clock) : nic->now_ns;
+	yield_rule_note_found(&nic->yield, now_ns);
 	nic_unlock(nic);
 	return count;
 }
