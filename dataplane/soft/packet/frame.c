@@ -41,50 +41,37 @@
 _Static_assert(FRAME_MASK_BYTES <= FRAME_HEADROOM, "the mask is written into the headroom");
 _Static_assert(FRAME_BYTES_MAX <= ICRC_TRAILING_MAX, "an IP id can be found in every frame");
 
-static uint16_t ip4_checksum(const uint8_t *header) {
-	uint32_t sum = 0;
-
-	for (uint32_t at = 0; at < FRAME_IP4_BYTES; at += 2)
-		sum += load_be16(header + at);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t) ~(sum + (sum >> 16));
-}
-
-static void ip4_header(const struct frame_route *route, uint32_t ip_bytes, uint8_t *bytes) {
-	bytes[0] = IP4_VERSION_WORDS;
-	bytes[IP4_TRAFFIC_CLASS] = route->traffic_class;
-	store_be16(bytes + IP4_LENGTH, (uint16_t)ip_bytes);
-	store_be16(bytes + IP4_ID, 0);
-	store_be16(bytes + IP4_FRAGMENT, IP4_DF);
-	bytes[IP4_TTL] = route->hop_limit;
-	bytes[IP4_PROTOCOL] = IPPROTO_UDP;
-	store_be16(bytes + IP4_CHECKSUM, 0);
-	memcpy(bytes + IP4_FROM, route->from.raw + 12, 4);
-	memcpy(bytes + IP4_TO, route->to.raw + 12, 4);
-	store_be16(bytes + IP4_CHECKSUM, ip4_checksum(bytes));
-}
-
-static void ip6_header(const struct frame_route *route, uint32_t payload, uint8_t *bytes) {
-	store_be32(
-		bytes, UINT32_C(6) << 28 | (uint32_t)route->traffic_class << 20 |
-			       (route->flow_label & IP6_FLOW_MASK)
-	);
-	store_be16(bytes + IP6_LENGTH, (uint16_t)payload);
-	bytes[IP6_NEXT] = IPPROTO_UDP;
-	bytes[IP6_HOPS] = route->hop_limit;
-	memcpy(bytes + IP6_FROM, route->from.raw, 16);
-	memcpy(bytes + IP6_TO, route->to.raw, 16);
-}
-
 void frame_write_headers(const struct frame_route *route, uint32_t packet_bytes, uint8_t *bytes) {
 	const uint32_t udp_bytes = FRAME_UDP_BYTES + packet_bytes;
+	uint32_t sum = 0;
 
 	must(udp_bytes <= UINT16_MAX - FRAME_IP4_BYTES);
 	if (frame_is_ip4(&route->to)) {
-		ip4_header(route, FRAME_IP4_BYTES + udp_bytes, bytes);
+		bytes[0] = IP4_VERSION_WORDS;
+		bytes[IP4_TRAFFIC_CLASS] = route->traffic_class;
+		store_be16(bytes + IP4_LENGTH, (uint16_t)(FRAME_IP4_BYTES + udp_bytes));
+		store_be16(bytes + IP4_ID, 0);
+		store_be16(bytes + IP4_FRAGMENT, IP4_DF);
+		bytes[IP4_TTL] = route->hop_limit;
+		bytes[IP4_PROTOCOL] = IPPROTO_UDP;
+		store_be16(bytes + IP4_CHECKSUM, 0);
+		memcpy(bytes + IP4_FROM, route->from.raw + 12, 4);
+		memcpy(bytes + IP4_TO, route->to.raw + 12, 4);
+		for (uint32_t at = 0; at < FRAME_IP4_BYTES; at += 2)
+			sum += load_be16(bytes + at);
+		sum = (sum & 0xffff) + (sum >> 16);
+		store_be16(bytes + IP4_CHECKSUM, (uint16_t) ~(sum + (sum >> 16)));
 		bytes += FRAME_IP4_BYTES;
 	} else {
-		ip6_header(route, udp_bytes, bytes);
+		store_be32(
+			bytes, UINT32_C(6) << 28 | (uint32_t)route->traffic_class << 20 |
+				       (route->flow_label & IP6_FLOW_MASK)
+		);
+		store_be16(bytes + IP6_LENGTH, (uint16_t)udp_bytes);
+		bytes[IP6_NEXT] = IPPROTO_UDP;
+		bytes[IP6_HOPS] = route->hop_limit;
+		memcpy(bytes + IP6_FROM, route->from.raw, 16);
+		memcpy(bytes + IP6_TO, route->to.raw, 16);
 		bytes += FRAME_IP6_BYTES;
 	}
 	store_be16(bytes, route->source_port);

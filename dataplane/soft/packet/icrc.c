@@ -28,23 +28,6 @@ static uint32_t crc_shift_bit(uint32_t value) {
 	return (value & 1) != 0 ? value >> 1 ^ POLYNOMIAL : value >> 1;
 }
 
-static void crc_table_init(void) {
-	for (uint32_t byte = 0; byte < 256; byte++) {
-		uint32_t value = byte;
-
-		for (uint32_t bit = 0; bit < 8; bit++)
-			value = crc_shift_bit(value);
-		table[0][byte] = value;
-	}
-	for (uint32_t lane = 1; lane < LANES; lane++) {
-		for (uint32_t byte = 0; byte < 256; byte++) {
-			uint32_t value = table[lane - 1][byte];
-
-			table[lane][byte] = value >> 8 ^ table[0][value & 0xff];
-		}
-	}
-}
-
 // Return the register after these bytes.
 static uint32_t crc_by_table(uint32_t value, const uint8_t *bytes, size_t size) {
 	for (; size >= LANES; size -= LANES, bytes += LANES) {
@@ -90,22 +73,18 @@ static struct fold_factors fold_factors_for(uint32_t bytes) {
 	){.first = crc_power(8 * bytes + 32), .second = crc_power(8 * bytes - 32)};
 }
 
-// Choose the method: older processors lack carry-less products, newer ones compute four blocks at
-// once.
-static enum icrc_method method_best(void) {
-	if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("ssse3"))
-		return ICRC_BY_TABLE;
-	return __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f")
-		       ? ICRC_BY_WIDE_BLOCKS
-		       : ICRC_BY_BLOCKS;
-}
-
 static void fold_factors_init(void) {
 	by_half = crc_power(64);
 	by_block = fold_factors_for(BLOCK);
 	by_stride = fold_factors_for(STRIDE);
 	by_wide = fold_factors_for(WIDE_STRIDE);
-	way = method_best();
+	// Older processors lack carry-less products; newer ones compute four blocks at once.
+	if (!__builtin_cpu_supports("pclmul") || !__builtin_cpu_supports("ssse3"))
+		way = ICRC_BY_TABLE;
+	else if (__builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f"))
+		way = ICRC_BY_WIDE_BLOCKS;
+	else
+		way = ICRC_BY_BLOCKS;
 }
 
 #define NARROW __attribute__((target("pclmul,ssse3")))
@@ -268,10 +247,22 @@ static uint32_t crc_unshift_bit(uint32_t value) {
 }
 
 static void crc_tables_init(void) {
-	uint32_t value = ONE;
+	uint32_t value;
 
-	crc_table_init();
+	for (uint32_t byte = 0; byte < 256; byte++) {
+		value = byte;
+		for (uint32_t bit = 0; bit < 8; bit++)
+			value = crc_shift_bit(value);
+		table[0][byte] = value;
+	}
+	for (uint32_t lane = 1; lane < LANES; lane++) {
+		for (uint32_t byte = 0; byte < 256; byte++) {
+			value = table[lane - 1][byte];
+			table[lane][byte] = value >> 8 ^ table[0][value & 0xff];
+		}
+	}
 	fold_factors_init();
+	value = ONE;
 	for (uint32_t n = 0; n < 2 + ICRC_TRAILING_MAX + 1; n++) {
 		if (n >= 2)
 			back[n - 2] = value;
@@ -293,24 +284,18 @@ bool icrc_crc32_by(enum icrc_method by, const uint8_t *bytes, size_t size, uint3
 	return true;
 }
 
-static uint32_t crc_multiply(uint32_t a, uint32_t b) {
-	uint32_t product = 0;
-
-	for (uint32_t bit = 0; bit < 32; bit++) {
-		product ^= b & -(a >> (31 - bit) & 1);
-		b = b >> 1 ^ (POLYNOMIAL & -(b & 1));
-	}
-	return product;
-}
-
 // The difference is the register that starts at zero and processes the two differing bytes and
-// `after` zeros. Shifted back over all of them, the register contains these bytes.
+// `after` zeros. Multiplied by the inverse shift over all of them, it is these bytes.
 bool icrc_find_changed_bytes(uint32_t difference, size_t after, uint16_t *ret_bits) {
-	uint32_t before;
+	uint32_t before = 0, shift;
 
 	must(after <= ICRC_TRAILING_MAX);
 	pthread_once(&once, crc_tables_init);
-	before = crc_multiply(difference, back[after]);
+	shift = back[after];
+	for (uint32_t bit = 0; bit < 32; bit++) {
+		before ^= shift & -(difference >> (31 - bit) & 1);
+		shift = shift >> 1 ^ (POLYNOMIAL & -(shift & 1));
+	}
 	if (before > UINT16_MAX)
 		return false;
 	*ret_bits = (uint16_t)before;

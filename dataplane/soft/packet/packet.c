@@ -74,44 +74,10 @@ const char *packet_opcode_name(uint8_t opcode) {
 	return name != NULL ? name : "unknown";
 }
 
-static void bth_decode(const uint8_t *bytes, struct packet *packet) {
-	packet->opcode = bytes[0];
-	packet->solicited = (bytes[1] & BTH_SOLICITED) != 0;
-	packet->migration = (bytes[1] & BTH_MIGRATION) != 0;
-	packet->pad = bytes[1] >> BTH_PAD_SHIFT & BTH_PAD_MASK;
-	packet->pkey = load_be16(bytes + 2);
-	packet->queue_pair = load_be24(bytes + 5);
-	packet->ack_request = (bytes[8] & BTH_ACK_REQUEST) != 0;
-	packet->psn = load_be24(bytes + 9);
-}
-
-static void headers_decode(const uint8_t *at, uint8_t flags, struct packet *packet) {
-	if ((flags & (PACKET_RETH | PACKET_ATOMIC_ETH)) != 0) {
-		packet->address = load_be64(at);
-		packet->key = load_be32(at + 8);
-	}
-	if ((flags & PACKET_RETH) != 0) {
-		packet->length = load_be32(at + 12);
-		at += RETH_BYTES;
-	}
-	if ((flags & PACKET_ATOMIC_ETH) != 0) {
-		packet->swap_add = load_be64(at + 12);
-		packet->compare = load_be64(at + 20);
-	}
-	if ((flags & PACKET_IMM) != 0)
-		packet->immediate = load_be32(at);
-	if ((flags & PACKET_AETH) != 0) {
-		packet->syndrome = at[0];
-		packet->msn = load_be24(at + 1);
-		at += AETH_BYTES;
-	}
-	if ((flags & PACKET_ATOMIC_ACK_ETH) != 0)
-		packet->original = load_be64(at);
-}
-
 int packet_decode(const uint8_t *bytes, size_t size, struct packet *ret_packet) {
 	struct packet packet = {0};
 	const struct packet_opcode_info *facts;
+	const uint8_t *at;
 	size_t payload;
 
 	if (size < BTH)
@@ -121,60 +87,83 @@ int packet_decode(const uint8_t *bytes, size_t size, struct packet *ret_packet) 
 	facts = packet_opcode_info(bytes[0]);
 	if (facts->kind == PACKET_KIND_NONE)
 		return -EPROTO;
-	bth_decode(bytes, &packet);
+	packet.opcode = bytes[0];
+	packet.solicited = (bytes[1] & BTH_SOLICITED) != 0;
+	packet.migration = (bytes[1] & BTH_MIGRATION) != 0;
+	packet.pad = bytes[1] >> BTH_PAD_SHIFT & BTH_PAD_MASK;
+	packet.pkey = load_be16(bytes + 2);
+	packet.queue_pair = load_be24(bytes + 5);
+	packet.ack_request = (bytes[8] & BTH_ACK_REQUEST) != 0;
+	packet.psn = load_be24(bytes + 9);
 	if (size < (size_t)facts->header_bytes + packet.pad)
 		return -EMSGSIZE;
 	payload = size - facts->header_bytes - packet.pad;
 	if (payload > PACKET_PAYLOAD_MAX)
 		return -EBADMSG;
-	headers_decode(bytes + BTH, facts->flags, &packet);
+
+	at = bytes + BTH;
+	if ((facts->flags & (PACKET_RETH | PACKET_ATOMIC_ETH)) != 0) {
+		packet.address = load_be64(at);
+		packet.key = load_be32(at + 8);
+	}
+	if ((facts->flags & PACKET_RETH) != 0) {
+		packet.length = load_be32(at + 12);
+		at += RETH_BYTES;
+	}
+	if ((facts->flags & PACKET_ATOMIC_ETH) != 0) {
+		packet.swap_add = load_be64(at + 12);
+		packet.compare = load_be64(at + 20);
+	}
+	if ((facts->flags & PACKET_IMM) != 0)
+		packet.immediate = load_be32(at);
+	if ((facts->flags & PACKET_AETH) != 0) {
+		packet.syndrome = at[0];
+		packet.msn = load_be24(at + 1);
+		at += AETH_BYTES;
+	}
+	if ((facts->flags & PACKET_ATOMIC_ACK_ETH) != 0)
+		packet.original = load_be64(at);
 	packet.payload = bytes + facts->header_bytes;
 	packet.payload_bytes = (uint32_t)payload;
 	*ret_packet = packet;
 	return 0;
 }
 
-static void bth_encode(const struct packet *packet, uint8_t *bytes) {
-	bytes[0] = packet->opcode;
-	bytes[1] = (uint8_t
+size_t packet_encode(const struct packet *packet, uint8_t ret_bytes[static PACKET_HEADERS_MAX]) {
+	const struct packet_opcode_info *facts = packet_opcode_info(packet->opcode);
+	uint8_t *at = ret_bytes + BTH;
+
+	must(facts->kind != PACKET_KIND_NONE);
+	ret_bytes[0] = packet->opcode;
+	ret_bytes[1] = (uint8_t
 	)((packet->solicited ? BTH_SOLICITED : 0) | (packet->migration ? BTH_MIGRATION : 0) |
 	  (packet->pad & BTH_PAD_MASK) << BTH_PAD_SHIFT);
-	store_be16(bytes + 2, packet->pkey);
-	store_be32(bytes + 4, packet->queue_pair & 0xffffff);
-	store_be32(bytes + 8, packet->psn & 0xffffff);
+	store_be16(ret_bytes + 2, packet->pkey);
+	store_be32(ret_bytes + 4, packet->queue_pair & 0xffffff);
+	store_be32(ret_bytes + 8, packet->psn & 0xffffff);
 	if (packet->ack_request)
-		bytes[8] = BTH_ACK_REQUEST;
-}
+		ret_bytes[8] = BTH_ACK_REQUEST;
 
-static void headers_encode(const struct packet *packet, uint8_t flags, uint8_t *at) {
-	if ((flags & (PACKET_RETH | PACKET_ATOMIC_ETH)) != 0) {
+	if ((facts->flags & (PACKET_RETH | PACKET_ATOMIC_ETH)) != 0) {
 		store_be64(at, packet->address);
 		store_be32(at + 8, packet->key);
 	}
-	if ((flags & PACKET_RETH) != 0) {
+	if ((facts->flags & PACKET_RETH) != 0) {
 		store_be32(at + 12, packet->length);
 		at += RETH_BYTES;
 	}
-	if ((flags & PACKET_ATOMIC_ETH) != 0) {
+	if ((facts->flags & PACKET_ATOMIC_ETH) != 0) {
 		store_be64(at + 12, packet->swap_add);
 		store_be64(at + 20, packet->compare);
 	}
-	if ((flags & PACKET_IMM) != 0)
+	if ((facts->flags & PACKET_IMM) != 0)
 		store_be32(at, packet->immediate);
-	if ((flags & PACKET_AETH) != 0) {
+	if ((facts->flags & PACKET_AETH) != 0) {
 		store_be32(at, (uint32_t)packet->syndrome << 24 | (packet->msn & 0xffffff));
 		at += AETH_BYTES;
 	}
-	if ((flags & PACKET_ATOMIC_ACK_ETH) != 0)
+	if ((facts->flags & PACKET_ATOMIC_ACK_ETH) != 0)
 		store_be64(at, packet->original);
-}
-
-size_t packet_encode(const struct packet *packet, uint8_t ret_bytes[static PACKET_HEADERS_MAX]) {
-	const struct packet_opcode_info *facts = packet_opcode_info(packet->opcode);
-
-	must(facts->kind != PACKET_KIND_NONE);
-	bth_encode(packet, ret_bytes);
-	headers_encode(packet, facts->flags, ret_bytes + BTH);
 	return facts->header_bytes;
 }
 
