@@ -49,16 +49,8 @@ static __be64 guid_of_address(const struct sock_addr *address) {
 	return htobe64((uint64_t)LIMIT_VENDOR << 40 | UINT64_C(1) << 32 | (bits & UINT32_MAX));
 }
 
-// Return the GUID before the first open; without a configured address it is based on the device
-// number.
-static __be64 guid_before_open(const struct soft_config *config) {
-	struct sock_addr none = {.family = SOCK_ADDR_V4};
-
-	none.address[3] = (uint8_t)device_count;
-	return guid_of_address(config->address_any ? &none : &config->address);
-}
-
 int soft_device_add(const struct soft_config *config) {
+	struct sock_addr numbered = {.family = SOCK_ADDR_V4};
 	struct soft_device *device;
 
 	if (!config_is_valid(config))
@@ -75,7 +67,9 @@ int soft_device_add(const struct soft_config *config) {
 	snprintf(device->verbs.name, sizeof(device->verbs.name), "%s", config->name);
 	snprintf(device->verbs.dev_name, sizeof(device->verbs.dev_name), "soft%u", device_count);
 	nic_init(&device->nic, config);
-	device->guid = guid_before_open(config);
+	// Without a configured address the GUID is based on the device number until the first open.
+	numbered.address[3] = (uint8_t)device_count;
+	device->guid = guid_of_address(config->address_any ? &numbered : &config->address);
 	devices[device_count++] = device;
 	return 0;
 }
@@ -186,24 +180,6 @@ static void soft_device_list_free(struct ibv_device **list) {
 	free(list);
 }
 
-static struct soft_context *context_create(struct soft_device *device, int async_fd) {
-	struct soft_context *context = calloc(1, sizeof(*context));
-
-	if (context == NULL)
-		return NULL;
-	context->nic = &device->nic;
-	context->verbs.sz = sizeof(context->verbs);
-	context->verbs.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
-	context->verbs.context.device = &device->verbs;
-	context->verbs.context.cmd_fd = -1;
-	context->verbs.context.async_fd = async_fd;
-	context->verbs.context.num_comp_vectors = 1;
-	pthread_mutex_init(&context->verbs.context.mutex, NULL);
-	soft_set_hot_calls(&context->verbs.context.ops);
-	soft_set_query_calls(&context->verbs);
-	return context;
-}
-
 static void context_free(struct soft_context *context) {
 	async_drop_events(context);
 	close(context->verbs.context.async_fd);
@@ -218,11 +194,21 @@ static int soft_open(struct ibv_device *verbs, struct ibv_context **ret_context)
 
 	if (async_fd < 0)
 		return async_fd;
-	context = context_create(device, async_fd);
+	context = calloc(1, sizeof(*context));
 	if (context == NULL) {
 		close(async_fd);
 		return -ENOMEM;
 	}
+	context->nic = &device->nic;
+	context->verbs.sz = sizeof(context->verbs);
+	context->verbs.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	context->verbs.context.device = verbs;
+	context->verbs.context.cmd_fd = -1;
+	context->verbs.context.async_fd = async_fd;
+	context->verbs.context.num_comp_vectors = 1;
+	pthread_mutex_init(&context->verbs.context.mutex, NULL);
+	soft_set_hot_calls(&context->verbs.context.ops);
+	soft_set_query_calls(&context->verbs);
 	err = nic_add_context(&device->nic);
 	if (err != 0) {
 		context_free(context);
@@ -237,22 +223,18 @@ static int soft_open(struct ibv_device *verbs, struct ibv_context **ret_context)
 	return 0;
 }
 
-static void context_unlist(struct soft_context *context) {
-	struct soft_context **place = &context->nic->opened;
-
-	while (*place != context)
-		place = &(*place)->next;
-	*place = context->next;
-}
-
 static int soft_close(struct ibv_context *verbs) {
 	struct soft_context *context = soft_context_of(verbs);
+	struct soft_context **place = &context->nic->opened;
 	uint32_t objects;
 
 	nic_lock(context->nic);
 	objects = context->objects;
-	if (objects == 0)
-		context_unlist(context);
+	if (objects == 0) {
+		while (*place != context)
+			place = &(*place)->next;
+		*place = context->next;
+	}
 	nic_unlock(context->nic);
 	if (objects > 0)
 		return -EBUSY;

@@ -48,16 +48,9 @@ int soft_query_device(struct ibv_context *context, struct ibv_device_attr *ret_a
 	return 0;
 }
 
-static enum ibv_mtu mtu_code(uint16_t bytes) {
-	enum ibv_mtu code = IBV_MTU_4096;
-
-	while (code > IBV_MTU_256 && (128u << code) > bytes)
-		code--;
-	return code;
-}
-
 int soft_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *ret_attr) {
 	struct soft_nic *nic = nic_of(context);
+	enum ibv_mtu active_mtu = IBV_MTU_4096;
 	uint16_t mtu;
 	bool active;
 
@@ -67,10 +60,12 @@ int soft_query_port(struct ibv_context *context, uint8_t port, struct ibv_port_a
 	active = nic->port == NIC_PORT_ACTIVE;
 	mtu = nic->wire->mtu;
 	nic_unlock(nic);
+	while (active_mtu > IBV_MTU_256 && (128u << active_mtu) > mtu)
+		active_mtu--;
 	*ret_attr = (struct ibv_port_attr){
 		.state = active ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = mtu_code(mtu),
+		.active_mtu = active_mtu,
 		.gid_tbl_len = LIMIT_GIDS,
 		.port_cap_flags = IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = LIMIT_MESSAGE_BYTES,

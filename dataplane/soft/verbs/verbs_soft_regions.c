@@ -64,26 +64,6 @@ int soft_dealloc_pd(struct ibv_pd *verbs) {
 	return err;
 }
 
-// For kernels before 5.14: check that the pages are mapped, not that they are writable.
-static int pages_are_mapped(uint8_t *first, size_t bytes, size_t page) {
-	unsigned char in_core[PAGES_AT_ONCE];
-
-	for (size_t done = 0; done < bytes; done += PAGES_AT_ONCE * page) {
-		size_t size = bytes - done;
-
-		if (size > PAGES_AT_ONCE * page)
-			size = PAGES_AT_ONCE * page;
-		if (mincore(first + done, size, in_core) != 0)
-			return -EFAULT;
-	}
-	return 0;
-}
-
-// Zero bytes: this only checks whether the kernel knows the advice.
-static bool advice_is_known(int advice) {
-	return madvise(NULL, 0, advice) == 0;
-}
-
 // Populate the pages. Returns -EFAULT if they are unmapped, are not memory, or are read-only for a
 // writable region.
 static int pages_populate(uint8_t *address, size_t length, int access) {
@@ -93,8 +73,21 @@ static int pages_populate(uint8_t *address, size_t length, int access) {
 	size_t before = (uintptr_t)address & (page - 1);
 	size_t bytes = (before + length + page - 1) & ~(page - 1);
 
-	if (!advice_is_known(advice))
-		return pages_are_mapped(address - before, bytes, page);
+	// Kernels before 5.14 reject the advice even for zero bytes. There, check that the pages
+	// are mapped, not that they are writable.
+	if (madvise(NULL, 0, advice) != 0) {
+		unsigned char in_core[PAGES_AT_ONCE];
+
+		for (size_t done = 0; done < bytes; done += PAGES_AT_ONCE * page) {
+			size_t size = bytes - done;
+
+			if (size > PAGES_AT_ONCE * page)
+				size = PAGES_AT_ONCE * page;
+			if (mincore(address - before + done, size, in_core) != 0)
+				return -EFAULT;
+		}
+		return 0;
+	}
 	while (madvise(address - before, bytes, advice) != 0) {
 		if (errno == EINVAL || errno == ENOMEM || errno == EFAULT)
 			return -EFAULT;
@@ -178,24 +171,6 @@ int soft_reg_mr(
 	return soft_reg_mr_iova(pd, address, length, (uintptr_t)address, access, ret_mr);
 }
 
-// Check a dmabuf. Its size is its end offset; a dmabuf without a size could not be mapped either.
-static int dmabuf_check(const struct verbs_dmabuf *dmabuf, int access) {
-	off_t size;
-	int err = access_check(access);
-
-	if (err != 0)
-		return err;
-	if (!range_is_valid(dmabuf->iova, dmabuf->length) ||
-	    !range_is_valid(dmabuf->offset, dmabuf->length))
-		return -EINVAL;
-	size = lseek(dmabuf->fd, 0, SEEK_END);
-	if (size < 0)
-		return neg_errno();
-	return dmabuf->offset > (uint64_t)size || dmabuf->length > (uint64_t)size - dmabuf->offset
-		       ? -EINVAL
-		       : 0;
-}
-
 int soft_reg_dmabuf_mr(
 	struct ibv_pd *pd, const struct verbs_dmabuf *dmabuf, int access, struct ibv_mr **ret_mr
 ) {
@@ -207,10 +182,20 @@ int soft_reg_dmabuf_mr(
 		.access = access,
 		.mapping_length = before + dmabuf->length,
 	};
-	int err = dmabuf_check(dmabuf, access);
+	off_t size;
+	int err = access_check(access);
 
 	if (err != 0)
 		return err;
+	if (!range_is_valid(dmabuf->iova, dmabuf->length) ||
+	    !range_is_valid(dmabuf->offset, dmabuf->length))
+		return -EINVAL;
+	// A dmabuf's size is its end offset; one without a size could not be mapped either.
+	size = lseek(dmabuf->fd, 0, SEEK_END);
+	if (size < 0)
+		return neg_errno();
+	if (dmabuf->offset > (uint64_t)size || dmabuf->length > (uint64_t)size - dmabuf->offset)
+		return -EINVAL;
 	facts.mapping =
 		mmap(NULL, facts.mapping_length, protection, MAP_SHARED, dmabuf->fd,
 		     (off_t)(dmabuf->offset - before));
