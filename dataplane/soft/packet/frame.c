@@ -84,6 +84,20 @@ static bool frame_has_ip4_version(const uint8_t *frame) {
 	return frame[0] >> 4 == 4;
 }
 
+bool frame_read_destination(const uint8_t *frame, uint32_t size, union ibv_gid *ret_gid) {
+	static const union ibv_gid mapped = {.raw = {[10] = 0xff, [11] = 0xff}};
+
+	if (frame[0] >> 4 == 4 && size >= FRAME_IP4_BYTES) {
+		*ret_gid = mapped;
+		memcpy(ret_gid->raw + 12, frame + IP4_TO, 4);
+		return true;
+	}
+	if (frame[0] >> 4 != 6 || size < FRAME_IP6_BYTES)
+		return false;
+	memcpy(ret_gid->raw, frame + IP6_TO, sizeof(ret_gid->raw));
+	return true;
+}
+
 #define IN_MASK(at) [FRAME_MASK_BYTES + (at)]
 #define IN_MASK4_UDP(at) IN_MASK(FRAME_IP4_BYTES + (at))
 #define IN_MASK6_UDP(at) IN_MASK(FRAME_IP6_BYTES + (at))

@@ -43,6 +43,10 @@ static inline uint32_t frame_headers_bytes(bool ip4) {
 // at `bytes`. Everything is set except the UDP checksum, which is 0.
 void frame_write_headers(const struct frame_route *route, uint32_t packet_bytes, uint8_t *bytes);
 
+// Read the destination address of a frame of `size` bytes (at least 1); IPv4 is mapped. Returns
+// false if the IP header is incomplete or has another version.
+bool frame_read_destination(const uint8_t *frame, uint32_t size, union ibv_gid *ret_gid);
+
 // Compute the ICRC over `size` bytes from the IP header on, and store it in the last four.
 // Afterwards only fields outside of the ICRC may change: traffic class, flow label, TTL, checksums.
 void frame_seal(uint8_t *frame, uint32_t size);

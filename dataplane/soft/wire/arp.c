@@ -42,11 +42,8 @@ static bool ip4_is_host(const uint8_t *ip4) {
 	return ip4[0] != 0 && ip4[0] < 224 && ip4[0] != 127;
 }
 
-static bool ip4_is_zero(const uint8_t *ip4) {
-	return (ip4[0] | ip4[1] | ip4[2] | ip4[3]) == 0;
-}
-
 int arp_parse(const uint8_t *bytes, size_t size, struct link_message *ret_talk) {
+	static const uint8_t zeros[4];
 	struct link_message talk = {.mac_known = true};
 	uint16_t operation;
 
@@ -64,7 +61,8 @@ int arp_parse(const uint8_t *bytes, size_t size, struct link_message *ret_talk) 
 	talk.asks = operation == ARP_REQUEST;
 	if (ip4_is_host(bytes + ARP_SENDER))
 		talk.about = ip4_mapped(bytes + ARP_SENDER);
-	else if (!talk.asks || !ip4_is_zero(bytes + ARP_SENDER))
+	// Only a request may come from 0.0.0.0, to ask whether an address is free.
+	else if (!talk.asks || memcmp(bytes + ARP_SENDER, zeros, sizeof(zeros)) != 0)
 		return -EBADMSG;
 	if (talk.asks)
 		talk.target = ip4_mapped(bytes + ARP_TARGET);

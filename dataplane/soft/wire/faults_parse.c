@@ -51,32 +51,24 @@ parse_corrupt(const struct item *item, struct parse_error *ret_error, struct sof
 	return parse_ppm(item, ret_error, &faults->corrupt_ppm);
 }
 
-// Find "±" or "+-": the length of the text before it and of the sign. Returns false if there is
-// none.
-static bool find_plus_minus(const char *text, size_t length, size_t *ret_before, size_t *ret_sign) {
-	static const char *const signs[] = {"±", "+-"};
-
-	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
-		const char *at = memmem(text, length, signs[i], strlen(signs[i]));
-
-		if (at == NULL)
-			continue;
-		*ret_before = (size_t)(at - text);
-		*ret_sign = strlen(signs[i]);
-		return true;
-	}
-	return false;
-}
-
 static int
 parse_delay(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
+	static const char *const signs[] = {"±", "+-"};
 	size_t before = item->value_length;
 	size_t sign = 0;
-	bool jitters = find_plus_minus(item->value, item->value_length, &before, &sign);
 	int err;
 
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]) && sign == 0; i++) {
+		const char *at =
+			memmem(item->value, item->value_length, signs[i], strlen(signs[i]));
+
+		if (at != NULL) {
+			before = (size_t)(at - item->value);
+			sign = strlen(signs[i]);
+		}
+	}
 	err = parse_duration_ns(item->value, before, 0, DELAY_MAX_NS, ret_error, &faults->delay_ns);
-	if (err != 0 || !jitters)
+	if (err != 0 || sign == 0)
 		return err;
 	// The jitter is at most the delay, because no packet can arrive before it was sent.
 	return parse_duration_ns(
@@ -112,15 +104,6 @@ static const struct {
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static size_t kind_find(const char *name, size_t length) {
-	size_t kind = 0;
-
-	while (kind < KINDS &&
-	       (strlen(kinds[kind].name) != length || memcmp(kinds[kind].name, name, length) != 0))
-		kind++;
-	return kind;
-}
-
 static int parse_item(
 	struct item *item,
 	bool seen[static KINDS],
@@ -129,9 +112,12 @@ static int parse_item(
 ) {
 	const char *equals = memchr(item->text, '=', item->length);
 	size_t name = equals != NULL ? (size_t)(equals - item->text) : item->length;
-	size_t kind = kind_find(item->text, name);
+	size_t kind = 0;
 	struct parse_error why;
 
+	while (kind < KINDS && (strlen(kinds[kind].name) != name ||
+				memcmp(kinds[kind].name, item->text, name) != 0))
+		kind++;
 	if (kind == KINDS)
 		return parse_fail(
 			ret_error, -EINVAL, item->text, item->length,

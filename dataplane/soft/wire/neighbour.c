@@ -25,18 +25,6 @@ static uint64_t latest_ns(const struct neighbour *neighbour) {
 							 : neighbour->asked_ns;
 }
 
-static struct neighbour *neighbour_oldest(struct neighbour *set) {
-	struct neighbour *place = set;
-
-	for (uint32_t way = 0; way < NEIGHBOUR_WAYS; way++) {
-		if (!set[way].used)
-			return &set[way];
-		if (latest_ns(&set[way]) < latest_ns(place))
-			place = &set[way];
-	}
-	return place;
-}
-
 struct neighbour *neighbour_get(
 	struct neighbour_table *table, const union ibv_gid *gid, uint64_t now_ns, void **ret_held
 ) {
@@ -46,7 +34,12 @@ struct neighbour *neighbour_get(
 	*ret_held = NULL;
 	if (place != NULL)
 		return place;
-	place = neighbour_oldest(set);
+	// Take a free entry, or evict the one heard or asked least recently.
+	place = set;
+	for (uint32_t way = 0; way < NEIGHBOUR_WAYS && place->used; way++) {
+		if (!set[way].used || latest_ns(&set[way]) < latest_ns(place))
+			place = &set[way];
+	}
 	*ret_held = place->held;
 	*place = (struct neighbour){.gid = *gid, .used = true, .heard_ns = now_ns};
 	return place;

@@ -102,14 +102,6 @@ static int read_wire(
 	return 0;
 }
 
-static bool address_is_repeated(const struct soft_config *configs, uint32_t n) {
-	for (uint32_t other = 0; other < n; other++) {
-		if (sock_addr_equal(&configs[other].address, &configs[n].address))
-			return true;
-	}
-	return false;
-}
-
 static int read_addresses(
 	const char *text, struct parse_error *error, struct soft_config *configs, uint32_t count
 ) {
@@ -122,8 +114,10 @@ static int read_addresses(
 
 		if (err != 0)
 			return err;
-		if (address_is_repeated(configs, n))
-			return parse_fail(error, -EINVAL, at, length, "is there twice");
+		for (uint32_t other = 0; other < n; other++) {
+			if (sock_addr_equal(&configs[other].address, &configs[n].address))
+				return parse_fail(error, -EINVAL, at, length, "is there twice");
+		}
 		if (ends != (n + 1 == count))
 			return parse_fail(
 				error, -EINVAL, text, strlen(text),
@@ -146,15 +140,6 @@ static int read_faults(
 	return err;
 }
 
-// Report a missing address; there is no text to quote.
-static int fail_missing_address(struct parse_error *error) {
-	snprintf(
-		error->text, sizeof(error->text),
-		"must be given: a DPDK port has no address of its own"
-	);
-	return -EINVAL;
-}
-
 // Read one setting; each depends on those before it.
 static int read_setting(
 	enum soft_setting setting,
@@ -171,8 +156,14 @@ static int read_setting(
 	case SOFT_SETTING_ADDRESS:
 		if (text != NULL && text[0] != '\0')
 			return read_addresses(text, error, configs, *count);
-		if (configs[0].wire == SOFT_WIRE_DPDK)
-			return fail_missing_address(error);
+		// There is no text to quote, so parse_fail() does not fit.
+		if (configs[0].wire == SOFT_WIRE_DPDK) {
+			snprintf(
+				error->text, sizeof(error->text),
+				"must be given: a DPDK port has no address of its own"
+			);
+			return -EINVAL;
+		}
 		for (uint32_t n = 0; n < *count; n++)
 			configs[n].address_any = true;
 		return 0;

@@ -118,15 +118,6 @@ static void queue_frame_bytes(struct dpdk_wire *dpdk, const uint8_t *frame, size
 	queue_frame(dpdk, mbuf);
 }
 
-static void request_address(struct dpdk_wire *dpdk, const union ibv_gid *gid) {
-	uint8_t frame[LINK_MESSAGE_BYTES_MAX];
-	size_t size = frame_is_ip4(&dpdk->self.gid)
-			      ? arp_build_request(&dpdk->self, gid, frame)
-			      : nd_build_solicitation(&dpdk->self, gid, frame);
-
-	queue_frame_bytes(dpdk, frame, size);
-}
-
 static void address_announce(struct dpdk_wire *dpdk) {
 	uint8_t frame[LINK_MESSAGE_BYTES_MAX];
 	size_t size = frame_is_ip4(&dpdk->self.gid)
@@ -159,34 +150,12 @@ static bool same_prefix(const union ibv_gid *a, const union ibv_gid *b, uint32_t
 	return whole == sizeof(a->raw) || ((a->raw[whole] ^ b->raw[whole]) & rest) == 0;
 }
 
-static void frame_destination(const uint8_t *ip, union ibv_gid *ret_gid) {
-	static const union ibv_gid mapped = {.raw = {[10] = 0xff, [11] = 0xff}};
-
-	if (ip[0] >> 4 == 6) {
-		memcpy(ret_gid->raw, ip + IP6_TO, sizeof(ret_gid->raw));
-		return;
-	}
-	*ret_gid = mapped;
-	memcpy(ret_gid->raw + 12, ip + IP4_TO, 4);
-}
-
 static void drop_held_packet(struct dpdk_wire *dpdk, void *held) {
 	if (held == NULL)
 		return;
 	dpdk->held_count--;
 	counter_add(&dpdk->counters->send_unresolved, 1);
 	rte_pktmbuf_free(held);
-}
-
-static void
-hold_packet(struct dpdk_wire *dpdk, struct neighbour *neighbour, struct rte_mbuf *mbuf) {
-	if (neighbour->held == NULL && dpdk->held_count < HELD_MAX) {
-		neighbour->held = mbuf;
-		dpdk->held_count++;
-		return;
-	}
-	counter_add(&dpdk->counters->send_unresolved, 1);
-	rte_pktmbuf_free(mbuf);
 }
 
 // Return the hardware address of a destination. Returns NULL if it is unknown; then the packet was
@@ -205,32 +174,24 @@ resolve_address(struct dpdk_wire *dpdk, const union ibv_gid *to, struct rte_mbuf
 	neighbour = neighbour_get(&dpdk->neighbours, to, dpdk->now_ns, &held);
 	drop_held_packet(dpdk, held);
 	usable = neighbour_is_usable(neighbour, dpdk->now_ns, &ask);
-	if (ask)
-		request_address(dpdk, to);
-	if (!usable) {
-		hold_packet(dpdk, neighbour, mbuf);
-		return NULL;
-	}
-	return neighbour->mac;
-}
+	if (ask) {
+		uint8_t frame[LINK_MESSAGE_BYTES_MAX];
+		size_t size = frame_is_ip4(&dpdk->self.gid)
+				      ? arp_build_request(&dpdk->self, to, frame)
+				      : nd_build_solicitation(&dpdk->self, to, frame);
 
-static void
-remember_latest_address(struct dpdk_wire *dpdk, const union ibv_gid *to, const uint8_t *mac) {
-	if (mac == dpdk->latest_mac)
-		return;
-	dpdk->latest_known = true;
-	dpdk->latest = *to;
-	dpdk->latest_ns = dpdk->now_ns;
-	memcpy(dpdk->latest_mac, mac, sizeof(dpdk->latest_mac));
-}
-
-static void loop_back_frame(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf) {
-	if (dpdk->back_count < WIRE_BATCH) {
-		dpdk->back[dpdk->back_count++] = mbuf;
-		return;
+		queue_frame_bytes(dpdk, frame, size);
 	}
-	counter_add(&dpdk->counters->send_failed, 1);
-	rte_pktmbuf_free(mbuf);
+	if (usable)
+		return neighbour->mac;
+	if (neighbour->held == NULL && dpdk->held_count < HELD_MAX) {
+		neighbour->held = mbuf;
+		dpdk->held_count++;
+	} else {
+		counter_add(&dpdk->counters->send_unresolved, 1);
+		rte_pktmbuf_free(mbuf);
+	}
+	return NULL;
 }
 
 static void dpdk_give(struct soft_wire *wire, uint32_t size) {
@@ -248,9 +209,14 @@ static void dpdk_give(struct soft_wire *wire, uint32_t size) {
 		rte_pktmbuf_free(mbuf);
 		return;
 	}
-	frame_destination(mbuf_bytes(mbuf) + LINK_HEADER_BYTES, &to);
+	must(frame_read_destination(mbuf_bytes(mbuf) + LINK_HEADER_BYTES, size, &to));
 	if (link_gid_equal(&to, &dpdk->self.gid)) {
-		loop_back_frame(dpdk, mbuf);
+		if (dpdk->back_count < WIRE_BATCH) {
+			dpdk->back[dpdk->back_count++] = mbuf;
+			return;
+		}
+		counter_add(&dpdk->counters->send_failed, 1);
+		rte_pktmbuf_free(mbuf);
 		return;
 	}
 	link_header(
@@ -261,7 +227,12 @@ static void dpdk_give(struct soft_wire *wire, uint32_t size) {
 	if (mac == NULL)
 		return;
 	memcpy(mbuf_bytes(mbuf), mac, LINK_MAC_BYTES);
-	remember_latest_address(dpdk, &to, mac);
+	if (mac != dpdk->latest_mac) {
+		dpdk->latest_known = true;
+		dpdk->latest = to;
+		dpdk->latest_ns = dpdk->now_ns;
+		memcpy(dpdk->latest_mac, mac, sizeof(dpdk->latest_mac));
+	}
 	queue_frame(dpdk, mbuf);
 }
 
@@ -269,33 +240,29 @@ static void dpdk_flush(struct soft_wire *wire) {
 	send_queued_frames(dpdk_of(wire));
 }
 
-static void learn_address(struct dpdk_wire *dpdk, const struct link_message *talk, bool wanted) {
-	struct neighbour *neighbour;
-	struct rte_mbuf *mbuf;
-	void *held;
-
-	neighbour = neighbour_learn(&dpdk->neighbours, talk, wanted, dpdk->now_ns, &held);
-	drop_held_packet(dpdk, held);
-	dpdk->latest_known = false;
-	if (neighbour == NULL || neighbour->held == NULL)
-		return;
-	mbuf = neighbour->held;
-	neighbour->held = NULL;
-	dpdk->held_count--;
-	memcpy(mbuf_bytes(mbuf), neighbour->mac, LINK_MAC_BYTES);
-	queue_frame(dpdk, mbuf);
-}
-
 // Answer a request for this host; the requester is learnt, because it will be a peer.
 static void handle_link_message(struct dpdk_wire *dpdk, const struct link_message *talk) {
 	bool for_us = talk->asks && link_gid_equal(&talk->target, &dpdk->self.gid);
+	bool wanted = for_us && talk->about.global.interface_id != 0;
 	uint8_t frame[LINK_MESSAGE_BYTES_MAX];
+	struct neighbour *neighbour;
 	size_t size;
+	void *held;
 
 	// Either our own message came back, or another host took our address: learn nothing.
 	if (link_gid_equal(&talk->about, &dpdk->self.gid))
 		return;
-	learn_address(dpdk, talk, for_us && talk->about.global.interface_id != 0);
+	neighbour = neighbour_learn(&dpdk->neighbours, talk, wanted, dpdk->now_ns, &held);
+	drop_held_packet(dpdk, held);
+	dpdk->latest_known = false;
+	if (neighbour != NULL && neighbour->held != NULL) {
+		struct rte_mbuf *mbuf = neighbour->held;
+
+		neighbour->held = NULL;
+		dpdk->held_count--;
+		memcpy(mbuf_bytes(mbuf), neighbour->mac, LINK_MAC_BYTES);
+		queue_frame(dpdk, mbuf);
+	}
 	if (!for_us)
 		return;
 	size = frame_is_ip4(&dpdk->self.gid) ? arp_build_reply(&dpdk->self, talk, frame)
@@ -318,14 +285,6 @@ send_sleep_frame(struct dpdk_wire *dpdk, const uint8_t frame[static SLEEP_FRAME_
 		return true;
 	rte_pktmbuf_free(mbuf);
 	return false;
-}
-
-static void handle_sleep_frame(struct dpdk_wire *dpdk, const uint8_t *bytes, size_t size) {
-	uint8_t answer[SLEEP_FRAME_BYTES];
-
-	// If the answer is lost, the peer asks again.
-	if (dpdk_sleep_handle_frame(&dpdk->sleep, bytes, size, dpdk->self.mac, answer))
-		(void)send_sleep_frame(dpdk, answer);
 }
 
 // Return true for a packet to this device, with the IP header behind the Ethernet header. Link
@@ -356,18 +315,14 @@ static bool frame_is_for_device(struct dpdk_wire *dpdk, struct rte_mbuf *mbuf, b
 		if (arp_parse(ip, size, &what) == 0)
 			handle_link_message(dpdk, &what);
 	} else if (type == SLEEP_TYPE) {
+		uint8_t answer[SLEEP_FRAME_BYTES];
+
 		*ret_counts = false;
-		handle_sleep_frame(dpdk, ip, size);
+		// If the answer is lost, the peer asks again.
+		if (dpdk_sleep_handle_frame(&dpdk->sleep, ip, size, dpdk->self.mac, answer))
+			(void)send_sleep_frame(dpdk, answer);
 	}
 	return false;
-}
-
-static void send_sleep_notice(struct dpdk_wire *dpdk) {
-	uint8_t frame[SLEEP_FRAME_BYTES];
-
-	if (dpdk_sleep_compose_notice(&dpdk->sleep, dpdk->self.mac, frame) &&
-	    send_sleep_frame(dpdk, frame))
-		dpdk_sleep_notice_sent(&dpdk->sleep);
 }
 
 // A memif without a peer counts as active: it waits for one, but has no cable to lose.
@@ -423,12 +378,15 @@ static uint32_t
 dpdk_receive(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max, uint64_t now_ns) {
 	struct dpdk_wire *dpdk = dpdk_of(wire);
 	uint32_t known = RTE_MIN(dpdk->back_count, max);
+	uint8_t notice[SLEEP_FRAME_BYTES];
 
 	if (dpdk->in_count > 0)
 		rte_pktmbuf_free_bulk(dpdk->in, dpdk->in_count);
 	dpdk->now_ns = now_ns;
 	maintain_port(dpdk);
-	send_sleep_notice(dpdk);
+	if (dpdk_sleep_compose_notice(&dpdk->sleep, dpdk->self.mac, notice) &&
+	    send_sleep_frame(dpdk, notice))
+		dpdk_sleep_notice_sent(&dpdk->sleep);
 	move_frames(dpdk->in, dpdk->back, known);
 	dpdk->back_count -= known;
 	move_frames(dpdk->back, dpdk->back + known, dpdk->back_count);
@@ -533,24 +491,18 @@ static int block_kernel_answers(const struct sock_addr *address, int *ret_fd) {
 	return 0;
 }
 
-static uint16_t mtu_for_frame(uint32_t frame_bytes, bool ip4) {
-	uint32_t around = LINK_HEADER_BYTES + frame_headers_bytes(ip4) + PACKET_HEADERS_MAX +
-			  PACKET_ICRC_BYTES;
-	uint16_t mtu = PACKET_PAYLOAD_MAX;
-
-	while (mtu >= 256 && mtu + around > frame_bytes)
-		mtu /= 2;
-	return mtu >= 256 ? mtu : 0;
-}
-
 // Set the wire's properties from the open port.
 static int
 wire_set_port_properties(struct dpdk_wire *dpdk, char ret_reason[static SOFT_REASON_MAX + 1]) {
 	struct soft_wire *wire = &dpdk->wire;
+	uint32_t around = LINK_HEADER_BYTES + frame_headers_bytes(frame_is_ip4(&wire->gid)) +
+			  PACKET_HEADERS_MAX + PACKET_ICRC_BYTES;
 
 	memcpy(dpdk->self.mac, dpdk->port.mac, sizeof(dpdk->self.mac));
-	wire->mtu = mtu_for_frame(dpdk->port.frame_bytes, frame_is_ip4(&wire->gid));
-	if (wire->mtu == 0) {
+	wire->mtu = PACKET_PAYLOAD_MAX;
+	while (wire->mtu >= 256 && wire->mtu + around > dpdk->port.frame_bytes)
+		wire->mtu /= 2;
+	if (wire->mtu < 256) {
 		snprintf(
 			ret_reason, SOFT_REASON_MAX + 1,
 			"frames of %u bytes on %s are too small for RoCE", dpdk->port.frame_bytes,

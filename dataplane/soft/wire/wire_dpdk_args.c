@@ -178,14 +178,6 @@ static bool pci_normalise(const char *name, char ret_full[static PCI_BYTES]) {
 	return name != NULL;
 }
 
-static enum dpdk_kind kind_of_device(const char *name) {
-	if (strncmp(name, "net_memif", 9) == 0)
-		return DPDK_MEMIF;
-	if (strncmp(name, "net_af_packet", 13) == 0)
-		return DPDK_AF_PACKET;
-	return DPDK_OTHER;
-}
-
 __attribute__((format(printf, 2, 3))) static bool
 args_append(struct dpdk_args *args, const char *format, ...) {
 	size_t length = strlen(args->devargs);
@@ -197,17 +189,6 @@ args_append(struct dpdk_args *args, const char *format, ...) {
 	written = vsnprintf(args->devargs + length, room, format, list);
 	va_end(list);
 	return written >= 0 && (size_t)written < room;
-}
-
-static int memif_add_defaults(struct dpdk_args *args, const struct seen *seen) {
-	bool fits = true;
-
-	args->buffer_bytes = seen->bsize ? (uint32_t)seen->bsize_value : MEMIF_BUFFER_BYTES;
-	args->frame_bytes = args->buffer_bytes;
-	args->ring_frames = UINT32_C(1) << (seen->rsize ? seen->rsize_value : MEMIF_RING_LOG2);
-	if (!seen->bsize)
-		fits = args_append(args, ",bsize=%u", MEMIF_BUFFER_BYTES);
-	return fits ? 0 : -EINVAL;
 }
 
 int dpdk_args_set_mac(struct dpdk_args *args, const union ibv_gid *gid) {
@@ -222,14 +203,6 @@ int dpdk_args_set_mac(struct dpdk_args *args, const union ibv_gid *gid) {
 	       )
 		       ? 0
 		       : -EINVAL;
-}
-
-static uint32_t frame_bytes_round_up(uint32_t at_least) {
-	uint32_t power = AF_PACKET_FRAME_BYTES;
-
-	while (power < at_least)
-		power *= 2;
-	return power;
 }
 
 static int af_packet_add_defaults(
@@ -256,8 +229,11 @@ static int af_packet_add_defaults(
 	frame = LINK_HEADER_BYTES + (uint32_t)mtu;
 	if (frame > FRAME_WANTED)
 		frame = FRAME_WANTED;
-	slot = seen->framesz ? (uint32_t)seen->framesz_value
-			     : frame_bytes_round_up(frame + AF_PACKET_HEADER_BYTES);
+	slot = AF_PACKET_FRAME_BYTES;
+	while (slot < frame + AF_PACKET_HEADER_BYTES)
+		slot *= 2;
+	if (seen->framesz)
+		slot = (uint32_t)seen->framesz_value;
 	// The driver would silently drop longer frames.
 	if (frame + AF_PACKET_HEADER_BYTES > slot)
 		frame = slot - AF_PACKET_HEADER_BYTES;
@@ -268,18 +244,6 @@ static int af_packet_add_defaults(
 	       (seen->blocksz || args_append(args, ",blocksz=%u", AF_PACKET_BLOCK_BYTES)) &&
 	       (seen->framecnt || args_append(args, ",framecnt=%u", AF_PACKET_FRAMES));
 	return fits ? 0 : -EINVAL;
-}
-
-// Packets have at most 4 KiB of payload, so a larger MTU is useless.
-static void args_apply_mtu(struct dpdk_args *args, const struct seen *seen) {
-	uint32_t mtu = seen->mtu ? (uint32_t)seen->mtu_value : PCI_MTU;
-
-	if (mtu > FRAME_BYTES_MAX)
-		mtu = FRAME_BYTES_MAX;
-	if (args->kind == DPDK_PCI)
-		args->mtu = mtu;
-	else if (seen->mtu && LINK_HEADER_BYTES + mtu < args->frame_bytes)
-		args->frame_bytes = LINK_HEADER_BYTES + mtu;
 }
 
 static int parse_devargs_item(
@@ -326,8 +290,12 @@ static int parse_device_name(
 			"address"
 		);
 	memcpy(args->name, text, length);
-	args->kind = kind_of_device(args->name);
-	if (args->kind == DPDK_OTHER && pci_normalise(args->name, full)) {
+	args->kind = DPDK_OTHER;
+	if (strncmp(args->name, "net_memif", 9) == 0) {
+		args->kind = DPDK_MEMIF;
+	} else if (strncmp(args->name, "net_af_packet", 13) == 0) {
+		args->kind = DPDK_AF_PACKET;
+	} else if (pci_normalise(args->name, full)) {
 		args->kind = DPDK_PCI;
 		memcpy(args->name, full, sizeof(full)); // the port's name in DPDK
 	}
@@ -345,6 +313,7 @@ int dpdk_args_parse(
 	size_t length = strcspn(text, ",");
 	struct seen seen = {0};
 	struct item item;
+	uint32_t mtu;
 	int err = parse_device_name(text, length, ret_error, &args);
 
 	for (text += length; err == 0 && *text == ','; text += length) {
@@ -361,13 +330,26 @@ int dpdk_args_parse(
 		item.value_length = length - item.key_length - 1;
 		err = parse_devargs_item(&item, ret_error, &seen, &args);
 	}
-	if (err == 0 && args.kind == DPDK_MEMIF)
-		err = memif_add_defaults(&args, &seen);
+	if (err == 0 && args.kind == DPDK_MEMIF) {
+		args.buffer_bytes = seen.bsize ? (uint32_t)seen.bsize_value : MEMIF_BUFFER_BYTES;
+		args.frame_bytes = args.buffer_bytes;
+		args.ring_frames = UINT32_C(1) << (seen.rsize ? seen.rsize_value : MEMIF_RING_LOG2);
+		if (!seen.bsize && !args_append(&args, ",bsize=%u", MEMIF_BUFFER_BYTES))
+			err = -EINVAL;
+	}
 	if (err == 0 && args.kind == DPDK_AF_PACKET)
 		err = af_packet_add_defaults(&args, &seen, iface_mtu, ret_error);
 	if (err != 0)
 		return err;
-	args_apply_mtu(&args, &seen);
+
+	// Packets have at most 4 KiB of payload, so a larger MTU is useless.
+	mtu = seen.mtu ? (uint32_t)seen.mtu_value : PCI_MTU;
+	if (mtu > FRAME_BYTES_MAX)
+		mtu = FRAME_BYTES_MAX;
+	if (args.kind == DPDK_PCI)
+		args.mtu = mtu;
+	else if (seen.mtu && LINK_HEADER_BYTES + mtu < args.frame_bytes)
+		args.frame_bytes = LINK_HEADER_BYTES + mtu;
 	*ret_args = args;
 	return 0;
 }

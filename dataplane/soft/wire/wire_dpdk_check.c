@@ -16,23 +16,6 @@
 #define VFIO_DRIVER "vfio-pci"
 #define NO_IOMMU "vfio-noiommu"
 
-// Return the last component of a sysfs link's target, "" if there is none.
-static void read_driver(const char *link, char ret_driver[static DPDK_NAME_MAX + 1]) {
-	char target[PATH_MAX];
-	ssize_t length = readlink(link, target, sizeof(target) - 1);
-	const char *last;
-
-	ret_driver[0] = '\0';
-	if (length <= 0)
-		return;
-	target[length] = '\0';
-	last = strrchr(target, '/');
-	snprintf(
-		ret_driver, DPDK_NAME_MAX + 1, "%.*s", DPDK_NAME_MAX,
-		last != NULL ? last + 1 : target
-	);
-}
-
 // vfio can work without an IOMMU and then gives its groups this name.
 static bool device_lacks_iommu(const char *name, const char *root) {
 	char path[PATH_MAX], word[32] = "";
@@ -45,7 +28,8 @@ static bool device_lacks_iommu(const char *name, const char *root) {
 }
 
 static int check_pci(const char *name, const char *root, char *ret_reason) {
-	char path[PATH_MAX], driver[DPDK_NAME_MAX + 1];
+	char path[PATH_MAX], target[PATH_MAX], driver[DPDK_NAME_MAX + 1] = "";
+	ssize_t length;
 
 	snprintf(path, sizeof(path), "%s/%s", root, name);
 	if (access(path, F_OK) != 0) {
@@ -55,7 +39,17 @@ static int check_pci(const char *name, const char *root, char *ret_reason) {
 		return -ENODEV;
 	}
 	snprintf(path, sizeof(path), "%s/%s/driver", root, name);
-	read_driver(path, driver);
+	length = readlink(path, target, sizeof(target) - 1);
+	if (length > 0) {
+		const char *last;
+
+		target[length] = '\0';
+		last = strrchr(target, '/');
+		snprintf(
+			driver, sizeof(driver), "%.*s", DPDK_NAME_MAX,
+			last != NULL ? last + 1 : target
+		);
+	}
 	if (strcmp(driver, VFIO_DRIVER) != 0) {
 		snprintf(
 			ret_reason, SOFT_REASON_MAX + 1,

@@ -72,20 +72,10 @@ port_format_reason(char ret_reason[static SOFT_REASON_MAX + 1], const char *form
 	pthread_mutex_unlock(&said.lock);
 }
 
-static void port_format_unattached(const char *name, char ret_reason[static SOFT_REASON_MAX + 1]) {
-	const char *hint;
-
-	pthread_mutex_lock(&said.lock);
-	hint = dpdk_port_error_hint(said.line);
-	pthread_mutex_unlock(&said.lock);
-	port_format_reason(
-		ret_reason, "the DPDK port %s cannot be attached%s%s", name,
-		hint != NULL ? ", " : "", hint != NULL ? hint : ""
-	);
-}
-
-static int start_eal_once(bool pci) {
+static int start_eal(bool pci, char ret_reason[static SOFT_REASON_MAX + 1]) {
+	char name[32];
 	struct eal_config config = {
+		.name = name,
 		.memory = EAL_MEMORY_PLAIN,
 		.memory_mib = EAL_MIB,
 		.log = eal_keep_first_error,
@@ -94,33 +84,16 @@ static int start_eal_once(bool pci) {
 		.pci = pci,
 	};
 	struct eal_facts facts;
-	char name[32];
+	int err = 0;
 
-	if (eal_is_running())
-		return 0;
 	snprintf(name, sizeof(name), "soft-%d", getpid());
-	config.name = name;
-	return eal_start(&config, &facts);
-}
-
-static int start_eal(bool pci, char ret_reason[static SOFT_REASON_MAX + 1]) {
-	int err;
-
 	pthread_mutex_lock(&start_lock);
-	err = start_eal_once(pci);
+	if (!eal_is_running())
+		err = eal_start(&config, &facts);
 	pthread_mutex_unlock(&start_lock);
 	if (err != 0)
 		port_format_reason(ret_reason, "DPDK does not start");
 	return err;
-}
-
-// Remove a device that was probed but is no port under its own name.
-static void remove_probed(const char *text) {
-	struct rte_devargs devargs = {0};
-
-	if (rte_devargs_parse(&devargs, text) == 0)
-		(void)rte_eal_hotplug_remove(rte_bus_name(devargs.bus), devargs.name);
-	free(devargs.data);
 }
 
 static int device_attach(struct dpdk_port *port, char ret_reason[static SOFT_REASON_MAX + 1]) {
@@ -135,40 +108,45 @@ static int device_attach(struct dpdk_port *port, char ret_reason[static SOFT_REA
 	}
 	err = dpdk_error_from_code(rte_dev_probe(port->args.devargs));
 	if (err != 0) {
-		port_format_unattached(name, ret_reason);
+		const char *hint;
+
+		pthread_mutex_lock(&said.lock);
+		hint = dpdk_port_error_hint(said.line);
+		pthread_mutex_unlock(&said.lock);
+		port_format_reason(
+			ret_reason, "the DPDK port %s cannot be attached%s%s", name,
+			hint != NULL ? ", " : "", hint != NULL ? hint : ""
+		);
 		return err;
 	}
 	err = dpdk_error_from_code(rte_eth_dev_get_port_by_name(name, &port->id));
+	// Remove the device: it was probed, but is no port under its own name.
 	if (err != 0) {
-		remove_probed(port->args.devargs);
+		struct rte_devargs devargs = {0};
+
+		if (rte_devargs_parse(&devargs, port->args.devargs) == 0)
+			(void)rte_eal_hotplug_remove(rte_bus_name(devargs.bus), devargs.name);
+		free(devargs.data);
 		dpdk_port_format_unknown(name, ret_reason);
 	}
 	port->attached = err == 0;
 	return err;
 }
 
-// Return the receive buffer size of a PCI device. Hardware supports powers of two or whole KiB; for
-// other sizes it uses less and needs two buffers per frame.
-static uint32_t physical_buffer_bytes(uint32_t frame_bytes) {
-	uint32_t room = 2048;
-
-	while (room < frame_bytes + BUFFER_AROUND)
-		room *= 2;
-	return room;
-}
-
-static uint32_t port_buffer_bytes(const struct dpdk_port *port) {
-	if (port->args.kind == DPDK_PCI)
-		return physical_buffer_bytes(port->frame_bytes);
-	return port->args.buffer_bytes > FRAME_WANTED ? port->args.buffer_bytes : FRAME_WANTED;
-}
-
 // The pool is used only with the device's lock: one producer and one consumer at a time.
 static int port_create_pool(struct dpdk_port *port) {
 	uint32_t count = port->args.kind == DPDK_PCI ? POOL_MBUFS_PHYSICAL : POOL_MBUFS;
-	uint32_t room = port_buffer_bytes(port);
+	uint32_t room =
+		port->args.buffer_bytes > FRAME_WANTED ? port->args.buffer_bytes : FRAME_WANTED;
 	char name[RTE_MEMPOOL_NAMESIZE];
 
+	// PCI hardware supports powers of two or whole KiB. For other sizes it uses less and needs
+	// two buffers per frame.
+	if (port->args.kind == DPDK_PCI) {
+		room = 2048;
+		while (room < port->frame_bytes + BUFFER_AROUND)
+			room *= 2;
+	}
 	snprintf(name, sizeof(name), "tocsin-wire-%u", port->id);
 	port->pool = rte_pktmbuf_pool_create_by_ops(
 		name, count, 0, 0, (uint16_t)(room + RTE_PKTMBUF_HEADROOM), SOCKET_ID_ANY,
@@ -331,38 +309,25 @@ void dpdk_port_close(struct dpdk_port *port) {
 	port->pool = NULL;
 }
 
-// Return the device that the kernel requested; the kernel waits for this. It is not done in the
-// turn that noticed the request: EAL's thread may still be in the handler and would refuse.
-static void device_give_back(struct dpdk_port *port, uint64_t now_ns) {
-	bool given = port->gone && device_detach(port) == 0;
-
-	port->look_ns = given ? UINT64_MAX : now_ns + LINK_CHECK_DOWN_NS;
-	port->gone = true;
-	port->link = false;
-}
-
 static bool port_check_link(struct dpdk_port *port, uint64_t now_ns) {
 	bool before = port->link;
 
 	if (now_ns < port->look_ns)
 		return false;
+	// Return the device that the kernel requested; the kernel waits for this. The turn that
+	// notices the request only marks it: EAL's thread may still be in the handler and would
+	// refuse.
 	if (atomic_load_explicit(&port->removal_requested, memory_order_relaxed)) {
-		device_give_back(port, now_ns);
+		bool given = port->gone && device_detach(port) == 0;
+
+		port->look_ns = given ? UINT64_MAX : now_ns + LINK_CHECK_DOWN_NS;
+		port->gone = true;
+		port->link = false;
 		return false;
 	}
 	port->link = link_is_up(port);
 	port->look_ns = now_ns + (port->link ? LINK_CHECK_PCI_NS : LINK_CHECK_DOWN_NS);
 	return port->link && !before;
-}
-
-// Connect to the peer. A client must be stopped before it can start again; a server waits.
-static void memif_reconnect(struct dpdk_port *port, uint64_t now_ns) {
-	if (port->started && (port->args.memif_server || now_ns < port->reconnect_not_before_ns))
-		return;
-	if (port->started)
-		(void)rte_eth_dev_stop(port->id);
-	port->started = rte_eth_dev_start(port->id) == 0;
-	port->reconnect_not_before_ns = now_ns + MEMIF_RECONNECT_NS;
 }
 
 bool dpdk_port_maintain(struct dpdk_port *port, uint64_t now_ns) {
@@ -374,9 +339,16 @@ bool dpdk_port_maintain(struct dpdk_port *port, uint64_t now_ns) {
 		return false;
 	port->link = port->started && link_is_up(port);
 	port->look_ns = now_ns + (port->link ? LINK_CHECK_UP_NS : LINK_CHECK_DOWN_NS);
-	// Not in the turn that saw the link go down: the driver may still be cleaning up.
-	if (!port->link && !before)
-		memif_reconnect(port, now_ns);
+	// Connect to the peer, but not in the turn that saw the link go down: the driver may still
+	// be cleaning up. A client must be stopped before it can start again; a server waits.
+	if (!port->link && !before &&
+	    (!port->started || (!port->args.memif_server && now_ns >= port->reconnect_not_before_ns)
+	    )) {
+		if (port->started)
+			(void)rte_eth_dev_stop(port->id);
+		port->started = rte_eth_dev_start(port->id) == 0;
+		port->reconnect_not_before_ns = now_ns + MEMIF_RECONNECT_NS;
+	}
 	return port->link && !before;
 }
 

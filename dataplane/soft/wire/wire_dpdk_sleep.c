@@ -45,8 +45,8 @@ static void flag_set(_Atomic bool *flag, bool value) {
 	atomic_store_explicit(flag, value, memory_order_relaxed);
 }
 
-// Pass ARP, IPv4 to our UDP port, and all IPv6, which is rare where it is not used.
-static void doorbell_set_filter(int fd) {
+static int packet_doorbell(const char *iface, const union ibv_gid *gid) {
+	// Pass ARP, IPv4 to our UDP port, and all IPv6, which is rare where it is not used.
 	static struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ETH_P_ARP, 5, 0),
@@ -59,40 +59,30 @@ static void doorbell_set_filter(int fd) {
 		BPF_STMT(BPF_RET | BPF_K, 0),
 	};
 	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
-
-	(void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
-}
-
-// Join the group for requests about our IPv6 address; the membership ends with the socket.
-static void join_group(int fd, int ifindex, const union ibv_gid *gid) {
-	struct packet_mreq group = {
-		.mr_ifindex = ifindex,
-		.mr_type = PACKET_MR_MULTICAST,
-		.mr_alen = LINK_MAC_BYTES,
-		.mr_address = {0x33, 0x33, 0xff, gid->raw[13], gid->raw[14], gid->raw[15]},
-	};
-
-	if (!frame_is_ip4(gid))
-		(void)setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &group, sizeof(group));
-}
-
-static int packet_doorbell(const char *iface, const union ibv_gid *gid) {
 	struct sockaddr_ll address = {
 		.sll_family = AF_PACKET,
 		.sll_protocol = htons(ETH_P_ALL),
 		.sll_ifindex = (int)if_nametoindex(iface),
+	};
+	struct packet_mreq group = {
+		.mr_ifindex = address.sll_ifindex,
+		.mr_type = PACKET_MR_MULTICAST,
+		.mr_alen = LINK_MAC_BYTES,
+		.mr_address = {0x33, 0x33, 0xff, gid->raw[13], gid->raw[14], gid->raw[15]},
 	};
 	scoped_fd int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	static const int on = 1;
 
 	if (fd < 0)
 		return -1;
-	doorbell_set_filter(fd);
+	(void)setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 	(void)setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof(on));
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &on, sizeof(on)); // minimum size
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
 		return -1;
-	join_group(fd, address.sll_ifindex, gid);
+	// Requests about our IPv6 address go to a group; the membership ends with the socket.
+	if (!frame_is_ip4(gid))
+		(void)setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &group, sizeof(group));
 	return scoped_release_fd(&fd);
 }
 
@@ -192,15 +182,6 @@ static void wait_steps(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_
 	sleep->step_ns = (uint32_t)time_earlier_ns((uint64_t)2 * sleep->step_ns, STEP_MAX_NS);
 }
 
-// Packets that came before draining do not ring, so one turn must lie between draining and
-// sleeping.
-static void wait_packet(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
-	if (atomic_exchange_explicit(&sleep->came, false, memory_order_relaxed))
-		socket_drain(sleep->doorbell);
-	else if (poll_doorbells(sleep->doorbell, doorbell, timeout_ns))
-		flag_set(&sleep->came, true);
-}
-
 // Only the holder of the device's lock can notify the peer. So this sets a flag, and the next turn
 // sends the message before it receives frames.
 static void wait_memif(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
@@ -217,12 +198,18 @@ static void wait_memif(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_
 }
 
 void dpdk_sleep_wait(struct dpdk_sleep *sleep, int doorbell, uint64_t timeout_ns) {
-	if (sleep->doorbell >= 0 && sleep->kind == DPDK_AF_PACKET)
-		wait_packet(sleep, doorbell, timeout_ns);
-	else if (sleep->doorbell >= 0 && sleep->kind == DPDK_MEMIF)
+	if (sleep->doorbell >= 0 && sleep->kind == DPDK_AF_PACKET) {
+		// Packets that came before draining do not ring, so one turn must lie between
+		// draining and sleeping.
+		if (atomic_exchange_explicit(&sleep->came, false, memory_order_relaxed))
+			socket_drain(sleep->doorbell);
+		else if (poll_doorbells(sleep->doorbell, doorbell, timeout_ns))
+			flag_set(&sleep->came, true);
+	} else if (sleep->doorbell >= 0 && sleep->kind == DPDK_MEMIF) {
 		wait_memif(sleep, doorbell, timeout_ns);
-	else
+	} else {
 		wait_steps(sleep, doorbell, timeout_ns);
+	}
 }
 
 static void message_compose(
@@ -272,7 +259,7 @@ static bool connect_to_peer(struct dpdk_sleep *sleep) {
 }
 
 // Ring the peer. A peer that restarted has a new socket, so reconnect once.
-static void ring_peer(struct dpdk_sleep *sleep) {
+void dpdk_sleep_ring_peer(struct dpdk_sleep *sleep) {
 	static const uint8_t byte = 1;
 
 	for (uint32_t i = 0; i < 2 && connect_to_peer(sleep); i++) {
@@ -289,7 +276,7 @@ static void ring_peer(struct dpdk_sleep *sleep) {
 static void peer_sleeps(struct dpdk_sleep *sleep, uint32_t had) {
 	if (had != sleep->sent && sleep->sent != sleep->rung_at) {
 		sleep->rung_at = sleep->sent;
-		ring_peer(sleep);
+		dpdk_sleep_ring_peer(sleep);
 		return;
 	}
 	sleep->sent = had;
@@ -349,17 +336,13 @@ bool dpdk_sleep_compose_leave(
 	return true;
 }
 
-void dpdk_sleep_ring_peer(struct dpdk_sleep *sleep) {
-	ring_peer(sleep);
-}
-
 void dpdk_sleep_count_sent(struct dpdk_sleep *sleep, uint32_t count) {
 	sleep->sent += count;
 	if (!sleep->peer_sleeps || count == 0)
 		return;
 	sleep->peer_sleeps = false;
 	sleep->rung_at = sleep->sent;
-	ring_peer(sleep);
+	dpdk_sleep_ring_peer(sleep);
 }
 
 // Reset the state and ring, because the peer may still sleep from its time with our predecessor.
@@ -371,5 +354,5 @@ void dpdk_sleep_set_link(struct dpdk_sleep *sleep, bool up) {
 	sleep->peer_connected = false;
 	sleep->peer_sleeps = false;
 	if (up)
-		ring_peer(sleep);
+		dpdk_sleep_ring_peer(sleep);
 }

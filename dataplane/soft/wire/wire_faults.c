@@ -23,9 +23,6 @@
 #define HOLD_NS UINT64_C(200000)
 #define PPM UINT32_C(1000000)
 #define COPIES_MAX 2
-// Offsets of the destination address.
-#define IP4_TO 16
-#define IP6_TO 24
 
 struct pool_frame {
 	uint32_t size;
@@ -93,21 +90,12 @@ static const struct delayed *delayed_next(const struct faults_wire *faults) {
 	return faults->delayed_count > 0 ? &faults->delayed[faults->delayed_first] : NULL;
 }
 
-static void delayed_pop(struct faults_wire *faults) {
-	faults->delayed_first = (faults->delayed_first + 1) % POOL_FRAMES;
-	faults->delayed_count--;
-}
-
 static uint32_t pool_take(struct faults_wire *faults, const uint8_t *bytes, uint32_t size) {
 	uint32_t frame = faults->free[--faults->free_count];
 
 	memcpy(faults->pool[frame].bytes, bytes, size);
 	faults->pool[frame].size = size;
 	return frame;
-}
-
-static void pool_give(struct faults_wire *faults, uint32_t frame) {
-	faults->free[faults->free_count++] = frame;
 }
 
 static void delay_frame(struct faults_wire *faults, uint32_t frame) {
@@ -129,32 +117,26 @@ static bool send_pooled(struct faults_wire *faults, uint32_t frame) {
 		return false;
 	memcpy(out, from->bytes, from->size);
 	faults->inner->calls->give(faults->inner, from->size);
-	pool_give(faults, frame);
+	faults->free[faults->free_count++] = frame;
 	return true;
 }
 
-// Release a held frame: delay it or send it. Returns false if the inner wire is full.
-static bool held_release(struct faults_wire *faults, uint32_t at) {
-	uint32_t frame = faults->held[at].frame;
-
-	if (faults->faults.delay_ns > 0)
-		delay_frame(faults, frame);
-	else if (!send_pooled(faults, frame))
-		return false;
-	faults->held_count--;
-	memmove(&faults->held[at], &faults->held[at + 1],
-		(faults->held_count - at) * sizeof(faults->held[0]));
-	return true;
-}
-
+// Delay or send the held frames that are due, until the inner wire is full.
 static void held_release_due(struct faults_wire *faults) {
 	for (uint32_t at = 0; at < faults->held_count;) {
 		const struct held *held = &faults->held[at];
 
-		if (held->behind > 0 && held->due_ns > faults->now_ns)
+		if (held->behind > 0 && held->due_ns > faults->now_ns) {
 			at++;
-		else if (!held_release(faults, at))
+			continue;
+		}
+		if (faults->faults.delay_ns > 0)
+			delay_frame(faults, held->frame);
+		else if (!send_pooled(faults, held->frame))
 			return;
+		faults->held_count--;
+		memmove(&faults->held[at], &faults->held[at + 1],
+			(faults->held_count - at) * sizeof(faults->held[0]));
 	}
 }
 
@@ -164,7 +146,8 @@ static void delayed_release_due(struct faults_wire *faults) {
 	while ((next = delayed_next(faults)) != NULL && next->due_ns <= faults->now_ns) {
 		if (!send_pooled(faults, next->frame))
 			return;
-		delayed_pop(faults);
+		faults->delayed_first = (faults->delayed_first + 1) % POOL_FRAMES;
+		faults->delayed_count--;
 	}
 }
 
@@ -192,26 +175,21 @@ static void frame_corrupt(struct faults_wire *faults, uint8_t *frame, uint32_t s
 	counter_add(&faults->counters->fault_corrupted, 1);
 }
 
-static bool hold_for_reorder(struct faults_wire *faults, uint32_t size) {
-	bool reorder = fault_happens(faults, faults->faults.reorder_ppm);
-	uint32_t behind = 1 + random_below(faults, BEHIND_MAX);
-
-	if (!reorder || faults->held_count == HELD_MAX)
-		return false;
-	faults->held[faults->held_count++] = (struct held){
-		.due_ns = faults->now_ns + HOLD_NS,
-		.behind = behind,
-		.frame = pool_take(faults, faults->out, size),
-	};
-	counter_add(&faults->counters->fault_reordered, 1);
-	return true;
-}
-
 // Store one copy of the taken frame if it leaves later. Returns false if it leaves at once; the
 // caller then sends it.
 static bool store_for_later(struct faults_wire *faults, uint32_t size) {
-	if (hold_for_reorder(faults, size))
+	bool reorder = fault_happens(faults, faults->faults.reorder_ppm);
+	uint32_t behind = 1 + random_below(faults, BEHIND_MAX);
+
+	if (reorder && faults->held_count < HELD_MAX) {
+		faults->held[faults->held_count++] = (struct held){
+			.due_ns = faults->now_ns + HOLD_NS,
+			.behind = behind,
+			.frame = pool_take(faults, faults->out, size),
+		};
+		counter_add(&faults->counters->fault_reordered, 1);
 		return true;
+	}
 	for (uint32_t at = 0; at < faults->held_count; at++) {
 		if (faults->held[at].behind > 0)
 			faults->held[at].behind--;
@@ -222,29 +200,11 @@ static bool store_for_later(struct faults_wire *faults, uint32_t size) {
 	return true;
 }
 
-// Send the taken frame. A second copy comes from the pool, when the inner wire accepts it.
-static void send_taken(struct faults_wire *faults, uint32_t size, bool twice) {
-	uint32_t copy = twice ? pool_take(faults, faults->out, size) : 0;
-
-	faults->inner->calls->give(faults->inner, size);
-	if (!twice || send_pooled(faults, copy))
-		return;
-	delayed_push(faults, faults->now_ns, copy);
-}
-
-static bool frame_is_affected(const struct faults_wire *faults, const uint8_t *frame) {
-	if (faults->faults.to.family == SOCK_ADDR_NONE)
-		return true;
-	if (frame[0] >> 4 == 4)
-		return memcmp(frame + IP4_TO, faults->to.raw + 12, 4) == 0;
-	return memcmp(frame + IP6_TO, faults->to.raw, sizeof(faults->to.raw)) == 0;
-}
-
 static void give_with_faults(struct faults_wire *faults, uint32_t size) {
 	bool lost = fault_happens(faults, faults->faults.loss_ppm);
 	bool damaged = fault_happens(faults, faults->faults.corrupt_ppm);
 	bool repeated = fault_happens(faults, faults->faults.duplicate_ppm);
-	uint32_t at_once = 0;
+	uint32_t at_once = 0, spare = 0;
 
 	// Drawn only if requested, so that it does not change the other draws.
 	if (size > SOFT_LARGE_BYTES && faults->faults.large_ppm > 0)
@@ -261,14 +221,24 @@ static void give_with_faults(struct faults_wire *faults, uint32_t size) {
 		counter_add(&faults->counters->fault_duplicated, 1);
 	for (uint32_t copy = 0; copy < (repeated ? 2 : 1); copy++)
 		at_once += !store_for_later(faults, size);
-	if (at_once > 0)
-		send_taken(faults, size, at_once == 2);
+	if (at_once == 0)
+		return;
+	// A second copy comes from the pool, when the inner wire accepts it.
+	if (at_once == 2)
+		spare = pool_take(faults, faults->out, size);
+	faults->inner->calls->give(faults->inner, size);
+	if (at_once == 2 && !send_pooled(faults, spare))
+		delayed_push(faults, faults->now_ns, spare);
 }
 
 static void faults_give(struct soft_wire *wire, uint32_t size) {
 	struct faults_wire *faults = faults_of(wire);
+	bool affected = faults->faults.to.family == SOCK_ADDR_NONE;
+	union ibv_gid gid;
 
-	if (frame_is_affected(faults, faults->out))
+	if (!affected && frame_read_destination(faults->out, size, &gid))
+		affected = memcmp(gid.raw, faults->to.raw, sizeof(gid.raw)) == 0;
+	if (affected)
 		give_with_faults(faults, size);
 	else
 		faults->inner->calls->give(faults->inner, size);

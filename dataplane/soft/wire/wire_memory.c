@@ -71,50 +71,27 @@ static uint8_t *memory_take(struct soft_wire *wire) {
 	return memory_of(wire)->out;
 }
 
-// Read the destination address of a frame.
-static bool frame_destination(const uint8_t *frame, uint32_t size, union ibv_gid *ret_gid) {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-	uint32_t version = frame[0] >> 4;
-
-	if (version == 4 && size >= FRAME_IP4_BYTES) {
-		memcpy(ret_gid->raw, mapped, sizeof(mapped));
-		memcpy(ret_gid->raw + sizeof(mapped), frame + 16, 4);
-		return true;
-	}
-	if (version != 6 || size < FRAME_IP6_BYTES)
-		return false;
-	memcpy(ret_gid->raw, frame + 24, sizeof(ret_gid->raw));
-	return true;
-}
-
-static bool hub_deliver(const uint8_t *bytes, uint32_t size) {
+static void memory_give(struct soft_wire *wire, uint32_t size) {
+	struct memory_wire *from = memory_of(wire);
 	struct memory_frame *frame;
 	struct memory_wire *to;
 	union ibv_gid gid;
-
-	if (!frame_destination(bytes, size, &gid))
-		return false;
-	to = hub_find(&gid);
-	if (to == NULL || to->tail - to->head == MEMORY_FRAMES)
-		return false;
-	frame = &to->frames[to->tail % MEMORY_FRAMES];
-	memcpy(frame->bytes, bytes, size);
-	frame->size = size;
-	to->tail++;
-	if (to->sleeps) {
-		to->sleeps = false;
-		must(eventfd_write(to->arrived, 1) == 0);
-	}
-	return true;
-}
-
-static void memory_give(struct soft_wire *wire, uint32_t size) {
-	struct memory_wire *from = memory_of(wire);
 	bool delivered;
 
 	must(size > 0 && size <= FRAME_BYTES_MAX);
 	pthread_mutex_lock(&hub.lock);
-	delivered = hub_deliver(from->out, size);
+	to = frame_read_destination(from->out, size, &gid) ? hub_find(&gid) : NULL;
+	delivered = to != NULL && to->tail - to->head != MEMORY_FRAMES;
+	if (delivered) {
+		frame = &to->frames[to->tail % MEMORY_FRAMES];
+		memcpy(frame->bytes, from->out, size);
+		frame->size = size;
+		to->tail++;
+		if (to->sleeps) {
+			to->sleeps = false;
+			must(eventfd_write(to->arrived, 1) == 0);
+		}
+	}
 	pthread_mutex_unlock(&hub.lock);
 	if (!delivered)
 		counter_add(&from->counters->send_failed, 1);
@@ -155,26 +132,6 @@ static uint64_t memory_due(const struct soft_wire *wire) {
 	return NIC_NEVER;
 }
 
-// Begin to sleep if no frame is there. Returns true in this case: the next sender wakes the engine.
-static bool memory_sleep_begin(struct memory_wire *to) {
-	bool nothing;
-
-	pthread_mutex_lock(&hub.lock);
-	nothing = to->tail - to->head == to->taken;
-	to->sleeps = nothing;
-	pthread_mutex_unlock(&hub.lock);
-	return nothing;
-}
-
-static void memory_sleep_end(struct memory_wire *to) {
-	eventfd_t count;
-
-	pthread_mutex_lock(&hub.lock);
-	to->sleeps = false;
-	(void)eventfd_read(to->arrived, &count);
-	pthread_mutex_unlock(&hub.lock);
-}
-
 static void memory_wait(struct soft_wire *wire, int doorbell, uint64_t timeout_ns) {
 	struct memory_wire *to = memory_of(wire);
 	struct pollfd fds[] = {
@@ -185,11 +142,21 @@ static void memory_wait(struct soft_wire *wire, int doorbell, uint64_t timeout_n
 		.tv_sec = (time_t)(timeout_ns / NS_PER_S),
 		.tv_nsec = (long)(timeout_ns % NS_PER_S),
 	};
+	eventfd_t count;
+	bool sleeps;
 
-	if (!memory_sleep_begin(to))
+	// Sleep only if no frame is there; the next sender wakes the engine.
+	pthread_mutex_lock(&hub.lock);
+	to->sleeps = to->tail - to->head == to->taken;
+	sleeps = to->sleeps;
+	pthread_mutex_unlock(&hub.lock);
+	if (!sleeps)
 		return;
 	(void)ppoll(fds, 2, timeout_ns == NIC_NEVER ? NULL : &timeout, NULL);
-	memory_sleep_end(to);
+	pthread_mutex_lock(&hub.lock);
+	to->sleeps = false;
+	(void)eventfd_read(to->arrived, &count);
+	pthread_mutex_unlock(&hub.lock);
 }
 
 static void memory_destroy(struct soft_wire *wire) {

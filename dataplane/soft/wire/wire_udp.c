@@ -27,17 +27,6 @@ static uint8_t *udp_out_frame_slot(const struct udp_wire *udp, uint32_t index) {
 	return udp->out_slots + (size_t)(index % WIRE_BATCH) * UDP_SLOT_BYTES + FRAME_HEADROOM;
 }
 
-static void set_traffic_class(struct udp_wire *udp, struct msghdr *message, uint8_t traffic_class) {
-	struct cmsghdr *control = message->msg_control;
-	const int value = traffic_class;
-
-	control->cmsg_level = udp->ip4 ? IPPROTO_IP : IPPROTO_IPV6;
-	control->cmsg_type = udp->ip4 ? IP_TOS : IPV6_TCLASS;
-	control->cmsg_len = CMSG_LEN(sizeof(value));
-	memcpy(CMSG_DATA(control), &value, sizeof(value));
-	message->msg_controllen = CMSG_SPACE(sizeof(value));
-}
-
 static void udp_give(struct soft_wire *wire, uint32_t size) {
 	struct udp_wire *udp = udp_of(wire);
 	uint32_t place = udp->out_tail % WIRE_BATCH;
@@ -58,8 +47,16 @@ static void udp_give(struct soft_wire *wire, uint32_t size) {
 		traffic_class = (uint8_t)(frame[0] << 4 | frame[1] >> 4);
 	}
 	message->msg_controllen = 0;
-	if (traffic_class != 0)
-		set_traffic_class(udp, message, traffic_class);
+	if (traffic_class != 0) {
+		struct cmsghdr *control = message->msg_control;
+		const int value = traffic_class;
+
+		control->cmsg_level = udp->ip4 ? IPPROTO_IP : IPPROTO_IPV6;
+		control->cmsg_type = udp->ip4 ? IP_TOS : IPV6_TCLASS;
+		control->cmsg_len = CMSG_LEN(sizeof(value));
+		memcpy(CMSG_DATA(control), &value, sizeof(value));
+		message->msg_controllen = CMSG_SPACE(sizeof(value));
+	}
 	udp->out_pieces[place].iov_len = size - udp->header_bytes;
 	udp->out_tail++;
 }
@@ -87,32 +84,30 @@ static bool handle_send_error(struct udp_wire *udp) {
 	return true;
 }
 
-// Send up to count packets. Returns the number accepted, or -1. A single packet is cheaper with
-// sendto().
-static int send_packets(struct udp_wire *udp, uint32_t place, uint32_t count) {
-	const struct msghdr *message = &udp->out[place].msg_hdr;
-	const struct iovec *piece = message->msg_iov;
-	ssize_t sent;
-
-	if (count > 1 || message->msg_controllen > 0)
-		return sendmmsg(udp->fd, &udp->out[place], count, MSG_DONTWAIT | MSG_NOSIGNAL);
-	sent =
-		sendto(udp->fd, piece->iov_base, piece->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL,
-		       &udp->out_names[place].generic, message->msg_namelen);
-	return sent < 0 ? -1 : 1;
-}
-
 static void udp_flush(struct soft_wire *wire) {
 	struct udp_wire *udp = udp_of(wire);
+	const struct msghdr *message;
 	uint32_t place, count;
-	int sent;
+	ssize_t sent;
 
 	while (udp->out_head != udp->out_tail) {
 		place = udp->out_head % WIRE_BATCH;
 		count = udp->out_tail - udp->out_head;
 		if (count > WIRE_BATCH - place)
 			count = WIRE_BATCH - place;
-		sent = send_packets(udp, place, count);
+		message = &udp->out[place].msg_hdr;
+		if (count > 1 || message->msg_controllen > 0) {
+			sent = sendmmsg(
+				udp->fd, &udp->out[place], count, MSG_DONTWAIT | MSG_NOSIGNAL
+			);
+		} else {
+			// A single packet is cheaper with sendto(), which returns its bytes.
+			sent =
+				sendto(udp->fd, message->msg_iov->iov_base,
+				       message->msg_iov->iov_len, MSG_DONTWAIT | MSG_NOSIGNAL,
+				       &udp->out_names[place].generic, message->msg_namelen);
+			sent = sent < 0 ? -1 : 1;
+		}
 		if (sent > 0)
 			udp->out_head += (uint32_t)sent;
 		else if (!handle_send_error(udp))
@@ -168,25 +163,20 @@ static int receive_packets(struct udp_wire *udp, uint32_t max) {
 	return size < 0 ? -1 : 1;
 }
 
-static uint32_t receive_batch(struct udp_wire *udp, uint32_t max) {
-	int count = -1;
-
-	for (uint32_t n = 0; n < ERRORS_MAX && count < 0; n++) {
-		count = receive_packets(udp, max);
-		if (count < 0 && errno == EAGAIN)
-			break;
-	}
-	return count > 0 ? (uint32_t)count : 0;
-}
-
 static uint32_t
 udp_receive(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max, uint64_t now_ns) {
 	struct udp_wire *udp = udp_of(wire);
 	struct frame_route route;
 	uint8_t *frame;
+	int count = -1;
 
 	(void)now_ns;
-	udp->in_count = receive_batch(udp, max < WIRE_BATCH ? max : WIRE_BATCH);
+	for (uint32_t n = 0; n < ERRORS_MAX && count < 0; n++) {
+		count = receive_packets(udp, max < WIRE_BATCH ? max : WIRE_BATCH);
+		if (count < 0 && errno == EAGAIN)
+			break;
+	}
+	udp->in_count = count > 0 ? (uint32_t)count : 0;
 	udp->in_row = udp->in_count > 0 ? udp->in_row + 1 : 0;
 	for (uint32_t n = 0; n < udp->in_count; n++) {
 		frame = udp->in_slots + (size_t)n * UDP_SLOT_BYTES + FRAME_HEADROOM;

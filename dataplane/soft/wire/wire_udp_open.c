@@ -26,12 +26,6 @@
 // beyond twice the payload.
 #define CHARGE_BYTES 1024
 
-static const char *error_name(int err) {
-	const char *name = strerrorname_np(-err);
-
-	return name != NULL ? name : "?";
-}
-
 static void format_port_holder(const struct sock_addr *address, char *reason) {
 	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
 	struct port_holder holder;
@@ -55,6 +49,7 @@ static void format_port_holder(const struct sock_addr *address, char *reason) {
 }
 
 static void format_bind_error(const struct sock_addr *address, int err, char *reason) {
+	const char *name = strerrorname_np(-err);
 	char text[SOCK_ADDR_TEXT_BYTES];
 
 	sock_addr_format_host(address, text);
@@ -68,7 +63,7 @@ static void format_bind_error(const struct sock_addr *address, int err, char *re
 	else
 		snprintf(
 			reason, SOFT_REASON_MAX + 1, "no UDP socket on %s: %s", text,
-			error_name(err)
+			name != NULL ? name : "?"
 		);
 }
 
@@ -79,37 +74,19 @@ static int bind_socket(int fd, const struct sock_addr *address) {
 	return bind(fd, (struct sockaddr *)&storage, length) == 0 ? 0 : neg_errno();
 }
 
-// Bind to the first free address; one try costs about a microsecond.
-static int bind_any_address(int fd, struct sock_addr *address) {
-	uint32_t number;
-	int err = -EADDRINUSE;
-
-	address->family = SOCK_ADDR_V4;
-	for (uint32_t host = ANY_FIRST; host <= ANY_LAST && err == -EADDRINUSE; host++) {
-		number = htonl(host);
-		memcpy(address->address, &number, sizeof(number));
-		err = bind_socket(fd, address);
-	}
-	return err;
-}
-
 static bool option_set(int fd, int level, int name, int value) {
 	return setsockopt(fd, level, name, &value, sizeof(value)) == 0;
-}
-
-// Without privilege the sizes are limited by net.core.rmem_max and wmem_max.
-static void set_buffers(int fd) {
-	if (!option_set(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
-		option_set(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
-	if (!option_set(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_BYTES))
-		option_set(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_BYTES);
 }
 
 // Set DF, so that the IP id is 0, and disable the UDP checksum, which RoCEv2 does not use.
 static int set_options(int fd, bool ip4) {
 	bool done;
 
-	set_buffers(fd);
+	// Without privilege the sizes are limited by net.core.rmem_max and wmem_max.
+	if (!option_set(fd, SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES))
+		option_set(fd, SOL_SOCKET, SO_RCVBUF, BUFFER_BYTES);
+	if (!option_set(fd, SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_BYTES))
+		option_set(fd, SOL_SOCKET, SO_SNDBUF, BUFFER_BYTES);
 	option_set(fd, SOL_SOCKET, SO_NO_CHECK, 1);
 	if (ip4) {
 		done = option_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
@@ -133,7 +110,18 @@ static int open_socket(struct udp_wire *udp, bool any) {
 	err = set_options(udp->fd, udp->ip4);
 	if (err != 0)
 		return err;
-	return any ? bind_any_address(udp->fd, address) : bind_socket(udp->fd, address);
+	if (!any)
+		return bind_socket(udp->fd, address);
+	// Bind to the first free address; one try costs about a microsecond.
+	address->family = SOCK_ADDR_V4;
+	err = -EADDRINUSE;
+	for (uint32_t host = ANY_FIRST; host <= ANY_LAST && err == -EADDRINUSE; host++) {
+		uint32_t number = htonl(host);
+
+		memcpy(address->address, &number, sizeof(number));
+		err = bind_socket(udp->fd, address);
+	}
+	return err;
 }
 
 // Find the interface with this address. All of 127.0.0.0/8 belongs to the loopback interface,
@@ -160,18 +148,14 @@ static void find_netdev(const struct sock_addr *address, char ret_name[static IF
 	freeifaddrs(list);
 }
 
-static int netdev_mtu(int fd, const char *name) {
-	struct ifreq request = {0};
-
-	memcpy(request.ifr_name, name, strnlen(name, IFNAMSIZ - 1));
-	return name[0] != '\0' && ioctl(fd, SIOCGIFMTU, &request) == 0 ? request.ifr_mtu : 1500;
-}
-
 static int find_mtu(struct udp_wire *udp, char *reason) {
-	int netdev;
+	struct ifreq request = {0};
+	int netdev = 1500;
 
 	find_netdev(&udp->wire.address, udp->wire.netdev);
-	netdev = netdev_mtu(udp->fd, udp->wire.netdev);
+	memcpy(request.ifr_name, udp->wire.netdev, strnlen(udp->wire.netdev, IFNAMSIZ - 1));
+	if (request.ifr_name[0] != '\0' && ioctl(udp->fd, SIOCGIFMTU, &request) == 0)
+		netdev = request.ifr_mtu;
 	if (netdev < MTU_MIN + MTU_HEADERS) {
 		snprintf(
 			reason, SOFT_REASON_MAX + 1, "the MTU of %s is %d, and at least %d needed",
@@ -182,24 +166,6 @@ static int find_mtu(struct udp_wire *udp, char *reason) {
 	for (uint16_t mtu = MTU_MIN; mtu <= MTU_MAX && mtu + MTU_HEADERS <= netdev; mtu *= 2)
 		udp->wire.mtu = mtu;
 	return 0;
-}
-
-static uint32_t window_bytes_of(const struct udp_wire *udp) {
-	uint64_t mtu = udp->wire.mtu, window;
-	socklen_t length = sizeof(int);
-	int granted = 0;
-
-	getsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &granted, &length);
-	window = (uint64_t)(uint32_t)granted * mtu / (2 * mtu + CHARGE_BYTES);
-	return (uint32_t)window;
-}
-
-static int slots_create(struct udp_wire *udp) {
-	const size_t size = (size_t)WIRE_BATCH * UDP_SLOT_BYTES;
-
-	udp->out_slots = aligned_alloc(64, size);
-	udp->in_slots = aligned_alloc(64, size);
-	return udp->out_slots != NULL && udp->in_slots != NULL ? 0 : -ENOMEM;
 }
 
 static void slots_init(struct udp_wire *udp) {
@@ -232,35 +198,34 @@ static void slots_init(struct udp_wire *udp) {
 	}
 }
 
-static void gid_of_address(const struct sock_addr *address, union ibv_gid *ret_gid) {
-	if (address->family == SOCK_ADDR_V6) {
-		memcpy(ret_gid->raw, address->address, sizeof(ret_gid->raw));
-		return;
-	}
-	memset(ret_gid->raw, 0, sizeof(ret_gid->raw));
-	ret_gid->raw[10] = ret_gid->raw[11] = 0xff;
-	memcpy(ret_gid->raw + 12, address->address, 4);
-}
-
 static int udp_wire_open(struct udp_wire *udp, bool any, char *reason) {
+	const size_t slots_bytes = (size_t)WIRE_BATCH * UDP_SLOT_BYTES;
+	socklen_t length = sizeof(int);
+	uint64_t mtu;
+	int granted = 0;
 	int err = open_socket(udp, any);
 
 	if (err != 0) {
 		format_bind_error(&udp->wire.address, err, reason);
 		return err;
 	}
-	gid_of_address(&udp->wire.address, &udp->wire.gid);
+	udp->wire.gid = wire_gid(&udp->wire.address);
 	err = find_mtu(udp, reason);
 	if (err != 0)
 		return err;
 	udp->wire.source_port = SOFT_UDP_PORT;
-	udp->wire.window_bytes = window_bytes_of(udp);
-	err = slots_create(udp);
-	if (err != 0)
+	mtu = udp->wire.mtu;
+	getsockopt(udp->fd, SOL_SOCKET, SO_RCVBUF, &granted, &length);
+	udp->wire.window_bytes =
+		(uint32_t)((uint64_t)(uint32_t)granted * mtu / (2 * mtu + CHARGE_BYTES));
+	udp->out_slots = aligned_alloc(64, slots_bytes);
+	udp->in_slots = aligned_alloc(64, slots_bytes);
+	if (udp->out_slots == NULL || udp->in_slots == NULL) {
 		snprintf(reason, SOFT_REASON_MAX + 1, "no memory");
-	else
-		slots_init(udp);
-	return err;
+		return -ENOMEM;
+	}
+	slots_init(udp);
+	return 0;
 }
 
 int wire_udp_create(
