@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Written once by configs_add(); count is written last.
+// Written once by devices_create(); count is written last.
 static struct {
 	struct ibv_device *devices[SOFT_DEVICES_MAX];
 	struct soft_config configs[SOFT_DEVICES_MAX];
-	// Release in configs_add(), acquire in devices_count(): a reader that sees the count sees
-	// the devices.
+	// Release in devices_create(), acquire in devices_count(): a reader that sees the count
+	// sees the devices.
 	_Atomic uint32_t count;
 } made;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -27,34 +27,13 @@ static void devices_flush_acks(void) {
 		soft_devices_flush_acks();
 }
 
-// Add the devices and look up their structs. On failure no device exists.
-static int configs_add(const struct soft_config *configs, uint32_t count) {
-	struct ibv_device **devices = NULL;
-	uint32_t listed = 0;
-	int err = preload_fork_prepare();
-
-	if (err == 0 && atexit(devices_flush_acks) != 0)
-		err = -ENOMEM;
-	for (uint32_t n = 0; n < count && err == 0; n++)
-		err = soft_device_add(&configs[n]);
-	if (err == 0)
-		err = verbs_calls_soft.device_list(&devices, &listed);
-	if (err != 0)
-		return err;
-	must(listed == count);
-	memcpy(made.devices, devices, count * sizeof(struct ibv_device *));
-	memcpy(made.configs, configs, count * sizeof(*made.configs));
-	verbs_calls_soft.device_list_free(devices);
-	atomic_store_explicit(&made.count, count, memory_order_release);
-	return 0;
-}
-
 static void devices_create(void) {
 	struct soft_config configs[SOFT_DEVICES_MAX];
 	const char *texts[SOFT_SETTING_COUNT];
 	struct parse_error error;
 	enum soft_setting wrong;
-	uint32_t count;
+	struct ibv_device **devices = NULL;
+	uint32_t count, listed = 0;
 	int err;
 
 	for (int setting = 0; setting < SOFT_SETTING_COUNT; setting++)
@@ -67,12 +46,27 @@ static void devices_create(void) {
 		);
 		return;
 	}
-	err = configs_add(configs, count);
-	if (err != 0)
+
+	// Add the devices and look up their structs. On failure no device exists.
+	err = preload_fork_prepare();
+	if (err == 0 && atexit(devices_flush_acks) != 0)
+		err = -ENOMEM;
+	for (uint32_t n = 0; n < count && err == 0; n++)
+		err = soft_device_add(&configs[n]);
+	if (err == 0)
+		err = verbs_calls_soft.device_list(&devices, &listed);
+	if (err != 0) {
 		preload_print(
 			"%s: cannot make the software device: %s", configs[0].name,
 			strerrordesc_np(-err)
 		);
+		return;
+	}
+	must(listed == count);
+	memcpy(made.devices, devices, count * sizeof(struct ibv_device *));
+	memcpy(made.configs, configs, count * sizeof(*made.configs));
+	verbs_calls_soft.device_list_free(devices);
+	atomic_store_explicit(&made.count, count, memory_order_release);
 }
 
 static uint32_t devices_count(void) {
@@ -115,28 +109,14 @@ struct merged_list {
 	struct ibv_device *devices[];
 };
 
-static struct merged_list *device_lists_merge(struct ibv_device **real, uint32_t real_count) {
-	uint32_t count = usable_count();
-	struct merged_list *list;
-
-	list = calloc(1, sizeof(*list) + (count + real_count + 1) * sizeof(struct ibv_device *));
-	if (list == NULL)
-		return NULL;
-	list->real = real;
-	// Software devices come first: a program that uses the first device was started to get one.
-	memcpy(list->devices, made.devices, count * sizeof(struct ibv_device *));
-	if (real_count > 0)
-		memcpy(list->devices + count, real, real_count * sizeof(struct ibv_device *));
-	return list;
-}
-
 // Without RDMA in the kernel libibverbs returns none and ENOSYS; software devices are listed
 // anyway.
 struct ibv_device **ibv_get_device_list(int *num_devices) {
+	const size_t entry_bytes = sizeof(struct ibv_device *);
 	int real_count = 0;
 	struct ibv_device **real;
 	struct merged_list *list;
-	uint32_t count = 0;
+	uint32_t count;
 	int cancel_state;
 
 	// A thread cancelled in here would leave devices that exist but are never listed.
@@ -144,18 +124,26 @@ struct ibv_device **ibv_get_device_list(int *num_devices) {
 	pthread_once(&once, devices_create);
 	pthread_setcancelstate(cancel_state, NULL);
 	real = REAL(ibv_get_device_list)(&real_count);
-	if (real == NULL && usable_count() == 0) {
+	if (real == NULL || real_count < 0)
+		real_count = 0;
+	count = usable_count();
+	if (real == NULL && count == 0) {
 		if (num_devices != NULL)
 			*num_devices = 0;
 		return NULL;
 	}
-	list = device_lists_merge(real, real == NULL || real_count < 0 ? 0 : (uint32_t)real_count);
+	list = calloc(1, sizeof(*list) + (count + (uint32_t)real_count + 1) * entry_bytes);
 	if (list == NULL) {
 		if (real != NULL)
 			REAL(ibv_free_device_list)(real);
 		errno = ENOMEM;
 		return NULL;
 	}
+	list->real = real;
+	// Software devices come first: a program that uses the first device was started to get one.
+	memcpy(list->devices, made.devices, count * entry_bytes);
+	if (real_count > 0)
+		memcpy(list->devices + count, real, (uint32_t)real_count * entry_bytes);
 	while (list->devices[count] != NULL)
 		count++;
 	if (num_devices != NULL)

@@ -13,23 +13,6 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // protects `module`
 static const struct dpdk_module *module;
 
-// Find the module beside this library. Returns -ENAMETOOLONG.
-static int module_find_path(char ret_path[static PATH_MAX]) {
-	const char *own = "";
-	const char *slash;
-	Dl_info info;
-	int size;
-
-	if (dladdr(&module, &info) != 0 && info.dli_fname != NULL)
-		own = info.dli_fname;
-	slash = strrchr(own, '/');
-	size = snprintf(
-		ret_path, PATH_MAX, "%.*s%s", slash == NULL ? 0 : (int)(slash - own + 1), own,
-		DPDK_MODULE_FILE
-	);
-	return size < 0 || size >= PATH_MAX ? -ENAMETOOLONG : 0;
-}
-
 // Format the reason, truncated if too long. The loader's text may already begin with the path.
 static int module_format_reason(
 	char ret_reason[static SOFT_REASON_MAX + 1], const char *path, const char *what
@@ -48,12 +31,22 @@ static int module_format_reason(
 static int
 module_open(char ret_reason[static SOFT_REASON_MAX + 1], const struct dpdk_module **ret_module) {
 	const struct dpdk_module *found;
+	const char *own = "", *slash;
 	char path[PATH_MAX];
+	Dl_info info;
 	void *handle;
-	int err = module_find_path(path);
+	int size;
 
-	if (err != 0)
-		return err;
+	// The module lies beside this library.
+	if (dladdr(&module, &info) != 0 && info.dli_fname != NULL)
+		own = info.dli_fname;
+	slash = strrchr(own, '/');
+	size = snprintf(
+		path, sizeof(path), "%.*s%s", slash == NULL ? 0 : (int)(slash - own + 1), own,
+		DPDK_MODULE_FILE
+	);
+	if (size < 0 || size >= (int)sizeof(path))
+		return -ENAMETOOLONG;
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	if (handle == NULL)
 		// NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps this text per thread

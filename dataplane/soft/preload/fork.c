@@ -124,25 +124,23 @@ static int dead_query_rt_values(struct ibv_context *context, struct ibv_values_e
 	return EIO;
 }
 
-// Replace the hot calls: libibverbs' inline functions jump directly through these pointers.
-static void context_disable(struct ibv_context *context) {
-	struct verbs_context *extended = verbs_get_ctx(context);
-
-	context->ops.poll_cq = dead_poll_cq;
-	context->ops.req_notify_cq = dead_req_notify_cq;
-	context->ops.post_send = dead_post_send;
-	context->ops.post_recv = dead_post_recv;
-	context->ops.post_srq_recv = dead_post_srq_recv;
-	if (extended != NULL) {
-		extended->query_port = dead_query_port;
-		extended->query_device_ex = dead_query_device_ex;
-		extended->query_rt_values = dead_query_rt_values;
-	}
-}
-
 static void after_fork_in_child(void) {
 	for (const struct opened *entry = opened.first; entry != NULL; entry = entry->next) {
-		context_disable(entry->context);
+		struct ibv_context *context = entry->context;
+		struct verbs_context *extended = verbs_get_ctx(context);
+
+		// Replace the hot calls: libibverbs' inline functions jump directly through these
+		// pointers.
+		context->ops.poll_cq = dead_poll_cq;
+		context->ops.req_notify_cq = dead_req_notify_cq;
+		context->ops.post_send = dead_post_send;
+		context->ops.post_recv = dead_post_recv;
+		context->ops.post_srq_recv = dead_post_srq_recv;
+		if (extended != NULL) {
+			extended->query_port = dead_query_port;
+			extended->query_device_ex = dead_query_device_ex;
+			extended->query_rt_values = dead_query_rt_values;
+		}
 		opened.dead = true;
 	}
 	preload_open_end();

@@ -157,15 +157,6 @@ int ibv_destroy_srq(struct ibv_srq *srq) {
 	return return_positive_errno(PRELOAD_UNLESS_FORKED(0, soft_destroy_srq(srq)));
 }
 
-static void report_qp_type(enum ibv_qp_type type) {
-	preload_report_unsupported(
-		type == IBV_QPT_UD   ? "a UD queue pair"
-		: type == IBV_QPT_UC ? "a UC queue pair"
-				     : "a queue pair of another type than RC, UC or UD",
-		"IBV_QPT_RC"
-	);
-}
-
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr) {
 	struct ibv_qp *qp = NULL;
 	int err;
@@ -174,7 +165,13 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr) {
 		return REAL(ibv_create_qp)(pd, attr);
 	err = PRELOAD_UNLESS_FORKED(-EIO, verbs_calls_soft.create_qp(pd, attr, &qp));
 	if (err == -EOPNOTSUPP)
-		report_qp_type(attr->qp_type);
+		preload_report_unsupported(
+			attr->qp_type == IBV_QPT_UD   ? "a UD queue pair"
+			: attr->qp_type == IBV_QPT_UC ? "a UC queue pair"
+						      : "a queue pair of another type than RC, "
+							"UC or UD",
+			"IBV_QPT_RC"
+		);
 	if (err == 0)
 		qp->qp_context = attr->qp_context;
 	return return_null_on_error(err, qp);
@@ -224,27 +221,23 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp) {
 	return preload_owns_context(qp->context) ? NULL : REAL(ibv_qp_to_qp_ex)(qp);
 }
 
-static void report_bad_address(struct ibv_context *context, const struct ibv_ah_attr *address) {
-	union ibv_gid gid;
-
-	if (address->is_global == 0)
-		preload_report_unsupported(
-			"an address without a GID (LID alone)", "GID index 0 (-g 0, -x 0)"
-		);
-	else if (ibv_query_gid(context, 1, address->grh.sgid_index, &gid) != 0)
-		preload_report_unsupported(
-			"another GID index", "0, which is the device's address (-g 0, -x 0)"
-		);
-}
-
 int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
+	union ibv_gid gid;
 	int err;
 
 	if (!preload_owns_context(qp->context))
 		return REAL(ibv_modify_qp)(qp, attr, mask);
 	err = PRELOAD_UNLESS_FORKED(-EIO, verbs_calls_soft.modify_qp(qp, attr, mask));
-	if (err == -EINVAL && (mask & IBV_QP_AV) != 0)
-		report_bad_address(qp->context, &attr->ah_attr);
+	if (err != -EINVAL || (mask & IBV_QP_AV) == 0)
+		return return_positive_errno(err);
+	if (attr->ah_attr.is_global == 0)
+		preload_report_unsupported(
+			"an address without a GID (LID alone)", "GID index 0 (-g 0, -x 0)"
+		);
+	else if (ibv_query_gid(qp->context, 1, attr->ah_attr.grh.sgid_index, &gid) != 0)
+		preload_report_unsupported(
+			"another GID index", "0, which is the device's address (-g 0, -x 0)"
+		);
 	return return_positive_errno(err);
 }
 

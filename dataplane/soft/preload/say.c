@@ -17,13 +17,6 @@
 // counters.
 #define SAY "TOCSIN_SOFT_SAY"
 
-static bool reports_are_silenced(void) {
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): what programs set is not this
-	const char *text = getenv(SAY);
-
-	return text != NULL && text[0] == '0';
-}
-
 static pthread_once_t at_exit = PTHREAD_ONCE_INIT;
 
 void preload_print(const char *format, ...) {
@@ -60,7 +53,11 @@ static bool kind_is_new(const char *asked) {
 }
 
 void preload_report_unsupported(const char *asked, const char *instead) {
-	if (!reports_are_silenced() && kind_is_new(asked))
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): what programs set is not this
+	const char *text = getenv(SAY);
+	bool silenced = text != NULL && text[0] == '0';
+
+	if (!silenced && kind_is_new(asked))
 		preload_print(
 			"%s: not on a software device; use %s (TOCSIN_SOFT_SAY=0 silences)", asked,
 			instead
