@@ -120,13 +120,14 @@ static uint32_t *event_taken_count(const struct ibv_async_event *event, struct s
 	}
 }
 
-int async_get_event(struct soft_context *context, struct ibv_async_event *ret_event) {
+int async_get_event(struct ibv_context *verbs, struct ibv_async_event *ret_event) {
+	struct soft_context *context = soft_context_of(verbs);
 	struct soft_async *async = NULL;
 	struct soft_nic *nic;
 	uint32_t *taken;
 
 	while (async == NULL) {
-		int err = event_fd_take(context->verbs.context.async_fd);
+		int err = event_fd_take(verbs->async_fd);
 
 		if (err != 0)
 			return err;
@@ -145,7 +146,7 @@ int async_get_event(struct soft_context *context, struct ibv_async_event *ret_ev
 	return 0;
 }
 
-void async_ack_event(const struct ibv_async_event *event) {
+void async_ack_event(struct ibv_async_event *event) {
 	struct soft_nic *nic;
 	uint32_t *taken = event_taken_count(event, &nic);
 

@@ -252,12 +252,13 @@ int channel_destroy(struct soft_channel *channel) {
 }
 
 // An event whose queue was destroyed is skipped.
-int channel_get_event(struct soft_channel *channel, struct ibv_cq **ret_cq) {
-	struct soft_nic *nic = soft_context_of(channel->verbs.context)->nic;
+int channel_get_event(struct ibv_comp_channel *verbs, struct ibv_cq **ret_cq) {
+	struct soft_nic *nic = soft_context_of(verbs->context)->nic;
+	struct soft_channel *channel = soft_channel_of(verbs);
 	struct soft_cq *cq = NULL;
 
 	while (cq == NULL) {
-		int err = event_fd_take(channel->verbs.fd);
+		int err = event_fd_take(verbs->fd);
 
 		if (err != 0)
 			return err;
@@ -274,7 +275,9 @@ int channel_get_event(struct soft_channel *channel, struct ibv_cq **ret_cq) {
 	return 0;
 }
 
-void cq_ack_events(struct soft_cq *cq, uint32_t count) {
+void cq_ack_events(struct ibv_cq *verbs, uint32_t count) {
+	struct soft_cq *cq = soft_cq_of(verbs);
+
 	nic_lock(cq->nic);
 	cq->events_taken -= count < cq->events_taken ? count : cq->events_taken;
 	pthread_cond_broadcast(&cq->nic->acked);

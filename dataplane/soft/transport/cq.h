@@ -100,12 +100,12 @@ void cq_arm(struct soft_cq *cq, bool solicited_only);
 int channel_create(struct soft_context *context, struct soft_channel **ret_channel);
 int channel_destroy(struct soft_channel *channel); // -EBUSY
 
-// These functions take the lock themselves. Getting an event waits if the descriptor blocks, else
-// it returns -EAGAIN.
-int channel_get_event(struct soft_channel *channel, struct ibv_cq **ret_cq);
-void cq_ack_events(struct soft_cq *cq, uint32_t count);
-int async_get_event(struct soft_context *context, struct ibv_async_event *ret_event);
-void async_ack_event(const struct ibv_async_event *event);
+// Entries of verbs_calls_soft, which take the lock themselves. Getting an event waits if the
+// descriptor blocks, else it returns -EAGAIN.
+int channel_get_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq);
+void cq_ack_events(struct ibv_cq *cq, uint32_t count);
+int async_get_event(struct ibv_context *context, struct ibv_async_event *ret_event);
+void async_ack_event(struct ibv_async_event *event);
 
 // Remove the completions of a queue pair that is reset or destroyed.
 void cq_remove_completions(struct soft_cq *cq, uint32_t qp_number);

@@ -20,34 +20,29 @@ struct soft_qp *qp_find(const struct soft_nic *nic, uint32_t number) {
 	return qp != NULL && qp->verbs.qp_num == number ? qp : NULL;
 }
 
-static int qps_grow(struct soft_nic *nic) {
-	uint32_t old = nic->qp_capacity, capacity = old == 0 ? QPS_MIN : old * 2;
-	struct soft_qp **qps = realloc(nic->qps, capacity * sizeof(struct soft_qp *));
-	uint16_t *salts;
-
-	if (qps == NULL)
-		return -ENOMEM;
-	nic->qps = qps;
-	salts = realloc(nic->qp_salts, capacity * sizeof(*salts));
-	if (salts == NULL)
-		return -ENOMEM;
-	nic->qp_salts = salts;
-	for (uint32_t n = old; n < capacity; n++) {
-		qps[n] = NULL;
-		salts[n] = (uint16_t)(nic_random(nic) % QP_SALTS);
-	}
-	nic->qp_next = old;
-	nic->qp_capacity = capacity;
-	return 0;
-}
-
 // Indices are used in turn, so that each stays free for long and returns with another salt.
 static int qp_assign_number(struct soft_nic *nic, struct soft_qp *qp) {
-	int err = nic->qp_count == nic->qp_capacity ? qps_grow(nic) : 0;
-	uint32_t index;
+	uint32_t index, old = nic->qp_capacity;
 
-	if (err != 0)
-		return err;
+	if (nic->qp_count == old) {
+		uint32_t capacity = old == 0 ? QPS_MIN : old * 2;
+		struct soft_qp **qps = realloc(nic->qps, capacity * sizeof(struct soft_qp *));
+		uint16_t *salts;
+
+		if (qps == NULL)
+			return -ENOMEM;
+		nic->qps = qps;
+		salts = realloc(nic->qp_salts, capacity * sizeof(*salts));
+		if (salts == NULL)
+			return -ENOMEM;
+		nic->qp_salts = salts;
+		for (uint32_t n = old; n < capacity; n++) {
+			qps[n] = NULL;
+			salts[n] = (uint16_t)(nic_random(nic) % QP_SALTS);
+		}
+		nic->qp_next = old;
+		nic->qp_capacity = capacity;
+	}
 	while (nic->qps[nic->qp_next & (nic->qp_capacity - 1)] != NULL)
 		nic->qp_next++;
 	index = nic->qp_next++ & (nic->qp_capacity - 1);
@@ -221,12 +216,6 @@ void qp_enter_error(struct soft_qp *qp) {
 	qp_unlist(qp);
 }
 
-// Return true for states that may complete work; other states are found when they do.
-static bool qp_may_complete(const struct soft_qp *qp) {
-	return qp->verbs.state == IBV_QPS_RTR || qp->verbs.state == IBV_QPS_RTS ||
-	       qp->verbs.state == IBV_QPS_SQD;
-}
-
 // Flushing may overrun another completion queue, which has queue pairs of its own.
 void nic_fail_overrun_pairs(struct soft_nic *nic) {
 	while (nic->cq_overran) {
@@ -234,8 +223,11 @@ void nic_fail_overrun_pairs(struct soft_nic *nic) {
 		for (uint32_t n = 0; n < nic->qp_capacity; n++) {
 			struct soft_qp *qp = nic->qps[n];
 
-			if (qp != NULL && qp_may_complete(qp) &&
-			    (qp->send_cq->overrun || qp->receive_cq->overrun))
+			if (qp == NULL || (!qp->send_cq->overrun && !qp->receive_cq->overrun))
+				continue;
+			// Queue pairs in other states are found when they may complete work.
+			if (qp->verbs.state == IBV_QPS_RTR || qp->verbs.state == IBV_QPS_RTS ||
+			    qp->verbs.state == IBV_QPS_SQD)
 				qp_raise_fatal(qp, IBV_EVENT_QP_FATAL);
 		}
 	}

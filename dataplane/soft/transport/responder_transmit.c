@@ -83,12 +83,6 @@ static enum sent send_atomic_response(struct soft_qp *qp, struct response_work *
 	return SENT;
 }
 
-static uint8_t response_opcode(bool first, bool last) {
-	if (first)
-		return last ? PACKET_READ_ONLY : PACKET_READ_FIRST;
-	return last ? PACKET_READ_LAST : PACKET_READ_MIDDLE;
-}
-
 // The region was deregistered. A first request gets an access NAK. A late duplicate is only
 // counted: it may be old, and the program has no interest in it.
 static enum sent
@@ -110,7 +104,6 @@ static enum sent send_read_response(struct soft_qp *qp, struct response_work *wo
 	uint32_t left = work->answer_end - work->answer_next;
 	uint32_t bytes = left < qp->mtu ? left : qp->mtu;
 	struct packet packet = {
-		.opcode = response_opcode(work->answer_next == work->answer_from, bytes == left),
 		.psn = psn_add(work->first_psn, work->answer_next / qp->mtu),
 		.syndrome = PACKET_SYNDROME_ACK,
 		.msn = work->msn,
@@ -118,6 +111,10 @@ static enum sent send_read_response(struct soft_qp *qp, struct response_work *wo
 	const uint8_t *from = NULL;
 	uint8_t *to;
 
+	if (work->answer_next == work->answer_from)
+		packet.opcode = bytes == left ? PACKET_READ_ONLY : PACKET_READ_FIRST;
+	else
+		packet.opcode = bytes == left ? PACKET_READ_LAST : PACKET_READ_MIDDLE;
 	if (bytes > 0) {
 		from = region_resolve(
 			qp->nic, qp->verbs.pd, work->key, work->address + work->answer_next, bytes,

@@ -243,14 +243,6 @@ static int soft_close(struct ibv_context *verbs) {
 	return 0;
 }
 
-static int soft_get_async_event(struct ibv_context *context, struct ibv_async_event *ret_event) {
-	return async_get_event(soft_context_of(context), ret_event);
-}
-
-static void soft_ack_async_event(struct ibv_async_event *event) {
-	async_ack_event(event);
-}
-
 static void soft_open_reason(const struct ibv_device *device, char *ret_reason, size_t size) {
 	char reason[SOFT_REASON_MAX + 1];
 
@@ -270,8 +262,8 @@ const struct verbs_calls verbs_calls_soft = {
 	.query_port = soft_query_port,
 	.query_gids = soft_query_gids,
 	.query_pkey = soft_query_pkey,
-	.get_async_event = soft_get_async_event,
-	.ack_async_event = soft_ack_async_event,
+	.get_async_event = async_get_event,
+	.ack_async_event = async_ack_event,
 	.alloc_pd = soft_alloc_pd,
 	.dealloc_pd = soft_dealloc_pd,
 	.reg_mr = soft_reg_mr,
@@ -283,8 +275,8 @@ const struct verbs_calls verbs_calls_soft = {
 	.create_cq_ex = soft_create_cq_ex,
 	.query_stamp_clock = soft_query_stamp_clock,
 	.destroy_cq = soft_destroy_cq,
-	.get_cq_event = soft_get_cq_event,
-	.ack_cq_events = soft_ack_cq_events,
+	.get_cq_event = channel_get_event,
+	.ack_cq_events = cq_ack_events,
 	.create_qp = soft_create_qp,
 	.modify_qp = soft_modify_qp,
 	.query_qp = soft_query_qp,

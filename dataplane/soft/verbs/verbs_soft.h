@@ -53,8 +53,6 @@ int soft_create_cq(
 	struct ibv_cq **ret_cq
 );
 int soft_destroy_cq(struct ibv_cq *cq);
-int soft_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq);
-void soft_ack_cq_events(struct ibv_cq *cq, uint32_t count);
 int soft_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **ret_qp);
 int soft_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask);
 int soft_query_qp(

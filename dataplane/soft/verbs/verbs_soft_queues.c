@@ -65,14 +65,6 @@ int soft_resize_cq(struct ibv_cq *cq, int entries) {
 	return err;
 }
 
-int soft_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **ret_cq) {
-	return channel_get_event(soft_channel_of(channel), ret_cq);
-}
-
-void soft_ack_cq_events(struct ibv_cq *cq, uint32_t count) {
-	cq_ack_events(soft_cq_of(cq), count);
-}
-
 int soft_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct ibv_qp **ret_qp) {
 	struct soft_nic *nic = nic_of(pd->context);
 	struct soft_qp *qp;

@@ -106,19 +106,6 @@ static socklen_t address_abstract(const char *name, struct sockaddr_un *ret_addr
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length);
 }
 
-static int memif_doorbell(const struct dpdk_args *args) {
-	scoped_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct sockaddr_un address;
-	socklen_t length;
-	char name[64];
-
-	memif_name(args, args->memif_server, sizeof(name), name);
-	length = address_abstract(name, &address);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0)
-		return -1;
-	return scoped_release_fd(&fd);
-}
-
 void dpdk_sleep_init(
 	struct dpdk_sleep *sleep, const struct dpdk_args *args, const union ibv_gid *gid
 ) {
@@ -132,8 +119,16 @@ void dpdk_sleep_init(
 	if (args->kind == DPDK_AF_PACKET)
 		sleep->doorbell = packet_doorbell(args->iface, gid);
 	if (args->kind == DPDK_MEMIF) {
+		scoped_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		struct sockaddr_un address;
+		socklen_t length;
+		char name[64];
+
 		memif_name(args, !args->memif_server, sizeof(sleep->peer_name), sleep->peer_name);
-		sleep->doorbell = memif_doorbell(args);
+		memif_name(args, args->memif_server, sizeof(name), name);
+		length = address_abstract(name, &address);
+		if (fd >= 0 && bind(fd, (struct sockaddr *)&address, length) == 0)
+			sleep->doorbell = scoped_release_fd(&fd);
 		sleep->ringer = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	}
 }

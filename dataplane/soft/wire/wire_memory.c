@@ -183,28 +183,23 @@ static const struct wire_calls memory_calls = {
 	.destroy = memory_destroy,
 };
 
-// Choose the first free address of 127.64.0.1 … 127.64.15.255.
-static void hub_choose_address(struct sock_addr *address) {
-	*address = (struct sock_addr){.address = {127, 64}, .family = SOCK_ADDR_V4};
-	for (uint32_t n = 1; n < MEMORY_ADDRESSES_MAX; n++) {
-		union ibv_gid gid;
-
-		address->address[2] = (uint8_t)(n >> 8);
-		address->address[3] = (uint8_t)n;
-		gid = wire_gid(address);
-		if (hub_find(&gid) == NULL)
-			return;
-	}
-}
-
 static int hub_add(struct memory_wire *memory, bool address_any) {
+	struct sock_addr *address = &memory->wire.address;
 	int err = 0;
 
 	pthread_mutex_lock(&hub.lock);
 	if (address_any)
-		hub_choose_address(&memory->wire.address);
-	memory->wire.address.port = SOFT_UDP_PORT;
-	memory->wire.gid = wire_gid(&memory->wire.address);
+		*address = (struct sock_addr){.address = {127, 64}, .family = SOCK_ADDR_V4};
+	memory->wire.gid = wire_gid(address);
+	// Choose the first free address of 127.64.0.1 … 127.64.15.255.
+	for (uint32_t n = 1; address_any && n < MEMORY_ADDRESSES_MAX; n++) {
+		address->address[2] = (uint8_t)(n >> 8);
+		address->address[3] = (uint8_t)n;
+		memory->wire.gid = wire_gid(address);
+		if (hub_find(&memory->wire.gid) == NULL)
+			break;
+	}
+	address->port = SOFT_UDP_PORT;
 	if (hub_find(&memory->wire.gid) != NULL)
 		err = -EADDRINUSE;
 	else

@@ -26,11 +26,26 @@
 // beyond twice the payload.
 #define CHARGE_BYTES 1024
 
-static void format_port_holder(const struct sock_addr *address, char *reason) {
+static void format_bind_error(const struct sock_addr *address, int err, char *reason) {
 	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
+	const char *name = strerrorname_np(-err);
 	struct port_holder holder;
 
 	sock_addr_format_host(address, text);
+	if (err == -EADDRNOTAVAIL) {
+		snprintf(
+			reason, SOFT_REASON_MAX + 1, "%s is no address of an interface that is up",
+			text
+		);
+		return;
+	}
+	if (err != -EADDRINUSE) {
+		snprintf(
+			reason, SOFT_REASON_MAX + 1, "no UDP socket on %s: %s", text,
+			name != NULL ? name : "?"
+		);
+		return;
+	}
 	port_holder_find(PORT_UDP, address, &holder);
 	if (holder.kind == PORT_HOLDER_KERNEL) {
 		snprintf(
@@ -46,25 +61,6 @@ static void format_port_holder(const struct sock_addr *address, char *reason) {
 		reason, SOFT_REASON_MAX + 1, "%.60s port %u is held by %s", text, SOFT_UDP_PORT,
 		words
 	);
-}
-
-static void format_bind_error(const struct sock_addr *address, int err, char *reason) {
-	const char *name = strerrorname_np(-err);
-	char text[SOCK_ADDR_TEXT_BYTES];
-
-	sock_addr_format_host(address, text);
-	if (err == -EADDRINUSE)
-		format_port_holder(address, reason);
-	else if (err == -EADDRNOTAVAIL)
-		snprintf(
-			reason, SOFT_REASON_MAX + 1, "%s is no address of an interface that is up",
-			text
-		);
-	else
-		snprintf(
-			reason, SOFT_REASON_MAX + 1, "no UDP socket on %s: %s", text,
-			name != NULL ? name : "?"
-		);
 }
 
 static int bind_socket(int fd, const struct sock_addr *address) {
