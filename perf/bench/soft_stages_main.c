@@ -9,6 +9,7 @@
 // and process it, since no spinning thread runs on this core. The program's thread drives the
 // devices as the verbs do when polling: a push after each post, and a turn for each poll that finds
 // nothing.
+#include "engine/engine.h"
 #include "soft_end.h"
 #include "soft_stages.h"
 #include "soft_table.h"

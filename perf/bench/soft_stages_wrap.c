@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Borders of the stages; perf/meson.build has the same names for the linker.
-#include "nic/nic.h"
+#include "engine/engine.h"
 #include "soft_stages.h"
 #include "transport/output.h"
 #include "transport/requester_impl.h"

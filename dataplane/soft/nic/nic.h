@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One software device: its lock, its parts, and the turn that advances it.
+// One software device: its lock and its parts. engine/engine.h has the turn that advances it.
 //
 // One lock guards the device and all its objects. Each caller (post, poll, modify, the engine)
-// holds it for the whole call and may drive the wire with it. Functions of this directory expect
-// the lock to be held unless they say otherwise. With the lock held there are no callbacks and no
-// waits. The only system calls are those of the wire and writes to eventfds. Entry points of verbs
-// end with nic_unlock_and_ring().
+// holds it for the whole call and may drive the wire with it. Functions of nic, transport and
+// engine expect the lock to be held unless they say otherwise. With the lock held there are no
+// callbacks and no waits. The only system calls are those of the wire and writes to eventfds.
 #pragma once
 
 #include "nic/wire.h"
@@ -43,7 +42,7 @@ struct nic_count {
 };
 
 struct soft_nic {
-	// Serialises nic_add_context() and nic_remove_context(); taken before `lock`
+	// Serialises opening and closing of the device; taken before `lock`
 	pthread_mutex_t life;
 	pthread_mutex_t lock;
 	int cancel_state;     // cancellation state of the lock's holder before it locked
@@ -77,7 +76,7 @@ struct soft_nic {
 	uint8_t *out; // frame begun by output_begin()
 	uint32_t out_size;
 	bool wire_full;	 // the wire accepted no more frames in the present turn
-	bool cq_overran; // a completion queue overflowed since the latest nic_fail_overrun_pairs()
+	bool cq_overran; // a completion queue overflowed; the turn ends its queue pairs
 	uint64_t random; // state of nic_random()
 	bool random_kernel;
 	uint64_t random_pool[NIC_RANDOM_BATCH];
@@ -140,57 +139,5 @@ static inline uint64_t splitmix_next(uint64_t *state) {
 void nic_init(struct soft_nic *nic, const struct soft_config *config);
 void nic_fini(struct soft_nic *nic);
 
+// Return a random number: the kernel's, or reproducible if the configuration has a seed.
 uint64_t nic_random(struct soft_nic *nic);
-
-// Run one turn: receive at most one batch of frames, run timers, send within a budget, and flush
-// the wire. Returns true if a frame came or something was sent; then call again soon. defer_acks:
-// acknowledgements may wait for the next turn, so that data can be sent before them.
-bool nic_turn(struct soft_nic *nic, bool defer_acks);
-
-// Move queue pairs to ERR whose completions were lost; otherwise they would go on unnoticed.
-void nic_fail_overrun_pairs(struct soft_nic *nic);
-
-// Send what is ready without receiving, for a caller that has just posted.
-void nic_push(struct soft_nic *nic);
-
-// Return the time of the next turn if no frame comes; 0 (now) if something waits to be sent.
-uint64_t nic_next_turn_ns(const struct soft_nic *nic);
-
-// Unlock, and ring the engine if a remaining timer is due before the engine wakes by itself.
-void nic_unlock_and_ring(struct soft_nic *nic);
-
-// Check one received frame and pass it to its queue pair. (nic_frame.c)
-void nic_frame(struct soft_nic *nic, const struct wire_frame *frame);
-
-// The first context creates the wire and starts the engine; the last one stops both.
-// nic_add_context() and nic_remove_context() take the lock themselves; nic_remove_context() waits
-// for the engine without it.
-int nic_set_faults(struct soft_nic *nic, const struct soft_faults *faults);
-int nic_add_context(struct soft_nic *nic);
-void nic_remove_context(struct soft_nic *nic);
-
-// Report the state of the interface under the wire; call without the lock. On a change, contexts
-// receive PORT_ACTIVE, PORT_ERR or DEVICE_FATAL. No event follows GONE.
-void nic_port_report(struct soft_nic *nic, enum nic_port port);
-// The same with the lock held, for states that the wire reports.
-void nic_port_report_locked(struct soft_nic *nic, enum nic_port port);
-
-// The device's engine: a thread that advances the device while no caller does. (engine.c)
-//
-// An active engine sleeps in the wire's wait() and wakes with each frame. While callers poll and
-// take the frames themselves, each such wake-up is in vain. After several of them the engine
-// becomes passive and sleeps on its doorbell with a tick of NIC_LAZY_NS. It becomes active again
-// when a tick finds that callers stopped polling, or when a caller goes to sleep. (engine_rule.h)
-//
-// An active engine sets engine_next_wake_ns before each sleep. While the engine is passive the
-// value is 0. A timer or packet that callers leave is then handled by their next poll, or at the
-// next tick without one.
-int engine_start(struct soft_nic *nic, struct engine **ret_engine);
-struct engine *engine_stop(struct engine *engine); // call without the lock; NULL is fine
-// Record that a caller drove a turn or posted; cheap, called at the end of each. With the lock.
-void engine_note_caller_turn(struct engine *engine);
-// Record that a caller arms its completion queue and will sleep: the engine becomes active.
-void engine_note_cq_armed(struct engine *engine);
-// Report work that callers leave to the engine, a timer or packets to send: the engine wakes at
-// once.
-void engine_note_work_left(struct engine *engine);

@@ -67,27 +67,6 @@ void async_raise_qp_event(struct soft_qp *qp, enum ibv_event_type type) {
 	async_raise_event(qp->context, &event);
 }
 
-void nic_port_report_locked(struct soft_nic *nic, enum nic_port port) {
-	struct ibv_async_event event = {
-		.element.port_num = 1,
-		.event_type = port == NIC_PORT_ACTIVE ? IBV_EVENT_PORT_ACTIVE
-			      : port == NIC_PORT_DOWN ? IBV_EVENT_PORT_ERR
-						      : IBV_EVENT_DEVICE_FATAL,
-	};
-
-	if (nic->port == port || nic->port == NIC_PORT_GONE)
-		return;
-	nic->port = port;
-	for (struct soft_context *context = nic->opened; context != NULL; context = context->next)
-		async_raise_event(context, &event);
-}
-
-void nic_port_report(struct soft_nic *nic, enum nic_port port) {
-	nic_lock(nic);
-	nic_port_report_locked(nic, port);
-	nic_unlock(nic);
-}
-
 // Return the counter of taken events of the event's object; NULL for port events.
 static uint32_t *event_taken_count(const struct ibv_async_event *event, struct soft_nic **ret_nic) {
 	switch (event->event_type) {

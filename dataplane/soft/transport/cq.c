@@ -156,8 +156,8 @@ void cq_push(struct soft_cq *cq, const struct ibv_wc *wc, bool solicited) {
 	struct soft_completion *entry;
 
 	if (cq->overrun || cq_count(cq) == cq->capacity) {
-		// The caller is processing a queue pair, so nic_fail_overrun_pairs() handles the
-		// queue pairs of this queue later.
+		// The caller is processing a queue pair, so the queue pairs of this queue go to ERR
+		// later, at the end of the turn.
 		if (!cq->overrun) {
 			const struct ibv_async_event event = {
 				.element.cq = &cq->verbs,

@@ -160,6 +160,42 @@ int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct soft_qp *
 	return 0;
 }
 
+void qp_unlist(struct soft_qp *qp) {
+	struct soft_nic *nic = qp->nic;
+
+	if (qp->is_ready)
+		TAILQ_REMOVE(&nic->ready, qp, ready_entry);
+	else if (qp->ack_is_deferred)
+		TAILQ_REMOVE(&nic->lazy, qp, ready_entry);
+	qp->is_ready = qp->ack_is_deferred = qp->ack_now = false;
+	qp_set_timer(qp, NIC_NEVER);
+}
+
+void qp_mark_ready(struct soft_qp *qp) {
+	if (qp->is_ready)
+		return;
+	if (qp->ack_is_deferred)
+		TAILQ_REMOVE(&qp->nic->lazy, qp, ready_entry);
+	qp->ack_is_deferred = false;
+	qp->is_ready = true;
+	TAILQ_INSERT_TAIL(&qp->nic->ready, qp, ready_entry);
+}
+
+// due_ns of the device only decreases here; nic_run_timers() recomputes it.
+void qp_set_timer(struct soft_qp *qp, uint64_t due_ns) {
+	struct soft_nic *nic = qp->nic;
+	bool timed = due_ns != NIC_NEVER;
+
+	if (timed && !qp->is_timed)
+		TAILQ_INSERT_TAIL(&nic->timed, qp, timed_entry);
+	else if (!timed && qp->is_timed)
+		TAILQ_REMOVE(&nic->timed, qp, timed_entry);
+	qp->is_timed = timed;
+	qp->due_ns = due_ns;
+	if (due_ns < nic->due_ns)
+		nic->due_ns = due_ns;
+}
+
 void qp_flush_ack(struct soft_qp *qp) {
 	if (!qp->responder.ack_due || qp->verbs.state == IBV_QPS_ERR)
 		return;
@@ -214,23 +250,6 @@ void qp_enter_error(struct soft_qp *qp) {
 	requester_flush(qp);
 	responder_flush(qp);
 	qp_unlist(qp);
-}
-
-// Flushing may overrun another completion queue, which has queue pairs of its own.
-void nic_fail_overrun_pairs(struct soft_nic *nic) {
-	while (nic->cq_overran) {
-		nic->cq_overran = false;
-		for (uint32_t n = 0; n < nic->qp_capacity; n++) {
-			struct soft_qp *qp = nic->qps[n];
-
-			if (qp == NULL || (!qp->send_cq->overrun && !qp->receive_cq->overrun))
-				continue;
-			// Queue pairs in other states are found when they may complete work.
-			if (qp->verbs.state == IBV_QPS_RTR || qp->verbs.state == IBV_QPS_RTS ||
-			    qp->verbs.state == IBV_QPS_SQD)
-				qp_raise_fatal(qp, IBV_EVENT_QP_FATAL);
-		}
-	}
 }
 
 void qp_raise_fatal(struct soft_qp *qp, enum ibv_event_type type) {

@@ -2,6 +2,7 @@
 // The parts of verbs_calls_soft, by file.
 #pragma once
 
+#include "engine/engine.h"
 #include "transport/qp.h"
 
 #include <dataplane/verbs_calls.h>

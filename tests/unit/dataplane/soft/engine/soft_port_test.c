@@ -2,7 +2,7 @@
 // Tests of the port state that a device reports. tests/smoke/agent_wires_test.py tests that it
 // follows the kernel's interface.
 #include "dataplane/soft/soft_bed.h"
-#include "nic/port_watch.h"
+#include "engine/port_watch.h"
 #include "verbs/verbs_soft.h"
 
 #include <support/cases.h>

@@ -10,8 +10,9 @@
 // - C. A caller that arms a completion queue stores `left`, then loads `is_passive` and the bell.
 //   The engine stores `is_passive`, arms the bell, then loads `left`. Both sides have sequentially
 //   consistent fences in between, so one of them sees the other. The same holds for `stop`.
-#include "nic/engine_rule.h"
-#include "nic/nic.h"
+#include "engine/engine.h"
+
+#include "engine/engine_rule.h"
 
 #include <dataplane/doorbell.h>
 #include <lib/error.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Receives a frame. Everything but a valid packet from the peer of a receiving queue pair is
 // dropped here and counted by reason. No content is trusted before the ICRC was verified.
+#include "engine/engine.h"
 #include "packet/packet.h"
 #include "transport/qp.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Tests of the engine's thread on a simulated device. Its pending work is a number, its wire an
 // eventfd. No test depends on time: a lost wake hangs the test.
-#include "nic/nic.h"
+#include "engine/engine.h"
 
 #include <lib/scoped.h>
 #include <support/cmocka.h>

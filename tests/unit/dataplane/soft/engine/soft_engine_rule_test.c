@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "nic/engine_rule.h"
+#include "engine/engine_rule.h"
 
 #include <support/cases.h>
 #include <support/cmocka.h>

@@ -5,7 +5,9 @@
 // Each open device has one if its wire uses an interface that can disappear: not loopback
 // addresses, memif, or ports without an interface. A UDP wire works again when its interface
 // returns. A DPDK port on a removed interface never does.
-#include "nic/port_watch.h"
+#include "engine/port_watch.h"
+
+#include "transport/cq.h"
 
 #include <lib/clock.h>
 #include <lib/error.h>
@@ -34,6 +36,27 @@ struct port_watch {
 	bool running;
 	pthread_t thread;
 };
+
+void nic_port_report_locked(struct soft_nic *nic, enum nic_port port) {
+	struct ibv_async_event event = {
+		.element.port_num = 1,
+		.event_type = port == NIC_PORT_ACTIVE ? IBV_EVENT_PORT_ACTIVE
+			      : port == NIC_PORT_DOWN ? IBV_EVENT_PORT_ERR
+						      : IBV_EVENT_DEVICE_FATAL,
+	};
+
+	if (nic->port == port || nic->port == NIC_PORT_GONE)
+		return;
+	nic->port = port;
+	for (struct soft_context *context = nic->opened; context != NULL; context = context->next)
+		async_raise_event(context, &event);
+}
+
+void nic_port_report(struct soft_nic *nic, enum nic_port port) {
+	nic_lock(nic);
+	nic_port_report_locked(nic, port);
+	nic_unlock(nic);
+}
 
 static bool entry_is_watched(const struct port_watch *watch, const struct ifaddrs *entry) {
 	struct sock_addr found;

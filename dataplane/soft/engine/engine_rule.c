@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Decides whether the engine's thread drives the device, or the polling program does.
-#include "nic/engine_rule.h"
+#include "engine/engine_rule.h"
 
 // Return true if a caller drove the device within `ns`. The two times come from two threads, so
 // caller_turn_ns may be later than now_ns.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Starts a device with its first context and stops it after the last one. Cold.
-#include "nic/nic.h"
-#include "nic/port_watch.h"
-#include "transport/qp.h"
+#include "engine/engine.h"
+#include "engine/port_watch.h"
 
 #include <lib/must.h>
 
@@ -22,27 +21,6 @@ void soft_clock_prepare(void) {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, process_clock_init);
-}
-
-void nic_init(struct soft_nic *nic, const struct soft_config *config) {
-	memset(nic, 0, sizeof(*nic));
-	nic->config = *config;
-	pthread_mutex_init(&nic->life, NULL);
-	pthread_mutex_init(&nic->lock, NULL);
-	pthread_cond_init(&nic->acked, NULL);
-	TAILQ_INIT(&nic->ready);
-	TAILQ_INIT(&nic->lazy);
-	TAILQ_INIT(&nic->timed);
-	nic->due_ns = NIC_NEVER;
-	nic->random = config->random_seed;
-	nic->random_kernel = config->random_seed == 0;
-}
-
-void nic_fini(struct soft_nic *nic) {
-	must(nic->contexts == 0);
-	pthread_cond_destroy(&nic->acked);
-	pthread_mutex_destroy(&nic->lock);
-	pthread_mutex_destroy(&nic->life);
 }
 
 static int wire_create(
