@@ -71,21 +71,24 @@ static void copy_pieces(
 		       work->sge_count * sizeof(struct ibv_sge));
 }
 
-static void work_fill(
-	const struct soft_qp *qp,
-	struct send_work *work,
-	const struct ibv_send_wr *wr,
-	uint32_t length
-) {
+int requester_post(struct soft_qp *qp, const struct ibv_send_wr *wr) {
+	struct requester *requester = &qp->requester;
+	struct send_work *work = work_at(requester, requester->tail);
 	uint32_t mtu = qp->mtu; // 0 if never connected, which happens in ERR
+	uint32_t length;
+	int err = request_check(qp, wr, &length);
 
+	if (err != 0)
+		return err;
+	if (requester->tail - requester->head >= requester->capacity)
+		return -ENOMEM;
 	*work = (struct send_work){
 		.wr_id = wr->wr_id,
 		.opcode = wr->opcode,
 		.flags = wr->send_flags | (qp->signal_all ? IBV_SEND_SIGNALED : 0u),
 		.immediate = wr->imm_data,
 		.length = length,
-		.first_psn = qp->requester.post_psn,
+		.first_psn = requester->post_psn,
 		.packets = length <= mtu || mtu == 0 ? 1 : (length + mtu - 1) / mtu,
 	};
 	if (work_is_atomic(work)) {
@@ -97,19 +100,6 @@ static void work_fill(
 		work->remote_address = wr->wr.rdma.remote_addr;
 		work->rkey = wr->wr.rdma.rkey;
 	}
-}
-
-int requester_post(struct soft_qp *qp, const struct ibv_send_wr *wr) {
-	struct requester *requester = &qp->requester;
-	struct send_work *work = work_at(requester, requester->tail);
-	uint32_t length;
-	int err = request_check(qp, wr, &length);
-
-	if (err != 0)
-		return err;
-	if (requester->tail - requester->head >= requester->capacity)
-		return -ENOMEM;
-	work_fill(qp, work, wr, length);
 	if (qp->verbs.state == IBV_QPS_ERR) {
 		requester_complete(qp, work, IBV_WC_WR_FLUSH_ERR);
 		return 0;

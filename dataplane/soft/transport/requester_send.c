@@ -37,15 +37,6 @@ static uint32_t next_count(const struct requester *requester, const struct send_
 	return in_piece < work->packets - done ? in_piece : work->packets - done;
 }
 
-static bool
-state_allows_send(const struct soft_qp *qp, const struct requester *requester, bool at_first) {
-	if (qp->verbs.state == IBV_QPS_RTS)
-		return true;
-	if (qp->verbs.state != IBV_QPS_SQD)
-		return false;
-	return !at_first || psn_diff(requester->high_psn, requester->next_psn) > 0;
-}
-
 static bool requester_may_send(const struct soft_qp *qp) {
 	const struct requester *requester = &qp->requester;
 	uint32_t in_flight = requester_in_flight(requester);
@@ -58,7 +49,11 @@ static bool requester_may_send(const struct soft_qp *qp) {
 		return false;
 	work = work_at(requester, requester->next);
 	at_first = requester->next_psn == work->first_psn;
-	if (!state_allows_send(qp, requester, at_first))
+	// In state SQD only begun requests are sent.
+	if (qp->verbs.state != IBV_QPS_RTS && qp->verbs.state != IBV_QPS_SQD)
+		return false;
+	if (qp->verbs.state == IBV_QPS_SQD && at_first &&
+	    psn_diff(requester->high_psn, requester->next_psn) <= 0)
 		return false;
 	if (at_first && (work->flags & IBV_SEND_FENCE) != 0 && requester->reads_out > 0)
 		return false;
@@ -66,27 +61,6 @@ static bool requester_may_send(const struct soft_qp *qp) {
 		return true;
 	return requester->reads_out < qp->attr.max_rd_atomic &&
 	       (in_flight == 0 || in_flight + next_count(requester, work) <= requester->window);
-}
-
-// Record that a packet or read request was sent.
-static void
-requester_note_sent(struct soft_qp *qp, struct requester *requester, const struct send_work *work) {
-	uint32_t psn = psn_add(requester->next_psn, next_count(requester, work));
-
-	if (psn_diff(requester->high_psn, requester->next_psn) > 0)
-		counter_add(&qp->nic->counters.retransmitted, 1);
-	if (psn_diff(psn, requester->high_psn) > 0)
-		requester->high_psn = psn;
-	// Time one packet at a time, among those that request an acknowledgement.
-	if (requester->timed_ns == 0 && (psn == work_end_psn(work) || psn % ACK_EVERY == 1)) {
-		requester->timed_psn = psn;
-		requester->timed_ns = qp->nic->now_ns;
-	}
-	requester->next_psn = psn;
-	if (psn == work_end_psn(work))
-		requester->next++;
-	if (requester->timeout_ns == NIC_NEVER)
-		requester_start_timers(qp);
 }
 
 static bool packet_requests_ack(const struct requester *requester, bool last) {
@@ -199,6 +173,7 @@ bool requester_transmit(struct soft_qp *qp, uint32_t budget) {
 
 	for (; requester_may_send(qp); budget--) {
 		const struct send_work *work = work_at(requester, requester->next);
+		uint32_t end_psn = psn_add(requester->next_psn, next_count(requester, work));
 		enum outcome outcome;
 
 		if (budget == 0)
@@ -213,7 +188,22 @@ bool requester_transmit(struct soft_qp *qp, uint32_t budget) {
 				requester_fail(qp, requester->stuck);
 			return false;
 		}
-		requester_note_sent(qp, requester, work);
+
+		if (psn_diff(requester->high_psn, requester->next_psn) > 0)
+			counter_add(&qp->nic->counters.retransmitted, 1);
+		if (psn_diff(end_psn, requester->high_psn) > 0)
+			requester->high_psn = end_psn;
+		// Time one packet at a time, among those that request an acknowledgement.
+		if (requester->timed_ns == 0 &&
+		    (end_psn == work_end_psn(work) || end_psn % ACK_EVERY == 1)) {
+			requester->timed_psn = end_psn;
+			requester->timed_ns = qp->nic->now_ns;
+		}
+		requester->next_psn = end_psn;
+		if (end_psn == work_end_psn(work))
+			requester->next++;
+		if (requester->timeout_ns == NIC_NEVER)
+			requester_start_timers(qp);
 	}
 	return false;
 }

@@ -85,28 +85,15 @@ uint32_t responder_read(struct soft_qp *qp, const struct packet *packet) {
 	return work->packets;
 }
 
-// Find where the repeated range begins within the work. Returns false if the range is not part of
-// it.
-static bool duplicate_offset(
-	const struct soft_qp *qp,
-	const struct response_work *work,
-	const struct packet *packet,
-	uint32_t *ret_offset
-) {
-	uint32_t offset = ((packet->psn - work->first_psn) & PSN_MASK) * qp->mtu;
-
-	if (packet->key != work->key || packet->address - work->address != offset ||
-	    packet->length > work->length - offset || (packet->length == 0 && work->length > 0))
-		return false;
-	*ret_offset = offset;
-	return true;
-}
-
 void responder_duplicate_read(struct soft_qp *qp, const struct packet *packet) {
 	struct response_work *work = responder_find_work(&qp->responder, packet->psn, false);
-	uint32_t offset;
+	uint32_t offset = 0;
 
-	if (work == NULL || !duplicate_offset(qp, work, packet, &offset)) {
+	if (work != NULL)
+		offset = ((packet->psn - work->first_psn) & PSN_MASK) * qp->mtu;
+	// Drop a request for a range that is not part of the kept work.
+	if (work == NULL || packet->key != work->key || packet->address - work->address != offset ||
+	    packet->length > work->length - offset || (packet->length == 0 && work->length > 0)) {
 		counter_add(&qp->nic->counters.drop_old_read, 1);
 		return;
 	}

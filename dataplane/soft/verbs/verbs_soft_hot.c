@@ -69,14 +69,22 @@ static uint32_t nic_poll_turn(
 	return count;
 }
 
-// Yield without the lock, so that other threads do not wait for it. Then poll once more to judge
-// the yield.
-static uint32_t poll_yielding(
+static uint32_t poll_driving(
 	struct soft_nic *nic, struct soft_cq *cq, const struct poll_destination *poll_destination
 ) {
-	uint64_t from_ns = clock_now_ns(nic->clock), to_ns;
-	uint32_t count;
+	uint32_t count = nic_poll_turn(nic, cq, poll_destination);
+	bool yields = count == 0 && yield_rule_should_yield(&nic->yield, nic->now_ns);
+	uint64_t from_ns, to_ns;
 
+	if (count > 0)
+		yield_rule_note_found(&nic->yield, nic->now_ns);
+	nic_unlock_and_ring(nic);
+	if (!yields)
+		return count;
+
+	// Yield without the lock, so that other threads do not wait for it. Then poll once more to
+	// judge the yield.
+	from_ns = clock_now_ns(nic->clock);
 	sched_yield();
 	to_ns = clock_now_ns(nic->clock);
 	nic_lock(nic);
@@ -84,18 +92,6 @@ static uint32_t poll_yielding(
 	yield_rule_note_yield(&nic->yield, from_ns, to_ns, count > 0);
 	nic_unlock_and_ring(nic);
 	return count;
-}
-
-static uint32_t poll_driving(
-	struct soft_nic *nic, struct soft_cq *cq, const struct poll_destination *poll_destination
-) {
-	uint32_t count = nic_poll_turn(nic, cq, poll_destination);
-	bool yields = count == 0 && yield_rule_should_yield(&nic->yield, nic->now_ns);
-
-	if (count > 0)
-		yield_rule_note_found(&nic->yield, nic->now_ns);
-	nic_unlock_and_ring(nic);
-	return yields ? poll_yielding(nic, cq, poll_destination) : count;
 }
 
 static uint32_t

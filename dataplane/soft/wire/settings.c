@@ -22,30 +22,6 @@ static const char *text_or_default(const char *text, const char *otherwise) {
 	return text == NULL || text[0] == '\0' ? otherwise : text;
 }
 
-static int read_name(
-	const char *text,
-	size_t length,
-	struct parse_error *error,
-	const struct soft_config *earlier,
-	uint32_t earlier_count,
-	char ret_name[static SOFT_NAME_MAX + 1]
-) {
-	if (length == 0 || length > SOFT_NAME_MAX || strspn(text, NAME_CHARACTERS) < length)
-		return parse_fail(
-			error, -EINVAL, text, length,
-			"is no name of a device; allowed are 1 to %d letters, digits, _ - and ., "
-			"and several with commas between",
-			SOFT_NAME_MAX
-		);
-	for (uint32_t n = 0; n < earlier_count; n++) {
-		if (strlen(earlier[n].name) == length && memcmp(earlier[n].name, text, length) == 0)
-			return parse_fail(error, -EINVAL, text, length, "is there twice");
-	}
-	memcpy(ret_name, text, length);
-	ret_name[length] = '\0';
-	return 0;
-}
-
 static int read_names(
 	const char *text,
 	struct parse_error *error,
@@ -56,16 +32,26 @@ static int read_names(
 
 	for (const char *at = text;; at++) {
 		size_t length = strcspn(at, ",");
-		int err;
 
 		if (count == SOFT_DEVICES_MAX)
 			return parse_fail(
 				error, -ERANGE, text, strlen(text),
 				"are too many devices; allowed are up to %d", SOFT_DEVICES_MAX
 			);
-		err = read_name(at, length, error, configs, count, configs[count].name);
-		if (err != 0)
-			return err;
+		if (length == 0 || length > SOFT_NAME_MAX || strspn(at, NAME_CHARACTERS) < length)
+			return parse_fail(
+				error, -EINVAL, at, length,
+				"is no name of a device; allowed are 1 to %d letters, digits, _ - "
+				"and ., and several with commas between",
+				SOFT_NAME_MAX
+			);
+		for (uint32_t n = 0; n < count; n++) {
+			if (strlen(configs[n].name) == length &&
+			    memcmp(configs[n].name, at, length) == 0)
+				return parse_fail(error, -EINVAL, at, length, "is there twice");
+		}
+		memcpy(configs[count].name, at, length);
+		configs[count].name[length] = '\0';
 		count++;
 		at += length;
 		if (*at == '\0')

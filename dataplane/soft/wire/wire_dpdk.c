@@ -350,11 +350,27 @@ static void maintain_port(struct dpdk_wire *dpdk) {
 	send_queued_frames(dpdk);
 }
 
-// Pass received frames up. The first `known` frames are looped back and need no check.
 static uint32_t
-pass_up_frames(struct dpdk_wire *dpdk, struct wire_frame *ret_frames, uint32_t known) {
+dpdk_receive(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max, uint64_t now_ns) {
+	struct dpdk_wire *dpdk = dpdk_of(wire);
+	uint32_t known = RTE_MIN(dpdk->back_count, max);
+	uint8_t notice[SLEEP_FRAME_BYTES];
 	uint32_t count = 0, counted = 0;
 
+	if (dpdk->in_count > 0)
+		rte_pktmbuf_free_bulk(dpdk->in, dpdk->in_count);
+	dpdk->now_ns = now_ns;
+	maintain_port(dpdk);
+	if (dpdk_sleep_compose_notice(&dpdk->sleep, dpdk->self.mac, notice) &&
+	    send_sleep_frame(dpdk, notice))
+		dpdk_sleep_notice_sent(&dpdk->sleep);
+	move_frames(dpdk->in, dpdk->back, known);
+	dpdk->back_count -= known;
+	move_frames(dpdk->back, dpdk->back + known, dpdk->back_count);
+	max = (max < WIRE_BATCH ? max : WIRE_BATCH) - known;
+	dpdk->in_count = known + dpdk_port_receive(&dpdk->port, dpdk->in + known, (uint16_t)max);
+
+	// The first `known` frames are looped back and need no check.
 	for (uint32_t i = 0; i < dpdk->in_count; i++) {
 		struct rte_mbuf *mbuf = dpdk->in[i];
 		bool ours = i < known, counts = false;
@@ -372,29 +388,6 @@ pass_up_frames(struct dpdk_wire *dpdk, struct wire_frame *ret_frames, uint32_t k
 	if (counted > 0)
 		dpdk_sleep_count_received(&dpdk->sleep, counted);
 	return count;
-}
-
-static uint32_t
-dpdk_receive(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max, uint64_t now_ns) {
-	struct dpdk_wire *dpdk = dpdk_of(wire);
-	uint32_t known = RTE_MIN(dpdk->back_count, max);
-	uint8_t notice[SLEEP_FRAME_BYTES];
-
-	if (dpdk->in_count > 0)
-		rte_pktmbuf_free_bulk(dpdk->in, dpdk->in_count);
-	dpdk->now_ns = now_ns;
-	maintain_port(dpdk);
-	if (dpdk_sleep_compose_notice(&dpdk->sleep, dpdk->self.mac, notice) &&
-	    send_sleep_frame(dpdk, notice))
-		dpdk_sleep_notice_sent(&dpdk->sleep);
-	move_frames(dpdk->in, dpdk->back, known);
-	dpdk->back_count -= known;
-	move_frames(dpdk->back, dpdk->back + known, dpdk->back_count);
-	max = (max < WIRE_BATCH ? max : WIRE_BATCH) - known;
-	dpdk->in_count = known + dpdk_port_receive(&dpdk->port, dpdk->in + known, (uint16_t)max);
-	if (dpdk->in_count == 0)
-		return 0;
-	return pass_up_frames(dpdk, ret_frames, known);
 }
 
 static uint64_t dpdk_due(const struct soft_wire *wire) {
@@ -491,13 +484,28 @@ static int block_kernel_answers(const struct sock_addr *address, int *ret_fd) {
 	return 0;
 }
 
-// Set the wire's properties from the open port.
-static int
-wire_set_port_properties(struct dpdk_wire *dpdk, char ret_reason[static SOFT_REASON_MAX + 1]) {
+static int wire_open_port(
+	struct dpdk_wire *dpdk, struct dpdk_args *args, char ret_reason[static SOFT_REASON_MAX + 1]
+) {
 	struct soft_wire *wire = &dpdk->wire;
 	uint32_t around = LINK_HEADER_BYTES + frame_headers_bytes(frame_is_ip4(&wire->gid)) +
 			  PACKET_HEADERS_MAX + PACKET_ICRC_BYTES;
+	char text[SOCK_ADDR_TEXT_BYTES];
+	int err = dpdk_args_set_mac(args, &wire->gid);
 
+	if (err == 0 && args->kind == DPDK_AF_PACKET)
+		err = block_kernel_answers(&wire->address, &dpdk->guard);
+	if (err != 0) {
+		sock_addr_format_host(&wire->address, text);
+		snprintf(
+			ret_reason, SOFT_REASON_MAX + 1, "%s port %u: %s", text, SOFT_UDP_PORT,
+			err == -EADDRINUSE ? "another program has it" : strerrorname_np(-err)
+		);
+		return err;
+	}
+	err = dpdk_port_open(args, ret_reason, &dpdk->port);
+	if (err != 0)
+		return err;
 	memcpy(dpdk->self.mac, dpdk->port.mac, sizeof(dpdk->self.mac));
 	wire->mtu = PACKET_PAYLOAD_MAX;
 	while (wire->mtu >= 256 && wire->mtu + around > dpdk->port.frame_bytes)
@@ -514,51 +522,6 @@ wire_set_port_properties(struct dpdk_wire *dpdk, char ret_reason[static SOFT_REA
 	wire->window_bytes = dpdk->port.ring_frames * wire->mtu;
 	snprintf(wire->netdev, sizeof(wire->netdev), "%s", dpdk->port.args.iface);
 	return 0;
-}
-
-static int check_address(
-	const struct wire_config *config,
-	const struct dpdk_args *args,
-	char ret_reason[static SOFT_REASON_MAX + 1]
-) {
-	if (config->address_any || config->address.family == SOCK_ADDR_NONE) {
-		snprintf(
-			ret_reason, SOFT_REASON_MAX + 1,
-			"the dpdk wire needs an address of its own, as 192.0.2.7"
-		);
-		return -EINVAL;
-	}
-	if (args->gateway.family != SOCK_ADDR_NONE &&
-	    args->gateway.family != config->address.family) {
-		snprintf(
-			ret_reason, SOFT_REASON_MAX + 1,
-			"the gateway is not of the address's family"
-		);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-static int wire_open_port(
-	struct dpdk_wire *dpdk, struct dpdk_args *args, char ret_reason[static SOFT_REASON_MAX + 1]
-) {
-	char text[SOCK_ADDR_TEXT_BYTES];
-	int err = dpdk_args_set_mac(args, &dpdk->wire.gid);
-
-	if (err == 0 && args->kind == DPDK_AF_PACKET)
-		err = block_kernel_answers(&dpdk->wire.address, &dpdk->guard);
-	if (err != 0) {
-		sock_addr_format_host(&dpdk->wire.address, text);
-		snprintf(
-			ret_reason, SOFT_REASON_MAX + 1, "%s port %u: %s", text, SOFT_UDP_PORT,
-			err == -EADDRINUSE ? "another program has it" : strerrorname_np(-err)
-		);
-		return err;
-	}
-	err = dpdk_port_open(args, ret_reason, &dpdk->port);
-	if (err == 0)
-		err = wire_set_port_properties(dpdk, ret_reason);
-	return err;
 }
 
 static struct dpdk_wire *
@@ -596,7 +559,22 @@ static int read_config(
 		snprintf(ret_reason, SOFT_REASON_MAX + 1, "%.*s", SOFT_REASON_MAX, error.text);
 		return err;
 	}
-	return check_address(config, ret_args, ret_reason);
+	if (config->address_any || config->address.family == SOCK_ADDR_NONE) {
+		snprintf(
+			ret_reason, SOFT_REASON_MAX + 1,
+			"the dpdk wire needs an address of its own, as 192.0.2.7"
+		);
+		return -EINVAL;
+	}
+	if (ret_args->gateway.family != SOCK_ADDR_NONE &&
+	    ret_args->gateway.family != config->address.family) {
+		snprintf(
+			ret_reason, SOFT_REASON_MAX + 1,
+			"the gateway is not of the address's family"
+		);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 int wire_dpdk_check(const struct wire_config *config, char ret_reason[static SOFT_REASON_MAX + 1]) {

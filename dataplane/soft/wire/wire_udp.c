@@ -128,22 +128,6 @@ static uint8_t *udp_take(struct soft_wire *wire) {
 	return udp_out_frame_slot(udp, udp->out_tail);
 }
 
-static void name_to_route(
-	const struct udp_wire *udp, const union udp_name *name, struct frame_route *ret_route
-) {
-	struct frame_route route = {.to = udp->wire.gid, .hop_limit = 64};
-
-	if (udp->ip4) {
-		route.from.raw[10] = route.from.raw[11] = 0xff;
-		memcpy(route.from.raw + 12, &name->ip4.sin_addr, 4);
-		route.source_port = ntohs(name->ip4.sin_port);
-	} else {
-		memcpy(route.from.raw, &name->ip6.sin6_addr, sizeof(route.from.raw));
-		route.source_port = ntohs(name->ip6.sin6_port);
-	}
-	*ret_route = route;
-}
-
 // Receive packets. Returns their number, or -1. A batch is tried only after two successful calls in
 // a row: receiving a single packet costs a third less, found or not.
 static int receive_packets(struct udp_wire *udp, uint32_t max) {
@@ -166,7 +150,6 @@ static int receive_packets(struct udp_wire *udp, uint32_t max) {
 static uint32_t
 udp_receive(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max, uint64_t now_ns) {
 	struct udp_wire *udp = udp_of(wire);
-	struct frame_route route;
 	uint8_t *frame;
 	int count = -1;
 
@@ -179,8 +162,18 @@ udp_receive(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max,
 	udp->in_count = count > 0 ? (uint32_t)count : 0;
 	udp->in_row = udp->in_count > 0 ? udp->in_row + 1 : 0;
 	for (uint32_t n = 0; n < udp->in_count; n++) {
+		const union udp_name *name = &udp->in_names[n];
+		struct frame_route route = {.to = udp->wire.gid, .hop_limit = 64};
+
+		if (udp->ip4) {
+			route.from.raw[10] = route.from.raw[11] = 0xff;
+			memcpy(route.from.raw + 12, &name->ip4.sin_addr, 4);
+			route.source_port = ntohs(name->ip4.sin_port);
+		} else {
+			memcpy(route.from.raw, &name->ip6.sin6_addr, sizeof(route.from.raw));
+			route.source_port = ntohs(name->ip6.sin6_port);
+		}
 		frame = udp->in_slots + (size_t)n * UDP_SLOT_BYTES + FRAME_HEADROOM;
-		name_to_route(udp, &udp->in_names[n], &route);
 		frame_write_headers(&route, udp->in[n].msg_len, frame);
 		ret_frames[n] = (struct wire_frame
 		){.bytes = frame, .size = udp->header_bytes + udp->in[n].msg_len};
