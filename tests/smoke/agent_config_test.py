@@ -208,7 +208,7 @@ def devices_that_this_machine_does_not_have_are_named(place):
             ({"node.device": "auto,cpu:4095"}, ["[node] device", '"cpu:4095" names no NUMA node']),
             ({"node.device": "cuda:4095"}, ["[node] device", '"cuda:4095" ']),
             ({**soft, "device.soft0.address": "192.0.2.1"},
-             ["[device soft0] address", "192.0.2.1 is no address of an interface"]),
+             ["[device soft0] address", "192.0.2.1 is not the address of an interface"]),
             ({**dpdk, "device.soft0.wire": "dpdk:net_af_packet0,iface=no-such"},
              ["[device soft0] wire", '"no-such" is not an interface']),
             ({**dpdk, "device.soft0.wire": "dpdk:net_af_packet0"},

@@ -65,15 +65,15 @@ def expect_refused(status, words, *options, program=("true",), **environment):
 
 def wrong_options_are_named_before_anything_is_started():
     for words, *options in (
-            ('--wire: "tcp" is no wire; allowed are udp and dpdk:DEVARGS', "--wire", "tcp"),
-            ('--wire: "memory" does not leave the process', "--wire=memory"),
+            ('--wire: "tcp" is not a wire; use udp or dpdk:DEVARGS', "--wire", "tcp"),
+            ('--wire: "memory" connects only devices of one process', "--wire=memory"),
             ("--address: must be given: a DPDK port has no", "--wire", "dpdk:net_null0"),
-            ('--address: "224.0.0.1" is multicast', "--address", "224.0.0.1"),
+            ('--address: "224.0.0.1" is a multicast', "--address", "224.0.0.1"),
             ('--address: "host" ', "--address", "host"),
             ("--address: 203.0.113.9 is not an address of this machine", "--address",
              "203.0.113.9"),
             ('--faults: "los=1%" ', "--faults", "los=1%"),
-            ('--device: "a b" is no name of a device', "--device", "a b"),
+            ('--device: "a b" is not a device name', "--device", "a b"),
             ('unknown option "--adress"; did you mean "--address"?', "--adress", "::1")):
         expect_refused(125, words, *options, program=("touch", "/nonexistent/started"))
     expect_refused(125, 'TOCSIN_SOFT_FAULTS: "x" ', TOCSIN_SOFT_FAULTS="x")
@@ -111,7 +111,8 @@ def the_environment_has_what_was_given_and_keeps_the_rest():
         expect(done.stdout, f"{after}\n")
 
 
-REFUSED = "libtocsin-verbs.so: {}: not on a software device; use {} (TOCSIN_SOFT_SAY=0 silences)"
+REFUSED = ("libtocsin-verbs.so: {}: not supported by a software device; use {} "
+           "(TOCSIN_SOFT_SAY=0 hides this)")
 
 
 def what_is_refused_is_said_once_with_what_to_use():
@@ -124,7 +125,7 @@ def what_is_refused_is_said_once_with_what_to_use():
             (("ibv_uc_pingpong", "-p", free_port()), "a UC queue pair", "IBV_QPT_RC"),
             (("ib_send_bw", "-R", "-p", free_port()),
              "the connection manager (librdmacm, -R of perftest)",
-             "a program's own exchange of addresses, as by TCP")):
+             "an exchange of addresses by the program, for example over TCP")):
         for say, count in ((None, 1), ("0", 0)):
             done = KIT.run(*program, **({} if say is None else {"TOCSIN_SOFT_SAY": say}))
             assert done.returncode != 0, done
@@ -167,7 +168,7 @@ def a_bad_variable_is_told_in_one_line_and_leaves_no_device():
         lines = [line for line in done.stderr.splitlines() if "libtocsin" in line]
         expect(len(lines), 1)
         assert lines[0].startswith(f'libtocsin-verbs.so: TOCSIN_SOFT_{name}: "{value}" '), lines
-        assert lines[0].endswith("; there is no software device"), lines
+        assert lines[0].endswith("; no software device is created"), lines
         assert "soft0" not in done.stdout, done.stdout
 
 
@@ -194,7 +195,8 @@ def an_address_that_is_taken_is_refused_with_its_holder():
         address = server.address()
         done = KIT.run("ibv_devinfo", soft=["--address", address])
         line = next(line for line in done.stderr.splitlines() if "soft0" in line)
-        assert line.startswith(f"libtocsin-verbs.so: soft0: cannot open it: {address}"), line
+        wanted = f"libtocsin-verbs.so: soft0: cannot open the device: {address}"
+        assert line.startswith(wanted), line
         assert "ibv_rc_pingpong" in line and str(server.process.pid) in line, line
         assert done.returncode != 0, done
 
@@ -262,7 +264,7 @@ def a_dpdk_wire_without_its_module_is_refused_with_the_path():
             lines = [line for line in done.stderr.splitlines() if "libtocsin-verbs.so" in line]
             expect(len(lines), 1)
             assert lines[0].startswith(
-                f"libtocsin-verbs.so: soft0: cannot open it: {module}: "), lines
+                f"libtocsin-verbs.so: soft0: cannot open the device: {module}: "), lines
             assert words in lines[0] and done.returncode != 0, done
 
 

@@ -41,7 +41,7 @@ static void devices_create(void) {
 		texts[setting] = getenv(soft_setting_variables[setting]);
 	if (soft_settings_read(texts, &error, &wrong, configs, &count) != 0) {
 		preload_print(
-			"%s: %s; there is no software device", soft_setting_variables[wrong],
+			"%s: %s; no software device is created", soft_setting_variables[wrong],
 			error.text
 		);
 		return;
@@ -57,7 +57,7 @@ static void devices_create(void) {
 		err = verbs_calls_soft.device_list(&devices, &listed);
 	if (err != 0) {
 		preload_print(
-			"%s: cannot make the software device: %s", configs[0].name,
+			"%s: cannot create the software device: %s", configs[0].name,
 			strerrordesc_np(-err)
 		);
 		return;
@@ -213,8 +213,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device) {
 		return REAL(ibv_open_device)(device);
 	if (preload_in_forked_child()) {
 		preload_print(
-			"%s: cannot open it: this process was forked from one that uses it; only "
-			"exec() makes it a device of its own",
+			"%s: cannot open the device: this process was forked from one that has it "
+			"open; call exec() first",
 			device->name
 		);
 		errno = ENODEV;
@@ -227,7 +227,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device) {
 	}
 	soft_device_open_error(device->name, reason);
 	preload_print(
-		"%s: cannot open it: %s", device->name,
+		"%s: cannot open the device: %s", device->name,
 		reason[0] == '\0' ? strerrordesc_np(-err) : reason
 	);
 	errno = -err;

@@ -56,7 +56,7 @@ module_open(char ret_reason[static SOFT_REASON_MAX + 1], const struct dpdk_modul
 	    found->wire_bytes != sizeof(struct soft_wire)) {
 		dlclose(handle);
 		return module_format_reason(
-			ret_reason, path, "is of another version than the library beside it"
+			ret_reason, path, "has another version than libtocsin-verbs.so"
 		);
 	}
 	*ret_module = found;

@@ -28,7 +28,7 @@ struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr) {
 struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr) {
 	if (REAL_HANDLES(context, ibv_alloc_dmah))
 		return REAL(ibv_alloc_dmah)(context, attr);
-	return call_refuse("a DMA handle", "memory without one");
+	return call_refuse("a DMA handle", "memory without a DMA handle");
 }
 
 // Software devices have no DMA handles; the handles of other devices start with their context.
@@ -56,7 +56,7 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *r
 void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret_buf) {
 	if (REAL_HANDLES(pd->context, ibv_alloc_buf))
 		return REAL(ibv_alloc_buf)(pd, size, ret_buf);
-	return call_refuse("ibv_alloc_buf()", "memory of the program's own, and ibv_reg_mr()");
+	return call_refuse("ibv_alloc_buf()", "the program's own memory and ibv_reg_mr()");
 }
 
 void ibv_free_buf(struct ibv_buf *buf) {

@@ -191,7 +191,9 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	if ((mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) != 0)
 		preload_report_unsupported("posting by ibv_wr_...()", "ibv_post_send()");
 	else
-		preload_report_unsupported("a queue pair with more than a PD", "ibv_create_qp()");
+		preload_report_unsupported(
+			"a queue pair with extended attributes", "ibv_create_qp()"
+		);
 	return return_null_on_error(-EOPNOTSUPP, (struct ibv_qp *)NULL);
 }
 

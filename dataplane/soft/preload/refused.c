@@ -8,7 +8,7 @@
 
 static void report_datagrams(void) {
 	preload_report_unsupported(
-		"an address handle", "RC queue pairs, whose address ibv_modify_qp() takes"
+		"an address handle", "RC queue pairs, which get the address by ibv_modify_qp()"
 	);
 }
 
@@ -55,7 +55,7 @@ int ibv_resolve_eth_l2_from_gid(
 int ibv_attach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid) {
 	if (!preload_owns_context(qp->context))
 		return REAL(ibv_attach_mcast)(qp, gid, lid);
-	preload_report_unsupported("multicast", "RC queue pairs to each");
+	preload_report_unsupported("multicast", "one RC queue pair per receiver");
 	return return_positive_errno(-EOPNOTSUPP);
 }
 
@@ -117,7 +117,7 @@ struct rdma_event_channel *rdma_create_event_channel(void) {
 	if (channel == NULL)
 		preload_report_unsupported(
 			"the connection manager (librdmacm, -R of perftest)",
-			"a program's own exchange of addresses, as by TCP"
+			"an exchange of addresses by the program, for example over TCP"
 		);
 	errno = err;
 	return channel;

@@ -59,8 +59,8 @@ void preload_report_unsupported(const char *asked, const char *instead) {
 
 	if (!silenced && kind_is_new(asked))
 		preload_print(
-			"%s: not on a software device; use %s (TOCSIN_SOFT_SAY=0 silences)", asked,
-			instead
+			"%s: not supported by a software device; use %s (TOCSIN_SOFT_SAY=0 hides this)",
+			asked, instead
 		);
 }
 

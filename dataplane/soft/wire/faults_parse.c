@@ -8,7 +8,7 @@
 // Longer delays are unrealistic: queue pairs report an error by then.
 #define DELAY_MAX_NS UINT64_C(1000000000)
 #define PPM_MAX 1000000
-#define FAULT_NAMES "loss, delay, reorder, dup, corrupt, large, to and seed"
+#define FAULT_NAMES "loss, delay, reorder, dup, corrupt, large, to or seed"
 
 struct item {
 	const char *text; // "loss=1%"
@@ -121,18 +121,18 @@ static int parse_item(
 	if (kind == KINDS)
 		return parse_fail(
 			ret_error, -EINVAL, item->text, item->length,
-			"is no fault; allowed are " FAULT_NAMES ", as in loss=1%%"
+			"is not a fault; use " FAULT_NAMES ", for example loss=1%%"
 		);
 	if (equals == NULL)
 		return parse_fail(
 			ret_error, -EINVAL, item->text, item->length,
-			"has no value; allowed is %s=%s, for example", kinds[kind].name,
+			"has no value; write for example %s=%s", kinds[kind].name,
 			kinds[kind].example
 		);
 	if (seen[kind])
 		return parse_fail(
 			ret_error, -EINVAL, item->text, item->length,
-			"is one too many; each fault is allowed once"
+			"repeats a fault; each fault is allowed once"
 		);
 	seen[kind] = true;
 	item->value = equals + 1;
@@ -140,7 +140,7 @@ static int parse_item(
 	if (kinds[kind].parse(item, &why, faults) == 0)
 		return 0;
 	return parse_fail(
-		ret_error, -EINVAL, item->text, item->length, "is not understood: %s", why.text
+		ret_error, -EINVAL, item->text, item->length, "has an invalid value: %s", why.text
 	);
 }
 

@@ -36,19 +36,19 @@ static int read_names(
 		if (count == SOFT_DEVICES_MAX)
 			return parse_fail(
 				error, -ERANGE, text, strlen(text),
-				"are too many devices; allowed are up to %d", SOFT_DEVICES_MAX
+				"names too many devices; at most %d are allowed", SOFT_DEVICES_MAX
 			);
 		if (length == 0 || length > SOFT_NAME_MAX || strspn(at, NAME_CHARACTERS) < length)
 			return parse_fail(
 				error, -EINVAL, at, length,
-				"is no name of a device; allowed are 1 to %d letters, digits, _ - "
-				"and ., and several with commas between",
+				"is not a device name; use 1 to %d letters, digits, _, - and ., and "
+				"commas between several names",
 				SOFT_NAME_MAX
 			);
 		for (uint32_t n = 0; n < count; n++) {
 			if (strlen(configs[n].name) == length &&
 			    memcmp(configs[n].name, at, length) == 0)
-				return parse_fail(error, -EINVAL, at, length, "is there twice");
+				return parse_fail(error, -EINVAL, at, length, "is given twice");
 		}
 		memcpy(configs[count].name, at, length);
 		configs[count].name[length] = '\0';
@@ -74,12 +74,12 @@ static int read_wire(
 	if (kind == SOFT_WIRE_MEMORY)
 		return parse_fail(
 			error, -EINVAL, text, length,
-			"does not leave the process; allowed are udp and dpdk:DEVARGS"
+			"connects only devices of one process; use udp or dpdk:DEVARGS"
 		);
 	if (kind == SOFT_WIRE_DPDK && count > 1)
 		return parse_fail(
 			error, -EINVAL, text, length,
-			"is one port, and %u devices are named; several need the wire udp", count
+			"is one port, but %u devices are named; use udp for several devices", count
 		);
 	for (uint32_t n = 0; n < count; n++) {
 		configs[n].wire = kind;
@@ -102,13 +102,13 @@ static int read_addresses(
 			return err;
 		for (uint32_t other = 0; other < n; other++) {
 			if (sock_addr_equal(&configs[other].address, &configs[n].address))
-				return parse_fail(error, -EINVAL, at, length, "is there twice");
+				return parse_fail(error, -EINVAL, at, length, "is given twice");
 		}
 		if (ends != (n + 1 == count))
 			return parse_fail(
 				error, -EINVAL, text, strlen(text),
-				"is not one address for each device: there %s %u",
-				count == 1 ? "is" : "are", count
+				"does not have one address per device; the number of devices is %u",
+				count
 			);
 		at += length + 1;
 	}

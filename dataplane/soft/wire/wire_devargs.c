@@ -16,7 +16,7 @@ int wire_devargs_parse(
 	if (length == prefix)
 		return parse_fail(
 			ret_error, -EINVAL, text, length,
-			"names no port: dpdk:DEVARGS, as dpdk:net_af_packet0,iface=veth0"
+			"names no port; give one, for example dpdk:net_af_packet0,iface=veth0"
 		);
 	if (length - prefix > SOFT_WIRE_ARGS_MAX)
 		return parse_fail(
@@ -27,7 +27,7 @@ int wire_devargs_parse(
 		if ((unsigned char)text[n] <= ' ' || text[n] == '\x7f')
 			return parse_fail(
 				ret_error, -EINVAL, text, length,
-				"has a blank or a control character"
+				"contains a space or a control character"
 			);
 	}
 	memcpy(ret_args, text + prefix, length - prefix);

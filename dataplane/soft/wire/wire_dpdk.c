@@ -499,7 +499,7 @@ static int wire_open_port(
 		sock_addr_format_host(&wire->address, text);
 		snprintf(
 			ret_reason, SOFT_REASON_MAX + 1, "%s port %u: %s", text, SOFT_UDP_PORT,
-			err == -EADDRINUSE ? "another program has it" : strerrorname_np(-err)
+			err == -EADDRINUSE ? "another program uses it" : strerrorname_np(-err)
 		);
 		return err;
 	}
@@ -562,7 +562,7 @@ static int read_config(
 	if (config->address_any || config->address.family == SOCK_ADDR_NONE) {
 		snprintf(
 			ret_reason, SOFT_REASON_MAX + 1,
-			"the dpdk wire needs an address of its own, as 192.0.2.7"
+			"the dpdk wire needs an IP address of its own, for example 192.0.2.7"
 		);
 		return -EINVAL;
 	}
@@ -570,7 +570,7 @@ static int read_config(
 	    ret_args->gateway.family != config->address.family) {
 		snprintf(
 			ret_reason, SOFT_REASON_MAX + 1,
-			"the gateway is not of the address's family"
+			"the gateway and the address of the device must both be IPv4 or both IPv6"
 		);
 		return -EINVAL;
 	}

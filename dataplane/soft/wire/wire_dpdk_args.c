@@ -62,7 +62,7 @@ parse_text_item(const struct item *item, size_t size, struct parse_error *error,
 	if (item->value_length == 0 || item->value_length >= size)
 		return parse_fail(
 			error, -EINVAL, item->value, item->value_length,
-			"is not a value of %.*s: 1 to %zu characters", (int)item->key_length,
+			"is not a value of %.*s; give 1 to %zu characters", (int)item->key_length,
 			item->key, size - 1
 		);
 	memcpy(ret_text, item->value, item->value_length);
@@ -80,7 +80,7 @@ parse_gateway(const struct item *item, struct parse_error *error, struct dpdk_ar
 	if (slash == NULL)
 		return parse_fail(
 			error, -EINVAL, item->value, item->value_length,
-			"is not a gateway: ADDRESS/PREFIX, as 192.0.2.1/24"
+			"is not a gateway; give ADDRESS/PREFIX, for example 192.0.2.1/24"
 		);
 	err = sock_addr_parse_host(item->value, length, error, &args->gateway);
 	if (err == 0)
@@ -218,7 +218,7 @@ static int af_packet_add_defaults(
 	if (!seen->iface)
 		return parse_fail(
 			error, -EINVAL, args->name, strlen(args->name),
-			"needs iface=NAME, an interface of this machine"
+			"needs iface=NAME, the name of an interface of this machine"
 		);
 	mtu = iface_mtu(args->iface);
 	if (mtu < 0)
@@ -273,7 +273,7 @@ static int parse_devargs_item(
 	    ))
 		return parse_fail(
 			error, -EINVAL, item->key, item->key_length,
-			"is one too many: all arguments take up to %d characters", DPDK_DEVARGS_MAX
+			"makes the arguments longer than %d characters", DPDK_DEVARGS_MAX
 		);
 	return 0;
 }
@@ -286,8 +286,8 @@ static int parse_device_name(
 	if (length == 0 || length > DPDK_NAME_MAX)
 		return parse_fail(
 			error, -EINVAL, text, length,
-			"is not a device: net_memif0,role=..., net_af_packet0,iface=... or a PCI "
-			"address"
+			"is not a device; use net_memif0,role=..., net_af_packet0,iface=... or a "
+			"PCI address"
 		);
 	memcpy(args->name, text, length);
 	args->kind = DPDK_OTHER;
@@ -323,8 +323,8 @@ int dpdk_args_parse(
 		item.key_length = strcspn(text, ",=");
 		if (text[item.key_length] != '=')
 			return parse_fail(
-				ret_error, -EINVAL, text, length, "is not KEY=VALUE of %s",
-				args.name
+				ret_error, -EINVAL, text, length,
+				"is not an argument of %s; arguments are KEY=VALUE", args.name
 			);
 		item.value = text + item.key_length + 1;
 		item.value_length = length - item.key_length - 1;

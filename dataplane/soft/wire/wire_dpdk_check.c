@@ -53,7 +53,7 @@ static int check_pci(const char *name, const char *root, char *ret_reason) {
 	if (strcmp(driver, VFIO_DRIVER) != 0) {
 		snprintf(
 			ret_reason, SOFT_REASON_MAX + 1,
-			"%s belongs to %s%.20s; bind it to " VFIO_DRIVER
+			"%s is bound to %s%.20s; bind it to " VFIO_DRIVER
 			" first: dpdk-devbind.py -b " VFIO_DRIVER " %s",
 			name, driver[0] != '\0' ? "the driver " : "no driver", driver, name
 		);
@@ -62,7 +62,7 @@ static int check_pci(const char *name, const char *root, char *ret_reason) {
 	if (device_lacks_iommu(name, root)) {
 		snprintf(
 			ret_reason, SOFT_REASON_MAX + 1,
-			"%s has no IOMMU in front of it, which a wire needs", name
+			"%s is not behind an IOMMU; enable the IOMMU in firmware and kernel", name
 		);
 		return -ENOTSUP;
 	}
@@ -73,9 +73,9 @@ const char *dpdk_port_error_hint(const char *said) {
 	static const struct {
 		const char *says, *too, *hint;
 	} known[] = {
-		{"/dev/vfio/", "busy", "another program has it"},
+		{"/dev/vfio/", "busy", "another program uses it"},
 		{"/dev/vfio/", "Permission denied",
-		 "whoever runs this may not open the group of its device"},
+		 "this user may not open the group of the device in /dev/vfio"},
 		{"DMA remapping", "Cannot allocate memory",
 		 "RLIMIT_MEMLOCK is too low (ulimit -l, LimitMEMLOCK=)"},
 		{"failed to parse device", "",

@@ -223,8 +223,8 @@ static int format_create_error(
 		snprintf(ret_reason, SOFT_REASON_MAX + 1, "the memory wire needs an address");
 	else
 		snprintf(
-			ret_reason, SOFT_REASON_MAX + 1, "the memory wire of %s: %s", text,
-			strerrordesc_np(-err)
+			ret_reason, SOFT_REASON_MAX + 1, "cannot create the memory wire of %s: %s",
+			text, strerrordesc_np(-err)
 		);
 	return err;
 }

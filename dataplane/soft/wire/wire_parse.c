@@ -29,8 +29,7 @@ int soft_wire_parse(
 	}
 	if (!text_equals_word(text, length, "udp") && !text_equals_word(text, length, "memory"))
 		return parse_fail(
-			ret_error, -EINVAL, text, length,
-			"is no wire; allowed are udp and dpdk:DEVARGS"
+			ret_error, -EINVAL, text, length, "is not a wire; use udp or dpdk:DEVARGS"
 		);
 	*ret_kind = text[0] == 'u' ? SOFT_WIRE_UDP : SOFT_WIRE_MEMORY;
 	ret_args[0] = '\0';
@@ -60,12 +59,13 @@ int soft_address_parse(
 		return err;
 	if (sock_addr_is_any(&address))
 		return parse_fail(
-			ret_error, -EINVAL, text, length, "stands for every address; one is needed"
+			ret_error, -EINVAL, text, length,
+			"is the wildcard address; give the address of one interface"
 		);
 	if (address_is_group(&address))
 		return parse_fail(
 			ret_error, -EINVAL, text, length,
-			"is multicast or broadcast; one of a single machine is needed"
+			"is a multicast or broadcast address; give the address of one interface"
 		);
 	*ret_address = address;
 	return 0;

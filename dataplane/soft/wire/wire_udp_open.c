@@ -34,14 +34,14 @@ static void format_bind_error(const struct sock_addr *address, int err, char *re
 	sock_addr_format_host(address, text);
 	if (err == -EADDRNOTAVAIL) {
 		snprintf(
-			reason, SOFT_REASON_MAX + 1, "%s is no address of an interface that is up",
-			text
+			reason, SOFT_REASON_MAX + 1,
+			"%s is not the address of an interface that is up", text
 		);
 		return;
 	}
 	if (err != -EADDRINUSE) {
 		snprintf(
-			reason, SOFT_REASON_MAX + 1, "no UDP socket on %s: %s", text,
+			reason, SOFT_REASON_MAX + 1, "cannot open a UDP socket on %s: %s", text,
 			name != NULL ? name : "?"
 		);
 		return;
@@ -154,7 +154,7 @@ static int find_mtu(struct udp_wire *udp, char *reason) {
 		netdev = request.ifr_mtu;
 	if (netdev < MTU_MIN + MTU_HEADERS) {
 		snprintf(
-			reason, SOFT_REASON_MAX + 1, "the MTU of %s is %d, and at least %d needed",
+			reason, SOFT_REASON_MAX + 1, "the MTU of %s is %d; RoCE needs at least %d",
 			udp->wire.netdev, netdev, MTU_MIN + MTU_HEADERS
 		);
 		return -EINVAL;
@@ -217,7 +217,7 @@ static int udp_wire_open(struct udp_wire *udp, bool any, char *reason) {
 	udp->out_slots = aligned_alloc(64, slots_bytes);
 	udp->in_slots = aligned_alloc(64, slots_bytes);
 	if (udp->out_slots == NULL || udp->in_slots == NULL) {
-		snprintf(reason, SOFT_REASON_MAX + 1, "no memory");
+		snprintf(reason, SOFT_REASON_MAX + 1, "out of memory");
 		return -ENOMEM;
 	}
 	slots_init(udp);
@@ -234,12 +234,15 @@ int wire_udp_create(
 
 	if (!config->address_any &&
 	    (config->address.family == SOCK_ADDR_NONE || sock_addr_is_any(&config->address))) {
-		snprintf(ret_reason, SOFT_REASON_MAX + 1, "it needs one address of its own");
+		snprintf(
+			ret_reason, SOFT_REASON_MAX + 1,
+			"the udp wire needs the address of one interface"
+		);
 		return -EINVAL;
 	}
 	udp = calloc(1, sizeof(*udp));
 	if (udp == NULL) {
-		snprintf(ret_reason, SOFT_REASON_MAX + 1, "no memory");
+		snprintf(ret_reason, SOFT_REASON_MAX + 1, "out of memory");
 		return -ENOMEM;
 	}
 	udp->wire.calls = &udp_wire_calls;

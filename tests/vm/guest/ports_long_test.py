@@ -120,7 +120,7 @@ def refused(end, *words):
 
 def in_use():
     with ports.Watched(dpdk("virtio")):
-        refused(dpdk("virtio", "10.0.0.7"), PORT["virtio"], "another program has it")
+        refused(dpdk("virtio", "10.0.0.7"), PORT["virtio"], "another program uses it")
 
 
 @contextlib.contextmanager
@@ -134,8 +134,8 @@ def bound(kind, driver):
 
 
 def bound_to_others():
-    for driver, says in (("virtio-pci", "belongs to the driver virtio-pci"),
-                         ("", "belongs to no driver")):
+    for driver, says in (("virtio-pci", "is bound to the driver virtio-pci"),
+                         ("", "is bound to no driver")):
         with bound("virtio", driver):
             refused(dpdk("virtio"), PORT["virtio"], says, "vfio-pci")
     refused(ports.End(*ports.soft_run("dpdk:0000:7f:00.0", "10.0.0.7")),

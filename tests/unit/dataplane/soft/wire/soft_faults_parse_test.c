@@ -71,9 +71,9 @@ static void packets_to_one_address_are_singled_out(void **state) {
 }
 
 #define UNKNOWN \
-	" is no fault; allowed are loss, delay, reorder, dup, corrupt, large, to and seed, as in loss=1%"
-#define TWICE " is one too many; each fault is allowed once"
-#define WRONG " is not understood: "
+	" is not a fault; use loss, delay, reorder, dup, corrupt, large, to or seed, for example loss=1%"
+#define TWICE " repeats a fault; each fault is allowed once"
+#define WRONG " has an invalid value: "
 #define NO_PERCENT " is not a percentage: a number followed by % is needed"
 #define NO_DURATION " is not a duration: a number followed by ns, us, ms, s, m, h or d is needed"
 
@@ -93,10 +93,9 @@ static void a_mistake_is_answered_with_item_value_and_what_is_allowed(void **sta
 		{TEXT(",loss=1%"), "\"\"" UNKNOWN},
 		{TEXT("loss=1%,,dup=1%"), "\"\"" UNKNOWN},
 		{TEXT("loss=1% dup=1%"), "\"loss=1% dup=1%\"" WRONG "\"1% dup=1%\"" NO_PERCENT},
-		{TEXT("loss"), "\"loss\" has no value; allowed is loss=1%, for example"},
-		{TEXT("dup=1%,delay"),
-		 "\"delay\" has no value; allowed is delay=50us±20us, for example"},
-		{TEXT("seed"), "\"seed\" has no value; allowed is seed=7, for example"},
+		{TEXT("loss"), "\"loss\" has no value; write for example loss=1%"},
+		{TEXT("dup=1%,delay"), "\"delay\" has no value; write for example delay=50us±20us"},
+		{TEXT("seed"), "\"seed\" has no value; write for example seed=7"},
 		{TEXT("loss=1%,loss=2%"), "\"loss=2%\"" TWICE},
 		{TEXT("seed=1,dup=1%,seed=1"), "\"seed=1\"" TWICE},
 		{TEXT("loss="), "\"loss=\"" WRONG "\"\"" NO_PERCENT},

@@ -98,16 +98,16 @@ static void a_pci_device_is_there_behind_an_iommu_and_to_be_had(void **state) {
 		{"3:0.0,gateway=192.0.2.1/24", 0, ""},
 		{"1:A:1f.7", 0, ""},
 		{"0000:03:00.1", -EBUSY,
-		 "0000:03:00.1 belongs to the driver uio_pci_generic; bind it to vfio-pci first: "
+		 "0000:03:00.1 is bound to the driver uio_pci_generic; bind it to vfio-pci first: "
 		 "dpdk-devbind.py -b vfio-pci 0000:03:00.1"},
 		{"0000:03:00.2", -EBUSY,
-		 "0000:03:00.2 belongs to the driver ixgbe; bind it to vfio-pci first: "
+		 "0000:03:00.2 is bound to the driver ixgbe; bind it to vfio-pci first: "
 		 "dpdk-devbind.py -b vfio-pci 0000:03:00.2"},
 		{"0000:03:00.3", -EBUSY,
-		 "0000:03:00.3 belongs to no driver; bind it to vfio-pci first: "
+		 "0000:03:00.3 is bound to no driver; bind it to vfio-pci first: "
 		 "dpdk-devbind.py -b vfio-pci 0000:03:00.3"},
 		{"0000:03:00.4", -ENOTSUP,
-		 "0000:03:00.4 has no IOMMU in front of it, which a wire needs"},
+		 "0000:03:00.4 is not behind an IOMMU; enable the IOMMU in firmware and kernel"},
 		{"4:0.1", -ENODEV, "this machine has no PCI device 0000:04:00.1"},
 		{"ffff:ff:1f.7", -ENODEV, "this machine has no PCI device ffff:ff:1f.7"},
 	};
@@ -131,7 +131,8 @@ static void lines_of_eal_are_explained(void **state) {
 	static const struct {
 		const char *line, *hint;
 	} rows[] = {
-		{"EAL: Cannot open /dev/vfio/9: Device or resource busy", "another program has it"},
+		{"EAL: Cannot open /dev/vfio/9: Device or resource busy",
+		 "another program uses it"},
 		{"EAL: Cannot open /dev/vfio/9: Permission denied", "may not open the group"},
 		{"EAL: Cannot set up DMA remapping, error 12 (Cannot allocate memory)",
 		 "RLIMIT_MEMLOCK"},

@@ -35,14 +35,14 @@ static void what_is_no_wire_is_refused_with_why(void **state) {
 	static const struct {
 		const char *text, *why;
 	} cases[] = {
-		{"", "\"\" is no wire; allowed are udp and dpdk:DEVARGS"},
-		{"UDP", "\"UDP\" is no wire; allowed are udp and dpdk:DEVARGS"},
-		{"udp:", "\"udp:\" is no wire; allowed are udp and dpdk:DEVARGS"},
-		{"udp ", "\"udp \" is no wire; allowed are udp and dpdk:DEVARGS"},
-		{"dpdk", "\"dpdk\" is no wire; allowed are udp and dpdk:DEVARGS"},
+		{"", "\"\" is not a wire; use udp or dpdk:DEVARGS"},
+		{"UDP", "\"UDP\" is not a wire; use udp or dpdk:DEVARGS"},
+		{"udp:", "\"udp:\" is not a wire; use udp or dpdk:DEVARGS"},
+		{"udp ", "\"udp \" is not a wire; use udp or dpdk:DEVARGS"},
+		{"dpdk", "\"dpdk\" is not a wire; use udp or dpdk:DEVARGS"},
 		{"dpdk:",
-		 "\"dpdk:\" names no port: dpdk:DEVARGS, as dpdk:net_af_packet0,iface=veth0"},
-		{"dpdk:a b", "\"dpdk:a b\" has a blank or a control character"},
+		 "\"dpdk:\" names no port; give one, for example dpdk:net_af_packet0,iface=veth0"},
+		{"dpdk:a b", "\"dpdk:a b\" contains a space or a control character"},
 	};
 	char args[SOFT_WIRE_ARGS_MAX + 1] = "old";
 	enum soft_wire_kind kind = SOFT_WIRE_MEMORY;

@@ -313,11 +313,12 @@ static void addresses_that_no_wire_can_have_are_refused_with_why(void **state) {
 		int err;
 		const char *why;
 	} cases[] = {
-		{"192.0.2.1", -EADDRNOTAVAIL, "192.0.2.1 is no address of an interface that is up"},
+		{"192.0.2.1", -EADDRNOTAVAIL,
+		 "192.0.2.1 is not the address of an interface that is up"},
 		{"2001:db8::1", -EADDRNOTAVAIL,
-		 "2001:db8::1 is no address of an interface that is up"},
-		{"0.0.0.0", -EINVAL, "it needs one address of its own"},
-		{"::", -EINVAL, "it needs one address of its own"},
+		 "2001:db8::1 is not the address of an interface that is up"},
+		{"0.0.0.0", -EINVAL, "the udp wire needs the address of one interface"},
+		{"::", -EINVAL, "the udp wire needs the address of one interface"},
 	};
 	const struct wire_config none = {.address = {.family = SOCK_ADDR_NONE}};
 	char reason[SOFT_REASON_MAX + 1];
