@@ -140,43 +140,43 @@ int soft_destroy_srq(struct ibv_srq *srq);
 
 // Counters of a device in one table: received and sent packets, and dropped packets by reason. Each
 // entry has a help text. Any thread may read them, each independently.
-#define SOFT_COUNTERS(COUNTER)                                                               \
-	COUNTER(packets_sent, "packets sent")                                                \
-	COUNTER(packets_received, "packets received")                                        \
-	COUNTER(bytes_sent, "bytes sent, from the IP header on")                             \
-	COUNTER(bytes_received, "bytes received, counted alike")                             \
-	COUNTER(acks_sent, "acknowledgements sent")                                          \
-	COUNTER(naks_sent, "refusals sent (NAK)")                                            \
-	COUNTER(rnr_naks_sent, "times we were not ready to receive (RNR NAK)")               \
-	COUNTER(naks_received, "refusals received (NAK)")                                    \
-	COUNTER(rnr_naks_received, "times a peer was not ready to receive")                  \
-	COUNTER(retransmitted, "packets sent again")                                         \
-	COUNTER(probes, "of these, to ask after a silence")                                  \
-	COUNTER(timeouts, "requests without an answer in time")                              \
-	COUNTER(duplicates, "requests that had been executed")                               \
-	COUNTER(out_of_sequence, "requests after a gap")                                     \
-	COUNTER(foreign_icrc, "packets accepted by some IP id, not a known one")             \
-	COUNTER(send_full, "times the wire took no more for now")                            \
-	COUNTER(send_failed, "packets that the wire refused")                                \
-	COUNTER(send_unresolved, "packets whose address nobody told yet")                    \
-	COUNTER(drop_short, "packets without a whole header")                                \
-	COUNTER(drop_header, "packets with a wrong IP or UDP header, version, P_Key or pad") \
-	COUNTER(drop_icrc, "packets with a wrong ICRC")                                      \
-	COUNTER(drop_opcode, "packets that are not of RC, or unknown")                       \
-	COUNTER(drop_queue_pair, "packets to no queue pair that there is")                   \
-	COUNTER(drop_address, "packets that are not from their queue pair's peer")           \
-	COUNTER(drop_state, "packets to queue pairs that do not receive")                    \
-	COUNTER(drop_sequence, "packets after a gap that was told of already")               \
-	COUNTER(drop_ghost, "answers to nothing that is under way")                          \
-	COUNTER(drop_answer, "answers that contradict what was asked for")                   \
-	COUNTER(drop_old_read, "repeated reads and atomics that are forgotten")              \
-	COUNTER(fault_lost, "packets lost on purpose")                                       \
-	COUNTER(fault_delayed, "packets delayed on purpose")                                 \
-	COUNTER(fault_reordered, "packets held back on purpose")                             \
-	COUNTER(fault_duplicated, "packets doubled on purpose")                              \
-	COUNTER(fault_corrupted, "packets corrupted on purpose")                             \
-	COUNTER(engine_wakes, "times the engine woke")                                       \
-	COUNTER(engine_useful, "of these, something was there")
+#define SOFT_COUNTERS(COUNTER)                                                                  \
+	COUNTER(packets_sent, "packets sent")                                                   \
+	COUNTER(packets_received, "packets received")                                           \
+	COUNTER(bytes_sent, "bytes sent, from the IP header on")                                \
+	COUNTER(bytes_received, "bytes received, from the IP header on")                        \
+	COUNTER(acks_sent, "acknowledgements sent")                                             \
+	COUNTER(naks_sent, "NAKs sent, for a refused or a missing request")                     \
+	COUNTER(rnr_naks_sent, "RNR NAKs sent, because no receive was posted")                  \
+	COUNTER(naks_received, "NAKs received, for a refused or a missing request")             \
+	COUNTER(rnr_naks_received, "RNR NAKs received, because the peer had posted no receive") \
+	COUNTER(retransmitted, "packets sent again")                                            \
+	COUNTER(probes, "of these, sent early because an answer was late")                      \
+	COUNTER(timeouts, "requests that got no answer in time")                                \
+	COUNTER(duplicates, "requests received again after they were executed")                 \
+	COUNTER(out_of_sequence, "requests received while an earlier one was missing")          \
+	COUNTER(foreign_icrc, "packets whose ICRC is right only with another IP id")            \
+	COUNTER(send_full, "times the wire accepted no more packets for now")                   \
+	COUNTER(send_failed, "packets that the wire could not send")                            \
+	COUNTER(send_unresolved, "packets dropped while the peer's MAC address was unknown")    \
+	COUNTER(drop_short, "packets with incomplete headers")                                  \
+	COUNTER(drop_header, "packets with a wrong IP or UDP header, version, P_Key or pad")    \
+	COUNTER(drop_icrc, "packets with a wrong ICRC")                                         \
+	COUNTER(drop_opcode, "packets with an unknown opcode, or not of an RC queue pair")      \
+	COUNTER(drop_queue_pair, "packets to a queue pair that does not exist")                 \
+	COUNTER(drop_address, "packets that did not come from the queue pair's peer")           \
+	COUNTER(drop_state, "packets to queue pairs in a state that receives nothing")          \
+	COUNTER(drop_sequence, "further packets after a gap that was reported")                 \
+	COUNTER(drop_ghost, "answers to no request in flight")                                  \
+	COUNTER(drop_answer, "answers that contradict their request")                           \
+	COUNTER(drop_old_read, "repeated reads and atomics too old to be answered again")       \
+	COUNTER(fault_lost, "packets dropped by an injected fault")                             \
+	COUNTER(fault_delayed, "packets delayed by an injected fault")                          \
+	COUNTER(fault_reordered, "packets reordered by an injected fault")                      \
+	COUNTER(fault_duplicated, "packets duplicated by an injected fault")                    \
+	COUNTER(fault_corrupted, "packets corrupted by an injected fault")                      \
+	COUNTER(engine_wakes, "times the engine thread woke")                                   \
+	COUNTER(engine_useful, "of these, times when work was found")
 
 #define SOFT_COUNTER_FIELD(field, help) uint64_t field;
 struct soft_counters {
