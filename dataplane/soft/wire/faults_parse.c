@@ -3,6 +3,7 @@
 #include <dataplane/soft.h>
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 // Longer delays are unrealistic: queue pairs report an error by then.
@@ -19,37 +20,6 @@ struct item {
 
 typedef int
 item_parse(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults);
-
-static int parse_ppm(const struct item *item, struct parse_error *ret_error, uint32_t *ret_ppm) {
-	uint64_t ppm;
-	int err;
-
-	err = parse_percent_ppm(item->value, item->value_length, 0, PPM_MAX, ret_error, &ppm);
-	if (err == 0)
-		*ret_ppm = (uint32_t)ppm;
-	return err;
-}
-
-static int
-parse_loss(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
-	return parse_ppm(item, ret_error, &faults->loss_ppm);
-}
-
-static int
-parse_reorder(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
-	return parse_ppm(item, ret_error, &faults->reorder_ppm);
-}
-
-static int parse_duplicate(
-	const struct item *item, struct parse_error *ret_error, struct soft_faults *faults
-) {
-	return parse_ppm(item, ret_error, &faults->duplicate_ppm);
-}
-
-static int
-parse_corrupt(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
-	return parse_ppm(item, ret_error, &faults->corrupt_ppm);
-}
 
 static int
 parse_delay(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
@@ -78,11 +48,6 @@ parse_delay(const struct item *item, struct parse_error *ret_error, struct soft_
 }
 
 static int
-parse_large(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
-	return parse_ppm(item, ret_error, &faults->large_ppm);
-}
-
-static int
 parse_to(const struct item *item, struct parse_error *ret_error, struct soft_faults *faults) {
 	return soft_address_parse(item->value, item->value_length, ret_error, &faults->to);
 }
@@ -92,14 +57,20 @@ parse_seed(const struct item *item, struct parse_error *ret_error, struct soft_f
 	return parse_u64(item->value, item->value_length, 0, UINT64_MAX, ret_error, &faults->seed);
 }
 
+// parse NULL: a percentage, stored in ppm at this offset of struct soft_faults.
 static const struct {
 	const char *name, *example;
 	item_parse *parse;
+	size_t ppm_offset;
 } kinds[] = {
-	{"loss", "1%", parse_loss},	    {"delay", "50us±20us", parse_delay},
-	{"reorder", "2%", parse_reorder},   {"dup", "0.5%", parse_duplicate},
-	{"corrupt", "0.1%", parse_corrupt}, {"large", "100%", parse_large},
-	{"to", "192.0.2.7", parse_to},	    {"seed", "7", parse_seed},
+	{"loss", "1%", NULL, offsetof(struct soft_faults, loss_ppm)},
+	{"delay", "50us±20us", parse_delay, 0},
+	{"reorder", "2%", NULL, offsetof(struct soft_faults, reorder_ppm)},
+	{"dup", "0.5%", NULL, offsetof(struct soft_faults, duplicate_ppm)},
+	{"corrupt", "0.1%", NULL, offsetof(struct soft_faults, corrupt_ppm)},
+	{"large", "100%", NULL, offsetof(struct soft_faults, large_ppm)},
+	{"to", "192.0.2.7", parse_to, 0},
+	{"seed", "7", parse_seed, 0},
 };
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -114,6 +85,8 @@ static int parse_item(
 	size_t name = equals != NULL ? (size_t)(equals - item->text) : item->length;
 	size_t kind = 0;
 	struct parse_error why;
+	uint64_t ppm;
+	int err;
 
 	while (kind < KINDS && (strlen(kinds[kind].name) != name ||
 				memcmp(kinds[kind].name, item->text, name) != 0))
@@ -137,7 +110,15 @@ static int parse_item(
 	seen[kind] = true;
 	item->value = equals + 1;
 	item->value_length = item->length - name - 1;
-	if (kinds[kind].parse(item, &why, faults) == 0)
+	if (kinds[kind].parse != NULL) {
+		err = kinds[kind].parse(item, &why, faults);
+	} else {
+		err = parse_percent_ppm(item->value, item->value_length, 0, PPM_MAX, &why, &ppm);
+		if (err == 0)
+			*(uint32_t *)(void *)((char *)faults + kinds[kind].ppm_offset) =
+				(uint32_t)ppm;
+	}
+	if (err == 0)
 		return 0;
 	return parse_fail(
 		ret_error, -EINVAL, item->text, item->length, "has an invalid value: %s", why.text
