@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 static uint32_t cq_count(const struct soft_cq *cq) {
 	return cq->tail - cq->head;
@@ -222,33 +221,6 @@ void cq_remove_completions(struct soft_cq *cq, uint32_t qp_number) {
 			*cq_entry(cq, kept++) = *cq_entry(cq, n);
 	}
 	cq->tail = kept;
-}
-
-int channel_create(struct soft_context *context, struct soft_channel **ret_channel) {
-	struct soft_channel *channel = calloc(1, sizeof(*channel));
-
-	if (channel == NULL)
-		return -ENOMEM;
-	channel->verbs.fd = event_fd_create();
-	if (channel->verbs.fd < 0) {
-		int err = channel->verbs.fd;
-
-		free(channel);
-		return err;
-	}
-	channel->verbs.context = &context->verbs.context;
-	context->objects++;
-	*ret_channel = channel;
-	return 0;
-}
-
-int channel_destroy(struct soft_channel *channel) {
-	if (channel->verbs.refcnt > 0)
-		return -EBUSY;
-	soft_context_of(channel->verbs.context)->objects--;
-	close(channel->verbs.fd);
-	free(channel);
-	return 0;
 }
 
 // An event whose queue was destroyed is skipped.

@@ -97,8 +97,6 @@ cq_pop(struct soft_cq *cq, struct ibv_wc *ret_wcs, struct soft_stamp *ret_stamps
 // Arm the queue. As with hardware, completions that came without an event raise one at once.
 // Otherwise a program that takes a few completions per event would sleep beside the remaining ones.
 void cq_arm(struct soft_cq *cq, bool solicited_only);
-int channel_create(struct soft_context *context, struct soft_channel **ret_channel);
-int channel_destroy(struct soft_channel *channel); // -EBUSY
 
 // Entries of verbs_calls_soft, which take the lock themselves. Getting an event waits if the
 // descriptor blocks, else it returns -EAGAIN.

@@ -226,23 +226,6 @@ void qp_destroy(struct soft_qp *qp) {
 	qp_free(qp);
 }
 
-void qp_query(
-	const struct soft_qp *qp, struct ibv_qp_attr *ret_attr, struct ibv_qp_init_attr *ret_init
-) {
-	*ret_attr = qp->attr;
-	ret_attr->qp_state = ret_attr->cur_qp_state = qp->verbs.state;
-	ret_attr->cap = qp->cap;
-	ret_attr->sq_draining = qp->verbs.state == IBV_QPS_SQD && !requester_is_idle(qp);
-	*ret_init = (struct ibv_qp_init_attr
-	){.qp_context = qp->verbs.qp_context,
-	  .send_cq = qp->verbs.send_cq,
-	  .recv_cq = qp->verbs.recv_cq,
-	  .srq = qp->verbs.srq,
-	  .cap = qp->cap,
-	  .qp_type = qp->verbs.qp_type,
-	  .sq_sig_all = qp->signal_all};
-}
-
 void qp_enter_error(struct soft_qp *qp) {
 	if (qp->verbs.state == IBV_QPS_ERR)
 		return;

@@ -62,9 +62,6 @@ void qp_unlist(struct soft_qp *qp);
 // Destroying waits, without the lock, until events about the queue pair were acknowledged.
 int qp_create(struct ibv_pd *pd, struct ibv_qp_init_attr *attr, struct soft_qp **ret_qp);
 void qp_destroy(struct soft_qp *qp);
-void qp_query(
-	const struct soft_qp *qp, struct ibv_qp_attr *ret_attr, struct ibv_qp_init_attr *ret_init
-);
 
 // Move to state ERR and flush both halves; idempotent. The caller pushed the completion with the
 // reason before.

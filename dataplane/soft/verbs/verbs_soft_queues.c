@@ -4,25 +4,43 @@
 #include "transport/qp.h"
 #include "verbs/verbs_soft.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 int soft_create_comp_channel(struct ibv_context *context, struct ibv_comp_channel **ret_channel) {
 	struct soft_nic *nic = nic_of(context);
-	struct soft_channel *channel;
-	int err;
+	struct soft_channel *channel = calloc(1, sizeof(*channel));
 
+	if (channel == NULL)
+		return -ENOMEM;
+	channel->verbs.context = context;
+	channel->verbs.fd = event_fd_create();
+	if (channel->verbs.fd < 0) {
+		int err = channel->verbs.fd;
+
+		free(channel);
+		return err;
+	}
 	nic_lock(nic);
-	err = channel_create(soft_context_of(context), &channel);
+	soft_context_of(context)->objects++;
 	nic_unlock(nic);
-	if (err == 0)
-		*ret_channel = &channel->verbs;
-	return err;
+	*ret_channel = &channel->verbs;
+	return 0;
 }
 
 int soft_destroy_comp_channel(struct ibv_comp_channel *channel) {
 	struct soft_nic *nic = nic_of(channel->context);
-	int err;
+	int err = -EBUSY;
 
+	// The lock disables cancellation, and close() is a cancellation point.
 	nic_lock(nic);
-	err = channel_destroy(soft_channel_of(channel));
+	if (channel->refcnt == 0) {
+		soft_context_of(channel->context)->objects--;
+		close(channel->fd);
+		free(soft_channel_of(channel));
+		err = 0;
+	}
 	nic_unlock(nic);
 	return err;
 }
@@ -89,14 +107,28 @@ int soft_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask) {
 }
 
 int soft_query_qp(
-	struct ibv_qp *qp, int mask, struct ibv_qp_attr *ret_attr, struct ibv_qp_init_attr *ret_init
+	struct ibv_qp *verbs,
+	int mask,
+	struct ibv_qp_attr *ret_attr,
+	struct ibv_qp_init_attr *ret_init
 ) {
-	struct soft_nic *nic = nic_of(qp->context);
+	const struct soft_qp *qp = soft_qp_of(verbs);
 
 	(void)mask;
-	nic_lock(nic);
-	qp_query(soft_qp_of(qp), ret_attr, ret_init);
-	nic_unlock(nic);
+	nic_lock(qp->nic);
+	*ret_attr = qp->attr;
+	ret_attr->qp_state = ret_attr->cur_qp_state = verbs->state;
+	ret_attr->cap = qp->cap;
+	ret_attr->sq_draining = verbs->state == IBV_QPS_SQD && !requester_is_idle(qp);
+	*ret_init = (struct ibv_qp_init_attr
+	){.qp_context = verbs->qp_context,
+	  .send_cq = verbs->send_cq,
+	  .recv_cq = verbs->recv_cq,
+	  .srq = verbs->srq,
+	  .cap = qp->cap,
+	  .qp_type = verbs->qp_type,
+	  .sq_sig_all = qp->signal_all};
+	nic_unlock(qp->nic);
 	return 0;
 }
 
