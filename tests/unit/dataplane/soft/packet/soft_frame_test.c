@@ -236,6 +236,28 @@ static uint8_t bits_free(const struct family *family, uint32_t at) {
 	return 0;
 }
 
+static void destination_is_read_if_the_ip_header_is_complete(void **state) {
+	static const struct {
+		const char *from, *to;
+		uint32_t header_bytes;
+	} rows[] = {
+		{"192.0.2.7", "192.0.2.9", FRAME_IP4_BYTES},
+		{"fd00::7", "fd00::9", FRAME_IP6_BYTES},
+	};
+	union ibv_gid to, wanted;
+
+	(void)state;
+	for (size_t n = 0; n < COUNT(rows); n++) {
+		build(rows[n].from, rows[n].to, 0);
+		wanted = gid(rows[n].to);
+		assert_false(frame_read_destination(frame, rows[n].header_bytes - 1, &to));
+		assert_true(frame_read_destination(frame, rows[n].header_bytes, &to));
+		assert_memory_equal(to.raw, wanted.raw, sizeof(to.raw));
+	}
+	frame[0] = 0x50;
+	assert_false(frame_read_destination(frame, FRAME_IP6_BYTES, &to));
+}
+
 static void the_icrc_is_the_crc_of_the_masked_frame_least_byte_first(void **state) {
 	static const uint32_t payloads[] = {0, 1, 2, 3, 4, 8, 255, 1024, 4095, 4096};
 
@@ -477,6 +499,7 @@ UNIT_GROUP(soft_frame) {
 		cmocka_unit_test(headers_are_written_byte_for_byte),
 		cmocka_unit_test(the_checksum_of_every_ip4_header_adds_up),
 		cmocka_unit_test(what_the_headers_say_is_read_again),
+		cmocka_unit_test(destination_is_read_if_the_ip_header_is_complete),
 		cmocka_unit_test(the_icrc_is_the_crc_of_the_masked_frame_least_byte_first),
 		cmocka_unit_test(a_check_leaves_frame_and_headroom_as_they_were),
 		cmocka_unit_test(every_bit_counts_but_those_that_may_change_on_the_way),

@@ -424,6 +424,7 @@ static void packets_to_others_are_spared(void **state) {
 		{"loss=100%,to=165.165.165.165", 10},
 		{"loss=100%,to=165.165.165.164", 0},
 		{"loss=100%,to=a5a5::1", 0},
+		{"loss=100%,to=fd00::a5a5:a5a5", 0},
 	};
 
 	(void)state;
