@@ -108,17 +108,6 @@ int tocsin_comm_register(
 	return 0;
 }
 
-// Queue the end of a communicator whose registration was sent. Without room, close the connection:
-// after the reconnect the agent notices that the communicator is no longer in the page.
-static void queue_unregister(struct tocsin_job *job, const struct tocsin_comm *comm) {
-	if (comm->registration_is_unsent || job->link.state != LINK_UP)
-		return;
-	if (job->left_count < UNREGISTERS_MAX)
-		job->left[job->left_count++] = comm->number;
-	else
-		link_close(&job->link);
-}
-
 void tocsin_comm_unregister(struct tocsin_comm *comm) {
 	struct tocsin_job *job;
 
@@ -130,7 +119,10 @@ void tocsin_comm_unregister(struct tocsin_comm *comm) {
 		pthread_cond_wait(&job->changed, &job->mutex);
 	job->comms[comm->place] = NULL;
 	page_release_slots(job, comm->number);
-	queue_unregister(job, comm);
+	// The agent knows only communicators whose registration was sent. A lost connection resets
+	// the queue and marks all registrations as unsent.
+	if (!comm->registration_is_unsent && job->link.state == LINK_UP)
+		job->left[job->left_count++] = comm->number;
 	pthread_mutex_unlock(&job->mutex);
 	job_wake(job);
 	failed_set_fini(comm);

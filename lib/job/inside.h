@@ -12,7 +12,6 @@
 
 #define EVENTS_MAX 1024
 #define REPORTS_MAX 64
-#define UNREGISTERS_MAX 256 // unregistered communicators that the agent has not been notified of
 #define SOCKET_PATH_BYTES 108
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -110,7 +109,9 @@ struct tocsin_job {
 	struct tocsin_counter counters[JOB_SLOTS];
 
 	struct tocsin_comm *comms[JOB_COMMS_MAX];
-	uint64_t left[UNREGISTERS_MAX]; // numbers of unregistered communicators, not sent yet
+	// Numbers of unregistered communicators, not sent yet. Registrations are sent only while
+	// this queue is empty, so it never holds more than the communicators of one process.
+	uint64_t left[JOB_COMMS_MAX];
 	uint32_t left_count;
 	struct job_report reports[REPORTS_MAX];
 	uint32_t report_count;

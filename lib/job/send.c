@@ -47,7 +47,8 @@ bool link_send_hello(struct tocsin_job *job) {
 	return sendmsg(job->link.fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
 }
 
-// Unregistrations go first: their ranks may have been registered again since.
+// Unregistrations go first: their ranks may have been registered again since. The size of the queue
+// also depends on this order.
 static int send_unregisters(struct tocsin_job *job) {
 	while (job->left_count > 0) {
 		const struct job_unregister gone = {

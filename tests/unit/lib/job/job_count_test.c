@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tests of the counters of libtocsin, without an agent.
+// Tests of the counters of libtocsin, and of its queue of unregistrations; without a real agent.
 #include <support/cases.h>
 #include <support/cmocka.h>
 #include <tocsin/job.h>
+#include <tocsin/job_socket.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -365,6 +370,100 @@ static void without_an_agent_the_job_is_alone_and_knows_where_it_looked(void **s
 	end(&f);
 }
 
+// An agent that accepts one connection and answers only HELLO.
+struct fake_agent {
+	char directory[32];
+	struct sockaddr_un address;
+	int listener, fd;
+	uint64_t registered, unregistered; // packets received
+};
+
+static void fake_agent_listen(struct fake_agent *agent) {
+	*agent = (struct fake_agent
+	){.directory = "/tmp/tocsin-job-XXXXXX", .address.sun_family = AF_UNIX};
+	assert_non_null(mkdtemp(agent->directory));
+	(void)snprintf(
+		agent->address.sun_path, sizeof(agent->address.sun_path), "%s/job.sock",
+		agent->directory
+	);
+	agent->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_true(agent->listener >= 0);
+	assert_int_equal(
+		bind(agent->listener, (struct sockaddr *)&agent->address, sizeof(agent->address)), 0
+	);
+	assert_int_equal(listen(agent->listener, 1), 0);
+}
+
+static void fake_agent_welcome(struct fake_agent *agent) {
+	const struct job_welcome welcome = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_WELCOME}, .start = 1};
+	struct job_hello hello;
+
+	agent->fd = accept(agent->listener, NULL, NULL);
+	assert_true(agent->fd >= 0);
+	assert_int_equal(recv(agent->fd, &hello, sizeof(hello), 0), sizeof(hello));
+	assert_int_equal(send(agent->fd, &welcome, sizeof(welcome), 0), sizeof(welcome));
+}
+
+// Let the job send until nothing is left, and count what arrives on the one connection.
+static void fake_agent_receive_all(struct fake_agent *agent, struct tocsin_job *job) {
+	struct job_register packet;
+	ssize_t size;
+	bool any = true;
+
+	while (any) {
+		any = false;
+		assert_int_equal(tocsin_job_poll(job), 0);
+		while ((size = recv(agent->fd, &packet, sizeof(packet), MSG_DONTWAIT)) > 0) {
+			agent->registered += packet.head.kind == JOB_REGISTER;
+			agent->unregistered += packet.head.kind == JOB_UNREGISTER;
+			any = true;
+		}
+		assert_true(size < 0); // 0: the job closed the connection
+	}
+}
+
+static void fake_agent_end(struct fake_agent *agent) {
+	close(agent->fd);
+	close(agent->listener);
+	(void)unlink(agent->address.sun_path);
+	(void)rmdir(agent->directory);
+}
+
+// The queue of unregistrations has room for what one process can have registered. Communicators
+// that come and go between two polls need no place, because the agent never knew them.
+static void a_thousand_unregisters_between_two_polls_keep_the_connection(void **state) {
+	struct fake_agent agent;
+	struct tocsin_job_config config = {
+		.struct_size = sizeof(config), .flags = TOCSIN_JOB_NO_THREAD};
+	struct tocsin_comm *comms[JOB_COMMS_MAX];
+	struct tocsin_job *job;
+
+	(void)state;
+	fake_agent_listen(&agent);
+	config.socket_path = agent.address.sun_path;
+	assert_int_equal(tocsin_job_open(&config, &job), 0);
+	assert_int_equal(tocsin_job_poll(job), 0);
+	fake_agent_welcome(&agent);
+	for (int n = 0; n < JOB_COMMS_MAX; n++)
+		comms[n] = register_comm(job, 0);
+	fake_agent_receive_all(&agent, job);
+	assert_int_equal(agent.registered, JOB_COMMS_MAX);
+
+	for (int n = 0; n < JOB_COMMS_MAX; n++)
+		tocsin_comm_unregister(comms[n]);
+	for (int n = 0; n < 1000; n++)
+		tocsin_comm_unregister(register_comm(job, 0));
+	comms[0] = register_comm(job, 0);
+	assert_int_equal(tocsin_job_state(job, NULL, 0), TOCSIN_JOB_CONNECTED);
+	fake_agent_receive_all(&agent, job);
+	assert_int_equal(agent.unregistered, JOB_COMMS_MAX);
+	assert_int_equal(agent.registered, JOB_COMMS_MAX + 1);
+
+	tocsin_job_close(job);
+	fake_agent_end(&agent);
+}
+
 static void marks_take_what_they_may_hold(void **state) {
 	struct fixture f = begin();
 
@@ -390,6 +489,7 @@ UNIT_GROUP(job_count) {
 		cmocka_unit_test(what_no_communicator_can_be_is_refused),
 		cmocka_unit_test(a_process_has_at_most_127_communicators),
 		cmocka_unit_test(without_an_agent_the_job_is_alone_and_knows_where_it_looked),
+		cmocka_unit_test(a_thousand_unregisters_between_two_polls_keep_the_connection),
 		cmocka_unit_test(marks_take_what_they_may_hold),
 	};
 
