@@ -115,7 +115,7 @@ void tocsin_comm_unregister(struct tocsin_comm *comm) {
 		return;
 	job = comm->job;
 	pthread_mutex_lock(&job->mutex);
-	while (job->telling == comm->number && !pthread_equal(job->exit_reporter, pthread_self()))
+	while (job->telling == comm->number && !pthread_equal(job->callback_thread, pthread_self()))
 		pthread_cond_wait(&job->changed, &job->mutex);
 	job->comms[comm->place] = NULL;
 	page_release_slots(job, comm->number);

@@ -83,7 +83,7 @@ void event_deliver_all(struct tocsin_job *job) {
 		node = job->closing ? NULL : dequeue_valid_event(job);
 		if (node != NULL) {
 			job->telling = node->number;
-			job->exit_reporter = pthread_self();
+			job->callback_thread = pthread_self();
 		}
 		pthread_mutex_unlock(&job->mutex);
 		if (node == NULL)

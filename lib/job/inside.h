@@ -119,7 +119,7 @@ struct tocsin_job {
 	struct event_node *oldest, *newest;
 	uint32_t event_count;
 	uint64_t telling; // number of the communicator whose event a callback is handling; 0: none
-	pthread_t exit_reporter;
+	pthread_t callback_thread; // thread that runs the callback, valid if telling != 0
 
 	struct link link;
 };
