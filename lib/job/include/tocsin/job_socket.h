@@ -25,9 +25,10 @@
 // A parent's report is accepted only for its own children; the kernel identifies both. The children
 // must belong to the same user, or the parent must be root.
 //
-// Versions: both sides send theirs, the agent in WELCOME and REFUSED. The agent speaks every
-// version up to its own and refuses a larger one. The library then tries again with the version of
-// the answer. So far only version 1 exists. HELLO, WELCOME and REFUSED keep their layout for ever.
+// Versions: both sides send theirs, the agent in WELCOME and REFUSED. The agent refuses a HELLO of
+// another version than its own, and names both versions in the reason. The library keeps its own
+// version: it stays refused, and connects again every 30 s, until an agent accepts it. So far only
+// version 1 exists. HELLO, WELCOME and REFUSED keep their layout for ever.
 //
 // Ends: a closed socket detaches the process, which may still be alive. Only its pidfd reports its
 // end. After a restart of the agent the library connects and sends everything again, with the same
