@@ -94,7 +94,6 @@ struct pair {
 	struct lane_queue sends, receives;
 	struct op_list held; // failed, with all messages complete; they end with the drain
 	struct op_cause cause;
-	bool cause_is_flush;
 	// Written by the worker, readable by others.
 	_Atomic uint64_t ended[OP_OUTCOME_COUNT];
 	_Atomic uint64_t bytes_out, bytes_in;
