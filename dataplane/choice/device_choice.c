@@ -18,16 +18,6 @@ static bool device_is_eligible(enum device_eligibility verdict) {
 	return verdict == DEVICE_BEST;
 }
 
-// Return the number of GPUs, counted from ordinal 0.
-static uint32_t count_gpus(const struct device_gpus *gpus) {
-	char pci[DEVICE_PCI_BYTES];
-	uint32_t count = 0;
-
-	while (count < GPUS_MAX && gpus->pci(gpus->ctx, count, pci) == 0)
-		count++;
-	return count;
-}
-
 static int format_target_error(
 	const struct device_target *target, int err, struct parse_error *error, const char *known
 ) {
@@ -52,8 +42,8 @@ static int find_gpu(
 	struct parse_error *error,
 	char ret_pci[static DEVICE_PCI_BYTES]
 ) {
-	uint32_t count;
-	char known[96];
+	char known[96], pci[DEVICE_PCI_BYTES];
+	uint32_t count = 0;
 	int err;
 
 	if (gpus == NULL || gpus->pci == NULL)
@@ -66,7 +56,9 @@ static int find_gpu(
 		return 0;
 	if (err != -ENOENT)
 		return format_lookup_error(target, err, error, strerrordesc_np(-err));
-	count = count_gpus(gpus);
+	// The error names the known GPUs, which are numbered from 0.
+	while (count < GPUS_MAX && gpus->pci(gpus->ctx, count, pci) == 0)
+		count++;
 	if (count == 0)
 		return format_target_error(target, err, error, "names no GPU: CUDA sees none");
 	if (count == 1)
@@ -169,28 +161,6 @@ static int compare_merit(const void *a, const void *b, void *ctx) {
 	return strverscmp(choice->facts[left->device].name, choice->facts[right->device].name);
 }
 
-// Mark the sorted eligible devices that are worse than the first.
-static void judgements_compare(struct device_choice *choice) {
-	const struct device_judgement *first = choice->judgements;
-
-	for (uint32_t n = 0; n < choice->count; n++) {
-		struct device_judgement *judgement = &choice->judgements[n];
-
-		if (!device_is_eligible(judgement->verdict))
-			return;
-		choice->eligible_count++;
-		if (judgement->way.class != first->way.class) {
-			judgement->verdict = DEVICE_FARTHER;
-			continue;
-		}
-		choice->nearest_count++;
-		if (judgement->bandwidth_mbps == first->bandwidth_mbps)
-			choice->best_count++;
-		else
-			judgement->verdict = DEVICE_SLOWER;
-	}
-}
-
 static int find_target(
 	const struct device_query *query,
 	struct parse_error *error,
@@ -218,6 +188,7 @@ int device_choice_create(
 	struct device_choice **ret_choice
 ) {
 	char target_pci[DEVICE_PCI_BYTES] = "";
+	const struct device_judgement *first;
 	struct device_choice *choice;
 	size_t size = query->count * sizeof(choice->judgements[0]);
 	int err = find_target(query, error, target_pci);
@@ -240,7 +211,24 @@ int device_choice_create(
 	}
 	qsort_r(choice->judgements, choice->count, sizeof(choice->judgements[0]), compare_merit,
 		choice);
-	judgements_compare(choice);
+	// The eligible devices come first, the best one at their head. Mark the worse ones.
+	first = choice->judgements;
+	for (uint32_t n = 0; n < choice->count; n++) {
+		struct device_judgement *judgement = &choice->judgements[n];
+
+		if (!device_is_eligible(judgement->verdict))
+			break;
+		choice->eligible_count++;
+		if (judgement->way.class != first->way.class) {
+			judgement->verdict = DEVICE_FARTHER;
+			continue;
+		}
+		choice->nearest_count++;
+		if (judgement->bandwidth_mbps == first->bandwidth_mbps)
+			choice->best_count++;
+		else
+			judgement->verdict = DEVICE_SLOWER;
+	}
 	*ret_choice = choice;
 	return 0;
 }

@@ -111,18 +111,6 @@ static void describe_no_device(const struct device_choice *choice, char *text) {
 		text_append(text, "of %u none may be taken", choice->count);
 }
 
-static void append_best_devices(const struct device_choice *choice, char *text) {
-	uint32_t shown = choice->best_count <= NAMES_MAX ? choice->best_count : NAMES_MAX - 1;
-
-	for (uint32_t n = 0; n < shown; n++)
-		text_append(
-			text, "%s%s", n > 0 ? ", " : "",
-			choice->facts[choice->judgements[n].device].name
-		);
-	if (shown < choice->best_count)
-		text_append(text, " and %u more", choice->best_count - shown);
-}
-
 // Add what distinguishes the best from the next device, the more important criterion first.
 static void append_deciding_criterion(const struct device_choice *choice, char *text) {
 	const struct device_judgement *best = &choice->judgements[0];
@@ -164,11 +152,19 @@ static void append_deciding_criterion(const struct device_choice *choice, char *
 void device_choice_say(
 	const struct device_choice *choice, char text[static DEVICE_CHOICE_TEXT_BYTES]
 ) {
+	uint32_t shown = choice->best_count <= NAMES_MAX ? choice->best_count : NAMES_MAX - 1;
+
 	text[0] = '\0';
 	if (choice->best_count == 0) {
 		describe_no_device(choice, text);
 		return;
 	}
-	append_best_devices(choice, text);
+	for (uint32_t n = 0; n < shown; n++)
+		text_append(
+			text, "%s%s", n > 0 ? ", " : "",
+			choice->facts[choice->judgements[n].device].name
+		);
+	if (shown < choice->best_count)
+		text_append(text, " and %u more", choice->best_count - shown);
 	append_deciding_criterion(choice, text);
 }

@@ -16,17 +16,13 @@ struct rail_collection {
 	uint32_t rail_count, left_out;
 };
 
-static bool device_may_be_rail(const struct device_facts *facts) {
-	return (facts->usable || facts->awaits_port) &&
-	       facts->responder != DEVICE_RESPONDER_IN_PROCESS;
-}
-
 static void rail_add(
 	struct rail_collection *rail_collection, uint32_t device, const struct device_facts *as_port
 ) {
 	struct device_rail *rail;
 
-	if (!device_may_be_rail(as_port))
+	if ((!as_port->usable && !as_port->awaits_port) ||
+	    as_port->responder == DEVICE_RESPONDER_IN_PROCESS)
 		return;
 	if (rail_collection->rail_count == GATHERED_MAX) {
 		rail_collection->left_out++;
@@ -77,19 +73,6 @@ static int compare_rail_use(const void *a, const void *b, void *ctx) {
 					   : compare_rail_names(a, b, ctx);
 }
 
-static void drop_surplus_rails(struct rail_collection *rail_collection) {
-	void *facts = (void *)rail_collection->facts;
-
-	qsort_r(rail_collection->rails, rail_collection->rail_count,
-		sizeof(rail_collection->rails[0]), compare_rail_use, facts);
-	if (rail_collection->rail_count > DEVICE_RAILS_MAX) {
-		rail_collection->left_out += rail_collection->rail_count - DEVICE_RAILS_MAX;
-		rail_collection->rail_count = DEVICE_RAILS_MAX;
-	}
-	qsort_r(rail_collection->rails, rail_collection->rail_count,
-		sizeof(rail_collection->rails[0]), compare_rail_names, facts);
-}
-
 // Name the rails. The first port of a device has the device's plain name, so a single port keeps
 // its usual name.
 static void name_rails(struct rail_collection *rail_collection) {
@@ -114,19 +97,6 @@ static void name_rails(struct rail_collection *rail_collection) {
 	rail_collection->rail_count = kept;
 }
 
-// A device with only one rail gets port 0, that is, whichever port is active.
-static void clear_single_ports(struct rail_collection *rail_collection) {
-	for (uint32_t n = 0; n < rail_collection->rail_count; n++) {
-		uint32_t ports = 0;
-
-		for (uint32_t k = 0; k < rail_collection->rail_count; k++)
-			ports += rail_collection->rails[k].device ==
-				 rail_collection->rails[n].device;
-		if (ports == 1)
-			rail_collection->rails[n].port = 0;
-	}
-}
-
 int device_rails(
 	const struct verbs_calls *calls,
 	const struct device_facts *facts,
@@ -136,6 +106,7 @@ int device_rails(
 	uint32_t *ret_left_out
 ) {
 	struct rail_collection rail_collection = {.facts = facts, .count = count};
+	struct device_rail *rails = rail_collection.rails;
 	uint8_t ports = 1;
 	int err = 0;
 
@@ -149,10 +120,27 @@ int device_rails(
 		err = add_port_rails(calls, &rail_collection, port);
 	if (err != 0)
 		return err;
-	drop_surplus_rails(&rail_collection);
-	clear_single_ports(&rail_collection);
+	// Drop surplus rails, the waiting ones first.
+	qsort_r(rails, rail_collection.rail_count, sizeof(rails[0]), compare_rail_use,
+		(void *)facts);
+	if (rail_collection.rail_count > DEVICE_RAILS_MAX) {
+		rail_collection.left_out += rail_collection.rail_count - DEVICE_RAILS_MAX;
+		rail_collection.rail_count = DEVICE_RAILS_MAX;
+	}
+	qsort_r(rails, rail_collection.rail_count, sizeof(rails[0]), compare_rail_names,
+		(void *)facts);
+
+	// A device with only one rail gets port 0, that is, whichever port is active.
+	for (uint32_t n = 0; n < rail_collection.rail_count; n++) {
+		uint32_t same_device = 0;
+
+		for (uint32_t k = 0; k < rail_collection.rail_count; k++)
+			same_device += rails[k].device == rails[n].device;
+		if (same_device == 1)
+			rails[n].port = 0;
+	}
 	name_rails(&rail_collection);
-	memcpy(ret_rails, rail_collection.rails, rail_collection.rail_count * sizeof(ret_rails[0]));
+	memcpy(ret_rails, rails, rail_collection.rail_count * sizeof(ret_rails[0]));
 	*ret_count = rail_collection.rail_count;
 	*ret_left_out = rail_collection.left_out;
 	return 0;
