@@ -29,9 +29,19 @@ static const char *transport_refusal(enum ibv_transport_type transport) {
 	return "a transport that libibverbs does not know";
 }
 
-static void inspect_transport(struct device_inspection *look) {
-	struct device_facts *facts = look->facts;
+static void inspection_conclude(struct device_inspection *look) {
+	look->facts->usable = look->refusal == 0;
+	look->facts->awaits_port = look->refusal == -ENETDOWN;
+}
+
+// Inspect a device. It is opened only if it may be usable, and stays open: look->context. Returns
+// 0, -ENOMEM or the driver's error; a missing capability is recorded as refusal.
+static int inspect_device(struct device_inspection *look) {
+	static const union ibv_gid none;
 	const char *refusal = transport_refusal(look->device->transport_type);
+	char reason[DEVICE_REASON_MAX + 1] = "";
+	struct device_facts *facts = look->facts;
+	int err;
 
 	memset(facts, 0, sizeof(*facts));
 	facts->port.gid_index = -1;
@@ -45,36 +55,18 @@ static void inspect_transport(struct device_inspection *look) {
 		);
 	if (refusal != NULL)
 		device_inspection_refuse(look, -ENOTSUP, "%s", refusal);
-}
-
-static void inspection_conclude(struct device_inspection *look) {
-	look->facts->usable = look->refusal == 0;
-	look->facts->awaits_port = look->refusal == -ENETDOWN;
-}
-
-static int inspection_open_failed(struct device_inspection *look, int err) {
-	char reason[DEVICE_REASON_MAX + 1] = "";
-
-	if (look->calls->open_reason != NULL)
-		look->calls->open_reason(look->device, reason, sizeof(reason));
-	if (reason[0] == '\0')
-		return device_inspection_fail(look, err, "open");
-	device_inspection_refuse(look, err, "%s", reason);
-	return err;
-}
-
-// Inspect a device. It is opened only if it may be usable, and stays open: look->context. Returns
-// 0, -ENOMEM or the driver's error; a missing capability is recorded as refusal.
-static int inspect_device(struct device_inspection *look) {
-	static const union ibv_gid none;
-	int err;
-
-	inspect_transport(look);
 	if (look->refusal != 0)
 		return 0;
+
 	err = look->calls->open(look->device, &look->context);
-	if (err != 0)
-		return inspection_open_failed(look, err);
+	if (err != 0) {
+		if (look->calls->open_reason != NULL)
+			look->calls->open_reason(look->device, reason, sizeof(reason));
+		if (reason[0] == '\0')
+			return device_inspection_fail(look, err, "open");
+		device_inspection_refuse(look, err, "%s", reason);
+		return err;
+	}
 	err = device_limits_inspect(look);
 	if (err != 0)
 		return err;
@@ -83,15 +75,6 @@ static int inspect_device(struct device_inspection *look) {
 	if (err == 0)
 		inspection_conclude(look);
 	return err;
-}
-
-static int inspect_and_close(struct device_inspection *look) {
-	int err = inspect_device(look);
-
-	if (look->context != NULL)
-		(void)look->calls->close(look->context);
-	// Other errors concern this device only and are in its reason
-	return err == -ENOMEM ? err : 0;
 }
 
 // List devices; a kernel without RDMA has none. *ret_devices may be NULL.
@@ -111,22 +94,16 @@ static uint64_t device_list_guid(const struct verbs_calls *calls, struct ibv_dev
 	return calls->device_guid != NULL ? calls->device_guid(device) : 0;
 }
 
-static uint32_t count_guid(
+// Return 0 for a GUID that several devices share (Soft-RoCE on VLANs of one interface): it
+// identifies none.
+static uint64_t guid_or_zero_if_shared(
 	const struct verbs_calls *calls, struct ibv_device **devices, uint32_t count, uint64_t guid
 ) {
 	uint32_t found = 0;
 
 	for (uint32_t n = 0; n < count; n++)
 		found += device_list_guid(calls, devices[n]) == guid;
-	return found;
-}
-
-// Return 0 for a GUID that several devices share (Soft-RoCE on VLANs of one interface): it
-// identifies none.
-static uint64_t guid_or_zero_if_shared(
-	const struct verbs_calls *calls, struct ibv_device **devices, uint32_t count, uint64_t guid
-) {
-	return count_guid(calls, devices, count, guid) > 1 ? 0 : guid;
+	return found > 1 ? 0 : guid;
 }
 
 int device_list(
@@ -153,7 +130,12 @@ int device_list(
 			.facts = &facts[i],
 		};
 
-		err = inspect_and_close(&look);
+		err = inspect_device(&look);
+		if (look.context != NULL)
+			(void)calls->close(look.context);
+		// Other errors concern this device only and are in its reason.
+		if (err != -ENOMEM)
+			err = 0;
 		facts[i].guid = guid_or_zero_if_shared(calls, devices, count, facts[i].guid);
 	}
 	if (devices != NULL)

@@ -13,7 +13,9 @@
 #define HOPS_MAX 255
 
 // Reject values that no device can have.
-static int check_numbers(const struct device_endpoint *theirs, char *reason) {
+static int check_values(const struct device_endpoint *theirs, char *reason) {
+	bool has_gid = !gid_is_zero(&theirs->gid);
+	char text[GID_TEXT_MAX + 1];
 	if (theirs->link > DEVICE_LINK_ETHERNET)
 		return device_format_reason(reason, -EBADMSG, "link %u is none", theirs->link);
 	if (device_mtu_code(theirs->mtu) == 0)
@@ -37,12 +39,6 @@ static int check_numbers(const struct device_endpoint *theirs, char *reason) {
 			reason, -EBADMSG, "no reads under way: in %u, out %u", theirs->reads_in_max,
 			theirs->reads_out_max
 		);
-	return 0;
-}
-
-static int check_address(const struct device_endpoint *theirs, char *reason) {
-	bool has_gid = !gid_is_zero(&theirs->gid);
-	char text[GID_TEXT_MAX + 1];
 
 	if (theirs->link == DEVICE_LINK_INFINIBAND && theirs->lid > LID_UNICAST_MAX)
 		return device_format_reason(reason, -EBADMSG, "lid 0x%x is multicast", theirs->lid);
@@ -58,16 +54,12 @@ static int check_address(const struct device_endpoint *theirs, char *reason) {
 	return 0;
 }
 
-static bool gids_share_subnet(const union ibv_gid *a, const union ibv_gid *b) {
-	return a->global.subnet_prefix == b->global.subnet_prefix;
-}
-
 // InfiniBand: return true if packets need a GRH. Within a subnet the LID is enough.
 static bool path_needs_grh(const struct device_port *own, const struct device_endpoint *theirs) {
 	if (own->grh_needed || own->lid == 0 || theirs->lid == 0)
 		return true;
 	return own->gid_index >= 0 && !gid_is_zero(&theirs->gid) &&
-	       !gids_share_subnet(&own->gid, &theirs->gid);
+	       own->gid.global.subnet_prefix != theirs->gid.global.subnet_prefix;
 }
 
 static const char *gid_family(const union ibv_gid *gid) {
@@ -139,10 +131,8 @@ int device_endpoint_check(
 	const struct device_endpoint *theirs,
 	char ret_reason[static DEVICE_REASON_MAX + 1]
 ) {
-	int err = check_numbers(theirs, ret_reason);
+	int err = check_values(theirs, ret_reason);
 
-	if (err == 0)
-		err = check_address(theirs, ret_reason);
 	if (err == 0)
 		err = check_fabric(own, theirs, ret_reason);
 	if (err == 0)

@@ -34,23 +34,6 @@ int device_event_fd(const struct device *device) {
 	return device->context->async_fd;
 }
 
-static void event_read_subject(const struct ibv_async_event *raw, struct device_event *event) {
-	switch (event->kind) {
-	case DEVICE_EVENT_PORT_ACTIVE:
-	case DEVICE_EVENT_PORT_DOWN:
-	case DEVICE_EVENT_PORT_CHANGED:
-		event->port = (uint8_t)raw->element.port_num;
-		break;
-	case DEVICE_EVENT_PAIR_FATAL:
-		event->queue_number = raw->element.qp->qp_num;
-		break;
-	case DEVICE_EVENT_COMPLETIONS_FATAL:
-	case DEVICE_EVENT_FATAL:
-	case DEVICE_EVENT_OTHER:
-		break;
-	}
-}
-
 int device_event(struct device *device, struct device_event *ret_event) {
 	struct device_event event = {.kind = DEVICE_EVENT_OTHER, .name = "unknown"};
 	struct ibv_async_event raw;
@@ -62,8 +45,21 @@ int device_event(struct device *device, struct device_event *ret_event) {
 		event.kind = known[raw.event_type].kind;
 		event.name = known[raw.event_type].name;
 	}
-	// Read it before the acknowledgement, after which the queue pair may be freed.
-	event_read_subject(&raw, &event);
+	// Read the subject before the acknowledgement, after which the queue pair may be freed.
+	switch (event.kind) {
+	case DEVICE_EVENT_PORT_ACTIVE:
+	case DEVICE_EVENT_PORT_DOWN:
+	case DEVICE_EVENT_PORT_CHANGED:
+		event.port = (uint8_t)raw.element.port_num;
+		break;
+	case DEVICE_EVENT_PAIR_FATAL:
+		event.queue_number = raw.element.qp->qp_num;
+		break;
+	case DEVICE_EVENT_COMPLETIONS_FATAL:
+	case DEVICE_EVENT_FATAL:
+	case DEVICE_EVENT_OTHER:
+		break;
+	}
 	device->calls->ack_async_event(&raw);
 	*ret_event = event;
 	return 0;

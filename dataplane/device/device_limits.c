@@ -20,23 +20,6 @@ static void limit_require(struct device_inspection *look, uint64_t value, const 
 		);
 }
 
-static void limits_require_all(struct device_inspection *look, const struct ibv_device_attr *attr) {
-	const struct device_limits *limits = &look->facts->limits;
-
-	limit_require(look, limits->pair_max, "max_qp");
-	limit_require(look, limits->queue_depth_max, "max_qp_wr");
-	limit_require(look, limit_clamp(attr->max_cq, UINT32_MAX), "max_cq");
-	limit_require(look, limits->completions_max, "max_cqe");
-	limit_require(look, limits->sge_max, "max_sge");
-	limit_require(look, limit_clamp(attr->max_pd, UINT32_MAX), "max_pd");
-	limit_require(look, limits->regions_max, "max_mr");
-	limit_require(look, limits->region_bytes_max, "max_mr_size");
-	// Without reads a peer's pulse cannot be read.
-	limit_require(look, limits->reads_out_max, "max_qp_init_rd_atom");
-	limit_require(look, limits->reads_in_max, "max_qp_rd_atom");
-	limit_require(look, attr->phys_port_cnt, "phys_port_cnt");
-}
-
 int device_limits_inspect(struct device_inspection *look) {
 	struct device_limits *limits = &look->facts->limits;
 	struct ibv_device_attr attr;
@@ -56,7 +39,18 @@ int device_limits_inspect(struct device_inspection *look) {
 	limits->reads_out_max = (uint8_t)limit_clamp(attr.max_qp_init_rd_atom, UINT8_MAX);
 	limits->reads_in_max = (uint8_t)limit_clamp(attr.max_qp_rd_atom, UINT8_MAX);
 	limits->atomics = attr.atomic_cap != IBV_ATOMIC_NONE;
-	limits_require_all(look, &attr);
+	limit_require(look, limits->pair_max, "max_qp");
+	limit_require(look, limits->queue_depth_max, "max_qp_wr");
+	limit_require(look, limit_clamp(attr.max_cq, UINT32_MAX), "max_cq");
+	limit_require(look, limits->completions_max, "max_cqe");
+	limit_require(look, limits->sge_max, "max_sge");
+	limit_require(look, limit_clamp(attr.max_pd, UINT32_MAX), "max_pd");
+	limit_require(look, limits->regions_max, "max_mr");
+	limit_require(look, limits->region_bytes_max, "max_mr_size");
+	// Without reads a peer's pulse cannot be read.
+	limit_require(look, limits->reads_out_max, "max_qp_init_rd_atom");
+	limit_require(look, limits->reads_in_max, "max_qp_rd_atom");
+	limit_require(look, attr.phys_port_cnt, "phys_port_cnt");
 	return 0;
 }
 

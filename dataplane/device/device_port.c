@@ -93,39 +93,6 @@ port_fill(struct device_inspection *look, uint8_t number, const struct ibv_port_
 	port->message_max = attr->max_msg_sz;
 }
 
-static void inspect_port_state(struct device_inspection *look) {
-	const struct device_port *port = &look->facts->port;
-
-	if (port->state != IBV_PORT_ACTIVE)
-		device_inspection_refuse(
-			look, -ENETDOWN, "port %u of %s is %s", port->number, look->facts->name,
-			device_port_state_name(port->state)
-		);
-	if (port->message_max == 0)
-		device_inspection_refuse(
-			look, -ENOTSUP, "port %u of %s reports 0 for max_msg_sz", port->number,
-			look->facts->name
-		);
-}
-
-static void clamp_mtu(struct device_inspection *look) {
-	struct device_port *port = &look->facts->port;
-	uint16_t wanted = look->settings->mtu;
-
-	if (port->active_mtu == 0)
-		device_inspection_refuse(
-			look, -ENOTSUP, "port %u of %s reports an MTU that there is not",
-			port->number, look->facts->name
-		);
-	if (wanted > port->active_mtu)
-		device_inspection_refuse(
-			look, -EINVAL, "mtu %u: port %u of %s has %u", wanted, port->number,
-			look->facts->name, port->active_mtu
-		);
-	else if (wanted != 0)
-		port->active_mtu = wanted;
-}
-
 // Return the GID entry that the settings name; refuse the device and return NULL if it is invalid.
 static const struct ibv_gid_entry *port_configured_gid(
 	struct device_inspection *look,
@@ -238,37 +205,30 @@ static int port_use_pkey(struct device_inspection *look, uint16_t index, bool *r
 	return 0;
 }
 
-static int inspect_named_pkey(struct device_inspection *look, uint16_t table_length) {
-	const struct device_port *port = &look->facts->port;
-	int index = look->settings->pkey_index, err;
-	bool full;
-
-	if (index >= table_length) {
-		device_inspection_refuse(
-			look, -EINVAL, "pkey_index %d: port %u of %s has %u P_Keys", index,
-			port->number, look->facts->name, table_length
-		);
-		return 0;
-	}
-	err = port_use_pkey(look, (uint16_t)index, &full);
-	if (err == 0 && port->pkey_index < 0)
-		device_inspection_refuse(
-			look, -ENETDOWN, "pkey_index %d: port %u of %s has no P_Key there", index,
-			port->number, look->facts->name
-		);
-	return err;
-}
-
 // Choose a P_Key. Limited members of a partition cannot reach each other, so the first full
 // membership is chosen. The subnet manager's entries there are the same on all nodes. Tables have
 // about 128 entries, and the first is nearly always a full membership.
 static int inspect_port_pkeys(struct device_inspection *look, uint16_t table_length) {
 	struct device_port *port = &look->facts->port;
 	bool full = false;
-	int err = 0;
+	int named = look->settings->pkey_index, err = 0;
 
-	if (look->settings->pkey_index != DEVICE_PKEY_AUTO)
-		return inspect_named_pkey(look, table_length);
+	if (named != DEVICE_PKEY_AUTO) {
+		if (named >= table_length) {
+			device_inspection_refuse(
+				look, -EINVAL, "pkey_index %d: port %u of %s has %u P_Keys", named,
+				port->number, look->facts->name, table_length
+			);
+			return 0;
+		}
+		err = port_use_pkey(look, (uint16_t)named, &full);
+		if (err == 0 && port->pkey_index < 0)
+			device_inspection_refuse(
+				look, -ENETDOWN, "pkey_index %d: port %u of %s has no P_Key there",
+				named, port->number, look->facts->name
+			);
+		return err;
+	}
 	for (uint16_t index = 0; index < table_length && !full && err == 0; index++)
 		err = port_use_pkey(look, index, &full);
 	if (err == 0 && port->pkey_index < 0)
@@ -283,6 +243,8 @@ int device_port_inspect(
 	struct device_inspection *look, uint8_t number, const union ibv_gid *before
 ) {
 	struct device_facts *facts = look->facts;
+	struct device_port *port = &facts->port;
+	uint16_t wanted_mtu = look->settings->mtu;
 	struct ibv_port_attr attr;
 	int err;
 
@@ -299,15 +261,36 @@ int device_port_inspect(
 	if (err != 0)
 		return err;
 	port_fill(look, number, &attr);
-	inspect_port_state(look);
+	if (port->state != IBV_PORT_ACTIVE)
+		device_inspection_refuse(
+			look, -ENETDOWN, "port %u of %s is %s", port->number, facts->name,
+			device_port_state_name(port->state)
+		);
+	if (port->message_max == 0)
+		device_inspection_refuse(
+			look, -ENOTSUP, "port %u of %s reports 0 for max_msg_sz", port->number,
+			facts->name
+		);
 	err = inspect_port_gids(look, attr.gid_tbl_len, before);
 	if (err != 0)
 		return err;
-	facts->port.subnet = device_subnet_of(&facts->port);
-	clamp_mtu(look);
+	port->subnet = device_subnet_of(port);
+
+	if (port->active_mtu == 0)
+		device_inspection_refuse(
+			look, -ENOTSUP, "port %u of %s reports an MTU that there is not",
+			port->number, facts->name
+		);
+	if (wanted_mtu > port->active_mtu)
+		device_inspection_refuse(
+			look, -EINVAL, "mtu %u: port %u of %s has %u", wanted_mtu, port->number,
+			facts->name, port->active_mtu
+		);
+	else if (wanted_mtu != 0)
+		port->active_mtu = wanted_mtu;
 	err = inspect_port_pkeys(look, attr.pkey_tbl_len);
 	if (err != 0)
 		return err;
-	device_sysfs_netdev(facts->path, number, facts->port.gid_index, facts->netdev);
+	device_sysfs_netdev(facts->path, number, port->gid_index, facts->netdev);
 	return 0;
 }

@@ -62,15 +62,6 @@ static uint8_t find_prefix(const union ibv_gid *gid) {
 	return bits;
 }
 
-static void clear_host_bits(uint8_t bytes[static 16], uint8_t bits) {
-	for (uint32_t n = 0; n < 16; n++) {
-		uint32_t left = bits > 8 * n ? bits - 8 * n : 0;
-
-		if (left < 8)
-			bytes[n] &= (uint8_t)(0xff00 >> left);
-	}
-}
-
 struct device_subnet device_subnet_of(const struct device_port *port) {
 	struct device_subnet subnet = {.kind = DEVICE_SUBNET_UNKNOWN};
 
@@ -87,7 +78,12 @@ struct device_subnet device_subnet_of(const struct device_port *port) {
 	if (subnet.kind == DEVICE_SUBNET_UNKNOWN)
 		return subnet;
 	memcpy(subnet.bytes, port->gid.raw, sizeof(subnet.bytes));
-	clear_host_bits(subnet.bytes, subnet.bits);
+	for (uint32_t n = 0; n < sizeof(subnet.bytes); n++) {
+		uint32_t left = subnet.bits > 8 * n ? subnet.bits - 8 * n : 0;
+
+		if (left < 8)
+			subnet.bytes[n] &= (uint8_t)(0xff00 >> left); // host bits
+	}
 	return subnet;
 }
 

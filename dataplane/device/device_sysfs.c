@@ -46,34 +46,6 @@ static bool is_pci_address(const char *text) {
 	return true;
 }
 
-// Return the PCI function of a device: the last one in its path, because auxiliary devices may be
-// below it. Truncates `path` behind it.
-static const char *find_pci(char *path) {
-	for (char *last = strrchr(path, '/'); last != NULL; last = strrchr(path, '/')) {
-		if (is_pci_address(last + 1))
-			return last + 1;
-		*last = '\0';
-	}
-	return NULL;
-}
-
-static void read_pci(const char *device_path, struct device_facts *facts) {
-	char path[PATH_MAX], file[PATH_MAX + 16], line[32];
-	const char *address;
-	int64_t node;
-
-	if (realpath(device_path, path) == NULL)
-		return;
-	address = find_pci(path);
-	if (address == NULL || strlen(address) >= sizeof(facts->pci))
-		return;
-	snprintf(facts->pci, sizeof(facts->pci), "%s", address);
-	snprintf(file, sizeof(file), "%s/numa_node", path);
-	if (read_line(file, line, sizeof(line)) &&
-	    parse_i64(line, strlen(line), 0, INT_MAX, NULL, &node) == 0)
-		facts->numa_node = (int)node;
-}
-
 // Return whether the kernel implements the device in software. Such a device has no parent device,
 // so it has no link `device`. Older kernels give it the parent device of its network interface.
 // Soft-RoCE is then recognized by its file `parent`.
@@ -89,7 +61,9 @@ static bool device_is_software(const char *path) {
 
 void device_sysfs_inspect(struct device_inspection *look) {
 	struct device_facts *facts = look->facts;
-	char link[DEVICE_PATH_MAX + 16];
+	char link[DEVICE_PATH_MAX + 16], path[PATH_MAX], file[PATH_MAX + 16], line[32];
+	char *address;
+	int64_t node;
 
 	facts->numa_node = -1;
 	snprintf(facts->path, sizeof(facts->path), "%s", look->device->ibdev_path);
@@ -103,7 +77,23 @@ void device_sysfs_inspect(struct device_inspection *look) {
 	}
 	facts->responder = DEVICE_RESPONDER_HARDWARE;
 	snprintf(link, sizeof(link), "%s/device", facts->path);
-	read_pci(link, facts);
+	if (realpath(link, path) == NULL)
+		return;
+
+	// The PCI function is the last one in the path, because auxiliary devices may be below it.
+	// Cut the path behind it.
+	address = strrchr(path, '/');
+	while (address != NULL && !is_pci_address(address + 1)) {
+		*address = '\0';
+		address = strrchr(path, '/');
+	}
+	if (address == NULL || strlen(address + 1) >= sizeof(facts->pci))
+		return;
+	snprintf(facts->pci, sizeof(facts->pci), "%s", address + 1);
+	snprintf(file, sizeof(file), "%s/numa_node", path);
+	if (read_line(file, line, sizeof(line)) &&
+	    parse_i64(line, strlen(line), 0, INT_MAX, NULL, &node) == 0)
+		facts->numa_node = (int)node;
 }
 
 static bool read_interface_name(const char *file, char *netdev, size_t size) {
@@ -115,21 +105,12 @@ static bool read_interface_name(const char *file, char *netdev, size_t size) {
 	return true;
 }
 
-static bool interface_is_of_port(const char *directory, const char *name, uint8_t port) {
-	char file[PATH_MAX], line[16];
-	uint64_t number;
-
-	snprintf(file, sizeof(file), "%s/%s/dev_port", directory, name);
-	return read_line(file, line, sizeof(line)) &&
-	       parse_u64(line, strlen(line), 0, UINT8_MAX, NULL, &number) == 0 &&
-	       number + 1 == port; // dev_port counts from 0
-}
-
 // Find an interface of the same PCI function, for example one of IPoIB.
 static void find_by_dev_port(const char *path, uint8_t port, char *netdev, size_t size) {
-	char directory[DEVICE_PATH_MAX + 16];
+	char directory[DEVICE_PATH_MAX + 16], file[PATH_MAX], line[16];
 	scoped_dir DIR *dir = NULL;
 	struct dirent *entry;
+	uint64_t number;
 
 	snprintf(directory, sizeof(directory), "%s/device/net", path);
 	dir = opendir(directory);
@@ -138,7 +119,10 @@ static void find_by_dev_port(const char *path, uint8_t port, char *netdev, size_
 	while ((entry = readdir(dir)) != NULL) { // NOLINT(concurrency-mt-unsafe): ours alone
 		if (entry->d_name[0] == '.' || strlen(entry->d_name) >= size)
 			continue;
-		if (interface_is_of_port(directory, entry->d_name, port))
+		snprintf(file, sizeof(file), "%s/%s/dev_port", directory, entry->d_name);
+		if (read_line(file, line, sizeof(line)) &&
+		    parse_u64(line, strlen(line), 0, UINT8_MAX, NULL, &number) == 0 &&
+		    number + 1 == port) // dev_port counts from 0
 			snprintf(netdev, size, "%s", entry->d_name);
 	}
 }

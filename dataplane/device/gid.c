@@ -22,17 +22,15 @@ bool gid_is_loopback(const union ibv_gid *gid) {
 	return gid_is_ipv4(gid) && gid->raw[12] == 127;
 }
 
-static enum gid_scope scope_of_ipv4(const uint8_t address[static 4]) {
-	if (address[0] == 0 || address[0] >= 224)
-		return GID_SCOPE_NONE;
-	return address[0] == 169 && address[1] == 254 ? GID_SCOPE_LINK : GID_SCOPE_GLOBAL;
-}
-
 enum gid_scope gid_scope(const union ibv_gid *gid) {
+	const uint8_t *v4 = gid->raw + 12;
 	struct in6_addr address;
 
-	if (gid_is_ipv4(gid))
-		return scope_of_ipv4(gid->raw + 12);
+	if (gid_is_ipv4(gid)) {
+		if (v4[0] == 0 || v4[0] >= 224)
+			return GID_SCOPE_NONE;
+		return v4[0] == 169 && v4[1] == 254 ? GID_SCOPE_LINK : GID_SCOPE_GLOBAL;
+	}
 	memcpy(&address, gid->raw, sizeof(address));
 	if (IN6_IS_ADDR_UNSPECIFIED(&address) || IN6_IS_ADDR_LOOPBACK(&address) ||
 	    IN6_IS_ADDR_MULTICAST(&address))

@@ -49,30 +49,24 @@ bool uevent_is_about_rdma(const char *bytes, size_t size) {
 	return false;
 }
 
-// Read one message. Returns -EAGAIN if there is none.
-static int uevent_read_one(int fd, bool *ret_ours) {
-	char bytes[MESSAGE_BYTES];
-	struct sockaddr_nl from = {.nl_pid = UINT32_MAX};
-	socklen_t from_size = sizeof(from);
-	ssize_t size = recvfrom(fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &from_size);
-
-	if (size < 0 && errno == ENOBUFS) {
-		*ret_ours = true;
-		return 0;
-	}
-	if (size < 0)
-		return neg_errno();
-	// Accept only messages of the kernel, whose port id is 0.
-	if (from.nl_pid == 0 && uevent_is_about_rdma(bytes, (size_t)size))
-		*ret_ours = true;
-	return 0;
-}
-
 bool uevent_read(int fd) {
+	char bytes[MESSAGE_BYTES];
 	bool ours = false;
-	int err = 0;
 
-	for (int n = 0; n < MESSAGES_MAX && (err == 0 || err == -EINTR); n++)
-		err = uevent_read_one(fd, &ours);
+	for (int n = 0; n < MESSAGES_MAX; n++) {
+		struct sockaddr_nl from = {.nl_pid = UINT32_MAX};
+		socklen_t from_size = sizeof(from);
+		ssize_t size =
+			recvfrom(fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &from_size);
+
+		if (size < 0 && errno == EINTR)
+			continue;
+		if (size < 0 && errno != ENOBUFS)
+			break;
+		// ENOBUFS: messages were lost, and any of them may have been about RDMA. Else
+		// accept only messages of the kernel, whose port id is 0.
+		if (size < 0 || (from.nl_pid == 0 && uevent_is_about_rdma(bytes, (size_t)size)))
+			ours = true;
+	}
 	return ours;
 }

@@ -62,25 +62,6 @@ static bool parse_number(const char *text, size_t length, uint32_t *ret_number) 
 	return true;
 }
 
-static void read_irqs(const char *device, struct irqs *irqs) {
-	char path[PATH_MAX];
-	const struct dirent *entry;
-	DIR *directory;
-
-	irqs->count = 0;
-	snprintf(path, sizeof(path), "%s/device/msi_irqs", device);
-	directory = opendir(path);
-	if (directory == NULL)
-		return;
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): a stream of our own
-	while ((entry = readdir(directory)) != NULL && irqs->count < IRQS_MAX) {
-		if (parse_number(entry->d_name, strlen(entry->d_name), &irqs->numbers[irqs->count]))
-			irqs->count++;
-	}
-	closedir(directory);
-	qsort(irqs->numbers, irqs->count, sizeof(irqs->numbers[0]), compare_numbers);
-}
-
 // Return the vector in a handler's name: 3 in "mlx5_comp3@pci:0000:17:00.0".
 static bool vector_of_handler(const char *name, uint32_t *ret_vector) {
 	static const char *const marks[] = {"comp", "nq-", "ceq-", "CEQ-"};
@@ -150,45 +131,52 @@ static bool cpu_sets_overlap(const struct cpu_set *a, const struct cpu_set *b) {
 	return false;
 }
 
-static enum nearness vector_judge(
-	const struct cpu_set *goes_to, uint32_t cpu, const struct cpu_set *node, bool node_known
-) {
-	if (cpu_set_has(goes_to, cpu))
-		return cpu_set_count(goes_to) == 1 ? NEAR_CPU_ALONE : NEAR_CPU;
-	return node_known && cpu_sets_overlap(goes_to, node) ? NEAR_NODE : NEAR_UNKNOWN;
-}
-
+// Judge each vector by the processors that its interrupt of the device goes to.
 static void vectors_judge(
-	const char *root, const struct irqs *irqs, uint32_t cpu, uint32_t count, uint8_t *nearness
+	const char *root,
+	const char *device,
+	uint32_t cpu,
+	uint32_t count,
+	struct irqs *irqs,
+	uint8_t *nearness
 ) {
-	uint32_t named = 0, first = irqs->count > count ? irqs->count - count : 0;
+	uint32_t named = 0, first, vector;
+	const struct dirent *entry;
 	struct cpu_set node, goes_to;
-	bool node_known = cpus_of_node(root, cpu, &node);
-	uint32_t vector;
+	bool node_known;
+	char path[PATH_MAX];
+	DIR *directory;
 
+	snprintf(path, sizeof(path), "%s/device/msi_irqs", device);
+	directory = opendir(path);
+	if (directory == NULL)
+		return;
+	irqs->count = 0;
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): a stream of our own
+	while ((entry = readdir(directory)) != NULL && irqs->count < IRQS_MAX) {
+		if (parse_number(entry->d_name, strlen(entry->d_name), &irqs->numbers[irqs->count]))
+			irqs->count++;
+	}
+	closedir(directory);
+	qsort(irqs->numbers, irqs->count, sizeof(irqs->numbers[0]), compare_numbers);
+
+	node_known = cpus_of_node(root, cpu, &node);
+	first = irqs->count > count ? irqs->count - count : 0;
 	for (uint32_t n = 0; n < irqs->count; n++)
 		named += vector_of_irq(root, irqs->numbers[n], &vector);
 	for (uint32_t n = 0; n < irqs->count; n++) {
 		vector = n - first; // wraps for interrupts before the vectors
 		if (named > 0 && !vector_of_irq(root, irqs->numbers[n], &vector))
 			continue;
-		if (vector < count && cpus_of_irq(root, irqs->numbers[n], &goes_to))
-			nearness[vector] = (uint8_t)vector_judge(&goes_to, cpu, &node, node_known);
+		if (vector >= count || !cpus_of_irq(root, irqs->numbers[n], &goes_to))
+			continue;
+		if (cpu_set_has(&goes_to, cpu))
+			nearness[vector] = cpu_set_count(&goes_to) == 1 ? NEAR_CPU_ALONE : NEAR_CPU;
+		else
+			nearness[vector] = node_known && cpu_sets_overlap(&goes_to, &node)
+						   ? NEAR_NODE
+						   : NEAR_UNKNOWN;
 	}
-}
-
-static uint32_t vector_take_turn(const uint8_t *nearness, uint32_t count, uint32_t turn) {
-	uint8_t best = NEAR_UNKNOWN;
-	uint32_t alike = 0, vector = 0;
-
-	for (uint32_t n = 0; n < count; n++)
-		best = nearness[n] > best ? nearness[n] : best;
-	for (uint32_t n = 0; n < count; n++)
-		alike += nearness[n] == best;
-	turn %= alike;
-	while (nearness[vector] != best || turn-- > 0)
-		vector++;
-	return vector;
 }
 
 uint32_t vector_choose(
@@ -196,6 +184,8 @@ uint32_t vector_choose(
 ) {
 	scoped_mem struct irqs *irqs = NULL;
 	scoped_mem uint8_t *nearness = NULL;
+	uint32_t alike = 0, vector = 0, turn;
+	uint8_t best = NEAR_UNKNOWN;
 
 	if (count <= 1)
 		return 0;
@@ -203,9 +193,16 @@ uint32_t vector_choose(
 	irqs = malloc(sizeof(*irqs));
 	if (nearness == NULL || irqs == NULL)
 		return wish->turn % count;
-	if (wish->cpu != VECTOR_CPU_ANY && device[0] != '\0') {
-		read_irqs(device, irqs);
-		vectors_judge(root, irqs, wish->cpu, count, nearness);
-	}
-	return vector_take_turn(nearness, count, wish->turn);
+	if (wish->cpu != VECTOR_CPU_ANY && device[0] != '\0')
+		vectors_judge(root, device, wish->cpu, count, irqs, nearness);
+
+	// Callers take turns among the nearest vectors.
+	for (uint32_t n = 0; n < count; n++)
+		best = nearness[n] > best ? nearness[n] : best;
+	for (uint32_t n = 0; n < count; n++)
+		alike += nearness[n] == best;
+	turn = wish->turn % alike;
+	while (nearness[vector] != best || turn-- > 0)
+		vector++;
+	return vector;
 }
