@@ -75,35 +75,24 @@ static void argument_add(struct start *start, const char *argument) {
 	start->arguments[start->count++] = (char *)argument;
 }
 
-// Let EAL's one lcore run on all processors of the process; EAL's helper threads inherit this.
-static int format_lcores(char *text, size_t size) {
+static int build_arguments(struct start *start, const struct eal_config *config) {
+	struct eal_facts *facts = &start->facts;
 	char list[LCORES_BYTES - 8];
 	struct cpu_set allowed;
 	int err = cpu_set_get_allowed(&allowed);
 
 	if (err != 0)
 		return err;
-	cpu_set_format(&allowed, list, sizeof(list));
+	// EAL's one lcore runs on all processors of the process; EAL's helper threads inherit this.
 	// If the list is too long, use only its first processor.
+	cpu_set_format(&allowed, list, sizeof(list));
 	if (strstr(list, "...") != NULL)
 		snprintf(list, sizeof(list), "%u", cpu_set_next(&allowed, 0));
-	snprintf(text, size, "0@(%s)", list);
-	return 0;
-}
+	snprintf(start->lcores, sizeof(start->lcores), "0@(%s)", list);
 
-static bool wants_huge_pages(enum eal_memory memory) {
-	if (memory == EAL_MEMORY_AUTO)
-		return eal_directory_has_huge_page("/sys/kernel/mm/hugepages");
-	return memory == EAL_MEMORY_HUGE;
-}
-
-static int build_arguments(struct start *start, const struct eal_config *config) {
-	struct eal_facts *facts = &start->facts;
-	int err = format_lcores(start->lcores, sizeof(start->lcores));
-
-	if (err != 0)
-		return err;
-	facts->huge_pages = wants_huge_pages(config->memory);
+	facts->huge_pages = config->memory == EAL_MEMORY_HUGE;
+	if (config->memory == EAL_MEMORY_AUTO)
+		facts->huge_pages = eal_directory_has_huge_page("/sys/kernel/mm/hugepages");
 	eal_directory_prefix(config->name, facts->file_prefix, sizeof(facts->file_prefix));
 	snprintf(start->memory, sizeof(start->memory), "%u", config->memory_mib);
 	argument_add(start, "tocsin");

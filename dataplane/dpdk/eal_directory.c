@@ -31,19 +31,6 @@ void eal_directory_remove(const char *path) {
 	(void)rmdir(path);
 }
 
-static bool has_free_page(int dir, const char *size) {
-	char path[300], count[32];
-	scoped_fd int fd = -1;
-	ssize_t length;
-
-	snprintf(path, sizeof(path), "%s/free_hugepages", size);
-	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	length = read(fd, count, sizeof(count));
-	return length > 0 && count[0] >= '1' && count[0] <= '9';
-}
-
 bool eal_directory_has_huge_page(const char *path) {
 	scoped_dir DIR *dir = opendir(path);
 	struct dirent *entry;
@@ -51,7 +38,17 @@ bool eal_directory_has_huge_page(const char *path) {
 
 	if (dir == NULL)
 		return false;
-	while (!found && (entry = readdir(dir)) != NULL) // NOLINT(concurrency-mt-unsafe): as above
-		found = has_free_page(dirfd(dir), entry->d_name);
+	while (!found && (entry = readdir(dir)) != NULL
+	) { // NOLINT(concurrency-mt-unsafe): as above
+		char file[300], count[32];
+		scoped_fd int fd = -1;
+		ssize_t length = 0;
+
+		snprintf(file, sizeof(file), "%s/free_hugepages", entry->d_name);
+		fd = openat(dirfd(dir), file, O_RDONLY | O_CLOEXEC);
+		if (fd >= 0)
+			length = read(fd, count, sizeof(count));
+		found = length > 0 && count[0] >= '1' && count[0] <= '9';
+	}
 	return found;
 }
