@@ -20,12 +20,6 @@ static uint32_t min_u32(uint32_t a, uint32_t b) {
 	return a < b ? a : b;
 }
 
-static bool config_is_valid(const struct lane_config *config) {
-	return config->pair_max > 0 && config->pair_max <= LANE_PAIRS_MAX && config->depth > 0 &&
-	       config->depth <= LANE_DEPTH_MAX && config->op_max > 0 &&
-	       config->op_max <= LANE_OPS_MAX && config->drain_ns > 0;
-}
-
 // Clamp the configuration so that the completion queue holds all that may be posted.
 static int config_clamp(struct lane *lane, const struct lane_config *config) {
 	const struct device_facts *facts = device_facts(config->device);
@@ -59,15 +53,6 @@ static int create_channel(struct lane *lane) {
 	return err;
 }
 
-// Without a channel there are no interrupts, so the vector does not matter.
-static uint32_t choose_vector(const struct lane *lane, const struct vector_preference *wish) {
-	int count = device_context(lane->device)->num_comp_vectors;
-
-	if (lane->channel == NULL || count <= 1)
-		return 0;
-	return vector_choose("", device_facts(lane->device)->path, (uint32_t)count, wish);
-}
-
 static int create_stamped_queue(struct lane *lane, uint32_t vector) {
 	const struct verbs_calls *calls = device_calls(lane->device);
 	const struct ibv_cq_init_attr_ex attr = {
@@ -96,8 +81,12 @@ static int create_stamped_queue(struct lane *lane, uint32_t vector) {
 static int create_queue(struct lane *lane, const struct vector_preference *wish) {
 	const struct verbs_calls *calls = device_calls(lane->device);
 	struct ibv_context *context = device_context(lane->device);
-	uint32_t vector = choose_vector(lane, wish);
-	int err;
+	int count = context->num_comp_vectors, err;
+	uint32_t vector = 0;
+
+	// Without a channel there are no interrupts, so the vector does not matter.
+	if (lane->channel != NULL && count > 1)
+		vector = vector_choose("", device_facts(lane->device)->path, (uint32_t)count, wish);
 
 	if (lane->stamps != LANE_STAMPS_NONE)
 		return create_stamped_queue(lane, vector);
@@ -164,26 +153,6 @@ static void lane_read_events(void *ctx) {
 	}
 }
 
-static void lane_init_lists(struct lane *lane) {
-	TAILQ_INIT(&lane->ready);
-	TAILQ_INIT(&lane->full);
-	TAILQ_INIT(&lane->draining);
-	TAILQ_INIT(&lane->drained);
-	TAILQ_INIT(&lane->swept);
-	STAILQ_INIT(&lane->untold);
-	for (uint32_t n = 0; n < LANE_POST_BATCH; n++) {
-		lane->sends[n].sg_list = &lane->sges[n];
-		lane->receives[n].sg_list = &lane->sges[n];
-	}
-	lane->poll = (struct worker_poll){.poll = lane_run_step, .ctx = lane, .fd = -1};
-	atomic_init(&lane->events, lane->channel != NULL);
-	if (lane->channel == NULL)
-		return;
-	lane->poll.fd = lane->channel->fd;
-	lane->poll.arm = lane_arm;
-	lane->poll.woken = lane_read_events;
-}
-
 uint64_t lane_chain_bytes(const struct device_facts *facts) {
 	bool kernel = facts->responder == DEVICE_RESPONDER_KERNEL && facts->path[0] != '\0';
 
@@ -194,7 +163,9 @@ int lane_create(const struct lane_config *config, struct lane **ret_lane) {
 	struct lane *lane;
 	int err;
 
-	if (!config_is_valid(config))
+	if (config->pair_max == 0 || config->pair_max > LANE_PAIRS_MAX || config->depth == 0 ||
+	    config->depth > LANE_DEPTH_MAX || config->op_max == 0 ||
+	    config->op_max > LANE_OPS_MAX || config->drain_ns == 0)
 		return -EINVAL;
 	lane = near_alloc(config->near, sizeof(*lane));
 	if (lane == NULL)
@@ -220,64 +191,61 @@ int lane_create(const struct lane_config *config, struct lane **ret_lane) {
 		(void)lane_destroy(lane);
 		return err;
 	}
-	lane_init_lists(lane);
+	TAILQ_INIT(&lane->ready);
+	TAILQ_INIT(&lane->full);
+	TAILQ_INIT(&lane->draining);
+	TAILQ_INIT(&lane->drained);
+	TAILQ_INIT(&lane->swept);
+	STAILQ_INIT(&lane->untold);
+	for (uint32_t n = 0; n < LANE_POST_BATCH; n++) {
+		lane->sends[n].sg_list = &lane->sges[n];
+		lane->receives[n].sg_list = &lane->sges[n];
+	}
+	lane->poll = (struct worker_poll){.poll = lane_run_step, .ctx = lane, .fd = -1};
+	atomic_init(&lane->events, lane->channel != NULL);
+	if (lane->channel != NULL) {
+		lane->poll.fd = lane->channel->fd;
+		lane->poll.arm = lane_arm;
+		lane->poll.woken = lane_read_events;
+	}
 	*ret_lane = lane;
 	return 0;
 }
 
-// Destroy the completion queue. All events must be acknowledged first, else the driver waits.
-static int destroy_queue(struct lane *lane) {
-	const struct verbs_calls *calls = device_calls(lane->device);
-	int err;
-
-	if (lane->cq == NULL)
-		return 0;
-	if (lane->unacked > 0)
-		calls->ack_cq_events(lane->cq, lane->unacked);
-	lane->unacked = 0;
-	err = device_release_result(lane->device, calls->destroy_cq(lane->cq));
-	if (err == 0)
-		lane->cq = NULL;
-	return err;
-}
-
-// Destroy the channel. libibverbs keeps it while its completion queue exists. For a lost device the
-// kernel has neither: the descriptor is closed and the library keeps the struct.
-static int destroy_channel(struct lane *lane) {
-	int err;
-
-	if (lane->channel == NULL)
-		return 0;
-	err = device_calls(lane->device)->destroy_comp_channel(lane->channel);
-	if (err != 0 && device_is_lost(lane->device)) {
-		close(lane->channel->fd);
-		err = 0;
-	}
-	if (err == 0)
-		lane->channel = NULL;
-	return err;
-}
-
-// Destroy pairs whose destruction the driver refused earlier.
-static int destroy_pairs(struct lane *lane) {
-	int err = 0;
-
-	for (uint32_t slot = 0; lane->made != NULL && slot < lane->pair_max && err == 0; slot++)
-		err = pair_destroy(lane->made[slot]);
-	return err;
-}
-
 int lane_destroy(struct lane *lane) {
-	int err;
+	const struct verbs_calls *calls;
+	int err = 0;
 
 	if (lane == NULL)
 		return 0;
 	must(lane_pairs(lane) == 0 && lane_ops(lane) == 0);
-	err = destroy_pairs(lane);
-	if (err == 0)
-		err = destroy_queue(lane);
-	if (err == 0)
-		err = destroy_channel(lane);
+	calls = device_calls(lane->device);
+
+	// The driver may have refused to destroy these pairs earlier.
+	for (uint32_t slot = 0; lane->made != NULL && slot < lane->pair_max && err == 0; slot++)
+		err = pair_destroy(lane->made[slot]);
+
+	// Acknowledge all events before the queue is destroyed, else the driver waits for them.
+	if (err == 0 && lane->cq != NULL) {
+		if (lane->unacked > 0)
+			calls->ack_cq_events(lane->cq, lane->unacked);
+		lane->unacked = 0;
+		err = device_release_result(lane->device, calls->destroy_cq(lane->cq));
+		if (err == 0)
+			lane->cq = NULL;
+	}
+
+	// libibverbs keeps the channel while its completion queue exists. For a lost device the
+	// kernel has neither: the descriptor is closed and the library keeps the struct.
+	if (err == 0 && lane->channel != NULL) {
+		err = calls->destroy_comp_channel(lane->channel);
+		if (err != 0 && device_is_lost(lane->device)) {
+			close(lane->channel->fd);
+			err = 0;
+		}
+		if (err == 0)
+			lane->channel = NULL;
+	}
 	if (err != 0)
 		return err;
 	device_put(lane->device);

@@ -70,31 +70,6 @@ static __attribute__((noinline)) void pair_fail_by_completion(
 	lane_pair_fail(lane, pair, &cause);
 }
 
-// Record the result of a receive; these fields are valid because it succeeded.
-static void receive_set_result(struct lane_work *work, const struct ibv_wc *wc) {
-	if (wc->byte_len < work->length)
-		work->length = wc->byte_len;
-	if ((wc->wc_flags & IBV_WC_WITH_IMM) != 0)
-		work->op->immediate = ntohl(wc->imm_data);
-}
-
-// Return the credits of completed work requests at the end of the ring.
-static void queue_release_credits(struct lane *lane, struct lane_queue *queue) {
-	uint32_t tail = queue->tail;
-
-	while (tail != queue->head && queue_work(queue, tail)->done)
-		tail++;
-	lane->under_way -= tail - queue->tail;
-	queue->tail = tail;
-}
-
-static void pair_continue(struct lane *lane, struct pair *pair) {
-	if (__builtin_expect(pair->state != PAIR_READY, 0))
-		lane_drain_check(lane, pair);
-	else if (pair->list == &lane->full || (pair->list == NULL && pair_has_work(pair)))
-		pair_move(pair, &lane->ready);
-}
-
 // Complete earlier requests without a completion of their own. They succeeded, unless this one was
 // flushed. Then they may have been flushed too and must not count as successes.
 static void complete_earlier(
@@ -114,38 +89,50 @@ static void complete_earlier(
 	}
 }
 
-// Refine the cause of a failing pair: the error behind a flush may arrive after the flush.
-static void refine_cause(struct lane *lane, struct pair *pair, const struct ibv_wc *wc) {
-	if (pair->state != PAIR_READY && wc->status != IBV_WC_SUCCESS)
-		pair_fail_by_completion(lane, pair, NULL, wc);
-}
-
 // Handle one completion. Returns false if it matches no posted request.
 static bool completion_handle(struct lane *lane, const struct ibv_wc *wc) {
 	uint32_t slot = (uint32_t)(wc->wr_id >> WR_SLOT_SHIFT);
 	struct pair *pair = slot < lane->pair_max ? lane->pairs[slot] : NULL;
+	bool is_receive = (wc->wr_id & WR_RECEIVE) != 0;
 	struct lane_queue *queue;
 	struct lane_work *work;
-	uint32_t ahead, place;
+	uint32_t ahead, place, tail;
 
 	if (pair == NULL || (wc->wr_id ^ pair->wr_base) >> WR_GENERATION_SHIFT != 0)
 		return false;
-	queue = (wc->wr_id & WR_RECEIVE) != 0 ? &pair->receives : &pair->sends;
+	queue = is_receive ? &pair->receives : &pair->sends;
 	ahead = ((uint32_t)wc->wr_id - queue->tail) & WR_PLACE_MASK;
 	place = queue->tail + ahead;
 	work = queue_work(queue, place);
 	if (ahead >= queue_posted(queue) || work->done) {
-		refine_cause(lane, pair, wc);
+		// The error behind a flush may arrive after the flush.
+		if (pair->state != PAIR_READY && wc->status != IBV_WC_SUCCESS)
+			pair_fail_by_completion(lane, pair, NULL, wc);
 		return false;
 	}
 	complete_earlier(lane, pair, queue, place, wc->status);
-	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0))
+	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0)) {
 		pair_fail_by_completion(lane, pair, work->op, wc);
-	else if ((wc->wr_id & WR_RECEIVE) != 0)
-		receive_set_result(work, wc);
+	} else if (is_receive) {
+		// These fields are valid only for a receive that succeeded.
+		if (wc->byte_len < work->length)
+			work->length = wc->byte_len;
+		if ((wc->wc_flags & IBV_WC_WITH_IMM) != 0)
+			work->op->immediate = ntohl(wc->imm_data);
+	}
 	lane_work_done(lane, pair, work, wc->status);
-	queue_release_credits(lane, queue);
-	pair_continue(lane, pair);
+
+	// Return the credits of completed work requests at the end of the ring.
+	tail = queue->tail;
+	while (tail != queue->head && queue_work(queue, tail)->done)
+		tail++;
+	lane->under_way -= tail - queue->tail;
+	queue->tail = tail;
+
+	if (__builtin_expect(pair->state != PAIR_READY, 0))
+		lane_drain_check(lane, pair);
+	else if (pair->list == &lane->full || (pair->list == NULL && pair_has_work(pair)))
+		pair_move(pair, &lane->ready);
 	return true;
 }
 
@@ -163,43 +150,33 @@ static __attribute__((noinline)) void lane_fail_all_pairs(struct lane *lane) {
 	}
 }
 
-static void read_stamped_completion(struct lane *lane, uint32_t n) {
-	struct ibv_cq_ex *cq = lane->stamped;
-	struct ibv_wc *wc = &lane->wcs[n];
-
-	*wc = (struct ibv_wc){.wr_id = cq->wr_id, .status = cq->status};
-	if (wc->status != IBV_WC_SUCCESS) {
-		wc->vendor_err = ibv_wc_read_vendor_err(cq);
-	} else if ((wc->wr_id & WR_RECEIVE) != 0) {
-		wc->byte_len = ibv_wc_read_byte_len(cq);
-		wc->wc_flags = ibv_wc_read_wc_flags(cq);
-		if ((wc->wc_flags & IBV_WC_WITH_IMM) != 0)
-			wc->imm_data = ibv_wc_read_imm_data(cq);
-	}
-	lane->wc_stamps[n] = lane->stamps == LANE_STAMPS_RAW
-				     ? ibv_wc_read_completion_ts(cq)
-				     : ibv_wc_read_completion_wallclock_ns(cq);
-}
-
 // Poll a queue with stamps, like ibv_poll_cq() for one without.
 static __attribute__((noinline)) int poll_stamped(struct lane *lane) {
 	struct ibv_poll_cq_attr attr = {.comp_mask = 0};
-	int count = 0, code = ibv_start_poll(lane->stamped, &attr);
+	struct ibv_cq_ex *cq = lane->stamped;
+	int count = 0, code = ibv_start_poll(cq, &attr);
 
 	if (code != 0)
 		return code == ENOENT ? 0 : -code;
 	do {
-		read_stamped_completion(lane, (uint32_t)count++);
-	} while (count < LANE_POLL_BATCH && ibv_next_poll(lane->stamped) == 0);
-	ibv_end_poll(lane->stamped);
+		struct ibv_wc *wc = &lane->wcs[count];
+
+		*wc = (struct ibv_wc){.wr_id = cq->wr_id, .status = cq->status};
+		if (wc->status != IBV_WC_SUCCESS) {
+			wc->vendor_err = ibv_wc_read_vendor_err(cq);
+		} else if ((wc->wr_id & WR_RECEIVE) != 0) {
+			wc->byte_len = ibv_wc_read_byte_len(cq);
+			wc->wc_flags = ibv_wc_read_wc_flags(cq);
+			if ((wc->wc_flags & IBV_WC_WITH_IMM) != 0)
+				wc->imm_data = ibv_wc_read_imm_data(cq);
+		}
+		lane->wc_stamps[count++] = lane->stamps == LANE_STAMPS_RAW
+						   ? ibv_wc_read_completion_ts(cq)
+						   : ibv_wc_read_completion_wallclock_ns(cq);
+	} while (count < LANE_POLL_BATCH && ibv_next_poll(cq) == 0);
+	ibv_end_poll(cq);
 	// Errors of ibv_next_poll() are ignored here: the next poll reports them again.
 	return count;
-}
-
-static int poll_queue(struct lane *lane) {
-	if (__builtin_expect(lane->stamped != NULL, 0))
-		return poll_stamped(lane);
-	return ibv_poll_cq(lane->cq, LANE_POLL_BATCH, lane->wcs);
 }
 
 int lane_device_clock_now(const struct lane *lane, uint64_t *ret_ticks) {
@@ -221,7 +198,10 @@ bool lane_poll_completions(struct lane *lane) {
 
 	if (lane->dead)
 		return false;
-	count = poll_queue(lane);
+	if (__builtin_expect(lane->stamped != NULL, 0))
+		count = poll_stamped(lane);
+	else
+		count = ibv_poll_cq(lane->cq, LANE_POLL_BATCH, lane->wcs);
 	lane_count(lane, LANE_POLLS, 1);
 	if (count == 0) {
 		lane->emptied = true;

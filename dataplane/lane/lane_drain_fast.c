@@ -14,20 +14,12 @@ static void pair_queue_event(struct lane *lane, struct pair *pair, uint8_t what)
 	lane->attention++;
 }
 
-static bool cause_is_flush_error(const struct op_cause *cause) {
-	return cause->err == 0 && cause->status == IBV_WC_WR_FLUSH_ERR;
-}
-
-static bool pair_is_drained(const struct pair *pair) {
-	return queue_posted(&pair->sends) == 0 && queue_posted(&pair->receives) == 0;
-}
-
 void lane_pair_fail(struct lane *lane, struct pair *pair, const struct op_cause *cause) {
 	const struct lane_queue *sends = &pair->sends;
 
 	if (pair->state != PAIR_READY) {
 		// Receives may be flushed before the failed send is reported.
-		if (cause_is_flush_error(&pair->cause))
+		if (pair->cause.err == 0 && pair->cause.status == IBV_WC_WR_FLUSH_ERR)
 			pair->cause = *cause;
 		return;
 	}
@@ -44,24 +36,22 @@ void lane_pair_fail(struct lane *lane, struct pair *pair, const struct op_cause 
 }
 
 void lane_drain_check(struct lane *lane, struct pair *pair) {
-	if (pair->state == PAIR_DRAINING && pair_is_drained(pair))
+	if (pair->state == PAIR_DRAINING && queue_posted(&pair->sends) == 0 &&
+	    queue_posted(&pair->receives) == 0)
 		pair_move(pair, &lane->drained);
 }
 
-// End an operation that did not succeed; an outcome of its own is kept.
-static void op_end_failed(struct lane *lane, struct pair *pair, struct op *op) {
-	if (op->outcome == OP_OK)
-		op->outcome = OP_FLUSHED;
-	op->cause = pair->cause;
-	op->waits = false;
-	lane_op_end(lane, pair, op);
-}
-
+// End operations that did not succeed; an outcome of their own is kept.
 static void ops_end_failed(struct lane *lane, struct pair *pair, struct op_list *list) {
 	struct op *op;
 
-	while ((op = op_list_pop(list)) != NULL)
-		op_end_failed(lane, pair, op);
+	while ((op = op_list_pop(list)) != NULL) {
+		if (op->outcome == OP_OK)
+			op->outcome = OP_FLUSHED;
+		op->cause = pair->cause;
+		op->waits = false;
+		lane_op_end(lane, pair, op);
+	}
 }
 
 static void drain_finish(struct lane *lane, struct pair *pair) {
@@ -90,12 +80,6 @@ static uint64_t completions_taken(const struct lane *lane) {
 	return atomic_load_explicit(&lane->counts[LANE_COMPLETIONS], memory_order_relaxed);
 }
 
-// Return true when all earlier completions of the pair were taken; the device makes no more.
-// Otherwise a stale completion could meet the next pair of this slot.
-static bool pair_is_swept(const struct lane *lane, const struct pair *pair) {
-	return lane->emptied || completions_taken(lane) >= pair->sweep_end;
-}
-
 void lane_pair_qp_destroyed(struct lane *lane, struct pair *pair) {
 	const struct op_cause cause = {.err = -ENODEV};
 
@@ -107,25 +91,21 @@ void lane_pair_qp_destroyed(struct lane *lane, struct pair *pair) {
 	pair_move(pair, &lane->swept);
 }
 
-static bool finish_swept_pairs(struct lane *lane) {
+bool lane_finish_drains(struct lane *lane) {
 	struct pair *pair, *next;
 	bool any = false;
 
 	for (pair = TAILQ_FIRST(&lane->swept); pair != NULL; pair = next) {
 		next = TAILQ_NEXT(pair, in_list);
-		if (!pair_is_swept(lane, pair))
+		// Wait until all earlier completions of the pair were taken; the device makes no
+		// more. Otherwise a stale completion could meet the next pair of this slot.
+		if (!lane->emptied && completions_taken(lane) < pair->sweep_end)
 			continue;
 		queue_flush(lane, pair, &pair->sends);
 		queue_flush(lane, pair, &pair->receives);
 		drain_finish(lane, pair);
 		any = true;
 	}
-	return any;
-}
-
-bool lane_finish_drains(struct lane *lane) {
-	bool any = finish_swept_pairs(lane);
-	struct pair *pair;
 
 	while ((pair = TAILQ_FIRST(&lane->drained)) != NULL) {
 		drain_finish(lane, pair);
@@ -141,16 +121,6 @@ bool lane_finish_drains(struct lane *lane) {
 		any = true;
 	}
 	return any;
-}
-
-static struct worker_record pair_event_record(struct lane *lane, struct pair *pair, uint32_t kind) {
-	return (struct worker_record){
-		.kind = kind,
-		.slot = pair->slot,
-		.words =
-			{worker_pointer_to_word(lane), worker_pointer_to_word(pair),
-			 (uint64_t)(int64_t)pair->cause.err, (uint64_t)pair->cause.status},
-	};
 }
 
 // Send the next event of a pair; there is room for it.
@@ -169,7 +139,13 @@ static void pair_send_next_event(struct lane *lane, struct pair *pair) {
 
 		if ((pair->tell & order[n].what) == 0)
 			continue;
-		record = pair_event_record(lane, pair, order[n].event);
+		record = (struct worker_record){
+			.kind = order[n].event,
+			.slot = pair->slot,
+			.words =
+				{worker_pointer_to_word(lane), worker_pointer_to_word(pair),
+				 (uint64_t)(int64_t)pair->cause.err, (uint64_t)pair->cause.status},
+		};
 		pair->tell &= (uint8_t)~order[n].what;
 		if (pair->tell == 0) {
 			STAILQ_REMOVE_HEAD(&lane->untold, unreported_entry);

@@ -13,10 +13,6 @@
 // Limit of a receive's length field; a receive may be longer than the peer's message.
 #define RECEIVE_MAX (UINT64_C(1) << 31)
 
-static bool is_in_bounds(uint64_t address, uint64_t length) {
-	return length <= UINT64_MAX - address;
-}
-
 // Check the sizes and set the total length. Returns false if they are invalid.
 static bool op_set_length(const struct lane *lane, struct op *op) {
 	uint64_t local = op->view.length, remote = op->remote_length;
@@ -48,15 +44,6 @@ static bool op_set_length(const struct lane *lane, struct op *op) {
 	}
 }
 
-static bool op_is_valid(const struct lane *lane, struct op *op) {
-	if ((uint32_t)op->kind >= OP_KIND_COUNT || !op_set_length(lane, op))
-		return false;
-	if (op->length > 0 && (op->view.region == NULL || op->view.device != lane->device))
-		return false;
-	return op->kind == OP_SEND || op->kind == OP_RECEIVE ||
-	       is_in_bounds(op->remote_address, op->remote_length);
-}
-
 static struct pair *pair_find(const struct lane *lane, uint32_t slot, uint32_t generation) {
 	struct pair *pair = slot < lane->pair_max ? lane->pairs[slot] : NULL;
 
@@ -66,7 +53,12 @@ static struct pair *pair_find(const struct lane *lane, uint32_t slot, uint32_t g
 static enum op_outcome op_check(const struct lane *lane, struct op *op) {
 	const struct pair *pair;
 
-	if (!op_is_valid(lane, op))
+	if ((uint32_t)op->kind >= OP_KIND_COUNT || !op_set_length(lane, op))
+		return OP_INVALID;
+	if (op->length > 0 && (op->view.region == NULL || op->view.device != lane->device))
+		return OP_INVALID;
+	if (op->kind != OP_SEND && op->kind != OP_RECEIVE &&
+	    op->remote_length > UINT64_MAX - op->remote_address)
 		return OP_INVALID;
 	pair = pair_find(lane, op->pair, op->generation);
 	if (pair != NULL && pair->state == PAIR_READY)
@@ -94,14 +86,10 @@ static void op_end_at_once(struct lane *lane, struct op *op, enum op_outcome out
 	lane_queue_ended_op(lane, op);
 }
 
-static bool op_is_empty(const struct op *op) {
-	return op->length == 0 && (op->kind == OP_WRITE || op->kind == OP_READ);
-}
-
 static void op_accept(struct lane *lane, struct op *op) {
 	struct pair *pair = lane->pairs[op->pair];
 
-	if (op_is_empty(op)) {
+	if (op->length == 0 && (op->kind == OP_WRITE || op->kind == OP_READ)) {
 		op_end_at_once(lane, op, OP_OK);
 		return;
 	}
@@ -116,26 +104,22 @@ static void op_accept(struct lane *lane, struct op *op) {
 		pair_move(pair, &lane->ready);
 }
 
-// Return the index of the first invalid operation, or `count`.
-static uint32_t ops_find_invalid(struct lane *lane, struct op **ops, uint32_t count) {
-	enum op_outcome outcome;
+void lane_submit(struct lane *lane, struct op **ops, uint32_t count) {
+	uint32_t bad = count; // index of the first invalid operation
+	bool room;
 
-	for (uint32_t n = 0; n < count; n++) {
+	for (uint32_t n = 0; n < count && bad == count; n++) {
+		enum op_outcome outcome;
+
 		op_reset(ops[n]);
 		ops[n]->deadline_ns = ops[0]->deadline_ns;
 		outcome = op_check(lane, ops[n]);
 		if (outcome != OP_OK) {
 			ops[n]->outcome = outcome;
-			return n;
+			bad = n;
 		}
 	}
-	return count;
-}
-
-void lane_submit(struct lane *lane, struct op **ops, uint32_t count) {
-	uint32_t bad = ops_find_invalid(lane, ops, count);
-	bool room = count <= lane->op_max - lane_ops(lane);
-
+	room = count <= lane->op_max - lane_ops(lane);
 	if (__builtin_expect(bad == count && room, 1)) {
 		for (uint32_t n = 0; n < count; n++)
 			op_accept(lane, ops[n]);
@@ -151,14 +135,6 @@ void lane_submit(struct lane *lane, struct op **ops, uint32_t count) {
 	}
 }
 
-static struct op *find_in_list(const struct op_list *list, const struct op *op) {
-	struct op *found = list->first;
-
-	while (found != NULL && found != op)
-		found = found->next;
-	return found;
-}
-
 static struct op *find_in_queue(const struct lane_queue *queue, const struct op *op) {
 	for (uint32_t n = queue->tail; n != queue->head; n++) {
 		struct lane_work *work = queue_work(queue, n);
@@ -166,7 +142,11 @@ static struct op *find_in_queue(const struct lane_queue *queue, const struct op 
 		if (!work->done && work->op == op)
 			return work->op;
 	}
-	return find_in_list(&queue->waiting, op);
+	for (struct op *waiting = queue->waiting.first; waiting != NULL; waiting = waiting->next) {
+		if (waiting == op)
+			return waiting;
+	}
+	return NULL;
 }
 
 int lane_cancel_op(struct lane *lane, const struct op *op, uint32_t slot) {
@@ -204,14 +184,6 @@ static void pair_add(struct lane *lane, struct pair *pair) {
 		lane_pair_fail(lane, pair, &cause);
 }
 
-// Look the pair up by slot and generation: it may have drained before and be gone.
-static void pair_handle_qp_destroyed(struct lane *lane, uint32_t slot, uint32_t generation) {
-	struct pair *pair = pair_find(lane, slot, generation);
-
-	if (pair != NULL)
-		lane_pair_qp_destroyed(lane, pair);
-}
-
 static void
 send_answer_event(struct lane *lane, struct worker *worker, enum lane_event event, int err) {
 	const struct worker_record record = {
@@ -222,32 +194,27 @@ send_answer_event(struct lane *lane, struct worker *worker, enum lane_event even
 	worker_event(worker, &record);
 }
 
-static void lane_attach(struct lane *lane, struct worker *worker) {
-	send_answer_event(lane, worker, LANE_EVENT_ATTACHED, worker_poll_add(worker, &lane->poll));
-}
-
-static void lane_detach(struct lane *lane, struct worker *worker) {
-	bool busy = lane_pairs(lane) > 0 || !STAILQ_EMPTY(&lane->untold) ||
-		    lane->unreported_ops.first != NULL || lane->ended.first != NULL;
-	int err = busy ? -EBUSY : worker_poll_remove(worker, lane);
-
-	// After success the lane no longer belongs to this worker.
-	send_answer_event(lane, worker, LANE_EVENT_DETACHED, err);
-}
-
 void lane_request(void *ctx, struct worker *worker, const struct worker_record *record) {
 	struct lane *lane = worker_word_to_pointer(record->words[0]);
 	struct op *op = worker_word_to_pointer(record->words[1]);
+	struct pair *pair;
+	int err;
 
 	(void)ctx;
 	must(record->kind >= LANE_REQUEST_ATTACH && record->kind <= LANE_REQUEST_CANCEL);
 	lane->worker = worker;
 	switch ((enum lane_request)record->kind) {
 	case LANE_REQUEST_ATTACH:
-		lane_attach(lane, worker);
+		err = worker_poll_add(worker, &lane->poll);
+		send_answer_event(lane, worker, LANE_EVENT_ATTACHED, err);
 		break;
 	case LANE_REQUEST_DETACH:
-		lane_detach(lane, worker);
+		err = -EBUSY;
+		if (lane_pairs(lane) == 0 && STAILQ_EMPTY(&lane->untold) &&
+		    lane->unreported_ops.first == NULL && lane->ended.first == NULL)
+			err = worker_poll_remove(worker, lane);
+		// After success the lane no longer belongs to this worker.
+		send_answer_event(lane, worker, LANE_EVENT_DETACHED, err);
 		break;
 	case LANE_REQUEST_ADD:
 		pair_add(lane, worker_word_to_pointer(record->words[1]));
@@ -259,9 +226,10 @@ void lane_request(void *ctx, struct worker *worker, const struct worker_record *
 		);
 		break;
 	case LANE_REQUEST_QP_DESTROYED:
-		pair_handle_qp_destroyed(
-			lane, (uint32_t)record->words[1], (uint32_t)record->words[2]
-		);
+		// Look the pair up by slot and generation: it may have drained before and be gone.
+		pair = pair_find(lane, (uint32_t)record->words[1], (uint32_t)record->words[2]);
+		if (pair != NULL)
+			lane_pair_qp_destroyed(lane, pair);
 		break;
 	case LANE_REQUEST_SUBMIT:
 		lane_submit(lane, &op, 1);
@@ -300,15 +268,11 @@ static __attribute__((noinline)) bool post_ready_pairs(struct lane *lane) {
 	return posted;
 }
 
-static void retry_full_pairs(struct lane *lane) {
+static __attribute__((noinline)) bool service_failing_pairs(struct lane *lane) {
 	struct pair *pair;
 
 	while ((pair = TAILQ_FIRST(&lane->full)) != NULL && pair->due_ns <= lane->now_ns)
 		pair_move(pair, &lane->ready);
-}
-
-static __attribute__((noinline)) bool service_failing_pairs(struct lane *lane) {
-	retry_full_pairs(lane);
 	return lane_finish_drains(lane);
 }
 
@@ -343,19 +307,6 @@ static void lane_report_findings(struct lane *lane, struct idle_step_findings *f
 		report_failing_pairs(lane, found);
 }
 
-// Return true if there is more to do than to wait for completions.
-static bool lane_has_more_work(const struct lane *lane) {
-	return !TAILQ_EMPTY(&lane->ready) || lane->ended.first != NULL ||
-	       (lane->attention > 0 && (!TAILQ_EMPTY(&lane->drained) || !TAILQ_EMPTY(&lane->swept))
-	       );
-}
-
-// A software device may have completed the work before the post returned.
-static void poll_after_posting(struct lane *lane) {
-	if (lane_poll_completions(lane) && lane->ended.first != NULL)
-		ops_deliver(lane);
-}
-
 bool lane_run_step(void *ctx, struct idle_step_findings *found) {
 	struct lane *lane = ctx;
 	bool progress = false;
@@ -379,11 +330,16 @@ bool lane_run_step(void *ctx, struct idle_step_findings *found) {
 			lane->now_ns = clock_now_ns(lane->clock);
 		if (post_ready_pairs(lane)) {
 			progress = true;
-			poll_after_posting(lane);
+			// A software device may have completed the work before the post returned.
+			if (lane_poll_completions(lane) && lane->ended.first != NULL)
+				ops_deliver(lane);
 		}
 	}
 	if (__builtin_expect(lane->attention > 0, 0))
 		lane_send_events(lane);
 	lane_report_findings(lane, found);
-	return progress || lane_has_more_work(lane);
+	// Continue if there is more to do than to wait for completions.
+	return progress || !TAILQ_EMPTY(&lane->ready) || lane->ended.first != NULL ||
+	       (lane->attention > 0 && (!TAILQ_EMPTY(&lane->drained) || !TAILQ_EMPTY(&lane->swept))
+	       );
 }

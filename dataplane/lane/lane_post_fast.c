@@ -29,28 +29,6 @@ static bool op_is_one_way(const struct op *op) {
 	return op->kind == OP_WRITE || op_has_receiver(op);
 }
 
-static void wr_fill_target(struct ibv_send_wr *wr, const struct op *op) {
-	switch (op->kind) {
-	case OP_WRITE_IMM:
-		wr->imm_data = htonl(op->immediate);
-		// fall through
-	case OP_WRITE:
-	case OP_READ:
-		wr->wr.rdma.remote_addr = op->remote_address + op->cut;
-		wr->wr.rdma.rkey = op->remote_key;
-		break;
-	case OP_COMPARE_SWAP:
-	case OP_FETCH_ADD:
-		wr->wr.atomic.remote_addr = op->remote_address;
-		wr->wr.atomic.rkey = op->remote_key;
-		wr->wr.atomic.compare_add = op->operand[0];
-		wr->wr.atomic.swap = op->operand[1];
-		break;
-	default:
-		break;
-	}
-}
-
 // Fill in the next message of the operation and return its length.
 static uint32_t
 wr_fill_send(struct lane *lane, const struct pair *pair, const struct op *op, uint32_t n) {
@@ -71,7 +49,25 @@ wr_fill_send(struct lane *lane, const struct pair *pair, const struct op *op, ui
 		sge->addr = op->view.address + op->cut;
 		lane_count(lane, LANE_INLINED, 1);
 	}
-	wr_fill_target(wr, op);
+	switch (op->kind) {
+	case OP_WRITE_IMM:
+		wr->imm_data = htonl(op->immediate);
+		// fall through
+	case OP_WRITE:
+	case OP_READ:
+		wr->wr.rdma.remote_addr = op->remote_address + op->cut;
+		wr->wr.rdma.rkey = op->remote_key;
+		break;
+	case OP_COMPARE_SWAP:
+	case OP_FETCH_ADD:
+		wr->wr.atomic.remote_addr = op->remote_address;
+		wr->wr.atomic.rkey = op->remote_key;
+		wr->wr.atomic.compare_add = op->operand[0];
+		wr->wr.atomic.swap = op->operand[1];
+		break;
+	default:
+		break;
+	}
 	return length;
 }
 
@@ -93,21 +89,6 @@ op_advance(struct lane_queue *queue, struct lane_work *work, struct op *op, uint
 	if (op->cut == op->length) {
 		op_list_pop(&queue->waiting);
 		op->waits = false;
-	}
-}
-
-// The device accepted only the first `posted` requests: undo the others.
-static void chain_roll_back(struct lane_queue *queue, uint32_t posted, uint32_t count) {
-	while (count-- > posted) {
-		struct lane_work *work = queue_work(queue, queue->head + count);
-		struct op *op = work->op;
-
-		op->cut -= work->length;
-		op->under_way--;
-		if (!op->waits) {
-			op_list_push_front(&queue->waiting, op);
-			op->waits = true;
-		}
 	}
 }
 
@@ -153,7 +134,18 @@ static bool chain_account_posted(
 	lane->under_way += posted;
 	if (__builtin_expect(code != 0, 0)) {
 		bad = queue_work(queue, queue->head + (posted < count ? posted : count - 1))->op;
-		chain_roll_back(queue, posted, count);
+		// The device accepted only the first `posted` requests: undo the others.
+		while (count-- > posted) {
+			struct lane_work *work = queue_work(queue, queue->head + count);
+			struct op *op = work->op;
+
+			op->cut -= work->length;
+			op->under_way--;
+			if (!op->waits) {
+				op_list_push_front(&queue->waiting, op);
+				op->waits = true;
+			}
+		}
 		queue->head += posted;
 		handle_post_error(lane, pair, bad, code);
 		return posted > 0;

@@ -74,26 +74,21 @@ static const char *op_status_name(enum ibv_wc_status status) {
 	return "UNKNOWN";
 }
 
-static void format_reason(const struct op_cause *cause, char *text, size_t size) {
-	const char *name = cause->err != 0 ? strerrorname_np(-cause->err) : NULL;
-
-	if (name != NULL)
-		snprintf(text, size, "%s", name);
-	else if (cause->err != 0)
-		snprintf(text, size, "error %d", cause->err);
-	else if (cause->vendor_error != 0)
-		snprintf(
-			text, size, "%s (vendor 0x%" PRIx32 ")", op_status_name(cause->status),
-			cause->vendor_error
-		);
-	else
-		snprintf(text, size, "%s", op_status_name(cause->status));
-}
-
 void op_cause_format(const struct op_cause *cause, char *text, size_t size) {
+	const char *name = cause->err != 0 ? strerrorname_np(-cause->err) : NULL;
 	char reason[64];
 
-	format_reason(cause, reason, sizeof(reason));
+	if (name != NULL)
+		snprintf(reason, sizeof(reason), "%s", name);
+	else if (cause->err != 0)
+		snprintf(reason, sizeof(reason), "error %d", cause->err);
+	else if (cause->vendor_error != 0)
+		snprintf(
+			reason, sizeof(reason), "%s (vendor 0x%" PRIx32 ")",
+			op_status_name(cause->status), cause->vendor_error
+		);
+	else
+		snprintf(reason, sizeof(reason), "%s", op_status_name(cause->status));
 	// The cause has no operation: the pair was failed by request, or by its device.
 	if (cause->local_key == 0 && cause->remote_key == 0 && cause->remote_address == 0 &&
 	    cause->length == 0) {

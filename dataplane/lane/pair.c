@@ -13,17 +13,6 @@ static uint8_t min_u8(uint8_t a, uint8_t b) {
 	return a < b ? a : b;
 }
 
-static int pair_assign_slot(struct lane *lane, struct pair *pair) {
-	for (uint32_t slot = 0; slot < lane->pair_max; slot++) {
-		if (lane->made[slot] == NULL) {
-			lane->made[slot] = pair;
-			pair->slot = slot;
-			return 0;
-		}
-	}
-	return -ENOSPC;
-}
-
 // Allocate zeroed memory on the worker's node; the worker uses all of a pair.
 static void *near_alloc_zeroed(struct near near, size_t size) {
 	void *memory = near_alloc(near, size);
@@ -93,50 +82,40 @@ static int pair_to_init(struct pair *pair) {
 		);
 }
 
-static struct device_endpoint pair_endpoint(const struct pair *pair) {
-	const struct device_facts *facts = &pair->facts;
-
-	return (struct device_endpoint){
-		.link = facts->port.link,
-		.lid = facts->port.lid,
-		.gid = facts->port.gid,
-		.mtu = facts->port.active_mtu,
-		.reads_in_max = facts->limits.reads_in_max,
-		.reads_out_max = facts->limits.reads_out_max,
-		.queue_number = pair->queue_number,
-		.psn = pair->psn,
-		.pkey = facts->port.pkey,
-	};
-}
-
 int pair_create(
 	const struct pair_config *config,
 	struct device_endpoint *ret_endpoint,
 	struct pair **ret_pair
 ) {
+	struct lane *lane = config->lane;
+	const struct device_facts *facts;
 	struct pair *pair;
+	uint32_t slot = 0;
 	int err;
 
 	if (config->generation == 0 || config->psn >> 24 != 0)
 		return -EINVAL;
-	pair = near_alloc_zeroed(config->lane->near, sizeof(*pair));
+	while (slot < lane->pair_max && lane->made[slot] != NULL)
+		slot++;
+	pair = near_alloc_zeroed(lane->near, sizeof(*pair));
 	if (pair == NULL)
 		return -ENOMEM;
-	err = pair_assign_slot(config->lane, pair);
-	if (err != 0) {
-		near_free(config->lane->near, pair, sizeof(*pair));
-		return err;
+	if (slot == lane->pair_max) {
+		near_free(lane->near, pair, sizeof(*pair));
+		return -ENOSPC;
 	}
-	pair->lane = config->lane;
-	pair->device = device_get(config->lane->device);
+	lane->made[slot] = pair;
+	pair->slot = slot;
+	pair->lane = lane;
+	pair->device = device_get(lane->device);
 	pair->generation = config->generation;
 	pair->psn = config->psn;
 	pair->wr_base = (uint64_t)pair->slot << WR_SLOT_SHIFT |
 			(uint64_t)(config->generation & GENERATION_MASK) << WR_GENERATION_SHIFT;
 	histogram_log2_init(&pair->times);
-	err = queue_init(pair->lane->near, &pair->sends, config->lane->depth);
+	err = queue_init(lane->near, &pair->sends, lane->depth);
 	if (err == 0)
-		err = queue_init(pair->lane->near, &pair->receives, config->lane->depth);
+		err = queue_init(lane->near, &pair->receives, lane->depth);
 	// Query the port again, because GID indexes change when ports flap.
 	if (err == 0)
 		err = device_refresh(pair->device, &pair->facts);
@@ -151,7 +130,18 @@ int pair_create(
 		return err;
 	}
 	pair->queue_number = pair->qp->qp_num;
-	*ret_endpoint = pair_endpoint(pair);
+	facts = &pair->facts;
+	*ret_endpoint = (struct device_endpoint){
+		.link = facts->port.link,
+		.lid = facts->port.lid,
+		.gid = facts->port.gid,
+		.mtu = facts->port.active_mtu,
+		.reads_in_max = facts->limits.reads_in_max,
+		.reads_out_max = facts->limits.reads_out_max,
+		.queue_number = pair->queue_number,
+		.psn = pair->psn,
+		.pkey = facts->port.pkey,
+	};
 	*ret_pair = pair;
 	return 0;
 }
@@ -241,15 +231,8 @@ int pair_destroy_qp(struct pair *pair) {
 	return err;
 }
 
-static void pair_free_memory(struct pair *pair) {
-	struct near near = pair->lane->near;
-
-	near_free(near, pair->sends.works, works_bytes(&pair->sends));
-	near_free(near, pair->receives.works, works_bytes(&pair->receives));
-	near_free(near, pair, sizeof(*pair));
-}
-
 int pair_destroy(struct pair *pair) {
+	struct near near;
 	int err;
 
 	if (pair == NULL)
@@ -259,7 +242,10 @@ int pair_destroy(struct pair *pair) {
 		return err;
 	pair->lane->made[pair->slot] = NULL;
 	device_put(pair->device);
-	pair_free_memory(pair);
+	near = pair->lane->near;
+	near_free(near, pair->sends.works, works_bytes(&pair->sends));
+	near_free(near, pair->receives.works, works_bytes(&pair->receives));
+	near_free(near, pair, sizeof(*pair));
 	return 0;
 }
 

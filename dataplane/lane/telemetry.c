@@ -99,35 +99,29 @@ static void add_lane_counters(const struct lane *lane, struct rte_tel_data *data
 	}
 }
 
-static void list_names(bool lanes, struct rte_tel_data *data) {
-	rte_tel_data_start_array(data, RTE_TEL_STRING_VAL);
-	for (uint32_t n = 0; n < entry_count; n++) {
-		if ((entries[n].lane != NULL) == lanes)
-			rte_tel_data_add_array_string(data, entries[n].name);
-	}
-}
-
-static int add_named_counters(bool lanes, const char *name, struct rte_tel_data *data) {
-	for (uint32_t n = 0; n < entry_count; n++) {
-		if ((entries[n].lane != NULL) != lanes || strcmp(entries[n].name, name) != 0)
-			continue;
-		if (lanes)
-			add_lane_counters(entries[n].lane, data);
-		else
-			add_worker_counters(entries[n].worker, data);
-		return 0;
-	}
-	return -ENOENT;
-}
-
 static int answer_request(bool lanes, const char *name, struct rte_tel_data *data) {
 	int err = 0;
 
 	pthread_mutex_lock(&lock);
-	if (name == NULL || name[0] == '\0')
-		list_names(lanes, data);
-	else
-		err = add_named_counters(lanes, name, data);
+	if (name == NULL || name[0] == '\0') {
+		rte_tel_data_start_array(data, RTE_TEL_STRING_VAL);
+		for (uint32_t n = 0; n < entry_count; n++) {
+			if ((entries[n].lane != NULL) == lanes)
+				rte_tel_data_add_array_string(data, entries[n].name);
+		}
+	} else {
+		err = -ENOENT;
+		for (uint32_t n = 0; n < entry_count && err != 0; n++) {
+			if ((entries[n].lane != NULL) != lanes ||
+			    strcmp(entries[n].name, name) != 0)
+				continue;
+			if (lanes)
+				add_lane_counters(entries[n].lane, data);
+			else
+				add_worker_counters(entries[n].worker, data);
+			err = 0;
+		}
+	}
 	pthread_mutex_unlock(&lock);
 	return err;
 }
