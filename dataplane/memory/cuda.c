@@ -285,14 +285,6 @@ static cu_result block_allocate(const struct cuda *cuda, struct cuda_block *bloc
 	return result;
 }
 
-static uint64_t *word_repeat(uint64_t word, uint64_t length) {
-	uint64_t *words = malloc(length);
-
-	for (uint64_t n = 0; words != NULL && n < length / sizeof(word); n++)
-		words[n] = word;
-	return words;
-}
-
 int cuda_block_create(
 	const struct cuda *cuda,
 	uint32_t ordinal,
@@ -302,7 +294,7 @@ int cuda_block_create(
 	struct cuda_block *ret_block
 ) {
 	struct cuda_block block = {.length = length};
-	uint64_t *words = word_repeat(word, length);
+	uint64_t *words = malloc(length);
 	const char *call = "cuDeviceGet";
 	cu_result result;
 
@@ -310,6 +302,8 @@ int cuda_block_create(
 		snprintf(ret_reason, CUDA_REASON_MAX + 1, "out of memory");
 		return -ENOMEM;
 	}
+	for (uint64_t n = 0; n < length / sizeof(word); n++)
+		words[n] = word;
 	result = ordinal <= INT32_MAX ? cuda->device_get(&block.device, (int)ordinal)
 				      : CU_ERROR_INVALID_DEVICE;
 	if (result == CU_SUCCESS) {
@@ -345,14 +339,6 @@ void cuda_block_destroy(const struct cuda *cuda, struct cuda_block *block) {
 	block->address = 0;
 }
 
-// CUDA prints upper-case digits, the kernel lower-case ones.
-static void pci_lower(char *text) {
-	for (; *text != '\0'; text++) {
-		if (*text >= 'A' && *text <= 'F')
-			*text = (char)(*text - 'A' + 'a');
-	}
-}
-
 int cuda_device_pci_address(
 	const struct cuda *cuda, uint32_t ordinal, char ret_pci[static CUDA_PCI_BYTES]
 ) {
@@ -368,7 +354,11 @@ int cuda_device_pci_address(
 	if (result != CU_SUCCESS)
 		return cuda_errno(result);
 	text[sizeof(text) - 1] = '\0';
-	pci_lower(text);
+	// CUDA prints upper-case digits, the kernel lower-case ones.
+	for (char *digit = text; *digit != '\0'; digit++) {
+		if (*digit >= 'A' && *digit <= 'F')
+			*digit = (char)(*digit - 'A' + 'a');
+	}
 	memcpy(ret_pci, text, sizeof(text));
 	return 0;
 }

@@ -16,22 +16,13 @@ struct gpu_page {
 	struct gpu_page_facts facts;
 };
 
-static int gpu_page_export(struct gpu_page *page, char *reason) {
-	uint64_t unit = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t slack = (unit - page->block.address % unit) % unit;
-
-	page->facts.address = page->block.address + slack;
-	return cuda_export_dmabuf(
-		page->cuda, page->facts.address, GPU_PAGE_BYTES, reason, &page->facts.fd
-	);
-}
-
 int gpu_page_create(
 	const struct gpu_page_config *config,
 	char ret_reason[static CUDA_REASON_MAX + 1],
 	struct gpu_page **ret_page
 ) {
 	struct gpu_page *page = calloc(1, sizeof(*page));
+	uint64_t unit = (uint64_t)sysconf(_SC_PAGESIZE);
 	int err;
 
 	if (page == NULL) {
@@ -49,8 +40,13 @@ int gpu_page_create(
 			page->cuda, config->ordinal, BLOCK_BYTES, config->word, ret_reason,
 			&page->block
 		);
-	if (err == 0)
-		err = gpu_page_export(page, ret_reason);
+	if (err == 0) {
+		// Only whole pages can be exported.
+		page->facts.address = (page->block.address + unit - 1) / unit * unit;
+		err = cuda_export_dmabuf(
+			page->cuda, page->facts.address, GPU_PAGE_BYTES, ret_reason, &page->facts.fd
+		);
+	}
 	if (err != 0) {
 		gpu_page_destroy(page);
 		return err;

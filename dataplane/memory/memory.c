@@ -90,14 +90,6 @@ static int verbs_access(uint32_t access) {
 	return flags;
 }
 
-static void *address_to_pointer(uint64_t address) {
-	void *pointer;
-
-	static_assert(sizeof(pointer) == sizeof(address), "verbs has addresses as numbers");
-	memcpy(&pointer, &address, sizeof(pointer));
-	return pointer;
-}
-
 static int driver_register(
 	const struct memory_registry *registry,
 	const struct memory_source *source,
@@ -112,11 +104,13 @@ static int driver_register(
 		.iova = source->address,
 	};
 
+	void *pointer;
+
 	if (source->fd >= 0)
 		return registry->calls->reg_dmabuf_mr(pd, &dmabuf, access, ret_mr);
-	return registry->calls->reg_mr(
-		pd, address_to_pointer(source->address), source->length, access, ret_mr
-	);
+	static_assert(sizeof(pointer) == sizeof(source->address), "addresses are numbers");
+	memcpy(&pointer, &source->address, sizeof(pointer));
+	return registry->calls->reg_mr(pd, pointer, source->length, access, ret_mr);
 }
 
 int memory_region_add(
@@ -360,27 +354,9 @@ int memory_view_get_dmabuf(
 	return 0;
 }
 
-static int region_free(struct memory_registry *registry, struct memory_region *region) {
-	int err = device_release_result(
-		registry->config.device, registry->calls->dereg_mr(region->mr)
-	);
-
-	if (err != 0) {
-		region->next_dead = registry->stuck;
-		registry->stuck = region;
-		return err;
-	}
-	registry->counts.regions--;
-	registry->counts.bytes -= region->length;
-	if (region->owner.drop != NULL)
-		region->owner.drop(region->owner.ctx);
-	free(region);
-	return 0;
-}
-
 int memory_deregister_dead(struct memory_registry *registry) {
 	struct memory_region *stuck = registry->stuck;
-	// Acquire pairs with the release in region_mark_dead() in memory_fast.c.
+	// Acquire pairs with the release in memory_view_put() in memory_fast.c.
 	struct memory_region *dead =
 		atomic_exchange_explicit(&registry->dead, NULL, memory_order_acquire);
 	int first = 0;
@@ -396,27 +372,31 @@ int memory_deregister_dead(struct memory_registry *registry) {
 			dead = region->next_dead;
 			memory_index_remove(registry, region);
 		}
-		err = region_free(registry, region);
-		if (first == 0)
-			first = err;
+		err = device_release_result(
+			registry->config.device, registry->calls->dereg_mr(region->mr)
+		);
+		if (err != 0) {
+			region->next_dead = registry->stuck;
+			registry->stuck = region;
+			first = first == 0 ? err : first;
+			continue;
+		}
+		registry->counts.regions--;
+		registry->counts.bytes -= region->length;
+		if (region->owner.drop != NULL)
+			region->owner.drop(region->owner.ctx);
+		free(region);
 	}
 	return first;
-}
-
-static void limits_fill(struct memory_config *config, const struct device_limits *limits) {
-	if (config->regions_max == 0 || config->regions_max > limits->regions_max)
-		config->regions_max = limits->regions_max;
-	if (config->region_bytes_max == 0 || config->region_bytes_max > limits->region_bytes_max)
-		config->region_bytes_max = limits->region_bytes_max;
-	if (config->modules_path == NULL)
-		config->modules_path = "/proc/modules";
 }
 
 int memory_registry_create(
 	const struct memory_config *config, struct memory_registry **ret_registry
 ) {
+	const struct device_limits *limits = &device_facts(config->device)->limits;
 	struct memory_registry *registry =
 		aligned_alloc(alignof(struct memory_registry), sizeof(*registry));
+	struct memory_config *own;
 
 	if (registry == NULL)
 		return -ENOMEM;
@@ -427,8 +407,14 @@ int memory_registry_create(
 		return -ENOMEM;
 	}
 	registry->config = *config;
-	limits_fill(&registry->config, &device_facts(config->device)->limits);
-	registry->config.device = device_get(config->device);
+	own = &registry->config;
+	if (own->regions_max == 0 || own->regions_max > limits->regions_max)
+		own->regions_max = limits->regions_max;
+	if (own->region_bytes_max == 0 || own->region_bytes_max > limits->region_bytes_max)
+		own->region_bytes_max = limits->region_bytes_max;
+	if (own->modules_path == NULL)
+		own->modules_path = "/proc/modules";
+	own->device = device_get(config->device);
 	registry->calls = device_calls(config->device);
 	*ret_registry = registry;
 	return 0;

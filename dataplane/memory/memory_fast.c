@@ -14,26 +14,24 @@ void memory_view_ref(const struct memory_view *view) {
 	(void)refs;
 }
 
-// Push a region to the list of dead ones. Release pairs with the acquire of
-// memory_deregister_dead(): all use through views happens before the deregistration. After the
-// exchange the region may be freed, so it is not accessed any more.
-static void region_mark_dead(struct memory_region *region) {
-	struct memory_registry *registry = region->registry;
-	struct memory_region *head = atomic_load_explicit(&registry->dead, memory_order_relaxed);
+// Release and acquire: the thread that drops the last reference sees all use by other threads.
+void memory_view_put(const struct memory_view *view) {
+	struct memory_region *region = view->region, *head;
+	uint32_t refs = atomic_fetch_sub_explicit(&region->refs, 1, memory_order_acq_rel);
+	struct memory_registry *registry;
 
+	must_debug(refs > 0);
+	if (refs != 1)
+		return;
+
+	// Push the region to the list of dead ones. Release pairs with the acquire of
+	// memory_deregister_dead(): all use through views happens before the deregistration. After
+	// the exchange the region may be freed, so it is not accessed any more.
+	registry = region->registry;
+	head = atomic_load_explicit(&registry->dead, memory_order_relaxed);
 	do {
 		region->next_dead = head;
 	} while (!atomic_compare_exchange_weak_explicit(
 		&registry->dead, &head, region, memory_order_release, memory_order_relaxed
 	));
-}
-
-// Release and acquire: the thread that drops the last reference sees all use by other threads.
-void memory_view_put(const struct memory_view *view) {
-	struct memory_region *region = view->region;
-	uint32_t refs = atomic_fetch_sub_explicit(&region->refs, 1, memory_order_acq_rel);
-
-	must_debug(refs > 0);
-	if (refs == 1)
-		region_mark_dead(region);
 }

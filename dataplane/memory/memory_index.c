@@ -70,17 +70,17 @@ region_contains(const struct memory_region *region, const struct memory_normal_r
 	       wanted->length <= region->length - offset;
 }
 
-static bool owners_are_equal(const struct memory_owner *one, const struct memory_owner *other) {
-	return one->hold == other->hold && one->drop == other->drop && one->ctx == other->ctx;
-}
-
 // A new allocation at the same address has another id.
 static bool region_may_be_shared(
 	const struct memory_region *region, const struct memory_normal_request *wanted
 ) {
+	const struct memory_owner *owner = &region->owner;
+
 	if (((region->access | wanted->access) & MEMORY_UNSHARED) != 0 ||
-	    region->allocation != wanted->allocation ||
-	    !owners_are_equal(&region->owner, &wanted->owner) || !region_contains(region, wanted))
+	    region->allocation != wanted->allocation || !region_contains(region, wanted))
+		return false;
+	if (owner->hold != wanted->owner.hold || owner->drop != wanted->owner.drop ||
+	    owner->ctx != wanted->owner.ctx)
 		return false;
 	if ((wanted->access & MEMORY_PEER_ACCESS) != 0)
 		return region->access == wanted->access;

@@ -32,25 +32,20 @@ struct near near_of_cpu(uint32_t cpu) {
 	return (struct near){.known = true, .node = (uint32_t)node};
 }
 
-// Prefer a node for the pages. An error is ignored: the memory is then only farther away.
-static void pages_prefer(uint32_t node, void *pages, size_t size) {
-	unsigned long nodes[NODES_MAX / WORD_BITS] = {0};
-
-	nodes[node / WORD_BITS] = 1UL << node % WORD_BITS;
-	// MPOL_MF_MOVE: some pages may already be in use, and locked memory is populated at once.
-	// The kernel uses one bit less than the given count.
-	(void)mbind(pages, size, MPOL_PREFERRED, nodes, NODES_MAX + 1, MPOL_MF_MOVE);
-}
-
 void *near_alloc(struct near near, size_t size) {
 	size_t whole = near.known ? whole_pages(size) : size;
+	unsigned long nodes[NODES_MAX / WORD_BITS] = {0};
 	void *memory;
 
 	if (whole < size ||
 	    posix_memalign(&memory, near.known ? page_bytes() : LINE_BYTES, whole) != 0)
 		return NULL;
 	if (near.known) {
-		pages_prefer(near.node, memory, whole);
+		// Prefer the node. An error is ignored: the memory is then only farther away.
+		// MPOL_MF_MOVE: some pages may already be in use, and locked memory is populated at
+		// once. The kernel uses one bit less than the given count.
+		nodes[near.node / WORD_BITS] = 1UL << near.node % WORD_BITS;
+		(void)mbind(memory, whole, MPOL_PREFERRED, nodes, NODES_MAX + 1, MPOL_MF_MOVE);
 		ASAN_POISON_MEMORY_REGION((char *)memory + size, whole - size);
 	}
 	return memory;
