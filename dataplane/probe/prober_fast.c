@@ -39,11 +39,6 @@ static void run_on_op_done(struct op *op) {
 		run_set_ended(run, PROBE_COMPLETE);
 }
 
-static bool path_matches_run(const struct probe_run *run, const struct path_row *row) {
-	return row != NULL && row->peer == run->peer && row->generation == run->generation &&
-	       run->bytes <= row->remote_length;
-}
-
 // Return the deadline of the run's next operation. The first operation must also end by
 // `run->first`, because the requester already waited for the pair and the worker.
 static uint64_t due_ns(const struct probe_run *run, uint64_t now_ns) {
@@ -57,7 +52,8 @@ static void run_begin_op(struct prober *prober, struct probe_run *run, uint64_t 
 	const struct path_row *row = path_snapshot_row(snapshot, run->path);
 	struct op *op = &run->op;
 
-	if (!path_matches_run(run, row) || path_peer_has_ended(prober->peers, row)) {
+	if (row == NULL || row->peer != run->peer || row->generation != run->generation ||
+	    run->bytes > row->remote_length || path_peer_has_ended(prober->peers, row)) {
 		run_set_ended(run, PROBE_NO_PATH);
 		return;
 	}
@@ -83,23 +79,11 @@ static void run_begin_op(struct prober *prober, struct probe_run *run, uint64_t 
 	lane_submit(row->lane, &op, 1);
 }
 
-// Report an ended run. Returns false if control's ring is full; then a later step retries.
-static bool run_report_end(const struct prober *prober, struct probe_run *run) {
-	struct worker_record record = {
-		.kind = PROBER_EVENT_ENDED,
-		.words = {(uintptr_t)prober, (uintptr_t)run},
-	};
-	struct memory_view view = run->view; // after the report the run belongs to control
-
-	if (worker_event(prober->worker, &record) != 0)
-		return false;
-	memory_view_put(&view);
-	return true;
-}
-
-// Advance one run. Returns true if the run ended and can leave the list.
+// Advance one run. Returns true if the end of the run was reported, so that it can leave the list.
 static bool
 step_run(struct prober *prober, struct probe_run *run, struct idle_step_findings *found) {
+	struct worker_record record;
+	struct memory_view view;
 	if (!run->ended && !run->under_way) {
 		if (run->stopping)
 			run_set_ended(run, PROBE_COMPLETE);
@@ -108,7 +92,17 @@ step_run(struct prober *prober, struct probe_run *run, struct idle_step_findings
 		else if (run->next_ns < found->due_ns)
 			found->due_ns = run->next_ns;
 	}
-	return run->ended && run_report_end(prober, run);
+	if (!run->ended)
+		return false;
+	record = (struct worker_record){
+		.kind = PROBER_EVENT_ENDED,
+		.words = {(uintptr_t)prober, (uintptr_t)run},
+	};
+	view = run->view; // after the report the run belongs to control
+	if (worker_event(prober->worker, &record) != 0)
+		return false; // control's ring is full: a later step retries
+	memory_view_put(&view);
+	return true;
 }
 
 static __attribute__((noinline)) bool
@@ -140,17 +134,6 @@ bool prober_run_step(void *ctx, struct idle_step_findings *found) {
 	return watches_run_step(prober, found) || progress;
 }
 
-static void prober_take_run(struct prober *prober, struct probe_run *run) {
-	must(prober->run_count < PROBER_RUNS_MAX); // control counts the runs
-	run->prober = prober;
-	run->sent = run->answered = 0;
-	run->took_ns = 0;
-	run->under_way = run->stopping = run->ended = false;
-	run->next_ns = 0;
-	memory_view_ref(&run->view);
-	prober->runs[prober->run_count++] = run;
-}
-
 void prober_request(
 	struct prober *prober, struct worker *worker, const struct worker_record *record
 ) {
@@ -162,7 +145,14 @@ void prober_request(
 		return;
 	}
 	if (record->kind == PROBER_REQUEST_RUN) {
-		prober_take_run(prober, run);
+		must(prober->run_count < PROBER_RUNS_MAX); // control counts the runs
+		run->prober = prober;
+		run->sent = run->answered = 0;
+		run->took_ns = 0;
+		run->under_way = run->stopping = run->ended = false;
+		run->next_ns = 0;
+		memory_view_ref(&run->view);
+		prober->runs[prober->run_count++] = run;
 		return;
 	}
 	// The run may have ended and been reported meanwhile.

@@ -76,19 +76,15 @@ static bool op_was_refused(const struct op *op) {
 					    op->cause.status == IBV_WC_REM_OP_ERR);
 }
 
-static bool pulse_head_is_valid(const struct watch *watch, struct watch_outcome *outcome) {
-	const void *bytes = worker_word_to_pointer(watch->op.view.address);
-
-	return watch->bytes >= PULSE_HEAD_BYTES &&
-	       pulse_parse_head(bytes, watch->peer, &outcome->incarnation, &outcome->beats);
-}
-
 static void outcome_read_pulse(struct watch *watch, struct watch_outcome *outcome) {
 	const void *bytes = worker_word_to_pointer(watch->op.view.address);
 
-	if (watch->bytes == COUNTER_BYTES)
+	if (watch->bytes == COUNTER_BYTES) {
 		outcome->beats = pulse_read_beats(bytes);
-	else if (pulse_head_is_valid(watch, outcome))
+		return;
+	}
+	if (watch->bytes >= PULSE_HEAD_BYTES &&
+	    pulse_parse_head(bytes, watch->peer, &outcome->incarnation, &outcome->beats))
 		outcome->hung = pulse_find_hung_workers(bytes, &watch->workers, &outcome->workers);
 }
 
@@ -157,26 +153,6 @@ static bool path_matches_watch(
 	return due->bytes <= row->remote_length;
 }
 
-// Set the operation's target. A write sends whatever the local buffer holds; its content is never
-// used.
-static void op_set_target(struct op *op, const struct watch *watch, const struct path_row *row) {
-	bool counter_only = op->remote_length == COUNTER_BYTES;
-
-	if (watch->written) {
-		op->kind = OP_WRITE;
-		op->remote_address = watch->write_address;
-		op->remote_key = watch->write_key;
-	} else if (watch->of_gpu) {
-		op->kind = OP_READ;
-		op->remote_address = watch->gpu_address;
-		op->remote_key = watch->gpu_key;
-	} else {
-		op->kind = OP_READ;
-		op->remote_address = row->remote_address + (counter_only ? PULSE_BEATS_AT : 0);
-		op->remote_key = row->remote_key;
-	}
-}
-
 static void
 probe_begin(struct watch *watch, const struct path_row *row, const struct watch_due *due) {
 	struct op *op = &watch->op;
@@ -198,7 +174,19 @@ probe_begin(struct watch *watch, const struct path_row *row, const struct watch_
 	watch->written = due->write;
 	watch->of_gpu = due->gpu;
 	watch->under_way = true;
-	op_set_target(op, watch, row);
+	// A write sends whatever the local buffer holds; its content is never used.
+	op->kind = due->write ? OP_WRITE : OP_READ;
+	if (due->write) {
+		op->remote_address = watch->write_address;
+		op->remote_key = watch->write_key;
+	} else if (due->gpu) {
+		op->remote_address = watch->gpu_address;
+		op->remote_key = watch->gpu_key;
+	} else {
+		op->remote_address =
+			row->remote_address + (due->bytes == COUNTER_BYTES ? PULSE_BEATS_AT : 0);
+		op->remote_key = row->remote_key;
+	}
 	watch->prober->sink_taken |= probe_is_long(due->bytes);
 	lane_submit(row->lane, &op, 1);
 }
@@ -256,30 +244,27 @@ static __attribute__((noinline)) void notify_control(struct prober *prober) {
 		prober->untold = false;
 }
 
-// Return a watch to control. Returns true if it was reported.
-static bool watch_return(struct prober *prober, struct watch *watch) {
-	const struct worker_record record = {
-		.kind = PROBER_EVENT_UNWATCHED,
-		.words = {worker_pointer_to_word(prober), worker_pointer_to_word(watch)},
-	};
-	// After the report the watch belongs to control
-	struct memory_view own = watch->own, sink = watch->sink;
-
-	if (watch->under_way || worker_event(prober->worker, &record) != 0)
-		return false;
-	memory_view_put(&own);
-	memory_view_put(&sink);
-	return true;
-}
-
 static __attribute__((noinline)) bool watches_return_leaving(struct prober *prober) {
 	bool progress = false;
 
 	for (uint32_t n = 0; n < WATCHES_MAX && prober->leaving > 0; n++) {
 		struct watch *watch = prober->watches[n];
+		struct worker_record record;
+		struct memory_view own, sink;
 
-		if (watch == NULL || !watch->leaving || !watch_return(prober, watch))
+		if (watch == NULL || !watch->leaving || watch->under_way)
 			continue;
+		// After the report the watch belongs to control.
+		own = watch->own;
+		sink = watch->sink;
+		record = (struct worker_record){
+			.kind = PROBER_EVENT_UNWATCHED,
+			.words = {worker_pointer_to_word(prober), worker_pointer_to_word(watch)},
+		};
+		if (worker_event(prober->worker, &record) != 0)
+			continue;
+		memory_view_put(&own);
+		memory_view_put(&sink);
 		prober->watches[n] = NULL;
 		prober->leaving--;
 		progress = true;
@@ -301,24 +286,20 @@ bool watches_run_step(struct prober *prober, struct idle_step_findings *found) {
 	return progress;
 }
 
-static void prober_take_watch(struct prober *prober, struct watch *watch) {
-	// Control assigns slots, and reuses one only after the watch was reported.
-	must(watch->place < WATCHES_MAX && prober->watches[watch->place] == NULL);
-	watch->prober = prober;
-	watch->under_way = watch->leaving = false;
-	watch->beats = 0;
-	watch->workers.begun = false;
-	memory_view_ref(&watch->own);
-	memory_view_ref(&watch->sink);
-	prober->watches[watch->place] = watch;
-}
-
 void watches_handle_request(struct prober *prober, const struct worker_record *record) {
 	struct watch *watch = worker_word_to_pointer(record->words[1]);
 	struct watch_due now;
 
 	if (record->kind == PROBER_REQUEST_WATCH) {
-		prober_take_watch(prober, watch);
+		// Control assigns slots, and reuses one only after the watch was reported.
+		must(watch->place < WATCHES_MAX && prober->watches[watch->place] == NULL);
+		watch->prober = prober;
+		watch->under_way = watch->leaving = false;
+		watch->beats = 0;
+		watch->workers.begun = false;
+		memory_view_ref(&watch->own);
+		memory_view_ref(&watch->sink);
+		prober->watches[watch->place] = watch;
 	} else if (record->kind == PROBER_REQUEST_UNWATCH) {
 		must(!watch->leaving); // requested only once
 		watch->leaving = true;
