@@ -150,17 +150,6 @@ int peer_table_clear(struct peer_table *table, uint32_t slot) {
 	return 0;
 }
 
-static void index_insert(struct peer_index *index, const struct peer_row *row) {
-	uint32_t n = (uint32_t)row->id;
-
-	while (index->places[n & index->mask].slot != 0)
-		n++;
-	index->places[n & index->mask] = (struct peer_index_slot){
-		.tag = (uint32_t)(row->id >> 32),
-		.slot = row->slot + 1,
-	};
-}
-
 static struct peer_index *index_create(struct peer_table *table, uint32_t row_count) {
 	struct peer_index *index;
 	uint32_t places = INDEX_PLACES_MIN;
@@ -188,10 +177,17 @@ static int build_index(struct peer_table *table) {
 	next->view.slots_max = 0;
 	for (uint32_t slot = 0; slot < slots; slot++) {
 		const struct peer_row *row = peer_snapshot_row(next, slot);
+		uint32_t n;
 
 		if (row == NULL)
 			continue;
-		index_insert(index, row);
+		n = (uint32_t)row->id;
+		while (index->places[n & index->mask].slot != 0)
+			n++;
+		index->places[n & index->mask] = (struct peer_index_slot){
+			.tag = (uint32_t)(row->id >> 32),
+			.slot = row->slot + 1,
+		};
 		next->view.slots_max = slot + 1;
 	}
 	next->index = index;
@@ -202,17 +198,6 @@ static void retire_part(struct peer_snapshot *stale, struct peer_part *piece) {
 	piece->next = stale->stale;
 	stale->stale = piece;
 	stale->stale_bytes += piece->size;
-}
-
-// Collect the parts that the current version has and the next one does not.
-static void retire_replaced_parts(struct peer_snapshot *stale, const struct peer_snapshot *next) {
-	for (uint32_t n = 0; n < stale->chunk_count; n++) {
-		if (stale->chunks[n] != NULL && stale->chunks[n] != next->chunks[n])
-			retire_part(stale, &stale->chunks[n]->piece);
-	}
-	if (stale->index != next->index)
-		retire_part(stale, &stale->index->piece);
-	stale->stale_bytes += stale->size;
 }
 
 static void free_parts(struct peer_table *table, struct peer_part *piece) {
@@ -234,28 +219,15 @@ static void free_retired_version(struct rcu_head *head) {
 	table_free(table, stale, stale->size);
 }
 
-// Copy the caller's view, but keep the numbers that are counted here.
-static void view_fill(struct peer_view *view, const struct peer_view *told) {
-	uint32_t row_count = view->row_count;
-	uint32_t slots_max = view->slots_max;
-
-	*view = *told;
-	view->row_count = row_count;
-	view->slots_max = slots_max;
-}
-
-static bool readers_hold_too_much(struct peer_table *table) {
-	uint64_t waiting = count_read(&table->waiting_bytes);
-
-	return waiting > PEER_TABLE_WAITING_BYTES &&
-	       waiting > count_read(&table->allocated_bytes) / 2;
-}
-
 int peer_table_publish(struct peer_table *table, const struct peer_view *view) {
-	struct peer_snapshot *stale;
+	uint64_t waiting = count_read(&table->waiting_bytes);
+	struct peer_snapshot *stale, *next;
+	uint32_t row_count, slots_max;
 	int err;
 
-	if (readers_hold_too_much(table)) {
+	// Readers hold too much memory of old versions.
+	if (waiting > PEER_TABLE_WAITING_BYTES &&
+	    waiting > count_read(&table->allocated_bytes) / 2) {
 		count_add(&table->refused, 1);
 		return -EAGAIN;
 	}
@@ -265,12 +237,27 @@ int peer_table_publish(struct peer_table *table, const struct peer_view *view) {
 	if (err != 0)
 		return err;
 	table->members_changed = false;
-	view_fill(&table->next->view, view);
-	retire_replaced_parts(table->current, table->next);
+	// Copy the caller's view, but keep the numbers that are counted here.
+	next = table->next;
+	row_count = next->view.row_count;
+	slots_max = next->view.slots_max;
+	next->view = *view;
+	next->view.row_count = row_count;
+	next->view.slots_max = slots_max;
+
+	// Collect the parts that the current version has and the next one does not.
+	stale = table->current;
+	for (uint32_t n = 0; n < stale->chunk_count; n++) {
+		if (stale->chunks[n] != NULL && stale->chunks[n] != next->chunks[n])
+			retire_part(stale, &stale->chunks[n]->piece);
+	}
+	if (stale->index != next->index)
+		retire_part(stale, &stale->index->piece);
+	stale->stale_bytes += stale->size;
 	// 1. swap, 2. wait until no reader can hold the old version (call_rcu), 3.
 	//    free_retired_version()
 	// The swap has release order: a reader that sees the version sees all its data.
-	stale = rcu_xchg_pointer(&table->current, table->next);
+	stale = rcu_xchg_pointer(&table->current, next);
 	table->next = NULL;
 	count_add(&table->waiting_bytes, stale->stale_bytes);
 	count_add(&table->published, 1);
@@ -297,30 +284,23 @@ fail:
 	return -ENOMEM;
 }
 
-// Drop the next version; only the current one remains.
-static void drop_next_version(struct peer_table *table) {
-	struct peer_snapshot *next = table->next;
-
-	if (next == NULL)
-		return;
-	for (uint32_t n = 0; n < next->chunk_count; n++) {
-		if (next->chunks[n] != chunk_of(table->current, n))
-			table_free(table, next->chunks[n], next->chunks[n]->piece.size);
-	}
-	// Its index belongs to the current version: a new one is only built right before
-	// publishing.
-	table_free(table, next, next->size);
-}
-
 struct peer_table *peer_table_destroy(struct peer_table *table) {
-	struct peer_snapshot *current;
+	struct peer_snapshot *current, *next;
 
 	if (table == NULL)
 		return NULL;
 	rcu_reclaimer_drain();
 	current = table->current;
+	next = table->next;
+	for (uint32_t n = 0; next != NULL && n < next->chunk_count; n++) {
+		if (next->chunks[n] != chunk_of(current, n))
+			table_free(table, next->chunks[n], next->chunks[n]->piece.size);
+	}
+	// The next version has the index of the current one: a new index is only built right before
+	// publishing.
+	if (next != NULL)
+		table_free(table, next, next->size);
 	if (current != NULL) {
-		drop_next_version(table);
 		for (uint32_t n = 0; n < current->chunk_count; n++) {
 			if (current->chunks[n] != NULL)
 				retire_part(current, &current->chunks[n]->piece);
