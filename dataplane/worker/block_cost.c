@@ -41,25 +41,19 @@ static void wait_eventfd(int fd) {
 	(void)!read(fd, &count, sizeof(count));
 }
 
-// Move the helper off the sleeper's processor, which it would inherit. Wake-ups of a worker come
-// from other processors; on its own one the sleeper would be found awake. If there is no other
-// processor, the helper stays.
-static void helper_leave_processor(uint32_t sleeper_cpu) {
-	cpu_set_t others;
-
-	// The first thread has the affinity of the process.
-	if (sched_getaffinity(getpid(), sizeof(others), &others) != 0)
-		return;
-	CPU_CLR(sleeper_cpu, &others);
-	if (CPU_COUNT(&others) > 0)
-		(void)sched_setaffinity(0, sizeof(others), &others);
-}
-
 static void *helper_run(void *argument) {
 	struct measurement *measurement = argument;
 	struct timespec sleep = {.tv_nsec = (long)measurement->sleep_ns};
+	cpu_set_t others;
 
-	helper_leave_processor(measurement->sleeper_cpu);
+	// Leave the sleeper's processor, which this thread inherits. Wake-ups of a worker come from
+	// other processors; on its own one the sleeper would be found awake. If there is no other
+	// processor, this thread stays. The first thread has the affinity of the process.
+	if (sched_getaffinity(getpid(), sizeof(others), &others) == 0) {
+		CPU_CLR(measurement->sleeper_cpu, &others);
+		if (CPU_COUNT(&others) > 0)
+			(void)sched_setaffinity(0, sizeof(others), &others);
+	}
 	for (int n = 0; n < ROUNDS; n++) {
 		wait_eventfd(measurement->again_fd);
 		// Give the sleeper time to fall asleep; the exact duration does not matter.

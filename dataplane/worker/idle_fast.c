@@ -24,30 +24,25 @@ static uint64_t candidate_ns(const struct idle *idle, uint32_t n) {
 	return idle->config.block_ns * n / (IDLE_CANDIDATES - 1);
 }
 
-// Return the budget that would have been cheapest for past waits; recent waits have more weight.
-static uint64_t cheapest_budget_ns(struct idle *idle, uint64_t length_ns) {
-	uint32_t best = IDLE_CANDIDATES - 1;
-
-	for (uint32_t n = IDLE_CANDIDATES; n-- > 0;) {
-		uint64_t budget_ns = candidate_ns(idle, n);
-		uint64_t price_ns =
-			length_ns <= budget_ns ? length_ns : budget_ns + idle->config.block_ns;
-
-		idle->costs_ns[n] += price_ns - (idle->costs_ns[n] >> COST_DECAY_SHIFT);
-		if (idle->costs_ns[n] < idle->costs_ns[best])
-			best = n;
-	}
-	return candidate_ns(idle, best);
-}
-
 // Choose the budget. A budget b below C costs at worst b + C when the optimum is b. That is C - b
 // more than twice the optimum, so C - b must not exceed the credit.
 static void learn_budget(struct idle *idle, uint64_t length_ns, uint64_t paid_ns) {
 	uint64_t block_ns = idle->config.block_ns;
 	uint64_t allowed_ns = 2 * min_u64(length_ns, block_ns);
-	uint64_t wish_ns = cheapest_budget_ns(idle, length_ns);
-	uint64_t least_ns;
+	uint32_t best = IDLE_CANDIDATES - 1;
+	uint64_t wish_ns, least_ns;
 
+	// Find the budget that would have been cheapest for past waits; recent waits have more
+	// weight.
+	for (uint32_t n = IDLE_CANDIDATES; n-- > 0;) {
+		uint64_t budget_ns = candidate_ns(idle, n);
+		uint64_t price_ns = length_ns <= budget_ns ? length_ns : budget_ns + block_ns;
+
+		idle->costs_ns[n] += price_ns - (idle->costs_ns[n] >> COST_DECAY_SHIFT);
+		if (idle->costs_ns[n] < idle->costs_ns[best])
+			best = n;
+	}
+	wish_ns = candidate_ns(idle, best);
 	idle->credit_ns = elapsed_since(paid_ns, idle->credit_ns + allowed_ns);
 	idle->credit_ns = min_u64(idle->credit_ns, CREDIT_BLOCKS_MAX * block_ns);
 	least_ns = elapsed_since(idle->credit_ns, block_ns);
@@ -126,41 +121,19 @@ static void end_operations(struct idle *idle, const struct idle_step_findings *f
 	}
 }
 
-static void begin_operations(struct idle *idle, const struct idle_step_findings *found) {
-	for (uint32_t n = 0; n < found->begun; n++) {
-		if (idle->starts_lost > 0 || idle->begun_head - idle->begun_tail == IDLE_STARTS_MAX)
-			idle->starts_lost++;
-		else
-			idle->begun_ns[idle->begun_head++ % IDLE_STARTS_MAX] = found->now_ns;
-	}
-}
-
-// Forget all operations; this also corrects counting errors.
-static void forget_operations(struct idle *idle) {
-	idle->begun_tail = idle->begun_head;
-	idle->starts_lost = 0;
-}
-
-// Return the length of the wait without the cost of waking up.
-static uint64_t wait_length_ns(const struct idle *idle, uint64_t now_ns) {
-	uint64_t length_ns = elapsed_since(idle->start_ns, now_ns);
-
-	if (idle->phase != IDLE_PHASE_BLOCKED)
-		return length_ns;
-	return length_ns -
-	       min_u64(idle->config.block_ns, elapsed_since(idle->block_start_ns, now_ns));
-}
-
 static void end_wait(struct idle *idle, uint64_t now_ns) {
-	uint64_t length_ns = wait_length_ns(idle, now_ns);
-	uint64_t paid_ns = idle->spun_ns + idle->wait_blocks * idle->config.block_ns;
+	uint64_t block_ns = idle->config.block_ns;
+	uint64_t length_ns = elapsed_since(idle->start_ns, now_ns);
+	uint64_t paid_ns = idle->spun_ns + idle->wait_blocks * block_ns;
 
+	// The length does not include the cost of waking up.
+	if (idle->phase == IDLE_PHASE_BLOCKED)
+		length_ns -= min_u64(block_ns, elapsed_since(idle->block_start_ns, now_ns));
 	idle->books.waits++;
 	idle->books.paid_ns += paid_ns;
-	idle->books.optimum_ns += min_u64(length_ns, idle->config.block_ns);
-	if (idle->config.policy != IDLE_ADAPTIVE)
-		return;
-	learn_budget(idle, length_ns, paid_ns);
+	idle->books.optimum_ns += min_u64(length_ns, block_ns);
+	if (idle->config.policy == IDLE_ADAPTIVE)
+		learn_budget(idle, length_ns, paid_ns);
 }
 
 static void begin_wait(struct idle *idle, uint64_t now_ns) {
@@ -213,20 +186,6 @@ decide_block(struct idle *idle, const struct idle_step_findings *found) {
 	return decide_wait(idle, found->now_ns, until_ns);
 }
 
-// Return true if another yield is allowed. Their number and time are limited, because a yield
-// without other runnable threads costs as much as spinning.
-static bool wait_may_yield(struct idle *idle, uint64_t now_ns) {
-	if (idle->yields == 0)
-		idle->yield_start_ns = now_ns;
-	return idle->yields < IDLE_YIELDS_MAX &&
-	       elapsed_since(idle->yield_start_ns, now_ns) < idle->config.block_ns / YIELD_SHARE;
-}
-
-static bool next_is_predictable(const struct idle *idle) {
-	return idle->config.foresees && idle->narrow && idle->begun_tail != idle->begun_head &&
-	       idle->starts_lost == 0;
-}
-
 // Sleep, armed, until shortly before the usual end of the oldest operation, then poll until past
 // it. Returns false if the operation is already later than that.
 static bool decide_predicted(
@@ -258,18 +217,25 @@ static bool decide_predicted(
 
 static struct idle_decision
 next_adaptive(struct idle *idle, const struct idle_step_findings *found) {
+	bool predictable = idle->config.foresees && idle->narrow &&
+			   idle->begun_tail != idle->begun_head && idle->starts_lost == 0;
 	struct idle_decision decision;
 
 	if (!found->outstanding)
 		return decide_wait(idle, found->now_ns, found->due_ns);
-	if (next_is_predictable(idle) && decide_predicted(idle, found, &decision))
+	if (predictable && decide_predicted(idle, found, &decision))
 		return decision;
 	if (idle->phase >= IDLE_PHASE_PREDICTED)
 		return decide_block(idle, found);
 	idle->phase = IDLE_PHASE_POLLING;
 	if (elapsed_since(idle->start_ns, found->now_ns) < idle->budget_ns)
 		return decide_poll();
-	if (!wait_may_yield(idle, found->now_ns))
+	// The number and time of yields are limited, because a yield without other runnable threads
+	// costs as much as spinning.
+	if (idle->yields == 0)
+		idle->yield_start_ns = found->now_ns;
+	if (idle->yields >= IDLE_YIELDS_MAX || elapsed_since(idle->yield_start_ns, found->now_ns) >=
+						       idle->config.block_ns / YIELD_SHARE)
 		return decide_block(idle, found);
 	idle->yields++;
 	return (struct idle_decision){.action = IDLE_YIELD};
@@ -308,10 +274,17 @@ static __attribute__((noinline)) void
 note_progress(struct idle *idle, const struct idle_step_findings *found) {
 	if (found->ended > 0)
 		end_operations(idle, found);
-	if (found->begun > 0)
-		begin_operations(idle, found);
-	if (!found->outstanding)
-		forget_operations(idle);
+	for (uint32_t n = 0; n < found->begun; n++) {
+		if (idle->starts_lost > 0 || idle->begun_head - idle->begun_tail == IDLE_STARTS_MAX)
+			idle->starts_lost++;
+		else
+			idle->begun_ns[idle->begun_head++ % IDLE_STARTS_MAX] = found->now_ns;
+	}
+	// Without operations in flight forget all starts, which also corrects counting errors.
+	if (!found->outstanding) {
+		idle->begun_tail = idle->begun_head;
+		idle->starts_lost = 0;
+	}
 	if (idle->phase != IDLE_PHASE_FRESH && idle->outstanding)
 		end_wait(idle, found->now_ns);
 	begin_wait(idle, found->now_ns);

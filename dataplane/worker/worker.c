@@ -117,11 +117,11 @@ static bool worker_must_stop(const struct worker *worker) {
 	return atomic_load_explicit(&worker->stop, memory_order_acquire);
 }
 
-// Maintain the clock. Returns the time to the next comparison, in time of the worker's clock.
-static uint64_t worker_keep_clock(struct worker *worker) {
+void worker_sync_clocks(struct worker *worker) {
 	const struct worker_record event = {.kind = WORKER_EVENT_CLOCK};
 	struct clock *clock = worker->config.kept_clock;
 	enum clock_resync kept = clock != NULL ? clock_resync(clock) : CLOCK_RESYNC_DONE;
+	uint64_t now_ns;
 
 	if (kept == CLOCK_RESYNC_JUMPED) {
 		worker_count(worker, WORKER_CLOCK_JUMPS, 1);
@@ -133,15 +133,10 @@ static uint64_t worker_keep_clock(struct worker *worker) {
 			&worker->counts[WORKER_CLOCK_OFF_NS], clock_resync_deviation_ns(clock),
 			memory_order_relaxed
 		);
-	return kept == CLOCK_RESYNC_INTERRUPTED ? COMPARE_AGAIN_NS : CLOCK_RESYNC_INTERVAL_NS;
-}
-
-void worker_sync_clocks(struct worker *worker) {
-	uint64_t again_ns = worker_keep_clock(worker);
-	uint64_t now_ns = clock_now_ns(worker->config.clock);
-
+	now_ns = clock_now_ns(worker->config.clock);
 	worker->to_monotonic_ns = clock_monotonic_ns() - now_ns;
-	worker->compare_ns = now_ns + again_ns;
+	worker->compare_ns = now_ns + (kept == CLOCK_RESYNC_INTERRUPTED ? COMPARE_AGAIN_NS
+									: CLOCK_RESYNC_INTERVAL_NS);
 	worker->turns_left = COMPARE_TURNS;
 }
 
@@ -197,29 +192,6 @@ static nfds_t descriptors_gather(struct worker *worker, uint64_t until_ns, struc
 	return count;
 }
 
-// Call `woken` for readable descriptors, in the order of descriptors_gather(). Returns true if one
-// of them ended the wait. A descriptor in error stays in error (removed devices) and would end
-// every further wait at once. So the worker stops waiting on it and uses only the timer.
-static bool handle_descriptors(struct worker *worker, const struct pollfd *fds) {
-	bool any = false;
-
-	fds += 2;
-	for (uint32_t n = 0; n < worker->poll_count; n++) {
-		struct worker_poll *poll = &worker->polls[n];
-
-		if (poll->woken == NULL)
-			continue;
-		if (fds->revents != 0) {
-			poll->woken(poll->ctx);
-			any = true;
-		}
-		if ((fds->revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
-			poll->fd = -1; // poll() ignores negative descriptors
-		fds++;
-	}
-	return any;
-}
-
 static void set_asleep_until(struct worker *worker, uint64_t until_ns) {
 	if (until_ns != IDLE_NEVER)
 		until_ns += worker->to_monotonic_ns;
@@ -235,6 +207,7 @@ static void worker_block_until(struct worker *worker, uint64_t until_ns) {
 	struct pollfd fds[2 + WORKER_POLLS_MAX];
 	nfds_t count = descriptors_gather(worker, until_ns, fds);
 	enum worker_count ended_by = WORKER_WAKES_TIMED;
+	const struct pollfd *at = fds + 2; // descriptors of polls, as descriptors_gather() put them
 
 	TRACEPOINT(worker_sleep, worker->last_ns, until_ns);
 	set_asleep_until(worker, until_ns);
@@ -244,20 +217,25 @@ static void worker_block_until(struct worker *worker, uint64_t until_ns) {
 	set_awake(worker);
 	if (fds[0].revents != 0)
 		ended_by = WORKER_WAKES_RUNG;
-	if (handle_descriptors(worker, fds))
-		ended_by = WORKER_WAKES_POLLED;
+	for (uint32_t n = 0; n < worker->poll_count; n++) {
+		struct worker_poll *poll = &worker->polls[n];
+
+		if (poll->woken == NULL)
+			continue;
+		if (at->revents != 0) {
+			poll->woken(poll->ctx);
+			ended_by = WORKER_WAKES_POLLED;
+		}
+		// A descriptor in error stays in error (removed devices) and would end every
+		// further wait at once. So the worker stops waiting on it and uses only the timer.
+		if ((at->revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
+			poll->fd = -1; // poll() ignores negative descriptors
+		at++;
+	}
 	TRACEPOINT(worker_wake, ended_by);
 	count_sleep_as_turns(worker);
 	worker_count(worker, WORKER_BLOCKS, 1);
 	worker_count(worker, ended_by, 1);
-}
-
-static void polls_arm(struct worker *worker) {
-	doorbell_arm(&worker->bell);
-	for (uint32_t n = 0; n < worker->poll_count; n++) {
-		if (worker->polls[n].arm != NULL)
-			worker->polls[n].arm(worker->polls[n].ctx);
-	}
 }
 
 static uint64_t time_earlier(uint64_t left_ns, uint64_t right_ns) {
@@ -269,7 +247,11 @@ static uint64_t time_earlier(uint64_t left_ns, uint64_t right_ns) {
 static void worker_wait_until(struct worker *worker, uint64_t until_ns) {
 	struct idle_step_findings found = {.due_ns = IDLE_NEVER, .events = true};
 
-	polls_arm(worker);
+	doorbell_arm(&worker->bell);
+	for (uint32_t n = 0; n < worker->poll_count; n++) {
+		if (worker->polls[n].arm != NULL)
+			worker->polls[n].arm(worker->polls[n].ctx);
+	}
 	found.now_ns = clock_now_ns(worker->config.clock);
 	found.progress = worker_poll_once(worker, &found);
 	if (found.progress)
@@ -310,23 +292,6 @@ struct idle_decision worker_step(struct worker *worker) {
 	return worker_turn(worker, now_ns);
 }
 
-static void worker_loop(struct worker *worker) {
-	struct idle_decision decision;
-
-	while (!worker_must_stop(worker)) {
-		decision = worker_step(worker);
-		notify_waiting_threads(worker);
-		if (decision.action == IDLE_YIELD) {
-			sched_yield();
-			worker_count(worker, WORKER_YIELDS, 1);
-		} else if (decision.action == IDLE_SLEEP) {
-			worker_sleep_until(worker, decision.until_ns);
-		} else if (decision.action == IDLE_WAIT) {
-			worker_wait_until(worker, decision.until_ns);
-		}
-	}
-}
-
 // Touch the stack, so that the first turn causes no page faults.
 static __attribute__((noinline)) void touch_stack(void) {
 	char stack[STACK_BYTES];
@@ -334,33 +299,27 @@ static __attribute__((noinline)) void touch_stack(void) {
 	explicit_bzero(stack, sizeof(stack));
 }
 
-static int thread_pin(uint32_t cpu, struct cpu_set *ret_affinity) {
-	struct cpu_set wanted = {{0}};
-	int err = 0;
-
-	if (cpu != WORKER_CPU_ANY) {
-		cpu_set_add(&wanted, cpu);
-		err = cpu_set_bind_thread(&wanted);
-	}
-	if (err == 0)
-		err = cpu_set_get_allowed(ret_affinity);
-	if (err == 0 && cpu != WORKER_CPU_ANY && memcmp(ret_affinity, &wanted, sizeof(wanted)) != 0)
-		err = -EINVAL;
-	return err;
-}
-
 // Set up the thread; on failure everything is undone.
 static int worker_thread_init(struct worker *worker) {
 	struct worker_facts *facts = &worker->facts;
 	struct idle_config *idle = &worker->config.idle;
-	int err;
+	struct cpu_set wanted = {{0}};
+	bool pinned = worker->config.cpu != WORKER_CPU_ANY;
+	int err = 0;
 
 	pthread_setname_np(pthread_self(), worker->name);
 	// Without this the kernel adds up to 50 us to each sleep.
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	touch_stack();
 	facts->tid = gettid();
-	err = thread_pin(worker->config.cpu, &facts->affinity);
+	if (pinned) {
+		cpu_set_add(&wanted, worker->config.cpu);
+		err = cpu_set_bind_thread(&wanted);
+	}
+	if (err == 0)
+		err = cpu_set_get_allowed(&facts->affinity);
+	if (err == 0 && pinned && memcmp(&facts->affinity, &wanted, sizeof(wanted)) != 0)
+		err = -EINVAL;
 	if (err == 0 && idle->block_ns == 0)
 		err = block_cost_measure(&idle->block_ns);
 	if (err != 0)
@@ -385,6 +344,7 @@ static int worker_thread_init(struct worker *worker) {
 
 static void *worker_run(void *argument) {
 	struct worker *worker = argument;
+	struct idle_decision decision;
 	bool eal;
 
 	worker->start_err = worker_thread_init(worker);
@@ -394,7 +354,18 @@ static void *worker_run(void *argument) {
 		return NULL;
 	}
 	sem_post(&worker->started);
-	worker_loop(worker);
+	while (!worker_must_stop(worker)) {
+		decision = worker_step(worker);
+		notify_waiting_threads(worker);
+		if (decision.action == IDLE_YIELD) {
+			sched_yield();
+			worker_count(worker, WORKER_YIELDS, 1);
+		} else if (decision.action == IDLE_SLEEP) {
+			worker_sleep_until(worker, decision.until_ns);
+		} else if (decision.action == IDLE_WAIT) {
+			worker_wait_until(worker, decision.until_ns);
+		}
+	}
 	rcu_thread_unregister();
 	if (eal)
 		eal_thread_unregister();

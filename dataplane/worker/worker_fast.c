@@ -11,17 +11,6 @@
 #define REQUESTS_PER_TURN 8
 #define QUIESCENT_TURNS 16
 
-static void worker_serve_record(struct worker *worker, const struct worker_record *record) {
-	if (record->kind != WORKER_REQUEST_IDLE) {
-		worker->config.request(worker->config.request_ctx, worker, record);
-		return;
-	}
-	worker->config.idle.policy = (enum idle_policy)record->words[0];
-	worker->config.idle.window_ns = record->words[1];
-	worker->config.idle.foresees = record->words[2] != 0;
-	idle_set_config(&worker->idle, &worker->config.idle);
-}
-
 // noinline, with its array of records: keeps a step without requests short.
 static __attribute__((noinline)) bool worker_serve_requests(struct worker *worker) {
 	struct worker_record records[REQUESTS_PER_TURN];
@@ -30,8 +19,18 @@ static __attribute__((noinline)) bool worker_serve_requests(struct worker *worke
 	count = near_ring_dequeue_burst(
 		worker->requests, records, sizeof(records[0]), REQUESTS_PER_TURN
 	);
-	for (uint32_t n = 0; n < count; n++)
-		worker_serve_record(worker, &records[n]);
+	for (uint32_t n = 0; n < count; n++) {
+		const struct worker_record *record = &records[n];
+
+		if (record->kind != WORKER_REQUEST_IDLE) {
+			worker->config.request(worker->config.request_ctx, worker, record);
+			continue;
+		}
+		worker->config.idle.policy = (enum idle_policy)record->words[0];
+		worker->config.idle.window_ns = record->words[1];
+		worker->config.idle.foresees = record->words[2] != 0;
+		idle_set_config(&worker->idle, &worker->config.idle);
+	}
 	worker_count(worker, WORKER_REQUESTS, count);
 	return count > 0;
 }
@@ -83,22 +82,6 @@ int worker_poll_remove(struct worker *worker, const void *ctx) {
 	return 0;
 }
 
-static void publish_idle_account(struct worker *worker) {
-	const struct idle_account *books = idle_account(&worker->idle);
-	_Atomic uint64_t *counts = worker->counts;
-
-	atomic_store_explicit(&counts[WORKER_WAITS], books->waits, memory_order_relaxed);
-	atomic_store_explicit(&counts[WORKER_PAID_NS], books->paid_ns, memory_order_relaxed);
-	atomic_store_explicit(&counts[WORKER_OPTIMUM_NS], books->optimum_ns, memory_order_relaxed);
-}
-
-// Report a quiescent state: nothing from the previous turn is used any more. An empty turn costs as
-// little as this report, so only one of 16 consecutive empty turns reports.
-static void report_quiescent(const struct worker *worker, uint64_t turns, uint64_t now_ns) {
-	if (worker->charged != WORKER_SPIN_NS || turns % QUIESCENT_TURNS == 0)
-		rcu_thread_quiescent(now_ns + worker->to_monotonic_ns);
-}
-
 struct idle_decision worker_turn(struct worker *worker, uint64_t now_ns) {
 	static const enum worker_count charged_by[] = {
 		[IDLE_POLL] = WORKER_SPIN_NS,
@@ -107,18 +90,32 @@ struct idle_decision worker_turn(struct worker *worker, uint64_t now_ns) {
 		[IDLE_WAIT] = WORKER_BLOCKED_NS,
 	};
 	struct idle_step_findings found = {.now_ns = now_ns, .due_ns = IDLE_NEVER, .events = true};
+	const struct idle_account *books = idle_account(&worker->idle);
+	_Atomic uint64_t *counts = worker->counts;
 	struct idle_decision decision;
+	uint64_t turns;
 
 	if (now_ns > worker->last_ns)
 		worker_count(worker, worker->charged, now_ns - worker->last_ns);
 	worker->last_ns = now_ns;
-	report_quiescent(worker, worker_count(worker, WORKER_TURNS, 1), now_ns);
+	turns = worker_count(worker, WORKER_TURNS, 1);
+	// Report a quiescent state: nothing from the previous turn is used any more. An empty turn
+	// costs as little as this report, so only one of 16 consecutive empty turns reports.
+	if (worker->charged != WORKER_SPIN_NS || turns % QUIESCENT_TURNS == 0)
+		rcu_thread_quiescent(now_ns + worker->to_monotonic_ns);
 	found.progress = poll_requests_and_polls(worker, &found);
 	worker->awaits_events = found.events;
 	decision = idle_decide(&worker->idle, &found);
 	worker->charged = found.progress ? WORKER_BUSY_NS : charged_by[decision.action];
-	if (found.progress)
-		publish_idle_account(worker);
+	if (found.progress) {
+		atomic_store_explicit(&counts[WORKER_WAITS], books->waits, memory_order_relaxed);
+		atomic_store_explicit(
+			&counts[WORKER_PAID_NS], books->paid_ns, memory_order_relaxed
+		);
+		atomic_store_explicit(
+			&counts[WORKER_OPTIMUM_NS], books->optimum_ns, memory_order_relaxed
+		);
+	}
 	return decision;
 }
 
