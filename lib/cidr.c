@@ -13,19 +13,6 @@ static uint32_t family_bits(uint8_t family) {
 	return family == SOCK_ADDR_V4 ? 32 : 128;
 }
 
-// Clear the bits beyond the prefix. Returns true if any of them was set.
-static bool clear_host_bits(uint8_t address[static 16], uint32_t bits) {
-	bool found = false;
-
-	for (uint32_t bit = bits; bit < 128; bit++) {
-		uint8_t mask = (uint8_t)(0x80U >> bit % 8);
-
-		found |= (address[bit / 8] & mask) != 0;
-		address[bit / 8] &= (uint8_t)~mask;
-	}
-	return found;
-}
-
 static int cidr_read_address(const char *text, size_t length, struct cidr *ret_cidr) {
 	char host[INET6_ADDRSTRLEN];
 	struct cidr cidr = {0};
@@ -44,21 +31,11 @@ static int cidr_read_address(const char *text, size_t length, struct cidr *ret_c
 	return 0;
 }
 
-static void cidr_unmap_ipv4(struct cidr *cidr) {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-	if (cidr->family != SOCK_ADDR_V6 || cidr->bits < 8 * sizeof(mapped) ||
-	    memcmp(cidr->address, mapped, sizeof(mapped)) != 0)
-		return;
-	cidr->family = SOCK_ADDR_V4;
-	cidr->bits = (uint8_t)(cidr->bits - 8 * sizeof(mapped));
-	memcpy(cidr->address, cidr->address + sizeof(mapped), 4);
-	memset(cidr->address + 4, 0, sizeof(cidr->address) - 4);
-}
-
 int cidr_parse(const char *text, size_t length, struct parse_error *error, struct cidr *ret_cidr) {
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	const char *slash = memrchr(text, '/', length);
 	char block[CIDR_TEXT_BYTES];
+	bool has_host_bits = false;
 	struct cidr cidr;
 	uint32_t bits;
 	int err;
@@ -77,14 +54,26 @@ int cidr_parse(const char *text, size_t length, struct parse_error *error, struc
 			family_bits(cidr.family)
 		);
 	cidr.bits = (uint8_t)bits;
-	if (clear_host_bits(cidr.address, bits)) {
+	for (uint32_t bit = bits; bit < 128; bit++) {
+		uint8_t mask = (uint8_t)(0x80U >> bit % 8);
+
+		has_host_bits |= (cidr.address[bit / 8] & mask) != 0;
+		cidr.address[bit / 8] &= (uint8_t)~mask;
+	}
+	if (has_host_bits) {
 		cidr_format(&cidr, block);
 		return parse_fail(
 			error, -EINVAL, text, length,
 			"has bits set beyond the prefix: the block is %s", block
 		);
 	}
-	cidr_unmap_ipv4(&cidr);
+	if (cidr.family == SOCK_ADDR_V6 && cidr.bits >= 8 * sizeof(mapped) &&
+	    memcmp(cidr.address, mapped, sizeof(mapped)) == 0) {
+		cidr.family = SOCK_ADDR_V4;
+		cidr.bits = (uint8_t)(cidr.bits - 8 * sizeof(mapped));
+		memcpy(cidr.address, cidr.address + sizeof(mapped), 4);
+		memset(cidr.address + 4, 0, sizeof(cidr.address) - 4);
+	}
 	*ret_cidr = cidr;
 	return 0;
 }

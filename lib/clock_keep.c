@@ -34,28 +34,6 @@ static bool clock_jumped(const struct clock *clock, const struct clock_sample *s
 	       passed_ns / SLEW_SHARE + JUMP_NS + sample_width_ns(&clock->scale, sample);
 }
 
-static enum clock_resync fall_back_to_monotonic(struct clock *clock) {
-	clock->source = CLOCK_SOURCE_MONOTONIC;
-	clock->reason = "the TSC jumped beside the kernel's clock";
-	return CLOCK_RESYNC_JUMPED;
-}
-
-// Measure the rate over at least one second. The width of two samples then adds at most parts per
-// million.
-static uint64_t measure_rate(struct clock *clock, uint64_t ticks, uint64_t ns) {
-	struct clock_resync_state *kept = &clock->kept;
-	uint64_t multiplier = clock->scale.multiplier;
-
-	if (ns - kept->rate_ns < RATE_NS || ticks <= kept->rate_ticks)
-		return multiplier;
-	multiplier = (uint64_t
-	)(((unsigned __int128)(ns - kept->rate_ns) << CLOCK_SCALE_SHIFT) /
-	  (ticks - kept->rate_ticks));
-	kept->rate_ticks = ticks;
-	kept->rate_ns = ns;
-	return multiplier;
-}
-
 // Correct the base of the scale. If the clock is ahead, the base moves to the tick at which the
 // right time reaches the current reading. Ticks before the base read as the base.
 static void
@@ -75,15 +53,26 @@ enum clock_resync clock_resync_at(struct clock *clock, const struct clock_sample
 	uint64_t width = sample_width_ns(scale, sample);
 	uint64_t reading_ns, off_ns;
 
-	if (clock_jumped(clock, sample))
-		return fall_back_to_monotonic(clock);
+	if (clock_jumped(clock, sample)) {
+		clock->source = CLOCK_SOURCE_MONOTONIC;
+		clock->reason = "the TSC jumped beside the kernel's clock";
+		return CLOCK_RESYNC_JUMPED;
+	}
 	if (width > WIDTH_NS_MAX)
 		return CLOCK_RESYNC_INTERRUPTED;
 	reading_ns = clock_scale_ns(scale, ticks);
 	off_ns = time_distance(reading_ns, sample->ns);
 	if (off_ns > kept->off_ns_max)
 		kept->off_ns_max = off_ns;
-	scale->multiplier = measure_rate(clock, ticks, sample->ns);
+	// Measure the rate over at least one second. The width of two samples then adds at most
+	// parts per million.
+	if (sample->ns - kept->rate_ns >= RATE_NS && ticks > kept->rate_ticks) {
+		scale->multiplier = (uint64_t
+		)(((unsigned __int128)(sample->ns - kept->rate_ns) << CLOCK_SCALE_SHIFT) /
+		  (ticks - kept->rate_ticks));
+		kept->rate_ticks = ticks;
+		kept->rate_ns = sample->ns;
+	}
 	// A deviation below the accuracy of the sample is not corrected; else each call would shift
 	// the clock.
 	correct_scale_base(

@@ -78,21 +78,6 @@ struct config *config_destroy(struct config *config) {
 	return NULL;
 }
 
-static int section_set_defaults(struct config_section *section) {
-	for (size_t i = 0; i < section->key_count; i++) {
-		const struct config_key *key = &section->keys[i];
-		int err;
-
-		if (key->initial == NULL)
-			continue;
-		err = config_value_parse(key, key->initial, NULL, &section->values[i]);
-		if (err == -ENOMEM)
-			return err;
-		must(err == 0); // a default satisfies its own bounds
-	}
-	return 0;
-}
-
 int config_add_section(
 	struct config *config,
 	const struct config_key *keys,
@@ -112,7 +97,13 @@ int config_add_section(
 	section->keys = keys;
 	section->key_count = count;
 	section->name = strdup(name);
-	err = section->name != NULL ? section_set_defaults(section) : -ENOMEM;
+	err = section->name != NULL ? 0 : -ENOMEM;
+	for (size_t i = 0; i < count && err == 0; i++) {
+		if (keys[i].initial == NULL)
+			continue;
+		err = config_value_parse(&keys[i], keys[i].initial, NULL, &section->values[i]);
+		must(err == 0 || err == -ENOMEM); // a default satisfies its own bounds
+	}
 	if (err != 0) {
 		section_destroy(section);
 		return err;
@@ -122,29 +113,12 @@ int config_add_section(
 	return 0;
 }
 
-static int add_plain_sections(struct config *config) {
-	const struct config_schema *schema = config->schema;
-	struct config_section *section;
-	size_t count = 0;
-
-	for (size_t i = 0; i < schema->key_count; i += count) {
-		const struct config_key *keys = &schema->keys[i];
-		int err = 0;
-
-		must(config_schema_find_keys(schema, keys->section, &count) == keys);
-		if (!config_section_is_named(keys->section))
-			err = config_add_section(config, keys, keys->section, &section);
-		must(err != -ENOSPC);
-		if (err != 0)
-			return err;
-	}
-	return 0;
-}
-
 int config_create(
 	const struct config_schema *schema, const char *path, struct config **ret_config
 ) {
+	struct config_section *section;
 	struct config *config;
+	size_t count = 0;
 
 	for (size_t i = 0; i < schema->key_count; i++)
 		check_key(schema, &schema->keys[i]);
@@ -157,8 +131,17 @@ int config_create(
 		if (config->path == NULL)
 			goto fail;
 	}
-	if (add_plain_sections(config) != 0)
-		goto fail;
+	for (size_t i = 0; i < schema->key_count; i += count) {
+		const struct config_key *keys = &schema->keys[i];
+		int err = 0;
+
+		must(config_schema_find_keys(schema, keys->section, &count) == keys);
+		if (!config_section_is_named(keys->section))
+			err = config_add_section(config, keys, keys->section, &section);
+		must(err != -ENOSPC);
+		if (err != 0)
+			goto fail;
+	}
 	*ret_config = config;
 	return 0;
 fail:

@@ -42,19 +42,6 @@ message_add(struct message *message, const char *format, ...) {
 	va_end(arguments);
 }
 
-static void message_add_place(struct message *message, const struct config_load *load) {
-	char quoted[QUOTE_BYTES];
-
-	if (load->setting != NULL) {
-		escape_quote(load->setting, strlen(load->setting), quoted, sizeof(quoted));
-		message_add(message, "--set %s: ", quoted);
-	} else if (load->config->path != NULL && load->line > 0) {
-		message_add(message, "%s:%u: ", load->config->path, load->line);
-	} else if (load->config->path != NULL) {
-		message_add(message, "%s: ", load->config->path);
-	}
-}
-
 static void load_fail(struct config_load *load, const struct message *message) {
 	load->failed = true;
 	load->reporter->report(load->reporter->context, message->text);
@@ -62,9 +49,17 @@ static void load_fail(struct config_load *load, const struct message *message) {
 
 void config_load_report(struct config_load *load, const char *format, ...) {
 	struct message message = {.used = 0};
+	char quoted[QUOTE_BYTES];
 	va_list arguments;
 
-	message_add_place(&message, load);
+	if (load->setting != NULL) {
+		escape_quote(load->setting, strlen(load->setting), quoted, sizeof(quoted));
+		message_add(&message, "--set %s: ", quoted);
+	} else if (load->config->path != NULL && load->line > 0) {
+		message_add(&message, "%s:%u: ", load->config->path, load->line);
+	} else if (load->config->path != NULL) {
+		message_add(&message, "%s: ", load->config->path);
+	}
 	va_start(arguments, format);
 	message_add_list(&message, format, arguments);
 	va_end(arguments);
@@ -106,18 +101,14 @@ bool config_key_is_valid(
 	return !section->values[index].wrong;
 }
 
-static bool escape_unit_is_allowed(const struct escape_unit *unit, char first) {
-	if (unit->text_size == unit->taken_bytes)
-		return true;
-	return first == '"' || first == '\\' || first == '\t'; // escaped in output, but valid text
-}
-
 bool config_load_check_text(struct config_load *load, const char *text, size_t size) {
 	struct escape_unit unit;
 
 	for (size_t at = 0; at < size; at += unit.taken_bytes) {
 		escape_next(text + at, size - at, &unit);
-		if (escape_unit_is_allowed(&unit, text[at]))
+		// A quote, a backslash and a tab are escaped in output, but are valid text.
+		if (unit.text_size == unit.taken_bytes || text[at] == '"' || text[at] == '\\' ||
+		    text[at] == '\t')
 			continue;
 		config_load_report(
 			load, "byte %zu is %.*s; allowed is UTF-8 without control characters",
@@ -126,22 +117,6 @@ bool config_load_check_text(struct config_load *load, const char *text, size_t s
 		return false;
 	}
 	return true;
-}
-
-static void report_unknown_section(struct config_load *load, const char *kind) {
-	const struct config_schema *schema = load->schema;
-	struct suggestion suggestion;
-	char quoted[QUOTE_BYTES];
-
-	suggestion_init(&suggestion, kind);
-	for (size_t i = 0; i < schema->key_count; i++) {
-		const char *section = schema->keys[i].section;
-
-		if (i == 0 || strcmp(section, schema->keys[i - 1].section) != 0)
-			suggestion_add(&suggestion, section, config_kind_length(section));
-	}
-	escape_quote(kind, strlen(kind), quoted, sizeof(quoted));
-	config_load_report(load, "unknown section %s, %s", quoted, suggestion_text(&suggestion));
 }
 
 static bool
@@ -192,15 +167,26 @@ add_section(struct config_load *load, const struct config_key *keys, const char 
 
 struct config_section *
 config_load_section(struct config_load *load, const char *kind, const char *name) {
-	char full_name[2 * CONFIG_NAME_BYTES_MAX];
+	char full_name[2 * CONFIG_NAME_BYTES_MAX], quoted[QUOTE_BYTES];
+	const struct config_schema *schema = load->schema;
+	struct suggestion suggestion;
 	const struct config_key *keys;
 	struct config_section *section;
 	size_t count = 0;
 
-	keys = strchr(kind, ' ') == NULL ? config_schema_find_keys(load->schema, kind, &count)
-					 : NULL;
+	keys = strchr(kind, ' ') == NULL ? config_schema_find_keys(schema, kind, &count) : NULL;
 	if (keys == NULL) {
-		report_unknown_section(load, kind);
+		suggestion_init(&suggestion, kind);
+		for (size_t i = 0; i < schema->key_count; i++) {
+			const char *known = schema->keys[i].section;
+
+			if (i == 0 || strcmp(known, schema->keys[i - 1].section) != 0)
+				suggestion_add(&suggestion, known, config_kind_length(known));
+		}
+		escape_quote(kind, strlen(kind), quoted, sizeof(quoted));
+		config_load_report(
+			load, "unknown section %s, %s", quoted, suggestion_text(&suggestion)
+		);
 		return NULL;
 	}
 	if (!check_section_name(load, keys, name))
@@ -341,23 +327,6 @@ void config_load_assign(
 		assign_known_key(load, section, key, text, &section->values[index]);
 }
 
-// Reject values that a line of the file could not hold, so that a printed configuration reads back
-// the same.
-static bool check_setting_value(struct config_load *load, const char *text) {
-	if (!config_load_check_text(load, text, strlen(text)))
-		return false;
-	for (size_t i = 1; text[0] != '\0' && text[i] != '\0'; i++) {
-		if (strchr(";#", text[i]) != NULL && strchr(" \t", text[i - 1]) != NULL) {
-			config_load_report(
-				load, "%c after a blank begins a comment and cannot be in a value",
-				text[i]
-			);
-			return false;
-		}
-	}
-	return true;
-}
-
 static char *text_trim(char *text) {
 	size_t size;
 
@@ -410,19 +379,22 @@ static void load_setting(struct config_load *load, const char *setting) {
 		);
 		return;
 	}
-	if (!check_setting_value(load, value))
+	// Reject values that a line of the file could not hold, so that a printed configuration
+	// reads back the same.
+	if (!config_load_check_text(load, value, strlen(value)))
 		return;
+	for (size_t i = 1; value[0] != '\0' && value[i] != '\0'; i++) {
+		if (strchr(";#", value[i]) != NULL && strchr(" \t", value[i - 1]) != NULL) {
+			config_load_report(
+				load, "%c after a blank begins a comment and cannot be in a value",
+				value[i]
+			);
+			return;
+		}
+	}
 	section = config_load_section(load, copy, name);
 	if (section != NULL)
 		config_load_assign(load, section, key, value);
-}
-
-static void load_settings(struct config_load *load, const struct config_input *input) {
-	for (size_t i = 0; i < input->setting_count && !load->out_of_memory; i++) {
-		load->setting = input->settings[i];
-		load_setting(load, load->setting);
-	}
-	load->setting = NULL;
 }
 
 static int load_file(struct config_load *load, const struct config_input *input) {
@@ -448,14 +420,6 @@ static int load_file(struct config_load *load, const struct config_input *input)
 	return err;
 }
 
-// Put empty text in place of a missing required value, so that the remaining checks can run and
-// report.
-static int set_placeholder_value(struct config_value *value) {
-	value->wrong = true;
-	value->text = strdup("");
-	return value->text != NULL ? 0 : -ENOMEM;
-}
-
 static void check_required(struct config_load *load) {
 	const struct config *config = load->config;
 
@@ -472,28 +436,15 @@ static void check_required(struct config_load *load) {
 					section->keys[k].name
 				);
 			load->failed = true;
-			if (set_placeholder_value(&section->values[k]) != 0)
+			// Put empty text in place of the value, so that the remaining checks can
+			// run and report.
+			section->values[k].wrong = true;
+			section->values[k].text = strdup("");
+			if (section->values[k].text == NULL)
 				load->out_of_memory = true;
 		}
 	}
 	load->line = 0;
-}
-
-static int load_all(struct config_load *load, const struct config_input *input) {
-	int err = 0;
-
-	if (input->path != NULL)
-		err = load_file(load, input);
-	load_settings(load, input);
-	if (err == 0)
-		check_required(load);
-	if (err == 0 && !load->out_of_memory && load->schema->conflict != NULL)
-		load->schema->conflict(load->config, load);
-	if (load->out_of_memory)
-		return -ENOMEM;
-	if (err != 0)
-		return err;
-	return load->failed ? -EINVAL : 0;
 }
 
 int config_load(
@@ -509,7 +460,21 @@ int config_load(
 	err = config_create(schema, input->path, &load.config);
 	if (err != 0)
 		return err;
-	err = load_all(&load, input);
+	if (input->path != NULL)
+		err = load_file(&load, input);
+	for (size_t i = 0; i < input->setting_count && !load.out_of_memory; i++) {
+		load.setting = input->settings[i];
+		load_setting(&load, load.setting);
+	}
+	load.setting = NULL;
+	if (err == 0)
+		check_required(&load);
+	if (err == 0 && !load.out_of_memory && schema->conflict != NULL)
+		schema->conflict(load.config, &load);
+	if (load.out_of_memory)
+		err = -ENOMEM;
+	else if (err == 0 && load.failed)
+		err = -EINVAL;
 	if (err != 0) {
 		config_destroy(load.config);
 		return err;

@@ -60,31 +60,8 @@ static void print_roff(FILE *stream, const char *text) {
 	}
 }
 
-static void print_man_key(FILE *stream, const struct config_key *key) {
-	char allowed[ALLOWED_BYTES];
-
-	config_key_describe(key, allowed, sizeof(allowed));
-	fputs(".TP\n\\fB", stream);
-	print_roff(stream, key->name);
-	fputs("\\fR (", stream);
-	print_roff(stream, allowed);
-	fputs(")\n", stream);
-	print_roff(stream, key->help);
-	fputs("\n", stream);
-	if (key->initial == NULL) {
-		fputs("Must be given.\n", stream);
-	} else if (key->initial[0] == '\0') {
-		fputs("Default: empty.\n", stream);
-	} else {
-		fputs("Default: \\fB", stream);
-		print_roff(stream, key->initial);
-		fputs("\\fR.\n", stream);
-	}
-	fputs(key->reloadable ? "A reload applies a change.\n" : "A change needs a restart.\n",
-	      stream);
-}
-
 int config_print_man(const struct config_schema *schema, FILE *stream) {
+	char allowed[ALLOWED_BYTES];
 	for (size_t i = 0; i < schema->key_count; i++) {
 		const struct config_key *key = &schema->keys[i];
 
@@ -93,7 +70,26 @@ int config_print_man(const struct config_schema *schema, FILE *stream) {
 			print_roff(stream, key->section);
 			fputs("]\"\n", stream);
 		}
-		print_man_key(stream, key);
+		config_key_describe(key, allowed, sizeof(allowed));
+		fputs(".TP\n\\fB", stream);
+		print_roff(stream, key->name);
+		fputs("\\fR (", stream);
+		print_roff(stream, allowed);
+		fputs(")\n", stream);
+		print_roff(stream, key->help);
+		fputs("\n", stream);
+		if (key->initial == NULL) {
+			fputs("Must be given.\n", stream);
+		} else if (key->initial[0] == '\0') {
+			fputs("Default: empty.\n", stream);
+		} else {
+			fputs("Default: \\fB", stream);
+			print_roff(stream, key->initial);
+			fputs("\\fR.\n", stream);
+		}
+		fputs(key->reloadable ? "A reload applies a change.\n"
+				      : "A change needs a restart.\n",
+		      stream);
 	}
 	return stream_result(stream);
 }

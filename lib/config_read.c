@@ -50,26 +50,11 @@ static int read_whole_stream(FILE *stream, char **ret_text, size_t *ret_size) {
 	return 0;
 }
 
-// Split "kind name" in place. Returns the name, or "" if there is none.
-static char *split_header(char *header) {
-	char *name = header + strcspn(header, BLANKS);
-	char *end;
-
-	if (*name != '\0')
-		*name++ = '\0';
-	name += strspn(name, BLANKS);
-	end = name + strlen(name);
-	while (end > name && strchr(BLANKS, end[-1]) != NULL)
-		end--;
-	*end = '\0';
-	return name;
-}
-
 // Read a header: line is "[kind name]", optionally followed by a comment.
 static void read_header(struct reader *reader, char *line) {
 	char *kind = line + 1 + strspn(line + 1, BLANKS);
 	char *close = strchr(kind, ']');
-	char *rest;
+	char *rest, *name, *end;
 
 	reader->section = NULL;
 	reader->section_failed = true;
@@ -83,33 +68,18 @@ static void read_header(struct reader *reader, char *line) {
 		return;
 	}
 	*close = '\0';
-	reader->section = config_load_section(reader->load, kind, split_header(kind));
+
+	// Split "kind name"; without a name, it is "".
+	name = kind + strcspn(kind, BLANKS);
+	if (*name != '\0')
+		*name++ = '\0';
+	name += strspn(name, BLANKS);
+	end = name + strlen(name);
+	while (end > name && strchr(BLANKS, end[-1]) != NULL)
+		end--;
+	*end = '\0';
+	reader->section = config_load_section(reader->load, kind, name);
 	reader->section_failed = reader->section == NULL;
-}
-
-// Return the next line, not terminated.
-static const char *next_line(struct reader *reader, size_t *ret_size) {
-	const char *line = reader->text + reader->at;
-	const char *newline = memchr(line, '\n', reader->size - reader->at);
-	size_t size = newline != NULL ? (size_t)(newline - line) : reader->size - reader->at;
-
-	reader->at += size + (newline != NULL);
-	reader->load->line++;
-	if (size > 0 && line[size - 1] == '\r')
-		size--;
-	*ret_size = size;
-	return line;
-}
-
-static bool check_line(struct reader *reader, const char *line, size_t size) {
-	if (size > CONFIG_LINE_BYTES_MAX) {
-		config_load_report(
-			reader->load, "the line has %zu bytes; allowed are %d", size,
-			CONFIG_LINE_BYTES_MAX
-		);
-		return false;
-	}
-	return config_load_check_text(reader->load, line, size);
 }
 
 static bool line_is_header(const char *line, size_t size) {
@@ -123,14 +93,29 @@ static bool line_is_header(const char *line, size_t size) {
 // Read one line; inih calls this in place of fgets(). A bad line or a header becomes a blank line.
 static char *read_line(char *buffer, int buffer_size, void *context) {
 	struct reader *reader = context;
-	const char *line;
+	const char *line, *newline;
+	bool valid = false;
 	size_t size;
 
 	must(buffer_size >= LINE_BUFFER_BYTES);
 	if (reader->at == reader->size || reader->load->out_of_memory)
 		return NULL;
-	line = next_line(reader, &size);
-	if (!check_line(reader, line, size)) {
+	line = reader->text + reader->at;
+	newline = memchr(line, '\n', reader->size - reader->at);
+	size = newline != NULL ? (size_t)(newline - line) : reader->size - reader->at;
+	reader->at += size + (newline != NULL);
+	reader->load->line++;
+	if (size > 0 && line[size - 1] == '\r')
+		size--;
+
+	if (size > CONFIG_LINE_BYTES_MAX)
+		config_load_report(
+			reader->load, "the line has %zu bytes; allowed are %d", size,
+			CONFIG_LINE_BYTES_MAX
+		);
+	else
+		valid = config_load_check_text(reader->load, line, size);
+	if (!valid) {
 		if (line_is_header(line, size)) {
 			// The keys below a bad header must not go to the section above.
 			reader->section = NULL;

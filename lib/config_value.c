@@ -42,24 +42,6 @@ static int check_count(
 	return parse_fail(error, -ERANGE, text, strlen(text), "has %zu %s", count, what);
 }
 
-static int check_string(const struct config_key *key, const char *text, struct parse_error *error) {
-	int err = check_count(key, text, strlen(text), "bytes", error);
-
-	if (err != 0 || key->check == NULL)
-		return err;
-	return key->check(text, strlen(text), error);
-}
-
-static size_t count_items(const char *text) {
-	size_t count = 1;
-
-	if (text[0] == '\0')
-		return 0;
-	for (; *text != '\0'; text++)
-		count += *text == ',';
-	return count;
-}
-
 static bool is_blank(char byte) {
 	return byte == ' ' || byte == '\t';
 }
@@ -108,12 +90,14 @@ static int parse_list(
 	struct parse_error *error,
 	struct config_value *value
 ) {
-	size_t count = count_items(text);
-	size_t items_size = count * sizeof(char *);
+	size_t count = text[0] != '\0' ? 1 : 0, items_size;
 	char **items;
 	char *copy;
 	int err;
 
+	for (const char *at = text; *at != '\0'; at++)
+		count += *at == ',';
+	items_size = count * sizeof(char *);
 	err = check_count(key, text, count, "items", error);
 	if (err != 0)
 		return err;
@@ -142,6 +126,7 @@ static int parse_typed(
 	uint64_t min = (uint64_t)key->min;
 	uint64_t max = (uint64_t)key->max;
 	size_t length = strlen(text);
+	int err;
 
 	switch (key->type) {
 	case CONFIG_BOOL:
@@ -153,7 +138,8 @@ static int parse_typed(
 	case CONFIG_SIZE:
 		return parse_size_bytes(text, length, min, max, error, &value->amount);
 	case CONFIG_STRING:
-		return check_string(key, text, error);
+		err = check_count(key, text, length, "bytes", error);
+		return err != 0 || key->check == NULL ? err : key->check(text, length, error);
 	case CONFIG_ENUM:
 		return parse_enum(key, text, error, value);
 	case CONFIG_LIST:
@@ -222,16 +208,6 @@ bool config_value_equal(
 	return false;
 }
 
-static void describe_choices(const struct config_key *key, char *text, size_t text_size) {
-	size_t used = (size_t)snprintf(text, text_size, "one of");
-
-	for (size_t i = 0; key->choices[i] != NULL && used < text_size; i++) {
-		used += (size_t)snprintf(
-			text + used, text_size - used, "%s %s", i > 0 ? "," : "", key->choices[i]
-		);
-	}
-}
-
 static void describe_amount(
 	const char *what,
 	void (*format)(uint64_t value, char text[static PARSE_TEXT_BYTES]),
@@ -259,6 +235,7 @@ describe_count(const char *what, const struct config_key *key, char *text, size_
 }
 
 void config_key_describe(const struct config_key *key, char *text, size_t text_size) {
+	size_t used;
 	if (key->allowed != NULL) {
 		snprintf(text, text_size, "%s", key->allowed);
 		return;
@@ -283,7 +260,12 @@ void config_key_describe(const struct config_key *key, char *text, size_t text_s
 		describe_count("bytes of text", key, text, text_size);
 		break;
 	case CONFIG_ENUM:
-		describe_choices(key, text, text_size);
+		used = (size_t)snprintf(text, text_size, "one of");
+		for (size_t i = 0; key->choices[i] != NULL && used < text_size; i++)
+			used += (size_t)snprintf(
+				text + used, text_size - used, "%s %s", i > 0 ? "," : "",
+				key->choices[i]
+			);
 		break;
 	case CONFIG_LIST:
 		describe_count("items separated by commas", key, text, text_size);

@@ -37,14 +37,6 @@ uint32_t cpu_set_count(const struct cpu_set *set) {
 	return count;
 }
 
-static bool cpu_set_is_subset(const struct cpu_set *set, const struct cpu_set *of) {
-	for (uint32_t i = 0; i < WORD_COUNT; i++) {
-		if ((set->words[i] & ~of->words[i]) != 0)
-			return false;
-	}
-	return true;
-}
-
 uint32_t cpu_set_next(const struct cpu_set *set, uint32_t from) {
 	for (uint32_t i = from / WORD_BITS; i < WORD_COUNT; i++) {
 		uint64_t word = set->words[i];
@@ -138,17 +130,20 @@ int cpu_set_parse_allowed(
 	char allowed_text[LISTED_TEXT_BYTES];
 	struct cpu_set forbidden;
 	struct cpu_set set;
+	bool all_allowed = true;
 	int err;
 
 	err = cpu_set_parse(text, length, error, &set);
 	if (err != 0)
 		return err;
-	if (cpu_set_is_subset(&set, allowed)) {
+	for (uint32_t i = 0; i < WORD_COUNT; i++) {
+		forbidden.words[i] = set.words[i] & ~allowed->words[i];
+		all_allowed &= forbidden.words[i] == 0;
+	}
+	if (all_allowed) {
 		*ret_set = set;
 		return 0;
 	}
-	for (uint32_t i = 0; i < WORD_COUNT; i++)
-		forbidden.words[i] = set.words[i] & ~allowed->words[i];
 	cpu_set_format(&forbidden, forbidden_text, sizeof(forbidden_text));
 	cpu_set_format(allowed, allowed_text, sizeof(allowed_text));
 	return parse_fail(
@@ -156,14 +151,6 @@ int cpu_set_parse_allowed(
 		"has CPUs that this process may not use, %s: the allowed ones are %s",
 		forbidden_text, allowed_text
 	);
-}
-
-static uint32_t cpu_range_end(const struct cpu_set *set, uint32_t first) {
-	uint32_t last = first;
-
-	while (last + 1 < CPU_SET_CPUS_MAX && cpu_set_has(set, last + 1))
-		last++;
-	return last;
 }
 
 void cpu_set_format(const struct cpu_set *set, char *text, size_t text_size) {
@@ -179,7 +166,9 @@ void cpu_set_format(const struct cpu_set *set, char *text, size_t text_size) {
 		const char *comma = used > 0 ? "," : "";
 		int n;
 
-		last = cpu_range_end(set, cpu);
+		last = cpu;
+		while (last + 1 < CPU_SET_CPUS_MAX && cpu_set_has(set, last + 1))
+			last++;
 		if (last > cpu)
 			n = snprintf(range, sizeof(range), "%s%u-%u", comma, cpu, last);
 		else

@@ -18,13 +18,6 @@ const struct histogram_shape histogram_shape_latency = {
 	.counter_bits = 32,
 };
 
-static bool shape_valid(const struct histogram_shape *shape) {
-	return shape->value_min < shape->value_max && shape->value_max <= HISTOGRAM_VALUE_MAX &&
-	       shape->precision_bits >= 1 &&
-	       shape->precision_bits <= HISTOGRAM_PRECISION_BITS_MAX &&
-	       (shape->counter_bits == 32 || shape->counter_bits == 64);
-}
-
 // Return true if the buckets of both histograms have the same bounds. Counter widths may differ.
 static bool buckets_are_equal(const struct histogram *a, const struct histogram *b) {
 	return a->shape.value_min == b->shape.value_min &&
@@ -49,18 +42,16 @@ struct bucket histogram_bucket(const struct histogram *histogram, uint32_t n) {
 	return (struct bucket){lowest, lowest + (1ULL << shift) - 1};
 }
 
-static size_t size_bytes(const struct histogram *histogram) {
-	return sizeof(*histogram) + sizeof(*histogram->moments) +
-	       (size_t)histogram->bucket_count * histogram->shape.counter_bits / 8;
-}
-
 size_t histogram_size_bytes(const struct histogram_shape *shape) {
 	struct histogram histogram;
 
-	if (!shape_valid(shape))
+	if (shape->value_min >= shape->value_max || shape->value_max > HISTOGRAM_VALUE_MAX ||
+	    shape->precision_bits < 1 || shape->precision_bits > HISTOGRAM_PRECISION_BITS_MAX ||
+	    (shape->counter_bits != 32 && shape->counter_bits != 64))
 		return 0;
 	histogram_init_layout(shape, &histogram);
-	return size_bytes(&histogram);
+	return sizeof(histogram) + sizeof(*histogram.moments) +
+	       (size_t)histogram.bucket_count * shape->counter_bits / 8;
 }
 
 int histogram_create(const struct histogram_shape *shape, struct histogram **ret_histogram) {
@@ -130,45 +121,43 @@ void histogram_prefault(struct histogram *histogram) {
 	write_end(histogram->moments);
 }
 
-static void moments_snapshot(const struct histogram_moments *live, struct histogram_moments *copy) {
-	cell_store(&copy->count, cell_load_acquire(&live->count));
-	cell_store(&copy->lost, cell_load_acquire(&live->lost));
-	cell_store(&copy->under, cell_load_acquire(&live->under));
-	cell_store(&copy->over, cell_load_acquire(&live->over));
-	cell_store(&copy->min, cell_load_acquire(&live->min));
-	cell_store(&copy->max, cell_load_acquire(&live->max));
-	for (int half = 0; half < 2; half++) {
-		cell_store(&copy->sum[half], cell_load_acquire(&live->sum[half]));
-		cell_store(&copy->squares[half], cell_load_acquire(&live->squares[half]));
-	}
-}
-
-static void counters_snapshot(const struct histogram *live, struct histogram *copy) {
-	if (live->shape.counter_bits == 32) {
-		for (uint32_t n = 0; n < live->bucket_count; n++) {
-			uint32_t value =
-				atomic_load_explicit(&live->narrow[n], memory_order_acquire);
-
-			atomic_store_explicit(&copy->narrow[n], value, memory_order_relaxed);
-		}
-		return;
-	}
-	for (uint32_t n = 0; n < live->bucket_count; n++)
-		cell_store(&copy->wide[n], cell_load_acquire(&live->wide[n]));
-}
-
 int histogram_snapshot(const struct histogram *live, struct histogram *copy) {
+	const struct histogram_moments *from = live->moments;
+	struct histogram_moments *to = copy->moments;
+	bool narrow = live->shape.counter_bits == 32;
+
 	if (!buckets_are_equal(live, copy) || live->shape.counter_bits != copy->shape.counter_bits)
 		return -EINVAL;
 	for (int n = 0; n < SNAPSHOT_TRIES; n++) {
-		uint32_t before =
-			atomic_load_explicit(&live->moments->sequence, memory_order_acquire);
+		uint32_t before = atomic_load_explicit(&from->sequence, memory_order_acquire);
 
 		if ((before & 1) != 0)
 			continue;
-		moments_snapshot(live->moments, copy->moments);
-		counters_snapshot(live, copy);
-		if (atomic_load_explicit(&live->moments->sequence, memory_order_relaxed) == before)
+		cell_store(&to->count, cell_load_acquire(&from->count));
+		cell_store(&to->lost, cell_load_acquire(&from->lost));
+		cell_store(&to->under, cell_load_acquire(&from->under));
+		cell_store(&to->over, cell_load_acquire(&from->over));
+		cell_store(&to->min, cell_load_acquire(&from->min));
+		cell_store(&to->max, cell_load_acquire(&from->max));
+		for (int half = 0; half < 2; half++) {
+			cell_store(&to->sum[half], cell_load_acquire(&from->sum[half]));
+			cell_store(&to->squares[half], cell_load_acquire(&from->squares[half]));
+		}
+		for (uint32_t bucket = 0; bucket < live->bucket_count; bucket++) {
+			if (narrow)
+				atomic_store_explicit(
+					&copy->narrow[bucket],
+					atomic_load_explicit(
+						&live->narrow[bucket], memory_order_acquire
+					),
+					memory_order_relaxed
+				);
+			else
+				cell_store(
+					&copy->wide[bucket], cell_load_acquire(&live->wide[bucket])
+				);
+		}
+		if (atomic_load_explicit(&from->sequence, memory_order_relaxed) == before)
 			return 0;
 	}
 	return -EAGAIN;

@@ -24,28 +24,10 @@ static uint32_t bucket_seek(const struct histogram *histogram, uint32_t n, bool 
 	return n;
 }
 
-static void runs_encode(const struct histogram *histogram, struct wire_writer *writer) {
-	uint32_t runs = 0, at = 0;
-
-	for (uint32_t n = bucket_seek(histogram, 0, false); n < histogram->bucket_count;
-	     n = bucket_seek(histogram, bucket_seek(histogram, n, true), false))
-		runs++;
-	wire_put_varint(writer, runs);
-	while (runs-- > 0) {
-		uint32_t first = bucket_seek(histogram, at, false);
-		uint32_t end = bucket_seek(histogram, first, true);
-
-		wire_put_varint(writer, first - at);
-		wire_put_varint(writer, end - first);
-		for (uint32_t n = first; n < end; n++)
-			wire_put_varint(writer, counter_load(histogram, n));
-		at = end;
-	}
-}
-
 void histogram_encode(const struct histogram *histogram, struct wire_writer *writer) {
 	const struct histogram_moments *moments = histogram->moments;
 	uint64_t count = cell_load_relaxed(&moments->count);
+	uint32_t runs = 0, at = 0;
 
 	wire_put_u8(writer, VERSION);
 	wire_put_u8(writer, histogram->shape.precision_bits);
@@ -62,20 +44,20 @@ void histogram_encode(const struct histogram *histogram, struct wire_writer *wri
 		wire_put_varint(writer, cell_load_relaxed(&moments->sum[half]));
 	for (int half = 0; half < 2; half++)
 		wire_put_varint(writer, cell_load_relaxed(&moments->squares[half]));
-	runs_encode(histogram, writer);
-}
+	for (uint32_t n = bucket_seek(histogram, 0, false); n < histogram->bucket_count;
+	     n = bucket_seek(histogram, bucket_seek(histogram, n, true), false))
+		runs++;
+	wire_put_varint(writer, runs);
+	while (runs-- > 0) {
+		uint32_t first = bucket_seek(histogram, at, false);
+		uint32_t end = bucket_seek(histogram, first, true);
 
-static void moments_decode(struct wire_reader *reader, struct histogram_moments *moments) {
-	cell_store(&moments->count, wire_get_varint(reader));
-	cell_store(&moments->lost, wire_get_varint(reader));
-	cell_store(&moments->under, wire_get_varint(reader));
-	cell_store(&moments->over, wire_get_varint(reader));
-	cell_store(&moments->min, wire_get_varint(reader));
-	cell_store(&moments->max, wire_get_varint(reader));
-	for (int half = 0; half < 2; half++)
-		cell_store(&moments->sum[half], wire_get_varint(reader));
-	for (int half = 0; half < 2; half++)
-		cell_store(&moments->squares[half], wire_get_varint(reader));
+		wire_put_varint(writer, first - at);
+		wire_put_varint(writer, end - first);
+		for (uint32_t n = first; n < end; n++)
+			wire_put_varint(writer, counter_load(histogram, n));
+		at = end;
+	}
 }
 
 // Read the run that follows bucket `at`. Returns the bucket after the run.
@@ -99,16 +81,6 @@ static uint32_t run_decode(struct wire_reader *reader, struct histogram *histogr
 			counter_store(histogram, at++, counter);
 	}
 	return at;
-}
-
-static void runs_decode(struct wire_reader *reader, struct histogram *histogram) {
-	uint64_t runs = wire_get_varint(reader);
-	uint32_t at = 0;
-
-	if (runs > wire_reader_left(reader) / RUN_BYTES_MIN)
-		wire_reader_fail(reader, -EBADMSG);
-	while (runs-- > 0 && wire_reader_ok(reader))
-		at = run_decode(reader, histogram, at);
 }
 
 static wide wide_multiply(wide a, wide b) {
@@ -190,34 +162,44 @@ static bool moments_fit_buckets(const struct histogram *histogram) {
 		cell_load_relaxed(&moments->squares[0])) == 0;
 }
 
-// Decode the shape. Fails the reader if the shape is invalid.
-static void shape_decode(struct wire_reader *reader, struct histogram_shape *ret_shape) {
-	uint8_t version = wire_get_u8(reader);
-
-	if (version != VERSION)
-		wire_reader_fail(reader, -EPROTO);
-	ret_shape->precision_bits = wire_get_u8(reader);
-	ret_shape->counter_bits = wire_get_u8(reader);
-	ret_shape->value_min = wire_get_varint(reader);
-	ret_shape->value_max = wire_get_varint(reader);
-	if (histogram_size_bytes(ret_shape) == 0)
-		wire_reader_fail(reader, -EBADMSG);
-}
-
 int histogram_decode(
 	struct wire_reader *reader, size_t size_bytes_max, struct histogram **ret_histogram
 ) {
 	struct histogram *histogram = NULL;
+	struct histogram_moments *moments;
 	struct histogram_shape shape;
+	uint32_t at = 0;
+	uint64_t runs;
 
-	shape_decode(reader, &shape);
+	if (wire_get_u8(reader) != VERSION)
+		wire_reader_fail(reader, -EPROTO);
+	shape.precision_bits = wire_get_u8(reader);
+	shape.counter_bits = wire_get_u8(reader);
+	shape.value_min = wire_get_varint(reader);
+	shape.value_max = wire_get_varint(reader);
+	if (histogram_size_bytes(&shape) == 0)
+		wire_reader_fail(reader, -EBADMSG);
 	if (wire_reader_ok(reader) && histogram_size_bytes(&shape) > size_bytes_max)
 		wire_reader_fail(reader, -EMSGSIZE);
 	if (wire_reader_ok(reader))
 		wire_reader_fail(reader, histogram_create(&shape, &histogram));
 	if (wire_reader_ok(reader)) {
-		moments_decode(reader, histogram->moments);
-		runs_decode(reader, histogram);
+		moments = histogram->moments;
+		cell_store(&moments->count, wire_get_varint(reader));
+		cell_store(&moments->lost, wire_get_varint(reader));
+		cell_store(&moments->under, wire_get_varint(reader));
+		cell_store(&moments->over, wire_get_varint(reader));
+		cell_store(&moments->min, wire_get_varint(reader));
+		cell_store(&moments->max, wire_get_varint(reader));
+		for (int half = 0; half < 2; half++)
+			cell_store(&moments->sum[half], wire_get_varint(reader));
+		for (int half = 0; half < 2; half++)
+			cell_store(&moments->squares[half], wire_get_varint(reader));
+		runs = wire_get_varint(reader);
+		if (runs > wire_reader_left(reader) / RUN_BYTES_MIN)
+			wire_reader_fail(reader, -EBADMSG);
+		while (runs-- > 0 && wire_reader_ok(reader))
+			at = run_decode(reader, histogram, at);
 	}
 	if (wire_reader_ok(reader) && !moments_fit_buckets(histogram))
 		wire_reader_fail(reader, -EBADMSG);

@@ -73,15 +73,6 @@ static void count_out_of_range(struct histogram *histogram, const uint64_t *valu
 	}
 }
 
-static void moments_add_sum(struct histogram_moments *moments, const struct moments_sum *sum) {
-	if (sum->min < cell_load_relaxed(&moments->min))
-		cell_store(&moments->min, sum->min);
-	if (sum->max > cell_load_relaxed(&moments->max))
-		cell_store(&moments->max, sum->max);
-	wide_store(moments->sum, wide_load(moments->sum) + sum->sum);
-	wide_store(moments->squares, wide_add(wide_load(moments->squares), sum->squares));
-}
-
 // Add values to the buckets and sum them up. `narrow` is a constant in each caller, so that the
 // loop does not test it.
 static inline __attribute__((always_inline)) void add_values_to_buckets(
@@ -124,7 +115,12 @@ void histogram_record_many(struct histogram *histogram, const uint64_t *values, 
 	cell_store(&moments->count, cell_load_relaxed(&moments->count) + count);
 	if (sum.min < histogram->shape.value_min || sum.max > histogram->shape.value_max)
 		count_out_of_range(histogram, values, count);
-	moments_add_sum(moments, &sum);
+	if (sum.min < cell_load_relaxed(&moments->min))
+		cell_store(&moments->min, sum.min);
+	if (sum.max > cell_load_relaxed(&moments->max))
+		cell_store(&moments->max, sum.max);
+	wide_store(moments->sum, wide_load(moments->sum) + sum.sum);
+	wide_store(moments->squares, wide_add(wide_load(moments->squares), sum.squares));
 	write_end(moments);
 }
 

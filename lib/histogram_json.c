@@ -23,47 +23,7 @@ static json_t *json_from_double(double value) {
 	return isfinite(value) ? json_real(value) : json_null();
 }
 
-// The functions below return 0 or -1 like jansson. The only failure is lack of memory.
-static int summary_put(json_t *object, const struct histogram *histogram) {
-	struct histogram_summary summary;
-	int failed = 0;
-
-	histogram_summarize(histogram, &summary);
-	failed |= json_object_set_new(object, "count", json_from_u64(summary.count));
-	failed |= json_object_set_new(object, "lost", json_from_u64(summary.lost));
-	failed |= json_object_set_new(object, "under", json_from_u64(summary.under));
-	failed |= json_object_set_new(object, "over", json_from_u64(summary.over));
-	failed |= json_object_set_new(object, "min", json_from_u64(summary.min));
-	failed |= json_object_set_new(object, "max", json_from_u64(summary.max));
-	failed |= json_object_set_new(object, "mean", json_from_double(summary.mean));
-	failed |= json_object_set_new(object, "stdev", json_from_double(summary.stdev));
-	return failed;
-}
-
-static int percentiles_put(json_t *object, const struct histogram *histogram) {
-	json_t *inner = json_object();
-	uint64_t values[PERCENTILE_COUNT];
-	int failed = 0;
-
-	histogram_percentiles(histogram, percentiles, PERCENTILE_COUNT, values);
-	for (size_t n = 0; n < PERCENTILE_COUNT; n++)
-		failed |= json_object_set_new(inner, percentile_names[n], json_from_u64(values[n]));
-	return failed | json_object_set_new(object, "percentiles", inner);
-}
-
-static int shape_put(json_t *object, const struct histogram_shape *shape) {
-	double error = 1.0 / (1U << shape->precision_bits);
-	int failed = 0;
-
-	// Octaves without subdivision have a smaller error than the general rule, see histogram.h.
-	if (shape->precision_bits == 1)
-		error = 1.0 / 3;
-	failed |= json_object_set_new(object, "relative_error_max", json_real(error));
-	failed |= json_object_set_new(object, "value_min", json_from_u64(shape->value_min));
-	failed |= json_object_set_new(object, "value_max", json_from_u64(shape->value_max));
-	return failed;
-}
-
+// Add the buckets. Returns 0 or -1 like jansson; the only failure is lack of memory.
 static int buckets_put(json_t *object, const struct histogram *histogram) {
 	json_t *buckets = json_array();
 	int failed = 0;
@@ -85,11 +45,34 @@ static int buckets_put(json_t *object, const struct histogram *histogram) {
 }
 
 int histogram_to_json(const struct histogram *histogram, struct json_t **ret_json) {
-	json_t *object = json_object();
-	int failed = summary_put(object, histogram);
+	const struct histogram_shape *shape = &histogram->shape;
+	double error = 1.0 / (1U << shape->precision_bits);
+	json_t *object = json_object(), *inner = json_object();
+	struct histogram_summary summary;
+	uint64_t values[PERCENTILE_COUNT];
+	int failed = 0;
 
-	failed |= percentiles_put(object, histogram);
-	failed |= shape_put(object, &histogram->shape);
+	histogram_summarize(histogram, &summary);
+	failed |= json_object_set_new(object, "count", json_from_u64(summary.count));
+	failed |= json_object_set_new(object, "lost", json_from_u64(summary.lost));
+	failed |= json_object_set_new(object, "under", json_from_u64(summary.under));
+	failed |= json_object_set_new(object, "over", json_from_u64(summary.over));
+	failed |= json_object_set_new(object, "min", json_from_u64(summary.min));
+	failed |= json_object_set_new(object, "max", json_from_u64(summary.max));
+	failed |= json_object_set_new(object, "mean", json_from_double(summary.mean));
+	failed |= json_object_set_new(object, "stdev", json_from_double(summary.stdev));
+
+	histogram_percentiles(histogram, percentiles, PERCENTILE_COUNT, values);
+	for (size_t n = 0; n < PERCENTILE_COUNT; n++)
+		failed |= json_object_set_new(inner, percentile_names[n], json_from_u64(values[n]));
+	failed |= json_object_set_new(object, "percentiles", inner);
+
+	// Octaves without subdivision have a smaller error than the general rule, see histogram.h.
+	if (shape->precision_bits == 1)
+		error = 1.0 / 3;
+	failed |= json_object_set_new(object, "relative_error_max", json_real(error));
+	failed |= json_object_set_new(object, "value_min", json_from_u64(shape->value_min));
+	failed |= json_object_set_new(object, "value_max", json_from_u64(shape->value_max));
 	failed |= buckets_put(object, histogram);
 	if (failed != 0) {
 		json_decref(object);

@@ -9,16 +9,6 @@
 
 #define MILLION 1000000U
 
-// Return the harmonic mean of the bucket's ends: its relative distance to both is equal and thus
-// smallest.
-static uint64_t bucket_value(const struct bucket *bucket) {
-	unsigned __int128 product = (unsigned __int128)bucket->lowest * bucket->highest;
-
-	if (bucket->highest == 0)
-		return 0;
-	return (uint64_t)(2 * product / (bucket->lowest + bucket->highest));
-}
-
 static uint64_t value_in_range(const struct histogram *histogram, uint64_t value) {
 	return value_clamp(value, histogram->shape.value_min, histogram->shape.value_max);
 }
@@ -61,12 +51,19 @@ static uint64_t
 ranked_value(const struct histogram *histogram, uint64_t rank, uint32_t *next, uint64_t *seen) {
 	uint64_t min = value_in_range(histogram, cell_load_relaxed(&histogram->moments->min));
 	uint64_t max = value_in_range(histogram, cell_load_relaxed(&histogram->moments->max));
+	unsigned __int128 product;
 	struct bucket bucket;
+	uint64_t value = 0;
 
 	while (*seen < rank)
 		*seen += counter_load(histogram, (*next)++);
 	bucket = histogram_bucket(histogram, *next - 1);
-	return value_clamp(bucket_value(&bucket), min, max);
+	// Use the harmonic mean of the bucket's ends: its relative distance to both is equal and
+	// thus smallest.
+	product = (unsigned __int128)bucket.lowest * bucket.highest;
+	if (bucket.highest > 0)
+		value = (uint64_t)(2 * product / (bucket.lowest + bucket.highest));
+	return value_clamp(value, min, max);
 }
 
 void histogram_percentiles(

@@ -118,19 +118,6 @@ static uint32_t *slot_find(const struct hostlist *list, const char *name, size_t
 	return &list->slots[at];
 }
 
-// Add the name at the end of the arena, unless the list already has it. Returns the place for the
-// next name.
-static char *list_add(struct hostlist *list, char *name, size_t length) {
-	uint32_t *slot = slot_find(list, name, length);
-
-	if (*slot != 0)
-		return name;
-	name[length] = '\0';
-	list->names[list->count++] = name;
-	*slot = list->count;
-	return name + length + 1;
-}
-
 // Add the names of a text that passed the check.
 static void list_fill(struct hostlist *list, const char *text, size_t length) {
 	const char *end = text + length;
@@ -138,12 +125,20 @@ static void list_fill(struct hostlist *list, const char *text, size_t length) {
 	char *name = list->arena;
 	struct hostlist_item item;
 	const char *item_text;
-	size_t item_length;
+	size_t item_length, name_length;
+	uint32_t *slot;
 
 	while (item_next(&at, end, &item_text, &item_length)) {
 		must(hostlist_item_read(item_text, item_length, NULL, &item) == 0);
 		do {
-			name = list_add(list, name, hostlist_item_write(&item, name));
+			name_length = hostlist_item_write(&item, name);
+			slot = slot_find(list, name, name_length);
+			if (*slot != 0)
+				continue; // the list has this name, so the next one replaces it
+			name[name_length] = '\0';
+			list->names[list->count++] = name;
+			*slot = list->count;
+			name += name_length + 1;
 		} while (hostlist_item_step(&item));
 	}
 }

@@ -102,37 +102,9 @@ static char *append_group(char *at, const struct entry *entries, uint32_t count)
 	return at;
 }
 
-// Drop entries equal to the previous one. Returns the number of remaining entries.
-static uint32_t entries_unique(struct entry *entries, uint32_t count) {
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		if (kept == 0 || entry_compare(&entries[kept - 1], &entries[i]) != 0)
-			entries[kept++] = entries[i];
-	}
-	return kept;
-}
-
-static char *append_all(char *at, const struct entry *entries, uint32_t count) {
-	uint32_t next;
-
-	for (uint32_t first = 0; first < count; first = next) {
-		next = first + 1;
-		// A name without a number is its own group, even if its prefix equals that of its
-		// neighbours.
-		while (entries[first].width > 0 && next < count &&
-		       prefix_compare(&entries[first], &entries[next]) == 0)
-			next++;
-		if (first > 0)
-			*at++ = ',';
-		at = append_group(at, entries + first, next - first);
-	}
-	*at = '\0';
-	return at;
-}
-
 int hostlist_compress(const char *const *names, uint32_t count, char **ret_text) {
 	scoped_mem struct entry *entries = NULL;
+	uint32_t kept = 0, next;
 	size_t text_size = 1;
 	char *shrunk;
 	char *text;
@@ -153,8 +125,23 @@ int hostlist_compress(const char *const *names, uint32_t count, char **ret_text)
 	if (text == NULL)
 		return -ENOMEM;
 	qsort(entries, count, sizeof(*entries), entry_compare);
-	count = entries_unique(entries, count);
-	end = append_all(text, entries, count);
+	for (uint32_t i = 0; i < count; i++) {
+		if (kept == 0 || entry_compare(&entries[kept - 1], &entries[i]) != 0)
+			entries[kept++] = entries[i];
+	}
+	end = text;
+	for (uint32_t first = 0; first < kept; first = next) {
+		next = first + 1;
+		// A name without a number is its own group, even if its prefix equals that of its
+		// neighbours.
+		while (entries[first].width > 0 && next < kept &&
+		       prefix_compare(&entries[first], &entries[next]) == 0)
+			next++;
+		if (first > 0)
+			*end++ = ',';
+		end = append_group(end, entries + first, next - first);
+	}
+	*end = '\0';
 	shrunk = realloc(text, (size_t)(end - text) + 1);
 	*ret_text = shrunk != NULL ? shrunk : text;
 	return 0;

@@ -106,20 +106,6 @@ static void field_rewind(struct hostlist_field *field) {
 	field->value = field->range.low;
 }
 
-static bool field_step(struct hostlist_field *field) {
-	if (field->ranges == NULL)
-		return false;
-	if (field->value < field->range.high) {
-		field->value++;
-		return true;
-	}
-	if (field->next > field->ranges_end)
-		return false;
-	must(range_read(&field->next, field->ranges_end, &field->range) == NULL);
-	field->value = field->range.low;
-	return true;
-}
-
 // Check every range of a bracket, count its numbers and find the longest.
 static const struct fault *
 field_check(const struct hostlist_field *field, struct hostlist_item *item) {
@@ -209,35 +195,45 @@ int hostlist_item_read(
 	return 0;
 }
 
-static size_t number_write(uint64_t value, uint32_t width, char *text) {
-	uint32_t count = max_u32(hostlist_digit_count(value), width);
-
-	for (uint32_t i = count; i > 0; i--) {
-		text[i - 1] = (char)('0' + value % 10);
-		value /= 10;
-	}
-	return count;
-}
-
 size_t hostlist_item_write(const struct hostlist_item *item, char *name) {
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < item->field_count; i++) {
 		const struct hostlist_field *field = &item->fields[i];
+		uint32_t digits;
+		uint64_t value;
 
 		memcpy(name + used, field->literal, field->literal_length);
 		used += field->literal_length;
-		if (field->ranges != NULL)
-			used += number_write(field->value, field->range.width, name + used);
+		if (field->ranges == NULL)
+			continue;
+		value = field->value;
+		digits = max_u32(hostlist_digit_count(value), field->range.width);
+		for (uint32_t n = digits; n > 0; n--) {
+			name[used + n - 1] = (char)('0' + value % 10);
+			value /= 10;
+		}
+		used += digits;
 	}
 	return used;
 }
 
 bool hostlist_item_step(struct hostlist_item *item) {
 	for (uint32_t i = item->field_count; i > 0; i--) {
-		if (field_step(&item->fields[i - 1]))
+		struct hostlist_field *field = &item->fields[i - 1];
+
+		if (field->ranges == NULL)
+			continue;
+		if (field->value < field->range.high) {
+			field->value++;
 			return true;
-		field_rewind(&item->fields[i - 1]);
+		}
+		if (field->next <= field->ranges_end) {
+			must(range_read(&field->next, field->ranges_end, &field->range) == NULL);
+			field->value = field->range.low;
+			return true;
+		}
+		field_rewind(field);
 	}
 	return false;
 }

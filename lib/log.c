@@ -69,12 +69,6 @@ struct line {
 	bool truncated;
 };
 
-static void line_init(struct line *line) {
-	line->used = 0;
-	line->limit = sizeof(line->text) - strlen(TRUNCATED_TAIL) - 1;
-	line->truncated = false;
-}
-
 // Append all of the text or nothing. After the first text that does not fit, nothing more is
 // appended.
 static bool line_put(struct line *line, const char *text, size_t size) {
@@ -91,37 +85,21 @@ static void line_put_text(struct line *line, const char *text) {
 	line_put(line, text, strlen(text));
 }
 
-static bool unit_needs_no_quotes(const struct escape_unit *unit) {
-	if (unit->text_size != unit->taken_bytes) // escaped
-		return false;
-	return unit->text[0] != ' ' && unit->text[0] != '=';
-}
-
 static bool text_needs_no_quotes(const char *text, size_t size) {
 	struct escape_unit unit;
 
 	for (size_t at = 0; at < size; at += unit.taken_bytes) {
 		escape_next(text + at, size - at, &unit);
-		if (!unit_needs_no_quotes(&unit))
+		if (unit.text_size != unit.taken_bytes) // escaped
+			return false;
+		if (unit.text[0] == ' ' || unit.text[0] == '=')
 			return false;
 	}
 	return size > 0;
 }
 
-static void line_put_quoted(struct line *line, const char *text, size_t size) {
-	struct escape_unit unit;
-
-	if (!line_put(line, "\"", 1))
-		return;
-	for (size_t at = 0; at < size; at += unit.taken_bytes) {
-		escape_next(text + at, size - at, &unit);
-		if (!line_put(line, unit.text, unit.text_size))
-			break;
-	}
-	line->text[line->used++] = '"'; // line_put_value() reserved the space
-}
-
 static void line_put_value(struct line *line, const char *text, size_t size) {
+	struct escape_unit unit;
 	// A value longer than a line is truncated anyway. So hostile input cannot prolong the scan.
 	if (size > LOG_LINE_BYTES_MAX)
 		size = LOG_LINE_BYTES_MAX;
@@ -133,37 +111,24 @@ static void line_put_value(struct line *line, const char *text, size_t size) {
 		line->truncated = true;
 		return;
 	}
-	line->limit--;
-	line_put_quoted(line, text, size);
-	line->limit++;
-}
-
-static void line_put_errno(struct line *line, int64_t number) {
-	// The field came from an int, so this cannot overflow.
-	long long err = number < 0 ? -number : number;
-	const char *name = err <= INT_MAX ? strerrorname_np((int)err) : NULL;
-	char digits[24];
-
-	if (name == NULL) {
-		snprintf(digits, sizeof(digits), "%lld", err);
-		name = digits;
+	line->limit--; // reserves the space of the closing quote
+	if (line_put(line, "\"", 1)) {
+		for (size_t at = 0; at < size; at += unit.taken_bytes) {
+			escape_next(text + at, size - at, &unit);
+			if (!line_put(line, unit.text, unit.text_size))
+				break;
+		}
+		line->text[line->used++] = '"';
 	}
-	line_put_text(line, name);
-}
-
-static void line_put_number(struct line *line, const struct log_field *field) {
-	char digits[24]; // -2^63 has 20 characters
-
-	if (field->type == LOG_FIELD_UNSIGNED)
-		snprintf(digits, sizeof(digits), "%llu", (unsigned long long)field->number);
-	else
-		snprintf(digits, sizeof(digits), "%lld", (long long)field->signed_number);
-	line_put_text(line, digits);
+	line->limit++;
 }
 
 static void line_put_field(struct line *line, const struct log_field *field) {
 	size_t field_at = line->used;
+	char digits[24]; // -2^63 has 20 characters
+	const char *name;
 	size_t value_at;
+	long long err;
 
 	line_put_text(line, " ");
 	line_put_text(line, field->key);
@@ -178,36 +143,28 @@ static void line_put_field(struct line *line, const struct log_field *field) {
 		line_put_value(line, field->text, field->size_bytes);
 		break;
 	case LOG_FIELD_UNSIGNED:
+		snprintf(digits, sizeof(digits), "%llu", (unsigned long long)field->number);
+		line_put_text(line, digits);
+		break;
 	case LOG_FIELD_SIGNED:
-		line_put_number(line, field);
+		snprintf(digits, sizeof(digits), "%lld", (long long)field->signed_number);
+		line_put_text(line, digits);
 		break;
 	case LOG_FIELD_BOOL:
 		line_put_text(line, field->number != 0 ? "true" : "false");
 		break;
 	case LOG_FIELD_ERRNO:
-		line_put_errno(line, field->signed_number);
+		// The field came from an int, so this cannot overflow.
+		err = field->signed_number < 0 ? -field->signed_number : field->signed_number;
+		snprintf(digits, sizeof(digits), "%lld", err);
+		name = err <= INT_MAX ? strerrorname_np((int)err) : NULL;
+		line_put_text(line, name != NULL ? name : digits);
 		break;
 	case LOG_FIELD_END:
 		break; // write_line() stops before it
 	}
 	if (line->used == value_at) // drop a key without a value
 		line->used = field_at;
-}
-
-// Append the time in RFC 3339 with milliseconds.
-static void line_put_time(struct line *line, uint64_t since_1970_ns) {
-	time_t seconds = (time_t)(since_1970_ns / NS_PER_S);
-	char text[64];
-	struct tm utc;
-	size_t size;
-
-	must(gmtime_r(&seconds, &utc) != NULL);
-	size = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc);
-	snprintf(
-		text + size, sizeof(text) - size, ".%03uZ ",
-		(unsigned)(since_1970_ns % NS_PER_S / 1000000)
-	);
-	line_put_text(line, text);
 }
 
 // Write the line with one call. After a truncated line, a newline goes first.
@@ -276,13 +233,27 @@ static void write_line(
 	const struct log_field *fields
 ) {
 	const char priority[] = {'<', levels[level].priority, '>'};
+	uint64_t since_1970_ns = sink.realtime_ns();
+	time_t seconds = (time_t)(since_1970_ns / NS_PER_S);
 	struct log_field suppressed;
 	struct line line;
+	char stamp[64];
+	struct tm utc;
+	size_t size;
 
-	line_init(&line);
+	line.used = 0;
+	line.limit = sizeof(line.text) - strlen(TRUNCATED_TAIL) - 1;
+	line.truncated = false;
 	if (sink.prefix == LOG_PREFIX_PRIORITY)
 		line_put(&line, priority, sizeof(priority));
-	line_put_time(&line, sink.realtime_ns());
+	// RFC 3339 with milliseconds.
+	must(gmtime_r(&seconds, &utc) != NULL);
+	size = strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(
+		stamp + size, sizeof(stamp) - size, ".%03uZ ",
+		(unsigned)(since_1970_ns % NS_PER_S / 1000000)
+	);
+	line_put_text(&line, stamp);
 	line_put_text(&line, levels[level].name);
 	line_put_text(&line, " ");
 	line_put_text(&line, event);

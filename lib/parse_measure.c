@@ -101,23 +101,11 @@ static size_t digits_length(const char *text, size_t length) {
 	return count;
 }
 
-static void decimal_read_fraction(const char *digits, size_t count, struct decimal *decimal) {
-	while (count > 0 && digits[count - 1] == '0')
-		count--;
-	if (count > DECIMALS_MAX) {
-		decimal->too_fine = true;
-		return;
-	}
-	for (size_t i = 0; i < count; i++) {
-		decimal->fraction = 10 * decimal->fraction + (uint64_t)(digits[i] - '0');
-		decimal->fraction_scale *= 10;
-	}
-}
-
 // Read digits, or digits, a dot and digits. Returns the length read; 0 if the text is neither.
 static size_t decimal_read(const char *text, size_t length, struct decimal *decimal) {
 	size_t whole_count = digits_length(text, length);
-	size_t fraction_count;
+	size_t fraction_count, used;
+	const char *digits;
 
 	*decimal = (struct decimal){.fraction_scale = 1};
 	for (size_t i = 0; i < whole_count; i++) {
@@ -132,7 +120,15 @@ static size_t decimal_read(const char *text, size_t length, struct decimal *deci
 	fraction_count = digits_length(text + whole_count + 1, length - whole_count - 1);
 	if (fraction_count == 0)
 		return 0;
-	decimal_read_fraction(text + whole_count + 1, fraction_count, decimal);
+	digits = text + whole_count + 1;
+	used = fraction_count;
+	while (used > 0 && digits[used - 1] == '0')
+		used--;
+	decimal->too_fine = used > DECIMALS_MAX;
+	for (size_t i = 0; i < used && !decimal->too_fine; i++) {
+		decimal->fraction = 10 * decimal->fraction + (uint64_t)(digits[i] - '0');
+		decimal->fraction_scale *= 10;
+	}
 	return whole_count + 1 + fraction_count;
 }
 
@@ -142,11 +138,6 @@ static const struct unit *unit_find(const struct unit *units, const char *text, 
 			return unit;
 	}
 	return NULL;
-}
-
-static bool decimal_is_zero(const struct decimal *decimal) {
-	return decimal->whole == 0 && decimal->fraction == 0 && !decimal->overflow &&
-	       !decimal->too_fine;
 }
 
 static int measure_parse(
@@ -164,11 +155,13 @@ static int measure_parse(
 	unsigned __int128 value;
 	uint64_t scale;
 	size_t at;
-	bool bare;
+	bool bare, is_zero;
 
 	at = decimal_read(text, length, &decimal);
 	unit = unit_find(measure->units, text + at, length - at);
-	bare = at == length && (measure->scale_of_bare > 0 || decimal_is_zero(&decimal));
+	is_zero = decimal.whole == 0 && decimal.fraction == 0 && !decimal.overflow &&
+		  !decimal.too_fine;
+	bare = at == length && (measure->scale_of_bare > 0 || is_zero);
 	if (at == 0 || (unit == NULL && !bare))
 		return parse_fail(error, -EINVAL, text, length, "%s", measure->not_this);
 	scale = unit != NULL ? unit->scale : measure->scale_of_bare;

@@ -12,23 +12,13 @@
 #define ADDRESS_TEXT_BYTES 40
 #define SOCKET_NAME_BYTES 32
 
-// Print an address as in /proc/net/tcp and similar files: each 32-bit word of memory as one number.
-static void print_address(const struct sock_addr *address, char text[static ADDRESS_TEXT_BYTES]) {
-	size_t words = address->family == SOCK_ADDR_V4 ? 1 : 4;
-	uint32_t word;
-
-	for (size_t n = 0; n < words; n++) {
-		memcpy(&word, address->address + n * sizeof(word), sizeof(word));
-		snprintf(text + n * 8, ADDRESS_TEXT_BYTES - n * 8, "%08X", word);
-	}
-}
-
 // Return true if a socket with this local address prevents binding ours.
 static bool local_address_conflicts(const char *local, const struct sock_addr *address) {
 	char own[ADDRESS_TEXT_BYTES];
 	char port[8];
 	const char *colon = strchr(local, ':');
-	size_t length;
+	size_t length, words = address->family == SOCK_ADDR_V4 ? 1 : 4;
+	uint32_t word;
 
 	if (colon == NULL)
 		return false;
@@ -36,7 +26,11 @@ static bool local_address_conflicts(const char *local, const struct sock_addr *a
 	if (strcmp(colon + 1, port) != 0)
 		return false;
 	length = (size_t)(colon - local);
-	print_address(address, own);
+	// The kernel's tables print each 32-bit word of the address in memory as one number.
+	for (size_t n = 0; n < words; n++) {
+		memcpy(&word, address->address + n * sizeof(word), sizeof(word));
+		snprintf(own + n * 8, sizeof(own) - n * 8, "%08X", word);
+	}
 	return sock_addr_is_any(address) || strspn(local, "0") == length ||
 	       (length == strlen(own) && strncmp(local, own, length) == 0);
 }

@@ -41,8 +41,8 @@ static enum rcu_thread_state slot_state(const struct rcu_thread_slot *slot) {
 	return (enum rcu_thread_state)atomic_load_explicit(&slot->state, memory_order_relaxed);
 }
 
-// Set the state of a slot. Release pairs with the acquire in slot_quiet_ns(). A thread that reads
-// "online" also reads the time at which the owner went online, not an older one.
+// Set the state of a slot. Release pairs with the acquire in rcu_thread_find_stalled(). A thread
+// that reads "online" also reads the time at which the owner went online, not an older one.
 static void slot_set_state(struct rcu_thread_slot *slot, enum rcu_thread_state state) {
 	atomic_store_explicit(&slot->state, state, memory_order_release);
 }
@@ -125,18 +125,6 @@ void rcu_thread_online(uint64_t now_ns) {
 	urcu_qsbr_thread_online();
 }
 
-// Return how long a thread has been online without a quiescent state; 0 if it is not online. now_ns
-// was read earlier by another thread, so a quiescent state may be later.
-static uint64_t slot_quiet_ns(const struct rcu_thread_slot *slot, uint64_t now_ns) {
-	uint64_t quiescent_ns;
-
-	// Acquire pairs with slot_set_state().
-	if (atomic_load_explicit(&slot->state, memory_order_acquire) != RCU_THREAD_ONLINE)
-		return 0;
-	quiescent_ns = atomic_load_explicit(&slot->quiescent_ns, memory_order_relaxed);
-	return quiescent_ns < now_ns ? now_ns - quiescent_ns : 0;
-}
-
 bool rcu_thread_find_stalled(
 	uint64_t threshold_ns, uint64_t now_ns, struct rcu_thread_stall *ret_stall
 ) {
@@ -146,8 +134,15 @@ bool rcu_thread_find_stalled(
 	must(threshold_ns > 0); // 0 would also match offline threads
 	pthread_mutex_lock(&slots_lock);
 	for (size_t i = 0; i < RCU_THREAD_COUNT_MAX; i++) {
-		uint64_t quiet_ns = slot_quiet_ns(&slots[i], now_ns);
+		uint64_t quiescent_ns, quiet_ns;
 
+		// Acquire pairs with slot_set_state().
+		if (atomic_load_explicit(&slots[i].state, memory_order_acquire) !=
+		    RCU_THREAD_ONLINE)
+			continue;
+		// now_ns was read earlier by another thread, so a quiescent state may be later.
+		quiescent_ns = atomic_load_explicit(&slots[i].quiescent_ns, memory_order_relaxed);
+		quiet_ns = quiescent_ns < now_ns ? now_ns - quiescent_ns : 0;
 		if (quiet_ns > quietest_ns) {
 			quietest_ns = quiet_ns;
 			quietest = &slots[i];

@@ -28,15 +28,9 @@ static json_t *string_to_json(const char *text) {
 	return json_string(quoted);
 }
 
-// JSON's integers are signed; sums of what other agents report may be larger.
-static json_t *uint64_to_json(uint64_t number) {
-	if (number == RECORD_UNKNOWN)
-		return json_null();
-	return json_integer(number < INT64_MAX ? (json_int_t)number : INT64_MAX);
-}
-
 static json_t *value_to_json(const struct record_field *field, const void *row) {
 	const void *place = (const char *)row + field->offset;
+	uint64_t count;
 	double number;
 
 	switch (field->type) {
@@ -53,7 +47,11 @@ static json_t *value_to_json(const struct record_field *field, const void *row) 
 	case RECORD_UINT32:
 		return json_integer(*(const uint32_t *)place);
 	case RECORD_UINT64:
-		return uint64_to_json(*(const uint64_t *)place);
+		count = *(const uint64_t *)place;
+		if (count == RECORD_UNKNOWN)
+			return json_null();
+		// JSON's integers are signed; sums of what other agents report may be larger.
+		return json_integer(count < INT64_MAX ? (json_int_t)count : INT64_MAX);
 	case RECORD_DOUBLE:
 		number = *(const double *)place;
 		return isfinite(number) ? json_real(number) : json_null();
@@ -158,12 +156,6 @@ static size_t table_width(const struct table *table) {
 	return width;
 }
 
-static void drop_column(struct table *table, size_t dropped) {
-	table->count--;
-	memmove(&table->columns[dropped], &table->columns[dropped + 1],
-		(table->count - dropped) * sizeof(table->columns[0]));
-}
-
 // Returns false if no column may be dropped.
 static bool drop_least_important(struct table *table) {
 	size_t least = 0;
@@ -174,7 +166,9 @@ static bool drop_least_important(struct table *table) {
 	}
 	if (table->count == 0 || table->columns[least].field->rank == 0)
 		return false;
-	drop_column(table, least);
+	table->count--;
+	memmove(&table->columns[least], &table->columns[least + 1],
+		(table->count - least) * sizeof(table->columns[0]));
 	return true;
 }
 
@@ -191,14 +185,6 @@ static size_t longest_text(const struct record_field *field, const json_t *rows,
 	return longest;
 }
 
-static void add_column(struct table *table, const struct record_field *field, size_t longest) {
-	bool cut = longest > field->width;
-
-	must(table->count < COLUMNS_MAX && field->width > 0);
-	table->columns[table->count++] =
-		(struct column){field, longest, cut ? field->width : longest};
-}
-
 // Columns are dropped until the rest fits; then texts that are cut get the room that is left.
 static void
 table_layout(struct table *table, const struct record *record, const json_t *rows, size_t columns) {
@@ -207,9 +193,14 @@ table_layout(struct table *table, const struct record *record, const json_t *row
 	table->count = 0;
 	for (size_t n = 0; n < record->count; n++) {
 		const struct record_field *field = &record->fields[n];
+		size_t longest;
 
-		if (field->label != NULL)
-			add_column(table, field, longest_text(field, rows, columns == 0));
+		if (field->label == NULL)
+			continue;
+		longest = longest_text(field, rows, columns == 0);
+		must(table->count < COLUMNS_MAX && field->width > 0);
+		table->columns[table->count++] = (struct column
+		){field, longest, longest > field->width ? field->width : longest};
 	}
 	if (columns == 0)
 		columns = SIZE_MAX;
@@ -226,27 +217,22 @@ table_layout(struct table *table, const struct record *record, const json_t *row
 	}
 }
 
-// Returns the bytes of the first `count` characters of a text that has more.
-static size_t prefix_bytes(const char *text, size_t count) {
-	size_t bytes = 0;
-
-	for (;; bytes++) {
-		if (((unsigned char)text[bytes] & 0xc0) != 0x80 && count-- == 0)
-			return bytes;
-	}
-}
-
 static void print_cell(const struct column *column, const char *text, bool last, FILE *out) {
 	size_t length = character_count(text), width = column->width;
 	int blanks = length < width ? (int)(width - length) : 0;
 	bool right = column->field->unit == UNIT_COUNT;
+	size_t bytes = 0, shown = width - 1;
 
 	if (right)
 		fprintf(out, "%*s", blanks, "");
-	if (length > width)
-		fprintf(out, "%.*s~", (int)prefix_bytes(text, width - 1), text);
-	else
+	if (length > width) {
+		// Find the end of the first width - 1 characters; the text has more.
+		while (((unsigned char)text[bytes] & 0xc0) == 0x80 || shown-- > 0)
+			bytes++;
+		fprintf(out, "%.*s~", (int)bytes, text);
+	} else {
 		fputs(text, out);
+	}
 	if (last)
 		fputc('\n', out);
 	else

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Resolution of host names.
+#include "hostlist_item.h"
 #include "sockaddr_text.h"
 
 #include <lib/error.h>
@@ -12,11 +13,6 @@
 
 static bool is_digit(char byte) {
 	return byte >= '0' && byte <= '9';
-}
-
-static bool is_host_name_byte(char byte) {
-	return is_digit(byte) || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-	       byte == '-' || byte == '_' || byte == '.';
 }
 
 static bool is_number(const char *label, size_t length) {
@@ -41,7 +37,7 @@ static bool is_host_name(const char *name, size_t length) {
 	if (length == 0 || length > HOST_NAME_LENGTH_MAX || name[0] == '.' || name[0] == '-')
 		return false;
 	for (size_t i = 0; i < length; i++) {
-		if (!is_host_name_byte(name[i]))
+		if (!hostlist_is_name_byte(name[i]))
 			return false;
 	}
 	return label == name + length || !is_number(label, (size_t)(name + length - label));

@@ -115,29 +115,15 @@ int endpoint_text_split(
 	return 0;
 }
 
-// Read a scope: an interface name, or an index, which is printed if the name is unknown.
-static int read_scope(const char *text, size_t length, uint32_t *ret_scope_id) {
-	char name[IF_NAMESIZE];
-	char found[IF_NAMESIZE];
-	uint64_t index;
-
-	if (!copy_string(name, sizeof(name), text, length) || length == 0)
-		return -ENODEV;
-	index = if_nametoindex(name);
-	if (index == 0 && (parse_u64(text, length, 1, UINT32_MAX, NULL, &index) != 0 ||
-			   if_indextoname((uint32_t)index, found) == NULL))
-		return -ENODEV;
-	*ret_scope_id = (uint32_t)index;
-	return 0;
-}
-
 int endpoint_text_read_host(const struct endpoint_text *endpoint, struct sock_addr *ret_addr) {
 	const char *percent = memchr(endpoint->host, '%', endpoint->host_length);
 	size_t length = endpoint->host_length;
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(endpoint->port)};
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(endpoint->port)};
+	char host[INET6_ADDRSTRLEN], scope[IF_NAMESIZE], found[IF_NAMESIZE];
 	struct sock_addr addr;
-	char host[INET6_ADDRSTRLEN];
+	size_t scope_length;
+	uint64_t index;
 	int err;
 
 	if (percent != NULL)
@@ -149,11 +135,18 @@ int endpoint_text_read_host(const struct endpoint_text *endpoint, struct sock_ad
 	if (inet_pton(AF_INET6, host, &in6.sin6_addr) != 1)
 		return -EINVAL;
 	if (percent != NULL) {
-		err = read_scope(
-			percent + 1, endpoint->host_length - length - 1, &in6.sin6_scope_id
-		);
-		if (err != 0)
-			return err;
+		// The scope is an interface name, or an index, which is printed if the name is
+		// unknown.
+		scope_length = endpoint->host_length - length - 1;
+		if (!copy_string(scope, sizeof(scope), percent + 1, scope_length) ||
+		    scope_length == 0)
+			return -ENODEV;
+		index = if_nametoindex(scope);
+		if (index == 0 &&
+		    (parse_u64(percent + 1, scope_length, 1, UINT32_MAX, NULL, &index) != 0 ||
+		     if_indextoname((uint32_t)index, found) == NULL))
+			return -ENODEV;
+		in6.sin6_scope_id = (uint32_t)index;
 	}
 	err = sock_addr_from_sockaddr((struct sockaddr *)&in6, sizeof(in6), &addr);
 	if (err != 0)

@@ -75,25 +75,19 @@ static int answer_read_uid(const void *bytes, size_t size, uint32_t *ret_uid) {
 	return 0;
 }
 
-// Discard pending answers. A later call reports an answer that had no room as an error. Another
-// leftover answer would be read as the answer to the next question.
-static void socket_drain(int fd, char *answer) {
-	for (unsigned int n = 0; n < DRAIN_MAX; n++) {
-		if (recv(fd, answer, ANSWER_BYTES, MSG_DONTWAIT) < 0 && errno == EAGAIN)
-			return;
-	}
-}
-
 int tcp_owner_find(
 	int fd, const struct sock_addr *theirs, const struct sock_addr *ours, uint32_t *ret_uid
 ) {
 	_Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];
 	struct question question = question_build(theirs, ours);
-	ssize_t size;
+	ssize_t size = 0;
 
 	if (theirs->family != ours->family || theirs->family == SOCK_ADDR_NONE)
 		return -EINVAL;
-	socket_drain(fd, answer);
+	// Discard pending answers. A later call reports an answer that had no room as an error.
+	// Another leftover answer would be read as the answer to the next question.
+	for (unsigned int n = 0; n < DRAIN_MAX && (size >= 0 || errno != EAGAIN); n++)
+		size = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
 	if (send(fd, &question, sizeof(question), MSG_DONTWAIT) < 0)
 		return neg_errno();
 	size = recv(fd, answer, sizeof(answer), MSG_DONTWAIT);
