@@ -61,20 +61,15 @@ static void detect_mpi_rules(void) {
 	datatypes_init();
 }
 
-static uint64_t hash_text(const char *text) {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
-	return (hash ^ hash >> 31) | 1;
-}
-
 // Return the key that all ranks of the world share; 0 if there is none.
 static uint64_t world_key(uint32_t size, char name[static WORLD_BYTES]) {
-	uint64_t key = 0;
+	uint64_t key = 0, hash = UINT64_C(0xcbf29ce484222325); // FNV-1a
 
-	if (world_name(name))
-		return hash_text(name);
+	if (world_name(name)) {
+		for (const char *at = name; *at != '\0'; at++)
+			hash = (hash ^ (uint8_t)*at) * UINT64_C(0x100000001b3);
+		return (hash ^ hash >> 31) | 1;
+	}
 	name[0] = '\0';
 	// A world of one rank may use any number. glibc 2.17 has no getrandom().
 	if (size == 1 && syscall(SYS_getrandom, &key, sizeof(key), 0) == (long)sizeof(key))
@@ -114,18 +109,12 @@ static bool follow_world(void) {
 	return true;
 }
 
-static bool begin_locked(void) {
-	if (atomic_load_explicit(&life, memory_order_relaxed) != LIFE_BEFORE)
-		return follow_is_active();
-	atomic_store_explicit(
-		&life, follow_world() ? LIFE_ACTIVE : LIFE_OVER, memory_order_release
-	);
-	return follow_is_active();
-}
-
 void follow_begin(void) {
 	pthread_mutex_lock(&life_mutex);
-	(void)begin_locked();
+	if (atomic_load_explicit(&life, memory_order_relaxed) == LIFE_BEFORE)
+		atomic_store_explicit(
+			&life, follow_world() ? LIFE_ACTIVE : LIFE_OVER, memory_order_release
+		);
 	pthread_mutex_unlock(&life_mutex);
 }
 

@@ -85,17 +85,6 @@ static mpi_word open_comm_group(mpi_word handle) {
 	return ask.group(handle, &group) == 0 ? group : 0;
 }
 
-static uint64_t group_hash(mpi_word handle) {
-	mpi_word group = open_comm_group(handle), world = open_comm_group(mpi_rules.world);
-	uint64_t hash = group != 0 && world != 0 ? hash_group(group, world) : 0;
-
-	if (group != 0)
-		ask.group_free(&group);
-	if (world != 0)
-		ask.group_free(&world);
-	return hash;
-}
-
 // Return the world rank of the communicator's first rank, or -1 if it is in another world. One
 // translation costs time proportional to the world, because Open MPI searches the group from its
 // beginning.
@@ -146,16 +135,21 @@ static struct child *find_or_add_child(struct followed *parent, uint64_t group) 
 }
 
 static uint64_t group_key(struct followed *parent, mpi_word handle, uint64_t tag) {
-	uint64_t group = group_hash(handle), key = 0;
+	mpi_word group = open_comm_group(handle), world = open_comm_group(mpi_rules.world);
+	uint64_t hash = group != 0 && world != 0 ? hash_group(group, world) : 0, key = 0;
 	struct child *child;
 
-	if (group == 0)
+	if (group != 0)
+		ask.group_free(&group);
+	if (world != 0)
+		ask.group_free(&world);
+	if (hash == 0)
 		return 0;
-	group = mix_hash(group, tag);
+	hash = mix_hash(hash, tag);
 	pthread_mutex_lock(&comm_mutex);
-	child = find_or_add_child(parent, group);
+	child = find_or_add_child(parent, hash);
 	if (child != NULL)
-		key = mix_hash(mix_hash(parent->key, group), ++child->count) | 1;
+		key = mix_hash(mix_hash(parent->key, hash), ++child->count) | 1;
 	pthread_mutex_unlock(&comm_mutex);
 	return key;
 }
@@ -206,18 +200,6 @@ static void remove_place(struct comm_place *place) {
 	}
 }
 
-static void destroy_followed(struct followed *at) {
-	tocsin_comm_unregister(at->comm);
-	while (at->children != NULL) {
-		struct child *child = at->children;
-
-		at->children = child->next;
-		free(child);
-	}
-	free(at->window);
-	free(at);
-}
-
 static void destroy_unused_locked(void) {
 	struct followed **at = &freed;
 
@@ -234,7 +216,15 @@ static void destroy_unused_locked(void) {
 		}
 		*at = one->next;
 		atomic_fetch_sub_explicit(&comm_freed_count, 1, memory_order_relaxed);
-		destroy_followed(one);
+		tocsin_comm_unregister(one->comm);
+		while (one->children != NULL) {
+			struct child *child = one->children;
+
+			one->children = child->next;
+			free(child);
+		}
+		free(one->window);
+		free(one);
 	}
 }
 
@@ -351,16 +341,12 @@ mpi_word comm_load_handle(mpi_word where) {
 	// NOLINTEND(performance-no-int-to-ptr)
 }
 
-static bool comm_is_inter(mpi_word handle) {
+static void follow_new_comm(mpi_word handle, uint64_t key) {
 	int is_inter = 0;
 
-	return ask.test_inter(handle, &is_inter) != 0 || is_inter != 0;
-}
-
-static void follow_new_comm(mpi_word handle, uint64_t key) {
 	if (handle == mpi_rules.comm_null)
 		return;
-	if (comm_is_inter(handle))
+	if (ask.test_inter(handle, &is_inter) != 0 || is_inter != 0)
 		note_once(NOTE_INTER, "intercommunicators are not followed");
 	else if (key != 0)
 		comm_add_followed(key, handle);
@@ -425,7 +411,9 @@ struct followed *comm_find_slow(mpi_word handle) {
 	return key == mpi_rules.world ? find_followed(key) : NULL;
 }
 
-static bool find_mpi_functions(void) {
+bool comm_find_functions(uint32_t *ret_size) {
+	int size = 0;
+
 	ask.rank = (int (*)(mpi_word, int *))call_find_unwrapped("PMPI_Comm_rank");
 	ask.size = (int (*)(mpi_word, int *))call_find_unwrapped("PMPI_Comm_size");
 	ask.test_inter = (int (*)(mpi_word, int *))call_find_unwrapped("PMPI_Comm_test_inter");
@@ -435,15 +423,10 @@ static bool find_mpi_functions(void) {
 	ask.translate = (int (*)(mpi_word, int, const int *, mpi_word, int *)
 	)call_find_unwrapped("PMPI_Group_translate_ranks");
 	ask.name = (int (*)(mpi_word, char *, int *))call_find_unwrapped("PMPI_Comm_get_name");
-	return ask.rank != NULL && ask.size != NULL && ask.test_inter != NULL &&
-	       ask.group != NULL && ask.group_free != NULL && ask.group_size != NULL &&
-	       ask.translate != NULL;
-}
-
-bool comm_find_functions(uint32_t *ret_size) {
-	int size = 0;
-
-	if (!find_mpi_functions() || ask.size(mpi_rules.world, &size) != 0 || size <= 0)
+	if (ask.rank == NULL || ask.size == NULL || ask.test_inter == NULL || ask.group == NULL ||
+	    ask.group_free == NULL || ask.group_size == NULL || ask.translate == NULL)
+		return false;
+	if (ask.size(mpi_rules.world, &size) != 0 || size <= 0)
 		return false;
 	*ret_size = (uint32_t)size;
 	return true;

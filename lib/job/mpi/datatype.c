@@ -59,23 +59,20 @@ static const struct {
 #define KNOWN_COUNT (sizeof(known) / sizeof(known[0]))
 _Static_assert(KNOWN_COUNT * 2 < DATATYPE_PLACES, "a place is always free");
 
-static void insert_datatype(mpi_word handle, uint8_t datatype, uint8_t size) {
-	uint64_t at = word_hash(handle) >> 40;
-
-	if (handle == 0)
-		return;
-	while (datatypes[at % DATATYPE_PLACES].handle != 0 &&
-	       datatypes[at % DATATYPE_PLACES].handle != handle)
-		at++;
-	datatypes[at % DATATYPE_PLACES] = (struct datatype){handle, datatype, size};
-}
-
 void datatypes_init(void) {
 	for (size_t n = 0; n < KNOWN_COUNT; n++) {
 		mpi_word handle = mpi_rules.ints ? known[n].mpich
 						 : (mpi_word)call_find_variable(known[n].openmpi);
 
-		insert_datatype(handle, known[n].datatype, known[n].size);
+		uint64_t at = word_hash(handle) >> 40;
+
+		if (handle == 0)
+			continue;
+		while (datatypes[at % DATATYPE_PLACES].handle != 0 &&
+		       datatypes[at % DATATYPE_PLACES].handle != handle)
+			at++;
+		datatypes[at % DATATYPE_PLACES] =
+			(struct datatype){handle, known[n].datatype, known[n].size};
 	}
 }
 

@@ -134,24 +134,20 @@ static void release_comm(struct followed *at) {
 		comm_sweep();
 }
 
-// MPI uses one handle for all requests that complete at once, so the previous request has ended.
-static void end_reused_request(const struct request *same) {
-	const struct request old = *same;
-
-	if (old.is_active)
-		end_operation(&old);
-	release_comm(old.at);
-}
-
 // Return a slot for the request. Returns NULL if there is no room, or the request is null.
 static struct request *add_request_locked(mpi_word handle) {
-	struct request *request;
+	struct request *request, old;
 
 	if (handle == mpi_rules.request_null)
 		return NULL;
 	request = find_request(handle);
 	if (request != NULL) {
-		end_reused_request(request);
+		// MPI uses one handle for all requests that complete at once, so the previous
+		// request has ended.
+		old = *request;
+		if (old.is_active)
+			end_operation(&old);
+		release_comm(old.at);
 		return request;
 	}
 	if (!ensure_capacity())
@@ -273,16 +269,6 @@ void request_started(mpi_word handle) {
 	unlock_requests();
 }
 
-static void end_pair_request(struct request *request) {
-	struct followed *at = request->at;
-	enum tocsin_kind kind = request->kind;
-
-	remove_request(request);
-	unlock_requests();
-	pair_leave(at, kind);
-	release_comm(at);
-}
-
 // End a collective or persistent request; called with request_mutex held, which is released.
 static void end_other_request(struct request *request) {
 	struct request ended = *request;
@@ -329,17 +315,25 @@ static struct request *find_held(struct held held) {
 
 void request_complete(struct held held) {
 	struct request *request;
+	enum tocsin_kind kind;
+	struct followed *at;
 
 	if (held.handle == 0)
 		return;
 	lock_requests();
 	request = find_held(held);
-	if (request == NULL || !request->is_active)
+	if (request == NULL || !request->is_active) {
 		unlock_requests();
-	else if (request->is_collective || request->is_persistent)
+	} else if (request->is_collective || request->is_persistent) {
 		end_other_request(request);
-	else
-		end_pair_request(request);
+	} else {
+		at = request->at;
+		kind = request->kind;
+		remove_request(request);
+		unlock_requests();
+		pair_leave(at, kind);
+		release_comm(at);
+	}
 }
 
 void request_free(struct held held) {
