@@ -115,9 +115,18 @@ static void level_update(void) {
 			bridge_level_effective(bridge.own_level, tocsin_job_level(bridge.job));
 }
 
-static void stride_adapt(uint64_t elapsed_ns) {
-	uint32_t stride = atomic_load_explicit(&bridge.stride, memory_order_relaxed);
+void bridge_poll(void) {
+	uint64_t now_ns, elapsed_ns;
+	uint32_t stride;
+	int *mask;
 
+	if (!bridge_lock_try(&bridge.lock))
+		return;
+	now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
+	elapsed_ns = now_ns - bridge.polled_ns;
+	bridge.polled_ns = now_ns;
+	// Adapt the number of launches between two polls to their interval.
+	stride = atomic_load_explicit(&bridge.stride, memory_order_relaxed);
 	if (elapsed_ns < POLL_NS / 2 && stride < STRIDE_MAX)
 		stride *= 2;
 	else if (elapsed_ns > POLL_NS * 16)
@@ -125,17 +134,6 @@ static void stride_adapt(uint64_t elapsed_ns) {
 	else if (elapsed_ns > POLL_NS * 2 && stride > 1)
 		stride /= 2;
 	atomic_store_explicit(&bridge.stride, stride, memory_order_relaxed);
-}
-
-void bridge_poll(void) {
-	uint64_t now_ns;
-	int *mask;
-
-	if (!bridge_lock_try(&bridge.lock))
-		return;
-	now_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
-	stride_adapt(now_ns - bridge.polled_ns);
-	bridge.polled_ns = now_ns;
 	if (!bridge.forgets && getpid() != bridge.pid)
 		atomic_store_explicit(&bridge_process.yes, false, memory_order_relaxed);
 	mask = atomic_load_explicit(&bridge.mask, memory_order_relaxed);
@@ -276,15 +274,6 @@ static int32_t ranks_from_environment(void) {
 	return text != NULL && *text == '\0' && ranks <= 1 << 20 ? ranks : 0;
 }
 
-static struct bridge_comm *find_free_comm(void) {
-	for (uint32_t n = 0; n < BRIDGE_COMMS_MAX; n++)
-		if (!atomic_load_explicit(&comms[n].alive, memory_order_relaxed)) {
-			comms[n].index = (uint16_t)n;
-			return &comms[n];
-		}
-	return NULL;
-}
-
 static void
 init_comm(struct bridge_comm *comm, int version, const struct bridge_identity *identity) {
 	// Take the slot's lock: a late callback of its previous communicator may be reading it.
@@ -337,7 +326,11 @@ void bridge_comm_begin(
 	if (bridge.comm_count == 0 || !bridge_is_own_process() || bridge.pid != getpid())
 		process_begin(version, identity->logger);
 	if (bridge.own_level != BRIDGE_OFF || mapped_mask() != 0) {
-		comm = find_free_comm();
+		for (uint32_t n = 0; n < BRIDGE_COMMS_MAX && comm == NULL; n++)
+			if (!atomic_load_explicit(&comms[n].alive, memory_order_relaxed)) {
+				comm = &comms[n];
+				comm->index = (uint16_t)n;
+			}
 		if (comm == NULL)
 			bridge_log_once(
 				BRIDGE_LOGGED_MANY,

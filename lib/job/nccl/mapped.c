@@ -100,18 +100,6 @@ void mapped_comm_end(struct bridge_comm *comm) {
 	bridge_lock_release(&table.lock);
 }
 
-static void *slot_handle(uint32_t at, uint32_t generation) {
-	struct handle handle = {
-		.class = HANDLE_MAPPED,
-		.comm = at >> 7 & 127,
-		.generation = at >> 14 & 255,
-		.operation = generation & HANDLE_OPERATION_MASK,
-		.part = at & 127,
-	};
-
-	return handle_pack(&handle);
-}
-
 // The caller holds table.lock. Returns NULL if the handle is invalid, or its slot was reused.
 static struct slot *slot_find(const void *raw) {
 	struct handle handle;
@@ -131,6 +119,7 @@ static struct slot *slot_find(const void *raw) {
 }
 
 static struct slot *allocate_slot(void **ret_handle) {
+	struct handle handle;
 	struct slot *slot;
 
 	for (uint32_t passed = 0; passed < OPEN_PASSED_MAX; passed++) {
@@ -145,7 +134,14 @@ static struct slot *allocate_slot(void **ret_handle) {
 	slot->is_open = true;
 	slot->own = slot->next = NULL;
 	slot->event = ++table.events;
-	*ret_handle = slot_handle(table.at, slot->generation);
+	handle = (struct handle){
+		.class = HANDLE_MAPPED,
+		.comm = table.at >> 7 & 127,
+		.generation = table.at >> 14 & 255,
+		.operation = slot->generation & HANDLE_OPERATION_MASK,
+		.part = table.at & 127,
+	};
+	*ret_handle = handle_pack(&handle);
 	return slot;
 }
 
@@ -161,10 +157,6 @@ static struct parent resolve_parent(void *raw) {
 	if (slot != NULL)
 		return (struct parent){slot->own, slot->next, slot->event};
 	return (struct parent){raw, raw, 0};
-}
-
-static bool has_parent_group(int version, uint32_t type) {
-	return version >= 5 && (type == NCCL_COLL || type == NCCL_P2P);
 }
 
 int mapped_start(
@@ -183,7 +175,7 @@ int mapped_start(
 		return 0;
 	bridge_lock_acquire(&table.lock);
 	parent = resolve_parent(descriptor->parent);
-	if (has_parent_group(version, type))
+	if (version >= 5 && (type == NCCL_COLL || type == NCCL_P2P))
 		group = resolve_parent(
 			type == NCCL_COLL ? descriptor->coll_4.parent_group
 					  : descriptor->p2p_4.parent_group

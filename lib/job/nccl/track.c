@@ -144,41 +144,33 @@ static bool operation_is_past(const struct track *track, const struct track_oper
 	       (int32_t)(track->done_group - operation->group) > 0;
 }
 
-// Report completions, in order.
-static void track_advance(struct bridge_comm *comm) {
+// Complete an operation and report completions, in order.
+static void complete_operation(struct bridge_comm *comm, struct track_operation *operation) {
 	struct track *track = comm->track;
 	uint64_t oldest =
 		comm->launched > TRACK_OPERATIONS ? comm->launched - TRACK_OPERATIONS + 1 : 1;
 	uint64_t before = track->next;
-
-	if (track->next < oldest)
-		// a forgotten operation counts as complete once a later one completes
-		track->next = oldest;
-	for (; track->next <= comm->launched; track->next++) {
-		struct track_operation *operation =
-			&track->operations[track->next % TRACK_OPERATIONS];
-
-		// An operation without entry was launched while nothing was tracked.
-		if (operation->number == track->next
-			    ? !operation->is_done && !operation_is_past(track, operation)
-			    : track->next > track->done_last)
-			break;
-	}
-	if (track->next == before)
-		return;
-	tocsin_counter_started_to(comm->counter, track->next - 1);
-	tocsin_counter_completed_to(comm->counter, track->next - 1);
-}
-
-static void complete_operation(struct bridge_comm *comm, struct track_operation *operation) {
-	struct track *track = comm->track;
 
 	operation->is_done = true;
 	if (operation->number > track->done_last) {
 		track->done_last = operation->number;
 		track->done_group = operation->group;
 	}
-	track_advance(comm);
+	if (track->next < oldest)
+		// a forgotten operation counts as complete once a later one completes
+		track->next = oldest;
+	for (; track->next <= comm->launched; track->next++) {
+		struct track_operation *next = &track->operations[track->next % TRACK_OPERATIONS];
+
+		// An operation without entry was launched while nothing was tracked.
+		if (next->number == track->next ? !next->is_done && !operation_is_past(track, next)
+						: track->next > track->done_last)
+			break;
+	}
+	if (track->next == before)
+		return;
+	tocsin_counter_started_to(comm->counter, track->next - 1);
+	tocsin_counter_completed_to(comm->counter, track->next - 1);
 }
 
 void *track_kernel_begin(struct bridge_comm *comm, uint32_t number, uint32_t channel) {
