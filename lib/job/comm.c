@@ -21,25 +21,6 @@ void tocsin_comm_config_init(struct tocsin_comm_config *config) {
 	){.struct_size = sizeof(*config), .cuda_device = -1, .nvml_device = -1};
 }
 
-static struct job_register comm_registration(const struct tocsin_comm_config *config) {
-	struct job_register told = {
-		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_REGISTER},
-		.comm_hash = config->comm_hash,
-		.host_hash = config->host_hash,
-		.process_hash = config->process_hash,
-		.configuration_hash = config->configuration_hash,
-		.size = config->size,
-		.rank = config->rank,
-		.flags = config->flags,
-		.cuda_device = config->cuda_device,
-		.nvml_device = config->nvml_device,
-	};
-
-	if (config->name != NULL)
-		memcpy(told.name, config->name, strlen(config->name));
-	return told;
-}
-
 // Copy the caller's struct, and zero the fields that an older program does not have. Returns 0 or
 // -EINVAL.
 static int
@@ -90,8 +71,21 @@ int tocsin_comm_register(
 		return -ENOMEM;
 	comm->job = job;
 	comm->number = atomic_fetch_add_explicit(&next_number, 1, memory_order_relaxed);
-	comm->told = comm_registration(&config);
-	comm->told.comm = comm->number;
+	comm->told = (struct job_register){
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_REGISTER},
+		.comm = comm->number,
+		.comm_hash = config.comm_hash,
+		.host_hash = config.host_hash,
+		.process_hash = config.process_hash,
+		.configuration_hash = config.configuration_hash,
+		.size = config.size,
+		.rank = config.rank,
+		.flags = config.flags,
+		.cuda_device = config.cuda_device,
+		.nvml_device = config.nvml_device,
+	};
+	if (config.name != NULL)
+		memcpy(comm->told.name, config.name, strlen(config.name));
 	comm->context = config.context;
 	comm->aborts = (config.flags & TOCSIN_COMM_ABORTS) != 0;
 	comm->registration_is_unsent = true;

@@ -9,35 +9,24 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static void signal_descriptor(int fd) {
-	const uint64_t one = 1;
-
-	if (fd >= 0)
-		(void)!write(fd, &one, sizeof(one));
-}
-
-static void clear_descriptor(int fd) {
-	uint64_t count;
-
-	if (fd >= 0)
-		(void)!read(fd, &count, sizeof(count));
-}
-
 static struct event_node *dequeue_event(struct tocsin_job *job) {
 	struct event_node *node = job->oldest;
+	uint64_t count;
 
 	if (node == NULL)
 		return NULL;
 	job->oldest = node->next;
 	if (job->oldest == NULL) {
 		job->newest = NULL;
-		clear_descriptor(job->events_fd);
+		if (job->events_fd >= 0)
+			(void)!read(job->events_fd, &count, sizeof(count));
 	}
 	job->event_count--;
 	return node;
 }
 
 void event_enqueue(struct tocsin_job *job, const struct tocsin_event *event, uint64_t number) {
+	const uint64_t one = 1;
 	struct event_node *node;
 
 	if (job->event_count == EVENTS_MAX)
@@ -52,7 +41,8 @@ void event_enqueue(struct tocsin_job *job, const struct tocsin_event *event, uin
 		job->oldest = node;
 	job->newest = node;
 	job->event_count++;
-	signal_descriptor(job->events_fd);
+	if (job->events_fd >= 0)
+		(void)!write(job->events_fd, &one, sizeof(one));
 }
 
 void event_drop_all(struct tocsin_job *job) {

@@ -34,16 +34,6 @@ static bool begin_set(struct tocsin_comm *comm, const struct job_failed *said) {
 	return true;
 }
 
-static void finish_set(struct tocsin_comm *comm) {
-	free(comm->failed.ranks);
-	comm->failed.ranks = comm->coming;
-	comm->failed.count = comm->partial_total;
-	comm->failed.view = comm->partial_view;
-	comm->coming = NULL;
-	comm->partial_total = comm->partial_count = 0;
-	pthread_cond_broadcast(&comm->job->changed);
-}
-
 bool failed_set_receive(struct tocsin_comm *comm, const struct job_failed *said) {
 	if (!part_is_valid(comm, said))
 		return false;
@@ -57,9 +47,16 @@ bool failed_set_receive(struct tocsin_comm *comm, const struct job_failed *said)
 		return true; // an earlier part is missing
 	memcpy(comm->coming + said->first, said->ranks, said->count * sizeof(said->ranks[0]));
 	comm->partial_count += said->count;
-	if (comm->partial_count == comm->partial_total &&
-	    ranks_ascend(comm->coming, comm->partial_total, comm->told.size))
-		finish_set(comm);
+	if (comm->partial_count != comm->partial_total ||
+	    !ranks_ascend(comm->coming, comm->partial_total, comm->told.size))
+		return true;
+	free(comm->failed.ranks);
+	comm->failed.ranks = comm->coming;
+	comm->failed.count = comm->partial_total;
+	comm->failed.view = comm->partial_view;
+	comm->coming = NULL;
+	comm->partial_total = comm->partial_count = 0;
+	pthread_cond_broadcast(&comm->job->changed);
 	return true;
 }
 

@@ -158,17 +158,6 @@ static void *run_thread(void *context) {
 	return NULL;
 }
 
-static int start_thread(struct tocsin_job *job) {
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&job->thread, NULL, run_thread, job);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return err;
-}
-
 static int open_descriptors(struct tocsin_job *job) {
 	if (job->threaded) {
 		job->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -210,24 +199,17 @@ void job_init_condition(struct tocsin_job *job) {
 	pthread_condattr_destroy(&monotonic);
 }
 
-static struct tocsin_job *create_job(void) {
-	struct tocsin_job *job = calloc(1, sizeof(*job));
-
-	if (job == NULL)
-		return NULL;
-	job->wake_fd = job->events_fd = job->page_fd = job->link.fd = -1;
-	job->start_time = read_start_time();
-	pthread_mutex_init(&job->mutex, NULL);
-	job_init_condition(job);
-	return job;
-}
-
 int tocsin_job_open(const struct tocsin_job_config *config, struct tocsin_job **ret_job) {
-	struct tocsin_job *job = create_job();
+	struct tocsin_job *job = calloc(1, sizeof(*job));
+	sigset_t all, before;
 	int err;
 
 	if (job == NULL)
 		return -ENOMEM;
+	job->wake_fd = job->events_fd = job->page_fd = job->link.fd = -1;
+	job->start_time = read_start_time();
+	pthread_mutex_init(&job->mutex, NULL);
+	job_init_condition(job);
 	err = configure_job(job, config);
 	if (err == 0)
 		err = open_descriptors(job);
@@ -236,8 +218,13 @@ int tocsin_job_open(const struct tocsin_job_config *config, struct tocsin_job **
 		return err;
 	}
 	owner_add_job(job);
-	if (job->threaded)
-		err = start_thread(job);
+	if (job->threaded) {
+		// Block all signals in the thread, so that the program's handlers do not run there.
+		sigfillset(&all);
+		(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+		err = -pthread_create(&job->thread, NULL, run_thread, job);
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
 	if (err != 0) {
 		owner_remove_job(job);
 		free_job(job);

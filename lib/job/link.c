@@ -25,8 +25,11 @@ void link_close(struct link *link) {
 	link->blocked = false;
 }
 
-// Mark everything as unsent, because the next agent knows nothing of this process.
-static void reset_registrations(struct tocsin_job *job) {
+static void drop_connection(struct tocsin_job *job, uint64_t now_ns) {
+	struct link *link = &job->link;
+
+	link_close(link);
+	// Mark everything as unsent, because the next agent knows nothing of this process.
 	job->left_count = 0;
 	job->report_count = 0;
 	for (uint32_t n = 0; n < JOB_COMMS_MAX; n++) {
@@ -37,13 +40,6 @@ static void reset_registrations(struct tocsin_job *job) {
 		comm->registration_is_unsent = true;
 		comm->state = TOCSIN_JOB_ALONE;
 	}
-}
-
-static void drop_connection(struct tocsin_job *job, uint64_t now_ns) {
-	struct link *link = &job->link;
-
-	link_close(link);
-	reset_registrations(job);
 	link->pause_ns = link->pause_ns < PAUSE_FIRST_NS ? PAUSE_FIRST_NS : link->pause_ns * 2;
 	if (link->pause_ns > PAUSE_LONGEST_NS)
 		link->pause_ns = PAUSE_LONGEST_NS;
@@ -102,17 +98,6 @@ static int find_agent(struct tocsin_job *job, int *ret_fd) {
 	return connect_to(own, ret_fd);
 }
 
-static void try_connect_agent(struct tocsin_job *job, uint64_t now_ns) {
-	struct link *link = &job->link;
-
-	if (find_agent(job, &link->fd) != 0 || !link_send_hello(job)) {
-		drop_connection(job, now_ns);
-		return;
-	}
-	link->state = LINK_HELLO_SENT;
-	link->next_ns = now_ns + WELCOME_TIMEOUT_NS;
-}
-
 // Returns false if the connection must be dropped.
 static bool receive_packets(struct tocsin_job *job) {
 	struct link *link = &job->link;
@@ -137,8 +122,14 @@ uint64_t link_step(struct tocsin_job *job, uint64_t now_ns) {
 
 	if (job->inherited)
 		return UINT64_MAX;
-	if (link->state == LINK_DOWN && now_ns >= link->next_ns)
-		try_connect_agent(job, now_ns);
+	if (link->state == LINK_DOWN && now_ns >= link->next_ns) {
+		if (find_agent(job, &link->fd) == 0 && link_send_hello(job)) {
+			link->state = LINK_HELLO_SENT;
+			link->next_ns = now_ns + WELCOME_TIMEOUT_NS;
+		} else {
+			drop_connection(job, now_ns);
+		}
+	}
 	if (link->state == LINK_DOWN)
 		return link->next_ns;
 	if (!receive_packets(job) || !link_send_pending(job) ||

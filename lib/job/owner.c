@@ -57,17 +57,13 @@ static void detach_in_child(void) {
 	unlock_all_jobs();
 }
 
-static void prepare_process(void) {
-	if (prepared)
-		return;
-	prepared = true;
-	hears_threads = pthread_key_create(&thread_end, on_thread_end) == 0;
-	(void)pthread_atfork(lock_all_jobs, unlock_all_jobs, detach_in_child);
-}
-
 void owner_add_job(struct tocsin_job *job) {
 	pthread_mutex_lock(&all_mutex);
-	prepare_process();
+	if (!prepared) {
+		prepared = true;
+		hears_threads = pthread_key_create(&thread_end, on_thread_end) == 0;
+		(void)pthread_atfork(lock_all_jobs, unlock_all_jobs, detach_in_child);
+	}
 	job->next = all_jobs;
 	all_jobs = job;
 	pthread_mutex_unlock(&all_mutex);

@@ -94,15 +94,6 @@ static void clear_words(_Atomic uint64_t *words, size_t bytes) {
 		atomic_store_explicit(&words[n], 0, memory_order_release);
 }
 
-static void clear_marks(struct job_marks *marks) {
-	atomic_store_explicit(&marks->init_state, 0, memory_order_release);
-	atomic_store_explicit(&marks->async_error, 0, memory_order_release);
-	atomic_store_explicit(&marks->flags, 0, memory_order_release);
-	atomic_store_explicit(&marks->signatures_lost, 0, memory_order_release);
-	atomic_store_explicit(&marks->started_from, 0, memory_order_release);
-	atomic_store_explicit(&marks->completed_from, 0, memory_order_release);
-}
-
 static void clear_counts(struct job_counts *counts) {
 	atomic_store_explicit(&counts->total, 0, memory_order_release);
 	clear_words(counts->kinds, sizeof(counts->kinds));
@@ -113,6 +104,7 @@ static void release_slot(struct tocsin_job *job, uint32_t slot) {
 	struct job_launched *launched = &job->page->launched[slot];
 	struct job_row *started = &job->page->started[slot];
 	struct job_row *completed = &job->page->completed[slot];
+	struct job_marks *marks = &launched->marks;
 
 	atomic_store_explicit(&launched->counts.comm, 0, memory_order_release);
 	atomic_store_explicit(&started->counts.comm, 0, memory_order_release);
@@ -124,7 +116,12 @@ static void release_slot(struct tocsin_job *job, uint32_t slot) {
 	clear_counts(&launched->counts);
 	for (uint32_t n = 0; n < JOB_SIGNATURES; n++)
 		atomic_store_explicit(&launched->signatures[n].sequence, 0, memory_order_release);
-	clear_marks(&launched->marks);
+	atomic_store_explicit(&marks->init_state, 0, memory_order_release);
+	atomic_store_explicit(&marks->async_error, 0, memory_order_release);
+	atomic_store_explicit(&marks->flags, 0, memory_order_release);
+	atomic_store_explicit(&marks->signatures_lost, 0, memory_order_release);
+	atomic_store_explicit(&marks->started_from, 0, memory_order_release);
+	atomic_store_explicit(&marks->completed_from, 0, memory_order_release);
 	job->owners[slot] = OWNER_NONE;
 }
 

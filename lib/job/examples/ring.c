@@ -152,21 +152,20 @@ static void raise_fault_signal(struct member *member, int signal) {
 	(void)raise(signal);
 }
 
-static bool fault_is_due(const struct member *member) {
-	if (member->options->on_signal)
-		return atomic_load(&member->shared->go);
-	return now_ns() - member->start_ns >= member->options->after_s * NS_PER_S;
-}
-
 // Inject the configured fault once, when it is due. Returns the number of elements for the rank's
 // next operation.
 static uint64_t inject_fault(struct member *member) {
 	const struct ring_options *options = member->options;
 	uint32_t rank = member->rank;
+	bool is_due;
 
 	if (rank == options->straggle)
 		compute_for(STRAGGLE_NS);
-	if (member->done || !fault_is_due(member))
+	if (options->on_signal)
+		is_due = atomic_load(&member->shared->go);
+	else
+		is_due = now_ns() - member->start_ns >= options->after_s * NS_PER_S;
+	if (member->done || !is_due)
 		return ELEMENTS;
 	member->done = true;
 	if (rank == options->kill)
@@ -223,20 +222,10 @@ static int register_comms(struct member *member, uint64_t job_hash) {
 	return 0;
 }
 
-// Print the set on which the survivors agree: the event may arrive before that is settled.
-static void print_final_set(struct member *member) {
-	char set[128] = "";
-
-	(void)tocsin_comm_wait_failed(member->comms[0], 0, 5 * NS_PER_S);
-	format_failed_set(member->comms[0], set, sizeof(set));
-	fprintf(stdout, "rank %u: failed set in the end: %s\n", member->rank, set);
-	fflush(stdout);
-}
-
 static int run_rank(struct member *member, uint64_t job_hash) {
 	const struct ring_options *options = member->options;
 	struct tocsin_job_config config = {.struct_size = sizeof(config)};
-	char reason[TOCSIN_EVENT_TEXT_BYTES];
+	char reason[TOCSIN_EVENT_TEXT_BYTES], set[128] = "";
 	int err;
 
 	if (options->socket_count > 0)
@@ -250,8 +239,13 @@ static int run_rank(struct member *member, uint64_t job_hash) {
 		return 1;
 	}
 	run_member(member);
-	if (member->told)
-		print_final_set(member);
+	if (member->told) {
+		// Wait for the set on which the survivors agree: the event may arrive earlier.
+		(void)tocsin_comm_wait_failed(member->comms[0], 0, 5 * NS_PER_S);
+		format_failed_set(member->comms[0], set, sizeof(set));
+		fprintf(stdout, "rank %u: failed set in the end: %s\n", member->rank, set);
+		fflush(stdout);
+	}
 	if (member->rank == 0 &&
 	    tocsin_job_state(member->job, reason, sizeof(reason)) != TOCSIN_JOB_CONNECTED) {
 		fprintf(stdout, "ring: no agent: %s\n", reason);

@@ -77,18 +77,15 @@ static void exit_bad_option(const char *name, const char *value, const struct op
 	exit(2); // NOLINT(concurrency-mt-unsafe): one thread
 }
 
-static void add_socket(const char *path, struct ring_options *options) {
-	if (path == NULL || options->socket_count == SOCKETS_MAX) {
-		fprintf(stderr, "ring: --socket: a path, and at most %u of them\n", SOCKETS_MAX);
-		exit(2); // NOLINT(concurrency-mt-unsafe): one thread
-	}
-	options->sockets[options->socket_count++] = path;
-}
-
 // Read one option. Returns the number of words used.
 static int read_option(char **words, struct ring_options *options) {
 	if (strcmp(words[0], "--socket") == 0) {
-		add_socket(words[1], options);
+		if (words[1] == NULL || options->socket_count == SOCKETS_MAX) {
+			fprintf(stderr, "ring: --socket: a path, and at most %u of them\n",
+				SOCKETS_MAX);
+			exit(2); // NOLINT(concurrency-mt-unsafe): one thread
+		}
+		options->sockets[options->socket_count++] = words[1];
 		return 2;
 	}
 	for (size_t n = 0; n < ROW_COUNT; n++) {
@@ -106,23 +103,6 @@ static int read_option(char **words, struct ring_options *options) {
 	}
 	exit_bad_option(words[0], NULL, NULL);
 	return 0;
-}
-
-static void check_ranks(const struct ring_options *options) {
-	const uint32_t ranks[] = {
-		options->kill, options->freeze, options->straggle, options->mismatch,
-		options->pause};
-
-	if (options->ranks < 2) {
-		fprintf(stderr, "ring: --ranks %u: at least 2 are wanted\n", options->ranks);
-		exit(2); // NOLINT(concurrency-mt-unsafe): one thread
-	}
-	for (size_t n = 0; n < sizeof(ranks) / sizeof(ranks[0]); n++)
-		if (ranks[n] != NOBODY && ranks[n] >= options->ranks) {
-			fprintf(stderr, "ring: rank %u is none of 0 to %u\n", ranks[n],
-				options->ranks - 1);
-			exit(2); // NOLINT(concurrency-mt-unsafe): one thread
-		}
 }
 
 void ring_options_read(int argc, char **argv, struct ring_options *ret_options) {
@@ -144,5 +124,18 @@ void ring_options_read(int argc, char **argv, struct ring_options *ret_options) 
 		}
 		n += read_option(argv + n, ret_options);
 	}
-	check_ranks(ret_options);
+	if (ret_options->ranks < 2) {
+		fprintf(stderr, "ring: --ranks %u: at least 2 are wanted\n", ret_options->ranks);
+		exit(2); // NOLINT(concurrency-mt-unsafe): one thread
+	}
+	const uint32_t ranks[] = {
+		ret_options->kill, ret_options->freeze, ret_options->straggle,
+		ret_options->mismatch, ret_options->pause};
+
+	for (size_t n = 0; n < sizeof(ranks) / sizeof(ranks[0]); n++)
+		if (ranks[n] != NOBODY && ranks[n] >= ret_options->ranks) {
+			fprintf(stderr, "ring: rank %u is none of 0 to %u\n", ranks[n],
+				ret_options->ranks - 1);
+			exit(2); // NOLINT(concurrency-mt-unsafe): one thread
+		}
 }
