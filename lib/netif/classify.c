@@ -36,22 +36,19 @@ static const struct {
 	{"ppp", NETIF_CLASS_TUNNEL},
 };
 
-static enum netif_class class_of_kind(const char *kind) {
-	for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
-		if (strcmp(kind, kinds[n].kind) == 0)
-			return kinds[n].class;
-	}
-	return NETIF_CLASS_UNKNOWN;
-}
-
 static enum netif_class class_of_link(const struct netif_link *link) {
 	const struct netif_sysfs *sysfs = &link->sysfs;
 
 	if ((link->flags & IFF_LOOPBACK) != 0)
 		return NETIF_CLASS_LOOPBACK;
 	// Check the kind first: an IPoIB child or a VLAN shows the device of its parent.
-	if (link->kind[0] != '\0')
-		return class_of_kind(link->kind);
+	if (link->kind[0] != '\0') {
+		for (size_t n = 0; n < sizeof(kinds) / sizeof(kinds[0]); n++) {
+			if (strcmp(link->kind, kinds[n].kind) == 0)
+				return kinds[n].class;
+		}
+		return NETIF_CLASS_UNKNOWN;
+	}
 	if (sysfs->is_bridge)
 		return NETIF_CLASS_CONTAINER_BRIDGE;
 	if (sysfs->is_bond)

@@ -44,23 +44,13 @@ parse_ipv6(const struct netif_table *table, const char *text, struct sock_addr *
 	return NULL;
 }
 
-static const char *host_resolve(const char *host, struct sock_addr *ret_peer) {
-	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-	struct addrinfo *found;
-	int err;
-
-	if (getaddrinfo(host, NULL, &hints, &found) != 0)
-		return "no address for that name";
-	// NCCL uses the first address.
-	err = sock_addr_from_sockaddr(found->ai_addr, found->ai_addrlen, ret_peer);
-	freeaddrinfo(found);
-	return err == 0 ? NULL : "neither an IPv4 nor an IPv6 address";
-}
-
 const char *
 comm_id_parse(const struct netif_table *table, const char *text, struct sock_addr *ret_peer) {
+	const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *found;
 	char host[HOST_BYTES];
 	size_t length;
+	int err;
 
 	if (*text == '[')
 		return parse_ipv6(table, text + 1, ret_peer);
@@ -71,5 +61,10 @@ comm_id_parse(const struct netif_table *table, const char *text, struct sock_add
 	if (length >= sizeof(host))
 		return "the host name is longer than 63 characters";
 	snprintf(host, sizeof(host), "%.*s", (int)length, text);
-	return host_resolve(host, ret_peer);
+	if (getaddrinfo(host, NULL, &hints, &found) != 0)
+		return "no address for that name";
+	// NCCL uses the first address.
+	err = sock_addr_from_sockaddr(found->ai_addr, found->ai_addrlen, ret_peer);
+	freeaddrinfo(found);
+	return err == 0 ? NULL : "neither an IPv4 nor an IPv6 address";
 }

@@ -85,19 +85,16 @@ static bool link_same(const struct netif_link *a, const struct netif_link *b) {
 	       a->sysfs.speed_mbps == b->sysfs.speed_mbps;
 }
 
-static bool route_same(const struct netif_route *a, const struct netif_route *b) {
-	return a->link_index == b->link_index && a->error == b->error && a->metric == b->metric &&
-	       sock_addr_equal(&a->peer, &b->peer) && sock_addr_equal(&a->source, &b->source) &&
-	       sock_addr_equal(&a->gateway, &b->gateway);
-}
-
 static bool routes_same(
 	const struct netif_route *a, size_t a_count, const struct netif_route *b, size_t b_count
 ) {
 	if (a_count != b_count)
 		return false;
-	for (size_t n = 0; n < a_count; n++) {
-		if (!route_same(&a[n], &b[n]))
+	for (; a_count > 0; a_count--, a++, b++) {
+		if (a->link_index != b->link_index || a->error != b->error ||
+		    a->metric != b->metric || !sock_addr_equal(&a->peer, &b->peer) ||
+		    !sock_addr_equal(&a->source, &b->source) ||
+		    !sock_addr_equal(&a->gateway, &b->gateway))
 			return false;
 	}
 	return true;

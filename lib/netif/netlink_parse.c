@@ -64,13 +64,6 @@ static int read_u32(struct span value, uint32_t *ret_number) {
 	return 0;
 }
 
-static int read_flag(struct span value, bool *ret_flag) {
-	if (value.size != 1)
-		return -EBADMSG;
-	*ret_flag = value.at[0] != 0;
-	return 0;
-}
-
 // Copy a text; one that is too long cannot come from the kernel and is an error.
 static int read_text(struct span value, char *text, size_t text_size) {
 	size_t length = strnlen((const char *)value.at, value.size);
@@ -105,27 +98,6 @@ static int parse_link_info(struct span info, struct netif_link *link) {
 	return more;
 }
 
-static int parse_link_attr(const struct attr *attr, struct netif_link *link) {
-	switch (attr->type) {
-	case IFLA_IFNAME:
-		return read_text(attr->value, link->name, sizeof(link->name));
-	case IFLA_MTU:
-		return read_u32(attr->value, &link->mtu_bytes);
-	case IFLA_LINK:
-		return read_u32(attr->value, &link->lower_index);
-	case IFLA_MASTER:
-		return read_u32(attr->value, &link->master_index);
-	case IFLA_CARRIER:
-		return read_flag(attr->value, &link->has_carrier);
-	case IFLA_LINKINFO:
-		return parse_link_info(attr->value, link);
-	case IFLA_PARENT_DEV_BUS_NAME:
-		return read_kind(attr->value, link->bus);
-	default:
-		return 0;
-	}
-}
-
 static int parse_link(struct span body, struct netif_table *table) {
 	struct netif_link link = {0};
 	struct ifinfomsg header;
@@ -143,7 +115,32 @@ static int parse_link(struct span body, struct netif_table *table) {
 	link.has_carrier =
 		(header.ifi_flags & LINK_LOWER_UP) != 0; // kernels before 3.9 send no IFLA_CARRIER
 	while ((more = attr_next(&body, &attr)) > 0) {
-		err = parse_link_attr(&attr, &link);
+		err = 0;
+		switch (attr.type) {
+		case IFLA_IFNAME:
+			err = read_text(attr.value, link.name, sizeof(link.name));
+			break;
+		case IFLA_MTU:
+			err = read_u32(attr.value, &link.mtu_bytes);
+			break;
+		case IFLA_LINK:
+			err = read_u32(attr.value, &link.lower_index);
+			break;
+		case IFLA_MASTER:
+			err = read_u32(attr.value, &link.master_index);
+			break;
+		case IFLA_CARRIER:
+			if (attr.value.size != 1)
+				return -EBADMSG;
+			link.has_carrier = attr.value.at[0] != 0;
+			break;
+		case IFLA_LINKINFO:
+			err = parse_link_info(attr.value, &link);
+			break;
+		case IFLA_PARENT_DEV_BUS_NAME:
+			err = read_kind(attr.value, link.bus);
+			break;
+		}
 		if (err != 0)
 			return err;
 	}
@@ -222,27 +219,6 @@ static int parse_multipath(int family, struct span hops, struct netif_route *rou
 	return more;
 }
 
-static int parse_route_attr(int family, const struct attr *attr, struct netif_route *route) {
-	switch (attr->type) {
-	case RTA_OIF:
-		return read_u32(attr->value, &route->link_index);
-	case RTA_PRIORITY:
-		return read_u32(attr->value, &route->metric);
-	case RTA_PREFSRC:
-		return address_from_bytes(
-			family, attr->value.at, attr->value.size, 0, &route->source
-		);
-	case RTA_GATEWAY:
-		return address_from_bytes(
-			family, attr->value.at, attr->value.size, 0, &route->gateway
-		);
-	case RTA_MULTIPATH:
-		return parse_multipath(family, attr->value, route);
-	default:
-		return 0;
-	}
-}
-
 static int route_error(uint8_t type) {
 	switch (type) {
 	case RTN_UNICAST:
@@ -259,25 +235,36 @@ static int route_error(uint8_t type) {
 
 static int parse_route(struct span body, const struct sock_addr *peer, struct netif_table *table) {
 	struct netif_route route = {0};
+	struct span value;
 	uint32_t table_id;
 	struct rtmsg header;
 	struct attr attr;
-	int more;
+	int more, family;
 	int err = 0;
 
 	if (body.size < sizeof(header))
 		return -EBADMSG;
 	memcpy(&header, body.at, sizeof(header));
 	span_cut(&body, 0, sizeof(header));
-	if (header.rtm_family != AF_INET && header.rtm_family != AF_INET6)
+	family = header.rtm_family;
+	if (family != AF_INET && family != AF_INET6)
 		return 0;
 	table_id = header.rtm_table;
-	route.family = header.rtm_family == AF_INET ? SOCK_ADDR_V4 : SOCK_ADDR_V6;
+	route.family = family == AF_INET ? SOCK_ADDR_V4 : SOCK_ADDR_V6;
 	while ((more = attr_next(&body, &attr)) > 0) {
+		value = attr.value;
 		if (attr.type == RTA_TABLE)
-			err = read_u32(attr.value, &table_id);
-		else
-			err = parse_route_attr(header.rtm_family, &attr, &route);
+			err = read_u32(value, &table_id);
+		else if (attr.type == RTA_OIF)
+			err = read_u32(value, &route.link_index);
+		else if (attr.type == RTA_PRIORITY)
+			err = read_u32(value, &route.metric);
+		else if (attr.type == RTA_PREFSRC)
+			err = address_from_bytes(family, value.at, value.size, 0, &route.source);
+		else if (attr.type == RTA_GATEWAY)
+			err = address_from_bytes(family, value.at, value.size, 0, &route.gateway);
+		else if (attr.type == RTA_MULTIPATH)
+			err = parse_multipath(family, value, &route);
 		if (err != 0)
 			return err;
 	}
@@ -294,19 +281,11 @@ static int parse_route(struct span body, const struct sock_addr *peer, struct ne
 	return netif_table_add_default(table, &route);
 }
 
-// NLMSG_ERROR and NLMSG_DONE both start with 0 or a negative errno.
-static int parse_error(struct span body) {
-	int32_t error;
-
-	if (body.size < sizeof(error))
-		return -EBADMSG;
-	memcpy(&error, body.at, sizeof(error));
-	return error > 0 || error == INT32_MIN ? -EBADMSG : error;
-}
-
 static int parse_message(
 	uint16_t type, struct span body, const struct sock_addr *peer, struct netif_table *table
 ) {
+	int32_t error;
+
 	switch (type) {
 	case RTM_NEWLINK:
 		return parse_link(body, table);
@@ -316,7 +295,11 @@ static int parse_message(
 		return parse_route(body, peer, table);
 	case NLMSG_ERROR:
 	case NLMSG_DONE:
-		return parse_error(body);
+		// Both start with 0 or a negative errno.
+		if (body.size < sizeof(error))
+			return -EBADMSG;
+		memcpy(&error, body.at, sizeof(error));
+		return error > 0 || error == INT32_MIN ? -EBADMSG : error;
 	default:
 		return 0;
 	}

@@ -65,26 +65,6 @@ static void request_add(struct request *request, uint16_t type, const void *valu
 	request->header.nlmsg_len += (uint32_t)(sizeof(attr) + size);
 }
 
-// Receive one datagram from the kernel; skip datagrams of other senders.
-static int datagram_receive(int fd, void *buffer, size_t *ret_size) {
-	struct sockaddr_nl from = {0};
-	struct iovec part = {.iov_base = buffer, .iov_len = DATAGRAM_BYTES_MAX};
-	struct msghdr message = {
-		.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &part, .msg_iovlen = 1};
-	ssize_t n;
-
-	do {
-		message.msg_namelen = sizeof(from);
-		n = recvmsg(fd, &message, 0);
-	} while ((n < 0 && errno == EINTR) || (n >= 0 && from.nl_pid != 0));
-	if (n < 0)
-		return neg_errno();
-	if ((message.msg_flags & MSG_TRUNC) != 0)
-		return -EMSGSIZE;
-	*ret_size = (size_t)n;
-	return 0;
-}
-
 static int netlink_exchange(
 	int fd,
 	struct request *request,
@@ -94,7 +74,10 @@ static int netlink_exchange(
 ) {
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 	scoped_mem void *buffer = malloc(DATAGRAM_BYTES_MAX);
-	size_t size;
+	struct sockaddr_nl from = {0};
+	struct iovec part = {.iov_base = buffer, .iov_len = DATAGRAM_BYTES_MAX};
+	struct msghdr message = {.msg_name = &from, .msg_iov = &part, .msg_iovlen = 1};
+	ssize_t size;
 	int err;
 
 	if (buffer == NULL)
@@ -103,10 +86,16 @@ static int netlink_exchange(
 		   sizeof(kernel)) < 0)
 		return neg_errno();
 	do {
-		err = datagram_receive(fd, buffer, &size);
-		if (err != 0)
-			return err;
-		err = take(context, buffer, size);
+		// Skip datagrams of other senders than the kernel.
+		do {
+			message.msg_namelen = sizeof(from);
+			size = recvmsg(fd, &message, 0);
+		} while ((size < 0 && errno == EINTR) || (size >= 0 && from.nl_pid != 0));
+		if (size < 0)
+			return neg_errno();
+		if ((message.msg_flags & MSG_TRUNC) != 0)
+			return -EMSGSIZE;
+		err = take(context, buffer, (size_t)size);
 		if (err != 0)
 			return err;
 	} while (!*done);

@@ -70,15 +70,6 @@ static const char *family_word(enum sock_addr_family family) {
 	return family == SOCK_ADDR_V4 ? "IPv4" : "IPv6";
 }
 
-// Return the address family of an item; SOCK_ADDR_NONE for names.
-static enum sock_addr_family item_family(const struct netif_item *item) {
-	if (item->kind == NETIF_ITEM_NETWORK)
-		return (enum sock_addr_family)item->network.family;
-	if (item->kind == NETIF_ITEM_PEER)
-		return (enum sock_addr_family)item->peer.family;
-	return SOCK_ADDR_NONE;
-}
-
 static int fail_conflict(
 	struct netif_error *error,
 	const char *what,
@@ -107,12 +98,16 @@ static int check_families(const struct netif_policy *policy, struct netif_error 
 	}
 	for (size_t n = 0; n < policy->selector.count; n++) {
 		const struct netif_item *item = &policy->selector.items[n];
-		enum sock_addr_family own = item_family(item);
+		uint8_t own = SOCK_ADDR_NONE; // items that are names have no family
 
+		if (item->kind == NETIF_ITEM_NETWORK)
+			own = item->network.family;
+		else if (item->kind == NETIF_ITEM_PEER)
+			own = item->peer.family;
 		if (family == SOCK_ADDR_NONE || own == SOCK_ADDR_NONE || own == family ||
 		    item->excludes)
 			continue;
-		return fail_conflict(error, item->text, own, by, family);
+		return fail_conflict(error, item->text, (enum sock_addr_family)own, by, family);
 	}
 	return 0;
 }

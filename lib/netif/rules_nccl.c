@@ -21,20 +21,8 @@ struct name_list {
 	size_t count; // 0: matches every name
 };
 
-// Add a name. The port is ignored, as in NCCL's matching. A truncated name matches no interface,
-// and neither would the full name.
-static void list_add(struct name_list *list, const char *text, size_t length) {
-	size_t colon = 0;
-
-	while (colon < length && text[colon] != ':')
-		colon++;
-	if (colon == 0 || list->count == LIST_MAX)
-		return;
-	snprintf(list->names[list->count++], PREFIX_BYTES, "%.*s", (int)colon, text);
-}
-
 static void list_parse(const char *value, struct name_list *list) {
-	size_t length;
+	size_t length, name_length;
 
 	memset(list, 0, sizeof(*list));
 	if (*value == '^') {
@@ -47,7 +35,14 @@ static void list_parse(const char *value, struct name_list *list) {
 	}
 	for (;;) {
 		length = strcspn(value, ",");
-		list_add(list, value, length);
+		// The port is ignored, as in NCCL's matching. A truncated name matches no
+		// interface, and neither would the full name.
+		name_length = strcspn(value, ":,");
+		if (name_length > 0 && list->count < LIST_MAX)
+			snprintf(
+				list->names[list->count++], PREFIX_BYTES, "%.*s", (int)name_length,
+				value
+			);
 		if (value[length] == '\0')
 			return;
 		value += length + 1;

@@ -21,15 +21,12 @@ struct candidate {
 	const struct netif_item *item; // first item that matches it; NULL: none
 };
 
-static const struct netif_link *find_master(const struct candidate *candidate) {
-	if (candidate->link->master_index == 0)
-		return NULL;
-	return netif_table_link_by_index(candidate->table, candidate->link->master_index);
-}
-
 static enum netif_reason judge_link(const struct candidate *candidate) {
 	const struct netif_link *link = candidate->link;
-	const struct netif_link *master = find_master(candidate);
+	const struct netif_link *master = NULL;
+
+	if (link->master_index != 0)
+		master = netif_table_link_by_index(candidate->table, link->master_index);
 
 	if ((link->flags & IFF_SLAVE) != 0 || strcmp(link->port_kind, "bond") == 0 ||
 	    strcmp(link->port_kind, "team") == 0 ||
@@ -46,12 +43,6 @@ static enum netif_reason judge_link(const struct candidate *candidate) {
 	if ((link->flags & IFF_RUNNING) == 0)
 		return NETIF_LINK_NOT_RUNNING;
 	return NETIF_TAKEN;
-}
-
-// Return whether a loopback address is allowed: an item matches it, or the peer is a loopback
-// address.
-static bool loopback_is_allowed(const struct candidate *candidate) {
-	return candidate->item != NULL || sock_addr_is_loopback(&candidate->policy->peer);
 }
 
 // Return whether a link-local address is allowed: an item is a network of such addresses, or the
@@ -89,7 +80,9 @@ static enum netif_reason judge_address(const struct candidate *candidate) {
 		return NETIF_ADDRESS_TENTATIVE;
 	if ((flags & IFA_F_DEPRECATED) != 0)
 		return NETIF_ADDRESS_DEPRECATED;
-	if (sock_addr_is_loopback(ip) && !loopback_is_allowed(candidate))
+	// A loopback address needs an item that matches it, or a peer with a loopback address.
+	if (sock_addr_is_loopback(ip) && candidate->item == NULL &&
+	    !sock_addr_is_loopback(&policy->peer))
 		return NETIF_ADDRESS_LOOPBACK;
 	if (sock_addr_is_link_local(ip) && !link_local_is_allowed(candidate))
 		return NETIF_ADDRESS_LINK_LOCAL;

@@ -97,41 +97,10 @@ static uint8_t score_subnet(
 	return (uint8_t)(1 + address->prefix_bits);
 }
 
-// Prefer permanent addresses of a link, and finally IPv4.
-static uint8_t score_preference(const struct netif_address *address) {
-	uint8_t score = address->address.family == SOCK_ADDR_V4 ? 1 : 0;
-
-	// The same bit means "temporary" (privacy address) for IPv6 and "secondary" for IPv4.
-	if ((address->flags & IFA_F_TEMPORARY) == 0)
-		score += 4;
-	if ((address->flags & IFA_F_PERMANENT) != 0)
-		score += 2;
-	return score;
-}
-
 static uint32_t clamp_to_bits(uint32_t value, unsigned bits) {
 	uint32_t max = (1U << bits) - 1;
 
 	return value < max ? value : max;
-}
-
-static uint64_t score_pack(const struct netif_score *score) {
-	const struct {
-		uint32_t part;
-		unsigned bits;
-	} parts[] = {
-		{score->selector, SELECTOR_BITS}, {score->route, ROUTE_BITS},
-		{score->subnet, SUBNET_BITS},	  {score->reach, REACH_BITS},
-		{score->class, CLASS_BITS},	  {score->speed, SPEED_BITS},
-		{score->mtu, MTU_BITS},		  {score->preference, PREFERENCE_BITS},
-	};
-	uint64_t value = 0;
-
-	for (size_t n = 0; n < sizeof(parts) / sizeof(parts[0]); n++) {
-		must(parts[n].part >> parts[n].bits == 0);
-		value = value << parts[n].bits | parts[n].part;
-	}
-	return value;
 }
 
 void score_candidate(
@@ -152,8 +121,25 @@ void score_candidate(
 	score.class = netif_class_rank(link->class);
 	score.speed = clamp_to_bits(link->sysfs.speed_mbps, SPEED_BITS);
 	score.mtu = clamp_to_bits(link->mtu_bytes, MTU_BITS);
-	score.preference = score_preference(address);
-	score.value = score_pack(&score);
+	// Prefer permanent addresses of a link, and finally IPv4. The same bit means "temporary"
+	// (privacy address) for IPv6 and "secondary" for IPv4.
+	score.preference = (uint8_t
+	)(((address->flags & IFA_F_TEMPORARY) == 0 ? 4 : 0) +
+	  ((address->flags & IFA_F_PERMANENT) != 0 ? 2 : 0) + (ip->family == SOCK_ADDR_V4 ? 1 : 0));
+
+	const struct {
+		uint32_t part;
+		unsigned bits;
+	} parts[] = {
+		{score.selector, SELECTOR_BITS}, {score.route, ROUTE_BITS},
+		{score.subnet, SUBNET_BITS},	 {score.reach, REACH_BITS},
+		{score.class, CLASS_BITS},	 {score.speed, SPEED_BITS},
+		{score.mtu, MTU_BITS},		 {score.preference, PREFERENCE_BITS},
+	};
+	for (size_t n = 0; n < sizeof(parts) / sizeof(parts[0]); n++) {
+		must(parts[n].part >> parts[n].bits == 0);
+		score.value = score.value << parts[n].bits | parts[n].part;
+	}
 	judgement->score = score;
 }
 

@@ -20,10 +20,6 @@ struct piece {
 	size_t length;
 };
 
-static bool piece_equals(struct piece piece, const char *text) {
-	return piece.length == strlen(text) && memcmp(piece.text, text, piece.length) == 0;
-}
-
 static bool piece_skip_prefix(struct piece *piece, const char *prefix) {
 	size_t length = strlen(prefix);
 
@@ -74,18 +70,6 @@ static const char *parse_host(struct piece piece, struct netif_item *item) {
 	default:
 		return "is not an IP address";
 	}
-}
-
-// A single address is a network of one host.
-static const char *parse_own_address(struct piece piece, struct netif_item *item) {
-	const char *wrong = parse_host(piece, item);
-
-	if (wrong != NULL)
-		return wrong;
-	memcpy(item->network.address, item->peer.address, sizeof(item->network.address));
-	item->network.family = item->peer.family;
-	item->network.bits = (uint8_t)address_bits(&item->peer);
-	return NULL;
 }
 
 static const char *parse_network(struct piece piece, struct netif_item *item) {
@@ -145,6 +129,7 @@ static bool looks_like_host(struct piece piece) {
 
 static const char *parse_item(struct piece piece, bool exact, struct netif_item *item) {
 	const char *wrong;
+	struct piece rest;
 
 	if (piece_skip_prefix(&piece, "=")) {
 		if (exact)
@@ -157,15 +142,16 @@ static const char *parse_item(struct piece piece, bool exact, struct netif_item 
 		item->kind = NETIF_ITEM_NAME;
 		return parse_name(piece, item);
 	}
-	if (piece_equals(piece, "default-route")) {
-		item->kind = NETIF_ITEM_DEFAULT_ROUTE;
-		return NULL;
-	}
 	if (piece_skip_prefix(&piece, "default-route:")) {
 		item->kind = NETIF_ITEM_DEFAULT_ROUTE;
 		piece.text--;
 		piece.length++;
 		return split_port(&piece, 0, &item->port);
+	}
+	rest = piece;
+	if (piece_skip_prefix(&rest, "default-route") && rest.length == 0) {
+		item->kind = NETIF_ITEM_DEFAULT_ROUTE;
+		return NULL;
 	}
 	if (piece_skip_prefix(&piece, "peer:")) {
 		item->kind = NETIF_ITEM_PEER;
@@ -177,8 +163,15 @@ static const char *parse_item(struct piece piece, bool exact, struct netif_item 
 		return parse_network(piece, item);
 	}
 	if (looks_like_host(piece)) {
+		// A single address is a network of one host.
 		item->kind = NETIF_ITEM_NETWORK;
-		return parse_own_address(piece, item);
+		wrong = parse_host(piece, item);
+		if (wrong != NULL)
+			return wrong;
+		memcpy(item->network.address, item->peer.address, sizeof(item->network.address));
+		item->network.family = item->peer.family;
+		item->network.bits = (uint8_t)address_bits(&item->peer);
+		return NULL;
 	}
 	item->kind = NETIF_ITEM_PREFIX;
 	return parse_name(piece, item);

@@ -62,13 +62,6 @@ static int add_unreachable(struct netif_table *table, const struct sock_addr *pe
 	return netif_table_add_route(table, &route);
 }
 
-static int route_lookup(int fd, const struct sock_addr *peer, struct netif_table *table) {
-	struct exchange exchange = {.peer = peer, .table = table};
-	int err = netif_netlink_lookup(fd, peer, parse_datagram, &exchange, &exchange.done);
-
-	return error_is_no_route(err) ? add_unreachable(table, peer, err) : err;
-}
-
 static int gather_kernel_once(int fd, const struct netif_query *query, struct netif_table *table) {
 	for (size_t n = 0; n < DUMP_COUNT; n++) {
 		struct exchange exchange = {.table = table};
@@ -83,8 +76,12 @@ static int gather_kernel_once(int fd, const struct netif_query *query, struct ne
 			return err;
 	}
 	for (size_t n = 0; n < query->peer_count; n++) {
-		int err = route_lookup(fd, &query->peers[n], table);
+		const struct sock_addr *peer = &query->peers[n];
+		struct exchange exchange = {.peer = peer, .table = table};
+		int err = netif_netlink_lookup(fd, peer, parse_datagram, &exchange, &exchange.done);
 
+		if (error_is_no_route(err))
+			err = add_unreachable(table, peer, err);
 		if (err != 0)
 			return err;
 	}
@@ -262,25 +259,10 @@ static int record_exchange(
 	return error_is_no_route(err) ? 0 : err;
 }
 
-static int record_sysfs(int directory, const char *path, const struct netif_table *table) {
-	char root[PATH_MAX];
-
-	if (mkdirat(directory, "sys", 0755) != 0)
-		return neg_errno();
-	if (snprintf(root, sizeof(root), "%s/sys", path) >= (int)sizeof(root))
-		return -ENAMETOOLONG;
-	for (size_t n = 0; n < table->link_count; n++) {
-		int err = netif_sysfs_record(NETIF_SYSFS_ROOT, table->links[n].name, root);
-
-		if (err != 0 && err != -ENOENT) // a missing sysfs is recorded as well
-			return err;
-	}
-	return 0;
-}
-
 static int recording_write(
 	const struct netif_query *query, int directory, const char *path, struct netif_table *table
 ) {
+	char root[PATH_MAX];
 	int err;
 
 	for (size_t n = 0; n < DUMP_COUNT; n++) {
@@ -296,7 +278,16 @@ static int recording_write(
 		if (err != 0)
 			return err;
 	}
-	return record_sysfs(directory, path, table);
+	if (mkdirat(directory, "sys", 0755) != 0)
+		return neg_errno();
+	if (snprintf(root, sizeof(root), "%s/sys", path) >= (int)sizeof(root))
+		return -ENAMETOOLONG;
+	for (size_t n = 0; n < table->link_count; n++) {
+		err = netif_sysfs_record(NETIF_SYSFS_ROOT, table->links[n].name, root);
+		if (err != 0 && err != -ENOENT) // a missing sysfs is recorded as well
+			return err;
+	}
+	return 0;
 }
 
 int netif_record(const struct netif_query *query, const char *directory) {

@@ -102,46 +102,14 @@ static int write_text(int dir, const char *name, const char *text) {
 	return n == (ssize_t)strlen(text) ? 0 : -EIO;
 }
 
-static int record_numbers(int from, int to) {
-	static const char *const names[] = {"ifindex", "speed"};
-
-	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-		char text[32];
-		int64_t number;
-		int err;
-
-		if (!read_number(from, names[n], &number))
-			continue;
-		snprintf(text, sizeof(text), "%lld\n", (long long)number);
-		err = write_text(to, names[n], text);
-		if (err != 0)
-			return err;
-	}
-	return 0;
-}
-
-static int record_marks(int from, int to) {
-	static const char *const names[] = {
-		"wireless", "phy80211", "tun_flags", "bridge", "bonding"};
-	char bus[NETIF_KIND_BYTES];
-
-	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-		int err = entry_exists(from, names[n]) ? write_text(to, names[n], "") : 0;
-
-		if (err != 0)
-			return err;
-	}
-	if (!entry_exists(from, "device"))
-		return 0;
-	if (mkdirat(to, "device", 0755) != 0)
-		return neg_errno();
-	return write_text(to, "device/subsystem", read_bus(from, bus, sizeof(bus)) ? bus : "");
-}
-
 int netif_sysfs_record(const char *root, const char *name, const char *to_root) {
+	static const char *const numbers[] = {"ifindex", "speed"};
+	static const char *const marks[] = {
+		"wireless", "phy80211", "tun_flags", "bridge", "bonding"};
 	scoped_fd int from = -1;
 	scoped_fd int to = -1;
-	char path[PATH_MAX];
+	char path[PATH_MAX], text[32], bus[NETIF_KIND_BYTES];
+	int64_t number;
 	int err = open_link(root, name, &from);
 
 	if (err != 0)
@@ -153,6 +121,22 @@ int netif_sysfs_record(const char *root, const char *name, const char *to_root) 
 	err = open_link(to_root, name, &to);
 	if (err != 0)
 		return err;
-	err = record_numbers(from, to);
-	return err != 0 ? err : record_marks(from, to);
+	for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++) {
+		if (!read_number(from, numbers[n], &number))
+			continue;
+		snprintf(text, sizeof(text), "%lld\n", (long long)number);
+		err = write_text(to, numbers[n], text);
+		if (err != 0)
+			return err;
+	}
+	for (size_t n = 0; n < sizeof(marks) / sizeof(marks[0]); n++) {
+		err = entry_exists(from, marks[n]) ? write_text(to, marks[n], "") : 0;
+		if (err != 0)
+			return err;
+	}
+	if (!entry_exists(from, "device"))
+		return 0;
+	if (mkdirat(to, "device", 0755) != 0)
+		return neg_errno();
+	return write_text(to, "device/subsystem", read_bus(from, bus, sizeof(bus)) ? bus : "");
 }

@@ -54,34 +54,28 @@ int netif_table_add_link(struct netif_table *table, const struct netif_link *lin
 	return 0;
 }
 
-static bool find_link(struct netif_table *table, uint32_t link_index, uint32_t *ret_position) {
-	for (size_t n = 0; n < table->link_count; n++) {
-		size_t position = (table->address_hint + n) % table->link_count;
-
-		if (table->links[position].index == link_index) {
-			table->address_hint = position;
-			*ret_position = (uint32_t)position;
-			return true;
-		}
-	}
-	return false;
-}
-
 int netif_table_add_address(
 	struct netif_table *table, uint32_t link_index, const struct netif_address *address
 ) {
-	uint32_t position;
+	size_t position = 0, n;
 	int err;
 
-	if (!find_link(table, link_index, &position))
+	// Addresses come in the order of links, so begin at the link of the previous address.
+	for (n = 0; n < table->link_count; n++) {
+		position = (table->address_hint + n) % table->link_count;
+		if (table->links[position].index == link_index)
+			break;
+	}
+	if (n == table->link_count)
 		return 0;
+	table->address_hint = position;
 	err = items_grow(
 		&table->addresses, table->address_count, sizeof(*address), NETIF_ADDRESSES_MAX
 	);
 	if (err != 0)
 		return err;
 	table->addresses[table->address_count] = *address;
-	table->addresses[table->address_count].link = position;
+	table->addresses[table->address_count].link = (uint32_t)position;
 	table->address_count++;
 	return 0;
 }
