@@ -50,29 +50,21 @@ static uint8_t interface_prefix_bits(const struct ifaddrs *one, const union ibv_
 	return 0;
 }
 
-static uint8_t find_prefix(const union ibv_gid *gid) {
-	struct ifaddrs *all;
-	uint8_t bits = 0;
-
-	if (getifaddrs(&all) != 0)
-		return 0;
-	for (const struct ifaddrs *one = all; one != NULL && bits == 0; one = one->ifa_next)
-		bits = interface_prefix_bits(one, gid);
-	freeifaddrs(all);
-	return bits;
-}
-
 struct device_subnet device_subnet_of(const struct device_port *port) {
 	struct device_subnet subnet = {.kind = DEVICE_SUBNET_UNKNOWN};
+	struct ifaddrs *all;
 
 	if (port->gid_index < 0 || gid_is_zero(&port->gid))
 		return subnet;
 	if (port->link == DEVICE_LINK_INFINIBAND) {
 		subnet.kind = DEVICE_SUBNET_INFINIBAND;
 		subnet.bits = PREFIX_BITS;
-	} else if (gid_scope(&port->gid) == GID_SCOPE_GLOBAL) {
+	} else if (gid_scope(&port->gid) == GID_SCOPE_GLOBAL && getifaddrs(&all) == 0) {
 		// Link-local addresses are the same on all networks, so they identify none.
-		subnet.bits = find_prefix(&port->gid);
+		for (const struct ifaddrs *one = all; one != NULL && subnet.bits == 0;
+		     one = one->ifa_next)
+			subnet.bits = interface_prefix_bits(one, &port->gid);
+		freeifaddrs(all);
 		subnet.kind = subnet.bits > 0 ? DEVICE_SUBNET_IP : DEVICE_SUBNET_UNKNOWN;
 	}
 	if (subnet.kind == DEVICE_SUBNET_UNKNOWN)
