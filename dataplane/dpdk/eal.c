@@ -60,15 +60,6 @@ static ssize_t log_write_lines(void *cookie, const char *text, size_t size) {
 	return (ssize_t)size;
 }
 
-// Redirect EAL's log before the start; else its first lines go to stderr and syslog.
-static int redirect_eal_log(eal_log_fn *log) {
-	log_stream = fopencookie(NULL, "w", (cookie_io_functions_t){.write = log_write_lines});
-	if (log_stream == NULL)
-		return -ENOMEM;
-	log_line = log;
-	return dpdk_error_from_code(rte_openlog_stream(log_stream));
-}
-
 static void argument_add(struct start *start, const char *argument) {
 	must(start->count < ARGUMENTS_MAX);
 	// EAL reorders the pointers but does not write to the text
@@ -179,8 +170,17 @@ int eal_start(const struct eal_config *config, struct eal_facts *ret_facts) {
 	    ))
 		return -EALREADY;
 	err = check_descriptors();
-	if (err == 0)
-		err = redirect_eal_log(config->log);
+	if (err == 0) {
+		log_stream =
+			fopencookie(NULL, "w", (cookie_io_functions_t){.write = log_write_lines});
+		err = log_stream != NULL ? 0 : -ENOMEM;
+	}
+	if (err == 0) {
+		// Redirect EAL's log before the start; else its first lines go to stderr and
+		// syslog.
+		log_line = config->log;
+		err = dpdk_error_from_code(rte_openlog_stream(log_stream));
+	}
 	if (err == 0)
 		err = build_arguments(&start, config);
 	if (err == 0)
