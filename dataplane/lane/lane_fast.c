@@ -174,16 +174,6 @@ int lane_fail(struct lane *lane, uint32_t slot, uint32_t generation, int err) {
 	return 0;
 }
 
-static void pair_add(struct lane *lane, struct pair *pair) {
-	const struct op_cause cause = {.err = -EIO};
-
-	must(pair->lane == lane && lane->pairs[pair->slot] == NULL);
-	lane->pairs[pair->slot] = pair;
-	lane_count(lane, LANE_PAIRS, 1);
-	if (lane->dead)
-		lane_pair_fail(lane, pair, &cause);
-}
-
 static void
 send_answer_event(struct lane *lane, struct worker *worker, enum lane_event event, int err) {
 	const struct worker_record record = {
@@ -197,6 +187,7 @@ send_answer_event(struct lane *lane, struct worker *worker, enum lane_event even
 void lane_request(void *ctx, struct worker *worker, const struct worker_record *record) {
 	struct lane *lane = worker_word_to_pointer(record->words[0]);
 	struct op *op = worker_word_to_pointer(record->words[1]);
+	const struct op_cause cause = {.err = -EIO};
 	struct pair *pair;
 	int err;
 
@@ -217,7 +208,12 @@ void lane_request(void *ctx, struct worker *worker, const struct worker_record *
 		send_answer_event(lane, worker, LANE_EVENT_DETACHED, err);
 		break;
 	case LANE_REQUEST_ADD:
-		pair_add(lane, worker_word_to_pointer(record->words[1]));
+		pair = worker_word_to_pointer(record->words[1]);
+		must(pair->lane == lane && lane->pairs[pair->slot] == NULL);
+		lane->pairs[pair->slot] = pair;
+		lane_count(lane, LANE_PAIRS, 1);
+		if (lane->dead)
+			lane_pair_fail(lane, pair, &cause);
 		break;
 	case LANE_REQUEST_FAIL:
 		lane_fail(
@@ -292,21 +288,6 @@ report_failing_pairs(const struct lane *lane, struct idle_step_findings *found) 
 		findings_set_due(found, lane->now_ns + LANE_RETRY_NS);
 }
 
-static void lane_report_findings(struct lane *lane, struct idle_step_findings *found) {
-	found->begun += lane->begun;
-	found->ended += lane->finished;
-	lane->begun = lane->finished = 0;
-	if (lane->under_way > 0) {
-		found->outstanding = true;
-		if (!atomic_load_explicit(&lane->events, memory_order_relaxed))
-			found->events = false;
-	}
-	if (lane->heap_count > 0)
-		findings_set_due(found, lane->heap[1].due_ns);
-	if (__builtin_expect(lane->attention > 0, 0))
-		report_failing_pairs(lane, found);
-}
-
 bool lane_run_step(void *ctx, struct idle_step_findings *found) {
 	struct lane *lane = ctx;
 	bool progress = false;
@@ -337,7 +318,18 @@ bool lane_run_step(void *ctx, struct idle_step_findings *found) {
 	}
 	if (__builtin_expect(lane->attention > 0, 0))
 		lane_send_events(lane);
-	lane_report_findings(lane, found);
+	found->begun += lane->begun;
+	found->ended += lane->finished;
+	lane->begun = lane->finished = 0;
+	if (lane->under_way > 0) {
+		found->outstanding = true;
+		if (!atomic_load_explicit(&lane->events, memory_order_relaxed))
+			found->events = false;
+	}
+	if (lane->heap_count > 0)
+		findings_set_due(found, lane->heap[1].due_ns);
+	if (__builtin_expect(lane->attention > 0, 0))
+		report_failing_pairs(lane, found);
 	// Continue if there is more to do than to wait for completions.
 	return progress || !TAILQ_EMPTY(&lane->ready) || lane->ended.first != NULL ||
 	       (lane->attention > 0 && (!TAILQ_EMPTY(&lane->drained) || !TAILQ_EMPTY(&lane->swept))
