@@ -70,24 +70,6 @@ static enum watch_result watch_result_of_op(const struct op *op) {
 	}
 }
 
-static bool op_was_refused(const struct op *op) {
-	return op->outcome == OP_FAILED && (op->cause.status == IBV_WC_REM_ACCESS_ERR ||
-					    op->cause.status == IBV_WC_REM_INV_REQ_ERR ||
-					    op->cause.status == IBV_WC_REM_OP_ERR);
-}
-
-static void outcome_read_pulse(struct watch *watch, struct watch_outcome *outcome) {
-	const void *bytes = worker_word_to_pointer(watch->op.view.address);
-
-	if (watch->bytes == COUNTER_BYTES) {
-		outcome->beats = pulse_read_beats(bytes);
-		return;
-	}
-	if (watch->bytes >= PULSE_HEAD_BYTES &&
-	    pulse_parse_head(bytes, watch->peer, &outcome->incarnation, &outcome->beats))
-		outcome->hung = pulse_find_hung_workers(bytes, &watch->workers, &outcome->workers);
-}
-
 // Check a GPU page. A GPU that fell off its bus reads as all ones; foreign memory may hold
 // anything.
 static bool gpu_page_is_wrong(const struct watch *watch) {
@@ -114,6 +96,10 @@ static bool counter_is_stalled(struct watch *watch, const struct watch_outcome *
 static void watch_on_op_done(struct op *op) {
 	struct watch *watch = op->ctx;
 	struct prober *prober = watch->prober;
+	const void *bytes = worker_word_to_pointer(watch->op.view.address);
+	bool refused = op->outcome == OP_FAILED && (op->cause.status == IBV_WC_REM_ACCESS_ERR ||
+						    op->cause.status == IBV_WC_REM_INV_REQ_ERR ||
+						    op->cause.status == IBV_WC_REM_OP_ERR);
 	struct watch_outcome outcome = {
 		.at_ns = watch->at_ns,
 		.latency_ns = elapsed_or_zero_ns(watch->at_ns, op->done_ns),
@@ -122,9 +108,10 @@ static void watch_on_op_done(struct op *op) {
 		.tag = watch->tag,
 		.result = watch_result_of_op(op),
 		.written = watch->written,
-		.refused = op_was_refused(op),
+		.refused = refused,
 		.gpu = watch->of_gpu,
 	};
+	bool has_head;
 
 	TRACEPOINT(
 		probe_outcome, watch->peer, op->kind, watch->bytes, outcome.latency_ns, op->outcome,
@@ -133,10 +120,18 @@ static void watch_on_op_done(struct op *op) {
 	watch->under_way = false;
 	if (probe_is_long(watch->bytes))
 		prober->sink_taken = false;
-	if (outcome.result == WATCH_ANSWERED && watch->of_gpu)
+	if (outcome.result == WATCH_ANSWERED && watch->of_gpu) {
 		outcome.wrong = gpu_page_is_wrong(watch);
-	else if (outcome.result == WATCH_ANSWERED && !watch->written)
-		outcome_read_pulse(watch, &outcome);
+	} else if (outcome.result == WATCH_ANSWERED && !watch->written) {
+		has_head =
+			watch->bytes >= PULSE_HEAD_BYTES &&
+			pulse_parse_head(bytes, watch->peer, &outcome.incarnation, &outcome.beats);
+		if (watch->bytes == COUNTER_BYTES)
+			outcome.beats = pulse_read_beats(bytes);
+		else if (has_head)
+			outcome.hung =
+				pulse_find_hung_workers(bytes, &watch->workers, &outcome.workers);
+	}
 	outcome_keep(prober, &outcome);
 	prober->untold |= outcome.result == WATCH_LOST || counter_is_stalled(watch, &outcome);
 }
