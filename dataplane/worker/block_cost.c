@@ -73,30 +73,12 @@ static int times_compare(const void *left, const void *right) {
 	return (a > b) - (a < b);
 }
 
-// Measure the median for one sleep length.
-static int sleep_measure(struct measurement *measurement, uint64_t *ret_ns) {
-	uint64_t times[ROUNDS];
-	pthread_t helper;
-	int err = -pthread_create(&helper, NULL, helper_run, measurement);
-
-	if (err != 0)
-		return err;
-	for (int n = 0; n < ROUNDS; n++) {
-		signal_eventfd(measurement->again_fd);
-		wait_eventfd(measurement->wake_fd);
-		times[n] = clock_monotonic_ns() -
-			   atomic_load_explicit(&measurement->written_ns, memory_order_relaxed);
-	}
-	pthread_join(helper, NULL);
-	qsort(times, ROUNDS, sizeof(times[0]), times_compare);
-	*ret_ns = times[ROUNDS / 2];
-	return 0;
-}
-
 int block_cost_measure(uint64_t *ret_block_ns) {
 	scoped_fd int wake_fd = eventfd(0, EFD_CLOEXEC);
 	scoped_fd int again_fd = eventfd(0, EFD_CLOEXEC);
-	uint64_t least_ns = UINT64_MAX;
+	uint64_t least_ns = UINT64_MAX, times[ROUNDS];
+	pthread_t helper;
+	int err;
 
 	if (wake_fd < 0 || again_fd < 0)
 		return neg_errno();
@@ -107,13 +89,20 @@ int block_cost_measure(uint64_t *ret_block_ns) {
 			.sleep_ns = sleeps_ns[n],
 			.sleeper_cpu = (uint32_t)sched_getcpu(),
 		};
-		uint64_t median_ns;
-		int err = sleep_measure(&measurement, &median_ns);
-
+		err = -pthread_create(&helper, NULL, helper_run, &measurement);
 		if (err != 0)
 			return err;
-		if (median_ns < least_ns)
-			least_ns = median_ns;
+		for (int round = 0; round < ROUNDS; round++) {
+			signal_eventfd(again_fd);
+			wait_eventfd(wake_fd);
+			times[round] =
+				clock_monotonic_ns() -
+				atomic_load_explicit(&measurement.written_ns, memory_order_relaxed);
+		}
+		pthread_join(helper, NULL);
+		qsort(times, ROUNDS, sizeof(times[0]), times_compare);
+		if (times[ROUNDS / 2] < least_ns)
+			least_ns = times[ROUNDS / 2]; // the median
 	}
 	*ret_block_ns = least_ns > 0 ? least_ns : 1;
 	return 0;

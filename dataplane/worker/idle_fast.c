@@ -121,21 +121,6 @@ static void end_operations(struct idle *idle, const struct idle_step_findings *f
 	}
 }
 
-static void end_wait(struct idle *idle, uint64_t now_ns) {
-	uint64_t block_ns = idle->config.block_ns;
-	uint64_t length_ns = elapsed_since(idle->start_ns, now_ns);
-	uint64_t paid_ns = idle->spun_ns + idle->wait_blocks * block_ns;
-
-	// The length does not include the cost of waking up.
-	if (idle->phase == IDLE_PHASE_BLOCKED)
-		length_ns -= min_u64(block_ns, elapsed_since(idle->block_start_ns, now_ns));
-	idle->books.waits++;
-	idle->books.paid_ns += paid_ns;
-	idle->books.optimum_ns += min_u64(length_ns, block_ns);
-	if (idle->config.policy == IDLE_ADAPTIVE)
-		learn_budget(idle, length_ns, paid_ns);
-}
-
 static void begin_wait(struct idle *idle, uint64_t now_ns) {
 	idle->phase = IDLE_PHASE_FRESH;
 	idle->outstanding = false;
@@ -272,6 +257,7 @@ static uint64_t price_ns(const struct idle *idle, uint64_t now_ns) {
 // noinline keeps the step without progress short.
 static __attribute__((noinline)) void
 note_progress(struct idle *idle, const struct idle_step_findings *found) {
+	uint64_t block_ns = idle->config.block_ns, length_ns, paid_ns;
 	if (found->ended > 0)
 		end_operations(idle, found);
 	for (uint32_t n = 0; n < found->begun; n++) {
@@ -285,8 +271,20 @@ note_progress(struct idle *idle, const struct idle_step_findings *found) {
 		idle->begun_tail = idle->begun_head;
 		idle->starts_lost = 0;
 	}
-	if (idle->phase != IDLE_PHASE_FRESH && idle->outstanding)
-		end_wait(idle, found->now_ns);
+	if (idle->phase != IDLE_PHASE_FRESH && idle->outstanding) {
+		length_ns = elapsed_since(idle->start_ns, found->now_ns);
+		paid_ns = idle->spun_ns + idle->wait_blocks * block_ns;
+		// The length does not include the cost of waking up.
+		if (idle->phase == IDLE_PHASE_BLOCKED)
+			length_ns -=
+				min_u64(block_ns,
+					elapsed_since(idle->block_start_ns, found->now_ns));
+		idle->books.waits++;
+		idle->books.paid_ns += paid_ns;
+		idle->books.optimum_ns += min_u64(length_ns, block_ns);
+		if (idle->config.policy == IDLE_ADAPTIVE)
+			learn_budget(idle, length_ns, paid_ns);
+	}
 	begin_wait(idle, found->now_ns);
 }
 

@@ -37,15 +37,6 @@ static void ring_destroy(struct near near, struct near_ring *ring) {
 	near_ring_destroy(near, ring, sizeof(struct worker_record));
 }
 
-static bool config_is_valid(const struct worker_config *config) {
-	size_t length = strlen(config->name);
-
-	return length > 0 && length <= WORKER_NAME_MAX && config->clock != NULL &&
-	       (config->kept_clock == NULL || config->kept_clock == config->clock) &&
-	       config->poll_count <= WORKER_POLLS_MAX && config->idle.policy < IDLE_POLICY_COUNT &&
-	       (config->cpu == WORKER_CPU_ANY || config->cpu < CPU_SET_CPUS_MAX);
-}
-
 static void ignore_request(void *ctx, struct worker *worker, const struct worker_record *record) {
 	(void)ctx;
 	(void)worker;
@@ -53,11 +44,15 @@ static void ignore_request(void *ctx, struct worker *worker, const struct worker
 }
 
 int worker_create(const struct worker_config *config, struct worker **ret_worker) {
+	size_t length = strlen(config->name);
 	struct worker *worker;
 	struct near near;
 	int err = -ENOMEM;
 
-	if (!config_is_valid(config))
+	if (length == 0 || length > WORKER_NAME_MAX || config->clock == NULL ||
+	    (config->kept_clock != NULL && config->kept_clock != config->clock) ||
+	    config->poll_count > WORKER_POLLS_MAX || config->idle.policy >= IDLE_POLICY_COUNT ||
+	    (config->cpu != WORKER_CPU_ANY && config->cpu >= CPU_SET_CPUS_MAX))
 		return -EINVAL;
 	near = near_of_cpu(config->cpu);
 	worker = near_alloc(near, sizeof(*worker));
