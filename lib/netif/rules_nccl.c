@@ -21,34 +21,6 @@ struct name_list {
 	size_t count; // 0: matches every name
 };
 
-static void list_parse(const char *value, struct name_list *list) {
-	size_t length, name_length;
-
-	memset(list, 0, sizeof(*list));
-	if (*value == '^') {
-		list->excludes = true;
-		value++;
-	}
-	if (*value == '=') {
-		list->exact = true;
-		value++;
-	}
-	for (;;) {
-		length = strcspn(value, ",");
-		// The port is ignored, as in NCCL's matching. A truncated name matches no
-		// interface, and neither would the full name.
-		name_length = strcspn(value, ":,");
-		if (name_length > 0 && list->count < LIST_MAX)
-			snprintf(
-				list->names[list->count++], PREFIX_BYTES, "%.*s", (int)name_length,
-				value
-			);
-		if (value[length] == '\0')
-			return;
-		value += length + 1;
-	}
-}
-
 static bool list_matches(const struct name_list *list, const char *name) {
 	if (list->count == 0)
 		return true;
@@ -112,9 +84,30 @@ static void try_names(
 	enum sock_addr_family family,
 	const char *rule
 ) {
-	struct name_list list;
+	struct name_list list = {.count = 0};
+	size_t length, name_length;
 
-	list_parse(value, &list);
+	if (*value == '^') {
+		list.excludes = true;
+		value++;
+	}
+	if (*value == '=') {
+		list.exact = true;
+		value++;
+	}
+	for (;; value += length + 1) {
+		length = strcspn(value, ",");
+		// The port is ignored, as in NCCL's matching. A truncated name matches no
+		// interface, and neither would the full name.
+		name_length = strcspn(value, ":,");
+		if (name_length > 0 && list.count < LIST_MAX)
+			snprintf(
+				list.names[list.count++], PREFIX_BYTES, "%.*s", (int)name_length,
+				value
+			);
+		if (value[length] == '\0')
+			break;
+	}
 	for (size_t n = 0; n < choice->count && choice->judgements[n].address >= 0; n++) {
 		struct netif_judgement *judgement = &choice->judgements[n];
 

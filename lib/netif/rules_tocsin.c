@@ -201,27 +201,6 @@ static int check_items(
 	return 0;
 }
 
-// Sort all accepted candidates and keep the first NETIF_CHOSEN_MAX.
-static int choice_rank(const struct netif_table *table, struct netif_choice *choice) {
-	struct score_order order = {table, choice->judgements};
-	uint32_t *positions = calloc(choice->count + 1, sizeof(*positions));
-	size_t count = 0;
-
-	if (positions == NULL)
-		return -ENOMEM;
-	for (size_t n = 0; n < choice->count; n++) {
-		if (choice->judgements[n].reason == NETIF_TAKEN)
-			positions[count++] = (uint32_t)n;
-	}
-	qsort_r(positions, count, sizeof(*positions), score_compare, &order);
-	if (count > NETIF_CHOSEN_MAX)
-		count = NETIF_CHOSEN_MAX;
-	memcpy(choice->chosen, positions, count * sizeof(*positions));
-	choice->chosen_count = count;
-	free(positions);
-	return 0;
-}
-
 // Return why no address of the link, in the peer's family, was chosen first.
 static const char *route_reject_reason(
 	const struct netif_table *table,
@@ -283,7 +262,10 @@ int netif_choose(
 	struct netif_choice **ret_choice,
 	struct netif_error *error
 ) {
+	struct score_order order = {.table = table};
 	struct netif_choice *choice;
+	uint32_t *positions;
+	size_t count = 0;
 	int err = check_items(table, policy, error);
 
 	if (err != 0)
@@ -293,11 +275,24 @@ int netif_choose(
 		return netif_fail(error, err, "out of memory");
 	for (size_t n = 0; n < choice->count && choice->judgements[n].address >= 0; n++)
 		judge_candidate(table, policy, &choice->judgements[n]);
-	err = choice_rank(table, choice);
-	if (err != 0) {
+	positions = calloc(choice->count + 1, sizeof(*positions));
+	if (positions == NULL) {
 		netif_choice_destroy(choice);
-		return netif_fail(error, err, "out of memory");
+		return netif_fail(error, -ENOMEM, "out of memory");
 	}
+
+	// Sort all accepted candidates and keep the first NETIF_CHOSEN_MAX.
+	for (size_t n = 0; n < choice->count; n++) {
+		if (choice->judgements[n].reason == NETIF_TAKEN)
+			positions[count++] = (uint32_t)n;
+	}
+	order.judgements = choice->judgements;
+	qsort_r(positions, count, sizeof(*positions), score_compare, &order);
+	if (count > NETIF_CHOSEN_MAX)
+		count = NETIF_CHOSEN_MAX;
+	memcpy(choice->chosen, positions, count * sizeof(*positions));
+	choice->chosen_count = count;
+	free(positions);
 	note_peer(table, policy, choice);
 	if (choice->chosen_count > 0) {
 		int32_t item = choice->judgements[choice->chosen[0]].item;

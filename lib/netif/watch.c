@@ -74,22 +74,6 @@ static void record_change(struct netif_watch *watch, uint32_t what, uint64_t now
 	watch->quiet = deadline_after(now_ns, watch->quiet_ns);
 }
 
-static uint32_t message_watch_flag(uint16_t type) {
-	switch (type) {
-	case RTM_NEWLINK:
-	case RTM_DELLINK:
-		return NETIF_WATCH_LINK;
-	case RTM_NEWADDR:
-	case RTM_DELADDR:
-		return NETIF_WATCH_ADDRESS;
-	case RTM_NEWROUTE:
-	case RTM_DELROUTE:
-		return NETIF_WATCH_ROUTE;
-	default:
-		return 0;
-	}
-}
-
 // Record the type of each message; a malformed message counts as lost.
 static void record_datagram_changes(
 	struct netif_watch *watch, const uint8_t *bytes, size_t size, uint64_t now_ns
@@ -107,7 +91,13 @@ static void record_datagram_changes(
 			record_change(watch, NETIF_WATCH_LOST, now_ns);
 			return;
 		}
-		what = message_watch_flag(header.nlmsg_type);
+		what = 0;
+		if (header.nlmsg_type == RTM_NEWLINK || header.nlmsg_type == RTM_DELLINK)
+			what = NETIF_WATCH_LINK;
+		else if (header.nlmsg_type == RTM_NEWADDR || header.nlmsg_type == RTM_DELADDR)
+			what = NETIF_WATCH_ADDRESS;
+		else if (header.nlmsg_type == RTM_NEWROUTE || header.nlmsg_type == RTM_DELROUTE)
+			what = NETIF_WATCH_ROUTE;
 		if (what != 0)
 			record_change(watch, what, now_ns);
 	}
