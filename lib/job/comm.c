@@ -39,22 +39,6 @@ copy_config(const struct tocsin_comm_config *given, struct tocsin_comm_config *r
 	return 0;
 }
 
-// Enter the communicator into the job and give it its first slot. Returns 0 or -ENOSPC.
-static int insert_comm(struct tocsin_job *job, struct tocsin_comm *comm) {
-	uint32_t place = 0;
-
-	while (place < JOB_COMMS_MAX && job->comms[place] != NULL)
-		place++;
-	if (place == JOB_COMMS_MAX)
-		return -ENOSPC;
-	comm->first_slot = page_allocate_slot(job, comm, OWNER_SHARED);
-	if (comm->first_slot == JOB_SLOTS)
-		return -ENOSPC;
-	comm->place = place;
-	job->comms[place] = comm;
-	return 0;
-}
-
 int tocsin_comm_register(
 	struct tocsin_job *job,
 	const struct tocsin_comm_config *given,
@@ -62,6 +46,7 @@ int tocsin_comm_register(
 ) {
 	struct tocsin_comm_config config;
 	struct tocsin_comm *comm;
+	uint32_t place = 0;
 	int err = copy_config(given, &config);
 
 	if (err != 0)
@@ -91,7 +76,16 @@ int tocsin_comm_register(
 	comm->registration_is_unsent = true;
 	comm->failed.agreement = TOCSIN_UNDECIDED;
 	pthread_mutex_lock(&job->mutex);
-	err = insert_comm(job, comm);
+	while (place < JOB_COMMS_MAX && job->comms[place] != NULL)
+		place++;
+	if (place < JOB_COMMS_MAX)
+		comm->first_slot = page_allocate_slot(job, comm, OWNER_SHARED);
+	if (place == JOB_COMMS_MAX || comm->first_slot == JOB_SLOTS) {
+		err = -ENOSPC;
+	} else {
+		comm->place = place;
+		job->comms[place] = comm;
+	}
 	pthread_mutex_unlock(&job->mutex);
 	if (err != 0) {
 		free(comm);

@@ -21,27 +21,24 @@ static bool part_is_valid(const struct tocsin_comm *comm, const struct job_faile
 	       ranks_ascend(said->ranks, said->count, comm->told.size);
 }
 
-static bool begin_set(struct tocsin_comm *comm, const struct job_failed *said) {
-	uint32_t *coming = malloc(said->total * sizeof(*coming));
-
-	if (coming == NULL)
-		return false;
-	free(comm->coming);
-	comm->coming = coming;
-	comm->partial_total = said->total;
-	comm->partial_view = said->view;
-	comm->partial_count = 0;
-	return true;
-}
-
 bool failed_set_receive(struct tocsin_comm *comm, const struct job_failed *said) {
+	uint32_t *coming;
+
 	if (!part_is_valid(comm, said))
 		return false;
 	comm->failed.agreement = (enum tocsin_agreement)said->agreement;
 	if (said->view <= comm->failed.view || said->total == 0)
 		return true; // the set is known: only `agreement` may be new
-	if (said->first == 0 && !begin_set(comm, said))
-		return true; // no memory: ignore the packet
+	if (said->first == 0) {
+		coming = malloc(said->total * sizeof(*coming));
+		if (coming == NULL)
+			return true; // no memory: ignore the packet
+		free(comm->coming);
+		comm->coming = coming;
+		comm->partial_total = said->total;
+		comm->partial_view = said->view;
+		comm->partial_count = 0;
+	}
 	if (comm->coming == NULL || said->view != comm->partial_view ||
 	    said->first != comm->partial_count || said->total != comm->partial_total)
 		return true; // an earlier part is missing

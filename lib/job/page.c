@@ -100,36 +100,34 @@ static void clear_counts(struct job_counts *counts) {
 }
 
 // All stores are releases: a reader that sees a cleared count also sees the cleared number.
-static void release_slot(struct tocsin_job *job, uint32_t slot) {
-	struct job_launched *launched = &job->page->launched[slot];
-	struct job_row *started = &job->page->started[slot];
-	struct job_row *completed = &job->page->completed[slot];
-	struct job_marks *marks = &launched->marks;
-
-	atomic_store_explicit(&launched->counts.comm, 0, memory_order_release);
-	atomic_store_explicit(&started->counts.comm, 0, memory_order_release);
-	atomic_store_explicit(&completed->counts.comm, 0, memory_order_release);
-	clear_counts(&completed->counts);
-	clear_words(completed->times_ns, sizeof(completed->times_ns));
-	clear_counts(&started->counts);
-	clear_words(started->times_ns, sizeof(started->times_ns));
-	clear_counts(&launched->counts);
-	for (uint32_t n = 0; n < JOB_SIGNATURES; n++)
-		atomic_store_explicit(&launched->signatures[n].sequence, 0, memory_order_release);
-	atomic_store_explicit(&marks->init_state, 0, memory_order_release);
-	atomic_store_explicit(&marks->async_error, 0, memory_order_release);
-	atomic_store_explicit(&marks->flags, 0, memory_order_release);
-	atomic_store_explicit(&marks->signatures_lost, 0, memory_order_release);
-	atomic_store_explicit(&marks->started_from, 0, memory_order_release);
-	atomic_store_explicit(&marks->completed_from, 0, memory_order_release);
-	job->owners[slot] = OWNER_NONE;
-}
-
 void page_release_slots(struct tocsin_job *job, uint64_t number) {
-	for (uint32_t slot = 0; slot < JOB_SLOTS; slot++)
-		if (job->owners[slot] != OWNER_NONE &&
-		    atomic_load_explicit(
-			    &job->page->launched[slot].counts.comm, memory_order_relaxed
-		    ) == number)
-			release_slot(job, slot);
+	for (uint32_t slot = 0; slot < JOB_SLOTS; slot++) {
+		struct job_launched *launched = &job->page->launched[slot];
+		struct job_row *started = &job->page->started[slot];
+		struct job_row *completed = &job->page->completed[slot];
+		struct job_marks *marks = &launched->marks;
+
+		if (job->owners[slot] == OWNER_NONE ||
+		    atomic_load_explicit(&launched->counts.comm, memory_order_relaxed) != number)
+			continue;
+		atomic_store_explicit(&launched->counts.comm, 0, memory_order_release);
+		atomic_store_explicit(&started->counts.comm, 0, memory_order_release);
+		atomic_store_explicit(&completed->counts.comm, 0, memory_order_release);
+		clear_counts(&completed->counts);
+		clear_words(completed->times_ns, sizeof(completed->times_ns));
+		clear_counts(&started->counts);
+		clear_words(started->times_ns, sizeof(started->times_ns));
+		clear_counts(&launched->counts);
+		for (uint32_t n = 0; n < JOB_SIGNATURES; n++)
+			atomic_store_explicit(
+				&launched->signatures[n].sequence, 0, memory_order_release
+			);
+		atomic_store_explicit(&marks->init_state, 0, memory_order_release);
+		atomic_store_explicit(&marks->async_error, 0, memory_order_release);
+		atomic_store_explicit(&marks->flags, 0, memory_order_release);
+		atomic_store_explicit(&marks->signatures_lost, 0, memory_order_release);
+		atomic_store_explicit(&marks->started_from, 0, memory_order_release);
+		atomic_store_explicit(&marks->completed_from, 0, memory_order_release);
+		job->owners[slot] = OWNER_NONE;
+	}
 }

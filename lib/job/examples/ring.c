@@ -79,34 +79,33 @@ static void format_failed_set(struct tocsin_comm *comm, char *text, size_t size)
 		length += (size_t)snprintf(text + length, size - length, " %u", ranks[n]);
 }
 
-static void print_event(struct member *member, const struct tocsin_event *event) {
-	uint64_t killed_ns = atomic_load(&member->shared->killed_ns);
-	char set[128] = "";
-
-	if (event->kind != TOCSIN_PEER_GONE) {
-		fprintf(stdout, "rank %u: %s", member->rank, tocsin_event_name(event->kind));
-		if (event->rank != TOCSIN_NO_RANK)
-			fprintf(stdout, ", rank %u", event->rank);
-		fprintf(stdout, "%s%s\n", event->text[0] != '\0' ? ": " : "", event->text);
-		fflush(stdout);
-		return;
-	}
-	format_failed_set(event->comm, set, sizeof(set));
-	fprintf(stdout, "rank %u: rank %u is gone (%s), told after %.1f ms; failed set: %s\n",
-		member->rank, event->rank, event->text,
-		killed_ns != 0 ? (double)(now_ns() - killed_ns) / 1e6 : 0.0, set);
-	fflush(stdout);
-	member->told = true;
-}
-
 // Handle queued events; wait up to wait_ms for the first one.
 static void handle_events(struct member *member, int wait_ms) {
 	struct pollfd news = {.fd = tocsin_job_fd(member->job), .events = POLLIN};
 	struct tocsin_event event;
 
-	if (poll(&news, 1, wait_ms) > 0)
-		while (tocsin_job_next_event(member->job, &event) == 0)
-			print_event(member, &event);
+	if (poll(&news, 1, wait_ms) <= 0)
+		return;
+	while (tocsin_job_next_event(member->job, &event) == 0) {
+		uint64_t killed_ns = atomic_load(&member->shared->killed_ns);
+		char set[128] = "";
+
+		fprintf(stdout, "rank %u: ", member->rank);
+		if (event.kind == TOCSIN_PEER_GONE) {
+			format_failed_set(event.comm, set, sizeof(set));
+			fprintf(stdout,
+				"rank %u is gone (%s), told after %.1f ms; failed set: %s\n",
+				event.rank, event.text,
+				killed_ns != 0 ? (double)(now_ns() - killed_ns) / 1e6 : 0.0, set);
+			member->told = true;
+		} else {
+			fputs(tocsin_event_name(event.kind), stdout);
+			if (event.rank != TOCSIN_NO_RANK)
+				fprintf(stdout, ", rank %u", event.rank);
+			fprintf(stdout, "%s%s\n", event.text[0] != '\0' ? ": " : "", event.text);
+		}
+		fflush(stdout);
+	}
 }
 
 // Handle events. Returns true if the rank must stop: a member is gone, or the time is over. The

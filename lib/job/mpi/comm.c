@@ -118,22 +118,6 @@ uint64_t comm_duplicate_key(struct followed *parent) {
 	return next_child_key(parent, parent->handle);
 }
 
-static struct child *find_or_add_child(struct followed *parent, uint64_t group) {
-	struct child *child = parent->children;
-
-	while (child != NULL && child->group != group)
-		child = child->next;
-	if (child != NULL)
-		return child;
-	child = calloc(1, sizeof(*child));
-	if (child == NULL)
-		return NULL;
-	child->group = group;
-	child->next = parent->children;
-	parent->children = child;
-	return child;
-}
-
 static uint64_t group_key(struct followed *parent, mpi_word handle, uint64_t tag) {
 	mpi_word group = open_comm_group(handle), world = open_comm_group(mpi_rules.world);
 	uint64_t hash = group != 0 && world != 0 ? hash_group(group, world) : 0, key = 0;
@@ -147,7 +131,17 @@ static uint64_t group_key(struct followed *parent, mpi_word handle, uint64_t tag
 		return 0;
 	hash = mix_hash(hash, tag);
 	pthread_mutex_lock(&comm_mutex);
-	child = find_or_add_child(parent, hash);
+	child = parent->children;
+	while (child != NULL && child->group != hash)
+		child = child->next;
+	if (child == NULL) {
+		child = calloc(1, sizeof(*child));
+		if (child != NULL) {
+			child->group = hash;
+			child->next = parent->children;
+			parent->children = child;
+		}
+	}
 	if (child != NULL)
 		key = mix_hash(mix_hash(parent->key, hash), ++child->count) | 1;
 	pthread_mutex_unlock(&comm_mutex);
@@ -376,32 +370,29 @@ void comm_made_by_group(struct followed *parent, int err, mpi_word where, uint64
 		follow_new_comm(handle, group_key(parent, handle, tag));
 }
 
-// Operations on MPI_COMM_SELF involve no other rank, but show that this rank makes progress.
-static struct followed *follow_comm_self(void) {
+struct followed *comm_find_slow(mpi_word handle) {
 	const struct followed *world;
 	struct followed *at;
-
-	pthread_mutex_lock(&comm_mutex);
-	world = find_followed(mpi_rules.world);
-	at = find_followed(mpi_rules.self);
-	if (at == NULL && world != NULL)
-		at = add_followed_locked(
-			mix_hash(mix_hash(world->key, 2), world->rank) | 1, mpi_rules.self,
-			"MPI_COMM_SELF"
-		);
-	pthread_mutex_unlock(&comm_mutex);
-	return at;
-}
-
-struct followed *comm_find_slow(mpi_word handle) {
 	mpi_word key;
 
 	if (!follow_is_active() && !follow_begin_late())
 		return NULL;
 	// mask again: the rules may have been detected by follow_begin_late() just now
 	key = handle & mpi_rules.mask;
-	if (key == mpi_rules.self)
-		return follow_comm_self();
+	if (key == mpi_rules.self) {
+		// Operations on MPI_COMM_SELF involve no other rank, but show that this rank makes
+		// progress.
+		pthread_mutex_lock(&comm_mutex);
+		world = find_followed(mpi_rules.world);
+		at = find_followed(mpi_rules.self);
+		if (at == NULL && world != NULL)
+			at = add_followed_locked(
+				mix_hash(mix_hash(world->key, 2), world->rank) | 1, mpi_rules.self,
+				"MPI_COMM_SELF"
+			);
+		pthread_mutex_unlock(&comm_mutex);
+		return at;
+	}
 	if (key != mpi_rules.comm_null && key != mpi_rules.world)
 		note_once(
 			NOTE_PARENT,

@@ -96,20 +96,20 @@ static void line_write(void) {
 	record.used = 0;
 }
 
-static uint32_t thread_number(void) {
-	int32_t tid = (int32_t)syscall(SYS_gettid);
-
-	for (uint32_t n = 0; n < record.thread_count; n++)
-		if (record.threads[n] == tid)
-			return n;
-	if (record.thread_count < THREADS_MAX)
-		record.threads[record.thread_count++] = tid;
-	return record.thread_count - 1;
-}
-
 static void line_begin(const char *call) {
+	int32_t tid = (int32_t)syscall(SYS_gettid);
+	uint64_t at_ns = now_ns() - record.began_ns;
+	uint32_t thread = 0;
+
+	while (thread < record.thread_count && record.threads[thread] != tid)
+		thread++;
+	if (thread == record.thread_count) {
+		if (record.thread_count < THREADS_MAX)
+			record.threads[record.thread_count++] = tid;
+		thread = record.thread_count - 1;
+	}
 	record.used = 0;
-	line_add("%" PRIu64 " t%u %s", now_ns() - record.began_ns, thread_number(), call);
+	line_add("%" PRIu64 " t%u %s", at_ns, thread, call);
 }
 
 // Return NCCL's version, found through its log function; 0 for versions 1 to 3, which pass none.
