@@ -32,24 +32,6 @@ struct reader {
 	size_t at; // offset of the next line
 };
 
-// Read the whole stream into memory that the caller frees.
-static int read_whole_stream(FILE *stream, char **ret_text, size_t *ret_size) {
-	scoped_mem char *text = malloc(CONFIG_FILE_BYTES_MAX + 1);
-	size_t size;
-
-	if (text == NULL)
-		return -ENOMEM;
-	errno = 0;
-	size = fread(text, 1, CONFIG_FILE_BYTES_MAX + 1, stream);
-	if (ferror(stream))
-		return neg_errno();
-	if (size > CONFIG_FILE_BYTES_MAX)
-		return -EFBIG;
-	*ret_text = scoped_release_mem(&text);
-	*ret_size = size;
-	return 0;
-}
-
 // Read a header: line is "[kind name]", optionally followed by a comment.
 static void read_header(struct reader *reader, char *line) {
 	char *kind = line + 1 + strspn(line + 1, BLANKS);
@@ -151,15 +133,18 @@ static int on_key_value(void *context, const char *section, const char *name, co
 
 int config_read_stream(struct config_load *load, FILE *stream) {
 	static char comment_bytes[] = ";#"; // never written; inih's declaration lacks the const
-	scoped_mem char *text = NULL;
-	struct reader reader = {.load = load};
+	scoped_mem char *text = malloc(CONFIG_FILE_BYTES_MAX + 1);
+	struct reader reader = {.load = load, .text = text};
 	int result;
-	int err;
 
-	err = read_whole_stream(stream, &text, &reader.size);
-	if (err != 0)
-		return err;
-	reader.text = text;
+	if (text == NULL)
+		return -ENOMEM;
+	errno = 0;
+	reader.size = fread(text, 1, CONFIG_FILE_BYTES_MAX + 1, stream);
+	if (ferror(stream))
+		return neg_errno();
+	if (reader.size > CONFIG_FILE_BYTES_MAX)
+		return -EFBIG;
 	if (reader.size >= strlen(UTF8_BOM) && memcmp(text, UTF8_BOM, strlen(UTF8_BOM)) == 0)
 		reader.at = strlen(UTF8_BOM);
 

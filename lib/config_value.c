@@ -175,21 +175,13 @@ void config_value_fini(const struct config_key *key, struct config_value *value)
 	free(value->text);
 }
 
-static bool lists_equal(const struct config_list *list, const struct config_list *other) {
-	if (list->count != other->count)
-		return false;
-	for (size_t i = 0; i < list->count; i++) {
-		if (strcmp(list->items[i], other->items[i]) != 0)
-			return false;
-	}
-	return true;
-}
-
 bool config_value_equal(
 	const struct config_key *key,
 	const struct config_value *value,
 	const struct config_value *other
 ) {
+	const struct config_list *list = &value->list;
+
 	switch (key->type) {
 	case CONFIG_BOOL:
 		return value->truth == other->truth;
@@ -203,7 +195,13 @@ bool config_value_equal(
 	case CONFIG_ENUM:
 		return value->choice == other->choice;
 	case CONFIG_LIST:
-		return lists_equal(&value->list, &other->list);
+		if (list->count != other->list.count)
+			return false;
+		for (size_t i = 0; i < list->count; i++) {
+			if (strcmp(list->items[i], other->list.items[i]) != 0)
+				return false;
+		}
+		return true;
 	}
 	return false;
 }

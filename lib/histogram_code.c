@@ -126,7 +126,7 @@ static bool sums_fit_buckets(const struct histogram *histogram) {
 	       squares <= bounds.squares_max;
 }
 
-static bool extremes_fit_buckets(const struct histogram *histogram) {
+static bool moments_fit_buckets(const struct histogram *histogram) {
 	const struct histogram_moments *moments = histogram->moments;
 	uint64_t min = cell_load_relaxed(&moments->min), max = cell_load_relaxed(&moments->max);
 	uint64_t value_min = histogram->shape.value_min, value_max = histogram->shape.value_max;
@@ -135,6 +135,11 @@ static bool extremes_fit_buckets(const struct histogram *histogram) {
 	uint64_t count = cell_load_relaxed(&moments->count);
 	uint32_t first, last = histogram->bucket_count;
 
+	if (!sums_fit_buckets(histogram))
+		return false;
+	// For an empty histogram the bounds of the sums are 0. All these values must be 0, too.
+	if (count == 0)
+		return (under | over | min | max | cell_load_relaxed(&moments->squares[0])) == 0;
 	if (min > max || under > count || over > count - under || (under > 0 && min >= value_min) ||
 	    (over > 0 && max <= value_max))
 		return false;
@@ -147,19 +152,6 @@ static bool extremes_fit_buckets(const struct histogram *histogram) {
 				     bucket_number(histogram, max) >= last - 1);
 	return (under > 0) == (min < value_min) && (over > 0) == (max > value_max) &&
 	       bucket_number(histogram, min) == first && bucket_number(histogram, max) == last - 1;
-}
-
-static bool moments_fit_buckets(const struct histogram *histogram) {
-	const struct histogram_moments *moments = histogram->moments;
-
-	if (!sums_fit_buckets(histogram))
-		return false;
-	if (cell_load_relaxed(&moments->count) > 0)
-		return extremes_fit_buckets(histogram);
-	// For an empty histogram the bounds above are 0. All these values must be 0, too.
-	return (cell_load_relaxed(&moments->under) | cell_load_relaxed(&moments->over) |
-		cell_load_relaxed(&moments->min) | cell_load_relaxed(&moments->max) |
-		cell_load_relaxed(&moments->squares[0])) == 0;
 }
 
 int histogram_decode(

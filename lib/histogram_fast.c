@@ -62,17 +62,6 @@ struct moments_sum {
 	unsigned __int128 sum, squares;
 };
 
-static void count_out_of_range(struct histogram *histogram, const uint64_t *values, size_t count) {
-	struct histogram_moments *moments = histogram->moments;
-
-	for (size_t at = 0; at < count; at++) {
-		if (values[at] < histogram->shape.value_min)
-			cell_increment(&moments->under);
-		else if (values[at] > histogram->shape.value_max)
-			cell_increment(&moments->over);
-	}
-}
-
 // Add values to the buckets and sum them up. `narrow` is a constant in each caller, so that the
 // loop does not test it.
 static inline __attribute__((always_inline)) void add_values_to_buckets(
@@ -105,6 +94,7 @@ static inline __attribute__((always_inline)) void add_values_to_buckets(
 
 void histogram_record_many(struct histogram *histogram, const uint64_t *values, uint32_t count) {
 	struct histogram_moments *moments = histogram->moments;
+	uint64_t value_min = histogram->shape.value_min, value_max = histogram->shape.value_max;
 	struct moments_sum sum;
 
 	write_begin(moments);
@@ -113,8 +103,14 @@ void histogram_record_many(struct histogram *histogram, const uint64_t *values, 
 	else
 		add_values_to_buckets(histogram, false, values, count, &sum);
 	cell_store(&moments->count, cell_load_relaxed(&moments->count) + count);
-	if (sum.min < histogram->shape.value_min || sum.max > histogram->shape.value_max)
-		count_out_of_range(histogram, values, count);
+	if (sum.min < value_min || sum.max > value_max) {
+		for (uint32_t at = 0; at < count; at++) {
+			if (values[at] < value_min)
+				cell_increment(&moments->under);
+			else if (values[at] > value_max)
+				cell_increment(&moments->over);
+		}
+	}
 	if (sum.min < cell_load_relaxed(&moments->min))
 		cell_store(&moments->min, sum.min);
 	if (sum.max > cell_load_relaxed(&moments->max))

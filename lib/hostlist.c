@@ -118,17 +118,30 @@ static uint32_t *slot_find(const struct hostlist *list, const char *name, size_t
 	return &list->slots[at];
 }
 
-// Add the names of a text that passed the check.
-static void list_fill(struct hostlist *list, const char *text, size_t length) {
-	const char *end = text + length;
-	const char *at = text;
-	char *name = list->arena;
-	struct hostlist_item item;
-	const char *item_text;
+int hostlist_expand(
+	const char *text,
+	size_t length,
+	uint32_t count_max,
+	struct parse_error *error,
+	struct hostlist **ret_list
+) {
+	const char *at = text, *item_text;
 	size_t item_length, name_length;
+	struct hostlist_item item;
+	struct hostlist *list;
+	struct demand demand;
 	uint32_t *slot;
+	char *name;
+	int err;
 
-	while (item_next(&at, end, &item_text, &item_length)) {
+	err = check_and_count_names(text, length, count_max, error, &demand);
+	if (err != 0)
+		return err;
+	list = list_create(&demand);
+	if (list == NULL)
+		return parse_fail(error, -ENOMEM, text, length, "needs more memory than there is");
+	name = list->arena;
+	while (item_next(&at, text + length, &item_text, &item_length)) {
 		must(hostlist_item_read(item_text, item_length, NULL, &item) == 0);
 		do {
 			name_length = hostlist_item_write(&item, name);
@@ -141,26 +154,6 @@ static void list_fill(struct hostlist *list, const char *text, size_t length) {
 			name += name_length + 1;
 		} while (hostlist_item_step(&item));
 	}
-}
-
-int hostlist_expand(
-	const char *text,
-	size_t length,
-	uint32_t count_max,
-	struct parse_error *error,
-	struct hostlist **ret_list
-) {
-	struct hostlist *list;
-	struct demand demand;
-	int err;
-
-	err = check_and_count_names(text, length, count_max, error, &demand);
-	if (err != 0)
-		return err;
-	list = list_create(&demand);
-	if (list == NULL)
-		return parse_fail(error, -ENOMEM, text, length, "needs more memory than there is");
-	list_fill(list, text, length);
 	*ret_list = list;
 	return 0;
 }

@@ -167,27 +167,11 @@ static void line_put_field(struct line *line, const struct log_field *field) {
 		line->used = field_at;
 }
 
-// Write the line with one call. After a truncated line, a newline goes first.
-static ssize_t write_line_at_once(struct line *line) {
-	struct iovec parts[] = {
-		{.iov_base = (char[]){'\n'}, .iov_len = 1},
-		{.iov_base = line->text, .iov_len = line->used},
-	};
-	bool cut = atomic_load_explicit(&is_cut, memory_order_relaxed);
-	ssize_t n = writev(sink.fd, cut ? parts : parts + 1, cut ? 2 : 1);
-
-	if (cut && n > 0)
-		n--;
-	if (n > 0 || (cut && n == 0))
-		atomic_store_explicit(
-			&is_cut, n > 0 && n < (ssize_t)line->used, memory_order_relaxed
-		);
-	return n;
-}
-
 static void line_close_and_write(struct line *line) {
 	struct pollfd room = {.fd = sink.fd, .events = POLLOUT};
+	struct iovec parts[] = {{.iov_base = (char[]){'\n'}, .iov_len = 1}, {.iov_len = 0}};
 	ssize_t n = -1;
+	bool cut;
 
 	line->limit = sizeof(line->text);
 	if (line->truncated) {
@@ -195,10 +179,19 @@ static void line_close_and_write(struct line *line) {
 		line_put_text(line, TRUNCATED_TAIL);
 	}
 	line->text[line->used++] = '\n';
+	parts[1] = (struct iovec){.iov_base = line->text, .iov_len = line->used};
 	// POLLOUT means that PIPE_BUF bytes fit. The descriptor is shared with other processes, so
 	// it must not be set to O_NONBLOCK.
 	while (poll(&room, 1, 0) > 0 && (room.revents & POLLOUT) != 0) {
-		n = write_line_at_once(line);
+		// Write the line with one call. After a truncated line, a newline goes first.
+		cut = atomic_load_explicit(&is_cut, memory_order_relaxed);
+		n = writev(sink.fd, cut ? parts : parts + 1, cut ? 2 : 1);
+		if (cut && n > 0)
+			n--;
+		if (n > 0 || (cut && n == 0))
+			atomic_store_explicit(
+				&is_cut, n > 0 && n < (ssize_t)line->used, memory_order_relaxed
+			);
 		if (n >= 0 || errno != EINTR)
 			break; // with EINTR nothing was written yet
 	}

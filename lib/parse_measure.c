@@ -132,14 +132,6 @@ static size_t decimal_read(const char *text, size_t length, struct decimal *deci
 	return whole_count + 1 + fraction_count;
 }
 
-static const struct unit *unit_find(const struct unit *units, const char *text, size_t length) {
-	for (const struct unit *unit = units; unit->name != NULL; unit++) {
-		if (strlen(unit->name) == length && memcmp(unit->name, text, length) == 0)
-			return unit;
-	}
-	return NULL;
-}
-
 static int measure_parse(
 	const struct measure *measure,
 	const char *text,
@@ -158,7 +150,12 @@ static int measure_parse(
 	bool bare, is_zero;
 
 	at = decimal_read(text, length, &decimal);
-	unit = unit_find(measure->units, text + at, length - at);
+	unit = measure->units;
+	while (unit->name != NULL && (strlen(unit->name) != length - at ||
+				      memcmp(unit->name, text + at, length - at) != 0))
+		unit++;
+	if (unit->name == NULL)
+		unit = NULL;
 	is_zero = decimal.whole == 0 && decimal.fraction == 0 && !decimal.overflow &&
 		  !decimal.too_fine;
 	bare = at == length && (measure->scale_of_bare > 0 || is_zero);

@@ -117,21 +117,6 @@ static bool process_has_socket(const char *pid, const char *name, bool *unseen) 
 	return false;
 }
 
-static void process_describe(const char *pid, struct port_holder *holder) {
-	scoped_file FILE *file = NULL;
-	uint64_t number = 0;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%.20s/comm", pid);
-	file = fopen(path, "re");
-	if (file == NULL || fgets(holder->command, sizeof(holder->command), file) == NULL)
-		snprintf(holder->command, sizeof(holder->command), "a program");
-	holder->command[strcspn(holder->command, "\n")] = '\0';
-	parse_u64(pid, strlen(pid), 0, UINT32_MAX, NULL, &number);
-	holder->pid = (uint32_t)number;
-	holder->kind = PORT_HOLDER_PROCESS;
-}
-
 void port_holder_find(
 	enum port_protocol protocol, const struct sock_addr *address, struct port_holder *ret_holder
 ) {
@@ -146,9 +131,23 @@ void port_holder_find(
 		while (dir != NULL && holder.kind == PORT_HOLDER_NONE &&
 		       // NOLINTNEXTLINE(concurrency-mt-unsafe): the directory is ours alone
 		       (entry = readdir(dir)) != NULL) {
-			if (isdigit((unsigned char)entry->d_name[0]) &&
-			    process_has_socket(entry->d_name, name, &unseen))
-				process_describe(entry->d_name, &holder);
+			const char *pid = entry->d_name;
+			scoped_file FILE *file = NULL;
+			uint64_t number = 0;
+			char path[64];
+
+			if (!isdigit((unsigned char)pid[0]) ||
+			    !process_has_socket(pid, name, &unseen))
+				continue;
+			snprintf(path, sizeof(path), "/proc/%.20s/comm", pid);
+			file = fopen(path, "re");
+			if (file == NULL ||
+			    fgets(holder.command, sizeof(holder.command), file) == NULL)
+				snprintf(holder.command, sizeof(holder.command), "a program");
+			holder.command[strcspn(holder.command, "\n")] = '\0';
+			parse_u64(pid, strlen(pid), 0, UINT32_MAX, NULL, &number);
+			holder.pid = (uint32_t)number;
+			holder.kind = PORT_HOLDER_PROCESS;
 		}
 		if (holder.kind == PORT_HOLDER_NONE)
 			holder.kind = unseen ? PORT_HOLDER_NOT_VISIBLE : PORT_HOLDER_KERNEL;

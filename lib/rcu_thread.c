@@ -47,24 +47,6 @@ static void slot_set_state(struct rcu_thread_slot *slot, enum rcu_thread_state s
 	atomic_store_explicit(&slot->state, state, memory_order_release);
 }
 
-// Allocate a slot as offline, so that it delays no grace period.
-static struct rcu_thread_slot *slot_allocate(const char *name) {
-	struct rcu_thread_slot *slot = NULL;
-
-	pthread_mutex_lock(&slots_lock);
-	for (size_t i = 0; i < RCU_THREAD_COUNT_MAX && slot == NULL; i++) {
-		if (slot_state(&slots[i]) == RCU_THREAD_ABSENT)
-			slot = &slots[i];
-	}
-	if (slot != NULL) {
-		snprintf(slot->name, sizeof(slot->name), "%s", name);
-		slot->tid = gettid();
-		slot_set_state(slot, RCU_THREAD_OFFLINE);
-	}
-	pthread_mutex_unlock(&slots_lock);
-	return slot;
-}
-
 static void slot_free(struct rcu_thread_slot *slot) {
 	pthread_mutex_lock(&slots_lock);
 	slot_set_state(slot, RCU_THREAD_ABSENT);
@@ -77,13 +59,23 @@ static void slot_go_online(struct rcu_thread_slot *slot, uint64_t now_ns) {
 }
 
 int rcu_thread_register(const char *name, uint64_t now_ns) {
-	struct rcu_thread_slot *slot;
+	struct rcu_thread_slot *slot = NULL;
 
 	must(rcu_thread_self == NULL);
 	pthread_once(&ended_once, create_ended_key);
 	if (ended_key_error != 0)
 		return -ended_key_error;
-	slot = slot_allocate(name);
+	pthread_mutex_lock(&slots_lock);
+	for (size_t i = 0; i < RCU_THREAD_COUNT_MAX && slot == NULL; i++) {
+		if (slot_state(&slots[i]) == RCU_THREAD_ABSENT)
+			slot = &slots[i];
+	}
+	if (slot != NULL) {
+		snprintf(slot->name, sizeof(slot->name), "%s", name);
+		slot->tid = gettid();
+		slot_set_state(slot, RCU_THREAD_OFFLINE); // so that it delays no grace period
+	}
+	pthread_mutex_unlock(&slots_lock);
 	if (slot == NULL)
 		return -ENOSPC;
 	if (pthread_setspecific(ended_key, slot) != 0) {

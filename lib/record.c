@@ -172,23 +172,12 @@ static bool drop_least_important(struct table *table) {
 	return true;
 }
 
-static size_t longest_text(const struct record_field *field, const json_t *rows, bool exact) {
-	size_t longest = strlen(field->label), n;
-	char text[SHOW_BYTES];
-	const json_t *row;
-
-	json_array_foreach(rows, n, row) {
-		size_t length = character_count(field_read_text(field, row, exact, text));
-
-		longest = length > longest ? length : longest;
-	}
-	return longest;
-}
-
 // Columns are dropped until the rest fits; then texts that are cut get the room that is left.
 static void
 table_layout(struct table *table, const struct record *record, const json_t *rows, size_t columns) {
-	size_t width;
+	char text[SHOW_BYTES];
+	const json_t *row;
+	size_t width, r;
 
 	table->count = 0;
 	for (size_t n = 0; n < record->count; n++) {
@@ -197,7 +186,13 @@ table_layout(struct table *table, const struct record *record, const json_t *row
 
 		if (field->label == NULL)
 			continue;
-		longest = longest_text(field, rows, columns == 0);
+		longest = strlen(field->label);
+		json_array_foreach(rows, r, row) {
+			size_t length =
+				character_count(field_read_text(field, row, columns == 0, text));
+
+			longest = length > longest ? length : longest;
+		}
 		must(table->count < COLUMNS_MAX && field->width > 0);
 		table->columns[table->count++] = (struct column
 		){field, longest, longest > field->width ? field->width : longest};

@@ -43,24 +43,25 @@ static bool is_host_name(const char *name, size_t length) {
 	return label == name + length || !is_number(label, (size_t)(name + length - label));
 }
 
-// Return true if a route exists. Connecting a datagram socket looks up a route and sends nothing.
-static bool has_route(const struct sock_addr *addr) {
-	struct sockaddr_storage storage;
-	socklen_t length = sock_addr_to_sockaddr(addr, &storage);
-	scoped_fd int fd = socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	return fd >= 0 && connect(fd, (struct sockaddr *)&storage, length) == 0;
-}
-
 // Find the first usable address; of one family only, unless family is SOCK_ADDR_NONE.
 static bool
 find_usable(const struct addrinfo *list, enum sock_addr_family family, struct sock_addr *ret_addr) {
+	struct sockaddr_storage storage;
 	struct sock_addr addr;
+	socklen_t length;
 
 	for (const struct addrinfo *info = list; info != NULL; info = info->ai_next) {
+		scoped_fd int fd = -1;
+
 		if (sock_addr_from_sockaddr(info->ai_addr, info->ai_addrlen, &addr) != 0)
 			continue;
-		if ((family == SOCK_ADDR_NONE || addr.family == family) && has_route(&addr)) {
+		if (family != SOCK_ADDR_NONE && addr.family != family)
+			continue;
+		// An address is usable if a route exists. Connecting a datagram socket looks up a
+		// route and sends nothing.
+		length = sock_addr_to_sockaddr(&addr, &storage);
+		fd = socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && connect(fd, (struct sockaddr *)&storage, length) == 0) {
 			*ret_addr = addr;
 			return true;
 		}

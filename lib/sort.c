@@ -63,10 +63,12 @@ static int rows_compare(const struct heap *heap, size_t a, size_t b) {
 	return heap->compare(row_at(heap, a), row_at(heap, b));
 }
 
-// Move the median of first, middle and last row to the front.
-static void choose_pivot(const struct heap *heap, size_t count) {
-	size_t middle = count / 2, last = count - 1;
+// Partition the rows around a pivot. Returns the pivot's final index: no row before it is larger,
+// no row after it is smaller.
+static size_t heap_partition(const struct heap *heap, size_t count) {
+	size_t low = 0, high = count, middle = count / 2, last = count - 1;
 
+	// Move the median of first, middle and last row to the front as the pivot.
 	if (rows_compare(heap, middle, last) > 0)
 		heap_swap(heap, middle, last);
 	// The larger of middle and last is now last. So the median is the larger of first and
@@ -75,14 +77,6 @@ static void choose_pivot(const struct heap *heap, size_t count) {
 		heap_swap(heap, 0, last);
 	else if (rows_compare(heap, 0, middle) < 0)
 		heap_swap(heap, 0, middle);
-}
-
-// Partition the rows around a pivot. Returns the pivot's final index: no row before it is larger,
-// no row after it is smaller.
-static size_t heap_partition(const struct heap *heap, size_t count) {
-	size_t low = 0, high = count;
-
-	choose_pivot(heap, count);
 	for (;;) {
 		do
 			low++;
