@@ -41,7 +41,7 @@ static uint64_t clock_ns(clockid_t clock) {
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-static const char *environment_value(const char *name) {
+const char *bridge_environment_value(const char *name) {
 	const char *value = getenv(name); // NOLINT(concurrency-mt-unsafe): as NCCL itself does
 
 	return value != NULL && value[0] != '\0' ? value : NULL;
@@ -167,7 +167,7 @@ static void process_begin(int version, nccl_logger *logger) {
 		.flags = TOCSIN_JOB_NO_THREAD,
 	};
 	static bool hears_forks;
-	const char *level = environment_value("TOCSIN_NCCL_LEVEL");
+	const char *level = bridge_environment_value("TOCSIN_NCCL_LEVEL");
 	char words[ERROR_BYTES];
 	bool is_wrong;
 	int err;
@@ -266,7 +266,7 @@ static void copy_comm_name(char name[static BRIDGE_NAME_BYTES], const char *text
 }
 
 static int32_t ranks_from_environment(void) {
-	const char *text = environment_value("TOCSIN_NCCL_RANKS");
+	const char *text = bridge_environment_value("TOCSIN_NCCL_RANKS");
 	int32_t ranks = 0;
 
 	for (; text != NULL && *text >= '0' && *text <= '9' && ranks < 1 << 20; text++)

@@ -160,6 +160,8 @@ int bridge_level_mask(enum bridge_level level, int version, bool is_sampling);
 // Parse a level name. Returns BRIDGE_LAUNCHES and sets *ret_wrong if the name is invalid.
 enum bridge_level bridge_level_parse(const char *text, bool *ret_wrong);
 
+// Return an environment variable, or NULL if it is unset or empty.
+const char *bridge_environment_value(const char *name);
 // Write a message to NCCL's log, once for each value of enum bridge_logged.
 __attribute__((format(printf, 2, 3))) void
 bridge_log_once(enum bridge_logged said, const char *format, ...);

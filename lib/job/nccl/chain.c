@@ -7,7 +7,6 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static struct {
@@ -60,9 +59,9 @@ static const struct nccl_profiler *find_profiler(void *library, int version, int
 }
 
 bool chain_open(int version) {
-	const char *path = getenv("TOCSIN_NCCL_PROFILER_NEXT"); // NOLINT(concurrency-mt-unsafe)
+	const char *path = bridge_environment_value("TOCSIN_NCCL_PROFILER_NEXT");
 
-	if (path == NULL || path[0] == '\0')
+	if (path == NULL)
 		return false;
 	chain.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (chain.library == NULL) {

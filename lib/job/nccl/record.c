@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -40,12 +39,6 @@ static uint64_t now_ns(void) {
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
-static const char *environment_value(const char *name) {
-	const char *value = getenv(name); // NOLINT(concurrency-mt-unsafe): as NCCL itself does
-
-	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
 // A line that does not fit is truncated; NCCL's fields are shorter.
@@ -133,8 +126,8 @@ static int nccl_version(nccl_logger *logger) {
 }
 
 bool record_open(int version, nccl_logger *logger) {
-	const char *path = environment_value("TOCSIN_NCCL_RECORD");
-	const char *mask = environment_value("TOCSIN_NCCL_RECORD_MASK");
+	const char *path = bridge_environment_value("TOCSIN_NCCL_RECORD");
+	const char *mask = bridge_environment_value("TOCSIN_NCCL_RECORD_MASK");
 	char full[PATH_BYTES], words[ERROR_BYTES];
 
 	if (path == NULL)
