@@ -43,7 +43,7 @@ int cidr_parse(const char *text, size_t length, struct parse_error *error, struc
 	if (slash == NULL || cidr_read_address(text, (size_t)(slash - text), &cidr) != 0)
 		return parse_fail(
 			error, -EINVAL, text, length,
-			"is not an address block: 10.0.0.0/8 or 2001:db8::/32 is the form"
+			"is not an address block such as 10.0.0.0/8 or 2001:db8::/32"
 		);
 	err = endpoint_text_read_number(
 		slash + 1, (size_t)(text + length - slash) - 1, family_bits(cidr.family), &bits

@@ -131,7 +131,7 @@ static void clock_init(struct clock *clock, enum clock_source source, const char
 }
 
 void clock_init_monotonic(struct clock *clock) {
-	clock_init(clock, CLOCK_SOURCE_MONOTONIC, "asked for");
+	clock_init(clock, CLOCK_SOURCE_MONOTONIC, "requested");
 }
 
 void clock_init_tsc_from_facts(struct clock *clock, const struct clock_tsc_facts *facts) {

@@ -128,7 +128,7 @@ check_section_name(struct config_load *load, const struct config_key *keys, cons
 	if (!config_section_is_named(keys->section)) {
 		if (name_size > 0)
 			config_load_report(
-				load, "[%s] takes no name, not %s", keys->section, quoted
+				load, "[%s] takes no name, but %s is given", keys->section, quoted
 			);
 		return name_size == 0;
 	}
@@ -139,7 +139,8 @@ check_section_name(struct config_load *load, const struct config_key *keys, cons
 	if (name_size > CONFIG_NAME_BYTES_MAX || strspn(name, NAME_BYTES) != name_size) {
 		config_load_report(
 			load,
-			"%s cannot name a section; allowed are up to %d of A-Z a-z 0-9 _ . : -",
+			"%s is not a valid section name; allowed are up to %d of A-Z a-z 0-9 _ . "
+			": -",
 			quoted, CONFIG_NAME_BYTES_MAX
 		);
 		return false;
@@ -222,7 +223,7 @@ static void report_duplicate(
 		config_load_report(load, "[%s] %s is set twice", section->name, key->name);
 	else
 		config_load_report(
-			load, "[%s] %s is already given in line %u", section->name, key->name,
+			load, "[%s] %s is already set in line %u", section->name, key->name,
 			first->line
 		);
 }

@@ -41,7 +41,7 @@ static void read_header(struct reader *reader, char *line) {
 	reader->section = NULL;
 	reader->section_failed = true;
 	if (close == NULL) {
-		config_load_report(reader->load, "a section header without its ]");
+		config_load_report(reader->load, "the section header has no closing ]");
 		return;
 	}
 	rest = close + 1 + strspn(close + 1, BLANKS);
@@ -123,9 +123,9 @@ static int on_key_value(void *context, const char *section, const char *name, co
 	if (reader->section_failed)
 		return 1;
 	if (reader->section == NULL)
-		config_load_report(reader->load, "a key before the first [section]");
+		config_load_report(reader->load, "the key is before the first [section]");
 	else if (name[0] == '\0')
-		config_load_report(reader->load, "a value without a key");
+		config_load_report(reader->load, "the value has no key");
 	else
 		config_load_assign(reader->load, reader->section, name, value);
 	return 1;

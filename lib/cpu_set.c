@@ -102,8 +102,8 @@ int cpu_set_parse(
 		if (err == -EINVAL)
 			return parse_fail(
 				error, -EINVAL, text, length,
-				"is not a set of CPUs: numbers and ranges parted by commas, as in "
-				"0-3,8, are needed"
+				"is not a set of CPUs: numbers and ranges separated by commas "
+				"are needed, such as 0-3,8"
 			);
 		too_large |= err == -ERANGE;
 		if (at == end)
@@ -148,8 +148,8 @@ int cpu_set_parse_allowed(
 	cpu_set_format(allowed, allowed_text, sizeof(allowed_text));
 	return parse_fail(
 		error, -ERANGE, text, length,
-		"has CPUs that this process may not use, %s: the allowed ones are %s",
-		forbidden_text, allowed_text
+		"has CPUs that this process may not use: %s; allowed are %s", forbidden_text,
+		allowed_text
 	);
 }
 

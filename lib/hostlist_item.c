@@ -15,9 +15,9 @@ struct fault {
 };
 
 static const struct fault fault_empty = {
-	-EINVAL, "is an empty item: node7 or node[01-16] is the form"};
+	-EINVAL, "is an empty item: a name such as node7 or node[01-16] is needed"};
 static const struct fault fault_byte = {
-	-EINVAL, "has a byte that no name has: letters, digits, '-', '_' and '.' are allowed"};
+	-EINVAL, "has an invalid character: letters, digits, '-', '_' and '.' are allowed"};
 static const struct fault fault_nested = {-EINVAL, "has a bracket inside a bracket"};
 static const struct fault fault_open = {-EINVAL, "has no closing ]"};
 static const struct fault fault_closing = {-EINVAL, "has a ] without a ["};

@@ -161,7 +161,7 @@ void port_holder_format(
 	static const char *const words[] = {
 		[PORT_HOLDER_NONE] = "nobody",
 		[PORT_HOLDER_NOT_VISIBLE] = "a process of another user",
-		[PORT_HOLDER_KERNEL] = "no process that can be seen",
+		[PORT_HOLDER_KERNEL] = "the kernel or a process of another container",
 	};
 
 	if (holder->kind == PORT_HOLDER_PROCESS)

@@ -126,7 +126,7 @@ int sock_addr_resolve(
 	if (!found)
 		return parse_fail(
 			error, -ENETUNREACH, text, length,
-			"resolves, but this machine has no route to any address of it"
+			"resolves, but this machine has no route to any of its addresses"
 		);
 	ret_addr->port = endpoint.port;
 	return 0;

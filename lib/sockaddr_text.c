@@ -162,7 +162,7 @@ int endpoint_text_fail(struct parse_error *error, int err, const char *text, siz
 	case -ENODEV:
 		return parse_fail(
 			error, -ENODEV, text, length,
-			"names an interface after the %% that does not exist here"
+			"names an interface after the %% that does not exist on this machine"
 		);
 	case -EADDRNOTAVAIL:
 		return parse_fail(
@@ -172,7 +172,7 @@ int endpoint_text_fail(struct parse_error *error, int err, const char *text, siz
 	default:
 		return parse_fail(
 			error, -EINVAL, text, length,
-			"is not an address as 192.0.2.1, 2001:db8::1 or fe80::1%%eth0 is"
+			"is not an address such as 192.0.2.1, 2001:db8::1 or fe80::1%%eth0"
 		);
 	}
 }

@@ -49,7 +49,7 @@ static int find_gpu(
 	if (gpus == NULL || gpus->pci == NULL)
 		return format_lookup_error(
 			target, -ENOSYS, error,
-			gpus == NULL ? "there is no CUDA here" : gpus->reason
+			gpus == NULL ? "CUDA is not available on this machine" : gpus->reason
 		);
 	err = gpus->pci(gpus->ctx, target->number, ret_pci);
 	if (err == 0)

@@ -67,7 +67,7 @@ void device_choice_say_one(
 	text[0] = '\0';
 	switch (judgement->verdict) {
 	case DEVICE_NOT_ASKED:
-		text_append(text, "not asked for");
+		text_append(text, "not requested");
 		return;
 	case DEVICE_AWAITS_PORT:
 	case DEVICE_UNUSABLE:
@@ -88,7 +88,7 @@ void device_choice_say_one(
 
 static void describe_no_device(const struct device_choice *choice, char *text) {
 	if (choice->target.kind == DEVICE_TARGET_SOFT) {
-		text_append(text, "the software device, which agents make for themselves");
+		text_append(text, "the software device, which each agent creates for itself");
 		return;
 	}
 	text_append(text, "no device: ");
@@ -104,11 +104,11 @@ static void describe_no_device(const struct device_choice *choice, char *text) {
 		return;
 	}
 	if (choice->target.kind == DEVICE_TARGET_NONE)
-		text_append(text, "none was asked for");
+		text_append(text, "the configuration requests none");
 	else if (choice->count == 0)
 		text_append(text, "this machine has no RDMA device");
 	else
-		text_append(text, "of %u none may be taken", choice->count);
+		text_append(text, "none of the %u devices can be used", choice->count);
 }
 
 // Add what distinguishes the best from the next device, the more important criterion first.
@@ -123,23 +123,23 @@ static void append_deciding_criterion(const struct device_choice *choice, char *
 		return;
 	}
 	if (choice->eligible_count == 1) {
-		text_append(text, ", the only one that may be taken");
+		text_append(text, ", the only usable device");
 		return;
 	}
 	if (choice->best_count > 1)
-		text_append(text, ", equal in place and bandwidth");
+		text_append(text, ", equal in location and bandwidth");
 	if (choice->best_count == choice->eligible_count)
 		return;
 	if (choice->best_count == choice->nearest_count)
 		text_append(
-			text, ", by place: %s; next is %s: %s",
+			text, ", by location: %s; next is %s: %s",
 			device_choice_location_text(choice, best->way.class),
 			choice->facts[next->device].name,
 			device_choice_location_text(choice, next->way.class)
 		);
 	else if (next->bandwidth_mbps == 0)
 		text_append(
-			text, ", by bandwidth: %u Mb/s; next is %s, of which it is not known",
+			text, ", by bandwidth: %u Mb/s; next is %s, whose bandwidth is unknown",
 			best->bandwidth_mbps, choice->facts[next->device].name
 		);
 	else

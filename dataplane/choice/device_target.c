@@ -9,7 +9,8 @@
 
 #define NUMBER_MAX 4095 // more NUMA nodes or GPUs than any machine has
 
-static const char allowed[] = "is not allowed: auto, best, nic:NAME, cpu:N, cuda:N, soft or none";
+static const char allowed[] =
+	"is not allowed: use auto, best, nic:NAME, cpu:N, cuda:N, soft or none";
 
 // Whole words, and prefixes that end with a colon.
 static const struct {
@@ -46,7 +47,7 @@ static int parse_target_value(
 		if (!is_device_name(text + used, length - used))
 			return parse_fail(
 				error, -EINVAL, text, length,
-				"is not allowed: nic: wants a device's name, of 1 to %d printable "
+				"is not allowed: nic: needs a device name of 1 to %d printable "
 				"bytes without blank or /",
 				DEVICE_NAME_MAX
 			);
@@ -57,7 +58,7 @@ static int parse_target_value(
 	if (err != 0)
 		return parse_fail(
 			error, err, text, length,
-			"is not allowed: %.*s wants a number from 0 to %d", (int)used, text,
+			"is not allowed: %.*s needs a number from 0 to %d", (int)used, text,
 			NUMBER_MAX
 		);
 	target->number = (uint32_t)number;

@@ -22,7 +22,7 @@ static const char *transport_refusal(enum ibv_transport_type transport) {
 	case IBV_TRANSPORT_USNIC_UDP:
 		return "usNIC: datagrams only, no reliable connections (RC)";
 	case IBV_TRANSPORT_UNSPECIFIED:
-		return "a transport of its vendor, as of EFA: no reliable connections (RC)";
+		return "a transport of its vendor, such as EFA: no reliable connections (RC)";
 	case IBV_TRANSPORT_UNKNOWN:
 		break;
 	}
@@ -50,7 +50,9 @@ static int inspect_device(struct device_inspection *look) {
 	device_sysfs_inspect(look);
 	if (strlen(look->device->name) > DEVICE_NAME_MAX)
 		device_inspection_refuse(
-			look, -ENOTSUP, "a name of at most %d characters is needed: rdma dev set",
+			look, -ENOTSUP,
+			"the name is longer than %d characters: rename the device with 'rdma dev "
+			"set'",
 			DEVICE_NAME_MAX
 		);
 	if (refusal != NULL)
@@ -301,7 +303,7 @@ int device_open(
 	int err;
 
 	if (device == NULL)
-		return device_format_reason(ret_reason, -ENOMEM, "no memory");
+		return device_format_reason(ret_reason, -ENOMEM, "out of memory");
 	device->calls = calls;
 	device->settings = settings != NULL ? *settings : device_settings_default;
 	atomic_init(&device->references, 1);

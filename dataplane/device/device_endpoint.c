@@ -17,11 +17,10 @@ static int check_values(const struct device_endpoint *theirs, char *reason) {
 	bool has_gid = !gid_is_zero(&theirs->gid);
 	char text[GID_TEXT_MAX + 1];
 	if (theirs->link > DEVICE_LINK_ETHERNET)
-		return device_format_reason(reason, -EBADMSG, "link %u is none", theirs->link);
+		return device_format_reason(reason, -EBADMSG, "unknown link type %u", theirs->link);
 	if (device_mtu_code(theirs->mtu) == 0)
 		return device_format_reason(
-			reason, -EBADMSG, "mtu %u is none of 256, 512, 1024, 2048 and 4096",
-			theirs->mtu
+			reason, -EBADMSG, "mtu %u is not 256, 512, 1024, 2048 or 4096", theirs->mtu
 		);
 	if (theirs->psn > NUMBER_MAX)
 		return device_format_reason(
@@ -30,25 +29,28 @@ static int check_values(const struct device_endpoint *theirs, char *reason) {
 	// The highest number is for multicast.
 	if (theirs->queue_number < QUEUE_NUMBER_MIN || theirs->queue_number >= NUMBER_MAX)
 		return device_format_reason(
-			reason, -EBADMSG, "queue pair 0x%x is none for pairs", theirs->queue_number
+			reason, -EBADMSG, "queue pair number 0x%x is reserved or invalid",
+			theirs->queue_number
 		);
 	if (theirs->pkey == DEVICE_PKEY_FULL)
-		return device_format_reason(reason, -EBADMSG, "P_Key 0x8000 is of no partition");
+		return device_format_reason(
+			reason, -EBADMSG, "P_Key 0x8000 belongs to no partition"
+		);
 	if (theirs->reads_in_max == 0 || theirs->reads_out_max == 0)
 		return device_format_reason(
-			reason, -EBADMSG, "no reads under way: in %u, out %u", theirs->reads_in_max,
-			theirs->reads_out_max
+			reason, -EBADMSG, "no RDMA reads possible: limit in %u, out %u",
+			theirs->reads_in_max, theirs->reads_out_max
 		);
 
 	if (theirs->link == DEVICE_LINK_INFINIBAND && theirs->lid > LID_UNICAST_MAX)
 		return device_format_reason(reason, -EBADMSG, "lid 0x%x is multicast", theirs->lid);
 	if (theirs->link == DEVICE_LINK_INFINIBAND && theirs->lid == 0 && !has_gid)
-		return device_format_reason(reason, -EBADMSG, "neither lid nor GID");
+		return device_format_reason(reason, -EBADMSG, "the peer has neither LID nor GID");
 	if (theirs->link == DEVICE_LINK_ETHERNET && !has_gid)
 		return device_format_reason(reason, -EBADMSG, "the GID is zero");
 	if (has_gid && gid_scope(&theirs->gid) == GID_SCOPE_NONE)
 		return device_format_reason(
-			reason, -EBADMSG, "GID %s is nobody's address",
+			reason, -EBADMSG, "GID %s is not a unicast address",
 			gid_format(&theirs->gid, text)
 		);
 	return 0;
@@ -72,15 +74,17 @@ check_fabric(const struct device_facts *own, const struct device_endpoint *their
 
 	if (port->link != theirs->link)
 		return device_format_reason(
-			reason, -EPROTONOSUPPORT, "NoCommonFabric: %s is on %s, the other on %s",
-			own->name, device_link_name(port->link), device_link_name(theirs->link)
+			reason, -EPROTONOSUPPORT,
+			"NoCommonFabric: %s is on %s, the peer's device on %s", own->name,
+			device_link_name(port->link), device_link_name(theirs->link)
 		);
 	if (port->link == DEVICE_LINK_INFINIBAND) {
 		if (path_needs_grh(port, theirs) &&
 		    (port->gid_index < 0 || gid_is_zero(&theirs->gid)))
 			return device_format_reason(
 				reason, -EPROTONOSUPPORT,
-				"NoCommonFabric: no LID leads to the other, and %s has no GID",
+				"NoCommonFabric: the peer is not reachable by LID, and %s has no "
+				"GID",
 				port->gid_index < 0 ? own->name : "it"
 			);
 		return 0;
@@ -88,15 +92,16 @@ check_fabric(const struct device_facts *own, const struct device_endpoint *their
 	// Both addresses of a RoCE v2 packet are of one family.
 	if (gid_is_ipv4(&port->gid) != gid_is_ipv4(&theirs->gid))
 		return device_format_reason(
-			reason, -EPROTONOSUPPORT, "NoCommonFabric: %s has an %s GID, the other %s",
-			own->name, gid_family(&port->gid), gid_family(&theirs->gid)
+			reason, -EPROTONOSUPPORT,
+			"NoCommonFabric: %s has an %s GID, the peer's device an %s GID", own->name,
+			gid_family(&port->gid), gid_family(&theirs->gid)
 		);
 	if (gid_is_loopback(&port->gid) != gid_is_loopback(&theirs->gid))
 		return device_format_reason(
 			reason, -EPROTONOSUPPORT,
-			"NoCommonFabric: the address of %s is %s, the other's %s", own->name,
-			gid_is_loopback(&port->gid) ? "of this host alone" : "of a network",
-			gid_is_loopback(&theirs->gid) ? "of its host alone" : "of a network"
+			"NoCommonFabric: %s has a %s address, the peer's device a %s address",
+			own->name, gid_is_loopback(&port->gid) ? "loopback" : "network",
+			gid_is_loopback(&theirs->gid) ? "loopback" : "network"
 		);
 	return 0;
 }
@@ -113,14 +118,15 @@ static int check_partition(
 	if (((ours ^ theirs->pkey) & DEVICE_PKEY_PARTITION) != 0)
 		return device_format_reason(
 			reason, -EPROTONOSUPPORT,
-			"NoCommonFabric: %s is in partition 0x%04x, the other in 0x%04x", own->name,
-			ours & DEVICE_PKEY_PARTITION, theirs->pkey & DEVICE_PKEY_PARTITION
+			"NoCommonFabric: %s is in partition 0x%04x, the peer's device in 0x%04x",
+			own->name, ours & DEVICE_PKEY_PARTITION,
+			theirs->pkey & DEVICE_PKEY_PARTITION
 		);
 	if (((ours | theirs->pkey) & DEVICE_PKEY_FULL) == 0)
 		return device_format_reason(
 			reason, -EKEYREJECTED,
-			"LimitedMembers: %s and the other are both limited members of partition "
-			"0x%04x, one has to be a full member",
+			"LimitedMembers: %s and the peer's device are both limited members of "
+			"partition 0x%04x; one must be a full member",
 			own->name, ours
 		);
 	return 0;

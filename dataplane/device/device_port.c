@@ -108,7 +108,7 @@ static const struct ibv_gid_entry *port_configured_gid(
 
 	if (index >= gid_table_length) {
 		device_inspection_refuse(
-			look, -EINVAL, "gid_index %d: port %u of %s has 0 to %d", index,
+			look, -EINVAL, "gid_index %d: port %u of %s has the indexes 0 to %d", index,
 			port->number, look->facts->name, gid_table_length - 1
 		);
 		return NULL;
@@ -252,7 +252,7 @@ int device_port_inspect(
 		return 0;
 	if (number > look->port_count) {
 		device_inspection_refuse(
-			look, -EINVAL, "port %u: %s has 1 to %u", number, facts->name,
+			look, -EINVAL, "port %u: %s has the ports 1 to %u", number, facts->name,
 			look->port_count
 		);
 		return 0;
@@ -278,13 +278,13 @@ int device_port_inspect(
 
 	if (port->active_mtu == 0)
 		device_inspection_refuse(
-			look, -ENOTSUP, "port %u of %s reports an MTU that there is not",
-			port->number, facts->name
+			look, -ENOTSUP, "port %u of %s reports an invalid MTU", port->number,
+			facts->name
 		);
 	if (wanted_mtu > port->active_mtu)
 		device_inspection_refuse(
-			look, -EINVAL, "mtu %u: port %u of %s has %u", wanted_mtu, port->number,
-			facts->name, port->active_mtu
+			look, -EINVAL, "mtu %u: port %u of %s has only %u", wanted_mtu,
+			port->number, facts->name, port->active_mtu
 		);
 	else if (wanted_mtu != 0)
 		port->active_mtu = wanted_mtu;

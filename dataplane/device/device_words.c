@@ -26,12 +26,12 @@ const char *device_link_name(enum device_link link) {
 
 const char *device_port_state_name(enum ibv_port_state state) {
 	static const char *const names[] = {
-		[IBV_PORT_NOP] = "in no state",	  [IBV_PORT_DOWN] = "down",
+		[IBV_PORT_NOP] = "in state NOP",  [IBV_PORT_DOWN] = "down",
 		[IBV_PORT_INIT] = "initializing", [IBV_PORT_ARMED] = "armed",
 		[IBV_PORT_ACTIVE] = "active",	  [IBV_PORT_ACTIVE_DEFER] = "deferred",
 	};
 
-	return state <= IBV_PORT_ACTIVE_DEFER ? names[state] : "in a state unknown";
+	return state <= IBV_PORT_ACTIVE_DEFER ? names[state] : "in an unknown state";
 }
 
 const char *device_transport_name(enum ibv_transport_type transport) {

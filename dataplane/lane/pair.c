@@ -205,9 +205,8 @@ int pair_connect(
 	}
 	if (err != 0)
 		snprintf(
-			ret_reason, DEVICE_REASON_MAX + 1,
-			"the device %s does not make a queue pair %s: %s", pair->facts.name, step,
-			strerrorname_np(-err)
+			ret_reason, DEVICE_REASON_MAX + 1, "%s cannot make the queue pair %s: %s",
+			pair->facts.name, step, strerrorname_np(-err)
 		);
 	return err;
 }

@@ -140,13 +140,13 @@ static int handle_lane_command(const char *command, const char *params, struct r
 int telemetry_start(void) {
 	int err = dpdk_error_from_code(rte_telemetry_register_cmd(
 		"/tocsin/worker", handle_worker_command,
-		"Names of the workers; with one, its counters. Parameters: name"
+		"List the workers; with a name, return its counters. Parameters: name"
 	));
 
 	if (err == 0)
 		err = dpdk_error_from_code(rte_telemetry_register_cmd(
 			"/tocsin/lane", handle_lane_command,
-			"Names of the lanes; with one, its counters. Parameters: name"
+			"List the lanes; with a name, return its counters. Parameters: name"
 		));
 	return err;
 }

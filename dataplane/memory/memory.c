@@ -51,12 +51,14 @@ reason_add_refused(struct memory_reason *reason, const struct memory_source *sou
 	if (err == -ENOMEM && source->fd < 0 && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
 	    limit.rlim_cur != RLIM_INFINITY)
 		memory_reason_add_clause(
-			reason, "%s: %s says ENOMEM, the limit of locked memory is %llu bytes",
+			reason,
+			"%s: %s failed with ENOMEM; the limit of locked memory (ulimit -l) is "
+			"%llu bytes",
 			source->what, call, (unsigned long long)limit.rlim_cur
 		);
 	else
 		memory_reason_add_clause(
-			reason, "%s: %s says %s", source->what, call, memory_errno_name(err)
+			reason, "%s: %s failed with %s", source->what, call, memory_errno_name(err)
 		);
 }
 
@@ -227,18 +229,18 @@ static int request_check(
 		return reason_refuse(reason, -EINVAL, "a range of 0 bytes cannot be registered");
 	if (request->length - 1 > UINT64_MAX - request->address)
 		return reason_refuse(
-			reason, -EINVAL, "%llu bytes at 0x%llx go past the end of addresses",
+			reason, -EINVAL, "%llu bytes at 0x%llx exceed the address space",
 			(unsigned long long)request->length, (unsigned long long)request->address
 		);
 	if ((request->access & ~(uint32_t)ALL_ACCESS) != 0)
 		return reason_refuse(
-			reason, -EINVAL, "access 0x%x has bits that mean nothing", request->access
+			reason, -EINVAL, "access 0x%x has unknown bits", request->access
 		);
 	if ((request->access & MEMORY_PEER_ATOMICS) != 0 && !facts->limits.atomics)
 		return reason_refuse(reason, -EOPNOTSUPP, "%s has no atomics", facts->name);
 	if (request->length > registry->config.region_bytes_max)
 		return reason_refuse(
-			reason, -EFBIG, "%llu bytes are more than a region of %s may have: %llu",
+			reason, -EFBIG, "%llu bytes exceed the largest region of %s: %llu bytes",
 			(unsigned long long)request->length, facts->name,
 			(unsigned long long)registry->config.region_bytes_max
 		);
@@ -277,7 +279,7 @@ static int registry_make_room(struct memory_registry *registry, char *reason) {
 	if (registry->counts.regions < registry->config.regions_max)
 		return 0;
 	return reason_refuse(
-		reason, -ENOSPC, "%s has %u regions, as many as there may be",
+		reason, -ENOSPC, "%s already has %u regions, the maximum",
 		device_facts(registry->config.device)->name, registry->counts.regions
 	);
 }

@@ -36,7 +36,8 @@ static int export_pages(
 	err = cuda_export_dmabuf(cuda, begin, end - begin, said, ret_fd);
 	if (err != 0) {
 		memory_reason_add_clause(
-			reason, "%s: %s", source->what, said[0] != '\0' ? said : "no descriptor"
+			reason, "%s: %s", source->what,
+			said[0] != '\0' ? said : "no file descriptor"
 		);
 		return err;
 	}
@@ -76,7 +77,7 @@ static int select_allocation_piece(
 		return 0;
 	if (piece == 0 || offset / piece != (offset + wanted->length - 1) / piece) {
 		memory_reason_add_clause(
-			reason, "%s: %llu bytes are more than a region may have", source->what,
+			reason, "%s: %llu bytes exceed the largest region", source->what,
 			(unsigned long long)source->length
 		);
 		return -EFBIG;
@@ -107,7 +108,7 @@ static int register_allocation(
 	// Memory mapped from several allocations: the range may extend beyond this one.
 	if (wanted->address < source.address || wanted->address - source.address > source.length ||
 	    wanted->length > source.length - (wanted->address - source.address)) {
-		memory_reason_add_clause(reason, "%s: the range leaves it", source.what);
+		memory_reason_add_clause(reason, "%s: the range extends beyond it", source.what);
 		return -ERANGE;
 	}
 	err = select_allocation_piece(registry, wanted, &source, reason);
@@ -146,8 +147,9 @@ static int register_by_peermem(
 
 	if (!module_is_loaded(registry->config.modules_path, "nvidia_peermem")) {
 		memory_reason_add_clause(
-			reason, "%s: nvidia_peermem is not in %s", source.what,
-			registry->config.modules_path
+			reason,
+			"%s: the kernel module nvidia_peermem is not loaded: it is not in %s",
+			source.what, registry->config.modules_path
 		);
 		return -EOPNOTSUPP;
 	}

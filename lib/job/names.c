@@ -5,7 +5,9 @@
 #include <tocsin/job_socket.h>
 
 _Static_assert(JOB_KINDS == TOCSIN_KIND_COUNT, "a row has a place for each kind");
-_Static_assert(JOB_REASON_BYTES == TOCSIN_EVENT_TEXT_BYTES, "what the agent says is told whole");
+_Static_assert(
+	JOB_REASON_BYTES == TOCSIN_EVENT_TEXT_BYTES, "an event holds the whole text of the agent"
+);
 
 uint32_t tocsin_job_version(void) {
 	return TOCSIN_JOB_VERSION;

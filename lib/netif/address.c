@@ -42,7 +42,7 @@ const char *address_fault_as_peer(const struct sock_addr *address) {
 	bool is_v4 = address->family == SOCK_ADDR_V4;
 
 	if (sock_addr_is_any(address))
-		return "is no node's address: it stands for any";
+		return "is the unspecified address, not that of a node";
 	if (is_v4 ? (address->address[0] & 0xf0) == 0xe0 : address->address[0] == 0xff)
 		return "is a multicast address, not that of a node";
 	if (is_v4 && memcmp(address->address, "\xff\xff\xff\xff", 4) == 0)

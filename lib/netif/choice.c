@@ -36,9 +36,9 @@ const char *netif_reason_text(enum netif_reason reason) {
 		[NETIF_NOT_SELECTED] = "not in the list",
 		[NETIF_EXCLUDED] = "excluded by the list",
 		[NETIF_CONTAINER_ONLY] = "bridge without hardware",
-		[NETIF_NAME_TAKEN_BEFORE] = "not its first address",
-		[NETIF_EARLIER_STEP_WON] = "an earlier step found one",
-		[NETIF_LIST_FULL] = "beyond the 16th",
+		[NETIF_NAME_TAKEN_BEFORE] = "not the first address of its name",
+		[NETIF_EARLIER_STEP_WON] = "an earlier step found an interface",
+		[NETIF_LIST_FULL] = "more than 16 interfaces",
 	};
 
 	must((size_t)reason < NETIF_REASON_COUNT);

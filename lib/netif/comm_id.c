@@ -25,7 +25,7 @@ parse_ipv6(const struct netif_table *table, const char *text, struct sock_addr *
 	uint8_t bytes[16];
 
 	if (text[length] != ']')
-		return "no ] behind the address";
+		return "no ] after the address";
 	if (ip_length >= sizeof(ip) || length - ip_length > sizeof(name))
 		return "not an IPv6 address";
 	snprintf(ip, sizeof(ip), "%.*s", (int)ip_length, text);
@@ -35,11 +35,11 @@ parse_ipv6(const struct netif_table *table, const char *text, struct sock_addr *
 	if (percent == NULL)
 		return NULL;
 	if (!sock_addr_is_link_local(ret_peer))
-		return "a scope on an address that has none";
+		return "a scope on an address that cannot have one";
 	snprintf(name, sizeof(name), "%.*s", (int)(length - ip_length - 1), percent + 1);
 	link = netif_table_link_by_name(table, name);
 	if (link == NULL)
-		return "no such interface behind the %";
+		return "no such interface after the %";
 	ret_peer->scope_id = link->index;
 	return NULL;
 }

@@ -107,7 +107,8 @@ void netif_error_list(struct netif_error *error, const struct netif_table *table
 		return; // without memory the error text has no list
 	text_append(
 		error->text, sizeof(error->text),
-		all->count == 0 ? "\nThere is no interface" : "\nThere are:"
+		all->count == 0 ? "\nThis machine has no interface"
+				: "\nInterfaces of this machine:"
 	);
 	list_candidates(error, all, table);
 	netif_choice_destroy(all);

@@ -151,7 +151,7 @@ static void try_comm_id(
 		return;
 	}
 	escape_quote(setting->value, strlen(setting->value), quoted, sizeof(quoted));
-	choice_note(choice, "%s %s is passed over: %s", setting->origin, quoted, wrong);
+	choice_note(choice, "%s %s is ignored: %s", setting->origin, quoted, wrong);
 }
 
 static enum sock_addr_family
@@ -166,7 +166,7 @@ parse_family(const struct netif_setting *setting, struct netif_choice *choice) {
 		return SOCK_ADDR_V6;
 	escape_quote(setting->value, strlen(setting->value), quoted, sizeof(quoted));
 	choice_note(
-		choice, "%s %s is passed over: it knows AF_INET and AF_INET6", setting->origin,
+		choice, "%s %s is ignored: NCCL accepts AF_INET and AF_INET6", setting->origin,
 		quoted
 	);
 	return SOCK_ADDR_NONE;
@@ -211,7 +211,7 @@ int netif_choose_nccl(
 		if (names != NULL) {
 			escape_quote(names, strlen(names), quoted, sizeof(quoted));
 			choice_note(
-				choice, "%s %s is passed over: shorter than two characters",
+				choice, "%s %s is ignored: it is shorter than two characters",
 				settings->ifname.origin, quoted
 			);
 		}

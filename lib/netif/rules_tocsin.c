@@ -157,15 +157,15 @@ static bool item_has_match(const struct netif_item *item, const struct netif_tab
 static const char *missing_item_text(const struct netif_item *item) {
 	switch (item->kind) {
 	case NETIF_ITEM_PREFIX:
-		return "begins the name of no interface";
+		return "matches the beginning of no interface name";
 	case NETIF_ITEM_NAME:
-		return "is the name of no interface";
+		return "matches no interface name";
 	case NETIF_ITEM_NETWORK:
-		return "holds no address of this machine";
+		return "contains no address of this machine";
 	case NETIF_ITEM_PEER:
 		return "cannot be reached: no route";
 	case NETIF_ITEM_DEFAULT_ROUTE:
-		return "finds no default route";
+		return "matches nothing: there is no default route";
 	}
 	return "matches nothing";
 }
@@ -208,7 +208,7 @@ static const char *route_reject_reason(
 	const struct netif_link *way,
 	uint8_t family
 ) {
-	const char *why = "no address of the family";
+	const char *why = "no address of the peer's family";
 
 	for (size_t n = 0; n < choice->count; n++) {
 		const struct netif_judgement *judgement = &choice->judgements[n];
@@ -239,8 +239,8 @@ static void note_peer(
 		return;
 	if (route == NULL || route->error != 0) {
 		choice_note(
-			choice, "%s %s has no route (%s): decided without one", setting->origin,
-			setting->value,
+			choice, "%s %s has no route (%s), so the choice ignores it",
+			setting->origin, setting->value,
 			route == NULL ? "not looked up" : strerrorname_np(-route->error)
 		);
 		return;
@@ -251,7 +251,7 @@ static void note_peer(
 		return;
 	netif_name_print(way->name, name);
 	choice_note(
-		choice, "%s %s is reached by %s, which was not taken: %s", setting->origin,
+		choice, "%s %s is reached through %s, which was not chosen: %s", setting->origin,
 		setting->value, name, route_reject_reason(table, choice, way, policy->peer.family)
 	);
 }

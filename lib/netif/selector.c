@@ -84,7 +84,8 @@ static const char *parse_network(struct piece piece, struct netif_item *item) {
 	case -ERANGE:
 		return "is not a network: the prefix is longer than the address";
 	default:
-		return "is not a network as 10.0.0.0/8 or fd00::/64 is, with zeros behind the prefix";
+		return "is not a network such as 10.0.0.0/8 or fd00::/64, with zeros after the "
+		       "prefix";
 	}
 }
 
@@ -96,12 +97,12 @@ static const char *parse_name(struct piece piece, struct netif_item *item) {
 	if (piece.length == 0)
 		return "has no name";
 	if (piece.length >= sizeof(item->name))
-		return "is longer than 15 characters, which no interface name is";
+		return "is longer than 15 characters, the limit for interface names";
 	for (size_t n = 0; n < piece.length; n++) {
 		unsigned char c = (unsigned char)piece.text[n];
 
 		if (c <= ' ' || c == 0x7f || c == ':' || c == '/')
-			return "has a character that no interface name has";
+			return "has a character that interface names cannot have";
 	}
 	memcpy(item->name, piece.text, piece.length);
 	item->name[piece.length] = '\0';
@@ -133,11 +134,11 @@ static const char *parse_item(struct piece piece, bool exact, struct netif_item 
 
 	if (piece_skip_prefix(&piece, "=")) {
 		if (exact)
-			return "has a = of its own behind the one before the list";
+			return "begins with =, although the whole list begins with =";
 		exact = true;
 	}
 	if (piece.length == 0)
-		return "has no name behind its mark";
+		return "has no name after its ^ or =";
 	if (exact) {
 		item->kind = NETIF_ITEM_NAME;
 		return parse_name(piece, item);
@@ -206,7 +207,7 @@ static int add_item(
 		if (marks.excludes)
 			return fail_item(
 				error, setting, item,
-				"has a ^ of its own behind the one before the list"
+				"begins with ^, although the whole list begins with ^"
 			);
 		item->excludes = true;
 	}
@@ -242,8 +243,8 @@ int netif_selector_parse(
 	if (rest.length == 0) {
 		escape_quote(setting->value, strlen(setting->value), quoted, sizeof(quoted));
 		return netif_fail(
-			error, -EINVAL, "%s is %s, which names no interface", setting->origin,
-			quoted
+			error, -EINVAL, "%s is %s, which contains no interface name",
+			setting->origin, quoted
 		);
 	}
 	while (err == 0) {

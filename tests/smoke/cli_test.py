@@ -128,8 +128,8 @@ def an_item_that_names_nothing_lists_what_there_is():
     done = tocsin("ifaces", "--from", RACK, "--ifname", "ib,eth")
     expect((done.returncode, done.stdout), (1, ""))
     expect(done.stderr.splitlines()[:3], [
-        'tocsin ifaces: --ifname: item "ib" begins the name of no interface', "There are:",
-        "  lo 127.0.0.1/8"])
+        'tocsin ifaces: --ifname: item "ib" matches the beginning of no interface name',
+        "Interfaces of this machine:", "  lo 127.0.0.1/8"])
     assert "  eth3 10.4.0.5/24" in done.stderr.splitlines(), done.stderr
 
 
@@ -140,7 +140,7 @@ def a_list_that_is_wrong_shows_what_there_is_to_name():
         expect((done.returncode, done.stdout), (2, ""))
         lines = done.stderr.splitlines()
         assert lines[0].startswith("tocsin ifaces: TOCSIN_SOCKET_IFNAME" + wrong), lines
-        expect(lines[1:3], ["There are:", "  lo 127.0.0.1/8"])
+        expect(lines[1:3], ["Interfaces of this machine:", "  lo 127.0.0.1/8"])
         assert max(len(line) for line in lines) <= COLUMNS_MAX, lines
     for arguments in (["--peer", "300.1.2.3"], ["--from", "/nonexistent", "--ifname", "^"]):
         done = tocsin("ifaces", *arguments)
@@ -237,7 +237,7 @@ def what_nccl_passes_over_is_told():
     done = tocsin("ifaces", "--from", RACK, "--rules", "nccl", NCCL_COMM_ID="[bad",
                   NCCL_SOCKET_FAMILY="ip", NCCL_SOCKET_IFNAME="e")
     expect(done.returncode, 0)
-    for word in ('NCCL_COMM_ID "[bad" is passed over', 'NCCL_SOCKET_FAMILY "ip"',
+    for word in ('NCCL_COMM_ID "[bad" is ignored', 'NCCL_SOCKET_FAMILY "ip"',
                  'NCCL_SOCKET_IFNAME "e"'):
         assert word in done.stderr, done.stderr
     expect(len(json.loads(tocsin("ifaces", "--from", RACK, "--rules", "nccl", "--json",

@@ -207,7 +207,7 @@ def default_route():
     """default-route follows the lowest metric, and is an error where there is none."""
     veth("eth0", "10.0.0.1/24")
     veth("eth1", "10.1.0.1/24")
-    expect_refusal(1, "finds no default route", "--ifname", "default-route")
+    expect_refusal(1, "matches nothing: there is no default route", "--ifname", "default-route")
     ip("route add default via 10.0.0.254 metric 200", "route add default via 10.1.0.254 metric 100")
     expect(chosen("--ifname", "default-route"), ["eth1 10.1.0.1/24"])
     ip("route del default via 10.1.0.254")
@@ -246,7 +246,7 @@ def networks():
     expect(chosen("--ifname", "10.1.0.0/16,10.0.0.0/8"), ["eth1 10.1.0.1/24"])
     expect(chosen("--ifname", "^10.0.0.0/15"), ["eth0 192.168.7.1/24"])
     expect(chosen("--ifname", "fd00::/8"), ["eth0 fd00::1/64"])
-    expect_refusal(1, '"172.16.0.0/12" holds no address', "--ifname", "172.16.0.0/12")
+    expect_refusal(1, '"172.16.0.0/12" contains no address', "--ifname", "172.16.0.0/12")
 
 
 def tentative_address():

@@ -82,7 +82,7 @@ def watch_link_gone():
     watcher = Watcher("--ifname", "=eth0")
     watcher.expect("choice: eth0 10.0.0.1/24")
     ip("link del eth0")
-    watcher.expect('choice: none: --ifname: item "eth0" is the name of no interface')
+    watcher.expect('choice: none: --ifname: item "eth0" matches no interface name')
     veth("eth0", "10.0.0.2/24")
     watcher.until("choice: eth0 10.0.0.2/24")
     watcher.stop()

@@ -27,7 +27,7 @@ void port_holder_find(
 	enum port_protocol protocol, const struct sock_addr *address, struct port_holder *ret_holder
 );
 
-// Format a holder: "tocsind, process 4711", "a process of another user", "no process that can be
-// seen", "nobody".
+// Format a holder: "tocsind, process 4711", "a process of another user", "the kernel or a process
+// of another container", "nobody".
 #define PORT_HOLDER_TEXT_BYTES 64
 void port_holder_format(const struct port_holder *holder, char text[static PORT_HOLDER_TEXT_BYTES]);

@@ -317,6 +317,6 @@ int main(int argc, char **argv) {
 	}
 	failed = wait_for_all(&options, pids);
 	if (failed > 0)
-		fprintf(stdout, "ring: %d ranks were not told\n", failed);
+		fprintf(stdout, "ring: %d ranks failed or received no event\n", failed);
 	return failed > 0 ? 1 : 0;
 }

@@ -22,19 +22,19 @@ struct option_row {
 
 static const struct option_row rows[] = {
 	NUMBER("--ranks", ranks, RANKS_MAX, "N processes, each a rank (8)"),
-	NUMBER("--kill", kill, RANKS_MAX - 1, "rank N kills itself; who survives says when it heard"
-	),
-	NUMBER("--freeze", freeze, RANKS_MAX - 1, "rank N stops itself (SIGSTOP)"),
-	NUMBER("--straggle", straggle, RANKS_MAX - 1, "rank N comes 20 ms late to each operation"),
-	NUMBER("--mismatch",
-	       mismatch,
+	NUMBER("--kill",
+	       kill,
 	       RANKS_MAX - 1,
-	       "rank N asks for another count than all others"),
+	       "rank N kills itself; survivors print the delay of the event"),
+	NUMBER("--freeze", freeze, RANKS_MAX - 1, "rank N stops itself (SIGSTOP)"),
+	NUMBER("--straggle", straggle, RANKS_MAX - 1, "rank N is 20 ms late in each operation"),
+	NUMBER("--mismatch", mismatch, RANKS_MAX - 1, "rank N passes another count than all others"
+	),
 	NUMBER("--pause", pause, RANKS_MAX - 1, "rank N computes for 30 s, then goes on"),
 	FLAG("--deadlock", deadlock, "all ranks enter an operation that never ends"),
 	FLAG("--cycle", cycle, "odd ranks enter two communicators in the other order"),
-	NUMBER("--after", after_s, 3600, "it happens after N seconds (1)"),
-	FLAG("--signal", on_signal, "it happens when ring gets SIGUSR1, and not by time"),
+	NUMBER("--after", after_s, 3600, "inject the fault after N seconds (1)"),
+	FLAG("--signal", on_signal, "inject the fault when ring receives SIGUSR1"),
 	NUMBER("--seconds", seconds, 86400, "the job ends after N seconds (60)"),
 	NUMBER("--compute", operation_us, 1000000, "N us of computing before each operation (1000)"
 	),
@@ -47,9 +47,8 @@ static void print_help(FILE *out) {
 	for (size_t n = 0; n < ROW_COUNT; n++)
 		fprintf(out, "  %-11s%s   %s\n", rows[n].name, rows[n].flag ? "  " : " N",
 			rows[n].help);
-	fprintf(out,
-		"  --socket PATH   an agent's job socket; of several the ranks take one each in turn\n"
-		"\nWithout it: TOCSIN_JOB_SOCKET, else where an agent usually has it.\n");
+	fprintf(out, "  --socket PATH   an agent's job socket; ranks use several sockets in turn\n"
+		     "\nWithout --socket: TOCSIN_JOB_SOCKET, else the default path of an agent.\n");
 }
 
 static bool read_number(const char *text, uint32_t max, uint32_t *ret_number) {
@@ -70,9 +69,9 @@ static bool read_number(const char *text, uint32_t max, uint32_t *ret_number) {
 
 static void exit_bad_option(const char *name, const char *value, const struct option_row *row) {
 	if (row == NULL)
-		fprintf(stderr, "ring: %s is no option; --help lists them\n", name);
+		fprintf(stderr, "ring: unknown option %s; --help lists all options\n", name);
 	else
-		fprintf(stderr, "ring: %s %s: a number from 0 to %u is wanted\n", name,
+		fprintf(stderr, "ring: %s %s: a number from 0 to %u is needed\n", name,
 			value != NULL ? value : "", row->max);
 	exit(2); // NOLINT(concurrency-mt-unsafe): one thread
 }
@@ -81,7 +80,8 @@ static void exit_bad_option(const char *name, const char *value, const struct op
 static int read_option(char **words, struct ring_options *options) {
 	if (strcmp(words[0], "--socket") == 0) {
 		if (words[1] == NULL || options->socket_count == SOCKETS_MAX) {
-			fprintf(stderr, "ring: --socket: a path, and at most %u of them\n",
+			fprintf(stderr,
+				"ring: --socket needs a path, and can be given at most %u times\n",
 				SOCKETS_MAX);
 			exit(2); // NOLINT(concurrency-mt-unsafe): one thread
 		}
@@ -125,7 +125,7 @@ void ring_options_read(int argc, char **argv, struct ring_options *ret_options) 
 		n += read_option(argv + n, ret_options);
 	}
 	if (ret_options->ranks < 2) {
-		fprintf(stderr, "ring: --ranks %u: at least 2 are wanted\n", ret_options->ranks);
+		fprintf(stderr, "ring: --ranks %u: at least 2 are needed\n", ret_options->ranks);
 		exit(2); // NOLINT(concurrency-mt-unsafe): one thread
 	}
 	const uint32_t ranks[] = {
@@ -134,8 +134,8 @@ void ring_options_read(int argc, char **argv, struct ring_options *ret_options) 
 
 	for (size_t n = 0; n < sizeof(ranks) / sizeof(ranks[0]); n++)
 		if (ranks[n] != NOBODY && ranks[n] >= ret_options->ranks) {
-			fprintf(stderr, "ring: rank %u is none of 0 to %u\n", ranks[n],
-				ret_options->ranks - 1);
+			fprintf(stderr, "ring: rank %u does not exist: the ranks are 0 to %u\n",
+				ranks[n], ret_options->ranks - 1);
 			exit(2); // NOLINT(concurrency-mt-unsafe): one thread
 		}
 }

@@ -89,20 +89,20 @@ static bool follow_world(void) {
 	if (call_count_libraries() > 1)
 		note_once(
 			NOTE_TWO_MPIS,
-			"two libraries of MPI are loaded: the first one, which the program gets, is "
+			"two libraries of MPI are loaded; the one that the program calls is "
 			"followed"
 		);
 	key = world_key(size, name);
 	if (key == 0) {
 		note_once(
 			NOTE_WORLD,
-			"not followed: nothing that started these ranks tells their "
-			"MPI_COMM_WORLD from others; TOCSIN_MPI_WORLD=NAME in all of them does"
+			"not followed: the launcher of these ranks gives their MPI_COMM_WORLD no "
+			"name; set TOCSIN_MPI_WORLD=NAME on all ranks"
 		);
 		return false;
 	}
 	if (tocsin_job_open(NULL, &job) != 0) {
-		note_once(NOTE_JOB, "not followed: no memory, thread or descriptor is left for it");
+		note_once(NOTE_JOB, "not followed: out of memory, threads or file descriptors");
 		return false;
 	}
 	comm_follow_world(job, key);

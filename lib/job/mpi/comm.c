@@ -288,8 +288,9 @@ static void register_followed(struct followed *at, const char *name) {
 	}
 	if (at->comm == NULL)
 		note_once(
-			NOTE_MANY, "a process has more communicators than can be followed at once "
-				   "(127): those made from now on are not"
+			NOTE_MANY,
+			"this process has more than 127 communicators; further ones are not "
+			"followed"
 		);
 }
 
@@ -396,8 +397,8 @@ struct followed *comm_find_slow(mpi_word handle) {
 	if (key != mpi_rules.comm_null && key != mpi_rules.world)
 		note_once(
 			NOTE_PARENT,
-			"a communicator whose making was not seen, or of several worlds, is not "
-			"followed"
+			"a communicator is not followed: its creation was not seen, or it has "
+			"ranks of several worlds"
 		);
 	return key == mpi_rules.world ? find_followed(key) : NULL;
 }

@@ -141,7 +141,8 @@ void bridge_poll(void) {
 		if (__atomic_load_n(mask, __ATOMIC_RELAXED) != bridge.mask_written)
 			bridge_log_once(
 				BRIDGE_LOGGED_MASK,
-				"the mask of events was changed by others; what comes is used"
+				"another program changed NCCL's event mask; only the remaining "
+				"events are used"
 			);
 		level_update();
 		sampling_update();
@@ -194,8 +195,8 @@ static void process_begin(int version, nccl_logger *logger) {
 	if (is_wrong)
 		bridge_log_once(
 			BRIDGE_LOGGED_LEVEL,
-			"TOCSIN_NCCL_LEVEL=%.32s is no level: off, launches, network, sampled, "
-			"kernels, kernels-always",
+			"TOCSIN_NCCL_LEVEL=%.32s is not a level; use off, launches, network, "
+			"sampled, kernels or kernels-always",
 			level
 		);
 	if (bridge.own_level != BRIDGE_OFF) {
@@ -228,8 +229,8 @@ static void register_comm(struct bridge_comm *comm) {
 		return;
 	if (comm->size <= 0 || comm->rank < 0) {
 		bridge_log_once(
-			BRIDGE_LOGGED_SIZE, "NCCL before 2.27 does not say how many ranks a "
-					    "communicator has: TOCSIN_NCCL_RANKS is needed"
+			BRIDGE_LOGGED_SIZE, "NCCL before 2.27 does not report how many ranks a "
+					    "communicator has; set TOCSIN_NCCL_RANKS"
 		);
 		return;
 	}
@@ -334,7 +335,8 @@ void bridge_comm_begin(
 		if (comm == NULL)
 			bridge_log_once(
 				BRIDGE_LOGGED_MANY,
-				"more than %u communicators at a time: the rest is not followed",
+				"more than %u communicators at a time; further ones are not "
+				"followed",
 				BRIDGE_COMMS_MAX
 			);
 	}

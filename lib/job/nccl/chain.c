@@ -77,7 +77,7 @@ bool chain_open(int version) {
 		BRIDGE_LOGGED_NEXT,
 		chain.next != NULL
 			? "TOCSIN_NCCL_PROFILER_NEXT=%s is Tocsin's own plugin"
-			: "TOCSIN_NCCL_PROFILER_NEXT=%s speaks no version that this NCCL speaks",
+			: "TOCSIN_NCCL_PROFILER_NEXT=%s has no profiler version of this NCCL",
 		path
 	);
 	chain_close();

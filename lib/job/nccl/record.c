@@ -80,7 +80,7 @@ static void line_write(void) {
 			BRIDGE_LOGGED_RECORD, "the recording ends after %" PRIu64 " bytes: %s",
 			record.bytes,
 			written < 0 ? strerror_r(errno, words, sizeof(words))
-				    : "no place is left, or the limit is reached"
+				    : "the disk is full, or the size limit is reached"
 		);
 		record_close();
 		return;

@@ -55,7 +55,7 @@ static void cidr_error_says_what_is_allowed(void **state) {
 	cidr_parse(TEXT("10.0.0.0"), &error, &cidr);
 	assert_string_equal(
 		error.text,
-		"\"10.0.0.0\" is not an address block: 10.0.0.0/8 or 2001:db8::/32 is the form"
+		"\"10.0.0.0\" is not an address block such as 10.0.0.0/8 or 2001:db8::/32"
 	);
 	cidr_parse(TEXT("10.0.0.0/33"), &error, &cidr);
 	assert_string_equal(

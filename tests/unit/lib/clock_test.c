@@ -377,7 +377,7 @@ static void every_source_has_a_name(void **state) {
 	(void)state;
 	clock_init_monotonic(&clock);
 	assert_string_equal(clock_source_name(clock_source(&clock)), "monotonic");
-	assert_string_equal(clock_reason(&clock), "asked for");
+	assert_string_equal(clock_reason(&clock), "requested");
 	assert_string_equal(clock_source_name(CLOCK_SOURCE_TSC), "tsc");
 	assert_string_equal(clock_source_name(CLOCK_SOURCE_FAKE), "fake");
 }

@@ -95,8 +95,9 @@ static void bad_value_is_quoted_with_what_is_allowed(void **state) {
 		 "t.conf:2: [node] join: \"node[2-1]\" has a range that runs backwards; allowed: a "
 		 "hostlist such as node[001-128]\n"},
 		{"[node]\ncores = 3-\n",
-		 "t.conf:2: [node] cores: \"3-\" is not a set of CPUs: numbers and ranges parted by "
-		 "commas, as in 0-3,8, are needed; allowed: processors such as 0-3,8\n"},
+		 "t.conf:2: [node] cores: \"3-\" is not a set of CPUs: numbers and ranges "
+		 "separated by commas are needed, such as 0-3,8; allowed: processors such as "
+		 "0-3,8\n"},
 		{"[check x]\ncommand =\n",
 		 "t.conf:2: [check x] command: \"\" has 0 bytes; allowed: 1 to 200 bytes of text\n"},
 		{"[probe]\ntags = a,,b\n",
@@ -140,17 +141,19 @@ static void line_that_is_no_line_is_named(void **state) {
 		{"name = x\n", "t.conf:1: a key before the first [section]\n"},
 		{"[node]\nname\n", "t.conf:2: [node] name has no value, write name = VALUE\n"},
 		{"[node]\n= x\n", "t.conf:2: a value without a key\n"},
-		{"[node\nname = skipped\n", "t.conf:1: a section header without its ]\n"},
+		{"[node\nname = skipped\n", "t.conf:1: the section header has no closing ]\n"},
 		{"[node] x\nname = skipped\n",
 		 "t.conf:1: only a comment may follow a section header\n"},
 		{"[device]\ngid_index = skipped\n",
 		 "t.conf:1: the section needs a name: [device NAME]\n"},
-		{"[node x]\n", "t.conf:1: [node] takes no name, not \"x\"\n"},
+		{"[node x]\n", "t.conf:1: [node] takes no name, but \"x\" is given\n"},
 		{"[device a/b]\n",
-		 "t.conf:1: \"a/b\" cannot name a section; allowed are up to 64 of A-Z a-z 0-9 _ . : "
+		 "t.conf:1: \"a/b\" is not a valid section name; allowed are up to 64 of A-Z a-z "
+		 "0-9 _ . : "
 		 "-\n"},
 		{"[device a b]\n",
-		 "t.conf:1: \"a b\" cannot name a section; allowed are up to 64 of A-Z a-z 0-9 _ . : "
+		 "t.conf:1: \"a b\" is not a valid section name; allowed are up to 64 of A-Z a-z "
+		 "0-9 _ . : "
 		 "-\n"},
 		{"[check disk]\n", "t.conf:1: [check disk] needs the key command\n"},
 	};
@@ -162,10 +165,10 @@ static void line_that_is_no_line_is_named(void **state) {
 static void duplicate_names_both_lines(void **state) {
 	static const struct error_case cases[] = {
 		{"[node]\nname = a\n\n[probe]\n[node]\nname = a\n",
-		 "t.conf:6: [node] name is already given in line 2\n"},
+		 "t.conf:6: [node] name is already set in line 2\n"},
 		{"[probe]\nsize = 1\nsize = 8\n",
 		 "t.conf:2: [probe] size: \"1\" is out of range: 8B to 64KiB is allowed\n"
-		 "t.conf:3: [probe] size is already given in line 2\n"},
+		 "t.conf:3: [probe] size is already set in line 2\n"},
 	};
 
 	(void)state;
@@ -196,7 +199,7 @@ static void contradictions_are_found_among_what_is_right_beside_wrong_values(voi
 		{"[probe]\ninterval = 1s\ndeadline = x\ndeadline = 2s\n",
 		 "t.conf:3: [probe] deadline: \"x\" is not a duration: a number followed by ns, us, "
 		 "ms, s, m, h or d is needed; allowed: a duration from 0s to 1h\n"
-		 "t.conf:4: [probe] deadline is already given in line 3\n"},
+		 "t.conf:4: [probe] deadline is already set in line 3\n"},
 		// The same for a key without a default.
 		{"[check x]\n[probe]\ninterval = 1s\ndeadline = 2s\n",
 		 "t.conf:1: [check x] needs the key command\n"
@@ -246,7 +249,8 @@ static void bad_setting_is_quoted(void **state) {
 		{"device x.gid_index=1",
 		 "--set \"device x.gid_index=1\": unknown section \"device x\", did you mean "
 		 "\"device\"?\n"},
-		{"node.x.name=1", "--set \"node.x.name=1\": [node] takes no name, not \"x\"\n"},
+		{"node.x.name=1",
+		 "--set \"node.x.name=1\": [node] takes no name, but \"x\" is given\n"},
 		{"node.name=a\nb",
 		 "--set \"node.name=a\\nb\": byte 2 is \\n; allowed is UTF-8 without control "
 		 "characters\n"},

@@ -67,8 +67,9 @@ static void parse_error_says_what_is_allowed(void **state) {
 	(void)state;
 	cpu_set_parse(TEXT("3-1"), &error, &set);
 	assert_string_equal(
-		error.text, "\"3-1\" is not a set of CPUs: numbers and ranges parted by commas, as "
-			    "in 0-3,8, are needed"
+		error.text,
+		"\"3-1\" is not a set of CPUs: numbers and ranges separated by commas are "
+		"needed, such as 0-3,8"
 	);
 	cpu_set_parse(TEXT("5000"), &error, &set);
 	assert_string_equal(error.text, "\"5000\" is out of range: CPUs 0 to 4095 are allowed");

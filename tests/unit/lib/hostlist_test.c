@@ -110,9 +110,9 @@ static void expand_error_quotes_the_item_at_fault(void **state) {
 		const char *text;
 		const char *sentence;
 	} rows[] = {
-		{"a,,b", "\"\" is an empty item: node7 or node[01-16] is the form"},
+		{"a,,b", "\"\" is an empty item: a name such as node7 or node[01-16] is needed"},
 		{"a, b c ,d",
-		 "\"b c\" has a byte that no name has: letters, digits, '-', '_' and '.' are allowed"},
+		 "\"b c\" has an invalid character: letters, digits, '-', '_' and '.' are allowed"},
 		{"a,n[1[2]]", "\"n[1[2]]\" has a bracket inside a bracket"},
 		{"a,n[1,2", "\"n[1,2\" has no closing ]"},
 		{"a,n1]", "\"n1]\" has a ] without a ["},

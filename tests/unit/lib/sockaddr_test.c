@@ -164,7 +164,8 @@ static void parse_error_names_the_part_that_is_wrong(void **state) {
 		{"[::1%lo]:1",
 		 "\"[::1%lo]:1\" has a % scope, which only a link-local address can have"},
 		{"300.1.2.3:1",
-		 "\"300.1.2.3:1\" is not an address as 192.0.2.1, 2001:db8::1 or fe80::1%eth0 is"},
+		 "\"300.1.2.3:1\" is not an address such as 192.0.2.1, 2001:db8::1 or "
+		 "fe80::1%eth0"},
 	};
 	struct parse_error error;
 	struct sock_addr addr;

@@ -290,7 +290,7 @@ static void memory_that_is_not_there_is_refused_with_the_drivers_word(void **sta
 	(void)state;
 	munmap(bytes, PAGES_BYTES);
 	assert_int_equal(memory_view_get(owner.registry, &request, reason, &view), -EFAULT);
-	assert_string_equal(reason, "host memory: ibv_reg_mr says EFAULT");
+	assert_string_equal(reason, "host memory: ibv_reg_mr failed with EFAULT");
 }
 
 static void memory_to_be_written_must_be_writable(void **state) {

@@ -105,6 +105,6 @@ void netif_candidate_print(
 	char text[static NETIF_CANDIDATE_BYTES]
 );
 
-// Append a list of the machine's addresses to the sentence, as far as it fits: a line "There are:",
-// one line per address or link without an address, and the number of those left out.
+// Append a list of the machine's addresses to the sentence, as far as it fits: a heading, one line
+// per address or link without an address, and the number of lines left out.
 void netif_error_list(struct netif_error *error, const struct netif_table *table);

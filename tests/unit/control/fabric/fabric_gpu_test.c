@@ -126,7 +126,7 @@ static void a_device_that_takes_no_dmabuf_says_so_and_is_asked_again(void **stat
 	bed.agents[1].fakes[0]->no_dmabuf = true;
 	start();
 	bed_until(shown(1).state == FABRIC_GPU_MISSING);
-	assert_string_equal(shown(1).reason, "dmabuf: ibv_reg_dmabuf_mr says EOPNOTSUPP");
+	assert_string_equal(shown(1).reason, "dmabuf: ibv_reg_dmabuf_mr failed with EOPNOTSUPP");
 	assert_string_equal(shown(1).pci, "0000:1b:00.0");
 	bed_until(bed_seen(0, 1) == OBSERVATION_GOOD);
 	bed.agents[1].fakes[0]->no_dmabuf = false;

@@ -15,27 +15,28 @@ struct say_case {
 static void the_outcome_is_one_sentence(void **state) {
 	static const struct say_case cases[] = {
 		{&scene_eight, "cuda:3", &scene_gpus,
-		 "mlx5_2, mlx5_10, equal in place and bandwidth, by place: same PCI switch; next "
+		 "mlx5_2, mlx5_10, equal in location and bandwidth, by location: same PCI "
+		 "switch; next "
 		 "is mlx5_3: same host bridge or NUMA node"},
 		{&scene_eight, "cuda:1", &scene_gpus,
 		 "mlx5_3, by bandwidth: 192000 Mb/s; next is mlx5_4 with 100000 Mb/s"},
 		{&scene_eight, "auto", NULL,
-		 "mlx5_2, mlx5_3, mlx5_9, mlx5_10, equal in place and bandwidth, by bandwidth: "
+		 "mlx5_2, mlx5_3, mlx5_9, mlx5_10, equal in location and bandwidth, by bandwidth: "
 		 "192000 Mb/s; next is mlx5_4 with 100000 Mb/s"},
 		{&scene_mixed, "auto", NULL,
-		 "mlx4_0, by place: in the PCI tree; next is rxe0: not in the PCI tree"},
+		 "mlx4_0, by location: in the PCI tree; next is rxe0: not in the PCI tree"},
 		{&scene_mixed, "nic:rxe0", NULL, "rxe0, by its name"},
 		{&scene_no_rc, "nic:rxe0", NULL, "rxe0, by its name, although port 1 is down"},
 		{&scene_no_rc, "nic:efa_0", NULL, "no device: efa_0 is not usable: it has no RC"},
-		{&scene_no_rc, "auto", NULL, "no device: of 2 none may be taken"},
+		{&scene_no_rc, "auto", NULL, "no device: none of the 2 devices can be used"},
 		{&scene_lone, "auto", NULL, "no device: efa_0 is not usable: it has no RC"},
 		{&scene_soft_roce, "auto", NULL,
-		 "rxe0, rxe1, equal in place and bandwidth, by bandwidth: 10000 Mb/s; next is rxe2, "
-		 "of which it is not known"},
-		{&scene_soft_roce, "soft", NULL, "soft0, the only one that may be taken"},
+		 "rxe0, rxe1, equal in location and bandwidth, by bandwidth: 10000 Mb/s; next is "
+		 "rxe2, whose bandwidth is unknown"},
+		{&scene_soft_roce, "soft", NULL, "soft0, the only usable device"},
 		{&scene_mixed, "soft", NULL,
-		 "the software device, which agents make for themselves"},
-		{&scene_mixed, "none", NULL, "no device: none was asked for"},
+		 "the software device, which each agent creates for itself"},
+		{&scene_mixed, "none", NULL, "no device: the configuration requests none"},
 		{&scene_none, "auto", NULL, "no device: this machine has no RDMA device"},
 	};
 

@@ -286,7 +286,7 @@ static void a_target_that_is_not_there_is_an_error_that_names_what_is(void **sta
 		{&scene_eight, "cuda:0", &scene_gpus_gone, -ENOSYS,
 		 "\"cuda:0\" cannot be found: libcuda.so.1 cannot be loaded"},
 		{&scene_eight, "cuda:0", NULL, -ENOSYS,
-		 "\"cuda:0\" cannot be found: there is no CUDA here"},
+		 "\"cuda:0\" cannot be found: CUDA is not available on this machine"},
 	};
 
 	(void)state;

@@ -40,11 +40,11 @@ static void every_target_is_read_and_written_alike(void **state) {
 }
 
 static void a_malformed_target_is_refused_with_its_value_and_what_is_allowed(void **state) {
-#define FORMS " is not allowed: auto, best, nic:NAME, cpu:N, cuda:N, soft or none"
+#define FORMS " is not allowed: use auto, best, nic:NAME, cpu:N, cuda:N, soft or none"
 #define NAME \
-	" is not allowed: nic: wants a device's name, of 1 to 31 printable bytes without blank or /"
-#define CPU " is not allowed: cpu: wants a number from 0 to 4095"
-#define CUDA " is not allowed: cuda: wants a number from 0 to 4095"
+	" is not allowed: nic: needs a device name of 1 to 31 printable bytes without blank or /"
+#define CPU " is not allowed: cpu: needs a number from 0 to 4095"
+#define CUDA " is not allowed: cuda: needs a number from 0 to 4095"
 	static const struct {
 		const char *text;
 		int err;

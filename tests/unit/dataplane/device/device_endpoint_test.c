@@ -67,21 +67,21 @@ static void an_end_that_no_device_can_be_is_refused_with_what_is_wrong(void **st
 		uint32_t value;
 		const char *reason;
 	} cases[] = {
-		SET(mtu, 7, "mtu 7 is none of 256, 512, 1024, 2048 and 4096"),
-		SET(mtu, 0, "mtu 0 is none of 256, 512, 1024, 2048 and 4096"),
-		SET(mtu, 1, "mtu 1 is none of 256, 512, 1024, 2048 and 4096"),
-		SET(mtu, 1500, "mtu 1500 is none of 256, 512, 1024, 2048 and 4096"),
-		SET(mtu, 8192, "mtu 8192 is none of 256, 512, 1024, 2048 and 4096"),
+		SET(mtu, 7, "mtu 7 is not 256, 512, 1024, 2048 or 4096"),
+		SET(mtu, 0, "mtu 0 is not 256, 512, 1024, 2048 or 4096"),
+		SET(mtu, 1, "mtu 1 is not 256, 512, 1024, 2048 or 4096"),
+		SET(mtu, 1500, "mtu 1500 is not 256, 512, 1024, 2048 or 4096"),
+		SET(mtu, 8192, "mtu 8192 is not 256, 512, 1024, 2048 or 4096"),
 		SET(psn, 0x1000000, "psn 0x1000000 does not fit in 24 bits"),
 		SET(psn, UINT32_MAX, "psn 0xffffffff does not fit in 24 bits"),
-		SET(queue_number, 0, "queue pair 0x0 is none for pairs"),
-		SET(queue_number, 1, "queue pair 0x1 is none for pairs"),
-		SET(queue_number, 0xffffff, "queue pair 0xffffff is none for pairs"),
-		SET(queue_number, 0x1000011, "queue pair 0x1000011 is none for pairs"),
-		SET(reads_in_max, 0, "no reads under way: in 0, out 16"),
-		SET(reads_out_max, 0, "no reads under way: in 16, out 0"),
-		SET(link, 2, "link 2 is none"),
-		SET(link, UINT32_MAX, "link 4294967295 is none"),
+		SET(queue_number, 0, "queue pair number 0x0 is reserved or invalid"),
+		SET(queue_number, 1, "queue pair number 0x1 is reserved or invalid"),
+		SET(queue_number, 0xffffff, "queue pair number 0xffffff is reserved or invalid"),
+		SET(queue_number, 0x1000011, "queue pair number 0x1000011 is reserved or invalid"),
+		SET(reads_in_max, 0, "no RDMA reads possible: limit in 0, out 16"),
+		SET(reads_out_max, 0, "no RDMA reads possible: limit in 16, out 0"),
+		SET(link, 2, "unknown link type 2"),
+		SET(link, UINT32_MAX, "unknown link type 4294967295"),
 	};
 	const struct device_facts own = roce("::ffff:10.0.0.1");
 	char reason[DEVICE_REASON_MAX + 1];
@@ -118,21 +118,22 @@ static void an_address_is_one_that_a_port_can_have_and_reach(void **state) {
 		{"2001:db8::1", "fe80::2", 0, NULL},
 		{"fe80::1", "fd00::2", 0, NULL},
 		{"::ffff:10.0.0.1", "::", -EBADMSG, "the GID is zero"},
-		{"::ffff:10.0.0.1", "ff02::1", -EBADMSG, "GID ff02::1 is nobody's address"},
-		{"::ffff:10.0.0.1", "::1", -EBADMSG, "GID ::1 is nobody's address"},
-		{"::ffff:10.0.0.1", "::ffff:0.0.0.0", -EBADMSG, "GID 0.0.0.0 is nobody's address"},
+		{"::ffff:10.0.0.1", "ff02::1", -EBADMSG, "GID ff02::1 is not a unicast address"},
+		{"::ffff:10.0.0.1", "::1", -EBADMSG, "GID ::1 is not a unicast address"},
+		{"::ffff:10.0.0.1", "::ffff:0.0.0.0", -EBADMSG,
+		 "GID 0.0.0.0 is not a unicast address"},
 		{"::ffff:10.0.0.1", "::ffff:239.1.2.3", -EBADMSG,
-		 "GID 239.1.2.3 is nobody's address"},
+		 "GID 239.1.2.3 is not a unicast address"},
 		{"::ffff:10.0.0.1", "2001:db8::1", -EPROTONOSUPPORT,
-		 "NoCommonFabric: mlx5_0 has an IPv4 GID, the other IPv6"},
+		 "NoCommonFabric: mlx5_0 has an IPv4 GID, the peer's device an IPv6 GID"},
 		{"fe80::1", "::ffff:10.0.0.1", -EPROTONOSUPPORT,
-		 "NoCommonFabric: mlx5_0 has an IPv6 GID, the other IPv4"},
+		 "NoCommonFabric: mlx5_0 has an IPv6 GID, the peer's device an IPv4 GID"},
 		{"::ffff:10.0.0.1", "::ffff:127.0.0.2", -EPROTONOSUPPORT,
-		 "NoCommonFabric: the address of mlx5_0 is of a network, the other's of its host "
-		 "alone"},
+		 "NoCommonFabric: mlx5_0 has a network address, the peer's device a loopback "
+		 "address"},
 		{"::ffff:127.0.0.1", "::ffff:10.0.0.2", -EPROTONOSUPPORT,
-		 "NoCommonFabric: the address of mlx5_0 is of this host alone, the other's of a "
-		 "network"},
+		 "NoCommonFabric: mlx5_0 has a loopback address, the peer's device a network "
+		 "address"},
 	};
 
 	(void)state;
@@ -158,14 +159,14 @@ static void two_ports_share_a_partition_and_one_of_them_is_a_full_member(void **
 		{0xffff, 0x7fff, 0, NULL},
 		{0x0001, 0x8001, 0, NULL},
 		{0x0001, 0, 0, NULL}, // an agent that does not send its P_Key
-		{0xffff, 0x8000, -EBADMSG, "P_Key 0x8000 is of no partition"},
+		{0xffff, 0x8000, -EBADMSG, "P_Key 0x8000 belongs to no partition"},
 		{0x7fff, 0x7fff, -EKEYREJECTED,
-		 "LimitedMembers: mlx5_0 and the other are both limited members of partition 0x7fff, "
-		 "one has to be a full member"},
+		 "LimitedMembers: mlx5_0 and the peer's device are both limited members of "
+		 "partition 0x7fff; one must be a full member"},
 		{0x8001, 0x8002, -EPROTONOSUPPORT,
-		 "NoCommonFabric: mlx5_0 is in partition 0x0001, the other in 0x0002"},
+		 "NoCommonFabric: mlx5_0 is in partition 0x0001, the peer's device in 0x0002"},
 		{0x0001, 0xffff, -EPROTONOSUPPORT,
-		 "NoCommonFabric: mlx5_0 is in partition 0x0001, the other in 0x7fff"},
+		 "NoCommonFabric: mlx5_0 is in partition 0x0001, the peer's device in 0x7fff"},
 	};
 
 	(void)state;
@@ -190,12 +191,12 @@ static void infiniband_and_roce_have_no_fabric_in_common(void **state) {
 	(void)state;
 	assert_int_equal(device_endpoint_check(&own, &theirs, reason), -EPROTONOSUPPORT);
 	assert_string_equal(
-		reason, "NoCommonFabric: mlx5_0 is on Ethernet, the other on InfiniBand"
+		reason, "NoCommonFabric: mlx5_0 is on Ethernet, the peer's device on InfiniBand"
 	);
 	theirs = sound(&own);
 	assert_int_equal(device_endpoint_check(&other, &theirs, reason), -EPROTONOSUPPORT);
 	assert_string_equal(
-		reason, "NoCommonFabric: mlx5_0 is on InfiniBand, the other on Ethernet"
+		reason, "NoCommonFabric: mlx5_0 is on InfiniBand, the peer's device on Ethernet"
 	);
 }
 
@@ -240,13 +241,13 @@ static void infiniband_needs_gids_only_where_no_lid_leads(void **state) {
 		{1, "fe80::1", false, 0xbfff, "::", 0, false, NULL},
 		{1, "fe80::1", false, 0xc000, "fe80::2", -EBADMSG, false,
 		 "lid 0xc000 is multicast"},
-		{1, "fe80::1", false, 0, "::", -EBADMSG, false, "neither lid nor GID"},
+		{1, "fe80::1", false, 0, "::", -EBADMSG, false, "the peer has neither LID nor GID"},
 		{1, "fe80::1", false, 2, "ff02::2", -EBADMSG, false,
-		 "GID ff02::2 is nobody's address"},
+		 "GID ff02::2 is not a unicast address"},
 		{1, NULL, false, 0, "fe80::2", -EPROTONOSUPPORT, false,
-		 "NoCommonFabric: no LID leads to the other, and mlx5_0 has no GID"},
+		 "NoCommonFabric: the peer is not reachable by LID, and mlx5_0 has no GID"},
 		{1, "fe80::1", true, 2, "::", -EPROTONOSUPPORT, false,
-		 "NoCommonFabric: no LID leads to the other, and it has no GID"},
+		 "NoCommonFabric: the peer is not reachable by LID, and it has no GID"},
 	};
 
 	(void)state;

@@ -18,12 +18,12 @@ static void a_port_that_is_not_active_is_awaited(void **state) {
 		enum ibv_port_state port;
 		const char *reason;
 	} cases[] = {
-		{IBV_PORT_NOP, "port 1 of fake0 is in no state"},
+		{IBV_PORT_NOP, "port 1 of fake0 is in state NOP"},
 		{IBV_PORT_DOWN, "port 1 of fake0 is down"},
 		{IBV_PORT_INIT, "port 1 of fake0 is initializing"},
 		{IBV_PORT_ARMED, "port 1 of fake0 is armed"},
 		{IBV_PORT_ACTIVE_DEFER, "port 1 of fake0 is deferred"},
-		{(enum ibv_port_state)9, "port 1 of fake0 is in a state unknown"},
+		{(enum ibv_port_state)9, "port 1 of fake0 is in an unknown state"},
 	};
 	struct fake_device *device = fake_device_add("fake0");
 
@@ -53,7 +53,7 @@ static void the_first_active_port_is_taken_unless_one_is_named(void **state) {
 	device->ports[1].attr.state = IBV_PORT_DOWN;
 	device_bed_refuses(NULL, -ENETDOWN, "port 1 of fake0 is down");
 	settings.port = 3;
-	device_bed_refuses(&settings, -EINVAL, "port 3: fake0 has 1 to 2");
+	device_bed_refuses(&settings, -EINVAL, "port 3: fake0 has the ports 1 to 2");
 }
 
 static void settings_are_within_their_bits_or_named_with_what_is_allowed(void **state) {
@@ -82,7 +82,7 @@ static void settings_are_within_their_bits_or_named_with_what_is_allowed(void **
 		SET(traffic_class, 255, NULL),
 		SET(mtu, 256, NULL),
 		SET(mtu, 2048, NULL),
-		SET(mtu, 4096, "mtu 4096: port 1 of fake0 has 2048"),
+		SET(mtu, 4096, "mtu 4096: port 1 of fake0 has only 2048"),
 		SET(mtu, 7, "mtu 7: 256, 512, 1024, 2048 and 4096 are allowed"),
 		SET(mtu, 128, "mtu 128: 256, 512, 1024, 2048 and 4096 are allowed"),
 		SET(mtu, 8192, "mtu 8192: 256, 512, 1024, 2048 and 4096 are allowed"),
@@ -118,9 +118,9 @@ static void the_mtu_is_that_of_the_port_or_less_if_the_setting_is(void **state) 
 	settings.mtu = 1024;
 	assert_int_equal(device_bed_list(&settings).port.active_mtu, 1024);
 	device->ports[0].attr.active_mtu = 0;
-	device_bed_refuses(NULL, -ENOTSUP, "port 1 of fake0 reports an MTU that there is not");
+	device_bed_refuses(NULL, -ENOTSUP, "port 1 of fake0 reports an invalid MTU");
 	device->ports[0].attr.active_mtu = 7;
-	device_bed_refuses(NULL, -ENOTSUP, "port 1 of fake0 reports an MTU that there is not");
+	device_bed_refuses(NULL, -ENOTSUP, "port 1 of fake0 reports an invalid MTU");
 }
 
 static void a_p_key_that_is_missing_is_awaited(void **state) {
@@ -238,7 +238,9 @@ static void a_gid_that_is_named_is_looked_at_and_not_replaced(void **state) {
 	settings.gid_index = 3;
 	device_bed_refuses(&settings, -ENETDOWN, "gid_index 3: port 1 of fake0 has no GID there");
 	settings.gid_index = 16;
-	device_bed_refuses(&settings, -EINVAL, "gid_index 16: port 1 of fake0 has 0 to 15");
+	device_bed_refuses(
+		&settings, -EINVAL, "gid_index 16: port 1 of fake0 has the indexes 0 to 15"
+	);
 	settings.gid_index = 2;
 	set_gids(device, texts, IBV_GID_TYPE_ROCE_V1);
 	device_bed_refuses(

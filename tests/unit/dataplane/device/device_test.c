@@ -103,7 +103,7 @@ static void a_device_without_rc_is_listed_with_its_reason_and_not_opened(void **
 		{IBV_TRANSPORT_USNIC, "usNIC: datagrams only, no reliable connections (RC)"},
 		{IBV_TRANSPORT_USNIC_UDP, "usNIC: datagrams only, no reliable connections (RC)"},
 		{IBV_TRANSPORT_UNSPECIFIED,
-		 "a transport of its vendor, as of EFA: no reliable connections (RC)"},
+		 "a transport of its vendor, such as EFA: no reliable connections (RC)"},
 		{IBV_TRANSPORT_UNKNOWN, "a transport that libibverbs does not know"},
 		{(enum ibv_transport_type)77, "a transport that libibverbs does not know"},
 	};
@@ -129,7 +129,10 @@ static void a_name_that_the_overlay_cannot_carry_is_refused(void **state) {
 	assert_int_equal(
 		device_bed_open("a_name_of_more_than_31_characters", NULL, reason), -ENOTSUP
 	);
-	assert_string_equal(reason, "a name of at most 31 characters is needed: rdma dev set");
+	assert_string_equal(
+		reason,
+		"the name is longer than 31 characters: rename the device with 'rdma dev set'"
+	);
 }
 
 static void a_limit_of_zero_or_less_makes_a_device_useless_and_is_named(void **state) {

@@ -166,7 +166,7 @@ static void an_impossible_other_end_is_refused_before_the_device_is_asked(void *
 	asked = fake_verbs_calls_made(FAKE_MODIFY_QP);
 	theirs.mtu = 7;
 	assert_int_equal(pair_connect(pair, &theirs, 0, reason), -EBADMSG);
-	assert_string_equal(reason, "mtu 7 is none of 256, 512, 1024, 2048 and 4096");
+	assert_string_equal(reason, "mtu 7 is not 256, 512, 1024, 2048 or 4096");
 	theirs = sound(DEVICE_LINK_INFINIBAND, 9, "fe80::9");
 	assert_int_equal(pair_connect(pair, &theirs, 0, reason), -EPROTONOSUPPORT);
 	assert_int_equal(fake_verbs_calls_made(FAKE_MODIFY_QP), asked);

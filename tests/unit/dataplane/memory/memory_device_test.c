@@ -245,12 +245,15 @@ static void a_range_beyond_all_allocations_is_refused_with_every_reason(void **s
 
 	(void)state;
 	assert_int_equal(world_take(&world, at + MIB, 2 * MIB, 0, &view), -EOPNOTSUPP);
-	assert_non_null(strstr(world.reason, "whole allocation: the range leaves it; "));
+	assert_non_null(strstr(world.reason, "whole allocation: the range extends beyond it; "));
 	assert_non_null(strstr(
 		world.reason,
 		"dmabuf of the range: cuMemGetHandleForAddressRange: CUDA_ERROR_INVALID_VALUE (1); "
 	));
-	assert_non_null(strstr(world.reason, "peer memory: nvidia_peermem is not in /tmp/"));
+	assert_non_null(strstr(
+		world.reason,
+		"peer memory: the kernel module nvidia_peermem is not loaded: it is not in /tmp/"
+	));
 }
 
 static void an_allocation_off_the_page_is_registered_to_the_byte(void **state) {
@@ -327,7 +330,7 @@ static void a_dmabuf_that_a_device_does_not_take_is_refused_with_the_call(void *
 		memory_view_get_dmabuf(world.registry, &request, fd, 0, world.reason, &view),
 		-EOPNOTSUPP
 	);
-	assert_string_equal(world.reason, "dmabuf: ibv_reg_dmabuf_mr says EOPNOTSUPP");
+	assert_string_equal(world.reason, "dmabuf: ibv_reg_dmabuf_mr failed with EOPNOTSUPP");
 	assert_int_equal(memory_counts(world.registry).failed, 1);
 	request.length = 0;
 	assert_int_equal(
@@ -363,11 +366,11 @@ static const struct chain {
 	{1, 801, 0, false, 0,
 	 "whole allocation: cuMemGetAddressRange: CUDA_ERROR_INVALID_VALUE (1); "
 	 "dmabuf of the range: cuMemGetHandleForAddressRange: CUDA_ERROR_NOT_SUPPORTED (801); "
-	 "peer memory: nvidia_peermem is not in "},
+	 "peer memory: the kernel module nvidia_peermem is not loaded: it is not in "},
 	{0, 0, 2, false, 0,
-	 "whole allocation: ibv_reg_dmabuf_mr says EINVAL; "
-	 "dmabuf of the range: ibv_reg_dmabuf_mr says EINVAL; "
-	 "peer memory: nvidia_peermem is not in "},
+	 "whole allocation: ibv_reg_dmabuf_mr failed with EINVAL; "
+	 "dmabuf of the range: ibv_reg_dmabuf_mr failed with EINVAL; "
+	 "peer memory: the kernel module nvidia_peermem is not loaded: it is not in "},
 };
 
 static void each_way_is_tried_when_the_one_before_fails(void **state) {
@@ -433,7 +436,7 @@ static void managed_and_host_memory_are_registered_by_address(void **state) {
 	memory_view_put(&views[1]);
 	fake_verbs_fail(FAKE_REG_MR, 1, 1, -EFAULT);
 	assert_int_equal(world_take(&world, managed + 1, 10, MEMORY_UNSHARED, &none), -EFAULT);
-	assert_string_equal(world.reason, "managed memory: ibv_reg_mr says EFAULT");
+	assert_string_equal(world.reason, "managed memory: ibv_reg_mr failed with EFAULT");
 }
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

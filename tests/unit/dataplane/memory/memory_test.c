@@ -150,11 +150,12 @@ static void what_cannot_be_registered_is_refused_before_the_driver_is_asked(void
 		const char *reason;
 	} rows[] = {
 		{4096, 0, 0, -EINVAL, "a range of 0 bytes cannot be registered"},
-		{UINT64_MAX - 9, 11, 0, -EINVAL, "go past the end of addresses"},
-		{UINT64_MAX, UINT64_MAX, 0, -EINVAL, "go past the end of addresses"},
-		{4096, 1, 0x100, -EINVAL, "access 0x100 has bits that mean nothing"},
+		{UINT64_MAX - 9, 11, 0, -EINVAL, "exceed the address space"},
+		{UINT64_MAX, UINT64_MAX, 0, -EINVAL, "exceed the address space"},
+		{4096, 1, 0x100, -EINVAL, "access 0x100 has unknown bits"},
 		{4096, 1, MEMORY_PEER_ATOMICS, -EOPNOTSUPP, "fake0 has no atomics"},
-		{4096, 2 * WORLD_PAGE + 1, 0, -EFBIG, "more than a region of fake0 may have: 8192"},
+		{4096, 2 * WORLD_PAGE + 1, 0, -EFBIG,
+		 "exceed the largest region of fake0: 8192 bytes"},
 	};
 	char reason[DEVICE_REASON_MAX + 1];
 	struct memory_view view;
@@ -198,7 +199,7 @@ static void there_are_no_more_regions_than_may_be(void **state) {
 
 	(void)state;
 	assert_int_equal(world_take(&world, memory + 2 * WORLD_PAGE, 1, 0, &three), -ENOSPC);
-	assert_string_equal(world.reason, "fake0 has 2 regions, as many as there may be");
+	assert_string_equal(world.reason, "fake0 already has 2 regions, the maximum");
 	// A dead region makes room.
 	memory_view_put(&one);
 	three = world_view(&world, memory + 2 * WORLD_PAGE, 1, 0);
@@ -213,7 +214,7 @@ static void a_failed_registration_is_served_from_memory_for_a_while(void **state
 	(void)state;
 	fake_verbs_fail(FAKE_REG_MR, 1, 2, -EFAULT);
 	assert_int_equal(world_take(&world, memory, 100, 0, &view), -EFAULT);
-	assert_string_equal(world.reason, "host memory: ibv_reg_mr says EFAULT");
+	assert_string_equal(world.reason, "host memory: ibv_reg_mr failed with EFAULT");
 	memcpy(first, world.reason, sizeof(first));
 	for (uint32_t n = 0; n < 5; n++) {
 		world.reason[0] = '\0';
@@ -265,7 +266,8 @@ static void a_lack_of_memory_names_the_limit_of_locked_memory(void **state) {
 	assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
 	assert_string_equal(
 		world.reason,
-		"host memory: ibv_reg_mr says ENOMEM, the limit of locked memory is 65536 bytes"
+		"host memory: ibv_reg_mr failed with ENOMEM; the limit of locked memory (ulimit "
+		"-l) is 65536 bytes"
 	);
 }
 

@@ -253,7 +253,7 @@ static void a_malformed_comm_id_is_reported_and_skipped(void **state) {
 		assert_string_equal(text, "eth0 10.0.0.1/24, eth1 10.1.0.1/24, eno1 fd01::1/64");
 		assert_int_equal(choice->note_count, 1);
 		assert_non_null(strstr(choice->notes[0], "NCCL_COMM_ID"));
-		assert_non_null(strstr(choice->notes[0], "passed over"));
+		assert_non_null(strstr(choice->notes[0], "is ignored"));
 		netif_choice_destroy(choice);
 	}
 	netif_table_destroy(table);

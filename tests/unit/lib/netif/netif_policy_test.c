@@ -18,8 +18,8 @@ static void settings_that_make_no_sense_are_refused(void **state) {
 		{NULL, NULL, "300.1.2.3", "--peer: \"300.1.2.3\""},
 		{NULL, NULL, "", "--peer: \"\" has no host: HOST[:PORT] is needed"},
 		{NULL, NULL, "10.0.0.1 ", "--peer"},
-		{NULL, NULL, "0.0.0.0", "--peer: \"0.0.0.0\" is no node's address"},
-		{NULL, NULL, "[::]:80", "--peer: \"[::]:80\" is no node's address"},
+		{NULL, NULL, "0.0.0.0", "--peer: \"0.0.0.0\" is the unspecified address"},
+		{NULL, NULL, "[::]:80", "--peer: \"[::]:80\" is the unspecified address"},
 		{NULL, NULL, "224.0.0.1", "\"224.0.0.1\" is a multicast address"},
 		{NULL, NULL, "239.255.255.255", "is a multicast address"},
 		{NULL, NULL, "ff02::1", "\"ff02::1\" is a multicast address"},
@@ -138,7 +138,9 @@ static void an_item_that_names_nothing_is_an_error_listing_what_exists(void **st
 		assert_int_equal(netif_choose(table, &policy, &choice, &error), -ENOENT);
 		assert_null(choice);
 		assert_non_null(strstr(
-			error.text, "\nThere are:\n  lo 127.0.0.1/8\n  eth0 10.0.0.1/24\n  eth1"
+			error.text,
+			"\nInterfaces of this machine:\n  lo 127.0.0.1/8\n  eth0 10.0.0.1/24\n  "
+			"eth1"
 		));
 		assert_non_null(
 			strstr(error.text, policy.selector.items[policy.selector.count - 1].text)

@@ -328,7 +328,7 @@ static void a_way_that_comes_later_in_the_list_is_noted(void **state) {
 	choice = choose(table, "eth0,eth1", NULL, "10.1.0.9");
 	assert_string_equal(table->links[choice->judgements[choice->chosen[0]].link].name, "eth0");
 	assert_int_equal(choice->note_count, 1);
-	assert_non_null(strstr(choice->notes[0], "not taken: it comes later in the list"));
+	assert_non_null(strstr(choice->notes[0], "not chosen: it comes later in the list"));
 	netif_choice_destroy(choice);
 	netif_table_destroy(table);
 }
@@ -351,7 +351,7 @@ static void a_way_that_does_not_qualify_is_noted(void **state) {
 	assert_int_equal(choice->note_count, 1);
 	assert_non_null(
 		strstr(choice->notes[0],
-		       "is reached by docker0, which was not taken: bridge without hardware")
+		       "is reached through docker0, which was not chosen: bridge without hardware")
 	);
 	netif_choice_destroy(choice);
 	netif_table_destroy(table);

@@ -96,8 +96,8 @@ static const char soft_roce_listed[] =
 	"  soft0  RoCE          1 active        100000  4096    - -            in-process\n"
 	"    GID 3, RoCE v2, 10.0.0.5\n"
 	"\n"
-	"For auto: rxe0, rxe1, equal in place and bandwidth, by bandwidth: 10000 Mb/s; next is rxe2, of which\n"
-	"          it is not known\n";
+	"For auto: rxe0, rxe1, equal in location and bandwidth, by bandwidth: 10000 Mb/s; next is rxe2, whose\n"
+	"          bandwidth is unknown\n";
 
 static const char no_rc_explained[] =
 	"  DEVICE KIND       PORT STATE           Mb/s   MTU NUMA PCI          RESPONDER\n"
@@ -122,7 +122,7 @@ static const char nothing[] =
 	"Agents take the software device then, and tocsin soft-run gives it to programs.\n";
 
 static const char soft_wanted[] =
-	"For soft: the software device, which agents make for themselves\n"
+	"For soft: the software device, which each agent creates for itself\n"
 	"Programs get one from tocsin soft-run.\n";
 
 static void the_table_has_every_device_its_facts_and_what_was_chosen(void **state) {
@@ -220,7 +220,7 @@ static void json_says_the_same(void **state) {
 	expect_json(
 		object, "{\"for\": \"cuda:0\", \"for_pci\": \"0000:03:00.0\", \"chosen\": [], "
 			"\"rails\": [], \"rails_waiting\": [], \"agents_take\": null, "
-			"\"why\": \"no device: of 2 none may be taken\","
+			"\"why\": \"no device: none of the 2 devices can be used\","
 			"\"steps\": {\"devices\": 2, \"eligible\": 0, \"nearest\": 0, \"best\": 0},"
 			"\"devices\": [{\"name\": \"efa_0\", \"kind\": \"vendor\", "
 			"\"transport\": \"vendor\", \"port\": 1, \"state\": \"active\", "
