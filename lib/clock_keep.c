@@ -64,6 +64,7 @@ enum clock_resync clock_resync_at(struct clock *clock, const struct clock_sample
 	off_ns = time_distance(reading_ns, sample->ns);
 	if (off_ns > kept->off_ns_max)
 		kept->off_ns_max = off_ns;
+
 	// Measure the rate over at least one second. The width of two samples then adds at most
 	// parts per million.
 	if (sample->ns - kept->rate_ns >= RATE_NS && ticks > kept->rate_ticks) {

@@ -380,6 +380,7 @@ static void load_setting(struct config_load *load, const char *setting) {
 		);
 		return;
 	}
+
 	// Reject values that a line of the file could not hold, so that a printed configuration
 	// reads back the same.
 	if (!config_load_check_text(load, value, strlen(value)))

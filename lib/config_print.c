@@ -62,6 +62,7 @@ static void print_roff(FILE *stream, const char *text) {
 
 int config_print_man(const struct config_schema *schema, FILE *stream) {
 	char allowed[ALLOWED_BYTES];
+
 	for (size_t i = 0; i < schema->key_count; i++) {
 		const struct config_key *key = &schema->keys[i];
 

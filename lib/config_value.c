@@ -234,6 +234,7 @@ describe_count(const char *what, const struct config_key *key, char *text, size_
 
 void config_key_describe(const struct config_key *key, char *text, size_t text_size) {
 	size_t used;
+
 	if (key->allowed != NULL) {
 		snprintf(text, text_size, "%s", key->allowed);
 		return;

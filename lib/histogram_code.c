@@ -44,6 +44,7 @@ void histogram_encode(const struct histogram *histogram, struct wire_writer *wri
 		wire_put_varint(writer, cell_load_relaxed(&moments->sum[half]));
 	for (int half = 0; half < 2; half++)
 		wire_put_varint(writer, cell_load_relaxed(&moments->squares[half]));
+
 	for (uint32_t n = bucket_seek(histogram, 0, false); n < histogram->bucket_count;
 	     n = bucket_seek(histogram, bucket_seek(histogram, n, true), false))
 		runs++;

@@ -239,6 +239,7 @@ static void write_line(
 	line.truncated = false;
 	if (sink.prefix == LOG_PREFIX_PRIORITY)
 		line_put(&line, priority, sizeof(priority));
+
 	// RFC 3339 with milliseconds.
 	must(gmtime_r(&seconds, &utc) != NULL);
 	size = strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &utc);

@@ -56,6 +56,7 @@ static int find_gpu(
 		return 0;
 	if (err != -ENOENT)
 		return format_lookup_error(target, err, error, strerrordesc_np(-err));
+
 	// The error names the known GPUs, which are numbered from 0.
 	while (count < GPUS_MAX && gpus->pci(gpus->ctx, count, pci) == 0)
 		count++;
@@ -211,6 +212,7 @@ int device_choice_create(
 	}
 	qsort_r(choice->judgements, choice->count, sizeof(choice->judgements[0]), compare_merit,
 		choice);
+
 	// The eligible devices come first, the best one at their head. Mark the worse ones.
 	first = choice->judgements;
 	for (uint32_t n = 0; n < choice->count; n++) {

@@ -120,6 +120,7 @@ int device_rails(
 		err = add_port_rails(calls, &rail_collection, port);
 	if (err != 0)
 		return err;
+
 	// Drop surplus rails, the waiting ones first.
 	qsort_r(rails, rail_collection.rail_count, sizeof(rails[0]), compare_rail_use,
 		(void *)facts);

@@ -16,6 +16,7 @@
 static int check_values(const struct device_endpoint *theirs, char *reason) {
 	bool has_gid = !gid_is_zero(&theirs->gid);
 	char text[GID_TEXT_MAX + 1];
+
 	if (theirs->link > DEVICE_LINK_ETHERNET)
 		return device_format_reason(reason, -EBADMSG, "unknown link type %u", theirs->link);
 	if (device_mtu_code(theirs->mtu) == 0)

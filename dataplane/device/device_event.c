@@ -45,6 +45,7 @@ int device_event(struct device *device, struct device_event *ret_event) {
 		event.kind = known[raw.event_type].kind;
 		event.name = known[raw.event_type].name;
 	}
+
 	// Read the subject before the acknowledgement, after which the queue pair may be freed.
 	switch (event.kind) {
 	case DEVICE_EVENT_PORT_ACTIVE:

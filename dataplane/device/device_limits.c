@@ -39,6 +39,7 @@ int device_limits_inspect(struct device_inspection *look) {
 	limits->reads_out_max = (uint8_t)limit_clamp(attr.max_qp_init_rd_atom, UINT8_MAX);
 	limits->reads_in_max = (uint8_t)limit_clamp(attr.max_qp_rd_atom, UINT8_MAX);
 	limits->atomics = attr.atomic_cap != IBV_ATOMIC_NONE;
+
 	limit_require(look, limits->pair_max, "max_qp");
 	limit_require(look, limits->queue_depth_max, "max_qp_wr");
 	limit_require(look, limit_clamp(attr.max_cq, UINT32_MAX), "max_cq");

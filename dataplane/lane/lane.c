@@ -191,6 +191,7 @@ int lane_create(const struct lane_config *config, struct lane **ret_lane) {
 		(void)lane_destroy(lane);
 		return err;
 	}
+
 	TAILQ_INIT(&lane->ready);
 	TAILQ_INIT(&lane->full);
 	TAILQ_INIT(&lane->draining);

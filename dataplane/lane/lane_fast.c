@@ -318,6 +318,7 @@ bool lane_run_step(void *ctx, struct idle_step_findings *found) {
 	}
 	if (__builtin_expect(lane->attention > 0, 0))
 		lane_send_events(lane);
+
 	found->begun += lane->begun;
 	found->ended += lane->finished;
 	lane->begun = lane->finished = 0;

@@ -84,6 +84,7 @@ static bool
 step_run(struct prober *prober, struct probe_run *run, struct idle_step_findings *found) {
 	struct worker_record record;
 	struct memory_view view;
+
 	if (!run->ended && !run->under_way) {
 		if (run->stopping)
 			run_set_ended(run, PROBE_COMPLETE);

@@ -169,6 +169,7 @@ probe_begin(struct watch *watch, const struct path_row *row, const struct watch_
 	watch->written = due->write;
 	watch->of_gpu = due->gpu;
 	watch->under_way = true;
+
 	// A write sends whatever the local buffer holds; its content is never used.
 	op->kind = due->write ? OP_WRITE : OP_READ;
 	if (due->write) {

@@ -237,6 +237,7 @@ int peer_table_publish(struct peer_table *table, const struct peer_view *view) {
 	if (err != 0)
 		return err;
 	table->members_changed = false;
+
 	// Copy the caller's view, but keep the numbers that are counted here.
 	next = table->next;
 	row_count = next->view.row_count;

@@ -89,6 +89,7 @@ int block_cost_measure(uint64_t *ret_block_ns) {
 			.sleep_ns = sleeps_ns[n],
 			.sleeper_cpu = (uint32_t)sched_getcpu(),
 		};
+
 		err = -pthread_create(&helper, NULL, helper_run, &measurement);
 		if (err != 0)
 			return err;

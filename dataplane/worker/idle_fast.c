@@ -215,6 +215,7 @@ next_adaptive(struct idle *idle, const struct idle_step_findings *found) {
 	idle->phase = IDLE_PHASE_POLLING;
 	if (elapsed_since(idle->start_ns, found->now_ns) < idle->budget_ns)
 		return decide_poll();
+
 	// The number and time of yields are limited, because a yield without other runnable threads
 	// costs as much as spinning.
 	if (idle->yields == 0)
@@ -258,6 +259,7 @@ static uint64_t price_ns(const struct idle *idle, uint64_t now_ns) {
 static __attribute__((noinline)) void
 note_progress(struct idle *idle, const struct idle_step_findings *found) {
 	uint64_t block_ns = idle->config.block_ns, length_ns, paid_ns;
+
 	if (found->ended > 0)
 		end_operations(idle, found);
 	for (uint32_t n = 0; n < found->begun; n++) {

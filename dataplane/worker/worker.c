@@ -213,18 +213,18 @@ static void worker_block_until(struct worker *worker, uint64_t until_ns) {
 	if (fds[0].revents != 0)
 		ended_by = WORKER_WAKES_RUNG;
 	for (uint32_t n = 0; n < worker->poll_count; n++) {
-		struct worker_poll *poll = &worker->polls[n];
+		struct worker_poll *owner = &worker->polls[n];
 
-		if (poll->woken == NULL)
+		if (owner->woken == NULL)
 			continue;
 		if (at->revents != 0) {
-			poll->woken(poll->ctx);
+			owner->woken(owner->ctx);
 			ended_by = WORKER_WAKES_POLLED;
 		}
 		// A descriptor in error stays in error (removed devices) and would end every
 		// further wait at once. So the worker stops waiting on it and uses only the timer.
 		if ((at->revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
-			poll->fd = -1; // poll() ignores negative descriptors
+			owner->fd = -1; // poll() ignores negative descriptors
 		at++;
 	}
 	TRACEPOINT(worker_wake, ended_by);

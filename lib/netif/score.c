@@ -121,6 +121,7 @@ void score_candidate(
 	score.class = netif_class_rank(link->class);
 	score.speed = clamp_to_bits(link->sysfs.speed_mbps, SPEED_BITS);
 	score.mtu = clamp_to_bits(link->mtu_bytes, MTU_BITS);
+
 	// Prefer permanent addresses of a link, and finally IPv4. The same bit means "temporary"
 	// (privacy address) for IPv6 and "secondary" for IPv4.
 	score.preference = (uint8_t

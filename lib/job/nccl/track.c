@@ -156,6 +156,7 @@ static void complete_operation(struct bridge_comm *comm, struct track_operation 
 		track->done_last = operation->number;
 		track->done_group = operation->group;
 	}
+
 	if (track->next < oldest)
 		// a forgotten operation counts as complete once a later one completes
 		track->next = oldest;
