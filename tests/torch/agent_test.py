@@ -96,7 +96,7 @@ def the_flight_recorder_of_whom_all_wait_for_is_asked_and_no_other(agent):
         with Ranks(agent, 42, TORCH_NCCL_DEBUG_INFO_PIPE_FILE=f"{place}/fr"):
             wait_named(agent, 42)
             done = dump(agent, 42, "--dry-run")
-            assert done.returncode == 0 and "would be told" in done.stdout, done
+            assert done.returncode == 0 and "would be notified" in done.stdout, done
             assert os.read(pipes[1], 9) == b""
             done = dump(agent, 42)
             assert done.returncode == 0 and "rank 1 " in done.stdout, done
@@ -118,31 +118,33 @@ def what_is_no_pipe_of_the_job_is_left_alone(agent):
 
             says("No such file")
             path.write_text("mine", encoding="ascii")
-            says("it is no pipe")
+            says("it is not a pipe")
             assert path.read_text(encoding="ascii") == "mine"
             path.unlink()
             os.mkfifo(path)
-            says("nobody reads it")
+            says("no process reads it")
             path.rename(f"{place}/real")
             path.symlink_to(f"{place}/real")
-            says("it is no pipe")
+            says("it is not a pipe")
             path.unlink()
             if os.geteuid() == 0:
                 os.mkfifo(path)
                 os.chown(path, 65534, 65534)
                 reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-                says("it is of user 65534")
+                says("it belongs to user 65534")
                 assert os.read(reader, 9) == b"" and stat.S_ISFIFO(os.fstat(reader).st_mode)
                 os.close(reader)
     with Ranks(agent, 44):
         wait_named(agent, 44)
         done = dump(agent, 44)
-        assert done.returncode == 1 and "PIPE_FILE is not set there" in done.stdout, done
+        word = "PIPE_FILE is not set in its environment"
+        assert done.returncode == 1 and word in done.stdout, done
 
 
 def who_waits_for_nobody_and_no_agent_are_told_apart(agent):
     done = dump(agent, 999)
-    assert (done.returncode, done.stdout) == (1, "no communicator of 999 waits for anybody\n"), done
+    assert (done.returncode, done.stdout) == (
+        1, "no communicator of job 999 waits for a rank\n"), done
     done = subprocess.run([sys.executable, "-m", "tocsin.dump", "1", "--socket", "/nowhere"],
                           capture_output=True, text=True, check=False, env=environment(agent))
     assert done.returncode == 3 and "/nowhere" in done.stderr, done

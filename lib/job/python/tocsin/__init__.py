@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""libtocsin for Python: a process tells the Tocsin agent of its node how far it is.
+"""libtocsin for Python: a process reports its progress to the Tocsin agent of its node.
 
     import tocsin
     job = tocsin.Job()
@@ -8,8 +8,8 @@
         ...
     job.close()
 
-Nothing needs to be built, and without the library or an agent nothing happens. libtocsin(3) has the
-rules; `tocsin.torch` watches torch.distributed.
+The module needs no build. Without an agent the calls have no effect. libtocsin(3) has the rules;
+`tocsin.torch` watches torch.distributed.
 """
 
 from tocsin import binding

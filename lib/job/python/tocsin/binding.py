@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The calls of libtocsin by ctypes.
 
-Calls that count take some nanoseconds and never wait: they are made with the interpreter's lock
-held. Those that may wait for libtocsin's own thread give it up.
+Calls that count take some nanoseconds and never wait, so they keep the interpreter's lock. Calls
+that may wait for libtocsin's own thread release the lock.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ KINDS = ("broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce", "s
 (BROADCAST, REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_REDUCE, SEND, RECEIVE, ALL_TO_ALL, GATHER,
  SCATTER, BARRIER, SCAN, ONE_SIDED, OTHER) = range(14)
 UNKNOWN_DATATYPE = 255
-NAMES = ("libtocsin.so.1", "libtocsin.so")  # of the library, where TOCSIN_LIBRARY names none
+NAMES = ("libtocsin.so.1", "libtocsin.so")  # names of the library, unless TOCSIN_LIBRARY is set
 FLAGS = {"no_started": 1, "no_completed": 2, "blocks": 4, "times": 8, "aborts": 16}
 MARKS = {"init": 0, "async_error": 1, "finalized": 2, "destroyed": 3, "aborted": 4}
 STATES = ("alone", "connected", "refused")
@@ -24,7 +24,7 @@ TEXT_BYTES = 160
 
 
 class LibraryMissing(OSError):
-    """libtocsin.so is not found, or is none."""
+    """libtocsin.so is not found, or lacks a function."""
 
 
 class _JobConfig(ctypes.Structure):
@@ -72,7 +72,7 @@ _COUNTS = {
 
 
 def load(path=None):
-    """The functions by name. Raises LibraryMissing."""
+    """Return the functions of the library by name. Raises LibraryMissing."""
     names = [path or os.environ.get("TOCSIN_LIBRARY")]
     said = ""
     for name in names if names[0] else NAMES:
@@ -95,12 +95,12 @@ def _check(answer, what):
 
 
 def _shortened(text, size):
-    """As bytes, at most `size`, and no part of a character."""
+    """Return at most `size` bytes of the text, without a part of a character at the end."""
     return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore").encode()
 
 
 class Comm:
-    """One rank of one communicator. Any thread may count; nothing may after close()."""
+    """One rank of one communicator. Any thread may count, but not after close()."""
 
     def __init__(self, job, handle, size, rank, name):
         self.job, self.size, self.rank, self.name = job, size, rank, name
@@ -110,23 +110,23 @@ class Comm:
         self._completed = self._calls["tocsin_comm_completed"]
 
     def launched(self, kind, count=0, datatype=UNKNOWN_DATATYPE, root=-1):
-        """The rank asks for an operation."""
+        """Count an operation that the rank has launched."""
         if self._handle:
             self._launched(self._handle, kind, count, datatype, root)
 
     def started(self, kind):
-        """The library, or the device, begins it."""
+        """Count an operation that the library or the device has started."""
         if self._handle:
             self._started(self._handle, kind)
 
     def completed(self, kind):
-        """It has ended."""
+        """Count an operation that has ended."""
         if self._handle:
             self._completed(self._handle, kind)
 
     @contextlib.contextmanager
     def operation(self, kind, count=0, datatype=UNKNOWN_DATATYPE, root=-1):
-        """One that ends with the block. After an exception it has ended, too, with an error."""
+        """Count an operation that ends with the block; an exception is marked as an error."""
         self.launched(kind, count, datatype, root)
         self.started(kind)
         try:
@@ -138,19 +138,19 @@ class Comm:
             self.completed(kind)
 
     def mark(self, name, value=1):
-        """init, async_error, finalized, destroyed or aborted."""
+        """Set a mark: init, async_error, finalized, destroyed or aborted."""
         if self._handle:
             _check(self._calls["tocsin_comm_mark"](self._handle, MARKS[name], value), name)
 
     def counts(self):
-        """What this process has counted in it: (launched, started, completed)."""
+        """Return the counts of this process: (launched, started, completed)."""
         counts = _Counts(ctypes.sizeof(_Counts))
         if self._handle:
             _check(self._calls["tocsin_comm_counts"](self._handle, ctypes.byref(counts)), "counts")
         return counts.launched, counts.started, counts.completed
 
     def state(self):
-        """Whether the agent knows it: alone, connected or refused, and why not."""
+        """Return alone, connected or refused, and the reason if the agent does not know it."""
         if not self._handle:
             return "alone", "closed"
         text = ctypes.create_string_buffer(TEXT_BYTES)
@@ -158,11 +158,11 @@ class Comm:
         return STATES[state], text.value.decode("utf-8", "replace")
 
     def should_abort(self):
-        """Whether a member is gone, where `aborts` was asked for."""
+        """Return whether a member is gone; needs the flag `aborts`."""
         return bool(self._handle) and self._calls["tocsin_comm_should_abort"](self._handle)
 
     def close(self):
-        """Unregisters it: the agent knows that the rank leaves on purpose."""
+        """Unregister the rank, so that the agent knows that it leaves on purpose."""
         handle, self._handle = self._handle, None
         if handle:
             self._calls["tocsin_comm_unregister"](handle)
@@ -170,7 +170,7 @@ class Comm:
 
 
 class Job:
-    """This process. Raises LibraryMissing, OSError."""
+    """The job of this process. Raises LibraryMissing, OSError."""
 
     def __init__(self, socket_path=None, job_id=None, library=None):
         self.calls = load(library)
@@ -181,14 +181,14 @@ class Job:
                "tocsin_job_open")
 
     def state(self):
-        """Whether the agent reads the counts: alone, connected or refused, and why not."""
+        """Return alone, connected or refused, and the reason if no agent reads the counts."""
         text = ctypes.create_string_buffer(TEXT_BYTES)
         state = self.calls["tocsin_job_state"](self._handle, text, TEXT_BYTES)
         return STATES[state], text.value.decode("utf-8", "replace")
 
     def register(self, comm_hash, size, rank, name=None, host_hash=0, process_hash=0,
                  cuda_device=-1, flags=()):
-        """A communicator, of which comm_hash is the same on all ranks and in no other one."""
+        """Register a communicator; only its ranks have the same comm_hash."""
         config = _CommConfig()
         self.calls["tocsin_comm_config_init"](ctypes.byref(config))
         config.comm_hash, config.host_hash = comm_hash, host_hash
@@ -204,11 +204,11 @@ class Job:
         return comm
 
     def forget(self, comm):
-        """Of Comm.close()."""
+        """Forget a communicator that was closed."""
         self._comms.discard(comm)
 
     def close(self):
-        """Unregisters what is left: the agent knows that the process leaves on purpose."""
+        """Unregister all, so that the agent knows that the process leaves on purpose."""
         handle, self._handle = self._handle, None
         if handle:
             for comm in list(self._comms):

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Has the ranks that a hang waits for write PyTorch's flight recorder.
+"""Makes the ranks that a hang waits for write PyTorch's flight recorder.
 
     python3 -m tocsin.dump JOB [--socket PATH] [--dry-run]
 
-JOB is as for `tocsin comms --job`. The agent of this node is asked whom its communicators wait for;
-each of these ranks that runs here, and whose environment names TORCH_NCCL_DEBUG_INFO_PIPE_FILE,
-gets a byte into its pipe, upon which PyTorch (2.4 and later, NCCL) writes what the rank did last.
-To be run on each node of the job, by root or the user of the job. Exit status: 0 at least one was
-told, 1 none was, 2 a mistake in the command line, 3 no agent answered.
+JOB is as for `tocsin comms --job`. The program asks the agent of this node which ranks the
+communicators of the job wait for. It writes a byte into the pipe of each of these ranks that runs
+on this node and has TORCH_NCCL_DEBUG_INFO_PIPE_FILE in its environment. PyTorch (2.4 and later,
+NCCL) then writes the last operations of the rank. Run the program on each node of the job, as root
+or as the user of the job. Exit status: 0: at least one rank was notified; 1: none; 2: a mistake in
+the command line; 3: no agent answered.
 """
 
 import argparse
@@ -22,11 +23,11 @@ PIPE = "TORCH_NCCL_DEBUG_INFO_PIPE_FILE"
 
 
 class CannotTell(Exception):
-    """Why a rank is not told."""
+    """The reason why a rank was not notified."""
 
 
 def late_ranks(tocsin, job, where):
-    """Whom the communicators of a job wait for: pid and node, each process once."""
+    """Return the late ranks of a job by node and pid, each process once."""
     done = subprocess.run([*tocsin, "comms", "--json", "--job", job, *where],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -42,7 +43,7 @@ def late_ranks(tocsin, job, where):
 
 
 def own_node(tocsin, where):
-    """What the agent that is asked calls itself."""
+    """Return the name of the node of the agent that answers."""
     done = subprocess.run([*tocsin, "version", "--json", *where], capture_output=True, text=True,
                           check=False)
     if done.returncode != 0:
@@ -51,7 +52,7 @@ def own_node(tocsin, where):
 
 
 def environment_of(pid):
-    """Of a process, and its user."""
+    """Return the environment of a process, and its user."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             rows = file.read().split(b"\0")
@@ -62,18 +63,18 @@ def environment_of(pid):
 
 
 def pipe_of(pid):
-    """Its path, and the user whose it must be. PyTorch adds the rank of the world."""
+    """Return the path of the pipe, which PyTorch ends with the rank, and its expected owner."""
     environment, user = environment_of(pid)
     stem, rank = environment.get(PIPE.encode()), environment.get(b"RANK", b"")
     if not stem:
-        raise CannotTell(f"{PIPE} is not set there")
+        raise CannotTell(f"{PIPE} is not set in its environment")
     if not rank.isdigit():
-        raise CannotTell("RANK is not set there")
+        raise CannotTell("RANK is not set in its environment")
     return stem + rank + b".pipe", user
 
 
 def tell(path, user):
-    """What the path names is the job's word: it is opened only if it is a pipe of its own user."""
+    """Write a byte. The job names the path, so open only a pipe that belongs to the job's user."""
     try:
         place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as wrong:
@@ -81,28 +82,28 @@ def tell(path, user):
     try:
         status = os.fstat(place)
         if not stat.S_ISFIFO(status.st_mode):
-            raise CannotTell("it is no pipe")
+            raise CannotTell("it is not a pipe")
         if status.st_uid != user:
-            raise CannotTell(f"it is of user {status.st_uid}, and the process of user {user}")
+            raise CannotTell(f"it belongs to user {status.st_uid}, but the process to user {user}")
         pipe = os.open(f"/proc/self/fd/{place}", os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             os.write(pipe, b"1")
         finally:
             os.close(pipe)
     except OSError as wrong:
-        raise CannotTell("nobody reads it" if wrong.errno in (errno.ENXIO, errno.EAGAIN) else
+        raise CannotTell("no process reads it" if wrong.errno in (errno.ENXIO, errno.EAGAIN) else
                          wrong.strerror) from wrong
     finally:
         os.close(place)
 
 
 def tell_all(late, node, dry_run):
-    """How many were told; a line for each."""
+    """Notify each rank and print a line for it. Return the number of notified ranks."""
     told = 0
     for (where, pid), rank in sorted(late.items()):
         who = f"rank {rank} (pid {pid} on {where})"
         if where != node:
-            print(f"{who}: on another node, where this is to be run as well")
+            print(f"{who}: on another node: run this program there as well")
             continue
         path = b""
         try:
@@ -112,13 +113,13 @@ def tell_all(late, node, dry_run):
         except CannotTell as why:
             print(f"{who}: {os.fsdecode(path)}{': ' if path else ''}{why}")
             continue
-        print(f"{who}: {'would be told' if dry_run else 'is told'} by {os.fsdecode(path)}")
+        print(f"{who}: {'would be notified' if dry_run else 'notified'} by {os.fsdecode(path)}")
         told += 1
     return told
 
 
 def main(words):
-    """The program."""
+    """Run the program. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python3 -m tocsin.dump", usage=__doc__.split("\n\n")[1])
     parser.add_argument("job")
     parser.add_argument("--socket")
@@ -133,7 +134,7 @@ def main(words):
         print(f"tocsin.dump: {wrong}", file=sys.stderr)
         return 3
     if not late:
-        print(f"no communicator of {given.job} waits for anybody")
+        print(f"no communicator of job {given.job} waits for a rank")
     return 0 if tell_all(late, node, given.dry_run) else 1
 
 

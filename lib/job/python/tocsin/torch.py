@@ -4,14 +4,14 @@
     import tocsin.torch
     tocsin.torch.watch()          # before the program calls torch.distributed
 
-or, for a program that is not to be changed:
+or, without a change of the program:
 
     python3 -m tocsin.torch PROGRAM [ARGUMENT]...
 
-Functions of torch.distributed are replaced by ones that count and call them: same arguments,
-results and exceptions. What C++ calls by itself is not seen: DistributedDataParallel's reducer,
-unless a communication hook in Python does its work. Groups of NCCL are left to its profiler plugin,
-which sees what the GPU does. docs/jobs-torch.md has the rest.
+The module replaces functions of torch.distributed by functions that count and call the originals,
+with the same arguments, results and exceptions. Calls from C++ are not counted, such as those of
+DistributedDataParallel's reducer without a communication hook in Python. Groups of NCCL are left to
+the profiler plugin, which sees the work of the GPU. docs/jobs-torch.md has the details.
 """
 
 import datetime
@@ -27,16 +27,16 @@ import types
 import tocsin
 
 LOG = logging.getLogger("tocsin")
-POLL_S = 0.1       # between two looks at operations that nobody waits for
-LOOKED_AT = 8      # of these in each call
+POLL_S = 0.1       # interval of checks of operations that no caller waits for
+LOOKED_AT = 8      # operations checked in each call
 SEED_KEY = "tocsin/seed"
-SEED_WAIT_S = 10   # for rank 0, when the processes of a job have just met
+SEED_WAIT_S = 10   # longest wait for rank 0 at the start of a job
 PLUGIN_BACKENDS = ("nccl",)
-# As NCCL numbers them.
+# NCCL's numbers.
 DATATYPES = {"int8": 0, "uint8": 1, "int32": 2, "int64": 4, "float16": 6, "float32": 7,
              "float64": 8, "bfloat16": 9}
-# Name: kind, which argument says how much, which who is the root or the peer. A count that may
-# differ between ranks is not told.
+# Name: kind, the argument with the data, the argument with the root or the peer. A count that may
+# differ between ranks is not reported.
 CALLS = {
     "all_reduce": (tocsin.ALL_REDUCE, "tensor", None),
     "all_reduce_coalesced": (tocsin.ALL_REDUCE, "tensors", None),
@@ -63,17 +63,17 @@ CALLS = {
 
 
 class _Group:
-    """A process group of torch, and the communicator that stands for it."""
+    """A process group of torch, and its communicator."""
 
     def __init__(self, comm, ranks, tells_end):
         self.comm = comm
-        self.ranks = ranks  # of the world, by their place in the group
+        self.ranks = ranks  # ranks in the world, by their rank in the group
         self.tells_end = tells_end
 
 
 class _Pending:
-    """Operations that return before they have ended, until somebody sees that they have. torch's
-    own handle goes to the caller; a thread looks at it, and ends when there is none left."""
+    """Operations that returned before they ended. The caller has torch's handle; a thread checks
+    the handles, and ends when none is left."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -82,7 +82,7 @@ class _Pending:
         self.more = threading.Event()
 
     def add(self, work, comm, kind):
-        """From here on it is looked at."""
+        """Add an operation to be checked."""
         with self.lock:
             self.works.append((work, comm, kind))
             start, self.running = not self.running, True
@@ -90,7 +90,7 @@ class _Pending:
             threading.Thread(target=self._run, name="tocsin-torch", daemon=True).start()
 
     def look(self, most=None):
-        """Counts what has ended, of the oldest `most` or of all. Whether something is left."""
+        """Count the ended ones of the oldest `most`, or of all. Return whether any is left."""
         with self.lock:
             left = []
             for work, comm, kind in self.works[:most]:
@@ -111,48 +111,48 @@ def _has_ended(work):
     try:
         return work.is_completed()
     except Exception:  # pylint: disable=broad-except
-        return True  # whatever it is, it does not run any more
+        return True  # an operation that cannot be asked no longer runs
 
 
 class _Watch:
-    """What is watched in this process."""
+    """The watch of torch.distributed in this process."""
 
     def __init__(self, dist):
         self.dist = dist
-        self.replaced = []  # module, name, what was there
+        self.replaced = []  # module, name, the replaced function
         self.said = set()
         self.clear()
 
     def clear(self):
-        """As in a process that has not met the others."""
+        """Reset to the state before the first process group."""
         self.job = None
-        self.inside = threading.local()  # a call that another one makes is part of that
+        self.inside = threading.local()  # a call within another call is part of the outer one
         self.pending = _Pending()
         self.groups = {}
         self.seed, self.inits = None, 0
 
     def say(self, what, *words):
-        """Once each."""
+        """Log each text once."""
         if what not in self.said:
             self.said.add(what)
             LOG.warning(what, *words)
 
     def safely(self, function, *arguments):
-        """What goes wrong here is no matter of the program."""
+        """Call the function; an exception must not reach the program."""
         try:
             function(*arguments)
         except Exception as wrong:  # pylint: disable=broad-except
-            self.say("what torch.distributed does is not told any more: %r", wrong)
+            self.say("counting of torch.distributed failed, counts may be incomplete: %r", wrong)
 
     # ------------------------------------------------------------------------------- groups
 
     def world(self):
-        """torch's default group, or None."""
+        """Return torch's default group, or None."""
         return self.dist.distributed_c10d._get_default_group() \
             if self.dist.is_initialized() else None
 
     def begin(self):
-        """The default group is there."""
+        """Begin once the default group exists."""
         world = self.world()
         if world is None or world in self.groups:
             return
@@ -162,7 +162,7 @@ class _Watch:
         self.follow(world)
 
     def follow(self, group):
-        """Registers a group; None in self.groups: it is not followed."""
+        """Register a group. None in self.groups: the group is not followed."""
         if self.job is None or group is None or group in self.groups:
             return
         self.groups[group] = None
@@ -181,7 +181,7 @@ class _Watch:
         self.groups[group] = _Group(comm, ranks, tells_end)
 
     def forget(self, group):
-        """A group, or all with the default one."""
+        """Forget a group; with the default group, all groups."""
         for each in list(self.groups) if group in (None, self.world()) else [group]:
             known = self.groups.pop(each, None)
             if known is not None:
@@ -193,7 +193,7 @@ class _Watch:
     # ------------------------------------------------------------------------------ counting
 
     def group_of(self, given):
-        """The group of a call, if it is followed."""
+        """Return the group of a call, or None if it is not followed."""
         group = given.get("group")
         if group is None:
             group = self.world()
@@ -202,7 +202,7 @@ class _Watch:
         return self.groups.get(group)
 
     def call(self, function, row, parameters, arguments, words):
-        """One operation."""
+        """Count one operation and call the function of torch."""
         kind, what, who = row
         known = None
         if self.job is not None and not getattr(self.inside, "is_inside", False):
@@ -228,17 +228,17 @@ class _Watch:
                 self.end(work, comm, kind)
 
     def end(self, work, comm, kind):
-        """Of a call that returned: the operation has ended, or there is a handle for it."""
+        """Count the end of an operation, or keep its handle, after the call returned."""
         if hasattr(work, "is_completed"):
             self.pending.add(work, comm, kind)
         else:
             comm.completed(kind)
         if self.pending.works:
-            self.pending.look(LOOKED_AT)  # those behind them wait for the thread
+            self.pending.look(LOOKED_AT)  # the thread checks the rest
 
 
 class _Parameters:
-    """What a function takes. As inspect.Signature.bind(), in a tenth of its time."""
+    """Parameters of a function. Ten times faster than inspect.Signature.bind()."""
 
     def __init__(self, function):
         each = inspect.signature(function).parameters.values()
@@ -248,7 +248,7 @@ class _Parameters:
                        if one.kind is one.POSITIONAL_OR_KEYWORD and one.default is one.empty]
 
     def given(self, arguments, words):
-        """By name, or None: then the function itself complains, and nothing is launched."""
+        """Return the arguments by name, or None if the function will reject them."""
         if len(arguments) > len(self.names):
             return None
         given = dict(zip(self.names, arguments))
@@ -280,7 +280,7 @@ def _root_of(known, given, who):
 
 
 def _name_of(dist, group):
-    """torch's own: one for each group, and the same on all ranks."""
+    """Return torch's name of the group, which is the same on all ranks."""
     module = dist.distributed_c10d
     names = getattr(getattr(module, "_world", None), "pg_names", None) or \
         getattr(module, "_pg_names", {})
@@ -300,8 +300,8 @@ def _is_left_to_plugin(dist, group):
 
 
 def _seed_of(watch):
-    """A number that all ranks of this job have, and no other job: rank 0 draws it, and the store
-    in which they have just met hands it on. Where it does not come, their address must do."""
+    """Return a random number that only the ranks of this job have. Rank 0 draws it, and the store
+    of torch distributes it. If it does not arrive, use the address of the job instead."""
     try:
         store = watch.dist.distributed_c10d._get_default_store()
         key = f"{SEED_KEY}/{watch.inits}"
@@ -310,13 +310,13 @@ def _seed_of(watch):
         store.wait([key], datetime.timedelta(seconds=SEED_WAIT_S))
         return store.get(key).decode()
     except Exception as wrong:  # pylint: disable=broad-except
-        watch.say("rank 0 has drawn no number for the job (%s): its address is taken", wrong)
+        watch.say("rank 0 has drawn no number for the job (%s): its address is used instead", wrong)
         return " ".join(os.environ.get(name, "") for name in
                         ("MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"))
 
 
 def _replace(watch, name, make):
-    """In each module where torch.distributed shows a function by this name."""
+    """Replace a function in each module of torch.distributed that has it by this name."""
     modules = [watch.dist, watch.dist.distributed_c10d]
     first = getattr(modules[1], name, None) or getattr(modules[0], name, None)
     if first is None:
@@ -329,7 +329,7 @@ def _replace(watch, name, make):
 
 
 class _Call:
-    """Stands for a function of torch, and is equal to it: torch compares some by name."""
+    """A replaced function of torch. Equal to the original, because torch compares some."""
 
     def __init__(self, function, row):
         self.function, self.row = function, row
@@ -353,7 +353,7 @@ def _counted(row):
 
 
 def _with_groups(watch):
-    """Wrappers of the functions by which groups come and go."""
+    """Wrap the functions that create and destroy groups."""
     def init_process_group(function):
         @functools.wraps(function)
         def call(*arguments, **words):
@@ -388,8 +388,8 @@ _watch = None
 
 
 def watch(dist=None):
-    """Begins; the second time nothing happens. False: there is no torch.distributed, or no
-    libtocsin, which is said once, and the program runs as without."""
+    """Begin; a second call has no effect. Return False, and log the reason once, if
+    torch.distributed or libtocsin is missing. The program then runs unchanged."""
     global _watch
     if _watch is not None:
         return True
@@ -416,8 +416,8 @@ def watch(dist=None):
 
 
 def unwatch():
-    """Ends: what was replaced is there again, and the agent knows that the process is no part of
-    the job any more."""
+    """End: restore the replaced functions, and notify the agent that this process leaves the
+    job on purpose."""
     global _watch
     ended, _watch = _watch, None
     if ended is None:
@@ -429,8 +429,8 @@ def unwatch():
 
 
 def _forget_in_child():
-    """A child of fork(), such as a worker of a DataLoader, is no part of the job; one that meets
-    others by itself begins anew."""
+    """Reset in a child of fork(), such as a worker of a DataLoader: it is not part of the job. A
+    child that creates a process group of its own begins anew."""
     if _watch is not None:
         _watch.clear()
 
@@ -439,7 +439,7 @@ os.register_at_fork(after_in_child=_forget_in_child)
 
 
 def _run(words):
-    """As `python3 PROGRAM ARGUMENT...`, with everything watched."""
+    """Run `python3 PROGRAM ARGUMENT...` with torch.distributed watched."""
     if not words or words[0] in ("-h", "--help"):
         print(__doc__.strip() if words else "usage: python3 -m tocsin.torch PROGRAM [ARGUMENT]...",
               file=sys.stdout if words else sys.stderr)
@@ -456,7 +456,7 @@ def _run(words):
     main.__dict__.update(__file__=words[0], __builtins__=__builtins__, __cached__=None)
     sys.argv[:] = words
     sys.path[0] = os.path.dirname(os.path.abspath(words[0]))
-    sys.modules["__main__"] = main  # what processes that it starts take it for
+    sys.modules["__main__"] = main  # child processes import it by this name
     exec(code, main.__dict__)  # pylint: disable=exec-used
     return 0
 
