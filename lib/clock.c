@@ -166,7 +166,7 @@ void clock_init_resynced_from_facts(struct clock *clock, const struct clock_tsc_
 	const char *objection = clock_tsc_objection(facts);
 
 	if (objection == NULL && facts->kernel_current[0] == '\0')
-		objection = "the kernel does not say which clock source it uses";
+		objection = "the clock source of the kernel is unknown";
 	else if (objection == NULL && strcmp(facts->kernel_current, CLOCK_TICKS_KERNEL_NAME) != 0)
 		objection = "the TSC is not the kernel's clock source";
 	if (objection != NULL)

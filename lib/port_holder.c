@@ -159,7 +159,7 @@ void port_holder_format(
 	const struct port_holder *holder, char text[static PORT_HOLDER_TEXT_BYTES]
 ) {
 	static const char *const words[] = {
-		[PORT_HOLDER_NONE] = "nobody",
+		[PORT_HOLDER_NONE] = "no process: the port is free now",
 		[PORT_HOLDER_NOT_VISIBLE] = "a process of another user",
 		[PORT_HOLDER_KERNEL] = "the kernel or a process of another container",
 	};

@@ -61,7 +61,7 @@ static int find_gpu(
 	while (count < GPUS_MAX && gpus->pci(gpus->ctx, count, pci) == 0)
 		count++;
 	if (count == 0)
-		return format_target_error(target, err, error, "names no GPU: CUDA sees none");
+		return format_target_error(target, err, error, "names no GPU: CUDA finds no GPU");
 	if (count == 1)
 		return format_target_error(target, err, error, "names no GPU; known is cuda:0");
 	snprintf(known, sizeof(known), "names no GPU; known are: cuda:0 to cuda:%u", count - 1);
@@ -100,7 +100,7 @@ static int find_name(
 	}
 	if (count == 0)
 		return format_target_error(
-			target, -ENOENT, error, "names no device: there is none"
+			target, -ENOENT, error, "names no device: this machine has no RDMA device"
 		);
 	snprintf(known, sizeof(known), "names no device; %s", suggestion_text(&suggestion));
 	return format_target_error(target, -ENOENT, error, known);

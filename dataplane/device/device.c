@@ -238,8 +238,8 @@ int device_guid(const struct verbs_calls *calls, const char *name, uint64_t *ret
 static struct ibv_device *
 device_find_in(struct ibv_device **devices, uint32_t count, const char *name, char *reason) {
 	int length = snprintf(
-		reason, DEVICE_REASON_MAX + 1, "no device '%.*s'; there %s", DEVICE_NAME_MAX, name,
-		count == 0 ? "is none" : "are"
+		reason, DEVICE_REASON_MAX + 1, "no device '%.*s'; this machine has%s",
+		DEVICE_NAME_MAX, name, count == 0 ? " no RDMA device" : ""
 	);
 
 	for (uint32_t i = 0; i < count; i++) {

@@ -61,10 +61,10 @@ int cores_choose(
 
 const char *cores_why(const struct cores_constraints *places, uint32_t cpu) {
 	if (cpu_set_has(&places->isolated, cpu))
-		return places->spins ? "isolated, since it spins"
-				     : "isolated, for want of others that are allowed";
+		return places->spins ? "isolated, because the worker spins"
+				     : "isolated, because no other processor is allowed";
 	if (cpu == 0)
-		return "processor 0, for want of others that are allowed and not isolated";
+		return "processor 0, because no other processor is allowed and not isolated";
 	return cpu_set_has(&places->near, cpu) ? "near the device, not isolated" : "not isolated";
 }
 

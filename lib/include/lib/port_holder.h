@@ -28,6 +28,6 @@ void port_holder_find(
 );
 
 // Format a holder: "tocsind, process 4711", "a process of another user", "the kernel or a process
-// of another container", "nobody".
+// of another container", "no process: the port is free now".
 #define PORT_HOLDER_TEXT_BYTES 64
 void port_holder_format(const struct port_holder *holder, char text[static PORT_HOLDER_TEXT_BYTES]);

@@ -138,9 +138,9 @@ static void unknown_name_comes_with_the_nearest_one_or_all(void **state) {
 
 static void line_that_is_no_line_is_named(void **state) {
 	static const struct error_case cases[] = {
-		{"name = x\n", "t.conf:1: a key before the first [section]\n"},
+		{"name = x\n", "t.conf:1: the key is before the first [section]\n"},
 		{"[node]\nname\n", "t.conf:2: [node] name has no value, write name = VALUE\n"},
-		{"[node]\n= x\n", "t.conf:2: a value without a key\n"},
+		{"[node]\n= x\n", "t.conf:2: the value has no key\n"},
 		{"[node\nname = skipped\n", "t.conf:1: the section header has no closing ]\n"},
 		{"[node] x\nname = skipped\n",
 		 "t.conf:1: only a comment may follow a section header\n"},

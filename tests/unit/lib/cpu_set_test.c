@@ -166,8 +166,8 @@ static void parse_allowed_lists_what_is_not_and_what_is_allowed(void **state) {
 	assert_int_equal(cpu_set_parse_allowed(TEXT("1-4,8,9"), &allowed, &error, &set), -ERANGE);
 	assert_string_equal(
 		error.text,
-		"\"1-4,8,9\" has CPUs that this process may not use, 3-4,9: the allowed "
-		"ones are 0-2,8"
+		"\"1-4,8,9\" has CPUs that this process may not use: 3-4,9; allowed are "
+		"0-2,8"
 	);
 	assert_int_equal(cpu_set_parse_allowed(TEXT("x"), &allowed, &error, &set), -EINVAL);
 	assert_int_equal(cpu_set_next(&set, 0), 7);

@@ -82,7 +82,7 @@ static void holder_is_told_in_words(void **state) {
 		struct port_holder holder;
 		const char *words;
 	} cases[] = {
-		{{PORT_HOLDER_NONE, 0, ""}, "nobody"},
+		{{PORT_HOLDER_NONE, 0, ""}, "no process: the port is free now"},
 		{{PORT_HOLDER_PROCESS, 4711, "tocsind"}, "tocsind, process 4711"},
 		{{PORT_HOLDER_NOT_VISIBLE, 0, ""}, "a process of another user"},
 		{{PORT_HOLDER_KERNEL, 0, ""}, "the kernel or a process of another container"},

@@ -160,7 +160,7 @@ static void parse_error_names_the_part_that_is_wrong(void **state) {
 		{"[::1]x", "\"[::1]x\" has something other than :PORT after the ]"},
 		{"[::1", "\"[::1\" has no closing ]"},
 		{"[fe80::1%nope]:1",
-		 "\"[fe80::1%nope]:1\" names an interface after the % that does not exist here"},
+		 "\"[fe80::1%nope]:1\" names an interface after the % that does not exist on this machine"},
 		{"[::1%lo]:1",
 		 "\"[::1%lo]:1\" has a % scope, which only a link-local address can have"},
 		{"300.1.2.3:1",

@@ -36,17 +36,17 @@ static void workers_take_near_cores_first_and_core_0_last_and_leave_isolated_one
 		{"0-7", "4-7", "", false, 1, "3", "not isolated"},
 		{"0-7", "1-7", "", false, 1, "0", "processor 0"},
 		{"0-7", "1-7", "", false, 2, "0,7", "processor 0"},
-		{"2-3", "2-3", "", false, 1, "3", "isolated, for want"},
+		{"2-3", "2-3", "", false, 1, "3", "isolated, because no other"},
 		{"0-3", "6-7", "", false, 1, "3", "not isolated"},
 		{"0,5", "0", "", false, 1, "5", "not isolated"},
-		{"0,5", "0", "", false, 2, "0,5", "isolated, for want"},
+		{"0,5", "0", "", false, 2, "0,5", "isolated, because no other"},
 		// Isolated processors are meant for workers that spin.
-		{"0-7", "2-3", "", true, 1, "3", "isolated, since it spins"},
-		{"0-7", "2-3", "", true, 2, "2-3", "isolated, since it spins"},
-		{"0-7", "2-3", "", true, 3, "2-3,7", "isolated, since it spins"},
-		{"0,4095", "4095", "", true, 1, "4095", "isolated, since it spins"},
+		{"0-7", "2-3", "", true, 1, "3", "isolated, because the worker spins"},
+		{"0-7", "2-3", "", true, 2, "2-3", "isolated, because the worker spins"},
+		{"0-7", "2-3", "", true, 3, "2-3,7", "isolated, because the worker spins"},
+		{"0,4095", "4095", "", true, 1, "4095", "isolated, because the worker spins"},
 		{"0-7", "", "", true, 1, "7", "not isolated"},
-		{"0-3", "0", "", true, 1, "0", "isolated, since it spins"},
+		{"0-3", "0", "", true, 1, "0", "isolated, because the worker spins"},
 		// Two sockets; the device is at the first.
 		{"0-7", "", "0-3", false, 1, "3", "near the device"},
 		{"0-7", "", "0-3", false, 3, "1-3", "near the device"},
@@ -55,8 +55,8 @@ static void workers_take_near_cores_first_and_core_0_last_and_leave_isolated_one
 		{"0-7", "2,6", "0-3", false, 1, "3", "near the device"},
 		// Distant ones come before isolated ones.
 		{"0-7", "1-3", "0-3", false, 1, "7", "not isolated"},
-		{"0-7", "2,6", "0-3", true, 1, "2", "isolated, since it spins"},
-		{"0-7", "6", "0-3", true, 1, "6", "isolated, since it spins"},
+		{"0-7", "2,6", "0-3", true, 1, "2", "isolated, because the worker spins"},
+		{"0-7", "6", "0-3", true, 1, "6", "isolated, because the worker spins"},
 		{"4-7", "", "0-3", false, 1, "7", "not isolated"}, // no near processor is allowed
 		{"0,4-7", "", "0-3", false, 1, "7", "not isolated"},
 	};
