@@ -46,19 +46,6 @@ static bool is_pci_address(const char *text) {
 	return true;
 }
 
-// Return whether the kernel implements the device in software. Such a device has no parent device,
-// so it has no link `device`. Older kernels give it the parent device of its network interface.
-// Soft-RoCE is then recognized by its file `parent`.
-static bool device_is_software(const char *path) {
-	char file[DEVICE_PATH_MAX + 16];
-
-	snprintf(file, sizeof(file), "%s/device", path);
-	if (path[0] == '\0' || access(file, F_OK) != 0)
-		return true;
-	snprintf(file, sizeof(file), "%s/parent", path);
-	return access(file, F_OK) == 0;
-}
-
 void device_sysfs_inspect(struct device_inspection *look) {
 	struct device_facts *facts = look->facts;
 	char link[DEVICE_PATH_MAX + 16], path[PATH_MAX], file[PATH_MAX + 16], line[32];
@@ -71,12 +58,16 @@ void device_sysfs_inspect(struct device_inspection *look) {
 		facts->responder = DEVICE_RESPONDER_IN_PROCESS;
 		return;
 	}
-	if (device_is_software(facts->path)) {
+	// A device that the kernel implements in software has no parent device, so it has no link
+	// `device`. Older kernels give it the parent device of its network interface. Soft-RoCE is
+	// then recognized by its file `parent`.
+	snprintf(link, sizeof(link), "%s/device", facts->path);
+	snprintf(file, sizeof(file), "%s/parent", facts->path);
+	if (facts->path[0] == '\0' || access(link, F_OK) != 0 || access(file, F_OK) == 0) {
 		facts->responder = DEVICE_RESPONDER_KERNEL;
 		return;
 	}
 	facts->responder = DEVICE_RESPONDER_HARDWARE;
-	snprintf(link, sizeof(link), "%s/device", facts->path);
 	if (realpath(link, path) == NULL)
 		return;
 
