@@ -129,7 +129,7 @@ int hostlist_expand(
 	size_t item_length, name_length;
 	struct hostlist_item item;
 	struct hostlist *list;
-	struct demand demand;
+	struct demand demand = {0};
 	uint32_t *slot;
 	char *name;
 	int err;
