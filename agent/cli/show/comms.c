@@ -43,34 +43,29 @@ void show_comms(struct page *page, const json_t *answer) {
 
 // Answer of WHY.
 
-static void print_ranks(struct page *page, const json_t *comm) {
-	const json_t *ranks = json_object_get(comm, "ranks");
+static void print_comm_story(struct page *page, const json_t *comm) {
+	const json_t *finding = json_object_get(comm, "finding"),
+		     *ranks = json_object_get(comm, "ranks");
+	const char *job = fact_word(comm, "job"), *cause = fact_word(finding, "cause");
+	bool caused = cause[0] != '\0' && strcmp(cause, "none") != 0;
 	uint64_t count = fact_number(comm, "ranks_count");
 	size_t shown = json_array_size(ranks);
+	char hash[SHOW_BYTES];
 
+	show_communicator_hash(comm, hash);
+	page_print(
+		page, "\nCommunicator %s%s%s, %" PRIu64 " of %" PRIu64 " ranks: %s%s%s%s\n", hash,
+		job[0] != '\0' ? " of job " : "", job, count, fact_number(comm, "size"),
+		fact_name(finding, "state"), caused ? " (" : "", caused ? cause : "",
+		caused ? ")" : ""
+	);
+	page_wrap(page, 2, 4, fact_word(finding, "sentence"));
 	page_print(page, "\n");
 	page_table(page, &rank_record, ranks, NULL);
 	if (shown < count)
 		page_print(
 			page, "and %" PRIu64 " ranks that are as far or further\n", count - shown
 		);
-}
-
-static void say_comm_story(struct page *page, const json_t *comm) {
-	const json_t *finding = json_object_get(comm, "finding");
-	const char *job = fact_word(comm, "job"), *cause = fact_word(finding, "cause");
-	bool caused = cause[0] != '\0' && strcmp(cause, "none") != 0;
-	char hash[SHOW_BYTES];
-
-	show_communicator_hash(comm, hash);
-	page_print(
-		page, "\nCommunicator %s%s%s, %" PRIu64 " of %" PRIu64 " ranks: %s%s%s%s\n", hash,
-		job[0] != '\0' ? " of job " : "", job, fact_number(comm, "ranks_count"),
-		fact_number(comm, "size"), fact_name(finding, "state"), caused ? " (" : "",
-		caused ? cause : "", caused ? ")" : ""
-	);
-	page_wrap(page, 2, 4, fact_word(finding, "sentence"));
-	print_ranks(page, comm);
 }
 
 // Print communicators with their ranks. A communicator of a job is left out if its finding names no
@@ -94,7 +89,7 @@ void show_why_comms(struct page *page, const json_t *answer) {
 		    fact_word(comm, "job")[0] != '\0')
 			continue;
 		told++;
-		say_comm_story(page, comm);
+		print_comm_story(page, comm);
 	}
 	if (told == 0)
 		page_print(page, "\nNone of them waits.\n");

@@ -36,12 +36,6 @@ event_cell(const json_t *event, const char *key, size_t columns, char out[static
 	}
 }
 
-static const char *event_line_name(const json_t *event) {
-	const char *name = json_string_value(json_object_get(event, "event"));
-
-	return name != NULL ? name : "";
-}
-
 int64_t event_line_sequence(const json_t *event) {
 	return json_integer_value(json_object_get(event, "sequence"));
 }
@@ -88,27 +82,13 @@ void event_line_format(const json_t *event, bool whole, char line[static EVENT_L
 	(void)event_row(event, whole, SIZE_MAX, line);
 }
 
-// Return the bytes of the next line: up to a blank, or one long word.
-static size_t line_length(const char *words, size_t columns) {
-	size_t last = 0, at = 0, count = 0;
-
-	for (; words[at] != '\0'; at++) {
-		if (words[at] == ' ')
-			last = at;
-		count += ((unsigned char)words[at] & 0xc0) != 0x80;
-		if (count > columns && last > 0)
-			return last;
-	}
-	return at;
-}
-
 static void print_words(const char *text, size_t columns, FILE *stream) {
 	char clean[EVENT_LINE_BYTES];
 	const char *words = clean;
 
 	paint_escape(text, WORDS_COLUMNS, clean, sizeof(clean));
 	while (*words != '\0') {
-		size_t length = line_length(words, columns);
+		size_t length = paint_line_bytes(words, columns);
 
 		fprintf(stream, "%*s%.*s\n", WORDS_INDENT, "", (int)length, words);
 		words += length;
@@ -132,8 +112,10 @@ void event_line_print(const json_t *event, bool whole, bool colour, FILE *stream
 
 bool event_line_matters(const json_t *event) {
 	static const char *const daily[] = {"CLOCK_", "LINK_", "DIVERGED"};
-	const char *name = event_line_name(event);
+	const char *name = json_string_value(json_object_get(event, "event"));
 
+	if (name == NULL)
+		return true;
 	for (size_t n = 0; n < sizeof(daily) / sizeof(daily[0]); n++) {
 		if (strncmp(name, daily[n], strlen(daily[n])) == 0)
 			return strcmp(name, "LINK_STUCK") == 0;

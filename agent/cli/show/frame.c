@@ -52,52 +52,41 @@ static enum paint paint_of_mark(char mark) {
 	}
 }
 
-// Print each word in the colour of its first character, a mark.
-static void print_marked(const char *text, bool colour, FILE *stream) {
-	while (*text != '\0') {
-		size_t blanks = strspn(text, " ");
-		size_t size = strcspn(text + blanks, " ");
-		enum paint paint = paint_of_mark(text[blanks]);
-
-		if (size == 0)
-			break;
-		fprintf(stream, "%*s%s%.*s%s", (int)blanks, "", paint_begin(paint, colour),
-			(int)size, text + blanks, paint_end(paint, colour));
-		text += blanks + size;
-	}
-}
-
-// Print the text in runs of equal marks.
-static void print_marks(const char *text, bool colour, FILE *stream) {
-	while (*text != '\0') {
-		const char mark[] = {*text, '\0'};
-		size_t size = strspn(text, mark);
-		enum paint paint = paint_of_mark(*text);
-
-		fprintf(stream, "%s%.*s%s", paint_begin(paint, colour), (int)size, text,
-			paint_end(paint, colour));
-		text += size;
-	}
-}
-
 static void print_line(const struct frame_line *line, bool colour, FILE *stream) {
-	enum paint whole = line->kind == FRAME_TITLE ? PAINT_TITLE : PAINT_FAINT;
+	enum paint paint = line->kind == FRAME_TITLE ? PAINT_TITLE : PAINT_FAINT;
+	const char *text = line->text;
 
 	switch (line->kind) {
 	case FRAME_TEXT:
-		paint_print_words(line->text, colour, stream);
+		paint_print_words(text, colour, stream);
 		break;
 	case FRAME_MARKED:
-		print_marked(line->text, colour, stream);
+		while (text[strspn(text, " ")] != '\0') {
+			size_t blanks = strspn(text, " ");
+			size_t size = strcspn(text + blanks, " ");
+
+			paint = paint_of_mark(text[blanks]);
+			fprintf(stream, "%*s%s%.*s%s", (int)blanks, "", paint_begin(paint, colour),
+				(int)size, text + blanks, paint_end(paint, colour));
+			text += blanks + size;
+		}
 		break;
-	case FRAME_MARKS:
-		print_marks(line->text, colour, stream);
+	case FRAME_MARKS: // in runs of equal marks
+		while (*text != '\0') {
+			const char mark[] = {*text, '\0'};
+			size_t size = strspn(text, mark);
+
+			paint = paint_of_mark(*text);
+			fprintf(stream, "%s%.*s%s", paint_begin(paint, colour), (int)size, text,
+				paint_end(paint, colour));
+			text += size;
+		}
 		break;
 	case FRAME_TITLE:
 	case FRAME_HEAD:
-		fputs(paint_begin(whole, colour), stream);
-		fputs(line->text, stream);
-		fputs(paint_end(whole, colour), stream);
+		fputs(paint_begin(paint, colour), stream);
+		fputs(text, stream);
+		fputs(paint_end(paint, colour), stream);
 		break;
 	}
 }

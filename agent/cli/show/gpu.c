@@ -34,20 +34,8 @@ void gpu_time_words(const json_t *gpu, char words[static GPU_WORDS_BYTES]) {
 	snprintf(words, GPU_WORDS_BYTES, "8 bytes take %s, usually %s, p99 %s", median, usual, p99);
 }
 
-static void print_gpu_path(struct page *page, const json_t *gpu, bool with_peer) {
-	char words[GPU_WORDS_BYTES], times[GPU_WORDS_BYTES], line[LINE_BYTES];
-
-	gpu_words(gpu, words);
-	gpu_time_words(gpu, times);
-	snprintf(
-		line, sizeof(line), "%.64s%s%.40s>%.40s: %s; %s",
-		with_peer ? fact_name(gpu, "peer") : "", with_peer ? ", " : "",
-		fact_name(gpu, "device"), fact_name(gpu, "peer_device"), words, times
-	);
-	page_wrap(page, 2, 4, line);
-}
-
 void gpus_print_bad(struct page *page, const json_t *gpus, const char *head, bool with_peers) {
+	char words[GPU_WORDS_BYTES], times[GPU_WORDS_BYTES], line[LINE_BYTES];
 	uint32_t said = 0;
 	const json_t *gpu;
 	size_t n;
@@ -58,39 +46,45 @@ void gpus_print_bad(struct page *page, const json_t *gpus, const char *head, boo
 			continue;
 		if (said++ == 0)
 			page_print(page, "%s", head);
-		print_gpu_path(page, gpu, with_peers);
+		gpu_words(gpu, words);
+		gpu_time_words(gpu, times);
+		snprintf(
+			line, sizeof(line), "%.64s%s%.40s>%.40s: %s; %s",
+			with_peers ? fact_name(gpu, "peer") : "", with_peers ? ", " : "",
+			fact_name(gpu, "device"), fact_name(gpu, "peer_device"), words, times
+		);
+		page_wrap(page, 2, 4, line);
 	}
 }
 
-static void print_gpu_device(struct page *page, const json_t *gpu) {
-	const char *device = fact_name(gpu, "device"), *pci = fact_word(gpu, "pci");
-	uint64_t ordinal = fact_number(gpu, "ordinal");
-	char line[LINE_BYTES];
-
-	if (fact_is(gpu, "state", "shown"))
-		snprintf(
-			line, sizeof(line),
-			"%s: peers read memory of cuda:%" PRIu64 ", %s, through it", device,
-			ordinal, pci[0] != '\0' ? pci : "place unknown"
-		);
-	else if (fact_is(gpu, "state", "awaited"))
-		snprintf(
-			line, sizeof(line), "%s: memory of cuda:%" PRIu64 " is awaited", device,
-			ordinal
-		);
-	else
-		snprintf(
-			line, sizeof(line), "%s: no memory of cuda:%" PRIu64 " is shown: %s",
-			device, ordinal, fact_word(gpu, "reason")
-		);
-	page_wrap(page, 2, 4, line);
-}
-
 void gpus_print_devices(struct page *page, const json_t *gpus) {
+	char line[LINE_BYTES];
 	const json_t *gpu;
 	size_t n;
 
 	if (json_array_size(gpus) > 0)
 		page_print(page, "\n");
-	json_array_foreach(gpus, n, gpu) print_gpu_device(page, gpu);
+	json_array_foreach(gpus, n, gpu) {
+		const char *device = fact_name(gpu, "device"), *pci = fact_word(gpu, "pci");
+		uint64_t ordinal = fact_number(gpu, "ordinal");
+
+		if (fact_is(gpu, "state", "shown"))
+			snprintf(
+				line, sizeof(line),
+				"%s: peers read memory of cuda:%" PRIu64 ", %s, through it", device,
+				ordinal, pci[0] != '\0' ? pci : "place unknown"
+			);
+		else if (fact_is(gpu, "state", "awaited"))
+			snprintf(
+				line, sizeof(line), "%s: memory of cuda:%" PRIu64 " is awaited",
+				device, ordinal
+			);
+		else
+			snprintf(
+				line, sizeof(line),
+				"%s: no memory of cuda:%" PRIu64 " is shown: %s", device, ordinal,
+				fact_word(gpu, "reason")
+			);
+		page_wrap(page, 2, 4, line);
+	}
 }

@@ -16,13 +16,23 @@ static bool is_missing(const json_t *row) {
 	return fact_is(row, "state", "missing");
 }
 
-// The same number of members as `tocsin status` counts: who is missing is one of them.
-static void say_counts(struct page *page, const json_t *answer) {
+// Print the grade, and the state of the single node or the counts of all. The number of members is
+// that of `tocsin status`, which includes missing nodes.
+static void print_headline(struct page *page, const json_t *answer) {
 	uint64_t alive = fact_number(answer, "alive"), suspect = fact_number(answer, "suspect");
 	uint64_t unreachable = fact_number(answer, "unreachable");
 	uint64_t dead = fact_number(answer, "dead");
 	uint64_t silent = suspect + unreachable;
+	const json_t *row = json_array_get(json_object_get(answer, "findings"), 0);
 
+	if (fact_known(answer, "of")) {
+		page_print(
+			page, "%s: %s %s %s%s\n", fact_name(answer, "grade"),
+			fact_name(answer, "of"), fact_is(row, "state", "left") ? "has" : "is",
+			fact_name(row, "state"), fact_holds(row, "maint") ? ", in maintenance" : ""
+		);
+		return;
+	}
 	page_print(
 		page,
 		"%s: %" PRIu64 " of %" PRIu64 " agents answer, %" PRIu64 " suspect, %" PRIu64
@@ -33,103 +43,71 @@ static void say_counts(struct page *page, const json_t *answer) {
 	);
 }
 
-// Prints the headline of an answer about a single node.
-static void say_one(struct page *page, const json_t *answer) {
-	const json_t *row = json_array_get(json_object_get(answer, "findings"), 0);
-
-	page_print(
-		page, "%s: %s %s %s%s\n", fact_name(answer, "grade"), fact_name(answer, "of"),
-		fact_is(row, "state", "left") ? "has" : "is", fact_name(row, "state"),
-		fact_holds(row, "maint") ? ", in maintenance" : ""
-	);
-}
-
-static void say_strangers(struct page *page, const json_t *strangers) {
-	char age[SHOW_BYTES];
-
-	if (!json_is_object(strangers))
-		return;
-	fact_seconds(strangers, "ago_s", age);
-	page_print(
-		page,
-		"Turned away: %" PRIu64
-		" connections with another key or none, the last from %s, %s ago\n",
-		fact_number(strangers, "count"), fact_name(strangers, "last"), age
-	);
-}
-
-static void say_waiting(struct page *page, const json_t *waiting) {
-	uint64_t reached = fact_number(waiting, "reached"), of = fact_number(waiting, "of");
-
-	page_print(
-		page,
-		"This part reaches %" PRIu64 " of %" PRIu64 " agents, %s: it misses %" PRIu64
-		" and declares none dead.\n  If they are gone for good: tocsin forget "
-		"--unreachable\n",
-		reached, of,
-		reached > of / 2 ? "too few that have a vote yet" : "no more than half",
-		fact_number(waiting, "misses")
-	);
-}
-
-static void say_brake(struct page *page, const json_t *answer) {
+static void print_brake(struct page *page, const json_t *answer) {
 	const json_t *waiting = json_object_get(answer, "waiting");
+	uint64_t reached = fact_number(waiting, "reached"), of = fact_number(waiting, "of");
+	uint64_t silent = fact_number(answer, "suspect") + fact_number(answer, "unreachable");
 
 	if (json_is_object(waiting))
-		say_waiting(page, waiting);
-	else if (fact_holds(answer, "brake") && fact_number(answer, "suspect") + fact_number(answer, "unreachable") > 0)
+		page_print(
+			page,
+			"This part reaches %" PRIu64 " of %" PRIu64
+			" agents, %s: it misses %" PRIu64
+			" and declares none dead.\n  If they are gone for good: tocsin forget "
+			"--unreachable\n",
+			reached, of,
+			reached > of / 2 ? "too few that have a vote yet" : "no more than half",
+			fact_number(waiting, "misses")
+		);
+	else if (fact_holds(answer, "brake") && silent > 0)
 		page_print(
 			page, "Too many fell silent at once to judge them: deaths by silence are "
 			      "held.\n"
 		);
 }
 
-static void say_missing(struct page *page, const json_t *answer) {
+static void print_head(struct page *page, const json_t *answer) {
+	const json_t *strangers = json_object_get(answer, "strangers"), *mistakes, *mistake;
 	const char *names = fact_word(answer, "missing_nodes");
 	bool fits = page->whole || strlen(names) <= MISSING_COLUMNS;
-
-	page_print(
-		page, "%" PRIu64 " of %" PRIu64 " expected are not seen: %.*s%s\n",
-		fact_number(answer, "missing"), fact_number(answer, "expected"),
-		fits ? (int)strlen(names) : MISSING_COLUMNS, names, fits ? "" : "..."
-	);
-}
-
-static void say_mistakes(struct page *page, const json_t *mistakes) {
-	const json_t *mistake;
+	char age[SHOW_BYTES];
 	size_t n;
 
-	if (json_array_size(mistakes) > 0)
-		page_print(page, "Mistakes in the configuration:\n");
-	json_array_foreach(mistakes, n, mistake) {
-		if (json_is_string(mistake))
-			page_words(page, json_string_value(mistake));
-	}
-}
-
-static void say_head(struct page *page, const json_t *answer) {
-	bool only = fact_known(answer, "of");
-
-	if (only)
-		say_one(page, answer);
-	else
-		say_counts(page, answer);
+	print_headline(page, answer);
 	if (json_is_false(json_object_get(answer, "joined")))
 		page_print(page, "This node is not a member of a ring yet.\n");
 	if (fact_holds(answer, "alone"))
 		page_print(page, "This node sees none of the nodes that it should see.\n");
 	if (fact_known(answer, "join_problem"))
 		page_print(page, "  %s\n", fact_word(answer, "join_problem"));
-	say_strangers(page, json_object_get(answer, "strangers"));
-	say_brake(page, answer);
-	if (fact_number(answer, "missing") > 0 && !only)
-		say_missing(page, answer);
+	if (json_is_object(strangers)) {
+		fact_seconds(strangers, "ago_s", age);
+		page_print(
+			page,
+			"Turned away: %" PRIu64
+			" connections with another key or none, the last from %s, %s ago\n",
+			fact_number(strangers, "count"), fact_name(strangers, "last"), age
+		);
+	}
+	print_brake(page, answer);
+	if (fact_number(answer, "missing") > 0 && !fact_known(answer, "of"))
+		page_print(
+			page, "%" PRIu64 " of %" PRIu64 " expected are not seen: %.*s%s\n",
+			fact_number(answer, "missing"), fact_number(answer, "expected"),
+			fits ? (int)strlen(names) : MISSING_COLUMNS, names, fits ? "" : "..."
+		);
 	if (fact_known(answer, "address_problem"))
 		page_print(
 			page, "The address that this node tells others:\n  %s\n",
 			fact_word(answer, "address_problem")
 		);
-	say_mistakes(page, json_object_get(answer, "mistakes"));
+	mistakes = json_object_get(answer, "mistakes");
+	if (json_array_size(mistakes) > 0)
+		page_print(page, "Mistakes in the configuration:\n");
+	json_array_foreach(mistakes, n, mistake) {
+		if (json_is_string(mistake))
+			page_words(page, json_string_value(mistake));
+	}
 }
 
 // Prints the evidence below a row. Missing nodes of a whole cluster share the evidence in the head.
@@ -163,7 +141,7 @@ void show_health(struct page *page, const json_t *answer) {
 	uint64_t missing = 0;
 	size_t n;
 
-	say_head(page, answer);
+	print_head(page, answer);
 	json_array_foreach(findings, n, row) {
 		if (!is_missing(row) || missing++ < MISSING_ROWS)
 			json_array_append(rows, row);

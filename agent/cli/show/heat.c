@@ -36,16 +36,6 @@ const char *heat_kind_words(enum heat_kind kind) {
 	return kinds[kind].words;
 }
 
-// Return the kind for a string in the agent's answer. An unknown string gives HEAT_NO_PAIR, which
-// also means unknown.
-static enum heat_kind heat_kind_parse(const char *seen) {
-	for (enum heat_kind kind = 0; seen != NULL && kind < HEAT_KIND_COUNT; kind++) {
-		if (kinds[kind].seen != NULL && strcmp(kinds[kind].seen, seen) == 0)
-			return kind;
-	}
-	return HEAT_NO_PAIR;
-}
-
 // Nodes.
 
 static int compare_nodes(const void *left, const void *right) {
@@ -127,6 +117,9 @@ static int row_read_path(
 	struct heat_path *ret_path
 ) {
 	uint64_t node = row_number(row, 0), peer = row_number(row, 1);
+	const char *seen = json_string_value(
+		json_array_get(json_object_get(heat->answer, "seen"), row_number(row, 2))
+	);
 
 	if (json_array_size(row) < CELL_COLUMNS || node >= heat->node_count ||
 	    peer >= heat->node_count)
@@ -134,25 +127,18 @@ static int row_read_path(
 	*ret_path = (struct heat_path){
 		.node = places[node],
 		.peer = places[peer],
-		.kind = heat_kind_parse(json_string_value(
-			json_array_get(json_object_get(heat->answer, "seen"), row_number(row, 2))
-		)),
+		.kind = HEAT_NO_PAIR, // also for an unknown string
 		.median_ns = row_time_ns(row, 3),
 		.baseline_ns = row_time_ns(row, 4),
 		.lost_permille = (uint32_t)(row_number(row, 5) % 1001),
 		.answered = row_number(row, 6),
 		.lost = row_number(row, 7),
 	};
+	for (enum heat_kind kind = 0; seen != NULL && kind < HEAT_KIND_COUNT; kind++) {
+		if (kinds[kind].seen != NULL && strcmp(kinds[kind].seen, seen) == 0)
+			ret_path->kind = kind;
+	}
 	return 0;
-}
-
-static void node_note_worst(struct heat *heat, const struct heat_path *path) {
-	struct heat_worst *worst = &heat->nodes[path->peer].worst;
-
-	if (path->kind <= HEAT_GOOD)
-		return;
-	if (worst->readers++ == 0 || path_is_worse(path, &worst->path))
-		worst->path = *path;
 }
 
 static void heat_keep_worst(struct heat *heat, const struct heat_worst *worst) {
@@ -177,9 +163,8 @@ static struct heat_cell *path_cell(struct heat *heat, uint32_t node, uint32_t pe
 
 static void heat_add_path(struct heat *heat, struct heat_path *path) {
 	struct heat_cell *cell = path_cell(heat, path->node, path->peer);
+	struct heat_worst *worst = &heat->nodes[path->peer].worst;
 
-	if (path->node == path->peer)
-		return;
 	if (heat->nodes[path->node].dead || heat->nodes[path->peer].dead)
 		path->kind = HEAT_DEAD;
 	heat->counts[path->kind]++;
@@ -189,23 +174,10 @@ static void heat_add_path(struct heat *heat, struct heat_path *path) {
 		if (path->median_ns > heat->most_ns)
 			heat->most_ns = path->median_ns;
 	}
-	node_note_worst(heat, path);
+	if (path->kind > HEAT_GOOD && (worst->readers++ == 0 || path_is_worse(path, &worst->path)))
+		worst->path = *path;
 	if (cell->told++ == 0 || path_is_worse(path, &cell->worst))
 		cell->worst = *path;
-}
-
-// Add the rail signs of a cell; malformed rows are ignored.
-static void heat_add_rails(struct heat *heat, const uint32_t *places, const json_t *row) {
-	const char *signs = json_string_value(json_array_get(row, 2));
-	uint64_t node = row_number(row, 0), peer = row_number(row, 1);
-	size_t length = signs != NULL ? strlen(signs) : 0;
-
-	if (length == 0 || length > HEAT_RAILS_MAX || strspn(signs, ".SDLX?") != length ||
-	    node == peer || node >= heat->node_count || peer >= heat->node_count ||
-	    heat->group_size > 1)
-		return;
-	memcpy(path_cell(heat, places[node], places[peer])->rails, signs, length + 1);
-	heat->has_rails = true;
 }
 
 static int heat_read_cells(struct heat *heat) {
@@ -221,10 +193,22 @@ static int heat_read_cells(struct heat *heat) {
 		err = row_read_path(heat, places, row, &path);
 		if (err != 0)
 			break;
-		heat_add_path(heat, &path);
+		if (path.node != path.peer)
+			heat_add_path(heat, &path);
 	}
-	json_array_foreach(json_object_get(heat->answer, "rails"), n, row)
-		heat_add_rails(heat, places, row);
+	json_array_foreach(json_object_get(heat->answer, "rails"), n, row) {
+		const char *signs = json_string_value(json_array_get(row, 2));
+		uint64_t node = row_number(row, 0), peer = row_number(row, 1);
+		size_t length = signs != NULL ? strlen(signs) : 0;
+
+		// A malformed row is ignored.
+		if (length == 0 || length > HEAT_RAILS_MAX || strspn(signs, ".SDLX?") != length ||
+		    node == peer || node >= heat->node_count || peer >= heat->node_count ||
+		    heat->group_size > 1)
+			continue;
+		memcpy(path_cell(heat, places[node], places[peer])->rails, signs, length + 1);
+		heat->has_rails = true;
+	}
 	free(places);
 	return err;
 }
@@ -260,28 +244,6 @@ static uint32_t answer_number(const json_t *answer, const char *key) {
 	return (uint32_t)json_integer_value(json_object_get(answer, key));
 }
 
-static int heat_read_answer(struct heat *heat, uint32_t groups_max) {
-	int err = heat_read_nodes(heat);
-
-	if (err != 0)
-		return err;
-	heat->group_size = (heat->node_count + groups_max - 1) / groups_max;
-	if (heat->group_size == 0)
-		heat->group_size = 1;
-	heat->group_count = (heat->node_count + heat->group_size - 1) / heat->group_size;
-	heat->cells =
-		calloc((size_t)heat->group_count * heat->group_count + 1, sizeof(heat->cells[0]));
-	if (heat->cells == NULL)
-		return -ENOMEM;
-	err = heat_read_cells(heat);
-	heat_fill_unreported(heat);
-	for (uint32_t n = 0; n < heat->node_count; n++)
-		heat_keep_worst(heat, &heat->nodes[n].worst);
-	if (heat->most_ns < SPAN_LEAST * heat->least_ns)
-		heat->most_ns = SPAN_LEAST * heat->least_ns;
-	return err;
-}
-
 int heat_create(json_t *answer, uint32_t groups_max, struct heat **ret_heat) {
 	struct heat *heat = calloc(1, sizeof(*heat));
 	int err;
@@ -294,11 +256,29 @@ int heat_create(json_t *answer, uint32_t groups_max, struct heat **ret_heat) {
 	heat->members = answer_number(answer, "members");
 	heat->answered = answer_number(answer, "answered");
 	heat->left_out = answer_number(answer, "left_out");
-	err = heat_read_answer(heat, groups_max);
-	if (err == 0)
-		*ret_heat = heat;
-	else
-		heat_destroy(heat);
+	err = heat_read_nodes(heat);
+	if (err != 0)
+		goto fail;
+
+	heat->group_size = (heat->node_count + groups_max - 1) / groups_max;
+	if (heat->group_size == 0)
+		heat->group_size = 1;
+	heat->group_count = (heat->node_count + heat->group_size - 1) / heat->group_size;
+	heat->cells =
+		calloc((size_t)heat->group_count * heat->group_count + 1, sizeof(heat->cells[0]));
+	err = heat->cells != NULL ? heat_read_cells(heat) : -ENOMEM;
+	if (err != 0)
+		goto fail;
+
+	heat_fill_unreported(heat);
+	for (uint32_t n = 0; n < heat->node_count; n++)
+		heat_keep_worst(heat, &heat->nodes[n].worst);
+	if (heat->most_ns < SPAN_LEAST * heat->least_ns)
+		heat->most_ns = SPAN_LEAST * heat->least_ns;
+	*ret_heat = heat;
+	return 0;
+fail:
+	heat_destroy(heat);
 	return err;
 }
 
@@ -335,29 +315,24 @@ uint32_t heat_level(const struct heat *heat, uint64_t median_ns) {
 
 // Words.
 
-// Return the number at the end of a name, if two names differ only there; otherwise the whole name.
-static const char *name_number_suffix(const char *name, const char *other) {
-	size_t at = 0;
-
-	while (name[at] != '\0' && name[at] == other[at] && !isdigit((unsigned char)name[at]))
-		at++;
-	return at > 0 && name[at] != '\0' && strspn(name + at, "0123456789") == strlen(name + at)
-		       ? name + at
-		       : name;
-}
-
 void heat_group_name(const struct heat *heat, uint32_t group, char text[static HEAT_NAME_BYTES]) {
 	uint32_t first = group * heat->group_size, last = first + heat->group_size - 1;
+	const char *name = heat->nodes[first].name, *end;
+	size_t at = 0;
 
 	if (last >= heat->node_count)
 		last = heat->node_count - 1;
-	if (first == last)
-		snprintf(text, HEAT_NAME_BYTES, "%s", heat->nodes[first].name);
-	else
-		snprintf(
-			text, HEAT_NAME_BYTES, "%.70s..%.70s", heat->nodes[first].name,
-			name_number_suffix(heat->nodes[last].name, heat->nodes[first].name)
-		);
+	if (first == last) {
+		snprintf(text, HEAT_NAME_BYTES, "%s", name);
+		return;
+	}
+	// If the two names differ only in the number at their ends, only that number is shown.
+	end = heat->nodes[last].name;
+	while (end[at] != '\0' && end[at] == name[at] && !isdigit((unsigned char)end[at]))
+		at++;
+	if (at > 0 && end[at] != '\0' && strspn(end + at, "0123456789") == strlen(end + at))
+		end += at;
+	snprintf(text, HEAT_NAME_BYTES, "%.70s..%.70s", name, end);
 }
 
 void heat_summary_line(const struct heat *heat, char text[static HEAT_LINE_BYTES]) {

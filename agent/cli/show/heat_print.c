@@ -45,12 +45,6 @@ static const char *path_colour(const struct heat *heat, const struct heat_path *
 	return kind_colours[path->kind];
 }
 
-static char path_sign(const struct heat *heat, const struct heat_path *path) {
-	if (path->kind == HEAT_GOOD && path->median_ns > 0)
-		return ramp[heat_level(heat, path->median_ns)];
-	return signs[path->kind];
-}
-
 static void print_painted(const char *colour, bool wanted, const char *text, FILE *out) {
 	bool painted = wanted && colour[0] != '\0';
 
@@ -68,39 +62,6 @@ static void print_label(const struct heat *heat, uint32_t group, FILE *out) {
 
 // Cells with times.
 
-static void show_time_cell(const struct heat_path *path, char text[static SHOW_BYTES]) {
-	static const char *const words[HEAT_KIND_COUNT] = {
-		[HEAT_NOTHING] = "-",	[HEAT_SELF] = "\\",	    [HEAT_DEAD] = "dead",
-		[HEAT_GOOD] = "good",	[HEAT_NO_PAIR] = "no pair", [HEAT_DEGRADED] = "slow",
-		[HEAT_LOSSY] = "lossy", [HEAT_STANDING] = "stands", [HEAT_SILENT] = "silent",
-	};
-	char median[SHOW_BYTES];
-
-	snprintf(text, SHOW_BYTES, "%s", words[path->kind]);
-	if (!heat_is_timed(path))
-		return;
-	show_duration(path->median_ns, median);
-	snprintf(
-		text, SHOW_BYTES, "%.20s%s", median,
-		path->kind == HEAT_DEGRADED ? " D"
-		: path->kind == HEAT_LOSSY  ? " L"
-					    : ""
-	);
-}
-
-static void
-print_rail_line(const struct heat *heat, uint32_t node, size_t from, size_t count, FILE *out) {
-	fprintf(out, "%-*s", LABEL_COLUMNS, from == 0 ? "  its rails" : "");
-	for (uint32_t peer = 0; peer < heat->group_count; peer++) {
-		const char *stripe = heat_get_cell(heat, node, peer)->rails;
-		size_t length = strlen(stripe);
-
-		fprintf(out, " %*.*s", TIME_COLUMNS - 1, (int)count,
-			from < length ? stripe + from : "");
-	}
-	fputc('\n', out);
-}
-
 // Print the rails below a row of times, one sign per rail. Two lines of eight are used if they do
 // not fit.
 static void print_rails(const struct heat *heat, uint32_t node, FILE *out) {
@@ -113,12 +74,25 @@ static void print_rails(const struct heat *heat, uint32_t node, FILE *out) {
 	}
 	if (most > count)
 		count = HEAT_RAILS_MAX / 2;
-	for (size_t from = 0; from < most; from += count)
-		print_rail_line(heat, node, from, count, out);
+	for (size_t from = 0; from < most; from += count) {
+		fprintf(out, "%-*s", LABEL_COLUMNS, from == 0 ? "  its rails" : "");
+		for (uint32_t peer = 0; peer < heat->group_count; peer++) {
+			const char *rails = heat_get_cell(heat, node, peer)->rails;
+
+			fprintf(out, " %*.*s", TIME_COLUMNS - 1, (int)count,
+				from < strlen(rails) ? rails + from : "");
+		}
+		fputc('\n', out);
+	}
 }
 
 static void print_times(const struct heat *heat, bool colour, FILE *out) {
-	char text[SHOW_BYTES], padded[SHOW_BYTES];
+	static const char *const words[HEAT_KIND_COUNT] = {
+		[HEAT_NOTHING] = "-",	[HEAT_SELF] = "\\",	    [HEAT_DEAD] = "dead",
+		[HEAT_GOOD] = "good",	[HEAT_NO_PAIR] = "no pair", [HEAT_DEGRADED] = "slow",
+		[HEAT_LOSSY] = "lossy", [HEAT_STANDING] = "stands", [HEAT_SILENT] = "silent",
+	};
+	char median[SHOW_BYTES], text[SHOW_BYTES], padded[SHOW_BYTES];
 
 	fprintf(out, "%-*s", LABEL_COLUMNS, "");
 	for (uint32_t peer = 0; peer < heat->group_count; peer++) {
@@ -134,8 +108,16 @@ static void print_times(const struct heat *heat, bool colour, FILE *out) {
 		print_label(heat, node, out);
 		for (uint32_t peer = 0; peer < heat->group_count; peer++) {
 			const struct heat_path *path = &heat_get_cell(heat, node, peer)->worst;
+			const char *mark = path->kind == HEAT_DEGRADED ? " D"
+					   : path->kind == HEAT_LOSSY  ? " L"
+								       : "";
 
-			show_time_cell(path, text);
+			if (heat_is_timed(path)) {
+				show_duration(path->median_ns, median);
+				snprintf(text, sizeof(text), "%.20s%s", median, mark);
+			} else {
+				snprintf(text, sizeof(text), "%s", words[path->kind]);
+			}
 			snprintf(padded, sizeof(padded), "%*.40s", TIME_COLUMNS - 1, text);
 			fputc(' ', out);
 			print_painted(path_colour(heat, path), colour, padded, out);
@@ -147,7 +129,11 @@ static void print_times(const struct heat *heat, bool colour, FILE *out) {
 
 // Cells with signs.
 
-static void print_numbers(const struct heat *heat, uint32_t cell_columns, FILE *out) {
+static void print_signs(const struct heat *heat, bool colour, FILE *out) {
+	uint32_t cell_columns = heat->group_count <= WIDE_MAX ? 2 : 1;
+	char text[3] = "";
+
+	// The numbers of the columns are written from top to bottom, tens above ones.
 	for (uint32_t unit = heat->group_count >= 10 ? 10 : 1; unit > 0; unit /= 10) {
 		fprintf(out, "%-*s", LABEL_COLUMNS + 4, "");
 		for (uint32_t peer = 1; peer <= heat->group_count; peer++) {
@@ -159,20 +145,17 @@ static void print_numbers(const struct heat *heat, uint32_t cell_columns, FILE *
 		}
 		fputc('\n', out);
 	}
-}
 
-static void print_signs(const struct heat *heat, bool colour, FILE *out) {
-	uint32_t cell_columns = heat->group_count <= WIDE_MAX ? 2 : 1;
-
-	print_numbers(heat, cell_columns, out);
 	for (uint32_t node = 0; node < heat->group_count; node++) {
 		fprintf(out, "%3u ", node + 1);
 		print_label(heat, node, out);
 		for (uint32_t peer = 0; peer < heat->group_count; peer++) {
 			const struct heat_path *path = &heat_get_cell(heat, node, peer)->worst;
-			char text[3] = {
-				path_sign(heat, path), cell_columns == 2 ? ' ' : '\0', '\0'};
 
+			text[0] = signs[path->kind];
+			if (path->kind == HEAT_GOOD && path->median_ns > 0)
+				text[0] = ramp[heat_level(heat, path->median_ns)];
+			text[1] = cell_columns == 2 ? ' ' : '\0';
 			print_painted(path_colour(heat, path), colour, text, out);
 		}
 		fputc('\n', out);

@@ -122,43 +122,31 @@ static void group_short_name(const struct heat *heat, uint32_t group, char text[
 
 // Layout.
 
-static void layout_choose_sizes(struct drawing *drawing) {
-	static const struct {
-		uint32_t groups;
-		int cell, gap;
-	} sizes[] = {{4, 88, 3},  {8, 72, 3},  {12, 52, 2}, {20, 36, 2},
-		     {40, 20, 1}, {64, 14, 1}, {96, 10, 1}, {HEAT_SVG_GROUPS_MAX, 8, 1}};
-	size_t n = 0;
-
-	while (sizes[n].groups < drawing->heat->group_count)
-		n++;
-	drawing->cell = sizes[n].cell;
-	drawing->gap = sizes[n].gap;
-	drawing->font = drawing->cell >= 14 ? 12 : 11;
-}
-
-static int label_pixels(const struct drawing *drawing) {
-	char name[HEAT_NAME_BYTES];
-	size_t longest = 2;
-
-	for (uint32_t group = 0; group < drawing->heat->group_count; group++) {
-		group_short_name(drawing->heat, group, name);
-		longest = strlen(name) > longest ? strlen(name) : longest;
-	}
-	return (int)longest * drawing->font * 2 / 3 + 10;
-}
-
 static int int_larger(int a, int b) {
 	return a > b ? a : b;
 }
 
 static void layout_compute(struct drawing *drawing) {
+	static const struct {
+		uint32_t groups;
+		int cell, gap;
+	} sizes[] = {{4, 88, 3},  {8, 72, 3},  {12, 52, 2}, {20, 36, 2},
+		     {40, 20, 1}, {64, 14, 1}, {96, 10, 1}, {HEAT_SVG_GROUPS_MAX, 8, 1}};
 	const struct heat *heat = drawing->heat;
-	char line[HEAT_LINE_BYTES];
+	char line[HEAT_LINE_BYTES], name[HEAT_NAME_BYTES];
 	int legend = LINE * (HEAT_LEVELS + HEAT_KIND_COUNT + 3);
+	size_t longest = 2, n = 0;
 
-	layout_choose_sizes(drawing);
-	drawing->label = label_pixels(drawing);
+	while (sizes[n].groups < heat->group_count)
+		n++;
+	drawing->cell = sizes[n].cell;
+	drawing->gap = sizes[n].gap;
+	drawing->font = drawing->cell >= 14 ? 12 : 11;
+	for (uint32_t group = 0; group < heat->group_count; group++) {
+		group_short_name(heat, group, name);
+		longest = strlen(name) > longest ? strlen(name) : longest;
+	}
+	drawing->label = (int)longest * drawing->font * 2 / 3 + 10;
 	while (heat_omission_text(heat, (uint32_t)drawing->notes, line))
 		drawing->notes++;
 	drawing->size = (int)heat->group_count * (drawing->cell + drawing->gap);
@@ -213,13 +201,19 @@ static int cell_at(const struct drawing *drawing, uint32_t group) {
 	return (int)group * (drawing->cell + drawing->gap);
 }
 
-// Draw the labels; if they do not all fit, only every n-th one.
-static void draw_names(const struct drawing *drawing) {
+static void draw_axes(const struct drawing *drawing) {
 	int pitch = drawing->cell + drawing->gap;
+	// If the labels do not all fit, only every n-th one is drawn.
 	uint32_t step = (uint32_t)((drawing->font + pitch - 1) / pitch);
 	char name[HEAT_NAME_BYTES];
 	FILE *out = drawing->out;
 
+	fprintf(out, "<text class=\"axis\" x=\"%d\" y=\"%d\">who is read \xe2\x86\x92</text>\n",
+		drawing->left, drawing->top - drawing->label - 8);
+	fprintf(out,
+		"<text class=\"axis\" text-anchor=\"end\" transform=\"translate(%d %d) "
+		"rotate(-90)\">\xe2\x86\x90 who reads</text>\n",
+		MARGIN + 12, drawing->top);
 	for (uint32_t group = 0; group < drawing->heat->group_count; group += step) {
 		int middle = cell_at(drawing, group) + drawing->cell / 2;
 
@@ -237,24 +231,6 @@ static void draw_names(const struct drawing *drawing) {
 		xml_put_text(out, name);
 		fputs("</text>\n", out);
 	}
-}
-
-static void draw_axes(const struct drawing *drawing) {
-	fprintf(drawing->out,
-		"<text class=\"axis\" x=\"%d\" y=\"%d\">who is read \xe2\x86\x92</text>\n",
-		drawing->left, drawing->top - drawing->label - 8);
-	fprintf(drawing->out,
-		"<text class=\"axis\" text-anchor=\"end\" transform=\"translate(%d %d) "
-		"rotate(-90)\">\xe2\x86\x90 who reads</text>\n",
-		MARGIN + 12, drawing->top);
-	draw_names(drawing);
-}
-
-static void put_class(const struct drawing *drawing, const struct heat_path *path) {
-	if (path->kind == HEAT_GOOD && path->median_ns > 0)
-		fprintf(drawing->out, "l%u", heat_level(drawing->heat, path->median_ns));
-	else
-		fputs(classes[path->kind], drawing->out);
 }
 
 static void put_tooltip(const struct drawing *drawing, uint32_t node, uint32_t peer) {
@@ -319,7 +295,10 @@ static void draw_cells(const struct drawing *drawing) {
 				"<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"%d\" "
 				"pointer-events=\"all\" class=\"",
 				x, y, drawing->cell, drawing->cell, drawing->cell >= 20 ? 3 : 1);
-			put_class(drawing, path);
+			if (path->kind == HEAT_GOOD && path->median_ns > 0)
+				fprintf(out, "l%u", heat_level(drawing->heat, path->median_ns));
+			else
+				fputs(classes[path->kind], out);
 			fputs("\"/>", out);
 			draw_inside(drawing, path, x, y);
 			fputs("</g>\n", out);
@@ -333,73 +312,64 @@ static void draw_swatch(const struct drawing *drawing, const char *class, int x,
 		SWATCH, SWATCH, class);
 }
 
-static int draw_scale(const struct drawing *drawing, int x, int y) {
-	char class[8], text[SHOW_BYTES];
-
-	fprintf(drawing->out, "<text x=\"%d\" y=\"%d\">median time to read 8 bytes</text>\n", x,
-		y - 8);
-	y += SCALE_GAP; // the first label is level with the upper edge of its swatch
-	for (uint32_t level = 0; level < HEAT_LEVELS; level++, y += LINE) {
-		snprintf(class, sizeof(class), "l%u", level);
-		fprintf(drawing->out,
-			"<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"%s\"/>", x, y,
-			SWATCH, LINE, class);
-		show_duration(heat_level_ns(drawing->heat, level), text);
-		fprintf(drawing->out, "<text x=\"%d\" y=\"%d\">%s%s</text>\n", x + SWATCH + 9,
-			y + 5, text,
-			level == 0		   ? " (the fastest)"
-			: level + 1 == HEAT_LEVELS ? " and more"
-						   : "");
-	}
-	return y + LINE;
-}
-
 static void draw_legend(const struct drawing *drawing) {
 	int x = drawing->left + drawing->size + LEGEND_GAP;
 	int y = drawing->top - drawing->label + 8;
+	char class[8], text[SHOW_BYTES];
+	FILE *out = drawing->out;
 
-	if (drawing->heat->least_ns > 0)
-		y = draw_scale(drawing, x, y);
+	if (drawing->heat->least_ns > 0) {
+		fprintf(out, "<text x=\"%d\" y=\"%d\">median time to read 8 bytes</text>\n", x,
+			y - 8);
+		y += SCALE_GAP; // the first label is level with the upper edge of its swatch
+		for (uint32_t level = 0; level < HEAT_LEVELS; level++, y += LINE) {
+			snprintf(class, sizeof(class), "l%u", level);
+			fprintf(out,
+				"<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" class=\"%s\"/>",
+				x, y, SWATCH, LINE, class);
+			show_duration(heat_level_ns(drawing->heat, level), text);
+			fprintf(out, "<text x=\"%d\" y=\"%d\">%s%s</text>\n", x + SWATCH + 9, y + 5,
+				text,
+				level == 0		   ? " (the fastest)"
+				: level + 1 == HEAT_LEVELS ? " and more"
+							   : "");
+		}
+		y += LINE;
+	}
 	for (enum heat_kind kind = HEAT_KIND_COUNT; kind-- > 0;) {
 		if (words[kind] == NULL)
 			continue;
 		draw_swatch(drawing, classes[kind], x, y);
 		if (kind == HEAT_SELF)
-			fprintf(drawing->out, "<path class=\"stroke\" d=\"M%d %dl%d %d\"/>", x + 2,
-				y + 2, SWATCH - 4, SWATCH - 4);
-		fprintf(drawing->out, "<text x=\"%d\" y=\"%d\">%s</text>\n", x + SWATCH + 9, y + 12,
+			fprintf(out, "<path class=\"stroke\" d=\"M%d %dl%d %d\"/>", x + 2, y + 2,
+				SWATCH - 4, SWATCH - 4);
+		fprintf(out, "<text x=\"%d\" y=\"%d\">%s</text>\n", x + SWATCH + 9, y + 12,
 			words[kind]);
 		y += LINE;
 	}
 }
 
-static void draw_worst(const struct drawing *drawing) {
-	const struct heat *heat = drawing->heat;
-	int y = drawing->height - MARGIN - LINE * (int)heat->worst_count;
-	char line[HEAT_LINE_BYTES];
-
-	if (heat->worst_count == 0)
-		return;
-	fprintf(drawing->out, "<text x=\"%d\" y=\"%d\" class=\"faint\">The worst</text>\n", MARGIN,
-		y);
-	for (uint32_t n = 0; n < heat->worst_count; n++) {
-		y += LINE;
-		draw_swatch(drawing, classes[heat->worst[n].path.kind], MARGIN, y - 13);
-		fprintf(drawing->out, "<text x=\"%d\" y=\"%d\">", MARGIN + SWATCH + 9, y);
-		heat_worst_words(heat, &heat->worst[n], line);
-		xml_put_text(drawing->out, line);
-		fputs("</text>\n", drawing->out);
-	}
-}
-
 void heat_svg(const struct heat *heat, FILE *out) {
 	struct drawing drawing = {.heat = heat, .out = out};
+	char line[HEAT_LINE_BYTES];
+	int y;
 
 	layout_compute(&drawing);
 	draw_head(&drawing);
 	draw_axes(&drawing);
 	draw_cells(&drawing);
 	draw_legend(&drawing);
-	draw_worst(&drawing);
+	y = drawing.height - MARGIN - LINE * (int)heat->worst_count;
+	if (heat->worst_count > 0)
+		fprintf(out, "<text x=\"%d\" y=\"%d\" class=\"faint\">The worst</text>\n", MARGIN,
+			y);
+	for (uint32_t n = 0; n < heat->worst_count; n++) {
+		y += LINE;
+		draw_swatch(&drawing, classes[heat->worst[n].path.kind], MARGIN, y - 13);
+		fprintf(out, "<text x=\"%d\" y=\"%d\">", MARGIN + SWATCH + 9, y);
+		heat_worst_words(heat, &heat->worst[n], line);
+		xml_put_text(out, line);
+		fputs("</text>\n", out);
+	}
 	fputs("</svg>\n", out);
 }

@@ -11,34 +11,26 @@
 
 #define WORDS_INDENT 8
 
-// Strings.
-
-// A string that would break a line or steer a terminal is replaced by what shows it.
-static int string_clean(json_t *string) {
-	const char *text = json_string_value(string);
-	size_t size = 4 * strlen(text) + 1;
-	char *clean = malloc(size);
-	int err = 0;
-
-	if (clean == NULL)
-		return -ENOMEM;
-	paint_escape(text, size, clean, size);
-	if (strcmp(clean, text) != 0 && json_string_set(string, clean) != 0)
-		err = -ENOMEM;
-	free(clean);
-	return err;
-}
-
-// jansson reads no deeper than 2048 values in each other.
+// Replace every string that would break a line or control a terminal by its escaped form. jansson
+// reads no deeper than 2048 nested values.
 static int value_clean(json_t *value) { // NOLINT(misc-no-recursion): bounded by jansson
 	const char *key;
 	json_t *inner;
 	size_t n;
 	int err = 0;
 
-	if (json_is_string(value))
-		return string_clean(value);
-	if (json_is_array(value)) {
+	if (json_is_string(value)) {
+		const char *text = json_string_value(value);
+		size_t size = 4 * strlen(text) + 1;
+		char *clean = malloc(size);
+
+		if (clean == NULL)
+			return -ENOMEM;
+		paint_escape(text, size, clean, size);
+		if (strcmp(clean, text) != 0 && json_string_set(value, clean) != 0)
+			err = -ENOMEM;
+		free(clean);
+	} else if (json_is_array(value)) {
 		json_array_foreach(value, n, inner) {
 			if (err == 0)
 				err = value_clean(inner);
@@ -64,35 +56,16 @@ int page_begin(struct page *page, bool whole, json_t *answer) {
 	return page->text != NULL ? 0 : -errno;
 }
 
-// Return the bytes of `words` that fit into so many columns: up to a blank, or one long word.
-static size_t line_length(const char *words, size_t columns) {
-	size_t last_blank = 0, at = 0, count = 0;
-
-	for (; words[at] != '\0'; at++) {
-		if (words[at] == ' ' && at > 0)
-			last_blank = at;
-		count += ((unsigned char)words[at] & 0xc0) != 0x80;
-		if (count > columns)
-			return last_blank > 0 ? last_blank : strcspn(words, " ");
-	}
-	return at;
-}
-
-// Print a line. On a terminal it is wrapped at PAGE_COLUMNS; all pieces but the first are indented
-// by two blanks more than the line.
-static void print_line(const struct page *page, char *line, bool coloured, FILE *out) {
+// Print a line in pieces of at most PAGE_COLUMNS. All pieces but the first are indented by two
+// blanks more than the line.
+static void print_wrapped(char *line, bool coloured, FILE *out) {
 	size_t indent = strspn(line, " ");
 	size_t blanks = indent < PAGE_COLUMNS / 2 ? indent : PAGE_COLUMNS / 2;
 
-	if (page->whole || line[indent] == '\0' ||
-	    line_length(line, PAGE_COLUMNS) == strlen(line)) {
-		paint_print_line(line, coloured, out);
-		return;
-	}
 	line += indent;
 	for (bool first = true; *line != '\0'; first = false) {
 		size_t piece_indent = first ? blanks : blanks + 2;
-		size_t length = line_length(line, PAGE_COLUMNS - piece_indent);
+		size_t length = paint_line_bytes(line, PAGE_COLUMNS - piece_indent);
 		char after = line[length];
 
 		line[length] = '\0';
@@ -110,7 +83,11 @@ void page_end(struct page *page, bool coloured, FILE *out) {
 
 	while (written && (end = strchr(line, '\n')) != NULL) {
 		*end = '\0';
-		print_line(page, line, coloured, out);
+		if (page->whole || line[strspn(line, " ")] == '\0' ||
+		    paint_line_bytes(line, PAGE_COLUMNS) == strlen(line))
+			paint_print_line(line, coloured, out);
+		else
+			print_wrapped(line, coloured, out);
 		line = end + 1;
 	}
 	free(page->bytes);
@@ -156,7 +133,7 @@ void page_table(
 
 void page_wrap(struct page *page, int first, int rest, const char *words) {
 	for (int indent = first; *words != '\0'; indent = rest) {
-		size_t length = line_length(words, (size_t)(PAGE_COLUMNS - indent));
+		size_t length = paint_line_bytes(words, (size_t)(PAGE_COLUMNS - indent));
 
 		page_print(page, "%*s%.*s\n", indent, "", (int)length, words);
 		words += length;

@@ -9,12 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WORD_BYTES 32
-
 static const struct {
 	const char *word;
 	enum paint paint;
-} words[] = {
+} word_colours[] = {
 	{"ok", PAINT_GOOD},	      {"alive", PAINT_GOOD},	   {"ALIVE", PAINT_GOOD},
 	{"REFUTED", PAINT_GOOD},      {"REJOINED", PAINT_GOOD},	   {"BRAKE_OFF", PAINT_GOOD},
 	{"warning", PAINT_WARN},      {"unknown", PAINT_WARN},	   {"suspect", PAINT_WARN},
@@ -37,15 +35,6 @@ bool paint_is_enabled(FILE *stream) {
 
 	return (refused == NULL || refused[0] == '\0') && term != NULL &&
 	       strcmp(term, "dumb") != 0 && isatty(fileno(stream)) == 1;
-}
-
-// Return the colour of a state, grade or event name; PAINT_PLAIN for an unknown word.
-static enum paint word_paint(const char *word) {
-	for (size_t n = 0; n < sizeof(words) / sizeof(words[0]); n++) {
-		if (strcmp(words[n].word, word) == 0)
-			return words[n].paint;
-	}
-	return PAINT_PLAIN;
 }
 
 const char *paint_begin(enum paint paint, bool wanted) {
@@ -84,36 +73,49 @@ void paint_escape(const char *text, size_t columns, char *out, size_t out_size) 
 	out[used] = '\0';
 }
 
-static void paint_put_word(const char *text, size_t size, bool wanted, FILE *stream) {
-	enum paint paint = PAINT_PLAIN;
-	struct escape_unit unit;
-	char word[WORD_BYTES];
-	size_t bare = size;
-
-	while (bare > 0 && strchr(":,.;", text[bare - 1]) != NULL)
-		bare--;
-	if (wanted && bare < sizeof(word)) {
-		memcpy(word, text, bare);
-		word[bare] = '\0';
-		paint = word_paint(word);
+// Return the colour of a state, grade or event name; PAINT_PLAIN for an unknown word.
+static enum paint word_paint(const char *text, size_t size) {
+	while (size > 0 && strchr(":,.;", text[size - 1]) != NULL)
+		size--;
+	for (size_t n = 0; n < sizeof(word_colours) / sizeof(word_colours[0]); n++) {
+		if (strlen(word_colours[n].word) == size &&
+		    memcmp(word_colours[n].word, text, size) == 0)
+			return word_colours[n].paint;
 	}
-	fputs(paint_begin(paint, wanted), stream);
-	for (size_t at = 0; at < size; at += unit.taken_bytes) {
-		escape_next_unit(text + at, size - at, &unit);
-		fwrite(unit.text, 1, unit.text_size, stream);
-	}
-	fputs(paint_end(paint, wanted), stream);
+	return PAINT_PLAIN;
 }
 
 void paint_print_words(const char *line, bool wanted, FILE *stream) {
+	struct escape_unit unit;
+
 	while (*line != '\0') {
 		size_t blanks = strspn(line, " ");
-		size_t size = strcspn(line + blanks, " ");
+		const char *word = line + blanks;
+		size_t size = strcspn(word, " ");
+		enum paint paint = wanted ? word_paint(word, size) : PAINT_PLAIN;
 
 		fwrite(line, 1, blanks, stream);
-		paint_put_word(line + blanks, size, wanted, stream);
-		line += blanks + size;
+		fputs(paint_begin(paint, wanted), stream);
+		for (size_t at = 0; at < size; at += unit.taken_bytes) {
+			escape_next_unit(word + at, size - at, &unit);
+			fwrite(unit.text, 1, unit.text_size, stream);
+		}
+		fputs(paint_end(paint, wanted), stream);
+		line = word + size;
 	}
+}
+
+size_t paint_line_bytes(const char *words, size_t columns) {
+	size_t last_blank = 0, at = 0, count = 0;
+
+	for (; words[at] != '\0'; at++) {
+		if (words[at] == ' ')
+			last_blank = at;
+		count += ((unsigned char)words[at] & 0xc0) != 0x80;
+		if (count > columns && last_blank > 0)
+			return last_blank;
+	}
+	return at;
 }
 
 void paint_print_line(const char *line, bool wanted, FILE *stream) {

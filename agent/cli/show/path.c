@@ -19,9 +19,11 @@ format_time_or_dash(const json_t *object, const char *key, char text[static SHOW
 		fact_duration(object, key, text);
 }
 
-static void print_latency(struct page *page, const json_t *path) {
+static void print_latency_and_loss(struct page *page, const json_t *path) {
 	uint64_t now_ns = fact_number(path, "median_ns");
 	uint64_t usual_ns = fact_number(path, "baseline_ns");
+	uint64_t permille = fact_number(path, "lost_permille");
+	uint64_t lost = fact_number(path, "lost"), sent = lost + fact_number(path, "answered");
 	char median[SHOW_BYTES], usual[SHOW_BYTES], spread[SHOW_BYTES];
 	char min[SHOW_BYTES], p99[SHOW_BYTES];
 
@@ -41,12 +43,6 @@ static void print_latency(struct page *page, const json_t *path) {
 	else
 		page_print(page, "; read in turn: no usual time");
 	page_print(page, "\n");
-}
-
-static void print_loss(struct page *page, const json_t *path) {
-	uint64_t permille = fact_number(path, "lost_permille");
-	uint64_t lost = fact_number(path, "lost"), sent = lost + fact_number(path, "answered");
-
 	page_print(page, "  loss      %" PRIu64 " of %" PRIu64 " probes", lost, sent);
 	if (permille > 0)
 		page_print(
@@ -114,31 +110,6 @@ static void print_flows(struct page *page, const json_t *flows) {
 	}
 }
 
-// Print the GPU probes; nothing if the peer exposes no GPU memory.
-static void print_gpu(struct page *page, const json_t *path) {
-	const json_t *gpu = json_object_get(path, "gpu");
-	char words[GPU_WORDS_BYTES];
-
-	if (!json_is_object(gpu))
-		return;
-	gpu_words(gpu, words);
-	page_print(page, "  GPU       %s\n", words);
-	gpu_time_words(gpu, words);
-	page_print(page, "            %s\n", words);
-}
-
-// Print the congestion of the reading port; nothing if its driver has no counters.
-static void print_congestion(struct page *page, const json_t *path) {
-	const json_t *port = json_array_get(json_object_get(path, "congestion"), 0);
-	char words[CONGESTION_WORDS_BYTES], line[CONGESTION_WORDS_BYTES + 16];
-
-	if (port == NULL)
-		return;
-	congestion_words(port, words);
-	snprintf(line, sizeof(line), "congested %s", words);
-	page_wrap(page, 2, 12, line);
-}
-
 static bool sizes_have_probes(const json_t *sizes) {
 	const json_t *size;
 	size_t n;
@@ -181,7 +152,10 @@ static void print_sizes(struct page *page, const json_t *sizes, const char *what
 static void
 print_path(struct page *page, const char *node, const char *peer, const json_t *path, bool first) {
 	const json_t *writes = json_object_get(path, "writes");
-	char age[SHOW_BYTES];
+	const json_t *gpu = json_object_get(path, "gpu");
+	const json_t *port = json_array_get(json_object_get(path, "congestion"), 0);
+	char age[SHOW_BYTES], words[GPU_WORDS_BYTES];
+	char congestion[CONGESTION_WORDS_BYTES], line[CONGESTION_WORDS_BYTES + 16];
 
 	fact_seconds(path, "for_s", age);
 	page_print(
@@ -189,12 +163,20 @@ print_path(struct page *page, const char *node, const char *peer, const json_t *
 		peer, fact_name(path, "device"), fact_name(path, "peer_device"),
 		fact_name(path, "seen"), age
 	);
-	print_latency(page, path);
-	print_loss(page, path);
+	print_latency_and_loss(page, path);
 	print_pair(page, path);
 	print_flows(page, json_object_get(path, "flows"));
-	print_gpu(page, path);
-	print_congestion(page, path);
+	if (json_is_object(gpu)) {
+		gpu_words(gpu, words);
+		page_print(page, "  GPU       %s\n", words);
+		gpu_time_words(gpu, words);
+		page_print(page, "            %s\n", words);
+	}
+	if (port != NULL) {
+		congestion_words(port, congestion);
+		snprintf(line, sizeof(line), "congested %s", congestion);
+		page_wrap(page, 2, 12, line);
+	}
 	print_sizes(
 		page, json_object_get(path, "sizes"), sizes_have_probes(writes) ? "READ" : "BYTES"
 	);
@@ -202,28 +184,25 @@ print_path(struct page *page, const char *node, const char *peer, const json_t *
 		print_sizes(page, writes, "WRITTEN");
 }
 
-// Return why an end reads nothing. An older agent does not report this.
-static const char *no_paths_reason(const json_t *end) {
-	if (!fact_known(end, "devices"))
-		return "";
-	if (fact_number(end, "devices") == 0)
-		return ": it has no RDMA device";
-	if (!fact_holds(end, "probing"))
-		return ": [probe] enabled is no there";
-	return ": they are no neighbours, and its turn has not come yet";
-}
-
 static void print_end(struct page *page, const json_t *end, const char *peer) {
 	const json_t *paths = json_object_get(end, "paths"), *path;
-	const char *node = fact_name(end, "node");
+	const char *node = fact_name(end, "node"), *reason;
 	size_t n;
 
 	if (!fact_holds(end, "answered")) {
 		page_print(page, "%s %s\n", node, fact_name(end, "error"));
 		return;
 	}
+	if (!fact_known(end, "devices"))
+		reason = ""; // an older agent does not report the reason
+	else if (fact_number(end, "devices") == 0)
+		reason = ": it has no RDMA device";
+	else if (!fact_holds(end, "probing"))
+		reason = ": [probe] enabled is no there";
+	else
+		reason = ": they are no neighbours, and its turn has not come yet";
 	if (json_array_size(paths) == 0)
-		page_print(page, "%s reads nothing of %s%s\n", node, peer, no_paths_reason(end));
+		page_print(page, "%s reads nothing of %s%s\n", node, peer, reason);
 	json_array_foreach(paths, n, path) {
 		if (n == PATHS_SHOWN_MAX) {
 			page_print(page, "\nand %zu more\n", json_array_size(paths) - n);
@@ -231,32 +210,6 @@ static void print_end(struct page *page, const json_t *end, const char *peer) {
 		}
 		print_path(page, node, peer, path, n == 0);
 	}
-}
-
-// Format "for 12 s". An older agent reports only the time of day.
-static void format_since(const json_t *verdict, char text[static SHOW_BYTES]) {
-	char age[SHOW_BYTES];
-
-	fact_seconds(verdict, "for_s", age);
-	if (fact_known(verdict, "for_s") || !fact_known(verdict, "since"))
-		snprintf(text, SHOW_BYTES, "for %.50s", age);
-	else
-		snprintf(text, SHOW_BYTES, "since %.50s", fact_word(verdict, "since"));
-}
-
-static void print_verdict(struct page *page, const json_t *verdict) {
-	char since[SHOW_BYTES];
-
-	if (!json_is_object(verdict))
-		return;
-	format_since(verdict, since);
-	page_print(
-		page, "  %s is %s, %s (%s), %s%s\n", fact_name(verdict, "node"),
-		fact_name(verdict, "state"), fact_name(verdict, "verdict"),
-		fact_name(verdict, "reason"), since,
-		fact_holds(verdict, "maint") ? ", in maintenance" : ""
-	);
-	page_words(page, fact_word(verdict, "evidence"));
 }
 
 static void print_blame(struct page *page, const json_t *blame) {
@@ -289,6 +242,7 @@ static void print_blame(struct page *page, const json_t *blame) {
 void show_path(struct page *page, const json_t *answer) {
 	const json_t *ends = json_object_get(answer, "ends"), *row;
 	size_t count = json_array_size(ends), n;
+	char age[SHOW_BYTES], since[SHOW_BYTES];
 
 	json_array_foreach(ends, n, row) {
 		if (n > 0)
@@ -296,6 +250,21 @@ void show_path(struct page *page, const json_t *answer) {
 		print_end(page, row, fact_name(json_array_get(ends, count - 1 - n), "node"));
 	}
 	page_print(page, "\nVerdicts, as this agent holds them\n");
-	json_array_foreach(json_object_get(answer, "verdicts"), n, row) print_verdict(page, row);
+	json_array_foreach(json_object_get(answer, "verdicts"), n, row) {
+		if (!json_is_object(row))
+			continue;
+		fact_seconds(row, "for_s", age);
+		if (fact_known(row, "for_s") || !fact_known(row, "since"))
+			snprintf(since, sizeof(since), "for %.50s", age);
+		else // an older agent reports only the time of day
+			snprintf(since, sizeof(since), "since %.50s", fact_word(row, "since"));
+		page_print(
+			page, "  %s is %s, %s (%s), %s%s\n", fact_name(row, "node"),
+			fact_name(row, "state"), fact_name(row, "verdict"),
+			fact_name(row, "reason"), since,
+			fact_holds(row, "maint") ? ", in maintenance" : ""
+		);
+		page_words(page, fact_word(row, "evidence"));
+	}
 	json_array_foreach(json_object_get(answer, "blame"), n, row) print_blame(page, row);
 }

@@ -17,13 +17,7 @@ static const char *const kinds[] = {"silent",  "standing", "lossy", "degraded",
 				    "no-pair", "good",	   NULL};
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
 
-struct paths_page {
-	json_t *rows; // of the table, worst first
-	uint64_t shown[KIND_COUNT];
-	bool marked; // a row has the mark of congestion
-};
-
-static size_t kind_of(const char *seen) {
+static size_t kind_index(const char *seen) {
 	size_t n = 0;
 
 	while (kinds[n] != NULL && strcmp(kinds[n], seen) != 0)
@@ -32,7 +26,7 @@ static size_t kind_of(const char *seen) {
 }
 
 // "3 silent, 1 good"; less what was shown, if that is given.
-static void say_counts(struct page *page, const json_t *counts, const uint64_t *shown) {
+static void print_counts(struct page *page, const json_t *counts, const uint64_t *shown) {
 	const char *between = "";
 
 	for (size_t n = 0; kinds[n] != NULL; n++) {
@@ -56,7 +50,7 @@ static uint64_t count_all(const json_t *answer) {
 	return count;
 }
 
-static void say_schedule(struct page *page, const json_t *answer) {
+static void print_schedule(struct page *page, const json_t *answer) {
 	uint64_t others = fact_number(answer, "others");
 	char interval[SHOW_BYTES], coverage[SHOW_BYTES];
 
@@ -81,75 +75,66 @@ static void say_schedule(struct page *page, const json_t *answer) {
 	page_print(page, "\n");
 }
 
-static void say_reach(struct page *page, const json_t *answer) {
-	uint64_t left_out = fact_number(answer, "left_out");
-
-	page_print(
-		page,
-		"%" PRIu64 " paths, each as one end reads it, of %" PRIu64 " of %" PRIu64
-		" agents in %.3f s",
-		count_all(answer), fact_number(answer, "answered"), fact_number(answer, "members"),
-		json_number_value(json_object_get(answer, "seconds"))
-	);
-	if (left_out > 0)
-		page_print(page, "; %" PRIu64 " parts of answers were left out", left_out);
-}
-
-static void say_head(struct page *page, const json_t *answer) {
+static void print_head(struct page *page, const json_t *answer) {
 	bool all = fact_known(answer, "members");
+	uint64_t count = count_all(answer), left_out = fact_number(answer, "left_out");
 
 	if (all)
-		say_reach(page, answer);
+		page_print(
+			page,
+			"%" PRIu64 " paths, each as one end reads it, of %" PRIu64 " of %" PRIu64
+			" agents in %.3f s",
+			count, fact_number(answer, "answered"), fact_number(answer, "members"),
+			json_number_value(json_object_get(answer, "seconds"))
+		);
 	else
 		page_print(
-			page, "%" PRIu64 " paths that %s reads", count_all(answer),
-			fact_name(answer, "node")
+			page, "%" PRIu64 " paths that %s reads", count, fact_name(answer, "node")
 		);
-	page_print(page, count_all(answer) > 0 ? ": " : "");
-	say_counts(page, json_object_get(answer, "counts"), NULL);
+	if (all && left_out > 0)
+		page_print(page, "; %" PRIu64 " parts of answers were left out", left_out);
+	page_print(page, count > 0 ? ": " : "");
+	print_counts(page, json_object_get(answer, "counts"), NULL);
 	page_print(page, "\n");
 	if (!all) {
-		say_schedule(page, answer);
+		print_schedule(page, answer);
 		gpus_print_bad(
 			page, json_object_get(answer, "gpus"),
 			"Memory of GPUs that is not read as it should be:\n", true
 		);
 	}
-	if (count_all(answer) > 0)
+	if (count > 0)
 		page_print(page, "\n");
 }
 
-// Adds the rows of one kind, until there are SHOWN_MAX. Older agents send rows in no order.
-static void add_kind(struct paths_page *paths, const json_t *rows, size_t kind) {
-	json_t *path;
-	size_t n;
-
-	json_array_foreach(rows, n, path) {
-		if (kind_of(fact_word(path, "seen")) != kind ||
-		    json_array_size(paths->rows) == SHOWN_MAX)
-			continue;
-		json_array_append(paths->rows, path);
-		paths->shown[kind]++;
-		paths->marked |= *congestion_mark(path) != '\0';
-	}
-}
-
 void show_paths(struct page *page, const json_t *answer) {
-	struct paths_page paths = {.rows = json_array()};
-	uint64_t count = count_all(answer), shown;
+	const json_t *counts = json_object_get(answer, "counts");
+	uint64_t count = count_all(answer), shown[KIND_COUNT] = {0};
+	bool marked = false; // a row has the mark of congestion
+	json_t *rows = json_array(), *path;
+	size_t n, shown_count;
 
-	say_head(page, answer);
-	for (size_t kind = 0; kind < KIND_COUNT; kind++)
-		add_kind(&paths, json_object_get(answer, "paths"), kind);
+	print_head(page, answer);
+	// Older agents send rows in no order, so the rows are taken by kind.
+	for (size_t kind = 0; kind < KIND_COUNT; kind++) {
+		json_array_foreach(json_object_get(answer, "paths"), n, path) {
+			if (kind_index(fact_word(path, "seen")) != kind ||
+			    json_array_size(rows) == SHOWN_MAX)
+				continue;
+			json_array_append(rows, path);
+			shown[kind]++;
+			marked |= *congestion_mark(path) != '\0';
+		}
+	}
 	if (count > 0)
-		page_table(page, &path_record, paths.rows, NULL);
-	shown = json_array_size(paths.rows);
-	json_decref(paths.rows);
-	if (paths.marked)
+		page_table(page, &path_record, rows, NULL);
+	shown_count = json_array_size(rows);
+	json_decref(rows);
+	if (marked)
 		page_print(page, "%s", congestion_legend);
-	if (count <= shown)
+	if (count <= shown_count)
 		return;
-	page_print(page, "and %" PRIu64 " more: ", count - shown);
-	say_counts(page, json_object_get(answer, "counts"), paths.shown);
+	page_print(page, "and %" PRIu64 " more: ", count - shown_count);
+	print_counts(page, counts, shown);
 	page_print(page, "\n");
 }

@@ -125,13 +125,6 @@ void screen_raise_quit_signal(const struct screen *screen) {
 	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-// Suspend this process and give the terminal to the shell meanwhile.
-static enum screen_event screen_suspend(struct screen *screen) {
-	terminal_restore();
-	raise(SIGSTOP);
-	return terminal_enter(screen) == 0 ? SCREEN_REDRAW : SCREEN_QUIT;
-}
-
 static enum screen_event screen_read_signal(struct screen *screen) {
 	struct signalfd_siginfo info;
 
@@ -141,25 +134,14 @@ static enum screen_event screen_read_signal(struct screen *screen) {
 	case SIGWINCH:
 		screen_measure(screen);
 		return SCREEN_REDRAW;
-	case SIGTSTP:
-		return screen_suspend(screen);
+	case SIGTSTP: // suspend this process; the shell has the terminal meanwhile
+		terminal_restore();
+		raise(SIGSTOP);
+		return terminal_enter(screen) == 0 ? SCREEN_REDRAW : SCREEN_QUIT;
 	default:
 		screen->fatal_signal = (int)info.ssi_signo;
 		return SCREEN_QUIT;
 	}
-}
-
-static enum screen_event screen_read_key(void) {
-	char keys[64];
-	ssize_t count = read(STDIN_FILENO, keys, sizeof(keys));
-
-	if (count <= 0)
-		return SCREEN_QUIT; // hang-up: there is no more input
-	for (ssize_t n = 0; n < count; n++) {
-		if (keys[n] == 'q' || keys[n] == 'Q')
-			return SCREEN_QUIT;
-	}
-	return SCREEN_REDRAW;
 }
 
 enum screen_event screen_wait(struct screen *screen, uint64_t due_ns) {
@@ -168,6 +150,8 @@ enum screen_event screen_wait(struct screen *screen, uint64_t due_ns) {
 		{.fd = STDIN_FILENO, .events = POLLIN},
 	};
 	enum screen_event event = SCREEN_DUE;
+	char keys[64];
+	ssize_t size;
 	int count =
 		poll(polled, 2,
 		     deadline_poll_timeout_ms((struct deadline){due_ns}, clock_monotonic_ns()));
@@ -176,9 +160,16 @@ enum screen_event screen_wait(struct screen *screen, uint64_t due_ns) {
 		return count < 0 && errno != EINTR ? SCREEN_QUIT : SCREEN_DUE;
 	if (polled[0].revents != 0)
 		event = screen_read_signal(screen);
-	if (event == SCREEN_DUE && polled[1].revents != 0)
-		event = screen_read_key();
-	return event;
+	if (event != SCREEN_DUE || polled[1].revents == 0)
+		return event;
+	size = read(STDIN_FILENO, keys, sizeof(keys));
+	if (size <= 0)
+		return SCREEN_QUIT; // hang-up: there is no more input
+	for (ssize_t n = 0; n < size; n++) {
+		if (keys[n] == 'q' || keys[n] == 'Q')
+			return SCREEN_QUIT;
+	}
+	return SCREEN_REDRAW;
 }
 
 void screen_show(const struct screen *screen, const struct frame *frame) {

@@ -62,12 +62,18 @@ void summary_headline(const json_t *health, char text[static FRAME_LINE_BYTES]) 
 
 // Names.
 
-// Truncate a host list so that it stays valid: at the last comma that fits, closing an open
-// bracket.
-static void hostlist_truncate(char *text, size_t columns) {
-	size_t at = columns;
+// Shorten a host list to "n[1-3,7] and 12 more" if it is too long. The list is cut at the last
+// comma that fits, and an open bracket is closed, so that the list stays valid.
+static void list_shorten(char *text, int64_t total, char out[static FRAME_LINE_BYTES]) {
+	struct hostlist *shown = NULL;
+	size_t at = NAMES_COLUMNS - 1;
 	bool inside = false;
+	int64_t count = 0;
 
+	if (strlen(text) <= NAMES_COLUMNS) {
+		snprintf(out, FRAME_LINE_BYTES, "%s", text);
+		return;
+	}
 	while (at > 0 && text[at] != ',')
 		at--;
 	text[at] = '\0';
@@ -75,26 +81,13 @@ static void hostlist_truncate(char *text, size_t columns) {
 		inside = text[n] == '[' || (inside && text[n] != ']');
 	if (inside)
 		memcpy(text + at, "]", 2);
-}
-
-// Shorten a host list to "n[1-3,7] and 12 more" if it is too long. Text that is no host list is cut
-// anywhere.
-static void list_shorten(char *text, int64_t total, char out[static FRAME_LINE_BYTES]) {
-	struct hostlist *shown = NULL;
-	int64_t count = 0;
-
-	if (strlen(text) > NAMES_COLUMNS) {
-		hostlist_truncate(text, NAMES_COLUMNS - 1);
-		if (hostlist_expand(text, strlen(text), NAMES_MAX, NULL, &shown) == 0)
-			count = hostlist_count(shown);
-		hostlist_destroy(shown);
-		snprintf(
-			out, FRAME_LINE_BYTES, "%s%sand %" PRId64 " more", text,
-			text[0] != '\0' ? " " : "", total - count
-		);
-		return;
-	}
-	snprintf(out, FRAME_LINE_BYTES, "%s", text);
+	if (hostlist_expand(text, strlen(text), NAMES_MAX, NULL, &shown) == 0)
+		count = hostlist_count(shown);
+	hostlist_destroy(shown);
+	snprintf(
+		out, FRAME_LINE_BYTES, "%s%sand %" PRId64 " more", text, text[0] != '\0' ? " " : "",
+		total - count
+	);
 }
 
 static char *names_join(const char *const *names, uint32_t count) {
@@ -186,49 +179,63 @@ static void add_wrapped_text(struct frame *frame, const char *head, const char *
 	}
 }
 
-static void add_mistakes(const json_t *mistakes, struct frame *frame) {
-	const json_t *mistake;
-	size_t n;
-
-	json_array_foreach(mistakes, n, mistake) {
-		if (json_is_string(mistake))
-			add_wrapped_text(frame, "Misconfigured: ", json_string_value(mistake));
-	}
-}
-
 static void show_seconds(double seconds, char text[static SHOW_BYTES]) {
 	double ns = seconds * NS_PER_SEC;
 
 	show_duration(ns >= 0 && ns < 1e18 ? (uint64_t)ns : 0, text);
 }
 
-static void add_strangers(const json_t *strangers, struct frame *frame) {
+// Add what is wrong with the whole cluster, or with the node that answers.
+static void add_problems(const json_t *health, struct frame *frame) {
+	const json_t *strangers = json_object_get(health, "strangers");
 	const json_t *ago = json_object_get(strangers, "ago_s");
+	const json_t *waiting = json_object_get(health, "waiting"), *mistakes, *mistake;
+	int64_t silent = summary_number(health, "suspect") + summary_number(health, "unreachable");
 	char age[SHOW_BYTES] = "";
+	size_t n;
 
+	if (json_is_object(waiting))
+		add_minority_side(waiting, frame);
+	else if (json_is_true(json_object_get(health, "brake")) && silent > 0)
+		frame_add(
+			frame, FRAME_TEXT,
+			"The brake is on: too many fell silent at once to judge them; deaths by "
+			"silence are held."
+		);
+	if (json_is_false(json_object_get(health, "joined")))
+		frame_add(frame, FRAME_TEXT, "This node is not a member of a ring yet.");
+	if (json_is_true(json_object_get(health, "alone")))
+		frame_add(
+			frame, FRAME_TEXT, "This node sees none of the nodes that it should see."
+		);
+	if (summary_text(health, "join_problem")[0] != '\0')
+		frame_add(frame, FRAME_TEXT, "  %s", summary_text(health, "join_problem"));
 	if (json_is_number(ago)) // an older agent does not report it
 		show_seconds(json_number_value(ago), age);
-	frame_add(
-		frame, FRAME_TEXT,
-		"Turned away: %" PRId64
-		" connections with another key or none, the last from %s%s%s%s",
-		summary_number(strangers, "count"), summary_text(strangers, "last"),
-		age[0] != '\0' ? ", " : "", age, age[0] != '\0' ? " ago" : ""
-	);
-}
-
-static bool brake_holds_deaths(const json_t *health) {
-	int64_t silent = summary_number(health, "suspect") + summary_number(health, "unreachable");
-
-	return json_is_true(json_object_get(health, "brake")) && silent > 0;
+	if (summary_number(strangers, "count") > 0)
+		frame_add(
+			frame, FRAME_TEXT,
+			"Turned away: %" PRId64
+			" connections with another key or none, the last from %s%s%s%s",
+			summary_number(strangers, "count"), summary_text(strangers, "last"),
+			age[0] != '\0' ? ", " : "", age, age[0] != '\0' ? " ago" : ""
+		);
+	if (summary_text(health, "address_problem")[0] != '\0')
+		frame_add(
+			frame, FRAME_TEXT, "Others cannot connect to this node: tocsin why %s",
+			summary_text(health, "node")
+		);
+	mistakes = json_object_get(health, "mistakes");
+	json_array_foreach(mistakes, n, mistake) {
+		if (json_is_string(mistake))
+			add_wrapped_text(frame, "Misconfigured: ", json_string_value(mistake));
+	}
 }
 
 void summary_states(const struct summary *summary, struct frame *frame) {
 	static const char *const states[] = {"dead", "unreachable", "suspect"};
 	const json_t *health = summary->health;
 	const json_t *rows = json_object_get(health, "findings");
-	const json_t *strangers = json_object_get(health, "strangers");
-	const json_t *waiting = json_object_get(health, "waiting");
 	scoped_mem char *missing = strdup(summary_text(health, "missing_nodes"));
 	char names[FRAME_LINE_BYTES] = "";
 
@@ -245,58 +252,12 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 	add_state(frame, "maintenance", summary_number(health, "maint"), names, "");
 	rows_join_names(json_object_get(summary->left, "peers"), "state", "left", names);
 	add_state(frame, "left", summary_number(health, "left"), names, "");
-	if (json_is_object(waiting))
-		add_minority_side(waiting, frame);
-	else if (brake_holds_deaths(health))
-		frame_add(
-			frame, FRAME_TEXT,
-			"The brake is on: too many fell silent at once to judge them; deaths by "
-			"silence are held."
-		);
-	if (json_is_false(json_object_get(health, "joined")))
-		frame_add(frame, FRAME_TEXT, "This node is not a member of a ring yet.");
-	if (json_is_true(json_object_get(health, "alone")))
-		frame_add(
-			frame, FRAME_TEXT, "This node sees none of the nodes that it should see."
-		);
-	if (summary_text(health, "join_problem")[0] != '\0')
-		frame_add(frame, FRAME_TEXT, "  %s", summary_text(health, "join_problem"));
-	if (summary_number(strangers, "count") > 0)
-		add_strangers(strangers, frame);
-	if (summary_text(health, "address_problem")[0] != '\0')
-		frame_add(
-			frame, FRAME_TEXT, "Others cannot connect to this node: tocsin why %s",
-			summary_text(health, "node")
-		);
-	add_mistakes(json_object_get(health, "mistakes"), frame);
+	add_problems(health, frame);
 }
 
 // Rows.
 
 #define EVIDENCE_COLUMNS 43 // rest of 100 columns; tocsin health shows all of it
-
-static void add_finding(const json_t *row, struct frame *frame) {
-	char age[SHOW_BYTES] = "-", cut[SHOW_BYTES], cut_evidence[SHOW_BYTES];
-	char evidence[FRAME_LINE_BYTES];
-	const char *node = summary_text(row, "node");
-	const json_t *for_s = json_object_get(row, "for_s");
-	bool maint = json_is_true(json_object_get(row, "maint"));
-
-	if (json_is_number(for_s)) // null for a node that never joined
-		show_seconds(json_number_value(for_s), age);
-	show_truncated(node, 18, cut);
-	snprintf(
-		evidence, sizeof(evidence), "%s%s%s", maint ? "in maintenance" : "",
-		maint && summary_text(row, "evidence")[0] != '\0' ? ": " : "",
-		summary_text(row, "evidence")
-	);
-	show_truncated(evidence, EVIDENCE_COLUMNS, cut_evidence);
-	frame_add(
-		frame, FRAME_TEXT, "%-18s %-11s %-13.13s %-11s %s",
-		frame_is_whole(frame) ? node : cut, summary_text(row, "state"),
-		summary_text(row, "verdict"), age, cut_evidence
-	);
-}
 
 void summary_findings(const json_t *health, size_t rows_max, struct frame *frame) {
 	const json_t *rows = json_object_get(health, "findings");
@@ -309,8 +270,28 @@ void summary_findings(const json_t *health, size_t rows_max, struct frame *frame
 		frame, FRAME_HEAD, "%-18s %-11s %-13s %-11s %s", "NODE", "AGENT", "VERDICT", "FOR",
 		"EVIDENCE"
 	);
-	for (size_t n = 0; n < shown; n++)
-		add_finding(json_array_get(rows, n), frame);
+	for (size_t n = 0; n < shown; n++) {
+		char age[SHOW_BYTES] = "-", cut[SHOW_BYTES], cut_evidence[SHOW_BYTES];
+		char evidence[FRAME_LINE_BYTES];
+		const json_t *row = json_array_get(rows, n), *for_s = json_object_get(row, "for_s");
+		const char *node = summary_text(row, "node");
+		bool maint = json_is_true(json_object_get(row, "maint"));
+
+		if (json_is_number(for_s)) // null for a node that never joined
+			show_seconds(json_number_value(for_s), age);
+		show_truncated(node, 18, cut);
+		snprintf(
+			evidence, sizeof(evidence), "%s%s%s", maint ? "in maintenance" : "",
+			maint && summary_text(row, "evidence")[0] != '\0' ? ": " : "",
+			summary_text(row, "evidence")
+		);
+		show_truncated(evidence, EVIDENCE_COLUMNS, cut_evidence);
+		frame_add(
+			frame, FRAME_TEXT, "%-18s %-11s %-13.13s %-11s %s",
+			frame_is_whole(frame) ? node : cut, summary_text(row, "state"),
+			summary_text(row, "verdict"), age, cut_evidence
+		);
+	}
 	if (shown < count)
 		frame_add(frame, FRAME_TEXT, "and %zu more: tocsin health", count - shown);
 }

@@ -20,16 +20,6 @@ static void family_write(FILE *out, const char *name, const char *help) {
 	fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
 }
 
-// Return the number of the grade; an unknown grade gives `unknown`, the last.
-static size_t grade_number(const json_t *health) {
-	const char *grade = json_string_value(json_object_get(health, "grade"));
-	size_t n = 0;
-
-	while (n + 1 < GRADE_COUNT && (grade == NULL || strcmp(grades[n], grade) != 0))
-		n++;
-	return n;
-}
-
 static void label_write(FILE *out, const char *name, const json_t *row, char before) {
 	const char *text = json_string_value(json_object_get(row, name));
 
@@ -45,46 +35,39 @@ static void label_write(FILE *out, const char *name, const json_t *row, char bef
 	fputc('"', out);
 }
 
-static void verdicts_write(FILE *out, const json_t *health) {
-	const json_t *findings = json_object_get(health, "findings");
-
-	family_write(
-		out, "tocsin_health_verdict",
-		"1 for each node with whom something is wrong, or that was asked about"
-	);
-	for (size_t n = 0; n < json_array_size(findings); n++) {
-		const json_t *row = json_array_get(findings, n);
-		bool maint = json_is_true(json_object_get(row, "maint"));
-
-		fputs("tocsin_health_verdict", out);
-		label_write(out, "node", row, '{');
-		label_write(out, "verdict", row, ',');
-		label_write(out, "reason", row, ',');
-		label_write(out, "grade", row, ',');
-		label_write(out, "advice", row, ',');
-		fprintf(out, ",maint=\"%d\"} 1\n", maint);
-	}
-}
-
-static void agents_write(FILE *out, const json_t *health) {
-	static const char *const states[] = {"alive", "suspect", "unreachable", "dead", "left"};
-
-	family_write(out, "tocsin_health_agents", "agents of the cluster by state");
-	for (size_t n = 0; n < sizeof(states) / sizeof(states[0]); n++)
-		fprintf(out, "tocsin_health_agents{state=\"%s\"} %lld\n", states[n],
-			(long long)json_integer_value(json_object_get(health, states[n])));
-}
-
 static void metrics_write(FILE *out, const void *what) {
-	const json_t *health = what;
+	static const char *const states[] = {"alive", "suspect", "unreachable", "dead", "left"};
+	const json_t *health = what, *findings = json_object_get(health, "findings"), *row;
+	const char *grade = json_string_value(json_object_get(health, "grade"));
+	size_t number = 0, n;
 
+	// An unknown grade gives `unknown`, the last.
+	while (number + 1 < GRADE_COUNT && (grade == NULL || strcmp(grades[number], grade) != 0))
+		number++;
 	family_write(out, "tocsin_health_answered", "whether an agent answered");
 	fprintf(out, "tocsin_health_answered %d\n", health != NULL);
 	family_write(out, "tocsin_health_grade", "0 ok, 1 warning, 2 critical, 3 unknown");
-	fprintf(out, "tocsin_health_grade %zu\n", grade_number(health));
+	fprintf(out, "tocsin_health_grade %zu\n", number);
 	if (health != NULL) {
-		verdicts_write(out, health);
-		agents_write(out, health);
+		family_write(
+			out, "tocsin_health_verdict",
+			"1 for each node with whom something is wrong, or that was asked about"
+		);
+		json_array_foreach(findings, n, row) {
+			bool maint = json_is_true(json_object_get(row, "maint"));
+
+			fputs("tocsin_health_verdict", out);
+			label_write(out, "node", row, '{');
+			label_write(out, "verdict", row, ',');
+			label_write(out, "reason", row, ',');
+			label_write(out, "grade", row, ',');
+			label_write(out, "advice", row, ',');
+			fprintf(out, ",maint=\"%d\"} 1\n", maint);
+		}
+		family_write(out, "tocsin_health_agents", "agents of the cluster by state");
+		for (n = 0; n < sizeof(states) / sizeof(states[0]); n++)
+			fprintf(out, "tocsin_health_agents{state=\"%s\"} %lld\n", states[n],
+				(long long)json_integer_value(json_object_get(health, states[n])));
 	}
 	family_write(
 		out, "tocsin_textfile_last_run_timestamp_seconds", "when this file was written"

@@ -69,25 +69,12 @@ static void add_names(const json_t **peers, size_t count, size_t width, struct f
 	}
 }
 
-static void add_marks(const json_t **peers, size_t count, struct frame *frame) {
-	char line[FRAME_LINE_BYTES];
-	size_t columns = frame->columns < sizeof(line) - 1 ? frame->columns : sizeof(line) - 1;
-
-	for (size_t at = 0; at < count; at += columns) {
-		size_t used = 0;
-
-		for (; used < columns && at + used < count; used++)
-			line[used] = peer_mark(peers[at + used]);
-		line[used] = '\0';
-		frame_add(frame, FRAME_MARKS, "%s", line);
-	}
-}
-
 static void add_ring(const json_t *rows, struct frame *frame) {
 	const json_t *sorted[TOP_DRAWN_MAX];
-	size_t width = 0, per_row, n;
+	char line[FRAME_LINE_BYTES];
+	size_t columns = frame->columns < sizeof(line) - 1 ? frame->columns : sizeof(line) - 1;
+	size_t width = 0, per_row, count = 0, n;
 	const json_t *row;
-	size_t count = 0;
 
 	json_array_foreach(rows, n, row) {
 		size_t length = strlen(summary_text(row, "node"));
@@ -107,29 +94,21 @@ static void add_ring(const json_t *rows, struct frame *frame) {
 	qsort(sorted, count, sizeof(sorted[0]), peers_compare);
 	frame_add(frame, FRAME_HEAD, "RING  " LEGEND);
 	per_row = frame->columns / width;
-	if (per_row > 0 && (count + per_row - 1) / per_row <= NAME_ROWS_MAX)
+	if (per_row > 0 && (count + per_row - 1) / per_row <= NAME_ROWS_MAX) {
 		add_names(sorted, count, width, frame);
-	else
-		add_marks(sorted, count, frame);
+		return;
+	}
+	for (size_t at = 0; at < count; at += columns) {
+		size_t used = 0;
+
+		for (; used < columns && at + used < count; used++)
+			line[used] = peer_mark(sorted[at + used]);
+		line[used] = '\0';
+		frame_add(frame, FRAME_MARKS, "%s", line);
+	}
 }
 
 // Tables.
-
-static void add_link(const json_t *row, struct frame *frame) {
-	const json_t *mean = json_object_get(row, "rtt_mean_ns");
-	char node[SHOW_BYTES], took[SHOW_BYTES] = "-", silent[SHOW_BYTES];
-	int64_t silent_ns = summary_number(row, "silent_ns");
-
-	show_truncated(summary_text(row, "node"), 20, node);
-	if (json_is_integer(mean) && json_integer_value(mean) >= 0)
-		show_duration((uint64_t)json_integer_value(mean), took);
-	show_duration(silent_ns > 0 ? (uint64_t)silent_ns : 0, silent);
-	frame_add(
-		frame, FRAME_TEXT, "%-20s %-8s %-12s %-12s %-10" PRId64 " %s", node,
-		summary_text(row, "state"), took, silent, summary_number(row, "reconnects"),
-		summary_text(row, "mine")
-	);
-}
 
 static void add_links(const json_t *links, size_t rows_max, struct frame *frame) {
 	const json_t *rows = json_object_get(links, "links");
@@ -142,14 +121,44 @@ static void add_links(const json_t *links, size_t rows_max, struct frame *frame)
 		frame, FRAME_HEAD, "%-20s %-8s %-12s %-12s %-10s %s", "LINK", "STATE", "ROUND TRIP",
 		"SILENT FOR", "LOST", "USED AS"
 	);
-	for (size_t n = 0; n < shown; n++)
-		add_link(json_array_get(rows, n), frame);
+	for (size_t n = 0; n < shown; n++) {
+		const json_t *row = json_array_get(rows, n);
+		const json_t *mean = json_object_get(row, "rtt_mean_ns");
+		char node[SHOW_BYTES], took[SHOW_BYTES] = "-", silent[SHOW_BYTES];
+		int64_t silent_ns = summary_number(row, "silent_ns");
+
+		show_truncated(summary_text(row, "node"), 20, node);
+		if (json_is_integer(mean) && json_integer_value(mean) >= 0)
+			show_duration((uint64_t)json_integer_value(mean), took);
+		show_duration(silent_ns > 0 ? (uint64_t)silent_ns : 0, silent);
+		frame_add(
+			frame, FRAME_TEXT, "%-20s %-8s %-12s %-12s %-10" PRId64 " %s", node,
+			summary_text(row, "state"), took, silent, summary_number(row, "reconnects"),
+			summary_text(row, "mine")
+		);
+	}
 }
 
-static void add_counters(const struct top_view *view, struct frame *frame) {
+// Fill the frame from the top. Of the free lines at its end, findings take at most half, links half
+// of the rest, and events what is left.
+void top_draw(const struct top_view *view, struct frame *frame) {
+	const json_t *health = view->summary.health;
 	const json_t *overlay = json_object_get(view->counters, "overlay");
+	char now[SHOW_BYTES], line[FRAME_LINE_BYTES];
 	char sent[SHOW_BYTES] = "-", received[SHOW_BYTES] = "-";
+	size_t room;
 
+	now_text(now);
+	frame_add(frame, FRAME_TITLE, "tocsin top, q quits   %s   %s", now, view->place);
+	if (view->trouble != NULL)
+		frame_add(frame, FRAME_TEXT, "no answer: %s", view->trouble);
+	if (health == NULL)
+		return;
+	summary_headline(health, line);
+	frame_add(frame, FRAME_TEXT, "%s", line);
+	summary_states(&view->summary, frame);
+	summary_view(health, frame);
+	summary_links(view->summary.links, frame);
 	if (view->rates.sent_per_s >= 0)
 		show_bytes((uint64_t)view->rates.sent_per_s, sent);
 	if (view->rates.received_per_s >= 0)
@@ -162,14 +171,11 @@ static void add_counters(const struct top_view *view, struct frame *frame) {
 		summary_number(overlay, "suspicions_cleared"),
 		summary_number(overlay, "deaths_declared")
 	);
-}
+	frame_add(frame, FRAME_TEXT, "%s", "");
+	if (view->peers != NULL)
+		add_ring(json_object_get(view->peers, "peers"), frame);
 
-// Add the tables. Of the free lines, findings take at most half, links half of the rest, and events
-// what is left.
-static void add_tables(const struct top_view *view, struct frame *frame) {
-	const json_t *health = view->summary.health;
-	size_t room = frame_lines_left(frame);
-
+	room = frame_lines_left(frame);
 	if (json_array_size(json_object_get(health, "findings")) > 0 && room > 4) {
 		frame_add(frame, FRAME_TEXT, "%s", "");
 		summary_findings(health, room / 2 - 1, frame);
@@ -185,28 +191,6 @@ static void add_tables(const struct top_view *view, struct frame *frame) {
 		frame_add(frame, FRAME_HEAD, "EVENTS");
 		summary_events(view->summary.events, room - 2, frame);
 	}
-}
-
-void top_draw(const struct top_view *view, struct frame *frame) {
-	const json_t *health = view->summary.health;
-	char now[SHOW_BYTES], line[FRAME_LINE_BYTES];
-
-	now_text(now);
-	frame_add(frame, FRAME_TITLE, "tocsin top, q quits   %s   %s", now, view->place);
-	if (view->trouble != NULL)
-		frame_add(frame, FRAME_TEXT, "no answer: %s", view->trouble);
-	if (health == NULL)
-		return;
-	summary_headline(health, line);
-	frame_add(frame, FRAME_TEXT, "%s", line);
-	summary_states(&view->summary, frame);
-	summary_view(health, frame);
-	summary_links(view->summary.links, frame);
-	add_counters(view, frame);
-	frame_add(frame, FRAME_TEXT, "%s", "");
-	if (view->peers != NULL)
-		add_ring(json_object_get(view->peers, "peers"), frame);
-	add_tables(view, frame);
 }
 
 void top_format_line(const struct top_view *view, char text[static FRAME_LINE_BYTES]) {

@@ -13,10 +13,13 @@
 #define PAIRS_SHOWN_MAX 16
 #define LINE_BYTES 1024
 
-static void print_title(struct page *page, const json_t *why) {
+// Print the state of the node with its cause, and the facts of its record.
+static void print_state(struct page *page, const json_t *why) {
+	const json_t *observers = json_object_get(why, "observers"), *observer;
 	bool left = fact_is(why, "state", "left"), alive = fact_is(why, "state", "alive");
 	const char *cause = "", *comma = "";
-	char title[LINE_BYTES];
+	char title[LINE_BYTES], age[SHOW_BYTES];
+	size_t n;
 
 	if (fact_holds(why, "self")) {
 		cause = ", and it is the node you ask";
@@ -31,13 +34,6 @@ static void print_title(struct page *page, const json_t *why) {
 	);
 	page_wrap(page, 0, 2, title);
 	page_print(page, "\n");
-}
-
-static void print_facts(struct page *page, const json_t *why) {
-	const json_t *observers = json_object_get(why, "observers"), *observer;
-	char age[SHOW_BYTES];
-	size_t n;
-
 	fact_seconds(why, "for_s", age);
 	if (fact_known(why, "since"))
 		page_print(page, "  since        %s, %s ago\n", fact_name(why, "since"), age);
@@ -58,38 +54,6 @@ static void print_facts(struct page *page, const json_t *why) {
 	page_print(page, "  host         %s\n", fact_word(why, "host"));
 }
 
-static void print_problems(struct page *page, const json_t *why) {
-	const char *join = fact_word(why, "join_problem");
-	const char *address = fact_word(why, "address_problem");
-
-	if (join[0] != '\0')
-		page_print(page, "\nIt is alone, and tries to join\n  %s\n", join);
-	if (address[0] != '\0')
-		page_print(
-			page,
-			"\nIts address\n  %s\n  Others cannot connect to it: see listen and advertise "
-			"in [overlay], and firewalls.\n",
-			address
-		);
-}
-
-static void print_report(struct page *page, const json_t *why) {
-	const json_t *report = json_object_get(why, "report");
-	const char *words = fact_word(report, "text");
-
-	if (!json_is_object(report))
-		return;
-	page_print(
-		page, "  Reported %s by uid %" PRIu64 "%s\n", fact_name(report, "time"),
-		fact_number(report, "uid"), words[0] != '\0' ? ":" : ""
-	);
-	page_words(page, words);
-	page_print(
-		page, "  Then its neighbours were asked to look; what they see counts, not the "
-		      "report.\n"
-	);
-}
-
 // Links.
 
 static void format_loss_count(uint64_t count, char text[static SHOW_BYTES]) {
@@ -101,26 +65,37 @@ static void format_loss_count(uint64_t count, char text[static SHOW_BYTES]) {
 		snprintf(text, SHOW_BYTES, "lost %" PRIu64 " times", count);
 }
 
-static void print_link(struct page *page, const json_t *why, const json_t *link) {
-	uint64_t count = fact_number(link, "reconnects"), lost = fact_number(why, "links_lost");
-	char silent[SHOW_BYTES], rtt[SHOW_BYTES], lost_text[SHOW_BYTES];
-
-	format_loss_count(count > lost ? count : lost, lost_text);
-	fact_duration(link, "silent_ns", silent);
-	fact_duration(link, "rtt_mean_ns", rtt);
-	page_print(
-		page, "  %s, %s, silent for %s, %s", fact_holds(link, "outgoing") ? "out" : "in",
-		fact_holds(link, "delayed") ? "delayed" : "up", silent, lost_text
-	);
-	if (fact_known(link, "rtt_mean_ns"))
-		page_print(page, ", round trip %s", rtt);
-	page_print(page, "\n");
-}
-
-static void print_no_link(struct page *page, const json_t *why) {
-	const json_t *event = json_object_get(why, "link_event");
+// Print the links that are up. A link that is down is a connection attempt without a history.
+static void print_links(struct page *page, const json_t *why) {
+	const json_t *event = json_object_get(why, "link_event"), *link;
 	const char *cause = fact_word(event, "cause");
-	char age[SHOW_BYTES], lost[SHOW_BYTES];
+	uint64_t all_lost = fact_number(why, "links_lost");
+	char silent[SHOW_BYTES], rtt[SHOW_BYTES], lost_text[SHOW_BYTES], age[SHOW_BYTES];
+	size_t ready = 0, n;
+
+	if (fact_holds(why, "self"))
+		return;
+	page_print(page, "\nLinks from here to it\n");
+	json_array_foreach(json_object_get(why, "links"), n, link) {
+		uint64_t lost = fact_number(link, "reconnects");
+
+		if (!fact_holds(link, "ready"))
+			continue;
+		format_loss_count(lost > all_lost ? lost : all_lost, lost_text);
+		fact_duration(link, "silent_ns", silent);
+		fact_duration(link, "rtt_mean_ns", rtt);
+		page_print(
+			page, "  %s, %s, silent for %s, %s",
+			fact_holds(link, "outgoing") ? "out" : "in",
+			fact_holds(link, "delayed") ? "delayed" : "up", silent, lost_text
+		);
+		if (fact_known(link, "rtt_mean_ns"))
+			page_print(page, ", round trip %s", rtt);
+		page_print(page, "\n");
+		ready++;
+	}
+	if (ready > 0)
+		return;
 
 	if (!fact_known(why, "links_lost")) { // an older agent does not report it
 		page_print(page, "  none now\n");
@@ -133,29 +108,11 @@ static void print_no_link(struct page *page, const json_t *why) {
 	if (strcmp(cause, "none") == 0)
 		cause = "";
 	fact_seconds(event, "ago_s", age);
-	format_loss_count(fact_number(why, "links_lost"), lost);
+	format_loss_count(all_lost, lost_text);
 	page_print(
 		page, "  none now: the last said %s%s%s %s ago; %s\n", fact_name(event, "event"),
-		*cause != '\0' ? ", " : "", cause, age, lost
+		*cause != '\0' ? ", " : "", cause, age, lost_text
 	);
-}
-
-// Print the links that are up. A link that is down is a connection attempt without a history.
-static void print_links(struct page *page, const json_t *why) {
-	const json_t *link;
-	size_t ready = 0, n;
-
-	if (fact_holds(why, "self"))
-		return;
-	page_print(page, "\nLinks from here to it\n");
-	json_array_foreach(json_object_get(why, "links"), n, link) {
-		if (!fact_holds(link, "ready"))
-			continue;
-		print_link(page, why, link);
-		ready++;
-	}
-	if (ready == 0)
-		print_no_link(page, why);
 }
 
 // RDMA.
@@ -182,18 +139,8 @@ static void print_bad_flows(struct page *page, const json_t *flows) {
 	}
 }
 
-static void print_missing_pair(struct page *page, const json_t *pair) {
-	char line[LINE_BYTES];
-
-	snprintf(
-		line, sizeof(line), "%.40s>%.40s %s, %s: %s", fact_name(pair, "device"),
-		fact_word(pair, "peer_device"), fact_name(pair, "state"), fact_name(pair, "reason"),
-		fact_word(pair, "text")
-	);
-	page_wrap(page, 2, 4, line);
-}
-
 static void print_pairs(struct page *page, const json_t *pairs) {
+	char line[LINE_BYTES];
 	const json_t *pair;
 	size_t ready = 0, shown = 0, n;
 
@@ -207,7 +154,12 @@ static void print_pairs(struct page *page, const json_t *pairs) {
 	json_array_foreach(pairs, n, pair) {
 		if (!fact_known(pair, "reason") || shown++ >= PAIRS_SHOWN_MAX)
 			continue;
-		print_missing_pair(page, pair);
+		snprintf(
+			line, sizeof(line), "%.40s>%.40s %s, %s: %s", fact_name(pair, "device"),
+			fact_word(pair, "peer_device"), fact_name(pair, "state"),
+			fact_name(pair, "reason"), fact_word(pair, "text")
+		);
+		page_wrap(page, 2, 4, line);
 	}
 }
 
@@ -242,24 +194,36 @@ static void print_events(struct page *page, const json_t *why) {
 		event_line_print(event, page->whole, false, page->text);
 }
 
-static void print_missing_node(struct page *page, const json_t *why) {
-	page_print(page, "%s is missing: expected, and not seen.\n", fact_name(why, "node"));
-	why_print_meaning(page, why);
-	why_print_future(page, why);
-	page_print(
-		page, "\nVerdict\n  %s (%s); advice to schedulers: %s\n", fact_name(why, "verdict"),
-		fact_name(why, "reason"), fact_name(why, "advice")
-	);
-	print_events(page, why);
-}
-
 static void print_node(struct page *page, const json_t *why) {
-	print_title(page, why);
-	print_facts(page, why);
+	const char *join = fact_word(why, "join_problem");
+	const char *address = fact_word(why, "address_problem");
+	const json_t *report = json_object_get(why, "report");
+	const char *words = fact_word(report, "text");
+
+	print_state(page, why);
 	why_print_meaning(page, why);
-	print_problems(page, why);
+	if (join[0] != '\0')
+		page_print(page, "\nIt is alone, and tries to join\n  %s\n", join);
+	if (address[0] != '\0')
+		page_print(
+			page,
+			"\nIts address\n  %s\n  Others cannot connect to it: see listen and advertise "
+			"in [overlay], and firewalls.\n",
+			address
+		);
 	why_print_future(page, why);
-	print_report(page, why);
+	if (json_is_object(report)) {
+		page_print(
+			page, "  Reported %s by uid %" PRIu64 "%s\n", fact_name(report, "time"),
+			fact_number(report, "uid"), words[0] != '\0' ? ":" : ""
+		);
+		page_words(page, words);
+		page_print(
+			page,
+			"  Then its neighbours were asked to look; what they see counts, not the "
+			"report.\n"
+		);
+	}
 	why_print_evidence(page, why);
 	print_links(page, why);
 	print_bad_flows(page, json_object_get(why, "bad_flows"));
@@ -273,10 +237,21 @@ static void print_node(struct page *page, const json_t *why) {
 }
 
 void show_why(struct page *page, const json_t *answer) {
-	if (json_is_array(json_object_get(answer, "communicators")))
+	if (json_is_array(json_object_get(answer, "communicators"))) {
 		show_why_comms(page, answer);
-	else if (fact_is(answer, "state", "missing"))
-		print_missing_node(page, answer);
-	else
+	} else if (fact_is(answer, "state", "missing")) {
+		page_print(
+			page, "%s is missing: expected, and not seen.\n", fact_name(answer, "node")
+		);
+		why_print_meaning(page, answer);
+		why_print_future(page, answer);
+		page_print(
+			page, "\nVerdict\n  %s (%s); advice to schedulers: %s\n",
+			fact_name(answer, "verdict"), fact_name(answer, "reason"),
+			fact_name(answer, "advice")
+		);
+		print_events(page, answer);
+	} else {
 		print_node(page, answer);
+	}
 }

@@ -9,34 +9,6 @@
 
 #define LINE_BYTES 512
 
-static void print_verdict(struct page *page, const json_t *why) {
-	const char *withheld = fact_word(why, "withheld");
-	const char *age_key = fact_known(why, "verdict_for_s") ? "verdict_for_s" : "for_s";
-	char age[SHOW_BYTES], line[LINE_BYTES];
-
-	fact_seconds(why, age_key, age);
-	snprintf(
-		line, sizeof(line), "%s (%s), for %s%s%s%s; advice to schedulers: %s%s%s",
-		fact_name(why, "verdict"), fact_name(why, "reason"), age,
-		fact_known(why, "confidence") ? ", " : "", fact_word(why, "confidence"),
-		fact_holds(why, "both_planes") ? ", seen on both planes" : "",
-		fact_name(why, "advice"), withheld[0] != '\0' ? ", no drain: " : "", withheld
-	);
-	page_print(page, "\nVerdict\n");
-	page_wrap(page, 2, 4, line);
-	page_words(page, fact_word(why, "evidence"));
-}
-
-static void format_path(const json_t *observation, char text[static SHOW_BYTES]) {
-	if (fact_word(observation, "device")[0] == '\0')
-		snprintf(text, SHOW_BYTES, "overlay");
-	else
-		snprintf(
-			text, SHOW_BYTES, "%.15s -> %.15s", fact_word(observation, "device"),
-			fact_name(observation, "peer_device")
-		);
-}
-
 // Return the result of a TCP connection attempt in words. An older agent sends words, which are
 // returned unchanged.
 static const char *reach_words(const char *reach) {
@@ -58,32 +30,26 @@ static const char *reach_words(const char *reach) {
 	return reach;
 }
 
-static void format_loss(const json_t *observation, char text[static LINE_BYTES]) {
-	uint64_t permille = fact_number(observation, "lost_permille");
-	uint64_t bytes = fact_number(observation, "lost_bytes");
-	char which[SHOW_BYTES] = "any size";
-
-	if (bytes > 0)
-		snprintf(which, sizeof(which), "%" PRIu64 " bytes and more", bytes);
-	snprintf(
-		text, LINE_BYTES, "loses %" PRIu64 ".%" PRIu64 " %% of probes of %s", permille / 10,
-		permille % 10, which
-	);
-}
-
 // Describe an observation in half a sentence.
 static void format_observation(const json_t *observation, char text[static LINE_BYTES]) {
+	uint64_t permille = fact_number(observation, "lost_permille");
+	uint64_t bytes = fact_number(observation, "lost_bytes");
 	bool timed = fact_number(observation, "median_ns") > 0;
-	char median[SHOW_BYTES], baseline[SHOW_BYTES];
+	char median[SHOW_BYTES], baseline[SHOW_BYTES], sizes[SHOW_BYTES] = "any size";
 
 	fact_duration(observation, "median_ns", median);
 	fact_duration(observation, "baseline_ns", baseline);
+	if (bytes > 0)
+		snprintf(sizes, sizeof(sizes), "%" PRIu64 " bytes and more", bytes);
 	if (fact_word(observation, "device")[0] == '\0')
 		snprintf(text, LINE_BYTES, "%.200s", reach_words(fact_word(observation, "reach")));
 	else if (fact_is(observation, "kind", "degraded"))
 		snprintf(text, LINE_BYTES, "slow: %s, usually %s", median, baseline);
 	else if (fact_is(observation, "kind", "lossy"))
-		format_loss(observation, text);
+		snprintf(
+			text, LINE_BYTES, "loses %" PRIu64 ".%" PRIu64 " %% of probes of %s",
+			permille / 10, permille % 10, sizes
+		);
 	else if (fact_is(observation, "kind", "silent"))
 		snprintf(
 			text, LINE_BYTES, "its pulse is not read; own port %s",
@@ -102,9 +68,14 @@ static void format_observation(const json_t *observation, char text[static LINE_
 }
 
 static void print_observation(struct page *page, const json_t *observation) {
-	char path[SHOW_BYTES], age[SHOW_BYTES], cell[SHOW_BYTES], words[LINE_BYTES];
+	char path[SHOW_BYTES] = "overlay", age[SHOW_BYTES], cell[SHOW_BYTES], words[LINE_BYTES];
+	const char *device = fact_word(observation, "device");
 
-	format_path(observation, path);
+	if (device[0] != '\0')
+		snprintf(
+			path, sizeof(path), "%.15s -> %.15s", device,
+			fact_name(observation, "peer_device")
+		);
 	format_observation(observation, words);
 	fact_seconds(observation, "age_s", age);
 	page_print(
@@ -149,9 +120,23 @@ static void print_rows(
 }
 
 void why_print_evidence(struct page *page, const json_t *why) {
+	const char *withheld = fact_word(why, "withheld");
+	const char *age_key = fact_known(why, "verdict_for_s") ? "verdict_for_s" : "for_s";
+	char age[SHOW_BYTES], line[LINE_BYTES];
+
 	if (!why_has_verdict(why))
 		return;
-	print_verdict(page, why);
+	fact_seconds(why, age_key, age);
+	snprintf(
+		line, sizeof(line), "%s (%s), for %s%s%s%s; advice to schedulers: %s%s%s",
+		fact_name(why, "verdict"), fact_name(why, "reason"), age,
+		fact_known(why, "confidence") ? ", " : "", fact_word(why, "confidence"),
+		fact_holds(why, "both_planes") ? ", seen on both planes" : "",
+		fact_name(why, "advice"), withheld[0] != '\0' ? ", no drain: " : "", withheld
+	);
+	page_print(page, "\nVerdict\n");
+	page_wrap(page, 2, 4, line);
+	page_words(page, fact_word(why, "evidence"));
 	print_rows(page, why_observations(why), "Who saw what", print_observation);
 	print_rows(
 		page, json_object_get(why, "statements"), "What it says of itself", print_statement

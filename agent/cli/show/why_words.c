@@ -91,30 +91,10 @@ static bool agent_alone_is_gone(const json_t *why) {
 	return fact_is(why, "cause", "gone") || fact_is(why, "cause", "refused");
 }
 
-// Refine the explanation of a state by its cause.
-static void explanation_refine(const json_t *why, struct explanation_text *explanation_text) {
-	bool agent_only = agent_alone_is_gone(why);
-
-	if (fact_is(why, "state", "unreachable") && agent_only)
-		explanation_text->means =
-			"Too many refuse at the same time, as where a firewall between does so for "
-			"them: nobody is declared dead by that. If no firewall does, its agent is "
-			"gone.";
-	if (!fact_is(why, "state", "dead"))
-		return;
-	if (agent_only) {
-		explanation_text->means = AGENT_GONE;
-		explanation_text->follows = AGENT_START;
-	}
-	if (fact_holds(why, "sole"))
-		explanation_text->means =
-			"No second agent could look, so this is one agent's word and not "
-			"acted upon.";
-}
-
 static struct explanation_text node_explanation(const json_t *why) {
+	bool dead = fact_is(why, "state", "dead");
 	const struct explanation_text *found = NULL;
-	struct explanation_text explanation_text;
+	struct explanation_text explanation;
 
 	if (why_has_verdict(why))
 		found = explanation_find(
@@ -128,9 +108,23 @@ static struct explanation_text node_explanation(const json_t *why) {
 		state_explanations, sizeof(state_explanations) / sizeof(state_explanations[0]),
 		fact_word(why, "state")
 	);
-	explanation_text = found != NULL ? *found : unknown_explanation;
-	explanation_refine(why, &explanation_text);
-	return explanation_text;
+	explanation = found != NULL ? *found : unknown_explanation;
+
+	// The cause refines the explanation of a state.
+	if (fact_is(why, "state", "unreachable") && agent_alone_is_gone(why))
+		explanation.means =
+			"Too many refuse at the same time, as where a firewall between does so for "
+			"them: nobody is declared dead by that. If no firewall does, its agent is "
+			"gone.";
+	if (dead && agent_alone_is_gone(why)) {
+		explanation.means = AGENT_GONE;
+		explanation.follows = AGENT_START;
+	}
+	if (dead && fact_holds(why, "sole"))
+		explanation.means =
+			"No second agent could look, so this is one agent's word and not "
+			"acted upon.";
+	return explanation;
 }
 
 bool why_has_verdict(const json_t *why) {
