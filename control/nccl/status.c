@@ -15,13 +15,41 @@
 #define OUTLIER_PERCENT 25
 #define OUTLIER_VERBOSE_PERCENT 50
 
-static void status_drop(void *work) {
-	struct status *status = work;
+void status_ask(
+	struct status *status,
+	struct session *session,
+	enum ras_collect_kind kind,
+	session_step_fn *failed
+) {
+	status->session = session;
+	status->err = overlay_ask_all(
+		session->server->overlay, kind, session_timeout_ns(session, 0), &status->question
+	);
+	status->asked = status->err == 0;
+	if (!status->asked)
+		session->step = failed;
+}
 
+void status_take_answer(struct status *status, struct overlay_answer *answer) {
+	status->asked = false;
+	status->err = answer->err;
+	if (answer->err < 0)
+		overlay_answer_put(answer);
+	else
+		status->answer = answer;
+}
+
+void status_release(struct status *status) {
 	if (status->asked)
 		overlay_cancel_question(&status->question);
 	if (status->answer != NULL)
 		overlay_answer_put(status->answer);
+}
+
+static void status_drop(void *work) {
+	struct status *status = work;
+
+	status_release(status);
 	comm_table_fini(&status->comms);
 	comm_look_fini(&status->look);
 	free(status);
@@ -55,12 +83,7 @@ static bool status_step(struct session *session) {
 static void on_answer(struct overlay_question *question, struct overlay_answer *answer) {
 	struct status *status = (struct status *)question;
 
-	status->asked = false;
-	status->err = answer->err;
-	if (answer->err < 0)
-		overlay_answer_put(answer);
-	else
-		status->answer = answer;
+	status_take_answer(status, answer);
 	session_continue(status->session, status_step);
 }
 
@@ -133,16 +156,10 @@ void answer_status(struct session *session, const char *rest) {
 	if (!session_begin(session, NULL, status_drop, status))
 		return;
 	session->server->counters.reports++;
-	status->session = session;
 	status->verbose = session->verb == VERB_VERBOSE_STATUS;
 	status->question.answered = on_answer;
 	if (!session->json)
 		status_print_banner(session);
-	status->err = overlay_ask_all(
-		session->server->overlay, RAS_COLLECT_COMMS, session_timeout_ns(session, 0),
-		&status->question
-	);
-	status->asked = status->err == 0;
-	if (!status->asked)
-		session->step = status_step; // reports the error, and what this node knows alone
+	// The step reports an error, and what this node knows alone.
+	status_ask(status, session, RAS_COLLECT_COMMS, status_step);
 }

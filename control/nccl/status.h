@@ -47,6 +47,19 @@ bool status_summarise(struct session *session, struct status *status);
 // Write the text before the question is sent, up to and including the title of the communicators.
 void status_print_banner(struct session *session);
 
+// Ask all nodes. `question.answered` must be set. If the question cannot be sent, the session
+// continues with the step `failed`.
+void status_ask(
+	struct status *status,
+	struct session *session,
+	enum ras_collect_kind kind,
+	session_step_fn *failed
+);
+// Take over the answer, or only its error.
+void status_take_answer(struct status *status, struct overlay_answer *answer);
+// Cancel the question and give back the answer, whichever there is.
+void status_release(struct status *status);
+
 bool status_node_answered(const struct status *status, uint64_t node);
 double status_seconds(const struct status *status);
 uint32_t status_timeouts(const struct status *status);

@@ -57,18 +57,10 @@ static int compare_ids(const void *left, const void *right) {
 	return a < b ? -1 : a > b;
 }
 
-static void summary_add_node(struct comm_summary *row, uint32_t run) {
-	row->nodes++;
-	if (row->per_node_min == 0 || run < row->per_node_min)
-		row->per_node_min = run;
-	if (run > row->per_node_max)
-		row->per_node_max = run;
-}
-
 // Count the nodes of a communicator. Without memory the columns stay 0.
 static void count_nodes(struct comm_summary *row, const struct ras_merged_comm *comm) {
 	uint64_t *ids = calloc((size_t)comm->rank_count + 1, sizeof(*ids));
-	uint32_t from = 0;
+	uint32_t from = 0, run;
 
 	if (ids == NULL)
 		return;
@@ -78,28 +70,15 @@ static void count_nodes(struct comm_summary *row, const struct ras_merged_comm *
 	for (uint32_t n = 1; n <= comm->rank_count; n++) {
 		if (n < comm->rank_count && ids[n] == ids[from])
 			continue;
-		summary_add_node(row, n - from);
+		run = n - from;
+		row->nodes++;
+		if (row->per_node_min == 0 || run < row->per_node_min)
+			row->per_node_min = run;
+		if (run > row->per_node_max)
+			row->per_node_max = run;
 		from = n;
 	}
 	free(ids);
-}
-
-static void sum_ranks(struct comm_summary *row, const struct ras_merged_comm *comm) {
-	for (uint32_t n = 0; n < comm->rank_count; n++) {
-		const struct ras_comm_rank *rank = &comm->ranks[n].rank;
-		enum comm_state state = comm_rank_state(rank);
-
-		if (state > row->state)
-			row->state = state;
-		if (state != comm_rank_state(&comm->ranks[0].rank))
-			row->states_differ = true;
-		if (comm_has_failed(rank->init_state) || comm_has_failed(rank->async_error))
-			row->errors |= COMM_ERROR;
-		for (uint32_t op = 0; op < RAS_COMM_OPS; op++) {
-			if (rank->ops[op] != comm->ranks[0].rank.ops[op])
-				row->ops_differ |= 1u << op;
-		}
-	}
 }
 
 static void summarize_comm(const struct status *status, uint32_t place, struct comm_summary *row) {
@@ -108,7 +87,22 @@ static void summarize_comm(const struct status *status, uint32_t place, struct c
 	ras_comms_at(status->answer->comms, place, &comm);
 	*row = (struct comm_summary
 	){.place = place, .size = comm.size, .rank_count = comm.rank_count};
-	sum_ranks(row, &comm);
+	for (uint32_t n = 0; n < comm.rank_count; n++) {
+		const struct ras_comm_rank *rank = &comm.ranks[n].rank,
+					   *first = &comm.ranks[0].rank;
+		enum comm_state state = comm_rank_state(rank);
+
+		if (state > row->state)
+			row->state = state;
+		if (state != comm_rank_state(first))
+			row->states_differ = true;
+		if (comm_has_failed(rank->init_state) || comm_has_failed(rank->async_error))
+			row->errors |= COMM_ERROR;
+		for (uint32_t op = 0; op < RAS_COMM_OPS; op++) {
+			if (rank->ops[op] != first->ops[op])
+				row->ops_differ |= 1u << op;
+		}
+	}
 	count_nodes(row, &comm);
 	for (uint32_t n = 0; n < comm.missing_count; n++) {
 		if (status_node_answered(status, comm.missing[n].missing.node))
@@ -151,19 +145,6 @@ static int compare_rows(const void *left, const void *right) {
 	return a->place < b->place ? -1 : a->place > b->place;
 }
 
-static void number_groups(struct comm_table *table) {
-	for (uint32_t n = 0; n < table->count; n++) {
-		struct comm_summary *row = &table->rows[n];
-
-		if (n > 0 && compare_group_keys(row, row - 1) == 0) {
-			row->group = (row - 1)->group;
-			row->index = (row - 1)->index + 1;
-		} else {
-			row->group = table->group_count++;
-		}
-	}
-}
-
 bool comm_table_build(struct status *status) {
 	struct comm_table *table = &status->comms;
 	uint32_t ranks = 0;
@@ -187,7 +168,16 @@ bool comm_table_build(struct status *status) {
 	if (table->summed < table->count)
 		return false;
 	qsort(table->rows, table->count, sizeof(*table->rows), compare_rows);
-	number_groups(table);
+	for (uint32_t n = 0; n < table->count; n++) {
+		struct comm_summary *row = &table->rows[n];
+
+		if (n > 0 && compare_group_keys(row, row - 1) == 0) {
+			row->group = (row - 1)->group;
+			row->index = (row - 1)->index + 1;
+		} else {
+			row->group = table->group_count++;
+		}
+	}
 	table->built = true;
 	return true;
 }
@@ -209,18 +199,9 @@ static int compare_uses(const void *left, const void *right) {
 	return a->device < b->device ? -1 : a->device > b->device;
 }
 
-static uint32_t copy_uses(const struct status *status, uint32_t place, struct device_use *uses) {
-	struct ras_merged_comm comm;
-
-	ras_comms_at(status->answer->comms, place, &comm);
-	for (uint32_t n = 0; n < comm.rank_count; n++)
-		uses[n] = (struct device_use
-		){comm.ranks[n].node, comm.ranks[n].rank.pid, comm.ranks[n].rank.nvml_device};
-	return comm.rank_count;
-}
-
 uint32_t comm_group_ranks(const struct status *status, uint32_t first, uint32_t count) {
 	const struct comm_summary *rows = &status->comms.rows[first];
+	struct ras_merged_comm comm;
 	struct device_use *uses;
 	size_t total = 0, used = 0;
 	uint32_t distinct = 0;
@@ -230,8 +211,13 @@ uint32_t comm_group_ranks(const struct status *status, uint32_t first, uint32_t 
 	uses = calloc(total + 1, sizeof(*uses));
 	if (uses == NULL)
 		return 0;
-	for (uint32_t n = 0; n < count; n++)
-		used += copy_uses(status, rows[n].place, uses + used);
+	for (uint32_t n = 0; n < count; n++) {
+		ras_comms_at(status->answer->comms, rows[n].place, &comm);
+		for (uint32_t rank = 0; rank < comm.rank_count; rank++)
+			uses[used++] = (struct device_use
+			){comm.ranks[rank].node, comm.ranks[rank].rank.pid,
+			  comm.ranks[rank].rank.nvml_device};
+	}
 	qsort(uses, used, sizeof(*uses), compare_uses);
 	for (size_t n = 0; n < used; n++)
 		distinct += n == 0 || compare_uses(&uses[n], &uses[n - 1]) != 0;

@@ -32,8 +32,7 @@ static bool put_head(struct session *session, struct status *status) {
 
 // Return data that NCCL does not have: the job, the operation that ranks wait for, and ended
 // processes.
-static json_t *status_comm_json(const struct status *status) {
-	uint32_t place = status->comms.rows[status->comm].place;
+static json_t *status_comm_json(const struct status *status, uint32_t place) {
 	const struct ras_merged_comm *comm = &status->look.comms[place];
 
 	if (!status->judged)
@@ -41,18 +40,6 @@ static json_t *status_comm_json(const struct status *status) {
 	return json_pack(
 		"{s:o,s:b,s:o}", "job", comm->job[0] != '\0' ? json_string(comm->job) : json_null(),
 		"jobs_differ", comm->jobs_differ, "finding", comm_json(&status->look, place)
-	);
-}
-
-static void put_comm_head(struct text *out, const struct ras_merged_comm *comm) {
-	text_print(
-		out,
-		"    {\n      \"hash\": \"0x%" PRIx64 "\",\n"
-		"      \"secondary_hash\": \"0x%" PRIx64 ":0x%" PRIx64 "\",\n"
-		"      \"size\": %u,\n      \"ranks_count\": %u,\n"
-		"      \"missing_ranks_count\": %u,\n      \"ranks\": [",
-		comm->id.hash, comm->id.host_hash, comm->id.pid_hash, comm->size, comm->rank_count,
-		comm->size - comm->rank_count
 	);
 }
 
@@ -99,35 +86,26 @@ static void put_rank(struct session *session, const struct ras_merged_rank *merg
 	);
 }
 
-static void show_missing_host(
-	const struct ras *ras,
-	const struct ras_comm_missing *missing,
-	char text[static SOCK_ADDR_TEXT_BYTES]
-) {
-	struct sock_addr address = {.family = missing->family};
-
-	if (missing->family == 0) {
-		show_host(ras, missing->node, text);
-		return;
-	}
-	memcpy(address.address, missing->address, sizeof(address.address));
-	sock_addr_format_host(&address, text);
-}
-
 static void put_missing(
 	struct session *session,
 	const struct status *status,
 	const struct ras_comm_missing *missing,
 	bool first
 ) {
+	const struct ras *ras = session_ras(session);
+	struct sock_addr address = {.family = missing->family};
 	char host[SOCK_ADDR_TEXT_BYTES];
 	struct ras_peer peer;
 	bool dead;
 
-	dead = missing->node != 0 &&
-	       ras_peer_find(session_ras(session), missing->node, &peer) == 0 &&
+	dead = missing->node != 0 && ras_peer_find(ras, missing->node, &peer) == 0 &&
 	       peer.state == RAS_DEAD;
-	show_missing_host(session_ras(session), missing, host);
+	if (missing->family == 0) {
+		show_host(ras, missing->node, host);
+	} else {
+		memcpy(address.address, missing->address, sizeof(address.address));
+		sock_addr_format_host(&address, host);
+	}
 	text_print(
 		&session->out,
 		"%s\n        {\n          \"rank\": %u,\n          \"host\": \"%s\",\n"
@@ -141,24 +119,24 @@ static void put_missing(
 	);
 }
 
-static void
-begin_missing(struct session *session, struct status *status, const struct ras_merged_comm *comm) {
-	status->absent = (struct status_absent){.begun = true, .put = comm->missing_count};
-	text_print(
-		&session->out, "%s],\n      \"missing_ranks\": [",
-		comm->rank_count > 0 ? "\n      " : ""
-	);
-	for (uint32_t n = 0; n < comm->missing_count; n++)
-		put_missing(session, status, &comm->missing[n].missing, n == 0);
-}
-
-// Write the ranks about which nothing is known: not present, and not reported missing. Returns true
-// when all are written. A job may claim a million of them, so this stops at the end of a step.
-static bool
-put_absent(struct session *session, struct status *status, const struct ras_merged_comm *comm) {
+// Write the missing ranks, then the ranks about which nothing is known: not present, and not
+// reported missing. Returns true when all are written. A job may claim a million of them, so this
+// stops at the end of a step.
+static bool put_missing_ranks(
+	struct session *session, struct status *status, const struct ras_merged_comm *comm
+) {
 	struct ras_comm_missing nobody = {.cuda_device = -1, .nvml_device = -1};
 	struct status_absent *at = &status->absent;
 
+	if (!at->begun) {
+		*at = (struct status_absent){.begun = true, .put = comm->missing_count};
+		text_print(
+			&session->out, "%s],\n      \"missing_ranks\": [",
+			comm->rank_count > 0 ? "\n      " : ""
+		);
+		for (uint32_t n = 0; n < comm->missing_count; n++)
+			put_missing(session, status, &comm->missing[n].missing, n == 0);
+	}
 	for (; at->rank < comm->size; at->rank++) {
 		if (at->held < comm->rank_count && comm->ranks[at->held].rank.rank == at->rank) {
 			at->held++;
@@ -177,36 +155,41 @@ put_absent(struct session *session, struct status *status, const struct ras_merg
 	return true;
 }
 
-static void put_comm_tail(struct session *session, const struct status *status) {
-	struct text *out = &session->out;
-
-	text_print(out, "%s],\n      \"tocsin\": ", status->absent.put > 0 ? "\n      " : "");
-	text_add_json(out, status_comm_json(status));
-	text_print(out, "\n    }%s\n", status->comm + 1 < status->comms.count ? "," : "");
-}
-
 // Write the communicators. status->rank is the next rank; the head is written before rank 0, the
 // tail after the last rank.
 static bool put_comms(struct session *session, struct status *status) {
+	struct text *out = &session->out;
 	struct ras_merged_comm comm;
 
 	while (status->comm < status->comms.count) {
-		if (text_size(&session->out) >= SESSION_STEP_BYTES)
+		uint32_t place = status->comms.rows[status->comm].place;
+
+		if (text_size(out) >= SESSION_STEP_BYTES)
 			return false;
-		ras_comms_at(status->answer->comms, status->comms.rows[status->comm].place, &comm);
+		ras_comms_at(status->answer->comms, place, &comm);
 		if (status->rank == 0 && !status->absent.begun)
-			put_comm_head(&session->out, &comm);
+			text_print(
+				out,
+				"    {\n      \"hash\": \"0x%" PRIx64 "\",\n"
+				"      \"secondary_hash\": \"0x%" PRIx64 ":0x%" PRIx64 "\",\n"
+				"      \"size\": %u,\n      \"ranks_count\": %u,\n"
+				"      \"missing_ranks_count\": %u,\n      \"ranks\": [",
+				comm.id.hash, comm.id.host_hash, comm.id.pid_hash, comm.size,
+				comm.rank_count, comm.size - comm.rank_count
+			);
 		if (status->rank < comm.rank_count) {
 			put_rank(session, &comm.ranks[status->rank], status->rank == 0);
 			status->rank++;
 		}
 		if (status->rank < comm.rank_count)
 			continue;
-		if (!status->absent.begun)
-			begin_missing(session, status, &comm);
-		if (!put_absent(session, status, &comm))
+		if (!put_missing_ranks(session, status, &comm))
 			return false;
-		put_comm_tail(session, status);
+		text_print(
+			out, "%s],\n      \"tocsin\": ", status->absent.put > 0 ? "\n      " : ""
+		);
+		text_add_json(out, status_comm_json(status, place));
+		text_print(out, "\n    }%s\n", status->comm + 1 < status->comms.count ? "," : "");
 		status->absent.begun = false;
 		status->rank = 0;
 		status->comm++;
@@ -230,43 +213,30 @@ static json_t *nodes_json(const struct ras *ras, enum ras_state state) {
 	return array;
 }
 
-// Return the absent nodes of the roster.
-static json_t *missing_json(const struct overlay *overlay) {
-	json_t *array = json_array();
+static json_t *tocsin_json(struct session *session, const struct status *status) {
+	const struct overlay_answer *answer = status->answer;
+	const struct ras *ras = session_ras(session);
+	json_t *missing_nodes = json_array(), *unanswered = json_array();
+	char digest[32], node[NAMES_TEXT_BYTES], name[NAMES_TEXT_BYTES];
+	const char *missing_name;
+	struct ras_view view;
 	uint32_t cursor = 0;
-	const char *name;
 
-	while ((name = overlay_missing_next(overlay, &cursor)) != NULL)
-		json_array_append_new(array, safe_string_json(name));
-	return array;
-}
-
-// Return the members that sent no communicator data, and why.
-static json_t *unanswered_json(const struct ras *ras, const struct status *status) {
-	json_t *array = json_array();
-	char name[NAMES_TEXT_BYTES];
-
-	if (status->answer == NULL)
-		return array;
-	for (uint32_t n = 0; n < status->answer->result.missing_count; n++) {
-		const struct ras_missing_peer *missing = &status->answer->result.missing[n];
+	// The absent nodes of the roster.
+	while ((missing_name = overlay_missing_next(session->server->overlay, &cursor)) != NULL)
+		json_array_append_new(missing_nodes, safe_string_json(missing_name));
+	// The members that sent no communicator data, and why.
+	for (uint32_t n = 0; answer != NULL && n < answer->result.missing_count; n++) {
+		const struct ras_missing_peer *missing = &answer->result.missing[n];
 
 		names_format_id(ras, missing->id, name);
 		json_array_append_new(
-			array, json_pack(
-				       "{s:o,s:s}", "node", safe_string_json(name), "reason",
-				       ras_missing_name(missing->reason)
-			       )
+			unanswered, json_pack(
+					    "{s:o,s:s}", "node", safe_string_json(name), "reason",
+					    ras_missing_name(missing->reason)
+				    )
 		);
 	}
-	return array;
-}
-
-static json_t *tocsin_json(struct session *session, const struct status *status) {
-	const struct ras *ras = session_ras(session);
-	char digest[32], node[NAMES_TEXT_BYTES];
-	struct ras_view view;
-
 	ras_view(ras, &view);
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view.digest);
 	names_format_id(ras, ras_self_id(ras), node);
@@ -277,11 +247,10 @@ static json_t *tocsin_json(struct session *session, const struct status *status)
 		view.joined, "brake", view.brake, "alive", (int)view.alive, "suspect",
 		(int)view.suspect, "unreachable", (int)view.unreachable, "dead", (int)view.dead,
 		"left", (int)view.left, "answered",
-		status->answer != NULL ? (int)status->answer->result.answered : 0, "dead_nodes",
+		answer != NULL ? (int)answer->result.answered : 0, "dead_nodes",
 		nodes_json(ras, RAS_DEAD), "suspect_nodes", nodes_json(ras, RAS_SUSPECT),
-		"unreachable_nodes", nodes_json(ras, RAS_UNREACHABLE), "unanswered",
-		unanswered_json(ras, status), "missing_nodes",
-		missing_json(session->server->overlay), "error", status_error_text(status)
+		"unreachable_nodes", nodes_json(ras, RAS_UNREACHABLE), "unanswered", unanswered,
+		"missing_nodes", missing_nodes, "error", status_error_text(status)
 	);
 }
 

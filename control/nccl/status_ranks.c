@@ -33,18 +33,6 @@ static void show_device(int16_t device, char text[static 16]) {
 		snprintf(text, 16, "%d", device);
 }
 
-// Write " -- GPU 0 managed by process 17 on node n1".
-static void print_rank_location(struct session *session, const struct ras_merged_rank *rank) {
-	char node[NAMES_TEXT_BYTES], device[16];
-
-	names_format_id(session_ras(session), rank->node, node);
-	show_device(rank->rank.cuda_device, device);
-	text_print(
-		&session->out, " -- GPU %s managed by process %u on node %s\n", device,
-		rank->rank.pid, node
-	);
-}
-
 static void print_missing_rank(struct session *session, const struct ras_comm_missing *missing) {
 	char node[NAMES_TEXT_BYTES], device[16];
 
@@ -124,32 +112,6 @@ struct ranking {
 	uint32_t op;
 };
 
-static void print_value_group(
-	struct session *session,
-	const struct status *status,
-	const struct ras_merged_comm *comm,
-	const struct ranking *ranking,
-	const struct rank_value *run
-) {
-	char words[96];
-
-	ranking->words(run->value, run->count, words);
-	if (run->count == 1) {
-		text_print(&session->out, "  Rank %u %s", comm->ranks[run->place].rank.rank, words);
-		print_rank_location(session, &comm->ranks[run->place]);
-		return;
-	}
-	text_print(&session->out, "  %u ranks %s\n", run->count, words);
-	if (!status_is_outlier(status, run->count, comm->size))
-		return;
-	for (uint32_t n = 0; n < run->count; n++) {
-		const struct ras_merged_rank *rank = &comm->ranks[run[n].place];
-
-		text_print(&session->out, "  Rank %u", rank->rank.rank);
-		print_rank_location(session, rank);
-	}
-}
-
 static void print_ranking(
 	struct session *session,
 	const struct status *status,
@@ -157,6 +119,7 @@ static void print_ranking(
 	const struct ranking *ranking
 ) {
 	struct rank_value *values = calloc((size_t)comm->rank_count + 1, sizeof(*values));
+	char words[96], node[NAMES_TEXT_BYTES], device[16];
 	uint32_t count;
 
 	if (values == NULL) {
@@ -164,22 +127,32 @@ static void print_ranking(
 		return;
 	}
 	count = sort_values(comm, ranking->value_of, ranking->op, values);
-	for (uint32_t n = 0; n < count; n += values[n].count)
-		print_value_group(session, status, comm, ranking, &values[n]);
+	for (uint32_t n = 0; n < count; n += values[n].count) {
+		const struct rank_value *run = &values[n];
+
+		ranking->words(run->value, run->count, words);
+		if (run->count > 1)
+			text_print(&session->out, "  %u ranks %s\n", run->count, words);
+		if (run->count > 1 && !status_is_outlier(status, run->count, comm->size))
+			continue;
+		for (uint32_t member = 0; member < run->count; member++) {
+			const struct ras_merged_rank *rank = &comm->ranks[run[member].place];
+
+			text_print(&session->out, "  Rank %u", rank->rank.rank);
+			if (run->count == 1)
+				text_print(&session->out, " %s", words);
+			names_format_id(session_ras(session), rank->node, node);
+			show_device(rank->rank.cuda_device, device);
+			text_print(
+				&session->out, " -- GPU %s managed by process %u on node %s\n",
+				device, rank->rank.pid, node
+			);
+		}
+	}
 	free(values);
 }
 
 // Errors
-
-static const char *result_text(uint64_t result) {
-	static const char *const texts[] = {
-		[1] = "Unhandled CUDA error", [2] = "System error",  [3] = "Internal error",
-		[4] = "Invalid argument",     [5] = "Invalid usage", [6] = "Remote process error",
-	};
-
-	return result > 0 && result < sizeof(texts) / sizeof(texts[0]) ? texts[result]
-								       : "Unexpected error";
-}
 
 static bool init_error(const struct ras_comm_rank *rank, uint32_t op, uint64_t *ret_value) {
 	(void)op;
@@ -194,18 +167,14 @@ static bool async_error(const struct ras_comm_rank *rank, uint32_t op, uint64_t 
 }
 
 static void error_words(uint64_t value, uint32_t count, char text[static 96]) {
+	static const char *const texts[] = {
+		[1] = "Unhandled CUDA error", [2] = "System error",  [3] = "Internal error",
+		[4] = "Invalid argument",     [5] = "Invalid usage", [6] = "Remote process error",
+	};
+	bool known = value > 0 && value < sizeof(texts) / sizeof(texts[0]);
+
 	(void)count;
-	snprintf(text, 96, "reported %s", result_text(value));
-}
-
-static uint32_t
-count_ranks_with_value(const struct ras_merged_comm *comm, rank_value_fn *value_of) {
-	uint32_t count = 0;
-	uint64_t value;
-
-	for (uint32_t n = 0; n < comm->rank_count; n++)
-		count += value_of(&comm->ranks[n].rank, 0, &value);
-	return count;
+	snprintf(text, 96, "reported %s", known ? texts[value] : "Unexpected error");
 }
 
 static void print_failures(
@@ -215,9 +184,12 @@ static void print_failures(
 	rank_value_fn *value_of,
 	const char *what
 ) {
-	uint32_t count = count_ranks_with_value(comm, value_of);
 	struct ranking ranking = {value_of, error_words, 0};
+	uint32_t count = 0;
+	uint64_t value;
 
+	for (uint32_t n = 0; n < comm->rank_count; n++)
+		count += value_of(&comm->ranks[n].rank, 0, &value);
 	if (count == 0)
 		return;
 	text_print(
@@ -227,58 +199,41 @@ static void print_failures(
 	print_ranking(session, status, comm, &ranking);
 }
 
-static void print_incomplete(
-	struct session *session,
-	const struct status *status,
-	const struct comm_summary *row,
-	const struct ras_merged_comm *comm
+void status_print_errors(
+	struct session *session, const struct status *status, const struct comm_summary *row
 ) {
-	print_block_title(session, row, comm, "INCOMPLETE");
-	text_print(
-		&session->out, "  Missing communicator data from %u rank%s\n", row->incomplete,
-		row->incomplete == 1 ? "" : "s"
-	);
-	if (status_is_outlier(status, row->incomplete, row->size)) {
-		for (uint32_t n = 0; n < comm->missing_count; n++) {
-			const struct ras_comm_missing *missing = &comm->missing[n].missing;
+	char sentence[JOBS_SENTENCE_BYTES], job[RAS_COMM_JOB_BYTES];
+	enum jobs_grade grade =
+		status->judged ? status->look.findings[row->place].grade : JOBS_QUIET;
+	bool lists_missing = status_is_outlier(status, row->incomplete, row->size);
+	struct ras_merged_comm comm;
+
+	ras_comms_at(status->answer->comms, row->place, &comm);
+	// Tocsin's own block: the job, and the cause.
+	if (grade >= JOBS_WAITING) {
+		print_block_title(session, row, &comm, grade == JOBS_STUCK ? "STUCK" : "WAITING");
+		if (comm.job[0] != '\0') {
+			names_sanitize_text(comm.job, strlen(comm.job), job, sizeof(job));
+			text_print(&session->out, "  Job %s\n", job);
+		}
+		comm_look_describe(&status->look, row->place, sentence);
+		text_wrap(&session->out, 2, sentence);
+		text_print(&session->out, "\n");
+	}
+	if (row->incomplete > 0) {
+		print_block_title(session, row, &comm, "INCOMPLETE");
+		text_print(
+			&session->out, "  Missing communicator data from %u rank%s\n",
+			row->incomplete, row->incomplete == 1 ? "" : "s"
+		);
+		for (uint32_t n = 0; lists_missing && n < comm.missing_count; n++) {
+			const struct ras_comm_missing *missing = &comm.missing[n].missing;
 
 			if (!status_node_answered(status, missing->node))
 				print_missing_rank(session, missing);
 		}
+		text_print(&session->out, "\n");
 	}
-	text_print(&session->out, "\n");
-}
-
-// Write Tocsin's own block: STUCK or WAITING, the job, and the cause.
-static void print_finding(
-	struct session *session,
-	const struct status *status,
-	const struct comm_summary *row,
-	const struct ras_merged_comm *comm
-) {
-	bool stuck = status->look.findings[row->place].grade == JOBS_STUCK;
-	char sentence[JOBS_SENTENCE_BYTES], job[RAS_COMM_JOB_BYTES];
-
-	print_block_title(session, row, comm, stuck ? "STUCK" : "WAITING");
-	if (comm->job[0] != '\0') {
-		names_sanitize_text(comm->job, strlen(comm->job), job, sizeof(job));
-		text_print(&session->out, "  Job %s\n", job);
-	}
-	comm_look_describe(&status->look, row->place, sentence);
-	text_wrap(&session->out, 2, sentence);
-	text_print(&session->out, "\n");
-}
-
-void status_print_errors(
-	struct session *session, const struct status *status, const struct comm_summary *row
-) {
-	struct ras_merged_comm comm;
-
-	ras_comms_at(status->answer->comms, row->place, &comm);
-	if (status->judged && status->look.findings[row->place].grade >= JOBS_WAITING)
-		print_finding(session, status, row, &comm);
-	if (row->incomplete > 0)
-		print_incomplete(session, status, row, &comm);
 	if ((row->errors & COMM_ERROR) == 0)
 		return;
 	print_block_title(session, row, &comm, "ERROR");
@@ -316,20 +271,10 @@ static void op_words(uint64_t value, uint32_t count, char text[static 96]) {
 		snprintf(text, 96, "%s launched up to operation %" PRIu64, have, value);
 }
 
-static void print_states(
-	struct session *session,
-	const struct status *status,
-	const struct comm_summary *row,
-	const struct ras_merged_comm *comm
+// Write the missing ranks whose nodes answered: the ranks have no communicator.
+static void print_nocomm_ranks(
+	struct session *session, const struct status *status, const struct ras_merged_comm *comm
 ) {
-	struct ranking ranking = {state_value, state_words, 0};
-
-	text_print(&session->out, "  Communicator ranks have different status\n");
-	print_ranking(session, status, comm, &ranking);
-	if (row->nocomm > 1)
-		text_print(&session->out, "  %u ranks have status NOCOMM\n", row->nocomm);
-	if (row->nocomm == 0 || !status_is_outlier(status, row->nocomm, row->size))
-		return;
 	for (uint32_t n = 0; n < comm->missing_count; n++) {
 		if (status_node_answered(status, comm->missing[n].missing.node))
 			print_missing_rank(session, &comm->missing[n].missing);
@@ -339,14 +284,21 @@ static void print_states(
 void status_print_mismatches(
 	struct session *session, const struct status *status, const struct comm_summary *row
 ) {
+	struct ranking states = {state_value, state_words, 0};
 	struct ras_merged_comm comm;
 
 	if ((row->errors & COMM_MISMATCH) == 0)
 		return;
 	ras_comms_at(status->answer->comms, row->place, &comm);
 	print_block_title(session, row, &comm, "MISMATCH");
-	if (row->states_differ)
-		print_states(session, status, row, &comm);
+	if (row->states_differ) {
+		text_print(&session->out, "  Communicator ranks have different status\n");
+		print_ranking(session, status, &comm, &states);
+		if (row->nocomm > 1)
+			text_print(&session->out, "  %u ranks have status NOCOMM\n", row->nocomm);
+		if (row->nocomm > 0 && status_is_outlier(status, row->nocomm, row->size))
+			print_nocomm_ranks(session, status, &comm);
+	}
 	for (uint32_t op = 0; op < RAS_COMM_OPS; op++) {
 		struct ranking ranking = {op_value, op_words, op};
 

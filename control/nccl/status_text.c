@@ -44,32 +44,13 @@ static int compare_hosts(const void *left, const void *right) {
 	return a < b ? -1 : a > b;
 }
 
-// Count all known agents, also dead ones, except those that left.
-static uint32_t count_agents(
-	const struct ras *ras, uint64_t *hosts, struct spread *devices, uint32_t *ret_devices
-) {
-	struct ras_peer_info info;
-	struct ras_peer peer;
-	struct ras_view view;
-	uint32_t count = 0;
-
-	ras_view(ras, &view);
-	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
-		if (ras_peer_at(ras, slot, &peer) < 0 || peer.state == RAS_LEFT)
-			continue;
-		ras_record_info(peer.record, &info);
-		spread_add(devices, info.device_count, count == 0);
-		*ret_devices += info.device_count;
-		hosts[count++] = peer.record->host_id;
-	}
-	return count;
-}
-
 static void print_job_summary(struct session *session) {
 	const struct ras *ras = session_ras(session);
 	struct spread per_node = {0}, per_agent = {0};
 	char agents[SHOW_BYTES], devices[SHOW_BYTES];
-	uint32_t count, nodes = 0, device_count = 0, from = 0;
+	uint32_t count = 0, nodes = 0, device_count = 0, from = 0;
+	struct ras_peer_info info;
+	struct ras_peer peer;
 	struct ras_view view;
 	uint64_t *hosts;
 
@@ -79,7 +60,15 @@ static void print_job_summary(struct session *session) {
 		session->out.failed = true;
 		return;
 	}
-	count = count_agents(ras, hosts, &per_agent, &device_count);
+	// Count all known agents, also dead ones, except those that left.
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		if (ras_peer_at(ras, slot, &peer) < 0 || peer.state == RAS_LEFT)
+			continue;
+		ras_record_info(peer.record, &info);
+		spread_add(&per_agent, info.device_count, count == 0);
+		device_count += info.device_count;
+		hosts[count++] = peer.record->host_id;
+	}
 	qsort(hosts, count, sizeof(*hosts), compare_hosts);
 	for (uint32_t n = 1; n <= count; n++) {
 		if (n < count && hosts[n] == hosts[from])
@@ -123,27 +112,9 @@ void status_print_banner(struct session *session) {
 
 // Communicators
 
-static void print_comm_group(
-	struct session *session, const struct status *status, uint32_t first, uint32_t count
-) {
-	const struct comm_summary *rows = &status->comms.rows[first];
-	struct spread per_node = {rows->per_node_min, rows->per_node_max};
-	char ranks[SHOW_BYTES], errors[32];
-
-	for (uint32_t n = 1; n < count; n++) {
-		spread_add(&per_node, rows[n].per_node_min, false);
-		spread_add(&per_node, rows[n].per_node_max, false);
-	}
-	show_spread(&per_node, ranks);
-	text_print(
-		&session->out, "%5u  %8u  %8u  %8s  %8u  %8u  %8s  %6s\n", rows->group, count,
-		rows->nodes, ranks, rows->size, comm_group_ranks(status, first, count),
-		comm_state_name(rows->state), comm_error_name(rows->errors, errors)
-	);
-}
-
 static bool print_comm_table(struct session *session, struct status *status) {
 	const struct comm_table *table = &status->comms;
+	char ranks[SHOW_BYTES], errors[32];
 	uint32_t first = 0;
 
 	text_print(&session->out, " (%.3fs)\n=============\n\n", status_seconds(status));
@@ -157,9 +128,22 @@ static bool print_comm_table(struct session *session, struct status *status) {
 		"    #  in group  per comm  per node  per comm  in group\n"
 	);
 	for (uint32_t n = 1; n <= table->count; n++) {
-		if (n < table->count && table->rows[n].group == table->rows[first].group)
+		const struct comm_summary *row = &table->rows[first];
+		struct spread per_node = {row->per_node_min, row->per_node_max};
+
+		if (n < table->count && table->rows[n].group == row->group)
 			continue;
-		print_comm_group(session, status, first, n - first);
+		for (uint32_t same = first + 1; same < n; same++) {
+			spread_add(&per_node, table->rows[same].per_node_min, false);
+			spread_add(&per_node, table->rows[same].per_node_max, false);
+		}
+		show_spread(&per_node, ranks);
+		text_print(
+			&session->out, "%5u  %8u  %8u  %8s  %8u  %8u  %8s  %6s\n", row->group,
+			n - first, row->nodes, ranks, row->size,
+			comm_group_ranks(status, first, n - first), comm_state_name(row->state),
+			comm_error_name(row->errors, errors)
+		);
 		first = n;
 	}
 	return true;
@@ -204,33 +188,6 @@ agent_list_add(struct agent_list *agent_list, const struct ras_peer *peer, const
 	agent_list->names[n] = agent_list->texts[n];
 	agent_list->peers[n] = *peer;
 	agent_list->reasons[n] = reason;
-}
-
-static void
-agent_list_add_state(struct agent_list *agent_list, const struct ras *ras, enum ras_state state) {
-	struct ras_peer peer;
-	struct ras_view view;
-
-	ras_view(ras, &view);
-	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
-		if (ras_peer_at(ras, slot, &peer) == 0 && peer.state == state)
-			agent_list_add(agent_list, &peer, ras_cause_name(peer.cause));
-	}
-}
-
-static void agent_list_add_unanswered(
-	struct agent_list *agent_list, const struct ras *ras, const struct status *status
-) {
-	const struct ras_collective_result *result = &status->answer->result;
-	struct ras_peer peer;
-
-	for (uint32_t n = 0; n < result->missing_count; n++) {
-		enum ras_missing reason = result->missing[n].reason;
-
-		if (reason != RAS_MISSING_DEAD && reason != RAS_MISSING_LEFT &&
-		    ras_peer_find(ras, result->missing[n].id, &peer) == 0)
-			agent_list_add(agent_list, &peer, ras_missing_name(reason));
-	}
 }
 
 // Write a hostlist of the names. A long list is cut after a comma, so that no name is cut.
@@ -286,6 +243,7 @@ print_agents_in_state(struct session *session, const struct status *status, enum
 	};
 	const struct ras *ras = session_ras(session);
 	struct agent_list agent_list;
+	struct ras_peer peer;
 	struct ras_view view;
 
 	ras_view(ras, &view);
@@ -293,7 +251,10 @@ print_agents_in_state(struct session *session, const struct status *status, enum
 		session->out.failed = true;
 		return;
 	}
-	agent_list_add_state(&agent_list, ras, state);
+	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		if (ras_peer_at(ras, slot, &peer) == 0 && peer.state == state)
+			agent_list_add(&agent_list, &peer, ras_cause_name(peer.cause));
+	}
 	if (agent_list.count > 0) {
 		text_print(
 			&session->out, "%s\n  %u agent%s %s\n", blocks[state].title,
@@ -307,7 +268,9 @@ print_agents_in_state(struct session *session, const struct status *status, enum
 }
 
 static void print_unanswered(struct session *session, const struct status *status) {
+	const struct ras_collective_result *result;
 	struct agent_list agent_list;
+	struct ras_peer peer;
 
 	if (status->answer == NULL) {
 		text_print(
@@ -317,11 +280,18 @@ static void print_unanswered(struct session *session, const struct status *statu
 		);
 		return;
 	}
-	if (!agent_list_init(&agent_list, status->answer->result.missing_count)) {
+	result = &status->answer->result;
+	if (!agent_list_init(&agent_list, result->missing_count)) {
 		session->out.failed = true;
 		return;
 	}
-	agent_list_add_unanswered(&agent_list, session_ras(session), status);
+	for (uint32_t n = 0; n < result->missing_count; n++) {
+		enum ras_missing reason = result->missing[n].reason;
+
+		if (reason != RAS_MISSING_DEAD && reason != RAS_MISSING_LEFT &&
+		    ras_peer_find(session_ras(session), result->missing[n].id, &peer) == 0)
+			agent_list_add(&agent_list, &peer, ras_missing_name(reason));
+	}
 	if (agent_list.count > 0) {
 		text_print(
 			&session->out, "INCOMPLETE\n  Missing communicator data from %u agent%s\n",
@@ -333,13 +303,16 @@ static void print_unanswered(struct session *session, const struct status *statu
 	agent_list_fini(&agent_list);
 }
 
-// Write the absent nodes ([overlay] expect), which have no agent to be listed with.
-static void print_absent_nodes(struct session *session) {
+static bool print_agent_errors(struct session *session, struct status *status) {
 	struct absent absent;
 
+	text_print(&session->out, "\nErrors\n======\n\n");
+	print_unanswered(session, status);
+	print_agents_in_state(session, status, RAS_DEAD);
+	// The absent nodes ([overlay] expect) have no agent to be listed with.
 	if (absent_collect_all(session->server->overlay, &absent) != 0) {
 		session->out.failed = true;
-		return;
+		return true;
 	}
 	if (absent.count > 0) {
 		text_print(
@@ -352,13 +325,6 @@ static void print_absent_nodes(struct session *session) {
 		text_print(&session->out, "\n");
 	}
 	absent_fini(&absent);
-}
-
-static bool print_agent_errors(struct session *session, struct status *status) {
-	text_print(&session->out, "\nErrors\n======\n\n");
-	print_unanswered(session, status);
-	print_agents_in_state(session, status, RAS_DEAD);
-	print_absent_nodes(session);
 	return true;
 }
 
