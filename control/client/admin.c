@@ -35,11 +35,18 @@ static void order_target_init(const struct ras_peer *peer, struct target *ret_ta
 	names_format_record(peer->record, ret_target->name);
 }
 
-// Report the error of an order about a node to the client.
-static void order_fail(struct session *session, const struct target *target, int err) {
+static void
+order_finish(struct session *session, const struct target *target, const char *order, int err) {
 	const char *name = target->name;
 
 	switch (err) {
+	case 0:
+		log_event(
+			LOG_LEVEL_INFO, "client_order", log_str("order", order),
+			log_str("node", name), log_u64("uid", session->uid)
+		);
+		session_ok(session);
+		break;
 	case -ENOENT:
 		session_fail(session, "%s is not known any more", name);
 		break;
@@ -57,19 +64,6 @@ static void order_fail(struct session *session, const struct target *target, int
 		session_fail(session, "%s: %s", name, strerrordesc_np(-err));
 		break;
 	}
-}
-
-static void
-order_finish(struct session *session, const struct target *target, const char *order, int err) {
-	if (err < 0) {
-		order_fail(session, target, err);
-		return;
-	}
-	log_event(
-		LOG_LEVEL_INFO, "client_order", log_str("order", order),
-		log_str("node", target->name), log_u64("uid", session->uid)
-	);
-	session_ok(session);
 }
 
 static bool is_utf8(const char *text) {
@@ -130,45 +124,35 @@ void answer_maint(struct session *session, const char *rest) {
 #define UNREACHABLE "--unreachable"
 #define REMEMBERED "--remembered"
 
-// Forget the unreachable nodes. view.unreachable alone does not decide: while view.waits is set,
-// this agent may not hold all missing members unreachable.
-static void forget_unreachable(struct session *session) {
-	struct ras_view view;
-	uint32_t count;
-
-	ras_view(session_ras(session), &view);
-	if (view.unreachable == 0 && !view.waits) {
-		session_fail(session, "no node is unreachable");
-		return;
-	}
-	count = overlay_forget_unreachable(session->server->overlay);
-	log_event(
-		LOG_LEVEL_INFO, "client_order", log_str("order", "forget unreachable"),
-		log_u64("nodes", count), log_u64("uid", session->uid)
-	);
-	session_ok(session);
-}
-
-static void forget_remembered(struct session *session) {
-	uint32_t count = overlay_forget_remembered(session->server->overlay);
-
-	log_event(
-		LOG_LEVEL_INFO, "client_order", log_str("order", "forget remembered"),
-		log_u64("members", count), log_u64("uid", session->uid)
-	);
-	session_ok(session);
-}
-
 void answer_forget(struct session *session, const char *rest) {
 	struct target target;
 	struct ras_peer peer;
+	struct ras_view view;
+	uint32_t count;
 
 	if (strcasecmp(rest, UNREACHABLE) == 0) {
-		forget_unreachable(session);
+		// view.unreachable alone does not decide: while view.waits is set, this agent may
+		// not hold all missing members unreachable.
+		ras_view(session_ras(session), &view);
+		if (view.unreachable == 0 && !view.waits) {
+			session_fail(session, "no node is unreachable");
+			return;
+		}
+		count = overlay_forget_unreachable(session->server->overlay);
+		log_event(
+			LOG_LEVEL_INFO, "client_order", log_str("order", "forget unreachable"),
+			log_u64("nodes", count), log_u64("uid", session->uid)
+		);
+		session_ok(session);
 		return;
 	}
 	if (strcasecmp(rest, REMEMBERED) == 0) {
-		forget_remembered(session);
+		count = overlay_forget_remembered(session->server->overlay);
+		log_event(
+			LOG_LEVEL_INFO, "client_order", log_str("order", "forget remembered"),
+			log_u64("members", count), log_u64("uid", session->uid)
+		);
+		session_ok(session);
 		return;
 	}
 	if (!names_parse_single(session, rest, &peer))
@@ -179,31 +163,9 @@ void answer_forget(struct session *session, const char *rest) {
 	);
 }
 
-static void fail_level(struct session *session, int err, const char *level) {
-	char quoted[QUOTED_BYTES];
-
-	escape_quote(level, strlen(level), quoted, sizeof(quoted));
-	switch (err) {
-	case -EINVAL:
-		session_fail(
-			session,
-			"%s is no level: default, launches, network, sampled, kernels and "
-			"kernels-always are",
-			quoted
-		);
-		break;
-	case -ENOSPC:
-		session_fail(session, "orders for 64 other jobs hold: wait, or ask all jobs");
-		break;
-	default:
-		session_fail(session, "the job: %s", strerrordesc_np(-err));
-		break;
-	}
-}
-
 void answer_level(struct session *session, const char *rest) {
 	const struct client_config *config = &session->server->config;
-	char level[32], seconds[32] = "";
+	char level[32], seconds[32] = "", quoted[QUOTED_BYTES];
 	struct parse_error error;
 	int64_t for_s;
 	int err;
@@ -224,16 +186,31 @@ void answer_level(struct session *session, const char *rest) {
 		return;
 	}
 	err = config->ask_level(config->jobhost, level, (uint64_t)for_s * SECOND_NS, rest);
-	if (err != 0) {
-		fail_level(session, err, level);
-		return;
+	switch (err) {
+	case 0:
+		log_event(
+			LOG_LEVEL_INFO, "client_order", log_str("order", "level"),
+			log_str("level", level), log_str("job", rest),
+			log_u64("seconds", (uint64_t)for_s), log_u64("uid", session->uid)
+		);
+		session_ok(session);
+		break;
+	case -EINVAL:
+		escape_quote(level, strlen(level), quoted, sizeof(quoted));
+		session_fail(
+			session,
+			"%s is no level: default, launches, network, sampled, kernels and "
+			"kernels-always are",
+			quoted
+		);
+		break;
+	case -ENOSPC:
+		session_fail(session, "orders for 64 other jobs hold: wait, or ask all jobs");
+		break;
+	default:
+		session_fail(session, "the job: %s", strerrordesc_np(-err));
+		break;
 	}
-	log_event(
-		LOG_LEVEL_INFO, "client_order", log_str("order", "level"), log_str("level", level),
-		log_str("job", rest), log_u64("seconds", (uint64_t)for_s),
-		log_u64("uid", session->uid)
-	);
-	session_ok(session);
 }
 
 void answer_log(struct session *session, const char *rest) {

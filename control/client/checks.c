@@ -41,53 +41,11 @@ static json_t *checks_facts(struct session *session, void *work) {
 	);
 }
 
-static json_t *stuck_json(const struct check_view *view) {
-	char state[2] = {view->what.state, '\0'};
-
-	if (!view->stuck)
-		return json_null();
-	return json_pack(
-		"{s:i,s:o,s:s,s:o}", "pid", (int)view->what.pid, "comm",
-		safe_string_json(view->what.comm), "state", state, "wchan",
-		safe_string_json(view->what.wchan)
-	);
-}
-
-static json_t *last_json(struct session *session, const struct row *row) {
-	const struct check_view *view = &row->view;
-
-	if (!view->ran)
-		return json_null();
-	return json_pack(
-		"{s:s,s:o,s:o,s:f,s:f}", "result", check_level_name(view->level), "evidence",
-		safe_string_json(row->evidence), "at", time_at_json(session, view->at_ns), "ago_s",
-		(double)time_age_ns(session, view->at_ns) / (double)RAS_NS_PER_SEC, "took_s",
-		(double)view->took_ns / (double)RAS_NS_PER_SEC
-	);
-}
-
-// Returns the seconds until the next run, NAN if there is none.
-static double seconds_to_next(struct session *session, const struct check_view *view) {
-	uint64_t now_ns = overlay_now_ns(session->server->overlay);
-
-	if (view->next_ns == UINT64_MAX)
-		return NAN;
-	return view->next_ns > now_ns ? (double)(view->next_ns - now_ns) / (double)RAS_NS_PER_SEC
-				      : 0;
-}
-
-static json_t *counts_json(const struct check_view *view) {
-	return json_pack(
-		"{s:I,s:I,s:I,s:I}", "ok", (json_int_t)view->counts[CHECK_OK], "warning",
-		(json_int_t)view->counts[CHECK_WARNING], "critical",
-		(json_int_t)view->counts[CHECK_CRITICAL], "unknown",
-		(json_int_t)view->counts[CHECK_UNKNOWN]
-	);
-}
-
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct row *row = &((const struct checks_answer *)work)->rows[n];
 	const struct check_view *view = &row->view;
+	uint64_t now_ns = overlay_now_ns(session->server->overlay);
+	char state[2] = {view->what.state, '\0'};
 	struct check_row check = {
 		.name = row->name,
 		.command = row->command[0] != '\0' ? row->command : NULL,
@@ -95,28 +53,41 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		.timeout_s = (double)view->timeout_ns / (double)RAS_NS_PER_SEC,
 		.said = check_level_name(view->told),
 		.reason = row->reason,
-		.last = last_json(session, row),
+		.last = json_null(),
 		.running = view->running,
-		.next_s = seconds_to_next(session, view),
-		.stuck = stuck_json(view),
-		.counts = counts_json(view),
+		.next_s = NAN, // no next run
+		.stuck = json_null(),
 	};
 
+	if (view->ran)
+		check.last = json_pack(
+			"{s:s,s:o,s:o,s:f,s:f}", "result", check_level_name(view->level),
+			"evidence", safe_string_json(row->evidence), "at",
+			time_at_json(session, view->at_ns), "ago_s",
+			(double)time_age_ns(session, view->at_ns) / (double)RAS_NS_PER_SEC,
+			"took_s", (double)view->took_ns / (double)RAS_NS_PER_SEC
+		);
+	if (view->next_ns != UINT64_MAX)
+		check.next_s = view->next_ns > now_ns
+				       ? (double)(view->next_ns - now_ns) / (double)RAS_NS_PER_SEC
+				       : 0;
+	if (view->stuck)
+		check.stuck = json_pack(
+			"{s:i,s:o,s:s,s:o}", "pid", (int)view->what.pid, "comm",
+			safe_string_json(view->what.comm), "state", state, "wchan",
+			safe_string_json(view->what.wchan)
+		);
+	check.counts = json_pack(
+		"{s:I,s:I,s:I,s:I}", "ok", (json_int_t)view->counts[CHECK_OK], "warning",
+		(json_int_t)view->counts[CHECK_WARNING], "critical",
+		(json_int_t)view->counts[CHECK_CRITICAL], "unknown",
+		(json_int_t)view->counts[CHECK_UNKNOWN]
+	);
 	return record_to_json(&check_record, &check);
 }
 
 static const struct listing_ops ops = {
 	.key = "checks", .facts = checks_facts, .row_json = row_json};
-
-static void row_copy(const struct checks *checks, uint32_t n, struct row *row) {
-	struct check_view *view = &row->view;
-
-	checks_at(checks, n, view);
-	snprintf(row->name, sizeof(row->name), "%s", view->name);
-	snprintf(row->command, sizeof(row->command), "%s", view->command);
-	snprintf(row->reason, sizeof(row->reason), "%s", view->reason);
-	snprintf(row->evidence, sizeof(row->evidence), "%s", view->ran ? view->evidence : "");
-}
 
 void answer_checks(struct session *session, const char *rest) {
 	const struct checks *checks = session->server->checks;
@@ -130,6 +101,16 @@ void answer_checks(struct session *session, const char *rest) {
 	answer->listing.count = count;
 	if (checks != NULL)
 		checks_counters(checks, &answer->counters);
-	for (uint32_t n = 0; n < count; n++)
-		row_copy(checks, n, &answer->rows[n]);
+	for (uint32_t n = 0; n < count; n++) {
+		struct row *row = &answer->rows[n];
+		struct check_view *view = &row->view;
+
+		checks_at(checks, n, view);
+		snprintf(row->name, sizeof(row->name), "%s", view->name);
+		snprintf(row->command, sizeof(row->command), "%s", view->command);
+		snprintf(row->reason, sizeof(row->reason), "%s", view->reason);
+		snprintf(
+			row->evidence, sizeof(row->evidence), "%s", view->ran ? view->evidence : ""
+		);
+	}
 }

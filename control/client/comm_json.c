@@ -49,15 +49,10 @@ static json_t *device_json(int16_t device) {
 	return device >= 0 ? json_integer(device) : json_null();
 }
 
-// Return the source that reports a rank's GPU; NULL: no source does.
-static const char *gpu_source(const struct ras_comm_rank *rank) {
-	if ((rank->knows & RAS_RANK_KNOWS_GPU_OF_NCCL) != 0)
-		return "nccl-ras";
-	return rank->cuda_device >= 0 || rank->nvml_device >= 0 ? "job" : NULL;
-}
-
 json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t rank) {
 	const struct ras_merged_rank *merged = &look->comms[place].ranks[rank];
+	bool gpu_by_job = merged->rank.cuda_device >= 0 || merged->rank.nvml_device >= 0;
+	bool gpu_by_nccl = (merged->rank.knows & RAS_RANK_KNOWS_GPU_OF_NCCL) != 0;
 	char node[NAMES_TEXT_BYTES];
 	const struct rank_row row = {
 		.rank = (uint32_t)merged->rank.rank,
@@ -72,7 +67,9 @@ json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t ra
 		.told = knows_json(merged->rank.knows),
 		.cuda_dev = device_json(merged->rank.cuda_device),
 		.nvml_dev = device_json(merged->rank.nvml_device),
-		.gpu_from = gpu_source(&merged->rank),
+		.gpu_from = gpu_by_nccl	 ? "nccl-ras"
+			    : gpu_by_job ? "job"
+					 : NULL,
 	};
 
 	look->config.words.node_name(look->config.words.ctx, merged->node, node, sizeof(node));

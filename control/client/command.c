@@ -54,15 +54,9 @@ static bool command_matches(const struct command *command, const char *line) {
 	return after == '\0' || after == ' ' || after == '\t';
 }
 
-static void cut_blanks(char *text) {
-	size_t length = strlen(text);
-
-	while (length > 0 && strchr(BLANKS, text[length - 1]) != NULL)
-		text[--length] = '\0';
-}
-
 enum verb command_parse(char *line, const char **ret_rest) {
 	enum verb verb = VERB_UNKNOWN + 1;
+	size_t length;
 	char *rest;
 
 	while (verb < VERB_COUNT && !command_matches(&commands[verb], line))
@@ -74,7 +68,9 @@ enum verb command_parse(char *line, const char **ret_rest) {
 		*ret_rest = *rest == '\0' ? rest : rest + 1;
 		return verb;
 	}
-	cut_blanks(rest);
+	length = strlen(rest);
+	while (length > 0 && strchr(BLANKS, rest[length - 1]) != NULL)
+		rest[--length] = '\0';
 	*ret_rest = rest + strspn(rest, BLANKS);
 	return verb;
 }

@@ -32,10 +32,7 @@ static void comms_drop(void *work) {
 	comm_look_fini(&comms->look);
 	free(comms->rows);
 	free(comms->shown);
-	if (status->asked)
-		overlay_cancel_question(&status->question);
-	if (status->answer != NULL)
-		overlay_answer_put(status->answer);
+	status_release(status);
 	comm_table_fini(&status->comms);
 	free(comms);
 }
@@ -87,25 +84,6 @@ static const struct listing_ops ops = {
 	.row_json = row_json,
 };
 
-static bool comms_select_rows(struct comms *comms) {
-	const struct comm_table *table = &comms->status.comms;
-
-	comms->rows = calloc((size_t)comms->look.count + 1, sizeof(struct comm_summary *));
-	comms->shown = calloc((size_t)comms->look.count + 1, sizeof(*comms->shown));
-	if (comms->rows == NULL || comms->shown == NULL || table->count != comms->look.count)
-		return false;
-	for (uint32_t n = 0; n < table->count; n++)
-		comms->rows[table->rows[n].place] = &table->rows[n];
-	for (uint32_t n = 0; n < comms->look.count; n++) {
-		uint32_t place = comms->look.order[n];
-
-		if (comms->word[0] == '\0' ||
-		    comm_matches_name(&comms->look.comms[place], comms->word))
-			comms->shown[comms->listing.count++] = place;
-	}
-	return true;
-}
-
 static bool fail_memory(struct session *session, const struct comms *comms) {
 	session_fail(
 		session, "there is no memory for %u communicators",
@@ -116,6 +94,8 @@ static bool fail_memory(struct session *session, const struct comms *comms) {
 
 static bool comms_step(struct session *session) {
 	struct comms *comms = session->work;
+	const struct comm_table *table = &comms->status.comms;
+	uint32_t count;
 
 	if (comms->status.answer == NULL) {
 		session_fail(
@@ -132,8 +112,20 @@ static bool comms_step(struct session *session) {
 	comms->looking = true;
 	if (!comm_look_step(&comms->look))
 		return false;
-	if (!comms_select_rows(comms))
+	count = comms->look.count;
+	comms->rows = calloc((size_t)count + 1, sizeof(struct comm_summary *));
+	comms->shown = calloc((size_t)count + 1, sizeof(*comms->shown));
+	if (comms->rows == NULL || comms->shown == NULL || table->count != count)
 		return fail_memory(session, comms);
+	for (uint32_t n = 0; n < count; n++)
+		comms->rows[table->rows[n].place] = &table->rows[n];
+	for (uint32_t n = 0; n < count; n++) {
+		uint32_t place = comms->look.order[n];
+
+		if (comms->word[0] == '\0' ||
+		    comm_matches_name(&comms->look.comms[place], comms->word))
+			comms->shown[comms->listing.count++] = place;
+	}
 	session->step = listing_step;
 	return false;
 }
@@ -141,12 +133,7 @@ static bool comms_step(struct session *session) {
 static void on_answer(struct overlay_question *question, struct overlay_answer *answer) {
 	struct comms *comms = container_of(question, struct comms, status.question);
 
-	comms->status.asked = false;
-	comms->status.err = answer->err;
-	if (answer->err < 0)
-		overlay_answer_put(answer);
-	else
-		comms->status.answer = answer;
+	status_take_answer(&comms->status, answer);
 	session_continue(comms->status.session, comms_step);
 }
 
@@ -160,13 +147,6 @@ void answer_comms(struct session *session, const char *rest) {
 		return;
 	snprintf(comms->word, sizeof(comms->word), "%s", rest);
 	comms->listing.ops = &ops;
-	comms->status.session = session;
 	comms->status.question.answered = on_answer;
-	comms->status.err = overlay_ask_all(
-		session->server->overlay, RAS_COLLECT_COMMS, session_timeout_ns(session, 0),
-		&comms->status.question
-	);
-	comms->status.asked = comms->status.err == 0;
-	if (!comms->status.asked)
-		session->step = comms_step;
+	status_ask(&comms->status, session, RAS_COLLECT_COMMS, comms_step);
 }

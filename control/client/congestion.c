@@ -7,66 +7,58 @@
 
 #include <control/congestion.h>
 
-static json_t *count_json(const struct congestion_port *port, uint32_t kind) {
-	uint64_t total = port->totals[kind], rate = port->milli_per_s[kind];
-
-	return json_pack(
-		"{s:I,s:o}", "total", (json_int_t)(total < INT64_MAX ? total : INT64_MAX), "per_s",
-		rate != CONGESTION_UNKNOWN ? json_real((double)rate / 1000) : json_null()
-	);
-}
-
 static json_t *share_json(uint32_t permille) {
 	return permille != UINT32_MAX ? json_real(permille / 1000.0) : json_null();
 }
 
-static json_t *port_json(const struct congestion_port *port) {
-	json_t *counts = json_object();
-
-	for (uint32_t kind = 0; kind < CONGESTION_KIND_COUNT; kind++) {
-		if (port->totals[kind] != CONGESTION_UNKNOWN)
-			json_object_set_new(
-				counts, congestion_name((enum congestion_kind)kind),
-				count_json(port, kind)
-			);
-	}
-	return json_pack(
-		"{s:s,s:i,s:o,s:o,s:o}", "device", port->device, "port", (int)port->number,
-		"counts", counts, "paused_sent", share_json(port->sent_permille), "paused_received",
-		share_json(port->received_permille)
-	);
-}
-
 json_t *congestion_json(const struct session *session, const char *device) {
 	const struct checks *checks = session->server->checks;
-	const struct congestion_port *ports = NULL;
-	uint32_t count = checks != NULL ? checks_congestion(checks, &ports) : 0;
+	const struct congestion_port *port = NULL;
+	uint32_t port_count = checks != NULL ? checks_congestion(checks, &port) : 0;
 	json_t *array = json_array();
 
-	for (uint32_t n = 0; n < count; n++) {
-		if (device == NULL || congestion_port_is_of_device(&ports[n], device))
-			json_array_append_new(array, port_json(&ports[n]));
+	for (; port_count > 0; port_count--, port++) {
+		json_t *counts;
+
+		if (device != NULL && !congestion_port_is_of_device(port, device))
+			continue;
+		counts = json_object();
+		for (uint32_t kind = 0; kind < CONGESTION_KIND_COUNT; kind++) {
+			uint64_t total = port->totals[kind], rate = port->milli_per_s[kind];
+
+			if (total == CONGESTION_UNKNOWN)
+				continue;
+			json_object_set_new(
+				counts, congestion_name((enum congestion_kind)kind),
+				json_pack(
+					"{s:I,s:o}", "total",
+					(json_int_t)(total < INT64_MAX ? total : INT64_MAX),
+					"per_s",
+					rate != CONGESTION_UNKNOWN ? json_real((double)rate / 1000)
+								   : json_null()
+				)
+			);
+		}
+		json_array_append_new(
+			array, json_pack(
+				       "{s:s,s:i,s:o,s:o,s:o}", "device", port->device, "port",
+				       (int)port->number, "counts", counts, "paused_sent",
+				       share_json(port->sent_permille), "paused_received",
+				       share_json(port->received_permille)
+			       )
+		);
 	}
 	return array;
 }
 
-static enum congestion_level
-rail_congestion_level(const struct session *session, const char *device) {
+const char *rail_congestion_name(const struct session *session, const char *device) {
 	const struct checks *checks = session->server->checks;
 	const struct congestion_port *ports = NULL;
 	uint32_t count = checks != NULL ? checks_congestion(checks, &ports) : 0;
 
 	for (uint32_t n = 0; n < count; n++) {
 		if (congestion_port_is_of_device(&ports[n], device))
-			return congestion_level(&ports[n]);
+			return congestion_level_name(congestion_level(&ports[n]));
 	}
-	return CONGESTION_NOT_COUNTED;
-}
-
-const char *rail_congestion_name(const struct session *session, const char *device) {
-	return congestion_level_name(rail_congestion_level(session, device));
-}
-
-void why_put_congestion(const struct session *session, json_t *object) {
-	json_object_set_new(object, "congestion", congestion_json(session, NULL));
+	return congestion_level_name(CONGESTION_NOT_COUNTED);
 }

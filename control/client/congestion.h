@@ -8,6 +8,3 @@
 json_t *congestion_json(const struct session *session, const char *device);
 // Return the congestion level of a rail: "quiet", "congested", ...
 const char *rail_congestion_name(const struct session *session, const char *device);
-
-// Add the congestion section of WHY: the ports of the answering node.
-void why_put_congestion(const struct session *session, json_t *object);

@@ -16,14 +16,6 @@
 
 #define LINES_PER_TURN 4
 
-static struct connection *connection_of_source(struct loop_source *source) {
-	return container_of(source, struct connection, source);
-}
-
-static struct connection *connection_of_timer(struct loop_timer *timer) {
-	return container_of(timer, struct connection, timer);
-}
-
 void connection_close(struct connection *connection) {
 	struct client_server *server = connection->session.server;
 
@@ -51,43 +43,26 @@ static uint64_t deadline_ns(const struct connection *connection) {
 	return at_ns;
 }
 
-// Start a deadline for the bytes queued now: the client must accept them within drain_ns. Bytes
-// queued later do not extend it.
-static void output_watch_progress(struct connection *connection) {
-	const struct client_server *server = connection->session.server;
-	size_t left = text_size(&connection->session.out);
-
-	if (connection->mark != 0 && connection->sent >= connection->mark)
-		connection->mark = 0;
-	if (connection->mark != 0 || left == 0)
-		return;
-	connection->mark = connection->sent + left;
-	connection->drain_at_ns = loop_now_ns(server->loop) + server->config.drain_ns;
-}
-
 // Wait for these events and for the next deadline. Must be the last call of each turn.
 static void connection_await(struct connection *connection, uint32_t events) {
-	struct loop *loop = connection->session.server->loop;
+	struct client_server *server = connection->session.server;
+	size_t left = text_size(&connection->session.out);
 	uint64_t at_ns;
 
-	output_watch_progress(connection);
+	// Start a deadline for the bytes queued now: the client must accept them within drain_ns.
+	// Bytes queued later do not extend it.
+	if (connection->mark != 0 && connection->sent >= connection->mark)
+		connection->mark = 0;
+	if (connection->mark == 0 && left > 0) {
+		connection->mark = connection->sent + left;
+		connection->drain_at_ns = loop_now_ns(server->loop) + server->config.drain_ns;
+	}
+
 	at_ns = deadline_ns(connection);
 	loop_set_events(&connection->source, events);
 	// Without memory for the timer only this deadline is lost.
-	if (at_ns == RAS_NEVER || loop_timer_set(loop, &connection->timer, at_ns) < 0)
-		loop_timer_cancel(loop, &connection->timer);
-}
-
-// Shut down after the last answer and linger. Closing with unread input would cause a reset, which
-// may overtake the answer.
-static void connection_finish(struct connection *connection) {
-	if (connection->ended || shutdown(connection->source.fd, SHUT_WR) < 0) {
-		connection_close(connection);
-		return;
-	}
-	connection->lingering = true;
-	connection->since_ns = loop_now_ns(connection->session.server->loop);
-	connection_await(connection, EPOLLIN);
+	if (at_ns == RAS_NEVER || loop_timer_set(server->loop, &connection->timer, at_ns) < 0)
+		loop_timer_cancel(server->loop, &connection->timer);
 }
 
 // Send a bounded part of the output. Returns false if the client is gone.
@@ -120,31 +95,18 @@ enum next {
 	NEXT_FINISH,
 };
 
-static enum next answer_next_line(struct connection *connection) {
-	struct client_server *server = connection->session.server;
-	char line[CLIENT_LINE_BYTES_MAX];
-	int err = lines_next(&connection->lines, line);
-
-	if (err == 0) {
-		connection->since_ns = loop_now_ns(server->loop);
-		session_answer_line(&connection->session, line);
-		return NEXT_ANSWER;
-	}
-	if (err == -EAGAIN && !connection->ended)
-		return NEXT_INPUT;
-	server->counters.lines_too_long += err == -EMSGSIZE;
-	return NEXT_FINISH;
-}
-
 // Continue the answer, or start the next one. Called with empty output.
 static enum next answer_advance(struct connection *connection) {
 	struct session *session = &connection->session;
+	struct client_server *server = session->server;
+	char line[CLIENT_LINE_BYTES_MAX];
+	int err;
 
 	if (session->busy) {
 		if (session->step == NULL)
 			return NEXT_WAIT;
 		session_step(session);
-		connection->since_ns = loop_now_ns(session->server->loop);
+		connection->since_ns = loop_now_ns(server->loop);
 		return NEXT_TURN;
 	}
 	if (session->closing)
@@ -153,7 +115,16 @@ static enum next answer_advance(struct connection *connection) {
 		monitor_write_events(session);
 		return NEXT_TURN;
 	}
-	return answer_next_line(connection);
+	err = lines_next(&connection->lines, line);
+	if (err == 0) {
+		connection->since_ns = loop_now_ns(server->loop);
+		session_answer_line(session, line);
+		return NEXT_ANSWER;
+	}
+	if (err == -EAGAIN && !connection->ended)
+		return NEXT_INPUT;
+	server->counters.lines_too_long += err == -EMSGSIZE;
+	return NEXT_FINISH;
 }
 
 static void connection_pump(struct connection *connection) {
@@ -180,43 +151,31 @@ static void connection_pump(struct connection *connection) {
 		connection_await(connection, 0);
 		break;
 	case NEXT_FINISH:
-		connection_finish(connection);
+		// Shut down after the last answer and linger. Closing with unread input would cause
+		// a reset, which may overtake the answer.
+		if (connection->ended || shutdown(connection->source.fd, SHUT_WR) < 0) {
+			connection_close(connection);
+			break;
+		}
+		connection->lingering = true;
+		connection->since_ns = loop_now_ns(connection->session.server->loop);
+		connection_await(connection, EPOLLIN);
 		break;
 	}
 }
 
-static void connection_linger(struct connection *connection) {
-	char dropped[4096];
-	ssize_t size = stream_receive(connection->source.fd, dropped, sizeof(dropped));
-
-	if (size == 0 || (size < 0 && size != -EAGAIN))
-		connection_close(connection);
-}
-
-// Receive input. Returns false if the connection broke.
-static bool input_receive(struct connection *connection) {
-	size_t room;
-	void *into = lines_room(&connection->lines, &room);
-	ssize_t size;
-
-	if (room == 0 || connection->ended)
-		return true;
-	size = stream_receive(connection->source.fd, into, room);
-	if (size == -EAGAIN)
-		return true;
-	if (size < 0)
-		return false;
-	connection->ended = size == 0;
-	lines_filled(&connection->lines, (size_t)size);
-	return true;
-}
-
 static void connection_ready(struct loop_source *source, uint32_t events) {
-	struct connection *connection = connection_of_source(source);
+	struct connection *connection = container_of(source, struct connection, source);
 	bool readable = (events & EPOLLIN) != 0;
+	char dropped[4096];
+	size_t room;
+	ssize_t size;
+	void *into;
 
 	if (connection->lingering) {
-		connection_linger(connection);
+		size = stream_receive(source->fd, dropped, sizeof(dropped));
+		if (size == 0 || (size < 0 && size != -EAGAIN))
+			connection_close(connection);
 		return;
 	}
 	// A hang-up while input is paused: the client is gone and cannot receive an answer.
@@ -224,15 +183,23 @@ static void connection_ready(struct loop_source *source, uint32_t events) {
 		connection_close(connection);
 		return;
 	}
-	if (readable && !input_receive(connection)) {
-		connection_close(connection);
-		return;
+	into = lines_room(&connection->lines, &room);
+	if (readable && room > 0 && !connection->ended) {
+		size = stream_receive(source->fd, into, room);
+		if (size < 0 && size != -EAGAIN) {
+			connection_close(connection);
+			return;
+		}
+		if (size >= 0) {
+			connection->ended = size == 0;
+			lines_filled(&connection->lines, (size_t)size);
+		}
 	}
 	connection_pump(connection);
 }
 
 static void connection_expired(struct loop_timer *timer, uint64_t now_ns) {
-	struct connection *connection = connection_of_timer(timer);
+	struct connection *connection = container_of(timer, struct connection, timer);
 	struct client_server *server = connection->session.server;
 	bool slow = connection->lingering || connection->mark != 0;
 

@@ -15,10 +15,7 @@
 static void conns_drop(void *work) {
 	struct status *status = work;
 
-	if (status->asked)
-		overlay_cancel_question(&status->question);
-	if (status->answer != NULL)
-		overlay_answer_put(status->answer);
+	status_release(status);
 	free(status);
 }
 
@@ -69,19 +66,27 @@ static json_t *worst_json(struct session *session, const struct ras_conn_worst *
 	return record_to_json(&connection_record, &row);
 }
 
-static void conns_print_json(struct session *session, const struct status *status) {
+static bool conns_step(struct session *session) {
+	const struct status *status = session->work;
 	const struct overlay_answer *answer = status->answer;
-	const struct ras_conns *conns = answer->conns;
-	json_t *transports = json_array(), *worst = json_array();
+	json_t *transports, *worst;
+	const struct ras_conns *conns;
 
-	for (uint32_t n = 0; n < RAS_TRANSPORT_COUNT; n++)
+	if (answer == NULL) {
+		session_fail(
+			session, "no connections could be collected: %s", status_error_text(status)
+		);
+		return true;
+	}
+	conns = answer->conns;
+	transports = json_array();
+	worst = json_array();
+	for (uint32_t n = 0; n < RAS_TRANSPORT_COUNT; n++) {
+		const char *name = ras_transport_name((enum ras_transport)n);
+
 		if (conns->transports[n].rows > 0)
-			json_array_append_new(
-				transports, sums_json(
-						    ras_transport_name((enum ras_transport)n),
-						    &conns->transports[n]
-					    )
-			);
+			json_array_append_new(transports, sums_json(name, &conns->transports[n]));
+	}
 	for (uint32_t n = 0; n < conns->worst_count; n++)
 		json_array_append_new(worst, worst_json(session, &conns->worst[n]));
 	session_json(
@@ -95,29 +100,13 @@ static void conns_print_json(struct session *session, const struct status *statu
 			"worst", worst
 		)
 	);
-}
-
-static bool conns_step(struct session *session) {
-	const struct status *status = session->work;
-
-	if (status->answer == NULL)
-		session_fail(
-			session, "no connections could be collected: %s", status_error_text(status)
-		);
-	else
-		conns_print_json(session, status);
 	return true;
 }
 
 static void on_answer(struct overlay_question *question, struct overlay_answer *answer) {
 	struct status *status = container_of(question, struct status, question);
 
-	status->asked = false;
-	status->err = answer->err;
-	if (answer->err < 0)
-		overlay_answer_put(answer);
-	else
-		status->answer = answer;
+	status_take_answer(status, answer);
 	session_continue(status->session, conns_step);
 }
 
@@ -130,13 +119,6 @@ void answer_conns(struct session *session, const char *rest) {
 	status = calloc(1, sizeof(*status));
 	if (!session_begin(session, NULL, conns_drop, status))
 		return;
-	status->session = session;
 	status->question.answered = on_answer;
-	status->err = overlay_ask_all(
-		session->server->overlay, RAS_COLLECT_CONNS, session_timeout_ns(session, 0),
-		&status->question
-	);
-	status->asked = status->err == 0;
-	if (!status->asked)
-		session->step = conns_step;
+	status_ask(status, session, RAS_COLLECT_CONNS, conns_step);
 }

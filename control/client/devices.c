@@ -17,16 +17,9 @@ struct devices {
 	struct fabric_device_view rows[FABRIC_DEVICES_MAX];
 };
 
-static uint64_t completions_failed(const struct lane_counters *counters) {
-	uint64_t count = 0;
-
-	for (uint32_t n = 0; n < OP_OUTCOME_COUNT; n++)
-		count += n != OP_OK ? counters->ended[n] : 0;
-	return count;
-}
-
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct fabric_device_view *row = &((struct devices *)work)->rows[n];
+	uint64_t failed = 0;
 	json_t *object = json_pack(
 		"{s:s,s:s,s:o,s:s,s:i,s:b,s:i,s:i}", "name", row->name, "state",
 		fabric_device_state_name(row->state), "since", time_at_json(session, row->since_ns),
@@ -37,6 +30,8 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	json_object_set_new(object, "gpu", gpu_device_json(&row->gpu));
 	if (!row->open || object == NULL)
 		return object;
+	for (uint32_t outcome = 0; outcome < OP_OUTCOME_COUNT; outcome++)
+		failed += outcome != OP_OK ? row->counters.ended[outcome] : 0;
 	json_object_update_new(
 		object,
 		json_pack(
@@ -47,9 +42,8 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 			(int)row->facts.port.active_mtu, "gid_index", row->facts.port.gid_index,
 			"pair_max", (int)row->lane.pair_max, "depth", (int)row->lane.depth, "pairs",
 			(json_int_t)row->counters.pairs, "submitted",
-			(json_int_t)row->counters.submitted, "unsuccessful",
-			(json_int_t)completions_failed(&row->counters), "completion_events",
-			row->lane.events
+			(json_int_t)row->counters.submitted, "unsuccessful", (json_int_t)failed,
+			"completion_events", row->lane.events
 		)
 	);
 	return object;

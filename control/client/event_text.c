@@ -43,28 +43,21 @@ static const struct {
 	[RAS_EVENT_JOIN_DONE] = {.meaning = MEANS_DURATION, .words = "took"},
 };
 
-static void event_versions_format(
-	const struct ras *ras, const struct ras_event *event, char text[static EVENT_TEXT_BYTES]
-) {
-	struct ras_versions theirs = ras_versions_unpack(event->value);
-	char theirs_text[SHOW_BYTES], ours_text[SHOW_BYTES];
-	struct ras_view view;
-
-	ras_view(ras, &view);
-	show_range(theirs.min, theirs.max, theirs_text);
-	show_range(view.versions.min, view.versions.max, ours_text);
-	snprintf(text, EVENT_TEXT_BYTES, "speaks %s, we %s", theirs_text, ours_text);
-}
-
 static void event_value_format(
 	const struct ras *ras, const struct ras_event *event, char text[static EVENT_TEXT_BYTES]
 ) {
 	const char *words = values[event->kind].words;
-	char duration[SHOW_BYTES];
+	char duration[SHOW_BYTES], theirs_text[SHOW_BYTES], ours_text[SHOW_BYTES];
+	struct ras_versions theirs;
+	struct ras_view view;
 
 	text[0] = '\0';
 	if (event->cause == RAS_CAUSE_VERSION) {
-		event_versions_format(ras, event, text);
+		theirs = ras_versions_unpack(event->value);
+		ras_view(ras, &view);
+		show_range(theirs.min, theirs.max, theirs_text);
+		show_range(view.versions.min, view.versions.max, ours_text);
+		snprintf(text, EVENT_TEXT_BYTES, "speaks %s, we %s", theirs_text, ours_text);
 		return;
 	}
 	switch (values[event->kind].meaning) {
@@ -137,17 +130,6 @@ session_state_event(const struct session *session, const struct ras_event *event
 	return state_event;
 }
 
-static json_t *observers_json(const struct ras *ras, const struct ras_event *event) {
-	json_t *array = json_array();
-	char name[NAMES_TEXT_BYTES];
-
-	for (uint32_t n = 0; n < event->observer_count && n < RAS_OBSERVERS_MAX; n++) {
-		names_format_id(ras, event->observers[n], name);
-		json_array_append_new(array, safe_string_json(name));
-	}
-	return array;
-}
-
 json_t *event_text_json(struct session *session, const struct state_event *state_event) {
 	const struct ras_event *event = &state_event->event;
 	const struct ras *ras = session_ras(session);
@@ -163,7 +145,7 @@ json_t *event_text_json(struct session *session, const struct state_event *state
 		(json_int_t)ras_incarnation_start(event->incarnation), "refutations",
 		(json_int_t)(event->incarnation & RAS_REFUTATIONS_MAX), "value",
 		(json_int_t)event->value, "hops", (int)event->hops, "observers",
-		observers_json(ras, event), "detail", safe_string_json(detail), "text",
-		safe_string_json(state_event->text)
+		node_names_json(ras, event->observers, event->observer_count, RAS_OBSERVERS_MAX),
+		"detail", safe_string_json(detail), "text", safe_string_json(state_event->text)
 	);
 }

@@ -20,3 +20,5 @@ void event_text_detail(
 struct state_event
 session_state_event(const struct session *session, const struct ras_event *event);
 json_t *event_text_json(struct session *session, const struct state_event *state_event);
+// Return the sequence number after the newest event in the history. *ret_oldest is the oldest one.
+uint64_t event_history_end(const struct ras *ras, uint64_t *ret_oldest);

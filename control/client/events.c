@@ -28,39 +28,29 @@ struct events {
 	bool any;
 };
 
-static void events_begin(struct session *session, struct events *events) {
-	events->begun = true;
-	text_print(
-		&session->out, "{\"schema\":%d,\"skipped\":%" PRIu64 ",\"events\":[",
-		SESSION_JSON_SCHEMA, events->skipped
-	);
-}
-
-static void
-event_add(struct session *session, struct events *events, const struct ras_event *event) {
-	struct state_event state_event;
-
-	if (event->at_ns < events->not_before_ns)
-		return;
-	state_event = session_state_event(session, event);
-	if (events->any)
-		text_add(&session->out, ",", 1);
-	events->any = true;
-	text_add_json(&session->out, event_text_json(session, &state_event));
-}
-
 static bool events_step(struct session *session) {
 	struct ras_event read[EVENTS_PER_STEP];
 	struct events *events = session->work;
+	struct state_event state_event;
 	uint64_t oldest;
 	uint32_t count;
 
 	if (!events->begun)
-		events_begin(session, events);
+		text_print(
+			&session->out, "{\"schema\":%d,\"skipped\":%" PRIu64 ",\"events\":[",
+			SESSION_JSON_SCHEMA, events->skipped
+		);
+	events->begun = true;
 	count = ras_history(session_ras(session), events->next, read, EVENTS_PER_STEP, &oldest);
 	for (uint32_t n = 0; n < count; n++) {
-		event_add(session, events, &read[n]);
 		events->next = read[n].sequence + 1;
+		if (read[n].at_ns < events->not_before_ns)
+			continue;
+		state_event = session_state_event(session, &read[n]);
+		if (events->any)
+			text_add(&session->out, ",", 1);
+		events->any = true;
+		text_add_json(&session->out, event_text_json(session, &state_event));
 	}
 	if (count == EVENTS_PER_STEP)
 		return false;
@@ -68,8 +58,7 @@ static bool events_step(struct session *session) {
 	return true;
 }
 
-// Return the sequence number after the newest event.
-static uint64_t history_end(const struct ras *ras, uint64_t *ret_oldest) {
+uint64_t event_history_end(const struct ras *ras, uint64_t *ret_oldest) {
 	struct ras_event read[EVENTS_PER_STEP];
 	uint64_t next = 0;
 	uint32_t count;
@@ -82,46 +71,34 @@ static uint64_t history_end(const struct ras *ras, uint64_t *ret_oldest) {
 	return next > 0 ? next : 1;
 }
 
-static void events_select_last(struct session *session, struct events *events) {
-	uint64_t oldest = 1;
-	uint64_t end = history_end(session_ras(session), &oldest);
-
-	events->next = end > oldest + EVENTS_SHOWN ? end - EVENTS_SHOWN : oldest;
-	events->skipped = events->next - oldest;
-}
-
-static bool events_parse_since(struct session *session, const char *text, struct events *events) {
+void answer_events(struct session *session, const char *rest) {
 	uint64_t now_ns = overlay_now_ns(session->server->overlay);
+	struct events wanted = {.next = 1};
+	size_t size = strlen(rest);
 	char quoted[QUOTED_BYTES];
-	uint64_t value, end, oldest;
+	struct events *events;
+	uint64_t value, end, oldest = 1;
 
-	if (parse_u64(text, strlen(text), 0, UINT64_MAX - 1, NULL, &value) == 0) {
+	if (*rest == '\0') {
+		end = event_history_end(session_ras(session), &oldest);
+		wanted.next = end > oldest + EVENTS_SHOWN ? end - EVENTS_SHOWN : oldest;
+		wanted.skipped = wanted.next - oldest;
+	} else if (parse_u64(rest, size, 0, UINT64_MAX - 1, NULL, &value) == 0) {
 		// A larger number is from an earlier run of this agent, so only future events
 		// follow it.
-		end = history_end(session_ras(session), &oldest);
-		events->next = value + 1 < end ? value + 1 : end;
-		return true;
-	}
-	if (parse_duration_ns(text, strlen(text), 1, EVENTS_SINCE_MAX_NS, NULL, &value) == 0) {
-		events->not_before_ns = now_ns > value ? now_ns - value : 0;
-		return true;
-	}
-	escape_quote(text, strlen(text), quoted, sizeof(quoted));
-	session_fail(
-		session,
-		"%s is neither the number of an event nor a duration such as 90s, 10m or 2h", quoted
-	);
-	return false;
-}
-
-void answer_events(struct session *session, const char *rest) {
-	struct events wanted = {.next = 1};
-	struct events *events;
-
-	if (*rest == '\0')
-		events_select_last(session, &wanted);
-	else if (!events_parse_since(session, rest, &wanted))
+		end = event_history_end(session_ras(session), &oldest);
+		wanted.next = value + 1 < end ? value + 1 : end;
+	} else if (parse_duration_ns(rest, size, 1, EVENTS_SINCE_MAX_NS, NULL, &value) == 0) {
+		wanted.not_before_ns = now_ns > value ? now_ns - value : 0;
+	} else {
+		escape_quote(rest, size, quoted, sizeof(quoted));
+		session_fail(
+			session,
+			"%s is neither the number of an event nor a duration such as 90s, 10m or 2h",
+			quoted
+		);
 		return;
+	}
 	events = calloc(1, sizeof(*events));
 	if (!session_begin(session, events_step, free, events))
 		return;

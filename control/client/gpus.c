@@ -43,62 +43,36 @@ json_t *gpu_device_json(const struct fabric_gpu_view *gpu) {
 	);
 }
 
-// Find the next own device that is configured to offer a page.
-static bool next_gpu_device(
-	const struct session *session, uint32_t *cursor, struct fabric_device_view *ret_view
-) {
-	const struct client_server *server = session->server;
-
-	while (server->fabric != NULL &&
-	       *cursor < server->fabric_calls->device_count(server->fabric)) {
-		server->fabric_calls->device_at(server->fabric, (*cursor)++, ret_view);
-		if (ret_view->gpu.state != FABRIC_GPU_NONE)
-			return true;
-	}
-	return false;
-}
-
 void gpus_add_devices(const struct session *session, json_t *object) {
-	json_t *array = json_array();
+	const struct client_server *server = session->server;
+	uint32_t count =
+		server->fabric != NULL ? server->fabric_calls->device_count(server->fabric) : 0;
+	json_t *array = json_array(), *gpu;
 	struct fabric_device_view view;
-	uint32_t cursor = 0;
 
-	while (next_gpu_device(session, &cursor, &view)) {
-		json_t *gpu = gpu_device_json(&view.gpu);
-
+	for (uint32_t n = 0; n < count; n++) {
+		server->fabric_calls->device_at(server->fabric, n, &view);
+		if (view.gpu.state == FABRIC_GPU_NONE)
+			continue; // the device is not configured to offer a page
+		gpu = gpu_device_json(&view.gpu);
 		json_object_set_new(gpu, "device", json_string(view.name));
 		json_array_append_new(array, gpu);
 	}
 	json_object_set_new(object, "gpus", array);
 }
 
-// Find the next own path whose peer offers a page.
-
-static bool next_gpu_path(
-	const struct session *session,
-	uint64_t peer,
-	uint32_t *cursor,
-	struct fabric_path_view *ret_view
-) {
-	const struct client_server *server = session->server;
-
-	while (server->fabric != NULL &&
-	       server->fabric_calls->path_next(server->fabric, cursor, ret_view)) {
-		if (ret_view->gpu.shown && (peer == 0 || ret_view->peer == peer))
-			return true;
-	}
-	return false;
-}
-
 void gpus_add_paths(struct session *session, uint64_t peer, json_t *object) {
-	json_t *array = json_array();
+	const struct client_server *server = session->server;
+	char theirs[DEVICE_NAME_MAX + 1], name[NAMES_TEXT_BYTES];
+	json_t *array = json_array(), *gpu;
 	struct fabric_path_view view;
 	uint32_t cursor = 0;
 
-	while (next_gpu_path(session, peer, &cursor, &view)) {
-		char theirs[DEVICE_NAME_MAX + 1], name[NAMES_TEXT_BYTES];
-		json_t *gpu = gpu_path_json(session, &view.gpu);
-
+	while (server->fabric != NULL &&
+	       server->fabric_calls->path_next(server->fabric, &cursor, &view)) {
+		if (!view.gpu.shown || (peer != 0 && view.peer != peer))
+			continue;
+		gpu = gpu_path_json(session, &view.gpu);
 		names_sanitize_text(
 			view.peer_device, strlen(view.peer_device), theirs, sizeof(theirs)
 		);

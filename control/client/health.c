@@ -49,16 +49,6 @@ static void health_drop(void *work) {
 	free(survey);
 }
 
-// Write the name of the only node asked about.
-static void survey_node_name(
-	struct session *session, const struct survey *survey, char name[static NAMES_TEXT_BYTES]
-) {
-	if (survey->absent.count > 0)
-		names_sanitize_name(survey->absent.names[0], strlen(survey->absent.names[0]), name);
-	else
-		names_format_id(session_ras(session), survey->id, name);
-}
-
 static json_t *strangers_json(struct session *session, const struct survey *survey) {
 	char address[SOCK_ADDR_TEXT_BYTES];
 
@@ -72,39 +62,16 @@ static json_t *strangers_json(struct session *session, const struct survey *surv
 	);
 }
 
-static json_t *waiting_json(const struct ras_view *view) {
-	if (!view->waits)
-		return json_null();
-	return json_pack(
-		"{s:i,s:i,s:i,s:s}", "reached", (int)view->reached, "of", (int)view->reached_of,
-		"misses", (int)(view->reached_of - view->reached), "command",
-		"tocsin forget --unreachable"
-	);
-}
-
-// Return the next configuration mistake. An answer about one node has none, because mistakes
-// concern several nodes.
-static bool mistake_next(
-	const struct session *session,
-	const struct survey *survey,
-	uint32_t *cursor,
-	char ret_words[static STATE_TEXT_BYTES]
-) {
-	char words[STATE_TEXT_BYTES];
-
-	if (survey->only || !overlay_mistake_next(session->server->overlay, cursor, words))
-		return false;
-	names_sanitize_text(words, strlen(words), ret_words, STATE_TEXT_BYTES);
-	return true;
-}
-
 static json_t *mistakes_json(struct session *session, const struct survey *survey) {
+	char words[STATE_TEXT_BYTES], clean[STATE_TEXT_BYTES];
 	json_t *array = json_array();
-	char words[STATE_TEXT_BYTES];
 	uint32_t cursor = 0;
 
-	while (mistake_next(session, survey, &cursor, words))
-		json_array_append_new(array, safe_string_json(words));
+	// An answer about one node has none, because mistakes concern several nodes.
+	while (!survey->only && overlay_mistake_next(session->server->overlay, &cursor, words)) {
+		names_sanitize_text(words, strlen(words), clean, sizeof(clean));
+		json_array_append_new(array, safe_string_json(clean));
+	}
 	return array;
 }
 
@@ -116,26 +83,6 @@ static uint64_t since_ns(const struct ras_peer *peer, const struct finding *find
 	return changed ? finding->view.since_ns : peer->since_ns;
 }
 
-static struct finding finding_of_absent(const struct session *session) {
-	const struct ras_peer nobody = {.state = RAS_UNKNOWN};
-	struct finding finding;
-
-	finding_for_peer(session->server->config.health, &nobody, &finding);
-	return finding;
-}
-
-// Return the node that grants drains, as this node sees it.
-static json_t *granter_json(struct session *session) {
-	const struct health *health = session->server->config.health;
-	uint64_t granter = health != NULL ? health_granter(health) : 0;
-	char name[NAMES_TEXT_BYTES];
-
-	if (granter == 0)
-		return json_null();
-	names_format_id(session_ras(session), granter, name);
-	return safe_string_json(name);
-}
-
 // Return the members before the rows. They include the answering node with its start number, so
 // that a client notices a restart. "of" is the node that the grade is about; null: all.
 static json_t *health_facts(struct session *session, void *work) {
@@ -143,12 +90,27 @@ static json_t *health_facts(struct session *session, void *work) {
 	const struct ras *ras = session_ras(session);
 	const struct survey *survey = work;
 	const struct ras_view *view = &survey->view;
+	uint64_t granter =
+		server->config.health != NULL ? health_granter(server->config.health) : 0;
 	char node[NAMES_TEXT_BYTES], of[NAMES_TEXT_BYTES] = "", digest[32];
+	char granter_name[NAMES_TEXT_BYTES] = "";
+	json_t *waiting = json_null();
 	struct ras_peer self = {0};
 
+	if (view->waits)
+		waiting = json_pack(
+			"{s:i,s:i,s:i,s:s}", "reached", (int)view->reached, "of",
+			(int)view->reached_of, "misses", (int)(view->reached_of - view->reached),
+			"command", "tocsin forget --unreachable"
+		);
+	if (granter != 0) // the node that grants drains, as this node sees it
+		names_format_id(ras, granter, granter_name);
+
 	names_format_id(ras, ras_self_id(ras), node);
-	if (survey->only)
-		survey_node_name(session, survey, of);
+	if (survey->only && survey->absent.count > 0)
+		names_sanitize_name(survey->absent.names[0], strlen(survey->absent.names[0]), of);
+	else if (survey->only)
+		names_format_id(ras, survey->id, of);
 	ras_peer_find(ras, ras_self_id(ras), &self);
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
 	return json_pack(
@@ -168,21 +130,10 @@ static json_t *health_facts(struct session *session, void *work) {
 						 : json_null(),
 		"join_problem",
 		survey->join_words[0] != '\0' ? safe_string_json(survey->join_words) : json_null(),
-		"strangers", strangers_json(session, survey), "waiting", waiting_json(view),
-		"alone", overlay_is_alone(server->overlay), "mistakes",
-		mistakes_json(session, survey), "granter", granter_json(session)
+		"strangers", strangers_json(session, survey), "waiting", waiting, "alone",
+		overlay_is_alone(server->overlay), "mistakes", mistakes_json(session, survey),
+		"granter", granter != 0 ? safe_string_json(granter_name) : json_null()
 	);
-}
-
-static json_t *observers_json(struct session *session, const struct finding *finding) {
-	json_t *array = json_array();
-	char name[NAMES_TEXT_BYTES];
-
-	for (uint32_t n = 0; finding->has_view && n < finding->view.observer_count; n++) {
-		names_format_id(session_ras(session), finding->view.observers[n], name);
-		json_array_append_new(array, safe_string_json(name));
-	}
-	return array;
 }
 
 // Fills the members that tell how sure the verdict is.
@@ -203,19 +154,21 @@ fill_view(struct session *session, const struct finding *finding, struct finding
 
 // When an absent node went is unknown: no node saw it.
 static json_t *absent_json(struct session *session, const char *name) {
-	struct finding finding = finding_of_absent(session);
+	const struct ras_peer nobody = {.state = RAS_UNKNOWN};
 	struct finding_row row = {
 		.node = name,
 		.state = ABSENT_STATE,
-		.grade = finding_grade_name(finding.grade),
-		.verdict = finding.verdict,
-		.reason = finding.reason,
-		.evidence = finding.evidence,
-		.advice = verdict_advice_name(finding.advice),
 		.observers = json_array(),
 		.for_s = NAN,
 	};
+	struct finding finding;
 
+	finding_for_peer(session->server->config.health, &nobody, &finding);
+	row.grade = finding_grade_name(finding.grade);
+	row.verdict = finding.verdict;
+	row.reason = finding.reason;
+	row.evidence = finding.evidence;
+	row.advice = verdict_advice_name(finding.advice);
 	fill_view(session, &finding, &row);
 	return record_to_json(&finding_record, &row);
 }
@@ -244,7 +197,10 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	row.evidence = evidence;
 	row.advice = verdict_advice_name(finding.advice);
 	row.maint = peer.maint;
-	row.observers = observers_json(session, &finding);
+	row.observers = node_names_json(
+		session_ras(session), finding.view.observers,
+		finding.has_view ? finding.view.observer_count : 0, VERDICT_OBSERVERS_MAX
+	);
 	began_ns = since_ns(&peer, &finding);
 	if (began_ns != 0) {
 		show_time(overlay_realtime_ns(session->server->overlay, began_ns), since);
@@ -266,21 +222,18 @@ struct wanted {
 	char name[CLIENT_LINE_BYTES_MAX];
 };
 
-static bool peer_has_problem(const struct health *store, const struct ras_peer *peer) {
-	struct finding finding;
-
-	if (peer->state != RAS_ALIVE)
-		return peer->state != RAS_LEFT;
-	finding_for_peer(store, peer, &finding);
-	return finding.grade != FINDING_OK;
-}
-
 static bool peer_needs_row(const struct ras_peer *peer, const void *ctx) {
 	const struct wanted *wanted = ctx;
+	struct finding finding;
 
 	if (wanted->only)
 		return peer->record->id == wanted->id;
-	return wanted->all || peer->maint || peer_has_problem(wanted->store, peer);
+	if (wanted->all || peer->maint)
+		return true;
+	if (peer->state != RAS_ALIVE)
+		return peer->state != RAS_LEFT;
+	finding_for_peer(wanted->store, peer, &finding);
+	return finding.grade != FINDING_OK;
 }
 
 // Order by grade, then by verdict; later verdicts of the enum are worse.
@@ -291,25 +244,6 @@ static uint32_t peer_badness(const struct ras_peer *peer, const void *ctx) {
 	finding_for_peer(wanted->store, peer, &finding);
 	return finding_grade_rank(finding.grade) * VERDICT_COUNT +
 	       (finding.has_view ? finding.view.verdict : VERDICT_NONE);
-}
-
-// Find the absent nodes. All of them are counted and named; only the node asked about gets a row.
-static int find_missing(struct session *session, const char *only, struct survey *survey) {
-	const struct overlay *overlay = session->server->overlay;
-	struct absent all;
-	int err = absent_collect_all(overlay, &all);
-
-	if (err != 0)
-		return err;
-	survey->missing = all.count;
-	err = hostlist_compress((const char *const *)all.names, all.count, &survey->missing_names);
-	if (only == NULL)
-		survey->absent = all;
-	else
-		absent_fini(&all);
-	if (err == 0 && only != NULL && absent_has_node(overlay, only))
-		err = absent_make_single(only, &survey->absent);
-	return err;
 }
 
 // Set the grade of one node, for an answer about one node.
@@ -328,10 +262,6 @@ survey_grade_node(struct session *session, struct survey *survey, const struct r
 		survey->grade = finding_worse_grade(survey->grade, FINDING_UNKNOWN);
 }
 
-static bool survey_is_about_other_node(const struct session *session, const struct survey *survey) {
-	return survey->only && survey->id != ras_self_id(session_ras(session));
-}
-
 static void peers_survey(struct session *session, struct survey *survey) {
 	const struct overlay *overlay = session->server->overlay;
 	const struct overlay_reach *reach = overlay_reach(overlay);
@@ -345,7 +275,8 @@ static void peers_survey(struct session *session, struct survey *survey) {
 		if (peer_list_find_peer(overlay_ras(overlay), &survey->rows[n], &peer))
 			survey->maint += peer.maint;
 	}
-	if (survey_is_about_other_node(session, survey))
+	// An agent knows the rest only of itself.
+	if (survey->only && survey->id != ras_self_id(session_ras(session)))
 		return;
 	overlay_strangers(overlay, &survey->strangers);
 	if (overlay_join_problem(overlay, words))
@@ -363,9 +294,22 @@ static bool
 survey_gather(struct session *session, const struct wanted *wanted, struct survey *survey) {
 	const struct peer_list_filter wish = {
 		.keep = peer_needs_row, .badness = peer_badness, .ctx = wanted};
-	const char *only = wanted->only ? wanted->name : NULL;
+	const struct overlay *overlay = session->server->overlay;
+	struct absent all;
+	int err;
 
-	if (find_missing(session, only, survey) < 0 ||
+	// All absent nodes are counted and named; only the node asked about gets a row.
+	if (absent_collect_all(overlay, &all) != 0)
+		return false;
+	survey->missing = all.count;
+	err = hostlist_compress((const char *const *)all.names, all.count, &survey->missing_names);
+	if (!wanted->only)
+		survey->absent = all;
+	else
+		absent_fini(&all);
+	if (err == 0 && wanted->only && absent_has_node(overlay, wanted->name))
+		err = absent_make_single(wanted->name, &survey->absent);
+	if (err < 0 ||
 	    peer_list_make(session_ras(session), &wish, &survey->rows, &survey->row_count) < 0)
 		return false;
 	survey->listing.count = survey->row_count + survey->absent.count;

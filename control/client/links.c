@@ -50,12 +50,6 @@ static void link_uses_format(uint32_t bits, char text[static LINK_USES_BYTES]) {
 	}
 }
 
-static const char *link_state_name(const struct ras_link_info *link) {
-	if (!link->ready)
-		return "down";
-	return link->delayed ? "delayed" : "up";
-}
-
 // Order: ring links first, then long ones by level, then the rest.
 static int links_compare(const void *left, const void *right) {
 	const struct ras_link_info *a = left;
@@ -80,7 +74,9 @@ static uint64_t link_byte_rate(const struct ras_link_info *link, uint64_t bytes)
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct ras_link_info *link = &((struct links *)work)->rows[n];
 	struct link_row row = {
-		.state = link_state_name(link),
+		.state = !link->ready	 ? "down"
+			 : link->delayed ? "delayed"
+					 : "up",
 		.protocol = link->version,
 		.outgoing = link->outgoing,
 		.rtt_min_ns = link->rtt_min_ns,

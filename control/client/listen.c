@@ -57,29 +57,24 @@ static int socket_address(
 	return sock_addr_from_sockaddr((struct sockaddr *)&storage, length, ret_address);
 }
 
-// Return the user of a TCP connection. The user gets a share of the rate limits, but no privilege.
-static uint32_t tcp_client_uid(const struct client_server *server, int fd) {
-	struct sock_addr theirs, ours;
-	uint32_t uid;
-
-	if (server->owner_fd < 0 || socket_address(fd, getpeername, &theirs) != 0 ||
-	    socket_address(fd, getsockname, &ours) != 0 ||
-	    tcp_owner_find(server->owner_fd, &theirs, &ours, &uid) != 0)
-		return SESSION_NO_UID;
-	return uid;
-}
-
 // Return the client's user as the kernel reports it; SESSION_NO_UID if it does not.
 static struct connection_credentials
 client_credentials(const struct client_listener *listener, int fd) {
-	const struct client_config *config = &listener->server->config;
+	const struct client_server *server = listener->server;
+	const struct client_config *config = &server->config;
 	struct connection_credentials credentials = {
 		.uid = SESSION_NO_UID, .local = listener->local};
+	struct sock_addr theirs, ours;
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
+	uint32_t uid;
 
 	if (!listener->local) {
-		credentials.uid = tcp_client_uid(listener->server, fd);
+		// The user of a TCP connection gets a share of the rate limits, but no privilege.
+		if (server->owner_fd >= 0 && socket_address(fd, getpeername, &theirs) == 0 &&
+		    socket_address(fd, getsockname, &ours) == 0 &&
+		    tcp_owner_find(server->owner_fd, &theirs, &ours, &uid) == 0)
+			credentials.uid = uid;
 		return credentials;
 	}
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
@@ -91,32 +86,27 @@ client_credentials(const struct client_listener *listener, int fd) {
 	return credentials;
 }
 
-static void client_turn_away(struct client_server *server, int fd) {
-	char text[96];
-	int size = snprintf(
-		text, sizeof(text), "ERROR: Too many clients: %u are connected\n",
-		server->counters.clients
-	);
-
-	server->counters.turned_away++;
-	log_event(
-		LOG_LEVEL_WARN, "client_turned_away", log_u64("clients", server->counters.clients)
-	);
-	(void)stream_send(fd, text, (size_t)size); // best effort
-	close(fd);
-}
-
 static void client_admit(struct client_listener *listener, int fd) {
 	struct client_server *server = listener->server;
 	struct connection_credentials credentials = client_credentials(listener, fd);
 	uint32_t limit = server->config.clients_max;
-	int one = 1;
-	int err;
+	char text[96];
+	int one = 1, size, err;
 
 	if (credentials.privileged)
 		limit += RESERVED_CLIENTS;
 	if (server->counters.clients >= limit && !room_make_for_user(server, credentials.uid)) {
-		client_turn_away(server, fd);
+		size = snprintf(
+			text, sizeof(text), "ERROR: Too many clients: %u are connected\n",
+			server->counters.clients
+		);
+		server->counters.turned_away++;
+		log_event(
+			LOG_LEVEL_WARN, "client_turned_away",
+			log_u64("clients", server->counters.clients)
+		);
+		(void)stream_send(fd, text, (size_t)size); // best effort
+		close(fd);
 		return;
 	}
 	// Without TCP_NODELAY, the kernel could hold back a banner while the answer is being
@@ -139,21 +129,10 @@ static void accept_again(struct loop_timer *timer, uint64_t now_ns) {
 		loop_set_events(&server->local.source, EPOLLIN);
 }
 
-// Pause after running out of descriptors or memory. The listener stays ready, so it would be called
-// again without end.
-static void pause_accepting(struct client_listener *listener, int err) {
-	struct client_server *server = listener->server;
-
-	server->counters.accept_failures++;
-	log_event(LOG_LEVEL_WARN, "client_accept_failed", log_errno("error", err));
-	if (loop_timer_set(
-		    server->loop, &server->accept_again, loop_now_ns(server->loop) + ACCEPT_AGAIN_NS
-	    ) == 0)
-		loop_set_events(&listener->source, 0);
-}
-
 static void listener_ready(struct loop_source *source, uint32_t events) {
 	struct client_listener *listener = (struct client_listener *)source;
+	struct client_server *server = listener->server;
+	int err;
 
 	(void)events;
 	for (uint32_t n = 0; n < ACCEPTS_PER_TURN; n++) {
@@ -163,10 +142,21 @@ static void listener_ready(struct loop_source *source, uint32_t events) {
 			client_admit(listener, fd);
 			continue;
 		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
-			pause_accepting(listener, neg_errno());
-		else if (errno == ECONNABORTED || errno == EINTR)
+		if (errno == ECONNABORTED || errno == EINTR)
 			continue;
+		if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS)
+			return;
+
+		// Pause after running out of descriptors or memory. The listener stays ready, so it
+		// would be called again without end.
+		err = neg_errno();
+		server->counters.accept_failures++;
+		log_event(LOG_LEVEL_WARN, "client_accept_failed", log_errno("error", err));
+		if (loop_timer_set(
+			    server->loop, &server->accept_again,
+			    loop_now_ns(server->loop) + ACCEPT_AGAIN_NS
+		    ) == 0)
+			loop_set_events(source, 0);
 		return;
 	}
 }

@@ -32,10 +32,7 @@ struct matrix {
 static void matrix_drop(void *work) {
 	struct matrix *matrix = work;
 
-	if (matrix->status.asked)
-		overlay_cancel_question(&matrix->status.question);
-	if (matrix->status.answer != NULL)
-		overlay_answer_put(matrix->status.answer);
+	status_release(&matrix->status);
 	free(matrix->ids);
 	free(matrix->places);
 	free(matrix);
@@ -71,10 +68,17 @@ static uint32_t node_index(struct session *session, const struct matrix *matrix,
 	return matrix->places[peer.slot];
 }
 
-static json_t *nodes_json(struct session *session, const struct matrix *matrix) {
+static json_t *matrix_facts(struct session *session, void *work) {
+	const struct matrix *matrix = work;
+	const struct overlay_answer *answer = matrix->status.answer;
 	const struct ras *ras = session_ras(session);
-	json_t *nodes = json_array();
+	json_t *seen = json_array(), *nodes = json_array();
+	char time[SHOW_BYTES];
 
+	for (uint32_t kind = 0; kind < OBSERVATION_KIND_COUNT; kind++)
+		json_array_append_new(
+			seen, json_string(observation_kind_name((enum observation_kind)kind))
+		);
 	for (uint32_t slot = 0; slot < matrix->slot_count; slot++) {
 		enum ras_state state = RAS_UNKNOWN;
 		char name[NAMES_TEXT_BYTES];
@@ -92,27 +96,14 @@ static json_t *nodes_json(struct session *session, const struct matrix *matrix) 
 			       )
 		);
 	}
-	return nodes;
-}
-
-static json_t *matrix_facts(struct session *session, void *work) {
-	const struct matrix *matrix = work;
-	const struct overlay_answer *answer = matrix->status.answer;
-	json_t *seen = json_array();
-	char time[SHOW_BYTES];
-
-	for (uint32_t kind = 0; kind < OBSERVATION_KIND_COUNT; kind++)
-		json_array_append_new(
-			seen, json_string(observation_kind_name((enum observation_kind)kind))
-		);
 	show_time(overlay_realtime_ns(session->server->overlay, answer->at_ns), time);
 	return json_pack(
 		"{s:s,s:s,s:i,s:i,s:i,s:o,s:o,s:[s,s,s,s,s,s,s,s]}", "cluster",
 		session->server->cluster, "at", time, "members", (int)answer->result.member_count,
 		"answered", (int)answer->result.answered, "left_out",
-		(int)(answer->result.truncated + answer->bad_parts), "seen", seen, "nodes",
-		nodes_json(session, matrix), "columns", "node", "reads", "seen", "median_ns",
-		"baseline_ns", "lost_permille", "answered", "lost"
+		(int)(answer->result.truncated + answer->bad_parts), "seen", seen, "nodes", nodes,
+		"columns", "node", "reads", "seen", "median_ns", "baseline_ns", "lost_permille",
+		"answered", "lost"
 	);
 }
 
@@ -139,19 +130,14 @@ static const struct ras_merged_path *pair_worst_path(const struct matrix *matrix
 // worst path.
 #define RAILS_MAX 16
 
-static char rail_sign(enum observation_kind kind) {
+// Write the rail signs of the pair whose rows begin at n; "" for a single rail.
+static void
+pair_rail_signs(const struct matrix *matrix, uint32_t n, char ret_signs[static RAILS_MAX + 1]) {
 	static const char signs[OBSERVATION_KIND_COUNT] = {
 		[OBSERVATION_GOOD] = '.',     [OBSERVATION_STANDING] = 'S',
 		[OBSERVATION_DEGRADED] = 'D', [OBSERVATION_LOSSY] = 'L',
 		[OBSERVATION_SILENT] = 'X',   [OBSERVATION_NO_PAIR] = '?',
 	};
-
-	return signs[kind];
-}
-
-// Write the rail signs of the pair whose rows begin at n; "" for a single rail.
-static void
-pair_rail_signs(const struct matrix *matrix, uint32_t n, char ret_signs[static RAILS_MAX + 1]) {
 	const struct ras_paths *paths = matrix->status.answer->paths;
 	const struct ras_merged_path *first = ras_paths_at(paths, n), *worst = NULL;
 	uint32_t count = 0;
@@ -166,7 +152,7 @@ pair_rail_signs(const struct matrix *matrix, uint32_t n, char ret_signs[static R
 		count += !again;
 		if (!again || paths_is_worse(path, worst))
 			worst = path;
-		ret_signs[count - 1] = rail_sign(path_row_kind(&worst->row));
+		ret_signs[count - 1] = signs[path_row_kind(&worst->row)];
 	}
 	ret_signs[count > 1 ? count : 0] = '\0';
 }
@@ -262,13 +248,6 @@ void answer_matrix(struct session *session, const char *rest) {
 	if (!session_begin(session, NULL, matrix_drop, matrix))
 		return;
 	matrix->listing.ops = &ops;
-	matrix->status.session = session;
 	matrix->status.question.answered = on_answer;
-	matrix->status.err = overlay_ask_all(
-		session->server->overlay, RAS_COLLECT_PATHS, session_timeout_ns(session, 0),
-		&matrix->status.question
-	);
-	matrix->status.asked = matrix->status.err == 0;
-	if (!matrix->status.asked)
-		session->step = fail_step;
+	status_ask(&matrix->status, session, RAS_COLLECT_PATHS, fail_step);
 }

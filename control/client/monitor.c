@@ -42,31 +42,32 @@ static const struct alias aliases[RAS_EVENT_KIND_COUNT] = {
 	[RAS_EVENT_LINK_STUCK] = {SESSION_TRACE, "PEER_SEND_STUCK"},
 };
 
-// Return the name for a link that went down, by cause.
-static const char *link_down_alias(enum ras_cause cause) {
-	switch (cause) {
-	case RAS_CAUSE_SILENT:
-		return "PEER_KEEPALIVE_TIMEOUT";
-	case RAS_CAUSE_TIMEOUT:
-		return "PEER_INIT_TIMEOUT";
-	case RAS_CAUSE_STUCK:
-		return "PEER_SEND_STUCK";
-	case RAS_CAUSE_REFUSED:
-		return "PEER_RETRY";
-	case RAS_CAUSE_DEATH:
-		return "PEER_TIMEOUT_DEAD";
-	default:
-		return "PEER_DISCONNECTED";
-	}
-}
-
 static struct alias event_alias(const struct ras_event *event) {
 	struct alias alias = aliases[event->kind];
 
-	if (event->kind == RAS_EVENT_LINK_DOWN)
-		alias.name = link_down_alias(event->cause);
 	if (alias.name == NULL)
-		alias = (struct alias){SESSION_TRACE, ras_event_name(event->kind)};
+		return (struct alias){SESSION_TRACE, ras_event_name(event->kind)};
+	if (event->kind != RAS_EVENT_LINK_DOWN)
+		return alias;
+	switch (event->cause) {
+	case RAS_CAUSE_SILENT:
+		alias.name = "PEER_KEEPALIVE_TIMEOUT";
+		break;
+	case RAS_CAUSE_TIMEOUT:
+		alias.name = "PEER_INIT_TIMEOUT";
+		break;
+	case RAS_CAUSE_STUCK:
+		alias.name = "PEER_SEND_STUCK";
+		break;
+	case RAS_CAUSE_REFUSED:
+		alias.name = "PEER_RETRY";
+		break;
+	case RAS_CAUSE_DEATH:
+		alias.name = "PEER_TIMEOUT_DEAD";
+		break;
+	default: // PEER_DISCONNECTED
+		break;
+	}
 	return alias;
 }
 
@@ -101,30 +102,12 @@ static void event_details_format(
 	}
 }
 
-static void print_peer(struct text *out, const struct ras_peer_info *info) {
-	char host[SOCK_ADDR_TEXT_BYTES], name[NAMES_TEXT_BYTES];
-
-	sock_addr_format_host(&info->addresses[0], host);
-	names_sanitize_name(info->name, strlen(info->name), name);
-	text_print(out, "Process %u on node %s (%s)", info->pid, host, name);
-	for (uint32_t n = 0; n < info->device_count; n++) {
-		names_sanitize_name(info->devices[n].name, strlen(info->devices[n].name), name);
-		text_print(
-			out, "%s%s",
-			n > 0			 ? ","
-			: info->device_count > 1 ? " managing devices "
-						 : " managing device ",
-			name
-		);
-	}
-	text_add(out, " ", 1);
-}
-
 static void print_event_text(
 	struct session *session, const struct ras_event *event, const struct alias *alias
 ) {
 	struct overlay *overlay = session->server->overlay;
 	char when[SHOW_BYTES], details[EVENT_TEXT_BYTES], name[NAMES_TEXT_BYTES];
+	char host[SOCK_ADDR_TEXT_BYTES];
 	struct text *out = &session->out;
 	struct ras_peer_info info;
 	struct ras_peer peer;
@@ -134,32 +117,27 @@ static void print_event_text(
 	text_print(out, "[%s] %s: ", when, alias->name);
 	if (event->peer != 0 && ras_peer_find(overlay_ras(overlay), event->peer, &peer) == 0) {
 		ras_record_info(peer.record, &info);
-		print_peer(out, &info);
+		sock_addr_format_host(&info.addresses[0], host);
+		names_sanitize_name(info.name, strlen(info.name), name);
+		text_print(out, "Process %u on node %s (%s)", info.pid, host, name);
+		for (uint32_t n = 0; n < info.device_count; n++) {
+			names_sanitize_name(
+				info.devices[n].name, strlen(info.devices[n].name), name
+			);
+			text_print(
+				out, "%s%s",
+				n > 0			? ","
+				: info.device_count > 1 ? " managing devices "
+							: " managing device ",
+				name
+			);
+		}
+		text_add(out, " ", 1);
 	} else if (event->name[0] != '\0') {
 		names_sanitize_name(event->name, strlen(event->name), name);
 		text_print(out, "%s ", name);
 	}
 	text_print(out, "%s\n", details);
-}
-
-static json_t *peer_json(const struct ras *ras, const struct ras_event *event) {
-	char host[SOCK_ADDR_TEXT_BYTES];
-	json_t *devices = json_array();
-	struct ras_peer_info info;
-	struct ras_peer peer;
-
-	if (ras_peer_find(ras, event->peer, &peer) < 0) {
-		json_decref(devices);
-		return json_pack("{s:o}", "name", safe_string_json(event->name));
-	}
-	ras_record_info(peer.record, &info);
-	sock_addr_format_host(&info.addresses[0], host);
-	for (uint32_t n = 0; n < info.device_count; n++)
-		json_array_append_new(devices, safe_string_json(info.devices[n].name));
-	return json_pack(
-		"{s:s,s:i,s:[],s:[],s:o,s:o}", "host", host, "pid", (int)info.pid, "cuda_devs",
-		"nvml_devs", "name", safe_string_json(info.name), "devices", devices
-	);
 }
 
 static void add_pretty(struct session *session, json_t *object) {
@@ -173,25 +151,37 @@ static void add_pretty(struct session *session, json_t *object) {
 	json_decref(object);
 }
 
-static const char *group_name(enum session_group group) {
-	return group == SESSION_LIFECYCLE ? "LIFECYCLE" : "TRACE";
-}
-
 static void print_event_json(
 	struct session *session, const struct ras_event *event, const struct alias *alias
 ) {
 	struct overlay *overlay = session->server->overlay;
-	char when[SHOW_BYTES], details[EVENT_TEXT_BYTES];
-	json_t *object;
+	char when[SHOW_BYTES], details[EVENT_TEXT_BYTES], host[SOCK_ADDR_TEXT_BYTES];
+	json_t *object, *devices, *known = NULL;
+	struct ras_peer_info info;
+	struct ras_peer peer;
 
 	show_local_time(overlay_realtime_ns(overlay, event->at_ns), when);
 	event_details_format(overlay, event, details);
 	object = json_pack(
-		"{s:s,s:s,s:s}", "timestamp", when, "group", group_name(alias->group), "event",
-		alias->name
+		"{s:s,s:s,s:s}", "timestamp", when, "group",
+		alias->group == SESSION_LIFECYCLE ? "LIFECYCLE" : "TRACE", "event", alias->name
 	);
+	if (event->peer != 0 && ras_peer_find(overlay_ras(overlay), event->peer, &peer) == 0) {
+		devices = json_array();
+		ras_record_info(peer.record, &info);
+		sock_addr_format_host(&info.addresses[0], host);
+		for (uint32_t n = 0; n < info.device_count; n++)
+			json_array_append_new(devices, safe_string_json(info.devices[n].name));
+		known = json_pack(
+			"{s:s,s:i,s:[],s:[],s:o,s:o}", "host", host, "pid", (int)info.pid,
+			"cuda_devs", "nvml_devs", "name", safe_string_json(info.name), "devices",
+			devices
+		);
+	} else if (event->peer != 0) {
+		known = json_pack("{s:o}", "name", safe_string_json(event->name));
+	}
 	if (event->peer != 0)
-		json_object_set_new(object, "peer", peer_json(overlay_ras(overlay), event));
+		json_object_set_new(object, "peer", known);
 	json_object_set_new(object, "details", safe_string_json(details));
 	add_pretty(session, object);
 }
@@ -277,22 +267,9 @@ static bool read_group(const char *token, size_t length, uint32_t *groups) {
 	return false;
 }
 
-// Return the sequence number of the next future event.
-static uint64_t next_event(const struct ras *ras) {
-	struct ras_event read[MONITOR_READ];
-	uint64_t next = 0, oldest = 1;
-	uint32_t count;
-
-	do {
-		count = ras_history(ras, next, read, MONITOR_READ, &oldest);
-		if (count > 0)
-			next = read[count - 1].sequence + 1;
-	} while (count == MONITOR_READ);
-	return next > oldest ? next : oldest;
-}
-
 void answer_monitor(struct session *session, const char *rest) {
 	uint32_t groups = 0;
+	uint64_t end, oldest = 1;
 
 	rest += strspn(rest, " ");
 	while (*rest != '\0') {
@@ -308,8 +285,10 @@ void answer_monitor(struct session *session, const char *rest) {
 		rest += length;
 		rest += strspn(rest, ",");
 	}
-	if (session->monitor == 0)
-		session->monitor_next = next_event(session_ras(session));
+	if (session->monitor == 0) {
+		end = event_history_end(session_ras(session), &oldest);
+		session->monitor_next = end > oldest ? end : oldest;
+	}
 	session->monitor = groups != 0 ? groups : SESSION_LIFECYCLE;
 	text_print(&session->out, "OK\n");
 }

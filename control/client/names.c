@@ -134,28 +134,14 @@ static bool fail_former_node(struct session *session, const char *word, const ch
 	return missing || past;
 }
 
-// Sorted names for an error message, as long as there are few.
-struct known {
-	char names[NAMES_LISTED_MAX][NAMES_TEXT_BYTES];
-	uint32_t count;
-};
-
-static void known_add(struct known *known, const char *name) {
-	uint32_t place = known->count++;
-
-	for (; place > 0 && strverscmp(known->names[place - 1], name) > 0; place--)
-		memcpy(known->names[place], known->names[place - 1], NAMES_TEXT_BYTES);
-	snprintf(known->names[place], NAMES_TEXT_BYTES, "%s", name);
-}
-
 static void fail_unknown_node(struct session *session, const char *word) {
 	const struct ras *ras = session_ras(session);
-	struct suggestion suggestion;
+	char listed[NAMES_LISTED_MAX][NAMES_TEXT_BYTES]; // sorted
 	char quoted[NAMES_QUOTE_BYTES], name[NAMES_TEXT_BYTES];
+	struct suggestion suggestion;
+	uint32_t known = 0, place;
 	struct ras_peer peer;
-	struct known listed = {.count = 0};
 	struct ras_view view;
-	uint32_t known = 0;
 
 	escape_quote(word, strlen(word), quoted, sizeof(quoted));
 	if (fail_former_node(session, word, quoted))
@@ -166,13 +152,17 @@ static void fail_unknown_node(struct session *session, const char *word) {
 		if (ras_peer_at(ras, slot, &peer) < 0)
 			continue;
 		names_format_record(peer.record, name);
-		if (known++ < NAMES_LISTED_MAX)
-			known_add(&listed, name);
-		else
+		place = known++;
+		if (place >= NAMES_LISTED_MAX) {
 			suggestion_add(&suggestion, name, strlen(name));
+			continue;
+		}
+		for (; place > 0 && strverscmp(listed[place - 1], name) > 0; place--)
+			memcpy(listed[place], listed[place - 1], NAMES_TEXT_BYTES);
+		snprintf(listed[place], NAMES_TEXT_BYTES, "%s", name);
 	}
-	for (uint32_t n = 0; n < listed.count; n++)
-		suggestion_add(&suggestion, listed.names[n], strlen(listed.names[n]));
+	for (uint32_t n = 0; n < known && n < NAMES_LISTED_MAX; n++)
+		suggestion_add(&suggestion, listed[n], strlen(listed[n]));
 	if (suggestion.nearest_size > 0 || known <= NAMES_LISTED_MAX)
 		session_fail(
 			session, "no node %s is known, %s", quoted, suggestion_text(&suggestion)

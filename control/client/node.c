@@ -111,13 +111,17 @@ static void on_end(struct overlay_call *call, int err) {
 		session_continue(node->session, node_step);
 }
 
-// Write the line for the other node. Returns false after an error message if the command cannot be
-// forwarded.
-static bool remote_line_compose(struct session *session, const char *rest, struct text *line) {
+void answer_node(struct session *session, const char *rest) {
 	char copy[CLIENT_LINE_BYTES_MAX], quoted[QUOTED_BYTES];
 	const char *inner = "";
+	struct node_call *node;
+	struct text line = {0};
+	struct ras_peer peer;
 	enum verb verb;
+	int err;
 
+	if (!names_parse_next(session, &rest, &peer))
+		return;
 	snprintf(copy, sizeof(copy), "%s", rest);
 	verb = command_parse(copy, &inner);
 	if (!commands[verb].remote) {
@@ -128,53 +132,33 @@ static bool remote_line_compose(struct session *session, const char *rest, struc
 			"PATH, PING, COUNTERS, DEVICES, PAIRS, PROBE and STATUS, not %s",
 			quoted
 		);
-		return false;
+		return;
 	}
-	remote_line_format(session, rest, line);
-	if (!line->failed)
-		return true;
-	session_fail(session, "out of memory");
-	return false;
-}
-
-static void
-node_begin(struct session *session, const struct ras_peer *peer, const struct text *line) {
-	struct node_call *node = calloc(1, sizeof(*node));
-	int err;
-
-	if (!session_begin(session, NULL, node_drop, node))
-		return;
-	node->session = session;
-	node->call.piece = on_piece;
-	node->call.ended = on_end;
-	names_format_record(peer->record, node->name);
-	err = overlay_call_start(
-		session->server->overlay, peer->record->id, text_front(line),
-		session_timeout_ns(session, NODE_TIMEOUT_NS), &node->call
-	);
-	if (err == 0)
-		return;
-	node->ended = true;
-	session_fail(session, "%s %s", node->name, node_call_error_text(err));
-	session_end(session);
-}
-
-void answer_node(struct session *session, const char *rest) {
-	struct text line = {0};
-	struct ras_peer peer;
-	bool is_report;
-
-	if (!names_parse_next(session, &rest, &peer) ||
-	    !remote_line_compose(session, rest, &line)) {
+	remote_line_format(session, rest, &line);
+	if (line.failed)
+		session_fail(session, "out of memory");
+	if (line.failed || !session_charge_question(session)) {
 		text_fini(&line);
 		return;
 	}
-	is_report = strcasecmp(rest, commands[VERB_STATUS].name) == 0 ||
-		    strcasecmp(rest, commands[VERB_VERBOSE_STATUS].name) == 0;
-	if (session_charge_question(session)) {
-		node_begin(session, &peer, &line);
-		// The end of a report is the end of the connection.
-		session->closing = is_report;
+	node = calloc(1, sizeof(*node));
+	if (session_begin(session, NULL, node_drop, node)) {
+		node->session = session;
+		node->call.piece = on_piece;
+		node->call.ended = on_end;
+		names_format_record(peer.record, node->name);
+		err = overlay_call_start(
+			session->server->overlay, peer.record->id, text_front(&line),
+			session_timeout_ns(session, NODE_TIMEOUT_NS), &node->call
+		);
+		if (err != 0) {
+			node->ended = true;
+			session_fail(session, "%s %s", node->name, node_call_error_text(err));
+			session_end(session);
+		}
 	}
+	// The end of a report is the end of the connection.
+	session->closing = strcasecmp(rest, commands[VERB_STATUS].name) == 0 ||
+			   strcasecmp(rest, commands[VERB_VERBOSE_STATUS].name) == 0;
 	text_fini(&line);
 }

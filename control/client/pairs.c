@@ -23,14 +23,6 @@ struct pairs {
 	struct fabric_pair_view rows[];
 };
 
-static uint64_t completions_failed(const struct pair_counters *counters) {
-	uint64_t count = 0;
-
-	for (uint32_t n = 0; n < OP_OUTCOME_COUNT; n++)
-		count += n != OP_OK ? counters->ops[n] : 0;
-	return count;
-}
-
 // Order: not ready first, then by peer and device.
 static int pairs_compare(const void *left, const void *right) {
 	const struct pairing_view *a = &((const struct fabric_pair_view *)left)->pairing;
@@ -69,23 +61,13 @@ static json_t *times_json(const struct fabric_pair_view *row) {
 	);
 }
 
-static json_t *failure_json(const struct pairing_failure *failure) {
-	char text[PAIRING_TEXT_MAX + 1];
-
-	if (failure->reason == PAIRING_REASON_NONE)
-		return json_null();
-	names_sanitize_text(failure->text, strlen(failure->text), text, sizeof(text));
-	return json_pack(
-		"{s:s,s:b,s:s}", "reason", pairing_reason_name(failure->reason), "by_peer",
-		failure->by_peer, "text", text
-	);
-}
-
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct fabric_pair_view *view = &((struct pairs *)work)->rows[n];
 	const struct pairing_view *pairing = &view->pairing;
 	const struct pair_counters *counters = &view->counters;
+	const struct pairing_failure *failure = &pairing->failure;
 	char name[NAMES_TEXT_BYTES], theirs[DEVICE_NAME_MAX + 1], since[SHOW_BYTES];
+	char text[PAIRING_TEXT_MAX + 1];
 	struct pair_row row = {
 		.node = name,
 		.device = view->device,
@@ -98,9 +80,8 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		.stuck = pairing->stuck,
 		.generation = pairing->generation,
 		.tries = pairing->tries,
-		.failure = failure_json(&pairing->failure),
+		.failure = json_null(),
 		.ops = counters->ops[OP_OK],
-		.unsuccessful = completions_failed(counters),
 		.bytes_out = counters->bytes_out,
 		.bytes_in = counters->bytes_in,
 		.bytes_out_per_s = pair_byte_rate(session, pairing, counters->bytes_out),
@@ -111,6 +92,15 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		.port_congestion = rail_congestion_name(session, view->device),
 	};
 
+	for (uint32_t outcome = 0; outcome < OP_OUTCOME_COUNT; outcome++)
+		row.unsuccessful += outcome != OP_OK ? counters->ops[outcome] : 0;
+	if (failure->reason != PAIRING_REASON_NONE) {
+		names_sanitize_text(failure->text, strlen(failure->text), text, sizeof(text));
+		row.failure = json_pack(
+			"{s:s,s:b,s:s}", "reason", pairing_reason_name(failure->reason), "by_peer",
+			failure->by_peer, "text", text
+		);
+	}
 	names_format_id(session_ras(session), pairing->key.peer, name);
 	names_sanitize_text(
 		pairing->key.peer_device, strlen(pairing->key.peer_device), theirs, sizeof(theirs)
@@ -136,25 +126,21 @@ static const struct listing_ops ops = {
 	.row_json = row_json,
 };
 
-static uint32_t count_pairs(const struct client_server *server) {
+void answer_pairs(struct session *session, const char *rest) {
+	const struct client_server *server = session->server;
+	uint32_t count = 0, cursor = 0;
 	struct fabric_pair_view view;
-	uint32_t cursor = 0, count = 0;
+	struct pairs *pairs;
 
+	(void)rest;
 	while (server->fabric != NULL && count < PAIRS_SHOWN_MAX &&
 	       server->fabric_calls->pair_next(server->fabric, &cursor, &view))
 		count++;
-	return count;
-}
-
-void answer_pairs(struct session *session, const char *rest) {
-	const struct client_server *server = session->server;
-	uint32_t count = count_pairs(server), cursor = 0;
-	struct pairs *pairs = calloc(1, sizeof(*pairs) + count * sizeof(pairs->rows[0]));
-
-	(void)rest;
+	pairs = calloc(1, sizeof(*pairs) + count * sizeof(pairs->rows[0]));
 	if (!session_begin(session, listing_step, free, pairs))
 		return;
 	pairs->listing.ops = &ops;
+	cursor = 0;
 	while (pairs->listing.count < count &&
 	       server->fabric_calls->pair_next(
 		       server->fabric, &cursor, &pairs->rows[pairs->listing.count]

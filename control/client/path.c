@@ -59,45 +59,6 @@ static void path_drop(void *work) {
 
 // The verdict of this node.
 
-static const struct verdict_engine *session_verdict_engine(const struct session *session) {
-	const struct health *health = session->server->config.health;
-
-	return health != NULL ? health_engine(health) : NULL;
-}
-
-static bool observation_is_between_ends(
-	const struct path_report *report, const struct observation *observation
-) {
-	uint64_t a = report->ends[0].id, b = report->ends[report->count - 1].id;
-
-	return (observation->observer == a && observation->subject == b) ||
-	       (observation->observer == b && observation->subject == a);
-}
-
-static bool
-next_blame(const struct path_report *report, uint32_t *cursor, struct verdict_path_view *ret_view) {
-	const struct verdict_engine *engine = session_verdict_engine(report->session);
-
-	while (engine != NULL && verdict_bad_path_next(engine, cursor, ret_view)) {
-		if (observation_is_between_ends(report, &ret_view->observation))
-			return true;
-	}
-	return false;
-}
-
-static const char *blame_name(enum path_blame blame) {
-	static const char *const names[] = {
-		[PATH_BLAME_PATH] = "path", [PATH_BLAME_NODE] = "node", [PATH_BLAME_PORT] = "port",
-		[PATH_BLAME_HOST] = "host", [PATH_BLAME_LEAF] = "leaf",
-	};
-
-	return names[blame];
-}
-
-static bool find_end(const struct path_report *report, uint32_t n, struct ras_peer *ret_peer) {
-	return ras_peer_find(session_ras(report->session), report->ends[n].id, ret_peer) == 0;
-}
-
 static json_t *end_json(const struct path_end *end) {
 	json_t *paths = json_object_get(end->answer, "paths");
 
@@ -125,7 +86,7 @@ static json_t *verdict_json(const struct path_report *report, uint32_t n) {
 	struct ras_peer peer;
 	uint64_t since_ns;
 
-	if (!find_end(report, n, &peer))
+	if (ras_peer_find(session_ras(session), report->ends[n].id, &peer) != 0)
 		return json_null();
 	finding_for_peer(session->server->config.health, &peer, &finding);
 	since_ns = finding.has_view && finding.view.since_ns != 0 ? finding.view.since_ns
@@ -141,13 +102,23 @@ static json_t *verdict_json(const struct path_report *report, uint32_t n) {
 }
 
 static json_t *blame_json(const struct path_report *report) {
+	static const char *const names[] = {
+		[PATH_BLAME_PATH] = "path", [PATH_BLAME_NODE] = "node", [PATH_BLAME_PORT] = "port",
+		[PATH_BLAME_HOST] = "host", [PATH_BLAME_LEAF] = "leaf",
+	};
+	const struct verdict_engine *engine = session_verdict_engine(report->session);
+	uint64_t a = report->ends[0].id, b = report->ends[report->count - 1].id;
 	const struct ras *ras = session_ras(report->session);
 	char observer[NAMES_TEXT_BYTES], node[NAMES_TEXT_BYTES];
 	struct verdict_path_view view;
 	json_t *rows = json_array();
 	uint32_t cursor = 0;
 
-	while (next_blame(report, &cursor, &view)) {
+	while (engine != NULL && verdict_bad_path_next(engine, &cursor, &view)) {
+		uint64_t from = view.observation.observer, to = view.observation.subject;
+
+		if ((from != a || to != b) && (from != b || to != a))
+			continue;
 		names_format_id(ras, view.observation.observer, observer);
 		names_format_id(ras, view.node, node);
 		json_array_append_new(
@@ -157,28 +128,13 @@ static json_t *blame_json(const struct path_report *report) {
 				      observation_kind_name(view.observation.kind), "at",
 				      time_at_json(report->session, view.seen_ns), "ago_s",
 				      time_for_json(report->session, view.seen_ns), "blamed",
-				      blame_name(view.blame), "node",
+				      names[view.blame], "node",
 				      view.node != 0 ? safe_string_json(node) : json_null(), "what",
 				      safe_string_json(view.what)
 			      )
 		);
 	}
 	return rows;
-}
-
-static void path_report_print(struct session *session, const struct path_report *report) {
-	json_t *ends = json_array(), *verdicts = json_array();
-
-	for (uint32_t n = 0; n < report->count; n++) {
-		json_array_append_new(ends, end_json(&report->ends[n]));
-		json_array_append_new(verdicts, verdict_json(report, n));
-	}
-	session_json(
-		session, json_pack(
-				 "{s:o,s:o,s:o}", "ends", ends, "verdicts", verdicts, "blame",
-				 blame_json(report)
-			 )
-	);
 }
 
 // Return why this end has no path, as a phrase after its name.
@@ -195,23 +151,38 @@ static const char *end_missing_reason(const struct path_end *end) {
 static bool path_step(struct session *session) {
 	const struct path_report *report = session->work;
 	const struct path_end *first = &report->ends[0], *last = &report->ends[report->count - 1];
+	json_t *ends, *verdicts;
 	bool any = false;
 
 	for (uint32_t n = 0; n < report->count; n++)
 		any = any || json_array_size(json_object_get(report->ends[n].answer, "paths")) > 0;
-	if (!any && report->count == 1)
+	if (!any && report->count == 1) {
 		session_fail(
 			session, "no path of %s with itself is known: %s %s", first->name,
 			first->name, end_missing_reason(first)
 		);
-	else if (!any)
+		return true;
+	}
+	if (!any) {
 		session_fail(
 			session, "no path between %s and %s is known: %s %s, %s %s", first->name,
 			last->name, first->name, end_missing_reason(first), last->name,
 			end_missing_reason(last)
 		);
-	else
-		path_report_print(session, report);
+		return true;
+	}
+	ends = json_array();
+	verdicts = json_array();
+	for (uint32_t n = 0; n < report->count; n++) {
+		json_array_append_new(ends, end_json(&report->ends[n]));
+		json_array_append_new(verdicts, verdict_json(report, n));
+	}
+	session_json(
+		session, json_pack(
+				 "{s:o,s:o,s:o}", "ends", ends, "verdicts", verdicts, "blame",
+				 blame_json(report)
+			 )
+	);
 	return true;
 }
 
@@ -238,36 +209,30 @@ static int on_piece(struct overlay_call *call, const void *data, size_t size) {
 	return end->came.failed ? -ENOMEM : 0;
 }
 
-static void path_end_parse_answer(struct path_end *end) {
-	json_t *answer = json_loadb(
-		text_size(&end->came) > 0 ? text_front(&end->came) : "", text_size(&end->came),
-		JSON_DISABLE_EOF_CHECK, NULL
-	);
-	const char *error = json_string_value(json_object_get(answer, "error"));
-	char words[WHY_BYTES / 2];
-
-	if (error == NULL && json_is_array(json_object_get(answer, "paths"))) {
-		end->answer = answer;
-		return;
-	}
-	names_sanitize_text(
-		error != NULL ? error : "", error != NULL ? strlen(error) : 0, words, sizeof(words)
-	);
-	snprintf(
-		end->why, sizeof(end->why), "%s%s",
-		error != NULL ? "answers: " : "answers what no agent answers", words
-	);
-	json_decref(answer);
-}
-
 static void on_end(struct overlay_call *call, int err) {
 	struct path_end *end = container_of(call, struct path_end, call);
+	char words[WHY_BYTES / 2] = "";
+	json_t *answer = NULL;
+	const char *error;
 
 	end->asked = false;
 	if (err == 0)
-		path_end_parse_answer(end);
-	else
+		answer = json_loadb(
+			text_size(&end->came) > 0 ? text_front(&end->came) : "",
+			text_size(&end->came), JSON_DISABLE_EOF_CHECK, NULL
+		);
+	error = json_string_value(json_object_get(answer, "error"));
+	if (err != 0) {
 		path_end_fail(end, node_call_error_text(err));
+	} else if (error == NULL && json_is_array(json_object_get(answer, "paths"))) {
+		end->answer = json_incref(answer);
+	} else if (error != NULL) {
+		names_sanitize_text(error, strlen(error), words, sizeof(words));
+		snprintf(end->why, sizeof(end->why), "answers: %s", words);
+	} else {
+		path_end_fail(end, "answers what no agent answers");
+	}
+	json_decref(answer);
 	if (path_report_has_all_answers(end->report))
 		session_continue(end->report->session, path_step);
 }
@@ -295,11 +260,6 @@ static void path_end_ask(struct path_end *end, const struct ras_record *other) {
 		path_end_fail(end, node_call_error_text(err));
 }
 
-static void path_end_init(struct path_report *report, uint32_t n, const struct ras_peer *peer) {
-	report->ends[n] = (struct path_end){.report = report, .id = peer->record->id};
-	names_format_record(peer->record, report->ends[n].name);
-}
-
 void answer_path(struct session *session, const char *rest) {
 	uint64_t self = ras_self_id(session_ras(session));
 	struct path_report *report;
@@ -321,8 +281,10 @@ void answer_path(struct session *session, const char *rest) {
 		return;
 	report->session = session;
 	report->count = peers[0].record->id == peers[1].record->id ? 1 : ENDS;
-	for (uint32_t n = 0; n < report->count; n++)
-		path_end_init(report, n, &peers[n]);
+	for (uint32_t n = 0; n < report->count; n++) {
+		report->ends[n] = (struct path_end){.report = report, .id = peers[n].record->id};
+		names_format_record(peers[n].record, report->ends[n].name);
+	}
 	for (uint32_t n = 0; n < report->count; n++) {
 		const struct ras_peer *other = &peers[ENDS - 1 - n];
 

@@ -81,30 +81,10 @@ static json_t *age_json(struct session *session, uint64_t at_ns) {
 	return json_real((double)time_age_ns(session, at_ns) / (double)RAS_NS_PER_SEC);
 }
 
-static json_t *flows_json(const struct fabric_path_view *view) {
-	json_t *flows = json_array();
-
-	for (uint32_t n = 0; n < view->flow_count; n++) {
-		const struct fabric_flow *flow = &view->flows[n];
-
-		json_array_append_new(
-			flows,
-			json_pack(
-				"{s:i,s:b,s:b,s:I,s:I,s:I,s:I,s:I}", "label", (int)flow->label,
-				"current", flow->current, "bad", flow->bad, "probes",
-				(json_int_t)flow->probes, "lost", (json_int_t)flow->lost, "late",
-				(json_int_t)flow->late, "median_ns", (json_int_t)flow->median_ns,
-				"p99_ns", (json_int_t)flow->p99_ns
-			)
-		);
-	}
-	return flows;
-}
-
 static json_t *path_json(struct session *session, const struct fabric_path_view *view) {
 	const struct client_server *server = session->server;
 	struct ras_merged_path path = {.node = ras_self_id(session_ras(session))};
-	json_t *object, *more;
+	json_t *object, *more, *flows = json_array();
 
 	server->fabric_calls->path_row(server->fabric, view, &path.row);
 	object = paths_row_json(session, &path, rail_congestion_name(session, view->device));
@@ -119,7 +99,21 @@ static json_t *path_json(struct session *session, const struct fabric_path_view 
 		"writes", sizes_json(view, true), "latency", latency_json(view->latency)
 	);
 	json_object_update(object, more);
-	json_object_set_new(object, "flows", flows_json(view));
+	for (uint32_t n = 0; n < view->flow_count; n++) {
+		const struct fabric_flow *flow = &view->flows[n];
+
+		json_array_append_new(
+			flows,
+			json_pack(
+				"{s:i,s:b,s:b,s:I,s:I,s:I,s:I,s:I}", "label", (int)flow->label,
+				"current", flow->current, "bad", flow->bad, "probes",
+				(json_int_t)flow->probes, "lost", (json_int_t)flow->lost, "late",
+				(json_int_t)flow->late, "median_ns", (json_int_t)flow->median_ns,
+				"p99_ns", (json_int_t)flow->p99_ns
+			)
+		);
+	}
+	json_object_set_new(object, "flows", flows);
 	json_object_set_new(object, "gpu", gpu_path_json(session, &view->gpu));
 	json_object_set_new(object, "congestion", congestion_json(session, view->device));
 	json_decref(more);

@@ -74,27 +74,26 @@ static const struct ras_merged_path *path_row_at(const struct paths *paths, uint
 	return paths->all ? ras_paths_at(paths->status.answer->paths, n) : &paths->own[n];
 }
 
-// Insert a row into the sorted worst list, after equally bad rows.
-static void worst_paths_insert(struct paths *paths, uint32_t place) {
-	const struct ras_merged_path *path = path_row_at(paths, place);
-	uint32_t held = paths->listing.count, at = held;
-
-	while (at > 0 && paths_is_worse(path, path_row_at(paths, paths->worst[at - 1])))
-		at--;
-	if (at == WORST_MAX)
-		return;
-	if (held == WORST_MAX)
-		held--;
-	memmove(&paths->worst[at + 1], &paths->worst[at], (held - at) * sizeof(paths->worst[0]));
-	paths->worst[at] = place;
-	paths->listing.count = held + 1;
-}
-
 static void count_rows(struct paths *paths) {
 	for (uint32_t n = 0; n < paths->count; n++) {
-		paths->counts[path_row_kind(&path_row_at(paths, n)->row)]++;
-		if (paths->worst_only)
-			worst_paths_insert(paths, n);
+		const struct ras_merged_path *path = path_row_at(paths, n);
+		uint32_t held = paths->listing.count, at = held;
+
+		paths->counts[path_row_kind(&path->row)]++;
+		if (!paths->worst_only)
+			continue;
+
+		// Insert the row into the sorted worst list, after equally bad rows.
+		while (at > 0 && paths_is_worse(path, path_row_at(paths, paths->worst[at - 1])))
+			at--;
+		if (at == WORST_MAX)
+			continue;
+		if (held == WORST_MAX)
+			held--;
+		memmove(&paths->worst[at + 1], &paths->worst[at],
+			(held - at) * sizeof(paths->worst[0]));
+		paths->worst[at] = n;
+		paths->listing.count = held + 1;
 	}
 	if (!paths->worst_only)
 		paths->listing.count = paths->count;
@@ -139,55 +138,45 @@ json_t *paths_row_json(
 	return record_to_json(&path_record, &shown);
 }
 
-static json_t *counts_json(const struct paths *paths) {
-	json_t *counts = json_object();
+static json_t *paths_facts(struct session *session, void *work) {
+	const struct client_server *server = session->server;
+	const struct paths *paths = work;
+	const struct overlay_answer *answer = paths->status.answer;
+	struct fabric_numbers numbers = {0};
+	json_t *counts = json_object(), *object;
+	char self[NAMES_TEXT_BYTES];
+	uint32_t devices = 0;
 
 	for (uint32_t kind = 0; kind < OBSERVATION_KIND_COUNT; kind++)
 		json_object_set_new(
 			counts, observation_kind_name((enum observation_kind)kind),
 			json_integer(paths->counts[kind])
 		);
-	return counts;
-}
-
-static json_t *own_facts(struct session *session) {
-	const struct client_server *server = session->server;
-	struct fabric_numbers numbers = {0};
-	char self[NAMES_TEXT_BYTES];
-	uint32_t devices = 0;
-
+	if (paths->all) {
+		object = json_pack(
+			"{s:i,s:i,s:i,s:i,s:f}", "members", (int)answer->result.member_count,
+			"answered", (int)answer->result.answered, "timeouts",
+			(int)status_timeouts(&paths->status), "left_out",
+			(int)(answer->result.truncated + answer->bad_parts), "seconds",
+			status_seconds(&paths->status)
+		);
+		json_object_set_new(object, "counts", counts);
+		return object;
+	}
 	names_format_id(session_ras(session), ras_self_id(session_ras(session)), self);
 	if (server->fabric != NULL) {
 		server->fabric_calls->numbers(server->fabric, &numbers);
 		devices = server->fabric_calls->device_count(server->fabric);
 	}
-	return json_pack(
+	object = json_pack(
 		"{s:o,s:i,s:b,s:I,s:I,s:I,s:I}", "node", safe_string_json(self), "devices",
 		(int)devices, "probing", numbers.probes.interval_ns != 0, "neighbours",
 		(json_int_t)numbers.probes.neighbours, "others", (json_int_t)numbers.probes.targets,
 		"interval_ns", (json_int_t)numbers.probes.interval_ns, "coverage_ns",
 		(json_int_t)numbers.probes.coverage_ns
 	);
-}
-
-static json_t *all_facts(const struct paths *paths) {
-	const struct overlay_answer *answer = paths->status.answer;
-
-	return json_pack(
-		"{s:i,s:i,s:i,s:i,s:f}", "members", (int)answer->result.member_count, "answered",
-		(int)answer->result.answered, "timeouts", (int)status_timeouts(&paths->status),
-		"left_out", (int)(answer->result.truncated + answer->bad_parts), "seconds",
-		status_seconds(&paths->status)
-	);
-}
-
-static json_t *paths_facts(struct session *session, void *work) {
-	const struct paths *paths = work;
-	json_t *object = paths->all ? all_facts(paths) : own_facts(session);
-
-	json_object_set_new(object, "counts", counts_json(paths));
-	if (!paths->all)
-		gpus_add_paths(session, 0, object);
+	json_object_set_new(object, "counts", counts);
+	gpus_add_paths(session, 0, object);
 	return object;
 }
 
@@ -213,10 +202,7 @@ static const struct listing_ops ops = {
 static void paths_drop(void *work) {
 	struct paths *paths = work;
 
-	if (paths->status.asked)
-		overlay_cancel_question(&paths->status.question);
-	if (paths->status.answer != NULL)
-		overlay_answer_put(paths->status.answer);
+	status_release(&paths->status);
 	free(paths->own);
 	free(paths);
 }
@@ -232,14 +218,11 @@ static void on_answer(struct overlay_question *question, struct overlay_answer *
 	struct status *status = container_of(question, struct status, question);
 	struct paths *paths = container_of(status, struct paths, status);
 
-	status->asked = false;
-	status->err = answer->err;
-	if (answer->err < 0) {
-		overlay_answer_put(answer);
+	status_take_answer(status, answer);
+	if (status->err < 0) {
 		session_continue(status->session, fail_step);
 		return;
 	}
-	status->answer = answer;
 	paths->count = ras_paths_count(answer->paths);
 	count_rows(paths);
 	session_continue(status->session, listing_step);
@@ -256,51 +239,32 @@ static void answer_all(struct session *session, bool worst_only) {
 	paths->listing.ops = &ops;
 	paths->all = true;
 	paths->worst_only = worst_only;
-	paths->status.session = session;
 	paths->status.question.answered = on_answer;
-	paths->status.err = overlay_ask_all(
-		session->server->overlay, RAS_COLLECT_PATHS, session_timeout_ns(session, 0),
-		&paths->status.question
-	);
-	paths->status.asked = paths->status.err == 0;
-	if (!paths->status.asked)
-		session->step = fail_step;
+	status_ask(&paths->status, session, RAS_COLLECT_PATHS, fail_step);
 }
 
 // Paths of this node.
 
-static uint32_t count_own(const struct client_server *server) {
+static void answer_own(struct session *session, bool worst_only) {
+	const struct client_server *server = session->server;
+	uint32_t count = 0, cursor = 0;
+	struct paths *paths = calloc(1, sizeof(*paths));
 	struct fabric_path_view view;
-	uint32_t cursor = 0, count = 0;
 
 	while (server->fabric != NULL && count < OWN_MAX &&
 	       server->fabric_calls->path_next(server->fabric, &cursor, &view))
 		count++;
-	return count;
-}
-
-static struct paths *own_paths_create(uint32_t count) {
-	struct paths *paths = calloc(1, sizeof(*paths));
-
-	if (paths == NULL)
-		return NULL;
-	paths->listing.ops = &ops;
-	paths->own = calloc((size_t)count + 1, sizeof(paths->own[0]));
-	if (paths->own != NULL)
-		return paths;
-	free(paths);
-	return NULL;
-}
-
-static void answer_own(struct session *session, bool worst_only) {
-	const struct client_server *server = session->server;
-	uint32_t count = count_own(server), cursor = 0;
-	struct paths *paths = own_paths_create(count);
-	struct fabric_path_view view;
-
 	if (!session_begin(session, listing_step, paths_drop, paths))
 		return;
+	paths->listing.ops = &ops;
 	paths->worst_only = worst_only;
+	paths->own = calloc((size_t)count + 1, sizeof(paths->own[0]));
+	if (paths->own == NULL) {
+		session_end(session);
+		session_fail(session, "out of memory");
+		return;
+	}
+	cursor = 0;
 	while (paths->count < count &&
 	       server->fabric_calls->path_next(server->fabric, &cursor, &view)) {
 		struct ras_merged_path *path = &paths->own[paths->count++];
@@ -311,25 +275,16 @@ static void answer_own(struct session *session, bool worst_only) {
 	count_rows(paths);
 }
 
-// Paths to one peer.
-
-static void answer_one(struct session *session, const char *rest) {
+void answer_paths(struct session *session, const char *rest) {
+	size_t length = strlen(rest);
+	bool worst_only =
+		length >= strlen(WORST) && strcmp(rest + length - strlen(WORST), WORST) == 0;
 	struct ras_peer peer;
 
-	if (names_parse_single(session, rest, &peer))
-		session_json(session, paths_end_json(session, &peer));
-}
-
-void answer_paths(struct session *session, const char *rest) {
-	bool worst_only = false;
-	size_t length = strlen(rest);
-
-	if (length >= strlen(WORST) && strcmp(rest + length - strlen(WORST), WORST) == 0)
-		worst_only = true;
 	if (*rest == '\0' || strcmp(rest, WORST) == 0)
 		answer_own(session, worst_only);
 	else if (strcmp(rest, "*") == 0 || strcmp(rest, "* " WORST) == 0)
 		answer_all(session, worst_only);
-	else
-		answer_one(session, rest);
+	else if (names_parse_single(session, rest, &peer))
+		session_json(session, paths_end_json(session, &peer));
 }

@@ -134,12 +134,12 @@ json_t *safe_string_json(const char *name) {
 	return json_string(quoted);
 }
 
-static json_t *observers_json(const struct ras *ras, const struct ras_peer *peer) {
+json_t *node_names_json(const struct ras *ras, const uint64_t *ids, uint32_t count, uint32_t max) {
 	json_t *array = json_array();
 	char name[NAMES_TEXT_BYTES];
 
-	for (uint32_t n = 0; n < peer->observer_count && n < RAS_OBSERVERS_MAX; n++) {
-		names_format_id(ras, peer->observers[n], name);
+	for (uint32_t n = 0; n < count && n < max; n++) {
+		names_format_id(ras, ids[n], name);
 		json_array_append_new(array, safe_string_json(name));
 	}
 	return array;
@@ -156,7 +156,9 @@ json_t *peer_list_json(struct session *session, const struct ras_peer *peer) {
 		.for_s = NAN,
 		.start = ras_incarnation_start(peer->incarnation),
 		.refutations = peer->incarnation & RAS_REFUTATIONS_MAX,
-		.observers = observers_json(ras, peer),
+		.observers = node_names_json(
+			ras, peer->observers, peer->observer_count, RAS_OBSERVERS_MAX
+		),
 	};
 	struct ras_peer_info info;
 	struct finding finding;

@@ -38,3 +38,5 @@ json_t *time_since_json(struct session *session, uint64_t since_ns);
 json_t *time_for_json(struct session *session, uint64_t since_ns);
 json_t *time_at_json(struct session *session, uint64_t at_ns);
 json_t *safe_string_json(const char *name);
+// Return the names of the first `max` nodes of a list of `count` ids.
+json_t *node_names_json(const struct ras *ras, const uint64_t *ids, uint32_t count, uint32_t max);

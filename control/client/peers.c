@@ -33,11 +33,6 @@ static const enum ras_state states[] = {
 };
 #define STATE_COUNT (sizeof(states) / sizeof(states[0]))
 
-// Return the word for a state. UNKNOWN stands for an absent node, which only the roster names.
-static const char *peer_state_word(enum ras_state state) {
-	return state == RAS_UNKNOWN ? ABSENT_STATE : ras_state_name(state);
-}
-
 static void peers_drop(void *work) {
 	struct peers *peers = work;
 
@@ -82,33 +77,28 @@ static bool is_in_state(const struct ras_peer *peer, const void *ctx) {
 	return peer->state == *(const enum ras_state *)ctx;
 }
 
-static bool
-read_state(struct session *session, const char *rest, const enum ras_state **ret_state) {
-	struct suggestion suggestion;
-	char quoted[QUOTED_BYTES];
-
-	suggestion_init(&suggestion, rest);
-	for (size_t n = 0; n < STATE_COUNT; n++) {
-		const char *name = peer_state_word(states[n]);
-
-		if (strcasecmp(rest, name) == 0) {
-			*ret_state = &states[n];
-			return true;
-		}
-		suggestion_add(&suggestion, name, strlen(name));
-	}
-	escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
-	session_fail(session, "%s is no state, %s", quoted, suggestion_text(&suggestion));
-	return false;
-}
-
 void answer_peers(struct session *session, const char *rest) {
 	const enum ras_state *state = NULL;
-	struct peers *peers;
 	struct peer_list_filter wish;
+	struct suggestion suggestion;
+	char quoted[QUOTED_BYTES];
+	struct peers *peers;
 
-	if (*rest != '\0' && !read_state(session, rest, &state))
+	suggestion_init(&suggestion, rest);
+	for (size_t n = 0; *rest != '\0' && state == NULL && n < STATE_COUNT; n++) {
+		// UNKNOWN stands for an absent node, which only the roster names.
+		const char *name =
+			states[n] == RAS_UNKNOWN ? ABSENT_STATE : ras_state_name(states[n]);
+
+		if (strcasecmp(rest, name) == 0)
+			state = &states[n];
+		suggestion_add(&suggestion, name, strlen(name));
+	}
+	if (*rest != '\0' && state == NULL) {
+		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
+		session_fail(session, "%s is no state, %s", quoted, suggestion_text(&suggestion));
 		return;
+	}
 	peers = calloc(1, sizeof(*peers));
 	if (!session_begin(session, listing_step, peers_drop, peers))
 		return;

@@ -28,42 +28,34 @@ static void ping_drop(void *work) {
 	free(ping);
 }
 
-static void say_failure(struct session *session, const struct ras_relay_report *report) {
+static bool ping_step(struct session *session) {
+	const struct ping *ping = session->work;
+	const struct ras_relay_report *report = &ping->report;
 	char name[NAMES_TEXT_BYTES], refuser[NAMES_TEXT_BYTES], waited[SHOW_BYTES];
 
 	names_format_id(session_ras(session), report->destination, name);
 	show_duration(report->round_trip_ns, waited);
-	if (report->refuser == 0) {
+	if (report->outcome == RAS_RELAY_OUTCOME_DELIVERED) {
+		session_json(
+			session, json_pack(
+					 "{s:o,s:I,s:i,s:i}", "node", safe_string_json(name),
+					 "round_trip_ns", (json_int_t)report->round_trip_ns, "hops",
+					 (int)report->hops, "tries", (int)report->tries
+				 )
+		);
+	} else if (report->refuser == 0) {
 		session_fail(
 			session, "%s did not answer: %s, %u tries in %s", name,
 			ras_relay_reason_name(report->reason), report->tries, waited
 		);
-		return;
+	} else {
+		names_format_id(session_ras(session), report->refuser, refuser);
+		session_fail(
+			session, "%s was not reached: %s says %s after %u hops, %u tries in %s",
+			name, refuser, ras_relay_reason_name(report->reason), report->hops,
+			report->tries, waited
+		);
 	}
-	names_format_id(session_ras(session), report->refuser, refuser);
-	session_fail(
-		session, "%s was not reached: %s says %s after %u hops, %u tries in %s", name,
-		refuser, ras_relay_reason_name(report->reason), report->hops, report->tries, waited
-	);
-}
-
-static bool ping_step(struct session *session) {
-	const struct ping *ping = session->work;
-	const struct ras_relay_report *report = &ping->report;
-	char name[NAMES_TEXT_BYTES];
-
-	if (report->outcome != RAS_RELAY_OUTCOME_DELIVERED) {
-		say_failure(session, report);
-		return true;
-	}
-	names_format_id(session_ras(session), report->destination, name);
-	session_json(
-		session, json_pack(
-				 "{s:o,s:I,s:i,s:i}", "node", safe_string_json(name),
-				 "round_trip_ns", (json_int_t)report->round_trip_ns, "hops",
-				 (int)report->hops, "tries", (int)report->tries
-			 )
-	);
 	return true;
 }
 
@@ -75,23 +67,8 @@ static void on_end(struct overlay_ping *echo, const struct ras_relay_report *rep
 	session_continue(ping->session, ping_step);
 }
 
-static void fail_start(struct session *session, const struct ras_peer *peer, int err) {
-	char name[NAMES_TEXT_BYTES];
-
-	names_format_record(peer->record, name);
-	if (err == -EHOSTDOWN)
-		session_fail(
-			session, "%s %s %s: there is nobody to answer, `tocsin why %s` tells more",
-			name, peer->state == RAS_LEFT ? "has" : "is", ras_state_name(peer->state),
-			name
-		);
-	else if (err == -EAGAIN)
-		session_fail(session, "too much is on its way already, try again");
-	else
-		session_fail(session, "%s: %s", name, strerrordesc_np(-err));
-}
-
 void answer_ping(struct session *session, const char *rest) {
+	char name[NAMES_TEXT_BYTES];
 	struct ras_peer peer;
 	struct ping *ping;
 	int err;
@@ -111,5 +88,15 @@ void answer_ping(struct session *session, const char *rest) {
 		return;
 	ping->ended = true;
 	session_end(session);
-	fail_start(session, &peer, err);
+	names_format_record(peer.record, name);
+	if (err == -EHOSTDOWN)
+		session_fail(
+			session, "%s %s %s: there is nobody to answer, `tocsin why %s` tells more",
+			name, peer.state == RAS_LEFT ? "has" : "is", ras_state_name(peer.state),
+			name
+		);
+	else if (err == -EAGAIN)
+		session_fail(session, "too much is on its way already, try again");
+	else
+		session_fail(session, "%s: %s", name, strerrordesc_np(-err));
 }

@@ -57,27 +57,12 @@ static void probe_drop(void *work) {
 	free(probe);
 }
 
-// Report an unanswered read. The first read only had the time left after making the pair, so the
-// message includes the pair's time.
-static void fail_unanswered(
-	struct session *session, const struct fabric_ping_result *result, const char *name
-) {
-	bool first = result->sent == 1 && result->outcome == OP_TIMED_OUT;
-	char cause[CAUSE_BYTES], took[SHOW_BYTES];
-
-	op_cause_format(&result->cause, cause, sizeof(cause));
-	show_duration(result->paired_ns, took);
-	session_fail(
-		session, "%s did not answer read %u: %s, %s%s%s", name, result->sent,
-		op_outcome_name(result->outcome), cause, first ? "; its pair took " : "",
-		first ? took : ""
-	);
-}
-
 // Report the failure of the probe. Returns false if the probe succeeded.
 static bool probe_failed(struct session *session, const struct probe *probe) {
 	const struct fabric_ping_result *result = &probe->result;
+	bool first = result->sent == 1 && result->outcome == OP_TIMED_OUT;
 	char name[NAMES_TEXT_BYTES], text[PAIRING_TEXT_MAX + 1];
+	char cause[CAUSE_BYTES], took[SHOW_BYTES];
 
 	names_format_id(session_ras(session), probe->peer, name);
 	names_sanitize_text(result->failure.text, strlen(result->failure.text), text, sizeof(text));
@@ -95,7 +80,15 @@ static bool probe_failed(struct session *session, const struct probe *probe) {
 			result->answered, result->sent
 		);
 	} else if (result->end == PROBE_FAILED) {
-		fail_unanswered(session, result, name);
+		// The first read only had the time left after making the pair, so the message
+		// includes the pair's time.
+		op_cause_format(&result->cause, cause, sizeof(cause));
+		show_duration(result->paired_ns, took);
+		session_fail(
+			session, "%s did not answer read %u: %s, %s%s%s", name, result->sent,
+			op_outcome_name(result->outcome), cause, first ? "; its pair took " : "",
+			first ? took : ""
+		);
 	} else {
 		return false;
 	}
@@ -135,22 +128,12 @@ static bool times_step(struct session *session) {
 	return true;
 }
 
-// Write the object without its closing brace, and begin its last member. Returns false without
-// memory.
-static bool probe_json_begin(struct session *session, json_t *object) {
-	char *text = json_dumps(object, JSON_COMPACT);
-
-	json_decref(object);
-	if (text != NULL)
-		text_print(&session->out, "%.*s,\"times_ns\":[", (int)strlen(text) - 1, text);
-	free(text);
-	return text != NULL;
-}
-
 static bool probe_step(struct session *session) {
 	const struct probe *probe = session->work;
 	const struct fabric_ping_result *result = &probe->result;
 	char name[NAMES_TEXT_BYTES], theirs[DEVICE_NAME_MAX + 1];
+	json_t *object;
+	char *text;
 
 	if (probe_failed(session, probe))
 		return true;
@@ -158,31 +141,28 @@ static bool probe_step(struct session *session) {
 	names_sanitize_text(
 		result->key.peer_device, strlen(result->key.peer_device), theirs, sizeof(theirs)
 	);
+	object = probe_json(probe, name, theirs);
 	if (probe->times_ns == NULL) {
-		session_json(session, probe_json(probe, name, theirs));
+		session_json(session, object);
 		return true;
 	}
-	if (!probe_json_begin(session, probe_json(probe, name, theirs))) {
+
+	// Write the object without its closing brace, and begin its last member.
+	text = json_dumps(object, JSON_COMPACT);
+	json_decref(object);
+	if (text == NULL) {
 		session_fail(session, "out of memory");
 		return true;
 	}
+	text_print(&session->out, "%.*s,\"times_ns\":[", (int)strlen(text) - 1, text);
+	free(text);
 	session->step = times_step;
 	return false;
 }
 
-// Copy the times, which are freed with the ping. Returns NULL without memory; the times are then
-// left out.
-static uint32_t *times_copy(const struct fabric_ping_result *result) {
-	size_t size = result->answered * sizeof(*result->times_ns);
-	uint32_t *times_ns = malloc(size);
-
-	if (times_ns != NULL)
-		memcpy(times_ns, result->times_ns, size);
-	return times_ns;
-}
-
 static void on_end(void *ctx, const struct fabric_ping_result *result) {
 	struct probe *probe = ctx;
+	size_t size = result->answered * sizeof(*result->times_ns);
 
 	probe->ping = NULL;
 	probe->result = *result;
@@ -193,8 +173,11 @@ static void on_end(void *ctx, const struct fabric_ping_result *result) {
 			result->latency, asked_percentiles, PERCENTILES, probe->percentiles
 		);
 	}
+	// The times are freed with the ping. Without memory for a copy, the answer omits the times.
 	if (result->times_ns != NULL && result->err == 0 && result->end == PROBE_COMPLETE)
-		probe->times_ns = times_copy(result);
+		probe->times_ns = malloc(size);
+	if (probe->times_ns != NULL)
+		memcpy(probe->times_ns, result->times_ns, size);
 	session_continue(probe->session, probe_step);
 }
 
@@ -221,30 +204,11 @@ static bool parse_next_number(
 	return false;
 }
 
-// Parse the word "times" after the numbers, if any. Returns false after an error message.
-static bool
-parse_times_word(struct session *session, const char **rest, struct fabric_ping_request *request) {
-	char word[NUMBER_BYTES];
-
-	if (**rest == '\0')
-		return true;
-	if (!command_word(rest, word, sizeof(word)) || strcmp(word, TIMES_WORD) != 0 ||
-	    **rest != '\0') {
-		session_fail(session, SYNTAX);
-		return false;
-	}
-	if (request->count > FABRIC_PING_TIMES_MAX) {
-		session_fail(session, TIMES_WORD ": of at most %u reads", FABRIC_PING_TIMES_MAX);
-		return false;
-	}
-	request->keeps_times = true;
-	return true;
-}
-
 static bool
 read_request(struct session *session, const char *rest, struct fabric_ping_request *ret_request) {
 	uint64_t count = DEFAULT_COUNT, bytes = DEFAULT_BYTES, interval_us = 0;
 	struct fabric_ping_request request = {.timeout_ns = READ_TIMEOUT_NS};
+	char word[NUMBER_BYTES];
 	struct ras_peer peer;
 
 	if (!names_parse_next(session, &rest, &peer) ||
@@ -252,10 +216,18 @@ read_request(struct session *session, const char *rest, struct fabric_ping_reque
 	    !parse_next_number(session, &rest, "bytes", PULSE_BYTES, &bytes) ||
 	    !parse_next_number(session, &rest, "microseconds", INTERVAL_MAX_US, &interval_us))
 		return false;
+	request.keeps_times = *rest != '\0';
+	if (request.keeps_times && (!command_word(&rest, word, sizeof(word)) ||
+				    strcmp(word, TIMES_WORD) != 0 || *rest != '\0')) {
+		session_fail(session, SYNTAX);
+		return false;
+	}
+	if (request.keeps_times && count > FABRIC_PING_TIMES_MAX) {
+		session_fail(session, TIMES_WORD ": of at most %u reads", FABRIC_PING_TIMES_MAX);
+		return false;
+	}
 	request.peer = peer.record->id;
 	request.count = (uint32_t)count;
-	if (!parse_times_word(session, &rest, &request))
-		return false;
 	request.bytes = (uint32_t)bytes;
 	request.interval_ns = interval_us * 1000;
 	request.deadline_ns = overlay_now_ns(session->server->overlay) +
@@ -264,30 +236,10 @@ read_request(struct session *session, const char *rest, struct fabric_ping_reque
 	return true;
 }
 
-static void fail_start(struct session *session, uint64_t peer, int err) {
-	char name[NAMES_TEXT_BYTES];
-
-	names_format_id(session_ras(session), peer, name);
-	if (err == -EHOSTDOWN)
-		session_fail(
-			session, "%s is dead or has left, `tocsin why %s` tells more", name, name
-		);
-	else if (err == -ENODEV)
-		session_fail(
-			session, "no pair with %s: there is no RDMA device here, or none there",
-			name
-		);
-	else if (err == -EINVAL)
-		session_fail(session, "count and bytes are at least 1");
-	else if (err == -EAGAIN)
-		session_fail(session, "too many probes are under way, try again");
-	else
-		session_fail(session, "%s: %s", name, strerrordesc_np(-err));
-}
-
 void answer_probe(struct session *session, const char *rest) {
 	const struct client_server *server = session->server;
 	struct fabric_ping_request request;
+	char name[NAMES_TEXT_BYTES];
 	struct probe *probe;
 	int err = -ENODEV;
 
@@ -309,5 +261,20 @@ void answer_probe(struct session *session, const char *rest) {
 		return;
 	probe->ping = NULL;
 	session_end(session);
-	fail_start(session, request.peer, err);
+	names_format_id(session_ras(session), request.peer, name);
+	if (err == -EHOSTDOWN)
+		session_fail(
+			session, "%s is dead or has left, `tocsin why %s` tells more", name, name
+		);
+	else if (err == -ENODEV)
+		session_fail(
+			session, "no pair with %s: there is no RDMA device here, or none there",
+			name
+		);
+	else if (err == -EINVAL)
+		session_fail(session, "count and bytes are at least 1");
+	else if (err == -EAGAIN)
+		session_fail(session, "too many probes are under way, try again");
+	else
+		session_fail(session, "%s: %s", name, strerrordesc_np(-err));
 }

@@ -56,18 +56,13 @@ static bool remote_line_parse_head(struct session *session, const char **line) {
 	return true;
 }
 
-static void unlink_served(struct served *served) {
-	struct served **place = &served->session.server->served;
+static void served_end(struct served *served, int err) {
+	struct client_server *server = served->session.server;
+	struct served **place = &server->served;
 
 	while (*place != served)
 		place = &(*place)->next;
 	*place = served->next;
-}
-
-static void served_end(struct served *served, int err) {
-	struct client_server *server = served->session.server;
-
-	unlink_served(served);
 	loop_undefer(server->loop, &served->job);
 	loop_timer_cancel(server->loop, &served->deadline);
 	session_fini(&served->session);
@@ -108,20 +103,15 @@ static void served_expired(struct loop_timer *timer, uint64_t now_ns) {
 	served_end(container_of(timer, struct served, deadline), -ETIMEDOUT);
 }
 
-static uint32_t count_served(const struct client_server *server) {
-	uint32_t count = 0;
-
-	for (const struct served *served = server->served; served != NULL; served = served->next)
-		count++;
-	return count;
-}
-
 void client_serve_call(void *ctx, struct overlay_served *asked, const char *line) {
 	struct client_server *server = ctx;
 	char copy[CLIENT_LINE_BYTES_MAX];
 	struct served *served;
+	uint32_t count = 0;
 
-	if (count_served(server) >= REMOTE_NODES_MAX) {
+	for (served = server->served; served != NULL; served = served->next)
+		count++;
+	if (count >= REMOTE_NODES_MAX) {
 		overlay_served_end(asked, -EAGAIN);
 		return;
 	}

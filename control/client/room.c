@@ -19,16 +19,6 @@ static int connection_activity(const struct connection *connection) {
 	return connection->session.busy ? 2 : connection->session.monitor != 0;
 }
 
-// Return whether more privileged clients are connected than have reserved places. The rest uses
-// common places, so an idle privileged client may be ended.
-static bool privileged_exceed_reserve(const struct client_server *server) {
-	uint32_t count = 0;
-
-	for (const struct connection *it = server->connections; it != NULL; it = it->next)
-		count += it->session.privileged;
-	return count > RESERVED_CLIENTS;
-}
-
 static bool connection_is_evictable(const struct connection *connection, bool orders_too) {
 	return !connection->session.privileged ||
 	       (orders_too && connection_activity(connection) == 0);
@@ -81,18 +71,6 @@ static uint32_t client_count_of_uid(const struct users *users, uint32_t uid) {
 	return first_index_of_uid(users, uid + UINT64_C(1)) - first_index_of_uid(users, uid);
 }
 
-static uint32_t largest_count(const struct users *users) {
-	uint32_t largest = 0, begin = 0;
-
-	for (uint32_t n = 0; n < users->count; n++) {
-		if (users->uids[n] != users->uids[begin])
-			begin = n;
-		if (n + 1 - begin > largest)
-			largest = n + 1 - begin;
-	}
-	return largest;
-}
-
 static bool is_evicted_before(const struct connection *a, const struct connection *b) {
 	return connection_activity(a) != connection_activity(b)
 		       ? connection_activity(a) < connection_activity(b)
@@ -119,14 +97,24 @@ static struct connection *find_connection_to_evict(
 }
 
 bool room_make_for_user(struct client_server *server, uint32_t uid) {
-	bool orders_too = privileged_exceed_reserve(server);
+	uint32_t most = 0, own, privileged = 0, begin = 0;
 	struct connection *first;
 	struct users users;
-	uint32_t most, own;
+	bool orders_too;
 
+	// If more privileged clients are connected than have reserved places, the rest uses common
+	// places, so an idle privileged client may be ended.
+	for (const struct connection *it = server->connections; it != NULL; it = it->next)
+		privileged += it->session.privileged;
+	orders_too = privileged > RESERVED_CLIENTS;
 	if (evictable_users_collect(server, orders_too, &users) != 0)
 		return false;
-	most = largest_count(&users);
+	for (uint32_t n = 0; n < users.count; n++) {
+		if (users.uids[n] != users.uids[begin])
+			begin = n;
+		if (n + 1 - begin > most)
+			most = n + 1 - begin;
+	}
 	own = client_count_of_uid(&users, uid);
 	first = find_connection_to_evict(server, &users, most, orders_too);
 	free(users.uids);

@@ -51,25 +51,6 @@ static int copy_text(const char *text, char **ret_copy) {
 	return text != NULL && *ret_copy == NULL ? -ENOMEM : 0;
 }
 
-static int listeners_start(struct client_server *server, char detail[static CLIENT_DETAIL_BYTES]) {
-	const struct client_config *config = &server->config;
-	int err;
-
-	if (copy_text(config->socket_path, &server->socket_path) < 0 ||
-	    copy_text(config->version, &server->version) < 0 ||
-	    copy_text(config->cluster, &server->cluster) < 0)
-		return -ENOMEM;
-	server->config.socket_path = server->socket_path;
-	server->config.version = server->version;
-	server->config.cluster = server->cluster;
-	if (config->listen.family != SOCK_ADDR_NONE) {
-		err = listen_tcp(server, detail);
-		if (err < 0)
-			return err;
-	}
-	return server->socket_path != NULL ? listen_local(server, detail) : 0;
-}
-
 int client_server_create(
 	struct loop *loop,
 	const struct client_config *config,
@@ -78,7 +59,7 @@ int client_server_create(
 	struct client_server **ret_server
 ) {
 	struct client_server *server = calloc(1, sizeof(*server));
-	int err;
+	int err = 0;
 
 	ret_detail[0] = '\0';
 	if (server == NULL)
@@ -96,7 +77,17 @@ int client_server_create(
 	rate_init(&server->reads, config->read_bytes_per_s, config->read_bytes_burst);
 	overlay_listen(overlay, &server->monitors.listener);
 	overlay_set_call_server(overlay, client_serve_call, server);
-	err = listeners_start(server, ret_detail);
+	if (copy_text(config->socket_path, &server->socket_path) < 0 ||
+	    copy_text(config->version, &server->version) < 0 ||
+	    copy_text(config->cluster, &server->cluster) < 0)
+		err = -ENOMEM;
+	server->config.socket_path = server->socket_path;
+	server->config.version = server->version;
+	server->config.cluster = server->cluster;
+	if (err == 0 && config->listen.family != SOCK_ADDR_NONE)
+		err = listen_tcp(server, ret_detail);
+	if (err >= 0 && server->socket_path != NULL)
+		err = listen_local(server, ret_detail);
 	if (err < 0) {
 		if (ret_detail[0] == '\0')
 			snprintf(ret_detail, CLIENT_DETAIL_BYTES, "%s", strerrordesc_np(-err));

@@ -6,6 +6,7 @@
 #include "client/peer_list.h"
 #include "client/server.h"
 
+#include <control/health.h>
 #include <lib/escape.h>
 #include <lib/must.h>
 
@@ -63,19 +64,17 @@ const struct ras *session_ras(const struct session *session) {
 	return overlay_ras(session->server->overlay);
 }
 
-// Write the command's name as the program tocsin spells it, in lower case.
-static void program_command_name(const struct command *command, char name[static WORD_BYTES]) {
-	size_t length = strlen(command->name);
+const struct verdict_engine *session_verdict_engine(const struct session *session) {
+	const struct health *health = session->server->config.health;
 
-	must(length < WORD_BYTES);
-	for (size_t n = 0; n <= length; n++)
-		name[n] = (char)tolower((unsigned char)command->name[n]);
+	return health != NULL ? health_engine(health) : NULL;
 }
 
 // Check the permission. The privilege was determined when the client connected.
 static bool command_is_allowed(struct session *session, const struct command *command) {
 	const struct client_config *config = &session->server->config;
 	char group[48] = "", word[WORD_BYTES];
+	size_t length = strlen(command->name);
 
 	if (session->remote && !command->remote) {
 		session_fail(session, "%s is not answered to other nodes", command->name);
@@ -93,7 +92,10 @@ static bool command_is_allowed(struct session *session, const struct command *co
 		);
 		return false;
 	}
-	program_command_name(command, word);
+	// The program tocsin spells the command in lower case.
+	must(length < WORD_BYTES);
+	for (size_t n = 0; n <= length; n++)
+		word[n] = (char)tolower((unsigned char)command->name[n]);
 	session_fail(
 		session, "`tocsin %s` is for root and the agent's own user%s; you are uid %u", word,
 		group, session->uid
@@ -101,21 +103,17 @@ static bool command_is_allowed(struct session *session, const struct command *co
 	return false;
 }
 
-// Return the command that is answered: with NODE, the one for the other node.
-static enum verb verb_for_answering_node(enum verb verb, const char *rest) {
-	char word[CLIENT_LINE_BYTES_MAX], copy[CLIENT_LINE_BYTES_MAX];
-
-	if (verb != VERB_NODE || !command_word(&rest, word, sizeof(word)))
-		return verb;
-	snprintf(copy, sizeof(copy), "%s", rest);
-	return command_parse(copy, &rest);
-}
-
 // Choose JSON or text. Returns false for an old client that needs a text format which no longer
 // exists.
 static bool format_choose(struct session *session, const char *rest) {
-	const struct command *command = &commands[verb_for_answering_node(session->verb, rest)];
+	char node[CLIENT_LINE_BYTES_MAX], copy[CLIENT_LINE_BYTES_MAX];
+	const struct command *command = &commands[session->verb];
 
+	// With NODE, the other node answers the command after the name.
+	if (session->verb == VERB_NODE && command_word(&rest, node, sizeof(node))) {
+		snprintf(copy, sizeof(copy), "%s", rest);
+		command = &commands[command_parse(copy, &rest)];
+	}
 	session->json = session->format == SESSION_FORMAT_JSON;
 	if (command->seeds || session->json)
 		return true;

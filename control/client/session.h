@@ -24,6 +24,7 @@
 
 struct client_server;
 struct session;
+struct verdict_engine;
 
 typedef bool session_step_fn(struct session *session); // returns true when the answer is complete
 typedef void session_drop_fn(void *work);	       // cancels and frees the work
@@ -77,6 +78,8 @@ void session_step(struct session *session);
 // Functions for commands.
 
 const struct ras *session_ras(const struct session *session);
+// Return the engine of the verdict store; NULL if there is no store.
+const struct verdict_engine *session_verdict_engine(const struct session *session);
 
 // End an answer of one of Tocsin's own commands.
 void session_ok(struct session *session);

@@ -67,21 +67,19 @@ void text_print(struct text *text, const char *format, ...) {
 	text->end += (size_t)size;
 }
 
-// Return the length of the next line: up to a blank, or one long word.
-static size_t line_length(const char *words, size_t columns) {
-	size_t length = strlen(words);
-
-	if (length <= columns)
-		return length;
-	for (length = columns; length > 0 && words[length] != ' ';)
-		length--;
-	return length > 0 ? length : strcspn(words, " ");
-}
-
 void text_wrap(struct text *text, int indent, const char *words) {
-	while (*words != '\0') {
-		size_t length = line_length(words, (size_t)(COLUMNS - indent));
+	size_t columns = (size_t)(COLUMNS - indent);
 
+	while (*words != '\0') {
+		size_t length = strlen(words);
+
+		// A line ends at a blank, or after one long word.
+		if (length > columns) {
+			for (length = columns; length > 0 && words[length] != ' ';)
+				length--;
+			if (length == 0)
+				length = strcspn(words, " ");
+		}
 		text_print(text, "%*s%.*s\n", indent, "", (int)length, words);
 		words += length;
 		words += strspn(words, " ");

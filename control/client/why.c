@@ -69,26 +69,14 @@ static bool is_of_link(enum ras_event_kind kind) {
 	       kind == RAS_EVENT_LINK_STUCK;
 }
 
-// Remember the last link event and user report. The link itself may have been closed, or opened
-// again to retry the peer.
-static void why_record_event(struct why *why, const struct state_event *state_event) {
-	if (state_event->event.kind == RAS_EVENT_REPORTED) {
-		why->report = *state_event;
-		why->has_report = true;
-	}
-	if (!is_of_link(state_event->event.kind))
-		return;
-	why->link_event = *state_event;
-	why->has_link_event = true;
-	why->links_lost += state_event->event.kind == RAS_EVENT_LINK_DOWN;
-}
-
-// Collect the last events about the peer. The history is bounded, so the loop is too.
+// Collect the last events about the peer, and remember the last link event and user report. The
+// link itself may have been closed, or opened again to retry the peer.
 static void collect_events(struct session *session, struct why *why) {
 	struct ras_event read[WHY_READ];
 	uint64_t next = 0, oldest;
 	uint32_t count;
 
+	// The history is bounded, so the loop is too.
 	do {
 		count = ras_history(session_ras(session), next, read, WHY_READ, &oldest);
 		for (uint32_t n = 0; n < count; n++) {
@@ -99,38 +87,17 @@ static void collect_events(struct session *session, struct why *why) {
 				continue;
 			state_event = session_state_event(session, &read[n]);
 			add_event(why, &state_event);
-			why_record_event(why, &state_event);
+			if (read[n].kind == RAS_EVENT_REPORTED) {
+				why->report = state_event;
+				why->has_report = true;
+			}
+			if (!is_of_link(read[n].kind))
+				continue;
+			why->link_event = state_event;
+			why->has_link_event = true;
+			why->links_lost += read[n].kind == RAS_EVENT_LINK_DOWN;
 		}
 	} while (count == WHY_READ);
-}
-
-static void collect_links(const struct ras *ras, struct why *why) {
-	struct ras_link_info info;
-
-	for (uint32_t n = 0; ras_link_at(ras, n, &info) == 0; n++) {
-		if (info.peer == why->id && why->link_count < WHY_LINKS_MAX)
-			why->links[why->link_count++] = info;
-	}
-}
-
-// An agent knows this only of itself.
-static void collect_address(struct session *session, struct why *why) {
-	const struct overlay_reach *reach = overlay_reach(session->server->overlay);
-	char words[STATE_TEXT_BYTES];
-
-	if (why->self && overlay_join_problem(session->server->overlay, words))
-		names_sanitize_text(words, strlen(words), why->join_words, sizeof(why->join_words));
-	if (why->self && reach->state == OVERLAY_REACH_UNPROVEN)
-		names_sanitize_text(
-			reach->words, strlen(reach->words), why->address_words,
-			sizeof(why->address_words)
-		);
-}
-
-static const struct state_event *why_event_at(const struct why *why, uint32_t n) {
-	uint32_t first = why->event_count > WHY_EVENTS ? why->event_count - WHY_EVENTS : 0;
-
-	return first + n < why->event_count ? &why->events[(first + n) % WHY_EVENTS] : NULL;
 }
 
 static json_t *links_json(const struct why *why) {
@@ -154,63 +121,38 @@ static json_t *links_json(const struct why *why) {
 	return array;
 }
 
-// Return the last event of a link that no longer exists.
-static json_t *link_event_json(struct session *session, const struct why *why) {
-	const struct ras_event *event = &why->link_event.event;
-
-	if (!why->has_link_event)
-		return json_null();
-	return json_pack(
-		"{s:s,s:s,s:f}", "event", ras_event_name(event->kind), "cause",
-		ras_cause_name(event->cause), "ago_s",
-		(double)time_age_ns(session, event->at_ns) / (double)RAS_NS_PER_SEC
-	);
-}
-
-static json_t *report_json(const struct why *why) {
-	char when[SHOW_BYTES], words[STATE_TEXT_BYTES];
-
-	if (!why->has_report)
-		return json_null();
-	show_time(why->report.realtime_ns, when);
-	names_sanitize_text(why->report.text, strlen(why->report.text), words, sizeof(words));
-	return json_pack(
-		"{s:s,s:I,s:o}", "time", when, "uid", (json_int_t)why->report.event.value, "text",
-		safe_string_json(words)
-	);
-}
-
 static json_t *events_json(struct session *session, const struct why *why) {
+	uint32_t first = why->event_count > WHY_EVENTS ? why->event_count - WHY_EVENTS : 0;
 	json_t *array = json_array();
-	const struct state_event *event;
 
-	for (uint32_t n = 0; (event = why_event_at(why, n)) != NULL; n++)
-		json_array_append_new(array, event_text_json(session, event));
+	for (uint32_t n = first; n < why->event_count; n++)
+		json_array_append_new(
+			array, event_text_json(session, &why->events[n % WHY_EVENTS])
+		);
 	return array;
 }
 
-static void why_print_missing(struct session *session, const struct why *why) {
-	struct finding finding;
-	json_t *object;
-
-	finding_for_peer(session->server->config.health, &why->peer, &finding);
-	object = json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:s,s:[],s:o}", "node", safe_string_json(why->name), "state",
-		ABSENT_STATE, "verdict", finding.verdict, "reason", finding.reason, "advice",
-		verdict_advice_name(finding.advice), "because", "expected, and not seen", "links",
-		"events", events_json(session, why)
-	);
-	session_json(session, object);
-}
-
 static void why_json(struct session *session, const struct why *why) {
+	const struct ras_event *event = &why->link_event.event;
 	json_t *object = peer_list_json(session, &why->peer);
+	json_t *report = json_null(), *link_event = json_null();
+	char when[SHOW_BYTES], words[STATE_TEXT_BYTES];
 
 	json_object_set_new(object, "because", json_string(finding_cause_text(why->peer.cause)));
 	json_object_set_new(
 		object, "agent_only", json_boolean(finding_is_agent_only(why->peer.cause))
 	);
-	json_object_set_new(object, "report", report_json(why));
+	if (why->has_report) {
+		show_time(why->report.realtime_ns, when);
+		names_sanitize_text(
+			why->report.text, strlen(why->report.text), words, sizeof(words)
+		);
+		report = json_pack(
+			"{s:s,s:I,s:o}", "time", when, "uid", (json_int_t)why->report.event.value,
+			"text", safe_string_json(words)
+		);
+	}
+	json_object_set_new(object, "report", report);
 	json_object_set_new(
 		object, "address_problem",
 		why->address_words[0] != '\0' ? safe_string_json(why->address_words) : json_null()
@@ -221,10 +163,16 @@ static void why_json(struct session *session, const struct why *why) {
 	);
 	why_put_evidence(session, &why->peer, object);
 	why_put_pairs(session, &why->peer, object);
-	why_put_congestion(session, object);
+	json_object_set_new(object, "congestion", congestion_json(session, NULL));
 	json_object_set_new(object, "links", links_json(why));
 	json_object_set_new(object, "links_lost", json_integer(why->links_lost));
-	json_object_set_new(object, "link_event", link_event_json(session, why));
+	if (why->has_link_event) // also of a link that no longer exists
+		link_event = json_pack(
+			"{s:s,s:s,s:f}", "event", ras_event_name(event->kind), "cause",
+			ras_cause_name(event->cause), "ago_s",
+			(double)time_age_ns(session, event->at_ns) / (double)RAS_NS_PER_SEC
+		);
+	json_object_set_new(object, "link_event", link_event);
 	json_object_set_new(object, "events", events_json(session, why));
 	session_json(session, object);
 }
@@ -232,8 +180,9 @@ static void why_json(struct session *session, const struct why *why) {
 // Answer for an absent node: it has no peer entry, but past events.
 static bool answer_missing(struct session *session, const char *rest) {
 	const struct overlay *overlay = session->server->overlay;
-	struct why why = {0};
 	char word[CLIENT_LINE_BYTES_MAX];
+	struct why why = {0};
+	struct finding finding;
 
 	if (!command_word(&rest, word, sizeof(word)) || *rest != '\0' ||
 	    !absent_has_node(overlay, word))
@@ -242,34 +191,54 @@ static bool answer_missing(struct session *session, const char *rest) {
 	names_sanitize_name(word, strlen(word), why.name);
 	collect_earlier(session, &why);
 	collect_events(session, &why);
-	why_print_missing(session, &why);
-	return true;
-}
-
-// Answer a word that is no node but has the form of a job or communicator, by asking all nodes.
-static bool answer_job(struct session *session, const char *rest) {
-	char word[CLIENT_LINE_BYTES_MAX];
-
-	if (!command_word(&rest, word, sizeof(word)) || *rest != '\0' ||
-	    names_is_known(session, word) || !comm_name_is_plausible(word))
-		return false;
-	why_comm(session, word);
+	finding_for_peer(session->server->config.health, &why.peer, &finding);
+	session_json(
+		session,
+		json_pack(
+			"{s:o,s:s,s:s,s:s,s:s,s:s,s:[],s:o}", "node", safe_string_json(why.name),
+			"state", ABSENT_STATE, "verdict", finding.verdict, "reason", finding.reason,
+			"advice", verdict_advice_name(finding.advice), "because",
+			"expected, and not seen", "links", "events", events_json(session, &why)
+		)
+	);
 	return true;
 }
 
 void answer_why(struct session *session, const char *rest) {
+	const struct overlay *overlay = session->server->overlay;
+	const struct overlay_reach *reach = overlay_reach(overlay);
 	const struct ras *ras = session_ras(session);
+	char word[CLIENT_LINE_BYTES_MAX], words[STATE_TEXT_BYTES];
+	const char *after = rest;
+	struct ras_link_info info;
 	struct why why = {0};
 
-	if (answer_missing(session, rest) || answer_job(session, rest) ||
-	    !names_parse_single(session, rest, &why.peer))
+	if (answer_missing(session, rest))
+		return;
+	// A word that is no node, but has the form of a job or communicator: ask all nodes.
+	if (command_word(&after, word, sizeof(word)) && *after == '\0' &&
+	    !names_is_known(session, word) && comm_name_is_plausible(word)) {
+		why_comm(session, word);
+		return;
+	}
+	if (!names_parse_single(session, rest, &why.peer))
 		return;
 	why.id = why.peer.record->id;
 	names_format_record(why.peer.record, why.name);
 	why.self = why.id == ras_self_id(ras);
 	collect_earlier(session, &why);
 	collect_events(session, &why);
-	collect_links(ras, &why);
-	collect_address(session, &why);
+	for (uint32_t n = 0; ras_link_at(ras, n, &info) == 0; n++) {
+		if (info.peer == why.id && why.link_count < WHY_LINKS_MAX)
+			why.links[why.link_count++] = info;
+	}
+	// An agent knows its problems only of itself.
+	if (why.self && overlay_join_problem(overlay, words))
+		names_sanitize_text(words, strlen(words), why.join_words, sizeof(why.join_words));
+	if (why.self && reach->state == OVERLAY_REACH_UNPROVEN)
+		names_sanitize_text(
+			reach->words, strlen(reach->words), why.address_words,
+			sizeof(why.address_words)
+		);
 	why_json(session, &why);
 }

@@ -76,24 +76,18 @@ static int compare_ranks(const void *left, const void *right, void *ctx) {
 	return order != 0 ? order : compare_u64(a, b);
 }
 
-static uint32_t *ranks_in_order(const struct comm_look *look, uint32_t place) {
-	struct rank_order rank_order = {&look->comms[place], &look->findings[place]};
-	uint32_t *order = calloc((size_t)rank_order.comm->rank_count + 1, sizeof(*order));
-
-	if (order == NULL)
-		return NULL;
-	for (uint32_t n = 0; n < rank_order.comm->rank_count; n++)
-		order[n] = n;
-	qsort_r(order, rank_order.comm->rank_count, sizeof(*order), compare_ranks, &rank_order);
-	return order;
-}
-
 static json_t *ranks_json(const struct comm_look *look, uint32_t place) {
-	const struct ras_merged_comm *comm = &look->comms[place];
-	uint32_t *order = ranks_in_order(look, place);
+	struct rank_order rank_order = {&look->comms[place], &look->findings[place]};
+	uint32_t count = rank_order.comm->rank_count;
+	uint32_t *order = calloc((size_t)count + 1, sizeof(*order));
 	json_t *array = json_array();
 
-	for (uint32_t n = 0; order != NULL && n < comm->rank_count && n < RANKS_MAX; n++)
+	if (order == NULL)
+		return array;
+	for (uint32_t n = 0; n < count; n++)
+		order[n] = n;
+	qsort_r(order, count, sizeof(*order), compare_ranks, &rank_order);
+	for (uint32_t n = 0; n < count && n < RANKS_MAX; n++)
 		json_array_append_new(array, comm_json_rank(look, place, order[n]));
 	free(order);
 	return array;
@@ -131,18 +125,10 @@ print_communicators(struct session *session, const struct why_comm *why, uint32_
 	);
 }
 
-static uint32_t count_matching_comms(const struct why_comm *why) {
-	uint32_t count = 0;
-
-	for (uint32_t n = 0; n < why->look.count; n++)
-		count += comm_matches_name(&why->look.comms[n], why->word);
-	return count;
-}
-
 static bool why_step(struct session *session) {
 	struct why_comm *why = session->work;
 	char name[NAMES_TEXT_BYTES];
-	uint32_t count;
+	uint32_t count = 0;
 
 	names_sanitize_name(why->word, strlen(why->word), name);
 	if (why->answer == NULL) {
@@ -159,7 +145,8 @@ static bool why_step(struct session *session) {
 	why->looking = true;
 	if (!comm_look_step(&why->look))
 		return false;
-	count = count_matching_comms(why);
+	for (uint32_t n = 0; n < why->look.count; n++)
+		count += comm_matches_name(&why->look.comms[n], why->word);
 	if (count == 0)
 		session_fail(
 			session,

@@ -15,16 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct verdict_engine *session_verdict_engine(const struct session *session) {
-	const struct health *health = session->server->config.health;
-
-	return health != NULL ? health_engine(health) : NULL;
-}
-
-static void clean_words(const char *words, char clean[static STATE_TEXT_BYTES]) {
-	names_sanitize_text(words, strlen(words), clean, STATE_TEXT_BYTES);
-}
-
 static json_t *age_json(struct session *session, uint64_t at_ns) {
 	return json_real((double)time_age_ns(session, at_ns) / (double)RAS_NS_PER_SEC);
 }
@@ -74,7 +64,9 @@ static json_t *statements_json(struct session *session, uint64_t id) {
 	while (verdict_statement_next(
 		session_verdict_engine(session), id, &cursor, &statement, &said_ns
 	)) {
-		clean_words(statement.evidence, evidence);
+		names_sanitize_text(
+			statement.evidence, strlen(statement.evidence), evidence, sizeof(evidence)
+		);
 		json_array_append_new(
 			array,
 			json_pack(

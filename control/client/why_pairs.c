@@ -11,27 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool next_pair(
-	const struct session *session,
-	uint64_t peer,
-	uint32_t *cursor,
-	struct fabric_pair_view *ret_view
-) {
-	const struct client_server *server = session->server;
-
-	while (server->fabric != NULL &&
-	       server->fabric_calls->pair_next(server->fabric, cursor, ret_view)) {
-		if (ret_view->pairing.key.peer == peer)
-			return true;
-	}
-	return false;
-}
-
-static bool is_missing(const struct fabric_pair_view *view) {
-	return view->pairing.state != PAIRING_READY &&
-	       view->pairing.failure.reason != PAIRING_REASON_NONE;
-}
-
 // Return the flow labels that are worse than the others of their path. The statistics of the whole
 // path hide them.
 static json_t *bad_flows_json(struct session *session, const struct ras_peer *peer) {
@@ -67,15 +46,20 @@ static json_t *bad_flows_json(struct session *session, const struct ras_peer *pe
 }
 
 void why_put_pairs(struct session *session, const struct ras_peer *peer, json_t *object) {
+	const struct client_server *server = session->server;
 	json_t *array = json_array();
 	struct fabric_pair_view view;
 	uint32_t cursor = 0;
 
-	while (next_pair(session, peer->record->id, &cursor, &view)) {
+	while (server->fabric != NULL &&
+	       server->fabric_calls->pair_next(server->fabric, &cursor, &view)) {
 		const struct pairing_failure *failure = &view.pairing.failure;
 		char theirs[DEVICE_NAME_MAX + 1], text[PAIRING_TEXT_MAX + 1];
-		bool missing = is_missing(&view);
+		bool missing = view.pairing.state != PAIRING_READY &&
+			       failure->reason != PAIRING_REASON_NONE;
 
+		if (view.pairing.key.peer != peer->record->id)
+			continue;
 		names_sanitize_text(
 			view.pairing.key.peer_device, strlen(view.pairing.key.peer_device), theirs,
 			sizeof(theirs)
