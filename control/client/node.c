@@ -18,6 +18,7 @@
 #define NODE_TIMEOUT_NS (15 * RAS_NS_PER_SEC)
 #define NODE_AHEAD_BYTES (256u << 10) // buffered here; the rest waits at the other node
 #define QUOTED_BYTES 96
+#define NAMES_BYTES 512 // holds the names of all commands
 
 struct node_call {
 	struct overlay_call call;
@@ -112,8 +113,9 @@ static void on_end(struct overlay_call *call, int err) {
 }
 
 void answer_node(struct session *session, const char *rest) {
-	char copy[CLIENT_LINE_BYTES_MAX], quoted[QUOTED_BYTES];
+	char copy[CLIENT_LINE_BYTES_MAX], quoted[QUOTED_BYTES], names[NAMES_BYTES] = "";
 	const char *inner = "";
+	size_t used = 0;
 	struct node_call *node;
 	struct text line = {0};
 	struct ras_peer peer;
@@ -125,12 +127,17 @@ void answer_node(struct session *session, const char *rest) {
 	snprintf(copy, sizeof(copy), "%s", rest);
 	verb = command_parse(copy, &inner);
 	if (!commands[verb].remote) {
+		for (verb = 0; verb < VERB_COUNT && used < sizeof(names); verb++) {
+			if (commands[verb].remote)
+				used += (size_t)snprintf(
+					names + used, sizeof(names) - used, "%s%s",
+					used > 0 ? ", " : "", commands[verb].name
+				);
+		}
 		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
 		session_fail(
-			session,
-			"another node answers PEERS, LINKS, HEALTH, EVENTS, COMMS, WHY, PATHS, "
-			"PATH, PING, COUNTERS, DEVICES, PAIRS, PROBE and STATUS, not %s",
-			quoted
+			session, "%s cannot be sent to another node; the commands that can are %s",
+			quoted, names
 		);
 		return;
 	}
