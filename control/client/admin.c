@@ -48,7 +48,7 @@ order_finish(struct session *session, const struct target *target, const char *o
 		session_ok(session);
 		break;
 	case -ENOENT:
-		session_fail(session, "%s is not known any more", name);
+		session_fail(session, "%s is no longer in the peer table", name);
 		break;
 	case -EBUSY:
 		session_fail(
@@ -58,7 +58,9 @@ order_finish(struct session *session, const struct target *target, const char *o
 		);
 		break;
 	case -ESTALE:
-		session_fail(session, "%s was heard of since: the report is out of date", name);
+		session_fail(
+			session, "%s has sent a message since: the report is out of date", name
+		);
 		break;
 	default:
 		session_fail(session, "%s: %s", name, strerrordesc_np(-err));
@@ -182,7 +184,7 @@ void answer_level(struct session *session, const char *rest) {
 		return;
 	}
 	if (config->ask_level == NULL) {
-		session_fail(session, "this agent serves no jobs: [job] enabled is no");
+		session_fail(session, "this agent serves no jobs, because [job] enabled is no");
 		return;
 	}
 	err = config->ask_level(config->jobhost, level, (uint64_t)for_s * SECOND_NS, rest);
@@ -199,16 +201,20 @@ void answer_level(struct session *session, const char *rest) {
 		escape_quote(level, strlen(level), quoted, sizeof(quoted));
 		session_fail(
 			session,
-			"%s is no level: default, launches, network, sampled, kernels and "
-			"kernels-always are",
+			"%s is not a level; choose default, launches, network, sampled, kernels or "
+			"kernels-always",
 			quoted
 		);
 		break;
 	case -ENOSPC:
-		session_fail(session, "orders for 64 other jobs hold: wait, or ask all jobs");
+		session_fail(
+			session,
+			"levels are set for 64 other jobs: wait until one expires, or set the "
+			"level of all jobs"
+		);
 		break;
 	default:
-		session_fail(session, "the job: %s", strerrordesc_np(-err));
+		session_fail(session, "the level was not set: %s", strerrordesc_np(-err));
 		break;
 	}
 }
@@ -219,7 +225,9 @@ void answer_log(struct session *session, const char *rest) {
 
 	if (log_level_parse(rest, &level) < 0) {
 		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
-		session_fail(session, "%s is no level: error, warn, info and debug are", quoted);
+		session_fail(
+			session, "%s is not a log level; choose error, warn, info or debug", quoted
+		);
 		return;
 	}
 	log_event(

@@ -86,7 +86,7 @@ static const struct listing_ops ops = {
 
 static bool fail_memory(struct session *session, const struct comms *comms) {
 	session_fail(
-		session, "there is no memory for %u communicators",
+		session, "out of memory: the answer has %u communicators",
 		ras_comms_count(comms->status.answer->comms)
 	);
 	return true;

@@ -213,7 +213,7 @@ static void connection_expired(struct loop_timer *timer, uint64_t now_ns) {
 		server->counters.closed_idle++;
 	log_event(
 		LOG_LEVEL_INFO, "client_closed",
-		log_str("reason", slow ? "does not take what it asked for" : "idle"),
+		log_str("reason", slow ? "the client does not read its answers" : "idle"),
 		log_u64("unsent_bytes", text_size(&connection->session.out))
 	);
 	connection_close(connection);

@@ -32,13 +32,14 @@ static const struct {
 	[RAS_EVENT_LINK_RECOVERED] = {.meaning = MEANS_DURATION, .words = "silent for"},
 	[RAS_EVENT_LINK_DELAYED] = {.meaning = MEANS_DURATION, .words = "silent for"},
 	[RAS_EVENT_LINK_FALLBACK] = {.meaning = MEANS_DIRECTION},
-	[RAS_EVENT_LINK_STUCK] = {.meaning = MEANS_DURATION, .words = "queue stood for"},
+	[RAS_EVENT_LINK_STUCK] = {.meaning = MEANS_DURATION, .words = "send queue stalled for"},
 	[RAS_EVENT_BRAKE_ON] = {MEANS_COUNT, "silent peers", "silent peer"},
 	[RAS_EVENT_PAUSED] = {.meaning = MEANS_DURATION, .words = "this agent was stopped for"},
 	[RAS_EVENT_JOIN_WAITING] = {MEANS_COUNT, "addresses tried", "address tried"},
-	[RAS_EVENT_CLOCK_OFFSET] = {.meaning = MEANS_DURATION, .words = "apart by"},
-	[RAS_EVENT_CLOCK_AGREES] = {.meaning = MEANS_DURATION, .words = "apart by"},
-	[RAS_EVENT_FLAPPING] = {MEANS_COUNT, "turns in ten minutes", "turn in ten minutes"},
+	[RAS_EVENT_CLOCK_OFFSET] = {.meaning = MEANS_DURATION, .words = "clocks differ by"},
+	[RAS_EVENT_CLOCK_AGREES] = {.meaning = MEANS_DURATION, .words = "clocks differ by"},
+	[RAS_EVENT_FLAPPING] =
+		{MEANS_COUNT, "state changes in ten minutes", "state change in ten minutes"},
 	[RAS_EVENT_REPORTED] = {.meaning = MEANS_USER},
 	[RAS_EVENT_JOIN_DONE] = {.meaning = MEANS_DURATION, .words = "took"},
 };
@@ -57,7 +58,10 @@ static void event_value_format(
 		ras_view(ras, &view);
 		show_range(theirs.min, theirs.max, theirs_text);
 		show_range(view.versions.min, view.versions.max, ours_text);
-		snprintf(text, EVENT_TEXT_BYTES, "speaks %s, we %s", theirs_text, ours_text);
+		snprintf(
+			text, EVENT_TEXT_BYTES, "it speaks protocol %s, this agent %s", theirs_text,
+			ours_text
+		);
 		return;
 	}
 	switch (values[event->kind].meaning) {
@@ -78,7 +82,10 @@ static void event_value_format(
 		snprintf(text, EVENT_TEXT_BYTES, "%s", event->value != 0 ? "on" : "off");
 		break;
 	case MEANS_DIRECTION:
-		snprintf(text, EVENT_TEXT_BYTES, "of %s", event->value == 0 ? "next" : "prev");
+		snprintf(
+			text, EVENT_TEXT_BYTES, "fallback of %s",
+			event->value == 0 ? "next" : "prev"
+		);
 		break;
 	case MEANS_USER:
 		snprintf(text, EVENT_TEXT_BYTES, "by uid %" PRIu64, event->value);

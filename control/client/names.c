@@ -118,17 +118,18 @@ static bool fail_former_node(struct session *session, const char *word, const ch
 	if (missing)
 		session_fail(
 			session,
-			"%s is missing: expected ([overlay] expect), and not seen%s%s%s%s%s", name,
-			past ? "; the last of it was " : "", past ? ras_event_name(event.kind) : "",
-			past ? ", " : "", past ? when : "",
+			"%s is missing: [overlay] expect names it, but the peer table does "
+			"not%s%s%s%s%s",
+			name, past ? "; its last event was " : "",
+			past ? ras_event_name(event.kind) : "", past ? ", " : "", past ? when : "",
 			session->verb == VERB_MAINT
-				? "; an order is for one that is known: start its agent first, or "
-				  "take it off the roster meanwhile"
+				? "; maintenance needs a node of the peer table: start its agent, "
+				  "or remove the node from [overlay] expect"
 				: ""
 		);
 	else if (past)
 		session_fail(
-			session, "no node %s is known any more: the last of it was %s, %s", quoted,
+			session, "node %s is no longer known: its last event was %s, %s", quoted,
 			ras_event_name(event.kind), when
 		);
 	return missing || past;
@@ -170,8 +171,8 @@ static void fail_unknown_node(struct session *session, const char *word) {
 	else
 		session_fail(
 			session,
-			"no node %s is known, nor one of a similar name among the %u that "
-			"`tocsin peers` lists",
+			"no node %s is known, and none of the %u nodes that `tocsin peers` lists "
+			"has a similar name",
 			quoted, known
 		);
 }
@@ -218,7 +219,7 @@ bool names_parse_single(struct session *session, const char *rest, struct ras_pe
 		return false;
 	if (*rest != '\0') {
 		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
-		session_fail(session, "%s takes one node, not also %s", command->name, quoted);
+		session_fail(session, "%s takes one node, but %s follows", command->name, quoted);
 		return false;
 	}
 	*ret_peer = peer;

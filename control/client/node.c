@@ -47,17 +47,17 @@ const char *node_call_error_text(int err) {
 	case -ETIMEDOUT:
 		return "did not answer in time";
 	case -EHOSTDOWN:
-		return "is down; `tocsin why` of it tells what is known here";
+		return "is down; `tocsin why` shows what this agent knows of it";
 	case -EHOSTUNREACH:
-		return "is reached by no way at the moment; `tocsin why` of it tells what is known here";
+		return "cannot be reached now; `tocsin why` shows what this agent knows of it";
 	case -ECONNREFUSED:
-		return "answers no questions";
+		return "refuses questions of other nodes";
 	case -ECANCELED:
 		return "cannot be asked: this agent is leaving";
 	case -EAGAIN:
-		return "cannot be asked now: too many questions are on their way";
+		return "cannot be asked now: too many questions wait for answers";
 	default:
-		return words != NULL ? words : "answers what no agent answers";
+		return words != NULL ? words : "sent an invalid answer";
 	}
 }
 

@@ -144,8 +144,8 @@ static const char *end_missing_reason(const struct path_end *end) {
 	if (json_integer_value(json_object_get(end->answer, "devices")) == 0)
 		return "has no RDMA device";
 	if (!json_is_true(json_object_get(end->answer, "probing")))
-		return "probes nothing ([probe] enabled)";
-	return "has not read it yet";
+		return "does not probe, because [probe] enabled is no";
+	return "has not probed it yet";
 }
 
 static bool path_step(struct session *session) {
@@ -158,7 +158,7 @@ static bool path_step(struct session *session) {
 		any = any || json_array_size(json_object_get(report->ends[n].answer, "paths")) > 0;
 	if (!any && report->count == 1) {
 		session_fail(
-			session, "no path of %s with itself is known: %s %s", first->name,
+			session, "no path from %s to itself is known: %s %s", first->name,
 			first->name, end_missing_reason(first)
 		);
 		return true;
@@ -228,9 +228,9 @@ static void on_end(struct overlay_call *call, int err) {
 		end->answer = json_incref(answer);
 	} else if (error != NULL) {
 		names_sanitize_text(error, strlen(error), words, sizeof(words));
-		snprintf(end->why, sizeof(end->why), "answers: %s", words);
+		snprintf(end->why, sizeof(end->why), "reports an error: %s", words);
 	} else {
-		path_end_fail(end, "answers what no agent answers");
+		path_end_fail(end, "sent an invalid answer");
 	}
 	json_decref(answer);
 	if (path_report_has_all_answers(end->report))
@@ -271,7 +271,7 @@ void answer_path(struct session *session, const char *rest) {
 		return;
 	if (*rest != '\0') {
 		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
-		session_fail(session, "PATH takes two nodes, not also %s", quoted);
+		session_fail(session, "PATH takes two nodes, but %s follows", quoted);
 		return;
 	}
 	if (!session_charge_question(session))

@@ -96,7 +96,9 @@ void answer_peers(struct session *session, const char *rest) {
 	}
 	if (*rest != '\0' && state == NULL) {
 		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
-		session_fail(session, "%s is no state, %s", quoted, suggestion_text(&suggestion));
+		session_fail(
+			session, "%s is not a state, %s", quoted, suggestion_text(&suggestion)
+		);
 		return;
 	}
 	peers = calloc(1, sizeof(*peers));

@@ -51,7 +51,7 @@ static bool ping_step(struct session *session) {
 	} else {
 		names_format_id(session_ras(session), report->refuser, refuser);
 		session_fail(
-			session, "%s was not reached: %s says %s after %u hops, %u tries in %s",
+			session, "%s was not reached: %s reports %s after %u hops, %u tries in %s",
 			name, refuser, ras_relay_reason_name(report->reason), report->hops,
 			report->tries, waited
 		);
@@ -91,12 +91,11 @@ void answer_ping(struct session *session, const char *rest) {
 	names_format_record(peer.record, name);
 	if (err == -EHOSTDOWN)
 		session_fail(
-			session, "%s %s %s: there is nobody to answer, `tocsin why %s` tells more",
-			name, peer.state == RAS_LEFT ? "has" : "is", ras_state_name(peer.state),
-			name
+			session, "%s %s %s and cannot answer: `tocsin why %s` tells more", name,
+			peer.state == RAS_LEFT ? "has" : "is", ras_state_name(peer.state), name
 		);
 	else if (err == -EAGAIN)
-		session_fail(session, "too much is on its way already, try again");
+		session_fail(session, "too many messages wait for delivery, try again");
 	else
 		session_fail(session, "%s: %s", name, strerrordesc_np(-err));
 }

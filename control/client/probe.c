@@ -67,7 +67,7 @@ static bool probe_failed(struct session *session, const struct probe *probe) {
 	names_format_id(session_ras(session), probe->peer, name);
 	names_sanitize_text(result->failure.text, strlen(result->failure.text), text, sizeof(text));
 	if (result->err == -ENODEV) {
-		session_fail(session, "%s shows no page that could be read", name);
+		session_fail(session, "%s offers no page to read", name);
 	} else if (result->err != 0) {
 		session_fail(
 			session, "no pair with %s: %s%s%s", name,
@@ -76,7 +76,7 @@ static bool probe_failed(struct session *session, const struct probe *probe) {
 		);
 	} else if (result->end == PROBE_NO_PATH) {
 		session_fail(
-			session, "the pair with %s went away after %u of %u reads", name,
+			session, "the pair with %s was lost after %u of %u reads", name,
 			result->answered, result->sent
 		);
 	} else if (result->end == PROBE_FAILED) {
@@ -86,8 +86,8 @@ static bool probe_failed(struct session *session, const struct probe *probe) {
 		show_duration(result->paired_ns, took);
 		session_fail(
 			session, "%s did not answer read %u: %s, %s%s%s", name, result->sent,
-			op_outcome_name(result->outcome), cause, first ? "; its pair took " : "",
-			first ? took : ""
+			op_outcome_name(result->outcome), cause,
+			first ? "; making the pair took " : "", first ? took : ""
 		);
 	} else {
 		return false;
@@ -195,7 +195,7 @@ static bool parse_next_number(
 	if (**rest == '\0')
 		return true;
 	if (!command_word(rest, word, sizeof(word))) {
-		session_fail(session, "%s: a number of at most %" PRIu64, what, max);
+		session_fail(session, "%s must be a number of at most %" PRIu64, what, max);
 		return false;
 	}
 	if (parse_u64(word, strlen(word), 0, max, &error, ret_number) == 0)
@@ -219,11 +219,14 @@ read_request(struct session *session, const char *rest, struct fabric_ping_reque
 	request.keeps_times = *rest != '\0';
 	if (request.keeps_times && (!command_word(&rest, word, sizeof(word)) ||
 				    strcmp(word, TIMES_WORD) != 0 || *rest != '\0')) {
-		session_fail(session, SYNTAX);
+		session_fail(session, "usage: " SYNTAX);
 		return false;
 	}
 	if (request.keeps_times && count > FABRIC_PING_TIMES_MAX) {
-		session_fail(session, TIMES_WORD ": of at most %u reads", FABRIC_PING_TIMES_MAX);
+		session_fail(
+			session, TIMES_WORD " can be listed for at most %u reads",
+			FABRIC_PING_TIMES_MAX
+		);
 		return false;
 	}
 	request.peer = peer.record->id;
@@ -268,11 +271,10 @@ void answer_probe(struct session *session, const char *rest) {
 		);
 	else if (err == -ENODEV)
 		session_fail(
-			session, "no pair with %s: there is no RDMA device here, or none there",
-			name
+			session, "no pair with %s: this node or %s has no RDMA device", name, name
 		);
 	else if (err == -EINVAL)
-		session_fail(session, "count and bytes are at least 1");
+		session_fail(session, "count and bytes must be at least 1");
 	else if (err == -EAGAIN)
 		session_fail(session, "too many probes are under way, try again");
 	else

@@ -122,7 +122,8 @@ bool room_make_for_user(struct client_server *server, uint32_t uid) {
 		return false;
 	server->counters.closed_for_room++;
 	log_event(
-		LOG_LEVEL_INFO, "client_closed", log_str("reason", "others wait for its place"),
+		LOG_LEVEL_INFO, "client_closed",
+		log_str("reason", "another client needs the place"),
 		log_u64("uid", first->session.uid), log_u64("of_this_user", most)
 	);
 	connection_close(first);

@@ -77,7 +77,7 @@ static bool command_is_allowed(struct session *session, const struct command *co
 	size_t length = strlen(command->name);
 
 	if (session->remote && !command->remote) {
-		session_fail(session, "%s is not answered to other nodes", command->name);
+		session_fail(session, "%s is not available to other nodes", command->name);
 		return false;
 	}
 	if (!command->changes || session->privileged)
@@ -87,7 +87,9 @@ static bool command_is_allowed(struct session *session, const struct command *co
 		snprintf(group, sizeof(group), " and members of group %u", config->group);
 	if (session->tcp) {
 		session_fail(
-			session, "%s is for the Unix socket only: TCP does not say who you are",
+			session,
+			"%s works only through the Unix socket: TCP does not tell the agent who "
+			"you are",
 			command->name
 		);
 		return false;
@@ -151,7 +153,9 @@ void session_answer_line(struct session *session, char *line) {
 		return;
 	if (command->arguments == NULL && *rest != '\0') {
 		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
-		session_fail(session, "%s takes nothing after it, not %s", command->name, quoted);
+		session_fail(
+			session, "%s takes no arguments, but %s follows", command->name, quoted
+		);
 		return;
 	}
 	answers[session->verb](session, rest);
@@ -263,8 +267,8 @@ bool session_charge_read(struct session *session, uint64_t bytes) {
 	show_bytes(server->config.read_bytes_per_s, rate);
 	session_fail(
 		session,
-		"%s from other nodes: who may not give orders here may read %s at once and %s a "
-		"second, with all others together %u times that; try again",
+		"%s from other nodes: a user without privileges may read %s at once and %s a "
+		"second, all such users together %u times as much; try again",
 		asked, burst, rate, RATE_SHARED
 	);
 	return false;

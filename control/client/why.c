@@ -198,7 +198,8 @@ static bool answer_missing(struct session *session, const char *rest) {
 			"{s:o,s:s,s:s,s:s,s:s,s:s,s:[],s:o}", "node", safe_string_json(why.name),
 			"state", ABSENT_STATE, "verdict", finding.verdict, "reason", finding.reason,
 			"advice", verdict_advice_name(finding.advice), "because",
-			"expected, and not seen", "links", "events", events_json(session, &why)
+			"expected, but not in the peer table", "links", "events",
+			events_json(session, &why)
 		)
 	);
 	return true;

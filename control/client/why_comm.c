@@ -139,7 +139,7 @@ static bool why_step(struct session *session) {
 		return true;
 	}
 	if (!why->looking && comm_look_init_session(&why->look, session, why->answer) != 0) {
-		session_fail(session, "there is no memory for the communicators");
+		session_fail(session, "out of memory: the communicators cannot be judged");
 		return true;
 	}
 	why->looking = true;

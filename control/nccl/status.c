@@ -126,7 +126,7 @@ const char *status_error_text(const struct status *status) {
 	case -EAGAIN:
 		return "this agent is not a member of a ring yet, or is leaving it";
 	case -EBUSY:
-		return "as many questions to all agents are on their way as may be, try again";
+		return "the limit of concurrent questions to all agents is reached, try again";
 	case -ECANCELED:
 		return "this agent is leaving";
 	default:

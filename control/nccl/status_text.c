@@ -238,8 +238,9 @@ print_agents_in_state(struct session *session, const struct status *status, enum
 		const char *words;
 	} blocks[] = {
 		[RAS_DEAD] = {"DEAD", "considered dead (unreachable via the RAS network)"},
-		[RAS_SUSPECT] = {"SUSPECT", "suspected to be dead; others are looking"},
-		[RAS_UNREACHABLE] = {"UNREACHABLE", "silent, and too many at once to be judged"},
+		[RAS_SUSPECT] = {"SUSPECT", "suspected to be dead; other agents check this"},
+		[RAS_UNREACHABLE] =
+			{"UNREACHABLE", "silent; too many are silent at once to declare deaths"},
 	};
 	const struct ras *ras = session_ras(session);
 	struct agent_list agent_list;
@@ -316,10 +317,9 @@ static bool print_agent_errors(struct session *session, struct status *status) {
 	}
 	if (absent.count > 0) {
 		text_print(
-			&session->out,
-			"NEVER SEEN\n  %u node%s expected and no agent of %s joined\n",
+			&session->out, "NEVER SEEN\n  %u node%s expected, but %s never joined\n",
 			absent.count, absent.count == 1 ? " is" : "s are",
-			absent.count == 1 ? "it" : "them"
+			absent.count == 1 ? "its agent" : "their agents"
 		);
 		print_hostlist(session, (const char **)absent.names, absent.count);
 		text_print(&session->out, "\n");
@@ -360,7 +360,8 @@ static bool print_agent_warnings(struct session *session, struct status *status)
 	if (status->answer != NULL && status->answer->result.truncated > 0)
 		text_print(
 			&session->out,
-			"TRUNCATED\n  %u parts were left out: the answer is longer than may be\n\n",
+			"TRUNCATED\n  %u parts were left out: the answer exceeds its size "
+			"limit\n\n",
 			status->answer->result.truncated
 		);
 	print_agents_in_state(session, status, RAS_SUSPECT);

@@ -107,7 +107,7 @@ def test_refused(cluster):
     agents.wait_until("the pulse is read", lambda: pulse(two, one) == ["good"] and
                       seen(two, one) == [])
     text = " ".join(said(cluster, one, "links", "--rdma").split())
-    assert f"mlx5_0: no memory of cuda:0 is shown: {reason}" in text, text
+    assert f"mlx5_0: memory of cuda:0 is not exposed: {reason}" in text, text
     assert f'gpu_memory_missing gpu=0 reason="{reason}"' in one.log.read_text()
     done = subprocess.run(
         [str(cluster.tocsind), "--config", str(one.config), "--check-config"],

@@ -86,7 +86,8 @@ def few_nodes_are_shown_with_their_times():
     expect(rows[4][1:3] + rows[4][-2:], ["\\", "silent", "no", "pair"])
     expect(rows[5][-4:], ["310", "us", "D", "-"])
     assert rows[7][1:4] == ["21", "us", "L"] and "stands" in rows[6], done.stdout
-    assert "  node001 reads node002: silent, 7 of 1207 lost; 1 other badly too\n" in done.stdout
+    assert ("  node001 reads node002: silent, 7 of 1207 lost; 1 other reads it badly too\n"
+            in done.stdout), done.stdout
     assert "node002 reads node003: degraded, 310 us, usually 26 us, 0 of 1200 lost" in done.stdout
 
 
@@ -180,7 +181,7 @@ def picture_is_xml_with_a_cell_and_a_tooltip_for_each_pair():
         texts = [text.text for text in root.iter(f"{SVG}text")]
         assert "How the nodes of blue read each other over RDMA" in texts, texts
         if count > 1:
-            assert {"who is read →", "← who reads", "median time to read 8 bytes",
+            assert {"node that is read →", "← node that reads", "median time to read 8 bytes",
                     "silent: nothing comes back", "an agent is dead",
                     "not read yet"} <= set(texts), texts
             scale = [text for text in root.iter(f"{SVG}text")

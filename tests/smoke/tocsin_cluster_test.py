@@ -146,7 +146,7 @@ def agent_without_a_device_reads_nobody_and_says_so():
     expect(json.loads(ask("paths", "--node", "n3", "--json").stdout)["paths"], [])
     done = ask("path", "n3", "n3")
     expect((done.returncode, done.stdout, done.stderr),
-           (1, "", "tocsin path: no path of n3 with itself is known: n3 has no RDMA device\n"))
+           (1, "", "tocsin path: no path from n3 to itself is known: n3 has no RDMA device\n"))
     done = ask("paths", "--matrix")
     expect((done.returncode, done.stderr), (0, ""))
 
@@ -185,7 +185,7 @@ def orders_are_carried_out_and_said():
     expect((told.returncode, told.stdout), (2, "ok: n2 in maintenance, healthy\n"))
     told = json.loads(ask("health", "n2", "--json").stdout)["findings"][0]
     expect((told["maint"], told["grade"], told["advice"]), (True, "ok", "show"))
-    assert "in maintenance nobody is alarmed" in ask("why", "n2").stdout, ask("why", "n2").stdout
+    assert "in maintenance it raises no alarm" in ask("why", "n2").stdout, ask("why", "n2").stdout
     expect(json.loads(ask("maint", "n2", "off", "--json").stdout), {"ok": True})
     expect(ask("log", "debug").returncode, 0)
     expect(ask("log", "info").returncode, 0)
@@ -221,7 +221,7 @@ def the_dead_is_forgotten_by_order_and_returns():
     expect(ask("forget", "n3").returncode, 0)
     told = ask("why", "n3")
     expect((told.returncode, told.stdout.split("\n")[0]),
-           (0, "n3 is missing: expected, and not seen."))
+           (0, "n3 is missing: expected, but not in the peer table."))
     assert " FORGOTTEN " in told.stdout, told.stdout
     assert "missing          3  n[3-5]: expected, not seen" in ask("status").stdout
     third.start()

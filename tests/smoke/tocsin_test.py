@@ -323,7 +323,7 @@ def status_says_which_neighbour_is_lost_and_when_strangers_came():
     with StandIn(ring(told, links=links)) as agent:
         said = tocsin.ask(agent, "status").stdout
     assert "1 up, 1 late, 1 lost; next n2 (lost); prev n3 (late)" in said, said
-    assert ("17 connections with another key or none, the last from 10.0.0.9:4711, 53 s ago\n"
+    assert ("17 connections without the right key, the last from 10.0.0.9:4711, 53 s ago\n"
             in said), said
 
 def mistakes_are_named_with_what_is_allowed():

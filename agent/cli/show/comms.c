@@ -64,7 +64,8 @@ static void print_comm_story(struct page *page, const json_t *comm) {
 	page_table(page, &rank_record, ranks, NULL);
 	if (shown < count)
 		page_print(
-			page, "and %" PRIu64 " ranks that are as far or further\n", count - shown
+			page, "and %" PRIu64 " more ranks that are equally far or further\n",
+			count - shown
 		);
 }
 
@@ -92,7 +93,7 @@ void show_why_comms(struct page *page, const json_t *answer) {
 		print_comm_story(page, comm);
 	}
 	if (told == 0)
-		page_print(page, "\nNone of them waits.\n");
+		page_print(page, "\nNo communicator waits.\n");
 	else if (told < count)
 		page_print(page, "\n%" PRIu64 " more are in `tocsin comms`.\n", count - told);
 }

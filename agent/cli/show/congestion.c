@@ -55,5 +55,5 @@ void congestion_words(const json_t *port, char words[static CONGESTION_WORDS_BYT
 	if (sent > 0 && sent <= 1)
 		words_add(words, "pauses its switch %.1f %% of the time", sent * 100);
 	if (words[0] == '\0')
-		words_add(words, "none counted of late");
+		words_add(words, "nothing counted recently");
 }

@@ -72,18 +72,18 @@ void gpus_print_devices(struct page *page, const json_t *gpus) {
 			snprintf(
 				line, sizeof(line),
 				"%s: peers read memory of cuda:%" PRIu64 ", %s, through it", device,
-				ordinal, pci[0] != '\0' ? pci : "place unknown"
+				ordinal, pci[0] != '\0' ? pci : "PCI address unknown"
 			);
 		else if (fact_is(gpu, "state", "awaited"))
 			snprintf(
-				line, sizeof(line), "%s: memory of cuda:%" PRIu64 " is awaited",
-				device, ordinal
+				line, sizeof(line), "%s: waits for memory of cuda:%" PRIu64, device,
+				ordinal
 			);
 		else
 			snprintf(
 				line, sizeof(line),
-				"%s: no memory of cuda:%" PRIu64 " is shown: %s", device, ordinal,
-				fact_word(gpu, "reason")
+				"%s: memory of cuda:%" PRIu64 " is not exposed: %s", device,
+				ordinal, fact_word(gpu, "reason")
 			);
 		page_wrap(page, 2, 4, line);
 	}

@@ -51,18 +51,16 @@ static void print_brake(struct page *page, const json_t *answer) {
 	if (json_is_object(waiting))
 		page_print(
 			page,
-			"This part reaches %" PRIu64 " of %" PRIu64
-			" agents, %s: it misses %" PRIu64
-			" and declares none dead.\n  If they are gone for good: tocsin forget "
-			"--unreachable\n",
-			reached, of,
-			reached > of / 2 ? "too few that have a vote yet" : "no more than half",
+			"This side reaches %" PRIu64 " of %" PRIu64
+			" agents, %s: it declares none of the other %" PRIu64
+			" dead.\n  If they are gone for good: tocsin forget --unreachable\n",
+			reached, of, reached > of / 2 ? "too few with a vote" : "no more than half",
 			fact_number(waiting, "misses")
 		);
 	else if (fact_holds(answer, "brake") && silent > 0)
 		page_print(
-			page, "Too many fell silent at once to judge them: deaths by silence are "
-			      "held.\n"
+			page,
+			"Too many agents fell silent at once, so none of them is declared dead.\n"
 		);
 }
 
@@ -84,21 +82,21 @@ static void print_head(struct page *page, const json_t *answer) {
 		fact_seconds(strangers, "ago_s", age);
 		page_print(
 			page,
-			"Turned away: %" PRIu64
-			" connections with another key or none, the last from %s, %s ago\n",
+			"Rejected: %" PRIu64
+			" connections without the right key, the last from %s, %s ago\n",
 			fact_number(strangers, "count"), fact_name(strangers, "last"), age
 		);
 	}
 	print_brake(page, answer);
 	if (fact_number(answer, "missing") > 0 && !fact_known(answer, "of"))
 		page_print(
-			page, "%" PRIu64 " of %" PRIu64 " expected are not seen: %.*s%s\n",
+			page, "%" PRIu64 " of %" PRIu64 " expected nodes are missing: %.*s%s\n",
 			fact_number(answer, "missing"), fact_number(answer, "expected"),
 			fits ? (int)strlen(names) : MISSING_COLUMNS, names, fits ? "" : "..."
 		);
 	if (fact_known(answer, "address_problem"))
 		page_print(
-			page, "The address that this node tells others:\n  %s\n",
+			page, "Problem of the address that this node advertises:\n  %s\n",
 			fact_word(answer, "address_problem")
 		);
 	mistakes = json_object_get(answer, "mistakes");

@@ -389,8 +389,8 @@ void heat_worst_words(
 	used = strlen(text);
 	if (others > 0)
 		snprintf(
-			text + used, HEAT_LINE_BYTES - used, "; %u other%s badly too", others,
-			others == 1 ? "" : "s"
+			text + used, HEAT_LINE_BYTES - used, "; %u other%s it badly too", others,
+			others == 1 ? " reads" : "s read"
 		);
 }
 

@@ -202,7 +202,8 @@ void heat_print(const struct heat *heat, bool colour, FILE *out) {
 	for (uint32_t n = 0; heat_omission_text(heat, n, line); n++)
 		print_line("", line, colour, out);
 	fprintf(out,
-		"Each row reads those above the columns; the median time to read 8 bytes.\n\n");
+		"The node of a row reads the node of a column; a cell is the median time to read "
+		"8 bytes.\n\n");
 	if (times)
 		print_times(heat, colour, out);
 	else

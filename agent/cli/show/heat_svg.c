@@ -208,11 +208,12 @@ static void draw_axes(const struct drawing *drawing) {
 	char name[HEAT_NAME_BYTES];
 	FILE *out = drawing->out;
 
-	fprintf(out, "<text class=\"axis\" x=\"%d\" y=\"%d\">who is read \xe2\x86\x92</text>\n",
+	fprintf(out,
+		"<text class=\"axis\" x=\"%d\" y=\"%d\">node that is read \xe2\x86\x92</text>\n",
 		drawing->left, drawing->top - drawing->label - 8);
 	fprintf(out,
 		"<text class=\"axis\" text-anchor=\"end\" transform=\"translate(%d %d) "
-		"rotate(-90)\">\xe2\x86\x90 who reads</text>\n",
+		"rotate(-90)\">\xe2\x86\x90 node that reads</text>\n",
 		MARGIN + 12, drawing->top);
 	for (uint32_t group = 0; group < drawing->heat->group_count; group += step) {
 		int middle = cell_at(drawing, group) + drawing->cell / 2;

@@ -39,14 +39,14 @@ static void print_latency_and_loss(struct page *page, const json_t *path) {
 			(double)now_ns / (double)usual_ns
 		);
 	else if (fact_holds(path, "steady"))
-		page_print(page, "; what is usual is not learnt yet");
+		page_print(page, "; no baseline yet");
 	else
-		page_print(page, "; read in turn: no usual time");
+		page_print(page, "; no baseline, because it is read in turn");
 	page_print(page, "\n");
 	page_print(page, "  loss      %" PRIu64 " of %" PRIu64 " probes", lost, sent);
 	if (permille > 0)
 		page_print(
-			page, "; lately %" PRIu64 ".%" PRIu64 " %% of what is large", permille / 10,
+			page, "; lately %" PRIu64 ".%" PRIu64 " %% of large probes", permille / 10,
 			permille % 10
 		);
 	page_print(page, "\n");
@@ -198,9 +198,9 @@ static void print_end(struct page *page, const json_t *end, const char *peer) {
 	else if (fact_number(end, "devices") == 0)
 		reason = ": it has no RDMA device";
 	else if (!fact_holds(end, "probing"))
-		reason = ": [probe] enabled is no there";
+		reason = ": [probe] enabled is no on that node";
 	else
-		reason = ": they are no neighbours, and its turn has not come yet";
+		reason = ": it is not a neighbour, and its turn to be read has not come yet";
 	if (json_array_size(paths) == 0)
 		page_print(page, "%s reads nothing of %s%s\n", node, peer, reason);
 	json_array_foreach(paths, n, path) {
@@ -221,7 +221,7 @@ static void print_blame(struct page *page, const json_t *blame) {
 	else
 		snprintf(age, sizeof(age), "at %.50s", fact_word(blame, "at"));
 	if (fact_is(blame, "blamed", "path"))
-		snprintf(against, sizeof(against), "the path alone: no node is to blame");
+		snprintf(against, sizeof(against), "the path alone, not on a node");
 	else if (fact_is(blame, "blamed", "port"))
 		snprintf(
 			against, sizeof(against), "port %.64s of %.64s", what,
@@ -233,7 +233,7 @@ static void print_blame(struct page *page, const json_t *blame) {
 			node[0] != '\0' ? node : what
 		);
 	snprintf(
-		line, sizeof(line), "%.64s saw it %.20s %s, which is held against %s",
+		line, sizeof(line), "%.64s saw it %.20s %s, which is blamed on %s",
 		fact_name(blame, "observer"), fact_name(blame, "seen"), age, against
 	);
 	page_wrap(page, 2, 4, line);

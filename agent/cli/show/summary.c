@@ -144,10 +144,9 @@ static void add_minority_side(const json_t *waiting, struct frame *frame) {
 
 	frame_add(
 		frame, FRAME_TEXT,
-		"This part reaches %" PRId64 " of %" PRId64 " agents, %s: it misses %" PRId64
-		" and declares none dead.",
-		reached, of,
-		2 * reached > of ? "too few that have a vote yet" : "no more than half",
+		"This side reaches %" PRId64 " of %" PRId64
+		" agents, %s: it declares none of the other %" PRId64 " dead.",
+		reached, of, 2 * reached > of ? "too few with a vote" : "no more than half",
 		summary_number(waiting, "misses")
 	);
 	frame_add(
@@ -199,8 +198,8 @@ static void add_problems(const json_t *health, struct frame *frame) {
 	else if (json_is_true(json_object_get(health, "brake")) && silent > 0)
 		frame_add(
 			frame, FRAME_TEXT,
-			"The brake is on: too many fell silent at once to judge them; deaths by "
-			"silence are held."
+			"The brake is on: too many agents fell silent at once, so none of them is "
+			"declared dead."
 		);
 	if (json_is_false(json_object_get(health, "joined")))
 		frame_add(frame, FRAME_TEXT, "This node is not a member of a ring yet.");
@@ -215,8 +214,8 @@ static void add_problems(const json_t *health, struct frame *frame) {
 	if (summary_number(strangers, "count") > 0)
 		frame_add(
 			frame, FRAME_TEXT,
-			"Turned away: %" PRId64
-			" connections with another key or none, the last from %s%s%s%s",
+			"Rejected: %" PRId64
+			" connections without the right key, the last from %s%s%s%s",
 			summary_number(strangers, "count"), summary_text(strangers, "last"),
 			age[0] != '\0' ? ", " : "", age, age[0] != '\0' ? " ago" : ""
 		);

@@ -51,7 +51,7 @@ static void metrics_write(FILE *out, const void *what) {
 	if (health != NULL) {
 		family_write(
 			out, "tocsin_health_verdict",
-			"1 for each node with whom something is wrong, or that was asked about"
+			"1 for each node that has a problem, or that was asked about"
 		);
 		json_array_foreach(findings, n, row) {
 			bool maint = json_is_true(json_object_get(row, "maint"));

@@ -22,7 +22,7 @@ static void print_state(struct page *page, const json_t *why) {
 	size_t n;
 
 	if (fact_holds(why, "self")) {
-		cause = ", and it is the node you ask";
+		cause = "; it is the node that answers";
 	} else if (!alive && !left) {
 		comma = ": ";
 		cause = fact_name(why, "because");
@@ -38,7 +38,7 @@ static void print_state(struct page *page, const json_t *why) {
 	if (fact_known(why, "since"))
 		page_print(page, "  since        %s, %s ago\n", fact_name(why, "since"), age);
 	json_array_foreach(observers, n, observer) page_print(
-		page, "%s%s", n == 0 ? "  says who     " : " and ",
+		page, "%s%s", n == 0 ? "  seen by      " : " and ",
 		json_is_string(observer) ? json_string_value(observer) : "?"
 	);
 	if (n > 0)
@@ -102,7 +102,10 @@ static void print_links(struct page *page, const json_t *why) {
 		return;
 	}
 	if (!json_is_object(event)) {
-		page_print(page, "  none, nor was there one: what is known came from others\n");
+		page_print(
+			page, "  none, and there was none: all that is known came from other "
+			      "agents\n"
+		);
 		return;
 	}
 	if (strcmp(cause, "none") == 0)
@@ -110,8 +113,8 @@ static void print_links(struct page *page, const json_t *why) {
 	fact_seconds(event, "ago_s", age);
 	format_loss_count(all_lost, lost_text);
 	page_print(
-		page, "  none now: the last said %s%s%s %s ago; %s\n", fact_name(event, "event"),
-		*cause != '\0' ? ", " : "", cause, age, lost_text
+		page, "  none now: the last event was %s%s%s, %s ago; %s\n",
+		fact_name(event, "event"), *cause != '\0' ? ", " : "", cause, age, lost_text
 	);
 }
 
@@ -124,7 +127,7 @@ static void print_bad_flows(struct page *page, const json_t *flows) {
 	size_t n;
 
 	if (json_array_size(flows) > 0)
-		page_print(page, "\nOne way to it of several\n");
+		page_print(page, "\nOne of several routes to it is bad\n");
 	json_array_foreach(flows, n, flow) {
 		snprintf(
 			line, sizeof(line),
@@ -169,7 +172,7 @@ static void print_congestion(struct page *page, const json_t *ports) {
 	size_t n;
 
 	if (json_array_size(ports) > 0)
-		page_print(page, "\nCongestion at the ports of the node you ask\n");
+		page_print(page, "\nCongestion at the ports of the node that answers\n");
 	json_array_foreach(ports, n, port) {
 		congestion_words(port, words);
 		snprintf(
@@ -188,7 +191,7 @@ static void print_events(struct page *page, const json_t *why) {
 
 	page_print(
 		page, "\nLast events of it seen here%s\n",
-		json_array_size(events) == 0 ? ": none is kept" : ""
+		json_array_size(events) == 0 ? ": none is recorded" : ""
 	);
 	json_array_foreach(events, n, event)
 		event_line_print(event, page->whole, false, page->text);
@@ -203,12 +206,12 @@ static void print_node(struct page *page, const json_t *why) {
 	print_state(page, why);
 	why_print_meaning(page, why);
 	if (join[0] != '\0')
-		page_print(page, "\nIt is alone, and tries to join\n  %s\n", join);
+		page_print(page, "\nIt has not joined the other nodes yet\n  %s\n", join);
 	if (address[0] != '\0')
 		page_print(
 			page,
-			"\nIts address\n  %s\n  Others cannot connect to it: see listen and advertise "
-			"in [overlay], and firewalls.\n",
+			"\nProblem of its address\n  %s\n  Other nodes cannot connect to it: check listen "
+			"and advertise in [overlay], and firewalls.\n",
 			address
 		);
 	why_print_future(page, why);
@@ -220,8 +223,8 @@ static void print_node(struct page *page, const json_t *why) {
 		page_words(page, words);
 		page_print(
 			page,
-			"  Then its neighbours were asked to look; what they see counts, not the "
-			"report.\n"
+			"  Then its neighbours were asked to check it. Only their observations "
+			"count.\n"
 		);
 	}
 	why_print_evidence(page, why);
@@ -241,7 +244,8 @@ void show_why(struct page *page, const json_t *answer) {
 		show_why_comms(page, answer);
 	} else if (fact_is(answer, "state", "missing")) {
 		page_print(
-			page, "%s is missing: expected, and not seen.\n", fact_name(answer, "node")
+			page, "%s is missing: expected, but not in the peer table.\n",
+			fact_name(answer, "node")
 		);
 		why_print_meaning(page, answer);
 		why_print_future(page, answer);

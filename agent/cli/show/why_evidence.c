@@ -18,9 +18,9 @@ static const char *reach_words(const char *reach) {
 		{"unknown", "was not tried"},
 		{"answers", "answers"},
 		{"accepts", "its kernel accepts connections, its agent is silent"},
-		{"refuses", "its host refuses: nobody listens there"},
+		{"refuses", "its host refuses: no agent listens"},
 		{"none", "nothing comes back"},
-		{"loses", "answers, and much that is sent to it is sent again"},
+		{"loses", "answers, but much of what is sent to it is retransmitted"},
 	};
 
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
@@ -52,12 +52,12 @@ static void format_observation(const json_t *observation, char text[static LINE_
 		);
 	else if (fact_is(observation, "kind", "silent"))
 		snprintf(
-			text, LINE_BYTES, "its pulse is not read; own port %s",
+			text, LINE_BYTES, "its pulse cannot be read; own port %s",
 			fact_holds(observation, "own_good") ? "good" : "not known to be good"
 		);
 	else if (fact_is(observation, "kind", "standing"))
 		snprintf(
-			text, LINE_BYTES, "its pulse is read and stands; answered by %.64s",
+			text, LINE_BYTES, "its pulse is read but stalled; answered by %.64s",
 			fact_name(observation, "responder")
 		);
 	else
@@ -137,11 +137,10 @@ void why_print_evidence(struct page *page, const json_t *why) {
 	page_print(page, "\nVerdict\n");
 	page_wrap(page, 2, 4, line);
 	page_words(page, fact_word(why, "evidence"));
-	print_rows(page, why_observations(why), "Who saw what", print_observation);
+	print_rows(page, why_observations(why), "Observations", print_observation);
+	print_rows(page, json_object_get(why, "statements"), "Its own statements", print_statement);
 	print_rows(
-		page, json_object_get(why, "statements"), "What it says of itself", print_statement
-	);
-	print_rows(
-		page, json_object_get(why, "verdicts_before"), "Verdicts before", print_past_verdict
+		page, json_object_get(why, "verdicts_before"), "Earlier verdicts",
+		print_past_verdict
 	);
 }

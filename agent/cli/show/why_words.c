@@ -12,25 +12,26 @@ struct explanation_text {
 static const struct explanation_text state_explanations[] = {
 	{"alive",
 	 "Its agent answers on the overlay. That alone says nothing of its fabric; its verdict does.",
-	 "Nothing, as long as it is heard."},
+	 "Nothing, as long as it answers."},
 	{"suspect",
-	 "There is evidence against it, and others are looking. Any sign of life ends this.",
-	 "It refutes, or a second agent confirms and it is declared dead, within seconds."},
+	 "There is evidence that it is dead, and other agents check. Any message from it ends "
+	 "this.",
+	 "Within seconds it refutes the suspicion, or a second agent confirms its death."},
 	{"unreachable",
-	 "Too many fell silent at the same time: this side may be the one that is cut off, so nobody "
-	 "is declared dead by silence.",
-	 "It is alive again at its first word, or judged when the brake lets go."},
+	 "Too many fell silent at the same time: this side may be the one that is cut off, so none "
+	 "of them is declared dead by silence.",
+	 "It is alive again at its first message, or it is judged when the brake is released."},
 	{"dead",
 	 "Whether the host died, the agent froze or only this network failed cannot be told from the "
 	 "overlay alone.",
-	 "It is tried again all the time and rejoins at its first word. Look at the host by another "
-	 "way: console, power, switch port."},
-	{"left", "Its agent was stopped in good order. No alarm is due.",
+	 "Other agents keep trying to reach it, and it rejoins when it answers. Look at the host "
+	 "by another way: console, power, switch port."},
+	{"left", "Its agent was stopped in good order. This raises no alarm.",
 	 "It joins again when it is started; its entry expires by itself."},
 	{"missing",
-	 "It is expected ([overlay] expect) and no table knows it: it never came, or was "
+	 "[overlay] expect names it, but the peer table does not: it never joined, or was "
 	 "forgotten.",
-	 "Start tocsind on it, or take it off the roster."},
+	 "Start tocsind on it, or remove it from [overlay] expect."},
 };
 
 #define AGENT_GONE                                                                 \
@@ -42,32 +43,34 @@ static const struct explanation_text state_explanations[] = {
 
 // Verdicts that say more than the state.
 static const struct explanation_text verdict_explanations[] = {
-	{"path-degraded", "It works, but its fabric is slower than it was and than its like is.",
+	{"path-degraded",
+	 "It works, but its fabric is slower than before and than that of similar nodes.",
 	 "Jobs on it run at the speed of the slow path. Look at cables, ports and congestion."},
 	{"path-lossy",
 	 "Small messages pass, large ones are lost: MTU, a bad cable, or a full queue on the way.",
 	 "Jobs stall on it. Compare MTUs along the path; look at the error counters of its ports."},
 	{"unstable",
-	 "What is seen of it changes faster than anybody could act on: a loose cable, a service that "
-	 "restarts again and again, or a size of packets that passes only now and then.",
-	 "`tocsin why` with its name lists the words. Nobody is drained by it, nor undrained."},
+	 "Its state changes too fast to act on: a loose cable, a service that restarts again and "
+	 "again, or a packet size that passes only now and then.",
+	 "`tocsin why` with its name lists the observations. Schedulers neither drain nor undrain "
+	 "it for this."},
 	{"mgmt-net-down",
-	 "Its agent works and its fabric does; the network that the overlay uses does not reach it.",
-	 "Jobs that run on it may go on. Look at its management port and switch."},
+	 "Its agent and its fabric work, but the network of the overlay does not reach it.",
+	 "Jobs on it can continue. Look at its management port and switch."},
 	{"agent-down", AGENT_GONE, AGENT_START},
 	{"agent-frozen",
-	 "Its host lives: something below the agent answers. The agent itself does nothing.",
+	 "Its host is alive: its kernel or network card answers. The agent itself does nothing.",
 	 "Look at the host: is it out of memory, in a stuck driver, or is the process stopped?"},
 	{"device-stuck",
-	 "A call into a driver hangs there. Programs that use that device will hang, too.",
+	 "A call into a driver hangs on it. Programs that use this device will hang, too.",
 	 "Look at its kernel's log; as a rule only a restart of the host ends this."},
 	{"fabric-down", "Its agent answers, its fabric does not: jobs on it cannot communicate.",
 	 "Look at its port, cable and switch port. Schedulers are advised to drain it."},
 	{"node-down",
-	 "Neither its agent nor its fabric answers anybody: the host is down, or cut off.",
+	 "Its agent and its fabric answer no other node: the host is down, or cut off.",
 	 "Look at the host by another way: console, power. Schedulers are advised to drain it."},
 	{"check-warning", "A local check of that node warns.", CHECK_FOLLOWS},
-	{"check-failed", "A local check of that node says critical.", CHECK_FOLLOWS},
+	{"check-failed", "A local check of that node is critical.", CHECK_FOLLOWS},
 };
 
 static const struct explanation_text unknown_explanation = {
@@ -113,17 +116,15 @@ static struct explanation_text node_explanation(const json_t *why) {
 	// The cause refines the explanation of a state.
 	if (fact_is(why, "state", "unreachable") && agent_alone_is_gone(why))
 		explanation.means =
-			"Too many refuse at the same time, as where a firewall between does so for "
-			"them: nobody is declared dead by that. If no firewall does, its agent is "
+			"Too many refuse at the same time, so none of them is declared dead: a "
+			"firewall between may refuse for them. If there is none, its agent is "
 			"gone.";
 	if (dead && agent_alone_is_gone(why)) {
 		explanation.means = AGENT_GONE;
 		explanation.follows = AGENT_START;
 	}
 	if (dead && fact_holds(why, "sole"))
-		explanation.means =
-			"No second agent could look, so this is one agent's word and not "
-			"acted upon.";
+		explanation.means = "Only one agent could observe this, so no action is advised.";
 	return explanation;
 }
 
@@ -151,8 +152,8 @@ void why_print_future(struct page *page, const json_t *why) {
 	if (fact_holds(why, "maint")) {
 		snprintf(
 			line, sizeof(line),
-			"As long as it is in maintenance nobody is alarmed, and it is neither drained "
-			"nor undrained. Its end: `tocsin maint %s off`.",
+			"While it is in maintenance it raises no alarm, and schedulers neither "
+			"drain nor undrain it. To end maintenance: `tocsin maint %s off`.",
 			node
 		);
 		page_wrap(page, 2, 2, line);
@@ -163,7 +164,7 @@ void why_print_future(struct page *page, const json_t *why) {
 		page_print(page, "  If it is gone for good: `tocsin forget %s`.\n", node);
 	else if (fact_is(why, "state", "unreachable"))
 		page_print(
-			page, "  If all whom this side does not reach are gone for good: "
+			page, "  If all nodes that this side cannot reach are gone for good: "
 			      "`tocsin forget --unreachable`.\n"
 		);
 }

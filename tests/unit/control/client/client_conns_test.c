@@ -154,7 +154,9 @@ static void question_that_cannot_be_put_or_fails_is_an_error(void **state) {
 	bench_answer(answer);
 	assert_non_null(bench_find(bench_shown(fd), "this agent is leaving"));
 	bench_say(fd, "CONNS now\n");
-	assert_string_equal(bench_shown(fd), "ERROR: CONNS takes nothing after it, not \"now\"\n");
+	assert_string_equal(
+		bench_shown(fd), "ERROR: CONNS takes no arguments, but \"now\" follows\n"
+	);
 	close(fd);
 }
 

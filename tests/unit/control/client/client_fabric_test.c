@@ -149,8 +149,7 @@ static void node_without_devices_says_so(void **state) {
 	}
 	bench_say(fd, "PROBE n2\n");
 	assert_string_equal(
-		bench_shown(fd),
-		"ERROR: no pair with n2: there is no RDMA device here, or none there\n"
+		bench_shown(fd), "ERROR: no pair with n2: this node or n2 has no RDMA device\n"
 	);
 	close(fd);
 }
@@ -165,10 +164,10 @@ static void memory_of_gpus_is_told_beside_devices_and_pairs(void **state) {
 		{FABRIC_GPU_STUCK, 4, "", "a call into libcuda does not come back"},
 	};
 	static const char *const words[] = {
-		"memory of cuda:1 is awaited\n",
+		"waits for memory of cuda:1\n",
 		"peers read memory of cuda:2, 0000:1b:00.0, through it\n",
-		"no memory of cuda:3 is shown: r r",
-		"no memory of cuda:4 is shown: a call into libcuda does not come back\n",
+		"memory of cuda:3 is not exposed: r r",
+		"memory of cuda:4 is not exposed: a call into libcuda does not come back\n",
 	};
 	int fd = bench_connect(), json = connect_json();
 	json_t *object, *gpu;
@@ -422,7 +421,8 @@ static void probe_tells_the_time_of_each_read(void **state) {
 	bench_say(json, "PROBE n2 65537 64 0 times\n");
 	object = json_loads(bench_hear(json), 0, NULL);
 	assert_string_equal(
-		json_string_value(json_object_get(object, "error")), "times: of at most 65536 reads"
+		json_string_value(json_object_get(object, "error")),
+		"times can be listed for at most 65536 reads"
 	);
 	json_decref(object);
 	histogram_destroy(latency);
@@ -477,11 +477,11 @@ static void probe_that_fails_says_how(void **state) {
 		 "ERROR: no pair with n2: NoCommonFabric: a?[2J?b\n"},
 		{{.err = -ENETDOWN, .failure = {.reason = PAIRING_DEADLINE}},
 		 "ERROR: no pair with n2: Deadline\n"},
-		{{.err = -ENODEV}, "ERROR: n2 shows no page that could be read\n"},
+		{{.err = -ENODEV}, "ERROR: n2 offers no page to read\n"},
 		{{.err = -ESHUTDOWN, .failure = {.reason = PAIRING_SHUTDOWN}},
 		 "ERROR: no pair with n2: Shutdown\n"},
 		{{.end = PROBE_NO_PATH, .sent = 5, .answered = 5},
-		 "ERROR: the pair with n2 went away after 5 of 5 reads\n"},
+		 "ERROR: the pair with n2 was lost after 5 of 5 reads\n"},
 		{{.end = PROBE_FAILED, .sent = 3, .outcome = OP_TIMED_OUT},
 		 "ERROR: n2 did not answer read 3: "},
 		{{.end = PROBE_FAILED,
@@ -490,7 +490,7 @@ static void probe_that_fails_says_how(void **state) {
 		  .outcome = OP_TIMED_OUT,
 		  .cause = {.err = -ETIMEDOUT, .kind = OP_READ, .length = 8, .remote_key = 5}},
 		 "ERROR: n2 did not answer read 1: timed-out, ETIMEDOUT of a read of 8 bytes at 0x0, "
-		 "key 0x5; its pair took 990 ms\n"},
+		 "key 0x5; making the pair took 990 ms\n"},
 	};
 	int fd = bench_connect(), json = connect_json();
 
@@ -523,8 +523,8 @@ static void probe_that_cannot_begin_says_why(void **state) {
 		const char *said;
 	} cases[] = {
 		{-EHOSTDOWN, "ERROR: n2 is dead or has left, `tocsin why n2` tells more\n"},
-		{-ENODEV, "ERROR: no pair with n2: there is no RDMA device here, or none there\n"},
-		{-EINVAL, "ERROR: count and bytes are at least 1\n"},
+		{-ENODEV, "ERROR: no pair with n2: this node or n2 has no RDMA device\n"},
+		{-EINVAL, "ERROR: count and bytes must be at least 1\n"},
 		{-EAGAIN, "ERROR: too many probes are under way, try again\n"},
 		{-ENOMEM, "ERROR: n2: Cannot allocate memory\n"},
 	};

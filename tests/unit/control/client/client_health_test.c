@@ -18,7 +18,7 @@ static void health_names_whom_the_roster_misses(void **state) {
 		bench_shown(fd),
 		"unknown: 3 of 5 agents answer, 0 suspect, 0 unreachable, 0 dead, 0 left, 0 in\n"
 		"  maintenance\n"
-		"2 of 5 expected are not seen: n[4-5]\n\n"
+		"2 of 5 expected nodes are missing: n[4-5]\n\n"
 		"NODE AGENT   VERDICT FOR REASON\n"
 		"n5   missing unknown -   NeverSeen\n"
 		"n4   missing unknown -   NeverSeen\n"
@@ -45,10 +45,9 @@ static void part_that_waits_says_why_it_declares_nobody(void **state) {
 		uint32_t reached, of;
 		const char *words;
 	} rows[] = {
-		{2, 6, "reaches 2 of 6 agents, no more than half: it misses 4 and declares none"},
-		{3, 6, "reaches 3 of 6 agents, no more than half: it misses 3 and declares none"},
-		{5, 6,
-		 "5 of 6 agents, too few that have a vote yet: it misses 1 and declares none"},
+		{2, 6, "reaches 2 of 6 agents, no more than half: it declares none of the other 4"},
+		{3, 6, "reaches 3 of 6 agents, no more than half: it declares none of the other 3"},
+		{5, 6, "5 of 6 agents, too few with a vote: it declares none of the other 1"},
 	};
 	int fd = bench_connect();
 
@@ -223,9 +222,9 @@ static void health_tells_of_strangers_that_were_turned_away(void **state) {
 	bench_say(fd, "HEALTH\n");
 	answer = bench_shown(fd);
 	bench_assert_narrow(answer, 80);
-	assert_non_null(bench_find(
-		answer, "Turned away: 17 connections with another key or none, the last from"
-	));
+	assert_non_null(
+		bench_find(answer, "Rejected: 17 connections without the right key, the last from")
+	);
 	bench_say(fd, "SET FORMAT json\n");
 	bench_shown(fd);
 	object = bench_ask_json(fd, "HEALTH\n");

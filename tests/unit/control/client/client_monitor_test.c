@@ -48,9 +48,10 @@ static const struct shown shown[] = {
 	{RAS_EVENT_LINK_DOWN, RAS_CAUSE_REFUSED, 0, false, "PEER_RETRY: " N2 "refused"},
 	{RAS_EVENT_LINK_DOWN, RAS_CAUSE_DEATH, 0, false, "PEER_TIMEOUT_DEAD: " N2 "death"},
 	{RAS_EVENT_LINK_DOWN, RAS_CAUSE_RESET, 0, false, "PEER_DISCONNECTED: " N2 "reset"},
-	{RAS_EVENT_LINK_FALLBACK, RAS_CAUSE_NONE, 0, false, "PEER_CONNECTING: " N2 "of next"},
+	{RAS_EVENT_LINK_FALLBACK, RAS_CAUSE_NONE, 0, false,
+	 "PEER_CONNECTING: " N2 "fallback of next"},
 	{RAS_EVENT_LINK_STUCK, RAS_CAUSE_NONE, 5 * RAS_NS_PER_SEC, false,
-	 "PEER_SEND_STUCK: " N2 "queue stood for 5.0 s"},
+	 "PEER_SEND_STUCK: " N2 "send queue stalled for 5.0 s"},
 	{RAS_EVENT_MAINT, RAS_CAUSE_NONE, 1, false, "MAINT: " N2 "on"},
 };
 

@@ -31,7 +31,7 @@ static void a_ping_tells_the_round_trip_or_who_refused(void **state) {
 	bench.overlay.ping->ended(bench.overlay.ping, &report);
 	assert_string_equal(
 		bench_shown(fd),
-		"ERROR: n3 was not reached: n2 says no-route after 3 hops, 1 tries in 830 us\n"
+		"ERROR: n3 was not reached: n2 reports no-route after 3 hops, 1 tries in 830 us\n"
 	);
 	bench_say(fd, "PING n3\n");
 	bench_turn();
@@ -64,7 +64,8 @@ static void orders_are_for_the_privileged_on_the_unix_socket_only(void **state) 
 		bench_say(tcp, orders[n]);
 		assert_non_null(bench_find(
 			bench_shown(tcp),
-			"is for the Unix socket only: TCP does not say who you are"
+			"works only through the Unix socket: TCP does not tell the agent who you "
+			"are"
 		));
 		assert_string_equal(bench.overlay.order, "");
 	}
@@ -114,7 +115,7 @@ static void a_level_is_passed_on_or_refused_with_what_is_allowed(void **state) {
 		 "b 1\n",
 		 "a\x1b"
 		 "b for 1 s of \"\"",
-		 -EINVAL, "is no level: default,"},
+		 -EINVAL, "is not a level; choose default,"},
 		{"LEVEL kernels 1 x\n", "kernels for 1 s of \"x\"", -ENOSPC, "64 other jobs"},
 		{"LEVEL kernels 1 x\n", "kernels for 1 s of \"x\"", -ENAMETOOLONG, "too long"},
 	};
@@ -226,7 +227,7 @@ static void forgetting_the_remembered_is_an_order_that_names_no_node(void **stat
 
 	(void)state;
 	bench_say(tcp, "FORGET --remembered\n");
-	assert_non_null(bench_find(bench_shown(tcp), "is for the Unix socket only"));
+	assert_non_null(bench_find(bench_shown(tcp), "works only through the Unix socket"));
 	assert_int_equal(bench.overlay.remembered_forgotten, 0);
 	bench_say(local, "FORGET --remembered\n");
 	assert_string_equal(bench_shown(local), "OK\n");
@@ -286,11 +287,12 @@ static void an_answer_of_another_node_that_breaks_off_says_so(void **state) {
 	bench_turn();
 	call = bench.overlay.call;
 	call->ended(call, -65535); // no errno of this machine's
-	assert_string_equal(bench_shown(fd), "ERROR: n3 answers what no agent answers\n");
+	assert_string_equal(bench_shown(fd), "ERROR: n3 sent an invalid answer\n");
 	bench.overlay.call_err = -EHOSTDOWN;
 	bench_say(fd, "NODE n3 PEERS\n");
 	assert_string_equal(
-		bench_shown(fd), "ERROR: n3 is down; `tocsin why` of it tells what is known here\n"
+		bench_shown(fd),
+		"ERROR: n3 is down; `tocsin why` shows what this agent knows of it\n"
 	);
 	close(fd);
 }
@@ -346,7 +348,8 @@ static void another_node_may_not_give_orders_nor_ask_on(void **state) {
 		overlay->serve(overlay->serve_ctx, NULL, lines[n]);
 		bench_turn();
 		assert_true(overlay->served_ended);
-		assert_non_null(bench_find(overlay->served, "is not answered to other nodes\"}\n"));
+		assert_non_null(bench_find(overlay->served, "is not available to other nodes\"}\n")
+		);
 	}
 	overlay->served_ended = false;
 	overlay->serve(overlay->serve_ctx, NULL, "yaml - PEERS");

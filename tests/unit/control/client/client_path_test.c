@@ -145,8 +145,7 @@ static void memory_of_a_gpu_is_told_with_its_path_and_named_where_it_alone_is_ba
 	text = bench_shown(fd);
 	bench_assert_narrow(text, 80);
 	assert_non_null(bench_find(
-		text,
-		"Memory of GPUs that is not read as it should be:\n  n2, mlx5_0>mlx5_1: cuda:3 "
+		text, "GPU memory that is not read, or read wrongly:\n  n2, mlx5_0>mlx5_1: cuda:3 "
 	));
 	assert_null(bench_find(text, "  n3, mlx5_0"));
 	close(fd);
@@ -199,8 +198,8 @@ static void end_that_does_not_answer_is_said_to(void **state) {
 	} cases[] = {
 		{-ETIMEDOUT, "\nn2 did not answer in time\n"},
 		{-EHOSTDOWN, "\nn2 is down; "},
-		{-EHOSTUNREACH, "\nn2 is reached by no way at the moment; "},
-		{-65535, "\nn2 answers what no agent answers\n"},
+		{-EHOSTUNREACH, "\nn2 cannot be reached now; "},
+		{-65535, "\nn2 sent an invalid answer\n"},
 	};
 	struct ras_path_row row = a_row("n2", OBSERVATION_SILENT, 0);
 	int fd = bench_connect();
@@ -301,12 +300,12 @@ static void path_that_is_none_is_an_error_that_says_why(void **state) {
 		{"PATH\n", "ERROR: PATH needs the name of a node: PATH node node\n"},
 		{"PATH n1\n", "ERROR: PATH needs the name of a node: PATH node node\n"},
 		{"PATH n1 nobody\n", "ERROR: no node \"nobody\" is known, "},
-		{"PATH n1 n2 n3\n", "ERROR: PATH takes two nodes, not also \"n3\"\n"},
+		{"PATH n1 n2 n3\n", "ERROR: PATH takes two nodes, but \"n3\" follows\n"},
 		{"PATH n1 n1\n",
-		 "ERROR: no path of n1 with itself is known: n1 has no RDMA device\n"},
+		 "ERROR: no path from n1 to itself is known: n1 has no RDMA device\n"},
 		{"PATHS nobody\n", "ERROR: no node \"nobody\" is known, "},
-		{"PATHS n1 n2\n", "ERROR: PATHS takes one node, not also \"n2\"\n"},
-		{"MATRIX x\n", "ERROR: MATRIX takes nothing after it, not \"x\"\n"},
+		{"PATHS n1 n2\n", "ERROR: PATHS takes one node, but \"n2\" follows\n"},
+		{"MATRIX x\n", "ERROR: MATRIX takes no arguments, but \"x\" follows\n"},
 	};
 	int fd = bench_connect();
 
@@ -325,7 +324,7 @@ static void path_that_is_none_is_an_error_that_says_why(void **state) {
 	assert_string_equal(
 		bench_shown(fd),
 		"ERROR: no path between n1 and n2 is known: n1 has no RDMA device, "
-		"n2 has not read it yet\n"
+		"n2 has not probed it yet\n"
 	);
 	bench.overlay.call_err = -EAGAIN;
 	bench_say(fd, "PATH n2 n3\n");

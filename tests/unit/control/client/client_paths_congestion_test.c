@@ -120,7 +120,7 @@ static void ports_congestion_is_told_beside_its_path(void **state) {
 	assert_non_null(bench_find(
 		text, "  congested cnp_sent 12.5/s, paused by its switch 62.5 % of the time\n"
 	));
-	assert_non_null(bench_find(text, "  congested none counted of late\n"));
+	assert_non_null(bench_find(text, "  congested nothing counted recently\n"));
 	assert_non_null(bench_find(
 		text,
 		"  congested adaptive_retransmits 2.2/s, pauses its switch 50.0 % of the time\n"
@@ -137,7 +137,7 @@ static void ports_congestion_is_told_beside_its_path(void **state) {
 	bench_say(fd, "WHY n2\n");
 	assert_non_null(bench_find(
 		bench_shown(fd),
-		"\nCongestion at the ports of the node you ask\n  mlx5_0 port 1: cnp_"
+		"\nCongestion at the ports of the node that answers\n  mlx5_0 port 1: cnp_"
 	));
 	client_server_use_checks(bench.server, NULL);
 	close(fd);

@@ -421,8 +421,8 @@ static void reads_of_other_nodes_have_a_budget_of_bytes(void **state) {
 	bench_say(tcp, "PROBE n2 1000000 65536\n");
 	assert_string_equal(
 		bench_shown(tcp),
-		"ERROR: 61 GiB from other nodes: who may not give orders here may read 64 MiB at "
-		"once and 8.0 MiB a second, with all others together 4 times that; try again\n"
+		"ERROR: 61 GiB from other nodes: a user without privileges may read 64 MiB at "
+		"once and 8.0 MiB a second, all such users together 4 times as much; try again\n"
 	);
 	bench_say(tcp, "PROBE n2 1000 65280\n");
 	assert_non_null(bench_find(bench_shown(tcp), "no RDMA device"));

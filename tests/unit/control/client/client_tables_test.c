@@ -169,7 +169,9 @@ static void maintenance_of_one_that_the_roster_misses_says_what_to_do(void **sta
 	(void)state;
 	bench.overlay.missing[0] = "n4";
 	bench_say(fd, "MAINT n4 on\n");
-	assert_non_null(bench_find(bench_shown(fd), "not seen; an order is for one that is known"));
+	assert_non_null(
+		bench_find(bench_shown(fd), "does not; maintenance needs a node of the peer table")
+	);
 	close(fd);
 }
 
@@ -234,7 +236,7 @@ static void clock_that_is_apart_tells_by_how_much(void **state) {
 	(void)state;
 	bench_add_event(RAS_EVENT_CLOCK_OFFSET, "n3", RAS_CAUSE_NONE, 19 * RAS_NS_PER_SEC);
 	bench_say(fd, "EVENTS\n");
-	assert_non_null(bench_find(bench_shown(fd), "apart by 19 s"));
+	assert_non_null(bench_find(bench_shown(fd), "clocks differ by 19 s"));
 	close(fd);
 }
 
@@ -245,12 +247,13 @@ static void a_question_about_one_that_the_roster_misses_says_so(void **state) {
 	bench.overlay.missing[0] = "n4";
 	bench_say(fd, "PING n4\n");
 	assert_string_equal(
-		bench_shown(fd), "ERROR: n4 is missing: expected ([overlay] expect), and not seen\n"
+		bench_shown(fd),
+		"ERROR: n4 is missing: [overlay] expect names it, but the peer table does not\n"
 	);
 	bench_add_event(RAS_EVENT_DEAD, "n4", RAS_CAUSE_GONE, 0);
 	bench_add_event(RAS_EVENT_FORGOTTEN, "n4", RAS_CAUSE_NONE, 0);
 	bench_say(fd, "PING n4\n");
-	assert_non_null(bench_find(bench_shown(fd), "not seen; the last of it was FORGOTTEN, 2026-")
+	assert_non_null(bench_find(bench_shown(fd), "does not; its last event was FORGOTTEN, 2026-")
 	);
 	close(fd);
 }
@@ -261,10 +264,10 @@ struct mistake {
 };
 
 static const struct mistake mistakes[] = {
-	{"PEERS dea\n", {"\"dea\" is no state", "did you mean \"dead\"?"}},
+	{"PEERS dea\n", {"\"dea\" is not a state", "did you mean \"dead\"?"}},
 	{"PEERS green\n",
-	 {"\"green\" is no state", "alive, suspect, unreachable, dead, left, missing"}},
-	{"LINKS now\n", {"LINKS takes nothing after it", "\"now\""}},
+	 {"\"green\" is not a state", "alive, suspect, unreachable, dead, left, missing"}},
+	{"LINKS now\n", {"LINKS takes no arguments", "\"now\""}},
 	{"WHY\n", {"WHY needs the name of a node: WHY node"}},
 	{"WHY nn3\n", {"no node \"nn3\" is known", "did you mean \"n3\"?"}},
 	{"WHY somewhere\n", {"no node \"somewhere\" is known", "known are: n1, n2, n3"}},
@@ -280,7 +283,7 @@ static const struct mistake mistakes[] = {
 	{"MAINT n2 maybe\n", {"MAINT takes on or off", "\"maybe\""}},
 	{"REPORT n2\n", {"REPORT needs a reason", "160 bytes"}},
 	{"REPORT n2 \xff\xfe\n", {"REPORT needs a reason", "UTF-8"}},
-	{"LOG loud\n", {"\"loud\" is no level", "error, warn, info and debug"}},
+	{"LOG loud\n", {"\"loud\" is not a log level", "error, warn, info or debug"}},
 };
 
 static void a_mistake_is_answered_with_the_value_and_what_is_allowed(void **state) {
@@ -351,8 +354,8 @@ static void a_name_is_suggested_among_a_thousand_and_none_is_listed(void **state
 	assert_non_null(bench_find(bench_shown(fd), "did you mean \"node0501\"?"));
 	bench_say(fd, "WHY galaxy\n");
 	assert_string_equal(
-		bench_shown(fd), "ERROR: no node \"galaxy\" is known, nor one of a similar name "
-				 "among the 1003 that `tocsin peers` lists\n"
+		bench_shown(fd), "ERROR: no node \"galaxy\" is known, and none of the 1003 nodes "
+				 "that `tocsin peers` lists has a similar name\n"
 	);
 	close(fd);
 }

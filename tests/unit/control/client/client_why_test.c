@@ -27,7 +27,7 @@ static void why_tells_the_story_of_a_killed_node(void **state) {
 	assert_non_null(
 		bench_find(answer, "n3 is dead: its host answers, its agent's process is gone.\n")
 	);
-	assert_non_null(bench_find(answer, "  says who     n1 and n2\n"));
+	assert_non_null(bench_find(answer, "  seen by      n1 and n2\n"));
 	assert_non_null(bench_find(answer, "1 min 5 s ago\n"));
 	assert_non_null(bench_find(answer, "Start tocsind on it again"));
 	assert_non_null(bench_find(answer, "If it is gone for good: `tocsin forget n3`.\n"));
@@ -102,9 +102,11 @@ static void why_of_one_that_the_roster_misses_tells_what_was_seen_of_it(void **s
 	bench_say(fd, "WHY n4\n");
 	answer = bench_shown(fd);
 	bench_assert_narrow(answer, 80);
-	assert_memory_equal(answer, "n4 is missing: expected, and not seen.\n", 39);
+	assert_memory_equal(answer, "n4 is missing: expected, but not in the peer table.\n", 52);
 	assert_non_null(bench_find(answer, " FORGOTTEN "));
-	assert_non_null(bench_find(answer, "Start tocsind on it, or take it off the roster."));
+	assert_non_null(
+		bench_find(answer, "Start tocsind on it, or remove it from [overlay] expect.")
+	);
 	bench_say(fd, "SET FORMAT json\n");
 	bench_shown(fd);
 	object = bench_ask_json(fd, "WHY n4\n");
@@ -122,15 +124,18 @@ struct past_link {
 
 // Facts about a lost link outlive the link and the next attempt.
 static const struct past_link past_links[] = {
-	{{0}, false, false, "\n  none, nor was there one: what is known came from others\n"},
+	{{0},
+	 false,
+	 false,
+	 "\n  none, and there was none: all that is known came from other agents\n"},
 	{{RAS_EVENT_LINK_UP, RAS_EVENT_LINK_DOWN},
 	 true,
 	 false,
-	 "\n  none now: the last said LINK_DOWN, reset 0 ns ago; lost once\n"},
+	 "\n  none now: the last event was LINK_DOWN, reset, 0 ns ago; lost once\n"},
 	{{RAS_EVENT_LINK_UP, RAS_EVENT_LINK_DELAYED},
 	 false,
 	 false,
-	 "\n  none now: the last said LINK_DELAYED, reset 0 ns ago; never lost\n"},
+	 "\n  none now: the last event was LINK_DELAYED, reset, 0 ns ago; never lost\n"},
 	{{RAS_EVENT_LINK_DOWN, RAS_EVENT_LINK_UP, RAS_EVENT_LINK_DOWN, RAS_EVENT_LINK_UP},
 	 true,
 	 true,
@@ -225,7 +230,7 @@ static void why_of_a_departed_and_of_a_healthy_node_gives_no_alarm(void **state)
 	bench_say(fd, "WHY n2\n");
 	assert_non_null(bench_find(bench_shown(fd), "n2 is alive.\n"));
 	bench_say(fd, "WHY n1\n");
-	assert_non_null(bench_find(bench_shown(fd), "n1 is alive, and it is the node you ask.\n"));
+	assert_non_null(bench_find(bench_shown(fd), "n1 is alive; it is the node that answers.\n"));
 	close(fd);
 }
 
@@ -237,7 +242,7 @@ static void a_node_that_was_forgotten_is_told_from_one_that_never_was(void **sta
 	bench_add_event(RAS_EVENT_FORGOTTEN, "n7", RAS_CAUSE_NONE, 0);
 	bench_say(fd, "WHY n7\n");
 	assert_string_equal(
-		bench_shown(fd), "ERROR: no node \"n7\" is known any more: the last of it was "
+		bench_shown(fd), "ERROR: node \"n7\" is no longer known: its last event was "
 				 "FORGOTTEN, 2026-11-18T11:06:40.000Z\n"
 	);
 	bench_say(fd, "WHY n8\n");

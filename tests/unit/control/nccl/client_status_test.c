@@ -344,7 +344,7 @@ static void those_who_are_expected_and_never_came_are_named(void **state) {
 	bench.overlay.missing[1] = "n8";
 	report = report_of("STATUS\n", bench_answer_new());
 	assert_non_null(
-		strstr(report, "NEVER SEEN\n  2 nodes are expected and no agent of them joined\n"
+		strstr(report, "NEVER SEEN\n  2 nodes are expected, but their agents never joined\n"
 			       "  n[7-8]\n")
 	);
 }
