@@ -7,6 +7,8 @@
 
 import json
 import os
+import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -115,10 +117,17 @@ def hostile_programs_are_unknown_and_the_others_go_on(cluster):
 
 
 def processes_of(agent):
-    """Processes that scripts of an agent have left, by their working program."""
-    found = subprocess.run(["pgrep", "-f", str(agent.directory) + "/.*\\.sh"], text=True,
-                           stdout=subprocess.PIPE, check=False)
-    return found.stdout.split()
+    """Return the command lines of the processes that scripts of an agent have left."""
+    script = re.compile(re.escape(str(agent.directory)) + r"/.*\.sh")
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            words = pathlib.Path("/proc", pid, "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue  # the process has ended
+        if script.search(words):
+            found.append(words.replace("\0", " "))
+    return found
 
 
 def a_program_that_goes_away_is_unknown_and_comes_back(cluster):

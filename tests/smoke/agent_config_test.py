@@ -7,6 +7,7 @@
 
 import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import sys
@@ -22,8 +23,8 @@ SHIPPED = pathlib.Path(__file__).resolve().parents[2] / "agent" / "deploy" / "sy
 PATIENCE_S = patience.HANG_SECONDS
 
 
-def tocsind(*arguments, user=None, **environment):
-    return subprocess.run([str(BUILD / "agent" / "tocsind"), *map(str, arguments)], text=True,
+def tocsind(*arguments, user=None, program=BUILD / "agent" / "tocsind", **environment):
+    return subprocess.run([str(program), *map(str, arguments)], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE_S,
                           check=False, user=user, env={**os.environ, **environment})
 
@@ -345,8 +346,10 @@ def directories_that_cannot_be_written_are_named(place):
     if os.geteuid() != 0:
         raise tap.Skip("another user is needed, for whom files are not writable")
     place.chmod(0o755)
+    # The other user may have no access to the directory of the build.
+    reachable = {"user": 65534, "program": shutil.copy(BUILD / "agent" / "tocsind", place)}
     done = tocsind("--check-config", *settings({**sound(place), "client.socket": place / "s"}),
-                   user=65534)
+                   **reachable)
     assert done.returncode == 2 and done.stderr.count("\n") == 2, done
     assert f"{place}/state cannot be made in {place}: Permission denied" in done.stderr, done
     assert f"cannot write to {place}: Permission denied" in done.stderr, done
@@ -355,11 +358,11 @@ def directories_that_cannot_be_written_are_named(place):
     done = tocsind("--check-config", *settings({
         **sound(place), "node.state_directory": place / "mine" / "state",
         "client.socket": place / "mine" / "s", "check.x.command": "/bin/true",
-        "check.x.user": "root"}), user=65534)
+        "check.x.user": "root"}), **reachable)
     assert done.returncode == 2 and "only an agent of root runs programs" in done.stderr, done
     for base in ("", str(place / "mine"), str(place)):
         done = tocsind("--check-config", *settings({
-            **sound(place), "node.state_directory": place / "mine" / "state"}), user=65534,
+            **sound(place), "node.state_directory": place / "mine" / "state"}), **reachable,
             XDG_RUNTIME_DIR=base, RUNTIME_DIRECTORY="")
         assert done.returncode == (0 if base.endswith("mine") else 2), done
         assert not (place / "mine" / "state").exists() and not (place / "tocsin").exists()

@@ -234,7 +234,8 @@ def queue_is_full(number):
 def frozen_for_long():
     """one that is stopped stays agent-frozen when its kernel takes no more connections for it"""
     network = Network(4)
-    subprocess.run(["ip", "netns", "exec", "m3", "sysctl", "-qw", "net.core.somaxconn=2"],
+    subprocess.run(["ip", "netns", "exec", "m3", "sh", "-c",
+                    "echo 2 >/proc/sys/net/core/somaxconn"],
                    check=True)  # some ten minutes' worth of calls otherwise
     with network as cluster:
         victim = cluster.agents[2]

@@ -83,12 +83,12 @@ class Slot:
         """Processes that were started by the agent and are still there."""
         mark = f"SIGNAL_AT_REPORT={self.report}".encode()
         found = []
-        for place in pathlib.Path("/proc").glob("[0-9]*/environ"):
+        for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                if mark in place.read_bytes().split(b"\0"):
-                    found.append(place.parent.name)
+                if mark in pathlib.Path("/proc", pid, "environ").read_bytes().split(b"\0"):
+                    found.append(pid)
             except OSError:
-                pass  # it has ended, or is none of ours
+                pass  # the process has ended, or belongs to another user
         return found
 
     def left(self):
