@@ -37,26 +37,6 @@ static bool config_read_address(
 	return true;
 }
 
-static void check_overlay(const struct config *config, struct config_load *load) {
-	struct sock_addr listen, advertise;
-
-	if (!config_read_address(config, load, "overlay", "listen", OVERLAY_PORT, &listen))
-		return;
-	if (config_get_string(config, "overlay", "key")[0] == '\0' &&
-	    config_key_is_valid(load, "overlay", "key") && !sock_addr_is_loopback(&listen))
-		config_reject_key(
-			load, "overlay", "listen",
-			"without a key the agent speaks on loopback only; give [overlay] key, or an "
-			"address such as 127.0.0.1"
-		);
-	if (config_read_address(config, load, "overlay", "advertise", OVERLAY_PORT, &advertise) &&
-	    advertise.family != listen.family)
-		config_reject_key(
-			load, "overlay", "advertise",
-			"is of another family than [overlay] listen; both are IPv4, or both IPv6"
-		);
-}
-
 // Reject keys of the software device in sections of other devices, where they have no effect.
 static void check_soft_keys(const struct config *config, struct config_load *load) {
 	static const char *const keys[] = {"wire", "address", "faults"};
@@ -83,14 +63,31 @@ static void check_soft_keys(const struct config *config, struct config_load *loa
 }
 
 void check_contradictions(const struct config *config, struct config_load *load) {
-	struct sock_addr overlay, clients, http;
+	struct sock_addr overlay, advertise, clients, http;
 	bool has_overlay =
 		config_read_address(config, load, "overlay", "listen", OVERLAY_PORT, &overlay);
 	bool has_clients =
 		config_read_address(config, load, "client", "listen", CLIENT_PORT, &clients);
 	bool has_http = config_read_address(config, load, "http", "listen", HTTP_PORT, &http);
 
-	check_overlay(config, load);
+	if (has_overlay) {
+		if (config_get_string(config, "overlay", "key")[0] == '\0' &&
+		    config_key_is_valid(load, "overlay", "key") && !sock_addr_is_loopback(&overlay))
+			config_reject_key(
+				load, "overlay", "listen",
+				"without a key the agent speaks on loopback only; give "
+				"[overlay] key, or an address such as 127.0.0.1"
+			);
+		if (config_read_address(
+			    config, load, "overlay", "advertise", OVERLAY_PORT, &advertise
+		    ) &&
+		    advertise.family != overlay.family)
+			config_reject_key(
+				load, "overlay", "advertise",
+				"is of another family than [overlay] listen; both are IPv4, or "
+				"both IPv6"
+			);
+	}
 	check_soft_keys(config, load);
 	check_user_checks(config, load);
 	if (has_clients && !sock_addr_is_loopback(&clients))
@@ -146,12 +143,20 @@ static void check_name_and_address(const struct config *config, struct config_lo
 	seal_keys_put(probe.keys);
 }
 
-// Check that the address files of [overlay] join are readable. Their content may change while the
-// agent runs, so it is not checked.
-static void check_join_files(const struct config *config, struct config_load *load) {
-	scoped_mem char *copy = strdup(config_get_string(config, "overlay", "join"));
-	char *rest = copy, *item;
+void check_machine(const struct config *config, struct config_load *load) {
+	const char *group = config_get_string(config, "client", "group");
+	const char *cores = config_get_string(config, "worker", "cores");
+	scoped_mem char *join = strdup(config_get_string(config, "overlay", "join"));
+	char *rest = join, *item;
+	struct cpu_set allowed, set;
+	struct parse_error error;
 
+	check_contradictions(config, load);
+	check_programs(config, load);
+	check_name_and_address(config, load);
+
+	// Only the access to address files is checked: their content may change while the agent
+	// runs.
 	while (rest != NULL && (item = strsep(&rest, ", ")) != NULL) {
 		if (item[0] == '/' && access(item, R_OK) != 0)
 			config_reject_key(
@@ -159,32 +164,12 @@ static void check_join_files(const struct config *config, struct config_load *lo
 				strerrordesc_np(errno)
 			);
 	}
-}
-
-static void check_group(const struct config *config, struct config_load *load) {
-	const char *name = config_get_string(config, "client", "group");
 
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
-	if (name[0] != '\0' && getgrnam(name) == NULL)
+	if (group[0] != '\0' && getgrnam(group) == NULL)
 		config_reject_key(load, "client", "group", "there is no such group");
-}
-
-static void check_cores(const struct config *config, struct config_load *load) {
-	const char *cores = config_get_string(config, "worker", "cores");
-	struct cpu_set allowed, set;
-	struct parse_error error;
-
 	if (cores[0] != '\0' && cpu_set_get_allowed(&allowed) == 0 &&
 	    cpu_set_parse_allowed(cores, strlen(cores), &allowed, &error, &set) != 0)
 		config_reject_key(load, "worker", "cores", "%s", error.text);
-}
-
-void check_machine(const struct config *config, struct config_load *load) {
-	check_contradictions(config, load);
-	check_programs(config, load);
-	check_name_and_address(config, load);
-	check_join_files(config, load);
-	check_group(config, load);
-	check_cores(config, load);
 	check_places(config, load);
 }

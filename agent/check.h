@@ -30,7 +30,8 @@ void check_address(
 );
 // Print which GPUs cannot expose memory to peers, and why. The configuration must be valid.
 void check_report_gpus(const struct config *config, FILE *stream);
-bool check_holder_is_agent(const struct port_holder *holder);
+// Return true if the holder of a port is an agent, or if it cannot be identified.
+bool check_holder_may_be_agent(const struct port_holder *holder);
 // Print which configured addresses a running agent already holds. The configuration must be valid.
 void check_report_running_agents(const struct config *config, FILE *stream);
 

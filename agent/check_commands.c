@@ -92,18 +92,6 @@ void check_user_checks(const struct config *config, struct config_load *load) {
 	}
 }
 
-static const char *program_unusable_reason(const char *path) {
-	struct stat info;
-
-	if (stat(path, &info) != 0)
-		return strerrordesc_np(errno);
-	if (!S_ISREG(info.st_mode))
-		return "it is no file";
-	if ((info.st_mode & S_IWOTH) != 0)
-		return "anybody may write to it, and it would run with the agent's rights";
-	return access(path, X_OK) == 0 ? NULL : "it is not executable";
-}
-
 // Check that the user exists on this machine.
 static void check_user(
 	const struct config *config, const char *section, const char *key, struct config_load *load
@@ -128,13 +116,21 @@ static void check_program(
 	const struct config *config, const char *section, const char *key, struct config_load *load
 ) {
 	char command[CHECKS_COMMAND_MAX + 1], *words[SPAWN_ARGUMENTS_MAX + 1];
+	struct stat info;
 	const char *why;
 
 	if (!config_key_is_valid(load, section, key))
 		return;
 	snprintf(command, sizeof(command), "%s", config_get_string(config, section, key));
 	must(check_command_split(command, words, &why) == 0);
-	why = program_unusable_reason(words[0]);
+	if (stat(words[0], &info) != 0)
+		why = strerrordesc_np(errno);
+	else if (!S_ISREG(info.st_mode))
+		why = "it is no file";
+	else if ((info.st_mode & S_IWOTH) != 0)
+		why = "anybody may write to it, and it would run with the agent's rights";
+	else
+		why = access(words[0], X_OK) == 0 ? NULL : "it is not executable";
 	if (why != NULL)
 		config_reject_key(load, section, key, "cannot run %s: %s", words[0], why);
 }

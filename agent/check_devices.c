@@ -95,19 +95,10 @@ static bool target_requires_soft(
 	return false;
 }
 
-// Return true if an agent may hold the address. The holder may be an agent that this user may not
-// see, or it may have exited meanwhile.
-static bool port_is_held_by_agent(const struct sock_addr *address) {
-	struct port_holder holder;
-
-	port_holder_find(PORT_UDP, address, &holder);
-	return holder.kind == PORT_HOLDER_NONE || holder.kind == PORT_HOLDER_NOT_VISIBLE ||
-	       check_holder_is_agent(&holder);
-}
-
 static void check_soft(struct agent *probe, struct config_load *load) {
 	const char *section = device_section(probe->config, SOFT_DEVICE_NAME);
 	char reason[SOFT_REASON_MAX + 1];
+	struct port_holder holder;
 	struct soft_config config;
 	struct parse_error error;
 	int err = soft_device_config(probe, &error, &config);
@@ -117,21 +108,19 @@ static void check_soft(struct agent *probe, struct config_load *load) {
 		return;
 	}
 	err = soft_config_check(&config, reason);
-	if (err == 0 || (err == -EADDRINUSE && port_is_held_by_agent(&config.address)))
+	if (err == 0)
 		return;
+	if (err == -EADDRINUSE) {
+		port_holder_find(PORT_UDP, &config.address, &holder);
+		if (check_holder_may_be_agent(&holder))
+			return;
+	}
 	if (section != NULL && config.wire == SOFT_WIRE_DPDK)
 		config_reject_key(load, section, "wire", "%s", reason);
 	else if (section != NULL && config_get_string(probe->config, section, "address")[0] != '\0')
 		config_reject_key(load, section, "address", "%s", reason);
 	else
 		config_reject_key(load, "node", "device", "no software device: %s", reason);
-}
-
-static bool soft_is_sound(const struct config *config, struct config_load *load) {
-	const char *section = device_section(config, SOFT_DEVICE_NAME);
-
-	return section == NULL || (config_key_is_valid(load, section, "wire") &&
-				   config_key_is_valid(load, section, "address"));
 }
 
 void check_devices(struct agent *probe, bool has_address, struct config_load *load) {
@@ -159,7 +148,9 @@ void check_devices(struct agent *probe, bool has_address, struct config_load *lo
 	}
 	if (section != NULL && config_get_string(probe->config, section, "address")[0] != '\0')
 		has_address = true;
-	if (wants_soft && has_address && soft_is_sound(probe->config, load))
+	if (wants_soft && has_address &&
+	    (section == NULL || (config_key_is_valid(load, section, "wire") &&
+				 config_key_is_valid(load, section, "address"))))
 		check_soft(probe, load);
 	topology_destroy(machine.topology);
 	free(machine.facts);

@@ -36,8 +36,15 @@ static int address_try_bind(const struct sock_addr *address) {
 	return bind(fd, (const struct sockaddr *)&storage, length) == 0 ? 0 : neg_errno();
 }
 
-bool check_holder_is_agent(const struct port_holder *holder) {
+static bool holder_is_agent(const struct port_holder *holder) {
 	return holder->kind == PORT_HOLDER_PROCESS && strcmp(holder->command, "tocsind") == 0;
+}
+
+// A holder that cannot be identified may be an agent that this user may not see, or it may have
+// exited meanwhile.
+bool check_holder_may_be_agent(const struct port_holder *holder) {
+	return holder->kind == PORT_HOLDER_NONE || holder->kind == PORT_HOLDER_NOT_VISIBLE ||
+	       holder_is_agent(holder);
 }
 
 void check_address(
@@ -57,10 +64,8 @@ void check_address(
 		config_reject_key(load, section, key, "%s: %s", text, strerrordesc_np(-err));
 		return;
 	}
-	// The holder may be an agent that this user may not see, or it may have exited meanwhile.
 	port_holder_find(PORT_TCP, address, &holder);
-	if (holder.kind == PORT_HOLDER_NONE || holder.kind == PORT_HOLDER_NOT_VISIBLE ||
-	    check_holder_is_agent(&holder))
+	if (check_holder_may_be_agent(&holder))
 		return;
 	port_holder_format(&holder, words);
 	config_reject_key(load, section, key, "%s: %s listens there", text, words);
@@ -140,48 +145,38 @@ static void check_directory(
 		);
 }
 
-static void check_socket(const struct config *config, struct config_load *load) {
-	char path[SOCKET_PATH_BYTES], detail[AGENT_DETAIL_BYTES];
-	scoped_mem char *directory = NULL;
-	struct stat info;
-
-	if (!config_key_is_valid(load, "client", "socket"))
-		return;
-	if (socket_path_find(config, path, detail) != 0) {
-		config_reject_key(load, "client", "socket", "%s", detail);
-		return;
-	}
-	if (lstat(path, &info) == 0 && !S_ISSOCK(info.st_mode)) {
-		config_reject_key(
-			load, "client", "socket", "%s: there is a file that is no socket", path
-		);
-		return;
-	}
-	directory = path_parent(path);
-	if (directory != NULL)
-		check_directory(directory, socket_path_is_made(config), "client", "socket", load);
-}
-
-static void check_state_directory(const char *path, struct config_load *load) {
-	struct stat info;
-	const char *doubt;
-
-	check_directory(path, true, "node", "state_directory", load);
-	if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
-		return;
-	doubt = state_directory_problem(&info);
-	if (doubt != NULL)
-		config_reject_key(load, "node", "state_directory", "%s: %s", path, doubt);
-}
-
 void check_places(const struct config *config, struct config_load *load) {
 	const char *state = config_get_string(config, "node", "state_directory");
+	char path[SOCKET_PATH_BYTES], detail[AGENT_DETAIL_BYTES];
+	const char *problem = NULL;
+	struct stat info;
 
 	check_listen(config, "client", CLIENT_PORT, load);
 	check_listen(config, "http", HTTP_PORT, load);
-	check_socket(config, load);
-	if (state[0] != '\0' && config_key_is_valid(load, "node", "state_directory"))
-		check_state_directory(state, load);
+	if (config_key_is_valid(load, "client", "socket")) {
+		scoped_mem char *directory = NULL;
+
+		if (socket_path_find(config, path, detail) != 0)
+			config_reject_key(load, "client", "socket", "%s", detail);
+		else if (lstat(path, &info) == 0 && !S_ISSOCK(info.st_mode))
+			config_reject_key(
+				load, "client", "socket", "%s: there is a file that is no socket",
+				path
+			);
+		else
+			directory = path_parent(path);
+		if (directory != NULL)
+			check_directory(
+				directory, socket_path_is_made(config), "client", "socket", load
+			);
+	}
+	if (state[0] == '\0' || !config_key_is_valid(load, "node", "state_directory"))
+		return;
+	check_directory(state, true, "node", "state_directory", load);
+	if (stat(state, &info) == 0 && S_ISDIR(info.st_mode))
+		problem = state_directory_problem(&info);
+	if (problem != NULL)
+		config_reject_key(load, "node", "state_directory", "%s: %s", state, problem);
 }
 
 void check_report_running_agents(const struct config *config, FILE *stream) {
@@ -198,7 +193,7 @@ void check_report_running_agents(const struct config *config, FILE *stream) {
 		    address.port == 0 || address_try_bind(&address) != -EADDRINUSE)
 			continue;
 		port_holder_find(PORT_TCP, &address, &holder);
-		if (!check_holder_is_agent(&holder))
+		if (!holder_is_agent(&holder))
 			continue;
 		sock_addr_format(&address, text);
 		port_holder_format(&holder, words);

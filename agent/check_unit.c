@@ -48,21 +48,6 @@ static bool word_is_true(const char *word) {
 	       strcmp(word, "1") == 0;
 }
 
-static void unit_apply_setting(struct unit *unit, const char *key, char *value) {
-	if (strcmp(key, "DevicePolicy") == 0) {
-		unit->closed = strcmp(value, "auto") != 0 && value[0] != '\0';
-	} else if (strcmp(key, "PrivateDevices") == 0) {
-		unit->private_devices = word_is_true(value);
-	} else if (strcmp(key, "DeviceAllow") == 0) {
-		value[strcspn(value, " \t")] = '\0'; // cut off the access mode
-		word_list_append(unit->devices, value);
-	} else if (strcmp(key, "RestrictAddressFamilies") == 0) {
-		if (unit->families[0] == '\0')
-			unit->families_are_denied = value[0] == '~';
-		word_list_append(unit->families, value[0] == '~' ? value + 1 : value);
-	}
-}
-
 static char *text_trim(char *text) {
 	size_t length;
 
@@ -86,7 +71,20 @@ static void unit_read_file(struct unit *unit, const char *path) {
 		if (!in_service || value == NULL || key[0] == '#' || key[0] == ';')
 			continue;
 		*value++ = '\0';
-		unit_apply_setting(unit, text_trim(key), text_trim(value));
+		key = text_trim(key);
+		value = text_trim(value);
+		if (strcmp(key, "DevicePolicy") == 0) {
+			unit->closed = strcmp(value, "auto") != 0 && value[0] != '\0';
+		} else if (strcmp(key, "PrivateDevices") == 0) {
+			unit->private_devices = word_is_true(value);
+		} else if (strcmp(key, "DeviceAllow") == 0) {
+			value[strcspn(value, " \t")] = '\0'; // cut off the access mode
+			word_list_append(unit->devices, value);
+		} else if (strcmp(key, "RestrictAddressFamilies") == 0) {
+			if (unit->families[0] == '\0')
+				unit->families_are_denied = value[0] == '~';
+			word_list_append(unit->families, value[0] == '~' ? value + 1 : value);
+		}
 	}
 }
 
@@ -100,21 +98,8 @@ struct drop_ins {
 	uint32_t count;
 };
 
-// Add a drop-in, unless a directory of higher priority has one of the same name.
-static void add_drop_in(struct drop_ins *found, const char *directory, const char *name) {
-	struct drop_in *one = &found->list[found->count];
-
-	for (uint32_t n = 0; n < found->count; n++) {
-		if (strcmp(found->list[n].name, name) == 0)
-			return;
-	}
-	if (found->count == DROP_INS_MAX || fnmatch("*.conf", name, FNM_PERIOD) != 0)
-		return;
-	snprintf(one->name, sizeof(one->name), "%.255s", name);
-	snprintf(one->path, sizeof(one->path), "%.3800s/%s", directory, name);
-	found->count++;
-}
-
+// Add the drop-ins of one directory, except those that a directory of higher priority replaces by
+// a drop-in of the same name.
 static void find_drop_ins(struct drop_ins *found, const char *place) {
 	char directory[PATH_MAX];
 	struct dirent *entry;
@@ -123,8 +108,19 @@ static void find_drop_ins(struct drop_ins *found, const char *place) {
 	snprintf(directory, sizeof(directory), "%.3700s/" UNIT ".d", place);
 	stream = opendir(directory);
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): of a stream of its own
-	while (stream != NULL && (entry = readdir(stream)) != NULL)
-		add_drop_in(found, directory, entry->d_name);
+	while (stream != NULL && (entry = readdir(stream)) != NULL) {
+		struct drop_in *one = &found->list[found->count];
+		bool is_replaced = false;
+
+		for (uint32_t n = 0; n < found->count && !is_replaced; n++)
+			is_replaced = strcmp(found->list[n].name, entry->d_name) == 0;
+		if (is_replaced || found->count == DROP_INS_MAX ||
+		    fnmatch("*.conf", entry->d_name, FNM_PERIOD) != 0)
+			continue;
+		snprintf(one->name, sizeof(one->name), "%.255s", entry->d_name);
+		snprintf(one->path, sizeof(one->path), "%.3800s/%s", directory, entry->d_name);
+		found->count++;
+	}
 	if (stream != NULL)
 		closedir(stream);
 }
@@ -195,42 +191,25 @@ report_denied_setting(FILE *stream, const char *what, const char *setting, const
 		what, setting, drop_in);
 }
 
-static void report_gpu_denials(const struct config *config, const struct unit *unit, FILE *stream) {
-	const struct config_list *list = config_get_list(config, "node", "device");
-	struct device_target target;
-
-	for (size_t n = 0; n < list->count; n++) {
-		if (device_target_parse(list->items[n], strlen(list->items[n]), NULL, &target) !=
-			    0 ||
-		    target.kind != DEVICE_TARGET_CUDA)
-			continue;
-		if (!unit_allows_device(unit, "nvidia", "/dev/nvidiactl") ||
-		    !unit_allows_device(unit, "nvidia-uvm", "/dev/nvidia-uvm"))
-			report_denied_setting(
-				stream, "[node] device = cuda:", "DeviceAllow=char-nvidia* rw",
-				"cuda.conf"
-			);
-		return;
-	}
-}
-
 // Report what a dpdk wire is denied. Its port belongs to a driver without hardware (net_...,
 // eth_...), or is a PCI address.
 static void
 report_wire_denials(const struct config *config, const struct unit *unit, FILE *stream) {
 	const char *section = device_section(config, SOFT_DEVICE_NAME);
 	const char *wire = section != NULL ? config_get_string(config, section, "wire") : "";
+	char end;
 
 	if (strncmp(wire, "dpdk:", 5) != 0)
 		return;
 	wire += 5;
+	end = wire[strspn(wire, "0123456789abcdefABCDEF:.")];
 	if (strncmp(wire, "net_af_packet", 13) == 0) {
 		if (!unit_allows_family(unit, "AF_PACKET"))
 			report_denied_setting(
 				stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk:net_af_packet",
 				"RestrictAddressFamilies=AF_PACKET", "dpdk.conf"
 			);
-	} else if (wire[strspn(wire, "0123456789abcdefABCDEF:.")] == '\0' || wire[strspn(wire, "0123456789abcdefABCDEF:.")] == ',') {
+	} else if (end == '\0' || end == ',') {
 		if (!unit_allows_device(unit, "vfio", "/dev/vfio"))
 			report_denied_setting(
 				stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk: on PCI",
@@ -240,10 +219,24 @@ report_wire_denials(const struct config *config, const struct unit *unit, FILE *
 }
 
 void check_report_unit_denials(const struct config *config, FILE *stream) {
+	const struct config_list *list = config_get_list(config, "node", "device");
 	struct unit unit = {.closed = false};
+	struct device_target target;
 
 	if (!unit_read(&unit))
 		return;
-	report_gpu_denials(config, &unit, stream);
+	for (size_t n = 0; n < list->count; n++) {
+		if (device_target_parse(list->items[n], strlen(list->items[n]), NULL, &target) !=
+			    0 ||
+		    target.kind != DEVICE_TARGET_CUDA)
+			continue;
+		if (!unit_allows_device(&unit, "nvidia", "/dev/nvidiactl") ||
+		    !unit_allows_device(&unit, "nvidia-uvm", "/dev/nvidia-uvm"))
+			report_denied_setting(
+				stream, "[node] device = cuda:", "DeviceAllow=char-nvidia* rw",
+				"cuda.conf"
+			);
+		break;
+	}
 	report_wire_denials(config, &unit, stream);
 }

@@ -57,17 +57,6 @@ static int discovery_run_thread(struct discovery *discovery) {
 	return -ETIMEDOUT;
 }
 
-static void discovery_read_targets(struct agent *agent, struct discovery *discovery) {
-	const struct config_list *list = config_get_list(agent->config, "node", "device");
-	struct parse_error error;
-
-	for (size_t n = 0; n < list->count && n < DISCOVERY_TARGETS_MAX; n++)
-		must(device_target_parse(
-			     list->items[n], strlen(list->items[n]), &error,
-			     &discovery->targets[discovery->target_count++]
-		     ) == 0);
-}
-
 static uint32_t setting_get(const struct config *config, const char *section, const char *key) {
 	return (uint32_t)config_get_int(config, section, key);
 }
@@ -191,36 +180,16 @@ static void device_add_soft_only(struct agent *agent, const struct discovery *di
 	);
 }
 
-// Create the software device in advance. Discovery decides later whether it is needed.
-static void discovery_create_soft(struct agent *agent, struct discovery *discovery) {
-	struct parse_error error = {.text = ""};
-
-	discovery->soft = soft_device_make(agent, &error) == 0;
-	snprintf(
-		discovery->soft_reason, sizeof(discovery->soft_reason), "%.*s",
-		DISCOVERY_SOFT_BYTES - 1, error.text
-	);
-}
-
 // Return true if the target needs one device and has it.
 static bool
 target_is_served(const struct agent *agent, uint32_t target, const struct found *found) {
 	return agent->discovery->targets[target].kind != DEVICE_TARGET_AUTO && !found->is_fallback;
 }
 
-static void devices_add_found(struct agent *agent, const struct discovery *discovery) {
-	for (uint32_t n = 0; n < discovery->count; n++) {
-		const struct found *found = &discovery->found[n];
-
-		if (device_add_found(agent, found))
-			agent->discovery->served[found->target] =
-				target_is_served(agent, found->target, found);
-	}
-	agent->near_cpus = discovery->near_cpus;
-}
-
 int devices_start(struct agent *agent) {
+	const struct config_list *list = config_get_list(agent->config, "node", "device");
 	struct discovery *discovery = calloc(1, sizeof(*discovery));
+	struct parse_error error = {.text = ""};
 	int err;
 
 	agent->discovery = calloc(1, sizeof(*agent->discovery));
@@ -228,18 +197,36 @@ int devices_start(struct agent *agent) {
 		free(discovery);
 		return -ENOMEM;
 	}
-	discovery_read_targets(agent, discovery);
+	for (size_t n = 0; n < list->count && n < DISCOVERY_TARGETS_MAX; n++)
+		must(device_target_parse(
+			     list->items[n], strlen(list->items[n]), &error,
+			     &discovery->targets[discovery->target_count++]
+		     ) == 0);
 	agent->device_count = 0;
 	if (discovery->target_count == 1 && discovery->targets[0].kind == DEVICE_TARGET_NONE) {
 		free(discovery);
 		return 0;
 	}
-	discovery_create_soft(agent, discovery);
+
+	// The software device is created in advance; the discovery decides whether it is needed.
+	error.text[0] = '\0';
+	discovery->soft = soft_device_make(agent, &error) == 0;
+	snprintf(
+		discovery->soft_reason, sizeof(discovery->soft_reason), "%.*s",
+		DISCOVERY_SOFT_BYTES - 1, error.text
+	);
 	memcpy(agent->discovery->targets, discovery->targets, sizeof(discovery->targets));
 	agent->discovery->target_count = discovery->target_count;
 	err = discovery_run_thread(discovery);
 	if (err == 0) {
-		devices_add_found(agent, discovery);
+		for (uint32_t n = 0; n < discovery->count; n++) {
+			const struct found *found = &discovery->found[n];
+
+			if (device_add_found(agent, found))
+				agent->discovery->served[found->target] =
+					target_is_served(agent, found->target, found);
+		}
+		agent->near_cpus = discovery->near_cpus;
 		agent->discovery->digest = discovery->digest;
 		agent->discovery->has_unjudged = discovery->has_unjudged;
 	} else {
@@ -259,40 +246,6 @@ void devices_stop(struct agent *agent) {
 
 // Devices that appear later.
 
-static bool device_is_known(const struct agent *agent, const char *name) {
-	for (uint32_t n = 0; n < agent->device_count; n++) {
-		if (strcmp(agent->devices[n].name, name) == 0)
-			return true;
-	}
-	return false;
-}
-
-static void device_add_late(struct agent *agent, const struct found *found) {
-	int err;
-
-	if (device_is_known(agent, found->name) || agent->device_count == AGENT_DEVICES_MAX ||
-	    !device_add_found(agent, found))
-		return;
-	err = fabric_part_add(agent, &agent->devices[agent->device_count - 1]);
-	if (err != 0)
-		agent->device_count--;
-	// The device is already there under another name.
-	if (err == -EEXIST)
-		return;
-	if (err != 0) {
-		log_event(
-			LOG_LEVEL_ERROR, "rdma_device_not_added", log_str("device", found->name),
-			log_errno("error", err)
-		);
-		return;
-	}
-	agent->discovery->served[found->target] = target_is_served(agent, found->target, found);
-	log_event(
-		LOG_LEVEL_INFO, "rdma_device_late", log_str("device", found->name),
-		log_str("effect", "it is measured with from when it is up")
-	);
-}
-
 void devices_add_discovered(struct agent *agent, const struct discovery *discovery) {
 	uint32_t before = agent->device_count;
 
@@ -300,8 +253,36 @@ void devices_add_discovered(struct agent *agent, const struct discovery *discove
 		return;
 	agent->discovery->digest = discovery->digest;
 	agent->discovery->has_unjudged = discovery->has_unjudged;
-	for (uint32_t n = 0; n < discovery->count; n++)
-		device_add_late(agent, &discovery->found[n]);
+	for (uint32_t n = 0; n < discovery->count; n++) {
+		const struct found *found = &discovery->found[n];
+		bool is_known = false;
+		int err;
+
+		for (uint32_t k = 0; k < agent->device_count && !is_known; k++)
+			is_known = strcmp(agent->devices[k].name, found->name) == 0;
+		if (is_known || agent->device_count == AGENT_DEVICES_MAX ||
+		    !device_add_found(agent, found))
+			continue;
+		err = fabric_part_add(agent, &agent->devices[agent->device_count - 1]);
+		if (err != 0)
+			agent->device_count--;
+		// The device is already there under another name.
+		if (err == -EEXIST)
+			continue;
+		if (err != 0) {
+			log_event(
+				LOG_LEVEL_ERROR, "rdma_device_not_added",
+				log_str("device", found->name), log_errno("error", err)
+			);
+			continue;
+		}
+		agent->discovery->served[found->target] =
+			target_is_served(agent, found->target, found);
+		log_event(
+			LOG_LEVEL_INFO, "rdma_device_late", log_str("device", found->name),
+			log_str("effect", "it is measured with from when it is up")
+		);
+	}
 	if (agent->device_count != before && agent->checks != NULL)
 		checks_part_reload(agent);
 	log_event(

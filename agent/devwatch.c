@@ -107,38 +107,29 @@ static void on_discovery_stuck(void *ctx, struct keeper *keeper) {
 	);
 }
 
-static bool targets_are_all_soft(const struct discovery *discovery) {
-	return discovery->target_count == discovery_count_soft(discovery);
-}
-
-static int watch_uevents(struct agent *agent) {
-	int err = uevent_open(&agent->uevents);
-
-	if (err != 0)
-		return err;
-	agent->uevents_source = (struct loop_source){
-		.fd = agent->uevents,
-		.events = EPOLLIN,
-		.rank = LOOP_OVERLAY,
-		.ready = on_uevent_readable,
-	};
-	return loop_add(agent->loop, &agent->uevents_source);
-}
-
 // Start the watch. Without uevents the timer remains, so their failure does not fail the start.
 int devwatch_start(struct agent *agent) {
 	struct keeper_ops ops = {.stuck = on_discovery_stuck, .totals = &agent->keeper_counters};
 	int err;
 
 	agent->uevents = -1;
-	if (targets_are_all_soft(agent->discovery))
+	if (agent->discovery->target_count == discovery_count_soft(agent->discovery))
 		return 0;
 	err = keeper_create(agent->loop, "tocsin-devices", &ops, &agent->discoverer);
 	if (err != 0)
 		return err;
 	agent->device_rescan_timer.expired = on_rescan_timer;
 	rescan_timer_set(agent, loop_now_ns(agent->loop) + RESCAN_INTERVAL_NS);
-	err = watch_uevents(agent);
+	err = uevent_open(&agent->uevents);
+	if (err == 0) {
+		agent->uevents_source = (struct loop_source){
+			.fd = agent->uevents,
+			.events = EPOLLIN,
+			.rank = LOOP_OVERLAY,
+			.ready = on_uevent_readable,
+		};
+		err = loop_add(agent->loop, &agent->uevents_source);
+	}
 	if (err != 0)
 		log_event(
 			LOG_LEVEL_WARN, "devices_unwatched", log_errno("error", err),

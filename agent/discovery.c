@@ -83,23 +83,6 @@ static int device_add_rails(const struct target_search *target_search, bool besi
 	return err;
 }
 
-// Record why a target has no device. If the software device is missing, the reason of its failed
-// creation is added.
-static void report_missing_device(struct discovery *discovery, const struct device_target *target) {
-	const char *reason = discovery->soft ? "" : discovery->soft_reason;
-
-	if (target->kind == DEVICE_TARGET_SOFT)
-		snprintf(
-			discovery->reason, sizeof(discovery->reason), "no software device: %s",
-			reason
-		);
-	else
-		snprintf(
-			discovery->reason, sizeof(discovery->reason), "%s%s%s", discovery->why,
-			reason[0] != '\0' ? "; and no software device: " : "", reason
-		);
-}
-
 // Return the first device that only waits for a port or an address, or NULL. The fabric retries it
 // every second, so that a port that is down at the start can be used later.
 static const struct device_facts *
@@ -130,6 +113,7 @@ static void devices_choose(const struct target_search *target_search) {
 	const struct device_query *query = &target_search->query;
 	struct device_choice *choice = NULL;
 	struct parse_error error = {.text = ""};
+	const char *no_soft = discovery->soft ? "" : discovery->soft_reason;
 
 	if (device_choice_create(query, &error, &choice) != 0) {
 		snprintf(discovery->reason, sizeof(discovery->reason), "%s", error.text);
@@ -146,36 +130,32 @@ static void devices_choose(const struct target_search *target_search) {
 			device_add(target_search, best);
 	} else if (find_awaiting_device(choice, query) != NULL) {
 		add_awaiting_device(target_search, find_awaiting_device(choice, query));
+	} else if (query->target.kind == DEVICE_TARGET_SOFT) {
+		snprintf(
+			discovery->reason, sizeof(discovery->reason), "no software device: %s",
+			no_soft
+		);
 	} else {
-		report_missing_device(discovery, &query->target);
+		snprintf(
+			discovery->reason, sizeof(discovery->reason), "%s%s%s", discovery->why,
+			no_soft[0] != '\0' ? "; and no software device: " : "", no_soft
+		);
 	}
 	device_choice_destroy(choice);
-}
-
-static bool target_is_soft(const struct device_target *target) {
-	return target->kind == DEVICE_TARGET_SOFT ||
-	       (target->kind == DEVICE_TARGET_NIC && strcmp(target->name, SOFT_DEVICE_NAME) == 0);
 }
 
 // Return the number of targets that are the software device; such a target needs no driver call.
 uint32_t discovery_count_soft(const struct discovery *discovery) {
 	uint32_t count = 0;
 
-	for (uint32_t n = 0; n < discovery->target_count; n++)
-		count += target_is_soft(&discovery->targets[n]);
-	return count;
-}
+	for (uint32_t n = 0; n < discovery->target_count; n++) {
+		const struct device_target *target = &discovery->targets[n];
 
-// Return true if a driver may be temporarily unable to open a device. No event announces when it
-// can, so the scan is repeated.
-static bool device_list_is_unclear(const struct device_query *query) {
-	for (uint32_t n = 0; n < query->count; n++) {
-		const struct device_facts *facts = &query->facts[n];
-
-		if (facts->transport == IBV_TRANSPORT_IB && !facts->usable && !facts->awaits_port)
-			return true;
+		count += target->kind == DEVICE_TARGET_SOFT ||
+			 (target->kind == DEVICE_TARGET_NIC &&
+			  strcmp(target->name, SOFT_DEVICE_NAME) == 0);
 	}
-	return false;
+	return count;
 }
 
 // List the system's devices. Returns -EALREADY if the list is unchanged and only changes were
@@ -193,7 +173,13 @@ static int devices_list_system(struct discovery *discovery, struct device_query 
 		return err;
 	query->facts = facts;
 	discovery->listed = query->count;
-	discovery->has_unjudged = device_list_is_unclear(query);
+
+	// A driver may be temporarily unable to open a device. No event announces when it can, so
+	// the scan is repeated.
+	discovery->has_unjudged = false;
+	for (uint32_t n = 0; n < query->count; n++)
+		discovery->has_unjudged |= facts[n].transport == IBV_TRANSPORT_IB &&
+					   !facts[n].usable && !facts[n].awaits_port;
 	return 0;
 }
 
@@ -215,26 +201,20 @@ static int devices_list_all(struct discovery *discovery, struct device_query *qu
 	return 0;
 }
 
-static bool target_falls_back_to_soft(const struct target_search *target_search) {
-	const struct device_query *query = &target_search->query;
-
-	return (query->target.kind == DEVICE_TARGET_AUTO || query->target.kind == DEVICE_TARGET_BEST
-	       ) &&
-	       target_search->discovery->soft &&
-	       device_choice_needs_soft(query->facts, query->count);
-}
-
 static void target_find_devices(struct target_search *target_search, struct device_gpus *gpus) {
 	struct discovery *discovery = target_search->discovery;
+	struct device_query *query = &target_search->query;
+	struct device_target *target = &query->target;
 
-	target_search->query.target = discovery->targets[target_search->target];
-	target_search->uses_soft_fallback = target_falls_back_to_soft(target_search);
+	*target = discovery->targets[target_search->target];
+	target_search->uses_soft_fallback =
+		(target->kind == DEVICE_TARGET_AUTO || target->kind == DEVICE_TARGET_BEST) &&
+		discovery->soft && device_choice_needs_soft(query->facts, query->count);
 	if (target_search->uses_soft_fallback)
-		target_search->query.target.kind = DEVICE_TARGET_SOFT;
-	if (target_search->query.target.kind == DEVICE_TARGET_CUDA &&
-	    target_search->query.gpus == NULL) {
+		target->kind = DEVICE_TARGET_SOFT;
+	if (target->kind == DEVICE_TARGET_CUDA && query->gpus == NULL) {
 		device_gpus_init(gpus);
-		target_search->query.gpus = gpus;
+		query->gpus = gpus;
 	}
 	devices_choose(target_search);
 	if (target_search->uses_soft_fallback)

@@ -53,32 +53,17 @@ static void counters_snapshot(struct loop_timer *timer, uint64_t now_ns) {
 		log_event(LOG_LEVEL_ERROR, "numbers_end", log_errno("error", err));
 }
 
-static size_t http_read_allow(const struct agent *agent, struct cidr *allow) {
+int http_part_start(struct agent *agent) {
+	const char *listen = config_get_string(agent->config, "http", "listen");
 	const struct config_list *list = config_get_list(agent->config, "http", "allow");
-
-	must(list->count <= ALLOW_MAX);
-	for (size_t n = 0; n < list->count; n++)
-		must(cidr_parse(list->items[n], strlen(list->items[n]), NULL, &allow[n]) == 0);
-	return list->count;
-}
-
-static int http_server_start(struct agent *agent, const char *listen) {
 	struct cidr allow[ALLOW_MAX];
 	struct http_config config = {
 		.allow = allow,
-		.allow_count = http_read_allow(agent, allow),
+		.allow_count = list->count,
 		.clock = &agent->clock,
-		.snapshots = agent->snapshots,
 		.peers = agent->peers,
 		.version = TOCSIN_VERSION,
 	};
-
-	must(sock_addr_parse(listen, strlen(listen), HTTP_PORT, NULL, &config.listen) == 0);
-	return http_start(&config, agent->detail, &agent->http);
-}
-
-int http_part_start(struct agent *agent) {
-	const char *listen = config_get_string(agent->config, "http", "listen");
 	int err;
 
 	if (listen[0] == '\0')
@@ -88,7 +73,13 @@ int http_part_start(struct agent *agent) {
 		return err;
 	agent->snapshot_timer.expired = counters_snapshot;
 	counters_snapshot(&agent->snapshot_timer, loop_now_ns(agent->loop));
-	err = http_server_start(agent, listen);
+
+	config.snapshots = agent->snapshots;
+	must(list->count <= ALLOW_MAX);
+	for (size_t n = 0; n < list->count; n++)
+		must(cidr_parse(list->items[n], strlen(list->items[n]), NULL, &allow[n]) == 0);
+	must(sock_addr_parse(listen, strlen(listen), HTTP_PORT, NULL, &config.listen) == 0);
+	err = http_start(&config, agent->detail, &agent->http);
 	if (err != 0)
 		http_part_stop(agent);
 	return err;

@@ -25,43 +25,6 @@ static int file_read_line(const char *path, char *text, size_t size) {
 	return 0;
 }
 
-static int node_name(struct agent *agent, char name[static RAS_NAME_MAX + 1]) {
-	const char *given = config_get_string(agent->config, "node", "name");
-
-	if (given[0] != '\0') {
-		snprintf(name, RAS_NAME_MAX + 1, "%s", given);
-		return 0;
-	}
-	if (gethostname(name, RAS_NAME_MAX) != 0 || name[0] == '\0') {
-		snprintf(
-			agent->detail, sizeof(agent->detail),
-			"this machine has no host name of at most %d bytes; give [node] name",
-			RAS_NAME_MAX - 1
-		);
-		return -EINVAL;
-	}
-	name[RAS_NAME_MAX] = '\0';
-	return 0;
-}
-
-// Return the host name. It includes the id of the network namespace. Agents in several namespaces
-// of one machine, mostly in tests, represent different machines.
-static void host_name(struct agent *agent, const char *name, char host[static RAS_NAME_MAX + 1]) {
-	const char *given = config_get_string(agent->config, "node", "host");
-	char machine[64];
-	struct stat net;
-
-	if (given[0] != '\0') {
-		snprintf(host, RAS_NAME_MAX + 1, "%s", given);
-		return;
-	}
-	snprintf(host, RAS_NAME_MAX + 1, "%s", name);
-	if (file_read_line("/etc/machine-id", machine, sizeof(machine)) != 0 || machine[0] == '\0')
-		return;
-	if (stat("/proc/self/ns/net", &net) == 0)
-		snprintf(host, RAS_NAME_MAX + 1, "%.32s-%" PRIu64, machine, (uint64_t)net.st_ino);
-}
-
 // Parse a boot id such as "0f0d9e46-...": 32 hex digits, separated by dashes.
 static void boot_id(uint8_t id[static 16]) {
 	char text[64];
@@ -83,11 +46,32 @@ static void boot_id(uint8_t id[static 16]) {
 
 int identity_find(struct agent *agent, struct ras_peer_info *ret_self) {
 	struct ras_peer_info self = {.pid = (uint32_t)getpid(), .version = TOCSIN_VERSION};
-	int err = node_name(agent, self.name);
+	const char *name = config_get_string(agent->config, "node", "name");
+	const char *host = config_get_string(agent->config, "node", "host");
+	char machine[64];
+	struct stat net;
 
-	if (err != 0)
-		return err;
-	host_name(agent, self.name, self.host);
+	if (name[0] != '\0') {
+		snprintf(self.name, sizeof(self.name), "%s", name);
+	} else if (gethostname(self.name, RAS_NAME_MAX) != 0 || self.name[0] == '\0') {
+		snprintf(
+			agent->detail, sizeof(agent->detail),
+			"this machine has no host name of at most %d bytes; give [node] name",
+			RAS_NAME_MAX - 1
+		);
+		return -EINVAL;
+	}
+	self.name[RAS_NAME_MAX] = '\0';
+
+	// The host includes the id of the network namespace. Agents in several namespaces of one
+	// machine, mostly in tests, represent different machines.
+	snprintf(self.host, sizeof(self.host), "%s", host[0] != '\0' ? host : self.name);
+	if (host[0] == '\0' && file_read_line("/etc/machine-id", machine, sizeof(machine)) == 0 &&
+	    machine[0] != '\0' && stat("/proc/self/ns/net", &net) == 0)
+		snprintf(
+			self.host, sizeof(self.host), "%.32s-%" PRIu64, machine,
+			(uint64_t)net.st_ino
+		);
 	boot_id(self.boot_id);
 	*ret_self = self;
 	return 0;

@@ -17,13 +17,25 @@
 #define NCCL_RAS_PORT 28028
 #define USUAL_CLIENTS "tocsind.sock"
 
-// Derive the default path of the job socket. It is job.sock next to tocsind.sock, and n1-job.sock
-// next to n1.sock, because several agents may share a directory.
-static int job_socket_default_path(const char *clients, char ret_path[static SOCKET_PATH_BYTES]) {
-	const char *name = strrchr(clients, '/') + 1;
-	size_t stem = strlen(name), suffix = strlen(".sock");
-	int length;
+// Return the configured socket path, or the default next to the client socket. The default is
+// job.sock next to tocsind.sock, and n1-job.sock next to n1.sock, because several agents may share
+// a directory.
+static int job_socket_find_path(struct agent *agent, char ret_path[static SOCKET_PATH_BYTES]) {
+	const char *given = config_get_string(agent->config, "job", "socket");
+	char clients[SOCKET_PATH_BYTES];
+	const char *name;
+	size_t stem, suffix = strlen(".sock");
+	int length, err;
 
+	if (given[0] != '\0') {
+		snprintf(ret_path, SOCKET_PATH_BYTES, "%s", given);
+		return 0;
+	}
+	err = socket_path_make(agent->config, clients, agent->detail);
+	if (err != 0)
+		return err;
+	name = strrchr(clients, '/') + 1;
+	stem = strlen(name);
 	if (stem > suffix && strcmp(name + stem - suffix, ".sock") == 0)
 		stem -= suffix;
 	if (strcmp(name, USUAL_CLIENTS) == 0)
@@ -36,37 +48,13 @@ static int job_socket_default_path(const char *clients, char ret_path[static SOC
 			ret_path, SOCKET_PATH_BYTES, "%.*s-" JOB_SOCKET,
 			(int)((size_t)(name - clients) + stem), clients
 		);
-	return length < SOCKET_PATH_BYTES ? 0 : -ENAMETOOLONG;
-}
-
-// Return the configured socket path, or the default next to the client socket.
-static int job_socket_find_path(struct agent *agent, char ret_path[static SOCKET_PATH_BYTES]) {
-	const char *given = config_get_string(agent->config, "job", "socket");
-	char clients[SOCKET_PATH_BYTES];
-	int err;
-
-	if (given[0] != '\0') {
-		snprintf(ret_path, SOCKET_PATH_BYTES, "%s", given);
+	if (length < SOCKET_PATH_BYTES)
 		return 0;
-	}
-	err = socket_path_make(agent->config, clients, agent->detail);
-	if (err != 0)
-		return err;
-	err = job_socket_default_path(clients, ret_path);
-	if (err != 0)
-		snprintf(
-			agent->detail, sizeof(agent->detail),
-			"%s-" JOB_SOCKET ": too long: give [job] socket", clients
-		);
-	return err;
-}
-
-// Share the local ranks with other agents, which request them by COMMS.
-static int share_ranks(struct agent *agent) {
-	const struct comms_source source = {
-		.count = jobhost_count, .at = jobhost_at, .ctx = agent->jobhost};
-
-	return comms_share_create(agent->overlay, &source, &agent->comms_share);
+	snprintf(
+		agent->detail, sizeof(agent->detail),
+		"%s-" JOB_SOCKET ": too long: give [job] socket", clients
+	);
+	return -ENAMETOOLONG;
 }
 
 int jobs_part_start(struct agent *agent) {
@@ -89,6 +77,7 @@ int jobs_part_start(struct agent *agent) {
 			},
 	};
 	const char *nccl_ras = config_get_string(agent->config, "job", "nccl_ras");
+	struct comms_source ranks = {.count = jobhost_count, .at = jobhost_at};
 	struct sock_addr nccl_address;
 	int err;
 
@@ -108,7 +97,8 @@ int jobs_part_start(struct agent *agent) {
 		snprintf(agent->detail, sizeof(agent->detail), "%s", detail);
 		return err;
 	}
-	return share_ranks(agent);
+	ranks.ctx = agent->jobhost;
+	return comms_share_create(agent->overlay, &ranks, &agent->comms_share);
 }
 
 void jobs_part_stop(struct agent *agent) {

@@ -16,27 +16,13 @@
 
 #define LARGE_BLOCK_BYTES (128 * 1024)
 
-static void log_started(const struct agent *agent) {
-	struct sock_addr address = overlay_address(agent->overlay);
-	char text[SOCK_ADDR_TEXT_BYTES];
-	struct ras_peer self;
-
-	sock_addr_format(&address, text);
-	if (ras_peer_find(
-		    overlay_ras(agent->overlay), ras_self_id(overlay_ras(agent->overlay)), &self
-	    ) != 0)
-		return;
-	log_event(
-		LOG_LEVEL_INFO, "started", log_str("version", TOCSIN_VERSION),
-		log_bytes("node", self.record->name, self.record->name_length),
-		log_bytes("host", self.record->host, self.record->host_length),
-		log_str("address", text)
-	);
-}
-
 static enum agent_exit agent_run(const struct options *options, struct config *config) {
 	// Static, because abandoned threads may read its clock after this function returns.
 	static struct agent agent;
+	char text[SOCK_ADDR_TEXT_BYTES];
+	struct sock_addr address;
+	struct ras_peer self;
+	const struct ras *ras;
 	int err;
 
 	agent.options = options;
@@ -47,7 +33,16 @@ static enum agent_exit agent_run(const struct options *options, struct config *c
 	log_set_level((enum log_level)config_get_enum(config, "log", "level"));
 	err = agent_start(&agent);
 	if (err == 0) {
-		log_started(&agent);
+		ras = overlay_ras(agent.overlay);
+		address = overlay_address(agent.overlay);
+		sock_addr_format(&address, text);
+		if (ras_peer_find(ras, ras_self_id(ras), &self) == 0)
+			log_event(
+				LOG_LEVEL_INFO, "started", log_str("version", TOCSIN_VERSION),
+				log_bytes("node", self.record->name, self.record->name_length),
+				log_bytes("host", self.record->host, self.record->host_length),
+				log_str("address", text)
+			);
 		err = loop_run(agent.loop);
 		if (err != 0)
 			log_event(LOG_LEVEL_ERROR, "loop_failed", log_errno("error", err));
@@ -69,50 +64,25 @@ static int stdout_check_written(int status) {
 	return AGENT_EXIT_FAILED;
 }
 
-static int run_config_action(const struct options *options) {
+int main(int argc, char **argv) {
+	struct options options;
 	struct config *config;
-
-	if (load_config(options, &config) != 0)
-		return AGENT_EXIT_USAGE;
-	if (options->action == OPTIONS_RUN)
-		return (int)agent_run(options, config);
-	if (options->action == OPTIONS_PRINT) {
-		config_print(config, stdout);
-	} else {
-		printf("%s: the configuration is sound\n",
-		       options->config_given ? options->config_path : "defaults and settings");
-		check_report_running_agents(config, stdout);
-		check_report_unit_denials(config, stdout);
-		check_report_gpus(config, stdout);
-	}
-	config_destroy(config);
-	return stdout_check_written(AGENT_EXIT_DONE);
-}
-
-// Block SIGHUP until the loop handles signals. By default SIGHUP would kill an agent that a service
-// manager has just started.
-static void block_reload_signal(void) {
 	sigset_t set;
 
+	// Fix malloc's threshold for mmap(). By default glibc raises it to the size of the first
+	// large block that is freed. Later connection buffers (320 KiB each) and long answers would
+	// then come from the heap. Their memory would stay with the process; blocks above a fixed
+	// threshold return to the kernel. The malloc() of a sanitizer refuses this call, which does
+	// no harm.
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
+
+	// Block SIGHUP until the loop handles signals. By default SIGHUP would kill an agent that a
+	// service manager has just started.
 	sigemptyset(&set);
 	sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
-}
 
-// Fix malloc's threshold for mmap(). By default glibc raises it to the size of the first large
-// block that is freed. Later connection buffers (320 KiB each) and long answers would then come
-// from the heap. Their memory would stay with the process; blocks above a fixed threshold return to
-// the kernel. The malloc() of a sanitizer refuses this call, which does no harm.
-static void malloc_fix_mmap_threshold(void) {
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
-	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES);
-}
-
-int main(int argc, char **argv) {
-	struct options options;
-
-	malloc_fix_mmap_threshold();
-	block_reload_signal();
 	if (options_parse(argc, argv, &options) != 0)
 		return AGENT_EXIT_USAGE;
 	switch (options.action) {
@@ -130,5 +100,19 @@ int main(int argc, char **argv) {
 	case OPTIONS_PRINT:
 		break;
 	}
-	return run_config_action(&options);
+	if (load_config(&options, &config) != 0)
+		return AGENT_EXIT_USAGE;
+	if (options.action == OPTIONS_RUN)
+		return (int)agent_run(&options, config);
+	if (options.action == OPTIONS_PRINT) {
+		config_print(config, stdout);
+	} else {
+		printf("%s: the configuration is sound\n",
+		       options.config_given ? options.config_path : "defaults and settings");
+		check_report_running_agents(config, stdout);
+		check_report_unit_denials(config, stdout);
+		check_report_gpus(config, stdout);
+	}
+	config_destroy(config);
+	return stdout_check_written(AGENT_EXIT_DONE);
 }

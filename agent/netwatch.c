@@ -37,12 +37,6 @@ address_find_link(const struct netif_table *table, const struct sock_addr *wante
 	return NULL;
 }
 
-// Return true for an address that can disappear. Addresses in 127/8 exist as long as the loopback
-// does.
-static bool address_is_watched(const struct sock_addr *address) {
-	return !sock_addr_is_any(address) && !sock_addr_is_loopback(address);
-}
-
 static void address_report_lost(
 	struct agent *agent, const struct sock_addr *address, const struct netif_link *link
 ) {
@@ -60,26 +54,6 @@ static void address_report_lost(
 			words, sizeof(words), "%s is on %s, which has no carrier", text, link->name
 		);
 	overlay_address_lost(agent->overlay, words);
-}
-
-static void address_report_restored(struct agent *agent, const struct sock_addr *address) {
-	char text[SOCK_ADDR_TEXT_BYTES];
-
-	sock_addr_format(address, text);
-	log_event(LOG_LEVEL_INFO, "own_address_back", log_str("address", text));
-	overlay_address_restored(agent->overlay);
-}
-
-static void address_report_change(const struct sock_addr *from, const struct listen_choice *to) {
-	char before[SOCK_ADDR_TEXT_BYTES], after[SOCK_ADDR_TEXT_BYTES];
-
-	sock_addr_format(from, before);
-	sock_addr_format(&to->address, after);
-	log_event(
-		LOG_LEVEL_WARN, "own_address_changed", log_str("before", before),
-		log_str("after", after), log_str("interface", to->interface),
-		log_str("effect", "a new start tells it")
-	);
 }
 
 // Report that the software device still uses the old address. Its pairs and memory belong to the
@@ -118,6 +92,7 @@ static void address_change(struct agent *agent, const struct netif_table *table)
 	struct sock_addr before = overlay_address(agent->overlay), after, told;
 	uint64_t now_ns = loop_now_ns(agent->loop);
 	char peer[SOCK_ADDR_TEXT_BYTES], detail[256];
+	char before_text[SOCK_ADDR_TEXT_BYTES], after_text[SOCK_ADDR_TEXT_BYTES];
 	struct listen_choice choice = {0};
 	struct netif_policy policy;
 	int err;
@@ -148,7 +123,13 @@ static void address_change(struct agent *agent, const struct netif_table *table)
 	agent->address_is_present = true;
 	agent->address_unannounced = false;
 	memcpy(agent->interface, choice.interface, sizeof(agent->interface));
-	address_report_change(&before, &choice);
+	sock_addr_format(&before, before_text);
+	sock_addr_format(&choice.address, after_text);
+	log_event(
+		LOG_LEVEL_WARN, "own_address_changed", log_str("before", before_text),
+		log_str("after", after_text), log_str("interface", choice.interface),
+		log_str("effect", "a new start tells it")
+	);
 	soft_device_check_address(agent);
 	if (before.family != choice.address.family && joining_restart(agent) != 0)
 		log_event(LOG_LEVEL_ERROR, "join_not_refreshed", log_errno("error", ENOMEM));
@@ -172,16 +153,19 @@ static void address_check_present(struct agent *agent, const struct netif_table 
 	struct sock_addr address = overlay_address(agent->overlay);
 	const struct netif_link *link = address_find_link(table, &address);
 	bool is_there = link != NULL && link->has_carrier;
+	char text[SOCK_ADDR_TEXT_BYTES];
 
-	if (!address_is_watched(&address))
+	// An address in 127/8 exists as long as the loopback does, so it cannot disappear.
+	if (sock_addr_is_any(&address) || sock_addr_is_loopback(&address))
 		return;
-	if (is_there != agent->address_is_present) {
-		agent->address_is_present = is_there;
-		if (is_there)
-			address_report_restored(agent, &address);
-		else
-			address_report_lost(agent, &address, link);
+	if (is_there && !agent->address_is_present) {
+		sock_addr_format(&address, text);
+		log_event(LOG_LEVEL_INFO, "own_address_back", log_str("address", text));
+		overlay_address_restored(agent->overlay);
+	} else if (!is_there && agent->address_is_present) {
+		address_report_lost(agent, &address, link);
 	}
+	agent->address_is_present = is_there;
 	// An address without carrier may recover; a removed address does not.
 	if (link == NULL || agent->address_unannounced)
 		address_change(agent, table);
@@ -224,19 +208,11 @@ static void on_table_gathered(struct keeper_request *request, void *arg, int res
 	netwatch_gather(agent);
 }
 
-static struct gathering *gathering_create(struct agent *agent) {
-	struct gathering *gathering = calloc(1, sizeof(*gathering));
-	char peer[SOCK_ADDR_TEXT_BYTES];
-
-	if (gathering != NULL && listen_address_is_automatic(agent) &&
-	    listen_address_policy(agent, peer, &gathering->policy) == 0)
-		netif_policy_query(&gathering->policy, &gathering->query);
-	return gathering;
-}
-
 static void netwatch_gather(struct agent *agent) {
 	struct sock_addr address = overlay_address(agent->overlay);
 	struct keeper_call call = {.call = table_gather, .drop = gathering_drop};
+	struct gathering *gathering;
+	char peer[SOCK_ADDR_TEXT_BYTES];
 	int err = -ENOMEM;
 
 	if (sock_addr_is_loopback(&address))
@@ -246,12 +222,17 @@ static void netwatch_gather(struct agent *agent) {
 		return;
 	}
 	agent->netif_request.ended = on_table_gathered;
-	call.arg = gathering_create(agent);
-	if (call.arg != NULL)
+	gathering = calloc(1, sizeof(*gathering));
+	if (gathering != NULL) {
+		if (listen_address_is_automatic(agent) &&
+		    listen_address_policy(agent, peer, &gathering->policy) == 0)
+			netif_policy_query(&gathering->policy, &gathering->query);
+		call.arg = gathering;
 		err = keeper_run(agent->netif, &call, &agent->netif_request);
+	}
 	if (err == 0)
 		return;
-	free(call.arg);
+	free(gathering);
 	log_event(LOG_LEVEL_WARN, "interfaces_unwatched", log_errno("error", err));
 }
 

@@ -106,25 +106,18 @@ checks_add_devices(const struct agent *agent, struct checks_builtin_settings *se
 	}
 }
 
-static bool check_is_off(const struct config *config, const char *name) {
-	const struct config_list *off = config_get_list(config, "health", "off");
-
-	for (size_t n = 0; n < off->count; n++) {
-		if (strcmp(off->items[n], name) == 0)
-			return true;
-	}
-	return false;
-}
-
 static int checks_configure_builtin(struct agent *agent) {
 	struct checks_builtin_settings settings = {
 		.interval_ns = config_get_duration_ns(agent->config, "health", "interval"),
 		.memory_max_bytes = config_get_size_bytes(agent->config, "health", "memory_limit"),
 		.disk_free_bytes = config_get_size_bytes(agent->config, "health", "disk_free"),
 	};
+	const struct config_list *off = config_get_list(agent->config, "health", "off");
 
-	for (uint32_t n = 0; n < CHECKS_BUILTIN_COUNT; n++)
-		settings.off[n] = check_is_off(agent->config, checks_builtin_name(n));
+	for (uint32_t n = 0; n < CHECKS_BUILTIN_COUNT; n++) {
+		for (size_t k = 0; k < off->count; k++)
+			settings.off[n] |= strcmp(off->items[k], checks_builtin_name(n)) == 0;
+	}
 	checks_add_devices(agent, &settings);
 	return checks_set_builtin(agent->checks, &settings);
 }

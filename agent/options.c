@@ -79,16 +79,6 @@ static bool option_value(int argc, char **argv, int *at, const char *name, const
 	return true;
 }
 
-static int options_add_setting(struct options *options, const char *setting) {
-	if (setting == NULL || options->setting_count == OPTIONS_SETTINGS_MAX) {
-		fprintf(stderr, "tocsind: --set needs SECTION.KEY=VALUE, at most %d times\n",
-			OPTIONS_SETTINGS_MAX);
-		return -EINVAL;
-	}
-	options->settings[options->setting_count++] = setting;
-	return 0;
-}
-
 static int options_set_path(struct options *options, const char *path) {
 	char quoted[QUOTED_BYTES];
 
@@ -107,14 +97,6 @@ static int options_set_path(struct options *options, const char *path) {
 	return 0;
 }
 
-// --check-config takes a FILE if one follows.
-static int options_set_check(int argc, char **argv, int *at, struct options *options) {
-	options->action = OPTIONS_CHECK;
-	if (*at + 1 < argc && argv[*at + 1][0] != '-')
-		return options_set_path(options, argv[++*at]);
-	return 0;
-}
-
 static int options_parse_argument(int argc, char **argv, int *at, struct options *options) {
 	const char *given = argv[*at];
 	const char *value;
@@ -129,16 +111,24 @@ static int options_parse_argument(int argc, char **argv, int *at, struct options
 		options->action = OPTIONS_MAN;
 	else if (strcmp(given, "--foreground") == 0)
 		options->foreground = true;
-	else if (strcmp(given, "--check-config") == 0)
-		return options_set_check(argc, argv, at, options);
-	else if (option_value(argc, argv, at, "--check-config", &value)) {
+	else if (strcmp(given, "--check-config") == 0) {
+		options->action = OPTIONS_CHECK;
+		if (*at + 1 < argc && argv[*at + 1][0] != '-') // the FILE is optional
+			return options_set_path(options, argv[++*at]);
+	} else if (option_value(argc, argv, at, "--check-config", &value)) {
 		options->action = OPTIONS_CHECK;
 		return options_set_path(options, value);
-	} else if (option_value(argc, argv, at, "--config", &value))
+	} else if (option_value(argc, argv, at, "--config", &value)) {
 		return options_set_path(options, value);
-	else if (option_value(argc, argv, at, "--set", &value))
-		return options_add_setting(options, value);
-	else {
+	} else if (option_value(argc, argv, at, "--set", &value)) {
+		if (value == NULL || options->setting_count == OPTIONS_SETTINGS_MAX) {
+			fprintf(stderr,
+				"tocsind: --set needs SECTION.KEY=VALUE, at most %d times\n",
+				OPTIONS_SETTINGS_MAX);
+			return -EINVAL;
+		}
+		options->settings[options->setting_count++] = value;
+	} else {
 		report_unknown_argument(given);
 		return -EINVAL;
 	}

@@ -102,21 +102,6 @@ static void overlay_stop(struct agent *agent) {
 	agent->overlay = overlay_destroy(agent->overlay);
 }
 
-// Fill the device list of the node's record. A device that may never come up is left out; peers
-// learn of it after it opened.
-static void self_set_devices(const struct agent *agent, struct ras_peer_info *self) {
-	self->device_count = 0;
-	for (uint32_t n = 0; n < agent->device_count && self->device_count < RAS_DEVICES_MAX; n++) {
-		struct ras_device *device = &self->devices[self->device_count];
-
-		if (agent->devices[n].announce_after_open)
-			continue;
-		memcpy(device->name, agent->devices[n].name, sizeof(device->name));
-		device->link_layer = agent->devices[n].link_layer;
-		self->device_count++;
-	}
-}
-
 static int overlay_start(struct agent *agent) {
 	struct overlay_config config = {
 		.cluster = config_get_string(agent->config, "overlay", "cluster"),
@@ -137,7 +122,19 @@ static int overlay_start(struct agent *agent) {
 	config.listen = choice.address;
 	config.interface = choice.interface[0] != '\0' ? choice.interface : NULL;
 	memcpy(agent->interface, choice.interface, sizeof(agent->interface));
-	self_set_devices(agent, &config.self);
+
+	// A device that may never come up is left out; peers learn of it after it opened.
+	for (uint32_t n = 0; n < agent->device_count; n++) {
+		struct ras_device *device = &config.self.devices[config.self.device_count];
+
+		if (agent->devices[n].announce_after_open)
+			continue;
+		if (config.self.device_count == RAS_DEVICES_MAX)
+			break;
+		memcpy(device->name, agent->devices[n].name, sizeof(device->name));
+		device->link_layer = agent->devices[n].link_layer;
+		config.self.device_count++;
+	}
 	config.self.address_count = 1;
 	listen_address_advertised(agent, &choice.address, &config.self.addresses[0]);
 	err = overlay_create(agent->loop, &config, agent->detail, &agent->overlay);
@@ -151,27 +148,10 @@ static int overlay_start(struct agent *agent) {
 	return err;
 }
 
-static int client_find_group(struct agent *agent, struct client_config *config) {
-	const char *name = config_get_string(agent->config, "client", "group");
-	const struct group *group;
-
-	if (name[0] == '\0')
-		return 0;
-	group = getgrnam(name); // NOLINT(concurrency-mt-unsafe): before other threads ask
-	if (group == NULL) {
-		snprintf(
-			agent->detail, sizeof(agent->detail),
-			"[client] group: there is no group %s", name
-		);
-		return -ENOENT;
-	}
-	config->has_group = true;
-	config->group = group->gr_gid;
-	return 0;
-}
-
 static int clients_start(struct agent *agent) {
 	const char *listen = config_get_string(agent->config, "client", "listen");
+	const char *group_name = config_get_string(agent->config, "client", "group");
+	const struct group *group;
 	struct client_config config;
 	char path[SOCKET_PATH_BYTES];
 	int err;
@@ -197,10 +177,21 @@ static int clients_start(struct agent *agent) {
 		must(sock_addr_parse(listen, strlen(listen), CLIENT_PORT, NULL, &config.listen) == 0
 		);
 	err = socket_path_make(agent->config, path, agent->detail);
-	if (err == 0)
-		err = client_find_group(agent, &config);
 	if (err != 0)
 		return err;
+	if (group_name[0] != '\0') {
+		// NOLINTNEXTLINE(concurrency-mt-unsafe): before other threads ask
+		group = getgrnam(group_name);
+		if (group == NULL) {
+			snprintf(
+				agent->detail, sizeof(agent->detail),
+				"[client] group: there is no group %s", group_name
+			);
+			return -ENOENT;
+		}
+		config.has_group = true;
+		config.group = group->gr_gid;
+	}
 	return client_server_create(
 		agent->loop, &config, agent->overlay, agent->detail, &agent->clients
 	);
@@ -253,34 +244,30 @@ static void parts_stop_started(struct agent *agent, size_t started) {
 		parts[started].stop(agent);
 }
 
-// Log why a part failed to start: its own detail, if any, and the limits that are too low.
-static void log_start_failure(const struct agent *agent, const struct part *part, int err) {
-	const char *reason = agent->detail[0] != '\0' ? agent->detail : strerrordesc_np(-err);
-	char limits[LOW_LIMITS_TEXT_BYTES];
-
-	low_limits_describe(limits);
-	if (limits[0] == '\0')
-		log_event(
-			LOG_LEVEL_ERROR, "start_failed", log_str("part", part->name),
-			log_errno("error", err), log_str("reason", reason)
-		);
-	else
-		log_event(
-			LOG_LEVEL_ERROR, "start_failed", log_str("part", part->name),
-			log_errno("error", err), log_str("reason", reason),
-			log_str("low_limits", limits)
-		);
-}
-
 int agent_start(struct agent *agent) {
 	for (size_t n = 0; n < PART_COUNT; n++) {
+		const char *part = parts[n].name, *reason = agent->detail;
+		char limits[LOW_LIMITS_TEXT_BYTES];
 		int err;
 
 		agent->detail[0] = '\0';
 		err = parts[n].start(agent);
 		if (err == 0)
 			continue;
-		log_start_failure(agent, &parts[n], err);
+		if (reason[0] == '\0')
+			reason = strerrordesc_np(-err);
+		low_limits_describe(limits);
+		if (limits[0] == '\0')
+			log_event(
+				LOG_LEVEL_ERROR, "start_failed", log_str("part", part),
+				log_errno("error", err), log_str("reason", reason)
+			);
+		else
+			log_event(
+				LOG_LEVEL_ERROR, "start_failed", log_str("part", part),
+				log_errno("error", err), log_str("reason", reason),
+				log_str("low_limits", limits)
+			);
 		parts_stop_started(agent, n);
 		return err;
 	}

@@ -137,31 +137,11 @@ reload_apply_config(struct agent *agent, struct config *fresh, struct reloading 
 	return config_compare(agent->started_with, fresh, change_ignore, NULL);
 }
 
-static void reload_report_success(struct agent *agent, const char *key, size_t waiting) {
-	bool refused = strcmp(key, "refused") == 0;
-
-	overlay_set_own_problem(
-		agent->overlay, OVERLAY_OWN_RELOAD,
-		refused ? "the key file of this node was refused when it was read again, and the keys "
-			  "of before stay: see its log"
-			: ""
-	);
-	log_event(
-		refused || waiting > 0 ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "reloaded",
-		log_str("key", key), log_u64("waiting_for_restart", waiting)
-	);
-	if (refused)
-		service_notify("READY=1\nSTATUS=running; the key file was refused");
-	else if (waiting > 0)
-		service_notify("READY=1\nSTATUS=running; changes wait for a restart");
-	else
-		service_notify("READY=1\nSTATUS=running");
-}
-
 static void reading_apply(struct agent *agent, struct reading *reading) {
 	struct reloading reloading = {0};
 	size_t waiting = reload_apply_config(agent, reading->config, &reloading);
 	const char *key;
+	bool refused;
 
 	reading->config = NULL;
 	key = reload_apply_keys(agent, reading);
@@ -183,7 +163,23 @@ static void reading_apply(struct agent *agent, struct reading *reading) {
 	devwatch_rescan_soon(agent);
 	if (reloading.join && joining_restart(agent) != 0)
 		log_event(LOG_LEVEL_ERROR, "join_not_reloaded");
-	reload_report_success(agent, key, waiting);
+	refused = strcmp(key, "refused") == 0;
+	overlay_set_own_problem(
+		agent->overlay, OVERLAY_OWN_RELOAD,
+		refused ? "the key file of this node was refused when it was read again, and the keys "
+			  "of before stay: see its log"
+			: ""
+	);
+	log_event(
+		refused || waiting > 0 ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "reloaded",
+		log_str("key", key), log_u64("waiting_for_restart", waiting)
+	);
+	if (refused)
+		service_notify("READY=1\nSTATUS=running; the key file was refused");
+	else if (waiting > 0)
+		service_notify("READY=1\nSTATUS=running; changes wait for a restart");
+	else
+		service_notify("READY=1\nSTATUS=running");
 }
 
 static void reload_report_failure(struct agent *agent) {
@@ -214,23 +210,10 @@ static void on_reading_done(struct keeper_request *request, void *arg, int resul
 	agent_reload(agent);
 }
 
-static struct reading *reading_create(const struct agent *agent) {
-	struct reading *reading = calloc(1, sizeof(*reading));
-
-	if (reading == NULL)
-		return NULL;
-	reading->options = *agent->options;
-	if (agent->key_path == NULL)
-		return reading;
-	reading->key_path = strdup(agent->key_path);
-	if (reading->key_path != NULL)
-		return reading;
-	free(reading);
-	return NULL;
-}
-
 void agent_reload(struct agent *agent) {
 	struct keeper_call call = {.call = reading_read_files, .drop = reading_free};
+	struct reading *reading;
+	int err = -ENOMEM;
 
 	if (agent->leaving)
 		return;
@@ -239,13 +222,20 @@ void agent_reload(struct agent *agent) {
 		return;
 	}
 	service_notify_reloading();
-	call.arg = reading_create(agent);
 	agent->reload.request.ended = on_reading_done;
-	if (call.arg != NULL && keeper_run(agent->files, &call, &agent->reload.request) == 0)
-		return;
-	if (call.arg != NULL)
-		reading_free(call.arg);
-	reload_report_failure(agent);
+	reading = calloc(1, sizeof(*reading));
+	if (reading != NULL) {
+		reading->options = *agent->options;
+		if (agent->key_path != NULL)
+			reading->key_path = strdup(agent->key_path);
+		call.arg = reading;
+		if (agent->key_path == NULL || reading->key_path != NULL)
+			err = keeper_run(agent->files, &call, &agent->reload.request);
+		if (err != 0)
+			reading_free(reading);
+	}
+	if (err != 0)
+		reload_report_failure(agent);
 }
 
 static void on_reload_stuck(void *ctx, struct keeper *keeper) {

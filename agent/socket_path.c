@@ -23,14 +23,6 @@ static const char *service_runtime_directory(void) {
 	return made;
 }
 
-static const char *runtime_base_directory(void) {
-	const char *base = geteuid() == 0 ? "/run" : secure_getenv("XDG_RUNTIME_DIR");
-
-	if (base == NULL || strlen(base) + sizeof("/tocsin/" SOCKET_NAME) > SOCKET_PATH_BYTES)
-		return NULL;
-	return base;
-}
-
 bool socket_path_is_made(const struct config *config) {
 	return config_get_string(config, "client", "socket")[0] == '\0' &&
 	       service_runtime_directory() == NULL;
@@ -42,7 +34,11 @@ int socket_path_find(
 	char ret_detail[static AGENT_DETAIL_BYTES]
 ) {
 	const char *given = config_get_string(config, "client", "socket");
-	const char *made = service_runtime_directory(), *base = runtime_base_directory();
+	const char *made = service_runtime_directory();
+	const char *base = geteuid() == 0 ? "/run" : secure_getenv("XDG_RUNTIME_DIR");
+
+	if (base != NULL && strlen(base) + sizeof("/tocsin/" SOCKET_NAME) > SOCKET_PATH_BYTES)
+		base = NULL;
 
 	if (given[0] != '\0') {
 		snprintf(ret_path, SOCKET_PATH_BYTES, "%s", given);

@@ -37,18 +37,6 @@ static uint64_t *bad_node_slot(struct webhook_part *part, uint64_t id) {
 	return NULL;
 }
 
-static void bad_node_remember(struct webhook_part *part, uint64_t id) {
-	uint64_t *place = bad_node_slot(part, id);
-
-	if (place == NULL)
-		place = bad_node_slot(part, 0);
-	if (place == NULL) {
-		place = &part->bad[part->bad_next];
-		part->bad_next = (part->bad_next + 1) % BAD_NODES_MAX;
-	}
-	*place = id;
-}
-
 // Return true if the change must be reported. A join is not reported, and neither is a suspicion
 // that passes. A recovery often passes through `unknown`. So after a bad verdict, every change is
 // reported until the node is healthy.
@@ -56,7 +44,13 @@ static bool change_needs_report(struct webhook_part *part, const struct verdict_
 	uint64_t *bad = bad_node_slot(part, change->now->subject);
 
 	if (!verdict_is_quiet(change->now->verdict)) {
-		bad_node_remember(part, change->now->subject);
+		if (bad == NULL)
+			bad = bad_node_slot(part, 0);
+		if (bad == NULL) {
+			bad = &part->bad[part->bad_next];
+			part->bad_next = (part->bad_next + 1) % BAD_NODES_MAX;
+		}
+		*bad = change->now->subject;
 		return true;
 	}
 	if (bad == NULL)

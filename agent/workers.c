@@ -219,18 +219,10 @@ worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, con
 	return loop_add(agent->loop, &worker->events);
 }
 
-// Calibrate the clock once; each worker then keeps its own copy.
-static void workers_init_clocks(struct agent *agent, uint32_t count) {
-	struct clock clock;
-
-	clock_init_resynced(&clock);
-	for (uint32_t n = 0; n < count; n++)
-		agent->worker_clocks[n] = clock;
-}
-
 int workers_start(struct agent *agent) {
 	struct cores_constraints places = {.spins = false};
 	struct cpu_set cores;
+	struct clock clock;
 	bool named = false;
 	int err = workers_choose_cores(agent, &places, &named, &cores);
 
@@ -248,7 +240,12 @@ int workers_start(struct agent *agent) {
 	agent->workers = calloc(cpu_set_count(&cores), sizeof(*agent->workers));
 	if (agent->workers == NULL)
 		return -ENOMEM;
-	workers_init_clocks(agent, cpu_set_count(&cores));
+
+	// Calibrate the clock once; each worker then keeps its own copy.
+	clock_init_resynced(&clock);
+	for (uint32_t n = 0; n < cpu_set_count(&cores); n++)
+		agent->worker_clocks[n] = clock;
+
 	for (uint32_t cpu = cpu_set_next(&cores, 0); cpu < CPU_SET_CPUS_MAX && err == 0;
 	     cpu = cpu_set_next(&cores, cpu + 1)) {
 		struct agent_worker *worker = &agent->workers[agent->worker_count];
