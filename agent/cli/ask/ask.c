@@ -47,34 +47,6 @@ int ask_show(const struct contact *contact, show_fn *show, json_t *answer) {
 	return EXIT_DONE;
 }
 
-// Send the request and print the answer, as JSON or through `show`.
-static int ask_json(
-	struct contact *contact,
-	const char *question,
-	uint64_t more_ns,
-	show_fn *show,
-	json_t **ret_answer
-) {
-	int status = EXIT_DONE;
-	json_t *object;
-	int err = contact_open(contact, true);
-
-	contact->answer_ns += more_ns;
-	if (err == 0)
-		err = contact_json(contact, question, &object);
-	if (err != 0)
-		return ask_report_failure(contact, err);
-	if (contact->target->json)
-		status = ask_print_json(contact->target, object);
-	else
-		status = ask_show(contact, show, object);
-	if (ret_answer != NULL)
-		*ret_answer = object;
-	else
-		json_decref(object);
-	return status;
-}
-
 int ask(const struct command *command,
 	const struct arguments *arguments,
 	const char *question,
@@ -93,12 +65,27 @@ int ask_with_extra_time(
 ) {
 	struct contact contact;
 	struct target target;
+	json_t *object = NULL;
 	int status = target_init(&target, command, arguments);
+	int err;
 
 	if (status != 0)
 		return status;
 	contact_init(&contact, &target);
-	status = ask_json(&contact, question, more_ns, show, ret_answer);
+	err = contact_open(&contact, true);
+	contact.answer_ns += more_ns;
+	if (err == 0)
+		err = contact_json(&contact, question, &object);
+	if (err != 0)
+		status = ask_report_failure(&contact, err);
+	else if (target.json)
+		status = ask_print_json(&target, object);
+	else
+		status = ask_show(&contact, show, object);
+	if (err == 0 && ret_answer != NULL)
+		*ret_answer = object;
+	else if (err == 0)
+		json_decref(object);
 	contact_fini(&contact);
 	return status;
 }

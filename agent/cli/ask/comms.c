@@ -45,35 +45,11 @@ static const char details[] =
 	"  ended    finalized, aborted, or all its processes are gone\n"
 	"\n" ASK_EXIT_STATUS;
 
-static void comms_build_request(const struct arguments *arguments, char *question, size_t size) {
-	const char *job = arguments->values[OPTION_JOB];
-
-	snprintf(question, size, "COMMS%s%s", job != NULL ? " " : "", job != NULL ? job : "");
-}
-
-// Return the identity of a communicator, by which --watch matches it to the previous answer.
-static void comm_key(const json_t *comm, char key[static KEY_BYTES]) {
-	snprintf(
-		key, KEY_BYTES, "%s %s %lld", json_string_value(json_object_get(comm, "hash")),
-		json_string_value(json_object_get(comm, "secondary_hash")),
-		(long long)json_integer_value(json_object_get(comm, "size"))
-	);
-}
-
 static const char *comm_finding_word(const json_t *comm, const char *name) {
 	const char *word =
 		json_string_value(json_object_get(json_object_get(comm, "finding"), name));
 
 	return word != NULL ? word : "";
-}
-
-static void print_time(void) {
-	time_t now = time(NULL);
-	struct tm local;
-	char text[32];
-
-	strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&now, &local));
-	printf("%s ", text);
 }
 
 // Print text that may come from other machines, without terminal control sequences.
@@ -94,6 +70,9 @@ static void print_change(const struct target *target, const json_t *comm, bool g
 	const char *hash = json_string_value(json_object_get(comm, "hash"));
 	const char *job = json_string_value(json_object_get(comm, "job"));
 	const char *sentence = comm_finding_word(comm, "sentence");
+	time_t now = time(NULL);
+	struct tm local;
+	char clock[32];
 
 	if (target->json) {
 		json_t *line = json_pack("{s:b,s:O}", "gone", gone, "communicator", comm);
@@ -102,7 +81,8 @@ static void print_change(const struct target *target, const json_t *comm, bool g
 		json_decref(line);
 		return;
 	}
-	print_time();
+	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &local));
+	printf("%s ", clock);
 	print_escaped(hash != NULL ? hash : "?");
 	printf(" ");
 	print_escaped(job != NULL ? job : "-");
@@ -130,7 +110,12 @@ static void print_changes(const struct target *target, const json_t *answer, jso
 	size_t n;
 
 	json_array_foreach(json_object_get(answer, "communicators"), n, comm) {
-		comm_key(comm, key);
+		snprintf(
+			key, sizeof(key), "%s %s %lld",
+			json_string_value(json_object_get(comm, "hash")),
+			json_string_value(json_object_get(comm, "secondary_hash")),
+			(long long)json_integer_value(json_object_get(comm, "size"))
+		);
 		if (!comm_is_unchanged(json_object_get(*before, key), comm))
 			print_change(target, comm, false);
 		json_object_set(seen, key, comm);
@@ -166,25 +151,24 @@ static int watch_comms(const struct target *target, const char *question) {
 	return err != 0 ? err : EXIT_NEGATIVE;
 }
 
-static int job_option_check(const char *job) {
-	if (job == NULL ||
-	    (job[0] != '\0' && strlen(job) <= JOB_BYTES_MAX && strpbrk(job, " \t\r\n") == NULL))
-		return 0;
-	command_error(
-		"comms", "--job: \"%.40s\" is no job: one word of at most %d bytes", job,
-		JOB_BYTES_MAX
-	);
-	return EXIT_USAGE;
-}
-
 static int comms_run(const struct arguments *arguments) {
+	const char *job = arguments->values[OPTION_JOB];
 	char question[JOB_BYTES_MAX + 16];
 	struct target target;
-	int status = job_option_check(arguments->values[OPTION_JOB]);
+	int status;
 
-	if (status != 0)
-		return status;
-	comms_build_request(arguments, question, sizeof(question));
+	if (job != NULL &&
+	    (job[0] == '\0' || strlen(job) > JOB_BYTES_MAX || strpbrk(job, " \t\r\n") != NULL)) {
+		command_error(
+			"comms", "--job: \"%.40s\" is no job: one word of at most %d bytes", job,
+			JOB_BYTES_MAX
+		);
+		return EXIT_USAGE;
+	}
+	snprintf(
+		question, sizeof(question), "COMMS%s%s", job != NULL ? " " : "",
+		job != NULL ? job : ""
+	);
 	if (arguments->values[OPTION_WATCH] == NULL)
 		return ask(&comms_command, arguments, question, show_comms, NULL);
 	status = target_init(&target, &comms_command, arguments);

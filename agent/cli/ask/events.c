@@ -45,19 +45,16 @@ struct follower {
 	bool lost;     // the loss of the agent was reported
 };
 
-static void print_event(const struct follower *follower, const json_t *event) {
-	if (follower->contact.target->json)
-		ask_print_json(follower->contact.target, event);
-	else
-		event_line_print(event, follower->contact.whole, follower->colour, stdout);
-}
-
 static void print_events(struct follower *follower, const json_t *answer) {
+	const struct target *target = follower->contact.target;
 	const json_t *event;
 	size_t n;
 
 	json_array_foreach(json_object_get(answer, "events"), n, event) {
-		print_event(follower, event);
+		if (target->json)
+			ask_print_json(target, event);
+		else
+			event_line_print(event, follower->contact.whole, follower->colour, stdout);
 		follower->last = event_line_sequence(event);
 	}
 	fflush(stdout);
@@ -125,20 +122,11 @@ static int events_follow(struct follower *follower) {
 	}
 }
 
-static void print_list(struct follower *follower, const json_t *answer) {
-	int64_t skipped = json_integer_value(json_object_get(answer, "skipped"));
-
-	if (skipped > 0)
-		printf("%" PRId64 " older events are kept: tocsin events --since 0\n\n", skipped);
-	printf("%s%s%s\n", paint_begin(PAINT_FAINT, follower->colour), event_line_head,
-	       paint_end(PAINT_FAINT, follower->colour));
-	print_events(follower, answer);
-}
-
 static int events_list(struct follower *follower, const char *since, bool follows) {
 	const struct target *target = follower->contact.target;
 	int err = contact_open(&follower->contact, true);
 	json_t *answer;
+	int64_t skipped;
 
 	if (err == 0)
 		err = follower_check_restart(follower);
@@ -146,9 +134,13 @@ static int events_list(struct follower *follower, const char *since, bool follow
 		err = ask_events(follower, since, &answer);
 	if (err != 0)
 		return ask_report_failure(&follower->contact, err);
+	skipped = json_integer_value(json_object_get(answer, "skipped"));
+	if (!target->json && skipped > 0)
+		printf("%" PRId64 " older events are kept: tocsin events --since 0\n\n", skipped);
 	if (!target->json)
-		print_list(follower, answer);
-	else if (follows)
+		printf("%s%s%s\n", paint_begin(PAINT_FAINT, follower->colour), event_line_head,
+		       paint_end(PAINT_FAINT, follower->colour));
+	if (!target->json || follows)
 		print_events(follower, answer);
 	else
 		ask_print_json(target, answer);
@@ -158,25 +150,20 @@ static int events_list(struct follower *follower, const char *since, bool follow
 	return follows ? events_follow(follower) : EXIT_DONE;
 }
 
-static int check_since(const char *since) {
-	struct parse_error error;
-	uint64_t value;
-
-	if (since == NULL || parse_u64(since, strlen(since), 0, INT64_MAX, NULL, &value) == 0 ||
-	    parse_duration_ns(since, strlen(since), 1, SINCE_MAX_NS, &error, &value) == 0)
-		return 0;
-	command_error("events", "--since: %s; or the number of an event", error.text);
-	return EXIT_USAGE;
-}
-
 static int events_run(const struct arguments *arguments) {
 	const char *since = arguments->values[OPTION_SINCE];
 	struct follower follower = {.start = -1};
+	struct parse_error error;
 	struct target target;
-	int status = check_since(since);
+	uint64_t value;
+	int status;
 
-	if (status == 0)
-		status = target_init(&target, &events_command, arguments);
+	if (since != NULL && parse_u64(since, strlen(since), 0, INT64_MAX, NULL, &value) != 0 &&
+	    parse_duration_ns(since, strlen(since), 1, SINCE_MAX_NS, &error, &value) != 0) {
+		command_error("events", "--since: %s; or the number of an event", error.text);
+		return EXIT_USAGE;
+	}
+	status = target_init(&target, &events_command, arguments);
 	if (status != 0)
 		return status;
 	follower.colour = paint_is_enabled(stdout);

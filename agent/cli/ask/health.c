@@ -256,19 +256,6 @@ static int run_line(const struct arguments *arguments, const char *question, enu
 	return status;
 }
 
-// Write the metrics file even if no agent answers; the file then says so.
-static int run_textfile(const struct arguments *arguments, const char *question) {
-	char why[CONTACT_WHY_BYTES];
-	json_t *answer = NULL;
-	int err;
-
-	if (ask_without_output(&health_command, arguments, question, &answer, why) != EXIT_DONE)
-		answer = NULL;
-	err = textfile_write(arguments->values[OPTION_TEXTFILE], answer);
-	json_decref(answer);
-	return err == 0 ? EXIT_DONE : HEALTH_UNKNOWN;
-}
-
 static bool exit_style_parse(const char *name, enum style *ret_style) {
 	char quoted[80];
 
@@ -304,10 +291,10 @@ static bool options_are_compatible(const struct arguments *arguments, enum style
 static int health_run(const struct arguments *arguments) {
 	const char *const *values = arguments->values;
 	bool all = values[OPTION_ALL] != NULL;
+	char question[128], why[CONTACT_WHY_BYTES];
 	json_t *answer = NULL;
-	char question[128];
 	enum style style;
-	int status;
+	int status, err;
 
 	if (!exit_style_parse(values[OPTION_EXIT], &style) ||
 	    !options_are_compatible(arguments, style))
@@ -318,8 +305,15 @@ static int health_run(const struct arguments *arguments) {
 		: arguments->words[0] != NULL ? arguments->words[0]
 					      : ""
 	);
-	if (values[OPTION_TEXTFILE] != NULL)
-		return run_textfile(arguments, question);
+	if (values[OPTION_TEXTFILE] != NULL) {
+		// The file is written even if no agent answers; the file then says so.
+		status = ask_without_output(&health_command, arguments, question, &answer, why);
+		if (status != EXIT_DONE)
+			answer = NULL;
+		err = textfile_write(values[OPTION_TEXTFILE], answer);
+		json_decref(answer);
+		return err == 0 ? EXIT_DONE : HEALTH_UNKNOWN;
+	}
 	if (values[OPTION_LINE] != NULL || style == STYLE_DRAIN)
 		return run_line(arguments, question, style);
 	status = ask(&health_command, arguments, question, show_health, &answer);

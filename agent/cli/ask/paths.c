@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define NO_NODE "no node " // start of the agent's error for an unknown node
+
 static const struct option_spec options[] = {
 	{"all", NULL, "those of all agents, each as one end reads it"},
 	{"matrix", NULL, "those of all agents as a square: a row for each that reads"},
@@ -51,31 +53,14 @@ static const char details[] =
 	"is made as well.\n"
 	"\n" ASK_EXIT_STATUS "1 is also that FILE cannot be written.\n";
 
-// Matrix.
-
 static void write_svg(FILE *out, const void *what) {
 	heat_svg(what, out);
 }
 
-static int picture_save(const struct heat *heat, const char *file, bool quiet) {
-	int err = replace_file(file, write_svg, heat);
-	char quoted[256], line[HEAT_LINE_BYTES];
-
-	escape_quote(file, strlen(file), quoted, sizeof(quoted));
-	if (err != 0) {
-		command_error(
-			"paths", "--svg: %s cannot be written: %s", quoted, replace_error_text(err)
-		);
-		return EXIT_NEGATIVE;
-	}
-	heat_summary_line(heat, line);
-	if (!quiet)
-		printf("%s: %u nodes, %s\n", quoted, heat->node_count, line);
-	return EXIT_DONE;
-}
-
-static int paths_show(const struct target *target, json_t *answer, const char *file) {
+// Print the matrix, or save its picture in the file if one is given.
+static int matrix_show(const struct target *target, json_t *answer, const char *file) {
 	uint32_t groups_max = file != NULL ? HEAT_SVG_GROUPS_MAX : HEAT_TEXT_GROUPS_MAX;
+	char quoted[256], line[HEAT_LINE_BYTES];
 	int status = EXIT_DONE;
 	struct heat *heat;
 	int err = heat_create(answer, groups_max, &heat);
@@ -87,8 +72,20 @@ static int paths_show(const struct target *target, json_t *answer, const char *f
 		);
 		return err == -ENOMEM ? EXIT_NEGATIVE : EXIT_UNREACHED;
 	}
-	if (file != NULL)
-		status = picture_save(heat, file, target->json);
+	if (file != NULL) {
+		err = replace_file(file, write_svg, heat);
+		escape_quote(file, strlen(file), quoted, sizeof(quoted));
+		heat_summary_line(heat, line);
+		if (err != 0) {
+			command_error(
+				"paths", "--svg: %s cannot be written: %s", quoted,
+				replace_error_text(err)
+			);
+			status = EXIT_NEGATIVE;
+		} else if (!target->json) {
+			printf("%s: %u nodes, %s\n", quoted, heat->node_count, line);
+		}
+	}
 	if (target->json && status == EXIT_DONE)
 		status = ask_print_json(target, answer);
 	else if (file == NULL)
@@ -97,61 +94,13 @@ static int paths_show(const struct target *target, json_t *answer, const char *f
 	return status;
 }
 
-static int run_matrix(const struct arguments *arguments) {
-	struct contact contact;
-	struct target target;
-	int status = target_init(&target, &paths_command, arguments);
-	json_t *answer;
-	int err;
-
-	if (status != 0)
-		return status;
-	contact_init(&contact, &target);
-	err = contact_open(&contact, true);
-	if (err == 0)
-		err = contact_json(&contact, "MATRIX", &answer);
-	if (err != 0) {
-		status = ask_report_failure(&contact, err);
-	} else {
-		status = paths_show(&target, answer, arguments->values[OPTION_SVG]);
-		json_decref(answer);
-	}
-	contact_fini(&contact);
-	return status;
-}
-
-// Older agents read --worst as a node name and report this error. The request is then repeated
-// without it.
-#define NO_NODE "no node "
-
-static int run_worst_list(const struct arguments *arguments, bool all) {
-	struct contact contact;
-	struct target target;
-	int status = target_init(&target, &paths_command, arguments);
-	json_t *answer;
-	int err;
-
-	if (status != 0)
-		return status;
-	contact_init(&contact, &target);
-	err = contact_open(&contact, true);
-	if (err == 0)
-		err = contact_json(&contact, all ? "PATHS * --worst" : "PATHS --worst", &answer);
-	if (err == -EREMOTEIO && strncmp(contact.why, NO_NODE, strlen(NO_NODE)) == 0)
-		err = contact_json(&contact, all ? "PATHS *" : "PATHS", &answer);
-	if (err != 0) {
-		status = ask_report_failure(&contact, err);
-	} else {
-		status = ask_show(&contact, show_paths, answer);
-		json_decref(answer);
-	}
-	contact_fini(&contact);
-	return status;
-}
-
 static int paths_run(const struct arguments *arguments) {
 	bool all = arguments->values[OPTION_ALL] != NULL;
 	bool matrix = arguments->values[OPTION_MATRIX] != NULL;
+	struct contact contact;
+	struct target target;
+	json_t *answer;
+	int status, err;
 
 	if (arguments->values[OPTION_SVG] != NULL && !matrix) {
 		command_error("paths", "--svg draws the square: it goes with --matrix");
@@ -161,11 +110,33 @@ static int paths_run(const struct arguments *arguments) {
 		command_error("paths", "--matrix is of all agents: --all goes without it");
 		return EXIT_USAGE;
 	}
-	if (matrix)
-		return run_matrix(arguments);
-	if (target_wants_json(arguments))
+	if (!matrix && target_wants_json(arguments))
 		return ask(&paths_command, arguments, all ? "PATHS *" : "PATHS", show_paths, NULL);
-	return run_worst_list(arguments, all);
+	status = target_init(&target, &paths_command, arguments);
+	if (status != 0)
+		return status;
+	contact_init(&contact, &target);
+	err = contact_open(&contact, true);
+	if (err == 0)
+		err = contact_json(
+			&contact,
+			matrix ? "MATRIX"
+			: all  ? "PATHS * --worst"
+			       : "PATHS --worst",
+			&answer
+		);
+	// Older agents read --worst as a node name. The request is then repeated without it.
+	if (err == -EREMOTEIO && !matrix && strncmp(contact.why, NO_NODE, strlen(NO_NODE)) == 0)
+		err = contact_json(&contact, all ? "PATHS *" : "PATHS", &answer);
+	if (err != 0) {
+		status = ask_report_failure(&contact, err);
+	} else {
+		status = matrix ? matrix_show(&target, answer, arguments->values[OPTION_SVG])
+				: ask_show(&contact, show_paths, answer);
+		json_decref(answer);
+	}
+	contact_fini(&contact);
+	return status;
 }
 
 static const struct record *const paths_records[] = {&path_record, NULL};

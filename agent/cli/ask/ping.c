@@ -5,7 +5,6 @@
 
 #include <lib/parse.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -53,35 +52,32 @@ static const char details[] =
 	"Exit status: 0 it answers, 1 it does not or is unknown, 2 a mistake in the command line, 3 no\n"
 	"agent answered.\n";
 
-static int read_number(const struct arguments *arguments, int option, uint64_t *ret_number) {
-	const char *given = arguments->values[option];
-	struct parse_error error;
-
-	*ret_number = bounds[option].unset;
-	if (given == NULL)
-		return 0;
-	if (arguments->values[OPTION_RDMA] == NULL) {
-		command_error("ping", "--%s goes with --rdma", options[option].name);
-		return -EINVAL;
-	}
-	if (parse_u64(
-		    given, strlen(given), bounds[option].min, bounds[option].max, &error, ret_number
-	    ) == 0)
-		return 0;
-	command_error("ping", "--%s: %s", options[option].name, error.text);
-	return -EINVAL;
-}
-
 static int ping_run(const struct arguments *arguments) {
 	uint64_t numbers[OPTIONS];
+	bool rdma = arguments->values[OPTION_RDMA] != NULL;
+	struct parse_error error;
 	uint64_t more_ns = 0;
 	char question[192];
 
 	for (int option = OPTION_COUNT; option < OPTIONS; option++) {
-		if (read_number(arguments, option, &numbers[option]) != 0)
+		const char *given = arguments->values[option];
+
+		numbers[option] = bounds[option].unset;
+		if (given == NULL)
+			continue;
+		if (!rdma) {
+			command_error("ping", "--%s goes with --rdma", options[option].name);
 			return EXIT_USAGE;
+		}
+		if (parse_u64(
+			    given, strlen(given), bounds[option].min, bounds[option].max, &error,
+			    &numbers[option]
+		    ) != 0) {
+			command_error("ping", "--%s: %s", options[option].name, error.text);
+			return EXIT_USAGE;
+		}
 	}
-	if (arguments->values[OPTION_RDMA] == NULL)
+	if (!rdma)
 		snprintf(question, sizeof(question), "PING %s", arguments->words[0]);
 	else
 		snprintf(
@@ -89,12 +85,11 @@ static int ping_run(const struct arguments *arguments) {
 			arguments->words[0], numbers[OPTION_COUNT], numbers[OPTION_BYTES],
 			numbers[OPTION_INTERVAL]
 		);
-	if (arguments->values[OPTION_RDMA] != NULL)
+	if (rdma)
 		more_ns = numbers[OPTION_COUNT] *
 			  (numbers[OPTION_INTERVAL] * NS_PER_US + READ_TIMEOUT_NS);
 	return ask_with_extra_time(
-		&ping_command, arguments, question, more_ns,
-		arguments->values[OPTION_RDMA] != NULL ? show_rdma_ping : show_ping, NULL
+		&ping_command, arguments, question, more_ns, rdma ? show_rdma_ping : show_ping, NULL
 	);
 }
 

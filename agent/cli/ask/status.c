@@ -32,94 +32,87 @@ static const char details[] =
 	"tocsin why.\n"
 	"\n" ASK_EXIT_STATUS;
 
-static void status_fill_frame(const struct summary *summary, struct frame *frame) {
-	char line[FRAME_LINE_BYTES];
-
-	summary_headline(summary->health, line);
-	frame_add(frame, FRAME_TEXT, "%s", line);
-	summary_states(summary, frame);
-	if (json_array_size(json_object_get(summary->health, "findings")) > 0)
-		frame_add(frame, FRAME_TEXT, "%s", "");
-	summary_findings(summary->health, STATUS_FINDINGS, frame);
-	frame_add(frame, FRAME_TEXT, "%s", "");
-	summary_view(summary->health, frame);
-	summary_links(summary->links, frame);
-	frame_add(frame, FRAME_TEXT, "events, the last that matter");
-	summary_events(summary->events, STATUS_EVENTS, frame);
-}
-
 static int status_print(const struct summary *summary, bool whole) {
 	size_t columns = whole ? FRAME_COLUMNS_WHOLE : FRAME_COLUMNS;
+	char line[FRAME_LINE_BYTES];
 	struct frame frame;
 
 	if (frame_init(&frame, columns, STATUS_LINES_MAX) != 0) {
 		command_error("status", "out of memory");
 		return EXIT_NEGATIVE;
 	}
-	status_fill_frame(summary, &frame);
+	summary_headline(summary->health, line);
+	frame_add(&frame, FRAME_TEXT, "%s", line);
+	summary_states(summary, &frame);
+	if (json_array_size(json_object_get(summary->health, "findings")) > 0)
+		frame_add(&frame, FRAME_TEXT, "%s", "");
+	summary_findings(summary->health, STATUS_FINDINGS, &frame);
+	frame_add(&frame, FRAME_TEXT, "%s", "");
+	summary_view(summary->health, &frame);
+	summary_links(summary->links, &frame);
+	frame_add(&frame, FRAME_TEXT, "events, the last that matter");
+	summary_events(summary->events, STATUS_EVENTS, &frame);
 	frame_print(&frame, paint_is_enabled(stdout), "\n", stdout);
 	frame_fini(&frame);
 	return EXIT_DONE;
 }
 
-static int status_print_json(const struct target *target, const struct summary *summary) {
-	json_t *object = json_pack(
-		"{s:O,s:O?,s:O?}", "health", summary->health, "links",
-		json_object_get(summary->links, "links"), "events",
-		json_object_get(summary->events, "events")
-	);
-	int status = ask_print_json(target, object);
-
-	json_decref(object);
-	return status;
-}
-
 static int status_show(struct contact *contact) {
 	struct summary summary = {.health = NULL};
 	int err = contact_open(contact, true);
+	json_t *object;
 	int status;
 
 	if (err == 0)
 		err = summary_gather(contact, &summary);
-	if (err != 0)
+	if (err != 0) {
 		status = ask_report_failure(contact, err);
-	else if (contact->target->json)
-		status = status_print_json(contact->target, &summary);
-	else
+	} else if (contact->target->json) {
+		object = json_pack(
+			"{s:O,s:O?,s:O?}", "health", summary.health, "links",
+			json_object_get(summary.links, "links"), "events",
+			json_object_get(summary.events, "events")
+		);
+		status = ask_print_json(contact->target, object);
+		json_decref(object);
+	} else {
 		status = status_print(&summary, contact->whole);
+	}
 	summary_fini(&summary);
 	return status;
 }
 
 // NCCL's report.
 
-static void print_report(const char *text) {
-	bool wanted = paint_is_enabled(stdout);
-
-	while (*text != '\0') {
-		size_t size = strcspn(text, "\n");
-		char *line = strndup(text, size);
-
-		if (line != NULL)
-			paint_print_line(line, wanted, stdout);
-		free(line);
-		text += size + (text[size] == '\n');
-	}
-}
-
-static int print_nccl_answer(struct contact *contact, const char *text) {
+static int nccl_report_show(struct contact *contact, bool verbose) {
+	bool colour = paint_is_enabled(stdout);
+	const char *text;
 	json_t *answer;
 	int status;
+	int err = contact_open(contact, contact->target->json);
 
+	if (err == 0)
+		err = contact_ask(contact, verbose ? "VERBOSE STATUS" : "STATUS");
+	if (err == 0)
+		err = contact_read_to_end(contact, &text);
+	if (err != 0)
+		return ask_report_failure(contact, err);
 	if (strncmp(text, ERROR_PREFIX, strlen(ERROR_PREFIX)) == 0) {
 		text += strlen(ERROR_PREFIX);
 		paint_escape(text, strcspn(text, "\n"), contact->why, sizeof(contact->why));
 		return ask_report_failure(contact, -EREMOTEIO);
 	}
-	if (!contact->target->json) {
-		print_report(text);
-		return EXIT_DONE;
+	while (!contact->target->json && *text != '\0') {
+		size_t size = strcspn(text, "\n");
+		char *line = strndup(text, size);
+
+		if (line != NULL)
+			paint_print_line(line, colour, stdout);
+		free(line);
+		text += size + (text[size] == '\n');
 	}
+	if (!contact->target->json)
+		return EXIT_DONE;
 	answer = json_loads(text, 0, NULL);
 	if (answer == NULL) {
 		snprintf(
@@ -133,17 +126,6 @@ static int print_nccl_answer(struct contact *contact, const char *text) {
 		status = EXIT_NEGATIVE;
 	json_decref(answer);
 	return status;
-}
-
-static int nccl_report_show(struct contact *contact, bool verbose) {
-	const char *text;
-	int err = contact_open(contact, contact->target->json);
-
-	if (err == 0)
-		err = contact_ask(contact, verbose ? "VERBOSE STATUS" : "STATUS");
-	if (err == 0)
-		err = contact_read_to_end(contact, &text);
-	return err == 0 ? print_nccl_answer(contact, text) : ask_report_failure(contact, err);
 }
 
 static int status_run(const struct arguments *arguments) {

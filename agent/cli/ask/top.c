@@ -67,13 +67,8 @@ static void rates_measure(struct top_rates *rates, const json_t *counters) {
 	*rates = now;
 }
 
-static bool ring_is_drawable(const json_t *health) {
-	return summary_number(health, "alive") + summary_number(health, "dead") +
-		       summary_number(health, "left") <=
-	       TOP_DRAWN_MAX;
-}
-
-static int top_query_agent(struct top *top) {
+// Refresh the view. If that fails, the previous view stays, and view.trouble says why.
+static int top_refresh(struct top *top) {
 	struct top_view *view = &top->view;
 	struct summary summary = {.health = NULL};
 	json_t *peers = NULL, *counters = NULL;
@@ -83,56 +78,48 @@ static int top_query_agent(struct top *top) {
 		err = summary_gather(&top->contact, &summary);
 	if (err == 0)
 		err = contact_json(&top->contact, "COUNTERS", &counters);
-	if (err == 0 && ring_is_drawable(summary.health))
+	// Only a small ring is drawn, and only the drawing needs the peers.
+	if (err == 0 && summary_number(summary.health, "alive") +
+					summary_number(summary.health, "dead") +
+					summary_number(summary.health, "left") <=
+				TOP_DRAWN_MAX)
 		err = contact_json(&top->contact, "PEERS", &peers);
 	top->connected = err == 0 || (err == -EREMOTEIO && top->contact.protocol > 0);
-	if (err != 0) {
+	if (err == 0) {
+		summary_fini(&view->summary);
+		json_decref(view->peers);
+		json_decref(view->counters);
+		view->summary = summary;
+		view->peers = peers;
+		view->counters = counters;
+		rates_measure(&view->rates, counters);
+	} else {
 		summary_fini(&summary);
 		json_decref(counters);
-		return err;
 	}
-	summary_fini(&view->summary);
-	json_decref(view->peers);
-	json_decref(view->counters);
-	view->summary = summary;
-	view->peers = peers;
-	view->counters = counters;
-	rates_measure(&view->rates, counters);
-	return 0;
-}
-
-// Refresh the view. If that fails, the previous view stays, and view.trouble says why.
-static int top_refresh(struct top *top) {
-	int err = top_query_agent(top);
-
 	if (err == -EINTR)
 		return err;
 	snprintf(top->trouble, sizeof(top->trouble), "%s", top->contact.why);
-	top->view.trouble = err == 0 ? NULL : top->trouble;
-	top->view.place = top->contact.place;
+	view->trouble = err == 0 ? NULL : top->trouble;
+	view->place = top->contact.place;
 	return err;
 }
 
 // Terminal.
 
-static void top_draw_screen(const struct top *top, const struct screen *screen) {
-	struct frame frame;
-
-	if (frame_init(&frame, screen->columns, screen->rows - 1) != 0)
-		return;
-	top_draw(&top->view, &frame);
-	screen_show(screen, &frame);
-	frame_fini(&frame);
-}
-
 // Refresh and draw until `q` is pressed or enough views were shown.
 static void screen_run_views(struct top *top, struct screen *screen) {
 	enum screen_event event = SCREEN_DUE;
 	uint64_t due_ns = clock_monotonic_ns() + (uint64_t)top->period_ms * NS_PER_MS;
+	struct frame frame;
 	int err;
 
 	while (event != SCREEN_QUIT && top->left > 0) {
-		top_draw_screen(top, screen);
+		if (frame_init(&frame, screen->columns, screen->rows - 1) == 0) {
+			top_draw(&top->view, &frame);
+			screen_show(screen, &frame);
+			frame_fini(&frame);
+		}
 		top->left -= event == SCREEN_DUE;
 		event = screen_wait(screen, top->left > 0 ? due_ns : 0);
 		if (event != SCREEN_DUE || top->left == 0)
@@ -169,41 +156,32 @@ static int run_screen(struct top *top) {
 
 // Lines.
 
-static void print_object(const struct top *top) {
+static int run_lines(struct top *top) {
+	const struct top_view *view = &top->view;
+	char text[FRAME_LINE_BYTES];
 	json_t *object;
 
-	if (top->view.trouble != NULL)
-		object = json_pack("{s:s}", "error", top->view.trouble);
-	else
-		object = json_pack(
-			"{s:O,s:O?}", "health", top->view.summary.health, "counters",
-			top->view.counters
-		);
-	ask_print_json(top->contact.target, object);
-	json_decref(object);
-}
-
-static void print_view(const struct top *top) {
-	char text[FRAME_LINE_BYTES];
-
-	if (top->contact.target->json) {
-		print_object(top);
-	} else {
-		top_format_line(&top->view, text);
-		paint_print_line(text, paint_is_enabled(stdout), stdout);
-	}
-	fflush(stdout);
-}
-
-static int run_lines(struct top *top) {
 	for (;;) {
-		print_view(top);
+		if (top->contact.target->json) {
+			object = view->trouble != NULL
+					 ? json_pack("{s:s}", "error", view->trouble)
+					 : json_pack(
+						   "{s:O,s:O?}", "health", view->summary.health,
+						   "counters", view->counters
+					   );
+			ask_print_json(top->contact.target, object);
+			json_decref(object);
+		} else {
+			top_format_line(view, text);
+			paint_print_line(text, paint_is_enabled(stdout), stdout);
+		}
+		fflush(stdout);
 		if (--top->left == 0 || ferror(stdout))
 			break;
 		poll(NULL, 0, top->period_ms);
 		top_refresh(top);
 	}
-	return top->view.trouble == NULL ? EXIT_DONE : EXIT_UNREACHED;
+	return view->trouble == NULL ? EXIT_DONE : EXIT_UNREACHED;
 }
 
 // Return true if a person can watch a full screen and press q: input and output are terminals.
@@ -214,20 +192,12 @@ static bool screen_is_usable(const struct target *target) {
 	       term != NULL && strcmp(term, "dumb") != 0;
 }
 
-static int top_start(struct top *top) {
-	int err = top_refresh(top);
-
-	if (err != 0)
-		return ask_report_failure(&top->contact, err);
-	return screen_is_usable(top->contact.target) ? run_screen(top) : run_lines(top);
-}
-
 static int top_run(const struct arguments *arguments) {
 	const char *count = arguments->values[OPTION_COUNT_OF];
 	struct top top = {.left = UINT64_MAX};
 	struct parse_error error;
 	struct target target;
-	int status;
+	int status, err;
 
 	if (count != NULL &&
 	    parse_u64(count, strlen(count), 1, COUNT_MAX, &error, &top.left) != 0) {
@@ -242,7 +212,11 @@ static int top_run(const struct arguments *arguments) {
 	top.contact.silent = true; // the screen shows that the agent does not answer
 	if (target.timeout_ns == 0)
 		top.contact.answer_ns = ANSWER_NS;
-	status = top_start(&top);
+	err = top_refresh(&top);
+	if (err != 0)
+		status = ask_report_failure(&top.contact, err);
+	else
+		status = screen_is_usable(&target) ? run_screen(&top) : run_lines(&top);
 	summary_fini(&top.view.summary);
 	json_decref(top.view.peers);
 	json_decref(top.view.counters);

@@ -16,34 +16,22 @@ static const char *answer_text(const json_t *answer, const char *key) {
 	return text != NULL ? text : "?";
 }
 
-static void version_print(const struct contact *contact, const json_t *answer) {
-	char line[512], escaped[1024];
-
-	snprintf(
-		line, sizeof(line), "tocsind %s, client protocol %u; node %s of cluster %s, on %s",
-		answer_text(answer, "version"), contact->protocol, answer_text(answer, "node"),
-		answer_text(answer, "cluster"), contact->place
-	);
-	paint_escape(line, sizeof(line), escaped, sizeof(escaped));
-	puts(escaped);
-}
-
-static json_t *agent_json(const struct contact *contact, const json_t *answer) {
-	return json_pack(
-		"{s:s,s:i,s:s,s:s}", "version", answer_text(answer, "version"), "protocol",
-		(int)contact->protocol, "node", answer_text(answer, "node"), "cluster",
-		answer_text(answer, "cluster")
-	);
-}
-
 // Print one JSON object; its "agent" is null if no agent answers.
 static int version_print_json(const struct contact *contact, const json_t *answer, int err) {
-	json_t *object = json_pack(
-		"{s:{s:s,s:i},s:o}", "client", "version", TOCSIN_VERSION, "protocol",
-		CLIENT_PROTOCOL, "agent", err == 0 ? agent_json(contact, answer) : json_null()
-	);
+	json_t *agent = json_null();
+	json_t *object;
 	int status;
 
+	if (err == 0)
+		agent = json_pack(
+			"{s:s,s:i,s:s,s:s}", "version", answer_text(answer, "version"), "protocol",
+			(int)contact->protocol, "node", answer_text(answer, "node"), "cluster",
+			answer_text(answer, "cluster")
+		);
+	object = json_pack(
+		"{s:{s:s,s:i},s:o}", "client", "version", TOCSIN_VERSION, "protocol",
+		CLIENT_PROTOCOL, "agent", agent
+	);
 	if (err != 0)
 		json_object_set_new(object, "error", json_string(contact->why));
 	status = ask_print_json(contact->target, object);
@@ -51,36 +39,40 @@ static int version_print_json(const struct contact *contact, const json_t *answe
 	return status;
 }
 
-static int version_show(struct contact *contact) {
-	json_t *answer = NULL;
-	int status = EXIT_DONE;
-	int err = contact_open(contact, true);
-
-	if (err == 0)
-		err = contact_json(contact, "HEALTH", &answer);
-	if (contact->target->json)
-		status = version_print_json(contact, answer, err);
-	else if (err == 0)
-		version_print(contact, answer);
-	json_decref(answer);
-	if (err == 0)
-		return status;
-	fflush(stdout);
-	command_error("version", "%s", contact->why);
-	return err == -EREMOTEIO ? EXIT_NEGATIVE : EXIT_UNREACHED;
-}
-
 static int version_run(const struct arguments *arguments) {
+	char line[512], escaped[1024];
+	json_t *answer = NULL;
 	struct contact contact;
 	struct target target;
 	int status = target_init(&target, &version_command, arguments);
+	int err;
 
 	if (status != 0)
 		return status;
 	if (!target.json)
 		printf("tocsin %s, client protocol %d\n", TOCSIN_VERSION, CLIENT_PROTOCOL);
 	contact_init(&contact, &target);
-	status = version_show(&contact);
+	err = contact_open(&contact, true);
+	if (err == 0)
+		err = contact_json(&contact, "HEALTH", &answer);
+	if (target.json) {
+		status = version_print_json(&contact, answer, err);
+	} else if (err == 0) {
+		snprintf(
+			line, sizeof(line),
+			"tocsind %s, client protocol %u; node %s of cluster %s, on %s",
+			answer_text(answer, "version"), contact.protocol,
+			answer_text(answer, "node"), answer_text(answer, "cluster"), contact.place
+		);
+		paint_escape(line, sizeof(line), escaped, sizeof(escaped));
+		puts(escaped);
+	}
+	json_decref(answer);
+	if (err != 0) {
+		fflush(stdout);
+		command_error("version", "%s", contact.why);
+		status = err == -EREMOTEIO ? EXIT_NEGATIVE : EXIT_UNREACHED;
+	}
 	contact_fini(&contact);
 	return status;
 }
