@@ -52,14 +52,6 @@ static void print_entry(const char *line, int width, FILE *out) {
 	}
 }
 
-static void print_option(const struct option_spec *option, FILE *out) {
-	int width =
-		fprintf(out, "  --%s%s%s", option->name, option->argument == NULL ? "" : " ",
-			option->argument == NULL ? "" : option->argument);
-
-	print_entry(option->help, width, out);
-}
-
 static const char *const shape_tails[] = {
 	[WORD_NAME] = "",
 	[WORD_CHOICE] = "",
@@ -94,8 +86,14 @@ void command_print_help(const struct command *command, FILE *out) {
 		print_entry(word->help, fprintf(out, "  %s", word->name), out);
 	}
 	fprintf(out, "%sOptions:\n", command->word_count > 0 ? "\n" : "");
-	for (size_t n = 0; (option = command_option(command, n)) != NULL; n++)
-		print_option(option, out);
+	for (size_t n = 0; (option = command_option(command, n)) != NULL; n++) {
+		const char *argument = option->argument;
+		int width =
+			fprintf(out, "  --%s%s%s", option->name, argument == NULL ? "" : " ",
+				argument == NULL ? "" : argument);
+
+		print_entry(option->help, width, out);
+	}
 	fprintf(out, "\n%s", command->details);
 }
 
@@ -279,10 +277,39 @@ static int parse_word(
 	return err;
 }
 
-// Check that every mandatory word was given.
-static int check_missing_words(const struct command *command, const struct arguments *arguments) {
+int command_parse(
+	const struct command *command, int argc, char **argv, struct arguments *ret_arguments
+) {
+	struct arguments *arguments = ret_arguments;
 	char shape[COMMAND_SHAPE_BYTES];
+	bool words_only = false;
+	size_t place = 0;
+	int err = 0;
 
+	must(command->option_count <= COMMAND_OPTIONS_MAX);
+	must(command->word_count <= COMMAND_WORDS_MAX);
+	memset(arguments, 0, sizeof(*arguments));
+	for (int at = 0; at < argc && err == 0; at++) {
+		bool is_word = argv[at][0] != '-' || argv[at][1] == '\0' || words_only;
+		bool is_command = is_word && place < command->word_count &&
+				  command->words[place].kind == WORD_COMMAND;
+
+		if (!words_only && (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0))
+			return 1;
+		if (!is_word && command->word_count > 0 && strcmp(argv[at], "--") == 0)
+			words_only = true;
+		else if (is_command) {
+			// The arguments after the word belong to the command that it starts.
+			arguments->command = argv + at;
+			arguments->words[place] = argv[at];
+			break;
+		} else if (is_word)
+			err = parse_word(command, argv[at], &place, arguments);
+		else
+			err = parse_option(command, argc, argv, &at, arguments);
+	}
+	if (err != 0)
+		return err;
 	for (size_t n = 0; n < command->word_count; n++) {
 		if (command->words[n].optional ||
 		    (arguments->words[n] != NULL && arguments->words[n][0] != '\0'))
@@ -295,39 +322,4 @@ static int check_missing_words(const struct command *command, const struct argum
 		return -EINVAL;
 	}
 	return 0;
-}
-
-// Return true if the next word starts a command; the arguments after it belong to that command.
-static bool word_starts_command(const struct command *command, size_t place) {
-	return place < command->word_count && command->words[place].kind == WORD_COMMAND;
-}
-
-int command_parse(
-	const struct command *command, int argc, char **argv, struct arguments *ret_arguments
-) {
-	struct arguments *arguments = ret_arguments;
-	bool words_only = false;
-	size_t place = 0;
-	int err = 0;
-
-	must(command->option_count <= COMMAND_OPTIONS_MAX);
-	must(command->word_count <= COMMAND_WORDS_MAX);
-	memset(arguments, 0, sizeof(*arguments));
-	for (int at = 0; at < argc && err == 0; at++) {
-		bool is_word = argv[at][0] != '-' || argv[at][1] == '\0' || words_only;
-
-		if (!words_only && (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0))
-			return 1;
-		if (!is_word && command->word_count > 0 && strcmp(argv[at], "--") == 0)
-			words_only = true;
-		else if (is_word && word_starts_command(command, place)) {
-			arguments->command = argv + at;
-			arguments->words[place] = argv[at];
-			break;
-		} else if (is_word)
-			err = parse_word(command, argv[at], &place, arguments);
-		else
-			err = parse_option(command, argc, argv, &at, arguments);
-	}
-	return err == 0 ? check_missing_words(command, arguments) : err;
 }

@@ -213,29 +213,11 @@ static int contact_fail_late(struct contact *contact) {
 	);
 }
 
-// Tell a waiting user what the client waits for, and until when.
-static void contact_report_wait(struct contact *contact) {
-	uint64_t now_ns = clock_monotonic_ns();
-	char until[SHOW_BYTES], left[SHOW_BYTES];
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	show_local_time(
-		(int64_t)(now.tv_sec * (int64_t)NS_PER_SEC + now.tv_nsec) +
-			(int64_t)(contact->due_ns - now_ns),
-		until
-	);
-	show_duration(contact->due_ns - now_ns, left);
-	fprintf(stderr, "tocsin %s: the agent on %s %s; waiting until %s (%s more)\n",
-		contact->target->command_name, contact->place,
-		contact->protocol == 0 ? "accepted the connection but has not answered"
-				       : "has not answered yet",
-		until, left);
-}
-
 // Wait for an answer, and report the wait once on stderr.
 static int contact_await_answer(struct contact *contact) {
-	uint64_t wait_report_ns = contact->wait_report_ns;
+	uint64_t wait_report_ns = contact->wait_report_ns, left_ns;
+	char until[SHOW_BYTES], left[SHOW_BYTES];
+	struct timespec now;
 	int err;
 
 	if (contact->silent || wait_report_ns >= contact->due_ns)
@@ -244,7 +226,17 @@ static int contact_await_answer(struct contact *contact) {
 	if (err != -ETIMEDOUT)
 		return err;
 	contact->wait_report_ns = UINT64_MAX;
-	contact_report_wait(contact);
+	left_ns = contact->due_ns - clock_monotonic_ns();
+	clock_gettime(CLOCK_REALTIME, &now);
+	show_local_time(
+		(int64_t)(now.tv_sec * (int64_t)NS_PER_SEC + now.tv_nsec) + (int64_t)left_ns, until
+	);
+	show_duration(left_ns, left);
+	fprintf(stderr, "tocsin %s: the agent on %s %s; waiting until %s (%s more)\n",
+		contact->target->command_name, contact->place,
+		contact->protocol == 0 ? "accepted the connection but has not answered"
+				       : "has not answered yet",
+		until, left);
 	return contact_await(contact, POLLIN, contact->due_ns);
 }
 
@@ -323,10 +315,6 @@ static bool line_is_error(const char *line) {
 	return strncmp(line, ERROR_PREFIX, strlen(ERROR_PREFIX)) == 0;
 }
 
-static int contact_fail_refused(struct contact *contact, const char *words) {
-	return contact_fail(contact, -EREMOTEIO, "%s", words);
-}
-
 // Asking.
 
 static int contact_send(struct contact *contact, const char *text) {
@@ -367,14 +355,16 @@ static int contact_expect_ok(struct contact *contact) {
 	return strcmp(line, "OK") == 0 ? 0 : contact_fail_protocol(contact, line);
 }
 
-static int contact_greet(struct contact *contact, bool json) {
+int contact_open(struct contact *contact, bool json) {
 	uint64_t timeout_s = (contact->target->timeout_ns + NS_PER_SEC - 1) / NS_PER_SEC;
 	char timeout[48] = "";
 	char text[128];
 	uint64_t protocol;
 	char *line;
-	int err;
+	int err = contact_connect(contact);
 
+	if (err != 0)
+		return err;
 	if (timeout_s > 0)
 		snprintf(timeout, sizeof(timeout), "TIMEOUT %" PRIu64 "\n", timeout_s);
 	snprintf(
@@ -398,12 +388,6 @@ static int contact_greet(struct contact *contact, bool json) {
 	if (timeout_s > 0)
 		err = contact_expect_ok(contact);
 	return err == 0 ? contact_expect_ok(contact) : err;
-}
-
-int contact_open(struct contact *contact, bool json) {
-	int err = contact_connect(contact);
-
-	return err == 0 ? contact_greet(contact, json) : err;
 }
 
 int contact_ask(struct contact *contact, const char *question) {
@@ -459,7 +443,9 @@ int contact_json(struct contact *contact, const char *question, json_t **ret_ans
 		json_decref(answer);
 		// An agent that does not know the command answers in text.
 		return line_is_error(line)
-			       ? contact_fail_refused(contact, line + strlen(ERROR_PREFIX))
+			       ? contact_fail(
+					 contact, -EREMOTEIO, "%s", line + strlen(ERROR_PREFIX)
+				 )
 			       : contact_fail_protocol(contact, line);
 	}
 	words = json_string_value(json_object_get(answer, "error"));
@@ -467,7 +453,7 @@ int contact_json(struct contact *contact, const char *question, json_t **ret_ans
 		*ret_answer = answer;
 		return 0;
 	}
-	contact_fail_refused(contact, words);
+	err = contact_fail(contact, -EREMOTEIO, "%s", words);
 	json_decref(answer);
-	return -EREMOTEIO;
+	return err;
 }

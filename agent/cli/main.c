@@ -104,31 +104,6 @@ static int help_run(int argc, char **argv) {
 	return EXIT_DONE;
 }
 
-static int run_command(const struct command *command, int argc, char **argv) {
-	struct arguments arguments;
-	int parsed = command_parse(command, argc, argv, &arguments);
-
-	if (parsed < 0)
-		return command->usage_status != 0 ? command->usage_status : EXIT_USAGE;
-	if (parsed > 0) {
-		command_print_help(command, stdout);
-		return EXIT_DONE;
-	}
-	return command->run(&arguments);
-}
-
-// Return the exit status after flushing stdout. A write error must not look like success, for
-// example on a full disk.
-static int stdout_check_written(int status) {
-	int err = fflush(stdout) == 0 ? 0 : errno; // 0: an earlier write failed
-
-	if (err == 0 && !ferror(stdout))
-		return status;
-	fprintf(stderr, "tocsin: cannot write the answer%s%s\n", err != 0 ? ": " : "",
-		err != 0 ? strerrordesc_np(err) : "");
-	return status == EXIT_DONE ? EXIT_NEGATIVE : status;
-}
-
 static bool is_shared_option(const char *word, bool *ret_takes_next) {
 	size_t length = strcspn(word, "=");
 
@@ -166,6 +141,8 @@ static int move_command_first(int argc, char **argv) {
 
 static int command_run(int argc, char **argv) {
 	const struct command *command;
+	struct arguments arguments;
+	int parsed;
 
 	if (argc < 2) {
 		print_help(stderr);
@@ -192,9 +169,24 @@ static int command_run(int argc, char **argv) {
 		report_unknown_command(argv[1]);
 		return EXIT_USAGE;
 	}
-	return run_command(command, argc - 2, argv + 2);
+	parsed = command_parse(command, argc - 2, argv + 2, &arguments);
+	if (parsed < 0)
+		return command->usage_status != 0 ? command->usage_status : EXIT_USAGE;
+	if (parsed > 0) {
+		command_print_help(command, stdout);
+		return EXIT_DONE;
+	}
+	return command->run(&arguments);
 }
 
 int main(int argc, char **argv) {
-	return stdout_check_written(command_run(argc, argv));
+	int status = command_run(argc, argv);
+	int err = fflush(stdout) == 0 ? 0 : errno; // 0: an earlier write failed
+
+	// A write error must not look like success, for example on a full disk.
+	if (err == 0 && !ferror(stdout))
+		return status;
+	fprintf(stderr, "tocsin: cannot write the answer%s%s\n", err != 0 ? ": " : "",
+		err != 0 ? strerrordesc_np(err) : "");
+	return status == EXIT_DONE ? EXIT_NEGATIVE : status;
 }

@@ -72,6 +72,14 @@ static void roff_put_tag(const char *bold, const char *italic, FILE *out) {
 	fputc('\n', out);
 }
 
+static void roff_put_option(const struct option_spec *option, FILE *out) {
+	char name[64];
+
+	snprintf(name, sizeof(name), "--%s", option->name);
+	roff_put_tag(name, option->argument, out);
+	roff_put_lines(option->help, out);
+}
+
 // Print the JSON members of one array of an answer.
 static void roff_put_record(const struct record *record, FILE *out) {
 	fputs(".PP\nWith \\fB\\-\\-json\\fR, a row of \\fI", out);
@@ -102,30 +110,11 @@ static void roff_put_command(const struct command *command, FILE *out) {
 		roff_put_tag(command->words[n].name, NULL, out);
 		roff_put_lines(command->words[n].help, out);
 	}
-	for (size_t n = 0; n < command->option_count; n++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "--%s", command->options[n].name);
-		roff_put_tag(name, command->options[n].argument, out);
-		roff_put_lines(command->options[n].help, out);
-	}
+	for (size_t n = 0; n < command->option_count; n++)
+		roff_put_option(&command->options[n], out);
 	roff_put_details(command->details, out);
 	for (size_t n = 0; command->records != NULL && command->records[n] != NULL; n++)
 		roff_put_record(command->records[n], out);
-}
-
-// Print the options shared by all commands that query an agent.
-static void roff_put_shared_options(FILE *out) {
-	const struct option_spec *option;
-	size_t n = status_command.option_count;
-
-	for (; (option = command_option(&status_command, n)) != NULL; n++) {
-		char name[64];
-
-		snprintf(name, sizeof(name), "--%s", option->name);
-		roff_put_tag(name, option->argument, out);
-		roff_put_lines(option->help, out);
-	}
 }
 
 static const char head[] =
@@ -174,9 +163,14 @@ static const char tail[] =
 	".BR tocsin.conf (5)\n";
 
 void man_print(FILE *out) {
+	const struct option_spec *option;
+
 	fprintf(out, ".TH TOCSIN 1 \"\" \"Tocsin %s\" \"Tocsin Manual\"\n", TOCSIN_VERSION);
 	fputs(head, out);
-	roff_put_shared_options(out);
+	// The options behind the command's own ones are shared by all commands that ask an agent.
+	for (size_t n = status_command.option_count;
+	     (option = command_option(&status_command, n)) != NULL; n++)
+		roff_put_option(option, out);
 	fputs(".SH COMMANDS\n", out);
 	for (size_t n = 0; commands[n] != NULL; n++)
 		roff_put_command(commands[n], out);

@@ -10,31 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Write the content to fd and close it. A full disk may be reported only by fclose().
-static int file_fill(int fd, replace_fn *write, const void *what) {
-	FILE *out = fdopen(fd, "w");
-	int err = 0;
-
-	if (out == NULL) {
-		err = -errno;
-		close(fd);
-		return err;
-	}
-	write(out, what);
-	errno = EIO; // used if a failure sets no errno
-	// Sync before the rename, so that a power loss leaves either the old file or the new one.
-	if (fflush(out) != 0 || ferror(out) || fchmod(fd, 0644) != 0 || fsync(fd) != 0)
-		err = -errno;
-	if (fclose(out) != 0 && err == 0)
-		err = -errno;
-	return err;
-}
-
 int replace_file(const char *file, replace_fn *write, const void *what) {
 	char temporary[PATH_MAX];
 	int length = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", file);
 	struct stat there;
-	int fd, err;
+	FILE *out;
+	int fd, err = 0;
 
 	if (length < 0 || (size_t)length >= sizeof(temporary))
 		return -ENAMETOOLONG;
@@ -44,7 +25,20 @@ int replace_file(const char *file, replace_fn *write, const void *what) {
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	err = file_fill(fd, write, what);
+	out = fdopen(fd, "w");
+	if (out == NULL) {
+		err = -errno;
+		close(fd);
+	} else {
+		write(out, what);
+		errno = EIO; // used if a failure sets no errno
+		// Sync before the rename, so that a power loss leaves either the old file or the
+		// new one. A full disk may be reported only by fclose().
+		if (fflush(out) != 0 || ferror(out) || fchmod(fd, 0644) != 0 || fsync(fd) != 0)
+			err = -errno;
+		if (fclose(out) != 0 && err == 0)
+			err = -errno;
+	}
 	if (err == 0 && rename(temporary, file) != 0)
 		err = -errno;
 	if (err != 0)

@@ -101,26 +101,6 @@ static int read_address(struct target *target, const char *host, const char *por
 	return err == -EINVAL || err == -ERANGE || err == -ENODEV ? EXIT_USAGE : EXIT_UNREACHED;
 }
 
-static int read_options(struct target *target, const char *const *given) {
-	const char *socket = given[OPTION_SOCKET];
-	const char *host = given[OPTION_HOST];
-	const char *port = given[OPTION_PORT];
-
-	if (socket != NULL && (host != NULL || port != NULL)) {
-		command_error(
-			target->command_name, "--socket and --%s do not go together",
-			host != NULL ? "host" : "port"
-		);
-		return EXIT_USAGE;
-	}
-	if (socket != NULL)
-		return check_path(target, socket, "--socket");
-	if (host != NULL || port != NULL)
-		return read_address(target, host, port);
-	socket = getenv("TOCSIN_SOCKET"); // NOLINT(concurrency-mt-unsafe): one thread
-	return socket == NULL ? 0 : check_path(target, socket, "TOCSIN_SOCKET");
-}
-
 bool target_wants_json(const struct arguments *arguments) {
 	return arguments->shared[OPTION_JSON] != NULL;
 }
@@ -142,7 +122,8 @@ int target_init(
 	struct target *target, const struct command *command, const struct arguments *arguments
 ) {
 	const char *const *given = arguments->shared;
-	const char *timeout = given[OPTION_TIMEOUT];
+	const char *timeout = given[OPTION_TIMEOUT], *socket = given[OPTION_SOCKET];
+	const char *host = given[OPTION_HOST], *port = given[OPTION_PORT];
 	struct parse_error error;
 	char quoted[QUOTED_BYTES];
 
@@ -166,7 +147,19 @@ int target_init(
 		);
 		return EXIT_USAGE;
 	}
-	return read_options(target, given);
+	if (socket != NULL && (host != NULL || port != NULL)) {
+		command_error(
+			command->name, "--socket and --%s do not go together",
+			host != NULL ? "host" : "port"
+		);
+		return EXIT_USAGE;
+	}
+	if (socket != NULL)
+		return check_path(target, socket, "--socket");
+	if (host != NULL || port != NULL)
+		return read_address(target, host, port);
+	socket = getenv("TOCSIN_SOCKET"); // NOLINT(concurrency-mt-unsafe): one thread
+	return socket == NULL ? 0 : check_path(target, socket, "TOCSIN_SOCKET");
 }
 
 static void place_set_local(struct target_place *place, const char *path) {
@@ -187,39 +180,38 @@ static void place_set_tcp(struct target_place *place, const struct sock_addr *ad
 	snprintf(place->text, sizeof(place->text), "%s", text);
 }
 
-// Choose the default: the socket of the user's agent, then that of the system's agent. TARGET_READ
-// commands finally use TCP.
-static void place_set_default(const struct target *target, struct target_place *place) {
+void target_find(const struct target *target, struct target_place *ret_place) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 	const char *runtime = geteuid() == 0 ? NULL : getenv("XDG_RUNTIME_DIR");
+	char own[sizeof(ret_place->address.local.sun_path)] = "";
+	const char *usual = SYSTEM_SOCKET;
 	struct sock_addr loopback;
-	char own[sizeof(place->address.local.sun_path)] = "";
 
+	memset(ret_place, 0, sizeof(*ret_place));
+	if (target->path != NULL) {
+		place_set_local(ret_place, target->path);
+		return;
+	}
+	if (target->address.family != SOCK_ADDR_NONE) {
+		place_set_tcp(ret_place, &target->address);
+		return;
+	}
+
+	// The default is the socket of the user's agent, then that of the system's agent.
+	// TARGET_READ commands finally use TCP.
 	if (runtime != NULL && strlen(runtime) < sizeof(own) - sizeof("/tocsin/tocsind.sock"))
 		snprintf(own, sizeof(own), "%s/tocsin/tocsind.sock", runtime);
+	if (own[0] != '\0')
+		usual = own;
 	if (own[0] != '\0' && access(own, F_OK) == 0) {
-		place_set_local(place, own);
-		return;
+		place_set_local(ret_place, own);
+	} else if (access(SYSTEM_SOCKET, F_OK) == 0) {
+		place_set_local(ret_place, SYSTEM_SOCKET);
+	} else if (target->orders) {
+		place_set_local(ret_place, usual);
+	} else {
+		if (sock_addr_parse(LOOPBACK, strlen(LOOPBACK), TARGET_PORT, NULL, &loopback) == 0)
+			place_set_tcp(ret_place, &loopback);
+		snprintf(ret_place->absent, sizeof(ret_place->absent), "%s", usual);
 	}
-	if (access(SYSTEM_SOCKET, F_OK) == 0) {
-		place_set_local(place, SYSTEM_SOCKET);
-		return;
-	}
-	if (target->orders) {
-		place_set_local(place, own[0] != '\0' ? own : SYSTEM_SOCKET);
-		return;
-	}
-	if (sock_addr_parse(LOOPBACK, strlen(LOOPBACK), TARGET_PORT, NULL, &loopback) == 0)
-		place_set_tcp(place, &loopback);
-	snprintf(place->absent, sizeof(place->absent), "%s", own[0] != '\0' ? own : SYSTEM_SOCKET);
-}
-
-void target_find(const struct target *target, struct target_place *ret_place) {
-	memset(ret_place, 0, sizeof(*ret_place));
-	if (target->path != NULL)
-		place_set_local(ret_place, target->path);
-	else if (target->address.family != SOCK_ADDR_NONE)
-		place_set_tcp(ret_place, &target->address);
-	else
-		place_set_default(target, ret_place);
 }

@@ -89,23 +89,14 @@ setting_read(const char *value, const char *option_name, const char *environment
 	return setting;
 }
 
-// Add the existing interfaces to an error, for a user who misspelt the list.
-static void error_add_interfaces(const char *recording, struct netif_error *error) {
-	const struct netif_query query = {.recording = recording};
-	struct netif_table *table;
-
-	if (netif_gather(&query, &table) != 0)
-		return; // the error is shown without the list
-	netif_error_list(error, table);
-	netif_table_destroy(table);
-}
-
 static int parse_settings(
 	const struct arguments *arguments, struct ifaces *ifaces, struct netif_error *error
 ) {
 	const char *const *values = arguments->values;
 	struct netif_tocsin_settings tocsin;
+	const struct netif_query query = {.recording = values[OPTION_FROM]};
 	struct netif_selector selector;
+	struct netif_table *table;
 	int err;
 
 	if (ifaces->is_nccl) {
@@ -120,25 +111,13 @@ static int parse_settings(
 	tocsin.family = setting_read(values[OPTION_FAMILY], "--family", "TOCSIN_SOCKET_FAMILY");
 	tocsin.peer = setting_read(values[OPTION_PEER], "--peer", NULL);
 	err = netif_policy_parse(&tocsin, &ifaces->policy, error);
-	if (err != 0 && netif_selector_parse(&tocsin.ifname, &selector, NULL) != 0)
-		error_add_interfaces(values[OPTION_FROM], error);
+	// The error lists the existing interfaces, for a user who misspelt the list.
+	if (err != 0 && netif_selector_parse(&tocsin.ifname, &selector, NULL) != 0 &&
+	    netif_gather(&query, &table) == 0) {
+		netif_error_list(error, table);
+		netif_table_destroy(table);
+	}
 	return err;
-}
-
-static int parse_rules(const char *value, bool *ret_is_nccl) {
-	char quoted[QUOTED_BYTES];
-
-	if (value == NULL || strcmp(value, "tocsin") == 0) {
-		*ret_is_nccl = false;
-		return 0;
-	}
-	if (strcmp(value, "nccl") == 0) {
-		*ret_is_nccl = true;
-		return 0;
-	}
-	escape_quote(value, strlen(value), quoted, sizeof(quoted));
-	command_error("ifaces", "--rules: %s is neither tocsin nor nccl", quoted);
-	return -EINVAL;
 }
 
 static int options_check_conflicts(const struct arguments *arguments) {
@@ -180,30 +159,26 @@ void ifaces_settings(
 	}
 }
 
-static int error_set_read_failure(const struct ifaces *ifaces, int err, struct netif_error *error) {
-	const char *recording = ifaces->query.recording;
-	char place[QUOTED_BYTES] = "this machine";
-
-	if (recording != NULL)
-		escape_quote(recording, strlen(recording), place, sizeof(place));
-	snprintf(
-		error->text, sizeof(error->text), "cannot read the interfaces of %s: %s", place,
-		strerrordesc_np(-err)
-	);
-	return err;
-}
-
 int ifaces_choose(
 	const struct ifaces *ifaces,
 	struct netif_table **ret_table,
 	struct netif_choice **ret_choice,
 	struct netif_error *error
 ) {
+	const char *recording = ifaces->query.recording;
+	char place[QUOTED_BYTES] = "this machine";
 	struct netif_table *table;
 	int err = netif_gather(&ifaces->query, &table);
 
-	if (err != 0)
-		return error_set_read_failure(ifaces, err, error);
+	if (err != 0) {
+		if (recording != NULL)
+			escape_quote(recording, strlen(recording), place, sizeof(place));
+		snprintf(
+			error->text, sizeof(error->text), "cannot read the interfaces of %s: %s",
+			place, strerrordesc_np(-err)
+		);
+		return err;
+	}
 	if (ifaces->is_nccl) {
 		err = netif_choose_nccl(table, &ifaces->nccl, ret_choice);
 		if (err != 0)
@@ -353,32 +328,35 @@ static int ifaces_answer(const struct ifaces *ifaces, const struct arguments *ar
 	return status;
 }
 
-static int ifaces_record(const struct ifaces *ifaces, const char *directory) {
-	int err = netif_record(&ifaces->query, directory);
-	char quoted[QUOTED_BYTES];
-
-	if (err == 0)
-		return EXIT_DONE;
-	escape_quote(directory, strlen(directory), quoted, sizeof(quoted));
-	command_error("ifaces", "cannot record into %s: %s", quoted, strerrordesc_np(-err));
-	return EXIT_NEGATIVE;
-}
-
 static int ifaces_run(const struct arguments *arguments) {
-	struct ifaces ifaces = {0};
+	const char *rules = arguments->values[OPTION_RULES];
+	const char *directory = arguments->values[OPTION_RECORD];
+	struct ifaces ifaces = {.is_nccl = rules != NULL && strcmp(rules, "nccl") == 0};
 	struct netif_error error;
+	char quoted[QUOTED_BYTES];
+	int err;
 
-	if (options_check_conflicts(arguments) != 0 ||
-	    parse_rules(arguments->values[OPTION_RULES], &ifaces.is_nccl) != 0)
+	if (options_check_conflicts(arguments) != 0)
 		return EXIT_USAGE;
+	if (rules != NULL && !ifaces.is_nccl && strcmp(rules, "tocsin") != 0) {
+		escape_quote(rules, strlen(rules), quoted, sizeof(quoted));
+		command_error("ifaces", "--rules: %s is neither tocsin nor nccl", quoted);
+		return EXIT_USAGE;
+	}
 	if (parse_settings(arguments, &ifaces, &error) != 0) {
 		command_error("ifaces", "%s", error.text);
 		return EXIT_USAGE;
 	}
 	netif_policy_query(&ifaces.policy, &ifaces.query);
 	ifaces.query.recording = arguments->values[OPTION_FROM];
-	if (arguments->values[OPTION_RECORD] != NULL)
-		return ifaces_record(&ifaces, arguments->values[OPTION_RECORD]);
+	if (directory != NULL) {
+		err = netif_record(&ifaces.query, directory);
+		if (err == 0)
+			return EXIT_DONE;
+		escape_quote(directory, strlen(directory), quoted, sizeof(quoted));
+		command_error("ifaces", "cannot record into %s: %s", quoted, strerrordesc_np(-err));
+		return EXIT_NEGATIVE;
+	}
 	if (arguments->values[OPTION_WATCH] != NULL)
 		return ifaces_watch(&ifaces);
 	return ifaces_answer(&ifaces, arguments);

@@ -217,45 +217,30 @@ static json_t *answer_json(
 	return array;
 }
 
-static json_t *notes_json(const struct netif_choice *choice, bool *failed) {
-	json_t *array = json_array();
-
-	for (size_t n = 0; n < choice->note_count; n++)
-		json_append(array, string_json(choice->notes[n]), failed);
-	return array;
-}
-
-static json_t *candidates_json(
-	const struct ifaces *ifaces,
-	const struct netif_table *table,
-	const struct netif_choice *choice,
-	bool *failed
-) {
-	json_t *array = json_array();
-
-	for (size_t n = 0; n < choice->count; n++)
-		json_append(array, explained_json(ifaces, table, choice, n, failed), failed);
-	return array;
-}
-
 int ifaces_print_json(
 	const struct ifaces *ifaces,
 	const struct netif_table *table,
 	const struct netif_choice *choice,
 	bool explain
 ) {
-	json_t *root = json_object();
+	json_t *root = json_object(), *notes = json_array(), *candidates;
 	bool failed = root == NULL;
 
 	json_put(root, "rules", json_string(ifaces->is_nccl ? "nccl" : "tocsin"), &failed);
 	json_put(root, "chosen", answer_json(ifaces, table, choice, &failed), &failed);
-	json_put(root, "notes", notes_json(choice, &failed), &failed);
+	for (size_t n = 0; n < choice->note_count; n++)
+		json_append(notes, string_json(choice->notes[n]), &failed);
+	json_put(root, "notes", notes, &failed);
 	if (explain) {
 		json_put(root, "settings", settings_json(ifaces, &failed), &failed);
 		json_put(root, "routes", routes_json(table, &failed), &failed);
-		json_put(
-			root, "candidates", candidates_json(ifaces, table, choice, &failed), &failed
-		);
+		candidates = json_array();
+		for (size_t n = 0; n < choice->count; n++)
+			json_append(
+				candidates, explained_json(ifaces, table, choice, n, &failed),
+				&failed
+			);
+		json_put(root, "candidates", candidates, &failed);
 	}
 	if (!failed) {
 		json_dumpf(root, stdout, JSON_INDENT(2));

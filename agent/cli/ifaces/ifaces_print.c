@@ -108,22 +108,6 @@ static void print_settings(const struct ifaces *ifaces, const struct netif_choic
 		printf("  note: %s\n", choice->notes[n]);
 }
 
-static void print_route(const struct netif_route *route, const struct netif_table *table) {
-	const struct netif_link *link = netif_table_link_by_index(table, route->link_index);
-	char peer[SOCK_ADDR_TEXT_BYTES];
-	char source[SOCK_ADDR_TEXT_BYTES];
-	char name[NETIF_NAME_TEXT_BYTES] = "?";
-
-	sock_addr_format_host(&route->peer, peer);
-	sock_addr_format_host(&route->source, source);
-	if (link != NULL)
-		netif_name_print(link->name, name);
-	if (route->error != 0)
-		printf("  route to %s: none (%s)\n", peer, strerrordesc_np(-route->error));
-	else
-		printf("  route to %s: by %s from %s\n", peer, name, source);
-}
-
 // Print the facts of a link on one line, and the state of link and address on the next.
 static void print_facts(const struct netif_table *table, const struct netif_judgement *judgement) {
 	const struct netif_link *link = &table->links[judgement->link];
@@ -189,8 +173,21 @@ static void print_explanation(
 	const struct netif_choice *choice
 ) {
 	print_settings(ifaces, choice);
-	for (size_t n = 0; n < table->route_count; n++)
-		print_route(&table->routes[n], table);
+	for (size_t n = 0; n < table->route_count; n++) {
+		const struct netif_route *route = &table->routes[n];
+		const struct netif_link *link = netif_table_link_by_index(table, route->link_index);
+		char peer[SOCK_ADDR_TEXT_BYTES], source[SOCK_ADDR_TEXT_BYTES];
+		char name[NETIF_NAME_TEXT_BYTES] = "?";
+
+		sock_addr_format_host(&route->peer, peer);
+		sock_addr_format_host(&route->source, source);
+		if (link != NULL)
+			netif_name_print(link->name, name);
+		if (route->error != 0)
+			printf("  route to %s: none (%s)\n", peer, strerrordesc_np(-route->error));
+		else
+			printf("  route to %s: by %s from %s\n", peer, name, source);
+	}
 	printf("\nCandidates, in the kernel's order\n");
 	for (size_t n = 0; n < choice->count; n++) {
 		const struct netif_judgement *judgement = &choice->judgements[n];

@@ -22,25 +22,9 @@ struct view {
 	char choice[NETIF_ERROR_BYTES];
 };
 
-static void choice_describe(
-	const struct ifaces *ifaces,
-	const struct netif_table *table,
-	const struct netif_choice *choice,
-	char *text,
-	size_t size
-) {
-	char candidate[NETIF_CANDIDATE_BYTES];
-	size_t used = 0;
-
-	snprintf(text, size, "none: nothing qualifies");
-	for (size_t n = 0; n < ifaces_answer_count(ifaces, choice) && used < size; n++) {
-		netif_candidate_print(table, &choice->judgements[choice->chosen[n]], candidate);
-		used += (size_t
-		)snprintf(text + used, size - used, "%s%s", n == 0 ? "" : ", ", candidate);
-	}
-}
-
 static void view_read(const struct ifaces *ifaces, struct view *ret_view) {
+	char candidate[NETIF_CANDIDATE_BYTES];
+	size_t used = 0, size = sizeof(ret_view->choice);
 	struct netif_choice *choice;
 	struct netif_error error;
 
@@ -53,9 +37,15 @@ static void view_read(const struct ifaces *ifaces, struct view *ret_view) {
 		);
 		return;
 	}
-	choice_describe(
-		ifaces, ret_view->table, choice, ret_view->choice, sizeof(ret_view->choice)
-	);
+	snprintf(ret_view->choice, size, "none: nothing qualifies");
+	for (size_t n = 0; n < ifaces_answer_count(ifaces, choice) && used < size; n++) {
+		netif_candidate_print(
+			ret_view->table, &choice->judgements[choice->chosen[n]], candidate
+		);
+		used += (size_t)snprintf(
+			ret_view->choice + used, size - used, "%s%s", n == 0 ? "" : ", ", candidate
+		);
+	}
 	netif_choice_destroy(choice);
 }
 
@@ -81,19 +71,6 @@ static void print_change(void *context, const struct netif_change *change) {
 	       change->address->prefix_bits);
 }
 
-static void view_report(const struct ifaces *ifaces, struct view *view) {
-	struct view now;
-
-	view_read(ifaces, &now);
-	if (view->table != NULL && now.table != NULL)
-		netif_diff(view->table, now.table, print_change, NULL);
-	if (strcmp(view->choice, now.choice) != 0)
-		printf("choice: %s\n", now.choice);
-	fflush(stdout);
-	netif_table_destroy(view->table);
-	*view = now;
-}
-
 static int watch_once(
 	const struct ifaces *ifaces,
 	const struct clock *clock,
@@ -103,15 +80,24 @@ static int watch_once(
 	struct pollfd wait = {.fd = netif_watch_fd(watch), .events = POLLIN};
 	struct netif_watch_event event;
 	struct deadline due = netif_watch_deadline(watch);
+	struct view now;
 	int err = 0;
 
 	if (poll(&wait, 1, deadline_poll_timeout_ms(due, clock_now_ns(clock))) < 0)
 		return errno == EINTR ? 0 : -errno;
 	if (wait.revents != 0)
 		err = netif_watch_read(watch, clock_now_ns(clock));
-	if (err == 0 && netif_watch_consume(watch, clock_now_ns(clock), &event))
-		view_report(ifaces, view);
-	return err;
+	if (err != 0 || !netif_watch_consume(watch, clock_now_ns(clock), &event))
+		return err;
+	view_read(ifaces, &now);
+	if (view->table != NULL && now.table != NULL)
+		netif_diff(view->table, now.table, print_change, NULL);
+	if (strcmp(view->choice, now.choice) != 0)
+		printf("choice: %s\n", now.choice);
+	fflush(stdout);
+	netif_table_destroy(view->table);
+	*view = now;
+	return 0;
 }
 
 int ifaces_watch(const struct ifaces *ifaces) {

@@ -56,17 +56,6 @@ static const char details[] =
 	"Exit status: 0 done; 1 --for names what is not there, or what none of the listed devices can\n"
 	"serve (but soft, which needs none), or the devices cannot be listed; 2 a mistake in an option.\n";
 
-static int choice_print(const struct devices *devices, bool json) {
-	if (!json) {
-		devices_print(devices, stdout);
-		return EXIT_DONE;
-	}
-	if (devices_print_json(devices, stdout) == 0)
-		return EXIT_DONE;
-	command_error("devices", "out of memory");
-	return EXIT_NEGATIVE;
-}
-
 static int devices_choose(const struct device_query *query, const struct arguments *arguments) {
 	struct device_rail rails[DEVICE_RAILS_MAX];
 	struct devices devices = {
@@ -76,7 +65,7 @@ static int devices_choose(const struct device_query *query, const struct argumen
 	};
 	struct parse_error error = {"out of memory"};
 	struct device_choice *choice;
-	int status;
+	int status = EXIT_DONE;
 
 	if (device_choice_create(query, &error, &choice) != 0) {
 		command_error("devices", "--for: %s", error.text);
@@ -89,7 +78,12 @@ static int devices_choose(const struct device_query *query, const struct argumen
 		    &devices.rails_left_out
 	    ) != 0)
 		devices.rail_count = 0; // the list of devices is still shown
-	status = choice_print(&devices, arguments->values[OPTION_JSON] != NULL);
+	if (arguments->values[OPTION_JSON] == NULL) {
+		devices_print(&devices, stdout);
+	} else if (devices_print_json(&devices, stdout) != 0) {
+		command_error("devices", "out of memory");
+		status = EXIT_NEGATIVE;
+	}
 	if (arguments->values[OPTION_FOR] != NULL && choice->best_count == 0 &&
 	    choice->target.kind != DEVICE_TARGET_NONE && choice->target.kind != DEVICE_TARGET_SOFT)
 		status = EXIT_NEGATIVE;
@@ -97,47 +91,14 @@ static int devices_choose(const struct device_query *query, const struct argumen
 	return status;
 }
 
-// Choose devices, and query GPUs only for a cuda target, because CUDA's driver starts slowly.
-static int choose_with_gpus(const struct device_query *asked, const struct arguments *arguments) {
-	struct device_query query = *asked;
-	struct device_gpus gpus;
-	int status;
-
-	if (query.target.kind != DEVICE_TARGET_CUDA)
-		return devices_choose(&query, arguments);
-	device_gpus_init(&gpus);
-	query.gpus = &gpus;
-	status = devices_choose(&query, arguments);
-	device_gpus_fini(&gpus);
-	return status;
-}
-
-static int devices_list_and_choose(struct device_query *query, const struct arguments *arguments) {
-	scoped_mem struct device_facts *facts = NULL;
-	struct topology *topology;
-	int status;
-	int err = device_list(&verbs_calls_system, NULL, &facts, &query->count);
-
-	if (err != 0) {
-		command_error("devices", "they cannot be listed: %s", strerrordesc_np(-err));
-		return EXIT_NEGATIVE;
-	}
-	err = topology_create(&topology);
-	if (err != 0) {
-		command_error("devices", "the PCI tree cannot be read: %s", strerrordesc_np(-err));
-		return EXIT_NEGATIVE;
-	}
-	query->facts = facts;
-	query->topology = topology;
-	status = choose_with_gpus(query, arguments);
-	topology_destroy(topology);
-	return status;
-}
-
 static int devices_run(const struct arguments *arguments) {
 	const char *target = arguments->values[OPTION_FOR];
 	struct device_query query = {.target = {.kind = DEVICE_TARGET_AUTO}};
+	scoped_mem struct device_facts *facts = NULL;
 	struct parse_error error;
+	struct topology *topology;
+	struct device_gpus gpus;
+	int status, err;
 
 	if (target != NULL &&
 	    device_target_parse(target, strlen(target), &error, &query.target) != 0) {
@@ -147,7 +108,28 @@ static int devices_run(const struct arguments *arguments) {
 	if (query.target.kind == DEVICE_TARGET_NIC &&
 	    strcmp(query.target.name, SOFT_DEVICE_NAME) == 0)
 		query.target = (struct device_target){.kind = DEVICE_TARGET_SOFT};
-	return devices_list_and_choose(&query, arguments);
+	err = device_list(&verbs_calls_system, NULL, &facts, &query.count);
+	if (err != 0) {
+		command_error("devices", "they cannot be listed: %s", strerrordesc_np(-err));
+		return EXIT_NEGATIVE;
+	}
+	err = topology_create(&topology);
+	if (err != 0) {
+		command_error("devices", "the PCI tree cannot be read: %s", strerrordesc_np(-err));
+		return EXIT_NEGATIVE;
+	}
+	query.facts = facts;
+	query.topology = topology;
+	// GPUs are listed only for a cuda target, because CUDA's driver starts slowly.
+	if (query.target.kind == DEVICE_TARGET_CUDA) {
+		device_gpus_init(&gpus);
+		query.gpus = &gpus;
+	}
+	status = devices_choose(&query, arguments);
+	if (query.gpus != NULL)
+		device_gpus_fini(&gpus);
+	topology_destroy(topology);
+	return status;
 }
 
 const struct command devices_command = {

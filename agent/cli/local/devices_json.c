@@ -41,21 +41,10 @@ static json_t *nonzero_json(uint32_t value) {
 	return value == 0 ? json_null() : json_integer(value);
 }
 
-static json_t *gid_json(const struct device_port *port, bool *failed) {
-	char address[GID_TEXT_MAX + 1];
-	json_t *object;
-
-	if (port->number == 0 || port->gid_index < 0)
-		return json_null();
-	object = json_object();
-	json_put(object, "index", json_integer(port->gid_index), failed);
-	json_put(object, "type", json_string(gid_type_name(port->gid_type)), failed);
-	json_put(object, "address", json_string(gid_format(&port->gid, address)), failed);
-	return object;
-}
-
 static void add_port(json_t *object, const struct device_port *port, bool *failed) {
 	bool known = port->number != 0;
+	char address[GID_TEXT_MAX + 1];
+	json_t *gid = json_null();
 
 	json_put(object, "port", nonzero_json(port->number), failed);
 	json_put(
@@ -69,7 +58,13 @@ static void add_port(json_t *object, const struct device_port *port, bool *faile
 	json_put(object, "speed_mbps", nonzero_json(port->speed_mbps), failed);
 	json_put(object, "mtu_bytes", nonzero_json(port->active_mtu), failed);
 	json_put(object, "lid", nonzero_json(port->lid), failed);
-	json_put(object, "gid", gid_json(port, failed), failed);
+	if (known && port->gid_index >= 0) {
+		gid = json_object();
+		json_put(gid, "index", json_integer(port->gid_index), failed);
+		json_put(gid, "type", json_string(gid_type_name(port->gid_type)), failed);
+		json_put(gid, "address", json_string(gid_format(&port->gid, address)), failed);
+	}
+	json_put(object, "gid", gid, failed);
 }
 
 static void
@@ -114,16 +109,6 @@ static json_t *device_json(const struct devices *devices, uint32_t n, bool *fail
 	return object;
 }
 
-static json_t *steps_json(const struct device_choice *choice, bool *failed) {
-	json_t *object = json_object();
-
-	json_put(object, "devices", json_integer(choice->count), failed);
-	json_put(object, "eligible", json_integer(choice->eligible_count), failed);
-	json_put(object, "nearest", json_integer(choice->nearest_count), failed);
-	json_put(object, "best", json_integer(choice->best_count), failed);
-	return object;
-}
-
 int devices_print_json(const struct devices *devices, FILE *out) {
 	const struct device_choice *choice = devices->choice;
 	json_t *rails = json_array(), *waiting = json_array();
@@ -154,8 +139,15 @@ int devices_print_json(const struct devices *devices, FILE *out) {
 	json_put(root, "rails_waiting", waiting, &failed);
 	json_put(root, "agents_take", taken == NULL ? json_null() : string_json(taken), &failed);
 	json_put(root, "why", string_json(why), &failed);
-	if (devices->explain)
-		json_put(root, "steps", steps_json(choice, &failed), &failed);
+	if (devices->explain) {
+		json_t *steps = json_object();
+
+		json_put(steps, "devices", json_integer(choice->count), &failed);
+		json_put(steps, "eligible", json_integer(choice->eligible_count), &failed);
+		json_put(steps, "nearest", json_integer(choice->nearest_count), &failed);
+		json_put(steps, "best", json_integer(choice->best_count), &failed);
+		json_put(root, "steps", steps, &failed);
+	}
 	json_put(root, "devices", list, &failed);
 	if (!failed) {
 		json_dumpf(root, out, JSON_INDENT(2));

@@ -33,18 +33,6 @@ static bool device_is_chosen(const struct devices *devices, uint32_t n) {
 	return n < devices->choice->best_count;
 }
 
-static int name_columns(const struct devices *devices) {
-	size_t columns = strlen("DEVICE");
-
-	for (uint32_t n = 0; n < devices->choice->count; n++) {
-		size_t length = strlen(device_at(devices, n)->name);
-
-		if (length > columns)
-			columns = length;
-	}
-	return (int)(columns < NAME_COLUMNS_MAX ? columns : NAME_COLUMNS_MAX);
-}
-
 // Print text wrapped at COLUMNS. The first line is already `indent` columns long.
 static void print_wrapped(FILE *out, const char *text, size_t indent) {
 	size_t column = indent;
@@ -92,30 +80,30 @@ static void print_detail(const struct device_facts *device, FILE *out) {
 	fputc('\n', out);
 }
 
-static void print_row(const struct devices *devices, uint32_t n, int name_width, FILE *out) {
-	const struct device_facts *device = device_at(devices, n);
-	const struct device_port *port = &device->port;
-	char port_number[NUMBER_BYTES], speed[NUMBER_BYTES], mtu[NUMBER_BYTES];
-	char name[SHOW_BYTES], state[SHOW_BYTES], node[NUMBER_BYTES] = "-";
-
-	if (devices_node(devices, device) >= 0)
-		snprintf(node, sizeof(node), "%d", devices_node(devices, device));
-	show_truncated(device->name, (size_t)name_width, name);
-	show_truncated(port->number == 0 ? "-" : device_port_state_name(port->state), 12, state);
-	fprintf(out, "%c %-*s %-10s %4s %-12s %7s %5s %4s %-12s %s\n",
-		device_is_chosen(devices, n) ? '*' : ' ', name_width, name, devices_kind(device),
-		number_text(port->number, "", port_number), state,
-		number_text(port->speed_mbps, "", speed), number_text(port->active_mtu, "", mtu),
-		node, device->pci[0] == '\0' ? "-" : device->pci,
-		device_responder_name(device->responder));
-	print_detail(device, out);
-}
-
 static void print_table(const struct devices *devices, int name_width, FILE *out) {
 	fprintf(out, "  %-*s %-10s %4s %-12s %7s %5s %4s %-12s %s\n", name_width, "DEVICE", "KIND",
 		"PORT", "STATE", "Mb/s", "MTU", "NUMA", "PCI", "RESPONDER");
-	for (uint32_t n = 0; n < devices->choice->count; n++)
-		print_row(devices, n, name_width, out);
+	for (uint32_t n = 0; n < devices->choice->count; n++) {
+		const struct device_facts *device = device_at(devices, n);
+		const struct device_port *port = &device->port;
+		char port_number[NUMBER_BYTES], speed[NUMBER_BYTES], mtu[NUMBER_BYTES];
+		char name[SHOW_BYTES], state[SHOW_BYTES], node[NUMBER_BYTES] = "-";
+
+		if (devices_node(devices, device) >= 0)
+			snprintf(node, sizeof(node), "%d", devices_node(devices, device));
+		show_truncated(device->name, (size_t)name_width, name);
+		show_truncated(
+			port->number == 0 ? "-" : device_port_state_name(port->state), 12, state
+		);
+		fprintf(out, "%c %-*s %-10s %4s %-12s %7s %5s %4s %-12s %s\n",
+			device_is_chosen(devices, n) ? '*' : ' ', name_width, name,
+			devices_kind(device), number_text(port->number, "", port_number), state,
+			number_text(port->speed_mbps, "", speed),
+			number_text(port->active_mtu, "", mtu), node,
+			device->pci[0] == '\0' ? "-" : device->pci,
+			device_responder_name(device->responder));
+		print_detail(device, out);
+	}
 }
 
 static void print_steps(const struct devices *devices, FILE *out) {
@@ -200,9 +188,15 @@ static void print_rails(const struct devices *devices, FILE *out) {
 void devices_print(const struct devices *devices, FILE *out) {
 	const struct device_choice *choice = devices->choice;
 	char target[DEVICE_TARGET_TEXT_BYTES], why[DEVICE_CHOICE_TEXT_BYTES];
-	int name_width = name_columns(devices);
+	int name_width = (int)strlen("DEVICE");
 	size_t indent;
 
+	for (uint32_t n = 0; n < choice->count; n++) {
+		int length = (int)strlen(device_at(devices, n)->name);
+
+		if (length > name_width)
+			name_width = length < NAME_COLUMNS_MAX ? length : NAME_COLUMNS_MAX;
+	}
 	if (choice->count > 0)
 		print_table(devices, name_width, out);
 	if (devices->explain && choice->count > 0) {

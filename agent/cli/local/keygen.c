@@ -71,53 +71,40 @@ static void print_keys(const struct seal_keys *keys, const char *path) {
 	}
 }
 
-static int print_new(const struct seal_keys *keys) {
-	char text[SEAL_KEYS_TEXT_BYTES];
+static int key_create(const char *path) {
+	char text[SEAL_KEYS_TEXT_BYTES], detail[SEAL_KEYS_DETAIL_BYTES];
+	const struct seal_keys *keys;
+	int status = EXIT_DONE;
+	int err;
 
-	if (isatty(STDOUT_FILENO)) {
+	if (seal_keys_create_random(&keys) != 0)
+		return keygen_error("out of memory", "");
+	if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO)) {
 		command_error(
 			"keygen", "--output -: standard output is a terminal, which keeps what it "
 				  "shows; give a file or a pipe"
 		);
-		return EXIT_USAGE;
+		status = EXIT_USAGE;
+	} else if (strcmp(path, "-") == 0) {
+		seal_keys_format(keys, text);
+		fputs(text, stdout);
+		explicit_bzero(text, sizeof(text));
+	} else {
+		err = seal_keys_write_new(path, keys, detail);
+		if (err == 0) {
+			print_keys(keys, path);
+			printf("%s\nThen start tocsind there, or reload the one that runs.\n",
+			       copy_it);
+		} else if (err == -EEXIST) {
+			status = keygen_error(
+				detail, "; it is never overwritten: see --rotate and --show"
+			);
+		} else {
+			status = keygen_error(
+				detail, err == -ENOENT ? ": make it first, mode 0755" : ""
+			);
+		}
 	}
-	seal_keys_format(keys, text);
-	fputs(text, stdout);
-	explicit_bzero(text, sizeof(text));
-	return EXIT_DONE;
-}
-
-static int write_new(const struct seal_keys *keys, const char *path) {
-	char detail[SEAL_KEYS_DETAIL_BYTES];
-	int err = seal_keys_write_new(path, keys, detail);
-
-	if (err == -EEXIST)
-		return keygen_error(detail, "; it is never overwritten: see --rotate and --show");
-	if (err == -ENOENT)
-		return keygen_error(detail, ": make it first, mode 0755");
-	if (err != 0)
-		return keygen_error(detail, "");
-	print_keys(keys, path);
-	printf("%s\nThen start tocsind there, or reload the one that runs.\n", copy_it);
-	return EXIT_DONE;
-}
-
-// Create the default directory. A failure is reported later, when the file is written.
-static void make_default_directory(void) {
-	if (mkdir(DEFAULT_DIRECTORY, 0755) != 0)
-		return;
-	// The user's umask may have removed permissions that tocsind's user needs.
-	if (chmod(DEFAULT_DIRECTORY, 0755) == 0)
-		printf("Made the directory " DEFAULT_DIRECTORY ", mode 0755.\n");
-}
-
-static int key_create(const char *path) {
-	const struct seal_keys *keys;
-	int status;
-
-	if (seal_keys_create_random(&keys) != 0)
-		return keygen_error("out of memory", "");
-	status = strcmp(path, "-") == 0 ? print_new(keys) : write_new(keys, path);
 	seal_keys_put(keys);
 	return status;
 }
@@ -161,29 +148,22 @@ static const struct step *find_step(const char *name) {
 	return NULL;
 }
 
-static int keys_rewrite(const struct seal_keys *keys, const char *path, const struct step *step) {
-	char detail[SEAL_KEYS_DETAIL_BYTES];
-
-	if (seal_keys_rewrite(path, keys, detail) != 0)
-		return keygen_error(detail, "");
-	print_keys(keys, path);
-	printf("%s\n%s\n", copy_it, step->next);
-	return EXIT_DONE;
-}
-
 static int key_rotate(const char *path, const struct step *step) {
 	char detail[SEAL_KEYS_DETAIL_BYTES];
 	char quoted[QUOTED_BYTES];
 	const struct seal_keys *keys;
 	const struct seal_keys *next = NULL;
-	int status;
+	int status = EXIT_DONE;
 	int err;
 
 	if (seal_keys_load(path, detail, &keys) != 0)
 		return keygen_error(detail, "");
 	err = seal_keys_create_step(keys, step->step, &next);
-	if (err == 0) {
-		status = keys_rewrite(next, path, step);
+	if (err == 0 && seal_keys_rewrite(path, next, detail) != 0) {
+		status = keygen_error(detail, "");
+	} else if (err == 0) {
+		print_keys(next, path);
+		printf("%s\n%s\n", copy_it, step->next);
 	} else {
 		escape_quote(path, strlen(path), quoted, sizeof(quoted));
 		command_error(
@@ -205,8 +185,11 @@ static int keygen_run(const struct arguments *arguments) {
 
 	if (path == NULL) {
 		path = DEFAULT_PATH;
-		if (rotated == NULL && !is_shown)
-			make_default_directory();
+		// A failure is reported later, when the file is written. The user's umask may have
+		// removed permissions that tocsind's user needs.
+		if (rotated == NULL && !is_shown && mkdir(DEFAULT_DIRECTORY, 0755) == 0 &&
+		    chmod(DEFAULT_DIRECTORY, 0755) == 0)
+			printf("Made the directory " DEFAULT_DIRECTORY ", mode 0755.\n");
 	}
 	if (rotated != NULL && is_shown) {
 		command_error("keygen", "--rotate and --show do not go together");

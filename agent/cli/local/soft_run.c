@@ -92,32 +92,25 @@ static const int option_of[SOFT_SETTING_COUNT] = {
 	[SOFT_SETTING_FAULTS] = OPTION_FAULTS,
 };
 
-// Check that an address belongs to this machine. A conflict on port 4791 is not checked, since it
+// Check that the addresses belong to this machine. A conflict on port 4791 is not checked, since it
 // may change. The program learns of it when it opens the device.
-static int check_address(const struct sock_addr *address) {
-	scoped_fd int fd = -1;
-	struct sockaddr_storage storage;
-	struct sock_addr any_port = *address;
-	socklen_t length;
-
-	any_port.port = 0;
-	length = sock_addr_to_sockaddr(&any_port, &storage);
-	fd = socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || bind(fd, (const struct sockaddr *)&storage, length) < 0)
-		return neg_errno();
-	return 0;
-}
-
 static int check_addresses(const struct soft_config *configs, uint32_t count) {
 	for (uint32_t n = 0; n < count; n++) {
+		struct sock_addr any_port = configs[n].address;
+		struct sockaddr_storage storage;
 		char text[SOCK_ADDR_TEXT_BYTES];
+		scoped_fd int fd = -1;
+		socklen_t length;
 		int err;
 
 		if (configs[n].wire != SOFT_WIRE_UDP || configs[n].address_any)
 			continue;
-		err = check_address(&configs[n].address);
-		if (err == 0)
+		any_port.port = 0;
+		length = sock_addr_to_sockaddr(&any_port, &storage);
+		fd = socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && bind(fd, (const struct sockaddr *)&storage, length) == 0)
 			continue;
+		err = neg_errno();
 		sock_addr_format_host(&configs[n].address, text);
 		if (err == -EADDRNOTAVAIL)
 			command_error(
@@ -195,12 +188,6 @@ static int apply_library(void) {
 	return err;
 }
 
-// Set TOCSIN_SOFT_SAY. Without --verbose a value that the user has set stays.
-static int apply_verbose(bool verbose) {
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
-	return setenv("TOCSIN_SOFT_SAY", verbose ? "2" : "1", verbose);
-}
-
 // Allow preloading into programs built with gcc's AddressSanitizer. By default such a program exits
 // if a library is loaded before the sanitizer.
 static int apply_sanitizer(void) {
@@ -222,15 +209,8 @@ static int apply_sanitizer(void) {
 	return setenv(variable, value, 1);
 }
 
-static int report_exec_failure(const char *name, int err) {
-	char quoted[QUOTED_BYTES];
-
-	escape_quote(name, strlen(name), quoted, sizeof(quoted));
-	command_error("soft-run", "cannot run %s: %s", quoted, strerrordesc_np(-err));
-	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
-}
-
 static int soft_run_exec(const struct arguments *arguments) {
+	bool verbose = arguments->values[OPTION_VERBOSE] != NULL;
 	char *const *program = arguments->command;
 	const char *privilege;
 	char path[PATH_MAX];
@@ -238,11 +218,13 @@ static int soft_run_exec(const struct arguments *arguments) {
 
 	if (apply_settings(arguments) != 0 || apply_library() != 0)
 		return EXIT_NOT_RUN;
-	if (apply_verbose(arguments->values[OPTION_VERBOSE] != NULL) != 0 || apply_sanitizer() != 0)
+	// Without --verbose a value that the user has set stays.
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+	if (setenv("TOCSIN_SOFT_SAY", verbose ? "2" : "1", verbose) != 0 || apply_sanitizer() != 0)
 		return soft_run_error(EXIT_NOT_RUN, "out of memory");
 	err = preload_find_program(program[0], path);
 	if (err != 0)
-		return report_exec_failure(program[0], err);
+		return preload_report_exec_failure("soft-run", program[0], err);
 	privilege = preload_privilege_reason(path);
 	if (privilege != NULL) {
 		char quoted[QUOTED_BYTES];
@@ -256,7 +238,7 @@ static int soft_run_exec(const struct arguments *arguments) {
 	}
 	// execvp() passes a script without #! to the shell.
 	execvp(path, program);
-	return report_exec_failure(program[0], neg_errno());
+	return preload_report_exec_failure("soft-run", program[0], neg_errno());
 }
 
 const struct command soft_run_command = {

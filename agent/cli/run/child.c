@@ -86,41 +86,23 @@ static void close_other_descriptors(int one, int other) {
 	(void)close_range(last + 1, ~0u, 0);
 }
 
-// Wait until the command runs or failed; exec closes its end of the pipe. Returns 0 or -errno.
-static int wait_for_exec(int failed_fd) {
-	int err = 0;
-	ssize_t size;
-
-	do
-		size = read(failed_fd, &err, sizeof(err));
-	while (size < 0 && errno == EINTR);
-	return size == (ssize_t)sizeof(err) ? err : 0;
-}
-
-static bool signal_is_from_terminal(const struct signalfd_siginfo *info) {
-	// The kernel sends SIGHUP only to the session leader, so the leader must forward it.
-	if (info->ssi_signo == SIGHUP && getsid(0) == getpid())
-		return false;
-	return info->ssi_code > 0;
-}
-
-static void forward_signal(const struct parent *parent, const struct signalfd_siginfo *info) {
-	int number = (int)info->ssi_signo;
-	union sigval value = {.sival_int = info->ssi_int};
-
-	if (number == SIGCHLD || signal_is_from_terminal(info))
-		return;
-	if (info->ssi_code == SI_QUEUE)
-		(void)sigqueue(parent->child, number, value);
-	else
-		(void)kill(parent->child, number);
-}
-
 static void forward_pending_signals(const struct parent *parent) {
 	struct signalfd_siginfo info;
 
-	while (read(parent->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-		forward_signal(parent, &info);
+	while (read(parent->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		int number = (int)info.ssi_signo;
+		union sigval value = {.sival_int = info.ssi_int};
+		// The kernel sends SIGHUP only to the session leader, so the leader forwards it.
+		bool is_for_leader = number == SIGHUP && getsid(0) == getpid();
+		bool is_from_terminal = !is_for_leader && info.ssi_code > 0;
+
+		if (number == SIGCHLD || is_from_terminal)
+			continue;
+		if (info.ssi_code == SI_QUEUE)
+			(void)sigqueue(parent->child, number, value);
+		else
+			(void)kill(parent->child, number);
+	}
 }
 
 // Stop this process because the command has stopped, so that a shell sees the stop.
@@ -133,14 +115,6 @@ static void stop_like_child(int number) {
 	(void)raise(number);
 	(void)pthread_sigmask(SIG_UNBLOCK, &one, NULL); // stops here, until SIGCONT
 	(void)pthread_sigmask(SIG_BLOCK, &one, NULL);
-}
-
-static enum job_exit child_exit_cause(const struct parent *parent, const siginfo_t *info) {
-	if (info->si_code == CLD_EXITED)
-		return JOB_EXIT_STATUS;
-	if (info->si_status == SIGKILL && memory_oom_kills() > parent->memory_oom_kills)
-		return JOB_EXIT_MEMORY;
-	return JOB_EXIT_SIGNAL;
 }
 
 static void __attribute__((noreturn)) exit_like_child(const siginfo_t *info) {
@@ -163,6 +137,7 @@ static void __attribute__((noreturn)) exit_like_child(const siginfo_t *info) {
 // Handle a state change of the command. Its exit is reported before it is reaped, while the kernel
 // still knows it as our child.
 static void child_check_state(struct parent *parent) {
+	enum job_exit cause = JOB_EXIT_SIGNAL;
 	siginfo_t info = {0};
 
 	if (waitid(P_PID, (id_t)parent->child, &info, WEXITED | WSTOPPED | WNOHANG | WNOWAIT) !=
@@ -176,9 +151,11 @@ static void child_check_state(struct parent *parent) {
 	}
 	if (info.si_code == CLD_TRAPPED)
 		return;
-	exit_reporter_send_exit(
-		&parent->exit_reporter, child_exit_cause(parent, &info), info.si_status
-	);
+	if (info.si_code == CLD_EXITED)
+		cause = JOB_EXIT_STATUS;
+	else if (info.si_status == SIGKILL && memory_oom_kills() > parent->memory_oom_kills)
+		cause = JOB_EXIT_MEMORY;
+	exit_reporter_send_exit(&parent->exit_reporter, cause, info.si_status);
 	forward_pending_signals(parent); // forward signals that are still pending
 	(void)waitid(P_PID, (id_t)parent->child, &info, WEXITED);
 	exit_like_child(&info);
@@ -205,7 +182,8 @@ static int child_spawn(
 ) {
 	int failed_fds[2];
 	pid_t own = getpid(), child;
-	int err;
+	int err, exec_err = 0;
+	ssize_t size = -1;
 
 	if (pipe2(failed_fds, O_CLOEXEC) < 0)
 		return neg_errno();
@@ -214,8 +192,12 @@ static int child_spawn(
 		child_exec(path, words, inherited, own, failed_fds[1]);
 	err = child < 0 ? neg_errno() : 0;
 	close(failed_fds[1]);
-	if (err == 0)
-		err = wait_for_exec(failed_fds[0]);
+	// Wait until the command runs or failed; exec closes its end of the pipe.
+	while (err == 0 && (size = read(failed_fds[0], &exec_err, sizeof(exec_err))) < 0 &&
+	       errno == EINTR)
+		;
+	if (size == (ssize_t)sizeof(exec_err))
+		err = exec_err;
 	close(failed_fds[0]);
 	if (err == 0)
 		*ret_child = child;
@@ -224,27 +206,21 @@ static int child_spawn(
 	return err;
 }
 
-// Open /dev/null for standard streams that are closed. Otherwise other descriptors would get their
-// numbers, and close_other_descriptors() would overwrite them. The command still gets these streams
-// closed.
-static void reserve_stream_numbers(void) {
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
-}
-
 int child_run(const char *path, char *const *words) {
 	struct parent parent = {.exit_reporter = {.fd = -1}};
 	struct sigaction usual = {.sa_handler = SIG_DFL};
 	struct inherited inherited;
 	sigset_t all;
-	int err;
+	int err, fd;
 
-	reserve_stream_numbers();
+	// Open /dev/null for standard streams that are closed. Otherwise other descriptors would
+	// get their numbers, and close_other_descriptors() would overwrite them. The command still
+	// gets these streams closed.
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
 	parent.memory_oom_kills = memory_oom_kills();
 	exit_reporter_open(&parent.exit_reporter);
 	sigfillset(&all);

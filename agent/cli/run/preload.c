@@ -2,7 +2,10 @@
 // Finds the library to preload and the program that it is loaded into.
 #include "run/preload.h"
 
+#include "command.h"
+
 #include <lib/error.h>
+#include <lib/escape.h>
 #include <lib/scoped.h>
 
 #include <stdbool.h>
@@ -14,6 +17,7 @@
 #include <unistd.h>
 
 #define PRELOAD "LD_PRELOAD"
+#define QUOTED_BYTES 200
 #define INSTALLED TOCSIN_LIBRARY_FROM_BINDIR "/tocsin/"
 
 static int library_find_at(
@@ -93,6 +97,14 @@ int preload_find_program(const char *name, char ret_path[static PATH_MAX]) {
 		if (*at == '\0')
 			return err;
 	}
+}
+
+int preload_report_exec_failure(const char *command_name, const char *program, int err) {
+	char quoted[QUOTED_BYTES];
+
+	escape_quote(program, strlen(program), quoted, sizeof(quoted));
+	command_error(command_name, "cannot run %s: %s", quoted, strerrordesc_np(-err));
+	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
 }
 
 const char *preload_privilege_reason(const char *path) {

@@ -23,6 +23,9 @@ int preload_add(const char *path);
 // Find a program as execvp() does. Returns 0, -ENOENT, -EACCES or -ENAMETOOLONG.
 int preload_find_program(const char *name, char ret_path[static PATH_MAX]);
 
+// Print that a program cannot be run. Returns EXIT_NOT_FOUND or EXIT_NOT_RUNNABLE.
+int preload_report_exec_failure(const char *command_name, const char *program, int err);
+
 // Return why the program gains privileges when it starts, such as "setuid", or NULL. The loader
 // ignores LD_PRELOAD for such a program.
 const char *preload_privilege_reason(const char *path);

@@ -32,18 +32,6 @@ static bool file_read_at(const struct file *file, uint64_t offset, void *to, siz
 	return true;
 }
 
-static bool has_loader(const struct file *file, const Elf64_Ehdr *head) {
-	for (uint64_t n = 0; n < head->e_phnum; n++) {
-		Elf64_Phdr part;
-
-		if (!file_read_at(file, head->e_phoff + n * sizeof(part), &part, sizeof(part)))
-			return true; // malformed: assume that it has a loader
-		if (part.p_type == PT_INTERP)
-			return true;
-	}
-	return false;
-}
-
 static bool
 symbol_is_named(const struct file *file, const Elf64_Shdr *names, uint32_t at, const char *name) {
 	size_t size = strlen(name) + 1;
@@ -89,14 +77,21 @@ static bool file_defines_symbol(const struct file *file, const Elf64_Ehdr *head,
 }
 
 static const char *no_preload_reason(const struct file *file) {
+	bool has_loader = false;
 	Elf64_Ehdr head;
+	Elf64_Phdr part;
 
 	if (!file_read_at(file, 0, &head, sizeof(head)) ||
 	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    head.e_phentsize != sizeof(Elf64_Phdr) ||
 	    (head.e_shnum != 0 && head.e_shentsize != sizeof(Elf64_Shdr)))
 		return NULL;
-	if (!has_loader(file, &head))
+	// In a malformed file a loader is assumed.
+	for (uint64_t n = 0; n < head.e_phnum && !has_loader; n++)
+		has_loader =
+			!file_read_at(file, head.e_phoff + n * sizeof(part), &part, sizeof(part)) ||
+			part.p_type == PT_INTERP;
+	if (!has_loader)
 		return "it is linked statically";
 	return file_defines_symbol(file, &head, "PMPI_Init") ? "MPI is linked into it statically"
 							     : NULL;

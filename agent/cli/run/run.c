@@ -104,21 +104,17 @@ static bool is_first_rank(void) {
 	return true;
 }
 
-static bool word_is_repeated(char *const *command, size_t at) {
-	for (size_t n = 0; n < at; n++)
-		if (strcmp(command[n], command[at]) == 0)
-			return true;
-	return false;
-}
-
 // Report programs that cannot be followed. COMMAND may be a launcher, so each argument that is a
 // program is inspected.
 static void report_unfollowed_programs(char *const *command) {
 	for (size_t n = 0; n < WORDS_INSPECTED_MAX && command[n] != NULL; n++) {
 		char path[PATH_MAX], quoted[QUOTED_BYTES];
+		bool is_repeated = false;
 		const char *why;
 
-		if (word_is_repeated(command, n) || preload_find_program(command[n], path) != 0)
+		for (size_t k = 0; k < n && !is_repeated; k++)
+			is_repeated = strcmp(command[k], command[n]) == 0;
+		if (is_repeated || preload_find_program(command[n], path) != 0)
 			continue;
 		why = program_no_preload_reason(path);
 		if (why == NULL)
@@ -165,14 +161,6 @@ static void apply_nccl(const struct arguments *arguments) {
 	// NOLINTEND(concurrency-mt-unsafe)
 }
 
-static int report_exec_failure(const char *name, int err) {
-	char quoted[QUOTED_BYTES];
-
-	escape_quote(name, strlen(name), quoted, sizeof(quoted));
-	command_error("run", "cannot run %s: %s", quoted, strerrordesc_np(-err));
-	return err == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUNNABLE;
-}
-
 static int run_exec(const struct arguments *arguments) {
 	const char *const *given = arguments->values;
 	bool is_all = given[OPTION_AUTO] != NULL ||
@@ -181,7 +169,7 @@ static int run_exec(const struct arguments *arguments) {
 	int err = preload_find_program(arguments->command[0], path);
 
 	if (err != 0)
-		return report_exec_failure(arguments->command[0], err);
+		return preload_report_exec_failure("run", arguments->command[0], err);
 	if (is_all || given[OPTION_MPI] != NULL)
 		apply_mpi(arguments);
 	if (is_all || given[OPTION_NCCL] != NULL)
@@ -193,7 +181,7 @@ static int run_exec(const struct arguments *arguments) {
 		execvp(path, arguments->command);
 		err = neg_errno();
 	}
-	return report_exec_failure(arguments->command[0], err);
+	return preload_report_exec_failure("run", arguments->command[0], err);
 }
 
 const struct command run_job_command = {

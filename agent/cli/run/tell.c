@@ -28,24 +28,6 @@ static int socket_connect_path(const char *path) {
 	return fd < 0 ? neg_errno() : fd;
 }
 
-// Connect to the agent, searching in the same order as libtocsin.
-static int connect_agent(void) {
-	// NOLINTBEGIN(concurrency-mt-unsafe): one thread
-	const char *given = getenv("TOCSIN_JOB_SOCKET");
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	// NOLINTEND(concurrency-mt-unsafe)
-	char own[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	int fd;
-
-	if (given != NULL && given[0] != '\0')
-		return socket_connect_path(given);
-	fd = socket_connect_path("/run/tocsin/" JOB_SOCKET_NAME);
-	if (fd >= 0 || runtime == NULL || runtime[0] == '\0' ||
-	    snprintf(own, sizeof(own), "%s/tocsin/" JOB_SOCKET_NAME, runtime) >= (int)sizeof(own))
-		return fd;
-	return socket_connect_path(own);
-}
-
 static void send_packet(struct exit_reporter *exit_reporter, const void *packet, size_t size) {
 	if (exit_reporter->fd >= 0 &&
 	    send(exit_reporter->fd, packet, size, MSG_NOSIGNAL) != (ssize_t)size)
@@ -55,10 +37,24 @@ static void send_packet(struct exit_reporter *exit_reporter, const void *packet,
 void exit_reporter_open(struct exit_reporter *exit_reporter) {
 	const struct job_parent parent = {
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_PARENT}};
+	// NOLINTBEGIN(concurrency-mt-unsafe): one thread
+	const char *given = getenv("TOCSIN_JOB_SOCKET");
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	// NOLINTEND(concurrency-mt-unsafe)
+	char own[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	int fd;
 
-	exit_reporter->fd = connect_agent();
-	if (exit_reporter->fd < 0)
-		exit_reporter->fd = -1;
+	// The agent is searched for in the same order as by libtocsin.
+	if (given != NULL && given[0] != '\0') {
+		fd = socket_connect_path(given);
+	} else {
+		fd = socket_connect_path("/run/tocsin/" JOB_SOCKET_NAME);
+		if (fd < 0 && runtime != NULL && runtime[0] != '\0' &&
+		    snprintf(own, sizeof(own), "%s/tocsin/" JOB_SOCKET_NAME, runtime) <
+			    (int)sizeof(own))
+			fd = socket_connect_path(own);
+	}
+	exit_reporter->fd = fd >= 0 ? fd : -1;
 	send_packet(exit_reporter, &parent, sizeof(parent));
 }
 

@@ -43,12 +43,6 @@ static bool row_copy_text(const json_t *row, const char *key, char *text, size_t
 	return true;
 }
 
-static bool record_read_row(const json_t *from, struct drain_row *row) {
-	return row_copy_text(from, "node", row->node, sizeof(row->node)) &&
-	       row_copy_text(from, "reason", row->reason, sizeof(row->reason)) &&
-	       row_copy_text(from, "stamp", row->stamp, sizeof(row->stamp)) && row->node[0] != '\0';
-}
-
 static int record_read_rows(const json_t *whole, struct drain_record *ret_record) {
 	const json_t *rows = json_object_get(whole, "drains");
 	struct drain_record record = {0};
@@ -61,7 +55,13 @@ static int record_read_rows(const json_t *whole, struct drain_record *ret_record
 	if (record.rows == NULL)
 		return -ENOMEM;
 	for (size_t n = 0; n < json_array_size(rows); n++) {
-		if (!record_read_row(json_array_get(rows, n), &record.rows[record.count++])) {
+		const json_t *from = json_array_get(rows, n);
+		struct drain_row *row = &record.rows[record.count++];
+
+		if (!row_copy_text(from, "node", row->node, sizeof(row->node)) ||
+		    !row_copy_text(from, "reason", row->reason, sizeof(row->reason)) ||
+		    !row_copy_text(from, "stamp", row->stamp, sizeof(row->stamp)) ||
+		    row->node[0] == '\0') {
 			free(record.rows);
 			return -EBADMSG;
 		}

@@ -73,26 +73,15 @@ static void print_escaped(const char *text) {
 	}
 }
 
-// Print "root@1764028800" as "root@2025-11-25T00:00:00Z".
-static void print_stamp(const char *stamp) {
-	const char *at = strrchr(stamp, '@');
-	char text[SLURM_STAMP_MAX + 1] = "-", when[SHOW_BYTES];
-	struct parse_error error;
-	int64_t at_s;
-
-	if (at != NULL && parse_i64(at + 1, strlen(at + 1), 0, SECONDS_MAX, &error, &at_s) == 0) {
-		show_time(at_s * 1000000000, when);
-		snprintf(text, sizeof(text), "%.*s@%.19sZ", (int)(at - stamp), stamp, when);
-	}
-	print_escaped(text);
-	printf("%*s ", (int)(strlen(text) < BY_COLUMNS ? BY_COLUMNS - strlen(text) : 0), "");
-}
-
 static void print_rows(const struct slurm_nodes *nodes) {
 	bool any = false;
 
 	for (size_t n = 0; n < nodes->count; n++) {
 		const struct slurm_node *node = &nodes->rows[n];
+		const char *at = strrchr(node->stamp, '@');
+		char by[SLURM_STAMP_MAX + 1] = "-", when[SHOW_BYTES];
+		struct parse_error error;
+		int64_t at_s;
 
 		if (!is_listed(node))
 			continue;
@@ -100,7 +89,17 @@ static void print_rows(const struct slurm_nodes *nodes) {
 			printf("%-20s %-9s %-27s %s\n", "NODE", "WHOSE", "BY", "REASON");
 		any = true;
 		printf("%-20s %-9s ", node->name, node->ours ? "ours" : "nobody's");
-		print_stamp(node->stamp);
+		// "root@1764028800" is shown as "root@2025-11-25T00:00:00Z".
+		if (at != NULL &&
+		    parse_i64(at + 1, strlen(at + 1), 0, SECONDS_MAX, &error, &at_s) == 0) {
+			show_time(at_s * 1000000000, when);
+			snprintf(
+				by, sizeof(by), "%.*s@%.19sZ", (int)(at - node->stamp), node->stamp,
+				when
+			);
+		}
+		print_escaped(by);
+		printf("%*s ", (int)(strlen(by) < BY_COLUMNS ? BY_COLUMNS - strlen(by) : 0), "");
 		print_escaped(node->reason);
 		putchar('\n');
 	}
@@ -154,10 +153,6 @@ static int print_json(const struct slurm_nodes *nodes) {
 	return err;
 }
 
-static bool is_adoptable(const struct slurm_node *node) {
-	return is_listed(node) && !node->ours && node->stamp[0] != '\0';
-}
-
 // Adopt the drain of one node or of all. Returns the number adopted, or -errno after reporting a
 // failure.
 static int drain_adopt(const char *file, struct slurm_nodes *nodes, const char *wanted) {
@@ -170,7 +165,8 @@ static int drain_adopt(const char *file, struct slurm_nodes *nodes, const char *
 		char why[DRAIN_WHY_BYTES];
 		int err;
 
-		if (!is_adoptable(node) || (!all && strcmp(node->name, wanted) != 0))
+		if (!is_listed(node) || node->ours || node->stamp[0] == '\0' ||
+		    (!all && strcmp(node->name, wanted) != 0))
 			continue;
 		memcpy(row.node, node->name, sizeof(row.node));
 		memcpy(row.reason, node->reason, sizeof(row.reason));

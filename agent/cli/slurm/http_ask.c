@@ -125,17 +125,6 @@ static void curl_set_options(
 		curl->set(easy, CURLOPT_POSTFIELDS, question->body);
 }
 
-static int curl_fail(
-	const struct library *curl, CURLcode code, bool too_large, char why[static HTTP_WHY_BYTES]
-) {
-	if (too_large) {
-		snprintf(why, HTTP_WHY_BYTES, "its answer has no end");
-		return -EFBIG;
-	}
-	snprintf(why, HTTP_WHY_BYTES, "%.160s", curl->words(code));
-	return code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO;
-}
-
 static int curl_perform(
 	const struct library *curl,
 	CURL *easy,
@@ -153,7 +142,12 @@ static int curl_perform(
 		code = CURLE_OUT_OF_MEMORY;
 	if (code != CURLE_OK) {
 		free(answer_buffer->answer.body);
-		return curl_fail(curl, code, answer_buffer->too_large, why);
+		if (answer_buffer->too_large) {
+			snprintf(why, HTTP_WHY_BYTES, "its answer has no end");
+			return -EFBIG;
+		}
+		snprintf(why, HTTP_WHY_BYTES, "%.160s", curl->words(code));
+		return code == CURLE_OPERATION_TIMEDOUT ? -ETIMEDOUT : -EIO;
 	}
 	*ret_answer = answer_buffer->answer;
 	return 0;

@@ -82,14 +82,6 @@ static const char details[] =
 	"up to 64 MiB, within 10 s; anything else is said once, and nothing is done meanwhile.\n"
 	"\n" ASK_EXIT_STATUS;
 
-// Block the stop signals during a round, so that no drain is interrupted.
-static void block_stop_signals(sigset_t *ret_stops) {
-	sigemptyset(ret_stops);
-	sigaddset(ret_stops, SIGINT);
-	sigaddset(ret_stops, SIGTERM);
-	pthread_sigmask(SIG_BLOCK, ret_stops, NULL);
-}
-
 // Read the number of an option, bounded by max. Without the option *value stays.
 static int
 option_read_number(const struct arguments *arguments, int option, uint32_t max, uint32_t *value) {
@@ -160,14 +152,6 @@ static int plan_read_options(const struct arguments *arguments, struct plan *pla
 	return status;
 }
 
-// Set the plan of `check`, for one node. The limit over all nodes belongs to the controller.
-static void plan_set_single_node(struct plan *plan, const char *node) {
-	plan->once = true;
-	plan->only = node;
-	plan->rounds.limits.per_interval = 1;
-	plan->rounds.limits.share_percent = 100;
-}
-
 // Ask a node's own agent for its health, before an undrain. In `check` the queried agent usually is
 // that node's own; it is asked again anyway.
 static json_t *node_ask_own_agent(void *ctx, const char *node) {
@@ -210,16 +194,6 @@ static int plan_run_one_round(struct plan *plan, struct contact *contact) {
 	return err == 0 ? EXIT_DONE : EXIT_NEGATIVE;
 }
 
-// Wait for a stop signal. Returns true if one arrived.
-static bool wait_for_stop_signal(const sigset_t *stops, uint64_t wait_ns) {
-	const struct timespec wait = {
-		.tv_sec = (time_t)(wait_ns / SECOND_NS),
-		.tv_nsec = (long)(wait_ns % SECOND_NS),
-	};
-
-	return sigtimedwait(stops, NULL, &wait) > 0;
-}
-
 static int plan_run_rounds(struct plan *plan, struct contact *contact) {
 	struct clock clock;
 	sigset_t stops;
@@ -227,16 +201,24 @@ static int plan_run_rounds(struct plan *plan, struct contact *contact) {
 	if (plan->once)
 		return plan_run_one_round(plan, contact);
 	clock_init_monotonic(&clock);
-	block_stop_signals(&stops);
+	// Stop signals are blocked during a round, so that no drain is interrupted.
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGINT);
+	sigaddset(&stops, SIGTERM);
+	pthread_sigmask(SIG_BLOCK, &stops, NULL);
 	for (;;) {
 		uint64_t now_ns = clock_now_ns(&clock), next_ns = now_ns + plan->interval_ns;
+		uint64_t wait_ns;
+		struct timespec wait;
 
 		plan->rounds.now_ns = now_ns;
-		(void)plan_run_one_round(
-			plan, contact
-		); // errors were reported; the next round tries again
+		// Errors were reported; the next round tries again.
+		(void)plan_run_one_round(plan, contact);
 		now_ns = clock_now_ns(&clock);
-		if (wait_for_stop_signal(&stops, now_ns < next_ns ? next_ns - now_ns : 0))
+		wait_ns = now_ns < next_ns ? next_ns - now_ns : 0;
+		wait.tv_sec = (time_t)(wait_ns / SECOND_NS);
+		wait.tv_nsec = (long)(wait_ns % SECOND_NS);
+		if (sigtimedwait(&stops, NULL, &wait) > 0)
 			return EXIT_DONE;
 	}
 }
@@ -256,7 +238,11 @@ static int slurm_run(const struct arguments *arguments) {
 			command_error("slurm", "check: SLURMD_NODENAME does not name this node");
 			return EXIT_USAGE;
 		}
-		plan_set_single_node(&plan, node);
+		// The limit over all nodes belongs to the controller.
+		plan.once = true;
+		plan.only = node;
+		plan.rounds.limits.per_interval = 1;
+		plan.rounds.limits.share_percent = 100;
 	}
 	if (plan.rounds.record_file == NULL)
 		plan.rounds.record_file =

@@ -140,14 +140,6 @@ enum slurm_action slurm_decide(
 	return SLURM_KEEP;
 }
 
-// Return the byte for use in a reason. Slurm's parser interprets quotes and line ends, and sinfo
-// prints bytes unescaped.
-static char byte_to_plain(char byte) {
-	if (byte == '"' || byte == '\'' || byte == '`' || byte == '\\')
-		return ' ';
-	return byte >= ' ' && byte <= '~' ? byte : '?';
-}
-
 void slurm_reason_make(
 	const struct slurm_finding *finding, char text[static SLURM_REASON_MAX + 1]
 ) {
@@ -155,8 +147,13 @@ void slurm_reason_make(
 	size_t length;
 
 	snprintf(whole, sizeof(whole), SLURM_PREFIX "%s: %s", finding->reason, finding->evidence);
-	for (char *at = whole; *at != '\0'; at++)
-		*at = byte_to_plain(*at);
+	// Slurm's parser interprets quotes and line ends, and sinfo prints bytes unescaped.
+	for (char *at = whole; *at != '\0'; at++) {
+		if (strchr("\"'`\\", *at) != NULL)
+			*at = ' ';
+		else if (*at < ' ' || *at > '~')
+			*at = '?';
+	}
 	length = strlen(whole);
 	if (length > SLURM_REASON_MAX) {
 		length = SLURM_REASON_MAX;

@@ -65,28 +65,20 @@ static int program_start(struct run *run, const char *path, char *const *argv) {
 	return run->pid < 0 ? -EAGAIN : 0;
 }
 
-static int output_grow(struct run *run, int stream) {
+static int output_read(struct run *run, int stream) {
 	size_t capacity = run->capacity[stream] == 0 ? 65536 : 2 * run->capacity[stream];
 	char *bytes;
-
-	if (run->used[stream] + 1 < run->capacity[stream])
-		return 0;
-	if (capacity > SLURM_OUTPUT_BYTES_MAX)
-		return -EFBIG;
-	bytes = realloc(run->bytes[stream], capacity);
-	if (bytes == NULL)
-		return -ENOMEM;
-	run->bytes[stream] = bytes;
-	run->capacity[stream] = capacity;
-	return 0;
-}
-
-static int output_read(struct run *run, int stream) {
 	ssize_t got;
-	int err = output_grow(run, stream);
 
-	if (err != 0)
-		return err;
+	if (run->used[stream] + 1 >= run->capacity[stream]) {
+		if (capacity > SLURM_OUTPUT_BYTES_MAX)
+			return -EFBIG;
+		bytes = realloc(run->bytes[stream], capacity);
+		if (bytes == NULL)
+			return -ENOMEM;
+		run->bytes[stream] = bytes;
+		run->capacity[stream] = capacity;
+	}
 	got =
 		read(run->fds[stream], run->bytes[stream] + run->used[stream],
 		     run->capacity[stream] - run->used[stream] - 1);
@@ -147,7 +139,7 @@ static int run_wait_exit(struct run *run, int *ret_status) {
 }
 
 // Kill the program and its process group. A program in uninterruptible sleep is reaped later, by
-// reap_leftovers().
+// the next slurm_program_run().
 static void run_kill_group(struct run *run) {
 	int status;
 
@@ -160,72 +152,47 @@ static void run_kill_group(struct run *run) {
 	}
 }
 
-static void describe_exit(const struct run *run, const char *path, int status, char *why) {
-	const char *said = run->bytes[ERR] != NULL ? run->bytes[ERR] : "";
-	int length = (int)strcspn(said, "\r\n");
-
-	if (length > WORDS_BYTES - 80)
-		length = WORDS_BYTES - 80;
-	if (WIFSIGNALED(status))
-		snprintf(why, 256, "%.60s: ended by signal %d", path, WTERMSIG(status));
-	else if (WEXITSTATUS(status) == 127 && length == 0)
-		snprintf(why, 256, "%.60s: no such program", path);
-	else
-		snprintf(
-			why, 256, "%.60s: exit status %d%s%.*s", path, WEXITSTATUS(status),
-			length > 0 ? ": " : "", length, said
-		);
-}
-
-static void describe_kill(const char *path, int err, uint64_t timeout_ns, char *why) {
-	char timeout[SHOW_BYTES], most[SHOW_BYTES];
-
-	show_duration(timeout_ns, timeout);
-	show_bytes(SLURM_OUTPUT_BYTES_MAX, most);
-	if (err == -ETIMEDOUT)
-		snprintf(why, 256, "%.60s: did not end within %s, and was killed", path, timeout);
-	else if (err == -EFBIG)
-		snprintf(why, 256, "%.60s: says more than %s, and was killed", path, most);
-	else
-		snprintf(why, 256, "%.60s: %s", path, strerrordesc_np(-err));
-}
-
 static int program_finish(
 	struct run *run, const struct slurm_program *program, int err, char ret_why[static 256]
 ) {
-	const char *path = program->path;
+	const char *path = program->path, *said = run->bytes[ERR] != NULL ? run->bytes[ERR] : "";
+	int length = (int)strcspn(said, "\r\n");
+	char timeout[SHOW_BYTES], most[SHOW_BYTES];
 	int status = 0;
 
 	if (err == 0)
 		err = run_wait_exit(run, &status);
 	if (err != 0) {
 		run_kill_group(run);
-		describe_kill(path, err, program->timeout_ns, ret_why);
+		show_duration(program->timeout_ns, timeout);
+		show_bytes(SLURM_OUTPUT_BYTES_MAX, most);
+		if (err == -ETIMEDOUT)
+			snprintf(
+				ret_why, 256, "%.60s: did not end within %s, and was killed", path,
+				timeout
+			);
+		else if (err == -EFBIG)
+			snprintf(
+				ret_why, 256, "%.60s: says more than %s, and was killed", path, most
+			);
+		else
+			snprintf(ret_why, 256, "%.60s: %s", path, strerrordesc_np(-err));
 		return err;
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
-	describe_exit(run, path, status, ret_why);
+	if (length > WORDS_BYTES - 80)
+		length = WORDS_BYTES - 80;
+	if (WIFSIGNALED(status))
+		snprintf(ret_why, 256, "%.60s: ended by signal %d", path, WTERMSIG(status));
+	else if (WEXITSTATUS(status) == 127 && length == 0)
+		snprintf(ret_why, 256, "%.60s: no such program", path);
+	else
+		snprintf(
+			ret_why, 256, "%.60s: exit status %d%s%.*s", path, WEXITSTATUS(status),
+			length > 0 ? ": " : "", length, said
+		);
 	return -EREMOTEIO;
-}
-
-static void run_free(struct run *run) {
-	for (int stream = 0; stream < STREAMS; stream++) {
-		if (run->fds[stream] >= 0)
-			close(run->fds[stream]);
-		free(run->bytes[stream]);
-	}
-}
-
-// Reap programs that outlived their deadline. Also reset SIGCHLD: if it was ignored at our start,
-// exit statuses would be lost.
-static void reap_leftovers(void) {
-	const struct sigaction standard = {.sa_handler = SIG_DFL};
-	int status;
-
-	sigaction(SIGCHLD, &standard, NULL);
-	while (waitpid(-1, &status, WNOHANG) > 0)
-		;
 }
 
 int slurm_program_run(
@@ -236,11 +203,17 @@ int slurm_program_run(
 ) {
 	struct run run = {.fds = {-1, -1}};
 	char *arguments[ARGUMENTS_MAX + 1] = {(char *)program->path};
-	int err;
+	const struct sigaction standard = {.sa_handler = SIG_DFL};
+	int status, err;
 
 	for (size_t n = 1; n < ARGUMENTS_MAX && argv[n] != NULL; n++)
 		arguments[n] = (char *)argv[n];
-	reap_leftovers();
+
+	// If SIGCHLD was ignored at our start, exit statuses would be lost. Also reap programs that
+	// outlived their deadline.
+	sigaction(SIGCHLD, &standard, NULL);
+	while (waitpid(-1, &status, WNOHANG) > 0)
+		;
 	clock_init_monotonic(&run.clock);
 	run.due_ns = clock_now_ns(&run.clock) + program->timeout_ns;
 	err = program_start(&run, program->path, arguments);
@@ -254,6 +227,10 @@ int slurm_program_run(
 		if (*ret_output == NULL)
 			err = -ENOMEM;
 	}
-	run_free(&run);
+	for (int stream = 0; stream < STREAMS; stream++) {
+		if (run.fds[stream] >= 0)
+			close(run.fds[stream]);
+		free(run.bytes[stream]);
+	}
 	return err;
 }

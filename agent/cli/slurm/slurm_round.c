@@ -30,20 +30,15 @@ static int node_report_compare(const void *a, const void *b) {
 	);
 }
 
-static void show_now(char text[static SHOW_BYTES]) {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	show_time((int64_t)now.tv_sec * 1000000000 + now.tv_nsec, text);
-}
-
 static void round_print(
 	const struct slurm_rounds *rounds, const char *node, const char *what, const char *why
 ) {
+	struct timespec time_now;
 	char now[SHOW_BYTES];
 	json_t *line;
 
-	show_now(now);
+	clock_gettime(CLOCK_REALTIME, &time_now);
+	show_time((int64_t)time_now.tv_sec * 1000000000 + time_now.tv_nsec, now);
 	if (!rounds->json) {
 		printf("%s %s: %s%s%s\n", now, node, what, why[0] != '\0' ? ": " : "", why);
 	} else {
@@ -62,13 +57,6 @@ void slurm_round_report_error(struct slurm_rounds *rounds, const char *what) {
 		return;
 	snprintf(rounds->trouble, sizeof(rounds->trouble), "%s", what);
 	round_print(rounds, "-", "nothing is done", what);
-}
-
-static void round_report_recovery(struct slurm_rounds *rounds) {
-	if (rounds->trouble[0] == '\0')
-		return;
-	rounds->trouble[0] = '\0';
-	round_print(rounds, "-", "at work again", "");
 }
 
 static bool reason_was_extended(const struct drain_row *row, const struct slurm_node *node) {
@@ -129,20 +117,6 @@ static bool decision_is_new(
 	if (action == SLURM_KEEP && why == SLURM_WHY_NOTHING)
 		return false;
 	return last == NULL || last->action != action || last->why != why;
-}
-
-// Drain the node if `reason` is given, otherwise undrain it.
-static int node_update(struct slurm_rounds *rounds, const char *node, const char *reason) {
-	struct slurm_way *way = &rounds->way;
-	char why[SLURM_WHY_BYTES];
-	int err = way->ops->update(way, node, reason, why);
-
-	if (err != 0)
-		round_print(
-			rounds, node,
-			reason != NULL ? "could not be drained" : "could not be undrained", why
-		);
-	return err;
 }
 
 // Read this node again and decide again, because a person may have set a reason meanwhile.
@@ -284,7 +258,7 @@ static void node_apply_action(
 	bool change
 ) {
 	bool drains = action == SLURM_DRAIN;
-	char reason[SLURM_REASON_MAX + 1] = "";
+	char reason[SLURM_REASON_MAX + 1] = "", why[SLURM_WHY_BYTES];
 
 	if (drains)
 		slurm_reason_make(finding, reason);
@@ -303,8 +277,15 @@ static void node_apply_action(
 		// Record the drain first, so that it counts as ours even if the answer is lost.
 		if (drains)
 			(void)record_put(rounds, node->name, reason, "");
-		if (node_update(rounds, node->name, drains ? reason : NULL) != 0)
+		if (rounds->way.ops->update(
+			    &rounds->way, node->name, drains ? reason : NULL, why
+		    ) != 0) {
+			round_print(
+				rounds, node->name,
+				drains ? "could not be drained" : "could not be undrained", why
+			);
 			return;
+		}
 		round_print(rounds, node->name, drains ? "drained" : "undrained", reason);
 		if (drains)
 			drain_record_new(rounds, node->name, reason);
@@ -416,19 +397,9 @@ static int round_decide_nodes(
 	return 0;
 }
 
-// Read the record. If it is unreadable, it counts as empty: bad nodes are still drained, and no
-// node is undrained.
-static void record_reload(struct slurm_rounds *rounds) {
-	char why[DRAIN_WHY_BYTES];
-	int err;
-
-	drain_record_free(&rounds->record);
-	err = drain_record_read(rounds->record_file, &rounds->record, why);
-	record_report_error(rounds, rounds->unread, err == 0 ? "" : why);
-}
-
 int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *only) {
 	struct slurm_findings findings;
+	char why[DRAIN_WHY_BYTES];
 	struct slurm_nodes nodes;
 	int err = slurm_findings_read(health, &findings);
 
@@ -436,10 +407,18 @@ int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *o
 		slurm_round_report_error(rounds, "the agent's answer is not understood");
 		return err;
 	}
-	record_reload(rounds);
+
+	// An unreadable record counts as empty: bad nodes are still drained, and no node is
+	// undrained.
+	drain_record_free(&rounds->record);
+	err = drain_record_read(rounds->record_file, &rounds->record, why);
+	record_report_error(rounds, rounds->unread, err == 0 ? "" : why);
 	err = round_read_nodes(rounds, only, &nodes);
 	if (err == 0) {
-		round_report_recovery(rounds);
+		if (rounds->trouble[0] != '\0') {
+			rounds->trouble[0] = '\0';
+			round_print(rounds, "-", "at work again", "");
+		}
 		err = round_decide_nodes(rounds, &nodes, &findings);
 		slurm_nodes_free(&nodes);
 	}

@@ -17,17 +17,13 @@ static int compare_findings(const void *a, const void *b) {
 	return strcmp(left->node, right->node);
 }
 
-static size_t count_lines(const char *text) {
-	size_t count = 1;
-
-	for (; *text != '\0'; text++)
-		count += *text == '\n';
-	return count;
-}
-
 int slurm_nodes_parse(const char *text, struct slurm_nodes *ret_nodes) {
-	struct slurm_nodes nodes = {.rows = calloc(count_lines(text), sizeof(*nodes.rows))};
+	struct slurm_nodes nodes = {.count = 0};
+	size_t line_count = 1;
 
+	for (const char *at = text; *at != '\0'; at++)
+		line_count += *at == '\n';
+	nodes.rows = calloc(line_count, sizeof(*nodes.rows));
 	if (nodes.rows == NULL)
 		return -ENOMEM;
 	while (*text != '\0') {
@@ -80,27 +76,10 @@ bool slurm_name_is_plain(const char *name) {
 	       )] == '\0';
 }
 
-// Return a number, given as such or as {"set": true, "number": N} (since v0.0.39).
-static json_int_t json_read_number(const json_t *value) {
-	if (json_is_object(value))
-		value = json_is_true(json_object_get(value, "set"))
-				? json_object_get(value, "number")
-				: NULL;
-	return json_integer_value(value);
-}
-
-static void node_read_stamp(const json_t *row, struct slurm_node *node) {
-	const char *by = json_string_value(json_object_get(row, "reason_set_by_user"));
-
-	if (by != NULL)
-		slurm_node_set_stamp(
-			by, strlen(by), json_read_number(json_object_get(row, "reason_changed_at")),
-			node
-		);
-}
-
 static bool node_read_json(const json_t *row, struct slurm_node *ret_node) {
 	const char *name = json_string_value(json_object_get(row, "name"));
+	const char *by = json_string_value(json_object_get(row, "reason_set_by_user"));
+	const json_t *at = json_object_get(row, "reason_changed_at");
 	const json_t *reason = json_object_get(row, "reason");
 	struct slurm_node node = {.known = false};
 	char state[512] = "";
@@ -117,7 +96,12 @@ static bool node_read_json(const json_t *row, struct slurm_node *ret_node) {
 			node.reason, sizeof(node.reason), "%s",
 			json_is_string(reason) ? json_string_value(reason) : "unreadable"
 		);
-	node_read_stamp(row, &node);
+	// The time is a number, or {"set": true, "number": N} (since v0.0.39).
+	if (json_is_object(at))
+		at = json_is_true(json_object_get(at, "set")) ? json_object_get(at, "number")
+							      : NULL;
+	if (by != NULL)
+		slurm_node_set_stamp(by, strlen(by), json_integer_value(at), &node);
 	*ret_node = node;
 	return true;
 }
