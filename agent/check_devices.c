@@ -21,22 +21,6 @@ struct machine {
 	uint32_t count;
 };
 
-static int machine_list_devices(struct machine *machine) {
-	struct device_facts *facts = NULL, *more;
-	int err = device_list(&verbs_calls_system, NULL, &facts, &machine->count);
-
-	if (err != 0)
-		return err;
-	more = realloc(facts, (machine->count + 1) * sizeof(*facts));
-	if (more == NULL) {
-		free(facts);
-		return -ENOMEM;
-	}
-	soft_device_facts(&more[machine->count++]);
-	machine->facts = more;
-	return topology_create(&machine->topology);
-}
-
 // Reject a target whose name, NUMA node or GPU does not exist, or whose device cannot have pairs. A
 // port that is down is accepted, since it may come up.
 static void check_target(
@@ -126,13 +110,23 @@ static void check_soft(struct agent *probe, struct config_load *load) {
 void check_devices(struct agent *probe, bool has_address, struct config_load *load) {
 	const struct config_list *list = config_get_list(probe->config, "node", "device");
 	const char *section = device_section(probe->config, SOFT_DEVICE_NAME);
+	struct device_facts *facts = NULL, *more;
 	struct machine machine = {0};
 	bool wants_soft = false;
 	int err;
 
 	if (!config_key_is_valid(load, "node", "device"))
 		return;
-	err = machine_list_devices(&machine);
+	err = device_list(&verbs_calls_system, NULL, &facts, &machine.count);
+	if (err == 0) {
+		more = realloc(facts, (machine.count + 1) * sizeof(*facts));
+		err = more == NULL ? -ENOMEM : 0;
+		machine.facts = more == NULL ? facts : more;
+	}
+	if (err == 0) {
+		soft_device_facts(&machine.facts[machine.count++]);
+		err = topology_create(&machine.topology);
+	}
 	if (err != 0)
 		config_reject_key(
 			load, "node", "device", "RDMA devices cannot be listed: %s",

@@ -158,41 +158,34 @@ uint32_t discovery_count_soft(const struct discovery *discovery) {
 	return count;
 }
 
-// List the system's devices. Returns -EALREADY if the list is unchanged and only changes were
-// requested.
-static int devices_list_system(struct discovery *discovery, struct device_query *query) {
-	uint64_t before = discovery->digest;
-	struct device_facts *facts;
-	int err = device_list_digest(&verbs_calls_system, &discovery->digest);
-
-	if (err == 0 && discovery->only_if_changed && discovery->digest == before)
-		return -EALREADY;
-	if (err == 0)
-		err = device_list(&verbs_calls_system, NULL, &facts, &query->count);
-	if (err != 0)
-		return err;
-	query->facts = facts;
-	discovery->listed = query->count;
-
-	// A driver may be temporarily unable to open a device. No event announces when it can, so
-	// the scan is repeated.
-	discovery->has_unjudged = false;
-	for (uint32_t n = 0; n < query->count; n++)
-		discovery->has_unjudged |= facts[n].transport == IBV_TRANSPORT_IB &&
-					   !facts[n].usable && !facts[n].awaits_port;
-	return 0;
-}
-
 // List the system's devices, followed by the software device. The software device is not opened
-// here; it takes its port when it is first used.
+// here; it takes its port when it is first used. Returns -EALREADY if the system's list is
+// unchanged and only changes were requested.
 static int devices_list_all(struct discovery *discovery, struct device_query *query) {
-	struct device_facts *more;
-	int err = 0;
+	uint64_t before = discovery->digest;
+	struct device_facts *facts, *more;
+	int err;
 
-	if (discovery_count_soft(discovery) < discovery->target_count)
-		err = devices_list_system(discovery, query);
-	if (err != 0 || !discovery->soft)
-		return err;
+	if (discovery_count_soft(discovery) < discovery->target_count) {
+		err = device_list_digest(&verbs_calls_system, &discovery->digest);
+		if (err == 0 && discovery->only_if_changed && discovery->digest == before)
+			return -EALREADY;
+		if (err == 0)
+			err = device_list(&verbs_calls_system, NULL, &facts, &query->count);
+		if (err != 0)
+			return err;
+		query->facts = facts;
+		discovery->listed = query->count;
+
+		// A driver may be temporarily unable to open a device. No event announces when it
+		// can, so the scan is repeated.
+		discovery->has_unjudged = false;
+		for (uint32_t n = 0; n < query->count; n++)
+			discovery->has_unjudged |= facts[n].transport == IBV_TRANSPORT_IB &&
+						   !facts[n].usable && !facts[n].awaits_port;
+	}
+	if (!discovery->soft)
+		return 0;
 	more = realloc((void *)query->facts, (query->count + 1) * sizeof(*more));
 	if (more == NULL)
 		return -ENOMEM;

@@ -135,20 +135,6 @@ static void address_change(struct agent *agent, const struct netif_table *table)
 		log_event(LOG_LEVEL_ERROR, "join_not_refreshed", log_errno("error", ENOMEM));
 }
 
-// Pass all local addresses to the overlay, which detects another node that advertises one of them.
-static void addresses_publish(struct agent *agent, const struct netif_table *table) {
-	struct sock_addr *addresses = calloc(table->address_count + 1, sizeof(*addresses));
-	int err = -ENOMEM;
-
-	for (size_t n = 0; addresses != NULL && n < table->address_count; n++)
-		addresses[n] = table->addresses[n].address;
-	if (addresses != NULL)
-		err = overlay_set_own_addresses(agent->overlay, addresses, table->address_count);
-	free(addresses);
-	if (err != 0)
-		log_event(LOG_LEVEL_WARN, "own_addresses_not_told", log_errno("error", err));
-}
-
 static void address_check_present(struct agent *agent, const struct netif_table *table) {
 	struct sock_addr address = overlay_address(agent->overlay);
 	const struct netif_link *link = address_find_link(table, &address);
@@ -196,11 +182,26 @@ static void netwatch_gather(struct agent *agent);
 
 static void on_table_gathered(struct keeper_request *request, void *arg, int result) {
 	struct agent *agent = container_of(request, struct agent, netif_request);
-	const struct gathering *gathering = arg;
+	const struct netif_table *table = ((const struct gathering *)arg)->table;
+	struct sock_addr *addresses;
+	int err = -ENOMEM;
 
 	if (result == 0 && !agent->leaving) {
-		address_check_present(agent, gathering->table);
-		addresses_publish(agent, gathering->table);
+		address_check_present(agent, table);
+
+		// The overlay gets all local addresses, to detect another node that advertises one.
+		addresses = calloc(table->address_count + 1, sizeof(*addresses));
+		for (size_t n = 0; addresses != NULL && n < table->address_count; n++)
+			addresses[n] = table->addresses[n].address;
+		if (addresses != NULL)
+			err = overlay_set_own_addresses(
+				agent->overlay, addresses, table->address_count
+			);
+		free(addresses);
+		if (err != 0)
+			log_event(
+				LOG_LEVEL_WARN, "own_addresses_not_told", log_errno("error", err)
+			);
 	}
 	if (!agent->netif_gather_is_queued)
 		return;

@@ -69,14 +69,6 @@ static uint32_t expect_rate(const struct config *config, const char *section) {
 	return mbps;
 }
 
-static bool device_is_used(const struct agent *agent, const char *name) {
-	for (uint32_t n = 0; n < agent->device_count; n++) {
-		if (strcmp(agent->devices[n].device, name) == 0)
-			return true;
-	}
-	return false;
-}
-
 // Add the devices that the agent uses, and the devices with expect_rate. The software device is
 // left out, because the kernel does not know it.
 static void
@@ -97,8 +89,11 @@ checks_add_devices(const struct agent *agent, struct checks_builtin_settings *se
 	     n++) {
 		const char *name = config_section_name(section);
 		uint32_t mbps = expect_rate(agent->config, section);
+		bool is_used = false;
 
-		if (mbps > 0 && !device_is_used(agent, name))
+		for (uint32_t k = 0; k < agent->device_count && !is_used; k++)
+			is_used = strcmp(agent->devices[k].device, name) == 0;
+		if (mbps > 0 && !is_used)
 			checks_add_device(
 				settings, name,
 				(uint8_t)config_get_int(agent->config, section, "port"), mbps
