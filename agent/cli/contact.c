@@ -111,25 +111,6 @@ static int contact_await(struct contact *contact, short events, uint64_t due_ns)
 
 // Connecting.
 
-static int contact_try_connect(struct contact *contact, const struct target_place *place) {
-	uint64_t due_ns = clock_monotonic_ns() + CONNECT_NS;
-	int err;
-
-	contact_close(contact);
-	contact->fd =
-		socket(place->address.generic.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
-		       0);
-	if (contact->fd < 0)
-		return -errno;
-	err = stream_connect_start(contact->fd, &place->address.generic, place->length);
-	while (err == -EINPROGRESS) {
-		err = contact_await(contact, POLLOUT, due_ns);
-		if (err == 0)
-			err = stream_connect_finish(contact->fd);
-	}
-	return err;
-}
-
 static const char *connect_error_hint(int err) {
 	switch (err) {
 	case -ENOENT:
@@ -148,12 +129,26 @@ static const char *connect_error_hint(int err) {
 
 static int contact_connect(struct contact *contact) {
 	struct target_place place;
+	uint64_t due_ns;
 	int err;
 
 	for (size_t tried = 0;; tried++) {
 		target_find(contact->target, &place);
 		snprintf(contact->place, sizeof(contact->place), "%s", place.text);
-		err = contact_try_connect(contact, &place);
+		due_ns = clock_monotonic_ns() + CONNECT_NS;
+		contact_close(contact);
+		contact->fd =
+			socket(place.address.generic.sa_family,
+			       SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		err = contact->fd < 0 ? -errno
+				      : stream_connect_start(
+						contact->fd, &place.address.generic, place.length
+					);
+		while (err == -EINPROGRESS) {
+			err = contact_await(contact, POLLOUT, due_ns);
+			if (err == 0)
+				err = stream_connect_finish(contact->fd);
+		}
 		if ((err != -ECONNREFUSED && err != -EAGAIN) || tried == PAUSE_COUNT)
 			break;
 		err = contact_await(contact, 0, clock_monotonic_ns() + pauses_ns[tried]);
@@ -175,31 +170,6 @@ static int contact_connect(struct contact *contact) {
 }
 
 // Receiving.
-
-static int buffer_make_room(struct contact *contact) {
-	size_t kept = contact->end - contact->begin;
-	size_t capacity = contact->capacity;
-	char *grown;
-
-	if (contact->begin > 0)
-		memmove(contact->data, contact->data + contact->begin, kept);
-	contact->begin = 0;
-	contact->end = kept;
-	if (kept >= CONTACT_ANSWER_BYTES_MAX)
-		return contact_fail(
-			contact, -EMSGSIZE,
-			"what answers on %s is no tocsind: its answer has no end", contact->place
-		);
-	if (capacity - kept > READ_BYTES)
-		return 0;
-	capacity = 2 * capacity + 2 * READ_BYTES;
-	grown = realloc(contact->data, capacity);
-	if (grown == NULL)
-		return contact_fail(contact, -ENOMEM, "out of memory");
-	contact->data = grown;
-	contact->capacity = capacity;
-	return 0;
-}
 
 static int contact_fail_late(struct contact *contact) {
 	char waited[SHOW_BYTES];
@@ -243,9 +213,29 @@ static int contact_await_answer(struct contact *contact) {
 // Receive more bytes into the buffer. Returns -ENODATA at the end of the stream, without setting
 // contact->why.
 static int contact_receive(struct contact *contact) {
+	size_t kept = contact->end - contact->begin;
+	size_t capacity = contact->capacity;
 	ssize_t size;
-	int err = buffer_make_room(contact);
+	char *grown;
+	int err = 0;
 
+	if (contact->begin > 0)
+		memmove(contact->data, contact->data + contact->begin, kept);
+	contact->begin = 0;
+	contact->end = kept;
+	if (kept >= CONTACT_ANSWER_BYTES_MAX)
+		return contact_fail(
+			contact, -EMSGSIZE,
+			"what answers on %s is no tocsind: its answer has no end", contact->place
+		);
+	if (capacity - kept <= READ_BYTES) {
+		capacity = 2 * capacity + 2 * READ_BYTES;
+		grown = realloc(contact->data, capacity);
+		if (grown == NULL)
+			return contact_fail(contact, -ENOMEM, "out of memory");
+		contact->data = grown;
+		contact->capacity = capacity;
+	}
 	while (err == 0) {
 		size = stream_receive(
 			contact->fd, contact->data + contact->end,

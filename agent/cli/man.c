@@ -80,22 +80,6 @@ static void roff_put_option(const struct option_spec *option, FILE *out) {
 	roff_put_lines(option->help, out);
 }
 
-// Print the JSON members of one array of an answer.
-static void roff_put_record(const struct record *record, FILE *out) {
-	fputs(".PP\nWith \\fB\\-\\-json\\fR, a row of \\fI", out);
-	roff_put_text(record->name, strlen(record->name), out);
-	fputs("\\fR has\n.RS\n", out);
-	for (size_t n = 0; n < record->count; n++) {
-		const struct record_field *field = &record->fields[n];
-
-		if (field->type == RECORD_NONE)
-			continue;
-		roff_put_tag(field->key, record_type_name(field), out);
-		roff_put_lines(field->help, out);
-	}
-	fputs(".RE\n", out);
-}
-
 static void roff_put_command(const struct command *command, FILE *out) {
 	char shape[COMMAND_SHAPE_BYTES];
 
@@ -113,8 +97,23 @@ static void roff_put_command(const struct command *command, FILE *out) {
 	for (size_t n = 0; n < command->option_count; n++)
 		roff_put_option(&command->options[n], out);
 	roff_put_details(command->details, out);
-	for (size_t n = 0; command->records != NULL && command->records[n] != NULL; n++)
-		roff_put_record(command->records[n], out);
+	// The JSON members of the rows of an answer.
+	for (size_t n = 0; command->records != NULL && command->records[n] != NULL; n++) {
+		const struct record *record = command->records[n];
+
+		fputs(".PP\nWith \\fB\\-\\-json\\fR, a row of \\fI", out);
+		roff_put_text(record->name, strlen(record->name), out);
+		fputs("\\fR has\n.RS\n", out);
+		for (size_t k = 0; k < record->count; k++) {
+			const struct record_field *field = &record->fields[k];
+
+			if (field->type == RECORD_NONE)
+				continue;
+			roff_put_tag(field->key, record_type_name(field), out);
+			roff_put_lines(field->help, out);
+		}
+		fputs(".RE\n", out);
+	}
 }
 
 static const char head[] =

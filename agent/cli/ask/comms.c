@@ -95,18 +95,12 @@ static void print_change(const struct target *target, const json_t *comm, bool g
 	printf("\n");
 }
 
-static bool comm_is_unchanged(const json_t *before, const json_t *now) {
-	return before != NULL &&
-	       strcmp(comm_finding_word(before, "state"), comm_finding_word(now, "state")) == 0 &&
-	       strcmp(comm_finding_word(before, "cause"), comm_finding_word(now, "cause")) == 0;
-}
-
 // Print the differences to *before, and replace *before with the new answer.
 static void print_changes(const struct target *target, const json_t *answer, json_t **before) {
 	json_t *seen = json_object();
 	const char *name;
 	char key[KEY_BYTES];
-	json_t *comm;
+	json_t *comm, *last;
 	size_t n;
 
 	json_array_foreach(json_object_get(answer, "communicators"), n, comm) {
@@ -116,7 +110,11 @@ static void print_changes(const struct target *target, const json_t *answer, jso
 			json_string_value(json_object_get(comm, "secondary_hash")),
 			(long long)json_integer_value(json_object_get(comm, "size"))
 		);
-		if (!comm_is_unchanged(json_object_get(*before, key), comm))
+		last = json_object_get(*before, key);
+		if (last == NULL ||
+		    strcmp(comm_finding_word(last, "state"), comm_finding_word(comm, "state")) !=
+			    0 ||
+		    strcmp(comm_finding_word(last, "cause"), comm_finding_word(comm, "cause")) != 0)
 			print_change(target, comm, false);
 		json_object_set(seen, key, comm);
 	}
@@ -129,33 +127,13 @@ static void print_changes(const struct target *target, const json_t *answer, jso
 	fflush(stdout);
 }
 
-static int watch_comms(const struct target *target, const char *question) {
-	json_t *before = json_object();
-	struct contact contact;
-	json_t *answer;
-	int err;
-
-	contact_init(&contact, target);
-	err = contact_open(&contact, true);
-	while (err == 0 && (err = contact_json(&contact, question, &answer)) == 0) {
-		print_changes(target, answer, &before);
-		json_decref(answer);
-		if (ferror(stdout))
-			break;
-		poll(NULL, 0, WATCH_MS);
-	}
-	json_decref(before);
-	if (err != 0)
-		err = ask_report_failure(&contact, err);
-	contact_fini(&contact);
-	return err != 0 ? err : EXIT_NEGATIVE;
-}
-
 static int comms_run(const struct arguments *arguments) {
 	const char *job = arguments->values[OPTION_JOB];
 	char question[JOB_BYTES_MAX + 16];
+	json_t *before, *answer;
+	struct contact contact;
 	struct target target;
-	int status;
+	int status, err;
 
 	if (job != NULL &&
 	    (job[0] == '\0' || strlen(job) > JOB_BYTES_MAX || strpbrk(job, " \t\r\n") != NULL)) {
@@ -172,7 +150,22 @@ static int comms_run(const struct arguments *arguments) {
 	if (arguments->values[OPTION_WATCH] == NULL)
 		return ask(&comms_command, arguments, question, show_comms, NULL);
 	status = target_init(&target, &comms_command, arguments);
-	return status != 0 ? status : watch_comms(&target, question);
+	if (status != 0)
+		return status;
+	before = json_object();
+	contact_init(&contact, &target);
+	err = contact_open(&contact, true);
+	while (err == 0 && (err = contact_json(&contact, question, &answer)) == 0) {
+		print_changes(&target, answer, &before);
+		json_decref(answer);
+		if (ferror(stdout))
+			break;
+		poll(NULL, 0, WATCH_MS);
+	}
+	json_decref(before);
+	status = err != 0 ? ask_report_failure(&contact, err) : EXIT_NEGATIVE;
+	contact_fini(&contact);
+	return status;
 }
 
 static const struct record *const comms_records[] = {&communicator_record, NULL};

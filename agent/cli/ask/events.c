@@ -83,24 +83,9 @@ static int follower_check_restart(struct follower *follower) {
 	return 0;
 }
 
-// Poll for new events until a request fails; contact.why then holds the reason.
-static void follower_poll_events(struct follower *follower) {
+static int events_follow(struct follower *follower) {
 	char since[32];
 	json_t *answer;
-
-	for (;;) {
-		snprintf(since, sizeof(since), "%" PRId64, follower->last);
-		if (ask_events(follower, since, &answer) != 0)
-			return;
-		print_events(follower, answer);
-		json_decref(answer);
-		if (ferror(stdout))
-			return;
-		poll(NULL, 0, FOLLOW_MS);
-	}
-}
-
-static int events_follow(struct follower *follower) {
 	int err;
 
 	for (;;) {
@@ -109,9 +94,19 @@ static int events_follow(struct follower *follower) {
 			err = follower_check_restart(follower);
 		if (err == 0 && follower->lost)
 			fprintf(stderr, "tocsin events: it is back\n");
-		if (err == 0) {
+		if (err == 0)
 			follower->lost = false;
-			follower_poll_events(follower);
+		// Poll for new events until a request fails; contact.why then holds the reason.
+		while (err == 0) {
+			snprintf(since, sizeof(since), "%" PRId64, follower->last);
+			err = ask_events(follower, since, &answer);
+			if (err != 0)
+				break;
+			print_events(follower, answer);
+			json_decref(answer);
+			if (ferror(stdout))
+				break;
+			poll(NULL, 0, FOLLOW_MS);
 		}
 		if (ferror(stdout))
 			return EXIT_NEGATIVE; // main() reports the write error
@@ -122,41 +117,16 @@ static int events_follow(struct follower *follower) {
 	}
 }
 
-static int events_list(struct follower *follower, const char *since, bool follows) {
-	const struct target *target = follower->contact.target;
-	int err = contact_open(&follower->contact, true);
-	json_t *answer;
-	int64_t skipped;
-
-	if (err == 0)
-		err = follower_check_restart(follower);
-	if (err == 0)
-		err = ask_events(follower, since, &answer);
-	if (err != 0)
-		return ask_report_failure(&follower->contact, err);
-	skipped = json_integer_value(json_object_get(answer, "skipped"));
-	if (!target->json && skipped > 0)
-		printf("%" PRId64 " older events are kept: tocsin events --since 0\n\n", skipped);
-	if (!target->json)
-		printf("%s%s%s\n", paint_begin(PAINT_FAINT, follower->colour), event_line_head,
-		       paint_end(PAINT_FAINT, follower->colour));
-	if (!target->json || follows)
-		print_events(follower, answer);
-	else
-		ask_print_json(target, answer);
-	if (follower->last == 0)
-		follower->last = json_integer_value(json_object_get(answer, "last"));
-	json_decref(answer);
-	return follows ? events_follow(follower) : EXIT_DONE;
-}
-
 static int events_run(const struct arguments *arguments) {
 	const char *since = arguments->values[OPTION_SINCE];
+	bool follows = arguments->values[OPTION_FOLLOW] != NULL;
 	struct follower follower = {.start = -1};
 	struct parse_error error;
 	struct target target;
+	int64_t skipped;
+	json_t *answer;
 	uint64_t value;
-	int status;
+	int status, err;
 
 	if (since != NULL && parse_u64(since, strlen(since), 0, INT64_MAX, NULL, &value) != 0 &&
 	    parse_duration_ns(since, strlen(since), 1, SINCE_MAX_NS, &error, &value) != 0) {
@@ -168,7 +138,31 @@ static int events_run(const struct arguments *arguments) {
 		return status;
 	follower.colour = paint_is_enabled(stdout);
 	contact_init(&follower.contact, &target);
-	status = events_list(&follower, since, arguments->values[OPTION_FOLLOW] != NULL);
+	err = contact_open(&follower.contact, true);
+	if (err == 0)
+		err = follower_check_restart(&follower);
+	if (err == 0)
+		err = ask_events(&follower, since, &answer);
+	if (err != 0) {
+		status = ask_report_failure(&follower.contact, err);
+	} else {
+		skipped = json_integer_value(json_object_get(answer, "skipped"));
+		if (!target.json && skipped > 0)
+			printf("%" PRId64 " older events are kept: tocsin events --since 0\n\n",
+			       skipped);
+		if (!target.json)
+			printf("%s%s%s\n", paint_begin(PAINT_FAINT, follower.colour),
+			       event_line_head, paint_end(PAINT_FAINT, follower.colour));
+		if (!target.json || follows)
+			print_events(&follower, answer);
+		else
+			ask_print_json(&target, answer);
+		if (follower.last == 0)
+			follower.last = json_integer_value(json_object_get(answer, "last"));
+		json_decref(answer);
+		if (follows)
+			status = events_follow(&follower);
+	}
 	contact_fini(&follower.contact);
 	return status;
 }

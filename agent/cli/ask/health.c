@@ -235,69 +235,45 @@ static void print_health_line(const json_t *answer, const char *name) {
 	print_line(line);
 }
 
-// Run a check that prints at most one line, and return its exit status.
-static int run_line(const struct arguments *arguments, const char *question, enum style style) {
-	char why[CONTACT_WHY_BYTES], line[CONTACT_WHY_BYTES + 16];
-	json_t *answer = NULL;
-	int status = ask_without_output(&health_command, arguments, question, &answer, why);
-
-	// Check runners read standard output, so an unreachable agent is reported there.
-	if (status != EXIT_DONE && why[0] != '\0' && arguments->values[OPTION_LINE] != NULL) {
-		snprintf(line, sizeof(line), "unknown: %s", why);
-		print_line(line);
-	}
-	if (status != EXIT_DONE)
-		return unknown_statuses[style];
-	if (arguments->values[OPTION_LINE] != NULL)
-		print_health_line(answer, arguments->words[0]);
-	status = style == STYLE_DRAIN ? drain_status(answer)
-				      : grade_exit_status(json_member(answer, "grade"), style);
-	json_decref(answer);
-	return status;
-}
-
-static bool exit_style_parse(const char *name, enum style *ret_style) {
+// Read the exit style, and check that the options go together. Returns false after reporting an
+// error.
+static bool options_read_style(const struct arguments *arguments, enum style *ret_style) {
+	const char *const *values = arguments->values;
+	const char *name = values[OPTION_EXIT];
+	bool is_check = values[OPTION_LINE] != NULL || name != NULL;
+	bool has_name = arguments->words[0] != NULL;
+	enum style style = STYLE_NAGIOS;
 	char quoted[80];
 
-	for (enum style style = 0; style < STYLE_COUNT; style++) {
-		if (name == NULL || strcmp(name, style_names[style]) == 0) {
-			*ret_style = style;
-			return true;
-		}
-	}
-	escape_quote(name, strlen(name), quoted, sizeof(quoted));
-	command_error("health", "--exit: %s is none of nagios, npd and drain", quoted);
-	return false;
-}
-
-static bool options_are_compatible(const struct arguments *arguments, enum style style) {
-	const char *const *values = arguments->values;
-	bool is_check = values[OPTION_LINE] != NULL || values[OPTION_EXIT] != NULL;
-	bool has_name = arguments->words[0] != NULL;
-
-	if (values[OPTION_ALL] != NULL && has_name)
+	while (name != NULL && style < STYLE_COUNT && strcmp(name, style_names[style]) != 0)
+		style++;
+	if (style == STYLE_COUNT) {
+		escape_quote(name, strlen(name), quoted, sizeof(quoted));
+		command_error("health", "--exit: %s is none of nagios, npd and drain", quoted);
+	} else if (values[OPTION_ALL] != NULL && has_name) {
 		command_error("health", "--all and a node's name exclude each other");
-	else if (style == STYLE_DRAIN && !has_name)
+	} else if (style == STYLE_DRAIN && !has_name) {
 		command_error("health", "--exit=drain is of one node: NAME is missing");
-	else if (values[OPTION_LINE] != NULL && target_wants_json(arguments))
+	} else if (values[OPTION_LINE] != NULL && target_wants_json(arguments)) {
 		command_error("health", "--line and --json exclude each other");
-	else if (values[OPTION_TEXTFILE] != NULL && is_check)
+	} else if (values[OPTION_TEXTFILE] != NULL && is_check) {
 		command_error("health", "--textfile and --line or --exit exclude each other");
-	else
+	} else {
+		*ret_style = style;
 		return true;
+	}
 	return false;
 }
 
 static int health_run(const struct arguments *arguments) {
 	const char *const *values = arguments->values;
-	bool all = values[OPTION_ALL] != NULL;
-	char question[128], why[CONTACT_WHY_BYTES];
+	bool all = values[OPTION_ALL] != NULL, has_line = values[OPTION_LINE] != NULL;
+	char question[128], why[CONTACT_WHY_BYTES], line[CONTACT_WHY_BYTES + 16];
 	json_t *answer = NULL;
 	enum style style;
 	int status, err;
 
-	if (!exit_style_parse(values[OPTION_EXIT], &style) ||
-	    !options_are_compatible(arguments, style))
+	if (!options_read_style(arguments, &style))
 		return HEALTH_UNKNOWN;
 	snprintf(
 		question, sizeof(question), "HEALTH %s",
@@ -314,11 +290,24 @@ static int health_run(const struct arguments *arguments) {
 		json_decref(answer);
 		return err == 0 ? EXIT_DONE : HEALTH_UNKNOWN;
 	}
-	if (values[OPTION_LINE] != NULL || style == STYLE_DRAIN)
-		return run_line(arguments, question, style);
-	status = ask(&health_command, arguments, question, show_health, &answer);
-	status = status == EXIT_DONE ? grade_exit_status(json_member(answer, "grade"), style)
-				     : unknown_statuses[style];
+	if (has_line || style == STYLE_DRAIN)
+		status = ask_without_output(&health_command, arguments, question, &answer, why);
+	else
+		status = ask(&health_command, arguments, question, show_health, &answer);
+	// Check runners read standard output, so an unreachable agent is reported there.
+	if (has_line && status != EXIT_DONE && why[0] != '\0') {
+		snprintf(line, sizeof(line), "unknown: %s", why);
+		print_line(line);
+	}
+	if (status != EXIT_DONE) {
+		status = unknown_statuses[style];
+	} else {
+		if (has_line)
+			print_health_line(answer, arguments->words[0]);
+		status = style == STYLE_DRAIN
+				 ? drain_status(answer)
+				 : grade_exit_status(json_member(answer, "grade"), style);
+	}
 	json_decref(answer);
 	return status;
 }

@@ -32,36 +32,14 @@ static const char details[] =
 	"tocsin why.\n"
 	"\n" ASK_EXIT_STATUS;
 
-static int status_print(const struct summary *summary, bool whole) {
-	size_t columns = whole ? FRAME_COLUMNS_WHOLE : FRAME_COLUMNS;
-	char line[FRAME_LINE_BYTES];
-	struct frame frame;
-
-	if (frame_init(&frame, columns, STATUS_LINES_MAX) != 0) {
-		command_error("status", "out of memory");
-		return EXIT_NEGATIVE;
-	}
-	summary_headline(summary->health, line);
-	frame_add(&frame, FRAME_TEXT, "%s", line);
-	summary_states(summary, &frame);
-	if (json_array_size(json_object_get(summary->health, "findings")) > 0)
-		frame_add(&frame, FRAME_TEXT, "%s", "");
-	summary_findings(summary->health, STATUS_FINDINGS, &frame);
-	frame_add(&frame, FRAME_TEXT, "%s", "");
-	summary_view(summary->health, &frame);
-	summary_links(summary->links, &frame);
-	frame_add(&frame, FRAME_TEXT, "events, the last that matter");
-	summary_events(summary->events, STATUS_EVENTS, &frame);
-	frame_print(&frame, paint_is_enabled(stdout), "\n", stdout);
-	frame_fini(&frame);
-	return EXIT_DONE;
-}
-
 static int status_show(struct contact *contact) {
+	size_t columns = contact->whole ? FRAME_COLUMNS_WHOLE : FRAME_COLUMNS;
 	struct summary summary = {.health = NULL};
 	int err = contact_open(contact, true);
+	char line[FRAME_LINE_BYTES];
+	int status = EXIT_DONE;
+	struct frame frame;
 	json_t *object;
-	int status;
 
 	if (err == 0)
 		err = summary_gather(contact, &summary);
@@ -75,8 +53,23 @@ static int status_show(struct contact *contact) {
 		);
 		status = ask_print_json(contact->target, object);
 		json_decref(object);
+	} else if (frame_init(&frame, columns, STATUS_LINES_MAX) != 0) {
+		command_error("status", "out of memory");
+		status = EXIT_NEGATIVE;
 	} else {
-		status = status_print(&summary, contact->whole);
+		summary_headline(summary.health, line);
+		frame_add(&frame, FRAME_TEXT, "%s", line);
+		summary_states(&summary, &frame);
+		if (json_array_size(json_object_get(summary.health, "findings")) > 0)
+			frame_add(&frame, FRAME_TEXT, "%s", "");
+		summary_findings(summary.health, STATUS_FINDINGS, &frame);
+		frame_add(&frame, FRAME_TEXT, "%s", "");
+		summary_view(summary.health, &frame);
+		summary_links(summary.links, &frame);
+		frame_add(&frame, FRAME_TEXT, "events, the last that matter");
+		summary_events(summary.events, STATUS_EVENTS, &frame);
+		frame_print(&frame, paint_is_enabled(stdout), "\n", stdout);
+		frame_fini(&frame);
 	}
 	summary_fini(&summary);
 	return status;

@@ -108,41 +108,38 @@ static int top_refresh(struct top *top) {
 // Terminal.
 
 // Refresh and draw until `q` is pressed or enough views were shown.
-static void screen_run_views(struct top *top, struct screen *screen) {
-	enum screen_event event = SCREEN_DUE;
-	uint64_t due_ns = clock_monotonic_ns() + (uint64_t)top->period_ms * NS_PER_MS;
-	struct frame frame;
-	int err;
-
-	while (event != SCREEN_QUIT && top->left > 0) {
-		if (frame_init(&frame, screen->columns, screen->rows - 1) == 0) {
-			top_draw(&top->view, &frame);
-			screen_show(screen, &frame);
-			frame_fini(&frame);
-		}
-		top->left -= event == SCREEN_DUE;
-		event = screen_wait(screen, top->left > 0 ? due_ns : 0);
-		if (event != SCREEN_DUE || top->left == 0)
-			continue;
-		// A key interrupts the refresh. The key is handled first, then the refresh is
-		// repeated.
-		err = top_refresh(top);
-		due_ns = clock_monotonic_ns();
-		if (err != -EINTR)
-			due_ns += (uint64_t)top->period_ms * NS_PER_MS;
-		if (err == -EINTR)
-			event = screen_wait(screen, due_ns);
-	}
-}
-
 static int run_screen(struct top *top) {
+	uint64_t period_ns = (uint64_t)top->period_ms * NS_PER_MS, due_ns;
+	enum screen_event event = SCREEN_DUE;
 	struct screen screen;
+	struct frame frame;
 	int err = screen_enter(&screen);
 
 	if (err == 0) {
 		top->contact.watched[0] = STDIN_FILENO;
 		top->contact.watched[1] = screen.signals;
-		screen_run_views(top, &screen);
+	}
+	due_ns = clock_monotonic_ns() + period_ns;
+	while (err == 0 && event != SCREEN_QUIT && top->left > 0) {
+		int refresh_err;
+
+		if (frame_init(&frame, screen.columns, screen.rows - 1) == 0) {
+			top_draw(&top->view, &frame);
+			screen_show(&screen, &frame);
+			frame_fini(&frame);
+		}
+		top->left -= event == SCREEN_DUE;
+		event = screen_wait(&screen, top->left > 0 ? due_ns : 0);
+		if (event != SCREEN_DUE || top->left == 0)
+			continue;
+		// A key interrupts the refresh. The key is handled first, then the refresh is
+		// repeated.
+		refresh_err = top_refresh(top);
+		due_ns = clock_monotonic_ns();
+		if (refresh_err != -EINTR)
+			due_ns += period_ns;
+		if (refresh_err == -EINTR)
+			event = screen_wait(&screen, due_ns);
 	}
 	screen_leave(&screen);
 	if (err != 0) {

@@ -106,21 +106,6 @@ static void add_facts(
 	json_put(object, "deprecated", json_boolean((flags & IFA_F_DEPRECATED) != 0), failed);
 }
 
-static json_t *score_json(const struct netif_score *score, bool *failed) {
-	json_t *object = json_object();
-
-	json_put(object, "selector", json_integer(score->selector), failed);
-	json_put(object, "route", json_integer(score->route), failed);
-	json_put(object, "subnet", json_integer(score->subnet), failed);
-	json_put(object, "reach", json_integer(score->reach), failed);
-	json_put(object, "class", json_integer(score->class), failed);
-	json_put(object, "speed", json_integer(score->speed), failed);
-	json_put(object, "mtu", json_integer(score->mtu), failed);
-	json_put(object, "preference", json_integer(score->preference), failed);
-	json_put(object, "value", json_integer((json_int_t)score->value), failed);
-	return object;
-}
-
 static json_t *explained_json(
 	const struct ifaces *ifaces,
 	const struct netif_table *table,
@@ -129,6 +114,7 @@ static json_t *explained_json(
 	bool *failed
 ) {
 	const struct netif_judgement *judgement = &choice->judgements[position];
+	const struct netif_score *score = &judgement->score;
 	json_t *object = candidate_json(table, judgement, failed);
 	bool taken = judgement->reason == NETIF_TAKEN;
 	enum ifaces_verdict verdict = ifaces_verdict(ifaces, choice, position);
@@ -138,8 +124,20 @@ static json_t *explained_json(
 	json_put(object, "reason", json_string(ifaces_reason(ifaces, choice, position)), failed);
 	if (taken || judgement->item >= 0)
 		json_put(object, "rule", json_string(ifaces_rule(ifaces, judgement)), failed);
-	if (taken && !ifaces->is_nccl)
-		json_put(object, "score", score_json(&judgement->score, failed), failed);
+	if (taken && !ifaces->is_nccl) {
+		json_t *parts = json_object();
+
+		json_put(parts, "selector", json_integer(score->selector), failed);
+		json_put(parts, "route", json_integer(score->route), failed);
+		json_put(parts, "subnet", json_integer(score->subnet), failed);
+		json_put(parts, "reach", json_integer(score->reach), failed);
+		json_put(parts, "class", json_integer(score->class), failed);
+		json_put(parts, "speed", json_integer(score->speed), failed);
+		json_put(parts, "mtu", json_integer(score->mtu), failed);
+		json_put(parts, "preference", json_integer(score->preference), failed);
+		json_put(parts, "value", json_integer((json_int_t)score->value), failed);
+		json_put(object, "score", parts, failed);
+	}
 	if (verdict == IFACES_CHOSEN && !ifaces->is_nccl)
 		json_put(
 			object, "decided_by", json_string(ifaces_deciding_part(ifaces, choice)),

@@ -41,32 +41,6 @@ static json_t *nonzero_json(uint32_t value) {
 	return value == 0 ? json_null() : json_integer(value);
 }
 
-static void add_port(json_t *object, const struct device_port *port, bool *failed) {
-	bool known = port->number != 0;
-	char address[GID_TEXT_MAX + 1];
-	json_t *gid = json_null();
-
-	json_put(object, "port", nonzero_json(port->number), failed);
-	json_put(
-		object, "state",
-		known ? json_string(device_port_state_name(port->state)) : json_null(), failed
-	);
-	json_put(
-		object, "link", known ? json_string(device_link_name(port->link)) : json_null(),
-		failed
-	);
-	json_put(object, "speed_mbps", nonzero_json(port->speed_mbps), failed);
-	json_put(object, "mtu_bytes", nonzero_json(port->active_mtu), failed);
-	json_put(object, "lid", nonzero_json(port->lid), failed);
-	if (known && port->gid_index >= 0) {
-		gid = json_object();
-		json_put(gid, "index", json_integer(port->gid_index), failed);
-		json_put(gid, "type", json_string(gid_type_name(port->gid_type)), failed);
-		json_put(gid, "address", json_string(gid_format(&port->gid, address)), failed);
-	}
-	json_put(object, "gid", gid, failed);
-}
-
 static void
 add_judgement(json_t *object, const struct device_choice *choice, uint32_t n, bool *failed) {
 	const struct device_judgement *judgement = &choice->judgements[n];
@@ -86,15 +60,36 @@ add_judgement(json_t *object, const struct device_choice *choice, uint32_t n, bo
 static json_t *device_json(const struct devices *devices, uint32_t n, bool *failed) {
 	const struct device_choice *choice = devices->choice;
 	const struct device_facts *device = &choice->facts[choice->judgements[n].device];
+	const struct device_port *port = &device->port;
 	int node = devices_node(devices, device);
-	json_t *object = json_object();
+	json_t *object = json_object(), *gid = json_null();
+	bool known = port->number != 0;
+	char address[GID_TEXT_MAX + 1];
 
 	json_put(object, "name", string_json(device->name), failed);
 	json_put(object, "kind", json_string(devices_kind(device)), failed);
 	json_put(
 		object, "transport", json_string(device_transport_name(device->transport)), failed
 	);
-	add_port(object, &device->port, failed);
+	json_put(object, "port", nonzero_json(port->number), failed);
+	json_put(
+		object, "state",
+		known ? json_string(device_port_state_name(port->state)) : json_null(), failed
+	);
+	json_put(
+		object, "link", known ? json_string(device_link_name(port->link)) : json_null(),
+		failed
+	);
+	json_put(object, "speed_mbps", nonzero_json(port->speed_mbps), failed);
+	json_put(object, "mtu_bytes", nonzero_json(port->active_mtu), failed);
+	json_put(object, "lid", nonzero_json(port->lid), failed);
+	if (known && port->gid_index >= 0) {
+		gid = json_object();
+		json_put(gid, "index", json_integer(port->gid_index), failed);
+		json_put(gid, "type", json_string(gid_type_name(port->gid_type)), failed);
+		json_put(gid, "address", json_string(gid_format(&port->gid, address)), failed);
+	}
+	json_put(object, "gid", gid, failed);
 	json_put(object, "netdev", string_json(device->netdev), failed);
 	json_put(object, "pci", string_json(device->pci), failed);
 	json_put(object, "numa_node", node < 0 ? json_null() : json_integer(node), failed);

@@ -11,6 +11,7 @@
 #define COLUMNS 100
 #define NAME_COLUMNS_MAX 26 // the other columns of a row take 74
 #define NUMBER_BYTES 16
+#define WAITS " (waits)" // a rail that waits for its port or an address
 
 const char *devices_kind(const struct device_facts *device) {
 	if (device->transport != IBV_TRANSPORT_IB || device->port.number == 0)
@@ -165,31 +166,12 @@ const char *devices_agent_choice(const struct device_choice *choice) {
 	return agents_create_soft(choice) ? SOFT_DEVICE_NAME : NULL;
 }
 
-#define WAITS " (waits)" // waits for its port or an address
-
-static void print_rails(const struct devices *devices, FILE *out) {
-	char names[DEVICE_RAILS_MAX * (DEVICE_NAME_MAX + sizeof(WAITS)) + 64] = "";
-	size_t used = 0,
-	       indent = (size_t)fprintf(out, "Agents take %u rails: ", devices->rail_count);
-
-	for (uint32_t n = 0; n < devices->rail_count; n++)
-		used += (size_t)snprintf(
-			names + used, sizeof(names) - used, "%s%s%s", n > 0 ? ", " : "",
-			devices->rails[n].name, devices->rails[n].waits ? WAITS : ""
-		);
-	if (devices->rails_left_out > 0)
-		snprintf(
-			names + used, sizeof(names) - used, "; %u more are left out",
-			devices->rails_left_out
-		);
-	print_wrapped(out, names, indent);
-}
-
 void devices_print(const struct devices *devices, FILE *out) {
 	const struct device_choice *choice = devices->choice;
 	char target[DEVICE_TARGET_TEXT_BYTES], why[DEVICE_CHOICE_TEXT_BYTES];
+	char rails[DEVICE_RAILS_MAX * (DEVICE_NAME_MAX + sizeof(WAITS)) + 64] = "";
 	int name_width = (int)strlen("DEVICE");
-	size_t indent;
+	size_t indent, used = 0;
 
 	for (uint32_t n = 0; n < choice->count; n++) {
 		int length = (int)strlen(device_at(devices, n)->name);
@@ -209,8 +191,20 @@ void devices_print(const struct devices *devices, FILE *out) {
 		fputc('\n', out);
 	indent = (size_t)fprintf(out, "For %s: ", target);
 	print_wrapped(out, why, indent);
-	if (choice->target.kind == DEVICE_TARGET_AUTO && devices->rail_count > 0)
-		print_rails(devices, out);
+	if (choice->target.kind == DEVICE_TARGET_AUTO && devices->rail_count > 0) {
+		indent = (size_t)fprintf(out, "Agents take %u rails: ", devices->rail_count);
+		for (uint32_t n = 0; n < devices->rail_count; n++)
+			used += (size_t)snprintf(
+				rails + used, sizeof(rails) - used, "%s%s%s", n > 0 ? ", " : "",
+				devices->rails[n].name, devices->rails[n].waits ? WAITS : ""
+			);
+		if (devices->rails_left_out > 0)
+			snprintf(
+				rails + used, sizeof(rails) - used, "; %u more are left out",
+				devices->rails_left_out
+			);
+		print_wrapped(out, rails, indent);
+	}
 	if (choice->target.kind == DEVICE_TARGET_SOFT)
 		fputs("Programs get one from tocsin soft-run.\n", out);
 	else if (choice->best_count == 0 && agents_create_soft(choice))

@@ -104,11 +104,23 @@ static bool is_first_rank(void) {
 	return true;
 }
 
-// Report programs that cannot be followed. COMMAND may be a launcher, so each argument that is a
-// program is inspected.
-static void report_unfollowed_programs(char *const *command) {
-	for (size_t n = 0; n < WORDS_INSPECTED_MAX && command[n] != NULL; n++) {
-		char path[PATH_MAX], quoted[QUOTED_BYTES];
+static void apply_mpi(const struct arguments *arguments) {
+	bool reports = !option_is_quiet(arguments) && is_first_rank();
+	char *const *command = arguments->command;
+	char library_path[PATH_MAX], path[PATH_MAX], quoted[QUOTED_BYTES];
+	const char *library = library_find(arguments, MPI_LIBRARY, MPI_BUILT, library_path);
+	int err = library != NULL ? preload_add(library) : 0;
+
+	if (err != 0 && !option_is_quiet(arguments))
+		command_error(
+			"run", "%s: %s: COMMAND runs without", library,
+			err == -EINVAL ? "its path has a blank or a colon, at which the loader "
+					 "would part it"
+				       : strerrordesc_np(-err)
+		);
+	// Report programs that cannot be followed. COMMAND may be a launcher, so each argument that
+	// is a program is inspected.
+	for (size_t n = 0; n < WORDS_INSPECTED_MAX && reports && command[n] != NULL; n++) {
 		bool is_repeated = false;
 		const char *why;
 
@@ -122,22 +134,6 @@ static void report_unfollowed_programs(char *const *command) {
 		escape_quote(path, strlen(path), quoted, sizeof(quoted));
 		command_error("run", "%s is not followed: %s", quoted, why);
 	}
-}
-
-static void apply_mpi(const struct arguments *arguments) {
-	char path[PATH_MAX];
-	const char *library = library_find(arguments, MPI_LIBRARY, MPI_BUILT, path);
-	int err = library != NULL ? preload_add(library) : 0;
-
-	if (err != 0 && !option_is_quiet(arguments))
-		command_error(
-			"run", "%s: %s: COMMAND runs without", library,
-			err == -EINVAL ? "its path has a blank or a colon, at which the loader "
-					 "would part it"
-				       : strerrordesc_np(-err)
-		);
-	if (!option_is_quiet(arguments) && is_first_rank())
-		report_unfollowed_programs(arguments->command);
 	// The first rank prints which operations the MPI library cannot follow.
 	if (!option_is_quiet(arguments))
 		// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread

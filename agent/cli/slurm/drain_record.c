@@ -71,33 +71,29 @@ static int record_read_rows(const json_t *whole, struct drain_record *ret_record
 	return 0;
 }
 
-static int record_read_fd(int fd, struct drain_record *ret_record) {
-	off_t size = lseek(fd, 0, SEEK_END);
-	json_t *whole;
-	int err;
-
-	if (size < 0 || lseek(fd, 0, SEEK_SET) != 0)
-		return -errno;
-	if ((size_t)size > FILE_BYTES_MAX)
-		return -EFBIG;
-	whole = json_loadfd(fd, JSON_REJECT_DUPLICATES, NULL);
-	err = whole != NULL ? record_read_rows(whole, ret_record) : -EBADMSG;
-	json_decref(whole);
-	return err;
-}
-
 int drain_record_read(
 	const char *file, struct drain_record *ret_record, char ret_why[static DRAIN_WHY_BYTES]
 ) {
 	// O_NONBLOCK: opening a pipe would hang.
 	scoped_fd int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	json_t *whole;
+	off_t size;
 	int err;
 
 	if (fd < 0 && errno == ENOENT) {
 		*ret_record = (struct drain_record){0};
 		return 0;
 	}
-	err = fd < 0 ? -errno : record_read_fd(fd, ret_record);
+	size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+	if (size < 0 || lseek(fd, 0, SEEK_SET) != 0) {
+		err = -errno;
+	} else if ((size_t)size > FILE_BYTES_MAX) {
+		err = -EFBIG;
+	} else {
+		whole = json_loadfd(fd, JSON_REJECT_DUPLICATES, NULL);
+		err = whole != NULL ? record_read_rows(whole, ret_record) : -EBADMSG;
+		json_decref(whole);
+	}
 	if (err == 0)
 		return 0;
 	return record_set_error(
@@ -153,21 +149,6 @@ static void write_record(FILE *out, const void *what) {
 	fputs("\n]}\n", out);
 }
 
-static bool
-record_drop_rows(struct drain_record *record, drain_keep_fn *keep, void *ctx, const char *node) {
-	size_t kept = 0, before = record->count;
-
-	for (size_t n = 0; n < before; n++) {
-		const struct drain_row *row = &record->rows[n];
-
-		if ((node == NULL || strcmp(row->node, node) != 0) &&
-		    (keep == NULL || keep(ctx, row)))
-			record->rows[kept++] = *row;
-	}
-	record->count = kept;
-	return kept != before;
-}
-
 static int record_put_row(struct drain_record *record, const struct drain_row *row) {
 	json_t *text = drain_row_json(row);
 
@@ -221,6 +202,7 @@ int drain_record_change(
 ) {
 	scoped_fd int held = -1;
 	struct drain_record record = {0};
+	size_t kept = 0;
 	bool changed;
 	int err = record_lock(file, &held);
 
@@ -229,7 +211,15 @@ int drain_record_change(
 	err = drain_record_read(file, &record, ret_why);
 	if (err != 0)
 		return err;
-	changed = record_drop_rows(&record, keep, keep_ctx, row != NULL ? row->node : NULL);
+	for (size_t n = 0; n < record.count; n++) {
+		const struct drain_row *old = &record.rows[n];
+
+		if ((row == NULL || strcmp(old->node, row->node) != 0) &&
+		    (keep == NULL || keep(keep_ctx, old)))
+			record.rows[kept++] = *old;
+	}
+	changed = kept != record.count;
+	record.count = kept;
 	if (row != NULL) {
 		err = record_put_row(&record, row);
 		changed = true;

@@ -29,44 +29,34 @@ struct library {
 	__typeof__(&curl_slist_free_all) free_all;
 };
 
-static bool curl_find_functions(void *handle, struct library *library) {
-	const struct {
-		const char *name;
-		void *place;
-	} functions[] = {
-		{"curl_global_init", &library->global_init},
-		{"curl_easy_init", &library->init},
-		{"curl_easy_setopt", &library->set},
-		{"curl_easy_getinfo", &library->get},
-		{"curl_easy_perform", &library->perform},
-		{"curl_easy_strerror", &library->words},
-		{"curl_easy_cleanup", &library->cleanup},
-		{"curl_slist_append", &library->append},
-		{"curl_slist_free_all", &library->free_all},
-	};
-
-	for (size_t n = 0; n < sizeof(functions) / sizeof(functions[0]); n++) {
-		void *function = dlsym(handle, functions[n].name);
-
-		if (function == NULL)
-			return false;
-		memcpy(functions[n].place, &function, sizeof(function));
-	}
-	return true;
-}
-
 // Load libcurl, in any of Debian's builds. It stays loaded for later requests of this single
 // thread.
 static const struct library *curl_load(void) {
 	static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
 	static struct library library;
 	static bool loaded;
+	static const struct {
+		const char *name;
+		void *place;
+	} functions[] = {
+		{"curl_global_init", &library.global_init}, {"curl_easy_init", &library.init},
+		{"curl_easy_setopt", &library.set},	    {"curl_easy_getinfo", &library.get},
+		{"curl_easy_perform", &library.perform},    {"curl_easy_strerror", &library.words},
+		{"curl_easy_cleanup", &library.cleanup},    {"curl_slist_append", &library.append},
+		{"curl_slist_free_all", &library.free_all},
+	};
 
 	for (size_t n = 0; !loaded && n < sizeof(names) / sizeof(names[0]); n++) {
 		void *handle = dlopen(names[n], RTLD_NOW | RTLD_LOCAL);
 
-		loaded = handle != NULL && curl_find_functions(handle, &library) &&
-			 library.global_init(CURL_GLOBAL_ALL) == CURLE_OK;
+		loaded = handle != NULL;
+		for (size_t k = 0; loaded && k < sizeof(functions) / sizeof(functions[0]); k++) {
+			void *function = dlsym(handle, functions[k].name);
+
+			loaded = function != NULL;
+			memcpy(functions[k].place, &function, sizeof(function));
+		}
+		loaded = loaded && library.global_init(CURL_GLOBAL_ALL) == CURLE_OK;
 	}
 	return loaded ? &library : NULL;
 }

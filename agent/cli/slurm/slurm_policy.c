@@ -312,27 +312,13 @@ static const struct word words[] = {
 	{"INVAL", false, true, false, false},
 };
 
-static bool node_apply_state_word(const char *text, size_t length, struct slurm_node *node) {
-	for (size_t n = 0; n < sizeof(words) / sizeof(words[0]); n++) {
-		if (strlen(words[n].name) != length ||
-		    strncasecmp(text, words[n].name, length) != 0)
-			continue;
-		node->drain |= words[n].drain;
-		node->down |= words[n].down;
-		node->reboots |= words[n].reboots;
-		node->powers |= words[n].powers;
-		node->starts |= strcmp(words[n].name, "UNKNOWN") == 0;
-		return true;
-	}
-	return false;
-}
-
 // Parse a state such as "IDLE+DRAIN*". Marks: '*' not responding, '~' powered off, '%' powering
 // off, '#' powering on, '@' and '^' rebooting. Other marks have no effect.
 void slurm_node_parse_state(const char *state, size_t length, struct slurm_node *node) {
 	node->known = length > 0;
 	while (length > 0) {
 		size_t word = 0, marks = 0;
+		bool is_known = false;
 
 		while (word < length && strchr("+*~#!%$@^-", state[word]) == NULL)
 			word++;
@@ -343,8 +329,18 @@ void slurm_node_parse_state(const char *state, size_t length, struct slurm_node 
 			node->reboots |= mark == '@' || mark == '^';
 			node->powers |= strchr("~#%", mark) != NULL;
 		}
-		if (!node_apply_state_word(state, word, node))
-			node->known = false;
+		for (size_t n = 0; n < sizeof(words) / sizeof(words[0]) && !is_known; n++) {
+			if (strlen(words[n].name) != word ||
+			    strncasecmp(state, words[n].name, word) != 0)
+				continue;
+			is_known = true;
+			node->drain |= words[n].drain;
+			node->down |= words[n].down;
+			node->reboots |= words[n].reboots;
+			node->powers |= words[n].powers;
+			node->starts |= strcmp(words[n].name, "UNKNOWN") == 0;
+		}
+		node->known &= is_known;
 		state += word + marks;
 		length -= word + marks;
 		if (length > 0) {

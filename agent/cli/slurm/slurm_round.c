@@ -185,16 +185,6 @@ drain_record_stamp(struct slurm_rounds *rounds, const struct slurm_node *node, c
 		);
 }
 
-static void drain_record_new(struct slurm_rounds *rounds, const char *node, const char *reason) {
-	struct slurm_nodes again;
-
-	if (round_read_nodes(rounds, node, &again) != 0)
-		return; // failure was reported; retried in the next round
-	if (again.count == 1 && strcmp(again.rows[0].name, node) == 0)
-		drain_record_stamp(rounds, &again.rows[0], reason);
-	slurm_nodes_free(&again);
-}
-
 // Record drains whose stamp is missing, because Slurm did not answer, the disk was full, or this
 // program ended. Also update reasons that Slurm has extended.
 static void drain_record_pending(struct slurm_rounds *rounds, const struct slurm_nodes *nodes) {
@@ -259,6 +249,7 @@ static void node_apply_action(
 ) {
 	bool drains = action == SLURM_DRAIN;
 	char reason[SLURM_REASON_MAX + 1] = "", why[SLURM_WHY_BYTES];
+	struct slurm_nodes again;
 
 	if (drains)
 		slurm_reason_make(finding, reason);
@@ -287,8 +278,12 @@ static void node_apply_action(
 			return;
 		}
 		round_print(rounds, node->name, drains ? "drained" : "undrained", reason);
-		if (drains)
-			drain_record_new(rounds, node->name, reason);
+		// A failure to read was reported; the next round records the stamp.
+		if (!drains || round_read_nodes(rounds, node->name, &again) != 0)
+			return;
+		if (again.count == 1 && strcmp(again.rows[0].name, node->name) == 0)
+			drain_record_stamp(rounds, &again.rows[0], reason);
+		slurm_nodes_free(&again);
 	}
 }
 

@@ -76,36 +76,6 @@ bool slurm_name_is_plain(const char *name) {
 	       )] == '\0';
 }
 
-static bool node_read_json(const json_t *row, struct slurm_node *ret_node) {
-	const char *name = json_string_value(json_object_get(row, "name"));
-	const char *by = json_string_value(json_object_get(row, "reason_set_by_user"));
-	const json_t *at = json_object_get(row, "reason_changed_at");
-	const json_t *reason = json_object_get(row, "reason");
-	struct slurm_node node = {.known = false};
-	char state[512] = "";
-
-	if (name == NULL || strlen(name) > SLURM_NODE_MAX || !slurm_name_is_plain(name))
-		return false;
-	snprintf(node.name, sizeof(node.name), "%s", name);
-	if (state_append_words(json_object_get(row, "state"), state, sizeof(state)) &&
-	    state_append_words(json_object_get(row, "state_flags"), state, sizeof(state)))
-		slurm_node_parse_state(state, strlen(state), &node);
-	// A reason that is not text is not ours.
-	if (reason != NULL && !json_is_null(reason))
-		snprintf(
-			node.reason, sizeof(node.reason), "%s",
-			json_is_string(reason) ? json_string_value(reason) : "unreadable"
-		);
-	// The time is a number, or {"set": true, "number": N} (since v0.0.39).
-	if (json_is_object(at))
-		at = json_is_true(json_object_get(at, "set")) ? json_object_get(at, "number")
-							      : NULL;
-	if (by != NULL)
-		slurm_node_set_stamp(by, strlen(by), json_integer_value(at), &node);
-	*ret_node = node;
-	return true;
-}
-
 int slurm_nodes_read(const json_t *answer, struct slurm_nodes *ret_nodes) {
 	const json_t *rows = json_object_get(answer, "nodes");
 	struct slurm_nodes nodes = {.count = 0};
@@ -116,10 +86,33 @@ int slurm_nodes_read(const json_t *answer, struct slurm_nodes *ret_nodes) {
 	if (nodes.rows == NULL)
 		return -ENOMEM;
 	for (size_t n = 0; n < json_array_size(rows); n++) {
+		const json_t *row = json_array_get(rows, n);
+		const char *name = json_string_value(json_object_get(row, "name"));
+		const char *by = json_string_value(json_object_get(row, "reason_set_by_user"));
+		const json_t *at = json_object_get(row, "reason_changed_at");
+		const json_t *reason = json_object_get(row, "reason");
 		struct slurm_node *node = &nodes.rows[nodes.count];
+		char state[512] = "";
 
-		if (!node_read_json(json_array_get(rows, n), node))
+		if (name == NULL || strlen(name) > SLURM_NODE_MAX || !slurm_name_is_plain(name))
 			continue;
+		snprintf(node->name, sizeof(node->name), "%s", name);
+		if (state_append_words(json_object_get(row, "state"), state, sizeof(state)) &&
+		    state_append_words(json_object_get(row, "state_flags"), state, sizeof(state)))
+			slurm_node_parse_state(state, strlen(state), node);
+		// A reason that is not text is not ours.
+		if (reason != NULL && !json_is_null(reason))
+			snprintf(
+				node->reason, sizeof(node->reason), "%s",
+				json_is_string(reason) ? json_string_value(reason) : "unreadable"
+			);
+		// The time is a number, or {"set": true, "number": N} (since v0.0.39).
+		if (json_is_object(at))
+			at = json_is_true(json_object_get(at, "set"))
+				     ? json_object_get(at, "number")
+				     : NULL;
+		if (by != NULL)
+			slurm_node_set_stamp(by, strlen(by), json_integer_value(at), node);
 		nodes.out += !node->known || node->drain || node->down;
 		nodes.count++;
 	}
@@ -168,22 +161,6 @@ static enum slurm_advice row_advice(const json_t *row) {
 	return SLURM_ADVICE_UNKNOWN;
 }
 
-static bool finding_read_json(const json_t *row, struct slurm_finding *finding) {
-	const char *node = row_text(row, "node");
-	double for_s = json_number_value(json_object_get(row, "for_s"));
-
-	if (node[0] == '\0' || strlen(node) > SLURM_NODE_MAX)
-		return false;
-	*finding = (struct slurm_finding){
-		.advice = row_advice(row),
-		.for_s = for_s > 0 && for_s < 1e9 ? (uint64_t)for_s : 0,
-	};
-	snprintf(finding->node, sizeof(finding->node), "%s", node);
-	snprintf(finding->reason, sizeof(finding->reason), "%s", row_text(row, "reason"));
-	snprintf(finding->evidence, sizeof(finding->evidence), "%s", row_text(row, "evidence"));
-	return true;
-}
-
 int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_findings) {
 	const json_t *rows = json_object_get(answer, "findings");
 	struct slurm_findings findings = {0};
@@ -193,9 +170,24 @@ int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_finding
 	findings.rows = calloc(json_array_size(rows) + 1, sizeof(*findings.rows));
 	if (findings.rows == NULL)
 		return -ENOMEM;
-	for (size_t n = 0; n < json_array_size(rows); n++)
-		findings.count +=
-			finding_read_json(json_array_get(rows, n), &findings.rows[findings.count]);
+	for (size_t n = 0; n < json_array_size(rows); n++) {
+		const json_t *row = json_array_get(rows, n);
+		const char *node = row_text(row, "node");
+		double for_s = json_number_value(json_object_get(row, "for_s"));
+		struct slurm_finding *finding = &findings.rows[findings.count];
+
+		if (node[0] == '\0' || strlen(node) > SLURM_NODE_MAX)
+			continue;
+		finding->advice = row_advice(row);
+		finding->for_s = for_s > 0 && for_s < 1e9 ? (uint64_t)for_s : 0;
+		snprintf(finding->node, sizeof(finding->node), "%s", node);
+		snprintf(finding->reason, sizeof(finding->reason), "%s", row_text(row, "reason"));
+		snprintf(
+			finding->evidence, sizeof(finding->evidence), "%s",
+			row_text(row, "evidence")
+		);
+		findings.count++;
+	}
 	qsort(findings.rows, findings.count, sizeof(*findings.rows), compare_findings);
 	findings.doubtful = !json_is_true(json_object_get(answer, "joined")) ||
 			    !json_is_false(json_object_get(answer, "brake"));
