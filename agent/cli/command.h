@@ -22,7 +22,7 @@ enum exit_status {
 struct option_spec {
 	const char *name;     // "peer" for --peer
 	const char *argument; // "ADDR"; NULL if the option takes no value
-	const char *help;     // lines of at most 68 columns, separated by newlines
+	const char *help;     // lines of at most 56 columns, separated by newlines
 };
 
 enum word_kind {
@@ -62,8 +62,8 @@ struct arguments {
 
 struct command {
 	const char *name;
-	const char *summary; // one line in the list of commands
-	const char *details; // help text after the options
+	const char *summary; // one line of at most 66 columns in the list of commands
+	const char *details; // help text after the options, in lines of at most 79 columns
 	const struct option_spec *options;
 	size_t option_count;
 	const struct word_spec *words;

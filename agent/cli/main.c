@@ -51,10 +51,10 @@ static void print_help(FILE *out) {
 		"  --help      print this and exit; tocsin COMMAND --help or tocsin help COMMAND\n"
 		"              for a command's own\n"
 		"  --version   print the version and exit; so does -V\n"
-		"  Those that commands share, such as --json and --socket, may stand before COMMAND.\n"
-		"\nExit status: 0 done, 1 the answer is no, 2 a mistake in the command line or a "
-		"setting,\n"
-		"3 no agent answered; health and soft-run have their own.\n");
+		"  Those that commands share, such as --json and --socket, may stand before\n"
+		"  COMMAND.\n"
+		"\nExit status: 0 done, 1 the answer is no, 2 a mistake in the command line or a\n"
+		"setting, 3 no agent answered; health, run and soft-run have their own.\n");
 }
 
 static const struct command *find_command(const char *name) {

@@ -31,8 +31,9 @@ const struct option_spec target_options[OPTION_COUNT] = {
 	[OPTION_JSON] = {"json", NULL, "the answer as one line of JSON"},
 	[OPTION_TIMEOUT] =
 		{"timeout", "TIME",
-		 "how long other nodes may take, 5s, 5 or 500ms; the agent that is\n"
-		 "asked has 2 s more. Not given: 20 s for all of it"},
+		 "how long other nodes may take, 5s, 5 or 500ms; the agent\n"
+		 "that is asked has 2 s more. Not given: 20 s for all of\n"
+		 "it"},
 	[OPTION_SOCKET] = {"socket", "PATH", "the agent's Unix socket; also by $TOCSIN_SOCKET"},
 	[OPTION_NODE] = {"node", "NAME", "let that node answer, asked over the relay"},
 	[OPTION_HOST] = {"host", "HOST", "ask over TCP, 127.0.0.1 if only --port is given"},

@@ -15,6 +15,7 @@ from ifaces import SETTINGS, TOCSIN, expect
 
 RACK = sys.argv[2] + "/rack"
 COLUMNS_MAX = 100
+TERMINAL_COLUMNS = 80
 
 
 def tocsin(*arguments, stdout=subprocess.PIPE, **environment):
@@ -45,8 +46,10 @@ def help_names_every_command_and_option():
                  "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY", "NCCL_COMM_ID", "Exit status",
                  "peer:ADDR", "default-route"):
         assert word in done.stdout, word
-    for line in done.stdout.splitlines():
-        assert len(line) <= COLUMNS_MAX, line
+    commands = tocsin("--help").stdout.split("Commands:\n")[1].split("\n\n")[0].splitlines()
+    for arguments in ([], *([line.split()[0]] for line in commands)):
+        for line in tocsin(*arguments, "--help").stdout.splitlines():
+            assert len(line) <= TERMINAL_COLUMNS, (arguments, line)
 
 
 def help_is_given_whatever_else_was():
@@ -155,6 +158,9 @@ def tables_keep_within_100_columns():
         expect((done.returncode, done.stderr), (0, ""))
         for line in done.stdout.splitlines():
             assert len(line) <= COLUMNS_MAX, line
+    for arguments in (["--explain"], ["--rules", "nccl"]):  # none of these names is long
+        for line in tocsin("ifaces", "--from", RACK, *arguments).stdout.splitlines():
+            assert len(line) <= TERMINAL_COLUMNS, line
 
 
 def explanation_shows_settings_and_where_they_came_from():

@@ -160,6 +160,8 @@ def columns_are_cut_for_a_terminal_only():
         # Sentences are for health and why: status is one row for each.
         status = tocsin.ask(agent, "status").stdout
         assert name in status and words not in status and words[:30] in status, status
+        shown = in_a_terminal("status", *agent.where, NO_COLOR="1")
+        assert all(len(line) <= 80 for line in shown.splitlines()) and "~" in shown, shown
         assert f" report: {words}\n" in tocsin.ask(agent, "events").stdout
         shown = in_a_terminal("events", *agent.where, NO_COLOR="1")
         assert f"report: {words}" not in shown and words in " ".join(shown.split()), shown

@@ -7,9 +7,9 @@
 #include "show/page.h"
 
 // End of the help text of such commands.
-#define ASK_EXIT_STATUS                                                                         \
-	"Exit status: 0 done, 1 the answer is no, 2 a mistake in the command line, 3 no agent " \
-	"answered.\n"
+#define ASK_EXIT_STATUS                                                               \
+	"Exit status: 0 done, 1 the answer is no, 2 a mistake in the command line,\n" \
+	"3 no agent answered.\n"
 
 // Send the request and print the answer. Without --json, `show` formats the answer. ret_answer may
 // be NULL; otherwise the caller releases *ret_answer. Returns the exit status.

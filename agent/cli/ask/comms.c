@@ -24,20 +24,23 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_JOB] =
 		{"job", "ID",
-		 "of this job alone (slurm:1234.0, or 1234), or this communicator (the\n"
-		 "first digits of its hash, at least four)"},
+		 "of this job alone (slurm:1234.0, or 1234), or this\n"
+		 "communicator (the first digits of its hash, at least\n"
+		 "four)"},
 	[OPTION_WATCH] =
 		{"watch", NULL,
-		 "stay, ask each two seconds, and print a line when a communicator\n"
-		 "comes, goes, or is in another state. With --json each line is one"},
+		 "stay, ask each two seconds, and print a line when a\n"
+		 "communicator comes, goes, or is in another state. With\n"
+		 "--json each line is one"},
 };
 
 static const char details[] =
-	"All nodes are asked; who has not answered by --timeout (1 s to 3600 s, in whole seconds) is\n"
-	"counted. tocsin status --nccl tells the same as NCCL's own tools do.\n"
+	"All nodes are asked; who has not answered by --timeout (1 s to 3600 s, in whole\n"
+	"seconds) is counted. tocsin status --nccl tells the same as NCCL's own tools\n"
+	"do.\n"
 	"\n"
-	"What stands is first, with what is known of the cause: tocsin why JOB, or with the hash of a\n"
-	"communicator, lists its ranks. A communicator is\n"
+	"What stands is first, with what is known of the cause: tocsin why JOB, or with\n"
+	"the hash of a communicator, lists its ranks. A communicator is\n"
 	"  moving   some rank moved in the last ten seconds\n"
 	"  quiet    none did, and none is known to wait\n"
 	"  waiting  none did for ten seconds, and some rank waits in an operation\n"

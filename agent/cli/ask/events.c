@@ -24,17 +24,19 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_SINCE] =
 		{"since", "WHEN",
-		 "those after the event of this NUMBER (0: all that are kept), or of\n"
-		 "this time back: 90s, 10m, 2h. Not given: the last 100"},
+		 "those after the event of this NUMBER (0: all that are\n"
+		 "kept), or of this time back: 90s, 10m, 2h. Not given:\n"
+		 "the last 100"},
 	[OPTION_FOLLOW] =
 		{"follow", NULL,
-		 "or -f: stay, and print what happens; an agent that is gone is\n"
-		 "waited for. With --json each event is a line"},
+		 "or -f: stay, and print what happens; an agent that is\n"
+		 "gone is waited for. With --json each event is a line"},
 };
 
 static const char details[] =
-	"The agent keeps a bounded number of events; numbers show what is missing, and begin anew with\n"
-	"each start of the agent. What it knew of one node before: tocsin why NAME.\n"
+	"The agent keeps a bounded number of events; numbers show what is missing, and\n"
+	"begin anew with each start of the agent. What it knew of one node before:\n"
+	"tocsin why NAME.\n"
 	"\n" ASK_EXIT_STATUS;
 
 struct follower {

@@ -11,7 +11,8 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_UNREACHABLE] =
 		{"unreachable", NULL,
-		 "all whom this part of the cluster holds unreachable, instead of NAME"},
+		 "all whom this part of the cluster holds unreachable,\n"
+		 "instead of NAME"},
 	[OPTION_REMEMBERED] =
 		{"remembered", NULL, "forget whom this agent remembers to join through"},
 };
@@ -21,18 +22,21 @@ static const struct word_spec words[] = {
 };
 
 static const char details[] =
-	"The order is passed on to all agents that are reached: each takes the node out of its table,\n"
-	"where a dead one would otherwise stay for 7 days, and tries it no more. An agent that does not\n"
-	"hear of it now may tell the others of the node again. One that comes back is welcome. Who may\n"
-	"give the order: root, the agent's own user, and members of the group that [client] group names.\n"
+	"The order is passed on to all agents that are reached: each takes the node out\n"
+	"of its table, where a dead one would otherwise stay for 7 days, and tries it no\n"
+	"more. An agent that does not hear of it now may tell the others of the node\n"
+	"again. One that comes back is welcome. Who may give the order: root, the\n"
+	"agent's own user, and members of the group that [client] group names.\n"
 	"\n"
-	"A part that reaches no more than half of the agents declares nobody dead, however long it lasts,\n"
-	"for the others may be the larger part. If they are gone for good, --unreachable ends that: all who\n"
-	"are reached forget whom they hold unreachable. Give it again if tocsin status still misses some.\n"
+	"A part that reaches no more than half of the agents declares nobody dead,\n"
+	"however long it lasts, for the others may be the larger part. If they are gone\n"
+	"for good, --unreachable ends that: all who are reached forget whom they hold\n"
+	"unreachable. Give it again if tocsin status still misses some.\n"
 	"\n"
-	"--remembered takes no name: this agent alone forgets the members that it keeps in its state\n"
-	"directory to join through after a restart, as where machines were given to another cluster. Who\n"
-	"is a member now is remembered again within a minute or so.\n"
+	"--remembered takes no name: this agent alone forgets the members that it keeps\n"
+	"in its state directory to join through after a restart, as where machines were\n"
+	"given to another cluster. Who is a member now is remembered again within a\n"
+	"minute or so.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int forget_run(const struct arguments *arguments) {

@@ -29,8 +29,9 @@ static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_LINE] = {"line", NULL, "one line of at most 80 characters, as checks want it"},
 	[OPTION_TEXTFILE] =
 		{"textfile", "FILE",
-		 "prints nothing, replaces FILE with metrics for node_exporter's\n"
-		 "textfile collector; then status 0 says that it was written"},
+		 "prints nothing, replaces FILE with metrics for\n"
+		 "node_exporter's textfile collector; then status 0 says\n"
+		 "that it was written"},
 };
 
 static const struct word_spec words[] = {
@@ -38,14 +39,16 @@ static const struct word_spec words[] = {
 };
 
 static const char details[] =
-	"Answered from the agent's store of verdicts, without asking anybody else. A node that said goodbye\n"
-	"is no alarm, nor is one in maintenance, whose row says so; one that is expected ([overlay] expect)\n"
-	"and never came is missing: its verdict is unknown, its reason NeverSeen.\n"
+	"Answered from the agent's store of verdicts, without asking anybody else. A\n"
+	"node that said goodbye is no alarm, nor is one in maintenance, whose row says\n"
+	"so; one that is expected ([overlay] expect) and never came is missing: its\n"
+	"verdict is unknown, its reason NeverSeen.\n"
 	"\n"
-	"With --json each finding has node, state, grade, verdict, reason, evidence, advice (nothing,\n"
-	"show, warn, restart, drain), maint, confidence (likely, sure), both_planes, observers, since,\n"
-	"for_s and looked_s, the age of its newest evidence; what is not known is null. The reasons are\n"
-	"listed in verdicts.md (docs/ in the source, share/doc/tocsin/ where it is installed).\n"
+	"With --json each finding has node, state, grade, verdict, reason, evidence,\n"
+	"advice (nothing, show, warn, restart, drain), maint, confidence (likely, sure),\n"
+	"both_planes, observers, since, for_s and looked_s, the age of its newest\n"
+	"evidence; what is not known is null. The reasons are listed in verdicts.md\n"
+	"(docs/ in the source, share/doc/tocsin/ where it is installed).\n"
 	"\n"
 	"Exit status     nagios   npd (node-problem-detector)\n"
 	"  ok            0        0\n"
@@ -54,10 +57,11 @@ static const char details[] =
 	"  unknown       3        2\n"
 	"No agent that answers, and a mistake in the command line, are unknown.\n"
 	"\n"
-	"With --exit=drain, of one node, the status says what its advice asks of a scheduler: 1 drain it,\n"
-	"0 nothing is wrong, so what was drained for this may come back, 2 or more neither: it is unknown,\n"
-	"braked, in maintenance, not confirmed yet, or bad in a way that no drain mends. It prints nothing\n"
-	"without --line.\n";
+	"With --exit=drain, of one node, the status says what its advice asks of a\n"
+	"scheduler: 1 drain it, 0 nothing is wrong, so what was drained for this may\n"
+	"come back, 2 or more neither: it is unknown, braked, in maintenance, not\n"
+	"confirmed yet, or bad in a way that no drain mends. It prints nothing without\n"
+	"--line.\n";
 
 enum style {
 	STYLE_NAGIOS,

@@ -20,7 +20,9 @@ enum {
 
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_JOB] =
-		{"job", "ID", "of this job alone: slurm:1234.0, 1234.0, or 1234 for all its steps"},
+		{"job", "ID",
+		 "of this job alone: slurm:1234.0, 1234.0, or 1234 for all\n"
+		 "its steps"},
 	[OPTION_FOR] = {"for", "TIME", "how long it holds, 1s to 1d, in whole seconds; 10m"},
 };
 
@@ -29,20 +31,22 @@ static const char *const levels[] = {"default", "launches",	  "network", "sample
 
 static const struct word_spec words[] = {
 	{"LEVEL",
-	 "launches: what each rank has launched; network: and what the\n"
-	 "network has completed; kernels: and what began and ended on the\n"
-	 "GPU; kernels-always: that with NCCL 2.31 and later too; sampled:\n"
-	 "that for one second of each minute; default: as the job chose",
+	 "launches: what each rank has launched; network: and what\n"
+	 "the network has completed; kernels: and what began and\n"
+	 "ended on the GPU; kernels-always: that with NCCL 2.31\n"
+	 "and later too; sampled: that for one second of each\n"
+	 "minute; default: as the job chose",
 	 WORD_CHOICE, false, levels},
 };
 
 static const char details[] =
-	"For jobs with Tocsin's NCCL plugin: instead of the level that TOCSIN_NCCL_LEVEL chose when they\n"
-	"started, but for those that it switched off. It concerns operations that are launched from then\n"
-	"on: of one that hangs already no more can be learnt. All agents that are reached take the order,\n"
-	"for jobs that start later as well; the newest order for a job holds. Agents that start later do\n"
-	"not know of it. Who may give the order: root, the agent's own user, and members of the group\n"
-	"that [client] group names.\n"
+	"For jobs with Tocsin's NCCL plugin: instead of the level that TOCSIN_NCCL_LEVEL\n"
+	"chose when they started, but for those that it switched off. It concerns\n"
+	"operations that are launched from then on: of one that hangs already no more\n"
+	"can be learnt. All agents that are reached take the order, for jobs that start\n"
+	"later as well; the newest order for a job holds. Agents that start later do not\n"
+	"know of it. Who may give the order: root, the agent's own user, and members of\n"
+	"the group that [client] group names.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int level_run(const struct arguments *arguments) {

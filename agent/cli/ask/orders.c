@@ -11,8 +11,9 @@ static const struct word_spec log_words[] = {
 };
 
 static const char log_details[] =
-	"From now on, until it is changed again or the agent restarts. Who may give the order: root, the\n"
-	"agent's own user, and members of the group that [client] group names.\n"
+	"From now on, until it is changed again or the agent restarts. Who may give the\n"
+	"order: root, the agent's own user, and members of the group that [client] group\n"
+	"names.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int log_run(const struct arguments *arguments) {
@@ -42,8 +43,9 @@ static const struct word_spec maint_words[] = {
 };
 
 static const char maint_details[] =
-	"All agents learn of it. A node in maintenance raises no alarm and is shown as such. Who may give\n"
-	"the order: root, the agent's own user, and members of the group that [client] group names.\n"
+	"All agents learn of it. A node in maintenance raises no alarm and is shown as\n"
+	"such. Who may give the order: root, the agent's own user, and members of the\n"
+	"group that [client] group names.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int maint_run(const struct arguments *arguments) {
@@ -74,8 +76,9 @@ static const struct word_spec report_words[] = {
 };
 
 static const char report_details[] =
-	"A report makes others look: it is never enough to declare a node dead. Who may give it: root, the\n"
-	"agent's own user, and members of the group that [client] group names.\n"
+	"A report makes others look: it is never enough to declare a node dead. Who may\n"
+	"give it: root, the agent's own user, and members of the group that [client]\n"
+	"group names.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int report_run(const struct arguments *arguments) {

@@ -16,17 +16,19 @@
 
 static const struct option_spec options[] = {
 	{"all", NULL, "those of all agents, each as one end reads it"},
-	{"matrix", NULL, "those of all agents as a square: a row for each that reads"},
+	{"matrix", NULL,
+	 "those of all agents as a square: a row for each that\n"
+	 "reads"},
 	{"svg", "FILE",
-	 "with --matrix: a picture instead, which replaces FILE; its cells\n"
-	 "have tooltips in a browser"},
+	 "with --matrix: a picture instead, which replaces FILE;\n"
+	 "its cells have tooltips in a browser"},
 };
 enum { OPTION_ALL, OPTION_MATRIX, OPTION_SVG, OPTIONS };
 
 static const char details[] =
-	"The worst come first, at most 40; the rest is counted. Times are of reads of 8 bytes: MEDIAN of\n"
-	"the last window, USUAL what the path has learnt to be its own, P99 of the last 128. LOST is of\n"
-	"all probes. SEEN is one of\n"
+	"The worst come first, at most 40; the rest is counted. Times are of reads of 8\n"
+	"bytes: MEDIAN of the last window, USUAL what the path has learnt to be its own,\n"
+	"P99 of the last 128. LOST is of all probes. SEEN is one of\n"
 	"  silent     nothing comes back\n"
 	"  standing   read, but its counter stands: the agent there is not running\n"
 	"  lossy      large reads are lost, small ones are not\n"
@@ -35,22 +37,24 @@ static const char details[] =
 	"             no evidence for or against the node. Why there is no pair:\n"
 	"             tocsin links --rdma\n"
 	"  good       it is read, and goes on\n"
-	"with ^ behind it where the device here counts congestion now, ! where it sends pauses most of the\n"
-	"time (JSON port_congestion). Where memory of a GPU is not read as it should be over a path that is\n"
-	"well, that is named above the table: silent, refused, wrong or slow (JSON gpus: all of them).\n"
+	"with ^ behind it where the device here counts congestion now, ! where it sends\n"
+	"pauses most of the time (JSON port_congestion). Where memory of a GPU is not\n"
+	"read as it should be over a path that is well, that is named above the table:\n"
+	"silent, refused, wrong or slow (JSON gpus: all of them).\n"
 	"\n"
 	"Another node's: --node NAME. Both ends of one path: tocsin path A B.\n"
 	"\n"
-	"In the square there are times for up to 8 nodes, signs for up to 80, and groups of nodes by name\n"
-	"beyond that, of which a cell shows the worst; in a picture beyond 128. It says what it leaves out.\n"
-	"Below times is a stripe for nodes with several rails: a sign for each rail of the one that reads.\n"
-	"Who are no neighbours on a ring read each other in turn, so the square of a young cluster fills up\n"
-	"in the time that `tocsin paths` names.\n"
+	"In the square there are times for up to 8 nodes, signs for up to 80, and groups\n"
+	"of nodes by name beyond that, of which a cell shows the worst; in a picture\n"
+	"beyond 128. It says what it leaves out. Below times is a stripe for nodes with\n"
+	"several rails: a sign for each rail of the one that reads. Who are no\n"
+	"neighbours on a ring read each other in turn, so the square of a young cluster\n"
+	"fills up in the time that `tocsin paths` names.\n"
 	"\n"
-	"With --json: paths, each with all numbers (nanoseconds; null: not known), in no order, and counts.\n"
-	"With --matrix --json: nodes, and cells whose columns are named in columns: places of two nodes in\n"
-	"nodes and of what is seen in seen, then numbers, and a sign for each rail. With --svg the picture\n"
-	"is made as well.\n"
+	"With --json: paths, each with all numbers (nanoseconds; null: not known), in no\n"
+	"order, and counts. With --matrix --json: nodes, and cells whose columns are\n"
+	"named in columns: places of two nodes in nodes and of what is seen in seen,\n"
+	"then numbers, and a sign for each rail. With --svg the picture is made as well.\n"
 	"\n" ASK_EXIT_STATUS "1 is also that FILE cannot be written.\n";
 
 static void write_svg(FILE *out, const void *what) {

@@ -41,16 +41,16 @@ static const struct word_spec words[] = {
 };
 
 static const char details[] =
-	"The echo goes from agent to agent, by the way that questions to other nodes take. --timeout is\n"
-	"5 s if it is not given.\n"
+	"The echo goes from agent to agent, by the way that questions to other nodes\n"
+	"take. --timeout is 5 s if it is not given.\n"
 	"\n"
-	"With --rdma the page that every agent shows is read over RDMA, one read after the other, on a\n"
-	"pair that is made if there is none; --timeout is for the first read with the making of the\n"
-	"pair, 5 s if it is not given, and each read has 2 s. Times are from asking for the bytes to\n"
-	"having them.\n"
+	"With --rdma the page that every agent shows is read over RDMA, one read after\n"
+	"the other, on a pair that is made if there is none; --timeout is for the first\n"
+	"read with the making of the pair, 5 s if it is not given, and each read has 2\n"
+	"s. Times are from asking for the bytes to having them.\n"
 	"\n"
-	"Exit status: 0 it answers, 1 it does not or is unknown, 2 a mistake in the command line, 3 no\n"
-	"agent answered.\n";
+	"Exit status: 0 it answers, 1 it does not or is unknown, 2 a mistake in the\n"
+	"command line, 3 no agent answered.\n";
 
 static int ping_run(const struct arguments *arguments) {
 	uint64_t numbers[OPTIONS];
@@ -95,7 +95,7 @@ static int ping_run(const struct arguments *arguments) {
 
 const struct command ping_command = {
 	.name = "ping",
-	.summary = "Send an echo to another node over the overlay, or read its memory over RDMA",
+	.summary = "Send an echo to a node over the overlay, or read its memory by RDMA",
 	.details = details,
 	.options = options,
 	.option_count = OPTIONS,

@@ -12,11 +12,12 @@
 #include <records/ranks.h>
 
 static const char checks_details[] =
-	"One row a check: what it found last, how long ago, how long that took, when it looks again, and\n"
-	"how often it found what. Below it stands the reason that its node is told to be in, if there is\n"
-	"one, and the evidence. UNKNOWN are runs that timed out, were not to be started or made no sense;\n"
-	"they neither fail a check nor clear it. One that \"hangs\" waits in the kernel, where nothing\n"
-	"ends it; it is not started again before that is over. Checks are given by [check NAME] in\n"
+	"One row a check: what it found last, how long ago, how long that took, when it\n"
+	"looks again, and how often it found what. Below it stands the reason that its\n"
+	"node is told to be in, if there is one, and the evidence. UNKNOWN are runs that\n"
+	"timed out, were not to be started or made no sense; they neither fail a check\n"
+	"nor clear it. One that \"hangs\" waits in the kernel, where nothing ends it; it\n"
+	"is not started again before that is over. Checks are given by [check NAME] in\n"
 	"tocsin.conf(5); the others are the agent's own.\n"
 	"\n" ASK_EXIT_STATUS;
 
@@ -28,7 +29,7 @@ static const struct record *const checks_records[] = {&check_record, NULL};
 
 const struct command checks_command = {
 	.name = "checks",
-	.summary = "List the local checks of this node: what they found, when they look again",
+	.summary = "List the local checks of this node, with their last results",
 	.details = checks_details,
 	.target = TARGET_READ,
 	.records = checks_records,
@@ -37,25 +38,29 @@ const struct command checks_command = {
 
 static const struct option_spec links_options[] = {
 	{"rdma", NULL, "the RDMA pairs instead, those that are not ready first"},
-	{"all", NULL, "those of all agents, summed up by transport, and the slowest"},
+	{"all", NULL,
+	 "those of all agents, summed up by transport, and the\n"
+	 "slowest"},
 };
 enum { LINKS_RDMA, LINKS_ALL, LINKS_OPTIONS };
 
 static const char links_details[] =
-	"The ring comes first (next and prev, with their fallbacks), then the long rings by level.\n"
-	"Another node's links: --node NAME.\n"
+	"The ring comes first (next and prev, with their fallbacks), then the long rings\n"
+	"by level. Another node's links: --node NAME.\n"
 	"\n"
-	"With --rdma: one line for each pair of an own device with a peer's; P50 and P99 are of the\n"
-	"operations since it was made. Behind them are the bytes a second that went out and came in since\n"
-	"then, or why there is no pair: NoCommonFabric (with the device - if no rail of that node belongs to\n"
-	"ours), LimitedMembers (both ports are limited members of their partition). With --json also errors,\n"
-	"how often pairs of it broke; retransmits are the device's own business, so null. ready^ says that\n"
-	"the device here counts congestion now, ready! that it sends pauses most of the time (JSON\n"
-	"port_congestion). Below is what memory of GPUs is shown to peers, or why not.\n"
+	"With --rdma: one line for each pair of an own device with a peer's; P50 and P99\n"
+	"are of the operations since it was made. Behind them are the bytes a second\n"
+	"that went out and came in since then, or why there is no pair: NoCommonFabric\n"
+	"(with the device - if no rail of that node belongs to ours), LimitedMembers\n"
+	"(both ports are limited members of their partition). With --json also errors,\n"
+	"how often pairs of it broke; retransmits are the device's own business, so\n"
+	"null. ready^ says that the device here counts congestion now, ready! that it\n"
+	"sends pauses most of the time (JSON port_congestion). Below is what memory of\n"
+	"GPUs is shown to peers, or why not.\n"
 	"\n"
-	"With --all: every agent is asked for its TCP links and RDMA pairs. A connection counts at\n"
-	"either end; errors of a TCP link are reconnects, those of a pair how often it broke; what a\n"
-	"device does not tell is unknown.\n"
+	"With --all: every agent is asked for its TCP links and RDMA pairs. A connection\n"
+	"counts at either end; errors of a TCP link are reconnects, those of a pair how\n"
+	"often it broke; what a device does not tell is unknown.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int links_run(const struct arguments *arguments) {
@@ -93,16 +98,18 @@ static const struct word_spec path_words[] = {
 };
 
 static const char path_details[] =
-	"Both ends are asked how they read the other: latency now and by size, what is usual (its median\n"
-	"over the last good windows, and how far it spreads), the drift between the two, loss, for how\n"
-	"long it has been seen so, the pair behind it. Then the verdicts on both nodes with their evidence,\n"
-	"and whom or what a bad path is held against. An end that does not answer is said to.\n"
+	"Both ends are asked how they read the other: latency now and by size, what is\n"
+	"usual (its median over the last good windows, and how far it spreads), the\n"
+	"drift between the two, loss, for how long it has been seen so, the pair behind\n"
+	"it. Then the verdicts on both nodes with their evidence, and whom or what a bad\n"
+	"path is held against. An end that does not answer is said to.\n"
 	"\n"
-	"A neighbour on a ring is probed steadily. Others are visited in turn: of those there are fewer\n"
-	"numbers, and no baseline. What the words mean: verdicts.md (docs/ in the source,\n"
-	"share/doc/tocsin/ where it is installed).\n"
+	"A neighbour on a ring is probed steadily. Others are visited in turn: of those\n"
+	"there are fewer numbers, and no baseline. What the words mean: verdicts.md\n"
+	"(docs/ in the source, share/doc/tocsin/ where it is installed).\n"
 	"\n"
-	"With --json: ends (node, answered, error, paths with all numbers in nanoseconds), verdicts, blame.\n"
+	"With --json: ends (node, answered, error, paths with all numbers in\n"
+	"nanoseconds), verdicts, blame.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int path_run(const struct arguments *arguments) {
@@ -116,7 +123,7 @@ static int path_run(const struct arguments *arguments) {
 
 const struct command path_command = {
 	.name = "path",
-	.summary = "Tell all that is known of the path between two nodes, from both ends",
+	.summary = "Show what is known of the path between two nodes, from both ends",
 	.details = path_details,
 	.words = path_words,
 	.word_count = 2,
@@ -128,14 +135,17 @@ static const char *const peers_states[] = {"alive", "suspect", "unreachable", "d
 					   "left",  "missing", NULL};
 
 static const struct word_spec peers_words[] = {
-	{"STATE", "only those that are alive, suspect, unreachable, dead, left or missing",
+	{"STATE",
+	 "only those that are alive, suspect, unreachable, dead,\n"
+	 "left or missing",
 	 WORD_CHOICE, true, peers_states},
 };
 
 static const char peers_details[] =
-	"States are of agents, not of hosts: a dead agent may be on a live host, see tocsin why. CAUSE\n"
-	"is what led to the state; NOTE says self, maint (no alarms) or sole (one observer's word). Who\n"
-	"is missing is expected ([overlay] expect) and was not seen.\n"
+	"States are of agents, not of hosts: a dead agent may be on a live host, see\n"
+	"tocsin why. CAUSE is what led to the state; NOTE says self, maint (no alarms)\n"
+	"or sole (one observer's word). Who is missing is expected ([overlay] expect)\n"
+	"and was not seen.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int peers_run(const struct arguments *arguments) {
@@ -163,15 +173,17 @@ const struct command peers_command = {
 
 static const struct word_spec why_words[] = {
 	{"NAME",
-	 "the node; or a job (slurm:1234.0, or 1234); or a communicator (the first\n"
-	 "digits of its hash, at least four)",
+	 "the node; or a job (slurm:1234.0, or 1234); or a\n"
+	 "communicator (the first digits of its hash, at least\n"
+	 "four)",
 	 WORD_NAME, false, NULL},
 };
 
 static const char why_details[] =
-	"What it is, since when, who says so, what that means, what will follow, and what was seen of it\n"
-	"here before, also before the agent's last restart. Of a job or a communicator: which ranks\n"
-	"wait in which operation, for whom and how long, and what these do; all nodes are asked.\n"
+	"What it is, since when, who says so, what that means, what will follow, and\n"
+	"what was seen of it here before, also before the agent's last restart. Of a job\n"
+	"or a communicator: which ranks wait in which operation, for whom and how long,\n"
+	"and what these do; all nodes are asked.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int why_run(const struct arguments *arguments) {
@@ -185,7 +197,7 @@ static const struct record *const why_records[] = {&rank_record, NULL};
 
 const struct command why_command = {
 	.name = "why",
-	.summary = "Tell the story of one node, job or communicator: what it is, and why",
+	.summary = "Explain the state of one node, job or communicator",
 	.details = why_details,
 	.words = why_words,
 	.word_count = 1,

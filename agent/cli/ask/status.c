@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STATUS_COLUMNS 80 // on a terminal
 #define STATUS_LINES_MAX 64
 #define STATUS_FINDINGS 8
 #define STATUS_EVENTS 5
@@ -21,25 +22,93 @@ enum {
 
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_NCCL] =
-		{"nccl", NULL, "the report that NCCL's RAS gives, of all jobs' communicators"},
+		{"nccl", NULL,
+		 "the report that NCCL's RAS gives, of all jobs'\n"
+		 "communicators"},
 	[OPTION_VERBOSE] = {"verbose", NULL, "with --nccl: all of its tables"},
 };
 
 static const char details[] =
-	"What is wrong comes first, with names in Slurm's short form; the rest is counted, so that a ring\n"
-	"of thousands fills one screen. All of it is what one agent knows without asking others, but for\n"
-	"--nccl, which asks all of them. More of each: tocsin peers, health, links, events; of one node:\n"
-	"tocsin why.\n"
+	"What is wrong comes first, with names in Slurm's short form; the rest is\n"
+	"counted, so that a ring of thousands fills one screen. All of it is what one\n"
+	"agent knows without asking others, but for --nccl, which asks all of them. More\n"
+	"of each: tocsin peers, health, links, events; of one node: tocsin why.\n"
 	"\n" ASK_EXIT_STATUS;
 
+// Move all lines of a wide frame to a frame of the terminal's width. Sentences are broken at
+// blanks. Rows of tables are cut and end in ~, as in the tables of other commands.
+static void frame_move_lines(struct frame *frame, struct frame *wide, bool are_rows) {
+	size_t columns = frame->columns;
+
+	for (size_t n = 0; n < wide->count; n++) {
+		const char *text = wide->lines[n].text, *indent = "";
+		enum frame_kind kind = wide->lines[n].kind;
+
+		if (are_rows && strlen(text) > columns) {
+			frame_add(frame, kind, "%.*s~", (int)columns - 1, text);
+			continue;
+		}
+		do {
+			size_t room = columns - strlen(indent), size = strlen(text);
+
+			if (size > room) {
+				size = room;
+				while (size > 0 && text[size] != ' ')
+					size--;
+				size = size > 0 ? size : room; // 0: a single long word
+			}
+			frame_add(frame, kind, "%s%.*s", indent, (int)size, text);
+			text += size;
+			text += strspn(text, " ");
+			indent = "  ";
+		} while (*text != '\0');
+	}
+	wide->count = 0;
+}
+
+static int status_print(const struct summary *summary, bool whole) {
+	size_t columns = whole ? FRAME_COLUMNS_WHOLE : STATUS_COLUMNS;
+	struct frame frame, wide = {.lines = NULL};
+	char line[FRAME_LINE_BYTES];
+	int err = frame_init(&frame, columns, STATUS_LINES_MAX);
+
+	// Lines of the wide frame are not cut, and names are still in their short form.
+	if (err == 0)
+		err = frame_init(
+			&wide, whole ? FRAME_COLUMNS_WHOLE : FRAME_COLUMNS_WHOLE - 1,
+			STATUS_LINES_MAX
+		);
+	if (err != 0) {
+		frame_fini(&frame);
+		command_error("status", "out of memory");
+		return EXIT_NEGATIVE;
+	}
+	summary_headline(summary->health, line);
+	frame_add(&wide, FRAME_TEXT, "%s", line);
+	summary_states(summary, &wide);
+	frame_move_lines(&frame, &wide, false);
+	if (json_array_size(json_object_get(summary->health, "findings")) > 0)
+		frame_add(&frame, FRAME_TEXT, "%s", "");
+	summary_findings(summary->health, STATUS_FINDINGS, &wide);
+	frame_move_lines(&frame, &wide, true);
+	frame_add(&frame, FRAME_TEXT, "%s", "");
+	summary_view(summary->health, &wide);
+	summary_links(summary->links, &wide);
+	frame_move_lines(&frame, &wide, false);
+	frame_add(&frame, FRAME_TEXT, "events, the last that matter");
+	summary_events(summary->events, STATUS_EVENTS, &wide);
+	frame_move_lines(&frame, &wide, true);
+	frame_print(&frame, paint_is_enabled(stdout), "\n", stdout);
+	frame_fini(&frame);
+	frame_fini(&wide);
+	return EXIT_DONE;
+}
+
 static int status_show(struct contact *contact) {
-	size_t columns = contact->whole ? FRAME_COLUMNS_WHOLE : FRAME_COLUMNS;
 	struct summary summary = {.health = NULL};
 	int err = contact_open(contact, true);
-	char line[FRAME_LINE_BYTES];
-	int status = EXIT_DONE;
-	struct frame frame;
 	json_t *object;
+	int status;
 
 	if (err == 0)
 		err = summary_gather(contact, &summary);
@@ -53,23 +122,8 @@ static int status_show(struct contact *contact) {
 		);
 		status = ask_print_json(contact->target, object);
 		json_decref(object);
-	} else if (frame_init(&frame, columns, STATUS_LINES_MAX) != 0) {
-		command_error("status", "out of memory");
-		status = EXIT_NEGATIVE;
 	} else {
-		summary_headline(summary.health, line);
-		frame_add(&frame, FRAME_TEXT, "%s", line);
-		summary_states(&summary, &frame);
-		if (json_array_size(json_object_get(summary.health, "findings")) > 0)
-			frame_add(&frame, FRAME_TEXT, "%s", "");
-		summary_findings(summary.health, STATUS_FINDINGS, &frame);
-		frame_add(&frame, FRAME_TEXT, "%s", "");
-		summary_view(summary.health, &frame);
-		summary_links(summary.links, &frame);
-		frame_add(&frame, FRAME_TEXT, "events, the last that matter");
-		summary_events(summary.events, STATUS_EVENTS, &frame);
-		frame_print(&frame, paint_is_enabled(stdout), "\n", stdout);
-		frame_fini(&frame);
+		status = status_print(&summary, contact->whole);
 	}
 	summary_fini(&summary);
 	return status;
@@ -146,7 +200,7 @@ static int status_run(const struct arguments *arguments) {
 
 const struct command status_command = {
 	.name = "status",
-	.summary = "Show the cluster on one screen: what is wrong first, the rest counted",
+	.summary = "Show the cluster on one screen: problems first, the rest counted",
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,

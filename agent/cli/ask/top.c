@@ -31,11 +31,13 @@ static const struct option_spec options[OPTION_COUNT] = {
 };
 
 static const char details[] =
-	"On a terminal: what is wrong, the ring, links, traffic and events, as much as fits, drawn anew\n"
-	"each second and on any key; q quits. Not on a terminal, or with --json: one line a second. With\n"
-	"--node it is every other second. An agent that goes away is waited for.\n"
+	"On a terminal: what is wrong, the ring, links, traffic and events, as much as\n"
+	"fits, drawn anew each second and on any key; q quits. Not on a terminal, or\n"
+	"with --json: one line a second. With --node it is every other second. An agent\n"
+	"that goes away is waited for.\n"
 	"\n"
-	"Exit status: 0 done, 2 a mistake in the command line, 3 no agent answered at first, or at last.\n";
+	"Exit status: 0 done, 2 a mistake in the command line, 3 no agent answered at\n"
+	"first, or at last.\n";
 
 struct top {
 	struct contact contact;

@@ -32,33 +32,40 @@ static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_IFNAME] = {"ifname", "LIST", "which interfaces may be chosen; see below"},
 	[OPTION_FAMILY] =
 		{"family", "FAMILY",
-		 "any (the default), ipv4, ipv6, inet, inet6, AF_INET or AF_INET6,\n"
-		 "in either case; with nccl AF_INET or AF_INET6 as written here"},
+		 "any (the default), ipv4, ipv6, inet, inet6, AF_INET or\n"
+		 "AF_INET6, in either case; with nccl AF_INET or AF_INET6\n"
+		 "as written here"},
 	[OPTION_PEER] =
 		{"peer", "ADDR",
 		 "a node to be reached, its port optional; with nccl what\n"
 		 "NCCL_COMM_ID says"},
 	[OPTION_EXPLAIN] =
 		{"explain", NULL,
-		 "also every candidate, its facts, and why it was taken or dropped"},
+		 "also every candidate, its facts, and why it was taken or\n"
+		 "dropped"},
 	[OPTION_JSON] = {"json", NULL, "the same as one JSON object"},
 	[OPTION_WATCH] = {"watch", NULL, "stay, and print a line for each change"},
 	[OPTION_FROM] = {"from", "DIR", "decide about a recorded machine instead of this one"},
 	[OPTION_RECORD] =
-		{"record", "DIR", "write what would be looked at into a new directory, for --from"},
+		{"record", "DIR",
+		 "write what would be looked at into a new directory, for\n"
+		 "--from"},
 };
 
 static const char details[] =
-	"LIST is as NCCL_SOCKET_IFNAME has it: names parted by commas, each standing for all interfaces\n"
-	"that begin so; a leading ^ excludes what the list names, a leading = takes names whole. Rules\n"
-	"tocsin also take the two marks before any one item, and as items\n"
+	"LIST is as NCCL_SOCKET_IFNAME has it: names parted by commas, each standing for\n"
+	"all interfaces that begin so; a leading ^ excludes what the list names, a\n"
+	"leading = takes names whole. Rules tocsin also take the two marks before any\n"
+	"one item, and as items\n"
 	"  10.0.0.0/8, 10.1.2.3    interfaces with such an address\n"
 	"  peer:ADDR               the way to ADDR\n"
 	"  default-route           the way of the default route\n"
-	"each with :PORT behind it if the listener is to have one. An earlier item is preferred. An item\n"
-	"that is malformed or names nothing is an error; nccl passes it over, as NCCL does.\n"
+	"each with :PORT behind it if the listener is to have one. An earlier item is\n"
+	"preferred. An item that is malformed or names nothing is an error; nccl passes\n"
+	"it over, as NCCL does.\n"
 	"\n"
-	"The score, its parts from the heaviest down; the first in which two differ decides\n"
+	"The score, its parts from the heaviest down; the first in which two differ\n"
+	"decides\n"
 	"  selector     16 for the first item of LIST, 15 for the second ...\n"
 	"  route        to the peer: 3 interface and source, 2 source, 1 interface\n"
 	"  subnet       1 + the length of the prefix that the peer is in, else 0\n"
@@ -74,8 +81,8 @@ static const char details[] =
 	"  rules tocsin: TOCSIN_SOCKET_IFNAME, TOCSIN_SOCKET_FAMILY\n"
 	"  rules nccl:   NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY, NCCL_COMM_ID\n"
 	"\n"
-	"Exit status: 0 chosen, 1 nothing qualifies or an item names nothing, 2 a mistake in an option or\n"
-	"a setting.\n";
+	"Exit status: 0 chosen, 1 nothing qualifies or an item names nothing, 2 a\n"
+	"mistake in an option or a setting.\n";
 
 static struct netif_setting
 setting_read(const char *value, const char *option_name, const char *environment_name) {

@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Prints the answer as text of at most 100 columns.
+// Prints the answer as text, on a terminal in at most 80 columns.
 #include "ifaces/ifaces.h"
 
 #include <lib/escape.h>
+#include <lib/record.h>
+
+#include <jansson.h>
 
 #include <linux/if_addr.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#define TERMINAL_COLUMNS 80
+#define QUOTED_BYTES 42 // a setting's line has 38 columns before the value
+
+#define COLUMN(key, unit, ...) \
+	{ key, RECORD_NONE, 0, unit, NULL, __VA_ARGS__, NULL, NULL }
+static const struct record_field answer_fields[] = {
+	COLUMN("interface", UNIT_NONE, "INTERFACE", 15, 0),
+	COLUMN("address", UNIT_NONE, "ADDRESS", 43, 0),
+	COLUMN("class", UNIT_NONE, "CLASS", 16, 4),
+	COLUMN("speed_mbps", UNIT_COUNT, "Mb/s", 9, 3),
+	COLUMN("mtu_bytes", UNIT_COUNT, "MTU", 6, 2),
+	COLUMN("port", UNIT_COUNT, "PORT", 5, 1),
+};
+static const struct record answer_record = RECORD("chosen", answer_fields);
 
 struct flag_name {
 	uint32_t flag;
@@ -43,56 +62,48 @@ static void print_number(uint32_t number, char text[static 16]) {
 		snprintf(text, 16, "%u", number);
 }
 
-// Return the width of the longest address, which aligns the columns.
-static int
-address_width(const struct netif_table *table, const struct netif_choice *choice, size_t count) {
-	char address[SOCK_ADDR_TEXT_BYTES + 8];
-	size_t width = 18;
-
-	for (size_t n = 0; n < count; n++) {
-		print_address(
-			table, choice->judgements[choice->chosen[n]].address, address,
-			sizeof(address)
-		);
-		if (strlen(address) > width)
-			width = strlen(address);
-	}
-	return (int)width;
-}
-
 static void print_answer(
 	const struct ifaces *ifaces,
 	const struct netif_table *table,
 	const struct netif_choice *choice
 ) {
 	size_t count = ifaces_answer_count(ifaces, choice);
-	int width = address_width(table, choice, count);
+	json_t *rows = json_array();
 
-	if (count > 0)
-		printf("%-15s %-*s %-16s %9s %6s %5s\n", "INTERFACE", width, "ADDRESS", "CLASS",
-		       "Mb/s", "MTU", "PORT");
 	for (size_t n = 0; n < count; n++) {
 		const struct netif_judgement *judgement = &choice->judgements[choice->chosen[n]];
 		const struct netif_link *link = &table->links[judgement->link];
 		const char *alias = ifaces->is_nccl ? ifaces_alias(table, judgement) : NULL;
 		char address[SOCK_ADDR_TEXT_BYTES + 8];
 		char name[NETIF_NAME_TEXT_BYTES];
-		char speed[16];
-		char port[8] = "-";
+		json_t *row;
 
 		print_address(table, judgement->address, address, sizeof(address));
-		print_number(link->sysfs.speed_mbps, speed);
 		netif_name_print(alias == NULL ? link->name : alias, name);
+		row = json_pack(
+			"{s:s,s:s,s:s,s:I}", "interface", name, "address", address, "class",
+			netif_class_name(link->class), "mtu_bytes", (json_int_t)link->mtu_bytes
+		);
+		// A number that is 0 is unknown.
+		if (link->sysfs.speed_mbps != 0)
+			json_object_set_new(
+				row, "speed_mbps", json_integer(link->sysfs.speed_mbps)
+			);
 		if (choice->port != 0)
-			snprintf(port, sizeof(port), "%u", choice->port);
-		printf("%-15s %-*s %-16s %9s %6u %5s\n", name, width, address,
-		       netif_class_name(link->class), speed, link->mtu_bytes, port);
+			json_object_set_new(row, "port", json_integer(choice->port));
+		json_array_append_new(rows, row);
 	}
+	if (count > 0)
+		record_print_table(
+			&answer_record, rows, isatty(STDOUT_FILENO) == 1 ? TERMINAL_COLUMNS : 0,
+			NULL, NULL, stdout
+		);
+	json_decref(rows);
 }
 
 static void print_settings(const struct ifaces *ifaces, const struct netif_choice *choice) {
 	struct ifaces_setting settings[IFACES_SETTINGS];
-	char quoted[56];
+	char quoted[QUOTED_BYTES];
 
 	ifaces_settings(ifaces, settings);
 	printf("\nRules %s\n", ifaces->is_nccl ? "nccl" : "tocsin");
@@ -127,13 +138,14 @@ static void print_facts(const struct netif_table *table, const struct netif_judg
 		netif_name_print(master->name, name);
 		printf(", port of %s", name);
 	}
+	printf("\n    %s, %s, %s", (link->flags & IFF_UP) != 0 ? "up" : "down",
+	       (link->flags & IFF_RUNNING) != 0 ? "running" : "not running", carrier);
 	if (alias != NULL) {
 		netif_name_print(alias, name);
 		printf(", label %s", name);
 	}
-	printf("%s\n    %s, %s, %s", link->sysfs.present ? "" : ", not in sysfs",
-	       (link->flags & IFF_UP) != 0 ? "up" : "down",
-	       (link->flags & IFF_RUNNING) != 0 ? "running" : "not running", carrier);
+	if (!link->sysfs.present)
+		printf(", not in sysfs");
 	for (size_t n = 0; n < sizeof(address_flags) / sizeof(address_flags[0]); n++) {
 		if (judgement->address >= 0 &&
 		    (table->addresses[judgement->address].flags & address_flags[n].flag) != 0)
@@ -159,8 +171,8 @@ print_verdict(const struct ifaces *ifaces, const struct netif_choice *choice, si
 	       ifaces_rule(ifaces, judgement));
 	if (ifaces->is_nccl)
 		return;
-	printf("    score: selector %u route %u subnet %u reach %u class %u speed %u mtu %u "
-	       "preference %u\n",
+	printf("    score: selector %u route %u subnet %u reach %u class %u speed %u mtu %u\n"
+	       "           preference %u\n",
 	       score->selector, score->route, score->subnet, score->reach, score->class,
 	       score->speed, score->mtu, score->preference);
 	if (verdict == IFACES_CHOSEN)

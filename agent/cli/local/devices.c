@@ -20,8 +20,9 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_FOR] =
 		{"for", "TARGET",
-		 "whom the device is to serve: auto (the default), best, cpu:N, cuda:N,\n"
-		 "nic:NAME, soft or none, as a configuration says it"},
+		 "whom the device is to serve: auto (the default), best,\n"
+		 "cpu:N, cuda:N, nic:NAME, soft or none, as a\n"
+		 "configuration says it"},
 	[OPTION_EXPLAIN] = {"explain", NULL, "also step by step why it was chosen"},
 	[OPTION_JSON] = {"json", NULL, "the same as one JSON object"},
 };
@@ -36,25 +37,29 @@ static const char details[] =
 	"  soft       soft0, the software device that an agent makes for itself\n"
 	"  none       no device\n"
 	"\n"
-	"The nearest is taken, of equally near ones the one with the most bandwidth: the narrowest PCIe\n"
-	"link on the way, or the port's speed if that is less. From near to far:\n"
+	"The nearest is taken, of equally near ones the one with the most bandwidth: the\n"
+	"narrowest PCIe link on the way, or the port's speed if that is less. From near\n"
+	"to far:\n"
 	"  switch     a PCI switch in common\n"
 	"  bridges    several PCI bridges between, but no host bridge\n"
 	"  host       a host bridge or a NUMA node in common\n"
 	"  far        another NUMA node, or one that nobody knows\n"
 	"  unknown    not in the PCI tree, as Soft-RoCE\n"
-	"All that are equal in both are chosen (*), in natural order of their names; host memory is\n"
-	"spread over them. PCIe is counted with three quarters of its nominal speed; if no link on the\n"
-	"way can be read, a 3rd generation one with 16 lanes is assumed (~).\n"
+	"All that are equal in both are chosen (*), in natural order of their names;\n"
+	"host memory is spread over them. PCIe is counted with three quarters of its\n"
+	"nominal speed; if no link on the way can be read, a 3rd generation one with 16\n"
+	"lanes is assumed (~).\n"
 	"\n"
-	"For auto an agent takes every port that can have pairs, up to 16, as its rails (rails in JSON); a\n"
-	"further port of a device is called as in mlx5_0:2. Those whose port is down or has no address wait\n"
-	"(rails_waiting). For any other target it takes the first of the chosen ones, which agents_take in\n"
-	"JSON names. For auto and best, where no device here could have pairs even if its port came up, it\n"
-	"takes soft0, until such a device comes.\n"
+	"For auto an agent takes every port that can have pairs, up to 16, as its rails\n"
+	"(rails in JSON); a further port of a device is called as in mlx5_0:2. Those\n"
+	"whose port is down or has no address wait (rails_waiting). For any other target\n"
+	"it takes the first of the chosen ones, which agents_take in JSON names. For\n"
+	"auto and best, where no device here could have pairs even if its port came up,\n"
+	"it takes soft0, until such a device comes.\n"
 	"\n"
-	"Exit status: 0 done; 1 --for names what is not there, or what none of the listed devices can\n"
-	"serve (but soft, which needs none), or the devices cannot be listed; 2 a mistake in an option.\n";
+	"Exit status: 0 done; 1 --for names what is not there, or what none of the\n"
+	"listed devices can serve (but soft, which needs none), or the devices cannot be\n"
+	"listed; 2 a mistake in an option.\n";
 
 static int devices_choose(const struct device_query *query, const struct arguments *arguments) {
 	struct device_rail rails[DEVICE_RAILS_MAX];

@@ -24,31 +24,36 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_OUTPUT] =
 		{"output", "PATH",
-		 "the key file, " DEFAULT_PATH " if not given; - writes a\n"
-		 "new one to standard output, unless that is a terminal"},
+		 "the key file, " DEFAULT_PATH " if not given; -\n"
+		 "writes a new one to standard output, unless that is a\n"
+		 "terminal"},
 	[OPTION_ROTATE] =
-		{"rotate", "STEP", "add, swap or drop: change the keys of a file that is there"},
+		{"rotate", "STEP",
+		 "add, swap or drop: change the keys of a file that is\n"
+		 "there"},
 	[OPTION_SHOW] =
 		{"show", NULL,
-		 "check the file as tocsind does, and print the ids of its keys, not\n"
-		 "the keys"},
+		 "check the file as tocsind does, and print the ids of its\n"
+		 "keys, not the keys"},
 };
 
 static const char details[] =
-	"Who can read the key is a member of the cluster. A file is never overwritten. Without --output\n"
-	"/etc/tocsin is made if it is missing. A key file is refused unless it is a regular one of mode\n"
-	"0600 or 0400 below directories that only root or the user who runs this can write into, unless\n"
-	"they are sticky; root or that user owns all of them.\n"
-	"Comments in the file do not outlive --rotate.\n"
+	"Who can read the key is a member of the cluster. A file is never overwritten.\n"
+	"Without --output /etc/tocsin is made if it is missing. A key file is refused\n"
+	"unless it is a regular one of mode 0600 or 0400 below directories that only\n"
+	"root or the user who runs this can write into, unless they are sticky; root or\n"
+	"that user owns all of them. Comments in the file do not outlive --rotate.\n"
 	"\n"
 	"To replace the key of a running cluster, which loses no member:\n"
 	"  1. tocsin keygen --rotate add    a second key, accepted, not used\n"
 	"  2. tocsin keygen --rotate swap   new connections use it\n"
 	"  3. tocsin keygen --rotate drop   the old key ends; its links reconnect\n"
-	"After each step, before the next: copy the file to every node, reload every tocsind, and see by\n"
-	"--show that the ids are the same everywhere. A drop instead of the swap takes the new key back.\n"
+	"After each step, before the next: copy the file to every node, reload every\n"
+	"tocsind, and see by --show that the ids are the same everywhere. A drop instead\n"
+	"of the swap takes the new key back.\n"
 	"\n"
-	"Exit status: 0 done, 1 the file is refused or cannot be read or written, 2 a mistake in an option.\n";
+	"Exit status: 0 done, 1 the file is refused or cannot be read or written, 2 a\n"
+	"mistake in an option.\n";
 
 static const char copy_it[] =
 	"Next: copy it to the same path on every node, by a way that nobody else can read, with mode\n"

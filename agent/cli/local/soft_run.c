@@ -32,18 +32,22 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_WIRE] =
 		{"wire", "WIRE",
-		 "udp, a socket on port 4791, which needs no privileges (the default);\n"
-		 "or dpdk:DEVARGS, any port of DPDK: dpdk:net_af_packet0,iface=veth0"},
+		 "udp, a socket on port 4791, which needs no privileges\n"
+		 "(the default); or dpdk:DEVARGS, any port of DPDK:\n"
+		 "dpdk:net_af_packet0,iface=veth0"},
 	[OPTION_ADDRESS] =
 		{"address", "ADDR",
-		 "the device's own; without it the first free one of 127.64.0.0/16, by\n"
-		 "which programs of this machine reach each other; of several devices as\n"
-		 "many, with commas between"},
+		 "the device's own; without it the first free one of\n"
+		 "127.64.0.0/16, by which programs of this machine reach\n"
+		 "each other; of several devices as many, with commas\n"
+		 "between"},
 	[OPTION_FAULTS] =
 		{"faults", "LIST",
-		 "what happens to packets that it sends, each drawn by the seed; large=100%\n"
-		 "loses what is over 1500 bytes, to=ADDR spares all but packets to it:\n"
-		 "loss=1%,delay=50us+-20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7"},
+		 "what happens to packets that it sends, each drawn by the\n"
+		 "seed; large=100% loses what is over 1500 bytes, to=ADDR\n"
+		 "spares all but packets to it:\n"
+		 "loss=1%,delay=50us+-20us,reorder=2%,dup=0.5%,\n"
+		 "corrupt=0.1%,seed=7"},
 	[OPTION_DEVICE] =
 		{"device", "NAME", "what it is called, soft0; several with commas between"},
 	[OPTION_VERBOSE] = {"verbose", NULL, "count its packets, and print that when it is closed"},
@@ -51,33 +55,37 @@ static const struct option_spec options[OPTION_COUNT] = {
 
 static const struct word_spec words[] = {
 	{"PROGRAM",
-	 "any program that uses libibverbs, and its arguments; it takes this\n"
-	 "command's place, and whatever it starts has the device, too",
+	 "any program that uses libibverbs, and its arguments; it\n"
+	 "takes this command's place, and whatever it starts has\n"
+	 "the device, too",
 	 WORD_COMMAND, false, NULL},
 };
 
 static const char details[] =
-	"The device speaks RoCEv2: send, write, read and atomics over reliable connections, in user space,\n"
-	"without driver, kernel module or privileges. Where it is, is printed when the program opens it.\n"
+	"The device speaks RoCEv2: send, write, read and atomics over reliable\n"
+	"connections, in user space, without driver, kernel module or privileges. Where\n"
+	"it is, is printed when the program opens it.\n"
 	"\n"
 	"  tocsin soft-run -- ibv_devinfo -v\n"
 	"  tocsin soft-run -- ib_write_lat             and in another shell,\n"
 	"  tocsin soft-run -- ib_write_lat 127.0.0.1   with its address\n"
 	"  tocsin soft-run --faults loss=1% --verbose -- ibv_rc_pingpong -e -g 0\n"
 	"\n"
-	"GID 0 is the device's address, and so is GID 1: programs that want an index may be given either.\n"
-	"On one address there is one process: another one, or an agent, needs another address. On another\n"
-	"host's network give --address one of this machine's. Datagrams (UD, UC, XRC), multicast, memory\n"
-	"windows, the connection manager (-R of perftest) and ibv_wr_...() are refused, with one line of each\n"
-	"kind that says what to use; TOCSIN_SOFT_SAY=0 in the environment silences these. A program that was\n"
-	"linked statically, or gains privileges when it starts, cannot be given the device.\n"
+	"GID 0 is the device's address, and so is GID 1: programs that want an index may\n"
+	"be given either. On one address there is one process: another one, or an agent,\n"
+	"needs another address. On another host's network give --address one of this\n"
+	"machine's. Datagrams (UD, UC, XRC), multicast, memory windows, the connection\n"
+	"manager (-R of perftest) and ibv_wr_...() are refused, with one line of each\n"
+	"kind that says what to use; TOCSIN_SOFT_SAY=0 in the environment silences\n"
+	"these. A program that was linked statically, or gains privileges when it\n"
+	"starts, cannot be given the device.\n"
 	"\n"
-	"The options become TOCSIN_SOFT_WIRE, TOCSIN_SOFT_ADDRESS, TOCSIN_SOFT_FAULTS and TOCSIN_SOFT_NAME in\n"
-	"the program's environment; those that are not given are left as they are. The library goes behind\n"
-	"what LD_PRELOAD has already.\n"
+	"The options become TOCSIN_SOFT_WIRE, TOCSIN_SOFT_ADDRESS, TOCSIN_SOFT_FAULTS\n"
+	"and TOCSIN_SOFT_NAME in the program's environment; those that are not given are\n"
+	"left as they are. The library goes behind what LD_PRELOAD has already.\n"
 	"\n"
-	"Exit status: that of PROGRAM; 125 a mistake in the line or a setting, or no library; 126 PROGRAM\n"
-	"cannot be run, 127 it is not found.\n";
+	"Exit status: that of PROGRAM; 125 a mistake in the line or a setting, or no\n"
+	"library; 126 PROGRAM cannot be run, 127 it is not found.\n";
 
 static int soft_run_error(int status, const char *detail) {
 	command_error("soft-run", "%s", detail);

@@ -34,7 +34,7 @@ enum {
 };
 
 static const struct option_spec options[OPTION_COUNT] = {
-	[OPTION_MPI] = {"mpi", NULL, "count the operations of MPI: LD_PRELOAD gets " MPI_LIBRARY},
+	[OPTION_MPI] = {"mpi", NULL, "count the operations of MPI: LD_PRELOAD gets\n" MPI_LIBRARY},
 	[OPTION_NCCL] = {"nccl", NULL, "those of NCCL: " NCCL_VARIABLE " gets\n" NCCL_LIBRARY},
 	[OPTION_AUTO] = {"auto", NULL, "both; so it is without any of the three"},
 	[OPTION_QUIET] = {"quiet", NULL, "do not say what is missing or cannot be followed"},
@@ -42,28 +42,30 @@ static const struct option_spec options[OPTION_COUNT] = {
 
 static const struct word_spec words[] = {
 	{"COMMAND",
-	 "the launcher of a job, or one rank of it, and its arguments; what it\n"
-	 "starts on this machine is followed as well",
+	 "the launcher of a job, or one rank of it, and its\n"
+	 "arguments; what it starts on this machine is followed as\n"
+	 "well",
 	 WORD_COMMAND, false, NULL},
 };
 
 static const char details[] =
-	"The job is not changed, and the agent is not waited for: without one, with a library that is\n"
-	"missing, or on a full disk the job does what it would do alone.\n"
+	"The job is not changed, and the agent is not waited for: without one, with a\n"
+	"library that is missing, or on a full disk the job does what it would do alone.\n"
 	"\n"
 	"  tocsin run --mpi -- mpirun -n 4 ./program   follows all ranks\n"
 	"  mpirun -n 4 tocsin run --mpi -- ./program   knows their ends, too\n"
 	"  srun tocsin run -- ./train                  MPI and NCCL, on all nodes\n"
 	"  tocsin comms                                which rank waits for which\n"
 	"\n"
-	"Launchers of several nodes hand LD_PRELOAD on only if they are told (mpirun -x LD_PRELOAD): the\n"
-	"second shape needs nothing. Signals, terminal, streams and exit status are those of COMMAND: sent\n"
-	"to tocsin run they reach COMMAND, a death by a signal is repeated, and if tocsin run is killed\n"
-	"COMMAND is, too. Only SIGSTOP stops tocsin run alone. The agent is told how COMMAND ended, and then\n"
-	"says so of its ranks, if COMMAND is a rank.\n"
+	"Launchers of several nodes hand LD_PRELOAD on only if they are told (mpirun -x\n"
+	"LD_PRELOAD): the second shape needs nothing. Signals, terminal, streams and\n"
+	"exit status are those of COMMAND: sent to tocsin run they reach COMMAND, a\n"
+	"death by a signal is repeated, and if tocsin run is killed COMMAND is, too.\n"
+	"Only SIGSTOP stops tocsin run alone. The agent is told how COMMAND ended, and\n"
+	"then says so of its ranks, if COMMAND is a rank.\n"
 	"\n"
-	"Exit status: that of COMMAND; 125 a mistake in the line, 126 COMMAND cannot be run, 127 it is not\n"
-	"found.\n";
+	"Exit status: that of COMMAND; 125 a mistake in the line, 126 COMMAND cannot be\n"
+	"run, 127 it is not found.\n";
 
 static bool option_is_quiet(const struct arguments *arguments) {
 	return arguments->values[OPTION_QUIET] != NULL;

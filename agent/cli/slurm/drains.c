@@ -34,8 +34,9 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_ADOPT] =
 		{"adopt", "NODE",
-		 "take the drain of this node for ours, or of all that look so by the\n"
-		 "word all: `tocsin slurm sync` then undrains them once they are healthy"},
+		 "take the drain of this node for ours, or of all that\n"
+		 "look so by the word all: `tocsin slurm sync` then\n"
+		 "undrains them once they are healthy"},
 	[OPTION_JSON] = {"json", NULL, "one object of JSON"},
 	[OPTION_RECORD] = SLURM_OPTION_RECORD("slurm-sync.json"),
 	[OPTION_REST] = SLURM_OPTION_REST,
@@ -47,14 +48,15 @@ static const struct option_spec options[OPTION_COUNT] = {
 
 static const char details[] =
 	"Listed are the drained nodes of Slurm whose reason begins with \"" SLURM_PREFIX
-	"\". Ours are those\n"
-	"that FILE holds word for word, with who gave the reason and when. The others are nobody's: of\n"
-	"another controller, of a node's own `tocsin slurm check`, of an earlier version, of a FILE that\n"
-	"was lost, or of a person who wrote so. They stay drained until somebody ends that, or takes them\n"
-	"for ours by --adopt.\n"
+	"\". Ours\n"
+	"are those that FILE holds word for word, with who gave the reason and when. The\n"
+	"others are nobody's: of another controller, of a node's own `tocsin slurm\n"
+	"check`, of an earlier version, of a FILE that was lost, or of a person who\n"
+	"wrote so. They stay drained until somebody ends that, or takes them for ours by\n"
+	"--adopt.\n"
 	"\n"
-	"Exit status: 0 done, 1 Slurm cannot be asked, or there is no such drain to adopt, 2 a mistake in\n"
-	"the command line.\n";
+	"Exit status: 0 done, 1 Slurm cannot be asked, or there is no such drain to\n"
+	"adopt, 2 a mistake in the command line.\n";
 
 static bool is_listed(const struct slurm_node *node) {
 	return node->drain && (node->ours || slurm_reason_has_prefix(node->reason));

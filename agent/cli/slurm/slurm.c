@@ -46,12 +46,12 @@ static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_SCONTROL] = SLURM_OPTION_SCONTROL,
 	[OPTION_SETTLE] =
 		{"settle", "TIME",
-		 "a node must have been healthy for so long to be undrained\n"
-		 "(default 60s)"},
+		 "a node must have been healthy for so long to be\n"
+		 "undrained (default 60s)"},
 	[OPTION_SHARE] =
 		{"share", "PERCENT",
-		 "sync: drain nobody while more than this share of all nodes is out of\n"
-		 "service, by whomever (default 20)"},
+		 "sync: drain nobody while more than this share of all\n"
+		 "nodes is out of service, by whomever (default 20)"},
 };
 
 static const char *const modes[] = {"sync", "check", NULL};
@@ -62,24 +62,27 @@ static const struct word_spec words[] = {
 };
 
 static const char details[] =
-	"sync compares, again and again, what `scontrol show node` and the agent's store of verdicts say\n"
-	"of each node. check does so once for the node that SLURMD_NODENAME names, as slurmd sets it:\n"
-	"it is what tocsin-slurm-health runs as Slurm's HealthCheckProgram.\n"
+	"sync compares, again and again, what `scontrol show node` and the agent's store\n"
+	"of verdicts say of each node. check does so once for the node that\n"
+	"SLURMD_NODENAME names, as slurmd sets it: it is what tocsin-slurm-health runs\n"
+	"as Slurm's HealthCheckProgram.\n"
 	"\n"
-	"A node is drained with the reason \"tocsin: REASON: EVIDENCE\". Undrained is only a node whose\n"
-	"reason, with who gave it and when, is word for word as FILE holds it since, once it is healthy\n"
-	"and its own agent, asked anew, finds nothing wrong with itself. A reason that is empty, that\n"
-	"somebody changed, or that is none of FILE's stays for ever: `tocsin drains` lists the last ones.\n"
-	"What is unknown is neither drained nor undrained; so is everything while the agent or Slurm\n"
-	"cannot be asked. A node that Slurm has powered on while sync looked is not drained for what was\n"
-	"wrong while it was off, for a minute. Each change is one line.\n"
+	"A node is drained with the reason \"tocsin: REASON: EVIDENCE\". Undrained is only\n"
+	"a node whose reason, with who gave it and when, is word for word as FILE holds\n"
+	"it since, once it is healthy and its own agent, asked anew, finds nothing wrong\n"
+	"with itself. A reason that is empty, that somebody changed, or that is none of\n"
+	"FILE's stays for ever: `tocsin drains` lists the last ones. What is unknown is\n"
+	"neither drained nor undrained; so is everything while the agent or Slurm cannot\n"
+	"be asked. A node that Slurm has powered on while sync looked is not drained for\n"
+	"what was wrong while it was off, for a minute. Each change is one line.\n"
 	"\n"
 	"Nodes are to have the same names in Slurm and in Tocsin.\n"
 	"\n"
-	"slurmrestd reads nodes in any version and changes them since v0.0.39 (Slurm 23.02). FILE has mode\n"
-	"0600 and what `scontrol token` prints; it is read for each question, so tokens may be replaced.\n"
-	"No redirect is followed and no proxy asked. What it answers is believed as scontrol's output is:\n"
-	"up to 64 MiB, within 10 s; anything else is said once, and nothing is done meanwhile.\n"
+	"slurmrestd reads nodes in any version and changes them since v0.0.39 (Slurm\n"
+	"23.02). FILE has mode 0600 and what `scontrol token` prints; it is read for\n"
+	"each question, so tokens may be replaced. No redirect is followed and no proxy\n"
+	"asked. What it answers is believed as scontrol's output is: up to 64 MiB,\n"
+	"within 10 s; anything else is said once, and nothing is done meanwhile.\n"
 	"\n" ASK_EXIT_STATUS;
 
 // Read the number of an option, bounded by max. Without the option *value stays.

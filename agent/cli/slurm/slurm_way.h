@@ -42,11 +42,11 @@ struct slurm_way_options {
 	const char *scontrol, *rest, *rest_api, *rest_token, *rest_user;
 };
 
-#define SLURM_OPTION_RECORD(names)                                                           \
-	{                                                                                    \
-		"record", "FILE",                                                            \
-			"which drains are ours; it is made if it is not there (default in\n" \
-			"/var/lib/tocsin: " names ")"                                        \
+#define SLURM_OPTION_RECORD(names)                                               \
+	{                                                                        \
+		"record", "FILE",                                                \
+			"which drains are ours; it is made if it is not there\n" \
+			"(default in /var/lib/tocsin:\n" names ")"               \
 	}
 #define SLURM_OPTION_REST                                                         \
 	{                                                                         \
