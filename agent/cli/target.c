@@ -28,15 +28,14 @@ enum {
 };
 
 const struct option_spec target_options[OPTION_COUNT] = {
-	[OPTION_JSON] = {"json", NULL, "the answer as one line of JSON"},
+	[OPTION_JSON] = {"json", NULL, "print the answer as one line of JSON"},
 	[OPTION_TIMEOUT] =
 		{"timeout", "TIME",
-		 "how long other nodes may take, 5s, 5 or 500ms; the agent\n"
-		 "that is asked has 2 s more. Not given: 20 s for all of\n"
-		 "it"},
-	[OPTION_SOCKET] = {"socket", "PATH", "the agent's Unix socket; also by $TOCSIN_SOCKET"},
-	[OPTION_NODE] = {"node", "NAME", "let that node answer, asked over the relay"},
-	[OPTION_HOST] = {"host", "HOST", "ask over TCP, 127.0.0.1 if only --port is given"},
+		 "time that other nodes may take: 5s, 5 or 500ms; the\n"
+		 "agent that is asked has 2 s more. Default: 20 s in all"},
+	[OPTION_SOCKET] = {"socket", "PATH", "the agent's Unix socket; also set by $TOCSIN_SOCKET"},
+	[OPTION_NODE] = {"node", "NAME", "let the agent of this node answer, through the overlay"},
+	[OPTION_HOST] = {"host", "HOST", "ask over TCP; 127.0.0.1 if only --port is given"},
 	[OPTION_PORT] = {"port", "PORT", "28029 if only --host is given"},
 };
 

@@ -11,6 +11,11 @@
 	"Exit status: 0 done, 1 the answer is no, 2 a mistake in the command line,\n" \
 	"3 no agent answered.\n"
 
+// Sentence in the help text of orders.
+#define ASK_ORDER_RIGHTS                                                                    \
+	"Root, the agent's own user, and members of the group in [client] group may give\n" \
+	"this order.\n"
+
 // Send the request and print the answer. Without --json, `show` formats the answer. ret_answer may
 // be NULL; otherwise the caller releases *ret_answer. Returns the exit status.
 int ask(const struct command *command,

@@ -24,27 +24,28 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_JOB] =
 		{"job", "ID",
-		 "of this job alone (slurm:1234.0, or 1234), or this\n"
+		 "only this job (slurm:1234.0, or 1234), or this\n"
 		 "communicator (the first digits of its hash, at least\n"
 		 "four)"},
 	[OPTION_WATCH] =
 		{"watch", NULL,
-		 "stay, ask each two seconds, and print a line when a\n"
-		 "communicator comes, goes, or is in another state. With\n"
-		 "--json each line is one"},
+		 "ask every two seconds, and print a line when a\n"
+		 "communicator appears, disappears or changes its state;\n"
+		 "with --json each line is an object"},
 };
 
 static const char details[] =
-	"All nodes are asked; who has not answered by --timeout (1 s to 3600 s, in whole\n"
-	"seconds) is counted. tocsin status --nccl tells the same as NCCL's own tools\n"
-	"do.\n"
+	"All nodes are asked. Nodes that do not answer within --timeout (1 s to 3600 s,\n"
+	"in whole seconds) are counted. tocsin status --nccl prints the same facts in\n"
+	"the form of NCCL's own tools.\n"
 	"\n"
-	"What stands is first, with what is known of the cause: tocsin why JOB, or with\n"
-	"the hash of a communicator, lists its ranks. A communicator is\n"
+	"Communicators that do not advance come first, with what is known of the cause.\n"
+	"tocsin why JOB, or tocsin why with the hash of a communicator, lists the ranks.\n"
+	"A communicator is\n"
 	"  moving   some rank moved in the last ten seconds\n"
-	"  quiet    none did, and none is known to wait\n"
-	"  waiting  none did for ten seconds, and some rank waits in an operation\n"
-	"  stuck    the same, and the awaited rank does not work or cannot come\n"
+	"  quiet    no rank moved, and none is known to wait\n"
+	"  waiting  no rank moved for ten seconds, and some rank waits in an operation\n"
+	"  stuck    like waiting, and the awaited rank does not work or cannot come\n"
 	"  ended    finalized, aborted, or all its processes are gone\n"
 	"\n" ASK_EXIT_STATUS;
 
@@ -175,7 +176,7 @@ static const struct record *const comms_records[] = {&communicator_record, NULL}
 
 const struct command comms_command = {
 	.name = "comms",
-	.summary = "List the communicators of all jobs: who is missing, who waits, why",
+	.summary = "List the communicators of all jobs: which ranks wait, and why",
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,

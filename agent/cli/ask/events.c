@@ -24,19 +24,20 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_SINCE] =
 		{"since", "WHEN",
-		 "those after the event of this NUMBER (0: all that are\n"
-		 "kept), or of this time back: 90s, 10m, 2h. Not given:\n"
-		 "the last 100"},
+		 "events after the one of this NUMBER (0: all that are\n"
+		 "kept), or of this time until now: 90s, 10m, 2h; default:\n"
+		 "the last 100 events"},
 	[OPTION_FOLLOW] =
 		{"follow", NULL,
-		 "or -f: stay, and print what happens; an agent that is\n"
-		 "gone is waited for. With --json each event is a line"},
+		 "or -f: stay, and print new events; if the agent goes\n"
+		 "away, wait until it is back. With --json each event is a\n"
+		 "line"},
 };
 
 static const char details[] =
-	"The agent keeps a bounded number of events; numbers show what is missing, and\n"
-	"begin anew with each start of the agent. What it knew of one node before:\n"
-	"tocsin why NAME.\n"
+	"The agent keeps a limited number of events. A gap in the numbers means that\n"
+	"events were dropped. The numbers begin again with each start of the agent. For\n"
+	"earlier events of one node: tocsin why NAME.\n"
 	"\n" ASK_EXIT_STATUS;
 
 struct follower {
@@ -171,7 +172,7 @@ static int events_run(const struct arguments *arguments) {
 
 const struct command events_command = {
 	.name = "events",
-	.summary = "List what happened, and with --follow what happens",
+	.summary = "List past events, and with --follow new ones",
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,

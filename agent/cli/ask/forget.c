@@ -11,10 +11,10 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_UNREACHABLE] =
 		{"unreachable", NULL,
-		 "all whom this part of the cluster holds unreachable,\n"
-		 "instead of NAME"},
+		 "forget all nodes that are unreachable from this side of\n"
+		 "a partition; takes no NAME"},
 	[OPTION_REMEMBERED] =
-		{"remembered", NULL, "forget whom this agent remembers to join through"},
+		{"remembered", NULL, "forget the members that this agent would join through"},
 };
 
 static const struct word_spec words[] = {
@@ -22,21 +22,20 @@ static const struct word_spec words[] = {
 };
 
 static const char details[] =
-	"The order is passed on to all agents that are reached: each takes the node out\n"
-	"of its table, where a dead one would otherwise stay for 7 days, and tries it no\n"
-	"more. An agent that does not hear of it now may tell the others of the node\n"
-	"again. One that comes back is welcome. Who may give the order: root, the\n"
-	"agent's own user, and members of the group that [client] group names.\n"
+	"The order goes to all agents that can be reached. Each of them removes the node\n"
+	"from its table, where a dead node would otherwise stay for 7 days, and no\n"
+	"longer connects to it. An agent that misses the order may announce the node\n"
+	"again. A forgotten node can join again.\n" ASK_ORDER_RIGHTS "\n"
+	"A side of a partition that reaches half of the agents or less declares no node\n"
+	"dead, however long the partition lasts, because the other side may be the\n"
+	"larger one. If the other nodes are gone for good, --unreachable ends that: all\n"
+	"agents of this side forget the unreachable nodes. Repeat the order if tocsin\n"
+	"status still shows some.\n"
 	"\n"
-	"A part that reaches no more than half of the agents declares nobody dead,\n"
-	"however long it lasts, for the others may be the larger part. If they are gone\n"
-	"for good, --unreachable ends that: all who are reached forget whom they hold\n"
-	"unreachable. Give it again if tocsin status still misses some.\n"
-	"\n"
-	"--remembered takes no name: this agent alone forgets the members that it keeps\n"
-	"in its state directory to join through after a restart, as where machines were\n"
-	"given to another cluster. Who is a member now is remembered again within a\n"
-	"minute or so.\n"
+	"--remembered takes no name. Only this agent forgets the members in its state\n"
+	"directory, which it would join through after a restart. Use this option for\n"
+	"example if machines moved to another cluster. Present members are remembered\n"
+	"again within about a minute.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int forget_run(const struct arguments *arguments) {

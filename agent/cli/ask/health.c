@@ -24,14 +24,14 @@ enum {
 };
 
 static const struct option_spec options[OPTION_COUNT] = {
-	[OPTION_ALL] = {"all", NULL, "each member, also those with whom nothing is wrong"},
+	[OPTION_ALL] = {"all", NULL, "print every member, also those without a problem"},
 	[OPTION_EXIT] = {"exit", "STYLE", "nagios (the default), npd or drain; see below"},
-	[OPTION_LINE] = {"line", NULL, "one line of at most 80 characters, as checks want it"},
+	[OPTION_LINE] = {"line", NULL, "print one line of at most 80 characters, for checks"},
 	[OPTION_TEXTFILE] =
 		{"textfile", "FILE",
-		 "prints nothing, replaces FILE with metrics for\n"
-		 "node_exporter's textfile collector; then status 0 says\n"
-		 "that it was written"},
+		 "print nothing, and replace FILE with metrics for the\n"
+		 "textfile collector of node_exporter; status 0 means that\n"
+		 "FILE was written"},
 };
 
 static const struct word_spec words[] = {
@@ -39,29 +39,31 @@ static const struct word_spec words[] = {
 };
 
 static const char details[] =
-	"Answered from the agent's store of verdicts, without asking anybody else. A\n"
-	"node that said goodbye is no alarm, nor is one in maintenance, whose row says\n"
-	"so; one that is expected ([overlay] expect) and never came is missing: its\n"
-	"verdict is unknown, its reason NeverSeen.\n"
+	"The agent answers from its store of verdicts and asks no other agent. A node\n"
+	"that left on purpose raises no alarm. A node in maintenance raises none either,\n"
+	"and its row says so. A node that is expected ([overlay] expect) and never came\n"
+	"is missing: its verdict is unknown, its reason NeverSeen.\n"
 	"\n"
 	"With --json each finding has node, state, grade, verdict, reason, evidence,\n"
 	"advice (nothing, show, warn, restart, drain), maint, confidence (likely, sure),\n"
-	"both_planes, observers, since, for_s and looked_s, the age of its newest\n"
-	"evidence; what is not known is null. The reasons are listed in verdicts.md\n"
-	"(docs/ in the source, share/doc/tocsin/ where it is installed).\n"
+	"both_planes, observers, since, for_s and looked_s, which is the age of its\n"
+	"newest evidence. An unknown value is null. verdicts.md lists the reasons (docs/\n"
+	"in the source, share/doc/tocsin/ where it is installed).\n"
 	"\n"
 	"Exit status     nagios   npd (node-problem-detector)\n"
 	"  ok            0        0\n"
 	"  warning       1        0   a suspicion ends in seconds: no problem\n"
 	"  critical      2        1\n"
 	"  unknown       3        2\n"
-	"No agent that answers, and a mistake in the command line, are unknown.\n"
+	"If no agent answers, or the command line has a mistake, the status is unknown.\n"
 	"\n"
-	"With --exit=drain, of one node, the status says what its advice asks of a\n"
-	"scheduler: 1 drain it, 0 nothing is wrong, so what was drained for this may\n"
-	"come back, 2 or more neither: it is unknown, braked, in maintenance, not\n"
-	"confirmed yet, or bad in a way that no drain mends. It prints nothing without\n"
-	"--line.\n";
+	"With --exit=drain and one node, the status is meant for a scheduler, and\n"
+	"nothing is printed without --line:\n"
+	"  0          nothing is wrong; a drain that was made for this may be undone\n"
+	"  1          drain the node\n"
+	"  2 or more  do neither: the node is unknown, held by the brake, in\n"
+	"             maintenance, not confirmed yet, or has a problem that a drain\n"
+	"             does not solve\n";
 
 enum style {
 	STYLE_NAGIOS,
@@ -320,7 +322,7 @@ static const struct record *const health_records[] = {&finding_record, NULL};
 
 const struct command health_command = {
 	.name = "health",
-	.summary = "Say what is wrong, as a check: its exit status is the answer",
+	.summary = "Report problems as a check: the exit status is the answer",
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,

@@ -21,9 +21,12 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_JOB] =
 		{"job", "ID",
-		 "of this job alone: slurm:1234.0, 1234.0, or 1234 for all\n"
-		 "its steps"},
-	[OPTION_FOR] = {"for", "TIME", "how long it holds, 1s to 1d, in whole seconds; 10m"},
+		 "only this job: slurm:1234.0, 1234.0, or 1234 for all its\n"
+		 "steps"},
+	[OPTION_FOR] =
+		{"for", "TIME",
+		 "how long the level holds, 1s to 1d, in whole seconds;\n"
+		 "default 10m"},
 };
 
 static const char *const levels[] = {"default", "launches",	  "network", "sampled",
@@ -31,23 +34,22 @@ static const char *const levels[] = {"default", "launches",	  "network", "sample
 
 static const struct word_spec words[] = {
 	{"LEVEL",
-	 "launches: what each rank has launched; network: and what\n"
-	 "the network has completed; kernels: and what began and\n"
-	 "ended on the GPU; kernels-always: that with NCCL 2.31\n"
-	 "and later too; sampled: that for one second of each\n"
-	 "minute; default: as the job chose",
+	 "launches: operations that each rank launched; network:\n"
+	 "also operations that the network completed; kernels:\n"
+	 "also begin and end on the GPU; kernels-always: the same,\n"
+	 "with NCCL 2.31 and later too; sampled: the same for one\n"
+	 "second of each minute; default: as the job chose",
 	 WORD_CHOICE, false, levels},
 };
 
 static const char details[] =
-	"For jobs with Tocsin's NCCL plugin: instead of the level that TOCSIN_NCCL_LEVEL\n"
-	"chose when they started, but for those that it switched off. It concerns\n"
-	"operations that are launched from then on: of one that hangs already no more\n"
-	"can be learnt. All agents that are reached take the order, for jobs that start\n"
-	"later as well; the newest order for a job holds. Agents that start later do not\n"
-	"know of it. Who may give the order: root, the agent's own user, and members of\n"
-	"the group that [client] group names.\n"
-	"\n" ASK_EXIT_STATUS;
+	"For jobs with Tocsin's NCCL plugin. The level replaces the one that\n"
+	"TOCSIN_NCCL_LEVEL chose at the start of the job, except in jobs where the\n"
+	"variable switched the plugin off. The level applies to operations that are\n"
+	"launched from now on, so it shows nothing more of an operation that already\n"
+	"hangs. All agents that can be reached take the order, also for jobs that start\n"
+	"later. The newest order for a job holds. Agents that start later do not know of\n"
+	"the order.\n" ASK_ORDER_RIGHTS "\n" ASK_EXIT_STATUS;
 
 static int level_run(const struct arguments *arguments) {
 	const char *job = arguments->values[OPTION_JOB], *time = arguments->values[OPTION_FOR];
@@ -84,7 +86,7 @@ static int level_run(const struct arguments *arguments) {
 
 const struct command level_command = {
 	.name = "level",
-	.summary = "Change for a time how much jobs tell",
+	.summary = "Change for a limited time how much detail jobs report",
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,

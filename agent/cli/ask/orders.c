@@ -11,9 +11,7 @@ static const struct word_spec log_words[] = {
 };
 
 static const char log_details[] =
-	"From now on, until it is changed again or the agent restarts. Who may give the\n"
-	"order: root, the agent's own user, and members of the group that [client] group\n"
-	"names.\n"
+	"The level holds until it is changed again or the agent restarts.\n" ASK_ORDER_RIGHTS
 	"\n" ASK_EXIT_STATUS;
 
 static int log_run(const struct arguments *arguments) {
@@ -39,14 +37,12 @@ static const char *const maint_switches[] = {"on", "off", NULL};
 
 static const struct word_spec maint_words[] = {
 	{"NAME", "the node", WORD_NAME, false, NULL},
-	{"on|off", "whether it is in maintenance", WORD_CHOICE, false, maint_switches},
+	{"on|off", "on: begin maintenance, off: end it", WORD_CHOICE, false, maint_switches},
 };
 
 static const char maint_details[] =
-	"All agents learn of it. A node in maintenance raises no alarm and is shown as\n"
-	"such. Who may give the order: root, the agent's own user, and members of the\n"
-	"group that [client] group names.\n"
-	"\n" ASK_EXIT_STATUS;
+	"All agents learn of the change. A node in maintenance raises no alarm, and is\n"
+	"shown as being in maintenance.\n" ASK_ORDER_RIGHTS "\n" ASK_EXIT_STATUS;
 
 static int maint_run(const struct arguments *arguments) {
 	const char *const *given = arguments->words;
@@ -72,14 +68,12 @@ const struct command maint_command = {
 
 static const struct word_spec report_words[] = {
 	{"NAME", "the node", WORD_NAME, false, NULL},
-	{"REASON", "what was seen, in words: at most 160 bytes", WORD_TEXT, false, NULL},
+	{"REASON", "what was observed, as text of at most 160 bytes", WORD_TEXT, false, NULL},
 };
 
 static const char report_details[] =
-	"A report makes others look: it is never enough to declare a node dead. Who may\n"
-	"give it: root, the agent's own user, and members of the group that [client]\n"
-	"group names.\n"
-	"\n" ASK_EXIT_STATUS;
+	"Other agents check a node that is reported. A report alone never suffices to\n"
+	"declare a node dead.\n" ASK_ORDER_RIGHTS "\n" ASK_EXIT_STATUS;
 
 static int report_run(const struct arguments *arguments) {
 	const char *const *given = arguments->words;
@@ -94,7 +88,7 @@ static int report_run(const struct arguments *arguments) {
 
 const struct command report_command = {
 	.name = "report",
-	.summary = "Report a node as faulty, so that others look at it",
+	.summary = "Report a node as faulty, so that other agents check it",
 	.details = report_details,
 	.words = report_words,
 	.word_count = 2,

@@ -15,47 +15,50 @@
 #define NO_NODE "no node " // start of the agent's error for an unknown node
 
 static const struct option_spec options[] = {
-	{"all", NULL, "those of all agents, each as one end reads it"},
+	{"all", NULL, "list the paths of all agents, each as one end reads it"},
 	{"matrix", NULL,
-	 "those of all agents as a square: a row for each that\n"
-	 "reads"},
+	 "show the paths of all agents as a matrix, with a row for\n"
+	 "each node that reads"},
 	{"svg", "FILE",
-	 "with --matrix: a picture instead, which replaces FILE;\n"
-	 "its cells have tooltips in a browser"},
+	 "with --matrix: write a picture to FILE instead; its\n"
+	 "cells have tooltips in a browser"},
 };
 enum { OPTION_ALL, OPTION_MATRIX, OPTION_SVG, OPTIONS };
 
 static const char details[] =
-	"The worst come first, at most 40; the rest is counted. Times are of reads of 8\n"
-	"bytes: MEDIAN of the last window, USUAL what the path has learnt to be its own,\n"
-	"P99 of the last 128. LOST is of all probes. SEEN is one of\n"
-	"  silent     nothing comes back\n"
-	"  standing   read, but its counter stands: the agent there is not running\n"
+	"The worst paths come first, at most 40; the rest is counted. Times are those of\n"
+	"reads of 8 bytes: MEDIAN of the last window, USUAL is the baseline that the\n"
+	"path has learnt, P99 of the last 128 reads. LOST counts all probes. SEEN is one\n"
+	"of\n"
+	"  silent     no read comes back\n"
+	"  standing   read, but its counter is stalled: the agent there does not run\n"
 	"  lossy      large reads are lost, small ones are not\n"
-	"  degraded   slow against its own past and against other paths\n"
-	"  no-pair    unknown: no pair of queues, no or one read within 10 s;\n"
-	"             no evidence for or against the node. Why there is no pair:\n"
-	"             tocsin links --rdma\n"
-	"  good       it is read, and goes on\n"
-	"with ^ behind it where the device here counts congestion now, ! where it sends\n"
-	"pauses most of the time (JSON port_congestion). Where memory of a GPU is not\n"
-	"read as it should be over a path that is well, that is named above the table:\n"
-	"silent, refused, wrong or slow (JSON gpus: all of them).\n"
+	"  degraded   slower than its own past and than other paths\n"
+	"  no-pair    unknown: there is no queue pair, or at most one read within\n"
+	"             10 s; no evidence for or against the node. tocsin links --rdma\n"
+	"             says why there is no pair\n"
+	"  good       it is read, and its counter advances\n"
+	"A ^ behind it means that the device of this node counts congestion now, a !\n"
+	"that it sends pause frames most of the time (JSON port_congestion). If GPU\n"
+	"memory is not read well over a path that is good, a line above the table says\n"
+	"how: silent, refused, wrong or slow (JSON gpus: all of them).\n"
 	"\n"
-	"Another node's: --node NAME. Both ends of one path: tocsin path A B.\n"
+	"For the paths of another node: --node NAME. For both ends of one path: tocsin\n"
+	"path A B.\n"
 	"\n"
-	"In the square there are times for up to 8 nodes, signs for up to 80, and groups\n"
-	"of nodes by name beyond that, of which a cell shows the worst; in a picture\n"
-	"beyond 128. It says what it leaves out. Below times is a stripe for nodes with\n"
-	"several rails: a sign for each rail of the one that reads. Who are no\n"
-	"neighbours on a ring read each other in turn, so the square of a young cluster\n"
-	"fills up in the time that `tocsin paths` names.\n"
+	"The matrix has times for up to 8 nodes, and signs for up to 80. Beyond that it\n"
+	"has groups of nodes by name, and a cell shows the worst path of its groups; a\n"
+	"picture has groups beyond 128 nodes. The matrix says what it leaves out. Below\n"
+	"the times is a stripe for nodes with several rails, with a sign for each rail\n"
+	"of the reading node. Nodes that are not neighbours on a ring read each other in\n"
+	"turn, so the matrix of a young cluster fills up in the time that `tocsin paths`\n"
+	"names.\n"
 	"\n"
-	"With --json: paths, each with all numbers (nanoseconds; null: not known), in no\n"
-	"order, and counts. With --matrix --json: nodes, and cells whose columns are\n"
-	"named in columns: places of two nodes in nodes and of what is seen in seen,\n"
-	"then numbers, and a sign for each rail. With --svg the picture is made as well.\n"
-	"\n" ASK_EXIT_STATUS "1 is also that FILE cannot be written.\n";
+	"With --json: paths, each with all numbers (nanoseconds; null: unknown), in no\n"
+	"order, and counts. With --matrix --json: nodes, and cells. The member columns\n"
+	"names the columns of a cell: the indexes of two nodes in nodes, an index in\n"
+	"seen, then numbers, and a sign for each rail. --svg writes the picture as well.\n"
+	"\n" ASK_EXIT_STATUS "Status 1 also means that FILE cannot be written.\n";
 
 static void write_svg(FILE *out, const void *what) {
 	heat_svg(what, out);

@@ -20,11 +20,13 @@ enum {
 };
 
 static const struct option_spec options[OPTIONS] = {
-	[OPTION_RDMA] = {"rdma", NULL, "reads over RDMA instead, in which its agent has no part"},
-	[OPTION_COUNT] = {"count", "N", "with --rdma: how many, 1 to 1000000; 100"},
-	[OPTION_BYTES] = {"bytes", "N", "with --rdma: of how many bytes, 1 to 65536; 8"},
+	[OPTION_RDMA] = {"rdma", NULL, "read over RDMA instead, without the agent of that node"},
+	[OPTION_COUNT] = {"count", "N", "with --rdma: number of reads, 1 to 1000000; default 100"},
+	[OPTION_BYTES] = {"bytes", "N", "with --rdma: bytes of each read, 1 to 65536; default 8"},
 	[OPTION_INTERVAL] =
-		{"interval", "US", "with --rdma: microseconds between two, 0 to 1000000; 0"},
+		{"interval", "US",
+		 "with --rdma: microseconds between two reads, 0 to\n"
+		 "1000000; default 0"},
 };
 
 // Range and default of each numeric option.
@@ -41,16 +43,16 @@ static const struct word_spec words[] = {
 };
 
 static const char details[] =
-	"The echo goes from agent to agent, by the way that questions to other nodes\n"
-	"take. --timeout is 5 s if it is not given.\n"
+	"The echo goes from agent to agent, by the same route as questions to other\n"
+	"nodes. The default of --timeout is 5 s.\n"
 	"\n"
-	"With --rdma the page that every agent shows is read over RDMA, one read after\n"
-	"the other, on a pair that is made if there is none; --timeout is for the first\n"
-	"read with the making of the pair, 5 s if it is not given, and each read has 2\n"
-	"s. Times are from asking for the bytes to having them.\n"
+	"With --rdma this node reads the memory page that every agent exposes, one read\n"
+	"after the other. A pair is made if there is none. --timeout limits the first\n"
+	"read and the making of the pair; its default is 5 s. Each further read may take\n"
+	"2 s. A time is measured from the request until the bytes are here.\n"
 	"\n"
-	"Exit status: 0 it answers, 1 it does not or is unknown, 2 a mistake in the\n"
-	"command line, 3 no agent answered.\n";
+	"Exit status: 0 the node answers, 1 it does not answer or is unknown, 2 a\n"
+	"mistake in the command line, 3 no agent answered.\n";
 
 static int ping_run(const struct arguments *arguments) {
 	uint64_t numbers[OPTIONS];
@@ -95,7 +97,7 @@ static int ping_run(const struct arguments *arguments) {
 
 const struct command ping_command = {
 	.name = "ping",
-	.summary = "Send an echo to a node over the overlay, or read its memory by RDMA",
+	.summary = "Send an echo to a node over the overlay, or read its memory",
 	.details = details,
 	.options = options,
 	.option_count = OPTIONS,

@@ -12,13 +12,14 @@
 #include <records/ranks.h>
 
 static const char checks_details[] =
-	"One row a check: what it found last, how long ago, how long that took, when it\n"
-	"looks again, and how often it found what. Below it stands the reason that its\n"
-	"node is told to be in, if there is one, and the evidence. UNKNOWN are runs that\n"
-	"timed out, were not to be started or made no sense; they neither fail a check\n"
-	"nor clear it. One that \"hangs\" waits in the kernel, where nothing ends it; it\n"
-	"is not started again before that is over. Checks are given by [check NAME] in\n"
-	"tocsin.conf(5); the others are the agent's own.\n"
+	"One row for each check: its last result, how long ago it ran, how long the run\n"
+	"took, when it runs next, and how often it had each result. Below the row are\n"
+	"the reason for which the check marks its node, if there is one, and the\n"
+	"evidence. UNKNOWN counts runs that timed out, could not be started or gave no\n"
+	"valid result; such a run neither fails a check nor clears it. A check that\n"
+	"\"hangs\" waits in the kernel, where no signal ends it; it is not started again\n"
+	"until then. [check NAME] in tocsin.conf(5) defines checks; the others are built\n"
+	"into the agent.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int checks_run(const struct arguments *arguments) {
@@ -37,30 +38,34 @@ const struct command checks_command = {
 };
 
 static const struct option_spec links_options[] = {
-	{"rdma", NULL, "the RDMA pairs instead, those that are not ready first"},
+	{"rdma", NULL,
+	 "list the RDMA pairs instead; those that are not ready\n"
+	 "come first"},
 	{"all", NULL,
-	 "those of all agents, summed up by transport, and the\n"
-	 "slowest"},
+	 "ask all agents; print a sum for each transport, and the\n"
+	 "slowest connections"},
 };
 enum { LINKS_RDMA, LINKS_ALL, LINKS_OPTIONS };
 
 static const char links_details[] =
-	"The ring comes first (next and prev, with their fallbacks), then the long rings\n"
-	"by level. Another node's links: --node NAME.\n"
+	"The ring comes first (next and prev, with their fallbacks), then the longer\n"
+	"links by level. For the links of another node: --node NAME.\n"
 	"\n"
-	"With --rdma: one line for each pair of an own device with a peer's; P50 and P99\n"
-	"are of the operations since it was made. Behind them are the bytes a second\n"
-	"that went out and came in since then, or why there is no pair: NoCommonFabric\n"
-	"(with the device - if no rail of that node belongs to ours), LimitedMembers\n"
-	"(both ports are limited members of their partition). With --json also errors,\n"
-	"how often pairs of it broke; retransmits are the device's own business, so\n"
-	"null. ready^ says that the device here counts congestion now, ready! that it\n"
-	"sends pauses most of the time (JSON port_congestion). Below is what memory of\n"
-	"GPUs is shown to peers, or why not.\n"
+	"With --rdma there is one line for each pair of an own device with a device of a\n"
+	"peer. P50 and P99 are latencies of the operations since the pair was made. Then\n"
+	"follow the bytes sent and received per second since then, or the reason why\n"
+	"there is no pair: NoCommonFabric (the device is - if no rail of that node is on\n"
+	"a fabric of this node), LimitedMembers (both ports are limited members of their\n"
+	"partition). --json also has errors, which counts how often the pair broke;\n"
+	"retransmits is null, because only the device counts them. ready^ means that the\n"
+	"device of this node counts congestion now, ready! that it sends pause frames\n"
+	"most of the time (JSON port_congestion). Below the table is the GPU memory that\n"
+	"peers can read, or why they cannot.\n"
 	"\n"
-	"With --all: every agent is asked for its TCP links and RDMA pairs. A connection\n"
-	"counts at either end; errors of a TCP link are reconnects, those of a pair how\n"
-	"often it broke; what a device does not tell is unknown.\n"
+	"With --all every agent is asked for its TCP links and RDMA pairs. A connection\n"
+	"is counted at each of its ends. Errors of a TCP link are reconnects; errors of\n"
+	"a pair count how often it broke. Values that a device does not report are\n"
+	"unknown.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int links_run(const struct arguments *arguments) {
@@ -94,19 +99,19 @@ const struct command links_command = {
 
 static const struct word_spec path_words[] = {
 	{"A", "a node", WORD_NAME, false, NULL},
-	{"B", "another, or the same: its devices with themselves", WORD_NAME, false, NULL},
+	{"B", "another node, or A again: its devices read each other", WORD_NAME, false, NULL},
 };
 
 static const char path_details[] =
-	"Both ends are asked how they read the other: latency now and by size, what is\n"
-	"usual (its median over the last good windows, and how far it spreads), the\n"
-	"drift between the two, loss, for how long it has been seen so, the pair behind\n"
-	"it. Then the verdicts on both nodes with their evidence, and whom or what a bad\n"
-	"path is held against. An end that does not answer is said to.\n"
+	"Both ends are asked how they read the other end: latency now and by size, the\n"
+	"usual latency (the median of the last good windows, and its spread), the drift\n"
+	"between the two, loss, for how long this has been so, and the pair that is\n"
+	"used. Then follow the verdicts on both nodes with their evidence, and what is\n"
+	"blamed for a bad path. The answer says which end did not answer.\n"
 	"\n"
-	"A neighbour on a ring is probed steadily. Others are visited in turn: of those\n"
-	"there are fewer numbers, and no baseline. What the words mean: verdicts.md\n"
-	"(docs/ in the source, share/doc/tocsin/ where it is installed).\n"
+	"A neighbour on a ring is probed all the time. Other nodes are visited in turn,\n"
+	"so there are fewer numbers and no baseline for them. verdicts.md explains the\n"
+	"words (docs/ in the source, share/doc/tocsin/ where it is installed).\n"
 	"\n"
 	"With --json: ends (node, answered, error, paths with all numbers in\n"
 	"nanoseconds), verdicts, blame.\n"
@@ -136,16 +141,16 @@ static const char *const peers_states[] = {"alive", "suspect", "unreachable", "d
 
 static const struct word_spec peers_words[] = {
 	{"STATE",
-	 "only those that are alive, suspect, unreachable, dead,\n"
-	 "left or missing",
+	 "only nodes in this state: alive, suspect, unreachable,\n"
+	 "dead, left or missing",
 	 WORD_CHOICE, true, peers_states},
 };
 
 static const char peers_details[] =
-	"States are of agents, not of hosts: a dead agent may be on a live host, see\n"
-	"tocsin why. CAUSE is what led to the state; NOTE says self, maint (no alarms)\n"
-	"or sole (one observer's word). Who is missing is expected ([overlay] expect)\n"
-	"and was not seen.\n"
+	"States are those of agents, not of hosts: a host may be alive while its agent\n"
+	"is dead; tocsin why NAME tells. CAUSE is what led to the state. NOTE is self,\n"
+	"maint (no alarms) or sole (only one observer reports the state). A missing node\n"
+	"is expected ([overlay] expect) and was never seen.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int peers_run(const struct arguments *arguments) {
@@ -162,7 +167,7 @@ static const struct record *const peers_records[] = {&peer_record, NULL};
 
 const struct command peers_command = {
 	.name = "peers",
-	.summary = "List all nodes and what they are, the worst first",
+	.summary = "List all nodes and their states, the worst first",
 	.details = peers_details,
 	.words = peers_words,
 	.word_count = 1,
@@ -173,17 +178,18 @@ const struct command peers_command = {
 
 static const struct word_spec why_words[] = {
 	{"NAME",
-	 "the node; or a job (slurm:1234.0, or 1234); or a\n"
+	 "a node; or a job (slurm:1234.0, or 1234); or a\n"
 	 "communicator (the first digits of its hash, at least\n"
 	 "four)",
 	 WORD_NAME, false, NULL},
 };
 
 static const char why_details[] =
-	"What it is, since when, who says so, what that means, what will follow, and\n"
-	"what was seen of it here before, also before the agent's last restart. Of a job\n"
-	"or a communicator: which ranks wait in which operation, for whom and how long,\n"
-	"and what these do; all nodes are asked.\n"
+	"For a node: its state, since when, who reports the state, what it means, what\n"
+	"happens next, and what this agent saw of the node before, also before the\n"
+	"agent's last restart. For a job or a communicator, all nodes are asked: which\n"
+	"ranks wait in which operation, for which ranks and how long, and what those\n"
+	"ranks do.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int why_run(const struct arguments *arguments) {

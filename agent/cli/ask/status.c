@@ -23,16 +23,17 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_NCCL] =
 		{"nccl", NULL,
-		 "the report that NCCL's RAS gives, of all jobs'\n"
-		 "communicators"},
-	[OPTION_VERBOSE] = {"verbose", NULL, "with --nccl: all of its tables"},
+		 "print the report of NCCL's RAS on the communicators of\n"
+		 "all jobs"},
+	[OPTION_VERBOSE] = {"verbose", NULL, "with --nccl: print all tables of the report"},
 };
 
 static const char details[] =
-	"What is wrong comes first, with names in Slurm's short form; the rest is\n"
-	"counted, so that a ring of thousands fills one screen. All of it is what one\n"
-	"agent knows without asking others, but for --nccl, which asks all of them. More\n"
-	"of each: tocsin peers, health, links, events; of one node: tocsin why.\n"
+	"Problems come first, with node names in Slurm's short form. The rest is\n"
+	"counted, so that a cluster of thousands of nodes fits one screen. The answer is\n"
+	"what one agent knows without asking others, except for --nccl, which asks all\n"
+	"agents. For more detail: tocsin peers, health, links and events; for one node:\n"
+	"tocsin why.\n"
 	"\n" ASK_EXIT_STATUS;
 
 // Move all lines of a wide frame to a frame of the terminal's width. Sentences are broken at

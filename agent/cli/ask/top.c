@@ -27,17 +27,18 @@ enum {
 };
 
 static const struct option_spec options[OPTION_COUNT] = {
-	[OPTION_COUNT_OF] = {"count", "N", "end after so many views; not given: go on until q"},
+	[OPTION_COUNT_OF] = {"count", "N", "end after N views; default: go on until q is pressed"},
 };
 
 static const char details[] =
-	"On a terminal: what is wrong, the ring, links, traffic and events, as much as\n"
-	"fits, drawn anew each second and on any key; q quits. Not on a terminal, or\n"
-	"with --json: one line a second. With --node it is every other second. An agent\n"
-	"that goes away is waited for.\n"
+	"On a terminal: problems, the ring, links, traffic and events, as far as they\n"
+	"fit. The screen is drawn again every second and on any key; q quits. If\n"
+	"standard output is no terminal, or with --json: one line a second. With --node\n"
+	"the interval is two seconds. If the agent goes away, top waits until it is\n"
+	"back.\n"
 	"\n"
 	"Exit status: 0 done, 2 a mistake in the command line, 3 no agent answered at\n"
-	"first, or at last.\n";
+	"the start, or at the end.\n";
 
 struct top {
 	struct contact contact;
@@ -225,7 +226,7 @@ static int top_run(const struct arguments *arguments) {
 
 const struct command top_command = {
 	.name = "top",
-	.summary = "Watch the whole: what is wrong, ring, links, traffic, events",
+	.summary = "Watch the cluster: problems, ring, links, traffic, events",
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,

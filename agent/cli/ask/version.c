@@ -7,7 +7,7 @@
 
 #define CLIENT_PROTOCOL 2
 
-static const char details[] = "The client's line is printed whether an agent answers or not.\n"
+static const char details[] = "The client's version is printed even if no agent answers.\n"
 			      "\n" ASK_EXIT_STATUS;
 
 static const char *answer_text(const json_t *answer, const char *key) {
@@ -79,7 +79,7 @@ static int version_run(const struct arguments *arguments) {
 
 const struct command version_command = {
 	.name = "version",
-	.summary = "Print the versions of client and agent, and the protocol they speak",
+	.summary = "Print the versions of client and agent, and of their protocol",
 	.details = details,
 	.target = TARGET_READ,
 	.run = version_run,

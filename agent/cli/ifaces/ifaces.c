@@ -27,45 +27,44 @@ enum {
 };
 
 static const struct option_spec options[OPTION_COUNT] = {
-	[OPTION_RULES] =
-		{"rules", "RULES", "tocsin (the default) or nccl, which chooses as NCCL does"},
-	[OPTION_IFNAME] = {"ifname", "LIST", "which interfaces may be chosen; see below"},
+	[OPTION_RULES] = {"rules", "RULES", "tocsin (the default), or nccl to choose as NCCL does"},
+	[OPTION_IFNAME] = {"ifname", "LIST", "interfaces that may be chosen; see below"},
 	[OPTION_FAMILY] =
 		{"family", "FAMILY",
 		 "any (the default), ipv4, ipv6, inet, inet6, AF_INET or\n"
-		 "AF_INET6, in either case; with nccl AF_INET or AF_INET6\n"
-		 "as written here"},
+		 "AF_INET6, in upper or lower case; with the rules nccl\n"
+		 "only AF_INET and AF_INET6"},
 	[OPTION_PEER] =
 		{"peer", "ADDR",
-		 "a node to be reached, its port optional; with nccl what\n"
-		 "NCCL_COMM_ID says"},
+		 "a node that must be reached, with an optional port; with\n"
+		 "the rules nccl the value of NCCL_COMM_ID"},
 	[OPTION_EXPLAIN] =
 		{"explain", NULL,
-		 "also every candidate, its facts, and why it was taken or\n"
-		 "dropped"},
-	[OPTION_JSON] = {"json", NULL, "the same as one JSON object"},
+		 "also print every candidate, its facts, and why it was\n"
+		 "taken or dropped"},
+	[OPTION_JSON] = {"json", NULL, "print one JSON object"},
 	[OPTION_WATCH] = {"watch", NULL, "stay, and print a line for each change"},
-	[OPTION_FROM] = {"from", "DIR", "decide about a recorded machine instead of this one"},
+	[OPTION_FROM] = {"from", "DIR", "choose for a recorded machine instead of this one"},
 	[OPTION_RECORD] =
 		{"record", "DIR",
-		 "write what would be looked at into a new directory, for\n"
-		 "--from"},
+		 "write the facts of this machine into a new directory,\n"
+		 "for --from"},
 };
 
 static const char details[] =
-	"LIST is as NCCL_SOCKET_IFNAME has it: names parted by commas, each standing for\n"
-	"all interfaces that begin so; a leading ^ excludes what the list names, a\n"
-	"leading = takes names whole. Rules tocsin also take the two marks before any\n"
-	"one item, and as items\n"
+	"LIST has the form of NCCL_SOCKET_IFNAME: names with commas between, each of\n"
+	"which stands for all interfaces that begin with it. A leading ^ excludes what\n"
+	"the list names; with a leading = names must match exactly. With the rules\n"
+	"tocsin, single items may have these marks, and an item may also be\n"
 	"  10.0.0.0/8, 10.1.2.3    interfaces with such an address\n"
-	"  peer:ADDR               the way to ADDR\n"
-	"  default-route           the way of the default route\n"
-	"each with :PORT behind it if the listener is to have one. An earlier item is\n"
-	"preferred. An item that is malformed or names nothing is an error; nccl passes\n"
-	"it over, as NCCL does.\n"
+	"  peer:ADDR               the route to ADDR\n"
+	"  default-route           the default route\n"
+	"An item may end in :PORT, the port of the listener. Earlier items are\n"
+	"preferred. An item that is malformed or matches nothing is an error; the rules\n"
+	"nccl ignore it, as NCCL does.\n"
 	"\n"
-	"The score, its parts from the heaviest down; the first in which two differ\n"
-	"decides\n"
+	"The parts of the score, the most important first; the first part that differs\n"
+	"decides:\n"
 	"  selector     16 for the first item of LIST, 15 for the second ...\n"
 	"  route        to the peer: 3 interface and source, 2 source, 1 interface\n"
 	"  subnet       1 + the length of the prefix that the peer is in, else 0\n"
@@ -74,14 +73,14 @@ static const char details[] =
 	"               8 macvlan, 7 veth, 6 wireless, 5 USB, 4 tunnel, 3 dummy,\n"
 	"               2 loopback, 1 bridge without hardware, 0 unknown\n"
 	"  speed, mtu   Mb/s (0: unknown) and bytes\n"
-	"  preference   4 not temporary, 2 permanent, 1 IPv4, added up\n"
-	"Of equal ones the lower interface index wins, then the lower address.\n"
+	"  preference   sum of: 4 not temporary, 2 permanent, 1 IPv4\n"
+	"If all parts are equal, the lower interface index wins, then the lower address.\n"
 	"\n"
-	"Environment, where the option is not given:\n"
+	"Environment variables, used if the option is not given:\n"
 	"  rules tocsin: TOCSIN_SOCKET_IFNAME, TOCSIN_SOCKET_FAMILY\n"
 	"  rules nccl:   NCCL_SOCKET_IFNAME, NCCL_SOCKET_FAMILY, NCCL_COMM_ID\n"
 	"\n"
-	"Exit status: 0 chosen, 1 nothing qualifies or an item names nothing, 2 a\n"
+	"Exit status: 0 chosen, 1 no interface qualifies or an item matches nothing, 2 a\n"
 	"mistake in an option or a setting.\n";
 
 static struct netif_setting
@@ -371,7 +370,7 @@ static int ifaces_run(const struct arguments *arguments) {
 
 const struct command ifaces_command = {
 	.name = "ifaces",
-	.summary = "Choose the interface and address that this node speaks from",
+	.summary = "Show the interface and address that an agent of this machine uses",
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,

@@ -20,46 +20,45 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_FOR] =
 		{"for", "TARGET",
-		 "whom the device is to serve: auto (the default), best,\n"
-		 "cpu:N, cuda:N, nic:NAME, soft or none, as a\n"
-		 "configuration says it"},
-	[OPTION_EXPLAIN] = {"explain", NULL, "also step by step why it was chosen"},
-	[OPTION_JSON] = {"json", NULL, "the same as one JSON object"},
+		 "what the device is for: auto (the default), best, cpu:N,\n"
+		 "cuda:N, nic:NAME, soft or none, as in [node] device"},
+	[OPTION_EXPLAIN] = {"explain", NULL, "also explain the choice step by step"},
+	[OPTION_JSON] = {"json", NULL, "print one JSON object"},
 };
 
 static const char details[] =
 	"TARGET is one of\n"
-	"  auto       whatever is fastest, each device judged from where it is\n"
-	"  best       the same; an agent takes this one alone\n"
+	"  auto       the fastest devices, each judged from its own place\n"
+	"  best       the same, but an agent takes one device only\n"
 	"  cpu:N      memory of NUMA node N\n"
 	"  cuda:N     memory of the GPU that CUDA calls N\n"
 	"  nic:NAME   the device of this name, even while it has no active port\n"
 	"  soft       soft0, the software device that an agent makes for itself\n"
 	"  none       no device\n"
 	"\n"
-	"The nearest is taken, of equally near ones the one with the most bandwidth: the\n"
-	"narrowest PCIe link on the way, or the port's speed if that is less. From near\n"
-	"to far:\n"
-	"  switch     a PCI switch in common\n"
+	"The nearest devices are chosen, and of equally near ones those with the most\n"
+	"bandwidth: that of the narrowest PCIe link on the way, or of the port if that\n"
+	"is less. From near to far:\n"
+	"  switch     a common PCI switch\n"
 	"  bridges    several PCI bridges between, but no host bridge\n"
-	"  host       a host bridge or a NUMA node in common\n"
-	"  far        another NUMA node, or one that nobody knows\n"
-	"  unknown    not in the PCI tree, as Soft-RoCE\n"
-	"All that are equal in both are chosen (*), in natural order of their names;\n"
-	"host memory is spread over them. PCIe is counted with three quarters of its\n"
-	"nominal speed; if no link on the way can be read, a 3rd generation one with 16\n"
+	"  host       a common host bridge or NUMA node\n"
+	"  far        another NUMA node, or an unknown one\n"
+	"  unknown    not in the PCI tree, such as Soft-RoCE\n"
+	"All devices that are equal in both are chosen (*), in natural order of their\n"
+	"names; host memory is spread over them. PCIe counts with three quarters of its\n"
+	"nominal speed. If no link on the way can be read, one of generation 3 with 16\n"
 	"lanes is assumed (~).\n"
 	"\n"
 	"For auto an agent takes every port that can have pairs, up to 16, as its rails\n"
-	"(rails in JSON); a further port of a device is called as in mlx5_0:2. Those\n"
-	"whose port is down or has no address wait (rails_waiting). For any other target\n"
-	"it takes the first of the chosen ones, which agents_take in JSON names. For\n"
-	"auto and best, where no device here could have pairs even if its port came up,\n"
-	"it takes soft0, until such a device comes.\n"
+	"(rails in JSON). Further ports of a device have names such as mlx5_0:2. A port\n"
+	"that is down or has no address waits (rails_waiting). For any other target the\n"
+	"agent takes the first chosen device (agents_take in JSON). If no device here\n"
+	"could have pairs even with its port up, the agent takes soft0 for auto and\n"
+	"best, until such a device appears.\n"
 	"\n"
-	"Exit status: 0 done; 1 --for names what is not there, or what none of the\n"
-	"listed devices can serve (but soft, which needs none), or the devices cannot be\n"
-	"listed; 2 a mistake in an option.\n";
+	"Exit status: 0 done; 1 --for names something that does not exist, or that no\n"
+	"listed device can serve (except soft, which needs none), or the devices cannot\n"
+	"be listed; 2 a mistake in an option.\n";
 
 static int devices_choose(const struct device_query *query, const struct arguments *arguments) {
 	struct device_rail rails[DEVICE_RAILS_MAX];

@@ -24,33 +24,31 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_OUTPUT] =
 		{"output", "PATH",
-		 "the key file, " DEFAULT_PATH " if not given; -\n"
-		 "writes a new one to standard output, unless that is a\n"
+		 "the key file, " DEFAULT_PATH " by default; -\n"
+		 "writes a new key to standard output, unless that is a\n"
 		 "terminal"},
 	[OPTION_ROTATE] =
-		{"rotate", "STEP",
-		 "add, swap or drop: change the keys of a file that is\n"
-		 "there"},
+		{"rotate", "STEP", "add, swap or drop: change the keys of an existing file"},
 	[OPTION_SHOW] =
 		{"show", NULL,
 		 "check the file as tocsind does, and print the ids of its\n"
-		 "keys, not the keys"},
+		 "keys, but not the keys"},
 };
 
 static const char details[] =
-	"Who can read the key is a member of the cluster. A file is never overwritten.\n"
-	"Without --output /etc/tocsin is made if it is missing. A key file is refused\n"
-	"unless it is a regular one of mode 0600 or 0400 below directories that only\n"
-	"root or the user who runs this can write into, unless they are sticky; root or\n"
-	"that user owns all of them. Comments in the file do not outlive --rotate.\n"
+	"Everybody who can read the key can join the cluster. An existing file is never\n"
+	"overwritten. Without --output, /etc/tocsin is made if it is missing. A key file\n"
+	"must be a regular file of mode 0600 or 0400. Root or the user who runs this\n"
+	"command must own all directories above it, and nobody else may write into them,\n"
+	"unless they are sticky. --rotate drops the comments of the file.\n"
 	"\n"
-	"To replace the key of a running cluster, which loses no member:\n"
+	"To replace the key of a running cluster without losing a member:\n"
 	"  1. tocsin keygen --rotate add    a second key, accepted, not used\n"
 	"  2. tocsin keygen --rotate swap   new connections use it\n"
 	"  3. tocsin keygen --rotate drop   the old key ends; its links reconnect\n"
 	"After each step, before the next: copy the file to every node, reload every\n"
-	"tocsind, and see by --show that the ids are the same everywhere. A drop instead\n"
-	"of the swap takes the new key back.\n"
+	"tocsind, and check with --show that the ids are the same everywhere. A drop\n"
+	"instead of the swap removes the new key again.\n"
 	"\n"
 	"Exit status: 0 done, 1 the file is refused or cannot be read or written, 2 a\n"
 	"mistake in an option.\n";

@@ -32,60 +32,61 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_WIRE] =
 		{"wire", "WIRE",
-		 "udp, a socket on port 4791, which needs no privileges\n"
-		 "(the default); or dpdk:DEVARGS, any port of DPDK:\n"
+		 "udp (the default): a socket on port 4791, which needs no\n"
+		 "privileges; or dpdk:DEVARGS, any port of DPDK:\n"
 		 "dpdk:net_af_packet0,iface=veth0"},
 	[OPTION_ADDRESS] =
 		{"address", "ADDR",
-		 "the device's own; without it the first free one of\n"
-		 "127.64.0.0/16, by which programs of this machine reach\n"
-		 "each other; of several devices as many, with commas\n"
-		 "between"},
+		 "address of the device; default: the first free one of\n"
+		 "127.64.0.0/16, for programs of this machine only; for\n"
+		 "several devices a list with commas"},
 	[OPTION_FAULTS] =
 		{"faults", "LIST",
-		 "what happens to packets that it sends, each drawn by the\n"
-		 "seed; large=100% loses what is over 1500 bytes, to=ADDR\n"
-		 "spares all but packets to it:\n"
+		 "faults of the packets that the device sends, drawn from\n"
+		 "the seed; large=100% loses packets over 1500 bytes,\n"
+		 "to=ADDR spares packets to other addresses:\n"
 		 "loss=1%,delay=50us+-20us,reorder=2%,dup=0.5%,\n"
 		 "corrupt=0.1%,seed=7"},
 	[OPTION_DEVICE] =
-		{"device", "NAME", "what it is called, soft0; several with commas between"},
-	[OPTION_VERBOSE] = {"verbose", NULL, "count its packets, and print that when it is closed"},
+		{"device", "NAME",
+		 "name of the device (default soft0), or a list with\n"
+		 "commas"},
+	[OPTION_VERBOSE] = {"verbose", NULL, "count packets, and print the counts at the end"},
 };
 
 static const struct word_spec words[] = {
 	{"PROGRAM",
-	 "any program that uses libibverbs, and its arguments; it\n"
-	 "takes this command's place, and whatever it starts has\n"
+	 "a program that uses libibverbs, and its arguments; it\n"
+	 "replaces this command, and programs that it starts have\n"
 	 "the device, too",
 	 WORD_COMMAND, false, NULL},
 };
 
 static const char details[] =
-	"The device speaks RoCEv2: send, write, read and atomics over reliable\n"
-	"connections, in user space, without driver, kernel module or privileges. Where\n"
-	"it is, is printed when the program opens it.\n"
+	"The device speaks RoCE v2 in user space: send, write, read and atomics over\n"
+	"reliable connections, without driver, kernel module or privileges. Its address\n"
+	"is printed when the program opens it.\n"
 	"\n"
 	"  tocsin soft-run -- ibv_devinfo -v\n"
 	"  tocsin soft-run -- ib_write_lat             and in another shell,\n"
 	"  tocsin soft-run -- ib_write_lat 127.0.0.1   with its address\n"
 	"  tocsin soft-run --faults loss=1% --verbose -- ibv_rc_pingpong -e -g 0\n"
 	"\n"
-	"GID 0 is the device's address, and so is GID 1: programs that want an index may\n"
-	"be given either. On one address there is one process: another one, or an agent,\n"
-	"needs another address. On another host's network give --address one of this\n"
-	"machine's. Datagrams (UD, UC, XRC), multicast, memory windows, the connection\n"
-	"manager (-R of perftest) and ibv_wr_...() are refused, with one line of each\n"
-	"kind that says what to use; TOCSIN_SOFT_SAY=0 in the environment silences\n"
-	"these. A program that was linked statically, or gains privileges when it\n"
-	"starts, cannot be given the device.\n"
+	"GID 0 and GID 1 are both the address of the device, so programs may be given\n"
+	"either index. An address serves one process: another process, or an agent,\n"
+	"needs another address. To reach other hosts, give --address an address of this\n"
+	"machine in their network. Datagrams (UD, UC, XRC), multicast, memory windows,\n"
+	"the connection manager (-R of perftest) and ibv_wr_...() are refused. One line\n"
+	"for each kind says what to use instead; TOCSIN_SOFT_SAY=0 in the environment\n"
+	"silences these lines. A program that is linked statically, or that gains\n"
+	"privileges when it starts, cannot get the device.\n"
 	"\n"
 	"The options become TOCSIN_SOFT_WIRE, TOCSIN_SOFT_ADDRESS, TOCSIN_SOFT_FAULTS\n"
-	"and TOCSIN_SOFT_NAME in the program's environment; those that are not given are\n"
-	"left as they are. The library goes behind what LD_PRELOAD has already.\n"
+	"and TOCSIN_SOFT_NAME in the program's environment; variables of options that\n"
+	"are not given stay as they are. The library is appended to LD_PRELOAD.\n"
 	"\n"
-	"Exit status: that of PROGRAM; 125 a mistake in the line or a setting, or no\n"
-	"library; 126 PROGRAM cannot be run, 127 it is not found.\n";
+	"Exit status: that of PROGRAM; 125 a mistake in the command line or a setting,\n"
+	"or no library; 126 PROGRAM cannot be run, 127 it is not found.\n";
 
 static int soft_run_error(int status, const char *detail) {
 	command_error("soft-run", "%s", detail);

@@ -34,38 +34,39 @@ enum {
 };
 
 static const struct option_spec options[OPTION_COUNT] = {
-	[OPTION_MPI] = {"mpi", NULL, "count the operations of MPI: LD_PRELOAD gets\n" MPI_LIBRARY},
-	[OPTION_NCCL] = {"nccl", NULL, "those of NCCL: " NCCL_VARIABLE " gets\n" NCCL_LIBRARY},
-	[OPTION_AUTO] = {"auto", NULL, "both; so it is without any of the three"},
-	[OPTION_QUIET] = {"quiet", NULL, "do not say what is missing or cannot be followed"},
+	[OPTION_MPI] = {"mpi", NULL, "count MPI operations: LD_PRELOAD gets\n" MPI_LIBRARY},
+	[OPTION_NCCL] =
+		{"nccl", NULL, "count NCCL operations: " NCCL_VARIABLE " gets\n" NCCL_LIBRARY},
+	[OPTION_AUTO] = {"auto", NULL, "count both (the default)"},
+	[OPTION_QUIET] = {"quiet", NULL, "do not report what is missing or cannot be followed"},
 };
 
 static const struct word_spec words[] = {
 	{"COMMAND",
-	 "the launcher of a job, or one rank of it, and its\n"
-	 "arguments; what it starts on this machine is followed as\n"
-	 "well",
+	 "the launcher of a job, or one of its ranks, with its\n"
+	 "arguments; programs that it starts on this machine are\n"
+	 "followed as well",
 	 WORD_COMMAND, false, NULL},
 };
 
 static const char details[] =
-	"The job is not changed, and the agent is not waited for: without one, with a\n"
-	"library that is missing, or on a full disk the job does what it would do alone.\n"
+	"The job is not changed, and never waits for the agent. Without an agent, with a\n"
+	"missing library or on a full disk the job runs as it would alone.\n"
 	"\n"
 	"  tocsin run --mpi -- mpirun -n 4 ./program   follows all ranks\n"
 	"  mpirun -n 4 tocsin run --mpi -- ./program   knows their ends, too\n"
 	"  srun tocsin run -- ./train                  MPI and NCCL, on all nodes\n"
 	"  tocsin comms                                which rank waits for which\n"
 	"\n"
-	"Launchers of several nodes hand LD_PRELOAD on only if they are told (mpirun -x\n"
-	"LD_PRELOAD): the second shape needs nothing. Signals, terminal, streams and\n"
-	"exit status are those of COMMAND: sent to tocsin run they reach COMMAND, a\n"
-	"death by a signal is repeated, and if tocsin run is killed COMMAND is, too.\n"
-	"Only SIGSTOP stops tocsin run alone. The agent is told how COMMAND ended, and\n"
-	"then says so of its ranks, if COMMAND is a rank.\n"
+	"Launchers of several nodes pass LD_PRELOAD on only if they are told to (mpirun\n"
+	"-x LD_PRELOAD); the second form does not need it. Signals, terminal, streams\n"
+	"and exit status are those of COMMAND: signals sent to tocsin run reach COMMAND,\n"
+	"and if a signal ends COMMAND, it ends tocsin run too. If tocsin run is killed,\n"
+	"so is COMMAND. Only SIGSTOP stops tocsin run alone. The agent learns how\n"
+	"COMMAND ended, and shows it for the ranks of COMMAND, if COMMAND is a rank.\n"
 	"\n"
-	"Exit status: that of COMMAND; 125 a mistake in the line, 126 COMMAND cannot be\n"
-	"run, 127 it is not found.\n";
+	"Exit status: that of COMMAND; 125 a mistake in the command line, 126 COMMAND\n"
+	"cannot be run, 127 it is not found.\n";
 
 static bool option_is_quiet(const struct arguments *arguments) {
 	return arguments->values[OPTION_QUIET] != NULL;

@@ -34,10 +34,10 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_ADOPT] =
 		{"adopt", "NODE",
-		 "take the drain of this node for ours, or of all that\n"
-		 "look so by the word all: `tocsin slurm sync` then\n"
-		 "undrains them once they are healthy"},
-	[OPTION_JSON] = {"json", NULL, "one object of JSON"},
+		 "treat the drain of this node as ours, or with the word\n"
+		 "all each drain that looks like ours; then `tocsin slurm\n"
+		 "sync` undrains the nodes once they are healthy"},
+	[OPTION_JSON] = {"json", NULL, "print one JSON object"},
 	[OPTION_RECORD] = SLURM_OPTION_RECORD("slurm-sync.json"),
 	[OPTION_REST] = SLURM_OPTION_REST,
 	[OPTION_REST_API] = SLURM_OPTION_REST_API,
@@ -47,15 +47,13 @@ static const struct option_spec options[OPTION_COUNT] = {
 };
 
 static const char details[] =
-	"Listed are the drained nodes of Slurm whose reason begins with \"" SLURM_PREFIX
-	"\". Ours\n"
-	"are those that FILE holds word for word, with who gave the reason and when. The\n"
-	"others are nobody's: of another controller, of a node's own `tocsin slurm\n"
-	"check`, of an earlier version, of a FILE that was lost, or of a person who\n"
-	"wrote so. They stay drained until somebody ends that, or takes them for ours by\n"
-	"--adopt.\n"
+	"Lists the drained nodes of Slurm whose reason begins with \"" SLURM_PREFIX "\". A drain\n"
+	"is ours if FILE holds exactly its reason, its user and its time. All other\n"
+	"drains are nobody's: another controller, a node's own `tocsin slurm check`, an\n"
+	"earlier version or a person made them, or their FILE was lost. They stay until\n"
+	"somebody ends them, or adopts them with --adopt.\n"
 	"\n"
-	"Exit status: 0 done, 1 Slurm cannot be asked, or there is no such drain to\n"
+	"Exit status: 0 done, 1 Slurm does not answer, or there is no such drain to\n"
 	"adopt, 2 a mistake in the command line.\n";
 
 static bool is_listed(const struct slurm_node *node) {
@@ -250,7 +248,7 @@ static int drains_run(const struct arguments *arguments) {
 
 const struct command drains_command = {
 	.name = "drains",
-	.summary = "List the nodes that are drained in Slurm by us, and adopt others",
+	.summary = "List the nodes that Tocsin drained in Slurm, and adopt drains",
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,

@@ -33,11 +33,11 @@ enum {
 };
 
 static const struct option_spec options[OPTION_COUNT] = {
-	[OPTION_DRY_RUN] = {"dry-run", NULL, "say what would be done, and do nothing"},
-	[OPTION_INTERVAL] = {"interval", "TIME", "sync: between two looks (default 10s)"},
-	[OPTION_ONCE] = {"once", NULL, "sync: look once, and exit"},
+	[OPTION_DRY_RUN] = {"dry-run", NULL, "print what would be done, and do nothing"},
+	[OPTION_INTERVAL] = {"interval", "TIME", "sync: time between two rounds (default 10s)"},
+	[OPTION_ONCE] = {"once", NULL, "sync: run one round, and exit"},
 	[OPTION_PER_INTERVAL] =
-		{"per-interval", "COUNT", "drain at most so many nodes in one look (default 4)"},
+		{"per-interval", "COUNT", "drain at most COUNT nodes in one round (default 4)"},
 	[OPTION_RECORD] = SLURM_OPTION_RECORD("slurm-sync.json; check: slurm-check.json"),
 	[OPTION_REST] = SLURM_OPTION_REST,
 	[OPTION_REST_API] = SLURM_OPTION_REST_API,
@@ -46,43 +46,43 @@ static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_SCONTROL] = SLURM_OPTION_SCONTROL,
 	[OPTION_SETTLE] =
 		{"settle", "TIME",
-		 "a node must have been healthy for so long to be\n"
-		 "undrained (default 60s)"},
+		 "undrain a node only after it was healthy for this time\n"
+		 "(default 60s)"},
 	[OPTION_SHARE] =
 		{"share", "PERCENT",
-		 "sync: drain nobody while more than this share of all\n"
-		 "nodes is out of service, by whomever (default 20)"},
+		 "sync: drain no node while more than this share of all\n"
+		 "nodes is out of service, for any reason (default 20)"},
 };
 
 static const char *const modes[] = {"sync", "check", NULL};
 
 static const struct word_spec words[] = {
-	{"sync|check", "for all nodes, on a controller; or this node for itself", WORD_CHOICE,
-	 false, modes},
+	{"sync|check", "sync: all nodes, on a controller; check: this node", WORD_CHOICE, false,
+	 modes},
 };
 
 static const char details[] =
-	"sync compares, again and again, what `scontrol show node` and the agent's store\n"
-	"of verdicts say of each node. check does so once for the node that\n"
-	"SLURMD_NODENAME names, as slurmd sets it: it is what tocsin-slurm-health runs\n"
-	"as Slurm's HealthCheckProgram.\n"
+	"sync compares the output of `scontrol show node` with the agent's verdicts,\n"
+	"again and again. check does so once for the node that SLURMD_NODENAME names,\n"
+	"which slurmd sets; tocsin-slurm-health runs it as Slurm's HealthCheckProgram.\n"
 	"\n"
-	"A node is drained with the reason \"tocsin: REASON: EVIDENCE\". Undrained is only\n"
-	"a node whose reason, with who gave it and when, is word for word as FILE holds\n"
-	"it since, once it is healthy and its own agent, asked anew, finds nothing wrong\n"
-	"with itself. A reason that is empty, that somebody changed, or that is none of\n"
-	"FILE's stays for ever: `tocsin drains` lists the last ones. What is unknown is\n"
-	"neither drained nor undrained; so is everything while the agent or Slurm cannot\n"
-	"be asked. A node that Slurm has powered on while sync looked is not drained for\n"
-	"what was wrong while it was off, for a minute. Each change is one line.\n"
+	"A node is drained with the reason \"tocsin: REASON: EVIDENCE\". A node is\n"
+	"undrained only if its reason, its user and its time are exactly those in FILE.\n"
+	"It must also be healthy, and its own agent, asked again, must find nothing\n"
+	"wrong with itself. A reason that is empty, that somebody changed or that is not\n"
+	"in FILE stays for ever; `tocsin drains` lists those of the last kind. An\n"
+	"unknown node is neither drained nor undrained; no node is, while the agent or\n"
+	"Slurm does not answer. After Slurm has powered a node on, sync waits for a\n"
+	"minute before it drains the node for a problem of the time when the node was\n"
+	"off. Each change is one line.\n"
 	"\n"
-	"Nodes are to have the same names in Slurm and in Tocsin.\n"
+	"Nodes must have the same names in Slurm and in Tocsin.\n"
 	"\n"
-	"slurmrestd reads nodes in any version and changes them since v0.0.39 (Slurm\n"
-	"23.02). FILE has mode 0600 and what `scontrol token` prints; it is read for\n"
-	"each question, so tokens may be replaced. No redirect is followed and no proxy\n"
-	"asked. What it answers is believed as scontrol's output is: up to 64 MiB,\n"
-	"within 10 s; anything else is said once, and nothing is done meanwhile.\n"
+	"slurmrestd reads nodes in any version, and changes them since v0.0.39 (Slurm\n"
+	"23.02). The token file has mode 0600 and holds the output of `scontrol token`;\n"
+	"it is read for each request, so tokens may be replaced. No redirect is followed\n"
+	"and no proxy is used. An answer may have 64 MiB and take 10 s. Any other\n"
+	"failure is reported once, and no node is changed until it has passed.\n"
 	"\n" ASK_EXIT_STATUS;
 
 // Read the number of an option, bounded by max. Without the option *value stays.
@@ -263,7 +263,7 @@ static int slurm_run(const struct arguments *arguments) {
 
 const struct command slurm_command = {
 	.name = "slurm",
-	.summary = "Drain and undrain Slurm's nodes by their verdicts",
+	.summary = "Drain and undrain Slurm's nodes according to their verdicts",
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,

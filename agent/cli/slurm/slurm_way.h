@@ -45,23 +45,23 @@ struct slurm_way_options {
 #define SLURM_OPTION_RECORD(names)                                               \
 	{                                                                        \
 		"record", "FILE",                                                \
-			"which drains are ours; it is made if it is not there\n" \
+			"record of our drains; it is created if it is missing\n" \
 			"(default in /var/lib/tocsin:\n" names ")"               \
 	}
 #define SLURM_OPTION_REST                                                         \
 	{                                                                         \
 		"rest", "URL",                                                    \
-			"ask slurmrestd instead of scontrol: http://HOST:PORT,\n" \
+			"use slurmrestd instead of scontrol: http://HOST:PORT,\n" \
 			"https://HOST[:PORT] or unix:PATH"                        \
 	}
 #define SLURM_OPTION_REST_API \
-	{ "rest-api", "VERSION", "of slurmrestd (default " SLURM_REST_API ")" }
+	{ "rest-api", "VERSION", "version of slurmrestd's API (default " SLURM_REST_API ")" }
 #define SLURM_OPTION_REST_TOKEN \
-	{ "rest-token", "FILE", "the JWT for slurmrestd (default: what SLURM_JWT holds)" }
+	{ "rest-token", "FILE", "file with the JWT for slurmrestd (default: $SLURM_JWT)" }
 #define SLURM_OPTION_REST_USER \
-	{ "rest-user", "NAME", "the user, where the token does not name it" }
+	{ "rest-user", "NAME", "user name, if the token does not contain it" }
 #define SLURM_OPTION_SCONTROL \
-	{ "scontrol", "PATH", "the program to ask (default scontrol)" }
+	{ "scontrol", "PATH", "program to run (default scontrol)" }
 
 // Set *ret_way from the options. Returns 0, or EXIT_USAGE after an error message.
 int slurm_way_select(
