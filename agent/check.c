@@ -47,7 +47,8 @@ static void check_soft_keys(const struct config *config, struct config_load *loa
 			if (config_get_string(config, section, "expect_rate")[0] != '\0')
 				config_reject_key(
 					load, section, "expect_rate",
-					"the software device has no rate, and is always there"
+					"the software device has no rate, so this key does not "
+					"apply to it"
 				);
 			continue;
 		}
@@ -55,7 +56,7 @@ static void check_soft_keys(const struct config *config, struct config_load *loa
 			if (config_get_string(config, section, keys[k])[0] != '\0')
 				config_reject_key(
 					load, section, keys[k],
-					"is of the software device, [device %s], alone",
+					"applies to the software device, [device %s], only",
 					SOFT_DEVICE_NAME
 				);
 		}
@@ -75,8 +76,8 @@ void check_contradictions(const struct config *config, struct config_load *load)
 		    config_key_is_valid(load, "overlay", "key") && !sock_addr_is_loopback(&overlay))
 			config_reject_key(
 				load, "overlay", "listen",
-				"without a key the agent speaks on loopback only; give "
-				"[overlay] key, or an address such as 127.0.0.1"
+				"without a key the agent uses loopback only; set [overlay] key, or "
+				"an address such as 127.0.0.1"
 			);
 		if (config_read_address(
 			    config, load, "overlay", "advertise", OVERLAY_PORT, &advertise
@@ -84,8 +85,8 @@ void check_contradictions(const struct config *config, struct config_load *load)
 		    advertise.family != overlay.family)
 			config_reject_key(
 				load, "overlay", "advertise",
-				"is of another family than [overlay] listen; both are IPv4, or "
-				"both IPv6"
+				"has another address family than [overlay] listen; both must be "
+				"IPv4, or both IPv6"
 			);
 	}
 	check_soft_keys(config, load);
@@ -100,15 +101,19 @@ void check_contradictions(const struct config *config, struct config_load *load)
 	    config_get_list(config, "http", "allow")->count == 0)
 		config_reject_key(
 			load, "http", "listen",
-			"others reach it, and [http] allow names nobody; give their networks there, such "
-			"as 10.0.0.0/8, or 0.0.0.0/0 for everybody"
+			"other machines can reach this address, but [http] allow is empty; list "
+			"their networks there, such as 10.0.0.0/8, or 0.0.0.0/0 for all"
 		);
 	if (has_clients && has_overlay && clients.port != 0 && sock_addr_equal(&clients, &overlay))
-		config_reject_key(load, "client", "listen", "is that of [overlay] listen, too");
+		config_reject_key(
+			load, "client", "listen", "is the same address as [overlay] listen"
+		);
 	if (has_http && has_overlay && http.port != 0 && sock_addr_equal(&http, &overlay))
-		config_reject_key(load, "http", "listen", "is that of [overlay] listen, too");
+		config_reject_key(
+			load, "http", "listen", "is the same address as [overlay] listen"
+		);
 	if (has_http && has_clients && http.port != 0 && sock_addr_equal(&http, &clients))
-		config_reject_key(load, "http", "listen", "is that of [client] listen, too");
+		config_reject_key(load, "http", "listen", "is the same address as [client] listen");
 }
 
 // Check that the node has a name, and an address for the overlay.

@@ -61,8 +61,8 @@ static void check_reason_is_unique(
 	if (check_reasons_clash_with_builtin(&reasons))
 		config_reject_key(
 			load, section, "command",
-			"its reason would be %s, as that of a check of the agent's own is; another "
-			"name is needed",
+			"its reason would be %s, which a built-in check has already; choose "
+			"another name",
 			reasons.unknown
 		);
 	for (size_t n = 0; n < place; n++) {
@@ -71,8 +71,8 @@ static void check_reason_is_unique(
 		    check_reasons_clash(&reasons, &other))
 			config_reject_key(
 				load, section, "command",
-				"its reason would be %s, and that of [%s] %s; one needs another "
-				"name, different in its first 19 letters and digits",
+				"its reason %s is too similar to that of [%s], %s; choose a name "
+				"that differs in its first 19 letters and digits",
 				reasons.bad, before, other.bad
 			);
 	}
@@ -107,7 +107,8 @@ static void check_user(
 	else if (user->pw_uid != geteuid() && geteuid() != 0)
 		config_reject_key(
 			load, section, key,
-			"only an agent of root runs programs as other users; this one is uid %u",
+			"only an agent that runs as root can run programs as other users; this one "
+			"is uid %u",
 			geteuid()
 		);
 }
@@ -126,9 +127,9 @@ static void check_program(
 	if (stat(words[0], &info) != 0)
 		why = strerrordesc_np(errno);
 	else if (!S_ISREG(info.st_mode))
-		why = "it is no file";
+		why = "it is not a regular file";
 	else if ((info.st_mode & S_IWOTH) != 0)
-		why = "anybody may write to it, and it would run with the agent's rights";
+		why = "every user may write to it, and it would run with the agent's privileges";
 	else
 		why = access(words[0], X_OK) == 0 ? NULL : "it is not executable";
 	if (why != NULL)

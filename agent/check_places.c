@@ -104,7 +104,7 @@ static const char *directory_unusable_reason(const char *directory) {
 	if (stat(directory, &info) != 0)
 		return errno == ENOENT ? "there is no such directory" : strerrordesc_np(errno);
 	if (!S_ISDIR(info.st_mode))
-		return "it is no directory";
+		return "it is not a directory";
 	return access(directory, W_OK | X_OK) == 0 ? NULL : strerrordesc_np(errno);
 }
 
@@ -141,7 +141,7 @@ static void check_directory(
 	why = directory_unusable_reason(parent);
 	if (why != NULL)
 		config_reject_key(
-			load, section, key, "%s cannot be made in %s: %s", directory, parent, why
+			load, section, key, "cannot create %s in %s: %s", directory, parent, why
 		);
 }
 
@@ -160,8 +160,7 @@ void check_places(const struct config *config, struct config_load *load) {
 			config_reject_key(load, "client", "socket", "%s", detail);
 		else if (lstat(path, &info) == 0 && !S_ISSOCK(info.st_mode))
 			config_reject_key(
-				load, "client", "socket", "%s: there is a file that is no socket",
-				path
+				load, "client", "socket", "%s exists and is not a socket", path
 			);
 		else
 			directory = path_parent(path);
@@ -197,7 +196,7 @@ void check_report_running_agents(const struct config *config, FILE *stream) {
 			continue;
 		sock_addr_format(&address, text);
 		port_holder_format(&holder, words);
-		fprintf(stream, "note: [%s] listen: an agent runs on %s already: %s\n",
+		fprintf(stream, "note: [%s] listen: an agent already runs on %s: %s\n",
 			places[n].section, text, words);
 	}
 }

@@ -186,7 +186,7 @@ static bool unit_allows_family(const struct unit *unit, const char *family) {
 static void
 report_denied_setting(FILE *stream, const char *what, const char *setting, const char *drop_in) {
 	fprintf(stream,
-		"note: " UNIT " denies what %s needs (%s): copy share/tocsin/systemd/%s to "
+		"note: " UNIT " denies access that %s needs (%s): copy share/tocsin/systemd/%s to "
 		"/etc/systemd/system/" UNIT ".d\n",
 		what, setting, drop_in);
 }

@@ -37,7 +37,7 @@ static int check_name(const char *text, size_t length, struct parse_error *error
 			continue;
 		return parse_fail(
 			error, -EINVAL, text, length,
-			"holds a character that is none of letters, digits, '-', '_' and '.'"
+			"has a character other than letters, digits, '-', '_' and '.'"
 		);
 	}
 	return 0;
@@ -76,7 +76,7 @@ static int check_wire(const char *text, size_t length, struct parse_error *error
 	if (err == 0 && kind == SOFT_WIRE_MEMORY)
 		return parse_fail(
 			error, -EINVAL, text, length,
-			"reaches nobody outside of the agent; allowed are udp and dpdk:DEVARGS"
+			"reaches no other process; allowed are udp and dpdk:DEVARGS"
 		);
 	return err;
 }
@@ -101,7 +101,7 @@ static int check_interface(const char *text, size_t length, struct parse_error *
 	if (netif_policy_parse(&settings, &policy, &reason) == 0)
 		return 0;
 	return parse_fail(
-		error, -EINVAL, text, length, "is no list of interfaces: %s", reason.text
+		error, -EINVAL, text, length, "is not a list of interfaces: %s", reason.text
 	);
 }
 
@@ -113,7 +113,7 @@ static int check_idle(const char *text, size_t length, struct parse_error *error
 	if (length < sizeof(word) && idle_policy_parse(word, &policy) == 0)
 		return 0;
 	return parse_fail(
-		error, -EINVAL, text, length, "is none of adaptive, spin, event and window"
+		error, -EINVAL, text, length, "is not one of adaptive, spin, event and window"
 	);
 }
 
@@ -164,7 +164,7 @@ static int check_own_name(const char *text, size_t length, struct parse_error *e
 		if (strlen(name) == length && memcmp(name, text, length) == 0)
 			return 0;
 	}
-	return parse_fail(error, -EINVAL, text, length, "is no check of the agent's own");
+	return parse_fail(error, -EINVAL, text, length, "is not a built-in check");
 }
 
 static int check_webhook(const char *text, size_t length, struct parse_error *error) {
@@ -189,16 +189,20 @@ static const struct config_key keys[] = {
 	 "tocsin health names them; set it on each."},
 	{"node", "state_directory", CONFIG_STRING, false, 0, CONFIG_PATH_MAX, NULL, check_path,
 	 "an absolute path", "/var/lib/tocsin",
-	 "Where the start counter, the journal of events, members to join through, what is usual on "
+	 "Where the start counter, the journal of events, members to join through, what is usual "
+	 "on "
 	 "paths and what checks remember of links are kept. Empty: nowhere; they do not survive a "
 	 "restart."},
 	{"node", "journal_size", CONFIG_SIZE, false, 64 * KIB, 1024 * MIB, NULL, NULL, NULL, "8MiB",
 	 "How much of the disk the journal of events may take."},
 	{"node", "device", CONFIG_LIST, false, 1, 16, NULL, check_target,
 	 "auto, none, or any of best, nic:NAME, cpu:N, cuda:N and soft between commas", "auto",
-	 "The RDMA devices that this node measures with, each a rail: auto is every port that can have "
-	 "pairs, up to 16, best the best device alone, and either the software device where there is "
-	 "none, cpu:N and cuda:N the one that is nearest to it, which for cuda:N shows memory of that "
+	 "The RDMA devices that this node measures with, each a rail: auto is every port that can "
+	 "have "
+	 "pairs, up to 16, best the best device alone, and either the software device where there "
+	 "is "
+	 "none, cpu:N and cuda:N the one that is nearest to it, which for cuda:N shows memory of "
+	 "that "
 	 "GPU to peers ([probe] gpu), soft the software device, none no device at all."},
 
 	{"overlay", "cluster", CONFIG_STRING, false, 1, 63, NULL, check_name,
@@ -208,7 +212,8 @@ static const struct config_key keys[] = {
 	 "addresses, names, hostlists such as node[001-128], and files of these, between commas", "",
 	 "Whom to join the cluster through; any of them that can be reached will do, this node "
 	 "itself may be among them. What begins with / is a file of such items. Members of "
-	 "earlier runs that the state directory remembers are tried, too. Empty: only those; if none "
+	 "earlier runs that the state directory remembers are tried, too. Empty: only those; if "
+	 "none "
 	 "of them is found in half a minute, or none is remembered, this node begins a cluster of "
 	 "its own."},
 	{"overlay", "expect", CONFIG_STRING, true, 0, CONFIG_VALUE_BYTES_MAX, NULL,
@@ -220,8 +225,10 @@ static const struct config_key keys[] = {
 	 "chooses, or of 127.0.0.1 if there is no key."},
 	{"overlay", "advertise", CONFIG_STRING, false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "",
-	 "The address that others are told, where it differs from listen. Some of them are asked to "
-	 "connect to it, and this agent has to answer there; while it does not, tocsin health warns "
+	 "The address that others are told, where it differs from listen. Some of them are asked "
+	 "to "
+	 "connect to it, and this agent has to answer there; while it does not, tocsin health "
+	 "warns "
 	 "and names who tried, and who answered instead."},
 	{"overlay", "interface", CONFIG_STRING, false, 0, 1024, NULL, check_interface,
 	 "a list as TOCSIN_SOCKET_IFNAME has it; tocsin ifaces --help", "",
@@ -232,7 +239,8 @@ static const struct config_key keys[] = {
 	 "times of NCCL."},
 	{"overlay", "key", CONFIG_STRING, false, 0, CONFIG_PATH_MAX, NULL, check_path,
 	 "an absolute path", "",
-	 "The key file that all nodes of the cluster share, made by tocsin keygen. The file is read "
+	 "The key file that all nodes of the cluster share, made by tocsin keygen. The file is "
+	 "read "
 	 "again on SIGHUP; another path waits for a restart, and so does a first key. Empty: no "
 	 "key; the agent then speaks on loopback only."},
 	{"overlay", "connections", CONFIG_INT, false, 16, 4096, NULL, NULL, NULL, "256",
@@ -256,13 +264,15 @@ static const struct config_key keys[] = {
 	{"device NAME", "rnr_retry", CONFIG_INT, false, 0, 7, NULL, NULL, NULL, "6",
 	 "How often a receiver may be not ready; 7 is for ever."},
 	{"device NAME", "min_rnr_timer", CONFIG_INT, false, 0, 31, NULL, NULL, NULL, "12",
-	 "How long a sender waits for a receiver that is not ready, in the code of InfiniBand; 12 is "
+	 "How long a sender waits for a receiver that is not ready, in the code of InfiniBand; 12 "
+	 "is "
 	 "0.64 ms, 0 the longest, 655 ms."},
 	{"device NAME", "pkey_index", CONFIG_INT, false, -1, 65535, NULL, NULL, NULL, "-1",
 	 "Which partition key of the port; -1: the first full membership, else the first."},
 	{"device NAME", "wire", CONFIG_STRING, false, 0, SOFT_WIRE_ARGS_MAX, NULL, check_wire,
 	 "udp or dpdk:DEVARGS", "",
-	 "Of soft0 alone, the software device: what carries its packets, RoCE v2 all of them. Empty or "
+	 "Of soft0 alone, the software device: what carries its packets, RoCE v2 all of them. "
+	 "Empty or "
 	 "udp: a socket, port 4791. dpdk:DEVARGS: an Ethernet port of DPDK, as in "
 	 "dpdk:net_af_packet0,iface=eth1."},
 	{"device NAME", "address", CONFIG_STRING, false, 0, 80, NULL, check_soft_address,
@@ -270,30 +280,36 @@ static const struct config_key keys[] = {
 	 "Of soft0 alone: the address that it has. Empty: that of [overlay] listen."},
 	{"device NAME", "faults", CONFIG_STRING, true, 0, 255, NULL, check_faults,
 	 "loss, delay, reorder, dup, corrupt, large, to and seed between commas", "",
-	 "Of soft0 alone: what is done to the packets that it sends, for tests of what watches them: "
-	 "loss=1%,delay=50us+-20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7; large=100% loses what is "
+	 "Of soft0 alone: what is done to the packets that it sends, for tests of what watches "
+	 "them: "
+	 "loss=1%,delay=50us+-20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7; large=100% loses what "
+	 "is "
 	 "over 1500 bytes, and with to=192.0.2.7 all others' packets are spared."},
 
 	{"device NAME", "expect_rate", CONFIG_STRING, true, 0, 32, NULL, check_rate,
 	 "gigabits a second, such as 200 or 2.5Gb/s", "",
-	 "The rate that a port of it must have; a slower one, one that is down, and a device that is "
+	 "The rate that a port of it must have; a slower one, one that is down, and a device that "
+	 "is "
 	 "not there fail the node. It need not be one that this node measures with. Empty: a port "
 	 "that is slower than it was once is warned of."},
 
 	{"worker", "cores", CONFIG_STRING, false, 0, 1024, NULL, config_check_cpu_set,
 	 "processors such as 2,4-7", "",
 	 "One polling thread is pinned to each. Empty: one thread, placed by rule (near the "
-	 "first RDMA device, never 0 if there is another, and never one that is set aside by isolcpus, "
+	 "first RDMA device, never 0 if there is another, and never one that is set aside by "
+	 "isolcpus, "
 	 "nohz_full or an isolated partition of a cgroup, unless nothing else is allowed or idle = "
 	 "spin, which takes such first). cores_why in the log's worker_started says why. What a "
 	 "thread uses lies in memory of its processor's NUMA node, if the kernel lets it; "
-	 "memory_node in the log's worker_started says where it lies, - if the kernel does not tell."},
+	 "memory_node in the log's worker_started says where it lies, - if the kernel does not "
+	 "tell."},
 	{"worker", "pin", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
 	 "Whether polling threads are pinned; no where agents share their processors."},
 	{"worker", "idle", CONFIG_LIST, true, 1, AGENT_WORKERS_MAX, NULL, check_idle,
 	 "adaptive, spin, event or window, or one of them for each polling thread between commas",
 	 "adaptive",
-	 "What a polling thread does when nothing is there: adaptive, spin (never rest), event (never "
+	 "What a polling thread does when nothing is there: adaptive, spin (never rest), event "
+	 "(never "
 	 "spin), window (yield for a while, then sleep, as Monarch does). The last one is for all "
 	 "further threads."},
 	{"worker", "window", CONFIG_DURATION, true, 0, 3600 * SECOND, NULL, NULL, NULL, "1ms",
@@ -308,13 +324,16 @@ static const struct config_key keys[] = {
 
 	{"check NAME", "command", CONFIG_STRING, true, 1, CHECKS_COMMAND_MAX, NULL, check_command,
 	 "an absolute path and arguments between blanks, which '...', \"...\" and \\ keep", NULL,
-	 "The program of a check of this node, and its arguments; there is no shell between. It runs "
-	 "with the agent's environment, /dev/null as its input, in a process group of its own, which "
+	 "The program of a check of this node, and its arguments; there is no shell between. It "
+	 "runs "
+	 "with the agent's environment, /dev/null as its input, in a process group of its own, "
+	 "which "
 	 "is killed when the program ends. The first line that it writes is the evidence, "
 	 "cut to 80 characters. The reason is Check and NAME in CamelCase."},
 	{"check NAME", "user", CONFIG_STRING, true, 0, SPAWN_USER_BYTES_MAX - 1, NULL, check_name,
 	 "the name of a user", "",
-	 "Whose rights and groups it runs with; HOME, USER and LOGNAME are that user's. Another than "
+	 "Whose rights and groups it runs with; HOME, USER and LOGNAME are that user's. Another "
+	 "than "
 	 "the agent's own needs an agent of root with CAP_SETUID, CAP_SETGID and CAP_KILL, which a "
 	 "drop-in of the systemd unit gives (CapabilityBoundingSet=). Empty: the agent's own."},
 	{"check NAME", "convention", CONFIG_ENUM, true, 0, 0, convention_choices, NULL, NULL, "nagios",
@@ -326,30 +345,38 @@ static const struct config_key keys[] = {
 	{"check NAME", "timeout", CONFIG_DURATION, true, SECOND / 10, 3600 * SECOND, NULL, NULL, NULL,
 	 "5s",
 	 "How long a run may take, less than interval. Then its processes get SIGTERM, and half a "
-	 "second later SIGKILL. One that even that does not end is told with its pid and where in the "
-	 "kernel it hangs; it is not waited for, and the check is not run again before it has ended."},
+	 "second later SIGKILL. One that even that does not end is told with its pid and where in "
+	 "the "
+	 "kernel it hangs; it is not waited for, and the check is not run again before it has "
+	 "ended."},
 	{"check NAME", "confirm", CONFIG_INT, true, 1, CHECKS_CONFIRM_MAX, NULL, NULL, NULL, "1",
 	 "How many runs in a row must be that bad before the node is said to be."},
 	{"check NAME", "clear", CONFIG_INT, true, 1, CHECKS_CONFIRM_MAX, NULL, NULL, NULL, "1",
 	 "How many runs in a row must be better before it is taken back."},
 
 	{"probe", "enabled", CONFIG_BOOL, true, 0, 0, NULL, NULL, NULL, "yes",
-	 "Whether the pulses of other nodes are read over RDMA all the time. Switched off while the "
+	 "Whether the pulses of other nodes are read over RDMA all the time. Switched off while "
+	 "the "
 	 "agent runs, what was learnt of paths is forgotten."},
 	{"probe", "interval", CONFIG_DURATION, true, SECOND / 10, 60 * SECOND, NULL, NULL, NULL, "1s",
-	 "Between two reads of one neighbour on a ring, after each fourth of which a write comes; longer "
+	 "Between two reads of one neighbour on a ring, after each fourth of which a write comes; "
+	 "longer "
 	 "where the budget does not suffice."},
 	{"probe", "packets", CONFIG_INT, true, 10, 5000, NULL, NULL, NULL, "100",
 	 "How many packets a second probes may cause in both directions; never exceeded."},
 	{"probe", "bytes", CONFIG_SIZE, true, 16 * KIB, 1024 * MIB, NULL, NULL, NULL, "512KiB",
 	 "The same in bytes, with their headers."},
 	{"probe", "rotation", CONFIG_BOOL, true, 0, 0, NULL, NULL, NULL, "yes",
-	 "Whether the nodes that are no neighbours are probed in turn, with what the budget leaves; "
+	 "Whether the nodes that are no neighbours are probed in turn, with what the budget "
+	 "leaves; "
 	 "the counter coverage_ns of probe tells how long a round takes."},
 	{"probe", "gpu", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "no",
-	 "Whether the rail that device = cuda:N chose shows peers 64 KiB of that GPU's memory beside "
-	 "its pulse, as dmabuf: their reads of it cross PCIe to the GPU. It keeps a CUDA context on "
-	 "the GPU while the agent runs (some 520 MiB of an H200's memory), so that a reset of the GPU "
+	 "Whether the rail that device = cuda:N chose shows peers 64 KiB of that GPU's memory "
+	 "beside "
+	 "its pulse, as dmabuf: their reads of it cross PCIe to the GPU. It keeps a CUDA context "
+	 "on "
+	 "the GPU while the agent runs (some 520 MiB of an H200's memory), so that a reset of the "
+	 "GPU "
 	 "needs an end of the agent. Of two GPUs next to one rail the first is shown."},
 
 	{"client", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
@@ -368,11 +395,13 @@ static const struct config_key keys[] = {
 	 "A client that says nothing for so long is disconnected, unless it monitors."},
 
 	{"job", "enabled", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
-	 "Whether processes of jobs may connect, by libtocsin: their communicators are shown, and they "
+	 "Whether processes of jobs may connect, by libtocsin: their communicators are shown, and "
+	 "they "
 	 "are told who is gone."},
 	{"job", "socket", CONFIG_STRING, false, 0, 107, NULL, check_path,
 	 "an absolute path of at most 107 bytes", "",
-	 "The Unix socket for jobs, open to every user. Empty: job.sock beside the socket of [client] "
+	 "The Unix socket for jobs, open to every user. Empty: job.sock beside the socket of "
+	 "[client] "
 	 "if that is tocsind.sock, beside another NAME.sock NAME-job.sock."},
 	{"job", "processes", CONFIG_INT, false, 1, 65536, NULL, NULL, NULL, "4096",
 	 "How many processes may be registered at once; each may have 127 communicators."},
@@ -384,12 +413,15 @@ static const struct config_key keys[] = {
 	 "For how long."},
 	{"job", "nccl_ras", CONFIG_STRING, false, 0, 80, NULL, check_loopback,
 	 "an address on loopback, its port optional (28028)", "",
-	 "Where NCCL's own RAS of a job is asked on which GPU each of its ranks here is, once a minute "
-	 "while that is not known; 127.0.0.1 is where NCCL 2.28 and later answers if NCCL_RAS_ADDR is not "
+	 "Where NCCL's own RAS of a job is asked on which GPU each of its ranks here is, once a "
+	 "minute "
+	 "while that is not known; 127.0.0.1 is where NCCL 2.28 and later answers if NCCL_RAS_ADDR "
+	 "is not "
 	 "set. Empty: nobody is asked, since NCCL up to 2.29 may crash when it is asked while a "
 	 "communicator is being made."},
 	{"job", "waiting", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10s",
-	 "A communicator none of whose ranks moved for so long is shown as waiting, if a rank waits in "
+	 "A communicator none of whose ranks moved for so long is shown as waiting, if a rank "
+	 "waits in "
 	 "an operation; as stuck, if whoever is waited for does not work, or will never come."},
 	{"job", "stuck", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10m",
 	 "As stuck after so long, where nobody knows what the one who is waited for does."},
@@ -397,19 +429,23 @@ static const struct config_key keys[] = {
 	 "1h", "As stuck after so long, where that one works: checkpoints and compilation take long."},
 
 	{"health", "confirm", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "60s",
-	 "How long agent-frozen, mgmt-net-down, device-stuck and check-failed must have held before a "
+	 "How long agent-frozen, mgmt-net-down, device-stuck and check-failed must have held "
+	 "before a "
 	 "scheduler is advised to drain the node."},
 	{"health", "drain_rate", CONFIG_INT, false, 1, 100, NULL, NULL, NULL, "5",
-	 "How many percent of the nodes may be drained in ten minutes, one at least. It is one count "
+	 "How many percent of the nodes may be drained in ten minutes, one at least. It is one "
+	 "count "
 	 "for the cluster: of all members the one that grants drains goes by its own."},
 	{"health", "drain_out", CONFIG_INT, false, 1, 100, NULL, NULL, NULL, "33",
-	 "How many percent of the nodes may be out of service, granted and not healthy again, dead or "
+	 "How many percent of the nodes may be out of service, granted and not healthy again, dead "
+	 "or "
 	 "unreachable, when one more is drained, one at least; 33 is a third."},
 	{"health", "topology", CONFIG_STRING, false, 0, 4096, NULL, NULL, NULL, "",
 	 "A file that says which leaf switch each node is at, in lines such as \"leaf1: "
 	 "node[001-032]\": bad paths that share one are then blamed on it. Empty: none."},
 	{"health", "interval", CONFIG_DURATION, true, SECOND, 3600 * SECOND, NULL, NULL, NULL, "10s",
-	 "How often the agent's own checks look: at links, their errors and pauses, drivers, ports, its polling "
+	 "How often the agent's own checks look: at links, their errors and pauses, drivers, "
+	 "ports, its polling "
 	 "threads, its memory, the machine's, and the file system of its state directory."},
 	{"health", "off", CONFIG_LIST, true, 0, CHECKS_BUILTIN_COUNT, NULL, check_own_name,
 	 "link-state, link-rate, link-errors, pauses, drivers, ports, workers, agent-memory, "
@@ -417,16 +453,21 @@ static const struct config_key keys[] = {
 	 "state-directory",
 	 "", "Which of them do not look."},
 	{"health", "memory_limit", CONFIG_SIZE, true, 0, INT64_MAX, NULL, NULL, NULL, "192MiB",
-	 "How much memory the agent may hold before it warns of itself; 0: no limit. What DPDK sets "
+	 "How much memory the agent may hold before it warns of itself; 0: no limit. What DPDK "
+	 "sets "
 	 "aside counts."},
 	{"health", "disk_free", CONFIG_SIZE, true, 0, INT64_MAX, NULL, NULL, NULL, "32MiB",
 	 "How much must be free where the state directory is before that is warned of."},
 	{"health", "webhook", CONFIG_STRING, false, 0, CHECKS_COMMAND_MAX, NULL, check_webhook,
 	 "an absolute path and arguments between blanks, which '...', \"...\" and \\ keep", "",
-	 "A program that is run for each verdict that changes, with an object of JSON on its standard "
-	 "input, one line: node, verdict, was, reason, evidence, advice, confidence, both_planes, maint, time, "
-	 "cluster, observer, lost. One at a time, in their order; 64 wait, beyond that the oldest are "
-	 "dropped, and lost says how many were. Every agent that has it runs it: configure it on one "
+	 "A program that is run for each verdict that changes, with an object of JSON on its "
+	 "standard "
+	 "input, one line: node, verdict, was, reason, evidence, advice, confidence, both_planes, "
+	 "maint, time, "
+	 "cluster, observer, lost. One at a time, in their order; 64 wait, beyond that the oldest "
+	 "are "
+	 "dropped, and lost says how many were. Every agent that has it runs it: configure it on "
+	 "one "
 	 "or two. Empty: none."},
 	{"health", "webhook_user", CONFIG_STRING, false, 0, SPAWN_USER_BYTES_MAX - 1, NULL, check_name,
 	 "the name of a user", "", "Whose rights it runs with, as [check NAME] user."},
@@ -438,7 +479,8 @@ static const struct config_key keys[] = {
 	 "Where /metrics, /health and /status.json are served. Empty: nowhere."},
 	{"http", "allow", CONFIG_LIST, false, 0, 64, NULL, check_network,
 	 "networks such as 10.0.0.0/8 between commas", "",
-	 "From where, beside this machine, HTTP may be asked. To be given with an address that is not "
+	 "From where, beside this machine, HTTP may be asked. To be given with an address that is "
+	 "not "
 	 "loopback; 0.0.0.0/0 and ::/0 are everywhere."},
 
 	{"log", "level", CONFIG_ENUM, true, 0, 0, level_choices, NULL, NULL, "info",

@@ -133,9 +133,9 @@ discovery_report(const struct agent *agent, const struct discovery *discovery, i
 			LOG_LEVEL_ERROR, "rdma_device_stuck",
 			log_str("effect",
 				agent->device_count == 0
-					? "a driver does not come back; this node has no RDMA"
-					: "a driver does not come back; none of its devices is used"
-			)
+					? "a driver call does not return; this node has no RDMA"
+					: "a driver call does not return; devices with drivers are "
+					  "not used")
 		);
 	else if (err != 0)
 		log_event(LOG_LEVEL_ERROR, "rdma_off", log_errno("error", err));
@@ -149,14 +149,14 @@ discovery_report(const struct agent *agent, const struct discovery *discovery, i
 			LOG_LEVEL_INFO, "rdma_rails", log_u64("rails", agent->device_count),
 			log_u64("left_out", discovery->left_out),
 			log_str("note",
-				"each is probed, the budget is split over them; device = best takes "
-				"one device alone, as before there were rails")
+				"each rail is probed, and all rails share the budget; [node] "
+				"device = best uses one device only")
 		);
 	for (uint32_t n = 0; n < agent->device_count; n++)
 		log_event(
 			LOG_LEVEL_INFO, "rdma_device_chosen",
 			log_str("device", agent->devices[n].name),
-			log_str("why", err == 0 ? discovery->why : "it needs no driver")
+			log_str("why", err == 0 ? discovery->why : "the device needs no driver")
 		);
 }
 
@@ -280,7 +280,7 @@ void devices_add_discovered(struct agent *agent, const struct discovery *discove
 			target_is_served(agent, found->target, found);
 		log_event(
 			LOG_LEVEL_INFO, "rdma_device_late", log_str("device", found->name),
-			log_str("effect", "it is measured with from when it is up")
+			log_str("effect", "the device is used as soon as it is up")
 		);
 	}
 	if (agent->device_count != before && agent->checks != NULL)

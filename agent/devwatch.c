@@ -103,7 +103,7 @@ static void on_discovery_stuck(void *ctx, struct keeper *keeper) {
 	(void)keeper;
 	log_event(
 		LOG_LEVEL_ERROR, "rdma_device_stuck",
-		log_str("effect", "a driver does not come back; devices that come are not seen")
+		log_str("effect", "a driver call does not return; new devices are not detected")
 	);
 }
 
@@ -133,7 +133,8 @@ int devwatch_start(struct agent *agent) {
 	if (err != 0)
 		log_event(
 			LOG_LEVEL_WARN, "devices_unwatched", log_errno("error", err),
-			log_str("effect", "devices that come or go are seen up to 30 s late")
+			log_str("effect",
+				"devices that appear or disappear are detected up to 30 s late")
 		);
 	return 0;
 }

@@ -100,7 +100,9 @@ add_awaiting_device(const struct target_search *target_search, const struct devi
 	struct discovery *discovery = target_search->discovery;
 
 	snprintf(
-		discovery->why, sizeof(discovery->why), "none can be used yet; awaited is %s: %s",
+		discovery->why, sizeof(discovery->why),
+		"no device can be used yet; the agent "
+		"waits for %s: %s",
 		facts->name, facts->reason
 	);
 	if (target_search->query.target.kind != DEVICE_TARGET_AUTO ||
@@ -213,7 +215,7 @@ static void target_find_devices(struct target_search *target_search, struct devi
 	if (target_search->uses_soft_fallback)
 		snprintf(
 			discovery->why, sizeof(discovery->why),
-			"this machine has no RDMA device that will do"
+			"this machine has no suitable RDMA device"
 		);
 }
 

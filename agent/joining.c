@@ -45,7 +45,7 @@ join_check_families(struct agent *agent, const struct sock_addr *seeds, uint32_t
 	log_event(
 		LOG_LEVEL_WARN, "join_addresses_of_another_family", log_u64("count", others),
 		log_str("first", text), log_str("own", own_text),
-		log_str("effect", "they cannot be reached from here")
+		log_str("effect", "this node cannot reach these addresses")
 	);
 }
 

@@ -45,10 +45,10 @@ static void address_report_lost(
 	sock_addr_format(address, text);
 	log_event(
 		LOG_LEVEL_ERROR, "own_address_gone", log_str("address", text),
-		log_str("effect", "the overlay cannot be spoken from this node")
+		log_str("effect", "this node cannot reach the overlay")
 	);
 	if (link == NULL)
-		snprintf(words, sizeof(words), "%s is no address of this machine any more", text);
+		snprintf(words, sizeof(words), "%s is no longer an address of this machine", text);
 	else
 		snprintf(
 			words, sizeof(words), "%s is on %s, which has no carrier", text, link->name
@@ -73,7 +73,8 @@ static void soft_device_check_address(struct agent *agent) {
 		if (!sock_addr_equal(&device, &address))
 			snprintf(
 				words, sizeof(words),
-				"%s stays on %s, and this node is at %s now: restart its agent",
+				"%s still uses %s, but the address of this node is now %s: restart "
+				"the agent",
 				SOFT_DEVICE_NAME, before, after
 			);
 	}
@@ -128,7 +129,7 @@ static void address_change(struct agent *agent, const struct netif_table *table)
 	log_event(
 		LOG_LEVEL_WARN, "own_address_changed", log_str("before", before_text),
 		log_str("after", after_text), log_str("interface", choice.interface),
-		log_str("effect", "a new start tells it")
+		log_str("effect", "the new address is announced as a new start of this agent")
 	);
 	soft_device_check_address(agent);
 	if (before.family != choice.address.family && joining_restart(agent) != 0)
@@ -274,7 +275,7 @@ static void on_netwatch_stuck(void *ctx, struct keeper *keeper) {
 	(void)keeper;
 	log_event(
 		LOG_LEVEL_WARN, "interfaces_hang",
-		log_str("reason", "the kernel does not tell what interfaces there are")
+		log_str("reason", "the kernel does not answer the query for interfaces")
 	);
 }
 

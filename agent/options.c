@@ -22,19 +22,25 @@ static const char help_text[] =
 	"Options:\n"
 	"  --config FILE            the configuration; " TOCSIN_CONFIG_PATH " by default\n"
 	"  --set SECTION.KEY=VALUE  one setting, before the file's; may be given again and again\n"
-	"  --check-config [FILE]    report every mistake of the configuration and what will not do on\n"
-	"                           this machine: names, addresses, directories, devices, programs;\n"
+	"  --check-config [FILE]    report every mistake of the configuration and what will not do "
+	"on\n"
+	"                           this machine: names, addresses, directories, devices, "
+	"programs;\n"
 	"                           say which addresses an agent holds that runs; start nothing\n"
-	"  --print-config           print the configuration with its defaults, and where each value\n"
+	"  --print-config           print the configuration with its defaults, and where each "
+	"value\n"
 	"                           comes from, start nothing\n"
-	"  --foreground             log for people, not for the journal; tocsind never goes to the\n"
+	"  --foreground             log for people, not for the journal; tocsind never goes to "
+	"the\n"
 	"                           background by itself\n"
 	"  --help, --version, -V\n"
 	"\n"
-	"Signals: TERM and INT leave the cluster and exit (a second one exits at once), HUP reads the\n"
+	"Signals: TERM and INT leave the cluster and exit (a second one exits at once), HUP reads "
+	"the\n"
 	"configuration again.\n"
 	"\n"
-	"Exit status: 0 left on request, 1 could not start or go on, 2 a mistake in an option or the\n"
+	"Exit status: 0 left on request, 1 could not start or go on, 2 a mistake in an option or "
+	"the\n"
 	"configuration, 3 another live agent holds this node's name, 4 the cluster refuses us.\n";
 
 static const char *const option_names[] = {
@@ -88,7 +94,9 @@ static int options_set_path(struct options *options, const char *path) {
 	}
 	if (options->config_given && strcmp(options->config_path, path) != 0) {
 		escape_quote(path, strlen(path), quoted, sizeof(quoted));
-		fprintf(stderr, "tocsind: there is one configuration, and %s is a second one\n",
+		fprintf(stderr,
+			"tocsind: only one configuration file is allowed; %s is a second "
+			"one\n",
 			quoted);
 		return -EINVAL;
 	}

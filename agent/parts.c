@@ -91,10 +91,7 @@ static int keys_start(struct agent *agent) {
 			agent->exit = AGENT_EXIT_USAGE; // same exit status as --check-config
 		return err;
 	}
-	log_event(
-		LOG_LEVEL_WARN, "no_key",
-		log_str("effect", "the overlay is spoken on loopback only")
-	);
+	log_event(LOG_LEVEL_WARN, "no_key", log_str("effect", "the overlay uses loopback only"));
 	return seal_keys_create_keyless(cluster, &agent->keys);
 }
 

@@ -21,14 +21,14 @@ static void refusal_explain(
 	case RAS_CAUSE_CONFLICT:
 		snprintf(
 			text, REASON_BYTES,
-			"another live agent holds this name; give this one another [node] name, or "
-			"end that one"
+			"another live agent has this name; give this agent another [node] name, or "
+			"stop the other agent"
 		);
 		break;
 	case RAS_CAUSE_CLUSTER:
 		snprintf(
 			text, REASON_BYTES,
-			"it belongs to another cluster; see [overlay] cluster and join"
+			"the cluster there has another name; see [overlay] cluster and join"
 		);
 		break;
 	default:
@@ -36,7 +36,8 @@ static void refusal_explain(
 		show_range(ours.min, ours.max, ours_text);
 		snprintf(
 			text, REASON_BYTES,
-			"it speaks version %s of the protocol, this agent %s; upgrade through a "
+			"the other agent speaks version %s of the protocol, this agent %s; upgrade "
+			"through a "
 			"release that speaks both",
 			theirs_text, ours_text
 		);

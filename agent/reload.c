@@ -52,7 +52,8 @@ static void reload_note_change(void *ctx, const struct config_change *change) {
 		log_str("before", change->before), log_str("after", change->after),
 		log_str("effect", waiting	       ? "at the next start"
 				  : change->reloadable ? "now"
-						       : "none: it is as at the start again")
+						       : "none: the value is the same as at the "
+							 "start")
 	);
 	if (!change->reloadable)
 		return;
@@ -106,7 +107,7 @@ static const char *reload_apply_keys(struct agent *agent, struct reading *readin
 	if (reading->key_err != 0) {
 		log_event(
 			LOG_LEVEL_ERROR, "key_not_reloaded", log_str("reason", reading->detail),
-			log_str("effect", "the keys of before stay")
+			log_str("effect", "the previous keys stay in use")
 		);
 		return "refused";
 	}
@@ -166,8 +167,8 @@ static void reading_apply(struct agent *agent, struct reading *reading) {
 	refused = strcmp(key, "refused") == 0;
 	overlay_set_own_problem(
 		agent->overlay, OVERLAY_OWN_RELOAD,
-		refused ? "the key file of this node was refused when it was read again, and the keys "
-			  "of before stay: see its log"
+		refused ? "this node's key file was refused at the last reload, and the previous "
+			  "keys stay in use: see the agent's log"
 			: ""
 	);
 	log_event(
@@ -185,12 +186,12 @@ static void reading_apply(struct agent *agent, struct reading *reading) {
 static void reload_report_failure(struct agent *agent) {
 	overlay_set_own_problem(
 		agent->overlay, OVERLAY_OWN_RELOAD,
-		"the configuration of this node could not be read again, and the one of before stays: "
-		"see its log, or tocsind --check-config"
+		"this node's configuration could not be reloaded, and the previous one stays in "
+		"use: see the agent's log, or tocsind --check-config"
 	);
 	log_event(
 		LOG_LEVEL_ERROR, "reload_failed",
-		log_str("effect", "the configuration of before stays")
+		log_str("effect", "the previous configuration stays in use")
 	);
 	service_notify("READY=1\nSTATUS=running; the last reload failed");
 }
@@ -243,8 +244,8 @@ static void on_reload_stuck(void *ctx, struct keeper *keeper) {
 	(void)keeper;
 	log_event(
 		LOG_LEVEL_WARN, "reload_hangs",
-		log_str("reason", "the configuration or the key file cannot be read"),
-		log_str("effect", "all stays as it was until it can")
+		log_str("reason", "reading the configuration or the key file does not return"),
+		log_str("effect", "the previous configuration and keys stay in use until then")
 	);
 }
 

@@ -34,7 +34,8 @@ void agent_leave(struct agent *agent, enum agent_exit status) {
 		log_event(
 			LOG_LEVEL_WARN, "leaving_cut_short",
 			log_str("reason", "a second signal asked to stop"),
-			log_str("effect", "others may take it for dead, not for left")
+			log_str("effect",
+				"other agents may report this agent as dead instead of left")
 		);
 		loop_stop(agent->loop);
 		return;

@@ -74,7 +74,7 @@ int socket_path_make(
 		return 0;
 	err = -errno;
 	snprintf(
-		ret_detail, AGENT_DETAIL_BYTES, "cannot make %s: %s", directory,
+		ret_detail, AGENT_DETAIL_BYTES, "cannot create %s: %s", directory,
 		strerrordesc_np(-err)
 	);
 	return err;

@@ -47,7 +47,7 @@ soft_find_address(struct agent *agent, struct parse_error *error, struct sock_ad
 	if (sock_addr_is_any(&choice.address)) {
 		snprintf(
 			error->text, sizeof(error->text),
-			"[overlay] listen is no single address; give [device %s] address",
+			"[overlay] listen is not a single address; set [device %s] address",
 			SOFT_DEVICE_NAME
 		);
 		return -EADDRNOTAVAIL;
@@ -118,7 +118,7 @@ int soft_device_make(struct agent *agent, struct parse_error *ret_error) {
 	err = soft_device_add(&config);
 	if (err != 0)
 		snprintf(
-			ret_error->text, sizeof(ret_error->text), "it cannot be made: %s",
+			ret_error->text, sizeof(ret_error->text), "it cannot be created: %s",
 			strerrordesc_np(-err)
 		);
 	return err;

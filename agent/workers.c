@@ -233,7 +233,7 @@ int workers_start(struct agent *agent) {
 	if (cpu_set_count(&cores) > AGENT_WORKERS_MAX) {
 		snprintf(
 			agent->detail, sizeof(agent->detail),
-			"[worker] cores: at most %d polling threads are run", AGENT_WORKERS_MAX
+			"[worker] cores: at most %d processors are allowed", AGENT_WORKERS_MAX
 		);
 		return -E2BIG;
 	}

@@ -113,7 +113,7 @@ def test_refused(cluster):
         [str(cluster.tocsind), "--config", str(one.config), "--check-config"],
         capture_output=True, text=True, check=False,
         env={**os.environ, **environment(0, FAKE_CUDA_EXPORT="801")})
-    note = f"note: peers will read no memory of cuda:0, but the pulse alone: {reason}\n"
+    note = f"note: peers cannot read memory of cuda:0, only the pulse in host memory: {reason}\n"
     assert done.returncode == 0 and note in done.stdout, done
 
 

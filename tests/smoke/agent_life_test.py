@@ -71,7 +71,8 @@ def test_reload(cluster):
     del agent.own["node.journal_size"]
     agent.configure()
     agents.wait_reloaded(agent)
-    agents.wait_log(agent, 'before=2MiB after=8MiB effect="none: it is as at the start again"')
+    agents.wait_log(agent, 'before=2MiB after=8MiB '
+                           'effect="none: the value is the same as at the start"')
     agents.wait_log(agent, "reloaded key=read waiting_for_restart=0")
     # A section that there was not: its device was made without it, so even its faults wait.
     agent.configure(device__soft0__faults="delay=20ms")

@@ -448,7 +448,7 @@ def address_lost():
         lost = cluster.agents[3]
         network.on(4, *network.addresses(4, "del"))
         problem = agents.wait_until("the words", lambda: address_problem(lost))
-        assert "10.0.0.4:28030 is no address of this machine" in problem, problem
+        assert "10.0.0.4:28030 is no longer an address of this machine" in problem, problem
         event = lost.events("ADDRESS_UNPROVEN", lost.name)[-1]
         assert event["cause"] == "own-fault" and event["text"] == problem, event
         agents.wait_log(lost, " own_address_gone ")
@@ -507,7 +507,7 @@ def address_moved():
         agents.wait_until("the proof", lambda: address_problem(mover) is None)
         assert mover.events("ADDRESS_CHANGED", mover.name)
         agents.wait_until("the word on its software device", lambda: any(
-            "soft0 stays on 10.0.0.4, and this node is at 10.0.0.44 now" in words
+            "soft0 still uses 10.0.0.4, but the address of this node is now 10.0.0.44" in words
             for words in mover.ask("HEALTH")["mistakes"]))
         agents.wait_log(mover, " own_address_changed ")
         # From there and to there alone: each link was opened by either side.

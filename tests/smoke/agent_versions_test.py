@@ -105,7 +105,7 @@ def test_far_is_refused(cluster):
         assert exit_status(far) == REFUSED_FOR_VERSION
         log = far.log.read_text()
         assert f"by={member.address}:28030 cause=version" in log, log
-        assert f"it speaks version {ours} of the protocol, this agent 4;" in log, log
+        assert f"the other agent speaks version {ours} of the protocol, this agent 4;" in log, log
         agents.wait_log(member, f"event=OTHER_VERSION peer={name} cause=version "
                                 f"theirs=4 ours={ours}")
         event = member.events("OTHER_VERSION", name)[0]

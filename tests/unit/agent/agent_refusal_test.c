@@ -210,8 +210,9 @@ static void the_line_names_both_ranges_of_versions(void **state) {
 
 	(void)state;
 	line_of(&event, text, sizeof(text));
-	assert_non_null(strstr(text, "it speaks version 3 of the protocol, this agent 1-2; upgrade")
-	);
+	assert_non_null(strstr(
+		text, "the other agent speaks version 3 of the protocol, this agent 1-2; upgrade"
+	));
 }
 
 UNIT_GROUP(agent_refusal) {
