@@ -186,8 +186,8 @@ check_name(const struct command *command, const struct word_spec *spec, const ch
 		return 0;
 	escape_quote(word, strlen(word), quoted, sizeof(quoted));
 	command_error(
-		command->name, "%s: %s is no name: 1 to %d bytes without blanks", spec->name,
-		quoted, TARGET_NAME_BYTES_MAX
+		command->name, "%s: %s is not a valid name: 1 to %d bytes without blanks",
+		spec->name, quoted, TARGET_NAME_BYTES_MAX
 	);
 	return -EINVAL;
 }
@@ -226,14 +226,14 @@ static int text_append_word(
 			continue;
 		escape_quote(word, strlen(word), quoted, sizeof(quoted));
 		command_error(
-			command->name, "%s: %s has a control character; it is one line of text",
+			command->name, "%s: %s has a control character; give one line of text",
 			spec->name, quoted
 		);
 		return -EINVAL;
 	}
 	if (used + 1 + strlen(word) > TARGET_TEXT_BYTES_MAX) {
 		command_error(
-			command->name, "%s: it is longer than %d bytes", spec->name,
+			command->name, "%s: the text is longer than %d bytes", spec->name,
 			TARGET_TEXT_BYTES_MAX
 		);
 		return -EINVAL;

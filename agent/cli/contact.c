@@ -117,9 +117,9 @@ static const char *connect_error_hint(int err) {
 	case -ECONNREFUSED:
 		return "; is tocsind running?";
 	case -EACCES:
-		return "; its mode keeps you out";
+		return "; you have no permission to connect";
 	case -EAGAIN:
-		return "; too many wait there already";
+		return "; too many clients wait there already";
 	case -ETIMEDOUT:
 		return "; is that host up?";
 	default:
@@ -160,7 +160,7 @@ static int contact_connect(struct contact *contact) {
 	if (place.absent[0] != '\0')
 		return contact_fail(
 			contact, err,
-			"there is no socket %s, and nobody can be reached on %s: %s%s",
+			"there is no socket %s, and no agent can be reached on %s: %s%s",
 			place.absent, place.text, strerrordesc_np(-err), connect_error_hint(err)
 		);
 	return contact_fail(
@@ -177,8 +177,8 @@ static int contact_fail_late(struct contact *contact) {
 	show_duration(contact->answer_ns, waited);
 	return contact_fail(
 		contact, -ETIMEDOUT,
-		"the agent on %s accepted the connection, but did not answer in time, which was "
-		"%s; is it stopped or overloaded? see --timeout",
+		"the agent on %s accepted the connection, but did not answer within %s; is it "
+		"stopped or overloaded? see --timeout",
 		contact->place, waited
 	);
 }
@@ -226,7 +226,7 @@ static int contact_receive(struct contact *contact) {
 	if (kept >= CONTACT_ANSWER_BYTES_MAX)
 		return contact_fail(
 			contact, -EMSGSIZE,
-			"what answers on %s is no tocsind: its answer has no end", contact->place
+			"the program on %s is not tocsind: its answer does not end", contact->place
 		);
 	if (capacity - kept <= READ_BYTES) {
 		capacity = 2 * capacity + 2 * READ_BYTES;
@@ -249,7 +249,7 @@ static int contact_receive(struct contact *contact) {
 		}
 		if (size != -EAGAIN)
 			return contact_fail(
-				contact, (int)size, "the connection with %s broke: %s",
+				contact, (int)size, "the connection to %s broke: %s",
 				contact->place, strerrordesc_np((int)-size)
 			);
 		err = contact_await_answer(contact);
@@ -264,8 +264,8 @@ static int contact_fail_protocol(struct contact *contact, const char *line) {
 
 	escape_quote(line, strlen(line), quoted, sizeof(quoted));
 	return contact_fail(
-		contact, -EPROTO, "what answers on %s is no tocsind: it said %s", contact->place,
-		quoted
+		contact, -EPROTO, "the program on %s is not tocsind: it answered %s",
+		contact->place, quoted
 	);
 }
 
@@ -331,8 +331,8 @@ static int contact_send(struct contact *contact, const char *text) {
 		return 0;
 	return err == -ETIMEDOUT ? contact_fail_late(contact)
 				 : contact_fail(
-					   contact, err, "cannot ask on %s: %s", contact->place,
-					   strerrordesc_np(-err)
+					   contact, err, "cannot send the request to %s: %s",
+					   contact->place, strerrordesc_np(-err)
 				   );
 }
 

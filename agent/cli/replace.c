@@ -47,5 +47,5 @@ int replace_file(const char *file, replace_fn *write, const void *what) {
 }
 
 const char *replace_error_text(int err) {
-	return err == -EEXIST ? "it is there, and no regular file" : strerrordesc_np(-err);
+	return err == -EEXIST ? "it exists and is not a regular file" : strerrordesc_np(-err);
 }

@@ -75,7 +75,7 @@ static int check_path(struct target *target, const char *path, const char *origi
 		return 0;
 	escape_quote(path, strlen(path), quoted, sizeof(quoted));
 	command_error(
-		target->command_name, "%s: %s is no path of a socket: 1 to %zu bytes", origin,
+		target->command_name, "%s: %s is not a valid socket path: 1 to %zu bytes", origin,
 		quoted, sizeof(local->sun_path) - 1
 	);
 	return EXIT_USAGE;
@@ -142,8 +142,9 @@ int target_init(
 	if (target->node != NULL && !target_is_name(target->node)) {
 		escape_quote(target->node, strlen(target->node), quoted, sizeof(quoted));
 		command_error(
-			command->name, "--node: %s is no name: 1 to %d bytes without blanks",
-			quoted, TARGET_NAME_BYTES_MAX
+			command->name,
+			"--node: %s is not a valid name: 1 to %d bytes without blanks", quoted,
+			TARGET_NAME_BYTES_MAX
 		);
 		return EXIT_USAGE;
 	}

@@ -77,7 +77,7 @@ def a_drain_whose_time_is_not_told_is_nobodys():
 
         rest.update = change
         done = run(rest, [row("n2", True)])
-        assert "stays so until a person ends it: Slurm does not tell" in done.stdout, done
+        assert "stay until a person ends them: Slurm does not report" in done.stdout, done
         done = run(rest, [row(name) for name in NAMES])
         assert "DRAIN" in rest.nodes["n2"]["state"] and "see tocsin drains" in done.stdout, done
 
@@ -148,7 +148,7 @@ def a_node_can_do_so_for_itself():
         assert done.returncode == 0 and "n3: drained" in done.stdout, done
         assert {path for _, path, _ in rest.asked} == {f"/slurm/{rests.API}/node/n3"}, rest.asked
         done = run(rest, [row("n3", True)], mode="check", SLURMD_NODENAME="../n3")
-        assert done.returncode == 1 and "none of Slurm's" in done.stdout, done
+        assert done.returncode == 1 and "not valid in Slurm" in done.stdout, done
 
 
 def the_token_goes_along_from_file_or_environment():
@@ -175,17 +175,17 @@ def a_token_that_is_none_is_refused_and_never_said():
         for text in ("", "\n", "two words", TOKEN + "\x01", "a\tb", "é"):
             file.write_text(text)
             done = run(rest, [], "--rest-token", str(file))
-            assert done.returncode == 1 and "the token is none" in done.stdout, (text, done)
+            assert done.returncode == 1 and "the token is not valid" in done.stdout, (text, done)
         file.write_text(TOKEN)
         file.chmod(0o640)
         done = run(rest, [], "--rest-token", str(file))
-        assert done.returncode == 1 and "others may read it" in done.stdout, done
+        assert done.returncode == 1 and "other users may read it" in done.stdout, done
         done = run(rest, [], "--rest-token", place)
-        assert done.returncode == 1 and "it is no file" in done.stdout, done
+        assert done.returncode == 1 and "it is not a regular file" in done.stdout, done
         done = run(rest, [], "--rest-token", place + "/not")
         assert done.returncode == 1 and "No such file" in done.stdout, done
         done = run(rest, [], SLURM_JWT="x\r\nX-Evil: 1")
-        assert done.returncode == 1 and "the token is none" in done.stdout, done
+        assert done.returncode == 1 and "the token is not valid" in done.stdout, done
         assert rest.asked == [], rest.asked
 
 
@@ -208,20 +208,21 @@ def without_end(handler):
 
 
 HOSTILE = [
-    (raw(b""), ""), (raw(b"\x00\xff nonsense"), ""), (raw(b"HTTP/1.1 200 OK\r\n\r\n"), "no object"),
-    (said(200, "hello"), "no object"), (said(200, "[]"), "no object"),
-    (said(200, "{"), "no object"), (said(200, "[" * 100000), "no object"),
+    (raw(b""), ""), (raw(b"\x00\xff nonsense"), ""),
+    (raw(b"HTTP/1.1 200 OK\r\n\r\n"), "not a JSON object"),
+    (said(200, "hello"), "not a JSON object"), (said(200, "[]"), "not a JSON object"),
+    (said(200, "{"), "not a JSON object"), (said(200, "[" * 100000), "not a JSON object"),
     (said(200, {}), "has no nodes"), (said(200, {"nodes": {"n1": 1}}), "has no nodes"),
-    (said(200, {"nodes": []}), "names no node"),
-    (said(200, {"nodes": [1, None, {}, []]}), "names no node"),
+    (said(200, {"nodes": []}), "lists no node"),
+    (said(200, {"nodes": [1, None, {}, []]}), "lists no node"),
     (said(200, {"errors": [{"error": "broken\x1b[31m"}], "nodes": [rests.node("n1")]}),
      "HTTP status 200: \"broken\\x1b[31m\""),
-    (said(200, {"errors": [7], "nodes": [rests.node("n1")]}), "an error without words"),
+    (said(200, {"errors": [7], "nodes": [rests.node("n1")]}), "an error without a description"),
     (said(500, {"errors": [{"description": "slurmctld is down"}]}), "\"slurmctld is down\""),
     (said(503, "busy"), "HTTP status 503"), (said(404, "what?"), "--rest-api"),
     (raw(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"),
      "HTTP status 302"),
-    (without_end, "its answer has no end"),
+    (without_end, "the answer is too long"),
 ]
 
 
@@ -272,11 +273,11 @@ def options_that_contradict_each_other_are_refused():
             (["--rest", "http://h/"], "http://HOST:PORT"),
             (["--rest", "https://me:secret@h"], "https://HOST"),
             (["--rest", "http://h/?a=b"], "http://HOST:PORT"),
-            (["--rest", "http://h", "--scontrol", "x"], "another way to Slurm"),
+            (["--rest", "http://h", "--scontrol", "x"], "give either --rest or --scontrol"),
             (["--rest", "http://h", "--rest-api", "v0/.."], "such as v0.0.40"),
             (["--rest", "http://h", "--rest-user", "a\nb"], "name of a user"),
-            (["--rest-token", "/x"], "goes with --rest"),
-            (["--rest-api", "v0.0.40"], "goes with --rest")):
+            (["--rest-token", "/x"], "needs --rest"),
+            (["--rest-api", "v0.0.40"], "needs --rest")):
         done = subprocess.run([PROGRAM, "slurm", "sync", *arguments], text=True, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=patience.HANG_SECONDS)

@@ -156,7 +156,7 @@ def node_whose_own_agent_does_not_confirm_stays_drained(slurm, verdicts):
         verdicts.itself["n2"] = itself
         said = once(slurm, verdicts)
         assert slurm.is_drained("n2"), (itself, said)
-        assert "its own agent does not say so" in said, (itself, said)
+        assert "but its own agent does not" in said, (itself, said)
     del verdicts.itself["n2"]
     said = once(slurm, verdicts)
     assert "n2: undrained" in said and "NODE n2 HEALTH n2" in verdicts.agent.lines, said
@@ -227,7 +227,7 @@ def words_that_a_person_adds_to_our_reason_hold_the_node(slurm, verdicts):
     for _ in range(2):
         said = once(slurm, verdicts)
         assert slurm.is_drained("n2") and slurm.reason("n2") == held, said
-        assert "this record has another" in said, said
+        assert "but is not in the record" in said, said
     assert drains(slurm) == (0, {"n2": False})
 
 
@@ -254,8 +254,8 @@ def our_own_words_given_again_by_a_person_are_his(slurm, verdicts):
 
 
 def drains_of_a_record_that_is_lost_or_broken_stay_and_bad_nodes_are_drained(slurm, verdicts):
-    for loss, words in ((record_of(slurm).unlink, "this record has another"),
-                        (lambda: record_of(slurm).write_text("{"), "is no record of drains")):
+    for loss, words in ((record_of(slurm).unlink, "but is not in the record"),
+                        (lambda: record_of(slurm).write_text("{"), "is not a record of drains")):
         verdicts.rows["n2"] = row("n2", "node-down")
         once(slurm, verdicts)
         loss()
@@ -622,7 +622,7 @@ def controller_that_is_down_is_said_once_and_waited_for(slurm, verdicts):
         slurm.start_controller()
         sync.wait_said("n4: drained")
         assert sync.said().count("nothing is done") <= 2, sync.said()
-        assert "at work again" in sync.said(), sync.said()
+        assert "working again" in sync.said(), sync.said()
     assert slurm.is_drained("n4")
 
 
@@ -639,11 +639,11 @@ def scontrol_that_misbehaves_leads_to_nothing(slurm, verdicts):
     for name, script, words in (
             ("fails", "echo 'slurm_load: oops' >&2; exit 1", "exit status 1: slurm_load: oops"),
             ("dies", "kill -9 $$", "ended by signal 9"),
-            ("babbles", "echo nonsense; head -c 100000 /dev/urandom", "names no node"),
+            ("babbles", "echo nonsense; head -c 100000 /dev/urandom", "lists no node"),
             ("vanishes", None, "no such program"),
             ("hangs", "trap '' TERM; while :; do sleep 1; done", "did not end within 10 s"),
             ("leaves-one", "sleep 1000 & echo NodeName=n2 State=IDLE", "did not end within 10 s"),
-            ("has-no-end", "yes", "says more than"),
+            ("has-no-end", "yes", "printed more than"),
             ("is-cut-off", "printf 'NodeName=n2 State=IDLE+DRA'", "is not understood"),
             ("is-odd", "echo 'NodeName=n2 State=QUANTUM'", "is not understood")):
         path = slurm.directory / name

@@ -349,7 +349,7 @@ def order_ends_the_wait(few):
         assert waiting == {"reached": 2, "of": 6, "misses": 4,
                            "command": "tocsin forget --unreachable"}, waiting
     told = command(few[0], "forget", "--unreachable")
-    assert "is forgotten" in told, told
+    assert "are forgotten" in told, told
     for agent in few:
         agents.wait_until(f"{agent.name} waits no more", lambda agent=agent: (
             agent.ask("HEALTH")["waiting"] is None and agent.ask("PEERS")["alive"] == 2))

@@ -245,7 +245,7 @@ def soft_run_finds_the_library_wherever_all_was_moved_to(root, prefix):
     assert done.stdout == f"{moved / VERBS}\n", done.stdout
     (moved / VERBS).unlink()
     done = run(moved / "bin/tocsin", "soft-run", "--", "true")
-    assert done.returncode == 125 and "libtocsin-verbs.so is not where" in done.stderr, done
+    assert done.returncode == 125 and "cannot find libtocsin-verbs.so in" in done.stderr, done
 
 
 TESTS = [

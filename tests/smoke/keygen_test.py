@@ -87,7 +87,7 @@ def a_file_that_is_there_is_not_overwritten(place):
 
 def a_place_that_does_not_do_is_named(place):
     expect_refused(1, f'"{place}/no/key": cannot find its directory: No such file or directory: '
-                   "make it first, mode 0755", "--output", place / "no" / "key")
+                   "create the directory first, with mode 0755", "--output", place / "no" / "key")
     (place / "open").mkdir()
     (place / "open").chmod(0o777)
     expect_refused(1, f'"{place}/open": other users can write to this directory (mode 0777)',
@@ -120,10 +120,10 @@ def a_replacement_goes_through_its_steps_and_ends_with_the_new_key(place):
     said = expect_done("--output", path, "--rotate", "add")
     first, new = keys_in(path)
     expect((first, [role for _, role in ID.findall(said)]), (old, roles))
-    assert "--rotate swap follows" in said, said
+    assert "run --rotate swap" in said, said
     said = expect_done("--output", path, "--rotate", "swap")
     expect(keys_in(path), [new, old])
-    assert "--rotate drop follows" in said, said
+    assert "run --rotate drop" in said, said
     said = expect_done("--output", path, "--rotate", "drop")
     expect((keys_in(path), len(ID.findall(said))), ([new], 1))
     expect(stat.S_IMODE(path.stat().st_mode), 0o400)

@@ -232,7 +232,7 @@ def file_that_cannot_be_written_is_named_and_nothing_is_left():
         for file, why in ((f"{directory}/none/a.svg", "No such file or directory"),
                           (directory, "Is a directory"), (f"{there}/a", "Not a directory"),
                           ("", "No such file or directory"), ("x" * 5000, "File name too long"),
-                          (str(fifo), "no regular file"), (str(link), "no regular file")):
+                          (str(fifo), "not a regular file"), (str(link), "not a regular file")):
             done = run(matrix(4), "--svg", file)
             expect((done.returncode, done.stdout), (1, ""))
             assert "--svg: " in done.stderr and why in done.stderr, done.stderr
@@ -253,8 +253,8 @@ def json_is_the_answer_and_comes_with_the_picture():
 
 
 def options_that_do_not_go_together_are_told_apart():
-    for arguments, why in ((["--svg", "a"], "it goes with --matrix"),
-                           (["--all", "--matrix"], "--all goes without it"),
+    for arguments, why in ((["--svg", "a"], "--svg needs --matrix"),
+                           (["--all", "--matrix"], "give it without --all"),
                            (["--matrix", "--svg"], "needs a value"), (["n1"], "takes no argument")):
         with serve(matrix(4)) as agent:
             done = tocsin.ask(agent, "paths", *arguments)
@@ -271,7 +271,7 @@ def answer_that_is_no_matrix_is_refused():
                      {**good, "cells": [7]}):
         done = run(document)
         expect((done.returncode, done.stdout), (3, ""))
-        assert "no matrix" in done.stderr, done.stderr
+        assert "not a matrix" in done.stderr, done.stderr
     # Odd, but harmless.
     largest = 2 ** 63 - 1
     for document in ({**good, "cells": []}, {**good, "nodes": [], "cells": []},

@@ -110,7 +110,7 @@ def an_agent_that_never_answers_is_given_up():
         with StandIn(hang) as agent:
             done = tocsin.ask(agent, *command, "--timeout", "1ms")
         expect(done.returncode, 3)
-        assert "did not answer in time" in done.stderr and "--timeout" in done.stderr, done.stderr
+        assert "did not answer within" in done.stderr and "--timeout" in done.stderr, done.stderr
     with StandIn(hang) as agent:
         expect(tocsin.ask(agent, "health", "--exit=npd", "--timeout=1ms").returncode, 2)
 
@@ -130,7 +130,7 @@ def who_waits_for_a_frozen_agent_is_told_for_what_and_until_when():
                         r"connection but has not answered; waiting until "
                         r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \(.* more\)$", said[0]), said
         assert agent.path in said[1] and (
-            " accepted the connection, but did not answer in time, which was 2.1" in said[1]), said
+            " accepted the connection, but did not answer within 2.1" in said[1]), said
 
 def options_that_commands_share_may_stand_before_them():
     with StandIn(ring()) as agent:
@@ -190,7 +190,7 @@ def what_is_no_agent_is_named_as_such():
         with StandIn(lambda *_, said=said: said, greet=False) as agent:
             done = tocsin.ask(agent, "peers")
         expect((said, done.returncode, done.stdout), (said, 3, ""))
-        assert "is no tocsind: it said" in done.stderr, done.stderr
+        assert "is not tocsind: it answered" in done.stderr, done.stderr
         expect_harmless(done.stderr)
 
 def a_document_that_is_none_is_refused():
@@ -200,7 +200,7 @@ def a_document_that_is_none_is_refused():
             with StandIn(lambda *_, said=said: said) as agent:
                 done = tocsin.ask(agent, *command)
             expect((said[:9], command, done.returncode), (said[:9], command, 3))
-            assert "is no tocsind" in done.stderr, done.stderr
+            assert "is not tocsind" in done.stderr, done.stderr
 
 def documents_with_nothing_in_them_harm_nobody():
     for said in (b"{}\n", b'{"findings":7,"alive":"x","missing_nodes":[]}\n',
@@ -215,7 +215,7 @@ def an_answer_without_end_is_cut():
     with StandIn(lambda *_: b"x" * (65 << 20)) as agent:
         done = tocsin.ask(agent, "peers")
     expect((done.returncode, done.stdout), (3, ""))
-    assert "its answer has no end" in done.stderr, done.stderr
+    assert "its answer does not end" in done.stderr, done.stderr
 
 def no_order_to_the_terminal_comes_through():
     told = health(grade=HOSTILE, node=HOSTILE, cluster=HOSTILE, dead=1, missing=1,
@@ -307,7 +307,7 @@ def a_check_says_what_is_wrong_with_the_agent_itself():
             (health(grade="warning", address_problem="nobody reached it"),
              "warning: n1 others cannot connect to it: nobody reached it"),
             (health(grade="unknown", joined=False, findings=[row], join_problem="n2 is silent"),
-             "unknown: n1 no member of a ring yet: n2 is silent"),
+             "unknown: n1 not a member of a ring yet: n2 is silent"),
             # What is worse comes first, and one node's line is of this node.
             (health(grade="critical", mistakes=[wrong],
                     findings=[finding("n2", reason="AgentGone")]),
@@ -333,16 +333,17 @@ def mistakes_are_named_with_what_is_allowed():
             ("NAME is missing: tocsin ping [OPTION]... NAME", ["ping"]),
             ("REASON is missing: tocsin report [OPTION]... NAME REASON...", ["report", "n1"]),
             ("REASON is missing", ["report", "n1", ""]),
-            ('NAME: "" is no name', ["why", ""]), ('NAME: "a b" is no name', ["why", "a b"]),
-            ('NAME: "a\\nFORGET" is no name', ["why", "a\nFORGET"]),
+            ('NAME: "" is not a valid name', ["why", ""]),
+            ('NAME: "a b" is not a valid name', ["why", "a b"]),
+            ('NAME: "a\\nFORGET" is not a valid name', ["why", "a\nFORGET"]),
             ('REASON: "a\\nb" has a control character', ["report", "n1", "a\nb"]),
-            ("REASON: it is longer than 160 bytes", ["report", "n1", "x" * 161]),
+            ("REASON: the text is longer than 160 bytes", ["report", "n1", "x" * 161]),
             ('on|off: "oof" is not allowed; did you mean "off"?', ["maint", "n1", "oof"]),
             ('LEVEL: "loud" is not allowed; known are: error, warn, info', ["log", "loud"]),
             ('LEVEL: "kernel" is not allowed; did you mean "kernels"?', ["level", "kernel"]),
-            ('--for: "2d" is no time from 1s to 1d', ["level", "kernels", "--for", "2d"]),
-            ('--for: "1500ms" is no time', ["level", "kernels", "--for", "1500ms"]),
-            ('--job: "a b" is no job', ["level", "kernels", "--job", "a b"]),
+            ('--for: "2d" is not a time from 1s to 1d', ["level", "kernels", "--for", "2d"]),
+            ('--for: "1500ms" is not a time', ["level", "kernels", "--for", "1500ms"]),
+            ('--job: "a b" is not a job', ["level", "kernels", "--job", "a b"]),
             ('STATE: "dea" is not allowed; did you mean "dead"?', ["peers", "dea"]),
             ('takes no further argument "n2"; see tocsin why --help', ["why", "n1", "n2"]),
             ('takes no argument "now"', ["links", "now"]),
@@ -350,16 +351,16 @@ def mistakes_are_named_with_what_is_allowed():
             ('unknown option "--host"', ["maint", "n1", "on", "--host", "h"]),
             ("--socket and --host do not go together", ["peers", "--socket=/x", "--host=h"]),
             ("--socket and --port do not go together", ["peers", "--socket=/x", "--port=1"]),
-            ('--socket: "" is no path', ["peers", "--socket", ""]),
-            ("is no path of a socket: 1 to 107 bytes", ["peers", "--socket", "/" + "x" * 107]),
+            ('--socket: "" is not a valid socket path', ["peers", "--socket", ""]),
+            ("is not a valid socket path: 1 to 107 bytes", ["peers", "--socket", "/" + "x" * 107]),
             ('--port: "70000"', ["peers", "--port", "70000"]),
             ('--timeout: "5x" ', ["peers", "--timeout", "5x"]),
             ('--timeout: "9999s" ', ["peers", "--timeout", "9999"]),
             ('--timeout: "2h" ', ["peers", "--timeout", "2h"]),
-            ('--node: "a b" is no name', ["peers", "--node", "a b"]),
+            ('--node: "a b" is not a valid name', ["peers", "--node", "a b"]),
             ('--since: "yesterday"', ["events", "--since", "yesterday"]),
             ('--count: "0"', ["top", "--count", "0"]),
-            ("--verbose goes with --nccl", ["status", "--verbose"])):
+            ("--verbose needs --nccl", ["status", "--verbose"])):
         done = tocsin(*arguments)
         expect((arguments, done.returncode, done.stdout), (arguments, 2, ""))
         assert words in done.stderr, (words, done.stderr)
@@ -393,7 +394,8 @@ def the_way_to_the_agent_is_an_option_then_the_environment():
         expect(remote.lines[1:2], ["SET FORMAT json"])
         done = tocsin("peers", TOCSIN_SOCKET="")
         expect(done.returncode, 2)
-        assert done.stderr.startswith('tocsin peers: TOCSIN_SOCKET: "" is no path'), done.stderr
+        words = 'tocsin peers: TOCSIN_SOCKET: "" is not a valid socket path'
+        assert done.stderr.startswith(words), done.stderr
 
 def users_find_their_own_agent_s_socket():
     user = 65534 if os.geteuid() == 0 else None
@@ -487,7 +489,7 @@ def events_are_followed_over_a_restart():
             follower.terminate()
             complaints = follower.communicate()[1]
         expect(state["asked"][2][:2], (2, ["0"]))
-        assert "waiting for it" in complaints and "it is back" in complaints, complaints
+        assert "waiting for the agent" in complaints and "agent is back" in complaints, complaints
         if options:
             expect([json.loads(line)["sequence"] for line in lines], [1, 2, 1, 2, 3])
         else:

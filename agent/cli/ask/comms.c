@@ -142,8 +142,8 @@ static int comms_run(const struct arguments *arguments) {
 	if (job != NULL &&
 	    (job[0] == '\0' || strlen(job) > JOB_BYTES_MAX || strpbrk(job, " \t\r\n") != NULL)) {
 		command_error(
-			"comms", "--job: \"%.40s\" is no job: one word of at most %d bytes", job,
-			JOB_BYTES_MAX
+			"comms", "--job: \"%.40s\" is not a job: give one word of at most %d bytes",
+			job, JOB_BYTES_MAX
 		);
 		return EXIT_USAGE;
 	}

@@ -96,7 +96,7 @@ static int events_follow(struct follower *follower) {
 		if (err == 0)
 			err = follower_check_restart(follower);
 		if (err == 0 && follower->lost)
-			fprintf(stderr, "tocsin events: it is back\n");
+			fprintf(stderr, "tocsin events: the agent is back\n");
 		if (err == 0)
 			follower->lost = false;
 		// Poll for new events until a request fails; contact.why then holds the reason.
@@ -114,7 +114,7 @@ static int events_follow(struct follower *follower) {
 		if (ferror(stdout))
 			return EXIT_NEGATIVE; // main() reports the write error
 		if (!follower->lost)
-			command_error("events", "%s; waiting for it", follower->contact.why);
+			command_error("events", "%s; waiting for the agent", follower->contact.why);
 		follower->lost = true;
 		poll(NULL, 0, FOLLOW_MS);
 	}
@@ -133,7 +133,7 @@ static int events_run(const struct arguments *arguments) {
 
 	if (since != NULL && parse_u64(since, strlen(since), 0, INT64_MAX, NULL, &value) != 0 &&
 	    parse_duration_ns(since, strlen(since), 1, SINCE_MAX_NS, &error, &value) != 0) {
-		command_error("events", "--since: %s; or the number of an event", error.text);
+		command_error("events", "--since: %s, or the number of an event", error.text);
 		return EXIT_USAGE;
 	}
 	status = target_init(&target, &events_command, arguments);

@@ -50,12 +50,12 @@ static int forget_run(const struct arguments *arguments) {
 	if (unreachable)
 		return ask_order(
 			&forget_command, arguments, "FORGET --unreachable",
-			"whom this part holds unreachable is forgotten"
+			"the nodes that are unreachable from this side are forgotten"
 		);
 	if (remembered)
 		return ask_order(
 			&forget_command, arguments, "FORGET --remembered",
-			"the members that it remembered are forgotten"
+			"the members that the agent remembered are forgotten"
 		);
 	snprintf(question, sizeof(question), "FORGET %s", arguments->words[0]);
 	return ask_order(

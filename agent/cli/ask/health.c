@@ -177,7 +177,7 @@ static bool agent_problem_text(const json_t *answer, char *ret_text, size_t size
 
 	if (json_is_false(json_object_get(answer, "joined")))
 		snprintf(
-			ret_text, size, "no member of a ring yet%s%s",
+			ret_text, size, "not a member of a ring yet%s%s",
 			json_is_string(join) ? ": " : "",
 			json_is_string(join) ? json_string_value(join) : ""
 		);
@@ -255,11 +255,11 @@ static bool options_read_style(const struct arguments *arguments, enum style *re
 		style++;
 	if (style == STYLE_COUNT) {
 		escape_quote(name, strlen(name), quoted, sizeof(quoted));
-		command_error("health", "--exit: %s is none of nagios, npd and drain", quoted);
+		command_error("health", "--exit: %s is not one of nagios, npd and drain", quoted);
 	} else if (values[OPTION_ALL] != NULL && has_name) {
 		command_error("health", "--all and a node's name exclude each other");
 	} else if (style == STYLE_DRAIN && !has_name) {
-		command_error("health", "--exit=drain is of one node: NAME is missing");
+		command_error("health", "--exit=drain needs the NAME of one node");
 	} else if (values[OPTION_LINE] != NULL && target_wants_json(arguments)) {
 		command_error("health", "--line and --json exclude each other");
 	} else if (values[OPTION_TEXTFILE] != NULL && is_check) {

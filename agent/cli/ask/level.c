@@ -61,15 +61,16 @@ static int level_run(const struct arguments *arguments) {
 	    (parse_duration_ns(time, strlen(time), SECOND_NS, FOR_MAX_NS, &error, &for_ns) != 0 ||
 	     for_ns % SECOND_NS != 0)) {
 		command_error(
-			"level", "--for: \"%.40s\" is no time from 1s to 1d in whole seconds", time
+			"level", "--for: \"%.40s\" is not a time from 1s to 1d in whole seconds",
+			time
 		);
 		return EXIT_USAGE;
 	}
 	if (job != NULL &&
 	    (job[0] == '\0' || strlen(job) > JOB_BYTES_MAX || strpbrk(job, " \t\r\n") != NULL)) {
 		command_error(
-			"level", "--job: \"%.40s\" is no job: one word of at most %d bytes", job,
-			JOB_BYTES_MAX
+			"level", "--job: \"%.40s\" is not a job: give one word of at most %d bytes",
+			job, JOB_BYTES_MAX
 		);
 		return EXIT_USAGE;
 	}

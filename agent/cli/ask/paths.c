@@ -75,7 +75,7 @@ static int matrix_show(const struct target *target, json_t *answer, const char *
 	if (err != 0) {
 		command_error(
 			"paths", "%s",
-			err == -ENOMEM ? "out of memory" : "the agent's answer is no matrix"
+			err == -ENOMEM ? "out of memory" : "the agent's answer is not a matrix"
 		);
 		return err == -ENOMEM ? EXIT_NEGATIVE : EXIT_UNREACHED;
 	}
@@ -110,11 +110,11 @@ static int paths_run(const struct arguments *arguments) {
 	int status, err;
 
 	if (arguments->values[OPTION_SVG] != NULL && !matrix) {
-		command_error("paths", "--svg draws the square: it goes with --matrix");
+		command_error("paths", "--svg needs --matrix");
 		return EXIT_USAGE;
 	}
 	if (all && matrix) {
-		command_error("paths", "--matrix is of all agents: --all goes without it");
+		command_error("paths", "--matrix always shows all agents; give it without --all");
 		return EXIT_USAGE;
 	}
 	if (!matrix && target_wants_json(arguments))

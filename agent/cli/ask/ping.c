@@ -68,7 +68,7 @@ static int ping_run(const struct arguments *arguments) {
 		if (given == NULL)
 			continue;
 		if (!rdma) {
-			command_error("ping", "--%s goes with --rdma", options[option].name);
+			command_error("ping", "--%s needs --rdma", options[option].name);
 			return EXIT_USAGE;
 		}
 		if (parse_u64(

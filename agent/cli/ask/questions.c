@@ -73,7 +73,7 @@ static int links_run(const struct arguments *arguments) {
 	bool all = arguments->values[LINKS_ALL] != NULL;
 
 	if (rdma && all) {
-		command_error("links", "--all shows RDMA pairs too, it does not go with --rdma");
+		command_error("links", "--all shows RDMA pairs too; give it without --rdma");
 		return EXIT_USAGE;
 	}
 	if (all)

@@ -96,7 +96,7 @@ static int status_print(const struct summary *summary, bool whole) {
 	summary_view(summary->health, &wide);
 	summary_links(summary->links, &wide);
 	frame_move_lines(&frame, &wide, false);
-	frame_add(&frame, FRAME_TEXT, "events, the last that matter");
+	frame_add(&frame, FRAME_TEXT, "last important events");
 	summary_events(summary->events, STATUS_EVENTS, &wide);
 	frame_move_lines(&frame, &wide, true);
 	frame_print(&frame, paint_is_enabled(stdout), "\n", stdout);
@@ -165,7 +165,7 @@ static int nccl_report_show(struct contact *contact, bool verbose) {
 	if (answer == NULL) {
 		snprintf(
 			contact->why, sizeof(contact->why),
-			"the report of the agent on %s is not whole", contact->place
+			"the report of the agent on %s is incomplete", contact->place
 		);
 		return ask_report_failure(contact, -EPROTO);
 	}
@@ -185,8 +185,9 @@ static int status_run(const struct arguments *arguments) {
 
 	if (verbose && !nccl) {
 		command_error(
-			"status", "--verbose goes with --nccl; more of this view: peers, health, "
-				  "links, events"
+			"status",
+			"--verbose needs --nccl; for more detail see tocsin peers, health, links "
+			"and events"
 		);
 		return EXIT_USAGE;
 	}

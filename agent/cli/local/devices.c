@@ -114,7 +114,9 @@ static int devices_run(const struct arguments *arguments) {
 		query.target = (struct device_target){.kind = DEVICE_TARGET_SOFT};
 	err = device_list(&verbs_calls_system, NULL, &facts, &query.count);
 	if (err != 0) {
-		command_error("devices", "they cannot be listed: %s", strerrordesc_np(-err));
+		command_error(
+			"devices", "RDMA devices cannot be listed: %s", strerrordesc_np(-err)
+		);
 		return EXIT_NEGATIVE;
 	}
 	err = topology_create(&topology);

@@ -54,8 +54,8 @@ static const char details[] =
 	"mistake in an option.\n";
 
 static const char copy_it[] =
-	"Next: copy it to the same path on every node, by a way that nobody else can read, with mode\n"
-	"0600, owned by root or by the user of tocsind.";
+	"Next: copy the file to the same path on every node, over a connection that\n"
+	"nobody else can read, with mode 0600, owned by root or by the user of tocsind.";
 
 static int keygen_error(const char *detail, const char *hint) {
 	command_error("keygen", "%s%s", detail, hint);
@@ -96,15 +96,17 @@ static int key_create(const char *path) {
 		err = seal_keys_write_new(path, keys, detail);
 		if (err == 0) {
 			print_keys(keys, path);
-			printf("%s\nThen start tocsind there, or reload the one that runs.\n",
-			       copy_it);
+			printf("%s\nThen start tocsind on these nodes, or reload it.\n", copy_it);
 		} else if (err == -EEXIST) {
 			status = keygen_error(
-				detail, "; it is never overwritten: see --rotate and --show"
+				detail, "; an existing file is never overwritten: see --rotate and "
+					"--show"
 			);
 		} else {
 			status = keygen_error(
-				detail, err == -ENOENT ? ": make it first, mode 0755" : ""
+				detail, err == -ENOENT ? ": create the directory first, with mode "
+							 "0755"
+						       : ""
 			);
 		}
 	}
@@ -132,11 +134,11 @@ struct step {
 
 static const struct step steps[] = {
 	{"add", SEAL_KEYS_ADD, "there are two keys already; --rotate swap or drop comes next",
-	 "Then reload every tocsind; when the last has done so, --rotate swap follows."},
+	 "Then reload every tocsind; when all have done so, run --rotate swap."},
 	{"swap", SEAL_KEYS_SWAP, "there is one key; --rotate add comes first",
-	 "Then reload every tocsind; when the last has done so, --rotate drop follows."},
+	 "Then reload every tocsind; when all have done so, run --rotate drop."},
 	{"drop", SEAL_KEYS_DROP, "there is one key; the last one is never dropped",
-	 "Then reload every tocsind; that is the last step."},
+	 "Then reload every tocsind; this is the last step."},
 };
 
 static const struct step *find_step(const char *name) {

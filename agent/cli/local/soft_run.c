@@ -179,8 +179,7 @@ static int apply_library(void) {
 	if (preload_find(LIBRARY, BUILT, path) != 0) {
 		command_error(
 			"soft-run",
-			LIBRARY " is not where it was installed or built: %s/tocsin "
-				"beside the directory of tocsin",
+			"cannot find " LIBRARY " in %s/tocsin, relative to the directory of tocsin",
 			TOCSIN_LIBRARY_FROM_BINDIR
 		);
 		return -ENOENT;
@@ -189,8 +188,7 @@ static int apply_library(void) {
 	if (err == -EINVAL)
 		command_error(
 			"soft-run",
-			"%s: its path has a blank or a colon, at which the loader would part it",
-			path
+			"%s: the path has a blank or a colon, which LD_PRELOAD does not allow", path
 		);
 	else if (err != 0)
 		soft_run_error(err, "out of memory");
@@ -240,7 +238,7 @@ static int soft_run_exec(const struct arguments *arguments) {
 
 		escape_quote(path, strlen(path), quoted, sizeof(quoted));
 		command_error(
-			"soft-run", "%s is %s: nothing can be loaded into it by another user",
+			"soft-run", "%s is %s, so no library of another user can be loaded into it",
 			quoted, privilege
 		);
 		return EXIT_NOT_RUNNABLE;

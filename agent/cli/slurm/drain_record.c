@@ -98,7 +98,7 @@ int drain_record_read(
 		return 0;
 	return record_set_error(
 		ret_why, file, err,
-		err == -EBADMSG ? "it is no record of drains" : strerrordesc_np(-err)
+		err == -EBADMSG ? "it is not a record of drains" : strerrordesc_np(-err)
 	);
 }
 

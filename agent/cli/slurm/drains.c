@@ -104,7 +104,7 @@ static void print_rows(const struct slurm_nodes *nodes) {
 		putchar('\n');
 	}
 	if (!any)
-		puts("no node is drained in our words");
+		puts("no node is drained with a reason like ours");
 }
 
 // Return text as JSON. Bytes that are not UTF-8 are escaped, as in the table.
@@ -230,7 +230,7 @@ static int drains_run(const struct arguments *arguments) {
 
 		if (adopted == 0)
 			command_error(
-				"drains", "%s: no drain in our words that is not ours already",
+				"drains", "%s: there is no drain that could be adopted",
 				values[OPTION_ADOPT]
 			);
 		if (adopted <= 0)

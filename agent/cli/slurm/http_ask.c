@@ -133,7 +133,7 @@ static int curl_perform(
 	if (code != CURLE_OK) {
 		free(answer_buffer->answer.body);
 		if (answer_buffer->too_large) {
-			snprintf(why, HTTP_WHY_BYTES, "its answer has no end");
+			snprintf(why, HTTP_WHY_BYTES, "the answer is too long");
 			return -EFBIG;
 		}
 		snprintf(why, HTTP_WHY_BYTES, "%.160s", curl->words(code));

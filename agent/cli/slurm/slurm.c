@@ -238,7 +238,10 @@ static int slurm_run(const struct arguments *arguments) {
 		return status;
 	if (strcmp(arguments->words[0], "check") == 0) {
 		if (node == NULL || node[0] == '\0' || strlen(node) > SLURM_NODE_MAX) {
-			command_error("slurm", "check: SLURMD_NODENAME does not name this node");
+			command_error(
+				"slurm",
+				"check: SLURMD_NODENAME is not set to the name of this node"
+			);
 			return EXIT_USAGE;
 		}
 		// The limit over all nodes belongs to the controller.

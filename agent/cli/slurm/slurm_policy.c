@@ -15,18 +15,18 @@ const char *slurm_why_words(enum slurm_why why) {
 		[SLURM_WHY_NOTHING] = "as it should be",
 		[SLURM_WHY_FOREIGN] = "drained by somebody else, whose reason stays",
 		[SLURM_WHY_UNRECORDED] =
-			"its reason is like ours, but this record has another: see tocsin drains",
+			"its reason is like ours, but is not in the record: see tocsin drains",
 		[SLURM_WHY_EMPTY] = "drained without a reason: not by us",
-		[SLURM_WHY_DOWN] = "down in Slurm, or not reached by it at present",
-		[SLURM_WHY_UNKNOWN] = "its agents do not know how it is",
+		[SLURM_WHY_DOWN] = "down in Slurm, or Slurm does not reach it at present",
+		[SLURM_WHY_UNKNOWN] = "the agents do not know its health",
 		[SLURM_WHY_UNREAD] = "its state in Slurm is not understood",
 		[SLURM_WHY_SETTLES] = "healthy again, but not for long enough",
-		[SLURM_WHY_REBOOTS] = "healthy again, but a reboot of it was asked for",
+		[SLURM_WHY_REBOOTS] = "healthy again, but a reboot was requested",
 		[SLURM_WHY_STARTS] =
-			"healthy again, but Slurm has not heard of it since its controller began",
-		[SLURM_WHY_UNCONFIRMED] = "healthy to others, but its own agent does not say so",
-		[SLURM_WHY_RETURNED] = "powered on a moment ago, and what is wrong was so before",
-		[SLURM_WHY_BRAKE] = "not drained: as many as allowed are out of service",
+			"healthy again, but Slurm has not heard of it since slurmctld started",
+		[SLURM_WHY_UNCONFIRMED] = "healthy, but its own agent does not confirm it",
+		[SLURM_WHY_RETURNED] = "powered on a moment ago, and the problem is older",
+		[SLURM_WHY_BRAKE] = "not drained: as many as allowed are already out of service",
 	};
 
 	return words[why];

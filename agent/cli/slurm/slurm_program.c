@@ -173,7 +173,8 @@ static int program_finish(
 			);
 		else if (err == -EFBIG)
 			snprintf(
-				ret_why, 256, "%.60s: says more than %s, and was killed", path, most
+				ret_why, 256, "%.60s: printed more than %s, and was killed", path,
+				most
 			);
 		else
 			snprintf(ret_why, 256, "%.60s: %s", path, strerrordesc_np(-err));

@@ -48,9 +48,9 @@ token_read_file(const char *path, char token[static TOKEN_BYTES], const char **r
 		return -errno;
 	}
 	if (!S_ISREG(info.st_mode))
-		*ret_why = "it is no file";
+		*ret_why = "it is not a regular file";
 	else if ((info.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-		*ret_why = "others may read it; its mode is to be 0600";
+		*ret_why = "other users may read it; its mode must be 0600";
 	if (*ret_why != NULL)
 		return -EPERM;
 	got = read(fd, token, TOKEN_BYTES - 1);
@@ -86,8 +86,9 @@ static int token_load(const struct slurm_way *way, char token[static TOKEN_BYTES
 	} else {
 		return 0;
 	}
-	return token_is_valid(token) ? 0
-				     : rest_set_error(way, ret_why, -EINVAL, "the token is none");
+	if (!token_is_valid(token))
+		return rest_set_error(way, ret_why, -EINVAL, "the token is not valid");
+	return 0;
 }
 
 // Find an entry of "errors" in an answer of any status. Returns false if there is none.
@@ -98,7 +99,7 @@ static bool answer_find_error(const json_t *answer, char words[static 160]) {
 
 	if (row == NULL)
 		return false;
-	snprintf(words, 160, "an error without words");
+	snprintf(words, 160, "an error without a description");
 	for (size_t n = 0; n < 2; n++) {
 		const char *said = json_string_value(json_object_get(row, keys[n]));
 
@@ -123,11 +124,11 @@ static int answer_check(
 
 	if (answer_find_error(answer, error) || got->status != 200) {
 		if (got->status == 401 || got->status == 403)
-			hint = "; --rest-token names a file with a token that it takes";
+			hint = "; give a file with a valid token by --rest-token";
 		else if (got->status == 405 && posted)
-			hint = "; it changes nodes since v0.0.39, of Slurm 23.02";
+			hint = "; slurmrestd can change nodes since v0.0.39 (Slurm 23.02)";
 		else if (got->status == 404)
-			hint = "; --rest-api names the version that it speaks";
+			hint = "; give the version of its API by --rest-api";
 		snprintf(
 			words, sizeof(words), "HTTP status %ld%s%s%s", got->status,
 			error[0] != '\0' ? ": " : "", error, hint
@@ -135,9 +136,7 @@ static int answer_check(
 		return rest_set_error(way, ret_why, -EREMOTEIO, words);
 	}
 	if (!json_is_object(answer))
-		return rest_set_error(
-			way, ret_why, -EBADMSG, "what it answers is no object of JSON"
-		);
+		return rest_set_error(way, ret_why, -EBADMSG, "the answer is not a JSON object");
 	return 0;
 }
 
@@ -203,7 +202,7 @@ static int rest_read(
 	int err;
 
 	if (only != NULL && !slurm_name_is_plain(only))
-		return rest_set_error(way, ret_why, -EINVAL, "the node's name is none of Slurm's");
+		return rest_set_error(way, ret_why, -EINVAL, "the node name is not valid in Slurm");
 	snprintf(
 		what, sizeof(what), "%s%s", only != NULL ? "node/" : "nodes/",
 		only != NULL ? only : ""
@@ -216,7 +215,7 @@ static int rest_read(
 	if (err != 0)
 		return rest_set_error(
 			way, ret_why, err,
-			err == -ENOMEM ? "out of memory" : "what it answers has no nodes"
+			err == -ENOMEM ? "out of memory" : "the answer has no nodes"
 		);
 	return 0;
 }

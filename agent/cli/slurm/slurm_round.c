@@ -83,7 +83,7 @@ round_read_nodes(struct slurm_rounds *rounds, const char *only, struct slurm_nod
 		node->ours = slurm_drain_is_recorded(&rounds->record, node);
 	}
 	if (err == 0 && ret_nodes->count == 0) {
-		snprintf(why, sizeof(why), "%.60s names no node", way->place);
+		snprintf(why, sizeof(why), "%.60s lists no node", way->place);
 		slurm_nodes_free(ret_nodes);
 		err = -EBADMSG;
 	}
@@ -147,7 +147,7 @@ static void record_report_error(struct slurm_rounds *rounds, char *said, const c
 	snprintf(said, DRAIN_WHY_BYTES, "%s", why);
 	if (why[0] != '\0')
 		round_print(
-			rounds, "-", "what is drained now stays so until a person ends it", why
+			rounds, "-", "drains that are made now stay until a person ends them", why
 		);
 }
 
@@ -181,7 +181,7 @@ drain_record_stamp(struct slurm_rounds *rounds, const struct slurm_node *node, c
 	else
 		record_report_error(
 			rounds, rounds->write_error_reported,
-			"Slurm does not tell who gave a reason, and when"
+			"Slurm does not report the user and the time of a reason"
 		);
 }
 
@@ -399,7 +399,7 @@ int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *o
 	int err = slurm_findings_read(health, &findings);
 
 	if (err != 0) {
-		slurm_round_report_error(rounds, "the agent's answer is not understood");
+		slurm_round_report_error(rounds, "the agent's answer is not valid");
 		return err;
 	}
 
@@ -412,7 +412,7 @@ int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *o
 	if (err == 0) {
 		if (rounds->trouble[0] != '\0') {
 			rounds->trouble[0] = '\0';
-			round_print(rounds, "-", "at work again", "");
+			round_print(rounds, "-", "working again", "");
 		}
 		err = round_decide_nodes(rounds, &nodes, &findings);
 		slurm_nodes_free(&nodes);

@@ -46,9 +46,7 @@ way_use_rest(const char *command, const struct slurm_way_options *words, struct 
 			command, "rest", "allowed: http://HOST:PORT, https://HOST or unix:/PATH"
 		);
 	if (words->scontrol != NULL)
-		return option_refuse(
-			command, "rest", "--scontrol is another way to Slurm; give one of them"
-		);
+		return option_refuse(command, "rest", "give either --rest or --scontrol");
 	if (!word_is_plain(words->rest_api))
 		return option_refuse(
 			command, "rest-api", "a version is needed, such as " SLURM_REST_API
@@ -84,7 +82,7 @@ int slurm_way_select(
 		return way_use_rest(command, words, ret_way);
 	for (size_t n = 0; n < sizeof(of_rest) / sizeof(of_rest[0]); n++) {
 		if (of_rest[n].value != NULL)
-			return option_refuse(command, of_rest[n].name, "goes with --rest");
+			return option_refuse(command, of_rest[n].name, "needs --rest");
 	}
 	if (words->scontrol != NULL)
 		ret_way->place = words->scontrol;

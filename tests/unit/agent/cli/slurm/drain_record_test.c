@@ -132,7 +132,7 @@ static void file_that_is_none_is_refused_and_left_as_it_is(void **state) {
 
 		write_text(place->file, texts[n]);
 		assert_int_equal(drain_record_read(place->file, &record, why), -EBADMSG);
-		assert_non_null(strstr(why, "no record of drains"));
+		assert_non_null(strstr(why, "not a record of drains"));
 		assert_int_equal(drain_record_change(place->file, NULL, NULL, &row, why), -EBADMSG);
 		assert_int_equal(stat(place->file, &there), 0);
 		assert_int_equal(there.st_size, strlen(texts[n]));
