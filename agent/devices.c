@@ -11,7 +11,6 @@
 #include <control/fabric.h>
 #include <dataplane/soft.h>
 #include <lib/config.h>
-#include <lib/error.h>
 #include <lib/log.h>
 #include <lib/must.h>
 

@@ -14,7 +14,6 @@
 #include <lib/must.h>
 #include <lib/rcu_thread.h>
 
-#include <errno.h>
 #include <string.h>
 
 #define ALLOW_MAX 64

@@ -10,7 +10,6 @@
 #include <lib/log.h>
 #include <lib/must.h>
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>

@@ -20,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 // Minimum limits. An agent in a cluster of a few nodes holds about sixty descriptors and threads.
 #define OPEN_FILES_MIN 256

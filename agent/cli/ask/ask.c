@@ -6,8 +6,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
 // Names come from other machines, so characters outside ASCII are written as \uXXXX. A terminal
 // does not interpret these.

@@ -5,7 +5,6 @@
 #include "command.h"
 
 #include <lib/escape.h>
-#include <lib/must.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,7 +10,6 @@
 #include "run/tell.h"
 
 #include <lib/error.h>
-#include <lib/scoped.h>
 
 #include <fcntl.h>
 #include <poll.h>

@@ -4,7 +4,6 @@
 
 #include <lib/clock.h>
 #include <lib/error.h>
-#include <lib/scoped.h>
 #include <lib/show.h>
 
 #include <errno.h>
