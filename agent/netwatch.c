@@ -24,38 +24,6 @@
 // Every address change counts as a restart that all members learn of, so it is rate-limited.
 #define ADDRESS_CHANGE_INTERVAL_NS (10 * RAS_NS_PER_SEC)
 
-// Return the interface that has the address, or NULL.
-static const struct netif_link *
-address_find_link(const struct netif_table *table, const struct sock_addr *wanted) {
-	for (size_t n = 0; n < table->address_count; n++) {
-		struct sock_addr addr = table->addresses[n].address;
-
-		addr.port = wanted->port;
-		if (sock_addr_equal(&addr, wanted))
-			return &table->links[table->addresses[n].link];
-	}
-	return NULL;
-}
-
-static void address_report_lost(
-	struct agent *agent, const struct sock_addr *address, const struct netif_link *link
-) {
-	char text[SOCK_ADDR_TEXT_BYTES], words[STATE_TEXT_BYTES];
-
-	sock_addr_format(address, text);
-	log_event(
-		LOG_LEVEL_ERROR, "own_address_gone", log_str("address", text),
-		log_str("effect", "this node cannot reach the overlay")
-	);
-	if (link == NULL)
-		snprintf(words, sizeof(words), "%s is no longer an address of this machine", text);
-	else
-		snprintf(
-			words, sizeof(words), "%s is on %s, which has no carrier", text, link->name
-		);
-	overlay_address_lost(agent->overlay, words);
-}
-
 // Report that the software device still uses the old address. Its pairs and memory belong to the
 // opened device, so it cannot move. Only a restart moves it.
 static void soft_device_check_address(struct agent *agent) {
@@ -138,19 +106,42 @@ static void address_change(struct agent *agent, const struct netif_table *table)
 
 static void address_check_present(struct agent *agent, const struct netif_table *table) {
 	struct sock_addr address = overlay_address(agent->overlay);
-	const struct netif_link *link = address_find_link(table, &address);
-	bool is_there = link != NULL && link->has_carrier;
-	char text[SOCK_ADDR_TEXT_BYTES];
+	const struct netif_link *link = NULL; // interface that has the address
+	char text[SOCK_ADDR_TEXT_BYTES], words[STATE_TEXT_BYTES];
+	bool is_there;
+
+	for (size_t n = 0; n < table->address_count && link == NULL; n++) {
+		struct sock_addr local = table->addresses[n].address;
+
+		local.port = address.port;
+		if (sock_addr_equal(&local, &address))
+			link = &table->links[table->addresses[n].link];
+	}
+	is_there = link != NULL && link->has_carrier;
 
 	// An address in 127/8 exists as long as the loopback does, so it cannot disappear.
 	if (sock_addr_is_any(&address) || sock_addr_is_loopback(&address))
 		return;
+	sock_addr_format(&address, text);
 	if (is_there && !agent->address_is_present) {
-		sock_addr_format(&address, text);
 		log_event(LOG_LEVEL_INFO, "own_address_back", log_str("address", text));
 		overlay_address_restored(agent->overlay);
 	} else if (!is_there && agent->address_is_present) {
-		address_report_lost(agent, &address, link);
+		log_event(
+			LOG_LEVEL_ERROR, "own_address_gone", log_str("address", text),
+			log_str("effect", "this node cannot reach the overlay")
+		);
+		if (link == NULL)
+			snprintf(
+				words, sizeof(words), "%s is no longer an address of this machine",
+				text
+			);
+		else
+			snprintf(
+				words, sizeof(words), "%s is on %s, which has no carrier", text,
+				link->name
+			);
+		overlay_address_lost(agent->overlay, words);
 	}
 	agent->address_is_present = is_there;
 	// An address without carrier may recover; a removed address does not.

@@ -14,32 +14,29 @@
 #include <string.h>
 #include <sys/random.h>
 
-static void check_read_settings(
-	const struct config *config, const char *section, struct check_settings *ret_settings
-) {
-	const char *user = config_get_string(config, section, "user");
-
-	*ret_settings = (struct check_settings){
-		.name = config_section_name(section),
-		.command = config_get_string(config, section, "command"),
-		.user = user[0] != '\0' ? user : NULL,
-		.convention = config_get_enum(config, section, "convention") == 0 ? CHECK_NAGIOS
-										  : CHECK_NPD,
-		.interval_ns = config_get_duration_ns(config, section, "interval"),
-		.timeout_ns = config_get_duration_ns(config, section, "timeout"),
-		.confirm = (uint32_t)config_get_int(config, section, "confirm"),
-		.clear = (uint32_t)config_get_int(config, section, "clear"),
-	};
-}
-
 static int checks_configure_user(struct agent *agent) {
+	const struct config *config = agent->config;
 	struct check_settings settings[CHECKS_USER_MAX];
 	const char *section;
 	uint32_t count = 0;
 
 	while (count < CHECKS_USER_MAX &&
-	       (section = config_get_section(agent->config, "check", count)) != NULL)
-		check_read_settings(agent->config, section, &settings[count++]);
+	       (section = config_get_section(config, "check", count)) != NULL) {
+		const char *user = config_get_string(config, section, "user");
+
+		settings[count++] = (struct check_settings){
+			.name = config_section_name(section),
+			.command = config_get_string(config, section, "command"),
+			.user = user[0] != '\0' ? user : NULL,
+			.convention = config_get_enum(config, section, "convention") == 0
+					      ? CHECK_NAGIOS
+					      : CHECK_NPD,
+			.interval_ns = config_get_duration_ns(config, section, "interval"),
+			.timeout_ns = config_get_duration_ns(config, section, "timeout"),
+			.confirm = (uint32_t)config_get_int(config, section, "confirm"),
+			.clear = (uint32_t)config_get_int(config, section, "clear"),
+		};
+	}
 	return checks_set_user(agent->checks, settings, count);
 }
 

@@ -30,22 +30,18 @@ static void wanted_change_match(void *ctx, const struct config_change *change) {
 				strcmp(change->key, wanted_change->change->key) == 0);
 }
 
-// Return true if a key that needs a restart differs from its value at the start. A value that was
-// changed back needs no restart.
-static bool
-change_needs_restart(const struct reloading *reloading, const struct config_change *change) {
-	struct wanted_change wanted_change = {.change = change};
-
-	config_compare(
-		reloading->started_with, reloading->fresh, wanted_change_match, &wanted_change
-	);
-	return wanted_change.found;
-}
-
 static void reload_note_change(void *ctx, const struct config_change *change) {
 	struct reloading *reloading = ctx;
-	bool waiting = !change->reloadable && change_needs_restart(reloading, change);
+	struct wanted_change at_start = {.change = change};
+	bool waiting;
 
+	// A key that needs a restart is compared with its value at the start. A value that was
+	// changed back needs no restart.
+	if (!change->reloadable)
+		config_compare(
+			reloading->started_with, reloading->fresh, wanted_change_match, &at_start
+		);
+	waiting = at_start.found;
 	log_event(
 		waiting ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "config_changed",
 		log_str("section", change->section), log_str("key", change->key),
@@ -123,28 +119,25 @@ static void change_ignore(void *ctx, const struct config_change *change) {
 	(void)change;
 }
 
-// Replace the configuration. The configuration of the start is kept, because changes that need a
-// restart are counted against it, over all reloads.
-static size_t
-reload_apply_config(struct agent *agent, struct config *fresh, struct reloading *reloading) {
-	reloading->started_with = agent->started_with != NULL ? agent->started_with : agent->config;
-	reloading->fresh = fresh;
-	config_compare(agent->config, fresh, reload_note_change, reloading);
+static void reading_apply(struct agent *agent, struct reading *reading) {
+	struct reloading reloading = {
+		.started_with = agent->started_with != NULL ? agent->started_with : agent->config,
+		.fresh = reading->config,
+	};
+	size_t waiting;
+	const char *key;
+	bool refused;
+
+	// The configuration of the start is kept, because changes that need a restart are counted
+	// against it, over all reloads.
+	config_compare(agent->config, reloading.fresh, reload_note_change, &reloading);
 	if (agent->started_with == NULL)
 		agent->started_with = agent->config;
 	else
 		config_destroy(agent->config);
-	agent->config = fresh;
-	return config_compare(agent->started_with, fresh, change_ignore, NULL);
-}
-
-static void reading_apply(struct agent *agent, struct reading *reading) {
-	struct reloading reloading = {0};
-	size_t waiting = reload_apply_config(agent, reading->config, &reloading);
-	const char *key;
-	bool refused;
-
+	agent->config = reading->config;
 	reading->config = NULL;
+	waiting = config_compare(agent->started_with, agent->config, change_ignore, NULL);
 	key = reload_apply_keys(agent, reading);
 	if (reloading.level)
 		log_set_level((enum log_level)config_get_enum(agent->config, "log", "level"));

@@ -176,22 +176,6 @@ static int parse_option(
 	return 0;
 }
 
-// Check a node name. A name becomes part of a protocol line, so blanks and control characters are
-// rejected.
-static int
-check_name(const struct command *command, const struct word_spec *spec, const char *word) {
-	char quoted[QUOTED_BYTES];
-
-	if (target_is_name(word))
-		return 0;
-	escape_quote(word, strlen(word), quoted, sizeof(quoted));
-	command_error(
-		command->name, "%s: %s is not a valid name: 1 to %d bytes without blanks",
-		spec->name, quoted, TARGET_NAME_BYTES_MAX
-	);
-	return -EINVAL;
-}
-
 static int
 check_choice(const struct command *command, const struct word_spec *spec, const char *word) {
 	struct suggestion suggestion;
@@ -262,7 +246,16 @@ static int parse_word(
 	}
 	switch (spec->kind) {
 	case WORD_NAME:
-		err = check_name(command, spec, word);
+		// A name becomes part of a protocol line, so blanks and control characters are
+		// rejected.
+		if (target_is_name(word))
+			break;
+		escape_quote(word, strlen(word), quoted, sizeof(quoted));
+		command_error(
+			command->name, "%s: %s is not a valid name: 1 to %d bytes without blanks",
+			spec->name, quoted, TARGET_NAME_BYTES_MAX
+		);
+		err = -EINVAL;
 		break;
 	case WORD_CHOICE:
 		err = check_choice(command, spec, word);

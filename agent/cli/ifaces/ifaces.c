@@ -292,22 +292,9 @@ size_t ifaces_answer_count(const struct ifaces *ifaces, const struct netif_choic
 	return 1;
 }
 
-static void
-report_none_qualifies(const struct netif_table *table, const struct netif_choice *choice) {
-	char candidate[NETIF_CANDIDATE_BYTES];
-
-	command_error(
-		"ifaces", "nothing qualifies%s", choice->count == 0 ? ": there is no interface" : ""
-	);
-	for (size_t n = 0; n < choice->count; n++) {
-		netif_candidate_print(table, &choice->judgements[n], candidate);
-		fprintf(stderr, "  %s: %s\n", candidate,
-			netif_reason_text(choice->judgements[n].reason));
-	}
-}
-
 static int ifaces_answer(const struct ifaces *ifaces, const struct arguments *arguments) {
 	bool explain = arguments->values[OPTION_EXPLAIN] != NULL;
+	char candidate[NETIF_CANDIDATE_BYTES];
 	struct netif_error error;
 	struct netif_choice *choice;
 	struct netif_table *table;
@@ -325,7 +312,15 @@ static int ifaces_answer(const struct ifaces *ifaces, const struct arguments *ar
 	}
 	if (choice->chosen_count == 0) {
 		fflush(stdout);
-		report_none_qualifies(table, choice);
+		command_error(
+			"ifaces", "nothing qualifies%s",
+			choice->count == 0 ? ": there is no interface" : ""
+		);
+		for (size_t n = 0; n < choice->count; n++) {
+			netif_candidate_print(table, &choice->judgements[n], candidate);
+			fprintf(stderr, "  %s: %s\n", candidate,
+				netif_reason_text(choice->judgements[n].reason));
+		}
 		status = EXIT_NEGATIVE;
 	}
 	netif_choice_destroy(choice);

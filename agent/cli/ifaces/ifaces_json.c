@@ -194,38 +194,28 @@ static json_t *routes_json(const struct netif_table *table, bool *failed) {
 	return array;
 }
 
-static json_t *answer_json(
-	const struct ifaces *ifaces,
-	const struct netif_table *table,
-	const struct netif_choice *choice,
-	bool *failed
-) {
-	json_t *array = json_array();
-
-	for (size_t n = 0; n < ifaces_answer_count(ifaces, choice); n++) {
-		json_t *object =
-			candidate_json(table, &choice->judgements[choice->chosen[n]], failed);
-
-		json_put(
-			object, "port",
-			choice->port == 0 ? json_null() : json_integer(choice->port), failed
-		);
-		json_append(array, object, failed);
-	}
-	return array;
-}
-
 int ifaces_print_json(
 	const struct ifaces *ifaces,
 	const struct netif_table *table,
 	const struct netif_choice *choice,
 	bool explain
 ) {
-	json_t *root = json_object(), *notes = json_array(), *candidates;
+	json_t *root = json_object(), *notes = json_array(), *chosen = json_array();
+	json_t *candidates;
 	bool failed = root == NULL;
 
 	json_put(root, "rules", json_string(ifaces->is_nccl ? "nccl" : "tocsin"), &failed);
-	json_put(root, "chosen", answer_json(ifaces, table, choice, &failed), &failed);
+	for (size_t n = 0; n < ifaces_answer_count(ifaces, choice); n++) {
+		json_t *object =
+			candidate_json(table, &choice->judgements[choice->chosen[n]], &failed);
+
+		json_put(
+			object, "port",
+			choice->port == 0 ? json_null() : json_integer(choice->port), &failed
+		);
+		json_append(chosen, object, &failed);
+	}
+	json_put(root, "chosen", chosen, &failed);
 	for (size_t n = 0; n < choice->note_count; n++)
 		json_append(notes, string_json(choice->notes[n]), &failed);
 	json_put(root, "notes", notes, &failed);

@@ -105,20 +105,6 @@ node_report_find(const struct slurm_rounds *rounds, const char *node) {
 	);
 }
 
-// Return true if this decision differs from the last report about the node.
-static bool decision_is_new(
-	const struct slurm_rounds *rounds,
-	const char *node,
-	enum slurm_action action,
-	enum slurm_why why
-) {
-	const struct slurm_node_report *last = node_report_find(rounds, node);
-
-	if (action == SLURM_KEEP && why == SLURM_WHY_NOTHING)
-		return false;
-	return last == NULL || last->action != action || last->why != why;
-}
-
 // Read this node again and decide again, because a person may have set a reason meanwhile.
 static bool decision_still_holds(
 	struct slurm_rounds *rounds,
@@ -320,12 +306,17 @@ static bool agent_confirms(
 	return healthy;
 }
 
-// Record whether the node was powered on between two rounds, and since when it is back.
-static void node_track_power(
-	const struct slurm_rounds *rounds, struct slurm_node *node, struct slurm_node_report *said
+static void node_decide(
+	struct slurm_rounds *rounds,
+	struct slurm_tally *tally,
+	struct slurm_node *node,
+	const struct slurm_finding *finding,
+	struct slurm_node_report *said
 ) {
 	const struct slurm_node_report *last = node_report_find(rounds, node->name);
+	bool change;
 
+	// Record whether the node was powered on between two rounds, and since when it is back.
 	said->powers = node->powers;
 	if (last != NULL && last->powers && !node->powers) {
 		said->returned = true;
@@ -336,25 +327,15 @@ static void node_track_power(
 	}
 	node->returned = said->returned;
 	node->returned_for_s = (rounds->now_ns - said->back_ns) / SECOND_NS;
-}
 
-static void node_decide(
-	struct slurm_rounds *rounds,
-	struct slurm_tally *tally,
-	struct slurm_node *node,
-	const struct slurm_finding *finding,
-	struct slurm_node_report *said
-) {
-	bool change;
-
-	node_track_power(rounds, node, said);
 	said->action = slurm_decide(&rounds->limits, tally, node, finding, &said->why);
 	if (said->action == SLURM_UNDRAIN && !agent_confirms(rounds, tally, node)) {
 		said->action = SLURM_KEEP;
 		said->why = SLURM_WHY_UNCONFIRMED;
 	}
 	snprintf(said->node, sizeof(said->node), "%s", node->name);
-	change = decision_is_new(rounds, node->name, said->action, said->why);
+	change = (said->action != SLURM_KEEP || said->why != SLURM_WHY_NOTHING) &&
+		 (last == NULL || last->action != said->action || last->why != said->why);
 	if (said->action != SLURM_KEEP)
 		node_apply_action(rounds, tally, node, finding, said->action, change);
 	else if (change)
