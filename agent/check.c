@@ -47,8 +47,7 @@ static void check_soft_keys(const struct config *config, struct config_load *loa
 			if (config_get_string(config, section, "expect_rate")[0] != '\0')
 				config_reject_key(
 					load, section, "expect_rate",
-					"the software device has no rate, so this key does not "
-					"apply to it"
+					"the software device has no rate, so this key does not apply to it"
 				);
 			continue;
 		}
@@ -76,8 +75,7 @@ void check_contradictions(const struct config *config, struct config_load *load)
 		    config_key_is_valid(load, "overlay", "key") && !sock_addr_is_loopback(&overlay))
 			config_reject_key(
 				load, "overlay", "listen",
-				"without a key the agent uses loopback only; set [overlay] key, or "
-				"an address such as 127.0.0.1"
+				"without a key the agent uses loopback only; set [overlay] key, or an address such as 127.0.0.1"
 			);
 		if (config_read_address(
 			    config, load, "overlay", "advertise", OVERLAY_PORT, &advertise
@@ -85,8 +83,7 @@ void check_contradictions(const struct config *config, struct config_load *load)
 		    advertise.family != overlay.family)
 			config_reject_key(
 				load, "overlay", "advertise",
-				"has another address family than [overlay] listen; both must be "
-				"IPv4, or both IPv6"
+				"has another address family than [overlay] listen; both must be IPv4, or both IPv6"
 			);
 	}
 	check_soft_keys(config, load);

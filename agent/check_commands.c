@@ -61,8 +61,7 @@ static void check_reason_is_unique(
 	if (check_reasons_clash_with_builtin(&reasons))
 		config_reject_key(
 			load, section, "command",
-			"its reason would be %s, which a built-in check has already; choose "
-			"another name",
+			"its reason would be %s, which a built-in check has already; choose another name",
 			reasons.unknown
 		);
 	for (size_t n = 0; n < place; n++) {
@@ -107,8 +106,7 @@ static void check_user(
 	else if (user->pw_uid != geteuid() && geteuid() != 0)
 		config_reject_key(
 			load, section, key,
-			"only an agent that runs as root can run programs as other users; this one "
-			"is uid %u",
+			"only an agent that runs as root can run programs as other users; this one is uid %u",
 			geteuid()
 		);
 }

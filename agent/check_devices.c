@@ -167,8 +167,7 @@ void check_report_gpus(const struct config *config, FILE *stream) {
 		if (target.kind == DEVICE_TARGET_CUDA &&
 		    gpu_page_create(&wanted, reason, &page) != 0)
 			fprintf(stream,
-				"note: peers cannot read memory of cuda:%u, only the pulse in host "
-				"memory: %s\n",
+				"note: peers cannot read memory of cuda:%u, only the pulse in host memory: %s\n",
 				target.number, reason);
 		gpu_page_destroy(page);
 	}

@@ -133,8 +133,8 @@ discovery_report(const struct agent *agent, const struct discovery *discovery, i
 			log_str("effect",
 				agent->device_count == 0
 					? "a driver call does not return; this node has no RDMA"
-					: "a driver call does not return; devices with drivers are "
-					  "not used")
+					: "a driver call does not return; devices with drivers are not used"
+			)
 		);
 	else if (err != 0)
 		log_event(LOG_LEVEL_ERROR, "rdma_off", log_errno("error", err));
@@ -148,8 +148,8 @@ discovery_report(const struct agent *agent, const struct discovery *discovery, i
 			LOG_LEVEL_INFO, "rdma_rails", log_u64("rails", agent->device_count),
 			log_u64("left_out", discovery->left_out),
 			log_str("note",
-				"each rail is probed, and all rails share the budget; [node] "
-				"device = best uses one device only")
+				"each rail is probed, and all rails share the budget; [node] device = best uses one device only"
+			)
 		);
 	for (uint32_t n = 0; n < agent->device_count; n++)
 		log_event(

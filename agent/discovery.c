@@ -101,9 +101,7 @@ add_awaiting_device(const struct target_search *target_search, const struct devi
 
 	snprintf(
 		discovery->why, sizeof(discovery->why),
-		"no device can be used yet; the agent "
-		"waits for %s: %s",
-		facts->name, facts->reason
+		"no device can be used yet; the agent waits for %s: %s", facts->name, facts->reason
 	);
 	if (target_search->query.target.kind != DEVICE_TARGET_AUTO ||
 	    device_add_rails(target_search, false) != 0)

@@ -41,8 +41,7 @@ static void soft_device_check_address(struct agent *agent) {
 		if (!sock_addr_equal(&device, &address))
 			snprintf(
 				words, sizeof(words),
-				"%s still uses %s, but the address of this node is now %s: restart "
-				"the agent",
+				"%s still uses %s, but the address of this node is now %s: restart the agent",
 				SOFT_DEVICE_NAME, before, after
 			);
 	}

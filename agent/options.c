@@ -93,8 +93,7 @@ static int options_set_path(struct options *options, const char *path) {
 	if (options->config_given && strcmp(options->config_path, path) != 0) {
 		escape_quote(path, strlen(path), quoted, sizeof(quoted));
 		fprintf(stderr,
-			"tocsind: only one configuration file is allowed; %s is a second "
-			"one\n",
+			"tocsind: only one configuration file is allowed; %s is a second one\n",
 			quoted);
 		return -EINVAL;
 	}

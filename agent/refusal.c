@@ -21,8 +21,7 @@ static void refusal_explain(
 	case RAS_CAUSE_CONFLICT:
 		snprintf(
 			text, REASON_BYTES,
-			"another live agent has this name; give this agent another [node] name, or "
-			"stop the other agent"
+			"another live agent has this name; give this agent another [node] name, or stop the other agent"
 		);
 		break;
 	case RAS_CAUSE_CLUSTER:
@@ -36,9 +35,7 @@ static void refusal_explain(
 		show_range(ours.min, ours.max, ours_text);
 		snprintf(
 			text, REASON_BYTES,
-			"the other agent speaks version %s of the protocol, this agent %s; upgrade "
-			"through a "
-			"release that speaks both",
+			"the other agent speaks version %s of the protocol, this agent %s; upgrade through a release that speaks both",
 			theirs_text, ours_text
 		);
 		break;

@@ -46,10 +46,10 @@ static void reload_note_change(void *ctx, const struct config_change *change) {
 		waiting ? LOG_LEVEL_WARN : LOG_LEVEL_INFO, "config_changed",
 		log_str("section", change->section), log_str("key", change->key),
 		log_str("before", change->before), log_str("after", change->after),
-		log_str("effect", waiting	       ? "at the next start"
-				  : change->reloadable ? "now"
-						       : "none: the value is the same as at the "
-							 "start")
+		log_str("effect", waiting ? "at the next start"
+				  : change->reloadable
+					  ? "now"
+					  : "none: the value is the same as at the start")
 	);
 	if (!change->reloadable)
 		return;

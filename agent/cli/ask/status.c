@@ -186,8 +186,7 @@ static int status_run(const struct arguments *arguments) {
 	if (verbose && !nccl) {
 		command_error(
 			"status",
-			"--verbose needs --nccl; for more detail see tocsin peers, health, links "
-			"and events"
+			"--verbose needs --nccl; for more detail see tocsin peers, health, links and events"
 		);
 		return EXIT_USAGE;
 	}

@@ -99,14 +99,13 @@ static int key_create(const char *path) {
 			printf("%s\nThen start tocsind on these nodes, or reload it.\n", copy_it);
 		} else if (err == -EEXIST) {
 			status = keygen_error(
-				detail, "; an existing file is never overwritten: see --rotate and "
-					"--show"
+				detail,
+				"; an existing file is never overwritten: see --rotate and --show"
 			);
 		} else {
 			status = keygen_error(
-				detail, err == -ENOENT ? ": create the directory first, with mode "
-							 "0755"
-						       : ""
+				detail,
+				err == -ENOENT ? ": create the directory first, with mode 0755" : ""
 			);
 		}
 	}

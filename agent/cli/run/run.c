@@ -84,8 +84,7 @@ static const char *library_find(
 	if (!option_is_quiet(arguments))
 		command_error(
 			"run",
-			"cannot find %s in %s/tocsin, relative to the directory of tocsin: COMMAND "
-			"runs without it",
+			"cannot find %s in %s/tocsin, relative to the directory of tocsin: COMMAND runs without it",
 			name, TOCSIN_LIBRARY_FROM_BINDIR
 		);
 	return NULL;
@@ -117,9 +116,9 @@ static void apply_mpi(const struct arguments *arguments) {
 	if (err != 0 && !option_is_quiet(arguments))
 		command_error(
 			"run", "%s: %s: COMMAND runs without it", library,
-			err == -EINVAL ? "the path has a blank or a colon, which LD_PRELOAD does "
-					 "not allow"
-				       : strerrordesc_np(-err)
+			err == -EINVAL
+				? "the path has a blank or a colon, which LD_PRELOAD does not allow"
+				: strerrordesc_np(-err)
 		);
 	// Report programs that cannot be followed. COMMAND may be a launcher, so each argument that
 	// is a program is inspected.
