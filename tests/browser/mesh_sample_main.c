@@ -2,9 +2,9 @@
 // mesh-sample page|svg NODES: print an invented mesh to standard output. The hosts have long names,
 // and the last but one is slow. One direction was not measured, and another has too few samples.
 #include <errno.h>
-#include <mesh.h>
-#include <mesh_output.h>
-#include <page_mesh.h>
+#include <mesh/mesh.h>
+#include <mesh/mesh_output.h>
+#include <mesh/page_mesh.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
