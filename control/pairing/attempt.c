@@ -111,13 +111,6 @@ static void attempt_call_failed(
 
 // Making a pair
 
-static uint32_t next_generation(struct pairing *pairing) {
-	do {
-		pairing->generation++;
-	} while (!pairing_generation_valid(pairing->generation));
-	return pairing->generation;
-}
-
 // FNV-1a. Any spread will do.
 static uint64_t hash_mix(uint64_t hash, const void *data, size_t size) {
 	const uint8_t *bytes = data;
@@ -127,27 +120,27 @@ static uint64_t hash_mix(uint64_t hash, const void *data, size_t size) {
 	return hash;
 }
 
-static uint32_t next_flow_label(const struct pairing *pairing, struct entry *entry) {
-	uint32_t place = entry->flow++ % PAIRING_FLOWS;
+// Describe this agent's end with a new generation and with the next flow label of the entry.
+static void attempt_describe_own_end(struct pairing *pairing, struct attempt *attempt) {
+	const struct pairing_device *device = &pairing->devices[attempt->entry->key.device].facts;
+	const struct pairing_key *key = &attempt->entry->key;
+	uint32_t place = attempt->entry->flow++ % PAIRING_FLOWS;
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
+	do {
+		pairing->generation++;
+	} while (!pairing_generation_valid(pairing->generation));
 	hash = hash_mix(hash, &pairing->config.self, sizeof(pairing->config.self));
-	hash = hash_mix(hash, &entry->key.peer, sizeof(entry->key.peer));
-	hash = hash_mix(hash, &entry->key.device, sizeof(entry->key.device));
-	hash = hash_mix(hash, entry->key.peer_device, strlen(entry->key.peer_device));
+	hash = hash_mix(hash, &key->peer, sizeof(key->peer));
+	hash = hash_mix(hash, &key->device, sizeof(key->device));
+	hash = hash_mix(hash, key->peer_device, strlen(key->peer_device));
 	hash = hash_mix(hash, &place, sizeof(place));
-	return (uint32_t)(hash >> 32 ^ hash) & 0xfffff;
-}
-
-static void own_end_describe(struct pairing *pairing, struct attempt *attempt) {
-	const struct pairing_device *device = &pairing->devices[attempt->entry->key.device].facts;
-
 	attempt->own = (struct pairing_end){
 		.start = pairing->config.start,
-		.generation = next_generation(pairing),
+		.generation = pairing->generation,
 		.responder = device->responder,
 		.shares_overlay = device->shares_overlay,
-		.flow_label = next_flow_label(pairing, attempt->entry),
+		.flow_label = (uint32_t)(hash >> 32 ^ hash) & 0xfffff,
 		.traffic_class = device->traffic_class,
 		.pulse = device->pulse,
 		.write_sink = device->write_sink,
@@ -181,7 +174,7 @@ void attempt_begin(struct pairing *pairing, struct entry *entry) {
 		return;
 	}
 	attempt->entry = entry;
-	own_end_describe(pairing, attempt);
+	attempt_describe_own_end(pairing, attempt);
 	if (entry->offered) {
 		attempt->bound = true;
 		attempt->theirs = entry->offer;
@@ -205,25 +198,9 @@ void attempt_begin(struct pairing *pairing, struct entry *entry) {
 	}
 }
 
-static void attempt_become_ready(struct pairing *pairing, struct attempt *attempt) {
+void attempt_advance(struct pairing *pairing, struct attempt *attempt) {
 	struct entry *entry = attempt->entry;
 	struct pairing_answer answer = {.generation = attempt->own.generation};
-
-	attempt->in_lane = true;
-	entry->ready_ns = pairing->now_ns;
-	entry->used_ns = pairing->now_ns;
-	// Vary by an eighth both ways, so that pairs that started together are not renewed
-	// together.
-	entry->lasts_ns = pairing->config.renew_ns - pairing->config.renew_ns / 8 +
-			  pairing_random(pairing) % (pairing->config.renew_ns / 4 + 1);
-	entry->took_ns = pairing->now_ns - entry->begun_ns;
-	entry->tombstone = false;
-	entry->peer->fault = false;
-	pairing->counters.succeeded++;
-	waiters_answer(pairing, entry, &answer);
-}
-
-void attempt_advance(struct pairing *pairing, struct attempt *attempt) {
 	int err;
 
 	if (!attempt->exists || attempt->in_lane)
@@ -237,27 +214,29 @@ void attempt_advance(struct pairing *pairing, struct attempt *attempt) {
 		);
 		if (err < 0) {
 			attempt->cold = COLD_NONE;
-			attempt_call_failed(pairing, attempt->entry, err, "connect", NULL);
+			attempt_call_failed(pairing, entry, err, "connect", NULL);
 		}
 		return;
 	}
 	if (!attempt->connected || !attempt->peer_ready)
 		return;
 	err = pairing->ops.hand_over(pairing->ops.ctx, attempt->own.generation);
-	if (err < 0)
-		attempt_call_failed(pairing, attempt->entry, err, "hand over", NULL);
-	else
-		attempt_become_ready(pairing, attempt);
-}
-
-static void attempt_created(struct pairing *pairing, struct attempt *attempt) {
-	if (entry_is_self(pairing, attempt->entry)) {
-		attempt->bound = true;
-		attempt->theirs = attempt->own;
-	} else {
-		attempt_announce(pairing, attempt);
+	if (err < 0) {
+		attempt_call_failed(pairing, entry, err, "hand over", NULL);
+		return;
 	}
-	attempt_advance(pairing, attempt);
+	attempt->in_lane = true;
+	entry->ready_ns = pairing->now_ns;
+	entry->used_ns = pairing->now_ns;
+	// Vary by an eighth both ways, so that pairs that started together are not renewed
+	// together.
+	entry->lasts_ns = pairing->config.renew_ns - pairing->config.renew_ns / 8 +
+			  pairing_random(pairing) % (pairing->config.renew_ns / 4 + 1);
+	entry->took_ns = pairing->now_ns - entry->begun_ns;
+	entry->tombstone = false;
+	entry->peer->fault = false;
+	pairing->counters.succeeded++;
+	waiters_answer(pairing, entry, &answer);
 }
 
 static void attempt_drop(struct attempt *attempt) {
@@ -308,23 +287,21 @@ void pairing_created(
 		attempt->exists = err >= 0;
 		if (err >= 0)
 			attempt->own.endpoint = *endpoint;
-		if (attempt->entry->current != attempt)
+		if (attempt->entry->current != attempt) {
 			attempt_tear_down(pairing, attempt);
-		else if (err < 0)
+		} else if (err < 0) {
 			attempt_call_failed(pairing, attempt->entry, err, "make", NULL);
-		else
-			attempt_created(pairing, attempt);
+		} else {
+			if (entry_is_self(pairing, attempt->entry)) {
+				attempt->bound = true;
+				attempt->theirs = attempt->own;
+			} else {
+				attempt_announce(pairing, attempt);
+			}
+			attempt_advance(pairing, attempt);
+		}
 	}
 	pairing_leave(pairing);
-}
-
-static void attempt_connected(struct pairing *pairing, struct attempt *attempt) {
-	attempt->connected = true;
-	if (entry_is_self(pairing, attempt->entry))
-		attempt->peer_ready = true;
-	else
-		attempt_announce(pairing, attempt);
-	attempt_advance(pairing, attempt);
 }
 
 void pairing_connected(
@@ -334,12 +311,18 @@ void pairing_connected(
 
 	pairing_enter(pairing, now_ns);
 	if (cold_call_answered(pairing, generation, COLD_CONNECT, &attempt)) {
-		if (attempt->entry->current != attempt)
+		if (attempt->entry->current != attempt) {
 			attempt_tear_down(pairing, attempt);
-		else if (err < 0)
+		} else if (err < 0) {
 			attempt_call_failed(pairing, attempt->entry, err, "connect", text);
-		else
-			attempt_connected(pairing, attempt);
+		} else {
+			attempt->connected = true;
+			if (entry_is_self(pairing, attempt->entry))
+				attempt->peer_ready = true;
+			else
+				attempt_announce(pairing, attempt);
+			attempt_advance(pairing, attempt);
+		}
 	}
 	pairing_leave(pairing);
 }
@@ -450,24 +433,31 @@ void pairing_destroyed(struct pairing *pairing, uint64_t now_ns, uint32_t genera
 
 // Timers
 
-static const char *attempt_waits_for(const struct attempt *attempt) {
-	if (!attempt->exists)
-		return "the driver to make a queue pair";
-	if (!attempt->bound)
-		return "an answer of the peer";
-	if (!attempt->connected)
-		return "the driver to connect it";
-	return "the peer to be ready";
-}
-
-static void pending_tick(struct pairing *pairing, struct attempt *attempt) {
+void attempt_tick(struct pairing *pairing, struct attempt *attempt) {
 	uint64_t gap_max_ns = RESEND_GROWTH * pairing->config.resend_ns;
 	struct pairing_failure failure;
 
+	if (cold_call_deadline_ns(pairing, attempt) <= pairing->now_ns) {
+		attempt_mark_stuck(pairing, attempt);
+		return;
+	}
+	if (attempt->entry->current != attempt) {
+		attempt_tear_down(pairing, attempt);
+		return;
+	}
+	if (attempt->in_lane)
+		return;
 	if (pairing->now_ns >= attempt->deadline_ns) {
+		const char *awaited = "the peer to be ready";
+
+		if (!attempt->exists)
+			awaited = "the driver to make a queue pair";
+		else if (!attempt->bound)
+			awaited = "an answer of the peer";
+		else if (!attempt->connected)
+			awaited = "the driver to connect it";
 		pairing_failure_set(
-			&failure, PAIRING_TIMED_OUT, 0, "timed out, waiting for %s",
-			attempt_waits_for(attempt)
+			&failure, PAIRING_TIMED_OUT, 0, "timed out, waiting for %s", awaited
 		);
 		attempt_fail(pairing, attempt->entry, &failure);
 		return;
@@ -479,17 +469,6 @@ static void pending_tick(struct pairing *pairing, struct attempt *attempt) {
 	if (attempt->resend_gap_ns > gap_max_ns)
 		attempt->resend_gap_ns = gap_max_ns;
 	attempt_announce(pairing, attempt);
-}
-
-void attempt_tick(struct pairing *pairing, struct attempt *attempt) {
-	bool retired = attempt->entry->current != attempt;
-
-	if (cold_call_deadline_ns(pairing, attempt) <= pairing->now_ns)
-		attempt_mark_stuck(pairing, attempt);
-	else if (retired)
-		attempt_tear_down(pairing, attempt);
-	else if (!attempt->in_lane)
-		pending_tick(pairing, attempt);
 }
 
 uint64_t attempt_next_ns(const struct pairing *pairing, const struct attempt *attempt) {

@@ -126,12 +126,6 @@ static bool entry_drop_oldest(struct pairing *pairing, const struct peer *peer) 
 	return true;
 }
 
-static bool entry_has_room(struct pairing *pairing, const struct peer *peer) {
-	if (peer->entries >= PAIRING_PEER_ENTRIES_MAX && !entry_drop_oldest(pairing, peer))
-		return false;
-	return pairing->entry_count < PAIRING_ENTRIES_MAX || entry_drop_oldest(pairing, NULL);
-}
-
 int entry_get(
 	struct pairing *pairing,
 	const struct pairing_key *key,
@@ -140,6 +134,7 @@ int entry_get(
 ) {
 	struct entry *entry = entry_find(pairing, key);
 	struct peer *peer;
+	bool has_room;
 	int err;
 
 	if (entry != NULL) {
@@ -150,7 +145,10 @@ int entry_get(
 	if (err < 0)
 		return err;
 	peer->entries++; // keeps the peer while other entries are removed
-	err = entry_has_room(pairing, peer) || wanted ? 0 : -ENOSPC;
+	has_room = peer->entries < PAIRING_PEER_ENTRIES_MAX || entry_drop_oldest(pairing, peer);
+	if (has_room && pairing->entry_count >= PAIRING_ENTRIES_MAX)
+		has_room = entry_drop_oldest(pairing, NULL);
+	err = has_room || wanted ? 0 : -ENOSPC;
 	entry = err == 0 ? calloc(1, sizeof(*entry)) : NULL;
 	if (entry == NULL) {
 		peer->entries--;

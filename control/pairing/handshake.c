@@ -164,20 +164,6 @@ entry_store_offer(struct pairing *pairing, struct entry *entry, const struct pai
 	entry->offer_until_ns = pairing->now_ns + pairing->config.handshake_ns;
 }
 
-// Reject an end that is bound to a queue pair of ours which cannot be bound to it.
-static void message_refuse_stale(
-	struct pairing *pairing, struct entry *entry, const struct pairing_message *message
-) {
-	struct pairing_failure stale;
-
-	pairing->counters.stale++;
-	pairing_failure_set(&stale, PAIRING_STALE, 0, "the pair that was answered is gone");
-	refuse_message(pairing, entry->key.peer, message, &stale);
-	// The message also shows that the peer lost the queue pair that ours is bound to.
-	if (entry->current != NULL && entry->current->connect_asked)
-		entry_replace(pairing, entry);
-}
-
 static void attempt_repeat_received(
 	struct pairing *pairing, struct attempt *attempt, const struct pairing_message *message
 ) {
@@ -210,9 +196,16 @@ static void entry_match_message(
 	bool is_ours = attempt != NULL && attempt->own.generation == bound_to;
 	bool has_another = attempt != NULL && attempt->connect_asked &&
 			   !ends_are_same(&attempt->theirs, theirs);
+	struct pairing_failure stale;
 
 	if (bound_to != 0 && (!is_ours || has_another)) {
-		message_refuse_stale(pairing, entry, message);
+		// Reject an end that is bound to a queue pair of ours which cannot be bound to it.
+		pairing->counters.stale++;
+		pairing_failure_set(&stale, PAIRING_STALE, 0, "the pair that was answered is gone");
+		refuse_message(pairing, entry->key.peer, message, &stale);
+		// The message also shows that the peer lost the queue pair that ours is bound to.
+		if (entry->current != NULL && entry->current->connect_asked)
+			entry_replace(pairing, entry);
 	} else if (attempt == NULL) {
 		entry_store_offer(pairing, entry, theirs);
 	} else if (has_another) {
@@ -228,17 +221,6 @@ static void entry_match_message(
 	}
 }
 
-static enum pairing_reason reason_from_check(int err) {
-	switch (err) {
-	case -EPROTONOSUPPORT:
-		return PAIRING_NO_COMMON_FABRIC;
-	case -EKEYREJECTED:
-		return PAIRING_LIMITED_MEMBERS;
-	default:
-		return PAIRING_MALFORMED;
-	}
-}
-
 // Return whether the key can have a pair with this end at all.
 static bool message_can_pair(
 	struct pairing *pairing,
@@ -246,6 +228,7 @@ static bool message_can_pair(
 	const struct pairing_message *message,
 	struct pairing_failure *ret_failure
 ) {
+	enum pairing_reason reason = PAIRING_MALFORMED;
 	char text[DEVICE_REASON_MAX + 1] = "";
 	int err;
 
@@ -256,7 +239,11 @@ static bool message_can_pair(
 	err = pairing->ops.check(pairing->ops.ctx, key->device, &message->end.endpoint, text);
 	if (err == 0)
 		return true;
-	pairing_failure_set(ret_failure, reason_from_check(err), err, "%s", text);
+	if (err == -EPROTONOSUPPORT)
+		reason = PAIRING_NO_COMMON_FABRIC;
+	else if (err == -EKEYREJECTED)
+		reason = PAIRING_LIMITED_MEMBERS;
+	pairing_failure_set(ret_failure, reason, err, "%s", text);
 	return false;
 }
 

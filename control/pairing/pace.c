@@ -8,15 +8,6 @@
 
 #define RATE_BURST_NS PAIRING_NS_PER_SEC
 
-static uint64_t rate_due_ns(const struct pairing *pairing) {
-	return pairing->rate_ns > RATE_BURST_NS ? pairing->rate_ns - RATE_BURST_NS : 0;
-}
-
-static void rate_consume(struct pairing *pairing) {
-	pairing->rate_ns = pairing_time_later(pairing->rate_ns, pairing->now_ns) +
-			   PAIRING_NS_PER_SEC / pairing->config.rate;
-}
-
 // Return the backoff, which doubles with each try. Jitter is added, so that the first backoff is
 // not too short. The maximum is lowered by the jitter, so that the last ones are not too long.
 static uint64_t backoff_ns(struct pairing *pairing, const struct entry *entry) {
@@ -65,6 +56,8 @@ uint64_t pace_wanted_at_ns(const struct pairing *pairing, const struct entry *en
 uint64_t pace_due_at_ns(const struct pairing *pairing, const struct entry *entry) {
 	uint64_t due_ns = pace_wanted_at_ns(pairing, entry);
 	const struct peer *peer = entry->peer;
+	uint64_t rate_due_ns =
+		pairing->rate_ns > RATE_BURST_NS ? pairing->rate_ns - RATE_BURST_NS : 0;
 
 	if (due_ns == PAIRING_NEVER)
 		return due_ns;
@@ -72,14 +65,15 @@ uint64_t pace_due_at_ns(const struct pairing *pairing, const struct entry *entry
 		due_ns = pairing_time_later(due_ns, entry->begun_ns + pairing->config.gap_ns);
 	if (peer->fault && peer->begun_ns != PAIRING_NEVER)
 		due_ns = pairing_time_later(due_ns, peer->begun_ns + pairing->config.gap_ns);
-	return pairing_time_later(due_ns, rate_due_ns(pairing));
+	return pairing_time_later(due_ns, rate_due_ns);
 }
 
 void pace_begun(struct pairing *pairing, struct entry *entry) {
 	entry->begun_ns = pairing->now_ns;
 	entry->peer->begun_ns = pairing->now_ns;
 	entry->deferred = false;
-	rate_consume(pairing);
+	pairing->rate_ns = pairing_time_later(pairing->rate_ns, pairing->now_ns) +
+			   PAIRING_NS_PER_SEC / pairing->config.rate;
 }
 
 // Limits on the number of pairs

@@ -140,64 +140,47 @@ static uint64_t renew_ns(const struct pairing *pairing, const struct entry *entr
 	return entry->ready_ns + entry->lasts_ns;
 }
 
-static void entry_renew(struct pairing *pairing, struct entry *entry) {
-	struct pairing_failure over;
-
-	pairing->counters.renewed++;
-	pairing_failure_set(&over, PAIRING_IDLE, 0, "it is made anew, on another way");
-	attempt_fail(pairing, entry, &over);
-}
-
-static void attempts_tick(struct pairing *pairing, struct entry *entry) {
+static void entry_tick(struct pairing *pairing, struct entry *entry) {
+	struct pairing_failure failure;
 	struct attempt *next;
+	uint64_t wish_ns;
 
+	waiters_expire(pairing, entry);
 	if (entry->current != NULL)
 		attempt_tick(pairing, entry->current);
 	for (struct attempt *attempt = entry->retired; attempt != NULL; attempt = next) {
 		next = attempt->next;
 		attempt_tick(pairing, attempt);
 	}
-}
 
-// Fail the waiters, and the offer of a peer, if no pair can be made at present.
-static void entry_give_up(struct pairing *pairing, struct entry *entry) {
-	struct pairing_failure why;
-
-	if (entry->current != NULL || (!entry->offered && entry->waiters == NULL))
-		return;
-	if (entry_obstacle(pairing, entry) != PAIRING_REASON_NONE) {
-		entry_obstacle_describe(pairing, entry, &why);
-		attempt_fail(pairing, entry, &why);
-	} else if (entry->offered && entry->offer_until_ns <= pairing->now_ns) {
-		entry->offered = false;
+	if (idle_ns(pairing, entry) <= pairing->now_ns) {
+		pairing->counters.evicted++;
+		pairing_failure_set(&failure, PAIRING_IDLE, 0, "unused for long");
+		attempt_fail(pairing, entry, &failure);
 	}
-}
+	if (renew_ns(pairing, entry) <= pairing->now_ns) {
+		pairing->counters.renewed++;
+		pairing_failure_set(&failure, PAIRING_IDLE, 0, "it is made anew, on another way");
+		attempt_fail(pairing, entry, &failure);
+	}
 
-static void entry_begin_if_due(struct pairing *pairing, struct entry *entry) {
-	uint64_t wish_ns = pace_wanted_at_ns(pairing, entry);
+	// Fail the waiters, and the offer of a peer, if no pair can be made at present.
+	if (entry->current == NULL && (entry->offered || entry->waiters != NULL)) {
+		if (entry_obstacle(pairing, entry) != PAIRING_REASON_NONE) {
+			entry_obstacle_describe(pairing, entry, &failure);
+			attempt_fail(pairing, entry, &failure);
+		} else if (entry->offered && entry->offer_until_ns <= pairing->now_ns) {
+			entry->offered = false;
+		}
+	}
 
+	wish_ns = pace_wanted_at_ns(pairing, entry);
 	if (pace_due_at_ns(pairing, entry) <= pairing->now_ns) {
 		attempt_begin(pairing, entry);
 	} else if (wish_ns <= pairing->now_ns && !entry->deferred) {
 		entry->deferred = true;
 		pairing->counters.deferred++;
 	}
-}
-
-static void entry_tick(struct pairing *pairing, struct entry *entry) {
-	struct pairing_failure idle;
-
-	waiters_expire(pairing, entry);
-	attempts_tick(pairing, entry);
-	if (idle_ns(pairing, entry) <= pairing->now_ns) {
-		pairing->counters.evicted++;
-		pairing_failure_set(&idle, PAIRING_IDLE, 0, "unused for long");
-		attempt_fail(pairing, entry, &idle);
-	}
-	if (renew_ns(pairing, entry) <= pairing->now_ns)
-		entry_renew(pairing, entry);
-	entry_give_up(pairing, entry);
-	entry_begin_if_due(pairing, entry);
 }
 
 static uint64_t time_earlier(uint64_t a, uint64_t b) {
@@ -221,30 +204,23 @@ static uint64_t entry_next_ns(const struct pairing *pairing, const struct entry 
 	return at_ns;
 }
 
-static void counters_add_entry(struct pairing *pairing, const struct entry *entry) {
-	struct pairing_counters *counters = &pairing->counters;
-
-	counters->retired += entry->retired_count;
-	if (entry->current == NULL)
-		return;
-	if (entry->current->in_lane)
-		counters->ready++;
-	else
-		counters->pending++;
-}
-
 void pairing_leave(struct pairing *pairing) {
+	struct pairing_counters *counters = &pairing->counters;
 	uint64_t at_ns = PAIRING_NEVER;
 
 	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next)
 		entry_tick(pairing, entry);
-	pairing->counters.pending = 0;
-	pairing->counters.ready = 0;
-	pairing->counters.retired = 0;
+	counters->pending = 0;
+	counters->ready = 0;
+	counters->retired = 0;
 	// One entry may have changed another, so states are updated only after all have run.
 	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
 		entry_update(pairing, entry);
-		counters_add_entry(pairing, entry);
+		counters->retired += entry->retired_count;
+		if (entry->current != NULL && entry->current->in_lane)
+			counters->ready++;
+		else if (entry->current != NULL)
+			counters->pending++;
 	}
 	entries_expire(pairing);
 	for (const struct entry *entry = pairing->entries; entry != NULL; entry = entry->next)

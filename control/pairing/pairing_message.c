@@ -57,24 +57,11 @@ static void put_end(struct wire_writer *writer, const struct pairing_end *end) {
 	wire_put_u16(writer, end->pulse.layout);
 }
 
-static void
-put_write_sink(struct wire_writer *writer, const struct pairing_write_sink *write_sink) {
-	wire_put_u64(writer, write_sink->address);
-	wire_put_u32(writer, write_sink->key);
-	wire_put_u32(writer, write_sink->length);
-}
-
-static void put_gpu(struct wire_writer *writer, const struct pairing_gpu *gpu) {
-	wire_put_u64(writer, gpu->address);
-	wire_put_u64(writer, gpu->word);
-	wire_put_u32(writer, gpu->key);
-	wire_put_u32(writer, gpu->length);
-	wire_put_u16(writer, gpu->ordinal);
-}
-
 size_t pairing_message_encode(
 	const struct pairing_message *message, uint8_t bytes[static PAIRING_MESSAGE_BYTES_MAX]
 ) {
+	const struct pairing_write_sink *write_sink = &message->end.write_sink;
+	const struct pairing_gpu *gpu = &message->end.gpu;
 	struct wire_writer writer;
 
 	wire_writer_init(&writer, bytes, PAIRING_MESSAGE_BYTES_MAX);
@@ -90,12 +77,20 @@ size_t pairing_message_encode(
 	put_text(&writer, message->your_device);
 	if (message->type == PAIRING_INFO || message->type == PAIRING_READY_SENT) {
 		put_end(&writer, &message->end);
-		if (message->version >= VERSION_WRITE_SINK)
-			put_write_sink(&writer, &message->end.write_sink);
+		if (message->version >= VERSION_WRITE_SINK) {
+			wire_put_u64(&writer, write_sink->address);
+			wire_put_u32(&writer, write_sink->key);
+			wire_put_u32(&writer, write_sink->length);
+		}
 		if (message->version >= VERSION_PKEY)
 			wire_put_u16(&writer, message->end.endpoint.pkey);
-		if (message->version >= VERSION_GPU)
-			put_gpu(&writer, &message->end.gpu);
+		if (message->version >= VERSION_GPU) {
+			wire_put_u64(&writer, gpu->address);
+			wire_put_u64(&writer, gpu->word);
+			wire_put_u32(&writer, gpu->key);
+			wire_put_u32(&writer, gpu->length);
+			wire_put_u16(&writer, gpu->ordinal);
+		}
 	} else {
 		wire_put_u8(&writer, (uint8_t)message->failure.reason);
 		put_text(&writer, message->failure.text);
@@ -162,79 +157,18 @@ static bool head_is_valid(const struct pairing_message *message) {
 	}
 }
 
-static void get_failure(struct wire_reader *reader, struct pairing_failure *failure) {
-	uint8_t reason = wire_get_u8(reader);
-
-	wire_get_string(reader, failure->text, sizeof(failure->text));
-	// The reason may be unknown here (newer version), or meant only for the sender's own
-	// callers.
-	if (reason == PAIRING_REASON_NONE || reason >= PAIRING_REASON_COUNT ||
-	    reason == PAIRING_DEADLINE || reason == PAIRING_CANCELLED)
-		reason = PAIRING_CLOSED;
-	failure->reason = reason;
-	failure->err = pairing_reason_err(reason);
-	failure->by_peer = true;
-}
-
 struct raw_end {
 	uint8_t link, responder, flags;
 };
-
-static void get_end(struct wire_reader *reader, struct pairing_end *end, struct raw_end *ret_raw) {
-	struct device_endpoint *endpoint = &end->endpoint;
-
-	ret_raw->link = wire_get_u8(reader);
-	endpoint->lid = wire_get_u16(reader);
-	wire_get_bytes(reader, endpoint->gid.raw, sizeof(endpoint->gid.raw));
-	endpoint->mtu = wire_get_u16(reader);
-	endpoint->reads_in_max = wire_get_u8(reader);
-	endpoint->reads_out_max = wire_get_u8(reader);
-	endpoint->queue_number = wire_get_u32(reader);
-	endpoint->psn = wire_get_u32(reader);
-	end->flow_label = wire_get_u32(reader);
-	end->traffic_class = wire_get_u8(reader);
-	ret_raw->responder = wire_get_u8(reader);
-	ret_raw->flags = wire_get_u8(reader);
-	end->pulse.address = wire_get_u64(reader);
-	end->pulse.key = wire_get_u32(reader);
-	end->pulse.layout = wire_get_u16(reader);
-}
-
-static void get_write_sink(struct wire_reader *reader, struct pairing_write_sink *write_sink) {
-	write_sink->address = wire_get_u64(reader);
-	write_sink->key = wire_get_u32(reader);
-	write_sink->length = wire_get_u32(reader);
-}
-
-static void get_gpu(struct wire_reader *reader, struct pairing_gpu *gpu) {
-	gpu->address = wire_get_u64(reader);
-	gpu->word = wire_get_u64(reader);
-	gpu->key = wire_get_u32(reader);
-	gpu->length = wire_get_u32(reader);
-	gpu->ordinal = wire_get_u16(reader);
-}
-
-static bool gpu_is_possible(const struct pairing_gpu *gpu) {
-	if (gpu->length == 0)
-		return gpu->address == 0 && gpu->key == 0 && gpu->word == 0 && gpu->ordinal == 0;
-	return gpu->address <= UINT64_MAX - gpu->length;
-}
-
-static bool write_sink_is_possible(const struct pairing_write_sink *write_sink) {
-	if (write_sink->length == 0)
-		return write_sink->address == 0 && write_sink->key == 0;
-	return write_sink->address <= UINT64_MAX - write_sink->length;
-}
-
-static bool mtu_exists(uint16_t mtu) {
-	return mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096;
-}
 
 // Return the name of the first impossible value, or NULL. *ret_value is the received number.
 static const char *
 end_find_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_t *ret_value) {
 	static const union ibv_gid none;
 	const struct device_endpoint *endpoint = &end->endpoint;
+	const struct pairing_write_sink *sink = &end->write_sink;
+	const struct pairing_gpu *gpu = &end->gpu;
+	uint16_t mtu = endpoint->mtu;
 	bool has_gid = memcmp(&endpoint->gid, &none, sizeof(none)) != 0;
 	const struct {
 		const char *what;
@@ -245,7 +179,7 @@ end_find_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_
 		{"address, neither GID nor LID", 0,
 		 has_gid || (raw->link == DEVICE_LINK_INFINIBAND && endpoint->lid != 0)},
 		{"GID, a group's", endpoint->gid.raw[0], endpoint->gid.raw[0] != 0xff},
-		{"MTU", endpoint->mtu, mtu_exists(endpoint->mtu)},
+		{"MTU", mtu, mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096},
 		{"queue number", endpoint->queue_number,
 		 endpoint->queue_number >= QUEUE_NUMBER_MIN && endpoint->queue_number <= BITS_24},
 		{"packet sequence number", endpoint->psn, endpoint->psn <= BITS_24},
@@ -253,10 +187,14 @@ end_find_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_
 		{"responder", raw->responder, raw->responder <= DEVICE_RESPONDER_IN_PROCESS},
 		{"page without a layout", end->pulse.key,
 		 end->pulse.layout != 0 || (end->pulse.address == 0 && end->pulse.key == 0)},
-		{"memory to write to", end->write_sink.length,
-		 write_sink_is_possible(&end->write_sink)},
+		{"memory to write to", sink->length,
+		 sink->length == 0 ? sink->address == 0 && sink->key == 0
+				   : sink->address <= UINT64_MAX - sink->length},
 		{"P_Key", endpoint->pkey, endpoint->pkey != PKEY_INVALID},
-		{"memory of a GPU", end->gpu.length, gpu_is_possible(&end->gpu)},
+		{"memory of a GPU", gpu->length,
+		 gpu->length == 0
+			 ? gpu->address == 0 && gpu->key == 0 && gpu->word == 0 && gpu->ordinal == 0
+			 : gpu->address <= UINT64_MAX - gpu->length},
 	};
 
 	for (size_t n = 0; n < sizeof(rules) / sizeof(rules[0]); n++) {
@@ -271,17 +209,40 @@ end_find_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_
 static int read_end(struct wire_reader *reader, struct pairing_message *message) {
 	bool newer = message->version > PAIRING_VERSION;
 	struct pairing_end *end = &message->end;
+	struct device_endpoint *endpoint = &end->endpoint;
 	struct raw_end raw;
 	uint64_t value = wire_reader_left(reader);
 	const char *fault;
 
-	get_end(reader, end, &raw);
-	if (message->version >= VERSION_WRITE_SINK)
-		get_write_sink(reader, &end->write_sink);
+	raw.link = wire_get_u8(reader);
+	endpoint->lid = wire_get_u16(reader);
+	wire_get_bytes(reader, endpoint->gid.raw, sizeof(endpoint->gid.raw));
+	endpoint->mtu = wire_get_u16(reader);
+	endpoint->reads_in_max = wire_get_u8(reader);
+	endpoint->reads_out_max = wire_get_u8(reader);
+	endpoint->queue_number = wire_get_u32(reader);
+	endpoint->psn = wire_get_u32(reader);
+	end->flow_label = wire_get_u32(reader);
+	end->traffic_class = wire_get_u8(reader);
+	raw.responder = wire_get_u8(reader);
+	raw.flags = wire_get_u8(reader);
+	end->pulse.address = wire_get_u64(reader);
+	end->pulse.key = wire_get_u32(reader);
+	end->pulse.layout = wire_get_u16(reader);
+	if (message->version >= VERSION_WRITE_SINK) {
+		end->write_sink.address = wire_get_u64(reader);
+		end->write_sink.key = wire_get_u32(reader);
+		end->write_sink.length = wire_get_u32(reader);
+	}
 	if (message->version >= VERSION_PKEY)
-		end->endpoint.pkey = wire_get_u16(reader);
-	if (message->version >= VERSION_GPU)
-		get_gpu(reader, &end->gpu);
+		endpoint->pkey = wire_get_u16(reader);
+	if (message->version >= VERSION_GPU) {
+		end->gpu.address = wire_get_u64(reader);
+		end->gpu.word = wire_get_u64(reader);
+		end->gpu.key = wire_get_u32(reader);
+		end->gpu.length = wire_get_u32(reader);
+		end->gpu.ordinal = wire_get_u16(reader);
+	}
 	if (!wire_reader_ok(reader) || (!newer && wire_reader_left(reader) > 0)) {
 		fault = "length of what both must know";
 	} else if (!newer && (raw.flags & ~END_FLAGS) != 0) {
@@ -297,32 +258,40 @@ static int read_end(struct wire_reader *reader, struct pairing_message *message)
 		);
 		return -EINVAL;
 	}
-	end->endpoint.link = raw.link;
+	endpoint->link = raw.link;
 	end->responder = raw.responder;
 	end->shares_overlay = (raw.flags & END_SHARES_OVERLAY) != 0;
 	end->wanted = (raw.flags & END_WANTED) != 0;
 	return 0;
 }
 
-static bool version_is_common(const struct pairing_message *message) {
-	return message->version >= PAIRING_VERSION_LEAST &&
-	       message->version_least <= PAIRING_VERSION;
-}
-
 int pairing_message_decode(const void *bytes, size_t size, struct pairing_message *ret_message) {
 	struct pairing_message message = {0};
 	struct wire_reader reader;
+	uint8_t reason;
+	bool has_version;
 	int err = 0;
 
 	wire_reader_init(&reader, bytes, size);
 	get_head(&reader, &message);
 	if (!wire_reader_ok(&reader) || !head_is_valid(&message))
 		return -EBADMSG;
+	has_version = message.version >= PAIRING_VERSION_LEAST &&
+		      message.version_least <= PAIRING_VERSION;
 	if (message.type == PAIRING_REFUSE || message.type == PAIRING_CLOSE) {
-		get_failure(&reader, &message.failure);
+		reason = wire_get_u8(&reader);
+		wire_get_string(&reader, message.failure.text, sizeof(message.failure.text));
+		// The reason may be unknown here (newer version), or meant only for the sender's
+		// own callers.
+		if (reason == PAIRING_REASON_NONE || reason >= PAIRING_REASON_COUNT ||
+		    reason == PAIRING_DEADLINE || reason == PAIRING_CANCELLED)
+			reason = PAIRING_CLOSED;
+		message.failure.reason = reason;
+		message.failure.err = pairing_reason_err(reason);
+		message.failure.by_peer = true;
 		if (wire_reader_finish(&reader) < 0)
 			return -EBADMSG;
-	} else if (!version_is_common(&message)) {
+	} else if (!has_version) {
 		pairing_failure_set(
 			&message.failure, PAIRING_NO_COMMON_VERSION, 0,
 			"versions %u to %u of the handshake are offered, %u to %u are spoken",

@@ -12,25 +12,21 @@
 #define PAUSE_MIN_NS (2 * PAIRING_NS_PER_SEC)
 #define PAUSE_MAX_NS (600 * PAIRING_NS_PER_SEC)
 
-static void report_pause_restart(struct report_pause *report_pause, uint64_t now_ns) {
-	bool is_first =
-		report_pause->pause_ns == 0 || now_ns >= report_pause->next_ns + PAUSE_MAX_NS;
-
-	report_pause->pause_ns = is_first ? PAUSE_MIN_NS : 2 * report_pause->pause_ns;
-	if (report_pause->pause_ns > PAUSE_MAX_NS)
-		report_pause->pause_ns = PAUSE_MAX_NS;
-	report_pause->next_ns = now_ns + report_pause->pause_ns;
-	report_pause->reasons = 0;
-}
-
 static bool failure_is_reported(
 	struct report_pause *report_pause, uint64_t now_ns, enum pairing_reason reason
 ) {
 	static_assert(PAIRING_REASON_COUNT <= 32, "one bit for each");
 	uint32_t bit = UINT32_C(1) << reason;
+	bool is_first =
+		report_pause->pause_ns == 0 || now_ns >= report_pause->next_ns + PAUSE_MAX_NS;
 
-	if (now_ns >= report_pause->next_ns)
-		report_pause_restart(report_pause, now_ns);
+	if (now_ns >= report_pause->next_ns) {
+		report_pause->pause_ns = is_first ? PAUSE_MIN_NS : 2 * report_pause->pause_ns;
+		if (report_pause->pause_ns > PAUSE_MAX_NS)
+			report_pause->pause_ns = PAUSE_MAX_NS;
+		report_pause->next_ns = now_ns + report_pause->pause_ns;
+		report_pause->reasons = 0;
+	}
 	if ((report_pause->reasons & bit) != 0) {
 		report_pause->untold++;
 		return false;

@@ -69,13 +69,13 @@ static void waiter_answer(
 }
 
 void waiters_answer(
-	struct pairing *pairing, struct entry *entry, const struct pairing_answer *what
+	struct pairing *pairing, struct entry *entry, const struct pairing_answer *answer
 ) {
 	while (entry->waiters != NULL) {
 		struct pairing_waiter *waiter = entry->waiters;
 
 		entry->waiters = waiter->next;
-		waiter_answer(pairing, waiter, what);
+		waiter_answer(pairing, waiter, answer);
 	}
 }
 
