@@ -44,14 +44,9 @@ void compact_stats_init(struct compact_stats *stats) {
 	stats->kind = OBSERVATION_NO_PAIR;
 }
 
-static uint32_t latency_bucket(uint64_t latency_ns) {
-	uint32_t bucket = latency_ns > 0 ? 63 - (uint32_t)__builtin_clzll(latency_ns) : 0;
-
-	return bucket < BUCKETS ? bucket : BUCKETS - 1;
-}
-
 static void record_latency(struct compact_stats *stats, uint64_t latency_ns) {
-	uint16_t *bucket = &stats->buckets[latency_bucket(latency_ns)];
+	uint32_t log2 = latency_ns > 0 ? 63 - (uint32_t)__builtin_clzll(latency_ns) : 0;
+	uint16_t *bucket = &stats->buckets[log2 < BUCKETS ? log2 : BUCKETS - 1];
 	uint32_t value = latency_ns < UINT32_MAX ? (uint32_t)latency_ns : UINT32_MAX;
 
 	if (*bucket == UINT16_MAX) {
@@ -95,49 +90,41 @@ static bool record_pulse(struct compact_stats *stats, const struct path_probe *p
 	return advances;
 }
 
-static bool counter_advanced(const struct compact_stats *stats, uint64_t now_ns) {
-	return stats->advanced_ns != RAS_NEVER && now_ns - stats->advanced_ns < VISIT_NS;
+void compact_stats_opened(struct compact_stats *stats) {
+	stats->broken = false;
 }
 
-static void record_passed_size(struct compact_stats *stats, const struct path_probe *probe) {
-	uint8_t bit = (uint8_t)(1U << probe->size);
+void compact_stats_add(struct compact_stats *stats, const struct path_probe *probe) {
+	bool is_advanced;
+	uint8_t bit;
 
+	must(probe->size < PATH_SIZES);
+	bit = (uint8_t)(1U << probe->size);
 	if (stats->last_probe_ns == RAS_NEVER || probe->at_ns - stats->last_probe_ns >= VISIT_NS)
 		stats->passed = 0;
 	if (probe->answered)
 		stats->passed |= bit;
 	else
 		stats->passed &= (uint8_t)~bit;
-}
-
-// A path that loses only large probes is not silent. Silence needs a small read that was lost on a
-// sound pair.
-static void record_lost_probe(struct compact_stats *stats, const struct path_probe *probe) {
-	stats->lost[probe->size] += stats->lost[probe->size] < UINT32_MAX;
-	if (probe->size > 0)
-		stats->broken = true;
-	if (!probe->is_read)
-		return;
-	stats->small_lost = stats->small_lost || (probe->size == 0 && !stats->broken);
-	if (stats->unanswered < SILENT_READS)
-		stats->unanswered++;
-	if (stats->unanswered == SILENT_READS && stats->small_lost)
-		set_kind(stats, OBSERVATION_SILENT, probe->at_ns);
-}
-
-void compact_stats_opened(struct compact_stats *stats) {
-	stats->broken = false;
-}
-
-void compact_stats_add(struct compact_stats *stats, const struct path_probe *probe) {
-	must(probe->size < PATH_SIZES);
-	record_passed_size(stats, probe);
 	stats->sent[probe->size] += stats->sent[probe->size] < UINT32_MAX;
 	stats->last_probe_ns = probe->at_ns;
+
+	// A path that loses only large probes is not silent. Silence needs a small read that was
+	// lost on a sound pair.
 	if (!probe->answered) {
-		record_lost_probe(stats, probe);
+		stats->lost[probe->size] += stats->lost[probe->size] < UINT32_MAX;
+		if (probe->size > 0)
+			stats->broken = true;
+		if (!probe->is_read)
+			return;
+		stats->small_lost = stats->small_lost || (probe->size == 0 && !stats->broken);
+		if (stats->unanswered < SILENT_READS)
+			stats->unanswered++;
+		if (stats->unanswered == SILENT_READS && stats->small_lost)
+			set_kind(stats, OBSERVATION_SILENT, probe->at_ns);
 		return;
 	}
+
 	stats->last_answer_ns = probe->at_ns;
 	stats->broken = false;
 	if (!probe->is_read)
@@ -147,9 +134,13 @@ void compact_stats_add(struct compact_stats *stats, const struct path_probe *pro
 	if (probe->size == 0)
 		record_latency(stats, probe->latency_ns);
 	// Visits are too rare to see a counter stand. An advance in an earlier visit is outdated.
-	if (record_pulse(stats, probe))
+	if (record_pulse(stats, probe)) {
 		set_kind(stats, OBSERVATION_GOOD, probe->at_ns);
-	else if (stats->kind == OBSERVATION_SILENT || !counter_advanced(stats, probe->at_ns))
+		return;
+	}
+	is_advanced =
+		stats->advanced_ns != RAS_NEVER && probe->at_ns - stats->advanced_ns < VISIT_NS;
+	if (stats->kind == OBSERVATION_SILENT || !is_advanced)
 		set_kind(stats, OBSERVATION_NO_PAIR, probe->at_ns);
 }
 
@@ -168,25 +159,9 @@ static uint64_t stats_percentile(const struct compact_stats *stats, uint32_t per
 	return 0;
 }
 
-static void summary_add_times(const struct compact_stats *stats, struct path_summary *summary) {
+void compact_stats_summary(const struct compact_stats *stats, struct path_summary *ret_summary) {
 	uint32_t count = stats->recent_count < STATS_RECENT ? stats->recent_count : STATS_RECENT;
 	uint64_t sorted[STATS_RECENT];
-
-	if (count == 0)
-		return;
-	for (uint32_t n = 0; n < count; n++)
-		sorted[n] = stats->recent[n];
-	path_sort(sorted, count);
-	summary->min_ns = stats->min_ns;
-	summary->median_ns = path_median(sorted, count);
-	summary->p99_ns = stats_percentile(stats, PERMILLE_99);
-	// A bucket is wide, so its middle may lie below the median.
-	if (summary->p99_ns < summary->median_ns)
-		summary->p99_ns = summary->median_ns;
-	summary->mad_ns = path_mad(sorted, count, summary->median_ns);
-}
-
-void compact_stats_summary(const struct compact_stats *stats, struct path_summary *ret_summary) {
 	struct path_summary summary = {
 		.last_answer_ns = stats->last_answer_ns,
 		.last_probe_ns = stats->last_probe_ns,
@@ -212,6 +187,17 @@ void compact_stats_summary(const struct compact_stats *stats, struct path_summar
 		summary.lost_permille =
 			(uint32_t)((uint64_t)stats->lost[n] * 1000 / stats->sent[n]);
 	}
-	summary_add_times(stats, &summary);
+	if (count > 0) {
+		for (uint32_t n = 0; n < count; n++)
+			sorted[n] = stats->recent[n];
+		path_sort(sorted, count);
+		summary.min_ns = stats->min_ns;
+		summary.median_ns = path_median(sorted, count);
+		summary.p99_ns = stats_percentile(stats, PERMILLE_99);
+		// A bucket is wide, so its middle may lie below the median.
+		if (summary.p99_ns < summary.median_ns)
+			summary.p99_ns = summary.median_ns;
+		summary.mad_ns = path_mad(sorted, count, summary.median_ns);
+	}
 	*ret_summary = summary;
 }

@@ -52,17 +52,6 @@ static uint64_t elapsed_since(uint64_t then_ns, uint64_t now_ns) {
 
 // Latency.
 
-static void summarize_recent(struct path_memory *memory) {
-	uint32_t count = min_u32(memory->recent_count, RECENT_SAMPLES);
-	uint64_t sorted[RECENT_SAMPLES];
-
-	memcpy(sorted, memory->recent, count * sizeof(sorted[0]));
-	path_sort(sorted, count);
-	memory->min_ns = sorted[0];
-	memory->p99_ns = sorted[(count * 99 + 99) / 100 - 1]; // nearest rank
-	memory->mad_ns = path_mad(sorted, count, path_median(sorted, count));
-}
-
 // Add a good window and update the baseline: downwards at once, upwards slowly.
 static void baseline_learn(struct path_memory *memory, uint64_t median_ns, uint64_t now_ns) {
 	uint32_t count;
@@ -107,34 +96,28 @@ static bool median_is_slow(const struct path_memory *memory, uint64_t median_ns,
 	       (like_ns == 0 || median_ns > multiply_permille(like_ns, ratio));
 }
 
-// Return whether even the quickest quarter of the window is slow. A slow path delays every probe. A
-// machine short of processor time delays only some.
-static bool
-quickest_quarter_is_slow(const struct path_memory *memory, const uint64_t *sorted, uint32_t count) {
-	return sorted[(count - 1) / 4] >
-	       multiply_permille(memory->baseline_ns, memory->config.ratio_permille);
-}
-
-// Return whether the window is slow against its own baseline, even if comparable paths are as slow.
-// Such a window must not enter the baseline.
-static bool deviates_from_baseline(const struct path_memory *memory, uint64_t median_ns) {
-	return median_is_slow(memory, median_ns, 0);
-}
-
 static void close_window(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns) {
 	uint32_t count = min_u32(memory->window_count, WINDOW_SAMPLES);
-	uint64_t median_ns;
+	uint32_t recent_count = min_u32(memory->recent_count, RECENT_SAMPLES);
+	uint64_t sorted[RECENT_SAMPLES], median_ns;
 
 	path_sort(memory->window, count);
 	median_ns = path_median(memory->window, count);
 	memory->median_ns = median_ns;
-	summarize_recent(memory);
+	memcpy(sorted, memory->recent, recent_count * sizeof(sorted[0]));
+	path_sort(sorted, recent_count);
+	memory->min_ns = sorted[0];
+	memory->p99_ns = sorted[(recent_count * 99 + 99) / 100 - 1]; // nearest rank
+	memory->mad_ns = path_mad(sorted, recent_count, path_median(sorted, recent_count));
 	memory->window_begin_ns = now_ns;
 	memory->window_count = 0;
 	if (path_baseline_is_outdated(memory, now_ns))
 		path_forget_baseline(memory);
+
+	// Even the quickest quarter must be slow: a slow path delays every probe, while a machine
+	// short of processor time delays only some.
 	if (median_is_slow(memory, median_ns, like_ns) &&
-	    quickest_quarter_is_slow(memory, memory->window, count)) {
+	    memory->window[(count - 1) / 4] > path_slow_threshold_ns(memory)) {
 		memory->slow_windows++;
 		memory->quick_windows = 0;
 	} else {
@@ -145,14 +128,11 @@ static void close_window(struct path_memory *memory, uint64_t now_ns, uint64_t l
 		memory->degraded = true;
 	else if (memory->quick_windows >= memory->config.windows)
 		memory->degraded = false;
-	if (!memory->degraded && !deviates_from_baseline(memory, median_ns))
-		baseline_learn(memory, median_ns, now_ns);
-}
 
-static bool window_is_over(const struct path_memory *memory, uint64_t now_ns) {
-	return memory->window_begin_ns != RAS_NEVER &&
-	       elapsed_since(memory->window_begin_ns, now_ns) >= memory->config.window_ns &&
-	       memory->window_count >= memory->config.samples_min;
+	// A window that is slow against its own baseline must not enter the baseline, even if
+	// comparable paths are as slow.
+	if (!memory->degraded && !median_is_slow(memory, median_ns, 0))
+		baseline_learn(memory, median_ns, now_ns);
 }
 
 uint64_t path_slow_threshold_ns(const struct path_memory *memory) {
@@ -172,13 +152,6 @@ static uint64_t median_of_last(const struct path_memory *memory, uint32_t reads)
 
 uint64_t path_recent_median_ns(const struct path_memory *memory) {
 	return median_of_last(memory, PATH_QUICK_READS);
-}
-
-// Return whether slow reads in a row make the path degraded at once, before any window closes.
-static bool slow_run_is_degraded(const struct path_memory *memory, uint64_t like_ns) {
-	return !memory->degraded && memory->slow_run >= PATH_SLOW_READS &&
-	       elapsed_since(memory->slow_run_ns, memory->last_answer_ns) >= PATH_SLOW_NS &&
-	       median_is_slow(memory, median_of_last(memory, PATH_SLOW_READS), like_ns);
 }
 
 // A degraded path that was just read quickly may have recovered.
@@ -223,16 +196,6 @@ static void recent_outcomes_add(
 		recent_outcomes->lost +=
 			!past->answered[place] && past->at_ns[place] > memory->loss_over_ns;
 	}
-}
-
-// Reads carry large data towards this agent, writes the other way.
-static struct recent_outcomes
-recent_outcomes_of_size(const struct path_memory *memory, uint32_t size, uint64_t now_ns) {
-	struct recent_outcomes recent_outcomes = {0};
-
-	recent_outcomes_add(memory, &memory->sizes[size], now_ns, &recent_outcomes);
-	recent_outcomes_add(memory, &memory->writes[size], now_ns, &recent_outcomes);
-	return recent_outcomes;
 }
 
 // Return when the last probe began, RAS_NEVER if there was none, and whether it was answered.
@@ -320,7 +283,11 @@ static bool judge_loss(struct path_memory *memory, uint64_t now_ns) {
 	memory->lost_place = memory->unproven_size_index = PATH_SIZES;
 	memory->lost_permille = 0;
 	for (uint32_t n = PATH_SIZES; n-- > 0;) {
-		struct recent_outcomes here = recent_outcomes_of_size(memory, n, now_ns);
+		struct recent_outcomes here = {0};
+
+		// Reads carry large data towards this agent, writes the other way.
+		recent_outcomes_add(memory, &memory->sizes[n], now_ns, &here);
+		recent_outcomes_add(memory, &memory->writes[n], now_ns, &here);
 
 		from_here.sent += here.sent;
 		from_here.lost += here.lost;
@@ -452,9 +419,14 @@ enum observation_kind
 path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns) {
 	enum observation_kind kind;
 
-	if (window_is_over(memory, now_ns))
+	if (memory->window_begin_ns != RAS_NEVER &&
+	    elapsed_since(memory->window_begin_ns, now_ns) >= memory->config.window_ns &&
+	    memory->window_count >= memory->config.samples_min)
 		close_window(memory, now_ns, like_ns);
-	if (slow_run_is_degraded(memory, like_ns)) {
+	// Slow reads in a row make the path degraded at once, before any window closes.
+	if (!memory->degraded && memory->slow_run >= PATH_SLOW_READS &&
+	    elapsed_since(memory->slow_run_ns, memory->last_answer_ns) >= PATH_SLOW_NS &&
+	    median_is_slow(memory, median_of_last(memory, PATH_SLOW_READS), like_ns)) {
 		memory->degraded = true;
 		memory->quick_windows = 0;
 		memory->median_ns = median_of_last(memory, PATH_SLOW_READS);
@@ -470,20 +442,20 @@ path_memory_judge(struct path_memory *memory, uint64_t now_ns, uint64_t like_ns)
 	return kind;
 }
 
-// Return the slower value: a common slowdown has not closed the windows of all paths yet.
-static uint64_t slower_latency_ns(const struct path_summary *path) {
-	return path->lately_ns > path->median_ns ? path->lately_ns : path->median_ns;
-}
-
 uint64_t path_expected_ns(const struct path_summary *paths, uint32_t count, uint32_t self) {
 	uint64_t ratios[PATH_COMPARED_MAX]; // per mille
 	uint64_t own_ns = paths[self].baseline_ns;
 	uint32_t found = 0;
 
 	for (uint32_t n = 0; n < count && found < PATH_COMPARED_MAX; n++) {
+		uint64_t latency_ns;
+
 		if (n == self || paths[n].baseline_ns == 0 || paths[n].median_ns == 0)
 			continue;
-		ratios[found++] = slower_latency_ns(&paths[n]) * 1000 / paths[n].baseline_ns;
+		// Take the slower value: a common slowdown has not closed all windows yet.
+		latency_ns = paths[n].lately_ns > paths[n].median_ns ? paths[n].lately_ns
+								     : paths[n].median_ns;
+		ratios[found++] = latency_ns * 1000 / paths[n].baseline_ns;
 	}
 	if (found == 0 || own_ns == 0)
 		return 0;

@@ -40,25 +40,22 @@ static bool learnt_is_valid(const struct path_learnt *learnt) {
 	       learnt->age_ns <= PATH_LEARNT_MAX_NS;
 }
 
-// Fill the window history so that median and MAD equal the saved ones: of three windows one lies
-// above the baseline, one below, one on it. New windows then move the baseline as before the
-// restart.
-static void window_history_fill(struct path_memory *memory, const struct path_learnt *learnt) {
+bool path_memory_restore(
+	struct path_memory *memory, uint64_t now_ns, const struct path_learnt *learnt
+) {
 	uint64_t middle_ns = learnt->baseline_ns, off_ns = learnt->baseline_mad_ns;
 	const uint64_t medians[3] = {
 		middle_ns + off_ns, middle_ns > off_ns ? middle_ns - off_ns : 1, middle_ns};
 
+	if (memory->baseline_ns != 0 || !learnt_is_valid(learnt))
+		return false;
+
+	// Fill the window history so that median and MAD equal the saved ones: of three windows one
+	// lies above the baseline, one below, one on it. New windows then move the baseline as
+	// before the restart.
 	for (uint32_t n = 0; n < learnt->windows; n++)
 		memory->past[n] = medians[n % 3];
 	memory->past_count = learnt->windows;
-}
-
-bool path_memory_restore(
-	struct path_memory *memory, uint64_t now_ns, const struct path_learnt *learnt
-) {
-	if (memory->baseline_ns != 0 || !learnt_is_valid(learnt))
-		return false;
-	window_history_fill(memory, learnt);
 	memory->baseline_ns = learnt->baseline_ns;
 	memory->baseline_mad_ns = learnt->baseline_mad_ns;
 	memory->baseline_at_ns = memory->learnt_ns = now_ns;

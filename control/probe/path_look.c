@@ -2,34 +2,32 @@
 // Queries of a path's history.
 #include "path_inside.h"
 
-static void size_times_fill(const struct size_past *past, struct path_size_times *ret_times) {
-	uint32_t held = past->count < PATH_OUTCOMES_KEPT ? past->count : PATH_OUTCOMES_KEPT,
-		 count = 0;
-	uint64_t sorted[PATH_OUTCOMES_KEPT];
-
-	*ret_times = (struct path_size_times){0};
-	for (uint32_t n = 0; n < held; n++) {
-		if (past->answered[n])
-			sorted[count++] = past->latency_ns[n];
-	}
-	if (count == 0)
-		return;
-	path_sort(sorted, count);
-	*ret_times = (struct path_size_times){
-		.answers = count,
-		.min_ns = sorted[0],
-		.median_ns = path_median(sorted, count),
-		.p99_ns = sorted[(count * 99 + 99) / 100 - 1],
-	};
-}
-
 void path_memory_times(
 	const struct path_memory *memory,
 	bool writes,
 	struct path_size_times ret_times[static PATH_SIZES]
 ) {
-	for (uint32_t n = 0; n < PATH_SIZES; n++)
-		size_times_fill(writes ? &memory->writes[n] : &memory->sizes[n], &ret_times[n]);
+	for (uint32_t n = 0; n < PATH_SIZES; n++) {
+		const struct size_past *past = writes ? &memory->writes[n] : &memory->sizes[n];
+		uint32_t held = past->count < PATH_OUTCOMES_KEPT ? past->count : PATH_OUTCOMES_KEPT;
+		uint64_t sorted[PATH_OUTCOMES_KEPT];
+		uint32_t count = 0;
+
+		for (uint32_t place = 0; place < held; place++) {
+			if (past->answered[place])
+				sorted[count++] = past->latency_ns[place];
+		}
+		ret_times[n] = (struct path_size_times){0};
+		if (count == 0)
+			continue;
+		path_sort(sorted, count);
+		ret_times[n] = (struct path_size_times){
+			.answers = count,
+			.min_ns = sorted[0],
+			.median_ns = path_median(sorted, count),
+			.p99_ns = sorted[(count * 99 + 99) / 100 - 1],
+		};
+	}
 }
 
 void path_summary_row(

@@ -5,25 +5,11 @@
 #include <lib/must.h>
 
 #include <errno.h>
-#include <string.h>
 
 #define MS UINT64_C(1000000)
 
 static uint64_t or_default(uint64_t value, uint64_t otherwise) {
 	return value != 0 ? value : otherwise;
-}
-
-static struct path_memory_config config_with_defaults(const struct path_memory_config *config) {
-	return (struct path_memory_config){
-		.window_ns = or_default(config->window_ns, 5 * RAS_NS_PER_SEC),
-		.samples_min = (uint32_t)or_default(config->samples_min, 4),
-		.ratio_permille = (uint32_t)or_default(config->ratio_permille, PATH_RATIO_PERMILLE),
-		.windows = (uint32_t)or_default(config->windows, 2),
-		.silent_reads = (uint32_t)or_default(config->silent_reads, 2),
-		.standing_ns = or_default(config->standing_ns, 1500 * MS),
-		.lossy_permille = (uint32_t)or_default(config->lossy_permille, 20),
-		.lossy_window_ns = or_default(config->lossy_window_ns, 10 * RAS_NS_PER_SEC),
-	};
 }
 
 int path_memory_create(
@@ -35,7 +21,16 @@ int path_memory_create(
 
 	if (path == NULL)
 		return -ENOMEM;
-	path->config = config_with_defaults(config);
+	path->config = (struct path_memory_config){
+		.window_ns = or_default(config->window_ns, 5 * RAS_NS_PER_SEC),
+		.samples_min = (uint32_t)or_default(config->samples_min, 4),
+		.ratio_permille = (uint32_t)or_default(config->ratio_permille, PATH_RATIO_PERMILLE),
+		.windows = (uint32_t)or_default(config->windows, 2),
+		.silent_reads = (uint32_t)or_default(config->silent_reads, 2),
+		.standing_ns = or_default(config->standing_ns, 1500 * MS),
+		.lossy_permille = (uint32_t)or_default(config->lossy_permille, 20),
+		.lossy_window_ns = or_default(config->lossy_window_ns, 10 * RAS_NS_PER_SEC),
+	};
 	path->memory = *memory;
 	path->last_answer_ns = path->last_probe_ns = RAS_NEVER;
 	path->pulse.seen_ns = RAS_NEVER;
@@ -69,29 +64,16 @@ static void record_outcome(struct size_past *past, const struct path_probe *prob
 	past->latency_ns[place] = probe->latency_ns;
 }
 
-static void record_slow_run(struct path_memory *memory, const struct path_probe *probe) {
+static void record_latency(struct path_memory *memory, const struct path_probe *probe) {
 	if (memory->baseline_ns == 0 || probe->latency_ns <= path_slow_threshold_ns(memory))
 		memory->slow_run = 0;
 	else if (memory->slow_run++ == 0)
 		memory->slow_run_ns = probe->at_ns;
-}
-
-static void record_latency(struct path_memory *memory, const struct path_probe *probe) {
-	record_slow_run(memory, probe);
 	histogram_record(memory->histogram, probe->latency_ns);
 	if (memory->window_begin_ns == RAS_NEVER)
 		memory->window_begin_ns = probe->at_ns;
 	memory->window[memory->window_count++ % WINDOW_SAMPLES] = probe->latency_ns;
 	memory->recent[memory->recent_count++ % RECENT_SAMPLES] = probe->latency_ns;
-}
-
-static void pulse_history_reset(struct pulse_past *pulse, const struct path_probe *probe) {
-	*pulse = (struct pulse_past){
-		.incarnation = probe->incarnation,
-		.beats = probe->beats,
-		.since_ns = probe->at_ns,
-		.seen_ns = probe->at_ns,
-	};
 }
 
 static void record_pulse(struct pulse_past *pulse, const struct path_probe *probe) {
@@ -101,7 +83,12 @@ static void record_pulse(struct pulse_past *pulse, const struct path_probe *prob
 		// A refutation changes the incarnation but keeps the counter; a restart begins at
 		// 1.
 		if (pulse->incarnation == 0 || probe->beats < pulse->beats) {
-			pulse_history_reset(pulse, probe);
+			*pulse = (struct pulse_past){
+				.incarnation = probe->incarnation,
+				.beats = probe->beats,
+				.since_ns = probe->at_ns,
+				.seen_ns = probe->at_ns,
+			};
 			return;
 		}
 		pulse->incarnation = probe->incarnation;
@@ -289,12 +276,6 @@ void path_memory_reopened(struct path_memory *memory, uint64_t now_ns) {
 	drop_window(memory);
 }
 
-static uint64_t turned_ns(const struct path_memory *memory) {
-	if (memory->kind == OBSERVATION_SILENT)
-		return memory->unanswered_ns;
-	return memory->kind == OBSERVATION_STANDING ? memory->pulse.since_ns : memory->since_ns;
-}
-
 void path_memory_summary(const struct path_memory *memory, struct path_summary *ret_summary) {
 	struct path_summary summary = {
 		.count = memory->count,
@@ -311,12 +292,16 @@ void path_memory_summary(const struct path_memory *memory, struct path_summary *
 		.advanced_ns = memory->pulse.advances ? memory->pulse.advanced_ns : RAS_NEVER,
 		.kind = memory->kind,
 		.since_ns = memory->since_ns,
-		.turned_ns = turned_ns(memory),
+		.turned_ns = memory->since_ns,
 		.lost_permille = memory->lost_permille,
 		.lost_size_index = memory->lost_place,
 		.unproven_size_index = memory->unproven_size_index,
 	};
 
+	if (memory->kind == OBSERVATION_SILENT)
+		summary.turned_ns = memory->unanswered_ns;
+	else if (memory->kind == OBSERVATION_STANDING)
+		summary.turned_ns = memory->pulse.since_ns;
 	for (uint32_t n = 0; n < PATH_SIZES; n++) {
 		summary.size_sent[n] = memory->sizes[n].sent;
 		summary.size_lost[n] = memory->sizes[n].lost;

@@ -111,34 +111,18 @@ static uint32_t late_permille(const struct answers *answers) {
 	return answers->all > 0 ? (uint32_t)((uint64_t)answers->late * 1000 / answers->all) : 0;
 }
 
-// Return the number of late answers that the own machine would have caused.
-static uint32_t
-late_answers_of_own_device(const struct path_memory *memory, const struct answers *answers) {
-	return (uint32_t)(((uint64_t)answers->all * memory->own_permille + 999) / 1000);
-}
-
 static bool answers_have_two_modes(const struct path_memory *memory, struct answers *answers) {
+	// The number of late answers that the own machine would have caused.
+	uint32_t own_late =
+		(uint32_t)(((uint64_t)answers->all * memory->own_permille + 999) / 1000);
+
 	// The first mode is unknown without a baseline, or if the baseline is that slow itself.
 	return memory->baseline_ns != 0 &&
 	       memory->baseline_ns < memory->timeout_ns / RESEND_TAIL_SHARE &&
-	       answers->late >=
-		       RESEND_LATE_MIN +
-			       RESEND_OWN_WEIGHT * late_answers_of_own_device(memory, answers) &&
+	       answers->late >= RESEND_LATE_MIN + RESEND_OWN_WEIGHT * own_late &&
 	       late_permille(answers) >= memory->config.lossy_permille &&
 	       2 * answers->late <= answers->since && // otherwise the path is slow by now
 	       late_answers_are_alike(answers);
-}
-
-static bool port_counted_resends(const struct path_memory *memory, const struct answers *answers) {
-	return memory->resent_total == 0 || memory->resent_ns >= answers->first_ns;
-}
-
-static bool resend_loss_is_over(const struct answers *answers) {
-	uint32_t before = answers->all - answers->clean;
-
-	return answers->late == 0 ||
-	       (answers->clean >= RESEND_CLEAN_LEAST &&
-		(uint64_t)answers->clean * answers->late >= (uint64_t)RESEND_CLEAN_TIMES * before);
 }
 
 // Usually there is no late answer, which avoids the search.
@@ -157,12 +141,20 @@ uint32_t path_resent_permille(struct path_memory *memory, uint64_t now_ns) {
 	if (!memory->resends && !has_late_answer(memory, now_ns))
 		return 0;
 	answers_classify(memory, now_ns, &answers);
-	if (!memory->resends)
-		memory->resends = answers_have_two_modes(memory, &answers) &&
-				  port_counted_resends(memory, &answers);
-	else if (resend_loss_is_over(&answers)) {
-		memory->resends = false;
-		memory->resend_from_ns = now_ns;
+	if (!memory->resends) {
+		// A port that ever counted a retransmission must have counted one now.
+		memory->resends =
+			answers_have_two_modes(memory, &answers) &&
+			(memory->resent_total == 0 || memory->resent_ns >= answers.first_ns);
+	} else {
+		uint32_t before = answers.all - answers.clean;
+		uint64_t clean_weight = (uint64_t)answers.clean * answers.late;
+
+		if (answers.late == 0 || (answers.clean >= RESEND_CLEAN_LEAST &&
+					  clean_weight >= (uint64_t)RESEND_CLEAN_TIMES * before)) {
+			memory->resends = false;
+			memory->resend_from_ns = now_ns;
+		}
 	}
 	if (!memory->resends)
 		return 0;

@@ -3,7 +3,6 @@
 #include "probe_inside.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define BASE_MTU 1024 // default without a path; most fabrics have at least this MTU
 #define PLACES_LEAST 64
@@ -67,12 +66,6 @@ static struct probe_cost ten_reads_cost(const struct probe_path *path) {
 	return sum;
 }
 
-static struct probe_cost visit_cost(uint32_t mtu) {
-	static const uint32_t times[] = {3, 1, 1};
-
-	return probes_cost(times, mtu);
-}
-
 static uint32_t rotation_share_permille(uint64_t rate, uint64_t budget) {
 	uint64_t used = rate * 1000 / budget + 1;
 
@@ -82,6 +75,7 @@ static uint32_t rotation_share_permille(uint64_t rate, uint64_t budget) {
 }
 
 void probe_intervals_update(struct probe_schedule *schedule) {
+	static const uint32_t visit_reads[] = {3, 1, 1};
 	struct probe_cost ten = {0}, rate;
 	uint32_t mtu = 0;
 
@@ -103,7 +97,7 @@ void probe_intervals_update(struct probe_schedule *schedule) {
 	);
 	rate.packets = ten.packets * (RAS_NS_PER_SEC / 10) / schedule->interval_ns;
 	rate.bytes = ten.bytes * (RAS_NS_PER_SEC / 10) / schedule->interval_ns;
-	ten = visit_cost(mtu != 0 ? mtu : BASE_MTU);
+	ten = probes_cost(visit_reads, mtu != 0 ? mtu : BASE_MTU);
 	schedule->visit_ns = time_larger(
 		share_duration_ns(
 			ten.packets, schedule->planned.budget.packets,
@@ -137,7 +131,7 @@ void probe_schedule_facts(
 
 // Targets.
 
-static void targets_free(struct probe_schedule *schedule) {
+void probe_targets_fini(struct probe_schedule *schedule) {
 	if (schedule->places != NULL)
 		schedule->memory.release(
 			schedule->memory.ctx, schedule->places,
@@ -145,10 +139,6 @@ static void targets_free(struct probe_schedule *schedule) {
 		);
 	schedule->places = NULL;
 	schedule->place_count = schedule->place_max = 0;
-}
-
-void probe_targets_fini(struct probe_schedule *schedule) {
-	targets_free(schedule);
 }
 
 // Return the hashed position of a target in this schedule (splitmix64).
@@ -203,7 +193,7 @@ int probe_schedule_set_targets(
 
 		if (places == NULL)
 			return -ENOMEM;
-		targets_free(schedule);
+		probe_targets_fini(schedule);
 		schedule->places = places;
 		schedule->place_max = max;
 	}
@@ -236,14 +226,6 @@ static uint32_t next_target_index(const struct probe_schedule *schedule) {
 	return low;
 }
 
-static void round_begin(struct probe_schedule *schedule, uint64_t now_ns) {
-	if (schedule->begun) {
-		schedule->round_ns = now_ns - schedule->round_begin_ns;
-		schedule->counters.rounds++;
-	}
-	schedule->round_begin_ns = now_ns;
-}
-
 uint64_t probe_schedule_next_visit_ns(const struct probe_schedule *schedule) {
 	return schedule->place_count > 0 ? schedule->visit_at_ns : RAS_NEVER;
 }
@@ -258,8 +240,13 @@ bool probe_schedule_visit_begin(
 	place = next_target_index(schedule);
 	if (place == schedule->place_count)
 		place = 0;
-	if (place == 0)
-		round_begin(schedule, now_ns);
+	if (place == 0) {
+		if (schedule->begun) {
+			schedule->round_ns = now_ns - schedule->round_begin_ns;
+			schedule->counters.rounds++;
+		}
+		schedule->round_begin_ns = now_ns;
+	}
 	schedule->begun = true;
 	schedule->last_order = schedule->places[place].order;
 	schedule->counters.visits++;

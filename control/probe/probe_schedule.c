@@ -5,7 +5,6 @@
 #include <lib/must.h>
 
 #include <errno.h>
-#include <string.h>
 
 #define PROBE_PACKETS_LEAST 2  // packets of the cheapest probe
 #define LARGE_SIZE_INDEX 3     // index of the largest size
@@ -59,10 +58,6 @@ static bool budget_has_room(const struct probe_budget_ring *purse, struct probe_
 	       purse->last.bytes + cost.bytes <= purse->budget.bytes;
 }
 
-static bool budget_can_ever_hold(const struct probe_budget_ring *purse, struct probe_cost cost) {
-	return cost.packets <= purse->budget.packets && cost.bytes <= purse->budget.bytes;
-}
-
 // Return the earliest time from at_ns on at which the budget allows this cost. Drops entries that
 // are a second old by then.
 static uint64_t
@@ -94,12 +89,10 @@ static void budget_spend(struct probe_budget_ring *purse, uint64_t at_ns, struct
 static bool large_probe_is_allowed(
 	const struct probe_schedule *schedule, uint64_t at_ns, struct probe_cost cost
 ) {
-	return at_ns >= schedule->large_at_ns && budget_can_ever_hold(&schedule->planned, cost);
-}
+	const struct probe_cost *budget = &schedule->planned.budget;
 
-static void
-budget_spend_large(struct probe_schedule *schedule, uint64_t at_ns, struct probe_cost cost) {
-	schedule->large_at_ns = at_ns + probe_share_ns(schedule, cost, PROBE_LARGE_SHARE_PERMILLE);
+	return at_ns >= schedule->large_at_ns && cost.packets <= budget->packets &&
+	       cost.bytes <= budget->bytes;
 }
 
 // Return whether this path has waited longest for a large probe. In three of four turns lossy paths
@@ -227,12 +220,6 @@ choose_read_size(struct probe_schedule *schedule, struct probe_path *path, uint6
 	return patterns[path->count / SIZE_PATTERN_LENGTH % 2][path->count % SIZE_PATTERN_LENGTH];
 }
 
-static bool next_probe_is_write(const struct probe_path *path) {
-	if (path->visit)
-		return path->writes && path->count == VISIT_WRITE;
-	return path->between == PROBE_EXTRA_WRITE;
-}
-
 static uint32_t
 choose_write_size(struct probe_schedule *schedule, struct probe_path *path, uint64_t at_ns) {
 	if (path->visit)
@@ -262,14 +249,6 @@ static uint64_t time_jittered(struct probe_schedule *schedule, uint64_t ns) {
 	return ns - ns / 8 + random_draw(schedule) % (ns / 4 + 1);
 }
 
-static enum probe_extra path_next_extra_probe(const struct probe_path *path) {
-	if (path->writes && path->count % PROBE_WRITE_EACH == 0)
-		return PROBE_EXTRA_WRITE;
-	if (path->gpu && path->count % PROBE_WRITE_EACH == PROBE_WRITE_EACH / 2)
-		return PROBE_EXTRA_GPU;
-	return PROBE_EXTRA_NONE;
-}
-
 static void
 path_schedule_next(struct probe_schedule *schedule, struct probe_path *path, uint64_t at_ns) {
 	uint64_t due_ns = path->next_ns;
@@ -292,7 +271,10 @@ path_schedule_next(struct probe_schedule *schedule, struct probe_path *path, uin
 		path->next_ns = at_ns + time_jittered(schedule, schedule->interval_ns);
 	}
 	// An extra probe is planned between two reads and does not delay them.
-	path->between = path_next_extra_probe(path);
+	if (path->writes && path->count % PROBE_WRITE_EACH == 0)
+		path->between = PROBE_EXTRA_WRITE;
+	else if (path->gpu && path->count % PROBE_WRITE_EACH == PROBE_WRITE_EACH / 2)
+		path->between = PROBE_EXTRA_GPU;
 	if (path->between != PROBE_EXTRA_NONE) {
 		path->read_ns = path->next_ns;
 		path->next_ns = at_ns + (path->read_ns - at_ns) / 2;
@@ -317,7 +299,8 @@ static void path_plan_probe(
 	budget_spend(&schedule->planned, due->at_ns, cost);
 	count_probe(schedule, due, cost);
 	if (due->size == LARGE_SIZE_INDEX) {
-		budget_spend_large(schedule, due->at_ns, cost);
+		schedule->large_at_ns =
+			due->at_ns + probe_share_ns(schedule, cost, PROBE_LARGE_SHARE_PERMILLE);
 		schedule->large_count++;
 		path->large_ns = due->at_ns;
 		path->large_count = path->count;
@@ -354,7 +337,8 @@ uint32_t probe_schedule_plan(
 		wish_ns = path->next_ns > due.at_ns ? path->next_ns : due.at_ns;
 		if (wish_ns >= until_ns)
 			break;
-		due.write = next_probe_is_write(path);
+		due.write = path->visit ? path->writes && path->count == VISIT_WRITE
+					: path->between == PROBE_EXTRA_WRITE;
 		due.gpu = path->between == PROBE_EXTRA_GPU;
 		if (due.gpu)
 			due.size = path->gpu_count % PROBE_GPU_SIZES;
@@ -407,14 +391,6 @@ bool probe_schedule_urgent(
 
 // Life.
 
-// Return the reserve for urgent probes: a tenth, but at least one probe of 1 KiB.
-static struct probe_cost urgent_budget(struct probe_cost budget) {
-	struct probe_cost kept = {budget.packets / 10, budget.bytes / 10};
-
-	kept.packets = kept.packets > PROBE_PACKETS_LEAST ? kept.packets : PROBE_PACKETS_LEAST;
-	return kept;
-}
-
 static int budgets_create(
 	const struct probe_schedule_config *config,
 	const struct ras_memory *memory,
@@ -433,7 +409,10 @@ static int budgets_create(
 		budget.packets = PROBE_PACKETS_MIN;
 	if (budget.bytes < PROBE_BYTES_MIN)
 		budget.bytes = PROBE_BYTES_MIN;
-	kept = urgent_budget(budget);
+	// The reserve for urgent probes is a tenth, but at least one probe of 1 KiB.
+	kept = (struct probe_cost){budget.packets / 10, budget.bytes / 10};
+	if (kept.packets < PROBE_PACKETS_LEAST)
+		kept.packets = PROBE_PACKETS_LEAST;
 	budget.packets -= kept.packets;
 	budget.bytes -= kept.bytes;
 	if (budget_init(&planned, memory, budget) != 0 || budget_init(&urgent, memory, kept) != 0) {
