@@ -112,26 +112,21 @@ static enum finding_grade finding_grade_for(const struct ras_peer *peer, enum ve
 	return grade;
 }
 
-static void finding_add_verdict(
-	const struct health *health, const struct ras_peer *peer, struct finding *finding
-) {
-	finding->has_view = true;
-	finding->grade = finding_grade_for(peer, finding->view.verdict);
-	finding->verdict = verdict_name(finding->view.verdict);
-	finding->reason = finding->view.reason;
-	finding->evidence = finding->view.evidence;
-	finding->advice = health_advice(health, &finding->view);
-	finding->withheld = health_withheld_reason(health, &finding->view);
-}
-
 void finding_for_peer(
 	const struct health *health, const struct ras_peer *peer, struct finding *ret_finding
 ) {
 	struct finding finding = finding_of_overlay(peer);
 
 	if (health != NULL && peer->record != NULL &&
-	    verdict_view_get(health_engine(health), peer->record->id, &finding.view) == 0)
-		finding_add_verdict(health, peer, &finding);
+	    verdict_view_get(health_engine(health), peer->record->id, &finding.view) == 0) {
+		finding.has_view = true;
+		finding.grade = finding_grade_for(peer, finding.view.verdict);
+		finding.verdict = verdict_name(finding.view.verdict);
+		finding.reason = finding.view.reason;
+		finding.evidence = finding.view.evidence;
+		finding.advice = health_advice(health, &finding.view);
+		finding.withheld = health_withheld_reason(health, &finding.view);
+	}
 	if (peer->maint) {
 		finding.grade = FINDING_OK;
 		finding.advice = VERDICT_ADVICE_SHOW;
@@ -181,60 +176,27 @@ static void finding_sum_add(
 	sum->reason = reason;
 }
 
-// Return the reason for a query about all nodes. Alerts and schedulers match it.
-static const char *finding_sum_reason(const struct ras_peer *peer, const struct finding *finding) {
-	switch (peer->state) {
-	case RAS_DEAD:
-		return peer->sole ? "PeersDeadSole" : "PeersDead";
-	case RAS_UNREACHABLE:
-		return "PeersUnreachable";
-	case RAS_SUSPECT:
-		return "PeersSuspect";
-	default:
-		return finding->reason;
-	}
-}
-
 static void finding_sum_add_peer(
 	const struct health *health, const struct ras_peer *peer, struct cluster_finding *sum
 ) {
 	struct finding finding;
+	const char *reason; // matched by alerts and schedulers
 
 	finding_for_peer(health, peer, &finding);
-	finding_sum_add(
-		sum, finding.grade != FINDING_OK, finding.grade, finding_sum_reason(peer, &finding)
-	);
-}
-
-// Walk the table only if the counts show a node that is not alive, since tables are long.
-static void finding_sum_add_not_alive(
-	const struct ras *ras,
-	const struct health *health,
-	const struct ras_view *view,
-	struct cluster_finding *sum
-) {
-	struct ras_peer peer;
-
-	if (view->dead + view->unreachable + view->suspect == 0)
-		return;
-	for (uint32_t slot = 0; slot < view->slots_max; slot++) {
-		if (ras_peer_at(ras, slot, &peer) == 0 && peer.state != RAS_ALIVE)
-			finding_sum_add_peer(health, &peer, sum);
+	switch (peer->state) {
+	case RAS_DEAD:
+		reason = peer->sole ? "PeersDeadSole" : "PeersDead";
+		break;
+	case RAS_UNREACHABLE:
+		reason = "PeersUnreachable";
+		break;
+	case RAS_SUSPECT:
+		reason = "PeersSuspect";
+		break;
+	default:
+		reason = finding.reason;
 	}
-}
-
-// Add nodes whose agents answer but whose verdict is not healthy.
-static void finding_sum_add_unhealthy(
-	const struct ras *ras, const struct health *health, struct cluster_finding *sum
-) {
-	struct verdict_view view;
-	struct ras_peer peer;
-	uint32_t cursor = 0;
-
-	while (health != NULL && verdict_unhealthy_next(health_engine(health), &cursor, &view)) {
-		if (ras_peer_find(ras, view.subject, &peer) == 0 && peer.state == RAS_ALIVE)
-			finding_sum_add_peer(health, &peer, sum);
-	}
+	finding_sum_add(sum, finding.grade != FINDING_OK, finding.grade, reason);
 }
 
 void finding_for_cluster(
@@ -242,15 +204,30 @@ void finding_for_cluster(
 ) {
 	struct cluster_finding sum = {FINDING_OK, "None"};
 	const struct ras *ras = overlay_ras(overlay);
+	const struct verdict_engine *engine = health != NULL ? health_engine(health) : NULL;
 	char words[STATE_TEXT_BYTES];
-	uint32_t cursor = 0, mistakes = 0;
+	uint32_t cursor = 0, mistakes = 0, unhealthy = 0;
+	struct verdict_view judged;
 	struct ras_view view;
+	struct ras_peer peer;
 
 	ras_view(ras, &view);
 	finding_sum_add(&sum, !view.joined, FINDING_UNKNOWN, "NotJoined");
 	finding_sum_add(&sum, finding_view_is_braked(&view), FINDING_UNKNOWN, "MassSilence");
-	finding_sum_add_not_alive(ras, health, &view, &sum);
-	finding_sum_add_unhealthy(ras, health, &sum);
+
+	// Walk the table only if the counts show a node that is not alive, since tables are long.
+	if (view.dead + view.unreachable + view.suspect > 0) {
+		for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+			if (ras_peer_at(ras, slot, &peer) == 0 && peer.state != RAS_ALIVE)
+				finding_sum_add_peer(health, &peer, &sum);
+		}
+	}
+	// Add nodes whose agents answer but whose verdict is not healthy.
+	while (engine != NULL && verdict_unhealthy_next(engine, &unhealthy, &judged)) {
+		if (ras_peer_find(ras, judged.subject, &peer) == 0 && peer.state == RAS_ALIVE)
+			finding_sum_add_peer(health, &peer, &sum);
+	}
+
 	finding_sum_add(
 		&sum, overlay_missing_next(overlay, &cursor) != NULL, FINDING_UNKNOWN,
 		"PeersMissing"

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CONFIRM_NS (60 * RAS_NS_PER_SEC)
 
@@ -32,17 +31,13 @@ static void counted_release(void *ctx, void *memory, size_t size) {
 
 // Requests of the engine.
 
-static void set_timer(struct health *health, struct loop_timer *timer, uint64_t at_ns) {
-	if (at_ns == RAS_NEVER)
-		loop_timer_cancel(health->loop, timer);
-	else if (loop_timer_set(health->loop, timer, at_ns) != 0)
-		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
-}
-
 static void op_wake(void *ctx, uint64_t at_ns) {
 	struct health *health = ctx;
 
-	set_timer(health, &health->engine_due, at_ns);
+	if (at_ns == RAS_NEVER)
+		loop_timer_cancel(health->loop, &health->engine_due);
+	else if (loop_timer_set(health->loop, &health->engine_due, at_ns) != 0)
+		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
 // Queue a change until the end of the turn, since the engine, and maybe the core, are on the stack.
@@ -113,48 +108,32 @@ static void change_log_event(struct health *health, const struct health_change *
 	overlay_note_verdict(health->overlay, change->subject, (uint64_t)change->now, sentence);
 }
 
-static void notify_listeners(struct health *health, const struct health_change *change) {
-	struct verdict_view view;
-	const struct verdict_change told = {.before = change->before, .now = &view};
-
-	if (verdict_view_get(health->engine, change->subject, &view) != 0)
-		return;
-	for (struct health_listener *listener = health->listeners; listener != NULL;) {
-		struct health_listener *next = listener->next;
-
-		listener->changed(listener, &told);
-		listener = next;
-	}
-}
-
 static bool verdict_is_unreported(enum verdict verdict) {
 	return verdict <= VERDICT_HEALTHY || verdict == VERDICT_UNKNOWN;
 }
 
-// Return whether a fault was reported since the node was last healthy. Then its recovery must be
-// reported.
-static bool fault_was_reported(const struct health *health, uint64_t subject) {
+// Return whether the change is worth an event. A join is not. A suspicion has an event of the
+// overlay, and usually comes to nothing.
+static bool change_is_reportable(const struct health *health, const struct health_change *change) {
 	uint64_t healthy_ns = 0, told_ns = 0;
 	struct verdict_past past;
 	uint32_t cursor = 0;
 
-	while (verdict_past_next(health->engine, subject, &cursor, &past)) {
+	if (change->now == change->before)
+		return false; // only the advice changed
+	if (!verdict_is_unreported(change->before) || !verdict_is_unreported(change->now))
+		return true;
+	if (change->now != VERDICT_HEALTHY)
+		return false;
+
+	// A recovery is reported if a fault was reported since the node was last healthy.
+	while (verdict_past_next(health->engine, change->subject, &cursor, &past)) {
 		if (past.verdict == VERDICT_HEALTHY && past.since_ns > healthy_ns)
 			healthy_ns = past.since_ns;
 		if (!verdict_is_unreported(past.verdict) && past.since_ns > told_ns)
 			told_ns = past.since_ns;
 	}
 	return told_ns > healthy_ns;
-}
-
-// Return whether the change is worth an event. A join is not. A suspicion has an event of the
-// overlay, and usually comes to nothing.
-static bool change_is_reportable(const struct health *health, const struct health_change *change) {
-	if (change->now == change->before)
-		return false; // only the advice changed
-	if (!verdict_is_unreported(change->before) || !verdict_is_unreported(change->now))
-		return true;
-	return change->now == VERDICT_HEALTHY && fault_was_reported(health, change->subject);
 }
 
 static void changes_report(struct loop_job *job) {
@@ -168,26 +147,25 @@ static void changes_report(struct loop_job *job) {
 	health->changes_lost = 0;
 	while (health->change_count > 0) {
 		const struct health_change change = health->changes[health->change_first];
+		struct verdict_view view;
+		const struct verdict_change reported = {.before = change.before, .now = &view};
+		struct health_listener *next;
 
 		health->change_first = (health->change_first + 1) % HEALTH_CHANGES;
 		health->change_count--;
 		if (change_is_reportable(health, &change))
 			change_log_event(health, &change);
-		notify_listeners(health, &change);
+		if (verdict_view_get(health->engine, change.subject, &view) != 0)
+			continue;
+		for (struct health_listener *listener = health->listeners; listener != NULL;
+		     listener = next) {
+			next = listener->next;
+			listener->changed(listener, &reported);
+		}
 	}
 }
 
 // Life of the store.
-
-static int make_engine(struct health *health) {
-	const struct verdict_config config = {
-		.self = ras_self_id(overlay_ras(health->overlay)),
-	};
-
-	return verdict_engine_create(
-		&config, &health->memory, &engine_ops, health, &health->engine
-	);
-}
 
 int health_create(
 	struct loop *loop,
@@ -196,6 +174,9 @@ int health_create(
 	char ret_detail[static 256],
 	struct health **ret_health
 ) {
+	const struct verdict_config engine_config = {
+		.self = ras_self_id(overlay_ras(overlay)),
+	};
 	struct health *health = calloc(1, sizeof(*health));
 	int err;
 
@@ -213,7 +194,9 @@ int health_create(
 		      ? 0
 		      : leaf_map_load(config->topology, ret_detail, &health->leaves);
 	if (err == 0)
-		err = make_engine(health);
+		err = verdict_engine_create(
+			&engine_config, &health->memory, &engine_ops, health, &health->engine
+		);
 	if (err == 0)
 		err = health_notices_start(health, config->random_seed);
 	if (err == 0)

@@ -140,25 +140,10 @@ static int leaf_map_add_line(
 	return 0;
 }
 
-static int read_lines(struct leaf_map *map, const char *path, FILE *file, char *detail) {
-	scoped_mem char *line = NULL;
-	size_t capacity = 0;
-	uint32_t number = 0;
-	int err = 0;
-
-	while (err == 0 && getline(&line, &capacity, file) >= 0) {
-		if (++number > LINES_MAX)
-			return leaf_line_error(detail, path, number, "too many lines");
-		err = leaf_map_add_line(map, path, number, line, detail);
-	}
-	if (err == 0 && ferror(file)) {
-		snprintf(detail, 256, "%.200s cannot be read", path);
-		return -EIO;
-	}
-	return err;
-}
-
 int leaf_map_load(const char *path, char ret_detail[static 256], struct leaf_map **ret_map) {
+	scoped_mem char *line = NULL;
+	size_t line_bytes = 0;
+	uint32_t number = 0;
 	struct leaf_map *map;
 	FILE *file = fopen(path, "re");
 	int err;
@@ -169,7 +154,17 @@ int leaf_map_load(const char *path, char ret_detail[static 256], struct leaf_map
 		return err;
 	}
 	map = calloc(1, sizeof(*map));
-	err = map != NULL ? read_lines(map, path, file, ret_detail) : -ENOMEM;
+	err = map != NULL ? 0 : -ENOMEM;
+	while (err == 0 && getline(&line, &line_bytes, file) >= 0) {
+		if (++number > LINES_MAX)
+			err = leaf_line_error(ret_detail, path, number, "too many lines");
+		else
+			err = leaf_map_add_line(map, path, number, line, ret_detail);
+	}
+	if (err == 0 && ferror(file)) {
+		snprintf(ret_detail, 256, "%.200s cannot be read", path);
+		err = -EIO;
+	}
 	fclose(file);
 	if (err != 0) {
 		leaf_map_destroy(map);

@@ -57,18 +57,6 @@ link_counters_read(const struct health *health, uint64_t id, struct loss_count *
 	return sent.unanswered || peer.state == RAS_ALIVE;
 }
 
-static void sample_all_links(struct health *health) {
-	const struct ras *ras = overlay_ras(health->overlay);
-	struct ras_link_info link;
-	struct loss_count count;
-
-	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
-		if (link.ready && link_counters_read(health, link.peer, &count) &&
-		    (count.unanswered || link.silent_ns < LOSS_ROUND_NS))
-			loss_round_add(health->losses, link.peer, &count);
-	}
-}
-
 // Recheck the links that are asked for answers. Returns whether there are any.
 static bool recheck_asked_links(struct health *health) {
 	struct loss_count count;
@@ -95,7 +83,22 @@ static void losses_arm(struct health *health, bool any_asked) {
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
-static void report_own_loss(struct health *health) {
+// Sample all links, judge them, and report if this node itself began or ceased to lose packets.
+static void losses_run_round(struct health *health) {
+	const struct ras *ras = overlay_ras(health->overlay);
+	bool ourselves = health->losses->ourselves;
+	struct ras_link_info link;
+	struct loss_count count;
+
+	loss_round_begin(health->losses);
+	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
+		if (link.ready && link_counters_read(health, link.peer, &count) &&
+		    (count.unanswered || link.silent_ns < LOSS_ROUND_NS))
+			loss_round_add(health->losses, link.peer, &count);
+	}
+	loss_round_end(health->losses, publish_link_loss, health);
+	if (health->losses->ourselves == ourselves)
+		return;
 	if (health->losses->ourselves)
 		log_event(
 			LOG_LEVEL_WARN, "own_links_lose", log_u64("links", health->losses->count),
@@ -104,16 +107,6 @@ static void report_own_loss(struct health *health) {
 	else
 		log_event(LOG_LEVEL_INFO, "own_links_sound");
 	health_self_changed(health);
-}
-
-static void losses_run_round(struct health *health) {
-	bool ourselves = health->losses->ourselves;
-
-	loss_round_begin(health->losses);
-	sample_all_links(health);
-	loss_round_end(health->losses, publish_link_loss, health);
-	if (health->losses->ourselves != ourselves)
-		report_own_loss(health);
 }
 
 static void losses_due(struct loop_timer *timer, uint64_t now_ns) {

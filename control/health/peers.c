@@ -120,22 +120,17 @@ static void engine_update_peer(struct health *health, const struct ras_peer *pee
 		publish_peer_answers(health, peer);
 }
 
-static void schedule_refresh(struct health *health, bool wanted) {
+// Refresh periodically if that is needed. The connections of a peer in doubt change without an
+// event. While the brake is on, so does the number of missed members.
+static void schedule_refresh(struct health *health) {
 	uint64_t at_ns = loop_now_ns(health->loop) + REFRESH_INTERVAL_NS;
-
-	if (!wanted)
-		loop_timer_cancel(health->loop, &health->look);
-	else if (health->look.place == 0 && loop_timer_set(health->loop, &health->look, at_ns) != 0)
-		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
-}
-
-// Return whether periodic refreshes are needed. The connections of a peer in doubt change without
-// an event. While the brake is on, so does the number of missed members.
-static bool needs_periodic_refresh(const struct health *health) {
 	struct ras_view view;
 
 	ras_view(overlay_ras(health->overlay), &view);
-	return view.brake || view.suspect + view.unreachable + view.dead > 0;
+	if (!view.brake && view.suspect + view.unreachable + view.dead == 0)
+		loop_timer_cancel(health->loop, &health->look);
+	else if (health->look.place == 0 && loop_timer_set(health->loop, &health->look, at_ns) != 0)
+		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
 static void engine_update_all_peers(struct health *health, bool in_doubt_only) {
@@ -174,10 +169,17 @@ void health_self_changed(struct health *health) {
 	engine_update_self(health, health->brake_told);
 }
 
-static void engine_update_changed_peers(struct health *health) {
+// A brake that starts is passed after the peers: the members that it holds back are then
+// unreachable already. A brake that ends is passed before them. Otherwise verdicts would be
+// withdrawn and repeated in between.
+static void peers_refresh(struct loop_job *job) {
+	struct health *health = container_of(job, struct health, refresh);
 	const struct ras *ras = overlay_ras(health->overlay);
+	struct ras_view view;
 	struct ras_peer peer;
 
+	ras_view(ras, &view);
+	engine_update_self(health, view.brake && health->brake_told);
 	if (health->all_dirty)
 		engine_update_all_peers(health, false);
 	for (uint32_t n = 0; n < health->dirty_count && !health->all_dirty; n++) {
@@ -186,21 +188,9 @@ static void engine_update_changed_peers(struct health *health) {
 	}
 	health->all_dirty = false;
 	health->dirty_count = 0;
-}
-
-// A brake that starts is passed after the peers: the members that it holds back are then
-// unreachable already. A brake that ends is passed before them. Otherwise verdicts would be
-// withdrawn and repeated in between.
-static void peers_refresh(struct loop_job *job) {
-	struct health *health = container_of(job, struct health, refresh);
-	struct ras_view view;
-
-	ras_view(overlay_ras(health->overlay), &view);
-	engine_update_self(health, view.brake && health->brake_told);
-	engine_update_changed_peers(health);
 	engine_update_self(health, view.brake);
 	health_grants_check_soon(health);
-	schedule_refresh(health, needs_periodic_refresh(health));
+	schedule_refresh(health);
 }
 
 static void peer_mark_changed(struct health *health, uint64_t peer) {
@@ -235,48 +225,39 @@ static bool event_is_of_peer(enum ras_event_kind kind) {
 	}
 }
 
-static bool event_is_of_self(enum ras_event_kind kind) {
-	return kind == RAS_EVENT_HOST_SHARED || kind == RAS_EVENT_BRAKE_ON ||
-	       kind == RAS_EVENT_BRAKE_OFF || kind == RAS_EVENT_PAUSED ||
-	       kind == RAS_EVENT_JOIN_DONE;
-}
-
-// Return whether a member just started. Such a member may not know the grants.
-static bool event_is_arrival(enum ras_event_kind kind) {
-	return kind == RAS_EVENT_JOINED || kind == RAS_EVENT_REJOINED;
-}
-
-// Forget a peer and this node's observations of it. The exchange would otherwise repeat them, and
-// nothing would withdraw them.
-static void peer_forget(struct health *health, uint64_t peer) {
-	verdict_peer_forget(health->engine, loop_now_ns(health->loop), peer);
-	if (health->exchange != NULL)
-		observation_exchange_forget(health->exchange, peer);
-}
-
 static void on_event(struct overlay_listener *listener, const struct ras_event *event) {
 	struct health *health = container_of(listener, struct health, listener);
+	uint64_t now_ns = loop_now_ns(health->loop);
+	enum ras_event_kind kind = event->kind;
+	bool is_of_self = kind == RAS_EVENT_HOST_SHARED || kind == RAS_EVENT_BRAKE_ON ||
+			  kind == RAS_EVENT_BRAKE_OFF || kind == RAS_EVENT_PAUSED ||
+			  kind == RAS_EVENT_JOIN_DONE;
 
-	if (event->kind == RAS_EVENT_PAUSED)
+	if (kind == RAS_EVENT_PAUSED)
 		health->paused_until_ns = event->at_ns + PAUSE_GRACE_NS;
-	if (event->kind == RAS_EVENT_HOST_SHARED)
+	if (kind == RAS_EVENT_HOST_SHARED)
 		health->all_dirty = true; // all peers with this host name
-	if (event->kind == RAS_EVENT_JOIN_DONE)
+	if (kind == RAS_EVENT_JOIN_DONE)
 		// The whole table arrived at once, without an event per member.
 		health->all_dirty = true;
-	if (event_is_arrival(event->kind))
-		grants_member_alive(health->grants, loop_now_ns(health->loop), event->peer);
-	if (event->kind == RAS_EVENT_JOIN_DONE)
+	// A member that just started may not know the grants.
+	if (kind == RAS_EVENT_JOINED || kind == RAS_EVENT_REJOINED)
+		grants_member_alive(health->grants, now_ns, event->peer);
+	if (kind == RAS_EVENT_JOIN_DONE)
 		grants_member_alive(
-			health->grants, loop_now_ns(health->loop),
-			ras_self_id(overlay_ras(health->overlay))
+			health->grants, now_ns, ras_self_id(overlay_ras(health->overlay))
 		);
-	// Handle it at once: if too many peers changed, forgotten ones could not be found later.
-	if (event->kind == RAS_EVENT_FORGOTTEN)
-		peer_forget(health, event->peer);
-	else if (event_is_of_peer(event->kind))
+
+	// Forget a peer at once: if too many peers changed, it could not be found later. The
+	// exchange would repeat this node's observations of it, and nothing would withdraw them.
+	if (kind == RAS_EVENT_FORGOTTEN) {
+		verdict_peer_forget(health->engine, now_ns, event->peer);
+		if (health->exchange != NULL)
+			observation_exchange_forget(health->exchange, event->peer);
+	} else if (event_is_of_peer(kind)) {
 		peer_mark_changed(health, event->peer);
-	if (event_is_of_peer(event->kind) || event_is_of_self(event->kind))
+	}
+	if (event_is_of_peer(kind) || is_of_self)
 		loop_defer(health->loop, &health->refresh);
 }
 
@@ -314,7 +295,7 @@ static void peers_refresh_periodic(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
 	health_self_changed(health);
 	engine_update_all_peers(health, true);
-	schedule_refresh(health, needs_periodic_refresh(health));
+	schedule_refresh(health);
 }
 
 void health_peers_start(struct health *health) {

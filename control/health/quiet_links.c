@@ -6,22 +6,6 @@ static bool link_is_quiet(const struct ras_link_info *link) {
 	return link->ready && link->quiet_ns >= VERDICT_QUIET_NS;
 }
 
-static void quiet_links_collect(const struct ras *ras, struct quiet_links *quiet) {
-	struct ras_link_info link;
-	struct ras_peer found;
-
-	quiet->alive = quiet->count = 0;
-	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
-		if (!link_is_quiet(&link))
-			continue;
-		if (quiet->count < HEALTH_QUIET_LINKS)
-			quiet->peers[quiet->count] = link.peer;
-		quiet->count++;
-		if (ras_peer_find(ras, link.peer, &found) == 0 && found.state == RAS_ALIVE)
-			quiet->alive++;
-	}
-}
-
 static bool
 quiet_links_contain(const struct ras *ras, const struct quiet_links *quiet, uint64_t peer) {
 	struct ras_link_info link;
@@ -44,9 +28,21 @@ void health_links(void *ctx, uint64_t peer, struct verdict_links *ret_links) {
 	const struct ras *ras = overlay_ras(health->overlay);
 	struct quiet_links *quiet = &health->quiet;
 	uint64_t now_ns = loop_now_ns(health->loop);
+	bool is_outdated = !quiet->known || quiet->at_ns != now_ns;
+	struct ras_link_info link;
+	struct ras_peer found;
 
-	if (!quiet->known || quiet->at_ns != now_ns)
-		quiet_links_collect(ras, quiet);
+	if (is_outdated)
+		quiet->alive = quiet->count = 0;
+	for (uint32_t n = 0; is_outdated && ras_link_at(ras, n, &link) == 0; n++) {
+		if (!link_is_quiet(&link))
+			continue;
+		if (quiet->count < HEALTH_QUIET_LINKS)
+			quiet->peers[quiet->count] = link.peer;
+		quiet->count++;
+		if (ras_peer_find(ras, link.peer, &found) == 0 && found.state == RAS_ALIVE)
+			quiet->alive++;
+	}
 	quiet->known = true;
 	quiet->at_ns = now_ns;
 	*ret_links = (struct verdict_links){
