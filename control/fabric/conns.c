@@ -6,35 +6,29 @@
 
 #define ROWS_PER_PART 128
 
-static enum ras_transport nic_transport(const struct nic *nic) {
-	const struct device_facts *facts = &nic->parts.facts;
-
-	if (facts->responder == DEVICE_RESPONDER_IN_PROCESS)
-		return RAS_TRANSPORT_SOFT;
-	return facts->port.link == DEVICE_LINK_INFINIBAND ? RAS_TRANSPORT_INFINIBAND
-							  : RAS_TRANSPORT_ROCE;
-}
-
-// Count the failures of all pairs of this key. A pair and its counters end with its first error.
-static uint32_t key_failure_count(const struct fabric_pair *fabric_pair) {
+static void pair_row(const struct fabric_pair *fabric_pair, struct ras_conn_row *ret_row) {
+	const struct device_facts *facts = &fabric_pair->nic->parts.facts;
 	const struct pairing *pairing = fabric_pair->fabric->pairing;
 	const struct pairing_key *key = pairing_key_of(pairing, fabric_pair->generation);
 	struct pairing_view view;
-
-	return key != NULL && pairing_find(pairing, key, &view) ? view.broken : 0;
-}
-
-static void pair_row(const struct fabric_pair *fabric_pair, struct ras_conn_row *ret_row) {
 	struct histogram_summary summary;
 	struct histogram_log2 times;
 	struct pair_counters counters;
 	struct ras_conn_row row = {
 		.peer = fabric_pair->peer,
-		.transport = nic_transport(fabric_pair->nic),
-		.errors = key_failure_count(fabric_pair),
+		.transport = RAS_TRANSPORT_ROCE,
 		.retransmits = RAS_RETRANSMITS_UNKNOWN, // known to the device only
 	};
 
+	if (facts->responder == DEVICE_RESPONDER_IN_PROCESS)
+		row.transport = RAS_TRANSPORT_SOFT;
+	else if (facts->port.link == DEVICE_LINK_INFINIBAND)
+		row.transport = RAS_TRANSPORT_INFINIBAND;
+
+	// Count the failures of all pairs of this key, because a pair and its counters end with its
+	// first error.
+	if (key != NULL && pairing_find(pairing, key, &view))
+		row.errors = view.broken;
 	pair_counters(fabric_pair->pair, &counters);
 	row.sent_bytes = counters.bytes_out;
 	row.received_bytes = counters.bytes_in;

@@ -74,11 +74,6 @@ void fabric_start_pulse(struct fabric *fabric) {
 
 // Workers.
 
-// Convert a word of a record back into the pointer that the fabric put there.
-static void *record_word_pointer(uint64_t word) {
-	return (void *)(uintptr_t)word; // NOLINT(performance-no-int-to-ptr)
-}
-
 static struct nic *nic_by_lane(struct fabric *fabric, const struct lane *lane) {
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		if (fabric->nics[n].open && fabric->nics[n].parts.lane == lane)
@@ -87,21 +82,10 @@ static struct nic *nic_by_lane(struct fabric *fabric, const struct lane *lane) {
 	return NULL;
 }
 
-// Lose the device if its completion queue cannot be polled: the lane takes no pairs any more.
-// Opening the device again creates another lane.
-static void nic_check_lane(struct nic *nic) {
-	struct lane_counters counters;
-
-	if (nic->lost || !nic_has_lane(nic))
-		return;
-	lane_counters(nic->parts.lane, &counters);
-	if (counters.poll_failures > 0)
-		nic_mark_lost(nic, "its completions cannot be polled");
-}
-
 static void on_pair_event(struct fabric *fabric, const struct worker_record *record) {
 	struct fabric_pair *fabric_pair =
-		fabric_pair_by_pair(fabric, record_word_pointer(record->words[1]));
+		fabric_pair_by_pair(fabric, worker_word_to_pointer(record->words[1]));
+	struct lane_counters counters;
 	struct nic *nic;
 
 	must(fabric_pair != NULL); // a pair in a lane is in the list
@@ -115,8 +99,14 @@ static void on_pair_event(struct fabric *fabric, const struct worker_record *rec
 		fabric_pair_drained(fabric_pair);
 	else
 		fabric_pair_stuck(fabric_pair);
-	if (record->kind == LANE_EVENT_FAILED)
-		nic_check_lane(nic);
+
+	// Lose the device if its completion queue cannot be polled: the lane takes no pairs any
+	// more. Opening the device again creates another lane.
+	if (record->kind != LANE_EVENT_FAILED || nic->lost || !nic_has_lane(nic))
+		return;
+	lane_counters(nic->parts.lane, &counters);
+	if (counters.poll_failures > 0)
+		nic_mark_lost(nic, "its completions cannot be polled");
 }
 
 bool fabric_worker_event(
@@ -128,7 +118,7 @@ bool fabric_worker_event(
 	switch (record->kind) {
 	case LANE_EVENT_ATTACHED:
 	case LANE_EVENT_DETACHED:
-		nic = nic_by_lane(fabric, record_word_pointer(record->words[0]));
+		nic = nic_by_lane(fabric, worker_word_to_pointer(record->words[0]));
 		must(nic != NULL); // a device is closed only when it is detached
 		if (record->kind == LANE_EVENT_ATTACHED)
 			nic_attached(nic, (int)(int64_t)record->words[1]);
@@ -141,7 +131,7 @@ bool fabric_worker_event(
 		on_pair_event(fabric, record);
 		return true;
 	case PROBER_EVENT_ENDED:
-		fabric_run_ended(fabric, record_word_pointer(record->words[1]));
+		fabric_run_ended(fabric, worker_word_to_pointer(record->words[1]));
 		return true;
 	default:
 		return probing_worker_event(fabric, record);
@@ -207,18 +197,6 @@ bool fabric_has_left_memory_behind(void) {
 	return fabric_left_behind != NULL;
 }
 
-static void fabric_leave_behind(struct fabric *fabric) {
-	fabric->left_next = fabric_left_behind;
-	fabric_left_behind = fabric;
-}
-
-static void fabric_free(struct fabric *fabric) {
-	pulse_destroy(fabric->pulse);
-	free(fabric->scratch);
-	free(fabric->write_sink);
-	free(fabric);
-}
-
 struct fabric *fabric_destroy(struct fabric *fabric) {
 	bool closed = true;
 
@@ -245,10 +223,15 @@ struct fabric *fabric_destroy(struct fabric *fabric) {
 		fabric_nic_fini(&fabric->nics[n]);
 	}
 	// Free the pages after the devices, because a device may still expose one.
-	if (gpus_fini(fabric) && closed)
-		fabric_free(fabric);
-	else
-		fabric_leave_behind(fabric);
+	if (!gpus_fini(fabric) || !closed) {
+		fabric->left_next = fabric_left_behind;
+		fabric_left_behind = fabric;
+		return NULL;
+	}
+	pulse_destroy(fabric->pulse);
+	free(fabric->scratch);
+	free(fabric->write_sink);
+	free(fabric);
 	return NULL;
 }
 
@@ -341,19 +324,15 @@ uint32_t fabric_device_count(const struct fabric *fabric) {
 	return count;
 }
 
-static const struct nic *nth_listed_nic(const struct fabric *fabric, uint32_t n) {
+void fabric_device_at(
+	const struct fabric *fabric, uint32_t n, struct fabric_device_view *ret_view
+) {
 	uint32_t place = 0;
 
 	must(n < fabric_device_count(fabric));
 	while (fabric->nics[place].retired || n-- > 0)
 		place++;
-	return &fabric->nics[place];
-}
-
-void fabric_device_at(
-	const struct fabric *fabric, uint32_t n, struct fabric_device_view *ret_view
-) {
-	nic_view(nth_listed_nic(fabric, n), ret_view);
+	nic_view(&fabric->nics[place], ret_view);
 }
 
 // Cursor of own rails without a counterpart, which follow the pairs.
@@ -408,21 +387,6 @@ bool fabric_pair_next(
 	return true;
 }
 
-static void
-fabric_counters_collect(const struct fabric *fabric, struct fabric_counters *ret_counters) {
-	struct fabric_counters counters = fabric->counters;
-
-	counters.devices = fabric_device_count(fabric);
-	for (uint32_t n = 0; n < fabric->nic_count; n++) {
-		const struct keeper_counters *calls = keeper_counters(fabric->nics[n].keeper);
-
-		counters.devices_up += fabric->nics[n].state == FABRIC_DEVICE_UP;
-		counters.driver_calls += calls->calls;
-		counters.driver_stuck += calls->stuck;
-	}
-	*ret_counters = counters;
-}
-
 // Add two structs that consist of 64-bit numbers.
 static void counters_add(void *sum, const void *more, size_t size) {
 	uint64_t *to = sum;
@@ -433,12 +397,19 @@ static void counters_add(void *sum, const void *more, size_t size) {
 }
 
 void fabric_numbers(const struct fabric *fabric, struct fabric_numbers *ret_numbers) {
-	struct fabric_numbers numbers = {.pairing = *pairing_counters(fabric->pairing)};
+	struct fabric_numbers numbers = {
+		.counters = fabric->counters,
+		.pairing = *pairing_counters(fabric->pairing),
+	};
 
-	fabric_counters_collect(fabric, &numbers.counters);
+	numbers.counters.devices = fabric_device_count(fabric);
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		const struct keeper_counters *calls = keeper_counters(fabric->nics[n].keeper);
 		struct lane_counters lane;
 
+		numbers.counters.devices_up += fabric->nics[n].state == FABRIC_DEVICE_UP;
+		numbers.counters.driver_calls += calls->calls;
+		numbers.counters.driver_stuck += calls->stuck;
 		if (!nic_has_lane(&fabric->nics[n]))
 			continue;
 		lane_counters(fabric->nics[n].parts.lane, &lane);
@@ -482,20 +453,19 @@ static void nic_check_ended(struct keeper_request *request, void *arg, int resul
 		nic_mark_lost(nic, "it was removed");
 }
 
-static void nic_check_listed(struct nic *nic) {
-	if (nic->lost || nic->looking.job != NULL || nic->closing.job != NULL)
-		return;
-	nic->looking.ended = nic_check_ended;
-	(void)nic_run_on_keeper(nic, nic_work_check_listed, &nic->looking, &nic->parts);
-}
-
 void fabric_rescan_devices(struct fabric *fabric) {
 	if (fabric->stopping)
 		return;
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
-		if (fabric->nics[n].open)
-			nic_check_listed(&fabric->nics[n]);
-		else
-			nic_open_now(&fabric->nics[n]);
+		struct nic *nic = &fabric->nics[n];
+
+		if (!nic->open) {
+			nic_open_now(nic);
+			continue;
+		}
+		if (nic->lost || nic->looking.job != NULL || nic->closing.job != NULL)
+			continue;
+		nic->looking.ended = nic_check_ended;
+		(void)nic_run_on_keeper(nic, nic_work_check_listed, &nic->looking, &nic->parts);
 	}
 }

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define CAUSE_BYTES 192
 #define CUT_OFF_RETRY_NS RAS_NS_PER_SEC
@@ -65,10 +64,6 @@ static void fabric_pair_free(struct fabric_pair *fabric_pair) {
 	fabric->counters.pairs--;
 	if (nic->lost || fabric->stopping)
 		nic_close(nic);
-}
-
-static uint64_t fabric_clock_ns(const struct fabric *fabric) {
-	return loop_clock_ns(fabric->loop);
 }
 
 // On the keeper.
@@ -217,24 +212,18 @@ op_connect(void *ctx, uint32_t generation, const struct pairing_end *theirs, uin
 
 // In the lane.
 
-static void post_pair_add(struct fabric_pair *fabric_pair) {
-	struct worker_record record = {
-		.kind = LANE_REQUEST_ADD,
-		.words = {(uintptr_t)fabric_pair->nic->parts.lane, (uintptr_t)fabric_pair->pair},
-	};
-
-	fabric_post(fabric_pair->fabric, fabric_pair->nic->worker, &record);
-}
-
 static int op_hand_over(void *ctx, uint32_t generation) {
 	struct fabric_pair *fabric_pair = fabric_pair_find(ctx, generation);
+	struct worker_record record = {.kind = LANE_REQUEST_ADD};
 	int err;
 
 	must(fabric_pair != NULL && fabric_pair->stage == FABRIC_PAIR_CONNECTED);
 	err = path_publish(fabric_pair);
 	if (err != 0)
 		return err;
-	post_pair_add(fabric_pair);
+	record.words[0] = (uintptr_t)fabric_pair->nic->parts.lane;
+	record.words[1] = (uintptr_t)fabric_pair->pair;
+	fabric_post(fabric_pair->fabric, fabric_pair->nic->worker, &record);
 	fabric_pair->stage = FABRIC_PAIR_IN_LANE;
 	return 0;
 }
@@ -275,27 +264,21 @@ static void cut_off_retry(struct loop_timer *timer, uint64_t now_ns) {
 	fabric_pair_stuck(container_of(timer, struct fabric_pair, cut_off_retry));
 }
 
-static void post_pair_gone(struct fabric_pair *fabric_pair) {
-	struct worker_record record = {
-		.kind = LANE_REQUEST_QP_DESTROYED,
-		.words =
-			{(uintptr_t)fabric_pair->nic->parts.lane, pair_slot(fabric_pair->pair),
-			 fabric_pair->generation},
-	};
-
-	fabric_post(fabric_pair->fabric, fabric_pair->nic->worker, &record);
-}
-
 static void on_pair_cut_off(struct keeper_request *request, void *arg, int result) {
 	struct fabric_pair *fabric_pair = container_of(request, struct fabric_pair, cut);
+	struct worker_record record = {.kind = LANE_REQUEST_QP_DESTROYED};
 
 	(void)arg;
 	if (fabric_pair->stage != FABRIC_PAIR_DRAINING)
 		return; // the lane drained it meanwhile, and it may be destroyed already
-	if (result == 0)
-		post_pair_gone(fabric_pair);
-	else
+	if (result != 0) {
 		fabric_pair_cut_failed(fabric_pair, result);
+		return;
+	}
+	record.words[0] = (uintptr_t)fabric_pair->nic->parts.lane;
+	record.words[1] = pair_slot(fabric_pair->pair);
+	record.words[2] = fabric_pair->generation;
+	fabric_post(fabric_pair->fabric, fabric_pair->nic->worker, &record);
 }
 
 void fabric_pairs_cut_off(const struct nic *nic) {

@@ -64,19 +64,8 @@ static int gpu_keeper_call(
 	return err;
 }
 
-// Return a word that no other memory holds by chance. All ones is excluded: a GPU that fell off its
-// bus reads as ones.
-static uint64_t gpu_page_word(const struct fabric *fabric, uint32_t ordinal) {
-	uint64_t mixed = fabric->config.random_seed + ordinal;
-
-	mixed += UINT64_C(0x9e3779b97f4a7c15);
-	mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
-	mixed ^= mixed >> 31;
-	return mixed != 0 && mixed != UINT64_MAX ? mixed : 1;
-}
-
-void gpu_show_retry_later(struct gpu_show *show) {
+// Try again later: the page could not be created, or a device could not register it.
+static void gpu_show_retry_later(struct gpu_show *show) {
 	struct loop *loop = show->fabric->loop;
 
 	must(loop_timer_set(loop, &show->retry, loop_now_ns(loop) + RETRY_NS) == 0);
@@ -119,15 +108,18 @@ static void on_gpu_page_created(struct keeper_request *request, void *arg, int r
 }
 
 static void page_request_creation(struct gpu_show *show) {
-	const struct gpu_work work = {
-		.config =
-			{
-				.library = show->fabric->config.cuda,
-				.ordinal = show->ordinal,
-				.word = gpu_page_word(show->fabric, show->ordinal),
-			},
+	uint64_t word = show->fabric->config.random_seed + show->ordinal;
+	struct gpu_work work = {
+		.config = {.library = show->fabric->config.cuda, .ordinal = show->ordinal},
 	};
 
+	// Choose a word that no other memory holds by chance (splitmix64). All ones is excluded: a
+	// GPU that fell off its bus reads as ones.
+	word += UINT64_C(0x9e3779b97f4a7c15);
+	word = (word ^ (word >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	word = (word ^ (word >> 27)) * UINT64_C(0x94d049bb133111eb);
+	word ^= word >> 31;
+	work.config.word = word != 0 && word != UINT64_MAX ? word : 1;
 	show->making.ended = on_gpu_page_created;
 	if (gpu_keeper_call(show, gpu_work_create, &show->making, &work) != 0)
 		gpu_show_retry_later(show);
@@ -257,23 +249,23 @@ static void on_gpu_page_destroyed(struct keeper_request *request, void *arg, int
 	fabric_check_stopped(show->fabric);
 }
 
-static bool gpu_show_stop(struct gpu_show *show) {
-	struct gpu_work work = {.page = show->page};
-
-	loop_timer_cancel(show->fabric->loop, &show->retry);
-	if (show->page == NULL)
-		return show->making.job == NULL && show->dropping.job == NULL;
-	show->dropping.ended = on_gpu_page_destroyed;
-	if (gpu_keeper_call(show, gpu_work_destroy, &show->dropping, &work) == 0)
-		show->page = NULL; // owned by the call
-	return false;
-}
-
 bool gpus_stop(struct fabric *fabric) {
 	bool gone = true;
 
-	for (uint32_t n = 0; n < fabric->gpu_count; n++)
-		gone = gpu_show_stop(&fabric->gpus[n]) && gone;
+	for (uint32_t n = 0; n < fabric->gpu_count; n++) {
+		struct gpu_show *show = &fabric->gpus[n];
+		struct gpu_work work = {.page = show->page};
+
+		loop_timer_cancel(fabric->loop, &show->retry);
+		if (show->page == NULL) {
+			gone = gone && show->making.job == NULL && show->dropping.job == NULL;
+			continue;
+		}
+		gone = false;
+		show->dropping.ended = on_gpu_page_destroyed;
+		if (gpu_keeper_call(show, gpu_work_destroy, &show->dropping, &work) == 0)
+			show->page = NULL; // owned by the call
+	}
 	return gone;
 }
 

@@ -44,26 +44,19 @@ void gpu_path_set_page(struct gpu_path *gpu, uint64_t now_ns, uint32_t ordinal, 
 	gpu->since_ns = now_ns;
 }
 
-static enum fabric_gpu_seen gpu_seen_from_read(enum gpu_read read) {
-	switch (read) {
-	case GPU_READ_WRONG:
-		return FABRIC_GPU_WRONG;
-	case GPU_READ_SILENT:
-		return FABRIC_GPU_SILENT;
-	default:
-		return FABRIC_GPU_REFUSED;
-	}
-}
-
-static void gpu_path_back_off(struct gpu_path *gpu, uint64_t now_ns) {
-	uint64_t pause_ns = PAUSE_NS;
-
-	for (uint32_t n = 1; n < gpu->fails && pause_ns < PAUSE_MAX_NS; n++)
-		pause_ns *= 2;
-	gpu->next_ns = now_ns + (pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS);
+static bool gpu_path_is_failing(const struct gpu_path *gpu) {
+	return gpu->seen == FABRIC_GPU_SILENT || gpu->seen == FABRIC_GPU_REFUSED ||
+	       gpu->seen == FABRIC_GPU_WRONG;
 }
 
 static void gpu_read_failed(struct gpu_path *gpu, uint64_t now_ns, enum gpu_read read) {
+	static const enum fabric_gpu_seen seen[] = {
+		[GPU_READ_WRONG] = FABRIC_GPU_WRONG,
+		[GPU_READ_SILENT] = FABRIC_GPU_SILENT,
+		[GPU_READ_REFUSED] = FABRIC_GPU_REFUSED,
+	};
+	uint64_t pause_ns = PAUSE_NS;
+
 	gpu->doubted = false;
 	gpu->rights = 0;
 	gpu->fails++;
@@ -71,23 +64,10 @@ static void gpu_read_failed(struct gpu_path *gpu, uint64_t now_ns, enum gpu_read
 	gpu->refused += read == GPU_READ_REFUSED;
 	gpu->wrong += read == GPU_READ_WRONG;
 	if (gpu->fails >= FAILED_READS_MIN)
-		gpu_path_set_seen(gpu, now_ns, gpu_seen_from_read(read));
-	gpu_path_back_off(gpu, now_ns);
-}
-
-static bool gpu_path_is_failing(const struct gpu_path *gpu) {
-	return gpu->seen == FABRIC_GPU_SILENT || gpu->seen == FABRIC_GPU_REFUSED ||
-	       gpu->seen == FABRIC_GPU_WRONG;
-}
-
-static void gpu_read_succeeded(struct gpu_path *gpu, uint64_t now_ns) {
-	gpu->doubted = false;
-	gpu->fails = 0;
-	gpu->next_ns = now_ns;
-	gpu->rights++;
-	if (gpu->seen == FABRIC_GPU_UNSEEN ||
-	    (gpu_path_is_failing(gpu) && gpu->rights >= CORRECT_READS_MIN))
-		gpu_path_set_seen(gpu, now_ns, FABRIC_GPU_GOOD);
+		gpu_path_set_seen(gpu, now_ns, seen[read]);
+	for (uint32_t n = 1; n < gpu->fails && pause_ns < PAUSE_MAX_NS; n++)
+		pause_ns *= 2;
+	gpu->next_ns = now_ns + (pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS);
 }
 
 bool gpu_path_add_read(
@@ -106,7 +86,14 @@ bool gpu_path_add_read(
 		gpu->next_ns = UINT64_MAX;
 		return false;
 	}
-	gpu_read_succeeded(gpu, now_ns);
+
+	gpu->doubted = false;
+	gpu->fails = 0;
+	gpu->next_ns = now_ns;
+	gpu->rights++;
+	if (gpu->seen == FABRIC_GPU_UNSEEN ||
+	    (gpu_path_is_failing(gpu) && gpu->rights >= CORRECT_READS_MIN))
+		gpu_path_set_seen(gpu, now_ns, FABRIC_GPU_GOOD);
 	if (!small)
 		return false;
 	histogram_log2_record(&gpu->small, latency_ns);

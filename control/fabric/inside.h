@@ -16,6 +16,8 @@
 #include <dataplane/pulse.h>
 #include <dataplane/watch.h>
 
+#include <string.h>
+
 #define FABRIC_PAIR_DEPTH 64
 // Scratch memory: one page for all pings, one page per device for its long probes, and
 // WATCH_SHORT_READ_BYTES per watch.
@@ -184,6 +186,15 @@ struct fabric {
 	struct fabric *left_next;
 };
 
+static inline uint64_t fabric_clock_ns(const struct fabric *fabric) {
+	return loop_clock_ns(fabric->loop);
+}
+
+static inline bool pairing_keys_equal(const struct pairing_key *a, const struct pairing_key *b) {
+	return a->device == b->device && a->peer == b->peer &&
+	       strcmp(a->peer_device, b->peer_device) == 0;
+}
+
 // Fabrics that were destroyed while a device was open or a driver call was under way. The device
 // may still access their memory, and a keeper may still use its objects. They stay in this list
 // until the process ends. Only `parts` of a device that a keeper fails to close is still written.
@@ -214,8 +225,6 @@ void nic_register_gpu_page(struct nic *nic);
 struct pairing_gpu nic_gpu_announced(const struct nic *nic);
 // Return the entry of this GPU and create it if needed. Returns NULL on failure and sets *ret_err.
 struct gpu_show *gpu_show_get(struct fabric *fabric, uint32_t ordinal, int *ret_err);
-// Try again later: the page could not be created, or a device could not register it.
-void gpu_show_retry_later(struct gpu_show *show);
 // Destroy the pages; no device may expose one any more. Returns whether all are gone. May be
 // repeated.
 bool gpus_stop(struct fabric *fabric);

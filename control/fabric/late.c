@@ -7,7 +7,6 @@
 #include "fabric/probing.h"
 
 #include <lib/log.h>
-#include <lib/must.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,19 +29,11 @@ device_is_known(const struct fabric *fabric, const char *name, uint64_t guid, ui
 	return false;
 }
 
-static int first_device_start(struct fabric *fabric) {
-	int err = fabric->config.probe.on ? probing_create(fabric) : 0;
-
-	if (err == 0)
-		fabric_start_pulse(fabric);
-	return err;
-}
-
 int fabric_add_device(
 	struct fabric *fabric, const struct fabric_device *device, uint64_t guid, uint32_t pair_max
 ) {
 	struct nic *nic = &fabric->nics[fabric->nic_count];
-	int err;
+	int err = 0;
 
 	if (fabric->stopping)
 		return -EAGAIN;
@@ -50,7 +41,11 @@ int fabric_add_device(
 		return -EEXIST;
 	if (fabric->nic_count == FABRIC_DEVICES_MAX)
 		return -ENOSPC;
-	err = fabric->config.device_count == 0 ? first_device_start(fabric) : 0;
+	if (fabric->config.device_count == 0) {
+		err = fabric->config.probe.on ? probing_create(fabric) : 0;
+		if (err == 0)
+			fabric_start_pulse(fabric);
+	}
 	if (err == 0)
 		fabric->config.device_count++; // probing has started, even if this device fails
 	if (err == 0)

@@ -57,20 +57,6 @@ enum rail_answer neighbours_find_key(
 	return answer;
 }
 
-static void wanted_add_peer(struct fabric *fabric, struct wanted *wanted, uint64_t id) {
-	struct pairing_key key;
-	struct ras_peer peer;
-
-	if (ras_peer_find(overlay_ras(fabric->overlay), id, &peer) != 0 || peer.state == RAS_DEAD ||
-	    peer.state == RAS_LEFT)
-		return;
-	for (uint32_t n = 0; n < fabric->nic_count; n++) {
-		if (neighbours_find_key(&fabric->nics[n], peer.record, &key) == RAIL_FOUND)
-			wanted_add(wanted, n, id, key.peer_device);
-	}
-	rails_note_neighbour(fabric, peer.record);
-}
-
 // Return whether the ready pair of a dead peer should stay. A peer that was declared dead for
 // silence may be cut off from the overlay only. Its pair stays as long as reads of its pulse are
 // answered, but no new pair is made.
@@ -84,8 +70,7 @@ static bool pair_outlives_overlay(const struct fabric *fabric, const struct pair
 
 static bool wanted_contains(const struct wanted *wanted, const struct pairing_key *key) {
 	for (uint32_t n = 0; n < wanted->count; n++) {
-		if (wanted->keys[n].device == key->device && wanted->keys[n].peer == key->peer &&
-		    strcmp(wanted->keys[n].peer_device, key->peer_device) == 0)
+		if (pairing_keys_equal(&wanted->keys[n], key))
 			return true;
 	}
 	return false;
@@ -94,6 +79,8 @@ static bool wanted_contains(const struct wanted *wanted, const struct pairing_ke
 static void wanted_collect(struct fabric *fabric, struct wanted *wanted) {
 	const struct ras *ras = overlay_ras(fabric->overlay);
 	struct ras_link_info link;
+	struct pairing_key key;
+	struct ras_peer peer;
 
 	wanted->count = 0;
 	rails_begin_pass(fabric);
@@ -101,33 +88,38 @@ static void wanted_collect(struct fabric *fabric, struct wanted *wanted) {
 		if (!fabric->nics[n].retired)
 			wanted_add(wanted, n, ras_self_id(ras), fabric->nics[n].config.name);
 	}
-	for (uint32_t n = 0; ras_link_at(ras, n, &link) == 0; n++) {
-		if (((link.mine | link.theirs) & (RAS_USE_RING | RAS_USE_LONG)) != 0)
-			wanted_add_peer(fabric, wanted, link.peer);
+	for (uint32_t place = 0; ras_link_at(ras, place, &link) == 0; place++) {
+		if (((link.mine | link.theirs) & (RAS_USE_RING | RAS_USE_LONG)) == 0 ||
+		    ras_peer_find(ras, link.peer, &peer) != 0 || peer.state == RAS_DEAD ||
+		    peer.state == RAS_LEFT)
+			continue;
+		for (uint32_t n = 0; n < fabric->nic_count; n++) {
+			if (neighbours_find_key(&fabric->nics[n], peer.record, &key) == RAIL_FOUND)
+				wanted_add(wanted, n, link.peer, key.peer_device);
+		}
+		rails_note_neighbour(fabric, peer.record);
 	}
-}
-
-// Update our own start counter. The join assigns it, and a new one follows after we were declared
-// dead. Returns whether it is known.
-static bool own_start_update(struct fabric *fabric) {
-	uint64_t start = ras_incarnation_start(ras_self_incarnation(overlay_ras(fabric->overlay)));
-
-	if (start != fabric->start && start != 0)
-		pairing_restart(fabric->pairing, loop_clock_ns(fabric->loop), start);
-	fabric->start = start;
-	return start != 0;
 }
 
 static void neighbours_update(struct fabric *fabric) {
 	uint64_t now_ns = loop_clock_ns(fabric->loop);
+	uint64_t start = ras_incarnation_start(ras_self_incarnation(overlay_ras(fabric->overlay)));
 	struct wanted *wanted = malloc(sizeof(*wanted));
 	struct pairing_view view;
 	uint32_t cursor = 0;
 
-	if (wanted == NULL || !own_start_update(fabric)) {
-		free(wanted);
+	if (wanted == NULL)
 		return; // the timer tries again soon
+
+	// The join assigns our start counter, and a new one follows after we were declared dead.
+	if (start != fabric->start && start != 0)
+		pairing_restart(fabric->pairing, now_ns, start);
+	fabric->start = start;
+	if (start == 0) {
+		free(wanted);
+		return;
 	}
+
 	wanted_collect(fabric, wanted);
 	while (pairing_next(fabric->pairing, &cursor, &view)) {
 		if (view.wanted && !wanted_contains(wanted, &view.key) &&
@@ -210,29 +202,11 @@ static void on_overlay_event(struct overlay_listener *listener, const struct ras
 	fabric->news_last = &news->next;
 }
 
-// Report the overlay's state of all paired peers. This replaces events that were lost for lack of
-// memory, or whose meaning has changed.
-static void report_all_peers(struct fabric *fabric) {
+static void deliver_peer_events(struct loop_job *job) {
+	struct fabric *fabric = container_of(job, struct fabric, deliver_peer_events);
 	struct pairing_view view;
 	struct ras_peer peer;
 	uint32_t cursor = 0;
-
-	fabric->peer_events_lost = false;
-	while (pairing_next(fabric->pairing, &cursor, &view)) {
-		if (ras_peer_find(overlay_ras(fabric->overlay), view.key.peer, &peer) != 0)
-			continue;
-		pairing_peer(
-			fabric->pairing, loop_clock_ns(fabric->loop), view.key.peer,
-			peer.state == RAS_DEAD	 ? pairing_state_of_death(fabric, peer.cause)
-			: peer.state == RAS_LEFT ? PAIRING_PEER_HAS_LEFT
-						 : PAIRING_PEER_IS_ALIVE,
-			ras_incarnation_start(peer.incarnation)
-		);
-	}
-}
-
-static void deliver_peer_events(struct loop_job *job) {
-	struct fabric *fabric = container_of(job, struct fabric, deliver_peer_events);
 
 	while (fabric->news != NULL) {
 		struct news *news = fabric->news;
@@ -246,8 +220,23 @@ static void deliver_peer_events(struct loop_job *job) {
 		);
 		free(news);
 	}
-	if (fabric->peer_events_lost)
-		report_all_peers(fabric);
+
+	// Report the overlay's state of all paired peers if events were lost for lack of memory, or
+	// if their meaning has changed.
+	if (fabric->peer_events_lost) {
+		fabric->peer_events_lost = false;
+		while (pairing_next(fabric->pairing, &cursor, &view)) {
+			if (ras_peer_find(overlay_ras(fabric->overlay), view.key.peer, &peer) != 0)
+				continue;
+			pairing_peer(
+				fabric->pairing, fabric_clock_ns(fabric), view.key.peer,
+				peer.state == RAS_DEAD ? pairing_state_of_death(fabric, peer.cause)
+				: peer.state == RAS_LEFT ? PAIRING_PEER_HAS_LEFT
+							 : PAIRING_PEER_IS_ALIVE,
+				ras_incarnation_start(peer.incarnation)
+			);
+		}
+	}
 	if (!fabric->stopping)
 		neighbours_update(fabric);
 }

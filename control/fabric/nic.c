@@ -21,16 +21,14 @@
 #define EVENTS_PER_TURN 16
 
 static uint64_t nic_clock_ns(const struct nic *nic) {
-	return loop_clock_ns(nic->fabric->loop);
-}
-
-static bool nic_state_is_expected(const struct nic *nic, enum fabric_device_state state) {
-	return state == FABRIC_DEVICE_UP || state == FABRIC_DEVICE_CLOSING ||
-	       nic->fabric->stopping || nic->retired ||
-	       (nic->config.announce_after_open && nic->opened == 0);
+	return fabric_clock_ns(nic->fabric);
 }
 
 static void nic_set_state(struct nic *nic, enum fabric_device_state state, const char *reason) {
+	bool is_expected = state == FABRIC_DEVICE_UP || state == FABRIC_DEVICE_CLOSING ||
+			   nic->fabric->stopping || nic->retired ||
+			   (nic->config.announce_after_open && nic->opened == 0);
+
 	if (nic->state == state && strcmp(nic->reason, reason) == 0)
 		return;
 	if (nic->state != state)
@@ -44,7 +42,7 @@ static void nic_set_state(struct nic *nic, enum fabric_device_state state, const
 	nic->told = state;
 	snprintf(nic->logged_reason, sizeof(nic->logged_reason), "%s", reason);
 	log_event(
-		nic_state_is_expected(nic, state) ? LOG_LEVEL_INFO : LOG_LEVEL_WARN, "rdma_device",
+		is_expected ? LOG_LEVEL_INFO : LOG_LEVEL_WARN, "rdma_device",
 		log_str("device", nic->config.name),
 		log_str("state", fabric_device_state_name(state)), log_str("reason", reason)
 	);
@@ -54,20 +52,6 @@ static void nic_set_retry(struct nic *nic, uint64_t after_ns) {
 	struct loop *loop = nic->fabric->loop;
 
 	must(loop_timer_set(loop, &nic->retry, loop_now_ns(loop) + after_ns) == 0);
-}
-
-// Collect the GUIDs of other own devices. Rails with different ports may share one device.
-static void work_add_other_guids(struct nic_work *work) {
-	const struct nic *nic = work->nic;
-	const struct fabric *fabric = nic->fabric;
-
-	for (uint32_t n = 0; n < fabric->nic_count; n++) {
-		const struct nic *other = &fabric->nics[n];
-
-		if (other != nic && !other->retired && other->guid != 0 &&
-		    other->config.settings.port == nic->config.settings.port)
-			work->others[work->other_count++] = other->guid;
-	}
 }
 
 int nic_run_on_keeper(
@@ -94,7 +78,16 @@ int nic_run_on_keeper(
 	work->config = nic->config;
 	work->guid = nic->guid;
 	memcpy(work->open_name, nic->open_name, sizeof(work->open_name));
-	work_add_other_guids(work);
+
+	// Collect the GUIDs of other own devices. Rails with different ports may share one device.
+	for (uint32_t n = 0; n < fabric->nic_count; n++) {
+		const struct nic *other = &fabric->nics[n];
+
+		if (other != nic && !other->retired && other->guid != 0 &&
+		    other->config.settings.port == nic->config.settings.port)
+			work->others[work->other_count++] = other->guid;
+	}
+
 	work->pulse = pulse_memory(fabric->pulse);
 	work->scratch = fabric->scratch;
 	work->write_sink = fabric->write_sink;
@@ -166,26 +159,22 @@ void nic_update_pairing(struct nic *nic) {
 	must(nic->number == nic->place);
 }
 
-// Warn only once per device, however often it is opened.
-static void warn_if_eventless(struct nic *nic) {
-	struct lane_facts facts;
-
-	lane_facts(nic->parts.lane, &facts);
-	if (facts.events || nic->eventless_logged)
-		return;
-	nic->eventless_logged = true;
-	log_event(
-		LOG_LEVEL_WARN, "rdma_device_without_events", log_str("device", nic->config.name),
-		log_str("effect", "its completions are looked for by a timer, up to 10 ms late")
-	);
-}
-
 static void nic_report_to_pairing(struct nic *nic) {
 	bool up = nic->parts.facts.usable;
 	const char *reason = nic->parts.facts.reason;
+	struct lane_facts facts;
 
 	nic_update_pairing(nic);
-	warn_if_eventless(nic);
+	lane_facts(nic->parts.lane, &facts);
+	if (!facts.events && !nic->eventless_logged) {
+		nic->eventless_logged = true; // once per device, however often it is opened
+		log_event(
+			LOG_LEVEL_WARN, "rdma_device_without_events",
+			log_str("device", nic->config.name),
+			log_str("effect",
+				"its completions are looked for by a timer, up to 10 ms late")
+		);
+	}
 	nic_set_state(nic, up ? FABRIC_DEVICE_UP : FABRIC_DEVICE_DOWN, up ? "" : reason);
 	pairing_device_state(
 		nic->fabric->pairing, nic_clock_ns(nic), nic->number,
@@ -318,25 +307,10 @@ static void on_device_readable(struct loop_source *source, uint32_t events) {
 
 // Opening.
 
-// Return whether the device was lost lately. A reset device is back soon, and its return may not be
-// announced here.
-static bool nic_was_lost_lately(const struct nic *nic) {
-	return nic->lost_ns != 0 && nic_clock_ns(nic) - nic->lost_ns < AWAITED_NS;
-}
-
-// Return the delay before the next attempt. Nothing announces a port of a closed device, and
-// opening a device costs its driver much work.
-static uint64_t nic_retry_delay_ns(const struct nic *nic, int err) {
-	if (nic_was_lost_lately(nic))
-		return RETRY_NS;
-	if (err == -ENETDOWN)
-		return nic_clock_ns(nic) - nic->begun_ns < AWAITED_NS ? RETRY_NS : RETRY_PORT_NS;
-	return nic->retry_ns;
-}
-
 // If the driver kept some parts of a failed open, treat the device like one that failed later.
 static void nic_open_failed(struct nic *nic, struct nic_work *work, int err) {
 	struct fabric *fabric = nic->fabric;
+	uint64_t now_ns = nic_clock_ns(nic), delay_ns = nic->retry_ns;
 
 	fabric->counters.open_failures++;
 	nic->tried = true;
@@ -349,7 +323,14 @@ static void nic_open_failed(struct nic *nic, struct nic_work *work, int err) {
 		work->taken = true;
 		nic->open = nic->lost = true;
 	}
-	nic_set_retry(nic, nic_retry_delay_ns(nic, err));
+
+	// A device that was reset is back soon, and its return may not be announced here. Nothing
+	// announces a port of a closed device, and opening a device costs its driver much work.
+	if (nic->lost_ns != 0 && now_ns - nic->lost_ns < AWAITED_NS)
+		delay_ns = RETRY_NS;
+	else if (err == -ENETDOWN)
+		delay_ns = now_ns - nic->begun_ns < AWAITED_NS ? RETRY_NS : RETRY_PORT_NS;
+	nic_set_retry(nic, delay_ns);
 	nic->retry_ns = nic->retry_ns * 2 < RETRY_MAX_NS ? nic->retry_ns * 2 : RETRY_MAX_NS;
 	fabric_check_stopped(fabric);
 }
@@ -461,18 +442,6 @@ static void on_nic_closed(struct keeper_request *request, void *arg, int result)
 	fabric_check_stopped(fabric);
 }
 
-static void nic_close_on_keeper(struct nic *nic) {
-	loop_remove(&nic->events);
-	if (nic->closing.job != NULL)
-		return;
-	keeper_cancel(&nic->refreshing);
-	keeper_cancel(&nic->looking);
-	telemetry_remove(nic->parts.lane);
-	nic->closing.ended = on_nic_closed;
-	if (nic_run_on_keeper(nic, nic_work_close, &nic->closing, &nic->parts) != 0)
-		nic_set_retry(nic, RETRY_NS);
-}
-
 void nic_close(struct nic *nic) {
 	if (!nic->open || nic->attaching || nic->offering.job != NULL || has_fabric_pairs(nic) ||
 	    probing_uses_nic(nic->fabric, nic))
@@ -483,7 +452,15 @@ void nic_close(struct nic *nic) {
 		post_lane_request(nic, LANE_REQUEST_DETACH);
 		return;
 	}
-	nic_close_on_keeper(nic);
+	loop_remove(&nic->events);
+	if (nic->closing.job != NULL)
+		return;
+	keeper_cancel(&nic->refreshing);
+	keeper_cancel(&nic->looking);
+	telemetry_remove(nic->parts.lane);
+	nic->closing.ended = on_nic_closed;
+	if (nic_run_on_keeper(nic, nic_work_close, &nic->closing, &nic->parts) != 0)
+		nic_set_retry(nic, RETRY_NS);
 }
 
 void nic_detached(struct nic *nic, int err) {

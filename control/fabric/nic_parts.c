@@ -27,24 +27,6 @@ static int memory_view_register(
 	return err;
 }
 
-static int register_pages(struct nic_work *work) {
-	int err = memory_view_register(
-		work, work->pulse, PULSE_BYTES, MEMORY_PEER_READS, &work->parts.pulse
-	);
-
-	if (err == 0)
-		err = memory_view_register(
-			work, work->scratch, FABRIC_SCRATCH_BYTES, MEMORY_LOCAL_WRITES,
-			&work->parts.scratch
-		);
-	if (err == 0)
-		err = memory_view_register(
-			work, work->write_sink, WATCH_WRITE_SINK_BYTES, MEMORY_PEER_WRITES,
-			&work->parts.write_sink
-		);
-	return err;
-}
-
 // Destroy all existing parts in the required order. The lane must have no pairs.
 static int nic_parts_destroy(struct nic_parts *parts) {
 	int err = lane_destroy(parts->lane);
@@ -105,32 +87,28 @@ static int device_name_find(struct nic_work *work, char ret_name[static DEVICE_N
 	return device_find(work->config.calls, name, &work->guid, ret_name);
 }
 
-static bool name_is_other_device(const struct nic_work *work, const char *name) {
-	uint64_t guid;
-
-	if (device_guid(work->config.calls, name, &guid) != 0 || guid == 0)
-		return false;
-	for (uint32_t n = 0; n < work->other_count; n++) {
-		if (work->others[n] == guid)
-			return true;
-	}
-	return false;
-}
-
 // Find the device's current name. A device that was never open is found by its name. So is a
 // replacement, unless another own device has that name now.
 static int device_name_resolve(struct nic_work *work, char ret_name[static DEVICE_NAME_MAX + 1]) {
+	uint64_t guid;
+
 	if (device_name_find(work, ret_name) == 0)
 		return 0;
 	memcpy(ret_name, driver_name(work), DEVICE_NAME_MAX + 1);
-	if (!name_is_other_device(work, ret_name))
+	if (device_guid(work->config.calls, ret_name, &guid) != 0 || guid == 0)
 		return 0;
-	snprintf(
-		work->reason, sizeof(work->reason),
-		"no device '%s': what has its name now was another one, and is used as that",
-		ret_name
-	);
-	return -ENODEV;
+	for (uint32_t n = 0; n < work->other_count; n++) {
+		if (work->others[n] != guid)
+			continue;
+		snprintf(
+			work->reason, sizeof(work->reason),
+			"no device '%s': what has its name now was another one, "
+			"and is used as that",
+			ret_name
+		);
+		return -ENODEV;
+	}
+	return 0;
 }
 
 int nic_work_open(void *arg) {
@@ -155,7 +133,19 @@ int nic_work_open(void *arg) {
 	memory.device = parts->device;
 	err = memory_registry_create(&memory, &parts->registry);
 	if (err == 0)
-		err = register_pages(work);
+		err = memory_view_register(
+			work, work->pulse, PULSE_BYTES, MEMORY_PEER_READS, &parts->pulse
+		);
+	if (err == 0)
+		err = memory_view_register(
+			work, work->scratch, FABRIC_SCRATCH_BYTES, MEMORY_LOCAL_WRITES,
+			&parts->scratch
+		);
+	if (err == 0)
+		err = memory_view_register(
+			work, work->write_sink, WATCH_WRITE_SINK_BYTES, MEMORY_PEER_WRITES,
+			&parts->write_sink
+		);
 	if (err == 0)
 		err = lane_create(&work->lane, &parts->lane);
 	if (err != 0)

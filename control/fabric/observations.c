@@ -6,7 +6,6 @@
 #include <lib/log.h>
 
 #include <stdio.h>
-#include <string.h>
 
 // A peer that was heard on its overlay link within this time answers, whatever else was tried.
 #define HEARD_WITHIN_NS (3 * RAS_NS_PER_SEC)
@@ -90,46 +89,32 @@ lost_bytes(const struct probed_path *probed_path, const struct path_summary *sum
 	return probe_bytes[place] != 0 ? probe_bytes[place] : probed_path->mtu;
 }
 
-// Return when the pulse counter advanced last; now_ns if the summary does not tell.
-static uint64_t counter_last_advanced_ns(const struct path_summary *summary, uint64_t now_ns) {
-	bool advances = summary->kind == OBSERVATION_GOOD ||
-			summary->kind == OBSERVATION_DEGRADED || summary->kind == OBSERVATION_LOSSY;
-
-	return advances && summary->advanced_ns < now_ns ? summary->advanced_ns : now_ns;
-}
-
-// Return how the peer's host accepts connections, if that was found after the reads turned bad.
-static enum verdict_reach reach_found_since(
-	const struct probed_path *probed_path,
-	const struct path_summary *summary,
-	const struct overlay_tcp_reach *found
-) {
-	uint64_t from_ns = summary->turned_ns;
-
-	if (found->reach == VERDICT_REACH_ANSWERS && probed_path->known &&
-	    probed_path->responder == DEVICE_RESPONDER_IN_PROCESS)
-		from_ns += READ_UNDER_WAY_NS;
-	return found->at_ns >= from_ns ? found->reach : VERDICT_REACH_UNKNOWN;
-}
-
 // Return how the peer's host accepts overlay connections, but not if that is older than the read
 // beside it. Heartbeats from before the reads turned bad say nothing about now. Neither does a
 // refusal from before a good read.
 static enum verdict_reach path_tcp_reach(
 	const struct probed_path *probed_path, const struct path_summary *summary, uint64_t now_ns
 ) {
+	uint64_t from_ns = summary->turned_ns, advanced_ns = now_ns;
 	struct overlay_tcp_reach found;
 	bool fresh;
 
 	overlay_tcp_reach(probed_path->probing->fabric->overlay, probed_path->key.peer, &found);
-	if (summary->kind == OBSERVATION_SILENT || summary->kind == OBSERVATION_STANDING)
-		return reach_found_since(probed_path, summary, &found);
+	if (summary->kind == OBSERVATION_SILENT || summary->kind == OBSERVATION_STANDING) {
+		if (found.reach == VERDICT_REACH_ANSWERS && probed_path->known &&
+		    probed_path->responder == DEVICE_RESPONDER_IN_PROCESS)
+			from_ns += READ_UNDER_WAY_NS;
+		return found.at_ns >= from_ns ? found.reach : VERDICT_REACH_UNKNOWN;
+	}
 	if (found.quiet_ns < HEARD_WITHIN_NS)
 		return VERDICT_REACH_ANSWERS;
 	// Use the result only if the counter advanced after it. An agent that was killed now was
 	// read well a moment ago.
-	fresh = now_ns < found.at_ns + HEARD_WITHIN_NS &&
-		found.since_ns <= counter_last_advanced_ns(summary, now_ns);
+	if ((summary->kind == OBSERVATION_GOOD || summary->kind == OBSERVATION_DEGRADED ||
+	     summary->kind == OBSERVATION_LOSSY) &&
+	    summary->advanced_ns < now_ns)
+		advanced_ns = summary->advanced_ns;
+	fresh = now_ns < found.at_ns + HEARD_WITHIN_NS && found.since_ns <= advanced_ns;
 	return fresh ? found.reach : VERDICT_REACH_UNKNOWN;
 }
 
@@ -269,17 +254,6 @@ static void path_notice_cut_off(const struct probed_path *probed_path, uint64_t 
 		path_memory_cut_off(probed_path->memory);
 }
 
-static uint64_t port_resend_count(const struct probing *probing, uint32_t device) {
-	const struct fabric *fabric = probing->fabric;
-
-	// config.devices holds only the devices of the start.
-	return fabric->config.resent != NULL
-		       ? fabric->config.resent(
-				 fabric->config.resent_ctx, fabric->nics[device].config.name
-			 )
-		       : PATH_RESENT_UNKNOWN;
-}
-
 // Return the share of late reads of the device itself, per mille. Our own machine causes these.
 static uint32_t
 self_late_permille(const struct probing *probing, uint32_t device, uint64_t now_ns) {
@@ -292,10 +266,16 @@ self_late_permille(const struct probing *probing, uint32_t device, uint64_t now_
 }
 
 static void judge_device(struct probing *probing, uint32_t device, uint64_t now_ns) {
-	uint64_t resent = port_resend_count(probing, device);
+	const struct fabric *fabric = probing->fabric;
+	uint64_t resent = PATH_RESENT_UNKNOWN;
 	uint32_t late = self_late_permille(probing, device, now_ns);
 	uint32_t count = 0, place = 0;
 
+	// config.devices holds only the devices of the start.
+	if (fabric->config.resent != NULL)
+		resent = fabric->config.resent(
+			fabric->config.resent_ctx, fabric->nics[device].config.name
+		);
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
 		if (path_is_of_device(&probing->probed_paths[n], device))
 			path_memory_summary(

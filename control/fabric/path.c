@@ -13,27 +13,6 @@
 
 #define PUBLISH_RETRY_NS (5 * RAS_NS_PER_MS)
 
-// The control thread is a registered RCU reader. It is online only during this call.
-static int table_publish(struct fabric *fabric, uint64_t *ret_version) {
-	int err;
-
-	rcu_thread_online(loop_clock_ns(fabric->loop));
-	err = path_table_publish(fabric->config.paths, ret_version);
-	rcu_thread_offline();
-	if (err == 0)
-		fabric->counters.paths_published++;
-	else
-		fabric->counters.paths_refused++;
-	return err;
-}
-
-static void publish_set_timer(struct fabric *fabric) {
-	must(loop_timer_set(
-		     fabric->loop, &fabric->publish_retry,
-		     loop_now_ns(fabric->loop) + PUBLISH_RETRY_NS
-	     ) == 0);
-}
-
 static bool pair_is_leaving(const struct fabric_pair *fabric_pair) {
 	return fabric_pair->stage == FABRIC_PAIR_LEAVING ||
 	       fabric_pair->stage == FABRIC_PAIR_DRAINING || fabric_pair->stage == FABRIC_PAIR_OUT;
@@ -56,10 +35,25 @@ static int clear_leaving_paths(struct fabric *fabric) {
 // Publish all changes so far. Without memory, or if readers hold too many versions, try again
 // later.
 static void publish_changes(struct fabric *fabric) {
-	uint64_t version;
+	uint64_t version = 0;
+	int err = clear_leaving_paths(fabric);
 
-	if (clear_leaving_paths(fabric) != 0 || table_publish(fabric, &version) != 0) {
-		publish_set_timer(fabric);
+	if (err == 0) {
+		// The control thread is a registered RCU reader. It is online only during this
+		// call.
+		rcu_thread_online(loop_clock_ns(fabric->loop));
+		err = path_table_publish(fabric->config.paths, &version);
+		rcu_thread_offline();
+		if (err == 0)
+			fabric->counters.paths_published++;
+		else
+			fabric->counters.paths_refused++;
+	}
+	if (err != 0) {
+		must(loop_timer_set(
+			     fabric->loop, &fabric->publish_retry,
+			     loop_now_ns(fabric->loop) + PUBLISH_RETRY_NS
+		     ) == 0);
 		return;
 	}
 	for (struct fabric_pair *fabric_pair = fabric->fabric_pairs; fabric_pair != NULL;
@@ -89,23 +83,6 @@ static void on_table_settled(struct loop_source *source, uint32_t events) {
 	fabric_pairs_advance(fabric, path_table_oldest_in_use(fabric->config.paths));
 }
 
-static uint32_t table_free_slot(const struct fabric *fabric) {
-	uint32_t slot = 0;
-
-	while (slot < PATH_TABLE_ROWS_MAX && path_table_next_row(fabric->config.paths, slot) != NULL
-	)
-		slot++;
-	return slot;
-}
-
-// Return the peer's slot, or RAS_NO_SLOT if the peer is unknown.
-static uint32_t peer_slot(const struct fabric *fabric, uint64_t id) {
-	struct ras_peer peer;
-
-	return ras_peer_find(overlay_ras(fabric->overlay), id, &peer) == 0 ? peer.slot
-									   : RAS_NO_SLOT;
-}
-
 int path_publish(struct fabric_pair *fabric_pair) {
 	struct fabric *fabric = fabric_pair->fabric;
 	const struct pairing_end *theirs = &fabric_pair->theirs;
@@ -119,14 +96,22 @@ int path_publish(struct fabric_pair *fabric_pair) {
 		.pair = pair_slot(fabric_pair->pair),
 		.generation = fabric_pair->generation,
 		.flow_label = fabric_pair->flow_label,
-		.peer_slot = peer_slot(fabric, fabric_pair->peer),
+		.peer_slot = RAS_NO_SLOT, // for an unknown peer
 		.traffic_class = theirs->traffic_class,
 		.in_process = theirs->responder == DEVICE_RESPONDER_IN_PROCESS,
 	};
-	uint32_t slot = table_free_slot(fabric);
-	int err = slot < PATH_TABLE_ROWS_MAX ? path_table_set(fabric->config.paths, slot, &row)
-					     : -ENOSPC;
+	struct ras_peer peer;
+	uint32_t slot = 0;
+	int err;
 
+	if (ras_peer_find(overlay_ras(fabric->overlay), fabric_pair->peer, &peer) == 0)
+		row.peer_slot = peer.slot;
+	while (slot < PATH_TABLE_ROWS_MAX && path_table_next_row(fabric->config.paths, slot) != NULL
+	)
+		slot++;
+	if (slot == PATH_TABLE_ROWS_MAX)
+		return -ENOSPC;
+	err = path_table_set(fabric->config.paths, slot, &row);
 	if (err != 0)
 		return err;
 	fabric_pair->path = slot;

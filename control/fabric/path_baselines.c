@@ -49,27 +49,12 @@ void path_baselines_read(struct probing *probing) {
 
 // Start with a stored baseline, if the path is like the one it was learnt on. If the clock was set
 // back since, the baseline counts as new and ages from now on.
-static bool path_restore_baseline(
-	const struct probed_path *probed_path, const struct path_book_entry *past, uint64_t now_ns
-) {
-	uint64_t now_s = unix_time_s(probed_path->probing, now_ns);
-	uint64_t age_s = now_s > past->learnt_s ? now_s - past->learnt_s : 0;
-	const struct path_learnt learnt = {
-		.baseline_ns = past->baseline_ns,
-		.baseline_mad_ns = past->baseline_mad_ns,
-		.windows = past->windows,
-		.age_ns = age_s <= BASELINE_KEEP_S ? age_s * RAS_NS_PER_SEC : RAS_NEVER,
-	};
-
-	return past->responder == observations_responder(probed_path->responder) &&
-	       past->mtu == probed_path->mtu && past->speed_mbps == probed_path->speed_mbps &&
-	       path_memory_restore(probed_path->memory, now_ns, &learnt);
-}
-
 void path_baselines_restore(struct probed_path *probed_path) {
 	struct probing *probing = probed_path->probing;
 	const struct fabric *fabric = probing->fabric;
+	uint64_t now_ns = fabric_clock_ns(fabric), now_s, age_s;
 	const struct path_book_entry *past;
+	struct path_learnt learnt;
 
 	if (probed_path->memory == NULL || probed_path->begun)
 		return;
@@ -80,19 +65,31 @@ void path_baselines_restore(struct probed_path *probed_path) {
 	);
 	if (past == NULL)
 		return;
-	if (path_restore_baseline(probed_path, past, loop_clock_ns(fabric->loop)))
+	now_s = unix_time_s(probing, now_ns);
+	age_s = now_s > past->learnt_s ? now_s - past->learnt_s : 0;
+	learnt = (struct path_learnt){
+		.baseline_ns = past->baseline_ns,
+		.baseline_mad_ns = past->baseline_mad_ns,
+		.windows = past->windows,
+		.age_ns = age_s <= BASELINE_KEEP_S ? age_s * RAS_NS_PER_SEC : RAS_NEVER,
+	};
+	if (past->responder == observations_responder(probed_path->responder) &&
+	    past->mtu == probed_path->mtu && past->speed_mbps == probed_path->speed_mbps &&
+	    path_memory_restore(probed_path->memory, now_ns, &learnt))
 		probing->counters.baselines_taken++;
 	else
 		probing->counters.baselines_outdated++;
 }
 
-static void path_store_baseline(struct probed_path *probed_path, uint64_t now_ns) {
+void path_baselines_store(struct probed_path *probed_path) {
 	struct probing *probing = probed_path->probing;
-	uint64_t now_s = unix_time_s(probing, now_ns);
+	const struct fabric *fabric = probing->fabric;
+	uint64_t now_ns = fabric_clock_ns(fabric), now_s = unix_time_s(probing, now_ns);
 	struct path_learnt learnt;
 	struct path_book_entry past;
 
-	if (probed_path->memory == NULL || !probed_path->known ||
+	// If probing is disabled, the baselines are to be forgotten.
+	if (!fabric->config.probe.on || probed_path->memory == NULL || !probed_path->known ||
 	    !path_memory_get_learnt(probed_path->memory, now_ns, &learnt))
 		return;
 	past = (struct path_book_entry){
@@ -108,16 +105,10 @@ static void path_store_baseline(struct probed_path *probed_path, uint64_t now_ns
 		past.learnt_s = now_s - learnt.age_ns / RAS_NS_PER_SEC;
 	snprintf(
 		past.device, sizeof(past.device), "%s",
-		probing->fabric->nics[probed_path->key.device].config.name
+		fabric->nics[probed_path->key.device].config.name
 	);
 	snprintf(past.peer_device, sizeof(past.peer_device), "%s", probed_path->key.peer_device);
 	(void)path_book_put(&probing->path_baselines, &past); // fails for an unusable name
-}
-
-void path_baselines_store(struct probed_path *probed_path) {
-	// If probing is disabled, the baselines are to be forgotten.
-	if (probed_path->probing->fabric->config.probe.on)
-		path_store_baseline(probed_path, loop_clock_ns(probed_path->probing->fabric->loop));
 }
 
 void path_baselines_save(struct probing *probing, uint64_t now_ns) {

@@ -5,7 +5,6 @@
 #include "fabric/inside.h"
 
 #include <lib/container.h>
-#include <lib/must.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,10 +27,6 @@ struct fabric_ping {
 	bool runs;
 	struct probe_run run;
 };
-
-static uint64_t fabric_clock_ns(const struct fabric *fabric) {
-	return loop_clock_ns(fabric->loop);
-}
 
 static void ping_free(struct fabric_ping *ping) {
 	struct fabric_ping **at = &ping->fabric->pings;
@@ -67,31 +62,32 @@ static void ping_end_unpaired(struct fabric_ping *ping, int err) {
 	ping_end(ping, &result);
 }
 
-// The pair was ready when it was requested, but failed before the run began.
-static void ping_end_pair_lost(struct fabric_ping *ping) {
+// Start the run. The pair is ready, so its path is already in the table.
+static void on_ping_begin(struct loop_job *job) {
+	struct fabric_ping *ping = container_of(job, struct fabric_ping, begin);
+	struct fabric *fabric = ping->fabric;
+	const struct fabric_pair *fabric_pair;
+	struct worker_record record = {.kind = PROBER_REQUEST_RUN};
 	struct pairing_view view;
 
-	ping->answer.failure = (struct pairing_failure){
-		.reason = PAIRING_BROKEN,
-		.err = -ENETDOWN,
-		.text = "it went away before it was used",
-	};
-	if (pairing_find(ping->fabric->pairing, &ping->key, &view) &&
-	    view.failure.reason != PAIRING_REASON_NONE)
-		ping->answer.failure = view.failure;
-	ping_end_unpaired(ping, -ENETDOWN);
-}
-
-// Start the run. The pair is ready, so its path is already in the table.
-static void ping_start_run(struct fabric_ping *ping) {
-	struct fabric *fabric = ping->fabric;
-	const struct fabric_pair *fabric_pair = fabric_pair_find(fabric, ping->answer.generation);
-	struct worker_record record = {.kind = PROBER_REQUEST_RUN};
-
+	if (ping->answer.failure.reason != PAIRING_REASON_NONE) {
+		ping_end_unpaired(ping, -ENETDOWN);
+		return;
+	}
 	ping->paired_ns = fabric_clock_ns(fabric) - ping->begun_ns;
+	fabric_pair = fabric_pair_find(fabric, ping->answer.generation);
 	if (fabric_pair == NULL || fabric_pair->stage != FABRIC_PAIR_IN_LANE ||
 	    fabric_pair->path == FABRIC_PATH_NONE) {
-		ping_end_pair_lost(ping);
+		// The pair was ready when it was requested, but failed before the run began.
+		ping->answer.failure = (struct pairing_failure){
+			.reason = PAIRING_BROKEN,
+			.err = -ENETDOWN,
+			.text = "it went away before it was used",
+		};
+		if (pairing_find(fabric->pairing, &ping->key, &view) &&
+		    view.failure.reason != PAIRING_REASON_NONE)
+			ping->answer.failure = view.failure;
+		ping_end_unpaired(ping, -ENETDOWN);
 		return;
 	}
 	if (fabric_pair->theirs.pulse.layout != PULSE_LAYOUT) {
@@ -107,15 +103,6 @@ static void ping_start_run(struct fabric_ping *ping) {
 	record.words[1] = (uintptr_t)&ping->run;
 	ping->runs = true;
 	fabric_post(fabric, ping->worker, &record);
-}
-
-static void on_ping_begin(struct loop_job *job) {
-	struct fabric_ping *ping = container_of(job, struct fabric_ping, begin);
-
-	if (ping->answer.failure.reason == PAIRING_REASON_NONE)
-		ping_start_run(ping);
-	else
-		ping_end_unpaired(ping, -ENETDOWN);
 }
 
 // Called from inside the pairing, so the run starts from a deferred job.
@@ -254,25 +241,20 @@ static int ping_request_check(
 	return ret_peer->state == RAS_DEAD || ret_peer->state == RAS_LEFT ? -EHOSTDOWN : 0;
 }
 
-// Write to the memory once, so that no read has to wait for a page fault.
-static int run_reserve_times(struct probe_run *run, uint32_t count) {
-	size_t size = count * sizeof(*run->times_ns);
-
-	run->times_ns = malloc(size);
-	if (run->times_ns == NULL)
-		return -ENOMEM;
-	memset(run->times_ns, 0xff, size);
-	return 0;
-}
-
 static int run_reserve(struct probe_run *run, const struct fabric_ping_request *request) {
+	size_t size = request->count * sizeof(*run->times_ns);
 	int err = histogram_create(&histogram_shape_latency, &run->latency);
 
-	if (err == 0 && request->keeps_times)
-		err = run_reserve_times(run, request->count);
-	if (err != 0)
+	if (err != 0 || !request->keeps_times)
+		return err;
+	run->times_ns = malloc(size);
+	if (run->times_ns == NULL) {
 		histogram_destroy(run->latency);
-	return err;
+		return -ENOMEM;
+	}
+	// Write to the memory once, so that no read has to wait for a page fault.
+	memset(run->times_ns, 0xff, size);
+	return 0;
 }
 
 int fabric_ping_start(

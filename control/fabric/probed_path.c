@@ -14,11 +14,6 @@
 // About six of ten reads have the smallest size; a window needs four of them.
 #define WINDOW_NS (5 * RAS_NS_PER_SEC)
 
-static bool pairing_keys_equal(const struct pairing_key *a, const struct pairing_key *b) {
-	return a->device == b->device && a->peer == b->peer &&
-	       strcmp(a->peer_device, b->peer_device) == 0;
-}
-
 struct probed_path *probed_path_find(struct probing *probing, const struct pairing_key *key) {
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
 		struct probed_path *probed_path = &probing->probed_paths[n];
@@ -30,23 +25,17 @@ struct probed_path *probed_path_find(struct probing *probing, const struct pairi
 	return NULL;
 }
 
-static uint32_t free_path_index(const struct probing *probing) {
-	uint32_t place = 0;
-
-	while (place < PROBE_PATHS_MAX && probing->probed_paths[place].stage != PROBED_PATH_FREE)
-		place++;
-	return place;
-}
-
 // Create the path of a neighbour, or a bare path that a visit completes. Returns NULL without a
 // free index or memory; the caller tries again.
 struct probed_path *probed_path_make(struct probing *probing, const struct pairing_key *key) {
 	const struct path_memory_config config = {.window_ns = WINDOW_NS};
 	uint64_t self = ras_self_id(overlay_ras(probing->fabric->overlay));
 	struct path_memory *memory = NULL;
-	uint32_t place = free_path_index(probing);
 	struct probed_path *probed_path;
+	uint32_t place = 0;
 
+	while (place < PROBE_PATHS_MAX && probing->probed_paths[place].stage != PROBED_PATH_FREE)
+		place++;
 	if (place == PROBE_PATHS_MAX || path_memory_create(&config, &probing_memory, &memory) != 0)
 		return NULL;
 	probed_path = &probing->probed_paths[place];
@@ -135,20 +124,6 @@ static void send_urgent_probe(struct probed_path *probed_path, uint32_t size, bo
 	probed_path_post(probed_path, &record);
 }
 
-static void probed_path_schedule(struct probed_path *probed_path, uint32_t mtu) {
-	struct probe_schedule *schedule = probed_path->probing->schedule;
-
-	if (probed_path->scheduled && mtu == probed_path->mtu)
-		return;
-	probed_path_unschedule(probed_path);
-	probe_schedule_add(
-		schedule, loop_clock_ns(probed_path->probing->fabric->loop), probed_path->place,
-		mtu, probed_path->visit
-	);
-	probed_path->scheduled = true;
-	probed_path->mtu = mtu;
-}
-
 static bool
 peer_takes_writes(const struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
 	return fabric_pair->theirs.write_sink.length >= WATCH_WRITE_SINK_BYTES &&
@@ -212,16 +187,22 @@ static void
 path_take_pair_facts(struct probed_path *probed_path, const struct fabric_pair *fabric_pair) {
 	const struct fabric *fabric = probed_path->probing->fabric;
 	const struct device_facts *facts = &fabric_pair->nic->parts.facts;
+	struct probe_schedule *schedule = probed_path->probing->schedule;
+	uint64_t now_ns = fabric_clock_ns(fabric);
 	uint32_t mtu = facts->port.active_mtu;
 
 	if (fabric_pair->theirs.endpoint.mtu < mtu)
 		mtu = fabric_pair->theirs.endpoint.mtu;
 	if (probed_path->start != fabric_pair->theirs.start)
 		probed_path->refused = false;
-	probed_path_schedule(probed_path, mtu);
+	if (!probed_path->scheduled || mtu != probed_path->mtu) {
+		probed_path_unschedule(probed_path);
+		probe_schedule_add(schedule, now_ns, probed_path->place, mtu, probed_path->visit);
+		probed_path->scheduled = true;
+		probed_path->mtu = mtu;
+	}
 	probe_schedule_set_writes(
-		probed_path->probing->schedule, probed_path->place,
-		peer_takes_writes(probed_path, fabric_pair)
+		schedule, probed_path->place, peer_takes_writes(probed_path, fabric_pair)
 	);
 	probed_path->responder = fabric_pair->theirs.responder;
 	probed_path->speed_mbps = facts->port.speed_mbps;
@@ -231,7 +212,7 @@ path_take_pair_facts(struct probed_path *probed_path, const struct fabric_pair *
 	probed_path->flow_label = fabric_pair->flow_label;
 	if (probed_path->memory != NULL && probed_path->known &&
 	    probed_path->start != fabric_pair->theirs.start)
-		path_memory_reopened(probed_path->memory, loop_clock_ns(fabric->loop));
+		path_memory_reopened(probed_path->memory, now_ns);
 	if (probed_path->memory != NULL)
 		path_memory_set_resend(probed_path->memory, pair_resend_ns(fabric_pair));
 	probed_path->late_ns = pair_resend_ns(fabric_pair) / PATH_RESEND_EARLY_SHARE;
@@ -358,17 +339,6 @@ void probed_path_watch_ended(struct probed_path *probed_path) {
 
 // Outcomes.
 
-// Stop writes to a peer that refuses them although it offered them. Each refused write would break
-// the pair.
-static void path_stop_writes(struct probed_path *probed_path) {
-	probed_path->refused = true;
-	probed_path->probing->counters.writes_refused++;
-	if (probed_path->scheduled)
-		probe_schedule_set_writes(
-			probed_path->probing->schedule, probed_path->place, false
-		);
-}
-
 // Report hung workers as the peer's page shows them. The peer's own agent reports them too, if it
 // can. The report is repeated with each read while workers hang.
 static void
@@ -384,14 +354,6 @@ report_hung_workers(struct probed_path *probed_path, const struct watch_outcome 
 			fabric->observation_ctx, probed_path->key.peer,
 			(uint32_t)__builtin_popcount(outcome->hung), outcome->workers
 		);
-}
-
-static enum gpu_read outcome_gpu_read(const struct watch_outcome *outcome) {
-	if (outcome->refused)
-		return GPU_READ_REFUSED;
-	if (outcome->result == WATCH_LOST)
-		return GPU_READ_SILENT;
-	return outcome->wrong ? GPU_READ_WRONG : GPU_READ_CORRECT;
 }
 
 // Return the latency of pulse reads now, in per mille of their baseline.
@@ -429,16 +391,21 @@ static void
 handle_gpu_outcome(struct probed_path *probed_path, const struct watch_outcome *outcome) {
 	uint64_t now_ns = loop_clock_ns(probed_path->probing->fabric->loop);
 	struct gpu_path *gpu = probed_path->gpu;
+	enum gpu_read read = GPU_READ_CORRECT;
 	enum fabric_gpu_seen before;
 
 	if (gpu == NULL || outcome->generation != probed_path->generation ||
 	    (outcome->result != WATCH_ANSWERED && outcome->result != WATCH_LOST && !outcome->refused
 	    ))
 		return;
+	if (outcome->refused)
+		read = GPU_READ_REFUSED;
+	else if (outcome->result == WATCH_LOST)
+		read = GPU_READ_SILENT;
+	else if (outcome->wrong)
+		read = GPU_READ_WRONG;
 	before = gpu->seen;
-	if (gpu_path_add_read(
-		    gpu, now_ns, outcome_gpu_read(outcome), outcome->tag == 0, outcome->latency_ns
-	    ))
+	if (gpu_path_add_read(gpu, now_ns, read, outcome->tag == 0, outcome->latency_ns))
 		gpu_path_judge(gpu, now_ns, pulse_latency_permille(probed_path));
 	if (gpu->seen != before)
 		log_gpu_path(probed_path);
@@ -465,7 +432,8 @@ handle_pulse_outcome(struct probed_path *probed_path, const struct watch_outcome
 }
 
 void probed_path_outcome(struct probed_path *probed_path, const struct watch_outcome *outcome) {
-	struct fabric *fabric = probed_path->probing->fabric;
+	struct probing *probing = probed_path->probing;
+	struct fabric *fabric = probing->fabric;
 	const struct path_probe probe = {
 		.at_ns = outcome->at_ns,
 		.size = outcome->tag,
@@ -481,8 +449,16 @@ void probed_path_outcome(struct probed_path *probed_path, const struct watch_out
 		handle_gpu_outcome(probed_path, outcome);
 		return;
 	}
-	if (outcome->written && outcome->refused)
-		path_stop_writes(probed_path);
+
+	// Stop writes to a peer that refuses them although it offered them. Each refused write
+	// would break the pair.
+	if (outcome->written && outcome->refused) {
+		probed_path->refused = true;
+		probing->counters.writes_refused++;
+		if (probed_path->scheduled)
+			probe_schedule_set_writes(probing->schedule, probed_path->place, false);
+	}
+
 	if (outcome->result != WATCH_ANSWERED && outcome->result != WATCH_LOST)
 		return;
 	report_hung_workers(probed_path, outcome);

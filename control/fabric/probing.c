@@ -32,20 +32,6 @@ const struct ras_memory probing_memory = {.allocate = probing_allocate, .release
 
 // Outcomes.
 
-// Must run before anything is judged: probes from before a pause of our own say nothing about
-// peers.
-static void probing_notice_pause(struct probing *probing, uint64_t now_ns) {
-	if (now_ns <= probing->tick_due_ns + OWN_PAUSE_NS)
-		return;
-	probing->counters.pauses++;
-	probing->tick_due_ns = now_ns;
-	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
-		if (probing->probed_paths[n].stage != PROBED_PATH_FREE &&
-		    probing->probed_paths[n].memory != NULL)
-			path_memory_paused(probing->probed_paths[n].memory, now_ns);
-	}
-}
-
 static void
 count_outcome(struct fabric_probe_counters *counters, const struct watch_outcome *outcome) {
 	uint64_t *sent = outcome->written ? counters->written : counters->sent;
@@ -107,9 +93,21 @@ static void consume_outcome(struct probing *probing, const struct watch_outcome 
 static void probing_drain(struct probing *probing) {
 	const struct fabric_config *config = &probing->fabric->config;
 	struct watch_outcome outcomes[OUTCOMES_PER_STEP];
+	uint64_t now_ns = fabric_clock_ns(probing->fabric);
 	uint32_t count;
 
-	probing_notice_pause(probing, loop_clock_ns(probing->fabric->loop));
+	// Handle a pause of our own before anything is judged: probes from before the pause say
+	// nothing about peers.
+	if (now_ns > probing->tick_due_ns + OWN_PAUSE_NS) {
+		probing->counters.pauses++;
+		probing->tick_due_ns = now_ns;
+		for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+			if (probing->probed_paths[n].stage != PROBED_PATH_FREE &&
+			    probing->probed_paths[n].memory != NULL)
+				path_memory_paused(probing->probed_paths[n].memory, now_ns);
+		}
+	}
+
 	for (uint32_t n = 0; n < config->worker_count; n++) {
 		do {
 			count = prober_take_outcomes(
@@ -202,11 +200,18 @@ static void confirm_timer_set(struct probing *probing) {
 
 // Probed pairs.
 
-static void follow_wanted_pairs(struct probing *probing) {
+static void probing_pass(struct probing *probing) {
 	struct fabric *fabric = probing->fabric;
+	const struct ras *ras = overlay_ras(fabric->overlay);
+	uint64_t now_ns = fabric_clock_ns(fabric);
 	struct pairing_view view;
+	struct ras_peer peer;
 	uint32_t cursor = 0;
 
+	if (!fabric->config.probe.on)
+		return; // all probed paths are being freed
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++)
+		probing->probed_paths[n].seen = false;
 	while (pairing_next(fabric->pairing, &cursor, &view)) {
 		struct probed_path *probed_path;
 
@@ -222,34 +227,20 @@ static void follow_wanted_pairs(struct probing *probing) {
 		if (view.state == PAIRING_READY)
 			probed_path_follow(probed_path, view.generation);
 	}
-}
 
-// The peer is no neighbour any more. If it is down, keep the statistics, because it may come back.
-static void probed_path_leave(struct probed_path *probed_path) {
-	const struct overlay *overlay = probed_path->probing->fabric->overlay;
-	struct ras_peer peer;
-
-	if (ras_peer_find(overlay_ras(overlay), probed_path->key.peer, &peer) == 0 &&
-	    (peer.state == RAS_DEAD || peer.state == RAS_LEFT))
-		probed_path_pause(probed_path);
-	else
-		probed_path_drop(probed_path);
-}
-
-static void probing_pass(struct probing *probing) {
-	uint64_t now_ns = loop_clock_ns(probing->fabric->loop);
-
-	if (!probing->fabric->config.probe.on)
-		return; // all probed paths are being freed
-	for (uint32_t n = 0; n < probing->probed_paths_used; n++)
-		probing->probed_paths[n].seen = false;
-	follow_wanted_pairs(probing);
+	// The remaining peers are no neighbours any more. If such a peer is down, keep the
+	// statistics, because it may come back.
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
 		struct probed_path *probed_path = &probing->probed_paths[n];
 
-		if (probed_path->stage != PROBED_PATH_FREE && !probed_path->visit &&
-		    !probed_path->seen)
-			probed_path_leave(probed_path);
+		if (probed_path->stage == PROBED_PATH_FREE || probed_path->visit ||
+		    probed_path->seen)
+			continue;
+		if (ras_peer_find(ras, probed_path->key.peer, &peer) == 0 &&
+		    (peer.state == RAS_DEAD || peer.state == RAS_LEFT))
+			probed_path_pause(probed_path);
+		else
+			probed_path_drop(probed_path);
 	}
 	visits_advance(probing, now_ns);
 }
@@ -263,14 +254,6 @@ void probing_pass_soon(struct fabric *fabric) {
 		loop_defer(fabric->loop, &fabric->probing->look);
 }
 
-static void plan_gpu_reads(struct probing *probing) {
-	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
-		if (probing->probed_paths[n].stage != PROBED_PATH_FREE &&
-		    probing->probed_paths[n].gpu != NULL)
-			probed_path_plan_gpu_read(&probing->probed_paths[n]);
-	}
-}
-
 static void on_tick(struct loop_timer *timer, uint64_t now_ns) {
 	struct probing *probing = container_of(timer, struct probing, tick);
 	struct fabric *fabric = probing->fabric;
@@ -279,7 +262,11 @@ static void on_tick(struct loop_timer *timer, uint64_t now_ns) {
 	probing_pass(probing);
 	visits_update_targets(probing, now_ns);
 	observations_judge(probing, now_ns);
-	plan_gpu_reads(probing);
+	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
+		if (probing->probed_paths[n].stage != PROBED_PATH_FREE &&
+		    probing->probed_paths[n].gpu != NULL)
+			probed_path_plan_gpu_read(&probing->probed_paths[n]);
+	}
 	path_baselines_save_due(probing, now_ns);
 	probes_plan(probing, now_ns);
 	probing->tick_due_ns = now_ns + PLAN_INTERVAL_NS;
@@ -314,37 +301,31 @@ bool probing_uses_nic(const struct fabric *fabric, const struct nic *nic) {
 	return false;
 }
 
-static void watch_ended(struct probing *probing, struct probed_path *probed_path) {
-	struct fabric *fabric = probing->fabric;
-	struct nic *nic = &fabric->nics[probed_path->key.device];
+bool probing_worker_event(struct fabric *fabric, const struct worker_record *record) {
+	struct probing *probing = fabric->probing;
+	struct probed_path *probed_path;
+	struct watch *watch;
+	struct nic *nic;
 
-	// The index may be reused after this.
+	if (probing == NULL ||
+	    (record->kind != PROBER_EVENT_UNWATCHED && record->kind != PROBER_EVENT_OUTCOME))
+		return false;
 	probing_drain(probing);
+	if (record->kind == PROBER_EVENT_OUTCOME) {
+		observations_judge(probing, fabric_clock_ns(fabric));
+		confirm_timer_set(probing);
+		return true;
+	}
+
+	// The outcomes of the watch were consumed above, so its index may be reused.
+	watch = worker_word_to_pointer(record->words[1]);
+	probed_path = container_of(watch, struct probed_path, watch);
+	nic = &fabric->nics[probed_path->key.device];
 	probed_path_watch_ended(probed_path);
 	if (nic->lost || fabric->stopping)
 		nic_close(nic);
 	fabric_check_stopped(fabric);
 	probing_pass_soon(fabric);
-}
-
-bool probing_worker_event(struct fabric *fabric, const struct worker_record *record) {
-	struct probing *probing = fabric->probing;
-
-	if (probing == NULL ||
-	    (record->kind != PROBER_EVENT_UNWATCHED && record->kind != PROBER_EVENT_OUTCOME))
-		return false;
-	if (record->kind == PROBER_EVENT_UNWATCHED) {
-		watch_ended(
-			probing, container_of(
-					 (struct watch *)worker_word_to_pointer(record->words[1]),
-					 struct probed_path, watch
-				 )
-		);
-		return true;
-	}
-	probing_drain(probing);
-	observations_judge(probing, loop_clock_ns(fabric->loop));
-	confirm_timer_set(probing);
 	return true;
 }
 
@@ -409,42 +390,40 @@ void probing_stop(struct fabric *fabric) {
 	loop_undefer(fabric->loop, &probing->look);
 }
 
-static int probing_configure(struct fabric *fabric) {
-	const struct probe_schedule_config config = schedule_config(fabric);
-	struct probing *probing = fabric->probing;
-	int err = probe_schedule_configure(probing->schedule, loop_clock_ns(fabric->loop), &config);
-
-	if (err != 0)
-		return err;
-	if (!fabric->config.probe.on)
-		loop_timer_cancel(fabric->loop, &probing->confirm);
-	if (!fabric->config.probe.on || !fabric->config.probe.rotation) {
-		visits_disable(probing);
-		drop_probed_paths(probing, fabric->config.probe.on);
-	}
-	if (!fabric->config.probe.on)
-		path_baselines_forget(probing, loop_clock_ns(fabric->loop));
-	probing->targets_ns = 0;
-	probing_pass_soon(fabric);
-	return 0;
-}
-
 int fabric_configure_probes(struct fabric *fabric, const struct fabric_probe_config *config) {
 	struct fabric_probe_config before = fabric->config.probe;
+	struct probing *probing = fabric->probing;
+	uint64_t now_ns = fabric_clock_ns(fabric);
+	struct probe_schedule_config schedule;
 	int err = 0;
 
 	if (fabric->stopping)
 		return 0;
 	fabric->config.probe = *config;
-	if (fabric->probing != NULL)
-		err = probing_configure(fabric);
+	schedule = schedule_config(fabric);
+	if (probing != NULL)
+		err = probe_schedule_configure(probing->schedule, now_ns, &schedule);
 	else if (config->on && fabric->config.device_count > 0)
 		err = probing_create(fabric);
-	if (err != 0)
+	if (err != 0) {
 		fabric->config.probe = before;
-	else if (before.on != config->on)
+		return err;
+	}
+	if (probing != NULL) {
+		if (!config->on)
+			loop_timer_cancel(fabric->loop, &probing->confirm);
+		if (!config->on || !config->rotation) {
+			visits_disable(probing);
+			drop_probed_paths(probing, config->on);
+		}
+		if (!config->on)
+			path_baselines_forget(probing, now_ns);
+		probing->targets_ns = 0;
+		probing_pass_soon(fabric);
+	}
+	if (before.on != config->on)
 		neighbours_resync_peers(fabric);
-	return err;
+	return 0;
 }
 
 void probing_destroy(struct fabric *fabric) {

@@ -11,10 +11,6 @@ static bool set_has(rail_set set, uint32_t place) {
 	return (set >> place & 1) != 0;
 }
 
-static bool rail_has_subnet(const struct rail *rail) {
-	return rail->subnet.kind != DEVICE_SUBNET_UNKNOWN;
-}
-
 static rail_set rails_with_link(const struct rail_list *list, enum device_link link) {
 	rail_set set = 0;
 
@@ -37,7 +33,8 @@ static rail_set rails_with_subnet(const struct rail_list *list, rail_set among) 
 	rail_set set = 0;
 
 	for (uint32_t n = 0; n < list->count; n++)
-		set |= set_has(among, n) && rail_has_subnet(&list->rails[n]) ? (rail_set)1 << n : 0;
+		if (set_has(among, n) && list->rails[n].subnet.kind != DEVICE_SUBNET_UNKNOWN)
+			set |= (rail_set)1 << n;
 	return set;
 }
 
@@ -136,21 +133,6 @@ static void match_by_name(
 	}
 }
 
-// Match one by one while both sides have rails left: known with unknown subnets, then unknown ones.
-static void match_known_to_unknown(struct rest *left, uint32_t *places) {
-	rail_set here_known, there_known;
-
-	while ((here_known = left->here & ~left->here_unknown) != 0 && left->there_unknown != 0)
-		match_pair(left, set_nth(here_known, 0), set_nth(left->there_unknown, 0), places);
-	while ((there_known = left->there & ~left->there_unknown) != 0 && left->here_unknown != 0)
-		match_pair(left, set_nth(left->here_unknown, 0), set_nth(there_known, 0), places);
-	while (left->here_unknown != 0 && left->there_unknown != 0)
-		match_pair(
-			left, set_nth(left->here_unknown, 0), set_nth(left->there_unknown, 0),
-			places
-		);
-}
-
 // Match the remaining rails. Each step is symmetric. Rails left over on one side share the matched
 // rails of the other side. So both sides get the same pairs.
 static void match_rest(
@@ -164,19 +146,30 @@ static void match_rest(
 	struct rest rest = {
 		.here = rails_with_link(own, link) & places_unmatched(own, places),
 		.there = all & ~taken};
+	rail_set here_known, there_known;
 	struct rest left;
 
 	rest.here_unknown = rest.here & ~rails_with_subnet(own, rest.here);
 	rest.there_unknown = rest.there & ~rails_with_subnet(theirs, rest.there);
 	if ((all & taken) == 0 && rest.here_unknown == 0 && rest.there_unknown == 0) {
-		match_by_order(
-			rest.here, rest.there, places
-		); // reachable through routers, if at all
+		// The rails are reachable through routers, if at all.
+		match_by_order(rest.here, rest.there, places);
 		return;
 	}
 	left = rest;
 	match_by_name(own, theirs, &left, places);
-	match_known_to_unknown(&left, places);
+
+	// Match one by one while both sides have rails left: known with unknown subnets, then
+	// unknown ones.
+	while ((here_known = left.here & ~left.here_unknown) != 0 && left.there_unknown != 0)
+		match_pair(&left, set_nth(here_known, 0), set_nth(left.there_unknown, 0), places);
+	while ((there_known = left.there & ~left.there_unknown) != 0 && left.here_unknown != 0)
+		match_pair(&left, set_nth(left.here_unknown, 0), set_nth(there_known, 0), places);
+	while (left.here_unknown != 0 && left.there_unknown != 0)
+		match_pair(
+			&left, set_nth(left.here_unknown, 0), set_nth(left.there_unknown, 0), places
+		);
+
 	// A rail with a known subnet can only share a rail with an unknown subnet.
 	match_by_order(left.here & ~left.here_unknown, rest.there_unknown, places);
 	match_by_order(

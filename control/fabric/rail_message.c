@@ -14,17 +14,6 @@
 #define RAIL_BYTES_MIN 21     // without the name
 #define BITS_MAX 128
 
-static void put_rail(struct wire_writer *writer, const struct rail *rail) {
-	size_t length = strnlen(rail->name, DEVICE_NAME_MAX);
-
-	wire_put_u16(writer, (uint16_t)(RAIL_BYTES_MIN + length));
-	wire_put_string(writer, rail->name, length);
-	wire_put_u8(writer, (uint8_t)rail->link);
-	wire_put_u8(writer, (uint8_t)rail->subnet.kind);
-	wire_put_u8(writer, rail->subnet.bits);
-	wire_put_bytes(writer, rail->subnet.bytes, sizeof(rail->subnet.bytes));
-}
-
 size_t rail_message_encode(
 	const struct rail_list *rails, bool asks, uint8_t bytes[static RAIL_MESSAGE_BYTES_MAX]
 ) {
@@ -34,8 +23,17 @@ size_t rail_message_encode(
 	wire_put_u8(&writer, RAIL_MESSAGE_VERSION);
 	wire_put_u8(&writer, asks ? FLAG_ASKS : 0);
 	wire_put_u16(&writer, (uint16_t)rails->count);
-	for (uint32_t n = 0; n < rails->count; n++)
-		put_rail(&writer, &rails->rails[n]);
+	for (uint32_t n = 0; n < rails->count; n++) {
+		const struct rail *rail = &rails->rails[n];
+		size_t length = strnlen(rail->name, DEVICE_NAME_MAX);
+
+		wire_put_u16(&writer, (uint16_t)(RAIL_BYTES_MIN + length));
+		wire_put_string(&writer, rail->name, length);
+		wire_put_u8(&writer, (uint8_t)rail->link);
+		wire_put_u8(&writer, (uint8_t)rail->subnet.kind);
+		wire_put_u8(&writer, rail->subnet.bits);
+		wire_put_bytes(&writer, rail->subnet.bytes, sizeof(rail->subnet.bytes));
+	}
 	must(!writer.overflowed);
 	return wire_writer_used(&writer);
 }
@@ -62,17 +60,6 @@ static bool subnet_is_canonical(const struct device_subnet *subnet) {
 	return true;
 }
 
-static void get_subnet(struct wire_reader *reader, struct device_subnet *ret_subnet) {
-	struct device_subnet subnet = {.kind = wire_get_u8(reader), .bits = wire_get_u8(reader)};
-
-	wire_get_bytes(reader, subnet.bytes, sizeof(subnet.bytes));
-	if (subnet.kind != DEVICE_SUBNET_INFINIBAND && subnet.kind != DEVICE_SUBNET_IP)
-		subnet = (struct device_subnet){.kind = DEVICE_SUBNET_UNKNOWN};
-	else if (subnet.bits == 0 || subnet.bits > BITS_MAX || !subnet_is_canonical(&subnet))
-		wire_reader_fail(reader, -EBADMSG);
-	*ret_subnet = subnet;
-}
-
 static bool list_has_name(const struct rail_list *list, const char *name) {
 	for (uint32_t n = 0; n < list->count; n++) {
 		if (strcmp(list->rails[n].name, name) == 0)
@@ -83,13 +70,20 @@ static bool list_has_name(const struct rail_list *list, const char *name) {
 
 static void get_rail(struct wire_reader *reader, struct rail_list *list) {
 	struct rail rail = {0};
+	struct device_subnet *subnet = &rail.subnet;
 	struct wire_reader own;
 	uint8_t link;
 
 	wire_reader_nested(reader, wire_get_u16(reader), &own);
 	read_device_name(&own, rail.name);
 	link = wire_get_u8(&own);
-	get_subnet(&own, &rail.subnet);
+	subnet->kind = wire_get_u8(&own);
+	subnet->bits = wire_get_u8(&own);
+	wire_get_bytes(&own, subnet->bytes, sizeof(subnet->bytes));
+	if (subnet->kind != DEVICE_SUBNET_INFINIBAND && subnet->kind != DEVICE_SUBNET_IP)
+		*subnet = (struct device_subnet){.kind = DEVICE_SUBNET_UNKNOWN};
+	else if (subnet->bits == 0 || subnet->bits > BITS_MAX || !subnet_is_canonical(subnet))
+		wire_reader_fail(&own, -EBADMSG);
 	if (!wire_reader_ok(&own) || list_has_name(list, rail.name)) {
 		wire_reader_fail(reader, -EBADMSG);
 		return;

@@ -4,9 +4,6 @@
 
 #include "fabric/inside.h"
 
-#include <lib/log.h>
-#include <lib/must.h>
-
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +18,6 @@
 	(100 * RAS_NS_PER_MS) // a peer that asks more often is answered in the next pass
 #define EVENT_NAMES_MAX 4     // rails in the text of an event
 #define MESSAGE_LIFE_NS (5 * RAS_NS_PER_SEC)
-
-static uint64_t fabric_clock_ns(const struct fabric *fabric) {
-	return loop_clock_ns(fabric->loop);
-}
 
 static bool rail_names_equal(const struct rail_list *a, const struct rail_list *b) {
 	if (a->count != b->count)
@@ -67,43 +60,29 @@ static bool own_rails_are_settled(const struct fabric *fabric) {
 	return true;
 }
 
-// Update the facts of a rail. A port that is down or closed keeps its last facts, because it comes
-// back to the same network.
-static void nic_rail_update(struct nic *nic) {
-	const struct device_port *port = &nic->parts.facts.port;
-
-	memcpy(nic->rail.name, nic->config.name, sizeof(nic->rail.name));
-	if (!nic->open || (port->subnet.kind == DEVICE_SUBNET_UNKNOWN && !nic->parts.facts.usable))
-		return;
-	nic->rail.link = port->link;
-	nic->rail.subnet = port->subnet;
-}
-
-static bool rail_is_announced(const struct nic *nic) {
-	return !nic->retired && (nic->opened > 0 || !nic->config.announce_after_open);
-}
-
-static void own_rails_collect(struct fabric *fabric, struct rail_list *ret_list) {
+void rails_own_changed(struct fabric *fabric) {
+	struct rails *rails = &fabric->rails;
 	struct rail_list list = {0};
 
 	for (uint32_t n = 0; n < fabric->nic_count; n++) {
 		struct nic *nic = &fabric->nics[n];
+		const struct device_port *port = &nic->parts.facts.port;
 
-		nic_rail_update(nic);
+		memcpy(nic->rail.name, nic->config.name, sizeof(nic->rail.name));
+		// A port that is down or closed keeps its last facts, because it comes back to the
+		// same network.
+		if (nic->open &&
+		    (port->subnet.kind != DEVICE_SUBNET_UNKNOWN || nic->parts.facts.usable)) {
+			nic->rail.link = port->link;
+			nic->rail.subnet = port->subnet;
+		}
 		nic->rail_index = RAIL_NONE;
-		if (!rail_is_announced(nic) || list.count == RAILS_MAX)
+		if (nic->retired || (nic->opened == 0 && nic->config.announce_after_open) ||
+		    list.count == RAILS_MAX)
 			continue;
 		nic->rail_index = list.count;
 		list.rails[list.count++] = nic->rail;
 	}
-	*ret_list = list;
-}
-
-void rails_own_changed(struct fabric *fabric) {
-	struct rails *rails = &fabric->rails;
-	struct rail_list list;
-
-	own_rails_collect(fabric, &list);
 	if (rail_list_same(&list, &rails->own) && rails->number > 0)
 		return;
 	if (rails->number > 0 && !rail_names_equal(&list, &rails->own))
@@ -126,15 +105,6 @@ static bool list_matches_record(const struct rail_list *list, const struct ras_r
 			return false;
 	}
 	return true;
-}
-
-// Return whether our record is outdated, so that peers cannot learn our rails from it.
-static bool own_record_is_outdated(const struct fabric *fabric) {
-	struct ras_peer self;
-	const struct ras *ras = overlay_ras(fabric->overlay);
-
-	return ras_peer_find(ras, ras_self_id(ras), &self) == 0 &&
-	       !list_matches_record(&fabric->rails.own, self.record);
 }
 
 // Peers.
@@ -392,24 +362,17 @@ on_undelivered(struct overlay_port *port, uint32_t tag, const struct ras_relay_r
 // Passes.
 
 void rails_begin_pass(struct fabric *fabric) {
-	fabric->rails.moved = own_record_is_outdated(fabric);
+	const struct ras *ras = overlay_ras(fabric->overlay);
+	struct ras_peer self;
+
+	// Peers cannot learn our rails from an outdated record.
+	fabric->rails.moved = ras_peer_find(ras, ras_self_id(ras), &self) == 0 &&
+			      !list_matches_record(&fabric->rails.own, self.record);
 	for (struct rail_peer *peer = fabric->rails.peers; peer != NULL; peer = peer->next) {
 		peer->neighbour = false;
 		if (peer->owed)
 			rails_answer(fabric, peer);
 	}
-}
-
-// Return whether our rails must be sent to a peer. A peer that announced its rails must learn of
-// changes of ours. So must a peer that knows our record only, once the record is outdated.
-static bool peer_needs_our_rails(struct fabric *fabric, struct rail_peer *peer, uint64_t start) {
-	if (peer->told_start != start) {
-		peer->told_start = start;
-		peer->told = 0;
-	}
-	return (peer->start >= start || fabric->rails.moved) &&
-	       peer->told != fabric->rails.number && own_rails_are_settled(fabric) &&
-	       fabric_clock_ns(fabric) >= peer->said_ns + SEND_INTERVAL_NS;
 }
 
 void rails_note_neighbour(struct fabric *fabric, const struct ras_record *record) {
@@ -419,7 +382,16 @@ void rails_note_neighbour(struct fabric *fabric, const struct ras_record *record
 	if (peer == NULL)
 		return;
 	peer->neighbour = true;
-	if (peer_needs_our_rails(fabric, peer, record->start))
+	if (peer->told_start != record->start) {
+		peer->told_start = record->start;
+		peer->told = 0;
+	}
+
+	// A peer that announced its rails must learn of changes of ours. So must a peer that knows
+	// our record only, once the record is outdated.
+	if ((peer->start >= record->start || fabric->rails.moved) &&
+	    peer->told != fabric->rails.number && own_rails_are_settled(fabric) &&
+	    fabric_clock_ns(fabric) >= peer->said_ns + SEND_INTERVAL_NS)
 		(void)rails_send(fabric, peer, false);
 }
 

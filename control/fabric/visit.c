@@ -8,17 +8,12 @@
 #include <lib/must.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 #define PAIR_WAIT_NS (5 * RAS_NS_PER_SEC) // time limit for getting a pair
 #define VISIT_NS (15 * RAS_NS_PER_SEC)
 #define TRIES_MAX 2
 #define OTHER_RAIL_EACH 8 // one visit in so many is of another rail in the subnet
 #define TARGETS_INTERVAL_NS (5 * RAS_NS_PER_SEC) // between two scans of the whole view
-
-static uint64_t probing_clock_ns(const struct probing *probing) {
-	return loop_clock_ns(probing->fabric->loop);
-}
 
 // Targets.
 
@@ -146,7 +141,7 @@ static void on_pairing_answer(struct pairing_waiter *waiter, const struct pairin
 
 static void visit_request_pair(struct probed_path *probed_path) {
 	struct fabric *fabric = probed_path->probing->fabric;
-	uint64_t now_ns = probing_clock_ns(probed_path->probing);
+	uint64_t now_ns = fabric_clock_ns(fabric);
 
 	probed_path->tries++;
 	probed_path->outcomes = 0;
@@ -214,7 +209,7 @@ static void visit_begin(struct probing *probing, const struct probe_target *targ
 	probed_path->visit = true;
 	probed_path->stats = stats;
 	probed_path->memory = path_memory_destroy(probed_path->memory);
-	probed_path->until_ns = probing_clock_ns(probing) + VISIT_NS;
+	probed_path->until_ns = fabric_clock_ns(probing->fabric) + VISIT_NS;
 	probing->counters.visits++;
 	visit_request_pair(probed_path);
 	if (probed_path->answered)
@@ -238,40 +233,36 @@ static void visit_end(struct probed_path *probed_path, uint64_t now_ns) {
 	probed_path_drop(probed_path);
 }
 
-// Return whether a device was missing. The peer may have other devices than we know.
-static bool device_was_missing(enum pairing_reason reason) {
-	return reason == PAIRING_NO_DEVICE || reason == PAIRING_DEVICE_GONE;
-}
-
-static void visit_advance(struct probed_path *probed_path, uint64_t now_ns) {
-	if (probed_path->going || probed_path->waits)
-		return;
-	if (now_ns >= probed_path->until_ns || (probed_path->stage == PROBED_PATH_WATCHED &&
-						probed_path->outcomes >= PROBE_VISIT_PROBES)) {
-		visit_end(probed_path, now_ns);
-	} else if (probed_path->answered) {
-		probed_path->answered = false;
-		if (probed_path->answer.failure.reason == PAIRING_REASON_NONE)
-			probed_path_follow(probed_path, probed_path->answer.generation);
-		else if (device_was_missing(probed_path->answer.failure.reason))
-			rails_ask_again(probed_path->probing->fabric, probed_path->key.peer);
-		if (probed_path->stage == PROBED_PATH_BARE)
-			visit_end(probed_path, now_ns);
-	} else if (probed_path->stage == PROBED_PATH_BARE) {
-		// The pair failed. The loss in the first try does not tell why, so try a new pair.
-		if (probed_path->lost_last && probed_path->tries < TRIES_MAX)
-			visit_request_pair(probed_path);
-		else
-			visit_end(probed_path, now_ns);
-	}
-}
-
 void visits_advance(struct probing *probing, uint64_t now_ns) {
 	for (uint32_t n = 0; n < probing->probed_paths_used; n++) {
 		struct probed_path *probed_path = &probing->probed_paths[n];
+		enum pairing_reason reason = probed_path->answer.failure.reason;
+		bool is_over = now_ns >= probed_path->until_ns ||
+			       (probed_path->stage == PROBED_PATH_WATCHED &&
+				probed_path->outcomes >= PROBE_VISIT_PROBES);
 
-		if (probed_path->stage != PROBED_PATH_FREE && probed_path->visit)
-			visit_advance(probed_path, now_ns);
+		if (probed_path->stage == PROBED_PATH_FREE || !probed_path->visit ||
+		    probed_path->going || probed_path->waits)
+			continue;
+		if (is_over) {
+			visit_end(probed_path, now_ns);
+		} else if (probed_path->answered) {
+			probed_path->answered = false;
+			if (reason == PAIRING_REASON_NONE)
+				probed_path_follow(probed_path, probed_path->answer.generation);
+			else if (reason == PAIRING_NO_DEVICE || reason == PAIRING_DEVICE_GONE)
+				// The peer may have other devices than we know.
+				rails_ask_again(probing->fabric, probed_path->key.peer);
+			if (probed_path->stage == PROBED_PATH_BARE)
+				visit_end(probed_path, now_ns);
+		} else if (probed_path->stage == PROBED_PATH_BARE) {
+			// The pair failed. The loss in the first try does not tell why, so try a
+			// new pair.
+			if (probed_path->lost_last && probed_path->tries < TRIES_MAX)
+				visit_request_pair(probed_path);
+			else
+				visit_end(probed_path, now_ns);
+		}
 	}
 }
 
