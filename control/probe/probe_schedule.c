@@ -184,12 +184,6 @@ void probe_schedule_remove(struct probe_schedule *schedule, uint32_t path) {
 	probe_intervals_update(schedule);
 }
 
-bool probe_schedule_visit_is_done(const struct probe_schedule *schedule, uint32_t path) {
-	must(path < PROBE_PATHS_MAX);
-	return schedule->paths[path].used && schedule->paths[path].visit &&
-	       schedule->paths[path].count >= PROBE_VISIT_PROBES;
-}
-
 // Planning.
 
 static bool path_needs_large_probe(

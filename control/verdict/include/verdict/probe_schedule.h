@@ -100,8 +100,6 @@ bool probe_schedule_urgent(
 	bool write,
 	struct probe_due *ret_due
 );
-// Return whether the path is a visit whose probes are all planned.
-bool probe_schedule_visit_is_done(const struct probe_schedule *schedule, uint32_t path);
 
 // Replace the visit targets. The schedule shuffles them, and continues at its current place.
 // Returns 0, or -ENOMEM with the old targets kept.

@@ -47,6 +47,7 @@ static struct {
 	uint64_t first_round_ns; // when all targets had been visited
 	uint32_t unvisited;
 	bool visiting[PROBE_PATHS_MAX];
+	uint32_t visit_probes[PROBE_PATHS_MAX]; // planned since the visit began
 } world;
 
 static uint64_t draw(uint64_t below) {
@@ -89,6 +90,7 @@ static void keep(const struct probe_due *due) {
 	uint64_t packets = 1 + (due->bytes + mtu - 1) / mtu;
 
 	assert_true(world.kept_count < KEPT_MAX);
+	world.visit_probes[due->path] += world.visiting[due->path];
 	world.kept[world.kept_count++] = (struct kept){
 		.write = due->write,
 		.gpu = due->gpu,
@@ -109,6 +111,7 @@ static void begin_visit(const struct probe_target *target, uint64_t at_ns) {
 		path++;
 	assert_true(path < PROBE_PATHS_MAX);
 	world.visiting[path] = true;
+	world.visit_probes[path] = 0;
 	add(at_ns, path, true);
 }
 
@@ -123,7 +126,7 @@ static void visits_of_frame(void) {
 		begin_visit(&target, at_ns);
 	}
 	for (uint32_t n = 0; n < PROBE_PATHS_MAX; n++) {
-		if (!world.visiting[n] || !probe_schedule_visit_is_done(world.schedule, n))
+		if (!world.visiting[n] || world.visit_probes[n] < PROBE_VISIT_PROBES)
 			continue;
 		probe_schedule_remove(world.schedule, n);
 		world.visiting[n] = false;
