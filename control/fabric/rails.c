@@ -417,6 +417,7 @@ bool rails_missing_next(
 	const struct fabric *fabric, uint32_t *cursor, struct rail_missing *ret_missing
 ) {
 	const struct rail_peer *peer = fabric->rails.peers;
+	uint32_t device = 0;
 
 	for (uint32_t n = 0; n < *cursor / RAILS_MAX && peer != NULL; n++)
 		peer = peer->next;
@@ -428,7 +429,10 @@ bool rails_missing_next(
 			peer = peer->next;
 		if (!rail_is_unmatched(fabric, looked_at, rail))
 			continue;
-		*ret_missing = (struct rail_missing){looked_at->id, rail, looked_at->since_ns};
+		// Own devices that are not announced have no index in the list of rails.
+		while (fabric->nics[device].rail_index != rail)
+			device++;
+		*ret_missing = (struct rail_missing){looked_at->id, device, looked_at->since_ns};
 		return true;
 	}
 	return false;

@@ -78,7 +78,7 @@ void rails_note_neighbour(struct fabric *fabric, const struct ras_record *record
 // false past the last.
 struct rail_missing {
 	uint64_t peer;
-	uint32_t device;
+	uint32_t device; // index in fabric->nics
 	uint64_t since_ns;
 };
 bool rails_missing_next(

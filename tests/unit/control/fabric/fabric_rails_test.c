@@ -161,6 +161,25 @@ static void a_rail_without_a_common_fabric_says_so(void **state) {
 	);
 }
 
+// Regression: the device was taken by its index among the announced rails.
+static void a_rail_without_a_common_fabric_is_named_beside_an_unannounced_one(void **state) {
+	struct fabric_pair_view view;
+
+	(void)state;
+	node_has(0, "abc");
+	node_has(1, "b");
+	bed.agents[0].config.devices[0].announce_after_open = true;
+	bed.agents[0].fakes[0]->ports[0].attr.state = IBV_PORT_DOWN;
+	start_all(2);
+	bed_until(seen(0, 1, 1) == '0' && seen(0, 2, 1) == '-');
+	assert_true(find(0, 2, 1, &view));
+	assert_string_equal(view.device, "rdma2");
+	assert_string_equal(
+		view.pairing.failure.text,
+		"none of its rails is in the subnet of rdma2, fec0:0:0:63::/64"
+	);
+}
+
 static void pairs_follow_a_rail_whose_subnet_changes(void **state) {
 	(void)state;
 	node_has(0, "ab");
@@ -311,6 +330,7 @@ UNIT_GROUP(fabric_rails) {
 	const struct CMUnitTest tests[] = {
 		TWO(each_rail_is_paired_with_the_one_that_belongs_to_it),
 		TWO(a_rail_without_a_common_fabric_says_so),
+		TWO(a_rail_without_a_common_fabric_is_named_beside_an_unannounced_one),
 		TWO(pairs_follow_a_rail_whose_subnet_changes),
 		TWO(a_rail_that_was_down_at_the_start_finds_its_own),
 		TWO(a_rail_that_goes_down_and_comes_back_moves_no_other),
