@@ -378,6 +378,10 @@ static void on_nic_opened(struct keeper_request *request, void *arg, int result)
 		nic_close(nic);
 		return;
 	}
+	if (nic->retired) {
+		nic_mark_lost(nic, "another device took its place while it was opened");
+		return;
+	}
 	nic->events = (struct loop_source){
 		.fd = device_event_fd(nic->parts.device),
 		.events = EPOLLIN,

@@ -151,6 +151,28 @@ static void a_device_that_stands_in_goes_when_the_first_other_one_is_up(void **s
 	assert_int_equal(bed.agents[0].fabric->nics[0].opened, 1);
 }
 
+// Regression: the device was opened after it was retired, and stayed open.
+static void a_fallback_that_is_retired_while_it_is_opened_is_closed(void **state) {
+	const struct fabric *fabric;
+
+	(void)state;
+	begin_with(2, 1);
+	bed.agents[0].config.devices[0].is_fallback = true;
+	bed_hang_nth(1);
+	bed_start(0);
+	fabric = bed.agents[0].fabric;
+	bed_until(bed_hangs() && fabric->nics[1].state == FABRIC_DEVICE_UP);
+	assert_true(fabric->nics[0].retired);
+	assert_false(fabric->nics[0].open);
+	bed_let_go();
+	bed_until(fabric->nics[0].opened == 1);
+	bed_until(!fabric->nics[0].open);
+	bed_pass(5 * SEC);
+	assert_int_equal(fabric->nics[0].opened, 1);
+	assert_int_equal(fabric_device_count(fabric), 1);
+	bed_until(is_paired(0, 1, 0, 1));
+}
+
 // A peer that learns of the device only from the record gets a pair as well.
 static void a_peer_that_comes_later_learns_it_too(void **state) {
 	(void)state;
@@ -237,6 +259,7 @@ UNIT_GROUP(fabric_late) {
 		TWO(a_device_that_comes_late_asks_for_its_own_counters),
 		TWO(an_agent_without_devices_measures_with_the_first_that_comes),
 		TWO(a_device_that_stands_in_goes_when_the_first_other_one_is_up),
+		TWO(a_fallback_that_is_retired_while_it_is_opened_is_closed),
 		TWO(a_peer_that_comes_later_learns_it_too),
 		TWO(a_rail_that_may_never_come_is_told_to_nobody_before_it_does),
 		TWO(what_is_known_is_not_added_again),
