@@ -205,7 +205,9 @@ static void log_gpu_state(const struct nic *nic) {
 static void on_gpu_page_registered(struct keeper_request *request, void *arg, int result) {
 	struct nic *nic = container_of(request, struct nic, offering);
 	const struct nic_work *work = arg;
-	bool is_new = strcmp(nic->gpu_reason, work->gpu_reason) != 0;
+	const char *reason =
+		work->gpu_reason[0] != '\0' ? work->gpu_reason : strerrordesc_np(-result);
+	bool is_new;
 
 	if (result == 0)
 		nic->parts.gpu = work->parts.gpu;
@@ -214,10 +216,8 @@ static void on_gpu_page_registered(struct keeper_request *request, void *arg, in
 		return;
 	}
 	if (result != 0) {
-		snprintf(
-			nic->gpu_reason, sizeof(nic->gpu_reason), "%s",
-			work->gpu_reason[0] != '\0' ? work->gpu_reason : strerrordesc_np(-result)
-		);
+		is_new = strcmp(nic->gpu_reason, reason) != 0;
+		snprintf(nic->gpu_reason, sizeof(nic->gpu_reason), "%s", reason);
 		if (is_new)
 			log_gpu_state(nic);
 		gpu_show_retry_later(nic->gpu);

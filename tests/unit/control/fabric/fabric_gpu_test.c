@@ -4,11 +4,16 @@
 #include "control/fabric/probe_bed.h"
 #include "fabric/probing.h"
 
+#include <lib/log.h>
+#include <lib/scoped.h>
 #include <support/fake_cuda.h>
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <semaphore.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static struct fake_cuda *fake_cuda;
 
@@ -132,6 +137,36 @@ static void a_device_that_takes_no_dmabuf_says_so_and_is_asked_again(void **stat
 	bed.agents[1].fakes[0]->no_dmabuf = false;
 	pass(31 * SEC);
 	until_good();
+}
+
+static uint64_t no_time(void) {
+	return 0;
+}
+
+// Regression: a failure without a reason was logged again with each retry.
+static void a_failure_without_a_reason_is_logged_once(void **state) {
+	static struct nic_work work;
+	scoped_fd int fd = memfd_create("log", MFD_CLOEXEC);
+	const struct log_sink sink = {.fd = fd, .monotonic_ns = no_time, .realtime_ns = no_time};
+	struct keeper_request *offering;
+	const char *first;
+	char text[16384];
+	ssize_t size;
+
+	(void)state;
+	start();
+	until_good();
+	offering = &bed.agents[1].fabric->nics[0].offering;
+	log_set_sink(&sink);
+	for (uint32_t n = 0; n < 3; n++)
+		offering->ended(offering, &work, -ENOMEM);
+	log_set_sink(NULL);
+	size = pread(fd, text, sizeof(text) - 1, 0);
+	assert_true(size > 0);
+	text[size] = '\0';
+	first = strstr(text, "rdma_device_gpu device=rdma0 ");
+	assert_non_null(first);
+	assert_null(strstr(first + 1, "rdma_device_gpu "));
 }
 
 static void memory_that_cannot_be_reached_any_more_is_the_gpus_and_not_the_paths(void **state) {
@@ -324,6 +359,7 @@ UNIT_GROUP(fabric_gpu) {
 		GPU(a_page_that_cannot_be_had_is_said_why_and_shown_once_it_can),
 		GPU(where_there_is_no_libcuda_the_rail_is_up_without_it),
 		GPU(a_device_that_takes_no_dmabuf_says_so_and_is_asked_again),
+		GPU(a_failure_without_a_reason_is_logged_once),
 		GPU(memory_that_cannot_be_reached_any_more_is_the_gpus_and_not_the_paths),
 		GPU(memory_that_says_something_else_is_wrong_and_costs_no_pair),
 		GPU(a_peer_that_is_silent_is_not_blamed_on_its_gpu),
