@@ -106,7 +106,7 @@ static void on_pair_event(struct fabric *fabric, const struct worker_record *rec
 		return;
 	lane_counters(nic->parts.lane, &counters);
 	if (counters.poll_failures > 0)
-		nic_mark_lost(nic, "its completions cannot be polled");
+		nic_mark_lost(nic, "its completion queue cannot be polled");
 }
 
 bool fabric_worker_event(
@@ -156,7 +156,8 @@ static void stop_deadline(struct loop_timer *timer, uint64_t now_ns) {
 	(void)now_ns;
 	log_event(
 		LOG_LEVEL_WARN, "rdma_left_behind", log_u64("pairs", fabric->counters.pairs),
-		log_str("effect", "a driver did not give back what it was asked for in time")
+		log_str("effect",
+			"a call into a driver did not return in time; its memory is not freed")
 	);
 	report_stopped(&fabric->report_stopped);
 }
@@ -360,7 +361,7 @@ static bool missing_rail_next(
 	pairing->failure.err = -EPROTONOSUPPORT;
 	snprintf(
 		pairing->failure.text, sizeof(pairing->failure.text),
-		"none of its rails is in the subnet of %s, %s", view.device,
+		"the peer has no rail in the subnet of %s, %s", view.device,
 		device_subnet_format(&fabric->nics[missing.device].rail.subnet, subnet)
 	);
 	*ret_view = view;

@@ -101,7 +101,8 @@ static void on_gpu_page_created(struct keeper_request *request, void *arg, int r
 		log_event(
 			LOG_LEVEL_WARN, "gpu_memory_missing", log_u64("gpu", show->ordinal),
 			log_str("reason", work->reason),
-			log_str("effect", "peers read this node's pulse alone; it is tried again")
+			log_str("effect",
+				"peers read only this node's pulse; the agent tries again in 30 s")
 		);
 	memcpy(show->reason, work->reason, sizeof(show->reason));
 	gpu_show_retry_later(show);
@@ -143,7 +144,7 @@ static void on_gpu_stuck(void *ctx, struct keeper *keeper) {
 	(void)keeper;
 	log_event(
 		LOG_LEVEL_ERROR, "gpu_stuck", log_u64("gpu", show->ordinal),
-		log_str("effect", "a call into libcuda does not come back")
+		log_str("effect", "a call into libcuda does not return")
 	);
 }
 
@@ -300,7 +301,7 @@ struct fabric_gpu_view gpu_view(const struct nic *nic) {
 		view.state = FABRIC_GPU_SHOWN;
 	} else if (keeper_is_stuck(show->keeper)) {
 		view.state = FABRIC_GPU_STUCK;
-		view.reason = "a call into libcuda does not come back";
+		view.reason = "a call into libcuda does not return";
 	} else if (show->page == NULL ? show->reason[0] != '\0' : nic->gpu_reason[0] != '\0') {
 		view.state = FABRIC_GPU_MISSING;
 		view.reason = show->page == NULL ? show->reason : nic->gpu_reason;

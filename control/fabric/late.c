@@ -63,7 +63,7 @@ static void nic_retire(struct nic *nic, const struct nic *successor) {
 	struct fabric *fabric = nic->fabric;
 	char why[DEVICE_NAME_MAX + 32];
 
-	snprintf(why, sizeof(why), "%s takes its place", successor->config.name);
+	snprintf(why, sizeof(why), "replaced by %s", successor->config.name);
 	log_event(
 		LOG_LEVEL_INFO, "rdma_device_retired", log_str("device", nic->config.name),
 		log_str("reason", why)

@@ -171,8 +171,7 @@ static void nic_report_to_pairing(struct nic *nic) {
 		log_event(
 			LOG_LEVEL_WARN, "rdma_device_without_events",
 			log_str("device", nic->config.name),
-			log_str("effect",
-				"its completions are looked for by a timer, up to 10 ms late")
+			log_str("effect", "a timer polls for its completions, up to 10 ms late")
 		);
 	}
 	nic_set_state(nic, up ? FABRIC_DEVICE_UP : FABRIC_DEVICE_DOWN, up ? "" : reason);
@@ -343,13 +342,13 @@ static void nic_note_identity(struct nic *nic) {
 	if (nic->guid != 0 && nic->guid != facts->guid)
 		log_event(
 			LOG_LEVEL_WARN, "rdma_device_replaced", log_str("device", nic->config.name),
-			log_str("effect", "another one has its name now, and was taken")
+			log_str("effect", "another device has this name now, and is used instead")
 		);
 	if (strcmp(facts->name, nic->config.name) != 0 && strcmp(facts->name, nic->open_name) != 0)
 		log_event(
 			LOG_LEVEL_WARN, "rdma_device_renamed", log_str("device", nic->config.name),
 			log_str("now", facts->name),
-			log_str("effect", "it goes by its old name until this agent starts again")
+			log_str("effect", "the agent uses its old name until it restarts")
 		);
 	nic->guid = facts->guid;
 	memcpy(nic->open_name, facts->name, sizeof(nic->open_name));
@@ -379,7 +378,7 @@ static void on_nic_opened(struct keeper_request *request, void *arg, int result)
 		return;
 	}
 	if (nic->retired) {
-		nic_mark_lost(nic, "another device took its place while it was opened");
+		nic_mark_lost(nic, "replaced by another device while it was opened");
 		return;
 	}
 	nic->events = (struct loop_source){
@@ -414,7 +413,7 @@ void nic_attached(struct nic *nic, int err) {
 	if (nic->lost || nic->fabric->stopping) {
 		nic_close(nic);
 	} else if (err != 0) {
-		nic_mark_lost(nic, "its worker has too much to poll");
+		nic_mark_lost(nic, "its worker has no room to poll another device");
 	} else {
 		// Show the lane in DPDK's telemetry. If there is no room, it is not shown.
 		(void)telemetry_add_lane(nic->config.name, nic->parts.lane);
@@ -506,7 +505,7 @@ static void on_driver_stuck(void *ctx, struct keeper *keeper) {
 	(void)keeper;
 	log_event(
 		LOG_LEVEL_ERROR, "rdma_device_stuck", log_str("device", nic->config.name),
-		log_str("effect", "a call into its driver does not come back")
+		log_str("effect", "a call into its driver does not return")
 	);
 }
 

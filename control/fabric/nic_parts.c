@@ -102,8 +102,7 @@ static int device_name_resolve(struct nic_work *work, char ret_name[static DEVIC
 			continue;
 		snprintf(
 			work->reason, sizeof(work->reason),
-			"no device '%s': what has its name now was another one, "
-			"and is used as that",
+			"no device '%s': the device with this name is another rail of this node",
 			ret_name
 		);
 		return -ENODEV;

@@ -43,7 +43,7 @@ void path_baselines_read(struct probing *probing) {
 	log_event(
 		LOG_LEVEL_WARN, "paths_unreadable", log_errno("error", err),
 		log_str("reason", reason != NULL ? reason : ""),
-		log_str("effect", "what is usual on paths is learnt anew")
+		log_str("effect", "path baselines are discarded and learnt again")
 	);
 }
 

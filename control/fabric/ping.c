@@ -82,7 +82,7 @@ static void on_ping_begin(struct loop_job *job) {
 		ping->answer.failure = (struct pairing_failure){
 			.reason = PAIRING_BROKEN,
 			.err = -ENETDOWN,
-			.text = "it went away before it was used",
+			.text = "the pair failed before it was used",
 		};
 		if (pairing_find(fabric->pairing, &ping->key, &view) &&
 		    view.failure.reason != PAIRING_REASON_NONE)

@@ -32,7 +32,7 @@ static bool rail_names_equal(const struct rail_list *a, const struct rail_list *
 // Add an event, for people who ask what happened to a node's devices.
 static void
 rails_change_event(const struct fabric *fabric, uint64_t node, const struct rail_list *list) {
-	char text[EVENT_NAMES_MAX * (DEVICE_NAME_MAX + 2) + 48] = "no RDMA device any more";
+	char text[EVENT_NAMES_MAX * (DEVICE_NAME_MAX + 2) + 48] = "no RDMA device is left";
 	size_t used = 0;
 
 	for (uint32_t n = 0; n < list->count && n < EVENT_NAMES_MAX; n++)

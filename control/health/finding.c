@@ -5,30 +5,30 @@
 #include <control/overlay.h>
 
 static const char *const cause_sentences[RAS_CAUSE_COUNT] = {
-	[RAS_CAUSE_NONE] = "nothing is known against it",
-	[RAS_CAUSE_SILENT] = "nothing was heard of it any more",
+	[RAS_CAUSE_NONE] = "no fault is known",
+	[RAS_CAUSE_SILENT] = "its agent fell silent",
 	[RAS_CAUSE_GONE] = "its host answers, its agent's process is gone",
 	[RAS_CAUSE_RESET] = "its connection broke without a goodbye",
-	[RAS_CAUSE_REFUSED] = "its host refused a connection: nobody listens there",
-	[RAS_CAUSE_UNREACHABLE] = "the network knows no way to it",
-	[RAS_CAUSE_TIMEOUT] = "it did not answer a connection in time",
-	[RAS_CAUSE_STUCK] = "what was sent to it was not taken",
+	[RAS_CAUSE_REFUSED] = "its host refused a connection: no agent listens there",
+	[RAS_CAUSE_UNREACHABLE] = "the network has no route to it",
+	[RAS_CAUSE_TIMEOUT] = "it did not accept a connection in time",
+	[RAS_CAUSE_STUCK] = "it does not receive the data that is sent to it",
 	[RAS_CAUSE_PROOF] = "it could not prove the cluster's key",
-	[RAS_CAUSE_VERSION] = "it speaks no protocol version that is known here",
+	[RAS_CAUSE_VERSION] = "it has no protocol version in common with this agent",
 	[RAS_CAUSE_CLUSTER] = "it belongs to another cluster",
 	[RAS_CAUSE_CONFLICT] = "another live agent holds its name",
-	[RAS_CAUSE_DUPLICATE] = "another connection with it was kept",
+	[RAS_CAUSE_DUPLICATE] = "the connection was a duplicate, and the other one was kept",
 	[RAS_CAUSE_DEGREE] = "it has all the links it wants",
-	[RAS_CAUSE_IDLE] = "nobody needed the link",
-	[RAS_CAUSE_LEAVE] = "it said goodbye",
+	[RAS_CAUSE_IDLE] = "the link was no longer needed",
+	[RAS_CAUSE_LEAVE] = "it left the cluster",
 	[RAS_CAUSE_DEATH] = "it was declared dead",
-	[RAS_CAUSE_REPORT] = "a person, a job or its data plane reported it",
+	[RAS_CAUSE_REPORT] = "an operator, a job or its data plane reported it",
 	[RAS_CAUSE_OWN_FAULT] = "this agent itself could not connect",
-	[RAS_CAUSE_PROTOCOL] = "it sent what no agent sends",
-	[RAS_CAUSE_RESTART] = "its agent was started anew",
+	[RAS_CAUSE_PROTOCOL] = "it sent an invalid message",
+	[RAS_CAUSE_RESTART] = "its agent restarted",
 	[RAS_CAUSE_REFUTED] = "it or another agent proved it alive",
 	[RAS_CAUSE_BUSY] = "it was busy with other joins",
-	[RAS_CAUSE_EXITED] = "its agent's process has exited, an agent of its host says",
+	[RAS_CAUSE_EXITED] = "its agent's process has exited, as another agent on its host reports",
 };
 
 const char *finding_cause_text(enum ras_cause cause) {
@@ -53,7 +53,7 @@ static struct finding finding_of_overlay(const struct ras_peer *peer) {
 	case RAS_ALIVE:
 		finding.grade = FINDING_OK;
 		finding.reason = "None";
-		finding.evidence = "its agent answers; its fabric is not looked at";
+		finding.evidence = "its agent answers; its fabric is not probed";
 		finding.advice = VERDICT_ADVICE_NOTHING;
 		break;
 	case RAS_SUSPECT:
@@ -63,13 +63,14 @@ static struct finding finding_of_overlay(const struct ras_peer *peer) {
 		break;
 	case RAS_UNREACHABLE:
 		finding.reason = "MassSilence";
-		finding.evidence = "silent, but so are too many others to judge it";
+		finding.evidence =
+			"silent, but not judged, because too many others are silent as well";
 		break;
 	case RAS_DEAD:
 		finding.reason = "AgentSilent";
 		if (peer->sole) {
 			finding.reason = "SoleObserver";
-			finding.evidence = "dead to its only possible observer";
+			finding.evidence = "declared dead by its only possible observer";
 			break;
 		}
 		finding.grade = FINDING_CRITICAL;

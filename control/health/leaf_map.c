@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINES_MAX 8192
+#define LINES_MAX 8192 // also in the text of the error
 #define NODES_PER_LEAF_MAX 4096
 
 struct leaf {
@@ -116,15 +116,17 @@ static int leaf_map_add_line(
 	nodes = colon + 1;
 	nodes_length = word_trim(&nodes, strlen(nodes));
 	if (name_length == 0 || name_length > RAS_NAME_MAX)
-		return leaf_line_error(detail, path, number, "a leaf's name has 1 to 63 bytes");
+		return leaf_line_error(
+			detail, path, number, "the name of a leaf must have 1 to 63 bytes"
+		);
 	err = hostlist_expand(nodes, nodes_length, NODES_PER_LEAF_MAX, &error, &list);
 	if (err != 0)
 		return err == -ENOMEM ? err : leaf_line_error(detail, path, number, error.text);
 	twice = find_node_in_other_leaf(map, list);
 	if (twice != NULL) {
 		snprintf(
-			detail, 256, "%.100s:%u: %.64s is at another leaf already", path, number,
-			twice
+			detail, 256, "%.100s:%u: %.64s is listed at another leaf already", path,
+			number, twice
 		);
 		hostlist_destroy(list);
 		return -EINVAL;
@@ -157,7 +159,9 @@ int leaf_map_load(const char *path, char ret_detail[static 256], struct leaf_map
 	err = map != NULL ? 0 : -ENOMEM;
 	while (err == 0 && getline(&line, &line_bytes, file) >= 0) {
 		if (++number > LINES_MAX)
-			err = leaf_line_error(ret_detail, path, number, "too many lines");
+			err = leaf_line_error(
+				ret_detail, path, number, "the file has more than 8192 lines"
+			);
 		else
 			err = leaf_map_add_line(map, path, number, line, ret_detail);
 	}

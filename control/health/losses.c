@@ -102,7 +102,7 @@ static void losses_run_round(struct health *health) {
 	if (health->losses->ourselves)
 		log_event(
 			LOG_LEVEL_WARN, "own_links_lose", log_u64("links", health->losses->count),
-			log_str("effect", "what is not heard is called unknown")
+			log_str("effect", "silent members are called unknown instead of dead")
 		);
 	else
 		log_event(LOG_LEVEL_INFO, "own_links_sound");

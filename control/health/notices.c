@@ -127,8 +127,7 @@ void health_set_hung_workers(
 	if (hung > 0)
 		snprintf(
 			statement.evidence, sizeof(statement.evidence),
-			"%u of %u polling threads of it make no turn, as its pulse page says", hung,
-			workers
+			"%u of its %u polling threads hang, as its pulse page shows", hung, workers
 		);
 	// Errors are ignored: a former member needs no statement, and after -ENOMEM it is repeated.
 	(void)verdict_statement(health->engine, loop_now_ns(health->loop), &statement);

@@ -49,7 +49,7 @@ cold_call_deadline_ns(const struct pairing *pairing, const struct attempt *attem
 
 static void attempt_mark_stuck(struct pairing *pairing, struct attempt *attempt) {
 	static const char *const what[] = {
-		[COLD_CREATE] = "making",
+		[COLD_CREATE] = "creating",
 		[COLD_CONNECT] = "connecting",
 		[COLD_DRAIN] = "draining",
 		[COLD_DESTROY] = "destroying",
@@ -62,7 +62,7 @@ static void attempt_mark_stuck(struct pairing *pairing, struct attempt *attempt)
 	pairing->counters.stuck++;
 	pairing_failure_set(
 		&failure, PAIRING_DEVICE_STUCK, 0,
-		"the driver of %s has not come back from %s a queue pair",
+		"a call into the driver of %s does not return: %s a queue pair",
 		pairing->devices[entry->key.device].facts.name, what[attempt->cold]
 	);
 	if (entry->current == attempt) {
@@ -102,7 +102,7 @@ static void attempt_call_failed(
 		pairing_failure_set(&failure, reason_from_errno(err), err, "%s", text);
 	else
 		pairing_failure_set(
-			&failure, reason_from_errno(err), err, "%s could not %s a queue pair: %s",
+			&failure, reason_from_errno(err), err, "%s cannot %s: %s",
 			pairing->devices[entry->key.device].facts.name, what,
 			name != NULL ? name : "unknown error"
 		);
@@ -155,7 +155,8 @@ attempt_fail_early(struct pairing *pairing, struct entry *entry, enum pairing_re
 
 	pairing_failure_set(
 		&failure, reason, 0,
-		reason == PAIRING_NO_ROOM ? "as many pairs as may be are in use" : "no memory"
+		reason == PAIRING_NO_ROOM ? "the limit of pairs is reached, and all are in use"
+					  : "out of memory"
 	);
 	attempt_fail(pairing, entry, &failure);
 }
@@ -194,7 +195,7 @@ void attempt_begin(struct pairing *pairing, struct entry *entry) {
 	);
 	if (err < 0) {
 		attempt->cold = COLD_NONE;
-		attempt_call_failed(pairing, entry, err, "make", NULL);
+		attempt_call_failed(pairing, entry, err, "create a queue pair", NULL);
 	}
 }
 
@@ -214,7 +215,7 @@ void attempt_advance(struct pairing *pairing, struct attempt *attempt) {
 		);
 		if (err < 0) {
 			attempt->cold = COLD_NONE;
-			attempt_call_failed(pairing, entry, err, "connect", NULL);
+			attempt_call_failed(pairing, entry, err, "connect a queue pair", NULL);
 		}
 		return;
 	}
@@ -222,7 +223,7 @@ void attempt_advance(struct pairing *pairing, struct attempt *attempt) {
 		return;
 	err = pairing->ops.hand_over(pairing->ops.ctx, attempt->own.generation);
 	if (err < 0) {
-		attempt_call_failed(pairing, entry, err, "hand over", NULL);
+		attempt_call_failed(pairing, entry, err, "pass a queue pair to its worker", NULL);
 		return;
 	}
 	attempt->in_lane = true;
@@ -290,7 +291,9 @@ void pairing_created(
 		if (attempt->entry->current != attempt) {
 			attempt_tear_down(pairing, attempt);
 		} else if (err < 0) {
-			attempt_call_failed(pairing, attempt->entry, err, "make", NULL);
+			attempt_call_failed(
+				pairing, attempt->entry, err, "create a queue pair", NULL
+			);
 		} else {
 			if (entry_is_self(pairing, attempt->entry)) {
 				attempt->bound = true;
@@ -314,7 +317,9 @@ void pairing_connected(
 		if (attempt->entry->current != attempt) {
 			attempt_tear_down(pairing, attempt);
 		} else if (err < 0) {
-			attempt_call_failed(pairing, attempt->entry, err, "connect", text);
+			attempt_call_failed(
+				pairing, attempt->entry, err, "connect a queue pair", text
+			);
 		} else {
 			attempt->connected = true;
 			if (entry_is_self(pairing, attempt->entry))
@@ -389,7 +394,8 @@ void pairing_broken(
 		// The lane drains a broken pair by itself.
 		cold_call_begin(pairing, attempt, COLD_DRAIN);
 		pairing_failure_set(
-			&failure, PAIRING_BROKEN, err, "%s", text != NULL ? text : "it failed"
+			&failure, PAIRING_BROKEN, err, "%s",
+			text != NULL ? text : "the queue pair failed"
 		);
 		if (attempt->entry->current == attempt)
 			attempt_fail(pairing, attempt->entry, &failure);
@@ -451,11 +457,11 @@ void attempt_tick(struct pairing *pairing, struct attempt *attempt) {
 		const char *awaited = "the peer to be ready";
 
 		if (!attempt->exists)
-			awaited = "the driver to make a queue pair";
+			awaited = "the driver to create a queue pair";
 		else if (!attempt->bound)
-			awaited = "an answer of the peer";
+			awaited = "an answer from the peer";
 		else if (!attempt->connected)
-			awaited = "the driver to connect it";
+			awaited = "the driver to connect the queue pair";
 		pairing_failure_set(
 			&failure, PAIRING_TIMED_OUT, 0, "timed out, waiting for %s", awaited
 		);

@@ -201,7 +201,7 @@ static void entry_match_message(
 	if (bound_to != 0 && (!is_ours || has_another)) {
 		// Reject an end that is bound to a queue pair of ours which cannot be bound to it.
 		pairing->counters.stale++;
-		pairing_failure_set(&stale, PAIRING_STALE, 0, "the pair that was answered is gone");
+		pairing_failure_set(&stale, PAIRING_STALE, 0, "the answered pair no longer exists");
 		refuse_message(pairing, entry->key.peer, message, &stale);
 		// The message also shows that the peer lost the queue pair that ours is bound to.
 		if (entry->current != NULL && entry->current->connect_asked)

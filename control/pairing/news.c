@@ -63,7 +63,8 @@ void pairing_device_renew(struct pairing *pairing, uint64_t now_ns, uint32_t dev
 	must(device < pairing->device_count);
 	pairing_enter(pairing, now_ns);
 	pairing_failure_set(
-		&over, PAIRING_IDLE, 0, "%s: it is made anew, its device shows something else",
+		&over, PAIRING_IDLE, 0,
+		"%s: the pair is replaced, because the device announces other memory",
 		pairing->devices[device].facts.name
 	);
 	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
@@ -125,7 +126,7 @@ static void peer_reset_pace(struct pairing *pairing, struct peer *peer) {
 void peer_restarted(struct pairing *pairing, struct peer *peer, uint64_t start) {
 	peer->start = start;
 	peer->state = PAIRING_PEER_IS_ALIVE;
-	peer_fail_attempts(pairing, peer, AFFECTS_OTHER_START, "started anew");
+	peer_fail_attempts(pairing, peer, AFFECTS_OTHER_START, "restarted");
 	peer_reset_pace(pairing, peer);
 }
 
@@ -165,7 +166,7 @@ void pairing_restart(struct pairing *pairing, uint64_t now_ns, uint64_t start) {
 	if (start == pairing->config.start)
 		return;
 	pairing_enter(pairing, now_ns);
-	pairing_failure_set(&stale, PAIRING_STALE, 0, "we have another start now");
+	pairing_failure_set(&stale, PAIRING_STALE, 0, "the agent rejoined the cluster");
 	// The peers get messages that still carry the old start.
 	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
 		if (entry->current != NULL)

@@ -121,7 +121,7 @@ bool pace_make_room(struct pairing *pairing, struct entry *entry) {
 		if (other->current != NULL && entry_kind(other) == kind)
 			live++;
 	}
-	pairing_failure_set(&failure, PAIRING_IDLE, 0, "its place was needed for another pair");
+	pairing_failure_set(&failure, PAIRING_IDLE, 0, "closed to make room for another pair");
 	for (; live >= max; live--) { // more than one, if some became unwanted
 		unused = kind_longest_unused(pairing, kind);
 		if (unused == NULL)

@@ -58,7 +58,7 @@ struct pairing *pairing_destroy(struct pairing *pairing) {
 
 	if (pairing == NULL)
 		return NULL;
-	pairing_failure_set(&answer.failure, PAIRING_SHUTDOWN, 0, "the agent ends");
+	pairing_failure_set(&answer.failure, PAIRING_SHUTDOWN, 0, "the agent is stopping");
 	while (pairing->entries != NULL) {
 		struct entry *entry = pairing->entries;
 
@@ -82,7 +82,7 @@ void pairing_stop(struct pairing *pairing, uint64_t now_ns) {
 
 	pairing_enter(pairing, now_ns);
 	pairing->stopping = true;
-	pairing_failure_set(&failure, PAIRING_SHUTDOWN, 0, "the agent ends");
+	pairing_failure_set(&failure, PAIRING_SHUTDOWN, 0, "the agent is stopping");
 	for (struct entry *entry = pairing->entries; entry != NULL; entry = entry->next) {
 		if (entry->current != NULL || entry->offered || entry->waiters != NULL)
 			attempt_fail(pairing, entry, &failure);
@@ -155,12 +155,16 @@ static void entry_tick(struct pairing *pairing, struct entry *entry) {
 
 	if (idle_ns(pairing, entry) <= pairing->now_ns) {
 		pairing->counters.evicted++;
-		pairing_failure_set(&failure, PAIRING_IDLE, 0, "unused for long");
+		pairing_failure_set(
+			&failure, PAIRING_IDLE, 0, "closed after a long time without use"
+		);
 		attempt_fail(pairing, entry, &failure);
 	}
 	if (renew_ns(pairing, entry) <= pairing->now_ns) {
 		pairing->counters.renewed++;
-		pairing_failure_set(&failure, PAIRING_IDLE, 0, "it is made anew, on another way");
+		pairing_failure_set(
+			&failure, PAIRING_IDLE, 0, "replaced by a pair on another route"
+		);
 		attempt_fail(pairing, entry, &failure);
 	}
 

@@ -176,22 +176,22 @@ end_find_fault(const struct pairing_end *end, const struct raw_end *raw, uint64_
 		bool possible;
 	} rules[] = {
 		{"link layer", raw->link, raw->link <= DEVICE_LINK_ETHERNET},
-		{"address, neither GID nor LID", 0,
+		{"address (neither GID nor LID)", 0,
 		 has_gid || (raw->link == DEVICE_LINK_INFINIBAND && endpoint->lid != 0)},
-		{"GID, a group's", endpoint->gid.raw[0], endpoint->gid.raw[0] != 0xff},
+		{"GID (of a multicast group)", endpoint->gid.raw[0], endpoint->gid.raw[0] != 0xff},
 		{"MTU", mtu, mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096},
 		{"queue number", endpoint->queue_number,
 		 endpoint->queue_number >= QUEUE_NUMBER_MIN && endpoint->queue_number <= BITS_24},
 		{"packet sequence number", endpoint->psn, endpoint->psn <= BITS_24},
 		{"flow label", end->flow_label, end->flow_label <= FLOW_LABEL_MAX},
 		{"responder", raw->responder, raw->responder <= DEVICE_RESPONDER_IN_PROCESS},
-		{"page without a layout", end->pulse.key,
+		{"key of a pulse without a layout", end->pulse.key,
 		 end->pulse.layout != 0 || (end->pulse.address == 0 && end->pulse.key == 0)},
-		{"memory to write to", sink->length,
+		{"length of the write sink", sink->length,
 		 sink->length == 0 ? sink->address == 0 && sink->key == 0
 				   : sink->address <= UINT64_MAX - sink->length},
 		{"P_Key", endpoint->pkey, endpoint->pkey != PKEY_INVALID},
-		{"memory of a GPU", gpu->length,
+		{"length of GPU memory", gpu->length,
 		 gpu->length == 0
 			 ? gpu->address == 0 && gpu->key == 0 && gpu->word == 0 && gpu->ordinal == 0
 			 : gpu->address <= UINT64_MAX - gpu->length},
@@ -244,7 +244,7 @@ static int read_end(struct wire_reader *reader, struct pairing_message *message)
 		end->gpu.ordinal = wire_get_u16(reader);
 	}
 	if (!wire_reader_ok(reader) || (!newer && wire_reader_left(reader) > 0)) {
-		fault = "length of what both must know";
+		fault = "message length";
 	} else if (!newer && (raw.flags & ~END_FLAGS) != 0) {
 		fault = "flags";
 		value = raw.flags;
@@ -253,7 +253,7 @@ static int read_end(struct wire_reader *reader, struct pairing_message *message)
 	}
 	if (fault != NULL) {
 		pairing_failure_set(
-			&message->failure, PAIRING_MALFORMED, 0, "impossible %s: %" PRIu64, fault,
+			&message->failure, PAIRING_MALFORMED, 0, "invalid %s: %" PRIu64, fault,
 			value
 		);
 		return -EINVAL;
@@ -294,7 +294,7 @@ int pairing_message_decode(const void *bytes, size_t size, struct pairing_messag
 	} else if (!has_version) {
 		pairing_failure_set(
 			&message.failure, PAIRING_NO_COMMON_VERSION, 0,
-			"versions %u to %u of the handshake are offered, %u to %u are spoken",
+			"no common handshake version: %u to %u are offered, %u to %u are supported",
 			message.version_least, message.version, PAIRING_VERSION_LEAST,
 			PAIRING_VERSION
 		);

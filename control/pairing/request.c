@@ -34,10 +34,10 @@ void entry_obstacle_describe(
 	enum pairing_reason reason = entry_obstacle(pairing, entry);
 
 	if (reason == PAIRING_SHUTDOWN)
-		pairing_failure_set(ret_failure, reason, 0, "the agent ends");
+		pairing_failure_set(ret_failure, reason, 0, "the agent is stopping");
 	else if (reason == PAIRING_DEVICE_STUCK)
 		pairing_failure_set(
-			ret_failure, reason, 0, "the driver of %s does not come back from a call",
+			ret_failure, reason, 0, "a call into the driver of %s does not return",
 			device->facts.name
 		);
 	else if (reason == PAIRING_PEER_DEAD)
@@ -93,7 +93,8 @@ void waiters_expire(struct pairing *pairing, struct entry *entry) {
 		*at = waiter->next;
 		pairing_failure_set(
 			&late.failure, PAIRING_DEADLINE, 0,
-			"no pair within the time given, it is %s", pairing_state_name(entry->state)
+			"no pair was ready in time; its state is %s",
+			pairing_state_name(entry->state)
 		);
 		waiter_answer(pairing, waiter, &late);
 	}
@@ -118,12 +119,11 @@ static void entry_error_describe(struct pairing_failure *ret_failure, int err) {
 		pairing_failure_set(ret_failure, PAIRING_PEER_DEAD, err, "the peer is dead");
 		return;
 	case -ENOMEM:
-		pairing_failure_set(ret_failure, PAIRING_NO_MEMORY, err, "no memory");
+		pairing_failure_set(ret_failure, PAIRING_NO_MEMORY, err, "out of memory");
 		return;
 	case -ENOSPC:
 		pairing_failure_set(
-			ret_failure, PAIRING_NO_ROOM, err,
-			"as many keys of pairs as may be are known"
+			ret_failure, PAIRING_NO_ROOM, err, "the limit of known pairs is reached"
 		);
 		return;
 	default:
@@ -171,7 +171,9 @@ static bool entry_request(
 		return true;
 	}
 	if (pairing->stopping) {
-		pairing_failure_set(&ret_answer->failure, PAIRING_SHUTDOWN, 0, "the agent ends");
+		pairing_failure_set(
+			&ret_answer->failure, PAIRING_SHUTDOWN, 0, "the agent is stopping"
+		);
 		return true;
 	}
 	err = entry_get(pairing, key, false, &entry);

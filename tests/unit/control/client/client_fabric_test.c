@@ -161,13 +161,13 @@ static void memory_of_gpus_is_told_beside_devices_and_pairs(void **state) {
 		{FABRIC_GPU_AWAITED, 1, "", ""},
 		{FABRIC_GPU_SHOWN, 2, "0000:1b:00.0", ""},
 		{FABRIC_GPU_MISSING, 3, "", reason},
-		{FABRIC_GPU_STUCK, 4, "", "a call into libcuda does not come back"},
+		{FABRIC_GPU_STUCK, 4, "", "a call into libcuda does not return"},
 	};
 	static const char *const words[] = {
 		"waits for memory of cuda:1\n",
 		"peers read memory of cuda:2, 0000:1b:00.0, through it\n",
 		"memory of cuda:3 is not exposed: r r",
-		"memory of cuda:4 is not exposed: a call into libcuda does not come back\n",
+		"memory of cuda:4 is not exposed: a call into libcuda does not return\n",
 	};
 	int fd = bench_connect(), json = connect_json();
 	json_t *object, *gpu;

@@ -290,7 +290,7 @@ static void a_libcuda_that_hangs_is_told_and_holds_no_rail_up(void **state) {
 	assert_int_equal(shown(1).state, FABRIC_GPU_AWAITED);
 	pass(31 * SEC);
 	assert_int_equal(shown(1).state, FABRIC_GPU_STUCK);
-	assert_string_equal(shown(1).reason, "a call into libcuda does not come back");
+	assert_string_equal(shown(1).reason, "a call into libcuda does not return");
 	fake_cuda->entered = NULL;
 	bed.gpus_hang = false;
 	sem_post(&out);

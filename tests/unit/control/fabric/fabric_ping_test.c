@@ -158,7 +158,7 @@ static void ping_without_a_pair_ends_in_time_and_says_what_was_missing(void **st
 	assert_int_equal(ping.result.err, -ENETDOWN);
 	assert_int_equal(ping.result.failure.reason, PAIRING_DEADLINE);
 	assert_string_equal(
-		ping.result.failure.text, "no pair within the time given, it is pending"
+		ping.result.failure.text, "no pair was ready in time; its state is pending"
 	);
 	assert_int_equal(ping.result.sent, 0);
 	bed_let_go();

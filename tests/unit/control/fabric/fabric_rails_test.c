@@ -157,7 +157,7 @@ static void a_rail_without_a_common_fabric_says_so(void **state) {
 	assert_string_equal(view.pairing.key.peer_device, "-");
 	assert_string_equal(
 		view.pairing.failure.text,
-		"none of its rails is in the subnet of rdma1, fec0:0:0:62::/64"
+		"the peer has no rail in the subnet of rdma1, fec0:0:0:62::/64"
 	);
 }
 
@@ -176,7 +176,7 @@ static void a_rail_without_a_common_fabric_is_named_beside_an_unannounced_one(vo
 	assert_string_equal(view.device, "rdma2");
 	assert_string_equal(
 		view.pairing.failure.text,
-		"none of its rails is in the subnet of rdma2, fec0:0:0:63::/64"
+		"the peer has no rail in the subnet of rdma2, fec0:0:0:63::/64"
 	);
 }
 

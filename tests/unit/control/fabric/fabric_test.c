@@ -426,7 +426,7 @@ static void worker_that_has_no_place_costs_the_device_until_it_has_one(void **st
 	bed_until(bed_device(0) == FABRIC_DEVICE_CLOSING);
 	bed_until(bed_device(0) == FABRIC_DEVICE_WAITING);
 	fabric_device_at(bed.agents[0].fabric, 0, &view);
-	assert_string_equal(view.reason, "its worker has too much to poll");
+	assert_string_equal(view.reason, "its worker has no room to poll another device");
 	bed.agents[0].workers[0].polls_max = WORKER_POLLS_MAX;
 	bed_until(bed_is_ready(0, 0));
 }

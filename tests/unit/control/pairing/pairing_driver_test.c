@@ -103,7 +103,7 @@ static void the_text_of_a_driver_that_refuses_names_device_and_error(void **stat
 	waiter = net_request(A, key, SECOND);
 	net_pass(100 * MS);
 	assert_string_equal(
-		net_answer(waiter)->failure.text, "rdma0 could not make a queue pair: EPERM"
+		net_answer(waiter)->failure.text, "rdma0 cannot create a queue pair: EPERM"
 	);
 }
 
@@ -192,8 +192,10 @@ static void a_driver_that_hangs_is_named_and_nothing_more_is_asked_of_it(void **
 		enum net_call call;
 		const char *text;
 	} hangs[] = {
-		{NET_CREATE, "the driver of rdma0 has not come back from making a queue pair"},
-		{NET_CONNECT, "the driver of rdma0 has not come back from connecting a queue pair"},
+		{NET_CREATE,
+		 "a call into the driver of rdma0 does not return: creating a queue pair"},
+		{NET_CONNECT,
+		 "a call into the driver of rdma0 does not return: connecting a queue pair"},
 	};
 
 	(void)state;

@@ -220,22 +220,22 @@ static const struct {
 	void (*spoil)(struct pairing_end *end);
 	const char *text;
 } ends[] = {
-	{memory_of_no_length, "impossible memory to write to: 0"},
-	{gpu_of_no_length, "impossible memory of a GPU: 0"},
-	{gpu_past_the_end_of_all, "impossible memory of a GPU: 9"},
-	{member_of_no_partition, "impossible P_Key: 32768"},
-	{memory_past_the_end_of_all, "impossible memory to write to: 9"},
-	{mtu_7, "impossible MTU: 7"},
-	{psn_of_25_bits, "impossible packet sequence number: 16777216"},
-	{queue_of_25_bits, "impossible queue number: 16777216"},
-	{queue_1, "impossible queue number: 1"},
-	{gid_of_zero, "impossible address, neither GID nor LID: 0"},
-	{neither_gid_nor_lid, "impossible address, neither GID nor LID: 0"},
-	{gid_of_a_group, "impossible GID, a group's: 255"},
-	{link_of_its_own, "impossible link layer: 2"},
-	{flow_label_of_21_bits, "impossible flow label: 1048576"},
-	{responder_of_its_own, "impossible responder: 3"},
-	{page_without_a_layout, "impossible page without a layout: 9"},
+	{memory_of_no_length, "invalid length of the write sink: 0"},
+	{gpu_of_no_length, "invalid length of GPU memory: 0"},
+	{gpu_past_the_end_of_all, "invalid length of GPU memory: 9"},
+	{member_of_no_partition, "invalid P_Key: 32768"},
+	{memory_past_the_end_of_all, "invalid length of the write sink: 9"},
+	{mtu_7, "invalid MTU: 7"},
+	{psn_of_25_bits, "invalid packet sequence number: 16777216"},
+	{queue_of_25_bits, "invalid queue number: 16777216"},
+	{queue_1, "invalid queue number: 1"},
+	{gid_of_zero, "invalid address (neither GID nor LID): 0"},
+	{neither_gid_nor_lid, "invalid address (neither GID nor LID): 0"},
+	{gid_of_a_group, "invalid GID (of a multicast group): 255"},
+	{link_of_its_own, "invalid link layer: 2"},
+	{flow_label_of_21_bits, "invalid flow label: 1048576"},
+	{responder_of_its_own, "invalid responder: 3"},
+	{page_without_a_layout, "invalid key of a pulse without a layout: 9"},
 };
 
 static void an_impossible_end_is_refused_in_words(void **state) {
@@ -265,7 +265,7 @@ static void an_impossible_answer_fails_the_handshake_and_who_waits_hears_why(voi
 	message.end.endpoint.mtu = 7;
 	liar_say(&message);
 	assert_int_equal(net_answer(waiter)->failure.reason, PAIRING_MALFORMED);
-	assert_string_equal(net_answer(waiter)->failure.text, "impossible MTU: 7");
+	assert_string_equal(net_answer(waiter)->failure.text, "invalid MTU: 7");
 }
 
 static void an_infiniband_end_by_lid_alone_is_possible(void **state) {
@@ -295,7 +295,7 @@ static void a_version_that_is_not_spoken_is_refused_with_both_ranges(void **stat
 	assert_int_equal(liar_heard.message.failure.reason, PAIRING_NO_COMMON_VERSION);
 	assert_string_equal(
 		liar_heard.message.failure.text,
-		"versions 5 to 9 of the handshake are offered, 1 to 4 are spoken"
+		"no common handshake version: 5 to 9 are offered, 1 to 4 are supported"
 	);
 }
 

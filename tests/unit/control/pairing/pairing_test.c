@@ -252,7 +252,7 @@ static void silence_of_the_peer_times_out(void **state) {
 	net_pass(5 * SECOND);
 	assert_int_equal(net_answer(waiter)->failure.reason, PAIRING_TIMED_OUT);
 	assert_string_equal(
-		net_answer(waiter)->failure.text, "timed out, waiting for an answer of the peer"
+		net_answer(waiter)->failure.text, "timed out, waiting for an answer from the peer"
 	);
 	assert_int_equal(net_view(A, key).state, PAIRING_DRAINING);
 	net_pass(10 * MS);
