@@ -114,8 +114,8 @@ static void close_window(struct path_memory *memory, uint64_t now_ns, uint64_t l
 	if (path_baseline_is_outdated(memory, now_ns))
 		path_forget_baseline(memory);
 
-	// Even the quickest quarter must be slow: a slow path delays every probe, while a machine
-	// short of processor time delays only some.
+	// Even the quickest quarter must be slow. A slow path delays every probe. A machine short
+	// of processor time delays only some.
 	if (median_is_slow(memory, median_ns, like_ns) &&
 	    memory->window[(count - 1) / 4] > path_slow_threshold_ns(memory)) {
 		memory->slow_windows++;
@@ -129,8 +129,8 @@ static void close_window(struct path_memory *memory, uint64_t now_ns, uint64_t l
 	else if (memory->quick_windows >= memory->config.windows)
 		memory->degraded = false;
 
-	// A window that is slow against its own baseline must not enter the baseline, even if
-	// comparable paths are as slow.
+	// A window that is slow against its own baseline must not enter the baseline. Whether
+	// comparable paths are as slow does not matter here.
 	if (!memory->degraded && !median_is_slow(memory, median_ns, 0))
 		baseline_learn(memory, median_ns, now_ns);
 }

@@ -64,18 +64,6 @@ static void record_outcome(struct size_past *past, const struct path_probe *prob
 	past->latency_ns[place] = probe->latency_ns;
 }
 
-static void record_latency(struct path_memory *memory, const struct path_probe *probe) {
-	if (memory->baseline_ns == 0 || probe->latency_ns <= path_slow_threshold_ns(memory))
-		memory->slow_run = 0;
-	else if (memory->slow_run++ == 0)
-		memory->slow_run_ns = probe->at_ns;
-	histogram_record(memory->histogram, probe->latency_ns);
-	if (memory->window_begin_ns == RAS_NEVER)
-		memory->window_begin_ns = probe->at_ns;
-	memory->window[memory->window_count++ % WINDOW_SAMPLES] = probe->latency_ns;
-	memory->recent[memory->recent_count++ % RECENT_SAMPLES] = probe->latency_ns;
-}
-
 static void record_pulse(struct pulse_past *pulse, const struct path_probe *probe) {
 	if (probe->beats == 0)
 		return;
@@ -223,8 +211,17 @@ static void record_read(struct path_memory *memory, const struct path_probe *pro
 	record_outcome(size, probe);
 	if (!probe->answered || probe->at_ns < memory->paused_until_ns)
 		return;
-	if (probe->size == 0)
-		record_latency(memory, probe);
+	if (probe->size == 0) {
+		if (memory->baseline_ns == 0 || probe->latency_ns <= path_slow_threshold_ns(memory))
+			memory->slow_run = 0;
+		else if (memory->slow_run++ == 0)
+			memory->slow_run_ns = probe->at_ns;
+		histogram_record(memory->histogram, probe->latency_ns);
+		if (memory->window_begin_ns == RAS_NEVER)
+			memory->window_begin_ns = probe->at_ns;
+		memory->window[memory->window_count++ % WINDOW_SAMPLES] = probe->latency_ns;
+		memory->recent[memory->recent_count++ % RECENT_SAMPLES] = probe->latency_ns;
+	}
 	record_pulse(&memory->pulse, probe);
 }
 
