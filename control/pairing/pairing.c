@@ -8,40 +8,37 @@ static uint64_t config_default(uint64_t value, uint64_t preset) {
 	return value != 0 ? value : preset;
 }
 
-static void config_complete(struct pairing_config *config) {
-	config->handshake_ns = config_default(config->handshake_ns, 5 * PAIRING_NS_PER_SEC);
-	config->resend_ns = config_default(config->resend_ns, 250 * PAIRING_NS_PER_MS);
-	config->cold_ns = config_default(config->cold_ns, 5 * PAIRING_NS_PER_SEC);
-	config->drain_ns = config_default(config->drain_ns, 30 * PAIRING_NS_PER_SEC);
-	config->backoff_ns = config_default(config->backoff_ns, 250 * PAIRING_NS_PER_MS);
-	config->backoff_max_ns = config_default(config->backoff_max_ns, 30 * PAIRING_NS_PER_SEC);
-	config->backoff_wanted_ns =
-		config_default(config->backoff_wanted_ns, 900 * PAIRING_NS_PER_MS);
-	config->gap_ns = config_default(config->gap_ns, PAIRING_NS_PER_SEC);
-	config->rate = (uint32_t)config_default(config->rate, 128);
-	config->demand_max = (uint32_t)config_default(config->demand_max, 64);
-	config->guest_max = (uint32_t)config_default(config->guest_max, 64);
-	config->idle_ns = config_default(config->idle_ns, 600 * PAIRING_NS_PER_SEC);
-	config->renew_ns = config_default(config->renew_ns, 600 * PAIRING_NS_PER_SEC);
-	config->evict_ns = config_default(config->evict_ns, PAIRING_NS_PER_SEC);
-	config->proved_ns = config_default(config->proved_ns, 10 * PAIRING_NS_PER_SEC);
-}
-
 int pairing_create(
 	const struct pairing_config *config,
 	const struct pairing_ops *ops,
 	struct pairing **ret_pairing
 ) {
 	struct pairing *pairing = calloc(1, sizeof(*pairing));
+	struct pairing_config *full;
 
 	if (pairing == NULL)
 		return -ENOMEM;
 	pairing->config = *config;
-	config_complete(&pairing->config);
-	if (config->start == 0 || pairing->config.rate > PAIRING_NS_PER_SEC ||
-	    pairing->config.backoff_ns > pairing->config.backoff_max_ns ||
-	    pairing->config.backoff_ns > pairing->config.backoff_wanted_ns ||
-	    pairing->config.resend_ns > pairing->config.handshake_ns) {
+	full = &pairing->config;
+	full->handshake_ns = config_default(config->handshake_ns, 5 * PAIRING_NS_PER_SEC);
+	full->resend_ns = config_default(config->resend_ns, 250 * PAIRING_NS_PER_MS);
+	full->cold_ns = config_default(config->cold_ns, 5 * PAIRING_NS_PER_SEC);
+	full->drain_ns = config_default(config->drain_ns, 30 * PAIRING_NS_PER_SEC);
+	full->backoff_ns = config_default(config->backoff_ns, 250 * PAIRING_NS_PER_MS);
+	full->backoff_max_ns = config_default(config->backoff_max_ns, 30 * PAIRING_NS_PER_SEC);
+	full->backoff_wanted_ns =
+		config_default(config->backoff_wanted_ns, 900 * PAIRING_NS_PER_MS);
+	full->gap_ns = config_default(config->gap_ns, PAIRING_NS_PER_SEC);
+	full->rate = (uint32_t)config_default(config->rate, 128);
+	full->demand_max = (uint32_t)config_default(config->demand_max, 64);
+	full->guest_max = (uint32_t)config_default(config->guest_max, 64);
+	full->idle_ns = config_default(config->idle_ns, 600 * PAIRING_NS_PER_SEC);
+	full->renew_ns = config_default(config->renew_ns, 600 * PAIRING_NS_PER_SEC);
+	full->evict_ns = config_default(config->evict_ns, PAIRING_NS_PER_SEC);
+	full->proved_ns = config_default(config->proved_ns, 10 * PAIRING_NS_PER_SEC);
+	if (config->start == 0 || full->rate > PAIRING_NS_PER_SEC ||
+	    full->backoff_ns > full->backoff_max_ns || full->backoff_ns > full->backoff_wanted_ns ||
+	    full->resend_ns > full->handshake_ns) {
 		free(pairing);
 		return -EINVAL;
 	}
