@@ -221,8 +221,8 @@ static void deliver_peer_events(struct loop_job *job) {
 		free(news);
 	}
 
-	// Report the overlay's state of all paired peers if events were lost for lack of memory, or
-	// if their meaning has changed.
+	// Events were lost for lack of memory, or their meaning has changed. Report the overlay's
+	// state of all paired peers instead.
 	if (fabric->peer_events_lost) {
 		fabric->peer_events_lost = false;
 		while (pairing_next(fabric->pairing, &cursor, &view)) {

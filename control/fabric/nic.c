@@ -112,15 +112,6 @@ int nic_run_on_keeper(
 	return err;
 }
 
-static bool has_fabric_pairs(const struct nic *nic) {
-	for (const struct fabric_pair *fabric_pair = nic->fabric->fabric_pairs; fabric_pair != NULL;
-	     fabric_pair = fabric_pair->next) {
-		if (fabric_pair->nic == nic)
-			return true;
-	}
-	return false;
-}
-
 static void post_lane_request(struct nic *nic, enum lane_request kind) {
 	struct worker_record record = {
 		.kind = kind,
@@ -446,7 +437,11 @@ static void on_nic_closed(struct keeper_request *request, void *arg, int result)
 }
 
 void nic_close(struct nic *nic) {
-	if (!nic->open || nic->attaching || nic->offering.job != NULL || has_fabric_pairs(nic) ||
+	const struct fabric_pair *fabric_pair = nic->fabric->fabric_pairs;
+
+	while (fabric_pair != NULL && fabric_pair->nic != nic)
+		fabric_pair = fabric_pair->next;
+	if (!nic->open || nic->attaching || nic->offering.job != NULL || fabric_pair != NULL ||
 	    probing_uses_nic(nic->fabric, nic))
 		return;
 	if (nic->attached) {

@@ -78,14 +78,6 @@ match_by_subnet(const struct rail_list *own, const struct rail_list *theirs, uin
 	return taken;
 }
 
-static rail_set places_unmatched(const struct rail_list *own, const uint32_t *places) {
-	rail_set set = 0;
-
-	for (uint32_t n = 0; n < own->count; n++)
-		set |= places[n] == RAIL_NONE ? (rail_set)1 << n : 0;
-	return set;
-}
-
 // Return the peer's rails that match back an own rail which matches them. If the peer has more
 // rails in a subnet than we have, only its first ones do.
 static rail_set rails_matched_back(const struct rail_list *own, const struct rail_list *theirs) {
@@ -144,11 +136,16 @@ static void match_rest(
 ) {
 	rail_set all = rails_with_link(theirs, link);
 	struct rest rest = {
-		.here = rails_with_link(own, link) & places_unmatched(own, places),
-		.there = all & ~taken};
+		.here = rails_with_link(own, link),
+		.there = all & ~taken,
+	};
 	rail_set here_known, there_known;
 	struct rest left;
 
+	for (uint32_t n = 0; n < own->count; n++) {
+		if (places[n] != RAIL_NONE)
+			rest.here &= ~((rail_set)1 << n);
+	}
 	rest.here_unknown = rest.here & ~rails_with_subnet(own, rest.here);
 	rest.there_unknown = rest.there & ~rails_with_subnet(theirs, rest.there);
 	if ((all & taken) == 0 && rest.here_unknown == 0 && rest.there_unknown == 0) {

@@ -220,17 +220,6 @@ choose_by_record(const struct ras_peer_info *info, const struct nic *nic, char *
 	memcpy(ret_name, name, DEVICE_NAME_MAX + 1);
 }
 
-static enum rail_answer
-choose_by_list(const struct nic *nic, const struct rail_list *theirs, char *ret_name) {
-	uint32_t places[RAILS_MAX];
-
-	rail_match(&nic->fabric->rails.own, theirs, places);
-	if (places[nic->rail_index] == RAIL_NONE)
-		return RAIL_NO_FABRIC;
-	memcpy(ret_name, theirs->rails[places[nic->rail_index]].name, DEVICE_NAME_MAX + 1);
-	return RAIL_FOUND;
-}
-
 enum rail_answer rails_choose_peer_rail(
 	const struct nic *nic,
 	const struct ras_record *record,
@@ -239,6 +228,7 @@ enum rail_answer rails_choose_peer_rail(
 	struct fabric *fabric = nic->fabric;
 	struct rail_peer *peer = rail_peer_find(fabric, record->id);
 	const struct rail_list *theirs;
+	uint32_t places[RAILS_MAX];
 	struct ras_peer_info info;
 
 	if (nic->rail_index == RAIL_NONE)
@@ -255,8 +245,13 @@ enum rail_answer rails_choose_peer_rail(
 	if (!own_rails_are_settled(fabric))
 		return RAIL_WAIT;
 	theirs = peer != NULL ? peer_rails_get(fabric, peer, record) : NULL;
-	if (theirs != NULL)
-		return choose_by_list(nic, theirs, ret_name);
+	if (theirs != NULL) {
+		rail_match(&fabric->rails.own, theirs, places);
+		if (places[nic->rail_index] == RAIL_NONE)
+			return RAIL_NO_FABRIC;
+		memcpy(ret_name, theirs->rails[places[nic->rail_index]].name, DEVICE_NAME_MAX + 1);
+		return RAIL_FOUND;
+	}
 	if (peer == NULL || peer->first_ns == 0 ||
 	    fabric_clock_ns(fabric) < peer->first_ns + PEER_WAIT_NS)
 		return RAIL_WAIT;
@@ -286,16 +281,6 @@ bool rails_find_other(
 
 // Messages.
 
-// Return whether the device names differ from the peer's last list, or from its record if there is
-// no list. The first list after a start is no change.
-static bool peer_names_changed(
-	const struct rail_peer *peer, const struct rail_list *list, const struct ras_record *record
-) {
-	if (peer->since_ns == 0)
-		return !list_matches_record(list, record);
-	return peer->said_start == record->start && !rail_names_equal(&peer->list, list);
-}
-
 static void rails_received(
 	struct fabric *fabric,
 	struct rail_peer *peer,
@@ -303,10 +288,18 @@ static void rails_received(
 	const struct ras_record *record
 ) {
 	bool is_news = peer->since_ns == 0 || !rail_list_same(&peer->list, list);
+	bool has_new_names;
 
 	peer->first_ns = peer->ask_ns = 0;
 	peer->doubted = false;
-	if (is_news && peer_names_changed(peer, list, record))
+	// Compare with the last list, or with the record if there is no list. The first list after
+	// a start is no change.
+	if (peer->since_ns == 0)
+		has_new_names = !list_matches_record(list, record);
+	else
+		has_new_names =
+			peer->said_start == record->start && !rail_names_equal(&peer->list, list);
+	if (is_news && has_new_names)
 		rails_change_event(fabric, peer->id, list);
 	peer->said_start = record->start;
 	if (!is_news)
@@ -402,22 +395,12 @@ void rails_ask_again(struct fabric *fabric, uint64_t id) {
 		peer->doubted = true;
 }
 
-static bool
-rail_is_unmatched(const struct fabric *fabric, const struct rail_peer *peer, uint32_t rail) {
-	const struct rail_list *own = &fabric->rails.own;
-	uint32_t places[RAILS_MAX];
-
-	if (!peer->neighbour || peer->start == 0 || rail >= own->count)
-		return false;
-	rail_match(own, &peer->list, places);
-	return places[rail] == RAIL_NONE;
-}
-
 bool rails_missing_next(
 	const struct fabric *fabric, uint32_t *cursor, struct rail_missing *ret_missing
 ) {
+	const struct rail_list *own = &fabric->rails.own;
 	const struct rail_peer *peer = fabric->rails.peers;
-	uint32_t device = 0;
+	uint32_t places[RAILS_MAX], device = 0;
 
 	for (uint32_t n = 0; n < *cursor / RAILS_MAX && peer != NULL; n++)
 		peer = peer->next;
@@ -427,7 +410,10 @@ bool rails_missing_next(
 
 		if (rail + 1 == RAILS_MAX)
 			peer = peer->next;
-		if (!rail_is_unmatched(fabric, looked_at, rail))
+		if (!looked_at->neighbour || looked_at->start == 0 || rail >= own->count)
+			continue;
+		rail_match(own, &looked_at->list, places);
+		if (places[rail] != RAIL_NONE)
 			continue;
 		// Own devices that are not announced have no index in the list of rails.
 		while (fabric->nics[device].rail_index != rail)
