@@ -153,11 +153,16 @@ static const struct nccl_field *field_find(uint32_t type, int version, const cha
 }
 
 static int read_type(struct reader *reader, const char *text, struct replay_call *call) {
-	uint32_t type = nccl_type_by_name(text);
+	const char *name = nccl_type_name(1);
+	uint32_t type = 1;
 	uint64_t number;
 	int err = 0;
 
-	if (type != 0)
+	while (name != NULL && strcmp(name, text) != 0) {
+		type <<= 1;
+		name = nccl_type_name(type);
+	}
+	if (name != NULL)
 		call->descriptor.type = type;
 	else if (text[0] >= '0' && text[0] <= '9') // an unknown type
 		err = read_u64(reader, text, UINT64_MAX, &call->descriptor.type);

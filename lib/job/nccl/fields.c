@@ -2,7 +2,6 @@
 // Table of descriptor fields, and names of event types.
 #include "fields.h"
 
-#include <string.h>
 
 #define AT(member) offsetof(struct nccl_descriptor, member)
 
@@ -133,13 +132,6 @@ const char *nccl_type_name(uint32_t type) {
 		if (type == UINT32_C(1) << bit)
 			return type_names[bit];
 	return NULL;
-}
-
-uint32_t nccl_type_by_name(const char *name) {
-	for (uint32_t bit = 0; bit < TYPE_COUNT; bit++)
-		if (strcmp(name, type_names[bit]) == 0)
-			return UINT32_C(1) << bit;
-	return 0;
 }
 
 uint32_t nccl_types_in(int version) {

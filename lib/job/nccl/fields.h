@@ -29,7 +29,5 @@ extern const uint32_t nccl_field_count;
 
 // Return for example "Coll"; NULL for an invalid type.
 const char *nccl_type_name(uint32_t type);
-// Return the type of a name, or 0.
-uint32_t nccl_type_by_name(const char *name);
 // Return the mask of types that exist in a version.
 uint32_t nccl_types_in(int version);

@@ -314,7 +314,7 @@ static void a_counter_that_jumps_is_given_up(void **state) {
 static void a_clock_is_kept_only_where_the_kernel_counts_by_the_same(void **state) {
 	static const struct {
 		const char *current, *word;
-	} rows[] = {{"", "does not say"}, {"kvm-clock", "not the kernel's"}, {"hpet", "not"}};
+	} rows[] = {{"", "is unknown"}, {"kvm-clock", "not the kernel's"}, {"hpet", "not"}};
 
 	(void)state;
 	for (size_t n = 0; n < COUNT_OF(rows); n++) {

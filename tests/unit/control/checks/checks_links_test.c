@@ -209,7 +209,7 @@ static void a_device_that_something_is_expected_of_is_missed_though_it_never_was
 	settings.devices[0].expect_mbps = 100000;
 	judge(NULL, 0, 2 * SEC);
 	assert_int_equal(found[LINK_STATE].level, CHECK_CRITICAL);
-	assert_string_equal(found[LINK_STATE].evidence, "mlx5_7 is not there");
+	assert_string_equal(found[LINK_STATE].evidence, "device mlx5_7 does not exist");
 }
 
 static void one_port_that_is_up_suffices_where_any_will_do(void **state) {

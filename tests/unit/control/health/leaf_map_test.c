@@ -70,7 +70,7 @@ static void mistake_is_named_with_its_line_and_nothing_is_loaded(void **state) {
 		const char *text, *says;
 	} cases[] = {
 		{"leaf1 node1\n", ":1: no ':'"},
-		{"leaf1: node1\n: node2\n", ":2: a leaf's name"},
+		{"leaf1: node1\n: node2\n", ":2: the name of a leaf"},
 		{"leaf1: node[1-\n", ":1: "},
 		{"leaf1:\n", ":1: "},
 		{"leaf1: node[1-4]\nleaf2: node4\n", ":2: node4 is listed at another leaf already"},

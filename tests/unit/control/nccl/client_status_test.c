@@ -331,8 +331,8 @@ static void a_large_ring_is_counted_and_what_is_wrong_is_named(void **state) {
 			       "RAS network)\n  node[0001-0300]\n")
 	);
 	assert_non_null(
-		strstr(report, "SUSPECT\n  1 agent is suspected to be dead; others are "
-			       "looking\n  Agent node0900 on host node0900 at 10.0.")
+		strstr(report, "SUSPECT\n  1 agent is suspected to be dead; other agents "
+			       "check this\n  Agent node0900 on host node0900 at 10.0.")
 	);
 }
 
