@@ -2,7 +2,6 @@
 // Table of descriptor fields, and names of event types.
 #include "fields.h"
 
-
 #define AT(member) offsetof(struct nccl_descriptor, member)
 
 const struct nccl_field nccl_fields[] = {
