@@ -22,27 +22,13 @@ struct cut {
 	double height;
 };
 
-struct drawing {
-	uint64_t state;
-};
-
-// SplitMix64.
-static uint64_t random_draw(struct drawing *drawing) {
-	uint64_t word = drawing->state += SEED;
+// Return the next number of the SplitMix64 generator.
+static uint64_t random_draw(uint64_t *state) {
+	uint64_t word = *state += SEED;
 
 	word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ULL;
 	word = (word ^ word >> 27) * 0x94d049bb133111ebULL;
 	return word ^ word >> 31;
-}
-
-static void values_shuffle(struct drawing *drawing, double *values, uint32_t count) {
-	for (uint32_t left = count; left > 1; left--) {
-		uint32_t other = (uint32_t)(random_draw(drawing) % left);
-		double value = values[left - 1];
-
-		values[left - 1] = values[other];
-		values[other] = value;
-	}
 }
 
 // Return the position at which ranks differ most, in standard deviations of U at this position.
@@ -64,13 +50,19 @@ static struct cut highest_cut(const double *ranks, uint32_t count) {
 // Return the share of permutations whose highest cut is at least as high. Stop early if the share
 // is clearly above alpha.
 static double cut_probability(double height, double *ranks, uint32_t count, double alpha) {
-	struct drawing drawing = {.state = SEED ^ count};
+	uint64_t state = SEED ^ count;
 	double wanted = ceil(ORDERS_EACH / alpha);
 	uint32_t orders = wanted < ORDERS_MAX ? (uint32_t)wanted : ORDERS_MAX;
 	uint32_t as_high = 1, drawn = 1; // the given order is one of the permutations
 
 	while (drawn < orders && as_high <= 4 * ORDERS_EACH) {
-		values_shuffle(&drawing, ranks, count);
+		for (uint32_t left = count; left > 1; left--) {
+			uint32_t other = (uint32_t)(random_draw(&state) % left);
+			double rank = ranks[left - 1];
+
+			ranks[left - 1] = ranks[other];
+			ranks[other] = rank;
+		}
 		as_high += highest_cut(ranks, count).height >= height - 1e-9;
 		drawn++;
 	}
@@ -85,25 +77,11 @@ struct cutter {
 	struct change_part *parts;
 };
 
-static int part_cut(struct cutter *cutter, uint32_t place, uint32_t at, double p) {
-	struct change_part *part = &cutter->parts[place];
-
-	if (cutter->count == cutter->most)
-		return -E2BIG;
-	memmove(part + 2, part + 1, (cutter->count - place - 1) * sizeof(*part));
-	part[1] =
-		(struct change_part){.first = part->first + at, .count = part->count - at, .p = p};
-	part->count = at;
-	cutter->count++;
-	return 0;
-}
-
 // Cut a part in two if it has a change. Returns 1 if it was cut, 0 if not, or -E2BIG.
 static int part_try_cut(struct cutter *cutter, uint32_t place) {
-	const struct change_part *part = &cutter->parts[place];
+	struct change_part *part = &cutter->parts[place];
 	double alpha = cutter->alpha * part->count / cutter->whole, p;
 	struct cut cut;
-	int err;
 
 	if (part->count < 2 * CHANGES_LENGTH_MIN)
 		return 0;
@@ -114,8 +92,14 @@ static int part_try_cut(struct cutter *cutter, uint32_t place) {
 	p = cut_probability(cut.height, cutter->ranks, part->count, alpha);
 	if (p > alpha)
 		return 0;
-	err = part_cut(cutter, place, cut.at, p);
-	return err < 0 ? err : 1;
+	if (cutter->count == cutter->most)
+		return -E2BIG;
+	memmove(part + 2, part + 1, (cutter->count - place - 1) * sizeof(*part));
+	part[1] = (struct change_part
+	){.first = part->first + cut.at, .count = part->count - cut.at, .p = p};
+	part->count = cut.at;
+	cutter->count++;
+	return 1;
 }
 
 uint32_t changes_values_min(double alpha) {

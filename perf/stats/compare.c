@@ -12,45 +12,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Return the probabilities of U = 0, 1, ... for this number of runs. Each run of b may rank above 0
-// to a_count runs of a, and all such combinations are equally likely. So the number of combinations
-// with sum U is a number of partitions.
-static double *exact_distribution(uint32_t a_count, uint32_t b_count) {
-	uint32_t most = a_count * b_count;
-	double *ways = calloc(most + 1u, sizeof(*ways));
-
-	if (ways == NULL)
-		return NULL;
-	// Compute the coefficients of the Gaussian binomial, scaled to probabilities at each step.
-	// Factor n is (1 - q^(a + n)) / (1 - q^n), multiplied by n / (a + n).
-	ways[0] = 1;
-	for (uint32_t n = 1; n <= b_count; n++) {
-		for (uint32_t u = most; u >= a_count + n; u--)
-			ways[u] -= ways[u - a_count - n];
-		for (uint32_t u = n; u <= most; u++)
-			ways[u] += ways[u - n];
-		for (uint32_t u = 0; u <= most; u++)
-			ways[u] *= (double)n / (a_count + n);
-	}
-	return ways;
-}
-
 struct null_law {
-	double *exact; // NULL: normal distribution
+	double *exact; // probabilities of U = 0, 1, ...; NULL: normal distribution
 	double mean, deviation;
 	uint32_t most;
 };
 
+// Compute the distribution of U if both sides are equally fast. Returns 0 or -ENOMEM.
 static int law_make(uint32_t a_count, uint32_t b_count, struct null_law *law) {
-	double count = (double)a_count * b_count;
+	double count = (double)a_count * b_count, *ways;
 
 	*law = (struct null_law){.most = a_count * b_count};
 	law->mean = count / 2;
 	law->deviation = sqrt(count * (a_count + b_count + 1.0) / 12);
 	if (a_count > COMPARE_EXACT_MAX || b_count > COMPARE_EXACT_MAX)
 		return 0;
-	law->exact = exact_distribution(a_count, b_count);
-	return law->exact == NULL ? -ENOMEM : 0;
+	ways = calloc(law->most + 1u, sizeof(*ways));
+	if (ways == NULL)
+		return -ENOMEM;
+
+	// Each run of b may rank above 0 to a_count runs of a, and all such combinations are
+	// equally likely. So the number of combinations with sum U is a number of partitions.
+	//
+	// Compute the coefficients of the Gaussian binomial, scaled to probabilities at each step.
+	// Factor n is (1 - q^(a + n)) / (1 - q^n), multiplied by n / (a + n).
+	ways[0] = 1;
+	for (uint32_t n = 1; n <= b_count; n++) {
+		for (uint32_t u = law->most; u >= a_count + n; u--)
+			ways[u] -= ways[u - a_count - n];
+		for (uint32_t u = n; u <= law->most; u++)
+			ways[u] += ways[u - n];
+		for (uint32_t u = 0; u <= law->most; u++)
+			ways[u] *= (double)n / (a_count + n);
+	}
+	law->exact = ways;
+	return 0;
 }
 
 // Return P(U <= u).
@@ -64,45 +60,30 @@ static double law_cdf(const struct null_law *law, uint32_t u) {
 	return sum;
 }
 
-// Return how many differences can be dropped at each end; -ERANGE if not even 0 is possible.
-static int law_margin(const struct null_law *law, double tail) {
-	uint32_t out = 0;
-
-	if (law_cdf(law, 0) > tail)
-		return -ERANGE;
-	while (out + 1 < law->most / 2 && law_cdf(law, out + 1) <= tail)
-		out++;
-	return (int)out;
-}
-
-// Return the smaller one of both pair counts. A tie counts half; the result is rounded up.
-static uint32_t smaller_u(const double *differences, uint32_t count) {
-	double below = 0, above;
-
-	for (uint32_t n = 0; n < count; n++)
-		below += differences[n] < 0 ? 1 : differences[n] <= 0 ? 0.5 : 0;
-	above = count - below;
-	return (uint32_t)ceil(fmin(below, above));
-}
-
-static double sorted_median(const double *sorted, uint32_t count) {
-	return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
-}
-
+// Compute the result from the sorted differences. Returns 0, or -ERANGE if there are too few.
 static int compare_differences(
 	const double *differences,
 	const struct null_law *law,
 	double level,
 	struct compare_result *ret_result
 ) {
-	int out = law_margin(law, (1 - level) / 2);
+	double tail = (1 - level) / 2, below = 0, above;
+	uint32_t count = law->most, out = 0;
 
-	if (out < 0)
-		return out;
-	ret_result->shift = sorted_median(differences, law->most);
+	// The interval leaves out `out` differences at each end. Too few runs allow not even 0.
+	if (law_cdf(law, 0) > tail)
+		return -ERANGE;
+	while (out + 1 < count / 2 && law_cdf(law, out + 1) <= tail)
+		out++;
+	ret_result->shift = (differences[(count - 1) / 2] + differences[count / 2]) / 2;
 	ret_result->low = differences[out];
-	ret_result->high = differences[law->most - 1 - (uint32_t)out];
-	ret_result->p = fmin(1, 2 * law_cdf(law, smaller_u(differences, law->most)));
+	ret_result->high = differences[count - 1 - out];
+
+	// U is the smaller one of both pair counts. A tie counts half; the result is rounded up.
+	for (uint32_t n = 0; n < count; n++)
+		below += differences[n] < 0 ? 1 : differences[n] <= 0 ? 0.5 : 0;
+	above = count - below;
+	ret_result->p = fmin(1, 2 * law_cdf(law, (uint32_t)ceil(fmin(below, above))));
 	return 0;
 }
 

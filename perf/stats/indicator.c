@@ -23,14 +23,6 @@ struct bit_blocks {
 	double share;
 };
 
-static void blocks_free(struct bit_blocks *bits) {
-	for (uint32_t n = 0; n < bits->count; n++) {
-		free(bits->blocks[n].words);
-		free(bits->blocks[n].before);
-	}
-	free(bits->blocks);
-}
-
 static int block_fill(struct bit_block *bits, const struct indicator_block *block, uint64_t bound) {
 	uint32_t set = 0;
 
@@ -138,7 +130,11 @@ int indicator_measure(
 		err = -EINVAL;
 	if (err == 0)
 		sum_lags(&bits, ret_time);
-	blocks_free(&bits);
+	for (uint32_t n = 0; n < bits.count; n++) {
+		free(bits.blocks[n].words);
+		free(bits.blocks[n].before);
+	}
+	free(bits.blocks);
 	return err;
 }
 

@@ -12,6 +12,12 @@ int doubles_compare(const void *a, const void *b) {
 	return (left > right) - (left < right);
 }
 
+int samples_compare(const void *a, const void *b) {
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
 // Return how many sorted values are below `value`; with `or_equal` also the equal ones.
 static uint32_t count_below(const double *sorted, uint32_t count, double value, bool or_equal) {
 	uint32_t low = 0, high = count;

@@ -2,6 +2,8 @@
 // Store windows and blocks of a run, and thin them as the run grows.
 #include "record.h"
 
+#include "ranks.h"
+
 #include <lib/must.h>
 
 #include <assert.h>
@@ -121,26 +123,23 @@ static void join_pair(struct run_record *record) {
 	record->halves -= 2;
 }
 
-static void window_begin(struct run_record *record) {
-	if (record->window_count == RECORD_WINDOWS_MAX && record->halves == 0) {
-		record->window_samples *= 2;
-		record->joined = 0;
-		record->halves = RECORD_WINDOWS_MAX;
-	}
-	if (record->window_count == RECORD_WINDOWS_MAX)
-		join_pair(record);
-	histogram_clear(record->windows[record->order[record->window_count]]);
-	record->window_count++;
-	record->window_left = record->window_samples;
-}
-
 static void windows_add(struct run_record *record, const uint64_t *values, uint64_t count) {
 	record->windowed += count;
 	while (count > 0) {
 		uint32_t part = BATCH_SAMPLES;
 
-		if (record->window_left == 0)
-			window_begin(record);
+		if (record->window_left == 0) {
+			if (record->window_count == RECORD_WINDOWS_MAX && record->halves == 0) {
+				record->window_samples *= 2;
+				record->joined = 0;
+				record->halves = RECORD_WINDOWS_MAX;
+			}
+			if (record->window_count == RECORD_WINDOWS_MAX)
+				join_pair(record);
+			histogram_clear(record->windows[record->order[record->window_count]]);
+			record->window_count++;
+			record->window_left = record->window_samples;
+		}
 		if (part > record->window_left)
 			part = (uint32_t)record->window_left;
 		if (part > count)
@@ -164,37 +163,6 @@ static void windows_add_raw(struct run_record *record, uint64_t end) {
 	windows_add(record, &record->raw[record->windowed], end - record->windowed);
 }
 
-// Add samples to the windows. While the second half of the raw samples fills, windows take two
-// samples for each new one. So they contain all samples before the first blocks are dropped.
-// `values` are the newest samples.
-static void windows_catch_up(struct run_record *record, const uint64_t *values, uint64_t count) {
-	uint64_t end = record->windowed + 2 * count;
-
-	if (!record->whole) {
-		windows_add(record, values, count);
-		return;
-	}
-	if (record->count <= RECORD_RAW_MAX / 2)
-		return;
-	if (record->window_samples != LIVE_WINDOW_SAMPLES) {
-		windows_restart(record, LIVE_WINDOW_SAMPLES);
-		end = 2 * count;
-	}
-	windows_add_raw(record, end < record->count ? end : record->count);
-}
-
-// Complete the windows of a completely stored run, with the smallest window size that needs no more
-// than RECORD_WINDOWS_MAX.
-static void windows_complete(struct run_record *record) {
-	uint64_t samples = RECORD_WINDOW_SAMPLES;
-
-	while (record->count > samples * RECORD_WINDOWS_MAX)
-		samples *= 2;
-	if (record->window_samples != samples)
-		windows_restart(record, samples);
-	windows_add_raw(record, record->count);
-}
-
 // Drop every second block, and move its storage index behind the others.
 static void blocks_thin(struct run_record *record) {
 	uint16_t freed[RECORD_BLOCKS_MAX / 2];
@@ -211,19 +179,16 @@ static void blocks_thin(struct run_record *record) {
 	record->whole = false;
 }
 
-static void block_begin(struct run_record *record) {
-	if (record->block_count == RECORD_BLOCKS_MAX)
-		blocks_thin(record);
-	else if (record->whole)
-		record->block_order[record->block_count] = (uint16_t)record->block_count;
-	record->block_next = record->stride;
-	record->block_start[record->block_count++] = record->count;
-	record->block_left = RECORD_BLOCK_SAMPLES;
-}
-
 static void block_add(struct run_record *record, const uint64_t *values, uint32_t count) {
-	if (record->block_next == 0)
-		block_begin(record);
+	if (record->block_next == 0) {
+		if (record->block_count == RECORD_BLOCKS_MAX)
+			blocks_thin(record);
+		else if (record->whole)
+			record->block_order[record->block_count] = (uint16_t)record->block_count;
+		record->block_next = record->stride;
+		record->block_start[record->block_count++] = record->count;
+		record->block_left = RECORD_BLOCK_SAMPLES;
+	}
 	record->block_next -= count;
 	if (record->block_left > 0) {
 		uint64_t place = record->block_order[record->block_count - 1];
@@ -245,7 +210,19 @@ static void batch_distribute(struct run_record *record) {
 	block_add(record, values, count);
 	histogram_record_many(record->all, values, count);
 	record->count += count;
-	windows_catch_up(record, values, count);
+
+	// While the second half of the raw samples fills, windows take two samples for each new
+	// one. So they contain all samples before the first blocks are dropped.
+	if (!record->whole) {
+		windows_add(record, values, count);
+	} else if (record->count > RECORD_RAW_MAX / 2) {
+		uint64_t end;
+
+		if (record->window_samples != LIVE_WINDOW_SAMPLES)
+			windows_restart(record, LIVE_WINDOW_SAMPLES);
+		end = record->windowed + UINT64_C(2) * count;
+		windows_add_raw(record, end < record->count ? end : record->count);
+	}
 	record->distributed = record->batch_count %= BATCH_SAMPLES;
 }
 
@@ -266,8 +243,17 @@ const struct histogram *run_record_all(struct run_record *record) {
 
 struct run_windows run_record_windows(struct run_record *record) {
 	batch_distribute(record);
-	if (record->whole)
-		windows_complete(record);
+	// Complete the windows of a completely stored run, with the smallest window size that needs
+	// no more than RECORD_WINDOWS_MAX.
+	if (record->whole) {
+		uint64_t samples = RECORD_WINDOW_SAMPLES;
+
+		while (record->count > samples * RECORD_WINDOWS_MAX)
+			samples *= 2;
+		if (record->window_samples != samples)
+			windows_restart(record, samples);
+		windows_add_raw(record, record->count);
+	}
 	while (record->halves > 0)
 		join_pair(record);
 	return (struct run_windows){
@@ -303,26 +289,6 @@ uint64_t run_record_block_start(const struct run_record *record, uint32_t place)
 	return record->block_start[place];
 }
 
-static int samples_compare(const void *a, const void *b) {
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
-}
-
-static void samples_sort(
-	struct run_record *record, const struct indicator_block *blocks, uint32_t block_count
-) {
-	uint32_t count = 0;
-
-	for (uint32_t n = 0; n < block_count; n++) {
-		memcpy(&record->sorted[count], blocks[n].samples,
-		       blocks[n].count * sizeof(*record->sorted));
-		count += blocks[n].count;
-	}
-	qsort(record->sorted, count, sizeof(*record->sorted), samples_compare);
-	record->sorted_count = count;
-}
-
 int run_record_sorted(struct run_record *record, struct run_sorted *ret_sorted) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 	uint32_t block_count = run_record_blocks(record, blocks);
@@ -331,28 +297,23 @@ int run_record_sorted(struct run_record *record, struct run_sorted *ret_sorted) 
 		record->sorted = calloc((size_t)RECORD_RAW_MAX, sizeof(*record->sorted));
 	if (record->sorted == NULL)
 		return -ENOMEM;
-	if (record->sorted_count == 0)
-		samples_sort(record, blocks, block_count);
+	if (record->sorted_count == 0) {
+		uint32_t count = 0;
+
+		for (uint32_t n = 0; n < block_count; n++) {
+			memcpy(&record->sorted[count], blocks[n].samples,
+			       blocks[n].count * sizeof(*record->sorted));
+			count += blocks[n].count;
+		}
+		qsort(record->sorted, count, sizeof(*record->sorted), samples_compare);
+		record->sorted_count = count;
+	}
 	*ret_sorted = (struct run_sorted){record->sorted, record->sorted_count};
 	return 0;
 }
 
 bool run_record_is_whole(const struct run_record *record) {
 	return record->whole;
-}
-
-// Move the pieces of a completely stored run to the storage of blocks, which is 2,048 samples per
-// block. If the stride is smaller than that, pieces move up, so the last one is moved first.
-// Otherwise they move down, and the first one is moved first.
-static void whole_run_move(struct run_record *record, uint64_t stride) {
-	for (uint32_t n = 0; n < record->block_count; n++) {
-		uint32_t place = stride < RECORD_BLOCK_SAMPLES ? record->block_count - 1 - n : n;
-
-		record->block_start[place] = place * stride;
-		record->block_order[place] = (uint16_t)place;
-		memmove(&record->raw[(size_t)place * RECORD_BLOCK_SAMPLES],
-			&record->raw[place * stride], record->block_samples * sizeof(*record->raw));
-	}
 }
 
 // Cut a completely stored run to evenly spread pieces with half of its samples.
@@ -364,25 +325,23 @@ static bool whole_run_cut(struct run_record *record, uint32_t samples_least) {
 	run_record_windows(record); // must be done while all samples are still there
 	record->block_count = (uint32_t)((record->count + stride - 1) / stride);
 	record->block_samples = (uint32_t)(stride / 2);
-	whole_run_move(record, stride);
+
+	// Move the pieces to the storage of blocks, which is 2,048 samples per block. If the stride
+	// is smaller than that, pieces move up, so the last one is moved first. Otherwise they move
+	// down, and the first one is moved first.
+	for (uint32_t n = 0; n < record->block_count; n++) {
+		uint32_t place = stride < RECORD_BLOCK_SAMPLES ? record->block_count - 1 - n : n;
+
+		record->block_start[place] = place * stride;
+		record->block_order[place] = (uint16_t)place;
+		memmove(&record->raw[(size_t)place * RECORD_BLOCK_SAMPLES],
+			&record->raw[place * stride], record->block_samples * sizeof(*record->raw));
+	}
 	last = record->count - (record->block_count - 1) * stride;
 	record->block_left =
 		last < record->block_samples ? record->block_samples - (uint32_t)last : 0;
 	record->whole = false;
 	return true;
-}
-
-// Select THIN_BLOCKS evenly spread blocks. The last block is never selected; only that one may be
-// shorter.
-static void blocks_select(struct run_record *record) {
-	for (uint32_t n = 0; n < THIN_BLOCKS; n++) {
-		uint32_t from = n * record->block_count / THIN_BLOCKS;
-
-		record->block_order[n] = record->block_order[from];
-		record->block_start[n] = record->block_start[from];
-	}
-	record->block_count = THIN_BLOCKS;
-	record->block_left = 0;
 }
 
 bool run_record_thin_blocks(struct run_record *record, uint32_t samples_least) {
@@ -393,7 +352,16 @@ bool run_record_thin_blocks(struct run_record *record, uint32_t samples_least) {
 	if (record->whole)
 		return whole_run_cut(record, samples_least);
 	if (record->block_count > THIN_BLOCKS) {
-		blocks_select(record);
+		// Select evenly spread blocks. The last block is never selected; only that one may
+		// be shorter.
+		for (uint32_t n = 0; n < THIN_BLOCKS; n++) {
+			uint32_t from = n * record->block_count / THIN_BLOCKS;
+
+			record->block_order[n] = record->block_order[from];
+			record->block_start[n] = record->block_start[from];
+		}
+		record->block_count = THIN_BLOCKS;
+		record->block_left = 0;
 		return true;
 	}
 	if (samples < samples_least || samples == 0)
@@ -436,7 +404,8 @@ uint8_t run_record_precision_bits(const struct run_record *record) {
 	return histogram_shape(record->all)->precision_bits;
 }
 
-static bool blocks_fit(const struct run_kept *kept) {
+// Return true if sizes and positions of the stored data agree with each other.
+static bool kept_is_consistent(const struct run_kept *kept) {
 	uint32_t samples = kept->blocks[0].count;
 	uint64_t end = 0;
 
@@ -454,23 +423,29 @@ static bool blocks_fit(const struct run_kept *kept) {
 			return false;
 		end = block->start + block->count;
 	}
-	return true;
-}
-
-static bool windows_fit(const struct run_kept *kept) {
-	if (kept->window_count == 0) // all windows were dropped
-		return true;
-	return kept->window_count <= RECORD_WINDOWS_MAX &&
-	       kept->window_samples >= RECORD_WINDOW_SAMPLES &&
-	       kept->window_samples <= kept->count / kept->window_count;
-}
-
-static bool precision_fits(const struct run_kept *kept) {
+	// A thinned run may have no windows.
+	if (kept->window_count > 0 && (kept->window_count > RECORD_WINDOWS_MAX ||
+				       kept->window_samples < RECORD_WINDOW_SAMPLES ||
+				       kept->window_samples > kept->count / kept->window_count))
+		return false;
 	return kept->precision_bits >= RECORD_PRECISION_BITS_MIN &&
 	       kept->precision_bits <= RECORD_PRECISION_BITS;
 }
 
-static void restore_blocks(const struct run_kept *kept, struct run_record *record) {
+int run_record_restore(const struct run_kept *kept, struct run_record **ret_record) {
+	struct run_record *record;
+	int err;
+
+	if (!kept_is_consistent(kept))
+		return -EINVAL;
+	err = run_record_create(&record);
+	if (err < 0)
+		return err;
+	while (run_record_thin_all(record, kept->precision_bits))
+		;
+	record->count = kept->count;
+	record->window_samples = kept->window_samples;
+	record->window_count = kept->window_count;
 	for (uint32_t n = 0; n < kept->block_count; n++) {
 		memcpy(&record->raw[(size_t)n * RECORD_BLOCK_SAMPLES], kept->blocks[n].samples,
 		       kept->blocks[n].count * sizeof(*record->raw));
@@ -481,23 +456,6 @@ static void restore_blocks(const struct run_kept *kept, struct run_record *recor
 	record->block_samples = kept->blocks[0].count;
 	record->block_left = record->block_samples - kept->blocks[kept->block_count - 1].count;
 	record->whole = false;
-}
-
-int run_record_restore(const struct run_kept *kept, struct run_record **ret_record) {
-	struct run_record *record;
-	int err;
-
-	if (!blocks_fit(kept) || !windows_fit(kept) || !precision_fits(kept))
-		return -EINVAL;
-	err = run_record_create(&record);
-	if (err < 0)
-		return err;
-	while (run_record_thin_all(record, kept->precision_bits))
-		;
-	record->count = kept->count;
-	record->window_samples = kept->window_samples;
-	record->window_count = kept->window_count;
-	restore_blocks(kept, record);
 	err = kept->fill(kept->ctx, -1, kept->count, record->all);
 	for (uint32_t n = 0; n < kept->window_count && err == 0; n++) {
 		err = kept->fill(kept->ctx, (int32_t)n, kept->window_samples, record->windows[n]);

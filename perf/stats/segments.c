@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,55 +130,40 @@ series_best_cut(const struct cutter *cutter, const double *values, uint32_t coun
 	return cut;
 }
 
-// Return the most probable cut of a segment in any series.
-static struct cut segment_best_cut(const struct cutter *cutter, const struct segment *segment) {
-	struct cut best = {.p = 1};
-
-	if (segment->count < 2 * SEGMENTS_LENGTH_MIN)
-		return best;
-	for (uint32_t n = 0; n < cutter->series_count; n++) {
-		struct cut cut =
-			series_best_cut(cutter, cutter->series[n] + segment->first, segment->count);
-
-		if (cut.p < best.p)
-			best = cut;
-	}
-	return best;
-}
-
-// Cut a segment; its first part keeps the place, and the second part follows.
-static int segment_cut(struct cutter *cutter, uint32_t place, const struct cut *cut) {
-	struct segment *whole = &cutter->segments[place];
-
-	if (cutter->count == cutter->most)
-		return -E2BIG;
-	memmove(whole + 2, whole + 1, (cutter->count - place - 1) * sizeof(*whole));
-	whole[1] = (struct segment){
-		.first = whole->first + cut->at,
-		.count = whole->count - cut->at,
-		.p = cut->p,
-	};
-	whole->count = cut->at;
-	cutter->count++;
-	return 0;
-}
-
+// Cut each segment at its most probable cut in any series, until no cut is significant. The first
+// part of a segment keeps its place, and the second part follows. Returns 0 or -E2BIG.
 static int cut_all_segments(struct cutter *cutter) {
 	uint32_t place = 0;
 
 	while (place < cutter->count) {
-		const struct segment *segment = &cutter->segments[place];
-		struct cut cut = segment_best_cut(cutter, segment);
+		struct segment *segment = &cutter->segments[place];
 		double share = (double)segment->count / cutter->window_count;
-		int err = 0;
+		bool is_long = segment->count >= 2 * SEGMENTS_LENGTH_MIN;
+		struct cut best = {.p = 1};
 
+		for (uint32_t n = 0; n < cutter->series_count && is_long; n++) {
+			struct cut cut = series_best_cut(
+				cutter, cutter->series[n] + segment->first, segment->count
+			);
+
+			if (cut.p < best.p)
+				best = cut;
+		}
 		// Each part gets its share of the error probability of the whole run.
-		if (cut.p < cutter->alpha * share / cutter->series_count)
-			err = segment_cut(cutter, place, &cut);
-		else
+		if (!(best.p < cutter->alpha * share / cutter->series_count)) {
 			place++;
-		if (err < 0)
-			return err;
+			continue;
+		}
+		if (cutter->count == cutter->most)
+			return -E2BIG;
+		memmove(segment + 2, segment + 1, (cutter->count - place - 1) * sizeof(*segment));
+		segment[1] = (struct segment){
+			.first = segment->first + best.at,
+			.count = segment->count - best.at,
+			.p = best.p,
+		};
+		segment->count = best.at;
+		cutter->count++;
 	}
 	return 0;
 }

@@ -57,16 +57,6 @@ static uint64_t quantile_rank(uint64_t count, uint32_t per_million) {
 	return rank > 0 ? rank : 1;
 }
 
-static enum quantile_note quantile_judge_note(const struct quantile_summary *quantile) {
-	if (!quantile->resolved)
-		return QUANTILE_UNRESOLVED;
-	return quantile->effective <
-			       (double
-			       )quantile_samples_for_rate(quantile->per_million, SUMMARY_LEVEL)
-		       ? QUANTILE_ROUGH
-		       : QUANTILE_SOUND;
-}
-
 int run_value_at_rank(struct run_record *record, uint64_t rank, uint64_t *ret_value) {
 	struct place place;
 	int err = place_find(record, rank, &place);
@@ -97,15 +87,6 @@ int run_interval(
 	*ret_low = place_low(&low, place_error(&low, tau, rank - ranks.low, SUMMARY_LEVEL));
 	*ret_high = place_high(&high, place_error(&high, tau, ranks.high - rank, SUMMARY_LEVEL));
 	return 0;
-}
-
-static int compute_interval(struct run_record *record, struct quantile_summary *quantile) {
-	int err = run_interval(
-		record, quantile->per_million, quantile->tau, &quantile->low, &quantile->high
-	);
-
-	quantile->note = err == 0 ? quantile_judge_note(quantile) : QUANTILE_TOO_FEW;
-	return err == -ERANGE ? 0 : err;
 }
 
 // Samples at or below a quantile in each window. The buckets of windows are wider, which limits the
@@ -148,31 +129,6 @@ static void windows_count(
 				: 0;
 }
 
-static void windows_join(struct window_counts *counts) {
-	counts->count /= 2;
-	counts->samples *= 2;
-	for (size_t n = 0; n < counts->count; n++)
-		counts->counts[n] = counts->counts[2 * n] + counts->counts[2 * n + 1];
-}
-
-// Raise tau if the windows show a longer dependence than the blocks. Blocks cover a small part of a
-// long run, so they may miss rare bursts. Windows cover all of it. Their counts may vary more than
-// tau explains; this shows a longer tau, more so in longer windows. If tau still grows in the
-// longest windows, it is not resolved.
-static void raise_tau_by_windows(struct window_counts *counts, struct indicator_time *time) {
-	for (; counts->count >= SPREAD_WINDOWS_MIN; windows_join(counts)) {
-		double error = 0;
-		double tau = indicator_measure_windows(
-			counts->counts, counts->count, counts->samples, time->tau, &error
-		);
-
-		if (tau <= time->tau * (1 + SPREAD_ERRORS * error))
-			continue;
-		time->tau = tau;
-		time->resolved &= counts->count / 2 >= SPREAD_WINDOWS_MIN;
-	}
-}
-
 // Measure tau of {x <= quantile} over the run.
 static int
 measure_tau(struct run_record *record, const struct place *place, struct indicator_time *time) {
@@ -194,7 +150,27 @@ measure_tau(struct run_record *record, const struct place *place, struct indicat
 	if (counts.count >= SPREAD_WINDOWS_MIN &&
 	    (sorted.samples[0] > bound || sorted.samples[sorted.count - 1] <= bound))
 		*time = (struct indicator_time){.tau = 1, .resolved = 1};
-	raise_tau_by_windows(&counts, time);
+
+	// Raise tau if the windows show a longer dependence than the blocks. Blocks cover a small
+	// part of a long run, so they may miss rare bursts. Windows cover all of it. Their counts
+	// may vary more than tau explains; this shows a longer tau, more so in longer windows. If
+	// tau still grows in the longest windows, it is not resolved.
+	while (counts.count >= SPREAD_WINDOWS_MIN) {
+		double error = 0;
+		double tau = indicator_measure_windows(
+			counts.counts, counts.count, counts.samples, time->tau, &error
+		);
+
+		if (!(tau <= time->tau * (1 + SPREAD_ERRORS * error))) {
+			time->tau = tau;
+			time->resolved &= counts.count / 2 >= SPREAD_WINDOWS_MIN;
+		}
+		// Join the windows in pairs.
+		counts.count /= 2;
+		counts.samples *= 2;
+		for (size_t n = 0; n < counts.count; n++)
+			counts.counts[n] = counts.counts[2 * n] + counts.counts[2 * n + 1];
+	}
 	return 0;
 }
 
@@ -202,6 +178,7 @@ static int quantile_summarize(struct run_record *record, struct quantile_summary
 	uint64_t count = run_record_count(record);
 	struct indicator_time time = {.tau = 1, .resolved = 1};
 	struct place place;
+	double enough;
 	int err = place_find(record, quantile_rank(count, quantile->per_million), &place);
 
 	if (err < 0)
@@ -214,13 +191,17 @@ static int quantile_summarize(struct run_record *record, struct quantile_summary
 	quantile->tau = time.tau;
 	quantile->resolved = time.resolved != 0;
 	quantile->effective = (double)count / time.tau;
-	return compute_interval(record, quantile);
-}
-
-static int samples_compare(const void *a, const void *b) {
-	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-
-	return (left > right) - (left < right);
+	err = run_interval(
+		record, quantile->per_million, quantile->tau, &quantile->low, &quantile->high
+	);
+	enough = (double)quantile_samples_for_rate(quantile->per_million, SUMMARY_LEVEL);
+	if (err < 0)
+		quantile->note = QUANTILE_TOO_FEW;
+	else if (!quantile->resolved)
+		quantile->note = QUANTILE_UNRESOLVED;
+	else
+		quantile->note = quantile->effective < enough ? QUANTILE_ROUGH : QUANTILE_SOUND;
+	return err == -ERANGE ? 0 : err;
 }
 
 // Part of a run: consecutive samples, or several blocks near each other.
@@ -228,14 +209,6 @@ struct piece {
 	const struct indicator_block *blocks;
 	uint32_t block_count, samples;
 };
-
-static void piece_samples_copy(const struct piece *piece, uint64_t *samples) {
-	for (uint32_t n = 0; n < piece->block_count; n++) {
-		memcpy(samples, piece->blocks[n].samples,
-		       piece->blocks[n].count * sizeof(*samples));
-		samples += piece->blocks[n].count;
-	}
-}
 
 // Measure tau of {x <= quantile} within one piece, with the quantile of that piece.
 static int piece_tau(
@@ -245,9 +218,14 @@ static int piece_tau(
 	struct indicator_time *ret_time
 ) {
 	uint64_t rank = quantile_rank(piece->samples, per_million), bound;
+	uint64_t *samples = scratch;
 	uint32_t at_most = 0;
 
-	piece_samples_copy(piece, scratch);
+	for (uint32_t n = 0; n < piece->block_count; n++) {
+		memcpy(samples, piece->blocks[n].samples,
+		       piece->blocks[n].count * sizeof(*samples));
+		samples += piece->blocks[n].count;
+	}
 	qsort(scratch, piece->samples, sizeof(*scratch), samples_compare);
 	bound = scratch[rank - 1];
 	while (at_most < piece->samples && scratch[at_most] <= bound)
