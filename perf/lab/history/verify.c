@@ -74,6 +74,17 @@ int json_digests(json_t *root, json_t **ret_json) {
 	return 0;
 }
 
+int json_verify_digests(json_t *root, struct lab_why *why) {
+	json_t *digests;
+	int err = json_digests(root, &digests);
+
+	if (err != 0)
+		return err;
+	err = verify_compare("digests", json_object_get(root, "digests"), digests, why);
+	json_decref(digests);
+	return err;
+}
+
 // Return a real number with an integral value as an integer, or NULL for other values. Other
 // programs, such as jq, write 1.0 as 1. So integral values are written as integers from the start.
 // Otherwise the digest would differ after a mere reformatting. Beyond 2^53 not all integers are
@@ -378,7 +389,6 @@ int verify_compare(const char *path, const json_t *file, json_t *computed, struc
 int verify_run(json_t *root, struct lab_why *why) {
 	const json_t *results = json_object_get(root, "results");
 	const char *schema = json_string_value(json_object_get(root, "schema"));
-	json_t *digests;
 	int err = 0;
 
 	if (schema == NULL)
@@ -394,13 +404,7 @@ int verify_run(json_t *root, struct lab_why *why) {
 		return lab_fail(why, -EBADMSG, "it has no results");
 	for (size_t n = 0; n < json_array_size(results) && err == 0; n++)
 		err = verify_result(n, json_array_get(results, n), why);
-	if (err == 0)
-		err = json_digests(root, &digests);
-	if (err != 0)
-		return err;
-	err = values_compare("digests", json_object_get(root, "digests"), digests, why);
-	json_decref(digests);
-	return err;
+	return err == 0 ? json_verify_digests(root, why) : err;
 }
 
 bool json_is_run(const json_t *root) {

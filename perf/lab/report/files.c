@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Output for other programs: CSV, HdrHistogram percentiles and perftest columns.
+// Output files and errors, and output for other programs: CSV, HdrHistogram percentiles and
+// perftest columns.
 #include "report/output.h"
+#include "run/exit_status.h"
 
 #include <lib/error.h>
 #include <lib/scoped.h>
+
+#include <jansson.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -63,24 +67,26 @@ int output_close(const char *path, FILE *file, struct lab_why *why) {
 			  );
 }
 
-static void csv_quantiles(
-	FILE *file,
-	const struct lab_result *result,
-	const char *what,
-	const struct run_summary *summary
-) {
-	for (uint32_t n = 0; n < summary->quantile_count; n++) {
-		const struct quantile_summary *quantile = &summary->quantiles[n];
-		char name[RESULT_QUANTILE_BYTES];
+int output_json_root(const json_t *root, const char *path, struct lab_why *why) {
+	FILE *file;
+	int err = output_open(path, why, &file), failed;
 
-		result_quantile_name(quantile->per_million, name);
-		fprintf(file, "%" PRIu64 ",%s,%s,", result->size, what, name);
-		if (quantile->note == QUANTILE_TOO_FEW)
-			fprintf(file, ",,,%.0f\n", quantile->effective);
-		else
-			fprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.0f\n", quantile->value,
-				quantile->low, quantile->high, quantile->effective);
-	}
+	if (err != 0)
+		return err;
+	failed = json_dumpf(root, file, JSON_COMPACT | JSON_REAL_PRECISION(17));
+	fputc('\n', file);
+	err = output_close(path, file, why);
+	return err == 0 && failed != 0 ? lab_fail(why, -EIO, "%s cannot be written", path) : err;
+}
+
+int output_failure(const struct lab_why *why) {
+	fprintf(stderr, "tocsin-perf: %s\n", why->text);
+	return EXIT_FAILED;
+}
+
+int output_usage_error(const char *argument, const char *reason) {
+	fprintf(stderr, "tocsin-perf: %s: %s\n", argument, reason);
+	return EXIT_USAGE;
 }
 
 static void csv_summary(
@@ -95,7 +101,18 @@ static void csv_summary(
 	fprintf(file, "%" PRIu64 ",%s,min,%" PRIu64 ",,,\n", result->size, what, all->min);
 	fprintf(file, "%" PRIu64 ",%s,max,%" PRIu64 ",,,\n", result->size, what, all->max);
 	fprintf(file, "%" PRIu64 ",%s,mean,%.3f,,,\n", result->size, what, all->mean);
-	csv_quantiles(file, result, what, summary);
+	for (uint32_t n = 0; n < summary->quantile_count; n++) {
+		const struct quantile_summary *quantile = &summary->quantiles[n];
+		char name[RESULT_QUANTILE_BYTES];
+
+		result_quantile_name(quantile->per_million, name);
+		fprintf(file, "%" PRIu64 ",%s,%s,", result->size, what, name);
+		if (quantile->note == QUANTILE_TOO_FEW)
+			fprintf(file, ",,,%.0f\n", quantile->effective);
+		else
+			fprintf(file, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.0f\n", quantile->value,
+				quantile->low, quantile->high, quantile->effective);
+	}
 }
 
 static void csv_rate(FILE *file, const struct lab_result *result, const char *name, double rate) {
@@ -170,27 +187,6 @@ static void hgrm_line(FILE *file, const struct histogram *all, uint64_t count, d
 		fprintf(file, "\n");
 }
 
-static void hgrm_result(FILE *file, struct run_record *record, const struct run_summary *summary) {
-	const struct histogram *all = run_record_all(record);
-	uint64_t count = summary->all.count;
-	double share = 0, left = 1;
-
-	fprintf(file, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount",
-		"1/(1-Percentile)");
-	while (left * (double)count >= 1) {
-		for (int tick = 0; tick < HGRM_TICKS; tick++)
-			hgrm_line(file, all, count, share + left / 2 * tick / HGRM_TICKS);
-		left /= 2;
-		share = 1 - left;
-	}
-	hgrm_line(file, all, count, 1);
-	fprintf(file, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", summary->all.mean / 1e3,
-		summary->all.stdev / 1e3);
-	fprintf(file, "#[Max     = %12.3f, Total count    = %12" PRIu64 "]\n",
-		(double)summary->all.max / 1e3, count);
-	fprintf(file, "#[Buckets = %12d, SubBuckets     = %12d]\n", 39, 1024);
-}
-
 int output_hgrm(const struct lab_run *run, const char *path, struct lab_why *why) {
 	FILE *file;
 	int err = output_open(path, why, &file);
@@ -199,12 +195,32 @@ int output_hgrm(const struct lab_run *run, const char *path, struct lab_why *why
 		return err;
 	for (uint32_t n = 0; n < run->count; n++) {
 		const struct lab_result *result = &run->results[n];
+		const struct histogram_summary *summary = &result->summary.all;
+		const struct histogram *all;
+		double share = 0, left = 1;
 
 		if (!result->summarized)
 			continue;
+		all = run_record_all(result->times);
 		if (run->count > 1)
 			fprintf(file, "#[Size = %" PRIu64 "]\n", result->size);
-		hgrm_result(file, result->times, &result->summary);
+		fprintf(file, "%12s %14s %10s %14s\n\n", "Value", "Percentile", "TotalCount",
+			"1/(1-Percentile)");
+		while (left * (double)summary->count >= 1) {
+			for (int tick = 0; tick < HGRM_TICKS; tick++)
+				hgrm_line(
+					file, all, summary->count,
+					share + left / 2 * tick / HGRM_TICKS
+				);
+			left /= 2;
+			share = 1 - left;
+		}
+		hgrm_line(file, all, summary->count, 1);
+		fprintf(file, "#[Mean    = %12.3f, StdDeviation   = %12.3f]\n", summary->mean / 1e3,
+			summary->stdev / 1e3);
+		fprintf(file, "#[Max     = %12.3f, Total count    = %12" PRIu64 "]\n",
+			(double)summary->max / 1e3, summary->count);
+		fprintf(file, "#[Buckets = %12d, SubBuckets     = %12d]\n", 39, 1024);
 	}
 	return output_close(path, file, why);
 }

@@ -9,10 +9,21 @@
 #include "run/result.h"
 #include "run/why.h"
 
+#include <stdbool.h>
+
 #define LAB_JSON_SCHEMA "tocsin-perf/1"
 
 struct histogram;
 struct json_t;
+
+// Convert a number to JSON. JSON has no NaN and no infinity; null stands for them.
+struct json_t *json_unsigned(uint64_t value);
+struct json_t *json_finite_or_null(double value);
+// Read an integer of at most `max` from untrusted JSON. Returns false, and sets nothing, if there
+// is none.
+bool json_get_unsigned(const struct json_t *json, uint64_t max, uint64_t *ret_value);
+// Return the text of a member, or "" if it is no text.
+const char *json_member_text(const struct json_t *object, const char *key);
 
 // Convert to JSON. Return NULL if there is no memory.
 struct json_t *environment_to_json(const struct lab_environment *environment);
@@ -65,6 +76,9 @@ int result_from_json(const struct json_t *json, struct lab_why *why, struct lab_
 // Make an object with the digest of each part of the root except "digests". The entry "results" is
 // an array with one such object per result. Returns 0 or -ENOMEM.
 int json_digests(struct json_t *root, struct json_t **ret_json);
+// Compare "digests" of a file with the digests of its parts. Returns 0, -ENOMEM, or -EUCLEAN with
+// the first difference in `why`.
+int json_verify_digests(struct json_t *root, struct lab_why *why);
 // Finish a root before it is written: convert whole numbers to integers, and add "digests". Returns
 // 0 or -ENOMEM.
 int json_add_digests(struct json_t *root);

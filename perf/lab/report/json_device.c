@@ -7,23 +7,25 @@
 #include <errno.h>
 #include <inttypes.h>
 
-static json_t *answers_to_json(const struct result_device *device) {
-	if (device->answer_count == 0)
-		return json_null();
-	return json_pack(
-		"{s:I s:f s:I s:I s:I}", "count", (json_int_t)device->answer_count, "mean_ns",
-		(double)device->answer_mean_ps / 1e3, "p50_ns", (json_int_t)device->answer_p50_ns,
-		"p99_ns", (json_int_t)device->answer_p99_ns, "max_ns",
-		(json_int_t)device->answer_max_ns
-	);
+static bool member_unsigned(const json_t *object, const char *key, uint64_t *ret_value) {
+	return json_get_unsigned(json_object_get(object, key), INT64_MAX, ret_value);
 }
 
 int device_to_json(const struct result_device *device, json_t **ret_json) {
+	json_t *answers = device->answer_count == 0
+				  ? json_null()
+				  : json_pack(
+					    "{s:I s:f s:I s:I s:I}", "count",
+					    (json_int_t)device->answer_count, "mean_ns",
+					    (double)device->answer_mean_ps / 1e3, "p50_ns",
+					    (json_int_t)device->answer_p50_ns, "p99_ns",
+					    (json_int_t)device->answer_p99_ns, "max_ns",
+					    (json_int_t)device->answer_max_ns
+				    );
 	json_t *object = json_pack(
 		"{s:s s:I s:I s:I s:b s:o}", "clock", plan_stamps_name(device->stamps), "khz",
 		(json_int_t)device->khz, "off_ns", (json_int_t)device->off_ns, "outside",
-		(json_int_t)device->outside, "doubtful", device->doubtful, "server_answers",
-		answers_to_json(device)
+		(json_int_t)device->outside, "doubtful", device->doubtful, "server_answers", answers
 	);
 	json_t *series;
 	int err = series_to_json(device->device, &device->device_summary, &series);
@@ -42,15 +44,6 @@ int device_to_json(const struct result_device *device, json_t **ret_json) {
 	return 0;
 }
 
-static bool number_get(const json_t *object, const char *key, uint64_t *ret_value) {
-	const json_t *value = json_object_get(object, key);
-
-	if (!json_is_integer(value) || json_integer_value(value) < 0)
-		return false;
-	*ret_value = (uint64_t)json_integer_value(value);
-	return true;
-}
-
 static bool answers_from_json(const json_t *json, struct result_device *device) {
 	const json_t *mean = json_object_get(json, "mean_ns");
 	double mean_ps = json_number_value(mean) * 1e3;
@@ -60,10 +53,10 @@ static bool answers_from_json(const json_t *json, struct result_device *device) 
 	if (!json_is_number(mean) || !(mean_ps >= 0 && mean_ps < (double)INT64_MAX))
 		return false;
 	device->answer_mean_ps = (uint64_t)(mean_ps + 0.5);
-	return number_get(json, "count", &device->answer_count) && device->answer_count > 0 &&
-	       number_get(json, "p50_ns", &device->answer_p50_ns) &&
-	       number_get(json, "p99_ns", &device->answer_p99_ns) &&
-	       number_get(json, "max_ns", &device->answer_max_ns);
+	return member_unsigned(json, "count", &device->answer_count) && device->answer_count > 0 &&
+	       member_unsigned(json, "p50_ns", &device->answer_p50_ns) &&
+	       member_unsigned(json, "p99_ns", &device->answer_p99_ns) &&
+	       member_unsigned(json, "max_ns", &device->answer_max_ns);
 }
 
 static int series_read(
@@ -85,9 +78,9 @@ int device_from_json(
 	if (clock == NULL || plan_stamps_parse(clock, &device->stamps) != 0 ||
 	    device->stamps == PLAN_STAMPS_NONE)
 		return lab_fail(why, -EBADMSG, "device_time.clock is none of raw, wall");
-	if (!number_get(json, "khz", &device->khz) ||
-	    !number_get(json, "off_ns", &device->off_ns) ||
-	    !number_get(json, "outside", &device->outside))
+	if (!member_unsigned(json, "khz", &device->khz) ||
+	    !member_unsigned(json, "off_ns", &device->off_ns) ||
+	    !member_unsigned(json, "outside", &device->outside))
 		return lab_fail(why, -EBADMSG, "device_time: khz, off_ns or outside is no number");
 	if (!answers_from_json(json_object_get(json, "server_answers"), device))
 		return lab_fail(why, -EBADMSG, "device_time.server_answers are none");

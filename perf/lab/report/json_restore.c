@@ -21,40 +21,7 @@ struct restore {
 };
 
 static bool member_get(const json_t *object, const char *key, uint64_t max, uint64_t *ret_value) {
-	const json_t *value = json_object_get(object, key);
-
-	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-	    (uint64_t)json_integer_value(value) > max)
-		return false;
-	*ret_value = (uint64_t)json_integer_value(value);
-	return true;
-}
-
-static bool item_get(const json_t *array, size_t place, uint64_t max, uint64_t *ret_value) {
-	const json_t *value = json_array_get(array, place);
-
-	if (!json_is_integer(value) || json_integer_value(value) < 0 ||
-	    (uint64_t)json_integer_value(value) > max)
-		return false;
-	*ret_value = (uint64_t)json_integer_value(value);
-	return true;
-}
-
-struct bucket_row {
-	uint64_t lowest, highest, count;
-};
-
-static bool read_bucket_row(const json_t *row, struct bucket_row *ret_row) {
-	return item_get(row, 0, HISTOGRAM_VALUE_MAX, &ret_row->lowest) &&
-	       item_get(row, 1, HISTOGRAM_VALUE_MAX, &ret_row->highest) &&
-	       item_get(row, 2, COUNT_MAX, &ret_row->count) && ret_row->count > 0 &&
-	       ret_row->lowest <= ret_row->highest;
-}
-
-static uint64_t bucket_value_clamp(uint64_t value, uint64_t min, uint64_t max) {
-	if (value < min)
-		return min;
-	return value > max ? max : value;
+	return json_get_unsigned(json_object_get(object, key), max, ret_value);
 }
 
 int histogram_fill(const json_t *json, uint64_t count, struct histogram *histogram) {
@@ -66,23 +33,28 @@ int histogram_fill(const json_t *json, uint64_t count, struct histogram *histogr
 	    !member_get(json, "max", HISTOGRAM_VALUE_MAX, &max) || min > max || rows == 0)
 		return -EBADMSG;
 	for (size_t n = 0; n < rows; n++) {
-		struct bucket_row row;
-		uint64_t value;
+		const json_t *row = json_array_get(buckets, n);
+		uint64_t lowest, highest, times;
 
-		if (!read_bucket_row(json_array_get(buckets, n), &row) ||
-		    row.count > count - filled)
+		if (!json_get_unsigned(json_array_get(row, 0), HISTOGRAM_VALUE_MAX, &lowest) ||
+		    !json_get_unsigned(json_array_get(row, 1), HISTOGRAM_VALUE_MAX, &highest) ||
+		    !json_get_unsigned(json_array_get(row, 2), COUNT_MAX, &times) ||
+		    lowest > highest || times == 0 || times > count - filled)
 			return -EBADMSG;
-		value = bucket_value_clamp(row.lowest, min, max);
-		filled += row.count;
+		filled += times;
+		if (lowest < min)
+			lowest = min;
+		if (lowest > max)
+			lowest = max;
 		if (n + 1 == rows) {
 			histogram_record(histogram, max);
-			row.count--;
+			times--;
 		}
-		if (n == 0 && row.count > 0) {
+		if (n == 0 && times > 0) {
 			histogram_record(histogram, min);
-			row.count--;
+			times--;
 		}
-		histogram_record_times(histogram, value, row.count);
+		histogram_record_times(histogram, lowest, times);
 	}
 	return filled == count ? 0 : -EBADMSG;
 }
@@ -130,7 +102,7 @@ static int read_block(
 	ret_block->samples = *ret_memory = values;
 	ret_block->count = (uint32_t)count;
 	for (size_t n = 0; n < count; n++) {
-		if (!item_get(samples, n, HISTOGRAM_VALUE_MAX, &values[n]))
+		if (!json_get_unsigned(json_array_get(samples, n), HISTOGRAM_VALUE_MAX, &values[n]))
 			return lab_fail(
 				why, -EBADMSG, "kept.blocks[%u].samples_ns[%zu] is no time", place,
 				n
@@ -157,28 +129,6 @@ static int read_blocks(
 		);
 	}
 	return err;
-}
-
-static int samples_replay(const struct run_kept *kept, struct run_record **ret_record) {
-	const struct run_kept_block *block = &kept->blocks[0];
-	int err = run_record_create(ret_record);
-
-	for (uint32_t n = 0; n < block->count && err == 0; n++)
-		run_record_add(*ret_record, block->samples[n]);
-	while (err == 0 && run_record_thin_all(*ret_record, kept->precision_bits))
-		;
-	return err;
-}
-
-static bool read_precision(const json_t *all, struct run_kept *kept) {
-	uint64_t bits = RECORD_PRECISION_BITS;
-
-	if (json_object_get(all, "precision_bits") != NULL &&
-	    (!member_get(all, "precision_bits", RECORD_PRECISION_BITS, &bits) ||
-	     bits < RECORD_PRECISION_BITS_MIN))
-		return false;
-	kept->precision_bits = (uint8_t)bits;
-	return true;
 }
 
 static int restore_parts(
@@ -208,47 +158,49 @@ static int restore_parts(
 
 int series_from_json(const json_t *json, struct lab_why *why, struct run_record **ret_record) {
 	const json_t *parts = json_object_get(json, "kept");
-	uint64_t *memory[RECORD_BLOCKS_MAX] = {NULL};
+	const json_t *bits_json = json_object_get(json_object_get(parts, "all"), "precision_bits");
+	uint64_t *memory[RECORD_BLOCKS_MAX] = {NULL}, bits = RECORD_PRECISION_BITS;
 	struct run_kept kept = {.block_count = 0};
+	const struct run_kept_block *block = &kept.blocks[0];
 	int err;
 
 	if (!member_get(parts, "count", COUNT_MAX, &kept.count) || kept.count == 0)
 		return lab_fail(why, -EBADMSG, "kept.count is no count");
-	if (!read_precision(json_object_get(parts, "all"), &kept))
+	if (bits_json != NULL && (!json_get_unsigned(bits_json, RECORD_PRECISION_BITS, &bits) ||
+				  bits < RECORD_PRECISION_BITS_MIN))
 		return lab_fail(why, -EBADMSG, "kept.all.precision_bits are not 5 to 10");
+	kept.precision_bits = (uint8_t)bits;
 	err = read_blocks(json_object_get(parts, "blocks"), &kept, why, memory);
-	// If all samples of the run are stored, replay them one by one.
-	if (err == 0 && kept.block_count == 1 && kept.blocks[0].count == kept.count)
-		err = samples_replay(&kept, ret_record);
-	else if (err == 0)
+	if (err == 0 && kept.block_count == 1 && block->count == kept.count) {
+		// All samples of the run are stored: record them one by one.
+		err = run_record_create(ret_record);
+		for (uint32_t n = 0; n < block->count && err == 0; n++)
+			run_record_add(*ret_record, block->samples[n]);
+		while (err == 0 && run_record_thin_all(*ret_record, kept.precision_bits))
+			;
+	} else if (err == 0) {
 		err = restore_parts(parts, &kept, why, ret_record);
+	}
 	for (uint32_t n = 0; n < kept.block_count; n++)
 		free(memory[n]);
 	return err;
 }
 
-// Read the outcome of a warm-up whose samples are not in the file.
-static int
-read_warm_up_figures(const json_t *json, struct lab_why *why, struct lab_result *result) {
-	uint64_t dropped;
-
-	if (!member_get(json, "dropped", WARMUP_SAMPLES_MAX, &dropped))
-		return lab_fail(why, -EBADMSG, "warm_up.dropped is no count");
-	result->warm_count = (uint32_t)dropped;
-	result->warm_judged = json_is_true(json_object_get(json, "judged"));
-	result->warm_check.warm = json_is_true(json_object_get(json, "warm"));
-	result->warm_check.p = json_number_value(json_object_get(json, "p"));
-	return 0;
-}
-
 static int read_warm_up(const json_t *json, struct lab_why *why, struct lab_result *result) {
 	const json_t *samples = json_object_get(json, "samples_ns");
 	size_t count = json_array_size(samples);
+	uint64_t dropped;
 	int err = 0;
 
-	if (json_is_null(samples)) {
+	if (json_is_null(samples)) { // only the outcome of the warm-up is in the file
 		result->warm_left_out = true;
-		return read_warm_up_figures(json, why, result);
+		if (!member_get(json, "dropped", WARMUP_SAMPLES_MAX, &dropped))
+			return lab_fail(why, -EBADMSG, "warm_up.dropped is no count");
+		result->warm_count = (uint32_t)dropped;
+		result->warm_judged = json_is_true(json_object_get(json, "judged"));
+		result->warm_check.warm = json_is_true(json_object_get(json, "warm"));
+		result->warm_check.p = json_number_value(json_object_get(json, "p"));
+		return 0;
 	}
 	if (count > WARMUP_SAMPLES_MAX)
 		return lab_fail(why, -EBADMSG, "warm_up.samples_ns are too many");
@@ -256,7 +208,9 @@ static int read_warm_up(const json_t *json, struct lab_why *why, struct lab_resu
 	if (result->warm == NULL)
 		return -ENOMEM;
 	for (size_t n = 0; n < count; n++) {
-		if (!item_get(samples, n, HISTOGRAM_VALUE_MAX, &result->warm[n]))
+		const json_t *sample = json_array_get(samples, n);
+
+		if (!json_get_unsigned(sample, HISTOGRAM_VALUE_MAX, &result->warm[n]))
 			return lab_fail(why, -EBADMSG, "warm_up.samples_ns[%zu] is no time", n);
 	}
 	result->warm_count = (uint32_t)count;
@@ -283,13 +237,6 @@ static int read_load(const json_t *json, struct lab_why *why, struct lab_result 
 	return err;
 }
 
-static bool read_windows(const json_t *json, struct lab_result *result) {
-	return member_get(json, "window_messages", COUNT_MAX, &result->window_messages) &&
-	       result->window_messages > 0 &&
-	       member_get(json, "peer_messages", INT64_MAX, &result->peer_messages) &&
-	       member_get(json, "peer_ns", INT64_MAX, &result->peer_ns);
-}
-
 int result_from_json(const json_t *json, struct lab_why *why, struct lab_result *ret_result) {
 	struct lab_result *result = ret_result;
 	int err;
@@ -299,7 +246,11 @@ int result_from_json(const json_t *json, struct lab_why *why, struct lab_result 
 	if (!member_get(json, "size_bytes", PLAN_SIZE_BYTES_MAX, &result->size) ||
 	    !member_get(json, "took_ns", INT64_MAX, &result->took_ns))
 		return lab_fail(why, -EBADMSG, "size_bytes or took_ns is no number");
-	if (json_object_get(json, "window_messages") != NULL && !read_windows(json, result))
+	if (json_object_get(json, "window_messages") != NULL &&
+	    (!member_get(json, "window_messages", COUNT_MAX, &result->window_messages) ||
+	     result->window_messages == 0 ||
+	     !member_get(json, "peer_messages", INT64_MAX, &result->peer_messages) ||
+	     !member_get(json, "peer_ns", INT64_MAX, &result->peer_ns)))
 		return lab_fail(
 			why, -EBADMSG, "window_messages, peer_messages or peer_ns is no number"
 		);

@@ -12,16 +12,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static json_t *json_uint(uint64_t value) {
-	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
-}
-
 json_t *plan_to_json(const struct plan *plan) {
 	json_t *sizes = json_array(), *json;
 	int failed = 0;
 
 	for (uint32_t n = 0; n < plan->size_count; n++)
-		failed |= json_array_append_new(sizes, json_uint(plan->sizes[n]));
+		failed |= json_array_append_new(sizes, json_unsigned(plan->sizes[n]));
 	if (failed != 0) {
 		json_decref(sizes);
 		return NULL;
@@ -78,7 +74,7 @@ static json_t *noise_json(const struct noise *noise, bool known) {
 		failed |= json_object_set_new(
 			object, noise_key((enum noise_kind)n),
 			noise->counts[n] == NOISE_UNKNOWN ? json_null()
-							  : json_uint(noise->counts[n])
+							  : json_unsigned(noise->counts[n])
 		);
 	if (failed == 0)
 		return object;
@@ -91,43 +87,18 @@ static json_t *numbers_json(const uint64_t *values, uint64_t count) {
 	int failed = 0;
 
 	for (uint64_t n = 0; n < count; n++)
-		failed |= json_array_append_new(array, json_uint(values[n]));
+		failed |= json_array_append_new(array, json_unsigned(values[n]));
 	if (failed == 0)
 		return array;
 	json_decref(array);
 	return NULL;
 }
 
-static json_t *warm_up_json(const struct lab_result *result) {
-	return json_pack(
-		"{s:I s:b s:b s:f s:o}", "dropped", (json_int_t)result->warm_count, "judged",
-		result->warm_judged, "warm", result->warm_check.warm, "p", result->warm_check.p,
-		"samples_ns",
-		result->warm_left_out ? json_null() : numbers_json(result->warm, result->warm_count)
-	);
-}
-
-static json_t *load_json(const struct lab_result *result) {
+static int put_series(json_t *object, const struct lab_result *result) {
 	const struct result_load *load = &result->load;
 	// A schedule that was left out follows from the plan, or is the trace's.
 	bool all = load->due_ns != NULL && !load->due_left_out;
-	json_t *lag;
-
-	if (histogram_to_json(load->lag, &lag) != 0)
-		return NULL;
-	return json_pack(
-		"{s:I s:I s:I s:f s:f s:b s:s s:I s:I s:o s:o}", "lag_p50_ns",
-		(json_int_t)load->lag_p50_ns, "lag_p99_ns", (json_int_t)load->lag_p99_ns,
-		"lag_max_ns", (json_int_t)load->lag_max_ns, "offered_per_s", load->offered,
-		"occupied", load->occupied, "saturated", load->saturated, "reason",
-		load->saturated ? load->reason : "", "scheduled", (json_int_t)load->due_count,
-		"span_ns", (json_int_t)load->span_ns, "due_ns",
-		all ? numbers_json(load->due_ns, load->due_count) : json_null(), "lag", lag
-	);
-}
-
-static int put_series(json_t *object, const struct lab_result *result) {
-	json_t *series;
+	json_t *series, *lag;
 	int err = series_to_json(result->times, &result->summary, &series);
 
 	if (err != 0 || json_object_set_new(object, "times", series) != 0)
@@ -139,10 +110,23 @@ static int put_series(json_t *object, const struct lab_result *result) {
 	}
 	if (!result->open)
 		return 0;
-	err = series_to_json(result->load.service, &result->load.service_summary, &series);
+	err = series_to_json(load->service, &load->service_summary, &series);
 	if (err != 0 || json_object_set_new(object, "service", series) != 0)
 		return -1;
-	return json_object_set_new(object, "load", load_json(result));
+	if (histogram_to_json(load->lag, &lag) != 0)
+		return -1;
+	return json_object_set_new(
+		object, "load",
+		json_pack(
+			"{s:I s:I s:I s:f s:f s:b s:s s:I s:I s:o s:o}", "lag_p50_ns",
+			(json_int_t)load->lag_p50_ns, "lag_p99_ns", (json_int_t)load->lag_p99_ns,
+			"lag_max_ns", (json_int_t)load->lag_max_ns, "offered_per_s", load->offered,
+			"occupied", load->occupied, "saturated", load->saturated, "reason",
+			load->saturated ? load->reason : "", "scheduled",
+			(json_int_t)load->due_count, "span_ns", (json_int_t)load->span_ns, "due_ns",
+			all ? numbers_json(load->due_ns, load->due_count) : json_null(), "lag", lag
+		)
+	);
 }
 
 // Rates are inverse to durations: low_ns gives the higher rate, high_ns the lower one.
@@ -170,77 +154,59 @@ put_rate(json_t *array, const struct lab_result *result, const struct quantile_s
 	);
 }
 
-static json_t *rates_json(const struct lab_result *result) {
+static int put_windows(json_t *object, const struct lab_result *result) {
 	const struct run_summary *summary = &result->summary;
-	json_t *quantiles = json_array();
 	double mean = result_rate_mean(result), peer = result_rate_peer(result);
+	json_t *quantiles;
 	int failed = 0;
 
+	failed |= json_object_set_new(
+		object, "window_messages", json_unsigned(result->window_messages)
+	);
+	failed |=
+		json_object_set_new(object, "peer_messages", json_unsigned(result->peer_messages));
+	failed |= json_object_set_new(object, "peer_ns", json_unsigned(result->peer_ns));
+	if (!result->summarized)
+		return failed;
+
+	quantiles = json_array();
 	for (uint32_t n = 0; n < summary->quantile_count; n++)
 		failed |= put_rate(quantiles, result, &summary->quantiles[n]);
-	if (failed != 0) {
-		json_decref(quantiles);
-		return NULL;
-	}
-	return json_pack(
-		"{s:f s:f s:f s:f s:f s:f s:o}", "mean_per_s", mean, "mean_bytes_per_s",
-		mean * (double)result->size, "best_per_s", result_rate(result, summary->all.min),
-		"worst_per_s", result_rate(result, summary->all.max), "peer_per_s", peer,
-		"peer_bytes_per_s", peer * (double)result->size, "quantiles", quantiles
+	failed |= json_object_set_new(
+		object, "rates",
+		json_pack(
+			"{s:f s:f s:f s:f s:f s:f s:o}", "mean_per_s", mean, "mean_bytes_per_s",
+			mean * (double)result->size, "best_per_s",
+			result_rate(result, summary->all.min), "worst_per_s",
+			result_rate(result, summary->all.max), "peer_per_s", peer,
+			"peer_bytes_per_s", peer * (double)result->size, "quantiles", quantiles
+		)
 	);
-}
-
-static int put_windows(json_t *object, const struct lab_result *result) {
-	int failed = 0;
-
-	failed |=
-		json_object_set_new(object, "window_messages", json_uint(result->window_messages));
-	failed |= json_object_set_new(object, "peer_messages", json_uint(result->peer_messages));
-	failed |= json_object_set_new(object, "peer_ns", json_uint(result->peer_ns));
-	if (result->summarized)
-		failed |= json_object_set_new(object, "rates", rates_json(result));
 	return failed;
-}
-
-static int put_noise(json_t *object, const struct lab_result *result) {
-	json_t *noise = json_object();
-	int failed = 0;
-
-	failed |= json_object_set_new(
-		noise, "client", noise_json(&result->noise[0], result->noise_known[0])
-	);
-	failed |= json_object_set_new(
-		noise, "server", noise_json(&result->noise[1], result->noise_known[1])
-	);
-	return failed | json_object_set_new(object, "noise", noise);
-}
-
-static json_t *outlier_json(const struct outlier *outlier) {
-	json_t *object = json_pack(
-		"{s:I s:I s:I s:I}", "sample", (json_int_t)outlier->sample, "at_ns",
-		(json_int_t)outlier->at_ns, "took_ns", (json_int_t)outlier->took_ns, "within_ns",
-		(json_int_t)outlier->within_ns
-	);
-	int failed = 0;
-
-	for (int n = 0; n < OUTLIER_EVIDENCE_COUNT; n++)
-		failed |= json_object_set_new(
-			object, outlier_key((enum outlier_evidence)n),
-			outlier->evidence[n] == OUTLIER_UNKNOWN ? json_null()
-								: json_uint(outlier->evidence[n])
-		);
-	if (failed == 0)
-		return object;
-	json_decref(object);
-	return NULL;
 }
 
 static json_t *outliers_json(const struct lab_result *result) {
 	json_t *array = json_array();
 	int failed = 0;
 
-	for (uint32_t n = 0; n < result->outlier_count; n++)
-		failed |= json_array_append_new(array, outlier_json(&result->outliers[n]));
+	for (uint32_t n = 0; n < result->outlier_count; n++) {
+		const struct outlier *outlier = &result->outliers[n];
+		json_t *object = json_pack(
+			"{s:I s:I s:I s:I}", "sample", (json_int_t)outlier->sample, "at_ns",
+			(json_int_t)outlier->at_ns, "took_ns", (json_int_t)outlier->took_ns,
+			"within_ns", (json_int_t)outlier->within_ns
+		);
+
+		for (int kind = 0; kind < OUTLIER_EVIDENCE_COUNT; kind++) {
+			uint64_t count = outlier->evidence[kind];
+
+			failed |= json_object_set_new(
+				object, outlier_key((enum outlier_evidence)kind),
+				count == OUTLIER_UNKNOWN ? json_null() : json_unsigned(count)
+			);
+		}
+		failed |= json_array_append_new(array, object);
+	}
 	if (failed == 0)
 		return array;
 	json_decref(array);
@@ -248,15 +214,30 @@ static json_t *outliers_json(const struct lab_result *result) {
 }
 
 int result_to_json(const struct lab_result *result, json_t **ret_json) {
-	json_t *object = json_object();
+	json_t *object = json_object(), *noise = json_object(), *warm_up;
 	int failed = 0;
 
-	failed |= json_object_set_new(object, "size_bytes", json_uint(result->size));
+	failed |= json_object_set_new(object, "size_bytes", json_unsigned(result->size));
 	failed |= json_object_set_new(object, "complete", json_boolean(result->complete));
-	failed |= json_object_set_new(object, "took_ns", json_uint(result->took_ns));
+	failed |= json_object_set_new(object, "took_ns", json_unsigned(result->took_ns));
 	failed |= json_object_set_new(object, "what", json_string(result_time_name(result)));
-	failed |= json_object_set_new(object, "warm_up", warm_up_json(result));
-	failed |= put_noise(object, result);
+	warm_up = result->warm_left_out ? json_null()
+					: numbers_json(result->warm, result->warm_count);
+	failed |= json_object_set_new(
+		object, "warm_up",
+		json_pack(
+			"{s:I s:b s:b s:f s:o}", "dropped", (json_int_t)result->warm_count,
+			"judged", result->warm_judged, "warm", result->warm_check.warm, "p",
+			result->warm_check.p, "samples_ns", warm_up
+		)
+	);
+	failed |= json_object_set_new(
+		noise, "client", noise_json(&result->noise[0], result->noise_known[0])
+	);
+	failed |= json_object_set_new(
+		noise, "server", noise_json(&result->noise[1], result->noise_known[1])
+	);
+	failed |= json_object_set_new(object, "noise", noise);
 	if (result->outlier_count > 0 && !result->outliers_left_out)
 		failed |= json_object_set_new(object, "outliers", outliers_json(result));
 	if (result->window_messages > 0)
@@ -271,14 +252,8 @@ int result_to_json(const struct lab_result *result, json_t **ret_json) {
 	return 0;
 }
 
-static int put_result(json_t *array, const struct lab_result *result) {
-	json_t *object;
-
-	return result_to_json(result, &object) == 0 ? json_array_append_new(array, object) : -1;
-}
-
-static int put_run(json_t *root, const struct lab_run *run) {
-	json_t *results = json_array(), *environment = json_object();
+int run_to_json(const struct lab_run *run, json_t **ret_json) {
+	json_t *root = json_object(), *results = json_array(), *environment = json_object();
 	char started[SHOW_BYTES];
 	int failed = 0;
 
@@ -295,15 +270,14 @@ static int put_run(json_t *root, const struct lab_run *run) {
 		environment, "server", environment_to_json(&run->environment[1])
 	);
 	failed |= json_object_set_new(root, "environment", environment);
-	for (uint32_t n = 0; n < run->count && failed == 0; n++)
-		failed |= put_result(results, &run->results[n]);
-	return failed | json_object_set_new(root, "results", results);
-}
+	for (uint32_t n = 0; n < run->count && failed == 0; n++) {
+		json_t *result;
 
-int run_to_json(const struct lab_run *run, json_t **ret_json) {
-	json_t *root = json_object();
-	int failed = put_run(root, run);
-
+		failed = result_to_json(&run->results[n], &result);
+		if (failed == 0)
+			failed = json_array_append_new(results, result);
+	}
+	failed |= json_object_set_new(root, "results", results);
 	if (failed == 0)
 		failed = json_add_digests(root);
 	if (failed != 0) {
@@ -316,19 +290,11 @@ int run_to_json(const struct lab_run *run, json_t **ret_json) {
 
 int output_json(const struct lab_run *run, const char *path, struct lab_why *why) {
 	json_t *root;
-	FILE *file;
-	int err = run_to_json(run, &root), failed;
+	int err = run_to_json(run, &root);
 
 	if (err != 0)
 		return lab_fail(why, err, "no memory for JSON");
-	err = output_open(path, why, &file);
-	if (err != 0) {
-		json_decref(root);
-		return err;
-	}
-	failed = json_dumpf(root, file, JSON_COMPACT | JSON_REAL_PRECISION(17));
-	fputc('\n', file);
+	err = output_json_root(root, path, why);
 	json_decref(root);
-	err = output_close(path, file, why);
-	return err == 0 && failed != 0 ? lab_fail(why, -EIO, "%s cannot be written", path) : err;
+	return err;
 }

@@ -12,13 +12,27 @@
 
 #define BLOCK_BYTES 48 // for the keys and the start of a block
 
-static json_t *json_uint(uint64_t value) {
+json_t *json_unsigned(uint64_t value) {
 	return json_integer(value <= INT64_MAX ? (json_int_t)value : INT64_MAX);
 }
 
-// JSON cannot represent NaN or infinity; null stands for them.
-static json_t *json_finite(double value) {
+json_t *json_finite_or_null(double value) {
 	return isfinite(value) ? json_real(value) : json_null();
+}
+
+bool json_get_unsigned(const json_t *json, uint64_t max, uint64_t *ret_value) {
+	json_int_t value = json_integer_value(json);
+
+	if (!json_is_integer(json) || value < 0 || (uint64_t)value > max)
+		return false;
+	*ret_value = (uint64_t)value;
+	return true;
+}
+
+const char *json_member_text(const json_t *object, const char *key) {
+	const char *text = json_string_value(json_object_get(object, key));
+
+	return text != NULL ? text : "";
 }
 
 // Each of the following functions returns the result of jansson: 0, or -1 without memory.
@@ -30,9 +44,9 @@ static int put_quantile(json_t *array, const struct quantile_summary *quantile) 
 
 	result_quantile_name(quantile->per_million, name);
 	failed |= json_object_set_new(object, "name", json_string(name));
-	failed |= json_object_set_new(object, "per_million", json_uint(quantile->per_million));
+	failed |= json_object_set_new(object, "per_million", json_unsigned(quantile->per_million));
 	failed |= json_object_set_new(
-		object, "value_ns", known ? json_uint(quantile->value) : json_null()
+		object, "value_ns", known ? json_unsigned(quantile->value) : json_null()
 	);
 	failed |= json_object_set_new(
 		object, "bucket_ns",
@@ -40,13 +54,13 @@ static int put_quantile(json_t *array, const struct quantile_summary *quantile) 
 		      : json_null()
 	);
 	failed |= json_object_set_new(
-		object, "low_ns", known ? json_uint(quantile->low) : json_null()
+		object, "low_ns", known ? json_unsigned(quantile->low) : json_null()
 	);
 	failed |= json_object_set_new(
-		object, "high_ns", known ? json_uint(quantile->high) : json_null()
+		object, "high_ns", known ? json_unsigned(quantile->high) : json_null()
 	);
-	failed |= json_object_set_new(object, "tau", json_finite(quantile->tau));
-	failed |= json_object_set_new(object, "worth", json_finite(quantile->effective));
+	failed |= json_object_set_new(object, "tau", json_finite_or_null(quantile->tau));
+	failed |= json_object_set_new(object, "worth", json_finite_or_null(quantile->effective));
 	failed |= json_object_set_new(
 		object, "note", json_string(quantile_note_text(quantile->note))
 	);
@@ -79,10 +93,12 @@ put_course(json_t *figures, struct run_record *record, const struct run_summary 
 	failed |= json_object_set_new(
 		figures, "course", json_string(run_judgement_text(summary->judgement))
 	);
-	failed |=
-		json_object_set_new(figures, "judged_quantiles", json_uint(summary->judged_count));
-	failed |=
-		json_object_set_new(figures, "window_samples", json_uint(summary->window_samples));
+	failed |= json_object_set_new(
+		figures, "judged_quantiles", json_unsigned(summary->judged_count)
+	);
+	failed |= json_object_set_new(
+		figures, "window_samples", json_unsigned(summary->window_samples)
+	);
 	return failed | json_object_set_new(figures, "segments", segments);
 }
 
@@ -92,11 +108,11 @@ put_figures(json_t *object, struct run_record *record, const struct run_summary 
 	const struct histogram_summary *all = &summary->all;
 	int failed = 0;
 
-	failed |= json_object_set_new(figures, "count", json_uint(all->count));
-	failed |= json_object_set_new(figures, "min_ns", json_uint(all->min));
-	failed |= json_object_set_new(figures, "max_ns", json_uint(all->max));
-	failed |= json_object_set_new(figures, "mean_ns", json_finite(all->mean));
-	failed |= json_object_set_new(figures, "deviation_ns", json_finite(all->stdev));
+	failed |= json_object_set_new(figures, "count", json_unsigned(all->count));
+	failed |= json_object_set_new(figures, "min_ns", json_unsigned(all->min));
+	failed |= json_object_set_new(figures, "max_ns", json_unsigned(all->max));
+	failed |= json_object_set_new(figures, "mean_ns", json_finite_or_null(all->mean));
+	failed |= json_object_set_new(figures, "deviation_ns", json_finite_or_null(all->stdev));
 	for (uint32_t n = 0; n < summary->quantile_count; n++)
 		failed |= put_quantile(quantiles, &summary->quantiles[n]);
 	failed |= json_object_set_new(figures, "quantiles", quantiles);
@@ -141,7 +157,7 @@ static int put_windows(json_t *kept, struct run_record *record) {
 		failed |= json_array_append_new(
 			each, histogram_rows_to_json(run_record_window(record, n))
 		);
-	failed |= json_object_set_new(object, "samples", json_uint(windows.samples));
+	failed |= json_object_set_new(object, "samples", json_unsigned(windows.samples));
 	failed |= json_object_set_new(object, "each", each);
 	return failed | json_object_set_new(kept, "windows", object);
 }
@@ -157,7 +173,9 @@ static int put_blocks(json_t *kept, struct run_record *record) {
 		uint64_t start = count > 1 ? run_record_block_start(record, n) : 0;
 
 		for (uint32_t at = 0; at < blocks[n].count; at++)
-			failed |= json_array_append_new(samples, json_uint(blocks[n].samples[at]));
+			failed |= json_array_append_new(
+				samples, json_unsigned(blocks[n].samples[at])
+			);
 		failed |= json_array_append_new(
 			array, json_pack("{s:I s:o}", "start", start, "samples_ns", samples)
 		);
@@ -186,24 +204,17 @@ size_t json_number_bytes(uint64_t value) {
 	return bytes;
 }
 
-// Return the size in bytes of the output of put_blocks(). The JSON is not built, since that takes
-// much memory per number.
-static size_t blocks_bytes(struct run_record *record) {
+int series_bytes(struct run_record *record, struct series_bytes *bytes) {
 	struct indicator_block blocks[RECORD_BLOCKS_MAX];
 	uint32_t count = run_record_blocks(record, blocks);
-	size_t bytes = BLOCK_BYTES * (size_t)count;
-
-	for (uint32_t n = 0; n < count; n++) {
-		for (uint32_t at = 0; at < blocks[n].count; at++)
-			bytes += json_number_bytes(blocks[n].samples[at]);
-	}
-	return bytes;
-}
-
-int series_bytes(struct run_record *record, struct series_bytes *bytes) {
 	int err = part_bytes(record, put_histogram, &bytes->all);
 
-	bytes->blocks += blocks_bytes(record);
+	// Building the JSON of put_blocks() would take much memory per number.
+	bytes->blocks += BLOCK_BYTES * (size_t)count;
+	for (uint32_t n = 0; n < count; n++) {
+		for (uint32_t at = 0; at < blocks[n].count; at++)
+			bytes->blocks += json_number_bytes(blocks[n].samples[at]);
+	}
 	if (err == 0 && !run_record_is_whole(record))
 		err = part_bytes(record, put_windows, &bytes->windows);
 	return err;
@@ -215,7 +226,7 @@ int series_to_json(
 	json_t *object = json_object(), *kept = json_object();
 	int failed = put_figures(object, record, summary);
 
-	failed |= json_object_set_new(kept, "count", json_uint(run_record_count(record)));
+	failed |= json_object_set_new(kept, "count", json_unsigned(run_record_count(record)));
 	failed |= put_histogram(kept, record);
 	// If all samples are stored, the windows follow from the samples.
 	if (!run_record_is_whole(record))

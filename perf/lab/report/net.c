@@ -35,50 +35,12 @@ struct net {
 	struct net_row rows[FLOOR_KIND_COUNT];
 };
 
-static int print_failure(const struct lab_why *why) {
-	fprintf(stderr, "tocsin-perf: %s\n", why->text);
-	return EXIT_FAILED;
-}
-
-static int fail_usage(const char *what, const char *text) {
-	fprintf(stderr, "tocsin-perf: %s: %s\n", what, text);
-	return EXIT_USAGE;
-}
-
-// Return the duration of one event from the duration of a batch.
-static double event_ns(enum floor_kind kind, uint64_t batch_ns) {
-	return (double)batch_ns / floor_batch(kind);
-}
-
 static void print_cell(enum floor_kind kind, uint64_t batch_ns) {
 	char text[FLOOR_TIME_BYTES];
 
-	floor_format_time(event_ns(kind, batch_ns), text);
+	// A batch holds several events; the table shows the time of one.
+	floor_format_time((double)batch_ns / floor_batch(kind), text);
 	printf(" %10s", text);
-}
-
-static void print_row(enum floor_kind kind, const struct net_row *row) {
-	const struct quantile_summary *median = &row->summary.quantiles[0];
-	const struct quantile_summary *late = &row->summary.quantiles[2];
-
-	printf("%-42s", floor_description(kind));
-	if (!row->measured) {
-		printf(" n/a: %.50s\n", row->why.text);
-		return;
-	}
-	print_cell(kind, row->summary.all.min);
-	if (median->note == QUANTILE_TOO_FEW) {
-		printf("        n/a\n");
-		return;
-	}
-	print_cell(kind, median->value);
-	print_cell(kind, median->low);
-	print_cell(kind, median->high);
-	if (late->note == QUANTILE_TOO_FEW)
-		printf("        n/a");
-	else
-		print_cell(kind, late->value);
-	printf("\n");
 }
 
 static void print_floors(const struct net *net) {
@@ -87,8 +49,31 @@ static void print_floors(const struct net *net) {
 	       environment_get(&net->environment, "processors_online"),
 	       environment_get(&net->environment, "kernel"), "", "min", "p50", "its 95 % interval",
 	       "p99");
-	for (int kind = 0; kind < FLOOR_KIND_COUNT; kind++)
-		print_row((enum floor_kind)kind, &net->rows[kind]);
+	for (int n = 0; n < FLOOR_KIND_COUNT; n++) {
+		enum floor_kind kind = (enum floor_kind)n;
+		const struct net_row *row = &net->rows[n];
+		const struct quantile_summary *median = &row->summary.quantiles[0];
+		const struct quantile_summary *late = &row->summary.quantiles[2];
+
+		printf("%-42s", floor_description(kind));
+		if (!row->measured) {
+			printf(" n/a: %.50s\n", row->why.text);
+			continue;
+		}
+		print_cell(kind, row->summary.all.min);
+		if (median->note == QUANTILE_TOO_FEW) {
+			printf("        n/a\n");
+			continue;
+		}
+		print_cell(kind, median->value);
+		print_cell(kind, median->low);
+		print_cell(kind, median->high);
+		if (late->note == QUANTILE_TOO_FEW)
+			printf("        n/a");
+		else
+			print_cell(kind, late->value);
+		printf("\n");
+	}
 }
 
 static int measure_row(enum floor_kind kind, uint64_t limit_ns, struct net_row *row) {
@@ -142,25 +127,6 @@ static int net_to_json(const struct net *net, json_t **ret_json) {
 	return 0;
 }
 
-static int write_json(const struct net *net, const char *path, struct lab_why *why) {
-	json_t *root;
-	FILE *file;
-	int err = net_to_json(net, &root), failed;
-
-	if (err != 0)
-		return lab_fail(why, err, "no memory for JSON");
-	err = output_open(path, why, &file);
-	if (err != 0) {
-		json_decref(root);
-		return err;
-	}
-	failed = json_dumpf(root, file, JSON_COMPACT | JSON_REAL_PRECISION(17));
-	fputc('\n', file);
-	json_decref(root);
-	err = output_close(path, file, why);
-	return err == 0 && failed != 0 ? lab_fail(why, -EIO, "%s cannot be written", path) : err;
-}
-
 // Verify one floor; a floor that was not measured has no figures.
 static int verify_row(size_t place, json_t *row, struct lab_why *why) {
 	struct lab_why inner = {.text = ""};
@@ -188,20 +154,14 @@ static int verify_row(size_t place, json_t *row, struct lab_why *why) {
 }
 
 int net_verify(struct json_t *root, struct lab_why *why) {
-	json_t *rows = json_object_get(root, "floors"), *digests;
+	json_t *rows = json_object_get(root, "floors");
 	int err = 0;
 
 	if (!json_is_array(rows) || json_array_size(rows) > FLOOR_KIND_COUNT)
 		return lab_fail(why, -EBADMSG, "it has no floors");
 	for (size_t n = 0; n < json_array_size(rows) && err == 0; n++)
 		err = verify_row(n, json_array_get(rows, n), why);
-	if (err == 0)
-		err = json_digests(root, &digests);
-	if (err != 0)
-		return err;
-	err = verify_compare("digests", json_object_get(root, "digests"), digests, why);
-	json_decref(digests);
-	return err;
+	return err == 0 ? json_verify_digests(root, why) : err;
 }
 
 struct net_words {
@@ -209,30 +169,13 @@ struct net_words {
 	uint64_t limit_ns;
 };
 
-static int parse_value(struct net_words *words, const char *option, const char *value) {
-	struct parse_error error = {.text = ""};
-
-	if (value == NULL || value[0] == '\0')
-		return fail_usage(option, "needs a value");
-	if (strcmp(option, "--json") == 0) {
-		words->json_path = value;
-		return 0;
-	}
-	return parse_duration_ns(
-		       value, strlen(value), 1000000, UINT64_C(60000000000), &error,
-		       &words->limit_ns
-	       ) == 0
-		       ? 0
-		       : fail_usage(option, error.text);
-}
-
 static int parse_arguments(int argc, char **argv, struct net_words *words) {
 	static const char *const options[] = {"--json", "--duration"};
+	struct parse_error error = {.text = ""};
 
 	for (int n = 2; n < argc; n++) {
 		const char *option = NULL, *value = strchr(argv[n], '=');
 		size_t length = strcspn(argv[n], "=");
-		int status;
 
 		for (size_t at = 0; at < sizeof(options) / sizeof(options[0]); at++) {
 			if (strlen(options[at]) == length &&
@@ -240,26 +183,45 @@ static int parse_arguments(int argc, char **argv, struct net_words *words) {
 				option = options[at];
 		}
 		if (option == NULL)
-			return fail_usage(argv[n], "is no option of net: --json, --duration");
+			return output_usage_error(
+				argv[n], "is no option of net: --json, --duration"
+			);
 		if (value == NULL)
 			value = n + 1 < argc ? argv[++n] : NULL;
 		else
 			value++;
-		status = parse_value(words, option, value);
-		if (status != 0)
-			return status;
+		if (value == NULL || value[0] == '\0')
+			return output_usage_error(option, "needs a value");
+		if (strcmp(option, "--json") == 0) {
+			words->json_path = value;
+			continue;
+		}
+		if (parse_duration_ns(
+			    value, strlen(value), 1000000, UINT64_C(60000000000), &error,
+			    &words->limit_ns
+		    ) != 0)
+			return output_usage_error(option, error.text);
 	}
 	return 0;
 }
 
 static int floors_output(const struct net *net, const char *json_path) {
 	struct lab_why why = {.text = ""};
+	json_t *root;
+	int err;
 
 	if (json_path == NULL || strcmp(json_path, "-") != 0)
 		print_floors(net);
-	if (json_path != NULL && write_json(net, json_path, &why) != 0)
-		return print_failure(&why);
-	return EXIT_DONE;
+	if (json_path == NULL)
+		return EXIT_DONE;
+	err = net_to_json(net, &root);
+	if (err != 0) {
+		lab_fail(&why, err, "no memory for JSON");
+		return output_failure(&why);
+	}
+	err = output_json_root(root, json_path, &why);
+	json_decref(root);
+	return err == 0 ? EXIT_DONE : output_failure(&why);
 }
 
 int net_main(int argc, char **argv) {
@@ -270,7 +232,7 @@ int net_main(int argc, char **argv) {
 	int status = parse_arguments(argc, argv, &words), err = net != NULL ? 0 : -ENOMEM;
 
 	if (status == 0 && output_check(words.json_path, &why) != 0)
-		status = print_failure(&why);
+		status = output_failure(&why);
 	if (status != 0 || err != 0) {
 		free(net);
 		return status != 0 ? status : EXIT_FAILED;
@@ -280,7 +242,8 @@ int net_main(int argc, char **argv) {
 	environment_read_machine(&net->environment);
 	for (int kind = 0; kind < FLOOR_KIND_COUNT && err == 0; kind++)
 		err = measure_row((enum floor_kind)kind, words.limit_ns, &net->rows[kind]);
-	status = err == 0 ? floors_output(net, words.json_path) : fail_usage("net", "no memory");
+	status = err == 0 ? floors_output(net, words.json_path)
+			  : output_usage_error("net", "no memory");
 	for (int kind = 0; kind < FLOOR_KIND_COUNT; kind++)
 		run_record_destroy(net->rows[kind].times);
 	free(net);

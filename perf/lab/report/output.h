@@ -36,3 +36,11 @@ int output_check(const char *path, struct lab_why *why);
 // Open and close an output file. Closing fails if not all data was written.
 int output_open(const char *path, struct lab_why *why, FILE **ret_file);
 int output_close(const char *path, FILE *file, struct lab_why *why);
+// Write a JSON root as one line; "-" is standard output. Returns 0, or -errno with the reason in
+// `why`.
+int output_json_root(const struct json_t *root, const char *path, struct lab_why *why);
+
+// Print the reason of a failure to standard error. Returns EXIT_FAILED.
+int output_failure(const struct lab_why *why);
+// Print the reason why an argument is rejected to standard error. Returns EXIT_USAGE.
+int output_usage_error(const char *argument, const char *reason);

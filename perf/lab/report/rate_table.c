@@ -12,25 +12,6 @@ static double rate_gbits(const struct lab_result *result, double messages_per_s)
 	return messages_per_s * (double)result->size * 8 / 1e9;
 }
 
-static void print_head(const struct lab_run *run) {
-	const struct lab_environment *client = &run->environment[0];
-	const struct lab_environment *server = &run->environment[1];
-
-	printf("bandwidth of %s%s, %u queue pair%s of depth %u, policy %s",
-	       plan_op_name(run->plan.op), run->plan.both_ways ? " in both directions" : "",
-	       run->plan.pairs, run->plan.pairs == 1 ? "" : "s", run->plan.depth,
-	       idle_policy_name(run->plan.policy));
-	if (run->plan.inline_bytes == 0)
-		printf(", nothing inline");
-	else if (run->plan.inline_bytes != PLAN_INLINE_DEFAULT)
-		printf(", inline up to %u B", run->plan.inline_bytes);
-	printf("\n");
-	printf("%.30s on processor %s to %.30s, clock %s read in %s ns\n",
-	       environment_get(client, "device"), environment_get(client, "core"),
-	       environment_get(server, "device"), environment_get(client, "clock"),
-	       environment_get(client, "clock_read_ns"));
-}
-
 static void print_rate(const char *name, const struct lab_result *result, double messages_per_s) {
 	printf("  %-14s %13.1f %28s %10.3f\n", name, messages_per_s, "",
 	       rate_gbits(result, messages_per_s));
@@ -52,15 +33,6 @@ print_quantile(const struct lab_result *result, const struct quantile_summary *q
 	       result_rate(result, quantile->high), result_rate(result, quantile->low),
 	       rate_gbits(result, rate), quantile->effective,
 	       quantile->note == QUANTILE_SOUND ? "" : "  ", output_note(quantile->note));
-}
-
-static void print_peer(const struct lab_run *run, const struct lab_result *result) {
-	double peer = result_rate_peer(result);
-
-	if (!run->plan.both_ways)
-		return;
-	print_rate("the server", result, peer);
-	print_rate("both together", result, result_rate_mean(result) + peer);
 }
 
 static void print_size_details(const struct lab_run *run, const struct lab_result *result) {
@@ -89,7 +61,12 @@ static void print_size_details(const struct lab_run *run, const struct lab_resul
 	}
 	print_rate("worst window", result, result_rate(result, summary->all.max));
 	print_rate("mean", result, result_rate_mean(result));
-	print_peer(run, result);
+	if (run->plan.both_ways) {
+		double peer = result_rate_peer(result);
+
+		print_rate("the server", result, peer);
+		print_rate("both together", result, result_rate_mean(result) + peer);
+	}
 	output_course(run, result);
 }
 
@@ -102,33 +79,30 @@ static void print_cell(const struct lab_result *result, uint32_t place) {
 		printf(" %13.1f", result_rate(result, quantile->value));
 }
 
-static void print_row(const struct lab_run *run, const struct lab_result *result) {
-	double mean = result->summarized ? result_rate_mean(result) : 0;
-	char size[PARSE_TEXT_BYTES];
-
-	format_size_bytes(result->size, size);
-	if (!result->summarized) {
-		printf("%8s no window\n", size);
-		return;
-	}
-	printf("%8s %7" PRIu64 " %13.1f", size, result->summary.all.count, mean);
-	print_cell(result, 0);
-	print_cell(result, 2);
-	printf(" %10.3f", rate_gbits(result, mean));
-	if (run->plan.both_ways)
-		printf(" %10.3f", rate_gbits(result, result_rate_peer(result)));
-	printf("%s%s\n", result->summary.judgement == RUN_CHANGED ? " *" : "",
-	       result->complete ? "" : " !");
-}
-
 static void print_rows(const struct lab_run *run) {
 	bool changed = false;
 
 	printf("\n%8s %7s %13s %13s %13s %10s%s\n", "size", "windows", "messages/s", "at 50 %",
 	       "at 99 %", "Gbit/s", run->plan.both_ways ? "     server" : "");
 	for (uint32_t n = 0; n < run->count; n++) {
-		changed |= run->results[n].summary.judgement == RUN_CHANGED;
-		print_row(run, &run->results[n]);
+		const struct lab_result *result = &run->results[n];
+		double mean = result->summarized ? result_rate_mean(result) : 0;
+		char size[PARSE_TEXT_BYTES];
+
+		changed |= result->summary.judgement == RUN_CHANGED;
+		format_size_bytes(result->size, size);
+		if (!result->summarized) {
+			printf("%8s no window\n", size);
+			continue;
+		}
+		printf("%8s %7" PRIu64 " %13.1f", size, result->summary.all.count, mean);
+		print_cell(result, 0);
+		print_cell(result, 2);
+		printf(" %10.3f", rate_gbits(result, mean));
+		if (run->plan.both_ways)
+			printf(" %10.3f", rate_gbits(result, result_rate_peer(result)));
+		printf("%s%s\n", result->summary.judgement == RUN_CHANGED ? " *" : "",
+		       result->complete ? "" : " !");
 	}
 	if (changed)
 		printf("* %s: measure that size alone to see its parts\n",
@@ -136,11 +110,26 @@ static void print_rows(const struct lab_run *run) {
 }
 
 void output_rates(const struct lab_run *run) {
+	const struct lab_environment *client = &run->environment[0];
+	const struct lab_environment *server = &run->environment[1];
+	const struct plan *plan = &run->plan;
+
 	if (run->count == 0)
 		return;
-	print_head(run);
+	printf("bandwidth of %s%s, %u queue pair%s of depth %u, policy %s", plan_op_name(plan->op),
+	       plan->both_ways ? " in both directions" : "", plan->pairs, PLURAL(plan->pairs),
+	       plan->depth, idle_policy_name(plan->policy));
+	if (plan->inline_bytes == 0)
+		printf(", nothing inline");
+	else if (plan->inline_bytes != PLAN_INLINE_DEFAULT)
+		printf(", inline up to %u B", plan->inline_bytes);
+	printf("\n");
+	printf("%.30s on processor %s to %.30s, clock %s read in %s ns\n",
+	       environment_get(client, "device"), environment_get(client, "core"),
+	       environment_get(server, "device"), environment_get(client, "clock"),
+	       environment_get(client, "clock_read_ns"));
 	output_yardsticks(run);
-	if (run->plan.size_count == 1)
+	if (plan->size_count == 1)
 		print_size_details(run, &run->results[0]);
 	else
 		print_rows(run);

@@ -22,22 +22,6 @@ static bool run_has_half(const struct lab_run *run) {
 	return plan_op_is_answered(run->plan.op) && run->plan.arrivals == PLAN_CLOSED;
 }
 
-static void print_loop(const struct plan *plan) {
-	char text[PARSE_TEXT_BYTES];
-
-	if (plan->arrivals == PLAN_TRACE)
-		printf("open loop of a trace");
-	else if (plan->arrivals != PLAN_CLOSED)
-		printf("open loop, %s arrivals, %u a second", plan_arrivals_name(plan->arrivals),
-		       plan->rate);
-	else
-		printf("closed loop");
-	if (plan->gap_ns > 0) {
-		format_duration_ns(plan->gap_ns, text);
-		printf(", gap %s", text);
-	}
-}
-
 // Return true if the memory is not in the host's default place. Runs through agents have no such
 // key.
 static bool memory_is_not_host(const struct lab_environment *environment) {
@@ -49,27 +33,39 @@ static bool memory_is_not_host(const struct lab_environment *environment) {
 static void print_head(const struct lab_run *run) {
 	const struct lab_environment *client = &run->environment[0];
 	const struct lab_environment *server = &run->environment[1];
+	const struct plan *plan = &run->plan;
+	char gap[PARSE_TEXT_BYTES];
 
-	printf("%s, ", plan_op_name(run->plan.op));
-	print_loop(&run->plan);
-	if (run->plan.via_agents) {
+	printf("%s, ", plan_op_name(plan->op));
+	if (plan->arrivals == PLAN_TRACE)
+		printf("open loop of a trace");
+	else if (plan->arrivals != PLAN_CLOSED)
+		printf("open loop, %s arrivals, %u a second", plan_arrivals_name(plan->arrivals),
+		       plan->rate);
+	else
+		printf("closed loop");
+	if (plan->gap_ns > 0) {
+		format_duration_ns(plan->gap_ns, gap);
+		printf(", gap %s", gap);
+	}
+	if (plan->via_agents) {
 		printf("\nmeasured by agents: their workers have their own policy, and probe meanwhile\n"
 		       "%.30s of this node to %.30s of %.30s (answered by %s)\n",
 		       environment_get(client, "device"), environment_get(server, "device"),
 		       environment_get(server, "host"), environment_get(server, "answered_by"));
 		return;
 	}
-	printf(", policy %s", plan_policy_name(&run->plan));
-	if (run->plan.inline_bytes == 0)
+	printf(", policy %s", plan_policy_name(plan));
+	if (plan->inline_bytes == 0)
 		printf(", nothing inline");
-	else if (run->plan.inline_bytes != PLAN_INLINE_DEFAULT)
-		printf(", inline up to %u B", run->plan.inline_bytes);
+	else if (plan->inline_bytes != PLAN_INLINE_DEFAULT)
+		printf(", inline up to %u B", plan->inline_bytes);
 	printf("\n");
 	printf("%.30s on processor %s to %.30s (answered %s), clock %s read in %s ns\n",
 	       environment_get(client, "device"), environment_get(client, "core"),
 	       environment_get(server, "device"),
-	       plan_op_is_answered(run->plan.op) ? "by its program"
-						 : environment_get(server, "answered_by"),
+	       plan_op_is_answered(plan->op) ? "by its program"
+					     : environment_get(server, "answered_by"),
 	       environment_get(client, "clock"), environment_get(client, "clock_read_ns"));
 	if (memory_is_not_host(client) || memory_is_not_host(server))
 		printf("memory: %.20s here, %.20s there\n", environment_get(client, "memory"),
@@ -119,24 +115,6 @@ const char *output_note(enum quantile_note note) {
 	return words[note];
 }
 
-static void print_quantile(const struct quantile_summary *quantile, bool half) {
-	char name[RESULT_QUANTILE_BYTES];
-	struct row row = {.used = 0};
-
-	result_quantile_name(quantile->per_million, name);
-	if (quantile->note == QUANTILE_TOO_FEW)
-		row_add(&row, "  %-8s %11s %24s", name, "n/a", "");
-	else
-		row_add(&row, "  %-8s %11.3f %10.3f .. %10.3f", name, ns_to_us(quantile->value),
-			ns_to_us(quantile->low), ns_to_us(quantile->high));
-	if (half && quantile->note == QUANTILE_TOO_FEW)
-		row_add(&row, " %11s", "n/a");
-	else if (half)
-		row_add(&row, " %11.3f", ns_to_us(quantile->value) / 2);
-	row_add(&row, " %10.0f  %s", quantile->effective, output_note(quantile->note));
-	row_end(&row);
-}
-
 static void print_extreme(const char *name, uint64_t value_ns, bool half) {
 	struct row row = {.used = 0};
 
@@ -152,69 +130,28 @@ static void print_summary(const struct run_summary *summary, const char *what, b
 	printf("  %-8s %11s %24s%s %10s\n", "", what, "95 % interval", half ? " half RTT us" : "",
 	       "effective");
 	print_extreme("min", all->min, half);
-	for (uint32_t n = 0; n < summary->quantile_count; n++)
-		print_quantile(&summary->quantiles[n], half);
+	for (uint32_t n = 0; n < summary->quantile_count; n++) {
+		const struct quantile_summary *quantile = &summary->quantiles[n];
+		bool too_few = quantile->note == QUANTILE_TOO_FEW;
+		char name[RESULT_QUANTILE_BYTES];
+		struct row row = {.used = 0};
+
+		result_quantile_name(quantile->per_million, name);
+		if (too_few)
+			row_add(&row, "  %-8s %11s %24s", name, "n/a", "");
+		else
+			row_add(&row, "  %-8s %11.3f %10.3f .. %10.3f", name,
+				ns_to_us(quantile->value), ns_to_us(quantile->low),
+				ns_to_us(quantile->high));
+		if (half && too_few)
+			row_add(&row, " %11s", "n/a");
+		else if (half)
+			row_add(&row, " %11.3f", ns_to_us(quantile->value) / 2);
+		row_add(&row, " %10.0f  %s", quantile->effective, output_note(quantile->note));
+		row_end(&row);
+	}
 	print_extreme("max", all->max, half);
 	printf("  %-8s %11.3f   deviation %.3f us\n", "mean", all->mean / 1e3, all->stdev / 1e3);
-}
-
-static void print_segments(struct run_record *record, const struct run_summary *summary) {
-	for (uint32_t n = 0; n < summary->segment_count; n++) {
-		struct result_segment segment;
-
-		if (result_segment(record, summary, n, &segment) != 0)
-			return;
-		printf("    from sample %" PRIu64 ", %" PRIu64
-		       " samples: p50 %.3f us, p90 %.3f us, p99 %.3f us\n",
-		       segment.first_sample, segment.samples, ns_to_us(segment.p50_ns),
-		       ns_to_us(segment.p90_ns), ns_to_us(segment.p99_ns));
-	}
-}
-
-static void print_judgement(struct run_record *record, const struct run_summary *summary) {
-	char name[RESULT_QUANTILE_BYTES];
-
-	printf("  course: %s", run_judgement_text(summary->judgement));
-	if (summary->judged_count > 0) {
-		result_quantile_name(
-			summary->quantiles[summary->judged_count - 1].per_million, name
-		);
-		printf(" (up to %s, in windows of %" PRIu64 ")", name, summary->window_samples);
-	}
-	printf("\n");
-	if (summary->judgement == RUN_CHANGED)
-		print_segments(record, summary);
-}
-
-static void print_warmup(const struct lab_result *result) {
-	printf("  warm-up: %u samples dropped: ", result->warm_count);
-	if (!result->warm_judged)
-		printf("too few within the time limit to judge\n");
-	else if (result->warm_check.warm)
-		printf("steady, the second half is like the quarter before it\n");
-	else
-		printf("still changing when the limit was reached\n");
-}
-
-static void print_noise(const struct lab_result *result) {
-	static const char *const ends[2] = {"client", "server"};
-	char text[NOISE_TEXT_BYTES];
-
-	for (int n = 0; n < 2; n++) {
-		if (result->noise_known[n] && noise_format(&result->noise[n], text))
-			printf("  noise, %s: %.80s\n", ends[n], text);
-	}
-}
-
-static void print_outliers(const struct lab_result *result) {
-	for (uint32_t n = 0; n < result->outlier_count && n < OUTLIERS_SHOWN; n++) {
-		const struct outlier *outlier = &result->outliers[n];
-		char text[OUTLIER_TEXT_BYTES];
-
-		outlier_format(outlier, text);
-		printf("  %-8s %11.3f us at %.3f s: %.60s\n", n == 0 ? "largest:" : "",
-		       ns_to_us(outlier->took_ns), (double)outlier->at_ns / 1e9, text);
-	}
 }
 
 // Print the clock: the precision of its rate, and the errors that the workers found. They compare
@@ -238,17 +175,72 @@ static void print_clock(const struct lab_run *run, const struct lab_result *resu
 		       ns_to_us(off_ns));
 }
 
-static void print_load(const struct result_load *load) {
-	printf("  the sender was late by p50 %.3f us, p99 %.3f us, max %.3f us\n",
-	       ns_to_us(load->lag_p50_ns), ns_to_us(load->lag_p99_ns), ns_to_us(load->lag_max_ns));
-	printf("  offered %.6g operations a second; one was under way %.3g %% of the time\n",
-	       load->offered, 100 * load->occupied);
-	if (load->saturated)
-		printf("  NOT VALID: saturated, %s\n", load->reason);
+void output_course(const struct lab_run *run, const struct lab_result *result) {
+	static const char *const ends[2] = {"client", "server"};
+	const struct run_summary *summary = &result->summary;
+	char name[RESULT_QUANTILE_BYTES], noise[NOISE_TEXT_BYTES];
+	struct result_segment segment;
+
+	printf("  course: %s", run_judgement_text(summary->judgement));
+	if (summary->judged_count > 0) {
+		result_quantile_name(
+			summary->quantiles[summary->judged_count - 1].per_million, name
+		);
+		printf(" (up to %s, in windows of %" PRIu64 ")", name, summary->window_samples);
+	}
+	printf("\n");
+	for (uint32_t n = 0; n < summary->segment_count; n++) {
+		if (summary->judgement != RUN_CHANGED ||
+		    result_segment(result->times, summary, n, &segment) != 0)
+			break;
+		printf("    from sample %" PRIu64 ", %" PRIu64
+		       " samples: p50 %.3f us, p90 %.3f us, p99 %.3f us\n",
+		       segment.first_sample, segment.samples, ns_to_us(segment.p50_ns),
+		       ns_to_us(segment.p90_ns), ns_to_us(segment.p99_ns));
+	}
+
+	printf("  warm-up: %u samples dropped: ", result->warm_count);
+	if (!result->warm_judged)
+		printf("too few within the time limit to judge\n");
+	else if (result->warm_check.warm)
+		printf("steady, the second half is like the quarter before it\n");
+	else
+		printf("still changing when the limit was reached\n");
+
+	print_clock(run, result);
+	for (int n = 0; n < 2; n++) {
+		if (result->noise_known[n] && noise_format(&result->noise[n], noise))
+			printf("  noise, %s: %.80s\n", ends[n], noise);
+	}
 }
 
-static void print_size(const struct lab_result *result) {
-	char size[SHOW_BYTES], took[SHOW_BYTES];
+static void print_device(const struct lab_run *run, const struct result_device *device) {
+	bool answered = plan_is_answered(&run->plan);
+	double mean_us = (double)device->answer_mean_ps / 1e6;
+
+	print_summary(&device->device_summary, "device us", false);
+	print_summary(&device->host_summary, "host us", false);
+	printf("  device: from submission to its stamp%s; host: from there on\n",
+	       answered ? ", the server's answer included" : "");
+	if (answered && device->answer_count > 0) {
+		printf("  the server's program took p50 %.3f us, p99 %.3f us, max %.3f us to answer\n",
+		       ns_to_us(device->answer_p50_ns), ns_to_us(device->answer_p99_ns),
+		       ns_to_us(device->answer_max_ns));
+		// Only means add up exactly; quantiles do not.
+		printf("  mean: NIC to NIC and back %.3f us, the server's program %.3f us, our host %.3f us\n",
+		       device->device_summary.all.mean / 1e3 - mean_us, mean_us,
+		       device->host_summary.all.mean / 1e3);
+	}
+	printf("  stamps: %s clock of the device, off by at most %.3f us, compared each 10 ms\n",
+	       plan_stamps_name(device->stamps), ns_to_us(device->off_ns));
+	if (device->outside > 0)
+		printf("  %s%" PRIu64 " stamps lie outside their operation\n",
+		       device->doubtful ? "NOT VALID: " : "", device->outside);
+}
+
+static void print_size_details(const struct lab_run *run, const struct lab_result *result) {
+	const struct result_load *load = &result->load;
+	char size[SHOW_BYTES], took[SHOW_BYTES], text[OUTLIER_TEXT_BYTES];
 
 	show_bytes(result->size, size);
 	show_duration(result->took_ns, took);
@@ -259,58 +251,28 @@ static void print_size(const struct lab_result *result) {
 	}
 	printf("%" PRIu64 " samples in %s%s\n", result->summary.all.count, took,
 	       result->complete ? "" : ", INCOMPLETE");
-}
-
-void output_course(const struct lab_run *run, const struct lab_result *result) {
-	print_judgement(result->times, &result->summary);
-	print_warmup(result);
-	print_clock(run, result);
-	print_noise(result);
-}
-
-// Only means add up exactly; quantiles do not.
-static void print_answers(const struct result_device *device) {
-	double mean_us = (double)device->answer_mean_ps / 1e6;
-
-	if (device->answer_count == 0)
-		return;
-	printf("  the server's program took p50 %.3f us, p99 %.3f us, max %.3f us to answer\n",
-	       ns_to_us(device->answer_p50_ns), ns_to_us(device->answer_p99_ns),
-	       ns_to_us(device->answer_max_ns));
-	printf("  mean: NIC to NIC and back %.3f us, the server's program %.3f us, our host %.3f us\n",
-	       device->device_summary.all.mean / 1e3 - mean_us, mean_us,
-	       device->host_summary.all.mean / 1e3);
-}
-
-static void print_device(const struct lab_run *run, const struct result_device *device) {
-	bool answered = plan_is_answered(&run->plan);
-
-	print_summary(&device->device_summary, "device us", false);
-	print_summary(&device->host_summary, "host us", false);
-	printf("  device: from submission to its stamp%s; host: from there on\n",
-	       answered ? ", the server's answer included" : "");
-	if (answered)
-		print_answers(device);
-	printf("  stamps: %s clock of the device, off by at most %.3f us, compared each 10 ms\n",
-	       plan_stamps_name(device->stamps), ns_to_us(device->off_ns));
-	if (device->outside > 0)
-		printf("  %s%" PRIu64 " stamps lie outside their operation\n",
-		       device->doubtful ? "NOT VALID: " : "", device->outside);
-}
-
-static void print_size_details(const struct lab_run *run, const struct lab_result *result) {
-	print_size(result);
-	if (!result->summarized)
-		return;
-	if (result->open)
-		print_load(&result->load);
+	if (result->open) {
+		printf("  the sender was late by p50 %.3f us, p99 %.3f us, max %.3f us\n",
+		       ns_to_us(load->lag_p50_ns), ns_to_us(load->lag_p99_ns),
+		       ns_to_us(load->lag_max_ns));
+		printf("  offered %.6g operations a second; one was under way %.3g %% of the time\n",
+		       load->offered, 100 * load->occupied);
+		if (load->saturated)
+			printf("  NOT VALID: saturated, %s\n", load->reason);
+	}
 	print_summary(&result->summary, result->open ? "response us" : "RTT us", run_has_half(run));
 	if (result->open)
-		print_summary(&result->load.service_summary, "service us", false);
+		print_summary(&load->service_summary, "service us", false);
 	if (result->device.stamps != PLAN_STAMPS_NONE)
 		print_device(run, &result->device);
 	output_course(run, result);
-	print_outliers(result);
+	for (uint32_t n = 0; n < result->outlier_count && n < OUTLIERS_SHOWN; n++) {
+		const struct outlier *outlier = &result->outliers[n];
+
+		outlier_format(outlier, text);
+		printf("  %-8s %11.3f us at %.3f s: %.60s\n", n == 0 ? "largest:" : "",
+		       ns_to_us(outlier->took_ns), (double)outlier->at_ns / 1e9, text);
+	}
 }
 
 static void
@@ -323,29 +285,6 @@ add_cell(struct row *row, const struct run_summary *summary, uint32_t place, boo
 		row_add(row, " %10.3f", ns_to_us(quantile->value) / (half ? 2 : 1));
 }
 
-static void print_row(const struct lab_run *run, const struct lab_result *result) {
-	const struct run_summary *summary = &result->summary;
-	struct row row = {.used = 0};
-	char size[PARSE_TEXT_BYTES];
-
-	format_size_bytes(result->size, size);
-	if (!result->summarized) {
-		printf("%8s no sample\n", size);
-		return;
-	}
-	row_add(&row, "%8s %9" PRIu64 " %10.3f", size, summary->all.count,
-		ns_to_us(summary->all.min));
-	for (uint32_t n = 0; n < 4; n++)
-		add_cell(&row, summary, n, false);
-	row_add(&row, " %10.3f", ns_to_us(summary->all.max));
-	if (run_has_half(run))
-		add_cell(&row, summary, 0, true);
-	row_add(&row, " %s%s%s", summary->judgement == RUN_CHANGED ? "*" : "",
-		result->complete ? "" : "!",
-		result->open && result->load.saturated ? "NOT VALID" : "");
-	row_end(&row);
-}
-
 static void print_rows(const struct lab_run *run) {
 	bool changed = false, saturated = false;
 
@@ -353,9 +292,29 @@ static void print_rows(const struct lab_run *run) {
 	       run->plan.arrivals == PLAN_CLOSED ? "RTT min us" : "resp. min", "p50", "p90", "p99",
 	       "p99.9", "max", run_has_half(run) ? "  half p50" : "");
 	for (uint32_t n = 0; n < run->count; n++) {
-		changed |= run->results[n].summary.judgement == RUN_CHANGED;
-		saturated |= run->results[n].open && run->results[n].load.saturated;
-		print_row(run, &run->results[n]);
+		const struct lab_result *result = &run->results[n];
+		const struct run_summary *summary = &result->summary;
+		bool unusable = result->open && result->load.saturated;
+		struct row row = {.used = 0};
+		char size[PARSE_TEXT_BYTES];
+
+		changed |= summary->judgement == RUN_CHANGED;
+		saturated |= unusable;
+		format_size_bytes(result->size, size);
+		if (!result->summarized) {
+			printf("%8s no sample\n", size);
+			continue;
+		}
+		row_add(&row, "%8s %9" PRIu64 " %10.3f", size, summary->all.count,
+			ns_to_us(summary->all.min));
+		for (uint32_t place = 0; place < 4; place++)
+			add_cell(&row, summary, place, false);
+		row_add(&row, " %10.3f", ns_to_us(summary->all.max));
+		if (run_has_half(run))
+			add_cell(&row, summary, 0, true);
+		row_add(&row, " %s%s%s", summary->judgement == RUN_CHANGED ? "*" : "",
+			result->complete ? "" : "!", unusable ? "NOT VALID" : "");
+		row_end(&row);
 	}
 	if (changed)
 		printf("* %s: measure that size alone to see its parts\n",

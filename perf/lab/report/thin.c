@@ -58,27 +58,6 @@ size_t result_bytes_min(const struct plan *plan) {
 	return HEAD_BYTES + plan->size_count * (RESULT_BYTES_MIN + series * SERIES_BYTES_MIN);
 }
 
-static struct series collect_series(struct lab_result *result) {
-	struct series series = {.records = {result->times}, .count = 1};
-
-	if (result->open)
-		series.records[series.count++] = result->load.service;
-	if (result->device.stamps != PLAN_STAMPS_NONE) {
-		series.records[series.count++] = result->device.device;
-		series.records[series.count++] = result->device.host;
-	}
-	return series;
-}
-
-static int sum_series_bytes(const struct series *series, struct series_bytes *ret_bytes) {
-	int err = 0;
-
-	*ret_bytes = (struct series_bytes){0};
-	for (uint32_t n = 0; n < series->count && err == 0; n++)
-		err = series_bytes(series->records[n], ret_bytes);
-	return err;
-}
-
 // Each of these functions thins all series in the same way. So the parts of each stored sample
 // still add up to its time.
 static bool thin_blocks(const struct series *series, const struct thin_limits *floor) {
@@ -149,49 +128,39 @@ static size_t warm_up_bytes(const struct lab_result *result) {
 	return bytes;
 }
 
-static size_t figures_bytes(const struct series *series) {
-	size_t bytes = 0;
+// Compute the size of all parts besides the stored samples, and decide whether the schedule is left
+// out. Returns 0 or -ENOMEM.
+static int other_bytes(
+	struct lab_result *result, const struct series *series, size_t share, size_t *ret_bytes
+) {
+	struct result_load *load = &result->load;
+	size_t bytes = RESULT_BYTES + warm_up_bytes(result), due_bytes = 0;
+	json_t *lag;
 
 	for (uint32_t n = 0; n < series->count; n++) {
 		bytes += FIGURES_BYTES;
 		if (run_record_windows(series->records[n]).count > 0)
 			bytes += SEGMENTS_BYTES;
 	}
-	return bytes;
-}
+	if (!result->outliers_left_out)
+		bytes += OUTLIER_BYTES * result->outlier_count;
 
-static int lag_bytes(const struct lab_result *result, size_t *bytes) {
-	json_t *lag;
-
-	if (!result->open)
-		return 0;
-	if (histogram_to_json(result->load.lag, &lag) != 0)
-		return -ENOMEM;
-	*bytes += json_dumpb(lag, NULL, 0, JSON_COMPACT);
-	json_decref(lag);
-	return 0;
-}
-
-// Return the size of the schedule in the file, or 0 if it is left out. A schedule that is left out
-// follows from the plan or is the trace's.
-static size_t due_bytes(struct result_load *load, size_t share) {
-	size_t bytes = 0;
-
+	// A large schedule is left out, because it follows from the plan or is the trace's.
 	load->due_left_out = load->due_ns == NULL || load->due_count > RESULT_DUE_MAX;
 	for (uint64_t n = 0; n < load->due_count && !load->due_left_out; n++)
-		bytes += json_number_bytes(load->due_ns[n]);
-	load->due_left_out |= (double)bytes > DUE_SHARE * (double)share;
-	return load->due_left_out ? 0 : bytes;
-}
+		due_bytes += json_number_bytes(load->due_ns[n]);
+	load->due_left_out |= (double)due_bytes > DUE_SHARE * (double)share;
+	if (!load->due_left_out)
+		bytes += due_bytes;
 
-static int other_bytes(
-	struct lab_result *result, const struct series *series, size_t share, size_t *ret_bytes
-) {
-	*ret_bytes = RESULT_BYTES + figures_bytes(series) + warm_up_bytes(result) +
-		     due_bytes(&result->load, share);
-	if (!result->outliers_left_out)
-		*ret_bytes += OUTLIER_BYTES * result->outlier_count;
-	return lag_bytes(result, ret_bytes);
+	if (result->open) {
+		if (histogram_to_json(load->lag, &lag) != 0)
+			return -ENOMEM;
+		bytes += json_dumpb(lag, NULL, 0, JSON_COMPACT);
+		json_decref(lag);
+	}
+	*ret_bytes = bytes;
+	return 0;
 }
 
 // Reduce the precision of the lags: each takes the lowest value of a wider bucket. Count, minimum
@@ -218,31 +187,29 @@ static int lag_coarsen(struct histogram **lag, uint64_t count, uint8_t bits) {
 	return 0;
 }
 
-static int apply_limits(struct lab_result *result, const struct thin_limits *floor) {
-	bool coarsens = result->open && floor->no_warm_up && !result->warm_left_out;
-
-	result->outliers_left_out = floor->no_outliers;
-	result->warm_left_out = floor->no_warm_up;
-	if (!coarsens)
-		return 0;
-	return lag_coarsen(
-		&result->load.lag, run_record_count(result->times), RECORD_PRECISION_BITS_MIN
-	);
-}
-
 int result_thin(struct lab_result *result, uint32_t size_count, size_t file_bytes) {
 	size_t share = (file_bytes - HEAD_BYTES) / size_count, rest;
-	struct series series = collect_series(result);
+	struct series series = {.records = {result->times}, .count = 1};
 	struct series_bytes bytes;
 	uint32_t floor = 0;
 	int err = 0;
 
+	if (result->open)
+		series.records[series.count++] = result->load.service;
+	if (result->device.stamps != PLAN_STAMPS_NONE) {
+		series.records[series.count++] = result->device.device;
+		series.records[series.count++] = result->device.host;
+	}
 	if (run_record_count(result->times) == 0) {
 		result->warm_left_out = RESULT_BYTES + warm_up_bytes(result) > share;
 		return 0;
 	}
 	while (err == 0) {
-		err = sum_series_bytes(&series, &bytes);
+		const struct thin_limits *limits;
+
+		bytes = (struct series_bytes){0};
+		for (uint32_t n = 0; n < series.count && err == 0; n++)
+			err = series_bytes(series.records[n], &bytes);
 		if (err == 0)
 			err = other_bytes(result, &series, share, &rest);
 		if (err != 0 || bytes.all + bytes.blocks + bytes.windows + rest <= share)
@@ -251,7 +218,14 @@ int result_thin(struct lab_result *result, uint32_t size_count, size_t file_byte
 			continue;
 		if (++floor == THIN_LIMIT_COUNT)
 			break;
-		err = apply_limits(result, &thin_limits[floor]);
+		limits = &thin_limits[floor];
+		if (result->open && limits->no_warm_up && !result->warm_left_out)
+			err = lag_coarsen(
+				&result->load.lag, run_record_count(result->times),
+				RECORD_PRECISION_BITS_MIN
+			);
+		result->outliers_left_out = limits->no_outliers;
+		result->warm_left_out = limits->no_warm_up;
 	}
 	return err;
 }
