@@ -53,14 +53,6 @@ static int describe_change(
 	return 0;
 }
 
-// Translate indexes among the runs with a value to indexes among all runs.
-static void parts_map_to_runs(struct history_quantile *quantile, const uint32_t *places) {
-	for (uint32_t n = 0; n < quantile->part_count; n++)
-		quantile->parts[n].first = places[quantile->parts[n].first];
-	for (uint32_t n = 0; n + 1 < quantile->part_count; n++)
-		quantile->changes[n].first = quantile->parts[n + 1].first;
-}
-
 static int judge_values(
 	const struct history *history, const double *values, struct history_quantile *quantile
 ) {
@@ -103,8 +95,11 @@ quantile_judge(const struct history *history, struct history_series *series, uin
 	}
 	if (err == 0)
 		err = judge_values(history, values, quantile);
-	if (err == 0)
-		parts_map_to_runs(quantile, places);
+	// Translate indexes among the runs with a value to indexes among all runs.
+	for (uint32_t n = 0; n < quantile->part_count && err == 0; n++)
+		quantile->parts[n].first = places[quantile->parts[n].first];
+	for (uint32_t n = 0; n + 1 < quantile->part_count && err == 0; n++)
+		quantile->changes[n].first = quantile->parts[n + 1].first;
 	free(values);
 	free(places);
 	return err;
@@ -215,23 +210,21 @@ print_quantile(const struct history *history, const struct history_series *serie
 		print_change(history, series, &quantile->changes[n]);
 }
 
-static void print_series(const struct history *history, const struct history_series *series) {
-	char size[PARSE_TEXT_BYTES];
-
-	format_size_bytes(series->size, size);
-	printf("\n%.90s\n", series->key);
-	printf("%s: %u run%s from %.24s to %.24s\n", size, series->run_count,
-	       PLURAL(series->run_count), series->runs[0].started,
-	       series->runs[series->run_count - 1].started);
-	printf("  %7s %10s %10s %20s\n", "", "median us", "change", "95 % interval, %");
-	for (uint32_t place = 0; place < HISTORY_QUANTILES; place++)
-		print_quantile(history, series, place);
-}
-
 void history_print(const struct history *history) {
 	for (uint32_t n = 0; n < history->left_out_count; n++)
 		fprintf(stderr, "tocsin-perf: left out %s: %s\n", history->left_out[n].path,
 			history->left_out[n].why);
-	for (uint32_t n = 0; n < history->series_count; n++)
-		print_series(history, &history->series[n]);
+	for (uint32_t n = 0; n < history->series_count; n++) {
+		const struct history_series *series = &history->series[n];
+		char size[PARSE_TEXT_BYTES];
+
+		format_size_bytes(series->size, size);
+		printf("\n%.90s\n", series->key);
+		printf("%s: %u run%s from %.24s to %.24s\n", size, series->run_count,
+		       PLURAL(series->run_count), series->runs[0].started,
+		       series->runs[series->run_count - 1].started);
+		printf("  %7s %10s %10s %20s\n", "", "median us", "change", "95 % interval, %");
+		for (uint32_t place = 0; place < HISTORY_QUANTILES; place++)
+			print_quantile(history, series, place);
+	}
 }

@@ -17,12 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char *member_text(const json_t *object, const char *key) {
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
 static int64_t member_number(const json_t *object, const char *key) {
 	return json_integer_value(json_object_get(object, key));
 }
@@ -45,26 +39,9 @@ key_add(struct key *key, const char *format, ...) {
 		key->used += (size_t)length < room ? (size_t)length : room - 1;
 }
 
-static void add_loop(const json_t *plan, struct key *key) {
-	if (strcmp(member_text(plan, "arrivals"), "closed") == 0)
-		key_add(key, ", closed loop");
-	else
-		key_add(key, ", %.20s, %" PRId64 " a second", member_text(plan, "arrivals"),
-			member_number(plan, "rate_per_s"));
-	if (member_number(plan, "gap_ns") > 0)
-		key_add(key, ", gap %" PRId64 " ns", member_number(plan, "gap_ns"));
-	if (json_is_integer(json_object_get(plan, "inline_bytes")))
-		key_add(key, ", inline up to %" PRId64 " B", member_number(plan, "inline_bytes"));
-	key_add(key, ", policy %.20s", member_text(plan, "policy"));
-	if (strcmp(member_text(plan, "policy"), "window") == 0)
-		key_add(key, " of %" PRId64 " ns", member_number(plan, "window_ns"));
-	if (json_object_get(plan, "device_time") != NULL)
-		key_add(key, ", device time %.8s", member_text(plan, "device_time"));
-}
-
 // Return the memory kind of an end. Older results have no such key; they used host memory.
 static const char *end_memory(const json_t *end) {
-	const char *memory = member_text(end, "memory");
+	const char *memory = json_member_text(end, "memory");
 
 	return memory[0] != '\0' ? memory : "host";
 }
@@ -74,18 +51,33 @@ void history_key(const json_t *root, char text[static HISTORY_KEY_BYTES]) {
 	const json_t *environment = json_object_get(root, "environment");
 	const json_t *client = json_object_get(environment, "client");
 	const json_t *server = json_object_get(environment, "server");
+	const char *arrivals = json_member_text(plan, "arrivals");
+	const char *policy = json_member_text(plan, "policy");
 	struct key key = {.used = 0};
 
-	key_add(&key, "%.20s", member_text(plan, "op"));
-	if (strcmp(member_text(plan, "command"), "bw") == 0)
+	key_add(&key, "%.20s", json_member_text(plan, "op"));
+	if (strcmp(json_member_text(plan, "command"), "bw") == 0)
 		key_add(&key, ", queue pairs %" PRId64 ", depth %" PRId64,
 			member_number(plan, "queue_pairs"), member_number(plan, "depth"));
-	add_loop(plan, &key);
+	if (strcmp(arrivals, "closed") == 0)
+		key_add(&key, ", closed loop");
+	else
+		key_add(&key, ", %.20s, %" PRId64 " a second", arrivals,
+			member_number(plan, "rate_per_s"));
+	if (member_number(plan, "gap_ns") > 0)
+		key_add(&key, ", gap %" PRId64 " ns", member_number(plan, "gap_ns"));
+	if (json_is_integer(json_object_get(plan, "inline_bytes")))
+		key_add(&key, ", inline up to %" PRId64 " B", member_number(plan, "inline_bytes"));
+	key_add(&key, ", policy %.20s", policy);
+	if (strcmp(policy, "window") == 0)
+		key_add(&key, " of %" PRId64 " ns", member_number(plan, "window_ns"));
+	if (json_object_get(plan, "device_time") != NULL)
+		key_add(&key, ", device time %.8s", json_member_text(plan, "device_time"));
 	if (strcmp(end_memory(client), "host") != 0 || strcmp(end_memory(server), "host") != 0)
 		key_add(&key, ", memory %.16s to %.16s", end_memory(client), end_memory(server));
-	key_add(&key, ", %.40s on %.40s to %.40s on %.40s", member_text(client, "device"),
-		member_text(client, "host"), member_text(server, "device"),
-		member_text(server, "host"));
+	key_add(&key, ", %.40s on %.40s to %.40s on %.40s", json_member_text(client, "device"),
+		json_member_text(client, "host"), json_member_text(server, "device"),
+		json_member_text(server, "host"));
 	lab_sanitize(key.text);
 	memcpy(text, key.text, sizeof(key.text));
 }
@@ -130,7 +122,7 @@ add_run(struct history_series *series, const char *path, const json_t *root, con
 		return -ENOMEM;
 	series->run_count++;
 	lab_sanitize(run->path);
-	snprintf(run->started, sizeof(run->started), "%s", member_text(root, "started"));
+	snprintf(run->started, sizeof(run->started), "%s", json_member_text(root, "started"));
 	lab_sanitize(run->started);
 	for (uint32_t n = 0; n < HISTORY_QUANTILES; n++) {
 		run->value_ns[n] = quantile_figure(result, n, "value_ns");
@@ -140,21 +132,19 @@ add_run(struct history_series *series, const char *path, const json_t *root, con
 	return 0;
 }
 
-static bool same_value(double one, double other) {
-	return one == other || (isnan(one) && isnan(other));
-}
-
 // Return true if the series already contains this run: a copied file is not another run.
 static bool
 series_has_run(const struct history_series *series, const json_t *root, const json_t *result) {
 	for (uint32_t run = 0; run < series->run_count; run++) {
 		const struct history_run *other = &series->runs[run];
-		bool same = strcmp(other->started, member_text(root, "started")) == 0;
+		bool same = strcmp(other->started, json_member_text(root, "started")) == 0;
 
-		for (uint32_t n = 0; n < HISTORY_QUANTILES && same; n++)
-			same = same_value(
-				other->value_ns[n], quantile_figure(result, n, "value_ns")
-			);
+		for (uint32_t n = 0; n < HISTORY_QUANTILES && same; n++) {
+			double value = quantile_figure(result, n, "value_ns");
+
+			same = other->value_ns[n] == value ||
+			       (isnan(other->value_ns[n]) && isnan(value));
+		}
 		if (same)
 			return true;
 	}
@@ -183,9 +173,9 @@ static const char *run_reject_reason(const json_t *root) {
 	const json_t *results = json_object_get(root, "results");
 
 	if (!json_is_run(root) ||
-	    strcmp(member_text(json_object_get(root, "plan"), "command"), "lat") != 0)
+	    strcmp(json_member_text(json_object_get(root, "plan"), "command"), "lat") != 0)
 		return "it is no run of lat";
-	if (member_text(root, "incomplete")[0] != '\0' || json_array_size(results) == 0)
+	if (json_member_text(root, "incomplete")[0] != '\0' || json_array_size(results) == 0)
 		return "it is incomplete";
 	for (size_t n = 0; n < json_array_size(results); n++) {
 		const json_t *result = json_array_get(results, n);
@@ -227,38 +217,30 @@ static int add_results(
 	return err == 0 ? 0 : lab_fail(why, err, "no memory");
 }
 
-// Skip the path at the start of an error text; the report names the file anyway.
-static const char *strip_path_prefix(const char *text, const char *path) {
-	size_t length = strlen(path);
-
-	return strlen(text) > length + 2 && strncmp(text, path, length) == 0 ? text + length + 2
-									     : text;
-}
-
-// Return true if the path is no regular file. Opening a pipe would block until somebody writes to
-// it.
-static bool path_is_special_file(const char *path) {
-	struct stat facts;
-
-	return stat(path, &facts) == 0 && !S_ISREG(facts.st_mode);
-}
-
 static int load_result_file(
 	struct history *history, const char *directory, const char *name, struct lab_why *why
 ) {
 	struct lab_why inner = {.text = ""};
 	json_t *root = NULL;
-	const char *reason;
+	const char *reason = inner.text;
+	struct stat facts;
+	size_t length;
 	char *path;
 	int err;
 
 	if (asprintf(&path, "%s/%s", directory, name) < 0)
 		return lab_fail(why, -ENOMEM, "no memory");
-	if (path_is_special_file(path))
+	// Opening a pipe would block until somebody writes to it.
+	if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
 		err = lab_fail(&inner, -EBADMSG, "it is no file");
 	else
 		err = verify_load(path, &inner, &root);
-	reason = err == 0 ? run_reject_reason(root) : strip_path_prefix(inner.text, path);
+	// Skip the path at the start of an error text; the report names the file anyway.
+	length = strlen(path);
+	if (err == 0)
+		reason = run_reject_reason(root);
+	else if (strlen(reason) > length + 2 && strncmp(reason, path, length) == 0)
+		reason += length + 2;
 	err = reason != NULL ? leave_out_file(history, path, reason)
 			     : add_results(history, path, name, root, why);
 	json_decref(root);

@@ -12,6 +12,7 @@
 #include "mesh/mesh_output.h"
 #include "mesh/page_mesh.h"
 #include "report/json.h"
+#include "report/output.h"
 #include "report/page_run.h"
 #include "run/exit_status.h"
 
@@ -24,16 +25,6 @@
 #include <string.h>
 
 #define MARGIN_PPM 20000
-
-static int print_failure(const struct lab_why *why) {
-	fprintf(stderr, "tocsin-perf: %s\n", why->text);
-	return EXIT_FAILED;
-}
-
-static int fail_usage(const char *what, const char *text) {
-	fprintf(stderr, "tocsin-perf: %s: %s\n", what, text);
-	return EXIT_USAGE;
-}
 
 // Command line of one command, with the current position.
 struct words {
@@ -57,27 +48,16 @@ static bool option_match(struct words *words, const char *option, const char **r
 	return true;
 }
 
-// Parse --html. Returns 1 if the argument is --html, 0 if not, or the negative exit status.
-static int parse_html_option(struct words *words) {
+// Parse an option whose value is a file. Returns 1 if the argument is this option, 0 if not, or the
+// negative exit status.
+static int parse_path_option(struct words *words, const char *option, const char **ret_path) {
 	const char *value;
 
-	if (!option_match(words, "--html", &value))
+	if (!option_match(words, option, &value))
 		return 0;
 	if (value == NULL || value[0] == '\0')
-		return -fail_usage("--html", "needs a file");
-	words->html_path = value;
-	return 1;
-}
-
-// Parse --svg of verify; returns as parse_html_option().
-static int parse_svg_option(struct words *words) {
-	const char *value;
-
-	if (!option_match(words, "--svg", &value))
-		return 0;
-	if (value == NULL || value[0] == '\0')
-		return -fail_usage("--svg", "needs a file");
-	words->svg_path = value;
+		return -output_usage_error(option, "needs a file");
+	*ret_path = value;
 	return 1;
 }
 
@@ -104,24 +84,17 @@ static int page_write_html(const json_t *root, const char *path, struct lab_why 
 	return lab_fail(why, -EINVAL, "--html: the floors of net have no page");
 }
 
-static int picture_write_svg(const json_t *root, const char *path, struct lab_why *why) {
-	const char *schema = json_string_value(json_object_get(root, "schema"));
-
-	if (schema == NULL || strcmp(schema, MESH_JSON_SCHEMA) != 0)
-		return lab_fail(why, -EINVAL, "--svg is of a mesh: --html draws the others");
-	return mesh_write_svg_json(root, path, why);
-}
-
 // Verify one file. An unreadable file and a differing figure have different exit statuses.
 static int verify_file(const struct words *words, const char *path) {
 	struct lab_why why = {.text = ""};
+	const char *schema;
 	json_t *root;
 	int err = verify_load(path, &why, &root);
 
-	if (err != 0)
-		print_failure(&why);
-	if (err != 0)
+	if (err != 0) {
+		output_failure(&why);
 		return err == -EUCLEAN ? EXIT_EXCEEDED : EXIT_FAILED;
+	}
 	if (!page_is_standard_output(words))
 		printf("%s: %s.\n", path,
 		       mesh_has_matrices(root)
@@ -130,41 +103,41 @@ static int verify_file(const struct words *words, const char *path) {
 			       : "each figure follows from the data in the file");
 	if (words->html_path != NULL)
 		err = page_write_html(root, words->html_path, &why);
-	if (err == 0 && words->svg_path != NULL)
-		err = picture_write_svg(root, words->svg_path, &why);
+	if (err == 0 && words->svg_path != NULL) {
+		schema = json_member_text(root, "schema");
+		err = strcmp(schema, MESH_JSON_SCHEMA) == 0
+			      ? mesh_write_svg_json(root, words->svg_path, &why)
+			      : lab_fail(
+					&why, -EINVAL, "--svg is of a mesh: --html draws the others"
+				);
+	}
 	json_decref(root);
-	return err == 0 ? EXIT_DONE : print_failure(&why);
+	return err == 0 ? EXIT_DONE : output_failure(&why);
 }
 
 static int run_verify(struct words *words) {
 	const char *path = NULL;
 
 	for (; words->at < words->argc; words->at++) {
-		int taken = parse_html_option(words);
+		int taken = parse_path_option(words, "--html", &words->html_path);
 
 		if (taken == 0)
-			taken = parse_svg_option(words);
+			taken = parse_path_option(words, "--svg", &words->svg_path);
 		if (taken < 0)
 			return -taken;
 		if (taken > 0)
 			continue;
 		if (words->argv[words->at][0] == '-')
-			return fail_usage(words->argv[words->at], "is no option of verify");
+			return output_usage_error(words->argv[words->at], "is no option of verify");
 		if (path != NULL)
-			return fail_usage("verify", "needs one FILE");
+			return output_usage_error("verify", "needs one FILE");
 		path = words->argv[words->at];
 	}
 	if (words->html_path != NULL && words->svg_path != NULL &&
 	    strcmp(words->html_path, words->svg_path) == 0)
-		return fail_usage("--svg", "another option has this file");
-	return path != NULL ? verify_file(words, path) : fail_usage("verify", "needs one FILE");
-}
-
-static int add_file(struct versus *versus, int side, const char *path) {
-	if (versus->counts[side] == VERSUS_FILES_MAX)
-		return fail_usage("compare", "at most 60 files of each side");
-	versus->paths[side][versus->counts[side]++] = path;
-	return 0;
+		return output_usage_error("--svg", "another option has this file");
+	return path != NULL ? verify_file(words, path)
+			    : output_usage_error("verify", "needs one FILE");
 }
 
 static int set_margin(const char *value, uint32_t *ret_margin_ppm) {
@@ -172,29 +145,11 @@ static int set_margin(const char *value, uint32_t *ret_margin_ppm) {
 	uint64_t ppm;
 
 	if (value == NULL)
-		return fail_usage("--margin", "needs a value");
+		return output_usage_error("--margin", "needs a value");
 	if (parse_percent_ppm(value, strlen(value), 0, 1000000, &error, &ppm) != 0)
-		return fail_usage("--margin", error.text);
+		return output_usage_error("--margin", error.text);
 	*ret_margin_ppm = (uint32_t)ppm;
 	return 0;
-}
-
-// Parse one argument of compare. Returns 0 or the exit status.
-static int parse_compare_argument(struct words *words, int *side, struct versus *versus) {
-	const char *word = words->argv[words->at], *value;
-	int taken = parse_html_option(words);
-
-	if (taken != 0)
-		return taken > 0 ? 0 : -taken;
-	if (strcmp(word, "--with") == 0 && *side == 0) {
-		*side = 1;
-		return 0;
-	}
-	if (option_match(words, "--margin", &value))
-		return set_margin(value, &versus->margin_ppm);
-	if (word[0] == '-')
-		return fail_usage(word, "is no option of compare, or given twice");
-	return add_file(versus, *side, word);
 }
 
 int versus_exit_status(const struct versus_result *result) {
@@ -217,30 +172,49 @@ static int run_comparison(const struct words *words, const struct versus *versus
 	struct lab_why why = {.text = ""};
 
 	if (versus_load(versus, &why, &values) != 0)
-		return print_failure(&why);
+		return output_failure(&why);
 	if (versus_judge(versus, &values, &result) != 0)
-		return fail_usage("compare", "no memory");
+		return output_usage_error("compare", "no memory");
 	if (!page_is_standard_output(words))
 		versus_print(versus, &result);
 	if (words->html_path != NULL &&
 	    page_versus(versus, &values, &result, words->html_path, &why) != 0)
-		return print_failure(&why);
+		return output_failure(&why);
 	return versus_exit_status(&result);
 }
 
 static int run_compare(struct words *words) {
 	static struct versus versus;
+	const char *value;
 	int side = 0;
 
 	versus.margin_ppm = MARGIN_PPM;
 	for (; words->at < words->argc; words->at++) {
-		int status = parse_compare_argument(words, &side, &versus);
+		const char *word = words->argv[words->at];
+		int status = parse_path_option(words, "--html", &words->html_path);
 
-		if (status != 0)
-			return status;
+		if (status < 0)
+			return -status;
+		if (status > 0)
+			continue;
+		if (strcmp(word, "--with") == 0 && side == 0) {
+			side = 1;
+			continue;
+		}
+		if (option_match(words, "--margin", &value)) {
+			status = set_margin(value, &versus.margin_ppm);
+			if (status != 0)
+				return status;
+			continue;
+		}
+		if (word[0] == '-')
+			return output_usage_error(word, "is no option of compare, or given twice");
+		if (versus.counts[side] == VERSUS_FILES_MAX)
+			return output_usage_error("compare", "at most 60 files of each side");
+		versus.paths[side][versus.counts[side]++] = word;
 	}
 	if (versus.counts[0] == 0 || versus.counts[1] == 0)
-		return fail_usage("compare", "needs files on both sides of --with");
+		return output_usage_error("compare", "needs files on both sides of --with");
 	return run_comparison(words, &versus);
 }
 
@@ -249,11 +223,11 @@ report_history(const struct words *words, const char *directory, struct history 
 	struct lab_why why = {.text = ""};
 
 	if (history_read(directory, &why, history) != 0)
-		return print_failure(&why);
+		return output_failure(&why);
 	if (!page_is_standard_output(words))
 		history_print(history);
 	if (words->html_path != NULL && page_history(history, words->html_path, &why) != 0)
-		return print_failure(&why);
+		return output_failure(&why);
 	if (history_is_slower(history))
 		return EXIT_EXCEEDED;
 	return history_is_undecided(history) ? EXIT_UNDECIDED : EXIT_DONE;
@@ -266,7 +240,7 @@ static int run_history(struct words *words) {
 
 	for (; words->at < words->argc; words->at++) {
 		const char *word = words->argv[words->at];
-		int taken = parse_html_option(words);
+		int taken = parse_path_option(words, "--html", &words->html_path);
 
 		if (taken < 0)
 			return -taken;
@@ -279,13 +253,13 @@ static int run_history(struct words *words) {
 			continue;
 		}
 		if (word[0] == '-')
-			return fail_usage(word, "is no option of history");
+			return output_usage_error(word, "is no option of history");
 		if (directory != NULL)
-			return fail_usage("history", "needs one DIRECTORY");
+			return output_usage_error("history", "needs one DIRECTORY");
 		directory = word;
 	}
 	if (directory == NULL)
-		return fail_usage("history", "needs one DIRECTORY");
+		return output_usage_error("history", "needs one DIRECTORY");
 	status = report_history(words, directory, &history);
 	history_release(&history);
 	return status;

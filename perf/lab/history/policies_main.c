@@ -2,6 +2,7 @@
 // Arguments of policy, its runs, and its files.
 #include "history/page_policies.h"
 #include "history/policies.h"
+#include "history/runs.h"
 #include "report/json.h"
 #include "report/output.h"
 #include "run/again.h"
@@ -29,7 +30,7 @@
 
 #define WORDS_MAX 64
 #define WORD_BYTES 64
-#define PATH_BYTES 512
+#define ARGUMENT_BYTES (RUNS_FILE_BYTES + 16)
 #define CLIENT_NS UINT64_C(30000000000)
 #define RATE_MAX 1000000u
 #define ROWS_BYTES ((size_t)24 << 10) // for the file without its runs
@@ -56,18 +57,8 @@ struct play {
 	int64_t started_ns;
 	struct policies policies;
 	json_t *runs;
-	char path[PATH_BYTES]; // file of the current run
+	char path[RUNS_FILE_BYTES]; // file of the current run
 };
-
-static int print_failure(const struct lab_why *why) {
-	fprintf(stderr, "tocsin-perf: %s\n", why->text);
-	return EXIT_FAILED;
-}
-
-static int fail_usage(const char *what, const char *text) {
-	fprintf(stderr, "tocsin-perf: %s: %s\n", what, text);
-	return EXIT_USAGE;
-}
 
 static int parse_rates(struct words *words, const char *value) {
 	struct parse_error error = {.text = ""};
@@ -78,10 +69,10 @@ static int parse_rates(struct words *words, const char *value) {
 		uint64_t rate = 0;
 
 		if (words->rate_count == POLICIES_LOADS_MAX)
-			return fail_usage("--rates", "at most 8 loads");
+			return output_usage_error("--rates", "at most 8 loads");
 		if ((length != strlen("closed") || strncmp(value, "closed", length) != 0) &&
 		    parse_u64(value, length, 1, RATE_MAX, &error, &rate) != 0)
-			return fail_usage("--rates", error.text);
+			return output_usage_error("--rates", error.text);
 		words->rates[words->rate_count++] = (uint32_t)rate;
 		if (value[length] == '\0')
 			return 0;
@@ -91,10 +82,10 @@ static int parse_rates(struct words *words, const char *value) {
 
 static int pass_option_to_lat(struct words *words, char *option, char *value) {
 	if (words->passed_count + 2 > WORDS_MAX / 2)
-		return fail_usage(option, "is one option too many");
+		return output_usage_error(option, "is one option too many");
 	if (strcmp(option, "--size") == 0 &&
 	    (strchr(value, ',') != NULL || strcmp(value, "all") == 0))
-		return fail_usage(option, "takes one size: a row tells of no other");
+		return output_usage_error(option, "takes one size: a row tells of no other");
 	words->passed[words->passed_count++] = option;
 	words->passed[words->passed_count++] = value;
 	words->op_given |= strcmp(option, "--op") == 0;
@@ -123,9 +114,9 @@ static int parse_arguments(int argc, char **argv, struct words *words) {
 			continue;
 		}
 		if (!known)
-			return fail_usage(argv[n], help);
+			return output_usage_error(argv[n], help);
 		if (n + 1 >= argc)
-			return fail_usage(argv[n], "needs a value");
+			return output_usage_error(argv[n], "needs a value");
 		if (strcmp(argv[n], "--json") == 0)
 			words->json_path = argv[n + 1];
 		else if (strcmp(argv[n], "--html") == 0)
@@ -138,9 +129,11 @@ static int parse_arguments(int argc, char **argv, struct words *words) {
 	}
 	if (status == 0 && words->json_path != NULL && words->html_path != NULL &&
 	    strcmp(words->json_path, words->html_path) == 0)
-		return fail_usage("--html", "another option has this file");
+		return output_usage_error("--html", "another option has this file");
 	if (status == 0 && words->port_given && words->host == NULL)
-		return fail_usage("--port", "is a HOST's, and without one both ends are ours");
+		return output_usage_error(
+			"--port", "is a HOST's, and without one both ends are ours"
+		);
 	return status;
 }
 
@@ -172,7 +165,7 @@ __attribute__((noreturn)) static void server_main(const struct words *words, int
 	if (words->timeout != NULL &&
 	    parse_u64(words->timeout, strlen(words->timeout), 0, 31, &error, &timeout) == 0)
 		session.settings.timeout = (uint8_t)timeout;
-	_exit(session_server(&session, &plan, &why) == 0 ? EXIT_DONE : print_failure(&why));
+	_exit(session_server(&session, &plan, &why) == 0 ? EXIT_DONE : output_failure(&why));
 }
 
 static int
@@ -200,7 +193,7 @@ start_server(const struct words *words, pid_t *ret_pid, uint16_t *ret_port, stru
 struct arguments {
 	char *words[WORDS_MAX + 1];
 	uint32_t count;
-	char own[9][PATH_BYTES];
+	char own[9][ARGUMENT_BYTES];
 	uint32_t own_count;
 };
 
@@ -210,7 +203,7 @@ argument_add(struct arguments *arguments, const char *format, ...) {
 	va_list list;
 
 	va_start(list, format);
-	vsnprintf(text, PATH_BYTES, format, list);
+	vsnprintf(text, ARGUMENT_BYTES, format, list);
 	va_end(list);
 	arguments->words[arguments->count++] = text;
 }
@@ -336,18 +329,6 @@ static int make_json(const struct play *play, json_t **ret_root, struct lab_why 
 	return lab_fail(why, -ENOMEM, "no memory for JSON");
 }
 
-static int write_json(const json_t *root, const char *path, struct lab_why *why) {
-	FILE *file;
-	int err = output_open(path, why, &file), failed;
-
-	if (err != 0)
-		return err;
-	failed = json_dumpf(root, file, JSON_COMPACT | JSON_REAL_PRECISION(17));
-	fputc('\n', file);
-	err = output_close(path, file, why);
-	return err == 0 && failed != 0 ? lab_fail(why, -EIO, "%s cannot be written", path) : err;
-}
-
 static bool path_is_standard_output(const char *path) {
 	return path != NULL && strcmp(path, "-") == 0;
 }
@@ -365,28 +346,13 @@ static int policies_output(const struct play *play) {
 		return EXIT_DONE;
 	err = make_json(play, &root, &why);
 	if (err != 0)
-		return print_failure(&why);
+		return output_failure(&why);
 	if (words->json_path != NULL)
-		err = write_json(root, words->json_path, &why);
+		err = output_json_root(root, words->json_path, &why);
 	if (err == 0 && words->html_path != NULL)
 		err = page_policies(root, words->html_path, &why);
 	json_decref(root);
-	return err == 0 ? EXIT_DONE : print_failure(&why);
-}
-
-static int
-make_directory(struct play *play, char directory[static PATH_BYTES / 2], struct lab_why *why) {
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
-	const char *temporary = getenv("TMPDIR");
-
-	snprintf(
-		directory, PATH_BYTES / 2, "%s/tocsin-perf-XXXXXX",
-		temporary != NULL ? temporary : "/tmp"
-	);
-	if (mkdtemp(directory) == NULL)
-		return lab_fail(why, neg_errno(), "%s: %s", directory, strerrordesc_np(errno));
-	snprintf(play->path, sizeof(play->path), "%s/r.json", directory);
-	return 0;
+	return err == 0 ? EXIT_DONE : output_failure(&why);
 }
 
 int policies_main(int argc, char **argv, int signal_fd) {
@@ -394,7 +360,7 @@ int policies_main(int argc, char **argv, int signal_fd) {
 	struct words words = {.host = NULL};
 	int status = parse_arguments(argc, argv, &words), err;
 	struct lab_why why = {.text = ""};
-	char directory[PATH_BYTES / 2];
+	char directory[RUNS_DIRECTORY_BYTES];
 	struct timespec now;
 
 	if (status != 0 || play == NULL) {
@@ -411,7 +377,7 @@ int policies_main(int argc, char **argv, int signal_fd) {
 	if (err == 0)
 		err = output_check(words.html_path, &why);
 	if (err == 0)
-		err = make_directory(play, directory, &why);
+		err = runs_make_directory(directory, play->path, &why);
 	if (err == 0) {
 		err = play_all_rows(play, &why);
 		(void)rmdir(directory);
@@ -419,7 +385,7 @@ int policies_main(int argc, char **argv, int signal_fd) {
 	if (play->policies.count > 0 && err != -EINVAL)
 		status = policies_output(play);
 	if (err != 0)
-		status = print_failure(&why);
+		status = output_failure(&why);
 	if (err == -EINVAL)
 		status = EXIT_USAGE;
 	json_decref(play->runs);

@@ -75,19 +75,6 @@ static bool option_is_for_runs(const char *word, bool *ret_has_value) {
 	return false;
 }
 
-static int add_against(const struct runs *runs, struct arguments *arguments, struct lab_why *why) {
-	char *save = NULL, *word;
-	int err = 0;
-
-	if ((size_t)snprintf(arguments->against, sizeof(arguments->against), "%s", runs->against) >=
-	    sizeof(arguments->against))
-		return lab_fail(why, -E2BIG, "--against has more than %d bytes", PATH_BYTES - 1);
-	for (word = strtok_r(arguments->against, " \t", &save); word != NULL && err == 0;
-	     word = strtok_r(NULL, " \t", &save))
-		err = add_word(arguments, word, why);
-	return err;
-}
-
 static int make_arguments(
 	const struct runs *runs,
 	uint32_t place,
@@ -107,8 +94,20 @@ static int make_arguments(
 		else if (!has_value)
 			n++;
 	}
-	if (err == 0 && side == 1)
-		err = add_against(runs, arguments, why);
+	if (err == 0 && side == 1) {
+		char *save = NULL, *word;
+
+		length = snprintf(
+			arguments->against, sizeof(arguments->against), "%s", runs->against
+		);
+		if ((size_t)length >= sizeof(arguments->against))
+			return lab_fail(
+				why, -E2BIG, "--against has more than %d bytes", PATH_BYTES - 1
+			);
+		for (word = strtok_r(arguments->against, " \t", &save); word != NULL && err == 0;
+		     word = strtok_r(NULL, " \t", &save))
+			err = add_word(arguments, word, why);
+	}
 	length = snprintf(arguments->own, sizeof(arguments->own), "--run=%u/%u", place + 1, total);
 	if (err == 0)
 		err = add_word(arguments, arguments->own, why);
@@ -144,16 +143,6 @@ struct collection {
 	json_t *roots[2][VERSUS_FILES_MAX];
 };
 
-static void collection_destroy(struct collection *collection) {
-	if (collection == NULL)
-		return;
-	for (int side = 0; side < 2; side++) {
-		for (uint32_t n = 0; n < collection->versus.counts[side]; n++)
-			json_decref(collection->roots[side][n]);
-	}
-	free(collection);
-}
-
 static int play_all_runs(
 	const struct runs *runs, struct collection *collection, int *ret_status, struct lab_why *why
 ) {
@@ -183,20 +172,9 @@ static int play_all_runs(
 	return err;
 }
 
-// Return a quantile of one size, or with place -1 the maximum; for bw per message. NAN if it is
-// missing.
-static double run_figure_ns(const json_t *root, uint32_t size, int place) {
-	const json_t *result = json_array_get(json_object_get(root, "results"), size);
-	const json_t *figures = json_object_get(json_object_get(result, "times"), "figures");
-	const json_t *quantile =
-		json_array_get(json_object_get(figures, "quantiles"), (size_t)place);
-	const json_t *value = place < 0 ? json_object_get(figures, "max_ns")
-					: json_object_get(quantile, "value_ns");
-	json_int_t messages = json_integer_value(json_object_get(result, "window_messages"));
-
-	if (!json_is_integer(value))
-		return NAN;
-	return (double)json_integer_value(value) / (messages > 0 ? (double)messages : 1);
+static const json_t *
+run_result(const struct collection *collection, int side, uint32_t n, uint32_t size) {
+	return json_array_get(json_object_get(collection->roots[side][n], "results"), size);
 }
 
 static void print_cell(double value_ns) {
@@ -212,17 +190,6 @@ static const char *side_letter(const struct collection *collection, int side) {
 	return side == 0 ? "A" : "B";
 }
 
-static void print_run(const struct collection *collection, int side, uint32_t n, uint32_t size) {
-	const json_t *root = collection->roots[side][n];
-
-	printf("  %s%-*u", side_letter(collection, side), collection->versus.counts[1] > 0 ? 6 : 7,
-	       n + 1);
-	for (int place = 0; place < COLUMNS; place++)
-		print_cell(run_figure_ns(root, size, place));
-	print_cell(run_figure_ns(root, size, -1));
-	printf("\n");
-}
-
 // Print the median of all runs with its interval by order statistics, since runs are independent.
 static void
 print_over_runs(const struct collection *collection, int side, uint32_t size, int place) {
@@ -234,7 +201,7 @@ print_over_runs(const struct collection *collection, int side, uint32_t size, in
 	if (count == 0) // a run of the other contender failed first
 		return;
 	for (uint32_t n = 0; n < count; n++) {
-		values[n] = run_figure_ns(collection->roots[side][n], size, place);
+		values[n] = versus_figure_ns(run_result(collection, side, n, size), place);
 		if (isnan(values[n]))
 			return;
 	}
@@ -253,8 +220,7 @@ print_over_runs(const struct collection *collection, int side, uint32_t size, in
 }
 
 static void print_size(const struct collection *collection, uint32_t size, bool contended) {
-	const json_t *results = json_object_get(collection->roots[0][0], "results");
-	const json_t *result = json_array_get(results, size);
+	const json_t *result = run_result(collection, 0, 0, size);
 	char bytes[PARSE_TEXT_BYTES];
 
 	format_size_bytes(
@@ -264,8 +230,15 @@ static void print_size(const struct collection *collection, uint32_t size, bool 
 	       json_object_get(result, "window_messages") != NULL ? " of one message" : "", "run",
 	       "p50", "p90", "p99", "p99.9", "max");
 	for (int side = 0; side < (contended ? 2 : 1); side++) {
-		for (uint32_t n = 0; n < collection->versus.counts[side]; n++)
-			print_run(collection, side, n, size);
+		for (uint32_t n = 0; n < collection->versus.counts[side]; n++) {
+			result = run_result(collection, side, n, size);
+			printf("  %s%-*u", side_letter(collection, side),
+			       collection->versus.counts[1] > 0 ? 6 : 7, n + 1);
+			for (int place = 0; place < COLUMNS; place++)
+				print_cell(versus_figure_ns(result, place));
+			print_cell(versus_figure_ns(result, -1));
+			printf("\n");
+		}
 		for (int place = 0; place < COLUMNS; place++)
 			print_over_runs(collection, side, size, place);
 	}
@@ -274,10 +247,9 @@ static void print_size(const struct collection *collection, uint32_t size, bool 
 static void print_runs(const struct runs *runs, const struct collection *collection) {
 	const json_t *root = collection->roots[0][0];
 	const json_t *plan = json_object_get(root, "plan");
-	const char *op = json_string_value(json_object_get(plan, "op"));
 	size_t sizes = json_array_size(json_object_get(root, "results"));
 
-	printf("%s: %u run%s, each of new processes\n", op != NULL ? op : "", runs->count,
+	printf("%s: %u run%s, each of new processes\n", json_member_text(plan, "op"), runs->count,
 	       PLURAL(runs->count));
 	if (runs->against != NULL)
 		printf("B: with %.80s\n", runs->against);
@@ -285,40 +257,22 @@ static void print_runs(const struct runs *runs, const struct collection *collect
 		print_size(collection, size, runs->against != NULL);
 }
 
-// Without --json, create a temporary directory for the files.
-static int
-make_directory(struct runs *runs, char directory[static PATH_BYTES], struct lab_why *why) {
-	static char path[2 * PATH_BYTES];
-	const char *temporary;
-
-	directory[0] = '\0';
-	if (runs->json_path != NULL)
-		return 0;
+int runs_make_directory(
+	char directory[static RUNS_DIRECTORY_BYTES],
+	char path[static RUNS_FILE_BYTES],
+	struct lab_why *why
+) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
-	temporary = getenv("TMPDIR");
+	const char *temporary = getenv("TMPDIR");
+
 	snprintf(
-		directory, PATH_BYTES, "%s/tocsin-perf-XXXXXX",
+		directory, RUNS_DIRECTORY_BYTES, "%s/tocsin-perf-XXXXXX",
 		temporary != NULL ? temporary : "/tmp"
 	);
 	if (mkdtemp(directory) == NULL)
 		return lab_fail(why, neg_errno(), "%s: %s", directory, strerrordesc_np(errno));
-	snprintf(path, sizeof(path), "%s/r.json", directory);
-	runs->json_path = path;
+	snprintf(path, RUNS_FILE_BYTES, "%s/r.json", directory);
 	return 0;
-}
-
-static void remove_directory(const struct runs *runs, const char *directory) {
-	if (directory[0] == '\0')
-		return;
-	for (uint32_t side = 0; side < 2; side++) {
-		for (uint32_t number = 1; number <= runs->count; number++) {
-			char path[PATH_BYTES];
-
-			runs_file_name(runs, side, number, path, sizeof(path));
-			unlink(path);
-		}
-	}
-	rmdir(directory);
 }
 
 static int collection_compare(
@@ -343,25 +297,41 @@ int runs_play(
 	struct lab_why *why
 ) {
 	struct collection *collection = calloc(1, sizeof(*collection));
-	char directory[PATH_BYTES];
+	char directory[RUNS_DIRECTORY_BYTES] = "", file[RUNS_FILE_BYTES];
 	struct runs runs = *wanted;
-	int err;
+	int err = 0;
 
 	*ret_status = 0;
 	if (collection == NULL)
 		return lab_fail(why, -ENOMEM, "no memory");
 	collection->versus.margin_ppm = runs.margin_ppm;
 	collection->versus.ops_may_differ = true;
-	err = make_directory(&runs, directory, why);
-	if (err == 0)
-		err = play_all_runs(&runs, collection, ret_status, why);
+	if (runs.json_path == NULL) {
+		err = runs_make_directory(directory, file, why);
+		runs.json_path = file;
+	}
+	if (err != 0) {
+		free(collection);
+		return err;
+	}
+	err = play_all_runs(&runs, collection, ret_status, why);
 	if (collection->versus.counts[0] > 0)
 		print_runs(&runs, collection);
-	if (err == 0 && *ret_status == 0 && runs.against != NULL) {
+	if (err == 0 && *ret_status == 0 && runs.against != NULL)
 		err = collection_compare(collection, ret_result, why);
+
+	for (uint32_t side = 0; side < 2; side++) {
+		for (uint32_t number = 1; number <= runs.count && directory[0] != '\0'; number++) {
+			char path[PATH_BYTES];
+
+			runs_file_name(&runs, side, number, path, sizeof(path));
+			unlink(path);
+		}
+		for (uint32_t n = 0; n < collection->versus.counts[side]; n++)
+			json_decref(collection->roots[side][n]);
 	}
-	if (err == 0 || runs.json_path != NULL)
-		remove_directory(&runs, directory);
-	collection_destroy(collection);
+	if (directory[0] != '\0')
+		rmdir(directory);
+	free(collection);
 	return err;
 }

@@ -14,6 +14,8 @@
 
 #define RUNS_WORDS_MAX 64	// limit for --against
 #define RUNS_PATH_BYTES_MAX 480 // limit for --json without the name of a run
+#define RUNS_DIRECTORY_BYTES 512
+#define RUNS_FILE_BYTES (RUNS_DIRECTORY_BYTES + 8)
 
 struct runs {
 	uint32_t count;	     // runs per contender
@@ -35,6 +37,14 @@ void runs_turn(uint32_t place, bool contended, uint32_t *ret_side, uint32_t *ret
 // Return the file name of a run: "r.json" becomes "r.3.json", with contenders "r.a3.json".
 void runs_file_name(
 	const struct runs *runs, uint32_t side, uint32_t number, char *text, size_t size
+);
+
+// Create a temporary directory, and the name of a file in it. Returns 0, or -errno with the reason
+// in `why`.
+int runs_make_directory(
+	char directory[static RUNS_DIRECTORY_BYTES],
+	char path[static RUNS_FILE_BYTES],
+	struct lab_why *why
 );
 
 // Play all runs, report progress on standard error and print the results. The first run that fails

@@ -26,29 +26,28 @@
 #define TOLERANCE 1e-9
 #define DUMPING (JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY | JSON_REAL_PRECISION(17))
 
-static json_t *json_digest(const json_t *json) {
-	scoped_mem char *text = json_dumps(json, DUMPING);
-	char hex[TEXT_BYTES];
-
-	if (text == NULL)
-		return NULL;
-	snprintf(hex, sizeof(hex), "%016" PRIx64, (uint64_t)XXH3_64bits(text, strlen(text)));
-	return json_string(hex);
-}
-
 // Digest each member except `except`.
 static json_t *digest_members(json_t *object, const char *except) {
 	json_t *digests = json_object();
+	char hex[TEXT_BYTES];
 	int failed = 0;
 
 	for (void *at = json_object_iter(object); at != NULL;
 	     at = json_object_iter_next(object, at)) {
 		const char *key = json_object_iter_key(at);
+		scoped_mem char *text = NULL;
 
-		if (strcmp(key, except) != 0 && strcmp(key, "digests") != 0)
-			failed |= json_object_set_new(
-				digests, key, json_digest(json_object_iter_value(at))
-			);
+		if (strcmp(key, except) == 0 || strcmp(key, "digests") == 0)
+			continue;
+		text = json_dumps(json_object_iter_value(at), DUMPING);
+		if (text == NULL) {
+			failed = -1;
+			continue;
+		}
+		snprintf(
+			hex, sizeof(hex), "%016" PRIx64, (uint64_t)XXH3_64bits(text, strlen(text))
+		);
+		failed |= json_object_set_new(digests, key, json_string(hex));
 	}
 	if (failed == 0)
 		return digests;
@@ -155,9 +154,6 @@ static bool numbers_equal(const json_t *a, const json_t *b) {
 // Compare to the first difference. Three functions recurse as deep as the computed value: 6 levels.
 // NOLINTBEGIN(misc-no-recursion)
 static int
-values_compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why);
-
-static int
 compare_objects(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
 	char inner[PATH_BYTES + INNER_BYTES];
 	int err = 0;
@@ -167,7 +163,7 @@ compare_objects(const char *path, const json_t *file, json_t *computed, struct l
 		const char *key = json_object_iter_key(at);
 
 		snprintf(inner, sizeof(inner), "%s.%s", path, key);
-		err = values_compare(
+		err = verify_compare(
 			inner, json_object_get(file, key), json_object_iter_value(at), why
 		);
 	}
@@ -188,15 +184,14 @@ compare_arrays(const char *path, const json_t *file, json_t *computed, struct la
 		);
 	for (size_t n = 0; n < json_array_size(computed) && err == 0; n++) {
 		snprintf(inner, sizeof(inner), "%s[%zu]", path, n);
-		err = values_compare(
+		err = verify_compare(
 			inner, json_array_get(file, n), json_array_get(computed, n), why
 		);
 	}
 	return err;
 }
 
-static int
-values_compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
+int verify_compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
 	if (json_is_object(file) && json_is_object(computed))
 		return compare_objects(path, file, computed, why);
 	if (json_is_array(file) && json_is_array(computed))
@@ -250,18 +245,6 @@ static double bucket_share(const json_t *series) {
 	       (double)(1 << (bits != NULL ? json_integer_value(bits) : RECORD_PRECISION_BITS));
 }
 
-static int accept_near_occupied(
-	const char *path, double share, const json_t *file, json_t *computed, struct lab_why *why
-) {
-	char inner[PATH_BYTES + INNER_BYTES];
-
-	snprintf(inner, sizeof(inner), "%s.load", path);
-	return accept_near_value(
-		inner, "occupied", share, json_object_get(file, "load"),
-		json_object_get(computed, "load"), why
-	);
-}
-
 // Accept a near deviation. Each sample is off by at most the width of its bucket. So the deviation
 // is off by at most this share of the root mean square.
 static int accept_near_deviation(
@@ -301,9 +284,13 @@ static int accept_rounded_series(
 			inner, bucket_share(series), json_object_get(series, "figures"), figures,
 			why
 		);
-	if (err == 0 && strcmp(key, "service") == 0)
-		err = accept_near_occupied(path, bucket_share(series), file, computed, why);
-	return err;
+	if (err != 0 || strcmp(key, "service") != 0)
+		return err;
+	snprintf(inner, sizeof(inner), "%s.load", path);
+	return accept_near_value(
+		inner, "occupied", bucket_share(series), json_object_get(file, "load"),
+		json_object_get(computed, "load"), why
+	);
 }
 
 static int accept_rounded_device_times(
@@ -359,36 +346,16 @@ static int compare_result(
 	if (err == 0)
 		err = accept_rounded_device_times(path, file, computed, why);
 	if (err == 0)
-		err = values_compare(path, file, computed, why);
+		err = verify_compare(path, file, computed, why);
 	json_decref(computed);
 	return err;
-}
-
-static int verify_result(size_t place, const json_t *file, struct lab_why *why) {
-	struct lab_result result = {.size = 0};
-	struct lab_why inner = {.text = ""};
-	char path[PATH_BYTES];
-	int err = result_from_json(file, &inner, &result);
-
-	snprintf(path, sizeof(path), "results[%zu]", place);
-	if (err != 0)
-		err = lab_fail(why, err, "%s: %s", path, inner.text);
-	if (err == 0)
-		err = result_summarize(&result);
-	if (err == 0)
-		err = compare_result(path, &result, file, why);
-	result_release(&result);
-	return err;
-}
-
-int verify_compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
-	return values_compare(path, file, computed, why);
 }
 
 // Verify in two steps: first the figures, which name a number, then the digests, which name a part.
 int verify_run(json_t *root, struct lab_why *why) {
 	const json_t *results = json_object_get(root, "results");
 	const char *schema = json_string_value(json_object_get(root, "schema"));
+	char path[PATH_BYTES];
 	int err = 0;
 
 	if (schema == NULL)
@@ -402,8 +369,21 @@ int verify_run(json_t *root, struct lab_why *why) {
 		);
 	if (!json_is_array(results) || json_array_size(results) > PLAN_SIZES_MAX)
 		return lab_fail(why, -EBADMSG, "it has no results");
-	for (size_t n = 0; n < json_array_size(results) && err == 0; n++)
-		err = verify_result(n, json_array_get(results, n), why);
+	for (size_t n = 0; n < json_array_size(results) && err == 0; n++) {
+		const json_t *file = json_array_get(results, n);
+		struct lab_result result = {.size = 0};
+		struct lab_why inner = {.text = ""};
+
+		snprintf(path, sizeof(path), "results[%zu]", n);
+		err = result_from_json(file, &inner, &result);
+		if (err != 0)
+			err = lab_fail(why, err, "%s: %s", path, inner.text);
+		if (err == 0)
+			err = result_summarize(&result);
+		if (err == 0)
+			err = compare_result(path, &result, file, why);
+		result_release(&result);
+	}
 	return err == 0 ? json_verify_digests(root, why) : err;
 }
 

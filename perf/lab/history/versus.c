@@ -21,14 +21,6 @@ const char *versus_outcome_name(enum versus_outcome word) {
 	return names[word];
 }
 
-static double values_median(const double *values, uint32_t count) {
-	double sorted[VERSUS_FILES_MAX];
-
-	memcpy(sorted, values, count * sizeof(*values));
-	qsort(sorted, count, sizeof(sorted[0]), doubles_compare);
-	return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
-}
-
 static bool all_values_known(const double values[2][VERSUS_FILES_MAX], const uint32_t counts[2]) {
 	for (int side = 0; side < 2; side++) {
 		for (uint32_t n = 0; n < counts[side]; n++) {
@@ -66,8 +58,14 @@ static int compute_row(
 	row->word = VERSUS_NO_VALUE;
 	if (!all_values_known(values, versus->counts))
 		return 0;
-	for (int side = 0; side < 2; side++)
-		row->median_ns[side] = values_median(values[side], versus->counts[side]);
+	for (int side = 0; side < 2; side++) {
+		uint32_t count = versus->counts[side];
+		double sorted[VERSUS_FILES_MAX];
+
+		memcpy(sorted, values[side], count * sizeof(sorted[0]));
+		qsort(sorted, count, sizeof(sorted[0]), doubles_compare);
+		row->median_ns[side] = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+	}
 	if (same_runs) {
 		row->word = VERSUS_SAME;
 		row->p = 1;
@@ -112,26 +110,12 @@ static void p_values_adjust(struct versus_result *result) {
 	}
 }
 
-static void count_claims(const struct versus *versus, struct versus_result *result) {
-	double least = compare_p_min(versus->counts[0], versus->counts[1]);
-
-	for (uint32_t n = 0; n < result->row_count; n++)
-		result->claims += result->rows[n].word != VERSUS_NO_VALUE;
-	if (result->claims == 0)
-		return;
-	result->runs_least = compare_runs_min(VERSUS_LEVEL, result->claims);
-	for (uint32_t n = 0; n < result->row_count; n++) {
-		if (result->rows[n].word == VERSUS_UNDECIDED &&
-		    least * result->claims > 1 - VERSUS_LEVEL)
-			result->rows[n].word = VERSUS_TOO_FEW_RUNS;
-	}
-}
-
 int versus_judge(
 	const struct versus *versus,
 	const struct versus_values *values,
 	struct versus_result *ret_result
 ) {
+	double least = compare_p_min(versus->counts[0], versus->counts[1]);
 	int err = 0;
 
 	memset(ret_result, 0, sizeof(*ret_result));
@@ -148,7 +132,19 @@ int versus_judge(
 		}
 	}
 	p_values_adjust(ret_result);
-	count_claims(versus, ret_result);
+
+	// The test cannot reject if its smallest possible p-value is too large for this number of
+	// claims.
+	for (uint32_t n = 0; n < ret_result->row_count; n++)
+		ret_result->claims += ret_result->rows[n].word != VERSUS_NO_VALUE;
+	if (ret_result->claims == 0)
+		return err;
+	ret_result->runs_least = compare_runs_min(VERSUS_LEVEL, ret_result->claims);
+	for (uint32_t n = 0; n < ret_result->row_count; n++) {
+		if (ret_result->rows[n].word == VERSUS_UNDECIDED &&
+		    least * ret_result->claims > 1 - VERSUS_LEVEL)
+			ret_result->rows[n].word = VERSUS_TOO_FEW_RUNS;
+	}
 	return err;
 }
 
@@ -178,19 +174,14 @@ static void print_row(
 	printf("\n");
 }
 
-static void print_plans(const struct versus_result *result) {
-	if (strcmp(result->plans[0], result->plans[1]) == 0) {
-		printf("both: %.94s\n\n", result->plans[0]);
-		return;
-	}
-	printf("A: %.96s\nB: %.96s\n\n", result->plans[0], result->plans[1]);
-}
-
 void versus_print(const struct versus *versus, const struct versus_result *result) {
 	printf("%s: A has %u run%s, B has %u; p adjusted by Holm's method over %u claim%s\n",
 	       result->op, versus->counts[0], PLURAL(versus->counts[0]), versus->counts[1],
 	       result->claims, PLURAL(result->claims));
-	print_plans(result);
+	if (strcmp(result->plans[0], result->plans[1]) == 0)
+		printf("both: %.94s\n\n", result->plans[0]);
+	else
+		printf("A: %.96s\nB: %.96s\n\n", result->plans[0], result->plans[1]);
 	printf("%8s %-5s %9s %9s %22s %8s %6s\n", "size", "", "A us", "B us",
 	       "95 % interval of B - A", "shift", "p");
 	for (uint32_t n = 0; n < result->row_count; n++)

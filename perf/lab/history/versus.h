@@ -65,6 +65,13 @@ struct versus_values {
 	double ns[PLAN_SIZES_MAX][VERSUS_QUANTILES][2][VERSUS_FILES_MAX];
 };
 
+struct json_t;
+
+// Return a quantile of the result of one size, or its maximum with place -1; NAN if the value is
+// missing. Windows of two runs have different numbers of messages, so the value of bw is per
+// message.
+double versus_figure_ns(const struct json_t *result, int place);
+
 // Load and check the files. Returns 0, or -EINVAL if operation or sizes differ, or if a run is
 // incomplete or saturated. A run that occurs twice is also -EINVAL, except if both sides are the
 // same set. Other errors are those of verify_load(). All have the reason in `why`.

@@ -13,37 +13,25 @@
 #include <stdio.h>
 #include <string.h>
 
-static double result_quantile_ns(const json_t *result, uint32_t place) {
+double versus_figure_ns(const json_t *result, int place) {
 	const json_t *figures = json_object_get(json_object_get(result, "times"), "figures");
-	const json_t *quantile = json_array_get(json_object_get(figures, "quantiles"), place);
-	const json_t *value = json_object_get(quantile, "value_ns");
-
-	// Windows of two runs have different numbers of messages, so values are per message.
-	uint64_t messages =
-		(uint64_t)json_integer_value(json_object_get(result, "window_messages"));
+	const json_t *quantile =
+		json_array_get(json_object_get(figures, "quantiles"), (size_t)place);
+	const json_t *value = place < 0 ? json_object_get(figures, "max_ns")
+					: json_object_get(quantile, "value_ns");
+	json_int_t messages = json_integer_value(json_object_get(result, "window_messages"));
 
 	if (!json_is_integer(value))
 		return NAN;
 	return (double)json_integer_value(value) / (messages > 0 ? (double)messages : 1);
 }
 
-static bool result_is_valid(const json_t *result) {
-	return json_is_true(json_object_get(result, "complete")) &&
-	       !json_is_true(json_object_get(json_object_get(result, "load"), "saturated"));
-}
-
 static uint64_t result_size(const json_t *result) {
 	return (uint64_t)json_integer_value(json_object_get(result, "size_bytes"));
 }
 
-static const char *member_text(const json_t *object, const char *key) {
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
-}
-
 static const char *plan_text(const json_t *root, const char *key) {
-	return member_text(json_object_get(root, "plan"), key);
+	return json_member_text(json_object_get(root, "plan"), key);
 }
 
 // Format the operation: "read" or "bw read". An open loop measures other times and is "open read".
@@ -61,16 +49,6 @@ static void run_operation(const json_t *root, char text[static VERSUS_OP_BYTES])
 	lab_sanitize(text);
 }
 
-// Take operation and sizes from the first file; all others must have the same.
-static void values_begin(const json_t *root, struct versus_values *values) {
-	const json_t *results = json_object_get(root, "results");
-
-	run_operation(root, values->op);
-	values->size_count = (uint32_t)json_array_size(results);
-	for (uint32_t n = 0; n < values->size_count; n++)
-		values->sizes[n] = result_size(json_array_get(results, n));
-}
-
 static int load_results(
 	const json_t *root,
 	int side,
@@ -83,7 +61,7 @@ static int load_results(
 	char op[VERSUS_OP_BYTES];
 
 	run_operation(root, op);
-	if (strlen(member_text(root, "incomplete")) > 0 || json_array_size(results) == 0)
+	if (strlen(json_member_text(root, "incomplete")) > 0 || json_array_size(results) == 0)
 		return lab_fail(why, -EINVAL, "is incomplete or saturated");
 	if ((strcmp(values->op, op) != 0 && !any_op) ||
 	    json_array_size(results) != values->size_count)
@@ -98,31 +76,13 @@ static int load_results(
 				why, -EINVAL,
 				"is not of the operation, loop and sizes of the first one"
 			);
-		if (!result_is_valid(result))
+		if (!json_is_true(json_object_get(result, "complete")) ||
+		    json_is_true(json_object_get(json_object_get(result, "load"), "saturated")))
 			return lab_fail(why, -EINVAL, "is incomplete or saturated");
-		for (uint32_t n = 0; n < VERSUS_QUANTILES; n++)
-			values->ns[size][n][side][place] = result_quantile_ns(result, n);
+		for (int n = 0; n < VERSUS_QUANTILES; n++)
+			values->ns[size][n][side][place] = versus_figure_ns(result, n);
 	}
 	return 0;
-}
-
-// Return a digest of the whole file, made from its digests.
-static uint64_t run_digest(const json_t *root) {
-	scoped_mem char *text =
-		json_dumps(json_object_get(root, "digests"), JSON_COMPACT | JSON_SORT_KEYS);
-
-	return text != NULL ? XXH3_64bits(text, strlen(text)) : 0;
-}
-
-// Store a description of the plan, so that a reader of the result can tell A from B.
-static void load_plan(const json_t *root, int side, uint32_t place, struct versus_values *values) {
-	char text[HISTORY_KEY_BYTES];
-
-	history_key(root, text);
-	if (place == 0)
-		memcpy(values->plans[side], text, sizeof(text));
-	else if (strcmp(values->plans[side], text) != 0)
-		snprintf(values->plans[side], HISTORY_KEY_BYTES, "runs of different plans");
 }
 
 static int load_file(
@@ -133,7 +93,10 @@ static int load_file(
 	struct lab_why *why
 ) {
 	const char *path = versus->paths[side][place];
+	char key[HISTORY_KEY_BYTES], *plan = values->plans[side];
 	struct lab_why inner = {.text = ""};
+	scoped_mem char *digests = NULL;
+	const json_t *results;
 	json_t *root;
 	int err = verify_load(path, why, &root);
 
@@ -143,10 +106,23 @@ static int load_file(
 		json_decref(root);
 		return lab_fail(why, -EINVAL, "%s is no run of lat or bw", path);
 	}
-	if (side == 0 && place == 0)
-		values_begin(root, values);
-	load_plan(root, side, place, values);
-	values->digests[side][place] = run_digest(root);
+	// Take operation and sizes from the first file; all others must have the same.
+	if (side == 0 && place == 0) {
+		results = json_object_get(root, "results");
+		run_operation(root, values->op);
+		values->size_count = (uint32_t)json_array_size(results);
+		for (uint32_t n = 0; n < values->size_count; n++)
+			values->sizes[n] = result_size(json_array_get(results, n));
+	}
+	// The description of the plan lets a reader of the result tell A from B.
+	history_key(root, key);
+	if (place == 0)
+		memcpy(plan, key, sizeof(key));
+	else if (strcmp(plan, key) != 0)
+		snprintf(plan, HISTORY_KEY_BYTES, "runs of different plans");
+	// The digests of the parts identify the whole file.
+	digests = json_dumps(json_object_get(root, "digests"), JSON_COMPACT | JSON_SORT_KEYS);
+	values->digests[side][place] = digests != NULL ? XXH3_64bits(digests, strlen(digests)) : 0;
 	err = load_results(root, side, place, versus->ops_may_differ, values, &inner);
 	json_decref(root);
 	return err == 0 ? 0 : lab_fail(why, err, "%s %s", path, inner.text);
