@@ -18,12 +18,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,6 +34,7 @@
 #define WORD_BYTES 64
 #define ARGUMENT_BYTES (RUNS_FILE_BYTES + 16)
 #define CLIENT_NS UINT64_C(30000000000)
+#define SERVER_MS 30000
 #define RATE_MAX 1000000u
 #define ROWS_BYTES ((size_t)24 << 10) // for the file without its runs
 
@@ -168,26 +171,53 @@ __attribute__((noreturn)) static void server_main(const struct words *words, int
 	_exit(session_server(&session, &plan, &why) == 0 ? EXIT_DONE : output_failure(&why));
 }
 
+// Wait until a server process is ready or has ended, which makes `fd` readable. Returns false after
+// 30 s, and when the user interrupts.
+static bool await_server(int fd, int signal_fd) {
+	struct pollfd polled[2] = {
+		{.fd = fd, .events = POLLIN},
+		{.fd = signal_fd, .events = POLLIN},
+	};
+	int ready;
+
+	do
+		ready = poll(polled, 2, SERVER_MS);
+	while (ready < 0 && errno == EINTR);
+	return polled[0].revents != 0;
+}
+
 static int
-start_server(const struct words *words, pid_t *ret_pid, uint16_t *ret_port, struct lab_why *why) {
-	int fds[2];
+start_server(const struct play *play, pid_t *ret_pid, uint16_t *ret_port, struct lab_why *why) {
+	int fds[2], err = 0;
 	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) != 0)
 		return lab_fail(why, neg_errno(), "no pipe: %s", strerrordesc_np(errno));
 	pid = fork();
 	if (pid == 0)
-		server_main(words, fds[1]);
+		server_main(play->words, fds[1]);
 	close(fds[1]);
-	if (pid > 0 && read(fds[0], ret_port, sizeof(*ret_port)) == sizeof(*ret_port)) {
-		close(fds[0]);
-		*ret_pid = pid;
-		return 0;
-	}
+	if (pid < 0 || !await_server(fds[0], play->signal_fd) ||
+	    read(fds[0], ret_port, sizeof(*ret_port)) != sizeof(*ret_port))
+		err = lab_fail(why, -EIO, "no server of our own");
 	close(fds[0]);
-	if (pid > 0)
+	// A server that hangs would not end by itself.
+	if (err != 0 && pid > 0) {
+		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
-	return lab_fail(why, -EIO, "no server of our own");
+	}
+	if (err == 0)
+		*ret_pid = pid;
+	return err;
+}
+
+static void end_server(pid_t pid, int signal_fd, bool at_once) {
+	scoped_fd int pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	// A server that does not end after its client would block this process for ever.
+	if (at_once || (pid_fd >= 0 && !await_server(pid_fd, signal_fd)))
+		kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 }
 
 struct arguments {
@@ -252,16 +282,13 @@ play_row(struct play *play, struct policies_row *row, int *ret_status, struct la
 	int status = 0, err = arguments != NULL ? 0 : lab_fail(why, -ENOMEM, "no memory");
 
 	if (err == 0 && play->words->host == NULL)
-		err = start_server(play->words, &server, &port, why);
+		err = start_server(play, &server, &port, why);
 	if (err == 0) {
 		arguments_compose(play, row, port, arguments);
 		err = again_run_child(arguments->words, play->signal_fd, &status, why);
 	}
-	if (server > 0) {
-		if (err != 0 || status != 0)
-			kill(server, SIGKILL);
-		waitpid(server, NULL, 0);
-	}
+	if (server > 0)
+		end_server(server, play->signal_fd, err != 0 || status != 0);
 	free(arguments);
 	*ret_status = status;
 	if (err != 0)
