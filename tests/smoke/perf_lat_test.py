@@ -220,7 +220,7 @@ def stamps_of_the_device_divide_each_sample():
 def rows_of_several_sizes_say_where_the_parts_are():
     done, result = measure("--size", "8,64", "--device-time", "--iterations", "30")
     assert all("device_time" in size for size in result["results"])
-    assert "the host's of each size are in --json" in done.stdout, done.stdout
+    assert "the shares of device and host: see --json" in done.stdout, done.stdout
     check_width(done.stdout)
 
 
@@ -634,11 +634,11 @@ def wrong_options_are_refused_at_once():
             (["verify", "a.json", "b.json"], "needs one FILE"),
             (["history"], "needs one DIRECTORY"),
             (["history", "a", "b"], "needs one DIRECTORY"),
-            (["history", "--margn", "2%", "a"], "no option of history"),
+            (["history", "--margn", "2%", "a"], "not an option of history"),
             (["verify", "a.json", "--html"], "--html: needs a file"),
             (["compare", "a.json"], "both sides of --with"),
             (["compare", "a.json", "--with", "b.json", "--margin", "5"], "--margin"),
-            (["compare", "a.json", "--wiht", "b.json"], "no option of compare"),
+            (["compare", "a.json", "--wiht", "b.json"], "not an option of compare"),
             (["lat", "--opp", "read", "h"], 'did you mean "--op"?'),
             (["lat", "--op", "reed", "h"], "--op"),
             (["lat", "--op"], "needs a value"),
@@ -675,7 +675,7 @@ def wrong_options_are_refused_at_once():
             (["lat", "--json", "-", "--csv", "-", "h"], "--csv: another option has this file"),
             (["mesh", "--json", "m", "--html", "m", "--local", "2"], "--html: another option"),
             (["policy", "--json", "p", "--html", "p"], "--html: another option"),
-            (["lat", "--fail-if", "drain_rate=500%", "h"], "is no threshold"),
+            (["lat", "--fail-if", "drain_rate=500%", "h"], "is not a threshold"),
             (["lat", "--mtu", "1000", "h"], "--mtu"),
             (["lat", "--timeout", "32", "h"], "--timeout"),
             (["lat", "--retry", "8", "h"], "--retry"),
@@ -739,7 +739,7 @@ def a_run_against_itself_is_no_change():
             assert "A and B are the same runs" in done.stdout, done
             check_width(done.stdout)
         done = compare([path, copy], [path])
-        assert done.returncode == 4 and "its run is there twice" in done.stderr, done
+        assert done.returncode == 4 and "the same run is given twice" in done.stderr, done
 
 
 def help_names_every_option_and_the_page_has_them():

@@ -43,7 +43,7 @@ def messages_of_a_gpu_are_measured_by_every_operation_that_can():
                                **with_cuda())
         assert result["environment"]["client"]["memory"] == "GPU 0", result["environment"]
         assert result["environment"]["server"]["memory"] == "host", result["environment"]
-        assert "memory: GPU 0 here, host there" in done.stdout, done.stdout
+        assert "memory: GPU 0 on the client, host on the server" in done.stdout, done.stdout
         check_width(done.stdout)
 
 
@@ -51,7 +51,8 @@ def a_server_has_its_own_place():
     with Server("lat", "--memory", "gpu:0", **with_cuda()) as server:
         done = server.client("--op", "send", "--iterations", "100", **with_cuda())
         assert server.end() == (0, ""), done
-    assert done.returncode == 0 and "memory: host here, GPU 0 there" in done.stdout, done
+    assert done.returncode == 0, done
+    assert "memory: host on the client, GPU 0 on the server" in done.stdout, done
 
 
 def bandwidth_goes_to_a_gpu():
@@ -85,7 +86,7 @@ def a_node_of_this_machine_gives_its_memory():
         server.end()
     if done.returncode == 4 and "does not say on which node" in done.stderr:
         raise tap.Skip("the kernel does not say where memory lies")
-    assert done.returncode == 0 and "memory: NUMA node 0 here" in done.stdout, done
+    assert done.returncode == 0 and "memory: NUMA node 0 on the client" in done.stdout, done
 
 
 def places_that_are_none_are_refused_at_once():

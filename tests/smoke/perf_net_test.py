@@ -86,7 +86,8 @@ def results_have_yardsticks_beside_them():
 
 
 def wrong_options_are_refused():
-    for arguments, said in [(["--op", "read"], "no option of net"), (["h"], "no option of net"),
+    for arguments, said in [(["--op", "read"], "not an option of net"),
+                            (["h"], "not an option of net"),
                             (["--duration", "0"], "--duration"), (["--json"], "needs a value"),
                             (["--duration"], "needs a value")]:
         done = lab_ends.run("net", *arguments)

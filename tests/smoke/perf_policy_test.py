@@ -64,7 +64,7 @@ def what_a_policy_cannot_is_a_row_without_figures():
 
 def a_run_that_fails_is_the_last_one():
     done = lab_ends.run("policy", "--rates", "closed", "--device", "mlx9_9", "--duration", "30ms")
-    assert done.returncode == 4 and "no further one" in done.stderr, done
+    assert done.returncode == 4 and "remaining runs are skipped" in done.stderr, done
     assert "no device mlx9_9" in done.stderr, done
 
 
@@ -76,10 +76,11 @@ def a_file_that_cannot_be_written_is_said_before_the_runs():
 
 
 def wrong_options_are_refused():
-    for arguments, said in [(["--gap", "1us"], "no option of policy"), (["a", "b"], "no option"),
+    for arguments, said in [(["--gap", "1us"], "not an option of policy"),
+                            (["a", "b"], "not an option"),
                             (["--rates", "0"], "--rates"), (["--rates", "1,,2"], "--rates"),
                             (["--rates", "1,1,1,1,1,1,1,1,1"], "at most 8"),
-                            (["--port", "5"], "--port: is a HOST's"),
+                            (["--port", "5"], "--port: needs a HOST"),
                             (["--json"], "needs a value"), (["--op", "x"], "none of read"),
                             (["--size", "1TiB"], "--size"), (["--size", "8,64"], "takes one size"),
                             (["--size", "all"], "takes one size")]:

@@ -116,7 +116,7 @@ int history_read(const char *directory, struct lab_why *why, struct history *his
 		return err;
 	if (history->series_count == 0)
 		return lab_fail(
-			why, -ENODATA, "%s: no result of tocsin-perf in it, of %u file%s *.json",
+			why, -ENODATA, "%s: no result of tocsin-perf among its %u *.json file%s",
 			directory, history->left_out_count, PLURAL(history->left_out_count)
 		);
 	for (uint32_t n = 0; n < history->series_count; n++) {
@@ -194,8 +194,8 @@ print_quantile(const struct history *history, const struct history_series *serie
 
 	result_quantile_name(result_per_million[place], name);
 	if (quantile->too_few) {
-		printf("  %-7s n/a: %u run%s it, a change needs at least %u\n", name,
-		       quantile->run_count, quantile->run_count == 1 ? " has" : "s have",
+		printf("  %-7s n/a: %u run%s enough samples, finding a change needs %u runs\n",
+		       name, quantile->run_count, quantile->run_count == 1 ? " has" : "s have",
 		       changes_values_min(ALPHA));
 		return;
 	}
@@ -212,7 +212,7 @@ print_quantile(const struct history *history, const struct history_series *serie
 
 void history_print(const struct history *history) {
 	for (uint32_t n = 0; n < history->left_out_count; n++)
-		fprintf(stderr, "tocsin-perf: left out %s: %s\n", history->left_out[n].path,
+		fprintf(stderr, "tocsin-perf: skipped %s: %s\n", history->left_out[n].path,
 			history->left_out[n].why);
 	for (uint32_t n = 0; n < history->series_count; n++) {
 		const struct history_series *series = &history->series[n];

@@ -174,16 +174,16 @@ static const char *run_reject_reason(const json_t *root) {
 
 	if (!json_is_run(root) ||
 	    strcmp(json_member_text(json_object_get(root, "plan"), "command"), "lat") != 0)
-		return "it is no run of lat";
+		return "it is not a result of tocsin-perf lat";
 	if (json_member_text(root, "incomplete")[0] != '\0' || json_array_size(results) == 0)
-		return "it is incomplete";
+		return "its run is incomplete";
 	for (size_t n = 0; n < json_array_size(results); n++) {
 		const json_t *result = json_array_get(results, n);
 
 		if (!json_is_true(json_object_get(result, "complete")))
-			return "it is incomplete";
+			return "its run is incomplete";
 		if (json_is_true(json_object_get(json_object_get(result, "load"), "saturated")))
-			return "it is saturated";
+			return "its run was saturated";
 	}
 	return NULL;
 }
@@ -207,11 +207,12 @@ static int add_results(
 
 		if (series == NULL)
 			return lab_fail(
-				why, -E2BIG, "the results are of more than %d plans and sizes",
+				why, -E2BIG,
+				"the results have more than %d combinations of plan and size",
 				HISTORY_SERIES_MAX
 			);
 		if (series_has_run(series, root, result))
-			return leave_out_file(history, path, "its run is there already");
+			return leave_out_file(history, path, "another file has the same run");
 		err = add_run(series, name, root, result);
 	}
 	return err == 0 ? 0 : lab_fail(why, err, "no memory");
@@ -232,7 +233,7 @@ static int load_result_file(
 		return lab_fail(why, -ENOMEM, "no memory");
 	// Opening a pipe would block until somebody writes to it.
 	if (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode))
-		err = lab_fail(&inner, -EBADMSG, "it is no file");
+		err = lab_fail(&inner, -EBADMSG, "it is not a regular file");
 	else
 		err = verify_load(path, &inner, &root);
 	// Skip the path at the start of an error text; the report names the file anyway.
@@ -270,8 +271,8 @@ int history_load(const char *directory, struct lab_why *why, struct history *his
 		return lab_fail(why, neg_errno(), "%s: %s", directory, strerrordesc_np(errno));
 	if (count > HISTORY_RUNS_MAX)
 		err = lab_fail(
-			why, -E2BIG, "%s holds %d results, at most %d are read", directory, count,
-			HISTORY_RUNS_MAX
+			why, -E2BIG, "%s: it has %d *.json files, at most %d are allowed",
+			directory, count, HISTORY_RUNS_MAX
 		);
 	for (int n = 0; n < count; n++) {
 		if (err == 0)

@@ -81,7 +81,7 @@ static int page_write_html(const json_t *root, const char *path, struct lab_why 
 		if (strcmp(schema, kinds[n].schema) == 0)
 			return kinds[n].draw(root, path, why);
 	}
-	return lab_fail(why, -EINVAL, "--html: the floors of net have no page");
+	return lab_fail(why, -EINVAL, "--html: a result of net has no page");
 }
 
 // Verify one file. An unreadable file and a differing figure have different exit statuses.
@@ -98,8 +98,8 @@ static int verify_file(const struct words *words, const char *path) {
 	if (!page_is_standard_output(words))
 		printf("%s: %s.\n", path,
 		       mesh_has_matrices(root)
-			       ? "what stands out follows from its medians; a mesh this large keeps "
-				 "no histograms to compute the medians from"
+			       ? "the summary matches the medians in the file; a mesh this large "
+				 "stores no histograms, so the medians are not checked"
 			       : "each figure follows from the data in the file");
 	if (words->html_path != NULL)
 		err = page_write_html(root, words->html_path, &why);
@@ -108,7 +108,8 @@ static int verify_file(const struct words *words, const char *path) {
 		err = strcmp(schema, MESH_JSON_SCHEMA) == 0
 			      ? mesh_write_svg_json(root, words->svg_path, &why)
 			      : lab_fail(
-					&why, -EINVAL, "--svg is of a mesh: --html draws the others"
+					&why, -EINVAL,
+					"--svg needs a result of mesh; use --html for other results"
 				);
 	}
 	json_decref(root);
@@ -128,7 +129,9 @@ static int run_verify(struct words *words) {
 		if (taken > 0)
 			continue;
 		if (words->argv[words->at][0] == '-')
-			return output_usage_error(words->argv[words->at], "is no option of verify");
+			return output_usage_error(
+				words->argv[words->at], "is not an option of verify"
+			);
 		if (path != NULL)
 			return output_usage_error("verify", "needs one FILE");
 		path = words->argv[words->at];
@@ -208,9 +211,13 @@ static int run_compare(struct words *words) {
 			continue;
 		}
 		if (word[0] == '-')
-			return output_usage_error(word, "is no option of compare, or given twice");
+			return output_usage_error(
+				word, "is not an option of compare, or is given twice"
+			);
 		if (versus.counts[side] == VERSUS_FILES_MAX)
-			return output_usage_error("compare", "at most 60 files of each side");
+			return output_usage_error(
+				"compare", "at most 60 files on each side of --with"
+			);
 		versus.paths[side][versus.counts[side]++] = word;
 	}
 	if (versus.counts[0] == 0 || versus.counts[1] == 0)
@@ -253,7 +260,7 @@ static int run_history(struct words *words) {
 			continue;
 		}
 		if (word[0] == '-')
-			return output_usage_error(word, "is no option of history");
+			return output_usage_error(word, "is not an option of history");
 		if (directory != NULL)
 			return output_usage_error("history", "needs one DIRECTORY");
 		directory = word;

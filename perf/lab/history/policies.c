@@ -90,7 +90,7 @@ int policies_verify(struct json_t *root, struct lab_why *why) {
 
 	if (!json_is_array(rows) || json_array_size(rows) > POLICIES_ROWS_MAX ||
 	    json_array_size(rows) != json_array_size(runs))
-		return lab_fail(why, -EBADMSG, "it has no rows, or not a run of each");
+		return lab_fail(why, -EBADMSG, "rows and runs are missing, or differ in number");
 	for (size_t n = 0; n < json_array_size(rows) && err == 0; n++) {
 		json_t *row = json_array_get(rows, n), *run = json_array_get(runs, n);
 
@@ -110,7 +110,7 @@ static void print_us(double value_ns) {
 
 void policies_print(const struct policies *policies) {
 	printf("%-12s %-9s %10s %10s %10s %15s %17s\n%-12s %-9s %10s %10s %10s %7s %7s %8s %8s\n",
-	       "", "", "", "", "", "processor %", "sleeps a second", "load", "policy", "p50 us",
+	       "", "", "", "", "", "processor %", "sleeps per second", "load", "policy", "p50 us",
 	       "p99 us", "max us", "client", "server", "client", "server");
 	for (uint32_t n = 0; n < policies->count; n++) {
 		const struct policies_row *row = &policies->rows[n];

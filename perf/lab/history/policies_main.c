@@ -42,7 +42,8 @@ static const char *const names[] = {"spin", "window", "event", "adaptive"};
 #define POLICY_COUNT (sizeof(names) / sizeof(names[0]))
 
 static const char help[] =
-	"is no option of policy: --rates, --op, --size, --duration, --device, --timeout, --port, --json, --html";
+	"is not an option of policy; policy has --rates, --op, --size, --duration, "
+	"--device, --timeout, --port, --json and --html";
 
 struct words {
 	char *passed[WORDS_MAX]; // arguments passed to lat unchanged
@@ -85,10 +86,12 @@ static int parse_rates(struct words *words, const char *value) {
 
 static int pass_option_to_lat(struct words *words, char *option, char *value) {
 	if (words->passed_count + 2 > WORDS_MAX / 2)
-		return output_usage_error(option, "is one option too many");
+		return output_usage_error(option, "too many options");
 	if (strcmp(option, "--size") == 0 &&
 	    (strchr(value, ',') != NULL || strcmp(value, "all") == 0))
-		return output_usage_error(option, "takes one size: a row tells of no other");
+		return output_usage_error(
+			option, "takes one size, because policy measures one message size"
+		);
 	words->passed[words->passed_count++] = option;
 	words->passed[words->passed_count++] = value;
 	words->op_given |= strcmp(option, "--op") == 0;
@@ -135,7 +138,7 @@ static int parse_arguments(int argc, char **argv, struct words *words) {
 		return output_usage_error("--html", "another option has this file");
 	if (status == 0 && words->port_given && words->host == NULL)
 		return output_usage_error(
-			"--port", "is a HOST's, and without one both ends are ours"
+			"--port", "needs a HOST; without a HOST policy starts both ends itself"
 		);
 	return status;
 }
@@ -192,14 +195,16 @@ start_server(const struct play *play, pid_t *ret_pid, uint16_t *ret_port, struct
 	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC) != 0)
-		return lab_fail(why, neg_errno(), "no pipe: %s", strerrordesc_np(errno));
+		return lab_fail(
+			why, neg_errno(), "cannot create a pipe: %s", strerrordesc_np(errno)
+		);
 	pid = fork();
 	if (pid == 0)
 		server_main(play->words, fds[1]);
 	close(fds[1]);
 	if (pid < 0 || !await_server(fds[0], play->signal_fd) ||
 	    read(fds[0], ret_port, sizeof(*ret_port)) != sizeof(*ret_port))
-		err = lab_fail(why, -EIO, "no server of our own");
+		err = lab_fail(why, -EIO, "the server process on this machine did not start");
 	close(fds[0]);
 	// A server that hangs would not end by itself.
 	if (err != 0 && pid > 0) {
@@ -299,7 +304,7 @@ play_row(struct play *play, struct policies_row *row, int *ret_status, struct la
 	if (root != NULL)
 		policies_row_read(root, row);
 	else
-		snprintf(row->why, sizeof(row->why), "its run ended with status %d", status);
+		snprintf(row->why, sizeof(row->why), "its run ended with exit status %d", status);
 	return json_array_append_new(play->runs, root != NULL ? root : json_null()) == 0
 		       ? 0
 		       : lab_fail(why, -ENOMEM, "no memory");
@@ -323,9 +328,14 @@ static int play_all_rows(struct play *play, struct lab_why *why) {
 			err = play_row(play, row, &status, why);
 			play->policies.count += err == 0;
 			if (err == 0 && play->policies.count == 1 && status == EXIT_USAGE)
-				err = lab_fail(why, -EINVAL, "no policy can do this");
+				err = lab_fail(
+					why, -EINVAL,
+					"the first run was rejected, so no policy is measured"
+				);
 			if (err == 0 && status != EXIT_DONE && status != EXIT_USAGE)
-				err = lab_fail(why, -EIO, "a run failed: no further one");
+				err = lab_fail(
+					why, -EIO, "a run failed, so the remaining runs are skipped"
+				);
 		}
 	}
 	return err;

@@ -227,7 +227,7 @@ static void print_size(const struct collection *collection, uint32_t size, bool 
 		(uint64_t)json_integer_value(json_object_get(result, "size_bytes")), bytes
 	);
 	printf("\n%s, us%s\n  %-7s %10s %10s %10s %10s %10s\n", bytes,
-	       json_object_get(result, "window_messages") != NULL ? " of one message" : "", "run",
+	       json_object_get(result, "window_messages") != NULL ? " per message" : "", "run",
 	       "p50", "p90", "p99", "p99.9", "max");
 	for (int side = 0; side < (contended ? 2 : 1); side++) {
 		for (uint32_t n = 0; n < collection->versus.counts[side]; n++) {
@@ -249,7 +249,7 @@ static void print_runs(const struct runs *runs, const struct collection *collect
 	const json_t *plan = json_object_get(root, "plan");
 	size_t sizes = json_array_size(json_object_get(root, "results"));
 
-	printf("%s: %u run%s, each of new processes\n", json_member_text(plan, "op"), runs->count,
+	printf("%s: %u run%s, each with new processes\n", json_member_text(plan, "op"), runs->count,
 	       PLURAL(runs->count));
 	if (runs->against != NULL)
 		printf("B: with %.80s\n", runs->against);

@@ -136,10 +136,15 @@ static int fail_value_differs(
 ) {
 	char says[TEXT_BYTES], gives[TEXT_BYTES];
 
-	format_value(file, says);
 	format_value(computed, gives);
+	if (file == NULL)
+		return lab_fail(
+			why, -EUCLEAN, "%s is missing, but the data in the file give %s", path,
+			gives
+		);
+	format_value(file, says);
 	return lab_fail(
-		why, -EUCLEAN, "%s is %s in the file, what it keeps gives %s", path, says, gives
+		why, -EUCLEAN, "%s is %s, but the data in the file give %s", path, says, gives
 	);
 }
 
@@ -168,7 +173,7 @@ compare_objects(const char *path, const json_t *file, json_t *computed, struct l
 		);
 	}
 	if (err == 0 && json_object_size(file) != json_object_size(computed))
-		return lab_fail(why, -EUCLEAN, "%s has members that it should not have", path);
+		return lab_fail(why, -EUCLEAN, "%s has unexpected members", path);
 	return err;
 }
 
@@ -179,7 +184,7 @@ compare_arrays(const char *path, const json_t *file, json_t *computed, struct la
 
 	if (json_array_size(file) != json_array_size(computed))
 		return lab_fail(
-			why, -EUCLEAN, "%s has %zu elements in the file, what it keeps gives %zu",
+			why, -EUCLEAN, "%s has %zu elements, but the data in the file give %zu",
 			path, json_array_size(file), json_array_size(computed)
 		);
 	for (size_t n = 0; n < json_array_size(computed) && err == 0; n++) {
@@ -359,7 +364,7 @@ int verify_run(json_t *root, struct lab_why *why) {
 	int err = 0;
 
 	if (schema == NULL)
-		return lab_fail(why, -EBADMSG, "it is no result of tocsin-perf");
+		return lab_fail(why, -EBADMSG, "it is not a result of tocsin-perf");
 	if (strcmp(schema, LAB_JSON_SCHEMA) != 0)
 		return lab_fail(
 			why, -EPROTO,
@@ -439,8 +444,9 @@ static int file_read(const char *path, struct lab_why *why, json_t **ret_root) {
 		return lab_fail(why, -EBADMSG, "%s: %s", path, strerrordesc_np(errno));
 	if (source.left == 0)
 		return lab_fail(
-			why, -EBADMSG, "%s: it has more than %zu MiB, no result of tocsin-perf has",
-			path, FILE_BYTES_MAX >> 20
+			why, -EBADMSG,
+			"%s: it has more than %zu MiB; a result of tocsin-perf is smaller", path,
+			FILE_BYTES_MAX >> 20
 		);
 	return lab_fail(why, -EBADMSG, "%s: it cannot be read as JSON: %s", path, error.text);
 }

@@ -66,7 +66,7 @@ static int load_results(
 	if ((strcmp(values->op, op) != 0 && !any_op) ||
 	    json_array_size(results) != values->size_count)
 		return lab_fail(
-			why, -EINVAL, "is not of the operation, loop and sizes of the first one"
+			why, -EINVAL, "differs from the first file in operation, loop or sizes"
 		);
 	for (uint32_t size = 0; size < values->size_count; size++) {
 		const json_t *result = json_array_get(results, size);
@@ -74,7 +74,7 @@ static int load_results(
 		if (result_size(result) != values->sizes[size])
 			return lab_fail(
 				why, -EINVAL,
-				"is not of the operation, loop and sizes of the first one"
+				"differs from the first file in operation, loop or sizes"
 			);
 		if (!json_is_true(json_object_get(result, "complete")) ||
 		    json_is_true(json_object_get(json_object_get(result, "load"), "saturated")))
@@ -104,7 +104,7 @@ static int load_file(
 		return err;
 	if (!json_is_run(root)) {
 		json_decref(root);
-		return lab_fail(why, -EINVAL, "%s is no run of lat or bw", path);
+		return lab_fail(why, -EINVAL, "%s is not a result of lat or bw", path);
 	}
 	// Take operation and sizes from the first file; all others must have the same.
 	if (side == 0 && place == 0) {
@@ -156,8 +156,7 @@ static int check_repeated_runs(
 			    (shared > 0 && !values->same_runs &&
 			     count_digest(values, digest, 1 - side, versus->counts[1 - side]) > 0))
 				return lab_fail(
-					why, -EINVAL,
-					"%s: its run is there twice; each counts once",
+					why, -EINVAL, "%s: the same run is given twice",
 					versus->paths[side][n]
 				);
 		}

@@ -77,13 +77,15 @@ int device_from_json(
 
 	if (clock == NULL || plan_stamps_parse(clock, &device->stamps) != 0 ||
 	    device->stamps == PLAN_STAMPS_NONE)
-		return lab_fail(why, -EBADMSG, "device_time.clock is none of raw, wall");
+		return lab_fail(why, -EBADMSG, "device_time.clock is not raw or wall");
 	if (!member_unsigned(json, "khz", &device->khz) ||
 	    !member_unsigned(json, "off_ns", &device->off_ns) ||
 	    !member_unsigned(json, "outside", &device->outside))
-		return lab_fail(why, -EBADMSG, "device_time: khz, off_ns or outside is no number");
+		return lab_fail(
+			why, -EBADMSG, "device_time: khz, off_ns or outside is not a valid number"
+		);
 	if (!answers_from_json(json_object_get(json, "server_answers"), device))
-		return lab_fail(why, -EBADMSG, "device_time.server_answers are none");
+		return lab_fail(why, -EBADMSG, "device_time.server_answers is invalid");
 	err = series_read(json, "device", why, &device->device);
 	if (err == 0)
 		err = series_read(json, "host", why, &device->host);
@@ -91,8 +93,8 @@ int device_from_json(
 		return err;
 	if (run_record_count(device->device) != count || run_record_count(device->host) != count)
 		return lab_fail(
-			why, -EBADMSG, "device_time: its parts are not of %" PRIu64 " samples",
-			count
+			why, -EBADMSG,
+			"device_time: device and host do not have %" PRIu64 " samples each", count
 		);
 	return 0;
 }

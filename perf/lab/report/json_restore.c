@@ -66,17 +66,18 @@ histogram_fill_place(void *ctx, int32_t place, uint64_t count, struct histogram 
 
 	if (place < 0) {
 		err = histogram_fill(restore->all, count, histogram);
-		return err == 0 ? 0
-				: lab_fail(
-					  restore->why, err,
-					  "kept.all is no histogram of %" PRIu64 " samples", count
-				  );
+		return err == 0
+			       ? 0
+			       : lab_fail(
+					 restore->why, err,
+					 "kept.all is not a histogram of %" PRIu64 " samples", count
+				 );
 	}
 	err = histogram_fill(json_array_get(restore->windows, (size_t)place), count, histogram);
 	return err == 0 ? 0
 			: lab_fail(
 				  restore->why, err,
-				  "kept.windows.each[%d] is no histogram of %" PRIu64 " samples",
+				  "kept.windows.each[%d] is not a histogram of %" PRIu64 " samples",
 				  place, count
 			  );
 }
@@ -95,7 +96,7 @@ static int read_block(
 
 	if (count == 0 || count > RECORD_RAW_MAX ||
 	    !member_get(json, "start", COUNT_MAX, &ret_block->start))
-		return lab_fail(why, -EBADMSG, "kept.blocks[%u] is no block", place);
+		return lab_fail(why, -EBADMSG, "kept.blocks[%u] is not a valid block", place);
 	values = calloc(count, sizeof(*values));
 	if (values == NULL)
 		return -ENOMEM;
@@ -104,8 +105,8 @@ static int read_block(
 	for (size_t n = 0; n < count; n++) {
 		if (!json_get_unsigned(json_array_get(samples, n), HISTOGRAM_VALUE_MAX, &values[n]))
 			return lab_fail(
-				why, -EBADMSG, "kept.blocks[%u].samples_ns[%zu] is no time", place,
-				n
+				why, -EBADMSG,
+				"kept.blocks[%u].samples_ns[%zu] is not a valid time", place, n
 			);
 	}
 	return 0;
@@ -121,7 +122,9 @@ static int read_blocks(
 	int err = 0;
 
 	if (count == 0 || count > RECORD_BLOCKS_MAX)
-		return lab_fail(why, -EBADMSG, "kept.blocks are not 1 to %u", RECORD_BLOCKS_MAX);
+		return lab_fail(
+			why, -EBADMSG, "kept.blocks does not have 1 to %u blocks", RECORD_BLOCKS_MAX
+		);
 	for (uint32_t n = 0; n < count && err == 0; n++) {
 		kept->block_count = n + 1;
 		err = read_block(
@@ -147,12 +150,15 @@ static int restore_parts(
 
 	if (!member_get(windows, "samples", COUNT_MAX, &kept->window_samples) ||
 	    json_array_size(restore.windows) > RECORD_WINDOWS_MAX)
-		return lab_fail(why, -EBADMSG, "kept.windows are none");
+		return lab_fail(why, -EBADMSG, "kept.windows is invalid");
 	kept->window_count = (uint32_t)json_array_size(restore.windows);
 	kept->fill = histogram_fill_place;
 	kept->ctx = &restore;
 	err = run_record_restore(kept, ret_record);
-	return err == -EINVAL ? lab_fail(why, -EBADMSG, "kept: its parts do not fit each other")
+	return err == -EINVAL ? lab_fail(
+					why, -EBADMSG,
+					"kept: its sizes and positions contradict each other"
+				)
 			      : err;
 }
 
@@ -165,10 +171,10 @@ int series_from_json(const json_t *json, struct lab_why *why, struct run_record 
 	int err;
 
 	if (!member_get(parts, "count", COUNT_MAX, &kept.count) || kept.count == 0)
-		return lab_fail(why, -EBADMSG, "kept.count is no count");
+		return lab_fail(why, -EBADMSG, "kept.count is not a valid number of samples");
 	if (bits_json != NULL && (!json_get_unsigned(bits_json, RECORD_PRECISION_BITS, &bits) ||
 				  bits < RECORD_PRECISION_BITS_MIN))
-		return lab_fail(why, -EBADMSG, "kept.all.precision_bits are not 5 to 10");
+		return lab_fail(why, -EBADMSG, "kept.all.precision_bits is not 5 to 10");
 	kept.precision_bits = (uint8_t)bits;
 	err = read_blocks(json_object_get(parts, "blocks"), &kept, why, memory);
 	if (err == 0 && kept.block_count == 1 && block->count == kept.count) {
@@ -195,7 +201,9 @@ static int read_warm_up(const json_t *json, struct lab_why *why, struct lab_resu
 	if (json_is_null(samples)) { // only the outcome of the warm-up is in the file
 		result->warm_left_out = true;
 		if (!member_get(json, "dropped", WARMUP_SAMPLES_MAX, &dropped))
-			return lab_fail(why, -EBADMSG, "warm_up.dropped is no count");
+			return lab_fail(
+				why, -EBADMSG, "warm_up.dropped is not a valid number of samples"
+			);
 		result->warm_count = (uint32_t)dropped;
 		result->warm_judged = json_is_true(json_object_get(json, "judged"));
 		result->warm_check.warm = json_is_true(json_object_get(json, "warm"));
@@ -203,7 +211,10 @@ static int read_warm_up(const json_t *json, struct lab_why *why, struct lab_resu
 		return 0;
 	}
 	if (count > WARMUP_SAMPLES_MAX)
-		return lab_fail(why, -EBADMSG, "warm_up.samples_ns are too many");
+		return lab_fail(
+			why, -EBADMSG, "warm_up.samples_ns has more than %u samples",
+			WARMUP_SAMPLES_MAX
+		);
 	result->warm = calloc(WARMUP_SAMPLES_MAX, sizeof(*result->warm));
 	if (result->warm == NULL)
 		return -ENOMEM;
@@ -211,7 +222,9 @@ static int read_warm_up(const json_t *json, struct lab_why *why, struct lab_resu
 		const json_t *sample = json_array_get(samples, n);
 
 		if (!json_get_unsigned(sample, HISTOGRAM_VALUE_MAX, &result->warm[n]))
-			return lab_fail(why, -EBADMSG, "warm_up.samples_ns[%zu] is no time", n);
+			return lab_fail(
+				why, -EBADMSG, "warm_up.samples_ns[%zu] is not a valid time", n
+			);
 	}
 	result->warm_count = (uint32_t)count;
 	result->warm_judged = count >= WARMUP_SAMPLES_MIN;
@@ -227,13 +240,15 @@ static int read_load(const json_t *json, struct lab_why *why, struct lab_result 
 	int err = series_from_json(json_object_get(json, "service"), why, &result->load.service);
 
 	if (err == 0 && run_record_count(result->load.service) != run_record_count(result->times))
-		err = lab_fail(why, -EBADMSG, "service is not of as many samples as times");
+		err = lab_fail(
+			why, -EBADMSG, "service and times have different numbers of samples"
+		);
 	if (err == 0 && !member_get(load, "span_ns", INT64_MAX, &result->load.span_ns))
-		err = lab_fail(why, -EBADMSG, "load.span_ns is no time");
+		err = lab_fail(why, -EBADMSG, "load.span_ns is not a valid time");
 	if (err == 0)
 		err = result_lag_create(&result->load.lag);
 	if (err == 0 && histogram_fill(lag, run_record_count(result->times), result->load.lag) != 0)
-		err = lab_fail(why, -EBADMSG, "load.lag is no histogram of all samples");
+		err = lab_fail(why, -EBADMSG, "load.lag is not a histogram of all samples");
 	return err;
 }
 
@@ -245,14 +260,15 @@ int result_from_json(const json_t *json, struct lab_why *why, struct lab_result 
 	result->open = json_object_get(json, "load") != NULL;
 	if (!member_get(json, "size_bytes", PLAN_SIZE_BYTES_MAX, &result->size) ||
 	    !member_get(json, "took_ns", INT64_MAX, &result->took_ns))
-		return lab_fail(why, -EBADMSG, "size_bytes or took_ns is no number");
+		return lab_fail(why, -EBADMSG, "size_bytes or took_ns is not a valid number");
 	if (json_object_get(json, "window_messages") != NULL &&
 	    (!member_get(json, "window_messages", COUNT_MAX, &result->window_messages) ||
 	     result->window_messages == 0 ||
 	     !member_get(json, "peer_messages", INT64_MAX, &result->peer_messages) ||
 	     !member_get(json, "peer_ns", INT64_MAX, &result->peer_ns)))
 		return lab_fail(
-			why, -EBADMSG, "window_messages, peer_messages or peer_ns is no number"
+			why, -EBADMSG,
+			"window_messages, peer_messages or peer_ns is not a valid number"
 		);
 	err = read_warm_up(json_object_get(json, "warm_up"), why, result);
 	if (err != 0)

@@ -184,7 +184,7 @@ static int parse_arguments(int argc, char **argv, struct net_words *words) {
 		}
 		if (option == NULL)
 			return output_usage_error(
-				argv[n], "is no option of net: --json, --duration"
+				argv[n], "is not an option of net; net has --json and --duration"
 			);
 		if (value == NULL)
 			value = n + 1 < argc ? argv[++n] : NULL;

@@ -105,7 +105,7 @@ static void print_rows(const struct lab_run *run) {
 		       result->complete ? "" : " !");
 	}
 	if (changed)
-		printf("* %s: measure that size alone to see its parts\n",
+		printf("* %s: measure that size alone to see when\n",
 		       run_judgement_text(RUN_CHANGED));
 }
 

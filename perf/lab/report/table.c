@@ -49,7 +49,8 @@ static void print_head(const struct lab_run *run) {
 		printf(", gap %s", gap);
 	}
 	if (plan->via_agents) {
-		printf("\nmeasured by agents: their workers have their own policy, and probe meanwhile\n"
+		printf("\nmeasured by agents: their workers use their own policy "
+		       "and also send probes\n"
 		       "%.30s of this node to %.30s of %.30s (answered by %s)\n",
 		       environment_get(client, "device"), environment_get(server, "device"),
 		       environment_get(server, "host"), environment_get(server, "answered_by"));
@@ -68,8 +69,8 @@ static void print_head(const struct lab_run *run) {
 					     : environment_get(server, "answered_by"),
 	       environment_get(client, "clock"), environment_get(client, "clock_read_ns"));
 	if (memory_is_not_host(client) || memory_is_not_host(server))
-		printf("memory: %.20s here, %.20s there\n", environment_get(client, "memory"),
-		       environment_get(server, "memory"));
+		printf("memory: %.20s on the client, %.20s on the server\n",
+		       environment_get(client, "memory"), environment_get(server, "memory"));
 }
 
 void output_yardsticks(const struct lab_run *run) {
@@ -171,7 +172,8 @@ static void print_clock(const struct lab_run *run, const struct lab_result *resu
 		printf(" within %s ppb", error_ppb);
 	printf("\n");
 	if (result->noise_known[0] && off_ns != NOISE_UNKNOWN)
-		printf("    off CLOCK_MONOTONIC by at most %.3f us, compared each 10 ms\n",
+		printf("    differs from CLOCK_MONOTONIC by at most %.3f us, "
+		       "compared every 10 ms\n",
 		       ns_to_us(off_ns));
 }
 
@@ -220,18 +222,20 @@ static void print_device(const struct lab_run *run, const struct result_device *
 
 	print_summary(&device->device_summary, "device us", false);
 	print_summary(&device->host_summary, "host us", false);
-	printf("  device: from submission to its stamp%s; host: from there on\n",
+	printf("  device: from submission to its stamp%s; host: from the stamp on\n",
 	       answered ? ", the server's answer included" : "");
 	if (answered && device->answer_count > 0) {
-		printf("  the server's program took p50 %.3f us, p99 %.3f us, max %.3f us to answer\n",
+		printf("  the server's program took p50 %.3f us, p99 %.3f us, "
+		       "max %.3f us to answer\n",
 		       ns_to_us(device->answer_p50_ns), ns_to_us(device->answer_p99_ns),
 		       ns_to_us(device->answer_max_ns));
 		// Only means add up exactly; quantiles do not.
-		printf("  mean: NIC to NIC and back %.3f us, the server's program %.3f us, our host %.3f us\n",
+		printf("  mean: NIC to NIC and back %.3f us, the server's program %.3f us, "
+		       "this host %.3f us\n",
 		       device->device_summary.all.mean / 1e3 - mean_us, mean_us,
 		       device->host_summary.all.mean / 1e3);
 	}
-	printf("  stamps: %s clock of the device, off by at most %.3f us, compared each 10 ms\n",
+	printf("  stamps: %s clock of the device, off by at most %.3f us, compared every 10 ms\n",
 	       plan_stamps_name(device->stamps), ns_to_us(device->off_ns));
 	if (device->outside > 0)
 		printf("  %s%" PRIu64 " stamps lie outside their operation\n",
@@ -255,7 +259,8 @@ static void print_size_details(const struct lab_run *run, const struct lab_resul
 		printf("  the sender was late by p50 %.3f us, p99 %.3f us, max %.3f us\n",
 		       ns_to_us(load->lag_p50_ns), ns_to_us(load->lag_p99_ns),
 		       ns_to_us(load->lag_max_ns));
-		printf("  offered %.6g operations a second; one was under way %.3g %% of the time\n",
+		printf("  offered %.6g operations per second; "
+		       "one was in progress %.3g %% of the time\n",
 		       load->offered, 100 * load->occupied);
 		if (load->saturated)
 			printf("  NOT VALID: saturated, %s\n", load->reason);
@@ -317,14 +322,14 @@ static void print_rows(const struct lab_run *run) {
 		row_end(&row);
 	}
 	if (changed)
-		printf("* %s: measure that size alone to see its parts\n",
+		printf("* %s: measure that size alone to see when\n",
 		       run_judgement_text(RUN_CHANGED));
 	if (saturated)
 		printf("NOT VALID: saturated, operations were due faster than they were served, or "
 		       "the sender was late\n");
 	if (run->plan.stamps != PLAN_STAMPS_NONE)
-		printf("the device's part and the host's of each size are in --json, --csv and --html, "
-		       "or measure one alone\n");
+		printf("the shares of device and host: see --json, --csv or --html, or measure one "
+		       "size alone\n");
 }
 
 void output_table(const struct lab_run *run) {

@@ -78,8 +78,8 @@ int threshold_parse(
 	if (figure == left || parse_figure(rest, figure, &threshold) != 0)
 		return parse_fail(
 			error, -EINVAL, text, length,
-			"is no threshold: a figure (p50 p90 p99 p99.9 p99.99 p99.999 min mean max), "
-			"> or <, a time; of bw a rate, as 90Gbit/s"
+			"is not a threshold: write a figure (p50 p90 p99 p99.9 p99.99 p99.999 min "
+			"mean max), > or <, and a time such as 10us; for bw a rate such as 90Gbit/s"
 		);
 	threshold.below = rest[figure] == '<';
 	if (parse_bound(rest + figure + 1, left - figure - 1, error, &threshold) != 0)
@@ -93,28 +93,29 @@ int threshold_check(
 ) {
 	if (plan->command == PLAN_BW && threshold->of != THRESHOLD_WHOLE)
 		return lab_fail(
-			why, -EINVAL, "%s: half. and service. are figures of lat", threshold->text
+			why, -EINVAL, "%s: half. and service. exist only for lat", threshold->text
 		);
 	if (plan->command == PLAN_BW && threshold->unit == THRESHOLD_TIME)
 		return lab_fail(
-			why, -EINVAL, "%s: bw needs a rate, as 90Gbit/s, 11GB/s or 1.5M/s",
+			why, -EINVAL, "%s: bw needs a rate such as 90Gbit/s, 11GB/s or 1.5M/s",
 			threshold->text
 		);
 	if (plan->command != PLAN_BW && threshold->unit != THRESHOLD_TIME)
-		return lab_fail(why, -EINVAL, "%s: lat needs a time, as 10us", threshold->text);
+		return lab_fail(why, -EINVAL, "%s: lat needs a time such as 10us", threshold->text);
 	if (threshold->of == THRESHOLD_HALF && !plan_op_is_answered(plan->op))
 		return lab_fail(
-			why, -EINVAL, "%s: only the round trip of a %s is known", threshold->text,
-			plan_op_name(plan->op)
+			why, -EINVAL, "%s: a %s has only a round trip, so half. is unknown",
+			threshold->text, plan_op_name(plan->op)
 		);
 	if (threshold->of == THRESHOLD_HALF && plan->arrivals != PLAN_CLOSED)
 		return lab_fail(
-			why, -EINVAL, "%s: an open loop has response and service times, no half",
+			why, -EINVAL,
+			"%s: an open loop has response and service times, but no half.",
 			threshold->text
 		);
 	if (threshold->of == THRESHOLD_SERVICE && plan->arrivals == PLAN_CLOSED)
 		return lab_fail(
-			why, -EINVAL, "%s: only an open loop has a service time of its own",
+			why, -EINVAL, "%s: only an open loop has a service time; see --arrivals",
 			threshold->text
 		);
 	return 0;
@@ -226,7 +227,7 @@ interval_judge(const struct threshold *threshold, struct interval interval, stru
 			      : "ok, none",
 		interval.low / scale, interval.high / scale, units[threshold->unit].name,
 		interval.widest ? ", minimum to maximum (the interval is too narrow)," : "",
-		threshold->below ? "below it" : "above it"
+		threshold->below ? "below the threshold" : "above the threshold"
 	);
 	if (low && high)
 		return THRESHOLD_FAILS;

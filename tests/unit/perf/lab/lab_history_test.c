@@ -178,7 +178,7 @@ static void a_copy_of_a_run_is_no_other_run(void **state) {
 	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
 	assert_int_equal(scene.history.series[0].run_count, 2);
 	assert_int_equal(scene.history.left_out_count, 1);
-	assert_string_equal(scene.history.left_out[0].why, "its run is there already");
+	assert_string_equal(scene.history.left_out[0].why, "another file has the same run");
 	close_scene(&scene);
 }
 
@@ -208,9 +208,9 @@ static void what_is_no_whole_result_is_left_out_and_named(void **state) {
 	static const struct {
 		const char *name, *text, *why; // without a text the file is a pipe
 	} rows[] = {
-		{"pipe.json", NULL, "it is no file"},
+		{"pipe.json", NULL, "it is not a regular file"},
 		{"empty.json", "", "'[' or '{' expected"},
-		{"other.json", "{\"name\": \"x\"}", "no result of tocsin-perf"},
+		{"other.json", "{\"name\": \"x\"}", "not a result of tocsin-perf"},
 		{"newer.json", "{\"schema\": \"tocsin-perf/9\"}", "tocsin-perf/9"},
 	};
 	struct scene scene = open_scene();
@@ -224,7 +224,8 @@ static void what_is_no_whole_result_is_left_out_and_named(void **state) {
 	}
 	write_text(&scene, "notes.txt", "no JSON, and not looked at");
 	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), -ENODATA);
-	assert_non_null(strstr(scene.why.text, "no result of tocsin-perf in it, of 4 files"));
+	assert_non_null(strstr(scene.why.text, "no result of tocsin-perf among its 4 *.json files")
+	);
 	history_release(&scene.history);
 	scene.history = (struct history){.margin_ppm = 20000};
 	write_run(&scene, &(struct made){"cut.json", 1, 1, 64, SAMPLES, .incomplete = true});
@@ -234,7 +235,7 @@ static void what_is_no_whole_result_is_left_out_and_named(void **state) {
 	assert_int_equal(scene.history.left_out_count, 5);
 	for (uint32_t n = 0; n < 5; n++) {
 		const struct history_left_out *one = &scene.history.left_out[n];
-		const char *wanted = "it is incomplete";
+		const char *wanted = "its run is incomplete";
 
 		for (size_t row = 0; row < 4; row++) {
 			if (strstr(one->path, rows[row].name) != NULL)

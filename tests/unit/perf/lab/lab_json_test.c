@@ -309,7 +309,7 @@ static void the_parts_of_device_time_are_verified(void **state) {
 		assert_int_equal(verify(root, &why), -EBADMSG);
 		json_object_set_new(part, "clock", json_string("none"));
 		assert_int_equal(verify(root, &why), -EBADMSG);
-		assert_non_null(strstr(why.text, "device_time.clock is none of raw, wall"));
+		assert_non_null(strstr(why.text, "device_time.clock is not raw or wall"));
 		json_decref(root);
 	}
 }
