@@ -82,36 +82,7 @@ histogram_fill_place(void *ctx, int32_t place, uint64_t count, struct histogram 
 			  );
 }
 
-// Read one block. The caller frees *ret_memory, also after a failure.
-static int read_block(
-	const json_t *json,
-	uint32_t place,
-	struct lab_why *why,
-	struct run_kept_block *ret_block,
-	uint64_t **ret_memory
-) {
-	const json_t *samples = json_object_get(json, "samples_ns");
-	size_t count = json_array_size(samples);
-	uint64_t *values;
-
-	if (count == 0 || count > RECORD_RAW_MAX ||
-	    !member_get(json, "start", COUNT_MAX, &ret_block->start))
-		return lab_fail(why, -EBADMSG, "kept.blocks[%u] is not a valid block", place);
-	values = calloc(count, sizeof(*values));
-	if (values == NULL)
-		return -ENOMEM;
-	ret_block->samples = *ret_memory = values;
-	ret_block->count = (uint32_t)count;
-	for (size_t n = 0; n < count; n++) {
-		if (!json_get_unsigned(json_array_get(samples, n), HISTOGRAM_VALUE_MAX, &values[n]))
-			return lab_fail(
-				why, -EBADMSG,
-				"kept.blocks[%u].samples_ns[%zu] is not a valid time", place, n
-			);
-	}
-	return 0;
-}
-
+// Read the blocks. The caller frees each of ret_memory, also after a failure.
 static int read_blocks(
 	const json_t *array,
 	struct run_kept *kept,
@@ -119,19 +90,38 @@ static int read_blocks(
 	uint64_t *ret_memory[RECORD_BLOCKS_MAX]
 ) {
 	size_t count = json_array_size(array);
-	int err = 0;
 
 	if (count == 0 || count > RECORD_BLOCKS_MAX)
 		return lab_fail(
 			why, -EBADMSG, "kept.blocks does not have 1 to %u blocks", RECORD_BLOCKS_MAX
 		);
-	for (uint32_t n = 0; n < count && err == 0; n++) {
+	for (uint32_t n = 0; n < count; n++) {
+		const json_t *json = json_array_get(array, n);
+		const json_t *samples = json_object_get(json, "samples_ns");
+		size_t length = json_array_size(samples);
+		struct run_kept_block *block = &kept->blocks[n];
+		uint64_t *values;
+
 		kept->block_count = n + 1;
-		err = read_block(
-			json_array_get(array, n), n, why, &kept->blocks[n], &ret_memory[n]
-		);
+		if (length == 0 || length > RECORD_RAW_MAX ||
+		    !member_get(json, "start", COUNT_MAX, &block->start))
+			return lab_fail(why, -EBADMSG, "kept.blocks[%u] is not a valid block", n);
+		values = calloc(length, sizeof(*values));
+		if (values == NULL)
+			return -ENOMEM;
+		block->samples = ret_memory[n] = values;
+		block->count = (uint32_t)length;
+		for (size_t at = 0; at < length; at++) {
+			const json_t *sample = json_array_get(samples, at);
+
+			if (!json_get_unsigned(sample, HISTOGRAM_VALUE_MAX, &values[at]))
+				return lab_fail(
+					why, -EBADMSG,
+					"kept.blocks[%u].samples_ns[%zu] is not a valid time", n, at
+				);
+		}
 	}
-	return err;
+	return 0;
 }
 
 static int restore_parts(

@@ -67,44 +67,9 @@ static int put_quantile(json_t *array, const struct quantile_summary *quantile) 
 	return failed | json_array_append_new(array, object);
 }
 
-static int put_segment(
-	json_t *array, struct run_record *record, const struct run_summary *summary, uint32_t n
-) {
-	struct result_segment segment;
-
-	if (result_segment(record, summary, n, &segment) != 0)
-		return -1;
-	return json_array_append_new(
-		array, json_pack(
-			       "{s:I s:I s:I s:I s:I s:f}", "first_sample", segment.first_sample,
-			       "samples", segment.samples, "p50_ns", segment.p50_ns, "p90_ns",
-			       segment.p90_ns, "p99_ns", segment.p99_ns, "p", segment.p
-		       )
-	);
-}
-
-static int
-put_course(json_t *figures, struct run_record *record, const struct run_summary *summary) {
-	json_t *segments = json_array();
-	int failed = 0;
-
-	for (uint32_t n = 0; n < summary->segment_count; n++)
-		failed |= put_segment(segments, record, summary, n);
-	failed |= json_object_set_new(
-		figures, "course", json_string(run_judgement_text(summary->judgement))
-	);
-	failed |= json_object_set_new(
-		figures, "judged_quantiles", json_unsigned(summary->judged_count)
-	);
-	failed |= json_object_set_new(
-		figures, "window_samples", json_unsigned(summary->window_samples)
-	);
-	return failed | json_object_set_new(figures, "segments", segments);
-}
-
 static int
 put_figures(json_t *object, struct run_record *record, const struct run_summary *summary) {
-	json_t *figures = json_object(), *quantiles = json_array();
+	json_t *figures = json_object(), *quantiles = json_array(), *segments = json_array();
 	const struct histogram_summary *all = &summary->all;
 	int failed = 0;
 
@@ -116,7 +81,32 @@ put_figures(json_t *object, struct run_record *record, const struct run_summary 
 	for (uint32_t n = 0; n < summary->quantile_count; n++)
 		failed |= put_quantile(quantiles, &summary->quantiles[n]);
 	failed |= json_object_set_new(figures, "quantiles", quantiles);
-	failed |= put_course(figures, record, summary);
+	failed |= json_object_set_new(
+		figures, "course", json_string(run_judgement_text(summary->judgement))
+	);
+	failed |= json_object_set_new(
+		figures, "judged_quantiles", json_unsigned(summary->judged_count)
+	);
+	failed |= json_object_set_new(
+		figures, "window_samples", json_unsigned(summary->window_samples)
+	);
+	for (uint32_t n = 0; n < summary->segment_count; n++) {
+		struct result_segment segment;
+
+		if (result_segment(record, summary, n, &segment) != 0) {
+			failed = -1;
+			continue;
+		}
+		failed |= json_array_append_new(
+			segments,
+			json_pack(
+				"{s:I s:I s:I s:I s:I s:f}", "first_sample", segment.first_sample,
+				"samples", segment.samples, "p50_ns", segment.p50_ns, "p90_ns",
+				segment.p90_ns, "p99_ns", segment.p99_ns, "p", segment.p
+			)
+		);
+	}
+	failed |= json_object_set_new(figures, "segments", segments);
 	return failed | json_object_set_new(object, "figures", figures);
 }
 
