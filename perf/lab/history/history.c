@@ -167,26 +167,6 @@ bool history_is_undecided(const struct history *history) {
 	return !any_quantile_is(history, quantile_is_judged);
 }
 
-static void print_change(
-	const struct history *history,
-	const struct history_series *series,
-	const struct history_change *change
-) {
-	const struct history_run *run = &series->runs[change->first];
-	double share = change->shift_ns / change->before_ns;
-	const char *name = share > 0 ? "slower" : "faster";
-
-	printf("  %7s %10.3f %+8.2f %%", "", change->after_ns / 1e3, 100 * share);
-	if (isnan(change->low_ns))
-		printf(" %20s", "");
-	else
-		printf(" %+8.2f .. %+8.2f", 100 * change->low_ns / change->before_ns,
-		       100 * change->high_ns / change->before_ns);
-	printf("  %s%s\n", name,
-	       fabs(share) * 1e6 > history->margin_ppm ? "" : ", within the margin");
-	printf("  %18s since %.24s, %.48s\n", "", run->started, run->path);
-}
-
 static void
 print_quantile(const struct history *history, const struct history_series *series, uint32_t place) {
 	const struct history_quantile *quantile = &series->quantiles[place];
@@ -206,8 +186,21 @@ print_quantile(const struct history *history, const struct history_series *serie
 	}
 	printf("  %-7s %10.3f", name, quantile->first_ns / 1e3);
 	printf(quantile->part_count == 1 ? "  no change found\n" : "\n");
-	for (uint32_t n = 0; n + 1 < quantile->part_count; n++)
-		print_change(history, series, &quantile->changes[n]);
+	for (uint32_t n = 0; n + 1 < quantile->part_count; n++) {
+		const struct history_change *change = &quantile->changes[n];
+		const struct history_run *run = &series->runs[change->first];
+		double share = change->shift_ns / change->before_ns;
+
+		printf("  %7s %10.3f %+8.2f %%", "", change->after_ns / 1e3, 100 * share);
+		if (isnan(change->low_ns))
+			printf(" %20s", "");
+		else
+			printf(" %+8.2f .. %+8.2f", 100 * change->low_ns / change->before_ns,
+			       100 * change->high_ns / change->before_ns);
+		printf("  %s%s\n", share > 0 ? "slower" : "faster",
+		       fabs(share) * 1e6 > history->margin_ppm ? "" : ", within the margin");
+		printf("  %18s since %.24s, %.48s\n", "", run->started, run->path);
+	}
 }
 
 void history_print(const struct history *history) {

@@ -156,58 +156,47 @@ static bool numbers_equal(const json_t *a, const json_t *b) {
 	return fabs(left - right) <= TOLERANCE * fmax(fabs(left), fabs(right));
 }
 
-// Compare to the first difference. Three functions recurse as deep as the computed value: 6 levels.
-// NOLINTBEGIN(misc-no-recursion)
-static int
-compare_objects(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
-	char inner[PATH_BYTES + INNER_BYTES];
-	int err = 0;
-
-	for (void *at = json_object_iter(computed); at != NULL && err == 0;
-	     at = json_object_iter_next(computed, at)) {
-		const char *key = json_object_iter_key(at);
-
-		snprintf(inner, sizeof(inner), "%s.%s", path, key);
-		err = verify_compare(
-			inner, json_object_get(file, key), json_object_iter_value(at), why
-		);
-	}
-	if (err == 0 && json_object_size(file) != json_object_size(computed))
-		return lab_fail(why, -EUCLEAN, "%s has unexpected members", path);
-	return err;
-}
-
-static int
-compare_arrays(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
-	char inner[PATH_BYTES + INNER_BYTES];
-	int err = 0;
-
-	if (json_array_size(file) != json_array_size(computed))
-		return lab_fail(
-			why, -EUCLEAN, "%s has %zu elements, but the data in the file give %zu",
-			path, json_array_size(file), json_array_size(computed)
-		);
-	for (size_t n = 0; n < json_array_size(computed) && err == 0; n++) {
-		snprintf(inner, sizeof(inner), "%s[%zu]", path, n);
-		err = verify_compare(
-			inner, json_array_get(file, n), json_array_get(computed, n), why
-		);
-	}
-	return err;
-}
-
+// Compare to the first difference. The recursion is as deep as the computed value: 6 levels.
+// NOLINTNEXTLINE(misc-no-recursion)
 int verify_compare(const char *path, const json_t *file, json_t *computed, struct lab_why *why) {
-	if (json_is_object(file) && json_is_object(computed))
-		return compare_objects(path, file, computed, why);
-	if (json_is_array(file) && json_is_array(computed))
-		return compare_arrays(path, file, computed, why);
+	char inner[PATH_BYTES + INNER_BYTES];
+	int err = 0;
+
+	if (json_is_object(file) && json_is_object(computed)) {
+		for (void *at = json_object_iter(computed); at != NULL && err == 0;
+		     at = json_object_iter_next(computed, at)) {
+			const char *key = json_object_iter_key(at);
+
+			snprintf(inner, sizeof(inner), "%s.%s", path, key);
+			err = verify_compare(
+				inner, json_object_get(file, key), json_object_iter_value(at), why
+			);
+		}
+		if (err == 0 && json_object_size(file) != json_object_size(computed))
+			return lab_fail(why, -EUCLEAN, "%s has unexpected members", path);
+		return err;
+	}
+	if (json_is_array(file) && json_is_array(computed)) {
+		if (json_array_size(file) != json_array_size(computed))
+			return lab_fail(
+				why, -EUCLEAN,
+				"%s has %zu elements, but the data in the file give %zu", path,
+				json_array_size(file), json_array_size(computed)
+			);
+		for (size_t n = 0; n < json_array_size(computed) && err == 0; n++) {
+			snprintf(inner, sizeof(inner), "%s[%zu]", path, n);
+			err = verify_compare(
+				inner, json_array_get(file, n), json_array_get(computed, n), why
+			);
+		}
+		return err;
+	}
 	if (json_is_number(file) && json_is_number(computed))
 		return numbers_equal(file, computed)
 			       ? 0
 			       : fail_value_differs(why, path, file, computed);
 	return json_equal(file, computed) ? 0 : fail_value_differs(why, path, file, computed);
 }
-// NOLINTEND(misc-no-recursion)
 
 // Accept a figure of the file that is near the computed one. If not all samples are stored, the
 // exact sum is lost. The mean then differs by up to the width of the buckets, and the file's value
