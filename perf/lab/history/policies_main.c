@@ -31,7 +31,6 @@
 #include <unistd.h>
 
 #define WORDS_MAX 64
-#define WORD_BYTES 64
 #define ARGUMENT_BYTES (RUNS_FILE_BYTES + 16)
 #define CLIENT_NS UINT64_C(30000000000)
 #define SERVER_MS 30000

@@ -31,16 +31,18 @@ struct arguments {
 	char against[PATH_BYTES];
 };
 
-void runs_turn(uint32_t place, bool contended, uint32_t *ret_side, uint32_t *ret_number) {
+// Return the contender and the number of the run at an index of the whole sequence, from 0. Side 0
+// is A.
+static void runs_turn(uint32_t place, bool contended, uint32_t *ret_side, uint32_t *ret_number) {
 	static const uint32_t sides[4] = {0, 1, 1, 0};
 
 	*ret_side = contended ? sides[place % 4] : 0;
 	*ret_number = contended ? place / 2 + 1 : place + 1;
 }
 
-void runs_file_name(
-	const struct runs *runs, uint32_t side, uint32_t number, char *text, size_t size
-) {
+// Return the file name of a run: "r.json" becomes "r.3.json", with contenders "r.a3.json".
+static void
+runs_file_name(const struct runs *runs, uint32_t side, uint32_t number, char *text, size_t size) {
 	size_t length = strlen(runs->json_path);
 	bool named = length > 5 && strcmp(runs->json_path + length - 5, ".json") == 0;
 	const char *letter = runs->against == NULL ? "" : side == 0 ? "a" : "b";

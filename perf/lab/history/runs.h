@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RUNS_WORDS_MAX 64	// limit for --against
 #define RUNS_PATH_BYTES_MAX 480 // limit for --json without the name of a run
 #define RUNS_DIRECTORY_BYTES 512
 #define RUNS_FILE_BYTES (RUNS_DIRECTORY_BYTES + 8)
@@ -29,15 +28,6 @@ struct runs {
 	int argc;
 	char *const *argv;
 };
-
-// Return the contender and the number of the run at an index of the whole sequence, from 0. Side 0
-// is A.
-void runs_turn(uint32_t place, bool contended, uint32_t *ret_side, uint32_t *ret_number);
-
-// Return the file name of a run: "r.json" becomes "r.3.json", with contenders "r.a3.json".
-void runs_file_name(
-	const struct runs *runs, uint32_t side, uint32_t number, char *text, size_t size
-);
 
 // Create a temporary directory, and the name of a file in it. Returns 0, or -errno with the reason
 // in `why`.
