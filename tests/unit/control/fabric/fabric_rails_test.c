@@ -173,10 +173,10 @@ static void a_rail_without_a_common_fabric_is_named_beside_an_unannounced_one(vo
 	start_all(2);
 	bed_until(seen(0, 1, 1) == '0' && seen(0, 2, 1) == '-');
 	assert_true(find(0, 2, 1, &view));
-	assert_string_equal(view.device, "rdma2");
+	assert_string_equal(view.device, "rdma0_2");
 	assert_string_equal(
 		view.pairing.failure.text,
-		"the peer has no rail in the subnet of rdma2, fec0:0:0:63::/64"
+		"the peer has no rail in the subnet of rdma0_2, fec0:0:0:63::/64"
 	);
 }
 
