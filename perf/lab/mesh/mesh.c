@@ -86,29 +86,6 @@ static struct histogram_span bucket_of_rank(const struct histogram *kept, uint64
 	return span;
 }
 
-static void compute_quantile(struct mesh_cell *cell, uint32_t place) {
-	struct mesh_quantile *quantile = &cell->quantiles[place];
-	uint64_t share = cell->count * mesh_per_million[place];
-	uint64_t rank = (share + QUANTILE_ONE - 1) / QUANTILE_ONE;
-	double effective = (double)cell->count / cell->taus[place];
-	struct histogram_span bucket;
-	struct quantile_ranks ranks;
-
-	*quantile = (struct mesh_quantile){.known = false};
-	effective = effective >= 1 ? effective : 1;
-	if (quantile_interval(cell->count, effective, mesh_per_million[place], LEVEL, &ranks) != 0)
-		return;
-	// A histogram does not show where in a bucket a sample lies, so the interval includes whole
-	// buckets.
-	bucket = bucket_of_rank(cell->kept, rank);
-	*quantile = (struct mesh_quantile){
-		.known = true,
-		.value_ns = bucket.lowest + (bucket.highest - bucket.lowest) / 2,
-		.low_ns = bucket_of_rank(cell->kept, ranks.low).lowest,
-		.high_ns = bucket_of_rank(cell->kept, ranks.high).highest,
-	};
-}
-
 void mesh_cell_compute(struct mesh_cell *cell) {
 	struct histogram_summary all;
 
@@ -117,8 +94,38 @@ void mesh_cell_compute(struct mesh_cell *cell) {
 	cell->measured = all.count > 0;
 	cell->min_ns = all.min;
 	cell->max_ns = all.max;
-	for (uint32_t n = 0; n < MESH_QUANTILES && cell->measured; n++)
-		compute_quantile(cell, n);
+	for (uint32_t n = 0; n < MESH_QUANTILES && cell->measured; n++) {
+		struct mesh_quantile *quantile = &cell->quantiles[n];
+		uint64_t share = cell->count * mesh_per_million[n];
+		uint64_t rank = (share + QUANTILE_ONE - 1) / QUANTILE_ONE;
+		double effective = (double)cell->count / cell->taus[n];
+		struct histogram_span bucket;
+		struct quantile_ranks ranks;
+
+		*quantile = (struct mesh_quantile){.known = false};
+		effective = effective >= 1 ? effective : 1;
+		if (quantile_interval(cell->count, effective, mesh_per_million[n], LEVEL, &ranks) !=
+		    0)
+			continue;
+
+		// A histogram does not show where in a bucket a sample lies, so the interval
+		// includes whole buckets.
+		bucket = bucket_of_rank(cell->kept, rank);
+		*quantile = (struct mesh_quantile){
+			.known = true,
+			.value_ns = bucket.lowest + (bucket.highest - bucket.lowest) / 2,
+			.low_ns = bucket_of_rank(cell->kept, ranks.low).lowest,
+			.high_ns = bucket_of_rank(cell->kept, ranks.high).highest,
+		};
+	}
+}
+
+uint32_t mesh_count_measured(const struct mesh *mesh) {
+	uint32_t count = 0;
+
+	for (size_t n = 0; n < (size_t)mesh->count * mesh->count; n++)
+		count += mesh->cells[n].measured;
+	return count;
 }
 
 uint32_t mesh_rounds(uint32_t count) {

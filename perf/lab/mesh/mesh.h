@@ -89,6 +89,8 @@ struct run_record;
 int mesh_samples_to_histogram(struct run_record *times, struct histogram **ret_kept);
 // Compute the figures of a cell from its histogram.
 void mesh_cell_compute(struct mesh_cell *cell);
+// Return the number of directions that have been measured so far.
+uint32_t mesh_count_measured(const struct mesh *mesh);
 
 // Return the number of rounds in which `count` processes meet.
 uint32_t mesh_rounds(uint32_t count);

@@ -37,15 +37,6 @@ static bool peer_is_node(const json_t *peer) {
 	       agent_name_is_word(json_text(peer, "node"));
 }
 
-static void node_from_json(const json_t *peer, struct mesh_node *node) {
-	snprintf(node->host, sizeof(node->host), "%s", json_text(peer, "node"));
-	snprintf(node->machine, sizeof(node->machine), "%s", json_text(peer, "host"));
-	lab_sanitize(node->host);
-	lab_sanitize(node->machine);
-	node->joined = strcmp(json_text(peer, "state"), "alive") == 0;
-	node->lost = !node->joined;
-}
-
 static int make_mesh(struct asking *asking, const json_t *peers, struct lab_why *why) {
 	uint32_t count = 0, place = 0;
 	const json_t *peer;
@@ -62,28 +53,21 @@ static int make_mesh(struct asking *asking, const json_t *peers, struct lab_why 
 	asking->mesh->plan.via_agents = true;
 	asking->self = NODE_NONE;
 	json_array_foreach(peers, n, peer) {
+		struct mesh_node *node = &asking->mesh->nodes[place];
+
 		if (!peer_is_node(peer))
 			continue;
 		if (json_is_true(json_object_get(peer, "self")))
 			asking->self = place;
-		node_from_json(peer, &asking->mesh->nodes[place++]);
+		snprintf(node->host, sizeof(node->host), "%s", json_text(peer, "node"));
+		snprintf(node->machine, sizeof(node->machine), "%s", json_text(peer, "host"));
+		lab_sanitize(node->host);
+		lab_sanitize(node->machine);
+		node->joined = strcmp(json_text(peer, "state"), "alive") == 0;
+		node->lost = !node->joined;
+		place++;
 	}
 	return 0;
-}
-
-static int fetch_nodes(struct asking *asking, struct lab_why *why) {
-	struct agent agent;
-	json_t *answer = NULL;
-	int err = agent_open(asking->agents->socket, asking->agents->signal_fd, &agent, why);
-
-	if (err != 0)
-		return err;
-	err = agent_ask(&agent, "PEERS\n", &answer, why);
-	agent_close(&agent);
-	if (err == 0)
-		err = make_mesh(asking, json_object_get(answer, "peers"), why);
-	json_decref(answer);
-	return err;
 }
 
 static int
@@ -135,36 +119,9 @@ direction_measure(struct asking *asking, uint32_t from, uint32_t to, struct lab_
 	return err == -EREMOTEIO || err == -EPROTO ? 0 : lab_fail(why, err, "%s", cell->why);
 }
 
-static int pair_measure(struct asking *asking, struct mesh_pair pair, struct lab_why *why) {
-	const struct mesh_node *nodes = asking->mesh->nodes;
-	const uint32_t ends[2] = {pair.one, pair.other};
-	int err = 0;
-
-	for (int n = 0; n < 2 && err == 0; n++) {
-		uint32_t from = ends[n], to = ends[1 - n];
-		struct mesh_cell *cell = mesh_cell(asking->mesh, from, to);
-
-		if (nodes[from].joined && nodes[to].joined)
-			err = direction_measure(asking, from, to, why);
-		else
-			snprintf(
-				cell->why, sizeof(cell->why), "%.60s is not alive",
-				nodes[nodes[from].joined ? to : from].host
-			);
-	}
-	return err;
-}
-
-static uint32_t count_measured(const struct mesh *mesh) {
-	uint32_t measured = 0;
-
-	for (uint32_t n = 0; n < mesh->count * mesh->count; n++)
-		measured += mesh->cells[n].measured;
-	return measured;
-}
-
 static int rounds_measure(struct asking *asking, struct lab_why *why) {
 	struct mesh *mesh = asking->mesh;
+	const struct mesh_node *nodes = mesh->nodes;
 	uint32_t rounds = mesh_rounds(mesh->count);
 	int err = 0;
 
@@ -172,10 +129,23 @@ static int rounds_measure(struct asking *asking, struct lab_why *why) {
 		struct mesh_pair pairs[MESH_NODES_MAX / 2];
 		uint32_t count = mesh_round(mesh->count, round, pairs);
 
-		for (uint32_t n = 0; n < count && err == 0; n++)
-			err = pair_measure(asking, pairs[n], why);
+		// Both directions of each pair, one after the other.
+		for (uint32_t n = 0; n < 2 * count && err == 0; n++) {
+			const struct mesh_pair *pair = &pairs[n / 2];
+			uint32_t from = n % 2 == 0 ? pair->one : pair->other;
+			uint32_t to = n % 2 == 0 ? pair->other : pair->one;
+			struct mesh_cell *cell = mesh_cell(mesh, from, to);
+
+			if (nodes[from].joined && nodes[to].joined)
+				err = direction_measure(asking, from, to, why);
+			else
+				snprintf(
+					cell->why, sizeof(cell->why), "%.60s is not alive",
+					nodes[nodes[from].joined ? to : from].host
+				);
+		}
 		fprintf(stderr, "round %u of %u: %u of %u measured\n", round + 1, rounds,
-			count_measured(mesh), mesh->count * (mesh->count - 1));
+			mesh_count_measured(mesh), mesh->count * (mesh->count - 1));
 	}
 	return err;
 }
@@ -184,9 +154,18 @@ int mesh_agents_run(const struct mesh_agents *agents, struct mesh *ret_mesh, str
 	struct asking asking = {.agents = agents, .mesh = ret_mesh};
 	uint64_t begun_ns = clock_monotonic_ns();
 	struct lab_why ended = {.text = ""};
+	struct agent agent;
+	json_t *answer = NULL;
 	struct timespec now;
-	int err = fetch_nodes(&asking, why);
+	int err = agent_open(agents->socket, agents->signal_fd, &agent, why);
 
+	if (err != 0)
+		return err;
+	err = agent_ask(&agent, "PEERS\n", &answer, why);
+	agent_close(&agent);
+	if (err == 0)
+		err = make_mesh(&asking, json_object_get(answer, "peers"), why);
+	json_decref(answer);
 	if (err != 0)
 		return err;
 	clock_gettime(CLOCK_REALTIME, &now);

@@ -117,20 +117,18 @@ count_group(const struct search *search, const struct group *group, struct mesh_
 	cause->ratio = search->medians[medians / 2] / search->median;
 }
 
-// Return true if a cause covers more outliers, or as many with a larger share of its group.
-static bool cause_is_better(const struct mesh_cause *cause, const struct mesh_cause *best) {
-	if (cause->cells != best->cells)
-		return cause->cells > best->cells;
-	return (uint64_t)cause->cells * best->of > (uint64_t)best->cells * cause->of;
-}
-
 static void
 try_cause_group(const struct search *search, const struct group *group, struct mesh_cause *best) {
 	struct mesh_cause cause;
 
 	count_group(search, group, &cause);
-	if (cause.cells >= CAUSE_CELLS_MIN && cause.cells >= CAUSE_SHARE_MIN * cause.of &&
-	    cause_is_better(&cause, best))
+	if (cause.cells < CAUSE_CELLS_MIN || cause.cells < CAUSE_SHARE_MIN * cause.of)
+		return;
+
+	// With as many outliers the cause with the larger share of its group is better.
+	if (cause.cells != best->cells
+		    ? cause.cells > best->cells
+		    : (uint64_t)cause.cells * best->of > (uint64_t)best->cells * cause.of)
 		*best = cause;
 }
 
@@ -152,70 +150,56 @@ static bool is_first_of_device(const struct mesh *mesh, uint32_t place) {
 	return true;
 }
 
-static bool has_several_devices(const struct mesh *mesh) {
-	for (uint32_t n = 1; n < mesh->count; n++) {
-		if (!same_device(mesh, n, 0))
-			return true;
-	}
-	return false;
-}
-
-static void try_racks(const struct search *search, struct mesh_cause *best) {
+// Return the best cause; it has no cells if there is none.
+static struct mesh_cause find_best_cause(const struct search *search) {
 	const struct mesh *mesh = search->mesh;
+	struct mesh_cause best = {.cells = 0, .of = 1};
+	bool several_devices = false;
 
 	for (uint32_t one = 0; one < mesh->count; one++) {
 		if (!is_first_of_rack(mesh, one))
 			continue;
-		try_cause_group(search, &(struct group){MESH_WITHIN_RACK, one, one}, best);
+		try_cause_group(search, &(struct group){MESH_WITHIN_RACK, one, one}, &best);
 		for (uint32_t other = 0; other < one; other++) {
 			if (is_first_of_rack(mesh, other))
 				try_cause_group(
 					search, &(struct group){MESH_BETWEEN_RACKS, other, one},
-					best
+					&best
 				);
 		}
 	}
-}
 
-// Return the best cause; it has no cells if there is none. With two processes the single row and
-// column say nothing about either process, so they are skipped.
-static struct mesh_cause find_best_cause(const struct search *search) {
-	const struct mesh *mesh = search->mesh;
-	struct mesh_cause best = {.cells = 0, .of = 1};
-
-	try_racks(search, &best);
+	// With two processes a single row or column says nothing about either process.
 	for (uint32_t one = 0; mesh->count > 2 && one < mesh->count; one++) {
 		try_cause_group(search, &(struct group){MESH_NODE, one, one}, &best);
 		try_cause_group(search, &(struct group){MESH_SOURCE, one, one}, &best);
 		try_cause_group(search, &(struct group){MESH_TARGET, one, one}, &best);
 	}
-	for (uint32_t one = 0; has_several_devices(mesh) && one < mesh->count; one++) {
+	for (uint32_t n = 1; n < mesh->count; n++)
+		several_devices |= !same_device(mesh, n, 0);
+	for (uint32_t one = 0; several_devices && one < mesh->count; one++) {
 		if (is_first_of_device(mesh, one))
 			try_cause_group(search, &(struct group){MESH_RAIL, one, one}, &best);
 	}
 	return best;
 }
 
-static void mark_explained(const struct search *search, const struct mesh_cause *cause) {
+// Add a cause to the summary, and mark the cells that it explains.
+static void add_cause(const struct search *search, const struct mesh_cause *cause) {
 	const struct group group = {cause->kind, cause->one, cause->other};
+	struct mesh_summary *summary = search->summary;
 	uint32_t count = search->mesh->count;
 
+	if (summary->cause_count < MESH_CAUSES_MAX)
+		summary->causes[summary->cause_count++] = *cause;
+	else
+		summary->unexplained += cause->cells;
 	for (uint32_t from = 0; from < count; from++) {
 		for (uint32_t to = 0; to < count; to++) {
 			if (group_covers(search->mesh, &group, from, to))
 				search->states[(size_t)from * count + to] = EXPLAINED;
 		}
 	}
-}
-
-static void add_cause(const struct search *search, const struct mesh_cause *cause) {
-	struct mesh_summary *summary = search->summary;
-
-	if (summary->cause_count < MESH_CAUSES_MAX)
-		summary->causes[summary->cause_count++] = *cause;
-	else
-		summary->unexplained += cause->cells;
-	mark_explained(search, cause);
 }
 
 static int causes_compare(const void *a, const void *b) {
@@ -252,27 +236,6 @@ static int add_pairs(const struct search *search) {
 	return 0;
 }
 
-static void find_median(struct search *search) {
-	const struct mesh *mesh = search->mesh;
-	struct mesh_summary *summary = search->summary;
-	uint32_t known = 0;
-
-	for (size_t n = 0; n < (size_t)mesh->count * mesh->count; n++) {
-		const struct mesh_cell *cell = &mesh->cells[n];
-
-		summary->measured += cell->measured;
-		if (cell_is_known(cell))
-			search->medians[known++] = (double)cell->quantiles[0].value_ns;
-	}
-	if (known == 0)
-		return;
-	qsort(search->medians, known, sizeof(search->medians[0]), doubles_compare);
-	search->median = (search->medians[(known - 1) / 2] + search->medians[known / 2]) / 2;
-	summary->median_ns = (uint64_t)search->median;
-	summary->min_ns = (uint64_t)search->medians[0];
-	summary->max_ns = (uint64_t)search->medians[known - 1];
-}
-
 bool mesh_cell_is_outlier(const struct mesh_summary *summary, const struct mesh_cell *cell) {
 	double median = (double)summary->median_ns;
 
@@ -294,14 +257,30 @@ const struct mesh_cause *mesh_cause_find(
 	return NULL;
 }
 
-static void mark_outliers(const struct search *search) {
+// Compute the median of all known cells, and mark the outliers.
+static void find_outliers(struct search *search) {
 	const struct mesh *mesh = search->mesh;
+	struct mesh_summary *summary = search->summary;
+	size_t cells = (size_t)mesh->count * mesh->count;
+	uint32_t known = 0;
 
-	for (size_t n = 0; n < (size_t)mesh->count * mesh->count; n++) {
-		if (!mesh_cell_is_outlier(search->summary, &mesh->cells[n]))
+	summary->measured = mesh_count_measured(mesh);
+	for (size_t n = 0; n < cells; n++) {
+		if (cell_is_known(&mesh->cells[n]))
+			search->medians[known++] = (double)mesh->cells[n].quantiles[0].value_ns;
+	}
+	if (known == 0)
+		return;
+	qsort(search->medians, known, sizeof(search->medians[0]), doubles_compare);
+	search->median = (search->medians[(known - 1) / 2] + search->medians[known / 2]) / 2;
+	summary->median_ns = (uint64_t)search->median;
+	summary->min_ns = (uint64_t)search->medians[0];
+	summary->max_ns = (uint64_t)search->medians[known - 1];
+	for (size_t n = 0; n < cells; n++) {
+		if (!mesh_cell_is_outlier(summary, &mesh->cells[n]))
 			continue;
 		search->states[n] = OUTLIER;
-		search->summary->outliers++;
+		summary->outliers++;
 	}
 }
 
@@ -319,8 +298,7 @@ int mesh_summarize(const struct mesh *mesh, struct mesh_summary *ret_summary) {
 	memset(ret_summary, 0, sizeof(*ret_summary));
 	if (search.states != NULL && search.medians != NULL) {
 		ret_summary->wanted = mesh->count * (mesh->count - 1);
-		find_median(&search);
-		mark_outliers(&search);
+		find_outliers(&search);
 		for (best = find_best_cause(&search); best.cells > 0;
 		     best = find_best_cause(&search))
 			add_cause(&search, &best);

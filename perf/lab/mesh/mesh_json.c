@@ -46,12 +46,19 @@ static json_t *nodes_json(const struct mesh *mesh) {
 	return NULL;
 }
 
-static json_t *figures_json(const struct mesh_cell *cell) {
-	json_t *figures = json_pack(
-		"{s:I s:I}", "min_ns", (json_int_t)cell->min_ns, "max_ns", (json_int_t)cell->max_ns
-	);
+static json_t *cell_json(const struct mesh *mesh, uint32_t from, uint32_t to) {
+	const struct mesh_cell *cell = mesh_cell(mesh, from, to);
+	json_t *figures;
 	int failed = 0;
 
+	if (!cell->measured)
+		return json_pack(
+			"{s:I s:I s:I s:s}", "from", (json_int_t)from, "to", (json_int_t)to,
+			"count", (json_int_t)0, "why", cell->why
+		);
+	figures = json_pack(
+		"{s:I s:I}", "min_ns", (json_int_t)cell->min_ns, "max_ns", (json_int_t)cell->max_ns
+	);
 	for (int n = 0; n < MESH_QUANTILES; n++) {
 		const struct mesh_quantile *quantile = &cell->quantiles[n];
 
@@ -66,25 +73,14 @@ static json_t *figures_json(const struct mesh_cell *cell) {
 					: json_null()
 		);
 	}
-	if (failed == 0)
-		return figures;
-	json_decref(figures);
-	return NULL;
-}
-
-static json_t *cell_json(const struct mesh *mesh, uint32_t from, uint32_t to) {
-	const struct mesh_cell *cell = mesh_cell(mesh, from, to);
-
-	if (!cell->measured)
-		return json_pack(
-			"{s:I s:I s:I s:s}", "from", (json_int_t)from, "to", (json_int_t)to,
-			"count", (json_int_t)0, "why", cell->why
-		);
+	if (failed != 0) {
+		json_decref(figures);
+		return NULL;
+	}
 	return json_pack(
 		"{s:I s:I s:I s:[f,f,f] s:o s:o}", "from", (json_int_t)from, "to", (json_int_t)to,
 		"count", (json_int_t)cell->count, "taus", cell->taus[0], cell->taus[1],
-		cell->taus[2], "kept", histogram_rows_to_json(cell->kept), "figures",
-		figures_json(cell)
+		cell->taus[2], "kept", histogram_rows_to_json(cell->kept), "figures", figures
 	);
 }
 
@@ -104,9 +100,9 @@ static json_t *cells_json(const struct mesh *mesh) {
 	return NULL;
 }
 
-// Find out whether the histograms of all directions fit into a file. Each is built, measured and
-// freed, because all of them together may not fit into memory.
-static int cells_fit(const struct mesh *mesh, bool *ret_fit) {
+// Store the histograms of all directions if they fit into a file, else the matrices of figures.
+// Each histogram is built, measured and freed: all of them together may not fit into memory.
+static int put_directions(json_t *root, const struct mesh *mesh) {
 	size_t bytes = OTHER_PARTS_BYTES;
 
 	for (uint32_t from = 0; from < mesh->count; from++) {
@@ -120,21 +116,12 @@ static int cells_fit(const struct mesh *mesh, bool *ret_fit) {
 			json_decref(cell);
 		}
 	}
-	*ret_fit = bytes <= RESULT_FILE_BYTES;
-	return 0;
+	return bytes <= RESULT_FILE_BYTES ? json_object_set_new(root, "cells", cells_json(mesh))
+					  : mesh_matrices_put(root, mesh);
 }
 
-static int put_directions(json_t *root, const struct mesh *mesh) {
-	bool fit;
-
-	if (cells_fit(mesh, &fit) != 0)
-		return -1;
-	return fit ? json_object_set_new(root, "cells", cells_json(mesh))
-		   : mesh_matrices_put(root, mesh);
-}
-
-static json_t *causes_json(const struct mesh *mesh, const struct mesh_summary *summary) {
-	json_t *array = json_array();
+static json_t *summary_json(const struct mesh *mesh, const struct mesh_summary *summary) {
+	json_t *causes = json_array();
 	int failed = 0;
 
 	for (uint32_t n = 0; n < summary->cause_count; n++) {
@@ -143,33 +130,32 @@ static json_t *causes_json(const struct mesh *mesh, const struct mesh_summary *s
 
 		mesh_cause_format(mesh, cause, says, sizeof(says));
 		failed |= json_array_append_new(
-			array, json_pack(
-				       "{s:s s:I s:I s:I s:I s:f s:s}", "kind",
-				       mesh_cause_name(cause->kind), "one", (json_int_t)cause->one,
-				       "other", (json_int_t)cause->other, "cells",
-				       (json_int_t)cause->cells, "of", (json_int_t)cause->of,
-				       "ratio", cause->ratio, "says", says
-			       )
+			causes, json_pack(
+					"{s:s s:I s:I s:I s:I s:f s:s}", "kind",
+					mesh_cause_name(cause->kind), "one", (json_int_t)cause->one,
+					"other", (json_int_t)cause->other, "cells",
+					(json_int_t)cause->cells, "of", (json_int_t)cause->of,
+					"ratio", cause->ratio, "says", says
+				)
 		);
 	}
-	if (failed == 0)
-		return array;
-	json_decref(array);
-	return NULL;
-}
-
-static json_t *summary_json(const struct mesh *mesh, const struct mesh_summary *summary) {
+	if (failed != 0) {
+		json_decref(causes);
+		return NULL;
+	}
 	return json_pack(
 		"{s:I s:I s:I s:I s:I s:I s:I s:o}", "wanted", (json_int_t)summary->wanted,
 		"measured", (json_int_t)summary->measured, "median_ns",
 		(json_int_t)summary->median_ns, "min_ns", (json_int_t)summary->min_ns, "max_ns",
 		(json_int_t)summary->max_ns, "outliers", (json_int_t)summary->outliers,
-		"unexplained", (json_int_t)summary->unexplained, "causes",
-		causes_json(mesh, summary)
+		"unexplained", (json_int_t)summary->unexplained, "causes", causes
 	);
 }
 
-static int put_mesh(json_t *root, const struct mesh *mesh, const struct mesh_summary *summary) {
+int mesh_to_json(
+	const struct mesh *mesh, const struct mesh_summary *summary, struct json_t **ret_json
+) {
+	json_t *root = json_object();
 	char started[SHOW_BYTES];
 	int failed = 0;
 
@@ -184,15 +170,7 @@ static int put_mesh(json_t *root, const struct mesh *mesh, const struct mesh_sum
 	failed |= json_object_set_new(root, "plan", plan_to_json(&mesh->plan));
 	failed |= json_object_set_new(root, "processes", nodes_json(mesh));
 	failed |= put_directions(root, mesh);
-	return failed | json_object_set_new(root, "summary", summary_json(mesh, summary));
-}
-
-int mesh_to_json(
-	const struct mesh *mesh, const struct mesh_summary *summary, struct json_t **ret_json
-) {
-	json_t *root = json_object();
-	int failed = put_mesh(root, mesh, summary);
-
+	failed |= json_object_set_new(root, "summary", summary_json(mesh, summary));
 	if (failed == 0)
 		failed = json_add_digests(root);
 	if (failed != 0) {
@@ -246,25 +224,6 @@ static bool get_number(const json_t *object, const char *key, uint64_t max, uint
 	return true;
 }
 
-static int read_nodes(const json_t *array, struct mesh *mesh, struct lab_why *why) {
-	for (uint32_t n = 0; n < mesh->count; n++) {
-		const json_t *json = json_array_get(array, n);
-		struct mesh_node *node = &mesh->nodes[n];
-		uint64_t processors = 0;
-
-		if (!get_text(json, "host", node->host, sizeof(node->host)) ||
-		    !get_text(json, "rack", node->rack, sizeof(node->rack)) ||
-		    !get_text(json, "device", node->device, sizeof(node->device)))
-			return lab_fail(why, -EBADMSG, "processes[%u] is none", n);
-		(void)get_text(json, "machine", node->machine, sizeof(node->machine));
-		(void)get_number(json, "processors", UINT32_MAX, &processors);
-		node->processors = (uint32_t)processors;
-		node->joined = json_is_true(json_object_get(json, "joined"));
-		node->lost = json_is_true(json_object_get(json, "lost"));
-	}
-	return 0;
-}
-
 static int read_histogram(const json_t *json, struct mesh_cell *cell) {
 	const json_t *taus = json_object_get(json, "taus");
 	int err = mesh_histogram_create(&cell->kept);
@@ -281,35 +240,33 @@ static int read_histogram(const json_t *json, struct mesh_cell *cell) {
 	return err;
 }
 
-static int read_cell(size_t place, const json_t *json, struct mesh *mesh, struct lab_why *why) {
-	uint64_t from, to, count;
-	struct mesh_cell *cell;
-	int err = 0;
-
-	if (!get_number(json, "from", mesh->count - 1, &from) ||
-	    !get_number(json, "to", mesh->count - 1, &to) ||
-	    !get_number(json, "count", RECORD_RAW_MAX, &count) || from == to)
-		return lab_fail(why, -EBADMSG, "cells[%zu] is none", place);
-	cell = mesh_cell(mesh, (uint32_t)from, (uint32_t)to);
-	if (cell->kept != NULL)
-		return lab_fail(why, -EBADMSG, "cells[%zu] is there twice", place);
-	cell->count = count;
-	if (count > 0)
-		err = read_histogram(json, cell);
-	else if (!get_text(json, "why", cell->why, sizeof(cell->why)))
-		err = -EBADMSG;
-	return err == 0 ? 0 : lab_fail(why, err, "cells[%zu] keeps no samples", place);
-}
-
 static int read_cells(const json_t *cells, struct mesh *mesh, struct lab_why *why) {
-	size_t count = (size_t)mesh->count * (mesh->count - 1);
-	int err = 0;
+	size_t size = (size_t)mesh->count * (mesh->count - 1);
 
-	if (json_array_size(cells) != count)
+	if (json_array_size(cells) != size)
 		return lab_fail(why, -EBADMSG, "cells are not one of each pair");
-	for (size_t n = 0; n < count && err == 0; n++)
-		err = read_cell(n, json_array_get(cells, n), mesh, why);
-	return err;
+	for (size_t n = 0; n < size; n++) {
+		const json_t *json = json_array_get(cells, n);
+		uint64_t from, to, count;
+		struct mesh_cell *cell;
+		int err = 0;
+
+		if (!get_number(json, "from", mesh->count - 1, &from) ||
+		    !get_number(json, "to", mesh->count - 1, &to) ||
+		    !get_number(json, "count", RECORD_RAW_MAX, &count) || from == to)
+			return lab_fail(why, -EBADMSG, "cells[%zu] is none", n);
+		cell = mesh_cell(mesh, (uint32_t)from, (uint32_t)to);
+		if (cell->kept != NULL)
+			return lab_fail(why, -EBADMSG, "cells[%zu] is there twice", n);
+		cell->count = count;
+		if (count > 0)
+			err = read_histogram(json, cell);
+		else if (!get_text(json, "why", cell->why, sizeof(cell->why)))
+			err = -EBADMSG;
+		if (err != 0)
+			return lab_fail(why, err, "cells[%zu] keeps no samples", n);
+	}
+	return 0;
 }
 
 int mesh_from_json(const json_t *root, struct lab_why *why, struct mesh *ret_mesh) {
@@ -320,37 +277,50 @@ int mesh_from_json(const json_t *root, struct lab_why *why, struct mesh *ret_mes
 	if (count < 2 || count > MESH_NODES_MAX)
 		return lab_fail(why, -EBADMSG, "processes are not 2 to %u", MESH_NODES_MAX);
 	err = mesh_create(&plan_default, (uint32_t)count, ret_mesh);
-	if (err == 0)
-		err = read_nodes(nodes, ret_mesh, why);
 	if (err != 0)
 		return err;
+	for (uint32_t n = 0; n < ret_mesh->count; n++) {
+		const json_t *json = json_array_get(nodes, n);
+		struct mesh_node *node = &ret_mesh->nodes[n];
+		uint64_t processors = 0;
+
+		if (!get_text(json, "host", node->host, sizeof(node->host)) ||
+		    !get_text(json, "rack", node->rack, sizeof(node->rack)) ||
+		    !get_text(json, "device", node->device, sizeof(node->device)))
+			return lab_fail(why, -EBADMSG, "processes[%u] is none", n);
+		(void)get_text(json, "machine", node->machine, sizeof(node->machine));
+		(void)get_number(json, "processors", UINT32_MAX, &processors);
+		node->processors = (uint32_t)processors;
+		node->joined = json_is_true(json_object_get(json, "joined"));
+		node->lost = json_is_true(json_object_get(json, "lost"));
+	}
 	return mesh_has_matrices(root) ? mesh_matrices_read(root, ret_mesh, why)
 				       : read_cells(json_object_get(root, "cells"), ret_mesh, why);
 }
 
-static int compare_cells(const json_t *root, const struct mesh *mesh, struct lab_why *why) {
-	json_t *cells = cells_json(mesh);
-	int err = cells == NULL
-			  ? -ENOMEM
-			  : verify_compare("cells", json_object_get(root, "cells"), cells, why);
-
-	json_decref(cells);
-	return err;
-}
-
-// Compare a file with recomputed values. In a file with matrices the figures of the directions are
-// the stored data, so they cannot be recomputed.
-static int compare_computed(json_t *root, const struct mesh *mesh, struct lab_why *why) {
+int mesh_verify(json_t *root, struct lab_why *why) {
+	struct mesh mesh = {.count = 0};
 	struct mesh_summary summary;
-	json_t *summed, *digests = NULL;
-	int err = mesh_summarize(mesh, &summary);
+	json_t *summed = NULL, *digests = NULL;
+	int err = mesh_from_json(root, why, &mesh);
 
-	if (err != 0)
-		return err;
-	summed = summary_json(mesh, &summary);
-	err = summed == NULL ? -ENOMEM : 0;
-	if (err == 0 && !mesh_has_matrices(root))
-		err = compare_cells(root, mesh, why);
+	if (err == 0)
+		err = mesh_summarize(&mesh, &summary);
+	if (err == 0) {
+		summed = summary_json(&mesh, &summary);
+		err = summed == NULL ? -ENOMEM : 0;
+	}
+
+	// In a file with matrices the figures of the directions are the stored data, so they
+	// cannot be recomputed.
+	if (err == 0 && !mesh_has_matrices(root)) {
+		json_t *cells = cells_json(&mesh);
+
+		err = cells == NULL
+			      ? -ENOMEM
+			      : verify_compare("cells", json_object_get(root, "cells"), cells, why);
+		json_decref(cells);
+	}
 	if (err == 0)
 		err = verify_compare("summary", json_object_get(root, "summary"), summed, why);
 	if (err == 0)
@@ -359,15 +329,6 @@ static int compare_computed(json_t *root, const struct mesh *mesh, struct lab_wh
 		err = verify_compare("digests", json_object_get(root, "digests"), digests, why);
 	json_decref(summed);
 	json_decref(digests);
-	return err;
-}
-
-int mesh_verify(json_t *root, struct lab_why *why) {
-	struct mesh mesh = {.count = 0};
-	int err = mesh_from_json(root, why, &mesh);
-
-	if (err == 0)
-		err = compare_computed(root, &mesh, why);
 	mesh_release(&mesh);
 	return err;
 }

@@ -58,22 +58,12 @@ static void join_refuse(struct channel *channel, const char *text) {
 	channel_close(channel);
 }
 
-static void
-node_admit(struct leading *leading, struct channel *channel, const struct mesh_join *join) {
-	struct mesh_node *node = &leading->mesh->nodes[join->rank];
-
-	*node = join->node;
-	node->joined = true;
-	leading->seats[join->rank].channel = *channel;
-	// wait_for_answers() polls the signal itself
-	leading->seats[join->rank].channel.signal_fd = -1;
-}
-
 // Admit a process. A connection with no or an invalid message is refused, and the wait for the
 // remaining processes continues.
 static void join_accept(struct leading *leading, struct channel *channel) {
 	struct lab_why why = {.text = ""};
 	struct channel_message message;
+	struct seat *seat;
 	struct mesh_join join;
 	int err = channel_expect(
 		channel, CHANNEL_MESH_JOIN, deadline_from_now(JOIN_NS), &message, &why
@@ -81,42 +71,44 @@ static void join_accept(struct leading *leading, struct channel *channel) {
 
 	if (err == 0)
 		err = mesh_read_join(&message, &join, &why);
-	if (err != 0)
+	if (err != 0) {
 		join_refuse(channel, why.text);
-	else if (strcmp(join.version, TOCSIN_VERSION) != 0)
+	} else if (strcmp(join.version, TOCSIN_VERSION) != 0) {
 		join_refuse(
 			channel, "process 0 of the mesh is tocsin-perf " TOCSIN_VERSION
 				 ": use one release everywhere"
 		);
-	else if (join.count != leading->mesh->count || join.rank >= leading->mesh->count)
+	} else if (join.count != leading->mesh->count || join.rank >= leading->mesh->count) {
 		join_refuse(channel, "process 0 of the mesh was told another number of processes");
-	else if (leading->mesh->nodes[join.rank].joined)
+	} else if (leading->mesh->nodes[join.rank].joined) {
 		join_refuse(channel, "another process of the mesh has this rank");
-	else
-		node_admit(leading, channel, &join);
-}
-
-static uint32_t nodes_missing(const struct mesh *mesh, uint32_t *ret_first) {
-	uint32_t count = 0;
-
-	for (uint32_t n = mesh->count; n-- > 0;) {
-		if (mesh->nodes[n].joined)
-			continue;
-		*ret_first = n;
-		count++;
+	} else {
+		leading->mesh->nodes[join.rank] = join.node;
+		leading->mesh->nodes[join.rank].joined = true;
+		seat = &leading->seats[join.rank];
+		seat->channel = *channel;
+		seat->channel.signal_fd = -1; // wait_for_answers() polls the signal itself
 	}
-	return count;
 }
 
 static int wait_all_joined(struct leading *leading, struct lab_why *why) {
 	struct deadline deadline = deadline_from_now(leading->config->patience_ns);
+	const struct mesh *mesh = leading->mesh;
 	struct channel *channel = calloc(1, sizeof(*channel));
-	uint32_t first = 0, absent;
 	int err = channel != NULL ? 0 : -ENOMEM;
 
-	while (err == 0 && (absent = nodes_missing(leading->mesh, &first)) > 0) {
+	while (err == 0) {
 		struct lab_why late = {.text = ""};
+		uint32_t first = 0, absent = 0;
 
+		for (uint32_t n = mesh->count; n-- > 0;) {
+			if (mesh->nodes[n].joined)
+				continue;
+			first = n;
+			absent++;
+		}
+		if (absent == 0)
+			break;
 		err = channel_accept(
 			leading->config->listener, leading->config->signal_fd, deadline, channel,
 			&late
@@ -126,7 +118,7 @@ static int wait_all_joined(struct leading *leading, struct lab_why *why) {
 		else if (err == -ETIMEDOUT)
 			lab_fail(
 				why, err, "%u of %u processes did not come, the first is %u",
-				absent, leading->mesh->count, first
+				absent, mesh->count, first
 			);
 		else
 			lab_fail(why, err, "%s", late.text);
@@ -170,42 +162,27 @@ static void derive_racks(struct mesh *mesh) {
 	}
 }
 
-static bool processor_is_taken(const struct leading *leading, uint32_t host, uint32_t place) {
-	for (uint32_t n = 0; n < leading->mesh->count; n++) {
-		const struct seat *seat = &leading->seats[n];
-
-		if (seat->busy && seat->host == host && seat->place == place)
-			return true;
-	}
-	return false;
-}
-
-static bool process_is_alone_on_host(const struct leading *leading, uint32_t who) {
-	for (uint32_t n = 0; n < leading->mesh->count; n++) {
-		if (n != who && leading->seats[n].host == leading->seats[who].host)
-			return false;
-	}
-	return true;
-}
-
 // Assign the lowest free processor of the machine to a process. A process that is alone on its
 // machine may use any.
 static void assign_processor(struct leading *leading, uint32_t who) {
 	struct seat *seat = &leading->seats[who];
+	bool taken[MESH_NODES_MAX] = {false};
+	bool alone = true;
 	uint32_t place = 0;
 
-	while (processor_is_taken(leading, seat->host, place))
+	for (uint32_t n = 0; n < leading->mesh->count; n++) {
+		const struct seat *other = &leading->seats[n];
+
+		if (other->host != seat->host)
+			continue;
+		alone &= n == who;
+		if (other->busy && other->place < MESH_NODES_MAX)
+			taken[other->place] = true;
+	}
+	while (place < MESH_NODES_MAX && taken[place])
 		place++;
-	seat->place = process_is_alone_on_host(leading, who) ? MESH_PROCESSOR_ANY : place;
+	seat->place = alone ? MESH_PROCESSOR_ANY : place;
 	seat->busy = true;
-}
-
-static uint32_t host_busy_count(const struct leading *leading, uint32_t host) {
-	uint32_t count = 0;
-
-	for (uint32_t n = 0; n < leading->mesh->count; n++)
-		count += leading->seats[n].busy && leading->seats[n].host == host;
-	return count;
 }
 
 // Return true if both machines have free processors. Two processes may always run on a machine. So
@@ -217,10 +194,12 @@ static bool pair_can_start(const struct leading *leading, const struct mesh_pair
 		return false;
 	for (int n = 0; n < 2; n++) {
 		uint32_t host = leading->seats[ends[n]].host;
-		uint32_t comes = 1 + (leading->seats[ends[1 - n]].host == host);
+		uint32_t needed = 1 + (leading->seats[ends[1 - n]].host == host);
 		uint32_t room = leading->mesh->nodes[host].processors;
 
-		if (host_busy_count(leading, host) + comes > (room > 2 ? room : 2))
+		for (uint32_t at = 0; at < leading->mesh->count; at++)
+			needed += leading->seats[at].busy && leading->seats[at].host == host;
+		if (needed > (room > 2 ? room : 2))
 			return false;
 	}
 	return true;
@@ -264,12 +243,6 @@ static void begin_direction(struct leading *leading, struct meeting *meeting) {
 	send_order(leading, meeting->to, CHANNEL_MESH_SERVE, &order);
 }
 
-static void close_meeting(struct leading *leading, struct meeting *meeting) {
-	meeting->open = false;
-	leading->open--;
-	leading->seats[meeting->from].busy = leading->seats[meeting->to].busy = false;
-}
-
 // Record the reason of a direction that is not tried.
 static void skip_direction(struct leading *leading, uint32_t from, uint32_t to) {
 	struct mesh_cell *cell = mesh_cell(leading->mesh, from, to);
@@ -285,7 +258,9 @@ static void end_direction(struct leading *leading, struct meeting *meeting) {
 	if (gone && !meeting->second)
 		skip_direction(leading, to, from);
 	if (gone || meeting->second) {
-		close_meeting(leading, meeting);
+		meeting->open = false;
+		leading->open--;
+		leading->seats[from].busy = leading->seats[to].busy = false;
 		return;
 	}
 	meeting->from = to;
@@ -341,37 +316,13 @@ store_result(struct leading *leading, const struct meeting *meeting, struct mesh
 	memcpy(nodes[meeting->to].device, answer->their_device, sizeof(answer->their_device));
 }
 
-static void handle_answer(
-	struct leading *leading,
-	uint32_t who,
-	enum channel_kind kind,
-	struct meeting *meeting,
-	struct mesh_answer *answer
-) {
-	struct mesh_order order = {.number = meeting->order};
-
-	if (kind == CHANNEL_MESH_FAILED) {
-		fail_direction(leading, meeting, answer->why);
-	} else if (kind == CHANNEL_MESH_LISTENS && who == meeting->to && !meeting->listens) {
-		meeting->listens = true;
-		meeting->deadline_ns =
-			clock_monotonic_ns() + mesh_direction_ns(&leading->mesh->plan);
-		order.server = server_address(leading, meeting, (uint16_t)answer->port);
-		send_order(leading, meeting->from, CHANNEL_MESH_PLAY, &order);
-	} else if (kind == CHANNEL_MESH_RESULT && who == meeting->from && !meeting->measured) {
-		meeting->measured = true;
-		store_result(leading, meeting, answer);
-	} else if (kind == CHANNEL_MESH_SERVED && who == meeting->to) {
-		meeting->served = true;
-	}
-	if (meeting->open && meeting->measured && meeting->served)
-		end_direction(leading, meeting);
-}
-
+// Receive one message of a process. An answer to an old order is dropped.
 static void answer_receive(struct leading *leading, uint32_t who) {
 	struct meeting *meeting = find_meeting(leading, who);
 	struct lab_why why = {.text = ""};
 	struct channel_message message;
+	enum channel_kind kind;
+	struct mesh_order order;
 	struct mesh_answer answer;
 	int err = channel_receive(
 		&leading->seats[who].channel, deadline_from_now(FRAME_NS), &message, &why
@@ -383,28 +334,29 @@ static void answer_receive(struct leading *leading, uint32_t who) {
 		node_drop(leading, who, why.text);
 		return;
 	}
-	if (meeting != NULL && answer.order == meeting->order)
-		handle_answer(leading, who, message.kind, meeting, &answer);
+	if (meeting == NULL || answer.order != meeting->order) {
+		histogram_destroy(answer.kept);
+		return;
+	}
+	kind = message.kind;
+	order = (struct mesh_order){.number = meeting->order};
+	if (kind == CHANNEL_MESH_FAILED) {
+		fail_direction(leading, meeting, answer.why);
+	} else if (kind == CHANNEL_MESH_LISTENS && who == meeting->to && !meeting->listens) {
+		meeting->listens = true;
+		meeting->deadline_ns =
+			clock_monotonic_ns() + mesh_direction_ns(&leading->mesh->plan);
+		order.server = server_address(leading, meeting, (uint16_t)answer.port);
+		send_order(leading, meeting->from, CHANNEL_MESH_PLAY, &order);
+	} else if (kind == CHANNEL_MESH_RESULT && who == meeting->from && !meeting->measured) {
+		meeting->measured = true;
+		store_result(leading, meeting, &answer);
+	} else if (kind == CHANNEL_MESH_SERVED && who == meeting->to) {
+		meeting->served = true;
+	}
+	if (meeting->open && meeting->measured && meeting->served)
+		end_direction(leading, meeting);
 	histogram_destroy(answer.kept);
-}
-
-static void skip_both_directions(struct leading *leading, const struct mesh_pair *pair) {
-	skip_direction(leading, pair->one, pair->other);
-	skip_direction(leading, pair->other, pair->one);
-}
-
-static void open_meeting(struct leading *leading, const struct mesh_pair *pair) {
-	struct meeting *meeting = leading->meetings;
-
-	while (meeting->open)
-		meeting++;
-	*meeting = (struct meeting){.open = true, .from = pair->one, .to = pair->other};
-	leading->open++;
-	if (leading->open > leading->mesh->at_once)
-		leading->mesh->at_once = leading->open;
-	assign_processor(leading, pair->one);
-	assign_processor(leading, pair->other);
-	begin_direction(leading, meeting);
 }
 
 // Start the pairs that can start. Returns true if pairs of the round are left.
@@ -417,40 +369,37 @@ static bool open_meetings(struct leading *leading) {
 
 		if (leading->done[n])
 			continue;
-		leading->done[n] = true;
-		if (nodes[pair->one].lost || nodes[pair->other].lost)
-			skip_both_directions(leading, pair);
-		else if (pair_can_start(leading, pair))
-			open_meeting(leading, pair);
-		else
-			leading->done[n] = false;
-		left |= !leading->done[n];
+		if (nodes[pair->one].lost || nodes[pair->other].lost) {
+			skip_direction(leading, pair->one, pair->other);
+			skip_direction(leading, pair->other, pair->one);
+			leading->done[n] = true;
+		} else if (pair_can_start(leading, pair)) {
+			struct meeting *meeting = leading->meetings;
+
+			while (meeting->open)
+				meeting++;
+			*meeting = (struct meeting
+			){.open = true, .from = pair->one, .to = pair->other};
+			leading->open++;
+			if (leading->open > leading->mesh->at_once)
+				leading->mesh->at_once = leading->open;
+			assign_processor(leading, pair->one);
+			assign_processor(leading, pair->other);
+			begin_direction(leading, meeting);
+			leading->done[n] = true;
+		} else {
+			left = true;
+		}
 	}
 	return left;
 }
 
-// Check the deadlines of all meetings. A process that did not even start to listen hangs as a
-// whole. It is dropped, because it would hang in each of its meetings.
-static void check_deadlines(struct leading *leading) {
-	uint64_t now_ns = clock_monotonic_ns();
-
-	for (uint32_t n = 0; n < MESH_NODES_MAX / 2; n++) {
-		struct meeting *meeting = &leading->meetings[n];
-
-		if (!meeting->open || now_ns < meeting->deadline_ns)
-			continue;
-		if (meeting->listens)
-			fail_direction(leading, meeting, "it took too long");
-		else
-			node_drop(leading, meeting->to, "it does not answer");
-	}
-}
-
-// Wait up to a second for messages, and handle them. Returns 0, -EINTR if the user interrupts, or
-// another -errno.
+// Wait up to a second for messages, handle them, and check the deadlines of all meetings. Returns
+// 0, -EINTR if the user interrupts, or another -errno.
 static int wait_for_answers(struct leading *leading) {
 	struct pollfd fds[MESH_NODES_MAX + 1];
 	uint32_t count = leading->mesh->count;
+	uint64_t now_ns;
 
 	for (uint32_t n = 0; n < count; n++)
 		fds[n] = (struct pollfd){.fd = leading->seats[n].channel.fd, .events = POLLIN};
@@ -463,57 +412,44 @@ static int wait_for_answers(struct leading *leading) {
 		if (fds[n].revents != 0 && leading->seats[n].channel.fd >= 0)
 			answer_receive(leading, n);
 	}
-	check_deadlines(leading);
-	return 0;
-}
 
-static uint32_t count_measured(const struct mesh *mesh) {
-	uint32_t count = 0;
+	// A process that did not even start to listen hangs as a whole. It is dropped, because it
+	// would hang in each of its meetings.
+	now_ns = clock_monotonic_ns();
+	for (uint32_t n = 0; n < MESH_NODES_MAX / 2; n++) {
+		struct meeting *meeting = &leading->meetings[n];
 
-	for (size_t n = 0; n < (size_t)mesh->count * mesh->count; n++)
-		count += mesh->cells[n].measured;
-	return count;
-}
-
-static int play_round(struct leading *leading, uint32_t round) {
-	const struct mesh *mesh = leading->mesh;
-	bool left;
-	int err = 0;
-
-	leading->pair_count = mesh_round(mesh->count, round, leading->pairs);
-	memset(leading->done, 0, sizeof(leading->done));
-	do {
-		left = open_meetings(leading);
-		if (leading->open > 0)
-			err = wait_for_answers(leading);
-	} while (err == 0 && (left || leading->open > 0));
-	if (!leading->config->quiet)
-		fprintf(stderr, "round %u of %u: %u of %u measured\n", round + 1,
-			mesh_rounds(mesh->count), count_measured(mesh),
-			mesh->count * (mesh->count - 1));
-	return err;
-}
-
-static void send_mesh_end(struct leading *leading) {
-	struct lab_why unheard = {.text = ""};
-
-	for (uint32_t n = 0; n < leading->mesh->count; n++) {
-		struct channel *channel = &leading->seats[n].channel;
-
-		if (channel->fd >= 0)
-			(void)channel_send(channel, CHANNEL_MESH_END, NULL, 0, &unheard);
-		channel_close(channel);
+		if (!meeting->open || now_ns < meeting->deadline_ns)
+			continue;
+		if (meeting->listens)
+			fail_direction(leading, meeting, "it took too long");
+		else
+			node_drop(leading, meeting->to, "it does not answer");
 	}
+	return 0;
 }
 
 static void play_all_rounds(struct leading *leading) {
 	struct mesh *mesh = leading->mesh;
 	uint64_t begin_ns = clock_monotonic_ns();
+	uint32_t rounds = mesh_rounds(mesh->count);
 	struct lab_why why = {.text = ""};
 	int err = 0;
 
-	for (uint32_t round = 0; round < mesh_rounds(mesh->count) && err == 0; round++)
-		err = play_round(leading, round);
+	for (uint32_t round = 0; round < rounds && err == 0; round++) {
+		bool left;
+
+		leading->pair_count = mesh_round(mesh->count, round, leading->pairs);
+		memset(leading->done, 0, sizeof(leading->done));
+		do {
+			left = open_meetings(leading);
+			if (leading->open > 0)
+				err = wait_for_answers(leading);
+		} while (err == 0 && (left || leading->open > 0));
+		if (!leading->config->quiet)
+			fprintf(stderr, "round %u of %u: %u of %u measured\n", round + 1, rounds,
+				mesh_count_measured(mesh), mesh->count * (mesh->count - 1));
+	}
 	mesh->took_ns = clock_monotonic_ns() - begin_ns;
 	if (err == -EINTR)
 		(void)lab_fail(&why, err, "interrupted");
@@ -524,6 +460,7 @@ static void play_all_rounds(struct leading *leading) {
 
 int mesh_lead_run(const struct mesh_lead *lead, struct mesh *mesh, struct lab_why *why) {
 	struct leading *leading = calloc(1, sizeof(*leading));
+	struct lab_why unheard = {.text = ""};
 	struct timespec now;
 	int err;
 
@@ -545,7 +482,13 @@ int mesh_lead_run(const struct mesh_lead *lead, struct mesh *mesh, struct lab_wh
 		derive_racks(mesh);
 		play_all_rounds(leading);
 	}
-	send_mesh_end(leading);
+	for (uint32_t n = 0; n < mesh->count; n++) {
+		struct channel *channel = &leading->seats[n].channel;
+
+		if (channel->fd >= 0)
+			(void)channel_send(channel, CHANNEL_MESH_END, NULL, 0, &unheard);
+		channel_close(channel);
+	}
 	free(leading->seats);
 	free(leading);
 	return err;

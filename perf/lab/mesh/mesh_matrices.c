@@ -31,15 +31,6 @@ static const struct column {
 };
 #define COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-static json_t *figure_json(const struct column *column, const struct mesh_cell *cell) {
-	bool known = cell->measured &&
-		     (column->quantile == NO_QUANTILE || cell->quantiles[column->quantile].known);
-	uint64_t value;
-
-	memcpy(&value, (const char *)cell + column->place, sizeof(value));
-	return known ? json_integer((json_int_t)value) : json_null();
-}
-
 static json_t *matrix_json(const struct column *column, const struct mesh *mesh) {
 	json_t *matrix = json_array();
 	int failed = 0;
@@ -47,10 +38,17 @@ static json_t *matrix_json(const struct column *column, const struct mesh *mesh)
 	for (uint32_t from = 0; from < mesh->count; from++) {
 		json_t *row = json_array();
 
-		for (uint32_t to = 0; to < mesh->count; to++)
+		for (uint32_t to = 0; to < mesh->count; to++) {
+			const struct mesh_cell *cell = mesh_cell(mesh, from, to);
+			bool known = cell->measured && (column->quantile == NO_QUANTILE ||
+							cell->quantiles[column->quantile].known);
+			uint64_t value;
+
+			memcpy(&value, (const char *)cell + column->place, sizeof(value));
 			failed |= json_array_append_new(
-				row, figure_json(column, mesh_cell(mesh, from, to))
+				row, known ? json_integer((json_int_t)value) : json_null()
 			);
+		}
 		failed |= json_array_append_new(matrix, row);
 	}
 	if (failed == 0)
@@ -59,33 +57,8 @@ static json_t *matrix_json(const struct column *column, const struct mesh *mesh)
 	return NULL;
 }
 
-static json_t *failed_json(const struct mesh *mesh) {
-	json_t *array = json_array();
-	int failed = 0;
-
-	for (uint32_t from = 0; from < mesh->count; from++) {
-		for (uint32_t to = 0; to < mesh->count; to++) {
-			const struct mesh_cell *cell = mesh_cell(mesh, from, to);
-
-			if (cell->measured || cell->why[0] == '\0' ||
-			    json_array_size(array) == FAILED_MAX)
-				continue;
-			failed |= json_array_append_new(
-				array, json_pack(
-					       "{s:I s:I s:s}", "from", (json_int_t)from, "to",
-					       (json_int_t)to, "why", cell->why
-				       )
-			);
-		}
-	}
-	if (failed == 0)
-		return array;
-	json_decref(array);
-	return NULL;
-}
-
 int mesh_matrices_put(json_t *root, const struct mesh *mesh) {
-	json_t *matrices = json_object();
+	json_t *matrices = json_object(), *failures = json_array();
 	int failed = 0;
 
 	for (size_t n = 0; n < COLUMNS; n++)
@@ -93,7 +66,22 @@ int mesh_matrices_put(json_t *root, const struct mesh *mesh) {
 			matrices, columns[n].key, matrix_json(&columns[n], mesh)
 		);
 	failed |= json_object_set_new(root, "matrices", matrices);
-	failed |= json_object_set_new(root, "failed", failed_json(mesh));
+	for (uint32_t from = 0; from < mesh->count; from++) {
+		for (uint32_t to = 0; to < mesh->count; to++) {
+			const struct mesh_cell *cell = mesh_cell(mesh, from, to);
+
+			if (cell->measured || cell->why[0] == '\0' ||
+			    json_array_size(failures) == FAILED_MAX)
+				continue;
+			failed |= json_array_append_new(
+				failures, json_pack(
+						  "{s:I s:I s:s}", "from", (json_int_t)from, "to",
+						  (json_int_t)to, "why", cell->why
+					  )
+			);
+		}
+	}
+	failed |= json_object_set_new(root, "failed", failures);
 	return failed == 0 ? 0 : -ENOMEM;
 }
 
@@ -142,9 +130,17 @@ static int read_matrix(
 	return 0;
 }
 
-static int read_failures(const json_t *array, struct mesh *mesh, struct lab_why *why) {
-	for (size_t n = 0; n < json_array_size(array); n++) {
-		const json_t *one = json_array_get(array, n);
+int mesh_matrices_read(const json_t *root, struct mesh *mesh, struct lab_why *why) {
+	const json_t *matrices = json_object_get(root, "matrices");
+	const json_t *failures = json_object_get(root, "failed");
+	int err = 0;
+
+	for (size_t n = 0; n < COLUMNS && err == 0; n++)
+		err = read_matrix(
+			&columns[n], json_object_get(matrices, columns[n].key), mesh, why
+		);
+	for (size_t n = 0; err == 0 && n < json_array_size(failures); n++) {
+		const json_t *one = json_array_get(failures, n);
 		json_int_t from = json_integer_value(json_object_get(one, "from"));
 		json_int_t to = json_integer_value(json_object_get(one, "to"));
 		const char *text = json_string_value(json_object_get(one, "why"));
@@ -154,16 +150,5 @@ static int read_failures(const json_t *array, struct mesh *mesh, struct lab_why 
 			return lab_fail(why, -EBADMSG, "failed[%zu] is none", n);
 		memcpy(mesh_cell(mesh, (uint32_t)from, (uint32_t)to)->why, text, strlen(text) + 1);
 	}
-	return 0;
-}
-
-int mesh_matrices_read(const json_t *root, struct mesh *mesh, struct lab_why *why) {
-	const json_t *matrices = json_object_get(root, "matrices");
-	int err = 0;
-
-	for (size_t n = 0; n < COLUMNS && err == 0; n++)
-		err = read_matrix(
-			&columns[n], json_object_get(matrices, columns[n].key), mesh, why
-		);
-	return err == 0 ? read_failures(json_object_get(root, "failed"), mesh, why) : err;
+	return err;
 }

@@ -202,20 +202,10 @@ static int handle_order(struct present *present, struct lab_why *why) {
 	}
 }
 
-// Forward a message of the child unchanged. A child that closes without a final message has died.
-static int forward_answer(struct present *present, struct lab_why *why) {
-	struct lab_why gone = {.text = ""};
-	struct channel_message message;
-
-	if (channel_receive(&present->child, frame_deadline(), &message, &gone) == 0) {
-		present->told |= message.kind != CHANNEL_MESH_LISTENS;
-		return channel_send(&present->lead, message.kind, message.bytes, message.size, why);
-	}
-	child_kill(present);
-	return present->told ? 0 : send_failure(present, "its process ended early", why);
-}
-
+// Handle the messages of the lead, and forward those of the child unchanged. Returns 0 when there
+// are no more orders, or -errno.
 static int follow_orders(struct present *present, struct lab_why *why) {
+	struct channel_message message;
 	int err = 0;
 
 	while (err == 0) {
@@ -231,8 +221,24 @@ static int follow_orders(struct present *present, struct lab_why *why) {
 			return lab_fail(why, -EINTR, "interrupted");
 		if (fds[0].revents != 0)
 			err = handle_order(present, why);
-		if (err == 0 && fds[1].revents != 0 && present->child.fd == fds[1].fd)
-			err = forward_answer(present, why);
+		if (err == 0 && fds[1].revents != 0 && present->child.fd == fds[1].fd) {
+			struct lab_why gone = {.text = ""};
+
+			if (channel_receive(&present->child, frame_deadline(), &message, &gone) ==
+			    0) {
+				present->told |= message.kind != CHANNEL_MESH_LISTENS;
+				err = channel_send(
+					&present->lead, message.kind, message.bytes, message.size,
+					why
+				);
+				continue;
+			}
+
+			// A child that closes without a final message has died.
+			child_kill(present);
+			if (!present->told)
+				err = send_failure(present, "its process ended early", why);
+		}
 	}
 	return err == 1 ? 0 : err;
 }
@@ -298,21 +304,19 @@ static int lead_join(struct present *present, struct lab_why *why) {
 	return mesh_send_join(&present->lead, &join, why);
 }
 
-// Choose the device once. Otherwise each measurement would examine all devices of the machine
-// again.
-static int choose_device(
-	const struct mesh_member *member, char name[static DEVICE_NAME_MAX + 1], struct lab_why *why
-) {
-	if (member->device == NULL)
-		return lab_device_choose(&member->settings, why, name);
-	snprintf(name, DEVICE_NAME_MAX + 1, "%s", member->device);
-	return 0;
-}
+// Choose the device, and measure the machine. Without this each child would examine all devices,
+// and measure the machine, again.
+static int machine_prepare(struct present *present, struct lab_why *why) {
+	const struct mesh_member *member = present->member;
+	int err = 0;
 
-// Measure the machine once for all children.
-static int measure_machine(struct present *present, struct lab_why *why) {
-	int err = block_cost_measure(&present->machine.block_ns);
-
+	if (member->device != NULL)
+		snprintf(present->device, sizeof(present->device), "%s", member->device);
+	else
+		err = lab_device_choose(&member->settings, why, present->device);
+	if (err != 0)
+		return err;
+	err = block_cost_measure(&present->machine.block_ns);
 	if (err != 0)
 		return lab_fail(why, err, "no thread: %s", strerrordesc_np(-err));
 	clock_init_resynced(&present->machine.clock);
@@ -329,9 +333,7 @@ int mesh_member_run(const struct mesh_member *member, struct lab_why *why) {
 		return lab_fail(why, -ENOMEM, "no memory");
 	present->member = member;
 	present->lead.fd = present->child.fd = present->child.signal_fd = -1;
-	err = choose_device(member, present->device, why);
-	if (err == 0)
-		err = measure_machine(present, why);
+	err = machine_prepare(present, why);
 	if (err == 0)
 		err = lead_connect(member, &present->lead, why);
 	if (err == 0)

@@ -44,15 +44,6 @@ static const struct {
 	{"SLURM_PROCID", "SLURM_NTASKS"},
 };
 
-// Set the rack from Slurm's topology: in "s0.s2.node7" the rack is the switches above the node.
-static void read_rack(struct mesh_member *member) {
-	const char *text = environment_variable("SLURM_TOPOLOGY_ADDR");
-	const char *last = text != NULL ? strrchr(text, '.') : NULL;
-
-	if (last != NULL && (size_t)(last - text) < sizeof(member->rack))
-		snprintf(member->rack, sizeof(member->rack), "%.*s", (int)(last - text), text);
-}
-
 static int check_rank(const struct mesh_member *member, struct lab_why *why) {
 	if (member->count < 2 || member->count > MESH_NODES_MAX || member->rank >= member->count)
 		return lab_fail(
@@ -65,7 +56,14 @@ static int check_rank(const struct mesh_member *member, struct lab_why *why) {
 int mesh_find_rank(
 	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
 ) {
-	read_rack(member);
+	const char *topology = environment_variable("SLURM_TOPOLOGY_ADDR");
+	const char *last = topology != NULL ? strrchr(topology, '.') : NULL;
+
+	// In Slurm's "s0.s2.node7" the rack is the switches above the node.
+	if (last != NULL && (size_t)(last - topology) < sizeof(member->rack))
+		snprintf(
+			member->rack, sizeof(member->rack), "%.*s", (int)(last - topology), topology
+		);
 	if (options->rank_given != options->ranks_given)
 		return lab_fail(why, -EINVAL, "--rank and --ranks go together");
 	if (options->rank_given) {
@@ -123,31 +121,6 @@ static int lead_file_parse(const char *path, struct place *ret_place, struct lab
 	return 0;
 }
 
-// Write the rendezvous file atomically, because readers read it as soon as it exists. A file that a
-// killed mesh left is replaced; any other file is not touched.
-static int write_lead_file(const char *path, uint16_t port, struct lab_why *why) {
-	char host[MESH_HOST_BYTES] = "", partial[PATH_BYTES];
-	struct lab_why held = {.text = ""};
-	struct place earlier;
-	FILE *file;
-	int failed;
-
-	if (lead_file_parse(path, &earlier, &held) == -EBADMSG)
-		return lab_fail(why, -EBADMSG, "%s", held.text);
-	if (gethostname(host, sizeof(host) - 1) != 0 ||
-	    snprintf(partial, sizeof(partial), "%s.%d", path, getpid()) >= (int)sizeof(partial))
-		return lab_fail(why, -EINVAL, "%s: no name of a file", path);
-	file = fopen(partial, "we");
-	if (file == NULL)
-		return lab_fail(why, neg_errno(), "%s: %s", partial, strerrordesc_np(errno));
-	failed = fprintf(file, "%s %u\n", host, port) < 0;
-	failed |= fclose(file) != 0;
-	if (failed == 0 && rename(partial, path) == 0)
-		return 0;
-	unlink(partial);
-	return lab_fail(why, -EIO, "%s cannot be written", path);
-}
-
 int mesh_publish_lead(
 	const struct mesh_options *options,
 	const struct mesh_member *member,
@@ -156,11 +129,32 @@ int mesh_publish_lead(
 ) {
 	const char *path = member->place;
 	struct sock_addr any = {.port = path != NULL ? options->port : member->lead.port};
-	int err = channel_listen(&any, ret_listener, why);
+	char host[MESH_HOST_BYTES] = "", partial[PATH_BYTES];
+	struct lab_why held = {.text = ""};
+	struct place earlier;
+	FILE *file;
+	int failed, err = channel_listen(&any, ret_listener, why);
 
-	if (err == 0 && path != NULL)
-		err = write_lead_file(path, ret_listener->address.port, why);
-	return err;
+	if (err != 0 || path == NULL)
+		return err;
+
+	// A file that a killed mesh left is replaced; any other file is not touched.
+	if (lead_file_parse(path, &earlier, &held) == -EBADMSG)
+		return lab_fail(why, -EBADMSG, "%s", held.text);
+	if (gethostname(host, sizeof(host) - 1) != 0 ||
+	    snprintf(partial, sizeof(partial), "%s.%d", path, getpid()) >= (int)sizeof(partial))
+		return lab_fail(why, -EINVAL, "%s: no name of a file", path);
+
+	// Readers read the file as soon as it exists, so it is written atomically.
+	file = fopen(partial, "we");
+	if (file == NULL)
+		return lab_fail(why, neg_errno(), "%s: %s", partial, strerrordesc_np(errno));
+	failed = fprintf(file, "%s %u\n", host, ret_listener->address.port) < 0;
+	failed |= fclose(file) != 0;
+	if (failed == 0 && rename(partial, path) == 0)
+		return 0;
+	unlink(partial);
+	return lab_fail(why, -EIO, "%s cannot be written", path);
 }
 
 void mesh_unpublish_lead(const struct mesh_options *options, struct channel_listener *listener) {
@@ -229,26 +223,20 @@ static int resolve_first_step_node(uint16_t port, struct mesh_member *member, st
 	return err;
 }
 
-// Return true if the launcher reports that all processes run on this machine.
-static bool mesh_is_one_machine(const struct mesh_member *member) {
-	uint32_t here;
-
-	return (read_number("OMPI_COMM_WORLD_LOCAL_SIZE", UINT32_MAX, &here) ||
-		read_number("MPI_LOCALNRANKS", UINT32_MAX, &here)) &&
-	       here == member->count;
-}
-
 int mesh_find_lead_address(
 	const struct mesh_options *options, struct mesh_member *member, struct lab_why *why
 ) {
 	uint16_t port = options->port > 0 ? options->port : MESH_PORT;
 	const char *text = options->rendezvous;
 	struct parse_error error = {.text = ""};
+	uint32_t local_count = 0; // processes on this machine, from the launcher
 
 	member->place = rendezvous_file(options);
 	if (member->place != NULL)
 		return 0;
-	if (text == NULL && !mesh_is_one_machine(member))
+	if (text == NULL && !read_number("OMPI_COMM_WORLD_LOCAL_SIZE", UINT32_MAX, &local_count))
+		(void)read_number("MPI_LOCALNRANKS", UINT32_MAX, &local_count);
+	if (text == NULL && local_count != member->count)
 		return resolve_first_step_node(port, member, why);
 	if (text == NULL || host_is_this_machine(text)) {
 		member->lead = channel_loopback();

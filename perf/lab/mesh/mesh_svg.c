@@ -48,18 +48,6 @@ static double cell_p50_ns(const struct mesh_cell *cell) {
 	return (double)cell->quantiles[0].value_ns;
 }
 
-static void find_range(struct picture *picture) {
-	const struct mesh *mesh = picture->mesh;
-
-	for (uint32_t n = 0; n < mesh->count * mesh->count; n++) {
-		if (!cell_is_known(&mesh->cells[n]))
-			continue;
-		if (picture->high == 0 || cell_p50_ns(&mesh->cells[n]) < picture->low)
-			picture->low = cell_p50_ns(&mesh->cells[n]);
-		picture->high = fmax(picture->high, cell_p50_ns(&mesh->cells[n]));
-	}
-}
-
 // Return the shade of a cell; SHADES if its value is unknown.
 static uint32_t cell_shade(const struct picture *picture, const struct mesh_cell *cell) {
 	double part;
@@ -73,10 +61,18 @@ static uint32_t cell_shade(const struct picture *picture, const struct mesh_cell
 	return part >= 1 ? SHADES - 1 : (uint32_t)(part * SHADES);
 }
 
+// Compute the range of the shades, and the places in the picture.
 static void compute_layout(struct picture *picture) {
 	const struct mesh *mesh = picture->mesh;
 	size_t longest = 4;
 
+	for (uint32_t n = 0; n < mesh->count * mesh->count; n++) {
+		if (!cell_is_known(&mesh->cells[n]))
+			continue;
+		if (picture->high == 0 || cell_p50_ns(&mesh->cells[n]) < picture->low)
+			picture->low = cell_p50_ns(&mesh->cells[n]);
+		picture->high = fmax(picture->high, cell_p50_ns(&mesh->cells[n]));
+	}
 	picture->cell_px = mesh->count <= VALUES_MAX ? 44 : mesh->count <= NAMES_MAX ? 14 : 5;
 	for (uint32_t n = 0; mesh->count <= NAMES_MAX && n < mesh->count; n++) {
 		size_t length = strnlen(picture->names[n], NAME_SHOWN);
@@ -157,14 +153,6 @@ static void compose_head(struct picture *picture) {
 	);
 }
 
-static void put_head(const struct picture *picture) {
-	for (uint32_t n = 0; n < HEAD_LINES; n++)
-		put_text(
-			picture, 8, 20 + n * LINE_PX, n == 0 ? " class=\"title\"" : "",
-			picture->head[n]
-		);
-}
-
 // Draw all cells of one shade; the unit is a cell.
 static void put_shade(const struct picture *picture, uint32_t shade) {
 	const struct mesh *mesh = picture->mesh;
@@ -190,25 +178,22 @@ static void put_shade(const struct picture *picture, uint32_t shade) {
 		fputs("\"/>\n", picture->file);
 }
 
-static void put_outliers(const struct picture *picture) {
+static void put_cells(const struct picture *picture) {
 	const struct mesh *mesh = picture->mesh;
 
-	if (picture->summary->outliers == 0)
-		return;
-	fputs("<path class=\"out\" d=\"", picture->file);
-	for (uint32_t n = 0; n < mesh->count * mesh->count; n++) {
-		if (mesh_cell_is_outlier(picture->summary, &mesh->cells[n]))
-			fprintf(picture->file, "M%u %uh1v1h-1z", n % mesh->count, n / mesh->count);
-	}
-	fputs("\"/>\n", picture->file);
-}
-
-static void put_cells(const struct picture *picture) {
 	fprintf(picture->file, "<g transform=\"translate(%u %u) scale(%u)\">\n", picture->left_px,
 		picture->top_px, picture->cell_px);
 	for (uint32_t shade = 0; shade <= SHADES; shade++)
 		put_shade(picture, shade);
-	put_outliers(picture);
+	if (picture->summary->outliers > 0) {
+		fputs("<path class=\"out\" d=\"", picture->file);
+		for (uint32_t n = 0; n < mesh->count * mesh->count; n++) {
+			if (mesh_cell_is_outlier(picture->summary, &mesh->cells[n]))
+				fprintf(picture->file, "M%u %uh1v1h-1z", n % mesh->count,
+					n / mesh->count);
+		}
+		fputs("\"/>\n", picture->file);
+	}
 	fputs("</g>\n", picture->file);
 }
 
@@ -233,42 +218,30 @@ static void put_values(const struct picture *picture) {
 	}
 }
 
-// Write a name beside its row, and rotated above its column.
-static void put_name(const struct picture *picture, uint32_t place, const char *name) {
-	uint32_t middle = place * picture->cell_px + picture->cell_px / 2;
-	char turn[96];
-
-	put_text(
-		picture, picture->left_px - 8, picture->top_px + middle + 4, " text-anchor=\"end\"",
-		name
-	);
-	snprintf(
-		turn, sizeof(turn), " transform=\"rotate(-90 %u %u)\"",
-		picture->left_px + middle + 4, picture->top_px - 8
-	);
-	put_text(picture, picture->left_px + middle + 4, picture->top_px - 8, turn, name);
-}
-
-static const char *name_tail(const char *name) {
-	size_t length = strlen(name);
-
-	return length > NAME_SHOWN ? name + length - NAME_SHOWN : name;
-}
-
+// Write each name beside its row, and rotated above its column.
 static void put_names(const struct picture *picture) {
 	const struct mesh *mesh = picture->mesh;
 
 	for (uint32_t n = 0; n < mesh->count; n++) {
-		char name[MESH_NAME_BYTES];
+		uint32_t middle = n * picture->cell_px + picture->cell_px / 2;
+		uint32_t x = picture->left_px + middle + 4, y = picture->top_px - 8;
+		size_t length = strlen(picture->names[n]);
+		size_t cut = length > NAME_SHOWN ? length - NAME_SHOWN : 0;
+		char name[MESH_NAME_BYTES], turn[96];
 
 		if (mesh->count <= NAMES_MAX)
-			snprintf(name, sizeof(name), "%s", name_tail(picture->names[n]));
+			snprintf(name, sizeof(name), "%s", picture->names[n] + cut);
 		else if (n % NUMBER_STEP == 0)
 			snprintf(name, sizeof(name), "%u", n);
 		else
 			continue;
 		lab_sanitize(name); // the cut may have split a UTF-8 character
-		put_name(picture, n, name);
+		put_text(
+			picture, picture->left_px - 8, picture->top_px + middle + 4,
+			" text-anchor=\"end\"", name
+		);
+		snprintf(turn, sizeof(turn), " transform=\"rotate(-90 %u %u)\"", x, y);
+		put_text(picture, x, y, turn, name);
 	}
 }
 
@@ -292,24 +265,6 @@ static void put_scale(const struct picture *picture, uint32_t y) {
 	put_text(picture, 18 + SHADES * 14, y + 21, "", text);
 }
 
-static void put_picture(const struct picture *picture) {
-	uint32_t bottom = picture->top_px + picture->mesh->count * picture->cell_px;
-	uint32_t width = picture->width_px;
-
-	fprintf(picture->file,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
-		"viewBox=\"0 0 %u %u\" role=\"img\">\n",
-		width, bottom + FOOT_PX, width, bottom + FOOT_PX);
-	put_style(picture->file);
-	fputs("<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n", picture->file);
-	put_head(picture);
-	put_cells(picture);
-	put_values(picture);
-	put_names(picture);
-	put_scale(picture, bottom);
-	fputs("</svg>\n", picture->file);
-}
-
 int mesh_write_svg(
 	const struct mesh *mesh,
 	const struct mesh_summary *summary,
@@ -317,20 +272,39 @@ int mesh_write_svg(
 	struct lab_why *why
 ) {
 	struct picture picture = {.mesh = mesh, .summary = summary};
+	uint32_t width, bottom;
 	int err;
 
 	picture.names = calloc(mesh->count, sizeof(*picture.names));
 	if (picture.names == NULL)
 		return lab_fail(why, -ENOMEM, "no memory for the picture");
 	err = output_open(path, why, &picture.file);
-	if (err == 0) {
-		mesh_name_processes(mesh, picture.names);
-		find_range(&picture);
-		compose_head(&picture);
-		compute_layout(&picture);
-		put_picture(&picture);
-		err = output_close(path, picture.file, why);
+	if (err != 0) {
+		free(picture.names);
+		return err;
 	}
+	mesh_name_processes(mesh, picture.names);
+	compose_head(&picture);
+	compute_layout(&picture);
+	width = picture.width_px;
+	bottom = picture.top_px + mesh->count * picture.cell_px;
+	fprintf(picture.file,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" "
+		"viewBox=\"0 0 %u %u\" role=\"img\">\n",
+		width, bottom + FOOT_PX, width, bottom + FOOT_PX);
+	put_style(picture.file);
+	fputs("<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n", picture.file);
+	for (uint32_t n = 0; n < HEAD_LINES; n++)
+		put_text(
+			&picture, 8, 20 + n * LINE_PX, n == 0 ? " class=\"title\"" : "",
+			picture.head[n]
+		);
+	put_cells(&picture);
+	put_values(&picture);
+	put_names(&picture);
+	put_scale(&picture, bottom);
+	fputs("</svg>\n", picture.file);
+	err = output_close(path, picture.file, why);
 	free(picture.names);
 	return err;
 }

@@ -30,25 +30,6 @@ static void cell_text(const struct mesh_cell *cell, char text[static CELL_BYTES]
 		snprintf(text, CELL_BYTES, "%.0fs", value_us / 1e6);
 }
 
-static void print_head(const struct mesh *mesh, const struct mesh_summary *summary) {
-	char size[PARSE_TEXT_BYTES], took[SHOW_BYTES];
-
-	format_size_bytes(mesh->plan.sizes[0], size);
-	show_duration(mesh->took_ns, took);
-	printf("mesh of %u %s, %s of %s, policy %s: %u of %u directions in %s\n", mesh->count,
-	       mesh->plan.via_agents ? "nodes" : "processes", plan_op_name(mesh->plan.op), size,
-	       plan_policy_name(&mesh->plan), summary->measured, summary->wanted, took);
-	if (mesh->plan.via_agents)
-		printf("measured by agents: the worker of each reads the memory of the others, "
-		       "beside its probes\n");
-	if (mesh_is_shared_host(mesh))
-		printf("shared host: processes share a machine, and at most %u pair%s measured at "
-		       "a time\n",
-		       mesh->at_once, mesh->at_once == 1 ? " was" : "s were");
-	if (mesh->partial[0] != '\0')
-		printf("INCOMPLETE: %.85s\n", mesh->partial);
-}
-
 static void print_matrix(const struct mesh *mesh) {
 	printf("\np50 of round trips, us; from (row) to (column)\n    ");
 	for (uint32_t to = 0; to < mesh->count; to++)
@@ -93,17 +74,6 @@ static void print_medians_range(const struct mesh *mesh, uint32_t who, bool is_s
 		printf(" %9.1f %9.1f %4u", (double)least / 1e3, (double)most / 1e3, worst);
 }
 
-static void print_process_lines(const struct mesh *mesh) {
-	printf("\np50 of round trips, us\n%4s %-24s %24s %24s\n", "", "host",
-	       "from it: least, most", "to it: least, most");
-	for (uint32_t n = 0; n < mesh->count; n++) {
-		printf("%4u %-24.24s", n, mesh->nodes[n].host);
-		print_medians_range(mesh, n, true);
-		print_medians_range(mesh, n, false);
-		printf("\n");
-	}
-}
-
 static void print_causes(const struct mesh *mesh, const struct mesh_summary *summary) {
 	if (summary->measured == 0)
 		return;
@@ -143,11 +113,34 @@ static void print_failures(const struct mesh *mesh) {
 }
 
 void mesh_print(const struct mesh *mesh, const struct mesh_summary *summary) {
-	print_head(mesh, summary);
+	char size[PARSE_TEXT_BYTES], took[SHOW_BYTES];
+
+	format_size_bytes(mesh->plan.sizes[0], size);
+	show_duration(mesh->took_ns, took);
+	printf("mesh of %u %s, %s of %s, policy %s: %u of %u directions in %s\n", mesh->count,
+	       mesh->plan.via_agents ? "nodes" : "processes", plan_op_name(mesh->plan.op), size,
+	       plan_policy_name(&mesh->plan), summary->measured, summary->wanted, took);
+	if (mesh->plan.via_agents)
+		printf("measured by agents: the worker of each reads the memory of the others, "
+		       "beside its probes\n");
+	if (mesh_is_shared_host(mesh))
+		printf("shared host: processes share a machine, and at most %u pair%s measured at "
+		       "a time\n",
+		       mesh->at_once, mesh->at_once == 1 ? " was" : "s were");
+	if (mesh->partial[0] != '\0')
+		printf("INCOMPLETE: %.85s\n", mesh->partial);
+
 	if (mesh->count <= MESH_COLUMNS_MAX)
 		print_matrix(mesh);
 	else
-		print_process_lines(mesh);
+		printf("\np50 of round trips, us\n%4s %-24s %24s %24s\n", "", "host",
+		       "from it: least, most", "to it: least, most");
+	for (uint32_t n = 0; mesh->count > MESH_COLUMNS_MAX && n < mesh->count; n++) {
+		printf("%4u %-24.24s", n, mesh->nodes[n].host);
+		print_medians_range(mesh, n, true);
+		print_medians_range(mesh, n, false);
+		printf("\n");
+	}
 	if (summary->median_ns > 0)
 		printf("\nmedian %.3f us, from %.3f to %.3f us; ", (double)summary->median_ns / 1e3,
 		       (double)summary->min_ns / 1e3, (double)summary->max_ns / 1e3);

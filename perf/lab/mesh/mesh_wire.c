@@ -116,17 +116,6 @@ int mesh_read_order(
 	return 0;
 }
 
-static void put_result(struct wire_writer *writer, const struct mesh_answer *answer) {
-	put_text(writer, answer->device);
-	put_text(writer, answer->their_device);
-	for (int n = 0; n < MESH_QUANTILES; n++) {
-		double tau = answer->taus[n] < TAU_MAX ? answer->taus[n] : TAU_MAX;
-
-		wire_put_u64(writer, (uint64_t)(tau * TAU_SCALE));
-	}
-	histogram_encode(answer->kept, writer);
-}
-
 int mesh_send_answer(
 	struct channel *channel,
 	enum channel_kind kind,
@@ -140,21 +129,17 @@ int mesh_send_answer(
 	wire_put_u32(&writer, answer->order);
 	wire_put_u32(&writer, answer->port);
 	put_text(&writer, answer->why);
-	if (kind == CHANNEL_MESH_RESULT)
-		put_result(&writer, answer);
-	return send_written(channel, kind, buffer, &writer, why);
-}
+	if (kind == CHANNEL_MESH_RESULT) {
+		put_text(&writer, answer->device);
+		put_text(&writer, answer->their_device);
+		for (int n = 0; n < MESH_QUANTILES; n++) {
+			double tau = answer->taus[n] < TAU_MAX ? answer->taus[n] : TAU_MAX;
 
-static void get_result(struct wire_reader *reader, struct mesh_answer *answer) {
-	get_text(reader, answer->device, sizeof(answer->device));
-	get_text(reader, answer->their_device, sizeof(answer->their_device));
-	for (int n = 0; n < MESH_QUANTILES; n++) {
-		answer->taus[n] = (double)wire_get_u64(reader) / TAU_SCALE;
-		if (answer->taus[n] < 1 || answer->taus[n] > TAU_MAX)
-			wire_reader_fail(reader, -EBADMSG);
+			wire_put_u64(&writer, (uint64_t)(tau * TAU_SCALE));
+		}
+		histogram_encode(answer->kept, &writer);
 	}
-	if (wire_reader_ok(reader))
-		(void)histogram_decode(reader, KEPT_BYTES_MAX, &answer->kept);
+	return send_written(channel, kind, buffer, &writer, why);
 }
 
 // Return true if the histogram has the shape that all processes of a mesh use, and has samples, all
@@ -179,8 +164,17 @@ int mesh_read_answer(
 	answer.order = wire_get_u32(&reader);
 	answer.port = wire_get_u32(&reader);
 	get_text(&reader, answer.why, sizeof(answer.why));
-	if (message->kind == CHANNEL_MESH_RESULT)
-		get_result(&reader, &answer);
+	if (message->kind == CHANNEL_MESH_RESULT) {
+		get_text(&reader, answer.device, sizeof(answer.device));
+		get_text(&reader, answer.their_device, sizeof(answer.their_device));
+		for (int n = 0; n < MESH_QUANTILES; n++) {
+			answer.taus[n] = (double)wire_get_u64(&reader) / TAU_SCALE;
+			if (answer.taus[n] < 1 || answer.taus[n] > TAU_MAX)
+				wire_reader_fail(&reader, -EBADMSG);
+		}
+		if (wire_reader_ok(&reader))
+			(void)histogram_decode(&reader, KEPT_BYTES_MAX, &answer.kept);
+	}
 	err = wire_reader_finish(&reader);
 	if (err != 0 || answer.port > UINT16_MAX ||
 	    (answer.kept != NULL && !histogram_has_mesh_shape(answer.kept))) {
