@@ -32,23 +32,20 @@ static int print_failure(const struct lab_why *why) {
 	return EXIT_FAILED;
 }
 
-// Return true if the signal is ignored. Under nohup the loss of the terminal must not end the run.
-static bool signal_is_ignored(int signal_number) {
-	struct sigaction action;
-
-	return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 // Block the signals and open a descriptor for them. Must be called before any thread is created,
 // because threads inherit the mask.
 static int open_signals(void) {
+	struct sigaction hangup;
 	sigset_t wanted;
 
 	sigemptyset(&wanted);
 	sigaddset(&wanted, SIGINT);
 	sigaddset(&wanted, SIGTERM);
-	if (!signal_is_ignored(SIGHUP))
+
+	// Under nohup SIGHUP is ignored, because the loss of the terminal must not end the run.
+	if (sigaction(SIGHUP, NULL, &hangup) != 0 || hangup.sa_handler != SIG_IGN)
 		sigaddset(&wanted, SIGHUP);
+
 	// The reader of standard output may exit; the run and its files must survive that.
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
 		return neg_errno();
@@ -57,43 +54,15 @@ static int open_signals(void) {
 	return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-// Write the requested files. If one cannot be written, still write the others.
-static int write_files(const struct options *options, const struct lab_run *run) {
-	const struct {
-		const char *path;
-		int (*write)(const struct lab_run *run, const char *path, struct lab_why *why);
-	} files[] = {
-		{options->json_path, output_json},
-		{options->csv_path, output_csv},
-		{options->hgrm_path, output_hgrm},
-		{options->html_path, page_run},
-	};
-	int status = EXIT_DONE;
-
-	for (size_t n = 0; n < sizeof(files) / sizeof(files[0]); n++) {
-		struct lab_why why = {.text = ""};
-
-		if (files[n].path != NULL && files[n].write(run, files[n].path, &why) != 0)
-			status = print_failure(&why);
-	}
-	return status;
-}
-
-static int files_check(const struct options *options, struct lab_why *why) {
+// Check the output files and read the trace before the run, so that no run is lost because of them.
+static int client_prepare(struct options *options, struct lab_why *why) {
 	const char *const paths[] = {
 		options->json_path, options->csv_path, options->hgrm_path, options->html_path};
+	struct lab_trace *trace = &options->session.trace;
 	int err = 0;
 
 	for (size_t n = 0; n < sizeof(paths) / sizeof(paths[0]) && err == 0; n++)
 		err = output_check(paths[n], why);
-	return err;
-}
-
-// Check the output files and read the trace before the run, so that no run is lost because of them.
-static int client_prepare(struct options *options, struct lab_why *why) {
-	struct lab_trace *trace = &options->session.trace;
-	int err = files_check(options, why);
-
 	if (err != 0 || options->session.plan.arrivals != PLAN_TRACE)
 		return err;
 	return schedule_make(
@@ -122,23 +91,38 @@ static int thresholds_judge(const struct options *options, const struct lab_run 
 	return status;
 }
 
-static bool path_is_standard_output(const char *path) {
-	return path != NULL && path[0] == '-' && path[1] == '\0';
-}
-
+// Print the result, unless standard output is one of the requested files, and write these files.
+// If one cannot be written, still write the others.
 static int run_output(const struct options *options, const struct lab_run *run) {
-	if (path_is_standard_output(options->json_path) ||
-	    path_is_standard_output(options->csv_path) ||
-	    path_is_standard_output(options->hgrm_path) ||
-	    path_is_standard_output(options->html_path))
-		return write_files(options, run);
-	if (options->perftest)
-		output_perftest(run);
-	else if (run->plan.command == PLAN_BW)
-		output_rates(run);
-	else
-		output_table(run);
-	return write_files(options, run);
+	const struct {
+		const char *path;
+		int (*write)(const struct lab_run *run, const char *path, struct lab_why *why);
+	} files[] = {
+		{options->json_path, output_json},
+		{options->csv_path, output_csv},
+		{options->hgrm_path, output_hgrm},
+		{options->html_path, page_run},
+	};
+	bool file_is_stdout = false;
+	int status = EXIT_DONE;
+
+	for (size_t n = 0; n < sizeof(files) / sizeof(files[0]); n++)
+		file_is_stdout |= files[n].path != NULL && strcmp(files[n].path, "-") == 0;
+	if (!file_is_stdout) {
+		if (options->perftest)
+			output_perftest(run);
+		else if (run->plan.command == PLAN_BW)
+			output_rates(run);
+		else
+			output_table(run);
+	}
+	for (size_t n = 0; n < sizeof(files) / sizeof(files[0]); n++) {
+		struct lab_why why = {.text = ""};
+
+		if (files[n].path != NULL && files[n].write(run, files[n].path, &why) != 0)
+			status = print_failure(&why);
+	}
+	return status;
 }
 
 static int run_several(const struct options *options) {
@@ -156,8 +140,7 @@ static int run_several(const struct options *options) {
 	return status == EXIT_DONE && runs.against != NULL ? versus_exit_status(&result) : status;
 }
 
-static int
-run_measurement(const struct options *options, struct lab_run *run, struct lab_why *why) {
+static int run_client(const struct options *options) {
 	const struct via_agent via = {
 		.node = options->via_node,
 		.socket = options->agent_socket,
@@ -165,19 +148,14 @@ run_measurement(const struct options *options, struct lab_run *run, struct lab_w
 		.file_bytes = options->session.file_bytes,
 		.signal_fd = options->session.signal_fd,
 	};
-
-	return via.node != NULL ? via_agent_run(&via, run, why)
-				: session_client(&options->session, run, why);
-}
-
-static int run_client(const struct options *options) {
 	struct lab_run *run = calloc(1, sizeof(*run));
 	struct lab_why why = {.text = ""};
 	int status, err, shown, judged;
 
 	if (run == NULL)
 		return EXIT_FAILED;
-	err = run_measurement(options, run, &why);
+	err = via.node != NULL ? via_agent_run(&via, run, &why)
+			       : session_client(&options->session, run, &why);
 	shown = run->count > 0 ? run_output(options, run) : EXIT_DONE;
 	judged = err == 0 ? thresholds_judge(options, run) : EXIT_DONE;
 	status = err != 0 ? print_failure(&why) : shown != EXIT_DONE ? shown : judged;
@@ -186,12 +164,18 @@ static int run_client(const struct options *options) {
 	return status;
 }
 
-// Start the next run of a server by execv() with the same arguments, so that it inherits no state.
-static int server_exec_next_run(const struct options *options, const struct plan *plan) {
+// Serve one run, and start the next one by execv() with the same arguments. So the next run
+// inherits no state.
+static int run_server(const struct options *options) {
 	struct lab_why why = {.text = ""};
+	struct plan plan = options->session.plan;
 	char *words[SERVER_ARGS_MAX + 2], run[RUN_BYTES];
 	int count = 0;
 
+	if (session_server(&options->session, &plan, &why) != 0)
+		return print_failure(&why);
+	if (plan.run >= plan.runs)
+		return EXIT_DONE;
 	for (int n = 0; n < options->runs.argc && count < SERVER_ARGS_MAX; n++) {
 		const char *word = options->runs.argv[n];
 
@@ -202,21 +186,12 @@ static int server_exec_next_run(const struct options *options, const struct plan
 		else
 			words[count++] = options->runs.argv[n];
 	}
-	snprintf(run, sizeof(run), "--run=%u/%u", plan->run + 1, plan->runs);
+	snprintf(run, sizeof(run), "--run=%u/%u", plan.run + 1, plan.runs);
 	words[count++] = run;
 	words[count] = NULL;
 	execv("/proc/self/exe", words);
 	lab_fail(&why, -errno, "the next run cannot begin: %s", strerrordesc_np(errno));
 	return print_failure(&why);
-}
-
-static int run_server(const struct options *options) {
-	struct lab_why why = {.text = ""};
-	struct plan plan = options->session.plan;
-
-	if (session_server(&options->session, &plan, &why) != 0)
-		return print_failure(&why);
-	return plan.run < plan.runs ? server_exec_next_run(options, &plan) : EXIT_DONE;
 }
 
 static int run_measure(struct options *options) {
@@ -238,19 +213,6 @@ static int run_measure(struct options *options) {
 	return status;
 }
 
-static int run_mesh(struct options *options) {
-	scoped_fd int signals = open_signals();
-
-	options->session.signal_fd = signals;
-	return mesh_main(options);
-}
-
-static int run_policy(int argc, char **argv) {
-	scoped_fd int signals = open_signals();
-
-	return policies_main(argc, argv, signals);
-}
-
 // Open /dev/null in place of closed standard streams. Otherwise the next opened file or socket
 // would get such a descriptor, and printed text would be written to it. Access to the replacement
 // fails, as it did for the closed stream.
@@ -265,18 +227,9 @@ static void standard_streams_open(void) {
 	}
 }
 
-// Check that all output was written: it may be the only copy of a result.
-static int stdout_finish(int status) {
-	int err = fflush(stdout) == 0 ? 0 : errno; // 0: an earlier write failed
-
-	if (err == 0 && ferror(stdout) == 0)
-		return status;
-	fprintf(stderr, "tocsin-perf: standard output cannot be written%s%s\n",
-		err != 0 ? ": " : "", err != 0 ? strerrordesc_np(err) : "");
-	return status == EXIT_DONE ? EXIT_FAILED : status;
-}
-
 static int command_run(int argc, char **argv, struct options *options) {
+	scoped_fd int signals = -1;
+
 	switch (options->action) {
 	case OPTIONS_HELP:
 		options_print_help(argc > 1 ? argv[1] : NULL);
@@ -287,11 +240,14 @@ static int command_run(int argc, char **argv, struct options *options) {
 	case OPTIONS_MEASURE:
 		return run_measure(options);
 	case OPTIONS_MESH:
-		return run_mesh(options);
+		signals = open_signals();
+		options->session.signal_fd = signals;
+		return mesh_main(options);
 	case OPTIONS_NET:
 		return net_main(argc, argv);
 	case OPTIONS_POLICY:
-		return run_policy(argc, argv);
+		signals = open_signals();
+		return policies_main(argc, argv, signals);
 	case OPTIONS_FILES:
 		return kept_main(argc, argv);
 	}
@@ -300,9 +256,18 @@ static int command_run(int argc, char **argv, struct options *options) {
 
 int main(int argc, char **argv) {
 	static struct options options;
+	int status, err;
 
 	standard_streams_open();
 	if (options_parse(argc, argv, &options) != 0)
 		return EXIT_USAGE;
-	return stdout_finish(command_run(argc, argv, &options));
+	status = command_run(argc, argv, &options);
+
+	// Standard output may be the only copy of a result, so check that it was written.
+	err = fflush(stdout) == 0 ? 0 : errno; // 0: an earlier write failed
+	if (err == 0 && ferror(stdout) == 0)
+		return status;
+	fprintf(stderr, "tocsin-perf: standard output cannot be written%s%s\n",
+		err != 0 ? ": " : "", err != 0 ? strerrordesc_np(err) : "");
+	return status == EXIT_DONE ? EXIT_FAILED : status;
 }

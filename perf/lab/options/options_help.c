@@ -194,18 +194,14 @@ static const struct row rows[] = {
 	 "undecided; 4 the run failed, and what was measured until then is printed.\n"},
 };
 
-static uint32_t command_bits(const char *command) {
-	for (size_t n = 0; n < sizeof(commands) / sizeof(commands[0]); n++) {
-		if (command != NULL && strcmp(commands[n].name, command) == 0)
-			return commands[n].bit;
-	}
-	return ALL_COMMANDS;
-}
-
 void options_print_help(const char *command) {
-	uint32_t asked = command_bits(command);
+	uint32_t asked = ALL_COMMANDS;
 	const char *before = "Usage: ";
 
+	for (size_t n = 0; n < sizeof(commands) / sizeof(commands[0]); n++) {
+		if (command != NULL && strcmp(commands[n].name, command) == 0)
+			asked = commands[n].bit;
+	}
 	for (size_t n = 0; n < sizeof(usages) / sizeof(usages[0]); n++) {
 		if ((usages[n].of & asked) == 0)
 			continue;

@@ -9,14 +9,6 @@
 
 #define MARGIN_PPM 20000
 
-// Return true if a path is no regular file. Several runs cannot use it, because each run is a
-// process that reads it.
-static bool path_is_read_once(const char *path) {
-	struct stat facts;
-
-	return path != NULL && stat(path, &facts) == 0 && !S_ISREG(facts.st_mode);
-}
-
 // Reject options that would have no effect.
 static int check_arrivals(const struct options *options) {
 	const struct plan *plan = &options->session.plan;
@@ -37,6 +29,7 @@ static int check_arrivals(const struct options *options) {
 // Reject options for a single run if there are several runs.
 static int check_runs(struct options *options) {
 	struct runs *runs = &options->runs;
+	struct stat facts;
 	const char *of_one = options->csv_path != NULL	      ? "--csv"
 			     : options->hgrm_path != NULL     ? "--hgrm"
 			     : options->html_path != NULL     ? "--html"
@@ -53,7 +46,10 @@ static int check_runs(struct options *options) {
 		return 0;
 	if (of_one != NULL)
 		return option_fail(of_one, "is of one run, and there is --runs");
-	if (path_is_read_once(options->trace_path))
+
+	// Each run is a process that reads the trace, and a pipe can be read only once.
+	if (options->trace_path != NULL && stat(options->trace_path, &facts) == 0 &&
+	    !S_ISREG(facts.st_mode))
 		return option_fail(
 			"--arrivals", "this trace is no file that each of --runs can read"
 		);

@@ -17,17 +17,9 @@ static int set_op(struct options *options, const char *value, struct parse_error
 	return 0;
 }
 
-static int add_size(struct plan *plan, const char *text, size_t length, struct parse_error *error) {
-	if (plan->size_count == PLAN_SIZES_MAX)
-		return parse_fail(error, -EINVAL, text, length, "is one size too many");
-	return parse_size_bytes(
-		text, length, 1, PLAN_SIZE_BYTES_MAX, error, &plan->sizes[plan->size_count++]
-	);
-}
-
 static int set_size(struct options *options, const char *value, struct parse_error *error) {
 	struct plan *plan = &options->session.plan;
-	int err = 0;
+	int err;
 
 	plan->size_count = 0;
 	if (strcmp(value, "all") == 0) {
@@ -38,7 +30,12 @@ static int set_size(struct options *options, const char *value, struct parse_err
 	for (;;) {
 		size_t length = strcspn(value, ",");
 
-		err = add_size(plan, value, length, error);
+		if (plan->size_count == PLAN_SIZES_MAX)
+			return parse_fail(error, -EINVAL, value, length, "is one size too many");
+		err = parse_size_bytes(
+			value, length, 1, PLAN_SIZE_BYTES_MAX, error,
+			&plan->sizes[plan->size_count++]
+		);
 		if (err != 0 || value[length] == '\0')
 			return err;
 		value += length + 1;

@@ -40,37 +40,27 @@ int option_parse_u32(
 	return err;
 }
 
-static int fail_unknown_option(const char *given) {
+// Find the option of an argument. Returns NULL after an error message if the option is unknown.
+static const struct option *option_find(const char *given) {
+	size_t length = strcspn(given, "=");
 	struct suggestion suggestion;
 	char quoted[QUOTED_BYTES], name[NAME_BYTES];
 
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(given, "="), given);
+	snprintf(name, sizeof(name), "%.*s", (int)length, given);
 	suggestion_init(&suggestion, name);
 	for (size_t of = 0; of < COUNT_OF(tables); of++) {
 		for (size_t n = 0; n < tables[of]->count; n++) {
-			const char *known = tables[of]->options[n].name;
+			const struct option *option = &tables[of]->options[n];
+			size_t known_length = strlen(option->name);
 
-			suggestion_add(&suggestion, known, strlen(known));
+			if (known_length == length && memcmp(option->name, given, length) == 0)
+				return option;
+			suggestion_add(&suggestion, option->name, known_length);
 		}
 	}
 	escape_quote(given, strlen(given), quoted, sizeof(quoted));
 	fprintf(stderr, "tocsin-perf: unknown option %s; %s\n", quoted,
 		suggestion_text(&suggestion));
-	return -EINVAL;
-}
-
-static const struct option *option_find(const char *given) {
-	size_t length = strcspn(given, "=");
-
-	for (size_t of = 0; of < COUNT_OF(tables); of++) {
-		for (size_t n = 0; n < tables[of]->count; n++) {
-			const struct option *option = &tables[of]->options[n];
-
-			if (strlen(option->name) == length &&
-			    memcmp(option->name, given, length) == 0)
-				return option;
-		}
-	}
 	return NULL;
 }
 
@@ -88,33 +78,23 @@ struct reading {
 	struct option_words words;
 };
 
-// Return the value of an option: the text behind "=", or the next argument.
-static int
-parse_value(struct reading *reading, const struct option *option, const char **ret_value) {
-	const char *value = strchr(reading->argv[reading->at], '=');
-
-	if (option->is_flag && !option->may_be_valued && value != NULL)
-		return option_fail(option->name, "takes no value");
-	if (value != NULL)
-		*ret_value = value + 1;
-	else if (option->is_flag)
-		*ret_value = NULL;
-	else if (reading->at + 1 < reading->argc)
-		*ret_value = reading->argv[++reading->at];
-	else
-		return option_fail(option->name, "needs a value");
-	return 0;
-}
-
 static int parse_option(struct reading *reading, struct options *options) {
-	const char *given = reading->argv[reading->at], *value = NULL;
+	const char *given = reading->argv[reading->at], *value = strchr(given, '=');
 	const struct option *option = option_find(given);
 	struct parse_error error = {.text = ""};
 
 	if (option == NULL)
-		return fail_unknown_option(given);
-	if (parse_value(reading, option, &value) != 0)
 		return -EINVAL;
+
+	// The value is the text behind "=", or the next argument.
+	if (option->is_flag && !option->may_be_valued && value != NULL)
+		return option_fail(option->name, "takes no value");
+	if (value != NULL)
+		value++;
+	else if (!option->is_flag && reading->at + 1 >= reading->argc)
+		return option_fail(option->name, "needs a value");
+	else if (!option->is_flag)
+		value = reading->argv[++reading->at];
 	if (option->set(options, value, &error) != 0)
 		return option_fail(option->name, error.text[0] != '\0' ? error.text : "is wrong");
 	options->session.given |= option->part;
@@ -130,13 +110,6 @@ static int parse_option(struct reading *reading, struct options *options) {
 	return 0;
 }
 
-static int parse_host(struct reading *reading, const char *given) {
-	if (reading->words.host != NULL)
-		return option_fail(given, "there is one HOST, and this is a second");
-	reading->words.host = given;
-	return 0;
-}
-
 int options_parse_arguments(
 	int argc, char **argv, struct options *options, struct option_words *ret_words
 ) {
@@ -146,8 +119,12 @@ int options_parse_arguments(
 	for (; reading.at < argc && err == 0; reading.at++) {
 		if (argv[reading.at][0] == '-')
 			err = parse_option(&reading, options);
+		else if (reading.words.host != NULL)
+			err = option_fail(
+				argv[reading.at], "there is one HOST, and this is a second"
+			);
 		else
-			err = parse_host(&reading, argv[reading.at]);
+			reading.words.host = argv[reading.at];
 	}
 	if (err == 0)
 		*ret_words = reading.words;
