@@ -19,21 +19,6 @@ static void get_text(struct wire_reader *reader, char *text, size_t size) {
 		lab_sanitize(text);
 }
 
-static int send_written(
-	struct channel *channel,
-	enum channel_kind kind,
-	const uint8_t *buffer,
-	const struct wire_writer *writer,
-	struct lab_why *why
-) {
-	size_t used;
-	int err = wire_writer_finish(writer, &used);
-
-	if (err != 0)
-		return lab_fail(why, err, "a message of the mesh is too long");
-	return channel_send(channel, kind, buffer, used, why);
-}
-
 int mesh_send_join(struct channel *channel, const struct mesh_join *join, struct lab_why *why) {
 	uint8_t buffer[CHANNEL_BYTES_MAX];
 	struct wire_writer writer;
@@ -45,7 +30,7 @@ int mesh_send_join(struct channel *channel, const struct mesh_join *join, struct
 	put_text(&writer, join->node.host);
 	put_text(&writer, join->node.rack);
 	wire_put_u32(&writer, join->node.processors);
-	return send_written(channel, CHANNEL_MESH_JOIN, buffer, &writer, why);
+	return channel_send_written(channel, CHANNEL_MESH_JOIN, buffer, &writer, why);
 }
 
 static int fail_malformed(struct lab_why *why, const struct channel_message *message) {
@@ -88,7 +73,7 @@ int mesh_send_order(
 	wire_put_u32(&writer, order->place);
 	put_text(&writer, server);
 	plan_encode(&order->plan, &writer);
-	return send_written(channel, kind, buffer, &writer, why);
+	return channel_send_written(channel, kind, buffer, &writer, why);
 }
 
 int mesh_read_order(
@@ -139,7 +124,7 @@ int mesh_send_answer(
 		}
 		histogram_encode(answer->kept, &writer);
 	}
-	return send_written(channel, kind, buffer, &writer, why);
+	return channel_send_written(channel, kind, buffer, &writer, why);
 }
 
 // Return true if the histogram has the shape that all processes of a mesh use, and has samples, all

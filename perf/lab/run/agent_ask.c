@@ -2,6 +2,8 @@
 // Connection to an agent: questions and answers.
 #include "run/agent_ask.h"
 
+#include "run/channel.h"
+
 #include <lib/clock.h>
 #include <lib/deadline.h>
 #include <lib/error.h>
@@ -92,21 +94,6 @@ static int await_answer(const struct agent *agent, struct deadline deadline, str
 	return 0;
 }
 
-static int answer_buffer_grow(struct agent *agent, struct lab_why *why) {
-	char *grown;
-
-	if (agent->capacity - agent->used > READ_BYTES)
-		return 0;
-	if (agent->capacity >= ANSWER_BYTES_MAX)
-		return lab_fail(why, -EMSGSIZE, "the agent's answer has no end");
-	grown = realloc(agent->data, 2 * agent->capacity + 2 * READ_BYTES);
-	if (grown == NULL)
-		return lab_fail(why, -ENOMEM, "no memory for an answer");
-	agent->data = grown;
-	agent->capacity = 2 * agent->capacity + 2 * READ_BYTES;
-	return 0;
-}
-
 // Read one line and terminate it in place. Bytes behind the newline belong to no question and are
 // dropped.
 static int read_line(struct agent *agent, struct lab_why *why) {
@@ -119,9 +106,18 @@ static int read_line(struct agent *agent, struct lab_why *why) {
 	while (err == 0 && end == NULL) {
 		ssize_t size;
 
-		err = answer_buffer_grow(agent, why);
-		if (err != 0)
-			break;
+		if (agent->capacity - agent->used <= READ_BYTES) {
+			size_t capacity = 2 * agent->capacity + 2 * READ_BYTES;
+			char *grown;
+
+			if (agent->capacity >= ANSWER_BYTES_MAX)
+				return lab_fail(why, -EMSGSIZE, "the agent's answer has no end");
+			grown = realloc(agent->data, capacity);
+			if (grown == NULL)
+				return lab_fail(why, -ENOMEM, "no memory for an answer");
+			agent->data = grown;
+			agent->capacity = capacity;
+		}
 		size = stream_receive(agent->fd, agent->data + agent->used, READ_BYTES);
 		if (size == -EAGAIN)
 			err = await_answer(agent, deadline, why);
@@ -160,22 +156,14 @@ send_setting(struct agent *agent, const char *line, const char *answer, struct l
 	return err;
 }
 
-// Select protocol and format. A server with another greeting is no agent.
-static int protocol_negotiate(struct agent *agent, struct lab_why *why) {
+int agent_open(const char *path, int signal_fd, struct agent *ret_agent, struct lab_why *why) {
+	// A server with another greeting is no agent.
 	static const struct {
 		const char *line, *answer;
-	} steps[] = {
+	} greetings[] = {
 		{"CLIENT PROTOCOL 2\n", "SERVER PROTOCOL "},
 		{"SET FORMAT json\n", "OK"},
 	};
-	int err = 0;
-
-	for (size_t n = 0; n < sizeof(steps) / sizeof(steps[0]) && err == 0; n++)
-		err = send_setting(agent, steps[n].line, steps[n].answer, why);
-	return err;
-}
-
-int agent_open(const char *path, int signal_fd, struct agent *ret_agent, struct lab_why *why) {
 	struct agent agent = {
 		.fd = -1,
 		.path = path,
@@ -202,8 +190,8 @@ int agent_open(const char *path, int signal_fd, struct agent *ret_agent, struct 
 			strerrordesc_np(-err),
 			err == -ENOENT || err == -ECONNREFUSED ? "; is tocsind running?" : ""
 		);
-	if (err == 0)
-		err = protocol_negotiate(&agent, why);
+	for (size_t n = 0; n < sizeof(greetings) / sizeof(greetings[0]) && err == 0; n++)
+		err = send_setting(&agent, greetings[n].line, greetings[n].answer, why);
 	if (err != 0) {
 		agent_close(&agent);
 		return err;
@@ -302,13 +290,6 @@ static bool error_is_temporary(const struct lab_why *said) {
 	return length >= words && strcmp(said->text + length - words, RETRY_SUFFIX) == 0;
 }
 
-// Wait before the next attempt. Returns 0, or -EINTR if the user interrupts.
-static int retry_pause(const struct agent *agent) {
-	struct pollfd polled = {.fd = agent->signal_fd, .events = POLLIN};
-
-	return poll(&polled, 1, RETRY_PAUSE_MS) > 0 ? -EINTR : 0;
-}
-
 static int ask_with_retries(
 	struct agent *agent, const char *question, json_t **ret_answer, struct lab_why *why
 ) {
@@ -320,7 +301,7 @@ static int ask_with_retries(
 
 		if (err == -EREMOTEIO && error_is_temporary(&said) &&
 		    !deadline_expired(deadline, clock_monotonic_ns())) {
-			if (retry_pause(agent) == 0)
+			if (channel_pause(agent->signal_fd, RETRY_PAUSE_MS) == 0)
 				continue;
 			return lab_fail(why, -EINTR, "interrupted");
 		}
@@ -328,25 +309,21 @@ static int ask_with_retries(
 	}
 }
 
-// Set the timeouts to the time that this number of reads may take.
-static int set_timeouts(struct agent *agent, const struct agent_reads *reads, struct lab_why *why) {
-	char line[QUESTION_BYTES];
-
-	agent->answer_timeout_s = ANSWER_S + reads->count / READS_PER_SECOND;
-	if (reads->from == NULL || reads->count <= FEW_READS_MAX)
-		return 0;
-	snprintf(
-		line, sizeof(line), "TIMEOUT %u\n", NODE_ANSWER_S + reads->count / READS_PER_SECOND
-	);
-	return send_setting(agent, line, "OK", why);
-}
-
 int agent_read(struct agent *agent, struct agent_reads *reads, struct lab_why *why) {
 	struct lab_why said = {.text = ""};
 	char question[QUESTION_BYTES];
 	json_t *answer = NULL;
-	int err = set_timeouts(agent, reads, why);
+	int err = 0;
 
+	// Set the timeouts to the time that this number of reads may take.
+	agent->answer_timeout_s = ANSWER_S + reads->count / READS_PER_SECOND;
+	if (reads->from != NULL && reads->count > FEW_READS_MAX) {
+		snprintf(
+			question, sizeof(question), "TIMEOUT %u\n",
+			NODE_ANSWER_S + reads->count / READS_PER_SECOND
+		);
+		err = send_setting(agent, question, "OK", why);
+	}
 	if (err != 0)
 		return err;
 	snprintf(

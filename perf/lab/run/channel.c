@@ -24,11 +24,19 @@
 #define KEEPALIVE_INTERVAL_S 5
 #define KEEPALIVE_DEAD_MS 30000
 
-static struct deadline send_deadline(void) {
-	return deadline_after(clock_monotonic_ns(), SEND_NS);
-}
-
-static int read_addresses(struct channel *channel) {
+// Read both addresses of a new connection, and set its socket options.
+static int connection_configure(struct channel *channel) {
+	// Nagle's algorithm is off: messages are small, and the other end waits for each.
+	// Keepalive is on: otherwise an end that only receives would wait for ever for a dead host.
+	const struct {
+		int level, name, value;
+	} options[] = {
+		{IPPROTO_TCP, TCP_NODELAY, 1},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, KEEPALIVE_DEAD_MS},
+	};
 	struct sockaddr_storage storage;
 	socklen_t length = sizeof(storage);
 	int err;
@@ -41,36 +49,14 @@ static int read_addresses(struct channel *channel) {
 		err = neg_errno();
 	if (err == 0)
 		err = sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &channel->peer);
-	return err;
-}
-
-// Disable Nagle's algorithm: messages are small, and the other end waits for each. Enable
-// keepalive: without probes, an end that only receives would wait for ever for a dead host.
-static int set_socket_options(int fd) {
-	const struct {
-		int level, name, value;
-	} options[] = {
-		{IPPROTO_TCP, TCP_NODELAY, 1},
-		{SOL_SOCKET, SO_KEEPALIVE, 1},
-		{IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S},
-		{IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL_S},
-		{IPPROTO_TCP, TCP_USER_TIMEOUT, KEEPALIVE_DEAD_MS},
-	};
-
-	for (size_t n = 0; n < sizeof(options) / sizeof(options[0]); n++) {
+	for (size_t n = 0; n < sizeof(options) / sizeof(options[0]) && err == 0; n++) {
 		if (setsockopt(
-			    fd, options[n].level, options[n].name, &options[n].value,
+			    channel->fd, options[n].level, options[n].name, &options[n].value,
 			    sizeof(options[n].value)
 		    ) != 0)
-			return neg_errno();
+			err = neg_errno();
 	}
-	return 0;
-}
-
-static int connection_configure(struct channel *channel) {
-	int err = read_addresses(channel);
-
-	return err == 0 ? set_socket_options(channel->fd) : err;
+	return err;
 }
 
 // Listen with the longest backlog that the system allows. All processes of a mesh connect at once.
@@ -103,18 +89,6 @@ struct sock_addr channel_loopback(void) {
 	return (struct sock_addr){.family = SOCK_ADDR_V6, .address = {[15] = 1}};
 }
 
-// Listen on all addresses; use IPv4 if the machine has no IPv6.
-static int listen_any_family(struct sock_addr *address, int *ret_fd) {
-	int err;
-
-	address->family = SOCK_ADDR_V6;
-	err = listen_on(address, ret_fd);
-	if (err != -EAFNOSUPPORT && err != -EADDRNOTAVAIL)
-		return err;
-	address->family = SOCK_ADDR_V4;
-	return listen_on(address, ret_fd);
-}
-
 static int accept_one(int listener, int signal_fd, struct deadline deadline, int *ret_fd) {
 	struct pollfd fds[2] = {
 		{.fd = listener, .events = POLLIN},
@@ -139,43 +113,31 @@ static int accept_one(int listener, int signal_fd, struct deadline deadline, int
 	}
 }
 
-// Accept the next client. A client that has already reset its connection is skipped.
-static int
-accept_next(int listener, int signal_fd, struct deadline deadline, struct channel *channel) {
-	int err = accept_one(listener, signal_fd, deadline, &channel->fd);
-
-	while (err == 0 && (err = connection_configure(channel)) == -ENOTCONN) {
-		channel_close(channel);
-		err = accept_one(listener, signal_fd, deadline, &channel->fd);
-	}
-	return err;
-}
-
-static int read_port(int fd, struct sock_addr *address) {
-	struct sockaddr_storage storage;
-	socklen_t length = sizeof(storage);
-	struct sock_addr bound;
-	int err;
-
-	if (getsockname(fd, (struct sockaddr *)&storage, &length) != 0)
-		return neg_errno();
-	err = sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &bound);
-	if (err == 0)
-		address->port = bound.port;
-	return err;
-}
-
 int channel_listen(
 	const struct sock_addr *address, struct channel_listener *ret_listener, struct lab_why *why
 ) {
 	struct channel_listener listener = {.fd = -1, .address = *address};
+	struct sockaddr_storage storage;
+	socklen_t length = sizeof(storage);
+	struct sock_addr bound;
 	char text[SOCK_ADDR_TEXT_BYTES];
 	int err;
 
-	err = address->family == SOCK_ADDR_NONE ? listen_any_family(&listener.address, &listener.fd)
-						: listen_on(&listener.address, &listener.fd);
+	if (address->family == SOCK_ADDR_NONE)
+		listener.address.family = SOCK_ADDR_V6;
+	err = listen_on(&listener.address, &listener.fd);
+
+	// A machine without IPv6 listens on all addresses of IPv4.
+	if (address->family == SOCK_ADDR_NONE && (err == -EAFNOSUPPORT || err == -EADDRNOTAVAIL)) {
+		listener.address.family = SOCK_ADDR_V4;
+		err = listen_on(&listener.address, &listener.fd);
+	}
+	if (err == 0 && getsockname(listener.fd, (struct sockaddr *)&storage, &length) != 0)
+		err = neg_errno();
 	if (err == 0)
-		err = read_port(listener.fd, &listener.address);
+		err = sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &bound);
+	if (err == 0)
+		listener.address.port = bound.port;
 	sock_addr_format(&listener.address, text);
 	if (err != 0)
 		return lab_fail(why, err, "cannot listen on %s: %s", text, strerrordesc_np(-err));
@@ -200,7 +162,13 @@ int channel_accept(
 
 	ret_channel->fd = -1;
 	ret_channel->signal_fd = signal_fd;
-	err = accept_next(listener->fd, signal_fd, deadline, ret_channel);
+	err = accept_one(listener->fd, signal_fd, deadline, &ret_channel->fd);
+
+	// A client that has already reset its connection is skipped.
+	while (err == 0 && (err = connection_configure(ret_channel)) == -ENOTCONN) {
+		channel_close(ret_channel);
+		err = accept_one(listener->fd, signal_fd, deadline, &ret_channel->fd);
+	}
 	if (err == -EINTR)
 		return lab_fail(why, err, "interrupted before any client came");
 	if (err == -ETIMEDOUT)
@@ -292,10 +260,6 @@ bool channel_is_local(const struct channel *channel) {
 	       (sock_addr_is_loopback(&local) && sock_addr_is_loopback(&peer));
 }
 
-static int fail_other_end_gone(struct lab_why *why, int err) {
-	return lab_fail(why, err, "the other end went away: %s", strerrordesc_np(-err));
-}
-
 int channel_send(
 	struct channel *channel,
 	enum channel_kind kind,
@@ -316,8 +280,27 @@ int channel_send(
 	wire_put_bytes(&writer, bytes, size);
 	err = wire_writer_finish(&writer, &used);
 	if (err == 0)
-		err = stream_send_all(channel->fd, frame, used, send_deadline());
-	return err == 0 ? 0 : fail_other_end_gone(why, err);
+		err = stream_send_all(
+			channel->fd, frame, used, deadline_after(clock_monotonic_ns(), SEND_NS)
+		);
+	if (err != 0)
+		return lab_fail(why, err, "the other end went away: %s", strerrordesc_np(-err));
+	return 0;
+}
+
+int channel_send_written(
+	struct channel *channel,
+	enum channel_kind kind,
+	const uint8_t *buffer,
+	const struct wire_writer *writer,
+	struct lab_why *why
+) {
+	size_t used;
+	int err = wire_writer_finish(writer, &used);
+
+	if (err != 0)
+		return lab_fail(why, err, "a message to the other end is too long");
+	return channel_send(channel, kind, buffer, used, why);
 }
 
 // Read and drop bytes until the other end closes. Closing with unread bytes would send a reset,
@@ -423,14 +406,6 @@ static int message_receive(
 	return bytes_receive(channel, channel->buffer, message->size, deadline);
 }
 
-// Report an error text of the other end. The text is untrusted, so it is escaped.
-static int fail_with_received_error(const struct channel_message *message, struct lab_why *why) {
-	char quoted[QUOTED_BYTES];
-
-	escape_quote((const char *)message->bytes, message->size, quoted, sizeof(quoted));
-	return lab_fail(why, -EREMOTEIO, "the other end says %s", quoted);
-}
-
 int channel_receive(
 	struct channel *channel,
 	struct deadline deadline,
@@ -438,6 +413,7 @@ int channel_receive(
 	struct lab_why *why
 ) {
 	int err = message_receive(channel, deadline, ret_message, why);
+	char quoted[QUOTED_BYTES];
 
 	if (err == -ENODATA || err == -ECONNRESET)
 		return lab_fail(why, -ECONNRESET, "the other end went away");
@@ -449,7 +425,12 @@ int channel_receive(
 		return lab_fail(why, err, "the other end went away within a message");
 	if (err != 0)
 		return lab_fail(why, err, "the other end: %s", strerrordesc_np(-err));
-	return ret_message->kind == CHANNEL_ERROR ? fail_with_received_error(ret_message, why) : 0;
+	if (ret_message->kind != CHANNEL_ERROR)
+		return 0;
+
+	// The other end's error text is untrusted, so it is escaped.
+	escape_quote((const char *)ret_message->bytes, ret_message->size, quoted, sizeof(quoted));
+	return lab_fail(why, -EREMOTEIO, "the other end says %s", quoted);
 }
 
 int channel_expect(

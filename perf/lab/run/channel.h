@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct wire_writer;
+
 #define CHANNEL_MAGIC 0x46525054u // "TPRF"
 #define CHANNEL_VERSION 4
 #define CHANNEL_BYTES_MAX 8192
@@ -105,6 +107,15 @@ int channel_send(
 	enum channel_kind kind,
 	const void *bytes,
 	size_t size,
+	struct lab_why *why
+);
+// Finish the writer, and send what it has written to the buffer. Returns 0, or -errno with the
+// reason in `why`.
+int channel_send_written(
+	struct channel *channel,
+	enum channel_kind kind,
+	const uint8_t *buffer,
+	const struct wire_writer *writer,
 	struct lab_why *why
 );
 // Send the reason as the last message. Then wait up to a second until the other end closes.

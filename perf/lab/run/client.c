@@ -33,53 +33,40 @@ struct client {
 	uint64_t patience_ns;
 };
 
-static int hello_exchange(struct client *client, struct lab_why *why) {
-	struct lab_hello hello;
-	int err = session_send_hello(&client->party.channel, &client->run->plan, why);
-
-	if (err == 0)
-		err = session_receive_hello(
-			&client->party.channel, session_answer_deadline(), &hello, why
-		);
-	return err;
-}
-
-// Handle a message of the server during a measurement. Only an error is expected, so this always
-// fails.
-static int receive_server_error(struct client *client, struct lab_why *why) {
-	struct channel_message message;
-	int err = channel_receive(&client->party.channel, session_answer_deadline(), &message, why);
-
-	return err != 0 ? err : lab_fail(why, -EBADMSG, "the server sent message %u", message.kind);
-}
-
-// Return true if operations completed within the patience.
-static bool client_has_progress(struct client *client, uint64_t *played, uint64_t *since_ns) {
-	const struct player *player = lab_end_player(client->party.end);
-	uint64_t now = atomic_load_explicit(&player->played, memory_order_relaxed);
-
-	if (now != *played)
-		*since_ns = clock_monotonic_ns();
-	*played = now;
-	return clock_monotonic_ns() - *since_ns < client->patience_ns;
-}
-
 static int wait_stretch_end(struct client *client, struct lab_why *why) {
+	struct lab_end *end = client->party.end;
+	const struct player *player = lab_end_player(end);
 	uint64_t played = 0, since_ns = clock_monotonic_ns();
+	struct channel_message message;
+	int err;
 
 	for (;;) {
+		uint64_t now_played;
 		uint32_t wakes = lab_end_wait(
-			client->party.end, &client->party.channel, client->session->signal_fd,
+			end, &client->party.channel, client->session->signal_fd,
 			deadline_after(clock_monotonic_ns(), TICK_NS)
 		);
 
-		if ((wakes & LAB_WAKE_CHANNEL) != 0)
-			return receive_server_error(client, why);
-		if ((wakes & LAB_WAKE_PLAYER) != 0 && !lab_end_is_playing(client->party.end))
-			return session_fail_player(lab_end_player(client->party.end), why);
+		// The server only sends an error during a measurement.
+		if ((wakes & LAB_WAKE_CHANNEL) != 0) {
+			err = channel_receive(
+				&client->party.channel, session_answer_deadline(), &message, why
+			);
+			return err != 0 ? err
+					: lab_fail(
+						  why, -EBADMSG, "the server sent message %u",
+						  message.kind
+					  );
+		}
+		if ((wakes & LAB_WAKE_PLAYER) != 0 && !lab_end_is_playing(end))
+			return session_fail_player(player, why);
 		if ((wakes & LAB_WAKE_SIGNAL) != 0)
 			return lab_fail(why, -EINTR, "interrupted");
-		if (!client_has_progress(client, &played, &since_ns))
+		now_played = atomic_load_explicit(&player->played, memory_order_relaxed);
+		if (now_played != played)
+			since_ns = clock_monotonic_ns();
+		played = now_played;
+		if (clock_monotonic_ns() - since_ns >= client->patience_ns)
 			return lab_fail(
 				why, -ETIMEDOUT, "no operation ended for %u s: the other end hangs",
 				(uint32_t)(client->patience_ns / TICK_NS)
@@ -87,58 +74,30 @@ static int wait_stretch_end(struct client *client, struct lab_why *why) {
 	}
 }
 
-// Stop the player. Returns false if the worker does not release the samples; they must not be read
-// then.
-static bool stop_player(struct client *client) {
-	struct deadline deadline = deadline_after(clock_monotonic_ns(), STOP_NS);
-	struct lab_why unheard = {.text = ""};
-
-	if (!lab_end_is_playing(client->party.end))
-		return true;
-	(void)lab_end_request(client->party.end, PLAYER_REQUEST_STOP, &unheard);
-	while (lab_end_is_playing(client->party.end) &&
-	       lab_end_wait(client->party.end, NULL, -1, deadline) != LAB_WAKE_TIME)
-		;
-	return !lab_end_is_playing(client->party.end);
-}
-
 static int
 stretch_play(struct client *client, const struct player_stretch *stretch, struct lab_why *why) {
-	struct player *player = lab_end_player(client->party.end);
+	struct lab_end *end = client->party.end;
+	struct lab_why unheard = {.text = ""};
+	struct deadline deadline;
 	int err;
 
-	player->stretch = *stretch;
-	err = lab_end_request(client->party.end, PLAYER_REQUEST_PLAY, why);
+	lab_end_player(end)->stretch = *stretch;
+	err = lab_end_request(end, PLAYER_REQUEST_PLAY, why);
 	if (err == 0)
 		err = wait_stretch_end(client, why);
-	// The worker may still write to the samples, so they stay allocated.
-	if (!stop_player(client))
+	deadline = deadline_after(clock_monotonic_ns(), STOP_NS);
+	if (lab_end_is_playing(end))
+		(void)lab_end_request(end, PLAYER_REQUEST_STOP, &unheard);
+	while (lab_end_is_playing(end) && lab_end_wait(end, NULL, -1, deadline) != LAB_WAKE_TIME)
+		;
+
+	// A worker that hangs may still write to the samples, so they stay allocated.
+	if (lab_end_is_playing(end))
 		err = lab_fail(why, -EBUSY, "the worker hangs");
 	return err;
 }
 
-// Extend the warm-up to `count` samples, if the time allows.
-static int warm_up_to(
-	struct client *client,
-	struct lab_result *result,
-	uint32_t count,
-	uint64_t until_ns,
-	struct lab_why *why
-) {
-	uint64_t now_ns = clock_monotonic_ns();
-	struct player_stretch stretch = {
-		.count = count - result->warm_count,
-		.last_ns = until_ns > now_ns ? until_ns - now_ns : 0,
-		.gap_ns = client->run->plan.gap_ns,
-		.window_messages = result->window_messages,
-		.raw = result->warm + result->warm_count,
-	};
-	int err = stretch_play(client, &stretch, why);
-
-	result->warm_count += (uint32_t)lab_end_player(client->party.end)->kept;
-	return err;
-}
-
+// Double the number of samples until the worker is warm, or the time is over.
 static int warm_up(struct client *client, struct lab_result *result, struct lab_why *why) {
 	uint64_t until_ns = clock_monotonic_ns() + WARMUP_NS;
 	uint32_t most = client->session->quick ? WARMUP_QUICK : WARMUP_SAMPLES_MAX;
@@ -146,9 +105,18 @@ static int warm_up(struct client *client, struct lab_result *result, struct lab_
 
 	for (uint32_t count = WARMUP_SAMPLES_MIN;
 	     count <= most && !result->warm_check.warm && err == 0; count *= 2) {
+		uint64_t now_ns = clock_monotonic_ns();
+		struct player_stretch stretch = {
+			.count = count - result->warm_count,
+			.last_ns = until_ns > now_ns ? until_ns - now_ns : 0,
+			.gap_ns = client->run->plan.gap_ns,
+			.window_messages = result->window_messages,
+			.raw = result->warm + result->warm_count,
+		};
 		int looked;
 
-		err = warm_up_to(client, result, count, until_ns, why);
+		err = stretch_play(client, &stretch, why);
+		result->warm_count += (uint32_t)lab_end_player(client->party.end)->kept;
 		if (result->warm_count < count)
 			break;
 		// Judge an interrupted warm-up, too: its file contains these samples.
@@ -190,43 +158,12 @@ static uint64_t samples_wanted(const struct plan *plan, const struct lab_result 
 	return (plan->iterations + result->window_messages - 1) / result->window_messages;
 }
 
-// Start the recorded part at both ends.
-static int send_mark(struct client *client, struct lab_why *why) {
-	struct channel_message message;
-	int err = channel_send(&client->party.channel, CHANNEL_MARK, NULL, 0, why);
-
-	if (err == 0 && plan_server_uses_stamps(&client->run->plan))
-		err = channel_expect(
-			&client->party.channel, CHANNEL_MARKED, session_answer_deadline(), &message,
-			why
-		);
-	return err;
-}
-
-// Reset the device times. The clocks were last compared during another size, or never, so the
-// comparison starts anew.
-static void device_times_reset(struct client *client, struct result_device *result) {
-	struct device_time *time = lab_end_get_device_time(client->party.end);
-
-	time->device = result->device;
-	time->host = result->host;
-	time->outside = time->failures = 0;
-	device_clock_restart(&time->clock);
-}
-
-static void device_times_store(struct client *client, struct result_device *result) {
-	const struct device_time *time = lab_end_get_device_time(client->party.end);
-
-	if (lab_end_is_playing(client->party.end))
-		return;
-	result->khz = lab_end_facts(client->party.end)->stamp_khz;
-	result->off_ns = time->clock.off_ns;
-	result->outside = time->outside;
-}
-
 static int size_measure(struct client *client, struct lab_result *result, struct lab_why *why) {
 	const struct plan *plan = &client->run->plan;
 	const struct player *player = lab_end_player(client->party.end);
+	struct device_time *time = lab_end_get_device_time(client->party.end);
+	struct result_device *device = &result->device;
+	struct channel_message message;
 	struct player_stretch stretch = {
 		.lead = RESULT_LEAD,
 		.count = samples_wanted(plan, result),
@@ -236,8 +173,14 @@ static int size_measure(struct client *client, struct lab_result *result, struct
 		.times = result->times,
 		.watch = client->watch,
 	};
-	int err = send_mark(client, why);
+	int err = channel_send(&client->party.channel, CHANNEL_MARK, NULL, 0, why);
 
+	// The mark starts the recorded part at both ends.
+	if (err == 0 && plan_server_uses_stamps(plan))
+		err = channel_expect(
+			&client->party.channel, CHANNEL_MARKED, session_answer_deadline(), &message,
+			why
+		);
 	if (err != 0)
 		return err;
 	if (result->open) {
@@ -247,31 +190,24 @@ static int size_measure(struct client *client, struct lab_result *result, struct
 		stretch.service = result->load.service;
 		stretch.lag = result->load.lag;
 	}
-	if (result->device.stamps != PLAN_STAMPS_NONE)
-		device_times_reset(client, &result->device);
+
+	// The clocks were last compared during another size, or never, so the comparison starts
+	// anew.
+	if (device->stamps != PLAN_STAMPS_NONE) {
+		time->device = device->device;
+		time->host = device->host;
+		time->outside = time->failures = 0;
+		device_clock_restart(&time->clock);
+	}
 	outlier_watch_begin(client->watch, outlier_bound_ns(result->warm, result->warm_count));
 	err = stretch_play(client, &stretch, why);
 	result->took_ns = player->took_ns;
 	result->complete = err == 0;
-	if (result->device.stamps != PLAN_STAMPS_NONE)
-		device_times_store(client, &result->device);
-	return err;
-}
-
-static int begin_step(struct client *client, uint32_t step, struct lab_why *why) {
-	struct channel_message message;
-	uint8_t buffer[sizeof(step)];
-	struct wire_writer writer;
-	int err;
-
-	wire_writer_init(&writer, buffer, sizeof(buffer));
-	wire_put_u32(&writer, step);
-	err = channel_send(&client->party.channel, CHANNEL_STEP, buffer, sizeof(buffer), why);
-	if (err == 0)
-		err = channel_expect(
-			&client->party.channel, CHANNEL_STEP_READY, session_answer_deadline(),
-			&message, why
-		);
+	if (device->stamps != PLAN_STAMPS_NONE && !lab_end_is_playing(client->party.end)) {
+		device->khz = lab_end_facts(client->party.end)->stamp_khz;
+		device->off_ns = time->clock.off_ns;
+		device->outside = time->outside;
+	}
 	return err;
 }
 
@@ -325,23 +261,11 @@ measure_with_noise(struct client *client, struct lab_result *result, struct lab_
 	return err;
 }
 
-static int load_prepare(struct client *client, struct result_load *load, struct lab_why *why) {
-	const struct lab_trace *trace = &client->session->trace;
-	const struct plan *plan = &client->run->plan;
-
-	if (plan->arrivals != PLAN_TRACE)
-		return schedule_make(plan, NULL, why, &load->due_ns, &load->due_count);
-	load->due_ns = calloc(trace->count, sizeof(*load->due_ns));
-	if (load->due_ns == NULL)
-		return lab_fail(why, -ENOMEM, "no memory for the schedule");
-	memcpy(load->due_ns, trace->due_ns, trace->count * sizeof(*load->due_ns));
-	load->due_count = trace->count;
-	return 0;
-}
-
 static int
 size_prepare(struct client *client, struct lab_result *result, uint64_t size, struct lab_why *why) {
+	const struct lab_trace *trace = &client->session->trace;
 	const struct plan *plan = &client->run->plan;
+	struct result_load *load = &result->load;
 	bool open = plan->arrivals != PLAN_CLOSED;
 	int err = result_prepare(result, size, open);
 
@@ -357,23 +281,40 @@ size_prepare(struct client *client, struct lab_result *result, uint64_t size, st
 	);
 	if (!open)
 		return 0;
-	err = load_prepare(client, &result->load, why);
+	if (plan->arrivals != PLAN_TRACE) {
+		err = schedule_make(plan, NULL, why, &load->due_ns, &load->due_count);
+	} else {
+		load->due_ns = calloc(trace->count, sizeof(*load->due_ns));
+		if (load->due_ns == NULL)
+			return lab_fail(why, -ENOMEM, "no memory for the schedule");
+		memcpy(load->due_ns, trace->due_ns, trace->count * sizeof(*load->due_ns));
+		load->due_count = trace->count;
+	}
 	if (err == 0)
 		client->patience_ns =
-			SILENCE_NS +
-			schedule_pause_max_ns(result->load.due_ns, result->load.due_count);
+			SILENCE_NS + schedule_pause_max_ns(load->due_ns, load->due_count);
 	return err;
 }
 
 static int play_step(struct client *client, uint32_t step, struct lab_why *why) {
 	struct lab_result *result = &client->run->results[client->run->count];
+	struct channel *channel = &client->party.channel;
 	uint64_t size = client->run->plan.sizes[step];
+	struct channel_message message;
+	uint8_t buffer[sizeof(step)];
+	struct wire_writer writer;
 	int err = size_prepare(client, result, size, why), summarized;
 
 	if (err == 0) {
 		player_set_size(lab_end_player(client->party.end), size);
-		err = begin_step(client, step, why);
+		wire_writer_init(&writer, buffer, sizeof(buffer));
+		wire_put_u32(&writer, step);
+		err = channel_send(channel, CHANNEL_STEP, buffer, sizeof(buffer), why);
 	}
+	if (err == 0)
+		err = channel_expect(
+			channel, CHANNEL_STEP_READY, session_answer_deadline(), &message, why
+		);
 	if (err == 0)
 		err = measure_with_noise(client, result, why);
 	if (err == 0)
@@ -388,18 +329,6 @@ static int play_step(struct client *client, uint32_t step, struct lab_why *why) 
 	if (summarized == 0)
 		summarized = result_summarize(result);
 	return err != 0 ? err : summarized;
-}
-
-static int play_all_steps(struct client *client, struct lab_why *why) {
-	const struct lab_end_facts *facts = lab_end_facts(client->party.end);
-	int err = 0;
-
-	outlier_watch_open(client->watch, facts->tid, facts->cpu);
-	for (uint32_t step = 0; step < client->run->plan.size_count && err == 0; step++)
-		err = play_step(client, step, why);
-	if (!lab_end_is_playing(client->party.end))
-		outlier_watch_close(client->watch);
-	return err == 0 ? channel_send(&client->party.channel, CHANNEL_BYE, NULL, 0, why) : err;
 }
 
 // Connect to the server, with retries. A server that was started by the same script may not listen
@@ -442,6 +371,8 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 		.watch = &watch,
 	};
 	struct lab_environment yardsticks = {.count = 0};
+	const struct lab_end_facts *facts;
+	struct lab_hello hello;
 	struct timespec now;
 	int err;
 
@@ -452,7 +383,11 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 		yardsticks_measure(&yardsticks);
 	err = server_connect(&client, why);
 	if (err == 0)
-		err = hello_exchange(&client, why);
+		err = session_send_hello(&client.party.channel, &run->plan, why);
+	if (err == 0)
+		err = session_receive_hello(
+			&client.party.channel, session_answer_deadline(), &hello, why
+		);
 	if (err == 0)
 		err = session_connect(session, &client.party, why);
 	memcpy(run->environment, client.party.environment, sizeof(run->environment));
@@ -461,8 +396,16 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 			&run->environment[0], yardsticks.items[n].key, "%s",
 			yardsticks.items[n].value
 		);
-	if (err == 0)
-		err = play_all_steps(&client, why);
+	if (err == 0) {
+		facts = lab_end_facts(client.party.end);
+		outlier_watch_open(client.watch, facts->tid, facts->cpu);
+		for (uint32_t step = 0; step < run->plan.size_count && err == 0; step++)
+			err = play_step(&client, step, why);
+		if (!lab_end_is_playing(client.party.end))
+			outlier_watch_close(client.watch);
+		if (err == 0)
+			err = channel_send(&client.party.channel, CHANNEL_BYE, NULL, 0, why);
+	}
 	memcpy(run->partial, why->text, sizeof(run->partial));
 	session_end(&client.party, why);
 	return err;

@@ -31,22 +31,6 @@ static int open_with_calls(
 	return 0;
 }
 
-static int read_soft_settings(struct soft_config *ret_config, struct lab_why *why) {
-	struct soft_config configs[SOFT_DEVICES_MAX];
-	const char *texts[SOFT_SETTING_COUNT];
-	struct parse_error error;
-	enum soft_setting wrong;
-	uint32_t count;
-
-	for (int setting = 0; setting < SOFT_SETTING_COUNT; setting++)
-		// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
-		texts[setting] = getenv(soft_setting_variables[setting]);
-	if (soft_settings_read(texts, &error, &wrong, configs, &count) != 0)
-		return lab_fail(why, -EINVAL, "%s: %s", soft_setting_variables[wrong], error.text);
-	*ret_config = configs[0];
-	return 0;
-}
-
 static int open_soft(
 	const struct device_settings *settings,
 	const struct sock_addr *local,
@@ -54,11 +38,19 @@ static int open_soft(
 	struct device **ret_device
 ) {
 	struct lab_why inner = {.text = ""};
-	struct soft_config config;
-	int err = read_soft_settings(&config, why);
+	struct soft_config configs[SOFT_DEVICES_MAX], config;
+	const char *texts[SOFT_SETTING_COUNT];
+	struct parse_error error;
+	enum soft_setting wrong;
+	uint32_t count;
+	int err;
 
-	if (err != 0)
-		return err;
+	for (int setting = 0; setting < SOFT_SETTING_COUNT; setting++)
+		// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+		texts[setting] = getenv(soft_setting_variables[setting]);
+	if (soft_settings_read(texts, &error, &wrong, configs, &count) != 0)
+		return lab_fail(why, -EINVAL, "%s: %s", soft_setting_variables[wrong], error.text);
+	config = configs[0];
 	if (config.address_any && local != NULL) {
 		config.address_any = false;
 		config.address = *local;

@@ -28,18 +28,13 @@ void device_clock_init(struct device_clock *clock, const struct device_stamp_clo
 	};
 }
 
-// Return the signed ticks since the latest reading. Stamps wrap and may be older than that reading,
-// so the shorter direction is used.
-static double ticks_since(const struct device_clock *clock, uint64_t stamp) {
+uint64_t device_clock_ns(const struct device_clock *clock, uint64_t stamp) {
 	uint64_t ahead = (stamp - clock->stamp) & clock->mask;
 	uint64_t behind = (clock->stamp - stamp) & clock->mask;
+	double ns;
 
-	return ahead <= behind ? (double)ahead : -(double)behind;
-}
-
-uint64_t device_clock_ns(const struct device_clock *clock, uint64_t stamp) {
-	double ns = ticks_since(clock, stamp) * clock->tick_ns;
-
+	// Stamps wrap and may be older than the latest reading, so the shorter direction is used.
+	ns = (ahead <= behind ? (double)ahead : -(double)behind) * clock->tick_ns;
 	if (clock->readings == 0)
 		return 0;
 	if (ns < 0)
@@ -47,31 +42,23 @@ uint64_t device_clock_ns(const struct device_clock *clock, uint64_t stamp) {
 	return ns < (double)(INT64_MAX / 2) ? clock->ns + (uint64_t)ns : INT64_MAX;
 }
 
-static uint64_t ns_distance(uint64_t a, uint64_t b) {
-	return a > b ? a - b : b - a;
-}
-
-static void measure_rate(struct device_clock *clock, uint64_t now_ns) {
-	uint64_t took_ns = now_ns - clock->first_ns;
-	double tick_ns;
-
-	if (took_ns < BASELINE_NS || clock->ticks == 0)
-		return;
-	tick_ns = (double)took_ns / (double)clock->ticks;
-	if (tick_ns > clock->nominal_ns * (1 - RATE_SHARE) &&
-	    tick_ns < clock->nominal_ns * (1 + RATE_SHARE))
-		clock->tick_ns = tick_ns;
-}
-
 void device_clock_update(struct device_clock *clock, const struct device_reading *reading) {
 	uint64_t width_ns = (reading->after_ns - reading->before_ns + 1) / 2;
-	uint64_t now_ns = reading->before_ns + width_ns, off_ns;
+	uint64_t now_ns = reading->before_ns + width_ns, expected_ns, off_ns, took_ns;
 
 	if (clock->readings > 0) {
-		off_ns = ns_distance(device_clock_ns(clock, reading->stamp), now_ns);
+		expected_ns = device_clock_ns(clock, reading->stamp);
+		off_ns = expected_ns > now_ns ? expected_ns - now_ns : now_ns - expected_ns;
 		clock->off_ns = off_ns > clock->off_ns ? off_ns : clock->off_ns;
 		clock->ticks += (reading->stamp - clock->stamp) & clock->mask;
-		measure_rate(clock, now_ns);
+		took_ns = now_ns - clock->first_ns;
+		if (took_ns >= BASELINE_NS && clock->ticks > 0) {
+			double tick_ns = (double)took_ns / (double)clock->ticks;
+
+			if (tick_ns > clock->nominal_ns * (1 - RATE_SHARE) &&
+			    tick_ns < clock->nominal_ns * (1 + RATE_SHARE))
+				clock->tick_ns = tick_ns;
+		}
 	} else {
 		clock->first_ns = now_ns;
 		clock->ticks = 0;
@@ -87,16 +74,6 @@ void device_clock_restart(struct device_clock *clock) {
 	clock->off_ns = 0;
 }
 
-static int stamp_read(bool wall, const struct lane *lane, uint64_t *ret_stamp) {
-	struct timespec now;
-
-	if (!wall)
-		return lane_device_clock_now(lane, ret_stamp);
-	clock_gettime(CLOCK_REALTIME, &now);
-	*ret_stamp = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-	return 0;
-}
-
 static int reading_take_best(
 	bool wall,
 	const struct lane *lane,
@@ -107,8 +84,16 @@ static int reading_take_best(
 
 	for (int n = 0; n < READ_TRIES; n++) {
 		struct device_reading reading = {.before_ns = clock_now_ns(clock)};
-		int err = stamp_read(wall, lane, &reading.stamp);
+		struct timespec now;
+		int err = 0;
 
+		if (wall) {
+			clock_gettime(CLOCK_REALTIME, &now);
+			reading.stamp =
+				(uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+		} else {
+			err = lane_device_clock_now(lane, &reading.stamp);
+		}
 		if (err != 0)
 			return err;
 		reading.after_ns = clock_now_ns(clock);

@@ -16,10 +16,6 @@
 #define CLOCK_READINGS 1000 // per batch
 #define CLOCK_BATCHES 10
 
-static uint64_t pages_round_up(uint64_t size) {
-	return (size + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
-}
-
 // Reject options that need the processor to access GPU memory, which host programs cannot read.
 static int check_memory(const struct lab_end *end, const struct plan *plan, struct lab_why *why) {
 	if (end->facts.memory.kind != MESSAGES_GPU)
@@ -50,7 +46,7 @@ static int make_memory(struct lab_end *end, const struct plan *plan, struct lab_
 
 	if (err != 0)
 		return err;
-	end->half = pages_round_up(plan_size_max(plan));
+	end->half = (plan_size_max(plan) + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 	err = messages_create(end->facts.memory, 2 * end->half, why, &end->messages);
 	if (err != 0)
 		return err;
@@ -112,28 +108,12 @@ static int choose_core(
 	return 0;
 }
 
-static uint32_t lane_depth(const struct plan *plan) {
-	uint32_t depth = plan->depth, receives = load_receives(plan);
-
-	depth = receives > depth ? receives : depth;
-	return depth > DEPTH ? depth : DEPTH;
-}
-
 static int fail_no_stamps(const struct lab_end *end, int err, struct lab_why *why) {
 	return lab_fail(
 		why, err, "--device-time: %s does not stamp completions with its %s (%s)",
 		end->facts.device, end->plan.stamps == PLAN_STAMPS_WALL ? "time of day" : "clock",
 		strerrordesc_np(-err)
 	);
-}
-
-static int find_stamps(struct lab_end *end, struct lab_why *why) {
-	int err = device_stamp_clock(end->device, &end->stamps);
-
-	if (err != 0)
-		return fail_no_stamps(end, err, why);
-	end->facts.stamp_khz = end->stamps.khz;
-	return 0;
 }
 
 // Initialize the device times. lane_create() has checked that the completion queue has stamps; this
@@ -152,31 +132,33 @@ static int make_device_time(struct lab_end *end, struct lab_why *why) {
 	return 0;
 }
 
-static enum lane_stamps end_lane_stamps(const struct lab_end *end) {
-	if (!end_uses_stamps(end))
-		return LANE_STAMPS_NONE;
-	return end->plan.stamps == PLAN_STAMPS_WALL ? LANE_STAMPS_WALL : LANE_STAMPS_RAW;
-}
-
 static int make_lane(
 	struct lab_end *end, const struct lab_end_config *config, uint32_t cpu, struct lab_why *why
 ) {
-	uint32_t depth = lane_depth(config->plan), pairs = config->plan->pairs;
+	uint32_t depth = config->plan->depth, pairs = config->plan->pairs;
+	uint32_t receives = load_receives(config->plan);
 	struct lane_config lane = {
 		.device = end->device,
 		.pair_max = pairs,
-		.depth = depth,
-		.op_max = 2 * depth * pairs,
 		.drain_ns = DRAIN_NS,
 		.clock = &end->clock,
 		.near = near_of_cpu(cpu),
-		.stamps = end_lane_stamps(end),
 	};
 	struct lane_facts facts;
-	int err = lane.stamps != LANE_STAMPS_NONE ? find_stamps(end, why) : 0;
+	int err = 0;
 
-	if (err != 0)
-		return err;
+	depth = receives > depth ? receives : depth;
+	depth = depth > DEPTH ? depth : DEPTH;
+	lane.depth = depth;
+	lane.op_max = 2 * depth * pairs;
+	if (end_uses_stamps(end)) {
+		lane.stamps =
+			end->plan.stamps == PLAN_STAMPS_WALL ? LANE_STAMPS_WALL : LANE_STAMPS_RAW;
+		err = device_stamp_clock(end->device, &end->stamps);
+		if (err != 0)
+			return fail_no_stamps(end, err, why);
+		end->facts.stamp_khz = end->stamps.khz;
+	}
 	err = lane_create(&lane, &end->lane);
 	// Some drivers return -EINVAL for flags that they do not support.
 	if (lane.stamps != LANE_STAMPS_NONE && (err == -EOPNOTSUPP || err == -EINVAL))
@@ -234,8 +216,12 @@ static int make_worker(
 	return 0;
 }
 
-static int
-make_pair(struct lab_end *end, struct device_endpoint *ret_endpoint, struct lab_why *why) {
+static int make_pairs(struct lab_end *end, struct lab_end_info *ret_about, struct lab_why *why) {
+	struct lab_end_info about = {
+		.address = end->view.wire_address + end->half,
+		.key = end->view.remote_key,
+		.pair_count = end->plan.pairs,
+	};
 	bool usual = end->plan.inline_bytes == PLAN_INLINE_DEFAULT;
 	struct pair_config config = {
 		.lane = end->lane,
@@ -244,36 +230,25 @@ make_pair(struct lab_end *end, struct device_endpoint *ret_endpoint, struct lab_
 	};
 	int err;
 
-	if (getrandom(&config.psn, sizeof(config.psn), 0) != sizeof(config.psn))
-		return lab_fail(why, -EIO, "no random numbers");
-	config.psn &= 0xffffff;
-	err = pair_create(&config, ret_endpoint, &end->pairs[end->pair_count]);
-	if (err != 0)
-		return lab_fail(
-			why, err, "%s: no queue pair: %s", end->facts.device, strerrordesc_np(-err)
-		);
-	end->facts.inline_bytes = pair_inline_bytes(end->pairs[end->pair_count++]);
-	if (!usual && end->facts.inline_bytes < config.inline_bytes)
-		return lab_fail(
-			why, -EOPNOTSUPP,
-			"--inline: %s does not carry %u bytes within a work request: lower it",
-			end->facts.device, config.inline_bytes
-		);
-	return 0;
-}
-
-static int make_pairs(struct lab_end *end, struct lab_end_info *ret_about, struct lab_why *why) {
-	struct lab_end_info about = {
-		.address = end->view.wire_address + end->half,
-		.key = end->view.remote_key,
-		.pair_count = end->plan.pairs,
-	};
-	int err = 0;
-
-	for (uint32_t n = 0; n < about.pair_count && err == 0; n++)
-		err = make_pair(end, &about.endpoints[n], why);
-	if (err != 0)
-		return err;
+	for (uint32_t n = 0; n < about.pair_count; n++) {
+		if (getrandom(&config.psn, sizeof(config.psn), 0) != sizeof(config.psn))
+			return lab_fail(why, -EIO, "no random numbers");
+		config.psn &= 0xffffff;
+		err = pair_create(&config, &about.endpoints[n], &end->pairs[end->pair_count]);
+		if (err != 0)
+			return lab_fail(
+				why, err, "%s: no queue pair: %s", end->facts.device,
+				strerrordesc_np(-err)
+			);
+		end->facts.inline_bytes = pair_inline_bytes(end->pairs[end->pair_count++]);
+		if (!usual && end->facts.inline_bytes < config.inline_bytes)
+			return lab_fail(
+				why, -EOPNOTSUPP,
+				"--inline: %s does not carry %u bytes within a work request: "
+				"lower it",
+				end->facts.device, config.inline_bytes
+			);
+	}
 	memcpy(about.device, end->facts.device, sizeof(about.device));
 	*ret_about = about;
 	return 0;
@@ -297,22 +272,6 @@ static void measure_clock(struct lab_end *end) {
 	end->facts.clock_read_ns = least;
 }
 
-static void read_device(struct lab_end *end) {
-	const struct device_facts *facts = device_facts(end->device);
-
-	memcpy(end->facts.device, facts->name, sizeof(end->facts.device));
-	end->facts.responder = device_responder_name(facts->responder);
-	end->facts.link = device_link_name(facts->port.link);
-	end->facts.mtu = facts->port.active_mtu;
-	end->facts.speed_mbps = facts->port.speed_mbps;
-}
-
-static int check_device(struct lab_end *end, const struct plan *plan, struct lab_why *why) {
-	if (plan_op_is_atomic(plan->op) && !device_facts(end->device)->limits.atomics)
-		return lab_fail(why, -EOPNOTSUPP, "%s has no atomic operations", end->facts.device);
-	return 0;
-}
-
 int lab_end_open(
 	const struct lab_end_config *config,
 	struct lab_why *why,
@@ -320,6 +279,7 @@ int lab_end_open(
 	struct lab_end **ret_end
 ) {
 	struct lab_end *end = calloc(1, sizeof(*end));
+	const struct device_facts *facts;
 	struct cpu_set near;
 	int err;
 
@@ -341,8 +301,16 @@ int lab_end_open(
 		&end->device
 	);
 	if (err == 0) {
-		read_device(end);
-		err = check_device(end, config->plan, why);
+		facts = device_facts(end->device);
+		memcpy(end->facts.device, facts->name, sizeof(end->facts.device));
+		end->facts.responder = device_responder_name(facts->responder);
+		end->facts.link = device_link_name(facts->port.link);
+		end->facts.mtu = facts->port.active_mtu;
+		end->facts.speed_mbps = facts->port.speed_mbps;
+		if (plan_op_is_atomic(config->plan->op) && !facts->limits.atomics)
+			err = lab_fail(
+				why, -EOPNOTSUPP, "%s has no atomic operations", end->facts.device
+			);
 	}
 	if (err == 0)
 		err = make_memory(end, config->plan, why);

@@ -22,17 +22,6 @@ static struct memory_view view_half(const struct lab_end *end, uint64_t offset) 
 	return view;
 }
 
-static int add_pair(struct lab_end *end, const struct pair *pair) {
-	const struct worker_record add = {
-		.kind = LANE_REQUEST_ADD,
-		.words = {worker_pointer_to_word(end->lane), worker_pointer_to_word(pair)},
-	};
-	int err = worker_post_request(end->worker, &add);
-
-	end->added += err == 0;
-	return err;
-}
-
 // Raise the priority of the worker's thread only; the other work of this process can wait.
 static int raise_priority(const struct lab_end *end, struct lab_why *why) {
 	const struct sched_param wanted = {.sched_priority = (int)end->facts.priority};
@@ -67,8 +56,17 @@ static int start_worker(struct lab_end *end, struct lab_why *why) {
 	err = raise_priority(end, why);
 	if (err != 0)
 		return err;
-	for (uint32_t n = 0; n < end->pair_count && err == 0; n++)
-		err = add_pair(end, end->pairs[n]);
+	for (uint32_t n = 0; n < end->pair_count && err == 0; n++) {
+		const struct worker_record add = {
+			.kind = LANE_REQUEST_ADD,
+			.words =
+				{worker_pointer_to_word(end->lane),
+				 worker_pointer_to_word(end->pairs[n])},
+		};
+
+		err = worker_post_request(end->worker, &add);
+		end->added += err == 0;
+	}
 	return err == 0 ? 0 : lab_fail(why, err, "the worker does not keep up");
 }
 
@@ -167,19 +165,11 @@ bool lab_end_is_playing(const struct lab_end *end) {
 	return end->playing;
 }
 
-static void post_pair_gone(const struct lab_end *end, struct pair *pair) {
-	const struct worker_record gone = {
-		.kind = LANE_REQUEST_QP_DESTROYED,
-		.words =
-			{worker_pointer_to_word(end->lane), pair_slot(pair), pair_generation(pair)},
-	};
-
-	if (pair_destroy_qp(pair) == 0)
-		(void)worker_post_request(end->worker, &gone);
-}
-
 // Handle one event of the worker. Returns the wakes that a caller may wait for.
 static uint32_t handle_event(struct lab_end *end, const struct worker_record *record) {
+	struct worker_record gone;
+	struct pair *pair;
+
 	switch (record->kind) {
 	case PLAYER_EVENT_ENDED:
 		end->playing = false;
@@ -190,7 +180,15 @@ static uint32_t handle_event(struct lab_end *end, const struct worker_record *re
 		(void)pair_fail(worker_word_to_pointer(record->words[1]));
 		return 0;
 	case LANE_EVENT_STUCK:
-		post_pair_gone(end, worker_word_to_pointer(record->words[1]));
+		pair = worker_word_to_pointer(record->words[1]);
+		gone = (struct worker_record){
+			.kind = LANE_REQUEST_QP_DESTROYED,
+			.words =
+				{worker_pointer_to_word(end->lane), pair_slot(pair),
+				 pair_generation(pair)},
+		};
+		if (pair_destroy_qp(pair) == 0)
+			(void)worker_post_request(end->worker, &gone);
 		return 0;
 	case LANE_EVENT_DRAINED:
 		end->drained++;
@@ -237,18 +235,6 @@ uint32_t lab_end_wait(
 	return wakes;
 }
 
-// Ask the lane to fail a pair. This is harmless if the pair has already failed.
-static void post_pair_failure(const struct lab_end *end, const struct pair *pair) {
-	const struct worker_record fail = {
-		.kind = LANE_REQUEST_FAIL,
-		.words =
-			{worker_pointer_to_word(end->lane), pair_slot(pair), pair_generation(pair),
-			 (uint64_t)-ESHUTDOWN},
-	};
-
-	(void)worker_post_request(end->worker, &fail);
-}
-
 // Stop the player first, then drain the pairs, so that nothing is posted during the drain.
 static void pairs_drain(struct lab_end *end) {
 	struct deadline deadline = deadline_after(clock_monotonic_ns(), TEARDOWN_NS);
@@ -258,8 +244,18 @@ static void pairs_drain(struct lab_end *end) {
 		(void)lab_end_request(end, PLAYER_REQUEST_STOP, &unheard);
 	while (end->playing && lab_end_wait(end, NULL, -1, deadline) != LAB_WAKE_TIME)
 		;
-	for (uint32_t n = 0; n < end->added; n++)
-		post_pair_failure(end, end->pairs[n]);
+
+	// The lane fails each pair. This is harmless if the pair has already failed.
+	for (uint32_t n = 0; n < end->added; n++) {
+		const struct worker_record fail = {
+			.kind = LANE_REQUEST_FAIL,
+			.words =
+				{worker_pointer_to_word(end->lane), pair_slot(end->pairs[n]),
+				 pair_generation(end->pairs[n]), (uint64_t)-ESHUTDOWN},
+		};
+
+		(void)worker_post_request(end->worker, &fail);
+	}
 	while (end->drained < end->added && lab_end_wait(end, NULL, -1, deadline) != LAB_WAKE_TIME)
 		;
 }

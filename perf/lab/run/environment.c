@@ -47,31 +47,25 @@ static void add_file(struct lab_environment *environment, const char *key, const
 		environment_add(environment, key, "%s", text);
 }
 
-static void add_cpu_model(struct lab_environment *environment) {
-	scoped_fd int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
-	char text[FILE_BYTES];
-	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-	const char *model;
-
-	text[length > 0 ? length : 0] = '\0';
-	model = strstr(text, "model name");
-	if (model == NULL)
-		return;
-	model += strcspn(model, ":\n");
-	if (*model == ':')
-		model += 1 + strspn(model + 1, " ");
-	environment_add(environment, "processor", "%.*s", (int)strcspn(model, "\n"), model);
-}
-
 static void add_machine(struct lab_environment *environment, uint32_t cpu) {
-	char path[PATH_BYTES];
+	scoped_fd int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
+	char text[FILE_BYTES], path[PATH_BYTES];
+	ssize_t length = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
 	struct utsname names;
+	const char *model;
 
 	if (uname(&names) == 0) {
 		environment_add(environment, "host", "%s", names.nodename);
 		environment_add(environment, "kernel", "%s %s", names.release, names.machine);
 	}
-	add_cpu_model(environment);
+	text[length > 0 ? length : 0] = '\0';
+	model = strstr(text, "model name");
+	if (model != NULL) {
+		model += strcspn(model, ":\n");
+		if (*model == ':')
+			model += 1 + strspn(model + 1, " ");
+		environment_add(environment, "processor", "%.*s", (int)strcspn(model, "\n"), model);
+	}
 	add_file(environment, "processors_online", "/sys/devices/system/cpu/online");
 	add_file(environment, "processors_isolated", "/sys/devices/system/cpu/isolated");
 	add_file(environment, "smt", "/sys/devices/system/cpu/smt/control");

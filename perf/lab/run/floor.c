@@ -87,27 +87,6 @@ static void line_spin_until(struct duel *duel, uint32_t wanted) {
 		__builtin_ia32_pause();
 }
 
-// Pass the cache line to the other processor and back. The asker stores odd numbers, the answerer
-// the even number that follows.
-static void ask_cache_line(struct duel *duel) {
-	for (uint32_t n = 0; n < floors[FLOOR_CACHE_LINE].batch / 2; n++) {
-		uint32_t number = atomic_load_explicit(&duel->line, memory_order_relaxed) + 1;
-
-		atomic_store_explicit(&duel->line, number, memory_order_release);
-		line_spin_until(duel, number + 1);
-	}
-}
-
-static void answer_cache_line(struct duel *duel) {
-	uint32_t number = 1;
-
-	while (!atomic_load_explicit(&duel->over, memory_order_relaxed)) {
-		line_spin_until(duel, number);
-		atomic_store_explicit(&duel->line, number + 1, memory_order_release);
-		number += 2;
-	}
-}
-
 static bool eventfd_signal(int fd) {
 	uint64_t one = 1;
 
@@ -118,13 +97,6 @@ static bool sleep_until_woken(int fd) {
 	uint64_t count;
 
 	return read(fd, &count, sizeof(count)) == sizeof(count);
-}
-
-static void answer_wake(struct duel *duel) {
-	while (sleep_until_woken(duel->fds[1]) &&
-	       !atomic_load_explicit(&duel->over, memory_order_relaxed) &&
-	       eventfd_signal(duel->fds[0]))
-		;
 }
 
 static bool spin_receive(struct duel *duel, int fd) {
@@ -138,14 +110,6 @@ static bool spin_receive(struct duel *duel, int fd) {
 			return length > 0;
 	}
 	return false; // the message was lost
-}
-
-static void answer_udp(struct duel *duel) {
-	static const char message[MESSAGE_BYTES];
-
-	while (spin_receive(duel, duel->fds[1]) &&
-	       send(duel->fds[1], message, sizeof(message), 0) > 0)
-		;
 }
 
 // Send with retries: a memif client has room for the first frame only after it has polled.
@@ -169,29 +133,41 @@ static bool memif_receive_spinning(struct duel *duel, int end) {
 	return false;
 }
 
-static void answer_memif(struct duel *duel) {
-	while (memif_receive_spinning(duel, 1) && memif_send_spinning(duel, 1))
-		;
-}
-
 static void *answer_thread(void *arg) {
+	static const char message[MESSAGE_BYTES];
 	struct duel *duel = arg;
 
 	thread_pin(duel->cpus[1]);
-	if (duel->kind == FLOOR_CACHE_LINE)
-		answer_cache_line(duel);
-	else if (duel->kind == FLOOR_WAKE_UP)
-		answer_wake(duel);
-	else if (duel->kind == FLOOR_MEMIF)
-		answer_memif(duel);
-	else
-		answer_udp(duel);
+	switch (duel->kind) {
+	case FLOOR_CACHE_LINE:
+		for (uint32_t number = 1; !atomic_load_explicit(&duel->over, memory_order_relaxed);
+		     number += 2) {
+			line_spin_until(duel, number);
+			atomic_store_explicit(&duel->line, number + 1, memory_order_release);
+		}
+		break;
+	case FLOOR_WAKE_UP:
+		while (sleep_until_woken(duel->fds[1]) &&
+		       !atomic_load_explicit(&duel->over, memory_order_relaxed) &&
+		       eventfd_signal(duel->fds[0]))
+			;
+		break;
+	case FLOOR_MEMIF:
+		while (memif_receive_spinning(duel, 1) && memif_send_spinning(duel, 1))
+			;
+		break;
+	default:
+		while (spin_receive(duel, duel->fds[1]) &&
+		       send(duel->fds[1], message, sizeof(message), 0) > 0)
+			;
+	}
 	return NULL;
 }
 
 // Measure one sample.
 static bool ask_sample(struct duel *duel) {
 	static const char message[MESSAGE_BYTES];
+	uint32_t number;
 
 	switch (duel->kind) {
 	case FLOOR_CLOCK:
@@ -203,7 +179,12 @@ static bool ask_sample(struct duel *duel) {
 			(void)syscall(SYS_getppid);
 		return true;
 	case FLOOR_CACHE_LINE:
-		ask_cache_line(duel);
+		// The asker stores odd numbers, the answerer the even number that follows.
+		for (uint32_t n = 0; n < floors[FLOOR_CACHE_LINE].batch / 2; n++) {
+			number = atomic_load_explicit(&duel->line, memory_order_relaxed) + 1;
+			atomic_store_explicit(&duel->line, number, memory_order_release);
+			line_spin_until(duel, number + 1);
+		}
 		return true;
 	case FLOOR_WAKE_UP:
 		return eventfd_signal(duel->fds[1]) && sleep_until_woken(duel->fds[0]);

@@ -43,30 +43,26 @@ static int port_open(struct memif_pair *pair, int end, struct lab_why *why) {
 	return err == 0 ? 0 : lab_fail(why, err, "%s", reason);
 }
 
-static int link_await(struct memif_pair *pair, const struct clock *clock, struct lab_why *why) {
-	uint64_t end_ns = clock_now_ns(clock) + LINK_NS, now_ns;
-
-	while (!pair->ports[0].link || !pair->ports[1].link) {
-		now_ns = clock_now_ns(clock);
-		if (now_ns > end_ns)
-			return lab_fail(why, -ETIMEDOUT, "its two ends did not meet within 3 s");
-		for (int end = 0; end < 2; end++)
-			dpdk_port_maintain(&pair->ports[end], now_ns);
-		usleep(1000);
-	}
-	return 0;
-}
-
 int memif_pair_create(
 	const struct clock *clock, struct memif_pair **ret_pair, struct lab_why *why
 ) {
 	struct memif_pair *pair = calloc(1, sizeof(*pair));
+	uint64_t end_ns, now_ns;
 	int err = pair == NULL ? -ENOMEM : 0;
 
 	for (int end = 0; end < 2 && err == 0; end++)
 		err = port_open(pair, end, why);
-	if (err == 0)
-		err = link_await(pair, clock, why);
+	end_ns = clock_now_ns(clock) + LINK_NS;
+	while (err == 0 && (!pair->ports[0].link || !pair->ports[1].link)) {
+		now_ns = clock_now_ns(clock);
+		if (now_ns > end_ns) {
+			err = lab_fail(why, -ETIMEDOUT, "its two ends did not meet within 3 s");
+			break;
+		}
+		for (int end = 0; end < 2; end++)
+			dpdk_port_maintain(&pair->ports[end], now_ns);
+		usleep(1000);
+	}
 	if (err != 0) {
 		memif_pair_destroy(pair);
 		return err;

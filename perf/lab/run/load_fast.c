@@ -21,25 +21,12 @@ static bool stretch_is_over(const struct player *player, uint64_t now_ns) {
 	       (player->first_ns > 0 && time_since(player->first_ns, now_ns) >= stretch->last_ns);
 }
 
-static void end_window(struct player *player, uint64_t end_ns) {
-	const struct player_stretch *stretch = &player->stretch;
-	uint64_t took_ns = time_since(player->start_ns, end_ns);
-
-	if (stretch->raw != NULL)
-		stretch->raw[player->kept] = took_ns;
-	else if (stretch->times != NULL)
-		run_record_add(stretch->times, took_ns);
-	player->kept++;
-	player->took_ns = time_since(player->first_ns, end_ns);
-	player->start_ns = end_ns;
-	player->load.in_window = 0;
-	player->ended |= stretch_is_over(player, end_ns);
-}
-
 // Count one completed message. The first window begins after the last message that belongs to no
 // window.
 static void count_message(struct player *player, uint64_t end_ns) {
+	const struct player_stretch *stretch = &player->stretch;
 	struct load *load = &player->load;
+	uint64_t took_ns;
 
 	load->messages++;
 	if (load->lead > 0) {
@@ -47,8 +34,20 @@ static void count_message(struct player *player, uint64_t end_ns) {
 			player->first_ns = player->start_ns = end_ns;
 		return;
 	}
-	if (++load->in_window >= player->stretch.window_messages && !player->ended)
-		end_window(player, end_ns);
+	if (++load->in_window < stretch->window_messages || player->ended)
+		return;
+
+	// The message ends a window.
+	took_ns = time_since(player->start_ns, end_ns);
+	if (stretch->raw != NULL)
+		stretch->raw[player->kept] = took_ns;
+	else if (stretch->times != NULL)
+		run_record_add(stretch->times, took_ns);
+	player->kept++;
+	player->took_ns = time_since(player->first_ns, end_ns);
+	player->start_ns = end_ns;
+	load->in_window = 0;
+	player->ended |= stretch_is_over(player, end_ns);
 }
 
 static void player_fail(struct player *player, const struct op *op) {
@@ -107,40 +106,30 @@ static struct op op_make(struct player *player, const struct load_pair *pair, en
 	};
 }
 
-static void post_receives(struct player *player) {
+void load_begin_stretch(struct player *player) {
 	struct load *load = &player->load;
+	uint32_t receives = load->pair_count * load->receive_count;
+	uint32_t sends = load->pair_count * load->depth;
 
-	for (uint32_t n = 0; n < load->pair_count * load->receive_count; n++) {
+	player->first_ns = player->start_ns = 0;
+	load->in_window = 0;
+	for (uint32_t n = 0; !load->receives_posted && n < receives; n++) {
 		struct op *op = &load->receives[n], *ops[1] = {op};
 
 		*op = op_make(player, &load->pairs[n % load->pair_count], OP_RECEIVE);
 		lane_submit(player->way.lane, ops, 1);
 	}
 	load->receives_posted = true;
-}
-
-static void begin_sending(struct player *player) {
-	struct load *load = &player->load;
-
-	load->lead = (uint64_t)load->pair_count * load->depth;
-	for (uint32_t n = 0; n < load->pair_count * load->depth; n++) {
+	if (!load->sends)
+		return;
+	load->lead = sends;
+	for (uint32_t n = 0; n < sends; n++) {
 		struct op *op = &load->ops[n];
 
 		*op = op_make(player, &load->pairs[n % load->pair_count], player->kind);
 		op->view.length = player->size;
 		op_submit(player, op);
 	}
-}
-
-void load_begin_stretch(struct player *player) {
-	struct load *load = &player->load;
-
-	player->first_ns = player->start_ns = 0;
-	load->in_window = 0;
-	if (!load->receives_posted)
-		post_receives(player);
-	if (load->sends)
-		begin_sending(player);
 }
 
 bool load_step(struct player *player, const struct idle_step_findings *found) {

@@ -60,16 +60,6 @@ static struct near place_near(struct messages_place place) {
 	return (struct near){.known = place.kind == MESSAGES_NUMA, .node = place.number};
 }
 
-static int allocate_host(struct messages *messages, struct lab_why *why) {
-	void *area = aligned_alloc(PAGE_BYTES, messages->size);
-
-	if (area == NULL)
-		return lab_fail(why, -ENOMEM, "no memory for messages");
-	memset(area, 0, messages->size);
-	messages->address = worker_pointer_to_word(area);
-	return 0;
-}
-
 // Allocate on one NUMA node, and check the result. The kernel may fall back to another node, which
 // would falsify the measurement.
 static int allocate_numa(struct messages *messages, struct lab_why *why) {
@@ -129,11 +119,17 @@ int messages_create(
 	struct messages_place place, size_t size, struct lab_why *why, struct messages *ret_messages
 ) {
 	struct messages messages = {.place = place, .size = size};
+	void *area;
 	int err = 0;
 
 	switch (place.kind) {
 	case MESSAGES_HOST:
-		err = allocate_host(&messages, why);
+		area = aligned_alloc(PAGE_BYTES, size);
+		messages.address = worker_pointer_to_word(area);
+		if (area != NULL)
+			memset(area, 0, size);
+		else
+			err = lab_fail(why, -ENOMEM, "no memory for messages");
 		break;
 	case MESSAGES_NUMA:
 		err = allocate_numa(&messages, why);

@@ -83,36 +83,12 @@ static uint64_t field_number(const char *text, uint32_t n) {
 	return number_at(text);
 }
 
-static void read_faults(const char *stat, struct noise *noise) {
-	const char *behind = strrchr(stat, ')');
-
-	if (behind == NULL || behind[1] != ' ')
-		return;
-	noise->counts[NOISE_MINOR] = field_number(behind + 2, STAT_MINOR - STAT_BEHIND_NAME + 1);
-	noise->counts[NOISE_MAJOR] = field_number(behind + 2, STAT_MAJOR - STAT_BEHIND_NAME + 1);
-}
-
-static void read_steal(const char *stat, struct noise *noise) {
+void noise_read(pid_t tid, const struct worker *worker, struct noise *ret_noise) {
 	long ticks = sysconf(_SC_CLK_TCK);
 	uint64_t steal = NOISE_UNKNOWN;
-
-	if (strncmp(stat, "cpu ", 4) == 0)
-		steal = field_number(stat + 4 + strspn(stat + 4, " "), STEAL_FIELD);
-	if (steal != NOISE_UNKNOWN && ticks > 0)
-		noise->counts[NOISE_STEAL_NS] = steal * (UINT64_C(1000000000) / (uint64_t)ticks);
-}
-
-static void read_worker(const struct worker *worker, struct noise *noise) {
 	struct worker_counters counters;
-
-	worker_counters(worker, &counters);
-	noise->counts[NOISE_BLOCKS] = counters.blocks + counters.sleeps;
-	noise->counts[NOISE_CLOCK_OFF_NS] = counters.clock_off_ns;
-	noise->counts[NOISE_CLOCK_JUMPS] = counters.clock_jumps;
-}
-
-void noise_read(pid_t tid, const struct worker *worker, struct noise *ret_noise) {
 	char text[FILE_BYTES];
+	const char *behind;
 	struct noise noise;
 
 	for (int n = 0; n < NOISE_KIND_COUNT; n++)
@@ -121,14 +97,26 @@ void noise_read(pid_t tid, const struct worker *worker, struct noise *ret_noise)
 	noise.counts[NOISE_VOLUNTARY] = number_after_key(text, "\nvoluntary_ctxt_switches");
 	noise.counts[NOISE_INVOLUNTARY] = number_after_key(text, "nonvoluntary_ctxt_switches");
 	read_task_file(tid, "stat", text);
-	read_faults(text, &noise);
+	behind = strrchr(text, ')');
+	if (behind != NULL && behind[1] == ' ') {
+		noise.counts[NOISE_MINOR] =
+			field_number(behind + 2, STAT_MINOR - STAT_BEHIND_NAME + 1);
+		noise.counts[NOISE_MAJOR] =
+			field_number(behind + 2, STAT_MAJOR - STAT_BEHIND_NAME + 1);
+	}
 	read_task_file(tid, "sched", text);
 	noise.counts[NOISE_MIGRATIONS] = number_after_key(text, "se.nr_migrations");
 	read_task_file(tid, "schedstat", text);
 	noise.counts[NOISE_CPU_NS] = number_at(text);
 	read_file("/proc/stat", text);
-	read_steal(text, &noise);
-	read_worker(worker, &noise);
+	if (strncmp(text, "cpu ", 4) == 0)
+		steal = field_number(text + 4 + strspn(text + 4, " "), STEAL_FIELD);
+	if (steal != NOISE_UNKNOWN && ticks > 0)
+		noise.counts[NOISE_STEAL_NS] = steal * (UINT64_C(1000000000) / (uint64_t)ticks);
+	worker_counters(worker, &counters);
+	noise.counts[NOISE_BLOCKS] = counters.blocks + counters.sleeps;
+	noise.counts[NOISE_CLOCK_OFF_NS] = counters.clock_off_ns;
+	noise.counts[NOISE_CLOCK_JUMPS] = counters.clock_jumps;
 	noise.counts[NOISE_TIME_NS] = clock_monotonic_ns();
 	*ret_noise = noise;
 }

@@ -132,18 +132,6 @@ read_thread_counters(const struct outlier_watch *watch, struct outlier_reading *
 	reading->counts[OUTLIER_WAITED_NS] = field_number(text, 2);
 }
 
-static uint64_t read_steal_ns(const struct outlier_watch *watch) {
-	long ticks = sysconf(_SC_CLK_TCK);
-	uint64_t steal = OUTLIER_UNKNOWN;
-	char text[TEXT_BYTES];
-
-	file_reread(watch->stat_fd, text);
-	if (strncmp(text, "cpu ", 4) == 0)
-		steal = field_number(text + 4, STEAL_FIELD);
-	return steal != OUTLIER_UNKNOWN && ticks > 0 ? steal * (NS_PER_SEC / (uint64_t)ticks)
-						     : OUTLIER_UNKNOWN;
-}
-
 static uint64_t count_difference(uint64_t before, uint64_t after) {
 	bool known = before != OUTLIER_UNKNOWN && after != OUTLIER_UNKNOWN && after >= before;
 
@@ -151,8 +139,17 @@ static uint64_t count_difference(uint64_t before, uint64_t after) {
 }
 
 static void store_steal(struct outlier_watch *watch, uint64_t end_ns, struct outlier *outlier) {
-	uint64_t steal_ns = read_steal_ns(watch);
+	long ticks = sysconf(_SC_CLK_TCK);
+	uint64_t steal_ns = OUTLIER_UNKNOWN;
+	char text[TEXT_BYTES];
 
+	file_reread(watch->stat_fd, text);
+	if (strncmp(text, "cpu ", 4) == 0)
+		steal_ns = field_number(text + 4, STEAL_FIELD);
+	if (steal_ns != OUTLIER_UNKNOWN && ticks > 0)
+		steal_ns *= NS_PER_SEC / (uint64_t)ticks;
+	else
+		steal_ns = OUTLIER_UNKNOWN;
 	if (watch->steal.at_ns != 0) {
 		outlier->evidence[OUTLIER_STEAL_NS] =
 			count_difference(watch->steal.counts[OUTLIER_STEAL_NS], steal_ns);
@@ -170,15 +167,6 @@ static struct outlier *outlier_smallest(struct outlier_watch *watch) {
 			found = &watch->outliers[n];
 	}
 	return found;
-}
-
-static void outlier_keep(struct outlier_watch *watch, const struct outlier *outlier) {
-	if (watch->count < OUTLIERS_MAX)
-		watch->outliers[watch->count++] = *outlier;
-	else
-		*outlier_smallest(watch) = *outlier;
-	if (watch->count == OUTLIERS_MAX) // from now on only longer samples are stored
-		watch->bound_ns = outlier_smallest(watch)->took_ns + 1;
 }
 
 void outlier_watch_sample(
@@ -208,7 +196,12 @@ void outlier_watch_sample(
 		store_steal(watch, end_ns, &outlier);
 		file_reread(watch->khz_fd, text);
 		outlier.evidence[OUTLIER_KHZ] = field_number(text, 1);
-		outlier_keep(watch, &outlier);
+		if (watch->count < OUTLIERS_MAX)
+			watch->outliers[watch->count++] = outlier;
+		else
+			*outlier_smallest(watch) = outlier;
+		if (watch->count == OUTLIERS_MAX) // from now on only longer samples are stored
+			watch->bound_ns = outlier_smallest(watch)->took_ns + 1;
 	}
 	watch->before = now;
 	watch->due_ns = end_ns + READ_INTERVAL_NS;
@@ -238,32 +231,23 @@ static bool evidence_explains_half(const struct outlier *outlier, enum outlier_e
 	       outlier->evidence[kind] >= outlier->took_ns / 2;
 }
 
-// Format ", preempted 2 times" or nothing.
-static void format_preempted(const struct outlier *outlier, char text[static SHOW_BYTES]) {
-	uint64_t times = outlier->evidence[OUTLIER_INVOLUNTARY];
-
-	text[0] = '\0';
-	if (evidence_is_positive(outlier, OUTLIER_INVOLUNTARY))
-		snprintf(
-			text, SHOW_BYTES, ", preempted %" PRIu64 " time%s", times,
-			times == 1 ? "" : "s"
-		);
-}
-
 // Describe only the strongest evidence; the order of the branches is the order of strength.
 void outlier_format(const struct outlier *outlier, char text[static OUTLIER_TEXT_BYTES]) {
 	const uint64_t *evidence = outlier->evidence;
-	bool switched = evidence_is_positive(outlier, OUTLIER_INVOLUNTARY) ||
-			evidence_is_positive(outlier, OUTLIER_VOLUNTARY);
-	char time[SHOW_BYTES], within[SHOW_BYTES], preempted[SHOW_BYTES];
+	bool preempted = evidence_is_positive(outlier, OUTLIER_INVOLUNTARY);
+	bool switched = preempted || evidence_is_positive(outlier, OUTLIER_VOLUNTARY);
+	char time[SHOW_BYTES], within[SHOW_BYTES];
 
 	show_duration(evidence[OUTLIER_WAITED_NS], time);
 	show_duration(outlier->within_ns, within);
-	if (evidence_explains_half(outlier, OUTLIER_WAITED_NS)) {
-		format_preempted(outlier, preempted);
+	if (evidence_explains_half(outlier, OUTLIER_WAITED_NS) && preempted) {
 		snprintf(
-			text, OUTLIER_TEXT_BYTES, "waited %s for its processor%s", time, preempted
+			text, OUTLIER_TEXT_BYTES,
+			"waited %s for its processor, preempted %" PRIu64 " time%s", time,
+			evidence[OUTLIER_INVOLUNTARY], evidence[OUTLIER_INVOLUNTARY] == 1 ? "" : "s"
 		);
+	} else if (evidence_explains_half(outlier, OUTLIER_WAITED_NS)) {
+		snprintf(text, OUTLIER_TEXT_BYTES, "waited %s for its processor", time);
 	} else if (evidence_explains_half(outlier, OUTLIER_STEAL_NS)) {
 		show_duration(evidence[OUTLIER_STEAL_NS], time);
 		show_duration(evidence[OUTLIER_STEAL_WITHIN_NS], within);
@@ -279,9 +263,7 @@ void outlier_format(const struct outlier *outlier, char text[static OUTLIER_TEXT
 		snprintf(
 			text, OUTLIER_TEXT_BYTES,
 			"%" PRIu64 " involuntary and %" PRIu64 " voluntary switches within %s",
-			evidence_is_positive(outlier, OUTLIER_INVOLUNTARY)
-				? evidence[OUTLIER_INVOLUNTARY]
-				: 0,
+			preempted ? evidence[OUTLIER_INVOLUNTARY] : 0,
 			evidence_is_positive(outlier, OUTLIER_VOLUNTARY)
 				? evidence[OUTLIER_VOLUNTARY]
 				: 0,

@@ -139,6 +139,7 @@ uint64_t plan_size_max(const struct plan *plan) {
 	return max;
 }
 
+// Check the sizes, and whether the operation can carry them within a work request.
 static int check_sizes(const struct plan *plan, struct lab_why *why) {
 	if (plan->size_count == 0 || plan->size_count > PLAN_SIZES_MAX)
 		return lab_fail(why, -EINVAL, "1 to %d sizes, please", PLAN_SIZES_MAX);
@@ -153,6 +154,16 @@ static int check_sizes(const struct plan *plan, struct lab_why *why) {
 		if (size == 0 || size > PLAN_SIZE_BYTES_MAX)
 			return lab_fail(why, -EINVAL, "a size is from 1 B to 8 MiB");
 	}
+	if (plan->inline_bytes == PLAN_INLINE_DEFAULT)
+		return 0;
+	if (plan->inline_bytes > PLAN_INLINE_BYTES_MAX)
+		return lab_fail(why, -EINVAL, "--inline is 0 to %u bytes", PLAN_INLINE_BYTES_MAX);
+	if (!plan_op_can_inline(plan->op))
+		return lab_fail(
+			why, -EINVAL,
+			"--inline is of write, send and write-imm: %s carries nothing",
+			plan_op_name(plan->op)
+		);
 	return 0;
 }
 
@@ -206,43 +217,20 @@ static int check_load(const struct plan *plan, struct lab_why *why) {
 	return 0;
 }
 
-static int check_stamps(const struct plan *plan, struct lab_why *why) {
-	if (plan->stamps == PLAN_STAMPS_NONE)
-		return 0;
-	if (plan->command == PLAN_BW)
+int plan_check(const struct plan *plan, struct lab_why *why) {
+	int err = check_sizes(plan, why);
+
+	if (err != 0)
+		return err;
+	if (plan->stamps != PLAN_STAMPS_NONE && plan->command == PLAN_BW)
 		return lab_fail(why, -EINVAL, "--device-time is of lat, not bw");
-	if (plan_op_polls_memory(plan->op))
+	if (plan->stamps != PLAN_STAMPS_NONE && plan_op_polls_memory(plan->op))
 		return lab_fail(
 			why, -EINVAL,
 			"--device-time: no completion, and so no time stamp, tells of a write that "
 			"arrives; use --op write-imm or send"
 		);
-	return 0;
-}
-
-static int check_inline(const struct plan *plan, struct lab_why *why) {
-	if (plan->inline_bytes == PLAN_INLINE_DEFAULT)
-		return 0;
-	if (plan->inline_bytes > PLAN_INLINE_BYTES_MAX)
-		return lab_fail(why, -EINVAL, "--inline is 0 to %u bytes", PLAN_INLINE_BYTES_MAX);
-	if (!plan_op_can_inline(plan->op))
-		return lab_fail(
-			why, -EINVAL,
-			"--inline is of write, send and write-imm: %s carries nothing",
-			plan_op_name(plan->op)
-		);
-	return 0;
-}
-
-int plan_check(const struct plan *plan, struct lab_why *why) {
-	int err = check_sizes(plan, why);
-
-	if (err == 0)
-		err = check_inline(plan, why);
-	if (err == 0)
-		err = check_stamps(plan, why);
-	if (err == 0)
-		err = check_arrivals(plan, why);
+	err = check_arrivals(plan, why);
 	if (err == 0)
 		err = check_load(plan, why);
 	if (err != 0)

@@ -28,39 +28,22 @@ static void player_fail(struct player *player, const struct op *op) {
 	player->ended = true;
 }
 
-// Return a free operation, or NULL if all are outstanding.
-static struct op *allocate_op(struct player *player) {
+// Submit one message. If memory is polled, its last byte carries a sequence number; an answer
+// repeats the number of its message. Returns false if all operations are outstanding.
+static bool message_submit(struct player *player) {
 	uint32_t place = player->next_op % PLAYER_OPS;
+	struct op *op = &player->ops[place], *ops[1] = {op};
 
 	if (player->busy[place])
-		return NULL;
+		return false;
 	player->busy[place] = true;
 	player->next_op++;
-	return &player->ops[place];
-}
-
-// Submit one message. If memory is polled, its last byte carries a sequence number; an answer
-// repeats the number of its message.
-static bool message_submit(struct player *player) {
-	struct op *op = allocate_op(player), *ops[1] = {op};
-
-	if (op == NULL)
-		return false;
 	player->number++;
 	if (player->polls_memory)
 		*last_byte(&player->way.out, player->size) = player->number;
 	op->view.length = op->remote_length = player->size;
 	lane_submit(player->way.lane, ops, 1);
 	return true;
-}
-
-static void record_open_sample(struct player *player, uint64_t end_ns) {
-	const struct player_stretch *stretch = &player->stretch;
-	uint64_t free_ns = player->free_ns > player->due_ns ? player->free_ns : player->due_ns;
-
-	run_record_add(stretch->times, time_since(player->due_ns, end_ns));
-	run_record_add(stretch->service, time_since(player->start_ns, end_ns));
-	histogram_record(stretch->lag, time_since(free_ns, player->start_ns));
 }
 
 // Between two samples: examine a large sample, or read the counters from time to time as a
@@ -78,28 +61,30 @@ static void outlier_check(struct player *player, uint64_t end_ns) {
 		);
 }
 
-// Record the device times. The clocks are compared while no operation is outstanding.
-static void record_device_times(struct player *player, uint64_t end_ns) {
-	struct device_time *time = player->device_time;
-
-	device_time_record(time, player->start_ns, end_ns, player->stamp);
-	if (end_ns >= time->due_ns)
-		device_time_read(time, player->way.lane, player->way.clock);
-}
-
 static void record_sample(struct player *player, uint64_t end_ns) {
 	const struct player_stretch *stretch = &player->stretch;
+	uint64_t took_ns = time_since(player->start_ns, end_ns), ready_ns;
+	struct device_time *time = player->device_time;
 
 	if (player->begun <= stretch->lead)
 		return;
-	if (stretch->raw != NULL)
-		stretch->raw[player->kept] = time_since(player->start_ns, end_ns);
-	else if (stretch->due_ns != NULL)
-		record_open_sample(player, end_ns);
-	else
-		run_record_add(stretch->times, time_since(player->start_ns, end_ns));
-	if (player->device_time != NULL && stretch->raw == NULL)
-		record_device_times(player, end_ns);
+	if (stretch->raw != NULL) {
+		stretch->raw[player->kept] = took_ns;
+	} else if (stretch->due_ns != NULL) {
+		ready_ns = player->free_ns > player->due_ns ? player->free_ns : player->due_ns;
+		run_record_add(stretch->times, time_since(player->due_ns, end_ns));
+		run_record_add(stretch->service, took_ns);
+		histogram_record(stretch->lag, time_since(ready_ns, player->start_ns));
+	} else {
+		run_record_add(stretch->times, took_ns);
+	}
+
+	// The clocks are compared while no operation is outstanding.
+	if (time != NULL && stretch->raw == NULL) {
+		device_time_record(time, player->start_ns, end_ns, player->stamp);
+		if (end_ns >= time->due_ns)
+			device_time_read(time, player->way.lane, player->way.clock);
+	}
 	if (stretch->watch != NULL)
 		outlier_check(player, end_ns);
 	player->kept++;
@@ -219,26 +204,6 @@ static struct op op_make(struct player *player, enum op_kind kind, void (*done)(
 	};
 }
 
-static void post_receives(struct player *player) {
-	for (uint32_t n = 0; n < PLAYER_RECEIVES; n++) {
-		struct op *op = &player->receives[n], *ops[1] = {op};
-
-		*op = op_make(player, OP_RECEIVE, on_received);
-		op->view = player->way.in;
-		lane_submit(player->way.lane, ops, 1);
-	}
-}
-
-static void prepare_ops(struct player *player) {
-	for (uint32_t n = 0; n < PLAYER_OPS; n++) {
-		if (player->busy[n])
-			continue; // outstanding; it differs from the new ones only in the size
-		player->ops[n] = op_make(player, player->kind, on_sent);
-		player->ops[n].view = player->answered ? player->way.out : player->way.in;
-		player->ops[n].view.length = player->size;
-	}
-}
-
 void player_begin_stretch(struct player *player) {
 	bool receives = player->answered && !player->polls_memory;
 
@@ -250,11 +215,22 @@ void player_begin_stretch(struct player *player) {
 		load_begin_stretch(player);
 		return;
 	}
-	prepare_ops(player);
+	for (uint32_t n = 0; n < PLAYER_OPS; n++) {
+		if (player->busy[n])
+			continue; // outstanding; it differs from the new ones only in the size
+		player->ops[n] = op_make(player, player->kind, on_sent);
+		player->ops[n].view = player->answered ? player->way.out : player->way.in;
+		player->ops[n].view.length = player->size;
+	}
 	if (player->device_time != NULL)
 		device_time_read(player->device_time, player->way.lane, player->way.clock);
-	if (receives && !player->receives_posted)
-		post_receives(player);
+	for (uint32_t n = 0; receives && !player->receives_posted && n < PLAYER_RECEIVES; n++) {
+		struct op *op = &player->receives[n], *ops[1] = {op};
+
+		*op = op_make(player, OP_RECEIVE, on_received);
+		op->view = player->way.in;
+		lane_submit(player->way.lane, ops, 1);
+	}
 	player->receives_posted = receives;
 	player->owed = 0;
 	player->begin_ns = player->free_ns = player->due_ns = clock_now_ns(player->way.clock);
@@ -268,17 +244,9 @@ static bool message_has_arrived(const struct player *player, uint8_t number) {
 	       number;
 }
 
-// Record the time of the last answer, which has been posted by now.
-static void record_answer_times(struct player *player, uint64_t now_ns) {
-	struct device_time *time = player->device_time;
-
-	device_time_record_answer(time);
-	if (now_ns >= time->due_ns)
-		device_time_read(time, player->way.lane, player->way.clock);
-}
-
 static bool serve_messages(struct player *player, struct idle_step_findings *found) {
 	uint8_t next = (uint8_t)(player->number + 1);
+	struct device_time *time = player->device_time;
 
 	if (player->polls_memory) {
 		found->outstanding = true;
@@ -287,8 +255,13 @@ static bool serve_messages(struct player *player, struct idle_step_findings *fou
 	}
 	if (player->owed > 0)
 		return send_owed_answers(player);
-	if (player->device_time != NULL)
-		record_answer_times(player, found->now_ns);
+
+	// The last answer has been posted by now.
+	if (time != NULL) {
+		device_time_record_answer(time);
+		if (found->now_ns >= time->due_ns)
+			device_time_read(time, player->way.lane, player->way.clock);
+	}
 	return false;
 }
 

@@ -52,12 +52,6 @@ int result_lag_create(struct histogram **ret_lag) {
 	return histogram_create(&shape, ret_lag);
 }
 
-static int prepare_load(struct result_load *load) {
-	int err = run_record_create(&load->service);
-
-	return err == 0 ? result_lag_create(&load->lag) : err;
-}
-
 int result_prepare(struct lab_result *result, uint64_t size, bool open) {
 	int err = run_record_create(&result->times);
 
@@ -67,10 +61,10 @@ int result_prepare(struct lab_result *result, uint64_t size, bool open) {
 	if (err == 0 && result->warm == NULL)
 		err = -ENOMEM;
 	if (err == 0 && open)
-		err = prepare_load(&result->load);
-	if (err != 0)
-		return err;
-	return 0;
+		err = run_record_create(&result->load.service);
+	if (err == 0 && open)
+		err = result_lag_create(&result->load.lag);
+	return err;
 }
 
 int result_prepare_device(struct lab_result *result, enum plan_stamps stamps) {
@@ -153,21 +147,8 @@ static int summarize_load(struct lab_result *result) {
 	return 0;
 }
 
-static int summarize_device(struct result_device *device) {
-	int err = run_summarize(
-		device->device, result_per_million, RESULT_QUANTILES, &device->device_summary
-	);
-
-	if (err == 0)
-		err = run_summarize(
-			device->host, result_per_million, RESULT_QUANTILES, &device->host_summary
-		);
-	device->doubtful =
-		(double)device->outside > OUTSIDE_SHARE * (double)run_record_count(device->device);
-	return err;
-}
-
 int result_summarize(struct lab_result *result) {
+	struct result_device *device = &result->device;
 	int err = run_summarize(
 		result->times, result_per_million, RESULT_QUANTILES, &result->summary
 	);
@@ -175,8 +156,19 @@ int result_summarize(struct lab_result *result) {
 	result->summarized = err == 0;
 	if (err == 0 && result->open)
 		err = summarize_load(result);
-	if (err == 0 && result->device.stamps != PLAN_STAMPS_NONE)
-		err = summarize_device(&result->device);
+	if (err == 0 && device->stamps != PLAN_STAMPS_NONE) {
+		err = run_summarize(
+			device->device, result_per_million, RESULT_QUANTILES,
+			&device->device_summary
+		);
+		if (err == 0)
+			err = run_summarize(
+				device->host, result_per_million, RESULT_QUANTILES,
+				&device->host_summary
+			);
+		device->doubtful = (double)device->outside >
+				   OUTSIDE_SHARE * (double)run_record_count(device->device);
+	}
 	return err == -ENODATA ? 0 : err;
 }
 

@@ -18,18 +18,15 @@
 #define EXPONENT_MAX 400			  // larger than the exponent of any double
 #define NS_DECIMALS 9
 
-// SplitMix64: one word of state; all seeds are equally good.
-static uint64_t random_draw(uint64_t *state) {
+// Return a number greater than 0 and less than 1. The generator is SplitMix64: one word of state;
+// all seeds are equally good.
+static double draw_uniform(uint64_t *state) {
 	uint64_t word = *state += 0x9e3779b97f4a7c15;
 
 	word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9;
 	word = (word ^ (word >> 27)) * 0x94d049bb133111eb;
-	return word ^ (word >> 31);
-}
-
-// Return a number greater than 0 and less than 1.
-static double draw_uniform(uint64_t *state) {
-	return ((double)(random_draw(state) >> 11) + 0.5) / 0x1p53;
+	word ^= word >> 31;
+	return ((double)(word >> 11) + 0.5) / 0x1p53;
 }
 
 // Return the time in nanoseconds between an operation and the one before.
@@ -44,20 +41,14 @@ static double arrival_distance_ns(const struct plan *plan, uint64_t n, uint64_t 
 	return mean;
 }
 
-static uint64_t schedule_arrival_count(const struct plan *plan) {
-	double count = (double)plan->duration_ns / 1e9 * plan->rate;
-
-	if (plan->iterations > 0)
-		return plan->iterations;
-	return count < 1 ? 1 : (uint64_t)count;
-}
-
 static int arrivals_make(
 	const struct plan *plan, struct lab_why *why, uint64_t **ret_due_ns, uint64_t *ret_count
 ) {
-	uint64_t count = schedule_arrival_count(plan), state = plan->seed, *due_ns;
-	double at_ns = 0;
+	double expected = (double)plan->duration_ns / 1e9 * plan->rate, at_ns = 0;
+	uint64_t count = plan->iterations, state = plan->seed, *due_ns;
 
+	if (count == 0)
+		count = expected < 1 ? 1 : (uint64_t)expected;
 	if (count > PLAN_ARRIVALS_MAX)
 		return lab_fail(why, -EINVAL, "a schedule has at most 20,000,000 arrivals");
 	due_ns = calloc(count, sizeof(*due_ns));
@@ -76,22 +67,6 @@ struct trace {
 	uint64_t *due_ns;
 	uint64_t count, room;
 };
-
-static int arrival_append(struct trace *trace, uint64_t at_ns) {
-	uint64_t *more;
-
-	if (trace->count == PLAN_ARRIVALS_MAX)
-		return -E2BIG;
-	if (trace->count == trace->room) {
-		trace->room = trace->room > 0 ? 2 * trace->room : 1024;
-		more = realloc(trace->due_ns, trace->room * sizeof(*more));
-		if (more == NULL)
-			return -ENOMEM;
-		trace->due_ns = more;
-	}
-	trace->due_ns[trace->count++] = at_ns;
-	return 0;
-}
 
 // Decimal number: digits * 10^tens.
 struct decimal {
@@ -123,31 +98,25 @@ static int parse_digits(const char *text, size_t *at, struct decimal *number) {
 	}
 }
 
-// Parse an exponent behind "e", for example "-05".
-static int parse_exponent(const char *text, size_t length, int *ret_tens) {
-	bool minus = text[0] == '-';
-	size_t sign = minus || text[0] == '+';
-	uint64_t tens;
-	int err = parse_u64(text + sign, length - sign, 0, EXPONENT_MAX, NULL, &tens);
-
-	if (err == 0)
-		*ret_tens = minus ? -(int)tens : (int)tens;
-	return err;
-}
-
 // Parse seconds in the usual notations: 1.5, 0.123456789012345, 2.5e-05. The result is rounded down
 // to nanoseconds. strtod() is unusable, since its decimal point depends on the locale.
 static int parse_seconds(const char *text, size_t length, uint64_t *ret_ns) {
 	struct decimal number = {.digits = 0};
 	size_t at = 0;
-	int tens = 0, err = parse_digits(text, &at, &number);
+	uint64_t exponent = 0;
+	int tens, err = parse_digits(text, &at, &number);
+	bool minus = false;
 
 	if (err == 0 && at < length && (text[at] == 'e' || text[at] == 'E')) {
-		err = parse_exponent(text + at + 1, length - at - 1, &tens);
+		at++;
+		minus = text[at] == '-';
+		at += minus || text[at] == '+';
+		err = parse_u64(text + at, length - at, 0, EXPONENT_MAX, NULL, &exponent);
 		at = length;
 	}
 	if (err != 0 || at != length)
 		return -EINVAL;
+	tens = minus ? -(int)exponent : (int)exponent;
 	for (tens += number.tens + NS_DECIMALS; tens < 0 && number.digits > 0; tens++)
 		number.digits /= 10;
 	for (; tens > 0 && number.digits > 0 && number.digits <= PLAN_DURATION_NS_MAX; tens--)
@@ -158,32 +127,34 @@ static int parse_seconds(const char *text, size_t length, uint64_t *ret_ns) {
 	return 0;
 }
 
-// Trim blanks and line ends, including those of Windows.
-static const char *line_trim(const char *line, size_t *ret_length) {
+// Parse one line of a trace, and append its time. Returns 0, -ENOMEM, -EINVAL if the line is no
+// time, -ERANGE if the time is earlier than the one before, or -E2BIG if there are too many.
+static int parse_line(struct trace *trace, const char *line) {
 	size_t length;
+	uint64_t at_ns, *more;
 
+	// Trim blanks and line ends, including those of Windows.
 	line += strspn(line, " \t\r\n");
 	length = strcspn(line, "\n");
 	while (length > 0 && strchr(" \t\r", line[length - 1]) != NULL)
 		length--;
-	*ret_length = length;
-	return line;
-}
-
-// Parse one line of a trace. Returns 0, -EINVAL if the line is no time, or -ERANGE if the time is
-// earlier than the one before.
-static int parse_line(struct trace *trace, const char *line) {
-	size_t length;
-	uint64_t at_ns;
-
-	line = line_trim(line, &length);
 	if (length == 0 || line[0] == '#')
 		return 0;
 	if (length >= LINE_BYTES || parse_seconds(line, length, &at_ns) != 0)
 		return -EINVAL;
 	if (trace->count > 0 && at_ns < trace->due_ns[trace->count - 1])
 		return -ERANGE;
-	return arrival_append(trace, at_ns);
+	if (trace->count == PLAN_ARRIVALS_MAX)
+		return -E2BIG;
+	if (trace->count == trace->room) {
+		trace->room = trace->room > 0 ? 2 * trace->room : 1024;
+		more = realloc(trace->due_ns, trace->room * sizeof(*more));
+		if (more == NULL)
+			return -ENOMEM;
+		trace->due_ns = more;
+	}
+	trace->due_ns[trace->count++] = at_ns;
+	return 0;
 }
 
 static int read_trace(const char *path, struct lab_why *why, struct trace *trace) {

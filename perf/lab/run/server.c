@@ -21,32 +21,6 @@ struct server {
 	uint64_t mark_ns, mark_played, ended_ns, ended_played;
 };
 
-static void address_announce(const struct lab_session *session, const struct sock_addr *address) {
-	char text[SOCK_ADDR_TEXT_BYTES];
-
-	if (session->announce != NULL) {
-		session->announce(session->announce_ctx, address);
-		return;
-	}
-	sock_addr_format(address, text);
-	printf("Waits for a client on %s.\n", text);
-	fflush(stdout);
-}
-
-static int hello_answer(
-	struct server *server,
-	const struct lab_session *session,
-	const struct lab_hello *hello,
-	struct lab_why *why
-) {
-	int err = plan_compare(&hello->plan, &session->plan, session->given, why);
-
-	if (err != 0)
-		return err;
-	server->party.plan = hello->plan;
-	return session_send_hello(&server->party.channel, &server->party.plan, why);
-}
-
 static int wait_for_wake(
 	struct server *server, uint32_t wanted, struct deadline deadline, struct lab_why *why
 ) {
@@ -86,33 +60,6 @@ static void mark_recorded_start(struct server *server) {
 	server->mark_played = operations_played(server);
 }
 
-static int reset_answers(struct server *server, struct lab_why *why) {
-	int err;
-
-	if (lab_end_get_device_time(server->party.end) == NULL)
-		return 0;
-	err = lab_end_request(server->party.end, PLAYER_REQUEST_MARK, why);
-	if (err == 0)
-		err = channel_send(&server->party.channel, CHANNEL_MARKED, NULL, 0, why);
-	return err;
-}
-
-// Encode the answer times of the server's program; all zero if stamps are not used. Must be called
-// while nothing is played.
-static void answers_encode(struct server *server, struct wire_writer *writer) {
-	const struct device_time *time = lab_end_get_device_time(server->party.end);
-	const struct histogram *answers = time != NULL ? time->answers : NULL;
-	struct histogram_summary all = {.count = 0};
-
-	if (answers != NULL)
-		histogram_summarize(answers, &all);
-	wire_put_u64(writer, all.count);
-	wire_put_u64(writer, (uint64_t)(all.mean * 1e3));
-	wire_put_u64(writer, all.count > 0 ? histogram_percentile(answers, 500000) : 0);
-	wire_put_u64(writer, all.count > 0 ? histogram_percentile(answers, 990000) : 0);
-	wire_put_u64(writer, all.max);
-}
-
 static int
 begin_step(struct server *server, const struct channel_message *message, struct lab_why *why) {
 	struct wire_reader reader;
@@ -140,26 +87,16 @@ begin_step(struct server *server, const struct channel_message *message, struct 
 	return err;
 }
 
-static int send_noise(struct server *server, struct lab_why *why) {
+// Stop the player, and send the noise and the answer times of the step.
+static int end_step(struct server *server, struct lab_why *why) {
 	const struct lab_end_facts *facts = lab_end_facts(server->party.end);
+	const struct device_time *time = lab_end_get_device_time(server->party.end);
+	const struct histogram *answers = time != NULL ? time->answers : NULL;
+	struct histogram_summary all = {.count = 0};
+	bool sends = server->party.plan.both_ways;
 	uint8_t buffer[CHANNEL_BYTES_MAX];
 	struct wire_writer writer;
 	struct noise after, between;
-	bool sends = server->party.plan.both_ways;
-
-	noise_read(facts->tid, lab_end_worker(server->party.end), &after);
-	between = noise_between(&server->before, &after);
-	wire_writer_init(&writer, buffer, sizeof(buffer));
-	noise_encode(&between, &writer);
-	wire_put_u64(&writer, sends ? server->ended_played - server->mark_played : 0);
-	wire_put_u64(&writer, sends ? server->ended_ns - server->mark_ns : 0);
-	answers_encode(server, &writer);
-	return channel_send(
-		&server->party.channel, CHANNEL_STEP_NOISE, buffer, wire_writer_used(&writer), why
-	);
-}
-
-static int end_step(struct server *server, struct lab_why *why) {
 	int err;
 
 	server->ended_ns = clock_monotonic_ns();
@@ -167,7 +104,26 @@ static int end_step(struct server *server, struct lab_why *why) {
 	err = lab_end_request(server->party.end, PLAYER_REQUEST_STOP, why);
 	if (err == 0)
 		err = wait_for_wake(server, LAB_WAKE_PLAYER, session_answer_deadline(), why);
-	return err == 0 ? send_noise(server, why) : err;
+	if (err != 0)
+		return err;
+	noise_read(facts->tid, lab_end_worker(server->party.end), &after);
+	between = noise_between(&server->before, &after);
+	wire_writer_init(&writer, buffer, sizeof(buffer));
+	noise_encode(&between, &writer);
+	wire_put_u64(&writer, sends ? server->ended_played - server->mark_played : 0);
+	wire_put_u64(&writer, sends ? server->ended_ns - server->mark_ns : 0);
+
+	// The answer times of the server's program are all zero if stamps are not used.
+	if (answers != NULL)
+		histogram_summarize(answers, &all);
+	wire_put_u64(&writer, all.count);
+	wire_put_u64(&writer, (uint64_t)(all.mean * 1e3));
+	wire_put_u64(&writer, all.count > 0 ? histogram_percentile(answers, 500000) : 0);
+	wire_put_u64(&writer, all.count > 0 ? histogram_percentile(answers, 990000) : 0);
+	wire_put_u64(&writer, all.max);
+	return channel_send(
+		&server->party.channel, CHANNEL_STEP_NOISE, buffer, wire_writer_used(&writer), why
+	);
 }
 
 // Serve one size until the client ends the step.
@@ -175,7 +131,7 @@ static int serve_until_end(struct server *server, struct lab_why *why) {
 	struct channel_message message;
 	int err;
 
-	do {
+	for (;;) {
 		err = wait_for_wake(server, LAB_WAKE_CHANNEL, deadline_never(), why);
 		if (err == 0)
 			err = channel_receive(
@@ -183,13 +139,19 @@ static int serve_until_end(struct server *server, struct lab_why *why) {
 			);
 		if (err != 0)
 			return err;
-		if (message.kind == CHANNEL_MARK) {
-			mark_recorded_start(server);
-			err = reset_answers(server, why);
-		}
+		if (message.kind != CHANNEL_MARK)
+			break;
+		mark_recorded_start(server);
+
+		// With stamps the answer times start anew, and the client waits for that.
+		if (lab_end_get_device_time(server->party.end) == NULL)
+			continue;
+		err = lab_end_request(server->party.end, PLAYER_REQUEST_MARK, why);
+		if (err == 0)
+			err = channel_send(&server->party.channel, CHANNEL_MARKED, NULL, 0, why);
 		if (err != 0)
 			return err;
-	} while (message.kind == CHANNEL_MARK);
+	}
 	return message.kind == CHANNEL_STEP_END
 		       ? end_step(server, why)
 		       : lab_fail(why, -EBADMSG, "the client sent message %u", message.kind);
@@ -214,30 +176,25 @@ static int serve_step(struct server *server, struct lab_why *why) {
 	return err == 0 ? serve_until_end(server, why) : err;
 }
 
-static void print_start(const struct server *server) {
-	const struct plan *plan = &server->party.plan;
-
-	if (server->quiet)
-		return;
-	printf("Serves %s%s, %s, on %s", plan->command == PLAN_BW ? "bandwidth of " : "",
-	       plan_op_name(plan->op), plan_arrivals_name(plan->arrivals),
-	       lab_end_facts(server->party.end)->device);
-	if (plan->runs > 1)
-		printf(", run %u of %u", plan->run, plan->runs);
-	printf(".\n");
-	fflush(stdout);
-}
-
 static int serve_all_sizes(struct server *server, struct lab_why *why) {
+	const struct plan *plan = &server->party.plan;
 	uint32_t steps = 0;
 	int err;
 
-	print_start(server);
+	if (!server->quiet) {
+		printf("Serves %s%s, %s, on %s", plan->command == PLAN_BW ? "bandwidth of " : "",
+		       plan_op_name(plan->op), plan_arrivals_name(plan->arrivals),
+		       lab_end_facts(server->party.end)->device);
+		if (plan->runs > 1)
+			printf(", run %u of %u", plan->run, plan->runs);
+		printf(".\n");
+		fflush(stdout);
+	}
 	while ((err = serve_step(server, why)) == 0)
 		steps++;
 	if (err == 1 && !server->quiet)
-		printf("Served %u of %u size%s.\n", steps, server->party.plan.size_count,
-		       PLURAL(server->party.plan.size_count));
+		printf("Served %u of %u size%s.\n", steps, plan->size_count,
+		       PLURAL(plan->size_count));
 	return err == 1 ? 0 : err;
 }
 
@@ -245,17 +202,6 @@ static int serve_all_sizes(struct server *server, struct lab_why *why) {
 // port.
 static bool error_is_from_stranger(int err) {
 	return err == -ECONNRESET || err == -ETIMEDOUT || err == -ENOMSG;
-}
-
-static void stranger_refuse(struct server *server, const struct lab_why *said) {
-	char text[SOCK_ADDR_TEXT_BYTES];
-
-	sock_addr_format(&server->party.channel.peer, text);
-	if (!server->quiet)
-		fprintf(stderr, "tocsin-perf: %s is no client, still waiting: %s\n", text,
-			said->text);
-	channel_send_error(&server->party.channel, said);
-	channel_close(&server->party.channel);
 }
 
 static int accept_client(
@@ -272,6 +218,7 @@ static int accept_client(
 					   : deadline_never();
 
 	for (;;) {
+		char text[SOCK_ADDR_TEXT_BYTES];
 		struct lab_why said = {.text = ""};
 		int err = channel_accept(listener, session->signal_fd, deadline, channel, why);
 
@@ -282,7 +229,12 @@ static int accept_client(
 		);
 		if (!error_is_from_stranger(err))
 			return err == 0 ? 0 : lab_fail(why, err, "%s", said.text);
-		stranger_refuse(server, &said);
+		sock_addr_format(&channel->peer, text);
+		if (!server->quiet)
+			fprintf(stderr, "tocsin-perf: %s is no client, still waiting: %s\n", text,
+				said.text);
+		channel_send_error(channel, &said);
+		channel_close(channel);
 	}
 }
 
@@ -293,12 +245,19 @@ static int wait_for_client(
 	struct lab_hello *ret_hello,
 	struct lab_why *why
 ) {
+	char text[SOCK_ADDR_TEXT_BYTES];
 	struct channel_listener listener;
 	int err = channel_listen(&session->address, &listener, why);
 
 	if (err != 0)
 		return err;
-	address_announce(session, &listener.address);
+	if (session->announce != NULL) {
+		session->announce(session->announce_ctx, &listener.address);
+	} else {
+		sock_addr_format(&listener.address, text);
+		printf("Waits for a client on %s.\n", text);
+		fflush(stdout);
+	}
 	err = accept_client(server, session, &listener, ret_hello, why);
 	channel_listener_close(&listener);
 	return err;
@@ -314,7 +273,11 @@ int session_server(const struct lab_session *session, struct plan *ret_plan, str
 	int err = wait_for_client(&server, session, &hello, why);
 
 	if (err == 0)
-		err = hello_answer(&server, session, &hello, why);
+		err = plan_compare(&hello.plan, &session->plan, session->given, why);
+	if (err == 0) {
+		server.party.plan = hello.plan;
+		err = session_send_hello(&server.party.channel, &hello.plan, why);
+	}
 	*ret_plan = server.party.plan;
 	if (err == 0)
 		err = session_connect(session, &server.party, why);

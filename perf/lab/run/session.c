@@ -13,21 +13,6 @@ struct deadline session_answer_deadline(void) {
 	return deadline_after(clock_monotonic_ns(), ANSWER_NS);
 }
 
-static int send_written(
-	struct channel *channel,
-	enum channel_kind kind,
-	const uint8_t *buffer,
-	const struct wire_writer *writer,
-	struct lab_why *why
-) {
-	size_t used;
-	int err = wire_writer_finish(writer, &used);
-
-	if (err != 0)
-		return lab_fail(why, err, "a message to the other end is too long");
-	return channel_send(channel, kind, buffer, used, why);
-}
-
 int session_send_hello(struct channel *channel, const struct plan *plan, struct lab_why *why) {
 	uint8_t buffer[CHANNEL_BYTES_MAX];
 	struct wire_writer writer;
@@ -35,7 +20,7 @@ int session_send_hello(struct channel *channel, const struct plan *plan, struct 
 	wire_writer_init(&writer, buffer, sizeof(buffer));
 	wire_put_string(&writer, TOCSIN_VERSION, strlen(TOCSIN_VERSION));
 	plan_encode(plan, &writer);
-	return send_written(channel, CHANNEL_HELLO, buffer, &writer, why);
+	return channel_send_written(channel, CHANNEL_HELLO, buffer, &writer, why);
 }
 
 // Receive a hello. Different releases are rejected, because they may measure differently.
@@ -78,7 +63,7 @@ static int send_endpoint(
 	wire_writer_init(&writer, buffer, sizeof(buffer));
 	lab_end_info_encode(about, &writer);
 	environment_encode(environment, &writer);
-	return send_written(channel, CHANNEL_ENDPOINT, buffer, &writer, why);
+	return channel_send_written(channel, CHANNEL_ENDPOINT, buffer, &writer, why);
 }
 
 static int receive_endpoint(
@@ -102,18 +87,6 @@ static int receive_endpoint(
 	return 0;
 }
 
-// Wait until both pairs are connected: a message to a pair that is not ready would be lost.
-static int connected_exchange(struct channel *channel, struct lab_why *why) {
-	struct channel_message message;
-	int err = channel_send(channel, CHANNEL_CONNECTED, NULL, 0, why);
-
-	if (err == 0)
-		err = channel_expect(
-			channel, CHANNEL_CONNECTED, session_answer_deadline(), &message, why
-		);
-	return err;
-}
-
 int session_connect(
 	const struct lab_session *session, struct lab_party *party, struct lab_why *why
 ) {
@@ -131,6 +104,7 @@ int session_connect(
 		.machine = session->machine,
 	};
 	struct lab_end_info ours, theirs;
+	struct channel_message message;
 	int err = lab_end_open(&config, why, &ours, &party->end);
 
 	if (err != 0)
@@ -141,8 +115,14 @@ int session_connect(
 		err = receive_endpoint(&party->channel, &theirs, &party->environment[1], why);
 	if (err == 0)
 		err = lab_end_connect(party->end, &theirs, why);
+
+	// Wait until both pairs are connected: a message to a pair that is not ready would be lost.
 	if (err == 0)
-		err = connected_exchange(&party->channel, why);
+		err = channel_send(&party->channel, CHANNEL_CONNECTED, NULL, 0, why);
+	if (err == 0)
+		err = channel_expect(
+			&party->channel, CHANNEL_CONNECTED, session_answer_deadline(), &message, why
+		);
 	return err;
 }
 

@@ -71,15 +71,6 @@ static void store_samples(struct asking *asking, struct lab_result *result, uint
 	result->complete = true;
 }
 
-static int measure_size(struct asking *asking, struct lab_result *result, struct lab_why *why) {
-	uint32_t count = (uint32_t)asking->via->plan.iterations + RESULT_LEAD;
-	int err = read_burst(asking, result->size, count, why);
-
-	if (err == 0)
-		store_samples(asking, result, RESULT_LEAD);
-	return err;
-}
-
 // Measure in one burst: warm-up, then the samples to store. Agents answer few questions per second.
 static int
 measure_in_one_burst(struct asking *asking, struct lab_result *result, struct lab_why *why) {
@@ -109,9 +100,13 @@ static int size_play(struct asking *asking, uint64_t size, struct lab_why *why) 
 	else if (err == 0)
 		err = warm_up(asking, result, why);
 	if (err == 0 && !asking->via->quick)
-		err = measure_size(asking, result, why);
-	if (err == 0 && !asking->via->quick)
+		err = read_burst(
+			asking, size, (uint32_t)asking->via->plan.iterations + RESULT_LEAD, why
+		);
+	if (err == 0 && !asking->via->quick) {
+		store_samples(asking, result, RESULT_LEAD);
 		err = result_thin(result, asking->via->plan.size_count, asking->via->file_bytes);
+	}
 	if (err == 0)
 		err = result_summarize(result);
 	// A burst arrives completely or not at all.
@@ -122,25 +117,9 @@ static int size_play(struct asking *asking, uint64_t size, struct lab_why *why) 
 	return err;
 }
 
-static void fill_environment(const struct asking *asking) {
-	struct lab_environment *ours = &asking->run->environment[0];
-	struct lab_environment *theirs = &asking->run->environment[1];
-
-	environment_read_machine(ours);
-	environment_add(ours, "device", "%s", asking->reads.device);
-	environment_add(ours, "via", "its agent");
-	*theirs = (struct lab_environment){.count = 0};
-	environment_add(theirs, "host", "%s", asking->via->node);
-	environment_add(theirs, "device", "%s", asking->reads.peer_device);
-	environment_add(theirs, "via", "its agent");
-	environment_add(
-		theirs, "answered_by", "%s",
-		asking->reads.in_process ? "its process" : "hardware or kernel"
-	);
-}
-
 int via_agent_run(const struct via_agent *via, struct lab_run *run, struct lab_why *why) {
 	struct asking asking = {.via = via, .agent.fd = -1, .run = run};
+	struct lab_environment *ours = &run->environment[0], *theirs = &run->environment[1];
 	struct lab_environment yardsticks = {.count = 0};
 	struct timespec now;
 	int err;
@@ -153,12 +132,19 @@ int via_agent_run(const struct via_agent *via, struct lab_run *run, struct lab_w
 	err = agent_open(via->socket, via->signal_fd, &asking.agent, why);
 	for (uint32_t n = 0; n < via->plan.size_count && err == 0; n++)
 		err = size_play(&asking, via->plan.sizes[n], why);
-	fill_environment(&asking);
+	environment_read_machine(ours);
+	environment_add(ours, "device", "%s", asking.reads.device);
+	environment_add(ours, "via", "its agent");
+	*theirs = (struct lab_environment){.count = 0};
+	environment_add(theirs, "host", "%s", via->node);
+	environment_add(theirs, "device", "%s", asking.reads.peer_device);
+	environment_add(theirs, "via", "its agent");
+	environment_add(
+		theirs, "answered_by", "%s",
+		asking.reads.in_process ? "its process" : "hardware or kernel"
+	);
 	for (uint32_t n = 0; n < yardsticks.count; n++)
-		environment_add(
-			&run->environment[0], yardsticks.items[n].key, "%s",
-			yardsticks.items[n].value
-		);
+		environment_add(ours, yardsticks.items[n].key, "%s", yardsticks.items[n].value);
 	memcpy(run->partial, why->text, sizeof(run->partial));
 	agent_close(&asking.agent);
 	free(asking.reads.times_ns);

@@ -44,18 +44,6 @@ void yardsticks_measure(struct lab_environment *environment) {
 	}
 }
 
-// Format a stored value: "9.5" as "9.5 ns", "7450.2" as "7.45 us".
-static void yardstick_text(const char *item, char text[static FLOOR_TIME_BYTES]) {
-	size_t whole = strcspn(item, ".");
-	struct parse_error error;
-	uint64_t value_ns;
-
-	if (parse_u64(item, whole, 1000, UINT32_MAX, &error, &value_ns) == 0)
-		floor_format_time((double)value_ns, text);
-	else
-		snprintf(text, FLOOR_TIME_BYTES, "%.8s ns", item);
-}
-
 void yardsticks_format(
 	const struct lab_environment *environment, char text[static YARDSTICKS_BYTES]
 ) {
@@ -67,6 +55,8 @@ void yardsticks_format(
 	text[0] = '\0';
 	for (int kind = 0; kind < KIND_COUNT; kind++) {
 		char key[KEY_BYTES], value[FLOOR_TIME_BYTES];
+		struct parse_error error;
+		uint64_t value_ns;
 		const char *item;
 		int length;
 
@@ -74,7 +64,12 @@ void yardsticks_format(
 		item = environment_get(environment, key);
 		if (item[0] == '\0')
 			continue;
-		yardstick_text(item, value);
+
+		// Format "9.5" as "9.5 ns", and "7450.2" as "7.45 us".
+		if (parse_u64(item, strcspn(item, "."), 1000, UINT32_MAX, &error, &value_ns) == 0)
+			floor_format_time((double)value_ns, value);
+		else
+			snprintf(value, sizeof(value), "%.8s ns", item);
 		length = snprintf(
 			text + used, YARDSTICKS_BYTES - used, "%s%s %.10s", used > 0 ? ", " : "",
 			names[kind], value
