@@ -139,12 +139,18 @@ static int receive_answers(struct soft_pair *pair, double *ret_value, struct sof
 
 static int
 side_start(const struct soft_setup *setup, uint32_t n, const int *link, struct soft_pair *pair) {
-	int order[2];
+	int order[2], err = 0;
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, order) != 0)
 		return neg_errno();
 	pair->orders[n] = order[0];
 	pair->pids[n] = fork();
+	if (pair->pids[n] < 0) {
+		// soft_pair_stop() closes the sockets of started sides only.
+		err = neg_errno();
+		close(order[0]);
+		pair->orders[n] = -1;
+	}
 	if (pair->pids[n] == 0) {
 		struct soft_side side = {.setup = setup, .number = n, .link = link[n]};
 
@@ -152,7 +158,7 @@ side_start(const struct soft_setup *setup, uint32_t n, const int *link, struct s
 		side_run(&side, order[1]);
 	}
 	close(order[1]);
-	return pair->pids[n] > 0 ? 0 : neg_errno();
+	return err;
 }
 
 int soft_pair_start(
