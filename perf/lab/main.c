@@ -135,7 +135,8 @@ static int run_several(const struct options *options) {
 	if (runs_play(&runs, &result, &status, &why) != 0)
 		return print_failure(&why);
 	if (status != EXIT_DONE)
-		fprintf(stderr, "tocsin-perf: a run ended with status %d: no further one\n",
+		fprintf(stderr,
+			"tocsin-perf: a run ended with status %d: the remaining runs are skipped\n",
 			status);
 	return status == EXIT_DONE && runs.against != NULL ? versus_exit_status(&result) : status;
 }

@@ -93,25 +93,28 @@ def a_mesh_of_agents_has_the_delay_of_the_node_that_is_slow():
 def questions_that_agents_do_not_answer_are_refused_at_once():
     for arguments, said in [
             (["lat", "--via-agent", "n1", "--op", "write"], "agents only read"),
-            (["lat", "--via-agent", "n1", "--policy", "spin"], "--policy: is not for --via-agent"),
-            (["lat", "--via-agent", "n1", "--device", "soft"], "--device: is not for --via-agent"),
-            (["lat", "--via-agent", "n1", "--runs", "3"], "--runs: is not for --via-agent"),
+            (["lat", "--via-agent", "n1", "--policy", "spin"],
+             "--policy: cannot be used with --via-agent"),
+            (["lat", "--via-agent", "n1", "--device", "soft"],
+             "--device: cannot be used with --via-agent"),
+            (["lat", "--via-agent", "n1", "--runs", "3"],
+             "--runs: cannot be used with --via-agent"),
             (["lat", "--via-agent", "n1", "--duration", "1s"],
-             "--duration: is not for --via-agent"),
+             "--duration: cannot be used with --via-agent"),
             (["lat", "--via-agent", "n1", "--size", "128KiB"], "at most 64KiB"),
             (["lat", "--via-agent", "n1", "--iterations", "65521"], "at most 65520"),
-            (["lat", "--via-agent", "n1 n2"], "is no name of a node"),
-            (["lat", "--via-agent", "n1", "h"], "there is no HOST"),
-            (["lat", "--agent", "x", "h"], "is of --via-agent"),
-            (["lat", "--via-agent", "n1", "--agent", "x" * 200], "no path of a socket"),
+            (["lat", "--via-agent", "n1 n2"], "is not a valid node name"),
+            (["lat", "--via-agent", "n1", "h"], "cannot be used with a HOST"),
+            (["lat", "--agent", "x", "h"], "needs --via-agent"),
+            (["lat", "--via-agent", "n1", "--agent", "x" * 200], "not a valid path of a socket"),
             (["bw", "--via-agent", "n1"], "agents only read"),
             (["mesh", "--agents", "--op", "send"], "agents only read"),
             (["mesh", "--agents", "--local", "2"], "--agents"),
             (["mesh", "--agents", "--at-once", "2"], "--agents"),
             (["mesh", "--agents", "--cores", "0"], "--cores"),
             (["mesh", "--agents", "--iterations", "10001"], "at most 10000"),
-            (["mesh", "--local", "2", "--agent", "x"], "is of --via-agent"),
-            (["mesh", "--local", "2", "--via-agent", "n1"], "is not of mesh")]:
+            (["mesh", "--local", "2", "--agent", "x"], "needs --via-agent"),
+            (["mesh", "--local", "2", "--via-agent", "n1"], "cannot be used with mesh")]:
         done = lab_ends.run(*arguments)
         assert done.returncode == 2 and said in done.stderr and done.stdout == "", (
             arguments, done)
@@ -196,15 +199,17 @@ def agents_that_are_old_or_none_are_told_apart():
     old = '{"error": "PROBE node [count [bytes [microseconds]]]"}\n'
     for answers, said in [
             ([*hello, old], "of an older version"),
-            (["220 mail.example.com ESMTP\x1b[2J\n"], "is no agent: it said 220 mail.example"),
-            ([*hello, "{\n"], "is none of an agent"), ([*hello, "[1]\n"], "is none of an agent"),
-            ([*hello, '{"times_ns": [1, 2]}\n'], "told 2 times of 256 reads"),
-            ([*hello, answer_of("1000")], "times_ns[255] is no time"),
-            ([*hello, answer_of(-1)], "times_ns[255] is no time"),
-            ([*hello, answer_of(1 << 60)], "times_ns[255] is no time"),
-            ([*hello, answer_of(1000, -5)], "took_ns is no time"),
+            (["220 mail.example.com ESMTP\x1b[2J\n"],
+             "is not an agent: it answered 220 mail.example"),
+            ([*hello, "{\n"], "is incomplete or malformed"),
+            ([*hello, "[1]\n"], "is incomplete or malformed"),
+            ([*hello, '{"times_ns": [1, 2]}\n'], "returned 2 times for 256 reads"),
+            ([*hello, answer_of("1000")], "times_ns[255] is not a valid time"),
+            ([*hello, answer_of(-1)], "times_ns[255] is not a valid time"),
+            ([*hello, answer_of(1 << 60)], "times_ns[255] is not a valid time"),
+            ([*hello, answer_of(1000, -5)], "took_ns is not a valid time"),
             ([*hello, '{"error": "a\\u001b[2Jb"}\n'], "the agent says: a?[2Jb"),
-            ([*hello, ""], "it may have died")]:
+            ([*hello, ""], "the agent may have died")]:
         with tempfile.TemporaryDirectory() as directory, Impostor(directory, *answers) as one:
             done = lab_ends.run("lat", "--via-agent", "n1", "--agent", one.path)
         assert done.returncode == 4 and said in done.stderr, (answers, done)

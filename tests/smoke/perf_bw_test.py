@@ -134,7 +134,7 @@ def ends_of_different_commands_say_so():
     with lab_ends.Server("lat") as server:
         done = server.client("--iterations", "500", command="bw")
         status, err = server.end()
-    said = "what is measured differs: the client has bw, the server lat"
+    said = "the command differs: the client has bw, the server lat"
     assert (done.returncode, status) == (4, 4), (done, status)
     assert said in done.stderr and said in err, (done.stderr, err)
     with lab_ends.Server("bw", "--depth", "3") as server:
@@ -158,15 +158,15 @@ def thresholds_on_the_rate_decide_the_exit_status():
 
 def what_is_not_of_bw_is_refused_at_once():
     for arguments, said in [
-            (["lat", "--depth", "2", "h"], "of bw, not lat"),
-            (["lat", "--bidirectional", "h"], "of bw, not lat"),
+            (["lat", "--depth", "2", "h"], "of bw, not of lat"),
+            (["lat", "--bidirectional", "h"], "of bw, not of lat"),
             (["bw", "--depth", "0", "h"], "--depth"),
             (["bw", "--depth", "5000", "h"], "--depth"),
             (["bw", "--queue-pairs", "65", "h"], "--queue-pairs"),
             (["bw", "--queue-pairs", "64", "--depth", "4096", "h"], "at most 65536"),
             (["bw", "--gap", "1us", "h"], "--gap"),
             (["bw", "--inline", "1025", "--op", "send", "h"], "--inline"),
-            (["bw", "--inline", "64", "h"], "--inline is of write, send and write-imm"),
+            (["bw", "--inline", "64", "h"], "--inline is for write, send and write-imm"),
             (["bw", "--arrivals", "poisson", "--rate", "5", "h"], "--arrivals"),
             (["bw", "--fail-if", "p50>1us", "h"], "needs a rate such as 90Gbit/s"),
             (["bw", "--fail-if", "half.p50<1Gbit/s", "h"], "exist only for lat"),

@@ -346,7 +346,7 @@ def a_priority_that_is_not_permitted_is_told_on_both_ends():
             capture_output=True, check=False, timeout=patience.HANG_SECONDS,
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0)))
         status, err = server.end()
-    said = "--priority 20: the kernel gives this process none (Operation not permitted)"
+    said = "--priority 20: the kernel does not permit it (Operation not permitted)"
     assert (done.returncode, status) == (4, 4), (done, status)
     assert said in done.stderr and said in err, (done.stderr, err)
 
@@ -391,11 +391,11 @@ def another_release_is_told_on_both_ends():
                        2 ** 32 - 1, 0, 1, 1, 1, 64)
     other = b"99.9.9"
     for sent, said in [
-            (frame(9, 1, b""), "speaks version 9 of this connection, we speak 4"),
+            (frame(9, 1, b""), "uses protocol version 9, this end uses 4"),
             (frame(4, 1, struct.pack("<H", len(other)) + other + plan),
              "the other end is tocsin-perf 99.9.9"),
-            (frame(4, 1, b"x"), "plan is none"),
-            (frame(4, 3, b""), "message 3 where 1 was due"),
+            (frame(4, 1, b"x"), "plan is malformed"),
+            (frame(4, 3, b""), "a message of kind 3 instead of 1"),
             (frame(4, 1, b"")[:7], "the other end")]:
         kind, text, status, err = say_to_server(sent)
         assert (kind, status) == (0, 4), (sent, kind, status)
@@ -411,8 +411,8 @@ def who_is_no_client_is_told_and_the_client_served():
         done = client(server, "--iterations", "300")
         status, err = server.end()
     assert (done.returncode, status) == (0, 0), (done, status, err)
-    assert err.count(" is no client, still waiting: the other end ") == 3, err
-    for said in ["does not answer", "went away", "is no tocsin-perf"]:
+    assert err.count(" is not a client, still waiting: the other end ") == 3, err
+    for said in ["does not answer", "went away", "is not tocsin-perf"]:
         assert f"the other end {said}\n" in err, err
 
 
@@ -578,7 +578,7 @@ def nobody_who_listens_is_said_so():
     done = subprocess.run([PERF, "lat", "--port", str(free_port()), "127.0.0.1"], text=True,
                           capture_output=True, check=False, timeout=patience.HANG_SECONDS)
     assert done.returncode == 4 and "nobody listens" in done.stderr, done
-    assert "nobody listens there yet, trying again\n" in done.stderr, done
+    assert "the server does not listen yet, trying again\n" in done.stderr, done
 
 
 def a_port_that_is_taken_is_said_so():
@@ -629,7 +629,7 @@ def a_standard_output_that_is_closed_is_said_so():
 def wrong_options_are_refused_at_once():
     for arguments, said in [
             ([], "needs a command"),
-            (["latt"], "no command: lat, bw, mesh, net, policy, compare, history or verify"),
+            (["latt"], "known are: lat, bw, mesh, net, policy, compare, history, verify"),
             (["verify"], "needs one FILE"),
             (["verify", "a.json", "b.json"], "needs one FILE"),
             (["history"], "needs one DIRECTORY"),
@@ -652,15 +652,16 @@ def wrong_options_are_refused_at_once():
             (["lat", "--rate", "5", "h"], "open loop"),
             (["lat", "--arrivals", "poisson", "h"], "--rate"),
             (["lat", "--arrivals", "trace:", "h"], "--arrivals"),
-            (["lat", "--arrivals", "trace:/dev/null", "--runs", "2", "h"], "each of --runs"),
+            (["lat", "--arrivals", "trace:/dev/null", "--runs", "2", "h"], "--runs needs a trace"),
             (["lat", "--arrivals", "trace:/dev/null", "--iterations", "5", "h"],
-             "--iterations: a trace says how many"),
+             "--iterations: cannot be used with a trace"),
             (["lat", "--arrivals", "trace:/dev/null", "--duration", "5s", "h"],
-             "--duration: a trace says how many"),
-            (["lat", "--seed", "5", "h"], "--seed: is of --arrivals poisson or onoff"),
-            (["lat", "--margin", "1%", "h"], "--margin: is of --against"),
-            (["lat", "--runs", "2", "--margin", "1%", "h"], "--margin: is of --against"),
-            (["lat", "--via-agent", "n", "--margin", "1%"], "--margin: is not for --via-agent"),
+             "--duration: cannot be used with a trace"),
+            (["lat", "--seed", "5", "h"], "--seed: needs --arrivals poisson or onoff"),
+            (["lat", "--margin", "1%", "h"], "--margin: needs --against"),
+            (["lat", "--runs", "2", "--margin", "1%", "h"], "--margin: needs --against"),
+            (["lat", "--via-agent", "n", "--margin", "1%"],
+             "--margin: cannot be used with --via-agent"),
             (["lat", "--cores", "4000", "h"], "--cores"),
             (["lat", "--cores", "x", "h"], "--cores"),
             (["lat", "--priority", "100", "h"], "--priority"),
@@ -671,7 +672,7 @@ def wrong_options_are_refused_at_once():
               "--device-time", "h"], "at least 136KiB"),
             (["lat", "--via-agent", "n", "--op", "read", "--json-bytes", "64KiB", "--size",
               "8,9"], "at least 100KiB"),
-            (["mesh", "--json-bytes", "1MiB", "--local", "2"], "is not of mesh"),
+            (["mesh", "--json-bytes", "1MiB", "--local", "2"], "cannot be used with mesh"),
             (["lat", "--json", "-", "--csv", "-", "h"], "--csv: another option has this file"),
             (["mesh", "--json", "m", "--html", "m", "--local", "2"], "--html: another option"),
             (["policy", "--json", "p", "--html", "p"], "--html: another option"),
@@ -679,17 +680,17 @@ def wrong_options_are_refused_at_once():
             (["lat", "--mtu", "1000", "h"], "--mtu"),
             (["lat", "--timeout", "32", "h"], "--timeout"),
             (["lat", "--retry", "8", "h"], "--retry"),
-            (["lat", "--device-time=cpu", "h"], "none of raw, wall"),
+            (["lat", "--device-time=cpu", "h"], "not one of raw, wall"),
             (["lat", "--device-time", "--op", "write", "h"], "write-imm"),
-            (["bw", "--device-time", "h"], "is of lat, not bw"),
-            (["mesh", "--device-time", "--local", "2"], "is not of mesh"),
+            (["bw", "--device-time", "h"], "is an option of lat, not of bw"),
+            (["mesh", "--device-time", "--local", "2"], "cannot be used with mesh"),
             (["lat", "--perftest=1", "h"], "takes no value"),
             (["lat", "--fail-if", "p98>1us", "h"], "--fail-if"),
             (["lat", "--fail-if", "half.p50>1us", "h"], "round trip"),
             (["lat", "--fail-if", "service.p50>1us", "h"], "open loop"),
-            (["lat", "--fail-if", "p50>1us"], "there is no HOST"),
-            (["lat", "--listen", "127.0.0.1", "h"], "there is a HOST"),
-            (["lat", "one", "two"], "a second"),
+            (["lat", "--fail-if", "p50>1us"], "which needs a HOST"),
+            (["lat", "--listen", "127.0.0.1", "h"], "HOST makes this the client"),
+            (["lat", "one", "two"], "is a second HOST"),
             (["lat", "no.such.host.invalid"], "HOST")]:
         done = subprocess.run([PERF, *arguments], text=True, capture_output=True, check=False,
                               timeout=patience.HANG_SECONDS)

@@ -67,7 +67,7 @@ def a_run_that_fails_is_the_last_one():
     with lab_ends.Server("lat", "--op", "read") as server:
         done = server.client("--runs", "3", "--iterations", "100", "--against", "--op send")
         status, err = server.end()
-    assert done.returncode == 4 and "no further one" in done.stderr, done
+    assert done.returncode == 4 and "the remaining runs are skipped" in done.stderr, done
     assert "--op differs: the client has send, the server read" in done.stderr, done
     assert status == 4 and "--op differs" in err, (status, err)
 
@@ -95,16 +95,16 @@ def what_is_of_one_run_is_refused():
             (["--runs", "0", "h"], "--runs"),
             (["--runs", "61", "h"], "--runs"),
             (["--against", "--op send", "h"], "needs --runs"),
-            (["--runs", "2", "--csv", "x", "h"], "--csv: is of one run"),
-            (["--runs", "2", "--fail-if", "p50>1us", "h"], "--fail-if: is of one run"),
-            (["--runs", "2", "--json", "-", "h"], "- has no name"),
+            (["--runs", "2", "--csv", "x", "h"], "--csv: cannot be used with --runs"),
+            (["--runs", "2", "--fail-if", "p50>1us", "h"], "--fail-if: cannot be used with --runs"),
+            (["--runs", "2", "--json", "-", "h"], "cannot be - with --runs"),
             (["--runs", "2", "--json", "x" * 481, "h"], "at most 480 bytes"),
-            (["--runs", "2"], "there is no HOST"),
+            (["--runs", "2"], "which needs a HOST"),
             (["--run", "3", "h"], "--run"),
             (["--run", "4/3", "h"], "--run"),
             (["--run", "0/3", "h"], "--run"),
             (["--run", "1/1001", "h"], "--run"),
-            (["--run", "2/3", "--runs", "2", "h"], "--run: is of one run")]:
+            (["--run", "2/3", "--runs", "2", "h"], "--run: cannot be used with --runs")]:
         done = lab_ends.run("lat", *arguments)
         assert done.returncode == 2, (arguments, done)
         assert said in done.stderr, (arguments, done.stderr)

@@ -45,7 +45,7 @@ static int make_mesh(struct asking *asking, const json_t *peers, struct lab_why 
 	json_array_foreach(peers, n, peer) count += peer_is_node(peer);
 	if (count < 2 || count > MESH_NODES_MAX)
 		return lab_fail(
-			why, -EINVAL, "the agent knows %u node%s, and a mesh has 2 to %u", count,
+			why, -EINVAL, "the agent knows %u node%s; a mesh needs 2 to %u", count,
 			count == 1 ? "" : "s", MESH_NODES_MAX
 		);
 	if (mesh_create(&asking->agents->plan, count, asking->mesh) != 0)

@@ -244,7 +244,10 @@ static int read_cells(const json_t *cells, struct mesh *mesh, struct lab_why *wh
 	size_t size = (size_t)mesh->count * (mesh->count - 1);
 
 	if (json_array_size(cells) != size)
-		return lab_fail(why, -EBADMSG, "cells are not one of each pair");
+		return lab_fail(
+			why, -EBADMSG,
+			"cells must have one entry for each ordered pair of processes"
+		);
 	for (size_t n = 0; n < size; n++) {
 		const json_t *json = json_array_get(cells, n);
 		uint64_t from, to, count;
@@ -254,17 +257,25 @@ static int read_cells(const json_t *cells, struct mesh *mesh, struct lab_why *wh
 		if (!get_number(json, "from", mesh->count - 1, &from) ||
 		    !get_number(json, "to", mesh->count - 1, &to) ||
 		    !get_number(json, "count", RECORD_RAW_MAX, &count) || from == to)
-			return lab_fail(why, -EBADMSG, "cells[%zu] is none", n);
+			return lab_fail(
+				why, -EBADMSG,
+				"cells[%zu]: from, to or count is missing or out of range", n
+			);
 		cell = mesh_cell(mesh, (uint32_t)from, (uint32_t)to);
 		if (cell->kept != NULL)
-			return lab_fail(why, -EBADMSG, "cells[%zu] is there twice", n);
+			return lab_fail(
+				why, -EBADMSG,
+				"cells[%zu] repeats the direction of an earlier cell", n
+			);
 		cell->count = count;
 		if (count > 0)
 			err = read_histogram(json, cell);
 		else if (!get_text(json, "why", cell->why, sizeof(cell->why)))
 			err = -EBADMSG;
 		if (err != 0)
-			return lab_fail(why, err, "cells[%zu] keeps no samples", n);
+			return lab_fail(
+				why, err, "cells[%zu]: taus, kept or why is missing or invalid", n
+			);
 	}
 	return 0;
 }
@@ -275,7 +286,10 @@ int mesh_from_json(const json_t *root, struct lab_why *why, struct mesh *ret_mes
 	int err;
 
 	if (count < 2 || count > MESH_NODES_MAX)
-		return lab_fail(why, -EBADMSG, "processes are not 2 to %u", MESH_NODES_MAX);
+		return lab_fail(
+			why, -EBADMSG, "processes must be an array of 2 to %u entries",
+			MESH_NODES_MAX
+		);
 	err = mesh_create(&plan_default, (uint32_t)count, ret_mesh);
 	if (err != 0)
 		return err;
@@ -287,7 +301,10 @@ int mesh_from_json(const json_t *root, struct lab_why *why, struct mesh *ret_mes
 		if (!get_text(json, "host", node->host, sizeof(node->host)) ||
 		    !get_text(json, "rack", node->rack, sizeof(node->rack)) ||
 		    !get_text(json, "device", node->device, sizeof(node->device)))
-			return lab_fail(why, -EBADMSG, "processes[%u] is none", n);
+			return lab_fail(
+				why, -EBADMSG,
+				"processes[%u]: host, rack or device is missing or too long", n
+			);
 		(void)get_text(json, "machine", node->machine, sizeof(node->machine));
 		(void)get_number(json, "processors", UINT32_MAX, &processors);
 		node->processors = (uint32_t)processors;

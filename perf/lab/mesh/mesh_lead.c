@@ -79,7 +79,7 @@ static void join_accept(struct leading *leading, struct channel *channel) {
 				 ": use one release everywhere"
 		);
 	} else if (join.count != leading->mesh->count || join.rank >= leading->mesh->count) {
-		join_refuse(channel, "process 0 of the mesh was told another number of processes");
+		join_refuse(channel, "process 0 of the mesh has another number of processes");
 	} else if (leading->mesh->nodes[join.rank].joined) {
 		join_refuse(channel, "another process of the mesh has this rank");
 	} else {
@@ -117,7 +117,8 @@ static int wait_all_joined(struct leading *leading, struct lab_why *why) {
 			join_accept(leading, channel);
 		else if (err == -ETIMEDOUT)
 			lab_fail(
-				why, err, "%u of %u processes did not come, the first is %u",
+				why, err,
+				"%u of %u processes did not join in time, the first is process %u",
 				absent, mesh->count, first
 			);
 		else
@@ -248,7 +249,7 @@ static void skip_direction(struct leading *leading, uint32_t from, uint32_t to) 
 	struct mesh_cell *cell = mesh_cell(leading->mesh, from, to);
 	uint32_t gone = leading->mesh->nodes[from].lost ? from : to;
 
-	snprintf(cell->why, sizeof(cell->why), "process %u went away", gone);
+	snprintf(cell->why, sizeof(cell->why), "process %u left the mesh", gone);
 }
 
 static void end_direction(struct leading *leading, struct meeting *meeting) {
@@ -422,9 +423,9 @@ static int wait_for_answers(struct leading *leading) {
 		if (!meeting->open || now_ns < meeting->deadline_ns)
 			continue;
 		if (meeting->listens)
-			fail_direction(leading, meeting, "it took too long");
+			fail_direction(leading, meeting, "the measurement took too long");
 		else
-			node_drop(leading, meeting->to, "it does not answer");
+			node_drop(leading, meeting->to, "does not answer");
 	}
 	return 0;
 }

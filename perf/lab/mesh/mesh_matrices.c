@@ -122,8 +122,8 @@ static int read_matrix(
 
 			if (!fits)
 				return lab_fail(
-					why, -EBADMSG, "matrices.%s[%u][%u] is none", column->key,
-					from, to
+					why, -EBADMSG, "matrices.%s[%u][%u] is missing or invalid",
+					column->key, from, to
 				);
 		}
 	}
@@ -147,7 +147,10 @@ int mesh_matrices_read(const json_t *root, struct mesh *mesh, struct lab_why *wh
 
 		if (from < 0 || from >= mesh->count || to < 0 || to >= mesh->count ||
 		    text == NULL || strlen(text) >= MESH_WHY_BYTES)
-			return lab_fail(why, -EBADMSG, "failed[%zu] is none", n);
+			return lab_fail(
+				why, -EBADMSG,
+				"failed[%zu]: from, to or why is missing or out of range", n
+			);
 		memcpy(mesh_cell(mesh, (uint32_t)from, (uint32_t)to)->why, text, strlen(text) + 1);
 	}
 	return err;

@@ -83,7 +83,7 @@ client_play(const struct lab_session *session, struct mesh_answer *answer, struc
 		return lab_fail(why, -ENOMEM, "no memory");
 	err = session_client(session, run, why);
 	if (err == 0 && !run->results[0].summarized)
-		err = lab_fail(why, -ENODATA, "no sample");
+		err = lab_fail(why, -ENODATA, "no sample was measured");
 	if (err == 0)
 		err = mesh_samples_to_histogram(run->results[0].times, &answer->kept);
 	if (err != 0)
@@ -162,7 +162,7 @@ order_start(struct present *present, const struct channel_message *message, stru
 	present->order = order.number;
 	present->told = false;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) != 0)
-		return send_failure(present, "no socket for a measurement", why);
+		return send_failure(present, "cannot open a socket for a measurement", why);
 	present->pid = fork();
 	if (present->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -175,7 +175,9 @@ order_start(struct present *present, const struct channel_message *message, stru
 	}
 	close(fds[1]);
 	present->child.fd = fds[0];
-	return present->pid > 0 ? 0 : send_failure(present, "no process for a measurement", why);
+	return present->pid > 0
+		       ? 0
+		       : send_failure(present, "cannot start a process for a measurement", why);
 }
 
 // Handle one message of the lead. Returns 0, 1 if there are no more orders, or -errno.
@@ -198,7 +200,10 @@ static int handle_order(struct present *present, struct lab_why *why) {
 	case CHANNEL_MESH_END:
 		return 1;
 	default:
-		return lab_fail(why, -EBADMSG, "the lead sent message %u", message.kind);
+		return lab_fail(
+			why, -EBADMSG, "the lead sent an unexpected message of kind %u",
+			message.kind
+		);
 	}
 }
 
@@ -237,7 +242,9 @@ static int follow_orders(struct present *present, struct lab_why *why) {
 			// A child that closes without a final message has died.
 			child_kill(present);
 			if (!present->told)
-				err = send_failure(present, "its process ended early", why);
+				err = send_failure(
+					present, "the measuring process ended early", why
+				);
 		}
 	}
 	return err == 1 ? 0 : err;
@@ -265,7 +272,7 @@ static int lead_connect_once(
 	sock_addr_format(&address, text);
 	return err == 0 ? 0
 			: lab_fail(
-				  why, err, "process 0 of the mesh is not at %s: %s", text,
+				  why, err, "cannot reach process 0 of the mesh at %s: %s", text,
 				  strerrordesc_np(-err)
 			  );
 }
@@ -318,7 +325,7 @@ static int machine_prepare(struct present *present, struct lab_why *why) {
 		return err;
 	err = block_cost_measure(&present->machine.block_ns);
 	if (err != 0)
-		return lab_fail(why, err, "no thread: %s", strerrordesc_np(-err));
+		return lab_fail(why, err, "cannot start a thread: %s", strerrordesc_np(-err));
 	clock_init_resynced(&present->machine.clock);
 	if (strcmp(present->device, "soft") == 0)
 		soft_clock_prepare();

@@ -65,7 +65,7 @@ int mesh_find_rank(
 			member->rack, sizeof(member->rack), "%.*s", (int)(last - topology), topology
 		);
 	if (options->rank_given != options->ranks_given)
-		return lab_fail(why, -EINVAL, "--rank and --ranks go together");
+		return lab_fail(why, -EINVAL, "--rank and --ranks must be given together");
 	if (options->rank_given) {
 		member->rank = options->rank;
 		member->count = options->ranks;
@@ -78,8 +78,9 @@ int mesh_find_rank(
 	}
 	return lab_fail(
 		why, -ENOENT,
-		"start it under srun or mpirun, or with --local N, or each process with --rank and "
-		"--ranks; --hosts LIST prints the commands for ssh"
+		"the rank of this process is unknown: start the mesh under srun or mpirun, or with "
+		"--local N, or each process with --rank and --ranks; --hosts LIST prints the "
+		"commands for ssh"
 	);
 }
 
@@ -108,13 +109,20 @@ static int lead_file_parse(const char *path, struct place *ret_place, struct lab
 	if (fd < 0 && errno != ENOENT)
 		return lab_fail(why, -EBADMSG, "%s: %s", path, strerrordesc_np(errno));
 	if (length <= 0)
-		return lab_fail(why, -EAGAIN, "process 0 of the mesh did not write %s", path);
+		return lab_fail(
+			why, -EAGAIN,
+			"%s is missing or empty: process 0 of the mesh has not written it yet", path
+		);
 	place.host[length] = '\0';
 	place.host[strcspn(place.host, "\n")] = '\0';
 	blank = strchr(place.host, ' ');
 	if (blank == NULL ||
 	    parse_u64(blank + 1, strlen(blank + 1), 1, UINT16_MAX, &error, &port) != 0)
-		return lab_fail(why, -EBADMSG, "%s holds no place of a mesh", path);
+		return lab_fail(
+			why, -EBADMSG,
+			"%s is not a rendezvous file of a mesh: remove it, or use another file",
+			path
+		);
 	*blank = '\0';
 	place.port = (uint16_t)port;
 	*ret_place = place;
@@ -143,7 +151,9 @@ int mesh_publish_lead(
 		return lab_fail(why, -EBADMSG, "%s", held.text);
 	if (gethostname(host, sizeof(host) - 1) != 0 ||
 	    snprintf(partial, sizeof(partial), "%s.%d", path, getpid()) >= (int)sizeof(partial))
-		return lab_fail(why, -EINVAL, "%s: no name of a file", path);
+		return lab_fail(
+			why, -EINVAL, "%s: the path is too long, or this host has no name", path
+		);
 
 	// Readers read the file as soon as it exists, so it is written atomically.
 	file = fopen(partial, "we");
@@ -212,8 +222,8 @@ static int resolve_first_step_node(uint16_t port, struct mesh_member *member, st
 	if (names == NULL)
 		return lab_fail(
 			why, -EINVAL,
-			"nobody says where process 0 is: --rendezvous HOST[:PORT], or file:PATH of "
-			"a file that all see"
+			"the address of process 0 is unknown: give --rendezvous HOST[:PORT], or "
+			"--rendezvous file:PATH of a file that all processes can read"
 		);
 	err = hostlist_expand(names, strlen(names), HOSTS_MAX, &error, &list);
 	if (err != 0)

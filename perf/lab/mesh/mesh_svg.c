@@ -140,14 +140,14 @@ static void compose_head(struct picture *picture) {
 	else
 		snprintf(
 			picture->head[1], LAB_WHY_BYTES, "%s",
-			mesh->count == 2 ? "Of two directions none can stand out"
+			mesh->count == 2 ? "Two directions are too few to find outliers"
 					 : "Nothing stands out"
 		);
 	if (summary->cause_count > 0)
 		mesh_cause_format(mesh, &summary->causes[0], picture->head[2], LAB_WHY_BYTES);
 	snprintf(
 		picture->head[3], LAB_WHY_BYTES,
-		"The process of a line measured, that of a column answered%s%s",
+		"Rows: the measuring process; columns: the answering process%s%s",
 		mesh_is_shared_host(mesh) ? "; processes share a machine" : "",
 		mesh->partial[0] != '\0' ? "; incomplete" : ""
 	);
@@ -249,7 +249,7 @@ static void put_scale(const struct picture *picture, uint32_t y) {
 	char low[PAGE_CELL_BYTES], high[PAGE_CELL_BYTES], text[LAB_WHY_BYTES];
 
 	if (picture->high == 0) {
-		put_text(picture, 8, y + 22, "", "No direction has samples enough for a median");
+		put_text(picture, 8, y + 22, "", "No direction has enough samples for a median");
 		return;
 	}
 	for (uint32_t n = 0; n < SHADES; n++)
@@ -259,7 +259,7 @@ static void put_scale(const struct picture *picture, uint32_t y) {
 	page_format_us(picture->low, low);
 	page_format_us(picture->high, high);
 	snprintf(
-		text, sizeof(text), "%s to %s us; grey: not known%s", low, high,
+		text, sizeof(text), "%s to %s us; grey: unknown%s", low, high,
 		picture->summary->outliers > 0 ? "; framed: stands out" : ""
 	);
 	put_text(picture, 18 + SHADES * 14, y + 21, "", text);

@@ -79,7 +79,7 @@ static void print_causes(const struct mesh *mesh, const struct mesh_summary *sum
 		return;
 	if (summary->outliers == 0) {
 		printf(mesh->count > 2 ? "nothing stands out\n"
-				       : "neither of two directions can stand out\n");
+				       : "two directions are too few to find outliers\n");
 		return;
 	}
 	printf("%u %s out (more than a quarter above the median):\n", summary->outliers,

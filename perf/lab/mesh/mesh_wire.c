@@ -34,7 +34,7 @@ int mesh_send_join(struct channel *channel, const struct mesh_join *join, struct
 }
 
 static int fail_malformed(struct lab_why *why, const struct channel_message *message) {
-	return lab_fail(why, -EBADMSG, "message %u of the mesh is none", message->kind);
+	return lab_fail(why, -EBADMSG, "mesh message of kind %u is malformed", message->kind);
 }
 
 int mesh_read_join(

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define QUOTED_BYTES 80
+#define COMMANDS "lat, bw, mesh, net, policy, compare, history, verify"
 
 static bool has_option(int argc, char **argv, const char *long_name, const char *short_name) {
 	for (int n = 1; n < argc; n++) {
@@ -30,9 +31,7 @@ int options_parse(int argc, char **argv, struct options *ret_options) {
 	if (has_option(argc, argv, "--version", "-V"))
 		return 0;
 	if (argc < 2) {
-		fprintf(stderr,
-			"tocsin-perf: needs a command: lat, bw, mesh, net, policy, compare, history or verify; see --help\n"
-		);
+		fprintf(stderr, "tocsin-perf: needs a command: " COMMANDS "; see --help\n");
 		return -EINVAL;
 	}
 	if (strcmp(argv[1], "lat") == 0)
@@ -54,8 +53,7 @@ int options_parse(int argc, char **argv, struct options *ret_options) {
 		return 0;
 	}
 	escape_quote(argv[1], strlen(argv[1]), quoted, sizeof(quoted));
-	fprintf(stderr,
-		"tocsin-perf: %s is no command: lat, bw, mesh, net, policy, compare, history or verify; see --help\n",
+	fprintf(stderr, "tocsin-perf: unknown command %s; known are: " COMMANDS "; see --help\n",
 		quoted);
 	return -EINVAL;
 }

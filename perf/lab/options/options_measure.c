@@ -19,10 +19,10 @@ static int check_arrivals(const struct options *options) {
 	    (given & (PLAN_PART_ITERATIONS | PLAN_PART_DURATION)) != 0)
 		return option_fail(
 			options_part_name(given & (PLAN_PART_ITERATIONS | PLAN_PART_DURATION)),
-			"a trace says how many operations there are"
+			"cannot be used with a trace, which sets the number of operations"
 		);
 	if (!drawn && (given & PLAN_PART_SEED) != 0)
-		return option_fail("--seed", "is of --arrivals poisson or onoff");
+		return option_fail("--seed", "needs --arrivals poisson or onoff");
 	return 0;
 }
 
@@ -41,22 +41,25 @@ static int check_runs(struct options *options) {
 	if (runs->count == 0 && runs->against != NULL)
 		return option_fail("--against", "needs --runs K");
 	if (runs->margin_given && runs->against == NULL)
-		return option_fail("--margin", "is of --against, and there is none");
+		return option_fail("--margin", "needs --against");
 	if (runs->count == 0)
 		return 0;
 	if (of_one != NULL)
-		return option_fail(of_one, "is of one run, and there is --runs");
+		return option_fail(of_one, "cannot be used with --runs");
 
 	// Each run is a process that reads the trace, and a pipe can be read only once.
 	if (options->trace_path != NULL && stat(options->trace_path, &facts) == 0 &&
 	    !S_ISREG(facts.st_mode))
 		return option_fail(
-			"--arrivals", "this trace is no file that each of --runs can read"
+			"--arrivals",
+			"--runs needs a trace in a regular file, because each run reads it"
 		);
 	if (options->json_path != NULL && strcmp(options->json_path, "-") == 0)
-		return option_fail("--json", "names the file of each run, and - has no name");
+		return option_fail(
+			"--json", "cannot be - with --runs: each run needs a file of its own"
+		);
 	if (options->json_path != NULL && strlen(options->json_path) > RUNS_PATH_BYTES_MAX)
-		return option_fail("--json", "with --runs has at most 480 bytes");
+		return option_fail("--json", "must have at most 480 bytes with --runs");
 	runs->json_path = options->json_path;
 	return 0;
 }
@@ -81,13 +84,16 @@ static int check_client(const struct option_words *words, struct options *option
 	struct lab_why why = {.text = ""};
 
 	if (words->of_server != NULL)
-		return option_fail(words->of_server, "is the server's, and there is a HOST");
+		return option_fail(
+			words->of_server,
+			"is an option of the server, and HOST makes this the client"
+		);
 	if (check_arrivals(options) != 0)
 		return -EINVAL;
 	if (plan_check(plan, &why) != 0)
 		return option_fail(plan_command_name(plan->command), why.text);
 	if (plan->command == PLAN_BW && options->hgrm_path != NULL)
-		return option_fail("--hgrm", "is of latencies: use lat");
+		return option_fail("--hgrm", "is an option of lat, not of bw");
 	for (uint32_t n = 0; n < options->threshold_count; n++) {
 		if (threshold_check(&options->thresholds[n], &options->session.plan, &why) != 0)
 			return option_fail("--fail-if", why.text);
@@ -128,11 +134,11 @@ static int check_via_agent(const struct option_words *words, struct options *opt
 	if (plan->command != PLAN_LAT || plan->op != PLAN_READ)
 		return option_fail("--via-agent", "agents only read: use lat --op read");
 	if (words->host != NULL)
-		return option_fail(words->host, "with --via-agent NODE there is no HOST");
+		return option_fail(words->host, "--via-agent NODE cannot be used with a HOST");
 	if (wrong != NULL)
-		return option_fail(wrong, "is not for --via-agent");
+		return option_fail(wrong, "cannot be used with --via-agent");
 	if (!agent_name_is_word(options->via_node))
-		return option_fail("--via-agent", "is no name of a node");
+		return option_fail("--via-agent", "is not a valid node name");
 	if (plan_size_max(plan) > AGENT_BYTES_MAX)
 		return option_fail(
 			"--size", "at most 64KiB, the size of the page that agents read"
@@ -154,7 +160,9 @@ static int check_server(const struct option_words *words, const struct options *
 	struct lab_why why = {.text = ""};
 
 	if (words->of_client != NULL)
-		return option_fail(words->of_client, "is the client's, and there is no HOST");
+		return option_fail(
+			words->of_client, "is an option of the client, which needs a HOST"
+		);
 	if (check_arrivals(options) != 0)
 		return -EINVAL;
 	// The client's operation is unknown here, and --inline is valid only for some. So the check
@@ -182,12 +190,12 @@ int options_parse_measure(
 	if (err != 0)
 		return err;
 	if (words.of_mesh != NULL)
-		return option_fail(words.of_mesh, "is of mesh");
+		return option_fail(words.of_mesh, "is an option of mesh");
 	options_apply_defaults(options);
 	if (options->via_node != NULL)
 		return check_via_agent(&words, options);
 	if (options->agent_socket != NULL)
-		return option_fail("--agent", "is of --via-agent and of mesh --agents");
+		return option_fail("--agent", "needs --via-agent or mesh --agents");
 	options->is_server = words.host == NULL;
 	return options->is_server ? check_server(&words, options) : check_client(&words, options);
 }

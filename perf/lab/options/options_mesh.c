@@ -29,7 +29,9 @@ static int set_ranks(struct options *options, const char *value, struct parse_er
 
 static int set_rendezvous(struct options *options, const char *value, struct parse_error *error) {
 	if (value[0] == '\0' || strcmp(value, "file:") == 0)
-		return parse_fail(error, -EINVAL, value, strlen(value), "is no place");
+		return parse_fail(
+			error, -EINVAL, value, strlen(value), "is neither HOST[:PORT] nor file:PATH"
+		);
 	options->mesh.rendezvous = value;
 	return 0;
 }
@@ -102,12 +104,16 @@ static int check_agents(const struct option_words *words, const struct options *
 	if (plan->op != PLAN_READ)
 		return option_fail("--op", "agents only read: use --op read");
 	if ((options->session.given & PLAN_PART_POLICY) != 0)
-		return option_fail("--policy", "is not for --agents");
+		return option_fail("--policy", "cannot be used with --agents");
 	if (words->of_place != NULL)
-		return option_fail(words->of_place, "is not for --agents");
+		return option_fail(words->of_place, "cannot be used with --agents");
 	if (mesh->local > 0 || mesh->rendezvous != NULL || mesh->rank_given || mesh->ranks_given ||
 	    mesh->hosts != NULL || mesh->at_once > 0)
-		return option_fail("--agents", "is of agents that run, one pair at a time");
+		return option_fail(
+			"--agents",
+			"uses running agents, and cannot be combined with --local, --at-once, "
+			"--rank, --ranks, --rendezvous or --hosts"
+		);
 	if (plan_size_max(plan) > AGENT_BYTES_MAX)
 		return option_fail(
 			"--size", "at most 64KiB, the size of the page that agents read"
@@ -123,9 +129,9 @@ static int check_mesh(const struct option_words *words, const struct options *op
 	struct lab_why why = {.text = ""};
 
 	if (wrong != NULL)
-		return option_fail(wrong, "is not of mesh");
+		return option_fail(wrong, "cannot be used with mesh");
 	if (plan->size_count != 1)
-		return option_fail("--size", "a mesh has one");
+		return option_fail("--size", "a mesh measures one size only");
 	if (plan->iterations > RECORD_RAW_MAX)
 		return option_fail("--iterations", "at most 262144 of each direction");
 	if (plan_check(plan, &why) != 0)
@@ -133,13 +139,19 @@ static int check_mesh(const struct option_words *words, const struct options *op
 	if (options->mesh.agents)
 		return check_agents(words, options);
 	if (options->agent_socket != NULL)
-		return option_fail("--agent", "is of --via-agent and of mesh --agents");
+		return option_fail("--agent", "needs --via-agent or mesh --agents");
 	if (options->mesh.hosts != NULL && (options->mesh.rank_given || options->mesh.ranks_given))
-		return option_fail("--hosts", "gives each process its --rank and --ranks");
+		return option_fail(
+			"--hosts", "prints --rank and --ranks for each process: leave them out"
+		);
 	if (options->mesh.local > 0 && (words->of_mesh != NULL) &&
 	    (options->mesh.rendezvous != NULL || options->mesh.rank_given ||
 	     options->mesh.ranks_given || options->mesh.hosts != NULL))
-		return option_fail("--local", "starts all of them, and needs no other's place");
+		return option_fail(
+			"--local",
+			"starts all processes, and cannot be combined with --rank, --ranks, "
+			"--rendezvous or --hosts"
+		);
 	return 0;
 }
 

@@ -7,7 +7,7 @@
 
 static int set_device(struct options *options, const char *value, struct parse_error *error) {
 	if (value[0] == '\0' || strlen(value) > DEVICE_NAME_MAX)
-		return parse_fail(error, -EINVAL, value, strlen(value), "is no name of a device");
+		return parse_fail(error, -EINVAL, value, strlen(value), "is not a device name");
 	options->session.device = value;
 	return 0;
 }
@@ -36,7 +36,8 @@ static int set_mtu(struct options *options, const char *value, struct parse_erro
 
 	if (err == 0 && (number & (number - 1)) != 0)
 		return parse_fail(
-			error, -EINVAL, value, strlen(value), "is none of 256 512 1024 2048 4096"
+			error, -EINVAL, value, strlen(value),
+			"is not one of 256, 512, 1024, 2048, 4096"
 		);
 	if (err == 0)
 		options->session.settings.mtu = (uint16_t)number;
@@ -90,7 +91,8 @@ static int set_cores(struct options *options, const char *value, struct parse_er
 		err = cpu_set_parse_allowed(value, strlen(value), &allowed, error, &session->cores);
 	if (err == 0 && cpu_set_count(&session->cores) != 1)
 		return parse_fail(
-			error, -EINVAL, value, strlen(value), "is not one processor: one polls"
+			error, -EINVAL, value, strlen(value),
+			"must be one processor: only one thread polls"
 		);
 	session->cores_given = err == 0;
 	return err;

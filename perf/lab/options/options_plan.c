@@ -12,7 +12,7 @@ static int set_op(struct options *options, const char *value, struct parse_error
 	if (plan_op_parse(value, &options->session.plan.op) != 0)
 		return parse_fail(
 			error, -EINVAL, value, strlen(value),
-			"is none of read, write, send, write-imm, cas, fadd"
+			"is not one of read, write, send, write-imm, cas, fadd"
 		);
 	return 0;
 }
@@ -66,7 +66,7 @@ static int set_policy(struct options *options, const char *value, struct parse_e
 	if (idle_policy_parse(value, &options->session.plan.policy) != 0)
 		return parse_fail(
 			error, -EINVAL, value, strlen(value),
-			"is none of spin, window, event, adaptive"
+			"is not one of spin, window, event, adaptive"
 		);
 	return 0;
 }
@@ -82,7 +82,7 @@ static int set_arrivals(struct options *options, const char *value, struct parse
 	if (plan_arrivals_parse(value, &plan->arrivals) != 0 || plan->arrivals == PLAN_TRACE)
 		return parse_fail(
 			error, -EINVAL, value, strlen(value),
-			"is none of closed, constant, poisson, onoff, trace:FILE"
+			"is not one of closed, constant, poisson, onoff, trace:FILE"
 		);
 	return 0;
 }
@@ -124,7 +124,9 @@ static int set_via_agent(struct options *options, const char *value, struct pars
 
 static int set_agent(struct options *options, const char *value, struct parse_error *error) {
 	if (value[0] == '\0' || strlen(value) >= SOCKET_PATH_BYTES)
-		return parse_fail(error, -EINVAL, value, strlen(value), "is no path of a socket");
+		return parse_fail(
+			error, -EINVAL, value, strlen(value), "is not a valid path of a socket"
+		);
 	options->agent_socket = value;
 	return 0;
 }
@@ -134,7 +136,7 @@ static int set_device_time(struct options *options, const char *value, struct pa
 
 	*stamps = PLAN_STAMPS_RAW;
 	if (value != NULL && (plan_stamps_parse(value, stamps) != 0 || *stamps == PLAN_STAMPS_NONE))
-		return parse_fail(error, -EINVAL, value, strlen(value), "is none of raw, wall");
+		return parse_fail(error, -EINVAL, value, strlen(value), "is not one of raw, wall");
 	return 0;
 }
 

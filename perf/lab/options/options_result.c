@@ -43,7 +43,9 @@ static int set_run(struct options *options, const char *value, struct parse_erro
 	uint64_t run, runs;
 
 	if (value[length] == '\0')
-		return parse_fail(error, -EINVAL, value, length, "is no run, as 3/8");
+		return parse_fail(
+			error, -EINVAL, value, length, "is not a run N/K, for example 3/8"
+		);
 	if (parse_u64(value, length, 1, PLAN_RUNS_MAX, error, &run) != 0 ||
 	    parse_u64(
 		    value + length + 1, strlen(value + length + 1), run, PLAN_RUNS_MAX, error, &runs
@@ -57,7 +59,7 @@ static int set_run(struct options *options, const char *value, struct parse_erro
 
 static int parse_path(const char *value, struct parse_error *error, const char **ret_path) {
 	if (value[0] == '\0')
-		return parse_fail(error, -EINVAL, value, 0, "is no file");
+		return parse_fail(error, -EINVAL, value, 0, "is not a file name");
 	*ret_path = value;
 	return 0;
 }

@@ -96,7 +96,9 @@ static int parse_option(struct reading *reading, struct options *options) {
 	else if (!option->is_flag)
 		value = reading->argv[++reading->at];
 	if (option->set(options, value, &error) != 0)
-		return option_fail(option->name, error.text[0] != '\0' ? error.text : "is wrong");
+		return option_fail(
+			option->name, error.text[0] != '\0' ? error.text : "has an invalid value"
+		);
 	options->session.given |= option->part;
 	if (option->owner == OPTION_CLIENT)
 		reading->words.of_client = option->name;
@@ -121,7 +123,7 @@ int options_parse_arguments(
 			err = parse_option(&reading, options);
 		else if (reading.words.host != NULL)
 			err = option_fail(
-				argv[reading.at], "there is one HOST, and this is a second"
+				argv[reading.at], "is a second HOST; only one is possible"
 			);
 		else
 			reading.words.host = argv[reading.at];

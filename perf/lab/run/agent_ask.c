@@ -61,7 +61,7 @@ agent_socket_find(const char *path, struct sockaddr_un *ret_address, struct lab_
 	if (path[0] == '\0' || strlen(path) >= sizeof(ret_address->sun_path))
 		return lab_fail(
 			why, -EINVAL,
-			"$TOCSIN_SOCKET: %.40s is no path of a socket: 1 to %zu bytes", path,
+			"$TOCSIN_SOCKET: the socket path %.40s must have 1 to %zu bytes", path,
 			sizeof(ret_address->sun_path) - 1
 		);
 	snprintf(place, sizeof(ret_address->sun_path), "%s", path);
@@ -71,7 +71,7 @@ agent_socket_find(const char *path, struct sockaddr_un *ret_address, struct lab_
 static int fail_connection_lost(struct lab_why *why, int err) {
 	return lab_fail(
 		why, err != 0 ? err : -ENODATA, "the agent ended the connection: %s",
-		err != 0 ? strerrordesc_np(-err) : "it may have died"
+		err != 0 ? strerrordesc_np(-err) : "the agent may have died"
 	);
 }
 
@@ -111,7 +111,7 @@ static int read_line(struct agent *agent, struct lab_why *why) {
 			char *grown;
 
 			if (agent->capacity >= ANSWER_BYTES_MAX)
-				return lab_fail(why, -EMSGSIZE, "the agent's answer has no end");
+				return lab_fail(why, -EMSGSIZE, "the agent's answer is too long");
 			grown = realloc(agent->data, capacity);
 			if (grown == NULL)
 				return lab_fail(why, -ENOMEM, "no memory for an answer");
@@ -150,8 +150,9 @@ send_setting(struct agent *agent, const char *line, const char *answer, struct l
 		err = read_line(agent, why);
 	if (err == 0 && strncmp(agent->data, answer, strlen(answer)) != 0)
 		err = lab_fail(
-			why, -EPROTO, "what answers on %s is no agent: it said %.80s", agent->path,
-			agent->data
+			why, -EPROTO,
+			"the program that listens on %s is not an agent: it answered %.80s",
+			agent->path, agent->data
 		);
 	return err;
 }
@@ -179,7 +180,9 @@ int agent_open(const char *path, int signal_fd, struct agent *ret_agent, struct 
 		agent.path = "the agent's socket";
 	agent.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (agent.fd < 0)
-		return lab_fail(why, neg_errno(), "no socket: %s", strerrordesc_np(errno));
+		return lab_fail(
+			why, neg_errno(), "cannot open a socket: %s", strerrordesc_np(errno)
+		);
 	err = stream_connect_until(
 		agent.fd, (const struct sockaddr *)&address, sizeof(address),
 		deadline_after(clock_monotonic_ns(), CONNECT_NS)
@@ -222,7 +225,7 @@ int agent_ask(struct agent *agent, const char *question, json_t **ret_answer, st
 	if (!json_is_object(answer)) {
 		json_decref(answer);
 		// A remote agent's answer that breaks off arrives as half a line.
-		return lab_fail(why, -EPROTO, "the answer broke off, or is none of an agent");
+		return lab_fail(why, -EPROTO, "the agent's answer is incomplete or malformed");
 	}
 	words = json_string_value(json_object_get(answer, "error"));
 	if (words != NULL) {
@@ -267,7 +270,7 @@ static int answer_read_times(const json_t *answer, struct agent_reads *reads, st
 
 	if (json_array_size(times) != reads->count)
 		return lab_fail(
-			why, -EPROTO, "the agent told %zu times of %u reads",
+			why, -EPROTO, "the agent returned %zu times for %u reads",
 			json_array_size(times), reads->count
 		);
 	reads->times_ns = calloc(reads->count, sizeof(*reads->times_ns));
@@ -275,10 +278,12 @@ static int answer_read_times(const json_t *answer, struct agent_reads *reads, st
 		return lab_fail(why, -ENOMEM, "no memory for samples");
 	for (uint32_t n = 0; n < reads->count; n++) {
 		if (!json_read_ns(json_array_get(times, n), &reads->times_ns[n]))
-			return lab_fail(why, -EPROTO, "the agent's times_ns[%u] is no time", n);
+			return lab_fail(
+				why, -EPROTO, "the agent's times_ns[%u] is not a valid time", n
+			);
 	}
 	if (!json_read_ns(json_object_get(answer, "took_ns"), &reads->took_ns))
-		return lab_fail(why, -EPROTO, "the agent's took_ns is no time");
+		return lab_fail(why, -EPROTO, "the agent's took_ns is not a valid time");
 	return 0;
 }
 
@@ -335,8 +340,8 @@ int agent_read(struct agent *agent, struct agent_reads *reads, struct lab_why *w
 	if (err == -EREMOTEIO && strstr(said.text, OLD_SYNTAX) != NULL)
 		return lab_fail(
 			why, -EPROTO,
-			"%s: its agent is of an older version, which does not tell what each "
-			"read took",
+			"%s: its agent is of an older version, which does not report the time of "
+			"each read: upgrade the agent",
 			reads->from != NULL ? reads->from : "this node"
 		);
 	if (err != 0)

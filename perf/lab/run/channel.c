@@ -174,7 +174,7 @@ int channel_accept(
 	if (err == -ETIMEDOUT)
 		return lab_fail(why, err, "no client came in time");
 	if (err != 0)
-		return lab_fail(why, err, "no client: %s", strerrordesc_np(-err));
+		return lab_fail(why, err, "cannot accept a client: %s", strerrordesc_np(-err));
 	return 0;
 }
 
@@ -364,18 +364,18 @@ static int check_header(
 	uint32_t size = wire_get_u32(reader);
 
 	if (magic != CHANNEL_MAGIC)
-		return lab_fail(why, -ENOMSG, "the other end is no tocsin-perf");
+		return lab_fail(why, -ENOMSG, "the other end is not tocsin-perf");
 	*ret_other_version = version != CHANNEL_VERSION;
 	if (*ret_other_version && kind != CHANNEL_ERROR)
 		return lab_fail(
 			why, -EPROTO,
-			"the other end is of another release: it speaks version %u of this "
-			"connection, we speak %u",
+			"the other end is of another release: it uses protocol version %u, this "
+			"end uses %u",
 			version, CHANNEL_VERSION
 		);
 	if (kind >= CHANNEL_KIND_COUNT || size > CHANNEL_BYTES_MAX)
 		return lab_fail(
-			why, -EBADMSG, "the other end sent message %u of %u bytes, which is none",
+			why, -EBADMSG, "the other end sent an invalid message: kind %u, %u bytes",
 			kind, size
 		);
 	message->kind = (enum channel_kind)kind;
@@ -444,7 +444,7 @@ int channel_expect(
 
 	if (err == 0 && ret_message->kind != kind)
 		err = lab_fail(
-			why, -EBADMSG, "the other end sent message %u where %u was due",
+			why, -EBADMSG, "the other end sent a message of kind %u instead of %u",
 			ret_message->kind, kind
 		);
 	return err;

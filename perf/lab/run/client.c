@@ -52,11 +52,13 @@ static int wait_stretch_end(struct client *client, struct lab_why *why) {
 			err = channel_receive(
 				&client->party.channel, session_answer_deadline(), &message, why
 			);
-			return err != 0 ? err
-					: lab_fail(
-						  why, -EBADMSG, "the server sent message %u",
-						  message.kind
-					  );
+			if (err == 0)
+				err = lab_fail(
+					why, -EBADMSG,
+					"the server sent an unexpected message of kind %u",
+					message.kind
+				);
+			return err;
 		}
 		if ((wakes & LAB_WAKE_PLAYER) != 0 && !lab_end_is_playing(end))
 			return session_fail_player(player, why);
@@ -233,7 +235,7 @@ static int end_step(struct client *client, struct lab_result *result, struct lab
 	result->device.answer_p99_ns = wire_get_u64(&reader);
 	result->device.answer_max_ns = wire_get_u64(&reader);
 	if (wire_reader_finish(&reader) != 0)
-		return lab_fail(why, -EBADMSG, "the server's noise is none");
+		return lab_fail(why, -EBADMSG, "the server's noise report is malformed");
 	result->noise_known[1] = true;
 	return 0;
 }
@@ -354,7 +356,8 @@ static int server_connect(struct client *client, struct lab_why *why) {
 		if (err != -ECONNREFUSED || deadline_expired(deadline, clock_monotonic_ns()))
 			return lab_fail(why, err, "%s", refused.text);
 		if (!told && deadline_expired(silence, clock_monotonic_ns())) {
-			fprintf(stderr, "tocsin-perf: nobody listens there yet, trying again\n");
+			fprintf(stderr,
+				"tocsin-perf: the server does not listen yet, trying again\n");
 			told = true;
 		}
 		if (channel_pause(signal_fd, RETRY_PAUSE_MS) != 0)

@@ -63,8 +63,8 @@ static int open_soft(
 	if (err == -EADDRNOTAVAIL && config.address_any)
 		return lab_fail(
 			why, err,
-			"%.300s; two ends of one machine take addresses of 127.0.0.0/8, or what "
-			"TOCSIN_SOFT_ADDRESS gives each",
+			"%.300s; two ends on one machine use addresses of 127.0.0.0/8, or give "
+			"each end its own TOCSIN_SOFT_ADDRESS",
 			inner.text
 		);
 	return err == 0 ? 0 : lab_fail(why, err, "%s", inner.text);

@@ -23,15 +23,15 @@ static int check_memory(const struct lab_end *end, const struct plan *plan, stru
 	if (plan->inline_bytes != PLAN_INLINE_DEFAULT && plan->inline_bytes > 0)
 		return lab_fail(
 			why, -EINVAL,
-			"--memory gpu: the processor puts what is --inline into the work request, "
-			"and does not see the memory of a GPU"
+			"--memory gpu: --inline is impossible, because the processor copies inline "
+			"data and cannot read the memory of a GPU"
 		);
 	if (plan->command != PLAN_LAT || !plan_op_polls_memory(plan->op))
 		return 0;
 	return lab_fail(
 		why, -EINVAL,
-		"--memory gpu: the answer of a write is looked for in memory by the processor, "
-		"which does not see that of a GPU; use --op write-imm"
+		"--memory gpu: the processor polls memory for the answer of a write, and cannot "
+		"read the memory of a GPU; use --op write-imm"
 	);
 }
 
@@ -124,7 +124,7 @@ static int make_device_time(struct lab_end *end, struct lab_why *why) {
 
 	if (err != 0)
 		return lab_fail(
-			why, err, "--device-time: %s does not tell the time of its clock (%s)",
+			why, err, "--device-time: the clock of %s cannot be read (%s)",
 			end->facts.device, strerrordesc_np(-err)
 		);
 	if (end->serves && result_lag_create(&end->device_time.answers) != 0)

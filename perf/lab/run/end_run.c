@@ -35,8 +35,8 @@ static int raise_priority(const struct lab_end *end, struct lab_why *why) {
 	(void)getrlimit(RLIMIT_RTPRIO, &limit);
 	return lab_fail(
 		why, err,
-		"--priority %u: the kernel gives this process none (%s); it takes CAP_SYS_NICE, or a "
-		"limit (ulimit -r) of %u, which is %llu",
+		"--priority %u: the kernel does not permit it (%s); this process needs "
+		"CAP_SYS_NICE, or a limit (ulimit -r) of at least %u instead of %llu",
 		end->facts.priority, strerrordesc_np(-err), end->facts.priority,
 		(unsigned long long)limit.rlim_cur
 	);
@@ -48,7 +48,7 @@ static int start_worker(struct lab_end *end, struct lab_why *why) {
 
 	if (err != 0)
 		return lab_fail(
-			why, err, "no worker on processor %u: %s", end->facts.cpu,
+			why, err, "cannot start a worker on processor %u: %s", end->facts.cpu,
 			strerrordesc_np(-err)
 		);
 	end->facts.tid = facts.tid;
@@ -67,7 +67,7 @@ static int start_worker(struct lab_end *end, struct lab_why *why) {
 		err = worker_post_request(end->worker, &add);
 		end->added += err == 0;
 	}
-	return err == 0 ? 0 : lab_fail(why, err, "the worker does not keep up");
+	return err == 0 ? 0 : lab_fail(why, err, "the request queue of the worker is full");
 }
 
 static int
@@ -77,7 +77,7 @@ connect_pairs(struct lab_end *end, const struct lab_end_info *theirs, struct lab
 
 	if (theirs->pair_count != end->pair_count)
 		return lab_fail(
-			why, -EBADMSG, "the other end has %u queue pairs, we have %u",
+			why, -EBADMSG, "the other end has %u queue pairs, this end has %u",
 			theirs->pair_count, end->pair_count
 		);
 	for (uint32_t n = 0; n < end->pair_count && err == 0; n++)
@@ -156,7 +156,7 @@ int lab_end_request(struct lab_end *end, enum player_request request, struct lab
 	int err = worker_post_request(end->worker, &record);
 
 	if (err != 0)
-		return lab_fail(why, err, "the worker does not keep up");
+		return lab_fail(why, err, "the request queue of the worker is full");
 	end->playing |= request == PLAYER_REQUEST_PLAY || request == PLAYER_REQUEST_SERVE;
 	return 0;
 }

@@ -49,7 +49,8 @@ int messages_place_parse(
 		err = place_number(value + 5, error, &place.number);
 	} else if (strcmp(value, "gpu") != 0)
 		return parse_fail(
-			error, -EINVAL, value, strlen(value), "is none of host, numa:N, gpu, gpu:N"
+			error, -EINVAL, value, strlen(value),
+			"is not one of host, numa:N, gpu, gpu:N"
 		);
 	if (err == 0)
 		*ret_place = place;
@@ -81,12 +82,13 @@ static int allocate_numa(struct messages *messages, struct lab_why *why) {
 	if (first < 0 || last < 0)
 		return lab_fail(
 			why, -EOPNOTSUPP,
-			"--memory: the kernel does not say on which node memory lies"
+			"--memory: the kernel does not report the NUMA node of memory"
 		);
 	if (first != (int)node || last != (int)node)
 		return lab_fail(
-			why, -ENOMEM, "--memory: NUMA node %u has no memory left, node %d gave it",
-			node, first != (int)node ? first : last
+			why, -ENOMEM,
+			"--memory: NUMA node %u has no memory left, memory is from node %d", node,
+			first != (int)node ? first : last
 		);
 	return 0;
 }

@@ -275,6 +275,6 @@ void outlier_format(const struct outlier *outlier, char text[static OUTLIER_TEXT
 			evidence[OUTLIER_MINOR], within
 		);
 	} else {
-		snprintf(text, OUTLIER_TEXT_BYTES, "nothing that the kernel counts at this end");
+		snprintf(text, OUTLIER_TEXT_BYTES, "no cause in the kernel's counters of this end");
 	}
 }

@@ -142,7 +142,7 @@ uint64_t plan_size_max(const struct plan *plan) {
 // Check the sizes, and whether the operation can carry them within a work request.
 static int check_sizes(const struct plan *plan, struct lab_why *why) {
 	if (plan->size_count == 0 || plan->size_count > PLAN_SIZES_MAX)
-		return lab_fail(why, -EINVAL, "1 to %d sizes, please", PLAN_SIZES_MAX);
+		return lab_fail(why, -EINVAL, "--size must be 1 to %d sizes", PLAN_SIZES_MAX);
 	for (uint32_t n = 0; n < plan->size_count; n++) {
 		uint64_t size = plan->sizes[n];
 
@@ -152,7 +152,7 @@ static int check_sizes(const struct plan *plan, struct lab_why *why) {
 				plan_op_name(plan->op), size
 			);
 		if (size == 0 || size > PLAN_SIZE_BYTES_MAX)
-			return lab_fail(why, -EINVAL, "a size is from 1 B to 8 MiB");
+			return lab_fail(why, -EINVAL, "a size must be from 1 B to 8 MiB");
 	}
 	if (plan->inline_bytes == PLAN_INLINE_DEFAULT)
 		return 0;
@@ -161,7 +161,7 @@ static int check_sizes(const struct plan *plan, struct lab_why *why) {
 	if (!plan_op_can_inline(plan->op))
 		return lab_fail(
 			why, -EINVAL,
-			"--inline is of write, send and write-imm: %s carries nothing",
+			"--inline is for write, send and write-imm only: %s has no data to send",
 			plan_op_name(plan->op)
 		);
 	return 0;
@@ -173,12 +173,13 @@ static int check_arrivals(const struct plan *plan, struct lab_why *why) {
 	if (paced != (plan->rate > 0))
 		return lab_fail(
 			why, -EINVAL, "%s",
-			paced ? "an open loop needs its --rate"
+			paced ? "an open loop needs --rate"
 			      : "--rate needs an open loop: --arrivals constant, poisson or onoff"
 		);
 	if (plan->arrivals != PLAN_CLOSED && plan->gap_ns > 0)
 		return lab_fail(
-			why, -EINVAL, "--gap is of a closed loop, --arrivals of an open one"
+			why, -EINVAL,
+			"--gap needs a closed loop, and --arrivals selects an open one"
 		);
 	if (paced && plan->duration_ns > 0 &&
 	    (double)plan->duration_ns / 1e9 * plan->rate > (double)PLAN_ARRIVALS_MAX)
@@ -194,7 +195,7 @@ static int check_load(const struct plan *plan, struct lab_why *why) {
 	if (plan->command == PLAN_LAT && (plan->depth != 1 || plan->pairs != 1 || plan->both_ways))
 		return lab_fail(
 			why, -EINVAL,
-			"--depth, --queue-pairs and --bidirectional are of bw, not lat"
+			"--depth, --queue-pairs and --bidirectional are options of bw, not of lat"
 		);
 	if (plan->depth == 0 || plan->depth > PLAN_DEPTH_MAX || plan->pairs == 0 ||
 	    plan->pairs > PLAN_PAIRS_MAX || plan->depth * plan->pairs > PLAN_OPS_MAX)
@@ -211,8 +212,8 @@ static int check_load(const struct plan *plan, struct lab_why *why) {
 	if (plan->command == PLAN_BW && (plan->arrivals != PLAN_CLOSED || plan->gap_ns > 0))
 		return lab_fail(
 			why, -EINVAL,
-			"bw begins an operation when one has ended: --arrivals, --rate and --gap "
-			"are of lat"
+			"--arrivals, --rate and --gap are options of lat: bw begins an operation "
+			"when another one has ended"
 		);
 	return 0;
 }
@@ -223,12 +224,12 @@ int plan_check(const struct plan *plan, struct lab_why *why) {
 	if (err != 0)
 		return err;
 	if (plan->stamps != PLAN_STAMPS_NONE && plan->command == PLAN_BW)
-		return lab_fail(why, -EINVAL, "--device-time is of lat, not bw");
+		return lab_fail(why, -EINVAL, "--device-time is an option of lat, not of bw");
 	if (plan->stamps != PLAN_STAMPS_NONE && plan_op_polls_memory(plan->op))
 		return lab_fail(
 			why, -EINVAL,
-			"--device-time: no completion, and so no time stamp, tells of a write that "
-			"arrives; use --op write-imm or send"
+			"--device-time: a write that arrives has no completion and no time stamp; "
+			"use --op write-imm or send"
 		);
 	err = check_arrivals(plan, why);
 	if (err == 0)
@@ -236,12 +237,12 @@ int plan_check(const struct plan *plan, struct lab_why *why) {
 	if (err != 0)
 		return err;
 	if (plan->arrivals != PLAN_TRACE && (plan->iterations > 0) == (plan->duration_ns > 0))
-		return lab_fail(why, -EINVAL, "either --iterations or --duration");
+		return lab_fail(why, -EINVAL, "give either --iterations or --duration");
 	if (plan->command == PLAN_LAT && plan_op_polls_memory(plan->op) &&
 	    plan->policy == IDLE_EVENT)
 		return lab_fail(
 			why, -EINVAL,
-			"--policy event: a write that arrives is no event of the peer's; "
+			"--policy event: a write that arrives causes no event at the peer; "
 			"use --op write-imm or send"
 		);
 	return 0;
@@ -275,7 +276,7 @@ fail_number_differs(struct lab_why *why, const char *option, uint64_t theirs, ui
 
 static void inline_format(const struct plan *plan, char text[static TEXT_BYTES]) {
 	if (plan->inline_bytes == PLAN_INLINE_DEFAULT)
-		snprintf(text, TEXT_BYTES, "what is usual");
+		snprintf(text, TEXT_BYTES, "the default");
 	else
 		snprintf(text, TEXT_BYTES, "%u", plan->inline_bytes);
 }
@@ -306,7 +307,7 @@ int plan_compare(
 
 	if (client->command != own->command)
 		return fail_option_differs(
-			why, "what is measured", plan_command_name(client->command),
+			why, "the command", plan_command_name(client->command),
 			plan_command_name(own->command)
 		);
 	if ((given & PLAN_PART_OP) != 0 && client->op != own->op)

@@ -174,7 +174,7 @@ static int read_trace(const char *path, struct lab_why *why, struct trace *trace
 			why, -EINVAL, "%s line %u: \"%.*s\" is %s", path, number,
 			(int)strcspn(line, "\r\n"), line,
 			err == -ERANGE ? "earlier than the line before"
-				       : "no time in seconds from the beginning, 0 to 3600"
+				       : "not a time in seconds from the beginning, 0 to 3600"
 		);
 	if (err != 0)
 		return lab_fail(why, err, "%s: %s", path, strerrordesc_np(-err));

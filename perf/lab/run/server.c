@@ -154,7 +154,10 @@ static int serve_until_end(struct server *server, struct lab_why *why) {
 	}
 	return message.kind == CHANNEL_STEP_END
 		       ? end_step(server, why)
-		       : lab_fail(why, -EBADMSG, "the client sent message %u", message.kind);
+		       : lab_fail(
+				 why, -EBADMSG, "the client sent an unexpected message of kind %u",
+				 message.kind
+			 );
 }
 
 // Serve one step, from STEP to STEP_END. Returns 1 after the client's BYE.
@@ -171,7 +174,10 @@ static int serve_step(struct server *server, struct lab_why *why) {
 	if (message.kind == CHANNEL_BYE)
 		return 1;
 	if (message.kind != CHANNEL_STEP)
-		return lab_fail(why, -EBADMSG, "the client sent message %u", message.kind);
+		return lab_fail(
+			why, -EBADMSG, "the client sent an unexpected message of kind %u",
+			message.kind
+		);
 	err = begin_step(server, &message, why);
 	return err == 0 ? serve_until_end(server, why) : err;
 }
@@ -231,8 +237,8 @@ static int accept_client(
 			return err == 0 ? 0 : lab_fail(why, err, "%s", said.text);
 		sock_addr_format(&channel->peer, text);
 		if (!server->quiet)
-			fprintf(stderr, "tocsin-perf: %s is no client, still waiting: %s\n", text,
-				said.text);
+			fprintf(stderr, "tocsin-perf: %s is not a client, still waiting: %s\n",
+				text, said.text);
 		channel_send_error(channel, &said);
 		channel_close(channel);
 	}

@@ -40,7 +40,7 @@ int session_receive_hello(
 	wire_get_string(&reader, ret_hello->version, sizeof(ret_hello->version));
 	plan_decode(&reader, &ret_hello->plan);
 	if (wire_reader_finish(&reader) != 0)
-		return lab_fail(why, -EBADMSG, "the other end's plan is none");
+		return lab_fail(why, -EBADMSG, "the other end's plan is malformed");
 	if (strcmp(ret_hello->version, TOCSIN_VERSION) != 0)
 		return lab_fail(
 			why, -EPROTO,
@@ -83,7 +83,7 @@ static int receive_endpoint(
 	lab_end_info_decode(&reader, ret_about);
 	environment_decode(&reader, ret_environment);
 	if (wire_reader_finish(&reader) != 0)
-		return lab_fail(why, -EBADMSG, "the other end's endpoint is none");
+		return lab_fail(why, -EBADMSG, "the other end's endpoint is malformed");
 	return 0;
 }
 

@@ -80,10 +80,11 @@ static void what_is_no_message_is_refused_and_named(void **state) {
 		int err;
 		const char *says;
 	} rows[] = {
-		{0x20544547, 1, 1, 0, -ENOMSG, "is no tocsin-perf"}, // "GET "
+		{0x20544547, 1, 1, 0, -ENOMSG, "is not tocsin-perf"}, // "GET "
 		{CHANNEL_MAGIC, CHANNEL_VERSION + 1, 1, 0, -EPROTO,
-		 "speaks version 5 of this connection, we speak 4"},
-		{CHANNEL_MAGIC, CHANNEL_VERSION, CHANNEL_KIND_COUNT, 0, -EBADMSG, "which is none"},
+		 "uses protocol version 5, this end uses 4"},
+		{CHANNEL_MAGIC, CHANNEL_VERSION, CHANNEL_KIND_COUNT, 0, -EBADMSG,
+		 "sent an invalid message"},
 		{CHANNEL_MAGIC, CHANNEL_VERSION, 1, CHANNEL_BYTES_MAX + 1, -EBADMSG, "8193 bytes"},
 		{CHANNEL_MAGIC, CHANNEL_VERSION, 1, UINT32_MAX, -EBADMSG, "4294967295 bytes"},
 	};

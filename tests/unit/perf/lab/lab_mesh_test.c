@@ -292,12 +292,12 @@ static void the_file_of_a_mesh_is_verified_and_a_change_named(void **state) {
 	assert_non_null(strstr(why.text, "cells[5].figures.p50.low_ns is 7"));
 	json_object_set_new(cell_of(root, 5), "count", json_integer(SAMPLES + 1));
 	assert_int_equal(verify(root, &why), -EBADMSG);
-	assert_non_null(strstr(why.text, "cells[5] keeps no samples"));
+	assert_non_null(strstr(why.text, "cells[5]: taus, kept or why is missing or invalid"));
 	json_object_set(cell_of(root, 5), "from", json_object_get(cell_of(root, 6), "from"));
 	json_object_set(cell_of(root, 5), "to", json_object_get(cell_of(root, 6), "to"));
 	json_object_set_new(cell_of(root, 5), "count", json_integer(SAMPLES));
 	assert_int_equal(verify(root, &why), -EBADMSG);
-	assert_non_null(strstr(why.text, "cells[6] is there twice"));
+	assert_non_null(strstr(why.text, "cells[6] repeats the direction of an earlier cell"));
 	json_object_set_new(root, "processes", json_array());
 	assert_int_equal(verify(root, &why), -EBADMSG);
 	json_decref(root);
@@ -403,7 +403,7 @@ static void a_matrix_that_was_changed_in_a_file_is_named(void **state) {
 	assert_non_null(strstr(why.text, "summary.min_ns is"));
 	json_array_set_new(matrix_row(root, "p50_ns", 4), 7, json_null());
 	assert_int_equal(verify(root, &why), -EBADMSG);
-	assert_non_null(strstr(why.text, "matrices.p50_low_ns[4][7] is none"));
+	assert_non_null(strstr(why.text, "matrices.p50_low_ns[4][7] is missing or invalid"));
 	json_decref(root);
 }
 
@@ -589,8 +589,8 @@ static void a_process_that_hangs_is_lost(void **state) {
 	lead_two_that_are_silent(&mesh);
 	assert_false(mesh.nodes[0].lost);
 	assert_true(mesh.nodes[1].lost);
-	assert_string_equal(mesh_cell(&mesh, 0, 1)->why, "process 1: it does not answer");
-	assert_string_equal(mesh_cell(&mesh, 1, 0)->why, "process 1 went away");
+	assert_string_equal(mesh_cell(&mesh, 0, 1)->why, "process 1: does not answer");
+	assert_string_equal(mesh_cell(&mesh, 1, 0)->why, "process 1 left the mesh");
 	mesh_release(&mesh);
 }
 

@@ -118,7 +118,7 @@ static void what_weighs_most_is_said(void **state) {
 		{OUTLIER_MIGRATED, 1, "moved to another processor", 0},
 		{OUTLIER_INVOLUNTARY, 3, "3 involuntary and 0 voluntary switches within 12 ms", 0},
 		{OUTLIER_MINOR, 5, "5 page faults within 12 ms", 0},
-		{OUTLIER_KHZ, 800000, "nothing that the kernel counts", 0},
+		{OUTLIER_KHZ, 800000, "no cause in the kernel's counters", 0},
 	};
 
 	(void)state;

@@ -143,7 +143,7 @@ static void an_option_that_differs_is_named_with_both_values(void **state) {
 		 "--device-time differs: the client has none, the server wall"},
 		{{.inline_bytes = 0},
 		 PLAN_PART_INLINE,
-		 "--inline differs: the client has what is usual, the server 0"},
+		 "--inline differs: the client has the default, the server 0"},
 	};
 
 	(void)state;

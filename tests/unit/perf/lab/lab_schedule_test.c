@@ -185,7 +185,8 @@ static void a_trace_that_is_none_is_refused_with_its_line(void **state) {
 	} rows[] = {
 		{"", "has no arrival"},
 		{"1\n0.5\n", "line 2: \"0.5\" is earlier than the line before"},
-		{"1700000000.5\r\n", "\"1700000000.5\" is no time in seconds from the beginning"},
+		{"1700000000.5\r\n",
+		 "\"1700000000.5\" is not a time in seconds from the beginning"},
 		{"1e9\n", "line 1"},
 		{"1e\n", "line 1"},
 		{"1e-5x\n", "line 1"},
