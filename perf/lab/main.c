@@ -54,22 +54,6 @@ static int open_signals(void) {
 	return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-// Check the output files and read the trace before the run, so that no run is lost because of them.
-static int client_prepare(struct options *options, struct lab_why *why) {
-	const char *const paths[] = {
-		options->json_path, options->csv_path, options->hgrm_path, options->html_path};
-	struct lab_trace *trace = &options->session.trace;
-	int err = 0;
-
-	for (size_t n = 0; n < sizeof(paths) / sizeof(paths[0]) && err == 0; n++)
-		err = output_check(paths[n], why);
-	if (err != 0 || options->session.plan.arrivals != PLAN_TRACE)
-		return err;
-	return schedule_make(
-		&options->session.plan, options->trace_path, why, &trace->due_ns, &trace->count
-	);
-}
-
 // Judge all thresholds; a failed one takes precedence over an undecided one.
 static int thresholds_judge(const struct options *options, const struct lab_run *run) {
 	int status = EXIT_DONE;
@@ -196,21 +180,33 @@ static int run_server(const struct options *options) {
 }
 
 static int run_measure(struct options *options) {
+	const char *const paths[] = {
+		options->json_path, options->csv_path, options->hgrm_path, options->html_path};
+	struct lab_trace *trace = &options->session.trace;
 	bool several = options->runs.count > 0;
 	struct lab_why why = {.text = ""};
+	bool prepares = !options->is_server && !several;
 	scoped_fd int signals = -1;
-	int status;
+	int status, err = 0;
 
-	// Opening a trace may block if it is a pipe. Until it is read, signals still end this
-	// process.
-	if (!options->is_server && !several && client_prepare(options, &why) != 0)
+	// Check the output files and read the trace before the run, so that no run is lost because
+	// of them. Opening a trace may block if it is a pipe. Until it is read, signals still end
+	// this process.
+	for (size_t n = 0; prepares && n < sizeof(paths) / sizeof(paths[0]) && err == 0; n++)
+		err = output_check(paths[n], &why);
+	if (err == 0 && prepares && options->session.plan.arrivals == PLAN_TRACE)
+		err = schedule_make(
+			&options->session.plan, options->trace_path, &why, &trace->due_ns,
+			&trace->count
+		);
+	if (err != 0)
 		return print_failure(&why);
 	signals = open_signals();
 	options->session.signal_fd = signals;
 	if (options->is_server)
 		return run_server(options);
 	status = several ? run_several(options) : run_client(options);
-	free(options->session.trace.due_ns);
+	free(trace->due_ns);
 	return status;
 }
 
@@ -228,41 +224,42 @@ static void standard_streams_open(void) {
 	}
 }
 
-static int command_run(int argc, char **argv, struct options *options) {
-	scoped_fd int signals = -1;
-
-	switch (options->action) {
-	case OPTIONS_HELP:
-		options_print_help(argc > 1 ? argv[1] : NULL);
-		return EXIT_DONE;
-	case OPTIONS_VERSION:
-		printf("tocsin-perf %s\n", TOCSIN_VERSION);
-		return EXIT_DONE;
-	case OPTIONS_MEASURE:
-		return run_measure(options);
-	case OPTIONS_MESH:
-		signals = open_signals();
-		options->session.signal_fd = signals;
-		return mesh_main(options);
-	case OPTIONS_NET:
-		return net_main(argc, argv);
-	case OPTIONS_POLICY:
-		signals = open_signals();
-		return policies_main(argc, argv, signals);
-	case OPTIONS_FILES:
-		return kept_main(argc, argv);
-	}
-	return EXIT_USAGE;
-}
-
 int main(int argc, char **argv) {
 	static struct options options;
-	int status, err;
+	scoped_fd int signals = -1;
+	int status = EXIT_USAGE, err;
 
 	standard_streams_open();
 	if (options_parse(argc, argv, &options) != 0)
 		return EXIT_USAGE;
-	status = command_run(argc, argv, &options);
+	switch (options.action) {
+	case OPTIONS_HELP:
+		options_print_help(argc > 1 ? argv[1] : NULL);
+		status = EXIT_DONE;
+		break;
+	case OPTIONS_VERSION:
+		printf("tocsin-perf %s\n", TOCSIN_VERSION);
+		status = EXIT_DONE;
+		break;
+	case OPTIONS_MEASURE:
+		status = run_measure(&options);
+		break;
+	case OPTIONS_MESH:
+		signals = open_signals();
+		options.session.signal_fd = signals;
+		status = mesh_main(&options);
+		break;
+	case OPTIONS_NET:
+		status = net_main(argc, argv);
+		break;
+	case OPTIONS_POLICY:
+		signals = open_signals();
+		status = policies_main(argc, argv, signals);
+		break;
+	case OPTIONS_FILES:
+		status = kept_main(argc, argv);
+		break;
+	}
 
 	// Standard output may be the only copy of a result, so check that it was written.
 	err = fflush(stdout) == 0 ? 0 : errno; // 0: an earlier write failed

@@ -70,28 +70,11 @@ static int make_mesh(struct asking *asking, const json_t *peers, struct lab_why 
 	return 0;
 }
 
-static int
-store_cell(struct asking *asking, uint32_t from, uint32_t to, const struct lab_run *run) {
-	struct mesh_cell *cell = mesh_cell(asking->mesh, from, to);
-	int err = mesh_samples_to_histogram(run->results[0].times, &cell->kept);
-
-	if (err != 0)
-		return err;
-	for (int n = 0; n < MESH_QUANTILES; n++)
-		cell->taus[n] = run->results[0].summary.quantiles[n].tau;
-	mesh_cell_compute(cell);
-	snprintf(
-		asking->mesh->nodes[from].device, sizeof(asking->mesh->nodes[from].device), "%s",
-		environment_get(&run->environment[0], "device")
-	);
-	return 0;
-}
-
 // Measure one direction. A failure is recorded in its cell. The function fails only if the local
 // agent is gone or the user interrupts.
 static int
 direction_measure(struct asking *asking, uint32_t from, uint32_t to, struct lab_why *why) {
-	const struct mesh_node *nodes = asking->mesh->nodes;
+	struct mesh_node *nodes = asking->mesh->nodes;
 	struct mesh_cell *cell = mesh_cell(asking->mesh, from, to);
 	const struct via_agent via = {
 		.from = from == asking->self ? NULL : nodes[from].host,
@@ -106,7 +89,16 @@ direction_measure(struct asking *asking, uint32_t from, uint32_t to, struct lab_
 	int err = run != NULL ? via_agent_run(&via, run, &failed) : -ENOMEM;
 
 	if (err == 0)
-		err = store_cell(asking, from, to, run);
+		err = mesh_samples_to_histogram(run->results[0].times, &cell->kept);
+	if (err == 0) {
+		for (int n = 0; n < MESH_QUANTILES; n++)
+			cell->taus[n] = run->results[0].summary.quantiles[n].tau;
+		mesh_cell_compute(cell);
+		snprintf(
+			nodes[from].device, sizeof(nodes[from].device), "%s",
+			environment_get(&run->environment[0], "device")
+		);
+	}
 	if (run != NULL)
 		run_release(run);
 	free(run);

@@ -304,24 +304,13 @@ static void node_drop(struct leading *leading, uint32_t who, const char *text) {
 		fail_direction(leading, meeting, why);
 }
 
-static void
-store_result(struct leading *leading, const struct meeting *meeting, struct mesh_answer *answer) {
-	struct mesh_cell *cell = mesh_cell(leading->mesh, meeting->from, meeting->to);
-	struct mesh_node *nodes = leading->mesh->nodes;
-
-	cell->kept = answer->kept;
-	answer->kept = NULL;
-	memcpy(cell->taus, answer->taus, sizeof(cell->taus));
-	mesh_cell_compute(cell);
-	memcpy(nodes[meeting->from].device, answer->device, sizeof(answer->device));
-	memcpy(nodes[meeting->to].device, answer->their_device, sizeof(answer->their_device));
-}
-
 // Receive one message of a process. An answer to an old order is dropped.
 static void answer_receive(struct leading *leading, uint32_t who) {
 	struct meeting *meeting = find_meeting(leading, who);
 	struct lab_why why = {.text = ""};
 	struct channel_message message;
+	struct mesh_node *from, *to;
+	struct mesh_cell *cell;
 	enum channel_kind kind;
 	struct mesh_order order;
 	struct mesh_answer answer;
@@ -351,7 +340,15 @@ static void answer_receive(struct leading *leading, uint32_t who) {
 		send_order(leading, meeting->from, CHANNEL_MESH_PLAY, &order);
 	} else if (kind == CHANNEL_MESH_RESULT && who == meeting->from && !meeting->measured) {
 		meeting->measured = true;
-		store_result(leading, meeting, &answer);
+		from = &leading->mesh->nodes[meeting->from];
+		to = &leading->mesh->nodes[meeting->to];
+		cell = mesh_cell(leading->mesh, meeting->from, meeting->to);
+		cell->kept = answer.kept;
+		answer.kept = NULL;
+		memcpy(cell->taus, answer.taus, sizeof(cell->taus));
+		mesh_cell_compute(cell);
+		memcpy(from->device, answer.device, sizeof(answer.device));
+		memcpy(to->device, answer.their_device, sizeof(answer.their_device));
 	} else if (kind == CHANNEL_MESH_SERVED && who == meeting->to) {
 		meeting->served = true;
 	}

@@ -250,44 +250,34 @@ static int follow_orders(struct present *present, struct lab_why *why) {
 	return err == 1 ? 0 : err;
 }
 
-// Try to connect to the lead once. The file with the lead's address is read each time: it may be
-// from an earlier mesh until the lead replaces it.
-static int lead_connect_once(
-	const struct mesh_member *member,
-	struct deadline deadline,
-	struct channel *lead,
-	struct lab_why *why
-) {
-	struct deadline soon = deadline_after(clock_monotonic_ns(), CONNECT_NS);
-	struct sock_addr address = member->lead;
-	struct lab_why refused = {.text = ""};
-	char text[SOCK_ADDR_TEXT_BYTES];
-	int err = member->place != NULL ? mesh_read_lead_file(member->place, &address, why) : 0;
-
-	if (err != 0)
-		return err;
-	err = channel_connect(
-		&address, member->signal_fd, deadline_earliest(soon, deadline), lead, &refused
-	);
-	sock_addr_format(&address, text);
-	return err == 0 ? 0
-			: lab_fail(
-				  why, err, "cannot reach process 0 of the mesh at %s: %s", text,
-				  strerrordesc_np(-err)
-			  );
-}
-
-// Connect to the lead, with retries until it listens.
+// Connect to the lead, with retries until it listens. The file with the lead's address is read each
+// time: it may be from an earlier mesh until the lead replaces it.
 static int
 lead_connect(const struct mesh_member *member, struct channel *lead, struct lab_why *why) {
 	struct deadline deadline = deadline_after(clock_monotonic_ns(), member->patience_ns);
 
 	for (;;) {
-		struct lab_why refused = {.text = ""};
-		int err = lead_connect_once(member, deadline, lead, &refused);
+		struct deadline soon = deadline_after(clock_monotonic_ns(), CONNECT_NS);
+		struct sock_addr address = member->lead;
+		struct lab_why refused = {.text = ""}, unheard = {.text = ""};
+		char text[SOCK_ADDR_TEXT_BYTES];
+		int err = 0;
 
-		if (err == 0)
-			return 0;
+		if (member->place != NULL)
+			err = mesh_read_lead_file(member->place, &address, &refused);
+		if (err == 0) {
+			err = channel_connect(
+				&address, member->signal_fd, deadline_earliest(soon, deadline),
+				lead, &unheard
+			);
+			if (err == 0)
+				return 0;
+			sock_addr_format(&address, text);
+			(void)lab_fail(
+				&refused, err, "cannot reach process 0 of the mesh at %s: %s", text,
+				strerrordesc_np(-err)
+			);
+		}
 		channel_close(lead);
 		if (err == -EBADMSG || deadline_expired(deadline, clock_monotonic_ns()))
 			return lab_fail(why, err, "%s", refused.text);

@@ -201,24 +201,20 @@ int mesh_read_lead_file(const char *path, struct sock_addr *ret_address, struct 
 	return err == 0 ? lead_resolve(place.host, place.port, ret_address, why) : err;
 }
 
-// Return true if the Slurm step is the mesh. The step of mpirun's helper processes contains other
-// nodes.
-static bool step_matches_mesh(const struct mesh_member *member) {
-	uint32_t rank, count;
-
-	return read_number("SLURM_PROCID", UINT32_MAX, &rank) &&
-	       (read_number("SLURM_STEP_NUM_TASKS", UINT32_MAX, &count) ||
-		read_number("SLURM_NTASKS", UINT32_MAX, &count)) &&
-	       rank == member->rank && count == member->count;
-}
-
+// Use the first node of the Slurm step, if the step is the mesh. The step of mpirun's helper
+// processes contains other nodes.
 static int resolve_first_step_node(uint16_t port, struct mesh_member *member, struct lab_why *why) {
-	const char *names =
-		step_matches_mesh(member) ? environment_variable("SLURM_STEP_NODELIST") : NULL;
+	const char *names = NULL;
 	struct parse_error error = {.text = ""};
 	struct hostlist *list;
+	uint32_t rank, count;
 	int err;
 
+	if (read_number("SLURM_PROCID", UINT32_MAX, &rank) &&
+	    (read_number("SLURM_STEP_NUM_TASKS", UINT32_MAX, &count) ||
+	     read_number("SLURM_NTASKS", UINT32_MAX, &count)) &&
+	    rank == member->rank && count == member->count)
+		names = environment_variable("SLURM_STEP_NODELIST");
 	if (names == NULL)
 		return lab_fail(
 			why, -EINVAL,

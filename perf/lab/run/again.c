@@ -27,14 +27,17 @@ __attribute__((noreturn)) static void child_exec_self(char *const *words) {
 	_exit(127);
 }
 
-static int process_await(pid_t pid, int signal_fd, int *ret_status) {
-	scoped_fd int pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	struct pollfd fds[2] = {
-		{.fd = pid_fd, .events = POLLIN},
-		{.fd = signal_fd, .events = POLLIN},
-	};
-	int status;
+int again_run_child(char *const *words, int signal_fd, int *ret_status, struct lab_why *why) {
+	struct pollfd fds[2] = {{.events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
+	scoped_fd int pid_fd = -1;
+	pid_t pid = fork();
+	int status, err = pid < 0 ? neg_errno() : 0;
 
+	if (pid == 0)
+		child_exec_self(words);
+	if (pid > 0)
+		pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	fds[0].fd = pid_fd;
 	while (pid_fd >= 0 && fds[0].revents == 0) {
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			break;
@@ -43,18 +46,10 @@ static int process_await(pid_t pid, int signal_fd, int *ret_status) {
 			fds[1].fd = -1;
 		}
 	}
-	if (waitpid(pid, &status, 0) < 0)
-		return neg_errno();
+	if (err == 0 && waitpid(pid, &status, 0) < 0)
+		err = neg_errno();
+	if (err != 0)
+		return lab_fail(why, err, "cannot run a child process: %s", strerrordesc_np(-err));
 	*ret_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	return 0;
-}
-
-int again_run_child(char *const *words, int signal_fd, int *ret_status, struct lab_why *why) {
-	pid_t pid = fork();
-	int err;
-
-	if (pid == 0)
-		child_exec_self(words);
-	err = pid < 0 ? neg_errno() : process_await(pid, signal_fd, ret_status);
-	return err == 0 ? 0 : lab_fail(why, err, "no process for a run: %s", strerrordesc_np(-err));
 }

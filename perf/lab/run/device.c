@@ -70,66 +70,33 @@ static int open_soft(
 	return err == 0 ? 0 : lab_fail(why, err, "%s", inner.text);
 }
 
-// Return the name of the best device of the system, or "" if none is usable.
-static int device_choose_best(
+int lab_device_choose(
 	const struct device_settings *settings,
-	const struct topology *topology,
+	struct lab_why *why,
 	char ret_name[static DEVICE_NAME_MAX + 1]
 ) {
-	struct device_query query = {.topology = topology, .target = {.kind = DEVICE_TARGET_BEST}};
+	struct device_query query = {.target = {.kind = DEVICE_TARGET_BEST}};
 	struct device_choice *choice = NULL;
 	struct device_facts *facts = NULL;
+	struct topology *topology = NULL;
 	struct parse_error error;
-	int err = device_list(&verbs_calls_system, settings, &facts, &query.count);
+	int err = topology_create(&topology);
 
+	memcpy(ret_name, SOFT, sizeof(SOFT));
+	if (err == 0)
+		err = device_list(&verbs_calls_system, settings, &facts, &query.count);
+	query.topology = topology;
 	query.facts = facts;
-	ret_name[0] = '\0';
 	if (err == 0)
 		err = device_choice_create(&query, &error, &choice);
 	if (err == 0 && choice->best_count > 0)
 		memcpy(ret_name, facts[choice->judgements[0].device].name, DEVICE_NAME_MAX + 1);
 	device_choice_destroy(choice);
 	free(facts);
-	return err;
-}
-
-int lab_device_choose(
-	const struct device_settings *settings,
-	struct lab_why *why,
-	char ret_name[static DEVICE_NAME_MAX + 1]
-) {
-	struct topology *topology = NULL;
-	int err = topology_create(&topology);
-
-	if (err == 0)
-		err = device_choose_best(settings, topology, ret_name);
 	topology_destroy(topology);
 	if (err != 0)
-		return lab_fail(why, err, "no list of devices: %s", strerrordesc_np(-err));
-	if (ret_name[0] == '\0')
-		memcpy(ret_name, SOFT, sizeof(SOFT));
+		return lab_fail(why, err, "cannot list the devices: %s", strerrordesc_np(-err));
 	return 0;
-}
-
-// Open an RDMA device of the system and find the processors near it. The software device has no
-// such location, so it needs no topology.
-static int open_system_device(
-	const char *name,
-	const struct device_settings *settings,
-	struct lab_why *why,
-	struct cpu_set *ret_near,
-	struct device **ret_device
-) {
-	struct topology *topology = NULL;
-	int err = topology_create(&topology);
-
-	if (err != 0)
-		return lab_fail(why, err, "no list of devices: %s", strerrordesc_np(-err));
-	err = open_with_calls(&verbs_calls_system, name, settings, why, ret_device);
-	if (err == 0)
-		(void)topology_near_cpus(topology, device_facts(*ret_device)->pci, ret_near);
-	topology_destroy(topology);
-	return err;
 }
 
 int lab_device_open(
@@ -140,6 +107,7 @@ int lab_device_open(
 	struct cpu_set *ret_near,
 	struct device **ret_device
 ) {
+	struct topology *topology = NULL;
 	char chosen[DEVICE_NAME_MAX + 1];
 	int err = 0;
 
@@ -152,5 +120,14 @@ int lab_device_open(
 		return err;
 	if (strcmp(name, SOFT) == 0)
 		return open_soft(settings, local, why, ret_device);
-	return open_system_device(name, settings, why, ret_near, ret_device);
+
+	// The software device has no location, so only other devices need the topology.
+	err = topology_create(&topology);
+	if (err != 0)
+		return lab_fail(why, err, "cannot list the devices: %s", strerrordesc_np(-err));
+	err = open_with_calls(&verbs_calls_system, name, settings, why, ret_device);
+	if (err == 0)
+		(void)topology_near_cpus(topology, device_facts(*ret_device)->pci, ret_near);
+	topology_destroy(topology);
+	return err;
 }

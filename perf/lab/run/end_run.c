@@ -70,26 +70,6 @@ static int start_worker(struct lab_end *end, struct lab_why *why) {
 	return err == 0 ? 0 : lab_fail(why, err, "the request queue of the worker is full");
 }
 
-static int
-connect_pairs(struct lab_end *end, const struct lab_end_info *theirs, struct lab_why *why) {
-	char reason[DEVICE_REASON_MAX + 1] = "";
-	int err = 0;
-
-	if (theirs->pair_count != end->pair_count)
-		return lab_fail(
-			why, -EBADMSG, "the other end has %u queue pairs, this end has %u",
-			theirs->pair_count, end->pair_count
-		);
-	for (uint32_t n = 0; n < end->pair_count && err == 0; n++)
-		err = pair_connect(end->pairs[n], &theirs->endpoints[n], 0, reason);
-	if (err != 0)
-		return lab_fail(
-			why, err, "%s cannot be connected to %s: %s", end->facts.device,
-			theirs->device, reason[0] != '\0' ? reason : strerrordesc_np(-err)
-		);
-	return 0;
-}
-
 static int make_player(struct lab_end *end, const struct player_path *way, struct lab_why *why) {
 	struct load_pair pairs[PLAN_PAIRS_MAX];
 	struct load load;
@@ -121,10 +101,22 @@ int lab_end_connect(struct lab_end *end, const struct lab_end_info *theirs, stru
 		.remote_address = theirs->address,
 		.remote_key = theirs->key,
 	};
-	int err = connect_pairs(end, theirs, why);
+	char reason[DEVICE_REASON_MAX + 1] = "";
+	int err = 0;
 
-	if (err == 0)
-		err = make_player(end, &way, why);
+	if (theirs->pair_count != end->pair_count)
+		return lab_fail(
+			why, -EBADMSG, "the other end has %u queue pairs, this end has %u",
+			theirs->pair_count, end->pair_count
+		);
+	for (uint32_t n = 0; n < end->pair_count && err == 0; n++)
+		err = pair_connect(end->pairs[n], &theirs->endpoints[n], 0, reason);
+	if (err != 0)
+		return lab_fail(
+			why, err, "%s cannot be connected to %s: %s", end->facts.device,
+			theirs->device, reason[0] != '\0' ? reason : strerrordesc_np(-err)
+		);
+	err = make_player(end, &way, why);
 	if (err != 0)
 		return err;
 	// Many systems do not allow this; page faults are then counted as noise.

@@ -113,10 +113,6 @@ bool plan_op_has_receiver(enum plan_op op) {
 	return op == PLAN_SEND || op == PLAN_WRITE_IMM;
 }
 
-bool plan_op_can_inline(enum plan_op op) {
-	return op == PLAN_WRITE || plan_op_has_receiver(op);
-}
-
 bool plan_is_answered(const struct plan *plan) {
 	return plan->command == PLAN_LAT && plan_op_is_answered(plan->op);
 }
@@ -158,7 +154,7 @@ static int check_sizes(const struct plan *plan, struct lab_why *why) {
 		return 0;
 	if (plan->inline_bytes > PLAN_INLINE_BYTES_MAX)
 		return lab_fail(why, -EINVAL, "--inline is 0 to %u bytes", PLAN_INLINE_BYTES_MAX);
-	if (!plan_op_can_inline(plan->op))
+	if (plan->op != PLAN_WRITE && !plan_op_has_receiver(plan->op))
 		return lab_fail(
 			why, -EINVAL,
 			"--inline is for write, send and write-imm only: %s has no data to send",

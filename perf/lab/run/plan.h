@@ -130,9 +130,6 @@ bool plan_op_is_atomic(enum plan_op op);
 // Return true if a message consumes a receive of the peer.
 bool plan_op_has_receiver(enum plan_op op);
 
-// Return true if the message bytes can be inline in the work request.
-bool plan_op_can_inline(enum plan_op op);
-
 // Return true for lat if the peer's program answers each operation.
 bool plan_is_answered(const struct plan *plan);
 // Return true if the server's program is idle while the client measures.

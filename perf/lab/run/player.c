@@ -48,9 +48,14 @@ struct worker_poll player_poll(struct player *player) {
 	return (struct worker_poll){.poll = player_step, .ctx = player, .fd = -1};
 }
 
-void player_request(
-	struct player *player, struct worker *worker, const struct worker_record *record
-) {
+void player_dispatch(void *ctx, struct worker *worker, const struct worker_record *record) {
+	struct player *player;
+
+	if (record->kind < PLAYER_REQUEST_PLAY) {
+		lane_request(ctx, worker, record);
+		return;
+	}
+	player = worker_word_to_pointer(record->words[0]);
 	player->worker = worker;
 	if (record->kind == PLAYER_REQUEST_STOP) {
 		player->stopping = true;
@@ -63,11 +68,4 @@ void player_request(
 	}
 	must(!player->playing);
 	player_begin_stretch(player);
-}
-
-void player_dispatch(void *ctx, struct worker *worker, const struct worker_record *record) {
-	if (record->kind >= PLAYER_REQUEST_PLAY)
-		player_request(worker_word_to_pointer(record->words[0]), worker, record);
-	else
-		lane_request(ctx, worker, record);
 }

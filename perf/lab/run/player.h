@@ -139,11 +139,7 @@ void player_release(struct player *player);
 void player_set_size(struct player *player, uint64_t size);
 
 struct worker_poll player_poll(struct player *player);
-// Worker, hot: handle a request.
-void player_request(
-	struct player *player, struct worker *worker, const struct worker_record *record
-);
-// Handle requests to a lane or a player; for worker_config.request.
+// Worker, hot: handle a request to a lane or a player; for worker_config.request.
 void player_dispatch(void *ctx, struct worker *worker, const struct worker_record *record);
 
 // Worker, hot (player_fast.c).

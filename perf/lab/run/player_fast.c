@@ -46,32 +46,21 @@ static bool message_submit(struct player *player) {
 	return true;
 }
 
-// Between two samples: examine a large sample, or read the counters from time to time as a
-// reference.
-static void outlier_check(struct player *player, uint64_t end_ns) {
-	struct outlier_watch *watch = player->stretch.watch;
-	uint64_t ready_ns = player->start_ns, took_ns;
-
-	if (player->stretch.due_ns != NULL)
-		ready_ns = player->due_ns > player->free_ns ? player->due_ns : player->free_ns;
-	took_ns = time_since(ready_ns, end_ns);
-	if (took_ns >= watch->bound_ns || end_ns >= watch->due_ns)
-		outlier_watch_sample(
-			watch, player->kept, took_ns, end_ns, time_since(player->first_ns, end_ns)
-		);
-}
-
 static void record_sample(struct player *player, uint64_t end_ns) {
 	const struct player_stretch *stretch = &player->stretch;
-	uint64_t took_ns = time_since(player->start_ns, end_ns), ready_ns;
+	uint64_t took_ns = time_since(player->start_ns, end_ns), ready_ns = player->start_ns;
 	struct device_time *time = player->device_time;
+	struct outlier_watch *watch = stretch->watch;
 
 	if (player->begun <= stretch->lead)
 		return;
+
+	// An operation of an open loop could begin when it was due and the one before had ended.
+	if (stretch->due_ns != NULL)
+		ready_ns = player->free_ns > player->due_ns ? player->free_ns : player->due_ns;
 	if (stretch->raw != NULL) {
 		stretch->raw[player->kept] = took_ns;
 	} else if (stretch->due_ns != NULL) {
-		ready_ns = player->free_ns > player->due_ns ? player->free_ns : player->due_ns;
 		run_record_add(stretch->times, time_since(player->due_ns, end_ns));
 		run_record_add(stretch->service, took_ns);
 		histogram_record(stretch->lag, time_since(ready_ns, player->start_ns));
@@ -85,8 +74,13 @@ static void record_sample(struct player *player, uint64_t end_ns) {
 		if (end_ns >= time->due_ns)
 			device_time_read(time, player->way.lane, player->way.clock);
 	}
-	if (stretch->watch != NULL)
-		outlier_check(player, end_ns);
+
+	// Examine a large sample, or read the counters from time to time as a reference.
+	took_ns = time_since(ready_ns, end_ns);
+	if (watch != NULL && (took_ns >= watch->bound_ns || end_ns >= watch->due_ns))
+		outlier_watch_sample(
+			watch, player->kept, took_ns, end_ns, time_since(player->first_ns, end_ns)
+		);
 	player->kept++;
 	player->took_ns = time_since(player->first_ns, end_ns);
 }

@@ -107,31 +107,11 @@ void run_release(struct lab_run *run) {
 		result_release(&run->results[n]);
 }
 
-// Decide whether an open loop is saturated. If operations are due faster than they are served, the
-// waiting time grows. Response times then depend on the length of the run.
-static void judge_load(struct lab_result *result) {
+static int summarize_load(struct lab_result *result) {
 	struct result_load *load = &result->load;
 	const struct histogram_summary *service = &load->service_summary.all;
 	uint64_t played = run_record_count(result->times);
 	double took_ns = (double)result->took_ns, span_ns, distance_ns;
-
-	if (load->due_ns != NULL)
-		load->span_ns = load->due_ns[played - 1];
-	span_ns = (double)load->span_ns;
-	distance_ns = span_ns / (double)played;
-	load->offered = span_ns > 0 ? (double)played / span_ns * 1e9 : 0;
-	load->occupied = took_ns > 0 ? service->mean * (double)played / took_ns : 0;
-	load->saturated = true;
-	if (service->mean >= distance_ns)
-		load->reason = "operations are due faster than they are served";
-	else if ((double)load->lag_p99_ns > LAG_SHARE * distance_ns)
-		load->reason = "the sender itself is late";
-	else
-		load->saturated = false;
-}
-
-static int summarize_load(struct lab_result *result) {
-	struct result_load *load = &result->load;
 	struct histogram_summary lag;
 	int err = run_summarize(
 		load->service, result_per_million, RESULT_QUANTILES, &load->service_summary
@@ -143,7 +123,22 @@ static int summarize_load(struct lab_result *result) {
 	load->lag_p50_ns = histogram_percentile(load->lag, 500000);
 	load->lag_p99_ns = histogram_percentile(load->lag, 990000);
 	load->lag_max_ns = lag.max;
-	judge_load(result);
+	if (load->due_ns != NULL)
+		load->span_ns = load->due_ns[played - 1];
+	span_ns = (double)load->span_ns;
+	distance_ns = span_ns / (double)played;
+	load->offered = span_ns > 0 ? (double)played / span_ns * 1e9 : 0;
+	load->occupied = took_ns > 0 ? service->mean * (double)played / took_ns : 0;
+
+	// An open loop is saturated if operations are due faster than they are served. The waiting
+	// time then grows, so response times depend on the length of the run.
+	load->saturated = true;
+	if (service->mean >= distance_ns)
+		load->reason = "operations are due faster than they are served";
+	else if ((double)load->lag_p99_ns > LAG_SHARE * distance_ns)
+		load->reason = "the sender itself is late";
+	else
+		load->saturated = false;
 	return 0;
 }
 
