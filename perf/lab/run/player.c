@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Setup of a player between stretches.
+// Setup of a player between stretches, and memory of its load.
 #include "run/player.h"
 
 #include <lib/histogram.h>
 #include <lib/must.h>
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 void player_init(
@@ -68,4 +70,37 @@ void player_dispatch(void *ctx, struct worker *worker, const struct worker_recor
 	}
 	must(!player->playing);
 	player_begin_stretch(player);
+}
+
+uint32_t load_receives(const struct plan *plan) {
+	return plan_op_has_receiver(plan->op) ? 2 * plan->depth : 0;
+}
+
+int load_create(
+	const struct plan *plan, const struct load_pair *pairs, bool serves, struct load *ret_load
+) {
+	struct load load = {
+		.pair_count = plan->pairs,
+		.depth = plan->depth,
+		.sends = !serves || plan->both_ways,
+	};
+
+	if (serves || plan->both_ways)
+		load.receive_count = load_receives(plan);
+	memcpy(load.pairs, pairs, plan->pairs * sizeof(*pairs));
+	load.ops = calloc((size_t)load.pair_count * load.depth, sizeof(*load.ops));
+	load.receives =
+		calloc((size_t)load.pair_count * load.receive_count + 1, sizeof(*load.receives));
+	if (load.ops == NULL || load.receives == NULL) {
+		load_release(&load);
+		return -ENOMEM;
+	}
+	*ret_load = load;
+	return 0;
+}
+
+void load_release(struct load *load) {
+	free(load->ops);
+	free(load->receives);
+	load->ops = load->receives = NULL;
 }
