@@ -128,20 +128,6 @@ static int wait_all_joined(struct leading *leading, struct lab_why *why) {
 	return err;
 }
 
-static void group_by_host(struct leading *leading) {
-	const struct mesh_node *nodes = leading->mesh->nodes;
-
-	for (uint32_t n = 0; n < leading->mesh->count; n++) {
-		leading->seats[n].host = n;
-		for (uint32_t other = 0; other < n; other++) {
-			if (strcmp(nodes[n].host, nodes[other].host) == 0) {
-				leading->seats[n].host = other;
-				break;
-			}
-		}
-	}
-}
-
 // Derive the racks from host names, which often begin with the name of the rack. The rack is the
 // host name without its last number. If that is the same for all hosts, no rack is set.
 static void derive_racks(struct mesh *mesh) {
@@ -476,7 +462,13 @@ int mesh_lead_run(const struct mesh_lead *lead, struct mesh *mesh, struct lab_wh
 	mesh->started_ns = now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 	err = wait_all_joined(leading, why);
 	if (err == 0) {
-		group_by_host(leading);
+		for (uint32_t n = 0; n < mesh->count; n++) {
+			leading->seats[n].host = n;
+			for (uint32_t other = n; other-- > 0;) {
+				if (strcmp(mesh->nodes[n].host, mesh->nodes[other].host) == 0)
+					leading->seats[n].host = other;
+			}
+		}
 		derive_racks(mesh);
 		play_all_rounds(leading);
 	}

@@ -242,19 +242,6 @@ static int sockets_connect(int fds[2]) {
 	return 0;
 }
 
-static int ends_open(struct duel *duel, struct lab_why *why) {
-	if (duel->kind == FLOOR_UDP)
-		return sockets_connect(duel->fds);
-	if (duel->kind == FLOOR_MEMIF)
-		return memif_pair_create(&duel->clock, &duel->memif, why);
-	for (int n = 0; duel->kind == FLOOR_WAKE_UP && n < 2; n++) {
-		duel->fds[n] = eventfd(0, EFD_CLOEXEC);
-		if (duel->fds[n] < 0)
-			return neg_errno();
-	}
-	return 0;
-}
-
 // Use the last two allowed processors: processor 0 serves the most interrupts.
 static int choose_cpus(struct duel *duel, struct lab_why *why) {
 	struct cpu_set allowed;
@@ -313,7 +300,15 @@ int floor_measure(
 	if (err != 0)
 		return err;
 	clock_init_resynced(&duel.clock);
-	err = ends_open(&duel, why);
+	if (kind == FLOOR_UDP)
+		err = sockets_connect(duel.fds);
+	else if (kind == FLOOR_MEMIF)
+		err = memif_pair_create(&duel.clock, &duel.memif, why);
+	for (int n = 0; kind == FLOOR_WAKE_UP && n < 2 && err == 0; n++) {
+		duel.fds[n] = eventfd(0, EFD_CLOEXEC);
+		if (duel.fds[n] < 0)
+			err = neg_errno();
+	}
 	if (err == 0)
 		err = threads_run(&duel);
 	for (int n = 0; n < 2; n++) {
