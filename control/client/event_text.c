@@ -7,6 +7,7 @@
 #include "client/server.h"
 
 #include <lib/show.h>
+#include <records/events.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -141,18 +142,24 @@ json_t *event_text_json(struct session *session, const struct state_event *state
 	const struct ras_event *event = &state_event->event;
 	const struct ras *ras = session_ras(session);
 	char detail[EVENT_TEXT_BYTES], when[SHOW_BYTES];
+	const struct event_row row = {
+		.sequence = event->sequence,
+		.time = when,
+		.event = ras_event_name(event->kind),
+		.node = event->name[0] != '\0' ? event->name : NULL,
+		.cause = ras_cause_name(event->cause),
+		.start = ras_incarnation_start(event->incarnation),
+		.refutations = event->incarnation & RAS_REFUTATIONS_MAX,
+		.value = event->value,
+		.hops = event->hops,
+		.observers = node_names_json(
+			ras, event->observers, event->observer_count, RAS_OBSERVERS_MAX
+		),
+		.detail = detail,
+		.text = state_event->text,
+	};
 
 	event_text_detail(ras, event, state_event->text, detail);
 	show_time(state_event->realtime_ns, when);
-	return json_pack(
-		"{s:I,s:s,s:s,s:o,s:s,s:I,s:I,s:I,s:i,s:o,s:o,s:o}", "sequence",
-		(json_int_t)event->sequence, "time", when, "event", ras_event_name(event->kind),
-		"node", event->name[0] != '\0' ? safe_string_json(event->name) : json_null(),
-		"cause", ras_cause_name(event->cause), "start",
-		(json_int_t)ras_incarnation_start(event->incarnation), "refutations",
-		(json_int_t)(event->incarnation & RAS_REFUTATIONS_MAX), "value",
-		(json_int_t)event->value, "hops", (int)event->hops, "observers",
-		node_names_json(ras, event->observers, event->observer_count, RAS_OBSERVERS_MAX),
-		"detail", safe_string_json(detail), "text", safe_string_json(state_event->text)
-	);
+	return record_to_json(&event_record, &row);
 }

@@ -6,6 +6,7 @@
 #include "show/paint.h"
 
 #include <lib/clock.h>
+#include <records/events.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -170,6 +171,8 @@ static int events_run(const struct arguments *arguments) {
 	return status;
 }
 
+static const struct record *const events_records[] = {&event_record, NULL};
+
 const struct command events_command = {
 	.name = "events",
 	.summary = "List past events, and with --follow new ones",
@@ -179,5 +182,6 @@ const struct command events_command = {
 	.letter = 'f',
 	.letter_option = OPTION_FOLLOW,
 	.target = TARGET_READ,
+	.records = events_records,
 	.run = events_run,
 };

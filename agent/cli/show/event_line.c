@@ -4,6 +4,8 @@
 
 #include "show/paint.h"
 
+#include <lib/fact.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,11 +25,9 @@ const char event_line_head[] =
 // Escaped and cut to its column, a "~" where something is missing; blanks up to its width.
 static void
 event_cell(const json_t *event, const char *key, size_t columns, char out[static CELL_BYTES]) {
-	const char *text = json_string_value(json_object_get(event, key));
+	const char *text = fact_word(event, key)[0] != '\0' ? fact_word(event, key) : "-";
 	char longer[CELL_BYTES];
 
-	if (text == NULL || text[0] == '\0')
-		text = "-";
 	paint_escape(text, columns, out, CELL_BYTES);
 	paint_escape(text, columns + 1, longer, sizeof(longer));
 	if (strlen(longer) > strlen(out)) {
@@ -38,12 +38,6 @@ event_cell(const json_t *event, const char *key, size_t columns, char out[static
 
 int64_t event_line_sequence(const json_t *event) {
 	return json_integer_value(json_object_get(event, "sequence"));
-}
-
-const char *event_line_words(const json_t *event) {
-	const char *text = json_string_value(json_object_get(event, "text"));
-
-	return text != NULL ? text : "";
 }
 
 static size_t columns_of(const char *text) {
@@ -107,15 +101,13 @@ void event_line_print(const json_t *event, bool whole, bool colour, FILE *stream
 	if (!fits && detail != NULL)
 		print_words(detail, columns - WORDS_INDENT, stream);
 	else if (!whole)
-		print_words(event_line_words(event), columns - WORDS_INDENT, stream);
+		print_words(fact_word(event, "text"), columns - WORDS_INDENT, stream);
 }
 
 bool event_line_matters(const json_t *event) {
 	static const char *const daily[] = {"CLOCK_", "LINK_", "DIVERGED"};
-	const char *name = json_string_value(json_object_get(event, "event"));
+	const char *name = fact_word(event, "event");
 
-	if (name == NULL)
-		return true;
 	for (size_t n = 0; n < sizeof(daily) / sizeof(daily[0]); n++) {
 		if (strncmp(name, daily[n], strlen(daily[n])) == 0)
 			return strcmp(name, "LINK_STUCK") == 0;

@@ -17,8 +17,6 @@ extern const char event_line_head[];
 void event_line_format(const json_t *event, bool whole, char line[static EVENT_LINE_BYTES]);
 // Print a row with its full text; text that does not fit into the row follows below.
 void event_line_print(const json_t *event, bool whole, bool colour, FILE *stream);
-// Return the event's text, which a column would cut; "" for most events.
-const char *event_line_words(const json_t *event);
 
 int64_t event_line_sequence(const json_t *event);
 

@@ -4,6 +4,7 @@
 
 #include "show/event_line.h"
 
+#include <lib/fact.h>
 #include <lib/hostlist.h>
 #include <lib/scoped.h>
 #include <lib/show.h>
@@ -368,7 +369,7 @@ void summary_events(const json_t *events, size_t rows_max, struct frame *frame) 
 	for (size_t n = first; n < count; n++) {
 		const json_t *row = json_array_get(rows, n);
 		// An event with a sentence is cut; tocsin events and tocsin why show all of it.
-		bool whole = frame_is_whole(frame) && event_line_words(row)[0] == '\0';
+		bool whole = frame_is_whole(frame) && fact_word(row, "text")[0] == '\0';
 		char line[EVENT_LINE_BYTES];
 
 		if (!event_line_matters(row))
