@@ -45,7 +45,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct row *row = &((const struct checks_answer *)work)->rows[n];
 	const struct check_view *view = &row->view;
 	uint64_t now_ns = overlay_now_ns(session->server->overlay);
-	char state[2] = {view->what.state, '\0'};
+	char state[2] = {view->what.state, '\0'}, at[SHOW_BYTES];
 	struct check_row check = {
 		.name = row->name,
 		.command = row->command[0] != '\0' ? row->command : NULL,
@@ -61,11 +61,11 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 
 	if (view->ran)
 		check.last = json_pack(
-			"{s:s,s:o,s:o,s:f,s:f}", "result", check_level_name(view->level),
+			"{s:s,s:o,s:s,s:f,s:f}", "result", check_level_name(view->level),
 			"evidence", safe_string_json(row->evidence), "at",
-			time_at_json(session, view->at_ns), "ago_s",
-			(double)time_age_ns(session, view->at_ns) / (double)RAS_NS_PER_SEC,
-			"took_s", (double)view->took_ns / (double)RAS_NS_PER_SEC
+			time_text(session, view->at_ns, at), "ago_s",
+			time_age_s(session, view->at_ns), "took_s",
+			(double)view->took_ns / (double)RAS_NS_PER_SEC
 		);
 	if (view->next_ns != UINT64_MAX)
 		check.next_s = view->next_ns > now_ns

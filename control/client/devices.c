@@ -19,12 +19,14 @@ struct devices {
 
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct fabric_device_view *row = &((struct devices *)work)->rows[n];
+	char since[SHOW_BYTES];
 	uint64_t failed = 0;
 	json_t *object = json_pack(
-		"{s:s,s:s,s:o,s:s,s:i,s:b,s:i,s:i}", "name", row->name, "state",
-		fabric_device_state_name(row->state), "since", time_at_json(session, row->since_ns),
-		"reason", row->reason, "worker", (int)row->worker, "open", row->open, "opened",
-		(int)row->opened, "driver_events", (int)row->events
+		"{s:s,s:s,s:s,s:s,s:i,s:b,s:i,s:i}", "name", row->name, "state",
+		fabric_device_state_name(row->state), "since",
+		time_text(session, row->since_ns, since), "reason", row->reason, "worker",
+		(int)row->worker, "open", row->open, "opened", (int)row->opened, "driver_events",
+		(int)row->events
 	);
 
 	json_object_set_new(object, "gpu", gpu_device_json(&row->gpu));

@@ -50,15 +50,15 @@ static void health_drop(void *work) {
 }
 
 static json_t *strangers_json(struct session *session, const struct survey *survey) {
-	char address[SOCK_ADDR_TEXT_BYTES];
+	char address[SOCK_ADDR_TEXT_BYTES], at[SHOW_BYTES];
 
 	if (survey->strangers.count == 0)
 		return json_null();
 	sock_addr_format(&survey->strangers.last, address);
 	return json_pack(
-		"{s:i,s:s,s:o,s:f}", "count", (int)survey->strangers.count, "last", address, "at",
-		time_at_json(session, survey->strangers.last_ns), "ago_s",
-		(double)time_age_ns(session, survey->strangers.last_ns) / (double)RAS_NS_PER_SEC
+		"{s:i,s:s,s:s,s:f}", "count", (int)survey->strangers.count, "last", address, "at",
+		time_text(session, survey->strangers.last_ns, at), "ago_s",
+		time_age_s(session, survey->strangers.last_ns)
 	);
 }
 
@@ -142,14 +142,11 @@ fill_view(struct session *session, const struct finding *finding, struct finding
 	const struct verdict_view *view = &finding->view;
 
 	row->withheld = finding->withheld;
-	row->looked_s = NAN;
+	row->looked_s = time_for_s(session, finding->has_view ? view->looked_ns : 0);
 	if (!finding->has_view)
 		return;
 	row->confidence = view->confidence == VERDICT_SURE ? "sure" : "likely";
 	row->both_planes = view->both_planes;
-	if (view->looked_ns != 0)
-		row->looked_s =
-			(double)time_age_ns(session, view->looked_ns) / (double)RAS_NS_PER_SEC;
 }
 
 // When an absent node went is unknown: no node saw it.
@@ -177,7 +174,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	struct survey *survey = work;
 	char name[NAMES_TEXT_BYTES], since[SHOW_BYTES];
 	char evidence[STATE_TEXT_BYTES];
-	struct finding_row row = {.for_s = NAN};
+	struct finding_row row = {0};
 	struct finding finding;
 	struct ras_peer peer;
 	uint64_t began_ns;
@@ -202,11 +199,8 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		finding.has_view ? finding.view.observer_count : 0, VERDICT_OBSERVERS_MAX
 	);
 	began_ns = since_ns(&peer, &finding);
-	if (began_ns != 0) {
-		show_time(overlay_realtime_ns(session->server->overlay, began_ns), since);
-		row.since = since;
-		row.for_s = (double)time_age_ns(session, began_ns) / (double)RAS_NS_PER_SEC;
-	}
+	row.since = began_ns != 0 ? time_text(session, began_ns, since) : NULL;
+	row.for_s = time_for_s(session, began_ns);
 	fill_view(session, &finding, &row);
 	return record_to_json(&finding_record, &row);
 }

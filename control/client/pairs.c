@@ -73,8 +73,8 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 		.device = view->device,
 		.peer_device = theirs,
 		.state = pairing_state_name(pairing->state),
-		.since = since,
-		.for_s = (double)time_age_ns(session, pairing->since_ns) / (double)RAS_NS_PER_SEC,
+		.since = time_text(session, pairing->since_ns, since),
+		.for_s = time_age_s(session, pairing->since_ns),
 		.wanted = pairing->wanted,
 		.guest = pairing->guest,
 		.stuck = pairing->stuck,
@@ -105,7 +105,6 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	names_sanitize_text(
 		pairing->key.peer_device, strlen(pairing->key.peer_device), theirs, sizeof(theirs)
 	);
-	show_time(overlay_realtime_ns(session->server->overlay, pairing->since_ns), since);
 	return record_to_json(&pair_record, &row);
 }
 

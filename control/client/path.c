@@ -84,6 +84,7 @@ static json_t *verdict_json(const struct path_report *report, uint32_t n) {
 	struct session *session = report->session;
 	struct finding finding;
 	struct ras_peer peer;
+	char since[SHOW_BYTES];
 	uint64_t since_ns;
 
 	if (ras_peer_find(session_ras(session), report->ends[n].id, &peer) != 0)
@@ -92,12 +93,12 @@ static json_t *verdict_json(const struct path_report *report, uint32_t n) {
 	since_ns = finding.has_view && finding.view.since_ns != 0 ? finding.view.since_ns
 								  : peer.since_ns;
 	return json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:o,s:b,s:o,s:o}", "node",
+		"{s:o,s:s,s:s,s:s,s:s,s:o,s:b,s:s?,s:o}", "node",
 		safe_string_json(report->ends[n].name), "state", ras_state_name(peer.state),
 		"grade", finding_grade_name(finding.grade), "verdict", finding.verdict, "reason",
 		finding.reason, "evidence", safe_string_json(finding.evidence), "maint", peer.maint,
-		"since", time_since_json(session, since_ns), "for_s",
-		time_for_json(session, since_ns)
+		"since", since_ns != 0 ? time_text(session, since_ns, since) : NULL, "for_s",
+		since_ns != 0 ? json_real(time_age_s(session, since_ns)) : json_null()
 	);
 }
 
@@ -109,7 +110,7 @@ static json_t *blame_json(const struct path_report *report) {
 	const struct verdict_engine *engine = session_verdict_engine(report->session);
 	uint64_t a = report->ends[0].id, b = report->ends[report->count - 1].id;
 	const struct ras *ras = session_ras(report->session);
-	char observer[NAMES_TEXT_BYTES], node[NAMES_TEXT_BYTES];
+	char observer[NAMES_TEXT_BYTES], node[NAMES_TEXT_BYTES], at[SHOW_BYTES];
 	struct verdict_path_view view;
 	json_t *rows = json_array();
 	uint32_t cursor = 0;
@@ -123,11 +124,11 @@ static json_t *blame_json(const struct path_report *report) {
 		names_format_id(ras, view.node, node);
 		json_array_append_new(
 			rows, json_pack(
-				      "{s:o,s:s,s:o,s:o,s:s,s:o,s:o}", "observer",
+				      "{s:o,s:s,s:s,s:f,s:s,s:o,s:o}", "observer",
 				      safe_string_json(observer), "seen",
 				      observation_kind_name(view.observation.kind), "at",
-				      time_at_json(report->session, view.seen_ns), "ago_s",
-				      time_for_json(report->session, view.seen_ns), "blamed",
+				      time_text(report->session, view.seen_ns, at), "ago_s",
+				      time_age_s(report->session, view.seen_ns), "blamed",
 				      names[view.blame], "node",
 				      view.node != 0 ? safe_string_json(node) : json_null(), "what",
 				      safe_string_json(view.what)

@@ -78,7 +78,7 @@ static json_t *sizes_json(const struct fabric_path_view *view, bool writes) {
 static json_t *age_json(struct session *session, uint64_t at_ns) {
 	if (at_ns == RAS_NEVER)
 		return json_null();
-	return json_real((double)time_age_ns(session, at_ns) / (double)RAS_NS_PER_SEC);
+	return json_real(time_age_s(session, at_ns));
 }
 
 static json_t *path_json(struct session *session, const struct fabric_path_view *view) {

@@ -105,21 +105,17 @@ uint64_t time_age_ns(struct session *session, uint64_t since_ns) {
 	return now_ns > since_ns ? now_ns - since_ns : 0;
 }
 
-json_t *time_at_json(struct session *session, uint64_t at_ns) {
-	char text[SHOW_BYTES];
+double time_age_s(struct session *session, uint64_t since_ns) {
+	return (double)time_age_ns(session, since_ns) / (double)RAS_NS_PER_SEC;
+}
 
+double time_for_s(struct session *session, uint64_t since_ns) {
+	return since_ns != 0 ? time_age_s(session, since_ns) : NAN;
+}
+
+const char *time_text(struct session *session, uint64_t at_ns, char text[static SHOW_BYTES]) {
 	show_time(overlay_realtime_ns(session->server->overlay, at_ns), text);
-	return json_string(text);
-}
-
-json_t *time_since_json(struct session *session, uint64_t since_ns) {
-	return since_ns != 0 ? time_at_json(session, since_ns) : json_null();
-}
-
-json_t *time_for_json(struct session *session, uint64_t since_ns) {
-	if (since_ns == 0)
-		return json_null();
-	return json_real((double)time_age_ns(session, since_ns) / (double)RAS_NS_PER_SEC);
+	return text;
 }
 
 // Return a name as a JSON string. A name from another agent, or a text cut within a character, may
@@ -147,13 +143,15 @@ json_t *node_names_json(const struct ras *ras, const uint64_t *ids, uint32_t cou
 
 json_t *peer_list_json(struct session *session, const struct ras_peer *peer) {
 	const struct ras *ras = session_ras(session);
+	char since[SHOW_BYTES];
 	struct peer_row row = {
 		.state = ras_state_name(peer->state),
 		.cause = ras_cause_name(peer->cause),
 		.sole = peer->sole,
 		.maint = peer->maint,
 		.self = peer->record->id == ras_self_id(ras),
-		.for_s = NAN,
+		.since = peer->since_ns != 0 ? time_text(session, peer->since_ns, since) : NULL,
+		.for_s = time_for_s(session, peer->since_ns),
 		.start = ras_incarnation_start(peer->incarnation),
 		.refutations = peer->incarnation & RAS_REFUTATIONS_MAX,
 		.observers = node_names_json(
@@ -162,17 +160,11 @@ json_t *peer_list_json(struct session *session, const struct ras_peer *peer) {
 	};
 	struct ras_peer_info info;
 	struct finding finding;
-	char since[SHOW_BYTES];
 
 	ras_record_info(peer->record, &info);
 	finding_for_peer(session->server->config.health, peer, &finding);
 	snprintf(row.node, sizeof(row.node), "%s", info.name);
 	snprintf(row.id, sizeof(row.id), "0x%016" PRIx64, peer->record->id);
-	if (peer->since_ns != 0) {
-		show_time(overlay_realtime_ns(session->server->overlay, peer->since_ns), since);
-		row.since = since;
-		row.for_s = (double)time_age_ns(session, peer->since_ns) / (double)RAS_NS_PER_SEC;
-	}
 	sock_addr_format(&peer->record->address, row.address);
 	snprintf(row.host, sizeof(row.host), "%s", info.host);
 	row.pid = info.pid;

@@ -15,10 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static json_t *age_json(struct session *session, uint64_t at_ns) {
-	return json_real((double)time_age_ns(session, at_ns) / (double)RAS_NS_PER_SEC);
-}
-
 static json_t *observations_json(struct session *session, uint64_t id) {
 	json_t *array = json_array();
 	char name[NAMES_TEXT_BYTES];
@@ -33,7 +29,7 @@ static json_t *observations_json(struct session *session, uint64_t id) {
 		json_array_append_new(
 			array,
 			json_pack(
-				"{s:o,s:s,s:s,s:o,s:o,s:b,s:b,s:s,s:I,s:I,s:i,s:I,s:o}", "observer",
+				"{s:o,s:s,s:s,s:o,s:o,s:b,s:b,s:s,s:I,s:I,s:i,s:I,s:f}", "observer",
 				safe_string_json(name), "kind",
 				observation_kind_name(observation.kind), "responder",
 				observation_responder_name(observation.responder), "device",
@@ -47,7 +43,7 @@ static json_t *observations_json(struct session *session, uint64_t id) {
 				(json_int_t
 				)(observation.kind == OBSERVATION_LOSSY ? observation.lost_bytes : 0
 				),
-				"age_s", age_json(session, seen_ns)
+				"age_s", time_age_s(session, seen_ns)
 			)
 		);
 	}
@@ -70,9 +66,9 @@ static json_t *statements_json(struct session *session, uint64_t id) {
 		json_array_append_new(
 			array,
 			json_pack(
-				"{s:s,s:o,s:o,s:o}", "verdict", verdict_name(statement.verdict),
+				"{s:s,s:o,s:o,s:f}", "verdict", verdict_name(statement.verdict),
 				"reason", safe_string_json(statement.reason), "evidence",
-				safe_string_json(evidence), "age_s", age_json(session, said_ns)
+				safe_string_json(evidence), "age_s", time_age_s(session, said_ns)
 			)
 		);
 	}
@@ -81,6 +77,7 @@ static json_t *statements_json(struct session *session, uint64_t id) {
 
 static json_t *past_json(struct session *session, uint64_t id) {
 	json_t *array = json_array();
+	char since[SHOW_BYTES], until[SHOW_BYTES];
 	struct verdict_past past;
 	uint32_t cursor = 0;
 
@@ -90,10 +87,10 @@ static json_t *past_json(struct session *session, uint64_t id) {
 		json_array_append_new(
 			array,
 			json_pack(
-				"{s:s,s:s,s:o,s:o,s:f}", "verdict", verdict_name(past.verdict),
+				"{s:s,s:s,s:s,s:s,s:f}", "verdict", verdict_name(past.verdict),
 				"reason", past.reason, "since",
-				time_at_json(session, past.since_ns), "until",
-				time_at_json(session, past.until_ns), "for_s",
+				time_text(session, past.since_ns, since), "until",
+				time_text(session, past.until_ns, until), "for_s",
 				(double)(past.until_ns - past.since_ns) / (double)RAS_NS_PER_SEC
 			)
 		);
@@ -109,7 +106,10 @@ void why_put_evidence(struct session *session, const struct ras_peer *peer, json
 	if (!finding.has_view)
 		return;
 	since_ns = finding.view.since_ns != 0 ? finding.view.since_ns : peer->since_ns;
-	json_object_set_new(object, "verdict_for_s", time_for_json(session, since_ns));
+	json_object_set_new(
+		object, "verdict_for_s",
+		since_ns != 0 ? json_real(time_age_s(session, since_ns)) : json_null()
+	);
 	json_object_set_new(
 		object, "confidence",
 		json_string(finding.view.confidence == VERDICT_SURE ? "sure" : "likely")
