@@ -7,9 +7,8 @@
 #include "client/peer_list.h"
 #include "client/server.h"
 
-#include <lib/show.h>
+#include <records/devices.h>
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 struct devices {
@@ -20,34 +19,34 @@ struct devices {
 static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	const struct fabric_device_view *row = &((struct devices *)work)->rows[n];
 	char since[SHOW_BYTES];
-	uint64_t failed = 0;
-	json_t *object = json_pack(
-		"{s:s,s:s,s:s,s:s,s:i,s:b,s:i,s:i}", "name", row->name, "state",
-		fabric_device_state_name(row->state), "since",
-		time_text(session, row->since_ns, since), "reason", row->reason, "worker",
-		(int)row->worker, "open", row->open, "opened", (int)row->opened, "driver_events",
-		(int)row->events
-	);
+	struct agent_device_row device = {
+		.name = row->name,
+		.state = fabric_device_state_name(row->state),
+		.since = time_text(session, row->since_ns, since),
+		.reason = row->reason,
+		.worker = row->worker,
+		.open = row->open,
+		.opened = row->opened,
+		.driver_events = row->events,
+		.gpu = gpu_device_json(&row->gpu),
+	};
+	json_t *object = record_to_json(&agent_device_record, &device);
 
-	json_object_set_new(object, "gpu", gpu_device_json(&row->gpu));
-	if (!row->open || object == NULL)
+	if (!row->open)
 		return object;
+	device.responder = device_responder_name(row->facts.responder);
+	device.port = row->facts.port.number;
+	device.speed_mbps = row->facts.port.speed_mbps;
+	device.mtu = row->facts.port.active_mtu;
+	device.gid_index = row->facts.port.gid_index;
+	device.pair_max = row->lane.pair_max;
+	device.depth = row->lane.depth;
+	device.pairs = row->counters.pairs;
+	device.submitted = row->counters.submitted;
 	for (uint32_t outcome = 0; outcome < OP_OUTCOME_COUNT; outcome++)
-		failed += outcome != OP_OK ? row->counters.ended[outcome] : 0;
-	json_object_update_new(
-		object,
-		json_pack(
-			"{s:s,s:i,s:I,s:i,s:i,s:i,s:i,s:I,s:I,s:I,s:b}", "responder",
-			device_responder_name(row->facts.responder), "port",
-			(int)row->facts.port.number, "speed_mbps",
-			(json_int_t)row->facts.port.speed_mbps, "mtu",
-			(int)row->facts.port.active_mtu, "gid_index", row->facts.port.gid_index,
-			"pair_max", (int)row->lane.pair_max, "depth", (int)row->lane.depth, "pairs",
-			(json_int_t)row->counters.pairs, "submitted",
-			(json_int_t)row->counters.submitted, "unsuccessful", (json_int_t)failed,
-			"completion_events", row->lane.events
-		)
-	);
+		device.unsuccessful += outcome != OP_OK ? row->counters.ended[outcome] : 0;
+	device.completion_events = row->lane.events;
+	json_object_update_new(object, record_to_json(&agent_port_record, &device));
 	return object;
 }
 

@@ -7,6 +7,7 @@
 
 #include <dataplane/soft.h>
 #include <lib/scoped.h>
+#include <records/devices.h>
 
 #include <string.h>
 
@@ -138,11 +139,15 @@ static int devices_run(const struct arguments *arguments) {
 	return status;
 }
 
+static const struct record *const devices_records[] = {
+	&machine_device_record, &machine_choice_record, NULL};
+
 const struct command devices_command = {
 	.name = "devices",
 	.summary = "List the RDMA devices of this machine, and choose among them",
 	.details = details,
 	.options = options,
 	.option_count = OPTION_COUNT,
+	.records = devices_records,
 	.run = devices_run,
 };

@@ -3,6 +3,7 @@
 #include <records/checks.h>
 #include <records/communicators.h>
 #include <records/connections.h>
+#include <records/devices.h>
 #include <records/events.h>
 #include <records/findings.h>
 #include <records/links.h>
@@ -18,9 +19,10 @@
 #define TERMINAL_COLUMNS 80
 
 static const struct record *const records[] = {
-	&event_record,	   &check_record,      &communicator_record, &link_record,
-	&pair_record,	   &path_record,       &peer_record,	     &rank_record,
-	&transport_record, &connection_record, &finding_record,
+	&agent_device_record, &agent_port_record, &machine_device_record, &machine_choice_record,
+	&event_record,	      &check_record,	  &communicator_record,	  &link_record,
+	&pair_record,	      &path_record,	  &peer_record,		  &rank_record,
+	&transport_record,    &connection_record, &finding_record,
 };
 
 static bool ends_with(const char *text, const char *end) {
