@@ -16,6 +16,7 @@
 #include <control/finding.h>
 #include <control/state.h>
 #include <lib/show.h>
+#include <records/why.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -105,18 +106,17 @@ static json_t *links_json(const struct why *why) {
 
 	for (uint32_t n = 0; n < why->link_count; n++) {
 		const struct ras_link_info *link = &why->links[n];
+		const struct peer_link_row row = {
+			.ready = link->ready,
+			.delayed = link->delayed,
+			.outgoing = link->outgoing,
+			.silent_ns = link->silent_ns,
+			.rtt_mean_ns =
+				link->rtt_min_ns != RAS_NEVER ? link->rtt_mean_ns : RECORD_UNKNOWN,
+			.reconnects = link->reconnects,
+		};
 
-		json_array_append_new(
-			array, json_pack(
-				       "{s:b,s:b,s:b,s:I,s:o,s:i}", "ready", link->ready, "delayed",
-				       link->delayed, "outgoing", link->outgoing, "silent_ns",
-				       (json_int_t)link->silent_ns, "rtt_mean_ns",
-				       link->rtt_min_ns != RAS_NEVER
-					       ? json_integer((json_int_t)link->rtt_mean_ns)
-					       : json_null(),
-				       "reconnects", (int)link->reconnects
-			       )
-		);
+		json_array_append_new(array, record_to_json(&peer_link_record, &row));
 	}
 	return array;
 }

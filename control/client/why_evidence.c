@@ -10,7 +10,7 @@
 
 #include <control/finding.h>
 #include <control/health.h>
-#include <lib/show.h>
+#include <records/why.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -25,27 +25,25 @@ static json_t *observations_json(struct session *session, uint64_t id) {
 	while (verdict_observation_next(
 		session_verdict_engine(session), id, &cursor, &observation, &seen_ns
 	)) {
+		const struct observation_row row = {
+			.observer = name,
+			.kind = observation_kind_name(observation.kind),
+			.responder = observation_responder_name(observation.responder),
+			.device = observation.device,
+			.peer_device = observation.peer_device,
+			.own_good = observation.own_good,
+			.shares_interface = observation.shares,
+			.reach = verdict_reach_name(observation.reach),
+			.median_ns = observation.median_ns,
+			.baseline_ns = observation.baseline_ns,
+			.lost_permille = observation.lost_permille,
+			.lost_bytes =
+				observation.kind == OBSERVATION_LOSSY ? observation.lost_bytes : 0,
+			.age_s = time_age_s(session, seen_ns),
+		};
+
 		names_format_id(session_ras(session), observation.observer, name);
-		json_array_append_new(
-			array,
-			json_pack(
-				"{s:o,s:s,s:s,s:o,s:o,s:b,s:b,s:s,s:I,s:I,s:i,s:I,s:f}", "observer",
-				safe_string_json(name), "kind",
-				observation_kind_name(observation.kind), "responder",
-				observation_responder_name(observation.responder), "device",
-				safe_string_json(observation.device), "peer_device",
-				safe_string_json(observation.peer_device), "own_good",
-				observation.own_good, "shares_interface", observation.shares,
-				"reach", verdict_reach_name(observation.reach), "median_ns",
-				(json_int_t)observation.median_ns, "baseline_ns",
-				(json_int_t)observation.baseline_ns, "lost_permille",
-				(int)observation.lost_permille, "lost_bytes",
-				(json_int_t
-				)(observation.kind == OBSERVATION_LOSSY ? observation.lost_bytes : 0
-				),
-				"age_s", time_age_s(session, seen_ns)
-			)
-		);
+		json_array_append_new(array, record_to_json(&observation_record, &row));
 	}
 	return array;
 }
@@ -60,17 +58,17 @@ static json_t *statements_json(struct session *session, uint64_t id) {
 	while (verdict_statement_next(
 		session_verdict_engine(session), id, &cursor, &statement, &said_ns
 	)) {
+		const struct statement_row row = {
+			.verdict = verdict_name(statement.verdict),
+			.reason = statement.reason,
+			.evidence = evidence,
+			.age_s = time_age_s(session, said_ns),
+		};
+
 		names_sanitize_text(
 			statement.evidence, strlen(statement.evidence), evidence, sizeof(evidence)
 		);
-		json_array_append_new(
-			array,
-			json_pack(
-				"{s:s,s:o,s:o,s:f}", "verdict", verdict_name(statement.verdict),
-				"reason", safe_string_json(statement.reason), "evidence",
-				safe_string_json(evidence), "age_s", time_age_s(session, said_ns)
-			)
-		);
+		json_array_append_new(array, record_to_json(&statement_record, &row));
 	}
 	return array;
 }
@@ -82,18 +80,16 @@ static json_t *past_json(struct session *session, uint64_t id) {
 	uint32_t cursor = 0;
 
 	while (verdict_past_next(session_verdict_engine(session), id, &cursor, &past)) {
-		if (past.since_ns == 0)
-			continue;
-		json_array_append_new(
-			array,
-			json_pack(
-				"{s:s,s:s,s:s,s:s,s:f}", "verdict", verdict_name(past.verdict),
-				"reason", past.reason, "since",
-				time_text(session, past.since_ns, since), "until",
-				time_text(session, past.until_ns, until), "for_s",
-				(double)(past.until_ns - past.since_ns) / (double)RAS_NS_PER_SEC
-			)
-		);
+		const struct past_verdict_row row = {
+			.verdict = verdict_name(past.verdict),
+			.reason = past.reason,
+			.since = time_text(session, past.since_ns, since),
+			.until = time_text(session, past.until_ns, until),
+			.for_s = (double)(past.until_ns - past.since_ns) / (double)RAS_NS_PER_SEC,
+		};
+
+		if (past.since_ns != 0)
+			json_array_append_new(array, record_to_json(&past_verdict_record, &row));
 	}
 	return array;
 }

@@ -7,8 +7,8 @@
 #include "client/names.h"
 #include "client/server.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include <records/why.h>
+
 #include <string.h>
 
 // Return the flow labels that are worse than the others of their path. The statistics of the whole
@@ -24,22 +24,22 @@ static json_t *bad_flows_json(struct session *session, const struct ras_peer *pe
 		for (uint32_t n = 0; view.peer == peer->record->id && n < view.flow_count; n++) {
 			const struct fabric_flow *flow = &view.flows[n];
 			char theirs[DEVICE_NAME_MAX + 1];
+			const struct bad_flow_row row = {
+				.device = view.device,
+				.peer_device = theirs,
+				.labels = view.flow_count,
+				.label = flow->label,
+				.lost = flow->lost,
+				.late = flow->late,
+				.probes = flow->probes,
+			};
 
 			if (!flow->bad)
 				continue;
 			names_sanitize_text(
 				view.peer_device, strlen(view.peer_device), theirs, sizeof(theirs)
 			);
-			json_array_append_new(
-				array,
-				json_pack(
-					"{s:s,s:s,s:i,s:i,s:I,s:I,s:I}", "device", view.device,
-					"peer_device", theirs, "labels", (int)view.flow_count,
-					"label", (int)flow->label, "lost", (json_int_t)flow->lost,
-					"late", (json_int_t)flow->late, "probes",
-					(json_int_t)flow->probes
-				)
-			);
+			json_array_append_new(array, record_to_json(&bad_flow_record, &row));
 		}
 	}
 	return array;
@@ -57,6 +57,13 @@ void why_put_pairs(struct session *session, const struct ras_peer *peer, json_t 
 		char theirs[DEVICE_NAME_MAX + 1], text[PAIRING_TEXT_MAX + 1];
 		bool missing = view.pairing.state != PAIRING_READY &&
 			       failure->reason != PAIRING_REASON_NONE;
+		const struct peer_pair_row row = {
+			.device = view.device,
+			.peer_device = theirs,
+			.state = pairing_state_name(view.pairing.state),
+			.reason = missing ? pairing_reason_name(failure->reason) : NULL,
+			.text = missing ? text : NULL,
+		};
 
 		if (view.pairing.key.peer != peer->record->id)
 			continue;
@@ -65,16 +72,7 @@ void why_put_pairs(struct session *session, const struct ras_peer *peer, json_t 
 			sizeof(theirs)
 		);
 		names_sanitize_text(failure->text, strlen(failure->text), text, sizeof(text));
-		json_array_append_new(
-			array,
-			json_pack(
-				"{s:s,s:s,s:s,s:o,s:o}", "device", view.device, "peer_device",
-				theirs, "state", pairing_state_name(view.pairing.state), "reason",
-				missing ? json_string(pairing_reason_name(failure->reason))
-					: json_null(),
-				"text", missing ? json_string(text) : json_null()
-			)
-		);
+		json_array_append_new(array, record_to_json(&peer_pair_record, &row));
 	}
 	json_object_set_new(object, "pairs", array);
 	json_object_set_new(object, "bad_flows", bad_flows_json(session, peer));

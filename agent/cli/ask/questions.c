@@ -6,10 +6,12 @@
 
 #include <records/checks.h>
 #include <records/connections.h>
+#include <records/events.h>
 #include <records/links.h>
 #include <records/pairs.h>
 #include <records/peers.h>
 #include <records/ranks.h>
+#include <records/why.h>
 
 static const char checks_details[] =
 	"One row for each check: its last result, how long ago it ran, how long the run\n"
@@ -199,7 +201,10 @@ static int why_run(const struct arguments *arguments) {
 	return ask(&why_command, arguments, question, show_why, NULL);
 }
 
-static const struct record *const why_records[] = {&rank_record, NULL};
+static const struct record *const why_records[] = {
+	&observation_record, &statement_record, &past_verdict_record,
+	&peer_link_record,   &peer_pair_record, &bad_flow_record,
+	&event_record,	     &rank_record,	NULL};
 
 const struct command why_command = {
 	.name = "why",

@@ -11,6 +11,7 @@
 #include <records/paths.h>
 #include <records/peers.h>
 #include <records/ranks.h>
+#include <records/why.h>
 #include <support/cases.h>
 #include <support/cmocka.h>
 
@@ -19,10 +20,12 @@
 #define TERMINAL_COLUMNS 80
 
 static const struct record *const records[] = {
-	&agent_device_record, &agent_port_record, &machine_device_record, &machine_choice_record,
-	&event_record,	      &check_record,	  &communicator_record,	  &link_record,
-	&pair_record,	      &path_record,	  &peer_record,		  &rank_record,
-	&transport_record,    &connection_record, &finding_record,
+	&observation_record,	&statement_record,	&past_verdict_record, &peer_link_record,
+	&peer_pair_record,	&bad_flow_record,	&agent_device_record, &agent_port_record,
+	&machine_device_record, &machine_choice_record, &event_record,	      &check_record,
+	&communicator_record,	&link_record,		&pair_record,	      &path_record,
+	&peer_record,		&rank_record,		&transport_record,    &connection_record,
+	&finding_record,
 };
 
 static bool ends_with(const char *text, const char *end) {
