@@ -6,9 +6,12 @@
 #include "client/server.h"
 
 #include <control/congestion.h>
+#include <records/path.h>
 
-static json_t *share_json(uint32_t permille) {
-	return permille != UINT32_MAX ? json_real(permille / 1000.0) : json_null();
+#include <math.h>
+
+static double permille_share(uint32_t permille) {
+	return permille != UINT32_MAX ? permille / 1000.0 : NAN;
 }
 
 json_t *congestion_json(const struct session *session, const char *device) {
@@ -18,18 +21,23 @@ json_t *congestion_json(const struct session *session, const char *device) {
 	json_t *array = json_array();
 
 	for (; port_count > 0; port_count--, port++) {
-		json_t *counts;
+		struct port_congestion_row row = {
+			.device = port->device,
+			.port = port->number,
+			.paused_sent = permille_share(port->sent_permille),
+			.paused_received = permille_share(port->received_permille),
+		};
 
 		if (device != NULL && !congestion_port_is_of_device(port, device))
 			continue;
-		counts = json_object();
+		row.counts = json_object();
 		for (uint32_t kind = 0; kind < CONGESTION_KIND_COUNT; kind++) {
 			uint64_t total = port->totals[kind], rate = port->milli_per_s[kind];
 
 			if (total == CONGESTION_UNKNOWN)
 				continue;
 			json_object_set_new(
-				counts, congestion_name((enum congestion_kind)kind),
+				row.counts, congestion_name((enum congestion_kind)kind),
 				json_pack(
 					"{s:I,s:o}", "total",
 					(json_int_t)(total < INT64_MAX ? total : INT64_MAX),
@@ -39,14 +47,7 @@ json_t *congestion_json(const struct session *session, const char *device) {
 				)
 			);
 		}
-		json_array_append_new(
-			array, json_pack(
-				       "{s:s,s:i,s:o,s:o,s:o}", "device", port->device, "port",
-				       (int)port->number, "counts", counts, "paused_sent",
-				       share_json(port->sent_permille), "paused_received",
-				       share_json(port->received_permille)
-			       )
-		);
+		json_array_append_new(array, record_to_json(&port_congestion_record, &row));
 	}
 	return array;
 }

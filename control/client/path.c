@@ -13,7 +13,7 @@
 #include <control/health.h>
 #include <lib/container.h>
 #include <lib/escape.h>
-#include <lib/show.h>
+#include <records/path.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -82,6 +82,7 @@ static json_t *end_json(const struct path_end *end) {
 
 static json_t *verdict_json(const struct path_report *report, uint32_t n) {
 	struct session *session = report->session;
+	struct path_verdict_row row;
 	struct finding finding;
 	struct ras_peer peer;
 	char since[SHOW_BYTES];
@@ -92,14 +93,18 @@ static json_t *verdict_json(const struct path_report *report, uint32_t n) {
 	finding_for_peer(session->server->config.health, &peer, &finding);
 	since_ns = finding.has_view && finding.view.since_ns != 0 ? finding.view.since_ns
 								  : peer.since_ns;
-	return json_pack(
-		"{s:o,s:s,s:s,s:s,s:s,s:o,s:b,s:s?,s:o}", "node",
-		safe_string_json(report->ends[n].name), "state", ras_state_name(peer.state),
-		"grade", finding_grade_name(finding.grade), "verdict", finding.verdict, "reason",
-		finding.reason, "evidence", safe_string_json(finding.evidence), "maint", peer.maint,
-		"since", since_ns != 0 ? time_text(session, since_ns, since) : NULL, "for_s",
-		since_ns != 0 ? json_real(time_age_s(session, since_ns)) : json_null()
-	);
+	row = (struct path_verdict_row){
+		.node = report->ends[n].name,
+		.state = ras_state_name(peer.state),
+		.grade = finding_grade_name(finding.grade),
+		.verdict = finding.verdict,
+		.reason = finding.reason,
+		.evidence = finding.evidence,
+		.maint = peer.maint,
+		.since = since_ns != 0 ? time_text(session, since_ns, since) : NULL,
+		.for_s = time_for_s(session, since_ns),
+	};
+	return record_to_json(&path_verdict_record, &row);
 }
 
 static json_t *blame_json(const struct path_report *report) {
@@ -112,6 +117,7 @@ static json_t *blame_json(const struct path_report *report) {
 	const struct ras *ras = session_ras(report->session);
 	char observer[NAMES_TEXT_BYTES], node[NAMES_TEXT_BYTES], at[SHOW_BYTES];
 	struct verdict_path_view view;
+	struct path_blame_row row;
 	json_t *rows = json_array();
 	uint32_t cursor = 0;
 
@@ -120,20 +126,18 @@ static json_t *blame_json(const struct path_report *report) {
 
 		if ((from != a || to != b) && (from != b || to != a))
 			continue;
+		row = (struct path_blame_row){
+			.observer = observer,
+			.seen = observation_kind_name(view.observation.kind),
+			.at = time_text(report->session, view.seen_ns, at),
+			.ago_s = time_for_s(report->session, view.seen_ns),
+			.blamed = names[view.blame],
+			.node = view.node != 0 ? node : NULL,
+			.what = view.what,
+		};
 		names_format_id(ras, view.observation.observer, observer);
 		names_format_id(ras, view.node, node);
-		json_array_append_new(
-			rows, json_pack(
-				      "{s:o,s:s,s:s,s:f,s:s,s:o,s:o}", "observer",
-				      safe_string_json(observer), "seen",
-				      observation_kind_name(view.observation.kind), "at",
-				      time_text(report->session, view.seen_ns, at), "ago_s",
-				      time_age_s(report->session, view.seen_ns), "blamed",
-				      names[view.blame], "node",
-				      view.node != 0 ? safe_string_json(node) : json_null(), "what",
-				      safe_string_json(view.what)
-			      )
-		);
+		json_array_append_new(rows, record_to_json(&path_blame_record, &row));
 	}
 	return rows;
 }

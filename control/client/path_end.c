@@ -8,11 +8,9 @@
 #include "client/server.h"
 
 #include <lib/histogram.h>
-#include <lib/show.h>
+#include <records/path.h>
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
+#include <math.h>
 
 // Conversion of the path memory to JSON.
 
@@ -55,68 +53,72 @@ static json_t *sizes_json(const struct fabric_path_view *view, bool writes) {
 		path_memory_times(view->memory, writes, times);
 	for (uint32_t n = 0; n < PATH_SIZES; n++) {
 		bool timed = times[n].answers > 0;
+		const struct path_size_row row = {
+			.bytes = probe_bytes[n] != 0 ? probe_bytes[n] : view->mtu,
+			.sent = sent[n],
+			.lost = lost[n],
+			.recent = times[n].answers,
+			.min_ns = timed ? times[n].min_ns : RECORD_UNKNOWN,
+			.median_ns = timed ? times[n].median_ns : RECORD_UNKNOWN,
+			.p99_ns = timed ? times[n].p99_ns : RECORD_UNKNOWN,
+		};
 
-		json_array_append_new(
-			sizes,
-			json_pack(
-				"{s:i,s:I,s:I,s:i,s:o,s:o,s:o}", "bytes",
-				(int)(probe_bytes[n] != 0 ? probe_bytes[n] : view->mtu), "sent",
-				(json_int_t)sent[n], "lost", (json_int_t)lost[n], "recent",
-				(int)times[n].answers, "min_ns",
-				timed ? json_integer((json_int_t)times[n].min_ns) : json_null(),
-				"median_ns",
-				timed ? json_integer((json_int_t)times[n].median_ns) : json_null(),
-				"p99_ns",
-				timed ? json_integer((json_int_t)times[n].p99_ns) : json_null()
-			)
-		);
+		json_array_append_new(sizes, record_to_json(&path_size_record, &row));
 	}
 	return sizes;
 }
 
-// Return the seconds since a time; null for never.
-static json_t *age_json(struct session *session, uint64_t at_ns) {
-	if (at_ns == RAS_NEVER)
-		return json_null();
-	return json_real(time_age_s(session, at_ns));
+static json_t *flows_json(const struct fabric_path_view *view) {
+	json_t *flows = json_array();
+
+	for (uint32_t n = 0; n < view->flow_count; n++) {
+		const struct fabric_flow *flow = &view->flows[n];
+		const struct path_flow_row row = {
+			.label = flow->label,
+			.current = flow->current,
+			.bad = flow->bad,
+			.probes = flow->probes,
+			.lost = flow->lost,
+			.late = flow->late,
+			.median_ns = flow->median_ns,
+			.p99_ns = flow->p99_ns,
+		};
+
+		json_array_append_new(flows, record_to_json(&path_flow_record, &row));
+	}
+	return flows;
+}
+
+// Return the seconds since a time; NAN for never.
+static double path_age_s(struct session *session, uint64_t at_ns) {
+	return at_ns != RAS_NEVER ? time_age_s(session, at_ns) : NAN;
 }
 
 static json_t *path_json(struct session *session, const struct fabric_path_view *view) {
 	const struct client_server *server = session->server;
 	struct ras_merged_path path = {.node = ras_self_id(session_ras(session))};
-	json_t *object, *more, *flows = json_array();
+	const struct path_detail_row detail = {
+		.pair_up = view->watched,
+		.pair_known = view->known,
+		.mtu = view->mtu,
+		.flow_label = view->flow_label,
+		.responder = view->known ? device_responder_name(view->responder) : "unknown",
+		.shares_overlay = view->shares,
+		.baseline_mad_ns = view->summary.baseline_mad_ns,
+		.last_answer_s = path_age_s(session, view->summary.last_answer_ns),
+		.last_probe_s = path_age_s(session, view->summary.last_probe_ns),
+		.sizes = sizes_json(view, false),
+		.writes = sizes_json(view, true),
+		.latency = latency_json(view->latency),
+		.flows = flows_json(view),
+		.gpu = gpu_path_json(session, &view->gpu),
+		.congestion = congestion_json(session, view->device),
+	};
+	json_t *object;
 
 	server->fabric_calls->path_row(server->fabric, view, &path.row);
 	object = paths_row_json(session, &path, rail_congestion_name(session, view->device));
-	more = json_pack(
-		"{s:b,s:b,s:i,s:i,s:s,s:b,s:I,s:o,s:o,s:o,s:o,s:o}", "pair_up", view->watched,
-		"pair_known", view->known, "mtu", (int)view->mtu, "flow_label",
-		(int)view->flow_label, "responder",
-		view->known ? device_responder_name(view->responder) : "unknown", "shares_overlay",
-		view->shares, "baseline_mad_ns", (json_int_t)view->summary.baseline_mad_ns,
-		"last_answer_s", age_json(session, view->summary.last_answer_ns), "last_probe_s",
-		age_json(session, view->summary.last_probe_ns), "sizes", sizes_json(view, false),
-		"writes", sizes_json(view, true), "latency", latency_json(view->latency)
-	);
-	json_object_update(object, more);
-	for (uint32_t n = 0; n < view->flow_count; n++) {
-		const struct fabric_flow *flow = &view->flows[n];
-
-		json_array_append_new(
-			flows,
-			json_pack(
-				"{s:i,s:b,s:b,s:I,s:I,s:I,s:I,s:I}", "label", (int)flow->label,
-				"current", flow->current, "bad", flow->bad, "probes",
-				(json_int_t)flow->probes, "lost", (json_int_t)flow->lost, "late",
-				(json_int_t)flow->late, "median_ns", (json_int_t)flow->median_ns,
-				"p99_ns", (json_int_t)flow->p99_ns
-			)
-		);
-	}
-	json_object_set_new(object, "flows", flows);
-	json_object_set_new(object, "gpu", gpu_path_json(session, &view->gpu));
-	json_object_set_new(object, "congestion", congestion_json(session, view->device));
-	json_decref(more);
+	json_object_update_new(object, record_to_json(&path_detail_record, &detail));
 	return object;
 }
 

@@ -7,6 +7,7 @@
 #include "show/paint.h"
 
 #include <lib/escape.h>
+#include <records/gpus.h>
 #include <records/paths.h>
 
 #include <errno.h>
@@ -146,7 +147,8 @@ static int paths_run(const struct arguments *arguments) {
 	return status;
 }
 
-static const struct record *const paths_records[] = {&path_record, NULL};
+static const struct record *const paths_records[] = {
+	&path_record, &gpu_read_record, &gpu_read_place_record, NULL};
 
 const struct command paths_command = {
 	.name = "paths",

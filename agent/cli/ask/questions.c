@@ -7,8 +7,11 @@
 #include <records/checks.h>
 #include <records/connections.h>
 #include <records/events.h>
+#include <records/gpus.h>
 #include <records/links.h>
 #include <records/pairs.h>
+#include <records/path.h>
+#include <records/paths.h>
 #include <records/peers.h>
 #include <records/ranks.h>
 #include <records/why.h>
@@ -85,8 +88,13 @@ static int links_run(const struct arguments *arguments) {
 	return ask(&links_command, arguments, "LINKS", show_links, NULL);
 }
 
-static const struct record *const links_records[] = {
-	&link_record, &pair_record, &transport_record, &connection_record, NULL};
+static const struct record *const links_records[] = {&link_record,
+						     &pair_record,
+						     &gpu_page_record,
+						     &gpu_page_place_record,
+						     &transport_record,
+						     &connection_record,
+						     NULL};
 
 const struct command links_command = {
 	.name = "links",
@@ -115,8 +123,8 @@ static const char path_details[] =
 	"so there are fewer numbers and no baseline for them. verdicts.md explains the\n"
 	"words (docs/ in the source, share/doc/tocsin/ where it is installed).\n"
 	"\n"
-	"With --json: ends (node, answered, error, paths with all numbers in\n"
-	"nanoseconds), verdicts, blame.\n"
+	"With --json: ends (node, answered, error, devices, probing, paths), verdicts,\n"
+	"blame.\n"
 	"\n" ASK_EXIT_STATUS;
 
 static int path_run(const struct arguments *arguments) {
@@ -128,6 +136,11 @@ static int path_run(const struct arguments *arguments) {
 	return ask(&path_command, arguments, question, show_path, NULL);
 }
 
+static const struct record *const path_records[] = {
+	&path_record,	      &path_detail_record, &path_size_record,
+	&path_flow_record,    &gpu_read_record,	   &port_congestion_record,
+	&path_verdict_record, &path_blame_record,  NULL};
+
 const struct command path_command = {
 	.name = "path",
 	.summary = "Show what is known of the path between two nodes, from both ends",
@@ -135,6 +148,7 @@ const struct command path_command = {
 	.words = path_words,
 	.word_count = 2,
 	.target = TARGET_READ,
+	.records = path_records,
 	.run = path_run,
 };
 
@@ -202,9 +216,9 @@ static int why_run(const struct arguments *arguments) {
 }
 
 static const struct record *const why_records[] = {
-	&observation_record, &statement_record, &past_verdict_record,
-	&peer_link_record,   &peer_pair_record, &bad_flow_record,
-	&event_record,	     &rank_record,	NULL};
+	&observation_record,	 &statement_record, &past_verdict_record, &peer_link_record,
+	&peer_pair_record,	 &bad_flow_record,  &gpu_read_record,	  &gpu_read_place_record,
+	&port_congestion_record, &event_record,	    &rank_record,	  NULL};
 
 const struct command why_command = {
 	.name = "why",
