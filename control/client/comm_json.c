@@ -6,6 +6,7 @@
 #include "client/peer_list.h"
 #include "client/server.h"
 
+#include <records/communicators.h>
 #include <records/ranks.h>
 
 #include <inttypes.h>
@@ -79,24 +80,29 @@ json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t ra
 json_t *comm_json(const struct comm_look *look, uint32_t place) {
 	const struct jobs_finding *finding = &look->findings[place];
 	char sentence[JOBS_SENTENCE_BYTES], via[32];
-	json_t *late = json_array();
+	const struct diagnosis_row row = {
+		.state = jobs_grade_name(finding->grade),
+		.cause = jobs_cause_name(finding->cause),
+		.sentence = sentence,
+		.operation = finding->seq,
+		.waited_s = (double)finding->waited_ms / 1e3,
+		.waiting = finding->waiting,
+		.late_count = finding->late_count,
+		.absent = finding->absent,
+		.late = json_array(),
+		.told = knows_json(finding->knows),
+		.waits_in = finding->via != JOBS_NOBODY ? via : NULL,
+		.mismatch = finding->mismatch.seq != 0 ? finding->mismatch.seq : RECORD_UNKNOWN,
+	};
 
 	comm_look_describe(look, place, sentence);
 	for (uint32_t n = 0; n < finding->late_count && n < JOBS_NAMED_MAX; n++) {
 		if (finding->late[n] != JOBS_NOBODY)
-			json_array_append_new(late, comm_json_rank(look, place, finding->late[n]));
+			json_array_append_new(
+				row.late, comm_json_rank(look, place, finding->late[n])
+			);
 	}
 	if (finding->via != JOBS_NOBODY)
 		snprintf(via, sizeof(via), "0x%016" PRIx64, look->comms[finding->via].id.hash);
-	return json_pack(
-		"{s:s,s:s,s:o,s:I,s:f,s:i,s:i,s:i,s:o,s:o,s:s?,s:o}", "state",
-		jobs_grade_name(finding->grade), "cause", jobs_cause_name(finding->cause),
-		"sentence", safe_string_json(sentence), "operation", (json_int_t)finding->seq,
-		"waited_s", (double)finding->waited_ms / 1e3, "waiting", (int)finding->waiting,
-		"late_count", (int)finding->late_count, "absent", (int)finding->absent, "late",
-		late, "told", knows_json(finding->knows), "waits_in",
-		finding->via != JOBS_NOBODY ? via : NULL, "mismatch",
-		finding->mismatch.seq != 0 ? json_integer((json_int_t)finding->mismatch.seq)
-					   : json_null()
-	);
+	return record_to_json(&diagnosis_record, &row);
 }

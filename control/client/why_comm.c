@@ -9,6 +9,7 @@
 #include "nccl/status.h"
 
 #include <lib/container.h>
+#include <records/communicators.h>
 
 #include <inttypes.h>
 #include <jobs/report.h>
@@ -101,20 +102,18 @@ print_communicators(struct session *session, const struct why_comm *why, uint32_
 	for (uint32_t n = 0; n < why->look.count; n++) {
 		uint32_t place = why->look.order[n];
 		const struct ras_merged_comm *comm = &why->look.comms[place];
-		char hash[32];
+		struct communicator_story_row row = {
+			.job = comm->job[0] != '\0' ? comm->job : NULL,
+			.size = comm->size,
+			.ranks_count = comm->rank_count,
+		};
 
 		if (!comm_matches_name(comm, why->word) || json_array_size(array) >= STORIES_MAX)
 			continue;
-		snprintf(hash, sizeof(hash), "0x%016" PRIx64, comm->id.hash);
-		json_array_append_new(
-			array,
-			json_pack(
-				"{s:s,s:o,s:i,s:i,s:o,s:o}", "hash", hash, "job",
-				comm->job[0] != '\0' ? json_string(comm->job) : json_null(), "size",
-				(int)comm->size, "ranks_count", (int)comm->rank_count, "finding",
-				comm_json(&why->look, place), "ranks", ranks_json(&why->look, place)
-			)
-		);
+		snprintf(row.hash, sizeof(row.hash), "0x%016" PRIx64, comm->id.hash);
+		row.finding = comm_json(&why->look, place);
+		row.ranks = ranks_json(&why->look, place);
+		json_array_append_new(array, record_to_json(&communicator_story_record, &row));
 	}
 	session_json(
 		session,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fields of COMMS.
+// The fields of communicators in COMMS, WHY and STATUS.
 #include <lib/fact.h>
 #include <records/communicators.h>
 
@@ -58,7 +58,7 @@ static const struct record_field fields[] = {
 	RECORD_MADE(UNIT_COUNT, "MISSING", 7, 0, show_missing),
 	COLUMN(nodes, UNIT_COUNT, "nodes that hold ranks", "NODES", 5, 3, NULL),
 	COLUMN(status, UNIT_NONE, "state in NCCL's words", "STATUS", 8, 1, NULL),
-	MEMBER(finding, UNIT_NONE, "diagnosis: state, cause, sentence, ranks that are late"),
+	MEMBER(finding, UNIT_NONE, "diagnosis"),
 	RECORD_INNER("finding", "state", UNIT_NONE, "STATE", 7, 0),
 	COLUMN(errors, UNIT_NONE, "errors in NCCL's words", "ERRORS", 26, 0, show_errors),
 	MEMBER(collision, UNIT_NONE, "whether two communicators have this hash"),
@@ -66,3 +66,38 @@ static const struct record_field fields[] = {
 };
 
 const struct record communicator_record = RECORD("communicators", fields);
+
+#define DIAGNOSIS(...) RECORD_MEMBER(struct diagnosis_row, __VA_ARGS__)
+
+static const struct record_field diagnosis[] = {
+	DIAGNOSIS(state, UNIT_NONE, "quiet, moving, ended, waiting or stuck"),
+	DIAGNOSIS(cause, UNIT_NONE, "why it waits, as one word"),
+	DIAGNOSIS(sentence, UNIT_NONE, "diagnosis, as a sentence"),
+	DIAGNOSIS(operation, UNIT_NONE, "number of the operation in which ranks wait"),
+	DIAGNOSIS(waited_s, UNIT_SECONDS, "time for which they wait"),
+	DIAGNOSIS(waiting, UNIT_COUNT, "ranks that wait"),
+	DIAGNOSIS(late_count, UNIT_COUNT, "ranks for which they wait"),
+	DIAGNOSIS(absent, UNIT_COUNT, "ranks that no agent reported"),
+	DIAGNOSIS(late, UNIT_NONE, "the first of the late ranks, with the members of ranks"),
+	DIAGNOSIS(told, UNIT_NONE, "facts that the ranks report: started, completed and so on"),
+	DIAGNOSIS(
+		waits_in,
+		UNIT_NONE,
+		"hash of the communicator in which the late ranks wait, or null"
+	),
+	DIAGNOSIS(mismatch, UNIT_NONE, "number of the first operation that differs, or null"),
+};
+
+#define STORY(...) RECORD_MEMBER(struct communicator_story_row, __VA_ARGS__)
+
+static const struct record_field story[] = {
+	STORY(hash, UNIT_NONE, "hash of the communicator's identity"),
+	STORY(job, UNIT_NONE, "job that it belongs to, or null"),
+	STORY(size, UNIT_COUNT, "ranks that it should have"),
+	STORY(ranks_count, UNIT_COUNT, "ranks that were reported"),
+	STORY(finding, UNIT_NONE, "diagnosis"),
+	STORY(ranks, UNIT_NONE, "a row for each rank, late ones first"),
+};
+
+const struct record diagnosis_record = RECORD("finding", diagnosis);
+const struct record communicator_story_record = RECORD("communicators", story);

@@ -6,6 +6,7 @@
 
 #include <lib/escape.h>
 #include <records/communicators.h>
+#include <records/ranks.h>
 
 #include <poll.h>
 #include <string.h>
@@ -172,7 +173,8 @@ static int comms_run(const struct arguments *arguments) {
 	return status;
 }
 
-static const struct record *const comms_records[] = {&communicator_record, NULL};
+static const struct record *const comms_records[] = {
+	&communicator_record, &diagnosis_record, &rank_record, NULL};
 
 const struct command comms_command = {
 	.name = "comms",

@@ -5,6 +5,7 @@
 #include "show/answers.h"
 
 #include <records/checks.h>
+#include <records/communicators.h>
 #include <records/connections.h>
 #include <records/events.h>
 #include <records/gpus.h>
@@ -216,9 +217,20 @@ static int why_run(const struct arguments *arguments) {
 }
 
 static const struct record *const why_records[] = {
-	&observation_record,	 &statement_record, &past_verdict_record, &peer_link_record,
-	&peer_pair_record,	 &bad_flow_record,  &gpu_read_record,	  &gpu_read_place_record,
-	&port_congestion_record, &event_record,	    &rank_record,	  NULL};
+	&observation_record,
+	&statement_record,
+	&past_verdict_record,
+	&peer_link_record,
+	&peer_pair_record,
+	&bad_flow_record,
+	&gpu_read_record,
+	&gpu_read_place_record,
+	&port_congestion_record,
+	&event_record,
+	&communicator_story_record,
+	&diagnosis_record,
+	&rank_record,
+	NULL};
 
 const struct command why_command = {
 	.name = "why",
