@@ -101,7 +101,7 @@ static void roff_put_command(const struct command *command, FILE *out) {
 	for (size_t n = 0; command->records != NULL && command->records[n] != NULL; n++) {
 		const struct record *record = command->records[n];
 
-		fputs(".PP\nWith \\fB\\-\\-json\\fR, a row of \\fI", out);
+		fputs(".PP\nWith \\fB\\-\\-json\\fR, an object of \\fI", out);
 		roff_put_text(record->name, strlen(record->name), out);
 		fputs("\\fR has\n.RS\n", out);
 		for (size_t k = 0; k < record->count; k++) {

@@ -7,6 +7,7 @@
 #include "nccl/status.h"
 
 #include <lib/show.h>
+#include <records/status.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,13 +35,16 @@ static bool put_head(struct session *session, struct status *status) {
 // processes.
 static json_t *status_comm_json(const struct status *status, uint32_t place) {
 	const struct ras_merged_comm *comm = &status->look.comms[place];
+	struct status_communicator_row row;
 
 	if (!status->judged)
 		return json_null();
-	return json_pack(
-		"{s:o,s:b,s:o}", "job", comm->job[0] != '\0' ? json_string(comm->job) : json_null(),
-		"jobs_differ", comm->jobs_differ, "finding", comm_json(&status->look, place)
-	);
+	row = (struct status_communicator_row){
+		.job = comm->job[0] != '\0' ? comm->job : NULL,
+		.jobs_differ = comm->jobs_differ,
+		.finding = comm_json(&status->look, place),
+	};
+	return record_to_json(&status_communicator_record, &row);
 }
 
 static const char *json_truth(bool value) {
@@ -216,42 +220,46 @@ static json_t *nodes_json(const struct ras *ras, enum ras_state state) {
 static json_t *tocsin_json(struct session *session, const struct status *status) {
 	const struct overlay_answer *answer = status->answer;
 	const struct ras *ras = session_ras(session);
-	json_t *missing_nodes = json_array(), *unanswered = json_array();
-	char digest[32], node[NAMES_TEXT_BYTES], name[NAMES_TEXT_BYTES];
+	char node[NAMES_TEXT_BYTES], name[NAMES_TEXT_BYTES];
+	struct status_cluster_row row = {
+		.version = session->server->version,
+		.cluster = session->server->cluster,
+		.node = node,
+		.answered = answer != NULL ? answer->result.answered : 0,
+		.dead_nodes = nodes_json(ras, RAS_DEAD),
+		.suspect_nodes = nodes_json(ras, RAS_SUSPECT),
+		.unreachable_nodes = nodes_json(ras, RAS_UNREACHABLE),
+		.unanswered = json_array(),
+		.missing_nodes = json_array(),
+		.error = status_error_text(status),
+	};
 	const char *missing_name;
 	struct ras_view view;
 	uint32_t cursor = 0;
 
 	// The absent nodes of the roster.
 	while ((missing_name = overlay_missing_next(session->server->overlay, &cursor)) != NULL)
-		json_array_append_new(missing_nodes, safe_string_json(missing_name));
+		json_array_append_new(row.missing_nodes, safe_string_json(missing_name));
 	// The members that sent no communicator data, and why.
 	for (uint32_t n = 0; answer != NULL && n < answer->result.missing_count; n++) {
 		const struct ras_missing_peer *missing = &answer->result.missing[n];
+		const struct unanswered_row peer = {name, ras_missing_name(missing->reason)};
 
 		names_format_id(ras, missing->id, name);
-		json_array_append_new(
-			unanswered, json_pack(
-					    "{s:o,s:s}", "node", safe_string_json(name), "reason",
-					    ras_missing_name(missing->reason)
-				    )
-		);
+		json_array_append_new(row.unanswered, record_to_json(&unanswered_record, &peer));
 	}
 	ras_view(ras, &view);
-	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view.digest);
+	row.view = view.number;
+	snprintf(row.digest, sizeof(row.digest), "0x%016" PRIx64, view.digest);
+	row.joined = view.joined;
+	row.brake = view.brake;
+	row.alive = view.alive;
+	row.suspect = view.suspect;
+	row.unreachable = view.unreachable;
+	row.dead = view.dead;
+	row.left = view.left;
 	names_format_id(ras, ras_self_id(ras), node);
-	return json_pack(
-		"{s:s,s:s,s:o,s:I,s:s,s:b,s:b,s:i,s:i,s:i,s:i,s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:s?}",
-		"version", session->server->version, "cluster", session->server->cluster, "node",
-		safe_string_json(node), "view", (json_int_t)view.number, "digest", digest, "joined",
-		view.joined, "brake", view.brake, "alive", (int)view.alive, "suspect",
-		(int)view.suspect, "unreachable", (int)view.unreachable, "dead", (int)view.dead,
-		"left", (int)view.left, "answered",
-		answer != NULL ? (int)answer->result.answered : 0, "dead_nodes",
-		nodes_json(ras, RAS_DEAD), "suspect_nodes", nodes_json(ras, RAS_SUSPECT),
-		"unreachable_nodes", nodes_json(ras, RAS_UNREACHABLE), "unanswered", unanswered,
-		"missing_nodes", missing_nodes, "error", status_error_text(status)
-	);
+	return record_to_json(&status_cluster_record, &row);
 }
 
 static bool put_tail(struct session *session, struct status *status) {

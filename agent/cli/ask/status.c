@@ -4,6 +4,8 @@
 #include "show/paint.h"
 #include "show/summary.h"
 
+#include <records/status.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,9 @@ static const char details[] =
 	"what one agent knows without asking others, except for --nccl, which asks all\n"
 	"agents. For more detail: tocsin peers, health, links and events; for one node:\n"
 	"tocsin why.\n"
+	"\n"
+	"With --json: health, links and events, as those commands have them. With\n"
+	"--nccl --json: NCCL's report; it and each of its communicators have tocsin.\n"
 	"\n" ASK_EXIT_STATUS;
 
 // Move all lines of a wide frame to a frame of the terminal's width. Sentences are broken at
@@ -199,6 +204,9 @@ static int status_run(const struct arguments *arguments) {
 	return status;
 }
 
+static const struct record *const status_records[] = {
+	&status_cluster_record, &unanswered_record, &status_communicator_record, NULL};
+
 const struct command status_command = {
 	.name = "status",
 	.summary = "Show the cluster on one screen: problems first, the rest counted",
@@ -206,5 +214,6 @@ const struct command status_command = {
 	.options = options,
 	.option_count = OPTION_COUNT,
 	.target = TARGET_READ,
+	.records = status_records,
 	.run = status_run,
 };

@@ -13,6 +13,7 @@
 #include <records/paths.h>
 #include <records/peers.h>
 #include <records/ranks.h>
+#include <records/status.h>
 #include <records/why.h>
 #include <support/cases.h>
 #include <support/cmocka.h>
@@ -22,22 +23,41 @@
 #define TERMINAL_COLUMNS 80
 
 static const struct record *const records[] = {
-	&diagnosis_record,	&communicator_story_record,
-	&path_detail_record,	&path_size_record,
-	&path_flow_record,	&path_verdict_record,
-	&path_blame_record,	&port_congestion_record,
-	&gpu_page_record,	&gpu_page_place_record,
-	&gpu_read_record,	&gpu_read_place_record,
-	&observation_record,	&statement_record,
-	&past_verdict_record,	&peer_link_record,
-	&peer_pair_record,	&bad_flow_record,
-	&agent_device_record,	&agent_port_record,
-	&machine_device_record, &machine_choice_record,
-	&event_record,		&check_record,
-	&communicator_record,	&link_record,
-	&pair_record,		&path_record,
-	&peer_record,		&rank_record,
-	&transport_record,	&connection_record,
+	&status_cluster_record,
+	&status_communicator_record,
+	&unanswered_record,
+	&diagnosis_record,
+	&communicator_story_record,
+	&path_detail_record,
+	&path_size_record,
+	&path_flow_record,
+	&path_verdict_record,
+	&path_blame_record,
+	&port_congestion_record,
+	&gpu_page_record,
+	&gpu_page_place_record,
+	&gpu_read_record,
+	&gpu_read_place_record,
+	&observation_record,
+	&statement_record,
+	&past_verdict_record,
+	&peer_link_record,
+	&peer_pair_record,
+	&bad_flow_record,
+	&agent_device_record,
+	&agent_port_record,
+	&machine_device_record,
+	&machine_choice_record,
+	&event_record,
+	&check_record,
+	&communicator_record,
+	&link_record,
+	&pair_record,
+	&path_record,
+	&peer_record,
+	&rank_record,
+	&transport_record,
+	&connection_record,
 	&finding_record,
 };
 
