@@ -51,10 +51,7 @@ static const char details[] =
 	"\n" ASK_EXIT_STATUS;
 
 static const char *comm_finding_word(const json_t *comm, const char *name) {
-	const char *word =
-		json_string_value(json_object_get(json_object_get(comm, "finding"), name));
-
-	return word != NULL ? word : "";
+	return fact_word(json_object_get(comm, "finding"), name);
 }
 
 // Print text that may come from other machines, without terminal control sequences.

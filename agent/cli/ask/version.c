@@ -10,12 +10,6 @@
 static const char details[] = "The client's version is printed even if no agent answers.\n"
 			      "\n" ASK_EXIT_STATUS;
 
-static const char *answer_text(const json_t *answer, const char *key) {
-	const char *text = json_string_value(json_object_get(answer, key));
-
-	return text != NULL ? text : "?";
-}
-
 // Print one JSON object; its "agent" is null if no agent answers.
 static int version_print_json(const struct contact *contact, const json_t *answer, int err) {
 	json_t *agent = json_null();
@@ -24,9 +18,9 @@ static int version_print_json(const struct contact *contact, const json_t *answe
 
 	if (err == 0)
 		agent = json_pack(
-			"{s:s,s:i,s:s,s:s}", "version", answer_text(answer, "version"), "protocol",
-			(int)contact->protocol, "node", answer_text(answer, "node"), "cluster",
-			answer_text(answer, "cluster")
+			"{s:s,s:i,s:s,s:s}", "version", fact_name(answer, "version"), "protocol",
+			(int)contact->protocol, "node", fact_name(answer, "node"), "cluster",
+			fact_name(answer, "cluster")
 		);
 	object = json_pack(
 		"{s:{s:s,s:i},s:o}", "client", "version", TOCSIN_VERSION, "protocol",
@@ -61,8 +55,8 @@ static int version_run(const struct arguments *arguments) {
 		snprintf(
 			line, sizeof(line),
 			"tocsind %s, client protocol %u; node %s of cluster %s, on %s",
-			answer_text(answer, "version"), contact.protocol,
-			answer_text(answer, "node"), answer_text(answer, "cluster"), contact.place
+			fact_name(answer, "version"), contact.protocol, fact_name(answer, "node"),
+			fact_name(answer, "cluster"), contact.place
 		);
 		paint_escape(line, sizeof(line), escaped, sizeof(escaped));
 		puts(escaped);

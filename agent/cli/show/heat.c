@@ -2,6 +2,7 @@
 // Reads the answer of MATRIX into the cells of a heat map and rates each cell.
 #include "show/heat.h"
 
+#include <lib/fact.h>
 #include <lib/must.h>
 #include <lib/show.h>
 
@@ -234,12 +235,6 @@ static void heat_fill_unreported(struct heat *heat) {
 	}
 }
 
-static const char *answer_text(const json_t *answer, const char *key) {
-	const char *word = json_string_value(json_object_get(answer, key));
-
-	return word != NULL ? word : "?";
-}
-
 static uint32_t answer_number(const json_t *answer, const char *key) {
 	return (uint32_t)json_integer_value(json_object_get(answer, key));
 }
@@ -251,8 +246,8 @@ int heat_create(json_t *answer, uint32_t groups_max, struct heat **ret_heat) {
 	if (heat == NULL)
 		return -ENOMEM;
 	heat->answer = json_incref(answer);
-	heat->cluster = answer_text(answer, "cluster");
-	heat->at = answer_text(answer, "at");
+	heat->cluster = fact_name(answer, "cluster");
+	heat->at = fact_name(answer, "at");
 	heat->members = answer_number(answer, "members");
 	heat->answered = answer_number(answer, "answered");
 	heat->left_out = answer_number(answer, "left_out");

@@ -15,16 +15,9 @@
 
 #define NAMES_COLUMNS 60 // columns for a list of names in a line
 #define NAMES_MAX 100000
-#define NS_PER_SEC 1e9
 
 int64_t summary_number(const json_t *object, const char *key) {
 	return json_integer_value(json_object_get(object, key));
-}
-
-const char *summary_text(const json_t *object, const char *key) {
-	const char *text = json_string_value(json_object_get(object, key));
-
-	return text != NULL ? text : "";
 }
 
 int summary_gather(struct contact *contact, struct summary *summary) {
@@ -56,8 +49,8 @@ void summary_headline(const json_t *health, char text[static FRAME_LINE_BYTES]) 
 	snprintf(
 		text, FRAME_LINE_BYTES,
 		"%s: %" PRId64 " of %" PRId64 " agents answer; cluster %s, as %s sees it",
-		summary_text(health, "grade"), alive - doubted, members,
-		summary_text(health, "cluster"), summary_text(health, "node")
+		fact_word(health, "grade"), alive - doubted, members, fact_word(health, "cluster"),
+		fact_word(health, "node")
 	);
 }
 
@@ -118,11 +111,10 @@ static void rows_join_names(
 		return;
 	json_array_foreach(rows, n, row) {
 		const json_t *member = json_object_get(row, key);
-		bool wanted = value == NULL ? json_is_true(member)
-					    : strcmp(summary_text(row, key), value) == 0;
+		bool wanted = value == NULL ? json_is_true(member) : fact_is(row, key, value);
 
-		if (wanted && summary_text(row, "node")[0] != '\0')
-			names[count++] = summary_text(row, "node");
+		if (wanted && fact_word(row, "node")[0] != '\0')
+			names[count++] = fact_word(row, "node");
 	}
 	// Names that are invalid in Slurm are not compressed.
 	if (hostlist_compress(names, count, &text) != 0)
@@ -151,8 +143,7 @@ static void add_minority_side(const json_t *waiting, struct frame *frame) {
 		summary_number(waiting, "misses")
 	);
 	frame_add(
-		frame, FRAME_TEXT, "  If they are gone for good: %s",
-		summary_text(waiting, "command")
+		frame, FRAME_TEXT, "  If they are gone for good: %s", fact_word(waiting, "command")
 	);
 }
 
@@ -179,19 +170,12 @@ static void add_wrapped_text(struct frame *frame, const char *head, const char *
 	}
 }
 
-static void show_seconds(double seconds, char text[static SHOW_BYTES]) {
-	double ns = seconds * NS_PER_SEC;
-
-	show_duration(ns >= 0 && ns < 1e18 ? (uint64_t)ns : 0, text);
-}
-
 // Add what is wrong with the whole cluster, or with the node that answers.
 static void add_problems(const json_t *health, struct frame *frame) {
 	const json_t *strangers = json_object_get(health, "strangers");
-	const json_t *ago = json_object_get(strangers, "ago_s");
 	const json_t *waiting = json_object_get(health, "waiting"), *mistakes, *mistake;
 	int64_t silent = summary_number(health, "suspect") + summary_number(health, "unreachable");
-	char age[SHOW_BYTES] = "";
+	char age[SHOW_BYTES];
 	size_t n;
 
 	if (json_is_object(waiting))
@@ -208,22 +192,23 @@ static void add_problems(const json_t *health, struct frame *frame) {
 		frame_add(
 			frame, FRAME_TEXT, "This node sees none of the nodes that it should see."
 		);
-	if (summary_text(health, "join_problem")[0] != '\0')
-		frame_add(frame, FRAME_TEXT, "  %s", summary_text(health, "join_problem"));
-	if (json_is_number(ago)) // an older agent does not report it
-		show_seconds(json_number_value(ago), age);
+	if (fact_word(health, "join_problem")[0] != '\0')
+		frame_add(frame, FRAME_TEXT, "  %s", fact_word(health, "join_problem"));
+	fact_seconds(strangers, "ago_s", age);
+	if (strcmp(age, "-") == 0) // an older agent does not report it
+		age[0] = '\0';
 	if (summary_number(strangers, "count") > 0)
 		frame_add(
 			frame, FRAME_TEXT,
 			"Rejected: %" PRId64
 			" connections without the right key, the last from %s%s%s%s",
-			summary_number(strangers, "count"), summary_text(strangers, "last"),
+			summary_number(strangers, "count"), fact_word(strangers, "last"),
 			age[0] != '\0' ? ", " : "", age, age[0] != '\0' ? " ago" : ""
 		);
-	if (summary_text(health, "address_problem")[0] != '\0')
+	if (fact_word(health, "address_problem")[0] != '\0')
 		frame_add(
 			frame, FRAME_TEXT, "Others cannot connect to this node: tocsin why %s",
-			summary_text(health, "node")
+			fact_word(health, "node")
 		);
 	mistakes = json_object_get(health, "mistakes");
 	json_array_foreach(mistakes, n, mistake) {
@@ -236,7 +221,7 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 	static const char *const states[] = {"dead", "unreachable", "suspect"};
 	const json_t *health = summary->health;
 	const json_t *rows = json_object_get(health, "findings");
-	scoped_mem char *missing = strdup(summary_text(health, "missing_nodes"));
+	scoped_mem char *missing = strdup(fact_word(health, "missing_nodes"));
 	char names[FRAME_LINE_BYTES] = "";
 
 	for (size_t n = 0; n < sizeof(states) / sizeof(states[0]); n++) {
@@ -271,25 +256,24 @@ void summary_findings(const json_t *health, size_t rows_max, struct frame *frame
 		"EVIDENCE"
 	);
 	for (size_t n = 0; n < shown; n++) {
-		char age[SHOW_BYTES] = "-", cut[SHOW_BYTES], cut_evidence[SHOW_BYTES];
+		char age[SHOW_BYTES], cut[SHOW_BYTES], cut_evidence[SHOW_BYTES];
 		char evidence[FRAME_LINE_BYTES];
-		const json_t *row = json_array_get(rows, n), *for_s = json_object_get(row, "for_s");
-		const char *node = summary_text(row, "node");
+		const json_t *row = json_array_get(rows, n);
+		const char *node = fact_word(row, "node");
 		bool maint = json_is_true(json_object_get(row, "maint"));
 
-		if (json_is_number(for_s)) // null for a node that never joined
-			show_seconds(json_number_value(for_s), age);
+		fact_seconds(row, "for_s", age); // null for a node that never joined
 		show_truncated(node, 18, cut);
 		snprintf(
 			evidence, sizeof(evidence), "%s%s%s", maint ? "in maintenance" : "",
-			maint && summary_text(row, "evidence")[0] != '\0' ? ": " : "",
-			summary_text(row, "evidence")
+			maint && fact_word(row, "evidence")[0] != '\0' ? ": " : "",
+			fact_word(row, "evidence")
 		);
 		show_truncated(evidence, EVIDENCE_COLUMNS, cut_evidence);
 		frame_add(
 			frame, FRAME_TEXT, "%-18s %-11s %-13.13s %-11s %s",
-			frame_is_whole(frame) ? node : cut, summary_text(row, "state"),
-			summary_text(row, "verdict"), age, cut_evidence
+			frame_is_whole(frame) ? node : cut, fact_word(row, "state"),
+			fact_word(row, "verdict"), age, cut_evidence
 		);
 	}
 	if (shown < count)
@@ -299,7 +283,7 @@ void summary_findings(const json_t *health, size_t rows_max, struct frame *frame
 void summary_view(const json_t *health, struct frame *frame) {
 	frame_add(
 		frame, FRAME_TEXT, "view   number %" PRId64 ", digest %s, %" PRId64 " alive",
-		summary_number(health, "view"), summary_text(health, "digest"),
+		summary_number(health, "view"), fact_word(health, "digest"),
 		summary_number(health, "alive")
 	);
 }
@@ -315,8 +299,8 @@ format_link_use(const json_t *rows, const char *use, char text[static FRAME_LINE
 	text[0] = '\0';
 	json_array_foreach(rows, n, row) {
 		const json_t *mean = json_object_get(row, "rtt_mean_ns");
-		const char *state = summary_text(row, "state");
-		const char *mine = summary_text(row, "mine");
+		const char *state = fact_word(row, "state");
+		const char *mine = fact_word(row, "mine");
 
 		while (*mine != '\0' && (strncmp(mine, use, length) != 0 ||
 					 (mine[length] != ' ' && mine[length] != '\0')))
@@ -331,9 +315,7 @@ format_link_use(const json_t *rows, const char *use, char text[static FRAME_LINE
 			snprintf(took, sizeof(took), "late");
 		else if (json_is_integer(mean) && json_integer_value(mean) >= 0)
 			show_duration((uint64_t)json_integer_value(mean), took);
-		snprintf(
-			text, FRAME_LINE_BYTES, "; %s %s (%s)", use, summary_text(row, "node"), took
-		);
+		snprintf(text, FRAME_LINE_BYTES, "; %s %s (%s)", use, fact_word(row, "node"), took);
 		return;
 	}
 }
@@ -345,7 +327,7 @@ void summary_links(const json_t *links, struct frame *frame) {
 	const json_t *row;
 
 	json_array_foreach(rows, n, row) {
-		const char *state = summary_text(row, "state");
+		const char *state = fact_word(row, "state");
 
 		up += strcmp(state, "up") == 0;
 		delayed += strcmp(state, "delayed") == 0;

@@ -32,6 +32,5 @@ void summary_links(const json_t *links, struct frame *frame);
 // Add the latest important events, at most rows_max.
 void summary_events(const json_t *events, size_t rows_max, struct frame *frame);
 
-// Return a member that is a number or a text; 0 or "" if it is missing.
+// Return a member that is a number; 0 if it is missing.
 int64_t summary_number(const json_t *object, const char *key);
-const char *summary_text(const json_t *object, const char *key);

@@ -7,6 +7,7 @@
 #include "replace.h"
 
 #include <lib/escape.h>
+#include <lib/fact.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -21,10 +22,10 @@ static void family_write(FILE *out, const char *name, const char *help) {
 }
 
 static void label_write(FILE *out, const char *name, const json_t *row, char before) {
-	const char *text = json_string_value(json_object_get(row, name));
+	const char *text = fact_word(row, name);
 
 	fprintf(out, "%c%s=\"", before, name);
-	for (; text != NULL && *text != '\0'; text++) {
+	for (; *text != '\0'; text++) {
 		if (*text == '"' || *text == '\\')
 			fputc('\\', out);
 		if (*text == '\n')
@@ -38,11 +39,10 @@ static void label_write(FILE *out, const char *name, const json_t *row, char bef
 static void metrics_write(FILE *out, const void *what) {
 	static const char *const states[] = {"alive", "suspect", "unreachable", "dead", "left"};
 	const json_t *health = what, *findings = json_object_get(health, "findings"), *row;
-	const char *grade = json_string_value(json_object_get(health, "grade"));
 	size_t number = 0, n;
 
 	// An unknown grade gives `unknown`, the last.
-	while (number + 1 < GRADE_COUNT && (grade == NULL || strcmp(grades[number], grade) != 0))
+	while (number + 1 < GRADE_COUNT && !fact_is(health, "grade", grades[number]))
 		number++;
 	family_write(out, "tocsin_health_answered", "whether an agent answered");
 	fprintf(out, "tocsin_health_answered %d\n", health != NULL);

@@ -2,6 +2,7 @@
 // Draws one screen of `tocsin top`: ring, links, counters and tables.
 #include "show/top.h"
 
+#include <lib/fact.h>
 #include <lib/show.h>
 
 #include <inttypes.h>
@@ -34,7 +35,7 @@ static char peer_mark(const json_t *peer) {
 	if (json_is_true(json_object_get(peer, "maint")))
 		return 'm';
 	for (size_t n = 0; n < sizeof(marks) / sizeof(marks[0]); n++) {
-		if (strcmp(summary_text(peer, "state"), marks[n].state) == 0)
+		if (fact_is(peer, "state", marks[n].state))
 			return marks[n].mark;
 	}
 	return '!';
@@ -44,9 +45,9 @@ static char peer_mark(const json_t *peer) {
 static int peers_compare(const void *left, const void *right) {
 	const json_t *a = *(const json_t *const *)left;
 	const json_t *b = *(const json_t *const *)right;
-	int order = strcmp(summary_text(a, "host"), summary_text(b, "host"));
+	int order = strcmp(fact_word(a, "host"), fact_word(b, "host"));
 
-	return order != 0 ? order : strcmp(summary_text(a, "node"), summary_text(b, "node"));
+	return order != 0 ? order : strcmp(fact_word(a, "node"), fact_word(b, "node"));
 }
 
 static void add_names(const json_t **peers, size_t count, size_t width, struct frame *frame) {
@@ -57,7 +58,7 @@ static void add_names(const json_t **peers, size_t count, size_t width, struct f
 	for (size_t n = 0; n < count; n++) {
 		char name[SHOW_BYTES];
 
-		show_truncated(summary_text(peers[n], "node"), width - 2, name);
+		show_truncated(fact_word(peers[n], "node"), width - 2, name);
 		used += (size_t)snprintf(
 			line + used, sizeof(line) - used, "%c%-*s", peer_mark(peers[n]),
 			(int)width - 1, name
@@ -77,11 +78,11 @@ static void add_ring(const json_t *rows, struct frame *frame) {
 	const json_t *row;
 
 	json_array_foreach(rows, n, row) {
-		size_t length = strlen(summary_text(row, "node"));
+		size_t length = strlen(fact_word(row, "node"));
 
 		if (count == TOP_DRAWN_MAX)
 			break;
-		if (strcmp(summary_text(row, "state"), "missing") == 0)
+		if (fact_is(row, "state", "missing"))
 			continue; // a missing node has no position in the ring
 		width = length + 3 > width ? length + 3 : width;
 		sorted[count++] = row;
@@ -127,14 +128,14 @@ static void add_links(const json_t *links, size_t rows_max, struct frame *frame)
 		char node[SHOW_BYTES], took[SHOW_BYTES] = "-", silent[SHOW_BYTES];
 		int64_t silent_ns = summary_number(row, "silent_ns");
 
-		show_truncated(summary_text(row, "node"), 20, node);
+		show_truncated(fact_word(row, "node"), 20, node);
 		if (json_is_integer(mean) && json_integer_value(mean) >= 0)
 			show_duration((uint64_t)json_integer_value(mean), took);
 		show_duration(silent_ns > 0 ? (uint64_t)silent_ns : 0, silent);
 		frame_add(
 			frame, FRAME_TEXT, "%-20s %-8s %-12s %-12s %-10" PRId64 " %s", node,
-			summary_text(row, "state"), took, silent, summary_number(row, "reconnects"),
-			summary_text(row, "mine")
+			fact_word(row, "state"), took, silent, summary_number(row, "reconnects"),
+			fact_word(row, "mine")
 		);
 	}
 }
@@ -206,7 +207,7 @@ void top_format_line(const struct top_view *view, char text[static FRAME_LINE_BY
 		text, FRAME_LINE_BYTES,
 		"%s %s: alive %" PRId64 ", suspect %" PRId64 ", unreachable %" PRId64
 		", dead %" PRId64 ", left %" PRId64 ", missing %" PRId64,
-		now, summary_text(health, "grade"), summary_number(health, "alive"),
+		now, fact_word(health, "grade"), summary_number(health, "alive"),
 		summary_number(health, "suspect"), summary_number(health, "unreachable"),
 		summary_number(health, "dead"), summary_number(health, "left"),
 		summary_number(health, "missing")

@@ -2,6 +2,8 @@
 // Reads Slurm's nodes and the agent's findings from JSON into tables.
 #include "slurm/slurm_tables.h"
 
+#include <lib/fact.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,16 +137,10 @@ const struct slurm_node *slurm_nodes_find(const struct slurm_nodes *nodes, const
 	return bsearch(&key, nodes->rows, nodes->count, sizeof(*nodes->rows), compare_nodes);
 }
 
-static const char *row_text(const json_t *row, const char *key) {
-	const char *text = json_string_value(json_object_get(row, key));
-
-	return text != NULL ? text : "";
-}
-
 // Return the advice of a finding. A word that is not understood, perhaps from a newer agent, counts
 // as unknown.
 static enum slurm_advice row_advice(const json_t *row) {
-	const char *advice = row_text(row, "advice"), *verdict = row_text(row, "verdict");
+	const char *advice = fact_word(row, "advice"), *verdict = fact_word(row, "verdict");
 
 	if (json_is_true(json_object_get(row, "maint")))
 		return SLURM_ADVICE_NONE;
@@ -153,7 +149,7 @@ static enum slurm_advice row_advice(const json_t *row) {
 	if (strcmp(advice, "drain") == 0)
 		return SLURM_ADVICE_DRAIN;
 	if (strcmp(advice, "nothing") == 0 && strcmp(verdict, "healthy") == 0 &&
-	    strcmp(row_text(row, "grade"), "ok") == 0)
+	    strcmp(fact_word(row, "grade"), "ok") == 0)
 		return SLURM_ADVICE_HEALTHY;
 	if (strcmp(advice, "warn") == 0 || strcmp(advice, "restart") == 0 ||
 	    strcmp(advice, "drain-later") == 0 || strcmp(verdict, "none") == 0)
@@ -172,7 +168,7 @@ int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_finding
 		return -ENOMEM;
 	for (size_t n = 0; n < json_array_size(rows); n++) {
 		const json_t *row = json_array_get(rows, n);
-		const char *node = row_text(row, "node");
+		const char *node = fact_word(row, "node");
 		double for_s = json_number_value(json_object_get(row, "for_s"));
 		struct slurm_finding *finding = &findings.rows[findings.count];
 
@@ -181,10 +177,10 @@ int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_finding
 		finding->advice = row_advice(row);
 		finding->for_s = for_s > 0 && for_s < 1e9 ? (uint64_t)for_s : 0;
 		snprintf(finding->node, sizeof(finding->node), "%s", node);
-		snprintf(finding->reason, sizeof(finding->reason), "%s", row_text(row, "reason"));
+		snprintf(finding->reason, sizeof(finding->reason), "%s", fact_word(row, "reason"));
 		snprintf(
 			finding->evidence, sizeof(finding->evidence), "%s",
-			row_text(row, "evidence")
+			fact_word(row, "evidence")
 		);
 		findings.count++;
 	}
