@@ -9,11 +9,9 @@
 #include <lib/show.h>
 #include <records/checks.h>
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 // A copy of a check, because a reload may come between two steps.
 struct row {

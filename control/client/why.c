@@ -18,9 +18,6 @@
 #include <lib/show.h>
 #include <records/why.h>
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define WHY_EVENTS 8

@@ -12,7 +12,6 @@
 #include <control/health.h>
 #include <records/why.h>
 
-#include <stdio.h>
 #include <string.h>
 
 static json_t *observations_json(struct session *session, uint64_t id) {

@@ -3,8 +3,6 @@
 #include <lib/fact.h>
 #include <records/checks.h>
 
-#include <inttypes.h>
-
 static const char *show_next(const json_t *row, char text[static SHOW_BYTES]) {
 	if (json_is_object(json_object_get(row, "stuck")))
 		return "hangs";
