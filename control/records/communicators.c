@@ -41,14 +41,10 @@ static const char *show_errors(const json_t *row, char text[static SHOW_BYTES]) 
 #define MEMBER(...) RECORD_MEMBER(struct communicator_row, __VA_ARGS__)
 #define COLUMN(...) RECORD_COLUMN(struct communicator_row, __VA_ARGS__)
 
+// clang-format off
 static const struct record_field fields[] = {
-	COLUMN(hash,
-	       UNIT_NONE,
-	       "hash of the communicator's identity",
-	       "COMMUNICATOR",
-	       16,
-	       0,
-	       show_communicator_hash),
+	COLUMN(hash, UNIT_NONE, "hash of the communicator's identity",
+		"COMMUNICATOR", 16, 0, show_communicator_hash),
 	MEMBER(secondary_hash, UNIT_NONE, "hashes of the host and the process that made it"),
 	COLUMN(job, UNIT_NONE, "job that it belongs to, or null", "JOB", 12, 0, NULL),
 	COLUMN(size, UNIT_COUNT, "ranks that it should have", "SIZE", 6, 0, NULL),
@@ -64,11 +60,13 @@ static const struct record_field fields[] = {
 	MEMBER(collision, UNIT_NONE, "whether two communicators have this hash"),
 	MEMBER(jobs_differ, UNIT_NONE, "whether its ranks name different jobs"),
 };
+// clang-format on
 
 const struct record communicator_record = RECORD("communicators", fields);
 
 #define DIAGNOSIS(...) RECORD_MEMBER(struct diagnosis_row, __VA_ARGS__)
 
+// clang-format off
 static const struct record_field diagnosis[] = {
 	DIAGNOSIS(state, UNIT_NONE, "quiet, moving, ended, waiting or stuck"),
 	DIAGNOSIS(cause, UNIT_NONE, "why it waits, as one word"),
@@ -80,13 +78,11 @@ static const struct record_field diagnosis[] = {
 	DIAGNOSIS(absent, UNIT_COUNT, "ranks that no agent reported"),
 	DIAGNOSIS(late, UNIT_NONE, "the first of the late ranks, with the members of ranks"),
 	DIAGNOSIS(told, UNIT_NONE, "facts that the ranks report: started, completed and so on"),
-	DIAGNOSIS(
-		waits_in,
-		UNIT_NONE,
-		"hash of the communicator in which the late ranks wait, or null"
-	),
+	DIAGNOSIS(waits_in, UNIT_NONE,
+		"hash of the communicator in which the late ranks wait, or null"),
 	DIAGNOSIS(mismatch, UNIT_NONE, "number of the first operation that differs, or null"),
 };
+// clang-format on
 
 #define STORY(...) RECORD_MEMBER(struct communicator_story_row, __VA_ARGS__)
 

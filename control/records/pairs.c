@@ -35,40 +35,29 @@ static const char *show_traffic(const json_t *row, char text[static SHOW_BYTES])
 #define MEMBER(...) RECORD_MEMBER(struct pair_row, __VA_ARGS__)
 #define COLUMN(...) RECORD_COLUMN(struct pair_row, __VA_ARGS__)
 
+// clang-format off
 static const struct record_field fields[] = {
 	COLUMN(node, UNIT_NONE, "the peer", "NODE", 12, 0, NULL),
 	RECORD_MADE(UNIT_NONE, "DEVICES", 14, 0, show_devices),
-	MEMBER(device,
-	       UNIT_NONE,
-	       "device of this node; \"-\" if no rail of the peer is in its fabric"),
+	MEMBER(device, UNIT_NONE,
+		"device of this node; \"-\" if no rail of the peer is in its fabric"),
 	MEMBER(peer_device, UNIT_NONE, "device of the peer"),
-	COLUMN(state,
-	       UNIT_NONE,
-	       "ready, failed, absent or a step on the way",
-	       "STATE",
-	       8,
-	       0,
-	       show_state),
+	COLUMN(state, UNIT_NONE, "ready, failed, absent or a step on the way",
+		"STATE", 8, 0, show_state),
 	MEMBER(since, UNIT_NONE, "when the state began, UTC"),
 	COLUMN(for_s, UNIT_SECONDS, "time in this state", "FOR", 11, 1, NULL),
 	MEMBER(wanted, UNIT_NONE, "whether this node keeps the pair up"),
 	MEMBER(guest, UNIT_NONE, "whether the peer keeps the pair up"),
 	MEMBER(stuck, UNIT_NONE, "whether a call into the driver or a drain does not return"),
-	MEMBER(generation,
-	       UNIT_COUNT,
-	       "number of the queue pair, counted from the start of the agent"),
+	MEMBER(generation, UNIT_COUNT,
+		"number of the queue pair, counted from the start of the agent"),
 	MEMBER(tries, UNIT_COUNT, "tries since it was ready last"),
 	MEMBER(failure, UNIT_NONE, "reason, by_peer and text of the last failure, or null"),
 	RECORD_INNER("times", "p50_ns", UNIT_NANOSECONDS, "P50", 7, 0),
 	RECORD_INNER("times", "p99_ns", UNIT_NANOSECONDS, "P99", 7, 3),
 	COLUMN(ops, UNIT_COUNT, "operations that succeeded", "OPS", 7, 2, NULL),
-	COLUMN(unsuccessful,
-	       UNIT_COUNT,
-	       "operations that failed, timed out or were flushed",
-	       "FAILED",
-	       6,
-	       0,
-	       NULL),
+	COLUMN(unsuccessful, UNIT_COUNT, "operations that failed, timed out or were flushed",
+		"FAILED", 6, 0, NULL),
 	MEMBER(bytes_out, UNIT_BYTES, "bytes of writes and sends"),
 	MEMBER(bytes_in, UNIT_BYTES, "bytes of reads and receives"),
 	MEMBER(bytes_out_per_s, UNIT_BYTES, "mean rate since the pair was ready"),
@@ -76,13 +65,11 @@ static const struct record_field fields[] = {
 	RECORD_MADE(UNIT_NONE, "OUT, IN /S", 18, 0, show_traffic),
 	MEMBER(errors, UNIT_COUNT, "failures of the pair"),
 	MEMBER(retransmits, UNIT_COUNT, "null: the device retransmits on its own"),
-	MEMBER(times,
-	       UNIT_NONE,
-	       "count, min_ns, p50_ns, p99_ns and max_ns of its operations, or null"),
-	MEMBER(port_congestion,
-	       UNIT_NONE,
-	       "congestion of the device's port: quiet, congested, "
-	       "pause-storm or not-counted"),
+	MEMBER(times, UNIT_NONE,
+		"count, min_ns, p50_ns, p99_ns and max_ns of its operations, or null"),
+	MEMBER(port_congestion, UNIT_NONE, "congestion of the device's port: quiet, congested, "
+		"pause-storm or not-counted"),
 };
+// clang-format on
 
 const struct record pair_record = RECORD("pairs", fields);

@@ -31,26 +31,17 @@ static const char *show_lost(const json_t *row, char text[static SHOW_BYTES]) {
 #define MEMBER(...) RECORD_MEMBER(struct path_reading_row, __VA_ARGS__)
 #define COLUMN(...) RECORD_COLUMN(struct path_reading_row, __VA_ARGS__)
 
+// clang-format off
 static const struct record_field fields[] = {
 	COLUMN(node, UNIT_NONE, "the node that reads", "NODE", 12, 0, NULL),
 	COLUMN(peer, UNIT_NONE, "the node that is read", "READS", 12, 0, NULL),
 	RECORD_MADE(UNIT_NONE, "DEVICES", 13, 3, show_devices),
 	MEMBER(device, UNIT_NONE, "device of the node that reads"),
 	MEMBER(peer_device, UNIT_NONE, "device of the node that is read"),
-	COLUMN(seen,
-	       UNIT_NONE,
-	       "good, degraded, lossy, standing, silent or no-pair",
-	       "SEEN",
-	       9,
-	       0,
-	       show_seen),
-	COLUMN(for_s,
-	       UNIT_SECONDS,
-	       "whole seconds for which it has been seen so",
-	       "FOR",
-	       11,
-	       2,
-	       NULL),
+	COLUMN(seen, UNIT_NONE, "good, degraded, lossy, standing, silent or no-pair",
+		"SEEN", 9, 0, show_seen),
+	COLUMN(for_s, UNIT_SECONDS, "whole seconds for which it has been seen so",
+		"FOR", 11, 2, NULL),
 	MEMBER(steady, UNIT_NONE, "whether it is probed steadily; else it is visited in turn"),
 	MEMBER(answered, UNIT_COUNT, "probes that were answered, of the last ones"),
 	MEMBER(lost, UNIT_COUNT, "probes that were lost, of the last ones"),
@@ -61,10 +52,9 @@ static const struct record_field fields[] = {
 	COLUMN(p99_ns, UNIT_NANOSECONDS, "99th percentile of the latency", "P99", 7, 1, NULL),
 	RECORD_MADE(UNIT_NONE, "LOST", 13, 0, show_lost),
 	MEMBER(lost_permille, UNIT_COUNT, "probes lost of a thousand"),
-	MEMBER(port_congestion,
-	       UNIT_NONE,
-	       "congestion of the device's port: quiet, congested, "
-	       "pause-storm or not-counted; null if the node is not the one that answers"),
+	MEMBER(port_congestion, UNIT_NONE, "congestion of the device's port: quiet, congested, "
+		"pause-storm or not-counted; null if the node is not the one that answers"),
 };
+// clang-format on
 
 const struct record path_record = RECORD("paths", fields);

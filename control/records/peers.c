@@ -30,19 +30,15 @@ static const char *show_address(const json_t *row, char text[static SHOW_BYTES])
 #define COLUMN(...) RECORD_COLUMN(struct peer_row, __VA_ARGS__)
 
 // A node that is expected and was never seen has `node` and `state` alone.
+// clang-format off
 static const struct record_field fields[] = {
 	COLUMN(node, UNIT_NONE, "the node", "NODE", 22, 0, NULL),
 	MEMBER(id, UNIT_NONE, "identity of its agent, 16 hexadecimal digits behind 0x"),
-	COLUMN(state,
-	       UNIT_NONE,
-	       "alive, suspect, unreachable, dead, left or missing",
-	       "STATE",
-	       11,
-	       0,
-	       NULL),
+	COLUMN(state, UNIT_NONE, "alive, suspect, unreachable, dead, left or missing",
+		"STATE", 11, 0, NULL),
 	COLUMN(for_s, UNIT_SECONDS, "time in this state; null if unknown", "FOR", 12, 0, NULL),
-	COLUMN(cause, UNIT_NONE, "why it is in this state, or \"none\"", "CAUSE", 11, 1, show_cause
-	),
+	COLUMN(cause, UNIT_NONE, "why it is in this state, or \"none\"",
+		"CAUSE", 11, 1, show_cause),
 	RECORD_MADE(UNIT_NONE, "NOTE", 5, 3, show_note),
 	MEMBER(sole, UNIT_NONE, "whether a single observer reported the state"),
 	MEMBER(maint, UNIT_NONE, "whether the node is in maintenance"),
@@ -58,5 +54,6 @@ static const struct record_field fields[] = {
 	MEMBER(verdict, UNIT_NONE, "verdict on the node"),
 	MEMBER(devices, UNIT_COUNT, "RDMA devices that its agent uses"),
 };
+// clang-format on
 
 const struct record peer_record = RECORD("peers", fields);

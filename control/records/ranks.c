@@ -52,6 +52,7 @@ static const char *show_worked(const json_t *row, char text[static SHOW_BYTES]) 
 #define MEMBER(...) RECORD_MEMBER(struct rank_row, __VA_ARGS__)
 #define COLUMN(...) RECORD_COLUMN(struct rank_row, __VA_ARGS__)
 
+// clang-format off
 static const struct record_field fields[] = {
 	COLUMN(rank, UNIT_COUNT, "number of the rank", "RANK", 7, 0, NULL),
 	COLUMN(node, UNIT_NONE, "node that it runs on", "NODE", 14, 0, NULL),
@@ -59,22 +60,17 @@ static const struct record_field fields[] = {
 	COLUMN(launched, UNIT_COUNT, "operations launched", "LAUNCHED", 8, 0, show_launched),
 	COLUMN(started, UNIT_COUNT, "operations started", "STARTED", 7, 3, show_started),
 	COLUMN(completed, UNIT_COUNT, "operations completed", "COMPLETED", 9, 0, show_completed),
-	COLUMN(still_s, UNIT_SECONDS, "time since any of these numbers changed", "STILL", 8, 0, NULL
-	),
-	COLUMN(worked_s,
-	       UNIT_SECONDS,
-	       "processor time of the process in the last ten seconds",
-	       "WORKED",
-	       8,
-	       1,
-	       show_worked),
+	COLUMN(still_s, UNIT_SECONDS, "time since any of these numbers changed",
+		"STILL", 8, 0, NULL),
+	COLUMN(worked_s, UNIT_SECONDS, "processor time of the process in the last ten seconds",
+		"WORKED", 8, 1, show_worked),
 	COLUMN(process, UNIT_NONE, "state of the process", "PROCESS", 10, 0, NULL),
-	MEMBER(told,
-	       UNIT_NONE,
-	       "facts that the rank reports: started, completed, signatures, process"),
+	MEMBER(told, UNIT_NONE,
+		"facts that the rank reports: started, completed, signatures, process"),
 	MEMBER(cuda_dev, UNIT_NONE, "number of its GPU in CUDA, or null"),
 	MEMBER(nvml_dev, UNIT_NONE, "number of its GPU in NVML, or null"),
 	MEMBER(gpu_from, UNIT_NONE, "source of the GPU numbers: nccl-ras, job or null"),
 };
+// clang-format on
 
 const struct record rank_record = RECORD("ranks", fields);
