@@ -3,6 +3,7 @@
 #pragma once
 
 #include "options.h"
+#include "settings.h"
 
 #include <control/checks.h>
 #include <control/fabric.h>
@@ -31,7 +32,6 @@ struct agent_worker;
 struct checks;
 struct client_server;
 struct comms_share;
-struct config;
 struct discovery;
 struct fabric;
 struct health;
@@ -84,6 +84,7 @@ struct agent_join_report {
 struct agent {
 	const struct options *options;
 	struct config *config;
+	const struct agent_settings *settings; // values of `config`
 	// Configuration at the start, if a reload replaced it; else NULL.
 	struct config *started_with;
 	struct clock clock;
@@ -165,17 +166,20 @@ int agent_start(struct agent *agent);
 void agent_stop(struct agent *agent);
 
 // devices.c: return the section [device NAME], or NULL if it does not exist.
-const char *device_section(const struct config *config, const char *name);
+const struct device_section *
+device_section_find(const struct agent_settings *settings, const char *name);
 
-// soft_device.c: fill the configuration of the software device from [device soft0]. The device is
-// opened only when it is first used. Returns 0, or -errno with a reason.
+// soft_device.c: return the section [device soft0], or one with empty texts if it does not exist.
+const struct device_section *soft_device_section(const struct agent_settings *settings);
+// Fill the configuration of the software device from that section. The device is opened only when
+// it is first used. Returns 0, or -errno with a reason.
 int soft_device_config(
 	struct agent *agent, struct parse_error *ret_error, struct soft_config *ret_config
 );
 // soft_device_uses_overlay_address() returns true if the device has no configured address.
 // soft_device_needs_dpdk() returns true if its packets use a DPDK port.
-bool soft_device_uses_overlay_address(const struct config *config);
-bool soft_device_needs_dpdk(const struct config *config);
+bool soft_device_uses_overlay_address(const struct agent_settings *settings);
+bool soft_device_needs_dpdk(const struct agent_settings *settings);
 // Apply the injected faults after a reload.
 void soft_device_reload(struct agent *agent);
 int soft_device_make(struct agent *agent, struct parse_error *ret_error);

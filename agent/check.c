@@ -21,40 +21,40 @@
 #include <unistd.h>
 
 // Return an address from the configuration. Returns false if the key is empty or already rejected.
-static bool config_read_address(
-	const struct config *config,
+static bool parse_address(
 	const struct config_load *load,
-	const char *section,
-	const char *key,
+	const char *const *member,
 	uint16_t port,
 	struct sock_addr *ret_address
 ) {
-	const char *text = config_get_string(config, section, key);
+	const char *text = *member;
 
-	if (text[0] == '\0' || !config_key_is_valid(load, section, key))
+	if (text[0] == '\0' || !config_key_is_valid(load, member))
 		return false;
 	must(sock_addr_parse(text, strlen(text), port, NULL, ret_address) == 0);
 	return true;
 }
 
 // Reject keys of the software device in sections of other devices, where they have no effect.
-static void check_soft_keys(const struct config *config, struct config_load *load) {
-	static const char *const keys[] = {"wire", "address", "faults"};
-	const char *section;
+static void check_soft_keys(const struct agent_settings *settings, struct config_load *load) {
+	const struct device_section *device;
 
-	for (size_t n = 0; (section = config_get_section(config, "device", n)) != NULL; n++) {
-		if (strcmp(config_section_name(section), SOFT_DEVICE_NAME) == 0) {
-			if (config_get_string(config, section, "expect_rate")[0] != '\0')
+	for (size_t n = 0; (device = settings->devices[n]) != NULL; n++) {
+		const char *const *const keys[] = {
+			&device->wire, &device->address, &device->faults};
+
+		if (strcmp(config_section_name(device->section), SOFT_DEVICE_NAME) == 0) {
+			if (device->expect_rate[0] != '\0')
 				config_reject_key(
-					load, section, "expect_rate",
+					load, &device->expect_rate,
 					"the software device has no rate, so this key does not apply to it"
 				);
 			continue;
 		}
 		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
-			if (config_get_string(config, section, keys[k])[0] != '\0')
+			if ((*keys[k])[0] != '\0')
 				config_reject_key(
-					load, section, keys[k],
+					load, keys[k],
 					"applies to the software device, [device %s], only",
 					SOFT_DEVICE_NAME
 				);
@@ -63,98 +63,99 @@ static void check_soft_keys(const struct config *config, struct config_load *loa
 }
 
 void check_contradictions(const struct config *config, struct config_load *load) {
+	const struct agent_settings *settings = config_settings(config);
 	struct sock_addr overlay, advertise, clients, http;
-	bool has_overlay =
-		config_read_address(config, load, "overlay", "listen", OVERLAY_PORT, &overlay);
-	bool has_clients =
-		config_read_address(config, load, "client", "listen", CLIENT_PORT, &clients);
-	bool has_http = config_read_address(config, load, "http", "listen", HTTP_PORT, &http);
+	bool has_overlay = parse_address(load, &settings->overlay.listen, OVERLAY_PORT, &overlay);
+	bool has_clients = parse_address(load, &settings->client.listen, CLIENT_PORT, &clients);
+	bool has_http = parse_address(load, &settings->http.listen, HTTP_PORT, &http);
 
 	if (has_overlay) {
-		if (config_get_string(config, "overlay", "key")[0] == '\0' &&
-		    config_key_is_valid(load, "overlay", "key") && !sock_addr_is_loopback(&overlay))
+		if (settings->overlay.key[0] == '\0' &&
+		    config_key_is_valid(load, &settings->overlay.key) &&
+		    !sock_addr_is_loopback(&overlay))
 			config_reject_key(
-				load, "overlay", "listen",
+				load, &settings->overlay.listen,
 				"without a key the agent uses loopback only; set [overlay] key, or an address such as 127.0.0.1"
 			);
-		if (config_read_address(
-			    config, load, "overlay", "advertise", OVERLAY_PORT, &advertise
-		    ) &&
+		if (parse_address(load, &settings->overlay.advertise, OVERLAY_PORT, &advertise) &&
 		    advertise.family != overlay.family)
 			config_reject_key(
-				load, "overlay", "advertise",
+				load, &settings->overlay.advertise,
 				"has another address family than [overlay] listen; both must be IPv4, or both IPv6"
 			);
 	}
-	check_soft_keys(config, load);
-	check_user_checks(config, load);
+	check_soft_keys(settings, load);
+	check_user_checks(settings, load);
 	if (has_clients && !sock_addr_is_loopback(&clients))
 		config_reject_key(
-			load, "client", "listen",
+			load, &settings->client.listen,
 			"clients are served on loopback only; give an address such as 127.0.0.1"
 		);
 	if (has_http && !sock_addr_is_loopback(&http) &&
-	    config_key_is_valid(load, "http", "allow") &&
-	    config_get_list(config, "http", "allow")->count == 0)
+	    config_key_is_valid(load, &settings->http.allow) && settings->http.allow.count == 0)
 		config_reject_key(
-			load, "http", "listen",
+			load, &settings->http.listen,
 			"other machines can reach this address, but [http] allow is empty; list "
 			"their networks there, such as 10.0.0.0/8, or 0.0.0.0/0 for all"
 		);
 	if (has_clients && has_overlay && clients.port != 0 && sock_addr_equal(&clients, &overlay))
 		config_reject_key(
-			load, "client", "listen", "is the same address as [overlay] listen"
+			load, &settings->client.listen, "is the same address as [overlay] listen"
 		);
 	if (has_http && has_overlay && http.port != 0 && sock_addr_equal(&http, &overlay))
 		config_reject_key(
-			load, "http", "listen", "is the same address as [overlay] listen"
+			load, &settings->http.listen, "is the same address as [overlay] listen"
 		);
 	if (has_http && has_clients && http.port != 0 && sock_addr_equal(&http, &clients))
-		config_reject_key(load, "http", "listen", "is the same address as [client] listen");
+		config_reject_key(
+			load, &settings->http.listen, "is the same address as [client] listen"
+		);
 }
 
 // Check that the node has a name, and an address for the overlay.
 static void check_name_and_address(const struct config *config, struct config_load *load) {
+	const struct agent_settings *settings = config_settings(config);
 	// Nothing below writes to the configuration.
-	struct agent probe = {.config = (struct config *)config};
-	const char *path = config_get_string(config, "overlay", "key");
-	bool may_choose = config_key_is_valid(load, "overlay", "listen") &&
-			  config_key_is_valid(load, "overlay", "interface") &&
-			  config_key_is_valid(load, "overlay", "key");
+	struct agent probe = {.config = (struct config *)config, .settings = settings};
+	const char *path = settings->overlay.key;
+	bool may_choose = config_key_is_valid(load, &settings->overlay.listen) &&
+			  config_key_is_valid(load, &settings->overlay.interface) &&
+			  config_key_is_valid(load, &settings->overlay.key);
 	struct listen_choice choice;
 	struct ras_peer_info self;
 	bool chosen = false;
 	int err;
 
-	if (config_key_is_valid(load, "node", "name") &&
-	    config_key_is_valid(load, "node", "host") && identity_find(&probe, &self) != 0)
-		config_reject_key(load, "node", "name", "%s", probe.detail);
+	if (config_key_is_valid(load, &settings->node.name) &&
+	    config_key_is_valid(load, &settings->node.host) && identity_find(&probe, &self) != 0)
+		config_reject_key(load, &settings->node.name, "%s", probe.detail);
 	if (path[0] != '\0')
 		err = seal_keys_load(path, probe.detail, &probe.keys);
 	else
 		err = seal_keys_create_keyless("check", &probe.keys);
 	if (err != 0)
-		config_reject_key(load, "overlay", "key", "%s", probe.detail);
+		config_reject_key(load, &settings->overlay.key, "%s", probe.detail);
 	else
 		chosen = may_choose && listen_address_choose(&probe, &choice) == 0;
 	if (err == 0 && may_choose && !chosen)
-		config_reject_key(load, "overlay", "interface", "%s", probe.detail);
-	if (chosen && config_key_is_valid(load, "overlay", "listen"))
-		check_address(&choice.address, "overlay", "listen", load);
+		config_reject_key(load, &settings->overlay.interface, "%s", probe.detail);
+	if (chosen && config_key_is_valid(load, &settings->overlay.listen))
+		check_address(&choice.address, &settings->overlay.listen, load);
 	check_devices(&probe, chosen, load);
 	seal_keys_put(probe.keys);
 }
 
 void check_machine(const struct config *config, struct config_load *load) {
-	const char *group = config_get_string(config, "client", "group");
-	const char *cores = config_get_string(config, "worker", "cores");
-	scoped_mem char *join = strdup(config_get_string(config, "overlay", "join"));
+	const struct agent_settings *settings = config_settings(config);
+	const char *group = settings->client.group;
+	const char *cores = settings->worker.cores;
+	scoped_mem char *join = strdup(settings->overlay.join);
 	char *rest = join, *item;
 	struct cpu_set allowed, set;
 	struct parse_error error;
 
 	check_contradictions(config, load);
-	check_programs(config, load);
+	check_programs(settings, load);
 	check_name_and_address(config, load);
 
 	// Only the access to address files is checked: their content may change while the agent
@@ -162,16 +163,16 @@ void check_machine(const struct config *config, struct config_load *load) {
 	while (rest != NULL && (item = strsep(&rest, ", ")) != NULL) {
 		if (item[0] == '/' && access(item, R_OK) != 0)
 			config_reject_key(
-				load, "overlay", "join", "cannot read %s: %s", item,
+				load, &settings->overlay.join, "cannot read %s: %s", item,
 				strerrordesc_np(errno)
 			);
 	}
 
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
 	if (group[0] != '\0' && getgrnam(group) == NULL)
-		config_reject_key(load, "client", "group", "there is no such group");
+		config_reject_key(load, &settings->client.group, "there is no such group");
 	if (cores[0] != '\0' && cpu_set_get_allowed(&allowed) == 0 &&
 	    cpu_set_parse_allowed(cores, strlen(cores), &allowed, &error, &set) != 0)
-		config_reject_key(load, "worker", "cores", "%s", error.text);
-	check_places(config, load);
+		config_reject_key(load, &settings->worker.cores, "%s", error.text);
+	check_places(settings, load);
 }

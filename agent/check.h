@@ -7,34 +7,31 @@
 #include <stdio.h>
 
 struct agent;
+struct agent_settings;
 struct port_holder;
 struct sock_addr;
 
 // check_commands.c: check each [check NAME] and compare the names. On the local machine also check
 // that the programs exist.
-void check_user_checks(const struct config *config, struct config_load *load);
-void check_programs(const struct config *config, struct config_load *load);
+void check_user_checks(const struct agent_settings *settings, struct config_load *load);
+void check_programs(const struct agent_settings *settings, struct config_load *load);
 
 // check_devices.c: check the RDMA devices. `probe` holds only its configuration, and keys if
 // has_address is true. has_address means that the overlay's address can be chosen.
 void check_devices(struct agent *probe, bool has_address, struct config_load *load);
 
 // check_places.c: check the client and HTTP addresses, the Unix socket and the state directory.
-void check_places(const struct config *config, struct config_load *load);
-// Reject the key if the address cannot be bound, unless an agent holds it.
-void check_address(
-	const struct sock_addr *address,
-	const char *section,
-	const char *key,
-	struct config_load *load
-);
+void check_places(const struct agent_settings *settings, struct config_load *load);
+// Reject the key of a member of the settings if the address cannot be bound, unless an agent holds
+// it.
+void check_address(const struct sock_addr *address, const void *member, struct config_load *load);
 // Print which GPUs cannot expose memory to peers, and why. The configuration must be valid.
-void check_report_gpus(const struct config *config, FILE *stream);
+void check_report_gpus(const struct agent_settings *settings, FILE *stream);
 // Return true if the holder of a port is an agent, or if it cannot be identified.
 bool check_holder_may_be_agent(const struct port_holder *holder);
 // Print which configured addresses a running agent already holds. The configuration must be valid.
-void check_report_running_agents(const struct config *config, FILE *stream);
+void check_report_running_agents(const struct agent_settings *settings, FILE *stream);
 
 // check_unit.c: print which needs of the configuration the local systemd unit denies, and the
 // drop-in that allows them. Prints nothing without such a unit. The configuration must be valid.
-void check_report_unit_denials(const struct config *config, FILE *stream);
+void check_report_unit_denials(const struct agent_settings *settings, FILE *stream);

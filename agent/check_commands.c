@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks of [check NAME] that involve several keys.
 #include "check.h"
+#include "settings.h"
 
 #include <control/checks.h>
 #include <lib/must.h>
@@ -13,34 +14,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool setting_is_default(const struct config *config, const char *section, const char *key) {
-	char origin[CONFIG_ORIGIN_BYTES];
-
-	config_get_origin(config, section, key, origin);
-	return strcmp(origin, "default") == 0;
-}
-
 // Reject a timeout that is not shorter than the interval. The error names the key that the user
 // gave, not the one with a default value.
-static void
-check_timeout(const struct config *config, const char *section, struct config_load *load) {
-	uint64_t interval_ns = config_get_duration_ns(config, section, "interval");
-	uint64_t timeout_ns = config_get_duration_ns(config, section, "timeout");
-	bool is_given = !setting_is_default(config, section, "timeout");
+static void check_timeout(const struct check_section *check, struct config_load *load) {
+	bool is_given = !config_key_is_default(load, &check->timeout_ns);
 	char text[PARSE_TEXT_BYTES];
 
-	if (!config_key_is_valid(load, section, "timeout") ||
-	    !config_key_is_valid(load, section, "interval") || timeout_ns < interval_ns)
+	if (!config_key_is_valid(load, &check->timeout_ns) ||
+	    !config_key_is_valid(load, &check->interval_ns) ||
+	    check->timeout_ns < check->interval_ns)
 		return;
-	format_duration_ns(is_given ? interval_ns : timeout_ns, text);
+	format_duration_ns(is_given ? check->interval_ns : check->timeout_ns, text);
 	if (is_given)
 		config_reject_key(
-			load, section, "timeout", "must be less than interval, which is %s%s", text,
-			setting_is_default(config, section, "interval") ? " by default" : ""
+			load, &check->timeout_ns, "must be less than interval, which is %s%s", text,
+			config_key_is_default(load, &check->interval_ns) ? " by default" : ""
 		);
 	else
 		config_reject_key(
-			load, section, "interval",
+			load, &check->interval_ns,
 			"must be more than timeout, which is %s by default; give a shorter timeout",
 			text
 		);
@@ -49,27 +41,28 @@ check_timeout(const struct config *config, const char *section, struct config_lo
 // Reject a check whose reason equals that of another check. Schedulers and alerts tell checks apart
 // by the reason.
 static void check_reason_is_unique(
-	const struct config *config, const char *section, size_t place, struct config_load *load
+	const struct check_section *const *checks, size_t place, struct config_load *load
 ) {
+	const struct check_section *check = checks[place];
 	struct check_reasons reasons, other;
-	const char *before;
 
-	if (check_reasons_build(config_section_name(section), &reasons) != 0) {
-		config_reject_key(load, section, "command", "the name needs a letter or a digit");
+	if (check_reasons_build(config_section_name(check->section), &reasons) != 0) {
+		config_reject_key(load, &check->command, "the name needs a letter or a digit");
 		return;
 	}
 	if (check_reasons_clash_with_builtin(&reasons))
 		config_reject_key(
-			load, section, "command",
+			load, &check->command,
 			"its reason would be %s, which a built-in check has already; choose another name",
 			reasons.unknown
 		);
 	for (size_t n = 0; n < place; n++) {
-		before = config_get_section(config, "check", n);
+		const char *before = checks[n]->section;
+
 		if (check_reasons_build(config_section_name(before), &other) == 0 &&
 		    check_reasons_clash(&reasons, &other))
 			config_reject_key(
-				load, section, "command",
+				load, &check->command,
 				"its reason %s is too similar to that of [%s], %s; choose a name "
 				"that differs in its first 19 letters and digits",
 				reasons.bad, before, other.bad
@@ -77,50 +70,46 @@ static void check_reason_is_unique(
 	}
 }
 
-void check_user_checks(const struct config *config, struct config_load *load) {
-	const char *section;
+void check_user_checks(const struct agent_settings *settings, struct config_load *load) {
+	const struct check_section *const *checks = settings->checks;
 
-	for (size_t n = 0; (section = config_get_section(config, "check", n)) != NULL; n++) {
-		check_timeout(config, section, load);
-		check_reason_is_unique(config, section, n, load);
+	for (size_t n = 0; checks[n] != NULL; n++) {
+		check_timeout(checks[n], load);
+		check_reason_is_unique(checks, n, load);
 		if (n == CHECKS_USER_MAX)
 			config_reject_key(
-				load, section, "command", "there may be at most %d checks",
+				load, &checks[n]->command, "there may be at most %d checks",
 				CHECKS_USER_MAX
 			);
 	}
 }
 
 // Check that the user exists on this machine.
-static void check_user(
-	const struct config *config, const char *section, const char *key, struct config_load *load
-) {
-	const char *name = config_get_string(config, section, key);
+static void check_user(const char *const *member, struct config_load *load) {
+	const char *name = *member;
 	const struct passwd *user;
 
-	if (name[0] == '\0' || !config_key_is_valid(load, section, key))
+	if (name[0] == '\0' || !config_key_is_valid(load, member))
 		return;
 	user = getpwnam(name); // NOLINT(concurrency-mt-unsafe): before other threads ask
 	if (user == NULL)
-		config_reject_key(load, section, key, "there is no user %s on this machine", name);
+		config_reject_key(load, member, "there is no user %s on this machine", name);
 	else if (user->pw_uid != geteuid() && geteuid() != 0)
 		config_reject_key(
-			load, section, key,
+			load, member,
 			"only an agent that runs as root can run programs as other users; this one is uid %u",
 			geteuid()
 		);
 }
 
-static void check_program(
-	const struct config *config, const char *section, const char *key, struct config_load *load
-) {
+static void check_program(const char *const *member, struct config_load *load) {
 	char command[CHECKS_COMMAND_MAX + 1], *words[SPAWN_ARGUMENTS_MAX + 1];
 	struct stat info;
 	const char *why;
 
-	if (!config_key_is_valid(load, section, key))
+	if (!config_key_is_valid(load, member))
 		return;
-	snprintf(command, sizeof(command), "%s", config_get_string(config, section, key));
+	snprintf(command, sizeof(command), "%s", *member);
 	must(check_command_split(command, words, &why) == 0);
 	if (stat(words[0], &info) != 0)
 		why = strerrordesc_np(errno);
@@ -131,17 +120,17 @@ static void check_program(
 	else
 		why = access(words[0], X_OK) == 0 ? NULL : "it is not executable";
 	if (why != NULL)
-		config_reject_key(load, section, key, "cannot run %s: %s", words[0], why);
+		config_reject_key(load, member, "cannot run %s: %s", words[0], why);
 }
 
-void check_programs(const struct config *config, struct config_load *load) {
-	const char *section;
+void check_programs(const struct agent_settings *settings, struct config_load *load) {
+	const struct check_section *check;
 
-	for (size_t n = 0; (section = config_get_section(config, "check", n)) != NULL; n++) {
-		check_program(config, section, "command", load);
-		check_user(config, section, "user", load);
+	for (size_t n = 0; (check = settings->checks[n]) != NULL; n++) {
+		check_program(&check->command, load);
+		check_user(&check->user, load);
 	}
-	if (config_get_string(config, "health", "webhook")[0] != '\0')
-		check_program(config, "health", "webhook", load);
-	check_user(config, "health", "webhook_user", load);
+	if (settings->health.webhook[0] != '\0')
+		check_program(&settings->health.webhook, load);
+	check_user(&settings->health.webhook_user, load);
 }

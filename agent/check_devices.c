@@ -24,7 +24,10 @@ struct machine {
 // Reject a target whose name, NUMA node or GPU does not exist, or whose device cannot have pairs. A
 // port that is down is accepted, since it may come up.
 static void check_target(
-	const struct machine *machine, const struct device_target *target, struct config_load *load
+	const struct machine *machine,
+	const struct device_target *target,
+	const struct config_list *list,
+	struct config_load *load
 ) {
 	struct device_query query = {
 		.topology = machine->topology,
@@ -42,10 +45,10 @@ static void check_target(
 		query.gpus = &gpus;
 	}
 	if (device_choice_create(&query, &error, &choice) != 0) {
-		config_reject_key(load, "node", "device", "%s", error.text);
+		config_reject_key(load, list, "%s", error.text);
 	} else if (target->kind == DEVICE_TARGET_NIC && choice->best_count == 0) {
 		device_choice_say(choice, why);
-		config_reject_key(load, "node", "device", "%s", why);
+		config_reject_key(load, list, "%s", why);
 	}
 	device_choice_destroy(choice);
 	device_gpus_fini(&gpus);
@@ -56,12 +59,9 @@ static void check_target(
 static bool target_requires_soft(
 	const struct machine *machine,
 	const struct device_target *target,
-	const struct config *config
+	const struct device_section *soft
 ) {
-	const char *section = device_section(config, SOFT_DEVICE_NAME);
-	bool is_set_up =
-		section != NULL && (config_get_string(config, section, "wire")[0] != '\0' ||
-				    config_get_string(config, section, "address")[0] != '\0');
+	bool is_set_up = soft->wire[0] != '\0' || soft->address[0] != '\0';
 
 	switch (target->kind) {
 	case DEVICE_TARGET_SOFT:
@@ -80,7 +80,7 @@ static bool target_requires_soft(
 }
 
 static void check_soft(struct agent *probe, struct config_load *load) {
-	const char *section = device_section(probe->config, SOFT_DEVICE_NAME);
+	const struct device_section *soft = soft_device_section(probe->settings);
 	char reason[SOFT_REASON_MAX + 1];
 	struct port_holder holder;
 	struct soft_config config;
@@ -88,7 +88,7 @@ static void check_soft(struct agent *probe, struct config_load *load) {
 	int err = soft_device_config(probe, &error, &config);
 
 	if (err != 0) {
-		config_reject_key(load, "overlay", "listen", "%s", error.text);
+		config_reject_key(load, &probe->settings->overlay.listen, "%s", error.text);
 		return;
 	}
 	err = soft_config_check(&config, reason);
@@ -99,23 +99,25 @@ static void check_soft(struct agent *probe, struct config_load *load) {
 		if (check_holder_may_be_agent(&holder))
 			return;
 	}
-	if (section != NULL && config.wire == SOFT_WIRE_DPDK)
-		config_reject_key(load, section, "wire", "%s", reason);
-	else if (section != NULL && config_get_string(probe->config, section, "address")[0] != '\0')
-		config_reject_key(load, section, "address", "%s", reason);
+	if (config.wire == SOFT_WIRE_DPDK)
+		config_reject_key(load, &soft->wire, "%s", reason);
+	else if (soft->address[0] != '\0')
+		config_reject_key(load, &soft->address, "%s", reason);
 	else
-		config_reject_key(load, "node", "device", "no software device: %s", reason);
+		config_reject_key(
+			load, &probe->settings->node.device, "no software device: %s", reason
+		);
 }
 
 void check_devices(struct agent *probe, bool has_address, struct config_load *load) {
-	const struct config_list *list = config_get_list(probe->config, "node", "device");
-	const char *section = device_section(probe->config, SOFT_DEVICE_NAME);
+	const struct config_list *list = &probe->settings->node.device;
+	const struct device_section *soft = soft_device_section(probe->settings);
 	struct device_facts *facts = NULL, *more;
 	struct machine machine = {0};
 	bool wants_soft = false;
 	int err;
 
-	if (!config_key_is_valid(load, "node", "device"))
+	if (!config_key_is_valid(load, list))
 		return;
 	err = device_list(&verbs_calls_system, NULL, &facts, &machine.count);
 	if (err == 0) {
@@ -129,22 +131,21 @@ void check_devices(struct agent *probe, bool has_address, struct config_load *lo
 	}
 	if (err != 0)
 		config_reject_key(
-			load, "node", "device", "RDMA devices cannot be listed: %s",
-			strerrordesc_np(-err)
+			load, list, "RDMA devices cannot be listed: %s", strerrordesc_np(-err)
 		);
 	for (size_t n = 0; n < list->count && err == 0; n++) {
 		struct device_target target;
 
 		must(device_target_parse(list->items[n], strlen(list->items[n]), NULL, &target) == 0
 		);
-		check_target(&machine, &target, load);
-		wants_soft = wants_soft || target_requires_soft(&machine, &target, probe->config);
+		check_target(&machine, &target, list, load);
+		wants_soft = wants_soft || target_requires_soft(&machine, &target, soft);
 	}
-	if (section != NULL && config_get_string(probe->config, section, "address")[0] != '\0')
+	if (soft->address[0] != '\0')
 		has_address = true;
 	if (wants_soft && has_address &&
-	    (section == NULL || (config_key_is_valid(load, section, "wire") &&
-				 config_key_is_valid(load, section, "address"))))
+	    (soft->section == NULL ||
+	     (config_key_is_valid(load, &soft->wire) && config_key_is_valid(load, &soft->address))))
 		check_soft(probe, load);
 	topology_destroy(machine.topology);
 	free(machine.facts);
@@ -152,10 +153,10 @@ void check_devices(struct agent *probe, bool has_address, struct config_load *lo
 
 // Try to map a page of each GPU. Only a trial shows what the driver, its kernel module and the GPU
 // support.
-void check_report_gpus(const struct config *config, FILE *stream) {
-	const struct config_list *list = config_get_list(config, "node", "device");
+void check_report_gpus(const struct agent_settings *settings, FILE *stream) {
+	const struct config_list *list = &settings->node.device;
 
-	for (size_t n = 0; n < list->count && config_get_bool(config, "probe", "gpu"); n++) {
+	for (size_t n = 0; n < list->count && settings->probe.gpu; n++) {
 		char reason[CUDA_REASON_MAX + 1] = "";
 		struct gpu_page_config wanted = {.word = 1};
 		struct gpu_page *page = NULL;

@@ -47,12 +47,7 @@ bool check_holder_may_be_agent(const struct port_holder *holder) {
 	       holder_is_agent(holder);
 }
 
-void check_address(
-	const struct sock_addr *address,
-	const char *section,
-	const char *key,
-	struct config_load *load
-) {
+void check_address(const struct sock_addr *address, const void *member, struct config_load *load) {
 	int err = address->port != 0 ? address_try_bind(address) : 0;
 	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
 	struct port_holder holder = {.kind = PORT_HOLDER_KERNEL};
@@ -61,39 +56,29 @@ void check_address(
 		return;
 	sock_addr_format(address, text);
 	if (err != -EADDRINUSE) {
-		config_reject_key(load, section, key, "%s: %s", text, strerrordesc_np(-err));
+		config_reject_key(load, member, "%s: %s", text, strerrordesc_np(-err));
 		return;
 	}
 	port_holder_find(PORT_TCP, address, &holder);
 	if (check_holder_may_be_agent(&holder))
 		return;
 	port_holder_format(&holder, words);
-	config_reject_key(load, section, key, "%s: %s listens there", text, words);
+	config_reject_key(load, member, "%s: %s listens there", text, words);
 }
 
-// Return the listen address. Returns false if the key is empty.
-static bool config_read_listen(
-	const struct config *config,
-	const char *section,
-	uint16_t port,
-	struct sock_addr *ret_address
-) {
-	const char *text = config_get_string(config, section, "listen");
-
+// Return the listen address. Returns false if the text is empty.
+static bool parse_listen(const char *text, uint16_t port, struct sock_addr *ret_address) {
 	if (text[0] == '\0')
 		return false;
 	must(sock_addr_parse(text, strlen(text), port, NULL, ret_address) == 0);
 	return true;
 }
 
-static void check_listen(
-	const struct config *config, const char *section, uint16_t port, struct config_load *load
-) {
+static void check_listen(const char *const *member, uint16_t port, struct config_load *load) {
 	struct sock_addr address;
 
-	if (config_key_is_valid(load, section, "listen") &&
-	    config_read_listen(config, section, port, &address))
-		check_address(&address, section, "listen", load);
+	if (config_key_is_valid(load, member) && parse_listen(*member, port, &address))
+		check_address(&address, member, load);
 }
 
 // Return why no file can be created in the directory, without its name. Returns NULL if files can
@@ -121,13 +106,8 @@ static char *path_parent(const char *path) {
 }
 
 // Check a directory that must exist. If is_made is true, the start can create it in its parent.
-static void check_directory(
-	const char *directory,
-	bool is_made,
-	const char *section,
-	const char *key,
-	struct config_load *load
-) {
+static void
+check_directory(const char *directory, bool is_made, const void *member, struct config_load *load) {
 	scoped_mem char *parent = path_parent(directory);
 	const char *why = directory_unusable_reason(directory);
 	struct stat info;
@@ -135,60 +115,65 @@ static void check_directory(
 	if (why == NULL || parent == NULL)
 		return;
 	if (!is_made || stat(directory, &info) == 0 || errno != ENOENT) {
-		config_reject_key(load, section, key, "cannot write to %s: %s", directory, why);
+		config_reject_key(load, member, "cannot write to %s: %s", directory, why);
 		return;
 	}
 	why = directory_unusable_reason(parent);
 	if (why != NULL)
 		config_reject_key(
-			load, section, key, "cannot create %s in %s: %s", directory, parent, why
+			load, member, "cannot create %s in %s: %s", directory, parent, why
 		);
 }
 
-void check_places(const struct config *config, struct config_load *load) {
-	const char *state = config_get_string(config, "node", "state_directory");
+void check_places(const struct agent_settings *settings, struct config_load *load) {
+	const char *state = settings->node.state_directory;
 	char path[SOCKET_PATH_BYTES], detail[AGENT_DETAIL_BYTES];
 	const char *problem = NULL;
 	struct stat info;
 
-	check_listen(config, "client", CLIENT_PORT, load);
-	check_listen(config, "http", HTTP_PORT, load);
-	if (config_key_is_valid(load, "client", "socket")) {
+	check_listen(&settings->client.listen, CLIENT_PORT, load);
+	check_listen(&settings->http.listen, HTTP_PORT, load);
+	if (config_key_is_valid(load, &settings->client.socket)) {
 		scoped_mem char *directory = NULL;
 
-		if (socket_path_find(config, path, detail) != 0)
-			config_reject_key(load, "client", "socket", "%s", detail);
+		if (socket_path_find(settings, path, detail) != 0)
+			config_reject_key(load, &settings->client.socket, "%s", detail);
 		else if (lstat(path, &info) == 0 && !S_ISSOCK(info.st_mode))
 			config_reject_key(
-				load, "client", "socket", "%s exists and is not a socket", path
+				load, &settings->client.socket, "%s exists and is not a socket",
+				path
 			);
 		else
 			directory = path_parent(path);
 		if (directory != NULL)
 			check_directory(
-				directory, socket_path_is_made(config), "client", "socket", load
+				directory, socket_path_is_made(settings), &settings->client.socket,
+				load
 			);
 	}
-	if (state[0] == '\0' || !config_key_is_valid(load, "node", "state_directory"))
+	if (state[0] == '\0' || !config_key_is_valid(load, &settings->node.state_directory))
 		return;
-	check_directory(state, true, "node", "state_directory", load);
+	check_directory(state, true, &settings->node.state_directory, load);
 	if (stat(state, &info) == 0 && S_ISDIR(info.st_mode))
 		problem = state_directory_problem(&info);
 	if (problem != NULL)
-		config_reject_key(load, "node", "state_directory", "%s: %s", state, problem);
+		config_reject_key(load, &settings->node.state_directory, "%s: %s", state, problem);
 }
 
-void check_report_running_agents(const struct config *config, FILE *stream) {
-	static const struct {
-		const char *section;
+void check_report_running_agents(const struct agent_settings *settings, FILE *stream) {
+	const struct {
+		const char *section, *listen;
 		uint16_t port;
-	} places[] = {{"overlay", OVERLAY_PORT}, {"client", CLIENT_PORT}, {"http", HTTP_PORT}};
+	} places[] = {
+		{"overlay", settings->overlay.listen, OVERLAY_PORT},
+		{"client", settings->client.listen, CLIENT_PORT},
+		{"http", settings->http.listen, HTTP_PORT}};
 	char text[SOCK_ADDR_TEXT_BYTES], words[PORT_HOLDER_TEXT_BYTES];
 	struct port_holder holder;
 	struct sock_addr address;
 
 	for (size_t n = 0; n < sizeof(places) / sizeof(places[0]); n++) {
-		if (!config_read_listen(config, places[n].section, places[n].port, &address) ||
+		if (!parse_listen(places[n].listen, places[n].port, &address) ||
 		    address.port == 0 || address_try_bind(&address) != -EADDRINUSE)
 			continue;
 		port_holder_find(PORT_TCP, &address, &holder);

@@ -194,9 +194,8 @@ report_denied_setting(FILE *stream, const char *what, const char *setting, const
 // Report what a dpdk wire is denied. Its port belongs to a driver without hardware (net_...,
 // eth_...), or is a PCI address.
 static void
-report_wire_denials(const struct config *config, const struct unit *unit, FILE *stream) {
-	const char *section = device_section(config, SOFT_DEVICE_NAME);
-	const char *wire = section != NULL ? config_get_string(config, section, "wire") : "";
+report_wire_denials(const struct agent_settings *settings, const struct unit *unit, FILE *stream) {
+	const char *wire = soft_device_section(settings)->wire;
 	char end;
 
 	if (strncmp(wire, "dpdk:", 5) != 0)
@@ -218,8 +217,8 @@ report_wire_denials(const struct config *config, const struct unit *unit, FILE *
 	}
 }
 
-void check_report_unit_denials(const struct config *config, FILE *stream) {
-	const struct config_list *list = config_get_list(config, "node", "device");
+void check_report_unit_denials(const struct agent_settings *settings, FILE *stream) {
+	const struct config_list *list = &settings->node.device;
 	struct unit unit = {.closed = false};
 	struct device_target target;
 
@@ -238,5 +237,5 @@ void check_report_unit_denials(const struct config *config, FILE *stream) {
 			);
 		break;
 	}
-	report_wire_denials(config, &unit, stream);
+	report_wire_denials(settings, &unit, stream);
 }

@@ -178,24 +178,37 @@ static int check_path(const char *text, size_t length, struct parse_error *error
 }
 
 // clang-format off
+// Section, name, type and offset of a key. The member of a duration or a size ends with the unit.
+#define KEY(section, key, type, member) \
+	#section, #key, CONFIG_AT(type, struct agent_settings, section.member)
+#define BOOL(section, key) KEY(section, key, BOOL, key)
+#define INT(section, key) KEY(section, key, INT, key)
+#define DURATION(section, key) KEY(section, key, DURATION, key##_ns)
+#define SIZE(section, key) KEY(section, key, SIZE, key##_bytes)
+#define STRING(section, key) KEY(section, key, STRING, key)
+#define ENUM(section, key) KEY(section, key, ENUM, key)
+#define LIST(section, key) KEY(section, key, LIST, key)
+#define NAMED(section, key, type, member) \
+	#section " NAME", #key, CONFIG_AT(type, struct section##_section, member)
+
 static const struct config_key keys[] = {
-	{"node", "name", CONFIG_STRING, false, 0, 63, NULL, check_name,
+	{STRING(node, name), false, 0, 63, NULL, check_name,
 	 "at most 63 letters, digits, '-', '_' and '.'", "",
 	 "Name of this node, unique in the cluster; it is the key of all tables. Empty: the host "
 	 "name."},
-	{"node", "host", CONFIG_STRING, false, 0, 63, NULL, check_name,
+	{STRING(node, host), false, 0, 63, NULL, check_name,
 	 "at most 63 letters, digits, '-', '_' and '.'", "",
 	 "Machine that the agent runs on; agents of one host are expected to fail together. "
 	 "Empty: the machine id and the network namespace. Machines booted from one image may "
 	 "have both in common: tocsin health names them; set this key on each."},
-	{"node", "state_directory", CONFIG_STRING, false, 0, CONFIG_PATH_MAX, NULL, check_path,
+	{STRING(node, state_directory), false, 0, CONFIG_PATH_MAX, NULL, check_path,
 	 "an absolute path", "/var/lib/tocsin",
 	 "Directory of the start counter, the journal of events, the members to join through, "
 	 "the baselines of paths and the memory of link checks. Empty: none of these survives a "
 	 "restart."},
-	{"node", "journal_size", CONFIG_SIZE, false, 64 * KIB, 1024 * MIB, NULL, NULL, NULL, "8MiB",
+	{SIZE(node, journal_size), false, 64 * KIB, 1024 * MIB, NULL, NULL, NULL, "8MiB",
 	 "Disk space that the journal of events may use."},
-	{"node", "device", CONFIG_LIST, false, 1, 16, NULL, check_target,
+	{LIST(node, device), false, 1, 16, NULL, check_target,
 	 "auto, none, or any of best, nic:NAME, cpu:N, cuda:N and soft between commas", "auto",
 	 "RDMA devices that this node measures with; each is a rail. auto: every port that can "
 	 "have pairs, up to 16. best: the best device only. Both use the software device if "
@@ -203,87 +216,86 @@ static const struct config_key keys[] = {
 	 "GPU; with cuda:N peers may read memory of that GPU ([probe] gpu). soft: the software "
 	 "device. none: no device."},
 
-	{"overlay", "cluster", CONFIG_STRING, false, 1, 63, NULL, check_name,
+	{STRING(overlay, cluster), false, 1, 63, NULL, check_name,
 	 "1 to 63 letters, digits, '-', '_' and '.'", "tocsin",
 	 "Name of the cluster. Agents with another name are refused."},
-	{"overlay", "join", CONFIG_STRING, true, 0, CONFIG_VALUE_BYTES_MAX, NULL, join_list_check,
+	{STRING(overlay, join), true, 0, CONFIG_VALUE_BYTES_MAX, NULL, join_list_check,
 	 "addresses, names, hostlists such as node[001-128], and files of these, between commas", "",
 	 "Members to join the cluster through. One that can be reached suffices, and this node "
 	 "itself may be in the list. An item that begins with / is a file of such items. Members "
 	 "that the state directory remembers from earlier runs are tried, too. Empty: only "
 	 "remembered members; if there is none, or none is found in half a minute, this node "
 	 "founds a cluster of its own."},
-	{"overlay", "expect", CONFIG_STRING, true, 0, CONFIG_VALUE_BYTES_MAX, NULL,
+	{STRING(overlay, expect), true, 0, CONFIG_VALUE_BYTES_MAX, NULL,
 	 config_check_hostlist, "a hostlist such as node[001-128]", "",
 	 "Names of the nodes that should be members. A node that never came is shown as missing."},
-	{"overlay", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
+	{STRING(overlay, listen), false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "",
 	 "Address on which other agents reach this one. Empty: port 28030 of the address that "
 	 "interface chooses, or of 127.0.0.1 if there is no key."},
-	{"overlay", "advertise", CONFIG_STRING, false, 0, 80, NULL, check_address,
+	{STRING(overlay, advertise), false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "",
 	 "Address that is announced to other agents, if it differs from listen. Some of them are "
 	 "asked to connect to it. While this agent does not answer there, tocsin health warns, "
 	 "and names the agents that tried and any agent that answered instead."},
-	{"overlay", "interface", CONFIG_STRING, false, 0, 1024, NULL, check_interface,
+	{STRING(overlay, interface), false, 0, 1024, NULL, check_interface,
 	 "a list as TOCSIN_SOCKET_IFNAME has it; tocsin ifaces --help", "",
 	 "Interfaces that may carry the overlay, if listen is empty. If the chosen address "
 	 "disappears, another one is chosen, and announced as a new start of this agent."},
-	{"overlay", "profile", CONFIG_ENUM, false, 0, 0, profile_choices, NULL, NULL, "fast",
+	{ENUM(overlay, profile), false, 0, 0, profile_choices, NULL, NULL, "fast",
 	 "Timers. fast: a silent node is found dead within ten seconds. nccl: the ring and the "
 	 "timers of NCCL."},
-	{"overlay", "key", CONFIG_STRING, false, 0, CONFIG_PATH_MAX, NULL, check_path,
-	 "an absolute path", "",
+	{STRING(overlay, key), false, 0, CONFIG_PATH_MAX, NULL, check_path, "an absolute path", "",
 	 "Key file that all nodes of the cluster share, made by tocsin keygen. SIGHUP reads the "
 	 "file again; another path, or a first key, needs a restart. Empty: no key; the agent "
 	 "then uses loopback only."},
-	{"overlay", "connections", CONFIG_INT, false, 16, 4096, NULL, NULL, NULL, "256",
+	{INT(overlay, connections), false, 16, 4096, NULL, NULL, NULL, "256",
 	 "Maximum number of open connections to other agents."},
 
-	{"device NAME", "port", CONFIG_INT, false, 0, 255, NULL, NULL, NULL, "0",
+	{NAMED(device, port, INT, port), false, 0, 255, NULL, NULL, NULL, "0",
 	 "Port of the device; 0: the first active one."},
-	{"device NAME", "gid_index", CONFIG_INT, false, -1, 65535, NULL, NULL, NULL, "-1",
+	{NAMED(device, gid_index, INT, gid_index), false, -1, 65535, NULL, NULL, NULL, "-1",
 	 "GID of the port; -1: chosen by type and scope, RoCE v2 and routable ones first."},
-	{"device NAME", "mtu", CONFIG_ENUM, false, 0, 0, mtu_choices, NULL, NULL, "auto",
+	{NAMED(device, mtu, ENUM, mtu), false, 0, 0, mtu_choices, NULL, NULL, "auto",
 	 "Largest packet in bytes; auto: that of the port. Two ends use the smaller one."},
-	{"device NAME", "traffic_class", CONFIG_INT, false, 0, 255, NULL, NULL, NULL, "0",
+	{NAMED(device, traffic_class, INT, traffic_class), false, 0, 255, NULL, NULL, NULL, "0",
 	 "Traffic class of each packet. It decides which queues are measured, so it should be "
 	 "that of the jobs."},
-	{"device NAME", "service_level", CONFIG_INT, false, 0, 15, NULL, NULL, NULL, "0",
+	{NAMED(device, service_level, INT, service_level), false, 0, 15, NULL, NULL, NULL, "0",
 	 "Service level of InfiniBand; on Ethernet the priority."},
-	{"device NAME", "timeout", CONFIG_INT, false, 0, 31, NULL, NULL, NULL, "14",
+	{NAMED(device, timeout, INT, timeout), false, 0, 31, NULL, NULL, NULL, "14",
 	 "Time without an acknowledgement until a packet is sent again: 4.096 us times 2 to the "
 	 "power of this value; 0 means for ever."},
-	{"device NAME", "retry", CONFIG_INT, false, 0, 7, NULL, NULL, NULL, "6",
+	{NAMED(device, retry, INT, retry), false, 0, 7, NULL, NULL, NULL, "6",
 	 "Number of such retries; with Soft-RoCE 7 means for ever."},
-	{"device NAME", "rnr_retry", CONFIG_INT, false, 0, 7, NULL, NULL, NULL, "6",
+	{NAMED(device, rnr_retry, INT, rnr_retry), false, 0, 7, NULL, NULL, NULL, "6",
 	 "Number of retries if the receiver is not ready; 7 means for ever."},
-	{"device NAME", "min_rnr_timer", CONFIG_INT, false, 0, 31, NULL, NULL, NULL, "12",
+	{NAMED(device, min_rnr_timer, INT, min_rnr_timer), false, 0, 31, NULL, NULL, NULL, "12",
 	 "Time that a sender waits for a receiver that is not ready, in the code of InfiniBand; "
 	 "12 is 0.64 ms, 0 is the longest, 655 ms."},
-	{"device NAME", "pkey_index", CONFIG_INT, false, -1, 65535, NULL, NULL, NULL, "-1",
+	{NAMED(device, pkey_index, INT, pkey_index), false, -1, 65535, NULL, NULL, NULL, "-1",
 	 "Partition key of the port; -1: the first with full membership, else the first."},
-	{"device NAME", "wire", CONFIG_STRING, false, 0, SOFT_WIRE_ARGS_MAX, NULL, check_wire,
+	{NAMED(device, wire, STRING, wire), false, 0, SOFT_WIRE_ARGS_MAX, NULL, check_wire,
 	 "udp or dpdk:DEVARGS", "",
 	 "For soft0, the software device, only: what carries its RoCE v2 packets. Empty or udp: "
 	 "a socket on port 4791. dpdk:DEVARGS: an Ethernet port of DPDK, such as "
 	 "dpdk:net_af_packet0,iface=eth1."},
-	{"device NAME", "address", CONFIG_STRING, false, 0, 80, NULL, check_soft_address,
+	{NAMED(device, address, STRING, address), false, 0, 80, NULL, check_soft_address,
 	 "the address of one machine, without a port", "",
 	 "For soft0 only: the address of the device. Empty: that of [overlay] listen."},
-	{"device NAME", "faults", CONFIG_STRING, true, 0, 255, NULL, check_faults,
+	{NAMED(device, faults, STRING, faults), true, 0, 255, NULL, check_faults,
 	 "loss, delay, reorder, dup, corrupt, large, to and seed between commas", "",
 	 "For soft0 only: faults of the packets that it sends, to test what watches them: "
 	 "loss=1%,delay=50us+-20us,reorder=2%,dup=0.5%,corrupt=0.1%,seed=7. large=100% loses "
 	 "packets over 1500 bytes; to=192.0.2.7 spares packets to other addresses."},
 
-	{"device NAME", "expect_rate", CONFIG_STRING, true, 0, 32, NULL, check_rate,
+	{NAMED(device, expect_rate, STRING, expect_rate), true, 0, 32, NULL, check_rate,
 	 "gigabits a second, such as 200 or 2.5Gb/s", "",
 	 "Rate that a port of the device must have. A slower port, a port that is down, and a "
 	 "missing device fail the node, also if this node does not measure with the device. "
 	 "Empty: a port that is slower than it once was causes a warning."},
 
-	{"worker", "cores", CONFIG_STRING, false, 0, 1024, NULL, config_check_cpu_set,
+	{STRING(worker, cores), false, 0, 1024, NULL, config_check_cpu_set,
 	 "processors such as 2,4-7", "",
 	 "One polling thread is pinned to each of these processors. Empty: one thread, placed by "
 	 "rule: near the first RDMA device, not on processor 0 if there is another, and not on "
@@ -292,185 +304,195 @@ static const struct config_key keys[] = {
 	 "log event worker_started gives the reason. A thread's memory lies on the NUMA node of "
 	 "its processor, if the kernel permits; memory_node in worker_started says where, - if "
 	 "the kernel does not report it."},
-	{"worker", "pin", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
+	{BOOL(worker, pin), false, 0, 0, NULL, NULL, NULL, "yes",
 	 "Whether polling threads are pinned; set no if agents share their processors."},
-	{"worker", "idle", CONFIG_LIST, true, 1, AGENT_WORKERS_MAX, NULL, check_idle,
+	{LIST(worker, idle), true, 1, AGENT_WORKERS_MAX, NULL, check_idle,
 	 "adaptive, spin, event or window, or one of them for each polling thread between commas",
 	 "adaptive",
 	 "What a polling thread does when there is no work: adaptive, spin (never sleep), event "
 	 "(never spin), window (yield for a while, then sleep, as Monarch does). The last word "
 	 "applies to all further threads."},
-	{"worker", "window", CONFIG_DURATION, true, 0, 3600 * SECOND, NULL, NULL, NULL, "1ms",
+	{DURATION(worker, window), true, 0, 3600 * SECOND, NULL, NULL, NULL, "1ms",
 	 "How long a thread with idle = window yields, from the first empty poll of a wait, "
 	 "before it sleeps for 1 ms, doubled up to 10 ms. Progress begins a new wait."},
-	{"worker", "memory", CONFIG_SIZE, false, 8 * MIB, 65536 * MIB, NULL, NULL, NULL, "16MiB",
+	{SIZE(worker, memory), false, 8 * MIB, 65536 * MIB, NULL, NULL, NULL, "16MiB",
 	 "Memory that DPDK reserves. A dpdk wire adds 64 MiB."},
-	{"worker", "huge_pages", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "no",
+	{BOOL(worker, huge_pages), false, 0, 0, NULL, NULL, NULL, "no",
 	 "Whether that memory uses huge pages, if there are any."},
-	{"worker", "lock_memory", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "no",
+	{BOOL(worker, lock_memory), false, 0, 0, NULL, NULL, NULL, "no",
 	 "Whether all memory is locked, so that no page fault delays a measurement."},
 
-	{"check NAME", "command", CONFIG_STRING, true, 1, CHECKS_COMMAND_MAX, NULL, check_command,
+	{NAMED(check, command, STRING, command), true, 1, CHECKS_COMMAND_MAX, NULL, check_command,
 	 "an absolute path and arguments between blanks, which '...', \"...\" and \\ keep", NULL,
 	 "Program of a check of this node, and its arguments; no shell runs it. It gets the "
 	 "agent's environment, /dev/null as its input, and a process group of its own, which is "
 	 "killed when the program ends. The first line of its output is the evidence, cut to 80 "
 	 "characters. The reason is Check and NAME in CamelCase."},
-	{"check NAME", "user", CONFIG_STRING, true, 0, SPAWN_USER_BYTES_MAX - 1, NULL, check_name,
+	{NAMED(check, user, STRING, user), true, 0, SPAWN_USER_BYTES_MAX - 1, NULL, check_name,
 	 "the name of a user", "",
 	 "User whose rights and groups the program gets; HOME, USER and LOGNAME are set "
 	 "accordingly. A user other than the agent's own needs an agent that runs as root with "
 	 "CAP_SETUID, CAP_SETGID and CAP_KILL, which a drop-in of the systemd unit gives "
 	 "(CapabilityBoundingSet=). Empty: the agent's own user."},
-	{"check NAME", "convention", CONFIG_ENUM, true, 0, 0, convention_choices, NULL, NULL, "nagios",
+	{NAMED(check, convention, ENUM, convention), true, 0, 0, convention_choices, NULL, NULL,
+	 "nagios",
 	 "Meaning of the exit status. nagios: 0 ok, 1 warning, 2 critical. npd, as for "
 	 "node-problem-detector: 0 ok, 1 critical. Any other status, a signal and a timeout are "
 	 "unknown, which is shown, and neither fails the check nor clears it."},
-	{"check NAME", "interval", CONFIG_DURATION, true, SECOND, 86400 * SECOND, NULL, NULL, NULL,
-	 "30s",
+	{NAMED(check, interval, DURATION, interval_ns), true, SECOND, 86400 * SECOND, NULL, NULL,
+	 NULL, "30s",
 	 "Time from one run to the next, varied by a twentieth."},
-	{"check NAME", "timeout", CONFIG_DURATION, true, SECOND / 10, 3600 * SECOND, NULL, NULL, NULL,
-	 "5s",
+	{NAMED(check, timeout, DURATION, timeout_ns), true, SECOND / 10, 3600 * SECOND, NULL, NULL,
+	 NULL, "5s",
 	 "Time that a run may take, less than interval. Then its processes get SIGTERM, and half "
 	 "a second later SIGKILL. If a process does not end even then, its pid and its place in "
 	 "the kernel are shown; it is not waited for, and the check does not run again before it "
 	 "has ended."},
-	{"check NAME", "confirm", CONFIG_INT, true, 1, CHECKS_CONFIRM_MAX, NULL, NULL, NULL, "1",
+	{NAMED(check, confirm, INT, confirm), true, 1, CHECKS_CONFIRM_MAX, NULL, NULL, NULL, "1",
 	 "Number of runs in a row that must be as bad before the node is reported as such."},
-	{"check NAME", "clear", CONFIG_INT, true, 1, CHECKS_CONFIRM_MAX, NULL, NULL, NULL, "1",
+	{NAMED(check, clear, INT, clear), true, 1, CHECKS_CONFIRM_MAX, NULL, NULL, NULL, "1",
 	 "Number of runs in a row that must be better before the report is withdrawn."},
 
-	{"probe", "enabled", CONFIG_BOOL, true, 0, 0, NULL, NULL, NULL, "yes",
+	{BOOL(probe, enabled), true, 0, 0, NULL, NULL, NULL, "yes",
 	 "Whether the pulses of other nodes are read over RDMA all the time. If this is switched "
 	 "off while the agent runs, the baselines of paths are forgotten."},
-	{"probe", "interval", CONFIG_DURATION, true, SECOND / 10, 60 * SECOND, NULL, NULL, NULL, "1s",
+	{DURATION(probe, interval), true, SECOND / 10, 60 * SECOND, NULL, NULL, NULL, "1s",
 	 "Time between two reads of one neighbour on a ring, longer if the budget does not "
 	 "suffice. A write follows every fourth read."},
-	{"probe", "packets", CONFIG_INT, true, 10, 5000, NULL, NULL, NULL, "100",
+	{INT(probe, packets), true, 10, 5000, NULL, NULL, NULL, "100",
 	 "Maximum number of packets per second that probes cause in both directions; never "
 	 "exceeded."},
-	{"probe", "bytes", CONFIG_SIZE, true, 16 * KIB, 1024 * MIB, NULL, NULL, NULL, "512KiB",
+	{KEY(probe, bytes, SIZE, bytes), true, 16 * KIB, 1024 * MIB, NULL, NULL, NULL, "512KiB",
 	 "The same maximum in bytes, with headers."},
-	{"probe", "rotation", CONFIG_BOOL, true, 0, 0, NULL, NULL, NULL, "yes",
+	{BOOL(probe, rotation), true, 0, 0, NULL, NULL, NULL, "yes",
 	 "Whether nodes that are not neighbours are probed in turn, with the rest of the budget. "
 	 "The counter coverage_ns of probe tells how long a round takes."},
-	{"probe", "gpu", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "no",
+	{BOOL(probe, gpu), false, 0, 0, NULL, NULL, NULL, "no",
 	 "Whether peers may read 64 KiB of GPU memory, as dmabuf, beside the pulse on the rail "
 	 "that device = cuda:N chose; their reads cross PCIe to the GPU. The agent keeps a CUDA "
 	 "context on the GPU while it runs (some 520 MiB of an H200's memory), so a reset of the "
 	 "GPU needs an end of the agent. If two GPUs are next to one rail, the first is exposed."},
 
-	{"client", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
+	{STRING(client, listen), false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "127.0.0.1:28029",
 	 "Address for clients that only read, NCCL's ncclras among them; on loopback only. "
 	 "Empty: none."},
-	{"client", "socket", CONFIG_STRING, false, 0, 107, NULL, check_path,
+	{STRING(client, socket), false, 0, 107, NULL, check_path,
 	 "an absolute path of at most 107 bytes", "",
 	 "Unix socket for all commands. Empty: tocsind.sock in the runtime directory, which is "
 	 "/run/tocsin for root, else $XDG_RUNTIME_DIR/tocsin."},
-	{"client", "group", CONFIG_STRING, false, 0, 63, NULL, check_name, "the name of a group", "",
+	{STRING(client, group), false, 0, 63, NULL, check_name, "the name of a group", "",
 	 "Group whose members may give commands that change something, as root and the agent's "
 	 "user may."},
-	{"client", "connections", CONFIG_INT, false, 1, 4096, NULL, NULL, NULL, "64",
+	{INT(client, connections), false, 1, 4096, NULL, NULL, NULL, "64",
 	 "Maximum number of connected clients."},
-	{"client", "idle", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "5m",
+	{DURATION(client, idle), false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "5m",
 	 "Time without a request after which a client is disconnected, unless it monitors."},
 
-	{"job", "enabled", CONFIG_BOOL, false, 0, 0, NULL, NULL, NULL, "yes",
+	{BOOL(job, enabled), false, 0, 0, NULL, NULL, NULL, "yes",
 	 "Whether processes of jobs may connect, by libtocsin: their communicators are shown, "
 	 "and they learn which ranks are gone."},
-	{"job", "socket", CONFIG_STRING, false, 0, 107, NULL, check_path,
+	{STRING(job, socket), false, 0, 107, NULL, check_path,
 	 "an absolute path of at most 107 bytes", "",
 	 "Unix socket for jobs, open to every user. Empty: job.sock beside the socket of "
 	 "[client] if that is tocsind.sock, and NAME-job.sock beside another NAME.sock."},
-	{"job", "processes", CONFIG_INT, false, 1, 65536, NULL, NULL, NULL, "4096",
+	{INT(job, processes), false, 1, 65536, NULL, NULL, NULL, "4096",
 	 "Maximum number of registered processes; each may have 127 communicators."},
-	{"job", "per_user", CONFIG_INT, false, 1, 65536, NULL, NULL, NULL, "2048",
+	{INT(job, per_user), false, 1, 65536, NULL, NULL, NULL, "2048",
 	 "Maximum number of registered processes of one user."},
-	{"job", "keep", CONFIG_INT, false, 0, 65536, NULL, NULL, NULL, "256",
+	{INT(job, keep), false, 0, 65536, NULL, NULL, NULL, "256",
 	 "Number of ended processes that are still shown, with their last counts."},
-	{"job", "keep_for", CONFIG_DURATION, false, SECOND, 604800 * SECOND, NULL, NULL, NULL, "1h",
+	{DURATION(job, keep_for), false, SECOND, 604800 * SECOND, NULL, NULL, NULL, "1h",
 	 "How long ended processes are shown."},
-	{"job", "nccl_ras", CONFIG_STRING, false, 0, 80, NULL, check_loopback,
+	{STRING(job, nccl_ras), false, 0, 80, NULL, check_loopback,
 	 "an address on loopback, its port optional (28028)", "",
 	 "Address of NCCL's own RAS of a job, which is asked once a minute on which GPU each "
 	 "local rank is, while that is unknown. NCCL 2.28 and later answers on 127.0.0.1 if "
 	 "NCCL_RAS_ADDR is not set. Empty: NCCL is not asked, since NCCL up to 2.29 may crash "
 	 "when it is asked while a communicator is being made."},
-	{"job", "waiting", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10s",
+	{DURATION(job, waiting), false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10s",
 	 "A communicator none of whose ranks moved for this time is shown as waiting, if a rank "
 	 "waits in an operation, and as stuck, if the awaited rank does not work or will never "
 	 "come."},
-	{"job", "stuck", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10m",
+	{DURATION(job, stuck), false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10m",
 	 "Time after which it is shown as stuck, if nobody knows what the awaited rank does."},
-	{"job", "stuck_busy", CONFIG_DURATION, false, SECOND, 604800 * SECOND, NULL, NULL, NULL,
-	 "1h",
+	{DURATION(job, stuck_busy), false, SECOND, 604800 * SECOND, NULL, NULL, NULL, "1h",
 	 "Time after which it is shown as stuck, if the awaited rank works: checkpoints and "
 	 "compilation take long."},
 
-	{"health", "confirm", CONFIG_DURATION, false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "60s",
+	{DURATION(health, confirm), false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "60s",
 	 "How long agent-frozen, mgmt-net-down, device-stuck and check-failed must last before a "
 	 "scheduler is advised to drain the node."},
-	{"health", "drain_rate", CONFIG_INT, false, 1, 100, NULL, NULL, NULL, "5",
+	{INT(health, drain_rate), false, 1, 100, NULL, NULL, NULL, "5",
 	 "Percentage of the nodes that may be drained in ten minutes, at least one node. It is "
 	 "one limit for the cluster: the member that grants drains uses its own value."},
-	{"health", "drain_out", CONFIG_INT, false, 1, 100, NULL, NULL, NULL, "33",
+	{INT(health, drain_out), false, 1, 100, NULL, NULL, NULL, "33",
 	 "Percentage of the nodes that may be out of service when one more is drained, at least "
 	 "one node; 33 is a third. Out of service are nodes with a granted drain that are not "
 	 "healthy again, and nodes that are dead or unreachable."},
-	{"health", "topology", CONFIG_STRING, false, 0, 4096, NULL, NULL, NULL, "",
+	{STRING(health, topology), false, 0, 4096, NULL, NULL, NULL, "",
 	 "File that names the leaf switch of each node, in lines such as \"leaf1: "
 	 "node[001-032]\". Bad paths that share a switch are then blamed on it. Empty: none."},
-	{"health", "interval", CONFIG_DURATION, true, SECOND, 3600 * SECOND, NULL, NULL, NULL, "10s",
+	{DURATION(health, interval), true, SECOND, 3600 * SECOND, NULL, NULL, NULL, "10s",
 	 "Interval of the built-in checks: links, their errors and pauses, drivers, ports, "
 	 "polling threads, the memory of the agent and of the machine, and the file system of "
 	 "the state directory."},
-	{"health", "off", CONFIG_LIST, true, 0, CHECKS_BUILTIN_COUNT, NULL, check_own_name,
+	{LIST(health, off), true, 0, CHECKS_BUILTIN_COUNT, NULL, check_own_name,
 	 "link-state, link-rate, link-errors, pauses, drivers, ports, workers, agent-memory, "
-	 "memory-pressure, "
-	 "state-directory",
-	 "",
+	 "memory-pressure, state-directory", "",
 	 "Built-in checks that do not run."},
-	{"health", "memory_limit", CONFIG_SIZE, true, 0, INT64_MAX, NULL, NULL, NULL, "192MiB",
+	{SIZE(health, memory_limit), true, 0, INT64_MAX, NULL, NULL, NULL, "192MiB",
 	 "Memory that the agent may use before it warns of itself; 0: no limit. Memory that DPDK "
 	 "reserves counts."},
-	{"health", "disk_free", CONFIG_SIZE, true, 0, INT64_MAX, NULL, NULL, NULL, "32MiB",
+	{SIZE(health, disk_free), true, 0, INT64_MAX, NULL, NULL, NULL, "32MiB",
 	 "Free space on the file system of the state directory, below which a check warns."},
-	{"health", "webhook", CONFIG_STRING, false, 0, CHECKS_COMMAND_MAX, NULL, check_webhook,
+	{STRING(health, webhook), false, 0, CHECKS_COMMAND_MAX, NULL, check_webhook,
 	 "an absolute path and arguments between blanks, which '...', \"...\" and \\ keep", "",
 	 "Program that runs for each change of a verdict, with a JSON object in one line on its "
 	 "standard input: node, verdict, was, reason, evidence, advice, confidence, both_planes, "
 	 "maint, time, cluster, observer, lost. One run at a time, in the order of the changes; "
 	 "64 wait, beyond that the oldest are dropped, and lost counts them. Every agent with "
 	 "this key runs the program: configure it on one or two. Empty: none."},
-	{"health", "webhook_user", CONFIG_STRING, false, 0, SPAWN_USER_BYTES_MAX - 1, NULL, check_name,
+	{STRING(health, webhook_user), false, 0, SPAWN_USER_BYTES_MAX - 1, NULL, check_name,
 	 "the name of a user", "",
 	 "User whose rights the webhook gets, as for [check NAME] user."},
-	{"health", "webhook_timeout", CONFIG_DURATION, false, SECOND / 10, 600 * SECOND, NULL, NULL,
+	{DURATION(health, webhook_timeout), false, SECOND / 10, 600 * SECOND, NULL, NULL,
 	 NULL, "10s",
 	 "Time that the webhook may take; then its processes are ended."},
 
-	{"http", "listen", CONFIG_STRING, false, 0, 80, NULL, check_address,
+	{STRING(http, listen), false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "127.0.0.1:28031",
 	 "Address of /metrics, /health and /status.json. Empty: none."},
-	{"http", "allow", CONFIG_LIST, false, 0, 64, NULL, check_network,
+	{LIST(http, allow), false, 0, 64, NULL, check_network,
 	 "networks such as 10.0.0.0/8 between commas", "",
 	 "Networks that may use HTTP, besides this machine. It must be given with an address "
 	 "that is not on loopback; 0.0.0.0/0 and ::/0 allow everybody."},
 
-	{"log", "level", CONFIG_ENUM, true, 0, 0, level_choices, NULL, NULL, "info",
+	{ENUM(log, level), true, 0, 0, level_choices, NULL, NULL, "info",
 	 "Least severe level that is logged."},
 };
 // clang-format on
 
+static const struct config_named named[] = {
+	{"device NAME", sizeof(struct device_section), offsetof(struct agent_settings, devices)},
+	{"check NAME", sizeof(struct check_section), offsetof(struct agent_settings, checks)},
+	{NULL, 0, 0},
+};
+static_assert(offsetof(struct device_section, section) == 0, "lib/config needs it first");
+static_assert(offsetof(struct check_section, section) == 0, "lib/config needs it first");
+
 const struct config_schema agent_config_schema = {
 	.keys = keys,
 	.key_count = sizeof(keys) / sizeof(keys[0]),
+	.named = named,
+	.settings_size = sizeof(struct agent_settings),
 	.conflict = check_contradictions,
 };
 
 const struct config_schema agent_check_schema = {
 	.keys = keys,
 	.key_count = sizeof(keys) / sizeof(keys[0]),
+	.named = named,
+	.settings_size = sizeof(struct agent_settings),
 	.conflict = check_machine,
 };

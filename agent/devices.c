@@ -56,46 +56,40 @@ static int discovery_run_thread(struct discovery *discovery) {
 	return -ETIMEDOUT;
 }
 
-static uint32_t setting_get(const struct config *config, const char *section, const char *key) {
-	return (uint32_t)config_get_int(config, section, key);
+const struct device_section *
+device_section_find(const struct agent_settings *settings, const char *name) {
+	const struct device_section *const *section = settings->devices;
+
+	while (*section != NULL && strcmp(config_section_name((*section)->section), name) != 0)
+		section++;
+	return *section;
 }
 
-const char *device_section(const struct config *config, const char *name) {
-	const char *section;
-
-	for (size_t n = 0; (section = config_get_section(config, "device", n)) != NULL; n++) {
-		if (strcmp(config_section_name(section), name) == 0)
-			break;
-	}
-	return section;
-}
-
-static struct device_settings device_settings_read(const struct config *config, const char *name) {
+static struct device_settings device_settings_read(const struct device_section *section) {
 	static const uint16_t mtus[] = {0, 256, 512, 1024, 2048, 4096};
-	const char *section = device_section(config, name);
 
 	if (section == NULL)
 		return device_settings_default;
 	return (struct device_settings){
-		.port = (uint8_t)setting_get(config, section, "port"),
-		.gid_index = (int)config_get_int(config, section, "gid_index"),
-		.mtu = mtus[config_get_enum(config, section, "mtu")],
-		.traffic_class = (uint8_t)setting_get(config, section, "traffic_class"),
-		.service_level = (uint8_t)setting_get(config, section, "service_level"),
-		.timeout = (uint8_t)setting_get(config, section, "timeout"),
-		.retry = (uint8_t)setting_get(config, section, "retry"),
-		.rnr_retry = (uint8_t)setting_get(config, section, "rnr_retry"),
-		.min_rnr_timer = (uint8_t)setting_get(config, section, "min_rnr_timer"),
-		.pkey_index = (int)config_get_int(config, section, "pkey_index"),
+		.port = (uint8_t)section->port,
+		.gid_index = section->gid_index,
+		.mtu = mtus[section->mtu],
+		.traffic_class = (uint8_t)section->traffic_class,
+		.service_level = (uint8_t)section->service_level,
+		.timeout = (uint8_t)section->timeout,
+		.retry = (uint8_t)section->retry,
+		.rnr_retry = (uint8_t)section->rnr_retry,
+		.min_rnr_timer = (uint8_t)section->min_rnr_timer,
+		.pkey_index = section->pkey_index,
 	};
 }
 
 // Add a discovered device. Returns false if the configuration names another port of it.
 static bool device_add_found(struct agent *agent, const struct found *found) {
 	struct agent_device *device = &agent->devices[agent->device_count];
+	const struct device_section *rail = device_section_find(agent->settings, found->name);
 	struct device_settings settings = device_settings_read(
-		agent->config,
-		device_section(agent->config, found->name) != NULL ? found->name : found->device
+		rail != NULL ? rail : device_section_find(agent->settings, found->device)
 	);
 
 	if (found->port != 0 && settings.port != 0 && settings.port != found->port)
@@ -106,7 +100,7 @@ static bool device_add_found(struct agent *agent, const struct found *found) {
 	device->guid = found->guid;
 	device->announce_after_open = found->waits;
 	device->is_fallback = found->is_fallback;
-	device->gpu = found->gpu && config_get_bool(agent->config, "probe", "gpu");
+	device->gpu = found->gpu && agent->settings->probe.gpu;
 	device->gpu_ordinal = found->gpu_ordinal;
 	memcpy(device->name, found->name, sizeof(device->name));
 	memcpy(device->device, found->device, sizeof(device->device));
@@ -186,7 +180,7 @@ target_is_served(const struct agent *agent, uint32_t target, const struct found 
 }
 
 int devices_start(struct agent *agent) {
-	const struct config_list *list = config_get_list(agent->config, "node", "device");
+	const struct config_list *list = &agent->settings->node.device;
 	struct discovery *discovery = calloc(1, sizeof(*discovery));
 	struct parse_error error = {.text = ""};
 	int err;

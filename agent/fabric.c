@@ -6,7 +6,6 @@
 #include <control/congestion.h>
 #include <control/fabric.h>
 #include <control/health.h>
-#include <lib/config.h>
 #include <lib/log.h>
 #include <lib/must.h>
 
@@ -57,11 +56,11 @@ static void on_peer_workers_hung(void *ctx, uint64_t peer, uint32_t hung, uint32
 
 static struct fabric_probe_config probe_config(const struct agent *agent) {
 	return (struct fabric_probe_config){
-		.on = config_get_bool(agent->config, "probe", "enabled"),
-		.rotation = config_get_bool(agent->config, "probe", "rotation"),
-		.interval_ns = config_get_duration_ns(agent->config, "probe", "interval"),
-		.packets = (uint32_t)config_get_int(agent->config, "probe", "packets"),
-		.bytes = config_get_size_bytes(agent->config, "probe", "bytes"),
+		.on = agent->settings->probe.enabled,
+		.rotation = agent->settings->probe.rotation,
+		.interval_ns = agent->settings->probe.interval_ns,
+		.packets = agent->settings->probe.packets,
+		.bytes = agent->settings->probe.bytes,
 	};
 }
 

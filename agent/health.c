@@ -3,7 +3,6 @@
 #include "agent.h"
 
 #include <control/health.h>
-#include <lib/config.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,11 +10,10 @@
 
 int health_part_start(struct agent *agent) {
 	struct health_config config = {
-		.confirm_ns = config_get_duration_ns(agent->config, "health", "confirm"),
-		.topology = config_get_string(agent->config, "health", "topology"),
-		.drain_rate_percent =
-			(uint32_t)config_get_int(agent->config, "health", "drain_rate"),
-		.drain_out_percent = (uint32_t)config_get_int(agent->config, "health", "drain_out"),
+		.confirm_ns = agent->settings->health.confirm_ns,
+		.topology = agent->settings->health.topology,
+		.drain_rate_percent = agent->settings->health.drain_rate,
+		.drain_out_percent = agent->settings->health.drain_out,
 	};
 	char detail[256] = "";
 	int err;

@@ -53,8 +53,8 @@ static void counters_snapshot(struct loop_timer *timer, uint64_t now_ns) {
 }
 
 int http_part_start(struct agent *agent) {
-	const char *listen = config_get_string(agent->config, "http", "listen");
-	const struct config_list *list = config_get_list(agent->config, "http", "allow");
+	const char *listen = agent->settings->http.listen;
+	const struct config_list *list = &agent->settings->http.allow;
 	struct cidr allow[ALLOW_MAX];
 	struct http_config config = {
 		.allow = allow,

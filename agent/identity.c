@@ -2,7 +2,6 @@
 // Identity of this agent: node name, host name, machine id and boot id.
 #include "agent.h"
 
-#include <lib/config.h>
 #include <lib/error.h>
 #include <lib/scoped.h>
 
@@ -46,8 +45,8 @@ static void boot_id(uint8_t id[static 16]) {
 
 int identity_find(struct agent *agent, struct ras_peer_info *ret_self) {
 	struct ras_peer_info self = {.pid = (uint32_t)getpid(), .version = TOCSIN_VERSION};
-	const char *name = config_get_string(agent->config, "node", "name");
-	const char *host = config_get_string(agent->config, "node", "host");
+	const char *name = agent->settings->node.name;
+	const char *host = agent->settings->node.host;
 	char machine[64];
 	struct stat net;
 

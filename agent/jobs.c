@@ -5,7 +5,6 @@
 
 #include <control/comms_share.h>
 #include <control/jobhost.h>
-#include <lib/config.h>
 #include <lib/must.h>
 #include <lib/sockaddr.h>
 
@@ -21,7 +20,7 @@
 // job.sock next to tocsind.sock, and n1-job.sock next to n1.sock, because several agents may share
 // a directory.
 static int job_socket_find_path(struct agent *agent, char ret_path[static SOCKET_PATH_BYTES]) {
-	const char *given = config_get_string(agent->config, "job", "socket");
+	const char *given = agent->settings->job.socket;
 	char clients[SOCKET_PATH_BYTES];
 	const char *name;
 	size_t stem, suffix = strlen(".sock");
@@ -31,7 +30,7 @@ static int job_socket_find_path(struct agent *agent, char ret_path[static SOCKET
 		snprintf(ret_path, SOCKET_PATH_BYTES, "%s", given);
 		return 0;
 	}
-	err = socket_path_make(agent->config, clients, agent->detail);
+	err = socket_path_make(agent->settings, clients, agent->detail);
 	if (err != 0)
 		return err;
 	name = strrchr(clients, '/') + 1;
@@ -61,27 +60,25 @@ int jobs_part_start(struct agent *agent) {
 	char path[SOCKET_PATH_BYTES], detail[JOBHOST_DETAIL_BYTES];
 	struct jobhost_config config = {
 		.socket_path = path,
-		.processes_max = (uint32_t)config_get_int(agent->config, "job", "processes"),
-		.per_user_max = (uint32_t)config_get_int(agent->config, "job", "per_user"),
-		.keep_max = (uint32_t)config_get_int(agent->config, "job", "keep"),
-		.keep_ns = config_get_duration_ns(agent->config, "job", "keep_for"),
+		.processes_max = agent->settings->job.processes,
+		.per_user_max = agent->settings->job.per_user,
+		.keep_max = agent->settings->job.keep,
+		.keep_ns = agent->settings->job.keep_for_ns,
 		.overlay = agent->overlay,
 		.health = agent->health,
 		.limits =
 			{
-				.confirm_ns =
-					config_get_duration_ns(agent->config, "job", "waiting"),
-				.stuck_ns = config_get_duration_ns(agent->config, "job", "stuck"),
-				.busy_ns =
-					config_get_duration_ns(agent->config, "job", "stuck_busy"),
+				.confirm_ns = agent->settings->job.waiting_ns,
+				.stuck_ns = agent->settings->job.stuck_ns,
+				.busy_ns = agent->settings->job.stuck_busy_ns,
 			},
 	};
-	const char *nccl_ras = config_get_string(agent->config, "job", "nccl_ras");
+	const char *nccl_ras = agent->settings->job.nccl_ras;
 	struct comms_source ranks = {.count = jobhost_count, .at = jobhost_at};
 	struct sock_addr nccl_address;
 	int err;
 
-	if (!config_get_bool(agent->config, "job", "enabled"))
+	if (!agent->settings->job.enabled)
 		return 0;
 	if (nccl_ras[0] != '\0') {
 		must(sock_addr_parse(

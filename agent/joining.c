@@ -6,7 +6,6 @@
 
 #include <control/join_list.h>
 #include <control/overlay.h>
-#include <lib/config.h>
 #include <lib/container.h>
 #include <lib/log.h>
 
@@ -102,7 +101,7 @@ static void on_join_resolved(
 
 int joining_start(struct agent *agent) {
 	const struct join_list_ops ops = {.resolved = on_join_resolved, .ctx = agent};
-	const char *join = config_get_string(agent->config, "overlay", "join");
+	const char *join = agent->settings->overlay.join;
 
 	agent->join_refresh_timer.expired = on_join_refresh_timer;
 	if (join[0] == '\0') {

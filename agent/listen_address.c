@@ -16,21 +16,21 @@ static void listen_set_error(struct agent *agent, const char *reason) {
 	snprintf(agent->detail, sizeof(agent->detail), "%s", reason);
 }
 
-// Return the configuration of the start, for keys that need a restart.
-static const struct config *startup_config(const struct agent *agent) {
-	return agent->started_with != NULL ? agent->started_with : agent->config;
+// Return the settings of the start, for keys that need a restart.
+static const struct agent_settings *startup_settings(const struct agent *agent) {
+	return config_settings(agent->started_with != NULL ? agent->started_with : agent->config);
 }
 
 bool listen_address_is_automatic(const struct agent *agent) {
-	return config_get_string(startup_config(agent), "overlay", "listen")[0] == '\0' &&
+	return startup_settings(agent)->overlay.listen[0] == '\0' &&
 	       !seal_keys_is_keyless(agent->keys);
 }
 
 int listen_address_policy(
 	struct agent *agent, char peer[static SOCK_ADDR_TEXT_BYTES], struct netif_policy *ret_policy
 ) {
-	const char *interface = config_get_string(startup_config(agent), "overlay", "interface");
-	const char *join = config_get_string(startup_config(agent), "overlay", "join");
+	const char *interface = startup_settings(agent)->overlay.interface;
+	const char *join = startup_settings(agent)->overlay.join;
 	struct netif_tocsin_settings settings = {
 		.ifname = {interface[0] != '\0' ? interface : NULL, "[overlay] interface"},
 		.family = {NULL, "default"},
@@ -104,7 +104,7 @@ static int listen_choose_by_rules(struct agent *agent, struct listen_choice *ret
 }
 
 int listen_address_choose(struct agent *agent, struct listen_choice *ret_choice) {
-	const char *listen = config_get_string(startup_config(agent), "overlay", "listen");
+	const char *listen = startup_settings(agent)->overlay.listen;
 	struct listen_choice choice = {0};
 	int err = 0;
 
@@ -123,7 +123,7 @@ int listen_address_choose(struct agent *agent, struct listen_choice *ret_choice)
 void listen_address_advertised(
 	const struct agent *agent, const struct sock_addr *listen, struct sock_addr *ret_told
 ) {
-	const char *text = config_get_string(startup_config(agent), "overlay", "advertise");
+	const char *text = startup_settings(agent)->overlay.advertise;
 
 	*ret_told = *listen;
 	if (text[0] != '\0')

@@ -27,10 +27,11 @@ static enum agent_exit agent_run(const struct options *options, struct config *c
 
 	agent.options = options;
 	agent.config = config;
+	agent.settings = config_settings(config);
 	log_init();
 	if (options->foreground)
 		log_set_sink(NULL);
-	log_set_level((enum log_level)config_get_enum(config, "log", "level"));
+	log_set_level(agent.settings->log.level);
 	err = agent_start(&agent);
 	if (err == 0) {
 		ras = overlay_ras(agent.overlay);
@@ -109,9 +110,9 @@ int main(int argc, char **argv) {
 	} else {
 		printf("%s: the configuration is sound\n",
 		       options.config_given ? options.config_path : "defaults and settings");
-		check_report_running_agents(config, stdout);
-		check_report_unit_denials(config, stdout);
-		check_report_gpus(config, stdout);
+		check_report_running_agents(config_settings(config), stdout);
+		check_report_unit_denials(config_settings(config), stdout);
+		check_report_gpus(config_settings(config), stdout);
 	}
 	config_destroy(config);
 	return stdout_check_written(AGENT_EXIT_DONE);

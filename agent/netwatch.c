@@ -32,7 +32,7 @@ static void soft_device_check_address(struct agent *agent) {
 		words[STATE_TEXT_BYTES] = "";
 
 	address.port = 0;
-	if (soft_device_uses_overlay_address(agent->config) &&
+	if (soft_device_uses_overlay_address(agent->settings) &&
 	    soft_device_address(SOFT_DEVICE_NAME, &device) == 0) {
 		device.port = 0;
 		device.scope_id = address.scope_id;

@@ -15,28 +15,21 @@
 #include <sys/random.h>
 
 static int checks_configure_user(struct agent *agent) {
-	const struct config *config = agent->config;
 	struct check_settings settings[CHECKS_USER_MAX];
-	const char *section;
+	const struct check_section *check;
 	uint32_t count = 0;
 
-	while (count < CHECKS_USER_MAX &&
-	       (section = config_get_section(config, "check", count)) != NULL) {
-		const char *user = config_get_string(config, section, "user");
-
+	while (count < CHECKS_USER_MAX && (check = agent->settings->checks[count]) != NULL)
 		settings[count++] = (struct check_settings){
-			.name = config_section_name(section),
-			.command = config_get_string(config, section, "command"),
-			.user = user[0] != '\0' ? user : NULL,
-			.convention = config_get_enum(config, section, "convention") == 0
-					      ? CHECK_NAGIOS
-					      : CHECK_NPD,
-			.interval_ns = config_get_duration_ns(config, section, "interval"),
-			.timeout_ns = config_get_duration_ns(config, section, "timeout"),
-			.confirm = (uint32_t)config_get_int(config, section, "confirm"),
-			.clear = (uint32_t)config_get_int(config, section, "clear"),
+			.name = config_section_name(check->section),
+			.command = check->command,
+			.user = check->user[0] != '\0' ? check->user : NULL,
+			.convention = check->convention,
+			.interval_ns = check->interval_ns,
+			.timeout_ns = check->timeout_ns,
+			.confirm = check->confirm,
+			.clear = check->clear,
 		};
-	}
 	return checks_set_user(agent->checks, settings, count);
 }
 
@@ -56,8 +49,8 @@ static void checks_add_device(
 	settings->device_count++;
 }
 
-static uint32_t expect_rate(const struct config *config, const char *section) {
-	const char *text = config_get_string(config, section, "expect_rate");
+static uint32_t expect_rate(const struct device_section *section) {
+	const char *text = section->expect_rate;
 	uint32_t mbps = 0;
 
 	if (text[0] != '\0')
@@ -69,41 +62,37 @@ static uint32_t expect_rate(const struct config *config, const char *section) {
 // left out, because the kernel does not know it.
 static void
 checks_add_devices(const struct agent *agent, struct checks_builtin_settings *settings) {
-	const char *section;
+	const struct device_section *section;
 
 	for (uint32_t n = 0; n < agent->device_count; n++) {
 		const struct agent_device *device = &agent->devices[n];
 
-		section = device_section(agent->config, device->device);
+		section = device_section_find(agent->settings, device->device);
 		if (!device->calls->in_process)
 			checks_add_device(
 				settings, device->device, device->settings.port,
-				section != NULL ? expect_rate(agent->config, section) : 0
+				section != NULL ? expect_rate(section) : 0
 			);
 	}
-	for (size_t n = 0; (section = config_get_section(agent->config, "device", n)) != NULL;
-	     n++) {
-		const char *name = config_section_name(section);
-		uint32_t mbps = expect_rate(agent->config, section);
+	for (size_t n = 0; (section = agent->settings->devices[n]) != NULL; n++) {
+		const char *name = config_section_name(section->section);
+		uint32_t mbps = expect_rate(section);
 		bool is_used = false;
 
 		for (uint32_t k = 0; k < agent->device_count && !is_used; k++)
 			is_used = strcmp(agent->devices[k].device, name) == 0;
 		if (mbps > 0 && !is_used)
-			checks_add_device(
-				settings, name,
-				(uint8_t)config_get_int(agent->config, section, "port"), mbps
-			);
+			checks_add_device(settings, name, (uint8_t)section->port, mbps);
 	}
 }
 
 static int checks_configure_builtin(struct agent *agent) {
 	struct checks_builtin_settings settings = {
-		.interval_ns = config_get_duration_ns(agent->config, "health", "interval"),
-		.memory_max_bytes = config_get_size_bytes(agent->config, "health", "memory_limit"),
-		.disk_free_bytes = config_get_size_bytes(agent->config, "health", "disk_free"),
+		.interval_ns = agent->settings->health.interval_ns,
+		.memory_max_bytes = agent->settings->health.memory_limit_bytes,
+		.disk_free_bytes = agent->settings->health.disk_free_bytes,
 	};
-	const struct config_list *off = config_get_list(agent->config, "health", "off");
+	const struct config_list *off = &agent->settings->health.off;
 
 	for (uint32_t n = 0; n < CHECKS_BUILTIN_COUNT; n++) {
 		for (size_t k = 0; k < off->count; k++)
@@ -132,7 +121,7 @@ int checks_part_start(struct agent *agent) {
 		.say = on_check_statement,
 		.say_ctx = agent,
 	};
-	const char *directory = config_get_string(agent->config, "node", "state_directory");
+	const char *directory = agent->settings->node.state_directory;
 	int err;
 
 	if (agent->state != NULL)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Parts of the agent in the order of their start; they stop in reverse order.
 #include "agent.h"
-#include "config_schema.h"
 #include "socket_path.h"
 
 #include <control/client.h>
@@ -61,13 +60,12 @@ static void spawn_stop(struct agent *agent) {
 }
 
 static int state_start_part(struct agent *agent) {
-	const char *directory = config_get_string(agent->config, "node", "state_directory");
+	const char *directory = agent->settings->node.state_directory;
 
 	if (directory[0] == '\0')
 		return 0;
 	return state_open(
-		directory, config_get_size_bytes(agent->config, "node", "journal_size"),
-		agent->detail, &agent->state
+		directory, agent->settings->node.journal_size_bytes, agent->detail, &agent->state
 	);
 }
 
@@ -83,8 +81,8 @@ static void keys_stop(struct agent *agent) {
 }
 
 static int keys_start(struct agent *agent) {
-	const char *path = config_get_string(agent->config, "overlay", "key");
-	const char *cluster = config_get_string(agent->config, "overlay", "cluster");
+	const char *path = agent->settings->overlay.key;
+	const char *cluster = agent->settings->overlay.cluster;
 	int err;
 
 	if (path[0] != '\0') {
@@ -108,10 +106,10 @@ static void overlay_stop(struct agent *agent) {
 
 static int overlay_start(struct agent *agent) {
 	struct overlay_config config = {
-		.cluster = config_get_string(agent->config, "overlay", "cluster"),
+		.cluster = agent->settings->overlay.cluster,
 		.keys = agent->keys,
 		.state = agent->state,
-		.conns_max = (uint32_t)config_get_int(agent->config, "overlay", "connections"),
+		.conns_max = agent->settings->overlay.connections,
 	};
 	struct listen_choice choice;
 	int err = identity_find(agent, &config.self);
@@ -120,9 +118,7 @@ static int overlay_start(struct agent *agent) {
 		err = listen_address_choose(agent, &choice);
 	if (err != 0)
 		return err;
-	config.profile = ras_profile_find(
-		config_get_enum(agent->config, "overlay", "profile") == 0 ? "fast" : "nccl"
-	);
+	config.profile = ras_profile_find(agent->settings->overlay.profile == 0 ? "fast" : "nccl");
 	config.listen = choice.address;
 	config.interface = choice.interface[0] != '\0' ? choice.interface : NULL;
 	memcpy(agent->interface, choice.interface, sizeof(agent->interface));
@@ -144,17 +140,15 @@ static int overlay_start(struct agent *agent) {
 	err = overlay_create(agent->loop, &config, agent->detail, &agent->overlay);
 	if (err != 0)
 		return err;
-	err = overlay_set_roster(
-		agent->overlay, config_get_string(agent->config, "overlay", "expect")
-	);
+	err = overlay_set_roster(agent->overlay, agent->settings->overlay.expect);
 	if (err != 0)
 		overlay_stop(agent);
 	return err;
 }
 
 static int clients_start(struct agent *agent) {
-	const char *listen = config_get_string(agent->config, "client", "listen");
-	const char *group_name = config_get_string(agent->config, "client", "group");
+	const char *listen = agent->settings->client.listen;
+	const char *group_name = agent->settings->client.group;
 	const struct group *group;
 	struct client_config config;
 	char path[SOCKET_PATH_BYTES];
@@ -162,9 +156,9 @@ static int clients_start(struct agent *agent) {
 
 	client_config_init(&config);
 	config.version = TOCSIN_VERSION;
-	config.cluster = config_get_string(agent->config, "overlay", "cluster");
-	config.clients_max = (uint32_t)config_get_int(agent->config, "client", "connections");
-	config.idle_ns = config_get_duration_ns(agent->config, "client", "idle");
+	config.cluster = agent->settings->overlay.cluster;
+	config.clients_max = agent->settings->client.connections;
+	config.idle_ns = agent->settings->client.idle_ns;
 	config.spawn = spawn_counters(agent->spawn);
 	config.keepers = &agent->keeper_counters;
 	config.webhook = &agent->webhook_counters;
@@ -173,14 +167,14 @@ static int clients_start(struct agent *agent) {
 	config.jobhost = agent->jobhost;
 	config.socket_path = path;
 	config.health = agent->health;
-	config.job_limits.confirm_ns = config_get_duration_ns(agent->config, "job", "waiting");
-	config.job_limits.stuck_ns = config_get_duration_ns(agent->config, "job", "stuck");
-	config.job_limits.busy_ns = config_get_duration_ns(agent->config, "job", "stuck_busy");
+	config.job_limits.confirm_ns = agent->settings->job.waiting_ns;
+	config.job_limits.stuck_ns = agent->settings->job.stuck_ns;
+	config.job_limits.busy_ns = agent->settings->job.stuck_busy_ns;
 	config.socket_mode = 0666; // open to all; each request is authorized by the peer's user
 	if (listen[0] != '\0')
 		must(sock_addr_parse(listen, strlen(listen), CLIENT_PORT, NULL, &config.listen) == 0
 		);
-	err = socket_path_make(agent->config, path, agent->detail);
+	err = socket_path_make(agent->settings, path, agent->detail);
 	if (err != 0)
 		return err;
 	if (group_name[0] != '\0') {

@@ -136,15 +136,14 @@ static void reading_apply(struct agent *agent, struct reading *reading) {
 	else
 		config_destroy(agent->config);
 	agent->config = reading->config;
+	agent->settings = config_settings(agent->config);
 	reading->config = NULL;
 	waiting = config_compare(agent->started_with, agent->config, change_ignore, NULL);
 	key = reload_apply_keys(agent, reading);
 	if (reloading.level)
-		log_set_level((enum log_level)config_get_enum(agent->config, "log", "level"));
+		log_set_level(agent->settings->log.level);
 	if (reloading.expect &&
-	    overlay_set_roster(
-		    agent->overlay, config_get_string(agent->config, "overlay", "expect")
-	    ) != 0)
+	    overlay_set_roster(agent->overlay, agent->settings->overlay.expect) != 0)
 		log_event(LOG_LEVEL_ERROR, "expect_not_reloaded");
 	if (reloading.workers)
 		workers_reload(agent);

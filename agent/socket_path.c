@@ -2,8 +2,6 @@
 // Finds or makes the directory and path of the local client socket.
 #include "socket_path.h"
 
-#include <lib/config.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,17 +21,16 @@ static const char *service_runtime_directory(void) {
 	return made;
 }
 
-bool socket_path_is_made(const struct config *config) {
-	return config_get_string(config, "client", "socket")[0] == '\0' &&
-	       service_runtime_directory() == NULL;
+bool socket_path_is_made(const struct agent_settings *settings) {
+	return settings->client.socket[0] == '\0' && service_runtime_directory() == NULL;
 }
 
 int socket_path_find(
-	const struct config *config,
+	const struct agent_settings *settings,
 	char ret_path[static SOCKET_PATH_BYTES],
 	char ret_detail[static AGENT_DETAIL_BYTES]
 ) {
-	const char *given = config_get_string(config, "client", "socket");
+	const char *given = settings->client.socket;
 	const char *made = service_runtime_directory();
 	const char *base = geteuid() == 0 ? "/run" : secure_getenv("XDG_RUNTIME_DIR");
 
@@ -57,14 +54,14 @@ int socket_path_find(
 }
 
 int socket_path_make(
-	const struct config *config,
+	const struct agent_settings *settings,
 	char ret_path[static SOCKET_PATH_BYTES],
 	char ret_detail[static AGENT_DETAIL_BYTES]
 ) {
 	char directory[SOCKET_PATH_BYTES];
-	int err = socket_path_find(config, ret_path, ret_detail);
+	int err = socket_path_find(settings, ret_path, ret_detail);
 
-	if (err != 0 || !socket_path_is_made(config))
+	if (err != 0 || !socket_path_is_made(settings))
 		return err;
 	snprintf(
 		directory, sizeof(directory), "%.*s", (int)(strrchr(ret_path, '/') - ret_path),

@@ -8,21 +8,19 @@
 
 #define SOCKET_PATH_BYTES 128
 
-struct config;
-
 // Return the path. Returns 0, or -ENOENT with a hint in ret_detail if the environment gives no
 // directory.
 int socket_path_find(
-	const struct config *config,
+	const struct agent_settings *settings,
 	char ret_path[static SOCKET_PATH_BYTES],
 	char ret_detail[static AGENT_DETAIL_BYTES]
 );
 // Return the path and create its directory if the agent owns it. Returns 0, or -errno with a
 // message in ret_detail.
 int socket_path_make(
-	const struct config *config,
+	const struct agent_settings *settings,
 	char ret_path[static SOCKET_PATH_BYTES],
 	char ret_detail[static AGENT_DETAIL_BYTES]
 );
 // Return true if a missing directory of the socket is created at the start.
-bool socket_path_is_made(const struct config *config);
+bool socket_path_is_made(const struct agent_settings *settings);

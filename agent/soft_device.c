@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Software device of this agent, used on request or if there is no other device.
 #include "agent.h"
-#include "config_schema.h"
 
 #include <dataplane/soft.h>
-#include <lib/config.h>
 #include <lib/log.h>
 #include <lib/must.h>
 #include <lib/parse.h>
@@ -13,18 +11,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *setting_get(const struct config *config, const char *key) {
-	const char *section = device_section(config, SOFT_DEVICE_NAME);
+const struct device_section *soft_device_section(const struct agent_settings *settings) {
+	static const struct device_section none = {.wire = "", .address = "", .faults = ""};
+	const struct device_section *section = device_section_find(settings, SOFT_DEVICE_NAME);
 
-	return section != NULL ? config_get_string(config, section, key) : "";
+	return section != NULL ? section : &none;
 }
 
 // Return the address of the software device. By default it is the overlay's address, so that peers
 // know it. A wildcard address cannot be a source address and is rejected.
 static int
 soft_find_address(struct agent *agent, struct parse_error *error, struct sock_addr *ret_address) {
-	const char *given = setting_get(agent->config, "address");
-	const char *advertised = config_get_string(agent->config, "overlay", "advertise");
+	const char *given = soft_device_section(agent->settings)->address;
+	const char *advertised = agent->settings->overlay.advertise;
 	struct listen_choice choice;
 	int err;
 
@@ -56,13 +55,14 @@ soft_find_address(struct agent *agent, struct parse_error *error, struct sock_ad
 	return 0;
 }
 
-bool soft_device_uses_overlay_address(const struct config *config) {
-	return setting_get(config, "address")[0] == '\0';
+bool soft_device_uses_overlay_address(const struct agent_settings *settings) {
+	return soft_device_section(settings)->address[0] == '\0';
 }
 
-static enum soft_wire_kind
-soft_read_wire(const struct config *config, char ret_args[static SOFT_WIRE_ARGS_MAX + 1]) {
-	const char *wire = setting_get(config, "wire");
+static enum soft_wire_kind soft_read_wire(
+	const struct agent_settings *settings, char ret_args[static SOFT_WIRE_ARGS_MAX + 1]
+) {
+	const char *wire = soft_device_section(settings)->wire;
 	enum soft_wire_kind kind = SOFT_WIRE_UDP;
 
 	if (wire[0] != '\0')
@@ -70,8 +70,8 @@ soft_read_wire(const struct config *config, char ret_args[static SOFT_WIRE_ARGS_
 	return kind;
 }
 
-static struct soft_faults soft_read_faults(const struct config *config) {
-	const char *text = setting_get(config, "faults");
+static struct soft_faults soft_read_faults(const struct agent_settings *settings) {
+	const char *text = soft_device_section(settings)->faults;
 	struct soft_faults faults = {0};
 
 	if (text[0] != '\0')
@@ -79,10 +79,10 @@ static struct soft_faults soft_read_faults(const struct config *config) {
 	return faults;
 }
 
-bool soft_device_needs_dpdk(const struct config *config) {
+bool soft_device_needs_dpdk(const struct agent_settings *settings) {
 	char args[SOFT_WIRE_ARGS_MAX + 1];
 
-	return soft_read_wire(config, args) == SOFT_WIRE_DPDK;
+	return soft_read_wire(settings, args) == SOFT_WIRE_DPDK;
 }
 
 int soft_device_config(
@@ -93,15 +93,15 @@ int soft_device_config(
 
 	if (err != 0)
 		return err;
-	config.wire = soft_read_wire(agent->config, config.wire_args);
-	config.faults = soft_read_faults(agent->config);
+	config.wire = soft_read_wire(agent->settings, config.wire_args);
+	config.faults = soft_read_faults(agent->settings);
 	config.address.port = SOFT_UDP_PORT;
 	*ret_config = config;
 	return 0;
 }
 
 void soft_device_reload(struct agent *agent) {
-	struct soft_faults faults = soft_read_faults(agent->config);
+	struct soft_faults faults = soft_read_faults(agent->settings);
 	int err = soft_device_set_faults(SOFT_DEVICE_NAME, &faults);
 
 	// The faults have no effect without the device.

@@ -4,7 +4,6 @@
 
 #include <control/health.h>
 #include <control/webhook.h>
-#include <lib/config.h>
 #include <lib/container.h>
 
 #include <errno.h>
@@ -65,7 +64,7 @@ on_verdict_changed(struct health_listener *listener, const struct verdict_change
 	struct webhook_part *part = container_of(listener, struct webhook_part, listener);
 	const struct ras *ras = overlay_ras(part->agent->overlay);
 	struct webhook_change told = {
-		.cluster = config_get_string(part->agent->config, "overlay", "cluster"),
+		.cluster = part->agent->settings->overlay.cluster,
 		.before = change->before,
 		.advice = health_advice(part->agent->health, change->now),
 		.now = change->now,
@@ -86,11 +85,11 @@ on_verdict_changed(struct health_listener *listener, const struct verdict_change
 }
 
 int webhook_part_start(struct agent *agent) {
-	const char *user = config_get_string(agent->config, "health", "webhook_user");
+	const char *user = agent->settings->health.webhook_user;
 	struct webhook_config config = {
-		.command = config_get_string(agent->config, "health", "webhook"),
+		.command = agent->settings->health.webhook,
 		.user = user[0] != '\0' ? user : NULL,
-		.timeout_ns = config_get_duration_ns(agent->config, "health", "webhook_timeout"),
+		.timeout_ns = agent->settings->health.webhook_timeout_ns,
 		.counters = &agent->webhook_counters,
 	};
 	struct webhook_part *part;

@@ -55,17 +55,15 @@ int eal_part_start(struct agent *agent) {
 	struct ras_peer_info self;
 	struct eal_config config = {
 		.name = self.name,
-		.memory = config_get_bool(agent->config, "worker", "huge_pages") ? EAL_MEMORY_AUTO
-										 : EAL_MEMORY_PLAIN,
-		.memory_mib =
-			(uint32_t)(config_get_size_bytes(agent->config, "worker", "memory") >> 20),
+		.memory = agent->settings->worker.huge_pages ? EAL_MEMORY_AUTO : EAL_MEMORY_PLAIN,
+		.memory_mib = (uint32_t)(agent->settings->worker.memory_bytes >> 20),
 		.log = eal_log_line,
 	};
 	char took[PARSE_TEXT_BYTES];
 	struct eal_facts facts;
 	int err = identity_find(agent, &self);
 
-	if (soft_device_needs_dpdk(agent->config)) {
+	if (soft_device_needs_dpdk(agent->settings)) {
 		config.memory_mib += WIRE_MIB;
 		config.loads_drivers = true;
 		config.pci = true;
@@ -103,10 +101,11 @@ void eal_part_stop(struct agent *agent) {
 // Workers.
 
 // Return the idle policy of a worker. The last configured policy applies to all further workers.
-static struct idle_config worker_idle_config(const struct config *config, uint32_t place) {
-	const struct config_list *list = config_get_list(config, "worker", "idle");
+static struct idle_config
+worker_idle_config(const struct agent_settings *settings, uint32_t place) {
+	const struct config_list *list = &settings->worker.idle;
 	struct idle_config idle = {
-		.window_ns = config_get_duration_ns(config, "worker", "window"),
+		.window_ns = settings->worker.window_ns,
 		.foresees = true,
 	};
 
@@ -124,7 +123,7 @@ static int workers_choose_cores(
 	bool *ret_named,
 	struct cpu_set *ret_cores
 ) {
-	const char *given = config_get_string(agent->config, "worker", "cores");
+	const char *given = agent->settings->worker.cores;
 	struct parse_error error;
 	int err = cpu_set_get_allowed(&ret_places->allowed);
 
@@ -134,7 +133,7 @@ static int workers_choose_cores(
 	if (!*ret_named) {
 		cores_read_isolated(SYSFS_ROOT, &ret_places->isolated);
 		ret_places->near = agent->near_cpus;
-		ret_places->spins = worker_idle_config(agent->config, 0).policy == IDLE_SPIN;
+		ret_places->spins = worker_idle_config(agent->settings, 0).policy == IDLE_SPIN;
 		return cores_choose(ret_places, 1, ret_cores);
 	}
 	err = cpu_set_parse_allowed(given, strlen(given), &ret_places->allowed, &error, ret_cores);
@@ -167,7 +166,7 @@ static void on_worker_events(struct loop_source *source, uint32_t events) {
 static int
 worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, const char *why) {
 	struct clock *clock = &agent->worker_clocks[worker->place];
-	bool pin = config_get_bool(agent->config, "worker", "pin");
+	bool pin = agent->settings->worker.pin;
 	char *name = worker->name, cores[CPUS_TEXT_BYTES], node[NODE_TEXT_BYTES],
 	     block[PARSE_TEXT_BYTES];
 	struct worker_config config = {
@@ -175,7 +174,7 @@ worker_begin(struct agent *agent, struct agent_worker *worker, uint32_t cpu, con
 		.cpu = pin ? cpu : WORKER_CPU_ANY,
 		.clock = clock,
 		.kept_clock = clock,
-		.idle = worker_idle_config(agent->config, worker->place),
+		.idle = worker_idle_config(agent->settings, worker->place),
 		.request = dispatch_worker_request,
 	};
 	const char *clock_name, *clock_why;
@@ -226,7 +225,7 @@ int workers_start(struct agent *agent) {
 	bool named = false;
 	int err = workers_choose_cores(agent, &places, &named, &cores);
 
-	if (err == 0 && config_get_bool(agent->config, "worker", "lock_memory"))
+	if (err == 0 && agent->settings->worker.lock_memory)
 		err = worker_lock_memory();
 	if (err != 0)
 		return err;
@@ -302,7 +301,7 @@ void workers_list(const struct agent *agent, struct worker **workers, struct pro
 
 void workers_reload(struct agent *agent) {
 	for (uint32_t n = 0; n < agent->worker_count; n++) {
-		struct idle_config idle = worker_idle_config(agent->config, n);
+		struct idle_config idle = worker_idle_config(agent->settings, n);
 		int err = worker_set_idle(agent->workers[n].worker, &idle);
 
 		if (err == 0)

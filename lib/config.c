@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A configuration in memory: sections and typed access.
+// A configuration in memory: its sections and the struct of settings.
 #include "config_impl.h"
 
 #include <lib/must.h>
@@ -53,17 +53,21 @@ static void check_key(const struct config_schema *schema, const struct config_ke
 
 	must(key >= first && key < first + count); // the keys of a section are adjacent
 	for (const struct config_key *other = first; other < key; other++)
-		must(strcmp(other->name, key->name) != 0);
+		must(strcmp(other->name, key->name) != 0 && other->offset != key->offset);
 	must(config_kind_length(key->section) < CONFIG_NAME_BYTES_MAX);
 	must(key->help != NULL);
 	must(key->min <= key->max);
 	must(key->min >= 0 || key->type == CONFIG_INT);
+	must(key->type != CONFIG_INT || (key->min >= INT32_MIN && key->max <= INT32_MAX));
+	must(key->initial != NULL || key->type == CONFIG_STRING);
 	must((key->type == CONFIG_ENUM) == (key->choices != NULL));
 }
 
 static void section_destroy(struct config_section *section) {
-	for (size_t i = 0; i < section->key_count; i++)
-		config_value_fini(&section->keys[i], &section->values[i]);
+	for (size_t i = 0; i < section->key_count && section->settings != NULL; i++)
+		config_value_fini(&section->keys[i], &section->values[i], section->settings);
+	if (config_section_is_named(section->keys->section))
+		free(section->settings);
 	free(section->name);
 	free(section);
 }
@@ -73,9 +77,22 @@ struct config *config_destroy(struct config *config) {
 		return NULL;
 	for (size_t i = 0; i < config->section_count; i++)
 		section_destroy(config->sections[i]);
+	free(config->settings);
 	free(config->path);
 	free(config);
 	return NULL;
+}
+
+// Return the kind of a named section; NULL if the section is plain.
+static const struct config_named *
+find_named(const struct config_schema *schema, const char *section) {
+	const struct config_named *named = schema->named;
+
+	if (!config_section_is_named(section))
+		return NULL;
+	while (strcmp(named->section, section) != 0)
+		must((++named)->section != NULL);
+	return named;
 }
 
 int config_add_section(
@@ -84,6 +101,7 @@ int config_add_section(
 	const char *name,
 	struct config_section **ret_section
 ) {
+	const struct config_named *named = find_named(config->schema, keys->section);
 	struct config_section *section;
 	size_t count = 0;
 	int err;
@@ -97,16 +115,29 @@ int config_add_section(
 	section->keys = keys;
 	section->key_count = count;
 	section->name = strdup(name);
-	err = section->name != NULL ? 0 : -ENOMEM;
+	section->settings = named != NULL ? calloc(1, named->size) : config->settings;
+	err = section->name != NULL && section->settings != NULL ? 0 : -ENOMEM;
 	for (size_t i = 0; i < count && err == 0; i++) {
 		if (keys[i].initial == NULL)
-			continue;
-		err = config_value_parse(&keys[i], keys[i].initial, NULL, &section->values[i]);
+			*(const char **)config_member(section->settings, keys[i].offset) = "";
+		else
+			err = config_value_parse(
+				&keys[i], keys[i].initial, NULL, &section->values[i],
+				section->settings
+			);
 		must(err == 0 || err == -ENOMEM); // a default satisfies its own bounds
 	}
 	if (err != 0) {
 		section_destroy(section);
 		return err;
+	}
+	if (named != NULL) {
+		void **slot = config_member(config->settings, named->offset);
+
+		while (*slot != NULL)
+			slot++;
+		*slot = section->settings;
+		*(const char **)section->settings = section->name; // the first member
 	}
 	config->sections[config->section_count++] = section;
 	*ret_section = section;
@@ -126,6 +157,9 @@ int config_create(
 	if (config == NULL)
 		return -ENOMEM;
 	config->schema = schema;
+	config->settings = calloc(1, schema->settings_size);
+	if (config->settings == NULL)
+		goto fail;
 	if (path != NULL) {
 		config->path = strdup(path);
 		if (config->path == NULL)
@@ -168,61 +202,8 @@ config_section_find_key(const struct config_section *section, const char *name, 
 	return NULL;
 }
 
-static const struct config_value *get_value(
-	const struct config *config,
-	const char *section_name,
-	const char *key_name,
-	const struct config_key **ret_key
-) {
-	const struct config_section *section = config_find_section(config, section_name);
-	size_t index = 0;
-
-	must(section != NULL);
-	*ret_key = config_section_find_key(section, key_name, &index);
-	must(*ret_key != NULL);
-	return &section->values[index];
-}
-
-static const struct config_value *get_typed(
-	const struct config *config,
-	const char *section,
-	const char *key_name,
-	enum config_type type
-) {
-	const struct config_key *key;
-	const struct config_value *value = get_value(config, section, key_name, &key);
-
-	must(key->type == type);
-	return value;
-}
-
-bool config_get_bool(const struct config *config, const char *section, const char *key) {
-	return get_typed(config, section, key, CONFIG_BOOL)->truth;
-}
-
-int64_t config_get_int(const struct config *config, const char *section, const char *key) {
-	return get_typed(config, section, key, CONFIG_INT)->number;
-}
-
-uint64_t config_get_duration_ns(const struct config *config, const char *section, const char *key) {
-	return get_typed(config, section, key, CONFIG_DURATION)->amount;
-}
-
-uint64_t config_get_size_bytes(const struct config *config, const char *section, const char *key) {
-	return get_typed(config, section, key, CONFIG_SIZE)->amount;
-}
-
-const char *config_get_string(const struct config *config, const char *section, const char *key) {
-	return get_typed(config, section, key, CONFIG_STRING)->text;
-}
-
-size_t config_get_enum(const struct config *config, const char *section, const char *key) {
-	return get_typed(config, section, key, CONFIG_ENUM)->choice;
-}
-
-const struct config_list *
-config_get_list(const struct config *config, const char *section, const char *key) {
-	return &get_typed(config, section, key, CONFIG_LIST)->list;
+const void *config_settings(const struct config *config) {
+	return config->settings;
 }
 
 void config_origin_text(
@@ -239,27 +220,4 @@ void config_origin_text(
 		snprintf(text, text_size, "--set");
 		break;
 	}
-}
-
-void config_get_origin(
-	const struct config *config,
-	const char *section,
-	const char *key,
-	char text[static CONFIG_ORIGIN_BYTES]
-) {
-	const struct config_key *found;
-
-	config_origin_text(
-		config, get_value(config, section, key, &found), text, CONFIG_ORIGIN_BYTES
-	);
-}
-
-const char *config_get_section(const struct config *config, const char *kind, size_t index) {
-	for (size_t i = 0; i < config->section_count; i++) {
-		const char *name = config->sections[i]->name;
-
-		if (config_section_is_named(name) && config_kind_equal(name, kind) && index-- == 0)
-			return name;
-	}
-	return NULL;
 }

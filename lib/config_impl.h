@@ -6,6 +6,8 @@
 
 #include <stdarg.h>
 
+#define CONFIG_ORIGIN_BYTES 512
+
 enum config_source {
 	CONFIG_FROM_DEFAULT,
 	CONFIG_FROM_FILE,
@@ -17,13 +19,6 @@ struct config_value {
 	uint32_t line; // line of the file; 0 for other sources
 	bool wrong;    // the given text was rejected; this is the default
 	char *text;    // as written, owned; NULL only while a required key is missing
-	union {
-		bool truth;
-		int64_t number;
-		uint64_t amount; // nanoseconds, bytes, parts per million
-		size_t choice;
-		struct config_list list; // owned, with its items in one block
-	};
 };
 
 // One section: one per plain section of the schema, one per name of a named section.
@@ -31,6 +26,9 @@ struct config_section {
 	char *name; // "probe", "device mlx5_0"
 	const struct config_key *keys;
 	size_t key_count;
+	// The struct with the members of the keys. A plain section has that of the configuration, a
+	// named one owns its own.
+	void *settings;
 	// Line where a named section was first opened; 0: not in the file.
 	uint32_t line;
 	struct config_value values[]; // one per key
@@ -39,23 +37,27 @@ struct config_section {
 struct config {
 	const struct config_schema *schema;
 	char *path; // NULL without a file
+	void *settings;
 	size_t section_count;
 	struct config_section *sections[CONFIG_SECTIONS_MAX];
 };
 
-// Parse the text of a key. Returns 0, -ENOMEM, or another -errno with *error filled.
+static inline void *config_member(void *settings, size_t offset) {
+	return (char *)settings + offset;
+}
+
+// Parse the text of a key into the member of the settings, and keep a copy of the text. Returns 0,
+// -ENOMEM, or another -errno with *error filled. Nothing is changed on failure.
 int config_value_parse(
 	const struct config_key *key,
 	const char *text,
 	struct parse_error *error,
-	struct config_value *ret_value
+	struct config_value *value,
+	void *settings
 );
-void config_value_fini(const struct config_key *key, struct config_value *value);
-bool config_value_equal(
-	const struct config_key *key,
-	const struct config_value *value,
-	const struct config_value *other
-);
+void config_value_fini(const struct config_key *key, struct config_value *value, void *settings);
+// Compare the members of two structs of settings.
+bool config_member_equal(const struct config_key *key, const void *settings, const void *other);
 
 // Describe in words what a key accepts. Truncated if it does not fit.
 void config_key_describe(const struct config_key *key, char *text, size_t text_size);

@@ -66,23 +66,39 @@ void config_load_report(struct config_load *load, const char *format, ...) {
 	load_fail(load, &message);
 }
 
-void config_reject_key(
-	struct config_load *load, const char *section_name, const char *key, const char *format, ...
+// Return the value of the key with this member, and the section and name of that key.
+static struct config_value *find_member(
+	const struct config_load *load,
+	const void *member,
+	const char **ret_section,
+	const char **ret_name
 ) {
-	struct config_section *section = config_find_section(load->config, section_name);
+	for (size_t i = 0; i < load->config->section_count; i++) {
+		struct config_section *section = load->config->sections[i];
+
+		for (size_t k = 0; k < section->key_count; k++) {
+			if (config_member(section->settings, section->keys[k].offset) != member)
+				continue;
+			*ret_section = section->name;
+			*ret_name = section->keys[k].name;
+			return &section->values[k];
+		}
+	}
+	must(false); // `member` is not the member of a key
+	return NULL;
+}
+
+void config_reject_key(struct config_load *load, const void *member, const char *format, ...) {
+	const char *section, *key;
+	struct config_value *value = find_member(load, member, &section, &key);
 	struct message message = {.used = 0};
-	struct config_value *value;
 	char origin[CONFIG_ORIGIN_BYTES];
 	char quoted[QUOTE_BYTES];
 	va_list arguments;
-	size_t index = 0;
 
-	must(section != NULL);
-	must(config_section_find_key(section, key, &index) != NULL);
-	value = &section->values[index];
 	config_origin_text(load->config, value, origin, sizeof(origin));
 	escape_quote(value->text, strlen(value->text), quoted, sizeof(quoted));
-	message_add(&message, "%s: [%s] %s = %s: ", origin, section_name, key, quoted);
+	message_add(&message, "%s: [%s] %s = %s: ", origin, section, key, quoted);
 	va_start(arguments, format);
 	message_add_list(&message, format, arguments);
 	va_end(arguments);
@@ -90,15 +106,16 @@ void config_reject_key(
 	value->wrong = true;
 }
 
-bool config_key_is_valid(
-	const struct config_load *load, const char *section_name, const char *key
-) {
-	const struct config_section *section = config_find_section(load->config, section_name);
-	size_t index = 0;
+bool config_key_is_valid(const struct config_load *load, const void *member) {
+	const char *section, *key;
 
-	must(section != NULL);
-	must(config_section_find_key(section, key, &index) != NULL);
-	return !section->values[index].wrong;
+	return !find_member(load, member, &section, &key)->wrong;
+}
+
+bool config_key_is_default(const struct config_load *load, const void *member) {
+	const char *section, *key;
+
+	return find_member(load, member, &section, &key)->source == CONFIG_FROM_DEFAULT;
 }
 
 bool config_load_check_text(struct config_load *load, const char *text, size_t size) {
@@ -273,7 +290,6 @@ static void assign_known_key(
 	struct config_value *value
 ) {
 	enum config_source source = load->setting != NULL ? CONFIG_FROM_SETTING : CONFIG_FROM_FILE;
-	struct config_value fresh;
 	struct parse_error error;
 	int err;
 
@@ -285,7 +301,7 @@ static void assign_known_key(
 	value->source = source;
 	value->line = load->line;
 	value->wrong = true;
-	err = config_value_parse(key, text, &error, &fresh);
+	err = config_value_parse(key, text, &error, value, section->settings);
 	if (err == -ENOMEM) {
 		load->out_of_memory = true;
 		return;
@@ -294,11 +310,7 @@ static void assign_known_key(
 		report_bad_value(load, section, key, err, &error);
 		return;
 	}
-	config_value_fini(key, value);
-	*value = fresh;
 	value->wrong = false;
-	value->source = source;
-	value->line = load->line;
 }
 
 void config_load_assign(

@@ -122,7 +122,7 @@ static void compare_keys(
 			.reloadable = key->reloadable,
 		};
 
-		if (!config_value_equal(key, &before->values[i], &after->values[i]))
+		if (!config_member_equal(key, before->settings, after->settings))
 			report_change(comparison, &change);
 	}
 }

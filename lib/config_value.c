@@ -15,13 +15,13 @@ static int parse_enum(
 	const struct config_key *key,
 	const char *text,
 	struct parse_error *error,
-	struct config_value *value
+	uint32_t *ret_choice
 ) {
 	char allowed[PARSE_ERROR_BYTES / 2];
 
-	for (size_t i = 0; key->choices[i] != NULL; i++) {
+	for (uint32_t i = 0; key->choices[i] != NULL; i++) {
 		if (strcmp(text, key->choices[i]) == 0) {
-			value->choice = i;
+			*ret_choice = i;
 			return 0;
 		}
 	}
@@ -84,11 +84,12 @@ static int check_items(
 	return 0;
 }
 
+// Replace the list; its items and their text are one block.
 static int parse_list(
 	const struct config_key *key,
 	const char *text,
 	struct parse_error *error,
-	struct config_value *value
+	struct config_list *list
 ) {
 	size_t count = text[0] != '\0' ? 1 : 0, items_size;
 	char **items;
@@ -112,38 +113,39 @@ static int parse_list(
 		free(items);
 		return err;
 	}
-	value->list.items = (const char *const *)items;
-	value->list.count = count;
+	free((void *)list->items);
+	*list = (struct config_list){.items = (const char *const *)items, .count = count};
 	return 0;
 }
 
 static int parse_typed(
-	const struct config_key *key,
-	const char *text,
-	struct parse_error *error,
-	struct config_value *value
+	const struct config_key *key, const char *text, struct parse_error *error, void *member
 ) {
 	uint64_t min = (uint64_t)key->min;
 	uint64_t max = (uint64_t)key->max;
 	size_t length = strlen(text);
+	int64_t number;
 	int err;
 
 	switch (key->type) {
 	case CONFIG_BOOL:
-		return parse_bool(text, length, error, &value->truth);
+		return parse_bool(text, length, error, member);
 	case CONFIG_INT:
-		return parse_i64(text, length, key->min, key->max, error, &value->number);
+		err = parse_i64(text, length, key->min, key->max, error, &number);
+		if (err == 0)
+			*(int32_t *)member = (int32_t)number;
+		return err;
 	case CONFIG_DURATION:
-		return parse_duration_ns(text, length, min, max, error, &value->amount);
+		return parse_duration_ns(text, length, min, max, error, member);
 	case CONFIG_SIZE:
-		return parse_size_bytes(text, length, min, max, error, &value->amount);
+		return parse_size_bytes(text, length, min, max, error, member);
 	case CONFIG_STRING:
 		err = check_count(key, text, length, "bytes", error);
 		return err != 0 || key->check == NULL ? err : key->check(text, length, error);
 	case CONFIG_ENUM:
-		return parse_enum(key, text, error, value);
+		return parse_enum(key, text, error, member);
 	case CONFIG_LIST:
-		return parse_list(key, text, error, value);
+		return parse_list(key, text, error, member);
 	}
 	must(key->type <= CONFIG_LIST);
 	return -EINVAL;
@@ -153,52 +155,56 @@ int config_value_parse(
 	const struct config_key *key,
 	const char *text,
 	struct parse_error *error,
-	struct config_value *ret_value
+	struct config_value *value,
+	void *settings
 ) {
-	struct config_value value = {.text = strdup(text)};
+	void *member = config_member(settings, key->offset);
+	char *copy = strdup(text);
 	int err;
 
-	if (value.text == NULL)
+	if (copy == NULL)
 		return -ENOMEM;
-	err = parse_typed(key, text, error, &value);
+	err = parse_typed(key, text, error, member);
 	if (err != 0) {
-		free(value.text);
+		free(copy);
 		return err;
 	}
-	*ret_value = value;
+	free(value->text);
+	value->text = copy;
+	if (key->type == CONFIG_STRING)
+		*(const char **)member = copy;
 	return 0;
 }
 
-void config_value_fini(const struct config_key *key, struct config_value *value) {
+void config_value_fini(const struct config_key *key, struct config_value *value, void *settings) {
+	struct config_list *list = config_member(settings, key->offset);
+
 	if (key->type == CONFIG_LIST)
-		free((void *)value->list.items);
+		free((void *)list->items);
 	free(value->text);
 }
 
-bool config_value_equal(
-	const struct config_key *key,
-	const struct config_value *value,
-	const struct config_value *other
-) {
-	const struct config_list *list = &value->list;
+bool config_member_equal(const struct config_key *key, const void *settings, const void *other) {
+	const void *member = (const char *)settings + key->offset;
+	const void *against = (const char *)other + key->offset;
+	const struct config_list *list = member, *list_against = against;
 
 	switch (key->type) {
 	case CONFIG_BOOL:
-		return value->truth == other->truth;
+		return *(const bool *)member == *(const bool *)against;
 	case CONFIG_INT:
-		return value->number == other->number;
+	case CONFIG_ENUM:
+		return *(const uint32_t *)member == *(const uint32_t *)against;
 	case CONFIG_DURATION:
 	case CONFIG_SIZE:
-		return value->amount == other->amount;
+		return *(const uint64_t *)member == *(const uint64_t *)against;
 	case CONFIG_STRING:
-		return strcmp(value->text, other->text) == 0;
-	case CONFIG_ENUM:
-		return value->choice == other->choice;
+		return strcmp(*(const char *const *)member, *(const char *const *)against) == 0;
 	case CONFIG_LIST:
-		if (list->count != other->list.count)
+		if (list->count != list_against->count)
 			return false;
 		for (size_t i = 0; i < list->count; i++) {
-			if (strcmp(list->items[i], other->list.items[i]) != 0)
+			if (strcmp(list->items[i], list_against->items[i]) != 0)
 				return false;
 		}
 		return true;

@@ -14,8 +14,10 @@
 // A section may be opened more than once. A key may be given once in the file and once by --set,
 // which takes precedence. Limits: the constants below. Text is UTF-8 without control characters.
 //
-// A loaded configuration never changes, so any thread may read it. The getters abort (must()) if
-// the key is unknown or of another type: that is a bug of the caller.
+// The program reads values from a struct of settings. Each row of the table has the offset of its
+// member; CONFIG_AT() checks at compile time that the member exists and has the type of the key.
+//
+// A loaded configuration never changes, so any thread may read it.
 #pragma once
 
 #include <lib/parse.h>
@@ -30,7 +32,6 @@
 #define CONFIG_VALUE_BYTES_MAX 4000
 #define CONFIG_SECTIONS_MAX 256
 #define CONFIG_NAME_BYTES_MAX 64 // of a section's instance: the mlx5_0 of [device mlx5_0]
-#define CONFIG_ORIGIN_BYTES 512
 
 enum config_type {
 	CONFIG_BOOL,	 // yes or no
@@ -38,9 +39,30 @@ enum config_type {
 	CONFIG_DURATION, // bounds in nanoseconds
 	CONFIG_SIZE,	 // bounds in bytes
 	CONFIG_STRING,	 // bounds of its length in bytes; `check`, if set, validates the text
-	CONFIG_ENUM,	 // one of `choices`
+	CONFIG_ENUM,	 // one of `choices`; the value is its index
 	CONFIG_LIST,	 // items between commas; bounds of their count; `check` validates each item
 };
+
+struct config_list {
+	const char *const *items;
+	size_t count;
+};
+
+// Type and offset of a key: CONFIG_AT(DURATION, struct agent_settings, probe.interval_ns). Does not
+// compile if the member is missing or has another type than those below. A number that may be
+// negative needs an int32_t.
+// clang-format off
+#define CONFIG_AT(type, settings, member) \
+	CONFIG_##type, \
+	_Generic(((settings *)NULL)->member, CONFIG_MEMBER_##type(offsetof(settings, member)))
+#define CONFIG_MEMBER_BOOL(offset) bool: (offset)
+#define CONFIG_MEMBER_INT(offset) int32_t: (offset), uint32_t: (offset)
+#define CONFIG_MEMBER_DURATION(offset) uint64_t: (offset)
+#define CONFIG_MEMBER_SIZE(offset) uint64_t: (offset)
+#define CONFIG_MEMBER_STRING(offset) const char *: (offset)
+#define CONFIG_MEMBER_ENUM(offset) uint32_t: (offset) // enums without negative values fit as well
+#define CONFIG_MEMBER_LIST(offset) struct config_list: (offset)
+// clang-format on
 
 // Validate a string, or one item of a list. Returns 0, or fills *error with parse_fail() and
 // returns -errno. If the error text lacks the word "allowed", the allowed values of the key are
@@ -59,6 +81,7 @@ struct config_key {
 	const char *section;
 	const char *name;
 	enum config_type type;
+	size_t offset;	 // of the member in the settings, or in the struct of a named section
 	bool reloadable; // SIGHUP applies a change; otherwise a restart is needed
 	int64_t min;
 	int64_t max;
@@ -79,10 +102,22 @@ struct config_load; // load in progress, for config_reject_key()
 // detects it. Not called if a file could not be read.
 typedef void config_conflict_fn(const struct config *config, struct config_load *load);
 
+// A kind of named section, for example "device NAME". The struct of one section begins with a
+// `const char *section`, its full name such as "device mlx5_0". The settings have an array of
+// CONFIG_SECTIONS_MAX + 1 pointers to these structs, which ends with NULL. Its order is that of the
+// file; new sections of --set follow.
+struct config_named {
+	const char *section;
+	size_t size;   // of the struct of one section
+	size_t offset; // of the array in the settings
+};
+
 struct config_schema {
 	const struct config_key *keys; // must outlive every configuration made from them
 	size_t key_count;
-	config_conflict_fn *conflict; // may be NULL
+	const struct config_named *named; // ends with an empty one
+	size_t settings_size;		  // of the struct of settings
+	config_conflict_fn *conflict;	  // may be NULL
 };
 
 struct config_input {
@@ -98,11 +133,6 @@ struct config_reporter {
 	void *context;
 };
 
-struct config_list {
-	const char *const *items;
-	size_t count;
-};
-
 // Load a configuration and report every error. One thread at a time, because inih has global
 // switches.
 // Returns 0, -EINVAL (wrong text), -EFBIG (file too large), the error of opening or reading the
@@ -115,40 +145,20 @@ int config_load(
 );
 struct config *config_destroy(struct config *config);
 
-// Report "place: [section] key = value: reason" and fail the load. For config_conflict_fn. The key
-// is not valid afterwards.
-__attribute__((format(printf, 4, 5))) void config_reject_key(
-	struct config_load *load, const char *section, const char *key, const char *format, ...
-);
+// Functions for config_conflict_fn. `member` is the address of a key's member in the settings.
+//
+// Report "place: [section] key = value: reason" and fail the load. The key is not valid afterwards.
+__attribute__((format(printf, 3, 4))) void
+config_reject_key(struct config_load *load, const void *member, const char *format, ...);
+// Return true if the key holds the given value, or its default because none was given. False means
+// that the given value was already reported as wrong, so conclude nothing from the stored one.
+bool config_key_is_valid(const struct config_load *load, const void *member);
+// Return true if neither the file nor --set gave the key.
+bool config_key_is_default(const struct config_load *load, const void *member);
 
-// Return true if the key holds the given value, or its default because none was given. For
-// config_conflict_fn. False means that the given value was already reported as wrong, so conclude
-// nothing from the stored one.
-bool config_key_is_valid(const struct config_load *load, const char *section, const char *key);
+// Return the struct of settings, which lives as long as the configuration.
+const void *config_settings(const struct config *config);
 
-// Getters: `section` is "probe" or "device mlx5_0".
-bool config_get_bool(const struct config *config, const char *section, const char *key);
-int64_t config_get_int(const struct config *config, const char *section, const char *key);
-uint64_t config_get_duration_ns(const struct config *config, const char *section, const char *key);
-uint64_t config_get_size_bytes(const struct config *config, const char *section, const char *key);
-const char *config_get_string(const struct config *config, const char *section, const char *key);
-// Return the index into the key's choices.
-size_t config_get_enum(const struct config *config, const char *section, const char *key);
-const struct config_list *
-config_get_list(const struct config *config, const char *section, const char *key);
-
-// Write the origin of a value: "default", "/etc/tocsin/tocsin.conf:12" or "--set". Truncated if it
-// does not fit.
-void config_get_origin(
-	const struct config *config,
-	const char *section,
-	const char *key,
-	char text[static CONFIG_ORIGIN_BYTES]
-);
-
-// Return the index-th named section of a kind: sections of the file in its order, then new ones of
-// --set. For "device", that may be "device mlx5_0". NULL past the last.
-const char *config_get_section(const struct config *config, const char *kind, size_t index);
 // Return the "mlx5_0" of "device mlx5_0".
 const char *config_section_name(const char *section);
 

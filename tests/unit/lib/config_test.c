@@ -4,10 +4,7 @@
 #include <support/cmocka.h>
 #include <support/config_sample.h>
 
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static void fail_on_message(void *context, const char *message) {
 	(void)context;
@@ -28,6 +25,10 @@ static struct config *load(const char *text, const char *const settings[4]) {
 	assert_non_null(stream);
 	assert_int_equal(config_load(&sample_schema, &input, &no_message_expected, &config), 0);
 	return config;
+}
+
+static const struct sample_settings *settings_of(const struct config *config) {
+	return config_settings(config);
 }
 
 static void every_type_is_read_from_the_file(void **state) {
@@ -51,17 +52,17 @@ static void every_type_is_read_from_the_file(void **state) {
 	const struct config_list *tags;
 
 	(void)state;
-	assert_false(config_get_bool(config, "probe", "enabled"));
-	assert_int_equal(config_get_duration_ns(config, "probe", "interval"), 1500000000);
-	assert_int_equal(config_get_duration_ns(config, "probe", "deadline"), 250000);
-	assert_int_equal(config_get_size_bytes(config, "probe", "size"), 1024);
-	assert_int_equal(config_get_enum(config, "probe", "policy"), 2);
+	assert_false(settings_of(config)->probe.enabled);
+	assert_int_equal(settings_of(config)->probe.interval_ns, 1500000000);
+	assert_int_equal(settings_of(config)->probe.deadline_ns, 250000);
+	assert_int_equal(settings_of(config)->probe.size_bytes, 1024);
+	assert_int_equal(settings_of(config)->probe.policy, 2);
 	assert_string_equal(
-		config_get_string(config, "node", "name"), "it's \"q\" \\ Gr\xc3\xbc\xc3\x9f"
-							   "e#1"
+		settings_of(config)->node.name, "it's \"q\" \\ Gr\xc3\xbc\xc3\x9f"
+						"e#1"
 	);
-	assert_int_equal(config_get_int(config, "device mlx5_0", "gid_index"), 3);
-	tags = config_get_list(config, "probe", "tags");
+	assert_int_equal(settings_of(config)->devices[0]->gid_index, 3);
+	tags = &settings_of(config)->probe.tags;
 	assert_int_equal(tags->count, 3);
 	assert_string_equal(tags->items[0], "x");
 	assert_string_equal(tags->items[1], "y z");
@@ -74,8 +75,8 @@ static void hostlist_and_processors_are_checked_and_kept_as_text(void **state) {
 		load("[node]\njoin = node[001-128,200],login\ncores = 0-3,8\n", NULL);
 
 	(void)state;
-	assert_string_equal(config_get_string(config, "node", "join"), "node[001-128,200],login");
-	assert_string_equal(config_get_string(config, "node", "cores"), "0-3,8");
+	assert_string_equal(settings_of(config)->node.join, "node[001-128,200],login");
+	assert_string_equal(settings_of(config)->node.cores, "0-3,8");
 	config_destroy(config);
 }
 
@@ -85,11 +86,11 @@ static void key_that_is_not_given_has_its_default(void **state) {
 
 	(void)state;
 	assert_int_equal(config_load(&sample_schema, &nothing, &no_message_expected, &config), 0);
-	assert_true(config_get_bool(config, "probe", "enabled"));
-	assert_int_equal(config_get_duration_ns(config, "probe", "interval"), 1000000000);
-	assert_int_equal(config_get_list(config, "probe", "tags")->count, 2);
-	assert_string_equal(config_get_string(config, "node", "name"), "");
-	assert_null(config_get_section(config, "device", 0));
+	assert_true(settings_of(config)->probe.enabled);
+	assert_int_equal(settings_of(config)->probe.interval_ns, 1000000000);
+	assert_int_equal(settings_of(config)->probe.tags.count, 2);
+	assert_string_equal(settings_of(config)->node.name, "");
+	assert_null(settings_of(config)->devices[0]);
 	config_destroy(config);
 }
 
@@ -97,7 +98,7 @@ static void empty_list_has_no_items(void **state) {
 	struct config *config = load("[probe]\ntags =\n", NULL);
 
 	(void)state;
-	assert_int_equal(config_get_list(config, "probe", "tags")->count, 0);
+	assert_int_equal(settings_of(config)->probe.tags.count, 0);
 	config_destroy(config);
 }
 
@@ -105,7 +106,7 @@ static void byte_order_mark_is_passed_over(void **state) {
 	struct config *config = load("\xef\xbb\xbf[node]\nname = x\n", NULL);
 
 	(void)state;
-	assert_string_equal(config_get_string(config, "node", "name"), "x");
+	assert_string_equal(settings_of(config)->node.name, "x");
 	config_destroy(config);
 }
 
@@ -114,19 +115,12 @@ static void setting_wins_over_file_and_default(void **state) {
 		"probe.size=8", "device.a.b.gid_index = 7 ",
 		"node.name==a=", "check.disk.command=df"};
 	struct config *config = load("[probe]\nsize = 16\ninterval = 2s\n", settings);
-	char origin[CONFIG_ORIGIN_BYTES];
 
 	(void)state;
-	assert_int_equal(config_get_size_bytes(config, "probe", "size"), 8);
-	assert_int_equal(config_get_int(config, "device a.b", "gid_index"), 7);
-	assert_string_equal(config_get_string(config, "node", "name"), "=a=");
-	assert_string_equal(config_get_string(config, "check disk", "command"), "df");
-	config_get_origin(config, "probe", "size", origin);
-	assert_string_equal(origin, "--set");
-	config_get_origin(config, "probe", "interval", origin);
-	assert_string_equal(origin, "t.conf:3");
-	config_get_origin(config, "probe", "policy", origin);
-	assert_string_equal(origin, "default");
+	assert_int_equal(settings_of(config)->probe.size_bytes, 8);
+	assert_int_equal(settings_of(config)->devices[0]->gid_index, 7);
+	assert_string_equal(settings_of(config)->node.name, "=a=");
+	assert_string_equal(settings_of(config)->checks[0]->command, "df");
 	config_destroy(config);
 }
 
@@ -134,16 +128,17 @@ static void named_sections_are_listed_in_the_order_they_came(void **state) {
 	struct config *config =
 		load("[device b]\n[check x]\ncommand = c\n[device a]\ngid_index = 1\n[device b]\n",
 		     NULL);
-	const char *first = config_get_section(config, "device", 0);
+	const struct sample_settings *settings = settings_of(config);
 
 	(void)state;
-	assert_string_equal(first, "device b");
-	assert_string_equal(config_section_name(first), "b");
-	assert_int_equal(config_get_int(config, first, "gid_index"), -1);
-	assert_string_equal(config_get_section(config, "device", 1), "device a");
-	assert_null(config_get_section(config, "device", 2));
-	assert_string_equal(config_get_section(config, "check", 0), "check x");
-	assert_null(config_get_section(config, "probe", 0));
+	assert_string_equal(settings->devices[0]->section, "device b");
+	assert_string_equal(config_section_name(settings->devices[0]->section), "b");
+	assert_int_equal(settings->devices[0]->gid_index, -1);
+	assert_string_equal(settings->devices[1]->section, "device a");
+	assert_int_equal(settings->devices[1]->gid_index, 1);
+	assert_null(settings->devices[2]);
+	assert_string_equal(settings->checks[0]->section, "check x");
+	assert_null(settings->checks[1]);
 	config_destroy(config);
 }
 
@@ -162,8 +157,9 @@ static void longest_line_value_and_name_are_taken_whole(void **state) {
 	);
 	config = load(text, NULL);
 	snprintf(section, sizeof(section), "device %s", name);
-	assert_int_equal(config_get_int(config, section, "gid_index"), 5);
-	assert_int_equal(strlen(config_get_string(config, "node", "name")), 64);
+	assert_string_equal(settings_of(config)->devices[0]->section, section);
+	assert_int_equal(settings_of(config)->devices[0]->gid_index, 5);
+	assert_int_equal(strlen(settings_of(config)->node.name), 64);
 	config_destroy(config);
 }
 
@@ -288,41 +284,6 @@ static void man_page_lists_every_key_with_what_it_takes(void **state) {
 	);
 }
 
-static void get_unknown_section(const struct config *config) {
-	config_get_bool(config, "nosuch", "enabled");
-}
-
-static void get_unknown_key(const struct config *config) {
-	config_get_bool(config, "probe", "nosuch");
-}
-
-static void get_wrong_type(const struct config *config) {
-	config_get_int(config, "probe", "enabled");
-}
-
-static void asking_for_what_the_table_does_not_have_stops_the_process(void **state) {
-	void (*const mistakes[]
-	)(const struct config *) = {get_unknown_section, get_unknown_key, get_wrong_type};
-	struct config *config = load(" ", NULL);
-	int status;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
-		pid_t pid = fork();
-
-		assert_true(pid >= 0);
-		if (pid == 0) {
-			signal(SIGABRT, SIG_DFL);
-			close(STDERR_FILENO);
-			mistakes[i](config);
-			_exit(0);
-		}
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-	}
-	config_destroy(config);
-}
-
 static void destroy_takes_null(void **state) {
 	(void)state;
 	assert_null(config_destroy(NULL));
@@ -344,7 +305,6 @@ UNIT_GROUP(config) {
 		cmocka_unit_test(printing_to_a_full_disk_is_an_error),
 		cmocka_unit_test(compare_tells_what_a_reload_applies_and_what_needs_a_restart),
 		cmocka_unit_test(man_page_lists_every_key_with_what_it_takes),
-		cmocka_unit_test(asking_for_what_the_table_does_not_have_stops_the_process),
 		cmocka_unit_test(destroy_takes_null),
 	};
 

@@ -20,19 +20,51 @@ static inline int sample_check_lower(const char *text, size_t length, struct par
 	return 0;
 }
 
+struct sample_device {
+	const char *section;
+	int32_t gid_index;
+};
+
+struct sample_check {
+	const char *section, *command;
+};
+
+struct sample_settings {
+	struct {
+		const char *name, *join, *cores;
+	} node;
+	struct {
+		bool enabled;
+		uint64_t interval_ns, deadline_ns, size_bytes;
+		uint32_t policy;
+		struct config_list tags;
+	} probe;
+	const struct sample_device *devices[CONFIG_SECTIONS_MAX + 1];
+	const struct sample_check *checks[CONFIG_SECTIONS_MAX + 1];
+};
+
+static const struct config_named sample_named[] = {
+	{"device NAME", sizeof(struct sample_device), offsetof(struct sample_settings, devices)},
+	{"check NAME", sizeof(struct sample_check), offsetof(struct sample_settings, checks)},
+	{NULL, 0, 0},
+};
+
+// clang-format off
+#define SAMPLE(section, key, type, member) \
+	#section, #key, CONFIG_AT(type, struct sample_settings, section.member)
+#define SAMPLE_NAMED(section, key, type) \
+	#section " NAME", #key, CONFIG_AT(type, struct sample_##section, key)
+// clang-format on
+
 static const struct config_key sample_keys[] = {
 	{
-		.section = "node",
-		.name = "name",
-		.type = CONFIG_STRING,
+		SAMPLE(node, name, STRING, name),
 		.max = 64,
 		.initial = "",
 		.help = "The name of this node.",
 	},
 	{
-		.section = "node",
-		.name = "join",
-		.type = CONFIG_STRING,
+		SAMPLE(node, join, STRING, join),
 		.max = 1000,
 		.check = config_check_hostlist,
 		.allowed = "a hostlist such as node[001-128]",
@@ -41,9 +73,7 @@ static const struct config_key sample_keys[] = {
 		.help = "Whom to join.",
 	},
 	{
-		.section = "node",
-		.name = "cores",
-		.type = CONFIG_STRING,
+		SAMPLE(node, cores, STRING, cores),
 		.max = 1000,
 		.check = config_check_cpu_set,
 		.allowed = "processors such as 0-3,8",
@@ -51,17 +81,13 @@ static const struct config_key sample_keys[] = {
 		.help = "Where to run.",
 	},
 	{
-		.section = "probe",
-		.name = "enabled",
-		.type = CONFIG_BOOL,
+		SAMPLE(probe, enabled, BOOL, enabled),
 		.initial = "yes",
 		.reloadable = true,
 		.help = "Whether to probe at all.",
 	},
 	{
-		.section = "probe",
-		.name = "interval",
-		.type = CONFIG_DURATION,
+		SAMPLE(probe, interval, DURATION, interval_ns),
 		.min = 10 * SAMPLE_NS_PER_MS,
 		.max = INT64_C(3600000) * SAMPLE_NS_PER_MS,
 		.initial = "1s",
@@ -69,9 +95,7 @@ static const struct config_key sample_keys[] = {
 		.help = "Time between two probes.",
 	},
 	{
-		.section = "probe",
-		.name = "deadline",
-		.type = CONFIG_DURATION,
+		SAMPLE(probe, deadline, DURATION, deadline_ns),
 		.min = 0,
 		.max = INT64_C(3600000) * SAMPLE_NS_PER_MS,
 		.initial = "500ms",
@@ -79,26 +103,20 @@ static const struct config_key sample_keys[] = {
 		.help = "When a probe is lost.",
 	},
 	{
-		.section = "probe",
-		.name = "size",
-		.type = CONFIG_SIZE,
+		SAMPLE(probe, size, SIZE, size_bytes),
 		.min = 8,
 		.max = 65536,
 		.initial = "4KiB",
 		.help = ".Bytes - of a probe\\message.",
 	},
 	{
-		.section = "probe",
-		.name = "policy",
-		.type = CONFIG_ENUM,
+		SAMPLE(probe, policy, ENUM, policy),
 		.choices = sample_policies,
 		.initial = "adaptive",
 		.help = "How to wait.",
 	},
 	{
-		.section = "probe",
-		.name = "tags",
-		.type = CONFIG_LIST,
+		SAMPLE(probe, tags, LIST, tags),
 		.max = 3,
 		.check = sample_check_lower,
 		.initial = "a, b",
@@ -106,18 +124,14 @@ static const struct config_key sample_keys[] = {
 		.help = "What to call it.",
 	},
 	{
-		.section = "device NAME",
-		.name = "gid_index",
-		.type = CONFIG_INT,
+		SAMPLE_NAMED(device, gid_index, INT),
 		.min = -1,
 		.max = 255,
 		.initial = "-1",
 		.help = "Which address to use.",
 	},
 	{
-		.section = "check NAME",
-		.name = "command",
-		.type = CONFIG_STRING,
+		SAMPLE_NAMED(check, command, STRING),
 		.min = 1,
 		.max = 200,
 		.reloadable = true,
@@ -127,16 +141,21 @@ static const struct config_key sample_keys[] = {
 
 // Reject keys of one section that contradict each other.
 static inline void sample_find_conflicts(const struct config *config, struct config_load *load) {
-	if (!config_key_is_valid(load, "probe", "deadline") ||
-	    !config_key_is_valid(load, "probe", "interval"))
+	const struct sample_settings *settings = config_settings(config);
+
+	if (!config_key_is_valid(load, &settings->probe.deadline_ns) ||
+	    !config_key_is_valid(load, &settings->probe.interval_ns))
 		return;
-	if (config_get_duration_ns(config, "probe", "deadline") >
-	    config_get_duration_ns(config, "probe", "interval"))
-		config_reject_key(load, "probe", "deadline", "must not be longer than interval");
+	if (settings->probe.deadline_ns > settings->probe.interval_ns)
+		config_reject_key(
+			load, &settings->probe.deadline_ns, "must not be longer than interval"
+		);
 }
 
 static const struct config_schema sample_schema = {
 	.keys = sample_keys,
 	.key_count = sizeof(sample_keys) / sizeof(sample_keys[0]),
+	.named = sample_named,
+	.settings_size = sizeof(struct sample_settings),
 	.conflict = sample_find_conflicts,
 };
