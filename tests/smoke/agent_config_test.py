@@ -68,7 +68,7 @@ CONTRADICTIONS = [
      "less than interval, which is 30s by default"),
     ({"check.a.command": "/bin/true", "check.a.interval": "5s"}, "[check a] interval",
      "more than timeout, which is 5s by default"),
-    ({"device.mlx5_0.expect_rate": "fast"}, "[device mlx5_0] expect_rate", "no rate such as"),
+    ({"device.mlx5_0.expect_rate": "fast"}, "[device mlx5_0] expect_rate", "is not a rate such as"),
     ({"health.off": "drivers,disk"}, "[health] off", "is not a built-in check"),
     ({"check.x.command": "/bin/true", "check.x.interval": "4s", "check.x.timeout": "7s"},
      "[check x] timeout", "less than interval, which is 4s\n"),
