@@ -1,222 +1,170 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Parses netlink messages. All input is untrusted, because a recording may hold anything. So
-// headers are copied before use, and each length is checked against the enclosing data.
+// Parses netlink messages by libmnl. All input is untrusted, because a recording may hold anything.
+// libmnl stops silently at a malformed attribute and does not compare lengths of values. This file
+// checks both.
 #include "address.h"
 
 #include <lib/netif/netlink.h>
 
 #include <errno.h>
+#include <libmnl/libmnl.h>
+#include <limits.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
-#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
-// The two high bits of a type are encoding flags.
-#define ATTR_TYPE_MASK 0x3fffU
 // IFF_LOWER_UP of <linux/if.h>, which conflicts with <net/if.h>.
 #define LINK_LOWER_UP 0x10000U
+#define INFO_MAX IFLA_INFO_SLAVE_KIND // the last one that is read
 
-// Unread attributes or messages.
-struct span {
-	const uint8_t *at;
-	size_t size;
-};
+// Store each attribute at the index of its type. Returns false if an attribute is malformed.
+static bool
+attrs_parse(const void *bytes, size_t size, const struct nlattr **attrs, uint16_t type_max) {
+	const char *end = (const char *)bytes + size;
+	const struct nlattr *attr;
 
-struct attr {
-	uint16_t type;
-	struct span value;
-};
-
-// Cut `size` bytes and their padding off the front; the last entry may have no padding.
-static struct span span_cut(struct span *span, size_t header_size, size_t size) {
-	struct span cut = {span->at + header_size, size - header_size};
-	size_t padded = (size + 3) & ~(size_t)3;
-
-	if (padded > span->size)
-		padded = span->size;
-	span->at += padded;
-	span->size -= padded;
-	return cut;
+	for (attr = bytes; mnl_attr_ok(attr, (int)(end - (const char *)attr));
+	     attr = mnl_attr_next(attr)) {
+		if (mnl_attr_get_type(attr) <= type_max)
+			attrs[mnl_attr_get_type(attr)] = attr;
+	}
+	return (const char *)attr >= end;
 }
 
-// Returns 1 and the next attribute, 0 at the end, or -EBADMSG.
-static int attr_next(struct span *span, struct attr *ret_attr) {
-	struct rtattr header;
+static bool message_parse(
+	const struct nlmsghdr *message,
+	size_t header_size,
+	const struct nlattr **attrs,
+	uint16_t type_max
+) {
+	size_t size = mnl_nlmsg_get_payload_len(message);
 
-	if (span->size == 0)
-		return 0;
-	if (span->size < sizeof(header))
-		return -EBADMSG;
-	memcpy(&header, span->at, sizeof(header));
-	if (header.rta_len < sizeof(header) || header.rta_len > span->size)
-		return -EBADMSG;
-	ret_attr->type = header.rta_type & ATTR_TYPE_MASK;
-	ret_attr->value = span_cut(span, sizeof(header), header.rta_len);
-	return 1;
+	if (size < header_size)
+		return false;
+	return attrs_parse(
+		mnl_nlmsg_get_payload_offset(message, header_size), size - header_size, attrs,
+		type_max
+	);
 }
 
-static int read_u32(struct span value, uint32_t *ret_number) {
-	if (value.size != sizeof(*ret_number))
-		return -EBADMSG;
-	memcpy(ret_number, value.at, sizeof(*ret_number));
-	return 0;
+// The readers below keep the value of an absent attribute, and return false for a malformed one.
+static bool read_u32(const struct nlattr *attr, uint32_t *number) {
+	if (attr == NULL)
+		return true;
+	if (mnl_attr_get_payload_len(attr) != sizeof(*number))
+		return false;
+	*number = mnl_attr_get_u32(attr);
+	return true;
 }
 
 // Copy a text; one that is too long cannot come from the kernel and is an error.
-static int read_text(struct span value, char *text, size_t text_size) {
-	size_t length = strnlen((const char *)value.at, value.size);
+static bool read_text(const struct nlattr *attr, char *text, size_t text_size) {
+	size_t length;
 
-	if (length == value.size || length >= text_size)
-		return -EBADMSG;
-	memcpy(text, value.at, length + 1);
-	return 0;
+	if (attr == NULL)
+		return true;
+	length = strnlen(mnl_attr_get_str(attr), mnl_attr_get_payload_len(attr));
+	if (length == mnl_attr_get_payload_len(attr) || length >= text_size)
+		return false;
+	memcpy(text, mnl_attr_get_str(attr), length + 1);
+	return true;
 }
 
 // Like read_text(), but truncate: a kind longer than all known kinds is unknown anyway.
-static int read_kind(struct span value, char *text) {
-	size_t length = strnlen((const char *)value.at, value.size);
-
-	if (length >= NETIF_KIND_BYTES)
-		length = NETIF_KIND_BYTES - 1;
-	memcpy(text, value.at, length);
-	text[length] = '\0';
-	return 0;
+static void read_kind(const struct nlattr *attr, char text[NETIF_KIND_BYTES]) {
+	if (attr != NULL)
+		snprintf(
+			text, NETIF_KIND_BYTES, "%.*s", (int)mnl_attr_get_payload_len(attr),
+			mnl_attr_get_str(attr)
+		);
 }
 
-static int parse_link_info(struct span info, struct netif_link *link) {
-	struct attr attr;
-	int more;
-
-	while ((more = attr_next(&info, &attr)) > 0) {
-		if (attr.type == IFLA_INFO_KIND)
-			read_kind(attr.value, link->kind);
-		else if (attr.type == IFLA_INFO_SLAVE_KIND)
-			read_kind(attr.value, link->port_kind);
-	}
-	return more;
+static bool
+read_address(const struct nlattr *attr, int family, uint32_t scope, struct sock_addr *address) {
+	if (attr == NULL)
+		return true;
+	return address_from_bytes(
+		       family, mnl_attr_get_payload(attr), mnl_attr_get_payload_len(attr), scope,
+		       address
+	       ) == 0;
 }
 
-static int parse_link(struct span body, struct netif_table *table) {
+static int parse_link(const struct nlmsghdr *message, struct netif_table *table) {
+	const struct ifinfomsg *header = mnl_nlmsg_get_payload(message);
+	const struct nlattr *infos[INFO_MAX + 1] = {0};
+	const struct nlattr *attrs[IFLA_MAX + 1] = {0};
+	const struct nlattr *info, *carrier;
 	struct netif_link link = {0};
-	struct ifinfomsg header;
-	struct attr attr;
-	int more;
-	int err;
 
-	if (body.size < sizeof(header))
+	if (!message_parse(message, sizeof(*header), attrs, IFLA_MAX))
 		return -EBADMSG;
-	memcpy(&header, body.at, sizeof(header));
-	span_cut(&body, 0, sizeof(header));
-	link.index = (uint32_t)header.ifi_index;
-	link.flags = header.ifi_flags;
-	link.hardware_type = header.ifi_type;
-	link.has_carrier =
-		(header.ifi_flags & LINK_LOWER_UP) != 0; // kernels before 3.9 send no IFLA_CARRIER
-	while ((more = attr_next(&body, &attr)) > 0) {
-		err = 0;
-		switch (attr.type) {
-		case IFLA_IFNAME:
-			err = read_text(attr.value, link.name, sizeof(link.name));
-			break;
-		case IFLA_MTU:
-			err = read_u32(attr.value, &link.mtu_bytes);
-			break;
-		case IFLA_LINK:
-			err = read_u32(attr.value, &link.lower_index);
-			break;
-		case IFLA_MASTER:
-			err = read_u32(attr.value, &link.master_index);
-			break;
-		case IFLA_CARRIER:
-			if (attr.value.size != 1)
-				return -EBADMSG;
-			link.has_carrier = attr.value.at[0] != 0;
-			break;
-		case IFLA_LINKINFO:
-			err = parse_link_info(attr.value, &link);
-			break;
-		case IFLA_PARENT_DEV_BUS_NAME:
-			err = read_kind(attr.value, link.bus);
-			break;
-		}
-		if (err != 0)
-			return err;
-	}
-	if (more < 0)
-		return more;
-	if (link.index == 0 || link.name[0] == '\0')
+	link.index = (uint32_t)header->ifi_index;
+	link.flags = header->ifi_flags;
+	link.hardware_type = header->ifi_type;
+	if (!read_text(attrs[IFLA_IFNAME], link.name, sizeof(link.name)) ||
+	    !read_u32(attrs[IFLA_MTU], &link.mtu_bytes) ||
+	    !read_u32(attrs[IFLA_LINK], &link.lower_index) ||
+	    !read_u32(attrs[IFLA_MASTER], &link.master_index) || link.index == 0 ||
+	    link.name[0] == '\0')
 		return -EBADMSG;
+	carrier = attrs[IFLA_CARRIER]; // kernels before 3.9 send none
+	if (carrier != NULL && mnl_attr_get_payload_len(carrier) != 1)
+		return -EBADMSG;
+	link.has_carrier = carrier != NULL ? mnl_attr_get_u8(carrier) != 0
+					   : (header->ifi_flags & LINK_LOWER_UP) != 0;
+	info = attrs[IFLA_LINKINFO];
+	if (info != NULL &&
+	    !attrs_parse(
+		    mnl_attr_get_payload(info), mnl_attr_get_payload_len(info), infos, INFO_MAX
+	    ))
+		return -EBADMSG;
+	read_kind(infos[IFLA_INFO_KIND], link.kind);
+	read_kind(infos[IFLA_INFO_SLAVE_KIND], link.port_kind);
+	read_kind(attrs[IFLA_PARENT_DEV_BUS_NAME], link.bus);
 	return netif_table_add_link(table, &link);
 }
 
-static int parse_address(struct span body, struct netif_table *table) {
+static int parse_address(const struct nlmsghdr *message, struct netif_table *table) {
+	const struct ifaddrmsg *header = mnl_nlmsg_get_payload(message);
+	const struct nlattr *attrs[IFA_MAX + 1] = {0};
 	struct netif_address address = {0};
-	struct span local = {0};
-	struct span remote = {0};
-	struct ifaddrmsg header;
-	struct attr attr;
-	int more;
-	int err = 0;
+	const struct nlattr *own;
 
-	if (body.size < sizeof(header))
+	if (!message_parse(message, sizeof(*header), attrs, IFA_MAX))
 		return -EBADMSG;
-	memcpy(&header, body.at, sizeof(header));
-	span_cut(&body, 0, sizeof(header));
-	if (header.ifa_family != AF_INET && header.ifa_family != AF_INET6)
+	if (header->ifa_family != AF_INET && header->ifa_family != AF_INET6)
 		return 0;
-	address.prefix_bits = header.ifa_prefixlen;
-	address.scope = header.ifa_scope;
-	address.flags = header.ifa_flags;
-	while (err == 0 && (more = attr_next(&body, &attr)) != 0) {
-		if (more < 0)
-			return more;
-		if (attr.type == IFA_LOCAL)
-			local = attr.value;
-		else if (attr.type == IFA_ADDRESS)
-			remote = attr.value;
-		else if (attr.type == IFA_LABEL)
-			err = read_text(attr.value, address.label, sizeof(address.label));
-		else if (attr.type == IFA_FLAGS)
-			err = read_u32(attr.value, &address.flags);
-	}
-	if (err != 0)
-		return err;
+	address.prefix_bits = header->ifa_prefixlen;
+	address.scope = header->ifa_scope;
+	address.flags = header->ifa_flags;
 	// On a point-to-point link, IFA_LOCAL is our address and IFA_ADDRESS that of the peer.
-	err = address_from_bytes(
-		header.ifa_family, local.at != NULL ? local.at : remote.at,
-		local.at != NULL ? local.size : remote.size, header.ifa_index, &address.address
-	);
-	if (err != 0)
-		return err;
-	if (header.ifa_prefixlen > (header.ifa_family == AF_INET ? 32 : 128))
+	own = attrs[IFA_LOCAL] != NULL ? attrs[IFA_LOCAL] : attrs[IFA_ADDRESS];
+	if (own == NULL ||
+	    !read_address(own, header->ifa_family, header->ifa_index, &address.address) ||
+	    !read_text(attrs[IFA_LABEL], address.label, sizeof(address.label)) ||
+	    !read_u32(attrs[IFA_FLAGS], &address.flags) ||
+	    header->ifa_prefixlen > (header->ifa_family == AF_INET ? 32 : 128))
 		return -EBADMSG;
-	return netif_table_add_address(table, header.ifa_index, &address);
+	return netif_table_add_address(table, header->ifa_index, &address);
 }
 
 // Use the first of several next hops; all have equal cost.
-static int parse_multipath(int family, struct span hops, struct netif_route *route) {
-	struct rtnexthop header;
-	struct attr attr;
-	int more;
+static bool read_multipath(const struct nlattr *hops, int family, struct netif_route *route) {
+	const struct nlattr *attrs[RTA_GATEWAY + 1] = {0};
+	const struct rtnexthop *hop;
+	size_t size;
 
-	if (hops.size < sizeof(header))
-		return -EBADMSG;
-	memcpy(&header, hops.at, sizeof(header));
-	if (header.rtnh_len < sizeof(header) || header.rtnh_len > hops.size)
-		return -EBADMSG;
-	route->link_index = (uint32_t)header.rtnh_ifindex;
-	hops = span_cut(&hops, sizeof(header), header.rtnh_len);
-	while ((more = attr_next(&hops, &attr)) > 0) {
-		if (attr.type == RTA_GATEWAY)
-			more = address_from_bytes(
-				family, attr.value.at, attr.value.size, 0, &route->gateway
-			);
-		if (more < 0)
-			return more;
-	}
-	return more;
+	if (hops == NULL)
+		return true;
+	hop = mnl_attr_get_payload(hops);
+	size = mnl_attr_get_payload_len(hops);
+	if (size < sizeof(*hop) || hop->rtnh_len < sizeof(*hop) || hop->rtnh_len > size ||
+	    !attrs_parse(hop + 1, hop->rtnh_len - sizeof(*hop), attrs, RTA_GATEWAY))
+		return false;
+	route->link_index = (uint32_t)hop->rtnh_ifindex;
+	return read_address(attrs[RTA_GATEWAY], family, 0, &route->gateway);
 }
 
 static int route_error(uint8_t type) {
@@ -233,72 +181,58 @@ static int route_error(uint8_t type) {
 	}
 }
 
-static int parse_route(struct span body, const struct sock_addr *peer, struct netif_table *table) {
+static int parse_route(
+	const struct nlmsghdr *message, const struct sock_addr *peer, struct netif_table *table
+) {
+	const struct rtmsg *header = mnl_nlmsg_get_payload(message);
+	const struct nlattr *attrs[RTA_MAX + 1] = {0};
 	struct netif_route route = {0};
-	struct span value;
 	uint32_t table_id;
-	struct rtmsg header;
-	struct attr attr;
-	int more, family;
-	int err = 0;
+	int family;
 
-	if (body.size < sizeof(header))
+	if (!message_parse(message, sizeof(*header), attrs, RTA_MAX))
 		return -EBADMSG;
-	memcpy(&header, body.at, sizeof(header));
-	span_cut(&body, 0, sizeof(header));
-	family = header.rtm_family;
+	family = header->rtm_family;
 	if (family != AF_INET && family != AF_INET6)
 		return 0;
-	table_id = header.rtm_table;
+	table_id = header->rtm_table;
 	route.family = family == AF_INET ? SOCK_ADDR_V4 : SOCK_ADDR_V6;
-	while ((more = attr_next(&body, &attr)) > 0) {
-		value = attr.value;
-		if (attr.type == RTA_TABLE)
-			err = read_u32(value, &table_id);
-		else if (attr.type == RTA_OIF)
-			err = read_u32(value, &route.link_index);
-		else if (attr.type == RTA_PRIORITY)
-			err = read_u32(value, &route.metric);
-		else if (attr.type == RTA_PREFSRC)
-			err = address_from_bytes(family, value.at, value.size, 0, &route.source);
-		else if (attr.type == RTA_GATEWAY)
-			err = address_from_bytes(family, value.at, value.size, 0, &route.gateway);
-		else if (attr.type == RTA_MULTIPATH)
-			err = parse_multipath(family, value, &route);
-		if (err != 0)
-			return err;
-	}
-	if (more < 0)
-		return more;
-	route.error = route_error(header.rtm_type);
+	if (!read_u32(attrs[RTA_TABLE], &table_id) ||
+	    !read_u32(attrs[RTA_OIF], &route.link_index) ||
+	    !read_u32(attrs[RTA_PRIORITY], &route.metric) ||
+	    !read_address(attrs[RTA_PREFSRC], family, 0, &route.source) ||
+	    !read_address(attrs[RTA_GATEWAY], family, 0, &route.gateway) ||
+	    !read_multipath(attrs[RTA_MULTIPATH], family, &route))
+		return -EBADMSG;
+	route.error = route_error(header->rtm_type);
 	if (peer != NULL) {
 		route.peer = *peer;
 		return netif_table_add_route(table, &route);
 	}
-	if (header.rtm_dst_len != 0 || table_id != RT_TABLE_MAIN || route.error != 0 ||
+	if (header->rtm_dst_len != 0 || table_id != RT_TABLE_MAIN || route.error != 0 ||
 	    route.link_index == 0)
 		return 0;
 	return netif_table_add_default(table, &route);
 }
 
 static int parse_message(
-	uint16_t type, struct span body, const struct sock_addr *peer, struct netif_table *table
+	const struct nlmsghdr *message, const struct sock_addr *peer, struct netif_table *table
 ) {
 	int32_t error;
 
-	switch (type) {
+	switch (message->nlmsg_type) {
 	case RTM_NEWLINK:
-		return parse_link(body, table);
+		return parse_link(message, table);
 	case RTM_NEWADDR:
-		return parse_address(body, table);
+		return parse_address(message, table);
 	case RTM_NEWROUTE:
-		return parse_route(body, peer, table);
+		return parse_route(message, peer, table);
 	case NLMSG_ERROR:
 	case NLMSG_DONE:
 		// Both start with 0 or a negative errno.
-		if (body.size < sizeof(error))
+		if (mnl_nlmsg_get_payload_len(message) < sizeof(error))
 			return -EBADMSG;
-		memcpy(&error, body.at, sizeof(error));
+		memcpy(&error, mnl_nlmsg_get_payload(message), sizeof(error));
 		return error > 0 || error == INT32_MIN ? -EBADMSG : error;
 	default:
 		return 0;
@@ -312,27 +246,24 @@ int netif_netlink_parse(
 	struct netif_table *table,
 	bool *ret_done
 ) {
-	struct span span = {bytes, size};
+	const struct nlmsghdr *message = bytes;
+	int left = (int)size;
 	bool done = false;
+	int err;
 
-	while (span.size > 0) {
-		struct nlmsghdr header;
-		struct span body;
-		int err;
-
-		if (span.size < sizeof(header))
+	if (size > INT_MAX)
+		return -EBADMSG;
+	for (; left > 0; message = mnl_nlmsg_next(message, &left)) {
+		// mnl_nlmsg_ok() of libmnl 1.0.4 accepts lengths of 2 GiB and more.
+		if (!mnl_nlmsg_ok(message, left) || message->nlmsg_len > (uint32_t)left)
 			return -EBADMSG;
-		memcpy(&header, span.at, sizeof(header));
-		if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > span.size)
-			return -EBADMSG;
-		body = span_cut(&span, sizeof(header), header.nlmsg_len);
-		if ((header.nlmsg_flags & NLM_F_DUMP_INTR) != 0)
+		if ((message->nlmsg_flags & NLM_F_DUMP_INTR) != 0)
 			return -EINTR;
-		err = parse_message(header.nlmsg_type, body, peer, table);
+		err = parse_message(message, peer, table);
 		if (err != 0)
 			return err;
-		if (header.nlmsg_type == NLMSG_DONE || header.nlmsg_type == NLMSG_ERROR ||
-		    (peer != NULL && header.nlmsg_type == RTM_NEWROUTE))
+		if (message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR ||
+		    (peer != NULL && message->nlmsg_type == RTM_NEWROUTE))
 			done = true;
 	}
 	if (done)

@@ -3,12 +3,11 @@
 #include "address.h"
 
 #include <lib/error.h>
-#include <lib/must.h>
 #include <lib/netif/netlink.h>
 #include <lib/scoped.h>
 
+#include <libmnl/libmnl.h>
 #include <linux/if_addr.h>
-#include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <string.h>
@@ -18,14 +17,10 @@
 // link with many virtual functions.
 #define DATAGRAM_BYTES_MAX ((size_t)256 * 1024)
 
-struct request {
+// Room for a header, its body, a destination and an interface.
+union request {
 	struct nlmsghdr header;
-	union {
-		struct ifinfomsg link;
-		struct ifaddrmsg address;
-		struct rtmsg route;
-	} body;
-	uint8_t attrs[64]; // room for a destination and an interface
+	uint8_t bytes[128];
 };
 
 int netif_netlink_open(uint32_t groups, int *ret_fd) {
@@ -48,26 +43,17 @@ int netif_netlink_open(uint32_t groups, int *ret_fd) {
 	return 0;
 }
 
-static void request_init(struct request *request, uint16_t type, uint16_t flags, size_t body_size) {
-	memset(request, 0, sizeof(*request));
+// Returns the body, which is zero.
+static void *request_init(union request *request, uint16_t type, uint16_t flags, size_t body_size) {
+	mnl_nlmsg_put_header(request);
 	request->header.nlmsg_type = type;
 	request->header.nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags);
-	request->header.nlmsg_len = (uint32_t)(sizeof(request->header) + body_size);
-}
-
-static void request_add(struct request *request, uint16_t type, const void *value, size_t size) {
-	struct rtattr attr = {.rta_type = type, .rta_len = (uint16_t)(sizeof(attr) + size)};
-	size_t at = request->header.nlmsg_len;
-
-	must(at + sizeof(attr) + size <= sizeof(*request));
-	memcpy((uint8_t *)request + at, &attr, sizeof(attr));
-	memcpy((uint8_t *)request + at + sizeof(attr), value, size);
-	request->header.nlmsg_len += (uint32_t)(sizeof(attr) + size);
+	return mnl_nlmsg_put_extra_header(&request->header, body_size);
 }
 
 static int netlink_exchange(
 	int fd,
-	struct request *request,
+	const union request *request,
 	netif_netlink_handler *take,
 	void *context,
 	const bool *done
@@ -105,21 +91,21 @@ static int netlink_exchange(
 int netif_netlink_dump(
 	int fd, enum netif_dump what, netif_netlink_handler *take, void *context, const bool *done
 ) {
-	struct request request;
+	union request request;
+	struct rtmsg *route;
 
 	switch (what) {
 	case NETIF_DUMP_LINKS:
-		request_init(&request, RTM_GETLINK, NLM_F_DUMP, sizeof(request.body.link));
+		request_init(&request, RTM_GETLINK, NLM_F_DUMP, sizeof(struct ifinfomsg));
 		break;
 	case NETIF_DUMP_ADDRESSES:
-		request_init(&request, RTM_GETADDR, NLM_F_DUMP, sizeof(request.body.address));
+		request_init(&request, RTM_GETADDR, NLM_F_DUMP, sizeof(struct ifaddrmsg));
 		break;
 	case NETIF_DUMP_DEFAULTS_IPV4:
 	case NETIF_DUMP_DEFAULTS_IPV6:
-		request_init(&request, RTM_GETROUTE, NLM_F_DUMP, sizeof(request.body.route));
-		request.body.route.rtm_family =
-			what == NETIF_DUMP_DEFAULTS_IPV4 ? AF_INET : AF_INET6;
-		request.body.route.rtm_table = RT_TABLE_MAIN;
+		route = request_init(&request, RTM_GETROUTE, NLM_F_DUMP, sizeof(*route));
+		route->rtm_family = what == NETIF_DUMP_DEFAULTS_IPV4 ? AF_INET : AF_INET6;
+		route->rtm_table = RT_TABLE_MAIN;
 		break;
 	}
 	return netlink_exchange(fd, &request, take, context, done);
@@ -132,14 +118,14 @@ int netif_netlink_lookup(
 	void *context,
 	const bool *done
 ) {
-	struct request request;
+	union request request;
+	struct rtmsg *route = request_init(&request, RTM_GETROUTE, 0, sizeof(*route));
 
-	request_init(&request, RTM_GETROUTE, 0, sizeof(request.body.route));
-	request.body.route.rtm_family = peer->family == SOCK_ADDR_V4 ? AF_INET : AF_INET6;
-	request.body.route.rtm_dst_len = (uint8_t)address_bits(peer);
-	request_add(&request, RTA_DST, peer->address, address_bytes(peer));
+	route->rtm_family = peer->family == SOCK_ADDR_V4 ? AF_INET : AF_INET6;
+	route->rtm_dst_len = (uint8_t)address_bits(peer);
+	mnl_attr_put(&request.header, RTA_DST, address_bytes(peer), peer->address);
 	if (peer->scope_id != 0)
-		request_add(&request, RTA_OIF, &peer->scope_id, sizeof(peer->scope_id));
+		mnl_attr_put_u32(&request.header, RTA_OIF, peer->scope_id);
 	return netlink_exchange(fd, &request, take, context, done);
 }
 
@@ -151,26 +137,24 @@ struct index_answer {
 static int parse_index_answer(void *context, const void *bytes, size_t size) {
 	struct index_answer *answer = context;
 	const struct nlmsghdr *header = bytes;
+	const struct ifinfomsg *link = mnl_nlmsg_get_payload(header);
+	const struct nlmsgerr *error = mnl_nlmsg_get_payload(header);
 
-	if (!NLMSG_OK(header, size))
+	if (!mnl_nlmsg_ok(header, (int)size))
 		return -EBADMSG;
 	if (header->nlmsg_type == NLMSG_ERROR &&
-	    header->nlmsg_len >= NLMSG_LENGTH(sizeof(struct nlmsgerr))) {
-		const struct nlmsgerr *error = NLMSG_DATA(header);
-
+	    mnl_nlmsg_get_payload_len(header) >= sizeof(*error))
 		return error->error < 0 ? error->error : -EBADMSG;
-	}
-	if (header->nlmsg_type != RTM_NEWLINK ||
-	    header->nlmsg_len < NLMSG_LENGTH(sizeof(struct ifinfomsg)))
+	if (header->nlmsg_type != RTM_NEWLINK || mnl_nlmsg_get_payload_len(header) < sizeof(*link))
 		return -EBADMSG;
-	answer->index = (uint32_t)((const struct ifinfomsg *)NLMSG_DATA(header))->ifi_index;
+	answer->index = (uint32_t)link->ifi_index;
 	answer->done = true;
 	return 0;
 }
 
 int netif_netlink_index(const char *name, uint32_t *ret_index) {
 	struct index_answer answer = {0};
-	struct request request;
+	union request request;
 	scoped_fd int fd = -1;
 	int err;
 
@@ -179,8 +163,8 @@ int netif_netlink_index(const char *name, uint32_t *ret_index) {
 	err = netif_netlink_open(0, &fd);
 	if (err != 0)
 		return err;
-	request_init(&request, RTM_GETLINK, 0, sizeof(request.body.link));
-	request_add(&request, IFLA_IFNAME, name, strlen(name) + 1);
+	request_init(&request, RTM_GETLINK, 0, sizeof(struct ifinfomsg));
+	mnl_attr_put_strz(&request.header, IFLA_IFNAME, name);
 	err = netlink_exchange(fd, &request, parse_index_answer, &answer, &answer.done);
 	if (err == 0)
 		*ret_index = answer.index;

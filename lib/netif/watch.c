@@ -4,7 +4,7 @@
 #include <lib/netif/netlink.h>
 #include <lib/netif/watch.h>
 
-#include <linux/netlink.h>
+#include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,27 +76,23 @@ static void record_change(struct netif_watch *watch, uint32_t what, uint64_t now
 
 // Record the type of each message; a malformed message counts as lost.
 static void record_datagram_changes(
-	struct netif_watch *watch, const uint8_t *bytes, size_t size, uint64_t now_ns
+	struct netif_watch *watch, const void *bytes, size_t size, uint64_t now_ns
 ) {
-	struct nlmsghdr header;
+	const struct nlmsghdr *message = bytes;
+	int left = (int)size;
 	uint32_t what;
 
-	for (size_t at = 0; at < size; at += NLMSG_ALIGN(header.nlmsg_len)) {
-		if (size - at < sizeof(header)) {
-			record_change(watch, NETIF_WATCH_LOST, now_ns);
-			return;
-		}
-		memcpy(&header, bytes + at, sizeof(header));
-		if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > size - at) {
+	for (; left > 0; message = mnl_nlmsg_next(message, &left)) {
+		if (!mnl_nlmsg_ok(message, left) || message->nlmsg_len > (uint32_t)left) {
 			record_change(watch, NETIF_WATCH_LOST, now_ns);
 			return;
 		}
 		what = 0;
-		if (header.nlmsg_type == RTM_NEWLINK || header.nlmsg_type == RTM_DELLINK)
+		if (message->nlmsg_type == RTM_NEWLINK || message->nlmsg_type == RTM_DELLINK)
 			what = NETIF_WATCH_LINK;
-		else if (header.nlmsg_type == RTM_NEWADDR || header.nlmsg_type == RTM_DELADDR)
+		else if (message->nlmsg_type == RTM_NEWADDR || message->nlmsg_type == RTM_DELADDR)
 			what = NETIF_WATCH_ADDRESS;
-		else if (header.nlmsg_type == RTM_NEWROUTE || header.nlmsg_type == RTM_DELROUTE)
+		else if (message->nlmsg_type == RTM_NEWROUTE || message->nlmsg_type == RTM_DELROUTE)
 			what = NETIF_WATCH_ROUTE;
 		if (what != 0)
 			record_change(watch, what, now_ns);
@@ -104,7 +100,7 @@ static void record_datagram_changes(
 }
 
 int netif_watch_read(struct netif_watch *watch, uint64_t now_ns) {
-	uint8_t bytes[16384];
+	_Alignas(struct nlmsghdr) uint8_t bytes[16384];
 
 	for (unsigned n = 0; n < DATAGRAMS_PER_READ; n++) {
 		// MSG_TRUNC returns the true size, so that a truncated datagram counts as lost.

@@ -8,6 +8,7 @@
 #include <lib/netif/nccl.h>
 #include <lib/netif/netlink.h>
 #include <lib/netif/tocsin.h>
+#include <lib/scoped.h>
 #include <support/fuzz.h>
 
 #include <stdlib.h>
@@ -70,6 +71,7 @@ static void no_change(void *context, const struct netif_change *change) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
+	scoped_mem uint8_t *messages = NULL; // aligned, as the parser demands
 	char list[LIST_BYTES];
 	struct sock_addr peer = {.family = SOCK_ADDR_V4, .address = {10, 0, 0, 1}};
 	struct netif_table *table;
@@ -83,13 +85,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
 	length = bytes[1] < size - 2 ? bytes[1] : size - 2;
 	memcpy(list, bytes + 2, length);
 	list[length] = '\0';
-	if (netif_table_create(&table) != 0)
+	size -= 2 + length;
+	messages = malloc(size + 1);
+	if (messages == NULL || netif_table_create(&table) != 0)
 		return 0;
+	memcpy(messages, bytes + 2 + length, size);
 	// Routes are parsed after the dumps; the same bytes are used for both.
-	if (netif_netlink_parse(bytes + 2 + length, size - 2 - length, NULL, table, &done) == 0 &&
-	    ((choices & 1) == 0 ||
-	     netif_netlink_parse(bytes + 2 + length, size - 2 - length, &peer, table, &done) == 0
-	    )) {
+	if (netif_netlink_parse(messages, size, NULL, table, &done) == 0 &&
+	    ((choices & 1) == 0 || netif_netlink_parse(messages, size, &peer, table, &done) == 0)) {
 		netif_classify(table);
 		choose_nccl(table, list, (choices & 2) != 0);
 		choose_tocsin(

@@ -11,6 +11,7 @@
 // Parse whole messages, from one datagram or from a recording of several, into the table. Links and
 // addresses are added. If `peer` is NULL, default routes of the main table are added too; otherwise
 // the route in the answer to a lookup of the peer. Other messages are ignored.
+// The bytes are aligned like a struct nlmsghdr.
 //
 // *ret_done is set to true if the messages contain the end of a dump or the answer to a lookup.
 // Returns 0, -EBADMSG (malformed message), -EINTR (the kernel's tables changed during the dump),

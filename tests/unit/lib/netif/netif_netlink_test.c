@@ -141,7 +141,7 @@ static void a_real_dump_is_read_to_its_end(void **state) {
 }
 
 static void malformed_messages_are_refused(void **state) {
-	struct writer rows[12] = {0};
+	struct writer rows[13] = {0};
 	size_t count = 0;
 	struct writer *row;
 	uint32_t number = 1500;
@@ -153,6 +153,9 @@ static void malformed_messages_are_refused(void **state) {
 	row = &rows[count++]; // a message shorter than its own header
 	write_link(row, 1, ARPHRD_ETHER, "eth0");
 	memcpy(row->bytes, &(uint32_t){4}, 4);
+	row = &rows[count++]; // a message whose length is negative as an int, which libmnl accepts
+	write_link(row, 1, ARPHRD_ETHER, "eth0");
+	memcpy(row->bytes, &(uint32_t){0x80000010}, 4);
 	row = &rows[count++]; // an incomplete header
 	row->size = 7;
 	row = &rows[count++]; // a body shorter than its fixed part
