@@ -6,6 +6,7 @@
 #include <lib/container.h>
 #include <lib/log.h>
 #include <lib/must.h>
+#include <lib/splitmix.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -109,17 +110,14 @@ static void on_gpu_page_created(struct keeper_request *request, void *arg, int r
 }
 
 static void page_request_creation(struct gpu_show *show) {
-	uint64_t word = show->fabric->config.random_seed + show->ordinal;
+	uint64_t seed = show->fabric->config.random_seed + show->ordinal;
+	uint64_t word = splitmix_next(&seed);
 	struct gpu_work work = {
 		.config = {.library = show->fabric->config.cuda, .ordinal = show->ordinal},
 	};
 
-	// Choose a word that no other memory holds by chance (splitmix64). All ones is excluded: a
-	// GPU that fell off its bus reads as ones.
-	word += UINT64_C(0x9e3779b97f4a7c15);
-	word = (word ^ (word >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	word = (word ^ (word >> 27)) * UINT64_C(0x94d049bb133111eb);
-	word ^= word >> 31;
+	// No other memory holds this word by chance. All ones is excluded: a GPU that fell
+	// off its bus reads as ones.
 	work.config.word = word != 0 && word != UINT64_MAX ? word : 1;
 	show->making.ended = on_gpu_page_created;
 	if (gpu_keeper_call(show, gpu_work_create, &show->making, &work) != 0)

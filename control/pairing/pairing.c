@@ -2,6 +2,8 @@
 // Lifecycle and timers of a pairing.
 #include "pairing/pairing_inside.h"
 
+#include <lib/splitmix.h>
+
 #include <stdlib.h>
 
 static uint64_t config_default(uint64_t value, uint64_t preset) {
@@ -99,13 +101,8 @@ const struct pairing_counters *pairing_counters(const struct pairing *pairing) {
 	return &pairing->counters;
 }
 
-// splitmix64
 uint64_t pairing_random(struct pairing *pairing) {
-	uint64_t value = pairing->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-	return value ^ value >> 31;
+	return splitmix_next(&pairing->random);
 }
 
 // Timers

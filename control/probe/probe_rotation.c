@@ -2,6 +2,8 @@
 // Rotation of visits over the targets that are no neighbours, and the intervals.
 #include "probe_inside.h"
 
+#include <lib/splitmix.h>
+
 #include <errno.h>
 
 #define BASE_MTU 1024 // default without a path; most fabrics have at least this MTU
@@ -141,14 +143,11 @@ void probe_targets_fini(struct probe_schedule *schedule) {
 	schedule->place_count = schedule->place_max = 0;
 }
 
-// Return the hashed position of a target in this schedule (splitmix64).
+// Return the hashed position of a target in this schedule.
 static uint64_t target_order_hash(const struct probe_target *target, uint64_t seed) {
 	uint64_t mixed = target->peer ^ seed ^ ((uint64_t)target->device << 56);
 
-	mixed += UINT64_C(0x9e3779b97f4a7c15);
-	mixed = (mixed ^ (mixed >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	mixed = (mixed ^ (mixed >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return mixed ^ (mixed >> 31);
+	return splitmix_next(&mixed);
 }
 
 // Heap sort, since qsort() may allocate memory.

@@ -8,6 +8,7 @@
 #include "exchange_parts.h"
 
 #include <lib/must.h>
+#include <lib/splitmix.h>
 
 #include <errno.h>
 
@@ -56,13 +57,8 @@ observation_exchange_counters(const struct observation_exchange *exchange) {
 	return &exchange->counters;
 }
 
-// splitmix64 generator.
 uint64_t exchange_random_below(struct observation_exchange *exchange, uint64_t below) {
-	uint64_t z = exchange->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return (z ^ (z >> 31)) % below;
+	return splitmix_next(&exchange->random) % below;
 }
 
 void exchange_wake(struct observation_exchange *exchange, uint64_t at_ns) {

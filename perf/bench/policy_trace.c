@@ -3,6 +3,7 @@
 #include "policy.h"
 
 #include <lib/must.h>
+#include <lib/splitmix.h>
 
 #include <math.h>
 
@@ -41,13 +42,9 @@ uint64_t policy_law_iqr_ns(const struct policy_cell *cell) {
 	return 0;
 }
 
-// SplitMix64. Returns a number from 0 to below 1.
+// Return a number from 0 to below 1.
 static double fraction_draw(uint64_t *state) {
-	uint64_t value = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (double)((value ^ value >> 31) >> 11) * 0x1p-53;
+	return (double)(splitmix_next(state) >> 11) * 0x1p-53;
 }
 
 static double draw_exponential(uint64_t *state) {

@@ -6,6 +6,7 @@
 #include "ranks.h"
 
 #include <lib/must.h>
+#include <lib/splitmix.h>
 
 #include <errno.h>
 #include <math.h>
@@ -21,15 +22,6 @@ struct cut {
 	uint32_t at; // number of values before the cut
 	double height;
 };
-
-// Return the next number of the SplitMix64 generator.
-static uint64_t random_draw(uint64_t *state) {
-	uint64_t word = *state += SEED;
-
-	word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ULL;
-	word = (word ^ word >> 27) * 0x94d049bb133111ebULL;
-	return word ^ word >> 31;
-}
 
 // Return the position at which ranks differ most, in standard deviations of U at this position.
 static struct cut highest_cut(const double *ranks, uint32_t count) {
@@ -57,7 +49,7 @@ static double cut_probability(double height, double *ranks, uint32_t count, doub
 
 	while (drawn < orders && as_high <= 4 * ORDERS_EACH) {
 		for (uint32_t left = count; left > 1; left--) {
-			uint32_t other = (uint32_t)(random_draw(&state) % left);
+			uint32_t other = (uint32_t)(splitmix_next(&state) % left);
 			double rank = ranks[left - 1];
 
 			ranks[left - 1] = ranks[other];

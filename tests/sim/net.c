@@ -264,7 +264,7 @@ static uint64_t net_try_ns(struct net *net, uint32_t from, uint32_t to) {
 uint64_t net_travel(struct net *net, uint32_t from, uint32_t to, uint32_t size) {
 	struct net_node *node = &net->nodes[from];
 	uint64_t now_ns = net->queue->now_ns;
-	uint64_t draw = random_next(&net->random);
+	uint64_t draw = splitmix_next(&net->random);
 	uint32_t index = (uint32_t)draw % NET_DELAYS;
 	uint32_t step = net->delays[index + 1] - net->delays[index];
 	uint64_t at_ns = node->sent_until_ns > now_ns ? node->sent_until_ns : now_ns;

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// splitmix64: small, fast, and equal on all machines.
+// Random numbers that are equal on all machines.
 #pragma once
+
+#include <lib/splitmix.h>
 
 #include <stdint.h>
 
-static inline uint64_t random_next(uint64_t *state) {
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
 // Return 0 … bound-1. The bias is below bound / 2^32, which is acceptable here.
 static inline uint32_t random_below(uint64_t *state, uint32_t bound) {
-	return (uint32_t)((random_next(state) >> 32) * bound >> 32);
+	return (uint32_t)((splitmix_next(state) >> 32) * bound >> 32);
 }
 
 // Return low … high, both inclusive.
 static inline uint64_t random_between(uint64_t *state, uint64_t low, uint64_t high) {
-	return low + random_next(state) % (high - low + 1);
+	return low + splitmix_next(state) % (high - low + 1);
 }
 
 // Derive an independent stream for each purpose, so that an additional draw does not change other
@@ -27,5 +21,5 @@ static inline uint64_t random_between(uint64_t *state, uint64_t low, uint64_t hi
 static inline uint64_t random_stream(uint64_t seed, uint64_t purpose) {
 	uint64_t state = seed ^ purpose * UINT64_C(0xd1342543de82ef95);
 
-	return random_next(&state);
+	return splitmix_next(&state);
 }

@@ -268,8 +268,8 @@ static void verdicts_start_node(struct world *world, struct verdict_node *own) {
 	err = verdict_engine_create(&config, &verdicts->memory, &engine_ops, own, &own->engine);
 	must(err == 0);
 	err = observation_exchange_create(
-		own->engine, self, random_next(&verdicts->random), &verdicts->memory, &exchange_ops,
-		own, &own->exchange
+		own->engine, self, splitmix_next(&verdicts->random), &verdicts->memory,
+		&exchange_ops, own, &own->exchange
 	);
 	must(err == 0);
 	err = grants_create(

@@ -2,6 +2,8 @@
 // Entry points of the protocol core: its time, its own record and its events.
 #include "core/core.h"
 
+#include <lib/splitmix.h>
+
 #include <xxhash.h>
 
 #include <errno.h>
@@ -73,11 +75,7 @@ void ras_exit(struct ras *ras) {
 }
 
 uint64_t ras_random(struct ras *ras) {
-	uint64_t value = ras->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-	return value ^ value >> 31;
+	return splitmix_next(&ras->random);
 }
 
 uint64_t ras_jitter(struct ras *ras, uint64_t base_ns) {

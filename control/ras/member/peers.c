@@ -3,6 +3,7 @@
 #include "member/peers.h"
 
 #include <lib/must.h>
+#include <lib/splitmix.h>
 
 #include <errno.h>
 #include <string.h>
@@ -133,18 +134,12 @@ static int index_reserve(struct peers *peers, uint32_t count) {
 
 // The digest.
 
-static uint64_t hash_mix(uint64_t value) {
-	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-	return value ^ value >> 31;
-}
-
 static uint64_t digest_contribution(const struct peer_entry *entry) {
-	uint64_t value = hash_mix(entry->record->id);
+	uint64_t value = splitmix_mix(entry->record->id);
 
-	value = hash_mix(value + ras_incarnation_start(entry->incarnation));
-	value = hash_mix(value + entry->record->digest);
-	return hash_mix(value + entry->maint);
+	value = splitmix_mix(value + ras_incarnation_start(entry->incarnation));
+	value = splitmix_mix(value + entry->record->digest);
+	return splitmix_mix(value + entry->maint);
 }
 
 static void digest_add(struct peers *peers, const struct peer_entry *entry) {

@@ -3,6 +3,7 @@
 #include "nic/nic.h"
 
 #include <lib/must.h>
+#include <lib/splitmix.h>
 
 #include <string.h>
 #include <sys/random.h>

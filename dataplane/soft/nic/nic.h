@@ -126,15 +126,6 @@ static inline void counter_add(uint64_t *counter, uint64_t by) {
 	__atomic_store_n(counter, *counter + by, __ATOMIC_RELAXED);
 }
 
-// Return the next number of splitmix64, a reproducible generator.
-static inline uint64_t splitmix_next(uint64_t *state) {
-	uint64_t bits = *state += UINT64_C(0x9e3779b97f4a7c15);
-
-	bits = (bits ^ bits >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	bits = (bits ^ bits >> 27) * UINT64_C(0x94d049bb133111eb);
-	return bits ^ bits >> 31;
-}
-
 // Initialise an added device. nic_fini() requires that no context is open.
 void nic_init(struct soft_nic *nic, const struct soft_config *config);
 void nic_fini(struct soft_nic *nic);

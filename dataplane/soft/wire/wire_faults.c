@@ -11,6 +11,7 @@
 #include "nic/wire.h"
 
 #include <lib/must.h>
+#include <lib/splitmix.h>
 
 #include <errno.h>
 #include <stdalign.h>

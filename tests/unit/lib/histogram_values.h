@@ -2,6 +2,8 @@
 // Reproducible values of several distributions for the histogram tests.
 #pragma once
 
+#include <lib/splitmix.h>
+
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,18 +15,9 @@ struct distribution {
 	uint64_t (*draw)(uint64_t *random_state);
 };
 
-// splitmix64: any seed gives a good sequence, and the same sequence on every machine.
-static inline uint64_t random_next(uint64_t *random_state) {
-	uint64_t z = *random_state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
 // Return a number in (0, 1].
 static inline double random_unit(uint64_t *random_state) {
-	return (double)((random_next(random_state) >> 11) + 1) * 0x1p-53;
+	return (double)((splitmix_next(random_state) >> 11) + 1) * 0x1p-53;
 }
 
 static inline uint64_t draw_constant(uint64_t *random_state) {
@@ -33,11 +26,11 @@ static inline uint64_t draw_constant(uint64_t *random_state) {
 }
 
 static inline uint64_t draw_uniform(uint64_t *random_state) {
-	return 1 + random_next(random_state) % 1000000;
+	return 1 + splitmix_next(random_state) % 1000000;
 }
 
 static inline uint64_t draw_small(uint64_t *random_state) {
-	return random_next(random_state) % 200;
+	return splitmix_next(random_state) % 200;
 }
 
 static inline uint64_t draw_exponential(uint64_t *random_state) {
@@ -45,9 +38,9 @@ static inline uint64_t draw_exponential(uint64_t *random_state) {
 }
 
 static inline uint64_t draw_bimodal(uint64_t *random_state) {
-	uint64_t around = random_next(random_state) % 10 < 9 ? 2000 : 5000000;
+	uint64_t around = splitmix_next(random_state) % 10 < 9 ? 2000 : 5000000;
 
-	return around + random_next(random_state) % (around / 8);
+	return around + splitmix_next(random_state) % (around / 8);
 }
 
 // Pareto with exponent 0.7: it has no finite mean, and values reach past an hour.
@@ -58,13 +51,13 @@ static inline uint64_t draw_heavy_tail(uint64_t *random_state) {
 }
 
 static inline uint64_t draw_power_edge(uint64_t *random_state) {
-	uint64_t power = 1ULL << random_next(random_state) % 42;
+	uint64_t power = 1ULL << splitmix_next(random_state) % 42;
 
-	return power + random_next(random_state) % 3 - 1;
+	return power + splitmix_next(random_state) % 3 - 1;
 }
 
 static inline uint64_t draw_anything(uint64_t *random_state) {
-	return random_next(random_state) >> random_next(random_state) % 64;
+	return splitmix_next(random_state) >> splitmix_next(random_state) % 64;
 }
 
 static const struct distribution distributions[] = {

@@ -123,7 +123,7 @@ static void any_mix_of_pushes_and_pops_comes_in_order(void **state) {
 		for (uint32_t n = 0; n < burst && pushed < COUNT; n++) {
 			uint32_t scale = random_below(&random, 45);
 
-			times[pushed] = now_ns + random_next(&random) % (UINT64_C(1) << scale);
+			times[pushed] = now_ns + splitmix_next(&random) % (UINT64_C(1) << scale);
 			waits[pushed] = true;
 			push(fixture->queue, times[pushed], pushed);
 			pushed++;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/pairing/pairing_net_impl.h"
 
+#include <lib/splitmix.h>
 #include <support/cmocka.h>
 
 #include <stdio.h>
@@ -12,11 +13,7 @@
 struct net net;
 
 uint64_t net_random(void) {
-	uint64_t value = net.random += UINT64_C(0x9e3779b97f4a7c15);
-
-	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-	return value ^ value >> 31;
+	return splitmix_next(&net.random);
 }
 
 bool net_chance(uint32_t percent) {

@@ -3,6 +3,8 @@
 // observations and members come and go.
 #include "control/verdict/verdict_bed.h"
 
+#include <lib/splitmix.h>
+
 #include <errno.h>
 
 #define SUSPECT 1	       // cannot read its peers
@@ -129,13 +131,8 @@ static void who_becomes_a_member_without_memory_is_one_the_next_time(void **stat
 	}
 }
 
-// splitmix64
 static uint64_t draw(uint64_t *random, uint64_t below) {
-	uint64_t z = *random += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return (z ^ (z >> 31)) % below;
+	return splitmix_next(random) % below;
 }
 
 static enum observation_kind draw_kind(uint64_t *random) {

@@ -5,6 +5,7 @@
 // set the first seed and the number of seeds.
 #include "dataplane/lane/lane_bed.h"
 
+#include <lib/splitmix.h>
 #include <support/sanitized.h>
 
 #include <errno.h>
@@ -43,11 +44,7 @@ struct model {
 };
 
 static uint64_t draw(struct model *model) {
-	uint64_t z = model->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
+	return splitmix_next(&model->random);
 }
 
 static uint32_t below(struct model *model, uint32_t bound) {

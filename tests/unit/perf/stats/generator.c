@@ -2,6 +2,8 @@
 // xoshiro256**, normal values by Box and Muller, and a first-order autoregressive process.
 #include "perf/stats/generator.h"
 
+#include <lib/splitmix.h>
+
 #include <math.h>
 
 static uint64_t rotate_left(uint64_t value, unsigned int bits) {
@@ -26,13 +28,8 @@ static uint64_t next_word(struct generator *generator) {
 struct generator generator_seeded(uint64_t seed) {
 	struct generator generator = {.level = 0};
 
-	for (int n = 0; n < 4; n++) {
-		uint64_t word = seed += 0x9e3779b97f4a7c15ULL;
-
-		word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ULL;
-		word = (word ^ word >> 27) * 0x94d049bb133111ebULL;
-		generator.state[n] = word ^ word >> 31;
-	}
+	for (int n = 0; n < 4; n++)
+		generator.state[n] = splitmix_next(&seed);
 	return generator;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/ras/relay/ras_relay_net.h"
 
+#include <lib/splitmix.h>
 #include <support/cmocka.h>
 #include <support/heap.h>
 
@@ -372,9 +373,5 @@ int net_send(struct net *net, uint32_t from, uint32_t to, uint64_t value) {
 }
 
 uint64_t net_random(uint64_t *state) {
-	uint64_t value = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-	value = (value ^ value >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	value = (value ^ value >> 27) * UINT64_C(0x94d049bb133111eb);
-	return value ^ value >> 31;
+	return splitmix_next(state);
 }

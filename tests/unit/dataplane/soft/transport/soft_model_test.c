@@ -9,6 +9,8 @@
 //	MODEL_TRACE  prints each step
 #include "dataplane/soft/transport/model.h"
 
+#include <lib/splitmix.h>
+
 #include <stdarg.h>
 
 #define SEEDS 500 // about 10 s of CPU time, even with a sanitizer; test level two runs 1,500 more
@@ -48,11 +50,7 @@ void model_trace(const struct model *model, const char *format, ...) {
 }
 
 uint64_t draw(struct model *model) {
-	uint64_t z = model->random += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
+	return splitmix_next(&model->random);
 }
 
 uint32_t below(struct model *model, uint32_t bound) {

@@ -3,6 +3,8 @@
 // order. No byte may be written outside the pieces of a request, and every answer must be counted.
 #include "dataplane/soft/transport/requester_bed.h"
 
+#include <lib/splitmix.h>
+
 #include <stdlib.h>
 
 #define MTU BED_MTU
@@ -15,11 +17,7 @@
 static uint64_t seed;
 
 static uint32_t draw(uint32_t below) {
-	uint64_t bits = seed += UINT64_C(0x9e3779b97f4a7c15);
-
-	bits = (bits ^ bits >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	bits = (bits ^ bits >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (uint32_t)((bits ^ bits >> 31) >> 16) % below;
+	return (uint32_t)(splitmix_next(&seed) >> 16) % below;
 }
 
 static uint32_t place_offset(uint32_t place) {
