@@ -13,6 +13,7 @@
 #include <lib/config.h>
 #include <lib/log.h>
 #include <lib/must.h>
+#include <lib/thread.h>
 
 #include <errno.h>
 #include <pthread.h>
@@ -30,7 +31,6 @@ static void let_go(struct discovery *discovery) {
 static void *discover_thread(void *arg) {
 	struct discovery *discovery = arg;
 
-	pthread_setname_np(pthread_self(), "tocsin-devices");
 	discovery->err = discovery_scan(discovery);
 	let_go(discovery);
 	return NULL;
@@ -41,11 +41,11 @@ static void *discover_thread(void *arg) {
 static int discovery_run_thread(struct discovery *discovery) {
 	struct timespec until;
 	pthread_t thread;
-	int err = pthread_create(&thread, NULL, discover_thread, discovery);
+	int err = thread_start_masked("tocsin-devices", discover_thread, discovery, &thread);
 
 	if (err != 0) {
 		let_go(discovery); // releases the reference of the thread that was not created
-		return -err;
+		return err;
 	}
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += DISCOVERY_SECONDS;

@@ -8,6 +8,7 @@
 #include <lib/container.h>
 #include <lib/error.h>
 #include <lib/must.h>
+#include <lib/thread.h>
 
 #include <pthread.h>
 #include <stdio.h>
@@ -255,7 +256,7 @@ int keeper_create(
 	if (err != 0)
 		goto fail;
 	shared->references++; // before the other thread exists
-	err = keeper_thread_start(keeper->name, keeper_main, shared, &keeper->thread);
+	err = thread_start_masked(keeper->name, keeper_main, shared, &keeper->thread);
 	if (err != 0) {
 		shared->references--;
 		goto fail;

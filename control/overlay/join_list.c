@@ -9,6 +9,7 @@
 #include <lib/must.h>
 #include <lib/parse.h>
 #include <lib/scoped.h>
+#include <lib/thread.h>
 #include <ras/types.h>
 
 #include <errno.h>
@@ -284,7 +285,7 @@ int join_list_create(
 	if (err != 0)
 		goto fail;
 	shared->references++; // before the other thread exists
-	err = keeper_thread_start("tocsin-resolve", resolver_main, shared, &thread);
+	err = thread_start_masked("tocsin-resolve", resolver_main, shared, &thread);
 	if (err != 0) {
 		shared->references--;
 		goto fail;

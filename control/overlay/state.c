@@ -11,6 +11,7 @@
 #include <lib/must.h>
 #include <lib/parse.h>
 #include <lib/scoped.h>
+#include <lib/thread.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -340,7 +341,7 @@ int state_open(
 				state->text_errs[n] = state_load_text(
 					state, (enum state_text)n, &state->texts[n]
 				);
-			err = keeper_thread_start(
+			err = thread_start_masked(
 				"tocsin-state", writer_main, state, &state->writer
 			);
 			state->writer_runs = err == 0;

@@ -10,6 +10,7 @@
 #include <lib/must.h>
 #include <lib/rcu_thread.h>
 #include <lib/scoped.h>
+#include <lib/thread.h>
 
 #include <microhttpd.h>
 
@@ -18,7 +19,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -358,7 +358,6 @@ int http_start(
 ) {
 	struct http *http = calloc(1, sizeof(*http));
 	char text[SOCK_ADDR_TEXT_BYTES];
-	sigset_t all, before;
 	int err = 0;
 
 	if (http == NULL) {
@@ -380,15 +379,10 @@ int http_start(
 	}
 	if (err == 0)
 		err = daemon_start(http);
-	if (err == 0) {
-		sigfillset(&all); // signals are handled by the loop's thread
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		err = -pthread_create(&http->thread, NULL, http_main, http);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-	}
+	if (err == 0)
+		err = thread_start_masked("tocsin-http", http_main, http, &http->thread);
 	if (err != 0)
 		goto fail;
-	pthread_setname_np(http->thread, "tocsin-http");
 	http->runs = true;
 	*ret_http = http;
 	return 0;

@@ -10,9 +10,9 @@
 #include <lib/cpu_set.h>
 #include <lib/error.h>
 #include <lib/must.h>
+#include <lib/thread.h>
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,14 +126,9 @@ static void *eal_init_on_helper(void *argument) {
 
 // Start EAL on a thread with all signals blocked; EAL's own threads inherit the mask.
 static int start_on_helper(struct start *start) {
-	sigset_t all, before;
 	pthread_t helper;
-	int err;
+	int err = thread_start_masked(NULL, eal_init_on_helper, start, &helper);
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&helper, NULL, eal_init_on_helper, start);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err != 0)
 		return err;
 	pthread_join(helper, NULL);

@@ -7,12 +7,12 @@
 #include <dataplane/eal.h>
 #include <lib/error.h>
 #include <lib/rcu_thread.h>
+#include <lib/thread.h>
 #include <lib/tracepoint.h>
 
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,7 +302,6 @@ static int worker_thread_init(struct worker *worker) {
 	bool pinned = worker->config.cpu != WORKER_CPU_ANY;
 	int err = 0;
 
-	pthread_setname_np(pthread_self(), worker->name);
 	// Without this the kernel adds up to 50 us to each sleep.
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
 	touch_stack();
@@ -368,14 +367,8 @@ static void *worker_run(void *argument) {
 }
 
 int worker_start(struct worker *worker, struct worker_facts *ret_facts) {
-	sigset_t all, before;
-	int err;
+	int err = thread_start_masked(worker->name, worker_run, worker, &worker->thread);
 
-	// The control thread handles signals, so the worker blocks all.
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&worker->thread, NULL, worker_run, worker);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err != 0)
 		return err;
 	while (sem_wait(&worker->started) != 0)

@@ -13,8 +13,6 @@
 
 #include <control/loop.h>
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -53,25 +51,6 @@ struct keeper_ops {
 	// Counters that several keepers share; must outlive the keepers. May be NULL.
 	struct keeper_counters *totals;
 };
-
-// Start a thread that handles no signals, because the loop's thread handles them. `name` has at
-// most KEEPER_NAME_BYTES with its NUL. Returns 0 or -errno of pthread_create(). The function is
-// inline, so that its users link neither keeper nor loop.
-static inline int keeper_thread_start(
-	const char *name, void *(*run)(void *argument), void *argument, pthread_t *ret_thread
-) {
-	sigset_t all, before;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(ret_thread, NULL, run, argument);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err != 0)
-		return -err;
-	pthread_setname_np(*ret_thread, name);
-	return 0;
-}
 
 // Create a keeper. `name` is cut to KEEPER_NAME_BYTES. Returns 0, -ENOMEM, -EAGAIN (too many
 // threads), or the error of eventfd or of the loop. This call and all below: loop thread only.

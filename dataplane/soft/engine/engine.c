@@ -16,9 +16,9 @@
 
 #include <dataplane/doorbell.h>
 #include <lib/error.h>
+#include <lib/thread.h>
 
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -183,7 +183,6 @@ static void *engine_run(void *arg) {
 
 int engine_start(struct soft_nic *nic, struct engine **ret_engine) {
 	struct engine *engine = aligned_alloc(64, sizeof(*engine));
-	sigset_t all, before;
 	char name[16];
 	int err;
 
@@ -191,20 +190,14 @@ int engine_start(struct soft_nic *nic, struct engine **ret_engine) {
 		return -ENOMEM;
 	*engine = (struct engine){.nic = nic};
 	err = doorbell_init(&engine->bell);
-	if (err == 0) {
-		// The program's own threads receive its signals, so the engine's thread blocks all.
-		sigfillset(&all);
-		pthread_sigmask(SIG_SETMASK, &all, &before);
-		err = -pthread_create(&engine->thread, NULL, engine_run, engine);
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
-	}
+	snprintf(name, sizeof(name), "tocsin-%.8s", nic->config.name);
+	if (err == 0)
+		err = thread_start_masked(name, engine_run, engine, &engine->thread);
 	if (err != 0) {
 		doorbell_close(&engine->bell);
 		free(engine);
 		return err;
 	}
-	snprintf(name, sizeof(name), "tocsin-%.8s", nic->config.name);
-	pthread_setname_np(engine->thread, name);
 	*ret_engine = engine;
 	return 0;
 }

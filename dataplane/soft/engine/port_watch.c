@@ -12,11 +12,11 @@
 #include <lib/clock.h>
 #include <lib/error.h>
 #include <lib/netif/watch.h>
+#include <lib/thread.h>
 
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -92,7 +92,6 @@ static void *watch_run(void *arg) {
 	struct port_watch *watch = arg;
 	struct netif_watch_event event;
 
-	pthread_setname_np(pthread_self(), "tocsin-port");
 	for (;;) {
 		struct pollfd fds[] = {
 			{.fd = netif_watch_fd(watch->changes), .events = POLLIN},
@@ -122,7 +121,6 @@ static bool port_can_disappear(const struct soft_nic *nic) {
 
 struct port_watch *port_watch_start(struct soft_nic *nic) {
 	struct port_watch *watch;
-	sigset_t all, before;
 
 	if (!port_can_disappear(nic))
 		return NULL;
@@ -140,11 +138,7 @@ struct port_watch *port_watch_start(struct soft_nic *nic) {
 		return port_watch_stop(watch);
 	nic_port_report(nic, interface_state(watch));
 
-	// The program's own threads receive its signals, so the watching thread blocks all.
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	watch->running = pthread_create(&watch->thread, NULL, watch_run, watch) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	watch->running = thread_start_masked("tocsin-port", watch_run, watch, &watch->thread) == 0;
 	return watch->running ? watch : port_watch_stop(watch);
 }
 
