@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+// Threads that handle no signals.
 #include <lib/thread.h>
 
 #include <signal.h>

@@ -4,6 +4,7 @@
 #include "jobhost/inside.h"
 
 #include <lib/error.h>
+#include <lib/proc_stat.h>
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -84,17 +85,17 @@ has_process_quota(const struct jobhost *host, uid_t uid, char reason[static JOB_
 // compared after the pidfd is open, so that a pid reused before that is detected.
 static int
 verify_and_watch_process(struct host_process *process, char reason[static JOB_REASON_BYTES]) {
-	struct process_facts facts;
+	struct proc_stat stat;
 	int err = process_watch(process);
 
 	if (err == 0)
-		err = process_read_facts(process->pid, &facts);
+		err = proc_stat_read(process->pid, &stat);
 	if (err != 0)
 		snprintf(
 			reason, JOB_REASON_BYTES, "process %d cannot be watched: %s", process->pid,
 			strerrordesc_np(-err)
 		);
-	else if (facts.start_time != process->start_time)
+	else if (stat.start_time != process->start_time)
 		snprintf(
 			reason, JOB_REASON_BYTES,
 			"process %d started at another time than it reports: it has ended, "
@@ -108,7 +109,7 @@ verify_and_watch_process(struct host_process *process, char reason[static JOB_RE
 			process->uid
 		);
 	else {
-		process->parent_pid = facts.parent_pid;
+		process->parent_pid = stat.parent_pid;
 		return 0;
 	}
 	return -ESRCH;

@@ -210,15 +210,6 @@ struct jobhost {
 	struct job_launched *signatures;
 };
 
-// Facts about a process from /proc.
-struct process_facts {
-	char state;
-	pid_t parent_pid;
-	uint64_t start_time; // clock ticks since boot
-	uint64_t cpu_ns;
-	uint32_t exit_code; // encoded as by wait(); also 0 if the agent may not read it
-};
-
 // socket.c
 int socket_open(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]);
 void socket_close(struct jobhost *host);
@@ -248,7 +239,6 @@ bool descriptor_has_close_slot(uid_t uid);
 void descriptor_close_async(int fd, uid_t uid); // fd -1: nothing to close
 
 // process.c: functions that return int return 0 or -errno.
-int process_read_facts(pid_t pid, struct process_facts *ret_facts);
 // compares real, effective, saved and file-system uid; false if the process has ended
 bool process_is_owned_by(pid_t pid, uid_t uid);
 enum jobs_process_state process_state(char state);

@@ -5,6 +5,8 @@
 #include <lib/container.h>
 #include <lib/error.h>
 #include <lib/log.h>
+#include <lib/parse.h>
+#include <lib/proc_stat.h>
 #include <lib/scoped.h>
 
 #include <fcntl.h>
@@ -17,80 +19,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define STAT_BYTES 2048
-// Field numbers of /proc/PID/stat; the first field after the name is 3.
-#define FIELD_STATE 3
-#define FIELD_PARENT 4
-#define FIELD_USER_TIME 14
-#define FIELD_SYSTEM_TIME 15
-#define FIELD_START_TIME 22
-#define FIELD_EXIT_CODE 52
-
-static uint64_t parse_decimal(const char *text) {
-	uint64_t number = 0;
-
-	for (; *text >= '0' && *text <= '9'; text++)
-		number = number * 10 + (uint64_t)(*text - '0');
-	return number;
-}
-
-// `at` is behind the name, which may hold blanks and brackets itself.
-static void parse_stat_fields(const char *at, uint64_t tick_ns, struct process_facts *facts) {
-	for (int field = FIELD_STATE; at != NULL && *at != '\0'; field++) {
-		switch (field) {
-		case FIELD_STATE:
-			facts->state = *at;
-			break;
-		case FIELD_PARENT:
-			facts->parent_pid = (pid_t)parse_decimal(at);
-			break;
-		case FIELD_USER_TIME:
-		case FIELD_SYSTEM_TIME:
-			facts->cpu_ns += parse_decimal(at) * tick_ns;
-			break;
-		case FIELD_START_TIME:
-			facts->start_time = parse_decimal(at);
-			break;
-		case FIELD_EXIT_CODE:
-			facts->exit_code = (uint32_t)parse_decimal(at);
-			return;
-		default:
-			break;
-		}
-		at = strchr(at, ' ');
-		at = at != NULL ? at + 1 : NULL;
-	}
-}
-
-int process_read_facts(pid_t pid, struct process_facts *ret_facts) {
-	long ticks = sysconf(_SC_CLK_TCK);
-	struct process_facts facts = {0};
-	char path[32], text[STAT_BYTES];
-	scoped_fd int fd = -1;
-	const char *name_end;
-	ssize_t length;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return neg_errno();
-	length = read(fd, text, sizeof(text) - 1);
-	if (length <= 0)
-		return length < 0 ? neg_errno() : -ESRCH;
-	text[length] = '\0';
-	name_end = strrchr(text, ')');
-	if (name_end == NULL || name_end[1] != ' ' || ticks <= 0)
-		return -EBADMSG;
-	parse_stat_fields(name_end + 2, RAS_NS_PER_SEC / (uint64_t)ticks, &facts);
-	*ret_facts = facts;
-	return 0;
-}
+#define STATUS_BYTES 2048
 
 bool process_is_owned_by(pid_t pid, uid_t uid) {
-	char path[32], text[STAT_BYTES];
+	char path[32], text[STATUS_BYTES];
 	scoped_fd int fd = -1;
 	const char *at;
 	ssize_t length;
+	uint64_t id;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -102,7 +38,10 @@ bool process_is_owned_by(pid_t pid, uid_t uid) {
 	// Real, effective, saved and file-system uid, each after a tab.
 	for (int n = 0; at != NULL && n < 4; n++) {
 		at = strchr(at, '\t');
-		if (at != NULL && parse_decimal(++at) == uid)
+		if (at == NULL)
+			return false;
+		at++;
+		if (parse_u64(at, strcspn(at, "\t\n"), 0, UINT32_MAX, NULL, &id) == 0 && id == uid)
 			return true;
 	}
 	return false;
@@ -142,13 +81,12 @@ static bool can_trace_processes(void) {
 // Until the parent has reaped the process, the kernel reports the exit code to a reader that may
 // trace it. Any other reader gets 0, which therefore means unknown.
 static void find_exit_cause(struct host_process *process) {
-	struct process_facts facts;
+	struct proc_stat stat;
 	int status;
 
-	if (process_read_facts(process->pid, &facts) != 0 ||
-	    facts.start_time != process->start_time)
+	if (proc_stat_read(process->pid, &stat) != 0 || stat.start_time != process->start_time)
 		return;
-	status = (int)facts.exit_code;
+	status = (int)stat.exit_code;
 	if (status == 0 && geteuid() != process->uid && !can_trace_processes())
 		return;
 	if (WIFSIGNALED(status)) {

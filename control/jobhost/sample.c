@@ -4,6 +4,7 @@
 #include "jobhost/inside.h"
 
 #include <lib/log.h>
+#include <lib/proc_stat.h>
 
 #include <stdatomic.h>
 #include <string.h>
@@ -203,10 +204,7 @@ static uint64_t record_processor_time(struct host_process *process, uint64_t cpu
 }
 
 static void record_progress(
-	struct host_rank *rank,
-	const struct process_facts *facts,
-	uint64_t worked_ns,
-	uint64_t now_ns
+	struct host_rank *rank, const struct proc_stat *stat, uint64_t worked_ns, uint64_t now_ns
 ) {
 	struct jobs_rank_report *report = &rank->report;
 	uint64_t sum = report->started + report->completed;
@@ -218,8 +216,8 @@ static void record_progress(
 	rank->counted = sum;
 	report->sampled_ns = now_ns;
 	report->worked_ns = worked_ns;
-	report->process_state = (uint8_t)process_state(facts->state);
-	if (facts->state != '\0')
+	report->process_state = (uint8_t)process_state(stat->state);
+	if (stat->state != '\0')
 		report->knows |= JOBS_KNOWS_PROCESS;
 }
 
@@ -234,7 +232,7 @@ static bool rank_was_unregistered(const struct host_rank *rank, bool is_found, b
 
 void sample_process_page(struct host_process *process, uint64_t now_ns, bool is_over) {
 	struct jobhost *host = process->host;
-	struct process_facts facts = {0};
+	struct proc_stat stat = {0};
 	struct host_rank *next;
 	uint64_t worked_ns;
 	uint32_t slots;
@@ -246,10 +244,9 @@ void sample_process_page(struct host_process *process, uint64_t now_ns, bool is_
 		rank->report.sampled_ns = now_ns;
 	if (process->exited_ns != 0 || process->page_fd < 0)
 		return;
-	if (process_read_facts(process->pid, &facts) != 0 ||
-	    facts.start_time != process->start_time)
-		facts = (struct process_facts){0};
-	worked_ns = record_processor_time(process, facts.cpu_ns);
+	if (proc_stat_read(process->pid, &stat) != 0 || stat.start_time != process->start_time)
+		stat = (struct proc_stat){0};
+	worked_ns = record_processor_time(process, stat.cpu_ns);
 	err = page_copy(host, process->page_fd, &slots);
 	if (err != 0) {
 		host->counters.pages_bad++;
@@ -270,6 +267,6 @@ void sample_process_page(struct host_process *process, uint64_t now_ns, bool is_
 			continue;
 		}
 		rank->page_had_comm = is_found;
-		record_progress(rank, &facts, worked_ns, now_ns);
+		record_progress(rank, &stat, worked_ns, now_ns);
 	}
 }

@@ -27,6 +27,7 @@
 #pragma once
 
 #include <control/loop.h>
+#include <lib/proc_stat.h>
 
 #include <errno.h>
 #include <stdbool.h>
@@ -46,7 +47,7 @@ struct spawn_job;
 #define SPAWN_USER_BYTES_MAX 64	     // of a user name, with its NUL
 #define SPAWN_GRACE_NS UINT64_C(500000000)
 #define SPAWN_STUCK_NS UINT64_C(2000000000)
-#define SPAWN_COMM_BYTES 16
+#define SPAWN_COMM_BYTES PROC_STAT_COMM_BYTES
 #define SPAWN_WCHAN_BYTES 48
 
 struct spawn_helper {

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// State of a process, from /proc/PID/stat. The kernel produces that file under spin locks only, so
+// reading it does not wait for a process that hangs.
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PROC_STAT_COMM_BYTES 16
+
+struct proc_stat {
+	char comm[PROC_STAT_COMM_BYTES]; // process name, cut; any bytes
+	char state;
+	pid_t parent_pid;
+	pid_t group;
+	uint64_t start_time; // clock ticks since boot
+	uint64_t cpu_ns;     // user and system time
+	uint32_t exit_code;  // encoded as by wait(); also 0 if the reader may not trace the process
+};
+
+// Returns 0, -ENOENT or -ESRCH (no such process), -EBADMSG, or -errno of open() or read().
+int proc_stat_read(pid_t pid, struct proc_stat *ret_stat);
