@@ -102,6 +102,14 @@ bool sock_addr_equal(const struct sock_addr *a, const struct sock_addr *b) {
 	return sock_addr_compare(a, b) == 0;
 }
 
+struct sock_addr sock_addr_ip_only(const struct sock_addr *addr) {
+	struct sock_addr ip = *addr;
+
+	ip.port = 0;
+	ip.scope_id = 0;
+	return ip;
+}
+
 uint64_t sock_addr_digest(const struct sock_addr *addr) {
 	uint8_t encoding[1 + 16 + 2];
 

@@ -89,7 +89,7 @@ static bool address_is_local(const struct sock_addr *to) {
 	scoped_fd int fd = -1;
 	struct sockaddr_storage storage;
 	socklen_t length = sock_addr_to_sockaddr(to, &storage);
-	struct sock_addr source, plain = *to;
+	struct sock_addr source, plain = sock_addr_ip_only(to);
 
 	if (sock_addr_is_loopback(to))
 		return true;
@@ -100,8 +100,7 @@ static bool address_is_local(const struct sock_addr *to) {
 	if (getsockname(fd, (struct sockaddr *)&storage, &length) != 0 ||
 	    sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &source) != 0)
 		return false;
-	source.port = plain.port = 0;
-	source.scope_id = plain.scope_id = 0;
+	source = sock_addr_ip_only(&source);
 	return sock_addr_equal(&source, &plain);
 }
 

@@ -12,10 +12,8 @@
 #define SILENT_RETRANSMITS 3
 
 static bool peer_is_on_host(const struct sock_addr *peer, const struct sock_addr *host) {
-	struct sock_addr a = *peer, b = *host;
+	struct sock_addr a = sock_addr_ip_only(peer), b = sock_addr_ip_only(host);
 
-	a.port = b.port = 0;
-	a.scope_id = b.scope_id = 0;
 	return sock_addr_equal(&a, &b);
 }
 

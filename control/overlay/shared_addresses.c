@@ -15,14 +15,6 @@
 // exists twice until the agent that lost it has announced its new one.
 #define SHARED_DELAY_NS (5 * RAS_NS_PER_SEC)
 
-static struct sock_addr address_ip_only(const struct sock_addr *address) {
-	struct sock_addr ip = *address;
-
-	ip.port = 0;
-	ip.scope_id = 0;
-	return ip;
-}
-
 static int ips_compare(const void *a, const void *b) {
 	return sock_addr_compare(a, b);
 }
@@ -51,8 +43,8 @@ static bool peer_address_is_shared(
 	bool was
 ) {
 	const struct ras_record *record = peer->record;
-	struct sock_addr ip = address_ip_only(&record->address),
-			 own = address_ip_only(&self->address);
+	struct sock_addr ip = sock_addr_ip_only(&record->address),
+			 own = sock_addr_ip_only(&self->address);
 	bool is_own = sock_addr_equal(&ip, &own);
 
 	if (record->id == self->id || record->host_name_id == self->host_name_id ||
@@ -114,7 +106,7 @@ static void shared_addresses_find(struct overlay *overlay) {
 			break;
 		if (ras_peer_at(overlay->ras, slot, &peer) != 0)
 			continue;
-		ip = address_ip_only(&peer.record->address);
+		ip = sock_addr_ip_only(&peer.record->address);
 		was = address_was_shared(before, before_count, peer.record, &ip);
 		if (!peer_address_is_shared(overlay, self.record, &peer, was))
 			continue;
@@ -165,7 +157,7 @@ int overlay_set_own_addresses(
 	for (size_t n = 0; n < count; n++) {
 		if (!sock_addr_is_any(&addresses[n]) && !sock_addr_is_loopback(&addresses[n]) &&
 		    !sock_addr_is_link_local(&addresses[n]))
-			own[used++] = address_ip_only(&addresses[n]);
+			own[used++] = sock_addr_ip_only(&addresses[n]);
 	}
 	qsort(own, used, sizeof(*own), ips_compare);
 	free(overlay->own_addresses);

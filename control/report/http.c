@@ -230,7 +230,7 @@ handle_request(
 // addresses, such as a liveness probe, has that address as its source. getifaddrs() runs only for
 // clients that no rule allows.
 static bool address_is_local(const struct sock_addr *addr) {
-	struct sock_addr host, wanted = *addr;
+	struct sock_addr host, wanted = sock_addr_ip_only(addr);
 	struct ifaddrs *all;
 	bool found = false;
 
@@ -238,8 +238,6 @@ static bool address_is_local(const struct sock_addr *addr) {
 		return true;
 	if (getifaddrs(&all) != 0)
 		return false;
-	wanted.port = 0;
-	wanted.scope_id = 0;
 	for (const struct ifaddrs *one = all; one != NULL && !found; one = one->ifa_next) {
 		socklen_t length = sizeof(struct sockaddr_in6);
 
@@ -249,8 +247,7 @@ static bool address_is_local(const struct sock_addr *addr) {
 			length = sizeof(struct sockaddr_in);
 		if (sock_addr_from_sockaddr(one->ifa_addr, length, &host) != 0)
 			continue;
-		host.port = 0;
-		host.scope_id = 0;
+		host = sock_addr_ip_only(&host);
 		found = sock_addr_equal(&host, &wanted);
 	}
 	freeifaddrs(all);

@@ -51,8 +51,7 @@ const char *address_fault_as_peer(const struct sock_addr *address) {
 }
 
 void address_print(const struct sock_addr *address, char text[static SOCK_ADDR_TEXT_BYTES]) {
-	struct sock_addr bare = *address;
+	struct sock_addr bare = sock_addr_ip_only(address);
 
-	bare.scope_id = 0;
 	sock_addr_format_host(&bare, text);
 }

@@ -32,10 +32,9 @@ static json_t *string_json(const char *text) {
 }
 
 static json_t *address_json(const struct sock_addr *address) {
-	struct sock_addr bare = *address;
+	struct sock_addr bare = sock_addr_ip_only(address);
 	char text[SOCK_ADDR_TEXT_BYTES];
 
-	bare.scope_id = 0;
 	sock_addr_format_host(&bare, text);
 	return json_string(text);
 }

@@ -90,6 +90,9 @@ void sock_addr_format_host(const struct sock_addr *addr, char text[static SOCK_A
 int sock_addr_compare(const struct sock_addr *a, const struct sock_addr *b);
 bool sock_addr_equal(const struct sock_addr *a, const struct sock_addr *b);
 
+// Return the address without port and scope, to compare hosts.
+struct sock_addr sock_addr_ip_only(const struct sock_addr *addr);
+
 // Return XXH3 over family, address and port in a canonical encoding. The digest is the same on
 // every machine and independent of the scope.
 uint64_t sock_addr_digest(const struct sock_addr *addr);
