@@ -107,6 +107,17 @@ size_t wire_get_string(struct wire_reader *reader, char *ret_text, size_t text_s
 	return length;
 }
 
+void wire_get_name(struct wire_reader *reader, char *ret_name, size_t name_size) {
+	size_t length = wire_get_string(reader, ret_name, name_size);
+
+	for (size_t n = 0; n < length; n++) {
+		if (ret_name[n] <= ' ' || ret_name[n] > '~')
+			wire_reader_fail(reader, -EBADMSG);
+	}
+	if (length == 0)
+		wire_reader_fail(reader, -EBADMSG);
+}
+
 static uint32_t count_check(
 	struct wire_reader *reader, uint32_t count, uint32_t count_max, size_t element_bytes_min
 ) {

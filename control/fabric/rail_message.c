@@ -38,19 +38,6 @@ size_t rail_message_encode(
 	return wire_writer_used(&writer);
 }
 
-// Read a device name of printable characters without spaces, as the kernel names devices. Shells
-// and tables show such names unchanged.
-static void read_device_name(struct wire_reader *reader, char name[static DEVICE_NAME_MAX + 1]) {
-	size_t length = wire_get_string(reader, name, DEVICE_NAME_MAX + 1);
-
-	for (size_t n = 0; n < length; n++) {
-		if (name[n] <= ' ' || name[n] > '~')
-			wire_reader_fail(reader, -EBADMSG);
-	}
-	if (length == 0)
-		wire_reader_fail(reader, -EBADMSG);
-}
-
 // Return whether no bit is set past the prefix, so that equal subnets have equal bytes.
 static bool subnet_is_canonical(const struct device_subnet *subnet) {
 	for (uint32_t bit = subnet->bits; bit < BITS_MAX; bit++) {
@@ -75,7 +62,7 @@ static void get_rail(struct wire_reader *reader, struct rail_list *list) {
 	uint8_t link;
 
 	wire_reader_nested(reader, wire_get_u16(reader), &own);
-	read_device_name(&own, rail.name);
+	wire_get_name(&own, rail.name, sizeof(rail.name));
 	link = wire_get_u8(&own);
 	subnet->kind = wire_get_u8(&own);
 	subnet->bits = wire_get_u8(&own);

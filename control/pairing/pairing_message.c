@@ -101,18 +101,6 @@ size_t pairing_message_encode(
 
 // Reading
 
-// Device names come from the kernel. Only names that shells and tables show unchanged are accepted.
-static void read_device_name(struct wire_reader *reader, char name[static DEVICE_NAME_MAX + 1]) {
-	size_t length = wire_get_string(reader, name, DEVICE_NAME_MAX + 1);
-
-	for (size_t n = 0; n < length; n++) {
-		if (name[n] <= ' ' || name[n] > '~')
-			wire_reader_fail(reader, -EBADMSG);
-	}
-	if (length == 0)
-		wire_reader_fail(reader, -EBADMSG);
-}
-
 static void get_head(struct wire_reader *reader, struct pairing_message *message) {
 	uint8_t type;
 
@@ -124,8 +112,8 @@ static void get_head(struct wire_reader *reader, struct pairing_message *message
 	message->end.generation = wire_get_u32(reader);
 	message->your_start = wire_get_u64(reader);
 	message->your_generation = wire_get_u32(reader);
-	read_device_name(reader, message->device);
-	read_device_name(reader, message->your_device);
+	wire_get_name(reader, message->device, sizeof(message->device));
+	wire_get_name(reader, message->your_device, sizeof(message->your_device));
 	if (type == 0 || type >= PAIRING_MESSAGE_TYPE_END)
 		wire_reader_fail(reader, -EBADMSG);
 	message->type = type;

@@ -282,6 +282,11 @@ static inline void wire_get_bytes(struct wire_reader *reader, void *ret_bytes, s
 // if it contains a NUL or is not UTF-8.
 size_t wire_get_string(struct wire_reader *reader, char *ret_text, size_t text_size);
 
+// Copy a string like wire_get_string(). It must be a name as the kernel gives to devices: printable
+// ASCII without spaces, and not empty. Shells and tables show such names unchanged. Otherwise the
+// failure is -EBADMSG.
+void wire_get_name(struct wire_reader *reader, char *ret_name, size_t name_size);
+
 // Return a view of a string of at most `length_max` bytes, not terminated. Returns NULL after a
 // failure, with *ret_length unchanged.
 const char *wire_get_string_view(struct wire_reader *reader, size_t length_max, size_t *ret_length);
