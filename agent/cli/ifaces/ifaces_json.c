@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Prints the answer of `tocsin ifaces` as JSON.
 #include "ifaces/ifaces.h"
-
-#include <lib/escape.h>
+#include "json_put.h"
 
 #include <jansson.h>
 
@@ -11,25 +10,6 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
-
-// Add a member to an object. jansson takes the new reference even if it fails. The object is then
-// incomplete, and *failed is set.
-static void json_put(json_t *object, const char *key, json_t *value, bool *failed) {
-	if (json_object_set_new(object, key, value) != 0)
-		*failed = true;
-}
-
-// Return the text of a setting as JSON. The environment may hold bytes that are not UTF-8; such
-// text is escaped.
-static json_t *string_json(const char *text) {
-	json_t *string = json_string(text);
-	char quoted[256];
-
-	if (string != NULL)
-		return string;
-	escape_quote(text, strlen(text), quoted, sizeof(quoted));
-	return json_string(quoted);
-}
 
 static json_t *address_json(const struct sock_addr *address) {
 	struct sock_addr bare = sock_addr_ip_only(address);
@@ -145,22 +125,16 @@ static json_t *explained_json(
 	return object;
 }
 
-static void json_append(json_t *array, json_t *value, bool *failed) {
-	if (json_array_append_new(array, value) != 0)
-		*failed = true;
-}
-
 static json_t *settings_json(const struct ifaces *ifaces, bool *failed) {
 	struct ifaces_setting settings[IFACES_SETTINGS];
 	json_t *array = json_array();
 
 	ifaces_settings(ifaces, settings);
 	for (size_t n = 0; n < IFACES_SETTINGS; n++) {
-		const char *value = settings[n].value;
 		json_t *object = json_object();
 
 		json_put(object, "name", json_string(settings[n].name), failed);
-		json_put(object, "value", value == NULL ? json_null() : string_json(value), failed);
+		json_put(object, "value", string_json(settings[n].value), failed);
 		json_put(object, "source", json_string(settings[n].source), failed);
 		json_append(array, object, failed);
 	}

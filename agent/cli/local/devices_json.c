@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Prints the answer of `tocsin devices` as JSON.
+#include "json_put.h"
 #include "local/devices.h"
 
 #include <dataplane/gid.h>
-#include <lib/escape.h>
 #include <records/devices.h>
 
 #include <jansson.h>
 
 #include <errno.h>
 #include <string.h>
-
-static json_t *string_json(const char *text) {
-	char quoted[DEVICE_CHOICE_TEXT_BYTES + 64];
-	json_t *string = json_string(text);
-
-	if (string != NULL)
-		return string;
-	// Text of the kernel or a driver may not be UTF-8.
-	escape_quote(text, strlen(text), quoted, sizeof(quoted));
-	return json_string(quoted);
-}
 
 static const char *text_or_null(const char *text) {
 	return text[0] != '\0' ? text : NULL;
@@ -115,8 +104,8 @@ int devices_print_json(const struct devices *devices, FILE *out) {
 		"{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o*,s:o}", "for", string_json(target), "for_pci",
 		choice->target_pci[0] != '\0' ? string_json(choice->target_pci) : json_null(),
 		"chosen", chosen, "rails", rails, "rails_waiting", waiting, "agents_take",
-		taken != NULL ? string_json(taken) : json_null(), "why",
-		why[0] != '\0' ? string_json(why) : json_null(), "steps", steps, "devices", list
+		string_json(taken), "why", why[0] != '\0' ? string_json(why) : json_null(), "steps",
+		steps, "devices", list
 	);
 	failed |= root == NULL || (devices->explain && steps == NULL);
 	if (!failed) {
