@@ -243,7 +243,7 @@ remove_stale_socket(const struct sockaddr_un *address, char detail[static CLIENT
 		return errno == ENOENT ? 0 : neg_errno();
 	if (!S_ISSOCK(status.st_mode)) {
 		snprintf(
-			detail, CLIENT_DETAIL_BYTES, "%s: there is a file that is no socket",
+			detail, CLIENT_DETAIL_BYTES, "%s exists and is not a socket",
 			address->sun_path
 		);
 		return -EADDRINUSE;
@@ -251,7 +251,7 @@ remove_stale_socket(const struct sockaddr_un *address, char detail[static CLIENT
 	err = stream_connect_start(fd, (const struct sockaddr *)address, sizeof(*address));
 	if (err != -ECONNREFUSED) {
 		snprintf(
-			detail, CLIENT_DETAIL_BYTES, "%s: another agent answers there",
+			detail, CLIENT_DETAIL_BYTES, "%s: another agent already listens here",
 			address->sun_path
 		);
 		return -EADDRINUSE;

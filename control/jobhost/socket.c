@@ -42,7 +42,7 @@ static int create_job_socket(void) {
 }
 
 // Remove a stale socket file. Returns -EADDRINUSE if a process still listens on it, and -EEXIST if
-// the file is no socket.
+// the file is not a socket.
 static int remove_stale_socket(const struct sockaddr_un *address) {
 	scoped_fd int fd = create_job_socket();
 	struct stat status;
@@ -104,9 +104,10 @@ int socket_open(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]) 
 	}
 	if (err != 0)
 		snprintf(
-			detail, JOBHOST_DETAIL_BYTES, "[job] socket %s: %s", host->socket_path,
-			err == -EADDRINUSE ? "another agent uses it"
-			: err == -EEXIST   ? "a file that is not a socket is there"
+			detail, JOBHOST_DETAIL_BYTES, "[job] socket %s%s%s", host->socket_path,
+			err == -EEXIST ? " " : ": ",
+			err == -EADDRINUSE ? "another agent already listens here"
+			: err == -EEXIST   ? "exists and is not a socket"
 					   : strerrordesc_np(-err)
 		);
 	return err;

@@ -465,7 +465,7 @@ static void a_socket_that_is_answered_is_not_taken_over(void **state) {
 		assert_int_equal(listen(fd, 1), 0);
 		assert_int_equal(create_beside(detail), -EADDRINUSE);
 		assert_non_null(bench_find(detail, bench.path));
-		assert_non_null(bench_find(detail, "another agent answers there"));
+		assert_non_null(bench_find(detail, "another agent already listens here"));
 		assert_int_equal(lstat(bench.path, &status), 0);
 		close(fd);
 	}
@@ -484,7 +484,7 @@ static void a_file_that_is_no_socket_is_left_alone(void **state) {
 	assert_non_null(file);
 	fclose(file);
 	assert_int_equal(create_beside(detail), -EADDRINUSE);
-	assert_non_null(bench_find(detail, "no socket"));
+	assert_non_null(bench_find(detail, "exists and is not a socket"));
 	assert_int_equal(access(bench.path, F_OK), 0);
 }
 
