@@ -156,7 +156,7 @@ static void on_worker_events(struct loop_source *source, uint32_t events) {
 			log_event(
 				LOG_LEVEL_WARN, "worker_clock_given_up",
 				log_u64("worker", worker->place), log_str("clock", "monotonic"),
-				log_str("reason", "the TSC jumped beside the kernel's clock")
+				log_str("reason", "the TSC jumped away from the kernel's clock")
 			);
 		else if (fabric == NULL || !fabric_worker_event(fabric, worker->place, &records[n]))
 			log_event(LOG_LEVEL_WARN, "worker_event", log_u64("kind", records[n].kind));

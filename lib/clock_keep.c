@@ -55,7 +55,7 @@ enum clock_resync clock_resync_at(struct clock *clock, const struct clock_sample
 
 	if (clock_jumped(clock, sample)) {
 		clock->source = CLOCK_SOURCE_MONOTONIC;
-		clock->reason = "the TSC jumped relative to the kernel's clock";
+		clock->reason = "the TSC jumped away from the kernel's clock";
 		return CLOCK_RESYNC_JUMPED;
 	}
 	if (width > WIDTH_NS_MAX)
