@@ -15,12 +15,16 @@
 #define SPEED_10 4 // 10 Gbit/s per lane, roughly what sockets reach
 
 int soft_query_device(struct ibv_context *context, struct ibv_device_attr *ret_attr) {
-	const struct soft_device *device = device_of(context->device);
+	struct soft_device *device = device_of(context->device);
+	__be64 guid;
 
+	nic_lock(&device->nic); // another thread may open the device, which sets the GUID
+	guid = device->guid;
+	nic_unlock(&device->nic);
 	*ret_attr = (struct ibv_device_attr){
 		.fw_ver = "tocsin",
-		.node_guid = device->guid,
-		.sys_image_guid = device->guid,
+		.node_guid = guid,
+		.sys_image_guid = guid,
 		.max_mr_size = LIMIT_MR_BYTES,
 		.page_size_cap = 4096,
 		.vendor_id = LIMIT_VENDOR,
@@ -87,16 +91,17 @@ int soft_query_gids(
 	uint32_t max,
 	uint32_t *ret_count
 ) {
-	const struct soft_device *device = device_of(context->device);
+	struct soft_nic *nic = nic_of(context);
+	union ibv_gid gid;
 
 	if (max < LIMIT_GIDS)
 		return -EINVAL;
+	nic_lock(nic); // nic_set_faults() replaces the wire
+	gid = nic->wire->gid;
+	nic_unlock(nic);
 	for (uint32_t n = 0; n < LIMIT_GIDS; n++)
 		entries[n] = (struct ibv_gid_entry
-		){.gid = device->nic.wire->gid,
-		  .gid_index = n,
-		  .port_num = 1,
-		  .gid_type = IBV_GID_TYPE_ROCE_V2};
+		){.gid = gid, .gid_index = n, .port_num = 1, .gid_type = IBV_GID_TYPE_ROCE_V2};
 	*ret_count = LIMIT_GIDS;
 	return 0;
 }
