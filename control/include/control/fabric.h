@@ -290,7 +290,7 @@ struct fabric_probe_counters {
 	uint64_t rounds;	  // complete rotations over all other peers
 	uint64_t outcomes_lost;	  // overwritten before the control thread read them
 	uint64_t observations;	  // observations reported
-	uint64_t doubts;	  // silent pulses reported to the overlay as a suspicion
+	uint64_t doubts;	  // stalled pulses reported to the overlay as a suspicion
 	uint64_t pauses;	  // pauses of this agent, detected here
 	// baselines restored from an earlier run or an earlier probed path
 	uint64_t baselines_taken;
