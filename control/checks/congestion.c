@@ -362,5 +362,6 @@ void congestion_judge(
 			finding.evidence, sizeof(finding.evidence),
 			"%u ports count congestion, none sends pauses for long", book->count
 		);
+	link_finding_add_more(&finding);
 	*ret_finding = finding;
 }

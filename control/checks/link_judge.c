@@ -42,6 +42,16 @@ void link_finding_add(
 		);
 }
 
+void link_finding_add_more(struct link_finding *finding) {
+	size_t used = strlen(finding->evidence);
+
+	if (finding->more > 0)
+		snprintf(
+			finding->evidence + used, sizeof(finding->evidence) - used, "; %u more",
+			finding->more
+		);
+}
+
 static const struct checks_device *
 configured_device_find(const struct checks_builtin_settings *settings, const char *device) {
 	for (uint32_t n = 0; n < settings->device_count; n++) {
@@ -234,8 +244,6 @@ static void judge_missing_ports(
 
 // Complete a finding. Without a fault, the number of ports that are up precedes the other text.
 static void finding_finish(struct link_finding *finding, uint32_t up, uint32_t count) {
-	size_t used;
-
 	if (finding->level == CHECK_OK) {
 		struct link_finding counted = {.more = finding->more};
 
@@ -246,12 +254,7 @@ static void finding_finish(struct link_finding *finding, uint32_t up, uint32_t c
 			link_finding_add(&counted, CHECK_OK, "%s", finding->evidence);
 		*finding = counted;
 	}
-	used = strlen(finding->evidence);
-	if (finding->more > 0)
-		snprintf(
-			finding->evidence + used, sizeof(finding->evidence) - used, "; %u more",
-			finding->more
-		);
+	link_finding_add_more(finding);
 }
 
 void link_judge(

@@ -92,6 +92,8 @@ struct link_finding {
 // only counted.
 __attribute__((format(printf, 3, 4))) void
 link_finding_add(struct link_finding *finding, enum check_level level, const char *format, ...);
+// Append the number of faults that did not fit, if there are any.
+void link_finding_add_more(struct link_finding *finding);
 
 enum { LINK_STATE, LINK_RATE, LINK_ERRORS, LINK_FINDING_COUNT };
 
