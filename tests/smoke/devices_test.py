@@ -16,7 +16,7 @@ import tap
 
 TOCSIN = sys.argv[1]
 FAKE_CUDA = sys.argv[2]
-COLUMNS_MAX = 100
+COLUMNS_MAX = 80
 
 
 def devices(*arguments, **environment):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Prints the answer of `tocsin devices` as text of at most 100 columns.
+// Prints the answer of `tocsin devices` as text of at most 80 columns.
 #include "local/devices.h"
 
 #include <dataplane/gid.h>
@@ -8,8 +8,9 @@
 
 #include <string.h>
 
-#define COLUMNS 100
-#define NAME_COLUMNS_MAX 26 // the other columns of a row take 74
+#define COLUMNS 80
+#define NAME_COLUMNS_MAX 16 // the other columns of a row take 64
+#define DETAIL_BYTES 256
 #define NUMBER_BYTES 16
 #define WAITS " (waits)" // a rail that waits for its port or an address
 
@@ -61,29 +62,35 @@ static const char *number_text(uint32_t value, const char *before, char text[sta
 	return text;
 }
 
-// Print the GIDs that peers use, or why the device is unusable.
+// Print the GIDs that peers use and who answers their reads, or why the device is unusable.
 static void print_detail(const struct device_facts *device, FILE *out) {
 	const struct device_port *port = &device->port;
-	char address[GID_TEXT_MAX + 1];
+	char address[GID_TEXT_MAX + 1], lid[NUMBER_BYTES] = "", gid[DETAIL_BYTES / 2] = "";
+	char detail[DETAIL_BYTES];
 
 	if (!device->usable) {
 		print_wrapped(out, device->reason, (size_t)fprintf(out, "    not usable: "));
 		return;
 	}
-	fputs("    ", out);
 	if (port->lid != 0)
-		fprintf(out, "LID %u%s", port->lid, port->gid_index >= 0 ? "; " : "");
+		snprintf(lid, sizeof(lid), "LID %u; ", port->lid);
 	if (port->gid_index >= 0)
-		fprintf(out, "GID %d, %s, %s", port->gid_index, gid_type_name(port->gid_type),
-			gid_format(&port->gid, address));
-	if (device->netdev[0] != '\0')
-		fprintf(out, ", of %s", device->netdev);
-	fputc('\n', out);
+		snprintf(
+			gid, sizeof(gid), "GID %d, %s, %s", port->gid_index,
+			gid_type_name(port->gid_type), gid_format(&port->gid, address)
+		);
+	snprintf(
+		detail, sizeof(detail), "%s%s%s%s%sresponder: %s", lid, gid,
+		device->netdev[0] != '\0' ? ", of " : "", device->netdev,
+		gid[0] != '\0' || device->netdev[0] != '\0' ? "; " : "",
+		device_responder_name(device->responder)
+	);
+	print_wrapped(out, detail, (size_t)fprintf(out, "    "));
 }
 
 static void print_table(const struct devices *devices, int name_width, FILE *out) {
-	fprintf(out, "  %-*s %-10s %4s %-12s %7s %5s %4s %-12s %s\n", name_width, "DEVICE", "KIND",
-		"PORT", "STATE", "Mb/s", "MTU", "NUMA", "PCI", "RESPONDER");
+	fprintf(out, "  %-*s %-10s %4s %-12s %7s %5s %4s %s\n", name_width, "DEVICE", "KIND",
+		"PORT", "STATE", "Mb/s", "MTU", "NUMA", "PCI");
 	for (uint32_t n = 0; n < devices->choice->count; n++) {
 		const struct device_facts *device = device_at(devices, n);
 		const struct device_port *port = &device->port;
@@ -96,13 +103,12 @@ static void print_table(const struct devices *devices, int name_width, FILE *out
 		show_truncated(
 			port->number == 0 ? "-" : device_port_state_name(port->state), 12, state
 		);
-		fprintf(out, "%c %-*s %-10s %4s %-12s %7s %5s %4s %-12s %s\n",
+		fprintf(out, "%c %-*s %-10s %4s %-12s %7s %5s %4s %s\n",
 			device_is_chosen(devices, n) ? '*' : ' ', name_width, name,
 			devices_kind(device), number_text(port->number, "", port_number), state,
 			number_text(port->speed_mbps, "", speed),
 			number_text(port->active_mtu, "", mtu), node,
-			device->pci[0] == '\0' ? "-" : device->pci,
-			device_responder_name(device->responder));
+			device->pci[0] == '\0' ? "-" : device->pci);
 		print_detail(device, out);
 	}
 }
@@ -132,23 +138,22 @@ static void print_steps(const struct devices *devices, FILE *out) {
 static void print_judgements(const struct devices *devices, int name_width, FILE *out) {
 	const struct device_choice *choice = devices->choice;
 
-	fprintf(out, "\n  %-*s %-11s %-29s %9s %9s %9s\n", name_width, "DEVICE", "VERDICT", "PLACE",
-		"PCIe Mb/s", "port Mb/s", "both");
+	fprintf(out, "\n  %-*s %-11s %-29s %9s %9s\n", name_width, "DEVICE", "VERDICT", "PLACE",
+		"PCIe Mb/s", "path Mb/s");
 	for (uint32_t n = 0; n < choice->count; n++) {
 		const struct device_judgement *judgement = &choice->judgements[n];
 		const struct device_facts *device = device_at(devices, n);
-		char pci[NUMBER_BYTES], port[NUMBER_BYTES], both[NUMBER_BYTES], name[SHOW_BYTES];
+		char pci[NUMBER_BYTES], path[NUMBER_BYTES], name[SHOW_BYTES];
 
 		show_truncated(device->name, (size_t)name_width, name);
-		fprintf(out, "%c %-*s %-11s %-29s %9s %9s %9s\n",
+		fprintf(out, "%c %-*s %-11s %-29s %9s %9s\n",
 			device_is_chosen(devices, n) ? '*' : ' ', name_width, name,
 			device_eligibility_name(judgement->verdict),
 			device_choice_location_text(choice, judgement->way.class),
 			number_text(
 				judgement->way.pci_mbps, judgement->way.assumed ? "~" : "", pci
 			),
-			number_text(device->port.speed_mbps, "", port),
-			number_text(judgement->bandwidth_mbps, "", both));
+			number_text(judgement->bandwidth_mbps, "", path));
 	}
 }
 

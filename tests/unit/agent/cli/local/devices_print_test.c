@@ -48,22 +48,22 @@ static void expect(const struct print_case *expected, bool explain) {
 }
 
 static const char eight_explained[] =
-	"  DEVICE  KIND       PORT STATE           Mb/s   MTU NUMA PCI          RESPONDER\n"
-	"* mlx5_3  RoCE          1 active        200000  4096    0 0000:45:00.0 hardware\n"
-	"    GID 3, RoCE v2, 10.0.0.4\n"
-	"  mlx5_4  RoCE          1 active        100000  4096    0 0000:46:00.0 hardware\n"
-	"    GID 3, RoCE v2, 10.0.0.5\n"
-	"  mlx5_2  RoCE          1 active        200000  4096    0 0000:06:00.0 hardware\n"
-	"    GID 3, RoCE v2, 10.0.0.3\n"
-	"  mlx5_10 RoCE          1 active        200000  4096    0 0000:05:00.0 hardware\n"
-	"    GID 3, RoCE v2, 10.0.0.2\n"
-	"  mlx5_9  RoCE          1 active        200000  4096    1 0000:c6:00.0 hardware\n"
-	"    GID 3, RoCE v2, 10.0.0.1\n"
-	"  mlx5_5  RoCE          1 active        100000  4096    1 0000:85:00.0 hardware\n"
-	"    GID 3, RoCE v2, 10.0.0.6\n"
-	"  mlx5_6  RoCE          1 down          200000  4096    1 0000:86:00.0 hardware\n"
+	"  DEVICE  KIND       PORT STATE           Mb/s   MTU NUMA PCI\n"
+	"* mlx5_3  RoCE          1 active        200000  4096    0 0000:45:00.0\n"
+	"    GID 3, RoCE v2, 10.0.0.4; responder: hardware\n"
+	"  mlx5_4  RoCE          1 active        100000  4096    0 0000:46:00.0\n"
+	"    GID 3, RoCE v2, 10.0.0.5; responder: hardware\n"
+	"  mlx5_2  RoCE          1 active        200000  4096    0 0000:06:00.0\n"
+	"    GID 3, RoCE v2, 10.0.0.3; responder: hardware\n"
+	"  mlx5_10 RoCE          1 active        200000  4096    0 0000:05:00.0\n"
+	"    GID 3, RoCE v2, 10.0.0.2; responder: hardware\n"
+	"  mlx5_9  RoCE          1 active        200000  4096    1 0000:c6:00.0\n"
+	"    GID 3, RoCE v2, 10.0.0.1; responder: hardware\n"
+	"  mlx5_5  RoCE          1 active        100000  4096    1 0000:85:00.0\n"
+	"    GID 3, RoCE v2, 10.0.0.6; responder: hardware\n"
+	"  mlx5_6  RoCE          1 down          200000  4096    1 0000:86:00.0\n"
 	"    not usable: port 1 is down\n"
-	"  mlx5_7  vendor        1 active        200000  4096    1 0000:c5:00.0 hardware\n"
+	"  mlx5_7  vendor        1 active        200000  4096    1 0000:c5:00.0\n"
 	"    not usable: it has no RC\n"
 	"\n"
 	"Step by step, for cuda:1 at 0000:44:00.0\n"
@@ -71,39 +71,39 @@ static const char eight_explained[] =
 	"  2. the nearest   2 of 6: same PCI switch\n"
 	"  3. the fastest   1 of 2: 192000 Mb/s\n"
 	"\n"
-	"  DEVICE  VERDICT     PLACE                         PCIe Mb/s port Mb/s      both\n"
-	"* mlx5_3  best        same PCI switch                  192000    200000    192000\n"
-	"  mlx5_4  slower      same PCI switch                  192000    100000    100000\n"
-	"  mlx5_2  farther     same host bridge or NUMA node    192000    200000    192000\n"
-	"  mlx5_10 farther     same host bridge or NUMA node    192000    200000    192000\n"
-	"  mlx5_9  farther     another NUMA node                192000    200000    192000\n"
-	"  mlx5_5  farther     another NUMA node                192000    100000    100000\n"
-	"  mlx5_6  awaits-port another NUMA node                192000    200000    192000\n"
-	"  mlx5_7  unusable    another NUMA node                192000    200000    192000\n"
+	"  DEVICE  VERDICT     PLACE                         PCIe Mb/s path Mb/s\n"
+	"* mlx5_3  best        same PCI switch                  192000    192000\n"
+	"  mlx5_4  slower      same PCI switch                  192000    100000\n"
+	"  mlx5_2  farther     same host bridge or NUMA node    192000    192000\n"
+	"  mlx5_10 farther     same host bridge or NUMA node    192000    192000\n"
+	"  mlx5_9  farther     another NUMA node                192000    192000\n"
+	"  mlx5_5  farther     another NUMA node                192000    100000\n"
+	"  mlx5_6  awaits-port another NUMA node                192000    192000\n"
+	"  mlx5_7  unusable    another NUMA node                192000    192000\n"
 	"\n"
 	"For cuda:1: mlx5_3, by bandwidth: 192000 Mb/s; next is mlx5_4 with 100000 Mb/s\n";
 
 static const char soft_roce_listed[] =
-	"  DEVICE KIND       PORT STATE           Mb/s   MTU NUMA PCI          RESPONDER\n"
-	"* rxe0   RoCE          1 active         10000  4096    - -            kernel\n"
-	"    GID 3, RoCE v2, 10.0.0.2\n"
-	"* rxe1   RoCE          1 active         10000  4096    - -            kernel\n"
-	"    GID 3, RoCE v2, 10.0.0.1\n"
-	"  rxe2   RoCE          1 active             -  4096    - -            kernel\n"
-	"    GID 3, RoCE v2, 10.0.0.3\n"
-	"  rxe3   RoCE          1 down           40000  4096    - -            kernel\n"
+	"  DEVICE KIND       PORT STATE           Mb/s   MTU NUMA PCI\n"
+	"* rxe0   RoCE          1 active         10000  4096    - -\n"
+	"    GID 3, RoCE v2, 10.0.0.2; responder: kernel\n"
+	"* rxe1   RoCE          1 active         10000  4096    - -\n"
+	"    GID 3, RoCE v2, 10.0.0.1; responder: kernel\n"
+	"  rxe2   RoCE          1 active             -  4096    - -\n"
+	"    GID 3, RoCE v2, 10.0.0.3; responder: kernel\n"
+	"  rxe3   RoCE          1 down           40000  4096    - -\n"
 	"    not usable: port 1 is down\n"
-	"  soft0  RoCE          1 active        100000  4096    - -            in-process\n"
-	"    GID 3, RoCE v2, 10.0.0.5\n"
+	"  soft0  RoCE          1 active        100000  4096    - -\n"
+	"    GID 3, RoCE v2, 10.0.0.5; responder: in-process\n"
 	"\n"
-	"For auto: rxe0, rxe1, equal in location and bandwidth, by bandwidth: 10000 Mb/s; next is rxe2, whose\n"
-	"          bandwidth is unknown\n";
+	"For auto: rxe0, rxe1, equal in location and bandwidth, by bandwidth: 10000 Mb/s;\n"
+	"          next is rxe2, whose bandwidth is unknown\n";
 
 static const char no_rc_explained[] =
-	"  DEVICE KIND       PORT STATE           Mb/s   MTU NUMA PCI          RESPONDER\n"
-	"* rxe0   RoCE          1 down               -  4096    - -            kernel\n"
+	"  DEVICE KIND       PORT STATE           Mb/s   MTU NUMA PCI\n"
+	"* rxe0   RoCE          1 down               -  4096    - -\n"
 	"    not usable: port 1 is down\n"
-	"  efa_0  vendor        1 active        100000  4096    0 0000:05:00.0 hardware\n"
+	"  efa_0  vendor        1 active        100000  4096    0 0000:05:00.0\n"
 	"    not usable: it has no RC\n"
 	"\n"
 	"Step by step, for nic:rxe0\n"
@@ -111,9 +111,9 @@ static const char no_rc_explained[] =
 	"  2. the nearest   1 of 1: not in the PCI tree\n"
 	"  3. the fastest   1 of 1: speed not known\n"
 	"\n"
-	"  DEVICE VERDICT     PLACE                         PCIe Mb/s port Mb/s      both\n"
-	"* rxe0   best        not in the PCI tree                   -         -         -\n"
-	"  efa_0  not-asked   in the PCI tree                  192000    100000    100000\n"
+	"  DEVICE VERDICT     PLACE                         PCIe Mb/s path Mb/s\n"
+	"* rxe0   best        not in the PCI tree                   -         -\n"
+	"  efa_0  not-asked   in the PCI tree                  192000    100000\n"
 	"\n"
 	"For nic:rxe0: rxe0, by its name, although port 1 is down\n";
 
@@ -149,7 +149,7 @@ static void an_explanation_goes_step_by_step_and_then_device_by_device(void **st
 		expect(&cases[n], true);
 }
 
-static void no_line_is_longer_than_100_columns(void **state) {
+static void no_line_is_longer_than_80_columns(void **state) {
 	struct device_facts facts[] = {
 		{.name = "a-name-that-has-31-bytes-in-all", .pci = "10000:00:00.0"},
 		{.name = "another-name-that-has-31-bytes.", .pci = "10001:00:00.0"}};
@@ -188,7 +188,7 @@ static void no_line_is_longer_than_100_columns(void **state) {
 	devices_print(&devices, out);
 	assert_int_equal(fclose(out), 0);
 	for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-		assert_in_range(strlen(line), 1, 100);
+		assert_in_range(strlen(line), 1, 80);
 	device_choice_destroy(choice);
 	topology_destroy(topology);
 	free(text);
@@ -319,7 +319,7 @@ UNIT_GROUP(devices_print) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_table_has_every_device_its_facts_and_what_was_chosen),
 		cmocka_unit_test(an_explanation_goes_step_by_step_and_then_device_by_device),
-		cmocka_unit_test(no_line_is_longer_than_100_columns),
+		cmocka_unit_test(no_line_is_longer_than_80_columns),
 		cmocka_unit_test(json_says_the_same),
 		cmocka_unit_test(json_of_no_device_is_an_empty_list),
 		cmocka_unit_test(json_names_the_device_that_an_agent_takes),
