@@ -120,6 +120,16 @@ def it_draws_the_whole_and_q_gives_the_terminal_back():
             terminal.expect_restored()
 
 
+def evidence_that_is_too_long_ends_in_a_mark():
+    told = health(grade="critical", alive=2, dead=1, findings=[finding("n2")])
+    for columns, words in ((80, "its host answers, its ~"), (120, finding("n2")["evidence"])):
+        with StandIn(ring(told)) as agent, Terminal(40, columns, "top", *agent.where) as terminal:
+            terminal.shows(words)
+            terminal.expect_within()
+            press(terminal, "q")
+            expect(terminal.ended(), 0)
+
+
 def it_draws_anew_each_second_and_ends_by_itself_after_count():
     with StandIn(ring()) as agent, Terminal(24, 80, "top", "--count=3", *agent.where) as terminal:
         expect(terminal.ended(), 0)
@@ -278,6 +288,7 @@ def on_a_pipe_an_agent_that_goes_away_is_said_in_its_line():
 
 TESTS = [
     it_draws_the_whole_and_q_gives_the_terminal_back,
+    evidence_that_is_too_long_ends_in_a_mark,
     it_draws_anew_each_second_and_ends_by_itself_after_count,
     another_size_is_drawn_into,
     ten_thousand_nodes_are_counted_not_listed,

@@ -50,8 +50,8 @@ static void frame_move_lines(struct frame *frame, struct frame *wide, bool are_r
 		const char *text = wide->lines[n].text, *indent = "";
 		enum frame_kind kind = wide->lines[n].kind;
 
-		if (are_rows && strlen(text) > columns) {
-			frame_add(frame, kind, "%.*s~", (int)columns - 1, text);
+		if (are_rows) {
+			frame_add(frame, kind, "%s", text);
 			continue;
 		}
 		do {

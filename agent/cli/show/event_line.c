@@ -25,15 +25,9 @@ const char event_line_head[] =
 // Escaped and cut to its column, a "~" where something is missing; blanks up to its width.
 static void
 event_cell(const json_t *event, const char *key, size_t columns, char out[static CELL_BYTES]) {
-	const char *text = fact_word(event, key)[0] != '\0' ? fact_word(event, key) : "-";
-	char longer[CELL_BYTES];
+	const char *text = fact_word(event, key);
 
-	paint_escape(text, columns, out, CELL_BYTES);
-	paint_escape(text, columns + 1, longer, sizeof(longer));
-	if (strlen(longer) > strlen(out)) {
-		paint_escape(text, columns - 1, out, CELL_BYTES - 1);
-		memcpy(out + strlen(out), "~", 2);
-	}
+	paint_cut(text[0] != '\0' ? text : "-", columns, out, CELL_BYTES);
 }
 
 int64_t event_line_sequence(const json_t *event) {

@@ -34,7 +34,7 @@ void frame_add(struct frame *frame, enum frame_kind kind, const char *format, ..
 	vsnprintf(raw, sizeof(raw), format, arguments);
 	va_end(arguments);
 	line->kind = kind;
-	paint_escape(raw, frame->columns, line->text, sizeof(line->text));
+	paint_cut(raw, frame->columns, line->text, sizeof(line->text));
 	frame->count++;
 }
 

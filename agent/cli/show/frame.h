@@ -9,7 +9,6 @@
 
 #define FRAME_LINE_BYTES 1024
 #define FRAME_LINES_MAX 1024
-#define FRAME_COLUMNS 100
 #define FRAME_COLUMNS_WHOLE 1000 // for output that is no terminal
 
 enum frame_kind {
@@ -40,6 +39,7 @@ static inline bool frame_is_whole(const struct frame *frame) {
 int frame_init(struct frame *frame, size_t columns, size_t lines_max);
 void frame_fini(struct frame *frame);
 
+// Add a line. A line that is wider than the frame is cut and ends in "~".
 __attribute__((format(printf, 3, 4))) void
 frame_add(struct frame *frame, enum frame_kind kind, const char *format, ...);
 

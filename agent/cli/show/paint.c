@@ -53,24 +53,36 @@ static void escape_next_unit(const char *text, size_t size, struct escape_unit *
 	}
 }
 
-void paint_escape(const char *text, size_t columns, char *out, size_t out_size) {
+// Returns whether all of the text fits.
+static bool
+escape_columns(const char *text, size_t columns, char *out, size_t out_size, const char *end) {
 	size_t size = strlen(text);
 	struct escape_unit unit;
-	size_t used = 0;
+	size_t used = 0, at = 0;
 
-	for (size_t at = 0; at < size && columns > 0; at += unit.taken_bytes) {
+	for (; at < size; at += unit.taken_bytes) {
 		// An escaped character is as wide as its bytes; any other has width 1.
 		size_t width;
 
 		escape_next_unit(text + at, size - at, &unit);
 		width = unit.text_size > 1 && unit.text[0] == '\\' ? unit.text_size : 1;
-		if (width > columns || used + unit.text_size >= out_size)
+		if (width > columns || used + unit.text_size + strlen(end) >= out_size)
 			break;
 		memcpy(out + used, unit.text, unit.text_size);
 		used += unit.text_size;
 		columns -= width;
 	}
-	out[used] = '\0';
+	memcpy(out + used, end, strlen(end) + 1);
+	return at == size;
+}
+
+void paint_escape(const char *text, size_t columns, char *out, size_t out_size) {
+	(void)escape_columns(text, columns, out, out_size, "");
+}
+
+void paint_cut(const char *text, size_t columns, char *out, size_t out_size) {
+	if (!escape_columns(text, columns, out, out_size, ""))
+		(void)escape_columns(text, columns - 1, out, out_size, "~");
 }
 
 // Return the colour of a state, grade or event name; PAINT_PLAIN for an unknown word.

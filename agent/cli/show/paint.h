@@ -26,6 +26,8 @@ const char *paint_end(enum paint paint, bool wanted);
 // Escape text for a terminal into `out`, at most `columns` characters, and terminate it. Quotes and
 // backslashes stay unchanged.
 void paint_escape(const char *text, size_t columns, char *out, size_t out_size);
+// Escape text in the same way, with "~" as the last character if a part is cut off.
+void paint_cut(const char *text, size_t columns, char *out, size_t out_size);
 
 // Print a line with its known words in colour.
 void paint_print_words(const char *line, bool wanted, FILE *stream);

@@ -3,6 +3,7 @@
 #include "show/summary.h"
 
 #include "show/event_line.h"
+#include "show/paint.h"
 
 #include <lib/fact.h>
 #include <lib/hostlist.h>
@@ -242,7 +243,7 @@ void summary_states(const struct summary *summary, struct frame *frame) {
 
 // Rows.
 
-#define EVIDENCE_COLUMNS 43 // rest of 100 columns; tocsin health shows all of it
+#define PIPE_EVIDENCE_COLUMNS 43 // on a terminal the frame cuts; tocsin health shows all of it
 
 void summary_findings(const json_t *health, size_t rows_max, struct frame *frame) {
 	const json_t *rows = json_object_get(health, "findings");
@@ -256,7 +257,7 @@ void summary_findings(const json_t *health, size_t rows_max, struct frame *frame
 		"EVIDENCE"
 	);
 	for (size_t n = 0; n < shown; n++) {
-		char age[SHOW_BYTES], cut[SHOW_BYTES], cut_evidence[SHOW_BYTES];
+		char age[SHOW_BYTES], cut[SHOW_BYTES], shown_evidence[FRAME_LINE_BYTES];
 		char evidence[FRAME_LINE_BYTES];
 		const json_t *row = json_array_get(rows, n);
 		const char *node = fact_word(row, "node");
@@ -269,11 +270,14 @@ void summary_findings(const json_t *health, size_t rows_max, struct frame *frame
 			maint && fact_word(row, "evidence")[0] != '\0' ? ": " : "",
 			fact_word(row, "evidence")
 		);
-		show_truncated(evidence, EVIDENCE_COLUMNS, cut_evidence);
+		paint_cut(
+			evidence, frame_is_whole(frame) ? PIPE_EVIDENCE_COLUMNS : sizeof(evidence),
+			shown_evidence, sizeof(shown_evidence)
+		);
 		frame_add(
 			frame, FRAME_TEXT, "%-18s %-11s %-13.13s %-11s %s",
 			frame_is_whole(frame) ? node : cut, fact_word(row, "state"),
-			fact_word(row, "verdict"), age, cut_evidence
+			fact_word(row, "verdict"), age, shown_evidence
 		);
 	}
 	if (shown < count)
