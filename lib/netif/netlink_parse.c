@@ -7,8 +7,6 @@
 #include <lib/netif/netlink.h>
 
 #include <errno.h>
-#include <libmnl/libmnl.h>
-#include <limits.h>
 #include <linux/if_addr.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
@@ -254,8 +252,7 @@ int netif_netlink_parse(
 	if (size > INT_MAX)
 		return -EBADMSG;
 	for (; left > 0; message = mnl_nlmsg_next(message, &left)) {
-		// mnl_nlmsg_ok() of libmnl 1.0.4 accepts lengths of 2 GiB and more.
-		if (!mnl_nlmsg_ok(message, left) || message->nlmsg_len > (uint32_t)left)
+		if (!netlink_message_is_whole(message, (size_t)left))
 			return -EBADMSG;
 		if ((message->nlmsg_flags & NLM_F_DUMP_INTR) != 0)
 			return -EINTR;

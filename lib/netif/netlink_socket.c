@@ -6,7 +6,6 @@
 #include <lib/netif/netlink.h>
 #include <lib/scoped.h>
 
-#include <libmnl/libmnl.h>
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
@@ -140,7 +139,7 @@ static int parse_index_answer(void *context, const void *bytes, size_t size) {
 	const struct ifinfomsg *link = mnl_nlmsg_get_payload(header);
 	const struct nlmsgerr *error = mnl_nlmsg_get_payload(header);
 
-	if (!mnl_nlmsg_ok(header, (int)size))
+	if (!netlink_message_is_whole(header, size))
 		return -EBADMSG;
 	if (header->nlmsg_type == NLMSG_ERROR &&
 	    mnl_nlmsg_get_payload_len(header) >= sizeof(*error))

@@ -4,7 +4,6 @@
 #include <lib/netif/netlink.h>
 #include <lib/netif/watch.h>
 
-#include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +82,7 @@ static void record_datagram_changes(
 	uint32_t what;
 
 	for (; left > 0; message = mnl_nlmsg_next(message, &left)) {
-		if (!mnl_nlmsg_ok(message, left) || message->nlmsg_len > (uint32_t)left) {
+		if (!netlink_message_is_whole(message, (size_t)left)) {
 			record_change(watch, NETIF_WATCH_LOST, now_ns);
 			return;
 		}

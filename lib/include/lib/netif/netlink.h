@@ -4,9 +4,17 @@
 
 #include <lib/netif/table.h>
 
+#include <libmnl/libmnl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+// Return whether `size` bytes begin with a whole message. mnl_nlmsg_ok() of libmnl 1.0.4 accepts
+// lengths of 2 GiB and more, which are negative as an int.
+static inline bool netlink_message_is_whole(const struct nlmsghdr *message, size_t size) {
+	return size <= INT_MAX && mnl_nlmsg_ok(message, (int)size) && message->nlmsg_len <= size;
+}
 
 // Parse whole messages, from one datagram or from a recording of several, into the table. Links and
 // addresses are added. If `peer` is NULL, default routes of the main table are added too; otherwise
