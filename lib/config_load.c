@@ -258,7 +258,7 @@ error_names_allowed_values(const struct config_key *key, int err, const char *se
 		return err == -ERANGE;
 	case CONFIG_STRING:
 	case CONFIG_LIST:
-		return strstr(sentence, "allowed") != NULL;
+		return strstr(sentence, "allowed") != NULL || strstr(sentence, "; use ") != NULL;
 	}
 	return false;
 }

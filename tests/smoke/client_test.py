@@ -124,7 +124,7 @@ def every_answer_comes_before_the_end_of_a_half_closed_connection():
 def orders_need_the_unix_socket():
     with Stage() as stage:
         refused = json.loads(answer_to(stage, b"MAINT n2 on\n"))["error"]
-        assert refused.startswith("MAINT is for the Unix socket"), refused
+        assert refused.startswith("MAINT works only through the Unix socket"), refused
         assert json.loads(answer_to(stage, b"MAINT n2 on\n", local=True)) == {"ok": True}
 
 
