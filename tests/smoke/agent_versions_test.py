@@ -109,7 +109,7 @@ def test_far_is_refused(cluster):
         agents.wait_log(member, f"event=OTHER_VERSION peer={name} cause=version "
                                 f"theirs=4 ours={ours}")
         event = member.events("OTHER_VERSION", name)[0]
-        assert event["detail"] == f"version, speaks 4, we {ours}", event
+        assert event["detail"] == f"version, it speaks protocol 4, this agent {ours}", event
         assert member.counters()["overlay"]["versions_refused"] == 1, member.counters()["overlay"]
     for agent in cluster.agents:
         assert not set(agent.peers()) & set(NEVER_JOINED), agent.peers()
