@@ -15,7 +15,7 @@ def array(name, data):
 
 
 def main(output, *files):
-    parts = ['#include "page_impl.h"\n']
+    parts = ['#include "page_data.h"\n']
     for word in files:
         name, _, path = word.partition("=")
         parts.append(array(name, pathlib.Path(path).read_bytes()))

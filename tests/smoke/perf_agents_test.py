@@ -87,7 +87,7 @@ def a_mesh_of_agents_has_the_delay_of_the_node_that_is_slow():
         for cell in result["cells"]:
             slow = cell["figures"]["min_ns"] >= DELAY_NS
             assert slow == (3 in (cell["from"], cell["to"])), cell
-        assert "Mesh of 4 nodes" in page.read_text() and "Measured by agents" in page.read_text()
+        assert "Mesh of 4 nodes" in page.read_text() and '"policy":"agent"' in page.read_text()
 
 
 def questions_that_agents_do_not_answer_are_refused_at_once():

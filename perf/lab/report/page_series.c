@@ -2,13 +2,16 @@
 // Percentile curves and heat maps from the stored samples of a run.
 #include "report/page_series.h"
 
+#include "report/page_parts.h"
+
 #include <lib/histogram.h>
 #include <lib/must.h>
 #include <lib/scoped.h>
 
+#include <jansson.h>
+
 #include <errno.h>
 #include <math.h>
-#include <page.h>
 #include <quantile.h>
 #include <stdlib.h>
 
@@ -19,10 +22,9 @@
 #define ROWS 40
 #define LINES 3
 #define SECONDS 1e9
-
-static double ns_to_us(double value_ns) {
-	return value_ns / 1e3;
-}
+// Steps of a heat map cell, relative to the largest count of its column; one letter each, from "?"
+// to "~".
+#define CELL_STEPS 63
 
 static double share_to_tail(double share) {
 	return -log10(1 - share);
@@ -47,7 +49,7 @@ static double tau_at(const struct run_summary *summary, double share) {
 
 struct percentile_curve {
 	uint32_t count;
-	double share[POINTS_MAX], value[POINTS_MAX], low[POINTS_MAX], high[POINTS_MAX];
+	double value[POINTS_MAX], low[POINTS_MAX], high[POINTS_MAX]; // ns; NAN: unknown
 };
 
 // Add one point to the curve. Returns 0 or -ENOMEM.
@@ -66,10 +68,9 @@ add_point(const struct page_source *source, double share, struct percentile_curv
 		err = run_interval(
 			source->record, per_million, tau_at(source->summary, share), &low, &high
 		);
-	curve->share[n] = share;
-	curve->value[n] = ns_to_us((double)value);
-	curve->low[n] = err == 0 ? ns_to_us((double)low) : NAN;
-	curve->high[n] = err == 0 ? ns_to_us((double)high) : NAN;
+	curve->value[n] = (double)value;
+	curve->low[n] = err == 0 ? (double)low : NAN;
+	curve->high[n] = err == 0 ? (double)high : NAN;
 	return err == -ERANGE ? 0 : err;
 }
 
@@ -89,36 +90,24 @@ static int fill_curve(const struct page_source *source, struct percentile_curve 
 	return err;
 }
 
-int page_percentiles(struct page *page, const struct page_source *sources, uint32_t count) {
-	struct percentile_curve *curves = calloc(count, sizeof(*curves));
-	struct page_series *series = calloc(count, sizeof(*series));
-	int err = curves != NULL && series != NULL ? 0 : -ENOMEM;
+int page_put_percentiles(json_t *object, const struct page_source *sources, uint32_t count) {
+	scoped_mem struct percentile_curve *curve = calloc(1, sizeof(*curve));
+	json_t *array = json_array();
+	int err = curve != NULL ? 0 : -ENOMEM, failed = 0;
 
 	for (uint32_t n = 0; n < count && err == 0; n++) {
-		err = fill_curve(&sources[n], &curves[n]);
-		series[n] = (struct page_series){
-			.name = sources[n].name,
-			.count = curves[n].count,
-			.x = curves[n].share,
-			.y = curves[n].value,
-			.low = curves[n].low,
-			.high = curves[n].high,
-		};
-	}
-	if (err == 0)
-		page_curves(
-			page,
-			&(struct page_curves){
-				.caption = "Percentiles, with their 95 % intervals as a band",
-				.x = {.label = "percentile", .scale = PAGE_TAIL},
-				.y = {.label = "us", .scale = PAGE_LOG},
-				.series_count = count,
-				.series = series,
-			}
+		err = fill_curve(&sources[n], curve);
+		failed |= json_array_append_new(
+			array, json_pack(
+				       "{s:s s:i s:o s:o s:o}", "name", sources[n].name, "steps",
+				       STEPS, "value_ns", page_numbers(curve->value, curve->count),
+				       "low_ns", page_numbers(curve->low, curve->count), "high_ns",
+				       page_numbers(curve->high, curve->count)
+			       )
 		);
-	free(series);
-	free(curves);
-	return err;
+	}
+	failed |= json_object_set_new(object, "percentiles", array);
+	return err == 0 && failed != 0 ? -ENOMEM : err;
 }
 
 // Columns of a heat map; each joins `join` windows.
@@ -140,9 +129,9 @@ static void fill_column(struct course *course, uint32_t column, const struct his
 	struct histogram_span span = {.before = 0};
 
 	histogram_summarize(histogram, &summary);
-	course->lines[0][column] = ns_to_us((double)histogram_percentile(histogram, 500000));
-	course->lines[1][column] = ns_to_us((double)histogram_percentile(histogram, 990000));
-	course->lines[2][column] = ns_to_us((double)summary.max);
+	course->lines[0][column] = (double)histogram_percentile(histogram, 500000);
+	course->lines[1][column] = (double)histogram_percentile(histogram, 990000);
+	course->lines[2][column] = (double)summary.max;
 	while (histogram_at_rank(histogram, span.before + span.count + 1, &span) == 0) {
 		double middle = ((double)span.lowest + (double)span.highest) / 2;
 
@@ -186,58 +175,61 @@ static void compute_edges(struct course *course, double took_ns, bool open) {
 	}
 }
 
-// Find the start of each segment except the first one.
-static void find_segment_begins(
-	const struct page_source *source,
-	const struct course *course,
-	uint64_t column_samples,
-	struct page_span *span
+// Return the start of each segment in seconds; null: unknown.
+static json_t *segment_begins(
+	const struct page_source *source, const struct course *course, uint64_t column_samples
 ) {
 	const struct run_summary *summary = source->summary;
+	double begins[SUMMARY_SEGMENTS_MAX] = {0};
 
-	span->begins[0] = 0;
 	for (uint32_t n = 1; n < summary->segment_count; n++) {
 		uint64_t sample = summary->segments[n].first * summary->window_samples;
 		uint64_t column = sample / column_samples;
 
-		span->begins[n] = column < course->columns ? course->edges[column] : NAN;
+		begins[n] = column < course->columns ? course->edges[column] : NAN;
 	}
+	return page_numbers(begins, summary->segment_count);
 }
 
-static void course_draw(
-	struct page *page,
-	const struct page_source *source,
-	const struct course *course,
-	const struct page_span *span
-) {
-	static const char *const names[LINES] = {"p50", "p99", "max"};
-	uint32_t segments = source->summary->segment_count;
-	struct page_series lines[LINES];
+// Encode each count, relative to the largest one of its column, as one letter. This is compact and
+// precise enough for a shade.
+static json_t *course_letters(const struct course *course) {
+	scoped_mem char *letters = malloc((size_t)course->columns * ROWS);
 
-	for (int n = 0; n < LINES; n++)
-		lines[n] = (struct page_series
-		){.name = names[n], .count = course->columns, .y = course->lines[n]};
-	page_course(
-		page,
-		&(struct page_course){
-			.caption = "Over the run: the darker a cell, the more samples it has",
-			.x_label = "seconds",
-			.y_label = "us",
-			.columns = course->columns,
-			.rows = ROWS,
-			.edges = course->edges,
-			.low = ns_to_us(course->low_ns),
-			.high = ns_to_us(course->high_ns),
-			.counts = course->counts,
-			.line_count = LINES,
-			.lines = lines,
-			.cut_count = segments > 0 ? segments - 1 : 0,
-			.cuts = span->begins + 1,
+	for (uint32_t column = 0; column < course->columns && letters != NULL; column++) {
+		const uint64_t *counts = course->counts + (size_t)column * ROWS;
+		uint64_t largest = 1;
+
+		for (uint32_t row = 0; row < ROWS; row++)
+			largest = counts[row] > largest ? counts[row] : largest;
+		for (uint32_t row = 0; row < ROWS; row++) {
+			// The square root makes rare samples visible, which are the purpose of a
+			// heat map.
+			double share = sqrt((double)counts[row] / (double)largest);
+
+			letters[(size_t)column * ROWS + row] =
+				(char)('?' + (int)ceil(CELL_STEPS * share));
 		}
+	}
+	return letters == NULL ? NULL : json_stringn(letters, (size_t)course->columns * ROWS);
+}
+
+static json_t *course_json(const struct course *course, json_t *begins) {
+	uint32_t columns = course->columns;
+
+	return json_pack(
+		"{s:i s:i s:o s:f s:f s:o s:o s:o s:o s:o}", "columns", (int)columns, "rows", ROWS,
+		"edges_s", page_numbers(course->edges, columns + 1), "low_ns", course->low_ns,
+		"high_ns", course->high_ns, "cells", course_letters(course), "p50_ns",
+		page_numbers(course->lines[0], columns), "p99_ns",
+		page_numbers(course->lines[1], columns), "max_ns",
+		page_numbers(course->lines[2], columns), "begins_s", begins
 	);
 }
 
-int page_put_course(struct page *page, const struct page_source *source, struct page_span *span) {
+int page_put_course(
+	json_t *object, const struct page_source *source, const struct page_span *span
+) {
 	struct run_windows windows = run_record_windows(source->record);
 	const struct histogram_summary *all = &source->summary->all;
 	struct course course = {.join = (windows.count + span->columns - 1) / span->columns};
@@ -246,8 +238,6 @@ int page_put_course(struct page *page, const struct page_source *source, struct 
 	double share;
 	int err;
 
-	for (uint32_t n = 0; n < SUMMARY_SEGMENTS_MAX; n++)
-		span->begins[n] = NAN;
 	if (windows.count < 2)
 		return 0;
 	course.columns = windows.count / course.join;
@@ -266,7 +256,13 @@ int page_put_course(struct page *page, const struct page_source *source, struct 
 		return err;
 	share = (double)(windows.samples * course.columns * course.join) / (double)all->count;
 	compute_edges(&course, (double)span->took_ns * share, span->open);
-	find_segment_begins(source, &course, windows.samples * course.join, span);
-	course_draw(page, source, &course, span);
-	return 0;
+	return json_object_set_new(
+		       object, "course",
+		       course_json(
+			       &course,
+			       segment_begins(source, &course, windows.samples * course.join)
+		       )
+	       ) == 0
+		       ? 0
+		       : -ENOMEM;
 }
