@@ -139,8 +139,10 @@ int channel_listen(
 	if (err == 0)
 		listener.address.port = bound.port;
 	sock_addr_format(&listener.address, text);
-	if (err != 0)
+	if (err != 0) {
+		channel_listener_close(&listener);
 		return lab_fail(why, err, "cannot listen on %s: %s", text, strerrordesc_np(-err));
+	}
 	*ret_listener = listener;
 	return 0;
 }
