@@ -174,10 +174,13 @@ order_start(struct present *present, const struct channel_message *message, stru
 		child_measure(present, kind, &order);
 	}
 	close(fds[1]);
+	if (present->pid < 0) {
+		// A closed socket in present->child would be reported as a process that ended.
+		close(fds[0]);
+		return send_failure(present, "cannot start a process for a measurement", why);
+	}
 	present->child.fd = fds[0];
-	return present->pid > 0
-		       ? 0
-		       : send_failure(present, "cannot start a process for a measurement", why);
+	return 0;
 }
 
 // Handle one message of the lead. Returns 0, 1 if there are no more orders, or -errno.
