@@ -154,6 +154,9 @@ side_start(const struct soft_setup *setup, uint32_t n, const int *link, struct s
 	if (pair->pids[n] == 0) {
 		struct soft_side side = {.setup = setup, .number = n, .link = link[n]};
 
+		// Otherwise a side would not see when the parent closes its end of the socket.
+		for (uint32_t started = 0; started <= n; started++)
+			close(pair->orders[started]);
 		close(link[1 - n]);
 		side_run(&side, order[1]);
 	}
