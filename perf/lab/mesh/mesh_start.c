@@ -139,12 +139,19 @@ int mesh_publish_lead(
 	struct sock_addr any = {.port = path != NULL ? options->port : member->lead.port};
 	char host[MESH_HOST_BYTES] = "", partial[PATH_BYTES];
 	struct lab_why held = {.text = ""};
+	struct channel_listener listener;
 	struct place earlier;
+	scoped_fd int fd = -1;
 	FILE *file;
-	int failed, err = channel_listen(&any, ret_listener, why);
+	int failed, err = channel_listen(&any, &listener, why);
 
-	if (err != 0 || path == NULL)
+	if (err != 0)
 		return err;
+	if (path == NULL) {
+		*ret_listener = listener;
+		return 0;
+	}
+	fd = listener.fd; // closed if the file cannot be written
 
 	// A file that a killed mesh left is replaced; any other file is not touched.
 	if (lead_file_parse(path, &earlier, &held) == -EBADMSG)
@@ -159,10 +166,13 @@ int mesh_publish_lead(
 	file = fopen(partial, "we");
 	if (file == NULL)
 		return lab_fail(why, neg_errno(), "%s: %s", partial, strerrordesc_np(errno));
-	failed = fprintf(file, "%s %u\n", host, ret_listener->address.port) < 0;
+	failed = fprintf(file, "%s %u\n", host, listener.address.port) < 0;
 	failed |= fclose(file) != 0;
-	if (failed == 0 && rename(partial, path) == 0)
+	if (failed == 0 && rename(partial, path) == 0) {
+		listener.fd = scoped_release_fd(&fd);
+		*ret_listener = listener;
 		return 0;
+	}
 	unlink(partial);
 	return lab_fail(why, -EIO, "%s cannot be written", path);
 }

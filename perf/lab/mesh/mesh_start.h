@@ -41,7 +41,8 @@ int mesh_find_lead_address(
 );
 
 // Process 0: listen at the address that the others use. With a rendezvous file, write the address
-// to it; the file contains nothing else. Undo both with mesh_unpublish_lead().
+// to it; the file contains nothing else. Undo both with mesh_unpublish_lead(). After a failure
+// nothing is left to undo.
 int mesh_publish_lead(
 	const struct mesh_options *options,
 	const struct mesh_member *member,

@@ -2,6 +2,7 @@
 // Tests of generated meshes: the order of meetings, outliers and their causes, files and messages.
 #include "mesh/mesh_lead.h"
 #include "mesh/mesh_output.h"
+#include "mesh/mesh_start.h"
 #include "mesh/mesh_wire.h"
 #include "report/json.h"
 
@@ -594,6 +595,27 @@ static void a_process_that_hangs_is_lost(void **state) {
 	mesh_release(&mesh);
 }
 
+// The listener is closed if another file is in the place of the rendezvous file.
+static void a_lead_that_cannot_write_its_place_does_not_listen(void **state) {
+	char path[] = "/tmp/tocsin-lab-mesh-XXXXXX";
+	const struct mesh_options options = {.port = 0};
+	const struct mesh_member member = {.place = path};
+	struct channel_listener listener;
+	struct lab_why why = {.text = ""};
+	int fd = mkstemp(path), before;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "notes", 5), 5);
+	before = dup(fd);
+	close(before);
+	assert_int_equal(mesh_publish_lead(&options, &member, &listener, &why), -EBADMSG);
+	assert_int_equal(dup(fd), before); // the lowest free descriptor is the same
+	close(before);
+	close(fd);
+	unlink(path);
+}
+
 static void a_direction_may_take_as_long_as_its_samples(void **state) {
 	struct plan plan = plan_default;
 	uint64_t few_ns;
@@ -626,6 +648,7 @@ UNIT_GROUP(lab_mesh) {
 		cmocka_unit_test(an_order_of_a_plan_that_cannot_be_is_refused),
 		cmocka_unit_test(what_a_process_says_of_itself_gives_a_terminal_no_orders),
 		cmocka_unit_test(a_process_that_hangs_is_lost),
+		cmocka_unit_test(a_lead_that_cannot_write_its_place_does_not_listen),
 		cmocka_unit_test(a_direction_may_take_as_long_as_its_samples),
 	};
 
