@@ -81,7 +81,7 @@ def wrong_options_are_refused():
                             (["--rates", "0"], "--rates"), (["--rates", "1,,2"], "--rates"),
                             (["--rates", "1,1,1,1,1,1,1,1,1"], "at most 8"),
                             (["--port", "5"], "--port: needs a HOST"),
-                            (["--json"], "needs a value"), (["--op", "x"], "none of read"),
+                            (["--json"], "needs a value"), (["--op", "x"], "not one of read"),
                             (["--size", "1TiB"], "--size"), (["--size", "8,64"], "takes one size"),
                             (["--size", "all"], "takes one size")]:
         done = lab_ends.run("policy", *arguments)
