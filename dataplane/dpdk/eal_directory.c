@@ -38,8 +38,8 @@ bool eal_directory_has_huge_page(const char *path) {
 
 	if (dir == NULL)
 		return false;
-	while (!found && (entry = readdir(dir)) != NULL
-	) { // NOLINT(concurrency-mt-unsafe): as above
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): a stream of our own
+	while (!found && (entry = readdir(dir)) != NULL) {
 		char file[300], count[32];
 		scoped_fd int fd = -1;
 		ssize_t length = 0;
