@@ -154,10 +154,9 @@ static void run_kill_group(struct run *run) {
 static int program_finish(
 	struct run *run, const struct slurm_program *program, int err, char ret_why[static 256]
 ) {
-	const char *path = program->path, *said = run->bytes[ERR] != NULL ? run->bytes[ERR] : "";
-	int length = (int)strcspn(said, "\r\n");
+	const char *path = program->path, *said;
 	char timeout[SHOW_BYTES], most[SHOW_BYTES];
-	int status = 0;
+	int status = 0, length;
 
 	if (err == 0)
 		err = run_wait_exit(run, &status);
@@ -181,6 +180,9 @@ static int program_finish(
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
+	// After a failed read, the buffer might hold no text: it is used only if both streams ended.
+	said = run->bytes[ERR] != NULL ? run->bytes[ERR] : "";
+	length = (int)strcspn(said, "\r\n");
 	if (length > WORDS_BYTES - 80)
 		length = WORDS_BYTES - 80;
 	if (WIFSIGNALED(status))
