@@ -100,7 +100,7 @@ static void print_head(struct page *page, const json_t *answer) {
 		print_schedule(page, answer);
 		gpus_print_bad(
 			page, json_object_get(answer, "gpus"),
-			"GPU memory that is not read, or read wrongly:\n", true
+			"GPU memory that is not read well:\n", true
 		);
 	}
 	if (count > 0)

@@ -144,9 +144,9 @@ static void memory_of_a_gpu_is_told_with_its_path_and_named_where_it_alone_is_ba
 	bench_say(fd, "PATHS --worst\n");
 	text = bench_shown(fd);
 	bench_assert_narrow(text, 80);
-	assert_non_null(bench_find(
-		text, "GPU memory that is not read, or read wrongly:\n  n2, mlx5_0>mlx5_1: cuda:3 "
-	));
+	assert_non_null(
+		bench_find(text, "GPU memory that is not read well:\n  n2, mlx5_0>mlx5_1: cuda:3 ")
+	);
 	assert_null(bench_find(text, "  n3, mlx5_0"));
 	close(fd);
 }
