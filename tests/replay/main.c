@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/select.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -120,8 +121,11 @@ static int play_one(const char *path, const struct request *request) {
 	if (err == 0 && !request->quiet)
 		replay_print_result(path, &replay, &result);
 	replay_fini(&replay);
-	if (err == 0 && request->hold_s > 0)
-		sleep((unsigned int)request->hold_s);
+	if (err == 0 && request->hold_s > 0) {
+		const struct timespec hold = {.tv_sec = (time_t)request->hold_s};
+
+		(void)pselect(0, NULL, NULL, NULL, &hold, NULL);
+	}
 	return err == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

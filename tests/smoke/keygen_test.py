@@ -81,7 +81,8 @@ def a_file_that_is_there_is_not_overwritten(place):
     path = place / "key"
     expect_done("--output", path)
     before = path.read_bytes()
-    expect_refused(1, "File exists; an existing file is never overwritten: see --rotate", "--output", path)
+    expect_refused(1, "File exists; an existing file is never overwritten: see --rotate",
+                   "--output", path)
     expect(path.read_bytes(), before)
 
 
@@ -166,7 +167,8 @@ def show_checks_the_file_and_prints_ids_alone(place):
     expect_refused(1, "mode 0640", "--output", path, "--rotate", "add")
     path.chmod(0o600)
     path.write_text("tocsin-key-1 secret\n", encoding="ascii")
-    expect_refused(1, f'"{path}": line 1: tocsin-key-1 must be followed', "--output", path, "--show")
+    expect_refused(1, f'"{path}": line 1: tocsin-key-1 must be followed',
+                   "--output", path, "--show")
     assert "secret" not in keygen("--output", path, "--show").stderr
     path.unlink()
     expect_refused(1, f'"{path}": cannot open it as user {os.geteuid()}: No such file',

@@ -180,7 +180,7 @@ static int program_finish(
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
-	// After a failed read, the buffer might hold no text: it is used only if both streams ended.
+	// After a failed read, the buffer might hold no text: use it only if both streams ended.
 	said = run->bytes[ERR] != NULL ? run->bytes[ERR] : "";
 	length = (int)strcspn(said, "\r\n");
 	if (length > WORDS_BYTES - 80)

@@ -86,7 +86,9 @@ static void client_that_wants_text_is_told_what_to_use(void **state) {
 	assert_string_equal(overlay->served, refusal);
 	// Orders are carried out.
 	bench_say(fd, "MAINT n2\n");
-	assert_int_equal(strncmp(bench_hear(fd), "ERROR: MAINT works only through the Unix socket", 47), 0);
+	assert_int_equal(
+		strncmp(bench_hear(fd), "ERROR: MAINT works only through the Unix socket", 47), 0
+	);
 	// The report that NCCL's tools ask for is text.
 	bench_say(fd, "STATUS\n");
 	assert_int_equal(strncmp(bench_hear(fd), "Tocsin version ", 15), 0);
