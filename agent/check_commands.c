@@ -16,7 +16,7 @@
 
 // Reject a timeout that is not shorter than the interval. The error names the key that the user
 // gave, not the one with a default value.
-static void check_timeout(const struct check_section *check, struct config_load *load) {
+static void validate_check_timeout(const struct check_section *check, struct config_load *load) {
 	bool is_given = !config_key_is_default(load, &check->timeout_ns);
 	char text[PARSE_TEXT_BYTES];
 
@@ -74,7 +74,7 @@ void check_user_checks(const struct agent_settings *settings, struct config_load
 	const struct check_section *const *checks = settings->checks;
 
 	for (size_t n = 0; checks[n] != NULL; n++) {
-		check_timeout(checks[n], load);
+		validate_check_timeout(checks[n], load);
 		check_reason_is_unique(checks, n, load);
 		if (n == CHECKS_USER_MAX)
 			config_reject_key(

@@ -140,7 +140,7 @@ static void address_check_present(struct agent *agent, const struct netif_table 
 				words, sizeof(words), "%s is on %s, which has no carrier", text,
 				link->name
 			);
-		overlay_address_lost(agent->overlay, words);
+		overlay_report_address_lost(agent->overlay, words);
 	}
 	agent->address_is_present = is_there;
 	// An address without carrier may recover; a removed address does not.

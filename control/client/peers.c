@@ -41,7 +41,7 @@ static void peers_drop(void *work) {
 	free(peers);
 }
 
-static json_t *peers_facts(struct session *session, void *work) {
+static json_t *peers_view_json(struct session *session, void *work) {
 	const struct peers *peers = work;
 	struct ras_view view;
 	char digest[32];
@@ -71,7 +71,8 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	return peer_list_json(session, &peer);
 }
 
-static const struct listing_ops ops = {.key = "peers", .facts = peers_facts, .row_json = row_json};
+static const struct listing_ops ops = {
+	.key = "peers", .facts = peers_view_json, .row_json = row_json};
 
 static bool is_in_state(const struct ras_peer *peer, const void *ctx) {
 	return peer->state == *(const enum ras_state *)ctx;

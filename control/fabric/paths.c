@@ -82,8 +82,9 @@ bool fabric_path_next(
 
 	if (probing == NULL || !fabric->config.probe.on)
 		return false;
-	// Return the probed paths by index, then the visited paths. Neither moves between two
-	// passes.
+	// Return the probed paths by index, then the visited paths. Probed paths keep their index.
+	// Visited paths may move when visit.c begins a visit or sweeps the table. A caller that
+	// keeps the cursor meanwhile may miss or repeat a visited path.
 	while (*cursor < PROBE_PATHS_MAX) {
 		if (probed_path_view(fabric, &probing->probed_paths[(*cursor)++], ret_view))
 			return true;

@@ -235,11 +235,11 @@ enum rail_answer rails_choose_peer_rail(
 		return RAIL_NO_FABRIC;
 	ras_record_info(record, &info);
 	if (peer == NULL && info.device_count == 1 && fabric->rails.own.count == 1 &&
-	    !fabric->rails.moved) {
+	    !fabric->rails.record_is_outdated) {
 		choose_by_record(&info, nic, ret_name);
 		return RAIL_FOUND;
 	}
-	if (peer == NULL && info.device_count == 0 && !fabric->rails.moved)
+	if (peer == NULL && info.device_count == 0 && !fabric->rails.record_is_outdated)
 		return RAIL_NO_FABRIC;
 	peer = rail_peer_get(fabric, record->id);
 	if (!own_rails_are_settled(fabric))
@@ -358,9 +358,9 @@ void rails_begin_pass(struct fabric *fabric) {
 	const struct ras *ras = overlay_ras(fabric->overlay);
 	struct ras_peer self;
 
-	// Peers cannot learn our rails from an outdated record.
-	fabric->rails.moved = ras_peer_find(ras, ras_self_id(ras), &self) == 0 &&
-			      !list_matches_record(&fabric->rails.own, self.record);
+	// Peers cannot learn our rails from an outdated record, so each neighbour gets a message.
+	fabric->rails.record_is_outdated = ras_peer_find(ras, ras_self_id(ras), &self) == 0 &&
+					   !list_matches_record(&fabric->rails.own, self.record);
 	for (struct rail_peer *peer = fabric->rails.peers; peer != NULL; peer = peer->next) {
 		peer->neighbour = false;
 		if (peer->owed)
@@ -369,8 +369,9 @@ void rails_begin_pass(struct fabric *fabric) {
 }
 
 void rails_note_neighbour(struct fabric *fabric, const struct ras_record *record) {
-	struct rail_peer *peer = fabric->rails.moved ? rail_peer_get(fabric, record->id)
-						     : rail_peer_find(fabric, record->id);
+	struct rail_peer *peer = fabric->rails.record_is_outdated
+					 ? rail_peer_get(fabric, record->id)
+					 : rail_peer_find(fabric, record->id);
 
 	if (peer == NULL)
 		return;
@@ -382,7 +383,7 @@ void rails_note_neighbour(struct fabric *fabric, const struct ras_record *record
 
 	// A peer that announced its rails must learn of changes of ours. So must a peer that knows
 	// our record only, once the record is outdated.
-	if ((peer->start >= record->start || fabric->rails.moved) &&
+	if ((peer->start >= record->start || fabric->rails.record_is_outdated) &&
 	    peer->told != fabric->rails.number && own_rails_are_settled(fabric) &&
 	    fabric_clock_ns(fabric) >= peer->said_ns + SEND_INTERVAL_NS)
 		(void)rails_send(fabric, peer, false);

@@ -38,8 +38,8 @@ struct rail_peer {
 struct rails {
 	struct fabric *fabric;
 	struct rail_list own;
-	uint64_t number; // number of changes of `own`
-	bool moved;	 // `own` differs from our record, as of the last pass
+	uint64_t number;	 // number of changes of `own`
+	bool record_is_outdated; // our record lacked changes of `own` in the last pass
 	uint64_t begun_ns;
 	struct rail_peer *peers;
 	uint32_t peer_count;

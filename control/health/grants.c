@@ -77,7 +77,7 @@ int health_grants_start(struct health *health, const struct health_config *confi
 	);
 	if (err != 0)
 		return err;
-	overlay_notice_consumer(health->overlay, HEALTH_GRANTS, on_notice, health);
+	overlay_set_notice_consumer(health->overlay, HEALTH_GRANTS, on_notice, health);
 	grants_member_alive(health->grants, loop_now_ns(health->loop), limits.self);
 	return 0;
 }
@@ -85,7 +85,7 @@ int health_grants_start(struct health *health, const struct health_config *confi
 void health_grants_stop(struct health *health) {
 	if (health->grants == NULL)
 		return;
-	overlay_notice_consumer(health->overlay, HEALTH_GRANTS, NULL, NULL);
+	overlay_set_notice_consumer(health->overlay, HEALTH_GRANTS, NULL, NULL);
 	loop_timer_cancel(health->loop, &health->grants_due);
 	health->grants = grants_destroy(health->grants);
 }

@@ -156,14 +156,14 @@ int health_notices_start(struct health *health, uint64_t random_seed) {
 		return err;
 	health->exchange_due.expired = exchange_due;
 	health->send.run = notices_send;
-	overlay_notice_consumer(health->overlay, HEALTH_NOTICE, on_notice, health);
+	overlay_set_notice_consumer(health->overlay, HEALTH_NOTICE, on_notice, health);
 	return 0;
 }
 
 void health_notices_stop(struct health *health) {
 	if (health->exchange == NULL)
 		return;
-	overlay_notice_consumer(health->overlay, HEALTH_NOTICE, NULL, NULL);
+	overlay_set_notice_consumer(health->overlay, HEALTH_NOTICE, NULL, NULL);
 	health->exchange = observation_exchange_destroy(health->exchange);
 	loop_timer_cancel(health->loop, &health->exchange_due);
 	loop_undefer(health->loop, &health->send);

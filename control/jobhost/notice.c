@@ -342,12 +342,12 @@ void notice_init(struct jobhost *host) {
 	host->heard_last = &host->heard;
 	host->heard_job.run = handle_heard_notices;
 	if (host->overlay != NULL)
-		overlay_notice_consumer(host->overlay, JOBHOST_NOTICE, on_notice, host);
+		overlay_set_notice_consumer(host->overlay, JOBHOST_NOTICE, on_notice, host);
 }
 
 void notice_fini(struct jobhost *host) {
 	if (host->overlay != NULL)
-		overlay_notice_consumer(host->overlay, JOBHOST_NOTICE, NULL, NULL);
+		overlay_set_notice_consumer(host->overlay, JOBHOST_NOTICE, NULL, NULL);
 	loop_undefer(host->loop, &host->heard_job);
 	while (host->heard != NULL) {
 		struct heard_notice *heard = host->heard;

@@ -78,13 +78,14 @@ struct channel {
 TAILQ_HEAD(channel_list, channel);
 LIST_HEAD(channel_bucket, channel);
 
-// Peer whose failed proofs were logged. It keeps the log from having a line every second.
 #define PROOF_LOG_ENTRIES_MAX 16
 
+// Peer whose failed proof of the key was logged. Its further failures are only counted until
+// again_ns, so that the log does not get a line every second.
 struct proof_log_entry {
 	struct sock_addr peer; // with the port for an outgoing connection, else without
-	uint64_t again_ns;
-	uint64_t unsaid;
+	uint64_t again_ns;     // time of the next line
+	uint64_t unsaid;       // failed proofs since the last line
 };
 
 // A host whose kernel is asked at a port where nobody listens.

@@ -230,7 +230,7 @@ bool overlay_host_is_shared(const struct overlay *overlay, uint64_t host_name_id
 	return false;
 }
 
-static void on_mistakes_timer(struct loop_timer *timer, uint64_t now_ns) {
+static void on_configuration_check_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, clones_timer);
 
 	(void)now_ns;
@@ -242,7 +242,7 @@ static void on_mistakes_timer(struct loop_timer *timer, uint64_t now_ns) {
 void overlay_mistakes_schedule(struct overlay *overlay) {
 	if (overlay->clones_due)
 		return;
-	overlay->clones_timer.expired = on_mistakes_timer;
+	overlay->clones_timer.expired = on_configuration_check_timer;
 	overlay->clones_due = loop_timer_set(
 				      overlay->loop, &overlay->clones_timer,
 				      loop_now_ns(overlay->loop) + MISTAKES_DELAY_NS

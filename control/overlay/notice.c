@@ -4,7 +4,7 @@
 
 #include <lib/must.h>
 
-void overlay_notice_consumer(
+void overlay_set_notice_consumer(
 	struct overlay *overlay, uint32_t kind, overlay_notice_fn *fn, void *ctx
 ) {
 	struct overlay_notice_consumer *free = NULL;

@@ -341,7 +341,7 @@ static void ask_reset_round(struct overlay_reach_ask *ask) {
 	ask->pause_ns = 0;
 }
 
-void overlay_address_lost(struct overlay *overlay, const char *words) {
+void overlay_report_address_lost(struct overlay *overlay, const char *reason) {
 	struct overlay_reach_ask *ask = &overlay->reach_ask;
 
 	if (overlay->left != NULL) // leaving
@@ -351,7 +351,7 @@ void overlay_address_lost(struct overlay *overlay, const char *words) {
 	ask->lost = true;
 	ask->cause = RAS_CAUSE_OWN_FAULT;
 	overlay->reach.state = OVERLAY_REACH_UNPROVEN;
-	snprintf(overlay->reach.words, sizeof(overlay->reach.words), "%s", words);
+	snprintf(overlay->reach.words, sizeof(overlay->reach.words), "%s", reason);
 	round_note(overlay, RAS_EVENT_ADDRESS_UNPROVEN, overlay->reach.words);
 }
 

@@ -135,7 +135,7 @@ void overlay_shared_addresses_find(struct overlay *overlay) {
 	}
 }
 
-static void on_shared_timer(struct loop_timer *timer, uint64_t now_ns) {
+static void on_shared_address_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct overlay *overlay = container_of(timer, struct overlay, shared_addresses_timer);
 
 	(void)now_ns;
@@ -164,7 +164,7 @@ int overlay_set_own_addresses(
 	overlay->own_addresses = own;
 	overlay->own_address_count = used;
 	// Another change does not postpone the pass, because a machine may have one each second.
-	overlay->shared_addresses_timer.expired = on_shared_timer;
+	overlay->shared_addresses_timer.expired = on_shared_address_timer;
 	if (!overlay->shared_addresses_due)
 		err = loop_timer_set(
 			overlay->loop, &overlay->shared_addresses_timer,

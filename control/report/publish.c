@@ -79,8 +79,8 @@ void publish_mark_peer(struct publish *publish, uint64_t peer) {
 
 	if (ras_peer_find(publish->ras, peer, &found) == 0)
 		mark_slot(publish, found.slot);
-	// A forgotten peer still has its slot in the table. The only writer may read the table
-	// without being online.
+	// A forgotten peer still has its slot in the table. This thread is the only writer, so
+	// it may read the table outside of an RCU read section (without rcu_thread_online()).
 	row = peer_snapshot_find(peer_table_snapshot(publish->table), peer);
 	if (row != NULL)
 		mark_slot(publish, row->slot);

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-// Delay after which a pulse that outlives the overlay is reported again.
+// Delay after which a report is repeated that says: the overlay gets no answer from the peer, but
+// the peer's pulse still advances. The pulse is the page that peers read over RDMA.
 #define OUTLIVED_REPEAT_NS (2 * SEC)
 // Delay after which an answer is repeated, before it expires at other agents.
 #define ANSWER_REPEAT_NS (15 * SEC)
@@ -88,8 +89,8 @@ static uint32_t count_same_reports(
 	return count;
 }
 
-// A pulse that advances while the overlay is unanswered proves something only if it continues. True
-// until that was reported twice.
+// Return true if the peer's pulse advances although the overlay gets no answer from the peer. A
+// pulse that stops soon afterwards proves nothing. So return false once this was reported twice.
 static bool path_may_outlive_overlay(const struct own_path *path) {
 	bool advances = path->observation.kind == OBSERVATION_GOOD ||
 			path->observation.kind == OBSERVATION_DEGRADED ||

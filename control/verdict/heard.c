@@ -32,7 +32,7 @@ static bool signs_are_many(uint64_t signs, uint64_t view) {
 }
 
 static uint64_t view_size(const struct verdict_engine *engine) {
-	return (uint64_t)engine->members.of_state[RAS_ALIVE] + brake_missed_count(engine);
+	return (uint64_t)engine->members.of_state[RAS_ALIVE] + brake_missing_node_count(engine);
 }
 
 bool fading_many_recently(
@@ -41,7 +41,7 @@ bool fading_many_recently(
 	uint64_t until_ns = engine->last_missing_ns + FADING_WAIT_NS;
 
 	if (now_ns >= until_ns ||
-	    !signs_are_many(brake_missed_count(engine) + engine->fading, view_size(engine)))
+	    !signs_are_many(brake_missing_node_count(engine) + engine->fading, view_size(engine)))
 		return false;
 	hold_until(subject, until_ns);
 	return true;
@@ -65,14 +65,14 @@ void heard_evaluate(
 	if (engine->ops.links != NULL)
 		engine->ops.links(engine->ops_ctx, subject_peer(engine, subject)->id, &links);
 	// Count the members that may be missing, the subject included.
-	signs = brake_missed_count(engine) + (fading > links.quiet ? fading : links.quiet);
+	signs = brake_missing_node_count(engine) + (fading > links.quiet ? fading : links.quiet);
 	// If the node was judged down before the others fell silent, their silence casts no doubt
 	// on it.
 	ret_heard->named = held == VERDICT_MGMT_NET_DOWN || held == VERDICT_FABRIC_DOWN ||
 			   held == VERDICT_NODE_DOWN;
 	if (ret_heard->named) {
 		ret_heard->peer = ret_heard->alone = true;
-		ret_heard->most = view > 2 * (uint64_t)brake_missed_count(engine);
+		ret_heard->most = view > 2 * (uint64_t)brake_missing_node_count(engine);
 		return;
 	}
 	ret_heard->peer = !links.peer_is_quiet;

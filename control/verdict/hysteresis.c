@@ -31,7 +31,7 @@ static void finding_set_unknown(struct finding *finding, const char *reason) {
 	finding->statement = NULL;
 }
 
-uint32_t brake_missed_count(const struct verdict_engine *engine) {
+uint32_t brake_missing_node_count(const struct verdict_engine *engine) {
 	const uint32_t *of_state = engine->members.of_state;
 	uint32_t dead = of_state[RAS_DEAD] < engine->silent_recent ? of_state[RAS_DEAD]
 								   : engine->silent_recent;
@@ -41,14 +41,15 @@ uint32_t brake_missed_count(const struct verdict_engine *engine) {
 
 // Return how many nodes may fall silent together before the brake acts.
 static uint32_t brake_limit(const struct verdict_engine *engine) {
-	uint64_t view = (uint64_t)engine->members.of_state[RAS_ALIVE] + brake_missed_count(engine);
+	uint64_t view =
+		(uint64_t)engine->members.of_state[RAS_ALIVE] + brake_missing_node_count(engine);
 	uint64_t share = view * engine->config.brake_permille / 1000;
 
 	return share > engine->config.brake_nodes ? (uint32_t)share : engine->config.brake_nodes;
 }
 
 bool brake_missed_is_under_limit(const struct verdict_engine *engine) {
-	uint64_t missed = brake_missed_count(engine);
+	uint64_t missed = brake_missing_node_count(engine);
 	uint64_t view = engine->members.of_state[RAS_ALIVE] + missed;
 
 	return missed <= brake_limit(engine) && engine->silent_recent <= brake_limit(engine) &&
@@ -56,7 +57,7 @@ bool brake_missed_is_under_limit(const struct verdict_engine *engine) {
 }
 
 bool brake_missed_is_small_share(const struct verdict_engine *engine) {
-	uint64_t missed = brake_missed_count(engine);
+	uint64_t missed = brake_missing_node_count(engine);
 	uint64_t view = engine->members.of_state[RAS_ALIVE] + missed;
 	uint64_t most = engine->self.silent > missed ? engine->self.silent : missed;
 

@@ -398,7 +398,7 @@ void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, ui
 void hysteresis_apply_all(struct verdict_engine *engine, uint64_t now_ns);
 // Return how many nodes the overlay misses. Dead ones stay known for days, so only recently silent
 // ones among them count.
-uint32_t brake_missed_count(const struct verdict_engine *engine);
+uint32_t brake_missing_node_count(const struct verdict_engine *engine);
 // Return whether most nodes are heard and too few are missed for a brake. If the brake is on, it is
 // for lack of votes.
 bool brake_missed_is_under_limit(const struct verdict_engine *engine);

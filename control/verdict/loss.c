@@ -112,17 +112,19 @@ static void link_reset_losses(struct loss_link *link) {
 	link->permille = 0;
 }
 
-// Return the retransmitted share over the last rounds; 0 if fewer than again_min segments.
-static uint32_t resent_permille(const struct loss_link *link, uint32_t looks, uint32_t again_min) {
+// Return the retransmitted share of the segments sent in the last round_count rounds. Returns 0 if
+// fewer than retransmit_min segments were retransmitted.
+static uint32_t
+retransmit_permille(const struct loss_link *link, uint32_t round_count, uint32_t retransmit_min) {
 	uint32_t sent = 0, again = 0;
 
-	for (uint32_t n = 1; n <= looks && n <= link->looks; n++) {
+	for (uint32_t n = 1; n <= round_count && n <= link->looks; n++) {
 		sent += link->sent[(link->looks - n) % LOSS_ROUNDS_KEPT];
 		again += link->again[(link->looks - n) % LOSS_ROUNDS_KEPT];
 	}
 	if (again > sent)
 		sent = again;
-	return sent >= LOSS_SENT_MIN && again >= again_min ? again * 1000 / sent : 0;
+	return sent >= LOSS_SENT_MIN && again >= retransmit_min ? again * 1000 / sent : 0;
 }
 
 // Return whether the other links retransmitted nothing, over several times as many segments. An
@@ -148,9 +150,9 @@ static bool other_links_lose_nothing(const struct loss_book *book, const struct 
 
 // Return whether the link is lossy on its own figures. The last 40, 20 and 10 rounds are judged.
 static bool link_is_lossy(const struct loss_book *book, struct loss_link *link) {
-	uint32_t again_min = LOSS_RESENT_MIN;
+	uint32_t retransmit_min = LOSS_RESENT_MIN;
 
-	link->permille = resent_permille(link, LOSS_ROUNDS_KEPT, 0);
+	link->permille = retransmit_permille(link, LOSS_ROUNDS_KEPT, 0);
 	if (link->again[(link->looks - 1) % LOSS_ROUNDS_KEPT] > 0)
 		link->lost_permille = certain_permille(link);
 	// The loss is over.
@@ -161,14 +163,14 @@ static bool link_is_lossy(const struct loss_book *book, struct loss_link *link) 
 	// A lossy link is asked for answers, so it carries more than the others.
 	if (link->loses ||
 	    (link->permille >= LOSS_PERMILLE / 2 && other_links_lose_nothing(book, link)))
-		again_min = LOSS_RESENT_MIN_ALONE;
+		retransmit_min = LOSS_RESENT_MIN_ALONE;
 	for (uint32_t looks = LOSS_ROUNDS_KEPT; looks >= LOSS_ROUNDS_KEPT / 4; looks /= 2) {
-		uint32_t permille = resent_permille(link, looks, again_min);
+		uint32_t permille = retransmit_permille(link, looks, retransmit_min);
 
 		if (permille > link->permille)
 			link->permille = permille;
 	}
-	return resent_permille(link, LOSS_ROUNDS_KEPT, again_min) > 0 &&
+	return retransmit_permille(link, LOSS_ROUNDS_KEPT, retransmit_min) > 0 &&
 	       link->permille >= (link->loses ? LOSS_PERMILLE / 2 : LOSS_PERMILLE);
 }
 

@@ -166,7 +166,7 @@ void lane_send_events(struct lane *lane) {
 
 	if (lane->worker == NULL)
 		return;
-	room = worker_event_slots_free(lane->worker);
+	room = worker_free_event_slot_count(lane->worker);
 	while (room > 0 && !STAILQ_EMPTY(&lane->untold)) {
 		pair_send_next_event(lane, STAILQ_FIRST(&lane->untold));
 		room--;

@@ -129,6 +129,6 @@ int worker_event(struct worker *worker, const struct worker_record *record) {
 	return 0;
 }
 
-uint32_t worker_event_slots_free(const struct worker *worker) {
+uint32_t worker_free_event_slot_count(const struct worker *worker) {
 	return near_ring_free_count(worker->events);
 }

@@ -102,7 +102,7 @@ static bool routes_same(
 
 // Return which side to advance. Negative: the old table (entry removed); positive: the new one
 // (entry added); 0: both.
-static int choose_side(bool before_ends, bool after_ends, int order) {
+static int merge_pick_list(bool before_ends, bool after_ends, int order) {
 	if (before_ends)
 		return 1;
 	return after_ends ? -1 : order;
@@ -118,7 +118,7 @@ diff_links(struct side *before, struct side *after, netif_diff_report *report, v
 		int order = before_ends || after_ends ? 0 : compare_u32(old->index, new->index);
 		struct netif_change change = {.link = new};
 
-		order = choose_side(before_ends, after_ends, order);
+		order = merge_pick_list(before_ends, after_ends, order);
 		before->at += order <= 0;
 		after->at += order >= 0;
 		if (order < 0) {
@@ -145,7 +145,7 @@ diff_addresses(struct side *before, struct side *after, netif_diff_report *repor
 				    : compare_addresses(before->table, old, after->table, new);
 		struct netif_change change = {.address = new};
 
-		order = choose_side(before_ends, after_ends, order);
+		order = merge_pick_list(before_ends, after_ends, order);
 		before->at += order <= 0;
 		after->at += order >= 0;
 		if (order < 0) {

@@ -45,9 +45,10 @@ static enum netif_reason judge_link(const struct candidate *candidate) {
 	return NETIF_TAKEN;
 }
 
-// Return whether a link-local address is allowed: an item is a network of such addresses, or the
-// peer is one. A matching name is not enough, because other nodes cannot use the address without
-// its scope.
+// Return whether the candidate's address may be link-local. The peer's address must be
+// link-local, or the item that matches the candidate must give a link-local network or peer. A
+// matching interface name is not enough, because other nodes cannot use the address without its
+// scope.
 static bool link_local_is_allowed(const struct candidate *candidate) {
 	const struct netif_item *item = candidate->item;
 	struct sock_addr network = {0};

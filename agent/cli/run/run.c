@@ -106,7 +106,7 @@ static bool is_first_rank(void) {
 	return true;
 }
 
-static void apply_mpi(const struct arguments *arguments) {
+static void set_mpi_environment(const struct arguments *arguments) {
 	bool reports = !option_is_quiet(arguments) && is_first_rank();
 	char *const *command = arguments->command;
 	char library_path[PATH_MAX], path[PATH_MAX], quoted[QUOTED_BYTES];
@@ -144,7 +144,7 @@ static void apply_mpi(const struct arguments *arguments) {
 
 // Set the NCCL profiler plugin. A plugin that the job gives by path runs after ours. Any other
 // value, such as none, stays unchanged.
-static void apply_nccl(const struct arguments *arguments) {
+static void set_nccl_environment(const struct arguments *arguments) {
 	char path[PATH_MAX];
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 	const char *before = getenv(NCCL_VARIABLE);
@@ -169,9 +169,9 @@ static int run_exec(const struct arguments *arguments) {
 	if (err != 0)
 		return preload_report_exec_failure("run", arguments->command[0], err);
 	if (is_all || given[OPTION_MPI] != NULL)
-		apply_mpi(arguments);
+		set_mpi_environment(arguments);
 	if (is_all || given[OPTION_NCCL] != NULL)
-		apply_nccl(arguments);
+		set_nccl_environment(arguments);
 	err = child_run(path, arguments->command);
 	if (err == -EAGAIN || err == -ENOMEM || err == -EMFILE || err == -ENFILE) {
 		// If no child can be created, the command replaces this process, and its exit is

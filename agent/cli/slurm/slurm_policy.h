@@ -40,11 +40,11 @@ struct slurm_node {
 	uint64_t returned_for_s; // seconds since the node returned; valid if `returned`
 };
 
-// Finding as reported by `tocsin health --all --json`.
+// Action in Slurm that a row of `tocsin health --all --json` permits.
 enum slurm_advice {
-	SLURM_ADVICE_UNKNOWN, // missing, not understood, stale, or unknown
+	SLURM_ADVICE_UNKNOWN, // no row, a stale or malformed one, or the verdict "unknown": keep
 	SLURM_ADVICE_HEALTHY, // may be undrained
-	SLURM_ADVICE_NONE,    // warning, shown, or in maintenance: keep as it is
+	SLURM_ADVICE_NONE,    // warning, restart, informative or in maintenance: keep
 	SLURM_ADVICE_DRAIN,
 };
 

@@ -155,7 +155,7 @@ const char *fabric_gpu_state_name(enum fabric_gpu_state state);
 struct fabric_device_view {
 	const char *name;
 	enum fabric_device_state state;
-	uint64_t since_ns;
+	uint64_t since_ns;  // time when the state began
 	uint64_t stuck_ns;  // duration of the driver call so far
 	const char *reason; // "" if none
 	uint32_t worker;
@@ -202,7 +202,7 @@ void fabric_observations(
 	struct fabric *fabric, fabric_observation_fn *fn, fabric_hung_workers_fn *hung, void *ctx
 );
 
-// Results of one flow label of a path, since the path is probed.
+// Results of one flow label of a path, counted since the path first used the label.
 struct fabric_flow {
 	uint32_t label;
 	bool current;

@@ -71,10 +71,10 @@ int overlay_change_address(
 	const struct sock_addr *told,
 	char ret_detail[static 256]
 );
-// Report that the machine has lost the overlay's address. `words` describe the loss; the result is
-// an event and an address problem. overlay_address_restored() reports its return; other members
-// then test the address again.
-void overlay_address_lost(struct overlay *overlay, const char *words);
+// Report that the machine has lost the overlay's address. `reason` describes the loss. The result
+// is an event and an address problem. overlay_address_restored() reports that the address is back;
+// other members then test it again.
+void overlay_report_address_lost(struct overlay *overlay, const char *reason);
 void overlay_address_restored(struct overlay *overlay);
 
 // Use these keys for new connections.
@@ -104,7 +104,8 @@ const char *overlay_missing_next(const struct overlay *overlay, uint32_t *cursor
 // back into the overlay.
 struct overlay_listener {
 	void (*event)(struct overlay_listener *listener, const struct ras_event *event);
-	// The shared addresses of this machine were checked again; NULL: not interested.
+	// The agent checked again which addresses of this machine another member's machine also
+	// has; overlay_shared_address_at() lists them. NULL: not interested.
 	void (*addresses)(struct overlay_listener *listener);
 	struct overlay_listener *next; // private
 };
@@ -275,7 +276,7 @@ int overlay_port_send(struct overlay_port *port, const struct overlay_port_messa
 // Notices: messages to all members, best effort (ras_notice()). `fn` is called from inside the core
 // and must not call back into the overlay. A kind has one consumer; `fn` NULL removes it.
 typedef void overlay_notice_fn(void *ctx, uint64_t origin, const void *bytes, size_t size);
-void overlay_notice_consumer(
+void overlay_set_notice_consumer(
 	struct overlay *overlay, uint32_t kind, overlay_notice_fn *fn, void *ctx
 );
 // Send a notice. Returns 0, -EMSGSIZE or -EAGAIN (not started, or leaving).

@@ -143,7 +143,7 @@ void looks_forget_peer(struct ras *ras, uint32_t slot) {
 	}
 }
 
-static void look_begin(struct ras *ras, struct look look) {
+static void peer_check_begin(struct ras *ras, struct look look) {
 	struct liveness *liveness = &ras->liveness;
 	struct link *link = link_want(ras, look.slot, RAS_USE_CHECK);
 	uint64_t limit_ns = LOOK_NS(ras->profile);
@@ -176,7 +176,9 @@ static void look_begin(struct ras *ras, struct look look) {
 }
 
 void liveness_check_name_claim(struct ras *ras, uint32_t slot, struct conn *conn) {
-	look_begin(ras, (struct look){.slot = slot, .asker = RAS_NO_SLOT, .claim = conn->handle});
+	peer_check_begin(
+		ras, (struct look){.slot = slot, .asker = RAS_NO_SLOT, .claim = conn->handle}
+	);
 }
 
 void looks_tick(struct ras *ras) {
@@ -299,7 +301,7 @@ static void look_request_received(
 		return;
 	}
 	if (peer_is_member(entry)) {
-		look_begin(ras, look);
+		peer_check_begin(ras, look);
 		return;
 	}
 	// The peer is dead here already, and that news is on its way to the asker. A death seen by

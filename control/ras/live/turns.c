@@ -17,7 +17,8 @@ void turns_fini(struct ras *ras) {
 	*turns = (struct turns){0};
 }
 
-static struct turn *turn_find(const struct ras *ras, uint64_t id) {
+// Return the record of a peer's returns from death; NULL if it has none.
+static struct turn *flap_record_find(const struct ras *ras, uint64_t id) {
 	for (uint32_t n = 0; n < ras->turns.count; n++) {
 		if (ras->turns.list[n].id == id)
 			return &ras->turns.list[n];
@@ -25,7 +26,7 @@ static struct turn *turn_find(const struct ras *ras, uint64_t id) {
 	return NULL;
 }
 
-static uint64_t turn_latest_ns(const struct turn *turn) {
+static uint64_t flap_record_latest_ns(const struct turn *turn) {
 	return turn->at_ns[turn->count - 1];
 }
 
@@ -37,8 +38,8 @@ static uint64_t time_max(uint64_t a_ns, uint64_t b_ns) {
 	return a_ns > b_ns ? a_ns : b_ns;
 }
 
-// Return a new turn, or the oldest one if there is no room. Returns NULL without memory.
-static struct turn *turn_add(struct ras *ras) {
+// Return a new flap record, or the oldest one if there is no room. Returns NULL without memory.
+static struct turn *flap_record_add(struct ras *ras) {
 	struct turns *turns = &ras->turns;
 	struct turns_crowded *crowded = &turns->crowded;
 
@@ -46,7 +47,7 @@ static struct turn *turn_add(struct ras *ras) {
 		struct turn *oldest = &turns->list[0];
 
 		for (uint32_t n = 1; n < turns->count; n++) {
-			if (turn_latest_ns(&turns->list[n]) < turn_latest_ns(oldest))
+			if (flap_record_latest_ns(&turns->list[n]) < flap_record_latest_ns(oldest))
 				oldest = &turns->list[n];
 		}
 		crowded->silent_until_ns = time_max(
@@ -64,8 +65,9 @@ static struct turn *turn_add(struct ras *ras) {
 	return &turns->list[turns->count++];
 }
 
-// Return the number of turns in the last ten minutes, and remove older ones from the list.
-static uint32_t turn_recent_count(const struct ras *ras, struct turn *turn) {
+// Return the number of returns from death in the last ten minutes, and remove older ones from the
+// list.
+static uint32_t flap_record_recent_count(const struct ras *ras, struct turn *turn) {
 	uint32_t old = 0;
 
 	while (old < turn->count && ras->observed_ns - turn->at_ns[old] > TURNS_SPAN_NS)
@@ -77,11 +79,11 @@ static uint32_t turn_recent_count(const struct ras *ras, struct turn *turn) {
 
 void turns_note_return(struct ras *ras, uint32_t slot, const struct peer_entry *dead) {
 	uint64_t id = ras_entry(ras, slot)->record->id;
-	struct turn *turn = turn_find(ras, id);
+	struct turn *turn = flap_record_find(ras, id);
 	struct turn_death *death;
 
 	if (turn == NULL) {
-		turn = turn_add(ras);
+		turn = flap_record_add(ras);
 		if (turn == NULL)
 			return;
 		*turn = (struct turn){.id = id};
@@ -97,7 +99,7 @@ void turns_note_return(struct ras *ras, uint32_t slot, const struct peer_entry *
 	memcpy(death->observers, dead->observers, sizeof(death->observers));
 	death->ours = (dead->flags & PEER_DEATH_SEEN) != 0;
 	ras_entry(ras, slot)->flags &= (uint8_t)~PEER_DEATH_SEEN;
-	if (turn_recent_count(ras, turn) > TURNS_MAX && !turn->flaps) {
+	if (flap_record_recent_count(ras, turn) > TURNS_MAX && !turn->flaps) {
 		turn->flaps = true;
 		turn->told_ns = ras->observed_ns - TURNS_EMIT_NS;
 	}
@@ -105,7 +107,7 @@ void turns_note_return(struct ras *ras, uint32_t slot, const struct peer_entry *
 }
 
 void turns_forget_peer(struct ras *ras, uint32_t slot) {
-	struct turn *turn = turn_find(ras, ras_entry(ras, slot)->record->id);
+	struct turn *turn = flap_record_find(ras, ras_entry(ras, slot)->record->id);
 
 	if (turn != NULL)
 		*turn = ras->turns.list[--ras->turns.count];
@@ -127,7 +129,7 @@ static uint64_t crowded_barred_until_ns(
 
 uint64_t
 turns_barred_until(const struct ras *ras, uint32_t slot, enum ras_cause cause, uint64_t observer) {
-	const struct turn *turn = turn_find(ras, ras_entry(ras, slot)->record->id);
+	const struct turn *turn = flap_record_find(ras, ras_entry(ras, slot)->record->id);
 	const struct turn_death *death;
 	uint64_t until_ns;
 
@@ -156,7 +158,7 @@ static bool event_belongs_to_turns(enum ras_event_kind kind) {
 
 bool turns_event_is_quiet(const struct ras *ras, const struct ras_event *event) {
 	const struct turn *turn =
-		event_belongs_to_turns(event->kind) ? turn_find(ras, event->peer) : NULL;
+		event_belongs_to_turns(event->kind) ? flap_record_find(ras, event->peer) : NULL;
 
 	return turn != NULL && turn->flaps;
 }
@@ -167,7 +169,7 @@ void turns_tick(struct ras *ras) {
 
 		if (turn->flaps && ras->observed_ns - turn->told_ns >= TURNS_EMIT_NS) {
 			uint32_t slot = peers_find(&ras->peers, turn->id);
-			uint32_t recent = turn_recent_count(ras, turn);
+			uint32_t recent = flap_record_recent_count(ras, turn);
 
 			turn->told_ns = ras->observed_ns;
 			turn->flaps = recent > TURNS_MAX;
@@ -179,13 +181,13 @@ void turns_tick(struct ras *ras) {
 					recent
 				);
 		}
-		if (!turn->flaps && turn_recent_count(ras, turn) == 0) {
+		if (!turn->flaps && flap_record_recent_count(ras, turn) == 0) {
 			*turn = ras->turns.list[--ras->turns.count];
 			continue;
 		}
 		ras_wake_at(
 			ras, turn->flaps ? turn->told_ns + TURNS_EMIT_NS
-					 : turn_latest_ns(turn) + TURNS_SPAN_NS + 1
+					 : flap_record_latest_ns(turn) + TURNS_SPAN_NS + 1
 		);
 		n++;
 	}

@@ -56,9 +56,10 @@ struct peer_entry {
 	uint8_t flags; // PEER_*
 	uint8_t hops;
 	uint32_t pending; // index of the queued item in struct news, + 1; 0 for none
-	// Refutation number (16 bits) of the latest death or leaving in this start, + 1; 0 if there
-	// was none. The peer may have refuted its death by chance, without having heard of it. Its
-	// links report this number to the peer, since no other agent would.
+	// Refutation number (16 bits) of the latest death or leaving since the peer's agent
+	// started, + 1; 0 if there was none. The peer may have refuted its death by
+	// chance, without having heard of it. Its links report this number to the peer, since no
+	// other agent would.
 	uint32_t revived : 24;
 	uint32_t weight : 8; // observers of a death
 };
@@ -82,7 +83,7 @@ static inline uint8_t peers_death_weight(uint8_t cause, uint8_t observer_count) 
 }
 
 // The vote flags are explained in docs/internals/membership.md, section "Votes".
-#define PEER_SEEN 0x01		  // the peer spoke to us at least once in this start
+#define PEER_SEEN 0x01		  // the peer spoke to us since its agent started
 #define PEER_LISTED 0x02	  // listed by the agent with which tables are being compared
 #define PEER_READMITTED 0x04	  // was declared dead and came back: has no vote yet
 #define PEER_DEATH_SEEN 0x08	  // we saw this death, too, even if others are named with it
@@ -211,7 +212,8 @@ static inline bool peer_is_member(const struct peer_entry *entry) {
 }
 
 // Return the state to report to the peer itself in a handshake, and the incarnation of that state.
-// A member that was dead or left earlier in this start is reported as dead, see `revived`.
+// A member that died or left since its agent started, and came back, is reported as dead: see
+// `revived`.
 static inline enum ras_state
 peer_state_to_report(const struct peer_entry *entry, uint64_t *ret_incarnation) {
 	if (!peer_is_member(entry) || entry->revived == 0) {

@@ -153,7 +153,7 @@ static bool held_try_deliver(struct ras *ras, struct relay_held *held) {
 
 // Try to deliver messages that wait for their turn, or for the consumer of this port, until a round
 // delivers nothing. Port 0 stands for no port.
-static void held_deliver_ready(struct ras *ras, uint32_t port) {
+static void held_messages_deliver_ready(struct ras *ras, uint32_t port) {
 	bool moved = true;
 
 	while (moved) {
@@ -178,7 +178,7 @@ static void held_deliver_ready(struct ras *ras, uint32_t port) {
 
 void ras_relay_port_ready(struct ras *ras, uint64_t now_ns, uint32_t port) {
 	ras_enter(ras, now_ns);
-	held_deliver_ready(ras, port);
+	held_messages_deliver_ready(ras, port);
 	ras_exit(ras);
 }
 
@@ -207,7 +207,7 @@ void relay_held_tick(struct ras *ras) {
 		refused = true;
 	}
 	if (refused)
-		held_deliver_ready(ras, 0);
+		held_messages_deliver_ready(ras, 0);
 }
 
 uint64_t relay_held_due_ns(const struct relay *relay) {
@@ -281,7 +281,7 @@ static void packet_receive_new(
 	switch (packet_try_deliver(ras, source, packet, packet->frame + packet->header.header_size)
 	) {
 	case 0:
-		held_deliver_ready(ras, 0);
+		held_messages_deliver_ready(ras, 0);
 		return;
 	case -EBUSY:
 		kept = held_add(ras, packet, RAS_RELAY_EXPIRED, RAS_RELAY_LIFE_MAX_NS);
@@ -348,5 +348,5 @@ void relay_receive(struct ras *ras, const struct relay_packet *packet) {
 	if (held->header.behind == header->behind)
 		return;
 	held->header.behind = header->behind;
-	held_deliver_ready(ras, 0);
+	held_messages_deliver_ready(ras, 0);
 }

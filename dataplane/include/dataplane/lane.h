@@ -103,7 +103,8 @@ enum lane_event {
 	LANE_EVENT_OP_ENDED, // words[1]: op without `done`, which its submitter owns again
 };
 
-// Handle a lane request: worker_config.request, or called by it. Runs on the worker's thread; hot.
+// Handle one lane request. Set it as worker_config.request, or call it from that callback if the
+// worker has requests of other kinds too. Runs on the worker's thread; hot.
 void lane_request(void *ctx, struct worker *worker, const struct worker_record *record);
 
 // The following functions are hot and for local callers on the worker's thread (probes).

@@ -138,7 +138,7 @@ int worker_event_fd(const struct worker *worker);
 int worker_event(struct worker *worker, const struct worker_record *record);
 
 // Return a lower bound for the free event slots. Worker's thread; hot.
-uint32_t worker_event_slots_free(const struct worker *worker);
+uint32_t worker_free_event_slot_count(const struct worker *worker);
 
 // Change the poll list of a running worker, from a request on the worker's thread; hot. Returns
 // -ENOSPC (list full) or -ENOENT (unknown ctx).

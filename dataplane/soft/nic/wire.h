@@ -47,7 +47,7 @@ struct wire_calls {
 	uint64_t (*due)(const struct soft_wire *wire);
 	// Sleep until a frame may have come, the doorbell is readable, or timeout_ns has passed
 	// (UINT64_MAX: no limit). May return early. A wire without interrupts sleeps in growing
-	// steps, or its peers ring.
+	// steps, unless its peers can wake it through a socket.
 	void (*wait)(struct soft_wire *wire, int doorbell, uint64_t timeout_ns);
 	void (*destroy)(struct soft_wire *wire);
 };

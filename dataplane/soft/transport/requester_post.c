@@ -48,7 +48,7 @@ request_check(const struct soft_qp *qp, const struct ibv_send_wr *wr, uint32_t *
 	return 0;
 }
 
-static void copy_pieces(
+static void copy_sges_or_inline_data(
 	const struct requester *requester, struct send_work *work, const struct ibv_send_wr *wr
 ) {
 	if ((work->flags & IBV_SEND_INLINE) != 0 && work->length > 0) {
@@ -104,7 +104,7 @@ int requester_post(struct soft_qp *qp, const struct ibv_send_wr *wr) {
 		requester_complete(qp, work, IBV_WC_WR_FLUSH_ERR);
 		return 0;
 	}
-	copy_pieces(requester, work, wr);
+	copy_sges_or_inline_data(requester, work, wr);
 	requester->post_psn = work_end_psn(work);
 	requester->tail++;
 	qp_mark_ready(qp);

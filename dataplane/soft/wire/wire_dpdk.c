@@ -363,7 +363,7 @@ dpdk_receive(struct soft_wire *wire, struct wire_frame *ret_frames, uint32_t max
 	maintain_port(dpdk);
 	if (dpdk_sleep_compose_notice(&dpdk->sleep, dpdk->self.mac, notice) &&
 	    send_sleep_frame(dpdk, notice))
-		dpdk_sleep_notice_sent(&dpdk->sleep);
+		dpdk_sleep_record_notice_sent(&dpdk->sleep);
 	move_frames(dpdk->in, dpdk->back, known);
 	dpdk->back_count -= known;
 	move_frames(dpdk->back, dpdk->back + known, dpdk->back_count);

@@ -238,7 +238,7 @@ bool dpdk_sleep_compose_notice(
 	return true;
 }
 
-void dpdk_sleep_notice_sent(struct dpdk_sleep *sleep) {
+void dpdk_sleep_record_notice_sent(struct dpdk_sleep *sleep) {
 	flag_set(&sleep->armed, true);
 	flag_set(&sleep->wanted, false);
 }

@@ -65,8 +65,8 @@ bool dpdk_sleep_compose_notice(
 	const uint8_t mac[static LINK_MAC_BYTES],
 	uint8_t ret_frame[static SLEEP_FRAME_BYTES]
 );
-// Record that this frame was sent.
-void dpdk_sleep_notice_sent(struct dpdk_sleep *sleep);
+// Record that the frame of dpdk_sleep_compose_notice() was sent.
+void dpdk_sleep_record_notice_sent(struct dpdk_sleep *sleep);
 // Handle a frame of type SLEEP_TYPE, behind its Ethernet header. Returns true if ret_frame must be
 // sent as an answer.
 bool dpdk_sleep_handle_frame(

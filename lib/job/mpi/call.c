@@ -57,7 +57,7 @@ static int collect_object(struct dl_phdr_info *info, size_t size, void *context)
 }
 
 // Search all loaded objects, in load order. The names stay valid because nothing is unloaded here.
-static void *find_symbol_in_any(const char *name) {
+static void *find_symbol_in_any_library(const char *name) {
 	struct objects *objects = calloc(1, sizeof(*objects));
 	void *symbol = NULL;
 
@@ -80,7 +80,7 @@ static void *find_next_symbol(const char *name, const void *caller) {
 		return symbol;
 	if (caller != NULL && dladdr(caller, &info) != 0 && info.dli_fname != NULL)
 		symbol = find_symbol_in_object(info.dli_fname, name);
-	return symbol != NULL ? symbol : find_symbol_in_any(name);
+	return symbol != NULL ? symbol : find_symbol_in_any_library(name);
 }
 
 void *call_resolve(unsigned int number, const void *caller) {
@@ -123,7 +123,7 @@ void *call_find_unwrapped(const char *name) {
 
 	if (symbol == NULL)
 		symbol = call_find_in_same_library(name);
-	return symbol != NULL ? symbol : find_symbol_in_any(name);
+	return symbol != NULL ? symbol : find_symbol_in_any_library(name);
 }
 
 // A copy relocation may have moved the variable into the program itself.

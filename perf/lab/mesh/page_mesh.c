@@ -163,7 +163,7 @@ static json_t *direction_json(const struct scene *scene, uint32_t place) {
 	);
 }
 
-static json_t *slowest_json(const struct scene *scene) {
+static json_t *slowest_pairs_to_json(const struct scene *scene) {
 	json_t *array = json_array();
 	int failed = 0;
 
@@ -231,8 +231,8 @@ static json_t *scene_json(const struct scene *scene, const json_t *root, const c
 		"{s:s s:s s:I s:o s:o s:o s:o s:o s:o s:o s:o s:o s:o}", "headline", headline,
 		"took", took, "known", (json_int_t)scene->known, "names", names_json(scene),
 		"subjects", subjects_json(scene), "p50", matrix_json(scene, 0), "p99",
-		matrix_json(scene, P99), "marks", marks_json(scene), "slowest", slowest_json(scene),
-		"fastest",
+		matrix_json(scene, P99), "marks", marks_json(scene), "slowest",
+		slowest_pairs_to_json(scene), "fastest",
 		scene->known > 0 ? direction_json(scene, scene->slowest[scene->known - 1])
 				 : json_null(),
 		"failed", failed_json(scene), "medians_from", medians_json(scene, true),

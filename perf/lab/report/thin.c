@@ -145,7 +145,7 @@ static int other_bytes(
 	if (!result->outliers_left_out)
 		bytes += OUTLIER_BYTES * result->outlier_count;
 
-	// A large schedule is left out, because it follows from the plan or is the trace's.
+	// A large schedule is left out: the plan generates it, or the trace file holds it.
 	load->due_left_out = load->due_ns == NULL || load->due_count > RESULT_DUE_MAX;
 	for (uint64_t n = 0; n < load->due_count && !load->due_left_out; n++)
 		due_bytes += json_number_bytes(load->due_ns[n]);

@@ -93,7 +93,7 @@ int worker_event(struct worker *worker, const struct worker_record *record) {
 	return 0;
 }
 
-uint32_t worker_event_slots_free(const struct worker *worker) {
+uint32_t worker_free_event_slot_count(const struct worker *worker) {
 	return BED_RING - worker->event_count;
 }
 

@@ -413,7 +413,7 @@ static void an_address_that_the_machine_lost_is_a_problem_until_it_is_proven_ane
 	add_peer("n2", 2);
 	join();
 	answer("reached 10.0.0.2 10.0.0.1:28030", 0);
-	overlay_address_lost(&stage.overlay, "10.0.0.1:28030 is gone");
+	overlay_report_address_lost(&stage.overlay, "10.0.0.1:28030 is gone");
 	assert_int_equal(stage.notes, 1);
 	assert_int_equal(stage.note.kind, RAS_EVENT_ADDRESS_UNPROVEN);
 	assert_int_equal(stage.note.cause, RAS_CAUSE_OWN_FAULT);
