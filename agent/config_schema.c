@@ -318,7 +318,7 @@ static const struct config_key keys[] = {
 	{SIZE(worker, memory), false, 8 * MIB, 65536 * MIB, NULL, NULL, NULL, "16MiB",
 	 "Memory that DPDK reserves. A dpdk wire adds 64 MiB."},
 	{BOOL(worker, huge_pages), false, 0, 0, NULL, NULL, NULL, "no",
-	 "Whether that memory uses huge pages, if there are any."},
+	 "Whether the memory of DPDK uses huge pages, if the machine has any."},
 	{BOOL(worker, lock_memory), false, 0, 0, NULL, NULL, NULL, "no",
 	 "Whether all memory is locked, so that no page fault delays a measurement."},
 

@@ -159,8 +159,8 @@ static void reading_apply(struct agent *agent, struct reading *reading) {
 	refused = strcmp(key, "refused") == 0;
 	overlay_set_own_problem(
 		agent->overlay, OVERLAY_OWN_RELOAD,
-		refused ? "this node's key file was refused at the last reload, and the previous "
-			  "keys stay in use: see the agent's log"
+		refused ? "this node's key file could not be loaded at the last reload, and the "
+			  "previous keys stay in use: the agent's log has the reason"
 			: ""
 	);
 	log_event(
@@ -168,7 +168,7 @@ static void reading_apply(struct agent *agent, struct reading *reading) {
 		log_str("key", key), log_u64("waiting_for_restart", waiting)
 	);
 	if (refused)
-		service_notify("READY=1\nSTATUS=running; the key file was refused");
+		service_notify("READY=1\nSTATUS=running; the key file could not be loaded");
 	else if (waiting > 0)
 		service_notify("READY=1\nSTATUS=running; changes wait for a restart");
 	else

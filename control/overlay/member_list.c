@@ -201,8 +201,11 @@ static int object_parse(
 	*ret_reason = "the file belongs to another node";
 	if (strcmp(its_node, node) != 0)
 		return -EXDEV;
+	*ret_reason = "the file is not a list of members";
+	if (!json_is_array(members))
+		return -EBADMSG;
 	*ret_reason = "the file has too many members";
-	if (!json_is_array(members) || json_array_size(members) > MEMBER_LIST_MAX)
+	if (json_array_size(members) > MEMBER_LIST_MAX)
 		return -EBADMSG;
 	*ret_reason = "the file has an invalid member";
 	json_array_foreach(members, n, entry) {

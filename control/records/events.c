@@ -11,7 +11,7 @@ static const struct record_field fields[] = {
 	MEMBER(node, UNIT_NONE, "the peer, or null"),
 	MEMBER(cause, UNIT_NONE, "why it happened, or \"none\""),
 	MEMBER(start, UNIT_COUNT, "number of the start of the peer's agent"),
-	MEMBER(refutations, UNIT_COUNT, "suspicions that the peer refuted since that start"),
+	MEMBER(refutations, UNIT_COUNT, "suspicions that the peer refuted since its agent started"),
 	MEMBER(value, UNIT_NONE, "number that belongs to the event; detail shows it with its unit"),
 	MEMBER(hops, UNIT_COUNT, "links that the news travelled to this agent"),
 	MEMBER(observers, UNIT_NONE, "names of the nodes that reported it"),

@@ -135,7 +135,8 @@ void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out) 
 			snapshot->alone
 		);
 		gauge_write(
-			out, "tocsin_brake", "whether the brake holds back deaths by silence",
+			out, "tocsin_brake",
+			"whether so many members are silent that none is declared dead for silence",
 			snapshot->view.brake
 		);
 		gauge_write(

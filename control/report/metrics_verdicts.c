@@ -95,7 +95,8 @@ void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_m
 	rows_write(snapshot, now_ns, out);
 	gauge_write(
 		out, "tocsin_drain_grants",
-		"drain grants in force, or counted for the limit of ten minutes", snapshot->grants
+		"drain grants in force, given in the last ten minutes, or of nodes still drained",
+		snapshot->grants
 	);
 	gauge_write(
 		out, "tocsin_drains_withheld",

@@ -12,7 +12,8 @@
 #define NAME_COLUMNS 32
 
 const char congestion_legend[] =
-	"^ the device here counts congestion now, ! it sends pauses most of the time: tocsin why\n";
+	"^ this node's device counts congestion now, ! it sends pauses most of the time; "
+	"see tocsin why\n";
 
 // 0 for what is missing, of another type, or no number that can be.
 static double rate_of(const json_t *object, const char *key) {

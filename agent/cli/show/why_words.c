@@ -116,9 +116,9 @@ static struct explanation_text node_explanation(const json_t *why) {
 	// The cause refines the explanation of a state.
 	if (fact_is(why, "state", "unreachable") && agent_alone_is_gone(why))
 		explanation.means =
-			"Too many refuse at the same time, so none of them is declared dead: a "
-			"firewall between may refuse for them. If there is none, its agent is "
-			"gone.";
+			"Too many hosts refuse connections at the same time, so none of their "
+			"agents is declared dead: a firewall between may refuse for them. If there "
+			"is none, the agent of this node has ended.";
 	if (dead && agent_alone_is_gone(why)) {
 		explanation.means = AGENT_GONE;
 		explanation.follows = AGENT_START;

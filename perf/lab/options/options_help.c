@@ -90,11 +90,11 @@ static const struct row rows[] = {
 	 "                       round trip is one way\n"},
 	{TWO_ENDS,
 	 "  --size LIST          bytes: 64 (default), 2,64,4KiB; all: powers of two up to 8 MiB\n"},
-	{MESH | POLICY, "  --size N             of mesh and policy, bytes: 64 by default\n"},
+	{MESH | POLICY, "  --size N             of mesh and policy: bytes; 64 by default\n"},
 	{TWO_ENDS, "  --iterations N       samples of each size; 20000 by default\n"
 		   "  --duration TIME      measure each size for this time instead, as 5s\n"},
-	{MESH, "  --iterations N       of mesh, samples of each direction; 1000 by default\n"},
-	{POLICY, "  --duration TIME      of policy, of each run; 1s by default\n"},
+	{MESH, "  --iterations N       of mesh: samples of each direction; 1000 by default\n"},
+	{POLICY, "  --duration TIME      of policy: duration of each run; 1s by default\n"},
 	{PAIRS,
 	 "  --policy POLICY      how both ends wait: spin (default), window, event, adaptive\n"},
 	{TWO_ENDS,
@@ -140,7 +140,7 @@ static const struct row rows[] = {
 	 "  --at-once N          measure at most N pairs at a time; by default as many as the\n"
 	 "                       processors allow\n"},
 
-	{PAIRS | POLICY, "\nWhere (each end for itself):\n"
+	{PAIRS | POLICY, "\nDevice and processor (give them at each end; the ends may differ):\n"
 			 "  --device NAME        an RDMA device, or soft\n"},
 	{PAIRS,
 	 "  --ib-port N, --gid-index N, --mtu BYTES, --traffic-class N, --service-level N\n"},
@@ -155,7 +155,7 @@ static const struct row rows[] = {
 	 "  --port N             TCP port of the control connection; 18520 by default\n"},
 	{TWO_ENDS, "  --listen ADDRESS     where the server listens; all addresses by default\n"},
 
-	{NET, "\n  --duration TIME      of net, for each floor; 300ms by default\n"},
+	{NET, "\n  --duration TIME      of net: duration of each floor; 300ms by default\n"},
 	{ALL_COMMANDS, "\nResults (of two ends, options of the client):\n"},
 	{LAT,
 	 "  --fail-if WHAT       p99>10us, half.p50>2us, service.p99>1ms, max>1ms, min, mean\n"},

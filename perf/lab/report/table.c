@@ -260,7 +260,7 @@ static void print_size_details(const struct lab_run *run, const struct lab_resul
 		       ns_to_us(load->lag_p50_ns), ns_to_us(load->lag_p99_ns),
 		       ns_to_us(load->lag_max_ns));
 		printf("  offered %.6g operations per second; "
-		       "one was in progress %.3g %% of the time\n",
+		       "an operation was in progress %.3g %% of the time\n",
 		       load->offered, 100 * load->occupied);
 		if (load->saturated)
 			printf("  NOT VALID: saturated, %s\n", load->reason);

@@ -67,7 +67,9 @@ static void tables_mark_whose_port_is_congested_or_storms(void **state) {
 	bench_assert_narrow(text, 80);
 	assert_non_null(bench_find(text, " mlx5_0>mlx5_1 degraded^ "));
 	assert_non_null(bench_find(text, " mlx5_1>mlx5_1 degraded  "));
-	assert_non_null(bench_find(text, "\n^ the device here counts congestion now, ! it sends "));
+	assert_non_null(
+		bench_find(text, "\n^ this node's device counts congestion now, ! it sends ")
+	);
 	checks.ports[0].sent_permille = 500;
 	bench_say(fd, "PATHS --worst\n");
 	assert_non_null(bench_find(bench_shown(fd), " mlx5_0>mlx5_1 degraded! "));

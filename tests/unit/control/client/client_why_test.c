@@ -44,7 +44,7 @@ static void why_of_one_unreachable_tells_refusals_from_silence_and_what_ends_it(
 		enum ras_cause cause;
 		const char *said;
 	} rows[] = {
-		{RAS_CAUSE_GONE, "Too many refuse at the same time"},
+		{RAS_CAUSE_GONE, "Too many hosts refuse connections at the same time"},
 		{RAS_CAUSE_SILENT, "Too many fell silent at the same time"},
 	};
 	int fd = bench_connect();
