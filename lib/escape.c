@@ -97,3 +97,29 @@ void escape_quote(const char *text, size_t text_size, char *out, size_t out_size
 	else
 		memcpy(out + used, "\"", 2);
 }
+
+// Return true for a character allowed in XML. U+FFFE and U+FFFF are valid in UTF-8, but not in XML.
+static bool character_is_xml(const char *text, size_t size) {
+	return size > 0 && (size > 1 || (unsigned char)*text >= ' ') &&
+	       memcmp(text, "\xef\xbf\xbe", size) != 0 && memcmp(text, "\xef\xbf\xbf", size) != 0;
+}
+
+void escape_put_markup(const char *text, FILE *file) {
+	static const char *const entities[] = {
+		['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;",
+	};
+	size_t left = strlen(text), size;
+
+	for (; left > 0; text += size, left -= size) {
+		unsigned char first = (unsigned char)*text;
+
+		size = utf8_character_size(text, left);
+		if (first < sizeof(entities) / sizeof(entities[0]) && entities[first] != NULL)
+			fputs(entities[first], file);
+		else if (character_is_xml(text, size))
+			fwrite(text, 1, size, file);
+		else
+			fputc('?', file);
+		size = size > 0 ? size : 1;
+	}
+}

@@ -4,6 +4,8 @@
 
 #include "page_data.h"
 
+#include <lib/escape.h>
+
 #include <jansson.h>
 
 #include <errno.h>
@@ -11,27 +13,6 @@
 // Allow only inline content, so the page makes no request of any kind.
 #define POLICY "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 #define DIGITS 12 // of a real number in the page, which shows at most 10
-
-void page_put_text(FILE *file, const char *text) {
-	for (; *text != '\0'; text++) {
-		switch (*text) {
-		case '&':
-			fputs("&amp;", file);
-			break;
-		case '<':
-			fputs("&lt;", file);
-			break;
-		case '>':
-			fputs("&gt;", file);
-			break;
-		case '"':
-			fputs("&quot;", file);
-			break;
-		default:
-			fputc(*text, file);
-		}
-	}
-}
 
 // Write JSON inside <script>. A "<" is escaped, since it could end the script even within a string.
 static int put_script_byte(const char *buffer, size_t size, void *data) {
@@ -58,18 +39,18 @@ int page_write(const struct page *page, FILE *file) {
 	      "<meta http-equiv=\"Content-Security-Policy\" content=\"" POLICY "\">\n"
 	      "<meta name=\"viewport\" content=\"width=device-width\">\n<title>",
 	      file);
-	page_put_text(file, page->title);
+	escape_put_markup(page->title, file);
 	fputs("</title>\n<style>\n", file);
 	put_bytes(file, &page_uplot_style);
 	put_bytes(file, &page_style);
 	fputs("</style>\n</head>\n<body>\n<h1>", file);
-	page_put_text(file, page->title);
+	escape_put_markup(page->title, file);
 	fputs("</h1>\n<noscript><p>", file);
-	page_put_text(file, page->headline);
+	escape_put_markup(page->headline, file);
 	fputs("</p>\n<p>Tables and charts need JavaScript, which this browser does not run.</p>"
 	      "</noscript>\n<script type=\"application/json\" id=\"result\" data-kind=\"",
 	      file);
-	page_put_text(file, page->kind);
+	escape_put_markup(page->kind, file);
 	fputs("\">", file);
 	failed = json_dump_callback(
 		page->json, put_script_byte, file, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS)

@@ -25,6 +25,3 @@ struct page {
 
 // Write a page. Returns 0 or -EIO.
 int page_write(const struct page *page, FILE *file);
-
-// Write a text inside HTML or SVG, with markup characters escaped.
-void page_put_text(FILE *file, const char *text);

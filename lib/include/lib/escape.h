@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdio.h>
 
 // Size of the longest unit: U+2028, three source bytes as \xNN each.
 #define ESCAPE_UNIT_BYTES_MAX 12
@@ -25,3 +26,7 @@ void escape_next(const char *text, size_t size, struct escape_unit *ret_unit);
 // Write the text between double quotes into `out` and terminate it. A text that does not fit is
 // truncated, with "..." after the closing quote. out_size must be at least 8.
 void escape_quote(const char *text, size_t text_size, char *out, size_t out_size);
+
+// Write the text for XML or HTML, with entities for the characters of markup. Bytes that are not
+// UTF-8 and characters that XML forbids become '?'. The caller looks for errors of the stream.
+void escape_put_markup(const char *text, FILE *file);
