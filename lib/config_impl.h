@@ -58,6 +58,9 @@ int config_value_parse(
 void config_value_fini(const struct config_key *key, struct config_value *value, void *settings);
 // Compare the members of two structs of settings.
 bool config_member_equal(const struct config_key *key, const void *settings, const void *other);
+// Compare the member of a key with its default; "" stands for a missing default. Returns false also
+// if memory for the default of a list is short.
+bool config_member_is_default(const struct config_key *key, const void *settings);
 
 // Describe in words what a key accepts. Truncated if it does not fit.
 void config_key_describe(const struct config_key *key, char *text, size_t text_size);

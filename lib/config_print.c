@@ -107,45 +107,63 @@ static void report_change(struct comparison *comparison, const struct config_cha
 		comparison->restart_count++;
 }
 
+// Return the text of a key, or the text of its default if the section is absent.
+static const char *
+key_text(const struct config_section *section, const struct config_key *key, size_t index) {
+	if (section != NULL)
+		return section->values[index].text;
+	return key->initial != NULL ? key->initial : "";
+}
+
+// Compare a section key by key. An absent section (NULL) has the default of each key.
 static void compare_keys(
 	struct comparison *comparison,
 	const struct config_section *before,
 	const struct config_section *after
 ) {
-	for (size_t i = 0; i < before->key_count; i++) {
-		const struct config_key *key = &before->keys[i];
+	const struct config_section *present = after != NULL ? after : before;
+
+	for (size_t i = 0; i < present->key_count; i++) {
+		const struct config_key *key = &present->keys[i];
 		struct config_change change = {
-			.section = before->name,
+			.section = present->name,
 			.key = key->name,
-			.before = before->values[i].text,
-			.after = after->values[i].text,
+			.before = key_text(before, key, i),
+			.after = key_text(after, key, i),
 			.reloadable = key->reloadable,
 		};
+		bool equal = before != NULL && after != NULL
+				     ? config_member_equal(key, before->settings, after->settings)
+				     : config_member_is_default(key, present->settings);
 
-		if (!config_member_equal(key, before->settings, after->settings))
+		if (!equal)
 			report_change(comparison, &change);
 	}
 }
 
-// Report an added or removed section. This needs no restart if every key of the section is
-// reloadable.
-static void report_section_change(
+// Report an added or removed section. If a reload applies every key, the section is one change.
+// Otherwise its keys are compared one by one, because some of them wait for a restart.
+static void compare_with_absent(
 	struct comparison *comparison,
-	const struct config_section *section,
-	const char *before,
-	const char *after
+	const struct config_section *before,
+	const struct config_section *after
 ) {
-	struct config_change change = {
-		.section = section->name,
+	const struct config_section *present = after != NULL ? after : before;
+	const struct config_change change = {
+		.section = present->name,
 		.key = "",
-		.before = before,
-		.after = after,
+		.before = before != NULL ? "present" : "absent",
+		.after = after != NULL ? "present" : "absent",
 		.reloadable = true,
 	};
+	bool all_reloadable = true;
 
-	for (size_t i = 0; i < section->key_count; i++)
-		change.reloadable = change.reloadable && section->keys[i].reloadable;
-	report_change(comparison, &change);
+	for (size_t i = 0; i < present->key_count; i++)
+		all_reloadable = all_reloadable && present->keys[i].reloadable;
+	if (all_reloadable)
+		report_change(comparison, &change);
+	else
+		compare_keys(comparison, before, after);
 }
 
 size_t config_compare(
@@ -163,13 +181,13 @@ size_t config_compare(
 		if (new != NULL)
 			compare_keys(&comparison, old, new);
 		else
-			report_section_change(&comparison, old, "present", "absent");
+			compare_with_absent(&comparison, old, NULL);
 	}
 	for (size_t i = 0; i < after->section_count; i++) {
 		const struct config_section *new = after->sections[i];
 
 		if (config_find_section(before, new->name) == NULL)
-			report_section_change(&comparison, new, "absent", "present");
+			compare_with_absent(&comparison, NULL, new);
 	}
 	return comparison.restart_count;
 }

@@ -184,9 +184,8 @@ void config_value_fini(const struct config_key *key, struct config_value *value,
 	free(value->text);
 }
 
-bool config_member_equal(const struct config_key *key, const void *settings, const void *other) {
-	const void *member = (const char *)settings + key->offset;
-	const void *against = (const char *)other + key->offset;
+static bool
+values_are_equal(const struct config_key *key, const void *member, const void *against) {
 	const struct config_list *list = member, *list_against = against;
 
 	switch (key->type) {
@@ -210,6 +209,33 @@ bool config_member_equal(const struct config_key *key, const void *settings, con
 		return true;
 	}
 	return false;
+}
+
+bool config_member_equal(const struct config_key *key, const void *settings, const void *other) {
+	return values_are_equal(
+		key, (const char *)settings + key->offset, (const char *)other + key->offset
+	);
+}
+
+bool config_member_is_default(const struct config_key *key, const void *settings) {
+	const char *text = key->initial != NULL ? key->initial : "";
+	union {
+		bool truth;
+		uint32_t number;
+		uint64_t amount;
+		const char *string;
+		struct config_list list;
+	} value = {.list = {.items = NULL}};
+	bool is_default;
+
+	if (key->type == CONFIG_STRING)
+		value.string = text;
+	else if (parse_typed(key, text, NULL, &value) != 0)
+		return false;
+	is_default = values_are_equal(key, (const char *)settings + key->offset, &value);
+	if (key->type == CONFIG_LIST)
+		free((void *)value.list.items);
+	return is_default;
 }
 
 static void describe_amount(

@@ -74,20 +74,53 @@ def test_reload(cluster):
     agents.wait_log(agent, 'before=2MiB after=8MiB '
                            'effect="none: the value is the same as at the start"')
     agents.wait_log(agent, "reloaded key=read waiting_for_restart=0")
-    # A section that there was not: its device was made without it, so even its faults wait.
-    agent.configure(device__soft0__faults="delay=20ms")
-    agents.wait_reloaded(agent)
-    agents.wait_log(agent, 'config_changed section="device soft0" key="" before=absent '
-                           'after=present effect="at the next start"')
-    del agent.own["device.soft0.faults"]
-    agent.configure()
-    agents.wait_reloaded(agent)
     agent.config.write_text("[overlay]\njion = nobody\n")
     agent.signal(1)
     agents.wait_log(agent, "reload_failed")
     agent.configure(log__level="info")
     agents.wait_reloaded(agent)
     agents.assert_unharmed(cluster)
+
+
+def wait_link_state(agent, result):
+    agents.wait_until(f"link-state to be {result}", lambda: any(
+        row["name"] == "link-state" and row["last"] and row["last"]["result"] == result
+        for row in agent.ask("CHECKS")["checks"]))
+
+
+def last_reload(agent):
+    return agent.log.read_text().rsplit(" reloaded ", 1)[1].splitlines()[0]
+
+
+def test_reload_section(cluster):
+    """A section that is added or removed is applied key by key."""
+    agent = cluster.agents[1]
+    agent.configure(health__interval="1s")
+    agents.wait_reloaded(agent)
+    wait_link_state(agent, "ok")
+    agent.configure(device__none7__expect_rate="100", device__none7__mtu="1024",
+                    device__soft0__faults="delay=1ms")
+    agents.wait_reloaded(agent)
+    for text in ('key=expect_rate before="" after=100 effect=now',
+                 'key=mtu before=auto after=1024 effect="at the next start"',
+                 'key=faults before="" after="delay=1ms" effect=now'):
+        agents.wait_log(agent, text)
+    assert last_reload(agent) == "key=read waiting_for_restart=1"
+    wait_link_state(agent, "critical")
+    for key in ("device.none7.expect_rate", "device.none7.mtu", "device.soft0.faults"):
+        del agent.own[key]
+    agent.configure()
+    agents.wait_reloaded(agent)
+    for text in ('key=expect_rate before=100 after="" effect=now',
+                 'key=mtu before=1024 after=auto '
+                 'effect="none: the value is the same as at the start"',
+                 'key=faults before="delay=1ms" after="" effect=now'):
+        agents.wait_log(agent, text)
+    assert last_reload(agent) == "key=read waiting_for_restart=0"
+    wait_link_state(agent, "ok")
+    del agent.own["health.interval"]
+    agent.configure()
+    agents.wait_reloaded(agent)
 
 
 def test_reload_idle(cluster):
@@ -277,9 +310,9 @@ def test_end(cluster):
 
 
 TESTS = [
-    test_seeds_last, test_join_file, test_reload, test_reload_idle, test_telemetry,
-    test_reload_early, test_reload_hangs, test_leave_hanging, test_roster, test_rotation,
-    test_key_lost, test_second, test_end,
+    test_seeds_last, test_join_file, test_reload, test_reload_section, test_reload_idle,
+    test_telemetry, test_reload_early, test_reload_hangs, test_leave_hanging, test_roster,
+    test_rotation, test_key_lost, test_second, test_end,
 ]
 
 if __name__ == "__main__":

@@ -136,7 +136,7 @@ class Agent:
         return self
 
     def set_faults(self, faults):
-        """Of its software device, under way; it has to have the setting already, if only empty."""
+        """Of its software device, under way."""
         before = self.log.read_text().count(" reloaded ")
         self.configure(device__soft0__faults=faults)
         self.signal(signal.SIGHUP)

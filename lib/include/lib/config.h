@@ -170,8 +170,9 @@ int config_print(const struct config *config, FILE *stream);
 // Returns 0 or -errno of writing.
 int config_print_man(const struct config_schema *schema, FILE *stream);
 
-// One difference between two configurations of one schema. An added or removed named section is one
-// change, with key "" and the values "absent" and "present".
+// One difference between two configurations of one schema. An absent named section has the default
+// of each key. If all keys of an added or removed section are reloadable, the section is one change
+// instead, with key "" and the values "absent" and "present".
 struct config_change {
 	const char *section;
 	const char *key;

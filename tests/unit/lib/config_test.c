@@ -208,6 +208,7 @@ static void printed_configuration_says_where_values_came_from_and_reads_back_the
 		      "\n"
 		      "[device x]\n"
 		      "gid_index = 2                           # t.conf:2\n"
+		      "rate =                                  # default\n"
 	);
 	assert_int_equal(config_compare(config, again, count_change, &changes), 0);
 	assert_int_equal(changes, 0);
@@ -233,7 +234,7 @@ static void write_change(void *context, const struct config_change *change) {
 static void compare_tells_what_a_reload_applies_and_what_needs_a_restart(void **state) {
 	struct config *before =
 		load("[probe]\ninterval = 1s\nsize = 8\ntags = a\n[check old]\ncommand = x\n"
-		     "[device gone]\n[device same]\n",
+		     "[device same]\n",
 		     NULL);
 	struct config *after =
 		load("[probe]\ninterval = 1000ms\nsize = 16\ntags = b\n[device same]\n"
@@ -245,17 +246,45 @@ static void compare_tells_what_a_reload_applies_and_what_needs_a_restart(void **
 
 	(void)state;
 	assert_non_null(stream);
-	assert_int_equal(config_compare(before, after, write_change, stream), 2);
+	assert_int_equal(config_compare(before, after, write_change, stream), 1);
 	assert_int_equal(fclose(stream), 0);
 	assert_string_equal(
 		text, "probe|size|8|16|restart\n"
 		      "probe|tags|a|b|reload\n"
 		      "check old||present|absent|reload\n"
-		      "device gone||present|absent|restart\n"
 		      "check new||absent|present|reload\n"
 	);
 	config_destroy(before);
 	config_destroy(after);
+}
+
+static void section_that_is_absent_is_compared_as_one_of_defaults(void **state) {
+	struct config *with =
+		load("[device a]\ngid_index = 3\nrate = 100\n[device b]\nrate = 200\n"
+		     "[device c]\ngid_index = 4\n[device d]\ngid_index = -01\nrate =\n[device e]\n",
+		     NULL);
+	struct config *without = load("[node]\n", NULL);
+	scoped_mem char *text = NULL;
+	size_t size = 0;
+	FILE *stream = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(stream);
+	assert_int_equal(config_compare(without, with, write_change, stream), 2);
+	assert_int_equal(config_compare(with, without, write_change, stream), 2);
+	assert_int_equal(fclose(stream), 0);
+	assert_string_equal(
+		text, "device a|gid_index|-1|3|restart\n"
+		      "device a|rate||100|reload\n"
+		      "device b|rate||200|reload\n"
+		      "device c|gid_index|-1|4|restart\n"
+		      "device a|gid_index|3|-1|restart\n"
+		      "device a|rate|100||reload\n"
+		      "device b|rate|200||reload\n"
+		      "device c|gid_index|4|-1|restart\n"
+	);
+	config_destroy(with);
+	config_destroy(without);
 }
 
 static void man_page_lists_every_key_with_what_it_takes(void **state) {
@@ -304,6 +333,7 @@ UNIT_GROUP(config) {
 		),
 		cmocka_unit_test(printing_to_a_full_disk_is_an_error),
 		cmocka_unit_test(compare_tells_what_a_reload_applies_and_what_needs_a_restart),
+		cmocka_unit_test(section_that_is_absent_is_compared_as_one_of_defaults),
 		cmocka_unit_test(man_page_lists_every_key_with_what_it_takes),
 		cmocka_unit_test(destroy_takes_null),
 	};

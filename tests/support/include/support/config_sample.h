@@ -23,6 +23,7 @@ static inline int sample_check_lower(const char *text, size_t length, struct par
 struct sample_device {
 	const char *section;
 	int32_t gid_index;
+	const char *rate;
 };
 
 struct sample_check {
@@ -129,6 +130,13 @@ static const struct config_key sample_keys[] = {
 		.max = 255,
 		.initial = "-1",
 		.help = "Which address to use.",
+	},
+	{
+		SAMPLE_NAMED(device, rate, STRING),
+		.max = 16,
+		.initial = "",
+		.reloadable = true,
+		.help = "The rate of the port.",
 	},
 	{
 		SAMPLE_NAMED(check, command, STRING),
