@@ -245,7 +245,8 @@ static void report_duplicate(
 		);
 }
 
-// Return true if the parser's sentence already contains everything that the key accepts.
+// Return true if the parser's sentence already contains everything that the key accepts. Such
+// sentences end in "; use ..." or "; give ...".
 static bool
 error_names_allowed_values(const struct config_key *key, int err, const char *sentence) {
 	switch (key->type) {
@@ -258,7 +259,7 @@ error_names_allowed_values(const struct config_key *key, int err, const char *se
 		return err == -ERANGE;
 	case CONFIG_STRING:
 	case CONFIG_LIST:
-		return strstr(sentence, "allowed") != NULL || strstr(sentence, "; use ") != NULL;
+		return strstr(sentence, "allowed") != NULL || strchr(sentence, ';') != NULL;
 	}
 	return false;
 }

@@ -86,7 +86,7 @@ CONTRADICTIONS = [
      "is not a wire; use udp or dpdk:DEVARGS\n"),
     ({"device.soft0.wire": "memory"}, "[device soft0] wire", "reaches no other process"),
     ({"device.soft0.address": "nowhere"}, "[device soft0] address", "nowhere"),
-    ({"device.soft0.address": "0.0.0.0"}, "[device soft0] address", "every address"),
+    ({"device.soft0.address": "0.0.0.0"}, "[device soft0] address", "is the wildcard address"),
     ({"device.soft0.address": "224.0.0.1"}, "[device soft0] address", "multicast"),
     ({"device.soft0.faults": "loss=200%"}, "[device soft0] faults", "loss"),
 ]
