@@ -17,6 +17,16 @@
 
 static const struct option_spec help_option = {"help", NULL, "print this and exit"};
 
+const char *command_flush_output(void) {
+	static int first_err; // a later call finds stdout empty, and succeeds
+
+	if (fflush(stdout) != 0 && first_err == 0)
+		first_err = errno;
+	if (first_err != 0)
+		return strerrordesc_np(first_err);
+	return ferror(stdout) ? "" : NULL;
+}
+
 void command_error(const char *command_name, const char *format, ...) {
 	va_list args;
 

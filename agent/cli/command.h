@@ -99,6 +99,10 @@ const struct option_spec *command_option(const struct command *command, size_t n
 __attribute__((format(printf, 2, 3))) void
 command_error(const char *command_name, const char *format, ...);
 
+// Flush stdout. Returns NULL, or the reason why this or an earlier write failed ("" if a write
+// outside this function failed, so that its reason is not known). main() reports the error.
+const char *command_flush_output(void);
+
 // All commands, terminated by NULL; defined in main.c.
 extern const struct command *const commands[];
 

@@ -7,7 +7,6 @@
 #include <lib/escape.h>
 #include <lib/suggestion.h>
 
-#include <errno.h>
 #include <string.h>
 
 #define QUOTED_BYTES 80
@@ -181,12 +180,12 @@ static int command_run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
 	int status = command_run(argc, argv);
-	int err = fflush(stdout) == 0 ? 0 : errno; // 0: an earlier write failed
+	const char *reason = command_flush_output();
 
 	// A write error must not look like success, for example on a full disk.
-	if (err == 0 && !ferror(stdout))
+	if (reason == NULL)
 		return status;
-	fprintf(stderr, "tocsin: cannot write the answer%s%s\n", err != 0 ? ": " : "",
-		err != 0 ? strerrordesc_np(err) : "");
+	fprintf(stderr, "tocsin: cannot write the answer%s%s\n", reason[0] != '\0' ? ": " : "",
+		reason);
 	return status == EXIT_DONE ? EXIT_NEGATIVE : status;
 }

@@ -527,6 +527,20 @@ def a_full_disk_is_no_success():
         expect((command, done.returncode), (command, 1))
         assert "cannot write the answer: No space left on device" in done.stderr, done.stderr
 
+def a_check_whose_answer_cannot_be_written_is_unknown():
+    row = finding("n2", "alive", grade="ok", verdict="healthy", reason="None", evidence="",
+                  advice="nothing")
+    for arguments, wanted in (([], 3), (["--json"], 3), (["--line"], 3), (["--exit=npd"], 2),
+                              (["n2", "--exit=drain", "--line"], 2),
+                              (["n2", "--exit=drain"], 0)):  # which prints nothing
+        with (StandIn(ring(health(findings=[row]))) as agent,
+              open("/dev/full", "w", encoding="ascii") as full):
+            expect((arguments, tocsin.ask(agent, "health", *arguments).returncode), (arguments, 0))
+            done = tocsin("health", *arguments, *agent.where, stdout=full)
+        expect((arguments, done.returncode), (arguments, wanted))
+        said = "tocsin: cannot write the answer: No space left on device\n" if wanted != 0 else ""
+        expect((arguments, done.stderr), (arguments, said))
+
 def help_and_the_page_name_every_command_and_option():
     page = tocsin("--man").stdout.replace("\\-", "-")
     names = [line.split()[0] for line in
@@ -591,6 +605,7 @@ TESTS = [
     events_are_followed_over_a_restart,
     colour_is_for_terminals_that_want_it,
     a_full_disk_is_no_success,
+    a_check_whose_answer_cannot_be_written_is_unknown,
     help_and_the_page_name_every_command_and_option,
     the_page_is_sound_for_groff,
 ]

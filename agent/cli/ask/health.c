@@ -52,7 +52,8 @@ static const char details[] =
 	"  warning       1        0   a suspicion ends in seconds: no problem\n"
 	"  critical      2        1\n"
 	"  unknown       3        2\n"
-	"If no agent answers, or the command line has a mistake, the status is unknown.\n"
+	"If no agent answers, the answer cannot be written, or the command line has a\n"
+	"mistake, the status is unknown.\n"
 	"\n"
 	"With --exit=drain and one node, the status is meant for a scheduler, and\n"
 	"nothing is printed without --line:\n"
@@ -312,6 +313,9 @@ static int health_run(const struct arguments *arguments) {
 				 : grade_exit_status(json_member(answer, "grade"), style);
 	}
 	json_decref(answer);
+	// A status of 1 would mean a warning, a problem or a drain. main() reports the write error.
+	if (command_flush_output() != NULL)
+		status = unknown_statuses[style];
 	return status;
 }
 
