@@ -527,6 +527,16 @@ def a_full_disk_is_no_success():
         expect((command, done.returncode), (command, 1))
         assert "cannot write the answer: No space left on device" in done.stderr, done.stderr
 
+def a_long_json_answer_on_a_full_disk_is_one_error():
+    told = health(findings=[finding(f"n{n}", reason="AgentGone") for n in range(500)])
+    for command, wanted in ((["status"], 1), (["peers"], 1), (["health"], 3)):
+        with (StandIn(ring(told, [peer(f"n{n}") for n in range(500)])) as agent,
+              open("/dev/full", "w", encoding="ascii") as full):
+            done = tocsin(*command, "--json", *agent.where, stdout=full)
+        expect((command, done.returncode), (command, wanted))
+        assert done.stderr.startswith("tocsin: cannot write the answer"), done.stderr
+        expect(done.stderr.count("\n"), 1)
+
 def a_check_whose_answer_cannot_be_written_is_unknown():
     row = finding("n2", "alive", grade="ok", verdict="healthy", reason="None", evidence="",
                   advice="nothing")
@@ -605,6 +615,7 @@ TESTS = [
     events_are_followed_over_a_restart,
     colour_is_for_terminals_that_want_it,
     a_full_disk_is_no_success,
+    a_long_json_answer_on_a_full_disk_is_one_error,
     a_check_whose_answer_cannot_be_written_is_unknown,
     help_and_the_page_name_every_command_and_option,
     the_page_is_sound_for_groff,

@@ -16,8 +16,9 @@ int ask_print_json(const struct target *target, const json_t *answer) {
 		putchar('\n');
 		return EXIT_DONE;
 	}
-	command_error(target->command_name, "the answer cannot be written");
-	return EXIT_UNREACHED;
+	if (command_flush_output() == NULL)
+		command_error(target->command_name, "out of memory");
+	return EXIT_NEGATIVE;
 }
 
 int ask_report_failure(const struct contact *contact, int err) {

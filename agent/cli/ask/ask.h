@@ -59,5 +59,5 @@ int ask_report_failure(const struct contact *contact, int err);
 // Print the answer on stdout through `show`. Returns 0, or the exit status after an error message.
 int ask_show(const struct contact *contact, show_fn *show, json_t *answer);
 // Print the answer on stdout as one line of ASCII. Returns 0, or the exit status after an error
-// message.
+// message. main() reports a failed write.
 int ask_print_json(const struct target *target, const json_t *answer);
