@@ -95,6 +95,10 @@ void answer_report(struct session *session, const char *rest) {
 		return;
 	}
 	order_target_init(&peer, &target);
+	if (target.id == ras_self_id(session_ras(session))) {
+		session_fail(session, "%s is this agent: it cannot report itself", target.name);
+		return;
+	}
 	order_finish(
 		session, &target, "report",
 		overlay_report_peer(session->server->overlay, target.id, session->uid, rest)

@@ -374,6 +374,16 @@ static void what_another_node_asked_for_ends_when_it_waits_no_more(void **state)
 	assert_int_equal(overlay->ping_cancelled, 1);
 }
 
+static void an_agent_does_not_report_itself(void **state) {
+	int fd = bench_connect_local();
+
+	(void)state;
+	bench_say(fd, "REPORT n1 broken\n");
+	assert_string_equal(bench_shown(fd), "ERROR: n1 is this agent: it cannot report itself\n");
+	assert_string_equal(bench.overlay.order, "");
+	close(fd);
+}
+
 static void the_reason_of_a_report_is_told_whole_by_events_and_by_why(void **state) {
 	static const char *const questions[] = {"EVENTS\n", "WHY n2\n"};
 	static const char reason[] =
@@ -418,6 +428,7 @@ UNIT_GROUP(client_orders) {
 		BENCH_TEST(a_name_that_would_forge_a_line_is_shown_harmless),
 		BENCH_TEST(an_order_that_fails_says_why),
 		BENCH_TEST(forgetting_the_remembered_is_an_order_that_names_no_node),
+		BENCH_TEST(an_agent_does_not_report_itself),
 		BENCH_TEST(the_reason_of_a_report_is_told_whole_by_events_and_by_why),
 		BENCH_TEST(another_node_is_asked_and_its_answer_passed_on),
 		BENCH_TEST(an_answer_of_another_node_that_breaks_off_says_so),
