@@ -319,6 +319,17 @@ def a_check_says_what_is_wrong_with_the_agent_itself():
             line = tocsin.ask(agent, "health", "--line").stdout
         assert line.startswith(said) and len(line) <= 81, (line, said)
 
+def a_line_for_checks_is_escaped_once():
+    for evidence, shown in (("\x1b[31m", "\\x1b[31m"), ("\\x1b[31m", "\\x1b[31m"),
+                            ('port "a\\b"', 'port "a\\b"')):
+        row = finding("n2", reason="AgentGone", evidence=evidence)
+        with StandIn(ring(health(grade="critical", findings=[row]))) as agent:
+            line = tocsin.ask(agent, "health", "--line").stdout
+        expect(line, f"critical: n2 agent-down AgentGone: {shown}\n")
+    with StandIn(lambda *_: as_json({"error": 'no node "nix" is known'})) as agent:
+        line = tocsin.ask(agent, "health", "nix", "--line").stdout
+    expect(line, 'unknown: no node "nix" is known\n')
+
 def status_says_which_neighbour_is_lost_and_when_strangers_came():
     told = health(strangers={"count": 17, "last": "10.0.0.9:4711", "ago_s": 53.0})
     links = [link("n2", state="down"), link("n3", "prev", "delayed"), link("n4", "prev-fallback")]
@@ -602,6 +613,7 @@ TESTS = [
     a_mistake_in_a_check_is_unknown_not_critical,
     a_check_without_an_answer_says_so_where_checks_are_read,
     a_check_says_what_is_wrong_with_the_agent_itself,
+    a_line_for_checks_is_escaped_once,
     status_says_which_neighbour_is_lost_and_when_strangers_came,
     mistakes_are_named_with_what_is_allowed,
     an_absent_agent_is_named_with_what_to_do,

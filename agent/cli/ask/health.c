@@ -142,7 +142,8 @@ static const char *json_member(const json_t *object, const char *key) {
 	return value != NULL ? value : "?";
 }
 
-// Print at most LINE_COLUMNS characters of text that may come from other machines.
+// Print at most LINE_COLUMNS characters of text that may come from other machines. Quotes and
+// backslashes are harmless on a line, and an escaped text has backslashes already.
 static void print_line(const char *line) {
 	char clean[4 * LINE_COLUMNS + ESCAPE_UNIT_BYTES_MAX + 1];
 	size_t used = 0, fits = 0, columns = 0, left = strlen(line);
@@ -151,6 +152,10 @@ static void print_line(const char *line) {
 		struct escape_unit unit;
 
 		escape_next(line, left, &unit);
+		if (line[0] == '"' || line[0] == '\\') {
+			unit.text[0] = line[0];
+			unit.text_size = 1;
+		}
 		memcpy(clean + used, unit.text, unit.text_size);
 		used += unit.text_size;
 		columns += unit.text_size == unit.taken_bytes ? 1 : unit.text_size;
