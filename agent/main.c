@@ -6,6 +6,7 @@
 
 #include <control/overlay.h>
 #include <lib/log.h>
+#include <lib/standard_streams.h>
 
 #include <errno.h>
 #include <malloc.h>
@@ -70,6 +71,7 @@ int main(int argc, char **argv) {
 	struct config *config;
 	sigset_t set;
 
+	standard_streams_open();
 	// Fix malloc's threshold for mmap(). By default glibc raises it to the size of the first
 	// large block that is freed. Later connection buffers (320 KiB each) and long answers would
 	// then come from the heap. Their memory would stay with the process; blocks above a fixed

@@ -5,6 +5,7 @@
 #include "target.h"
 
 #include <lib/escape.h>
+#include <lib/standard_streams.h>
 #include <lib/suggestion.h>
 
 #include <string.h>
@@ -179,9 +180,12 @@ static int command_run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-	int status = command_run(argc, argv);
-	const char *reason = command_flush_output();
+	const char *reason;
+	int status;
 
+	standard_streams_open();
+	status = command_run(argc, argv);
+	reason = command_flush_output();
 	// A write error must not look like success, for example on a full disk.
 	if (reason == NULL)
 		return status;

@@ -14,9 +14,9 @@
 #include <lib/clock.h>
 #include <lib/error.h>
 #include <lib/scoped.h>
+#include <lib/standard_streams.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,20 +208,6 @@ static int run_measure(struct options *options) {
 	status = several ? run_several(options) : run_client(options);
 	free(trace->due_ns);
 	return status;
-}
-
-// Open /dev/null in place of closed standard streams. Otherwise the next opened file or socket
-// would get such a descriptor, and printed text would be written to it. Access to the replacement
-// fails, as it did for the closed stream.
-static void standard_streams_open(void) {
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		int flags = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
-
-		if (fcntl(fd, F_GETFD) >= 0)
-			continue;
-		// open() returns the lowest free descriptor.
-		(void)open("/dev/null", flags); // NOLINT(android-cloexec-open): inherited
-	}
 }
 
 int main(int argc, char **argv) {

@@ -210,16 +210,10 @@ int child_run(const char *path, char *const *words) {
 	struct sigaction usual = {.sa_handler = SIG_DFL};
 	struct inherited inherited;
 	sigset_t all;
-	int err, fd;
+	int err;
 
-	// Open /dev/null for standard streams that are closed. Otherwise other descriptors would
-	// get their numbers, and close_other_descriptors() would overwrite them. The command still
-	// gets these streams closed.
-	do
-		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd >= 0)
-		close(fd);
+	// All descriptors are above those of the standard streams: main() has replaced closed ones,
+	// which the command still gets closed.
 	parent.memory_oom_kills = memory_oom_kills();
 	exit_reporter_open(&parent.exit_reporter);
 	sigfillset(&all);
