@@ -538,6 +538,20 @@ def a_full_disk_is_no_success():
         expect((command, done.returncode), (command, 1))
         assert "cannot write the answer: No space left on device" in done.stderr, done.stderr
 
+def a_closed_standard_output_is_no_success():
+    for command in (["peers"], ["peers", "--json"], ["events"], ["events", "--json"],
+                    ["top", "--count", "1"], ["top", "--count", "1", "--json"], ["status"]):
+        for closed in (">&-", "<&- >&-"):
+            with StandIn(ring()) as agent:
+                done = subprocess.run(
+                    ["sh", "-c", f'exec "$@" {closed}', "sh", tocsin.path, *command,
+                     *agent.where], env=tocsin.environment(), text=True, check=False,
+                    stderr=subprocess.PIPE, timeout=patience.HANG_SECONDS)
+                expect((command, done.returncode), (command, 1))
+                assert done.stderr.endswith("cannot write the answer: Bad file descriptor\n"), done
+                for line in agent.lines:  # nothing was printed into the connection
+                    assert line.split()[0].isupper(), agent.lines
+
 def a_long_json_answer_on_a_full_disk_is_one_error():
     told = health(findings=[finding(f"n{n}", reason="AgentGone") for n in range(500)])
     for command, wanted in ((["status"], 1), (["peers"], 1), (["health"], 3)):
@@ -627,6 +641,7 @@ TESTS = [
     events_are_followed_over_a_restart,
     colour_is_for_terminals_that_want_it,
     a_full_disk_is_no_success,
+    a_closed_standard_output_is_no_success,
     a_long_json_answer_on_a_full_disk_is_one_error,
     a_check_whose_answer_cannot_be_written_is_unknown,
     help_and_the_page_name_every_command_and_option,

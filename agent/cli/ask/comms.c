@@ -126,7 +126,6 @@ static void print_changes(const struct target *target, const json_t *answer, jso
 	}
 	json_decref(*before);
 	*before = seen;
-	fflush(stdout);
 }
 
 static int comms_run(const struct arguments *arguments) {
@@ -160,7 +159,7 @@ static int comms_run(const struct arguments *arguments) {
 	while (err == 0 && (err = contact_json(&contact, question, &answer)) == 0) {
 		print_changes(&target, answer, &before);
 		json_decref(answer);
-		if (ferror(stdout))
+		if (command_flush_output() != NULL)
 			break;
 		poll(NULL, 0, WATCH_MS);
 	}

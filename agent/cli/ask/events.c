@@ -61,7 +61,7 @@ static void print_events(struct follower *follower, const json_t *answer) {
 			event_line_print(event, follower->contact.whole, follower->colour, stdout);
 		follower->last = event_line_sequence(event);
 	}
-	fflush(stdout);
+	(void)command_flush_output();
 }
 
 static int ask_events(struct follower *follower, const char *since, json_t **ret_answer) {
@@ -108,11 +108,11 @@ static int events_follow(struct follower *follower) {
 				break;
 			print_events(follower, answer);
 			json_decref(answer);
-			if (ferror(stdout))
+			if (command_flush_output() != NULL)
 				break;
 			poll(NULL, 0, FOLLOW_MS);
 		}
-		if (ferror(stdout))
+		if (command_flush_output() != NULL)
 			return EXIT_NEGATIVE; // main() reports the write error
 		if (!follower->lost)
 			command_error("events", "%s; waiting for the agent", follower->contact.why);

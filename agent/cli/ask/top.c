@@ -175,8 +175,7 @@ static int run_lines(struct top *top) {
 			top_format_line(view, text);
 			paint_print_line(text, paint_is_enabled(stdout), stdout);
 		}
-		fflush(stdout);
-		if (--top->left == 0 || ferror(stdout))
+		if (--top->left == 0 || command_flush_output() != NULL)
 			break;
 		poll(NULL, 0, top->period_ms);
 		top_refresh(top);

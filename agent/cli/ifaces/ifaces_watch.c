@@ -94,7 +94,6 @@ static int watch_once(
 		netif_diff(view->table, now.table, print_change, NULL);
 	if (strcmp(view->choice, now.choice) != 0)
 		printf("choice: %s\n", now.choice);
-	fflush(stdout);
 	netif_table_destroy(view->table);
 	*view = now;
 	return 0;
@@ -111,8 +110,7 @@ int ifaces_watch(const struct ifaces *ifaces) {
 		// The table is read after the watch started, so that no change is missed.
 		view_read(ifaces, &view);
 		printf("choice: %s\n", view.choice);
-		fflush(stdout);
-		while (err == 0 && !ferror(stdout))
+		while (err == 0 && command_flush_output() == NULL)
 			err = watch_once(ifaces, &clock, watch, &view);
 		netif_table_destroy(view.table);
 		netif_watch_destroy(watch);
