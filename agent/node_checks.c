@@ -102,10 +102,10 @@ static int checks_configure_builtin(struct agent *agent) {
 	return checks_set_builtin(agent->checks, &settings);
 }
 
-static void on_check_statement(void *ctx, const struct statement *statement) {
+static int on_check_statement(void *ctx, const struct statement *statement) {
 	const struct agent *agent = ctx;
 
-	health_add_statement(agent->health, statement);
+	return health_add_statement(agent->health, statement);
 }
 
 int checks_part_start(struct agent *agent) {

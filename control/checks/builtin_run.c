@@ -254,6 +254,7 @@ static void watch_expired(struct loop_timer *timer, uint64_t now_ns) {
 		builtin->link_looks--;
 		builtin_links_start_read(&builtin->links);
 	}
+	check_reporter_retry(&builtin->checks->reporter);
 	if (builtin->next_ns == UINT64_MAX)
 		schedule_interval(builtin, now_ns);
 	loop_timer_set(builtin->checks->config.loop, timer, now_ns + WATCH_NS);

@@ -10,11 +10,12 @@
 struct check_row {
 	struct statement statement;
 	bool told;
+	bool unsent; // the last publication failed; check_reporter_retry() repeats it
 };
 
 // Statements of all checks; check_reporter.c.
 struct check_reporter {
-	void (*say)(void *ctx, const struct statement *statement);
+	int (*say)(void *ctx, const struct statement *statement);
 	void *ctx;
 	uint64_t subject;
 	uint64_t statements;
@@ -25,6 +26,8 @@ struct check_reporter {
 // Add, replace or withdraw a statement. It is published unless CHECKS_STATEMENTS_MAX statements of
 // at least its severity are.
 void check_reporter_add(struct check_reporter *reporter, const struct statement *statement);
+// Publish the statements whose publication failed, the most severe first, up to the next failure.
+void check_reporter_retry(struct check_reporter *reporter);
 
 struct check {
 	struct check_reporter *reporter;

@@ -8,9 +8,13 @@
 
 #include <string.h>
 
-static void statement_publish(struct check_reporter *reporter, const struct statement *statement) {
+static int statement_publish(struct check_reporter *reporter, const struct statement *statement) {
 	reporter->statements++;
-	reporter->say(reporter->ctx, statement);
+	return reporter->say(reporter->ctx, statement);
+}
+
+static void row_publish(struct check_reporter *reporter, struct check_row *row) {
+	row->unsent = statement_publish(reporter, &row->statement) != 0;
 }
 
 static void statement_withdraw(struct check_reporter *reporter, struct check_row *row) {
@@ -20,7 +24,7 @@ static void statement_withdraw(struct check_reporter *reporter, struct check_row
 	reporter->told_count--;
 	statement.verdict = VERDICT_HEALTHY;
 	statement.evidence[0] = '\0';
-	statement_publish(reporter, &statement);
+	(void)statement_publish(reporter, &statement); // a withdrawal never fails
 }
 
 // Publish the most severe statements. The loop ends: each turn publishes one more statement, or
@@ -49,7 +53,7 @@ static void publish_most_severe(struct check_reporter *reporter) {
 		}
 		worst_untold->told = true;
 		reporter->told_count++;
-		statement_publish(reporter, &worst_untold->statement);
+		row_publish(reporter, worst_untold);
 	}
 }
 
@@ -68,10 +72,30 @@ void check_reporter_add(struct check_reporter *reporter, const struct statement 
 	} else if (row != NULL) {
 		row->statement = *statement;
 		if (row->told)
-			statement_publish(reporter, statement);
+			row_publish(reporter, row);
 	} else {
 		must(reporter->count < CHECK_STATEMENT_ROWS_MAX);
 		reporter->rows[reporter->count++] = (struct check_row){.statement = *statement};
 	}
 	publish_most_severe(reporter);
+}
+
+// The loop ends: each turn publishes one statement, or stops.
+void check_reporter_retry(struct check_reporter *reporter) {
+	for (;;) {
+		struct check_row *worst = NULL;
+
+		for (uint32_t n = 0; n < reporter->count; n++) {
+			struct check_row *row = &reporter->rows[n];
+
+			if (row->told && row->unsent &&
+			    (worst == NULL || row->statement.verdict > worst->statement.verdict))
+				worst = row;
+		}
+		if (worst == NULL)
+			return;
+		row_publish(reporter, worst);
+		if (worst->unsent)
+			return;
+	}
 }

@@ -133,7 +133,7 @@ void health_set_hung_workers(
 	(void)verdict_statement(health->engine, loop_now_ns(health->loop), &statement);
 }
 
-void health_add_statement(struct health *health, const struct statement *statement) {
+int health_add_statement(struct health *health, const struct statement *statement) {
 	int err = observation_exchange_statement(
 		health->exchange, loop_now_ns(health->loop), statement
 	);
@@ -143,6 +143,7 @@ void health_add_statement(struct health *health, const struct statement *stateme
 			LOG_LEVEL_ERROR, "statement_lost", log_str("reason", statement->reason),
 			log_errno("error", err)
 		);
+	return err;
 }
 
 int health_notices_start(struct health *health, uint64_t random_seed) {

@@ -285,7 +285,7 @@ static void on_addresses_changed(struct overlay_listener *listener) {
 	     !wire_utf8_valid(statement.evidence, length);)
 		statement.evidence[--length] = '\0';
 	if (shared || health->address_is_shared)
-		health_add_statement(health, &statement);
+		(void)health_add_statement(health, &statement); // it logs the error
 	health->address_is_shared = shared;
 }
 

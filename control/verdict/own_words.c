@@ -7,6 +7,61 @@
 #include <errno.h>
 #include <string.h>
 
+// Return whether receivers keep nothing if the slot is reused: they never got the statement, or got
+// its withdrawal.
+static bool own_words_are_settled(const struct own_words *words) {
+	return words->statement.verdict == VERDICT_HEALTHY &&
+	       (words->told_ns == 0 || words->clears < CLEAR_REPEATS);
+}
+
+static struct own_words *least_important_words(struct observation_exchange *exchange) {
+	struct own_words *least = &exchange->words[0];
+
+	for (uint32_t n = 1; n < exchange->word_count; n++) {
+		struct own_words *words = &exchange->words[n];
+		uint32_t weight = statement_weight(&words->statement);
+		uint32_t least_weight = statement_weight(&least->statement);
+
+		if (weight < least_weight ||
+		    (weight == least_weight && !own_words_are_settled(least) &&
+		     own_words_are_settled(words)))
+			least = words;
+	}
+	return least;
+}
+
+// Free a slot of the full table for a statement. Receivers first get a withdrawal of the evicted
+// statement: without one they keep it until it expires, and then may call the node unknown. Returns
+// 0, or -ENOSPC if every statement is at least as important as the new one.
+static int own_words_make_room(
+	struct observation_exchange *exchange, uint64_t now_ns, const struct statement *statement
+) {
+	struct own_words *least = least_important_words(exchange);
+
+	if (statement_weight(&least->statement) >= statement_weight(statement))
+		return -ENOSPC;
+	if (!own_words_are_settled(least)) {
+		if (least->statement.verdict != VERDICT_HEALTHY) {
+			least->statement.verdict = VERDICT_HEALTHY;
+			least->statement.evidence[0] = '\0';
+			least->clears = CLEAR_REPEATS;
+			(void)verdict_statement(exchange->engine, now_ns, &least->statement);
+		}
+		// Send all waiting withdrawals in one notice. The next statement may need room, too.
+		for (uint32_t n = 0; n < exchange->word_count; n++) {
+			if (exchange->words[n].statement.verdict == VERDICT_HEALTHY &&
+			    exchange->words[n].clears == CLEAR_REPEATS)
+				exchange->words[n].due_ns = now_ns;
+		}
+		exchange_tell(exchange, now_ns);
+		if (exchange->word_count < VERDICT_STATEMENTS_MAX)
+			return 0;
+		least = least_important_words(exchange);
+	}
+	*least = exchange->words[--exchange->word_count];
+	return 0;
+}
+
 int observation_exchange_statement(
 	struct observation_exchange *exchange, uint64_t now_ns, const struct statement *statement
 ) {
@@ -16,15 +71,20 @@ int observation_exchange_statement(
 
 	must(statement->subject == exchange->self);
 	err = verdict_statement(exchange->engine, now_ns, statement);
-	if (err != 0)
+	// A withdrawal never fails: an engine that has no such node has nothing to withdraw.
+	if (err != 0 && statement->verdict != VERDICT_HEALTHY)
 		return err;
 	while (at < exchange->word_count &&
 	       strcmp(exchange->words[at].statement.reason, statement->reason) != 0)
 		at++;
 	if (at == exchange->word_count && statement->verdict == VERDICT_HEALTHY)
 		return 0;
-	if (at == VERDICT_STATEMENTS_MAX)
-		return -ENOSPC;
+	if (at == VERDICT_STATEMENTS_MAX) {
+		err = own_words_make_room(exchange, now_ns, statement);
+		if (err != 0)
+			return err;
+		at = exchange->word_count;
+	}
 	words = &exchange->words[at];
 	if (at == exchange->word_count)
 		exchange->words[exchange->word_count++] = (struct own_words){.due_ns = RAS_NEVER};

@@ -390,20 +390,31 @@ int subject_add_observation(
 	return 0;
 }
 
-// Return room for one more statement; a withdrawn one is replaced if the table is full. Returns 0,
-// -ENOSPC or -ENOMEM.
-static int
-statement_slot_get(struct verdict_engine *engine, struct subject *subject, struct said **ret_said) {
+// Return room for one more statement. A full table gives up a withdrawn statement, or one that is
+// less important than the new one. Returns 0, -ENOSPC or -ENOMEM.
+static int statement_slot_get(
+	struct verdict_engine *engine,
+	struct subject *subject,
+	const struct statement *statement,
+	struct said **ret_said
+) {
 	int err;
 
 	if (subject->said_count == VERDICT_STATEMENTS_MAX) {
-		for (uint32_t n = 0; n < subject->said_count; n++) {
-			if (said_is_in_force(&subject->said[n]))
-				continue;
-			*ret_said = &subject->said[n];
-			return 0;
+		struct said *least = &subject->said[0];
+
+		for (uint32_t n = 1; n < subject->said_count; n++) {
+			struct said *said = &subject->said[n];
+
+			if (statement_weight(&said->statement) <
+			    statement_weight(&least->statement))
+				least = said;
 		}
-		return -ENOSPC;
+		if (said_is_in_force(least) &&
+		    statement_weight(&least->statement) >= statement_weight(statement))
+			return -ENOSPC;
+		*ret_said = least;
+		return 0;
 	}
 	err = array_grow(
 		&engine->memory, (void **)&subject->said, &subject->said_capacity,
@@ -440,7 +451,7 @@ int subject_add_statement(
 		return 0;
 	}
 	if (said == NULL) {
-		err = statement_slot_get(engine, subject, &said);
+		err = statement_slot_get(engine, subject, statement, &said);
 		if (err != 0)
 			return err;
 	}

@@ -145,7 +145,9 @@ struct checks_config {
 	bool (*worker_at)(void *ctx, uint32_t n, struct checks_worker *ret_worker);
 	void *worker_ctx;
 	uint64_t random_seed;
-	void (*say)(void *ctx, const struct statement *statement);
+	// Publish a statement. Returns 0 or an error; after an error it is called again within 1 s.
+	// A withdrawal never fails.
+	int (*say)(void *ctx, const struct statement *statement);
 	void *say_ctx;
 };
 

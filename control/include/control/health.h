@@ -40,7 +40,8 @@ struct health *health_destroy(struct health *health);
 
 // Add evidence that this node collected: an observation of a peer, or a statement about this node.
 void health_add_observation(struct health *health, const struct observation *observation);
-void health_add_statement(struct health *health, const struct statement *statement);
+// health_add_statement() returns 0, or the error of verdict_statement(), which it logs.
+int health_add_statement(struct health *health, const struct statement *statement);
 // Record how many polling threads of a peer hang, as read from its pulse page; 0: none any more.
 // The number is not sent to other agents, because each of them can read the same page.
 void health_set_hung_workers(struct health *health, uint64_t peer, uint32_t hung, uint32_t workers);

@@ -104,7 +104,8 @@ void verdict_peer_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_
 
 // Add an observation of this agent or of another one. Returns 0, or -ENOENT if the subject is no
 // member. -ESTALE: the observation belongs to an earlier incarnation, or is older than the stored
-// one. -ENOSPC: the table is full of fresher observations. -ENOMEM: out of memory.
+// one. -ENOSPC: the table is full of fresher observations, or of statements that are not less
+// important. -ENOMEM: out of memory.
 int verdict_observation(
 	struct verdict_engine *engine, uint64_t now_ns, const struct observation *observation
 );

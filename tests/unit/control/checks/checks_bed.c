@@ -64,10 +64,11 @@ void spawn_cancel(struct spawn_request *request) {
 	bed.cancelled++;
 }
 
-static void say(void *ctx, const struct statement *statement) {
+static int say(void *ctx, const struct statement *statement) {
 	assert_ptr_equal(ctx, &bed);
 	assert_true(bed.said_count < BED_SAID_MAX);
 	bed.said[bed.said_count++] = *statement;
+	return 0;
 }
 
 int bed_begin(void **state) {

@@ -34,10 +34,11 @@ static const char *driver_reason;
 static struct checks_builtin_settings settings;
 static char sysfs[PATH_MAX], proc[PATH_MAX], state_path[PATH_MAX];
 
-static void say(void *ctx, const struct statement *statement) {
+static int say(void *ctx, const struct statement *statement) {
 	(void)ctx;
 	assert_true(said_count < SAID_MAX);
 	said[said_count++] = *statement;
+	return 0;
 }
 
 static uint32_t device_count(const struct fabric *fabric) {

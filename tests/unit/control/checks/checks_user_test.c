@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks of the user: when they run, and which statements follow. Each known drain or undrain
 // mistake of other tools has a test.
+#include "checks/check.h"
 #include "control/checks/checks_bed.h"
 
 #include <support/cases.h>
@@ -325,6 +326,40 @@ static void a_failure_is_told_however_many_checks_know_nothing(void **state) {
 		assert_int_not_equal(bed_said(bed.said[n].reason), VERDICT_CHECK_FAILED);
 }
 
+static struct statement published[8];
+static uint32_t published_count;
+static int publish_answer;
+
+static int publish(void *ctx, const struct statement *statement) {
+	(void)ctx;
+	assert_true(published_count < 8);
+	published[published_count++] = *statement;
+	return publish_answer;
+}
+
+static void what_could_not_be_said_is_said_again_and_the_worst_first(void **state) {
+	struct check_reporter reporter = {.say = publish};
+	struct statement warning = {.verdict = VERDICT_CHECK_WARNING, .reason = "CheckA"};
+	struct statement failure = {.verdict = VERDICT_CHECK_FAILED, .reason = "CheckB"};
+
+	(void)state;
+	published_count = 0;
+	publish_answer = -ENOMEM;
+	check_reporter_add(&reporter, &warning);
+	check_reporter_add(&reporter, &failure);
+	assert_int_equal(published_count, 2);
+	check_reporter_retry(&reporter); // fails again, and stops
+	assert_int_equal(published_count, 3);
+	assert_string_equal(published[2].reason, "CheckB");
+	publish_answer = 0;
+	check_reporter_retry(&reporter);
+	assert_int_equal(published_count, 5);
+	assert_string_equal(published[3].reason, "CheckB");
+	assert_string_equal(published[4].reason, "CheckA");
+	check_reporter_retry(&reporter);
+	assert_int_equal(published_count, 5);
+}
+
 static void a_reload_adds_removes_and_changes_checks(void **state) {
 	struct check_settings two[2] = {disk, disk};
 
@@ -385,6 +420,7 @@ UNIT_GROUP(checks_user) {
 		TEST(a_check_runs_as_its_user_and_anew_when_that_changes),
 		TEST(what_cannot_be_run_is_unknown_with_its_reason_and_tried_again),
 		TEST(a_failure_is_told_however_many_checks_know_nothing),
+		cmocka_unit_test(what_could_not_be_said_is_said_again_and_the_worst_first),
 		TEST(a_reload_adds_removes_and_changes_checks),
 		TEST(a_reload_that_changes_nothing_disturbs_no_run),
 	};

@@ -41,6 +41,65 @@ static void words_are_repeated_until_they_are_taken_back(void **state) {
 	net_destroy(net);
 }
 
+static int say_check(struct net *net, uint32_t agent, enum verdict verdict, const char *reason) {
+	struct statement statement = {.subject = id_of(agent), .verdict = verdict};
+
+	snprintf(statement.reason, sizeof(statement.reason), "%s", reason);
+	return observation_exchange_statement(net->agents[agent].exchange, net->now_ns, &statement);
+}
+
+static void expect_all(const struct net *net, uint32_t subject, enum verdict verdict) {
+	for (uint32_t by = 0; by < AGENTS; by++)
+		assert_int_equal(held(net, by, subject), verdict);
+}
+
+// Many checks start unknown and withdraw that after their first run, within a few seconds.
+static void a_failure_waits_for_no_withdrawn_word(void **state) {
+	struct net *net = net_create();
+	char reason[32];
+
+	(void)state;
+	for (uint32_t n = 0; n < 3 * VERDICT_STATEMENTS_MAX; n++) {
+		snprintf(reason, sizeof(reason), "CheckUnknownC%u", n);
+		assert_int_equal(say_check(net, 1, VERDICT_UNKNOWN, reason), 0);
+		pass(net, n % 3 * 100 * MS); // some are withdrawn before they are sent
+		assert_int_equal(say_check(net, 1, VERDICT_HEALTHY, reason), 0);
+	}
+	assert_int_equal(say_check(net, 1, VERDICT_CHECK_FAILED, "CheckZdisk"), 0);
+	pass(net, SEC);
+	expect_all(net, 1, VERDICT_CHECK_FAILED);
+	pass(net, 70 * SEC);
+	expect_all(net, 1, VERDICT_CHECK_FAILED);
+	assert_int_equal(say_check(net, 1, VERDICT_HEALTHY, "CheckZdisk"), 0);
+	pass(net, 10 * SEC);
+	expect_all(net, 1, VERDICT_HEALTHY);
+	net_destroy(net);
+}
+
+static void a_failure_replaces_a_word_that_matters_less(void **state) {
+	struct net *net = net_create();
+	char reason[] = "CheckA";
+
+	(void)state;
+	for (uint32_t n = 0; n < VERDICT_STATEMENTS_MAX; n++, reason[5]++)
+		assert_int_equal(
+			say_check(net, 1, n == 3 ? VERDICT_UNKNOWN : VERDICT_CHECK_WARNING, reason),
+			0
+		);
+	pass(net, SEC);
+	expect_all(net, 1, VERDICT_UNKNOWN);
+	assert_int_equal(say_check(net, 1, VERDICT_CHECK_WARNING, "OneMore"), 0);
+	pass(net, 10 * SEC);
+	expect_all(net, 1, VERDICT_CHECK_WARNING); // all received the withdrawal of CheckD
+	assert_int_equal(say_check(net, 1, VERDICT_CHECK_WARNING, "OneMoreStill"), -ENOSPC);
+	assert_int_equal(say_check(net, 1, VERDICT_CHECK_FAILED, "CheckZdisk"), 0);
+	pass(net, SEC);
+	expect_all(net, 1, VERDICT_CHECK_FAILED);
+	pass(net, 70 * SEC);
+	expect_all(net, 1, VERDICT_CHECK_FAILED);
+	net_destroy(net);
+}
+
 static void hear_check(struct net *net, uint64_t number, enum verdict verdict, const char *reason) {
 	struct statement statement = {.subject = id_of(6), .verdict = verdict};
 	struct wire_writer writer;
@@ -137,6 +196,8 @@ static void of_a_malformed_notice_what_came_before_is_taken(void **state) {
 UNIT_GROUP(verdict_exchange_words) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_are_repeated_until_they_are_taken_back),
+		cmocka_unit_test(a_failure_waits_for_no_withdrawn_word),
+		cmocka_unit_test(a_failure_replaces_a_word_that_matters_less),
 		cmocka_unit_test(a_word_that_was_taken_back_before_it_came_is_not_taken),
 		cmocka_unit_test(a_word_in_anothers_name_is_dropped_and_counted),
 		cmocka_unit_test(of_a_malformed_notice_what_came_before_is_taken),

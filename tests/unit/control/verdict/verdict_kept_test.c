@@ -27,7 +27,7 @@ static void of_what_a_node_says_the_worst_is_told_until_it_is_taken_back(void **
 	bed_destroy(bed);
 }
 
-static void more_words_than_are_kept_are_refused(void **state) {
+static void more_words_than_are_kept_replace_only_what_matters_less(void **state) {
 	struct bed *bed = bed_create(8);
 	char reason[] = "Check0";
 
@@ -36,8 +36,16 @@ static void more_words_than_are_kept_are_refused(void **state) {
 		reason[5] = (char)('A' + n);
 		assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_WARNING, reason), 0);
 	}
-	assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_FAILED, "OneMore"), -ENOSPC);
+	assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_WARNING, "OneMore"), -ENOSPC);
+	assert_int_equal(bed_say(bed, 5, VERDICT_UNKNOWN, "OneMore"), -ENOSPC);
 	bed_expect(bed, 5, VERDICT_CHECK_WARNING, "CheckA");
+	assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_FAILED, "OneMore"), 0);
+	bed_expect(bed, 5, VERDICT_CHECK_FAILED, "OneMore");
+	bed_say(bed, 5, VERDICT_HEALTHY, "OneMore");
+	assert_int_equal(bed_say(bed, 5, VERDICT_UNKNOWN, "Untested"), 0);
+	assert_int_equal(bed_say(bed, 5, VERDICT_CHECK_WARNING, "OneMore"), 0);
+	bed_pass(bed, 6 * SEC);
+	bed_expect(bed, 5, VERDICT_CHECK_WARNING, "CheckB"); // CheckA and Untested were replaced
 	bed_destroy(bed);
 }
 
@@ -319,7 +327,7 @@ static void the_order_in_which_evidence_comes_does_not_matter(void **state) {
 UNIT_GROUP(verdict_kept) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_what_a_node_says_the_worst_is_told_until_it_is_taken_back),
-		cmocka_unit_test(more_words_than_are_kept_are_refused),
+		cmocka_unit_test(more_words_than_are_kept_replace_only_what_matters_less),
 		cmocka_unit_test(evidence_of_nobody_and_of_the_past_is_refused),
 		cmocka_unit_test(of_more_observers_than_are_kept_the_freshest_stay),
 		cmocka_unit_test(a_new_start_is_not_judged_by_what_was_seen_of_the_old_one),
