@@ -174,6 +174,9 @@ def explanation_shows_settings_and_where_they_came_from():
                    ["*", "bond0.100", "10.2.0.5/24"],
                    ["chosen", "by", "rule:", '"bond"'], ["decided", "by", "route"]):
         assert wanted in lines, (wanted, done.stdout)
+    long = "bond,eth,^br,^docker,^dummy,^wg,^tun,^vx,^usb,^mv"  # only a terminal cuts it
+    done = tocsin("ifaces", "--from", RACK, "--explain", "--ifname", long)
+    assert f'"{long}"\n' in done.stdout, done.stdout
 
 
 def json_says_the_same_as_the_table():

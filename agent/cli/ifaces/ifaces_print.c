@@ -101,19 +101,36 @@ static void print_answer(
 	json_decref(rows);
 }
 
+// Print a quoted value, cut on a terminal only.
+static void print_value(const char *value) {
+	size_t left = strlen(value);
+	struct escape_unit unit;
+	char quoted[QUOTED_BYTES];
+
+	if (isatty(STDOUT_FILENO) == 1) {
+		escape_quote(value, left, quoted, sizeof(quoted));
+		printf("%s\n", quoted);
+		return;
+	}
+	putchar('"');
+	for (; left > 0; value += unit.taken_bytes, left -= unit.taken_bytes) {
+		escape_next(value, left, &unit);
+		printf("%.*s", (int)unit.text_size, unit.text);
+	}
+	printf("\"\n");
+}
+
 static void print_settings(const struct ifaces *ifaces, const struct netif_choice *choice) {
 	struct ifaces_setting settings[IFACES_SETTINGS];
-	char quoted[QUOTED_BYTES];
 
 	ifaces_settings(ifaces, settings);
 	printf("\nRules %s\n", ifaces->is_nccl ? "nccl" : "tocsin");
 	for (size_t n = 0; n < IFACES_SETTINGS; n++) {
-		const char *value = settings[n].value;
-
-		if (value != NULL)
-			escape_quote(value, strlen(value), quoted, sizeof(quoted));
-		printf("  %-22s %-12s %s\n", settings[n].name, settings[n].source,
-		       value == NULL ? "not set" : quoted);
+		printf("  %-22s %-12s ", settings[n].name, settings[n].source);
+		if (settings[n].value != NULL)
+			print_value(settings[n].value);
+		else
+			printf("not set\n");
 	}
 	for (size_t n = 0; n < choice->note_count; n++)
 		printf("  note: %s\n", choice->notes[n]);
