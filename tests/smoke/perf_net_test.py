@@ -68,6 +68,11 @@ def a_changed_floor_is_named():
         done = lab_ends.run("verify", str(path))
         assert done.returncode == 1, done
         assert "floors[0].times.figures.max_ns is" in done.stderr, done
+        result["floors"][0]["times"]["figures"]["max_ns"] -= 1
+        path.write_text(json.dumps(result))
+        for option, why in (("--html", "has no page"), ("--svg", "needs a result of mesh")):
+            done = lab_ends.run("verify", str(path), option, f"{directory}/x")
+            assert done.returncode == 2 and done.stdout == "" and why in done.stderr, done
         result["floors"] = result["floors"] * 3
         path.write_text(json.dumps(result))
         assert lab_ends.run("verify", str(path)).returncode == 4

@@ -12,6 +12,7 @@
 #include "mesh/mesh_output.h"
 #include "mesh/page_mesh.h"
 #include "report/json.h"
+#include "report/net.h"
 #include "report/output.h"
 #include "report/page_run.h"
 #include "run/exit_status.h"
@@ -81,19 +82,32 @@ static int page_write_html(const json_t *root, const char *path, struct lab_why 
 		if (strcmp(schema, kinds[n].schema) == 0)
 			return kinds[n].draw(root, path, why);
 	}
-	return lab_fail(why, -EINVAL, "--html: a result of net has no page");
+	return lab_fail(why, -EINVAL, "a result of net has no page");
+}
+
+// Return the exit status of an option that the file's schema does not allow, or 0.
+static int reject_picture_options(const struct words *words, const char *schema) {
+	if (words->html_path != NULL && strcmp(schema, NET_JSON_SCHEMA) == 0)
+		return output_usage_error("--html", "a result of net has no page");
+	if (words->svg_path != NULL && strcmp(schema, MESH_JSON_SCHEMA) != 0)
+		return output_usage_error("--svg", "needs a result of mesh");
+	return 0;
 }
 
 // Verify one file. An unreadable file and a differing figure have different exit statuses.
 static int verify_file(const struct words *words, const char *path) {
 	struct lab_why why = {.text = ""};
-	const char *schema;
 	json_t *root;
-	int err = verify_load(path, &why, &root);
+	int err = verify_load(path, &why, &root), status;
 
 	if (err != 0) {
 		output_failure(&why);
 		return err == -EUCLEAN ? EXIT_EXCEEDED : EXIT_FAILED;
+	}
+	status = reject_picture_options(words, json_member_text(root, "schema"));
+	if (status != 0) {
+		json_decref(root);
+		return status;
 	}
 	if (!page_is_standard_output(words))
 		printf("%s: %s.\n", path,
@@ -103,15 +117,8 @@ static int verify_file(const struct words *words, const char *path) {
 			       : "each figure follows from the data in the file");
 	if (words->html_path != NULL)
 		err = page_write_html(root, words->html_path, &why);
-	if (err == 0 && words->svg_path != NULL) {
-		schema = json_member_text(root, "schema");
-		err = strcmp(schema, MESH_JSON_SCHEMA) == 0
-			      ? mesh_write_svg_json(root, words->svg_path, &why)
-			      : lab_fail(
-					&why, -EINVAL,
-					"--svg needs a result of mesh; use --html for other results"
-				);
-	}
+	if (err == 0 && words->svg_path != NULL)
+		err = mesh_write_svg_json(root, words->svg_path, &why);
 	json_decref(root);
 	return err == 0 ? EXIT_DONE : output_failure(&why);
 }
