@@ -153,10 +153,11 @@ def who_did_not_answer_and_what_was_left_out_is_said():
     assert "1 of 4 agents did not answer" in drawn and "2 parts of answers" in drawn
 
 
-def colour_is_for_terminals_only():
+def on_a_terminal(document, **environment):
+    """What a terminal gets; it is read at the end only, so it must not be long."""
     ours, theirs = pty.openpty()
-    with serve(matrix(9, BAD)) as agent:
-        done = tocsin("paths", "--matrix", *agent.where, stdout=theirs)
+    with serve(document) as agent:
+        done = tocsin("paths", "--matrix", *agent.where, stdout=theirs, **environment)
     os.close(theirs)
     shown = b""
     try:
@@ -166,9 +167,31 @@ def colour_is_for_terminals_only():
         pass  # all was read
     os.close(ours)
     expect(done.returncode, 0)
+    return shown
+
+
+def without_colour(shown):
+    return re.sub(rb"\x1b\[[0-9;]*m", b"", shown).replace(b"\r", b"").decode()
+
+
+def colour_is_for_terminals_only():
+    shown = on_a_terminal(matrix(9, BAD))
     assert b"\x1b[1;97;48;5;160mX \x1b[0m" in shown, shown
-    plain = re.sub(rb"\x1b\[[0-9;]*m", b"", shown).replace(b"\r", b"").decode()
-    expect(plain, run(matrix(9, BAD)).stdout)
+    # A terminal has shorter lines.
+    expect(without_colour(shown).split(), run(matrix(9, BAD)).stdout.split())
+
+
+def a_terminal_gets_80_columns():
+    cells = dict(BAD)
+    cells[(0, 2)] = (GOOD, 21000, 20000, 0, 1170, 0, "."*16)
+    for count in (2, 6, 7, 8, 9, 30, 31, 60, 61, 300):
+        shown = without_colour(on_a_terminal(matrix(count, cells), NO_COLOR="1"))
+        for line in shown.splitlines():
+            assert len(line) <= 80, (count, line)
+    names = [line.split() for line in
+             without_colour(on_a_terminal(matrix(8, cells))).splitlines()]
+    for first in (1, 5):  # two blocks, each with all rows
+        expect(names.count([f"node{n:03}" for n in range(first, first + 4)]), 1)
 
 
 def picture_is_xml_with_a_cell_and_a_tooltip_for_each_pair():
@@ -298,6 +321,7 @@ TESTS = [
     hundreds_of_nodes_are_grouped_and_it_says_so,
     who_did_not_answer_and_what_was_left_out_is_said,
     colour_is_for_terminals_only,
+    a_terminal_gets_80_columns,
     picture_is_xml_with_a_cell_and_a_tooltip_for_each_pair,
     picture_of_hundreds_is_grouped_and_stays_small,
     names_of_others_break_neither_picture_nor_terminal,

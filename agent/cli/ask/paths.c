@@ -66,8 +66,11 @@ static void write_svg(FILE *out, const void *what) {
 }
 
 // Print the matrix, or save its picture in the file if one is given.
-static int matrix_show(const struct target *target, json_t *answer, const char *file) {
-	uint32_t groups_max = file != NULL ? HEAT_SVG_GROUPS_MAX : HEAT_TEXT_GROUPS_MAX;
+static int matrix_show(const struct contact *contact, json_t *answer, const char *file) {
+	uint32_t groups_max = file != NULL     ? HEAT_SVG_GROUPS_MAX
+			      : contact->whole ? HEAT_TEXT_GROUPS_MAX
+					       : HEAT_TERMINAL_GROUPS_MAX;
+	const struct target *target = contact->target;
 	char quoted[256], line[HEAT_LINE_BYTES];
 	int status = EXIT_DONE;
 	struct heat *heat;
@@ -97,7 +100,7 @@ static int matrix_show(const struct target *target, json_t *answer, const char *
 	if (target->json && status == EXIT_DONE)
 		status = ask_print_json(target, answer);
 	else if (file == NULL)
-		heat_print(heat, paint_is_enabled(stdout), stdout);
+		heat_print(heat, contact->whole, paint_is_enabled(stdout), stdout);
 	heat_destroy(heat);
 	return status;
 }
@@ -139,7 +142,7 @@ static int paths_run(const struct arguments *arguments) {
 	if (err != 0) {
 		status = ask_report_failure(&contact, err);
 	} else {
-		status = matrix ? matrix_show(&target, answer, arguments->values[OPTION_SVG])
+		status = matrix ? matrix_show(&contact, answer, arguments->values[OPTION_SVG])
 				: ask_show(&contact, show_paths, answer);
 		json_decref(answer);
 	}

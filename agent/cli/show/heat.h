@@ -104,7 +104,10 @@ void heat_worst_words(
 bool heat_omission_text(const struct heat *heat, uint32_t n, char text[static HEAT_LINE_BYTES]);
 
 #define HEAT_TEXT_GROUPS_MAX 80
-void heat_print(const struct heat *heat, bool colour, FILE *out);
+#define HEAT_TERMINAL_GROUPS_MAX 60
+// Print the heat map. Without `whole` no line has more than 80 columns, which needs at most
+// HEAT_TERMINAL_GROUPS_MAX groups.
+void heat_print(const struct heat *heat, bool whole, bool colour, FILE *out);
 
 #define HEAT_SVG_GROUPS_MAX 128
 void heat_svg(const struct heat *heat, FILE *out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Prints the heat map in a terminal of 100 columns. Few nodes get times. More nodes get one sign
-// per cell, readable without colour.
+// Prints the heat map, in 80 columns on a terminal and in 100 elsewhere. Few nodes get times. More
+// nodes get one sign per cell, readable without colour.
 #include "show/heat.h"
 #include "show/paint.h"
 
@@ -9,9 +9,11 @@
 #include <string.h>
 
 #define TIMES_MAX 8	 // largest number of nodes whose cells show times
-#define WIDE_MAX 40	 // largest number of nodes or groups whose cells have two columns
 #define LABEL_COLUMNS 15 // columns of a row label, without the row number
 #define TIME_COLUMNS 10
+#define SIGN_LABEL_COLUMNS (LABEL_COLUMNS + 4) // with the row number
+#define TERMINAL_COLUMNS 80
+#define PIPE_COLUMNS 100
 
 static const char ramp[HEAT_LEVELS + 1] = ".:-=+*%#";
 
@@ -64,10 +66,11 @@ static void print_label(const struct heat *heat, uint32_t group, FILE *out) {
 
 // Print the rails below a row of times, one sign per rail. Two lines of eight are used if they do
 // not fit.
-static void print_rails(const struct heat *heat, uint32_t node, FILE *out) {
+static void
+print_rails(const struct heat *heat, uint32_t node, uint32_t first, uint32_t end, FILE *out) {
 	size_t most = 0, count = TIME_COLUMNS - 1;
 
-	for (uint32_t peer = 0; peer < heat->group_count; peer++) {
+	for (uint32_t peer = first; peer < end; peer++) {
 		size_t length = strlen(heat_get_cell(heat, node, peer)->rails);
 
 		most = length > most ? length : most;
@@ -76,7 +79,7 @@ static void print_rails(const struct heat *heat, uint32_t node, FILE *out) {
 		count = HEAT_RAILS_MAX / 2;
 	for (size_t from = 0; from < most; from += count) {
 		fprintf(out, "%-*s", LABEL_COLUMNS, from == 0 ? "  its rails" : "");
-		for (uint32_t peer = 0; peer < heat->group_count; peer++) {
+		for (uint32_t peer = first; peer < end; peer++) {
 			const char *rails = heat_get_cell(heat, node, peer)->rails;
 
 			fprintf(out, " %*.*s", TIME_COLUMNS - 1, (int)count,
@@ -86,7 +89,9 @@ static void print_rails(const struct heat *heat, uint32_t node, FILE *out) {
 	}
 }
 
-static void print_times(const struct heat *heat, bool colour, FILE *out) {
+// Print the columns from `first` up to `end`, with the rows of all nodes.
+static void
+print_times(const struct heat *heat, uint32_t first, uint32_t end, bool colour, FILE *out) {
 	static const char *const words[HEAT_KIND_COUNT] = {
 		[HEAT_NOTHING] = "-",	[HEAT_SELF] = "\\",	    [HEAT_DEAD] = "dead",
 		[HEAT_GOOD] = "good",	[HEAT_NO_PAIR] = "no pair", [HEAT_DEGRADED] = "slow",
@@ -95,7 +100,7 @@ static void print_times(const struct heat *heat, bool colour, FILE *out) {
 	char median[SHOW_BYTES], text[SHOW_BYTES], padded[SHOW_BYTES];
 
 	fprintf(out, "%-*s", LABEL_COLUMNS, "");
-	for (uint32_t peer = 0; peer < heat->group_count; peer++) {
+	for (uint32_t peer = first; peer < end; peer++) {
 		char name[HEAT_NAME_BYTES], clean[HEAT_NAME_BYTES], cell[SHOW_BYTES];
 
 		heat_group_name(heat, peer, name);
@@ -106,7 +111,7 @@ static void print_times(const struct heat *heat, bool colour, FILE *out) {
 	fputc('\n', out);
 	for (uint32_t node = 0; node < heat->group_count; node++) {
 		print_label(heat, node, out);
-		for (uint32_t peer = 0; peer < heat->group_count; peer++) {
+		for (uint32_t peer = first; peer < end; peer++) {
 			const struct heat_path *path = &heat_get_cell(heat, node, peer)->worst;
 			const char *mark = path->kind == HEAT_DEGRADED ? " D"
 					   : path->kind == HEAT_LOSSY  ? " L"
@@ -123,19 +128,34 @@ static void print_times(const struct heat *heat, bool colour, FILE *out) {
 			print_painted(path_colour(heat, path), colour, padded, out);
 		}
 		fputc('\n', out);
-		print_rails(heat, node, out);
+		print_rails(heat, node, first, end, out);
+	}
+}
+
+// Print as many blocks of columns, of about the same width, as the columns of the output need.
+static void print_time_blocks(const struct heat *heat, size_t columns, bool colour, FILE *out) {
+	uint32_t most = (uint32_t)((columns - LABEL_COLUMNS) / TIME_COLUMNS);
+	uint32_t blocks = (heat->group_count + most - 1) / most, first = 0;
+
+	for (uint32_t n = 1; n <= blocks; n++) {
+		uint32_t end = heat->group_count * n / blocks;
+
+		if (n > 1)
+			fputc('\n', out);
+		print_times(heat, first, end, colour, out);
+		first = end;
 	}
 }
 
 // Cells with signs.
 
-static void print_signs(const struct heat *heat, bool colour, FILE *out) {
-	uint32_t cell_columns = heat->group_count <= WIDE_MAX ? 2 : 1;
+static void print_signs(const struct heat *heat, size_t columns, bool colour, FILE *out) {
+	uint32_t cell_columns = SIGN_LABEL_COLUMNS + 2 * heat->group_count <= columns ? 2 : 1;
 	char text[3] = "";
 
 	// The numbers of the columns are written from top to bottom, tens above ones.
 	for (uint32_t unit = heat->group_count >= 10 ? 10 : 1; unit > 0; unit /= 10) {
-		fprintf(out, "%-*s", LABEL_COLUMNS + 4, "");
+		fprintf(out, "%-*s", SIGN_LABEL_COLUMNS, "");
 		for (uint32_t peer = 1; peer <= heat->group_count; peer++) {
 			bool shown = unit == 1 || peer % 10 == 0;
 			uint32_t digit = peer / unit % 10;
@@ -162,62 +182,99 @@ static void print_signs(const struct heat *heat, bool colour, FILE *out) {
 	}
 }
 
-static void print_legend(const struct heat *heat, bool colour, FILE *out) {
-	char least[SHOW_BYTES], text[4];
+// Begin a new line if an entry of this width would end beyond the last column.
+static void make_room(size_t width, size_t columns, size_t *used, FILE *out) {
+	if (*used > 0 && *used + width > columns) {
+		fputc('\n', out);
+		*used = 0;
+	}
+	*used += width;
+}
 
+static void print_legend(const struct heat *heat, size_t columns, bool colour, FILE *out) {
+	char least[SHOW_BYTES], text[4];
+	size_t used = strlen("From ");
+
+	fputc('\n', out);
 	if (heat->least_ns > 0) {
-		fprintf(out, "\nFrom ");
+		fprintf(out, "From ");
 		for (uint32_t level = 0; level < HEAT_LEVELS; level++) {
 			show_duration(heat_level_ns(heat, level), least);
 			snprintf(text, sizeof(text), " %c ", ramp[level]);
+			make_room(strlen("   ") + 1 + strlen(least) + 2, columns, &used, out);
 			print_painted(level_colours[level], colour, text, out);
 			fprintf(out, " %s%s", least, level + 1 < HEAT_LEVELS ? "  " : "\n");
 		}
 	}
-	fprintf(out, "%s", heat->least_ns > 0 ? "" : "\n");
+	used = 0;
 	for (enum heat_kind kind = HEAT_KIND_COUNT; kind-- > HEAT_SELF;) {
 		if (kind == HEAT_GOOD)
 			continue;
 		snprintf(text, sizeof(text), "%c", signs[kind]);
+		make_room(2 + strlen(heat_kind_words(kind)) + 2, columns, &used, out);
 		print_painted(kind_colours[kind], colour, text, out);
 		fprintf(out, " %s  ", heat_kind_words(kind));
 	}
+	make_room(strlen("blank: ") + strlen(heat_kind_words(HEAT_NOTHING)), columns, &used, out);
 	fprintf(out, "blank: %s\n", heat_kind_words(HEAT_NOTHING));
 }
 
-static void print_line(const char *before, const char *line, bool colour, FILE *out) {
-	char clean[HEAT_LINE_BYTES];
+// Print a line after an indent of blanks. On a terminal it is broken at blanks.
+static void print_line(size_t indent, const char *line, size_t columns, bool colour, FILE *out) {
+	char clean[HEAT_LINE_BYTES], *words = clean;
 
-	paint_escape(line, 98, clean, sizeof(clean));
-	fputs(before, out);
-	paint_print_line(clean, colour, out);
+	paint_escape(
+		line, columns < PIPE_COLUMNS ? sizeof(clean) : PIPE_COLUMNS - indent, clean,
+		sizeof(clean)
+	);
+	while (*words != '\0') {
+		size_t length = paint_line_bytes(words, columns - indent);
+		char after = words[length];
+
+		words[length] = '\0';
+		fprintf(out, "%*s", (int)indent, "");
+		paint_print_line(words, colour, out);
+		words[length] = after;
+		words += length;
+		words += strspn(words, " ");
+	}
 }
 
-void heat_print(const struct heat *heat, bool colour, FILE *out) {
+void heat_print(const struct heat *heat, bool whole, bool colour, FILE *out) {
 	bool times = heat->group_count <= TIMES_MAX && heat->group_size == 1;
+	size_t columns = whole ? PIPE_COLUMNS : TERMINAL_COLUMNS;
 	char line[HEAT_LINE_BYTES];
 
 	heat_summary_line(heat, line);
-	print_line("", line, colour, out);
+	print_line(0, line, columns, colour, out);
 	for (uint32_t n = 0; heat_omission_text(heat, n, line); n++)
-		print_line("", line, colour, out);
-	fprintf(out,
+		print_line(0, line, columns, colour, out);
+	print_line(
+		0,
 		"The node of a row reads the node of a column; a cell is the median time to read "
-		"8 bytes.\n\n");
+		"8 bytes.",
+		columns, false, out
+	);
+	fputc('\n', out);
 	if (times)
-		print_times(heat, colour, out);
+		print_time_blocks(heat, columns, colour, out);
 	else
-		print_signs(heat, colour, out);
+		print_signs(heat, columns, colour, out);
 	if (!times)
-		print_legend(heat, colour, out);
-	else if (heat->has_rails)
-		fprintf(out,
-			"\nRails, in order of their names: . good  D degraded  L lossy  S standing  "
-			"X silent  ? no pair\n");
+		print_legend(heat, columns, colour, out);
+	if (times && heat->has_rails) {
+		fputc('\n', out);
+		print_line(
+			0,
+			"Rails, in order of their names: . good  D degraded  L lossy  S standing  "
+			"X silent  ? no pair",
+			columns, false, out
+		);
+	}
 	if (heat->worst_count > 0)
 		fprintf(out, "\nThe worst:\n");
 	for (uint32_t n = 0; n < heat->worst_count; n++) {
 		heat_worst_words(heat, &heat->worst[n], line);
-		print_line("  ", line, colour, out);
+		print_line(2, line, columns, colour, out);
 	}
 }
