@@ -4,6 +4,7 @@
 #include <lib/fact.h>
 #include <lib/must.h>
 #include <lib/record.h>
+#include <lib/utf8.h>
 
 #include <inttypes.h>
 #include <math.h>
@@ -85,8 +86,8 @@ json_t *record_to_json(const struct record *record, const void *row) {
 
 struct column {
 	const struct record_field *field;
-	size_t longest; // characters of the longest text or the label
-	size_t width;	// characters that are printed
+	size_t longest; // columns of the longest text or the label
+	size_t width;	// columns that are printed
 };
 
 struct table {
@@ -140,14 +141,6 @@ static const char *field_read_text(
 	return text;
 }
 
-static size_t character_count(const char *text) {
-	size_t count = 0;
-
-	for (; *text != '\0'; text++)
-		count += ((unsigned char)*text & 0xc0) != 0x80;
-	return count;
-}
-
 static size_t table_width(const struct table *table) {
 	size_t width = 0;
 
@@ -189,7 +182,7 @@ table_layout(struct table *table, const struct record *record, const json_t *row
 		longest = strlen(field->label);
 		json_array_foreach(rows, r, row) {
 			size_t length =
-				character_count(field_read_text(field, row, columns == 0, text));
+				utf8_text_columns(field_read_text(field, row, columns == 0, text));
 
 			longest = length > longest ? length : longest;
 		}
@@ -213,18 +206,25 @@ table_layout(struct table *table, const struct record *record, const json_t *row
 }
 
 static void print_cell(const struct column *column, const char *text, bool last, FILE *out) {
-	size_t length = character_count(text), width = column->width;
+	size_t length = utf8_text_columns(text), width = column->width;
 	int blanks = length < width ? (int)(width - length) : 0;
 	bool right = column->field->unit == UNIT_COUNT;
-	size_t bytes = 0, shown = width - 1;
+	size_t left = strlen(text), bytes = 0, used = 0, shown = 0, size;
 
 	if (right)
 		fprintf(out, "%*s", blanks, "");
 	if (length > width) {
-		// Find the end of the first width - 1 characters; the text has more.
-		while (((unsigned char)text[bytes] & 0xc0) == 0x80 || shown-- > 0)
-			bytes++;
+		// Find the characters that fit into width - 1 columns; the text has more.
+		for (; left > 0; bytes += size, left -= size) {
+			used += utf8_character_columns(text + bytes, left);
+			if (used >= width)
+				break;
+			shown = used;
+			size = utf8_character_size(text + bytes, left);
+			size = size > 0 ? size : 1;
+		}
 		fprintf(out, "%.*s~", (int)bytes, text);
+		blanks = (int)(width - 1 - shown); // 1: half of a wide character
 	} else {
 		fputs(text, out);
 	}

@@ -5,6 +5,7 @@
 #include "show/paint.h"
 
 #include <lib/fact.h>
+#include <lib/utf8.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,14 +35,6 @@ int64_t event_line_sequence(const json_t *event) {
 	return json_integer_value(json_object_get(event, "sequence"));
 }
 
-static size_t columns_of(const char *text) {
-	size_t count = 0;
-
-	for (; *text != '\0'; text++)
-		count += ((unsigned char)*text & 0xc0) != 0x80;
-	return count;
-}
-
 // False: the row is without the detail, with which it had more columns.
 static bool
 event_row(const json_t *event, bool whole, size_t columns, char line[static EVENT_LINE_BYTES]) {
@@ -57,7 +50,7 @@ event_row(const json_t *event, bool whole, size_t columns, char line[static EVEN
 		snprintf(number, sizeof(number), "%" PRId64, event_line_sequence(event));
 	snprintf(line, EVENT_LINE_BYTES, "%7s %-24s %-14s %-18s", number, time, name, node);
 	used = strlen(line);
-	if (columns_of(line) + 1 + columns_of(detail) > columns) {
+	if (utf8_text_columns(line) + 1 + utf8_text_columns(detail) > columns) {
 		while (line[used - 1] == ' ')
 			line[--used] = '\0';
 		return false;

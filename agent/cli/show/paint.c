@@ -3,6 +3,7 @@
 #include "show/paint.h"
 
 #include <lib/escape.h>
+#include <lib/utf8.h>
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -61,11 +62,13 @@ escape_columns(const char *text, size_t columns, char *out, size_t out_size, con
 	size_t used = 0, at = 0;
 
 	for (; at < size; at += unit.taken_bytes) {
-		// An escaped character is as wide as its bytes; any other has width 1.
+		// An escaped character is as wide as its bytes.
 		size_t width;
 
 		escape_next_unit(text + at, size - at, &unit);
-		width = unit.text_size > 1 && unit.text[0] == '\\' ? unit.text_size : 1;
+		width = unit.text_size > 1 && unit.text[0] == '\\'
+				? unit.text_size
+				: utf8_character_columns(unit.text, unit.text_size);
 		if (width > columns || used + unit.text_size + strlen(end) >= out_size)
 			break;
 		memcpy(out + used, unit.text, unit.text_size);
@@ -118,14 +121,16 @@ void paint_print_words(const char *line, bool wanted, FILE *stream) {
 }
 
 size_t paint_line_bytes(const char *words, size_t columns) {
-	size_t last_blank = 0, at = 0, count = 0;
+	size_t last_blank = 0, at = 0, count = 0, left = strlen(words), size;
 
-	for (; words[at] != '\0'; at++) {
+	for (; left > 0; at += size, left -= size) {
 		if (words[at] == ' ')
 			last_blank = at;
-		count += ((unsigned char)words[at] & 0xc0) != 0x80;
+		count += utf8_character_columns(words + at, left);
 		if (count > columns && last_blank > 0)
 			return last_blank;
+		size = utf8_character_size(words + at, left);
+		size = size > 0 ? size : 1;
 	}
 	return at;
 }

@@ -55,10 +55,33 @@ static void what_is_malformed_or_cut_is_none(void **state) {
 		assert_int_equal(utf8_character_size(rows[n].text, rows[n].size), 0);
 }
 
+static void wide_characters_have_two_columns(void **state) {
+	static const struct {
+		const char *text;
+		size_t columns;
+	} rows[] = {
+		{"", 0},
+		{"abc", 3},
+		{"\xc3\xa4", 1},		 // a umlaut
+		{"a\xcc\x88", 1},		 // a, combining diaeresis
+		{"\xe4\xb8\xad\xe6\x96\x87", 4}, // two CJK ideographs
+		{"\xea\xb0\x80", 2},		 // Hangul
+		{"\xef\xbc\xa1", 2},		 // fullwidth A
+		{"\xf0\x9f\x98\x80", 2},	 // grinning face
+		{"\xe2\x86\x92", 1},		 // arrow
+		{"\xff", 1},			 // malformed
+	};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(rows); n++)
+		assert_int_equal(utf8_text_columns(rows[n].text), rows[n].columns);
+}
+
 UNIT_GROUP(utf8) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(character_is_sized_by_its_own_bytes),
 		cmocka_unit_test(what_is_malformed_or_cut_is_none),
+		cmocka_unit_test(wide_characters_have_two_columns),
 	};
 
 	return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
