@@ -315,6 +315,91 @@ static int copy_unchecked(const json_t *file, json_t *computed, const char *cons
 	return failed == 0 ? 0 : -ENOMEM;
 }
 
+// Return a sample of a completely stored run. It is in one of few consecutive blocks.
+static uint64_t stored_sample(struct run_record *record, uint64_t index) {
+	struct indicator_block blocks[RECORD_BLOCKS_MAX];
+	uint32_t count = run_record_blocks(record, blocks), n = 0;
+
+	for (; n < count && index >= blocks[n].count; n++)
+		index -= blocks[n].count;
+	return n < count ? blocks[n].samples[index] : 0;
+}
+
+// Return how many outliers a run with these ascending samples has, or 0 if that is unknown: not all
+// warm-up samples are in the file, the run ended early, or an agent measured without a watch. A
+// client that watches also has its noise in the file.
+static uint64_t outliers_expected(
+	const struct lab_result *result, const json_t *file, const struct run_sorted *sorted
+) {
+	const json_t *noise = json_object_get(json_object_get(file, "noise"), "client");
+	uint64_t bound_ns, count = 0;
+
+	if (result->warm_left_out || result->warm_count == 0 || !result->complete ||
+	    json_object_size(noise) == 0)
+		return 0;
+	bound_ns = outlier_bound_ns(result->warm, result->warm_count);
+	while (count < sorted->count && count < OUTLIERS_MAX &&
+	       sorted->samples[sorted->count - 1 - count] >= bound_ns)
+		count++;
+	return count;
+}
+
+// Check the outliers against the samples of a run that is stored completely. An outlier of a closed
+// loop is the sample itself, and the outliers are the largest samples. One of an open loop is
+// between the service time and the response time.
+static int compare_outliers(
+	const char *path, const struct lab_result *result, const json_t *file, struct lab_why *why
+) {
+	const json_t *outliers = json_object_get(file, "outliers");
+	size_t count = json_array_size(outliers);
+	struct run_sorted sorted;
+	int err;
+
+	if (result->window_messages > 0 || !run_record_is_whole(result->times) ||
+	    (result->open && !run_record_is_whole(result->load.service)))
+		return 0;
+	err = run_record_sorted(result->times, &sorted);
+	if (err != 0)
+		return err;
+	if (count > OUTLIERS_MAX || (outliers != NULL && count == 0))
+		return lab_fail(why, -EUCLEAN, "%s.outliers is not a list of 1 to 32", path);
+	if (!result->open && count < outliers_expected(result, file, &sorted))
+		return lab_fail(
+			why, -EUCLEAN,
+			"%s.outliers has %zu elements, but the data in the file give %" PRIu64,
+			path, count, outliers_expected(result, file, &sorted)
+		);
+	for (size_t n = 0; n < count; n++) {
+		const json_t *outlier = json_array_get(outliers, n);
+		const json_t *sample = json_object_get(outlier, "sample");
+		const json_t *took = json_object_get(outlier, "took_ns");
+		uint64_t index = (uint64_t)json_integer_value(sample), least, most;
+		uint64_t took_ns = (uint64_t)json_integer_value(took);
+
+		if (!json_is_integer(sample) || index >= run_record_count(result->times))
+			return lab_fail(
+				why, -EUCLEAN, "%s.outliers[%zu].sample is not one of the samples",
+				path, n
+			);
+		least = most = stored_sample(result->times, index);
+		if (result->open)
+			least = stored_sample(result->load.service, index);
+		else if (n >= sorted.count || most != sorted.samples[sorted.count - 1 - n])
+			return lab_fail(
+				why, -EUCLEAN,
+				"%s.outliers[%zu].sample is not number %zu by duration", path, n,
+				n + 1
+			);
+		if (!json_is_integer(took) || took_ns < least || took_ns > most)
+			return lab_fail(
+				why, -EUCLEAN,
+				"%s.outliers[%zu].took_ns does not follow from sample %" PRIu64,
+				path, n, index
+			);
+	}
+	return 0;
+}
+
 static int compare_result(
 	const char *path, const struct lab_result *result, const json_t *file, struct lab_why *why
 ) {
@@ -326,7 +411,9 @@ static int compare_result(
 
 	if (err != 0)
 		return lab_fail(why, err, "no memory for JSON");
-	err = copy_unchecked(file, computed, of_result);
+	err = compare_outliers(path, result, file, why);
+	if (err == 0)
+		err = copy_unchecked(file, computed, of_result);
 	if (err == 0 && result->warm_left_out)
 		err = copy_unchecked(file, computed, of_warm_up);
 	if (err == 0 && result->open)

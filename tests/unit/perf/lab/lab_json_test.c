@@ -33,6 +33,29 @@ static void fill_load(struct lab_result *result, struct generator *generator, ui
 	}
 }
 
+// Add the largest of the samples as outliers, as the watch finds them.
+static void find_outliers(struct lab_result *result) {
+	uint64_t bound_ns = outlier_bound_ns(result->warm, result->warm_count);
+	struct indicator_block blocks[RECORD_BLOCKS_MAX];
+	struct outlier_watch watch = {.sched_fd = -1, .stat_fd = -1, .khz_fd = -1};
+	uint64_t sample = 0;
+	uint32_t count;
+
+	if (!run_record_is_whole(result->times))
+		return;
+	count = run_record_blocks(result->times, blocks);
+	outlier_watch_begin(&watch, bound_ns);
+	for (uint32_t n = 0; n < count; n++) {
+		for (uint32_t i = 0; i < blocks[n].count; i++, sample++) {
+			uint64_t took_ns = blocks[n].samples[i];
+
+			if (took_ns >= watch.bound_ns)
+				outlier_watch_sample(&watch, sample, took_ns, sample + 1, 1);
+		}
+	}
+	result->outlier_count = outlier_watch_sorted(&watch, result->outliers);
+}
+
 static struct lab_run *make_run(uint32_t count, bool open) {
 	struct lab_run *run = calloc(1, sizeof(*run));
 	struct generator generator = generator_seeded(7);
@@ -60,6 +83,8 @@ static struct lab_run *make_run(uint32_t count, bool open) {
 		run_record_add(result->times, latency_of_level(generator_next(&generator)));
 	if (open)
 		fill_load(result, &generator, count);
+	else
+		find_outliers(result);
 	assert_int_equal(result_summarize(result), 0);
 	return run;
 }
@@ -237,6 +262,36 @@ static void one_changed_number_is_named(void **state) {
 		step = figure ? 5 : 97; // a subset: each number costs one verification
 	}
 	assert_true(figures > 10);
+	json_decref(root);
+}
+
+static void outliers_follow_from_samples(void **state) {
+	json_t *root = tree_of(4000, false), *result, *outliers, *first;
+	json_int_t sample, took_ns;
+	struct lab_why why;
+
+	(void)state;
+	result = json_array_get(json_object_get(root, "results"), 0);
+	outliers = json_object_get(result, "outliers");
+	first = json_array_get(outliers, 0);
+	assert_non_null(first);
+	sample = json_integer_value(json_object_get(first, "sample"));
+	took_ns = json_integer_value(json_object_get(first, "took_ns"));
+	assert_int_equal(verify(root, &why), 0);
+	json_object_set_new(first, "took_ns", json_integer(99999999));
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	assert_non_null(strstr(why.text, "results[0].outliers[0].took_ns does not follow"));
+	json_object_set_new(first, "took_ns", json_integer(took_ns));
+	json_object_set_new(first, "sample", json_integer(sample + 1));
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	json_object_set_new(first, "sample", json_integer(4000));
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	json_object_set_new(first, "sample", json_integer(sample));
+	json_array_remove(outliers, json_array_size(outliers) - 1);
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	json_object_del(result, "outliers");
+	assert_int_equal(verify(root, &why), -EUCLEAN);
+	assert_non_null(strstr(why.text, "results[0].outliers has 0 elements"));
 	json_decref(root);
 }
 
@@ -721,6 +776,7 @@ UNIT_GROUP(lab_json) {
 		cmocka_unit_test(huge_counts_are_refused_or_taken_at_once),
 		cmocka_unit_test(a_file_as_it_was_written_is_verified),
 		cmocka_unit_test(one_changed_number_is_named),
+		cmocka_unit_test(outliers_follow_from_samples),
 		cmocka_unit_test(whole_numbers_are_written_without_a_point),
 		cmocka_unit_test(rates_follow_from_windows),
 		cmocka_unit_test(the_parts_of_device_time_are_verified),
