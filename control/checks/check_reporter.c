@@ -47,6 +47,7 @@ static void publish_most_severe(struct check_reporter *reporter) {
 		if (worst_untold == NULL)
 			return;
 		if (reporter->told_count == CHECKS_STATEMENTS_MAX) {
+			must(mildest_told != NULL);
 			if (mildest_told->statement.verdict >= worst_untold->statement.verdict)
 				return;
 			statement_withdraw(reporter, mildest_told);
