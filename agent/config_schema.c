@@ -180,6 +180,7 @@ static int check_path(const char *text, size_t length, struct parse_error *error
 // clang-format off
 // Section, name, type and offset of a key. The member of a duration or a size ends with the unit.
 #define KEY(section, key, type, member) \
+	/* NOLINTNEXTLINE(bugprone-macro-parentheses): a path of members */ \
 	#section, #key, CONFIG_AT(type, struct agent_settings, section.member)
 #define BOOL(section, key) KEY(section, key, BOOL, key)
 #define INT(section, key) KEY(section, key, INT, key)

@@ -24,9 +24,12 @@ static inline void json_append(json_t *array, json_t *value, bool *failed) {
 // Return text of a user, the kernel or a driver as JSON; NULL becomes null. Text that is not UTF-8
 // is escaped.
 static inline json_t *string_json(const char *text) {
-	json_t *string = text == NULL ? json_null() : json_string(text);
 	char quoted[1024];
+	json_t *string;
 
+	if (text == NULL)
+		return json_null();
+	string = json_string(text);
 	if (string != NULL)
 		return string;
 	escape_quote(text, strlen(text), quoted, sizeof(quoted));

@@ -103,10 +103,11 @@ void snapshot_take(
 	}
 	ret_snapshot->alone = overlay_is_alone(overlay);
 	copy_paths(ras, sources, ret_snapshot);
-	if (sources->checks != NULL)
+	if (sources->checks != NULL) {
 		ret_snapshot->port_count = checks_congestion(sources->checks, &ports);
-	for (uint32_t n = 0; n < ret_snapshot->port_count; n++)
-		ret_snapshot->ports[n] = ports[n];
+		for (uint32_t n = 0; n < ret_snapshot->port_count; n++)
+			ret_snapshot->ports[n] = ports[n];
+	}
 	if (sources->jobhost != NULL)
 		ret_snapshot->job_count = jobhost_jobs(
 			sources->jobhost, ret_snapshot->jobs, &ret_snapshot->jobs_left

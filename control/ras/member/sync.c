@@ -186,16 +186,14 @@ static void brief_apply_newer(
 		return;
 	if (slot != RAS_NO_SLOT && !brief_is_newer(ras_entry(ras, slot), brief))
 		return;
-	if (brief->id == ras->self_id)
-		applied = membership_apply(ras, &news, link);
-	else if (slot == RAS_NO_SLOT)
+	if (brief->id != ras->self_id && slot == RAS_NO_SLOT)
 		applied = brief->state != RAS_ALIVE; // the death of an unknown peer is ignored
-	else if (brief->state == RAS_DEAD)
-		applied = false; // the witnesses decide its weight, and are not in a brief
-	else if (ras_entry(ras, slot)->record->digest != brief->record_digest)
-		applied = false;
 	else
-		applied = membership_apply(ras, &news, link);
+		// The witnesses decide the weight of a death, and are not in a brief.
+		applied = (brief->id == ras->self_id ||
+			   (brief->state != RAS_DEAD &&
+			    ras_entry(ras, slot)->record->digest == brief->record_digest)) &&
+			  membership_apply(ras, &news, link);
 	if (!applied && pulls->count < PULLS_MAX)
 		pulls->ids[pulls->count++] = brief->id;
 }
