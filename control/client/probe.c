@@ -174,10 +174,11 @@ static void on_end(void *ctx, const struct fabric_ping_result *result) {
 		);
 	}
 	// The times are freed with the ping. Without memory for a copy, the answer omits the times.
-	if (result->times_ns != NULL && result->err == 0 && result->end == PROBE_COMPLETE)
+	if (result->times_ns != NULL && result->err == 0 && result->end == PROBE_COMPLETE) {
 		probe->times_ns = malloc(size);
-	if (probe->times_ns != NULL)
-		memcpy(probe->times_ns, result->times_ns, size);
+		if (probe->times_ns != NULL)
+			memcpy(probe->times_ns, result->times_ns, size);
+	}
 	session_continue(probe->session, probe_step);
 }
 

@@ -201,15 +201,15 @@ int path_book_parse(
 	struct path_book *book, const char *text, uint64_t observer, const char **ret_reason
 ) {
 	const char *reason = NULL, *end, *at = text;
-	uint64_t version, found, count;
+	uint64_t version = 0, found = 0, count;
 
 	book->count = 0;
-	if (!field_match_word(&at, "paths") || !field_read_u64(&at, UINT64_MAX, &version))
+	if (!field_match_word(&at, "paths") || !field_read_u64(&at, UINT64_MAX, &version) ||
+	    (version == PATH_BOOK_VERSION &&
+	     (!field_read_u64(&at, UINT64_MAX, &found) || !line_ends(at))))
 		reason = "the file is not a list of path baselines";
 	else if (version != PATH_BOOK_VERSION)
 		reason = "the file has an unsupported version";
-	else if (!field_read_u64(&at, UINT64_MAX, &found) || !line_ends(at))
-		reason = "the file is not a list of path baselines";
 	else if (found != observer)
 		reason = "the file belongs to another node";
 	if (reason == NULL) {
