@@ -179,9 +179,10 @@ static int check_path(const char *text, size_t length, struct parse_error *error
 
 // clang-format off
 // Section, name, type and offset of a key. The member of a duration or a size ends with the unit.
+// NOLINTBEGIN(bugprone-macro-parentheses): section.member is a path of members
 #define KEY(section, key, type, member) \
-	/* NOLINTNEXTLINE(bugprone-macro-parentheses): a path of members */ \
 	#section, #key, CONFIG_AT(type, struct agent_settings, section.member)
+// NOLINTEND(bugprone-macro-parentheses)
 #define BOOL(section, key) KEY(section, key, BOOL, key)
 #define INT(section, key) KEY(section, key, INT, key)
 #define DURATION(section, key) KEY(section, key, DURATION, key##_ns)

@@ -47,7 +47,8 @@ static int own_words_make_room(
 			least->clears = CLEAR_REPEATS;
 			(void)verdict_statement(exchange->engine, now_ns, &least->statement);
 		}
-		// Send all waiting withdrawals in one notice. The next statement may need room, too.
+		// Send all waiting withdrawals in one notice, since the next statement may need
+		// room as well.
 		for (uint32_t n = 0; n < exchange->word_count; n++) {
 			if (exchange->words[n].statement.verdict == VERDICT_HEALTHY &&
 			    exchange->words[n].clears == CLEAR_REPEATS)
