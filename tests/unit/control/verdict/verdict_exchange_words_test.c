@@ -90,7 +90,7 @@ static void a_failure_replaces_a_word_that_matters_less(void **state) {
 	expect_all(net, 1, VERDICT_UNKNOWN);
 	assert_int_equal(say_check(net, 1, VERDICT_CHECK_WARNING, "OneMore"), 0);
 	pass(net, 10 * SEC);
-	expect_all(net, 1, VERDICT_CHECK_WARNING); // all received the withdrawal of CheckD
+	expect_all(net, 1, VERDICT_CHECK_WARNING); // the withdrawal of the unknown check arrived
 	assert_int_equal(say_check(net, 1, VERDICT_CHECK_WARNING, "OneMoreStill"), -ENOSPC);
 	assert_int_equal(say_check(net, 1, VERDICT_CHECK_FAILED, "CheckZdisk"), 0);
 	pass(net, SEC);
