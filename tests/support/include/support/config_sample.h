@@ -51,8 +51,10 @@ static const struct config_named sample_named[] = {
 };
 
 // clang-format off
+// NOLINTBEGIN(bugprone-macro-parentheses): a path of members
 #define SAMPLE(section, key, type, member) \
 	#section, #key, CONFIG_AT(type, struct sample_settings, section.member)
+// NOLINTEND(bugprone-macro-parentheses)
 #define SAMPLE_NAMED(section, key, type) \
 	#section " NAME", #key, CONFIG_AT(type, struct sample_##section, key)
 // clang-format on
