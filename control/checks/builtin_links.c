@@ -81,7 +81,7 @@ static void sysfs_read_ended(struct keeper_request *request, void *arg, int resu
 		links_read_next(links, links->list.names[links->next]);
 		return;
 	}
-	// All devices are read.
+	// All devices have been read, so the findings have the time of this moment.
 	now_ns = loop_clock_ns(builtin->checks->config.loop);
 	link_judge(&links->book, links->ports, links->count, &builtin->settings, now_ns, findings);
 	for (uint32_t n = 0; n < LINK_FINDING_COUNT; n++)

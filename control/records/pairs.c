@@ -42,7 +42,7 @@ static const struct record_field fields[] = {
 	MEMBER(device, UNIT_NONE,
 		"device of this node; \"-\" if no rail of the peer is in its fabric"),
 	MEMBER(peer_device, UNIT_NONE, "device of the peer"),
-	COLUMN(state, UNIT_NONE, "ready, failed, absent or a step on the way",
+	COLUMN(state, UNIT_NONE, "ready, failed, absent, or the setup step in progress",
 		"STATE", 8, 0, show_state),
 	MEMBER(since, UNIT_NONE, "when the state began, UTC"),
 	COLUMN(for_s, UNIT_SECONDS, "time in this state", "FOR", 11, 1, NULL),

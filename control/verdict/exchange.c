@@ -134,8 +134,8 @@ void observation_exchange_tick(struct observation_exchange *exchange, uint64_t n
 	exchange->next_ns = RAS_NEVER;
 	exchange_tell(exchange, now_ns);
 	own_paths_expire(exchange, now_ns);
-	for (uint32_t n = 0; n < exchange->word_count; n++)
-		exchange_wake(exchange, exchange->words[n].due_ns);
+	for (uint32_t n = 0; n < exchange->own_statement_count; n++)
+		exchange_wake(exchange, exchange->own_statements[n].due_ns);
 	for (uint32_t n = 0; n < exchange->path_count; n++)
 		exchange_wake(exchange, exchange->paths[n].due_ns);
 }

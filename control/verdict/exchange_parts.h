@@ -28,7 +28,7 @@ struct own_path {
 	uint32_t next; // next path of the bucket, plus one
 };
 
-struct own_words {
+struct own_statement {
 	struct statement statement;
 	uint64_t due_ns, told_ns;
 	uint8_t clears;
@@ -45,8 +45,8 @@ struct observation_exchange {
 	uint32_t path_count, path_capacity;
 	uint32_t *buckets; // hash table by subject: index of a path + 1
 	uint32_t bucket_count;
-	struct own_words words[VERDICT_STATEMENTS_MAX];
-	uint32_t word_count;
+	struct own_statement own_statements[VERDICT_STATEMENTS_MAX];
+	uint32_t own_statement_count;
 	uint32_t turn;	  // index of the path to report first, since the budget held it back
 	uint64_t next_ns; // requested wake-up
 	// Rate limit, by the reports received in this second and the one before.
@@ -111,7 +111,7 @@ struct notice {
 void exchange_budget_window(struct observation_exchange *exchange, uint64_t now_ns);
 void exchange_tell(struct observation_exchange *exchange, uint64_t now_ns);
 
-// own_words.c: statements of this agent about itself.
+// own_statements.c: statements of this agent about itself.
 void own_statements_publish(
 	struct observation_exchange *exchange, uint64_t now_ns, struct notice *notice
 );

@@ -25,7 +25,7 @@ static bool verdict_is_of_paths(enum verdict verdict) {
 static void finding_set_unknown(struct finding *finding, const char *reason) {
 	finding->verdict = VERDICT_UNKNOWN;
 	finding->reason = reason;
-	finding->own_words = false;
+	finding->is_own_statement = false;
 	finding->brake_free = false;
 	finding->both_planes = false;
 	finding->statement = NULL;
@@ -176,8 +176,8 @@ static bool finding_ignores_brake(
 	const struct finding *finding
 ) {
 	// The agent knows its own port, however many others are silent.
-	bool is_own_statement =
-		finding->own_words && subject_peer(engine, subject)->id == engine->config.self;
+	bool is_own_statement = finding->is_own_statement &&
+				subject_peer(engine, subject)->id == engine->config.self;
 
 	return finding->brake_free || finding->verdict == VERDICT_AGENT_FROZEN ||
 	       is_own_statement || is_valid_despite_brake(engine, subject, finding);
@@ -194,7 +194,7 @@ static void finding_apply_own_doubt(
 	uint64_t paused_until_ns = engine->self.paused_until_ns;
 	uint64_t settled_ns = paused_until_ns + engine->config.settle_ns;
 	bool settling = paused_until_ns != 0 && now_ns < settled_ns;
-	bool silent = finding->by_silence && !finding->own_words;
+	bool silent = finding->by_silence && !finding->is_own_statement;
 
 	if (finding->verdict == VERDICT_NONE)
 		return;
@@ -244,10 +244,10 @@ static void held_fill(struct held *held, const struct finding *finding) {
 	held->state = finding->state;
 	held->both_planes = finding->both_planes;
 	held->sole = finding->sole;
-	held->own_words = finding->own_words;
-	held->drainable =
-		finding->own_words || finding->bad_host_count > 1 || finding->state == RAS_DEAD;
-	held->confidence = finding->own_words || finding->both_planes ||
+	held->is_own_statement = finding->is_own_statement;
+	held->drainable = finding->is_own_statement || finding->bad_host_count > 1 ||
+			  finding->state == RAS_DEAD;
+	held->confidence = finding->is_own_statement || finding->both_planes ||
 					   finding->observer_count > 1 || finding->bad > 1
 				   ? VERDICT_SURE
 				   : VERDICT_LIKELY;
@@ -423,7 +423,7 @@ void hysteresis_apply(struct verdict_engine *engine, struct subject *subject, ui
 	stale = subject_expire(engine, subject, now_ns);
 	// Observations are irrelevant if the verdict comes from the node's own statement. For
 	// example, one observer did not reach a node whose check failed.
-	if (subject->held.own_words)
+	if (subject->held.is_own_statement)
 		stale &= STALE_STATEMENTS;
 	if (stale != 0 && !verdict_is_good(subject->held.verdict)) {
 		if (subject->stale == 0)

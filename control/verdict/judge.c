@@ -248,7 +248,7 @@ static void judge_own_statements(
 	finding_set(finding, worst->statement.verdict, worst->statement.reason);
 	// A port that is down may be one of many behind a switch that restarts.
 	finding->by_silence = worst->statement.verdict == VERDICT_FABRIC_DOWN;
-	finding->own_words = true;
+	finding->is_own_statement = true;
 	finding->both_planes = false;
 	finding->statement = &worst->statement;
 	finding->observer_count = 1;

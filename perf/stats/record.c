@@ -243,8 +243,8 @@ const struct histogram *run_record_all(struct run_record *record) {
 
 struct run_windows run_record_windows(struct run_record *record) {
 	batch_distribute(record);
-	// Complete the windows of a completely stored run, with the smallest window size that needs
-	// no more than RECORD_WINDOWS_MAX.
+	// All samples of the run are stored: compute the windows from them. The window size is the
+	// smallest that yields at most RECORD_WINDOWS_MAX windows.
 	if (record->whole) {
 		uint64_t samples = RECORD_WINDOW_SAMPLES;
 

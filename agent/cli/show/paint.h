@@ -31,7 +31,8 @@ void paint_cut(const char *text, size_t columns, char *out, size_t out_size);
 
 // Print a line with its known words in colour.
 void paint_print_words(const char *line, bool wanted, FILE *stream);
-// Return the bytes of `words` that fit into so many columns: up to a blank, or one long word.
+// Return the number of bytes of `words` to print on one line of `columns` columns. The line ends at
+// a blank, or behind a word that alone is longer than the line.
 size_t paint_line_bytes(const char *words, size_t columns);
 // Like paint_print_words(), and print a newline.
 void paint_print_line(const char *line, bool wanted, FILE *stream);

@@ -31,7 +31,8 @@ int ras_set_own_address(struct ras *ras, uint64_t now_ns, const struct sock_addr
 		for (uint32_t n = 0; n < count; n++) {
 			struct conn *conn = ras->conns.table[n];
 
-			// The cause SILENT is no evidence against the peer.
+			// Our address changed; the peer did not fail. The cause SILENT counts
+			// nothing against it.
 			if (conn != NULL && conn->stage != CONN_FREE && conn->outlived)
 				conn_abort(ras, conn, RAS_CLOSE_HARD, RAS_CAUSE_SILENT);
 		}

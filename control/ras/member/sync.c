@@ -235,8 +235,8 @@ int sync_brief_received(struct ras *ras, struct link *link, struct wire_reader *
 	     (head.flags & MESSAGE_BRIEF_FIRST) != 0 && slot < ras->peers.entry_count; slot++)
 		ras_entry(ras, slot)->flags &= (uint8_t)~PEER_LISTED;
 
-	// Reply with each entry of ours that is newer than its brief. An unknown state cannot be
-	// compared.
+	// Reply with each local entry that is newer than the brief that the peer sent of it. Skip
+	// briefs with an unknown state, because they cannot be compared.
 	news_frame_begin(ras, &reply.writer);
 	while (message_brief_decode(&again, head.entry_bytes, &brief) == 0) {
 		uint32_t slot = peers_find(&ras->peers, brief.id);

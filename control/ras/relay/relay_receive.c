@@ -343,7 +343,8 @@ void relay_receive(struct ras *ras, const struct relay_packet *packet) {
 		packet_receive_new(ras, source, packet);
 		return;
 	}
-	// A retry of a held message. Its source may have given up the earlier message of its flow.
+	// The source sent a held message again: count a duplicate. If the source has given up the
+	// earlier message of the flow, the held message need not wait for it any longer.
 	relay_count_end(ras, packet, RAS_RELAY_DUPLICATE);
 	if (held->header.behind == header->behind)
 		return;

@@ -176,7 +176,7 @@ int soft_destroy_srq(struct ibv_srq *srq);
 	COUNTER(fault_duplicated, "packets duplicated by an injected fault")                    \
 	COUNTER(fault_corrupted, "packets corrupted by an injected fault")                      \
 	COUNTER(engine_wakes, "times the engine thread woke")                                   \
-	COUNTER(engine_useful, "of these, times when work was found")
+	COUNTER(engine_useful, "times the engine thread woke and found work")
 
 #define SOFT_COUNTER_FIELD(field, help) uint64_t field;
 struct soft_counters {

@@ -104,7 +104,8 @@ static void nic_fail_overrun_pairs(struct soft_nic *nic) {
 
 			if (qp == NULL || (!qp->send_cq->overrun && !qp->receive_cq->overrun))
 				continue;
-			// Queue pairs in other states are found when they may complete work.
+			// A queue pair in another state is found at its next completion, which sets
+			// cq_overran again.
 			if (qp->verbs.state == IBV_QPS_RTR || qp->verbs.state == IBV_QPS_RTS ||
 			    qp->verbs.state == IBV_QPS_SQD)
 				qp_raise_fatal(qp, IBV_EVENT_QP_FATAL);

@@ -164,7 +164,7 @@ static int copy_results(json_t *copy, const json_t *root, struct lab_why *why) {
 }
 
 // Copy the plan. A seed that JavaScript would round becomes a text.
-static int copy_plan(json_t *copy) {
+static int page_add_plan(json_t *copy) {
 	json_t *plan = json_copy(json_object_get(copy, "plan"));
 	const json_t *seed = json_object_get(plan, "seed");
 	char text[PAGE_CELL_BYTES];
@@ -212,7 +212,7 @@ int page_run_json(const json_t *root, const char *path, struct lab_why *why) {
 	(void)json_object_del(copy, "digests");
 	if (err == 0)
 		err = copy_results(copy, root, why);
-	if (err == 0 && (copy_plan(copy) != 0 ||
+	if (err == 0 && (page_add_plan(copy) != 0 ||
 			 json_object_set_new(
 				 copy, "page", json_pack("{s:o}", "headline", page_text(headline))
 			 ) != 0))
