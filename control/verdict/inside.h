@@ -76,11 +76,11 @@ struct finding {
 	// Matching peer state. An alive agent that observers cannot reach is suspect.
 	enum ras_state state;
 	bool both_planes;
-	bool sole;	 // one agent alone declared the node dead
-	bool by_silence; // counted by the brake
-	bool is_fading;	 // two observers find the node silent, even if the verdict waits
-	bool is_own_statement;	 // from its own statement, which needs no observer
-	bool own_doubt;	 // unknown for a reason of this agent, which proves nothing about the node
+	bool sole;	       // one agent alone declared the node dead
+	bool by_silence;       // counted by the brake
+	bool is_fading;	       // two observers find the node silent, even if the verdict waits
+	bool is_own_statement; // from its own statement, which needs no observer
+	bool own_doubt; // unknown for a reason of this agent, which proves nothing about the node
 	// Set by judge_unreachable(), which requires more than silence. So the brake does not
 	// replace the finding by unknown.
 	bool brake_free;
@@ -103,10 +103,10 @@ struct held {
 	enum verdict_confidence confidence;
 	enum ras_state state;
 	bool both_planes;
-	bool sole;	// one agent alone declared the node dead
-	bool drainable; // more than one observer supports the verdict
+	bool sole;	       // one agent alone declared the node dead
+	bool drainable;	       // more than one observer supports the verdict
 	bool is_own_statement; // from its own statement
-	bool ripe;	// held long enough to see whether more nodes fall
+	bool ripe;	       // held long enough to see whether more nodes fall
 	uint64_t since_ns;
 	uint64_t told_ns; // time of the change to this verdict
 	uint64_t looked_ns;
