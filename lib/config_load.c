@@ -259,6 +259,8 @@ error_names_allowed_values(const struct config_key *key, int err, const char *se
 		return err == -ERANGE;
 	case CONFIG_STRING:
 	case CONFIG_LIST:
+		// The value comes first, in quotes, and may have any byte.
+		sentence = strrchr(sentence, '"') != NULL ? strrchr(sentence, '"') : sentence;
 		return strstr(sentence, "allowed") != NULL || strchr(sentence, ';') != NULL;
 	}
 	return false;

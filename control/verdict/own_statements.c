@@ -14,6 +14,8 @@ static bool own_statement_is_settled(const struct own_statement *own) {
 	       (own->told_ns == 0 || own->clears < CLEAR_REPEATS);
 }
 
+// Among withdrawn statements the one told first is the least important: most of its receivers have
+// the withdrawal, although the repeat may still be due.
 static struct own_statement *least_important_statement(struct observation_exchange *exchange) {
 	struct own_statement *least = &exchange->own_statements[0];
 
@@ -22,9 +24,13 @@ static struct own_statement *least_important_statement(struct observation_exchan
 		uint32_t weight = statement_weight(&own->statement);
 		uint32_t least_weight = statement_weight(&least->statement);
 
+		bool settled = own_statement_is_settled(own);
+		bool least_settled = own_statement_is_settled(least);
+
 		if (weight < least_weight ||
-		    (weight == least_weight && !own_statement_is_settled(least) &&
-		     own_statement_is_settled(own)))
+		    (weight == least_weight && settled && !least_settled) ||
+		    (weight == least_weight && settled == least_settled &&
+		     own->told_ns < least->told_ns))
 			least = own;
 	}
 	return least;

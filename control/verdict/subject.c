@@ -406,8 +406,12 @@ static int statement_slot_get(
 		for (uint32_t n = 1; n < subject->said_count; n++) {
 			struct said *said = &subject->said[n];
 
-			if (statement_weight(&said->statement) <
-			    statement_weight(&least->statement))
+			uint32_t weight = statement_weight(&said->statement);
+			uint32_t least_weight = statement_weight(&least->statement);
+
+			// A recent withdrawal keeps a late older notice from reviving a statement.
+			if (weight < least_weight ||
+			    (weight == least_weight && said->said_ns < least->said_ns))
 				least = said;
 		}
 		if (said_is_in_force(least) &&

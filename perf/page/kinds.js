@@ -326,7 +326,7 @@ function policiesPage(root) {
 	table(["load", "policy", "p50, us", "p99, us", "max, us", "client %", "server %",
 		"sleeps a second", ""], rows.map((row) => [loadName(row), text(row.policy),
 		us(row.p50_ns), us(row.p99_ns), us(row.max_ns), ...row.cpu ?
-			[fixed(100 * row.cpu[0], 1), fixed(100 * row.cpu[1], 1),
+			[...row.cpu.map(share => share == null ? "n/a" : fixed(100 * share, 1)),
 				fixed(row.sleeps_per_s[0], 0) + ", " + fixed(row.sleeps_per_s[1], 0),
 				row.saturated ? "saturated" : ""] : ["", "", "", text(row.why)]]), "noted");
 	heading("Setup");

@@ -109,6 +109,9 @@ static void bad_value_is_quoted_with_what_is_allowed(void **state) {
 		{"[probe]\ntags = a, B\n",
 		 "t.conf:2: [probe] tags: \"B\" has upper case; allowed: up to 3 items separated by "
 		 "commas\n"},
+		{"[probe]\ntags = B;b\n",
+		 "t.conf:2: [probe] tags: \"B;b\" has upper case; allowed: up to 3 items separated "
+		 "by commas\n"},
 		{"[node]\nname =#1\n",
 		 "t.conf:2: [node] name: a value cannot begin with #, which begins a comment\n"},
 	};
