@@ -154,7 +154,7 @@ def a_program_that_gains_privileges_is_refused_with_the_reason():
         shutil.copy("/bin/true", path)
         os.chown(path, 65534, 65534)
         path.chmod(0o4755)
-        expect_refused(126, f'"{path}" is setuid: nothing can be loaded into it', program=(path,))
+        expect_refused(126, f'"{path}" is setuid, so the loader ignores the', program=(path,))
 
 
 def a_bad_variable_is_told_in_one_line_and_leaves_no_device():

@@ -238,7 +238,7 @@ static int soft_run_exec(const struct arguments *arguments) {
 
 		escape_quote(path, strlen(path), quoted, sizeof(quoted));
 		command_error(
-			"soft-run", "%s is %s, so no library of another user can be loaded into it",
+			"soft-run", "%s is %s, so the loader ignores the library of the device",
 			quoted, privilege
 		);
 		return EXIT_NOT_RUNNABLE;
