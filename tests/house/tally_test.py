@@ -81,6 +81,8 @@ def failures_come_with_their_output_and_skips_with_their_reason():
                      "stderr": "and why", "returncode": 1})
     for part in ("FAILED: release unit/it", "because", "and why", "c: no device"):
         assert part in said, said
+    _, said = closed({"stdout": "1..2\nok 1 - a\nno clock here\nnot ok 2 # SKIP b\n"})
+    assert "b: no clock here" in said, said
 
 
 TRACEBACK = """1..3

@@ -40,6 +40,7 @@ class Program:
         self.planned = None
         self.remarks = {}  # of each failed test: what it wrote as comments
         self.latest = None
+        self.said_before = ""  # the last line that was no verdict, since the last verdict
         for line in self.stdout.splitlines():
             self.read_line(line)
         self.judge()
@@ -55,16 +56,20 @@ class Program:
             return
         said = TAP_LINE.match(line)
         if not said:
+            self.said_before = line.removeprefix("#").strip()
             if line.startswith("#") and self.latest is not None:
                 self.latest.append(line[1:].removeprefix(" "))
             return
         bad, number, name, directive, reason = said.groups()
         self.latest = self.remarks.setdefault(name or number, []) if bad else None
         if directive:
-            # cmocka writes the name behind the word SKIP; TAP wants the reason there.
-            self.skipped.append((name or reason or number, reason if name else ""))
+            # cmocka writes the name behind the word SKIP; TAP wants the reason there. The
+            # reason of such a test is what it printed last.
+            self.skipped.append(
+                (name, reason) if name else (reason or number, self.said_before))
         else:
             (self.failed if bad else self.passed).append(name or number)
+        self.said_before = ""
 
     def judge(self):
         """Adds what the program's end says beyond its lines."""

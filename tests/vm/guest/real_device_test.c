@@ -92,7 +92,7 @@ static void settings_that_the_device_cannot_do_are_refused_with_what_it_has(void
 		int err;
 		const char *reason;
 	} cases[] = {
-		{{.gid_index = -1, .mtu = 4096}, -EINVAL, "mtu 4096: port 1 of rxe0 has 1024"},
+		{{.gid_index = -1, .mtu = 4096}, -EINVAL, "mtu 4096: port 1 of rxe0 has only 1024"},
 		{{.gid_index = -1, .port = 2}, -EINVAL, "port 2: rxe0 has the ports 1 to 1"},
 		{{.gid_index = 9}, -ENETDOWN, "gid_index 9: port 1 of rxe0 has no GID there"},
 		{{.gid_index = 9999},
