@@ -159,8 +159,7 @@ static uint32_t add_gone_ranks(
 	for (uint32_t n = 0; n < count; n++)
 		if (agree_find_gone_rank(comm, more[n].rank) == NULL)
 			ret_added[added++] = more[n].rank;
-	// Limit the ranks in the sets of gone ranks of one user, because a job may report any number
-	// of ranks.
+	// Limit the ranks in the sets of gone ranks of one user: a job may report any number.
 	for (const struct host_comm *at = host->comms; at != NULL; at = at->next)
 		of_user += at->uid == comm->uid ? at->gone_count : 0;
 	if (added == 0 || of_user + added > GONE_RANKS_PER_USER)
