@@ -115,8 +115,8 @@ void fabric_path_row(
 	copy_name(ret_row->peer_device, view->peer_device);
 }
 
-// Write the rows of one part. The tables do not change between the parts of one answer, so each
-// part begins at a fixed row.
+// Write the rows of one part. Each part begins at a fixed row of the walk: a path that appears or
+// goes between two parts can shift a row, which is then repeated or missing in this answer.
 bool probing_contribute(
 	void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer
 ) {

@@ -48,11 +48,13 @@ struct health {
 	struct health_listener *listeners;
 
 	struct loop_timer engine_due, exchange_due, grants_due, losses_due;
-	struct loop_timer look; // refreshes peers that are not alive, while there are any
+	struct loop_timer look; // refreshes peers that are not alive and a statement that was lost
 	struct loop_job refresh, tell, send;
 	uint64_t paused_until_ns;
-	bool brake_told;	// brake state last passed to the engine
-	bool address_is_shared; // AddressShared is currently stated
+	bool brake_told;	 // brake state last passed to the engine
+	bool address_is_shared;	 // AddressShared is currently stated
+	bool addresses_pending;	 // the last statement about addresses was lost
+	uint64_t lost_logged_ns; // of the last event statement_lost, 0 before the first
 
 	uint64_t dirty[HEALTH_DIRTY];
 	uint32_t dirty_count;

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define NOTICES_WAITING_MAX 64
+#define LOST_LOG_INTERVAL_NS (UINT64_C(60) * 1000 * 1000 * 1000)
 
 struct health_notice {
 	struct health_notice *next;
@@ -134,15 +135,18 @@ void health_set_hung_workers(
 }
 
 int health_add_statement(struct health *health, const struct statement *statement) {
-	int err = observation_exchange_statement(
-		health->exchange, loop_now_ns(health->loop), statement
-	);
+	uint64_t now_ns = loop_now_ns(health->loop);
+	int err = observation_exchange_statement(health->exchange, now_ns, statement);
 
-	if (err != 0)
+	// Callers try again each second, and a full table may stay full for hours.
+	if (err != 0 && (health->lost_logged_ns == 0 ||
+			 now_ns >= health->lost_logged_ns + LOST_LOG_INTERVAL_NS)) {
 		log_event(
 			LOG_LEVEL_ERROR, "statement_lost", log_str("reason", statement->reason),
 			log_errno("error", err)
 		);
+		health->lost_logged_ns = now_ns;
+	}
 	return err;
 }
 

@@ -127,7 +127,8 @@ static void schedule_refresh(struct health *health) {
 	struct ras_view view;
 
 	ras_view(overlay_ras(health->overlay), &view);
-	if (!view.brake && view.suspect + view.unreachable + view.dead == 0)
+	if (!view.brake && view.suspect + view.unreachable + view.dead == 0 &&
+	    !health->addresses_pending)
 		loop_timer_cancel(health->loop, &health->look);
 	else if (health->look.place == 0 && loop_timer_set(health->loop, &health->look, at_ns) != 0)
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
@@ -284,9 +285,13 @@ static void on_addresses_changed(struct overlay_listener *listener) {
 	for (size_t length = strlen(statement.evidence);
 	     !wire_utf8_valid(statement.evidence, length);)
 		statement.evidence[--length] = '\0';
-	if (shared || health->address_is_shared)
-		(void)health_add_statement(health, &statement); // it logs the error
-	health->address_is_shared = shared;
+	// A statement that was lost is made again at the next periodic refresh.
+	health->addresses_pending = (shared || health->address_is_shared) &&
+				    health_add_statement(health, &statement) != 0;
+	if (health->addresses_pending)
+		schedule_refresh(health);
+	else
+		health->address_is_shared = shared;
 }
 
 static void peers_refresh_periodic(struct loop_timer *timer, uint64_t now_ns) {
@@ -294,6 +299,8 @@ static void peers_refresh_periodic(struct loop_timer *timer, uint64_t now_ns) {
 
 	(void)now_ns;
 	health_self_changed(health);
+	if (health->addresses_pending)
+		on_addresses_changed(&health->listener);
 	engine_update_all_peers(health, true);
 	schedule_refresh(health);
 }

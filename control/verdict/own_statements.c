@@ -39,7 +39,7 @@ static struct own_statement *least_important_statement(struct observation_exchan
 // Free a slot of the full table for a statement. Receivers first get a withdrawal of the evicted
 // statement: without one they keep it until it expires, and then may call the node unknown. Returns
 // 0, or -ENOSPC if every statement is at least as important as the new one.
-static int own_words_make_room(
+static int own_statements_make_room(
 	struct observation_exchange *exchange, uint64_t now_ns, const struct statement *statement
 ) {
 	struct own_statement *least = least_important_statement(exchange);
@@ -87,7 +87,7 @@ int observation_exchange_statement(
 	if (at == exchange->own_statement_count && statement->verdict == VERDICT_HEALTHY)
 		return 0;
 	if (at == VERDICT_STATEMENTS_MAX) {
-		err = own_words_make_room(exchange, now_ns, statement);
+		err = own_statements_make_room(exchange, now_ns, statement);
 		if (err != 0)
 			return err;
 		at = exchange->own_statement_count;
