@@ -107,7 +107,7 @@ static void find_drop_ins(struct drop_ins *found, const char *place) {
 
 	snprintf(directory, sizeof(directory), "%.3700s/" UNIT ".d", place);
 	stream = opendir(directory);
-	// NOLINTNEXTLINE(concurrency-mt-unsafe): of a stream of its own
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread uses this stream
 	while (stream != NULL && (entry = readdir(stream)) != NULL) {
 		struct drop_in *one = &found->list[found->count];
 		bool is_replaced = false;

@@ -225,8 +225,8 @@ static int contact_receive(struct contact *contact) {
 	contact->end = kept;
 	if (kept >= CONTACT_ANSWER_BYTES_MAX)
 		return contact_fail(
-			contact, -EMSGSIZE,
-			"the program on %s is not tocsind: its answer does not end", contact->place
+			contact, -EMSGSIZE, "the answer of %s exceeds 64 MiB: is it tocsind?",
+			contact->place
 		);
 	if (capacity - kept <= READ_BYTES) {
 		capacity = 2 * capacity + 2 * READ_BYTES;

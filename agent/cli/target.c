@@ -34,7 +34,7 @@ const struct option_spec target_options[OPTION_COUNT] = {
 		 "time that other nodes may take: 5s, 5 or 500ms; the\n"
 		 "agent that is asked has 2 s more. Default: 20 s in all"},
 	[OPTION_SOCKET] = {"socket", "PATH", "the agent's Unix socket; also set by $TOCSIN_SOCKET"},
-	[OPTION_NODE] = {"node", "NAME", "let the agent of this node answer, through the overlay"},
+	[OPTION_NODE] = {"node", "NAME", "let the agent of node NAME answer, through the overlay"},
 	[OPTION_HOST] = {"host", "HOST", "ask over TCP; 127.0.0.1 if only --port is given"},
 	[OPTION_PORT] = {"port", "PORT", "28029 if only --host is given"},
 };

@@ -41,7 +41,8 @@ void builtin_judge_pressure(const char *proc, struct check_level_words *ret_word
 struct builtin_disk {
 	int err; // -errno of statvfs(), or 0
 	bool read_only;
-	uint64_t free_bytes, free_files, files; // free: for unprivileged users; files: all
+	uint64_t free_bytes, free_files; // what unprivileged users may still take
+	uint64_t files;			 // inodes, used or free
 };
 void builtin_read_disk(const char *directory, struct builtin_disk *ret_disk);
 void builtin_judge_disk(

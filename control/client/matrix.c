@@ -126,7 +126,7 @@ static const struct ras_merged_path *pair_worst_path(const struct matrix *matrix
 	return worst;
 }
 
-// Signs for the rails of the reading node, in order of their names. A rail has the sign of its
+// One character for each rail of the reading node, in order of their names: that of the rail's
 // worst path.
 #define RAILS_MAX 16
 

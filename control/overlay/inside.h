@@ -249,7 +249,7 @@ const char *overlay_reach_outcome_word(enum ras_cause cause); // RAS_CAUSE_NONE:
 // answer.
 #define OVERLAY_REACH_LINE "REACH"
 bool overlay_reach_serve(struct overlay *overlay, struct overlay_served *served);
-void overlay_reach_serve_stop(struct overlay *overlay);
+void overlay_reach_stop_serving(struct overlay *overlay);
 // Handle ras_ops.who for one of the tries; ctx is the overlay.
 void overlay_reach_identified(void *ctx, uint32_t conn, enum ras_cause cause, uint64_t found);
 

@@ -347,7 +347,7 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 		overlay_ping_fini(overlay);
 		overlay_port_fini(overlay);
 		overlay_reach_stop(overlay);
-		overlay_reach_serve_stop(overlay);
+		overlay_reach_stop_serving(overlay);
 		overlay_call_fini(overlay);
 	}
 	loop_timer_cancel(overlay->loop, &overlay->wake);

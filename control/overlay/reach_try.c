@@ -131,7 +131,7 @@ bool overlay_reach_serve(struct overlay *overlay, struct overlay_served *served)
 	return true;
 }
 
-void overlay_reach_serve_stop(struct overlay *overlay) {
+void overlay_reach_stop_serving(struct overlay *overlay) {
 	for (uint32_t n = 0; n < OVERLAY_REACH_TRIES; n++) {
 		struct overlay_reach_try *try = &overlay->reach_tries[n];
 

@@ -32,7 +32,7 @@ tcp_reach_get(struct overlay *overlay, const struct sock_addr *to) {
 	return oldest;
 }
 
-static struct overlay_tcp_result *under_way(struct overlay *overlay, uint32_t conn) {
+static struct overlay_tcp_result *result_under_way(struct overlay *overlay, uint32_t conn) {
 	for (uint32_t n = 0; n < OVERLAY_TCP_FOUND_MAX; n++) {
 		struct overlay_tcp_result *tcp_found = &overlay->tcp_found[n];
 
@@ -61,7 +61,7 @@ void overlay_tcp_reach_begin(struct overlay *overlay, uint32_t conn, const struc
 }
 
 void overlay_tcp_reach_opened(struct overlay *overlay, uint32_t conn) {
-	struct overlay_tcp_result *tcp_found = under_way(overlay, conn);
+	struct overlay_tcp_result *tcp_found = result_under_way(overlay, conn);
 
 	if (tcp_found != NULL)
 		tcp_reach_learn(overlay, tcp_found, VERDICT_REACH_ANSWERS);
@@ -87,7 +87,7 @@ static enum verdict_reach reach_from_cause(enum ras_cause cause) {
 }
 
 void overlay_tcp_reach_ended(struct overlay *overlay, uint32_t conn, enum ras_cause cause) {
-	struct overlay_tcp_result *tcp_found = under_way(overlay, conn);
+	struct overlay_tcp_result *tcp_found = result_under_way(overlay, conn);
 	enum verdict_reach reach = reach_from_cause(cause);
 	int err;
 

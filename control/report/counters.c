@@ -443,7 +443,7 @@ static const struct spec specs[] = {
 	PROBE(observations, COUNTER_COUNT, "observations of paths reported"),
 	PROBE(doubts, COUNTER_COUNT,
 	      "suspicions reported to the overlay because of a stalled pulse"),
-	PROBE(pauses, COUNTER_COUNT, "pauses of this agent that probes noticed"),
+	PROBE(pauses, COUNTER_COUNT, "times that probes noticed a pause of this agent"),
 	PROBE(baselines_taken, COUNTER_COUNT, "paths that started with an earlier baseline"),
 	PROBE(baselines_outdated, COUNTER_COUNT,
 	      "paths whose earlier baseline was rejected: too old, or the device changed"),

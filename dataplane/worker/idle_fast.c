@@ -103,7 +103,7 @@ static void learn_lead(struct idle *idle, uint64_t now_ns) {
 static void end_operations(struct idle *idle, const struct idle_step_findings *found) {
 	uint64_t late_ns = 0;
 
-	// After sleep, the end is noticed about C late.
+	// After sleep, the end is noticed about one wake-up late.
 	if (wait_ended_asleep(idle))
 		late_ns =
 			min_u64(idle->config.block_ns, elapsed_since(idle->last_ns, found->now_ns));

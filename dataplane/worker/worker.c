@@ -119,7 +119,7 @@ void worker_sync_clocks(struct worker *worker) {
 	uint64_t now_ns;
 
 	if (kept == CLOCK_RESYNC_JUMPED) {
-		worker_count(worker, WORKER_CLOCK_JUMPS, 1);
+		worker_counter_add(worker, WORKER_CLOCK_JUMPS, 1);
 		worker_event(worker, &event);
 	}
 	// Relaxed: only for statistics.
@@ -229,8 +229,8 @@ static void worker_block_until(struct worker *worker, uint64_t until_ns) {
 	}
 	TRACEPOINT(worker_wake, ended_by);
 	count_sleep_as_turns(worker);
-	worker_count(worker, WORKER_BLOCKS, 1);
-	worker_count(worker, ended_by, 1);
+	worker_counter_add(worker, WORKER_BLOCKS, 1);
+	worker_counter_add(worker, ended_by, 1);
 }
 
 static uint64_t time_earlier(uint64_t left_ns, uint64_t right_ns) {
@@ -273,7 +273,7 @@ static void worker_sleep_until(struct worker *worker, uint64_t until_ns) {
 	set_awake(worker);
 	TRACEPOINT(worker_wake, ended_by);
 	count_sleep_as_turns(worker);
-	worker_count(worker, WORKER_SLEEPS, 1);
+	worker_counter_add(worker, WORKER_SLEEPS, 1);
 }
 
 // Compare clocks before the turn, so that no poll sees a time to which the clock jumped.
@@ -353,7 +353,7 @@ static void *worker_run(void *argument) {
 		notify_waiting_threads(worker);
 		if (decision.action == IDLE_YIELD) {
 			sched_yield();
-			worker_count(worker, WORKER_YIELDS, 1);
+			worker_counter_add(worker, WORKER_YIELDS, 1);
 		} else if (decision.action == IDLE_SLEEP) {
 			worker_sleep_until(worker, decision.until_ns);
 		} else if (decision.action == IDLE_WAIT) {

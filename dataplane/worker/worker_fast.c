@@ -31,7 +31,7 @@ static __attribute__((noinline)) bool worker_serve_requests(struct worker *worke
 		worker->config.idle.foresees = record->words[2] != 0;
 		idle_set_config(&worker->idle, &worker->config.idle);
 	}
-	worker_count(worker, WORKER_REQUESTS, count);
+	worker_counter_add(worker, WORKER_REQUESTS, count);
 	return count > 0;
 }
 
@@ -96,9 +96,9 @@ struct idle_decision worker_turn(struct worker *worker, uint64_t now_ns) {
 	uint64_t turns;
 
 	if (now_ns > worker->last_ns)
-		worker_count(worker, worker->charged, now_ns - worker->last_ns);
+		worker_counter_add(worker, worker->charged, now_ns - worker->last_ns);
 	worker->last_ns = now_ns;
-	turns = worker_count(worker, WORKER_TURNS, 1);
+	turns = worker_counter_add(worker, WORKER_TURNS, 1);
 	// Report a quiescent state: nothing from the previous turn is used any more. An empty turn
 	// costs as little as this report, so only one of 16 consecutive empty turns reports.
 	if (worker->charged != WORKER_SPIN_NS || turns % QUIESCENT_TURNS == 0)
@@ -121,10 +121,10 @@ struct idle_decision worker_turn(struct worker *worker, uint64_t now_ns) {
 
 int worker_event(struct worker *worker, const struct worker_record *record) {
 	if (worker_enqueue(worker->events, record) != 0) {
-		worker_count(worker, WORKER_EVENTS_LOST, 1);
+		worker_counter_add(worker, WORKER_EVENTS_LOST, 1);
 		return -ENOBUFS;
 	}
-	worker_count(worker, WORKER_EVENTS, 1);
+	worker_counter_add(worker, WORKER_EVENTS, 1);
 	worker->event_pushed = true;
 	return 0;
 }

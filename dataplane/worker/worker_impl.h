@@ -72,7 +72,8 @@ struct worker {
 };
 
 // Add to a counter and return the sum. There is one writer, so no locked instruction is needed.
-static inline uint64_t worker_count(struct worker *worker, enum worker_count which, uint64_t by) {
+static inline uint64_t
+worker_counter_add(struct worker *worker, enum worker_count which, uint64_t by) {
 	_Atomic uint64_t *count = &worker->counts[which];
 	// Relaxed: only for statistics.
 	uint64_t sum = atomic_load_explicit(count, memory_order_relaxed) + by;

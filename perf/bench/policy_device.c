@@ -90,7 +90,8 @@ static bool post_probes(struct policy_device *device, struct idle_step_findings 
 	return posted;
 }
 
-static bool operations_complete(struct policy_device *device, struct idle_step_findings *found) {
+static bool
+complete_due_operations(struct policy_device *device, struct idle_step_findings *found) {
 	uint32_t before = device->done;
 
 	while (device->under_way_count > 0) {
@@ -135,7 +136,7 @@ static bool poll_device(void *ctx, struct idle_step_findings *found) {
 
 	if (device->timer_set)
 		disarm_timer(device);
-	progress = operations_complete(device, found);
+	progress = complete_due_operations(device, found);
 	progress |= post_probes(device, found);
 	found->begun += device->begun;
 	device->begun = 0;

@@ -195,7 +195,7 @@ def test_tables(cluster):
     agent = restart(cluster, "auto", RAILS)
     all_watched(agent, names(RAILS))
     text = run(cluster, "devices", "--explain")
-    assert "Agents take 8 rails: mlx5_0, mlx5_1, " in text, text
+    assert "An agent here uses 8 rails: mlx5_0, mlx5_1, " in text, text
     assert json.loads(run(cluster, "devices", "--json"))["rails"] == names(RAILS)
     for command in (["status"], ["links", "--rdma"], ["paths"], ["paths", "--matrix"],
                     ["why", agent.name]):

@@ -215,7 +215,7 @@ def an_answer_without_end_is_cut():
     with StandIn(lambda *_: b"x" * (65 << 20)) as agent:
         done = tocsin.ask(agent, "peers")
     expect((done.returncode, done.stdout), (3, ""))
-    assert "its answer does not end" in done.stderr, done.stderr
+    assert "exceeds 64 MiB: is it tocsind?" in done.stderr, done.stderr
 
 def no_order_to_the_terminal_comes_through():
     told = health(grade=HOSTILE, node=HOSTILE, cluster=HOSTILE, dead=1, missing=1,

@@ -197,7 +197,7 @@ void devices_print(const struct devices *devices, FILE *out) {
 	indent = (size_t)fprintf(out, "For %s: ", target);
 	print_wrapped(out, why, indent);
 	if (choice->target.kind == DEVICE_TARGET_AUTO && devices->rail_count > 0) {
-		indent = (size_t)fprintf(out, "Agents take %u rails: ", devices->rail_count);
+		indent = (size_t)fprintf(out, "An agent here uses %u rails: ", devices->rail_count);
 		for (uint32_t n = 0; n < devices->rail_count; n++)
 			used += (size_t)snprintf(
 				rails + used, sizeof(rails) - used, "%s%s%s", n > 0 ? ", " : "",

@@ -32,7 +32,8 @@ int page_begin(struct page *page, bool whole, json_t *answer);
 void page_end(struct page *page, bool coloured, FILE *out);
 
 __attribute__((format(printf, 2, 3))) void page_print(struct page *page, const char *format, ...);
-// The value for a column so wide: cut, and copied to `cell`, unless the page is whole.
+// Return the value, cut to `width` columns if it is longer; the cut text is then in `cell`. A whole
+// page cuts nothing.
 const char *
 page_cell(const struct page *page, const char *value, size_t width, char cell[static SHOW_BYTES]);
 // Prints lines below a row.

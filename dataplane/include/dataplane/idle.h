@@ -50,7 +50,8 @@ enum idle_action {
 	IDLE_POLL,  // poll again at once
 	IDLE_YIELD, // sched_yield(), then poll
 	IDLE_SLEEP, // sleep until until_ns, not interruptible
-	// Block until until_ns, a completion event or the doorbell; arm and poll once more before
+	// Arm the completion queue, poll once more, then block until until_ns, a completion event or
+	// the doorbell.
 	IDLE_WAIT,
 };
 

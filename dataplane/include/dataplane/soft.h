@@ -57,7 +57,7 @@ struct soft_config {
 	enum soft_wire_kind wire;
 	char wire_args[SOFT_WIRE_ARGS_MAX + 1]; // devargs of the DPDK wire
 	struct sock_addr address;		// own address; the port is always SOFT_UDP_PORT
-	bool address_any; // udp: use the first free address of 127.64.0.0/16 instead
+	bool address_any; // udp: use the first free address of 127.64.0.0/16, not `address`
 	struct soft_faults faults;
 	// For tests. NULL: the processor's clock. A device with a clock of its own has no engine
 	// thread and advances only by soft_turn().

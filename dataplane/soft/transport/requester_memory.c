@@ -3,7 +3,7 @@
 // region may be gone when a packet is sent again.
 #include "transport/requester_impl.h"
 
-static uint32_t uint_least(uint32_t a, uint32_t b) {
+static uint32_t min_u32(uint32_t a, uint32_t b) {
 	return a < b ? a : b;
 }
 
@@ -26,7 +26,7 @@ bool work_gather(
 			offset -= sge->length;
 			continue;
 		}
-		uint32_t taken = uint_least(size, sge->length - offset);
+		uint32_t taken = min_u32(size, sge->length - offset);
 		const uint8_t *from = sge_resolve(qp, sge, 0);
 
 		if (from == NULL)
@@ -53,7 +53,7 @@ bool work_scatter(
 			offset -= sge->length;
 			continue;
 		}
-		uint32_t taken = uint_least(size, sge->length - offset);
+		uint32_t taken = min_u32(size, sge->length - offset);
 		uint8_t *to = sge_resolve(qp, sge, IBV_ACCESS_LOCAL_WRITE);
 
 		if (to == NULL)

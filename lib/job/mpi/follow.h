@@ -30,7 +30,8 @@ struct followed {
 	// counter of collective operations, which are called one at a time
 	struct tocsin_counter *own;
 	uint32_t size, rank;
-	// Number of collective operations in the window. It is 0 unless a request is pending. The
+	// Number of collective operations in `window`, which holds those that completed out of
+	// order. It is 0 unless a request is pending. The
 	// completing thread stores with release; collective_enter() loads with acquire.
 	_Atomic uint32_t window_count;
 	struct window *window;

@@ -172,7 +172,7 @@ static json_t *slowest_pairs_to_json(const struct scene *scene) {
 	return array_unless_failed(array, failed);
 }
 
-static json_t *failed_json(const struct scene *scene) {
+static json_t *failed_directions_json(const struct scene *scene) {
 	const struct mesh *mesh = scene->mesh;
 	json_t *array = json_array();
 	int failed = 0;
@@ -235,7 +235,7 @@ static json_t *scene_json(const struct scene *scene, const json_t *root, const c
 		slowest_pairs_to_json(scene), "fastest",
 		scene->known > 0 ? direction_json(scene, scene->slowest[scene->known - 1])
 				 : json_null(),
-		"failed", failed_json(scene), "medians_from", medians_json(scene, true),
+		"failed", failed_directions_json(scene), "medians_from", medians_json(scene, true),
 		"medians_to", medians_json(scene, false)
 	);
 }

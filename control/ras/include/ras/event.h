@@ -29,7 +29,7 @@ enum ras_event_kind {
 	RAS_EVENT_JOIN_WAITING,	  // alone, no join address answers; value: addresses tried
 	RAS_EVENT_JOIN_DONE,	  // member of a ring; value: ns since the join began
 	RAS_EVENT_JOIN_REFUSED,	  // cause says why; VERSION has a value; the agent must stop
-	RAS_EVENT_JOIN_DROPPED,	  // refused at a remembered address; value as above
+	RAS_EVENT_JOIN_DROPPED,	  // refused at a remembered address; value: as JOIN_REFUSED
 	RAS_EVENT_DECLARED_DEAD,  // held for dead, or for an earlier run; value: new incarnation
 	RAS_EVENT_DIVERGED,	  // tables with a peer stay different; a comparison was started
 	RAS_EVENT_CLOCK_OFFSET,	  // wall clock of a peer over 1 s from ours; value: ns
@@ -67,7 +67,7 @@ struct ras_event {
 	// ADDRESS_OTHER, ADDRESS_SHARED, ADDRESS_CHANGED). NONE: unknown.
 	struct sock_addr other;
 	uint32_t hops; // hops that the news travelled to this agent; counted up to 255
-	bool quiet;    // concerns a flapping peer: neither shown nor in the history
+	bool quiet;    // the peer flaps: the event is neither shown nor kept
 };
 
 const char *ras_event_name(enum ras_event_kind kind);

@@ -168,7 +168,7 @@ static int set_up(void **state) {
 static int tear_down(void **state) {
 	(void)state;
 	overlay_reach_stop(&stage.overlay);
-	overlay_reach_serve_stop(&stage.overlay);
+	overlay_reach_stop_serving(&stage.overlay);
 	loop_destroy(stage.overlay.loop);
 	return 0;
 }
@@ -571,7 +571,7 @@ static void no_more_than_a_few_are_tried_at_once(void **state) {
 	}
 	assert_int_equal(stage.questions, OVERLAY_REACH_TRIES);
 	assert_string_equal(stage.answer, "busy - -");
-	overlay_reach_serve_stop(&stage.overlay);
+	overlay_reach_stop_serving(&stage.overlay);
 	assert_int_equal(stage.answers, 1); // other askers are answered when the overlay ends
 }
 
