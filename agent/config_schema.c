@@ -325,7 +325,7 @@ static const struct config_key keys[] = {
 	 "Whether all memory is locked, so that no page fault delays a measurement."},
 
 	{NAMED(check, command, STRING, command), true, 1, CHECKS_COMMAND_MAX, NULL, check_command,
-	 "an absolute path and arguments between blanks, which '...', \"...\" and \\ keep", NULL,
+	 "an absolute path, then arguments between blanks; quotes or \\ keep a blank", NULL,
 	 "Program of a check of this node, and its arguments; no shell runs it. It gets the "
 	 "agent's environment, /dev/null as its input, and a process group of its own, which is "
 	 "killed when the program ends. The first line of its output is the evidence, cut to 80 "
@@ -408,19 +408,20 @@ static const struct config_key keys[] = {
 	 "How long ended processes are shown."},
 	{STRING(job, nccl_ras), false, 0, 80, NULL, check_loopback,
 	 "an address on loopback, its port optional (28028)", "",
-	 "Address of NCCL's own RAS of a job, which is asked once a minute on which GPU each "
-	 "local rank is, while that is unknown. NCCL 2.28 and later answers on 127.0.0.1 if "
+	 "Address of NCCL's own RAS of a job. While the GPU of a local rank is unknown, the agent "
+	 "asks it once a minute. NCCL 2.28 and later answers on 127.0.0.1 if "
 	 "NCCL_RAS_ADDR is not set. Empty: NCCL is not asked, since NCCL up to 2.29 may crash "
 	 "when it is asked while a communicator is being made."},
 	{DURATION(job, waiting), false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10s",
-	 "A communicator none of whose ranks moved for this time is shown as waiting, if a rank "
-	 "waits in an operation, and as stuck, if the awaited rank does not work or will never "
-	 "come."},
+	 "A communicator none of whose ranks moved for this time is shown as waiting if a rank "
+	 "waits in an operation. It is shown as stuck instead if the awaited rank uses no "
+	 "processor or can never come."},
 	{DURATION(job, stuck), false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10m",
-	 "Time after which it is shown as stuck, if nobody knows what the awaited rank does."},
+	 "Time after which a waiting communicator is shown as stuck if nobody knows what the "
+	 "awaited rank does."},
 	{DURATION(job, stuck_busy), false, SECOND, 604800 * SECOND, NULL, NULL, NULL, "1h",
-	 "Time after which it is shown as stuck, if the awaited rank works: checkpoints and "
-	 "compilation take long."},
+	 "Time after which a waiting communicator is shown as stuck although the awaited rank "
+	 "works: checkpoints and compilation take long."},
 
 	{DURATION(health, confirm), false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "60s",
 	 "How long agent-frozen, mgmt-net-down, device-stuck and check-failed must last before a "
@@ -429,8 +430,8 @@ static const struct config_key keys[] = {
 	 "Percentage of the nodes that may be drained in ten minutes, at least one node. It is "
 	 "one limit for the cluster: the member that grants drains uses its own value."},
 	{INT(health, drain_out), false, 1, 100, NULL, NULL, NULL, "33",
-	 "Percentage of the nodes that may be out of service when one more is drained, at least "
-	 "one node; 33 is a third. Out of service are nodes with a granted drain that are not "
+	 "Percentage of the nodes that may be out of service, the one to be drained included; at "
+	 "least one node. 33 is a third. Out of service are nodes with a granted drain that are not "
 	 "healthy again, and nodes that are dead or unreachable."},
 	{STRING(health, topology), false, 0, 4096, NULL, NULL, NULL, "",
 	 "File that names the leaf switch of each node, in lines such as \"leaf1: "
@@ -449,7 +450,7 @@ static const struct config_key keys[] = {
 	{SIZE(health, disk_free), true, 0, INT64_MAX, NULL, NULL, NULL, "32MiB",
 	 "Free space on the file system of the state directory, below which a check warns."},
 	{STRING(health, webhook), false, 0, CHECKS_COMMAND_MAX, NULL, check_webhook,
-	 "an absolute path and arguments between blanks, which '...', \"...\" and \\ keep", "",
+	 "an absolute path, then arguments between blanks; quotes or \\ keep a blank", "",
 	 "Program that runs for each change of a verdict, with a JSON object in one line on its "
 	 "standard input: node, verdict, was, reason, evidence, advice, confidence, both_planes, "
 	 "maint, time, cluster, observer, lost. One run at a time, in the order of the changes; "
@@ -467,8 +468,8 @@ static const struct config_key keys[] = {
 	 "Address of /metrics, /health and /status.json. Empty: none."},
 	{LIST(http, allow), false, 0, 64, NULL, check_network,
 	 "networks such as 10.0.0.0/8 between commas", "",
-	 "Networks that may use HTTP, besides this machine. It must be given with an address "
-	 "that is not on loopback; 0.0.0.0/0 and ::/0 allow everybody."},
+	 "Networks that may use HTTP, besides this machine. Required if [http] listen is not on "
+	 "loopback; 0.0.0.0/0 and ::/0 allow everybody."},
 
 	{ENUM(log, level), true, 0, 0, level_choices, NULL, NULL, "info",
 	 "Least severe level that is logged."},

@@ -163,7 +163,7 @@ bool gpu_path_is_due(const struct gpu_path *gpu, uint64_t now_ns) {
 	return now_ns >= gpu->next_ns;
 }
 
-void gpu_path_view(const struct gpu_path *gpu, struct fabric_gpu_path *ret_look) {
+void gpu_path_describe(const struct gpu_path *gpu, struct fabric_gpu_path *ret_look) {
 	*ret_look = (struct fabric_gpu_path){
 		.shown = true,
 		.ordinal = gpu->ordinal,

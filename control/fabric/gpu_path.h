@@ -47,4 +47,4 @@ void gpu_path_add_pulse_read(struct gpu_path *gpu, uint64_t now_ns, bool answere
 void gpu_path_judge(struct gpu_path *gpu, uint64_t now_ns, uint64_t host_permille);
 // Return whether the page may be read now. An unreadable page is tried again after growing pauses.
 bool gpu_path_is_due(const struct gpu_path *gpu, uint64_t now_ns);
-void gpu_path_view(const struct gpu_path *gpu, struct fabric_gpu_path *ret_look);
+void gpu_path_describe(const struct gpu_path *gpu, struct fabric_gpu_path *ret_look);

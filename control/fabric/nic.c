@@ -339,7 +339,9 @@ static void nic_note_identity(struct nic *nic) {
 		log_event(
 			LOG_LEVEL_WARN, "rdma_device_renamed", log_str("device", nic->config.name),
 			log_str("now", facts->name),
-			log_str("effect", "the agent uses its old name until it restarts")
+			log_str("effect",
+				"the agent uses the old name of the device until the agent restarts"
+			)
 		);
 	nic->guid = facts->guid;
 	memcpy(nic->open_name, facts->name, sizeof(nic->open_name));

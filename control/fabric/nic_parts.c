@@ -102,7 +102,7 @@ static int device_name_resolve(struct nic_work *work, char ret_name[static DEVIC
 			continue;
 		snprintf(
 			work->reason, sizeof(work->reason),
-			"no device '%s': the device with this name is another rail of this node",
+			"the device of this rail is gone, and '%s' is now another rail's device",
 			ret_name
 		);
 		return -ENODEV;

@@ -48,7 +48,7 @@ static bool probed_path_view(
 	if (probed_path->flows != NULL)
 		view.flow_count = flows_list(probed_path->flows, view.flows);
 	if (probed_path->gpu != NULL)
-		gpu_path_view(probed_path->gpu, &view.gpu);
+		gpu_path_describe(probed_path->gpu, &view.gpu);
 	view_drop_good(fabric, &view);
 	*ret_view = view;
 	return true;

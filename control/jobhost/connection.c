@@ -181,7 +181,7 @@ static bool on_leave(struct host_connection *connection, const union packet *pac
 	return false;
 }
 
-// Parents are counted apart from their children.
+// Launchers, which report how their children end, are counted apart from ranks.
 static bool has_connection_quota(const struct jobhost *host, uid_t uid, bool is_parent) {
 	uint32_t all = 0, of_user = 0;
 

@@ -217,12 +217,12 @@ static bool size_passes(const struct path_memory *memory, uint32_t size) {
 	return read_ns > written_ns ? read : written;
 }
 
-// Outcomes of all sizes from one on: recent probes and losses up to the last loss, and probes that
-// passed since.
+// Outcomes of the probes of one size and of all larger sizes.
 struct since_loss {
-	uint64_t lost_ns; // the last loss
-	uint32_t sent, lost, passed;
-	bool all_pass; // each lossy one of these sizes passed since
+	uint64_t lost_ns;    // the last loss
+	uint32_t sent, lost; // recent probes up to the last loss
+	uint32_t passed;     // probes after it
+	bool all_pass;	     // each size that lost has had an answered probe since
 };
 
 static void since_loss_add(const struct size_past *past, struct since_loss *since) {

@@ -50,7 +50,7 @@ static const struct record_field fields[] = {
 	MEMBER(guest, UNIT_NONE, "whether the peer keeps the pair up"),
 	MEMBER(stuck, UNIT_NONE, "whether a call into the driver or a drain does not return"),
 	MEMBER(generation, UNIT_COUNT,
-		"number of the queue pair, counted from the start of the agent"),
+		"number of this queue pair among all that the agent made; not its QP number"),
 	MEMBER(tries, UNIT_COUNT, "tries since it was ready last"),
 	MEMBER(failure, UNIT_NONE, "reason, by_peer and text of the last failure, or null"),
 	RECORD_INNER("times", "p50_ns", UNIT_NANOSECONDS, "P50", 7, 0),

@@ -314,7 +314,7 @@ static const struct spec specs[] = {
 	CLIENT(lines, "commands of clients"),
 	CLIENT(lines_unknown, "commands that do not exist"),
 	CLIENT(lines_denied, "commands that the client is not allowed to give"),
-	CLIENT(lines_too_long, "clients closed because a line did not end"),
+	CLIENT(lines_too_long, "clients closed because a line was too long"),
 	CLIENT(reports, "status reports to clients"),
 	CLIENT(asks_refused, "questions to other nodes refused by the rate limit"),
 	CLIENT(remote_served, "commands answered for other nodes"),

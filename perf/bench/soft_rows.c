@@ -96,7 +96,7 @@ static const struct soft_row rows_plain[] = {
 	  SOFT_JUDGED_RATIO, false, 0},
 	 &on_udp, {SOFT_PING_MEMORY, 1000, PING_BYTES, 0}, 1e-3,
 	 &udp_small, {SOFT_PING_BLOCK, 1000, 0, 0}},
-	{{"udp: both spin on one core, one way", "us", "the same on two cores",
+	{{"udp: both ends spin on one core, one way", "us", "the same on two cores",
 	  SOFT_JUDGED_VALUE, false, 300},
 	 &on_udp_together, {SOFT_PING, 100, PING_BYTES, 0}, 1e-3,
 	 &on_udp, {SOFT_PING, 100, PING_BYTES, 0}},

@@ -181,7 +181,7 @@ static int run_lead(const struct options *options, struct mesh_member *member) {
 		status = mesh_run_as_lead(options, &listener, member->count, &began);
 	else
 		fprintf(stderr, "tocsin-perf: fork: %s\n", strerrordesc_np(errno));
-	mesh_unpublish_lead(&options->mesh, &listener);
+	mesh_withdraw_rendezvous(&options->mesh, &listener);
 	if (own > 0)
 		end_members(&own, 1, began);
 	return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks of the order statistics that enclose a quantile.
+// The confidence interval of a quantile: the ranks of the samples that enclose it.
 #include "quantile.h"
 
 #include <lib/must.h>

@@ -387,7 +387,7 @@ bool run_record_thin_windows(struct run_record *record, uint32_t count_least) {
 	return true;
 }
 
-bool run_record_thin_all(struct run_record *record, uint8_t bits_least) {
+bool run_record_coarsen_histogram(struct run_record *record, uint8_t bits_least) {
 	uint8_t bits = run_record_precision_bits(record);
 	struct histogram *coarse;
 
@@ -441,7 +441,7 @@ int run_record_restore(const struct run_kept *kept, struct run_record **ret_reco
 	err = run_record_create(&record);
 	if (err < 0)
 		return err;
-	while (run_record_thin_all(record, kept->precision_bits))
+	while (run_record_coarsen_histogram(record, kept->precision_bits))
 		;
 	record->count = kept->count;
 	record->window_samples = kept->window_samples;

@@ -83,7 +83,7 @@ bool run_record_thin_blocks(struct run_record *record, uint32_t samples_least);
 bool run_record_thin_windows(struct run_record *record, uint32_t count_least);
 // Reduce the precision of the histogram of all samples by one bit. Count, minimum, maximum and mean
 // stay.
-bool run_record_thin_all(struct run_record *record, uint8_t bits_least);
+bool run_record_coarsen_histogram(struct run_record *record, uint8_t bits_least);
 uint8_t run_record_precision_bits(const struct run_record *record);
 // Return true if the only block is the complete run.
 bool run_record_is_whole(const struct run_record *record);

@@ -15,7 +15,8 @@
 
 enum quantile_note {
 	QUANTILE_SOUND,
-	QUANTILE_ROUGH, // the share of larger samples is not known within 10 %
+	// So few samples are larger that their share is uncertain by more than a tenth of itself.
+	QUANTILE_ROUGH,
 	// Samples depend on each other for longer than a block, so the interval is too narrow.
 	QUANTILE_UNRESOLVED,
 	QUANTILE_TOO_FEW, // there is no interval

@@ -36,8 +36,8 @@ static const struct option_spec options[OPTION_COUNT] = {
 };
 
 static const char details[] =
-	"All nodes are asked. Nodes that do not answer within --timeout (1 s to 3600 s,\n"
-	"in whole seconds) are counted. tocsin status --nccl prints the same facts in\n"
+	"All nodes are asked. The output says how many did not answer within --timeout\n"
+	"(1 s to 3600 s, in whole seconds). tocsin status --nccl prints the same facts in\n"
 	"the form of NCCL's own tools.\n"
 	"\n"
 	"Communicators that do not advance come first, with what is known of the cause.\n"
@@ -46,7 +46,8 @@ static const char details[] =
 	"  moving   some rank moved in the last ten seconds\n"
 	"  quiet    no rank moved, and none is known to wait\n"
 	"  waiting  no rank moved for ten seconds, and some rank waits in an operation\n"
-	"  stuck    like waiting, and the awaited rank does not work or cannot come\n"
+	"  stuck    like waiting, and the awaited rank uses no processor or can never\n"
+	"           come, or the wait has lasted as long as [job] stuck or stuck_busy\n"
 	"  ended    finalized, aborted, or all its processes are gone\n"
 	"\n" ASK_EXIT_STATUS;
 

@@ -203,9 +203,9 @@ static const struct word_spec why_words[] = {
 
 static const char why_details[] =
 	"For a node: its state, since when, who reports the state, what it means, what\n"
-	"happens next, and what this agent saw of the node before, also before the\n"
-	"agent's last restart. For a job or a communicator, all nodes are asked: which\n"
-	"ranks wait in which operation, for which ranks and how long, and what those\n"
+	"happens next, and the node's history as this agent saw it, including what it\n"
+	"saw before its last restart. For a job or a communicator, all nodes are asked:\n"
+	"which ranks wait, in which operation, how long, for which ranks, and what those\n"
 	"ranks do.\n"
 	"\n" ASK_EXIT_STATUS;
 

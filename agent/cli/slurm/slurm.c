@@ -244,7 +244,8 @@ static int slurm_run(const struct arguments *arguments) {
 			);
 			return EXIT_USAGE;
 		}
-		// The limit over all nodes belongs to the controller.
+		// This command sees one node only. The grants of the agents limit the drains of all
+		// nodes.
 		plan.once = true;
 		plan.only = node;
 		plan.rounds.limits.per_interval = 1;

@@ -225,7 +225,7 @@ static uint8_t get_count(struct wire_reader *reader, uint8_t limit) {
 	return 0;
 }
 
-static void get_recent(
+static void get_recent_signatures(
 	struct wire_reader *reader, uint32_t signature_count, struct ras_comm_recent *ret_recent
 ) {
 	uint8_t byte = 0;
@@ -267,7 +267,7 @@ int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head) {
 			(int32_t)((int64_t)get_varint_below(reader, UINT64_C(1) << 31) - 1);
 		signature->count = wire_get_varint(reader);
 	}
-	get_recent(reader, head.signature_count, &head.recent);
+	get_recent_signatures(reader, head.signature_count, &head.recent);
 	// Both counts precede the ranks, so each is checked against all remaining bytes.
 	head.rank_count = wire_get_count_u32(reader, head.size, RANK_BYTES_MIN);
 	head.missing_count =
@@ -313,7 +313,7 @@ static void get_optional_fields(
 		wire_get_bytes(reader, rank->waits, rank->wait_count);
 	}
 	if ((told & TOLD_RECENT) != 0)
-		get_recent(reader, head->signature_count, &rank->recent);
+		get_recent_signatures(reader, head->signature_count, &rank->recent);
 	for (uint32_t n = 0; n < RAS_COMM_OPS; n++) {
 		if ((told & TOLD_OPS << n) != 0)
 			rank->ops[n] = (told & TOLD_ONE_OP) != 0 ? rank->launched

@@ -89,7 +89,7 @@ struct message_brief {
 	uint64_t record_digest;
 	uint32_t maint;
 	uint8_t state;	// alive, dead or left, or a state of a newer version, above RAS_LEFT
-	uint8_t weight; // number of observers of a death
+	uint8_t weight; // number of witnesses of a death
 };
 
 int message_init_encode(const struct message_init *init, struct wire_writer *writer);

@@ -52,7 +52,7 @@ static bool ring_uses_slot(const struct ring *ring, uint32_t slot) {
 // search begins in the middle of the window. If the last link moved out of the window, the search
 // begins at the opposite end, since the ring is likely to keep changing that way. If the whole
 // window refused, the level rests for a while: places become free as others move.
-static uint32_t level_candidate(struct ras *ras, uint32_t level) {
+static uint32_t level_next_candidate(struct ras *ras, uint32_t level) {
 	struct ring_level *place = &ras->ring.levels[level];
 	uint32_t count = peers_ring_count(&ras->peers);
 	uint32_t self = ring_self_position(ras);
@@ -175,7 +175,7 @@ static bool levels_fill(struct ras *ras) {
 		complete = false;
 		if (place->replacement != RAS_NO_SLOT || place->rest_ns > ras->observed_ns)
 			continue;
-		slot = level_candidate(ras, level);
+		slot = level_next_candidate(ras, level);
 		if (slot == RAS_NO_SLOT || link_want(ras, slot, RAS_USE_LEVEL(level)) == NULL)
 			continue;
 		opened = true;

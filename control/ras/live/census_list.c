@@ -102,9 +102,9 @@ static bool has_vote_in(const struct collect_request *request, uint64_t id) {
 	return request_entry_of(request, id) == COLLECT_CENSUS_UNKNOWN;
 }
 
-// Return true if no member without a vote was left out of the list. They are added before the
-// former members, so a full list that names a former member names all of them.
-static bool has_room_for_voteless(const struct collect_request *request) {
+// Return true if the list has all members without a vote. They are added before the former members:
+// a former member in the list, or a free place, shows that none was left out.
+static bool voteless_are_complete(const struct collect_request *request) {
 	for (uint32_t n = 0; n < request->skip_count; n++) {
 		struct ras_comm_id entry = collect_skip_at(request, n);
 
@@ -115,7 +115,7 @@ static bool has_room_for_voteless(const struct collect_request *request) {
 }
 
 bool census_list_grants_vote(const struct collect_request *request, uint64_t id) {
-	return has_vote_in(request, id) && has_room_for_voteless(request);
+	return has_vote_in(request, id) && voteless_are_complete(request);
 }
 
 bool census_list_is_usable(const struct ras *ras, const struct collect_request *request) {
@@ -125,7 +125,7 @@ bool census_list_is_usable(const struct ras *ras, const struct collect_request *
 
 	if (!has_vote_in(request, request->origin))
 		return false;
-	if (!has_room_for_voteless(request))
+	if (!voteless_are_complete(request))
 		return true;
 	for (uint32_t n = 0; n < most; n++) {
 		uint32_t slot = anywhere ? n : liveness->voteless_slots[n];

@@ -85,7 +85,7 @@ static uint64_t peer_id_at(const struct ras *ras, uint32_t slot) {
 	return ras_entry(ras, slot)->record->id;
 }
 
-void relay_count_end(
+void relay_record_end(
 	struct ras *ras, const struct relay_packet *packet, enum ras_relay_reason reason
 ) {
 	struct ras_relay_incident *incident = &ras->relay->incidents[reason];
@@ -103,7 +103,7 @@ void relay_count_end(
 void relay_refuse(
 	struct ras *ras, const struct relay_packet *packet, enum ras_relay_reason reason
 ) {
-	relay_count_end(ras, packet, reason);
+	relay_record_end(ras, packet, reason);
 	if (packet->header.kind == RELAY_DATA && packet->header.sequence != 0)
 		relay_answer(ras, packet, RELAY_NAK, reason);
 	else if (packet->header.kind != RELAY_DATA)
@@ -155,7 +155,7 @@ void relay_answer(
 		counters->naks_sent++;
 	failed = relay_dispatch(ras, &packet, NULL, 0);
 	if (failed != RAS_RELAY_REASON_NONE) {
-		relay_count_end(ras, &packet, failed);
+		relay_record_end(ras, &packet, failed);
 		counters->replies_lost++;
 	}
 }
@@ -330,7 +330,7 @@ void relay_send_once(
 	packet = relay_packet_make(&header, frame, RAS_NO_SLOT);
 	reason = relay_dispatch(ras, &packet, NULL, 0);
 	if (reason != RAS_RELAY_REASON_NONE)
-		relay_count_end(ras, &packet, reason);
+		relay_record_end(ras, &packet, reason);
 }
 
 // Arrivals
@@ -370,7 +370,7 @@ int relay_frame_received(struct ras *ras, struct link *link, const uint8_t *fram
 		relay_answer_received(ras, &header, (enum ras_relay_reason)header.reason);
 		break;
 	default:
-		relay_count_end(ras, &packet, RAS_RELAY_UNDECODABLE);
+		relay_record_end(ras, &packet, RAS_RELAY_UNDECODABLE);
 	}
 	return 0;
 }

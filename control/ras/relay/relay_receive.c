@@ -318,7 +318,7 @@ void relay_receive(struct ras *ras, const struct relay_packet *packet) {
 		);
 		ras_relay_deliver_once(ras, header->source, header->port, &reader);
 		if (!wire_reader_ok(&reader))
-			relay_count_end(ras, packet, RAS_RELAY_UNDECODABLE);
+			relay_record_end(ras, packet, RAS_RELAY_UNDECODABLE);
 		return;
 	}
 	source = packet_source(ras, packet);
@@ -326,7 +326,7 @@ void relay_receive(struct ras *ras, const struct relay_packet *packet) {
 		return;
 	switch (relay_source_seen(source, header->sequence)) {
 	case RELAY_DELIVERED:
-		relay_count_end(ras, packet, RAS_RELAY_DUPLICATE);
+		relay_record_end(ras, packet, RAS_RELAY_DUPLICATE);
 		relay_answer(ras, packet, RELAY_ACK, RAS_RELAY_REASON_NONE);
 		return;
 	case RELAY_REFUSED:
@@ -345,7 +345,7 @@ void relay_receive(struct ras *ras, const struct relay_packet *packet) {
 	}
 	// The source sent a held message again: count a duplicate. If the source has given up the
 	// earlier message of the flow, the held message need not wait for it any longer.
-	relay_count_end(ras, packet, RAS_RELAY_DUPLICATE);
+	relay_record_end(ras, packet, RAS_RELAY_DUPLICATE);
 	if (held->header.behind == header->behind)
 		return;
 	held->header.behind = header->behind;

@@ -258,7 +258,7 @@ void relay_pending_tick(struct ras *ras) {
 			packet = relay_packet_make(&pending->header, NULL, RAS_NO_SLOT);
 			pending->reason = RAS_RELAY_NO_ANSWER;
 			pending->refuser = 0;
-			relay_count_end(ras, &packet, RAS_RELAY_NO_ANSWER);
+			relay_record_end(ras, &packet, RAS_RELAY_NO_ANSWER);
 		}
 		if (pending->reason != RAS_RELAY_EXPIRED &&
 		    (pending->certain || all_tries_refused(pending)))

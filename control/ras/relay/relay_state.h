@@ -201,7 +201,7 @@ static inline void relay_wake_at(struct relay *relay, uint64_t at_ns) {
 void relay_schedule_reclaim(struct ras *ras);
 // Drop a message: count the reason, and send a NAK to its source if it expects an answer.
 void relay_refuse(struct ras *ras, const struct relay_packet *packet, enum ras_relay_reason reason);
-void relay_count_end(
+void relay_record_end(
 	struct ras *ras, const struct relay_packet *packet, enum ras_relay_reason reason
 );
 // Send the packet to its next hop, or queue it. Returns NONE, or a reason: then the packet was

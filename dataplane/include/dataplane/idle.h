@@ -50,8 +50,8 @@ enum idle_action {
 	IDLE_POLL,  // poll again at once
 	IDLE_YIELD, // sched_yield(), then poll
 	IDLE_SLEEP, // sleep until until_ns, not interruptible
-	// Arm the completion queue, poll once more, then block until until_ns, a completion event or
-	// the doorbell.
+	// Arm the completion queue, poll once more, then block until until_ns, a completion event
+	// or the doorbell.
 	IDLE_WAIT,
 };
 

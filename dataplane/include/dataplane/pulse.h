@@ -37,8 +37,9 @@ void pulse_beat_worker(struct pulse *pulse, uint32_t worker);
 #define PULSE_HEAD_BYTES 192 // bytes that pulse_parse_head() needs
 #define PULSE_BEATS_AT 40    // offset of control's counter, for readers of that word alone
 
-// Parse a page that a device has read into `bytes` (8-byte aligned). Returns false if it is not
-// (yet) a page of `name`, or is not one that an agent writes. Hot.
+// Parse a page that a device has read into `bytes` (8-byte aligned). Returns false if its magic,
+// layout or name differ, as on a page that is not yet written or is another agent's, or if a field
+// has an impossible value. Hot.
 bool pulse_parse_head(
 	const void *bytes, uint64_t name, uint64_t *ret_incarnation, uint64_t *ret_beats
 );

@@ -177,7 +177,9 @@ int mesh_publish_lead(
 	return lab_fail(why, -EIO, "%s cannot be written", path);
 }
 
-void mesh_unpublish_lead(const struct mesh_options *options, struct channel_listener *listener) {
+void mesh_withdraw_rendezvous(
+	const struct mesh_options *options, struct channel_listener *listener
+) {
 	if (rendezvous_file(options) != NULL)
 		unlink(rendezvous_file(options));
 	channel_listener_close(listener);

@@ -41,7 +41,7 @@ int mesh_find_lead_address(
 );
 
 // Process 0: listen at the address that the others use. With a rendezvous file, write the address
-// to it; the file contains nothing else. Undo both with mesh_unpublish_lead(). After a failure
+// to it; the file contains nothing else. Undo both with mesh_withdraw_rendezvous(). After a failure
 // nothing is left to undo.
 int mesh_publish_lead(
 	const struct mesh_options *options,
@@ -49,7 +49,9 @@ int mesh_publish_lead(
 	struct channel_listener *ret_listener,
 	struct lab_why *why
 );
-void mesh_unpublish_lead(const struct mesh_options *options, struct channel_listener *listener);
+void mesh_withdraw_rendezvous(
+	const struct mesh_options *options, struct channel_listener *listener
+);
 
 // Read the rendezvous file. Returns 0, -EAGAIN (missing, empty, or its host is unknown) or -EBADMSG
 // (some other file), with the reason in `why`.

@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define HGRM_TICKS 5 // lines per halving of the remaining share
+#define HGRM_TICKS 5 // lines for each halving of 1 - quantile, as HdrHistogram has
 
 int output_check(const char *path, struct lab_why *why) {
 	const char *slash = path != NULL ? strrchr(path, '/') : NULL;

@@ -172,7 +172,7 @@ int series_from_json(const json_t *json, struct lab_why *why, struct run_record 
 		err = run_record_create(ret_record);
 		for (uint32_t n = 0; n < block->count && err == 0; n++)
 			run_record_add(*ret_record, block->samples[n]);
-		while (err == 0 && run_record_thin_all(*ret_record, kept.precision_bits))
+		while (err == 0 && run_record_coarsen_histogram(*ret_record, kept.precision_bits))
 			;
 	} else if (err == 0) {
 		err = restore_parts(parts, &kept, why, ret_record);

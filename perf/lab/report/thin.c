@@ -80,7 +80,7 @@ static bool thin_all(const struct series *series, const struct thin_limits *floo
 	bool any = false;
 
 	for (uint32_t n = 0; n < series->count; n++)
-		any |= run_record_thin_all(series->records[n], floor->bits);
+		any |= run_record_coarsen_histogram(series->records[n], floor->bits);
 	return any;
 }
 

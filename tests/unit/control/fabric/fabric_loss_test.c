@@ -323,7 +323,7 @@ static void a_name_that_another_device_of_ours_has_now_is_not_taken(void **state
 	first_is_awaited();
 	assert_string_equal(
 		device_at(0).reason,
-		"no device 'rdma0': the device with this name is another rail of this node"
+		"the device of this rail is gone, and 'rdma0' is now another rail's device"
 	);
 	fake_device_rename(bed.agents[0].fakes[0], names[1], 0);
 	come_back(0);

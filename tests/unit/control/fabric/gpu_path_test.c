@@ -24,7 +24,7 @@ static int begin(void **state) {
 static struct fabric_gpu_path look(void) {
 	struct fabric_gpu_path seen;
 
-	gpu_path_view(&gpu, &seen);
+	gpu_path_describe(&gpu, &seen);
 	return seen;
 }
 

@@ -334,9 +334,9 @@ static void a_thinned_record_is_restored_as_it_was(void **state) {
 	assert_int_equal(run_record_create(&record), 0);
 	fill(record, 300000);
 	histogram_summarize(run_record_all(record), &before);
-	assert_false(run_record_thin_all(record, RECORD_PRECISION_BITS));
+	assert_false(run_record_coarsen_histogram(record, RECORD_PRECISION_BITS));
 	while (run_record_thin_blocks(record, 32) || run_record_thin_windows(record, 0) ||
-	       run_record_thin_all(record, 7))
+	       run_record_coarsen_histogram(record, 7))
 		;
 	histogram_summarize(run_record_all(record), &after);
 	assert_memory_equal(&after, &before, sizeof(after)); // the moments do not depend on buckets

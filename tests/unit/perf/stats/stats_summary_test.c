@@ -156,7 +156,7 @@ static void intervals_narrower_than_a_bucket_hold_the_truth(void **state) {
 								     generator_normal(&generator)))
 				);
 			while (rows[r].thinned && (run_record_thin_blocks(record, 16) ||
-						   run_record_thin_all(record, 5)))
+						   run_record_coarsen_histogram(record, 5)))
 				;
 			assert_int_equal(run_summarize(record, quantiles, 4, &summary), 0);
 			told = &summary.quantiles[0];
