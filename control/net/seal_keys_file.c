@@ -1,96 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Key files: checks who may have changed them, and writes them.
-//
-// The directories are checked before the file in them. If they pass, only root and our own user can
-// exchange the file. So there is no race between check and use.
 #include "net/seal_keys_inside.h"
 
 #include <lib/error.h>
-#include <lib/escape.h>
+#include <lib/file_trust.h>
 #include <lib/scoped.h>
 
 #include <sodium.h>
 
+#include <assert.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define QUOTED_BYTES 100
+static_assert(SEAL_KEYS_DETAIL_BYTES == FILE_TRUST_DETAIL_BYTES, "texts of both are exchanged");
+
 #define TEMPORARY_SUFFIX ".XXXXXX"
 
-// Write a sentence about a path to `detail`. Returns err, so that a check can end with this call.
-__attribute__((format(printf, 4, 5))) static int
-keys_file_refuse(char *detail, int err, const char *path, const char *format, ...) {
-	va_list args;
-	size_t used;
-
-	escape_quote(path, strlen(path), detail, QUOTED_BYTES);
-	used = strlen(detail);
-	va_start(args, format);
-	vsnprintf(detail + used, SEAL_KEYS_DETAIL_BYTES - used, format, args);
-	va_end(args);
-	return err;
-}
-
-// Static analysis does not follow a variadic call, and would assume that it may return 0.
-#ifdef __clang_analyzer__
-#define keys_file_refuse(detail, err, ...) ((void)keys_file_refuse(detail, err, __VA_ARGS__), (err))
-#endif
+static const struct file_trust keys_trust = {0}; // only root and our own user may write
 
 static int refuse_errno(char *detail, int err, const char *path, const char *what) {
-	return keys_file_refuse(detail, err, path, ": cannot %s: %s", what, strerrordesc_np(-err));
+	return file_trust_refuse(detail, err, path, ": cannot %s: %s", what, strerrordesc_np(-err));
 }
 
 // Report a failed open with the user id of this process.
 static int refuse_open(char *detail, int err, const char *path) {
-	return keys_file_refuse(
+	return file_trust_refuse(
 		detail, err, path, ": cannot open it as user %u: %s", geteuid(),
 		strerrordesc_np(-err)
 	);
-}
-
-static bool owner_is_trusted(uid_t owner) {
-	return owner == 0 || owner == geteuid();
-}
-
-static int check_directory(const char *path, char *detail) {
-	struct stat status;
-
-	if (lstat(path, &status) != 0)
-		return refuse_errno(detail, neg_errno(), path, "check this directory");
-	if (!owner_is_trusted(status.st_uid))
-		return keys_file_refuse(
-			detail, -EPERM, path,
-			": this directory belongs to user %u; it must belong to root or user %u",
-			status.st_uid, geteuid()
-		);
-	if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (status.st_mode & S_ISVTX) == 0)
-		return keys_file_refuse(
-			detail, -EPERM, path,
-			": other users can write to this directory (mode %04o): run chmod go-w",
-			status.st_mode & ALLPERMS
-		);
-	return 0;
-}
-
-// Check every directory above the last part of a resolved path (absolute, without links).
-static int check_directories(const char *resolved, char *detail) {
-	scoped_mem char *path = strdup(resolved);
-	int err;
-
-	if (path == NULL)
-		return refuse_errno(detail, -ENOMEM, resolved, "check it");
-	err = check_directory("/", detail);
-	for (char *slash = strchr(path + 1, '/'); err == 0 && slash != NULL;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		err = check_directory(path, detail);
-		*slash = '/';
-	}
-	return err;
 }
 
 // Open the file after checking that no other user can have exchanged it. The caller frees
@@ -106,7 +46,7 @@ static int keys_file_open(
 
 	if (resolved == NULL)
 		return refuse_open(detail, neg_errno(), path);
-	err = check_directories(resolved, detail);
+	err = file_trust_check_directories(resolved, &keys_trust, detail);
 	if (err != 0)
 		return err;
 	// With these flags open() does not wait for a pipe, and does not follow a link that just
@@ -116,22 +56,17 @@ static int keys_file_open(
 		return refuse_open(detail, neg_errno(), path);
 	if (fstat(fd, &status) != 0)
 		return refuse_errno(detail, neg_errno(), path, "check it");
-	if (!S_ISREG(status.st_mode))
-		return keys_file_refuse(detail, -EPERM, path, ": not a regular file");
-	if (!owner_is_trusted(status.st_uid))
-		return keys_file_refuse(
-			detail, -EPERM, path,
-			": belongs to user %u; it must belong to root or user %u", status.st_uid,
-			geteuid()
-		);
+	err = file_trust_check_owner(path, &status, &keys_trust, detail);
+	if (err != 0)
+		return err;
 	mode = status.st_mode & ALLPERMS;
 	if (mode != 0600 && mode != 0400)
-		return keys_file_refuse(
+		return file_trust_refuse(
 			detail, -EPERM, path,
 			": mode %04o; it must be 0600 or 0400: run chmod 0600", mode
 		);
 	if (status.st_size > SEAL_KEYS_FILE_BYTES_MAX)
-		return keys_file_refuse(
+		return file_trust_refuse(
 			detail, -EFBIG, path, ": %lld bytes; a key file has at most %d",
 			(long long)status.st_size, SEAL_KEYS_FILE_BYTES_MAX
 		);
@@ -179,14 +114,14 @@ int seal_keys_load(
 	if (err != 0) {
 		refuse_errno(ret_detail, err, path, "read it");
 	} else if (size > SEAL_KEYS_FILE_BYTES_MAX) {
-		err = keys_file_refuse(
+		err = file_trust_refuse(
 			ret_detail, -EFBIG, path, ": a key file has at most %d bytes",
 			SEAL_KEYS_FILE_BYTES_MAX
 		);
 	} else {
 		err = seal_keys_parse(text, size, reason, ret_keys);
 		if (err != 0)
-			keys_file_refuse(ret_detail, err, path, ": %s", reason);
+			file_trust_refuse(ret_detail, err, path, ": %s", reason);
 	}
 	sodium_memzero(text, sizeof(text));
 	return err;
@@ -242,7 +177,7 @@ static int resolve_new_path(const char *path, char **ret_resolved, char *detail)
 		slash[slash == copy] = '\0';
 	}
 	if (name[0] == '\0')
-		return keys_file_refuse(detail, -EINVAL, path, ": this is not a file name");
+		return file_trust_refuse(detail, -EINVAL, path, ": this is not a file name");
 	directory = realpath(slash == NULL ? "." : copy, NULL);
 	if (directory == NULL)
 		return refuse_errno(detail, neg_errno(), path, "find its directory");
@@ -262,7 +197,7 @@ int seal_keys_write_new(
 
 	if (err != 0)
 		return err;
-	err = check_directories(resolved, ret_detail);
+	err = file_trust_check_directories(resolved, &keys_trust, ret_detail);
 	if (err != 0)
 		return err;
 	fd = open(resolved, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
