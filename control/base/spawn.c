@@ -61,6 +61,8 @@ const char *spawn_end_name(enum spawn_end end) {
 const char *spawn_failure_text(int status) {
 	if (status == SPAWN_NO_USER)
 		return "there is no such user";
+	if (status == SPAWN_REFUSED)
+		return "other users could have changed it";
 	return status < 0 ? strerrordesc_np(-status) : "unknown reason";
 }
 
@@ -277,7 +279,7 @@ static int spawn_job_create(const struct spawn_program *program, struct spawn_jo
 		if (bytes > SPAWN_ARGUMENT_BYTES_MAX || count == SPAWN_ARGUMENTS_MAX)
 			return -E2BIG;
 	}
-	if (count == 0)
+	if (count == 0 || strchr(program->argv[0], '/') == NULL)
 		return -EINVAL;
 	if (program->input_bytes > SPAWN_INPUT_BYTES_MAX || strlen(user) >= SPAWN_USER_BYTES_MAX)
 		return -E2BIG;

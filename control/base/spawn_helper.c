@@ -88,6 +88,9 @@ struct program_setup {
 static _Noreturn void program_exec(const struct program_setup *program_setup) {
 	static const char oom_score_most[] = "1000";
 	const struct spawn_order_head *head = program_setup->head;
+	char detail[FILE_TRUST_DETAIL_BYTES];
+	uid_t agent = geteuid();
+	char *resolved;
 	sigset_t none;
 	int err, oom_fd;
 
@@ -113,8 +116,13 @@ static _Noreturn void program_exec(const struct program_setup *program_setup) {
 	    (program_setup->input < 0 || dup2(program_setup->input, STDIN_FILENO) >= 0) &&
 	    dup2(program_setup->ends[0], STDOUT_FILENO) >= 0 &&
 	    dup2(program_setup->ends[1], STDERR_FILENO) >= 0 &&
-	    close_range(FIRST_FREE_FD + 1, ~0U, 0) == 0)
-		execvp(program_setup->argv[0], program_setup->argv);
+	    close_range(FIRST_FREE_FD + 1, ~0U, 0) == 0) {
+		err = spawn_program_resolve(program_setup->argv[0], agent, detail, &resolved);
+		if (err == 0)
+			execv(resolved, program_setup->argv);
+		else if (err == SPAWN_REFUSED)
+			(void)!write(STDERR_FILENO, detail, strlen(detail));
+	}
 	if (err == 0)
 		err = neg_errno();
 	if (write(FIRST_FREE_FD, &err, sizeof(err)) < 0)

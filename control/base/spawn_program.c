@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sets up a program before exec(): its user and its standard input. Runs in the single-threaded
-// helper or its child.
+// Sets up a program before exec(): its user, its standard input, and the check of its path. Runs in
+// the single-threaded helper or its child; spawn_program_resolve() in any thread.
 #include "base/spawn_inside.h"
 
 #include <lib/error.h>
@@ -10,7 +10,9 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -51,6 +53,37 @@ int spawn_become_user(const char *name) {
 }
 
 // NOLINTEND(concurrency-mt-unsafe)
+
+int spawn_program_resolve(
+	const char *path,
+	uid_t user,
+	char ret_detail[static FILE_TRUST_DETAIL_BYTES],
+	char **ret_resolved
+) {
+	const struct file_trust trust = {.user = user, .root_group = true};
+	scoped_mem char *resolved = realpath(path, NULL);
+	struct stat status;
+	int err;
+
+	if (resolved == NULL || lstat(resolved, &status) != 0) {
+		err = neg_errno();
+		snprintf(ret_detail, FILE_TRUST_DETAIL_BYTES, "%s", strerrordesc_np(-err));
+		return err;
+	}
+	err = file_trust_check_directories(resolved, &trust, ret_detail);
+	if (err == 0)
+		err = file_trust_check_owner(resolved, &status, &trust, ret_detail);
+	if (err == 0 && file_trust_is_writable_by_others(&status, &trust))
+		err = file_trust_refuse(
+			ret_detail, -EPERM, resolved,
+			": other users can write to this program (mode %04o): run chmod go-w",
+			status.st_mode & ALLPERMS
+		);
+	if (err != 0)
+		return err == -EPERM ? SPAWN_REFUSED : err;
+	*ret_resolved = scoped_release_mem(&resolved);
+	return 0;
+}
 
 // A file in memory instead of a pipe: one write stores all bytes, even if the program never reads
 // them.

@@ -236,7 +236,16 @@ enum check_level check_judge(
 		snprintf(evidence, size, "timed out after %s", timeout);
 		break;
 	case SPAWN_NOT_STARTED:
-		snprintf(evidence, size, "not started: %s", spawn_failure_text(result->status));
+		if (result->status == SPAWN_REFUSED)
+			snprintf(
+				evidence, size, "could not run: %.*s", (int)result->err.size,
+				result->err.bytes
+			);
+		else
+			snprintf(
+				evidence, size, "not started: %s",
+				spawn_failure_text(result->status)
+			);
 		break;
 	case SPAWN_LOST:
 		snprintf(evidence, size, "the spawn helper has ended; restart the agent");

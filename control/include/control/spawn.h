@@ -12,6 +12,12 @@
 // another user gets that user's groups, HOME, USER and LOGNAME. The user is looked up in the
 // program's own process: a directory service that hangs costs only the program its deadline.
 //
+// Only root, the agent's user and the user of the program may be able to write to a program and to
+// the directories of its resolved path. This is checked before each exec(), in the program's own
+// process, so a file system that hangs costs only the program its deadline. The resolved path is
+// executed, so only these users can exchange the program after the check. Interpreters and files
+// that a program reads are not checked.
+//
 // At the deadline, the group gets SIGTERM, and SPAWN_GRACE_NS later SIGKILL. When the program
 // itself has ended, the rest of its group is killed: nothing runs on after the answer. Only a
 // process that creates its own group escapes.
@@ -27,6 +33,7 @@
 #pragma once
 
 #include <control/loop.h>
+#include <lib/file_trust.h>
 #include <lib/proc_stat.h>
 
 #include <errno.h>
@@ -62,14 +69,16 @@ int spawn_fork(struct spawn_helper *ret_helper);
 void spawn_helper_end(struct spawn_helper *helper);
 
 enum spawn_end {
-	SPAWN_EXITED,	   // status: the exit status
-	SPAWN_SIGNALLED,   // status: the signal number
-	SPAWN_TIMED_OUT,   // killed at its deadline
-	SPAWN_NOT_STARTED, // status: -errno of pipe(), fork() or exec(), or SPAWN_NO_USER
-	SPAWN_LOST,	   // the helper has died, so the result is unknown
+	SPAWN_EXITED,	 // status: the exit status
+	SPAWN_SIGNALLED, // status: the signal number
+	SPAWN_TIMED_OUT, // killed at its deadline
+	// status: -errno of pipe(), fork() or exec(), SPAWN_NO_USER, or SPAWN_REFUSED
+	SPAWN_NOT_STARTED,
+	SPAWN_LOST, // the helper has died, so the result is unknown
 };
 
-#define SPAWN_NO_USER (-ENOKEY) // status: no such user
+#define SPAWN_NO_USER (-ENOKEY)	      // status: no such user
+#define SPAWN_REFUSED (-EKEYREJECTED) // status: not trusted; `err` of the result has the reason
 
 const char *spawn_end_name(enum spawn_end end);
 // Return the text for the status of SPAWN_NOT_STARTED.
@@ -99,10 +108,9 @@ struct spawn_stuck {
 
 // The program to run. Copied.
 struct spawn_program {
-	// NULL-terminated; argv[0] is searched in PATH unless it contains a slash
-	const char *const *argv;
-	const char *user;  // NULL: the agent's own user; another user needs root
-	const void *input; // standard input; NULL: empty
+	const char *const *argv; // NULL-terminated; argv[0] is a path with a slash
+	const char *user;	 // NULL: the agent's own user; another user needs root
+	const void *input;	 // standard input; NULL: empty
 	size_t input_bytes;
 	uint64_t timeout_ns; // from the start of the program
 	uint32_t output_max; // bytes kept of each stream
@@ -135,12 +143,23 @@ int spawn_create(struct loop *loop, struct spawn_helper *helper, struct spawn **
 struct spawn *spawn_destroy(struct spawn *spawn);
 
 // Run a program. Returns 0, -EAGAIN (SPAWN_PENDING_MAX pending), -EPIPE (the helper has died) or
-// -ENOMEM. Returns -E2BIG if arguments, input or user are too long, and -EINVAL for no arguments or
-// a bad output_max.
+// -ENOMEM. Returns -E2BIG if arguments, input or user are too long, and -EINVAL for no arguments, a
+// program without a slash or a bad output_max.
 int spawn_run(
 	struct spawn *spawn, const struct spawn_program *program, struct spawn_request *request
 );
 // Kill the program's group at once; the request gets no answer.
 void spawn_cancel(struct spawn_request *request);
+
+// Resolve the path of a program, and check that only root, the caller's effective user and `user`
+// could have changed it. The caller frees *ret_resolved. Returns 0, or SPAWN_REFUSED, -ENOMEM or
+// the error of realpath() or lstat(), with an explanation. May block on the file system. Any
+// thread.
+int spawn_program_resolve(
+	const char *path,
+	uid_t user,
+	char ret_detail[static FILE_TRUST_DETAIL_BYTES],
+	char **ret_resolved
+);
 
 const struct spawn_counters *spawn_counters(const struct spawn *spawn);

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
@@ -101,7 +102,7 @@ static int run_argv(struct asker *asker, const char *const *argv, uint64_t timeo
 }
 
 static int run(struct asker *asker, const char *script, uint64_t timeout_ns) {
-	const char *const argv[] = {"sh", "-c", script, NULL};
+	const char *const argv[] = {"/bin/sh", "-c", script, NULL};
 
 	return run_argv(asker, argv, timeout_ns);
 }
@@ -174,7 +175,8 @@ static void a_program_that_is_not_there_is_not_started_and_says_why(void **state
 	static const struct {
 		const char *program;
 		int err;
-	} cases[] = {{"/nowhere/at-all", -ENOENT}, {"no-such-program", -ENOENT}, {"/tmp", -EACCES}};
+	} cases[] = {
+		{"/nowhere/at-all", -ENOENT}, {"/etc/passwd", -EACCES}, {"/tmp", SPAWN_REFUSED}};
 	static struct asker asker;
 
 	(void)state;
@@ -189,6 +191,70 @@ static void a_program_that_is_not_there_is_not_started_and_says_why(void **state
 	assert_int_equal(spawn_counters(spawn)->failed, COUNT_OF(cases));
 }
 
+static void expect_refused(const char *program, const char *object, const char *why) {
+	const char *const argv[] = {program, NULL};
+	static struct asker asker;
+	char reason[PATH_MAX + 100];
+	uint32_t answers = answered_count + 1;
+
+	assert_int_equal(run_argv(&asker, argv, FOR_EVER), 0);
+	turn_until_answered(answers);
+	assert_int_equal(asker.result.end, SPAWN_NOT_STARTED);
+	assert_int_equal(asker.result.status, SPAWN_REFUSED);
+	snprintf(reason, sizeof(reason), "\"%s\": %s", object, why);
+	if (strstr(asker.err, reason) == NULL)
+		fail_msg("\"%s\" is not in: %s", reason, asker.err);
+}
+
+static void a_program_that_others_could_have_changed_is_refused(void **state) {
+	char place[] = "/tmp/spawn-trust-XXXXXX", inner[64], program[80], link[64], cut[120];
+	const char *const argv[] = {link, NULL};
+	static struct asker asker;
+	FILE *file;
+
+	(void)state;
+	assert_non_null(mkdtemp(place));
+	snprintf(inner, sizeof(inner), "%s/inner", place);
+	snprintf(program, sizeof(program), "%s/program", inner);
+	snprintf(link, sizeof(link), "%s/link", place);
+	assert_return_code(mkdir(inner, 0700), errno);
+	file = fopen(program, "we");
+	assert_non_null(file);
+	fputs("#!/bin/sh\necho $0 $#\n", file);
+	fclose(file);
+	assert_return_code(symlink(program, link), errno);
+	assert_return_code(chmod(program, 0755), errno);
+	assert_int_equal(run_argv(&asker, argv, FOR_EVER), 0);
+	turn_until_answered(answered_count + 1);
+	assert_int_equal(asker.result.end, SPAWN_EXITED);
+	// The resolved path is executed, since the link may change after the check.
+	snprintf(cut, sizeof(cut), "%s 0\n", program);
+	assert_string_equal(asker.out, cut);
+	assert_return_code(chmod(program, 0757), errno);
+	expect_refused(link, program, "other users can write to this program (mode 0757)");
+	assert_return_code(chmod(program, 0755), errno);
+	assert_return_code(chmod(inner, 0777), errno);
+	expect_refused(program, inner, "other users can write to this directory (mode 0777)");
+	expect_refused(link, inner, "other users can write to this directory (mode 0777)");
+	assert_return_code(chmod(inner, 0700), errno);
+	if (geteuid() == 0) {
+		assert_return_code(chown(program, 12345, 0), errno);
+		expect_refused(program, program, "belongs to user 12345; it must belong to root");
+		// Members of the group root are trusted; other groups are not.
+		assert_return_code(chown(program, 0, 0), errno);
+		assert_return_code(chmod(program, 0775), errno);
+		assert_int_equal(run_argv(&asker, argv, FOR_EVER), 0);
+		turn_until_answered(answered_count + 1);
+		assert_int_equal(asker.result.end, SPAWN_EXITED);
+		assert_return_code(chown(program, 0, 12345), errno);
+		expect_refused(program, program, "other users can write to this program");
+	}
+	unlink(link);
+	unlink(program);
+	rmdir(inner);
+	rmdir(place);
+}
+
 static void a_program_is_the_first_to_go_when_memory_runs_out(void **state) {
 	static struct asker asker;
 
@@ -198,7 +264,7 @@ static void a_program_is_the_first_to_go_when_memory_runs_out(void **state) {
 }
 
 static void arguments_come_as_they_are(void **state) {
-	const char *const argv[] = {"printf", "%s|", "a b", "", "$HOME", "\xff\n", NULL};
+	const char *const argv[] = {"/usr/bin/printf", "%s|", "a b", "", "$HOME", "\xff\n", NULL};
 	static struct asker asker;
 
 	(void)state;
@@ -209,7 +275,7 @@ static void arguments_come_as_they_are(void **state) {
 
 static void what_is_said_past_the_cap_is_dropped_and_blocks_nobody(void **state) {
 	static struct asker asker;
-	const char *const argv[] = {"sh", "-c", "head -c 1000000 /dev/zero; echo e >&2", NULL};
+	const char *const argv[] = {"/bin/sh", "-c", "head -c 1000000 /dev/zero; echo e >&2", NULL};
 
 	(void)state;
 	run_to_end(&asker, "head -c 1000000 /dev/zero; head -c 32768 /dev/zero >&2", FOR_EVER);
@@ -310,6 +376,7 @@ static void a_request_that_cannot_be_is_refused(void **state) {
 	static char long_text[SPAWN_ARGUMENT_BYTES_MAX + 1];
 	const char *many[SPAWN_ARGUMENTS_MAX + 2] = {NULL};
 	const char *const nothing[] = {NULL};
+	const char *const no_path[] = {"echo", NULL};
 	const char *const too_long[] = {"echo", long_text, NULL};
 	static struct asker asker;
 
@@ -318,10 +385,11 @@ static void a_request_that_cannot_be_is_refused(void **state) {
 	for (uint32_t n = 0; n <= SPAWN_ARGUMENTS_MAX; n++)
 		many[n] = "x";
 	assert_int_equal(run_argv(&asker, nothing, FOR_EVER), -EINVAL);
+	assert_int_equal(run_argv(&asker, no_path, FOR_EVER), -EINVAL);
 	assert_int_equal(run_argv(&asker, too_long, FOR_EVER), -E2BIG);
 	assert_int_equal(run_argv(&asker, many, FOR_EVER), -E2BIG);
 	many[SPAWN_ARGUMENTS_MAX] = NULL;
-	many[0] = "true";
+	many[0] = "/bin/true";
 	assert_int_equal(run_argv(&asker, many, FOR_EVER), 0);
 	turn_until_answered(1);
 	assert_int_equal(asker.result.status, 0);
@@ -379,7 +447,7 @@ static void an_agent_that_is_killed_takes_helper_and_programs_along(void **state
 			other,
 			&(struct spawn_program){
 				.argv = (const char *const[]
-				){"sh", "-c", "exec sleep 1000 > $FIFO", NULL},
+				){"/bin/sh", "-c", "exec sleep 1000 > $FIFO", NULL},
 				.timeout_ns = FOR_EVER,
 			},
 			&asker.request
@@ -402,7 +470,7 @@ static void what_is_given_is_read_from_standard_input_and_then_its_end(void **st
 	static char large[SPAWN_INPUT_BYTES_MAX];
 	static struct asker asker;
 	struct spawn_program program = {
-		.argv = (const char *const[]){"cat", NULL},
+		.argv = (const char *const[]){"/bin/cat", NULL},
 		.timeout_ns = FOR_EVER,
 		.output_max = SPAWN_OUTPUT_BYTES_MAX,
 	};
@@ -430,7 +498,7 @@ static void a_program_that_reads_nothing_of_its_input_ends_as_others(void **stat
 		run_program(
 			&asker,
 			&(struct spawn_program){
-				.argv = (const char *const[]){"true", NULL},
+				.argv = (const char *const[]){"/bin/true", NULL},
 				.input = "unread",
 				.input_bytes = 6,
 				.timeout_ns = FOR_EVER,
@@ -444,7 +512,7 @@ static void a_program_that_reads_nothing_of_its_input_ends_as_others(void **stat
 }
 
 static const char *const who[] = {
-	"sh", "-c", "id -un; id -Gn; echo $HOME $USER $LOGNAME; exec 3</etc/shadow", NULL};
+	"/bin/sh", "-c", "id -un; id -Gn; echo $HOME $USER $LOGNAME; exec 3</etc/shadow", NULL};
 
 static void a_program_of_another_user_has_its_rights_and_no_more(void **state) {
 	static struct asker asker;
@@ -499,7 +567,7 @@ static bool become_able(void) {
 static int run_from_able_agent(void) {
 	static struct asker asker;
 	const struct spawn_program program = {
-		.argv = (const char *const[]){"grep", "CapEff", "/proc/self/status", NULL},
+		.argv = (const char *const[]){"/bin/grep", "CapEff", "/proc/self/status", NULL},
 		.user = "daemon",
 		.timeout_ns = FOR_EVER,
 		.output_max = 1000,
@@ -606,7 +674,7 @@ static void an_agent_that_is_killed_takes_programs_of_other_users_along(void **s
 			other,
 			&(struct spawn_program){
 				.argv = (const char *const[]
-				){"sh", "-c", "exec sleep 1000 > $FIFO", NULL},
+				){"/bin/sh", "-c", "exec sleep 1000 > $FIFO", NULL},
 				.user = "nobody",
 				.timeout_ns = FOR_EVER,
 			},
@@ -637,6 +705,7 @@ UNIT_GROUP(spawn) {
 	const struct CMUnitTest tests[] = {
 		TEST(the_end_of_a_program_is_told),
 		TEST(a_program_that_is_not_there_is_not_started_and_says_why),
+		TEST(a_program_that_others_could_have_changed_is_refused),
 		TEST(a_program_is_the_first_to_go_when_memory_runs_out),
 		TEST(arguments_come_as_they_are),
 		TEST(what_is_said_past_the_cap_is_dropped_and_blocks_nobody),

@@ -142,6 +142,7 @@ static void the_first_line_is_escaped_and_cut(void **state) {
 }
 
 static void ends_of_programs_become_levels_by_convention(void **state) {
+	static const char refused[] = "\"/opt/x\": other users can write";
 	static const struct {
 		enum spawn_end end;
 		int status;
@@ -163,6 +164,8 @@ static void ends_of_programs_become_levels_by_convention(void **state) {
 		 "not started: No such file or directory"},
 		{SPAWN_NOT_STARTED, -EACCES, CHECK_UNKNOWN, CHECK_UNKNOWN,
 		 "not started: Permission denied"},
+		{SPAWN_NOT_STARTED, SPAWN_REFUSED, CHECK_UNKNOWN, CHECK_UNKNOWN,
+		 "could not run: \"/opt/x\": other users can write"},
 		{SPAWN_LOST, 0, CHECK_UNKNOWN, CHECK_UNKNOWN,
 		 "the spawn helper has ended; restart the agent"},
 	};
@@ -170,7 +173,10 @@ static void ends_of_programs_become_levels_by_convention(void **state) {
 	(void)state;
 	for (size_t n = 0; n < COUNT_OF(cases); n++) {
 		struct spawn_result result = {
-			.end = cases[n].end, .status = cases[n].status, .out = {"out\n", 4, false}};
+			.end = cases[n].end,
+			.status = cases[n].status,
+			.out = {"out\n", 4, false},
+			.err = {refused, sizeof(refused) - 1, false}};
 		char evidence[VERDICT_EVIDENCE_MAX + 1];
 
 		assert_int_equal(
