@@ -97,6 +97,8 @@ struct agent {
 	struct loop_source signals;
 	struct keeper *files; // reads the files for SIGHUP, because their disk may hang
 	struct agent_reload reload;
+	struct keeper *programs; // looks at the programs of the configuration
+	struct keeper_request programs_request;
 	struct loop_timer watchdog;
 	struct state *state;
 	const struct seal_keys *keys;
@@ -299,6 +301,12 @@ void http_part_stop(struct agent *agent);
 int reload_start(struct agent *agent);
 void reload_stop(struct agent *agent);
 void agent_reload(struct agent *agent);
+
+// programs.c: reports programs of the configuration that will not be run, at the start and after a
+// reload.
+int programs_start(struct agent *agent);
+void programs_stop(struct agent *agent);
+void programs_report(struct agent *agent);
 
 // service.c: notifies systemd; does nothing without systemd.
 int service_start(struct agent *agent);

@@ -15,6 +15,9 @@ struct sock_addr;
 // that the programs exist.
 void check_user_checks(const struct agent_settings *settings, struct config_load *load);
 void check_programs(const struct agent_settings *settings, struct config_load *load);
+// Log each program that the running agent would refuse or could not run. May block on the file
+// system and on the user directory. Any thread.
+void report_unusable_programs(const struct agent_settings *settings);
 
 // check_devices.c: check the RDMA devices. `probe` holds only its configuration, and keys if
 // has_address is true. has_address means that the overlay's address can be chosen.

@@ -4,14 +4,16 @@
 #include "settings.h"
 
 #include <control/checks.h>
+#include <control/spawn.h>
+#include <lib/log.h>
 #include <lib/must.h>
 #include <lib/parse.h>
+#include <lib/scoped.h>
 
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 // Reject a timeout that is not shorter than the interval. The error names the key that the user
@@ -102,35 +104,71 @@ static void check_user(const char *const *member, struct config_load *load) {
 		);
 }
 
-static void check_program(const char *const *member, struct config_load *load) {
-	char command[CHECKS_COMMAND_MAX + 1], *words[SPAWN_ARGUMENTS_MAX + 1];
-	struct stat info;
+struct program_fault {
+	char command[CHECKS_COMMAND_MAX + 1]; // cut behind the program's path
+	char why[FILE_TRUST_DETAIL_BYTES];
+};
+
+// Return the user who runs a program, or our own user if there is no such user.
+static uid_t program_user(const char *name) {
+	char strings[1024];
+	struct passwd user, *found = NULL;
+
+	if (name[0] == '\0' || getpwnam_r(name, &user, strings, sizeof(strings), &found) != 0 ||
+	    found == NULL)
+		return geteuid();
+	return found->pw_uid;
+}
+
+// Return false, with the reason, if the program of a command will not be run.
+static bool
+program_is_usable(const char *command, const char *user, struct program_fault *ret_fault) {
+	char *words[SPAWN_ARGUMENTS_MAX + 1];
+	scoped_mem char *resolved = NULL;
 	const char *why;
 
-	if (!config_key_is_valid(load, member))
-		return;
-	snprintf(command, sizeof(command), "%s", *member);
-	must(check_command_split(command, words, &why) == 0);
-	if (stat(words[0], &info) != 0)
-		why = strerrordesc_np(errno);
-	else if (!S_ISREG(info.st_mode))
-		why = "it is not a regular file";
-	else if ((info.st_mode & S_IWOTH) != 0)
-		why = "every user may write to it, and it would run with the agent's privileges";
-	else
-		why = access(words[0], X_OK) == 0 ? NULL : "it is not executable";
-	if (why != NULL)
-		config_reject_key(load, member, "cannot run %s: %s", words[0], why);
+	snprintf(ret_fault->command, sizeof(ret_fault->command), "%s", command);
+	must(check_command_split(ret_fault->command, words, &why) == 0);
+	if (spawn_program_resolve(words[0], program_user(user), ret_fault->why, &resolved) != 0)
+		return false;
+	snprintf(ret_fault->why, sizeof(ret_fault->why), "it is not executable");
+	return access(resolved, X_OK) == 0;
+}
+
+static void check_program(const char *const *member, const char *user, struct config_load *load) {
+	struct program_fault fault;
+
+	if (config_key_is_valid(load, member) && !program_is_usable(*member, user, &fault))
+		config_reject_key(load, member, "cannot run %s: %s", fault.command, fault.why);
+}
+
+static void report_program(const char *section, const char *command, const char *user) {
+	struct program_fault fault;
+
+	if (!program_is_usable(command, user, &fault))
+		log_event(
+			LOG_LEVEL_WARN, "program_unusable", log_str("section", section),
+			log_str("program", fault.command), log_str("reason", fault.why)
+		);
+}
+
+void report_unusable_programs(const struct agent_settings *settings) {
+	const struct check_section *check;
+
+	for (size_t n = 0; (check = settings->checks[n]) != NULL; n++)
+		report_program(check->section, check->command, check->user);
+	if (settings->health.webhook[0] != '\0')
+		report_program("health", settings->health.webhook, settings->health.webhook_user);
 }
 
 void check_programs(const struct agent_settings *settings, struct config_load *load) {
 	const struct check_section *check;
 
 	for (size_t n = 0; (check = settings->checks[n]) != NULL; n++) {
-		check_program(&check->command, load);
+		check_program(&check->command, check->user, load);
 		check_user(&check->user, load);
 	}
 	if (settings->health.webhook[0] != '\0')
-		check_program(&settings->health.webhook, load);
+		check_program(&settings->health.webhook, settings->health.webhook_user, load);
 	check_user(&settings->health.webhook_user, load);
 }

@@ -230,6 +230,7 @@ static const struct part parts[] = {
 	{"fabric", fabric_part_start, fabric_part_stop},
 	{"devwatch", devwatch_start, devwatch_stop},
 	{"checks", checks_part_start, checks_part_stop},
+	{"programs", programs_start, programs_stop},
 	{"refusal", refusal_start, refusal_stop},
 	{"join", joining_start, joining_stop},
 	{"service", service_start, service_stop},

@@ -153,6 +153,7 @@ static void reading_apply(struct agent *agent, struct reading *reading) {
 		checks_part_reload(agent);
 	if (reloading.faults)
 		soft_device_reload(agent);
+	programs_report(agent);
 	devwatch_rescan_soon(agent);
 	if (reloading.join && joining_restart(agent) != 0)
 		log_event(LOG_LEVEL_ERROR, "join_not_reloaded");

@@ -152,6 +152,29 @@ def a_program_that_goes_away_is_unknown_and_comes_back(cluster):
     assert "volatile" not in checks(agent)
 
 
+def a_program_that_others_may_write_is_not_run(cluster):
+    """A program that other users may write to is not run; log and result name the directory"""
+    agent = cluster.agents[0]
+    place = agent.directory / "wide"
+    place.mkdir()
+    path = place / "run.sh"
+    path.write_text(f"#!/bin/sh\ntouch {agent.directory}/ran\n")
+    path.chmod(0o777)
+    place.chmod(0o777)
+    give(agent, "wide", "", command=path)
+    agents.wait_reloaded(agent)
+    row = wait_last(agent, "wide", "unknown")
+    assert row["last"]["evidence"] == (
+        f'could not run: "{place}": other users can write to this directory (mode 0777): '
+        "run chmod go-w"), row
+    agents.wait_log(agent, "program_unusable")
+    assert not (agent.directory / "ran").exists()
+    place.chmod(0o755)
+    path.chmod(0o755)
+    take_away(agent, "wide")
+    agents.wait_reloaded(agent)
+
+
 def a_check_that_hangs_in_the_kernel_is_told_and_not_waited_for(cluster):
     """A check that hangs in the kernel is told with pid and place, not waited for, not repeated."""
     agent = cluster.agents[0]
@@ -230,6 +253,7 @@ TESTS = [
     programs_run_and_their_exit_status_is_their_level,
     hostile_programs_are_unknown_and_the_others_go_on,
     a_program_that_goes_away_is_unknown_and_comes_back,
+    a_program_that_others_may_write_is_not_run,
     a_check_that_hangs_in_the_kernel_is_told_and_not_waited_for,
     the_client_lists_them,
     a_mistake_in_a_check_changes_nothing,

@@ -135,6 +135,9 @@ def what_will_not_do_on_this_machine_is_named_with_the_reason(place):
     (place / "file").touch()
     (place / "open").touch()
     (place / "open").chmod(0o777)
+    (place / "wide").mkdir()
+    (place / "wide" / "file").touch(0o755)
+    (place / "wide").chmod(0o777)
     for change, words in (
             ({"overlay.key": place / "none"}, ["[overlay] key", f"{place}/none"]),
             ({"overlay.key": open_key}, ["[overlay] key", "0600"]),
@@ -143,7 +146,9 @@ def what_will_not_do_on_this_machine_is_named_with_the_reason(place):
             ({"client.group": "nobody-has-this"}, ["[client] group", "nobody-has-this"]),
             ({"check.x.command": "/no/such x"}, ["[check x] command", "cannot run /no/such: No"]),
             ({"check.x.command": place / "file"}, ["[check x] command", "not executable"]),
-            ({"check.x.command": place / "open"}, ["[check x] command", "every user may write"]),
+            ({"check.x.command": place / "open"}, ["[check x] command", "other users can write to this program (mode 0777)"]),
+            ({"check.x.command": place / "wide" / "file"},
+             ["[check x] command", f'"{place}/wide": other users can write to this directory']),
             ({"check.x.command": "/bin"}, ["[check x] command", "not a regular file"]),
             ({"check.x.command": "/bin/true", "check.x.user": "who-is-that"},
              ["[check x] user", "there is no user who-is-that"]),

@@ -29,7 +29,8 @@ RUNS = 20  # of each kind
 TERMINATE, INTERRUPT, HANG_UP = signal.SIGTERM, signal.SIGINT, signal.SIGHUP
 # Calls that may hang, and nobody waits for: by the names of their threads. What such a thread does
 # with its keeper's lock held is none.
-KEEPERS = ("rdma-", "tocsin-files", "tocsin-netif", "tocsin-sysfs", "tocsin-disk", "tocsin-resolve")
+KEEPERS = ("rdma-", "tocsin-files", "tocsin-netif", "tocsin-sysfs", "tocsin-disk", "tocsin-resolve",
+           "tocsin-programs")
 LOCKED = ("pthread_cond_wait", "write")
 STATE_FILES = {"start", "lock", "journal", "journal.1", "members", "paths", "links"}
 
