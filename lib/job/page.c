@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The page: creation, and allocation of its slots.
 #include "inside.h"
+#include "size_signal.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -18,13 +19,16 @@
 
 int job_page_create(struct tocsin_job *job) {
 	int fd = (int)syscall(SYS_memfd_create, "tocsin-job", MEMORY_CLOEXEC | MEMORY_SEALABLE);
+	struct size_signal signals;
 	void *memory;
 	int err;
 
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)JOB_PAGE_BYTES) < 0 ||
-	    syscall(SYS_fcntl, fd, ADD_SEALS, SEAL_SHRINK | SEAL_GROW | SEAL_SEAL) < 0)
+	size_signal_block(&signals);
+	err = ftruncate(fd, (off_t)JOB_PAGE_BYTES);
+	size_signal_restore(&signals);
+	if (err < 0 || syscall(SYS_fcntl, fd, ADD_SEALS, SEAL_SHRINK | SEAL_GROW | SEAL_SEAL) < 0)
 		goto fail;
 	memory = mmap(NULL, JOB_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define THREAD_MULTIPLE 3 // MPI_THREAD_MULTIPLE of Open MPI and MPICH
+#define ERROR_BYTES 96
 #define MPICH_WORLD 0x44000000u
 #define MPICH_SELF 0x44000001u
 #define MPICH_COMM_NULL 0x04000000u
@@ -79,9 +80,10 @@ static uint64_t world_key(uint32_t size, char name[static WORLD_BYTES]) {
 
 static bool follow_world(void) {
 	struct tocsin_job *job = NULL;
-	char name[WORLD_BYTES];
+	char name[WORLD_BYTES], words[ERROR_BYTES];
 	uint32_t size = 0;
 	uint64_t key;
+	int err;
 
 	detect_mpi_rules();
 	if (!comm_find_functions(&size))
@@ -101,8 +103,9 @@ static bool follow_world(void) {
 		);
 		return false;
 	}
-	if (tocsin_job_open(NULL, &job) != 0) {
-		note_once(NOTE_JOB, "not followed: out of memory, threads or file descriptors");
+	err = tocsin_job_open(NULL, &job);
+	if (err != 0) {
+		note_once(NOTE_JOB, "not followed: %s", strerror_r(-err, words, sizeof(words)));
 		return false;
 	}
 	comm_follow_world(job, key);

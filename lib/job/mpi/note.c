@@ -2,6 +2,7 @@
 // Prints once per kind what is not followed, to standard error of the first rank, if the user
 // enabled it.
 #include "follow.h"
+#include "size_signal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@ static bool notes_are_enabled(void) {
 
 void note_once(enum note note, const char *format, ...) {
 	uint32_t bit = 1u << note;
+	struct size_signal signals;
 	char text[NOTE_BYTES];
 	va_list args;
 	int length;
@@ -47,7 +49,7 @@ void note_once(enum note note, const char *format, ...) {
 		return;
 	length = length + 8 < NOTE_BYTES - 1 ? length + 8 : NOTE_BYTES - 2;
 	text[length++] = '\n';
-	// A failed write is ignored.
-	if (write(STDERR_FILENO, text, (size_t)length) < 0)
-		return;
+	size_signal_block(&signals);
+	(void)!write(STDERR_FILENO, text, (size_t)length); // a failed write is ignored
+	size_signal_restore(&signals);
 }

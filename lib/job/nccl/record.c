@@ -4,6 +4,7 @@
 
 #include "fields.h"
 #include "loader_symbols.h"
+#include "size_signal.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -70,11 +71,14 @@ static void line_text(const char *name, const char *text) {
 }
 
 static void line_write(void) {
+	struct size_signal signals;
 	char words[ERROR_BYTES];
 	ssize_t written;
 
 	record.line[record.used++] = '\n';
+	size_signal_block(&signals);
 	written = write(record.fd, record.line, record.used);
+	size_signal_restore(&signals);
 	if (written != (ssize_t)record.used || record.bytes + record.used > RECORD_BYTES_MAX) {
 		bridge_log_once(
 			BRIDGE_LOGGED_RECORD, "the recording ends after %" PRIu64 " bytes: %s",

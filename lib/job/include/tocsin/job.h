@@ -115,7 +115,7 @@ struct tocsin_job_config {
 
 // Open a job: start the library's thread, and connect now or later. `config` may be NULL and is not
 // kept. Returns 0, -EINVAL (a bad size, a text that is too long), -ENOMEM, -EAGAIN (no thread),
-// -EMFILE or -ENFILE.
+// -EMFILE or -ENFILE, or -EFBIG (RLIMIT_FSIZE is below 320 KB, which the counts need).
 int tocsin_job_open(const struct tocsin_job_config *config, struct tocsin_job **ret_job);
 
 // Close a job: unregister its remaining communicators, end the thread and free everything. The

@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -464,6 +466,73 @@ static void a_thousand_unregisters_between_two_polls_keep_the_connection(void **
 	fake_agent_end(&agent);
 }
 
+// Open a job in a child that has this limit. Returns what tocsin_job_open() returned, and checks
+// that no signal is left and that the signals are unblocked.
+static int open_with_limit(int resource, rlim_t limit) {
+	const struct rlimit limits = {limit, limit};
+	struct tocsin_job_config config = {.struct_size = sizeof(config), .socket_path = NOWHERE};
+	struct tocsin_job *job;
+	sigset_t pending, blocked;
+	int status, err;
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child == 0) {
+		if (setrlimit(resource, &limits) != 0)
+			_exit(99);
+		err = tocsin_job_open(&config, &job);
+		if (err == 0)
+			tocsin_job_close(job);
+		if (sigpending(&pending) != 0 || sigismember(&pending, SIGXFSZ) != 0 ||
+		    sigprocmask(SIG_BLOCK, NULL, &blocked) != 0 ||
+		    sigismember(&blocked, SIGXFSZ) != 0)
+			_exit(98);
+		_exit(-err);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFSIGNALED(status))
+		fail_msg("killed by signal %d", WTERMSIG(status));
+	return -WEXITSTATUS(status);
+}
+
+static void a_limit_of_the_process_makes_opening_fail_and_nothing_else(void **state) {
+	(void)state;
+	for (rlim_t limit = 0; limit <= 64 * 4096; limit += 4096)
+		assert_int_equal(open_with_limit(RLIMIT_FSIZE, limit), -EFBIG);
+	assert_int_equal(open_with_limit(RLIMIT_FSIZE, 1 << 20), 0);
+	for (rlim_t limit = 0; limit < 3; limit++)
+		assert_int_equal(open_with_limit(RLIMIT_NOFILE, limit), -EMFILE);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) // they need the memory
+	assert_int_equal(open_with_limit(RLIMIT_AS, 4096), -ENOMEM);
+	assert_int_equal(open_with_limit(RLIMIT_AS, 0), -ENOMEM);
+#endif
+}
+
+static void a_file_size_signal_of_the_program_stays_pending(void **state) {
+	const struct rlimit small = {4096, 4096};
+	struct tocsin_job_config config = {.struct_size = sizeof(config), .socket_path = NOWHERE};
+	struct tocsin_job *job;
+	sigset_t set, pending;
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	assert_true(child >= 0);
+	if (child == 0) {
+		sigemptyset(&set);
+		sigaddset(&set, SIGXFSZ);
+		sigprocmask(SIG_BLOCK, &set, NULL);
+		raise(SIGXFSZ);
+		setrlimit(RLIMIT_FSIZE, &small);
+		if (tocsin_job_open(&config, &job) != -EFBIG)
+			_exit(1);
+		_exit(sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1 ? 0 : 2);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void marks_take_what_they_may_hold(void **state) {
 	struct fixture f = begin();
 
@@ -490,6 +559,8 @@ UNIT_GROUP(job_count) {
 		cmocka_unit_test(a_process_has_at_most_127_communicators),
 		cmocka_unit_test(without_an_agent_the_job_is_alone_and_knows_where_it_looked),
 		cmocka_unit_test(a_thousand_unregisters_between_two_polls_keep_the_connection),
+		cmocka_unit_test(a_limit_of_the_process_makes_opening_fail_and_nothing_else),
+		cmocka_unit_test(a_file_size_signal_of_the_program_stays_pending),
 		cmocka_unit_test(marks_take_what_they_may_hold),
 	};
 
