@@ -7,12 +7,12 @@
 #include "agent.h"
 #include "config_schema.h"
 
-#include <control/seal_keys.h>
 #include <dataplane/soft.h>
 #include <lib/config.h>
 #include <lib/cpu_set.h>
 #include <lib/must.h>
 #include <lib/scoped.h>
+#include <lib/seal_keys.h>
 
 #include <errno.h>
 #include <grp.h>

@@ -2,11 +2,11 @@
 // Chooses the address on which the agent listens and the address that it advertises.
 #include "agent.h"
 
-#include <control/seal_keys.h>
 #include <lib/config.h>
 #include <lib/must.h>
 #include <lib/netif/source.h>
 #include <lib/netif/tocsin.h>
+#include <lib/seal_keys.h>
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,10 +6,10 @@
 #include <control/client.h>
 #include <control/jobhost.h>
 #include <control/overlay.h>
-#include <control/seal_keys.h>
 #include <control/state.h>
 #include <lib/log.h>
 #include <lib/must.h>
+#include <lib/seal_keys.h>
 #include <lib/show.h>
 
 #include <errno.h>

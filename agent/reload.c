@@ -5,9 +5,9 @@
 #include "config_schema.h"
 
 #include <control/overlay.h>
-#include <control/seal_keys.h>
 #include <lib/container.h>
 #include <lib/log.h>
+#include <lib/seal_keys.h>
 
 #include <stdlib.h>
 #include <string.h>

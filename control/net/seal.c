@@ -45,9 +45,8 @@
 // which matters, is a sealed frame.
 #include "net/seal.h"
 
-#include "net/seal_keys_inside.h"
-
 #include <lib/must.h>
+#include <lib/seal_secret.h>
 
 #include <assert.h>
 #include <errno.h>

@@ -21,7 +21,7 @@
 // seal_wipe(). One thread at a time.
 #pragma once
 
-#include <control/seal_keys.h>
+#include <lib/seal_keys.h>
 #include <ras/types.h>
 
 #include <sodium.h>

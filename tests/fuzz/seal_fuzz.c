@@ -2,9 +2,9 @@
 // Fuzzes the handshake and frames of a sealed stream by changing bits. No changed message may be
 // accepted, and nothing is sent to a peer that did not prove the key.
 #include "net/seal.h"
-#include "net/seal_keys_inside.h"
 
 #include <lib/must.h>
+#include <lib/seal_secret.h>
 #include <support/fuzz.h>
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Fuzzes key files. An accepted file must survive formatting and parsing, and an error text must
 // fit its buffer.
-#include "net/seal_keys_inside.h"
 
 #include <lib/must.h>
+#include <lib/seal_secret.h>
 #include <support/fuzz.h>
 
 #include <errno.h>

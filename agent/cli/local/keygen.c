@@ -2,8 +2,8 @@
 // tocsin keygen: creates the cluster's key file, and replaces a key step by step.
 #include "command.h"
 
-#include <control/seal_keys.h>
 #include <lib/escape.h>
+#include <lib/seal_keys.h>
 
 #include <errno.h>
 #include <string.h>

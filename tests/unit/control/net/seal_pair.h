@@ -6,7 +6,8 @@
 #pragma once
 
 #include "net/seal.h"
-#include "net/seal_keys_inside.h"
+
+#include <lib/seal_secret.h>
 
 #define CLUSTER "alps"
 #define HELLO_BYTES 74

@@ -9,8 +9,8 @@
 
 #include <control/client.h>
 #include <control/overlay.h>
-#include <control/seal_keys.h>
 #include <lib/log.h>
+#include <lib/seal_keys.h>
 #include <support/cmocka.h>
 #include <support/tree.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Key files: checks who may have changed them, and writes them.
-#include "net/seal_keys_inside.h"
 
 #include <lib/error.h>
 #include <lib/file_trust.h>
 #include <lib/scoped.h>
+#include <lib/seal_secret.h>
 
 #include <sodium.h>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Keys in memory, and the text of a key file. seal_keys_file.c reads and writes the files.
-#include "net/seal_keys_inside.h"
-
 #include <lib/must.h>
+#include <lib/seal_secret.h>
 
 #include <sodium.h>
 

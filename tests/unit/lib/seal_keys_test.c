@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "net/seal_keys_inside.h"
 
 #include <lib/scoped.h>
+#include <lib/seal_secret.h>
 #include <support/cases.h>
 #include <support/cmocka.h>
 

@@ -2,7 +2,7 @@
 // Shared by sealing and its keys: the secrets, and the one hash that derives everything.
 #pragma once
 
-#include <control/seal_keys.h>
+#include <lib/seal_keys.h>
 
 #define SEAL_SECRET_BYTES 32
 #define SEAL_KEY_ID_BYTES 8
