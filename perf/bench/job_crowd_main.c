@@ -6,6 +6,7 @@
 //
 // It prints "ready" once all processes are registered. When its input ends, all of them are killed.
 #include <lib/must.h>
+#include <lib/parse.h>
 #include <tocsin/job.h>
 
 #include <poll.h>
@@ -13,6 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,6 +56,15 @@ static _Noreturn void run_member(const struct crowd *crowd, uint32_t number, int
 		(void)pause();
 }
 
+static uint32_t parse_argument(const char *text) {
+	uint64_t value;
+
+	if (parse_u64(text, strlen(text), 1, UINT32_MAX, NULL, &value) == 0)
+		return (uint32_t)value;
+	fprintf(stderr, "\"%s\" is not a number from 1 on\n", text);
+	exit(2);
+}
+
 int main(int argc, char **argv) {
 	struct crowd crowd;
 	uint32_t ready = 0;
@@ -66,9 +77,9 @@ int main(int argc, char **argv) {
 		return 2;
 	}
 	crowd.socket_path = argv[1];
-	crowd.uid = (uid_t)strtoul(argv[2], NULL, 10);
-	crowd.process_count = (uint32_t)strtoul(argv[3], NULL, 10);
-	crowd.comm_count = (uint32_t)strtoul(argv[4], NULL, 10);
+	crowd.uid = parse_argument(argv[2]);
+	crowd.process_count = parse_argument(argv[3]);
+	crowd.comm_count = parse_argument(argv[4]);
 	pids = calloc(crowd.process_count + 1, sizeof(*pids));
 	must(pids != NULL && pipe(fds) == 0);
 	for (uint32_t n = 0; n < crowd.process_count; n++) {
