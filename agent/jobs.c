@@ -56,6 +56,15 @@ static int job_socket_find_path(struct agent *agent, char ret_path[static SOCKET
 	return -ENAMETOOLONG;
 }
 
+static uint32_t
+select_reports(void *ctx, const struct jobs_rank_report **ret_reports, uint32_t max) {
+	return jobhost_select_reports(ctx, ret_reports, max);
+}
+
+static void count_unshown(void *ctx, uint32_t count) {
+	jobhost_count_unshown(ctx, count);
+}
+
 int jobs_part_start(struct agent *agent) {
 	char path[SOCKET_PATH_BYTES], detail[JOBHOST_DETAIL_BYTES];
 	struct jobhost_config config = {
@@ -74,7 +83,7 @@ int jobs_part_start(struct agent *agent) {
 			},
 	};
 	const char *nccl_ras = agent->settings->job.nccl_ras;
-	struct comms_source ranks = {.count = jobhost_count, .at = jobhost_at};
+	struct comms_source ranks = {.select = select_reports, .cut = count_unshown};
 	struct sock_addr nccl_address;
 	int err;
 

@@ -56,24 +56,24 @@ bool agree_has_majority(const struct jobhost *host) {
 }
 
 // Return the lowest rank that is left if it is local, else NULL.
-static const struct host_rank *coordinator_rank(const struct host_comm *comm) {
-	uint32_t lowest = 0;
+static const struct host_rank *
+coordinator_rank(struct jobhost *host, const struct host_comm *comm) {
+	uint32_t low = 0, high = comm->gone_count;
 
-	while (lowest < comm->gone_count && comm->gone[lowest].rank == lowest)
-		lowest++;
-	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
-		if (rank->told.rank == lowest)
-			return rank;
-	return NULL;
+	// The gone ranks ascend, so those that equal their index come first.
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (comm->gone[middle].rank == middle)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return rank_find_in_comm(host, comm, low);
 }
 
-bool agree_is_coordinator(const struct host_comm *comm) {
-	return coordinator_rank(comm) != NULL;
-}
-
-static void send_failed_set_to_ranks(const struct host_comm *comm) {
-	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
-		rank_send_failed_set(rank);
+bool agree_is_coordinator(struct jobhost *host, const struct host_comm *comm) {
+	return coordinator_rank(host, comm) != NULL;
 }
 
 static bool
@@ -124,7 +124,7 @@ next_view_number(const struct jobhost *host, const struct host_comm *comm, uint3
 // Number the current set. Returns false if another agent is the coordinator, or no set can be
 // numbered now.
 static bool number_gone_set(struct jobhost *host, struct host_comm *comm) {
-	const struct host_rank *by = coordinator_rank(comm);
+	const struct host_rank *by = coordinator_rank(host, comm);
 	uint64_t view;
 
 	if (by == NULL || !agree_has_majority(host))
@@ -152,22 +152,24 @@ static uint32_t add_gone_ranks(
 	uint32_t count,
 	uint32_t *ret_added
 ) {
-	uint32_t added = 0, from = comm->gone_count, to;
-	uint64_t of_user = 0;
+	uint32_t added = 0, from = comm->gone_count, to, *order;
 	struct gone *grown;
 
 	for (uint32_t n = 0; n < count; n++)
 		if (agree_find_gone_rank(comm, more[n].rank) == NULL)
 			ret_added[added++] = more[n].rank;
 	// Limit the ranks in the sets of gone ranks of one user: a job may report any number.
-	for (const struct host_comm *at = host->comms; at != NULL; at = at->next)
-		of_user += at->uid == comm->uid ? at->gone_count : 0;
-	if (added == 0 || of_user + added > GONE_RANKS_PER_USER)
+	if (added == 0 || comm->user->gone_ranks + added > GONE_RANKS_PER_USER)
 		return 0;
+	order = realloc(comm->gone_order, (comm->gone_count + added) * sizeof(*order));
+	if (order == NULL)
+		return 0;
+	comm->gone_order = order;
 	grown = realloc(comm->gone, (comm->gone_count + added) * sizeof(*grown));
 	if (grown == NULL)
 		return 0;
 	comm->gone = grown;
+	memcpy(order + comm->gone_count, ret_added, added * sizeof(*order));
 	to = comm->gone_count + added;
 	comm->gone_count = to;
 	// Merge from the end, into the room that realloc() added there.
@@ -178,6 +180,7 @@ static uint32_t add_gone_ranks(
 			grown[--to] = more[n - 1];
 	}
 	host->counters.gone += added;
+	comm->user->gone_ranks += added;
 	comm->resend_interval_ns = RESEND_FIRST_NS;
 	comm->resend_at_ns = loop_now_ns(host->loop) + RESEND_FIRST_NS;
 	return added;
@@ -198,14 +201,6 @@ static bool contains_rank(const uint32_t *ranks, uint32_t count, uint32_t rank) 
 	return low < count && ranks[low] == rank;
 }
 
-static void send_gone_to_ranks(const struct host_comm *comm, uint32_t rank) {
-	const struct gone *gone = agree_find_gone_rank(comm, rank);
-
-	for (const struct host_rank *at = comm->ranks; at != NULL && gone != NULL;
-	     at = at->next_of_comm)
-		rank_send_gone(at, gone);
-}
-
 void agree_add_gone_rank(
 	struct jobhost *host,
 	struct host_comm *comm,
@@ -223,33 +218,28 @@ void agree_add_gone_rank(
 		// set again.
 		comm->agreed_set_unsent =
 			comm->agreed_set_unsent ||
-			(!seen_here && agree_is_coordinator(comm) &&
+			(!seen_here && agree_is_coordinator(host, comm) &&
 			 contains_rank(comm->agreed, comm->agreed_count, gone.rank));
 		return;
 	}
 	if (seen_here)
-		notice_send_gone_rank(host, comm, agree_find_gone_rank(comm, rank));
+		(void)notice_send_gone_rank(host, comm, agree_find_gone_rank(comm, rank));
 	(void)number_gone_set(host, comm);
-	// the set before the event, so that a receiver of the event can query the set
-	send_failed_set_to_ranks(comm);
-	send_gone_to_ranks(comm, rank);
+	comm_send_set(comm);
 }
 
 void agree_add_gone_ranks(
 	struct jobhost *host, struct host_comm *comm, const struct gone *gone, uint32_t count
 ) {
 	uint32_t *told = malloc((count + 1) * sizeof(*told));
-	uint32_t told_count = told != NULL ? add_gone_ranks(host, comm, gone, count, told) : 0;
 
-	if (told_count > 0) {
+	if (told != NULL && add_gone_ranks(host, comm, gone, count, told) > 0) {
 		// All agents see a node fall, each at its own time, and so does the coordinator:
 		// resend later.
 		comm->resend_interval_ns = RESEND_SEEN_BY_ALL_NS;
 		comm->resend_at_ns = loop_now_ns(host->loop) + RESEND_SEEN_BY_ALL_NS;
 		(void)number_gone_set(host, comm);
-		send_failed_set_to_ranks(comm);
-		for (uint32_t n = 0; n < told_count; n++)
-			send_gone_to_ranks(comm, told[n]);
+		comm_send_set(comm);
 	}
 	free(told);
 }
@@ -306,24 +296,21 @@ void agree_apply_set(
 			0, "other agents of its job report it gone", loop_now_ns(host->loop)
 		),
 		newest};
-	uint32_t *told, told_count;
+	uint32_t *told;
 
 	if (view <= comm->view || count > GONE_RANKS_PER_USER)
 		return;
 	for (uint32_t n = 0; n < comm->gone_count; n++)
 		if (!contains_rank(ranks, count, comm->gone[n].rank)) {
-			notice_send_gone_rank(host, comm, &comm->gone[n]);
+			(void)notice_send_gone_rank(host, comm, &comm->gone[n]);
 			return;
 		}
 	told = malloc((count + 1) * sizeof(*told));
 	if (told == NULL)
 		return;
-	told_count = add_gone_set(host, comm, ranks, count, &causes, told);
-	if (gone_set_is_known(comm, ranks, count) && store_agreed_set(comm, view, ranks, count)) {
-		send_failed_set_to_ranks(comm);
-		for (uint32_t n = 0; n < told_count; n++)
-			send_gone_to_ranks(comm, told[n]);
-	}
+	(void)add_gone_set(host, comm, ranks, count, &causes, told);
+	if (gone_set_is_known(comm, ranks, count) && store_agreed_set(comm, view, ranks, count))
+		comm_send_set(comm);
 	free(told);
 }
 
@@ -337,13 +324,12 @@ void agree_restore_set(
 		make_gone_rank(0, "gone before the agent restarted", loop_now_ns(host->loop)),
 		NULL};
 	struct host_comm *comm = rank->comm;
-	uint32_t told[JOB_FAILED_MAX], told_count;
+	uint32_t told[JOB_FAILED_MAX];
 
 	if (said->view > comm->view_floor)
 		comm->view_floor = said->view;
-	told_count = add_gone_set(host, comm, said->ranks, said->count, &causes, told);
-	for (uint32_t n = 0; n < told_count; n++)
-		send_gone_to_ranks(comm, told[n]);
+	if (add_gone_set(host, comm, said->ranks, said->count, &causes, told) > 0)
+		comm_send_state(comm);
 	if (said->first == 0) {
 		rank->returned_view = said->view;
 		rank->returned_count = 0;
@@ -362,17 +348,18 @@ void agree_restore_set(
 	// same if they have the same size.
 	if (rank->returned_count == said->total && comm->gone_count == said->total &&
 	    said->view > comm->view && store_gone_set(comm, said->view))
-		send_failed_set_to_ranks(comm);
+		comm_send_set(comm);
 }
 
 static void resend_gone_ranks(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
 	if (number_gone_set(host, comm)) {
-		send_failed_set_to_ranks(comm);
+		comm_send_set(comm);
 		return;
 	}
 	for (uint32_t n = 0; n < comm->gone_count; n++)
-		if (!contains_rank(comm->agreed, comm->agreed_count, comm->gone[n].rank))
-			notice_send_gone_rank(host, comm, &comm->gone[n]);
+		if (!contains_rank(comm->agreed, comm->agreed_count, comm->gone[n].rank) &&
+		    !notice_send_gone_rank(host, comm, &comm->gone[n]))
+			break;
 	comm->resend_interval_ns *= 2;
 	if (comm->resend_interval_ns > RESEND_LONGEST_NS)
 		comm->resend_interval_ns = RESEND_LONGEST_NS;
@@ -384,17 +371,15 @@ bool agree_can_free_comm(const struct host_comm *comm, uint64_t now_ns) {
 	       (comm->gone_count == comm->agreed_count || now_ns >= comm->empty_ns + KEEP_EMPTY_NS);
 }
 
-void agree_tick(struct jobhost *host, uint64_t now_ns) {
-	struct host_comm *next;
-
-	for (struct host_comm *comm = host->comms; comm != NULL; comm = next) {
-		next = comm->next;
-		if (agree_can_free_comm(comm, now_ns))
-			comm_destroy(host, comm);
-		else if (comm->agreed_set_unsent)
-			comm->agreed_set_unsent =
-				!notice_send_agreed_set(host, comm, newest_gone_rank(comm));
-		else if (comm->gone_count != comm->agreed_count && now_ns >= comm->resend_at_ns)
-			resend_gone_ranks(host, comm, now_ns);
+bool agree_tick(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
+	if (agree_can_free_comm(comm, now_ns)) {
+		comm_destroy(host, comm);
+		return false;
 	}
+	if (comm->agreed_set_unsent)
+		comm->agreed_set_unsent =
+			!notice_send_agreed_set(host, comm, newest_gone_rank(comm));
+	else if (comm->gone_count != comm->agreed_count && now_ns >= comm->resend_at_ns)
+		resend_gone_ranks(host, comm, now_ns);
+	return true;
 }

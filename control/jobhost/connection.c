@@ -29,14 +29,28 @@ union packet {
 	struct job_exited exited;
 };
 
-void host_connection_close(struct host_connection *connection) {
-	struct host_connection **at = &connection->host->connections;
+static void end_greeting_wait(struct host_connection *connection) {
+	if (connection->is_ungreeted)
+		TAILQ_REMOVE(&connection->host->ungreeted, connection, ungreeted);
+	connection->is_ungreeted = false;
+}
 
-	while (*at != connection)
-		at = &(*at)->next;
-	*at = connection->next;
-	if (connection->is_parent)
-		process_release_exits(connection->host, connection);
+void host_connection_close(struct host_connection *connection) {
+	struct jobhost *host = connection->host;
+
+	*connection->link = connection->next;
+	if (connection->next != NULL)
+		connection->next->link = connection->link;
+	end_greeting_wait(connection);
+	if (connection->is_parent) {
+		host->parent_count--;
+		connection->user->parents--;
+		table_remove(&host->parents_by_pid, &connection->by_parent);
+		process_release_exits(host, connection);
+	} else {
+		host->connection_count--;
+		connection->user->connections--;
+	}
 	if (connection->process != NULL) {
 		connection->process->connection = NULL;
 		for (struct host_rank *rank = connection->process->ranks; rank != NULL;
@@ -51,6 +65,7 @@ void host_connection_close(struct host_connection *connection) {
 		connection->first = waiting->next;
 		free(waiting);
 	}
+	user_put(connection->user);
 	free(connection);
 }
 
@@ -86,7 +101,7 @@ static bool on_hello(struct host_connection *connection, const union packet *pac
 	struct host_process *process;
 
 	if (!text_is_terminated(packet->hello.job_id, JOB_ID_BYTES)) {
-		descriptor_close_async(page_fd, connection->uid);
+		descriptor_close_async(page_fd, connection->user->uid);
 		return refuse_bad_packet(connection, "the job id is not terminated");
 	}
 	process = hello_accept(host, &packet->hello, connection->source.fd, page_fd, reason);
@@ -97,6 +112,7 @@ static bool on_hello(struct host_connection *connection, const union packet *pac
 	}
 	if (process->connection != NULL)
 		host_connection_close(process->connection); // the process has connected again
+	end_greeting_wait(connection);
 	connection->process = process;
 	process->connection = connection;
 	connection_send_packet(connection, &welcome, sizeof(welcome));
@@ -182,31 +198,39 @@ static bool on_leave(struct host_connection *connection, const union packet *pac
 }
 
 // Launchers, which report how their children end, are counted apart from ranks.
-static bool has_connection_quota(const struct jobhost *host, uid_t uid, bool is_parent) {
-	uint32_t all = 0, of_user = 0;
-
-	for (const struct host_connection *at = host->connections; at != NULL; at = at->next) {
-		if (at->is_parent != is_parent)
-			continue;
-		all++;
-		of_user += at->uid == uid;
-	}
+static bool has_connection_quota(const struct jobhost *host, uint32_t all, uint32_t of_user) {
 	return all < host->config.processes_max + PACKETS_PER_TURN &&
 	       of_user < host->config.per_user_max + PACKETS_PER_TURN;
+}
+
+// Parents are counted apart from their children.
+static bool make_parent(struct host_connection *connection) {
+	struct jobhost *host = connection->host;
+	struct host_user *user = connection->user;
+
+	if (!has_connection_quota(host, host->parent_count, user->parents))
+		return refuse_connection(
+			connection, "the user has too many connected launchers already"
+		);
+	end_greeting_wait(connection);
+	connection->is_parent = true;
+	host->connection_count--;
+	user->connections--;
+	host->parent_count++;
+	user->parents++;
+	table_add(
+		&host->parents_by_pid, &connection->by_parent,
+		process_pid_hash(host, connection->pid)
+	);
+	return true;
 }
 
 // Handle a packet of a connection without a process: only a parent may send such packets.
 static bool
 handle_parent_packet(struct host_connection *connection, const union packet *packet, size_t size) {
 	if (packet->head.kind == JOB_PARENT && size == sizeof(packet->parent) &&
-	    !connection->is_parent && connection->pid > 0) {
-		if (!has_connection_quota(connection->host, connection->uid, true))
-			return refuse_connection(
-				connection, "the user has too many connected launchers already"
-			);
-		connection->is_parent = true;
-		return true;
-	}
+	    !connection->is_parent && connection->pid > 0)
+		return make_parent(connection);
 	if (!connection->is_parent || packet->head.kind != JOB_EXITED ||
 	    size != sizeof(packet->exited))
 		return refuse_bad_packet(connection, "the first packet is not a greeting");
@@ -237,14 +261,14 @@ static bool handle_packet(
 	char reason[JOB_REASON_BYTES];
 
 	if (size < sizeof(packet->head) || packet->head.magic != JOB_SOCKET_MAGIC) {
-		descriptor_close_async(page_fd, connection->uid);
+		descriptor_close_async(page_fd, connection->user->uid);
 		return refuse_bad_packet(connection, "the packet is not from libtocsin");
 	}
 	if (connection->process == NULL && !connection->is_parent &&
 	    packet->head.kind == JOB_HELLO && size == sizeof(packet->hello)) {
 		if (packet->head.version == JOB_SOCKET_VERSION)
 			return on_hello(connection, packet, page_fd);
-		descriptor_close_async(page_fd, connection->uid);
+		descriptor_close_async(page_fd, connection->user->uid);
 		snprintf(
 			reason, sizeof(reason),
 			"libtocsin speaks version %u, this agent version %u", packet->head.version,
@@ -253,7 +277,8 @@ static bool handle_packet(
 		connection->host->counters.refused++;
 		return refuse_connection(connection, reason);
 	}
-	descriptor_close_async(page_fd, connection->uid); // no other packet carries a descriptor
+	// no other packet carries a descriptor
+	descriptor_close_async(page_fd, connection->user->uid);
 	for (size_t n = 0; n < sizeof(messages) / sizeof(messages[0]); n++)
 		if (connection->process != NULL && messages[n].kind == packet->head.kind &&
 		    messages[n].size == size)
@@ -277,7 +302,7 @@ static bool receive_packet(struct host_connection *connection) {
 	int fd = -1;
 
 	// Only a greeting carries a descriptor. Without a control buffer the kernel closes it.
-	if (connection->process == NULL && descriptor_has_close_slot(connection->uid)) {
+	if (connection->process == NULL && descriptor_has_close_slot(connection->user->uid)) {
 		message.msg_control = &control;
 		message.msg_controllen = CMSG_LEN(sizeof(int));
 	}
@@ -295,58 +320,76 @@ static bool receive_packet(struct host_connection *connection) {
 	    passed->cmsg_len >= CMSG_LEN(sizeof(fd)))
 		memcpy(&fd, CMSG_DATA(passed), sizeof(fd));
 	if (size <= 0) {
-		descriptor_close_async(fd, connection->uid);
+		descriptor_close_async(fd, connection->user->uid);
 		host_connection_close(connection);
 		return false;
 	}
 	if ((size_t)size > sizeof(packet)) {
-		descriptor_close_async(fd, connection->uid);
+		descriptor_close_async(fd, connection->user->uid);
 		return refuse_bad_packet(connection, "the packet is too long");
 	}
 	return handle_packet(connection, &packet, (size_t)size, fd);
 }
 
-bool host_connection_finish(struct host_process *process) {
-	const struct host_process *at;
-	struct jobhost *host = process->host;
+int host_connection_finish(struct host_process *process) {
+	struct host_user *user = process->user; // held by the caller
+	uint64_t began_ns = loop_clock_ns(process->host->loop);
+	bool is_freed = false, is_open = true;
 
-	for (int n = 0; n < PACKETS_AFTER_EXIT_MAX && process->connection != NULL; n++)
-		if (!receive_packet(process->connection))
-			break;
-	// A leave has freed the process: only its address is compared.
-	at = host->processes;
-	while (at != NULL && at != process)
-		at = at->next;
-	return at != NULL;
+	process->ret_freed = &is_freed;
+	while (is_open && process->connection != NULL && user_has_time(user) &&
+	       process->packets_after_exit < PACKETS_AFTER_EXIT_MAX) {
+		process->packets_after_exit++;
+		is_open = receive_packet(process->connection);
+		began_ns = user_charge(user, began_ns);
+		if (is_freed)
+			return -ESRCH;
+	}
+	process->ret_freed = NULL;
+	return is_open && process->connection != NULL &&
+			       process->packets_after_exit < PACKETS_AFTER_EXIT_MAX
+		       ? -EAGAIN
+		       : 0;
 }
 
 static void on_connection_ready(struct loop_source *source, uint32_t events) {
 	struct host_connection *connection = container_of(source, struct host_connection, source);
+	struct host_user *user = user_hold(connection->user);
+	uint64_t began_ns = loop_clock_ns(user->host->loop);
+	bool is_open = true;
 
-	if ((events & EPOLLOUT) != 0 && !connection_flush_queue(connection))
-		return;
+	if ((events & EPOLLOUT) != 0 && user_has_time(user)) {
+		is_open = connection_flush_queue(connection);
+		began_ns = user_charge(user, began_ns);
+	}
 	if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0)
-		return;
-	for (int n = 0; n < PACKETS_PER_TURN; n++)
-		if (!receive_packet(connection))
-			return;
+		is_open = false;
+	for (int n = 0; is_open && n < PACKETS_PER_TURN && user_has_time(user); n++) {
+		is_open = receive_packet(connection);
+		began_ns = user_charge(user, began_ns);
+	}
+	user_put(user);
 }
 
 void host_connection_open(struct jobhost *host, int fd) {
 	struct host_connection *connection = NULL;
+	struct host_user *user = NULL;
 	struct ucred who;
 	socklen_t length = sizeof(who);
 
 	// The connections of a user are limited to a few more than its processes, so that other
 	// users find room.
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0 &&
-	    has_connection_quota(host, who.uid, false))
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) == 0)
+		user = user_get(host, who.uid);
+	if (user != NULL && has_connection_quota(host, host->connection_count, user->connections))
 		connection = calloc(1, sizeof(*connection));
 	if (connection == NULL) {
+		user_put(user);
 		close(fd);
 		return;
 	}
 	connection->host = host;
+	connection->user = user;
 	connection->uid = who.uid;
 	connection->pid = who.pid;
 	connection->since_ns = loop_now_ns(host->loop);
@@ -354,10 +397,18 @@ void host_connection_open(struct jobhost *host, int fd) {
 	connection->source = (struct loop_source
 	){.fd = fd, .events = EPOLLIN, .rank = LOOP_CLIENTS, .ready = on_connection_ready};
 	if (loop_add(host->loop, &connection->source) != 0) {
+		user_put(user);
 		close(fd);
 		free(connection);
 		return;
 	}
 	connection->next = host->connections;
+	connection->link = &host->connections;
+	if (connection->next != NULL)
+		connection->next->link = &connection->next;
 	host->connections = connection;
+	connection->is_ungreeted = true;
+	TAILQ_INSERT_TAIL(&host->ungreeted, connection, ungreeted);
+	host->connection_count++;
+	user->connections++;
 }

@@ -45,35 +45,29 @@ static const char *page_fd_reject_reason(int fd, uint64_t page_bytes, struct sta
 static struct host_process *find_reconnected_process(
 	struct jobhost *host, const struct ucred *who, uint64_t start_time, ino_t page
 ) {
-	struct host_process *process = host->processes;
+	struct host_process *process = process_find_by_page(host, who->pid, page);
 
-	while (process != NULL &&
-	       (process->pid != who->pid || process->start_time != start_time ||
-		process->page_inode != page || process->is_ending || process->exited_ns != 0))
-		process = process->next;
-	return process;
+	return process != NULL && process->start_time == start_time ? process : NULL;
 }
 
-static bool
-has_process_quota(const struct jobhost *host, uid_t uid, char reason[static JOB_REASON_BYTES]) {
-	uint32_t all = 0, of_user = 0;
+static bool has_process_quota(
+	const struct jobhost *host,
+	const struct host_user *user,
+	uid_t uid,
+	char reason[static JOB_REASON_BYTES]
+) {
+	const uint32_t all = host->counters.processes;
 
-	for (const struct host_process *at = host->processes; at != NULL; at = at->next) {
-		if (at->exited_ns != 0)
-			continue;
-		all++;
-		of_user += at->uid == uid;
-	}
 	if (all >= host->config.processes_max)
 		snprintf(
 			reason, JOB_REASON_BYTES,
 			"the agent serves %u processes already, the limit of [job] processes", all
 		);
-	else if (of_user >= host->config.per_user_max)
+	else if (user->processes >= host->config.per_user_max)
 		snprintf(
 			reason, JOB_REASON_BYTES,
 			"user %u has %u processes already, the limit of [job] per_user", uid,
-			of_user
+			user->processes
 		);
 	else
 		return true;
@@ -124,16 +118,20 @@ static struct host_process *accept_process(
 	char reason[static JOB_REASON_BYTES]
 ) {
 	struct host_process *process;
+	struct host_user *user;
 
 	process = find_reconnected_process(host, who, hello->start_time, page);
 	if (process != NULL)
 		return process;
-	if (!has_process_quota(host, who->uid, reason))
+	user = user_get(host, who->uid);
+	if (user != NULL && has_process_quota(host, user, who->uid, reason))
+		process = calloc(1, sizeof(*process));
+	if (process == NULL) {
+		user_put(user);
 		return NULL;
-	process = calloc(1, sizeof(*process));
-	if (process == NULL)
-		return NULL;
+	}
 	process->host = host;
+	process->user = user;
 	process->pid = who->pid;
 	process->uid = who->uid;
 	process->start_time = hello->start_time;
@@ -145,10 +143,8 @@ static struct host_process *accept_process(
 		return NULL;
 	}
 	process->page_inode = page;
-	process->next = host->processes;
-	host->processes = process;
+	process_enlist(process);
 	host->counters.accepted++;
-	host->counters.processes++;
 	level_write_to_page(process, loop_now_ns(host->loop));
 	return process;
 }

@@ -2,6 +2,7 @@
 // Private declarations of control/jobhost: the jobs of this node.
 #pragma once
 
+#include "jobhost/table.h"
 #include "joblook/comm_look.h"
 
 #include <control/jobhost.h>
@@ -11,6 +12,7 @@
 #include <tocsin/job_page.h>
 #include <tocsin/job_socket.h>
 
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -18,8 +20,12 @@
 #define JOBHOST_NOTICE (RAS_NOTICE_OWN_MIN + 2)
 #define SAMPLE_NS RAS_NS_PER_SEC
 // longest run of sampling in one loop turn; one more page may exceed this time
-#define SAMPLE_RUN_NS (5 * RAS_NS_PER_MS)
-#define SAMPLE_PAUSE_NS (20 * RAS_NS_PER_MS) // pause between two such runs
+#define SAMPLE_RUN_NS (3 * RAS_NS_PER_MS)
+#define SAMPLE_PAUSE_NS (12 * RAS_NS_PER_MS) // pause between two such runs
+// time that the packets and ends of one user's processes may take in a turn of the loop
+#define USER_TURN_NS (2 * RAS_NS_PER_MS)
+// time that all deferred jobs of this module may take in a turn
+#define JOBS_TURN_NS (2 * RAS_NS_PER_MS)
 // a connection that sends no greeting for this time is closed
 #define HELLO_TIMEOUT_NS (10 * RAS_NS_PER_SEC)
 #define WORK_SAMPLES (JOBS_WORK_WINDOW_NS / SAMPLE_NS) // samples of processor time
@@ -28,7 +34,7 @@
 #define GONE_RANKS_PER_USER 65536u // gone ranks in all sets of one user
 // limit of ranks of one user: this factor times the limit of its processes
 #define RANKS_PER_PROCESS 8u
-#define EMPTY_COMMS_MAX 4096u // communicators without ranks here
+#define EMPTY_COMMS_MAX 4096u // communicators without ranks here, of one user
 #define CAUSE_BYTES 96
 #define LEVEL_ORDERS_MAX 64u
 
@@ -58,6 +64,29 @@ struct stall {
 	char text[TOCSIN_EVENT_TEXT_BYTES];
 };
 
+// One user. Counts for quotas are kept here, so that nothing has to be counted.
+struct host_user {
+	struct table_entry by_uid;
+	LIST_ENTRY(host_user) all;
+	struct jobhost *host;
+	uid_t uid;
+	uint32_t references; // processes, connections and communicators
+	uint32_t processes;  // living ones
+	uint32_t connections, parents;
+	uint32_t ranks;	     // of living processes
+	uint32_t gone_ranks; // in the sets of all its communicators
+	uint32_t roster_rows;
+	uint32_t empty_comms;			    // communicators without local ranks
+	TAILQ_HEAD(user_comms, host_comm) comms;    // oldest first
+	TAILQ_HEAD(user_ended, host_process) ended; // ended processes, oldest first
+	uint32_t ended_count, ended_ranks;
+	// Ranks that have not been sent the whole state of their communicator.
+	TAILQ_HEAD(user_unsent, host_rank) unsent;
+	TAILQ_ENTRY(host_user) queue; // in jobhost.unsent_users, if is_queued
+	bool is_queued;
+	uint64_t turn_ns, spent_ns; // a turn of the loop, and the time taken in that turn
+};
+
 // The last event that the ranks here received about one node that holds ranks of their
 // communicator.
 struct reported_trouble {
@@ -67,13 +96,20 @@ struct reported_trouble {
 
 // A communicator that has or had ranks on this node.
 struct host_comm {
-	struct host_comm *next;
+	struct host_comm *next, **link; // in jobhost.comms; `link` points to this communicator
+	struct table_entry by_key;
+	struct host_user *user;
+	TAILQ_ENTRY(host_comm) of_user;
 	uint64_t comm_hash, host_hash, process_hash;
 	uid_t uid;
 	uint32_t size;
 	struct host_rank *ranks; // local ranks, linked by next_of_comm
+	uint32_t rank_count;
 	uint32_t gone_count;
-	struct gone *gone; // sorted by rank
+	struct gone *gone;     // sorted by rank
+	uint32_t *gone_order;  // the same ranks, in the order in which they were added
+	uint64_t set_serial;   // number of changes to the failed set
+	uint32_t unsent_count; // local ranks that are queued for a send of the state
 	// The agreed set: its number, and the ranks that the coordinator put into it.
 	uint64_t view;
 	uint32_t agreed_count;
@@ -97,16 +133,20 @@ struct host_comm {
 	uint64_t look_ns, stall_check_interval_ns, heard_ns;
 	// last stall event sent to the local ranks: enum tocsin_event_kind, 0 if none; and its rank
 	uint32_t stall_kind, stall_rank;
+	struct stall *stall;   // that event; NULL: none yet
+	uint64_t stall_serial; // number of stall events so far
 	// the pending query serves the stall check of this communicator
 	bool stall_check_is_pending;
-	// one entry per node with trouble that the local ranks were notified of; unsorted
+	// one entry per node with trouble that the local ranks were notified of; ascending
 	struct reported_trouble *trouble;
 	uint32_t trouble_count;
 };
 
 struct host_rank {
-	struct host_rank *next;		// next rank of the process
-	struct host_rank *next_of_comm; // next live rank of the communicator
+	struct host_rank *next; // next rank of the process
+	// next live rank of the communicator; `link` points to this rank
+	struct host_rank *next_of_comm, **link_of_comm;
+	struct table_entry by_number; // in jobhost.ranks_by_number, while `comm` is not NULL
 	struct host_process *process;
 	struct host_comm *comm; // NULL: the process has ended
 	struct job_register told;
@@ -116,14 +156,25 @@ struct host_rank {
 	// so far without a gap, and the last of them.
 	uint64_t returned_view;
 	uint32_t returned_count, returned_last;
+	// The state of the communicator that the process has been sent: number of the change to the
+	// failed set, count of gone ranks in the order of addition, number of the stall event.
+	uint64_t set_sent, stall_sent;
+	uint32_t gone_sent;
+	TAILQ_ENTRY(host_rank) unsent; // in host_user.unsent, if is_unsent
+	bool is_unsent;
 	bool gpu_is_from_nccl; // its GPU numbers come from NCCL's RAS
 	bool page_had_comm;    // the page had this communicator in the last sample
 	struct jobs_rank_report report;
 };
 
 struct host_process {
-	struct host_process *next;
+	// In jobhost.processes; `link` points to this process, and is NULL before it is listed.
+	struct host_process *next, **link;
+	struct table_entry by_pid, by_page;
 	struct jobhost *host;
+	struct host_user *user;
+	TAILQ_ENTRY(host_process) of_end; // in jobhost.ending if is_ending, or host_user.ended
+	bool *ret_freed;		  // set by process_free(); NULL: nobody asks
 	pid_t pid, parent_pid;
 	uid_t uid;
 	uint64_t start_time;
@@ -138,9 +189,11 @@ struct host_process {
 	bool page_is_unwritable;       // its page cannot be written
 	uint64_t cpu_ns[WORK_SAMPLES]; // ring of samples of its total processor time
 	uint32_t looks;
-	bool is_ending;	    // the process has ended; its parent is about to report how
-	uint64_t exited_ns; // 0: the process lives, or is_ending
-	uint8_t exit_cause; // enum jobs_exit_cause
+	uint32_t packets_after_exit; // packets read since the process ended
+	bool is_ending;		     // the process has ended; its parent is about to report how
+	bool is_released;	     // is_ending, and the parent has reported or is not waited for
+	uint64_t exited_ns;	     // 0: the process lives, or is_ending
+	uint8_t exit_cause;	     // enum jobs_exit_cause
 	int32_t exit_value;
 };
 
@@ -158,8 +211,12 @@ struct waiting {
 };
 
 struct host_connection {
-	struct host_connection *next;
+	struct host_connection *next, **link; // `link` points to this connection
 	struct jobhost *host;
+	struct host_user *user;
+	struct table_entry by_parent;		// in jobhost.parents_by_pid, if is_parent
+	TAILQ_ENTRY(host_connection) ungreeted; // if is_ungreeted
+	bool is_ungreeted; // no greeting and no announcement of a parent received yet
 	struct loop_source source;
 	struct host_process *process; // NULL: no greeting received yet
 	uid_t uid;
@@ -172,6 +229,46 @@ struct host_connection {
 	bool broken;
 };
 
+struct node_trouble {
+	uint64_t node;
+	enum tocsin_event_kind kind; // TOCSIN_PEER_SUSPECT, _UNREACHABLE or _GONE
+};
+struct troubles {
+	struct node_trouble *rows; // ascending by node
+	uint32_t count, capacity;
+};
+
+// Sums by job.
+struct job_sums {
+	struct jobhost_job jobs[JOBHOST_JOBS_MAX];
+	uint32_t count, left;
+};
+
+enum round_step {
+	ROUND_IDLE,
+	ROUND_PROCESSES,
+	ROUND_COMMS,
+};
+
+// A round looks at every process and then at every communicator, in runs of SAMPLE_RUN_NS.
+struct round {
+	enum round_step step;
+	uint64_t began_ns;
+	struct host_process *next_process; // process that is sampled next
+	struct host_comm *next_comm;
+	struct troubles troubles; // nodes with trouble, when ROUND_COMMS began
+	uint32_t placed, parts;	  // ranks on known nodes; parts of rosters that may still be sent
+	bool needs_answer;	  // some communicator needs an answer of all agents
+	bool gpu_is_missing;	  // some rank that launches has no known GPU
+};
+
+// The steps in which an answer of all agents is used, see watch.c.
+enum answer_step {
+	ANSWER_ROSTERS,
+	ANSWER_JUDGE,
+	ANSWER_FINDINGS,
+};
+
 struct jobhost {
 	struct loop *loop;
 	struct overlay *overlay;
@@ -182,12 +279,22 @@ struct jobhost {
 	struct loop_source listener;
 	struct loop_timer sample;
 	struct host_connection *connections;
+	uint32_t connection_count; // without those of parents
+	uint32_t parent_count;
+	TAILQ_HEAD(host_ungreeted, host_connection) ungreeted; // oldest first
 	struct host_process *processes;
-	// next process of the current round; NULL: the round is complete
-	struct host_process *next_to_sample;
-	uint64_t round_began_ns;
+	TAILQ_HEAD(host_ending, host_process) ending; // released ones first
+	struct loop_job end_job;		      // finishes released processes
+	LIST_HEAD(host_users, host_user) users;
+	TAILQ_HEAD(host_unsent_users, host_user) unsent_users; // users with unsent ranks
+	struct loop_job send_job;			       // serves unsent_users in turn
+	// a turn of the loop, and the time of deferred jobs in that turn
+	uint64_t turn_ns, spent_ns;
+	uint8_t secret[TABLE_SECRET_BYTES]; // of all tables
+	struct table users_by_uid, processes_by_pid, processes_by_page, parents_by_pid;
+	struct table comms_by_key, ranks_by_number;
+	struct round round;
 	struct host_comm *comms;
-	uint32_t empty_comms;
 	uint32_t notice_tokens; // notices that may be sent now
 	uint64_t notice_ns;	// time of the last refill of notice_tokens
 	struct jobhost_counters counters;
@@ -198,13 +305,17 @@ struct jobhost {
 	struct loop_job heard_job;
 	struct overlay_question question; // COMMS
 	bool asking;
-	bool drain_is_advised;	   // a drain of this node is advised
-	struct nccl_ask *nccl_ask; // NULL: NCCL's RAS is not queried
+	bool stall_is_pending; // the pending query serves the stall check of some communicator
+	struct job_sums sums, sums_next; // the last complete round, and the one under way
+	bool drain_is_advised;		 // a drain of this node is advised
+	struct nccl_ask *nccl_ask;	 // NULL: NCCL's RAS is not queried
 	uint32_t order_count;
 	struct level_order orders[LEVEL_ORDERS_MAX]; // newest last
-	struct overlay_answer *answer;		     // the answer under judgement; NULL: none
-	struct comm_look look;
-	struct loop_job look_job;
+	struct overlay_answer *answer;		     // the answer being used; NULL: none
+	enum answer_step answer_step;
+	struct host_comm *next_of_answer; // next communicator of this step
+	struct comm_look look;		  // valid from ANSWER_JUDGE on
+	struct loop_job answer_job;
 	struct job_page *page; // copy of the page of the process that is being sampled
 	// second copy of the launched rows, from which signatures are taken
 	struct job_launched *signatures;
@@ -218,9 +329,23 @@ void socket_close(struct jobhost *host);
 void host_connection_open(struct jobhost *host, int fd);
 // Close a connection and detach its process; its ranks stay and no notice is sent.
 void host_connection_close(struct host_connection *connection);
-// Read the packets that an ended process sent before its end. Returns false if one of them was a
-// leave and the process has been freed.
-bool host_connection_finish(struct host_process *process);
+// Read the packets that an ended process sent before its end. Returns 0 once all are read, -EAGAIN
+// if the user's time of this turn is over, or -ESRCH if a leave has freed the process.
+int host_connection_finish(struct host_process *process);
+
+// user.c
+// Return the record of a user, with a reference; NULL without memory.
+struct host_user *user_get(struct jobhost *host, uid_t uid);
+struct host_user *user_hold(struct host_user *user);
+void user_put(struct host_user *user); // NULL is ignored
+// Return whether the user may take more time in this turn of the loop.
+bool user_has_time(struct host_user *user);
+// Charge the time since began_ns to the user. Returns the time now, as loop_clock_ns() does.
+uint64_t user_charge(struct host_user *user, uint64_t began_ns);
+// Charge the time since *began_ns to the deferred jobs of this turn, and set *began_ns to now.
+// Returns whether a job may go on. Each job does a part of its work in every turn, so that none
+// waits for ever.
+bool jobs_have_time(struct jobhost *host, uint64_t *began_ns);
 
 // hello.c: accept a greeting. Takes ownership of page_fd (-1: none was received). Returns the
 // process, or NULL and the reason of the refusal.
@@ -245,8 +370,17 @@ enum jobs_process_state process_state(char state);
 int process_watch(struct host_process *process); // opens its pidfd and watches it in the loop
 // Handle an exit that the parent reported.
 void process_report_child_exit(const struct host_connection *parent, const struct job_exited *said);
-// End all processes that wait for the report of this parent (NULL: of any parent).
+// Wait no longer for the report of this parent (NULL: of any parent). Its processes are finished by
+// a job of the loop.
 void process_release_exits(struct jobhost *host, const struct host_connection *parent);
+struct host_process *process_find(struct jobhost *host, pid_t pid, struct host_process *after);
+uint64_t process_pid_hash(const struct jobhost *host, pid_t pid);
+// Find a living process by its page.
+struct host_process *process_find_by_page(struct jobhost *host, pid_t pid, ino_t page_inode);
+// Enter a process into the list and the tables.
+void process_enlist(struct host_process *process);
+void process_init(struct jobhost *host);
+void process_fini(struct jobhost *host);
 void process_free(struct host_process *process);
 void process_expire_ended(struct jobhost *host, uint64_t now_ns);
 
@@ -261,6 +395,9 @@ int nccl_ask_create(
 	struct jobhost *host, const struct sock_addr *address, struct nccl_ask **ret_ask
 );
 struct nccl_ask *nccl_ask_destroy(struct nccl_ask *ask);
+// Note for this round whether the rank registered SETTLE_NS ago or earlier, has launched
+// operations, and has no known GPU.
+void nccl_ask_note_rank(const struct host_rank *rank, uint64_t now_ns);
 void nccl_ask_tick(struct nccl_ask *ask, uint64_t now_ns);
 
 // level.c: write the level that is asked of a process into its page.
@@ -276,6 +413,9 @@ struct host_rank *rank_add(
 	const struct job_register *told,
 	char reason[static JOB_REASON_BYTES]
 );
+// Return the local rank with this number, or NULL.
+struct host_rank *
+rank_find_in_comm(struct jobhost *host, const struct host_comm *comm, uint32_t number);
 void rank_remove(struct host_rank *rank);
 void rank_leave_comm(struct host_rank *rank);
 struct host_comm *comm_find_by_key(struct jobhost *host, const struct host_comm *key);
@@ -308,11 +448,11 @@ void agree_add_gone_ranks(
 	struct jobhost *host, struct host_comm *comm, const struct gone *gone, uint32_t count
 );
 // Return whether this agent is the coordinator: the lowest rank that is left runs here.
-bool agree_is_coordinator(const struct host_comm *comm);
+bool agree_is_coordinator(struct jobhost *host, const struct host_comm *comm);
 // Return whether this partition of the cluster has the majority.
 bool agree_has_majority(const struct jobhost *host);
-// Resend what is not agreed on yet.
-void agree_tick(struct jobhost *host, uint64_t now_ns);
+// Resend what is not agreed on yet. Returns false if the communicator was freed.
+bool agree_tick(struct jobhost *host, struct host_comm *comm, uint64_t now_ns);
 // Return whether the communicator can be freed. No rank may be local, and all gone ranks must be
 // agreed on, unless it has been kept long enough for resends.
 bool agree_can_free_comm(const struct host_comm *comm, uint64_t now_ns);
@@ -321,7 +461,8 @@ const struct gone *agree_find_gone_rank(const struct host_comm *comm, uint32_t r
 // notice.c
 void notice_init(struct jobhost *host);
 void notice_fini(struct jobhost *host);
-void notice_send_gone_rank(
+// Returns false if the rate limit is reached.
+bool notice_send_gone_rank(
 	struct jobhost *host, const struct host_comm *comm, const struct gone *gone
 );
 void notice_send_level(struct jobhost *host, const struct level_order *order);
@@ -341,12 +482,8 @@ void notice_send_stall(
 // roster.c
 // Replace the rows of the nodes named in `rows`; rows ascend by node. Returns -EBADMSG (rows that
 // do not fit the communicator), -ENOSPC (its user has too many rows), or -ENOMEM.
-int roster_merge_rows(
-	struct jobhost *host, struct host_comm *comm, const struct roster_row *rows, uint32_t count
-);
-int roster_merge_answer(
-	struct jobhost *host, struct host_comm *comm, const struct ras_merged_comm *merged
-);
+int roster_merge_rows(struct host_comm *comm, const struct roster_row *rows, uint32_t count);
+int roster_merge_answer(struct host_comm *comm, const struct ras_merged_comm *merged);
 bool roster_is_complete(const struct host_comm *comm); // also true if all ranks are local or gone
 const struct roster_row *
 roster_find_node_rows(const struct roster *roster, uint64_t node, uint32_t *ret_count);
@@ -364,36 +501,38 @@ void watch_add_comm(struct jobhost *host, struct host_comm *comm);
 void watch_on_roster_request(struct jobhost *host, struct host_comm *comm);
 // Return how long this agent waits for the coordinator before it acts in its place.
 uint64_t watch_fallback_delay_ns(const struct host_comm *comm);
-void watch_tick(struct jobhost *host, uint64_t now_ns);
+void watch_init(struct jobhost *host);
+void watch_begin_round(struct jobhost *host);
+void watch_tick(struct jobhost *host, struct host_comm *comm, uint64_t now_ns);
+// Query all agents if some communicator needs that.
+void watch_end_round(struct jobhost *host);
 void watch_fini(struct jobhost *host);
 
 // node.c: nodes that are unreachable or down, and the consequences for their ranks.
-struct node_trouble {
-	uint64_t node;
-	enum tocsin_event_kind kind; // TOCSIN_PEER_SUSPECT, _UNREACHABLE or _GONE
-};
-void node_tick(struct jobhost *host);
-// Report troubles to the local ranks. `troubles` ascend by node. is_back is asked for each reported
-// node that is no longer in `troubles`.
+// Collect the nodes with trouble for this round.
+void node_collect_troubles(struct jobhost *host);
+bool node_is_alive(const struct jobhost *host, uint64_t node);
+// Report troubles to the local ranks of a communicator. is_back is asked for each reported node
+// that is no longer in `troubles`.
 void node_apply_troubles(
 	struct jobhost *host,
-	const struct node_trouble *troubles,
-	uint32_t count,
+	struct host_comm *comm,
+	const struct troubles *troubles,
 	bool (*is_back)(const struct jobhost *host, uint64_t node)
 );
 
 void node_name(void *host, uint64_t node, char *name, uint32_t size);
 
 // stall.c: stalled communicators.
-void stall_init(struct jobhost *host);
 // Return whether all agents are to be queried about the communicator now.
 bool stall_needs_query(struct jobhost *host, struct host_comm *comm, uint64_t now_ns);
-// Judge the answer to that query; takes ownership of `answer`.
-void stall_answer_received(struct jobhost *host, struct overlay_answer *answer);
+// Begin to judge the answer in use. Returns false if no communicator waits for that.
+bool stall_begin_judging(struct jobhost *host);
+// Send what the judging has found about a communicator.
+void stall_send_finding(struct jobhost *host, struct host_comm *comm);
 // the communicator has moved, or ends
 void stall_clear(struct jobhost *host, struct host_comm *comm);
 void stall_notify_ranks(struct jobhost *host, struct host_comm *comm, const struct stall *stall);
-void stall_fini(struct jobhost *host);
 // Record whether a drain of this node is advised; when the advice begins, log the local ranks.
 // Returns the number of ranks logged.
 uint32_t stall_record_drain_advice(struct jobhost *host, bool is_advised);
@@ -405,8 +544,9 @@ bool connection_flush_queue(struct host_connection *connection);
 void connection_send_refusal(
 	struct host_connection *connection, uint64_t number, const char *reason
 );
-void rank_send_gone(const struct host_rank *rank, const struct gone *gone);
-void rank_send_failed_set(const struct host_rank *rank);
+// Send an event that may be lost: a process that does not read its socket gets no more of them. A
+// connection that is NULL is ignored.
+void connection_send_event(struct host_connection *connection, const struct job_event *event);
 // Send an event that is no end to all local ranks: suspect, unreachable, back, waiting or stuck.
 void comm_send_event(
 	const struct host_comm *comm,
@@ -414,5 +554,15 @@ void comm_send_event(
 	uint32_t of_rank,
 	const char *text
 );
-// Send the failed set and all gone ranks of its communicator.
-void rank_send_comm_state(const struct host_rank *rank);
+// Send the state of the communicator to all its local ranks, where it has changed. A job of the
+// loop does so, one rank of each user in turn.
+void comm_send_state(struct host_comm *comm);
+void comm_send_set(struct host_comm *comm); // the same, and the failed set has changed
+// Send all of that state to one rank, as to a rank that registers.
+void rank_send_comm_state(struct host_rank *rank);
+void rank_cancel_send(struct host_rank *rank);
+void send_init(struct jobhost *host);
+void send_fini(struct jobhost *host);
+
+// by_job.c: add a process to the sums of the round under way.
+void job_sums_add(struct job_sums *sums, const struct host_process *process);

@@ -5,6 +5,8 @@
 #include <lib/container.h>
 #include <lib/log.h>
 
+#include <sodium.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,44 +18,92 @@ static void set_sample_timer(struct jobhost *host, uint64_t at_ns) {
 		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
 }
 
-static void on_sample_timer(struct loop_timer *timer, uint64_t now_ns) {
-	struct jobhost *host = container_of(timer, struct jobhost, sample);
-	struct host_connection *next;
-	uint64_t began_ns, next_ns;
+// Return whether the run of a round that began at began_ns may go on.
+static bool round_has_time(const struct jobhost *host, uint64_t began_ns) {
+	return loop_clock_ns(host->loop) - began_ns < SAMPLE_RUN_NS;
+}
 
-	if (host->next_to_sample == NULL) {
-		host->next_to_sample = host->processes;
-		host->round_began_ns = now_ns;
-	}
-	// Sample processes for at most SAMPLE_RUN_NS, so that the loop stays responsive.
-	began_ns = loop_clock_ns(host->loop);
-	while (host->next_to_sample != NULL && loop_clock_ns(host->loop) - began_ns < SAMPLE_RUN_NS
-	) {
-		struct host_process *process = host->next_to_sample;
+static void begin_round(struct jobhost *host, uint64_t now_ns) {
+	host->round.step = ROUND_PROCESSES;
+	host->round.began_ns = now_ns;
+	host->round.next_process = host->processes;
+	host->round.gpu_is_missing = false;
+	host->sums_next = (struct job_sums){0};
+}
 
-		host->next_to_sample = process->next;
-		sample_process_page(process, now_ns, false);
-	}
-	if (host->next_to_sample != NULL) {
-		set_sample_timer(host, now_ns + SAMPLE_PAUSE_NS);
-		return;
-	}
+static void begin_comm_step(struct jobhost *host, uint64_t now_ns) {
+	struct host_connection *oldest;
+
+	host->round.step = ROUND_COMMS;
+	host->round.next_comm = host->comms;
+	host->sums = host->sums_next;
 	// A parent that reports nothing for one sampling period is not waited for any longer.
 	process_release_exits(host, NULL);
-	for (struct host_connection *at = host->connections; at != NULL; at = next) {
-		next = at->next;
-		if (at->process == NULL && !at->is_parent &&
-		    now_ns - at->since_ns >= HELLO_TIMEOUT_NS)
-			host_connection_close(at);
-	}
+	while ((oldest = TAILQ_FIRST(&host->ungreeted)) != NULL &&
+	       now_ns - oldest->since_ns >= HELLO_TIMEOUT_NS)
+		host_connection_close(oldest);
 	loop_set_events(&host->listener, EPOLLIN); // accept again: descriptors may be free by now
 	process_expire_ended(host, now_ns);
-	node_tick(host);
-	agree_tick(host, now_ns);
-	watch_tick(host, now_ns);
+	node_collect_troubles(host);
+	watch_begin_round(host);
+}
+
+static void end_round(struct jobhost *host, uint64_t now_ns) {
+	uint64_t next_ns = host->round.began_ns + SAMPLE_NS;
+
+	host->round.step = ROUND_IDLE;
+	watch_end_round(host);
 	nccl_ask_tick(host->nccl_ask, now_ns);
-	next_ns = host->round_began_ns + SAMPLE_NS;
 	set_sample_timer(host, next_ns > now_ns ? next_ns : now_ns + SAMPLE_PAUSE_NS);
+}
+
+static void comm_tick(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
+	if (host->overlay != NULL)
+		node_apply_troubles(host, comm, &host->round.troubles, node_is_alive);
+	if (agree_tick(host, comm, now_ns))
+		watch_tick(host, comm, now_ns);
+}
+
+// Continue the round for at most SAMPLE_RUN_NS, so that the loop stays responsive.
+static void on_sample_timer(struct loop_timer *timer, uint64_t now_ns) {
+	struct jobhost *host = container_of(timer, struct jobhost, sample);
+	struct round *round = &host->round;
+	uint64_t began_ns = loop_clock_ns(host->loop);
+
+	if (round->step == ROUND_IDLE)
+		begin_round(host, now_ns);
+	while (round->next_process != NULL && round_has_time(host, began_ns)) {
+		struct host_process *process = round->next_process;
+
+		round->next_process = process->next;
+		sample_process_page(process, now_ns, false);
+		job_sums_add(&host->sums_next, process);
+	}
+	if (round->step == ROUND_PROCESSES && round->next_process == NULL)
+		begin_comm_step(host, now_ns);
+	while (round->step == ROUND_COMMS && round->next_comm != NULL &&
+	       round_has_time(host, began_ns)) {
+		struct host_comm *comm = round->next_comm;
+
+		round->next_comm = comm->next;
+		comm_tick(host, comm, now_ns);
+	}
+	if (round->step == ROUND_COMMS && round->next_comm == NULL)
+		end_round(host, now_ns);
+	else
+		set_sample_timer(host, now_ns + SAMPLE_PAUSE_NS);
+}
+
+static int create_tables(struct jobhost *host) {
+	struct table *tables[] = {&host->users_by_uid,	    &host->processes_by_pid,
+				  &host->processes_by_page, &host->parents_by_pid,
+				  &host->comms_by_key,	    &host->ranks_by_number};
+	int err = 0;
+
+	randombytes_buf(host->secret, sizeof(host->secret));
+	for (size_t n = 0; n < sizeof(tables) / sizeof(tables[0]) && err == 0; n++)
+		err = table_init(tables[n]);
+	return err;
 }
 
 int jobhost_create(
@@ -72,8 +122,12 @@ int jobhost_create(
 	host->config = *config;
 	host->overlay = config->overlay;
 	host->listener.fd = -1;
+	LIST_INIT(&host->users);
+	TAILQ_INIT(&host->ungreeted);
+	process_init(host);
+	send_init(host);
 	notice_init(host);
-	stall_init(host);
+	watch_init(host);
 	host->socket_path = strdup(config->socket_path);
 	host->page = calloc(1, sizeof(*host->page));
 	host->signatures = calloc(JOB_SLOTS, sizeof(*host->signatures));
@@ -81,6 +135,8 @@ int jobhost_create(
 	if (host->socket_path == NULL || host->page == NULL || host->signatures == NULL)
 		err = -ENOMEM;
 	else
+		err = create_tables(host);
+	if (err == 0)
 		err = loop_timer_set(loop, &host->sample, loop_now_ns(loop) + SAMPLE_NS);
 	if (err == 0 && config->nccl_ras != NULL)
 		err = nccl_ask_create(host, config->nccl_ras, &host->nccl_ask);
@@ -107,39 +163,21 @@ struct jobhost *jobhost_destroy(struct jobhost *host) {
 	while (host->comms != NULL)
 		comm_destroy(host, host->comms);
 	notice_fini(host);
+	process_fini(host);
+	send_fini(host);
 	loop_timer_cancel(host->loop, &host->sample);
+	table_fini(&host->users_by_uid);
+	table_fini(&host->processes_by_pid);
+	table_fini(&host->processes_by_page);
+	table_fini(&host->parents_by_pid);
+	table_fini(&host->comms_by_key);
+	table_fini(&host->ranks_by_number);
+	free(host->round.troubles.rows);
 	free(host->signatures);
 	free(host->page);
 	free(host->socket_path);
 	free(host);
 	return NULL;
-}
-
-uint32_t jobhost_count(void *context) {
-	const struct jobhost *host = context;
-	uint32_t count = 0;
-
-	for (const struct host_process *at = host->processes; at != NULL; at = at->next)
-		count += at->rank_count;
-	return count;
-}
-
-int jobhost_at(void *context, uint32_t n, struct jobs_rank_report *ret_report) {
-	const struct jobhost *host = context;
-
-	for (const struct host_process *at = host->processes; at != NULL; at = at->next) {
-		const struct host_rank *rank = at->ranks;
-
-		if (n >= at->rank_count) {
-			n -= at->rank_count;
-			continue;
-		}
-		while (n-- > 0)
-			rank = rank->next;
-		*ret_report = rank->report;
-		return 0;
-	}
-	return -ENOENT;
 }
 
 const struct jobhost_counters *jobhost_counters(const struct jobhost *host) {

@@ -83,9 +83,10 @@ static void on_query_timeout(struct loop_timer *timer, uint64_t now_ns) {
 static void on_nccl_rank(void *ctx, const struct nccl_rank *told) {
 	struct nccl_ask *ask = ctx;
 
-	for (struct host_process *at = ask->host->processes; at != NULL; at = at->next) {
-		if (at->pid != told->pid || at->exited_ns != 0 ||
-		    (ask->uid != at->uid && ask->uid != 0))
+	struct host_process *at = process_find(ask->host, told->pid, NULL);
+
+	for (; at != NULL; at = process_find(ask->host, told->pid, at)) {
+		if (at->exited_ns != 0 || (ask->uid != at->uid && ask->uid != 0))
 			continue;
 		for (struct host_rank *rank = at->ranks; rank != NULL; rank = rank->next) {
 			if (rank->told.comm_hash != told->comm_hash ||
@@ -209,18 +210,10 @@ static void on_query_ready(struct loop_source *source, uint32_t events) {
 		loop_set_events(source, EPOLLIN);
 }
 
-// Return whether some rank that registered SETTLE_NS ago or earlier has launched operations and has
-// no known GPU.
-static bool query_is_needed(const struct nccl_ask *ask, uint64_t now_ns) {
-	for (const struct host_process *at = ask->host->processes; at != NULL; at = at->next) {
-		if (at->exited_ns != 0)
-			continue;
-		for (const struct host_rank *rank = at->ranks; rank != NULL; rank = rank->next)
-			if (rank->report.cuda_device < 0 && rank->report.launched > 0 &&
-			    now_ns - rank->since_ns >= SETTLE_NS)
-				return true;
-	}
-	return false;
+void nccl_ask_note_rank(const struct host_rank *rank, uint64_t now_ns) {
+	if (rank->report.cuda_device < 0 && rank->report.launched > 0 &&
+	    now_ns - rank->since_ns >= SETTLE_NS)
+		rank->process->host->round.gpu_is_missing = true;
 }
 
 void nccl_ask_tick(struct nccl_ask *ask, uint64_t now_ns) {
@@ -229,7 +222,7 @@ void nccl_ask_tick(struct nccl_ask *ask, uint64_t now_ns) {
 	int fd, err;
 
 	if (ask == NULL || ask->source.fd >= 0 || now_ns < ask->next_ns ||
-	    !query_is_needed(ask, now_ns))
+	    !ask->host->round.gpu_is_missing)
 		return;
 	ask->next_ns = now_ns + ASK_NS;
 	ask->step = ask->sent = ask->line_length = 0;

@@ -14,13 +14,9 @@
 #include <string.h>
 
 #define RANKS_NAMED_MAX 64 // ranks of one node that get an event of their own
+#define EVENTS_MAX 2048	   // events about one node, to all local ranks of a communicator
 #define TROUBLES_MAX 65536
 #define NODE_NAME_BYTES (RAS_NAME_MAX + 1)
-
-struct troubles {
-	struct node_trouble *rows;
-	uint32_t count, capacity;
-};
 
 // Without memory the trouble is skipped; a later tick reports it.
 static void add_trouble(struct troubles *troubles, uint64_t node, enum tocsin_event_kind kind) {
@@ -56,7 +52,7 @@ static bool death_is_final(const struct jobhost *host, const struct verdict_view
 	       peer.state == RAS_DEAD && !peer.sole;
 }
 
-static bool node_is_alive(const struct jobhost *host, uint64_t node) {
+bool node_is_alive(const struct jobhost *host, uint64_t node) {
 	struct ras_peer peer;
 
 	return ras_peer_find(overlay_ras(host->overlay), node, &peer) == 0 &&
@@ -85,13 +81,6 @@ void node_name(void *context, uint64_t node, char *name, uint32_t size) {
 	name[length] = '\0';
 }
 
-static bool rank_is_local(const struct host_comm *comm, uint32_t of) {
-	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
-		if (rank->told.rank == of)
-			return true;
-	return false;
-}
-
 static void send_trouble_events(
 	const struct jobhost *host,
 	const struct host_comm *comm,
@@ -102,13 +91,17 @@ static void send_trouble_events(
 			    : kind == TOCSIN_PEER_UNREACHABLE ? "cannot be reached from here"
 							      : "answers again";
 	char text[TOCSIN_EVENT_TEXT_BYTES], name[NODE_NAME_BYTES];
+	// Every local rank gets one event for each named rank.
+	const uint32_t named_max = comm->rank_count > EVENTS_MAX / RANKS_NAMED_MAX
+					   ? EVENTS_MAX / comm->rank_count + 1
+					   : RANKS_NAMED_MAX;
 	uint32_t count, told = 0;
 	const struct roster_row *rows = roster_find_node_rows(&comm->roster, node, &count);
 
 	node_name((void *)host, node, name, sizeof(name));
 	snprintf(text, sizeof(text), "its node %s %s", name, words);
 	for (uint32_t n = 0; n < count; n++)
-		for (uint32_t at = 0; at < rows[n].count && told < RANKS_NAMED_MAX; at++, told++)
+		for (uint32_t at = 0; at < rows[n].count && told < named_max; at++, told++)
 			if (agree_find_gone_rank(comm, roster_row_rank(&rows[n], at)) == NULL)
 				comm_send_event(comm, kind, roster_row_rank(&rows[n], at), text);
 }
@@ -139,7 +132,8 @@ static void mark_node_ranks_gone(struct jobhost *host, struct host_comm *comm, u
 		for (uint32_t at = 0; at < rows[n].count; at++) {
 			uint32_t rank = roster_row_rank(&rows[n], at);
 
-			if (agree_find_gone_rank(comm, rank) != NULL || rank_is_local(comm, rank))
+			if (agree_find_gone_rank(comm, rank) != NULL ||
+			    rank_find_in_comm(host, comm, rank) != NULL)
 				continue;
 			gone[lost] =
 				(struct gone){.rank = rank, .happened_ns = loop_now_ns(host->loop)};
@@ -154,13 +148,29 @@ static void mark_node_ranks_gone(struct jobhost *host, struct host_comm *comm, u
 	free(gone);
 }
 
+// Return the index of a node among the reported troubles, or its insertion point.
+static uint32_t reported_trouble_place(const struct host_comm *comm, uint64_t node) {
+	uint32_t low = 0, high = comm->trouble_count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (comm->trouble[middle].node < node)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 static void
 report_trouble(struct jobhost *host, struct host_comm *comm, const struct node_trouble *trouble) {
-	struct reported_trouble *told = NULL, *grown;
+	struct reported_trouble *told, *grown;
+	uint32_t place = reported_trouble_place(comm, trouble->node);
 
-	for (uint32_t n = 0; n < comm->trouble_count && told == NULL; n++)
-		if (comm->trouble[n].node == trouble->node)
-			told = &comm->trouble[n];
+	told = place < comm->trouble_count && comm->trouble[place].node == trouble->node
+		       ? &comm->trouble[place]
+		       : NULL;
 	if (trouble->kind == TOCSIN_PEER_GONE)
 		mark_node_ranks_gone(host, comm, trouble->node);
 	if (told != NULL && (told->kind == trouble->kind || told->kind == TOCSIN_PEER_GONE))
@@ -170,25 +180,29 @@ report_trouble(struct jobhost *host, struct host_comm *comm, const struct node_t
 		if (grown == NULL)
 			return;
 		comm->trouble = grown;
-		told = &grown[comm->trouble_count++];
+		told = &grown[place];
+		memmove(told + 1, told, (comm->trouble_count - place) * sizeof(*told));
+		comm->trouble_count++;
 	}
 	*told = (struct reported_trouble){trouble->node, trouble->kind};
 	if (trouble->kind != TOCSIN_PEER_GONE)
 		send_trouble_events(host, comm, trouble->node, trouble->kind);
 }
 
-static bool node_has_trouble(const struct node_trouble *troubles, uint32_t count, uint64_t node) {
-	uint32_t low = 0, high = count;
+// Return the first trouble of a node, which is the worse one if the node has two; NULL: none.
+static const struct node_trouble *find_trouble(const struct troubles *troubles, uint64_t node) {
+	uint32_t low = 0, high = troubles->count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (troubles[middle].node < node)
+		if (troubles->rows[middle].node < node)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < count && troubles[low].node == node;
+	return low < troubles->count && troubles->rows[low].node == node ? &troubles->rows[low]
+									 : NULL;
 }
 
 // Report the nodes whose trouble is over. Ranks that are gone stay gone even if their node comes
@@ -196,16 +210,14 @@ static bool node_has_trouble(const struct node_trouble *troubles, uint32_t count
 static void report_recovered_nodes(
 	const struct jobhost *host,
 	struct host_comm *comm,
-	const struct node_trouble *troubles,
-	uint32_t count,
+	const struct troubles *troubles,
 	bool (*is_back)(const struct jobhost *host, uint64_t node)
 ) {
 	uint32_t kept = 0;
 
 	for (uint32_t n = 0; n < comm->trouble_count; n++) {
 		struct reported_trouble told = comm->trouble[n];
-		bool back =
-			!node_has_trouble(troubles, count, told.node) && is_back(host, told.node);
+		bool back = find_trouble(troubles, told.node) == NULL && is_back(host, told.node);
 
 		if (!back)
 			comm->trouble[kept++] = told;
@@ -217,26 +229,28 @@ static void report_recovered_nodes(
 
 void node_apply_troubles(
 	struct jobhost *host,
-	const struct node_trouble *troubles,
-	uint32_t count,
+	struct host_comm *comm,
+	const struct troubles *troubles,
 	bool (*is_back)(const struct jobhost *host, uint64_t node)
 ) {
-	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
-		report_recovered_nodes(host, comm, troubles, count, is_back);
-		for (uint32_t n = 0; n < count && comm->roster.count > 0; n++) {
-			uint32_t rows;
+	const struct roster *roster = &comm->roster;
 
-			(void)roster_find_node_rows(&comm->roster, troubles[n].node, &rows);
-			// If a node has two troubles, the worse one comes first.
-			if (rows > 0 && (n == 0 || troubles[n].node != troubles[n - 1].node))
-				report_trouble(host, comm, &troubles[n]);
-		}
+	report_recovered_nodes(host, comm, troubles, is_back);
+	// The number of rows is limited for each user; that of nodes with trouble is not.
+	for (uint32_t n = 0; n < roster->count && troubles->count > 0; n++) {
+		const struct node_trouble *trouble =
+			n > 0 && roster->rows[n].node == roster->rows[n - 1].node
+				? NULL
+				: find_trouble(troubles, roster->rows[n].node);
+
+		if (trouble != NULL)
+			report_trouble(host, comm, trouble);
 	}
 }
 
-void node_tick(struct jobhost *host) {
+void node_collect_troubles(struct jobhost *host) {
 	const struct health *health = host->config.health;
-	struct troubles troubles = {0};
+	struct troubles *troubles = &host->round.troubles;
 	struct verdict_view verdict;
 	const struct ras *ras;
 	struct ras_view view;
@@ -244,6 +258,7 @@ void node_tick(struct jobhost *host) {
 	uint32_t cursor = 0;
 	bool is_advised;
 
+	troubles->count = 0;
 	if (host->overlay == NULL || host->comms == NULL)
 		return;
 	ras = overlay_ras(host->overlay);
@@ -254,15 +269,13 @@ void node_tick(struct jobhost *host) {
 	ras_view(ras, &view);
 	for (uint32_t slot = 0; view.unreachable > 0 && slot < view.slots_max; slot++)
 		if (ras_peer_at(ras, slot, &peer) == 0 && peer.state == RAS_UNREACHABLE)
-			add_trouble(&troubles, peer.record->id, TOCSIN_PEER_UNREACHABLE);
+			add_trouble(troubles, peer.record->id, TOCSIN_PEER_UNREACHABLE);
 	while (health != NULL && verdict_unhealthy_next(health_engine(health), &cursor, &verdict))
 		if (verdict.verdict == VERDICT_NODE_DOWN)
 			add_trouble(
-				&troubles, verdict.subject,
+				troubles, verdict.subject,
 				death_is_final(host, &verdict) ? TOCSIN_PEER_GONE
 							       : TOCSIN_PEER_SUSPECT
 			);
-	sort_rows(troubles.rows, troubles.count, sizeof(*troubles.rows), compare_troubles);
-	node_apply_troubles(host, troubles.rows, troubles.count, node_is_alive);
-	free(troubles.rows);
+	sort_rows(troubles->rows, troubles->count, sizeof(*troubles->rows), compare_troubles);
 }

@@ -84,7 +84,7 @@ get_gone_rank(struct wire_reader *reader, const struct jobhost *host, struct gon
 	(void)wire_get_string(reader, ret_gone->cause, sizeof(ret_gone->cause));
 }
 
-void notice_send_gone_rank(
+bool notice_send_gone_rank(
 	struct jobhost *host, const struct host_comm *comm, const struct gone *gone
 ) {
 	uint8_t bytes[256];
@@ -93,7 +93,7 @@ void notice_send_gone_rank(
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	put_head(&writer, NOTICE_GONE, comm);
 	put_gone_rank(&writer, host, gone);
-	(void)flood_notice(host, &writer, bytes);
+	return flood_notice(host, &writer, bytes);
 }
 
 // Ranks are sent as ranges: first rank and count. A set of too many ranges is not sent and stays
@@ -184,8 +184,7 @@ void notice_send_stall(
 	(void)flood_notice(host, &writer, bytes);
 }
 
-static void
-handle_roster(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
+static void handle_roster(struct host_comm *comm, struct wire_reader *reader) {
 	uint32_t count = wire_get_count_u16(reader, ROSTER_ROWS_MAX, ROSTER_ROW_BYTES);
 	struct roster_row rows[ROSTER_ROWS_MAX];
 
@@ -196,8 +195,7 @@ handle_roster(struct jobhost *host, struct host_comm *comm, struct wire_reader *
 		rows[n].stride = wire_get_u32(reader);
 	}
 	if (wire_reader_ok(reader))
-		(void
-		)roster_merge_rows(host, comm, rows, count); // an invalid roster changes nothing
+		(void)roster_merge_rows(comm, rows, count); // an invalid roster changes nothing
 }
 
 void notice_send_level(struct jobhost *host, const struct level_order *order) {
@@ -281,7 +279,7 @@ static void handle_notice(struct jobhost *host, const void *bytes, size_t size) 
 		handle_agreed_set(host, comm, &reader);
 		break;
 	case NOTICE_ROSTER:
-		handle_roster(host, comm, &reader);
+		handle_roster(comm, &reader);
 		break;
 	case NOTICE_ROSTER_REQUEST:
 		watch_on_roster_request(host, comm);
@@ -302,6 +300,7 @@ static void handle_notice(struct jobhost *host, const void *bytes, size_t size) 
 
 static void handle_heard_notices(struct loop_job *job) {
 	struct jobhost *host = container_of(job, struct jobhost, heard_job);
+	uint64_t began_ns = loop_clock_ns(host->loop);
 
 	while (host->heard != NULL) {
 		struct heard_notice *heard = host->heard;
@@ -312,6 +311,10 @@ static void handle_heard_notices(struct loop_job *job) {
 		host->heard_count--;
 		handle_notice(host, heard->bytes, heard->size);
 		free(heard);
+		if (!jobs_have_time(host, &began_ns) && host->heard != NULL) {
+			loop_defer(host->loop, job);
+			return;
+		}
 	}
 }
 

@@ -135,6 +135,20 @@ static void describe_exit(const struct host_process *process, char cause[static 
 	}
 }
 
+// Forget the oldest ended process of the user who has most of them. So no user's evidence displaces
+// that of another user.
+static void forget_oldest_process(struct jobhost *host) {
+	struct host_user *user, *most = NULL;
+
+	LIST_FOREACH(user, &host->users, all) {
+		if (most == NULL || user->ended_count > most->ended_count)
+			most = user;
+	}
+	if (most != NULL && most->ended_count > 0)
+		process_free(TAILQ_FIRST(&most->ended));
+}
+
+// The process ends, or is freed at once if nothing of it is worth keeping.
 static void finish_process(struct host_process *process) {
 	struct jobhost *host = process->host;
 	uint64_t now_ns = loop_now_ns(host->loop);
@@ -146,6 +160,8 @@ static void finish_process(struct host_process *process) {
 	host->counters.exits++;
 	host->counters.processes--;
 	host->counters.ranks -= process->rank_count;
+	process->user->processes--;
+	process->user->ranks -= process->rank_count;
 	log_event(
 		LOG_LEVEL_INFO, "job_process_ended", log_str("job", process->job_id),
 		log_u64("pid", (uint64_t)process->pid), log_str("cause", cause),
@@ -173,37 +189,66 @@ static void finish_process(struct host_process *process) {
 		}
 		rank_leave_comm(rank);
 	}
-	process_expire_ended(host, now_ns);
+	if (process->ranks == NULL) {
+		process_free(process);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&process->user->ended, process, of_end);
+	process->user->ended_count++;
+	process->user->ended_ranks += process->rank_count;
+	host->counters.kept++;
+	while (host->counters.kept > host->config.keep_max)
+		forget_oldest_process(host);
 }
 
 static bool has_connected_parent(const struct host_process *process) {
-	const struct host_connection *at = process->host->connections;
+	struct jobhost *host = process->host;
+	struct table *table = &host->parents_by_pid;
+	struct table_entry *entry = table_first(table, process_pid_hash(host, process->parent_pid));
 
-	while (at != NULL && !(at->is_parent && at->pid == process->parent_pid &&
-			       (at->uid == process->uid || at->uid == 0)))
-		at = at->next;
-	return at != NULL;
+	for (; entry != NULL; entry = table_next(table, entry)) {
+		const struct host_connection *at =
+			container_of(entry, struct host_connection, by_parent);
+
+		if (at->pid == process->parent_pid && (at->uid == process->uid || at->uid == 0))
+			return true;
+	}
+	return false;
 }
 
-static void on_process_exit(struct loop_source *source, uint32_t events) {
-	struct host_process *process = container_of(source, struct host_process, pidfd);
+static void end_process(struct host_process *process) {
+	struct jobhost *host = process->host;
 
-	(void)events;
-	if (process->exit_cause == JOBS_EXIT_UNKNOWN)
-		find_exit_cause(process);
-	// Packets sent before the end may still be in the socket, more than one turn reads.
-	if (!host_connection_finish(process))
-		return;
-	sample_process_page(process, loop_now_ns(process->host->loop), true);
+	sample_process_page(process, loop_now_ns(host->loop), true);
 	unwatch_process(process);
 	if (process->connection != NULL)
 		host_connection_close(process->connection);
 	// The parent has not reaped the process, and will report how it ended in a moment.
 	if (has_connected_parent(process) &&
-	    (process->exit_cause == JOBS_EXIT_UNKNOWN || process->exit_cause == JOBS_EXIT_SIGNAL))
+	    (process->exit_cause == JOBS_EXIT_UNKNOWN || process->exit_cause == JOBS_EXIT_SIGNAL)) {
 		process->is_ending = true;
-	else
+		TAILQ_INSERT_TAIL(&host->ending, process, of_end);
+	} else {
 		finish_process(process);
+	}
+}
+
+// A pidfd stays ready. So what exceeds the user's time of this turn is done in a later one.
+static void on_process_exit(struct loop_source *source, uint32_t events) {
+	struct host_process *process = container_of(source, struct host_process, pidfd);
+	struct host_user *user = user_hold(process->user);
+	uint64_t began_ns;
+
+	(void)events;
+	if (process->exit_cause == JOBS_EXIT_UNKNOWN && user_has_time(user))
+		find_exit_cause(process);
+	// Packets sent before the end may still be in the socket, more than one turn reads.
+	if (user_has_time(user) && host_connection_finish(process) == 0) {
+		began_ns = loop_clock_ns(user->host->loop);
+		end_process(process);
+		(void)user_charge(user, began_ns);
+	}
+	user_put(user);
 }
 
 static bool is_child_of(const struct host_process *process, const struct host_connection *parent) {
@@ -212,17 +257,42 @@ static bool is_child_of(const struct host_process *process, const struct host_co
 }
 
 void process_release_exits(struct jobhost *host, const struct host_connection *parent) {
-	struct host_process *at = host->processes;
+	struct host_process *at, *next;
 
-	// Each end may free other processes, so restart the list.
-	while (at != NULL) {
-		if (at->is_ending && (parent == NULL || is_child_of(at, parent))) {
-			finish_process(at);
-			at = host->processes;
-		} else {
-			at = at->next;
+	for (at = TAILQ_FIRST(&host->ending); at != NULL; at = next) {
+		next = TAILQ_NEXT(at, of_end);
+		if (at->is_released || (parent != NULL && !is_child_of(at, parent)))
+			continue;
+		at->is_released = true;
+		TAILQ_REMOVE(&host->ending, at, of_end);
+		TAILQ_INSERT_HEAD(&host->ending, at, of_end);
+		loop_defer(host->loop, &host->end_job);
+	}
+}
+
+// Finish released processes within JOBS_TURN_NS.
+static void finish_released(struct loop_job *job) {
+	struct jobhost *host = container_of(job, struct jobhost, end_job);
+	uint64_t began_ns = loop_clock_ns(host->loop);
+	struct host_process *process;
+
+	while ((process = TAILQ_FIRST(&host->ending)) != NULL && process->is_released) {
+		TAILQ_REMOVE(&host->ending, process, of_end);
+		finish_process(process);
+		if (!jobs_have_time(host, &began_ns)) {
+			loop_defer(host->loop, job);
+			return;
 		}
 	}
+}
+
+void process_init(struct jobhost *host) {
+	TAILQ_INIT(&host->ending);
+	host->end_job.run = finish_released;
+}
+
+void process_fini(struct jobhost *host) {
+	loop_undefer(host->loop, &host->end_job);
 }
 
 void process_report_child_exit(
@@ -253,64 +323,113 @@ int process_watch(struct host_process *process) {
 	return loop_add(process->host->loop, &process->pidfd);
 }
 
-void process_free(struct host_process *process) {
-	struct host_process **at = &process->host->processes;
+uint64_t process_pid_hash(const struct jobhost *host, pid_t pid) {
+	return table_hash(host->secret, &pid, sizeof(pid));
+}
 
-	while (*at != NULL && *at != process)
-		at = &(*at)->next;
-	if (process->host->next_to_sample == process)
-		process->host->next_to_sample = process->next;
-	if (*at != NULL) {
-		*at = process->next;
-		process->host->counters.processes -= process->exited_ns == 0;
+struct host_process *process_find(struct jobhost *host, pid_t pid, struct host_process *after) {
+	struct table *table = &host->processes_by_pid;
+	struct table_entry *entry = after != NULL ? table_next(table, &after->by_pid)
+						  : table_first(table, process_pid_hash(host, pid));
+
+	for (; entry != NULL; entry = table_next(table, entry)) {
+		struct host_process *process = container_of(entry, struct host_process, by_pid);
+
+		if (process->pid == pid)
+			return process;
 	}
+	return NULL;
+}
+
+static uint64_t process_page_hash(const struct jobhost *host, pid_t pid, ino_t page_inode) {
+	const uint64_t words[] = {(uint64_t)pid, page_inode};
+
+	return table_hash(host->secret, words, sizeof(words));
+}
+
+struct host_process *process_find_by_page(struct jobhost *host, pid_t pid, ino_t page_inode) {
+	struct table *table = &host->processes_by_page;
+	struct table_entry *entry = table_first(table, process_page_hash(host, pid, page_inode));
+
+	for (; entry != NULL; entry = table_next(table, entry)) {
+		struct host_process *process = container_of(entry, struct host_process, by_page);
+
+		if (process->pid == pid && process->page_inode == page_inode &&
+		    !process->is_ending && process->exited_ns == 0)
+			return process;
+	}
+	return NULL;
+}
+
+void process_enlist(struct host_process *process) {
+	struct jobhost *host = process->host;
+
+	process->next = host->processes;
+	process->link = &host->processes;
+	if (process->next != NULL)
+		process->next->link = &process->next;
+	host->processes = process;
+	table_add(&host->processes_by_pid, &process->by_pid, process_pid_hash(host, process->pid));
+	table_add(
+		&host->processes_by_page, &process->by_page,
+		process_page_hash(host, process->pid, process->page_inode)
+	);
+	process->user->processes++;
+	host->counters.processes++;
+}
+
+static void process_unlist(struct host_process *process) {
+	struct jobhost *host = process->host;
+	struct host_user *user = process->user;
+
+	*process->link = process->next;
+	if (process->next != NULL)
+		process->next->link = process->link;
+	table_remove(&host->processes_by_pid, &process->by_pid);
+	table_remove(&host->processes_by_page, &process->by_page);
+	if (process->exited_ns == 0) {
+		host->counters.processes--;
+		user->processes--;
+	} else if (process->ranks != NULL) {
+		TAILQ_REMOVE(&user->ended, process, of_end);
+		user->ended_count--;
+		user->ended_ranks -= process->rank_count;
+		host->counters.kept--;
+	}
+	if (process->is_ending)
+		TAILQ_REMOVE(&host->ending, process, of_end);
+}
+
+void process_free(struct host_process *process) {
+	struct host_user *user = process->user;
+
+	if (process->host->round.next_process == process)
+		process->host->round.next_process = process->next;
+	if (process->link != NULL)
+		process_unlist(process);
+	if (process->ret_freed != NULL)
+		*process->ret_freed = true;
 	if (process->connection != NULL)
 		host_connection_close(process->connection);
 	unwatch_process(process);
 	while (process->ranks != NULL)
 		rank_remove(process->ranks);
 	free(process);
-}
-
-// Forget the oldest ended process of the user who has most of them. So no user's evidence displaces
-// that of another user.
-static void forget_oldest_process(struct jobhost *host) {
-	struct host_process *oldest = NULL;
-	uint32_t most = 0;
-
-	for (struct host_process *at = host->processes; at != NULL; at = at->next) {
-		uint32_t count = 0;
-
-		for (const struct host_process *other = host->processes;
-		     at->exited_ns != 0 && other != NULL; other = other->next)
-			count += other->exited_ns != 0 && other->uid == at->uid;
-		// The list begins with the newest process.
-		if (count > most || (oldest != NULL && count == most && at->uid == oldest->uid)) {
-			most = count;
-			oldest = at;
-		}
-	}
-	if (oldest != NULL)
-		process_free(oldest);
+	user_put(user);
 }
 
 void process_expire_ended(struct jobhost *host, uint64_t now_ns) {
-	struct host_process **at = &host->processes;
-	uint32_t kept = 0;
+	struct host_user *user, *next;
 
-	while (*at != NULL) {
-		struct host_process *process = *at;
+	for (user = LIST_FIRST(&host->users); user != NULL; user = next) {
+		struct host_process *oldest = TAILQ_FIRST(&user->ended);
 
-		if (process->exited_ns != 0 &&
-		    (process->ranks == NULL || now_ns - process->exited_ns >= host->config.keep_ns
-		    )) {
-			process_free(process);
-			continue;
+		next = LIST_NEXT(user, all);
+		(void)user_hold(user);
+		while (oldest != NULL && now_ns - oldest->exited_ns >= host->config.keep_ns) {
+			process_free(oldest);
+			oldest = TAILQ_FIRST(&user->ended);
 		}
-		kept += process->exited_ns != 0;
-		at = &process->next;
+		user_put(user);
 	}
-	for (; kept > host->config.keep_max; kept--)
-		forget_oldest_process(host);
-	host->counters.kept = kept;
 }

@@ -2,6 +2,8 @@
 // Registration, lookup and removal of ranks and communicators.
 #include "jobhost/inside.h"
 
+#include <lib/container.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,42 +16,93 @@ struct host_rank *rank_find(struct host_process *process, uint64_t number) {
 	return rank;
 }
 
-struct host_comm *comm_find_by_key(struct jobhost *host, const struct host_comm *key) {
-	struct host_comm *comm = host->comms;
+static uint64_t comm_key_hash(const struct jobhost *host, const struct host_comm *key) {
+	const uint64_t words[] = {
+		key->comm_hash, key->host_hash, key->process_hash,
+		(uint64_t)key->uid << 32 | key->size};
 
-	while (comm != NULL &&
-	       (comm->comm_hash != key->comm_hash || comm->host_hash != key->host_hash ||
-		comm->process_hash != key->process_hash || comm->uid != key->uid ||
-		comm->size != key->size))
-		comm = comm->next;
-	return comm;
+	return table_hash(host->secret, words, sizeof(words));
 }
 
-static struct host_comm *comm_create(struct jobhost *host, const struct host_comm *key) {
+struct host_comm *comm_find_by_key(struct jobhost *host, const struct host_comm *key) {
+	struct table *table = &host->comms_by_key;
+	struct table_entry *entry = table_first(table, comm_key_hash(host, key));
+
+	for (; entry != NULL; entry = table_next(table, entry)) {
+		struct host_comm *comm = container_of(entry, struct host_comm, by_key);
+
+		if (comm->comm_hash == key->comm_hash && comm->host_hash == key->host_hash &&
+		    comm->process_hash == key->process_hash && comm->uid == key->uid &&
+		    comm->size == key->size)
+			return comm;
+	}
+	return NULL;
+}
+
+static struct host_comm *
+comm_create(struct jobhost *host, struct host_user *user, const struct host_comm *key) {
 	struct host_comm *comm = malloc(sizeof(*comm));
 
 	if (comm == NULL)
 		return NULL;
 	*comm = *key;
+	comm->user = user_hold(user);
 	comm->next = host->comms;
+	comm->link = &host->comms;
+	if (comm->next != NULL)
+		comm->next->link = &comm->next;
 	host->comms = comm;
+	TAILQ_INSERT_TAIL(&user->comms, comm, of_user);
+	table_add(&host->comms_by_key, &comm->by_key, comm_key_hash(host, key));
 	watch_add_comm(host, comm);
 	return comm;
 }
 
 void comm_destroy(struct jobhost *host, struct host_comm *comm) {
-	struct host_comm **at = &host->comms;
+	struct host_user *user = comm->user;
 
-	while (*at != comm)
-		at = &(*at)->next;
-	*at = comm->next;
+	*comm->link = comm->next;
+	if (comm->next != NULL)
+		comm->next->link = comm->link;
+	if (host->round.next_comm == comm)
+		host->round.next_comm = comm->next;
+	if (host->next_of_answer == comm)
+		host->next_of_answer = comm->next;
+	TAILQ_REMOVE(&user->comms, comm, of_user);
+	table_remove(&host->comms_by_key, &comm->by_key);
 	stall_clear(host, comm);
-	host->empty_comms -= comm->empty_ns != 0;
+	user->empty_comms -= comm->empty_ns != 0;
+	user->gone_ranks -= comm->gone_count;
+	user->roster_rows -= comm->roster.count;
 	free(comm->gone);
+	free(comm->gone_order);
 	free(comm->agreed);
 	free(comm->roster.rows);
+	free(comm->stall);
 	free(comm->trouble);
 	free(comm);
+	user_put(user);
+}
+
+static uint64_t
+rank_number_hash(const struct jobhost *host, const struct host_comm *comm, uint32_t number) {
+	const uint64_t words[] = {(uint64_t)(uintptr_t)comm, number};
+
+	return table_hash(host->secret, words, sizeof(words));
+}
+
+struct host_rank *
+rank_find_in_comm(struct jobhost *host, const struct host_comm *comm, uint32_t number) {
+	struct table *table = &host->ranks_by_number;
+	struct table_entry *entry = table_first(table, rank_number_hash(host, comm, number));
+
+	for (; entry != NULL; entry = table_next(table, entry)) {
+		struct host_rank *rank = container_of(entry, struct host_rank, by_number);
+
+		if (rank->comm == comm && rank->told.rank == number)
+			return rank;
+	}
+	return NULL;
 }
 
 // Return why a registration is refused, or NULL if it is valid.
@@ -68,35 +121,32 @@ registration_reject_reason(struct host_process *process, const struct job_regist
 
 static bool
 has_rank_quota(const struct host_process *process, char reason[static JOB_REASON_BYTES]) {
-	const struct jobhost *host = process->host;
-	uint64_t ranks = 0;
+	const uint32_t ranks = process->user->ranks;
 
-	for (const struct host_process *at = host->processes; at != NULL; at = at->next)
-		ranks += at->uid == process->uid && at->exited_ns == 0 ? at->rank_count : 0;
-	if (ranks < (uint64_t)RANKS_PER_PROCESS * host->config.per_user_max)
+	if (ranks < (uint64_t)RANKS_PER_PROCESS * process->host->config.per_user_max)
 		return true;
 	snprintf(
 		reason, JOB_REASON_BYTES,
 		"user %u has %u ranks already, the limit (%u for each process of [job] per_user)",
-		process->uid, (uint32_t)ranks, RANKS_PER_PROCESS
+		process->uid, ranks, RANKS_PER_PROCESS
 	);
 	return false;
 }
 
 static bool rank_is_taken(
+	struct jobhost *host,
 	const struct host_comm *comm,
-	const struct job_register *told,
+	uint32_t number,
 	char reason[static JOB_REASON_BYTES]
 ) {
-	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
-		if (rank->told.rank == told->rank) {
-			snprintf(
-				reason, JOB_REASON_BYTES, "rank %u is held by process %d already",
-				told->rank, rank->process->pid
-			);
-			return true;
-		}
-	return false;
+	const struct host_rank *rank = rank_find_in_comm(host, comm, number);
+
+	if (rank != NULL)
+		snprintf(
+			reason, JOB_REASON_BYTES, "rank %u is held by process %d already", number,
+			rank->process->pid
+		);
+	return rank != NULL;
 }
 
 static void fill_report(struct host_rank *rank) {
@@ -147,16 +197,18 @@ struct host_rank *rank_add(
 		snprintf(reason, JOB_REASON_BYTES, "%s", bad);
 		return NULL;
 	}
-	if (!has_rank_quota(process, reason) || (comm != NULL && rank_is_taken(comm, told, reason)))
+	if (!has_rank_quota(process, reason) ||
+	    (comm != NULL && rank_is_taken(host, comm, told->rank, reason)))
 		return NULL;
 	snprintf(reason, JOB_REASON_BYTES, "out of memory");
 	rank = calloc(1, sizeof(*rank));
-	comm = rank == NULL ? NULL : comm != NULL ? comm : comm_create(host, &key);
-	if (comm == NULL) {
+	if (rank != NULL && comm == NULL)
+		comm = comm_create(host, process->user, &key);
+	if (rank == NULL || comm == NULL) {
 		free(rank);
 		return NULL;
 	}
-	host->empty_comms -= comm->empty_ns != 0;
+	process->user->empty_comms -= comm->empty_ns != 0;
 	comm->empty_ns = 0;
 	rank->process = process;
 	rank->comm = comm;
@@ -166,8 +218,17 @@ struct host_rank *rank_add(
 	process->ranks = rank;
 	process->rank_count++;
 	host->counters.ranks++;
+	process->user->ranks++;
 	rank->next_of_comm = comm->ranks;
+	rank->link_of_comm = &comm->ranks;
+	if (rank->next_of_comm != NULL)
+		rank->next_of_comm->link_of_comm = &rank->next_of_comm;
 	comm->ranks = rank;
+	comm->rank_count++;
+	rank->stall_sent = comm->stall_serial; // an earlier stall does not concern the rank
+	table_add(
+		&host->ranks_by_number, &rank->by_number, rank_number_hash(host, comm, told->rank)
+	);
 	fill_report(rank);
 	return rank;
 }
@@ -175,31 +236,34 @@ struct host_rank *rank_add(
 void rank_leave_comm(struct host_rank *rank) {
 	struct jobhost *host = rank->process->host;
 	struct host_comm *comm = rank->comm;
-	struct host_rank **at;
 
 	if (comm == NULL)
 		return;
-	at = &comm->ranks;
-	while (*at != rank)
-		at = &(*at)->next_of_comm;
-	*at = rank->next_of_comm;
+	rank_cancel_send(rank);
+	table_remove(&host->ranks_by_number, &rank->by_number);
+	*rank->link_of_comm = rank->next_of_comm;
+	if (rank->next_of_comm != NULL)
+		rank->next_of_comm->link_of_comm = rank->link_of_comm;
+	comm->rank_count--;
 	rank->comm = NULL;
 	if (comm->ranks != NULL)
 		return;
 	comm->empty_ns = loop_now_ns(host->loop);
-	host->empty_comms++;
-	if (agree_can_free_comm(comm, comm->empty_ns) || host->empty_comms > EMPTY_COMMS_MAX)
+	comm->user->empty_comms++;
+	if (agree_can_free_comm(comm, comm->empty_ns) || comm->user->empty_comms > EMPTY_COMMS_MAX)
 		comm_destroy(host, comm);
 }
 
 void rank_remove(struct host_rank *rank) {
-	struct host_rank **at = &rank->process->ranks;
+	struct host_process *process = rank->process;
+	struct host_rank **at = &process->ranks; // a process has at most JOB_COMMS_MAX ranks
 
 	rank_leave_comm(rank);
 	while (*at != rank)
 		at = &(*at)->next;
 	*at = rank->next;
-	rank->process->rank_count--;
-	rank->process->host->counters.ranks -= rank->process->exited_ns == 0;
+	process->rank_count--;
+	process->host->counters.ranks -= process->exited_ns == 0;
+	process->user->ranks -= process->exited_ns == 0;
 	free(rank);
 }

@@ -37,11 +37,8 @@ roster_find_node_rows(const struct roster *roster, uint64_t node, uint32_t *ret_
 }
 
 bool roster_is_complete(const struct host_comm *comm) {
-	uint32_t here = 0;
-
-	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
-		here++;
-	return here == comm->size || (uint64_t)comm->roster.ranks + comm->gone_count >= comm->size;
+	return comm->rank_count == comm->size ||
+	       (uint64_t)comm->roster.ranks + comm->gone_count >= comm->size;
 }
 
 static bool
@@ -57,19 +54,15 @@ rows_are_valid(const struct host_comm *comm, const struct roster_row *rows, uint
 	return true;
 }
 
-int roster_merge_rows(
-	struct jobhost *host, struct host_comm *comm, const struct roster_row *rows, uint32_t count
-) {
+int roster_merge_rows(struct host_comm *comm, const struct roster_row *rows, uint32_t count) {
 	const struct roster merged = {.rows = (struct roster_row *)rows, .count = count};
 	struct roster *roster = &comm->roster;
 	struct roster grown = {0};
-	uint32_t n = 0, of_user = 0;
+	uint32_t n = 0;
 
 	if (!rows_are_valid(comm, rows, count))
 		return -EBADMSG;
-	for (const struct host_comm *at = host->comms; at != NULL; at = at->next)
-		of_user += at->uid == comm->uid ? at->roster.count : 0;
-	if (of_user + count > ROWS_PER_USER)
+	if (comm->user->roster_rows + count > ROWS_PER_USER)
 		return -ENOSPC;
 	grown.rows = malloc(((size_t)roster->count + count + 1) * sizeof(*grown.rows));
 	if (grown.rows == NULL)
@@ -89,6 +82,7 @@ int roster_merge_rows(
 		grown.rows[grown.count++] = rows[n++];
 	for (uint32_t at = 0; at < grown.count; at++)
 		grown.ranks += grown.rows[at].count;
+	comm->user->roster_rows += grown.count - roster->count;
 	free(roster->rows);
 	*roster = grown;
 	return 0;
@@ -134,9 +128,7 @@ make_roster_rows(struct roster_row *rows, const struct place *places, uint32_t c
 	return used;
 }
 
-int roster_merge_answer(
-	struct jobhost *host, struct host_comm *comm, const struct ras_merged_comm *merged
-) {
+int roster_merge_answer(struct host_comm *comm, const struct ras_merged_comm *merged) {
 	struct place *places = malloc(((size_t)merged->rank_count + 1) * sizeof(*places));
 	struct roster_row *rows = malloc(((size_t)merged->rank_count + 1) * sizeof(*rows));
 	uint32_t count = 0;
@@ -152,7 +144,7 @@ int roster_merge_answer(
 	}
 	if (places != NULL && rows != NULL) {
 		sort_rows(places, count, sizeof(*places), compare_places);
-		err = roster_merge_rows(host, comm, rows, make_roster_rows(rows, places, count));
+		err = roster_merge_rows(comm, rows, make_roster_rows(rows, places, count));
 	}
 	free(places);
 	free(rows);

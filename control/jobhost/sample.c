@@ -219,6 +219,7 @@ static void record_progress(
 	report->process_state = (uint8_t)process_state(stat->state);
 	if (stat->state != '\0')
 		report->knows |= JOBS_KNOWS_PROCESS;
+	nccl_ask_note_rank(rank, now_ns);
 }
 
 // Return whether the process unregistered the rank without a message: while disconnected, or before
@@ -239,9 +240,6 @@ void sample_process_page(struct host_process *process, uint64_t now_ns, bool is_
 	int err;
 
 	// Reports of an ended process stay as last sampled, and stay valid.
-	for (struct host_rank *rank = process->ranks; rank != NULL && process->exited_ns != 0;
-	     rank = rank->next)
-		rank->report.sampled_ns = now_ns;
 	if (process->exited_ns != 0 || process->page_fd < 0)
 		return;
 	if (proc_stat_read(process->pid, &stat) != 0 || stat.start_time != process->start_time)

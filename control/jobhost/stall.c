@@ -4,10 +4,10 @@
 // rank has moved for limits.confirm_ns. Other agents query only if the coordinator does not.
 #include "jobhost/inside.h"
 
-#include <lib/container.h>
 #include <lib/log.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 // first interval between two checks of a stalled communicator
@@ -39,7 +39,7 @@ void stall_clear(struct jobhost *host, struct host_comm *comm) {
 
 bool stall_needs_query(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
 	bool has_launched = false, is_inside = false; // some local rank, an operation
-	bool ours = agree_is_coordinator(comm);
+	bool ours = agree_is_coordinator(host, comm);
 	uint64_t since_ns = 0; // last movement of any local rank
 
 	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm) {
@@ -66,6 +66,7 @@ bool stall_needs_query(struct jobhost *host, struct host_comm *comm, uint64_t no
 	      now_ns < comm->heard_ns + PAUSE_WAITING_NS + watch_fallback_delay_ns(comm))))
 		return false;
 	comm->stall_check_is_pending = true;
+	host->stall_is_pending = true;
 	comm->look_ns = now_ns + comm->stall_check_interval_ns;
 	comm->stall_check_interval_ns *= 2;
 	if (comm->stall_check_interval_ns > PAUSE_LONGEST_NS)
@@ -107,8 +108,11 @@ uint32_t stall_record_drain_advice(struct jobhost *host, bool is_advised) {
 // Send a stall to the local ranks. The same stall is not sent again until one of the ranks has
 // moved.
 void stall_notify_ranks(struct jobhost *host, struct host_comm *comm, const struct stall *stall) {
+	if (comm->stall == NULL)
+		comm->stall = malloc(sizeof(*comm->stall));
 	comm->heard_ns = loop_now_ns(host->loop);
-	if (comm->stall_kind == (uint32_t)stall->kind && comm->stall_rank == stall->rank)
+	if (comm->stall == NULL ||
+	    (comm->stall_kind == (uint32_t)stall->kind && comm->stall_rank == stall->rank))
 		return;
 	if (stall->kind == TOCSIN_COMM_STUCK && comm->stall_kind != TOCSIN_COMM_STUCK) {
 		host->counters.stalls++;
@@ -121,7 +125,9 @@ void stall_notify_ranks(struct jobhost *host, struct host_comm *comm, const stru
 		(void)log_ranks(comm);
 	}
 	set_stall_state(host, comm, stall->kind, stall->rank);
-	comm_send_event(comm, stall->kind, stall->rank, stall->text);
+	*comm->stall = *stall;
+	comm->stall_serial++;
+	comm_send_state(comm);
 }
 
 static void send_finding(
@@ -148,57 +154,26 @@ static void send_finding(
 	stall_notify_ranks(host, comm, &stall);
 }
 
-static void discard_answer(struct jobhost *host) {
-	if (host->answer == NULL)
-		return;
-	loop_undefer(host->loop, &host->look_job);
-	comm_look_fini(&host->look);
-	overlay_answer_put(host->answer);
-	host->answer = NULL;
-}
-
-static void on_look_job(struct loop_job *job) {
-	struct jobhost *host = container_of(job, struct jobhost, look_job);
-
-	if (!comm_look_step(&host->look)) {
-		loop_defer(host->loop, &host->look_job);
-		return;
-	}
-	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
-		struct ras_merged_comm merged;
-		uint32_t place;
-
-		if (comm->stall_check_is_pending &&
-		    watch_find_comm(host->answer->comms, comm, &merged, &place))
-			send_finding(host, comm, &merged, place);
-		comm->stall_check_is_pending = false;
-	}
-	discard_answer(host);
-}
-
-void stall_answer_received(struct jobhost *host, struct overlay_answer *answer) {
+bool stall_begin_judging(struct jobhost *host) {
 	const struct comm_look_config config = {
 		.health = host->config.health,
 		.now_ns = loop_now_ns(host->loop),
 		.limits = host->config.limits,
 		.words = {.node_name = node_name, .ctx = host},
 	};
-	bool wanted = false;
 
-	for (const struct host_comm *comm = host->comms; comm != NULL; comm = comm->next)
-		wanted = wanted || comm->stall_check_is_pending;
-	if (!wanted || comm_look_init(&host->look, &config, answer) != 0) {
-		overlay_answer_put(answer);
-		return;
-	}
-	host->answer = answer;
-	loop_defer(host->loop, &host->look_job);
+	if (!host->stall_is_pending)
+		return false;
+	host->stall_is_pending = false;
+	return comm_look_init(&host->look, &config, host->answer) == 0;
 }
 
-void stall_init(struct jobhost *host) {
-	host->look_job.run = on_look_job;
-}
+void stall_send_finding(struct jobhost *host, struct host_comm *comm) {
+	struct ras_merged_comm merged;
+	uint32_t place;
 
-void stall_fini(struct jobhost *host) {
-	discard_answer(host);
+	if (comm->stall_check_is_pending &&
+	    watch_find_comm(host->answer->comms, comm, &merged, &place))
+		send_finding(host, comm, &merged, place);
+	comm->stall_check_is_pending = false;
 }

@@ -75,25 +75,9 @@ void connection_send_refusal(
 	connection_send_packet(connection, &refused, sizeof(refused));
 }
 
-void rank_send_gone(const struct host_rank *rank, const struct gone *gone) {
-	struct job_event event = {
-		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_EVENT},
-		.comm = rank->told.comm,
-		.view = rank->comm->view,
-		.happened_ns = gone->happened_ns,
-		.kind = TOCSIN_PEER_GONE,
-		.rank = gone->rank,
-	};
-
-	if (rank->process->connection == NULL || gone->rank == rank->told.rank)
-		return;
-	// When a rack fails, many ranks are gone at once. The failed set, sent before, names them
-	// too. Without this limit the process would be disconnected, receive all again, and be
-	// disconnected again.
-	if (rank->process->connection->waiting_count >= QUEUED_PACKETS_MAX / 2)
-		return;
-	memcpy(event.text, gone->cause, strnlen(gone->cause, sizeof(gone->cause) - 1));
-	connection_send_packet(rank->process->connection, &event, sizeof(event));
+void connection_send_event(struct host_connection *connection, const struct job_event *event) {
+	if (connection != NULL && connection->waiting_count < QUEUED_PACKETS_MAX / 4)
+		connection_send_packet(connection, event, sizeof(*event));
 }
 
 void comm_send_event(
@@ -111,45 +95,8 @@ void comm_send_event(
 
 	memcpy(event.text, text, strnlen(text, sizeof(event.text) - 1));
 	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm) {
-		struct host_connection *connection = rank->process->connection;
-
-		// Such events may be lost: a process that does not read its socket gets no more of
-		// them.
-		if (connection == NULL || connection->waiting_count >= QUEUED_PACKETS_MAX / 4)
-			continue;
 		event.comm = rank->told.comm;
 		event.happened_ns = loop_now_ns(rank->process->host->loop);
-		connection_send_packet(connection, &event, sizeof(event));
+		connection_send_event(rank->process->connection, &event);
 	}
-}
-
-void rank_send_failed_set(const struct host_rank *rank) {
-	const struct host_comm *comm = rank->comm;
-	struct job_failed failed = {
-		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_FAILED},
-		.comm = rank->told.comm,
-		.view = comm->view,
-		.agreement =
-			comm->agreed_count == comm->gone_count ? TOCSIN_AGREED : TOCSIN_UNDECIDED,
-		.total = comm->agreed_count,
-	};
-
-	if (rank->process->connection == NULL)
-		return;
-	do {
-		uint32_t left = comm->agreed_count - failed.first;
-
-		failed.count = left < JOB_FAILED_MAX ? left : JOB_FAILED_MAX;
-		if (failed.count > 0)
-			memcpy(failed.ranks, comm->agreed + failed.first,
-			       failed.count * sizeof(failed.ranks[0]));
-		connection_send_packet(rank->process->connection, &failed, sizeof(failed));
-		failed.first += failed.count;
-	} while (failed.first < comm->agreed_count);
-}
-
-void rank_send_comm_state(const struct host_rank *rank) {
-	rank_send_failed_set(rank);
-	for (uint32_t n = 0; n < rank->comm->gone_count; n++)
-		rank_send_gone(rank, &rank->comm->gone[n]);
 }

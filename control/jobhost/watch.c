@@ -49,7 +49,7 @@ static void begin_roster_send(struct jobhost *host, struct host_comm *comm) {
 void watch_on_roster_request(struct jobhost *host, struct host_comm *comm) {
 	uint64_t now_ns = loop_now_ns(host->loop);
 
-	if (!agree_is_coordinator(comm) || comm->roster.count == 0)
+	if (!agree_is_coordinator(host, comm) || comm->roster.count == 0)
 		return;
 	if (comm->roster_send_began_ns == 0 || now_ns - comm->roster_send_began_ns >= TOLD_AGAIN_NS)
 		begin_roster_send(host, comm);
@@ -85,6 +85,66 @@ bool watch_find_comm(
 	return ras_comm_id_compare(&ret_comm->id, &id) == 0 && ret_comm->size == comm->size;
 }
 
+static void learn_roster(struct jobhost *host, struct host_comm *comm) {
+	uint32_t known = comm->roster.ranks, place;
+	struct ras_merged_comm merged;
+
+	if (roster_is_complete(comm) ||
+	    !watch_find_comm(host->answer->comms, comm, &merged, &place) ||
+	    merged.rank_count <= known || roster_merge_answer(comm, &merged) != 0)
+		return;
+	if (comm->roster.ranks > known && comm->roster.count > 1)
+		begin_roster_send(host, comm);
+}
+
+static void discard_answer(struct jobhost *host) {
+	if (host->answer == NULL)
+		return;
+	loop_undefer(host->loop, &host->answer_job);
+	if (host->answer_step != ANSWER_ROSTERS)
+		comm_look_fini(&host->look);
+	overlay_answer_put(host->answer);
+	host->answer = NULL;
+	host->next_of_answer = NULL;
+}
+
+// Use the answer for one communicator, or judge a part of it. Returns true once it is used up.
+static bool answer_step_run(struct jobhost *host) {
+	struct host_comm *comm = host->next_of_answer;
+
+	if (host->answer_step == ANSWER_JUDGE) {
+		if (!comm_look_step(&host->look))
+			return false;
+		host->answer_step = ANSWER_FINDINGS;
+		host->next_of_answer = host->comms;
+		return false;
+	}
+	if (comm != NULL) {
+		host->next_of_answer = comm->next;
+		if (host->answer_step == ANSWER_ROSTERS)
+			learn_roster(host, comm);
+		else
+			stall_send_finding(host, comm);
+		return false;
+	}
+	if (host->answer_step == ANSWER_FINDINGS || !stall_begin_judging(host))
+		return true;
+	host->answer_step = ANSWER_JUDGE;
+	return false;
+}
+
+static void use_answer(struct loop_job *job) {
+	struct jobhost *host = container_of(job, struct jobhost, answer_job);
+	uint64_t began_ns = loop_clock_ns(host->loop);
+
+	while (!answer_step_run(host))
+		if (!jobs_have_time(host, &began_ns)) {
+			loop_defer(host->loop, job);
+			return;
+		}
+	discard_answer(host);
+}
+
 static void on_comms_answer(struct overlay_question *question, struct overlay_answer *answer) {
 	struct jobhost *host = container_of(question, struct jobhost, question);
 
@@ -93,18 +153,10 @@ static void on_comms_answer(struct overlay_question *question, struct overlay_an
 		overlay_answer_put(answer);
 		return;
 	}
-	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
-		struct ras_merged_comm merged;
-		uint32_t known = comm->roster.ranks, place;
-
-		if (roster_is_complete(comm) ||
-		    !watch_find_comm(answer->comms, comm, &merged, &place) ||
-		    merged.rank_count <= known || roster_merge_answer(host, comm, &merged) != 0)
-			continue;
-		if (comm->roster.ranks > known && comm->roster.count > 1)
-			begin_roster_send(host, comm);
-	}
-	stall_answer_received(host, answer);
+	host->answer = answer;
+	host->answer_step = ANSWER_ROSTERS;
+	host->next_of_answer = host->comms;
+	loop_defer(host->loop, &host->answer_job);
 }
 
 // Return whether all agents are to be queried about the roster of the communicator now.
@@ -113,7 +165,7 @@ static bool roster_query_is_due(struct jobhost *host, struct host_comm *comm, ui
 
 	if (comm->ranks == NULL || now_ns < comm->ask_ns || roster_is_complete(comm))
 		return false;
-	if (!agree_is_coordinator(comm) && !comm->roster_is_requested) {
+	if (!agree_is_coordinator(host, comm) && !comm->roster_is_requested) {
 		// Most likely the roster arrives before this agent's turn comes.
 		comm->roster_is_requested = !first && notice_request_roster(host, comm);
 		comm->ask_ns = now_ns + (first ? watch_fallback_delay_ns(comm) : ANSWER_NS);
@@ -127,35 +179,43 @@ static bool roster_query_is_due(struct jobhost *host, struct host_comm *comm, ui
 	return true;
 }
 
-void watch_tick(struct jobhost *host, uint64_t now_ns) {
-	uint32_t parts = PARTS_PER_LOOK;
-	bool wanted = false;
+void watch_begin_round(struct jobhost *host) {
+	host->round.placed = 0;
+	host->round.parts = PARTS_PER_LOOK;
+	host->round.needs_answer = false;
+}
 
-	host->counters.placed = 0;
-	for (const struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
-		if ((roster_is_complete(comm) && comm->roster.count == 0) ||
-		    comm->roster.ranks > comm->size)
-			host->counters.placed += comm->size;
-		else
-			host->counters.placed += comm->roster.ranks;
-	}
+void watch_tick(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
+	struct round *round = &host->round;
+
+	if ((roster_is_complete(comm) && comm->roster.count == 0) ||
+	    comm->roster.ranks > comm->size)
+		round->placed += comm->size;
+	else
+		round->placed += comm->roster.ranks;
 	if (host->overlay == NULL)
 		return;
-	for (struct host_comm *comm = host->comms; comm != NULL; comm = comm->next) {
-		wanted = roster_query_is_due(host, comm, now_ns) || wanted;
-		wanted = stall_needs_query(host, comm, now_ns) || wanted;
-		while (parts > 0 && notice_send_roster_part(host, comm))
-			parts--;
-	}
-	if (!wanted || host->asking || host->answer != NULL)
+	round->needs_answer = roster_query_is_due(host, comm, now_ns) || round->needs_answer;
+	round->needs_answer = stall_needs_query(host, comm, now_ns) || round->needs_answer;
+	while (round->parts > 0 && notice_send_roster_part(host, comm))
+		round->parts--;
+}
+
+void watch_end_round(struct jobhost *host) {
+	host->counters.placed = host->round.placed;
+	if (!host->round.needs_answer || host->asking || host->answer != NULL)
 		return;
 	host->question = (struct overlay_question){.answered = on_comms_answer};
 	host->asking = overlay_ask_all(host->overlay, RAS_COLLECT_COMMS, 0, &host->question) == 0;
+}
+
+void watch_init(struct jobhost *host) {
+	host->answer_job.run = use_answer;
 }
 
 void watch_fini(struct jobhost *host) {
 	if (host->asking)
 		overlay_cancel_question(&host->question);
 	host->asking = false;
-	stall_fini(host);
+	discard_answer(host);
 }

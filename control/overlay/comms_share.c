@@ -1,84 +1,71 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks of this node as rows of COMMS. The first part collects all reports, and later parts
-// continue.
+// Ranks of this node as rows of COMMS. The first part selects the reports, and later parts continue
+// in the same turn of the loop. The source gives each user a share of the answer.
 #include <control/comms_share.h>
 #include <control/overlay.h>
+#include <lib/wire.h>
+#include <ras/ras.h>
 
 #include <errno.h>
 #include <jobs/share.h>
 #include <stdlib.h>
 
-#define REPORTS_MAX 65536
+#define REPORTS_MAX 16384 // about what RAS_COLLECT_PARTS_MAX parts hold
 
 struct comms_share {
 	struct overlay *overlay;
 	struct comms_source source;
-	struct jobs_rank_report *reports;
-	const struct jobs_rank_report **order;
+	const struct jobs_rank_report **reports; // NULL: no answer is being made
 	uint32_t count, next;
+	size_t bytes_left; // of this node's part of RAS_COLLECT_BYTES_MAX
 	struct jobs_row row;
 };
 
 static void share_drop_reports(struct comms_share *share) {
 	free(share->reports);
-	free(share->order);
 	share->reports = NULL;
-	share->order = NULL;
 	share->count = 0;
 	share->next = 0;
 }
 
-static int compare_reports(const void *a, const void *b) {
-	const struct jobs_rank_report *const *left = a;
-	const struct jobs_rank_report *const *right = b;
-
-	return jobs_report_compare(*left, *right);
-}
-
 // Without memory no ranks are reported: other nodes see that no agent holds these ranks.
-static void share_take_reports(struct comms_share *share) {
-	uint32_t count = share->source.count(share->source.ctx);
+static void share_select_reports(struct comms_share *share) {
+	struct ras_view view;
 
 	share_drop_reports(share);
-	if (count > REPORTS_MAX)
-		count = REPORTS_MAX;
-	share->reports = calloc((size_t)count + 1, sizeof(*share->reports));
-	share->order = calloc((size_t)count + 1, sizeof(struct jobs_rank_report *));
-	if (share->reports == NULL || share->order == NULL) {
-		share_drop_reports(share);
-		return;
-	}
-	for (uint32_t n = 0; n < count; n++) {
-		struct jobs_rank_report *report = &share->reports[share->count];
-
-		if (share->source.at(share->source.ctx, n, report) != 0 || report->size == 0 ||
-		    report->size > RAS_COMM_SIZE_MAX || report->rank >= report->size)
-			continue;
-		// An ended rank is not sampled any more, but the time since its exit must go on.
-		if (report->exited_ns != 0)
-			report->sampled_ns = overlay_now_ns(share->overlay);
-		share->order[share->count++] = report;
-	}
-	qsort(share->order, share->count, sizeof(struct jobs_rank_report *), compare_reports);
+	share->reports = calloc(REPORTS_MAX, sizeof(struct jobs_rank_report *));
+	if (share->reports != NULL)
+		share->count = share->source.select(share->source.ctx, share->reports, REPORTS_MAX);
+	// The asker keeps so many bytes of all nodes together, and drops what arrives later.
+	ras_view(overlay_ras(share->overlay), &view);
+	share->bytes_left = RAS_COLLECT_BYTES_MAX / (view.alive > 0 ? view.alive : 1);
 }
 
 static bool
 contribute_ranks(void *ctx, const struct ras_contribution *wanted, struct wire_writer *writer) {
 	struct comms_share *share = ctx;
 	bool any = false;
+	size_t used;
 
 	if (wanted->part == 0)
-		share_take_reports(share);
+		share_select_reports(share);
 	while (share->next < share->count) {
 		uint32_t length =
-			jobs_row_length(share->order + share->next, share->count - share->next);
+			jobs_row_length(share->reports + share->next, share->count - share->next);
 
-		jobs_row_make(share->order + share->next, length, &share->row);
+		used = wire_writer_used(writer);
+		jobs_row_make(share->reports + share->next, length, &share->row);
 		if (ras_comm_put(writer, &share->row.comm) != 0)
 			return any; // an empty part has room for any row
+		used = wire_writer_used(writer) - used;
 		any = true;
 		share->next += length;
+		share->bytes_left -= used < share->bytes_left ? used : share->bytes_left;
+		if (share->bytes_left == 0)
+			break;
 	}
+	if (share->next < share->count)
+		share->source.cut(share->source.ctx, share->count - share->next);
 	share_drop_reports(share);
 	return false;
 }

@@ -376,6 +376,8 @@ static const struct spec specs[] = {
 	JOB(processes, COUNTER_GAUGE, "live processes of jobs that are registered here"),
 	JOB(ranks, COUNTER_GAUGE, "ranks of communicators that registered processes hold"),
 	JOB(kept, COUNTER_GAUGE, "processes that have ended and are still shown"),
+	JOB(unshown, COUNTER_GAUGE,
+	    "ranks here that the last answer to COMMS left out: their user has too many"),
 	JOB(placed, COUNTER_GAUGE,
 	      "ranks whose node is known, in communicators with a rank on this node"),
 	JOB(waiting, COUNTER_GAUGE, "local communicators whose ranks were notified that they wait"),

@@ -7,12 +7,13 @@
 struct comms_share;
 struct overlay;
 
-// Source of the local ranks. Both functions are called on the loop's thread; at() for 0 to count()
-// - 1.
+// Source of the local ranks, called on the loop's thread.
 struct comms_source {
-	uint32_t (*count)(void *ctx);
-	// Returns 0, or -errno to leave this rank out.
-	int (*at)(void *ctx, uint32_t n, struct jobs_rank_report *ret_report);
+	// Store pointers to at most `max` reports, in an order that gives every user a fair share
+	// of the answer, and return their number. The pointers are valid until the turn ends.
+	uint32_t (*select)(void *ctx, const struct jobs_rank_report **ret_reports, uint32_t max);
+	// So many of the selected reports, the last ones, had no room in the answer.
+	void (*cut)(void *ctx, uint32_t count);
 	void *ctx;
 };
 

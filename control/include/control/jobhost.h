@@ -55,10 +55,15 @@ int jobhost_create(
 // The jobs continue; the next agent finds them again.
 struct jobhost *jobhost_destroy(struct jobhost *host);
 
-// Access the ranks by index, including those of ended processes. Indices may change with each turn
-// of the loop. `host` is a struct jobhost; it is void * for tables of functions.
-uint32_t jobhost_count(void *host);
-int jobhost_at(void *host, uint32_t n, struct jobs_rank_report *ret_report); // returns 0 or -ENOENT
+// Store pointers to the reports of at most `max` ranks, including those of ended processes, and
+// return their number. The pointers are valid until the turn of the loop ends. Users share the room
+// equally, and none gets more than some thousand ranks. The reports of a user are sorted by
+// jobs_report_compare(), and users with fewer ranks come first.
+uint32_t jobhost_select_reports(
+	struct jobhost *host, const struct jobs_rank_report **ret_reports, uint32_t max
+);
+// Count selected reports that had no room in the answer.
+void jobhost_count_unshown(struct jobhost *host, uint32_t count);
 
 #define JOBHOST_LEVEL_MAX_NS UINT64_C(86400000000000)
 
@@ -81,8 +86,8 @@ struct jobhost_job {
 	uint32_t gone;		 // gone ranks of its communicators, on all nodes
 	uint32_t waiting, stuck; // communicators in this state
 };
-// Fill ret_jobs and return the number of jobs. ret_left counts the processes of jobs that did not
-// fit.
+// Fill ret_jobs and return the number of jobs, as the last round of samples found them. ret_left
+// counts the processes of jobs that did not fit.
 uint32_t jobhost_jobs(
 	const struct jobhost *host,
 	struct jobhost_job ret_jobs[static JOBHOST_JOBS_MAX],
@@ -91,6 +96,7 @@ uint32_t jobhost_jobs(
 
 struct jobhost_counters {
 	uint32_t processes, ranks, kept; // current numbers
+	uint32_t unshown;		 // ranks that the last answer to COMMS left out
 	uint32_t placed;	    // ranks of local communicators whose node is known; current
 	uint32_t waiting, stuck;    // local communicators in this state; current
 	uint64_t stalls;	    // times that a communicator became stuck

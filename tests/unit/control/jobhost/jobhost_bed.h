@@ -87,6 +87,28 @@ static inline int teardown(void **state) {
 	return 0;
 }
 
+#define REPORTS_MAX 16384
+
+// Store a copy of the report with this index. Returns the number of reports.
+static inline uint32_t
+read_report(const struct bed *bed, uint32_t n, struct jobs_rank_report *ret_report) {
+	const struct jobs_rank_report **reports = calloc(REPORTS_MAX, sizeof(*reports));
+	uint32_t count;
+
+	assert_non_null(reports);
+	count = jobhost_select_reports(bed->host, reports, REPORTS_MAX);
+	if (n < count)
+		*ret_report = *reports[n];
+	free(reports);
+	return count;
+}
+
+static inline uint32_t ranks_shown(const struct bed *bed) {
+	struct jobs_rank_report none;
+
+	return read_report(bed, UINT32_MAX, &none);
+}
+
 static inline void turn(struct bed *bed, int timeout_ms) {
 	assert_int_equal(loop_turn(bed->loop, timeout_ms), 0);
 }

@@ -9,7 +9,7 @@
 static struct jobs_rank_report report_of(struct bed *bed, uint32_t rank) {
 	struct jobs_rank_report report;
 
-	for (uint32_t n = 0; jobhost_at(bed->host, n, &report) == 0; n++)
+	for (uint32_t n = 0; n < read_report(bed, n, &report); n++)
 		if (report.rank == rank)
 			return report;
 	fail_msg("no report of rank %u", rank);
@@ -37,10 +37,10 @@ static void the_evidence_of_who_was_killed_stays_and_is_bounded(void **state) {
 	assert_int_equal(report.exit_cause, JOBS_EXIT_SIGNAL);
 	assert_int_equal(report.exit_value, SIGKILL);
 	assert_string_equal(report.job_id, "test:1");
-	assert_int_equal(jobhost_count(bed->host), bed->config.keep_max);
+	assert_int_equal(ranks_shown(bed), bed->config.keep_max);
 	clock_advance(&bed->clock, bed->config.keep_ns);
 	settle(bed);
-	assert_int_equal(jobhost_count(bed->host), 0);
+	assert_int_equal(ranks_shown(bed), 0);
 }
 
 static void a_user_with_many_dead_leaves_others_their_evidence(void **state) {
@@ -55,8 +55,8 @@ static void a_user_with_many_dead_leaves_others_their_evidence(void **state) {
 
 		child_end(bed, &child, SIGKILL);
 	}
-	assert_int_equal(jobhost_count(bed->host), bed->config.keep_max);
-	for (uint32_t n = 0; jobhost_at(bed->host, n, &report) == 0; n++)
+	assert_int_equal(ranks_shown(bed), bed->config.keep_max);
+	for (uint32_t n = 0; n < read_report(bed, n, &report); n++)
 		of_other += report.uid == 12345;
 	assert_int_equal(of_other, bed->config.keep_max / 2);
 }

@@ -107,7 +107,7 @@ static void a_communicator_that_cannot_be_is_refused_and_the_others_stay(void **
 		raw_send(fd, &bad, sizeof(bad), -1);
 		assert_int_equal(raw_answer(bed, fd, reason), JOB_REFUSED);
 		assert_non_null(strstr(reason, rows[n].reason));
-		assert_int_equal(jobhost_count(bed->host), 1);
+		assert_int_equal(ranks_shown(bed), 1);
 	}
 	close(fd);
 	close(page);
@@ -157,7 +157,7 @@ static void a_flood_of_registrations_leaves_nothing_behind(void **state) {
 			}
 	}
 	settle(bed);
-	assert_int_equal(jobhost_count(bed->host), 0);
+	assert_int_equal(ranks_shown(bed), 0);
 	close(fd);
 	close(page);
 	settle(bed);

@@ -355,10 +355,10 @@ static void what_was_given_back_while_disconnected_is_forgotten(void **state) {
 	);
 	close(fd);
 	look_again(bed);
-	assert_int_equal(jobhost_count(bed->host), 2);
+	assert_int_equal(ranks_shown(bed), 2);
 	fd = raw_greet(bed, page);
 	look_again(bed);
-	assert_int_equal(jobhost_count(bed->host), 1); // the one that is in the page
+	assert_int_equal(ranks_shown(bed), 1); // the one that is in the page
 	close(fd);
 	close(page);
 	settle(bed);

@@ -37,7 +37,7 @@ static void play_listen(struct play *play) {
 static struct jobs_rank_report report_of(struct bed *bed) {
 	struct jobs_rank_report report;
 
-	assert_int_equal(jobhost_at(bed->host, 0, &report), 0);
+	assert_int_equal(read_report(bed, 0, &report), 1);
 	return report;
 }
 
@@ -61,7 +61,7 @@ static void play_begin(struct play *play, struct bed *bed) {
 	comm.rank = 2;
 	assert_int_equal(tocsin_comm_register(play->job, &comm, &play->comm), 0);
 	tocsin_comm_launched(play->comm, TOCSIN_ALL_REDUCE, 1, 7, -1);
-	for (int n = 0; n < TURNS_MAX && jobhost_count(bed->host) == 0; n++) {
+	for (int n = 0; n < TURNS_MAX && ranks_shown(bed) == 0; n++) {
 		assert_int_equal(tocsin_job_poll(play->job), 0);
 		turn(bed, 1);
 	}

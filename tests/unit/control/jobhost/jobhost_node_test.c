@@ -45,7 +45,7 @@ static void learn_ranks(struct comm_bed *at, uint32_t (*node_of)(uint32_t rank))
 		ranks[merged.rank_count].rank.rank = rank;
 		ranks[merged.rank_count++].node = 99 + node_of(rank);
 	}
-	assert_int_equal(roster_merge_answer(at->bed->host, at->comm, &merged), 0);
+	assert_int_equal(roster_merge_answer(at->comm, &merged), 0);
 }
 
 static uint32_t in_blocks(uint32_t rank) {
@@ -85,7 +85,7 @@ static void what_is_told_of_a_node_replaces_what_was_known_of_it(void **state) {
 	uint32_t count;
 
 	learn_ranks(&at, in_blocks);
-	assert_int_equal(roster_merge_rows(at.bed->host, at.comm, told, COUNT_OF(told)), 0);
+	assert_int_equal(roster_merge_rows(at.comm, told, COUNT_OF(told)), 0);
 	assert_int_equal(at.comm->roster.count, NODES + 2);
 	(void)roster_find_node_rows(&at.comm->roster, 101, &count);
 	assert_int_equal(count, 2);
@@ -108,7 +108,7 @@ static void rows_that_no_communicator_has_are_refused_whole(void **state) {
 	struct comm_bed at = open_comm(*state);
 
 	for (size_t n = 0; n < COUNT_OF(bad); n++)
-		assert_int_equal(roster_merge_rows(at.bed->host, at.comm, bad[n], 2), -EBADMSG);
+		assert_int_equal(roster_merge_rows(at.comm, bad[n], 2), -EBADMSG);
 	assert_int_equal(at.comm->roster.count, 0);
 	close_comm(&at);
 }
@@ -142,20 +142,31 @@ static bool not_alive(const struct jobhost *host, uint64_t node) {
 	return node == 0;
 }
 
+static void apply_troubles(
+	struct comm_bed *at,
+	const struct node_trouble *rows,
+	uint32_t count,
+	bool (*is_back)(const struct jobhost *host, uint64_t node)
+) {
+	const struct troubles troubles = {.rows = (struct node_trouble *)rows, .count = count};
+
+	node_apply_troubles(at->bed->host, at->comm, &troubles, is_back);
+}
+
 static void all_ranks_of_a_node_that_is_down_are_gone_at_once(void **state) {
 	struct comm_bed at = open_comm(*state);
 	const struct node_trouble down = {101, TOCSIN_PEER_GONE};
 	char words[JOB_REASON_BYTES];
 
 	learn_ranks(&at, in_blocks);
-	node_apply_troubles(at.bed->host, &down, 1, not_alive);
-	node_apply_troubles(at.bed->host, &down, 1, not_alive);
+	apply_troubles(&at, &down, 1, not_alive);
+	apply_troubles(&at, &down, 1, not_alive);
 	assert_int_equal(at.comm->gone_count, 8);
 	assert_int_equal(at.comm->gone[0].rank, 8);
 	assert_int_equal(at.comm->gone[7].rank, 15);
 	assert_int_equal(heard(&at, TOCSIN_PEER_GONE, words), 8);
 	assert_string_equal(words, "its node #0000000000000065 is down");
-	node_apply_troubles(at.bed->host, NULL, 0, alive);
+	apply_troubles(&at, NULL, 0, alive);
 	assert_int_equal(heard(&at, TOCSIN_PEER_BACK, words), 0);
 	close_comm(&at);
 }
@@ -168,7 +179,7 @@ static void an_agreed_set_is_told_again_to_who_has_not_heard_of_it(void **state)
 	// Rank 0 comes first, so this agent numbers the sets.
 	agree_add_gone_rank(at.bed->host, at.comm, 0, "test", 1, false);
 	learn_ranks(&at, in_blocks);
-	node_apply_troubles(at.bed->host, &down, 1, not_alive);
+	apply_troubles(&at, &down, 1, not_alive);
 	assert_int_equal(at.comm->agreed_count, 9);
 	look_again(at.bed);
 	notices = jobhost_counters(at.bed->host)->notices;
@@ -181,12 +192,30 @@ static void an_agreed_set_is_told_again_to_who_has_not_heard_of_it(void **state)
 	close_comm(&at);
 }
 
+static void changes_of_one_turn_are_sent_as_one_set(void **state) {
+	struct comm_bed at = open_comm(*state);
+	uint32_t sets = 0, events = 0;
+	struct job_failed packet;
+	ssize_t size;
+
+	for (uint32_t rank = 7; rank < 10; rank++)
+		agree_add_gone_rank(at.bed->host, at.comm, rank, "test", 1, false);
+	settle(at.bed);
+	while ((size = recv(at.fd, &packet, sizeof(packet), 0)) > 0) {
+		sets += packet.head.kind == JOB_FAILED;
+		events += packet.head.kind == JOB_EVENT;
+	}
+	assert_int_equal(sets, 1);
+	assert_int_equal(events, 3);
+	close_comm(&at);
+}
+
 static void ranks_that_are_here_are_never_gone_with_a_node(void **state) {
 	struct comm_bed at = open_comm(*state);
 	const struct node_trouble down = {100, TOCSIN_PEER_GONE};
 
 	learn_ranks(&at, in_blocks);
-	node_apply_troubles(at.bed->host, &down, 1, not_alive);
+	apply_troubles(&at, &down, 1, not_alive);
 	assert_int_equal(at.comm->gone_count, 7);
 	assert_null(agree_find_gone_rank(at.comm, 1));
 	close_comm(&at);
@@ -202,8 +231,8 @@ static void rows_that_name_more_ranks_than_can_be_gone_lose_nobody(void **state)
 	at.comm->size = JOB_COMM_SIZE_MAX;
 	for (uint32_t n = 0; n < ROWS; n++)
 		rows[n] = (struct roster_row){101, 0, JOB_COMM_SIZE_MAX, 1};
-	assert_int_equal(roster_merge_rows(at.bed->host, at.comm, rows, ROWS), 0);
-	node_apply_troubles(at.bed->host, &down, 1, not_alive);
+	assert_int_equal(roster_merge_rows(at.comm, rows, ROWS), 0);
+	apply_troubles(&at, &down, 1, not_alive);
 	assert_int_equal(at.comm->gone_count, 0);
 	at.comm->size = SIZE;
 	close_comm(&at);
@@ -227,14 +256,14 @@ static void a_suspect_node_is_told_once_and_then_that_it_is_back(void **state) {
 	char words[JOB_REASON_BYTES];
 
 	learn_ranks(&at, in_blocks);
-	node_apply_troubles(at.bed->host, &suspect, 1, not_alive);
-	node_apply_troubles(at.bed->host, &suspect, 1, not_alive);
+	apply_troubles(&at, &suspect, 1, not_alive);
+	apply_troubles(&at, &suspect, 1, not_alive);
 	assert_int_equal(heard(&at, TOCSIN_PEER_SUSPECT, words), 8);
-	node_apply_troubles(at.bed->host, &unreachable, 1, not_alive);
+	apply_troubles(&at, &unreachable, 1, not_alive);
 	assert_int_equal(heard(&at, TOCSIN_PEER_UNREACHABLE, words), 8);
-	node_apply_troubles(at.bed->host, NULL, 0, not_alive);
+	apply_troubles(&at, NULL, 0, not_alive);
 	assert_int_equal(heard(&at, TOCSIN_PEER_BACK, words), 0);
-	node_apply_troubles(at.bed->host, NULL, 0, alive);
+	apply_troubles(&at, NULL, 0, alive);
 	assert_int_equal(heard(&at, TOCSIN_PEER_BACK, words), 8);
 	assert_int_equal(at.comm->gone_count, 0);
 	close_comm(&at);
@@ -245,11 +274,11 @@ static void a_node_that_is_known_later_than_it_fell_loses_its_ranks_then(void **
 	const struct node_trouble down = {100, TOCSIN_PEER_GONE};
 
 	learn_ranks(&at, but_the_first);
-	node_apply_troubles(at.bed->host, &down, 1, not_alive);
+	apply_troubles(&at, &down, 1, not_alive);
 	assert_int_equal(at.comm->gone_count, 0);
 	assert_false(roster_is_complete(at.comm));
 	learn_ranks(&at, in_blocks);
-	node_apply_troubles(at.bed->host, &down, 1, not_alive);
+	apply_troubles(&at, &down, 1, not_alive);
 	assert_int_equal(at.comm->gone_count, 7);
 	close_comm(&at);
 }
@@ -315,6 +344,7 @@ UNIT_GROUP(jobhost_node) {
 		TEST(rows_that_no_communicator_has_are_refused_whole),
 		TEST(all_ranks_of_a_node_that_is_down_are_gone_at_once),
 		TEST(an_agreed_set_is_told_again_to_who_has_not_heard_of_it),
+		TEST(changes_of_one_turn_are_sent_as_one_set),
 		TEST(ranks_that_are_here_are_never_gone_with_a_node),
 		TEST(rows_that_name_more_ranks_than_can_be_gone_lose_nobody),
 		TEST(a_drain_of_this_node_logs_its_ranks_once),

@@ -86,9 +86,9 @@ static void a_child_waits_for_no_callback_of_its_parent(void **state) {
 	comm_config.size = 4;
 	comm_config.rank = 1;
 	assert_int_equal(tocsin_comm_register(job, &comm_config, &comm), 0);
-	for (int n = 0; n < TURNS_MAX && jobhost_count(bed->host) < 2; n++)
+	for (int n = 0; n < TURNS_MAX && ranks_shown(bed) < 2; n++)
 		turn(bed, 1);
-	assert_int_equal(jobhost_count(bed->host), 2);
+	assert_int_equal(ranks_shown(bed), 2);
 	child_end(bed, &child, SIGKILL);
 	for (int n = 0; n < TURNS_MAX && !atomic_load_explicit(&slow.began, memory_order_acquire);
 	     n++)
@@ -194,7 +194,7 @@ static void who_restarts_the_agent_tells_nobody_gone_and_forgets_nobody(void **s
 	host_start(bed);
 	member_connect(bed, &self);
 	assert_false(next_event(bed, &self, &event));
-	for (int n = 0; n < TURNS_MAX && jobhost_count(bed->host) < 2; n++)
+	for (int n = 0; n < TURNS_MAX && ranks_shown(bed) < 2; n++)
 		turn(bed, 1);
 	settle(bed);
 	child_end(bed, &second, SIGKILL);
