@@ -401,7 +401,8 @@ static const struct config_key keys[] = {
 	{INT(job, processes), false, 1, 65536, NULL, NULL, NULL, "4096",
 	 "Maximum number of registered processes; each may have 127 communicators."},
 	{INT(job, per_user), false, 1, 65536, NULL, NULL, NULL, "2048",
-	 "Maximum number of registered processes of one user."},
+	 "Maximum number of registered processes of one user, and of all users of a range in "
+	 "/etc/subuid together."},
 	{INT(job, keep), false, 0, 65536, NULL, NULL, NULL, "256",
 	 "Number of ended processes that are still shown, with their last counts."},
 	{DURATION(job, keep_for), false, SECOND, 604800 * SECOND, NULL, NULL, NULL, "1h",

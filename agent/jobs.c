@@ -103,6 +103,7 @@ int jobs_part_start(struct agent *agent) {
 		snprintf(agent->detail, sizeof(agent->detail), "%s", detail);
 		return err;
 	}
+	jobhost_use_subuids(agent->jobhost, subuids_read(JOBHOST_SUBUID_FILE));
 	ranks.ctx = agent->jobhost;
 	return comms_share_create(agent->overlay, &ranks, &agent->comms_share);
 }

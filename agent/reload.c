@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Handles SIGHUP. A keeper reads the configuration and the key file, because their disk may hang.
+// Handles SIGHUP. A keeper reads the configuration, the key file and the subordinate uids, because
+// their disk may hang.
 // The loop then applies the result.
 #include "agent.h"
 #include "config_schema.h"
 
+#include <control/jobhost.h>
 #include <control/overlay.h>
 #include <lib/container.h>
 #include <lib/log.h>
@@ -72,6 +74,7 @@ struct reading {
 	struct config *config;
 	const struct seal_keys *keys;
 	int key_err;
+	struct subuids *subuids;
 	char detail[SEAL_KEYS_DETAIL_BYTES];
 };
 
@@ -82,6 +85,8 @@ static int reading_read_files(void *arg) {
 	if (err == 0 && reading->key_path != NULL)
 		reading->key_err =
 			seal_keys_load(reading->key_path, reading->detail, &reading->keys);
+	if (err == 0)
+		reading->subuids = subuids_read(JOBHOST_SUBUID_FILE);
 	return err;
 }
 
@@ -90,6 +95,7 @@ static void reading_free(void *arg) {
 
 	config_destroy(reading->config);
 	seal_keys_put(reading->keys);
+	subuids_destroy(reading->subuids);
 	free(reading->key_path);
 	free(reading);
 }
@@ -154,6 +160,10 @@ static void reading_apply(struct agent *agent, struct reading *reading) {
 	if (reloading.faults)
 		soft_device_reload(agent);
 	programs_report(agent);
+	if (agent->jobhost != NULL) {
+		jobhost_use_subuids(agent->jobhost, reading->subuids);
+		reading->subuids = NULL;
+	}
 	devwatch_rescan_soon(agent);
 	if (reloading.join && joining_restart(agent) != 0)
 		log_event(LOG_LEVEL_ERROR, "join_not_reloaded");

@@ -197,13 +197,12 @@ static bool on_leave(struct host_connection *connection, const union packet *pac
 	return false;
 }
 
-// Launchers, which report how their children end, are counted apart from ranks.
 static bool has_connection_quota(const struct jobhost *host, uint32_t all, uint32_t of_user) {
 	return all < host->config.processes_max + PACKETS_PER_TURN &&
 	       of_user < host->config.per_user_max + PACKETS_PER_TURN;
 }
 
-// Parents are counted apart from their children.
+// Launchers, which report how their children end, are counted apart from ranks.
 static bool make_parent(struct host_connection *connection) {
 	struct jobhost *host = connection->host;
 	struct host_user *user = connection->user;

@@ -2,6 +2,7 @@
 // Private declarations of control/jobhost: the jobs of this node.
 #pragma once
 
+#include "jobhost/subuid.h"
 #include "jobhost/table.h"
 #include "joblook/comm_look.h"
 
@@ -64,12 +65,13 @@ struct stall {
 	char text[TOCSIN_EVENT_TEXT_BYTES];
 };
 
-// One user. Counts for quotas are kept here, so that nothing has to be counted.
+// One user, or the owner of a range of subordinate uids with all users of that range. Counts for
+// quotas are kept here, so that nothing has to be counted.
 struct host_user {
 	struct table_entry by_uid;
 	LIST_ENTRY(host_user) all;
 	struct jobhost *host;
-	uid_t uid;
+	uid_t uid;	     // the owner
 	uint32_t references; // processes, connections and communicators
 	uint32_t processes;  // living ones
 	uint32_t connections, parents;
@@ -288,6 +290,7 @@ struct jobhost {
 	LIST_HEAD(host_users, host_user) users;
 	TAILQ_HEAD(host_unsent_users, host_user) unsent_users; // users with unsent ranks
 	struct loop_job send_job;			       // serves unsent_users in turn
+	struct subuids *subuids; // NULL: no uid is known to be subordinate
 	// a turn of the loop, and the time of deferred jobs in that turn
 	uint64_t turn_ns, spent_ns;
 	uint8_t secret[TABLE_SECRET_BYTES]; // of all tables
@@ -334,7 +337,7 @@ void host_connection_close(struct host_connection *connection);
 int host_connection_finish(struct host_process *process);
 
 // user.c
-// Return the record of a user, with a reference; NULL without memory.
+// Return the record of the user who owns a uid, with a reference; NULL without memory.
 struct host_user *user_get(struct jobhost *host, uid_t uid);
 struct host_user *user_hold(struct host_user *user);
 void user_put(struct host_user *user); // NULL is ignored

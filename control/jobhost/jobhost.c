@@ -172,12 +172,18 @@ struct jobhost *jobhost_destroy(struct jobhost *host) {
 	table_fini(&host->parents_by_pid);
 	table_fini(&host->comms_by_key);
 	table_fini(&host->ranks_by_number);
+	subuids_destroy(host->subuids);
 	free(host->round.troubles.rows);
 	free(host->signatures);
 	free(host->page);
 	free(host->socket_path);
 	free(host);
 	return NULL;
+}
+
+void jobhost_use_subuids(struct jobhost *host, struct subuids *subuids) {
+	subuids_destroy(host->subuids);
+	host->subuids = subuids;
 }
 
 const struct jobhost_counters *jobhost_counters(const struct jobhost *host) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The users of this node's jobs: counts for quotas, and the time that a user may still take in a
-// turn of the loop.
+// turn of the loop. Subordinate users share the record of the user who owns their range.
 #include "jobhost/inside.h"
 
 #include <lib/container.h>
@@ -8,20 +8,21 @@
 #include <stdlib.h>
 
 struct host_user *user_get(struct jobhost *host, uid_t uid) {
-	const uint64_t hash = table_hash(host->secret, &uid, sizeof(uid));
+	const uid_t owner = subuid_owner(host->subuids, uid);
+	const uint64_t hash = table_hash(host->secret, &owner, sizeof(owner));
 	struct table_entry *entry = table_first(&host->users_by_uid, hash);
 	struct host_user *user;
 
 	for (; entry != NULL; entry = table_next(&host->users_by_uid, entry)) {
 		user = container_of(entry, struct host_user, by_uid);
-		if (user->uid == uid)
+		if (user->uid == owner)
 			return user_hold(user);
 	}
 	user = calloc(1, sizeof(*user));
 	if (user == NULL)
 		return NULL;
 	user->host = host;
-	user->uid = uid;
+	user->uid = owner;
 	TAILQ_INIT(&user->comms);
 	TAILQ_INIT(&user->ended);
 	TAILQ_INIT(&user->unsent);

@@ -65,6 +65,17 @@ uint32_t jobhost_select_reports(
 // Count selected reports that had no room in the answer.
 void jobhost_count_unshown(struct jobhost *host, uint32_t count);
 
+// Ranges of subordinate uids (/etc/subuid). The users of a range share one quota with its owner.
+struct subuids;
+#define JOBHOST_SUBUID_FILE "/etc/subuid"
+// Read a file; any thread. A line that is no valid range, or that holds uid 0, is ignored. So is
+// everything beyond 1 MiB or 16384 ranges. Returns NULL if the file cannot be read, holds no range,
+// or without memory.
+struct subuids *subuids_read(const char *path);
+void subuids_destroy(struct subuids *subuids); // NULL is ignored
+// Use these ranges, and own them, for users who connect from now on. NULL: none.
+void jobhost_use_subuids(struct jobhost *host, struct subuids *subuids);
+
 #define JOBHOST_LEVEL_MAX_NS UINT64_C(86400000000000)
 
 // Ask the processes of a job on all nodes, also those that start later, for a level of

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A crowd of one user: work counted in steps, and the shares of users in an answer.
+// A crowd of one user: work counted in steps, quotas that subordinate users share, and the shares
+// of users in an answer.
 #include "jobhost/inside.h"
 #include "jobhost_bed.h"
 
@@ -116,6 +117,99 @@ static void an_answer_gives_each_user_a_share_and_the_oldest_communicators(void 
 	assert_int_equal(host->counters.unshown, 1000 * COMMS - 8);
 }
 
+static struct subuids *subuids_of(const struct bed *bed, const char *text) {
+	struct subuids *subuids;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/subuid", bed->directory);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fputs(text, file) >= 0, true);
+	assert_int_equal(fclose(file), 0);
+	subuids = subuids_read(path);
+	assert_int_equal(unlink(path), 0);
+	return subuids;
+}
+
+static void the_users_of_a_range_have_one_owner(void **state) {
+	static const struct {
+		const char *text;
+		uid_t uid, owner;
+	} cases[] = {
+		{"1000:100000:65536\n", 100000, 1000},
+		{"1000:100000:65536\n", 165535, 1000},
+		{"1000:100000:65536\n", 165536, 165536},
+		{"1000:100000:65536\n", 99999, 99999},
+		{"1000:100000:65536", 100001, 1000},
+		// A name's ranges are one, and the name's own uid is not known.
+		{"eve:500000:10\nbob:100000:10\neve:300000:10\n", 500003, 300000},
+		{"eve:500000:10\nbob:100000:10\neve:300000:10\n", 300009, 300000},
+		{"eve:500000:10\nbob:100000:10\neve:300000:10\n", 100005, 100000},
+		{"eve:500000:10\nevelyn:100000:10\n", 100005, 100000},
+		// No line that is not valid hides the next one.
+		{"# comment\n\n:::\nx\nx:\nx:1\nx:-1:5\nx:5:0\nx:a:b\nx:9:9:9\n7:200:9\n", 205, 7},
+		{"x:0:4294967295\n", 1000, 1000},
+		{"x:4294967290:100\n", 4294967291u, 4294967291u},
+		{"x:4294967290:4\n", 4294967291u, 4294967290u},
+		{"", 1000, 1000},
+	};
+
+	for (size_t n = 0; n < COUNT_OF(cases); n++) {
+		struct subuids *subuids = subuids_of(*state, cases[n].text);
+
+		assert_int_equal(subuid_owner(subuids, cases[n].uid), cases[n].owner);
+		subuids_destroy(subuids);
+	}
+}
+
+static void a_file_of_ranges_that_is_too_long_is_read_up_to_a_limit(void **state) {
+	const struct bed *bed = *state;
+	const size_t size = 2u << 20;
+	char *text = malloc(size + 1);
+	struct subuids *subuids;
+
+	assert_non_null(text);
+	memset(text, 'x', size);
+	text[size] = '\0';
+	memcpy(text, "7:200:9\n", 8);
+	memcpy(text + size - 9, "\n8:300:9\n", 9);
+	subuids = subuids_of(bed, text);
+	assert_int_equal(subuid_owner(subuids, 200), 7);
+	assert_int_equal(subuid_owner(subuids, 300), 300);
+	subuids_destroy(subuids);
+	free(text);
+	assert_null(subuids_read("/dev/zero"));
+	assert_null(subuids_read(bed->directory));
+	assert_null(subuids_read("/nonexistent"));
+}
+
+static void subordinate_users_share_the_quota_of_their_owner(void **state) {
+	struct bed *bed = *state;
+	struct jobhost *host = bed->host;
+	struct host_process *own, *subordinate, *stranger;
+	char reason[JOB_REASON_BYTES];
+	struct job_register told = good_register(100);
+
+	host->config.per_user_max = 1; // and eight ranks
+	jobhost_use_subuids(host, subuids_of(bed, "1000:100000:65536\n"));
+	own = fake_process(host, 1000, 1);
+	subordinate = fake_process(host, 100007, 2);
+	stranger = fake_process(host, 1001, 3);
+	assert_ptr_equal(own->user, subordinate->user);
+	assert_int_equal(own->user->processes, 2);
+	for (uint32_t n = 0; n < 4; n++) {
+		fake_rank(own, 1 + n, n);
+		fake_rank(subordinate, 1 + n, n);
+	}
+	assert_null(rank_add(own, &told, reason));
+	assert_null(rank_add(subordinate, &told, reason));
+	assert_non_null(strstr(reason, "has 8 ranks already"));
+	// They are different users all the same: a key of one is not a key of the other.
+	assert_int_equal(own->ranks->comm->rank_count, 1);
+	fake_rank(stranger, 1, 1);
+}
+
 static void a_user_who_has_used_a_turn_up_is_served_in_the_next_one(void **state) {
 	struct bed *bed = *state;
 	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_greet(bed, page);
@@ -186,6 +280,9 @@ UNIT_GROUP(jobhost_crowd) {
 		TEST(a_registration_compares_as_few_keys_in_a_crowd_of_twice_the_size),
 		TEST(every_lookup_in_a_communicator_of_one_node_compares_few_keys),
 		TEST(an_answer_gives_each_user_a_share_and_the_oldest_communicators),
+		TEST(the_users_of_a_range_have_one_owner),
+		TEST(a_file_of_ranges_that_is_too_long_is_read_up_to_a_limit),
+		TEST(subordinate_users_share_the_quota_of_their_owner),
 		TEST(a_user_who_has_used_a_turn_up_is_served_in_the_next_one),
 		TEST(ranks_of_each_user_are_sent_to_in_turn),
 		TEST(counts_of_a_user_end_with_what_was_counted),
