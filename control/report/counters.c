@@ -230,6 +230,7 @@ static const struct spec specs[] = {
 	COLLECT(legs_lost, "neighbours that disconnected while a question was open"),
 	COLLECT(legs_timed_out, "neighbours that did not answer in time"),
 	COLLECT(contributions_cut, "answers of this node that were too long"),
+	COLLECT(notices_dropped, "notices of other nodes that were too many to forward"),
 
 	{.source = SOURCE_RELAY, .name = "ended", .kind = COUNTER_COUNT,
 	 .help = "messages that ended here, by reason and class",

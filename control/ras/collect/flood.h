@@ -7,6 +7,8 @@
 // window of the last 64 ids per origin. An id below the window is treated as a replay.
 #pragma once
 
+#include "collect/flood_limit.h"
+
 #include <ras/types.h>
 
 struct link;
@@ -29,8 +31,9 @@ enum flood_notice_kind {
 struct flood_origin {
 	uint64_t origin;
 	uint64_t highest;
-	uint64_t window; // bit n is set if id `highest - n` was seen
-	uint64_t used;	 // value of flood.clock at the last use
+	uint64_t window;	    // bit n is set if id `highest - n` was seen
+	uint64_t used;		    // value of flood.clock at the last use
+	uint32_t second, forwarded; // flood_limit.c: notices forwarded in that second
 };
 
 struct flood {
@@ -39,6 +42,7 @@ struct flood {
 	uint64_t clock;	    // number of look-ups so far
 	uint64_t last_id;   // latest id of our own
 	uint64_t delivered; // id of the latest notice passed to ops.notice
+	struct flood_limit limit;
 };
 
 void flood_fini(struct ras *ras);

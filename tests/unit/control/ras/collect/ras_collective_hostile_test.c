@@ -2,6 +2,9 @@
 // Collective messages that are malformed, forged, late or unrequested.
 #include <support/collective_frames.h>
 
+#define FLOOD_PAYLOAD_BYTES 16 // as many as a FORGET needs
+#define FLOOD_ORIGIN 100000    // above the ids of the net
+
 static void a_cancel_counts_only_from_whom_asked(void **state) {
 	struct net *net = net_create(4);
 	struct bytes cancel;
@@ -244,6 +247,105 @@ static void a_notice_that_is_malformed_forged_or_repeated_stops_here(void **stat
 	net_destroy(net);
 }
 
+// Let node 0 pass on one notice of this origin. Returns true if node 1 forwards it.
+static bool is_notice_forwarded(struct net *net, uint64_t origin, uint64_t id, uint32_t kind) {
+	static const uint8_t payload[FLOOD_PAYLOAD_BYTES];
+	struct collect_notice notice = {
+		.origin = origin,
+		.id = id,
+		.kind = kind,
+		.payload = payload,
+		.size = sizeof(payload),
+	};
+	uint64_t before = net->sent_frames;
+	struct wire_writer writer;
+	struct bytes frame;
+
+	wire_writer_init(&writer, frame.data, sizeof(frame.data));
+	collect_notice_encode(&notice, &writer);
+	assert_int_equal(wire_writer_finish(&writer, &frame.size), 0);
+	assert_int_equal(inject(net, 0, 1, &frame), 0);
+	net_run(net);
+	return net->sent_frames > before;
+}
+
+static void a_lone_origin_that_floods_is_forwarded_up_to_half_of_the_limit(void **state) {
+	struct net *net = net_create(3);
+	uint32_t forwarded = 0;
+
+	(void)state;
+	net_chain(net);
+	for (uint64_t id = 1; id <= 2 * FLOOD_FORWARD_MAX; id++)
+		forwarded += is_notice_forwarded(net, FLOOD_ORIGIN, id, RAS_NOTICE_OWN_MIN);
+	assert_int_equal(forwarded, FLOOD_FORWARD_MAX / 2);
+	assert_int_equal(counters_of(net, 1)->notices_dropped, 2 * FLOOD_FORWARD_MAX - forwarded);
+	// What is not forwarded is still delivered, and the core's own notices are forwarded.
+	assert_int_equal(net->nodes[1].noticed, 2 * FLOOD_FORWARD_MAX);
+	assert_true(is_notice_forwarded(
+		net, FLOOD_ORIGIN, 2 * FLOOD_FORWARD_MAX + 1, FLOOD_NOTICE_FORGET
+	));
+	assert_true(is_notice_forwarded(net, 2 * FLOOD_ORIGIN, 1, RAS_NOTICE_OWN_MIN));
+	net_turn(net, RAS_NS_PER_SEC);
+	assert_true(is_notice_forwarded(
+		net, FLOOD_ORIGIN, 2 * FLOOD_FORWARD_MAX + 2, RAS_NOTICE_OWN_MIN
+	));
+	net_destroy(net);
+}
+
+// 100 origins of a user who starts and ends jobs, and one node with a few notices of its own.
+static void a_hundred_origins_that_flood_share_the_limit_and_starve_nobody(void **state) {
+	struct net *net = net_create(3);
+	uint32_t quiet = 0;
+	uint64_t id = 0;
+
+	(void)state;
+	net_chain(net);
+	for (uint32_t second = 0; second < 3; second++) {
+		uint32_t all = 0, of[100] = {0};
+
+		for (uint32_t n = 0; n < 256; n++) {
+			id++;
+			for (uint32_t origin = 0; origin < COUNT_OF(of); origin++)
+				of[origin] += is_notice_forwarded(
+					net, FLOOD_ORIGIN + origin, id, RAS_NOTICE_OWN_MIN
+				);
+			if (n % 64 == 63)
+				quiet += is_notice_forwarded(
+					net, 2 * FLOOD_ORIGIN, id, RAS_NOTICE_OWN_MIN
+				);
+		}
+		for (uint32_t origin = 0; origin < COUNT_OF(of); origin++) {
+			all += of[origin];
+			assert_in_range(of[origin], 80, 84);
+		}
+		assert_in_range(all, 8000, FLOOD_FORWARD_MAX);
+		net_turn(net, RAS_NS_PER_SEC);
+	}
+	assert_int_equal(quiet, 12);
+	net_destroy(net);
+}
+
+// The first floods of a second use up the limit. Notices that later floods send in vain must not
+// count as origins, because the shares of the next second would be too small.
+static void notices_that_are_dropped_do_not_shrink_the_next_shares(void **state) {
+	struct net *net = net_create(3);
+	uint32_t forwarded = 0;
+	uint64_t id = 0;
+
+	(void)state;
+	net_chain(net);
+	for (uint64_t origin = 1; origin <= 5; origin++) {
+		for (uint32_t n = 0; n < FLOOD_FORWARD_MAX; n++)
+			(void
+			)is_notice_forwarded(net, origin * FLOOD_ORIGIN, ++id, RAS_NOTICE_OWN_MIN);
+	}
+	net_turn(net, RAS_NS_PER_SEC);
+	for (uint32_t n = 0; n < FLOOD_FORWARD_MAX; n++)
+		forwarded += is_notice_forwarded(net, FLOOD_ORIGIN, ++id, RAS_NOTICE_OWN_MIN);
+	assert_int_equal(forwarded, FLOOD_FORWARD_MAX / 6); // the shares of five, and a free one
+	net_destroy(net);
+}
+
 UNIT_GROUP(ras_collective_hostile) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_cancel_counts_only_from_whom_asked),
@@ -256,6 +358,9 @@ UNIT_GROUP(ras_collective_hostile) {
 		cmocka_unit_test(counts_and_lengths_that_disagree_are_refused_without_memory),
 		cmocka_unit_test(items_of_a_newer_version_are_handed_up_and_skipped),
 		cmocka_unit_test(a_notice_that_is_malformed_forged_or_repeated_stops_here),
+		cmocka_unit_test(a_lone_origin_that_floods_is_forwarded_up_to_half_of_the_limit),
+		cmocka_unit_test(a_hundred_origins_that_flood_share_the_limit_and_starve_nobody),
+		cmocka_unit_test(notices_that_are_dropped_do_not_shrink_the_next_shares),
 	};
 
 	return cmocka_run_group_tests_name("ras_collective_hostile", tests, NULL, NULL);
