@@ -3,6 +3,7 @@
 //
 //	relay_packet	header: encoding and decoding
 //	relay_route	choice of the next link
+//	relay_limit	most messages of one source that are forwarded
 //	relay_pool	buffers
 //	relay_queue	messages that wait for a link: classes, fairness between sources
 //	relay_send	own messages: tries, answers, reports
@@ -33,6 +34,8 @@
 #define RELAY_KEEP_SLACK_NS (90 * RAS_NS_PER_SEC)
 #define RELAY_IDLE_NS (30 * RAS_NS_PER_SEC) // between two searches for idle memory
 #define RELAY_SOURCE_BUCKETS 256
+#define RELAY_FORWARD_MAX 8192 // forwarded messages of one source in a second
+#define RELAY_LIMIT_COUNTERS 256
 
 // A message that waits for a link, in a buffer of a pool.
 struct relay_item {
@@ -144,6 +147,12 @@ struct relay_bucket {
 	struct relay_source *first;
 };
 
+// Messages forwarded in one second of observed time, by a hash of their source.
+struct relay_limit {
+	uint32_t second;
+	uint16_t counts[RELAY_LIMIT_COUNTERS];
+};
+
 struct relay {
 	struct relay_queue queue;
 
@@ -164,6 +173,7 @@ struct relay {
 
 	struct ras_relay_counters counters;
 	struct ras_relay_incident incidents[RAS_RELAY_REASON_COUNT];
+	struct relay_limit limit;
 };
 
 // A message that is being processed, with its decoded header.
@@ -217,6 +227,11 @@ void relay_answer(
 	enum relay_kind kind,
 	enum ras_relay_reason reason
 );
+
+// relay_limit.c
+
+// Count a message to be forwarded. Returns false if its source has reached RELAY_FORWARD_MAX.
+bool relay_limit_allows(struct ras *ras, uint64_t source);
 
 // relay_route.c
 

@@ -284,6 +284,36 @@ static void a_message_out_of_life_goes_no_further(void **state) {
 	net_destroy(net);
 }
 
+static void a_source_that_floods_is_forwarded_up_to_its_limit_and_the_others_pass(void **state) {
+	struct net *net = net_create(8);
+	struct ras *ras = &net->nodes[1].ras;
+	const struct ras_relay_counters *counters = ras_relay_counters(ras);
+	struct relay_header header = from_zero(net, 3);
+	uint64_t flood = 2 * RELAY_FORWARD_MAX;
+
+	(void)state;
+	header.sequence = 0; // expects no answer
+	header.port = 1;
+	for (uint64_t n = 0; n < flood; n++)
+		assert_int_equal(arrive(net, &header), 0);
+	assert_int_equal(counters->forwarded[RAS_RELAY_BULK], RELAY_FORWARD_MAX);
+	assert_int_equal(
+		counters->ended[RAS_RELAY_QUEUE_FULL][RAS_RELAY_BULK], flood - RELAY_FORWARD_MAX
+	);
+	assert_int_equal(counters->naks_sent, 0);
+	// Another source has its own counter, and the next second begins anew.
+	header.source = net->ids[7];
+	header.source_run = net->records[7]->run;
+	header.hops = 2;
+	assert_int_equal(arrive(net, &header), 0);
+	assert_int_equal(counters->forwarded[RAS_RELAY_BULK], RELAY_FORWARD_MAX + 1);
+	header = from_zero(net, 3);
+	ras->observed_ns += RAS_NS_PER_SEC;
+	assert_int_equal(arrive(net, &header), 0);
+	assert_int_equal(counters->forwarded[RAS_RELAY_BULK], RELAY_FORWARD_MAX + 2);
+	net_destroy(net);
+}
+
 // An agent that lost its state directory may have the start counter of an earlier run.
 static void a_message_of_or_for_another_run_of_the_same_number_is_refused(void **state) {
 	struct net *net = net_create(8);
@@ -423,6 +453,9 @@ UNIT_GROUP(ras_relay_packet) {
 		cmocka_unit_test(fields_that_contradict_each_other_are_refused),
 		cmocka_unit_test(a_neighbour_cannot_send_in_the_name_of_another),
 		cmocka_unit_test(the_hop_limit_ends_a_message),
+		cmocka_unit_test(
+			a_source_that_floods_is_forwarded_up_to_its_limit_and_the_others_pass
+		),
 		cmocka_unit_test(a_message_out_of_life_goes_no_further),
 		cmocka_unit_test(a_message_of_or_for_another_run_of_the_same_number_is_refused),
 		cmocka_unit_test(two_runs_of_a_stranger_of_one_number_are_not_delivered_in_turn),
