@@ -94,7 +94,10 @@ static bool refuse_bad_packet(struct host_connection *connection, const char *re
 static bool on_hello(struct host_connection *connection, const union packet *packet, int page_fd) {
 	struct jobhost *host = connection->host;
 	const struct job_welcome welcome = {
-		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_WELCOME},
+		.head =
+			{JOB_SOCKET_MAGIC,
+			 job_version_choose(packet->hello.version_min, packet->head.version),
+			 JOB_WELCOME},
 		.start = connection->since_ns,
 	};
 	char reason[JOB_REASON_BYTES] = "";
@@ -265,12 +268,13 @@ static bool handle_packet(
 	}
 	if (connection->process == NULL && !connection->is_parent &&
 	    packet->head.kind == JOB_HELLO && size == sizeof(packet->hello)) {
-		if (packet->head.version == JOB_SOCKET_VERSION)
+		if (job_version_choose(packet->hello.version_min, packet->head.version) != 0)
 			return on_hello(connection, packet, page_fd);
 		descriptor_close_async(page_fd, connection->user->uid);
 		snprintf(
 			reason, sizeof(reason),
-			"libtocsin speaks version %u, this agent version %u", packet->head.version,
+			"libtocsin speaks versions %u to %u, this agent %u to %u",
+			packet->hello.version_min, packet->head.version, JOB_SOCKET_VERSION_MIN,
 			JOB_SOCKET_VERSION
 		);
 		connection->host->counters.refused++;

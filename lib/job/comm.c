@@ -16,11 +16,6 @@ struct tocsin_comm *comm_find(struct tocsin_job *job, uint64_t number) {
 	return NULL;
 }
 
-void tocsin_comm_config_init(struct tocsin_comm_config *config) {
-	*config = (struct tocsin_comm_config
-	){.struct_size = sizeof(*config), .cuda_device = -1, .nvml_device = -1};
-}
-
 // Copy the caller's struct, and zero the fields that an older program does not have. Returns 0 or
 // -EINVAL.
 static int

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -95,14 +96,19 @@ void event_detach_child(struct tocsin_job *job) {
 }
 
 int tocsin_job_next_event(struct tocsin_job *job, struct tocsin_event *ret_event) {
+	size_t size = ret_event->struct_size;
 	struct event_node *node;
 
+	// The first version of the struct ends with its text.
+	if (size < offsetof(struct tocsin_event, text) + sizeof(node->event.text))
+		return -EINVAL;
 	pthread_mutex_lock(&job->mutex);
 	node = dequeue_valid_event(job);
 	pthread_mutex_unlock(&job->mutex);
 	if (node == NULL)
 		return -EAGAIN;
-	*ret_event = node->event;
+	node->event.struct_size = size;
+	memcpy(ret_event, &node->event, size < sizeof(node->event) ? size : sizeof(node->event));
 	free(node);
 	return 0;
 }

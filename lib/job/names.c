@@ -5,6 +5,7 @@
 #include <tocsin/job_socket.h>
 
 _Static_assert(JOB_KINDS == TOCSIN_KIND_COUNT, "a row has a place for each kind");
+_Static_assert(TOCSIN_KIND_COUNT <= TOCSIN_KIND_ROOM, "counts have a place for each kind");
 _Static_assert(
 	JOB_REASON_BYTES == TOCSIN_EVENT_TEXT_BYTES, "an event holds the whole text of the agent"
 );

@@ -10,8 +10,10 @@ static void copy_text(char *to, const char *from) {
 }
 
 static bool on_welcome(struct tocsin_job *job, const void *packet) {
-	(void)packet;
-	if (job->link.state != LINK_HELLO_SENT)
+	const struct job_welcome *said = packet;
+
+	if (job->link.state != LINK_HELLO_SENT ||
+	    job_version_choose(said->head.version, said->head.version) == 0)
 		return false;
 	job->link.state = LINK_UP;
 	job->link.refused = false;
@@ -50,16 +52,17 @@ static bool on_registered(struct tocsin_job *job, const void *packet) {
 static bool on_event(struct tocsin_job *job, const void *packet) {
 	const struct job_event *said = packet;
 	struct tocsin_comm *comm = comm_find(job, said->comm);
-	struct tocsin_event event = {.rank = said->rank};
+	struct tocsin_event event = TOCSIN_INIT(struct tocsin_event);
 
-	if (said->kind > TOCSIN_COMM_SHOULD_ABORT ||
-	    (comm != NULL && said->rank != TOCSIN_NO_RANK && said->rank >= comm->told.size))
+	if (comm != NULL && said->rank != TOCSIN_NO_RANK && said->rank >= comm->told.size)
 		return false;
-	if (comm == NULL)
-		return true; // the communicator was unregistered in the meantime
+	// The communicator was unregistered in the meantime, or the agent is newer.
+	if (comm == NULL || said->kind > TOCSIN_COMM_SHOULD_ABORT)
+		return true;
 	if (said->kind == TOCSIN_PEER_GONE && !failed_set_add_gone(comm, said->rank))
 		return true; // after a reconnect the agent sends all events again
 	event.kind = (enum tocsin_event_kind)said->kind;
+	event.rank = said->rank;
 	event.comm = comm;
 	event.comm_context = comm->context;
 	event.view = said->view;

@@ -23,6 +23,7 @@ static int send_packet(struct tocsin_job *job, const void *packet, size_t size) 
 bool link_send_hello(struct tocsin_job *job) {
 	struct job_hello hello = {
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_HELLO},
+		.version_min = JOB_SOCKET_VERSION_MIN,
 		.start_time = job->start_time,
 		.page_bytes = JOB_PAGE_BYTES,
 	};

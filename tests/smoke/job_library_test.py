@@ -5,6 +5,7 @@
     job_library_test.py SOURCE-ROOT LIBRARY RING
 """
 
+import importlib
 import os
 import pathlib
 import re
@@ -47,10 +48,74 @@ def library_needs_the_c_library_and_its_threads_alone():
 
 def library_exports_what_its_header_declares_and_no_more():
     header = pathlib.Path(ROOT, "lib/job/include/tocsin/job.h").read_text(encoding="utf-8")
-    declared = set(re.findall(r"\b(tocsin_\w+)\(", re.sub(r"//[^\n]*|typedef [^;]*;", "", header)))
+    calls = re.sub(r"//[^\n]*|typedef [^;]*;|inline [^}]*}", "", header)
+    declared = set(re.findall(r"\b(tocsin_\w+)\(", calls))
     exported = set(re.findall(r"\b(tocsin_\w+)$", said("nm", "-D", "--defined-only", LIBRARY)
                               .replace("@@TOCSIN_1", ""), re.M))
     assert exported == declared, exported ^ declared
+
+
+def without_comments(name):
+    text = pathlib.Path(ROOT, "lib/job/include/tocsin", name).read_text(encoding="utf-8")
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def layout():
+    """Return the lines of the layout: constants, sizes, members (offset and size), symbols"""
+    headers = ("job.h", "job_page.h", "job_socket.h")
+    prints = []
+    for text in map(without_comments, headers):
+        for name in re.findall(r"#define ((?:TOCSIN|JOB)_\w+) (?:\(?\d|\()", text):
+            prints.append(f'printf("{name} %lu\\n", (unsigned long){name});')
+        for body in re.findall(r"\benum \w+ {([^}]*)}", text):
+            for name in re.findall(r"(\w+)(?: = \d+)?,", body):
+                prints.append(f'printf("{name} %lu\\n", (unsigned long){name});')
+        for struct, body in re.findall(r"\bstruct (\w+) {([^}]*)}", text):
+            prints.append(f'printf("sizeof {struct} %zu\\n", sizeof(struct {struct}));')
+            for member in re.findall(r"(\w+)(?:\[[^;]*\])?(?=[,;])", body):
+                prints.append(f'printf("{struct}.{member} %zu %zu\\n", offsetof(struct {struct}, '
+                              f"{member}), sizeof(((struct {struct} *)0)->{member}));")
+    program = "".join(f"#include <tocsin/{name}>\n" for name in headers)
+    program += f"#include <stdio.h>\nint main(void) {{ {' '.join(prints)} return 0; }}\n"
+    with tempfile.TemporaryDirectory(prefix="tocsin-job-") as place:
+        subprocess.run(["gcc", "-x", "c", "-I", str(ROOT / "lib/job/include"), "-o",
+                        f"{place}/layout", "-"], input=program, text=True, check=True)
+        lines = said(f"{place}/layout").splitlines()
+    symbols = re.findall(r"\b(tocsin_\w+@@TOCSIN_\d+)$", said("nm", "-D", LIBRARY), re.M)
+    return lines + [f"symbol {name}" for name in symbols]
+
+
+def layout_is_that_of_programs_built_before():
+    """Nothing moves, ends or changes its value. A struct may grow at its end."""
+    path, now = pathlib.Path(ROOT, "lib/job/libtocsin.abi"), layout()
+    if os.environ.get("TOCSIN_RENEW_ABI"):
+        path.write_text("\n".join(now) + "\n", encoding="ascii")
+    stored = path.read_text(encoding="ascii").splitlines()
+    changed = [line for line in stored if line not in now and not line.startswith("sizeof ")]
+    sizes = {line.split()[1]: int(line.split()[2]) for line in now if line.startswith("sizeof ")}
+    changed += [line for line in stored if line.startswith("sizeof ") and
+                sizes.get(line.split()[1], 0) < int(line.split()[2])]
+    renew = "to accept: TOCSIN_RENEW_ABI=1 ./dev try job_library release"
+    assert not changed, f"programs built with the old header break; {renew}: {changed}"
+    added = [line for line in now if line not in stored]
+    assert not added, f"not in lib/job/libtocsin.abi yet; {renew}: {added}"
+
+
+def python_has_the_same_layout():
+    sys.path.insert(0, str(ROOT / "lib/job/python"))
+    binding = importlib.import_module("tocsin.binding")
+    structs = {"tocsin_job_config": "_JobConfig", "tocsin_comm_config": "_CommConfig",
+               "tocsin_counts": "_Counts"}
+    compared = 0
+    for line in layout():
+        struct, dot, rest = line.partition(".")
+        if not dot or struct not in structs:
+            continue
+        member, offset, size = rest.split()
+        field = getattr(getattr(binding, structs[struct]), member)
+        assert (field.offset, field.size) == (int(offset), int(size)), line
+        compared += 1
+    assert compared > 20
 
 
 def manual_names_each_call():
@@ -80,7 +145,8 @@ def header_is_of_cxx():
     if shutil.which("g++") is None:
         raise tap.Skip("g++ is not installed")
     compiles("g++", "c++", "#include <tocsin/job.h>\nint user() "
-             "{ tocsin_comm_config c; tocsin_comm_config_init(&c); return (int)c.size; }\n")
+             "{ tocsin_comm_config c; tocsin_comm_config_init(&c); "
+             "tocsin_event e = TOCSIN_INIT(tocsin_event); return (int)(c.size + e.rank); }\n")
 
 
 def job_without_an_agent_runs_as_if_there_were_no_library():
@@ -97,6 +163,8 @@ if __name__ == "__main__":
         library_asks_for_no_symbol_that_is_newer_than_glibc_2_17,
         library_needs_the_c_library_and_its_threads_alone,
         library_exports_what_its_header_declares_and_no_more,
+        layout_is_that_of_programs_built_before,
+        python_has_the_same_layout,
         manual_names_each_call,
         header_is_of_c99_and_of_c11,
         header_is_of_cxx,

@@ -130,7 +130,6 @@ def be_rank(path, where, number):
     """In a process of its own: one of two ranks whose second operation has begun and stands."""
     library = ctypes.CDLL(path)
     library.tocsin_job_open.argtypes = [ctypes.POINTER(JobConfig), ctypes.c_void_p]
-    library.tocsin_comm_config_init.argtypes = [ctypes.POINTER(CommConfig)]
     library.tocsin_comm_register.argtypes = [ctypes.c_void_p, ctypes.POINTER(CommConfig),
                                              ctypes.c_void_p]
     library.tocsin_comm_launched.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64,
@@ -140,7 +139,7 @@ def be_rank(path, where, number):
     job, comm, config = ctypes.c_void_p(), ctypes.c_void_p(), CommConfig()
     wanted = JobConfig(ctypes.sizeof(JobConfig), where.encode(), b"slurm:2000", None, None, 0)
     assert library.tocsin_job_open(ctypes.byref(wanted), ctypes.byref(job)) == 0
-    library.tocsin_comm_config_init(ctypes.byref(config))
+    config.struct_size, config.cuda, config.nvml = ctypes.sizeof(CommConfig), -1, -1
     config.comm_hash, config.size, config.rank = 0x2000, 2, number
     assert library.tocsin_comm_register(job, ctypes.byref(config), ctypes.byref(comm)) == 0
     for operation in range(2):

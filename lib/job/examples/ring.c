@@ -82,7 +82,7 @@ static void format_failed_set(struct tocsin_comm *comm, char *text, size_t size)
 // Handle queued events; wait up to wait_ms for the first one.
 static void handle_events(struct member *member, int wait_ms) {
 	struct pollfd news = {.fd = tocsin_job_fd(member->job), .events = POLLIN};
-	struct tocsin_event event;
+	struct tocsin_event event = TOCSIN_INIT(struct tocsin_event);
 
 	if (poll(&news, 1, wait_ms) <= 0)
 		return;

@@ -24,8 +24,10 @@
 //
 // Errors: functions return 0 or a negated errno, and leave outputs untouched on failure.
 //
-// ABI: structs that a caller fills begin with their own size. So an old program runs with a newer
-// library, and a new program with an older one. Fields that the older side does not know are 0.
+// ABI: each struct that crosses the interface begins with its size, which the caller sets with
+// TOCSIN_INIT(). The library reads and writes at most that many bytes, and new fields are added at
+// the end. So an old program runs with a newer library, and a new program with an older one. Fields
+// that the older side does not know are 0. Kinds that a program does not know may occur.
 #pragma once
 
 #include <stdbool.h>
@@ -37,6 +39,19 @@ extern "C" {
 #endif
 
 #define TOCSIN_JOB_VERSION 1 // version of this interface; see tocsin_job_version()
+
+// A struct of this type whose size is set and whose other fields are 0.
+#ifdef __cplusplus
+#define TOCSIN_INIT(type) tocsin_sized<type>()
+extern "C++" template <typename T> inline T tocsin_sized() {
+	T sized = T();
+
+	sized.struct_size = sizeof(T);
+	return sized;
+}
+#else
+#define TOCSIN_INIT(type) ((type){.struct_size = sizeof(type)})
+#endif
 
 struct tocsin_job;  // one process
 struct tocsin_comm; // one rank of one communicator
@@ -59,6 +74,7 @@ enum tocsin_kind {
 	TOCSIN_OTHER,
 };
 #define TOCSIN_KIND_COUNT 14
+#define TOCSIN_KIND_ROOM 32 // entries of arrays by kind; those of unknown kinds are 0
 
 // Return for example "all_reduce"; "?" for an invalid kind.
 const char *tocsin_kind_name(enum tocsin_kind kind);
@@ -84,6 +100,7 @@ const char *tocsin_event_name(enum tocsin_event_kind kind);
 #define TOCSIN_EVENT_TEXT_BYTES 160
 
 struct tocsin_event {
+	size_t struct_size;
 	enum tocsin_event_kind kind;
 	uint32_t rank;		  // rank in the communicator, or TOCSIN_NO_RANK
 	struct tocsin_comm *comm; // still registered when the event is delivered
@@ -98,7 +115,7 @@ struct tocsin_event {
 typedef void tocsin_event_function(void *context, const struct tocsin_event *event);
 
 struct tocsin_job_config {
-	size_t struct_size; // sizeof(struct tocsin_job_config)
+	size_t struct_size;
 	// Path of the agent's job socket. NULL: $TOCSIN_JOB_SOCKET, else /run/tocsin/job.sock, else
 	// tocsin/job.sock in $XDG_RUNTIME_DIR.
 	const char *socket_path;
@@ -155,12 +172,13 @@ enum tocsin_level tocsin_job_level(const struct tocsin_job *job);
 // Return a descriptor that poll() reports as readable while events are queued. The library owns it,
 // and its number is constant until the job is closed. Returns -1 if a callback receives the events.
 int tocsin_job_fd(const struct tocsin_job *job);
-// Fetch the oldest event. Returns 0, or -EAGAIN if no event is queued. At most 1024 events are
-// queued; then the oldest are dropped. tocsin_comm_failed() always returns the whole failed set.
+// Fetch the oldest event. Returns 0, -EINVAL (struct_size), or -EAGAIN if no event is queued. At
+// most 1024 events are queued; then the oldest are dropped. tocsin_comm_failed() always returns the
+// whole failed set.
 int tocsin_job_next_event(struct tocsin_job *job, struct tocsin_event *ret_event);
 
 struct tocsin_comm_config {
-	size_t struct_size; // sizeof(struct tocsin_comm_config)
+	size_t struct_size;
 	// Identity of the communicator, equal on all its ranks. With NCCL: the communicator hash,
 	// and the host and process hash of rank 0. A library without such hashes chooses a number
 	// on which its ranks agree, and two zeros. No other communicator of the user may have the
@@ -183,7 +201,10 @@ struct tocsin_comm_config {
 #define TOCSIN_COMM_ABORTS 16u	    // tocsin_comm_should_abort() becomes true when a member is gone
 
 // Set the size, and mark all optional fields as unknown. The caller fills hashes, size and rank.
-void tocsin_comm_config_init(struct tocsin_comm_config *config);
+static inline void tocsin_comm_config_init(struct tocsin_comm_config *config) {
+	*config = TOCSIN_INIT(struct tocsin_comm_config);
+	config->cuda_device = config->nvml_device = -1;
+}
 
 // Register one rank of a communicator. Returns 0, -EINVAL (size, rank, struct_size), -ENOMEM, or
 // -ENOSPC (a process may have 127 communicators). The agent may refuse it later; then
@@ -237,12 +258,12 @@ void tocsin_counter_completed_to(struct tocsin_counter *counter, uint64_t n);
 // Counts of one rank. Send, receive and one-sided operations involve two ranks and count only in
 // their kind. All other kinds make up the totals, by which ranks are compared.
 struct tocsin_counts {
-	size_t struct_size;		       // sizeof(struct tocsin_counts)
+	size_t struct_size;
 	uint64_t launched, started, completed; // all kinds but send, receive and one_sided
-	uint64_t launched_of[TOCSIN_KIND_COUNT];
-	uint64_t started_of[TOCSIN_KIND_COUNT];
-	uint64_t completed_of[TOCSIN_KIND_COUNT];
 	uint64_t signatures_lost; // operations whose kind, count and root could not be kept
+	uint64_t launched_of[TOCSIN_KIND_ROOM];
+	uint64_t started_of[TOCSIN_KIND_ROOM];
+	uint64_t completed_of[TOCSIN_KIND_ROOM];
 };
 // Read the counts of this process over all threads, as the agent reads them. `completed` is never
 // above `started`, if started operations are counted. `started` is never above `launched`. Returns
@@ -279,7 +300,7 @@ enum tocsin_agreement {
 	TOCSIN_UNDECIDED, // this partition of the cluster has no majority, or no agent is connected
 };
 struct tocsin_failed_set {
-	size_t struct_size; // sizeof(struct tocsin_failed_set)
+	size_t struct_size;
 	enum tocsin_agreement agreement;
 	uint64_t view; // view of the last agreed set; 0: no rank failed
 	uint32_t count;

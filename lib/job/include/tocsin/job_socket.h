@@ -25,10 +25,12 @@
 // A parent's report is accepted only for its own children; the kernel identifies both. The children
 // must belong to the same user, or the parent must be root.
 //
-// Versions: both sides send theirs, the agent in WELCOME and REFUSED. The agent refuses a HELLO of
-// another version than its own, and names both versions in the reason. The library keeps its own
-// version: it stays refused, and connects again every 30 s, until an agent accepts it. So far only
-// version 1 exists. HELLO, WELCOME and REFUSED keep their layout for ever.
+// Versions: HELLO has the newest and the oldest version that the library speaks. The agent chooses
+// the newest one that both speak. WELCOME has it in its head, and both sides use it from then on.
+// So an older library and a newer agent talk, and the reverse. If there is none, the agent refuses,
+// and names the versions in the reason. The library stays refused, and connects again every 30 s,
+// until an agent accepts it. So far only version 1 exists. HELLO, WELCOME and REFUSED keep their
+// layout for ever. A library ignores events of unknown kinds.
 //
 // Ends: a closed socket detaches the process, which may still be alive. Only its pidfd reports its
 // end. After a restart of the agent the library connects and sends everything again, with the same
@@ -40,7 +42,8 @@
 #include <stdint.h>
 
 #define JOB_SOCKET_MAGIC 0x4a534354u // "TCSJ"
-#define JOB_SOCKET_VERSION 1u
+#define JOB_SOCKET_VERSION 1u	     // newest version
+#define JOB_SOCKET_VERSION_MIN 1u    // oldest version that is still spoken
 #define JOB_SOCKET_NAME "job.sock"
 #define JOB_ID_BYTES 64
 #define JOB_NAME_BYTES 32
@@ -70,8 +73,17 @@ struct job_message_head {
 	uint16_t kind; // enum job_message
 };
 
+// Return the newest version that we and a peer with these versions speak, or 0 if there is none.
+static inline uint16_t job_version_choose(uint16_t peer_min, uint16_t peer_max) {
+	uint16_t version = peer_max < JOB_SOCKET_VERSION ? peer_max : JOB_SOCKET_VERSION;
+
+	return version >= peer_min && version >= JOB_SOCKET_VERSION_MIN ? version : 0;
+}
+
 struct job_hello {
-	struct job_message_head head;
+	struct job_message_head head; // its version is the newest that the library speaks
+	uint16_t version_min;	      // the oldest
+	uint16_t unused[3];
 	uint64_t start_time; // field 22 of /proc/self/stat
 	uint64_t page_bytes;
 	char job_id[JOB_ID_BYTES]; // zero-terminated, like all texts
@@ -121,7 +133,7 @@ struct job_exited {
 };
 
 struct job_welcome {
-	struct job_message_head head;
+	struct job_message_head head; // its version is the one to use
 	uint64_t start; // start time of the agent; a different value means a different agent
 };
 

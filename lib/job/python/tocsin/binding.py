@@ -45,8 +45,8 @@ class _CommConfig(ctypes.Structure):
 class _Counts(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t), ("launched", ctypes.c_uint64),
                 ("started", ctypes.c_uint64), ("completed", ctypes.c_uint64),
-                ("launched_of", ctypes.c_uint64 * 14), ("started_of", ctypes.c_uint64 * 14),
-                ("completed_of", ctypes.c_uint64 * 14), ("signatures_lost", ctypes.c_uint64)]
+                ("signatures_lost", ctypes.c_uint64), ("launched_of", ctypes.c_uint64 * 32),
+                ("started_of", ctypes.c_uint64 * 32), ("completed_of", ctypes.c_uint64 * 32)]
 
 
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int
@@ -59,7 +59,6 @@ _WAITS = {  # name: result, arguments
     "tocsin_comm_unregister": (None, _POINTER),
     "tocsin_comm_state": (_INT, _POINTER, ctypes.c_char_p, ctypes.c_size_t),
     "tocsin_comm_counts": (_INT, _POINTER, ctypes.POINTER(_Counts)),
-    "tocsin_comm_config_init": (None, ctypes.POINTER(_CommConfig)),
 }
 _COUNTS = {
     "tocsin_comm_launched": (None, _POINTER, _INT, ctypes.c_uint64, ctypes.c_uint8,
@@ -189,8 +188,7 @@ class Job:
     def register(self, comm_hash, size, rank, name=None, host_hash=0, process_hash=0,
                  cuda_device=-1, flags=()):
         """Register a communicator; only its ranks have the same comm_hash."""
-        config = _CommConfig()
-        self.calls["tocsin_comm_config_init"](ctypes.byref(config))
+        config = _CommConfig(ctypes.sizeof(_CommConfig), nvml_device=-1)
         config.comm_hash, config.host_hash = comm_hash, host_hash
         config.process_hash, config.size, config.rank = process_hash, size, rank
         config.cuda_device = cuda_device

@@ -206,6 +206,7 @@ static inline uint64_t start_time_of(pid_t pid) {
 static inline struct job_hello good_hello(void) {
 	return (struct job_hello){
 		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_HELLO},
+		.version_min = JOB_SOCKET_VERSION_MIN,
 		.start_time = start_time_of(getpid()),
 		.page_bytes = JOB_PAGE_BYTES,
 	};

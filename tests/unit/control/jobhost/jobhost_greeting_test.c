@@ -56,8 +56,7 @@ static void a_greeting_that_is_not_right_is_refused_with_its_reason(void **state
 		{PASS_GROWING, 1, 0, JOB_REFUSED, "sealed"},
 		{PASS_FILE, 1, 0, JOB_REFUSED, "not a memory file"},
 		{PASS_PIPE, 1, 0, JOB_REFUSED, "not a memory file"},
-		{PASS_GOOD, 2, 0, JOB_REFUSED, "version 2"},
-		{PASS_GOOD, 0, 0, JOB_REFUSED, "version 0"},
+		{PASS_GOOD, 0, 0, JOB_REFUSED, "versions 1 to 0, this agent 1 to 1"},
 		{PASS_GOOD, 1, 1, JOB_REFUSED, "another time"},
 	};
 	struct bed *bed = *state;
@@ -110,6 +109,32 @@ static void a_communicator_that_cannot_be_is_refused_and_the_others_stay(void **
 		assert_int_equal(ranks_shown(bed), 1);
 	}
 	close(fd);
+	close(page);
+	settle(bed);
+}
+
+static void the_newest_version_that_both_sides_speak_is_used(void **state) {
+	static const struct {
+		uint16_t min, max;
+		int answer;
+	} rows[] = {{1, 1, JOB_WELCOME}, {1, 7, JOB_WELCOME}, {0, 7, JOB_WELCOME},
+		    {2, 7, JOB_REFUSED}, {2, 1, JOB_REFUSED}, {7, 65535, JOB_REFUSED}};
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS);
+
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		struct job_hello hello = good_hello();
+		char reason[JOB_REASON_BYTES] = "";
+		int fd = raw_connect(bed);
+
+		hello.version_min = rows[n].min;
+		hello.head.version = rows[n].max;
+		raw_send(fd, &hello, sizeof(hello), page);
+		assert_int_equal(raw_answer(bed, fd, reason), rows[n].answer);
+		close(fd);
+	}
+	assert_int_equal(job_version_choose(1, 7), JOB_SOCKET_VERSION);
+	assert_int_equal(job_version_choose(JOB_SOCKET_VERSION + 1, 7), 0);
 	close(page);
 	settle(bed);
 }
@@ -242,7 +267,11 @@ UNIT_GROUP(jobhost_greeting) {
 			teardown
 		),
 		cmocka_unit_test_setup_teardown(
-			packets_without_sense_end_the_connection_and_leave_nothing, setup, teardown
+			the_newest_version_that_both_sides_speak_is_used, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			packets_without_sense_end_the_connection_and_leave_nothing, setup,
+			teardown
 		),
 		cmocka_unit_test_setup_teardown(
 			a_flood_of_registrations_leaves_nothing_behind, setup, teardown

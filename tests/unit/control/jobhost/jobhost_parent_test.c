@@ -38,7 +38,7 @@ static void a_parent_says_how_its_child_ended(void **state) {
 	struct member self = member_open(bed, 0, 4);
 	int parent = parent_open(bed);
 	struct child child;
-	struct tocsin_event event;
+	struct tocsin_event event = TOCSIN_INIT(struct tocsin_event);
 
 	member_connect(bed, &self);
 	child = child_start(bed, 3, 0);
@@ -60,7 +60,7 @@ static void a_parent_that_says_nothing_is_waited_for_a_moment(void **state) {
 		struct member self = member_open(bed, 0, 4);
 		int parent = parent_open(bed);
 		struct child child;
-		struct tocsin_event event;
+		struct tocsin_event event = TOCSIN_INIT(struct tocsin_event);
 
 		member_connect(bed, &self);
 		child = child_start(bed, 3, 0);
@@ -84,7 +84,7 @@ static void who_is_no_parent_is_not_believed(void **state) {
 	struct bed *bed = *state;
 	struct member self = member_open(bed, 0, 4);
 	struct child child;
-	struct tocsin_event event;
+	struct tocsin_event event = TOCSIN_INIT(struct tocsin_event);
 	int stranger[2], fd;
 	char letter;
 	pid_t pid;

@@ -24,7 +24,7 @@ static void a_member_that_is_killed_is_told_to_who_survives(void **state) {
 	struct bed *bed = *state;
 	struct member self = member_open(bed, 0, 4);
 	struct child child;
-	struct tocsin_event event;
+	struct tocsin_event event = TOCSIN_INIT(struct tocsin_event);
 	struct tocsin_failed_set set;
 	uint32_t ranks[4];
 
@@ -114,7 +114,7 @@ static void who_leaves_or_has_finalized_is_not_gone(void **state) {
 	static const char letters[] = "lf";
 	struct bed *bed = *state;
 	struct member self = member_open(bed, 0, 4);
-	struct tocsin_event event;
+	struct tocsin_event event = TOCSIN_INIT(struct tocsin_event);
 
 	member_connect(bed, &self);
 	for (size_t n = 0; n < strlen(letters); n++) {
@@ -134,7 +134,7 @@ static void who_leaves_while_the_agent_is_busy_is_not_gone(void **state) {
 	static const char letters[] = "mu";
 	struct bed *bed = *state;
 	struct member self = member_open(bed, 0, 4);
-	struct tocsin_event event;
+	struct tocsin_event event = TOCSIN_INIT(struct tocsin_event);
 
 	member_connect(bed, &self);
 	for (size_t n = 0; n < strlen(letters); n++) {
@@ -157,7 +157,7 @@ static void who_leaves_without_reading_all_is_not_gone(void **state) {
 	struct bed *bed = *state;
 	struct member self = member_open(bed, 0, 4), other = member_open(bed, 1, 4);
 	struct child child;
-	struct tocsin_event event;
+	struct tocsin_event event = TOCSIN_INIT(struct tocsin_event);
 
 	member_connect(bed, &self);
 	member_connect(bed, &other);
@@ -175,7 +175,7 @@ static void who_restarts_the_agent_tells_nobody_gone_and_forgets_nobody(void **s
 	struct bed *bed = *state;
 	struct member self = member_open(bed, 0, 4);
 	struct child first, second;
-	struct tocsin_event event;
+	struct tocsin_event event = TOCSIN_INIT(struct tocsin_event);
 	struct tocsin_failed_set before, after;
 	uint32_t ranks[4];
 
@@ -213,7 +213,7 @@ static void a_real_time_signal_is_told_by_its_number(void **state) {
 	struct bed *bed = *state;
 	struct member self = member_open(bed, 0, 4);
 	struct child child;
-	struct tocsin_event event;
+	struct tocsin_event event = TOCSIN_INIT(struct tocsin_event);
 
 	member_connect(bed, &self);
 	child = child_start(bed, 3, 0);
@@ -227,7 +227,7 @@ static void another_users_communicator_of_the_same_key_is_another_one(void **sta
 	struct bed *bed = *state;
 	struct member self;
 	struct child child;
-	struct tocsin_event event;
+	struct tocsin_event event = TOCSIN_INIT(struct tocsin_event);
 
 	if (geteuid() != 0)
 		skip();

@@ -71,7 +71,7 @@ static struct tocsin_counts counts_of(struct tocsin_comm *comm) {
 
 static void what_a_thread_counts_is_read_back_by_kind(void **state) {
 	struct fixture f = begin();
-	struct tocsin_counts counts;
+	struct tocsin_counts counts = TOCSIN_INIT(struct tocsin_counts);
 
 	(void)state;
 	for (int n = 0; n < 5; n++)
@@ -92,7 +92,7 @@ static void what_a_thread_counts_is_read_back_by_kind(void **state) {
 
 static void what_two_ranks_do_counts_in_its_kind_alone(void **state) {
 	struct fixture f = begin();
-	struct tocsin_counts counts;
+	struct tocsin_counts counts = TOCSIN_INIT(struct tocsin_counts);
 
 	(void)state;
 	tocsin_comm_launched(f.comm, TOCSIN_SEND, 1, 7, 2);
@@ -123,7 +123,7 @@ static void a_kind_that_is_none_counts_as_other(void **state) {
 static void a_counter_of_the_callers_adds_to_the_threads(void **state) {
 	struct fixture f = begin();
 	struct tocsin_counter *counter;
-	struct tocsin_counts counts;
+	struct tocsin_counts counts = TOCSIN_INIT(struct tocsin_counts);
 
 	(void)state;
 	assert_int_equal(tocsin_comm_counter(f.comm, &counter), 0);
@@ -466,6 +466,82 @@ static void a_thousand_unregisters_between_two_polls_keep_the_connection(void **
 	fake_agent_end(&agent);
 }
 
+static void structs_are_written_within_the_size_that_the_caller_set(void **state) {
+	struct fixture f = begin();
+	struct {
+		struct tocsin_counts counts;
+		uint64_t newer;
+	} counts;
+	struct tocsin_event event = TOCSIN_INIT(struct tocsin_event);
+
+	(void)state;
+	tocsin_comm_launched(f.comm, TOCSIN_BARRIER, 1, 7, -1);
+	memset(&counts, 0xaa, sizeof(counts));
+	counts.counts.struct_size = offsetof(struct tocsin_counts, started);
+	assert_int_equal(tocsin_comm_counts(f.comm, &counts.counts), 0);
+	assert_int_equal(counts.counts.launched, 1);
+	assert_int_equal(counts.counts.started, UINT64_C(0xaaaaaaaaaaaaaaaa));
+	counts.counts.struct_size = sizeof(counts);
+	assert_int_equal(tocsin_comm_counts(f.comm, &counts.counts), 0);
+	assert_int_equal(counts.counts.struct_size, sizeof(counts));
+	assert_int_equal(counts.counts.launched_of[TOCSIN_BARRIER], 1);
+	assert_int_equal(counts.newer, UINT64_C(0xaaaaaaaaaaaaaaaa));
+
+	assert_int_equal(tocsin_job_next_event(f.job, &event), -EAGAIN);
+	event.struct_size = offsetof(struct tocsin_event, text);
+	assert_int_equal(tocsin_job_next_event(f.job, &event), -EINVAL);
+	event.struct_size = 0;
+	assert_int_equal(tocsin_job_next_event(f.job, &event), -EINVAL);
+	end(&f);
+}
+
+static void fake_agent_send_event(const struct fake_agent *agent, uint64_t comm, uint32_t kind) {
+	const struct job_event packet = {
+		.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_EVENT},
+		.comm = comm,
+		.kind = kind,
+		.rank = 1,
+		.text = "because",
+	};
+
+	assert_int_equal(send(agent->fd, &packet, sizeof(packet), 0), sizeof(packet));
+}
+
+static void an_event_of_a_newer_agent_is_ignored_and_the_next_one_arrives(void **state) {
+	struct fake_agent agent;
+	struct tocsin_job_config config = TOCSIN_INIT(struct tocsin_job_config);
+	struct {
+		struct tocsin_event event;
+		uint64_t newer;
+	} got = {.event.struct_size = sizeof(got), .newer = 7};
+	struct job_register told;
+	struct tocsin_job *job;
+
+	(void)state;
+	fake_agent_listen(&agent);
+	config.flags = TOCSIN_JOB_NO_THREAD;
+	config.socket_path = agent.address.sun_path;
+	assert_int_equal(tocsin_job_open(&config, &job), 0);
+	(void)register_comm(job, 0);
+	assert_int_equal(tocsin_job_poll(job), 0);
+	fake_agent_welcome(&agent);
+	assert_int_equal(tocsin_job_poll(job), 0);
+	assert_int_equal(recv(agent.fd, &told, sizeof(told), 0), sizeof(told));
+	fake_agent_send_event(&agent, told.comm, TOCSIN_COMM_SHOULD_ABORT + 1);
+	fake_agent_send_event(&agent, told.comm, TOCSIN_PEER_SUSPECT);
+	assert_int_equal(tocsin_job_poll(job), 0);
+	assert_int_equal(tocsin_job_state(job, NULL, 0), TOCSIN_JOB_CONNECTED);
+	assert_int_equal(tocsin_job_next_event(job, &got.event), 0);
+	assert_int_equal(got.event.kind, TOCSIN_PEER_SUSPECT);
+	assert_int_equal(got.event.rank, 1);
+	assert_int_equal(got.event.struct_size, sizeof(got));
+	assert_string_equal(got.event.text, "because");
+	assert_int_equal(got.newer, 7);
+	assert_int_equal(tocsin_job_next_event(job, &got.event), -EAGAIN);
+	tocsin_job_close(job);
+	fake_agent_end(&agent);
+}
+
 // Open a job in a child that has this limit. Returns what tocsin_job_open() returned, and checks
 // that no signal is left and that the signals are unblocked.
 static int open_with_limit(int resource, rlim_t limit) {
@@ -559,6 +635,8 @@ UNIT_GROUP(job_count) {
 		cmocka_unit_test(a_process_has_at_most_127_communicators),
 		cmocka_unit_test(without_an_agent_the_job_is_alone_and_knows_where_it_looked),
 		cmocka_unit_test(a_thousand_unregisters_between_two_polls_keep_the_connection),
+		cmocka_unit_test(structs_are_written_within_the_size_that_the_caller_set),
+		cmocka_unit_test(an_event_of_a_newer_agent_is_ignored_and_the_next_one_arrives),
 		cmocka_unit_test(a_limit_of_the_process_makes_opening_fail_and_nothing_else),
 		cmocka_unit_test(a_file_size_signal_of_the_program_stays_pending),
 		cmocka_unit_test(marks_take_what_they_may_hold),
