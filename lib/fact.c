@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reads members of a JSON object that another program wrote.
 #include <lib/fact.h>
+#include <lib/must.h>
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #define NS_PER_SEC 1e9
+#define KEY_BYTES 32
 
 const char *fact_word(const json_t *object, const char *key) {
 	const char *word = json_string_value(json_object_get(object, key));
@@ -41,21 +43,37 @@ uint64_t fact_number(const json_t *object, const char *key) {
 	return value > 0 ? (uint64_t)value : 0;
 }
 
-void fact_duration(const json_t *object, const char *key, char text[static SHOW_BYTES]) {
-	snprintf(text, SHOW_BYTES, "-");
-	if (json_is_integer(json_object_get(object, key)))
-		show_duration(fact_number(object, key), text);
+// An answer of schema 1 has most durations in seconds: `for_s` instead of `for_ns`.
+static bool read_seconds(const json_t *object, const char *key, uint64_t *ret_ns) {
+	const json_t *value;
+	char old[KEY_BYTES];
+	double seconds;
+
+	snprintf(old, sizeof(old), "%.*ss", (int)(strlen(key) - strlen("ns")), key);
+	value = json_object_get(object, old);
+	seconds = json_number_value(value);
+	if (!json_is_number(value) || !isfinite(seconds))
+		return false;
+	*ret_ns = (uint64_t)llround(fmin(fmax(seconds, 0), UINT32_MAX) * NS_PER_SEC);
+	return true;
 }
 
-void fact_seconds(const json_t *object, const char *key, char text[static SHOW_BYTES]) {
-	const json_t *value = json_object_get(object, key);
-	double seconds = json_number_value(value);
+bool fact_read_ns(const json_t *object, const char *key, uint64_t *ret_ns) {
+	must(strlen(key) > strlen("_ns"));
+	if (!json_is_integer(json_object_get(object, key)))
+		return read_seconds(object, key, ret_ns);
+	*ret_ns = fact_number(object, key);
+	return true;
+}
+
+bool fact_duration(const json_t *object, const char *key, char text[static SHOW_BYTES]) {
+	uint64_t duration_ns;
+	bool known = fact_read_ns(object, key, &duration_ns);
 
 	snprintf(text, SHOW_BYTES, "-");
-	if (!json_is_number(value) || !isfinite(seconds))
-		return;
-	seconds = fmin(fmax(seconds, 0), UINT32_MAX);
-	show_duration((uint64_t)llround(seconds * NS_PER_SEC), text);
+	if (known)
+		show_duration(duration_ns, text);
+	return known;
 }
 
 void fact_bytes(const json_t *object, const char *key, char text[static SHOW_BYTES]) {

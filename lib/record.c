@@ -7,7 +7,6 @@
 #include <lib/utf8.h>
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #define COLUMNS_MAX 24
@@ -32,7 +31,6 @@ static json_t *string_to_json(const char *text) {
 static json_t *value_to_json(const struct record_field *field, const void *row) {
 	const void *place = (const char *)row + field->offset;
 	uint64_t count;
-	double number;
 
 	switch (field->type) {
 	case RECORD_NONE:
@@ -53,9 +51,6 @@ static json_t *value_to_json(const struct record_field *field, const void *row) 
 			return json_null();
 		// JSON's integers are signed; sums of what other agents report may be larger.
 		return json_integer(count < INT64_MAX ? (json_int_t)count : INT64_MAX);
-	case RECORD_DOUBLE:
-		number = *(const double *)place;
-		return isfinite(number) ? json_real(number) : json_null();
 	case RECORD_JSON:
 		return *(json_t *const *)place;
 	}
@@ -103,9 +98,7 @@ static void show_number(
 ) {
 	int length;
 
-	if (field->unit == UNIT_SECONDS) {
-		fact_seconds(object, field->key, text);
-	} else if (field->unit == UNIT_NANOSECONDS) {
+	if (field->unit == UNIT_NANOSECONDS) {
 		fact_duration(object, field->key, text);
 	} else if (field->unit == UNIT_BYTES) {
 		fact_bytes(object, field->key, text);
@@ -136,7 +129,7 @@ static const char *field_read_text(
 		return json_string_value(value);
 	if (json_is_boolean(value))
 		snprintf(text, SHOW_BYTES, "%s", json_is_true(value) ? "yes" : "no");
-	else if (json_is_number(value))
+	else if (json_is_number(value) || field->unit == UNIT_NANOSECONDS)
 		show_number(row, field, exact, text);
 	return text;
 }
@@ -268,10 +261,10 @@ void record_print_table(
 
 const char *record_type_name(const struct record_field *field) {
 	static const char *const names[] = {
-		[RECORD_STRING] = "string",  [RECORD_TEXT] = "string",
-		[RECORD_BOOL] = "boolean",   [RECORD_INT32] = "integer",
-		[RECORD_UINT32] = "integer", [RECORD_UINT64] = "integer",
-		[RECORD_DOUBLE] = "number",  [RECORD_JSON] = "object or array",
+		[RECORD_STRING] = "string",	   [RECORD_TEXT] = "string",
+		[RECORD_BOOL] = "boolean",	   [RECORD_INT32] = "integer",
+		[RECORD_UINT32] = "integer",	   [RECORD_UINT64] = "integer",
+		[RECORD_JSON] = "object or array",
 	};
 
 	must(field->type != RECORD_NONE);

@@ -9,7 +9,6 @@
 #include <lib/show.h>
 #include <records/checks.h>
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -47,28 +46,26 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	struct check_row check = {
 		.name = row->name,
 		.command = row->command[0] != '\0' ? row->command : NULL,
-		.interval_s = (double)view->interval_ns / (double)RAS_NS_PER_SEC,
-		.timeout_s = (double)view->timeout_ns / (double)RAS_NS_PER_SEC,
+		.interval_ns = view->interval_ns,
+		.timeout_ns = view->timeout_ns,
 		.said = check_level_name(view->told),
 		.reason = row->reason,
 		.last = json_null(),
 		.running = view->running,
-		.next_s = NAN, // no next run
+		.next_ns = RECORD_UNKNOWN, // no next run
 		.stuck = json_null(),
 	};
 
 	if (view->ran)
 		check.last = json_pack(
-			"{s:s,s:o,s:s,s:f,s:f}", "result", check_level_name(view->level),
+			"{s:s,s:o,s:s,s:I,s:I}", "result", check_level_name(view->level),
 			"evidence", safe_string_json(row->evidence), "at",
-			time_text(session, view->at_ns, at), "ago_s",
-			time_age_s(session, view->at_ns), "took_s",
-			(double)view->took_ns / (double)RAS_NS_PER_SEC
+			time_text(session, view->at_ns, at), "ago_ns",
+			(json_int_t)time_age_ns(session, view->at_ns), "took_ns",
+			(json_int_t)view->took_ns
 		);
 	if (view->next_ns != UINT64_MAX)
-		check.next_s = view->next_ns > now_ns
-				       ? (double)(view->next_ns - now_ns) / (double)RAS_NS_PER_SEC
-				       : 0;
+		check.next_ns = view->next_ns > now_ns ? view->next_ns - now_ns : 0;
 	if (view->stuck)
 		check.stuck = json_pack(
 			"{s:i,s:o,s:s,s:o}", "pid", (int)view->what.pid, "comm",

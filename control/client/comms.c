@@ -43,9 +43,9 @@ static json_t *comms_facts(struct session *session, void *work) {
 
 	(void)session;
 	return json_pack(
-		"{s:i,s:i,s:i,s:f}", "members", (int)result->member_count, "answered",
-		(int)result->answered, "timeouts", (int)status_timeouts(&comms->status), "seconds",
-		status_seconds(&comms->status)
+		"{s:i,s:i,s:i,s:I}", "members", (int)result->member_count, "answered",
+		(int)result->answered, "timeouts", (int)status_timeouts(&comms->status), "took_ns",
+		(json_int_t)result->elapsed_ns
 	);
 }
 

@@ -8,10 +8,8 @@
 #include <control/congestion.h>
 #include <records/path.h>
 
-#include <math.h>
-
-static double permille_share(uint32_t permille) {
-	return permille != UINT32_MAX ? permille / 1000.0 : NAN;
+static uint64_t share_or_unknown(uint32_t permille) {
+	return permille != UINT32_MAX ? permille : RECORD_UNKNOWN;
 }
 
 json_t *congestion_json(const struct session *session, const char *device) {
@@ -24,8 +22,8 @@ json_t *congestion_json(const struct session *session, const char *device) {
 		struct port_congestion_row row = {
 			.device = port->device,
 			.port = port->number,
-			.paused_sent = permille_share(port->sent_permille),
-			.paused_received = permille_share(port->received_permille),
+			.paused_sent_permille = share_or_unknown(port->sent_permille),
+			.paused_received_permille = share_or_unknown(port->received_permille),
 		};
 
 		if (device != NULL && !congestion_port_is_of_device(port, device))

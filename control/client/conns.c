@@ -92,12 +92,12 @@ static bool conns_step(struct session *session) {
 	session_json(
 		session,
 		json_pack(
-			"{s:i,s:i,s:i,s:i,s:f,s:I,s:o,s:o}", "members",
+			"{s:i,s:i,s:i,s:i,s:I,s:I,s:o,s:o}", "members",
 			(int)answer->result.member_count, "answered", (int)answer->result.answered,
 			"timeouts", (int)status_timeouts(status), "unreadable",
-			(int)answer->bad_parts, "seconds", status_seconds(status), "rows",
-			(json_int_t)sum_or_largest(conns->all.rows), "transports", transports,
-			"worst", worst
+			(int)answer->bad_parts, "took_ns", (json_int_t)answer->result.elapsed_ns,
+			"rows", (json_int_t)sum_or_largest(conns->all.rows), "transports",
+			transports, "worst", worst
 		)
 	);
 	return true;

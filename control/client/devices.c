@@ -37,7 +37,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	device.responder = device_responder_name(row->facts.responder);
 	device.port = row->facts.port.number;
 	device.speed_mbps = row->facts.port.speed_mbps;
-	device.mtu = row->facts.port.active_mtu;
+	device.mtu_bytes = row->facts.port.active_mtu;
 	device.gid_index = row->facts.port.gid_index;
 	device.pair_max = row->lane.pair_max;
 	device.depth = row->lane.depth;

@@ -22,7 +22,7 @@ json_t *gpu_path_json(struct session *session, const struct fabric_gpu_path *gpu
 	row = (struct gpu_read_row){
 		.ordinal = gpu->ordinal,
 		.seen = fabric_gpu_seen_name(gpu->seen),
-		.for_s = time_age_ns(session, gpu->since_ns) / RAS_NS_PER_SEC,
+		.for_ns = time_age_ns(session, gpu->since_ns),
 		.probes = gpu->probes,
 		.silent = gpu->silent,
 		.refused = gpu->refused,

@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,9 +55,9 @@ static json_t *strangers_json(struct session *session, const struct survey *surv
 		return json_null();
 	sock_addr_format(&survey->strangers.last, address);
 	return json_pack(
-		"{s:i,s:s,s:s,s:f}", "count", (int)survey->strangers.count, "last", address, "at",
-		time_text(session, survey->strangers.last_ns, at), "ago_s",
-		time_age_s(session, survey->strangers.last_ns)
+		"{s:i,s:s,s:s,s:I}", "count", (int)survey->strangers.count, "last", address, "at",
+		time_text(session, survey->strangers.last_ns, at), "ago_ns",
+		(json_int_t)time_age_ns(session, survey->strangers.last_ns)
 	);
 }
 
@@ -142,7 +141,7 @@ fill_view(struct session *session, const struct finding *finding, struct finding
 	const struct verdict_view *view = &finding->view;
 
 	row->withheld = finding->withheld;
-	row->looked_s = time_for_s(session, finding->has_view ? view->looked_ns : 0);
+	row->looked_ns = time_for_ns(session, finding->has_view ? view->looked_ns : 0);
 	if (!finding->has_view)
 		return;
 	row->confidence = view->confidence == VERDICT_SURE ? "sure" : "likely";
@@ -156,7 +155,7 @@ static json_t *absent_json(struct session *session, const char *name) {
 		.node = name,
 		.state = ABSENT_STATE,
 		.observers = json_array(),
-		.for_s = NAN,
+		.for_ns = RECORD_UNKNOWN,
 	};
 	struct finding finding;
 
@@ -200,7 +199,7 @@ static json_t *row_json(struct session *session, void *work, uint32_t n) {
 	);
 	began_ns = since_ns(&peer, &finding);
 	row.since = began_ns != 0 ? time_text(session, began_ns, since) : NULL;
-	row.for_s = time_for_s(session, began_ns);
+	row.for_ns = time_for_ns(session, began_ns);
 	fill_view(session, &finding, &row);
 	return record_to_json(&finding_record, &row);
 }

@@ -102,7 +102,7 @@ static json_t *verdict_json(const struct path_report *report, uint32_t n) {
 		.evidence = finding.evidence,
 		.maint = peer.maint,
 		.since = since_ns != 0 ? time_text(session, since_ns, since) : NULL,
-		.for_s = time_for_s(session, since_ns),
+		.for_ns = time_for_ns(session, since_ns),
 	};
 	return record_to_json(&path_verdict_record, &row);
 }
@@ -130,7 +130,7 @@ static json_t *blame_json(const struct path_report *report) {
 			.observer = observer,
 			.seen = observation_kind_name(view.observation.kind),
 			.at = time_text(report->session, view.seen_ns, at),
-			.ago_s = time_for_s(report->session, view.seen_ns),
+			.ago_ns = time_for_ns(report->session, view.seen_ns),
 			.blamed = names[view.blame],
 			.node = view.node != 0 ? node : NULL,
 			.what = view.what,

@@ -10,8 +10,6 @@
 #include <lib/histogram.h>
 #include <records/path.h>
 
-#include <math.h>
-
 // Conversion of the path memory to JSON.
 
 static const uint32_t asked_percentiles[] = {500000, 900000, 990000, 999000};
@@ -89,9 +87,8 @@ static json_t *flows_json(const struct fabric_path_view *view) {
 	return flows;
 }
 
-// Return the seconds since a time; NAN for never.
-static double path_age_s(struct session *session, uint64_t at_ns) {
-	return at_ns != RAS_NEVER ? time_age_s(session, at_ns) : NAN;
+static uint64_t age_or_unknown(struct session *session, uint64_t at_ns) {
+	return at_ns != RAS_NEVER ? time_age_ns(session, at_ns) : RECORD_UNKNOWN;
 }
 
 static json_t *path_json(struct session *session, const struct fabric_path_view *view) {
@@ -100,13 +97,13 @@ static json_t *path_json(struct session *session, const struct fabric_path_view 
 	const struct path_detail_row detail = {
 		.pair_up = view->watched,
 		.pair_known = view->known,
-		.mtu = view->mtu,
+		.mtu_bytes = view->mtu,
 		.flow_label = view->flow_label,
 		.responder = view->known ? device_responder_name(view->responder) : "unknown",
 		.shares_overlay = view->shares,
 		.baseline_mad_ns = view->summary.baseline_mad_ns,
-		.last_answer_s = path_age_s(session, view->summary.last_answer_ns),
-		.last_probe_s = path_age_s(session, view->summary.last_probe_ns),
+		.last_answer_ns = age_or_unknown(session, view->summary.last_answer_ns),
+		.last_probe_ns = age_or_unknown(session, view->summary.last_probe_ns),
 		.sizes = sizes_json(view, false),
 		.writes = sizes_json(view, true),
 		.latency = latency_json(view->latency),

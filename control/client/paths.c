@@ -104,6 +104,10 @@ static uint64_t number_at_most_int64(uint64_t number) {
 	return number < INT64_MAX ? number : INT64_MAX;
 }
 
+static uint64_t whole_seconds_ns(uint64_t seconds) {
+	return seconds < INT64_MAX / RAS_NS_PER_SEC ? seconds * RAS_NS_PER_SEC : INT64_MAX;
+}
+
 // A time of 0 is unknown.
 static uint64_t time_or_unknown(uint64_t ns) {
 	return ns != 0 ? number_at_most_int64(ns) : RECORD_UNKNOWN;
@@ -120,7 +124,7 @@ json_t *paths_row_json(
 		.device = row->device,
 		.peer_device = row->peer_device,
 		.seen = observation_kind_name(path_row_kind(row)),
-		.for_s = number_at_most_int64(row->for_s),
+		.for_ns = whole_seconds_ns(row->for_s),
 		.steady = row->steady,
 		.answered = number_at_most_int64(row->count),
 		.lost = number_at_most_int64(row->lost),
@@ -154,11 +158,11 @@ static json_t *paths_facts(struct session *session, void *work) {
 		);
 	if (paths->all) {
 		object = json_pack(
-			"{s:i,s:i,s:i,s:i,s:f}", "members", (int)answer->result.member_count,
+			"{s:i,s:i,s:i,s:i,s:I}", "members", (int)answer->result.member_count,
 			"answered", (int)answer->result.answered, "timeouts",
 			(int)status_timeouts(&paths->status), "left_out",
-			(int)(answer->result.truncated + answer->bad_parts), "seconds",
-			status_seconds(&paths->status)
+			(int)(answer->result.truncated + answer->bad_parts), "took_ns",
+			(json_int_t)answer->result.elapsed_ns
 		);
 		json_object_set_new(object, "counts", counts);
 		return object;

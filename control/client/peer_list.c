@@ -12,7 +12,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,12 +104,8 @@ uint64_t time_age_ns(struct session *session, uint64_t since_ns) {
 	return now_ns > since_ns ? now_ns - since_ns : 0;
 }
 
-double time_age_s(struct session *session, uint64_t since_ns) {
-	return (double)time_age_ns(session, since_ns) / (double)RAS_NS_PER_SEC;
-}
-
-double time_for_s(struct session *session, uint64_t since_ns) {
-	return since_ns != 0 ? time_age_s(session, since_ns) : NAN;
+uint64_t time_for_ns(struct session *session, uint64_t since_ns) {
+	return since_ns != 0 ? time_age_ns(session, since_ns) : RECORD_UNKNOWN;
 }
 
 const char *time_text(struct session *session, uint64_t at_ns, char text[static SHOW_BYTES]) {
@@ -151,7 +146,7 @@ json_t *peer_list_json(struct session *session, const struct ras_peer *peer) {
 		.maint = peer->maint,
 		.self = peer->record->id == ras_self_id(ras),
 		.since = peer->since_ns != 0 ? time_text(session, peer->since_ns, since) : NULL,
-		.for_s = time_for_s(session, peer->since_ns),
+		.for_ns = time_for_ns(session, peer->since_ns),
 		.start = ras_incarnation_start(peer->incarnation),
 		.refutations = peer->incarnation & RAS_REFUTATIONS_MAX,
 		.observers = node_names_json(

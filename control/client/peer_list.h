@@ -33,9 +33,8 @@ bool peer_list_find_peer(
 // Return the object of a peer, for PEERS and WHY.
 json_t *peer_list_json(struct session *session, const struct ras_peer *peer);
 uint64_t time_age_ns(struct session *session, uint64_t since_ns);
-double time_age_s(struct session *session, uint64_t since_ns);
-// Return the age in seconds, or NAN for a time of 0.
-double time_for_s(struct session *session, uint64_t since_ns);
+// Return the age, or RECORD_UNKNOWN for a time of 0.
+uint64_t time_for_ns(struct session *session, uint64_t since_ns);
 // Write and return a time in UTC.
 const char *time_text(struct session *session, uint64_t at_ns, char text[static SHOW_BYTES]);
 json_t *safe_string_json(const char *name);

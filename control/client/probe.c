@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,7 @@ static bool probe_failed(struct session *session, const struct probe *probe) {
 static json_t *probe_json(const struct probe *probe, const char *name, const char *theirs) {
 	const struct fabric_ping_result *result = &probe->result;
 	return json_pack(
-		"{s:o,s:s,s:s,s:b,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:I}", "node",
+		"{s:o,s:s,s:s,s:b,s:i,s:i,s:i,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "node",
 		safe_string_json(name), "device", probe->device, "peer_device", theirs,
 		"in_process", result->in_process, "bytes", (int)probe->bytes, "sent",
 		(int)result->sent, "answered", (int)result->answered, "paired_ns",
@@ -106,7 +107,8 @@ static json_t *probe_json(const struct probe *probe, const char *name, const cha
 		(json_int_t)probe->percentiles[0], "p90_ns", (json_int_t)probe->percentiles[1],
 		"p99_ns", (json_int_t)probe->percentiles[2], "p999_ns",
 		(json_int_t)probe->percentiles[3], "max_ns", (json_int_t)probe->summary.max,
-		"mean_ns", probe->summary.mean, "took_ns", (json_int_t)result->took_ns
+		"mean_ns", (json_int_t)llround(probe->summary.mean), "took_ns",
+		(json_int_t)result->took_ns
 	);
 }
 

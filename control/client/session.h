@@ -88,7 +88,7 @@ session_fail(struct session *session, const char *format, ...);
 // Send an answer as one line, with the number of the schema. Takes the reference.
 void session_json(struct session *session, json_t *object);
 // Add the number of the schema, which grows when a member changes its meaning or goes away.
-#define SESSION_JSON_SCHEMA 1
+#define SESSION_JSON_SCHEMA 2
 void session_add_schema(json_t *object);
 
 // Start work, which the session owns and drops at the end. If `work` is NULL, the answer is "out of

@@ -165,8 +165,9 @@ static void why_json(struct session *session, const struct why *why) {
 	json_object_set_new(object, "links_lost", json_integer(why->links_lost));
 	if (why->has_link_event) // also of a link that no longer exists
 		link_event = json_pack(
-			"{s:s,s:s,s:f}", "event", ras_event_name(event->kind), "cause",
-			ras_cause_name(event->cause), "ago_s", time_age_s(session, event->at_ns)
+			"{s:s,s:s,s:I}", "event", ras_event_name(event->kind), "cause",
+			ras_cause_name(event->cause), "ago_ns",
+			(json_int_t)time_age_ns(session, event->at_ns)
 		);
 	json_object_set_new(object, "link_event", link_event);
 	json_object_set_new(object, "events", events_json(session, why));

@@ -38,7 +38,7 @@ static json_t *observations_json(struct session *session, uint64_t id) {
 			.lost_permille = observation.lost_permille,
 			.lost_bytes =
 				observation.kind == OBSERVATION_LOSSY ? observation.lost_bytes : 0,
-			.age_s = time_age_s(session, seen_ns),
+			.age_ns = time_age_ns(session, seen_ns),
 		};
 
 		names_format_id(session_ras(session), observation.observer, name);
@@ -61,7 +61,7 @@ static json_t *statements_json(struct session *session, uint64_t id) {
 			.verdict = verdict_name(statement.verdict),
 			.reason = statement.reason,
 			.evidence = evidence,
-			.age_s = time_age_s(session, said_ns),
+			.age_ns = time_age_ns(session, said_ns),
 		};
 
 		names_sanitize_text(
@@ -84,7 +84,7 @@ static json_t *past_json(struct session *session, uint64_t id) {
 			.reason = past.reason,
 			.since = time_text(session, past.since_ns, since),
 			.until = time_text(session, past.until_ns, until),
-			.for_s = (double)(past.until_ns - past.since_ns) / (double)RAS_NS_PER_SEC,
+			.for_ns = past.until_ns - past.since_ns,
 		};
 
 		if (past.since_ns != 0)
@@ -102,8 +102,9 @@ void why_put_evidence(struct session *session, const struct ras_peer *peer, json
 		return;
 	since_ns = finding.view.since_ns != 0 ? finding.view.since_ns : peer->since_ns;
 	json_object_set_new(
-		object, "verdict_for_s",
-		since_ns != 0 ? json_real(time_age_s(session, since_ns)) : json_null()
+		object, "verdict_for_ns",
+		since_ns != 0 ? json_integer((json_int_t)time_age_ns(session, since_ns))
+			      : json_null()
 	);
 	json_object_set_new(
 		object, "confidence",

@@ -8,7 +8,7 @@ static const char *show_next(const json_t *row, char text[static SHOW_BYTES]) {
 		return "hangs";
 	if (fact_holds(row, "running"))
 		return "running";
-	fact_seconds(row, "next_s", text);
+	fact_duration(row, "next_ns", text);
 	return text;
 }
 
@@ -18,16 +18,16 @@ static const char *show_next(const json_t *row, char text[static SHOW_BYTES]) {
 static const struct record_field fields[] = {
 	COLUMN(name, UNIT_NONE, "name of the check", "CHECK", 20, 0, NULL),
 	MEMBER(command, UNIT_NONE, "command line, or null for a check of the agent itself"),
-	MEMBER(interval_s, UNIT_SECONDS, "time between two runs"),
-	MEMBER(timeout_s, UNIT_SECONDS, "time limit of a run"),
+	MEMBER(interval_ns, UNIT_NANOSECONDS, "time between two runs"),
+	MEMBER(timeout_ns, UNIT_NANOSECONDS, "time limit of a run"),
 	MEMBER(said, UNIT_NONE, "level that counts for the verdict: ok, warning or critical"),
 	MEMBER(reason, UNIT_NONE, "reason that this level gives the verdict, or \"\""),
-	MEMBER(last, UNIT_NONE, "result, evidence, at, ago_s and took_s of the last run, or null"),
+	MEMBER(last, UNIT_NONE, "result, evidence, at, ago_ns, took_ns of the last run, or null"),
 	RECORD_INNER("last", "result", UNIT_NONE, "LAST", 8, 0),
-	RECORD_INNER("last", "ago_s", UNIT_SECONDS, "AGO", 9, 0),
-	RECORD_INNER("last", "took_s", UNIT_SECONDS, "TOOK", 9, 3),
+	RECORD_INNER("last", "ago_ns", UNIT_NANOSECONDS, "AGO", 9, 0),
+	RECORD_INNER("last", "took_ns", UNIT_NANOSECONDS, "TOOK", 9, 3),
 	MEMBER(running, UNIT_NONE, "whether it runs now"),
-	COLUMN(next_s, UNIT_SECONDS, "time until the next run, or null", "NEXT", 9, 2, show_next),
+	COLUMN(next_ns, UNIT_NANOSECONDS, "time to the next run, or null", "NEXT", 9, 2, show_next),
 	MEMBER(stuck,
 	       UNIT_NONE,
 	       "pid, comm, state and wchan of a run that the kernel does not end, or null"),

@@ -72,7 +72,7 @@ static const struct record_field diagnosis[] = {
 	DIAGNOSIS(cause, UNIT_NONE, "why it waits, as one word"),
 	DIAGNOSIS(sentence, UNIT_NONE, "diagnosis, as a sentence"),
 	DIAGNOSIS(operation, UNIT_NONE, "number of the operation in which ranks wait"),
-	DIAGNOSIS(waited_s, UNIT_SECONDS, "time for which these ranks wait"),
+	DIAGNOSIS(waited_ns, UNIT_NANOSECONDS, "time for which these ranks wait"),
 	DIAGNOSIS(waiting, UNIT_COUNT, "ranks that wait"),
 	DIAGNOSIS(late_count, UNIT_COUNT, "late ranks: those that the waiting ranks wait for"),
 	DIAGNOSIS(absent, UNIT_COUNT, "ranks that no agent reported"),

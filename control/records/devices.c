@@ -20,7 +20,7 @@ static const struct record_field agent_port_fields[] = {
 	MEMBER(responder, UNIT_NONE, "what answers reads: hardware, kernel, in-process"),
 	MEMBER(port, UNIT_NONE, "number of its port"),
 	MEMBER(speed_mbps, UNIT_COUNT, "speed of the port in megabits per second"),
-	MEMBER(mtu, UNIT_BYTES, "MTU of pairs"),
+	MEMBER(mtu_bytes, UNIT_BYTES, "MTU of pairs"),
 	MEMBER(gid_index, UNIT_NONE, "index of its GID; -1 for none"),
 	MEMBER(pair_max, UNIT_COUNT, "pairs that it may have"),
 	MEMBER(depth, UNIT_COUNT, "operations of a pair at a time"),

@@ -12,7 +12,7 @@ static const struct record_field fields[] = {
 	MEMBER(grade, UNIT_NONE, "ok, warning, critical or unknown"),
 	COLUMN(verdict, UNIT_NONE, "verdict on the node; docs/verdicts.md has all",
 		"VERDICT", 13, 0, NULL),
-	COLUMN(for_s, UNIT_SECONDS, "time since the verdict began; null if unknown",
+	COLUMN(for_ns, UNIT_NANOSECONDS, "time since the verdict began; null if unknown",
 		"FOR", 11, 0, NULL),
 	COLUMN(reason, UNIT_NONE, "reason as one word, \"None\" if all is well",
 		"REASON", 22, 0, NULL),
@@ -26,7 +26,7 @@ static const struct record_field fields[] = {
 		"sure or likely; null if the overlay alone knows of the node"),
 	MEMBER(withheld, UNIT_NONE, "why no drain is advised although the verdict asks for one"),
 	MEMBER(both_planes, UNIT_NONE, "whether overlay and RDMA probes agree"),
-	MEMBER(looked_s, UNIT_SECONDS, "age of the newest evidence, or null"),
+	MEMBER(looked_ns, UNIT_NANOSECONDS, "age of the newest evidence, or null"),
 };
 // clang-format on
 

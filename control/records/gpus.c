@@ -20,7 +20,7 @@ static const struct record_field page_places[] = {
 static const struct record_field reads[] = {
 	READ(ordinal, UNIT_NONE, "number of the peer's GPU in CUDA"),
 	READ(seen, UNIT_NONE, "unseen, good, slow, silent, refused or wrong"),
-	READ(for_s, UNIT_SECONDS, "whole seconds for which it has been seen so"),
+	READ(for_ns, UNIT_NANOSECONDS, "time for which it has been seen so"),
 	READ(probes, UNIT_COUNT, "reads of its memory"),
 	READ(silent, UNIT_COUNT, "reads without an answer"),
 	READ(refused, UNIT_COUNT, "reads that the peer's device refused"),

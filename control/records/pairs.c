@@ -23,11 +23,14 @@ static const char *show_state(const json_t *row, char text[static SHOW_BYTES]) {
 static const char *show_traffic(const json_t *row, char text[static SHOW_BYTES]) {
 	const json_t *failure = json_object_get(row, "failure");
 	char out[SHOW_BYTES], in[SHOW_BYTES];
+	bool older;
 
 	if (!fact_is(row, "state", "ready"))
 		return json_is_object(failure) ? fact_name(failure, "reason") : "-";
-	fact_bytes(row, "bytes_out_per_s", out);
-	fact_bytes(row, "bytes_in_per_s", in);
+	// An agent of schema 1 has other keys.
+	older = fact_known(row, "bytes_out_per_s");
+	fact_bytes(row, older ? "bytes_out_per_s" : "sent_bytes_per_s", out);
+	fact_bytes(row, older ? "bytes_in_per_s" : "received_bytes_per_s", in);
 	snprintf(text, SHOW_BYTES, "%.20s, %.20s", out, in);
 	return text;
 }
@@ -45,7 +48,7 @@ static const struct record_field fields[] = {
 	COLUMN(state, UNIT_NONE, "ready, failed, absent, or the setup step in progress",
 		"STATE", 8, 0, show_state),
 	MEMBER(since, UNIT_NONE, "when the state began, UTC"),
-	COLUMN(for_s, UNIT_SECONDS, "time in this state", "FOR", 11, 1, NULL),
+	COLUMN(for_ns, UNIT_NANOSECONDS, "time in this state", "FOR", 11, 1, NULL),
 	MEMBER(wanted, UNIT_NONE, "whether this node keeps the pair up"),
 	MEMBER(guest, UNIT_NONE, "whether the peer keeps the pair up"),
 	MEMBER(stuck, UNIT_NONE, "whether a call into the driver or a drain does not return"),
@@ -58,10 +61,10 @@ static const struct record_field fields[] = {
 	COLUMN(ops, UNIT_COUNT, "operations that succeeded", "OPS", 7, 2, NULL),
 	COLUMN(unsuccessful, UNIT_COUNT, "operations that failed, timed out or were flushed",
 		"FAILED", 6, 0, NULL),
-	MEMBER(bytes_out, UNIT_BYTES, "bytes of writes and sends"),
-	MEMBER(bytes_in, UNIT_BYTES, "bytes of reads and receives"),
-	MEMBER(bytes_out_per_s, UNIT_BYTES, "mean rate since the pair was ready"),
-	MEMBER(bytes_in_per_s, UNIT_BYTES, "mean rate since the pair was ready"),
+	MEMBER(sent_bytes, UNIT_BYTES, "bytes of writes and sends"),
+	MEMBER(received_bytes, UNIT_BYTES, "bytes of reads and receives"),
+	MEMBER(sent_bytes_per_s, UNIT_BYTES, "mean rate since the pair was ready"),
+	MEMBER(received_bytes_per_s, UNIT_BYTES, "mean rate since the pair was ready"),
 	RECORD_MADE(UNIT_NONE, "OUT, IN /S", 18, 0, show_traffic),
 	MEMBER(errors, UNIT_COUNT, "failures of the pair"),
 	MEMBER(retransmits, UNIT_COUNT, "null: the device retransmits on its own"),

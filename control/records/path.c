@@ -12,13 +12,13 @@
 static const struct record_field details[] = {
 	DETAIL(pair_up, UNIT_NONE, "whether a pair is up and probed"),
 	DETAIL(pair_known, UNIT_NONE, "whether there was a pair; else the next four say nothing"),
-	DETAIL(mtu, UNIT_BYTES, "MTU of the pair"),
+	DETAIL(mtu_bytes, UNIT_BYTES, "MTU of the pair"),
 	DETAIL(flow_label, UNIT_NONE, "flow label of the pair"),
 	DETAIL(responder, UNIT_NONE, "what answers reads: hardware, kernel, in-process or unknown"),
 	DETAIL(shares_overlay, UNIT_NONE, "whether the path uses the overlay's interface"),
 	DETAIL(baseline_mad_ns, UNIT_NANOSECONDS, "spread of the usual latency"),
-	DETAIL(last_answer_s, UNIT_SECONDS, "time since the last answer, or null"),
-	DETAIL(last_probe_s, UNIT_SECONDS, "time since the last probe, or null"),
+	DETAIL(last_answer_ns, UNIT_NANOSECONDS, "time since the last answer, or null"),
+	DETAIL(last_probe_ns, UNIT_NANOSECONDS, "time since the last probe, or null"),
 	DETAIL(sizes, UNIT_NONE, "a row for each size of reads"),
 	DETAIL(writes, UNIT_NONE, "a row for each size of writes"),
 	DETAIL(latency, UNIT_NONE, "count, least, largest and percentiles of small reads, or null"),
@@ -57,14 +57,14 @@ static const struct record_field verdicts[] = {
 	VERDICT(evidence, UNIT_NONE, "evidence, as a sentence"),
 	VERDICT(maint, UNIT_NONE, "whether the node is in maintenance"),
 	VERDICT(since, UNIT_NONE, "when the verdict began, UTC; null if unknown"),
-	VERDICT(for_s, UNIT_SECONDS, "time since then; null if unknown"),
+	VERDICT(for_ns, UNIT_NANOSECONDS, "time since then; null if unknown"),
 };
 
 static const struct record_field blames[] = {
 	BLAME(observer, UNIT_NONE, "the end that saw the path so"),
 	BLAME(seen, UNIT_NONE, "what it saw, as in PATHS"),
 	BLAME(at, UNIT_NONE, "when it was seen last, UTC"),
-	BLAME(ago_s, UNIT_SECONDS, "time since then"),
+	BLAME(ago_ns, UNIT_NANOSECONDS, "time since then"),
 	BLAME(blamed, UNIT_NONE, "what is blamed: path, node, port, host or leaf"),
 	BLAME(node, UNIT_NONE, "the node that is blamed, or null"),
 	BLAME(what, UNIT_NONE, "name of the port, host or leaf, or \"\""),
@@ -74,8 +74,8 @@ static const struct record_field ports[] = {
 	PORT(device, UNIT_NONE, "device of the node that answers"),
 	PORT(port, UNIT_NONE, "number of its port"),
 	PORT(counts, UNIT_NONE, "for each counter: total, and per_s, which may be null"),
-	PORT(paused_sent, UNIT_NONE, "share of time in which it paused its switch, or null"),
-	PORT(paused_received, UNIT_NONE, "share of time in which its switch paused it, or null"),
+	PORT(paused_sent_permille, UNIT_COUNT, "time in which it paused its switch, or null"),
+	PORT(paused_received_permille, UNIT_COUNT, "time in which its switch paused it, or null"),
 };
 
 const struct record path_detail_record = RECORD("paths", details);

@@ -40,7 +40,7 @@ static const struct record_field fields[] = {
 	MEMBER(peer_device, UNIT_NONE, "device of the node that is read"),
 	COLUMN(seen, UNIT_NONE, "good, degraded, lossy, standing, silent or no-pair",
 		"SEEN", 9, 0, show_seen),
-	COLUMN(for_s, UNIT_SECONDS, "whole seconds for which it has been seen so",
+	COLUMN(for_ns, UNIT_NANOSECONDS, "time for which it has been seen so, to the second",
 		"FOR", 11, 2, NULL),
 	MEMBER(steady, UNIT_NONE, "whether it is probed steadily; else it is visited in turn"),
 	MEMBER(answered, UNIT_COUNT, "probes that were answered, of the last ones"),

@@ -36,7 +36,7 @@ static const struct record_field fields[] = {
 	MEMBER(id, UNIT_NONE, "identity of its agent, 16 hexadecimal digits behind 0x"),
 	COLUMN(state, UNIT_NONE, "alive, suspect, unreachable, dead, left or missing",
 		"STATE", 11, 0, NULL),
-	COLUMN(for_s, UNIT_SECONDS, "time in this state; null if unknown", "FOR", 12, 0, NULL),
+	COLUMN(for_ns, UNIT_NANOSECONDS, "time in this state; null if unknown", "FOR", 12, 0, NULL),
 	COLUMN(cause, UNIT_NONE, "why it is in this state, or \"none\"",
 		"CAUSE", 11, 1, show_cause),
 	RECORD_MADE(UNIT_NONE, "NOTE", 5, 3, show_note),

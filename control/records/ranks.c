@@ -45,7 +45,7 @@ static const char *show_launched(const json_t *row, char text[static SHOW_BYTES]
 static const char *show_worked(const json_t *row, char text[static SHOW_BYTES]) {
 	if (!rank_reports(row, "process"))
 		return "?";
-	fact_seconds(row, "worked_s", text);
+	fact_duration(row, "worked_ns", text);
 	return text;
 }
 
@@ -60,9 +60,9 @@ static const struct record_field fields[] = {
 	COLUMN(launched, UNIT_COUNT, "operations launched", "LAUNCHED", 8, 0, show_launched),
 	COLUMN(started, UNIT_COUNT, "operations started", "STARTED", 7, 3, show_started),
 	COLUMN(completed, UNIT_COUNT, "operations completed", "COMPLETED", 9, 0, show_completed),
-	COLUMN(still_s, UNIT_SECONDS, "time since any of these numbers changed",
+	COLUMN(still_ns, UNIT_NANOSECONDS, "time since any of these numbers changed",
 		"STILL", 8, 0, NULL),
-	COLUMN(worked_s, UNIT_SECONDS, "processor time of the process in the last ten seconds",
+	COLUMN(worked_ns, UNIT_NANOSECONDS, "processor time of the process in the last ten seconds",
 		"WORKED", 8, 1, show_worked),
 	COLUMN(process, UNIT_NONE, "state of the process", "PROCESS", 10, 0, NULL),
 	MEMBER(told, UNIT_NONE,

@@ -23,14 +23,14 @@ static const struct record_field observations[] = {
 	OBSERVATION(baseline_ns, UNIT_NANOSECONDS, "usual median latency; 0 if unknown"),
 	OBSERVATION(lost_permille, UNIT_COUNT, "probes lost of a thousand"),
 	OBSERVATION(lost_bytes, UNIT_BYTES, "lossy: least size that is lost; 0 for all sizes"),
-	OBSERVATION(age_s, UNIT_SECONDS, "time since it was observed"),
+	OBSERVATION(age_ns, UNIT_NANOSECONDS, "time since it was observed"),
 };
 
 static const struct record_field statements[] = {
 	STATEMENT(verdict, UNIT_NONE, "verdict that the node gives on itself"),
 	STATEMENT(reason, UNIT_NONE, "reason as one word"),
 	STATEMENT(evidence, UNIT_NONE, "evidence, as a sentence"),
-	STATEMENT(age_s, UNIT_SECONDS, "time since the node stated it"),
+	STATEMENT(age_ns, UNIT_NANOSECONDS, "time since the node stated it"),
 };
 
 static const struct record_field past_verdicts[] = {
@@ -38,7 +38,7 @@ static const struct record_field past_verdicts[] = {
 	PAST(reason, UNIT_NONE, "reason as one word"),
 	PAST(since, UNIT_NONE, "when it began, UTC"),
 	PAST(until, UNIT_NONE, "when it ended, UTC"),
-	PAST(for_s, UNIT_SECONDS, "time between them"),
+	PAST(for_ns, UNIT_NANOSECONDS, "time between them"),
 };
 
 static const struct record_field links[] = {

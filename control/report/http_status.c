@@ -40,8 +40,7 @@ static json_t *status_head(const struct page_facts *facts) {
 		return object;
 	json_object_set_new(object, "node", json_string(snapshot->node));
 	json_object_set_new(
-		object, "age_ms",
-		json_integer((json_int_t)((facts->now_ns - snapshot->at_ns) / 1000000))
+		object, "age_ns", json_integer((json_int_t)(facts->now_ns - snapshot->at_ns))
 	);
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
 	json_object_set_new(

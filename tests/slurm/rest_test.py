@@ -30,7 +30,8 @@ def row(name, bad=False, **changed):
             "grade": "critical" if bad else "ok", "verdict": "node-down" if bad else "healthy",
             "reason": "NodeSilent" if bad else "None",
             "evidence": "2 of 2 observers cannot reach it" if bad else "",
-            "advice": "drain" if bad else "nothing", "maint": False, "for_s": 3600.0, **changed}
+            "advice": "drain" if bad else "nothing", "maint": False, "for_ns": 3600 * 10**9,
+            **changed}
 
 
 def run(rest, findings, *arguments, mode="sync", url=None, **environment):

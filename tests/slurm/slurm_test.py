@@ -36,7 +36,8 @@ def row(node, verdict="healthy", **changed):
     return {"node": node, "state": "dead" if bad else "alive",
             "grade": "critical" if bad else "ok", "verdict": verdict,
             "reason": "NodeSilent" if bad else "None", "evidence": EVIDENCE if bad else "",
-            "advice": "drain" if bad else "nothing", "maint": False, "for_s": 3600.0, **changed}
+            "advice": "drain" if bad else "nothing", "maint": False, "for_ns": 3600 * 10**9,
+            **changed}
 
 
 class Verdicts:
@@ -133,10 +134,10 @@ def bad_node_is_drained_with_reason_and_evidence(slurm, verdicts):
 def healthy_node_comes_back_once_it_has_settled(slurm, verdicts):
     verdicts.rows["n2"] = row("n2", "node-down")
     once(slurm, verdicts)
-    verdicts.rows["n2"] = row("n2", for_s=5.0)
+    verdicts.rows["n2"] = row("n2", for_ns=5 * 10**9)
     said = once(slurm, verdicts, settle="60s")
     assert slurm.is_drained("n2") and "not for long enough" in said, said
-    verdicts.rows["n2"] = row("n2", for_s=61.0)
+    verdicts.rows["n2"] = row("n2", for_ns=61 * 10**9)
     said = once(slurm, verdicts, settle="60s")
     assert "n2: undrained" in said, said
     clusters.wait_until("n2 idle", lambda: slurm.state("n2") == "idle")
@@ -558,7 +559,7 @@ def unknown_neither_drains_nor_undrains(slurm, verdicts):
     for name in ("n1", "n2"):
         verdicts.rows[name] = row(name, "unknown", advice="show", grade="unknown")
     verdicts.rows["n3"] = row("n3", "unknown", state="missing", reason="NeverSeen", advice="show",
-                              grade="unknown", for_s=None)
+                              grade="unknown", for_ns=None)
     del verdicts.rows["n4"]
     verdicts.rows["n5"] = row("n5", "struck-by-lightning", advice="teleport")
     said = once(slurm, verdicts)

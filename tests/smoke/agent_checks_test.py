@@ -233,7 +233,7 @@ def a_mistake_in_a_check_changes_nothing(cluster):
     assert "must be less than interval" in agent.log.read_text()
     agent.configure(**{"check__fine__timeout": "50s"})
     agents.wait_reloaded(agent)
-    assert checks(agent)["fine"]["timeout_s"] == 50
+    assert checks(agent)["fine"]["timeout_ns"] == 50 * 10**9
 
 
 def it_ends_though_a_check_runs(cluster):

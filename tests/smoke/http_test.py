@@ -105,7 +105,7 @@ def documents_parse(cluster):
     for path in ("/health", "/status.json"):
         status, headers, text = get(cluster.agents[0], path)
         assert status == 200 and headers["Content-Type"] == "application/json"
-        assert json.loads(text)["node"] == "n1"
+        assert json.loads(text)["node"] == "n1" and json.loads(text)["age_ns"] >= 0, text
     peers = json.loads(get(cluster.agents[0], "/status.json")[2])["peers"]
     assert {peer["node"] for peer in peers} == {agent.name for agent in cluster.agents}
 

@@ -119,7 +119,7 @@ def health(**changed):
 def finding(node, state="dead", **changed):
     return {"node": node, "state": state, "grade": "critical", "verdict": "agent-down",
             "evidence": "its host answers, its agent's process is gone", "maint": False,
-            "since": "2026-11-21T16:05:22.132Z", "for_s": 86399.0, **changed}
+            "since": "2026-11-21T16:05:22.132Z", "for_ns": 86399 * 10**9, **changed}
 
 
 def event(number, kind="DEAD", node="n2", **changed):

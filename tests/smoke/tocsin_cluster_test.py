@@ -24,7 +24,8 @@ READING = [["status"], ["status", "--nccl"], ["status", "--nccl", "--verbose"], 
            ["links"], ["links", "--rdma"], ["links", "--all"],
            ["paths"], ["paths", "--all"], ["paths", "--matrix"],
            ["events"], ["events", "--since", "0"],
-           ["events", "--since", "1h"], ["comms"], ["why", "n2"], ["ping", "n2"], ["version"],
+           ["events", "--since", "1h"], ["comms"], ["checks"], ["path", "n1", "n2"], ["why", "n2"],
+           ["ping", "n2"], ["version"],
            ["top", "--count", "1"]]
 
 
@@ -61,9 +62,9 @@ def one_that_never_came_has_a_row_and_nobody_drains_it():
         rows = json.loads(ask(*question, "--json").stdout)["findings"]
         told = next(row for row in rows if row["node"] == "n5")
         expect({key: told[key] for key in
-                ("state", "grade", "verdict", "reason", "advice", "maint", "for_s", "since")},
+                ("state", "grade", "verdict", "reason", "advice", "maint", "for_ns", "since")},
                {"state": "missing", "grade": "unknown", "verdict": "unknown",
-                "reason": "NeverSeen", "advice": "show", "maint": False, "for_s": None,
+                "reason": "NeverSeen", "advice": "show", "maint": False, "for_ns": None,
                 "since": None})
     told = json.loads(ask("why", "n5", "--json").stdout)
     expect((told["verdict"], told["reason"], told["advice"]), ("unknown", "NeverSeen", "show"))
@@ -84,7 +85,20 @@ def every_table_fits_and_every_document_parses():
         for node in ([], ["--node", "n2"]):
             done = ask(*command, *node, "--json")
             expect((command, node, done.stderr), (command, node, ""))
-            json.loads(done.stdout)
+            expect((command, node, foreign_units(json.loads(done.stdout))), (command, node, []))
+
+
+def foreign_units(value):
+    """Return the keys whose numbers are not in the one unit of their quantity."""
+    if isinstance(value, list):
+        return [key for item in value for key in foreign_units(item)]
+    if not isinstance(value, dict):
+        return []
+    return [key for key, item in value.items()
+            if re.search("(^|_)(s|ms|us|seconds|kib|mtu|percent)$", key)
+            and not key.endswith("per_s")
+            or key.endswith("_ns") and isinstance(item, float)] + [
+        key for item in value.values() for key in foreign_units(item)]
 
 
 def connections_of_all_are_summed_up_by_transport():

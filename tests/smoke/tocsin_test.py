@@ -331,7 +331,7 @@ def a_line_for_checks_is_escaped_once():
     expect(line, 'unknown: no node "nix" is known\n')
 
 def status_says_which_neighbour_is_lost_and_when_strangers_came():
-    told = health(strangers={"count": 17, "last": "10.0.0.9:4711", "ago_s": 53.0})
+    told = health(strangers={"count": 17, "last": "10.0.0.9:4711", "ago_ns": 53 * 10**9})
     links = [link("n2", state="down"), link("n3", "prev", "delayed"), link("n4", "prev-fallback")]
     with StandIn(ring(told, links=links)) as agent:
         said = tocsin.ask(agent, "status").stdout

@@ -32,8 +32,7 @@ void show_comms(struct page *page, const json_t *answer) {
 	page_print(
 		page, "%zu communicator%s, from %" PRIu64 " of %" PRIu64 " agents in %.3f s\n",
 		count, count == 1 ? "" : "s", fact_number(answer, "answered"),
-		fact_number(answer, "members"),
-		json_number_value(json_object_get(answer, "seconds"))
+		fact_number(answer, "members"), page_answer_seconds(answer)
 	);
 	if (count == 0)
 		return;

@@ -12,7 +12,7 @@ void gpu_words(const json_t *gpu, char words[static GPU_WORDS_BYTES]) {
 	char age[SHOW_BYTES], probes[SHOW_BYTES];
 	char silent[SHOW_BYTES], refused[SHOW_BYTES], wrong[SHOW_BYTES];
 
-	fact_seconds(gpu, "for_s", age);
+	fact_duration(gpu, "for_ns", age);
 	fact_count(gpu, "silent", silent);
 	fact_count(gpu, "refused", refused);
 	fact_count(gpu, "wrong", wrong);

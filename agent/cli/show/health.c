@@ -79,7 +79,7 @@ static void print_head(struct page *page, const json_t *answer) {
 	if (fact_known(answer, "join_problem"))
 		page_print(page, "  %s\n", fact_word(answer, "join_problem"));
 	if (json_is_object(strangers)) {
-		fact_seconds(strangers, "ago_s", age);
+		fact_duration(strangers, "ago_ns", age);
 		page_print(
 			page,
 			"Rejected: %" PRIu64

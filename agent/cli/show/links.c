@@ -27,8 +27,7 @@ void show_conns(struct page *page, const json_t *answer) {
 		"%" PRIu64 " connections, each from either end, of %" PRIu64 " of %" PRIu64
 		" agents in %.3f s\n",
 		fact_number(answer, "rows"), fact_number(answer, "answered"),
-		fact_number(answer, "members"),
-		json_number_value(json_object_get(answer, "seconds"))
+		fact_number(answer, "members"), page_answer_seconds(answer)
 	);
 	if (json_array_size(transports) > 0) {
 		page_print(page, "\n");

@@ -141,6 +141,14 @@ void page_wrap(struct page *page, int first, int rest, const char *words) {
 	}
 }
 
+double page_answer_seconds(const json_t *answer) {
+	uint64_t took_ns;
+
+	return fact_read_ns(answer, "took_ns", &took_ns)
+		       ? (double)took_ns / 1e9
+		       : json_number_value(json_object_get(answer, "seconds"));
+}
+
 void page_words(struct page *page, const char *words) {
 	page_wrap(page, WORDS_INDENT, WORDS_INDENT, words);
 }

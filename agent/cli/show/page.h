@@ -46,5 +46,7 @@ void page_table(
 // Broken at blanks, so that no line has more columns than a page as far as words allow, with an
 // indent of the first line and of the rest.
 void page_wrap(struct page *page, int first, int rest, const char *words);
+// Returns how long it took to ask all agents, in seconds. An older agent has it as `seconds`.
+double page_answer_seconds(const json_t *answer);
 // Evidence, below the row that it belongs to.
 void page_words(struct page *page, const char *words);

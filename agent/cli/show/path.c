@@ -57,18 +57,16 @@ static void format_age(const json_t *path, const char *key, char text[static SHO
 	char age[SHOW_BYTES];
 
 	snprintf(text, SHOW_BYTES, "never");
-	if (!json_is_number(json_object_get(path, key)))
-		return;
-	fact_seconds(path, key, age);
-	snprintf(text, SHOW_BYTES, "%.50s ago", age);
+	if (fact_duration(path, key, age))
+		snprintf(text, SHOW_BYTES, "%.50s ago", age);
 }
 
 static void print_pair(struct page *page, const json_t *path) {
 	bool steady = fact_holds(path, "steady");
 	char answer[SHOW_BYTES], probe[SHOW_BYTES];
 
-	format_age(path, "last_answer_s", answer);
-	format_age(path, "last_probe_s", probe);
+	format_age(path, "last_answer_ns", answer);
+	format_age(path, "last_probe_ns", probe);
 	page_print(
 		page, "  probes    %s; the last %s, the last answer %s\n",
 		steady ? "steadily" : "in turn", probe, answer
@@ -80,7 +78,8 @@ static void print_pair(struct page *page, const json_t *path) {
 	page_print(
 		page,
 		"  pair      %s; MTU %" PRIu64 ", flow label %#" PRIx64 ", answered by %.32s%s\n",
-		fact_holds(path, "pair_up") ? "up" : "down", fact_number(path, "mtu"),
+		fact_holds(path, "pair_up") ? "up" : "down",
+		fact_number(path, fact_known(path, "mtu") ? "mtu" : "mtu_bytes"),
 		fact_number(path, "flow_label"), fact_name(path, "responder"),
 		fact_holds(path, "shares_overlay") ? ", on the overlay's interface" : ""
 	);
@@ -157,7 +156,7 @@ print_path(struct page *page, const char *node, const char *peer, const json_t *
 	char age[SHOW_BYTES], words[GPU_WORDS_BYTES];
 	char congestion[CONGESTION_WORDS_BYTES], line[CONGESTION_WORDS_BYTES + 16];
 
-	fact_seconds(path, "for_s", age);
+	fact_duration(path, "for_ns", age);
 	page_print(
 		page, "%s%s reads %s, %.31s > %.31s: %.20s, for %s\n", first ? "" : "\n", node,
 		peer, fact_name(path, "device"), fact_name(path, "peer_device"),
@@ -214,10 +213,10 @@ static void print_end(struct page *page, const json_t *end, const char *peer) {
 
 static void print_blame(struct page *page, const json_t *blame) {
 	const char *node = fact_word(blame, "node"), *what = fact_word(blame, "what");
-	char age[SHOW_BYTES], against[192], line[512];
+	char ago[SHOW_BYTES], age[SHOW_BYTES], against[192], line[512];
 
-	if (fact_known(blame, "ago_s"))
-		format_age(blame, "ago_s", age);
+	if (fact_duration(blame, "ago_ns", ago))
+		snprintf(age, sizeof(age), "%.50s ago", ago);
 	else
 		snprintf(age, sizeof(age), "at %.50s", fact_word(blame, "at"));
 	if (fact_is(blame, "blamed", "path"))
@@ -253,8 +252,7 @@ void show_path(struct page *page, const json_t *answer) {
 	json_array_foreach(json_object_get(answer, "verdicts"), n, row) {
 		if (!json_is_object(row))
 			continue;
-		fact_seconds(row, "for_s", age);
-		if (fact_known(row, "for_s") || !fact_known(row, "since"))
+		if (fact_duration(row, "for_ns", age) || !fact_known(row, "since"))
 			snprintf(since, sizeof(since), "for %.50s", age);
 		else // an older agent reports only the time of day
 			snprintf(since, sizeof(since), "since %.50s", fact_word(row, "since"));

@@ -85,7 +85,7 @@ static void print_head(struct page *page, const json_t *answer) {
 			"%" PRIu64 " paths, each as one end reads it, of %" PRIu64 " of %" PRIu64
 			" agents in %.3f s",
 			count, fact_number(answer, "answered"), fact_number(answer, "members"),
-			json_number_value(json_object_get(answer, "seconds"))
+			page_answer_seconds(answer)
 		);
 	else
 		page_print(

@@ -195,8 +195,7 @@ static void add_problems(const json_t *health, struct frame *frame) {
 		);
 	if (fact_word(health, "join_problem")[0] != '\0')
 		frame_add(frame, FRAME_TEXT, "  %s", fact_word(health, "join_problem"));
-	fact_seconds(strangers, "ago_s", age);
-	if (strcmp(age, "-") == 0) // an older agent does not report it
+	if (!fact_duration(strangers, "ago_ns", age)) // an older agent does not report it
 		age[0] = '\0';
 	if (summary_number(strangers, "count") > 0)
 		frame_add(
@@ -263,7 +262,7 @@ void summary_findings(const json_t *health, size_t rows_max, struct frame *frame
 		const char *node = fact_word(row, "node");
 		bool maint = json_is_true(json_object_get(row, "maint"));
 
-		fact_seconds(row, "for_s", age); // null for a node that never joined
+		fact_duration(row, "for_ns", age); // null for a node that never joined
 		show_truncated(node, 18, cut);
 		snprintf(
 			evidence, sizeof(evidence), "%s%s%s", maint ? "in maintenance" : "",

@@ -34,7 +34,7 @@ static void print_state(struct page *page, const json_t *why) {
 	);
 	page_wrap(page, 0, 2, title);
 	page_print(page, "\n");
-	fact_seconds(why, "for_s", age);
+	fact_duration(why, "for_ns", age);
 	if (fact_known(why, "since"))
 		page_print(page, "  since        %s, %s ago\n", fact_name(why, "since"), age);
 	json_array_foreach(observers, n, observer) page_print(
@@ -110,7 +110,7 @@ static void print_links(struct page *page, const json_t *why) {
 	}
 	if (strcmp(cause, "none") == 0)
 		cause = "";
-	fact_seconds(event, "ago_s", age);
+	fact_duration(event, "ago_ns", age);
 	format_loss_count(all_lost, lost_text);
 	page_print(
 		page, "  none now: the last event was %s%s%s, %s ago; %s\n",

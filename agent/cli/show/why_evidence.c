@@ -77,7 +77,7 @@ static void print_observation(struct page *page, const json_t *observation) {
 			fact_name(observation, "peer_device")
 		);
 	format_observation(observation, words);
-	fact_seconds(observation, "age_s", age);
+	fact_duration(observation, "age_ns", age);
 	page_print(
 		page, "  %-16s %-20s %-8s %s\n",
 		page_cell(page, fact_name(observation, "observer"), 16, cell), path, age, words
@@ -87,7 +87,7 @@ static void print_observation(struct page *page, const json_t *observation) {
 static void print_statement(struct page *page, const json_t *statement) {
 	char age[SHOW_BYTES];
 
-	fact_seconds(statement, "age_s", age);
+	fact_duration(statement, "age_ns", age);
 	page_print(
 		page, "  %s, %s, %s ago\n", fact_name(statement, "verdict"),
 		fact_name(statement, "reason"), age
@@ -98,7 +98,7 @@ static void print_statement(struct page *page, const json_t *statement) {
 static void print_past_verdict(struct page *page, const json_t *past) {
 	char lasted[SHOW_BYTES];
 
-	fact_seconds(past, "for_s", lasted);
+	fact_duration(past, "for_ns", lasted);
 	page_print(
 		page, "  %-24s %-14s %-8s %s\n", fact_name(past, "since"),
 		fact_name(past, "verdict"), lasted, fact_name(past, "reason")
@@ -121,12 +121,12 @@ static void print_rows(
 
 void why_print_evidence(struct page *page, const json_t *why) {
 	const char *withheld = fact_word(why, "withheld");
-	const char *age_key = fact_known(why, "verdict_for_s") ? "verdict_for_s" : "for_s";
 	char age[SHOW_BYTES], line[LINE_BYTES];
 
 	if (!why_has_verdict(why))
 		return;
-	fact_seconds(why, age_key, age);
+	if (!fact_duration(why, "verdict_for_ns", age)) // an older agent does not report it
+		fact_duration(why, "for_ns", age);
 	snprintf(
 		line, sizeof(line), "%s (%s), for %s%s%s%s; advice to schedulers: %s%s%s",
 		fact_name(why, "verdict"), fact_name(why, "reason"), age,

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NS_PER_SEC UINT64_C(1000000000)
+
 static int compare_nodes(const void *a, const void *b) {
 	return strcmp(((const struct slurm_node *)a)->name, ((const struct slurm_node *)b)->name);
 }
@@ -169,13 +171,14 @@ int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_finding
 	for (size_t n = 0; n < json_array_size(rows); n++) {
 		const json_t *row = json_array_get(rows, n);
 		const char *node = fact_word(row, "node");
-		double for_s = json_number_value(json_object_get(row, "for_s"));
 		struct slurm_finding *finding = &findings.rows[findings.count];
+		uint64_t for_ns = 0;
 
 		if (node[0] == '\0' || strlen(node) > SLURM_NODE_MAX)
 			continue;
 		finding->advice = row_advice(row);
-		finding->for_s = for_s > 0 && for_s < 1e9 ? (uint64_t)for_s : 0;
+		fact_read_ns(row, "for_ns", &for_ns);
+		finding->for_s = for_ns / NS_PER_SEC;
 		snprintf(finding->node, sizeof(finding->node), "%s", node);
 		snprintf(finding->reason, sizeof(finding->reason), "%s", fact_word(row, "reason"));
 		snprintf(

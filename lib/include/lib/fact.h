@@ -23,9 +23,12 @@ bool fact_holds(const json_t *object, const char *key);
 bool fact_known(const json_t *object, const char *key);
 // Returns the integer, or 0 if it is unknown or negative.
 uint64_t fact_number(const json_t *object, const char *key);
-// Write a value with its unit, or "-" if it is unknown: nanoseconds, seconds, bytes.
-void fact_duration(const json_t *object, const char *key, char text[static SHOW_BYTES]);
-void fact_seconds(const json_t *object, const char *key, char text[static SHOW_BYTES]);
+// Read a duration, whose key ends in _ns. In an answer of an older agent its key ends in _s, and it
+// is in seconds. Returns false if it is unknown.
+bool fact_read_ns(const json_t *object, const char *key, uint64_t *ret_ns);
+// The same with the unit as text, or "-" if it is unknown.
+bool fact_duration(const json_t *object, const char *key, char text[static SHOW_BYTES]);
+// Write a size with its unit, or "-" if it is unknown.
 void fact_bytes(const json_t *object, const char *key, char text[static SHOW_BYTES]);
 // Write a count in at most six characters: 99999, 100k, 100M. An unknown count is 0.
 void fact_count(const json_t *object, const char *key, char text[static SHOW_BYTES]);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define RECORD_UNKNOWN UINT64_MAX // uint64_t value that is null in JSON; a double has NAN
+#define RECORD_UNKNOWN UINT64_MAX // uint64_t value that is null in JSON
 
 enum record_type {
 	RECORD_NONE,   // a column only
@@ -24,16 +24,16 @@ enum record_type {
 	RECORD_INT32,
 	RECORD_UINT32,
 	RECORD_UINT64,
-	RECORD_DOUBLE,
 	RECORD_JSON, // json_t *, whose reference record_to_json() takes; NULL: memory is short
 };
 
-// Unit of a number. The key of a time ends in _ns or _s, as its unit says.
+// Unit of a number. A kind of quantity has one unit, which its key names: a duration ends in _ns, a
+// size in bytes or _bytes, a rate of bytes in _bytes_per_s, a share in _permille, the speed of a
+// link in _mbps. A time of day is UTC text.
 enum record_unit {
 	UNIT_NONE,
 	UNIT_COUNT, // the column is aligned to the right
 	UNIT_NANOSECONDS,
-	UNIT_SECONDS,
 	UNIT_BYTES,
 };
 
@@ -58,7 +58,7 @@ struct record_field {
 	_Generic((value),            \
 		const char *: RECORD_STRING, char *: RECORD_TEXT, bool: RECORD_BOOL, \
 		int32_t: RECORD_INT32, uint32_t: RECORD_UINT32, uint64_t: RECORD_UINT64, \
-		double: RECORD_DOUBLE, json_t *: RECORD_JSON)
+		json_t *: RECORD_JSON)
 // The JSON key is the name of the member. RECORD_COLUMN has label, width, rank and show as well.
 #define RECORD_COLUMN(row, member, unit, help, ...) \
 	{#member, RECORD_TYPE(((row *)NULL)->member), offsetof(row, member), unit, help, \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rows as JSON and as tables.
+#include <lib/fact.h>
 #include <lib/record.h>
 #include <support/cmocka.h>
 
-#include <math.h>
 #include <string.h>
 
 struct train {
@@ -14,7 +14,7 @@ struct train {
 	uint32_t seats;
 	uint64_t travel_ns;
 	uint64_t cargo_bytes;
-	double delay_s;
+	uint64_t delay_ns;
 	json_t *stops;
 };
 
@@ -36,7 +36,7 @@ static const struct record_field fields[] = {
 	COLUMN(seats, UNIT_COUNT, "seats", "SEATS", 6, 1, NULL),
 	COLUMN(travel_ns, UNIT_NANOSECONDS, "time", "TIME", 8, 0, NULL),
 	COLUMN(cargo_bytes, UNIT_BYTES, "cargo", "CARGO", 8, 0, NULL),
-	COLUMN(delay_s, UNIT_SECONDS, "delay", "DELAY", 8, 0, NULL),
+	COLUMN(delay_ns, UNIT_NANOSECONDS, "delay", "DELAY", 8, 0, NULL),
 	MEMBER(stops, UNIT_NONE, "stops"),
 	RECORD_INNER("driver", "name", UNIT_NONE, "DRIVER", 8, 4),
 };
@@ -73,7 +73,7 @@ static void row_is_written_with_every_type(void **state) {
 		.seats = 300,
 		.travel_ns = 1500,
 		.cargo_bytes = 2048,
-		.delay_s = 2.5,
+		.delay_ns = 2500000000,
 		.stops = json_pack("[s,s]", "a", "b"),
 	};
 	json_t *row = record_to_json(&train_record, &train);
@@ -81,9 +81,10 @@ static void row_is_written_with_every_type(void **state) {
 
 	(void)state;
 	assert_string_equal(
-		text, "{\"name\":\"night\",\"line\":\"N7\",\"late\":true,\"platform\":-2,"
-		      "\"seats\":300,\"travel_ns\":1500,\"cargo_bytes\":2048,\"delay_s\":2.5,"
-		      "\"stops\":[\"a\",\"b\"]}"
+		text,
+		"{\"name\":\"night\",\"line\":\"N7\",\"late\":true,\"platform\":-2,"
+		"\"seats\":300,\"travel_ns\":1500,\"cargo_bytes\":2048,\"delay_ns\":2500000000,"
+		"\"stops\":[\"a\",\"b\"]}"
 	);
 	free(text);
 	json_decref(row);
@@ -92,11 +93,10 @@ static void row_is_written_with_every_type(void **state) {
 static void unknown_values_are_null(void **state) {
 	const struct train train = {
 		.travel_ns = RECORD_UNKNOWN,
-		.delay_s = NAN,
 		.stops = json_null(),
 	};
 	json_t *row = record_to_json(&train_record, &train);
-	static const char *const keys[] = {"name", "travel_ns", "delay_s"};
+	static const char *const keys[] = {"name", "travel_ns"};
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(keys) / sizeof(keys[0]); n++)
@@ -182,6 +182,39 @@ static void rows_of_any_type_are_printed(void **state) {
 	);
 }
 
+// An answer of schema 1 has durations in seconds. TWO_ROWS has one as well.
+static void duration_of_an_older_answer_is_read_in_seconds(void **state) {
+	static const struct {
+		const char *row;
+		uint64_t travel_ns; // UINT64_MAX: unknown
+	} cases[] = {
+		{"{\"travel_s\":2.5}", 2500000000},
+		{"{\"travel_s\":34}", UINT64_C(34000000000)},
+		{"{\"travel_s\":-1e308}", 0},
+		{"{\"travel_s\":1e308}", UINT32_MAX * UINT64_C(1000000000)},
+		{"{\"travel_ns\":7,\"travel_s\":2.5}", 7},
+		{"{\"travel_ns\":-7}", 0},
+		{"{\"travel_ns\":null}", UINT64_MAX},
+		{"{\"travel_ns\":2.5}", UINT64_MAX},
+		{"{\"travel\":1,\"travel_\":2}", UINT64_MAX},
+		{"[]", UINT64_MAX},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		json_t *row = json_loads(cases[n].row, 0, NULL);
+		uint64_t travel_ns = UINT64_MAX;
+
+		assert_non_null(row);
+		assert_int_equal(
+			fact_read_ns(row, "travel_ns", &travel_ns), cases[n].travel_ns != UINT64_MAX
+		);
+		if (travel_ns != cases[n].travel_ns)
+			fail_msg("%s", cases[n].row);
+		json_decref(row);
+	}
+}
+
 static void count_is_rounded_only_where_its_column_is_too_narrow(void **state) {
 	(void)state;
 	assert_table(
@@ -223,6 +256,7 @@ UNIT_GROUP(record) {
 		cmocka_unit_test(table_that_is_too_narrow_keeps_the_columns_of_rank_0),
 		cmocka_unit_test(characters_of_several_bytes_are_counted_and_cut_as_one),
 		cmocka_unit_test(rows_of_any_type_are_printed),
+		cmocka_unit_test(duration_of_an_older_answer_is_read_in_seconds),
 		cmocka_unit_test(count_is_rounded_only_where_its_column_is_too_narrow),
 		cmocka_unit_test(row_that_lacks_memory_for_a_part_fails),
 		cmocka_unit_test(every_type_has_a_name),

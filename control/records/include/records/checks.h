@@ -7,12 +7,12 @@
 struct check_row {
 	const char *name;
 	const char *command; // NULL for a check of the agent itself
-	double interval_s, timeout_s;
+	uint64_t interval_ns, timeout_ns;
 	const char *said;
 	const char *reason;
 	json_t *last;
 	bool running;
-	double next_s;
+	uint64_t next_ns;
 	json_t *stuck;
 	json_t *counts;
 };

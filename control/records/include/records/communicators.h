@@ -18,7 +18,7 @@ struct communicator_row {
 struct diagnosis_row {
 	const char *state, *cause, *sentence;
 	uint64_t operation;
-	double waited_s;
+	uint64_t waited_ns;
 	uint32_t waiting, late_count, absent;
 	json_t *late, *told;
 	const char *waits_in; // NULL if the ranks wait in the same communicator

@@ -11,7 +11,7 @@ struct agent_device_row {
 	json_t *gpu;
 	// Only an open device has the members below.
 	const char *responder;
-	uint32_t port, mtu, pair_max, depth;
+	uint32_t port, mtu_bytes, pair_max, depth;
 	int32_t gid_index;
 	uint64_t speed_mbps, pairs, submitted, unsuccessful;
 	bool completion_events;

@@ -15,11 +15,11 @@ struct finding_row {
 	bool maint;
 	json_t *observers;
 	const char *since; // NULL if unknown
-	double for_s;
+	uint64_t for_ns;
 	const char *confidence;
 	const char *withheld;
 	bool both_planes;
-	double looked_s;
+	uint64_t looked_ns;
 };
 
 extern const struct record finding_record;

@@ -12,7 +12,7 @@ struct gpu_page_row {
 struct gpu_read_row {
 	uint32_t ordinal;
 	const char *seen;
-	uint64_t for_s, probes;
+	uint64_t for_ns, probes;
 	uint64_t silent, refused, wrong;
 	uint64_t median_ns, usual_ns, p99_ns;
 };

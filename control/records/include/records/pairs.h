@@ -9,14 +9,14 @@ struct pair_row {
 	const char *device, *peer_device;
 	const char *state;
 	const char *since;
-	double for_s;
+	uint64_t for_ns;
 	bool wanted, guest, stuck;
 	uint64_t generation;
 	uint32_t tries;
 	json_t *failure;
 	uint64_t ops, unsuccessful;
-	uint64_t bytes_out, bytes_in;
-	uint64_t bytes_out_per_s, bytes_in_per_s;
+	uint64_t sent_bytes, received_bytes;
+	uint64_t sent_bytes_per_s, received_bytes_per_s;
 	uint32_t errors;
 	uint64_t retransmits;
 	json_t *times;

@@ -6,11 +6,11 @@
 
 struct path_detail_row {
 	bool pair_up, pair_known;
-	uint32_t mtu, flow_label;
+	uint32_t mtu_bytes, flow_label;
 	const char *responder;
 	bool shares_overlay;
 	uint64_t baseline_mad_ns;
-	double last_answer_s, last_probe_s;
+	uint64_t last_answer_ns, last_probe_ns;
 	json_t *sizes, *writes;
 	json_t *latency;
 	json_t *flows;
@@ -37,12 +37,12 @@ struct path_verdict_row {
 	const char *verdict, *reason, *evidence;
 	bool maint;
 	const char *since; // NULL if unknown
-	double for_s;
+	uint64_t for_ns;
 };
 
 struct path_blame_row {
 	const char *observer, *seen, *at;
-	double ago_s;
+	uint64_t ago_ns;
 	const char *blamed;
 	const char *node; // NULL if no node is blamed
 	const char *what;
@@ -52,7 +52,7 @@ struct port_congestion_row {
 	const char *device;
 	uint32_t port;
 	json_t *counts;
-	double paused_sent, paused_received;
+	uint64_t paused_sent_permille, paused_received_permille;
 };
 
 // path_detail_record extends the row of PATHS.

@@ -8,7 +8,7 @@ struct path_reading_row {
 	const char *node, *peer;
 	const char *device, *peer_device;
 	const char *seen;
-	uint64_t for_s;
+	uint64_t for_ns;
 	bool steady;
 	uint64_t answered, lost;
 	uint64_t min_ns, median_ns, mad_ns, p99_ns;

@@ -14,7 +14,7 @@ struct peer_row {
 	const char *cause;
 	bool sole, maint, self;
 	const char *since; // NULL if unknown
-	double for_s;
+	uint64_t for_ns;
 	uint64_t start;
 	uint32_t refutations;
 	json_t *observers;

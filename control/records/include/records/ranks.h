@@ -10,8 +10,8 @@ struct rank_row {
 	uint32_t pid;
 	const char *process;
 	uint64_t launched, started, completed;
-	double still_s;
-	double worked_s;
+	uint64_t still_ns;
+	uint64_t worked_ns;
 	json_t *told;
 	json_t *cuda_dev, *nvml_dev;
 	const char *gpu_from; // NULL if no source reports the GPU

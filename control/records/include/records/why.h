@@ -11,17 +11,17 @@ struct observation_row {
 	const char *reach;
 	uint64_t median_ns, baseline_ns;
 	uint32_t lost_permille, lost_bytes;
-	double age_s;
+	uint64_t age_ns;
 };
 
 struct statement_row {
 	const char *verdict, *reason, *evidence;
-	double age_s;
+	uint64_t age_ns;
 };
 
 struct past_verdict_row {
 	const char *verdict, *reason, *since, *until;
-	double for_s;
+	uint64_t for_ns;
 };
 
 struct peer_link_row {

@@ -8,6 +8,7 @@
 #include <ras/relay.h>
 #include <ras/transfer.h>
 #include <support/heap.h>
+#include <support/units.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -628,7 +629,22 @@ json_t *bench_ask_json(int fd, const char *text) {
 	object = json_loads(answer, 0, &error);
 	if (object == NULL)
 		fail_msg("%s: %s", error.text, answer);
+	bench_assert_units(object);
 	return object;
+}
+
+void bench_assert_units(const json_t *value) {
+	const json_t *member;
+	const char *key;
+	size_t n;
+
+	json_object_foreach((json_t *)value, key, member) {
+		if (key_has_foreign_unit(key) ||
+		    (key_has_ending(key, "_ns") && json_is_real(member)))
+			fail_msg("%s in the answer of %s", key, bench.question);
+		bench_assert_units(member);
+	}
+	json_array_foreach(value, n, member) bench_assert_units(member);
 }
 
 void bench_assert_narrow(const char *text, size_t columns) {

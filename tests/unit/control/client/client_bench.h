@@ -117,6 +117,8 @@ const char *bench_hear_all(int fd);
 bool bench_is_open(int fd);
 // Says, and hears what must be one line of JSON. The caller's to put.
 json_t *bench_ask_json(int fd, const char *text);
+// Fail if a key of the answer, at any depth, does not name the one unit of its quantity.
+void bench_assert_units(const json_t *value);
 // Fails if a line has more characters.
 void bench_assert_narrow(const char *text, size_t columns);
 // Finds words in a page: blanks and ends of lines are alike, and one is as good as many.

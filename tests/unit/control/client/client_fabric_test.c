@@ -255,7 +255,7 @@ static void every_reason_and_state_of_a_pair_fits_a_terminal(void **state) {
 	rows = json_object_get(object, "pairs");
 	assert_int_equal(json_array_size(rows), fabric.pair_count);
 	row = json_array_get(rows, fabric.pair_count - 1); // the ready one comes last
-	assert_int_equal(json_integer_value(json_object_get(row, "bytes_out_per_s")), 1024000);
+	assert_int_equal(json_integer_value(json_object_get(row, "sent_bytes_per_s")), 1024000);
 	assert_string_equal(
 		json_string_value(json_object_get(row, "port_congestion")), "not-counted"
 	);

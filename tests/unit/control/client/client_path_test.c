@@ -107,7 +107,7 @@ static struct fabric_gpu_path bad_gpu(void) {
 static void memory_of_a_gpu_is_told_with_its_path_and_named_where_it_alone_is_bad(void **state) {
 	static const char hostile[] =
 		"{\"devices\":1,\"probing\":true,\"paths\":[{\"gpu\":7},{\"gpu\":[]},{\"gpu\":null},"
-		"{\"gpu\":{\"ordinal\":1e99,\"seen\":\"\\u001b[2J\",\"for_s\":-4,\"probes\":"
+		"{\"gpu\":{\"ordinal\":1e99,\"seen\":\"\\u001b[2J\",\"for_ns\":-4,\"probes\":"
 		"9223372036854775807,\"median_ns\":\"x\"}}]}\n";
 	struct ras_path_row row = a_row("n2", OBSERVATION_GOOD, 26000);
 	int fd = bench_connect();
@@ -167,7 +167,11 @@ static void memory_of_a_gpu_is_in_the_json_of_paths_and_why(void **state) {
 		assert_string_equal(json_string_value(json_object_get(gpu, "peer")), "n2");
 		assert_string_equal(json_string_value(json_object_get(gpu, "device")), "mlx5_0");
 		assert_int_equal(json_integer_value(json_object_get(gpu, "ordinal")), 3);
-		assert_int_equal(json_integer_value(json_object_get(gpu, "for_s")), 200);
+		assert_int_equal(
+			json_integer_value(json_object_get(gpu, "for_ns")) /
+				(json_int_t)RAS_NS_PER_SEC,
+			200
+		);
 		assert_int_equal(json_integer_value(json_object_get(gpu, "median_ns")), 22000);
 		json_decref(object);
 	}

@@ -336,7 +336,7 @@ static void an_answer_has_the_number_of_its_schema(void **state) {
 	for (size_t n = 0; n < COUNT_OF(questions); n++) {
 		json_t *object = bench_ask_json(fd, questions[n]);
 
-		if (json_integer_value(json_object_get(object, "schema")) != 1)
+		if (json_integer_value(json_object_get(object, "schema")) != 2)
 			fail_msg("%s", questions[n]);
 		json_decref(object);
 	}

@@ -17,6 +17,7 @@
 #include <records/why.h>
 #include <support/cases.h>
 #include <support/cmocka.h>
+#include <support/units.h>
 
 #include <string.h>
 
@@ -61,24 +62,16 @@ static const struct record *const records[] = {
 	&finding_record,
 };
 
-static bool ends_with(const char *text, const char *end) {
-	size_t length = strlen(text), end_length = strlen(end);
-
-	return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
-
-// Only a rate has the ending "_per_s"; a count or a size per second is no time.
 static bool key_names_unit(const struct record_field *field) {
-	bool per_second = ends_with(field->key, "_per_s");
+	bool is_size = strcmp(field->key, "bytes") == 0 || key_has_ending(field->key, "_bytes") ||
+		       key_has_ending(field->key, "_bytes_per_s");
 
-	if (ends_with(field->key, "_ns"))
-		return field->unit == UNIT_NANOSECONDS;
-	if (ends_with(field->key, "_s") && !per_second)
-		return field->unit == UNIT_SECONDS;
-	return field->unit != UNIT_NANOSECONDS && field->unit != UNIT_SECONDS;
+	return !key_has_foreign_unit(field->key) &&
+	       (field->unit == UNIT_NANOSECONDS) == key_has_ending(field->key, "_ns") &&
+	       (field->unit == UNIT_BYTES) == is_size;
 }
 
-static void keys_end_in_the_unit_of_their_times(void **state) {
+static void key_names_the_one_unit_of_its_quantity(void **state) {
 	(void)state;
 	for (size_t r = 0; r < COUNT_OF(records); r++) {
 		for (size_t n = 0; n < records[r]->count; n++) {
@@ -124,7 +117,7 @@ static void every_member_is_explained(void **state) {
 
 UNIT_GROUP(records) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_end_in_the_unit_of_their_times),
+		cmocka_unit_test(key_names_the_one_unit_of_its_quantity),
 		cmocka_unit_test(columns_that_are_never_dropped_fit_a_terminal),
 		cmocka_unit_test(every_member_is_explained),
 	};

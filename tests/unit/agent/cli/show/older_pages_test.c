@@ -83,6 +83,7 @@ static void page_of_any_document_is_printed_and_harms_nobody(void **state) {
 		"\"ranks_count\":-1}]}",
 		"{\"findings\":[{\"state\":\"missing\",\"for_s\":1e308}],\"of\":\"\",\"alive\":-9,"
 		"\"dead\":9223372036854775807,\"waiting\":{},\"strangers\":{\"ago_s\":-1e308}}",
+		"{\"findings\":[{\"for_ns\":9223372036854775807}],\"took_ns\":-1,\"seconds\":[]}",
 		"{\"state\":\"missing\",\"node\":\"\\u001b[2J\\nOK\\n\",\"verdict\":7}",
 	};
 	static char printed[1 << 16];

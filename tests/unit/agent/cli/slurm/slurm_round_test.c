@@ -82,9 +82,9 @@ static int tear_down(void **state) {
 // to drain the node. The output of the round is discarded. Returns the number of nodes drained.
 static uint32_t drains_at(uint64_t at_s, const char *node_state, int for_s) {
 	json_t *health = json_pack(
-		"{s:b,s:b,s:[{s:s,s:s,s:s,s:s,s:i}]}", "joined", 1, "brake", 0, "findings", "node",
-		"n1", "verdict", "node-down", "advice", "drain", "reason", "NodeSilent", "for_s",
-		for_s
+		"{s:b,s:b,s:[{s:s,s:s,s:s,s:s,s:I}]}", "joined", 1, "brake", 0, "findings", "node",
+		"n1", "verdict", "node-down", "advice", "drain", "reason", "NodeSilent", "for_ns",
+		for_s * (json_int_t)SECOND_NS
 	);
 	int out = dup(STDOUT_FILENO), nobody = open("/dev/null", O_WRONLY | O_CLOEXEC), err;
 	uint32_t before = stage.drains;
