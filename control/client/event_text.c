@@ -45,6 +45,12 @@ static const struct {
 	[RAS_EVENT_JOIN_DONE] = {.meaning = MEANS_DURATION, .words = "took"},
 };
 
+// The value of an event with this cause is a range of versions, whatever its kind.
+static bool event_has_duration(const struct ras_event *event) {
+	return event->cause != RAS_CAUSE_VERSION &&
+	       (event->kind == RAS_EVENT_SUSPECT || values[event->kind].meaning == MEANS_DURATION);
+}
+
 static void event_value_format(
 	const struct ras *ras, const struct ras_event *event, char text[static EVENT_TEXT_BYTES]
 ) {
@@ -141,6 +147,7 @@ session_state_event(const struct session *session, const struct ras_event *event
 json_t *event_text_json(struct session *session, const struct state_event *state_event) {
 	const struct ras_event *event = &state_event->event;
 	const struct ras *ras = session_ras(session);
+	bool has_duration = event_has_duration(event);
 	char detail[EVENT_TEXT_BYTES], when[SHOW_BYTES];
 	const struct event_row row = {
 		.sequence = event->sequence,
@@ -150,7 +157,8 @@ json_t *event_text_json(struct session *session, const struct state_event *state
 		.cause = ras_cause_name(event->cause),
 		.start = ras_incarnation_start(event->incarnation),
 		.refutations = event->incarnation & RAS_REFUTATIONS_MAX,
-		.value = event->value,
+		.duration_ns = has_duration ? event->value : RECORD_UNKNOWN,
+		.value = has_duration ? RECORD_UNKNOWN : event->value,
 		.hops = event->hops,
 		.observers = node_names_json(
 			ras, event->observers, event->observer_count, RAS_OBSERVERS_MAX

@@ -8,7 +8,7 @@
 enum ras_event_kind {
 	RAS_EVENT_JOINED,	  // a peer seen for the first time, or a newer start of a peer
 	RAS_EVENT_ALIVE,	  // no longer unreachable or suspect, without having been dead
-	RAS_EVENT_SUSPECT,	  //
+	RAS_EVENT_SUSPECT,	  // value: ns of silence
 	RAS_EVENT_REFUTED,	  // a suspicion or death was disproved
 	RAS_EVENT_UNREACHABLE,	  //
 	RAS_EVENT_DEAD,		  //

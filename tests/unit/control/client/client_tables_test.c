@@ -343,6 +343,35 @@ static void an_answer_has_the_number_of_its_schema(void **state) {
 	close(fd);
 }
 
+static void number_of_an_event_is_a_duration_or_something_else(void **state) {
+	static const struct {
+		enum ras_event_kind kind;
+		enum ras_cause cause;
+		const char *key, *null_key;
+	} cases[] = {
+		{RAS_EVENT_LINK_UP, RAS_CAUSE_NONE, "duration_ns", "value"},
+		{RAS_EVENT_SUSPECT, RAS_CAUSE_SILENT, "duration_ns", "value"},
+		{RAS_EVENT_FLAPPING, RAS_CAUSE_DEATH, "value", "duration_ns"},
+		{RAS_EVENT_LINK_UP, RAS_CAUSE_VERSION, "value", "duration_ns"},
+	};
+	int fd = bench_connect_local();
+	json_t *object, *row;
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(cases); n++)
+		bench_add_event(cases[n].kind, "n2", cases[n].cause, 4711);
+	bench_say(fd, "SET FORMAT json\n");
+	bench_shown(fd);
+	object = bench_ask_json(fd, "EVENTS\n");
+	for (size_t n = 0; n < COUNT_OF(cases); n++) {
+		row = json_array_get(json_object_get(object, "events"), n);
+		assert_int_equal(json_integer_value(json_object_get(row, cases[n].key)), 4711);
+		assert_true(json_is_null(json_object_get(row, cases[n].null_key)));
+	}
+	json_decref(object);
+	close(fd);
+}
+
 static void a_name_is_suggested_among_a_thousand_and_none_is_listed(void **state) {
 	char name[32];
 	int fd = bench_connect();
@@ -506,6 +535,7 @@ UNIT_GROUP(client_tables) {
 		BENCH_TEST(a_mistake_is_answered_with_the_value_and_what_is_allowed),
 		BENCH_TEST(a_mistake_in_json_is_an_object_with_an_error),
 		BENCH_TEST(an_answer_has_the_number_of_its_schema),
+		BENCH_TEST(number_of_an_event_is_a_duration_or_something_else),
 		BENCH_TEST(a_name_is_suggested_among_a_thousand_and_none_is_listed),
 		BENCH_TEST(the_worst_peers_come_first_and_those_of_one_state_can_be_asked_for),
 		BENCH_TEST(events_go_on_from_a_number_and_count_what_they_left_out),
