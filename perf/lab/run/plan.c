@@ -8,6 +8,13 @@
 #include <string.h>
 
 #define TEXT_BYTES 64
+#define PAGE_BYTES UINT64_C(4096)
+#define MIB (UINT64_C(1) << 20)
+#define NS_PER_S UINT64_C(1000000000)
+#define OP_BYTES 1024 // operation, two receives, and their entries in queues and pools
+#define SILENCE_NS (60 * NS_PER_S)
+#define SILENCE_TRACE_NS (3600 * NS_PER_S)   // the server does not know the trace
+#define SILENCE_ARRIVALS_NS (160 * NS_PER_S) // 20 bursts at one operation per second
 
 const struct plan plan_default = {
 	.op = PLAN_READ,
@@ -135,6 +142,60 @@ uint64_t plan_size_max(const struct plan *plan) {
 	return max;
 }
 
+uint64_t plan_memory_bytes(const struct plan *plan) {
+	uint64_t half = (plan_size_max(plan) + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+
+	return 2 * half + (uint64_t)plan->depth * plan->pairs * OP_BYTES;
+}
+
+uint64_t plan_time_ns(const struct plan *plan) {
+	double each = (double)plan->duration_ns, all;
+
+	if (plan->duration_ns == 0 && plan->rate > 0)
+		each = (double)plan->iterations / plan->rate * 1e9;
+	else if (plan->duration_ns == 0)
+		each = (double)plan->iterations * (double)plan->gap_ns;
+	all = each * plan->size_count;
+	return all < (double)INT64_MAX ? (uint64_t)all : INT64_MAX;
+}
+
+uint64_t plan_silence_max_ns(const struct plan *plan) {
+	if (plan->arrivals == PLAN_TRACE)
+		return SILENCE_TRACE_NS;
+	return SILENCE_NS + plan->gap_ns + (plan->rate > 0 ? SILENCE_ARRIVALS_NS / plan->rate : 0);
+}
+
+static int check_number(const char *name, uint64_t value, uint64_t max, struct lab_why *why) {
+	if (value <= max)
+		return 0;
+	return lab_fail(
+		why, -EINVAL, "%s is %" PRIu64 ", and the limit is %" PRIu64, name, value, max
+	);
+}
+
+// Check what the plan costs an end. Must be called after the checks of the single numbers.
+static int check_cost(const struct plan *plan, struct lab_why *why) {
+	uint64_t memory = plan_memory_bytes(plan), time_ns = plan_time_ns(plan);
+
+	if (memory > PLAN_MEMORY_BYTES_MAX)
+		return lab_fail(
+			why, -EINVAL,
+			"messages of %" PRIu64 " bytes and %u operations under way need %" PRIu64
+			" MiB, and the limit is %" PRIu64 " MiB: lower --size, --depth or "
+			"--queue-pairs",
+			plan_size_max(plan), plan->depth * plan->pairs, (memory + MIB - 1) / MIB,
+			PLAN_MEMORY_BYTES_MAX / MIB
+		);
+	if (time_ns > PLAN_TIME_NS_MAX)
+		return lab_fail(
+			why, -EINVAL,
+			"the run takes %" PRIu64 " s, and the limit is %" PRIu64
+			" s: lower --duration, --iterations or --gap, or measure fewer sizes",
+			time_ns / NS_PER_S, PLAN_TIME_NS_MAX / NS_PER_S
+		);
+	return 0;
+}
+
 // Check the sizes, and whether the operation can carry them within a work request.
 static int check_sizes(const struct plan *plan, struct lab_why *why) {
 	if (plan->size_count == 0 || plan->size_count > PLAN_SIZES_MAX)
@@ -148,7 +209,10 @@ static int check_sizes(const struct plan *plan, struct lab_why *why) {
 				plan_op_name(plan->op), size
 			);
 		if (size == 0 || size > PLAN_SIZE_BYTES_MAX)
-			return lab_fail(why, -EINVAL, "a size must be from 1 B to 8 MiB");
+			return lab_fail(
+				why, -EINVAL,
+				"a size of %" PRIu64 " B: it must be from 1 B to 8 MiB", size
+			);
 	}
 	if (plan->inline_bytes == PLAN_INLINE_DEFAULT)
 		return 0;
@@ -197,8 +261,9 @@ static int check_load(const struct plan *plan, struct lab_why *why) {
 	    plan->pairs > PLAN_PAIRS_MAX || plan->depth * plan->pairs > PLAN_OPS_MAX)
 		return lab_fail(
 			why, -EINVAL,
-			"--depth is 1 to %u, --queue-pairs 1 to %u, both multiplied at most %u",
-			PLAN_DEPTH_MAX, PLAN_PAIRS_MAX, PLAN_OPS_MAX
+			"--depth %u, --queue-pairs %u: --depth is 1 to %u, --queue-pairs 1 to %u, "
+			"both multiplied at most %u",
+			plan->depth, plan->pairs, PLAN_DEPTH_MAX, PLAN_PAIRS_MAX, PLAN_OPS_MAX
 		);
 	if (plan->run == 0 || plan->run > plan->runs || plan->runs > PLAN_RUNS_MAX)
 		return lab_fail(
@@ -215,8 +280,20 @@ static int check_load(const struct plan *plan, struct lab_why *why) {
 }
 
 int plan_check(const struct plan *plan, struct lab_why *why) {
+	const struct {
+		const char *name;
+		uint64_t value, max;
+	} numbers[] = {
+		{"--iterations", plan->iterations, PLAN_ITERATIONS_MAX},
+		{"--duration in ns", plan->duration_ns, PLAN_DURATION_NS_MAX},
+		{"--gap in ns", plan->gap_ns, PLAN_GAP_NS_MAX},
+		{"--rate", plan->rate, PLAN_RATE_MAX},
+		{"the window in ns", plan->window_ns, PLAN_WINDOW_NS_MAX},
+	};
 	int err = check_sizes(plan, why);
 
+	for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]) && err == 0; n++)
+		err = check_number(numbers[n].name, numbers[n].value, numbers[n].max, why);
 	if (err != 0)
 		return err;
 	if (plan->stamps != PLAN_STAMPS_NONE && plan->command == PLAN_BW)
@@ -230,6 +307,8 @@ int plan_check(const struct plan *plan, struct lab_why *why) {
 	err = check_arrivals(plan, why);
 	if (err == 0)
 		err = check_load(plan, why);
+	if (err == 0)
+		err = check_cost(plan, why);
 	if (err != 0)
 		return err;
 	if (plan->arrivals != PLAN_TRACE && (plan->iterations > 0) == (plan->duration_ns > 0))
@@ -376,24 +455,15 @@ static uint8_t get_u8_below(struct wire_reader *reader, uint8_t bound) {
 	return 0;
 }
 
-static uint64_t get_u64_up_to(struct wire_reader *reader, uint64_t max) {
-	uint64_t value = wire_get_u64(reader);
-
-	if (value <= max)
-		return value;
-	wire_reader_fail(reader, -EBADMSG);
-	return 0;
-}
-
 void plan_decode(struct wire_reader *reader, struct plan *ret_plan) {
 	struct plan plan = {.command = (enum plan_command)get_u8_below(reader, PLAN_COMMAND_COUNT)};
 
 	plan.op = (enum plan_op)get_u8_below(reader, PLAN_OP_COUNT);
 	plan.policy = (enum idle_policy)get_u8_below(reader, IDLE_POLICY_COUNT);
 	plan.arrivals = (enum plan_arrivals)get_u8_below(reader, PLAN_ARRIVALS_COUNT);
-	plan.iterations = get_u64_up_to(reader, PLAN_ITERATIONS_MAX);
-	plan.duration_ns = get_u64_up_to(reader, PLAN_DURATION_NS_MAX);
-	plan.gap_ns = get_u64_up_to(reader, PLAN_GAP_NS_MAX);
+	plan.iterations = wire_get_u64(reader);
+	plan.duration_ns = wire_get_u64(reader);
+	plan.gap_ns = wire_get_u64(reader);
 	plan.window_ns = wire_get_u64(reader);
 	plan.rate = wire_get_u32(reader);
 	plan.seed = wire_get_u64(reader);
@@ -406,7 +476,7 @@ void plan_decode(struct wire_reader *reader, struct plan *ret_plan) {
 	plan.runs = wire_get_u16(reader);
 	plan.size_count = wire_get_count_u16(reader, PLAN_SIZES_MAX, sizeof(uint64_t));
 	for (uint32_t n = 0; n < plan.size_count; n++)
-		plan.sizes[n] = get_u64_up_to(reader, PLAN_SIZE_BYTES_MAX);
+		plan.sizes[n] = wire_get_u64(reader);
 	if (wire_reader_ok(reader))
 		*ret_plan = plan;
 }

@@ -27,6 +27,10 @@
 #define PLAN_INLINE_DEFAULT \
 	UINT32_MAX	    // PAIR_INLINE_BYTES, or 0 if the device does not support as many
 #define PLAN_OPS_MAX 65536u // depth times queue pairs
+// Limits of an end: memory of messages and operations, and the time of all sizes together.
+#define PLAN_MEMORY_BYTES_MAX (UINT64_C(72) << 20)
+#define PLAN_TIME_NS_MAX (24 * PLAN_DURATION_NS_MAX)
+#define PLAN_WINDOW_NS_MAX UINT64_C(1000000000)
 // The schedule of an open loop is built before the run.
 #define PLAN_ARRIVALS_MAX UINT64_C(20000000)
 
@@ -140,7 +144,15 @@ bool plan_server_uses_stamps(const struct plan *plan);
 
 uint64_t plan_size_max(const struct plan *plan);
 
-// Check a plan. Returns 0, or -EINVAL with the reason in `why`.
+// Return the memory that an end needs for messages and operations. It is an upper bound.
+uint64_t plan_memory_bytes(const struct plan *plan);
+// Return how long the client measures all sizes at least; 0 if the plan does not say.
+uint64_t plan_time_ns(const struct plan *plan);
+// Return how long a server waits for the next operation of a client that measures.
+uint64_t plan_silence_max_ns(const struct plan *plan);
+
+// Check a plan, which may be of a stranger. Returns 0, or -EINVAL with the value and the limit in
+// `why`.
 int plan_check(const struct plan *plan, struct lab_why *why);
 
 // Compare the plans of both ends in the parts that `given` names. Returns 0, or -EINVAL with the
@@ -150,5 +162,6 @@ int plan_compare(
 );
 
 void plan_encode(const struct plan *plan, struct wire_writer *writer);
-// Decode a plan from untrusted bytes. The reader fails with -EBADMSG on an invalid value.
+// Decode a plan from untrusted bytes. The reader fails with -EBADMSG on an unknown name. Numbers
+// are judged by plan_check(), which names them.
 void plan_decode(struct wire_reader *reader, struct plan *ret_plan);
