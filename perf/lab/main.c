@@ -153,11 +153,17 @@ static int run_client(const struct options *options) {
 // inherits no state.
 static int run_server(const struct options *options) {
 	struct lab_why why = {.text = ""};
+	struct lab_session session = options->session;
 	struct plan plan = options->session.plan;
-	char *words[SERVER_ARGS_MAX + 2], run[RUN_BYTES];
+	char *words[SERVER_ARGS_MAX + 2], run[RUN_BYTES], token[TOKEN_BYTES];
+	struct proof_secrets secrets;
 	int count = 0;
 
-	if (session_server(&options->session, &plan, &why) != 0)
+	if (access_begin_server(&session.access, &secrets, token, &session.token_is_new, &why) != 0)
+		return print_failure(&why);
+	session.secrets = &secrets;
+	session.token = token;
+	if (session_server(&session, &plan, &why) != 0)
 		return print_failure(&why);
 	if (plan.run >= plan.runs)
 		return EXIT_DONE;
@@ -174,6 +180,9 @@ static int run_server(const struct options *options) {
 	snprintf(run, sizeof(run), "--run=%u/%u", plan.run + 1, plan.runs);
 	words[count++] = run;
 	words[count] = NULL;
+	// All runs have one token. The environment is readable for this user only.
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): the process is replaced at once
+	setenv(TOKEN_ENVIRONMENT, token, 1);
 	execv("/proc/self/exe", words);
 	lab_fail(&why, -errno, "the next run cannot begin: %s", strerrordesc_np(errno));
 	return print_failure(&why);

@@ -32,6 +32,7 @@ static int print_failure(const struct lab_why *why) {
 static struct mesh_member member_config(const struct options *options) {
 	return (struct mesh_member){
 		.patience_ns = PATIENCE_NS,
+		.access = options->session.access,
 		.device = options->session.device,
 		.settings = options->session.settings,
 		.signal_fd = options->session.signal_fd,
@@ -84,11 +85,12 @@ static int mesh_output(const struct options *options, const struct mesh *mesh) {
 static int mesh_run_as_lead(
 	const struct options *options,
 	const struct channel_listener *listener,
-	uint32_t count,
+	const struct mesh_member *own,
 	bool *ret_began
 ) {
 	const struct mesh_lead config = {
 		.listener = listener,
+		.secrets = own->secrets,
 		.at_once = options->mesh.at_once,
 		.patience_ns = PATIENCE_NS,
 		.answer_ns = ANSWER_NS,
@@ -98,7 +100,7 @@ static int mesh_run_as_lead(
 	struct mesh mesh;
 	int status;
 
-	if (mesh_create(&options->session.plan, count, &mesh) != 0) {
+	if (mesh_create(&options->session.plan, own->count, &mesh) != 0) {
 		(void)lab_fail(&why, -ENOMEM, "no memory");
 		return print_failure(&why);
 	}
@@ -140,14 +142,22 @@ static int run_local(const struct options *options) {
 	struct sock_addr loopback = channel_loopback();
 	pid_t members[MESH_NODES_MAX];
 	struct channel_listener listener;
+	struct proof_secrets secrets;
 	struct lab_why why = {.text = ""};
+	char token[TOKEN_BYTES];
 	uint32_t started = 0;
 	int status = EXIT_DONE;
 	bool began = false;
 
 	loopback.port = options->mesh.port;
-	if (channel_listen(&loopback, &listener, &why) != 0)
+	if (access_begin_lead(&options->session.access, &secrets, token, &why) != 0 ||
+	    channel_bind(&loopback, &listener, &why) != 0)
 		return print_failure(&why);
+	if (channel_listen(&listener, &why) != 0) {
+		channel_listener_close(&listener);
+		return print_failure(&why);
+	}
+	member.secrets = &secrets;
 	member.lead = listener.address;
 	member.count = options->mesh.local;
 	while (status == EXIT_DONE && started < member.count) {
@@ -161,7 +171,7 @@ static int run_local(const struct options *options) {
 		started++;
 	}
 	if (status == EXIT_DONE)
-		status = mesh_run_as_lead(options, &listener, member.count, &began);
+		status = mesh_run_as_lead(options, &listener, &member, &began);
 	channel_listener_close(&listener);
 	end_members(members, started, began);
 	return status;
@@ -169,19 +179,23 @@ static int run_local(const struct options *options) {
 
 static int run_lead(const struct options *options, struct mesh_member *member) {
 	struct channel_listener listener;
+	struct proof_secrets secrets;
 	struct lab_why why = {.text = ""};
+	char token[TOKEN_BYTES];
 	int status = EXIT_FAILED;
 	bool began = false;
 	pid_t own;
 
-	if (mesh_publish_lead(&options->mesh, member, &listener, &why) != 0)
+	if (access_begin_lead(&options->session.access, &secrets, token, &why) != 0 ||
+	    mesh_publish_lead(&options->mesh, member, token, &listener, &why) != 0)
 		return print_failure(&why);
+	member->secrets = &secrets;
 	own = start_member(member, &listener);
 	if (own > 0)
-		status = mesh_run_as_lead(options, &listener, member->count, &began);
+		status = mesh_run_as_lead(options, &listener, member, &began);
 	else
 		fprintf(stderr, "tocsin-perf: fork: %s\n", strerrordesc_np(errno));
-	mesh_withdraw_rendezvous(&options->mesh, &listener);
+	mesh_withdraw_rendezvous(&options->mesh, token, &listener);
 	if (own > 0)
 		end_members(&own, 1, began);
 	return status;
@@ -213,7 +227,8 @@ int mesh_main(const struct options *options) {
 
 	if (options->mesh.hosts != NULL)
 		return mesh_print_commands(
-			       &options->mesh, options->runs.argc, options->runs.argv, &why
+			       &options->mesh, options->session.access.token_file != NULL,
+			       options->runs.argc, options->runs.argv, &why
 		       ) == 0
 			       ? EXIT_DONE
 		       : print_failure(&why) == EXIT_FAILED ? EXIT_USAGE

@@ -6,6 +6,7 @@
 #include "run/environment.h"
 #include "run/noise.h"
 #include "run/plan.h"
+#include "run/proof.h"
 
 #include <lib/must.h>
 #include <support/fuzz.h>
@@ -70,6 +71,28 @@ static void look_at_threshold(const uint8_t *data, size_t size) {
 	must(again.unit == threshold.unit);
 }
 
+// The only message that a server reads before a client has proven anything. No input is the mark of
+// a secret that the fuzzer does not know.
+static void look_at_knock(const uint8_t *data, size_t size) {
+	struct channel_message message = {.kind = CHANNEL_KNOCK, .bytes = data, .size = size};
+	struct proof_secrets secrets = {.open = size % 2 == 1};
+	struct proof proof = {.secret = NULL};
+	uint8_t buffer[PROOF_MESSAGE_BYTES];
+	enum proof_answer answer;
+	struct wire_writer writer;
+
+	must(proof_init() == 0);
+	proof_add_token(&secrets, "token");
+	wire_writer_init(&writer, buffer, sizeof(buffer));
+	if (proof_challenge(&proof, &secrets, &message, &writer, &answer) == 0)
+		must(wire_writer_used(&writer) == 1 + PROOF_NONCE_BYTES + SEAL_KEY_ID_BYTES);
+	message.kind = CHANNEL_CHALLENGE;
+	(void)proof_read_challenge(&proof, &secrets, &message, &answer);
+	proof.secret = &secrets.list[0];
+	message.kind = CHANNEL_PROOF;
+	must(!proof_mark_is_valid(&proof, PROOF_CLIENT, &message));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	uint8_t bytes[BYTES_MAX];
 	struct wire_reader reader;
@@ -79,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 		return 0;
 	wire_reader_init(&reader, data + 1, size - 1);
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	switch (data[0] % 4) {
+	switch (data[0] % 5) {
 	case 0:
 		look_at_plan(&reader, &writer);
 		break;
@@ -89,6 +112,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 	case 2:
 		look_at_noise(&reader, &writer);
 		break;
+	case 4:
+		look_at_knock(data + 1, size - 1);
+		return 0;
 	default:
 		look_at_threshold(data + 1, size - 1);
 		return 0;

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Two ends of tocsin-perf on the software device."""
 
+import hashlib
 import json
 import os
 import pathlib
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -104,3 +106,64 @@ def check_width(text):
     for line in text.splitlines():
         assert len(line) <= COLUMNS_MAX, line
         assert line == line.rstrip(), line
+
+
+# The control connection as a stranger sees it: run/channel.h and run/proof.h of perf/lab.
+MAGIC, VERSION = 0x46525054, 5
+ERROR, HELLO, KNOCK, CHALLENGE, PROOF, PROVEN = 0, 1, 20, 21, 22, 23
+PROVE, OPEN, UNKNOWN = range(3)
+TOKEN = "0123456789abcdef0123456789abcdef"
+
+
+def frame(kind, payload=b"", version=VERSION):
+    return struct.pack("<IHHI", MAGIC, version, kind, len(payload)) + payload
+
+
+def receive(stream):
+    """(kind, payload) of the next frame; (None, b"") at the end."""
+    header = stream.read(12)
+    if len(header) < 12:
+        return None, b""
+    _, _, kind, size = struct.unpack("<IHHI", header)
+    return kind, stream.read(size)
+
+
+def hashed(data, person, key=b""):
+    return hashlib.blake2b(data, key=key, person=person, digest_size=32).digest()
+
+
+def knock(stream, token):
+    """Ask for a challenge. Returns (answer, the function that makes the mark of a role)."""
+    secret = hashed(token.encode(), b"tocsin perf tok")
+    name = hashed(b"", b"tocsin perf id", secret)[:8]
+    nonce = os.urandom(32)
+    stream.write(frame(KNOCK, nonce + struct.pack("<H", 1) + name))
+    stream.flush()
+    kind, challenge = receive(stream)
+    assert kind == CHALLENGE, (kind, challenge)
+
+    def mark(role):
+        marked = role + struct.pack("<H", VERSION) + name + nonce + challenge[1:33]
+        return hashed(marked, b"tocsin perf prf", secret)
+    return challenge[0], mark
+
+
+def prove(stream, token=TOKEN):
+    """Prove the token to a server, which has to prove it as well."""
+    answer, mark = knock(stream, token)
+    assert answer == PROVE, answer
+    stream.write(frame(PROOF, mark(b"c")))
+    stream.flush()
+    assert receive(stream) == (PROVEN, mark(b"s"))
+
+
+def hello(size=64, release=None):
+    """The payload of a HELLO: a plan of 10 reads."""
+    text = (release or RELEASE).encode()
+    plan = struct.pack("<BBBBQQQQIQIIBIBHHHQ", 0, 0, 1, 0, 10, 0, 0, 1000, 0, 1, 1, 1, 0,
+                       2 ** 32 - 1, 0, 1, 1, 1, size)
+    return struct.pack("<H", len(text)) + text + plan
+
+
+RELEASE = subprocess.run([PERF, "--version"], text=True, capture_output=True,
+                         check=True).stdout.split()[1]

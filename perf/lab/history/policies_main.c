@@ -42,14 +42,14 @@ static const char *const names[] = {"spin", "window", "event", "adaptive"};
 
 static const char help[] =
 	"is not an option of policy; policy has --rates, --op, --size, --duration, "
-	"--device, --timeout, --port, --json and --html";
+	"--device, --timeout, --port, --token-file, --key-file, --json and --html";
 
 struct words {
 	char *passed[WORDS_MAX]; // arguments passed to lat unchanged
 	uint32_t passed_count;
 	char *host;
 	const char *json_path, *html_path, *device, *timeout;
-	bool duration_given, op_given, port_given;
+	bool duration_given, op_given, port_given, token_given;
 	uint32_t rates[POLICIES_LOADS_MAX]; // 0: closed loop
 	uint32_t rate_count;
 };
@@ -95,6 +95,7 @@ static int pass_option_to_lat(struct words *words, char *option, char *value) {
 	words->passed[words->passed_count++] = value;
 	words->op_given |= strcmp(option, "--op") == 0;
 	words->port_given |= strcmp(option, "--port") == 0;
+	words->token_given |= strcmp(option, "--token-file") == 0;
 	words->duration_given |= strcmp(option, "--duration") == 0;
 	if (strcmp(option, "--device") == 0)
 		words->device = value;
@@ -104,8 +105,10 @@ static int pass_option_to_lat(struct words *words, char *option, char *value) {
 }
 
 static int parse_arguments(int argc, char **argv, struct words *words) {
-	static const char *const passed[] = {"--op",	 "--size",    "--duration",
-					     "--device", "--timeout", "--port"};
+	static const char *const passed[] = {
+		"--op",	     "--size", "--duration",   "--device",
+		"--timeout", "--port", "--token-file", "--key-file",
+	};
 	int status = parse_rates(words, "closed,100,1000,5000");
 
 	for (int n = 2; n < argc && status == 0; n++) {
@@ -135,11 +138,26 @@ static int parse_arguments(int argc, char **argv, struct words *words) {
 	if (status == 0 && words->json_path != NULL && words->html_path != NULL &&
 	    strcmp(words->json_path, words->html_path) == 0)
 		return output_usage_error("--html", "another option has this file");
+	if (status == 0 && words->token_given && words->host == NULL)
+		return output_usage_error(
+			"--token-file", "needs a HOST; without a HOST policy makes its own token"
+		);
 	if (status == 0 && words->port_given && words->host == NULL)
 		return output_usage_error(
 			"--port", "needs a HOST; without a HOST policy starts both ends itself"
 		);
 	return status;
+}
+
+// Make the token of the servers on this machine, and pass it on to both ends of each run.
+static int share_token(struct lab_why *why) {
+	char token[TOKEN_BYTES];
+	int err = token_make(token, why);
+
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet
+	if (err == 0 && setenv(TOKEN_ENVIRONMENT, token, 1) != 0)
+		err = lab_fail(why, neg_errno(), "setenv: %s", strerrordesc_np(errno));
+	return err;
 }
 
 // Server process on this machine for one run. It writes its port to the descriptor.
@@ -161,15 +179,22 @@ __attribute__((noreturn)) static void server_main(const struct words *words, int
 		.patience_ns = CLIENT_NS,
 		.signal_fd = -1,
 	};
+	struct proof_secrets secrets;
 	struct lab_why why = {.text = ""};
 	struct parse_error error;
+	char token[TOKEN_BYTES];
 	struct plan plan;
 	uint64_t timeout;
+	bool is_new;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (words->timeout != NULL &&
 	    parse_u64(words->timeout, strlen(words->timeout), 0, 31, &error, &timeout) == 0)
 		session.settings.timeout = (uint8_t)timeout;
+	// The client is started by the same process and has the same environment.
+	if (access_begin_server(&session.access, &secrets, token, &is_new, &why) != 0)
+		_exit(output_failure(&why));
+	session.secrets = &secrets;
 	_exit(session_server(&session, &plan, &why) == 0 ? EXIT_DONE : output_failure(&why));
 }
 
@@ -412,6 +437,8 @@ int policies_main(int argc, char **argv, int signal_fd) {
 	err = output_check(words.json_path, &why);
 	if (err == 0)
 		err = output_check(words.html_path, &why);
+	if (err == 0 && words.host == NULL)
+		err = share_token(&why);
 	if (err == 0)
 		err = runs_make_directory(directory, play->path, &why);
 	if (err == 0) {

@@ -3,6 +3,7 @@
 #include "mesh/mesh_lead.h"
 
 #include "mesh/mesh_wire.h"
+#include "run/gate.h"
 
 #include <lib/clock.h>
 #include <lib/error.h>
@@ -18,7 +19,6 @@
 #define DIRECTION_NS UINT64_C(60000000000) // for a measurement without its samples
 #define SAMPLE_NS UINT64_C(10000000)	   // per sample; generous, so that a slow path still passes
 #define BYTE_NS UINT64_C(100)		   // per byte of a sample
-#define JOIN_NS UINT64_C(5000000000)	   // for a new connection to identify itself
 
 struct seat {
 	struct channel channel; // fd -1: has not joined, or is gone
@@ -50,55 +50,55 @@ static struct deadline deadline_from_now(uint64_t wait_ns) {
 	return deadline_after(clock_monotonic_ns(), wait_ns);
 }
 
-static void join_refuse(struct channel *channel, const char *text) {
-	struct lab_why why = {.text = ""};
-
-	(void)lab_fail(&why, -EINVAL, "%s", text);
-	channel_send_error(channel, &why);
-	channel_close(channel);
-}
-
-// Admit a process. A connection with no or an invalid message is refused, and the wait for the
-// remaining processes continues.
-static void join_accept(struct leading *leading, struct channel *channel) {
-	struct lab_why why = {.text = ""};
-	struct channel_message message;
-	struct seat *seat;
+// Admit a process that has proven the token. Returns 0, or -errno with the reason in `why`; the
+// wait for the remaining processes continues then.
+static int join_accept(
+	struct leading *leading,
+	const struct channel *channel,
+	const struct channel_message *message,
+	struct lab_why *why
+) {
 	struct mesh_join join;
-	int err = channel_expect(
-		channel, CHANNEL_MESH_JOIN, deadline_from_now(JOIN_NS), &message, &why
-	);
+	struct seat *seat;
+	int err = mesh_read_join(message, &join, why);
 
-	if (err == 0)
-		err = mesh_read_join(&message, &join, &why);
-	if (err != 0) {
-		join_refuse(channel, why.text);
-	} else if (strcmp(join.version, TOCSIN_VERSION) != 0) {
-		join_refuse(
-			channel, "process 0 of the mesh is tocsin-perf " TOCSIN_VERSION
-				 ": use one release everywhere"
+	if (err != 0)
+		return err;
+	if (strcmp(join.version, TOCSIN_VERSION) != 0)
+		return lab_fail(
+			why, -EPROTO,
+			"process 0 of the mesh is tocsin-perf " TOCSIN_VERSION
+			": use one release everywhere"
 		);
-	} else if (join.count != leading->mesh->count || join.rank >= leading->mesh->count) {
-		join_refuse(channel, "process 0 of the mesh has another number of processes");
-	} else if (leading->mesh->nodes[join.rank].joined) {
-		join_refuse(channel, "another process of the mesh has this rank");
-	} else {
-		leading->mesh->nodes[join.rank] = join.node;
-		leading->mesh->nodes[join.rank].joined = true;
-		seat = &leading->seats[join.rank];
-		seat->channel = *channel;
-		seat->channel.signal_fd = -1; // wait_for_answers() polls the signal itself
-	}
+	if (join.count != leading->mesh->count || join.rank >= leading->mesh->count)
+		return lab_fail(
+			why, -EINVAL, "process 0 of the mesh has another number of processes"
+		);
+	if (leading->mesh->nodes[join.rank].joined)
+		return lab_fail(why, -EEXIST, "another process of the mesh has this rank");
+	leading->mesh->nodes[join.rank] = join.node;
+	leading->mesh->nodes[join.rank].joined = true;
+	seat = &leading->seats[join.rank];
+	seat->channel = *channel;
+	seat->channel.signal_fd = -1; // wait_for_answers() polls the signal itself
+	return 0;
 }
 
 static int wait_all_joined(struct leading *leading, struct lab_why *why) {
-	struct deadline deadline = deadline_from_now(leading->config->patience_ns);
+	const struct mesh_lead *config = leading->config;
+	struct deadline deadline = deadline_from_now(config->patience_ns);
 	const struct mesh *mesh = leading->mesh;
 	struct channel *channel = calloc(1, sizeof(*channel));
-	int err = channel != NULL ? 0 : -ENOMEM;
+	struct gate *gate = NULL;
+	int err = channel != NULL
+			  ? gate_create(config->listener, config->secrets, config->quiet, &gate)
+			  : -ENOMEM;
 
+	if (err != 0)
+		(void)lab_fail(why, err, "no memory");
 	while (err == 0) {
 		struct lab_why late = {.text = ""};
+		struct channel_message message;
 		uint32_t first = 0, absent = 0;
 
 		for (uint32_t n = mesh->count; n-- > 0;) {
@@ -109,21 +109,19 @@ static int wait_all_joined(struct leading *leading, struct lab_why *why) {
 		}
 		if (absent == 0)
 			break;
-		err = channel_accept(
-			leading->config->listener, leading->config->signal_fd, deadline, channel,
-			&late
-		);
-		if (err == 0)
-			join_accept(leading, channel);
+		err = gate_wait(gate, config->signal_fd, deadline, channel, &message, &late);
+		if (err == 0 && join_accept(leading, channel, &message, &late) != 0)
+			gate_refuse(gate, channel, &late);
 		else if (err == -ETIMEDOUT)
 			lab_fail(
 				why, err,
 				"%u of %u processes did not join in time, the first is process %u",
 				absent, mesh->count, first
 			);
-		else
+		else if (err != 0)
 			lab_fail(why, err, "%s", late.text);
 	}
+	gate_destroy(gate);
 	free(channel);
 	return err;
 }

@@ -8,12 +8,14 @@
 
 #include "mesh/mesh.h"
 #include "run/channel.h"
+#include "run/proof.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct mesh_lead {
 	const struct channel_listener *listener;
+	const struct proof_secrets *secrets; // one of these admits a process
 	uint32_t at_once;     // maximum number of pairs; 0: limited by the processors
 	uint64_t patience_ns; // timeout until all processes have joined
 	uint64_t answer_ns;   // timeout of a process for an order, even if it is busy

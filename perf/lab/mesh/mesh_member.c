@@ -4,6 +4,7 @@
 
 #include "mesh/mesh_start.h"
 #include "run/device.h"
+#include "run/knock.h"
 #include "run/session.h"
 
 #include <dataplane/block_cost.h>
@@ -30,6 +31,7 @@
 
 struct present {
 	const struct mesh_member *member;
+	struct proof_secrets secrets; // proven to the lead, and between measuring children
 	struct channel lead;
 	struct channel child; // socket to the child that measures; fd -1: none
 	pid_t pid;
@@ -118,6 +120,7 @@ __attribute__((noreturn)) static void child_measure(
 		.patience_ns = CLIENT_NS,
 		.quick = true,
 		.machine = &present->machine,
+		.secrets = &present->secrets,
 		.signal_fd = present->member->signal_fd,
 	};
 	struct plan plan;
@@ -253,38 +256,88 @@ static int follow_orders(struct present *present, struct lab_why *why) {
 	return err == 1 ? 0 : err;
 }
 
+// Collect the secrets that may be those of the lead: given ones, those of its file in the runtime
+// directory, and the token of the rendezvous file.
+static int collect_secrets(struct present *present, const char *token, struct lab_why *why) {
+	const struct mesh_member *member = present->member;
+	int err;
+
+	if (member->secrets != NULL) {
+		present->secrets = *member->secrets;
+		return 0;
+	}
+	err = access_begin_client(&member->access, &present->lead.peer, &present->secrets, why);
+	if (err == 0 && token[0] != '\0' && present->secrets.source[0] == '\0') {
+		proof_add_token(&present->secrets, token);
+		snprintf(
+			present->secrets.source, sizeof(present->secrets.source), "%s",
+			member->place
+		);
+	}
+	present->secrets.token_required = true; // nobody else may lead this process
+	return err;
+}
+
+// Connect to the lead once, and prove the token. Returns 0, or -errno with the reason in `why`.
+static int
+lead_try(struct present *present, struct deadline deadline, bool *ret_final, struct lab_why *why) {
+	const struct mesh_member *member = present->member;
+	struct deadline soon = deadline_after(clock_monotonic_ns(), CONNECT_NS);
+	struct sock_addr address = member->lead;
+	char text[SOCK_ADDR_TEXT_BYTES], token[TOKEN_BYTES] = "";
+	struct lab_why unheard = {.text = ""};
+	int err = 0;
+
+	*ret_final = false;
+	if (member->place != NULL)
+		err = mesh_read_lead_file(member->place, &address, token, why);
+	if (err != 0) {
+		*ret_final = err == -EBADMSG;
+		return err;
+	}
+	err = channel_connect(
+		&address, member->signal_fd, deadline_earliest(soon, deadline), &present->lead,
+		&unheard
+	);
+	if (err != 0) {
+		sock_addr_format(&address, text);
+		return lab_fail(
+			why, err, "cannot reach process 0 of the mesh at %s: %s", text,
+			strerrordesc_np(-err)
+		);
+	}
+	err = collect_secrets(present, token, why);
+	*ret_final = err != 0;
+	if (err == 0)
+		err = knock_prove(
+			&present->lead, &present->secrets, "process 0 of the mesh at", soon, why
+		);
+	// A rendezvous file may be from an earlier mesh. A lead that has no room may drop a
+	// process.
+	*ret_final |= err != 0 && err != -ECONNRESET && err != -ETIMEDOUT &&
+		      (err != -EACCES || member->place == NULL);
+	return err;
+}
+
 // Connect to the lead, with retries until it listens. The file with the lead's address is read each
 // time: it may be from an earlier mesh until the lead replaces it.
-static int
-lead_connect(const struct mesh_member *member, struct channel *lead, struct lab_why *why) {
+static int lead_connect(struct present *present, struct lab_why *why) {
+	const struct mesh_member *member = present->member;
 	struct deadline deadline = deadline_after(clock_monotonic_ns(), member->patience_ns);
 
 	for (;;) {
-		struct deadline soon = deadline_after(clock_monotonic_ns(), CONNECT_NS);
-		struct sock_addr address = member->lead;
-		struct lab_why refused = {.text = ""}, unheard = {.text = ""};
-		char text[SOCK_ADDR_TEXT_BYTES];
-		int err = 0;
+		struct lab_why refused = {.text = ""};
+		bool final;
+		int err = lead_try(present, deadline, &final, &refused);
 
-		if (member->place != NULL)
-			err = mesh_read_lead_file(member->place, &address, &refused);
-		if (err == 0) {
-			err = channel_connect(
-				&address, member->signal_fd, deadline_earliest(soon, deadline),
-				lead, &unheard
-			);
-			if (err == 0)
-				return 0;
-			sock_addr_format(&address, text);
-			(void)lab_fail(
-				&refused, err, "cannot reach process 0 of the mesh at %s: %s", text,
-				strerrordesc_np(-err)
-			);
-		}
-		channel_close(lead);
-		if (err == -EBADMSG || deadline_expired(deadline, clock_monotonic_ns()))
+		if (err == 0)
+			return 0;
+		channel_close(&present->lead);
+		if (err == -EINTR)
+			return lab_fail(why, err, "interrupted");
+		if (final || deadline_expired(deadline, clock_monotonic_ns()))
 			return lab_fail(why, err, "%s", refused.text);
-		if (err == -EINTR || channel_pause(member->signal_fd, RETRY_PAUSE_MS) != 0)
+		if (channel_pause(member->signal_fd, RETRY_PAUSE_MS) != 0)
 			return lab_fail(why, -EINTR, "interrupted");
 	}
 }
@@ -335,7 +388,7 @@ int mesh_member_run(const struct mesh_member *member, struct lab_why *why) {
 	present->lead.fd = present->child.fd = present->child.signal_fd = -1;
 	err = machine_prepare(present, why);
 	if (err == 0)
-		err = lead_connect(member, &present->lead, why);
+		err = lead_connect(present, why);
 	if (err == 0)
 		err = lead_join(present, why);
 	if (err == 0)

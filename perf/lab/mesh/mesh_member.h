@@ -4,6 +4,7 @@
 #pragma once
 
 #include "mesh/mesh_wire.h"
+#include "run/token.h"
 
 #include <dataplane/device.h>
 #include <lib/sockaddr.h>
@@ -14,9 +15,11 @@ struct mesh_member {
 	uint32_t rank, count;
 	char rack[MESH_HOST_BYTES]; // "": unknown
 	struct sock_addr lead;
-	const char *place;    // file with the address of the lead; NULL: `lead` is set
-	uint64_t patience_ns; // timeout until the lead listens
-	const char *device;   // as in lab_session
+	const char *place;	  // file with the address of the lead; NULL: `lead` is set
+	uint64_t patience_ns;	  // timeout until the lead listens
+	struct lab_access access; // used if `secrets` is NULL
+	const struct proof_secrets *secrets; // of the lead that started this process
+	const char *device;		     // as in lab_session
 	struct device_settings settings;
 	int signal_fd;
 };

@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILE_PREFIX "file:"
 #define HOSTS_MAX 65536
 #define PLACE_BYTES 320
-#define PATH_BYTES 512
 
 static const char *environment_variable(const char *name) {
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
@@ -96,15 +96,32 @@ static const char *rendezvous_file(const struct mesh_options *options) {
 struct place {
 	char host[PLACE_BYTES];
 	uint16_t port;
+	char token[TOKEN_BYTES]; // "": none
 };
+
+// Check that no other user can have read or written the token of a rendezvous file.
+static int check_lead_file(int fd, const char *path, struct lab_why *why) {
+	struct stat status;
+
+	if (fstat(fd, &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0) &&
+	    (status.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+		return 0;
+	return lab_fail(
+		why, -EBADMSG,
+		"%s has the token of a mesh, and does not belong to user %u with mode 0600: remove "
+		"it, or use another file",
+		path, geteuid()
+	);
+}
 
 static int lead_file_parse(const char *path, struct place *ret_place, struct lab_why *why) {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct lab_why wrong = {.text = ""};
 	struct place place;
 	struct parse_error error;
+	char *blank, *token = NULL;
 	uint64_t port;
 	ssize_t length = fd >= 0 ? read(fd, place.host, sizeof(place.host) - 1) : -1;
-	char *blank;
 
 	if (fd < 0 && errno != ENOENT)
 		return lab_fail(why, -EBADMSG, "%s: %s", path, strerrordesc_np(errno));
@@ -116,7 +133,11 @@ static int lead_file_parse(const char *path, struct place *ret_place, struct lab
 	place.host[length] = '\0';
 	place.host[strcspn(place.host, "\n")] = '\0';
 	blank = strchr(place.host, ' ');
-	if (blank == NULL ||
+	if (blank != NULL)
+		token = strchr(blank + 1, ' ');
+	if (token != NULL)
+		*token++ = '\0';
+	if (blank == NULL || (token != NULL && token_check(token, path, &wrong) != 0) ||
 	    parse_u64(blank + 1, strlen(blank + 1), 1, UINT16_MAX, &error, &port) != 0)
 		return lab_fail(
 			why, -EBADMSG,
@@ -125,63 +146,69 @@ static int lead_file_parse(const char *path, struct place *ret_place, struct lab
 		);
 	*blank = '\0';
 	place.port = (uint16_t)port;
+	snprintf(place.token, sizeof(place.token), "%s", token != NULL ? token : "");
 	*ret_place = place;
-	return 0;
+	return token != NULL ? check_lead_file(fd, path, why) : 0;
 }
 
 int mesh_publish_lead(
 	const struct mesh_options *options,
 	const struct mesh_member *member,
+	const char *token,
 	struct channel_listener *ret_listener,
 	struct lab_why *why
 ) {
 	const char *path = member->place;
 	struct sock_addr any = {.port = path != NULL ? options->port : member->lead.port};
-	char host[MESH_HOST_BYTES] = "", partial[PATH_BYTES];
+	char host[MESH_HOST_BYTES] = "";
 	struct lab_why held = {.text = ""};
 	struct channel_listener listener;
 	struct place earlier;
 	scoped_fd int fd = -1;
-	FILE *file;
-	int failed, err = channel_listen(&any, &listener, why);
+	char line[PLACE_BYTES];
+	int err = channel_bind(&any, &listener, why);
 
 	if (err != 0)
 		return err;
+	fd = listener.fd; // closed after a failure
 	if (path == NULL) {
-		*ret_listener = listener;
-		return 0;
-	}
-	fd = listener.fd; // closed if the file cannot be written
-
-	// A file that a killed mesh left is replaced; any other file is not touched.
-	if (lead_file_parse(path, &earlier, &held) == -EBADMSG)
-		return lab_fail(why, -EBADMSG, "%s", held.text);
-	if (gethostname(host, sizeof(host) - 1) != 0 ||
-	    snprintf(partial, sizeof(partial), "%s.%d", path, getpid()) >= (int)sizeof(partial))
-		return lab_fail(
-			why, -EINVAL, "%s: the path is too long, or this host has no name", path
-		);
-
-	// Readers read the file as soon as it exists, so it is written atomically.
-	file = fopen(partial, "we");
-	if (file == NULL)
-		return lab_fail(why, neg_errno(), "%s: %s", partial, strerrordesc_np(errno));
-	failed = fprintf(file, "%s %u\n", host, listener.address.port) < 0;
-	failed |= fclose(file) != 0;
-	if (failed == 0 && rename(partial, path) == 0) {
+		if (token_publish(&listener.address, token, &held) != 0)
+			fprintf(stderr,
+				"tocsin-perf: processes on this machine need the token: %s\n",
+				held.text);
+		err = channel_listen(&listener, why);
+		if (err != 0) {
+			token_unpublish(&listener.address, token);
+			return err;
+		}
 		listener.fd = scoped_release_fd(&fd);
 		*ret_listener = listener;
 		return 0;
 	}
-	unlink(partial);
-	return lab_fail(why, -EIO, "%s cannot be written", path);
+
+	// A file that a killed mesh left is replaced; any other file is not touched.
+	if (lead_file_parse(path, &earlier, &held) == -EBADMSG)
+		return lab_fail(why, -EBADMSG, "%s", held.text);
+	if (gethostname(host, sizeof(host) - 1) != 0)
+		return lab_fail(why, -EINVAL, "this host has no name");
+	err = channel_listen(&listener, why);
+	if (err != 0)
+		return err;
+	snprintf(line, sizeof(line), "%s %u %s", host, listener.address.port, token);
+	if (token_file_write(path, line, why) != 0)
+		return -EIO;
+	listener.fd = scoped_release_fd(&fd);
+	*ret_listener = listener;
+	return 0;
 }
 
 void mesh_withdraw_rendezvous(
-	const struct mesh_options *options, struct channel_listener *listener
+	const struct mesh_options *options, const char *token, struct channel_listener *listener
 ) {
 	if (rendezvous_file(options) != NULL)
 		unlink(rendezvous_file(options));
+	else
+		token_unpublish(&listener->address, token);
 	channel_listener_close(listener);
 }
 
@@ -206,11 +233,20 @@ lead_resolve(const char *host, uint16_t port, struct sock_addr *ret_address, str
 	return 0;
 }
 
-int mesh_read_lead_file(const char *path, struct sock_addr *ret_address, struct lab_why *why) {
+int mesh_read_lead_file(
+	const char *path,
+	struct sock_addr *ret_address,
+	char ret_token[static TOKEN_BYTES],
+	struct lab_why *why
+) {
 	struct place place;
 	int err = lead_file_parse(path, &place, why);
 
-	return err == 0 ? lead_resolve(place.host, place.port, ret_address, why) : err;
+	if (err == 0)
+		err = lead_resolve(place.host, place.port, ret_address, why);
+	if (err == 0)
+		memcpy(ret_token, place.token, sizeof(place.token));
+	return err;
 }
 
 // Use the first node of the Slurm step, if the step is the mesh. The step of mpirun's helper
@@ -317,7 +353,11 @@ static void print_options(int argc, char *const *argv, bool first) {
 }
 
 int mesh_print_commands(
-	const struct mesh_options *options, int argc, char *const *argv, struct lab_why *why
+	const struct mesh_options *options,
+	bool has_token_file,
+	int argc,
+	char *const *argv,
+	struct lab_why *why
 ) {
 	struct parse_error error = {.text = ""};
 	struct hostlist *list;
@@ -328,6 +368,11 @@ int mesh_print_commands(
 
 	if (err != 0)
 		return lab_fail(why, err, "--hosts: %s", error.text);
+	if (!has_token_file && rendezvous_file(options) == NULL)
+		fprintf(stderr,
+			"tocsin-perf: the processes need a common token: add --rendezvous "
+			"file:PATH or --token-file FILE of a file that all can read, unless root "
+			"starts them where the cluster has a key\n");
 	count = hostlist_count(list);
 	if (count < 2)
 		err = lab_fail(why, -EINVAL, "--hosts: a mesh has at least 2 processes");

@@ -41,24 +41,36 @@ int mesh_find_lead_address(
 );
 
 // Process 0: listen at the address that the others use. With a rendezvous file, write the address
-// to it; the file contains nothing else. Undo both with mesh_withdraw_rendezvous(). After a failure
+// and the token to it, for this user only; the file contains nothing else. Else the token is
+// published for processes on this machine. Undo both with mesh_withdraw_rendezvous(). After a failure
 // nothing is left to undo.
 int mesh_publish_lead(
 	const struct mesh_options *options,
 	const struct mesh_member *member,
+	const char *token,
 	struct channel_listener *ret_listener,
 	struct lab_why *why
 );
 void mesh_withdraw_rendezvous(
-	const struct mesh_options *options, struct channel_listener *listener
+	const struct mesh_options *options, const char *token, struct channel_listener *listener
 );
 
-// Read the rendezvous file. Returns 0, -EAGAIN (missing, empty, or its host is unknown) or -EBADMSG
-// (some other file), with the reason in `why`.
-int mesh_read_lead_file(const char *path, struct sock_addr *ret_address, struct lab_why *why);
+// Read the rendezvous file; *ret_token is "" if it has no token. Returns 0, -EAGAIN (missing,
+// empty, or its host is unknown) or -EBADMSG (some other file, or a token that other users can
+// read), with the reason in `why`.
+int mesh_read_lead_file(
+	const char *path,
+	struct sock_addr *ret_address,
+	char ret_token[static TOKEN_BYTES],
+	struct lab_why *why
+);
 
 // Print the ssh commands that start the processes, one per line. `argv` is the command line of the
-// mesh.
+// mesh. Without a way to share a token, standard error gets a hint.
 int mesh_print_commands(
-	const struct mesh_options *options, int argc, char *const *argv, struct lab_why *why
+	const struct mesh_options *options,
+	bool has_token_file,
+	int argc,
+	char *const *argv,
+	struct lab_why *why
 );

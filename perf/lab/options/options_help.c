@@ -155,6 +155,16 @@ static const struct row rows[] = {
 	 "  --port N             TCP port of the control connection; 18520 by default\n"},
 	{TWO_ENDS, "  --listen ADDRESS     where the server listens; all addresses by default\n"},
 
+	{PAIRS | POLICY,
+	 "\n"
+	 "Who is served: a client that proves the token of the server, or the cluster's key. On one\n"
+	 "machine, and in a mesh with file:PATH, the ends of a user find the token themselves.\n"
+	 "  --token-file FILE    the server writes its token there; a client reads it, and the\n"
+	 "                       processes of a mesh. By default they use TOCSIN_PERF_TOKEN\n"
+	 "  --key-file FILE      the cluster's key; by default /etc/tocsin/tocsin.key, if it can be\n"
+	 "                       read\n"},
+	{TWO_ENDS, "  --open               the server serves the first client, whoever it is\n"},
+
 	{NET, "\n  --duration TIME      of net: duration of each floor; 300ms by default\n"},
 	{ALL_COMMANDS, "\nResults (of two ends, options of the client):\n"},
 	{LAT,

@@ -123,6 +123,28 @@ static int set_memory(struct options *options, const char *value, struct parse_e
 	return messages_place_parse(value, error, &options->session.memory);
 }
 
+static int parse_file(const char *value, struct parse_error *error, const char **ret_path) {
+	if (value[0] == '\0')
+		return parse_fail(error, -EINVAL, value, 0, "is not a file name");
+	*ret_path = value;
+	return 0;
+}
+
+static int set_token_file(struct options *options, const char *value, struct parse_error *error) {
+	return parse_file(value, error, &options->session.access.token_file);
+}
+
+static int set_key_file(struct options *options, const char *value, struct parse_error *error) {
+	return parse_file(value, error, &options->session.access.key_file);
+}
+
+static int set_open(struct options *options, const char *value, struct parse_error *error) {
+	(void)value;
+	(void)error;
+	options->session.access.open = true;
+	return 0;
+}
+
 static const struct option rows[] = {
 	OPTION("--device", set_device, 0, OPTION_BOTH),
 	OPTION("--ib-port", set_ib_port, 0, OPTION_BOTH),
@@ -137,6 +159,9 @@ static const struct option rows[] = {
 	OPTION("--priority", set_priority, 0, OPTION_BOTH),
 	OPTION("--port", set_port, 0, OPTION_BOTH),
 	OPTION("--listen", set_listen, 0, OPTION_SERVER),
+	OPTION("--token-file", set_token_file, 0, OPTION_BOTH),
+	OPTION("--key-file", set_key_file, 0, OPTION_BOTH),
+	OPTION_FLAG("--open", set_open, 0, OPTION_SERVER),
 };
 
 const struct option_table options_of_place = OPTION_TABLE(rows);

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEADER_BYTES 12
+#define HEADER_BYTES sizeof(((struct channel_partial *)0)->header)
 #define SEND_NS UINT64_C(10000000000)
 #define QUOTED_BYTES 320
 #define LINGER_NS UINT64_C(1000000000)
@@ -59,9 +59,7 @@ static int connection_configure(struct channel *channel) {
 	return err;
 }
 
-// Listen with the longest backlog that the system allows. All processes of a mesh connect at once.
-// A client for which the backlog has no room retries after 1, 2, 4, ... seconds.
-static int listen_on(const struct sock_addr *address, int *ret_fd) {
+static int bind_to(const struct sock_addr *address, int *ret_fd) {
 	struct sockaddr_storage storage;
 	socklen_t length = sock_addr_to_sockaddr(address, &storage);
 	scoped_fd int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -72,7 +70,7 @@ static int listen_on(const struct sock_addr *address, int *ret_fd) {
 	if (storage.ss_family == AF_INET6 &&
 	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero)) != 0)
 		return neg_errno();
-	if (bind(fd, (struct sockaddr *)&storage, length) != 0 || listen(fd, SOMAXCONN) != 0)
+	if (bind(fd, (struct sockaddr *)&storage, length) != 0)
 		return neg_errno();
 	*ret_fd = scoped_release_fd(&fd);
 	return 0;
@@ -89,48 +87,30 @@ struct sock_addr channel_loopback(void) {
 	return (struct sock_addr){.family = SOCK_ADDR_V6, .address = {[15] = 1}};
 }
 
-static int accept_one(int listener, int signal_fd, struct deadline deadline, int *ret_fd) {
-	struct pollfd fds[2] = {
-		{.fd = listener, .events = POLLIN},
-		{.fd = signal_fd, .events = POLLIN},
-	};
+static int fail_listen(const struct channel_listener *listener, int err, struct lab_why *why) {
+	char text[SOCK_ADDR_TEXT_BYTES];
 
-	for (;;) {
-		uint64_t now_ns = clock_monotonic_ns();
-
-		if (poll(fds, 2, deadline_poll_timeout_ms(deadline, now_ns)) < 0 && errno != EINTR)
-			return neg_errno();
-		if (fds[1].revents != 0)
-			return -EINTR;
-		if (fds[0].revents == 0 && deadline_expired(deadline, clock_monotonic_ns()))
-			return -ETIMEDOUT;
-		*ret_fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-		if (*ret_fd >= 0)
-			return 0;
-		// The client may have closed its connection before it was accepted.
-		if (errno != EINTR && errno != ECONNABORTED && errno != EAGAIN)
-			return neg_errno();
-	}
+	sock_addr_format(&listener->address, text);
+	return lab_fail(why, err, "cannot listen on %s: %s", text, strerrordesc_np(-err));
 }
 
-int channel_listen(
+int channel_bind(
 	const struct sock_addr *address, struct channel_listener *ret_listener, struct lab_why *why
 ) {
 	struct channel_listener listener = {.fd = -1, .address = *address};
 	struct sockaddr_storage storage;
 	socklen_t length = sizeof(storage);
 	struct sock_addr bound;
-	char text[SOCK_ADDR_TEXT_BYTES];
 	int err;
 
 	if (address->family == SOCK_ADDR_NONE)
 		listener.address.family = SOCK_ADDR_V6;
-	err = listen_on(&listener.address, &listener.fd);
+	err = bind_to(&listener.address, &listener.fd);
 
 	// A machine without IPv6 listens on all addresses of IPv4.
 	if (address->family == SOCK_ADDR_NONE && (err == -EAFNOSUPPORT || err == -EADDRNOTAVAIL)) {
 		listener.address.family = SOCK_ADDR_V4;
-		err = listen_on(&listener.address, &listener.fd);
+		err = bind_to(&listener.address, &listener.fd);
 	}
 	if (err == 0 && getsockname(listener.fd, (struct sockaddr *)&storage, &length) != 0)
 		err = neg_errno();
@@ -138,12 +118,19 @@ int channel_listen(
 		err = sock_addr_from_sockaddr((struct sockaddr *)&storage, length, &bound);
 	if (err == 0)
 		listener.address.port = bound.port;
-	sock_addr_format(&listener.address, text);
 	if (err != 0) {
 		channel_listener_close(&listener);
-		return lab_fail(why, err, "cannot listen on %s: %s", text, strerrordesc_np(-err));
+		return fail_listen(&listener, err, why);
 	}
 	*ret_listener = listener;
+	return 0;
+}
+
+// Listen with the longest backlog that the system allows. All processes of a mesh connect at once.
+// A client for which the backlog has no room retries after 1, 2, 4, ... seconds.
+int channel_listen(const struct channel_listener *listener, struct lab_why *why) {
+	if (listen(listener->fd, SOMAXCONN) != 0)
+		return fail_listen(listener, neg_errno(), why);
 	return 0;
 }
 
@@ -153,31 +140,22 @@ void channel_listener_close(struct channel_listener *listener) {
 	listener->fd = -1;
 }
 
-int channel_accept(
-	const struct channel_listener *listener,
-	int signal_fd,
-	struct deadline deadline,
-	struct channel *ret_channel,
-	struct lab_why *why
-) {
-	int err;
+int channel_accept(const struct channel_listener *listener, struct channel *ret_channel) {
+	for (;;) {
+		int err = 0;
 
-	ret_channel->fd = -1;
-	ret_channel->signal_fd = signal_fd;
-	err = accept_one(listener->fd, signal_fd, deadline, &ret_channel->fd);
-
-	// A client that has already reset its connection is skipped.
-	while (err == 0 && (err = connection_configure(ret_channel)) == -ENOTCONN) {
+		ret_channel->fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (ret_channel->fd < 0)
+			err = neg_errno();
+		// The client may have closed its connection before it was accepted, and accept()
+		// also reports errors of the connection's network.
+		if (err == -EINTR || err == -ECONNABORTED || err == -EPROTO || err == -ENETDOWN ||
+		    err == -ENETUNREACH || err == -EHOSTUNREACH)
+			continue;
+		if (err != 0 || connection_configure(ret_channel) == 0)
+			return err;
 		channel_close(ret_channel);
-		err = accept_one(listener->fd, signal_fd, deadline, &ret_channel->fd);
 	}
-	if (err == -EINTR)
-		return lab_fail(why, err, "interrupted before any client came");
-	if (err == -ETIMEDOUT)
-		return lab_fail(why, err, "no client came in time");
-	if (err != 0)
-		return lab_fail(why, err, "cannot accept a client: %s", strerrordesc_np(-err));
-	return 0;
 }
 
 // Wait for events on the channel or for an interrupt.
@@ -320,6 +298,13 @@ static void channel_linger(struct channel *channel) {
 	}
 }
 
+void channel_send_farewell(struct channel *channel, const struct lab_why *why) {
+	struct lab_why unheard = {.text = ""};
+
+	(void)channel_send(channel, CHANNEL_ERROR, why->text, strlen(why->text), &unheard);
+	(void)shutdown(channel->fd, SHUT_WR);
+}
+
 void channel_send_error(struct channel *channel, const struct lab_why *why) {
 	struct lab_why unheard = {.text = ""};
 
@@ -327,31 +312,6 @@ void channel_send_error(struct channel *channel, const struct lab_why *why) {
 		return;
 	if (channel_send(channel, CHANNEL_ERROR, why->text, strlen(why->text), &unheard) == 0)
 		channel_linger(channel);
-}
-
-// Receive exactly `size` bytes. Returns 0, -ENODATA if the connection ended before the first byte,
-// -EBADMSG if it ended later, -ETIMEDOUT or -EINTR.
-static int bytes_receive(
-	const struct channel *channel, uint8_t *bytes, size_t size, struct deadline deadline
-) {
-	size_t used = 0;
-
-	while (used < size) {
-		ssize_t taken = stream_receive(channel->fd, bytes + used, size - used);
-		int err = 0;
-
-		if (taken == 0)
-			return used == 0 ? -ENODATA : -EBADMSG;
-		if (taken > 0)
-			used += (size_t)taken;
-		else if (taken == -EAGAIN)
-			err = channel_wait(channel, POLLIN, deadline);
-		else
-			err = (int)taken;
-		if (err != 0)
-			return err;
-	}
-	return 0;
 }
 
 static int check_header(
@@ -385,36 +345,68 @@ static int check_header(
 	return 0;
 }
 
-static int message_receive(
-	struct channel *channel,
-	struct deadline deadline,
+static int check_partial(
+	const struct channel_partial *partial,
+	size_t size_max,
 	struct channel_message *message,
 	struct lab_why *why
 ) {
-	uint8_t header[HEADER_BYTES];
 	struct wire_reader reader;
 	bool other_version;
-	int err = bytes_receive(channel, header, sizeof(header), deadline);
+	int err;
 
-	if (err != 0)
-		return err;
-	wire_reader_init(&reader, header, sizeof(header));
+	wire_reader_init(&reader, partial->header, sizeof(partial->header));
 	err = check_header(&reader, message, &other_version, why);
-	if (err != 0)
-		return err;
-	message->bytes = channel->buffer;
-	if (message->size == 0)
-		return 0;
-	return bytes_receive(channel, channel->buffer, message->size, deadline);
+	if (err == 0 && message->size > size_max)
+		return lab_fail(
+			why, -EBADMSG,
+			"the other end sent a message of %zu bytes, and at most %zu are possible "
+			"here",
+			message->size, size_max
+		);
+	return err;
 }
 
-int channel_receive(
+// Receive until the message is complete. Returns 0, -EAGAIN, -ENODATA if the connection ended
+// before the first byte, -EBADMSG if it ended later, or the error of the header.
+static int partial_receive(
 	struct channel *channel,
-	struct deadline deadline,
-	struct channel_message *ret_message,
+	struct channel_partial *partial,
+	size_t size_max,
+	struct channel_message *message,
 	struct lab_why *why
 ) {
-	int err = message_receive(channel, deadline, ret_message, why);
+	const size_t header = sizeof(partial->header);
+
+	for (;;) {
+		uint8_t *to = partial->header + partial->used;
+		size_t wanted = header;
+		ssize_t taken;
+
+		if (partial->used >= header) {
+			int err = check_partial(partial, size_max, message, why);
+
+			if (err != 0)
+				return err;
+			wanted += message->size;
+			to = channel->buffer + (partial->used - header);
+		}
+		if (partial->used >= header && partial->used == wanted)
+			break;
+		taken = stream_receive(channel->fd, to, wanted - partial->used);
+		if (taken == 0)
+			return partial->used == 0 ? -ENODATA : -EBADMSG;
+		if (taken < 0)
+			return (int)taken;
+		partial->used += (size_t)taken;
+	}
+	message->bytes = channel->buffer;
+	partial->used = 0;
+	return 0;
+}
+
+// Complete the reason of a failed receive, and handle an error of the other end.
+static int receive_finish(int err, const struct channel_message *message, struct lab_why *why) {
 	char quoted[QUOTED_BYTES];
 
 	if (err == -ENODATA || err == -ECONNRESET)
@@ -427,12 +419,43 @@ int channel_receive(
 		return lab_fail(why, err, "the other end went away within a message");
 	if (err != 0)
 		return lab_fail(why, err, "the other end: %s", strerrordesc_np(-err));
-	if (ret_message->kind != CHANNEL_ERROR)
+	if (message->kind != CHANNEL_ERROR)
 		return 0;
 
 	// The other end's error text is untrusted, so it is escaped.
-	escape_quote((const char *)ret_message->bytes, ret_message->size, quoted, sizeof(quoted));
+	escape_quote((const char *)message->bytes, message->size, quoted, sizeof(quoted));
 	return lab_fail(why, -EREMOTEIO, "the other end says %s", quoted);
+}
+
+int channel_receive_some(
+	struct channel *channel,
+	struct channel_partial *partial,
+	size_t size_max,
+	struct channel_message *ret_message,
+	struct lab_why *why
+) {
+	int err = partial_receive(channel, partial, size_max, ret_message, why);
+
+	return err == -EAGAIN ? err : receive_finish(err, ret_message, why);
+}
+
+int channel_receive(
+	struct channel *channel,
+	struct deadline deadline,
+	struct channel_message *ret_message,
+	struct lab_why *why
+) {
+	struct channel_partial partial = {.used = 0};
+	int err = partial_receive(channel, &partial, CHANNEL_BYTES_MAX, ret_message, why);
+
+	while (err == -EAGAIN) {
+		err = channel_wait(channel, POLLIN, deadline);
+		if (err == 0)
+			err = partial_receive(
+				channel, &partial, CHANNEL_BYTES_MAX, ret_message, why
+			);
+	}
+	return receive_finish(err, ret_message, why);
 }
 
 int channel_expect(

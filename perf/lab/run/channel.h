@@ -22,7 +22,7 @@
 struct wire_writer;
 
 #define CHANNEL_MAGIC 0x46525054u // "TPRF"
-#define CHANNEL_VERSION 4
+#define CHANNEL_VERSION 5
 #define CHANNEL_BYTES_MAX 8192
 #define CHANNEL_PORT 18520
 
@@ -48,6 +48,11 @@ enum channel_kind {
 	CHANNEL_MESH_FAILED,
 	CHANNEL_MESH_STOP,
 	CHANNEL_MESH_END,
+	// The proof that precedes all other messages; see <proof.h>.
+	CHANNEL_KNOCK,
+	CHANNEL_CHALLENGE,
+	CHANNEL_PROOF,
+	CHANNEL_PROVEN,
 	CHANNEL_KIND_COUNT,
 };
 
@@ -64,26 +69,29 @@ struct channel_message {
 	size_t size;
 };
 
+// A message of which only a part may have arrived. Zeroed: none of it.
+struct channel_partial {
+	uint8_t header[12];
+	size_t used; // bytes of header and payload
+};
+
 struct channel_listener {
 	int fd; // -1: none
 	struct sock_addr address;
 };
 
-// Listen on the address and its port. SOCK_ADDR_NONE: all addresses, IPv6 and IPv4; port 0: a free
-// one. Returns 0, or -errno with the reason in `why`.
-int channel_listen(
+// Take the address and its port. SOCK_ADDR_NONE: all addresses, IPv6 and IPv4; port 0: a free one.
+// Nobody can connect yet. Returns 0, or -errno with the reason in `why`.
+int channel_bind(
 	const struct sock_addr *address, struct channel_listener *ret_listener, struct lab_why *why
 );
+// Let clients connect. Returns 0, or -errno with the reason in `why`; the caller closes the
+// listener in any case.
+int channel_listen(const struct channel_listener *listener, struct lab_why *why);
 void channel_listener_close(struct channel_listener *listener);
-// Wait for the next client. signal_fd also interrupts later waits on the channel. Returns 0, -EINTR
-// if signal_fd became readable, -ETIMEDOUT, or another -errno, with the reason in `why`.
-int channel_accept(
-	const struct channel_listener *listener,
-	int signal_fd,
-	struct deadline deadline,
-	struct channel *ret_channel,
-	struct lab_why *why
-);
+// Accept a client that waits. A client that has already reset its connection is passed over.
+// Returns 0, -EAGAIN (no client waits), or another -errno.
+int channel_accept(const struct channel_listener *listener, struct channel *ret_channel);
 // Connect to a server. Returns 0, -EINTR if signal_fd became readable, or another -errno, with the
 // reason in `why`.
 int channel_connect(
@@ -118,6 +126,9 @@ int channel_send_written(
 	const struct wire_writer *writer,
 	struct lab_why *why
 );
+// Send the reason without waiting. The caller receives until the other end closes, since closing
+// earlier may destroy the message.
+void channel_send_farewell(struct channel *channel, const struct lab_why *why);
 // Send the reason as the last message. Then wait up to a second until the other end closes.
 void channel_send_error(struct channel *channel, const struct lab_why *why);
 
@@ -130,6 +141,15 @@ void channel_send_error(struct channel *channel, const struct lab_why *why);
 int channel_receive(
 	struct channel *channel,
 	struct deadline deadline,
+	struct channel_message *ret_message,
+	struct lab_why *why
+);
+// Receive what has arrived of the next message, without waiting. A payload above `size_max` is
+// -EBADMSG. Returns -EAGAIN until the message is complete, else as channel_receive().
+int channel_receive_some(
+	struct channel *channel,
+	struct channel_partial *partial,
+	size_t size_max,
 	struct channel_message *ret_message,
 	struct lab_why *why
 );

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Client end of a session: warms up, measures and stores the results.
+#include "run/knock.h"
 #include "run/schedule.h"
 #include "run/session.h"
 #include "run/yardsticks.h"
@@ -365,6 +366,24 @@ static int server_connect(struct client *client, struct lab_why *why) {
 	}
 }
 
+// Prove a secret. The token of a server on this machine is read after connecting, because the
+// server writes it before it listens.
+static int prove_to_server(struct client *client, struct lab_why *why) {
+	const struct lab_session *session = client->session;
+	const struct proof_secrets *secrets = session->secrets;
+	struct proof_secrets own;
+	int err = 0;
+
+	if (secrets == NULL)
+		err = access_begin_client(&session->access, &client->party.channel.peer, &own, why);
+	if (err == 0)
+		err = knock_prove(
+			&client->party.channel, secrets != NULL ? secrets : &own, "the server",
+			session_answer_deadline(), why
+		);
+	return err;
+}
+
 int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why) {
 	static struct outlier_watch watch; // static, because a hung worker may still use it
 	struct client client = {
@@ -375,6 +394,7 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 	};
 	struct lab_environment yardsticks = {.count = 0};
 	const struct lab_end_facts *facts;
+	struct channel_message message;
 	struct lab_hello hello;
 	struct timespec now;
 	int err;
@@ -386,11 +406,15 @@ int session_client(const struct lab_session *session, struct lab_run *run, struc
 		yardsticks_measure(&yardsticks);
 	err = server_connect(&client, why);
 	if (err == 0)
+		err = prove_to_server(&client, why);
+	if (err == 0)
 		err = session_send_hello(&client.party.channel, &run->plan, why);
 	if (err == 0)
-		err = session_receive_hello(
-			&client.party.channel, session_answer_deadline(), &hello, why
+		err = channel_receive(
+			&client.party.channel, session_answer_deadline(), &message, why
 		);
+	if (err == 0)
+		err = session_read_hello(&message, &hello, why);
 	if (err == 0)
 		err = session_connect(session, &client.party, why);
 	memcpy(run->environment, client.party.environment, sizeof(run->environment));

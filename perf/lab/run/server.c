@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Server end of a session: serves the operations of the client.
+#include "run/gate.h"
 #include "run/session.h"
 
 #include <lib/clock.h>
@@ -10,10 +11,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define HELLO_NS UINT64_C(5000000000) // timeout of the client's first message
+#define STEP_SLACK_NS UINT64_C(60000000000) // for warm-up and end of a size
+#define BETWEEN_NS UINT64_C(600000000000)   // for a client that evaluates a size
 
 struct server {
 	struct lab_party party;
+	uint64_t until_ns; // the session must end by then
 	int signal_fd;
 	bool quiet; // the caller reports to the user
 	struct noise before;
@@ -49,6 +52,49 @@ static uint64_t operations_played(const struct server *server) {
 	const struct player *player = lab_end_player(server->party.end);
 
 	return atomic_load_explicit(&player->played, memory_order_relaxed);
+}
+
+// Return the time at which a session of this plan must have ended.
+static uint64_t session_end_ns(const struct plan *plan) {
+	uint64_t whole_ns = PLAN_TIME_NS_MAX;
+
+	// The time of other plans depends on the latency, as that of an open loop whose operations
+	// are slower than their arrivals.
+	if (plan->duration_ns > 0 && plan->arrivals == PLAN_CLOSED)
+		whole_ns = plan_time_ns(plan);
+	return clock_monotonic_ns() + whole_ns + plan->size_count * STEP_SLACK_NS;
+}
+
+// Wait for a message of the client, at most for `silence_ns` in which no operation is played. An
+// idle server sees no operations, so it waits until the session must end.
+static int wait_for_client(struct server *server, uint64_t silence_ns, struct lab_why *why) {
+	bool counts =
+		lab_end_is_playing(server->party.end) && !plan_server_is_idle(&server->party.plan);
+	uint64_t played;
+	int err;
+
+	if (lab_end_is_playing(server->party.end) && !counts)
+		silence_ns = PLAN_TIME_NS_MAX;
+	do {
+		struct deadline until = {server->until_ns};
+		struct lab_why unheard = {.text = ""};
+
+		played = operations_played(server);
+		err = wait_for_wake(
+			server, LAB_WAKE_CHANNEL,
+			deadline_earliest(deadline_after(clock_monotonic_ns(), silence_ns), until),
+			&unheard
+		);
+		if (err != -ETIMEDOUT)
+			return err == 0 ? 0 : lab_fail(why, err, "%s", unheard.text);
+		if (deadline_expired(until, clock_monotonic_ns()))
+			return lab_fail(
+				why, err, "the client has not ended in the time of its plan"
+			);
+	} while (counts && operations_played(server) != played);
+	return lab_fail(
+		why, err, "the client was silent for %u s", (uint32_t)(silence_ns / 1000000000)
+	);
 }
 
 static void mark_recorded_start(struct server *server) {
@@ -132,7 +178,7 @@ static int serve_until_end(struct server *server, struct lab_why *why) {
 	int err;
 
 	for (;;) {
-		err = wait_for_wake(server, LAB_WAKE_CHANNEL, deadline_never(), why);
+		err = wait_for_client(server, plan_silence_max_ns(&server->party.plan), why);
 		if (err == 0)
 			err = channel_receive(
 				&server->party.channel, session_answer_deadline(), &message, why
@@ -163,7 +209,7 @@ static int serve_until_end(struct server *server, struct lab_why *why) {
 // Serve one step, from STEP to STEP_END. Returns 1 after the client's BYE.
 static int serve_step(struct server *server, struct lab_why *why) {
 	struct channel_message message;
-	int err = wait_for_wake(server, LAB_WAKE_CHANNEL, deadline_never(), why);
+	int err = wait_for_client(server, BETWEEN_NS, why);
 
 	if (err == 0)
 		err = channel_receive(
@@ -204,12 +250,7 @@ static int serve_all_sizes(struct server *server, struct lab_why *why) {
 	return err == 1 ? 0 : err;
 }
 
-// Return true if the connection was no client: port scanners, or scripts that wait for the open
-// port.
-static bool error_is_from_stranger(int err) {
-	return err == -ECONNRESET || err == -ETIMEDOUT || err == -ENOMSG;
-}
-
+// Wait for a client that proves a secret and has a possible plan. Any other connection is refused.
 static int accept_client(
 	struct server *server,
 	const struct lab_session *session,
@@ -218,53 +259,73 @@ static int accept_client(
 	struct lab_why *why
 ) {
 	struct channel *channel = &server->party.channel;
-	uint64_t now_ns = clock_monotonic_ns();
-	struct deadline deadline = session->patience_ns > 0
-					   ? deadline_after(now_ns, session->patience_ns)
-					   : deadline_never();
+	struct deadline deadline =
+		session->patience_ns > 0
+			? deadline_after(clock_monotonic_ns(), session->patience_ns)
+			: deadline_never();
+	struct channel_message message;
+	struct gate *gate;
+	int err = gate_create(listener, session->secrets, server->quiet, &gate);
 
+	if (err != 0)
+		return lab_fail(why, err, "no memory");
 	for (;;) {
-		char text[SOCK_ADDR_TEXT_BYTES];
-		struct lab_why said = {.text = ""};
-		int err = channel_accept(listener, session->signal_fd, deadline, channel, why);
+		struct lab_why refused = {.text = ""};
 
-		if (err != 0)
-			return err;
-		err = session_receive_hello(
-			channel, deadline_after(clock_monotonic_ns(), HELLO_NS), ret_hello, &said
-		);
-		if (!error_is_from_stranger(err))
-			return err == 0 ? 0 : lab_fail(why, err, "%s", said.text);
-		sock_addr_format(&channel->peer, text);
-		if (!server->quiet)
-			fprintf(stderr, "tocsin-perf: %s is not a client, still waiting: %s\n",
-				text, said.text);
-		channel_send_error(channel, &said);
-		channel_close(channel);
+		err = gate_wait(gate, session->signal_fd, deadline, channel, &message, why);
+		if (err != 0 || session_read_hello(&message, ret_hello, &refused) == 0)
+			break;
+		gate_refuse(gate, channel, &refused);
+		channel->fd = -1;
 	}
+	gate_destroy(gate);
+	return err;
 }
 
-// Wait for a client, and close the listener as soon as the client has connected.
-static int wait_for_client(
+static void address_announce(const struct lab_session *session, const struct sock_addr *address) {
+	char text[SOCK_ADDR_TEXT_BYTES];
+
+	if (session->announce != NULL) {
+		session->announce(session->announce_ctx, address);
+		return;
+	}
+	sock_addr_format(address, text);
+	printf("Waits for a client on %s.\n", text);
+	if (session->token_is_new && !session->secrets->open && !sock_addr_is_loopback(address))
+		printf("Its token is %s.\n", session->token);
+	fflush(stdout);
+	if (session->secrets->open)
+		fprintf(stderr, "tocsin-perf: --open: the first client is served, whoever it is\n");
+}
+
+// Wait for a client, and close the listener as soon as the client has connected. The token is
+// published before anybody can connect, so a client that is connected finds it.
+static int listen_for_client(
 	struct server *server,
 	const struct lab_session *session,
 	struct lab_hello *ret_hello,
 	struct lab_why *why
 ) {
-	char text[SOCK_ADDR_TEXT_BYTES];
+	struct lab_why unpublished = {.text = ""};
 	struct channel_listener listener;
-	int err = channel_listen(&session->address, &listener, why);
+	int err = channel_bind(&session->address, &listener, why);
 
 	if (err != 0)
 		return err;
-	if (session->announce != NULL) {
-		session->announce(session->announce_ctx, &listener.address);
-	} else {
-		sock_addr_format(&listener.address, text);
-		printf("Waits for a client on %s.\n", text);
-		fflush(stdout);
+	if (session->token != NULL &&
+	    token_publish(&listener.address, session->token, &unpublished) != 0)
+		fprintf(stderr, "tocsin-perf: clients on this machine need the token: %s\n",
+			unpublished.text);
+	if (session->token != NULL && session->access.token_file != NULL)
+		err = token_file_write(session->access.token_file, session->token, why);
+	if (err == 0)
+		err = channel_listen(&listener, why);
+	if (err == 0) {
+		address_announce(session, &listener.address);
+		err = accept_client(server, session, &listener, ret_hello, why);
 	}
-	err = accept_client(server, session, &listener, ret_hello, why);
+	if (session->token != NULL)
+		token_unpublish(&listener.address, session->token);
 	channel_listener_close(&listener);
 	return err;
 }
@@ -276,7 +337,7 @@ int session_server(const struct lab_session *session, struct plan *ret_plan, str
 		.quiet = session->announce != NULL,
 	};
 	struct lab_hello hello;
-	int err = wait_for_client(&server, session, &hello, why);
+	int err = listen_for_client(&server, session, &hello, why);
 
 	if (err == 0)
 		err = plan_compare(&hello.plan, &session->plan, session->given, why);
@@ -285,6 +346,7 @@ int session_server(const struct lab_session *session, struct plan *ret_plan, str
 		err = session_send_hello(&server.party.channel, &hello.plan, why);
 	}
 	*ret_plan = server.party.plan;
+	server.until_ns = session_end_ns(&server.party.plan);
 	if (err == 0)
 		err = session_connect(session, &server.party, why);
 	if (err == 0)

@@ -23,20 +23,18 @@ int session_send_hello(struct channel *channel, const struct plan *plan, struct 
 	return channel_send_written(channel, CHANNEL_HELLO, buffer, &writer, why);
 }
 
-// Receive a hello. Different releases are rejected, because they may measure differently.
-int session_receive_hello(
-	struct channel *channel,
-	struct deadline deadline,
-	struct lab_hello *ret_hello,
-	struct lab_why *why
+// Different releases are rejected, because they may measure differently.
+int session_read_hello(
+	const struct channel_message *message, struct lab_hello *ret_hello, struct lab_why *why
 ) {
-	struct channel_message message;
 	struct wire_reader reader;
-	int err = channel_expect(channel, CHANNEL_HELLO, deadline, &message, why);
 
-	if (err != 0)
-		return err;
-	wire_reader_init(&reader, message.bytes, message.size);
+	if (message->kind != CHANNEL_HELLO)
+		return lab_fail(
+			why, -EBADMSG, "the other end sent a message of kind %u instead of %u",
+			message->kind, CHANNEL_HELLO
+		);
+	wire_reader_init(&reader, message->bytes, message->size);
 	wire_get_string(&reader, ret_hello->version, sizeof(ret_hello->version));
 	plan_decode(&reader, &ret_hello->plan);
 	if (wire_reader_finish(&reader) != 0)

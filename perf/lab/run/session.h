@@ -2,6 +2,7 @@
 // A run between two ends: the messages on the control connection and their order.
 //
 //	client			server
+//	the proof of a common secret, see <proof.h>
 //	HELLO (plan)	->
 //			<-	HELLO, or ERROR
 //	ENDPOINT	<->	ENDPOINT	device and pairs exist
@@ -22,6 +23,7 @@
 
 #include "run/end.h"
 #include "run/result.h"
+#include "run/token.h"
 
 #include <lib/sockaddr.h>
 
@@ -50,14 +52,18 @@ struct lab_session {
 	const struct lab_machine *machine; // as in lab_end_config
 	size_t file_bytes;		   // client: size limit of its file
 	int signal_fd;			   // readable when the user interrupts; -1: never
+	struct lab_access access; // client: used if `secrets` is NULL; server: file to write
+	const struct proof_secrets *secrets;
+	const char *token; // server: published for clients on this machine; NULL: nothing is
+	bool token_is_new; // server: the token is not from the user, and is printed
 };
 
 // Run the client. *run gets all results so far, complete or not; the caller releases it in any
 // case. Returns 0, or -errno with the reason in `why`.
 int session_client(const struct lab_session *session, struct lab_run *run, struct lab_why *why);
-// Serve one client. *ret_plan gets the client's plan, also if the session fails later. Connections
-// that are no client are refused with a message, and the server continues to wait. Returns 0, or
-// -errno with the reason in `why`.
+// Serve one client that proves a secret. *ret_plan gets the client's plan, also if the session
+// fails later. Other connections, and clients whose plan exceeds a limit, are refused with a
+// message, and the server continues to wait. Returns 0, or -errno with the reason in `why`.
 int session_server(const struct lab_session *session, struct plan *ret_plan, struct lab_why *why);
 
 // Parts of both ends.
@@ -68,12 +74,10 @@ struct lab_hello {
 };
 
 int session_send_hello(struct channel *channel, const struct plan *plan, struct lab_why *why);
-// Receive and check a hello. Returns the errors of channel_receive().
-int session_receive_hello(
-	struct channel *channel,
-	struct deadline deadline,
-	struct lab_hello *ret_hello,
-	struct lab_why *why
+// Read and check a hello. Returns 0, -EBADMSG, -EPROTO (another release) or -EINVAL (the plan is
+// not possible), with the reason in `why`.
+int session_read_hello(
+	const struct channel_message *message, struct lab_hello *ret_hello, struct lab_why *why
 );
 // One end of a running session.
 struct lab_party {

@@ -82,7 +82,7 @@ static void what_is_no_message_is_refused_and_named(void **state) {
 	} rows[] = {
 		{0x20544547, 1, 1, 0, -ENOMSG, "is not tocsin-perf"}, // "GET "
 		{CHANNEL_MAGIC, CHANNEL_VERSION + 1, 1, 0, -EPROTO,
-		 "uses protocol version 5, this end uses 4"},
+		 "uses protocol version 6, this end uses 5"},
 		{CHANNEL_MAGIC, CHANNEL_VERSION, CHANNEL_KIND_COUNT, 0, -EBADMSG,
 		 "sent an invalid message"},
 		{CHANNEL_MAGIC, CHANNEL_VERSION, 1, CHANNEL_BYTES_MAX + 1, -EBADMSG, "8193 bytes"},
@@ -194,7 +194,8 @@ static struct channel_listener listen_here(void) {
 	struct channel_listener listener;
 	struct lab_why why = {.text = ""};
 
-	assert_int_equal(channel_listen(&here, &listener, &why), 0);
+	assert_int_equal(channel_bind(&here, &listener, &why), 0);
+	assert_int_equal(channel_listen(&listener, &why), 0);
 	return listener;
 }
 
@@ -215,7 +216,7 @@ static void a_host_that_is_gone_is_asked_for(void **state) {
 
 	(void)state;
 	assert_int_equal(channel_connect(&listener.address, -1, soon(), &ends[0], &why), 0);
-	assert_int_equal(channel_accept(&listener, -1, soon(), &ends[1], &why), 0);
+	assert_int_equal(channel_accept(&listener, &ends[1]), 0);
 	for (int n = 0; n < 2; n++) {
 		assert_int_equal(option_of(&ends[n], SOL_SOCKET, SO_KEEPALIVE), 1);
 		assert_in_range(option_of(&ends[n], IPPROTO_TCP, TCP_KEEPIDLE), 1, 30);
@@ -223,6 +224,49 @@ static void a_host_that_is_gone_is_asked_for(void **state) {
 	}
 	close_ends(ends);
 	channel_listener_close(&listener);
+}
+
+// A port that is only taken is not served yet, so a client cannot come before its token is there.
+static void nobody_connects_before_the_listener_listens(void **state) {
+	const struct sock_addr here = channel_loopback();
+	struct channel_listener listener;
+	struct lab_why why = {.text = ""};
+	static struct channel client;
+
+	(void)state;
+	assert_int_equal(channel_bind(&here, &listener, &why), 0);
+	assert_int_equal(
+		channel_connect(&listener.address, -1, soon(), &client, &why), -ECONNREFUSED
+	);
+	channel_close(&client);
+	assert_int_equal(channel_listen(&listener, &why), 0);
+	assert_int_equal(channel_accept(&listener, &client), -EAGAIN);
+	channel_listener_close(&listener);
+}
+
+static void a_message_in_pieces_is_received_without_waiting(void **state) {
+	static const uint8_t frame[] = {0x54, 0x50, 0x52, 0x46, CHANNEL_VERSION, 0, 1, 0, 3, 0, 0,
+					0,    'a',  'b',  'c'};
+	struct channel_partial partial = {.used = 0};
+	struct lab_why why = {.text = ""};
+	struct channel_message message;
+	struct channel ends[2];
+
+	(void)state;
+	open_ends(ends);
+	for (size_t n = 0; n < sizeof(frame); n++) {
+		assert_int_equal(
+			channel_receive_some(&ends[1], &partial, 3, &message, &why), -EAGAIN
+		);
+		assert_int_equal(write(ends[0].fd, &frame[n], 1), 1);
+	}
+	assert_int_equal(channel_receive_some(&ends[1], &partial, 3, &message, &why), 0);
+	assert_int_equal(message.kind, CHANNEL_HELLO);
+	assert_memory_equal(message.bytes, "abc", 3);
+	assert_int_equal(write(ends[0].fd, frame, sizeof(frame)), (ssize_t)sizeof(frame));
+	assert_int_equal(channel_receive_some(&ends[1], &partial, 2, &message, &why), -EBADMSG);
+	assert_non_null(strstr(why.text, "at most 2"));
+	close_ends(ends);
 }
 
 // The processes of a mesh connect like this while the lead still handles the first one.
@@ -253,7 +297,7 @@ static void whoever_resets_its_connection_is_passed_over(void **state) {
 	assert_int_equal(setsockopt(gone.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
 	channel_close(&gone);
 	assert_int_equal(channel_connect(&listener.address, -1, soon(), &client, &why), 0);
-	assert_int_equal(channel_accept(&listener, -1, soon(), &server, &why), 0);
+	assert_int_equal(channel_accept(&listener, &server), 0);
 	assert_int_equal(server.peer.port, client.local.port);
 	channel_close(&client);
 	channel_close(&server);
@@ -270,6 +314,8 @@ UNIT_GROUP(lab_channel) {
 		cmocka_unit_test(another_message_than_the_one_that_is_due_is_refused),
 		cmocka_unit_test(a_person_ends_what_a_channel_waits_for),
 		cmocka_unit_test(a_host_that_is_gone_is_asked_for),
+		cmocka_unit_test(nobody_connects_before_the_listener_listens),
+		cmocka_unit_test(a_message_in_pieces_is_received_without_waiting),
 		cmocka_unit_test(many_may_connect_before_one_is_accepted),
 		cmocka_unit_test(whoever_resets_its_connection_is_passed_over),
 	};

@@ -5,6 +5,7 @@
 #include "mesh/mesh_start.h"
 #include "mesh/mesh_wire.h"
 #include "report/json.h"
+#include "run/proof.h"
 
 #include <lib/clock.h>
 #include <lib/scoped.h>
@@ -555,23 +556,35 @@ static void what_a_process_says_of_itself_gives_a_terminal_no_orders(void **stat
 	close(fds[1]);
 }
 
-// Run a lead that waits at most 1 ns for an answer. Its two members send only their join message.
+// Run a lead that waits at most 1 ns for an answer. Its two members send only their join message,
+// after a proof that an open gate does not ask for.
 static void lead_two_that_are_silent(struct mesh *mesh) {
 	const struct sock_addr here = channel_loopback();
 	struct mesh_lead lead = {.patience_ns = PATIENCE_NS, .answer_ns = 1, .signal_fd = -1};
+	const struct proof_secrets open_to_all = {.open = true};
+	uint8_t knock[PROOF_MESSAGE_BYTES];
 	struct channel_listener listener;
 	struct lab_why why = {.text = ""};
 	static struct channel members[2];
 
 	lead.quiet = true;
 	lead.listener = &listener;
-	assert_int_equal(channel_listen(&here, &listener, &why), 0);
+	lead.secrets = &open_to_all;
+	assert_int_equal(channel_bind(&here, &listener, &why), 0);
+	assert_int_equal(channel_listen(&listener, &why), 0);
 	for (uint32_t rank = 0; rank < 2; rank++) {
 		struct mesh_join join = {.version = TOCSIN_VERSION, .rank = rank, .count = 2};
 		struct deadline soon = deadline_after(clock_monotonic_ns(), PATIENCE_NS);
+		struct proof proof = {.secret = NULL};
+		struct wire_writer writer;
 
 		assert_int_equal(
 			channel_connect(&listener.address, -1, soon, &members[rank], &why), 0
+		);
+		wire_writer_init(&writer, knock, sizeof(knock));
+		proof_knock(&proof, &open_to_all, &writer);
+		assert_int_equal(
+			channel_send_written(&members[rank], CHANNEL_KNOCK, knock, &writer, &why), 0
 		);
 		assert_int_equal(mesh_send_join(&members[rank], &join, &why), 0);
 	}
@@ -609,7 +622,7 @@ static void a_lead_that_cannot_write_its_place_does_not_listen(void **state) {
 	assert_int_equal(write(fd, "notes", 5), 5);
 	before = dup(fd);
 	close(before);
-	assert_int_equal(mesh_publish_lead(&options, &member, &listener, &why), -EBADMSG);
+	assert_int_equal(mesh_publish_lead(&options, &member, "", &listener, &why), -EBADMSG);
 	assert_int_equal(dup(fd), before); // the lowest free descriptor is the same
 	close(before);
 	close(fd);
