@@ -109,6 +109,8 @@ static int overlay_start(struct agent *agent) {
 		.cluster = agent->settings->overlay.cluster,
 		.keys = agent->keys,
 		.state = agent->state,
+		.key_directory =
+			agent->state != NULL ? agent->settings->node.state_directory : NULL,
 		.conns_max = agent->settings->overlay.connections,
 	};
 	struct listen_choice choice;

@@ -162,6 +162,7 @@ json_t *peer_list_json(struct session *session, const struct ras_peer *peer) {
 	snprintf(row.id, sizeof(row.id), "0x%016" PRIx64, peer->record->id);
 	sock_addr_format(&peer->record->address, row.address);
 	snprintf(row.host, sizeof(row.host), "%s", info.host);
+	snprintf(row.key, sizeof(row.key), "%016" PRIx64, ras_key_fingerprint(peer->record->key));
 	row.pid = info.pid;
 	snprintf(row.version, sizeof(row.version), "%s", info.version);
 	row.verdict = finding.verdict;

@@ -2,6 +2,7 @@
 // Private to this directory: the structures of this node's overlay.
 #pragma once
 
+#include <control/agent_key.h>
 #include <control/loop.h>
 #include <control/member_list.h>
 #include <control/overlay.h>
@@ -144,6 +145,7 @@ struct overlay {
 	struct ras_interner *interner;
 	struct ras *ras;
 	struct transport *transport;
+	struct agent_key *key;
 	struct state *state; // NULL: none
 	bool started;
 	struct loop_timer wake;

@@ -160,6 +160,25 @@ static void op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *pay
 	);
 }
 
+static void
+op_sign(void *ctx, const void *bytes, size_t size, uint8_t ret_signature[static RAS_SIGNATURE_BYTES]
+) {
+	const struct overlay *overlay = ctx;
+
+	agent_key_sign(overlay->key, bytes, size, ret_signature);
+}
+
+static bool op_verify(
+	void *ctx,
+	const uint8_t key[static RAS_KEY_BYTES],
+	const void *bytes,
+	size_t size,
+	const uint8_t signature[static RAS_SIGNATURE_BYTES]
+) {
+	(void)ctx;
+	return agent_key_verify(key, bytes, size, signature);
+}
+
 static const struct ras_ops core_ops = {
 	.open = op_open,
 	.send = op_send,
@@ -175,6 +194,8 @@ static const struct ras_ops core_ops = {
 	.collected = overlay_collected,
 	.notice = op_notice,
 	.who = overlay_reach_identified,
+	.sign = op_sign,
+	.verify = op_verify,
 };
 
 // Events of the sockets.
@@ -284,6 +305,7 @@ overlay_open_core(struct overlay *overlay, const struct overlay_config *config, 
 	int err;
 
 	randombytes_buf(&core.random_seed, sizeof(core.random_seed));
+	memcpy(core.self.key, agent_key_public(overlay->key), sizeof(core.self.key));
 	if (overlay->state != NULL)
 		core.self.start = state_start(overlay->state);
 	if (core.self.addresses[0].port == 0)
@@ -326,7 +348,9 @@ int overlay_create(
 	overlay->store_start.run = store_start;
 	overlay_ask_init(overlay);
 	overlay_call_init(overlay);
-	err = overlay_open_transport(overlay, config, ret_detail);
+	err = agent_key_open(config->key_directory, ret_detail, &overlay->key);
+	if (err == 0)
+		err = overlay_open_transport(overlay, config, ret_detail);
 	if (err == 0)
 		err = overlay_open_core(overlay, config, ret_detail);
 	if (err == 0)
@@ -361,6 +385,7 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 	transport_destroy(overlay->transport);
 	overlay_roster_fini(overlay);
 	ras_interner_destroy(overlay->interner);
+	agent_key_close(overlay->key);
 	free(overlay);
 	return NULL;
 }

@@ -51,9 +51,23 @@ static const struct record_field fields[] = {
 	MEMBER(host, UNIT_NONE, "host name"),
 	MEMBER(pid, UNIT_NONE, "process of the agent"),
 	MEMBER(version, UNIT_NONE, "version of the agent"),
+	MEMBER(key, UNIT_NONE, "fingerprint of its agent's key, 16 hexadecimal digits"),
 	MEMBER(verdict, UNIT_NONE, "verdict on the node"),
 	MEMBER(devices, UNIT_COUNT, "RDMA devices that its agent uses"),
 };
 // clang-format on
 
 const struct record peer_record = RECORD("peers", fields);
+
+// The same rows with the key of each agent.
+// clang-format off
+static const struct record_field key_fields[] = {
+	COLUMN(node, UNIT_NONE, "the node", "NODE", 22, 0, NULL),
+	COLUMN(state, UNIT_NONE, "alive, suspect, unreachable, dead, left or missing",
+		"STATE", 11, 0, NULL),
+	COLUMN(key, UNIT_NONE, "fingerprint of its agent's key", "KEY", 16, 0, NULL),
+	COLUMN(address, UNIT_NONE, "where its agent listens", "ADDRESS", 34, 1, show_address),
+};
+// clang-format on
+
+const struct record peer_key_record = RECORD("peers", key_fields);

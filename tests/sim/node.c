@@ -4,6 +4,7 @@
 #include "world.h"
 
 #include <lib/must.h>
+#include <support/fake_sign.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -153,6 +154,7 @@ static void node_info(const struct world *world, uint32_t index, struct ras_peer
 	ret_info->pid = 1000 + index + (node->start << 16);
 	snprintf(ret_info->version, sizeof(ret_info->version), "0.1.0");
 	ret_info->start = node->start;
+	fake_key(index, ret_info->key);
 	ret_info->address_count = 1;
 	ret_info->addresses[0] =
 		node_address(node->claim != NET_NOBODY ? node->claim : node->place, WORLD_PORT);
@@ -335,6 +337,12 @@ static void node_op_transfer_ended(void *ctx, const struct ras_transfer_end *end
 	load_transfer_ended(node->world, node, end);
 }
 
+static void node_op_sign(void *ctx, const void *bytes, size_t size, uint8_t *ret_signature) {
+	const struct node *node = ctx;
+
+	fake_sign(node->record->key, bytes, size, ret_signature);
+}
+
 static const struct ras_ops node_ops = {
 	.open = node_op_open,
 	.send = node_op_send,
@@ -346,6 +354,8 @@ static const struct ras_ops node_ops = {
 	.contribute = node_op_contribute,
 	.collected = node_op_collected,
 	.notice = node_op_notice,
+	.sign = node_op_sign,
+	.verify = fake_verify_op,
 	.transfer_read = node_op_transfer_read,
 	.transfer_take = node_op_transfer_take,
 	.transfer_ended = node_op_transfer_ended,

@@ -4,7 +4,7 @@
 
     agent_versions_test.py BUILD-ROOT TOCSIND-NEXT TOCSIND-FAR
 
-This build speaks version 2 of the protocol, the next one 2 and 3, the far one 4. The tests follow
+This build speaks version 3 of the protocol, the next one 3 and 4, the far one 5. The tests follow
 each other on one cluster.
 """
 
@@ -65,7 +65,7 @@ def test_one_ring(cluster):
     for agent in cluster.agents:
         links = versions_of_links(agent)
         assert set(links) - new or agent.name not in new, (agent.name, links)
-        expected = {name: 3 if {agent.name, name} <= new else 2 for name in links}
+        expected = {name: 4 if {agent.name, name} <= new else 3 for name in links}
         assert links == expected, (agent.name, links)
 
 
@@ -99,17 +99,17 @@ def test_faults(cluster):
 
 def test_far_is_refused(cluster):
     """One without a version in common is refused; both sides say which they speak."""
-    for number, name, member, ours in ((20, "far", cluster.agents[0], "2"),
-                                       (21, "far2", cluster.agents[1], "2-3")):
+    for number, name, member, ours in ((20, "far", cluster.agents[0], "3"),
+                                       (21, "far2", cluster.agents[1], "3-4")):
         far = newcomer(cluster, number, name, FAR, member).start()
         assert exit_status(far) == REFUSED_FOR_VERSION
         log = far.log.read_text()
         assert f"by={member.address}:28030 cause=version" in log, log
-        assert f"the other agent speaks version {ours} of the protocol, this agent 4;" in log, log
+        assert f"the other agent speaks version {ours} of the protocol, this agent 5;" in log, log
         agents.wait_log(member, f"event=OTHER_VERSION peer={name} cause=version "
-                                f"theirs=4 ours={ours}")
+                                f"theirs=5 ours={ours}")
         event = member.events("OTHER_VERSION", name)[0]
-        assert event["detail"] == f"version, it speaks protocol 4, this agent {ours}", event
+        assert event["detail"] == f"version, it speaks protocol 5, this agent {ours}", event
         assert member.counters()["overlay"]["versions_refused"] == 1, member.counters()["overlay"]
     for agent in cluster.agents:
         assert not set(agent.peers()) & set(NEVER_JOINED), agent.peers()
@@ -138,7 +138,7 @@ def test_upgrade(cluster):
         cluster.wait_ring(agents.WAIT_SECONDS)
     for agent in cluster.agents:
         agents.wait_until("the next version on every link",
-                          lambda agent=agent: set(versions_of_links(agent).values()) == {3})
+                          lambda agent=agent: set(versions_of_links(agent).values()) == {4})
     agents.assert_no_death_but(cluster, "n3", "n4")
 
 

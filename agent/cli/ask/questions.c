@@ -156,6 +156,10 @@ const struct command path_command = {
 static const char *const peers_states[] = {"alive", "suspect", "unreachable", "dead",
 					   "left",  "missing", NULL};
 
+static const struct option_spec peers_options[] = {
+	{"keys", NULL, "fingerprints of the agents' keys instead of causes"},
+};
+
 static const struct word_spec peers_words[] = {
 	{"STATE",
 	 "only nodes in this state: alive, suspect, unreachable,\n"
@@ -177,7 +181,10 @@ static int peers_run(const struct arguments *arguments) {
 		question, sizeof(question), "PEERS %s",
 		arguments->words[0] != NULL ? arguments->words[0] : ""
 	);
-	return ask(&peers_command, arguments, question, show_peers, NULL);
+	return ask(
+		&peers_command, arguments, question,
+		arguments->values[0] != NULL ? show_peers_keys : show_peers, NULL
+	);
 }
 
 static const struct record *const peers_records[] = {&peer_record, NULL};
@@ -186,6 +193,8 @@ const struct command peers_command = {
 	.name = "peers",
 	.summary = "List all nodes and their states, the worst first",
 	.details = peers_details,
+	.options = peers_options,
+	.option_count = 1,
 	.words = peers_words,
 	.word_count = 1,
 	.target = TARGET_READ,

@@ -9,7 +9,7 @@
 
 #define DIGEST_PREFIX "0x"
 
-void show_peers(struct page *page, const json_t *answer) {
+static void show_table(struct page *page, const json_t *answer, const struct record *record) {
 	const json_t *peers = json_object_get(answer, "peers");
 	const char *digest = fact_word(answer, "digest");
 	uint64_t missing = fact_number(answer, "missing");
@@ -28,5 +28,13 @@ void show_peers(struct page *page, const json_t *answer) {
 		fact_number(answer, "left"), missing_text, fact_number(answer, "view"), digest,
 		fact_holds(answer, "joined") ? "" : "; not joined yet"
 	);
-	page_table(page, &peer_record, peers, NULL);
+	page_table(page, record, peers, NULL);
+}
+
+void show_peers(struct page *page, const json_t *answer) {
+	show_table(page, answer, &peer_record);
+}
+
+void show_peers_keys(struct page *page, const json_t *answer) {
+	show_table(page, answer, &peer_key_record);
 }

@@ -31,7 +31,8 @@ struct overlay_config {
 	const struct seal_keys *keys;
 	struct sock_addr listen;
 	const char *interface;
-	struct state *state; // NULL: nothing is kept over a restart
+	struct state *state;	   // NULL: nothing is kept over a restart
+	const char *key_directory; // holds this agent's key, see agent_key_open(); NULL: none
 	uint32_t conns_max;
 };
 

@@ -7,6 +7,7 @@
 //	links    RDMA port history of the local checks (<control/checks.h>), which read and write it
 //	paths    baselines of RDMA paths (<control/path_book.h>), replaced whole
 //	members  more addresses to join through (<control/member_list.h>), replaced whole
+//	agent.key  the key of this agent (<control/agent_key.h>), written once
 //	journal  one JSON object a line; journal.1 is the previous file, so the size is bounded
 //
 // state_open() reads the files except `links` before the loop runs. Later only a separate thread

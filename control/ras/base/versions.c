@@ -4,10 +4,10 @@
 #include <ras/ras.h>
 
 #ifndef RAS_PROTOCOL_MIN
-#define RAS_PROTOCOL_MIN 2
+#define RAS_PROTOCOL_MIN 3
 #endif
 #ifndef RAS_PROTOCOL_MAX
-#define RAS_PROTOCOL_MAX 2
+#define RAS_PROTOCOL_MAX 3
 #endif
 
 const struct ras_versions ras_versions_built = {.min = RAS_PROTOCOL_MIN, .max = RAS_PROTOCOL_MAX};

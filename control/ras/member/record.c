@@ -26,6 +26,14 @@ uint64_t ras_id(const char *name, size_t length) {
 	return id != 0 ? id : 1; // id 0 means "no peer"
 }
 
+uint64_t ras_key_fingerprint(const uint8_t key[static RAS_KEY_BYTES]) {
+	uint64_t fingerprint = 0;
+
+	for (size_t n = 0; n < sizeof(fingerprint); n++)
+		fingerprint = fingerprint << 8 | key[n];
+	return fingerprint;
+}
+
 static int text_compare(const char *a, size_t a_length, const char *b, size_t b_length) {
 	size_t shorter = a_length < b_length ? a_length : b_length;
 	int order = memcmp(a, b, shorter);
@@ -146,6 +154,9 @@ static int info_decode(const void *encoding, size_t size, struct ras_peer_info *
 		// A link layer of a newer version is unusable for us.
 		device->link_layer = layer <= RAS_LINK_LAYER_SOFT ? layer : RAS_LINK_LAYER_NONE;
 	}
+	// Agents of protocol version 2 have no key.
+	if (wire_reader_ok(&reader) && wire_reader_left(&reader) > 0)
+		wire_get_bytes(&reader, ret_info->key, sizeof(ret_info->key));
 	// Fields that a newer version appended stay in the encoding and are forwarded unread.
 	return wire_reader_error(&reader);
 }
@@ -173,6 +184,7 @@ static void record_fill(struct ras_record *record, const struct ras_peer_info *i
 				(n < record->host_length ? (uint8_t)record->host[n] : 0);
 	record->start = info->start;
 	record->address = info->addresses[0];
+	memcpy(record->key, info->key, sizeof(record->key));
 
 	// The run leaves out addresses, since they may change within one run.
 	wire_writer_init(&writer, bytes, sizeof(bytes));
@@ -269,6 +281,7 @@ int ras_record_from_info(
 		wire_put_string(&writer, device->name, strnlen(device->name, RAS_DEVICE_NAME_MAX));
 		wire_put_u8(&writer, (uint8_t)device->link_layer);
 	}
+	wire_put_bytes(&writer, info->key, sizeof(info->key));
 	err = wire_writer_finish(&writer, &size);
 	if (err != 0)
 		return err;

@@ -77,6 +77,21 @@ struct ras_ops {
 	// itself answered and proved the key. CONFLICT: agent `found` answered instead. Any other
 	// cause: why there was no answer.
 	void (*who)(void *ctx, uint32_t conn, enum ras_cause cause, uint64_t found);
+
+	// Sign bytes with the secret key of this agent, whose public key is config.self.key. Equal
+	// bytes have equal signatures.
+	void (*sign
+	)(void *ctx,
+	  const void *bytes,
+	  size_t size,
+	  uint8_t ret_signature[static RAS_SIGNATURE_BYTES]);
+	// Return true if the owner of this public key signed these bytes.
+	bool (*verify
+	)(void *ctx,
+	  const uint8_t key[static RAS_KEY_BYTES],
+	  const void *bytes,
+	  size_t size,
+	  const uint8_t signature[static RAS_SIGNATURE_BYTES]);
 };
 
 // Protocol versions of this build. Two adjacent builds have one version in common.

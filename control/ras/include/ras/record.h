@@ -37,6 +37,7 @@ struct ras_peer_info {
 	uint64_t start;		     // start number, the upper part of the incarnation
 	uint32_t pid;
 	char version[RAS_VERSION_MAX + 1];
+	uint8_t key[RAS_KEY_BYTES]; // public key of the agent; all 0: none
 	uint32_t address_count;
 	struct sock_addr addresses[RAS_ADDRESSES_MAX];
 	uint32_t device_count;
@@ -59,8 +60,9 @@ struct ras_record {
 	const char *host;
 	uint8_t name_length;
 	uint8_t host_length;
-	struct sock_addr address; // addresses[0], the address that links connect to
-	struct ras_record *next;  // next in the bucket of the interner
+	uint8_t key[RAS_KEY_BYTES]; // public key of the agent; all 0: none
+	struct sock_addr address;   // addresses[0], the address that links connect to
+	struct ras_record *next;    // next in the bucket of the interner
 	uint8_t encoding[];
 };
 
@@ -98,6 +100,10 @@ int ras_record_from_info(
 
 struct ras_record *ras_record_get(struct ras_record *record);
 void ras_record_put(struct ras_interner *interner, struct ras_record *record);
+
+// Return the fingerprint of a key. A public key of Ed25519 is spread evenly, so its first 8 bytes
+// are as hard to find again as those of a hash.
+uint64_t ras_key_fingerprint(const uint8_t key[static RAS_KEY_BYTES]);
 
 // Decode a record.
 void ras_record_info(const struct ras_record *record, struct ras_peer_info *ret_info);

@@ -13,6 +13,10 @@
 #define RAS_SEEDS_MAX 1024    // join addresses
 #define RAS_REMEMBERED_MAX 32 // addresses of members of an earlier run
 
+// Ed25519: the public key of an agent, and a signature by its secret key.
+#define RAS_KEY_BYTES 32
+#define RAS_SIGNATURE_BYTES 64
+
 #define RAS_NS_PER_MS UINT64_C(1000000)
 #define RAS_NS_PER_SEC UINT64_C(1000000000)
 #define RAS_NEVER UINT64_MAX

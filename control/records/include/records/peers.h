@@ -22,8 +22,10 @@ struct peer_row {
 	char host[PEER_NODE_BYTES];
 	uint32_t pid;
 	char version[PEER_NODE_BYTES];
+	char key[20];
 	const char *verdict;
 	uint32_t devices;
 };
 
 extern const struct record peer_record;
+extern const struct record peer_key_record; // a table of the same rows, for --keys

@@ -4,6 +4,7 @@
 #include "control/ras/ras_ignore.h"
 
 #include <support/cmocka.h>
+#include <support/fake_sign.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,6 +104,12 @@ static void op_who(void *ctx, uint32_t conn, enum ras_cause cause, uint64_t foun
 	lone->who_found = found;
 }
 
+static void op_sign(void *ctx, const void *bytes, size_t size, uint8_t *ret_signature) {
+	const struct lone *lone = ctx;
+
+	fake_sign(lone->records[lone->self]->key, bytes, size, ret_signature);
+}
+
 static const struct ras_ops ops = {
 	.who = op_who,
 	.open = op_open,
@@ -115,6 +122,8 @@ static const struct ras_ops ops = {
 	.contribute = ignore_contribute,
 	.collected = ignore_collected,
 	.notice = ignore_notice,
+	.sign = op_sign,
+	.verify = fake_verify_op,
 };
 
 // Set-up and time.
@@ -129,6 +138,7 @@ struct sock_addr lone_address(uint32_t peer) {
 
 static void info_fill(uint32_t peer, uint32_t host, uint64_t start, struct ras_peer_info *info) {
 	*info = (struct ras_peer_info){.start = start, .pid = 1000 + peer, .address_count = 1};
+	fake_key(peer, info->key);
 	snprintf(info->name, sizeof(info->name), "n%02u", peer);
 	snprintf(info->host, sizeof(info->host), "h%02u", host);
 	info->addresses[0] = lone_address(peer);

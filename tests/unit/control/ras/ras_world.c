@@ -2,6 +2,7 @@
 #include "control/ras/ras_world_net.h"
 
 #include <support/cmocka.h>
+#include <support/fake_sign.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,7 @@ record_of(struct world *world, uint32_t node, const struct world_setup *setup) {
 	};
 	struct ras_record *record;
 
+	fake_key(node, info.key);
 	snprintf(info.name, sizeof(info.name), "n%02u", node);
 	snprintf(info.host, sizeof(info.host), "h%02u", host);
 	if (setup->boots != WORLD_BOOT_UNKNOWN)
@@ -88,6 +90,7 @@ node_create(struct world *world, uint32_t node, const struct ras_config *given, 
 	config.history_events = 32;
 	config.conns_max = 256;
 	world->nodes[node].wake_ns = RAS_NEVER;
+	memcpy(world->nodes[node].key, config.self.key, sizeof(config.self.key));
 	assert_int_equal(
 		ras_create(&config, &memory, world->interner, &ops, &world->nodes[node], ras), 0
 	);

@@ -28,7 +28,10 @@ struct world_node {
 	uint32_t index;
 	bool frozen; // process stopped: its host still accepts connections and data
 	uint64_t wake_ns;
+	uint8_t key[RAS_KEY_BYTES]; // with which it signs
 	struct ras_record *record;
+	uint32_t notices; // delivered here, and the origin of the latest one
+	uint64_t notice_origin;
 	struct ras_event events[WORLD_EVENTS_MAX];
 	uint32_t event_count;
 };

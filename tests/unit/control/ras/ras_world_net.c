@@ -4,6 +4,7 @@
 #include "control/ras/ras_ignore.h"
 
 #include <support/cmocka.h>
+#include <support/fake_sign.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -177,6 +178,20 @@ static int op_deliver(void *ctx, const struct ras_relay_delivery *delivery) {
 	return 0;
 }
 
+static void op_notice(void *ctx, uint64_t origin, uint32_t kind, const void *payload, size_t size) {
+	struct world_node *node = ctx;
+
+	(void)kind;
+	(void)payload;
+	(void)size;
+	node->notices++;
+	node->notice_origin = origin;
+}
+
+static void op_sign(void *ctx, const void *bytes, size_t size, uint8_t *ret_signature) {
+	fake_sign(((const struct world_node *)ctx)->key, bytes, size, ret_signature);
+}
+
 const struct ras_ops world_ops = {
 	.open = op_open,
 	.send = op_send,
@@ -187,7 +202,9 @@ const struct ras_ops world_ops = {
 	.report = ignore_report,
 	.contribute = ignore_contribute,
 	.collected = ignore_collected,
-	.notice = ignore_notice,
+	.notice = op_notice,
+	.sign = op_sign,
+	.verify = fake_verify_op,
 };
 
 // Time.
