@@ -287,6 +287,12 @@ void overlay_conflict_words(
 	const struct ras_event *event,
 	char ret_words[static STATE_TEXT_BYTES]
 );
+// Describe a FORGED event: who sent the notice, and in whose name.
+void overlay_forged_words(
+	const struct overlay *overlay,
+	const struct ras_event *event,
+	char ret_words[static STATE_TEXT_BYTES]
+);
 void overlay_stranger_words(
 	const struct overlay *overlay,
 	uint64_t peer,

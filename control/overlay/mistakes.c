@@ -71,6 +71,21 @@ void overlay_conflict_words(
 	);
 }
 
+void overlay_forged_words(
+	const struct overlay *overlay,
+	const struct ras_event *event,
+	char ret_words[static STATE_TEXT_BYTES]
+) {
+	char name[RAS_NAME_MAX + 1];
+
+	overlay_node_name(overlay, event->value, name);
+	snprintf(
+		ret_words, STATE_TEXT_BYTES,
+		"%.63s sent a notice in the name of %.63s that %.63s did not sign", event->name,
+		name, name
+	);
+}
+
 // Hosts
 
 struct claim {

@@ -80,6 +80,8 @@ static void op_event(void *ctx, const struct ras_event *event) {
 		overlay_stranger_words(overlay, event->peer, event->value, &event->other, words);
 	else if (event->kind == RAS_EVENT_CONFLICT)
 		overlay_conflict_words(overlay, event, words);
+	else if (event->kind == RAS_EVENT_FORGED)
+		overlay_forged_words(overlay, event, words);
 	if (words[0] != '\0') {
 		overlay->text = words;
 		overlay->text_kind = event->kind;

@@ -223,6 +223,8 @@ static const struct spec specs[] = {
 	      "questions of other members dropped because the asking node left or cancelled"),
 	COLLECT(requests_repeated, "questions that arrived a second time"),
 	COLLECT(requests_refused, "questions refused for lack of room"),
+	COLLECT(notices_forged, "notices dropped because their origin did not sign them"),
+	COLLECT(notices_unproven, "notices dropped because the key of their origin is unknown"),
 	COLLECT(requests_forged,
 	      "questions in the name of this node, or of a future start of the asking node"),
 	COLLECT(answers_late, "answers that arrived too late"),

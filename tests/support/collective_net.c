@@ -143,6 +143,20 @@ void ras_exit(struct ras *ras) {
 	(void)ras;
 }
 
+void ras_emit(
+	struct ras *ras,
+	enum ras_event_kind kind,
+	uint32_t slot,
+	enum ras_cause cause,
+	uint64_t value
+) {
+	(void)cause;
+	(void)value;
+	must(kind == RAS_EVENT_FORGED);
+	node_of(ras)->forged++;
+	node_of(ras)->forged_by = net_id(slot);
+}
+
 bool ras_forget_apply(struct ras *ras, uint64_t id, uint64_t incarnation) {
 	(void)id;
 	(void)incarnation;

@@ -183,6 +183,7 @@ void collect_notice_encode(const struct collect_notice *notice, struct wire_writ
 	wire_put_u16(writer, (uint16_t)notice->hops);
 	wire_put_u16(writer, (uint16_t)notice->size);
 	wire_put_bytes(writer, notice->payload, notice->size);
+	wire_put_bytes(writer, notice->signature, RAS_SIGNATURE_BYTES);
 }
 
 int collect_notice_decode(struct wire_reader *reader, struct collect_notice *ret_notice) {
@@ -194,6 +195,7 @@ int collect_notice_decode(struct wire_reader *reader, struct collect_notice *ret
 	notice.hops = wire_get_u16(reader);
 	notice.size = wire_get_count_u16(reader, RAS_NOTICE_BYTES_MAX, 1);
 	notice.payload = wire_get_view(reader, notice.size);
+	notice.signature = wire_get_view(reader, RAS_SIGNATURE_BYTES);
 	if (!wire_reader_ok(reader))
 		return wire_reader_error(reader);
 	*ret_notice = notice;

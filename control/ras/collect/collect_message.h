@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages of notices and collectives. message.h has the rules for all decoders.
 //
-//	NOTICE          u64 origin, u64 id, u32 kind, u16 hops, u16 size, payload
+//	NOTICE          u64 origin, u64 id, u32 kind, u16 hops, u16 size, payload, 64 bytes
+//	                signature of the origin, see flood_signed_bytes()
 //	COLLECT         u64 origin, u64 id, u16 kind, u64 budget_ns, u16 hops,
 //	                u16 count, count × 24 bytes in ascending order. COMMS: communicators to
 //	                skip. Census: u64 node, u64 enum collect_census_kind, u64 view digest of
@@ -92,6 +93,7 @@ struct collect_notice {
 	uint32_t hops;
 	const void *payload; // a view
 	size_t size;
+	const uint8_t *signature; // RAS_SIGNATURE_BYTES, a view
 };
 
 // Encoders write the type byte. Decoders are called after the type byte was read.

@@ -226,6 +226,7 @@ request_serve(struct ras *ras, struct link *link, const struct collect_request *
 
 int collective_request_received(struct ras *ras, struct link *link, struct wire_reader *reader) {
 	struct ras_collect_counters *counters = &ras->collective->counters;
+	struct flood_seen *seen = &ras->flood.collectives;
 	struct collect_request request;
 	bool is_old;
 	int err;
@@ -246,7 +247,7 @@ int collective_request_received(struct ras *ras, struct link *link, struct wire_
 	if (!flood_id_is_plausible(ras, request.origin, request.id)) {
 		counters->requests_forged++;
 		final_answer_send(ras, link, &request, true);
-	} else if (is_old || !flood_record_first(ras, request.origin, request.id)) {
+	} else if (is_old || !flood_record_first(ras, seen, request.origin, request.id)) {
 		counters->requests_repeated++;
 		final_answer_send(ras, link, &request, false);
 	} else {

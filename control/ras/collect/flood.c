@@ -6,7 +6,7 @@
 #include "collect/gather.h"
 #include "core/core.h"
 
-#define FLOOD_FRAME_MAX (1 + 8 + 8 + 4 + 2 + 2 + RAS_NOTICE_BYTES_MAX)
+#define FLOOD_FRAME_MAX (1 + 8 + 8 + 4 + 2 + 2 + RAS_NOTICE_BYTES_MAX + RAS_SIGNATURE_BYTES)
 #define FLOOD_FORGET_BYTES 16
 #define FLOOD_CENSUS_BYTES 17
 #define FLOOD_CENSUS_BYTES_MAX (FLOOD_CENSUS_BYTES + COLLECT_SUBJECTS_MAX * 8)
@@ -14,12 +14,16 @@
 #define FLOOD_START_SHIFT 32
 // An origin may have restarted so many times before we hear of it.
 #define FLOOD_STARTS_AHEAD 16
+#define FORGED_GAP_NS (10 * RAS_NS_PER_SEC) // between two events about forged notices
+
+static void seen_release(struct ras *ras, struct flood_seen *seen) {
+	memory_release(&ras->memory, seen->origins, seen->capacity * sizeof(*seen->origins));
+}
 
 void flood_fini(struct ras *ras) {
-	struct flood *flood = &ras->flood;
-
-	memory_release(&ras->memory, flood->origins, flood->capacity * sizeof(*flood->origins));
-	*flood = (struct flood){0};
+	seen_release(ras, &ras->flood.notices);
+	seen_release(ras, &ras->flood.collectives);
+	ras->flood = (struct flood){0};
 }
 
 uint64_t flood_next_id(struct ras *ras) {
@@ -46,14 +50,14 @@ bool flood_id_is_plausible(const struct ras *ras, uint64_t origin, uint64_t id) 
 }
 
 // Return the index of the origin, or the index at which it would be inserted.
-static uint32_t origin_index(const struct flood *flood, uint64_t origin) {
+static uint32_t origin_index(const struct flood_seen *seen, uint64_t origin) {
 	uint32_t low = 0;
-	uint32_t high = flood->count;
+	uint32_t high = seen->count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (flood->origins[middle].origin < origin)
+		if (seen->origins[middle].origin < origin)
 			low = middle + 1;
 		else
 			high = middle;
@@ -61,31 +65,30 @@ static uint32_t origin_index(const struct flood *flood, uint64_t origin) {
 	return low;
 }
 
-static bool origin_add(struct ras *ras, uint64_t origin, uint64_t id) {
-	struct flood *flood = &ras->flood;
+static bool origin_add(struct ras *ras, struct flood_seen *seen, uint64_t origin, uint64_t id) {
 	uint32_t oldest = 0;
 	uint32_t place;
 
-	if (flood->count == FLOOD_ORIGINS_MAX) {
-		for (uint32_t n = 1; n < flood->count; n++) {
-			if (flood->origins[n].used < flood->origins[oldest].used)
+	if (seen->count == FLOOD_ORIGINS_MAX) {
+		for (uint32_t n = 1; n < seen->count; n++) {
+			if (seen->origins[n].used < seen->origins[oldest].used)
 				oldest = n;
 		}
-		flood->count--;
-		memmove(&flood->origins[oldest], &flood->origins[oldest + 1],
-			(flood->count - oldest) * sizeof(*flood->origins));
+		seen->count--;
+		memmove(&seen->origins[oldest], &seen->origins[oldest + 1],
+			(seen->count - oldest) * sizeof(*seen->origins));
 	}
 	if (memory_grow_within(
-		    &ras->memory, (void **)&flood->origins, &flood->capacity, flood->count + 1,
-		    FLOOD_ORIGINS_MAX, sizeof(*flood->origins)
+		    &ras->memory, (void **)&seen->origins, &seen->capacity, seen->count + 1,
+		    FLOOD_ORIGINS_MAX, sizeof(*seen->origins)
 	    ) != 0)
 		return false;
-	place = origin_index(flood, origin);
-	memmove(&flood->origins[place + 1], &flood->origins[place],
-		(flood->count - place) * sizeof(*flood->origins));
-	flood->origins[place] = (struct flood_origin
-	){.origin = origin, .highest = id, .window = 1, .used = flood->clock};
-	flood->count++;
+	place = origin_index(seen, origin);
+	memmove(&seen->origins[place + 1], &seen->origins[place],
+		(seen->count - place) * sizeof(*seen->origins));
+	seen->origins[place] = (struct flood_origin
+	){.origin = origin, .highest = id, .window = 1, .used = seen->clock};
+	seen->count++;
 	return true;
 }
 
@@ -106,17 +109,63 @@ static bool window_record(struct flood_origin *known, uint64_t id) {
 	return true;
 }
 
-bool flood_record_first(struct ras *ras, uint64_t origin, uint64_t id) {
-	struct flood *flood = &ras->flood;
-	uint32_t place = origin_index(flood, origin);
+bool flood_record_first(struct ras *ras, struct flood_seen *seen, uint64_t origin, uint64_t id) {
+	uint32_t place = origin_index(seen, origin);
 
 	if (origin == ras->self_id)
 		return false;
-	flood->clock++;
-	if (place == flood->count || flood->origins[place].origin != origin)
-		return origin_add(ras, origin, id);
-	flood->origins[place].used = flood->clock;
-	return window_record(&flood->origins[place], id);
+	seen->clock++;
+	if (place == seen->count || seen->origins[place].origin != origin)
+		return origin_add(ras, seen, origin, id);
+	seen->origins[place].used = seen->clock;
+	return window_record(&seen->origins[place], id);
+}
+
+// Return true if the window holds the id, or has passed it.
+static bool window_has_id(const struct flood_seen *seen, uint64_t origin, uint64_t id) {
+	uint32_t place = origin_index(seen, origin);
+	uint64_t behind;
+
+	if (place == seen->count || seen->origins[place].origin != origin ||
+	    id > seen->origins[place].highest)
+		return false;
+	behind = seen->origins[place].highest - id;
+	return behind >= FLOOD_WINDOW || (seen->origins[place].window >> behind & 1) != 0;
+}
+
+size_t flood_signed_bytes(
+	uint64_t cluster,
+	const struct collect_notice *notice,
+	uint8_t ret_bytes[static FLOOD_SIGNED_BYTES_MAX]
+) {
+	// Keeps a signature of a notice from being valid for anything else that is signed.
+	static const char domain[16] = "tocsin notice 1";
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, ret_bytes, FLOOD_SIGNED_BYTES_MAX);
+	wire_put_bytes(&writer, domain, sizeof(domain));
+	wire_put_u64(&writer, cluster);
+	wire_put_u64(&writer, notice->origin);
+	wire_put_u64(&writer, notice->id);
+	wire_put_u32(&writer, notice->kind);
+	wire_put_bytes(&writer, notice->payload, notice->size);
+	return wire_writer_used(&writer);
+}
+
+static bool notice_is_signed_by(
+	const struct ras *ras, const struct ras_record *record, const struct collect_notice *notice
+) {
+	uint8_t bytes[FLOOD_SIGNED_BYTES_MAX];
+	size_t size = flood_signed_bytes(ras->cluster, notice, bytes);
+
+	return ras->ops.verify(ras->ops_ctx, record->key, bytes, size, notice->signature);
+}
+
+static uint64_t signature_start(const uint8_t signature[static RAS_SIGNATURE_BYTES]) {
+	uint64_t start;
+
+	memcpy(&start, signature, sizeof(start));
+	return start;
 }
 
 // Send the notice over every good link except `from`.
@@ -170,6 +219,68 @@ static void notice_deliver(struct ras *ras, const struct collect_notice *notice)
 	// Unknown kinds below RAS_NOTICE_OWN_MIN come from newer versions: only forwarded.
 }
 
+// Count a notice that its origin did not sign, and report the neighbour that made it.
+static void notice_report_forged(struct ras *ras, const struct link *link, uint64_t origin) {
+	struct flood *flood = &ras->flood;
+
+	ras->collective->counters.notices_forged++;
+	if (ras->observed_ns < flood->next_forged_ns)
+		return;
+	flood->next_forged_ns = ras->observed_ns + FORGED_GAP_NS;
+	ras_emit(ras, RAS_EVENT_FORGED, link->slot, RAS_CAUSE_PROTOCOL, origin);
+}
+
+// Handle a notice in our own name: an echo of one that we sent, or a forged one. No member that
+// checks signatures forwards a forged notice, so the neighbour made it.
+static void
+own_notice_received(struct ras *ras, const struct link *link, const struct collect_notice *notice) {
+	const struct flood *flood = &ras->flood;
+	uint64_t first = ras_incarnation_start(ras_self(ras)->incarnation) << FLOOD_START_SHIFT;
+	bool sent = notice->id <= flood->last_id;
+
+	if (sent && flood->last_id - notice->id < FLOOD_WINDOW)
+		sent = flood->own_signatures[notice->id % FLOOD_WINDOW] ==
+		       signature_start(notice->signature);
+	else if (sent)
+		sent = notice_is_signed_by(ras, ras_self(ras)->record, notice);
+	// A notice of an earlier start may have another key.
+	if (sent || notice->id < first)
+		ras->collective->counters.notices_repeated++;
+	else
+		notice_report_forged(ras, link, notice->origin);
+}
+
+// Return true if the origin sent this notice in its current start, and it is new here. The
+// signature is checked last, because it costs most.
+static bool
+notice_check(struct ras *ras, const struct link *link, const struct collect_notice *notice) {
+	struct ras_collect_counters *counters = &ras->collective->counters;
+	uint32_t slot = peers_find(&ras->peers, notice->origin);
+
+	// The first notice of a new member may come before its record. Members beside it that know
+	// the record have forwarded the notice, and what matters is sent again.
+	if (slot == RAS_NO_SLOT) {
+		counters->notices_unproven++;
+		return false;
+	}
+	if (notice->id >> FLOOD_START_SHIFT <
+		    ras_incarnation_start(ras_entry(ras, slot)->incarnation) ||
+	    window_has_id(&ras->flood.notices, notice->origin, notice->id)) {
+		counters->notices_repeated++;
+		return false;
+	}
+	if (!notice_is_signed_by(ras, ras_entry(ras, slot)->record, notice)) {
+		// A neighbour may know another key of the origin for a moment. Only the origin
+		// itself is to blame for sure.
+		if (link->peer == notice->origin)
+			notice_report_forged(ras, link, notice->origin);
+		else
+			counters->notices_forged++;
+		return false;
+	}
+	return flood_record_first(ras, &ras->flood.notices, notice->origin, notice->id);
+}
+
 int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t size) {
 	struct ras_collect_counters *counters = &ras->collective->counters;
 	struct collect_notice notice;
@@ -186,14 +297,12 @@ int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t s
 	if ((notice.kind == FLOOD_NOTICE_FORGET && notice.size < FLOOD_FORGET_BYTES) ||
 	    (notice.kind == FLOOD_NOTICE_CENSUS && notice.size < FLOOD_CENSUS_BYTES))
 		return -EBADMSG;
-	if (!flood_id_is_plausible(ras, notice.origin, notice.id)) {
-		counters->requests_forged++;
+	if (notice.origin == ras->self_id) {
+		own_notice_received(ras, link, &notice);
 		return 0;
 	}
-	if (!flood_record_first(ras, notice.origin, notice.id)) {
-		counters->notices_repeated++;
+	if (!notice_check(ras, link, &notice))
 		return 0;
-	}
 	counters->notices_delivered++;
 	// Forward first: the delivery may change the links.
 	if (notice.hops < UINT16_MAX && flood_limit_allows(ras, &notice)) {
@@ -205,6 +314,8 @@ int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t s
 }
 
 static void notice_originate(struct ras *ras, uint32_t kind, const void *payload, size_t size) {
+	uint8_t signature[RAS_SIGNATURE_BYTES];
+	uint8_t bytes[FLOOD_SIGNED_BYTES_MAX];
 	struct collect_notice notice = {
 		.origin = ras->self_id,
 		.id = flood_next_id(ras),
@@ -212,8 +323,12 @@ static void notice_originate(struct ras *ras, uint32_t kind, const void *payload
 		.hops = 1,
 		.payload = payload,
 		.size = size,
+		.signature = signature,
 	};
+	size_t signed_size = flood_signed_bytes(ras->cluster, &notice, bytes);
 
+	ras->ops.sign(ras->ops_ctx, bytes, signed_size, signature);
+	ras->flood.own_signatures[notice.id % FLOOD_WINDOW] = signature_start(signature);
 	ras->collective->counters.notices_sent++;
 	notice_send(ras, NULL, &notice);
 }

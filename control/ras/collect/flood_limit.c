@@ -31,8 +31,8 @@ static uint32_t origin_share(const struct flood_limit *limit) {
 
 bool flood_limit_allows(struct ras *ras, const struct collect_notice *notice) {
 	uint32_t second = (uint32_t)(ras->observed_ns / RAS_NS_PER_SEC);
-	struct flood *flood = &ras->flood;
-	struct flood_limit *limit = &flood->limit;
+	const struct flood_seen *seen = &ras->flood.notices;
+	struct flood_limit *limit = &ras->flood.limit;
 	struct flood_origin *origin;
 
 	if (notice->kind < RAS_NOTICE_OWN_MIN)
@@ -40,7 +40,7 @@ bool flood_limit_allows(struct ras *ras, const struct collect_notice *notice) {
 	if (limit->second != second)
 		begin_second(limit, second);
 	origin =
-		bsearch(&notice->origin, flood->origins, flood->count, sizeof(*flood->origins),
+		bsearch(&notice->origin, seen->origins, seen->count, sizeof(*seen->origins),
 			compare_origin);
 	must(origin != NULL); // flood_record_first() has just added it
 	if (origin->second != second) {

@@ -142,7 +142,9 @@ struct ras_collect_counters {
 	uint64_t legs_lost, legs_timed_out;
 	uint64_t contributions_cut; // own share exceeded RAS_COLLECT_PARTS_MAX parts
 	uint64_t notices_sent, notices_delivered, notices_repeated;
-	uint64_t notices_dropped; // delivered but not forwarded, because there are too many
+	uint64_t notices_dropped;  // delivered but not forwarded, because there are too many
+	uint64_t notices_forged;   // not signed by their origin
+	uint64_t notices_unproven; // the key of their origin is unknown here
 	uint32_t running, running_max;
 };
 

@@ -41,6 +41,8 @@ enum ras_event_kind {
 	RAS_EVENT_FLAPPING,
 	RAS_EVENT_ADDRESS_OTHER,   // another agent answers at a peer's address; value: its id
 	RAS_EVENT_ADDRESS_CHANGED, // this agent advertises another address with a new start
+	// A neighbour sent a notice that its origin did not sign; value: id of the origin.
+	RAS_EVENT_FORGED,
 	// Added by the caller with ras_add_event().
 	RAS_EVENT_REPORTED,	    // a person or job reported the peer as failed
 	RAS_EVENT_ADDRESS_UNPROVEN, // peers do not reach the address that this agent advertises

@@ -34,6 +34,8 @@ struct net_node {
 	uint32_t noticed;
 	uint64_t notice_origin;
 	uint32_t notice_kind;
+	uint32_t forged; // events FORGED, and the latest neighbour that they name
+	uint64_t forged_by;
 	uint32_t forgotten;
 	uint32_t result_count;
 	struct net_result results[NET_RESULTS_MAX];

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Collective messages that are malformed, forged, late or unrequested.
 #include <support/collective_frames.h>
+#include <support/fake_notice.h>
 
-#define FLOOD_PAYLOAD_BYTES 16 // as many as a FORGET needs
-#define FLOOD_ORIGIN 100000    // above the ids of the net
+// Origins of floods: members of the net without links, whose notices come through node 0.
+#define FLOOD_ORIGIN 3
+#define FLOOD_ORIGINS 101
 
 static void a_cancel_counts_only_from_whom_asked(void **state) {
 	struct net *net = net_create(4);
@@ -213,22 +215,33 @@ static void items_of_a_newer_version_are_handed_up_and_skipped(void **state) {
 	net_destroy(net);
 }
 
-static void a_notice_that_is_malformed_forged_or_repeated_stops_here(void **state) {
-	struct collect_notice notice = {
-		.origin = net_id(0),
-		.id = 1,
-		.kind = RAS_NOTICE_OWN_MIN,
-		.payload = "x",
-		.size = 1};
-	struct net *net = net_create(3);
+// Build a notice as its origin would send it: all nodes of the net have the key of 0.
+static struct bytes notice_bytes(uint32_t origin, uint64_t id, uint32_t kind, size_t size) {
+	static const uint8_t key[RAS_KEY_BYTES];
+	const struct collect_notice notice = {
+		.origin = net_id(origin),
+		.id = id,
+		.kind = kind,
+		.payload = "x: sixteen bytes",
+		.size = size,
+	};
 	struct wire_writer writer;
 	struct bytes frame = {0};
 
+	wire_writer_init(&writer, frame.data, sizeof(frame.data));
+	fake_notice_encode(&notice, 0, key, &writer);
+	assert_int_equal(wire_writer_finish(&writer, &frame.size), 0);
+	return frame;
+}
+
+#define NOTICE_ID ((UINT64_C(1) << 32) + 1) // the first one of start 1
+
+static void a_notice_that_is_malformed_or_repeated_stops_here(void **state) {
+	struct bytes frame = notice_bytes(0, NOTICE_ID, RAS_NOTICE_OWN_MIN, 1);
+	struct net *net = net_create(3);
+
 	(void)state;
 	net_chain(net);
-	wire_writer_init(&writer, frame.data, sizeof(frame.data));
-	collect_notice_encode(&notice, &writer);
-	assert_int_equal(wire_writer_finish(&writer, &frame.size), 0);
 	for (size_t size = 1; size < frame.size; size++)
 		assert_int_equal(net_inject(net, 0, 1, frame.data, size), -EBADMSG);
 	assert_int_equal(inject(net, 0, 1, &frame), 0);
@@ -236,45 +249,137 @@ static void a_notice_that_is_malformed_forged_or_repeated_stops_here(void **stat
 	assert_int_equal(net->nodes[1].noticed, 1);
 	assert_int_equal(counters_of(net, 1)->notices_repeated, 1);
 	assert_int_equal(net->sent_frames, 1);
-	memset(&frame.data[9], 0xff, 8); // a start in the future
+	frame = notice_bytes(0, 99, RAS_NOTICE_OWN_MIN, 1); // of an earlier start
 	assert_int_equal(inject(net, 0, 1, &frame), 0);
-	assert_int_equal(counters_of(net, 1)->requests_forged, 1);
-	memset(&frame.data[9], 0, 8);
-	frame.data[17] = FLOOD_NOTICE_FORGET;
-	frame.data[18] = 0;
+	assert_int_equal(counters_of(net, 1)->notices_repeated, 2);
+	frame = notice_bytes(0, NOTICE_ID + 1, FLOOD_NOTICE_FORGET, 1); // too short for its kind
 	assert_int_equal(inject(net, 0, 1, &frame), -EBADMSG);
 	assert_int_equal(net->nodes[1].forgotten, 0);
+	assert_int_equal(net->nodes[1].noticed, 1);
 	net_destroy(net);
 }
 
-// Let node 0 pass on one notice of this origin. Returns true if node 1 forwards it.
-static bool is_notice_forwarded(struct net *net, uint64_t origin, uint64_t id, uint32_t kind) {
-	static const uint8_t payload[FLOOD_PAYLOAD_BYTES];
-	struct collect_notice notice = {
-		.origin = origin,
-		.id = id,
-		.kind = kind,
-		.payload = payload,
-		.size = sizeof(payload),
-	};
-	uint64_t before = net->sent_frames;
-	struct wire_writer writer;
-	struct bytes frame;
+static void a_notice_that_its_origin_did_not_sign_stops_here_and_hides_no_later_one(void **state) {
+	const struct bytes real = notice_bytes(0, NOTICE_ID, RAS_NOTICE_OWN_MIN, 1);
+	struct net *net = net_create(4);
 
-	wire_writer_init(&writer, frame.data, sizeof(frame.data));
-	collect_notice_encode(&notice, &writer);
-	assert_int_equal(wire_writer_finish(&writer, &frame.size), 0);
+	(void)state;
+	net_chain(net);
+	// Each changed byte is one of the fields that are signed, except the hops. The id is
+	// changed into one of a later start as well.
+	for (size_t at = 1; at < real.size; at++) {
+		struct bytes forged = real;
+
+		if ((at >= 21 && at < 25) || (at >= 1 && at < 9))
+			continue; // hops and size, and the origin
+		forged.data[at] ^= 0x10;
+		assert_int_equal(inject(net, 2, 1, &forged), 0);
+	}
+	assert_int_equal(net->nodes[1].noticed, 0);
+	assert_int_equal(net->sent_frames, 0);
+	assert_true(counters_of(net, 1)->notices_forged > 64);
+	assert_int_equal(net->nodes[1].forged, 0); // the neighbour may know another key
+	assert_int_equal(inject(net, 2, 1, &real), 0);
+	assert_int_equal(net->nodes[1].noticed, 1);
+	assert_int_equal(net->sent_frames, 1);
+	net_destroy(net);
+}
+
+static void a_wrong_signature_from_the_origin_itself_is_reported_once_in_a_while(void **state) {
+	struct bytes forged = notice_bytes(0, NOTICE_ID, RAS_NOTICE_OWN_MIN, 1);
+	struct net *net = net_create(2);
+
+	(void)state;
+	net_chain(net);
+	forged.data[forged.size - 1] ^= 1;
+	for (uint32_t n = 0; n < 9; n++)
+		assert_int_equal(inject(net, 0, 1, &forged), 0);
+	assert_int_equal(net->nodes[1].forged, 1);
+	assert_int_equal(net->nodes[1].forged_by, net_id(0));
+	assert_int_equal(counters_of(net, 1)->notices_forged, 9);
+	net_destroy(net);
+}
+
+static void a_notice_of_an_unknown_member_is_dropped_until_its_key_is_known(void **state) {
+	struct bytes frame = notice_bytes(9, NOTICE_ID, RAS_NOTICE_OWN_MIN, 1);
+	struct net *net = net_create(3);
+
+	(void)state;
+	net_chain(net);
+	assert_int_equal(inject(net, 0, 1, &frame), 0);
+	assert_int_equal(counters_of(net, 1)->notices_unproven, 1);
+	assert_int_equal(net->nodes[1].noticed, 0);
+	assert_int_equal(net->sent_frames, 0);
+	net_destroy(net);
+}
+
+static void a_victim_reports_who_brings_notices_in_its_name_and_knows_its_echo(void **state) {
+	struct net *net = net_create(3);
+	const uint64_t first = NOTICE_ID;
+	struct bytes own, forged;
+
+	(void)state;
+	net_chain(net);
+	own = notice_bytes(1, first, RAS_NOTICE_OWN_MIN, 1);
+	assert_int_equal(ras_notice(net->nodes[1].ras, net->now_ns, RAS_NOTICE_OWN_MIN, "x", 1), 0);
+	net_run(net);
+	assert_int_equal(inject(net, 2, 1, &own), 0);	 // the echo of its own notice
+	own = notice_bytes(1, 5, RAS_NOTICE_OWN_MIN, 1); // from before a restart
+	assert_int_equal(inject(net, 2, 1, &own), 0);
+	assert_int_equal(counters_of(net, 1)->notices_repeated, 2);
+	assert_int_equal(net->nodes[1].forged, 0);
+	net->sent_frames = 0;
+	// Another content of that number, and a number that it has not used yet.
+	forged = notice_bytes(1, first, RAS_NOTICE_OWN_MIN + 1, 1);
+	assert_int_equal(inject(net, 2, 1, &forged), 0);
+	assert_int_equal(net->nodes[1].forged, 1);
+	assert_int_equal(net->nodes[1].forged_by, net_id(2));
+	forged = notice_bytes(1, first + 1, RAS_NOTICE_OWN_MIN, 1);
+	assert_int_equal(inject(net, 2, 1, &forged), 0);
+	assert_int_equal(counters_of(net, 1)->notices_forged, 2);
+	assert_int_equal(net->nodes[1].noticed, 0);
+	assert_int_equal(net->sent_frames, 0);
+	net_destroy(net);
+}
+
+static void a_forged_collective_hides_no_notice_of_its_origin(void **state) {
+	const struct bytes real = notice_bytes(0, NOTICE_ID, RAS_NOTICE_OWN_MIN, 1);
+	struct bytes ahead = request_bytes(0, UINT64_C(16) << 32, RAS_COLLECT_COMMS);
+	struct net *net = net_create(3);
+
+	(void)state;
+	net_chain(net);
+	assert_int_equal(inject(net, 2, 1, &ahead), 0);
+	assert_int_equal(inject(net, 0, 1, &real), 0);
+	assert_int_equal(net->nodes[1].noticed, 1);
+	net_run_out(net);
+	net_destroy(net);
+}
+
+static struct net *flood_net_create(void) {
+	struct net *net = net_create(FLOOD_ORIGIN + FLOOD_ORIGINS);
+
+	net_connect(net, 0, 1);
+	net_connect(net, 1, 2);
+	return net;
+}
+
+// Let node 0 pass on one notice of this origin. Returns true if node 1 forwards it.
+static bool is_notice_forwarded(struct net *net, uint32_t origin, uint64_t number, uint32_t kind) {
+	const struct bytes frame =
+		notice_bytes(origin, NOTICE_ID + number, kind, 16); // as FORGET needs
+	uint64_t before = net->sent_frames;
+
 	assert_int_equal(inject(net, 0, 1, &frame), 0);
 	net_run(net);
 	return net->sent_frames > before;
 }
 
 static void a_lone_origin_that_floods_is_forwarded_up_to_half_of_the_limit(void **state) {
-	struct net *net = net_create(3);
+	struct net *net = flood_net_create();
 	uint32_t forwarded = 0;
 
 	(void)state;
-	net_chain(net);
 	for (uint64_t id = 1; id <= 2 * FLOOD_FORWARD_MAX; id++)
 		forwarded += is_notice_forwarded(net, FLOOD_ORIGIN, id, RAS_NOTICE_OWN_MIN);
 	assert_int_equal(forwarded, FLOOD_FORWARD_MAX / 2);
@@ -284,7 +389,7 @@ static void a_lone_origin_that_floods_is_forwarded_up_to_half_of_the_limit(void 
 	assert_true(is_notice_forwarded(
 		net, FLOOD_ORIGIN, 2 * FLOOD_FORWARD_MAX + 1, FLOOD_NOTICE_FORGET
 	));
-	assert_true(is_notice_forwarded(net, 2 * FLOOD_ORIGIN, 1, RAS_NOTICE_OWN_MIN));
+	assert_true(is_notice_forwarded(net, FLOOD_ORIGIN + 100, 1, RAS_NOTICE_OWN_MIN));
 	net_turn(net, RAS_NS_PER_SEC);
 	assert_true(is_notice_forwarded(
 		net, FLOOD_ORIGIN, 2 * FLOOD_FORWARD_MAX + 2, RAS_NOTICE_OWN_MIN
@@ -294,12 +399,11 @@ static void a_lone_origin_that_floods_is_forwarded_up_to_half_of_the_limit(void 
 
 // 100 origins of a user who starts and ends jobs, and one node with a few notices of its own.
 static void a_hundred_origins_that_flood_share_the_limit_and_starve_nobody(void **state) {
-	struct net *net = net_create(3);
+	struct net *net = flood_net_create();
 	uint32_t quiet = 0;
 	uint64_t id = 0;
 
 	(void)state;
-	net_chain(net);
 	for (uint32_t second = 0; second < 3; second++) {
 		uint32_t all = 0, of[100] = {0};
 
@@ -311,7 +415,7 @@ static void a_hundred_origins_that_flood_share_the_limit_and_starve_nobody(void 
 				);
 			if (n % 64 == 63)
 				quiet += is_notice_forwarded(
-					net, 2 * FLOOD_ORIGIN, id, RAS_NOTICE_OWN_MIN
+					net, FLOOD_ORIGIN + 100, id, RAS_NOTICE_OWN_MIN
 				);
 		}
 		for (uint32_t origin = 0; origin < COUNT_OF(of); origin++) {
@@ -328,16 +432,16 @@ static void a_hundred_origins_that_flood_share_the_limit_and_starve_nobody(void 
 // The first floods of a second use up the limit. Notices that later floods send in vain must not
 // count as origins, because the shares of the next second would be too small.
 static void notices_that_are_dropped_do_not_shrink_the_next_shares(void **state) {
-	struct net *net = net_create(3);
+	struct net *net = flood_net_create();
 	uint32_t forwarded = 0;
 	uint64_t id = 0;
 
 	(void)state;
-	net_chain(net);
-	for (uint64_t origin = 1; origin <= 5; origin++) {
+	for (uint32_t origin = 1; origin <= 5; origin++) {
 		for (uint32_t n = 0; n < FLOOD_FORWARD_MAX; n++)
-			(void
-			)is_notice_forwarded(net, origin * FLOOD_ORIGIN, ++id, RAS_NOTICE_OWN_MIN);
+			(void)is_notice_forwarded(
+				net, FLOOD_ORIGIN - 1 + origin, ++id, RAS_NOTICE_OWN_MIN
+			);
 	}
 	net_turn(net, RAS_NS_PER_SEC);
 	for (uint32_t n = 0; n < FLOOD_FORWARD_MAX; n++)
@@ -357,7 +461,17 @@ UNIT_GROUP(ras_collective_hostile) {
 		cmocka_unit_test(every_truncation_of_a_message_is_refused_and_changes_nothing),
 		cmocka_unit_test(counts_and_lengths_that_disagree_are_refused_without_memory),
 		cmocka_unit_test(items_of_a_newer_version_are_handed_up_and_skipped),
-		cmocka_unit_test(a_notice_that_is_malformed_forged_or_repeated_stops_here),
+		cmocka_unit_test(a_notice_that_is_malformed_or_repeated_stops_here),
+		cmocka_unit_test(
+			a_notice_that_its_origin_did_not_sign_stops_here_and_hides_no_later_one
+		),
+		cmocka_unit_test(
+			a_wrong_signature_from_the_origin_itself_is_reported_once_in_a_while
+		),
+		cmocka_unit_test(a_notice_of_an_unknown_member_is_dropped_until_its_key_is_known),
+		cmocka_unit_test(a_victim_reports_who_brings_notices_in_its_name_and_knows_its_echo
+		),
+		cmocka_unit_test(a_forged_collective_hides_no_notice_of_its_origin),
 		cmocka_unit_test(a_lone_origin_that_floods_is_forwarded_up_to_half_of_the_limit),
 		cmocka_unit_test(a_hundred_origins_that_flood_share_the_limit_and_starve_nobody),
 		cmocka_unit_test(notices_that_are_dropped_do_not_shrink_the_next_shares),

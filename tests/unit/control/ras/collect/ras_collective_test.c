@@ -416,38 +416,41 @@ static void a_notice_that_cannot_be_is_refused(void **state) {
 static void floods_that_overtake_each_other_are_all_seen_and_replays_are_not(void **state) {
 	struct net *net = net_create(2);
 	struct ras *ras = net->nodes[1].ras;
+	struct flood_seen *seen = &ras->flood.notices;
 	uint64_t origin = net_id(0);
 
 	(void)state;
-	assert_true(flood_record_first(ras, origin, 200));
-	assert_false(flood_record_first(ras, origin, 200));
-	assert_true(flood_record_first(ras, origin, 137)); // the oldest one in the window
-	assert_false(flood_record_first(ras, origin, 137));
-	assert_false(flood_record_first(ras, origin, 136));
-	assert_true(flood_record_first(ras, origin, 199));
-	assert_true(flood_record_first(ras, origin, 230));
-	assert_false(flood_record_first(ras, origin, 199));
-	assert_false(flood_record_first(ras, origin, 166));
-	assert_true(flood_record_first(ras, origin, 1000));
-	assert_false(flood_record_first(ras, origin, 230));
-	assert_true(flood_record_first(ras, origin, 999));
+	assert_true(flood_record_first(ras, seen, origin, 200));
+	assert_false(flood_record_first(ras, seen, origin, 200));
+	assert_true(flood_record_first(ras, seen, origin, 137)); // the oldest one in the window
+	assert_false(flood_record_first(ras, seen, origin, 137));
+	assert_false(flood_record_first(ras, seen, origin, 136));
+	assert_true(flood_record_first(ras, seen, origin, 199));
+	assert_true(flood_record_first(ras, seen, origin, 230));
+	assert_false(flood_record_first(ras, seen, origin, 199));
+	assert_false(flood_record_first(ras, seen, origin, 166));
+	assert_true(flood_record_first(ras, seen, origin, 1000));
+	assert_false(flood_record_first(ras, seen, origin, 230));
+	assert_true(flood_record_first(ras, seen, origin, 999));
 	net_destroy(net);
 }
 
 static void the_memory_of_origins_is_bounded_and_loses_the_oldest(void **state) {
 	struct net *net = net_create(1);
 	struct ras *ras = net->nodes[0].ras;
+	struct flood_seen *seen = &ras->flood.notices;
 
 	(void)state;
 	for (uint64_t origin = 0; origin < FLOOD_ORIGINS_MAX; origin++)
-		assert_true(flood_record_first(ras, 1 + origin * 7919, 5));
-	assert_false(flood_record_first(ras, 1, 5)); // marks this origin as recently used
-	assert_true(flood_record_first(ras, 2, 5));
-	assert_int_equal(ras->flood.count, FLOOD_ORIGINS_MAX);
-	assert_false(flood_record_first(ras, 1, 5));
-	assert_false(flood_record_first(ras, 2, 5));
-	assert_false(flood_record_first(ras, 1 + 2 * 7919, 5));
-	assert_true(flood_record_first(ras, 1 + 7919, 5)); // the entry of this origin was evicted
+		assert_true(flood_record_first(ras, seen, 1 + origin * 7919, 5));
+	assert_false(flood_record_first(ras, seen, 1, 5)); // marks this origin as recently used
+	assert_true(flood_record_first(ras, seen, 2, 5));
+	assert_int_equal(seen->count, FLOOD_ORIGINS_MAX);
+	assert_false(flood_record_first(ras, seen, 1, 5));
+	assert_false(flood_record_first(ras, seen, 2, 5));
+	assert_false(flood_record_first(ras, seen, 1 + 2 * 7919, 5));
+	assert_true(flood_record_first(ras, seen, 1 + 7919, 5)
+	); // the entry of this origin was evicted
 	assert_in_range(
 		ras->memory.used_bytes, 0, FLOOD_ORIGINS_MAX * sizeof(struct flood_origin) + 512
 	);

@@ -81,8 +81,9 @@ static void put_digests(struct wire_writer *writer) {
 }
 
 static void put_notice(struct wire_writer *writer) {
+	static const uint8_t signature[RAS_SIGNATURE_BYTES];
 	struct collect_notice notice = {
-		.origin = 77, .id = 1, .kind = RAS_NOTICE_OWN_MIN};
+		.origin = 77, .id = 1, .kind = RAS_NOTICE_OWN_MIN, .signature = signature};
 
 	notice.payload = "told";
 	notice.size = 4;

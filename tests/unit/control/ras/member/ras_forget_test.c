@@ -5,6 +5,7 @@
 #include "control/ras/ras_world.h"
 
 #include <support/cmocka.h>
+#include <support/fake_notice.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -115,7 +116,7 @@ static void part_of_which_all_are_back_waits_for_nobody(void **state) {
 // Receive a notice from peer 2 with `origin` as its origin.
 static void
 notice_of(struct lone *lone, uint32_t conn, uint32_t origin, uint32_t kind, uint64_t forgotten) {
-	uint8_t payload[16], frame[64];
+	uint8_t payload[16], frame[128];
 	struct wire_writer writer;
 	struct collect_notice notice = {
 		.origin = lone_id(lone, origin),
@@ -130,7 +131,7 @@ notice_of(struct lone *lone, uint32_t conn, uint32_t origin, uint32_t kind, uint
 	wire_put_u64(&writer, forgotten);
 	wire_put_u64(&writer, ras_incarnation(1, 0));
 	wire_writer_init(&writer, frame, sizeof(frame));
-	collect_notice_encode(&notice, &writer);
+	fake_notice_encode(&notice, lone->ras->cluster, lone->records[origin]->key, &writer);
 	lone_frame(lone, conn, frame, wire_writer_used(&writer));
 }
 
