@@ -293,6 +293,12 @@ void overlay_forged_words(
 	const struct ras_event *event,
 	char ret_words[static STATE_TEXT_BYTES]
 );
+// Describe a KEY_CHANGED or KEY_REFUSED event: both fingerprints.
+void overlay_key_words(
+	const struct overlay *overlay,
+	const struct ras_event *event,
+	char ret_words[static STATE_TEXT_BYTES]
+);
 void overlay_stranger_words(
 	const struct overlay *overlay,
 	uint64_t peer,

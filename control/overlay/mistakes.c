@@ -9,6 +9,7 @@
 #include <lib/container.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,26 @@ void overlay_forged_words(
 		ret_words, STATE_TEXT_BYTES,
 		"%.63s sent a notice in the name of %.63s that %.63s did not sign", event->name,
 		name, name
+	);
+}
+
+void overlay_key_words(
+	const struct overlay *overlay,
+	const struct ras_event *event,
+	char ret_words[static STATE_TEXT_BYTES]
+) {
+	bool changed = event->kind == RAS_EVENT_KEY_CHANGED;
+	struct ras_peer peer;
+
+	ret_words[0] = '\0';
+	if (ras_peer_find(overlay->ras, event->peer, &peer) != 0)
+		return;
+	snprintf(
+		ret_words, STATE_TEXT_BYTES,
+		changed ? "key %016" PRIx64 " replaced %016" PRIx64
+			  ": the agent lost its state directory"
+			: "key %016" PRIx64 " keeps the name; key %016" PRIx64 " was refused",
+		ras_key_fingerprint(peer.record->key), event->value
 	);
 }
 

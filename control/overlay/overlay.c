@@ -82,6 +82,8 @@ static void op_event(void *ctx, const struct ras_event *event) {
 		overlay_conflict_words(overlay, event, words);
 	else if (event->kind == RAS_EVENT_FORGED)
 		overlay_forged_words(overlay, event, words);
+	else if (event->kind == RAS_EVENT_KEY_CHANGED || event->kind == RAS_EVENT_KEY_REFUSED)
+		overlay_key_words(overlay, event, words);
 	if (words[0] != '\0') {
 		overlay->text = words;
 		overlay->text_kind = event->kind;

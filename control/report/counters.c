@@ -210,6 +210,7 @@ static const struct spec specs[] = {
 	RAS(own_pauses, "times that this agent itself was paused"),
 	FIELD(SOURCE_RAS, struct ras_counters, own_paused_ns, COUNTER_TIME,
 	      "time for which this agent was paused"),
+	RAS(keys_refused, "records of a living member with another key than it has"),
 	RAS(memory_failures, "allocations that failed"),
 	FIELD(SOURCE_RAS, struct ras_counters, news_hops_max, COUNTER_GAUGE,
 	      "largest number of hops of an update that arrived here"),

@@ -144,6 +144,11 @@ static void node_members_changed(struct node *node) {
 		node->keep_ns = node->kept_ns + NODE_KEEP_GAP_NS;
 }
 
+// Make the key of a node. A node whose state directory is lost makes another one.
+static void node_key(const struct node *node, uint8_t ret_key[static RAS_KEY_BYTES]) {
+	fake_key(node->key_seed != 0 ? node->key_seed : node->index + 1, ret_key);
+}
+
 static void node_info(const struct world *world, uint32_t index, struct ras_peer_info *ret_info) {
 	const struct node *node = &world->nodes[index];
 
@@ -154,7 +159,7 @@ static void node_info(const struct world *world, uint32_t index, struct ras_peer
 	ret_info->pid = 1000 + index + (node->start << 16);
 	snprintf(ret_info->version, sizeof(ret_info->version), "0.1.0");
 	ret_info->start = node->start;
-	fake_key(index, ret_info->key);
+	node_key(node, ret_info->key);
 	ret_info->address_count = 1;
 	ret_info->addresses[0] =
 		node_address(node->claim != NET_NOBODY ? node->claim : node->place, WORLD_PORT);
@@ -338,9 +343,10 @@ static void node_op_transfer_ended(void *ctx, const struct ras_transfer_end *end
 }
 
 static void node_op_sign(void *ctx, const void *bytes, size_t size, uint8_t *ret_signature) {
-	const struct node *node = ctx;
+	uint8_t key[RAS_KEY_BYTES];
 
-	fake_sign(node->record->key, bytes, size, ret_signature);
+	node_key(ctx, key);
+	fake_sign(key, bytes, size, ret_signature);
 }
 
 static const struct ras_ops node_ops = {
@@ -537,6 +543,12 @@ void node_start(
 		return;
 	if (node->started_ns != 0)
 		node->start++;
+	if (memory == NODE_FORGETS)
+		node->key_seed = (uint64_t)node->start << 32 | (index + 1);
+	if (memory == NODE_CLONED)
+		node->key_seed = world->nodes[node->model].key_seed != 0
+					 ? world->nodes[node->model].key_seed
+					 : node->model + 1;
 	node_info(world, index, &config.self);
 	node_recall(node, memory, &config);
 	err = ras_create(&config, &world->memory, world->interner, &node_ops, node, &node->ras);

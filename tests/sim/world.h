@@ -81,6 +81,7 @@ struct node {
 	uint16_t version_max;
 	uint16_t version_min;
 	uint32_t start;	   // number of starts
+	uint64_t key_seed; // seed of its key; 0: never lost its first one
 	uint64_t leap_ns;  // its clock is ahead by this
 	uint64_t wake_ns;  // requested wake-up, in virtual time
 	uint64_t timer_ns; // time of the scheduled timer event

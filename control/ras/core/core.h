@@ -25,6 +25,7 @@
 #include "live/turns.h"
 #include "member/foreign.h"
 #include "member/join.h"
+#include "member/key.h"
 #include "member/news.h"
 #include "member/peers.h"
 #include "member/remembered.h"
@@ -94,6 +95,7 @@ struct ras {
 	struct turns turns;
 	struct forget_order order;
 	struct strangers strangers;
+	struct key_checks key_checks;
 	struct news news;
 	struct foreign foreign;
 	struct sync sync;

@@ -39,6 +39,7 @@ static const struct ras_part parts[] = {
 	{.fini = remembered_fini},
 	{.tick = join_tick, .fini = join_fini},
 	{.tick = search_tick},
+	{.tick = key_checks_tick},
 	{.fini = flood_fini},
 	{
 		.init = relay_create,

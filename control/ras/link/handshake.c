@@ -128,8 +128,13 @@ static bool init_conn_is_kept(struct ras *ras, const struct link *link) {
 
 // Admit the sender of a handshake message: it may be new, a newer start, dead here, or not who it
 // claims to be.
-static struct admission
-peer_admit(struct ras *ras, const void *encoding, size_t size, uint64_t incarnation) {
+static struct admission peer_admit(
+	struct ras *ras,
+	const struct conn *conn,
+	const void *encoding,
+	size_t size,
+	uint64_t incarnation
+) {
 	struct admission admission = {
 		.slot = RAS_NO_SLOT,
 		.cause = RAS_CAUSE_PROTOCOL,
@@ -145,12 +150,18 @@ peer_admit(struct ras *ras, const void *encoding, size_t size, uint64_t incarnat
 	news.id = record->id;
 	news.record = record;
 	slot = peers_find(&ras->peers, record->id);
+	news.at_own_address =
+		slot != RAS_NO_SLOT && conn->outgoing &&
+		sock_addr_equal(&conn->address, &ras_entry(ras, slot)->record->address);
 	if (record->id == ras->self_id || record->start != ras_incarnation_start(incarnation)) {
 		admission.cause = RAS_CAUSE_CONFLICT;
 	} else if (slot != RAS_NO_SLOT && ras_entry(ras, slot)->record != record &&
 		   record->start <= ras_entry(ras, slot)->record->start) {
 		// An old start that woke up late, or two runs with the same start number.
 		ras_emit_conflict(ras, slot, record->start, &record->address);
+		admission.cause = RAS_CAUSE_CONFLICT;
+	} else if (slot != RAS_NO_SLOT && key_change_needs_proof(ras, slot, &news)) {
+		key_change_refuse(ras, slot, &news);
 		admission.cause = RAS_CAUSE_CONFLICT;
 	} else {
 		if (slot != RAS_NO_SLOT) {
@@ -226,7 +237,7 @@ static void init_judge(struct ras *ras, struct conn *conn, const struct message_
 		ras_record_put(ras->interner, record);
 		return;
 	}
-	admission = peer_admit(ras, init->record, init->record_size, init->incarnation);
+	admission = peer_admit(ras, conn, init->record, init->record_size, init->incarnation);
 	if (admission.slot == RAS_NO_SLOT && admission.cause == RAS_CAUSE_CONFLICT) {
 		init_refuse_rival(ras, conn, init);
 		return;
@@ -331,7 +342,7 @@ static bool init_ack_is_from_wrong_peer(
 static void
 init_ack_accept(struct ras *ras, struct conn *conn, const struct message_init_ack *ack, bool met) {
 	struct link *link = conn->link;
-	uint32_t slot = peer_admit(ras, ack->record, ack->record_size, ack->incarnation).slot;
+	uint32_t slot = peer_admit(ras, conn, ack->record, ack->record_size, ack->incarnation).slot;
 
 	// The answer came from a newer start than the one called. Merging it dropped the old
 	// start's link and this connection. The peer's own call may fail at a firewall that only

@@ -225,11 +225,16 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 	bool replaced = known && news_name_other_run(ras, slot, news);
 	bool counts = votes_joiner_has_vote(ras, slot);
 	struct peer_entry before = {0};
+	uint64_t fingerprint = 0;
 	enum peers_change change;
 	int err;
 
 	if (news->id == ras->self_id) {
 		self_apply_news(ras, news);
+		return true;
+	}
+	if (known && key_change_needs_proof(ras, slot, news)) {
+		key_change_refuse(ras, slot, news);
 		return true;
 	}
 	if (known && news_end_membership(ras, slot, news))
@@ -239,8 +244,10 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 			: news->state == RAS_LEFT ? RAS_CAUSE_LEAVE
 						  : RAS_CAUSE_RESTART
 		);
-	if (known)
+	if (known) {
 		before = *ras_entry(ras, slot);
+		fingerprint = ras_key_fingerprint(before.record->key);
+	}
 	err = peers_merge(&ras->peers, news, ras->observed_ns, &change, &slot);
 	if (err == -EBADMSG)
 		ras->counters.frames_unexpected++; // the record does not match the update
@@ -264,6 +271,9 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 		ras_emit_conflict(ras, slot, news->incarnation, news_address(news));
 	else if (change != PEERS_RECORD_NEEDED)
 		change_apply_effects(ras, slot, from, change, known);
+	if (known && change == PEERS_JOINED &&
+	    ras_key_fingerprint(ras_entry(ras, slot)->record->key) != fingerprint)
+		ras_emit(ras, RAS_EVENT_KEY_CHANGED, slot, RAS_CAUSE_RESTART, fingerprint);
 	return change != PEERS_RECORD_NEEDED;
 }
 

@@ -38,6 +38,7 @@ struct peer_news {
 	uint8_t state;		   // alive, dead or left
 	uint8_t cause;		   // enum ras_cause of a death
 	uint8_t hops;		   // links that the update has crossed, at most 255
+	bool at_own_address;	   // the agent at the peer's known address sent this record
 	// The observers that declared a death together.
 	uint8_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];

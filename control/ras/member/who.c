@@ -140,6 +140,25 @@ void who_query_answer(struct ras *ras, struct conn *conn) {
 	conn_close(ras, conn, RAS_CLOSE_SOFT);
 }
 
+// Take over a record with another key than the member has: the agent at its address sent it.
+static void
+key_answer_apply(struct ras *ras, const struct conn *conn, const struct message_init_ack *ack) {
+	struct peer_news news = {.incarnation = ack->incarnation, .state = RAS_ALIVE};
+	uint32_t slot;
+
+	if ((ack->flags & MESSAGE_ACK_MEMBER) == 0 ||
+	    ras_record_intern(ras->interner, ack->record, ack->record_size, &news.record) != 0)
+		return;
+	news.id = news.record->id;
+	slot = peers_find(&ras->peers, news.id);
+	if (slot != RAS_NO_SLOT && key_change_needs_proof(ras, slot, &news) &&
+	    sock_addr_equal(&conn->address, &ras_entry(ras, slot)->record->address)) {
+		news.at_own_address = true;
+		membership_apply(ras, &news, NULL);
+	}
+	ras_record_put(ras->interner, news.record);
+}
+
 static void
 who_result_report(struct ras *ras, const struct conn *conn, enum ras_cause cause, uint64_t found) {
 	if (ras->ops.who != NULL)
@@ -155,6 +174,7 @@ void who_answer_received(struct ras *ras, struct conn *conn, const struct messag
 		who_result_report(ras, conn, RAS_CAUSE_PROTOCOL, 0);
 	} else if (found == sought) {
 		stranger_remove(ras, sought, &conn->address);
+		key_answer_apply(ras, conn, ack);
 		who_result_report(ras, conn, RAS_CAUSE_NONE, found);
 	} else {
 		stranger_add(ras, sought, &conn->address, found);
@@ -164,6 +184,7 @@ void who_answer_received(struct ras *ras, struct conn *conn, const struct messag
 }
 
 void who_conn_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
+	key_check_unanswered(ras, conn->who);
 	conn->who = 0;
 	who_result_report(ras, conn, cause, 0);
 }

@@ -41,6 +41,8 @@ enum ras_event_kind {
 	RAS_EVENT_FLAPPING,
 	RAS_EVENT_ADDRESS_OTHER,   // another agent answers at a peer's address; value: its id
 	RAS_EVENT_ADDRESS_CHANGED, // this agent advertises another address with a new start
+	RAS_EVENT_KEY_CHANGED,	   // a peer started with another key; value: old fingerprint
+	RAS_EVENT_KEY_REFUSED,	   // another key claimed the name of a member; value: fingerprint
 	// A neighbour sent a notice that its origin did not sign; value: id of the origin.
 	RAS_EVENT_FORGED,
 	// Added by the caller with ras_add_event().

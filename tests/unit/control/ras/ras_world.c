@@ -107,6 +107,8 @@ void world_start(struct world *world, uint32_t node, uint64_t start, uint32_t na
 	config.self.addresses[0] = world->nodes[node].record->address;
 	config.self.start = start;
 	config.self.pid += world->pid_offset;
+	if (world->key_seed != 0)
+		fake_key(world->key_seed, config.self.key);
 	node_create(world, node, &config, false);
 }
 

@@ -68,6 +68,7 @@ struct world {
 	uint64_t allocation_fails_at; // number of the failing allocation, counted from 1; 0: none
 	uint64_t allocation_fails_every; // each n-th allocation fails; 0: none
 	uint32_t pid_offset;		 // of processes started from now on
+	uint64_t key_seed;		 // of processes started from now on; 0: key of the name
 	uint64_t remembers; // bit set of those of the first 64 nodes that new processes remember
 	bool seeds_unknown; // new processes have seeds that they cannot resolve
 	const struct ras_ops *users;

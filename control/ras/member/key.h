@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Binds the name of a member to the key of its agent.
+//
+// A name belongs to one key for as long as its member lives here. A record of the same name with
+// another key is accepted in three cases only:
+//
+//	1. The member is dead, left or unknown.
+//	2. The agent at the member's own address sent us the record. Two agents cannot listen at
+//	   one address, so the old agent has ended.
+//	3. Nobody answers us at this address, and no link hears the member. Then this agent cannot
+//	   decide, and relies on the reports of others.
+//
+// So an agent that lost its state directory comes back. A refused record makes this agent ask at
+// the member's address for the identity there, once in 10 s.
+#pragma once
+
+#include <ras/types.h>
+
+struct peer_news;
+struct ras;
+
+#define KEY_CHECKS_MAX 16
+
+struct key_check {
+	uint64_t peer;
+	uint64_t fingerprint; // of the refused key
+	uint64_t ask_ns;      // observed time of the question; RAS_NEVER: it was asked
+	uint64_t end_ns;      // observed time at which the check ends
+	bool is_unanswered;   // nobody answers at the address of the member
+};
+
+struct key_checks {
+	struct key_check list[KEY_CHECKS_MAX];
+	uint32_t count;
+};
+
+// Return true if the update has another key than the member in this slot, and does not come from
+// the member's own address, nor is it the only thing we can go by.
+bool key_change_needs_proof(struct ras *ras, uint32_t slot, const struct peer_news *news);
+// Count the refused update, and ask soon who answers at the member's address. If the member keeps
+// its key, KEY_REFUSED is emitted at the end.
+void key_change_refuse(struct ras *ras, uint32_t slot, const struct peer_news *news);
+// Note that a question at the address of this peer had no answer.
+void key_check_unanswered(struct ras *ras, uint64_t peer);
+void key_checks_tick(struct ras *ras);
