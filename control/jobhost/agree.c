@@ -201,6 +201,38 @@ static bool contains_rank(const uint32_t *ranks, uint32_t count, uint32_t rank) 
 	return low < count && ranks[low] == rank;
 }
 
+bool agree_can_report_rank(const struct host_comm *comm, uint64_t origin, uint32_t rank) {
+	// This agent holds the process, and nobody else knows better whether it lives.
+	for (const struct host_rank *at = comm->ranks; at != NULL; at = at->next_of_comm)
+		if (at->told.rank == rank)
+			return false;
+	// A rank that ended before the roster was made has no row. If rows place the rank on two
+	// agents, one of them lies, and neither is believed.
+	for (uint32_t n = 0; n < comm->roster.count; n++) {
+		const struct roster_row *row = &comm->roster.rows[n];
+		uint32_t behind = rank - row->first;
+
+		if (row->node != origin && rank >= row->first && behind % row->stride == 0 &&
+		    behind / row->stride < row->count)
+			return false;
+	}
+	return true;
+}
+
+bool agree_can_number_set(
+	const struct host_comm *comm, uint64_t origin, const uint32_t *ranks, uint32_t count
+) {
+	uint32_t lowest = 0;
+
+	while (lowest < count && ranks[lowest] == lowest)
+		lowest++;
+	for (const struct host_rank *at = comm->ranks; at != NULL; at = at->next_of_comm)
+		if (contains_rank(ranks, count, at->told.rank) &&
+		    agree_find_gone_rank(comm, at->told.rank) == NULL)
+			return false; // the rank lives here
+	return lowest == comm->size || agree_can_report_rank(comm, origin, lowest);
+}
+
 void agree_add_gone_rank(
 	struct jobhost *host,
 	struct host_comm *comm,

@@ -460,6 +460,14 @@ bool agree_tick(struct jobhost *host, struct host_comm *comm, uint64_t now_ns);
 // agreed on, unless it has been kept long enough for resends.
 bool agree_can_free_comm(const struct host_comm *comm, uint64_t now_ns);
 const struct gone *agree_find_gone_rank(const struct host_comm *comm, uint32_t rank);
+// Return true if this agent may report that the rank is gone: the roster places the rank on no
+// other agent. A rank that lives here is reported by nobody else.
+bool agree_can_report_rank(const struct host_comm *comm, uint64_t origin, uint32_t rank);
+// Return true if this agent may number this set: it holds the lowest rank that is left, and no rank
+// of the set lives here. The ranks ascend.
+bool agree_can_number_set(
+	const struct host_comm *comm, uint64_t origin, const uint32_t *ranks, uint32_t count
+);
 
 // notice.c
 void notice_init(struct jobhost *host);

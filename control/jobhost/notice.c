@@ -30,6 +30,7 @@ enum notice_kind {
 
 struct heard_notice {
 	struct heard_notice *next;
+	uint64_t origin; // the agent that signed it
 	size_t size;
 	uint8_t bytes[];
 };
@@ -211,8 +212,9 @@ void notice_send_level(struct jobhost *host, const struct level_order *order) {
 	(void)flood_notice(host, &writer, bytes);
 }
 
-static void
-handle_agreed_set(struct jobhost *host, struct host_comm *comm, struct wire_reader *reader) {
+static void handle_agreed_set(
+	struct jobhost *host, struct host_comm *comm, uint64_t origin, struct wire_reader *reader
+) {
 	uint64_t view = wire_get_u64(reader);
 	uint32_t room = comm->size < GONE_RANKS_PER_USER ? comm->size : GONE_RANKS_PER_USER;
 	uint32_t *ranks = malloc(room * sizeof(*ranks));
@@ -232,12 +234,13 @@ handle_agreed_set(struct jobhost *host, struct host_comm *comm, struct wire_read
 		for (uint32_t rank = first; rank < first + run; rank++)
 			ranks[count++] = rank;
 	}
-	if (ranks != NULL && wire_reader_ok(reader))
+	if (ranks != NULL && wire_reader_ok(reader) &&
+	    agree_can_number_set(comm, origin, ranks, count))
 		agree_apply_set(host, comm, view, ranks, count, &newest);
 	free(ranks);
 }
 
-static void handle_notice(struct jobhost *host, const void *bytes, size_t size) {
+static void handle_notice(struct jobhost *host, uint64_t origin, const void *bytes, size_t size) {
 	struct host_comm key = {0}, *comm;
 	struct stall stall = {0};
 	struct wire_reader reader;
@@ -270,13 +273,15 @@ static void handle_notice(struct jobhost *host, const void *bytes, size_t size) 
 	switch (kind) {
 	case NOTICE_GONE:
 		get_gone_rank(&reader, host, &gone);
-		if (wire_reader_ok(&reader))
+		// The notice asks for the set if the rank is known to be gone.
+		if (wire_reader_ok(&reader) && (agree_find_gone_rank(comm, gone.rank) != NULL ||
+						agree_can_report_rank(comm, origin, gone.rank)))
 			agree_add_gone_rank(
 				host, comm, gone.rank, gone.cause, gone.happened_ns, false
 			);
 		break;
 	case NOTICE_AGREED:
-		handle_agreed_set(host, comm, &reader);
+		handle_agreed_set(host, comm, origin, &reader);
 		break;
 	case NOTICE_ROSTER:
 		handle_roster(comm, &reader);
@@ -309,7 +314,7 @@ static void handle_heard_notices(struct loop_job *job) {
 		if (host->heard == NULL)
 			host->heard_last = &host->heard;
 		host->heard_count--;
-		handle_notice(host, heard->bytes, heard->size);
+		handle_notice(host, heard->origin, heard->bytes, heard->size);
 		free(heard);
 		if (!jobs_have_time(host, &began_ns) && host->heard != NULL) {
 			loop_defer(host->loop, job);
@@ -324,13 +329,13 @@ static void on_notice(void *ctx, uint64_t origin, const void *bytes, size_t size
 	bool of_comm = size < 2 || ((const uint8_t *)bytes)[1] != NOTICE_LEVEL;
 	struct heard_notice *heard;
 
-	(void)origin;
 	if ((of_comm && host->comms == NULL) || host->heard_count >= HEARD_NOTICES_MAX)
 		return;
 	heard = malloc(sizeof(*heard) + size);
 	if (heard == NULL)
 		return;
 	heard->next = NULL;
+	heard->origin = origin;
 	heard->size = size;
 	memcpy(heard->bytes, bytes, size);
 	*host->heard_last = heard;

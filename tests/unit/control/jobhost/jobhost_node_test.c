@@ -142,6 +142,46 @@ static bool not_alive(const struct jobhost *host, uint64_t node) {
 	return node == 0;
 }
 
+// Node 101 holds the ranks 8 to 15, and rank 1 lives here.
+static void a_rank_is_gone_by_the_word_of_the_agent_that_holds_it_only(void **state) {
+	static const struct roster_row claim = {300, 9, 1, 1};
+	struct comm_bed at = open_comm(*state);
+
+	// Before anybody knows where the ranks are, and for ranks that ended before.
+	assert_true(agree_can_report_rank(at.comm, 104, 9));
+	assert_false(agree_can_report_rank(at.comm, 104, 1)); // it lives here
+	learn_ranks(&at, in_blocks);
+	assert_true(agree_can_report_rank(at.comm, 101, 8));
+	assert_true(agree_can_report_rank(at.comm, 101, 15));
+	assert_false(agree_can_report_rank(at.comm, 101, 7));
+	assert_false(agree_can_report_rank(at.comm, 101, 16));
+	assert_false(agree_can_report_rank(at.comm, 104, 9));
+	assert_false(agree_can_report_rank(at.comm, 100, 1));
+	// Another agent claims the rank: neither of the two is believed.
+	assert_int_equal(roster_merge_rows(at.comm, &claim, 1), 0);
+	assert_false(agree_can_report_rank(at.comm, 300, 9));
+	assert_false(agree_can_report_rank(at.comm, 101, 9));
+	assert_true(agree_can_report_rank(at.comm, 101, 8));
+	learn_ranks(&at, in_turn);
+	assert_true(agree_can_report_rank(at.comm, 102, 37));
+	assert_false(agree_can_report_rank(at.comm, 102, 38));
+	close_comm(&at);
+}
+
+static void a_set_is_numbered_by_the_agent_of_the_lowest_rank_that_is_left(void **state) {
+	static const uint32_t one[] = {9}, first_node[] = {0, 2, 3, 4, 5, 6, 7}, local[] = {0, 1};
+	struct comm_bed at = open_comm(*state);
+
+	learn_ranks(&at, in_blocks);
+	assert_true(agree_can_number_set(at.comm, 100, one, 1));
+	assert_false(agree_can_number_set(at.comm, 104, one, 1));
+	// Rank 1 is the lowest that is left, so this agent numbers the set itself.
+	assert_false(agree_can_number_set(at.comm, 101, first_node, COUNT_OF(first_node)));
+	// Another agent says that the rank which lives here is gone.
+	assert_false(agree_can_number_set(at.comm, 100, local, COUNT_OF(local)));
+	close_comm(&at);
+}
+
 static void apply_troubles(
 	struct comm_bed *at,
 	const struct node_trouble *rows,
@@ -342,6 +382,8 @@ UNIT_GROUP(jobhost_node) {
 		TEST(a_roster_takes_one_row_for_each_node_of_a_regular_layout),
 		TEST(what_is_told_of_a_node_replaces_what_was_known_of_it),
 		TEST(rows_that_no_communicator_has_are_refused_whole),
+		TEST(a_rank_is_gone_by_the_word_of_the_agent_that_holds_it_only),
+		TEST(a_set_is_numbered_by_the_agent_of_the_lowest_rank_that_is_left),
 		TEST(all_ranks_of_a_node_that_is_down_are_gone_at_once),
 		TEST(an_agreed_set_is_told_again_to_who_has_not_heard_of_it),
 		TEST(changes_of_one_turn_are_sent_as_one_set),
