@@ -183,6 +183,18 @@ static bool op_verify(
 	return agent_key_verify(key, bytes, size, signature);
 }
 
+// Our own record is the only one that this agent makes.
+static void record_sign(
+	void *ctx,
+	const uint8_t key[static RAS_KEY_BYTES],
+	const void *bytes,
+	size_t size,
+	uint8_t ret_signature[static RAS_SIGNATURE_BYTES]
+) {
+	(void)key;
+	op_sign(ctx, bytes, size, ret_signature);
+}
+
 static const struct ras_ops core_ops = {
 	.open = op_open,
 	.send = op_send,
@@ -306,6 +318,12 @@ overlay_open_core(struct overlay *overlay, const struct overlay_config *config, 
 		.history_events = HISTORY_EVENTS,
 		.conns_max = config->conns_max,
 	};
+	const struct ras_signer signer = {
+		.ctx = overlay,
+		.cluster = config->cluster,
+		.sign = record_sign,
+		.verify = op_verify,
+	};
 	int err;
 
 	randombytes_buf(&core.random_seed, sizeof(core.random_seed));
@@ -315,6 +333,8 @@ overlay_open_core(struct overlay *overlay, const struct overlay_config *config, 
 	if (core.self.addresses[0].port == 0)
 		core.self.addresses[0].port = transport_address(overlay->transport).port;
 	err = ras_interner_create(&overlay->memory, &overlay->interner);
+	if (err == 0)
+		ras_interner_set_signer(overlay->interner, &signer);
 	if (err == 0)
 		err = ras_create(
 			&core, &overlay->memory, overlay->interner, &core_ops, overlay,

@@ -5,6 +5,7 @@
 #include "verdicts.h"
 
 #include <lib/must.h>
+#include <support/fake_sign.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -132,6 +133,8 @@ int world_create(const struct world_options *options, struct world **ret_world) 
 		err = world_init_net(world);
 	if (err == 0)
 		err = ras_interner_create(&world->memory, &world->interner);
+	if (err == 0)
+		ras_interner_set_signer(world->interner, &fake_signer);
 	if (err == 0)
 		err = world_init_ids(world);
 	if (err == 0)

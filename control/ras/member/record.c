@@ -18,7 +18,13 @@ struct ras_interner {
 	struct ras_record **buckets;
 	size_t bucket_count; // a power of two
 	size_t count;
+	struct ras_signer signer; // `sign` NULL: none
+	uint64_t cluster;
 };
+
+// Keeps a signature of a record from being valid for anything else that is signed.
+static const char signed_domain[16] = "tocsin record 1";
+#define SIGNED_BYTES_MAX (sizeof(signed_domain) + sizeof(uint64_t) + RAS_RECORD_BYTES_MAX)
 
 uint64_t ras_id(const char *name, size_t length) {
 	uint64_t id = XXH3_64bits(name, length);
@@ -91,6 +97,48 @@ size_t ras_interner_count(const struct ras_interner *interner) {
 	return interner->count;
 }
 
+void ras_interner_set_signer(struct ras_interner *interner, const struct ras_signer *signer) {
+	interner->signer = *signer;
+	interner->cluster = XXH3_64bits(signer->cluster, strlen(signer->cluster));
+	interner->signer.cluster = NULL;
+}
+
+// Write the bytes that the agent of a record signs: all before the signature. Returns their number.
+static size_t record_signed_bytes(
+	const struct ras_interner *interner,
+	const void *encoding,
+	size_t size,
+	uint8_t ret_bytes[static SIGNED_BYTES_MAX]
+) {
+	struct wire_writer writer;
+
+	wire_writer_init(&writer, ret_bytes, SIGNED_BYTES_MAX);
+	wire_put_bytes(&writer, signed_domain, sizeof(signed_domain));
+	wire_put_u64(&writer, interner->cluster);
+	wire_put_bytes(&writer, encoding, size);
+	return wire_writer_used(&writer);
+}
+
+// Return true if the agent signed the record, or has no key at all. Such an agent has no common
+// version with us, and its record is only read to name it.
+static bool record_is_signed(
+	const struct ras_interner *interner,
+	const uint8_t *encoding,
+	size_t size,
+	const uint8_t key[static RAS_KEY_BYTES]
+) {
+	static const uint8_t none[RAS_KEY_BYTES];
+	size_t before = size - RAS_SIGNATURE_BYTES;
+	uint8_t bytes[SIGNED_BYTES_MAX];
+
+	if (interner->signer.verify == NULL || memcmp(key, none, sizeof(none)) == 0)
+		return true;
+	return interner->signer.verify(
+		interner->signer.ctx, key, bytes,
+		record_signed_bytes(interner, encoding, before, bytes), encoding + before
+	);
+}
+
 static struct ras_record **interner_bucket(struct ras_interner *interner, uint64_t digest) {
 	return &interner->buckets[digest & (interner->bucket_count - 1)];
 }
@@ -154,10 +202,14 @@ static int info_decode(const void *encoding, size_t size, struct ras_peer_info *
 		// A link layer of a newer version is unusable for us.
 		device->link_layer = layer <= RAS_LINK_LAYER_SOFT ? layer : RAS_LINK_LAYER_NONE;
 	}
-	// Agents of protocol version 2 have no key.
-	if (wire_reader_ok(&reader) && wire_reader_left(&reader) > 0)
-		wire_get_bytes(&reader, ret_info->key, sizeof(ret_info->key));
-	// Fields that a newer version appended stay in the encoding and are forwarded unread.
+	// Agents of protocol version 2 have neither key nor signature.
+	if (!wire_reader_ok(&reader) || wire_reader_left(&reader) == 0)
+		return wire_reader_error(&reader);
+	wire_get_bytes(&reader, ret_info->key, sizeof(ret_info->key));
+	// The last bytes are the signature. Fields that a newer version adds before it stay in the
+	// encoding and are forwarded unread.
+	if (wire_reader_left(&reader) < RAS_SIGNATURE_BYTES)
+		wire_reader_fail(&reader, -EBADMSG);
 	return wire_reader_error(&reader);
 }
 
@@ -223,6 +275,8 @@ int ras_record_intern(
 	if (size > RAS_RECORD_BYTES_MAX)
 		return -EMSGSIZE;
 	err = info_decode(encoding, size, &info);
+	if (err == 0 && !record_is_signed(interner, encoding, size, info.key))
+		err = -EBADMSG;
 	if (err != 0)
 		return err;
 	record = memory_allocate(&interner->memory, sizeof(*record) + size);
@@ -250,7 +304,8 @@ int ras_record_from_info(
 ) {
 	size_t name_length = strnlen(info->name, sizeof(info->name));
 	size_t host_length = strnlen(info->host, sizeof(info->host));
-	uint8_t encoding[RAS_RECORD_BYTES_MAX];
+	uint8_t encoding[RAS_RECORD_BYTES_MAX], bytes[SIGNED_BYTES_MAX];
+	uint8_t signature[RAS_SIGNATURE_BYTES] = {0};
 	struct wire_writer writer;
 	size_t size;
 	int err;
@@ -282,6 +337,15 @@ int ras_record_from_info(
 		wire_put_u8(&writer, (uint8_t)device->link_layer);
 	}
 	wire_put_bytes(&writer, info->key, sizeof(info->key));
+	err = wire_writer_finish(&writer, &size);
+	if (err != 0)
+		return err;
+	if (interner->signer.sign != NULL)
+		interner->signer.sign(
+			interner->signer.ctx, info->key, bytes,
+			record_signed_bytes(interner, encoding, size, bytes), signature
+		);
+	wire_put_bytes(&writer, signature, sizeof(signature));
 	err = wire_writer_finish(&writer, &size);
 	if (err != 0)
 		return err;

@@ -5,6 +5,9 @@
 // A record is its canonical encoding: equal facts have equal bytes, so two agents agree on a
 // digest. An interner keeps one copy of equal records. An agent has its own interner; a simulation
 // of thousands of agents shares one.
+//
+// The agent signs its record with its key, and each receiver checks this once. So nobody else can
+// make up a start, an address or a device of an agent whose key is known.
 #pragma once
 
 #include <lib/sockaddr.h>
@@ -76,14 +79,37 @@ int ras_record_compare(const struct ras_record *a, const struct ras_record *b);
 struct ras_memory;
 struct ras_interner;
 
+// Makes and checks the signatures of records, see struct ras_ops. `key` is the public key in the
+// record.
+struct ras_signer {
+	void *ctx;
+	const char *cluster; // a record is valid in one cluster only
+	void (*sign
+	)(void *ctx,
+	  const uint8_t key[static RAS_KEY_BYTES],
+	  const void *bytes,
+	  size_t size,
+	  uint8_t ret_signature[static RAS_SIGNATURE_BYTES]);
+	bool (*verify
+	)(void *ctx,
+	  const uint8_t key[static RAS_KEY_BYTES],
+	  const void *bytes,
+	  size_t size,
+	  const uint8_t signature[static RAS_SIGNATURE_BYTES]);
+};
+
 // Create or destroy an interner. All its records must have been released before it is destroyed.
 int ras_interner_create(const struct ras_memory *memory, struct ras_interner **ret_interner);
 struct ras_interner *ras_interner_destroy(struct ras_interner *interner);
 size_t ras_interner_count(const struct ras_interner *interner);
 
+// Sign new records and check those from outside. Before this call neither happens, for tools and
+// tests. The signer is copied, its cluster is not kept.
+void ras_interner_set_signer(struct ras_interner *interner, const struct ras_signer *signer);
+
 // Return a reference on the record with this encoding; a new record is created if needed. The bytes
 // come from outside. Returns 0, -ENOMEM, or -EBADMSG, -EMSGSIZE, -EILSEQ if they are no valid
-// record.
+// record, or its key did not sign it.
 int ras_record_intern(
 	struct ras_interner *interner,
 	const void *encoding,

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <lib/splitmix.h>
-#include <ras/types.h>
+#include <ras/record.h>
 
 #include <string.h>
 
@@ -57,3 +57,21 @@ static inline bool fake_verify_op(
 	(void)ctx;
 	return fake_verify(key, bytes, size, signature);
 }
+
+static inline void fake_sign_op(
+	void *ctx,
+	const uint8_t key[static RAS_KEY_BYTES],
+	const void *bytes,
+	size_t size,
+	uint8_t ret_signature[static RAS_SIGNATURE_BYTES]
+) {
+	(void)ctx;
+	fake_sign(key, bytes, size, ret_signature);
+}
+
+// Signs each record with the key that it names.
+static const struct ras_signer fake_signer __attribute__((unused)) = {
+	.cluster = "test",
+	.sign = fake_sign_op,
+	.verify = fake_verify_op,
+};

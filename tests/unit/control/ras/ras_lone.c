@@ -184,6 +184,7 @@ struct lone *lone_create(const struct lone_setup *setup) {
 	lone->now_ns = 10 * RAS_NS_PER_SEC;
 	lone->wake_ns = RAS_NEVER;
 	assert_int_equal(ras_interner_create(&memory, &lone->interner), 0);
+	ras_interner_set_signer(lone->interner, &fake_signer);
 	for (uint32_t n = 0; n < setup->count; n++) {
 		struct ras_peer_info info;
 

@@ -139,6 +139,7 @@ struct world *world_create(const struct world_setup *setup) {
 	world->conns = calloc(WORLD_CONNS_MAX, sizeof(*world->conns));
 	assert_non_null(world->conns);
 	assert_int_equal(ras_interner_create(&memory, &world->interner), 0);
+	ras_interner_set_signer(world->interner, &fake_signer);
 	for (uint32_t n = 0; n < world->count; n++) {
 		world->nodes[n].world = world;
 		world->nodes[n].index = n;

@@ -6,7 +6,8 @@
 #include <support/cmocka.h>
 #include <support/fake_notice.h>
 
-#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define SEC RAS_NS_PER_SEC
 #define OTHER_KEY 1000 // seed of a key that no node of the world has
@@ -121,23 +122,16 @@ static void agents_that_lose_their_state_come_back_with_new_keys(void **state) {
 	world_destroy(world);
 }
 
-// Node `liar` floods a newer start of another member, with a key of its own.
-static void record_forge(struct world *world, uint32_t liar, uint32_t victim) {
+// Node `liar` floods an update about another member to all others.
+static void news_flood(struct world *world, uint32_t liar, const struct peer_news *update) {
+	struct peer_news news = *update;
 	struct ras *ras = world->nodes[liar].ras;
-	struct peer_news news = {.state = RAS_ALIVE, .incarnation = ras_incarnation(9, 0)};
-	struct ras_peer_info info;
 	uint8_t frame[1024];
 	struct wire_writer writer;
 
-	ras_record_info(world->nodes[victim].record, &info);
-	info.start = 9;
-	fake_key(OTHER_KEY, info.key);
-	assert_int_equal(ras_record_from_info(world->interner, &info, &news.record), 0);
-	news.id = news.record->id;
 	wire_writer_init(&writer, frame, sizeof(frame));
 	wire_put_u8(&writer, MESSAGE_UPDATE);
 	message_news_encode(&news, &writer);
-	ras_record_put(world->interner, news.record);
 	ras_enter(ras, world->now_ns);
 	for (uint32_t n = 0; n < ras->links.count; n++) {
 		struct link *link = ras->links.table[n];
@@ -146,6 +140,56 @@ static void record_forge(struct world *world, uint32_t liar, uint32_t victim) {
 			link_send(ras, link, frame, wire_writer_used(&writer));
 	}
 	ras_exit(ras);
+}
+
+// Flood a newer start of another member, with a key of the liar's own.
+static void record_forge(struct world *world, uint32_t liar, uint32_t victim) {
+	struct peer_news news = {.state = RAS_ALIVE, .incarnation = ras_incarnation(9, 0)};
+	struct ras_peer_info info;
+
+	ras_record_info(world->nodes[victim].record, &info);
+	info.start = 9;
+	fake_key(OTHER_KEY, info.key);
+	assert_int_equal(ras_record_from_info(world->interner, &info, &news.record), 0);
+	news.id = news.record->id;
+	news_flood(world, liar, &news);
+	ras_record_put(world->interner, news.record);
+}
+
+static void start_that_its_agent_did_not_sign_is_refused_and_mutes_nobody(void **state) {
+	struct world *world = ring_create(4);
+	const uint32_t liar = 3, victim = 1;
+	const struct ras_record *real = ras_self(world->nodes[victim].ras)->record;
+	size_t start_at = 3 + real->name_length + 2U + real->host_length + 16;
+	struct ras_record *forged = malloc(sizeof(*forged) + real->size);
+	struct peer_news news = {.state = RAS_ALIVE, .incarnation = ras_incarnation(9, 0)};
+
+	(void)state;
+	// The public key of the victim is known to all, and its name and address as well.
+	assert_non_null(forged);
+	memcpy(forged, real, sizeof(*forged) + real->size);
+	assert_int_equal(forged->encoding[start_at], 1);
+	forged->encoding[start_at] = 9;
+	news.id = real->id;
+	news.record = forged;
+	news_flood(world, liar, &news);
+	free(forged);
+	world_pass(world, 5 * SEC);
+	for (uint32_t n = 0; n < 3; n++) {
+		struct ras_peer peer;
+
+		assert_int_equal(ras_peer_find(world->nodes[n].ras, news.id, &peer), 0);
+		assert_int_equal(peer.record->start, 1);
+		assert_int_equal(peer.state, RAS_ALIVE);
+	}
+	assert_true(ras_counters(world->nodes[0].ras)->frames_malformed > 0);
+	assert_int_equal(
+		ras_notice(world->nodes[victim].ras, world->now_ns, RAS_NOTICE_OWN_MIN, "x", 1), 0
+	);
+	world_pass(world, SEC);
+	for (uint32_t n = 0; n < 4; n++)
+		assert_int_equal(world->nodes[n].notices, n == victim ? 0 : 1);
+	world_destroy(world);
 }
 
 static void hearsay_gives_the_name_of_a_living_member_to_no_other_key(void **state) {
@@ -243,6 +287,7 @@ UNIT_GROUP(ras_key) {
 		cmocka_unit_test(member_that_forges_a_notice_is_believed_by_nobody_and_mutes_nobody
 		),
 		cmocka_unit_test(agents_that_lose_their_state_come_back_with_new_keys),
+		cmocka_unit_test(start_that_its_agent_did_not_sign_is_refused_and_mutes_nobody),
 		cmocka_unit_test(hearsay_gives_the_name_of_a_living_member_to_no_other_key),
 		cmocka_unit_test(agent_at_another_address_gets_a_name_only_when_its_member_is_dead),
 		cmocka_unit_test(member_that_cannot_reach_the_address_goes_by_what_others_report),

@@ -2,6 +2,7 @@
 #include <ras/memory.h>
 #include <ras/record.h>
 #include <support/cmocka.h>
+#include <support/fake_sign.h>
 #include <support/heap.h>
 
 #include <errno.h>
@@ -253,7 +254,7 @@ static void every_shorter_encoding_is_refused(void **state) {
 		memcpy(cut, whole->encoding, size);
 		// Agents of protocol version 2 have no key. Their records are read for the message
 		// about the version.
-		if (size == whole->size - RAS_KEY_BYTES) {
+		if (size == whole->size - RAS_KEY_BYTES - RAS_SIGNATURE_BYTES) {
 			static const uint8_t none[RAS_KEY_BYTES];
 
 			assert_int_equal(
@@ -270,6 +271,31 @@ static void every_shorter_encoding_is_refused(void **state) {
 		free(cut);
 	}
 	ras_record_put(fixture->interner, whole);
+}
+
+static void record_that_its_key_did_not_sign_is_refused(void **state) {
+	struct fixture *fixture = *state;
+	struct ras_signer other = fake_signer;
+	struct ras_record *whole, *record = NULL;
+	uint8_t bytes[RAS_RECORD_BYTES_MAX];
+	uint32_t size;
+
+	ras_interner_set_signer(fixture->interner, &fake_signer);
+	whole = record_of(fixture, "host", "name");
+	for (uint32_t at = 0; at < whole->size; at++) {
+		memcpy(bytes, whole->encoding, whole->size);
+		bytes[at] ^= 1;
+		assert_true(ras_record_intern(fixture->interner, bytes, whole->size, &record) < 0);
+		assert_null(record);
+	}
+	size = whole->size;
+	memcpy(bytes, whole->encoding, size);
+	ras_record_put(fixture->interner, whole);
+	assert_int_equal(ras_record_intern(fixture->interner, bytes, size, &record), 0);
+	ras_record_put(fixture->interner, record);
+	other.cluster = "another one";
+	ras_interner_set_signer(fixture->interner, &other);
+	assert_int_equal(ras_record_intern(fixture->interner, bytes, size, &record), -EBADMSG);
 }
 
 static void encodings_that_no_agent_makes_are_refused(void **state) {
@@ -364,6 +390,8 @@ UNIT_GROUP(ras_record) {
 		cmocka_unit_test(digest_of_known_bytes_is_the_same_everywhere),
 		cmocka_unit_test(order_is_by_host_then_name_and_a_prefix_comes_first),
 		cmocka_unit_test(hosts_of_one_name_and_different_boots_are_two),
+		// It sets a signer, which all tests share.
+		cmocka_unit_test(record_that_its_key_did_not_sign_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("ras_record", tests, set_up, tear_down);
