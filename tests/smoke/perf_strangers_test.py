@@ -78,7 +78,7 @@ def a_server_outlives_strangers_while_a_client_is_served():
                 (lab_ends.frame(lab_ends.HELLO, lab_ends.hello(200 << 30)),
                  "does not begin with a proof"),
                 (lab_ends.frame(lab_ends.HELLO, bytes(129)), "at most 128"),
-                (knock, "has not the token of this server")]:
+                (knock, "does not have the token of this server")]:
             text = answer_to(server, sent)
             assert said in text, (sent, text)
         half = stack.enter_context(connection(server))

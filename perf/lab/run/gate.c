@@ -131,7 +131,9 @@ static int guest_challenge(
 		return lab_fail(why, err, "the other end does not begin with a proof");
 	err = channel_send_written(&guest->channel, CHANNEL_CHALLENGE, buffer, &writer, why);
 	if (err == 0 && answer == PROOF_ANSWER_UNKNOWN)
-		err = lab_fail(why, -EACCES, "the other end has not the token of this server");
+		err = lab_fail(
+			why, -EACCES, "the other end does not have the token of this server"
+		);
 	if (err == 0)
 		guest_next_step(guest, answer == PROOF_ANSWER_OPEN ? GUEST_SPEAKS : GUEST_PROVES);
 	return err;

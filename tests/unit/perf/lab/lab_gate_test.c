@@ -208,7 +208,7 @@ static void another_token_and_another_mark_are_refused(void **state) {
 	bed_begin(&bed, false);
 	bed_connect(&bed, &other);
 	assert_int_equal(client_prove(&bed, &other, OTHER, &why), -EREMOTEIO);
-	assert_non_null(strstr(why.text, "has not the token"));
+	assert_non_null(strstr(why.text, "does not have the token"));
 	channel_close(&other);
 
 	// The id of the token is known, but not the token.
