@@ -48,6 +48,24 @@ def tasks_meet_at_a_host_and_port():
         check(srun(slurm, "--rendezvous", "127.0.0.1:28731", "--json", str(path)), path)
 
 
+def tasks_without_a_common_directory_have_the_token_of_the_environment():
+    """Each task has a runtime directory of its own, as on a node of its own."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "m.json"
+        for rank in range(len(NAMES)):
+            (pathlib.Path(directory) / str(rank)).mkdir()
+        apart = f'XDG_RUNTIME_DIR={directory}/$SLURM_PROCID exec "$0" "$@"'
+        words = ["srun", "-N3", "-n3", "sh", "-c", apart, PERF, "mesh", "--iterations", "200",
+                 "--device", "soft", "--timeout", "20", "--rendezvous", "127.0.0.1:28732"]
+        done = slurm.run(*words, "--json", str(path), "--token-file", "/nonexistent/token")
+        assert done.returncode != 0 and "/nonexistent/token" in done.stderr, done
+        slurm.environment["TOCSIN_PERF_TOKEN"] = "0123456789abcdef0123456789abcdef"
+        try:
+            check(slurm.run(*words, "--json", str(path)), path)
+        finally:
+            del slurm.environment["TOCSIN_PERF_TOKEN"]
+
+
 def names_that_do_not_resolve_are_told():
     done = srun(slurm)
     assert done.returncode != 0 and "process 0 of the mesh" in done.stderr, done
@@ -57,6 +75,7 @@ def run():
     tap.run([(name.__name__.replace("_", " "), name) for name in [
         tasks_meet_by_a_file,
         tasks_meet_at_a_host_and_port,
+        tasks_without_a_common_directory_have_the_token_of_the_environment,
         names_that_do_not_resolve_are_told,
     ]])
 
