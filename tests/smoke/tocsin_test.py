@@ -24,7 +24,8 @@ tocsin = Tocsin(sys.argv[1])
 
 # What is typed, and the line that the agent is to see.
 LINES = [
-    (["peers"], "PEERS"), (["peers", "dead"], "PEERS dead"), (["links"], "LINKS"),
+    (["peers"], "PEERS"), (["peers", "dead"], "PEERS dead"), (["peers", "--keys"], "PEERS"),
+    (["links"], "LINKS"),
     (["health"], "HEALTH"), (["health", "n2"], "HEALTH n2"), (["events"], "EVENTS"),
     (["events", "--since", "7"], "EVENTS 7"), (["events", "--since=10m"], "EVENTS 10m"),
     (["links", "--rdma"], "PAIRS"), (["links", "--all"], "CONNS"),
