@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The HTTP server on its thread, which reads published snapshots only.
+#include "report/http_listen.h"
 #include "report/http_places.h"
 #include "report/metrics_page.h"
 
@@ -9,14 +10,11 @@
 #include <lib/log.h>
 #include <lib/must.h>
 #include <lib/rcu_thread.h>
-#include <lib/scoped.h>
 #include <lib/thread.h>
 
 #include <microhttpd.h>
 
 #include <errno.h>
-#include <ifaddrs.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -27,7 +25,6 @@
 #include <unistd.h>
 
 #define CONNECTION_BYTES 32768
-#define BACKLOG 64
 #define IDLE_MS 1000
 
 struct http {
@@ -226,34 +223,6 @@ handle_request(
 	);
 }
 
-// Return whether an address belongs to this machine. A local client of any of this machine's
-// addresses, such as a liveness probe, has that address as its source. getifaddrs() runs only for
-// clients that no rule allows.
-static bool address_is_local(const struct sock_addr *addr) {
-	struct sock_addr host, wanted = sock_addr_ip_only(addr);
-	struct ifaddrs *all;
-	bool found = false;
-
-	if (sock_addr_is_loopback(addr))
-		return true;
-	if (getifaddrs(&all) != 0)
-		return false;
-	for (const struct ifaddrs *one = all; one != NULL && !found; one = one->ifa_next) {
-		socklen_t length = sizeof(struct sockaddr_in6);
-
-		if (one->ifa_addr == NULL)
-			continue;
-		if (one->ifa_addr->sa_family == AF_INET)
-			length = sizeof(struct sockaddr_in);
-		if (sock_addr_from_sockaddr(one->ifa_addr, length, &host) != 0)
-			continue;
-		host = sock_addr_ip_only(&host);
-		found = sock_addr_equal(&host, &wanted);
-	}
-	freeifaddrs(all);
-	return found;
-}
-
 static enum MHD_Result accept_policy(void *ctx, const struct sockaddr *from, socklen_t length) {
 	const struct http *http = ctx;
 	struct sock_addr addr;
@@ -264,7 +233,7 @@ static enum MHD_Result accept_policy(void *ctx, const struct sockaddr *from, soc
 		if (cidr_contains(&http->allow[n], &addr))
 			return MHD_YES;
 	}
-	return address_is_local(&addr) ? MHD_YES : MHD_NO;
+	return http_address_is_local(&addr) ? MHD_YES : MHD_NO;
 }
 
 // The thread. It is not the library's own thread, because it must register with RCU and unregister
@@ -310,27 +279,10 @@ static void *http_main(void *argument) {
 
 // Starting.
 
-static int listen_socket(const struct sock_addr *address, int *ret_fd) {
-	struct sockaddr_storage storage;
-	socklen_t length = sock_addr_to_sockaddr(address, &storage);
-	const int on = 1;
-	scoped_fd int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0)
-		return neg_errno();
-	if (storage.ss_family == AF_INET6 &&
-	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0)
-		return neg_errno();
-	if (bind(fd, (const struct sockaddr *)&storage, length) != 0 || listen(fd, BACKLOG) != 0)
-		return neg_errno();
-	*ret_fd = scoped_release_fd(&fd);
-	return 0;
-}
-
 // Start the daemon. It owns the socket once it has started.
 static int daemon_start(struct http *http) {
 	int fd;
-	int err = listen_socket(&http->config.listen, &fd);
+	int err = http_listen(&http->config.listen, &fd);
 
 	if (err != 0)
 		return err;
