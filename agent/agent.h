@@ -7,6 +7,7 @@
 
 #include <control/checks.h>
 #include <control/fabric.h>
+#include <control/http.h>
 #include <control/keeper.h>
 #include <control/loop.h>
 #include <control/overlay.h>
@@ -147,6 +148,7 @@ struct agent {
 	struct snapshots *snapshots; // NULL: HTTP is off
 	struct loop_timer snapshot_timer;
 	struct http *http;
+	struct http_counters http_counters;
 	struct join_list *join;
 	struct loop_timer join_refresh_timer;
 	struct agent_join_report join_last_report;

@@ -30,6 +30,7 @@ static void counters_snapshot(struct loop_timer *timer, uint64_t now_ns) {
 		.spawn = spawn_counters(agent->spawn),
 		.keepers = &agent->keeper_counters,
 		.webhook = &agent->webhook_counters,
+		.http = &agent->http_counters,
 		.jobhost = agent->jobhost,
 		.jobs = agent->jobhost != NULL ? jobhost_counters(agent->jobhost) : NULL,
 		.reach = &overlay_reach(agent->overlay)->counters,
@@ -62,6 +63,7 @@ int http_part_start(struct agent *agent) {
 		.clock = &agent->clock,
 		.peers = agent->peers,
 		.version = TOCSIN_VERSION,
+		.counters = &agent->http_counters,
 	};
 	int err;
 

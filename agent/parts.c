@@ -164,6 +164,7 @@ static int clients_start(struct agent *agent) {
 	config.spawn = spawn_counters(agent->spawn);
 	config.keepers = &agent->keeper_counters;
 	config.webhook = &agent->webhook_counters;
+	config.http = &agent->http_counters;
 	config.jobs = agent->jobhost != NULL ? jobhost_counters(agent->jobhost) : NULL;
 	config.ask_level = agent->jobhost != NULL ? jobhost_request_level : NULL;
 	config.jobhost = agent->jobhost;

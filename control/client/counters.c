@@ -27,6 +27,7 @@ void answer_counters(struct session *session, const char *rest) {
 		.spawn = server->config.spawn,
 		.keepers = server->config.keepers,
 		.webhook = server->config.webhook,
+		.http = server->config.http,
 		.jobs = server->config.jobs,
 		.reach = &overlay_reach(server->overlay)->counters,
 		.checks = server->checks,

@@ -4,6 +4,7 @@
 #include <control/client.h>
 #include <control/counters.h>
 #include <control/fabric.h>
+#include <control/http.h>
 #include <control/jobhost.h>
 #include <control/keeper.h>
 #include <control/loop.h>
@@ -46,6 +47,7 @@ enum source {
 	SOURCE_PROBE,
 	SOURCE_MEMORY,
 	SOURCE_JOB,
+	SOURCE_HTTP,
 	SOURCE_COUNT,
 };
 
@@ -61,6 +63,13 @@ static const char *const groups[SOURCE_COUNT] = {
 	[SOURCE_KEEPER] = "keeper",	[SOURCE_SOFT] = "soft",
 	[SOURCE_PROBE] = "probe",	[SOURCE_WEBHOOK] = "webhook",
 	[SOURCE_MEMORY] = "memory",	[SOURCE_JOB] = "job",
+	[SOURCE_HTTP] = "http",
+};
+
+// A copy of struct http_counters, whose fields are atomics.
+struct http_numbers {
+	uint64_t pages_written;
+	uint64_t readers_dropped;
 };
 
 // One dimension of an array of counters: its label, and the label's values.
@@ -156,6 +165,7 @@ struct spec {
 #define JOB(field, kind, help) FIELD(SOURCE_JOB, struct jobhost_counters, field, kind, help)
 #define WEBHOOK(field, help) \
 	FIELD(SOURCE_WEBHOOK, struct webhook_counters, field, COUNTER_COUNT, help)
+#define HTTP(field, help) FIELD(SOURCE_HTTP, struct http_numbers, field, COUNTER_COUNT, help)
 #define KEEPER(field, kind, help) FIELD(SOURCE_KEEPER, struct keeper_counters, field, kind, help)
 #define REACH(field, help) \
 	FIELD(SOURCE_REACH, struct overlay_reach_counters, field, COUNTER_COUNT, help)
@@ -377,6 +387,10 @@ static const struct spec specs[] = {
 	WEBHOOK(failed, "runs of the webhook program that failed, hung or did not start"),
 	WEBHOOK(dropped, "verdict changes dropped because the queue of the webhook was full"),
 
+	HTTP(pages_written, "pages written for readers of HTTP, which share them"),
+	HTTP(readers_dropped,
+	     "readers of HTTP dropped because they did not read and others needed the room"),
+
 	JOB(processes, COUNTER_GAUGE, "live processes of jobs that are registered here"),
 	JOB(ranks, COUNTER_GAUGE, "ranks of communicators that registered processes hold"),
 	JOB(kept, COUNTER_GAUGE, "processes that have ended and are still shown"),
@@ -594,6 +608,7 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 	struct state_counters state = {0};
 	struct fabric_numbers fabric = {0};
 	struct checks_counters checks = {0};
+	struct http_numbers http = {0};
 	struct memory_use memory;
 	const void *bases[SOURCE_COUNT] = {
 		[SOURCE_RAS] = ras_counters(sources->ras),
@@ -618,6 +633,7 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 		[SOURCE_PROBE] = &fabric.probes,
 		[SOURCE_MEMORY] = &memory,
 		[SOURCE_JOB] = sources->jobs,
+		[SOURCE_HTTP] = &http,
 	};
 	uint32_t used = 0;
 
@@ -625,6 +641,12 @@ void counters_read(const struct counter_sources *sources, uint64_t *values) {
 	memory_use_read(sources, &memory);
 	if (sources->checks != NULL)
 		checks_counters(sources->checks, &checks);
+	if (sources->http != NULL) {
+		http.pages_written =
+			atomic_load_explicit(&sources->http->pages_written, memory_order_relaxed);
+		http.readers_dropped =
+			atomic_load_explicit(&sources->http->readers_dropped, memory_order_relaxed);
+	}
 	if (sources->fabric != NULL)
 		sources->fabric_calls->numbers(sources->fabric, &fabric);
 	if (sources->state != NULL)

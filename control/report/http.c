@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The HTTP server on its thread, which reads published snapshots only.
+//
+// /health and errors are answered at once. A client that asks for another page gets the fresh page
+// of that form, or is suspended until the thread has written one, one part per turn. Its place
+// holds a reference to the page from then until the request ends.
 #include "report/http_listen.h"
 #include "report/http_places.h"
 #include "report/metrics_page.h"
@@ -17,6 +21,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +38,7 @@ struct http {
 	struct cidr *allow;
 	struct MHD_Daemon *daemon;
 	struct http_places places;
+	struct http_pages pages;
 	int stop; // eventfd
 	pthread_t thread;
 	bool runs;
@@ -42,6 +49,10 @@ struct http {
 // it.
 
 static void socket_shut_down(int fd) {
+	// Without lingering the kernel frees at once what the client has not read.
+	const struct linger none = {.l_onoff = 1};
+
+	must(setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none)) == 0);
 	// ENOTCONN: the client has already closed the connection.
 	if (shutdown(fd, SHUT_RDWR) != 0)
 		must(errno == ENOTCONN);
@@ -50,6 +61,20 @@ static void socket_shut_down(int fd) {
 static struct http_place *connection_place(struct MHD_Connection *connection) {
 	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
 		->socket_context;
+}
+
+// Count a client that loses its place to others.
+static void reader_dropped(struct http *http) {
+	if (http->config.counters != NULL)
+		atomic_fetch_add_explicit(
+			&http->config.counters->readers_dropped, 1, memory_order_relaxed
+		);
+}
+
+static void place_put_page(struct http *http, struct http_place *place) {
+	if (place->page != NULL)
+		http_page_put(&http->pages, place->page);
+	place->page = NULL;
 }
 
 static void connection_changed(
@@ -71,6 +96,7 @@ static void connection_changed(
 		if (cut >= 0)
 			socket_shut_down(cut);
 	} else {
+		place_put_page(http, *place);
 		http_places_remove(&http->places, *place);
 	}
 }
@@ -82,42 +108,124 @@ static void request_ended(
 	enum MHD_RequestTerminationCode why
 ) {
 	struct http *http = ctx;
+	struct http_place *place = connection_place(connection);
 
 	(void)request_ctx;
 	(void)why;
-	http_place_answer_done(connection_place(connection), clock_now_ns(http->config.clock));
+	place_put_page(http, place);
+	http_place_answer_done(place, clock_now_ns(http->config.clock));
 }
 
-// Answers.
-
-enum page {
-	PAGE_METRICS,
-	PAGE_HEALTH,
-	PAGE_STATUS,
-	PAGE_COUNT,
-};
-
-static const char *const paths[PAGE_COUNT] = {"/metrics", "/health", "/status.json"};
+// Pages.
 
 static const char text_type[] = "text/plain; version=0.0.4; charset=utf-8";
 static const char open_type[] = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 static const char json_type[] = "application/json";
 
-static enum MHD_Result send_text(
+// Go online and return what pages are made from, until rcu_thread_offline().
+static struct page_facts facts_begin(struct http *http) {
+	struct page_facts facts = {
+		.peers = http->config.peers,
+		.version = http->config.version,
+		.now_ns = clock_now_ns(http->config.clock),
+	};
+
+	rcu_thread_online(facts.now_ns);
+	facts.snapshot = snapshots_current(http->config.snapshots);
+	// The snapshot may be newer than now_ns, which was read before.
+	if (facts.snapshot->at_ns > facts.now_ns)
+		facts.now_ns = facts.snapshot->at_ns;
+	return facts;
+}
+
+static int part_write(
+	void *ctx,
+	enum http_page_kind kind,
+	struct page_cursor *cursor,
+	FILE *out,
+	uint64_t *ret_snapshot_ns
+) {
+	struct page_facts facts = facts_begin(ctx);
+	int err = 0;
+
+	*ret_snapshot_ns = facts.snapshot->at_ns;
+	if (kind == HTTP_PAGE_STATUS)
+		err = page_status_part(&facts, cursor, out);
+	else
+		page_metrics(&facts, kind == HTTP_PAGE_OPEN_METRICS, out);
+	rcu_thread_offline();
+	return err;
+}
+
+static void readers_drop(void *ctx, const struct http_page *page) {
+	struct http *http = ctx;
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < HTTP_CONNECTIONS_MAX; n++) {
+		struct http_place *place = &http->places.of[n];
+
+		if (place->page != page || place->ends)
+			continue;
+		place->ends = true;
+		socket_shut_down(place->fd);
+		reader_dropped(http);
+		count++;
+	}
+	log_event(
+		LOG_LEVEL_WARN, "http_readers_dropped", log_u64("readers", count),
+		log_u64("page_bytes", page->size_bytes),
+		log_str("reason", "they do not read, and newer pages need the memory")
+	);
+}
+
+static const struct http_pages_calls pages_calls = {
+	.part_write = part_write,
+	.readers_drop = readers_drop,
+};
+
+// Resume the clients that waited for a page which is written now, or that lost their places.
+static void waiters_resume(struct http *http, const struct http_page_result *written) {
+	for (uint32_t n = 0; n < HTTP_CONNECTIONS_MAX; n++) {
+		struct http_place *place = &http->places.of[n];
+		struct MHD_Connection *connection = place->waits;
+		bool is_its_page = written != NULL && place->form.kind == written->form.kind &&
+				   place->form.gzip == written->form.gzip;
+
+		if (connection == NULL || (!is_its_page && !place->ends))
+			continue;
+		if (is_its_page && written->page != NULL)
+			place->page = http_page_get(written->page);
+		place->waits = NULL;
+		MHD_resume_connection(connection);
+	}
+}
+
+// Write one part of a page that somebody waits for, and free pages that are not fresh any more.
+static void pages_turn(struct http *http, uint64_t now_ns) {
+	struct http_page_result written;
+	bool ended = http_pages_step(&http->pages, now_ns, &written);
+
+	if (ended && written.page != NULL && http->config.counters != NULL)
+		atomic_fetch_add_explicit(
+			&http->config.counters->pages_written, 1, memory_order_relaxed
+		);
+	waiters_resume(http, ended ? &written : NULL);
+	http_pages_expire(&http->pages, now_ns);
+}
+
+// Answers.
+
+// Send a response, and give up the caller's reference to it. NULL: there is no memory.
+static enum MHD_Result response_send(
 	struct MHD_Connection *connection,
 	unsigned status,
 	const char *type,
-	char *text,
-	size_t size
+	struct MHD_Response *response
 ) {
-	struct MHD_Response *response =
-		MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE);
 	enum MHD_Result result;
 
-	if (response == NULL) {
-		free(text);
+	if (response == NULL)
 		return MHD_NO;
-	}
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
@@ -129,51 +237,18 @@ static enum MHD_Result send_text(
 
 static enum MHD_Result
 send_sentence(struct MHD_Connection *connection, unsigned status, const char *sentence) {
-	char *text = strdup(sentence);
-
-	if (text == NULL)
-		return MHD_NO;
-	return send_text(connection, status, "text/plain; charset=utf-8", text, strlen(text));
+	return response_send(
+		connection, status, "text/plain; charset=utf-8",
+		MHD_create_response_from_buffer(
+			strlen(sentence), (void *)(uintptr_t)sentence, MHD_RESPMEM_PERSISTENT
+		)
+	);
 }
 
-// Write a page. The thread is an online RCU reader until the page is complete, so the snapshot
-// stays valid.
-static int
-write_page(struct http *http, enum page page, bool open_metrics, FILE *out, unsigned *ret_status) {
-	uint64_t now_ns = clock_now_ns(http->config.clock);
-	struct page_facts facts = {
-		.peers = http->config.peers,
-		.version = http->config.version,
-		.now_ns = now_ns,
-	};
-	int err = 0;
-
-	rcu_thread_online(now_ns);
-	facts.snapshot = snapshots_current(http->config.snapshots);
-	// The snapshot may be newer than now_ns, which was read before.
-	if (facts.snapshot->at_ns > facts.now_ns)
-		facts.now_ns = facts.snapshot->at_ns;
-	*ret_status = MHD_HTTP_OK;
-	if (page == PAGE_METRICS)
-		page_metrics(&facts, open_metrics, out);
-	else if (page == PAGE_STATUS)
-		err = page_status(&facts, out);
-	else
-		err = page_health(&facts, out);
-	if (page == PAGE_HEALTH && page_is_down(&facts))
-		*ret_status = MHD_HTTP_SERVICE_UNAVAILABLE;
-	rcu_thread_offline();
-	return err;
-}
-
-static enum MHD_Result
-page_answer(struct http *http, struct MHD_Connection *connection, enum page page) {
-	const char *accept =
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
-	bool open_metrics = page == PAGE_METRICS && accept != NULL &&
-			    strstr(accept, "application/openmetrics-text") != NULL;
-	const char *type = page != PAGE_METRICS ? json_type : open_metrics ? open_type : text_type;
-	unsigned status;
+static enum MHD_Result health_send(struct http *http, struct MHD_Connection *connection) {
+	unsigned status = MHD_HTTP_OK;
+	struct MHD_Response *response;
+	struct page_facts facts;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
@@ -181,12 +256,83 @@ page_answer(struct http *http, struct MHD_Connection *connection, enum page page
 
 	if (out == NULL)
 		return MHD_NO;
-	err = write_page(http, page, open_metrics, out, &status);
+	facts = facts_begin(http);
+	err = page_health(&facts, out);
+	if (page_is_down(&facts))
+		status = MHD_HTTP_SERVICE_UNAVAILABLE;
+	rcu_thread_offline();
 	if (fclose(out) != 0 || err != 0) {
 		free(text);
 		return MHD_NO;
 	}
-	return send_text(connection, status, type, text, size);
+	response = MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE);
+	if (response == NULL)
+		free(text);
+	return response_send(connection, status, json_type, response);
+}
+
+static enum MHD_Result page_send(struct MHD_Connection *connection, const struct http_page *page) {
+	static const char *const types[HTTP_PAGE_KIND_COUNT] = {text_type, open_type, json_type};
+	struct MHD_Response *response = MHD_create_response_from_buffer(
+		page->size_bytes, page->text, MHD_RESPMEM_PERSISTENT
+	);
+
+	if (response == NULL)
+		return MHD_NO;
+	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
+	if (page->form.gzip)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+	return response_send(connection, MHD_HTTP_OK, types[page->form.kind], response);
+}
+
+static struct http_page_form form_wanted(struct MHD_Connection *connection, bool metrics) {
+	const char *accept =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+	struct http_page_form form = {
+		.kind = metrics ? HTTP_PAGE_METRICS : HTTP_PAGE_STATUS,
+		.gzip = http_accepts_gzip(MHD_lookup_connection_value(
+			connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING
+		)),
+	};
+
+	if (metrics && accept != NULL && strstr(accept, "application/openmetrics-text") != NULL)
+		form.kind = HTTP_PAGE_OPEN_METRICS;
+	return form;
+}
+
+// Answer a complete request for a page. The library calls again after a client was resumed.
+static enum MHD_Result
+page_answer(struct http *http, struct MHD_Connection *connection, bool metrics) {
+	struct http_place *place = connection_place(connection);
+	uint64_t now_ns = clock_now_ns(http->config.clock), snapshot_ns;
+	struct http_page *page;
+	int cut;
+
+	if (place->ends)
+		return MHD_NO;
+	if (place->page != NULL)
+		return page_send(connection, place->page);
+	if (place->reads)
+		return send_sentence(
+			connection, MHD_HTTP_SERVICE_UNAVAILABLE, "No memory for this page.\n"
+		);
+	http_places_add_reader(&http->places, place, &cut);
+	if (cut >= 0) {
+		socket_shut_down(cut);
+		reader_dropped(http);
+	}
+	place->form = form_wanted(connection, metrics);
+	snapshot_ns = facts_begin(http).snapshot->at_ns;
+	rcu_thread_offline();
+	page = http_pages_find(&http->pages, place->form, snapshot_ns, now_ns);
+	if (page != NULL) {
+		place->page = http_page_get(page);
+		return page_send(connection, page);
+	}
+	http_pages_want(&http->pages, place->form);
+	place->waits = connection;
+	MHD_suspend_connection(connection);
+	return MHD_YES;
 }
 
 static enum MHD_Result
@@ -202,25 +348,38 @@ handle_request(
 	void **connection_ctx
 ) {
 	struct http *http = ctx;
+	bool metrics = strcmp(url, "/metrics") == 0;
 
 	(void)version;
 	(void)upload;
-	(void)connection_ctx;
-	http_place_request_done(connection_place(connection), clock_now_ns(http->config.clock));
-	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
-		*upload_size = 0;
-		return send_sentence(
-			connection, MHD_HTTP_METHOD_NOT_ALLOWED, "Only GET and HEAD are served.\n"
+	if (*connection_ctx == NULL) { // the headers are complete
+		http_place_request_done(
+			connection_place(connection), clock_now_ns(http->config.clock)
 		);
+		if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
+		    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+			*upload_size = 0;
+			return send_sentence(
+				connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+				"Only GET and HEAD are served.\n"
+			);
+		}
+		if (strcmp(url, "/health") == 0)
+			return health_send(http, connection);
+		if (!metrics && strcmp(url, "/status.json") != 0)
+			return send_sentence(
+				connection, MHD_HTTP_NOT_FOUND,
+				"Not found. Pages: /metrics, /health, /status.json.\n"
+			);
+		// A connection can be suspended once the request is complete.
+		*connection_ctx = http;
+		return MHD_YES;
 	}
-	for (int page = 0; page < PAGE_COUNT; page++) {
-		if (strcmp(url, paths[page]) == 0)
-			return page_answer(http, connection, (enum page)page);
+	if (*upload_size > 0) { // a body, which has no meaning
+		*upload_size = 0;
+		return MHD_YES;
 	}
-	return send_sentence(
-		connection, MHD_HTTP_NOT_FOUND,
-		"Not found. Pages: /metrics, /health, /status.json.\n"
-	);
+	return page_answer(http, connection, metrics);
 }
 
 static enum MHD_Result accept_policy(void *ctx, const struct sockaddr *from, socklen_t length) {
@@ -261,7 +420,7 @@ static void *http_main(void *argument) {
 
 		// The library checks at the start of a turn whether it can accept waiting clients.
 		// A place that became free in this turn is used in the next, so do not wait.
-		if (http->changed)
+		if (http->changed || http_pages_has_work(&http->pages))
 			timeout_ms = 0;
 		else if (MHD_get_timeout(http->daemon, &wanted) == MHD_YES && wanted < IDLE_MS)
 			timeout_ms = (int)wanted;
@@ -270,6 +429,7 @@ static void *http_main(void *argument) {
 		http->changed = false;
 		MHD_run(http->daemon);
 		now_ns = clock_now_ns(http->config.clock);
+		pages_turn(http, now_ns);
 		while ((overdue = http_places_next_overdue(&http->places, now_ns)) >= 0)
 			socket_shut_down(overdue);
 	}
@@ -287,8 +447,8 @@ static int daemon_start(struct http *http) {
 	if (err != 0)
 		return err;
 	http->daemon = MHD_start_daemon(
-		MHD_USE_EPOLL, 0, accept_policy, http, handle_request, http,
-		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+		MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, accept_policy, http, handle_request,
+		http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned)HTTP_CONNECTIONS_MAX, MHD_OPTION_NOTIFY_CONNECTION, connection_changed,
 		http, MHD_OPTION_NOTIFY_COMPLETED, request_ended, http,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_END
@@ -315,6 +475,7 @@ int http_start(
 	}
 	http->config = *config;
 	http_places_init(&http->places);
+	http_pages_init(&http->pages, &pages_calls, http);
 	http->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (http->stop < 0)
 		err = neg_errno();
@@ -354,8 +515,14 @@ struct http *http_stop(struct http *http) {
 		must(write(http->stop, &one, sizeof(one)) == sizeof(one));
 		pthread_join(http->thread, NULL);
 	}
+	// The library does not stop while a connection is suspended.
+	for (uint32_t n = 0; n < HTTP_CONNECTIONS_MAX; n++) {
+		if (http->places.of[n].waits != NULL)
+			MHD_resume_connection(http->places.of[n].waits);
+	}
 	if (http->daemon != NULL)
 		MHD_stop_daemon(http->daemon);
+	http_pages_fini(&http->pages);
 	if (http->stop >= 0)
 		close(http->stop);
 	free(http->allow);

@@ -10,17 +10,23 @@
 #include <sys/socket.h>
 
 #define BACKLOG 64
+// A client that does not read holds this much of kernel memory, not the megabytes that the kernel
+// would grow to.
+#define SEND_BUFFER_BYTES (128 * 1024)
 
 int http_listen(const struct sock_addr *address, int *ret_fd) {
 	struct sockaddr_storage storage;
 	socklen_t length = sock_addr_to_sockaddr(address, &storage);
-	const int on = 1;
+	const int on = 1, send_bytes = SEND_BUFFER_BYTES;
 	scoped_fd int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0)
 		return neg_errno();
 	if (storage.ss_family == AF_INET6 &&
 	    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0)
+		return neg_errno();
+	// Connections inherit the size.
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof(send_bytes)) != 0)
 		return neg_errno();
 	if (bind(fd, (const struct sockaddr *)&storage, length) != 0 || listen(fd, BACKLOG) != 0)
 		return neg_errno();

@@ -44,6 +44,27 @@ http_places_add(struct http_places *places, int fd, uint64_t now_ns, int *ret_cu
 	return &places->of[at];
 }
 
+void http_places_add_reader(struct http_places *places, struct http_place *place, int *ret_cut) {
+	struct http_place *first = NULL;
+	uint32_t readers = 0;
+
+	place->reads = true;
+	for (uint32_t n = 0; n < HTTP_CONNECTIONS_MAX; n++) {
+		struct http_place *other = &places->of[n];
+
+		if (other->fd < 0 || other->ends || !other->reads)
+			continue;
+		readers++;
+		if (other != place && (first == NULL || other->since_ns < first->since_ns))
+			first = other;
+	}
+	*ret_cut = -1;
+	if (readers > PLACES_READERS_MAX && first != NULL) {
+		first->ends = true;
+		*ret_cut = first->fd;
+	}
+}
+
 void http_place_request_done(struct http_place *place, uint64_t now_ns) {
 	place->answers = true;
 	place->since_ns = now_ns;
@@ -51,6 +72,7 @@ void http_place_request_done(struct http_place *place, uint64_t now_ns) {
 
 void http_place_answer_done(struct http_place *place, uint64_t now_ns) {
 	place->answers = false;
+	place->reads = false;
 	place->since_ns = now_ns;
 }
 

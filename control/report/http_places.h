@@ -6,6 +6,8 @@
 // Pure functions for one thread. The caller closes the connections that are returned to it.
 #pragma once
 
+#include "report/http_pages.h"
+
 #include <control/http.h>
 
 #include <stdbool.h>
@@ -19,12 +21,22 @@
 #define PLACES_TAKE_NS (30 * UINT64_C(1000000000))
 // Places kept free. While fewer are free, each new connection ends the one that waits longest.
 #define PLACES_SPARE 8
+// Places of clients that wait for a page or receive one. The other places are for clients that have
+// not asked yet, and for /health: a client that asks has a place, however many do not read.
+#define PLACES_READERS_MAX 40
+
+struct MHD_Connection;
 
 struct http_place {
 	int fd; // -1: free
 	bool answers;
 	bool ends; // the caller was told to close the connection
 	uint64_t since_ns;
+	// Fields of the caller, for a client that asked for a page.
+	bool reads;
+	struct http_page_form form;
+	struct MHD_Connection *waits; // suspended until its page is written; NULL: not suspended
+	struct http_page *page;	      // the page that the client receives, one reference; or NULL
 };
 
 struct http_places {
@@ -35,6 +47,9 @@ void http_places_init(struct http_places *places);
 // Add a connection, of at most HTTP_CONNECTIONS_MAX, and return its place. *ret_cut is the
 // descriptor to close for it; -1: none.
 struct http_place *http_places_add(struct http_places *, int fd, uint64_t now_ns, int *ret_cut);
+// Note that a client asked for a page. *ret_cut is the descriptor to close for it, of the client
+// that reads longest; -1: none.
+void http_places_add_reader(struct http_places *, struct http_place *, int *ret_cut);
 void http_place_request_done(struct http_place *, uint64_t now_ns);
 void http_place_answer_done(struct http_place *, uint64_t now_ns);
 void http_places_remove(struct http_places *, struct http_place *);

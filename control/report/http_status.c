@@ -10,6 +10,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STATUS_SLOTS 512 // of one part: some 3 ms
 
 bool page_is_down(const struct page_facts *facts) {
 	const struct snapshot *snapshot = facts->snapshot;
@@ -70,13 +74,16 @@ int page_health(const struct page_facts *facts, FILE *out) {
 	return json_write(status_head(facts), out);
 }
 
-static json_t *peers_array(const struct peer_table *peers) {
+// Write the rows of some slots, one in a line.
+static void rows_write(const struct peer_table *peers, struct page_cursor *cursor, FILE *out) {
 	const struct peer_snapshot *snapshot = peer_table_snapshot(peers);
-	json_t *array = json_array();
+	uint32_t end = cursor->slot + STATUS_SLOTS;
 	char address[SOCK_ADDR_TEXT_BYTES];
 
-	for (uint32_t slot = 0; slot < peer_snapshot_view(snapshot)->slots_max; slot++) {
-		const struct peer_row *row = peer_snapshot_row(snapshot, slot);
+	if (end > peer_snapshot_view(snapshot)->slots_max)
+		end = peer_snapshot_view(snapshot)->slots_max;
+	for (; cursor->slot < end; cursor->slot++) {
+		const struct peer_row *row = peer_snapshot_row(snapshot, cursor->slot);
 		json_t *object;
 
 		if (row == NULL)
@@ -91,22 +98,48 @@ static json_t *peers_array(const struct peer_table *peers) {
 			row->maint, "address", address, "start",
 			(json_int_t)ras_incarnation_start(row->incarnation)
 		);
-		if (object != NULL)
-			json_array_append_new(array, object);
+		if (object == NULL)
+			continue;
+		fputs(cursor->has_rows ? ",\n    " : "\n    ", out);
+		json_dumpf(object, out, 0); // an error of the stream is found when it is closed
+		json_decref(object);
+		cursor->has_rows = true;
 	}
-	return array;
 }
 
-int page_status(const struct page_facts *facts, FILE *out) {
+// Write the head and open the array of peers.
+static int status_begin(const struct page_facts *facts, FILE *out) {
 	const struct snapshot *snapshot = facts->snapshot;
-	json_t *object = status_head(facts), *missing;
+	json_t *object = status_head(facts), *missing = json_array();
+	char *text;
 
-	if (object != NULL && snapshot->at_ns != 0) {
-		json_object_set_new(object, "peers", peers_array(facts->peers));
-		missing = json_array();
-		for (uint32_t n = 0; n < snapshot->missing && n < SNAPSHOT_MISSING_MAX; n++)
-			json_array_append_new(missing, json_string(snapshot->missing_names[n]));
-		json_object_set_new(object, "missing_nodes", missing);
+	for (uint32_t n = 0; n < snapshot->missing && n < SNAPSHOT_MISSING_MAX; n++)
+		json_array_append_new(missing, json_string(snapshot->missing_names[n]));
+	json_object_set_new(object, "missing_nodes", missing);
+	text = json_dumps(object, JSON_INDENT(2));
+	json_decref(object);
+	if (text == NULL)
+		return -ENOMEM;
+	// The rows follow inside of the object, before its closing brace.
+	fprintf(out, "%.*s,\n  \"peers\": [", (int)strlen(text) - 2, text);
+	free(text);
+	return 0;
+}
+
+int page_status_part(const struct page_facts *facts, struct page_cursor *cursor, FILE *out) {
+	int err;
+
+	if (!cursor->begun) {
+		if (facts->snapshot->at_ns == 0)
+			return json_write(status_head(facts), out);
+		err = status_begin(facts, out);
+		if (err != 0)
+			return err;
+		cursor->begun = true;
 	}
-	return json_write(object, out);
+	rows_write(facts->peers, cursor, out);
+	if (cursor->slot < peer_snapshot_view(peer_table_snapshot(facts->peers))->slots_max)
+		return 1;
+	fputs("\n  ]\n}\n", out);
+	return 0;
 }

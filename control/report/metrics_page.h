@@ -19,6 +19,13 @@ struct page_facts {
 	uint64_t now_ns;
 };
 
+// How far a page of several parts is written; zero before the first part.
+struct page_cursor {
+	bool begun;
+	bool has_rows;
+	uint32_t slot; // of the peer table, where the next part begins
+};
+
 // Return whether this node itself fails: its control thread hangs, or it has not joined. Dead peers
 // do not matter.
 bool page_is_down(const struct page_facts *facts);
@@ -37,4 +44,6 @@ void page_jobs(const struct snapshot *snapshot, FILE *out);
 void page_congestion(const struct snapshot *snapshot, bool open_metrics, FILE *out);
 // Write one JSON object and a newline. Returns 0 or -ENOMEM.
 int page_health(const struct page_facts *facts, FILE *out);
-int page_status(const struct page_facts *facts, FILE *out);
+// Write the next part of one JSON object with a row for each peer. Parts may have different
+// snapshots: each row is true of its moment. Returns 1 if more parts follow, 0 or -ENOMEM.
+int page_status_part(const struct page_facts *facts, struct page_cursor *cursor, FILE *out);

@@ -53,6 +53,7 @@ struct loop;
 struct overlay;
 struct overlay_served;
 struct spawn_counters;
+struct http_counters;
 struct webhook_counters;
 
 #define CLIENT_LINE_BYTES_MAX 1024
@@ -80,6 +81,7 @@ struct client_config {
 	const struct spawn_counters *spawn;
 	const struct keeper_counters *keepers;
 	const struct webhook_counters *webhook;
+	const struct http_counters *http;
 	const struct jobhost_counters *jobs;
 	// Handler of the command LEVEL, such as jobhost_request_level(); NULL: not supported.
 	int (*ask_level

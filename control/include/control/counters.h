@@ -32,6 +32,7 @@ struct client_counters;
 struct fabric;
 struct fabric_calls;
 struct health;
+struct http_counters;
 struct keeper_counters;
 struct jobhost;
 struct jobhost_counters;
@@ -54,6 +55,7 @@ struct counter_sources {
 	const struct spawn_counters *spawn;
 	const struct keeper_counters *keepers; // totals over all keepers
 	const struct webhook_counters *webhook;
+	const struct http_counters *http;
 	const struct checks *checks;
 	const struct fabric_calls *fabric_calls;
 	const struct fabric *fabric;

@@ -110,6 +110,27 @@ static void a_flood_leaves_a_place_for_each_that_comes(void **state) {
 	assert_true(owner[1999] >= 0);
 }
 
+static void a_reader_beyond_the_limit_ends_the_one_that_reads_longest(void **state) {
+	struct http_place *of[PLACES_READERS_MAX + 2];
+	int cut;
+
+	(void)state;
+	begin_many(PLACES_READERS_MAX + 2, of);
+	for (uint32_t n = 0; n < PLACES_READERS_MAX; n++) {
+		http_place_request_done(of[n], (100 + n) * SECOND);
+		http_places_add_reader(&places, of[n], &cut);
+		assert_int_equal(cut, -1);
+	}
+	// A client that asked for no page is not counted.
+	http_place_request_done(of[PLACES_READERS_MAX], 50 * SECOND);
+	http_place_request_done(of[PLACES_READERS_MAX + 1], 200 * SECOND);
+	http_places_add_reader(&places, of[PLACES_READERS_MAX + 1], &cut);
+	assert_int_equal(cut, 0);
+	http_place_answer_done(of[1], 201 * SECOND);
+	http_places_add_reader(&places, of[1], &cut);
+	assert_int_equal(cut, -1);
+}
+
 static void a_place_that_ended_is_free_for_another(void **state) {
 	struct http_place *of[ROOM];
 
@@ -128,6 +149,7 @@ UNIT_GROUP(http_places) {
 		cmocka_unit_test(a_newcomer_ends_who_has_waited_longest),
 		cmocka_unit_test(who_is_being_answered_stays_while_others_only_wait),
 		cmocka_unit_test(a_flood_leaves_a_place_for_each_that_comes),
+		cmocka_unit_test(a_reader_beyond_the_limit_ends_the_one_that_reads_longest),
 		cmocka_unit_test(a_place_that_ended_is_free_for_another),
 	};
 
