@@ -352,7 +352,7 @@ int relay_frame_received(struct ras *ras, struct link *link, const uint8_t *fram
 	if (header.destination != ras->self_id) {
 		// A NAK for each message of a flood would double the flood.
 		if (!relay_limit_allows(ras, header.source)) {
-			relay_count_end(ras, &packet, RAS_RELAY_QUEUE_FULL);
+			relay_record_end(ras, &packet, RAS_RELAY_QUEUE_FULL);
 			return 0;
 		}
 		reason = relay_dispatch(ras, &packet, NULL, 0);
