@@ -9,6 +9,7 @@
 #include <control/state.h>
 #include <lib/config.h>
 #include <lib/error.h>
+#include <lib/file_trust.h>
 #include <lib/must.h>
 #include <lib/port_holder.h>
 #include <lib/scoped.h>
@@ -154,8 +155,12 @@ void check_places(const struct agent_settings *settings, struct config_load *loa
 	if (state[0] == '\0' || !config_key_is_valid(load, &settings->node.state_directory))
 		return;
 	check_directory(state, true, &settings->node.state_directory, load);
-	if (stat(state, &info) == 0 && S_ISDIR(info.st_mode))
+	if (stat(state, &info) == 0 && S_ISDIR(info.st_mode)) {
+		// Root checks the configuration of an agent that runs as this user.
+		if (file_trust_is_agent(info.st_uid))
+			info.st_uid = 0;
 		problem = state_directory_problem(&info);
+	}
 	if (problem != NULL)
 		config_reject_key(load, &settings->node.state_directory, "%s: %s", state, problem);
 }

@@ -5,11 +5,14 @@
 #include <lib/file_trust.h>
 #include <lib/scoped.h>
 
+#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define QUOTED_BYTES 100
+#define PASSWD_BYTES 1024 // strings of an entry of passwd(5)
 
 int(file_trust_refuse)(char *detail, int err, const char *path, const char *format, ...) {
 	va_list args;
@@ -97,4 +100,13 @@ int file_trust_check_owner(
 			geteuid()
 		);
 	return 0;
+}
+
+bool file_trust_is_agent(uid_t owner) {
+	struct passwd user, *found = NULL;
+	char text[PASSWD_BYTES];
+
+	return geteuid() == 0 &&
+	       getpwnam_r(FILE_TRUST_AGENT_USER, &user, text, sizeof(text), &found) == 0 &&
+	       found != NULL && user.pw_uid == owner;
 }

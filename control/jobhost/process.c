@@ -2,6 +2,7 @@
 // Facts about processes from /proc, and the end of a process, which only its pidfd announces.
 #include "jobhost/inside.h"
 
+#include <lib/capability.h>
 #include <lib/container.h>
 #include <lib/error.h>
 #include <lib/log.h>
@@ -69,17 +70,9 @@ enum jobs_process_state process_state(char state) {
 	}
 }
 
-// Return whether the agent has CAP_SYS_PTRACE. The unit file starts the agent without it.
-static bool can_trace_processes(void) {
-	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {0};
-
-	return syscall(SYS_capget, &head, data) == 0 &&
-	       (data[CAP_TO_INDEX(CAP_SYS_PTRACE)].effective & CAP_TO_MASK(CAP_SYS_PTRACE)) != 0;
-}
-
 // Until the parent has reaped the process, the kernel reports the exit code to a reader that may
-// trace it. Any other reader gets 0, which therefore means unknown.
+// trace it. Any other reader gets 0, which therefore means unknown. The unit file starts the agent
+// without CAP_SYS_PTRACE.
 static void find_exit_cause(struct host_process *process) {
 	struct proc_stat stat;
 	int status;
@@ -87,7 +80,7 @@ static void find_exit_cause(struct host_process *process) {
 	if (proc_stat_read(process->pid, &stat) != 0 || stat.start_time != process->start_time)
 		return;
 	status = (int)stat.exit_code;
-	if (status == 0 && geteuid() != process->uid && !can_trace_processes())
+	if (status == 0 && geteuid() != process->uid && !capability_is_effective(CAP_SYS_PTRACE))
 		return;
 	if (WIFSIGNALED(status)) {
 		process->exit_cause = JOBS_EXIT_SIGNAL;

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #define FILE_TRUST_DETAIL_BYTES 256
+#define FILE_TRUST_AGENT_USER "tocsin" // user of the agent in tocsind.service
 
 // Root and the caller's effective user are always trusted.
 struct file_trust {
@@ -46,3 +47,6 @@ int file_trust_check_owner(
 );
 // Return true if users who are not trusted may write to an object of this status.
 bool file_trust_is_writable_by_others(const struct stat *status, const struct file_trust *trust);
+// Return true if this process is root and the owner is FILE_TRUST_AGENT_USER: root's tools work on
+// files of the agent. Looks up the user; any thread.
+bool file_trust_is_agent(uid_t owner);
