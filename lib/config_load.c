@@ -193,6 +193,8 @@ config_load_section(struct config_load *load, const char *kind, const char *name
 	size_t count = 0;
 
 	keys = strchr(kind, ' ') == NULL ? config_schema_find_keys(schema, kind, &count) : NULL;
+	if (keys == NULL && schema->partial)
+		return NULL;
 	if (keys == NULL) {
 		suggestion_init(&suggestion, kind);
 		for (size_t i = 0; i < schema->key_count; i++) {
@@ -323,6 +325,8 @@ void config_load_assign(
 	size_t index = 0;
 
 	key = config_section_find_key(section, name, &index);
+	if (key == NULL && load->schema->partial)
+		return;
 	if (key == NULL)
 		report_unknown_key(load, section, name);
 	else if (text == NULL)

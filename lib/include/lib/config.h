@@ -118,6 +118,8 @@ struct config_schema {
 	const struct config_named *named; // ends with an empty one
 	size_t settings_size;		  // of the struct of settings
 	config_conflict_fn *conflict;	  // may be NULL
+	// The table has only a part of the keys: ignore all other sections and keys.
+	bool partial;
 };
 
 struct config_input {

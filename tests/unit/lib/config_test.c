@@ -94,6 +94,23 @@ static void key_that_is_not_given_has_its_default(void **state) {
 	config_destroy(config);
 }
 
+static void partial_schema_passes_over_all_keys_that_it_lacks(void **state) {
+	struct config_schema partial = sample_schema;
+	scoped_file FILE *stream = fmemopen(
+		(void *)"[unknown]\nname = no\n[node]\ncolour = red\nname = x\n"
+			"[unknown thing]\nname = no\n",
+		75, "r"
+	);
+	struct config_input input = {.path = "t.conf", .stream = stream};
+	struct config *config = NULL;
+
+	(void)state;
+	partial.partial = true;
+	assert_int_equal(config_load(&partial, &input, &no_message_expected, &config), 0);
+	assert_string_equal(settings_of(config)->node.name, "x");
+	config_destroy(config);
+}
+
 static void empty_list_has_no_items(void **state) {
 	struct config *config = load("[probe]\ntags =\n", NULL);
 
@@ -323,6 +340,7 @@ UNIT_GROUP(config) {
 		cmocka_unit_test(every_type_is_read_from_the_file),
 		cmocka_unit_test(hostlist_and_processors_are_checked_and_kept_as_text),
 		cmocka_unit_test(key_that_is_not_given_has_its_default),
+		cmocka_unit_test(partial_schema_passes_over_all_keys_that_it_lacks),
 		cmocka_unit_test(empty_list_has_no_items),
 		cmocka_unit_test(byte_order_mark_is_passed_over),
 		cmocka_unit_test(setting_wins_over_file_and_default),
