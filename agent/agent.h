@@ -93,6 +93,8 @@ struct agent {
 
 	struct spawn_helper spawn_helper; // used until the loop exists
 	struct spawn *spawn;
+	struct spawn *root_spawn;	      // programs of other users, by the root helper
+	char user_name[SPAWN_USER_BYTES_MAX]; // own user, if it may not change to another; else ""
 	struct keeper_counters keeper_counters; // totals over all keepers
 	struct loop *loop;
 	struct loop_source signals;
@@ -304,11 +306,17 @@ int reload_start(struct agent *agent);
 void reload_stop(struct agent *agent);
 void agent_reload(struct agent *agent);
 
-// programs.c: reports programs of the configuration that will not be run, at the start and after a
-// reload.
+// program_report.c: reports programs of the configuration that will not be run, at the start and
+// after a reload.
+int program_report_start(struct agent *agent);
+void program_report_stop(struct agent *agent);
+void program_report_begin(struct agent *agent);
+
+// programs.c: the spawn of the agent's own programs, and that of the root helper's.
 int programs_start(struct agent *agent);
 void programs_stop(struct agent *agent);
-void programs_report(struct agent *agent);
+// Return whether the root helper must run the programs of a user, because this agent may not.
+bool programs_need_root_helper(const struct agent *agent, const char *user);
 
 // service.c: notifies systemd; does nothing without systemd.
 int service_start(struct agent *agent);

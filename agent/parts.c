@@ -51,14 +51,6 @@ static void helper_stop(struct agent *agent) {
 	spawn_helper_end(&agent->spawn_helper);
 }
 
-static int spawn_start(struct agent *agent) {
-	return spawn_create(agent->loop, &agent->spawn_helper, &agent->spawn);
-}
-
-static void spawn_stop(struct agent *agent) {
-	agent->spawn = spawn_destroy(agent->spawn);
-}
-
 static int state_start_part(struct agent *agent) {
 	const char *directory = agent->settings->node.state_directory;
 
@@ -213,7 +205,7 @@ static const struct part parts[] = {
 	{"helper", helper_start, helper_stop},
 	{"loop", loop_start, loop_end},
 	{"signals", signals_start, signals_stop},
-	{"spawn", spawn_start, spawn_stop},
+	{"spawn", programs_start, programs_stop},
 	{"files", reload_start, reload_stop},
 	{"rcu", rcu_start, rcu_stop},
 	{"key", keys_start, keys_stop},
@@ -233,7 +225,7 @@ static const struct part parts[] = {
 	{"fabric", fabric_part_start, fabric_part_stop},
 	{"devwatch", devwatch_start, devwatch_stop},
 	{"checks", checks_part_start, checks_part_stop},
-	{"programs", programs_start, programs_stop},
+	{"program_report", program_report_start, program_report_stop},
 	{"refusal", refusal_start, refusal_stop},
 	{"join", joining_start, joining_stop},
 	{"service", service_start, service_stop},

@@ -159,7 +159,7 @@ static void reading_apply(struct agent *agent, struct reading *reading) {
 		checks_part_reload(agent);
 	if (reloading.faults)
 		soft_device_reload(agent);
-	programs_report(agent);
+	program_report_begin(agent);
 	if (agent->jobhost != NULL) {
 		jobhost_use_subuids(agent->jobhost, reading->subuids);
 		reading->subuids = NULL;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // [health] webhook: runs a program for each change of a verdict.
 #include "agent.h"
+#include "root_helper.h"
 
 #include <control/health.h>
 #include <control/webhook.h>
@@ -92,6 +93,7 @@ int webhook_part_start(struct agent *agent) {
 		.timeout_ns = agent->settings->health.webhook_timeout_ns,
 		.counters = &agent->webhook_counters,
 	};
+	bool by_root_helper = programs_need_root_helper(agent, user);
 	struct webhook_part *part;
 	int err;
 
@@ -100,7 +102,11 @@ int webhook_part_start(struct agent *agent) {
 	part = calloc(1, sizeof(*part));
 	if (part == NULL)
 		return -ENOMEM;
-	err = webhook_create(agent->spawn, &config, &part->webhook);
+	if (by_root_helper)
+		config.root_name = ROOT_HELPER_WEBHOOK;
+	err = webhook_create(
+		by_root_helper ? agent->root_spawn : agent->spawn, &config, &part->webhook
+	);
 	if (err != 0) {
 		free(part);
 		return err;

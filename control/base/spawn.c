@@ -7,6 +7,7 @@
 #include <lib/error.h>
 #include <lib/log.h>
 #include <lib/must.h>
+#include <lib/scoped.h>
 
 #include <assert.h>
 #include <poll.h>
@@ -16,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,13 +40,18 @@ static_assert(
 );
 
 struct spawn {
+	struct loop *loop; // of a root helper
 	struct loop_source source;
-	struct spawn_helper helper;
+	struct spawn_helper helper; // pid 0: root helper
+	const char *root_path;	    // socket of the root helper; NULL: forked helper
 	bool alive;
+	bool losing;		 // the requests of a lost root helper are ending
+	bool unreachable;	 // the root helper could not be reached, which was logged
 	struct spawn_job *first; // in order of request
 	uint32_t pending, running;
 	uint64_t next_id;
-	struct spawn_counters counters;
+	struct spawn_counters own_counters;
+	struct spawn_counters *counters;
 	char record[SPAWN_ANSWER_BYTES_MAX];
 };
 
@@ -63,6 +70,10 @@ const char *spawn_failure_text(int status) {
 		return "there is no such user";
 	if (status == SPAWN_REFUSED)
 		return "other users could have changed it";
+	if (status == SPAWN_NOT_LISTED)
+		return "tocsin-root finds no such program with a user";
+	if (status == SPAWN_BAD_CONFIG)
+		return "tocsin-root cannot use its configuration: see its log";
 	return status < 0 ? strerrordesc_np(-status) : "unknown reason";
 }
 
@@ -78,7 +89,7 @@ int spawn_fork(struct spawn_helper *ret_helper) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != agent)
 			_exit(1);
-		spawn_helper_main(ends[1]);
+		spawn_helper_main(ends[1], NULL);
 	}
 	if (pid < 0) {
 		int err = neg_errno();
@@ -153,54 +164,78 @@ static void jobs_send(struct spawn *spawn) {
 }
 
 static void count_end(struct spawn *spawn, enum spawn_end end) {
-	spawn->counters.timed_out += end == SPAWN_TIMED_OUT;
-	spawn->counters.failed += end == SPAWN_NOT_STARTED;
-	spawn->counters.lost += end == SPAWN_LOST;
+	spawn->counters->timed_out += end == SPAWN_TIMED_OUT;
+	spawn->counters->failed += end == SPAWN_NOT_STARTED;
+	spawn->counters->lost += end == SPAWN_LOST;
 }
 
 static void helper_set_lost(struct spawn *spawn) {
-	static const struct spawn_result result = {
-		.end = SPAWN_LOST, .out = {"", 0, false}, .err = {"", 0, false}};
+	const struct spawn_result result = {
+		.end = SPAWN_LOST,
+		.status = spawn->root_path != NULL ? -ECONNRESET : 0,
+		.out = {"", 0, false},
+		.err = {"", 0, false},
+	};
 
 	spawn->alive = false;
-	spawn->counters.helper_lost++;
 	loop_remove(&spawn->source);
-	log_event(
-		LOG_LEVEL_ERROR, "spawn_helper_lost", log_u64("pid", (uint64_t)spawn->helper.pid),
-		log_u64("requests", spawn->pending),
-		log_str("effect", "no program is run until the agent is restarted")
-	);
+	if (spawn->root_path != NULL) {
+		close(spawn->helper.fd);
+		spawn->helper.fd = -1;
+		log_event(
+			LOG_LEVEL_WARN, "root_helper_lost", log_u64("requests", spawn->pending),
+			log_str("effect", "the next program of another user connects again")
+		);
+	} else {
+		spawn->counters->helper_lost++;
+		log_event(
+			LOG_LEVEL_ERROR, "spawn_helper_lost",
+			log_u64("pid", (uint64_t)spawn->helper.pid),
+			log_u64("requests", spawn->pending),
+			log_str("effect", "no program is run until the agent is restarted")
+		);
+	}
+	// A callback may request another program, which must not connect before all have ended.
+	spawn->losing = true;
 	while (spawn->first != NULL) {
 		count_end(spawn, SPAWN_LOST);
 		spawn_job_end(spawn, spawn->first, &result);
 	}
+	spawn->losing = false;
 }
 
-static void answer_handle(struct spawn *spawn, size_t size) {
+// Handle one answer. Returns false if it is malformed: the root helper may be of another version.
+static bool answer_handle(struct spawn *spawn, size_t size) {
 	const char *bytes = spawn->record + sizeof(struct spawn_answer_head);
 	struct spawn_answer_head head;
 	struct spawn_result result;
 	struct spawn_job *job = spawn->first;
 
-	must(size >= sizeof(head));
+	if (size < sizeof(head))
+		return false;
 	memcpy(&head, spawn->record, sizeof(head));
-	must(size == sizeof(head) + head.sizes[0] + head.sizes[1]);
+	if (size - sizeof(head) != (uint64_t)head.sizes[0] + head.sizes[1])
+		return false;
 	while (job != NULL && job->head.id != head.id)
 		job = job->next;
-	must(job != NULL);
+	if (job == NULL || !job->sent)
+		return false;
 	if (head.end == SPAWN_END_STUCK) {
 		struct spawn_request *request = job->request;
 		struct spawn_stuck stuck;
 
-		must(!job->stuck);
+		if (job->stuck || head.sizes[0] != sizeof(stuck))
+			return false;
 		memcpy(&stuck, bytes, sizeof(stuck));
 		job->stuck = true;
 		spawn->running--;
-		spawn->counters.stuck++;
+		spawn->counters->stuck++;
 		if (request != NULL && request->stuck != NULL)
 			request->stuck(request, &stuck);
-		return;
+		return true;
 	}
+	if (head.end > SPAWN_LOST)
+		return false;
 	result = (struct spawn_result){
 		.end = (enum spawn_end)head.end,
 		.status = head.status,
@@ -210,6 +245,7 @@ static void answer_handle(struct spawn *spawn, size_t size) {
 	};
 	count_end(spawn, result.end);
 	spawn_job_end(spawn, job, &result);
+	return true;
 }
 
 // Read one answer per turn, since it may have 64 KiB.
@@ -219,12 +255,25 @@ static void helper_ready(struct loop_source *source, uint32_t events) {
 
 	(void)events;
 	got = recv(source->fd, spawn->record, sizeof(spawn->record), MSG_DONTWAIT);
-	if (got > 0)
-		answer_handle(spawn, (size_t)got);
-	else if (got == 0 || (errno != EAGAIN && errno != EINTR))
+	if (got > 0 ? !answer_handle(spawn, (size_t)got)
+		    : got == 0 || (errno != EAGAIN && errno != EINTR))
 		helper_set_lost(spawn);
 	if (spawn->alive)
 		jobs_send(spawn);
+}
+
+static int helper_watch(struct spawn *spawn, struct loop *loop, int fd) {
+	int err;
+
+	spawn->source = (struct loop_source){
+		.fd = fd,
+		.events = EPOLLIN,
+		.rank = LOOP_CLIENTS,
+		.ready = helper_ready,
+	};
+	err = loop_add(loop, &spawn->source);
+	spawn->alive = err == 0;
+	return err;
 }
 
 int spawn_create(struct loop *loop, struct spawn_helper *helper, struct spawn **ret_spawn) {
@@ -233,14 +282,8 @@ int spawn_create(struct loop *loop, struct spawn_helper *helper, struct spawn **
 
 	if (spawn == NULL)
 		return -ENOMEM;
-	spawn->alive = true;
-	spawn->source = (struct loop_source){
-		.fd = helper->fd,
-		.events = EPOLLIN,
-		.rank = LOOP_CLIENTS,
-		.ready = helper_ready,
-	};
-	err = loop_add(loop, &spawn->source);
+	spawn->counters = &spawn->own_counters;
+	err = helper_watch(spawn, loop, helper->fd);
 	if (err != 0) {
 		free(spawn);
 		return err;
@@ -251,13 +294,61 @@ int spawn_create(struct loop *loop, struct spawn_helper *helper, struct spawn **
 	return 0;
 }
 
+int spawn_create_named(
+	struct loop *loop, const char *path, struct spawn *main, struct spawn **ret_spawn
+) {
+	struct spawn *spawn;
+
+	if (strlen(path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
+		return -ENAMETOOLONG;
+	spawn = calloc(1, sizeof(*spawn));
+	if (spawn == NULL)
+		return -ENOMEM;
+	spawn->loop = loop;
+	spawn->root_path = path;
+	spawn->helper.fd = -1;
+	spawn->counters = main->counters;
+	*ret_spawn = spawn;
+	return 0;
+}
+
+// Connect to the root helper. The connection to a listening Unix socket is complete at once.
+static int root_helper_connect(struct spawn *spawn) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	scoped_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err = fd < 0 ? neg_errno() : 0;
+
+	memcpy(address.sun_path, spawn->root_path, strlen(spawn->root_path));
+	if (err == 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+		err = neg_errno();
+	if (err == 0)
+		err = helper_watch(spawn, spawn->loop, fd);
+	if (err == 0) {
+		spawn->helper.fd = scoped_release_fd(&fd);
+		spawn->unreachable = false;
+		return 0;
+	}
+	if (!spawn->unreachable)
+		log_event(
+			LOG_LEVEL_WARN, "root_helper_unreachable",
+			log_str("path", spawn->root_path), log_errno("error", err),
+			log_str("effect", "programs of other users do not run"),
+			log_str("help", "systemctl enable --now tocsin-root.socket")
+		);
+	spawn->unreachable = true;
+	return -ENOTCONN;
+}
+
 struct spawn *spawn_destroy(struct spawn *spawn) {
 	struct spawn_job *job;
 
 	if (spawn == NULL)
 		return NULL;
 	loop_remove(&spawn->source);
-	spawn_helper_end(&spawn->helper);
+	if (spawn->root_path == NULL)
+		spawn_helper_end(&spawn->helper);
+	else if (spawn->alive)
+		close(spawn->helper.fd);
 	while ((job = spawn->first) != NULL) {
 		if (job->request != NULL)
 			job->request->job = NULL;
@@ -289,6 +380,7 @@ static int spawn_job_create(const struct spawn_program *program, struct spawn_jo
 		return -ENOMEM;
 	job->size = sizeof(job->head) + bytes;
 	job->head.order = SPAWN_ORDER_RUN;
+	job->head.protocol = SPAWN_PROTOCOL;
 	job->head.timeout_ns = program->timeout_ns;
 	job->head.output_max = program->output_max;
 	job->head.has_input = program->input != NULL;
@@ -308,20 +400,21 @@ int spawn_run(
 ) {
 	struct spawn_job **last = &spawn->first;
 	struct spawn_job *job = NULL;
-	int err;
+	int err = 0;
 
 	must(request->ended != NULL && request->job == NULL);
-	spawn->counters.runs++;
+	spawn->counters->runs++;
 	if (!spawn->alive)
-		err = -EPIPE;
-	else if (program->output_max > SPAWN_OUTPUT_BYTES_MAX)
+		err = spawn->root_path == NULL || spawn->losing ? -EPIPE
+								: root_helper_connect(spawn);
+	if (err == 0 && program->output_max > SPAWN_OUTPUT_BYTES_MAX)
 		err = -EINVAL;
-	else if (spawn->pending >= SPAWN_PENDING_MAX)
+	if (err == 0 && spawn->pending >= SPAWN_PENDING_MAX)
 		err = -EAGAIN;
-	else
+	if (err == 0)
 		err = spawn_job_create(program, &job);
 	if (err != 0) {
-		spawn->counters.refused++;
+		spawn->counters->refused++;
 		return err;
 	}
 	job->spawn = spawn;
@@ -356,5 +449,5 @@ void spawn_cancel(struct spawn_request *request) {
 }
 
 const struct spawn_counters *spawn_counters(const struct spawn *spawn) {
-	return &spawn->counters;
+	return spawn->counters;
 }

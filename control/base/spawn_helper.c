@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Spawn helper: a single-threaded process with its own memory.
 //
-// The helper trusts the agent, which is the same binary, but no program that it runs. It blocks
-// only in poll(). An answer that the agent does not read stays in its slot, and other deadlines are
-// still kept. There are as many slots as the agent may have requests.
+// The spawn helper trusts the agent, which is the same binary, but no program that it runs. The
+// root helper is the same code with a catalog, and does not trust the agent. The helper blocks only
+// in poll(), and while a catalog is read. An answer that the agent does not read stays in its slot,
+// and other deadlines are still kept. There are as many slots as the agent may have requests.
 //
 // The helper is the subreaper of its programs' descendants, so it sees when a process group is
 // gone.
@@ -55,6 +56,7 @@ struct program {
 
 struct helper {
 	int fd, signal_fd;
+	const struct spawn_catalog *catalog; // NULL: spawn helper
 	struct program programs[PROGRAMS_MAX];
 };
 
@@ -150,6 +152,22 @@ static int pipe_create_high(int *ret_read, int *ret_write) {
 	return 0;
 }
 
+// Replace the name of a program by what the catalog has. The storage is valid until the next call.
+static int program_find(const struct helper *helper, struct spawn_order_head *head, char **argv) {
+	static struct spawn_named named;
+	int err;
+
+	memset(&named, 0, sizeof(named));
+	err = helper->catalog->find(helper->catalog->ctx, argv[0], &named);
+	if (err == 0 && (named.user[0] == '\0' || (head->has_input && !named.takes_input)))
+		err = SPAWN_NOT_LISTED;
+	if (err != 0)
+		return err;
+	memcpy(head->user, named.user, sizeof(head->user));
+	memcpy(argv, named.argv, sizeof(named.argv));
+	return 0;
+}
+
 static int program_fork(
 	struct program *program,
 	const struct spawn_order_head *head,
@@ -182,7 +200,7 @@ static int program_fork(
 }
 
 static void
-program_start(struct helper *helper, const struct spawn_order_head *head, char *text, size_t size) {
+program_start(struct helper *helper, struct spawn_order_head *head, char *text, size_t size) {
 	char *argv[SPAWN_ARGUMENTS_MAX + 1];
 	struct program *program = NULL;
 	size_t count = 0;
@@ -219,6 +237,8 @@ program_start(struct helper *helper, const struct spawn_order_head *head, char *
 		if (program->streams[n].bytes == NULL)
 			err = -ENOMEM;
 	}
+	if (err == 0 && helper->catalog != NULL)
+		err = program_find(helper, head, argv);
 	if (err == 0)
 		err = program_fork(program, head, text, argv);
 	if (err != 0) {
@@ -388,12 +408,34 @@ static bool answers_send(struct helper *helper) {
 	return left;
 }
 
+// Return false if the agent is not trusted and its order is malformed, or if it has no slot.
+static bool order_is_acceptable(const struct helper *helper, const char *record, size_t size) {
+	struct spawn_order_head head;
+	bool has_slot = false;
+
+	if (helper->catalog == NULL)
+		return true;
+	if (!spawn_order_is_valid(record, size))
+		return false;
+	memcpy(&head, record, sizeof(head));
+	if (head.order == SPAWN_ORDER_CANCEL)
+		return true;
+	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
+		if (helper->programs[n].used && helper->programs[n].id == head.id)
+			return false;
+		has_slot = has_slot || !helper->programs[n].used;
+	}
+	return has_slot;
+}
+
 static void orders_receive(struct helper *helper) {
 	static char record[SPAWN_ORDER_BYTES_MAX];
 	struct spawn_order_head head;
 	ssize_t got;
 
 	while ((got = recv(helper->fd, record, sizeof(record), MSG_DONTWAIT)) > 0) {
+		if (!order_is_acceptable(helper, record, (size_t)got))
+			break;
 		must((size_t)got >= sizeof(head));
 		memcpy(&head, record, sizeof(head));
 		if (head.order != SPAWN_ORDER_CANCEL) {
@@ -409,12 +451,12 @@ static void orders_receive(struct helper *helper) {
 	}
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	// The agent is gone: kill all programs and exit.
+	// The agent is gone or broken: kill all programs and exit.
 	for (unsigned n = 0; n < PROGRAMS_MAX; n++) {
 		if (helper->programs[n].pid > 0)
 			kill(-helper->programs[n].pid, SIGKILL);
 	}
-	_exit(0);
+	_exit(got > 0 ? 1 : 0);
 }
 
 static void helper_turn(struct helper *helper) {
@@ -461,7 +503,7 @@ static void helper_turn(struct helper *helper) {
 		orders_receive(helper);
 }
 
-void spawn_helper_main(int fd) {
+void spawn_helper_main(int fd, const struct spawn_catalog *catalog) {
 	static const int ignored[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP};
 	static const char *const unset[] = {
 		"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID",
@@ -482,6 +524,7 @@ void spawn_helper_main(int fd) {
 	for (size_t n = 0; n < sizeof(unset) / sizeof(unset[0]); n++)
 		unsetenv(unset[n]); // NOLINT(concurrency-mt-unsafe): one thread
 	helper.fd = FIRST_FREE_FD;
+	helper.catalog = catalog;
 	// Signals of terminal and service manager are meant for the agent; the helper ends with the
 	// agent.
 	for (size_t n = 0; n < sizeof(ignored) / sizeof(ignored[0]); n++)

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Messages between the agent and its spawn helper. Each message is one record. Both processes run
-// the same binary.
+// Messages between the agent and a process that starts programs. Each message is one record. The
+// spawn helper is a fork of the agent. The root helper is another program: it is given names of
+// programs, and checks each order.
 #pragma once
 
 #include <control/spawn.h>
 
+#define SPAWN_PROTOCOL 1
+#define SPAWN_NAMED_TIMEOUT_NS_MAX UINT64_C(3600000000000)
+
 enum spawn_order {
-	SPAWN_ORDER_RUN,    // followed by the input, then argv as NUL-terminated strings
+	// Followed by the input, then argv as NUL-terminated strings. For the root helper argv is
+	// one string, the name of the program.
+	SPAWN_ORDER_RUN,
 	SPAWN_ORDER_CANCEL, // the answer is ignored
 };
 
@@ -16,7 +22,8 @@ struct spawn_order_head {
 	uint32_t order;
 	uint32_t output_max;
 	uint32_t input_bytes;
-	bool has_input;			 // true even if the input is empty
+	uint16_t protocol;		 // SPAWN_PROTOCOL
+	uint8_t has_input;		 // 1 even if the input is empty
 	char user[SPAWN_USER_BYTES_MAX]; // empty: the agent's own user
 };
 
@@ -40,8 +47,18 @@ struct spawn_answer_head {
 #define SPAWN_ANSWER_BYTES_MAX \
 	(sizeof(struct spawn_answer_head) + 2 * (size_t)SPAWN_OUTPUT_BYTES_MAX)
 
+// Find named programs; NULL in the spawn helper, which is given arguments and user.
+struct spawn_catalog {
+	spawn_find_fn *find;
+	void *ctx;
+};
+
 // Run the helper: serve `fd` until the other end is closed, then exit the process.
-_Noreturn void spawn_helper_main(int fd);
+_Noreturn void spawn_helper_main(int fd, const struct spawn_catalog *catalog);
+
+// Check the form of an order for a named program. Returns false if a length, a count or a text is
+// wrong. Any bytes are permitted.
+bool spawn_order_is_valid(const void *record, size_t size);
 
 // Change to that user, between fork() and exec(). Returns 0, -errno or SPAWN_NO_USER.
 int spawn_become_user(const char *name);

@@ -33,7 +33,8 @@ int spawn_become_user(const char *name) {
 		return unknown ? SPAWN_NO_USER : -errno;
 	}
 	if (user->pw_uid == geteuid() && user->pw_uid == getuid())
-		return 0;
+		return prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0 ? 0
+										     : neg_errno();
 	// Refuse to start a program that the helper could not kill.
 	if (prctl(PR_CAPBSET_READ, CAP_KILL) != 1)
 		return -EPERM;

@@ -6,6 +6,7 @@
 #include <lib/must.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,25 +75,39 @@ static void on_program_stuck(struct spawn_request *request, const struct spawn_s
 static void user_check_due(struct loop_timer *timer, uint64_t now_ns) {
 	struct user_check *user = container_of(timer, struct user_check, timer);
 	struct checks *checks = user->checks;
-	const struct spawn_program program = {
+	struct spawn_program program = {
 		.argv = (const char *const *)user->words,
 		.user = user->settings.user,
 		.timeout_ns = user->settings.timeout_ns,
 		.output_max = OUTPUT_BYTES_MAX,
 	};
+	char name[sizeof("check ") + CHECKS_NAME_MAX], why[VERDICT_EVIDENCE_MAX + 1];
+	const char *const by_name[] = {name, NULL};
 	int err;
 
 	must(user->request.job == NULL);
 	user->started_ns = now_ns;
 	user->next_ns = UINT64_MAX;
 	checks->counters.runs++;
-	err = spawn_run(checks->config.spawn, &program, &user->request);
+	if (user->settings.by_root_helper) {
+		snprintf(name, sizeof(name), "check %s", user->settings.name);
+		program.argv = by_name;
+		program.user = NULL;
+		err = spawn_run(checks->config.root_spawn, &program, &user->request);
+	} else {
+		err = spawn_run(checks->config.spawn, &program, &user->request);
+	}
 	if (err == 0)
 		return;
 	checks->counters.skipped++;
+	snprintf(
+		why, sizeof(why), "user = %.24s needs the unit tocsin-root.socket",
+		user->settings.user != NULL ? user->settings.user : "-"
+	);
 	user_check_result(
 		user, CHECK_UNKNOWN,
-		err == -EPIPE	 ? "the spawn helper has ended; restart the agent"
+		err == -ENOTCONN ? why
+		: err == -EPIPE	 ? "the spawn helper has ended; restart the agent"
 		: err == -EAGAIN ? "not run: the limit of running programs is reached"
 				 : "not run: out of memory",
 		0
@@ -174,6 +189,7 @@ int user_check_change(struct user_check *user, const struct check_settings *sett
 				 ? old->user == settings->user
 				 : strcmp(old->user, settings->user) == 0;
 	bool same_run = strcmp(old->command, settings->command) == 0 && same_user &&
+			old->by_root_helper == settings->by_root_helper &&
 			old->convention == settings->convention &&
 			old->timeout_ns == settings->timeout_ns;
 	bool same = same_run && old->interval_ns == settings->interval_ns;

@@ -248,7 +248,12 @@ enum check_level check_judge(
 			);
 		break;
 	case SPAWN_LOST:
-		snprintf(evidence, size, "the spawn helper has ended; restart the agent");
+		snprintf(
+			evidence, size, "%s",
+			result->status == -ECONNRESET
+				? "tocsin-root.service ended the connection: see its log"
+				: "the spawn helper has ended; restart the agent"
+		);
 		break;
 	}
 	return CHECK_UNKNOWN;

@@ -19,6 +19,7 @@ struct webhook {
 	struct spawn *spawn;
 	uint64_t timeout_ns;
 	char *user;			      // NULL: the agent's own
+	const char *by_name[2];		      // of the root helper; empty: the words are run
 	char *command;			      // split into words, in place
 	char *words[SPAWN_ARGUMENTS_MAX + 1]; // point into `command`; NULL-terminated
 	struct spawn_request request;	      // its job is NULL: the program does not run
@@ -75,9 +76,10 @@ static json_t *queue_pop_change(struct webhook *webhook) {
 
 static void run_next_change(struct webhook *webhook) {
 	const struct spawn_text nothing = {.bytes = "", .size = 0};
+	bool is_named = webhook->by_name[0] != NULL;
 	struct spawn_program program = {
-		.argv = (const char *const *)webhook->words,
-		.user = webhook->user,
+		.argv = is_named ? webhook->by_name : (const char *const *)webhook->words,
+		.user = is_named ? NULL : webhook->user,
 		.timeout_ns = webhook->timeout_ns,
 		.output_max = OUTPUT_BYTES,
 	};
@@ -152,6 +154,7 @@ int webhook_create(
 	webhook->timeout_ns = config->timeout_ns;
 	webhook->counters = config->counters;
 	webhook->request.ended = program_ended;
+	webhook->by_name[0] = config->root_name;
 	webhook->command = strdup(config->command);
 	if (webhook->command != NULL)
 		err = check_command_split(webhook->command, webhook->words, &why);

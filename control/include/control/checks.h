@@ -58,6 +58,7 @@ struct check_settings {
 	const char *name;
 	const char *command; // format of check_command_split()
 	const char *user;    // user who runs the program; NULL: the agent's own
+	bool by_root_helper; // the root helper runs the program; it knows the check by its name
 	enum check_convention convention;
 	uint64_t interval_ns, timeout_ns;
 	uint32_t confirm, clear; // runs in a row, at least 1
@@ -131,6 +132,7 @@ struct checks_config {
 	uint64_t subject; // this node's id
 	struct loop *loop;
 	struct spawn *spawn;
+	struct spawn *root_spawn;	 // of the root helper; NULL: no check uses it
 	struct keeper_counters *keepers; // totals over all keepers; may be NULL
 	const char *sysfs;		 // NULL: "/sys/class/infiniband"
 	// Read the counters of a network interface; may hang. NULL: use ethtool.

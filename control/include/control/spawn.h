@@ -26,6 +26,11 @@
 // reaches it. That is reported once. Nothing waits for the program, and its slot becomes free. If
 // it ends later, the answer follows.
 //
+// An agent that is not root asks the root helper (tocsin-root.service) for programs of other users.
+// The request then has the name of the program only, and the root helper finds its words and its
+// user in a file of root. spawn_create_named() makes the agent's end of the connection, and
+// spawn_serve_named() the other one.
+//
 // At most SPAWN_RUNNING_MAX programs run at once; further requests are queued here. The helper ends
 // with the agent, for whatever reason, and kills the programs. If the helper alone ends, every
 // request ends as lost and new ones are rejected. Only a restart of the agent brings the helper
@@ -72,13 +77,18 @@ enum spawn_end {
 	SPAWN_EXITED,	 // status: the exit status
 	SPAWN_SIGNALLED, // status: the signal number
 	SPAWN_TIMED_OUT, // killed at its deadline
-	// status: -errno of pipe(), fork() or exec(), SPAWN_NO_USER, or SPAWN_REFUSED
+	// status: -errno of pipe(), fork() or exec(), or one of the values below
 	SPAWN_NOT_STARTED,
-	SPAWN_LOST, // the helper has died, so the result is unknown
+	// The helper has died, so the result is unknown. status: -ECONNRESET if the root helper
+	// closed its connection, else 0.
+	SPAWN_LOST,
 };
 
-#define SPAWN_NO_USER (-ENOKEY)	      // status: no such user
-#define SPAWN_REFUSED (-EKEYREJECTED) // status: not trusted; `err` of the result has the reason
+// Values of status that are no errors of a system call.
+#define SPAWN_NO_USER (-ENOKEY)	      // no such user
+#define SPAWN_REFUSED (-EKEYREJECTED) // not trusted; `err` of the result has the reason
+#define SPAWN_NOT_LISTED (-ENOMSG)    // the root helper has no program of this name with a user
+#define SPAWN_BAD_CONFIG (-ENOTUNIQ)  // the root helper cannot use its configuration
 
 const char *spawn_end_name(enum spawn_end end);
 // Return the text for the status of SPAWN_NOT_STARTED.
@@ -131,7 +141,7 @@ struct spawn_counters {
 	uint64_t refused;   // requests rejected: no free slot, or no helper
 	uint64_t timed_out; // killed at their deadline
 	uint64_t failed;    // not started
-	uint64_t lost;	    // lost with the helper
+	uint64_t lost;	    // lost with the helper, or with the root helper
 	uint64_t stuck;	    // survived SIGKILL
 	uint64_t helper_lost;
 };
@@ -139,12 +149,19 @@ struct spawn_counters {
 // Create the spawn and take over the helper; *helper is {-1, 0} afterwards. Returns 0, -ENOMEM, or
 // the error of the loop. This call and all below: loop thread only.
 int spawn_create(struct loop *loop, struct spawn_helper *helper, struct spawn **ret_spawn);
+// Create a spawn for the programs of a root helper, which listens at `path` (SOCK_SEQPACKET). The
+// first program connects; after a loss, the next one does. argv of each program is its name alone,
+// and its user is NULL. Counts in the counters of `main`, which must outlive it. Returns 0, -ENOMEM
+// or -ENAMETOOLONG.
+int spawn_create_named(
+	struct loop *loop, const char *path, struct spawn *main, struct spawn **ret_spawn
+);
 // Kill all programs without answering their requests, and wait at most one second for the helper.
 struct spawn *spawn_destroy(struct spawn *spawn);
 
-// Run a program. Returns 0, -EAGAIN (SPAWN_PENDING_MAX pending), -EPIPE (the helper has died) or
-// -ENOMEM. Returns -E2BIG if arguments, input or user are too long, and -EINVAL for no arguments, a
-// program without a slash or a bad output_max.
+// Run a program. Returns 0, -EAGAIN (SPAWN_PENDING_MAX pending), -EPIPE (the helper has died),
+// -ENOTCONN (no root helper listens) or -ENOMEM. Returns -E2BIG if arguments, input or user are too
+// long, and -EINVAL for no arguments, a program without a slash or a bad output_max.
 int spawn_run(
 	struct spawn *spawn, const struct spawn_program *program, struct spawn_request *request
 );
@@ -163,3 +180,19 @@ int spawn_program_resolve(
 );
 
 const struct spawn_counters *spawn_counters(const struct spawn *spawn);
+
+// A named program, found by the root helper.
+struct spawn_named {
+	char text[SPAWN_ARGUMENT_BYTES_MAX]; // storage of argv
+	char *argv[SPAWN_ARGUMENTS_MAX + 1];
+	char user[SPAWN_USER_BYTES_MAX]; // never empty: no program runs as the helper's own user
+	bool takes_input;
+};
+
+// Find a program by its name, which the agent chose. Returns 0, SPAWN_NOT_LISTED, SPAWN_BAD_CONFIG
+// or another -errno.
+typedef int spawn_find_fn(void *ctx, const char *name, struct spawn_named *ret_named);
+
+// Serve an agent that this process does not trust. Start only programs that `find` knows, each as
+// its user. Exit when the agent closes the connection, or sends a malformed order.
+_Noreturn void spawn_serve_named(int fd, spawn_find_fn *find, void *ctx);

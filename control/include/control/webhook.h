@@ -26,6 +26,8 @@ struct webhook_counters {
 struct webhook_config {
 	const char *command; // format of check_command_split()
 	const char *user;    // NULL: the agent's own
+	// Name by which the root helper knows the program; NULL: the spawn helper runs it.
+	const char *root_name;
 	uint64_t timeout_ns;
 	struct webhook_counters *counters; // must outlive the webhook
 };

@@ -275,6 +275,7 @@ static void what_cannot_be_run_is_unknown_with_its_reason_and_tried_again(void *
 	} cases[] = {
 		{-EAGAIN, "not run: the limit of running programs is reached"},
 		{-EPIPE, "the spawn helper has ended; restart the agent"},
+		{-ENOTCONN, "user = - needs the unit tocsin-root.socket"},
 		{-ENOMEM, "not run: out of memory"},
 	};
 	struct checks_counters counters;
@@ -292,6 +293,31 @@ static void what_cannot_be_run_is_unknown_with_its_reason_and_tried_again(void *
 	bed.spawn_answer = 0;
 	bed_exit("/disk", 0, "fine");
 	assert_int_equal(bed_said("CheckUnknownDisk"), VERDICT_HEALTHY);
+}
+
+static void a_check_of_the_root_helper_is_asked_for_by_its_name_alone(void **state) {
+	struct check_settings settings = disk;
+
+	(void)state;
+	settings.user = "nobody";
+	settings.by_root_helper = true;
+	use(&settings);
+	bed_turn(CHECKS_FIRST_SPREAD_NS);
+	assert_true(bed_runs("check disk"));
+	assert_null(bed.running_as[0]);
+	bed_exit("check disk", 2, "broken");
+	assert_int_equal(bed_said("CheckDisk"), VERDICT_CHECK_FAILED);
+	settings.by_root_helper = false;
+	use(&settings);
+	bed_turn(CHECKS_FIRST_SPREAD_NS);
+	assert_true(bed_runs("/disk"));
+	settings.by_root_helper = true;
+	use(&settings);
+	bed.spawn_answer = -ENOTCONN;
+	bed_turn(32 * BED_SEC);
+	assert_string_equal(
+		bed_evidence("CheckUnknownDisk"), "user = nobody needs the unit tocsin-root.socket"
+	);
 }
 
 // A listener keeps sixteen statements of a node. With more unknown checks a failure was rejected.
@@ -419,6 +445,7 @@ UNIT_GROUP(checks_user) {
 		TEST(a_hanging_check_that_is_changed_is_still_not_started_again),
 		TEST(a_check_runs_as_its_user_and_anew_when_that_changes),
 		TEST(what_cannot_be_run_is_unknown_with_its_reason_and_tried_again),
+		TEST(a_check_of_the_root_helper_is_asked_for_by_its_name_alone),
 		TEST(a_failure_is_told_however_many_checks_know_nothing),
 		cmocka_unit_test(what_could_not_be_said_is_said_again_and_the_worst_first),
 		TEST(a_reload_adds_removes_and_changes_checks),
