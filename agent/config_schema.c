@@ -333,9 +333,9 @@ static const struct config_key keys[] = {
 	{NAMED(check, user, STRING, user), true, 0, SPAWN_USER_BYTES_MAX - 1, NULL, check_name,
 	 "the name of a user", "",
 	 "User whose rights and groups the program gets; HOME, USER and LOGNAME are set "
-	 "accordingly. A user other than the agent's own needs an agent that runs as root with "
-	 "CAP_SETUID, CAP_SETGID and CAP_KILL, which a drop-in of the systemd unit gives "
-	 "(CapabilityBoundingSet=). Empty: the agent's own user."},
+	 "accordingly. A user other than the agent's own needs the unit tocsin-root.socket, which "
+	 "reads this key and command in /etc/tocsin/tocsin.conf; or an agent with CAP_SETUID, "
+	 "CAP_SETGID and CAP_KILL. Empty: the agent's own user."},
 	{NAMED(check, convention, ENUM, convention), true, 0, 0, convention_choices, NULL, NULL,
 	 "nagios",
 	 "Meaning of the exit status. nagios: 0 ok, 1 warning, 2 critical. npd, as for "

@@ -22,7 +22,6 @@ import tap
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 ROOT_SCRIPT = pathlib.Path(__file__).with_name("systemd_root.sh")
-CAP_NET_RAW = 1 << 13
 SECCOMP_FILTER = 2
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NAMESPACES = ["--mount", "--pid", "--fork", "--uts", "--ipc", "--net", "--cgroup"]
@@ -140,12 +139,21 @@ def test_ready(machine):
     assert "started version=" in machine.log()
 
 
+def test_upgrade(machine):
+    """Key and state of an agent that ran as root now belong to user tocsin."""
+    for path in ("/etc/tocsin/tocsin.key", "/var/lib/tocsin", "/var/lib/tocsin/start"):
+        assert machine.must("stat", "--format=%U", path) == "tocsin\n", path
+    assert machine.must("cat", "/var/lib/tocsin/start") == "42\n"
+    assert "no_key" not in machine.log()
+
+
 def test_power(machine):
-    """What the unit takes away from root is gone."""
+    """The agent is not root, and has no capability."""
     pid = machine.show("MainPID")["MainPID"]
     status = dict(re.findall(r"^(\w+):\s*(\S+)$", machine.must("cat", f"/proc/{pid}/status"),
                              re.MULTILINE))
-    assert int(status["CapEff"], 16) == int(status["CapBnd"], 16) == CAP_NET_RAW, status
+    assert int(status["CapEff"], 16) == int(status["CapBnd"], 16) == 0, status
+    assert machine.must("stat", "--format=%U", f"/proc/{pid}") == "tocsin\n"
     assert int(status["NoNewPrivs"]) == 1 and int(status["Seccomp"]) == SECCOMP_FILTER, status
 
 
@@ -163,6 +171,27 @@ def test_reload(machine):
     machine.must("systemctl", "reload", "tocsind")
     agents.wait_until("the reload", lambda: " reloaded " in machine.log())
     assert machine.show("MainPID", "ActiveState") == {**before, "ActiveState": "active"}
+
+
+def test_root_helper(machine):
+    """A check of another user runs once the socket of the root helper is started."""
+    machine.must("sh", "-c", "printf '[check who]\ncommand = /usr/bin/id -un\nuser = nobody\n"
+                 "interval = 2s\ntimeout = 1s\n' >>/etc/tocsin/tocsin.conf")
+    machine.must("systemctl", "reload", "tocsind")
+    agents.wait_until("the unit to be named", lambda: "needs the unit tocsin-root.socket" in
+                      machine.must("tocsin", "checks"))
+    machine.must("systemctl", "start", "tocsin-root.socket")
+    agents.wait_until("the check to run", lambda: re.search(
+        r"^who +ok .*\n  nobody$", machine.must("tocsin", "checks"), re.MULTILINE))
+
+
+def test_reload_gives_key(machine):
+    """A key file that root replaced is the agent's after a reload."""
+    machine.must("chown", "root", "/etc/tocsin/tocsin.key")
+    machine.must("systemctl", "reload", "tocsind")
+    assert machine.must("stat", "--format=%U", "/etc/tocsin/tocsin.key") == "tocsin\n"
+    agents.wait_until("the reload", lambda: " reloaded key=read" in
+                      machine.log().splitlines()[-1])
 
 
 def test_frozen(machine):
@@ -188,7 +217,6 @@ def test_stopped(machine):
 
 def test_mistake(machine):
     """A mistake in the configuration is told, and nothing is tried again."""
-    machine.must("mkdir", "/etc/tocsin")
     machine.must("sh", "-c", "printf '[overlay]\\njion = x\\n' >/etc/tocsin/tocsin.conf")
     assert machine.do("systemctl", "start", "tocsind").returncode != 0
     shown = machine.show("ActiveState", "SubState", "Result", "ExecMainStatus", "NRestarts")
@@ -198,8 +226,8 @@ def test_mistake(machine):
 
 
 TESTS = [
-    test_ready, test_power, test_watchdog_fed, test_reload, test_frozen, test_killed, test_stopped,
-    test_mistake,
+    test_ready, test_upgrade, test_power, test_watchdog_fed, test_reload, test_root_helper,
+    test_reload_gives_key, test_frozen, test_killed, test_stopped, test_mistake,
 ]
 
 

@@ -21,7 +21,8 @@ mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
 mount -t tmpfs tmpfs "$root/run" -o mode=755
 mount -t tmpfs tmpfs "$root/tmp" -o mode=1777
 mount -t tmpfs tmpfs "$root/dev" -o mode=755
-mkdir "$root/dev/shm"
+mkdir "$root/dev/shm" "$root/dev/pts" # PrivateDevices= of the root helper takes both
+mount -t devpts devpts "$root/dev/pts" -o newinstance
 for device in null zero full random urandom tty; do
 	touch "$root/dev/$device"
 	mount --bind "/dev/$device" "$root/dev/$device"
@@ -30,11 +31,17 @@ done
 for wants in "$root"/lib/systemd/system/*.wants "$units"/*.wants; do
 	[ ! -d "$wants" ] || mount -t tmpfs tmpfs "$wants"
 done
-mkdir -p "$root/usr/local/sbin" "$root/usr/local/bin" "$units/tocsind.service.d"
+mkdir -p "$root/usr/local/sbin" "$root/usr/local/bin" "$units/tocsind.service.d" \
+	"$units/tocsin-root.service.d" "$root/usr/local/libexec"
 cp "$2/agent/tocsind" "$root/usr/local/sbin"
 cp "$2/agent/tocsin" "$root/usr/local/bin"
+cp "$2/agent/tocsin-root" "$root/usr/local/libexec"
 sed "s|^ExecStart=.*|ExecStart=/usr/local/sbin/tocsind|" "$2/agent/tocsind.service" \
 	>"$units/tocsind.service"
+sed "s|^ExecStart=[^ ]*|ExecStart=/usr/local/libexec/tocsin-root|" "$2/agent/tocsin-root.service" \
+	>"$units/tocsin-root.service"
+cp "$(dirname "$0")/../../agent/deploy/tocsin-root.socket" "$units"
+systemd-sysusers --root="$root" "$(dirname "$0")/../../agent/deploy/tocsin.sysusers"
 # There is no journal; and a watchdog of 30 s is a long time to wait for.
 cat >"$units/tocsind.service.d/test.conf" <<-UNIT
 	[Service]
@@ -42,7 +49,19 @@ cat >"$units/tocsind.service.d/test.conf" <<-UNIT
 	WatchdogSec=3
 	RestartSec=1
 UNIT
+printf '[Service]\nStandardError=append:/run/tocsin-root.log\n' \
+	>"$units/tocsin-root.service.d/test.conf"
 rm -rf "$root/etc/tocsin" "$root/var/lib/tocsin"
+# What an agent that ran as root has left.
+mkdir -m 755 "$root/etc/tocsin"
+mkdir -m 750 "$root/var/lib/tocsin"
+echo 41 >"$root/var/lib/tocsin/start"
+"$2/agent/tocsin" keygen --output "$root/etc/tocsin/tocsin.key"
+cat >"$root/etc/tocsin/tocsin.conf" <<-CONFIG
+	[overlay]
+	key = /etc/tocsin/tocsin.key
+	listen = 127.0.0.1
+CONFIG
 ip link set lo up
 exec env -i container=test PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 	chroot "$root" /lib/systemd/systemd --system --unit=basic.target --log-target=console \
