@@ -36,5 +36,19 @@ bool check_holder_may_be_agent(const struct port_holder *holder);
 void check_report_running_agents(const struct agent_settings *settings, FILE *stream);
 
 // check_unit.c: print which needs of the configuration the local systemd unit denies, and the
-// drop-in that allows them. Prints nothing without such a unit. The configuration must be valid.
-void check_report_unit_denials(const struct agent_settings *settings, FILE *stream);
+// drop-in or unit that allows them. Prints nothing without such a unit. The configuration must be
+// valid; `path` is its file, or NULL.
+void check_report_unit_denials(
+	const struct agent_settings *settings, const char *path, FILE *stream
+);
+
+// check_unit_user.c: print what the user of the unit may not read or run. Root calls it, to check
+// the configuration. `key_is_given` means that each start of the unit gives the key file to the
+// user.
+void check_report_unit_user(
+	const struct agent_settings *settings,
+	const char *path,
+	const char *name,
+	bool key_is_given,
+	FILE *stream
+);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Checks of [check NAME] that involve several keys.
 #include "check.h"
+#include "root_helper.h"
 #include "settings.h"
 
 #include <control/checks.h>
 #include <control/spawn.h>
+#include <lib/capability.h>
 #include <lib/log.h>
 #include <lib/must.h>
 #include <lib/parse.h>
 #include <lib/scoped.h>
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,6 +92,7 @@ void check_user_checks(const struct agent_settings *settings, struct config_load
 // Check that the user exists on this machine.
 static void check_user(const char *const *member, struct config_load *load) {
 	const char *name = *member;
+	bool can_change = capability_is_effective(CAP_SETUID);
 	const struct passwd *user;
 
 	if (name[0] == '\0' || !config_key_is_valid(load, member))
@@ -96,11 +100,12 @@ static void check_user(const char *const *member, struct config_load *load) {
 	user = getpwnam(name); // NOLINT(concurrency-mt-unsafe): before other threads ask
 	if (user == NULL)
 		config_reject_key(load, member, "there is no user %s on this machine", name);
-	else if (user->pw_uid != geteuid() && geteuid() != 0)
+	else if (user->pw_uid != geteuid() && !can_change && access(ROOT_HELPER_SOCKET, W_OK) != 0)
 		config_reject_key(
 			load, member,
-			"only an agent that runs as root can run programs as other users; this one is uid %u",
-			geteuid()
+			"user %u may not become another user, and the unit tocsin-root.socket is "
+			"out of reach: %s: %s",
+			geteuid(), ROOT_HELPER_SOCKET, strerrordesc_np(errno)
 		);
 }
 

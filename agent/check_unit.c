@@ -4,6 +4,7 @@
 // reloaded edited files.
 #include "agent.h"
 #include "check.h"
+#include "root_helper.h"
 
 #include <dataplane/device_choice.h>
 #include <dataplane/soft.h>
@@ -16,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define UNIT "tocsind.service"
 // Search path of systemd, highest priority first. SYSTEMD_UNIT_PATH replaces it, as for systemd.
@@ -27,11 +30,16 @@
 #define NAME_BYTES 256
 
 struct unit {
-	bool closed;		   // DevicePolicy is not auto
-	bool private_devices;	   // PrivateDevices is set: all devices are hidden
-	char devices[LIST_BYTES];  // words of DeviceAllow, each surrounded by blanks
-	char families[LIST_BYTES]; // words of RestrictAddressFamilies, each surrounded by blanks
-	bool families_are_denied;  // the list began with ~
+	bool closed;		    // DevicePolicy is not auto
+	bool private_devices;	    // PrivateDevices is set: all devices are hidden
+	char devices[LIST_BYTES];   // words of DeviceAllow, each surrounded by blanks
+	char families[LIST_BYTES];  // words of RestrictAddressFamilies, each surrounded by blanks
+	bool families_are_denied;   // the list began with ~
+	char user[NAME_BYTES];	    // "": root
+	char ambient[LIST_BYTES];   // words of AmbientCapabilities, each surrounded by blanks
+	char bounding[LIST_BYTES];  // words of CapabilityBoundingSet, each surrounded by blanks
+	bool bounding_is_set;	    // a list was given, maybe an empty one
+	char start_pre[LIST_BYTES]; // commands of ExecStartPre
 };
 
 static void word_list_append(char list[static LIST_BYTES], const char *words) {
@@ -84,6 +92,15 @@ static void unit_read_file(struct unit *unit, const char *path) {
 			if (unit->families[0] == '\0')
 				unit->families_are_denied = value[0] == '~';
 			word_list_append(unit->families, value[0] == '~' ? value + 1 : value);
+		} else if (strcmp(key, "User") == 0) {
+			snprintf(unit->user, sizeof(unit->user), "%.255s", value);
+		} else if (strcmp(key, "AmbientCapabilities") == 0) {
+			word_list_append(unit->ambient, value);
+		} else if (strcmp(key, "CapabilityBoundingSet") == 0) {
+			unit->bounding_is_set = true;
+			word_list_append(unit->bounding, value);
+		} else if (strcmp(key, "ExecStartPre") == 0) {
+			word_list_append(unit->start_pre, value);
 		}
 	}
 }
@@ -183,6 +200,23 @@ static bool unit_allows_family(const struct unit *unit, const char *family) {
 	return listed != unit->families_are_denied;
 }
 
+static bool unit_runs_as_root(const struct unit *unit) {
+	return unit->user[0] == '\0' || strcmp(unit->user, "root") == 0 ||
+	       strcmp(unit->user, "0") == 0;
+}
+
+// Return true if the agent gets the capability. A list of removed capabilities (~) counts as one
+// that has all.
+static bool unit_gives_capability(const struct unit *unit, const char *capability) {
+	char word[64];
+
+	snprintf(word, sizeof(word), " %s ", capability);
+	if (unit->bounding_is_set && strchr(unit->bounding, '~') == NULL &&
+	    strstr(unit->bounding, word) == NULL)
+		return false;
+	return unit_runs_as_root(unit) || strstr(unit->ambient, word) != NULL;
+}
+
 static void
 report_denied_setting(FILE *stream, const char *what, const char *setting, const char *drop_in) {
 	fprintf(stream,
@@ -208,6 +242,11 @@ report_wire_denials(const struct agent_settings *settings, const struct unit *un
 				stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk:net_af_packet",
 				"RestrictAddressFamilies=AF_PACKET", "dpdk.conf"
 			);
+		else if (!unit_gives_capability(unit, "CAP_NET_RAW"))
+			report_denied_setting(
+				stream, "[device " SOFT_DEVICE_NAME "] wire = dpdk:net_af_packet",
+				"AmbientCapabilities=CAP_NET_RAW", "dpdk.conf"
+			);
 	} else if (end == '\0' || end == ',') {
 		if (!unit_allows_device(unit, "vfio", "/dev/vfio"))
 			report_denied_setting(
@@ -217,9 +256,41 @@ report_wire_denials(const struct agent_settings *settings, const struct unit *un
 	}
 }
 
-void check_report_unit_denials(const struct agent_settings *settings, FILE *stream) {
+// Report that a program of another user cannot run. An agent that may change its user needs no
+// helper; systemd starts the helper at a connection to its socket.
+static void report_user_denial(
+	const struct unit *unit,
+	const char *section,
+	const char *key,
+	const char *user,
+	FILE *stream
+) {
+	struct stat info;
+
+	if (user[0] == '\0' || strcmp(user, unit_runs_as_root(unit) ? "root" : unit->user) == 0)
+		return;
+	if (unit_runs_as_root(unit)) {
+		if (!unit_gives_capability(unit, "CAP_SETUID") ||
+		    !unit_gives_capability(unit, "CAP_SETGID") ||
+		    !unit_gives_capability(unit, "CAP_KILL"))
+			fprintf(stream,
+				"note: " UNIT " denies access that [%s] %s = %s needs "
+				"(CapabilityBoundingSet=CAP_SETUID CAP_SETGID CAP_KILL)\n",
+				section, key, user);
+	} else if (lstat(ROOT_HELPER_SOCKET, &info) != 0 || !S_ISSOCK(info.st_mode)) {
+		fprintf(stream,
+			"note: " UNIT " runs as user %s: [%s] %s = %s needs the unit "
+			"tocsin-root.socket: systemctl enable --now tocsin-root.socket\n",
+			unit->user, section, key, user);
+	}
+}
+
+void check_report_unit_denials(
+	const struct agent_settings *settings, const char *path, FILE *stream
+) {
 	const struct config_list *list = &settings->node.device;
 	struct unit unit = {.closed = false};
+	const struct check_section *check;
 	struct device_target target;
 
 	if (!unit_read(&unit))
@@ -238,4 +309,17 @@ void check_report_unit_denials(const struct agent_settings *settings, FILE *stre
 		break;
 	}
 	report_wire_denials(settings, &unit, stream);
+	for (size_t n = 0; (check = settings->checks[n]) != NULL; n++)
+		report_user_denial(&unit, check->section, "user", check->user, stream);
+	if (settings->health.webhook[0] != '\0')
+		report_user_denial(
+			&unit, "health", "webhook_user", settings->health.webhook_user, stream
+		);
+	if (geteuid() == 0 && !unit_runs_as_root(&unit))
+		check_report_unit_user(
+			settings, path, unit.user,
+			settings->overlay.key[0] != '\0' &&
+				strstr(unit.start_pre, settings->overlay.key) != NULL,
+			stream
+		);
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LARGE_BLOCK_BYTES (128 * 1024)
 
@@ -113,7 +114,10 @@ int main(int argc, char **argv) {
 		printf("%s: the configuration is sound\n",
 		       options.config_given ? options.config_path : "defaults and settings");
 		check_report_running_agents(config_settings(config), stdout);
-		check_report_unit_denials(config_settings(config), stdout);
+		check_report_unit_denials(
+			config_settings(config),
+			access(options.config_path, F_OK) == 0 ? options.config_path : NULL, stdout
+		);
 		check_report_gpus(config_settings(config), stdout);
 	}
 	config_destroy(config);

@@ -257,7 +257,8 @@ def denials(place, change, units):
                    LD_LIBRARY_PATH=str(libraries),
                    SYSTEMD_UNIT_PATH=":".join(str(unit) for unit in units))
     assert (done.returncode, done.stderr) == (0, ""), (change, done)
-    return [line for line in done.stdout.splitlines() if line.startswith("note: tocsind.service")]
+    return [line for line in done.stdout.splitlines()
+            if line.startswith("note: tocsind.service denies")]
 
 
 @in_place
@@ -281,6 +282,13 @@ def what_the_unit_denies_is_named_with_the_drop_in_that_allows_it(place):
         assert not denials(place, change, [first, last]), change
     assert not denials(place, memif, [first, last])
     assert not denials(place, {"node.device": "soft"}, [first, last])
+    # A unit of root lacks the capabilities to become another user; those of root.conf suffice.
+    other = {"check.x.command": "/bin/true", "check.x.user": "nobody"}
+    (drop_ins / "zz.conf").write_text("[Service]\nUser=root\n")
+    said = denials(place, other, [first, last])
+    assert len(said) == 1 and "CAP_SETUID CAP_SETGID CAP_KILL" in said[0], said
+    (drop_ins / "zz.conf").write_text((SHIPPED / "root.conf").read_text())
+    assert not denials(place, other, [first, last])
     # Drop-ins count in the order of their names, and an empty assignment forgets.
     (drop_ins / "zz.conf").write_text("[Service]\nDeviceAllow=\nRestrictAddressFamilies=AF_UNIX\n")
     assert len(denials(place, cuda, [first, last])) == 1
@@ -368,7 +376,7 @@ def directories_that_cannot_be_written_are_named(place):
         "client.socket": place / "mine" / "s", "check.x.command": "/bin/true",
         "check.x.user": "root"}), **reachable)
     assert done.returncode == 2, done
-    assert "only an agent that runs as root can run programs" in done.stderr, done
+    assert "the unit tocsin-root.socket is out of reach" in done.stderr, done
     for base in ("", str(place / "mine"), str(place)):
         done = tocsind("--check-config", *settings({
             **sound(place), "node.state_directory": place / "mine" / "state"}), **reachable,
