@@ -15,7 +15,8 @@
 #define DEFLATE_ROOM_BYTES 4096
 
 static int room_make(struct page_writer *writer, size_t more_bytes) {
-	size_t room_bytes = writer->size_bytes + more_bytes + PAGE_WRITER_GROW_BYTES;
+	size_t room_bytes =
+		writer->size_bytes + writer->size_bytes / 8 + more_bytes + PAGE_WRITER_GROW_BYTES;
 	char *bytes;
 
 	if (writer->room_bytes - writer->size_bytes >= more_bytes)

@@ -2,7 +2,7 @@
 // A stream into one block of memory, compressed on the way if wanted. A compressed page is never
 // held as plain text.
 //
-// One thread. The block grows in small steps, so its size is close to what is written.
+// One thread. The block grows by an eighth, so its size is close to what is written.
 #pragma once
 
 #include <stdbool.h>
