@@ -26,9 +26,9 @@ bool key_change_needs_proof(struct ras *ras, uint32_t slot, const struct peer_ne
 	const struct link *link = link_find(ras, slot);
 	const struct key_check *check;
 
-	// The merge ignores the record of an earlier start.
+	// The merge ignores the record of an earlier start, and rejects that of another peer.
 	if (news->record == NULL || news->at_own_address || !peer_is_member(entry) ||
-	    news->record->start < entry->record->start ||
+	    news->record->start < entry->record->start || peers_news_check(news) != 0 ||
 	    memcmp(news->record->key, entry->record->key, RAS_KEY_BYTES) == 0)
 		return false;
 	check = check_find(ras, news->id);
