@@ -183,6 +183,10 @@ def test_root_helper(machine):
     machine.must("systemctl", "start", "tocsin-root.socket")
     agents.wait_until("the check to run", lambda: re.search(
         r"^who +ok .*\n  nobody$", machine.must("tocsin", "checks"), re.MULTILINE))
+    machine.must("sed", "-i", "/^.check who/,$d", "/etc/tocsin/tocsin.conf")
+    machine.must("systemctl", "reload", "tocsind")
+    agents.wait_until("the check to be gone", lambda: "who " not in
+                      machine.must("tocsin", "checks"))
 
 
 def test_reload_gives_key(machine):
