@@ -5,8 +5,8 @@
 #include "settings.h"
 
 #include <control/checks.h>
-#include <control/seal_keys.h>
 #include <lib/must.h>
+#include <lib/seal_keys.h>
 
 #include <errno.h>
 #include <grp.h>

@@ -16,12 +16,12 @@
 #include <control/spawn.h>
 #include <lib/config.h>
 #include <lib/error.h>
+#include <lib/file_trust.h>
 #include <lib/log.h>
 #include <lib/must.h>
 #include <lib/parse.h>
 #include <lib/scoped.h>
 #include <lib/standard_streams.h>
-#include <lib/trusted_path.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,6 @@
 #include <unistd.h>
 
 #define LISTENER_FD 3 // the first descriptor from systemd, LISTEN_FDS
-#define DETAIL_BYTES 320
 
 struct root_check {
 	const char *section; // "check disk"
@@ -101,12 +100,13 @@ static void config_report(void *context, const char *message) {
 // Open the configuration if only root can have written it.
 static FILE *config_open(const char *path) {
 	scoped_mem char *resolved = realpath(path, NULL);
-	char detail[DETAIL_BYTES] = "";
+	char detail[FILE_TRUST_DETAIL_BYTES] = "";
 	scoped_fd int fd = -1;
 	FILE *stream = NULL;
+	const struct file_trust trust = {0}; // root and the helper's own user
 	struct stat status;
 
-	if (resolved != NULL && trusted_path_check(resolved, detail, sizeof(detail)) == 0)
+	if (resolved != NULL && file_trust_check_directories(resolved, &trust, detail) == 0)
 		fd = open(resolved, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0 && fstat(fd, &status) == 0) {
 		if (S_ISREG(status.st_mode) && status.st_uid == 0 &&

@@ -42,8 +42,8 @@ int mesh_find_lead_address(
 
 // Process 0: listen at the address that the others use. With a rendezvous file, write the address
 // and the token to it, for this user only; the file contains nothing else. Else the token is
-// published for processes on this machine. Undo both with mesh_withdraw_rendezvous(). After a failure
-// nothing is left to undo.
+// published for processes on this machine. Undo both with mesh_withdraw_rendezvous(). After a
+// failure nothing is left to undo.
 int mesh_publish_lead(
 	const struct mesh_options *options,
 	const struct mesh_member *member,

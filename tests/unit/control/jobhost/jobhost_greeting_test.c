@@ -270,8 +270,7 @@ UNIT_GROUP(jobhost_greeting) {
 			the_newest_version_that_both_sides_speak_is_used, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
-			packets_without_sense_end_the_connection_and_leave_nothing, setup,
-			teardown
+			packets_without_sense_end_the_connection_and_leave_nothing, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
 			a_flood_of_registrations_leaves_nothing_behind, setup, teardown

@@ -384,7 +384,7 @@ static void a_lone_origin_that_floods_is_forwarded_up_to_half_of_the_limit(void 
 		forwarded += is_notice_forwarded(net, FLOOD_ORIGIN, id, RAS_NOTICE_OWN_MIN);
 	assert_int_equal(forwarded, FLOOD_FORWARD_MAX / 2);
 	assert_int_equal(counters_of(net, 1)->notices_dropped, 2 * FLOOD_FORWARD_MAX - forwarded);
-	// What is not forwarded is still delivered, and the core's own notices are forwarded.
+	// Notices that are not forwarded are still delivered; the core's own are forwarded.
 	assert_int_equal(net->nodes[1].noticed, 2 * FLOOD_FORWARD_MAX);
 	assert_true(is_notice_forwarded(
 		net, FLOOD_ORIGIN, 2 * FLOOD_FORWARD_MAX + 1, FLOOD_NOTICE_FORGET
