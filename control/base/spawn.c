@@ -370,7 +370,7 @@ static int spawn_job_create(const struct spawn_program *program, struct spawn_jo
 		if (bytes > SPAWN_ARGUMENT_BYTES_MAX || count == SPAWN_ARGUMENTS_MAX)
 			return -E2BIG;
 	}
-	if (count == 0 || strchr(program->argv[0], '/') == NULL)
+	if (count == 0)
 		return -EINVAL;
 	if (program->input_bytes > SPAWN_INPUT_BYTES_MAX || strlen(user) >= SPAWN_USER_BYTES_MAX)
 		return -E2BIG;
@@ -407,7 +407,10 @@ int spawn_run(
 	if (!spawn->alive)
 		err = spawn->root_path == NULL || spawn->losing ? -EPIPE
 								: root_helper_connect(spawn);
-	if (err == 0 && program->output_max > SPAWN_OUTPUT_BYTES_MAX)
+	// The root helper gets the name of a program, which is no path.
+	if (err == 0 && (program->output_max > SPAWN_OUTPUT_BYTES_MAX ||
+			 (spawn->root_path == NULL && program->argv[0] != NULL &&
+			  strchr(program->argv[0], '/') == NULL)))
 		err = -EINVAL;
 	if (err == 0 && spawn->pending >= SPAWN_PENDING_MAX)
 		err = -EAGAIN;

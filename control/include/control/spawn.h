@@ -161,7 +161,7 @@ struct spawn *spawn_destroy(struct spawn *spawn);
 
 // Run a program. Returns 0, -EAGAIN (SPAWN_PENDING_MAX pending), -EPIPE (the helper has died),
 // -ENOTCONN (no root helper listens) or -ENOMEM. Returns -E2BIG if arguments, input or user are too
-// long, and -EINVAL for no arguments, a program without a slash or a bad output_max.
+// long, and -EINVAL for no arguments, a path without a slash or a bad output_max.
 int spawn_run(
 	struct spawn *spawn, const struct spawn_program *program, struct spawn_request *request
 );
