@@ -7,8 +7,8 @@
 //	1. The member is dead, left or unknown.
 //	2. The agent at the member's own address sent us the record. Two agents cannot listen at
 //	   one address, so the old agent has ended.
-//	3. Nobody answers us at this address, and no link hears the member. Then this agent cannot
-//	   decide, and relies on the reports of others.
+//	3. Nobody answers us at this address, or an agent of another name does, and no link hears
+//	   the member. Then this agent cannot decide, and relies on the reports of others.
 //
 // So an agent that lost its state directory comes back. A refused record makes this agent ask at
 // the member's address for the identity there, once in 10 s.

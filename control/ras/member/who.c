@@ -178,6 +178,7 @@ void who_answer_received(struct ras *ras, struct conn *conn, const struct messag
 		who_result_report(ras, conn, RAS_CAUSE_NONE, found);
 	} else {
 		stranger_add(ras, sought, &conn->address, found);
+		key_check_unanswered(ras, sought); // another agent has the address now
 		who_result_report(ras, conn, RAS_CAUSE_CONFLICT, found);
 	}
 	conn_close(ras, conn, RAS_CLOSE_SOFT);
