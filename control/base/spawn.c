@@ -359,7 +359,9 @@ struct spawn *spawn_destroy(struct spawn *spawn) {
 	return NULL;
 }
 
-static int spawn_job_create(const struct spawn_program *program, struct spawn_job **ret_job) {
+// The root helper gets the name of a program, which is no path.
+static int
+spawn_job_create(const struct spawn_program *program, bool is_named, struct spawn_job **ret_job) {
 	const char *user = program->user != NULL ? program->user : "";
 	size_t bytes = 0, count = 0;
 	struct spawn_job *job;
@@ -370,7 +372,7 @@ static int spawn_job_create(const struct spawn_program *program, struct spawn_jo
 		if (bytes > SPAWN_ARGUMENT_BYTES_MAX || count == SPAWN_ARGUMENTS_MAX)
 			return -E2BIG;
 	}
-	if (count == 0)
+	if (count == 0 || (!is_named && strchr(program->argv[0], '/') == NULL))
 		return -EINVAL;
 	if (program->input_bytes > SPAWN_INPUT_BYTES_MAX || strlen(user) >= SPAWN_USER_BYTES_MAX)
 		return -E2BIG;
@@ -407,15 +409,12 @@ int spawn_run(
 	if (!spawn->alive)
 		err = spawn->root_path == NULL || spawn->losing ? -EPIPE
 								: root_helper_connect(spawn);
-	// The root helper gets the name of a program, which is no path.
-	if (err == 0 && (program->output_max > SPAWN_OUTPUT_BYTES_MAX ||
-			 (spawn->root_path == NULL && program->argv[0] != NULL &&
-			  strchr(program->argv[0], '/') == NULL)))
+	if (err == 0 && program->output_max > SPAWN_OUTPUT_BYTES_MAX)
 		err = -EINVAL;
 	if (err == 0 && spawn->pending >= SPAWN_PENDING_MAX)
 		err = -EAGAIN;
 	if (err == 0)
-		err = spawn_job_create(program, &job);
+		err = spawn_job_create(program, spawn->root_path != NULL, &job);
 	if (err != 0) {
 		spawn->counters->refused++;
 		return err;

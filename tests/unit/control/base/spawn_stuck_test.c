@@ -89,7 +89,7 @@ static void hangs(struct spawn_request *request, const struct spawn_stuck *stuck
 }
 
 static void run(struct asker *asker, const char *script, uint64_t timeout_ns) {
-	const char *const argv[] = {"sh", "-c", script, NULL};
+	const char *const argv[] = {"/bin/sh", "-c", script, NULL};
 
 	*asker = (struct asker){.request = {.ended = ended, .stuck = hangs}};
 	assert_int_equal(
