@@ -240,6 +240,7 @@ send_sentence(struct MHD_Connection *connection, unsigned status, const char *se
 	return response_send(
 		connection, status, "text/plain; charset=utf-8",
 		MHD_create_response_from_buffer(
+			// NOLINTNEXTLINE(performance-no-int-to-ptr): it takes no const pointer
 			strlen(sentence), (void *)(uintptr_t)sentence, MHD_RESPMEM_PERSISTENT
 		)
 	);

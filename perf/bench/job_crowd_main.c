@@ -62,7 +62,7 @@ static uint32_t parse_argument(const char *text) {
 	if (parse_u64(text, strlen(text), 1, UINT32_MAX, NULL, &value) == 0)
 		return (uint32_t)value;
 	fprintf(stderr, "\"%s\" is not a number from 1 on\n", text);
-	exit(2);
+	_exit(2);
 }
 
 int main(int argc, char **argv) {

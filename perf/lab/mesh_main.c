@@ -198,6 +198,7 @@ static int run_lead(const struct options *options, struct mesh_member *member) {
 	mesh_withdraw_rendezvous(&options->mesh, token, &listener);
 	if (own > 0)
 		end_members(&own, 1, began);
+	member->secrets = NULL;
 	return status;
 }
 

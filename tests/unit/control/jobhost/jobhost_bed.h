@@ -92,7 +92,7 @@ static inline int teardown(void **state) {
 // Store a copy of the report with this index. Returns the number of reports.
 static inline uint32_t
 read_report(const struct bed *bed, uint32_t n, struct jobs_rank_report *ret_report) {
-	const struct jobs_rank_report **reports = calloc(REPORTS_MAX, sizeof(*reports));
+	const struct jobs_rank_report **reports = calloc(REPORTS_MAX, sizeof(void *));
 	uint32_t count;
 
 	assert_non_null(reports);

@@ -236,12 +236,11 @@ static void changes_of_one_turn_are_sent_as_one_set(void **state) {
 	struct comm_bed at = open_comm(*state);
 	uint32_t sets = 0, events = 0;
 	struct job_failed packet;
-	ssize_t size;
 
 	for (uint32_t rank = 7; rank < 10; rank++)
 		agree_add_gone_rank(at.bed->host, at.comm, rank, "test", 1, false);
 	settle(at.bed);
-	while ((size = recv(at.fd, &packet, sizeof(packet), 0)) > 0) {
+	while (recv(at.fd, &packet, sizeof(packet), 0) > 0) {
 		sets += packet.head.kind == JOB_FAILED;
 		events += packet.head.kind == JOB_EVENT;
 	}
