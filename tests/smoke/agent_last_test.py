@@ -98,6 +98,7 @@ def two_of_five():
     for numbers in ((2, 4), (2, 3)):
         with clusters.Cluster(BUILD, 5) as cluster:
             cluster.start().wait_ring(agents.WAIT_SECONDS)
+            agents.wait_one_view(cluster)
             victims = [cluster.agents[number - 1] for number in numbers]
             others = [agent for agent in cluster.agents if agent not in victims]
             since = time.monotonic()
@@ -117,6 +118,7 @@ def two_of_five_frozen():
     """two of five that stand still as soon as all are there are dead, and back when they go on"""
     with clusters.Cluster(BUILD, 5) as cluster:
         cluster.start().wait_ring(agents.WAIT_SECONDS)
+        agents.wait_one_view(cluster)
         victims = [cluster.agents[number - 1] for number in (2, 3)]
         others = [agent for agent in cluster.agents if agent not in victims]
         since = time.monotonic()
