@@ -41,7 +41,7 @@ void note_once(enum note note, const char *format, ...) {
 	if ((atomic_fetch_or_explicit(&notes_said, bit, memory_order_relaxed) & bit) != 0 ||
 	    !notes_are_enabled())
 		return;
-	(void)stpcpy(text, "tocsin: ");
+	snprintf(text, sizeof(text), "tocsin: ");
 	va_start(args, format);
 	length = vsnprintf(text + 8, sizeof(text) - 9, format, args);
 	va_end(args);

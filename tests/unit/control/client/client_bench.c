@@ -633,6 +633,7 @@ json_t *bench_ask_json(int fd, const char *text) {
 	return object;
 }
 
+// NOLINTNEXTLINE(misc-no-recursion): bounded by jansson
 void bench_assert_units(const json_t *value) {
 	const json_t *member;
 	const char *key;

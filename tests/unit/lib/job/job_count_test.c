@@ -71,7 +71,7 @@ static struct tocsin_counts counts_of(struct tocsin_comm *comm) {
 
 static void what_a_thread_counts_is_read_back_by_kind(void **state) {
 	struct fixture f = begin();
-	struct tocsin_counts counts = TOCSIN_INIT(struct tocsin_counts);
+	struct tocsin_counts counts;
 
 	(void)state;
 	for (int n = 0; n < 5; n++)
@@ -92,7 +92,7 @@ static void what_a_thread_counts_is_read_back_by_kind(void **state) {
 
 static void what_two_ranks_do_counts_in_its_kind_alone(void **state) {
 	struct fixture f = begin();
-	struct tocsin_counts counts = TOCSIN_INIT(struct tocsin_counts);
+	struct tocsin_counts counts;
 
 	(void)state;
 	tocsin_comm_launched(f.comm, TOCSIN_SEND, 1, 7, 2);
@@ -123,7 +123,7 @@ static void a_kind_that_is_none_counts_as_other(void **state) {
 static void a_counter_of_the_callers_adds_to_the_threads(void **state) {
 	struct fixture f = begin();
 	struct tocsin_counter *counter;
-	struct tocsin_counts counts = TOCSIN_INIT(struct tocsin_counts);
+	struct tocsin_counts counts;
 
 	(void)state;
 	assert_int_equal(tocsin_comm_counter(f.comm, &counter), 0);
@@ -554,7 +554,7 @@ static int open_with_limit(int resource, rlim_t limit) {
 
 	assert_true(child >= 0);
 	if (child == 0) {
-		if (setrlimit(resource, &limits) != 0)
+		if (setrlimit((__rlimit_resource_t)resource, &limits) != 0)
 			_exit(99);
 		err = tocsin_job_open(&config, &job);
 		if (err == 0)
