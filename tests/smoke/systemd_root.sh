@@ -21,7 +21,10 @@ mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
 mount -t tmpfs tmpfs "$root/run" -o mode=755
 mount -t tmpfs tmpfs "$root/tmp" -o mode=1777
 mount -t tmpfs tmpfs "$root/dev" -o mode=755
-mkdir "$root/dev/shm"
+# PrivateDevices= of the root helper takes over pts, ptmx and shm.
+mkdir "$root/dev/shm" "$root/dev/pts"
+mount -t devpts devpts "$root/dev/pts" -o newinstance
+ln -s pts/ptmx "$root/dev/ptmx"
 for device in null zero full random urandom tty; do
 	touch "$root/dev/$device"
 	mount --bind "/dev/$device" "$root/dev/$device"
@@ -48,8 +51,7 @@ cat >"$units/tocsind.service.d/test.conf" <<-UNIT
 	WatchdogSec=3
 	RestartSec=1
 UNIT
-# Devices cannot be made in these namespaces.
-printf '[Service]\nStandardError=append:/run/tocsin-root.log\nPrivateDevices=no\n' \
+printf '[Service]\nStandardError=append:/run/tocsin-root.log\n' \
 	>"$units/tocsin-root.service.d/test.conf"
 rm -rf "$root/etc/tocsin" "$root/var/lib/tocsin"
 # What an agent that ran as root has left.
