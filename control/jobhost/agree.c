@@ -202,7 +202,7 @@ static bool contains_rank(const uint32_t *ranks, uint32_t count, uint32_t rank) 
 }
 
 bool agree_can_report_rank(const struct host_comm *comm, uint64_t origin, uint32_t rank) {
-	// This agent holds the process, and nobody else knows better whether it lives.
+	// This agent holds the process, so no other agent knows better whether it lives.
 	for (const struct host_rank *at = comm->ranks; at != NULL; at = at->next_of_comm)
 		if (at->told.rank == rank)
 			return false;

@@ -86,7 +86,8 @@ struct host_user {
 	TAILQ_HEAD(user_unsent, host_rank) unsent;
 	TAILQ_ENTRY(host_user) queue; // in jobhost.unsent_users, if is_queued
 	bool is_queued;
-	uint64_t turn_ns, spent_ns; // a turn of the loop, and the time taken in that turn
+	uint64_t turn_ns;  // start of the turn of the loop to which spent_ns belongs
+	uint64_t spent_ns; // time that this user's processes have taken in that turn
 };
 
 // The last event that the ranks here received about one node that holds ranks of their
@@ -291,8 +292,8 @@ struct jobhost {
 	TAILQ_HEAD(host_unsent_users, host_user) unsent_users; // users with unsent ranks
 	struct loop_job send_job;			       // serves unsent_users in turn
 	struct subuids *subuids; // NULL: no uid is known to be subordinate
-	// a turn of the loop, and the time of deferred jobs in that turn
-	uint64_t turn_ns, spent_ns;
+	uint64_t turn_ns;	 // start of the turn of the loop to which spent_ns belongs
+	uint64_t spent_ns;	 // time that deferred jobs have taken in that turn
 	uint8_t secret[TABLE_SECRET_BYTES]; // of all tables
 	struct table users_by_uid, processes_by_pid, processes_by_page, parents_by_pid;
 	struct table comms_by_key, ranks_by_number;

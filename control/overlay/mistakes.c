@@ -100,8 +100,8 @@ void overlay_key_words(
 		return;
 	snprintf(
 		ret_words, STATE_TEXT_BYTES,
-		changed ? "key %016" PRIx64 " replaced %016" PRIx64
-			  ": the agent lost its state directory"
+		changed ? "key %016" PRIx64 " replaced key %016" PRIx64
+			  ": the agent may have lost its state directory"
 			: "key %016" PRIx64 " keeps the name; key %016" PRIx64 " was refused",
 		ras_key_fingerprint(peer.record->key), event->value
 	);

@@ -174,7 +174,7 @@ static void readers_drop(void *ctx, const struct http_page *page) {
 	log_event(
 		LOG_LEVEL_WARN, "http_readers_dropped", log_u64("readers", count),
 		log_u64("page_bytes", page->size_bytes),
-		log_str("reason", "they do not read, and newer pages need the memory")
+		log_str("reason", "the clients do not read, and newer pages need the memory")
 	);
 }
 

@@ -44,7 +44,7 @@ struct http_page {
 	uint64_t started_ns;  // time when its first part was written
 	uint32_t references;
 	bool fresh;   // the store has one of the references
-	bool dropped; // its readers were told to go
+	bool dropped; // the connections of its readers are being closed
 	char *text;
 	size_t size_bytes;
 };
@@ -90,7 +90,7 @@ struct http_page *http_pages_find(
 	uint64_t snapshot_ns,
 	uint64_t now_ns
 );
-// Ask for a page to be written. Asking twice for one form is asking once.
+// Request a page. A second request for the same form has no effect.
 void http_pages_want(struct http_pages *pages, struct http_page_form form);
 // Return whether http_pages_step() has something to do.
 bool http_pages_has_work(const struct http_pages *pages);
@@ -98,7 +98,7 @@ bool http_pages_has_work(const struct http_pages *pages);
 bool http_pages_step(
 	struct http_pages *pages, uint64_t now_ns, struct http_page_result *ret_result
 );
-// Give up the references of the store to pages that are fresh no more.
+// Give up the references of the store to pages that are no longer fresh.
 void http_pages_expire(struct http_pages *pages, uint64_t now_ns);
 
 struct http_page *http_page_get(struct http_page *page);

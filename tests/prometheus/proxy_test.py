@@ -26,7 +26,7 @@ NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 AGENT_PORT = 28031
 PROXY_PORT = 28443
 USER, PASSWORD = "prometheus", "correct horse"
-# What a distribution has in its own nginx.conf, in a directory of the test.
+# nginx.conf in the style of a distribution, with all paths in the test's directory.
 MAIN = """
 {user}
 daemon off;

@@ -54,7 +54,7 @@ UNIT
 printf '[Service]\nStandardError=append:/run/tocsin-root.log\n' \
 	>"$units/tocsin-root.service.d/test.conf"
 rm -rf "$root/etc/tocsin" "$root/var/lib/tocsin"
-# What an agent that ran as root has left.
+# Files of an earlier agent that ran as root: the upgrade must change their owner.
 mkdir -m 755 "$root/etc/tocsin"
 mkdir -m 750 "$root/var/lib/tocsin"
 echo 41 >"$root/var/lib/tocsin/start"

@@ -305,7 +305,7 @@ int flood_notice(struct ras *ras, struct link *link, const void *frame, size_t s
 		return 0;
 	counters->notices_delivered++;
 	// Forward first: the delivery may change the links.
-	if (notice.hops < UINT16_MAX && flood_limit_allows(ras, &notice)) {
+	if (notice.hops < UINT16_MAX && flood_limit_admit(ras, &notice)) {
 		notice.hops++;
 		notice_send(ras, link, &notice);
 	}

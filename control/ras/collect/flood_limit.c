@@ -29,7 +29,7 @@ static uint32_t origin_share(const struct flood_limit *limit) {
 	return share > FLOOD_SHARE_MIN ? share : FLOOD_SHARE_MIN;
 }
 
-bool flood_limit_allows(struct ras *ras, const struct collect_notice *notice) {
+bool flood_limit_admit(struct ras *ras, const struct collect_notice *notice) {
 	uint32_t second = (uint32_t)(ras->observed_ns / RAS_NS_PER_SEC);
 	const struct flood_seen *seen = &ras->flood.notices;
 	struct flood_limit *limit = &ras->flood.limit;

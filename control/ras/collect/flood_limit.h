@@ -28,4 +28,4 @@ struct flood_limit {
 
 // Count a notice of another member. Returns false if it must not be forwarded. Call once per
 // notice, after flood_record_first().
-bool flood_limit_allows(struct ras *ras, const struct collect_notice *notice);
+bool flood_limit_admit(struct ras *ras, const struct collect_notice *notice);

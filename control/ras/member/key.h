@@ -24,7 +24,7 @@ struct ras;
 struct key_check {
 	uint64_t peer;
 	uint64_t fingerprint; // of the refused key
-	uint64_t ask_ns;      // observed time of the question; RAS_NEVER: it was asked
+	uint64_t ask_ns;      // time at which the question is due; RAS_NEVER: already asked
 	uint64_t end_ns;      // observed time at which the check ends
 	bool is_unanswered;   // nobody answers at the address of the member
 };
@@ -34,8 +34,8 @@ struct key_checks {
 	uint32_t count;
 };
 
-// Return true if the update has another key than the member in this slot, and does not come from
-// the member's own address, nor is it the only thing we can go by.
+// Return true if the update has another key than the member in this slot, and none of the three
+// exceptions above applies.
 bool key_change_needs_proof(struct ras *ras, uint32_t slot, const struct peer_news *news);
 // Count the refused update, and ask soon who answers at the member's address. If the member keeps
 // its key, KEY_REFUSED is emitted at the end.

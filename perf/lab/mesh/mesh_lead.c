@@ -50,8 +50,8 @@ static struct deadline deadline_from_now(uint64_t wait_ns) {
 	return deadline_after(clock_monotonic_ns(), wait_ns);
 }
 
-// Admit a process that has proven the token. Returns 0, or -errno with the reason in `why`; the
-// wait for the remaining processes continues then.
+// Admit a process that has proven the token. Returns 0, or -errno with the reason in `why`: the
+// caller then refuses this process and waits for the remaining ones.
 static int join_accept(
 	struct leading *leading,
 	const struct channel *channel,

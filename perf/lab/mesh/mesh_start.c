@@ -371,8 +371,8 @@ int mesh_print_commands(
 	if (!has_token_file && rendezvous_file(options) == NULL)
 		fprintf(stderr,
 			"tocsin-perf: the processes need a common token: add --rendezvous "
-			"file:PATH or --token-file FILE of a file that all can read, unless root "
-			"starts them where the cluster has a key\n");
+			"file:PATH or --token-file FILE in a directory that all nodes share; or "
+			"start the mesh as root where the cluster has a key\n");
 	count = hostlist_count(list);
 	if (count < 2)
 		err = lab_fail(why, -EINVAL, "--hosts: a mesh has at least 2 processes");

@@ -157,13 +157,13 @@ static const struct row rows[] = {
 
 	{PAIRS | POLICY,
 	 "\n"
-	 "Who is served: a client that proves the token of the server, or the cluster's key. On one\n"
+	 "A server serves a client that proves its token, or the cluster's key. On one\n"
 	 "machine, and in a mesh with file:PATH, the ends of a user find the token themselves.\n"
-	 "  --token-file FILE    the server writes its token there; a client reads it, and the\n"
-	 "                       processes of a mesh. By default they use TOCSIN_PERF_TOKEN\n"
+	 "  --token-file FILE    file of the token: the server writes it; the client or the\n"
+	 "                       processes of a mesh read it. Default: TOCSIN_PERF_TOKEN\n"
 	 "  --key-file FILE      the cluster's key; by default /etc/tocsin/tocsin.key, if it can be\n"
 	 "                       read\n"},
-	{TWO_ENDS, "  --open               the server serves the first client, whoever it is\n"},
+	{TWO_ENDS, "  --open               the server serves the first client, without a proof\n"},
 
 	{NET, "\n  --duration TIME      of net: duration of each floor; 300ms by default\n"},
 	{ALL_COMMANDS, "\nResults (of two ends, options of the client):\n"},

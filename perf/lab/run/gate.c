@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEP_NS UINT64_C(5000000000)  // for each message of a client
-#define LEAVE_NS UINT64_C(1000000000) // for a refused client to close
-#define FULL_NS UINT64_C(1000000000)  // that a client may hold its place while others wait
+#define STEP_NS UINT64_C(5000000000)  // timeout of each message of a client
+#define LEAVE_NS UINT64_C(1000000000) // timeout for a refused client to close
+#define FULL_NS UINT64_C(1000000000)  // minimum stay of a client while others wait
 #define SAID_NS UINT64_C(1000000000)  // between two lines
 #define LEAVE_BYTES ((size_t)64 * CHANNEL_BYTES_MAX)
 
@@ -100,7 +100,7 @@ static void refusal_report(struct gate *gate, const struct channel *channel, con
 	gate->unsaid = 0;
 }
 
-// Report the failure of a guest, tell the guest, and give it time to read that.
+// Report the failure of a guest, send the reason to the guest, and let the guest read it.
 static void guest_refuse(struct gate *gate, struct guest *guest, const struct lab_why *why) {
 	refusal_report(gate, &guest->channel, why->text);
 	channel_send_farewell(&guest->channel, why);

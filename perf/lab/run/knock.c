@@ -80,8 +80,8 @@ int knock_prove(
 	if (secrets->token_required)
 		return lab_fail(
 			why, -EACCES,
-			"%s serves anybody (--open) and proves no token: leave the token out to "
-			"use it all the same",
+			"%s runs with --open and proves no token: remove the token to connect "
+			"without a proof",
 			name
 		);
 	return 0;

@@ -295,7 +295,8 @@ static void address_announce(const struct lab_session *session, const struct soc
 		printf("Its token is %s.\n", session->token);
 	fflush(stdout);
 	if (session->secrets->open)
-		fprintf(stderr, "tocsin-perf: --open: the first client is served, whoever it is\n");
+		fprintf(stderr,
+			"tocsin-perf: --open: the first client is served without a proof\n");
 }
 
 // Wait for a client, and close the listener as soon as the client has connected. The token is

@@ -106,9 +106,9 @@ int token_file_write(const char *path, const char *token, struct lab_why *why) {
 	return lab_fail(why, err, "%s: %s", path, strerrordesc_np(-err));
 }
 
-// Format one of the possible runtime directories, the best first. Returns false if there is none.
-// The one of another user, as sudo may pass it on, is not used: its owner could exchange what is in
-// it.
+// Format candidate directory number `place`; lower numbers are tried first. Returns false if there
+// is none. XDG_RUNTIME_DIR of another user, which sudo may keep, is skipped: that user could
+// replace the files in it.
 static bool place_format(int place, char text[static PATH_BYTES]) {
 	const char *runtime = environment_variable("XDG_RUNTIME_DIR");
 	struct stat status;

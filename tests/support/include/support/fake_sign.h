@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-// Make the key of a name or number.
+// Fill ret_key with a key derived from `seed`, the same one for the same seed.
 static inline void fake_key(uint64_t seed, uint8_t ret_key[static RAS_KEY_BYTES]) {
 	for (size_t n = 0; n < RAS_KEY_BYTES; n += sizeof(seed)) {
 		seed = splitmix_mix(seed + n + 1);

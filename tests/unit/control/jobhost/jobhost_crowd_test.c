@@ -142,7 +142,7 @@ static void the_users_of_a_range_have_one_owner(void **state) {
 		{"1000:100000:65536\n", 165536, 165536},
 		{"1000:100000:65536\n", 99999, 99999},
 		{"1000:100000:65536", 100001, 1000},
-		// A name's ranges are one, and the name's own uid is not known.
+		// All ranges of one name share one owner: the first uid of the lowest range.
 		{"eve:500000:10\nbob:100000:10\neve:300000:10\n", 500003, 300000},
 		{"eve:500000:10\nbob:100000:10\neve:300000:10\n", 300009, 300000},
 		{"eve:500000:10\nbob:100000:10\neve:300000:10\n", 100005, 100000},

@@ -147,7 +147,7 @@ static void a_rank_is_gone_by_the_word_of_the_agent_that_holds_it_only(void **st
 	static const struct roster_row claim = {300, 9, 1, 1};
 	struct comm_bed at = open_comm(*state);
 
-	// Before anybody knows where the ranks are, and for ranks that ended before.
+	// Any agent may report a rank that the roster does not have, or not yet.
 	assert_true(agree_can_report_rank(at.comm, 104, 9));
 	assert_false(agree_can_report_rank(at.comm, 104, 1)); // it lives here
 	learn_ranks(&at, in_blocks);

@@ -25,7 +25,7 @@ static struct world *ring_create(uint32_t count) {
 }
 
 // Return the fingerprint of the key that `node` knows of another node.
-static uint64_t key_known(const struct world *world, uint32_t node, uint32_t of) {
+static uint64_t known_key_fingerprint(const struct world *world, uint32_t node, uint32_t of) {
 	struct ras_peer peer;
 
 	assert_int_equal(ras_peer_find(world->nodes[node].ras, world_id(world, of), &peer), 0);
@@ -108,7 +108,9 @@ static void agents_that_lose_their_state_come_back_with_new_keys(void **state) {
 		world_pass(world, 20 * SEC);
 		assert_true(world_agrees(world));
 		for (uint32_t other = 0; other < 8; other++) {
-			assert_int_equal(key_known(world, other, n), key_of_seed(OTHER_KEY + n));
+			assert_int_equal(
+				known_key_fingerprint(world, other, n), key_of_seed(OTHER_KEY + n)
+			);
 			if (other == n)
 				continue;
 			assert_int_equal(world_events(world, other, RAS_EVENT_KEY_CHANGED), 1);
@@ -206,7 +208,7 @@ static void hearsay_gives_the_name_of_a_living_member_to_no_other_key(void **sta
 	for (uint32_t n = 0; n < 4; n++) {
 		uint32_t events = world_events(world, n, RAS_EVENT_KEY_REFUSED);
 
-		assert_int_equal(key_known(world, n, victim), key_of_seed(victim));
+		assert_int_equal(known_key_fingerprint(world, n, victim), key_of_seed(victim));
 		assert_int_equal(world_state(world, n, victim), RAS_ALIVE);
 		assert_in_range(events, 0, 1); // one event for all records of ten seconds
 		refused += events;
@@ -235,13 +237,15 @@ static void agent_at_another_address_gets_a_name_only_when_its_member_is_dead(vo
 	world_pass(world, 4 * SEC);
 	for (uint32_t n = 0; n < 4; n++) {
 		if (n != holder)
-			assert_int_equal(key_known(world, n, holder), key_of_seed(holder));
+			assert_int_equal(
+				known_key_fingerprint(world, n, holder), key_of_seed(holder)
+			);
 	}
 	world_pass(world, 40 * SEC);
 	for (uint32_t n = 0; n < 4; n++) {
 		if (n == holder)
 			continue;
-		assert_int_equal(key_known(world, n, holder), key_of_seed(OTHER_KEY));
+		assert_int_equal(known_key_fingerprint(world, n, holder), key_of_seed(OTHER_KEY));
 		assert_int_equal(world_state(world, n, holder), RAS_ALIVE);
 	}
 	world_destroy(world);
@@ -260,7 +264,7 @@ static void member_that_cannot_reach_the_address_goes_by_what_others_report(void
 	world_start(world, lost, 0, lost);
 	world_pass(world, 60 * SEC);
 	for (uint32_t n = 0; n < 6; n++) {
-		assert_int_equal(key_known(world, n, lost), key_of_seed(OTHER_KEY));
+		assert_int_equal(known_key_fingerprint(world, n, lost), key_of_seed(OTHER_KEY));
 		assert_int_equal(world_state(world, n, lost), RAS_ALIVE);
 	}
 	world_destroy(world);
@@ -277,7 +281,7 @@ static void name_of_one_who_left_goes_to_the_next_key_at_once(void **state) {
 	world_start(world, 1, 0, 1);
 	world_pass(world, 2 * SEC);
 	for (uint32_t n = 0; n < 4; n++)
-		assert_int_equal(key_known(world, n, 1), key_of_seed(OTHER_KEY));
+		assert_int_equal(known_key_fingerprint(world, n, 1), key_of_seed(OTHER_KEY));
 	assert_int_equal(world_events_all(world, RAS_EVENT_KEY_REFUSED), 0);
 	world_destroy(world);
 }
