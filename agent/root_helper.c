@@ -175,7 +175,7 @@ static int connection_accept(uid_t user) {
 	for (;;) {
 		int fd = accept4(LISTENER_FD, NULL, NULL, SOCK_CLOEXEC);
 		socklen_t size = sizeof(struct ucred);
-		struct ucred peer;
+		struct ucred peer = {.uid = (uid_t)-1};
 
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;

@@ -431,6 +431,7 @@ static bool order_is_acceptable(const struct helper *helper, const char *record,
 static void orders_receive(struct helper *helper) {
 	static char record[SPAWN_ORDER_BYTES_MAX];
 	struct spawn_order_head head;
+	uint32_t orders = 0;
 	ssize_t got;
 
 	while ((got = recv(helper->fd, record, sizeof(record), MSG_DONTWAIT)) > 0) {
@@ -448,6 +449,9 @@ static void orders_receive(struct helper *helper) {
 			if (helper->programs[n].id == head.id && helper->programs[n].pid > 0)
 				program_kill(&helper->programs[n]);
 		}
+		// Deadlines must be enforced although an agent sends orders without end.
+		if (++orders == SPAWN_PENDING_MAX)
+			return;
 	}
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;

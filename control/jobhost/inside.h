@@ -492,9 +492,15 @@ void notice_send_stall(
 );
 
 // roster.c
+#define ROSTER_ROWS_MAX 200 // rows in one notice
 // Replace the rows of the nodes named in `rows`; rows ascend by node. Returns -EBADMSG (rows that
 // do not fit the communicator), -ENOSPC (its user has too many rows), or -ENOMEM.
 int roster_merge_rows(struct host_comm *comm, const struct roster_row *rows, uint32_t count);
+// Merge rows that another agent reported. Its own rows replace what is known of it. Rows of a third
+// node are taken only if none is known: else one liar could move the ranks of a node to itself.
+int roster_merge_reported(
+	struct host_comm *comm, uint64_t origin, const struct roster_row *rows, uint32_t count
+);
 int roster_merge_answer(struct host_comm *comm, const struct ras_merged_comm *merged);
 bool roster_is_complete(const struct host_comm *comm); // also true if all ranks are local or gone
 const struct roster_row *

@@ -13,7 +13,6 @@
 #define HEARD_NOTICES_MAX \
 	1024 // queued received notices; more are dropped, and their senders resend
 #define ROSTER_ROW_BYTES 20
-#define ROSTER_ROWS_MAX 200 // rows in one notice
 #define RANGES_MAX 460	    // ranges that fit beside the head of a notice
 // Rate limit of this agent, whatever its users do, because every other agent forwards its notices.
 #define NOTICES_AT_ONCE 1024u
@@ -185,7 +184,7 @@ void notice_send_stall(
 	(void)flood_notice(host, &writer, bytes);
 }
 
-static void handle_roster(struct host_comm *comm, struct wire_reader *reader) {
+static void handle_roster(struct host_comm *comm, uint64_t origin, struct wire_reader *reader) {
 	uint32_t count = wire_get_count_u16(reader, ROSTER_ROWS_MAX, ROSTER_ROW_BYTES);
 	struct roster_row rows[ROSTER_ROWS_MAX];
 
@@ -196,7 +195,9 @@ static void handle_roster(struct host_comm *comm, struct wire_reader *reader) {
 		rows[n].stride = wire_get_u32(reader);
 	}
 	if (wire_reader_ok(reader))
-		(void)roster_merge_rows(comm, rows, count); // an invalid roster changes nothing
+		(void)roster_merge_reported(
+			comm, origin, rows, count
+		); // an invalid roster changes nothing
 }
 
 void notice_send_level(struct jobhost *host, const struct level_order *order) {
@@ -284,7 +285,7 @@ static void handle_notice(struct jobhost *host, uint64_t origin, const void *byt
 		handle_agreed_set(host, comm, origin, &reader);
 		break;
 	case NOTICE_ROSTER:
-		handle_roster(comm, &reader);
+		handle_roster(comm, origin, &reader);
 		break;
 	case NOTICE_ROSTER_REQUEST:
 		watch_on_roster_request(host, comm);

@@ -208,7 +208,8 @@ struct host_rank *rank_add(
 		free(rank);
 		return NULL;
 	}
-	process->user->empty_comms -= comm->empty_ns != 0;
+	// A reload may have changed the user of new processes, but not that of the communicator.
+	comm->user->empty_comms -= comm->empty_ns != 0;
 	comm->empty_ns = 0;
 	rank->process = process;
 	rank->comm = comm;

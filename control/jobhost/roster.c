@@ -88,6 +88,22 @@ int roster_merge_rows(struct host_comm *comm, const struct roster_row *rows, uin
 	return 0;
 }
 
+int roster_merge_reported(
+	struct host_comm *comm, uint64_t origin, const struct roster_row *rows, uint32_t count
+) {
+	struct roster_row kept[ROSTER_ROWS_MAX];
+	uint32_t kept_count = 0, known;
+
+	if (count > ROSTER_ROWS_MAX || !rows_are_valid(comm, rows, count))
+		return -EBADMSG;
+	for (uint32_t n = 0; n < count; n++) {
+		(void)roster_find_node_rows(&comm->roster, rows[n].node, &known);
+		if (rows[n].node == origin || known == 0)
+			kept[kept_count++] = rows[n];
+	}
+	return roster_merge_rows(comm, kept, kept_count);
+}
+
 struct place {
 	uint64_t node;
 	uint32_t rank;

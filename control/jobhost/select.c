@@ -105,9 +105,13 @@ uint32_t jobhost_select_reports(
 	}
 	qsort(users, count, sizeof(struct host_user *), compare_users);
 	for (uint32_t n = 0; n < count; n++) {
-		const uint32_t taken = select_user_reports(users[n], limit, ret_reports + selected);
+		const uint32_t own = user_reports(users[n]), left = max - selected;
+		const uint32_t taken = select_user_reports(
+			users[n], limit < left ? limit : left, ret_reports + selected
+		);
 
-		host->counters.unshown += user_reports(users[n]) - taken;
+		// After a reload of subordinate uids, a communicator may have ranks of other users.
+		host->counters.unshown += own > taken ? own - taken : 0;
 		selected += taken;
 	}
 	must(selected <= max);

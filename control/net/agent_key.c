@@ -67,10 +67,14 @@ int agent_key_open(
 	scoped_mem char *path = NULL;
 	int err = -ENOENT;
 
+	ret_detail[0] = '\0';
 	if (directory != NULL && asprintf(&path, "%s/agent.key", directory) < 0)
 		return -ENOMEM;
-	if (path != NULL && access(path, F_OK) == 0)
+	// Only a missing file is replaced. One that cannot be read has the name of this agent.
+	if (path != NULL && (access(path, F_OK) == 0 || errno != ENOENT))
 		err = seal_keys_load(path, ret_detail, &keys);
+	else
+		err = -ENOENT;
 	if (err == -ENOENT) {
 		err = seal_keys_create_random(&keys);
 		if (err == 0 && path != NULL && file_create(path, keys, ret_detail) != 0)

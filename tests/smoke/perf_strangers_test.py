@@ -176,7 +176,7 @@ def an_open_server_serves_anybody_and_bounds_the_plan():
             assert f"a size of {size} B: it must be from 1 B to 8 MiB" in text, text
         assert status_of(server.process, "VmLck") == 0
         done = server.client(*FEW, **ends[1], TOCSIN_PERF_TOKEN=OTHER)
-        assert done.returncode == 4 and "runs with --open and proves no token" in done.stderr, done
+        assert done.returncode == 4 and "runs with --open and proves nothing" in done.stderr, done
         done = server.client(*FEW, **ends[1])
         status, err = server.end()
     assert (done.returncode, status) == (0, 0), (done, status, err)

@@ -185,7 +185,11 @@ void who_answer_received(struct ras *ras, struct conn *conn, const struct messag
 }
 
 void who_conn_ended(struct ras *ras, struct conn *conn, enum ras_cause cause) {
-	key_check_unanswered(ras, conn->who);
+	// Other causes do not prove that nobody listens: an agent without a free place, or our own
+	// lack of descriptors, ends a connection as well.
+	if (cause == RAS_CAUSE_REFUSED || cause == RAS_CAUSE_UNREACHABLE ||
+	    cause == RAS_CAUSE_TIMEOUT)
+		key_check_unanswered(ras, conn->who);
 	conn->who = 0;
 	who_result_report(ras, conn, cause, 0);
 }

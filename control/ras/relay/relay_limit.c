@@ -10,7 +10,7 @@
 
 static_assert(RELAY_LIMIT_COUNTERS == 256, "the upper 8 bits of the hash are the index");
 
-bool relay_limit_allows(struct ras *ras, uint64_t source) {
+bool relay_limit_admit(struct ras *ras, uint64_t source) {
 	struct relay_limit *limit = &ras->relay->limit;
 	uint32_t second = (uint32_t)(ras->observed_ns / RAS_NS_PER_SEC);
 	uint64_t hash = (source ^ (ras->self_id + second) * HASH_FACTOR) * HASH_FACTOR;

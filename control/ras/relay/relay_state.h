@@ -231,7 +231,7 @@ void relay_answer(
 // relay_limit.c
 
 // Count a message to be forwarded. Returns false if its source has reached RELAY_FORWARD_MAX.
-bool relay_limit_allows(struct ras *ras, uint64_t source);
+bool relay_limit_admit(struct ras *ras, uint64_t source);
 
 // relay_route.c
 

@@ -80,8 +80,8 @@ int knock_prove(
 	if (secrets->token_required)
 		return lab_fail(
 			why, -EACCES,
-			"%s runs with --open and proves no token: remove the token to connect "
-			"without a proof",
+			"%s runs with --open and proves nothing: remove the token or --key-file "
+			"to connect without a proof",
 			name
 		);
 	return 0;

@@ -275,7 +275,8 @@ int access_begin_client(
 	if (err != 0)
 		return err;
 	if (token[0] == '\0') {
-		secrets.token_required = false;
+		// A key that the user names must be proven, too.
+		secrets.token_required = access->key_file != NULL;
 		secrets.source[0] = '\0';
 	}
 	for (int place = 0;

@@ -96,6 +96,28 @@ static void what_is_told_of_a_node_replaces_what_was_known_of_it(void **state) {
 	close_comm(&at);
 }
 
+static void an_agent_replaces_its_own_rows_and_adds_those_of_unknown_nodes_only(void **state) {
+	struct comm_bed at = open_comm(*state);
+	const struct roster_row reported[] = {{101, 3, 2, 1}, {102, 9, 1, 1}, {300, 39, 1, 1}};
+	const struct roster_row *rows;
+	uint32_t count;
+
+	learn_ranks(&at, in_blocks);
+	// 102 says that it holds rank 9 only, and that 101 holds other ranks than it said itself.
+	assert_int_equal(roster_merge_reported(at.comm, 102, reported, COUNT_OF(reported)), 0);
+	rows = roster_find_node_rows(&at.comm->roster, 101, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(rows->first, 8);
+	rows = roster_find_node_rows(&at.comm->roster, 102, &count);
+	assert_int_equal(rows->first, 9);
+	(void)roster_find_node_rows(&at.comm->roster, 300, &count);
+	assert_int_equal(count, 1);
+	// Two agents claim rank 9 now, so neither is believed.
+	assert_false(agree_can_report_rank(at.comm, 102, 9));
+	assert_false(agree_can_report_rank(at.comm, 101, 9));
+	close_comm(&at);
+}
+
 static void rows_that_no_communicator_has_are_refused_whole(void **state) {
 	static const struct roster_row bad[][2] = {
 		{{1, 0, 1, 1}, {2, SIZE, 1, 1}},
@@ -380,6 +402,7 @@ UNIT_GROUP(jobhost_node) {
 	const struct CMUnitTest tests[] = {
 		TEST(a_roster_takes_one_row_for_each_node_of_a_regular_layout),
 		TEST(what_is_told_of_a_node_replaces_what_was_known_of_it),
+		TEST(an_agent_replaces_its_own_rows_and_adds_those_of_unknown_nodes_only),
 		TEST(rows_that_no_communicator_has_are_refused_whole),
 		TEST(a_rank_is_gone_by_the_word_of_the_agent_that_holds_it_only),
 		TEST(a_set_is_numbered_by_the_agent_of_the_lowest_rank_that_is_left),
