@@ -254,6 +254,27 @@ static void ranks_of_each_user_are_sent_to_in_turn(void **state) {
 	assert_int_equal(process->ranks->comm->unsent_count, 0);
 }
 
+static void a_reload_of_ranges_keeps_the_counts_of_earlier_communicators(void **state) {
+	struct bed *bed = *state;
+	struct jobhost *host = bed->host;
+	const struct jobs_rank_report *reports[4];
+	struct host_process *process = fake_process(host, 100001, 1);
+	struct host_user *before = process->user;
+
+	fake_rank(process, 1, 1);
+	agree_add_gone_rank(host, host->comms, 3, "test", 1, false);
+	process_free(process);
+	assert_int_equal(before->empty_comms, 1);
+	jobhost_use_subuids(host, subuids_of(bed, "1000:100000:65536\n"));
+	process = fake_process(host, 100001, 2);
+	assert_ptr_not_equal(process->user, before);
+	fake_rank(process, 1, 1);
+	assert_ptr_equal(process->ranks->comm->user, before);
+	assert_int_equal(before->empty_comms, 0);
+	assert_int_equal(process->user->empty_comms, 0);
+	assert_int_equal(jobhost_select_reports(host, reports, 1), 1);
+}
+
 static void counts_of_a_user_end_with_what_was_counted(void **state) {
 	struct bed *bed = *state;
 	struct jobhost *host = bed->host;
@@ -285,6 +306,7 @@ UNIT_GROUP(jobhost_crowd) {
 		TEST(subordinate_users_share_the_quota_of_their_owner),
 		TEST(a_user_who_has_used_a_turn_up_is_served_in_the_next_one),
 		TEST(ranks_of_each_user_are_sent_to_in_turn),
+		TEST(a_reload_of_ranges_keeps_the_counts_of_earlier_communicators),
 		TEST(counts_of_a_user_end_with_what_was_counted),
 	};
 

@@ -86,6 +86,10 @@ static void key_that_others_may_read_or_that_is_none_ends_the_start(void **state
 	assert_int_equal(write(fd, "no key\n", 7), 7);
 	close(fd);
 	assert_int_equal(agent_key_open(place, detail, &key), -EINVAL);
+	// A path that leads nowhere is no missing file, and no other key takes its name.
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink(path, path), 0);
+	assert_int_equal(agent_key_open(place, detail, &key), -ELOOP);
 	assert_null(key);
 }
 

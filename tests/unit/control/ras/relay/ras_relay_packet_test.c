@@ -222,14 +222,18 @@ static struct relay_header from_zero(struct net *net, uint32_t to) {
 	return header;
 }
 
-static int arrive(struct net *net, const struct relay_header *header) {
+static int arrive_from(struct net *net, uint32_t from, const struct relay_header *header) {
 	uint8_t frame[FRAME_BYTES];
 
 	frame_of(header, frame);
 	net->nodes[1].ras.now_ns = net->now_ns;
 	return relay_frame_received(
-		&net->nodes[1].ras, net_find_link(net, 1, 0), frame, sizeof(frame)
+		&net->nodes[1].ras, net_find_link(net, 1, from), frame, sizeof(frame)
 	);
+}
+
+static int arrive(struct net *net, const struct relay_header *header) {
+	return arrive_from(net, 0, header);
 }
 
 static void a_neighbour_cannot_send_in_the_name_of_another(void **state) {
@@ -311,6 +315,29 @@ static void a_source_that_floods_is_forwarded_up_to_its_limit_and_the_others_pas
 	ras->observed_ns += RAS_NS_PER_SEC;
 	assert_int_equal(arrive(net, &header), 0);
 	assert_int_equal(counters->forwarded[RAS_RELAY_BULK], RELAY_FORWARD_MAX + 2);
+	net_destroy(net);
+}
+
+static void a_flood_in_the_name_of_another_takes_its_share_on_that_link_alone(void **state) {
+	struct net *net = net_create(8);
+	const struct ras_relay_counters *counters = ras_relay_counters(&net->nodes[1].ras);
+	struct relay_header header = from_zero(net, 3);
+
+	(void)state;
+	header.sequence = 0; // expects no answer
+	header.port = 1;
+	header.source = net->ids[7];
+	header.source_run = net->records[7]->run;
+	header.hops = 2;
+	for (uint64_t n = 0; n <= RELAY_FORWARD_MAX; n++)
+		assert_int_equal(arrive(net, &header), 0);
+	assert_int_equal(counters->ended[RAS_RELAY_QUEUE_FULL][RAS_RELAY_BULK], 1);
+	// The source itself sends through another neighbour.
+	header.destination = net->ids[0];
+	header.destination_run = net->records[0]->run;
+	assert_int_equal(arrive_from(net, 2, &header), 0);
+	assert_int_equal(counters->ended[RAS_RELAY_QUEUE_FULL][RAS_RELAY_BULK], 1);
+	assert_int_equal(counters->forwarded[RAS_RELAY_BULK], RELAY_FORWARD_MAX + 1);
 	net_destroy(net);
 }
 
@@ -456,6 +483,7 @@ UNIT_GROUP(ras_relay_packet) {
 		cmocka_unit_test(
 			a_source_that_floods_is_forwarded_up_to_its_limit_and_the_others_pass
 		),
+		cmocka_unit_test(a_flood_in_the_name_of_another_takes_its_share_on_that_link_alone),
 		cmocka_unit_test(a_message_out_of_life_goes_no_further),
 		cmocka_unit_test(a_message_of_or_for_another_run_of_the_same_number_is_refused),
 		cmocka_unit_test(two_runs_of_a_stranger_of_one_number_are_not_delivered_in_turn),
