@@ -150,13 +150,17 @@ struct race {
 	_Atomic uint32_t launched;
 	atomic_bool over;
 	bool wrong;
-	uint32_t reads;
+	atomic_uint reads;
 };
 
 static void *launch_all(void *context) {
 	struct race *race = context;
 
+	// On a busy processor the reader may start last: half of the operations wait for it.
 	for (uint32_t n = 0; n < race->operations; n++) {
+		while (n == race->operations / 2 &&
+		       atomic_load_explicit(&race->reads, memory_order_relaxed) == 0)
+			sched_yield();
 		tocsin_comm_launched(race->comm, TOCSIN_ALL_REDUCE, n, 7, -1);
 		atomic_store_explicit(&race->launched, n + 1, memory_order_release);
 	}
@@ -187,7 +191,7 @@ static void *read_all(void *context) {
 			now.launched < last.launched || now.completed < last.completed ||
 			now.completed_of[TOCSIN_ALL_REDUCE] > now.launched_of[TOCSIN_ALL_REDUCE];
 		last = now;
-		race->reads++;
+		atomic_fetch_add_explicit(&race->reads, 1, memory_order_relaxed);
 	}
 	return NULL;
 }
