@@ -589,7 +589,7 @@ static void view_check(const struct bed *bed) {
 }
 
 static struct ras_record *record_of(struct bed *bed, uint32_t peer, uint64_t start) {
-	struct ras_peer_info info = {.start = start, .address_count = 1};
+	struct ras_peer_info info = {.start = start, .key = {1}, .address_count = 1};
 	struct ras_record *record;
 
 	snprintf(info.name, sizeof(info.name), "n%u", peer);

@@ -333,7 +333,7 @@ static void bed_init(struct bed *bed, const uint8_t *data, size_t size) {
 	bed->wake_ns = RAS_NEVER;
 	must(ras_interner_create(&memory, &bed->interner) == 0);
 	for (uint32_t n = 0; n < PEERS; n++) {
-		struct ras_peer_info info = {.start = 1, .address_count = 1};
+		struct ras_peer_info info = {.start = 1, .key = {1}, .address_count = 1};
 
 		snprintf(info.name, sizeof(info.name), "n%u", n);
 		snprintf(info.host, sizeof(info.host), "h%u", n);

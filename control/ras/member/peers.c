@@ -491,10 +491,14 @@ entry_update(struct peers *peers, uint32_t slot, const struct peer_news *news, u
 }
 
 int peers_news_check(const struct peer_news *news) {
+	static const uint8_t no_key[RAS_KEY_BYTES];
+
 	if (news->record == NULL)
 		return 0;
+	// A record without a key needs no signature, so anybody could write one.
 	if (news->record->id != news->id ||
-	    news->record->start != ras_incarnation_start(news->incarnation))
+	    news->record->start != ras_incarnation_start(news->incarnation) ||
+	    memcmp(news->record->key, no_key, sizeof(no_key)) == 0)
 		return -EBADMSG;
 	return 0;
 }

@@ -39,6 +39,7 @@ static int set_up(void **state) {
 	for (uint32_t n = 0; n < NODES + 1; n++) {
 		struct ras_peer_info info = {
 			.start = 1,
+			.key = {1}, // a record without a key is no news
 			.address_count = 1,
 			.addresses =
 				{{.family = SOCK_ADDR_V4, .port = 1, .address = {10, 0, 0, 1}}},

@@ -51,6 +51,7 @@ static struct ras_record *
 record_of(struct fixture *fixture, uint32_t peer, uint64_t start, uint32_t variant) {
 	struct ras_peer_info info = {
 		.start = start,
+		.key = {1}, // a record without a key is no news
 		.pid = variant,
 		.address_count = 1,
 		.addresses = {{.family = SOCK_ADDR_V4, .port = 1, .address = {10, 0, 0, 1}}},
