@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Selects which statements of all checks are published. Receivers keep few statements per node and
-// refuse more, so only the most severe ones are published. A failure thus never waits behind an
-// unknown check.
+// refuse more, so only the most important ones are published. Statements that a check's state is
+// unknown come last.
 #include "checks/check.h"
 
 #include <lib/must.h>
@@ -27,28 +27,29 @@ static void statement_withdraw(struct check_reporter *reporter, struct check_row
 	(void)statement_publish(reporter, &statement); // a withdrawal never fails
 }
 
-// Publish the most severe statements. The loop ends: each turn publishes one more statement, or
-// replaces one by a more severe one.
+// Publish the most important statements. The loop ends: each turn publishes one more statement, or
+// replaces one by a more important one.
 static void publish_most_severe(struct check_reporter *reporter) {
 	for (;;) {
 		struct check_row *worst_untold = NULL, *mildest_told = NULL;
 
 		for (uint32_t n = 0; n < reporter->count; n++) {
 			struct check_row *row = &reporter->rows[n];
-			enum verdict verdict = row->statement.verdict;
+			uint32_t weight = statement_weight(&row->statement);
 
-			if (!row->told &&
-			    (worst_untold == NULL || verdict > worst_untold->statement.verdict))
+			if (!row->told && (worst_untold == NULL ||
+					   weight > statement_weight(&worst_untold->statement)))
 				worst_untold = row;
-			if (row->told &&
-			    (mildest_told == NULL || verdict < mildest_told->statement.verdict))
+			if (row->told && (mildest_told == NULL ||
+					  weight < statement_weight(&mildest_told->statement)))
 				mildest_told = row;
 		}
 		if (worst_untold == NULL)
 			return;
 		if (reporter->told_count == CHECKS_STATEMENTS_MAX) {
 			must(mildest_told != NULL);
-			if (mildest_told->statement.verdict >= worst_untold->statement.verdict)
+			if (statement_weight(&mildest_told->statement) >=
+			    statement_weight(&worst_untold->statement))
 				return;
 			statement_withdraw(reporter, mildest_told);
 		}
@@ -90,7 +91,8 @@ void check_reporter_retry(struct check_reporter *reporter) {
 			struct check_row *row = &reporter->rows[n];
 
 			if (row->told && row->unsent &&
-			    (worst == NULL || row->statement.verdict > worst->statement.verdict))
+			    (worst == NULL || statement_weight(&row->statement) >
+						      statement_weight(&worst->statement)))
 				worst = row;
 		}
 		if (worst == NULL)

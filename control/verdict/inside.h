@@ -61,14 +61,6 @@ static inline bool said_is_in_force(const struct said *said) {
 	return said->statement.verdict != VERDICT_HEALTHY;
 }
 
-// Return how important a statement is; a full table gives up its least important one. Withdrawn
-// statements come first, then unknown ones, then the others by severity.
-static inline uint32_t statement_weight(const struct statement *statement) {
-	if (statement->verdict == VERDICT_HEALTHY)
-		return 0;
-	return statement->verdict == VERDICT_UNKNOWN ? 1 : (uint32_t)statement->verdict;
-}
-
 // Result of one judgement, before hysteresis. Rebuilt for each judgement.
 struct finding {
 	enum verdict verdict;

@@ -89,6 +89,14 @@ struct statement {
 	uint64_t number; // of the notice, as in struct observation; not sent
 };
 
+// Return how important a statement is; a full table gives up its least important one. Withdrawn
+// statements come first, then unknown ones, then the others by severity.
+static inline uint32_t statement_weight(const struct statement *statement) {
+	if (statement->verdict == VERDICT_HEALTHY)
+		return 0;
+	return statement->verdict == VERDICT_UNKNOWN ? 1 : (uint32_t)statement->verdict;
+}
+
 // Append to a notice. Returns 0, -EMSGSIZE if it does not fit, or -EINVAL if no reader would accept
 // it. On error the writer is unchanged.
 int observation_put(struct wire_writer *writer, const struct observation *observation);

@@ -343,8 +343,9 @@ static void a_failure_is_told_however_many_checks_know_nothing(void **state) {
 	}
 	assert_int_equal(standing, CHECKS_STATEMENTS_MAX - 1);
 	for (uint32_t n = 0; n < CHECKS_USER_MAX - 1; n++)
-		bed_exit(commands[n], 1, "meh"); // a warning weighs less than an unknown result
+		bed_exit(commands[n], 1, "meh"); // a warning replaces an unknown result
 	assert_int_equal(bed_said("CheckC31"), VERDICT_CHECK_FAILED);
+	assert_int_equal(bed_said("CheckC0"), VERDICT_CHECK_WARNING);
 	bed_exit("/c30", 2, "broken, too");
 	assert_int_equal(bed_said("CheckC30"), VERDICT_CHECK_FAILED);
 	assert_int_equal(checks_set_user(bed.checks, settings, 0), 0);
