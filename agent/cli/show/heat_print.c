@@ -219,14 +219,11 @@ static void print_legend(const struct heat *heat, size_t columns, bool colour, F
 	fprintf(out, "blank: %s\n", heat_kind_words(HEAT_NOTHING));
 }
 
-// Print a line after an indent of blanks. On a terminal it is broken at blanks.
+// Print a line after an indent of blanks, broken at blanks.
 static void print_line(size_t indent, const char *line, size_t columns, bool colour, FILE *out) {
 	char clean[HEAT_LINE_BYTES], *words = clean;
 
-	paint_escape(
-		line, columns < PIPE_COLUMNS ? sizeof(clean) : PIPE_COLUMNS - indent, clean,
-		sizeof(clean)
-	);
+	paint_escape(line, sizeof(clean), clean, sizeof(clean));
 	while (*words != '\0') {
 		size_t length = paint_line_bytes(words, columns - indent);
 		char after = words[length];
