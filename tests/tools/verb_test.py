@@ -32,7 +32,7 @@ BUILD_SHARE = 0.5    # of the processors, while something is built beside tests 
 BUILD_LINES = 25     # the last of ninja's, if it fails without saying in which step
 QUIET_SECONDS = 20   # between two lines of progress where there is no terminal
 NAMED_MAX = 3        # running tests in the line of progress
-AGAIN_MAX = 3        # tests that are looked at once more, alone; more of them are no accident
+AGAIN_MAX = 6        # tests that are run once more, alone; 1 % of all programs
 PROGRESS = re.compile(r"^\[(\d+)/(\d+)\] ")
 
 
