@@ -163,7 +163,7 @@ static int parse_option(
 	option = find_option(command, given, length, arguments, &place);
 	if (option == NULL)
 		return report_unknown_option(command, given, length);
-	// An option without a value says the same twice; of two values one would be lost.
+	// A repeated flag is harmless. A repeated option with a value would lose one of its values.
 	if (*place != NULL && option->argument != NULL) {
 		command_error(command->name, "--%s is given twice", option->name);
 		return -EINVAL;

@@ -74,7 +74,7 @@ struct nic {
 	bool open; // `parts` is valid
 	struct nic_parts parts;
 	bool attached, attaching; // the worker polls its lane; attach or detach under way
-	bool lost;		  // the device failed for good: it is closed, then opened again
+	bool lost; // the device failed for good or was removed; it is closed, then opened later
 	struct loop_source events;
 	struct loop_timer retry;
 	uint64_t retry_ns; // delay before the next retry

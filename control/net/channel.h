@@ -85,7 +85,7 @@ LIST_HEAD(channel_bucket, channel);
 struct proof_log_entry {
 	struct sock_addr peer; // with the port for an outgoing connection, else without
 	uint64_t again_ns;     // time of the next line
-	uint64_t unsaid;       // failed proofs since the last line
+	uint64_t suppressed;   // failed proofs since the last line
 };
 
 // A host whose kernel is asked at a port where nobody listens.

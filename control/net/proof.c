@@ -18,8 +18,8 @@
 #define LOG_INTERVAL_NS (10 * RAS_NS_PER_SEC) // interval of log lines about one address
 
 // Return whether a failure may be logged. A peer with a wrong key tries again every few seconds,
-// for days. *ret_unsaid is the number of failures since the last line.
-static bool proof_may_log(const struct channel *channel, uint64_t *ret_unsaid) {
+// for days. *ret_suppressed is the number of failures since the last line.
+static bool proof_may_log(const struct channel *channel, uint64_t *ret_suppressed) {
 	struct transport *transport = channel->transport;
 	struct sock_addr peer = channel->peer;
 	uint64_t now_ns = loop_now_ns(transport->loop);
@@ -38,11 +38,11 @@ static bool proof_may_log(const struct channel *channel, uint64_t *ret_unsaid) {
 		*said = (struct proof_log_entry){.peer = peer};
 	}
 	if (now_ns < said->again_ns) {
-		said->unsaid++;
+		said->suppressed++;
 		return false;
 	}
-	*ret_unsaid = said->unsaid;
-	said->unsaid = 0;
+	*ret_suppressed = said->suppressed;
+	said->suppressed = 0;
 	said->again_ns = now_ns + LOG_INTERVAL_NS;
 	return true;
 }
@@ -55,7 +55,7 @@ static void proof_refuse(struct channel *channel, int err) {
 	char peer[SOCK_ADDR_TEXT_BYTES], key[SEAL_KEY_ID_TEXT_BYTES];
 	uint8_t version_min, version_max;
 	enum ras_cause cause;
-	uint64_t unsaid;
+	uint64_t suppressed;
 
 	counters->proof_failures++;
 	counters->proof_unknown_key += err == -ENOKEY;
@@ -66,7 +66,7 @@ static void proof_refuse(struct channel *channel, int err) {
 		trouble->stranger = channel->peer;
 		trouble->stranger_ns = now_ns;
 	}
-	if (proof_may_log(channel, &unsaid)) {
+	if (proof_may_log(channel, &suppressed)) {
 		sock_addr_format(&channel->peer, peer);
 		seal_key_id(&channel->seal, key);
 		seal_peer_versions(&channel->seal, &version_min, &version_max);
@@ -74,7 +74,7 @@ static void proof_refuse(struct channel *channel, int err) {
 			LOG_LEVEL_WARN, "proof_failed", log_str("peer", peer),
 			log_bool("outgoing", channel->outgoing), log_errno("error", err),
 			log_str("key", key), log_u64("peer_version_min", version_min),
-			log_u64("peer_version_max", version_max), log_u64("unsaid", unsaid)
+			log_u64("peer_version_max", version_max), log_u64("suppressed", suppressed)
 		);
 	}
 	if (err == -ENOKEY || err == -EACCES)
@@ -173,7 +173,7 @@ static void take_message(struct channel *channel, size_t size) {
 static void receive_message(struct channel *channel) {
 	size_t wanted = seal_wanted_bytes(&channel->seal);
 	char peer[SOCK_ADDR_TEXT_BYTES], key[SEAL_KEY_ID_TEXT_BYTES];
-	uint64_t unsaid;
+	uint64_t suppressed;
 	ssize_t n;
 
 	must(wanted > channel->message_done && wanted <= sizeof(channel->message.bytes));
@@ -191,7 +191,7 @@ static void receive_message(struct channel *channel) {
 		channel->transport->counters.proof_failures++;
 		// A stranger gets no reply. So the only sign of a wrong key is that the other side
 		// hangs up.
-		if (channel->outgoing && proof_may_log(channel, &unsaid)) {
+		if (channel->outgoing && proof_may_log(channel, &suppressed)) {
 			sock_addr_format(&channel->peer, peer);
 			seal_key_id(&channel->seal, key);
 			log_event(
@@ -199,7 +199,7 @@ static void receive_message(struct channel *channel) {
 				log_str("key", key),
 				log_str("likely",
 					"the peer has another key or another cluster name"),
-				log_u64("unsaid", unsaid)
+				log_u64("suppressed", suppressed)
 			);
 		}
 		channel_fail(channel, RAS_CAUSE_PROOF);

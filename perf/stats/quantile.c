@@ -82,7 +82,7 @@ static uint64_t binomial_quantile(uint64_t trials, double p, double bound) {
 
 // Compute the ranks among independent samples. Returns false if there are too few.
 static bool
-ranks_of_independent(uint64_t count, double p, double tail, struct quantile_ranks *ret_ranks) {
+independent_sample_ranks(uint64_t count, double p, double tail, struct quantile_ranks *ret_ranks) {
 	uint64_t low = binomial_quantile(count, p, tail);
 	uint64_t high = binomial_quantile(count, p, 1 - tail) + 1;
 
@@ -111,7 +111,7 @@ int quantile_interval(
 	if (!(effective >= 1) || count == 0)
 		return -ERANGE;
 	worth = effective >= (double)count ? count : (uint64_t)effective;
-	if (!ranks_of_independent(worth, p, (1 - level) / 2, &ranks))
+	if (!independent_sample_ranks(worth, p, (1 - level) / 2, &ranks))
 		return -ERANGE;
 	scale = ((double)count + 1) / ((double)worth + 1);
 	ranks.low = (uint64_t)floor((double)ranks.low * scale);

@@ -35,7 +35,7 @@ int64_t event_line_sequence(const json_t *event) {
 	return json_integer_value(json_object_get(event, "sequence"));
 }
 
-// False: the row is without the detail, with which it had more columns.
+// Write one event as a row. Returns false if the detail did not fit and was left out.
 static bool
 event_row(const json_t *event, bool whole, size_t columns, char line[static EVENT_LINE_BYTES]) {
 	char time[CELL_BYTES], name[CELL_BYTES], node[CELL_BYTES], detail[CELL_BYTES];

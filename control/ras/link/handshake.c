@@ -220,7 +220,8 @@ static void init_accept(
 	own_held_state_check(ras, met, init->your_state, init->your_incarnation);
 }
 
-static void init_judge(struct ras *ras, struct conn *conn, const struct message_init *init) {
+static void
+init_message_admit(struct ras *ras, struct conn *conn, const struct message_init *init) {
 	struct admission admission;
 	struct link *link;
 
@@ -297,7 +298,7 @@ int conn_init_received(struct ras *ras, struct conn *conn, struct wire_reader *r
 		conn_stage(ras, conn, CONN_JOIN_READY, RAS_NEVER);
 		join_serve(ras, conn, &init);
 	} else {
-		init_judge(ras, conn, &init);
+		init_message_admit(ras, conn, &init);
 	}
 	return 0;
 }

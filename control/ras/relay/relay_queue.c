@@ -16,57 +16,60 @@ void relay_queue_fini(struct ras *ras) {
 	struct relay_queue *queue = &ras->relay->queue;
 
 	relay_pools_fini(ras);
-	memory_release(&ras->memory, queue->lanes, queue->lane_capacity * sizeof(*queue->lanes));
+	memory_release(&ras->memory, queue->links, queue->link_capacity * sizeof(*queue->links));
 	*queue = (struct relay_queue){0};
 }
 
 // Lanes
 
-static struct relay_lane *lane_find(const struct relay *relay, uint32_t slot) {
-	for (uint32_t n = 0; n < relay->queue.lane_count; n++) {
-		if (relay->queue.lanes[n].slot == slot)
-			return &relay->queue.lanes[n];
+static struct relay_link_queue *link_queue_find(const struct relay *relay, uint32_t slot) {
+	for (uint32_t n = 0; n < relay->queue.link_count; n++) {
+		if (relay->queue.links[n].slot == slot)
+			return &relay->queue.links[n];
 	}
 	return NULL;
 }
 
-static struct relay_lane *lane_get(struct ras *ras, uint32_t slot) {
+static struct relay_link_queue *link_queue_get(struct ras *ras, uint32_t slot) {
 	struct relay_queue *queue = &ras->relay->queue;
-	struct relay_lane *lane = lane_find(ras->relay, slot);
-	void *lanes = queue->lanes;
+	struct relay_link_queue *link_queue = link_queue_find(ras->relay, slot);
+	void *links = queue->links;
 
-	if (lane != NULL)
-		return lane;
+	if (link_queue != NULL)
+		return link_queue;
 	if (memory_grow(
-		    &ras->memory, &lanes, &queue->lane_capacity, queue->lane_count + 1,
-		    sizeof(*queue->lanes)
+		    &ras->memory, &links, &queue->link_capacity, queue->link_count + 1,
+		    sizeof(*queue->links)
 	    ) < 0)
 		return NULL;
-	queue->lanes = lanes;
-	lane = &queue->lanes[queue->lane_count++];
-	*lane = (struct relay_lane){.slot = slot};
-	return lane;
+	queue->links = links;
+	link_queue = &queue->links[queue->link_count++];
+	*link_queue = (struct relay_link_queue){.slot = slot};
+	return link_queue;
 }
 
-// Remove an empty lane and move the last lane into its place.
-static void lane_drop_if_empty(struct relay *relay, struct relay_lane *lane) {
+// Remove an empty queue and move the last queue into its place.
+static void link_queue_drop_if_empty(struct relay *relay, struct relay_link_queue *link_queue) {
 	for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++) {
-		if (lane->count[rank] > 0)
+		if (link_queue->count[rank] > 0)
 			return;
 	}
-	*lane = relay->queue.lanes[--relay->queue.lane_count];
+	*link_queue = relay->queue.links[--relay->queue.link_count];
 }
 
 bool relay_queue_waits(const struct relay *relay, uint32_t slot) {
-	return lane_find(relay, slot) != NULL;
+	return link_queue_find(relay, slot) != NULL;
 }
 
 // Backlogs
 
 static struct relay_backlog *backlog_find(
-	const struct relay_lane *lane, const struct relay_pool *pool, uint32_t rank, uint64_t source
+	const struct relay_link_queue *link_queue,
+	const struct relay_pool *pool,
+	uint32_t rank,
+	uint64_t source
 ) {
-	struct relay_backlog *last = lane->last[rank];
+	struct relay_backlog *last = link_queue->last[rank];
 	struct relay_backlog *backlog = last;
 
 	if (last == NULL)
@@ -80,10 +83,11 @@ static struct relay_backlog *backlog_find(
 }
 
 // Open a backlog at the end of the round. A pool has as many backlogs as items, so one is free.
-static struct relay_backlog *
-backlog_open(struct relay_lane *lane, struct relay_pool *pool, uint32_t rank, uint64_t source) {
+static struct relay_backlog *backlog_open(
+	struct relay_link_queue *link_queue, struct relay_pool *pool, uint32_t rank, uint64_t source
+) {
 	struct relay_backlog *backlog = pool->free_backlogs;
-	struct relay_backlog *last = lane->last[rank];
+	struct relay_backlog *last = link_queue->last[rank];
 
 	must(backlog != NULL);
 	pool->free_backlogs = backlog->next;
@@ -91,28 +95,32 @@ backlog_open(struct relay_lane *lane, struct relay_pool *pool, uint32_t rank, ui
 	backlog->next = last != NULL ? last->next : backlog;
 	if (last != NULL)
 		last->next = backlog;
-	lane->last[rank] = backlog;
+	link_queue->last[rank] = backlog;
 	return backlog;
 }
 
-static void backlog_close(struct relay_lane *lane, uint32_t rank, struct relay_backlog *backlog) {
+static void
+backlog_close(struct relay_link_queue *link_queue, uint32_t rank, struct relay_backlog *backlog) {
 	struct relay_backlog *before = backlog;
 
 	must(backlog->count == 0);
 	while (before->next != backlog)
 		before = before->next;
 	if (before == backlog)
-		lane->last[rank] = NULL;
-	else if (lane->last[rank] == backlog)
-		lane->last[rank] = before;
+		link_queue->last[rank] = NULL;
+	else if (link_queue->last[rank] == backlog)
+		link_queue->last[rank] = before;
 	before->next = backlog->next;
 	backlog->next = backlog->pool->free_backlogs;
 	backlog->pool->free_backlogs = backlog;
 }
 
 // Remove the item after `before`, or the first one if `before` is NULL.
-static struct relay_item *
-backlog_take(struct relay_lane *lane, struct relay_backlog *backlog, struct relay_item *before) {
+static struct relay_item *backlog_take(
+	struct relay_link_queue *link_queue,
+	struct relay_backlog *backlog,
+	struct relay_item *before
+) {
 	struct relay_item *item = before != NULL ? before->next : backlog->head;
 
 	if (before != NULL)
@@ -122,7 +130,7 @@ backlog_take(struct relay_lane *lane, struct relay_backlog *backlog, struct rela
 	if (backlog->tail == item)
 		backlog->tail = before;
 	backlog->count--;
-	lane->count[item->header.class]--;
+	link_queue->count[item->header.class]--;
 	item->next = NULL;
 	return item;
 }
@@ -130,31 +138,31 @@ backlog_take(struct relay_lane *lane, struct relay_backlog *backlog, struct rela
 // Eviction
 
 struct victim {
-	struct relay_lane *lane;
+	struct relay_link_queue *link_queue;
 	struct relay_backlog *backlog;
 };
 
-// Return the longest backlog of this pool, in all lanes or only in one.
+// Return the longest backlog of this pool, in all links or only in one.
 static struct victim longest_backlog(
 	const struct relay_queue *queue,
-	const struct relay_lane *only,
+	const struct relay_link_queue *only,
 	const struct relay_pool *pool,
 	uint32_t rank
 ) {
 	struct victim longest = {0};
 
-	for (uint32_t n = 0; n < queue->lane_count; n++) {
-		struct relay_lane *lane = &queue->lanes[n];
-		struct relay_backlog *backlog = lane->last[rank];
+	for (uint32_t n = 0; n < queue->link_count; n++) {
+		struct relay_link_queue *link_queue = &queue->links[n];
+		struct relay_backlog *backlog = link_queue->last[rank];
 
-		if (backlog == NULL || (only != NULL && lane != only))
+		if (backlog == NULL || (only != NULL && link_queue != only))
 			continue;
 		do {
 			if (backlog->pool == pool &&
 			    (longest.backlog == NULL || backlog->count > longest.backlog->count))
-				longest = (struct victim){lane, backlog};
+				longest = (struct victim){link_queue, backlog};
 			backlog = backlog->next;
-		} while (backlog != lane->last[rank]);
+		} while (backlog != link_queue->last[rank]);
 	}
 	return longest;
 }
@@ -164,7 +172,7 @@ static struct victim longest_backlog(
 // the link that the item waited for.
 static struct relay_item *queue_make_room(
 	struct relay_queue *queue,
-	const struct relay_lane *only,
+	const struct relay_link_queue *only,
 	const struct relay_pool *pool,
 	uint32_t rank,
 	uint32_t mine,
@@ -177,30 +185,31 @@ static struct relay_item *queue_make_room(
 		return NULL;
 	for (struct relay_item *item = longest.backlog->head; item->next != NULL; item = item->next)
 		before = item;
-	*ret_slot = longest.lane->slot;
-	return backlog_take(longest.lane, longest.backlog, before);
+	*ret_slot = longest.link_queue->slot;
+	return backlog_take(longest.link_queue, longest.backlog, before);
 }
 
 // Return a buffer for the packet, or NULL. *ret_lost is set if another message was dropped for it.
 static struct relay_item *pool_take_item(
 	struct relay_queue *queue,
-	const struct relay_lane *lane,
+	const struct relay_link_queue *link_queue,
 	struct relay_pool *pool,
 	const struct relay_packet *packet,
 	struct relay_packet *ret_lost
 ) {
 	uint32_t rank = packet->header.class;
-	const struct relay_backlog *mine = backlog_find(lane, pool, rank, packet->header.source);
+	const struct relay_backlog *mine =
+		backlog_find(link_queue, pool, rank, packet->header.source);
 	// One link gets at most half of the transit buffers, since other links may block, too.
-	bool lane_full = packet->from != RAS_NO_SLOT &&
-			 lane->count[rank] >= relay_pool_items(rank, RELAY_TRANSIT) / 2;
+	bool link_is_full = packet->from != RAS_NO_SLOT &&
+			    link_queue->count[rank] >= relay_pool_items(rank, RELAY_TRANSIT) / 2;
 	struct relay_item *item;
 	uint32_t slot;
 
-	if (pool->free == NULL || lane_full) {
+	if (pool->free == NULL || link_is_full) {
 		item = queue_make_room(
-			queue, lane_full ? lane : NULL, pool, rank, mine != NULL ? mine->count : 0,
-			&slot
+			queue, link_is_full ? link_queue : NULL, pool, rank,
+			mine != NULL ? mine->count : 0, &slot
 		);
 		if (item == NULL)
 			return NULL;
@@ -222,17 +231,17 @@ int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool det
 	struct relay_pool *pool = &relay->queue.pools[rank][origin];
 	struct relay_packet lost = {0};
 	struct relay_backlog *backlog;
-	struct relay_lane *lane;
+	struct relay_link_queue *link_queue;
 	struct relay_item *item;
 
 	if (relay_pool_open(ras, pool, rank, origin) < 0)
 		return -ENOBUFS;
-	lane = lane_get(ras, packet->hop);
-	if (lane == NULL)
+	link_queue = link_queue_get(ras, packet->hop);
+	if (link_queue == NULL)
 		return -ENOBUFS;
-	item = pool_take_item(&relay->queue, lane, pool, packet, &lost);
+	item = pool_take_item(&relay->queue, link_queue, pool, packet, &lost);
 	if (item == NULL) {
-		lane_drop_if_empty(relay, lane);
+		link_queue_drop_if_empty(relay, link_queue);
 		return -ENOBUFS;
 	}
 
@@ -245,16 +254,16 @@ int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool det
 	item->header = packet->header;
 	memcpy(item->frame, packet->frame, relay_packet_bytes(&packet->header));
 
-	backlog = backlog_find(lane, pool, rank, packet->header.source);
+	backlog = backlog_find(link_queue, pool, rank, packet->header.source);
 	if (backlog == NULL)
-		backlog = backlog_open(lane, pool, rank, packet->header.source);
+		backlog = backlog_open(link_queue, pool, rank, packet->header.source);
 	if (backlog->tail != NULL)
 		backlog->tail->next = item;
 	else
 		backlog->head = item;
 	backlog->tail = item;
 	backlog->count++;
-	lane->count[rank]++;
+	link_queue->count[rank]++;
 	relay->counters.queued++;
 	relay_wake_at(relay, item->expires_ns);
 	// Refuse the lost packet last, because its NAK may be queued, too. This recursion ends: the
@@ -267,24 +276,24 @@ int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool det
 // Service order
 
 struct relay_item *relay_queue_next(struct ras *ras, uint32_t slot) {
-	struct relay_lane *lane = lane_find(ras->relay, slot);
+	struct relay_link_queue *link_queue = link_queue_find(ras->relay, slot);
 	struct relay_backlog *turn;
 	struct relay_item *item;
 	uint32_t rank = RAS_RELAY_CLASS_COUNT;
 	uint32_t size;
 	bool lowest;
 
-	if (lane == NULL)
+	if (link_queue == NULL)
 		return NULL;
 	// The highest waiting class, or once in LOWEST_CLASS_SHARE frames the lowest one.
-	lowest = ++lane->served % LOWEST_CLASS_SHARE == 0;
+	lowest = ++link_queue->served % LOWEST_CLASS_SHARE == 0;
 	for (uint32_t waiting = 0; waiting < RAS_RELAY_CLASS_COUNT; waiting++) {
-		if (lane->count[waiting] > 0 && (rank == RAS_RELAY_CLASS_COUNT || lowest))
+		if (link_queue->count[waiting] > 0 && (rank == RAS_RELAY_CLASS_COUNT || lowest))
 			rank = waiting;
 	}
-	turn = lane->last[rank]->next;
+	turn = link_queue->last[rank]->next;
 	if (turn->deficit < relay_packet_bytes(&turn->head->header)) {
-		lane->last[rank] = turn;
+		link_queue->last[rank] = turn;
 		turn = turn->next;
 		turn->deficit += RELAY_HEADER_BYTES_MAX +
 				 (uint32_t)ras_relay_size_max((enum ras_relay_class)rank);
@@ -292,22 +301,22 @@ struct relay_item *relay_queue_next(struct ras *ras, uint32_t slot) {
 	size = (uint32_t)relay_packet_bytes(&turn->head->header);
 	must(turn->deficit >= size);
 	turn->deficit -= size;
-	item = backlog_take(lane, turn, NULL);
+	item = backlog_take(link_queue, turn, NULL);
 	if (turn->count == 0)
-		backlog_close(lane, rank, turn);
-	lane_drop_if_empty(ras->relay, lane);
+		backlog_close(link_queue, rank, turn);
+	link_queue_drop_if_empty(ras->relay, link_queue);
 	return item;
 }
 
 // Move matching items of one class to the end of the chain. Returns the new end.
-static struct relay_item **lane_extract_class(
-	struct relay_lane *lane,
+static struct relay_item **link_queue_extract_class(
+	struct relay_link_queue *link_queue,
 	uint32_t rank,
 	const struct relay_match *match,
 	struct relay_item **end
 ) {
-	struct relay_backlog *backlog = lane->last[rank];
-	uint32_t left = lane->count[rank];
+	struct relay_backlog *backlog = link_queue->last[rank];
+	uint32_t left = link_queue->count[rank];
 
 	// Every backlog holds at least one item, so the loop visits all backlogs.
 	for (backlog = backlog != NULL ? backlog->next : NULL; left > 0;) {
@@ -324,7 +333,7 @@ static struct relay_item **lane_extract_class(
 			if ((match->destination == 0 ||
 			     item->header.destination == match->destination) &&
 			    item->expires_ns <= match->expired_ns) {
-				*end = backlog_take(lane, backlog, before);
+				*end = backlog_take(link_queue, backlog, before);
 				end = &(*end)->next;
 			} else {
 				before = item;
@@ -332,7 +341,7 @@ static struct relay_item **lane_extract_class(
 			item = following;
 		}
 		if (backlog->count == 0)
-			backlog_close(lane, rank, backlog);
+			backlog_close(link_queue, rank, backlog);
 		backlog = next;
 	}
 	return end;
@@ -343,15 +352,15 @@ struct relay_item *relay_queue_extract(struct ras *ras, const struct relay_match
 	struct relay_item *chain = NULL;
 	struct relay_item **end = &chain;
 
-	// Backwards: a removed lane is replaced by the last one, which was visited already.
-	for (uint32_t n = queue->lane_count; n-- > 0;) {
-		struct relay_lane *lane = &queue->lanes[n];
+	// Backwards: a removed queue is replaced by the last one, which was visited already.
+	for (uint32_t n = queue->link_count; n-- > 0;) {
+		struct relay_link_queue *link_queue = &queue->links[n];
 
-		if (match->slot != RAS_NO_SLOT && lane->slot != match->slot)
+		if (match->slot != RAS_NO_SLOT && link_queue->slot != match->slot)
 			continue;
 		for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++)
-			end = lane_extract_class(lane, rank, match, end);
-		lane_drop_if_empty(ras->relay, lane);
+			end = link_queue_extract_class(link_queue, rank, match, end);
+		link_queue_drop_if_empty(ras->relay, link_queue);
 	}
 	return chain;
 }
@@ -360,10 +369,13 @@ struct relay_item *relay_queue_extract(struct ras *ras, const struct relay_match
 
 // Return when the first item of the class expires. Updates the oldest queuing time and adds to the
 // bytes.
-static uint64_t lane_class_stats(
-	const struct relay_lane *lane, uint32_t rank, uint64_t *ret_oldest_ns, uint32_t *ret_bytes
+static uint64_t link_queue_class_stats(
+	const struct relay_link_queue *link_queue,
+	uint32_t rank,
+	uint64_t *ret_oldest_ns,
+	uint32_t *ret_bytes
 ) {
-	const struct relay_backlog *last = lane->last[rank];
+	const struct relay_backlog *last = link_queue->last[rank];
 	const struct relay_backlog *backlog = last;
 	uint64_t due_ns = RAS_NEVER;
 
@@ -387,10 +399,11 @@ uint64_t relay_queue_due_ns(const struct relay *relay) {
 	uint64_t due_ns = RAS_NEVER, oldest_ns = RAS_NEVER;
 	uint32_t bytes = 0;
 
-	for (uint32_t n = 0; n < relay->queue.lane_count; n++) {
+	for (uint32_t n = 0; n < relay->queue.link_count; n++) {
 		for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++) {
-			uint64_t at_ns =
-				lane_class_stats(&relay->queue.lanes[n], rank, &oldest_ns, &bytes);
+			uint64_t at_ns = link_queue_class_stats(
+				&relay->queue.links[n], rank, &oldest_ns, &bytes
+			);
 
 			if (at_ns < due_ns)
 				due_ns = at_ns;
@@ -405,11 +418,11 @@ void relay_queue_stats(const struct ras *ras, struct ras_relay_stats *stats) {
 	for (uint32_t rank = 0; rank < RAS_RELAY_CLASS_COUNT; rank++) {
 		uint64_t oldest_ns = ras->now_ns;
 
-		for (uint32_t n = 0; n < queue->lane_count; n++) {
-			lane_class_stats(
-				&queue->lanes[n], rank, &oldest_ns, &stats->queued_bytes[rank]
+		for (uint32_t n = 0; n < queue->link_count; n++) {
+			link_queue_class_stats(
+				&queue->links[n], rank, &oldest_ns, &stats->queued_bytes[rank]
 			);
-			stats->queued[rank] += queue->lanes[n].count[rank];
+			stats->queued[rank] += queue->links[n].count[rank];
 		}
 		stats->oldest_ns[rank] = ras->now_ns - oldest_ns;
 	}

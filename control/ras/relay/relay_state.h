@@ -75,7 +75,7 @@ enum relay_origin {
 };
 
 // All messages that wait for one link. `last[class]->next` is served next.
-struct relay_lane {
+struct relay_link_queue {
 	uint32_t slot;
 	uint32_t served; // frames sent; every LOWEST_CLASS_SHARE-th is of the lowest waiting class
 	struct relay_backlog *last[RAS_RELAY_CLASS_COUNT];
@@ -84,8 +84,8 @@ struct relay_lane {
 
 struct relay_queue {
 	struct relay_pool pools[RAS_RELAY_CLASS_COUNT][RELAY_ORIGIN_COUNT];
-	struct relay_lane *lanes;
-	uint32_t lane_count, lane_capacity;
+	struct relay_link_queue *links;
+	uint32_t link_count, link_capacity;
 };
 
 // A message of this agent that has not been answered yet.
@@ -262,7 +262,7 @@ void relay_pools_fini(struct ras *ras);
 
 void relay_queue_fini(struct ras *ras);
 bool relay_queue_waits(const struct relay *relay, uint32_t slot);
-// Copy the packet into the lane of its hop. If the pool is used up, the newest message of the
+// Copy the packet into the queue of its hop's link. If the pool is used up, the newest message of the
 // source with the longest backlog is dropped. Returns 0, or -ENOBUFS if the packet itself is the
 // one to drop, or without memory.
 int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool detour);

@@ -92,7 +92,7 @@ void mesh_cell_compute(struct mesh_cell *cell);
 // Return the number of directions that have been measured so far.
 uint32_t mesh_count_measured(const struct mesh *mesh);
 
-// Return the number of rounds in which `count` processes meet.
+// Return the number of rounds after which each of `count` processes has met every other one.
 uint32_t mesh_rounds(uint32_t count);
 struct mesh_pair {
 	uint32_t one, other;

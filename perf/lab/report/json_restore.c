@@ -124,7 +124,7 @@ static int read_blocks(
 	return 0;
 }
 
-static int restore_parts(
+static int restore_from_histograms(
 	const json_t *json,
 	struct run_kept *kept,
 	struct lab_why *why,
@@ -175,7 +175,7 @@ int series_from_json(const json_t *json, struct lab_why *why, struct run_record 
 		while (err == 0 && run_record_coarsen_histogram(*ret_record, kept.precision_bits))
 			;
 	} else if (err == 0) {
-		err = restore_parts(parts, &kept, why, ret_record);
+		err = restore_from_histograms(parts, &kept, why, ret_record);
 	}
 	for (uint32_t n = 0; n < kept.block_count; n++)
 		free(memory[n]);

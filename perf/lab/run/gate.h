@@ -13,7 +13,7 @@
 #include "run/channel.h"
 #include "run/proof.h"
 
-#define GATE_GUESTS_MAX 128
+#define GATE_STRANGERS_MAX 128
 #define GATE_MESSAGE_BYTES_MAX 1024 // limit of the first message
 
 struct gate;

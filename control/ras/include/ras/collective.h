@@ -134,7 +134,7 @@ struct ras_collect_counters {
 	uint64_t served, abandoned;
 	uint64_t requests_repeated; // known already, answered empty
 	uint64_t requests_refused;  // no room for another collective
-	// In own name, or of a future start of the origin
+	// Refused: the origin is this agent, or the id has a newer start than the origin's record
 	uint64_t requests_forged;
 	uint64_t answers_late;	  // collective ended, or leg given up
 	uint64_t answers_foreign; // from a link that was not asked

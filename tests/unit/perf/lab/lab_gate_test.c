@@ -259,15 +259,15 @@ static void an_open_gate_lets_a_client_without_token_speak(void **state) {
 }
 
 static void a_full_gate_makes_room_for_those_who_wait(void **state) {
-	static struct channel many[GATE_GUESTS_MAX];
+	static struct channel many[GATE_STRANGERS_MAX];
 	struct bed bed;
 
 	(void)state;
 	bed_begin(&bed, false);
-	for (uint32_t n = 0; n < GATE_GUESTS_MAX; n++)
+	for (uint32_t n = 0; n < GATE_STRANGERS_MAX; n++)
 		bed_connect(&bed, &many[n]);
 	assert_served(&bed);
-	for (uint32_t n = 0; n < GATE_GUESTS_MAX; n++)
+	for (uint32_t n = 0; n < GATE_STRANGERS_MAX; n++)
 		channel_close(&many[n]);
 	bed_end(&bed);
 }

@@ -513,7 +513,9 @@ static void what_was_remembered_is_given_back(void **state) {
 
 		assert_true(relay_next_ns(&node->ras) == RAS_NEVER);
 		// All memory except the array of lanes, which hold no buffer.
-		assert_true(node->ras.memory.used_bytes <= before + 8 * sizeof(struct relay_lane));
+		assert_true(
+			node->ras.memory.used_bytes <= before + 8 * sizeof(struct relay_link_queue)
+		);
 	}
 	net_destroy(net);
 }
