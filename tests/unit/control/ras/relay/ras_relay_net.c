@@ -125,7 +125,8 @@ static const struct ras_memory test_memory = HEAP_MEMORY(&heap);
 
 static void
 record_create(struct net *net, uint32_t index, uint64_t start, struct ras_record **ret) {
-	struct ras_peer_info info = {.start = start, .address_count = 1};
+	// A record without a key is no news.
+	struct ras_peer_info info = {.start = start, .key = {1}, .address_count = 1};
 
 	snprintf(info.name, sizeof(info.name), "n%04u", index);
 	snprintf(info.host, sizeof(info.host), "h%04u", index);
