@@ -221,6 +221,7 @@ static const struct spec specs[] = {
 	FIELD(SOURCE_RAS, struct ras_counters, own_paused_ns, COUNTER_TIME,
 	      "time for which this agent was paused"),
 	RAS(keys_refused, "records of a living member with another key than it has"),
+	RAS(departures_forged, "news that a member left, not signed by its key"),
 	RAS(memory_failures, "allocations that failed"),
 	FIELD(SOURCE_RAS, struct ras_counters, news_hops_max, COUNTER_GAUGE,
 	      "largest number of hops of an update that arrived here"),

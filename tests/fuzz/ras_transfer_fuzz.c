@@ -267,6 +267,7 @@ static void pass(struct bed *bed, uint64_t ns) {
 
 static void tell_of_peer(struct bed *bed) {
 	static const uint8_t states[] = {RAS_ALIVE, RAS_DEAD, RAS_LEFT};
+	static const uint8_t signature[RAS_SIGNATURE_BYTES];
 	struct ras_record *record = bed->records[take(bed) % PEERS];
 	struct peer_news news = {
 		.id = record->id,
@@ -275,6 +276,8 @@ static void tell_of_peer(struct bed *bed) {
 		.state = states[take(bed) % 3],
 	};
 
+	if (news.state == RAS_LEFT)
+		news.signature = signature;
 	ras_enter(bed->ras, bed->now_ns);
 	membership_apply(bed->ras, &news, NULL);
 	ras_exit(bed->ras);

@@ -23,6 +23,7 @@
 #include "live/liveness_look.h"
 #include "live/liveness_votes.h"
 #include "live/turns.h"
+#include "member/departure.h"
 #include "member/foreign.h"
 #include "member/join.h"
 #include "member/key.h"

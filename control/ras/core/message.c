@@ -176,8 +176,9 @@ int message_beat_decode(struct wire_reader *reader, struct message_beat *ret_bea
 // One item of news: flags, state, hops, id, incarnation, maintenance, then the fields that the
 // flags announce.
 #define NEWS_RECORD 0x01
-#define NEWS_DEATH 0x02 // only for deaths: cause, observers, u32 reached, u32 of
-#define NEWS_KNOWN (NEWS_RECORD | NEWS_DEATH)
+#define NEWS_DEATH 0x02	 // only for deaths: cause, observers, u32 reached, u32 of
+#define NEWS_SIGNED 0x04 // only for departures: their signature, after the fields of a death
+#define NEWS_KNOWN (NEWS_RECORD | NEWS_DEATH | NEWS_SIGNED)
 #define NEWS_BYTES_MIN 23
 #define NEWS_HOPS_AT 2
 
@@ -186,6 +187,8 @@ size_t message_news_bytes(const struct peer_news *news) {
 
 	if (news->state == RAS_DEAD)
 		bytes += 10 + news->observer_count * sizeof(uint64_t);
+	if (news->signature != NULL)
+		bytes += RAS_SIGNATURE_BYTES;
 	if (news->record != NULL)
 		bytes += 2 + news->record->size;
 	return bytes;
@@ -201,6 +204,8 @@ void message_news_encode(const struct peer_news *news, struct wire_writer *write
 		flags |= NEWS_RECORD;
 	if (news->state == RAS_DEAD)
 		flags |= NEWS_DEATH;
+	if (news->signature != NULL)
+		flags |= NEWS_SIGNED;
 	wire_put_u8(writer, flags);
 	wire_put_u8(writer, news->state);
 	wire_put_u8(writer, news->hops);
@@ -215,6 +220,8 @@ void message_news_encode(const struct peer_news *news, struct wire_writer *write
 		wire_put_u32(writer, news->reached);
 		wire_put_u32(writer, news->of);
 	}
+	if (news->signature != NULL)
+		wire_put_bytes(writer, news->signature, RAS_SIGNATURE_BYTES);
 	if (news->record != NULL)
 		record_encode(news->record->encoding, news->record->size, writer);
 	wire_patch_u16(writer, length_at, (uint16_t)(wire_writer_used(writer) - begin));
@@ -226,7 +233,8 @@ news_body_decode(struct wire_reader *body, uint8_t flags, struct message_news *d
 	struct peer_news *news = &decoded->news;
 
 	if (!state_is_sent_to_peers(news->state) ||
-	    ((flags & NEWS_DEATH) != 0) != (news->state == RAS_DEAD))
+	    ((flags & NEWS_DEATH) != 0) != (news->state == RAS_DEAD) ||
+	    ((flags & NEWS_SIGNED) != 0 && news->state != RAS_LEFT))
 		wire_reader_fail(body, -EBADMSG);
 	if ((flags & NEWS_DEATH) != 0) {
 		news->cause = wire_get_u8(body);
@@ -242,6 +250,8 @@ news_body_decode(struct wire_reader *body, uint8_t flags, struct message_news *d
 		if (news->reached > news->of)
 			wire_reader_fail(body, -EBADMSG);
 	}
+	if ((flags & NEWS_SIGNED) != 0)
+		news->signature = wire_get_view(body, RAS_SIGNATURE_BYTES);
 	if ((flags & NEWS_RECORD) != 0)
 		decoded->record = record_decode(body, &decoded->record_size);
 	// Fields of unknown flags follow those of the known flags.

@@ -106,7 +106,8 @@ size_t message_news_bytes(const struct peer_news *news);
 void message_news_encode(const struct peer_news *news, struct wire_writer *writer);
 
 struct message_news {
-	struct peer_news news; // record NULL; with a foreign state only id and incarnation
+	struct peer_news news; // record NULL; with a foreign state only id and incarnation. The
+			       // signature points into the message.
 	const void *record;    // its encoding, points into the message; NULL if none was sent
 	size_t record_size;
 	const void *item; // the whole item without its length, points into the message

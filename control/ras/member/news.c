@@ -107,12 +107,16 @@ void news_tick(struct ras *ras) {
 }
 
 void news_send_self_to(struct ras *ras, struct link *link) {
+	uint8_t signature[RAS_SIGNATURE_BYTES];
 	struct peer_news news;
 	struct wire_writer writer;
 
 	peers_news_fill(&ras->peers, ras->self_slot, &news);
-	if (ras->left)
+	if (ras->left) {
+		departure_sign(ras, signature);
+		news.signature = signature;
 		news.state = RAS_LEFT;
+	}
 	news.hops = 1;
 	news_frame_begin(ras, &writer);
 	message_news_encode(&news, &writer);
@@ -208,6 +212,13 @@ static int update_item_apply(
 			return err;
 	}
 	item->news.record = record;
+	if (departure_is_forged(ras, &item->news)) {
+		ras->counters.departures_forged++;
+		ras_record_put(ras->interner, record);
+		// Members may know different keys of a third peer for a moment. A neighbour knows
+		// its own key, so this ends the link, and the neighbour has not left.
+		return link != NULL && link->peer == item->news.id ? -EBADMSG : 0;
+	}
 	if (!membership_apply_reported(ras, &item->news, link) && pulls->count < PULLS_MAX)
 		pulls->ids[pulls->count++] = item->news.id;
 	ras_record_put(ras->interner, record);

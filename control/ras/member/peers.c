@@ -19,13 +19,21 @@ void peers_init(struct peers *peers, struct memory *memory, struct ras_interner 
 	};
 }
 
+// Release the signature of a departure. The caller changes the state of the entry next.
+static void signature_release(struct peers *peers, struct peer_entry *entry) {
+	if (entry->state == RAS_LEFT)
+		memory_release(peers->memory, entry->signature, RAS_SIGNATURE_BYTES);
+}
+
 void peers_fini(struct peers *peers) {
 	struct memory *memory = peers->memory;
 
 	if (memory == NULL)
 		return;
-	for (uint32_t slot = 0; slot < peers->entry_count; slot++)
+	for (uint32_t slot = 0; slot < peers->entry_count; slot++) {
+		signature_release(peers, &peers->entries[slot]);
 		ras_record_put(peers->interner, peers->entries[slot].record);
+	}
 	memory_release(memory, peers->entries, peers->entry_capacity * sizeof(*peers->entries));
 	memory_release(memory, peers->index, peers->index_capacity * sizeof(*peers->index));
 	memory_release(memory, peers->ring, peers->ring_capacity * sizeof(*peers->ring));
@@ -35,6 +43,7 @@ void peers_fini(struct peers *peers) {
 
 int peers_copy(struct peers *to, const struct peers *from, struct memory *memory) {
 	must(from->fresh_count == 0);
+	must(from->state_counts[RAS_LEFT] == 0); // an entry owns the signature of a departure
 	*to = *from;
 	to->memory = memory;
 	to->fresh = NULL;
@@ -320,13 +329,30 @@ static void state_set(struct peers *peers, struct peer_entry *entry, uint8_t sta
 	entry->since_ns = now;
 }
 
-static void entry_store_death(struct peer_entry *entry, const struct peer_news *news) {
+// Copy the signature of a departure. *ret_copy is NULL if there is none. Returns 0 or -ENOMEM.
+static int signature_copy(struct peers *peers, const struct peer_news *news, uint8_t **ret_copy) {
+	uint8_t *copy = NULL;
+
+	if (news->state == RAS_LEFT && news->signature != NULL) {
+		copy = memory_copy(peers->memory, news->signature, RAS_SIGNATURE_BYTES);
+		if (copy == NULL)
+			return -ENOMEM;
+	}
+	*ret_copy = copy;
+	return 0;
+}
+
+// Store the end that the update reports. The entry takes over the signature of a departure.
+static void
+entry_store_end(struct peer_entry *entry, const struct peer_news *news, uint8_t *signature) {
 	entry->cause = news->cause;
 	entry->weight = news->state == RAS_DEAD ? news->observer_count : 0;
 	entry->reached = news->reached;
 	entry->of = news->of;
 	for (uint32_t n = 0; n < RAS_OBSERVERS_MAX; n++)
 		entry->observers[n] = n < entry->weight ? news->observers[n] : 0;
+	if (news->state == RAS_LEFT)
+		entry->signature = signature;
 }
 
 static int entry_insert(
@@ -334,6 +360,7 @@ static int entry_insert(
 ) {
 	uint32_t slot = peers->free_slot;
 	struct peer_entry *entry;
+	uint8_t *signature = NULL;
 	int err;
 
 	err = ring_reserve(peers, 1);
@@ -346,6 +373,8 @@ static int entry_insert(
 			peers->memory, (void **)&peers->entries, &peers->entry_capacity,
 			peers->entry_count + 1, sizeof(*peers->entries)
 		);
+	if (err == 0)
+		err = signature_copy(peers, news, &signature);
 	if (err != 0)
 		return err;
 	if (slot == RAS_NO_SLOT)
@@ -361,7 +390,7 @@ static int entry_insert(
 		.state = news->state,
 		.hops = news->hops,
 	};
-	entry_store_death(entry, news);
+	entry_store_end(entry, news, signature);
 	peers->state_counts[news->state]++;
 	index_put(peers, news->id, slot);
 	if (peer_is_member(entry))
@@ -414,6 +443,10 @@ static bool news_keep_newer_parts(const struct peer_entry *entry, struct peer_ne
 	bool newer = news_is_newer(entry, news);
 	bool better = news->record != NULL && news->record->digest > entry->record->digest;
 
+	// The key in the record of a left peer must be the one that signed its departure.
+	if (better && !newer && entry->state == RAS_LEFT &&
+	    memcmp(news->record->key, entry->record->key, RAS_KEY_BYTES) != 0)
+		better = false;
 	if (!better)
 		news->record = NULL;
 	if (!newer) {
@@ -456,8 +489,13 @@ record_replace(struct peers *peers, struct peer_entry *entry, struct ras_record 
 }
 
 // Remove the entry from ring and digest, change it, and insert it at its new place.
-static void
-entry_update(struct peers *peers, uint32_t slot, const struct peer_news *news, uint64_t now_ns) {
+static void entry_update(
+	struct peers *peers,
+	uint32_t slot,
+	const struct peer_news *news,
+	uint8_t *signature,
+	uint64_t now_ns
+) {
 	struct peer_entry *entry = &peers->entries[slot];
 	bool same_start = ras_incarnation_start(news->incarnation) ==
 			  ras_incarnation_start(entry->incarnation);
@@ -481,11 +519,12 @@ entry_update(struct peers *peers, uint32_t slot, const struct peer_news *news, u
 	} else if (!peer_is_member(entry) && news->state == RAS_ALIVE) {
 		entry->revived = (uint32_t)(entry->incarnation & RAS_REFUTATIONS_MAX) + 1;
 	}
+	signature_release(peers, entry);
 	entry->incarnation = news->incarnation;
 	entry->hops = news->hops;
 	if (!(news->state == RAS_ALIVE && same_start && peer_is_member(entry)))
 		state_set(peers, entry, news->state, now_ns);
-	entry_store_death(entry, news);
+	entry_store_end(entry, news, signature);
 	if (peer_is_member(entry))
 		member_add(peers, slot);
 }
@@ -525,6 +564,7 @@ static int entry_merge(
 			  ras_incarnation_start(entry->incarnation);
 	bool newer = news_is_newer(entry, news);
 	struct peer_news taken = *news;
+	uint8_t *signature = NULL;
 	int err;
 
 	if (peers_has_name_conflict(peers, slot, news)) {
@@ -538,6 +578,8 @@ static int entry_merge(
 	*ret_change = PEERS_SAME;
 	if (same_start ? news_keep_newer_parts(entry, &taken) : newer) {
 		err = ring_reserve(peers, 1);
+		if (err == 0 && newer)
+			err = signature_copy(peers, news, &signature);
 		if (err != 0)
 			return err;
 		if (newer)
@@ -545,7 +587,7 @@ static int entry_merge(
 		else if (peer_is_member(entry))
 			*ret_change = PEERS_RECORD;
 		if (newer || peer_is_member(entry))
-			entry_update(peers, slot, &taken, now_ns);
+			entry_update(peers, slot, &taken, signature, now_ns);
 		else
 			record_replace(peers, entry, taken.record); // record of a tombstone
 	}
@@ -615,7 +657,7 @@ void peers_set_left(struct peers *peers, uint32_t slot, uint64_t now_ns) {
 	must(peer_is_member(&peers->entries[slot]));
 	peers_news_fill(peers, slot, &news);
 	news.state = RAS_LEFT;
-	entry_update(peers, slot, &news, now_ns);
+	entry_update(peers, slot, &news, NULL, now_ns);
 	peers->view_number++;
 }
 
@@ -625,6 +667,7 @@ void peers_remove(struct peers *peers, uint32_t slot) {
 
 	must(record != NULL && !peer_is_member(entry));
 	index_remove(peers, record->id, slot);
+	signature_release(peers, entry);
 	peers->state_counts[entry->state]--;
 	*entry = (struct peer_entry){.maint = peers->free_slot}; // the list of free slots
 	peers->free_slot = slot;
@@ -662,6 +705,8 @@ void peers_news_fill(const struct peers *peers, uint32_t slot, struct peer_news 
 		memcpy(news.observers, entry->observers, sizeof(news.observers));
 		news.reached = entry->reached;
 		news.of = entry->of;
+	} else if (news.state == RAS_LEFT) {
+		news.signature = entry->signature;
 	}
 	*ret_news = news;
 }

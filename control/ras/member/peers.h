@@ -43,13 +43,17 @@ struct peer_news {
 	uint8_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];
 	uint32_t reached, of; // census of the observers: reached members, all members; 0 for none
+	const uint8_t *signature; // of a departure (departure.h); borrowed, NULL: none
 };
 
 struct peer_entry {
 	struct ras_record *record; // NULL: the slot is free
 	uint64_t incarnation;
-	uint64_t since_ns;		       // observed time at which the peer entered its state
-	uint64_t observers[RAS_OBSERVERS_MAX]; // these three describe a death: struct peer_news
+	uint64_t since_ns; // observed time at which the peer entered its state
+	union {
+		uint64_t observers[RAS_OBSERVERS_MAX]; // of a death, with the next two fields
+		uint8_t *signature;		       // of a departure; owned, NULL: none
+	};
 	uint32_t reached, of;
 	uint32_t maint;
 	uint8_t state; // enum ras_state
@@ -142,7 +146,7 @@ enum peers_change {
 void peers_init(struct peers *peers, struct memory *memory, struct ras_interner *interner);
 void peers_fini(struct peers *peers);
 
-// Copy a table with all members sorted in. Returns 0, or -ENOMEM with `to` empty.
+// Copy a table of members, all sorted in. Returns 0, or -ENOMEM with `to` empty.
 int peers_copy(struct peers *to, const struct peers *from, struct memory *memory);
 
 // Reserve memory for `count` peers in all. Returns 0 or -ENOMEM.

@@ -189,9 +189,9 @@ static void brief_apply_newer(
 	if (brief->id != ras->self_id && slot == RAS_NO_SLOT)
 		applied = brief->state != RAS_ALIVE; // the death of an unknown peer is ignored
 	else
-		// The witnesses decide the weight of a death, and are not in a brief.
+		// The witnesses of a death and the signature of a departure are not in a brief.
 		applied = (brief->id == ras->self_id ||
-			   (brief->state != RAS_DEAD &&
+			   (brief->state == RAS_ALIVE &&
 			    ras_entry(ras, slot)->record->digest == brief->record_digest)) &&
 			  membership_apply(ras, &news, link);
 	if (!applied && pulls->count < PULLS_MAX)

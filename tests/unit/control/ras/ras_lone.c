@@ -4,7 +4,7 @@
 #include "control/ras/ras_ignore.h"
 
 #include <support/cmocka.h>
-#include <support/fake_sign.h>
+#include <support/fake_departure.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -408,6 +408,14 @@ void lone_news(struct lone *lone, uint32_t conn, const struct peer_news *news) {
 	lone_frame(lone, conn, bytes, wire_writer_used(&writer));
 }
 
+const uint8_t *lone_departure(const struct lone *lone, uint32_t peer, uint64_t incarnation) {
+	static uint8_t signatures[LONE_PEERS_MAX][RAS_SIGNATURE_BYTES];
+	const struct ras_record *record = lone->records[peer];
+
+	fake_departure(lone->ras->cluster, record->id, incarnation, record->key, signatures[peer]);
+	return signatures[peer];
+}
+
 struct peer_news
 lone_told(const struct lone *lone, uint32_t peer, enum ras_state state, uint64_t incarnation) {
 	return (struct peer_news){
@@ -418,6 +426,7 @@ lone_told(const struct lone *lone, uint32_t peer, enum ras_state state, uint64_t
 		.observer_count = state == RAS_DEAD ? RAS_OBSERVERS_MAX : 0,
 		.observers = {12345, 12346}, // unknown here
 		.hops = 1,
+		.signature = state == RAS_LEFT ? lone_departure(lone, peer, incarnation) : NULL,
 	};
 }
 

@@ -90,8 +90,10 @@ uint32_t lone_link(struct lone *lone, uint32_t peer);
 void lone_frame(struct lone *lone, uint32_t conn, const void *bytes, size_t size);
 void lone_beat(struct lone *lone, uint32_t conn, uint32_t sequence, uint32_t uses);
 void lone_news(struct lone *lone, uint32_t conn, const struct peer_news *news);
-// Return news of the peer in that state and incarnation, without its record; a death has two
-// observers.
+// Return the signature of the peer under its departure; valid until the next call for this peer.
+const uint8_t *lone_departure(const struct lone *lone, uint32_t peer, uint64_t incarnation);
+// Return news of the peer in that state and incarnation, without its record. A death has two
+// observers, a departure is signed.
 struct peer_news
 lone_told(const struct lone *lone, uint32_t peer, enum ras_state state, uint64_t incarnation);
 void lone_end(struct lone *lone, uint32_t conn, enum ras_cause cause);

@@ -66,6 +66,7 @@ static int tear_down(void **state) {
 
 #define NEWS_RECORD 0x01
 #define NEWS_DEATH 0x02
+#define NEWS_SIGNED 0x04
 
 // An encoded sample and a decoder for each type; the union compares decoded messages.
 union decoded {
@@ -318,6 +319,37 @@ static void beat_comes_back_as_it_was_sent(void **state) {
 	assert_int_equal(decoded.beat.flags, MESSAGE_BEAT_PING);
 }
 
+static void departure_comes_back_with_its_signature(void **state) {
+	const struct fixture *fixture = *state;
+	const uint8_t signature[RAS_SIGNATURE_BYTES] = {1, [RAS_SIGNATURE_BYTES - 1] = 2};
+	struct peer_news news = {.id = 7, .incarnation = 8, .state = RAS_LEFT};
+	uint8_t bytes[BYTES_MAX];
+
+	for (uint32_t n = 0; n < 4; n++) {
+		size_t size =
+			(n & 1) * sizeof(signature) + (n & 2) / 2 * (2 + fixture->record->size);
+		struct message_news decoded;
+		struct wire_reader reader;
+		struct wire_writer writer;
+
+		news.signature = (n & 1) != 0 ? signature : NULL;
+		news.record = (n & 2) != 0 ? fixture->record : NULL;
+		wire_writer_init(&writer, bytes, sizeof(bytes));
+		message_news_encode(&news, &writer);
+		assert_int_equal(wire_writer_used(&writer), NEWS_AT + 23 + size);
+		assert_int_equal(message_news_bytes(&news), NEWS_AT + 23 + size);
+		wire_reader_init(&reader, bytes, wire_writer_used(&writer));
+		assert_int_equal(message_news_decode(&reader, &decoded), 0);
+		assert_int_equal(decoded.news.state, RAS_LEFT);
+		assert_false(decoded.foreign);
+		assert_int_equal(decoded.record != NULL, (n & 2) != 0);
+		if ((n & 1) == 0)
+			assert_null(decoded.news.signature);
+		else
+			assert_memory_equal(decoded.news.signature, signature, sizeof(signature));
+	}
+}
+
 static void news_come_back_with_record_and_observers(void **state) {
 	const struct fixture *fixture = *state;
 	uint8_t bytes[BYTES_MAX];
@@ -421,6 +453,7 @@ static void values_that_cannot_be_are_refused(void **state) {
 		{3, NEWS_AT + 1, RAS_ALIVE, "the observers of a death of one alive"},
 		{3, NEWS_AT + 1, RAS_LEFT, "the observers of a death of one who left"},
 		{3, NEWS_AT + 24, RAS_OBSERVERS_MAX + 1, "a death with a crowd of observers"},
+		{3, NEWS_AT, NEWS_RECORD | NEWS_DEATH | NEWS_SIGNED, "a signed death"},
 		{3, NEWS_AT + 41, 8, "a part that reached more than there are"},
 		{3, NEWS_AT + 50, 0x07, "a record longer than its item"},
 		{4, 9, MESSAGE_BRIEF_BYTES - 1, "entries of a brief that hold too little"},
@@ -670,6 +703,7 @@ UNIT_GROUP(ras_message) {
 		cmocka_unit_test(init_comes_back_as_it_was_sent),
 		cmocka_unit_test(acknowledgement_comes_back_with_refusal_and_redirects),
 		cmocka_unit_test(beat_comes_back_as_it_was_sent),
+		cmocka_unit_test(departure_comes_back_with_its_signature),
 		cmocka_unit_test(news_come_back_with_record_and_observers),
 		cmocka_unit_test(brief_comes_back_as_it_was_sent),
 		cmocka_unit_test(news_take_the_room_that_was_announced),

@@ -201,7 +201,7 @@ static void word_of_one_who_left_during_the_round_is_dropped(void **state) {
 	struct suspicion *suspicion;
 	uint32_t conn = lone_link(lone, 2);
 	uint32_t asked;
-	struct peer_news news;
+	struct peer_news news = {0};
 
 	(void)state;
 	liveness_absence_reported(lone->ras, peers_find(&lone->ras->peers, lone_id(lone, 5)), 0);
@@ -211,8 +211,10 @@ static void word_of_one_who_left_during_the_round_is_dropped(void **state) {
 	asked = suspicion->asked[0];
 	assert_int_equal(suspicion->asked_count, LIVENESS_ASKED_MAX);
 	suspicion->observations[0] = OBSERVATION_SILENT;
-	peers_news_fill(&lone->ras->peers, asked, &news);
-	news.state = RAS_LEFT;
+	for (uint32_t peer = 0; peer < lone->count; peer++) {
+		if (lone_id(lone, peer) == ras_entry(lone->ras, asked)->record->id)
+			news = lone_told(lone, peer, RAS_LEFT, ras_incarnation(1, 0));
+	}
 	lone_news(lone, conn, &news);
 	assert_int_equal(ras_forget(lone->ras, lone->now_ns, news.id), 0);
 	suspicion = &lone->ras->liveness.suspicions[0];

@@ -14,6 +14,7 @@
 
 #define FLAG_RECORD 0x01
 #define FLAG_DEATH 0x02
+#define FLAG_SIGNED 0x04
 #define FLAG_NEW 0x40 // an unknown flag
 #define STATE_NEW 9   // an unknown state
 #define CAUSE_NEW 200 // an unknown cause
@@ -102,6 +103,16 @@ static uint32_t item_sent(const struct lone *lone, uint32_t conn, const struct i
 		}
 	}
 	return count;
+}
+
+// Return an item with an unknown flag: the subject has left.
+static struct item item_of_departure(const struct lone *lone) {
+	uint64_t incarnation = ras_incarnation(1, 0);
+	struct item item =
+		item_of(FLAG_SIGNED | FLAG_NEW, RAS_LEFT, lone_id(lone, SUBJECT), incarnation);
+
+	item_append(&item, lone_departure(lone, SUBJECT, incarnation), RAS_SIGNATURE_BYTES);
+	return item;
 }
 
 struct chain {
@@ -518,7 +529,7 @@ static void refuted_end_and_a_past_start_are_forgotten(void **state) {
 	struct chain chain = chain_make();
 	struct foreign *foreign = &chain.lone->ras->foreign;
 	uint64_t id = lone_id(chain.lone, SUBJECT);
-	struct item item = item_of(FLAG_NEW, RAS_LEFT, id, ras_incarnation(1, 0));
+	struct item item = item_of_departure(chain.lone);
 	struct ras_peer_info info = lone_info(chain.lone, SUBJECT, 3);
 	struct peer_news news = lone_told(chain.lone, SUBJECT, RAS_ALIVE, ras_incarnation(1, 1));
 	uint32_t later;
@@ -569,7 +580,7 @@ static void item_of_a_stranger_is_forgotten_after_an_hour(void **state) {
 static void item_is_forgotten_with_its_peer(void **state) {
 	struct chain chain = chain_make();
 	uint64_t id = lone_id(chain.lone, SUBJECT);
-	struct item item = item_of(FLAG_NEW, RAS_LEFT, id, ras_incarnation(1, 0));
+	struct item item = item_of_departure(chain.lone);
 
 	(void)state;
 	chain_take(&chain, &item);

@@ -4,6 +4,7 @@
 #include "control/ras/ras_world.h"
 
 #include <support/cmocka.h>
+#include <support/fake_departure.h>
 #include <support/fake_notice.h>
 
 #include <stdlib.h>
@@ -286,6 +287,211 @@ static void name_of_one_who_left_goes_to_the_next_key_at_once(void **state) {
 	world_destroy(world);
 }
 
+// Departures
+
+enum forgery {
+	FORGERY_UNSIGNED,
+	FORGERY_OTHER_KEY,
+	FORGERY_REPLAY, // signed by the member itself in its earlier start
+	FORGERY_COUNT,
+};
+
+// Node `liar` floods to all but the victim: the victim has left.
+static void departure_forge(
+	struct world *world,
+	uint32_t liar,
+	uint32_t victim,
+	enum forgery forgery,
+	const uint8_t earlier[static RAS_SIGNATURE_BYTES]
+) {
+	const struct ras *ras = world->nodes[victim].ras;
+	uint8_t signature[RAS_SIGNATURE_BYTES];
+	struct peer_news news = {
+		.id = world_id(world, victim),
+		.incarnation = ras_self_incarnation(ras),
+		.state = RAS_LEFT,
+		.hops = 1,
+	};
+
+	fake_departure(ras->cluster, news.id, news.incarnation, world->nodes[liar].key, signature);
+	if (forgery != FORGERY_UNSIGNED)
+		news.signature = forgery == FORGERY_OTHER_KEY ? signature : earlier;
+	news_flood(world, liar, &news);
+}
+
+static uint64_t departures_forged(const struct world *world) {
+	uint64_t sum = 0;
+
+	for (uint32_t n = 0; n < world->count; n++)
+		sum += ras_counters(world->nodes[n].ras)->departures_forged;
+	return sum;
+}
+
+static void departure_that_its_member_did_not_sign_frees_its_name_for_nobody(void **state) {
+	struct world *world = ring_create(5);
+	const uint32_t liar = 4, victim = 1;
+	uint8_t earlier[RAS_SIGNATURE_BYTES];
+
+	(void)state;
+	fake_departure(
+		world->nodes[0].ras->cluster, world_id(world, victim), ras_incarnation(1, 0),
+		world->nodes[victim].key, earlier
+	);
+	ras_leave(world->nodes[victim].ras, world->now_ns);
+	world_pass(world, SEC);
+	world_kill(world, victim);
+	world_start(world, victim, 0, victim);
+	world_pass(world, 20 * SEC);
+	assert_true(world_agrees(world));
+	assert_int_equal(departures_forged(world), 0);
+	world_mark(world);
+	for (enum forgery forgery = 0; forgery < FORGERY_COUNT; forgery++) {
+		uint64_t before = departures_forged(world);
+
+		departure_forge(world, liar, victim, forgery, earlier);
+		record_forge(world, liar, victim);
+		world_pass(world, SEC);
+		// Each neighbour of the liar dropped it, and no other member has heard of it.
+		assert_in_range(departures_forged(world) - before, 1, 3);
+		for (uint32_t n = 0; n < 5; n++) {
+			assert_int_equal(world_state(world, n, victim), RAS_ALIVE);
+			assert_int_equal(
+				known_key_fingerprint(world, n, victim), key_of_seed(victim)
+			);
+		}
+	}
+	assert_int_equal(world_events_all(world, RAS_EVENT_LEFT), 0);
+	assert_int_equal(world_events_all(world, RAS_EVENT_LINK_DOWN), 0);
+	assert_int_equal(world_events_all(world, RAS_EVENT_DECLARED_DEAD), 0);
+	world_destroy(world);
+}
+
+static void real_departure_reaches_who_was_cut_off_meanwhile(void **state) {
+	struct world *world = ring_create(6);
+	struct peer_news news;
+	uint32_t slot;
+
+	(void)state;
+	world_split(world, 1, WORLD_STALLED); // node 0 alone hears nobody
+	world_pass(world, SEC / 10);
+	ras_leave(world->nodes[3].ras, world->now_ns);
+	world_pass(world, SEC);
+	world_kill(world, 3);
+	world_reset(world, 0, 3); // its LEAVE to node 0 is lost
+	world_split(world, 1, WORLD_OPEN);
+	world_pass(world, 30 * SEC);
+	// It came by a comparison of tables, with the signature.
+	assert_int_equal(world_state(world, 0, 3), RAS_LEFT);
+	slot = peers_find(&world->nodes[0].ras->peers, world_id(world, 3));
+	peers_news_fill(&world->nodes[0].ras->peers, slot, &news);
+	assert_non_null(news.signature);
+	for (uint32_t n = 0; n < 6; n++) {
+		if (n != 3)
+			assert_int_equal(ras_counters(world->nodes[n].ras)->departures_forged, 0);
+	}
+	// A joiner gets it with the table, and the record with it.
+	world_kill(world, 5);
+	world_pass(world, 20 * SEC);
+	world_start(world, 5, 0, 5);
+	world_pass(world, 20 * SEC);
+	assert_int_equal(world_state(world, 5, 3), RAS_LEFT);
+	assert_int_equal(ras_counters(world->nodes[5].ras)->departures_forged, 0);
+	assert_true(world_agrees(world));
+	world_destroy(world);
+}
+
+static void farewell_that_the_neighbour_did_not_sign_only_breaks_its_link(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	struct peer_news left = lone_told(lone, 2, RAS_LEFT, ras_incarnation(1, 0));
+	uint8_t wrong[RAS_SIGNATURE_BYTES];
+	uint32_t conn;
+
+	(void)state;
+	memcpy(wrong, left.signature, sizeof(wrong));
+	wrong[63] ^= 1;
+	for (uint32_t n = 0; n < 2; n++) {
+		conn = lone_link(lone, 2);
+		lone_mark(lone);
+		left.signature = n == 0 ? NULL : wrong;
+		lone_news(lone, conn, &left);
+		assert_true(lone_is_closed(lone, conn));
+		assert_int_equal(lone_peer(lone, 2).state, RAS_ALIVE);
+		assert_int_equal(lone_events(lone, RAS_EVENT_LEFT), 0);
+		assert_int_equal(lone_event(lone, RAS_EVENT_LINK_DOWN)->cause, RAS_CAUSE_PROTOCOL);
+		assert_int_equal(ras_counters(lone->ras)->departures_forged, n + 1);
+		lone_pass(lone, SEC);
+	}
+	conn = lone_link(lone, 2);
+	left = lone_told(lone, 2, RAS_LEFT, ras_incarnation(1, 0));
+	lone_news(lone, conn, &left);
+	assert_int_equal(lone_peer(lone, 2).state, RAS_LEFT);
+	lone_destroy(lone);
+}
+
+// Send a departure of an agent that the instance does not know, and return whether it is in the
+// table then.
+static bool stranger_left(struct lone *lone, uint32_t conn, bool has_record, bool is_signed) {
+	struct peer_news news = {.state = RAS_LEFT, .incarnation = ras_incarnation(1, 0)};
+	struct ras_peer_info info = lone_info(lone, 3, 1);
+	uint8_t signature[RAS_SIGNATURE_BYTES];
+	struct ras_record *record;
+	struct ras_peer peer;
+
+	strcpy(info.name, "stranger");
+	assert_int_equal(ras_record_from_info(lone->interner, &info, &record), 0);
+	news.id = record->id;
+	news.record = has_record ? record : NULL;
+	fake_departure(lone->ras->cluster, news.id, news.incarnation, record->key, signature);
+	news.signature = is_signed ? signature : NULL;
+	lone_news(lone, conn, &news);
+	ras_record_put(lone->interner, record);
+	return ras_peer_find(lone->ras, news.id, &peer) == 0;
+}
+
+static void departure_of_a_stranger_is_kept_only_with_its_record_and_signature(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	uint32_t conn = lone_link(lone, 2);
+
+	(void)state;
+	lone_mark(lone);
+	assert_false(stranger_left(lone, conn, false, true));
+	assert_int_equal(ras_counters(lone->ras)->departures_forged, 0);
+	assert_int_equal(lone_sent(lone, conn, MESSAGE_PULL), 0);
+	assert_false(stranger_left(lone, conn, true, false));
+	assert_int_equal(ras_counters(lone->ras)->departures_forged, 1);
+	assert_true(stranger_left(lone, conn, true, true));
+	assert_int_equal(ras_counters(lone->ras)->departures_forged, 1);
+	assert_false(lone_is_closed(lone, conn));
+	lone_destroy(lone);
+}
+
+// Two runs of one start differ in their records, and here in their keys. The departure of one is
+// none of the other.
+static void record_of_another_run_takes_no_departure_over(void **state) {
+	struct lone *lone = lone_of(4, 1);
+	uint32_t conn = lone_link(lone, 2);
+	uint32_t kept = 0;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 8; seed++) {
+		struct peer_news left = lone_told(lone, 3, RAS_LEFT, ras_incarnation(1, 0));
+		struct ras_peer_info info = lone_info(lone, 3, 1);
+		struct peer_news news = lone_told(lone, 3, RAS_ALIVE, ras_incarnation(1, 0));
+
+		if (seed == 0)
+			lone_news(lone, conn, &left);
+		assert_int_equal(lone_peer(lone, 3).state, RAS_LEFT);
+		fake_key(OTHER_KEY + seed, info.key);
+		assert_int_equal(ras_record_from_info(lone->interner, &info, &news.record), 0);
+		kept += news.record->digest > lone->records[3]->digest;
+		lone_news(lone, conn, &news);
+		ras_record_put(lone->interner, news.record);
+		assert_ptr_equal(lone_peer(lone, 3).record, lone->records[3]);
+	}
+	assert_in_range(kept, 1, 8);
+	lone_destroy(lone);
+}
+
 UNIT_GROUP(ras_key) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(member_that_forges_a_notice_is_believed_by_nobody_and_mutes_nobody
@@ -296,6 +502,12 @@ UNIT_GROUP(ras_key) {
 		cmocka_unit_test(agent_at_another_address_gets_a_name_only_when_its_member_is_dead),
 		cmocka_unit_test(member_that_cannot_reach_the_address_goes_by_what_others_report),
 		cmocka_unit_test(name_of_one_who_left_goes_to_the_next_key_at_once),
+		cmocka_unit_test(departure_that_its_member_did_not_sign_frees_its_name_for_nobody),
+		cmocka_unit_test(real_departure_reaches_who_was_cut_off_meanwhile),
+		cmocka_unit_test(farewell_that_the_neighbour_did_not_sign_only_breaks_its_link),
+		cmocka_unit_test(departure_of_a_stranger_is_kept_only_with_its_record_and_signature
+		),
+		cmocka_unit_test(record_of_another_run_takes_no_departure_over),
 	};
 
 	return cmocka_run_group_tests_name("ras_key", tests, NULL, NULL);

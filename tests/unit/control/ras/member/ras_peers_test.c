@@ -381,6 +381,48 @@ static void transitions_are_those_of_the_table(void **state) {
 	}
 }
 
+// The signature of a departure lives in the place of the observers of a death.
+static void departure_keeps_its_signature_until_the_peer_is_back_or_removed(void **state) {
+	struct fixture *fixture = *state;
+	struct ras_record *record = record_of(fixture, 1, 1, 0);
+	size_t used = fixture->memory.used_bytes;
+	uint8_t signature[RAS_SIGNATURE_BYTES] = {1, 2, 3};
+	struct peer_news left = news_of(record, 1, RAS_LEFT), news;
+	enum peers_change change;
+	struct peers peers;
+	uint32_t slot;
+
+	peers_init(&peers, &fixture->memory, fixture->interner);
+	left.signature = signature;
+	for (uint32_t round = 0; round < 3; round++) {
+		size_t before;
+
+		news = news_of(record, 2 * round, round == 1 ? RAS_DEAD : RAS_ALIVE);
+		merge(&peers, &news);
+		peers_ring_count(&peers);
+		before = fixture->memory.used_bytes;
+		left.incarnation = ras_incarnation(1, 2 * round + 1);
+		signature[0] = (uint8_t)round;
+		assert_int_equal(peers_merge(&peers, &left, SEC, &change, &slot), 0);
+		assert_int_equal(change, PEERS_LEFT);
+		assert_int_equal(fixture->memory.used_bytes - before, RAS_SIGNATURE_BYTES);
+		peers_news_fill(&peers, slot, &news);
+		assert_ptr_not_equal(news.signature, signature);
+		assert_memory_equal(news.signature, signature, sizeof(signature));
+		assert_int_equal(merge(&peers, &news), PEERS_SAME);
+		if (round == 0)
+			peers_remove(&peers, slot);
+	}
+	news = news_of(record, 9, RAS_ALIVE);
+	assert_int_equal(merge(&peers, &news), PEERS_REJOINED);
+	peers_news_fill(&peers, slot, &news);
+	assert_null(news.signature);
+	assert_int_equal(peers.entries[slot].observers[0], 0);
+	peers_fini(&peers);
+	assert_int_equal(fixture->memory.used_bytes, used);
+	ras_record_put(fixture->interner, record);
+}
+
 static void member_that_started_anew_is_alive_since_then(void **state) {
 	struct fixture *fixture = *state;
 	struct ras_record *old = record_of(fixture, 1, 1, 0), *next = record_of(fixture, 1, 2, 0);
@@ -587,6 +629,7 @@ UNIT_GROUP(ras_peers) {
 	const struct CMUnitTest tests[] = {
 		TEST(record_of_another_peer_or_start_is_refused_whole),
 		TEST(without_memory_a_merge_changes_nothing),
+		TEST(departure_keeps_its_signature_until_the_peer_is_back_or_removed),
 		TEST(member_that_started_anew_is_alive_since_then),
 		TEST(news_without_a_record_are_asked_for_only_if_it_is_needed),
 		TEST(transitions_are_those_of_the_table),
