@@ -163,6 +163,24 @@ def node_whose_own_agent_does_not_confirm_stays_drained(slurm, verdicts):
     assert "n2: undrained" in said and "NODE n2 HEALTH n2" in verdicts.agent.lines, said
 
 
+def node_that_denies_what_it_is_said_to_report_stays_in_service(slurm, verdicts):
+    verdicts.rows["n2"] = row("n2", "check-failed", state="alive", reason="DiskFailed",
+                              observers=["n2"])
+    for itself in (row("n2"), row("n2", "check-warning", grade="warning", advice="warn")):
+        verdicts.itself["n2"] = itself
+        said = once(slurm, verdicts)
+        assert not slurm.is_drained("n2"), said
+        assert "n2: left as it is: not drained: its own agent does not report" in said, said
+    # Others need no agreement, and an agent without an answer prevents nothing.
+    verdicts.rows["n3"] = row("n3", "fabric-down", state="alive", observers=["n1", "n4"])
+    verdicts.itself["n3"] = row("n3")
+    verdicts.itself["n2"] = None
+    said = once(slurm, verdicts)
+    assert slurm.reason("n3") == f"tocsin: NodeSilent: {EVIDENCE}", (slurm.reason("n3"), said)
+    assert slurm.reason("n2") == (f"tocsin: DiskFailed: {EVIDENCE}; "
+                                  "its agent: n2 does not answer"), (slurm.reason("n2"), said)
+
+
 def agents_that_do_not_answer_keep_nobody_waiting(slurm, verdicts):
     for name in NAMES[:4]:
         verdicts.rows[name] = row(name, "node-down")
@@ -684,6 +702,7 @@ def frozen_agent_is_drained_after_its_time_and_comes_back(slurm, _):
             ring.agents[4].freeze()
             sync.wait_said("n5: drained: tocsin: ")
             assert slurm.reason("n5").startswith("tocsin: Agent"), slurm.reason("n5")
+            assert "; its agent: n5 " in slurm.reason("n5"), slurm.reason("n5")
             ring.agents[4].thaw()
             sync.wait_said("n5: undrained")
             clusters.wait_until("n5 idle", lambda: slurm.state("n5") == "idle")
@@ -823,6 +842,7 @@ CASES = [
     bad_node_is_drained_with_reason_and_evidence,
     healthy_node_comes_back_once_it_has_settled,
     node_whose_own_agent_does_not_confirm_stays_drained,
+    node_that_denies_what_it_is_said_to_report_stays_in_service,
     agents_that_do_not_answer_keep_nobody_waiting,
     agents_that_never_answer_keep_no_other_drained,
     drain_of_a_person_stays_whatever_is_said,

@@ -66,7 +66,10 @@ static const char details[] =
 	"again and again. check does so once for the node that SLURMD_NODENAME names,\n"
 	"which slurmd sets; tocsin-slurm-health runs it as Slurm's HealthCheckProgram.\n"
 	"\n"
-	"A node is drained with the reason \"tocsin: REASON: EVIDENCE\". A node is\n"
+	"A node is drained with the reason \"tocsin: REASON: EVIDENCE\". Its own agent is\n"
+	"asked first. If only the node itself is said to have reported the fault, and its\n"
+	"agent reports none, the node is not drained. If its agent does not answer, the\n"
+	"reason ends with \"; its agent: WHY\". A node is\n"
 	"undrained only if its reason, its user and its time are exactly those in FILE.\n"
 	"It must also be healthy, and its own agent, asked again, must find nothing\n"
 	"wrong with itself. A reason that is empty, that somebody changed or that is not\n"
@@ -155,9 +158,10 @@ static int plan_read_options(const struct arguments *arguments, struct plan *pla
 	return status;
 }
 
-// Ask a node's own agent for its health, before an undrain. In `check` the queried agent usually is
+// Ask a node's own agent for its health, before a change. In `check` the queried agent usually is
 // that node's own; it is asked again anyway.
-static json_t *node_ask_own_agent(void *ctx, const char *node) {
+static json_t *
+node_ask_own_agent(void *ctx, const char *node, char ret_why[static SLURM_WHY_BYTES]) {
 	const struct plan *plan = ctx;
 	struct target target = plan->target;
 	char question[SLURM_NODE_MAX + 16];
@@ -165,8 +169,10 @@ static json_t *node_ask_own_agent(void *ctx, const char *node) {
 	json_t *answer = NULL;
 	int err;
 
-	if (!target_is_name(node))
+	if (!target_is_name(node)) {
+		snprintf(ret_why, SLURM_WHY_BYTES, "no agent can have this name");
 		return NULL;
+	}
 	snprintf(question, sizeof(question), "HEALTH %s", node);
 	target.node = node;
 	target.timeout_ns = ASK_TIMEOUT_NS;
@@ -176,7 +182,11 @@ static json_t *node_ask_own_agent(void *ctx, const char *node) {
 	if (err == 0)
 		err = contact_json(&contact, question, &answer);
 	contact_fini(&contact);
-	return err == 0 ? answer : NULL;
+	if (err == 0)
+		return answer;
+	// The words before the hint, for example "n5 did not answer in time".
+	snprintf(ret_why, SLURM_WHY_BYTES, "%.*s", (int)strcspn(contact.why, ";"), contact.why);
+	return NULL;
 }
 
 static int plan_run_one_round(struct plan *plan, struct contact *contact) {

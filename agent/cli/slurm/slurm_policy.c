@@ -27,6 +27,11 @@ const char *slurm_why_words(enum slurm_why why) {
 		[SLURM_WHY_UNCONFIRMED] = "healthy, but its own agent does not confirm it",
 		[SLURM_WHY_RETURNED] = "powered on a moment ago, and the problem is older",
 		[SLURM_WHY_BRAKE] = "not drained: as many as allowed are already out of service",
+		[SLURM_WHY_DENIED] =
+			"not drained: its own agent does not report what it is said to report",
+		[SLURM_WHY_SKIPPED] =
+			"not drained yet: its own agent is asked in a later round, because others "
+			"do not answer",
 	};
 
 	return words[why];
@@ -140,30 +145,47 @@ enum slurm_action slurm_decide(
 	return SLURM_KEEP;
 }
 
+enum slurm_why
+slurm_drain_objection(const struct slurm_finding *finding, const struct slurm_own_answer *own) {
+	if (!finding->own_word)
+		return SLURM_WHY_NOTHING;
+	if (own->skipped)
+		return SLURM_WHY_SKIPPED;
+	return own->is_mild ? SLURM_WHY_DENIED : SLURM_WHY_NOTHING;
+}
+
 void slurm_reason_make(
-	const struct slurm_finding *finding, char text[static SLURM_REASON_MAX + 1]
+	const struct slurm_finding *finding,
+	const char *silence,
+	char text[static SLURM_REASON_MAX + 1]
 ) {
 	char whole[sizeof(SLURM_PREFIX) + sizeof(finding->reason) + sizeof(finding->evidence) + 4];
-	size_t length;
+	char end[sizeof(((struct slurm_node *)0)->silence) + 16] = "";
+	size_t length, length_max;
 
+	if (silence[0] != '\0')
+		snprintf(end, sizeof(end), "; its agent: %s", silence);
+	length_max = SLURM_REASON_MAX - strlen(end);
 	snprintf(whole, sizeof(whole), SLURM_PREFIX "%s: %s", finding->reason, finding->evidence);
+	length = strlen(whole);
+	if (length > length_max) {
+		length = length_max;
+		while (length > sizeof(SLURM_PREFIX) && whole[length] != ' ')
+			length--;
+	}
+	memcpy(text, whole, length);
+	memcpy(text + length, end, strlen(end) + 1);
 	// Slurm's parser interprets quotes and line ends, and sinfo prints bytes unescaped.
-	for (char *at = whole; *at != '\0'; at++) {
+	for (char *at = text; *at != '\0'; at++) {
 		if (strchr("\"'`\\", *at) != NULL)
 			*at = ' ';
 		else if (*at < ' ' || *at > '~')
 			*at = '?';
 	}
-	length = strlen(whole);
-	if (length > SLURM_REASON_MAX) {
-		length = SLURM_REASON_MAX;
-		while (length > sizeof(SLURM_PREFIX) && whole[length] != ' ')
-			length--;
-	}
 	// Slurm drops trailing blanks, and the reason is compared with Slurm's text later.
-	while (length > 0 && whole[length - 1] == ' ')
+	length = strlen(text);
+	while (length > 0 && text[length - 1] == ' ')
 		length--;
-	memcpy(text, whole, length);
 	text[length] = '\0';
 }
 

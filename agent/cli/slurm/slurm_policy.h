@@ -7,6 +7,9 @@
 //   - An unknown state causes no drain and no undrain, and so does anything that cannot be parsed.
 //   - A node is undrained only after it was healthy for `settle_s` and its own agent confirmed
 //     that (slurm_round.h).
+//   - A node that is said to report a fault of its own is not drained while its own agent reports
+//     none. Evidence of other nodes needs no agreement. An agent that does not answer prevents no
+//     drain, and the reason of the drain says so.
 //   - At most `per_interval` nodes are drained per interval.
 //   - No node is drained if then more than `share_percent` of all nodes would be out of service.
 //     If everything seems broken, the observer itself is probably wrong.
@@ -38,6 +41,7 @@ struct slurm_node {
 	bool known;    // the state was understood
 	bool returned; // an earlier round saw `powers`, and a later one did not
 	uint64_t returned_for_s; // seconds since the node returned; valid if `returned`
+	char silence[64];	 // why its own agent did not answer; "" if it did
 };
 
 // Action in Slurm that a row of `tocsin health --all --json` permits.
@@ -54,6 +58,15 @@ struct slurm_finding {
 	char reason[64];    // CamelCase
 	char evidence[256]; // one sentence
 	uint64_t for_s;	    // age of the finding in seconds
+	bool own_word;	    // the node itself is the only observer
+	bool is_mild;	    // the grade is ok or warning
+};
+
+// Answer of a node's own agent about its node.
+struct slurm_own_answer {
+	bool skipped;	 // it was not asked, because other agents did not answer
+	bool is_healthy; // it confirms that the node is healthy
+	bool is_mild;	 // it finds the node healthy, or worth a warning at most
 };
 
 enum slurm_action {
@@ -77,6 +90,8 @@ enum slurm_why {
 	SLURM_WHY_UNCONFIRMED, // healthy, but not confirmed by its own agent
 	SLURM_WHY_RETURNED,    // the problem began before the node was powered on
 	SLURM_WHY_BRAKE,       // a limit on drains is reached
+	SLURM_WHY_DENIED,      // its own agent denies what it is said to report
+	SLURM_WHY_SKIPPED,     // its own agent could not be asked in this round
 	SLURM_WHY_COUNT,
 };
 
@@ -104,14 +119,22 @@ enum slurm_action slurm_decide(
 	enum slurm_why *ret_why
 );
 
+// Return why a node may not be drained after its own agent was asked, or SLURM_WHY_NOTHING.
+enum slurm_why
+slurm_drain_objection(const struct slurm_finding *finding, const struct slurm_own_answer *own);
+
 // Return true if the reason begins with SLURM_PREFIX.
 bool slurm_reason_has_prefix(const char *reason);
 // Return true if only Slurm appended text to the reason `before`. It does so when it reboots a
 // node, and then changes the time, too.
 bool slurm_reason_was_extended(const char *reason, const char *before);
-// Format "tocsin: NodeSilent: 2 of 2 ...": one line of printable ASCII without quotes, cut at a
-// word.
-void slurm_reason_make(const struct slurm_finding *finding, char text[static SLURM_REASON_MAX + 1]);
+// Format "tocsin: NodeSilent: 2 of 2 ...": one line of printable ASCII without quotes. Evidence
+// that is too long is cut at a word. "; its agent: ..." follows if `silence` is not "".
+void slurm_reason_make(
+	const struct slurm_finding *finding,
+	const char *silence,
+	char text[static SLURM_REASON_MAX + 1]
+);
 
 // Parse a state such as "IDLE+DRAIN*". Sets `known` and adds the flags.
 void slurm_node_parse_state(const char *state, size_t length, struct slurm_node *node);

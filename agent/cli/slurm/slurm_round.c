@@ -238,7 +238,7 @@ static void node_apply_action(
 	struct slurm_nodes again;
 
 	if (drains)
-		slurm_reason_make(finding, reason);
+		slurm_reason_make(finding, node->silence, reason);
 	if (rounds->dry_run) {
 		tally_add_drain(tally, drains);
 		if (change)
@@ -273,37 +273,73 @@ static void node_apply_action(
 	}
 }
 
-// Return true if the node's own agent confirms that it is healthy. Findings of other agents may be
-// old, wrong, or concern only their network. A node gets jobs again only after this confirmation.
-static bool agent_confirms(
-	struct slurm_rounds *rounds, struct slurm_tally *tally, const struct slurm_node *node
-) {
-	const struct slurm_finding *own;
+// Read what the node's own agent says of its node. Returns false if the answer is malformed or of
+// another node: the view of other agents is already known.
+static bool
+own_answer_read(const json_t *answer, const char *node, struct slurm_own_answer *ret_own) {
+	const char *said_by = json_string_value(json_object_get(answer, "node"));
+	const struct slurm_finding *finding;
 	struct slurm_findings findings;
-	const char *said_by;
-	json_t *answer;
-	bool healthy;
+	bool doubtful;
 
-	if (tally->unanswered >= UNANSWERED_AGENTS_MAX)
+	if (said_by == NULL || strcmp(said_by, node) != 0 ||
+	    slurm_findings_read(answer, &findings) != 0)
 		return false;
-	answer = rounds->ask(rounds->ask_ctx, node->name);
-	if (answer == NULL) {
-		tally->unanswered++;
-		return false;
-	}
-	if (slurm_findings_read(answer, &findings) != 0) {
-		json_decref(answer);
-		return false;
-	}
-	// Only the answer of the node itself counts; the view of other agents is already known.
-	said_by = json_string_value(json_object_get(answer, "node"));
-	own = said_by != NULL && strcmp(said_by, node->name) == 0
-		      ? slurm_findings_find(&findings, node->name)
-		      : NULL;
-	healthy = own != NULL && own->advice == SLURM_ADVICE_HEALTHY;
+	// An agent under the brake still knows its own checks and devices.
+	doubtful = findings.doubtful;
+	findings.doubtful = false;
+	finding = slurm_findings_find(&findings, node);
+	if (finding != NULL)
+		*ret_own = (struct slurm_own_answer){
+			.is_healthy = !doubtful && finding->advice == SLURM_ADVICE_HEALTHY,
+			.is_mild = finding->is_mild,
+		};
 	slurm_findings_free(&findings);
+	return finding != NULL;
+}
+
+// Ask the node's own agent. Findings of other agents may be old, wrong, or concern only their
+// network. node->silence tells why there is no valid answer.
+static void own_agent_ask(
+	struct slurm_rounds *rounds,
+	struct slurm_tally *tally,
+	struct slurm_node *node,
+	struct slurm_own_answer *ret_own
+) {
+	char why[SLURM_WHY_BYTES] = "not asked, others do not answer";
+	struct slurm_own_answer own = {.skipped = tally->unanswered >= UNANSWERED_AGENTS_MAX};
+	json_t *answer = NULL;
+
+	if (!own.skipped) {
+		answer = rounds->ask(rounds->ask_ctx, node->name, why);
+		tally->unanswered += answer == NULL;
+	}
+	if (answer != NULL && own_answer_read(answer, node->name, &own))
+		why[0] = '\0';
+	else if (answer != NULL)
+		snprintf(why, sizeof(why), "invalid answer");
 	json_decref(answer);
-	return healthy;
+	snprintf(node->silence, sizeof(node->silence), "%.*s", (int)sizeof(node->silence) - 1, why);
+	*ret_own = own;
+}
+
+// Let the node's own agent object to a change.
+static void action_confirm(
+	struct slurm_rounds *rounds,
+	struct slurm_tally *tally,
+	struct slurm_node *node,
+	const struct slurm_finding *finding,
+	struct slurm_node_report *said
+) {
+	struct slurm_own_answer own;
+
+	own_agent_ask(rounds, tally, node, &own);
+	if (said->action == SLURM_DRAIN)
+		said->why = slurm_drain_objection(finding, &own);
+	else if (!own.is_healthy)
+		said->why = SLURM_WHY_UNCONFIRMED;
+	if (said->why != SLURM_WHY_NOTHING)
+		said->action = SLURM_KEEP;
 }
 
 static void node_decide(
@@ -329,10 +365,8 @@ static void node_decide(
 	node->returned_for_s = (rounds->now_ns - said->back_ns) / SECOND_NS;
 
 	said->action = slurm_decide(&rounds->limits, tally, node, finding, &said->why);
-	if (said->action == SLURM_UNDRAIN && !agent_confirms(rounds, tally, node)) {
-		said->action = SLURM_KEEP;
-		said->why = SLURM_WHY_UNCONFIRMED;
-	}
+	if (said->action != SLURM_KEEP)
+		action_confirm(rounds, tally, node, finding, said);
 	snprintf(said->node, sizeof(said->node), "%s", node->name);
 	change = (said->action != SLURM_KEEP || said->why != SLURM_WHY_NOTHING) &&
 		 (last == NULL || last->action != said->action || last->why != said->why);

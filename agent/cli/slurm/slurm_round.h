@@ -9,15 +9,15 @@
 
 struct slurm_node_report; // last report about one node
 
-// Return the answer of HEALTH from the node's own agent, over the overlay. Returns NULL if it does
-// not answer in time.
-typedef json_t *slurm_ask_fn(void *ctx, const char *node);
+// Return the answer of HEALTH from the node's own agent, over the overlay. Returns NULL with a
+// short reason if it does not answer in time.
+typedef json_t *slurm_ask_fn(void *ctx, const char *node, char ret_why[static SLURM_WHY_BYTES]);
 
 struct slurm_rounds {
 	struct slurm_way way;
 	struct slurm_limits limits;
 	const char *record_file; // file of the record of our drains
-	slurm_ask_fn *ask;	 // called before an undrain
+	slurm_ask_fn *ask;	 // called before a drain and before an undrain
 	void *ask_ctx;
 	uint64_t now_ns; // time of this round
 	bool dry_run;

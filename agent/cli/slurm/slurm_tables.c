@@ -159,6 +159,14 @@ static enum slurm_advice row_advice(const json_t *row) {
 	return SLURM_ADVICE_UNKNOWN;
 }
 
+// Return true if the node itself is the only observer of the finding.
+static bool row_is_own_word(const json_t *row, const char *node) {
+	const json_t *observers = json_object_get(row, "observers");
+	const char *first = json_string_value(json_array_get(observers, 0));
+
+	return json_array_size(observers) == 1 && first != NULL && strcmp(first, node) == 0;
+}
+
 int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_findings) {
 	const json_t *rows = json_object_get(answer, "findings");
 	struct slurm_findings findings = {0};
@@ -177,6 +185,9 @@ int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_finding
 		if (node[0] == '\0' || strlen(node) > SLURM_NODE_MAX)
 			continue;
 		finding->advice = row_advice(row);
+		finding->own_word = row_is_own_word(row, node);
+		finding->is_mild = strcmp(fact_word(row, "grade"), "ok") == 0 ||
+				   strcmp(fact_word(row, "grade"), "warning") == 0;
 		fact_read_ns(row, "for_ns", &for_ns);
 		finding->for_s = for_ns / NS_PER_SEC;
 		snprintf(finding->node, sizeof(finding->node), "%s", node);

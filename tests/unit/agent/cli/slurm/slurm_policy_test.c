@@ -314,14 +314,43 @@ static void reason_that_we_give_is_one_plain_line_with_our_prefix(void **state) 
 		finding.evidence, sizeof(finding.evidence),
 		"says \"hi\"\n\x1b[31m and \xc3\xa4 `id`"
 	);
-	slurm_reason_make(&finding, text);
+	slurm_reason_make(&finding, "", text);
 	assert_string_equal(text, "tocsin: NodeSilent: says  hi ??[31m and ??  id");
 	assert_true(slurm_reason_has_prefix(text));
 	memset(finding.evidence, 'x', 200);
 	memcpy(finding.evidence + 100, " end", 4);
 	finding.evidence[200] = '\0';
-	slurm_reason_make(&finding, text);
+	slurm_reason_make(&finding, "", text);
 	assert_int_equal(strlen(text), strlen("tocsin: NodeSilent: ") + 100);
+	// Evidence gives way to the reason why the node's own agent did not answer.
+	memcpy(finding.evidence + 80, " end", 4);
+	slurm_reason_make(&finding, "n1 is 'down'", text);
+	assert_int_equal(
+		strlen(text), strlen("tocsin: NodeSilent: ; its agent: n1 is  down") + 100
+	);
+	assert_string_equal(strrchr(text, ';'), "; its agent: n1 is  down");
+}
+
+static void only_the_own_word_of_a_node_needs_its_agreement(void **state) {
+	static const struct {
+		bool own_word;
+		struct slurm_own_answer own;
+		enum slurm_why why;
+	} cases[] = {
+		{false, {.is_mild = true, .is_healthy = true}, SLURM_WHY_NOTHING},
+		{false, {.skipped = true}, SLURM_WHY_NOTHING},
+		{true, {.is_mild = false}, SLURM_WHY_NOTHING}, // agrees, or does not answer
+		{true, {.is_mild = true}, SLURM_WHY_DENIED},
+		{true, {.skipped = true}, SLURM_WHY_SKIPPED},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		const struct slurm_finding finding = {
+			.advice = SLURM_ADVICE_DRAIN, .own_word = cases[n].own_word};
+
+		assert_int_equal(slurm_drain_objection(&finding, &cases[n].own), cases[n].why);
+	}
 }
 
 static void what_slurm_writes_behind_a_reason_is_told_from_what_a_person_does(void **state) {
@@ -364,6 +393,7 @@ UNIT_GROUP(slurm_policy) {
 		cmocka_unit_test(line_without_a_name_is_no_node),
 		cmocka_unit_test(reason_that_we_give_is_one_plain_line_with_our_prefix),
 		cmocka_unit_test(what_slurm_writes_behind_a_reason_is_told_from_what_a_person_does),
+		cmocka_unit_test(only_the_own_word_of_a_node_needs_its_agreement),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

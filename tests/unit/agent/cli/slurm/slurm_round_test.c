@@ -15,7 +15,12 @@
 static struct {
 	struct slurm_rounds rounds;
 	const char *node_state; // the state that Slurm reports
+	const char *own_word;	// name of the only observer; "": others observe the node
+	const char *own_grade;	// grade that the node's own agent reports; NULL: no answer
+	const char *own_name;	// node of that answer
 	uint32_t drains;
+	char reason[SLURM_REASON_MAX + 1]; // of the last drain
+	uint32_t asked;
 } stage;
 
 static int read_played(
@@ -43,7 +48,33 @@ static int update_played(
 	assert_string_equal(node, "n1");
 	ret_why[0] = '\0';
 	stage.drains += reason != NULL;
+	if (reason != NULL)
+		snprintf(stage.reason, sizeof(stage.reason), "%s", reason);
 	return 0;
+}
+
+// Make an answer of HEALTH about one node, with one finding.
+static json_t *health_make(const char *finding_of, const char *grade, const char *observer) {
+	bool bad = strcmp(grade, "ok") != 0;
+	json_t *observers =
+		observer[0] != '\0' ? json_pack("[s]", observer) : json_pack("[s,s]", "n2", "n3");
+	json_t *health = json_pack(
+		"{s:s,s:b,s:b,s:[{s:s,s:s,s:s,s:s,s:s,s:o,s:I}]}", "node", finding_of, "joined", 1,
+		"brake", 0, "findings", "node", "n1", "grade", grade, "verdict",
+		bad ? "node-down" : "healthy", "advice", bad ? "drain" : "nothing", "reason",
+		"NodeSilent", "observers", observers, "for_ns", (json_int_t)SECOND_NS
+	);
+
+	assert_non_null(health);
+	return health;
+}
+
+static json_t *ask_played(void *ctx, const char *node, char ret_why[static SLURM_WHY_BYTES]) {
+	(void)ctx;
+	assert_string_equal(node, "n1");
+	stage.asked++;
+	snprintf(ret_why, SLURM_WHY_BYTES, "n1 did not answer in time");
+	return stage.own_grade != NULL ? health_make(stage.own_name, stage.own_grade, "n1") : NULL;
 }
 
 static const struct slurm_way_ops played = {.read = read_played, .update = update_played};
@@ -63,7 +94,12 @@ static int set_up(void **state) {
 		.way = {.ops = &played, .place = "played"},
 		.limits = {.per_interval = 4, .share_percent = 100, .settle_s = 60},
 		.record_file = record,
+		.ask = ask_played,
 	};
+	stage.node_state = "IDLE";
+	stage.own_word = "";
+	stage.own_grade = "critical";
+	stage.own_name = "n1";
 	return 0;
 }
 
@@ -81,15 +117,12 @@ static int tear_down(void **state) {
 // Run one round at second `at_s` with the node in that state. A finding that is `for_s` old advises
 // to drain the node. The output of the round is discarded. Returns the number of nodes drained.
 static uint32_t drains_at(uint64_t at_s, const char *node_state, int for_s) {
-	json_t *health = json_pack(
-		"{s:b,s:b,s:[{s:s,s:s,s:s,s:s,s:I}]}", "joined", 1, "brake", 0, "findings", "node",
-		"n1", "verdict", "node-down", "advice", "drain", "reason", "NodeSilent", "for_ns",
-		for_s * (json_int_t)SECOND_NS
-	);
+	json_t *health = health_make("n9", "critical", stage.own_word);
+	json_t *row = json_array_get(json_object_get(health, "findings"), 0);
 	int out = dup(STDOUT_FILENO), nobody = open("/dev/null", O_WRONLY | O_CLOEXEC), err;
 	uint32_t before = stage.drains;
 
-	assert_non_null(health);
+	json_object_set_new(row, "for_ns", json_integer(for_s * (json_int_t)SECOND_NS));
 	assert_true(out >= 0 && nobody >= 0);
 	stage.node_state = node_state;
 	stage.rounds.now_ns = (1000 + at_s) * SECOND_NS;
@@ -135,6 +168,48 @@ static void node_that_nobody_saw_powered_off_is_drained_at_once(void **state) {
 	assert_int_equal(drains_at(0, "IDLE+CLOUD", 3600), 1);
 }
 
+static void node_that_denies_what_it_is_said_to_report_is_not_drained(void **state) {
+	static const char *const mild[] = {"ok", "warning"};
+
+	(void)state;
+	stage.own_word = "n1";
+	for (size_t n = 0; n < sizeof(mild) / sizeof(mild[0]); n++) {
+		stage.own_grade = mild[n];
+		assert_int_equal(drains_at(10 * n, "IDLE", 5), 0);
+	}
+	assert_int_equal(stage.asked, 2);
+	stage.own_grade = "critical";
+	assert_int_equal(drains_at(20, "IDLE", 5), 1);
+	assert_string_equal(stage.reason, "tocsin: NodeSilent:");
+}
+
+static void evidence_of_others_needs_no_agreement_of_the_node(void **state) {
+	(void)state;
+	stage.own_grade = "ok";
+	assert_int_equal(drains_at(0, "IDLE", 5), 1);
+	assert_int_equal(stage.asked, 1);
+	assert_string_equal(stage.reason, "tocsin: NodeSilent:");
+}
+
+static void node_without_an_answer_is_drained_and_the_reason_tells_why(void **state) {
+	(void)state;
+	stage.own_word = "n1";
+	stage.own_grade = NULL;
+	assert_int_equal(drains_at(0, "IDLE", 5), 1);
+	assert_string_equal(
+		stage.reason, "tocsin: NodeSilent: ; its agent: n1 did not answer in time"
+	);
+}
+
+static void answer_of_another_node_is_none(void **state) {
+	(void)state;
+	stage.own_word = "n1";
+	stage.own_grade = "ok";
+	stage.own_name = "n2";
+	assert_int_equal(drains_at(0, "IDLE", 5), 1);
+	assert_string_equal(stage.reason, "tocsin: NodeSilent: ; its agent: invalid answer");
+}
+
 UNIT_GROUP(slurm_round) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
@@ -151,6 +226,17 @@ UNIT_GROUP(slurm_round) {
 		cmocka_unit_test_setup_teardown(
 			node_that_nobody_saw_powered_off_is_drained_at_once, set_up, tear_down
 		),
+		cmocka_unit_test_setup_teardown(
+			node_that_denies_what_it_is_said_to_report_is_not_drained, set_up, tear_down
+		),
+		cmocka_unit_test_setup_teardown(
+			evidence_of_others_needs_no_agreement_of_the_node, set_up, tear_down
+		),
+		cmocka_unit_test_setup_teardown(
+			node_without_an_answer_is_drained_and_the_reason_tells_why, set_up,
+			tear_down
+		),
+		cmocka_unit_test_setup_teardown(answer_of_another_node_is_none, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("slurm_round", tests, NULL, NULL);
