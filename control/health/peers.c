@@ -244,6 +244,8 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 	// A member that just started may not know the grants.
 	if (kind == RAS_EVENT_JOINED || kind == RAS_EVENT_REJOINED)
 		grants_member_alive(health->grants, now_ns, event->peer);
+	if (kind == RAS_EVENT_KEY_CHANGED)
+		verdict_peer_key_changed(health->engine, now_ns, event->peer);
 	if (kind == RAS_EVENT_JOIN_DONE)
 		grants_member_alive(
 			health->grants, now_ns, ras_self_id(overlay_ras(health->overlay))

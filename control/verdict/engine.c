@@ -224,6 +224,13 @@ int verdict_peer_update(
 	return 0;
 }
 
+void verdict_peer_key_changed(struct verdict_engine *engine, uint64_t now_ns, uint64_t id) {
+	uint32_t row = members_find(&engine->members, id);
+
+	if (row != MEMBERS_NONE)
+		engine->members.rows[row].key_changed_s = (uint32_t)(now_ns / SEC) + 1;
+}
+
 void verdict_peer_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id) {
 	uint32_t row = members_find(&engine->members, id);
 	struct verdict_change change;

@@ -20,6 +20,9 @@ const char *grant_reason_text(enum grant grant) {
 			"more nodes fell silent with it than may be drained in ten minutes",
 		[GRANT_RATE_LIMIT] = "the limit of drains in ten minutes is reached",
 		[GRANT_TOO_MANY_OUT] = "the limit of nodes out of service is reached",
+		[GRANT_KEY_CHANGED] =
+			"its key changed less than ten minutes ago, and only the node itself "
+			"reports the fault",
 		[GRANT_IMPROVING] = "the newest evidence about the node is better already",
 		[GRANT_TABLE_FULL] = "the table of grants is full",
 		[GRANT_NO_GRANTER] =
@@ -283,14 +286,34 @@ static enum grant refusal_for_all_nodes(const struct grants *grants, uint64_t no
 	return 2 * (uint64_t)service->alive <= service->nodes ? GRANT_MINORITY : GRANT_GIVEN;
 }
 
+// Return whether the node came with another key a moment ago, and the verdict rests on what it
+// reports itself.
+static bool node_with_new_key_accuses_itself(const struct member_row *member, uint64_t now_ns) {
+	const struct held *held = member->subject != NULL ? &member->subject->held : NULL;
+
+	return held != NULL && held->observer_count == 1 && held->observers[0] == member->id &&
+	       member->key_changed_s != 0 &&
+	       now_ns < member->key_changed_s * SEC + GRANTS_NEW_KEY_NS;
+}
+
+// Return a reason that blocks the drain of this node, even if it is granted; else GRANT_GIVEN.
+static enum grant
+refusal_of_granted(const struct grants *grants, uint64_t now_ns, const struct member_row *member) {
+	enum grant of_all = refusal_for_all_nodes(grants, now_ns);
+
+	if (of_all == GRANT_GIVEN && node_with_new_key_accuses_itself(member, now_ns))
+		return GRANT_KEY_CHANGED;
+	return of_all;
+}
+
 static enum grant
 refusal_for_node(const struct grants *grants, uint64_t now_ns, const struct member_row *member) {
 	const struct service *service = grants_service(grants, now_ns);
 	uint32_t rate = grants_share(service->nodes, grants->config.rate_percent);
-	enum grant of_all = refusal_for_all_nodes(grants, now_ns);
+	enum grant of_granted = refusal_of_granted(grants, now_ns, member);
 
-	if (of_all != GRANT_GIVEN)
-		return of_all;
+	if (of_granted != GRANT_GIVEN)
+		return of_granted;
 	// A dead or unreachable node is already counted as out of service.
 	if (!state_is_out_of_service(member->state) &&
 	    service->out + 1 > grants_share(service->nodes, grants->config.out_percent))
@@ -318,14 +341,16 @@ static bool is_cluster_of_one(const struct grants *grants, uint64_t id) {
 enum grant grants_decide(const struct grants *grants, uint64_t now_ns, uint64_t id) {
 	uint32_t row = members_find(&grants->engine->members, id);
 	const struct granted *granted = grants_find(grants, id);
+	const struct member_row *member;
 
-	if (granted != NULL && grant_is_in_force(grants, granted, now_ns))
-		return refusal_for_all_nodes(grants, now_ns);
 	if (row == MEMBERS_NONE)
 		return GRANT_PENDING;
+	member = &grants->engine->members.rows[row];
+	if (granted != NULL && grant_is_in_force(grants, granted, now_ns))
+		return refusal_of_granted(grants, now_ns, member);
 	if (is_cluster_of_one(grants, id))
 		return GRANT_GIVEN;
-	return refusal_for_node(grants, now_ns, &grants->engine->members.rows[row]);
+	return refusal_for_node(grants, now_ns, member);
 }
 
 // Granting.
@@ -336,7 +361,7 @@ static bool grant_or_extend(struct grants *grants, uint64_t now_ns, uint32_t row
 	struct granted *granted = grants_find(grants, member->id);
 
 	if (granted != NULL && grant_is_in_force(grants, granted, now_ns)) {
-		if (refusal_for_all_nodes(grants, now_ns) == GRANT_GIVEN)
+		if (refusal_of_granted(grants, now_ns, member) == GRANT_GIVEN)
 			granted->until_ns = now_ns + GRANTS_LIFETIME_NS;
 		return true;
 	}

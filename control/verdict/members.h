@@ -33,6 +33,7 @@ struct member_row {
 	struct subject *subject;     // NULL: alive or left, without evidence
 	struct observer_index *told; // subjects of its observations; NULL: none
 	uint32_t host, leaf;	     // indexes into the names
+	uint32_t key_changed_s;	     // when the node came with another key; 0: never
 	uint8_t state;		     // enum ras_state
 	uint8_t cause;		     // enum ras_cause
 	bool sole;

@@ -101,6 +101,8 @@ int verdict_peer_update(
 	struct verdict_engine *engine, uint64_t now_ns, const struct verdict_peer_update *peer
 );
 void verdict_peer_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_t id);
+// Note that the agent of a known member started with another key.
+void verdict_peer_key_changed(struct verdict_engine *engine, uint64_t now_ns, uint64_t id);
 
 // Add an observation of this agent or of another one. Returns 0, or -ENOENT if the subject is no
 // member. -ESTALE: the observation belongs to an earlier incarnation, or is older than the stored

@@ -16,6 +16,9 @@
 // nodes than that are unread by several observers but read by others. Then the fabric is
 // partitioned, and a node whose observers are on the other side is not bad.
 //
+// A node whose agent started with another key is not drained on its own word for
+// GRANTS_NEW_KEY_NS. Until then another node may have taken its name.
+//
 // A grant belongs to one run of a node (its start), not to one verdict, and never creates a
 // verdict. A false grant cannot drain a node that the queried agent finds healthy. It can make
 // other agents count at most twice the rate. A grant ends soon after its verdict. The node counts
@@ -32,6 +35,7 @@
 #define GRANTS_LIFETIME_NS (90 * RAS_NS_PER_SEC)  // lifetime of a grant that is not repeated
 #define GRANTS_REPEAT_NS (30 * RAS_NS_PER_SEC)
 #define GRANTS_MEMBER_MIN_AGE_NS (10 * RAS_NS_PER_SEC)
+#define GRANTS_NEW_KEY_NS (600 * RAS_NS_PER_SEC)
 #define GRANTS_MAX 4096
 
 // Answer to a request for a drain, from this agent's view.
@@ -43,6 +47,7 @@ enum grant {
 	GRANT_COMMON_EVENT, // fell silent with too many others, less than ten minutes ago
 	GRANT_RATE_LIMIT,   // the limit of grants in ten minutes is reached
 	GRANT_TOO_MANY_OUT, // the limit of nodes out of service is reached
+	GRANT_KEY_CHANGED,  // its key is new, and only the node itself observes the fault
 	GRANT_IMPROVING,    // the evidence has improved, the verdict still waits to settle
 	GRANT_TABLE_FULL,   // GRANTS_MAX grants are kept
 	GRANT_NO_GRANTER,   // no member may grant

@@ -563,6 +563,33 @@ static void what_is_malformed_is_taken_nowhere_and_what_is_newer_is_left(void **
 	finish(&scene);
 }
 
+static void node_with_a_new_key_is_not_drained_on_its_own_word_for_ten_minutes(void **state) {
+	struct scene scene;
+
+	(void)state;
+	begin(&scene, 40);
+	verdict_peer_key_changed(scene.bed->engine, scene.bed->now_ns, bed_id(99)); // unknown
+	verdict_peer_key_changed(scene.bed->engine, scene.bed->now_ns, bed_id(3));
+	ail(&scene, 3);
+	pass(&scene, RIPE_NS);
+	assert_int_equal(grant_of(&scene, 3), GRANT_KEY_CHANGED);
+	hear(&scene, 3, 1, 0, 90); // another granter did not see the change
+	assert_int_equal(grant_of(&scene, 3), GRANT_KEY_CHANGED);
+	assert_int_equal(scene.entries, 0);
+	pass(&scene, GRANTS_NEW_KEY_NS - RIPE_NS);
+	assert_int_equal(grant_of(&scene, 3), GRANT_KEY_CHANGED);
+	pass(&scene, 5 * SEC);
+	assert_int_equal(grant_of(&scene, 3), GRANT_GIVEN);
+	// The evidence of others counts at once.
+	verdict_peer_key_changed(scene.bed->engine, scene.bed->now_ns, bed_id(5));
+	for (uint32_t n = 0; n < 2 * RIPE_NS / SEC; n++) {
+		bed_see_two(scene.bed, 5, OBSERVATION_SILENT);
+		pass(&scene, SEC);
+	}
+	assert_int_equal(grant_of(&scene, 5), GRANT_GIVEN);
+	finish(&scene);
+}
+
 static void one_alone_drains_itself_by_its_own_word(void **state) {
 	struct scene scene;
 
@@ -616,6 +643,8 @@ UNIT_GROUP(verdict_grants) {
 		cmocka_unit_test(grant_that_nobody_tells_again_ends_and_counts_for_ten_minutes),
 		cmocka_unit_test(grant_is_of_one_start_and_lasts_for_90_seconds),
 		cmocka_unit_test(what_is_malformed_is_taken_nowhere_and_what_is_newer_is_left),
+		cmocka_unit_test(node_with_a_new_key_is_not_drained_on_its_own_word_for_ten_minutes
+		),
 		cmocka_unit_test(one_alone_drains_itself_by_its_own_word),
 		cmocka_unit_test(without_memory_nobody_is_granted),
 	};
