@@ -11,6 +11,7 @@
 #include <lib/must.h>
 #include <lib/parse.h>
 #include <lib/scoped.h>
+#include <lib/user.h>
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -116,13 +117,9 @@ struct program_fault {
 
 // Return the user who runs a program, or our own user if there is no such user.
 static uid_t program_user(const char *name) {
-	char strings[1024];
-	struct passwd user, *found = NULL;
+	uid_t user;
 
-	if (name[0] == '\0' || getpwnam_r(name, &user, strings, sizeof(strings), &found) != 0 ||
-	    found == NULL)
-		return geteuid();
-	return found->pw_uid;
+	return name[0] != '\0' && user_find_id(name, &user) == 0 ? user : geteuid();
 }
 
 // Return false, with the reason, if the program of a command will not be run.

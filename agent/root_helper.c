@@ -103,20 +103,17 @@ static FILE *config_open(const char *path) {
 	char detail[FILE_TRUST_DETAIL_BYTES] = "";
 	scoped_fd int fd = -1;
 	FILE *stream = NULL;
-	const struct file_trust trust = {0}; // root and the helper's own user
+	const struct file_trust trust = {.root_only = true};
 	struct stat status;
 
 	if (resolved != NULL && file_trust_check_directories(resolved, &trust, detail) == 0)
 		fd = open(resolved, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0 && fstat(fd, &status) == 0) {
-		if (S_ISREG(status.st_mode) && status.st_uid == 0 &&
-		    (status.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+		if (file_trust_check_owner(resolved, &status, &trust, detail) == 0 &&
+		    !file_trust_is_writable_by_others(&status, &trust))
 			stream = fdopen(scoped_release_fd(&fd), "r");
-		else
-			snprintf(
-				detail, sizeof(detail),
-				"not a file of root that only root can write to"
-			);
+		else if (detail[0] == '\0')
+			snprintf(detail, sizeof(detail), "users other than root can write to it");
 	}
 	if (stream == NULL)
 		log_event(

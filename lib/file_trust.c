@@ -4,15 +4,14 @@
 #include <lib/escape.h>
 #include <lib/file_trust.h>
 #include <lib/scoped.h>
+#include <lib/user.h>
 
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define QUOTED_BYTES 100
-#define PASSWD_BYTES 1024 // strings of an entry of passwd(5)
 
 int(file_trust_refuse)(char *detail, int err, const char *path, const char *format, ...) {
 	va_list args;
@@ -27,7 +26,25 @@ int(file_trust_refuse)(char *detail, int err, const char *path, const char *form
 }
 
 static bool user_is_trusted(uid_t user, const struct file_trust *trust) {
-	return user == 0 || user == geteuid() || user == trust->user;
+	return user == 0 || (!trust->root_only && (user == geteuid() || user == trust->user));
+}
+
+// Refuse an object of a user who is not trusted.
+static int owner_refuse(
+	char *detail,
+	const char *path,
+	const char *what,
+	uid_t owner,
+	const struct file_trust *trust
+) {
+	if (trust->root_only)
+		return file_trust_refuse(
+			detail, -EPERM, path, ": %s to user %u; it must belong to root", what, owner
+		);
+	return file_trust_refuse(
+		detail, -EPERM, path, ": %s to user %u; it must belong to root or user %u", what,
+		owner, geteuid()
+	);
 }
 
 bool file_trust_is_writable_by_others(const struct stat *status, const struct file_trust *trust) {
@@ -49,12 +66,9 @@ static int check_directory(const char *path, const struct file_trust *trust, cha
 		);
 	}
 	if (!user_is_trusted(status.st_uid, trust))
-		return file_trust_refuse(
-			detail, -EPERM, path,
-			": this directory belongs to user %u; it must belong to root or user %u",
-			status.st_uid, geteuid()
-		);
-	if (file_trust_is_writable_by_others(&status, trust) && (status.st_mode & S_ISVTX) == 0)
+		return owner_refuse(detail, path, "this directory belongs", status.st_uid, trust);
+	if (file_trust_is_writable_by_others(&status, trust) &&
+	    (trust->root_only || (status.st_mode & S_ISVTX) == 0))
 		return file_trust_refuse(
 			detail, -EPERM, path,
 			": other users can write to this directory (mode %04o): run chmod go-w",
@@ -94,19 +108,12 @@ int file_trust_check_owner(
 	if (!S_ISREG(status->st_mode))
 		return file_trust_refuse(ret_detail, -EPERM, path, ": not a regular file");
 	if (!user_is_trusted(status->st_uid, trust))
-		return file_trust_refuse(
-			ret_detail, -EPERM, path,
-			": belongs to user %u; it must belong to root or user %u", status->st_uid,
-			geteuid()
-		);
+		return owner_refuse(ret_detail, path, "belongs", status->st_uid, trust);
 	return 0;
 }
 
 bool file_trust_is_agent(uid_t owner) {
-	struct passwd user, *found = NULL;
-	char text[PASSWD_BYTES];
+	uid_t user;
 
-	return geteuid() == 0 &&
-	       getpwnam_r(FILE_TRUST_AGENT_USER, &user, text, sizeof(text), &found) == 0 &&
-	       found != NULL && user.pw_uid == owner;
+	return geteuid() == 0 && user_find_id(FILE_TRUST_AGENT_USER, &user) == 0 && user == owner;
 }

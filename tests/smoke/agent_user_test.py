@@ -207,6 +207,11 @@ def what_the_configuration_of_root_lacks_is_refused(cluster):
     assert "configuration_refused" in cluster.systemd.said()
     os.chown(CONFIG, 0, -1)
     wait_evidence(agent, "other", "I am nobody")
+    CONFIG.parent.chmod(0o1777)
+    wait_evidence(agent, "other", "tocsin-root cannot use its configuration")
+    assert "other users can write to this directory" in cluster.systemd.said()
+    CONFIG.parent.chmod(0o755)
+    wait_evidence(agent, "other", "I am nobody")
 
 
 def a_helper_that_is_killed_is_started_again(cluster):

@@ -12,10 +12,11 @@
 #define FILE_TRUST_DETAIL_BYTES 256
 #define FILE_TRUST_AGENT_USER "tocsin" // user of the agent in tocsind.service
 
-// Root and the caller's effective user are always trusted.
+// Root is always trusted, and the caller's effective user unless `root_only` is set.
 struct file_trust {
 	uid_t user;	 // trusted too; may be one of these two
 	bool root_group; // members of the group root may write
+	bool root_only;	 // nobody but root is trusted; a sticky directory is refused, too
 };
 
 // Write a sentence about a path to `detail`, of FILE_TRUST_DETAIL_BYTES. Returns err, so that a
@@ -30,8 +31,8 @@ file_trust_refuse(char *detail, int err, const char *path, const char *format, .
 #endif
 
 // Check every directory above the last part of a resolved path (absolute, without links). Each must
-// belong to a trusted user. Other users may write to it only if it is sticky. Returns 0, or -EPERM,
-// -ENOMEM or the error of lstat() with an explanation.
+// belong to a trusted user. Other users may write to it only if it is sticky and `root_only` is
+// false. Returns 0, or -EPERM, -ENOMEM or the error of lstat() with an explanation.
 int file_trust_check_directories(
 	const char *resolved,
 	const struct file_trust *trust,
