@@ -155,8 +155,9 @@ static int run_server(const struct options *options) {
 	struct lab_why why = {.text = ""};
 	struct lab_session session = options->session;
 	struct plan plan = options->session.plan;
-	char *words[SERVER_ARGS_MAX + 2], run[RUN_BYTES], token[TOKEN_BYTES];
-	struct proof_secrets secrets;
+	char *words[SERVER_ARGS_MAX + 2], run[RUN_BYTES];
+	scoped_token char token[TOKEN_BYTES] = "";
+	scoped_secrets struct proof_secrets secrets = {.count = 0};
 	int count = 0;
 
 	if (access_begin_server(&session.access, &secrets, token, &session.token_is_new, &why) != 0)

@@ -142,9 +142,9 @@ static int run_local(const struct options *options) {
 	struct sock_addr loopback = channel_loopback();
 	pid_t members[MESH_NODES_MAX];
 	struct channel_listener listener;
-	struct proof_secrets secrets;
+	scoped_secrets struct proof_secrets secrets = {.count = 0};
 	struct lab_why why = {.text = ""};
-	char token[TOKEN_BYTES];
+	scoped_token char token[TOKEN_BYTES] = "";
 	uint32_t started = 0;
 	int status = EXIT_DONE;
 	bool began = false;
@@ -179,9 +179,9 @@ static int run_local(const struct options *options) {
 
 static int run_lead(const struct options *options, struct mesh_member *member) {
 	struct channel_listener listener;
-	struct proof_secrets secrets;
+	scoped_secrets struct proof_secrets secrets = {.count = 0};
 	struct lab_why why = {.text = ""};
-	char token[TOKEN_BYTES];
+	scoped_token char token[TOKEN_BYTES] = "";
 	int status = EXIT_FAILED;
 	bool began = false;
 	pid_t own;

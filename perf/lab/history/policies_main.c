@@ -151,7 +151,7 @@ static int parse_arguments(int argc, char **argv, struct words *words) {
 
 // Make the token of the servers on this machine, and pass it on to both ends of each run.
 static int share_token(struct lab_why *why) {
-	char token[TOKEN_BYTES];
+	scoped_token char token[TOKEN_BYTES] = "";
 	int err = token_make(token, why);
 
 	// NOLINTNEXTLINE(concurrency-mt-unsafe): there is no other thread yet

@@ -284,7 +284,8 @@ lead_try(struct present *present, struct deadline deadline, bool *ret_final, str
 	const struct mesh_member *member = present->member;
 	struct deadline soon = deadline_after(clock_monotonic_ns(), CONNECT_NS);
 	struct sock_addr address = member->lead;
-	char text[SOCK_ADDR_TEXT_BYTES], token[TOKEN_BYTES] = "";
+	char text[SOCK_ADDR_TEXT_BYTES];
+	scoped_token char token[TOKEN_BYTES] = "";
 	struct lab_why unheard = {.text = ""};
 	int err = 0;
 
@@ -395,6 +396,7 @@ int mesh_member_run(const struct mesh_member *member, struct lab_why *why) {
 		err = follow_orders(present, why);
 	child_kill(present);
 	channel_close(&present->lead);
+	proof_secrets_wipe(&present->secrets);
 	free(present);
 	return err;
 }

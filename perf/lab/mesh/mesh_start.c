@@ -99,6 +99,12 @@ struct place {
 	char token[TOKEN_BYTES]; // "": none
 };
 
+static void place_wipe(struct place *place) {
+	explicit_bzero(place, sizeof(*place));
+}
+
+#define scoped_place __attribute__((cleanup(place_wipe)))
+
 // Check that no other user can have read or written the token of a rendezvous file.
 static int check_lead_file(int fd, const char *path, struct lab_why *why) {
 	struct stat status;
@@ -117,7 +123,7 @@ static int check_lead_file(int fd, const char *path, struct lab_why *why) {
 static int lead_file_parse(const char *path, struct place *ret_place, struct lab_why *why) {
 	scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct lab_why wrong = {.text = ""};
-	struct place place;
+	scoped_place struct place place = {.port = 0};
 	struct parse_error error;
 	char *blank, *token = NULL;
 	uint64_t port;
@@ -163,9 +169,9 @@ int mesh_publish_lead(
 	char host[MESH_HOST_BYTES] = "";
 	struct lab_why held = {.text = ""};
 	struct channel_listener listener;
-	struct place earlier;
+	scoped_place struct place earlier = {.port = 0};
 	scoped_fd int fd = -1;
-	char line[PLACE_BYTES];
+	scoped_place struct place written = {.port = 0};
 	int err = channel_bind(&any, &listener, why);
 
 	if (err != 0)
@@ -194,8 +200,10 @@ int mesh_publish_lead(
 	err = channel_listen(&listener, why);
 	if (err != 0)
 		return err;
-	snprintf(line, sizeof(line), "%s %u %s", host, listener.address.port, token);
-	if (token_file_write(path, line, why) != 0)
+	snprintf(
+		written.host, sizeof(written.host), "%s %u %s", host, listener.address.port, token
+	);
+	if (token_file_write(path, written.host, why) != 0)
 		return -EIO;
 	listener.fd = scoped_release_fd(&fd);
 	*ret_listener = listener;
@@ -239,7 +247,7 @@ int mesh_read_lead_file(
 	char ret_token[static TOKEN_BYTES],
 	struct lab_why *why
 ) {
-	struct place place;
+	scoped_place struct place place = {.port = 0};
 	int err = lead_file_parse(path, &place, why);
 
 	if (err == 0)

@@ -371,7 +371,7 @@ static int server_connect(struct client *client, struct lab_why *why) {
 static int prove_to_server(struct client *client, struct lab_why *why) {
 	const struct lab_session *session = client->session;
 	const struct proof_secrets *secrets = session->secrets;
-	struct proof_secrets own;
+	scoped_secrets struct proof_secrets own = {.count = 0};
 	int err = 0;
 
 	if (secrets == NULL)

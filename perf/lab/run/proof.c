@@ -15,6 +15,10 @@ int proof_init(void) {
 	return sodium_init() < 0 ? -EIO : 0;
 }
 
+void proof_secrets_wipe(struct proof_secrets *secrets) {
+	sodium_memzero(secrets, sizeof(*secrets));
+}
+
 // Derive a secret of this protocol, and its id, from the bytes of a token or of a cluster's key.
 static void
 secret_add(struct proof_secrets *secrets, const uint8_t derived[static SEAL_SECRET_BYTES]) {
@@ -34,6 +38,7 @@ void proof_add_token(struct proof_secrets *secrets, const char *token) {
 
 	seal_hash(NULL, "tocsin perf tok", token, strlen(token), derived);
 	secret_add(secrets, derived);
+	sodium_memzero(derived, sizeof(derived));
 }
 
 void proof_add_key(struct proof_secrets *secrets, const struct seal_key *key) {
@@ -41,6 +46,7 @@ void proof_add_key(struct proof_secrets *secrets, const struct seal_key *key) {
 
 	seal_hash(key->secret, "tocsin perf key", NULL, 0, derived);
 	secret_add(secrets, derived);
+	sodium_memzero(derived, sizeof(derived));
 }
 
 static const struct seal_key *
@@ -146,9 +152,12 @@ bool proof_mark_is_valid(
 ) {
 	enum channel_kind kind = role == PROOF_CLIENT ? CHANNEL_PROOF : CHANNEL_PROVEN;
 	uint8_t expected[PROOF_MARK_BYTES];
+	bool is_valid;
 
 	if (proof->secret == NULL || message->kind != kind || message->size != sizeof(expected))
 		return false;
 	proof_make_mark(proof, role, expected);
-	return sodium_memcmp(expected, message->bytes, sizeof(expected)) == 0;
+	is_valid = sodium_memcmp(expected, message->bytes, sizeof(expected)) == 0;
+	sodium_memzero(expected, sizeof(expected));
+	return is_valid;
 }

@@ -43,6 +43,10 @@ struct proof_secrets {
 	bool token_required; // client: the user gave the token, so an open server is refused
 };
 
+// Wipe the secrets; `scoped_secrets` does so on every exit from the block of a local.
+void proof_secrets_wipe(struct proof_secrets *secrets);
+#define scoped_secrets __attribute__((cleanup(proof_secrets_wipe)))
+
 // Prepare the random numbers of this process. Returns 0 or -EIO.
 int proof_init(void);
 // Add the token, a text, or a key of the cluster. Nothing happens if there is no room.

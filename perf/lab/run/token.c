@@ -30,6 +30,10 @@ static const char *environment_variable(const char *name) {
 	return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
+void token_wipe(char (*token)[TOKEN_BYTES]) {
+	sodium_memzero(*token, sizeof(*token));
+}
+
 int token_make(char ret_token[static TOKEN_BYTES], struct lab_why *why) {
 	uint8_t random[RANDOM_BYTES];
 
@@ -37,6 +41,7 @@ int token_make(char ret_token[static TOKEN_BYTES], struct lab_why *why) {
 		return lab_fail(why, -EIO, "no random numbers for a token");
 	randombytes_buf(random, sizeof(random));
 	sodium_bin2hex(ret_token, TOKEN_BYTES, random, sizeof(random));
+	sodium_memzero(random, sizeof(random));
 	return 0;
 }
 
@@ -60,6 +65,7 @@ int token_file_read(const char *path, char ret_token[static TOKEN_BYTES], struct
 	char text[TOKEN_BYTES + 1];
 	struct stat status;
 	ssize_t length;
+	int err;
 
 	if (fd < 0 || fstat(fd, &status) != 0)
 		return lab_fail(why, neg_errno(), "%s: %s", path, strerrordesc_np(errno));
@@ -78,10 +84,11 @@ int token_file_read(const char *path, char ret_token[static TOKEN_BYTES], struct
 		return lab_fail(why, neg_errno(), "%s: %s", path, strerrordesc_np(errno));
 	text[length] = '\0';
 	text[strcspn(text, "\r\n")] = '\0';
-	if (token_check(text, path, why) != 0)
-		return -EINVAL;
-	memcpy(ret_token, text, strlen(text) + 1);
-	return 0;
+	err = token_check(text, path, why);
+	if (err == 0)
+		memcpy(ret_token, text, strlen(text) + 1);
+	sodium_memzero(text, sizeof(text));
+	return err;
 }
 
 int token_file_write(const char *path, const char *token, struct lab_why *why) {
@@ -187,7 +194,8 @@ static bool published_read(
 }
 
 void token_unpublish(const struct sock_addr *server, const char *token) {
-	char path[PATH_BYTES], published[TOKEN_BYTES];
+	scoped_token char published[TOKEN_BYTES] = "";
+	char path[PATH_BYTES];
 
 	if (!server_is_on_loopback(server))
 		return;
@@ -238,7 +246,7 @@ int access_begin_server(
 	bool *ret_is_new,
 	struct lab_why *why
 ) {
-	struct proof_secrets secrets = {.open = access->open};
+	scoped_secrets struct proof_secrets secrets = {.open = access->open};
 	int err = proof_init() == 0 ? 0 : lab_fail(why, -EIO, "no random numbers");
 
 	if (err == 0)
@@ -261,8 +269,9 @@ int access_begin_client(
 	struct proof_secrets *ret_secrets,
 	struct lab_why *why
 ) {
-	struct proof_secrets secrets = {.token_required = true};
-	char token[TOKEN_BYTES] = "", path[PATH_BYTES];
+	scoped_secrets struct proof_secrets secrets = {.token_required = true};
+	scoped_token char token[TOKEN_BYTES] = "";
+	char path[PATH_BYTES];
 	int err = proof_init() == 0 ? 0 : lab_fail(why, -EIO, "no random numbers");
 
 	if (err == 0 && access->token_file != NULL) {
@@ -301,7 +310,7 @@ int access_begin_lead(
 	char ret_token[static TOKEN_BYTES],
 	struct lab_why *why
 ) {
-	struct proof_secrets secrets = {.count = 0};
+	scoped_secrets struct proof_secrets secrets = {.count = 0};
 	bool is_new;
 	int err;
 

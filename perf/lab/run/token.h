@@ -21,6 +21,10 @@ struct lab_access {
 	bool open;
 };
 
+// Wipe a token; `scoped_token` does so on every exit from the block of a local.
+void token_wipe(char (*token)[TOKEN_BYTES]);
+#define scoped_token __attribute__((cleanup(token_wipe)))
+
 // Make a random token. Returns 0 or -EIO.
 int token_make(char ret_token[static TOKEN_BYTES], struct lab_why *why);
 // Check the text of a token: letters, digits, "-". Returns 0 or -EINVAL with the reason in `why`,

@@ -98,6 +98,20 @@ static void each_changed_byte_of_each_message_ends_the_proof(void **state) {
 	}
 }
 
+static void secrets_are_wiped(void **state) {
+	static const struct proof_secrets none;
+	char token[TOKEN_BYTES] = TOKEN;
+	struct proof_secrets secrets = {.open = true, .source = "a file"};
+
+	(void)state;
+	proof_add_token(&secrets, token);
+	proof_secrets_wipe(&secrets);
+	assert_memory_equal(&secrets, &none, sizeof(none));
+	token_wipe(&token);
+	for (size_t n = 0; n < sizeof(token); n++)
+		assert_int_equal(token[n], 0);
+}
+
 static void a_shortened_or_longer_message_is_refused(void **state) {
 	struct channel_message message;
 	uint8_t bytes[PROOF_MESSAGE_BYTES];
@@ -342,6 +356,7 @@ static void the_environment_replaces_the_random_token_of_a_server(void **state) 
 UNIT_GROUP(lab_proof) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ends_of_one_token_prove_it),
+		cmocka_unit_test(secrets_are_wiped),
 		cmocka_unit_test(each_changed_byte_of_each_message_ends_the_proof),
 		cmocka_unit_test(a_shortened_or_longer_message_is_refused),
 		cmocka_unit_test(the_mark_of_the_other_role_is_refused),
