@@ -317,6 +317,8 @@ int main(int argc, char **argv) {
 			MPI_Abort(MPI_COMM_WORLD, 7);
 		MPI_Barrier(MPI_COMM_WORLD);
 	}
+	if (strcmp(name, "crash") == 0 && rank == 1)
+		raise(SIGSEGV);
 	if (strcmp(name, "disk") == 0)
 		status = write_result();
 	MPI_Barrier(MPI_COMM_WORLD);

@@ -228,6 +228,17 @@ def a_handle_given_anew_is_followed():
         assert "not followed" not in done.stderr, (mpi.name, done)
 
 
+def crashed_rank_keeps_its_status():
+    """The launcher ends with the same status whether or not tocsin run is between it and a rank."""
+    programs()
+    for mpi in CHOSEN:
+        program = mpi.compile(here["directory"], "corners.c", "-lpthread", "-ldl")
+        alone = run(mpi.words(RANKS, program, "crash"))
+        for number in range(5):
+            under = run(mpi.words(RANKS, TOCSIN, "run", "--mpi", "--", program, "crash"))
+            assert alone.returncode == under.returncode != 0, (mpi.name, number, alone, under)
+
+
 def fill(path):
     """Fill the file system of this path to the last byte."""
     with open(path, "wb", buffering=0) as file:
@@ -460,7 +471,7 @@ def main():
         tap.run([(test.__doc__.split("\n")[0], test) for test in (
             c_counts_once, fortran_counts_once, f08_counts_once,
             results_are_equal, corners_are_equal, odd_programs_are_equal,
-            a_full_disk_is_equal, a_handle_given_anew_is_followed,
+            crashed_rank_keeps_its_status, a_full_disk_is_equal, a_handle_given_anew_is_followed,
             one_rank_is_looked_for, a_request_given_anew_stays_open, a_handler_may_abort,
             the_loader_is_not_waited_for,
             *(test for mpi in CHOSEN for test in own[mpi.name]), hangs_are_named)])

@@ -11,6 +11,7 @@ import pty
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -120,6 +121,20 @@ def holds_nothing():
     process.terminate()
     assert process.wait(PATIENCE_S) == -signal.SIGTERM
     os.close(read_end)
+
+
+def status_under_hydra():
+    """A launcher that kills a rank when the rank's connection closes gets the command's status."""
+    for script, status in (("kill -SEGV $$", -signal.SIGSEGV), ("exit 3", 3)):
+        own, other = socket.socketpair()
+        own.settimeout(PATIENCE_S)
+        with own:
+            process = subprocess.Popen([*RUN, "--", "sh", "-c", script], pass_fds=[other.fileno()],
+                                       env=environment(PMI_FD=str(other.fileno())))
+            other.close()
+            assert own.recv(1) == b""
+            process.kill()
+            assert process.wait(PATIENCE_S) == status, (script, process.returncode)
 
 
 def closed_streams():
@@ -254,5 +269,5 @@ def task_prolog():
 if __name__ == "__main__":
     tap.run([(test.__doc__, test) for test in (
         streams_and_status, what_cannot_run, ignored_signals, signals_reach_it, stops_too,
-        dies_with_it, holds_nothing, closed_streams, terminal, variables, without_library,
-        linked_statically, words_are_no_programs, task_prolog)])
+        dies_with_it, holds_nothing, status_under_hydra, closed_streams, terminal, variables,
+        without_library, linked_statically, words_are_no_programs, task_prolog)])

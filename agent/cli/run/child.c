@@ -2,14 +2,20 @@
 // Parent process of the command.
 //
 // The parent stays in the command's process group. A terminal signals both processes, so only
-// signals sent to the parent alone are forwarded. The parent keeps no inherited descriptor. A
-// reader that waits for the end of a pipe therefore waits only for the command.
+// signals sent to the parent alone are forwarded. The parent keeps no inherited descriptor, except
+// the connection to Hydra. A reader that waits for the end of a pipe therefore waits only for the
+// command.
+//
+// Hydra (mpiexec of MPICH and Intel MPI) kills a rank whose connection closes early. The parent
+// keeps the connection open, so the command's status becomes its own before Hydra kills it.
 #include "run/child.h"
 
 #include "run/memory.h"
 #include "run/tell.h"
 
 #include <lib/error.h>
+#include <lib/parse.h>
+#include <lib/sort.h>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +27,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,23 +73,40 @@ static void __attribute__((noreturn)) child_exec(
 	_exit(EXIT_FAILURE);
 }
 
-// Close all descriptors but these two (-1: none), and point the standard streams to /dev/null.
-static void close_other_descriptors(int one, int other) {
-	unsigned int first = (unsigned int)(one < other ? one : other);
-	unsigned int last = (unsigned int)(one < other ? other : one);
-	unsigned int from = STDERR_FILENO + 1;
+static int compare_descriptors(const void *a, const void *b) {
+	return *(const int *)a - *(const int *)b;
+}
+
+// Close all descriptors but these (negative ones are ignored), and point the standard streams to
+// /dev/null.
+static void close_other_descriptors(int *kept, uint32_t count) {
 	int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	unsigned int from = STDERR_FILENO + 1;
 
 	for (int fd = 0; fd <= STDERR_FILENO && null_fd >= 0; fd++)
 		(void)dup2(null_fd, fd);
-	if (first >= from && one >= 0 && other >= 0) {
-		if (first > from)
-			(void)close_range(from, first - 1, 0);
-		from = first + 1;
+	sort_rows(kept, count, sizeof(*kept), compare_descriptors);
+	for (uint32_t n = 0; n < count; n++) {
+		if (kept[n] < (int)from)
+			continue;
+		if ((unsigned int)kept[n] > from)
+			(void)close_range(from, (unsigned int)kept[n] - 1, 0);
+		from = (unsigned int)kept[n] + 1;
 	}
-	if (last > from)
-		(void)close_range(from, last - 1, 0);
-	(void)close_range(last + 1, ~0u, 0);
+	(void)close_range(from, ~0u, 0);
+}
+
+// Return the descriptor of the connection to Hydra, or -1.
+static int hydra_descriptor(void) {
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
+	const char *text = getenv("PMI_FD");
+	struct stat status;
+	uint64_t fd;
+
+	if (text == NULL || parse_u64(text, strlen(text), 0, INT32_MAX, NULL, &fd) != 0 ||
+	    fstat((int)fd, &status) != 0 || !S_ISSOCK(status.st_mode))
+		return -1;
+	return (int)fd;
 }
 
 static void forward_pending_signals(const struct parent *parent) {
@@ -223,7 +247,9 @@ int child_run(const char *path, char *const *words) {
 	err = parent.signal_fd < 0 ? neg_errno()
 				   : child_spawn(path, words, &inherited, &parent.child);
 	if (err == 0) {
-		close_other_descriptors(parent.signal_fd, parent.exit_reporter.fd);
+		int kept[] = {parent.signal_fd, parent.exit_reporter.fd, hydra_descriptor()};
+
+		close_other_descriptors(kept, 3);
 		parent_watch_child(&parent);
 	}
 	(void)sigaction(SIGCHLD, &inherited.child_action, NULL);
