@@ -251,6 +251,11 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 			health->grants, now_ns, ras_self_id(overlay_ras(health->overlay))
 		);
 
+	// This agent took a new start number.
+	if ((kind == RAS_EVENT_ADDRESS_CHANGED ||
+	     (kind == RAS_EVENT_DECLARED_DEAD && event->cause == RAS_CAUSE_RESTART)) &&
+	    health->exchange != NULL)
+		observation_exchange_repeat_statements(health->exchange, now_ns);
 	// Forget a peer at once: if too many peers changed, it could not be found later. The
 	// exchange would repeat this node's observations of it, and nothing would withdraw them.
 	if (kind == RAS_EVENT_FORGOTTEN) {

@@ -7,6 +7,10 @@
 #include <errno.h>
 #include <string.h>
 
+// Time in which the news of a start reach all agents. A notice of the start that comes before is
+// dropped with the earlier start.
+#define REPEAT_SOON_NS SEC
+
 // Return whether receivers keep nothing if the slot is reused: they never got the statement, or got
 // its withdrawal.
 static bool own_statement_is_settled(const struct own_statement *own) {
@@ -105,6 +109,18 @@ int observation_exchange_statement(
 		own->due_ns = now_ns + exchange_random_below(exchange, REPORT_WAIT_MAX_NS);
 	exchange_wake(exchange, own->due_ns);
 	return 0;
+}
+
+void observation_exchange_repeat_statements(
+	struct observation_exchange *exchange, uint64_t now_ns
+) {
+	for (uint32_t n = 0; n < exchange->own_statement_count; n++) {
+		struct own_statement *own = &exchange->own_statements[n];
+
+		if (own->due_ns > now_ns + REPEAT_SOON_NS)
+			own->due_ns = now_ns + REPEAT_SOON_NS;
+		exchange_wake(exchange, own->due_ns);
+	}
 }
 
 // A statement holds until it is withdrawn, so the own engine always gets it with age 0.

@@ -251,6 +251,9 @@ void observation_exchange_forget(struct observation_exchange *exchange, uint64_t
 int observation_exchange_statement(
 	struct observation_exchange *exchange, uint64_t now_ns, const struct statement *statement
 );
+// Publish all statements of this agent again soon. Call it when this agent took a new start number:
+// the other agents dropped what its earlier start said.
+void observation_exchange_repeat_statements(struct observation_exchange *exchange, uint64_t now_ns);
 // Take a received notice; `number` is that of ras_notice_number(). Counts and drops items that
 // are not of `origin` itself, or are of this agent. Returns 0, or -EBADMSG if malformed: items
 // before the bad one have been taken.

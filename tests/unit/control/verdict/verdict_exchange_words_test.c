@@ -41,6 +41,32 @@ static void words_are_repeated_until_they_are_taken_back(void **state) {
 	net_destroy(net);
 }
 
+// An agent that hears of a higher start of its name takes the next one, without a new process.
+static void a_new_start_of_the_speaker_hides_no_statement(void **state) {
+	const struct verdict_peer_update restarted = {
+		.id = id_of(1),
+		.incarnation = ras_incarnation(2, 0),
+		.state = RAS_ALIVE,
+		.host = "",
+		.leaf = "",
+	};
+	struct net *net = net_create();
+
+	(void)state;
+	assert_int_equal(say(net, 1, VERDICT_DEVICE_STUCK), 0);
+	pass(net, SEC);
+	for (uint32_t n = 0; n < AGENTS; n++)
+		assert_int_equal(
+			verdict_peer_update(net->agents[n].engine, net->now_ns, &restarted), 0
+		);
+	observation_exchange_repeat_statements(net->agents[1].exchange, net->now_ns);
+	for (uint64_t seconds = 0; seconds < OBSERVATION_REPEAT_NS / SEC - 1; seconds++) {
+		pass(net, SEC);
+		assert_int_equal(held(net, 2, 1), VERDICT_DEVICE_STUCK);
+	}
+	net_destroy(net);
+}
+
 static int say_check(struct net *net, uint32_t agent, enum verdict verdict, const char *reason) {
 	struct statement statement = {.subject = id_of(agent), .verdict = verdict};
 
@@ -196,6 +222,7 @@ static void of_a_malformed_notice_what_came_before_is_taken(void **state) {
 UNIT_GROUP(verdict_exchange_words) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_are_repeated_until_they_are_taken_back),
+		cmocka_unit_test(a_new_start_of_the_speaker_hides_no_statement),
 		cmocka_unit_test(a_failure_waits_for_no_withdrawn_word),
 		cmocka_unit_test(a_failure_replaces_a_word_that_matters_less),
 		cmocka_unit_test(a_word_that_was_taken_back_before_it_came_is_not_taken),
