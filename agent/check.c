@@ -112,8 +112,8 @@ void check_contradictions(const struct config *config, struct config_load *load)
 		);
 }
 
-// Check that the node has a name, and an address for the overlay.
-static void check_name_and_address(const struct config *config, struct config_load *load) {
+// Check the name of the node, its keys, addresses and directories, and its devices.
+static void check_node(const struct config *config, struct config_load *load) {
 	const struct agent_settings *settings = config_settings(config);
 	// Nothing below writes to the configuration.
 	struct agent probe = {.config = (struct config *)config, .settings = settings};
@@ -142,6 +142,7 @@ static void check_name_and_address(const struct config *config, struct config_lo
 	if (chosen && config_key_is_valid(load, &settings->overlay.listen))
 		check_address(&choice.address, &settings->overlay.listen, load);
 	check_devices(&probe, chosen, load);
+	check_places(settings, probe.keys, load);
 	seal_keys_put(probe.keys);
 }
 
@@ -156,7 +157,7 @@ void check_machine(const struct config *config, struct config_load *load) {
 
 	check_contradictions(config, load);
 	check_programs(settings, load);
-	check_name_and_address(config, load);
+	check_node(config, load);
 
 	// Only the access to address files is checked: their content may change while the agent
 	// runs.
@@ -174,5 +175,4 @@ void check_machine(const struct config *config, struct config_load *load) {
 	if (cores[0] != '\0' && cpu_set_get_allowed(&allowed) == 0 &&
 	    cpu_set_parse_allowed(cores, strlen(cores), &allowed, &error, &set) != 0)
 		config_reject_key(load, &settings->worker.cores, "%s", error.text);
-	check_places(settings, load);
 }

@@ -9,6 +9,7 @@
 struct agent;
 struct agent_settings;
 struct port_holder;
+struct seal_keys;
 struct sock_addr;
 
 // check_commands.c: check each [check NAME] and compare the names. On the local machine also check
@@ -23,8 +24,13 @@ void report_unusable_programs(const struct agent_settings *settings);
 // has_address is true. has_address means that the overlay's address can be chosen.
 void check_devices(struct agent *probe, bool has_address, struct config_load *load);
 
-// check_places.c: check the client and HTTP addresses, the Unix socket and the state directory.
-void check_places(const struct agent_settings *settings, struct config_load *load);
+// check_places.c: check the client and HTTP addresses, the Unix socket, the state directory and the
+// agent's key there. keys: of the cluster; NULL: they cannot be used.
+void check_places(
+	const struct agent_settings *settings,
+	const struct seal_keys *keys,
+	struct config_load *load
+);
 // Reject the key of a member of the settings if the address cannot be bound, unless an agent holds
 // it.
 void check_address(const struct sock_addr *address, const void *member, struct config_load *load);

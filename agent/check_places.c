@@ -6,6 +6,7 @@
 #include "check.h"
 #include "socket_path.h"
 
+#include <control/agent_key.h>
 #include <control/state.h>
 #include <lib/config.h>
 #include <lib/error.h>
@@ -126,7 +127,11 @@ check_directory(const char *directory, bool is_made, const void *member, struct 
 		);
 }
 
-void check_places(const struct agent_settings *settings, struct config_load *load) {
+void check_places(
+	const struct agent_settings *settings,
+	const struct seal_keys *keys,
+	struct config_load *load
+) {
 	const char *state = settings->node.state_directory;
 	char path[SOCKET_PATH_BYTES], detail[AGENT_DETAIL_BYTES];
 	const char *problem = NULL;
@@ -160,6 +165,8 @@ void check_places(const struct agent_settings *settings, struct config_load *loa
 		if (file_trust_is_agent(info.st_uid))
 			info.st_uid = 0;
 		problem = state_directory_problem(&info);
+		if (problem == NULL && keys != NULL && agent_key_check(state, keys, detail) != 0)
+			config_reject_key(load, &settings->node.state_directory, "%s", detail);
 	}
 	if (problem != NULL)
 		config_reject_key(load, &settings->node.state_directory, "%s: %s", state, problem);

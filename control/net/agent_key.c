@@ -3,6 +3,7 @@
 
 #include <control/agent_key.h>
 #include <lib/error.h>
+#include <lib/file_trust.h>
 #include <lib/log.h>
 #include <lib/must.h>
 #include <lib/scoped.h>
@@ -11,12 +12,17 @@
 #include <sodium.h>
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static_assert(AGENT_KEY_BYTES == crypto_sign_PUBLICKEYBYTES, "the size of a public key");
 static_assert(AGENT_KEY_SIGNATURE_BYTES == crypto_sign_BYTES, "the size of a signature");
 static_assert(AGENT_KEY_DETAIL_BYTES >= SEAL_KEYS_DETAIL_BYTES, "explanations of key files fit");
+
+#define FILE_NAME "agent.key"
 
 // Allocated by sodium_malloc().
 struct agent_key {
@@ -58,8 +64,58 @@ static int file_create(const char *path, const struct seal_keys *keys, char *det
 	return err;
 }
 
+// Read the file. Returns -ENOENT without an explanation if there is none.
+static int file_load(
+	const char *path,
+	const struct seal_keys *cluster,
+	char *detail,
+	const struct seal_keys **ret_keys
+) {
+	struct stat status;
+	int err;
+
+	if (lstat(path, &status) != 0 && errno == ENOENT)
+		return -ENOENT;
+	err = seal_keys_load(path, detail, ret_keys);
+	// A link whose target is missing, perhaps only for now, keeps its name.
+	if (err == -ENOENT)
+		return -ENOLINK;
+	if (err == -EINVAL)
+		return file_trust_refuse(
+			detail, err, path,
+			": not a key file; remove it, and the next start makes another key"
+		);
+	if (err == 0 && seal_keys_find(cluster, (*ret_keys)->keys[0].id) != NULL) {
+		seal_keys_put(*ret_keys);
+		return file_trust_refuse(
+			detail, -EINVAL, path,
+			": this is the cluster's key, so every member could speak as this agent; "
+			"remove it, and the next start makes another key"
+		);
+	}
+	return err;
+}
+
+int agent_key_check(
+	const char *directory,
+	const struct seal_keys *cluster,
+	char ret_detail[static AGENT_KEY_DETAIL_BYTES]
+) {
+	const struct seal_keys *keys = NULL;
+	scoped_mem char *path = NULL;
+	int err;
+
+	if (asprintf(&path, "%s/" FILE_NAME, directory) < 0)
+		return -ENOMEM;
+	err = file_load(path, cluster, ret_detail, &keys);
+	if (err == 0)
+		seal_keys_put(keys);
+	return err == -ENOENT ? 0 : err;
+}
+
 int agent_key_open(
 	const char *directory,
+	const struct seal_keys *cluster,
 	char ret_detail[static AGENT_KEY_DETAIL_BYTES],
 	struct agent_key **ret_key
 ) {
@@ -68,13 +124,11 @@ int agent_key_open(
 	int err = -ENOENT;
 
 	ret_detail[0] = '\0';
-	if (directory != NULL && asprintf(&path, "%s/agent.key", directory) < 0)
+	if (directory != NULL && asprintf(&path, "%s/" FILE_NAME, directory) < 0)
 		return -ENOMEM;
 	// Only a missing file is replaced. One that cannot be read has the name of this agent.
-	if (path != NULL && (access(path, F_OK) == 0 || errno != ENOENT))
-		err = seal_keys_load(path, ret_detail, &keys);
-	else
-		err = -ENOENT;
+	if (path != NULL)
+		err = file_load(path, cluster, ret_detail, &keys);
 	if (err == -ENOENT) {
 		err = seal_keys_create_random(&keys);
 		if (err == 0 && path != NULL && file_create(path, keys, ret_detail) != 0)
@@ -84,8 +138,9 @@ int agent_key_open(
 				log_str("effect", "the next start has another key")
 			);
 	}
-	if (err == 0)
-		err = pair_create(keys, ret_key);
+	if (err != 0)
+		return err;
+	err = pair_create(keys, ret_key);
 	seal_keys_put(keys);
 	return err;
 }

@@ -372,7 +372,7 @@ int overlay_create(
 	overlay->store_start.run = store_start;
 	overlay_ask_init(overlay);
 	overlay_call_init(overlay);
-	err = agent_key_open(config->key_directory, ret_detail, &overlay->key);
+	err = agent_key_open(config->key_directory, config->keys, ret_detail, &overlay->key);
 	if (err == 0)
 		err = overlay_open_transport(overlay, config, ret_detail);
 	if (err == 0)

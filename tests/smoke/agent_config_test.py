@@ -236,6 +236,26 @@ def devices_that_this_machine_does_not_have_are_named(place):
 
 
 @in_place
+def key_of_the_agent_that_would_end_a_start_is_named(place):
+    key = make_key(place)
+    (place / "state").mkdir(0o700)
+    own = place / "state" / "agent.key"
+    for prepare, words in (
+            (own.mkdir, "not a regular file"),
+            (lambda: own.touch(0o600), "not a key file; remove it"),
+            (lambda: shutil.copy(key, own), "this is the cluster's key"),
+            (lambda: os.symlink("not-mounted", own), "No such file or directory")):
+        prepare()
+        done = tocsind("--check-config", *settings({**sound(place), "overlay.key": key}))
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done
+        assert "[node] state_directory" in done.stderr and f'{own}": ' in done.stderr, done.stderr
+        assert words in done.stderr, (words, done.stderr)
+        shutil.rmtree(own) if own.is_dir() else own.unlink()
+    done = tocsind("--check-config", *settings({**sound(place), "overlay.key": key}))
+    assert (done.returncode, done.stderr) == (0, ""), done
+
+
+@in_place
 def devices_that_it_has_are_sound(place):
     for change in ({"node.device": "soft"}, {"node.device": "nic:soft0,cpu:0"},
                    {"node.device": "none", "device.soft0.address": "192.0.2.1"},
@@ -415,6 +435,7 @@ TESTS = [
     contradictions_are_named_together_with_wrong_values,
     nothing_is_concluded_from_what_stands_in_for_a_wrong_value,
     devices_that_this_machine_does_not_have_are_named,
+    key_of_the_agent_that_would_end_a_start_is_named,
     devices_that_it_has_are_sound,
     what_the_unit_denies_is_named_with_the_drop_in_that_allows_it,
     a_port_that_another_program_holds_is_named_with_its_holder,

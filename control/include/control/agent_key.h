@@ -16,14 +16,23 @@
 #define AGENT_KEY_DETAIL_BYTES 256
 
 struct agent_key;
+struct seal_keys;
 
 // Read the key of this state directory, or make it at the first start. Without a directory, or on a
 // disk that cannot be written to, the key lives as long as the process. Returns 0, -ENOMEM, or
-// another -errno with an explanation: the file exists and cannot be trusted or read.
+// another -errno with an explanation: the file exists and cannot be trusted or read, or it has a
+// key of the cluster.
 int agent_key_open(
 	const char *directory, // NULL: none
+	const struct seal_keys *cluster,
 	char ret_detail[static AGENT_KEY_DETAIL_BYTES],
 	struct agent_key **ret_key
+);
+// Check a key as agent_key_open() does, and make none. Returns 0 also if there is none.
+int agent_key_check(
+	const char *directory,
+	const struct seal_keys *cluster,
+	char ret_detail[static AGENT_KEY_DETAIL_BYTES]
 );
 // Wipe and free the key; NULL is allowed. Returns NULL.
 struct agent_key *agent_key_close(struct agent_key *key);

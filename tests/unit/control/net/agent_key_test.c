@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The key pair of an agent in its state directory.
 #include <control/agent_key.h>
+#include <lib/seal_keys.h>
 #include <support/cmocka.h>
 #include <support/tree.h>
 
@@ -19,6 +20,7 @@
 
 static char place[64];
 static char path[96];
+static const struct seal_keys *cluster;
 
 static int setup_place(void **state) {
 	(void)state;
@@ -27,11 +29,12 @@ static int setup_place(void **state) {
 	if (mkdtemp(place) == NULL)
 		return -1;
 	snprintf(path, sizeof(path), "%s/agent.key", place);
-	return 0;
+	return seal_keys_create_random(&cluster);
 }
 
 static int teardown_place(void **state) {
 	(void)state;
+	cluster = seal_keys_put(cluster);
 	return tree_remove(place);
 }
 
@@ -39,7 +42,7 @@ static struct agent_key *key_open(const char *directory) {
 	char detail[AGENT_KEY_DETAIL_BYTES] = "";
 	struct agent_key *key = NULL;
 
-	assert_int_equal(agent_key_open(directory, detail, &key), 0);
+	assert_int_equal(agent_key_open(directory, cluster, detail, &key), 0);
 	return key;
 }
 
@@ -79,18 +82,53 @@ static void key_that_others_may_read_or_that_is_none_ends_the_start(void **state
 	(void)state;
 	agent_key_close(key_open(place));
 	assert_int_equal(chmod(path, 0640), 0);
-	assert_int_equal(agent_key_open(place, detail, &key), -EPERM);
+	assert_int_equal(agent_key_open(place, cluster, detail, &key), -EPERM);
 	assert_non_null(strstr(detail, "mode 0640"));
 	assert_int_equal(chmod(path, 0600), 0);
 	fd = open(path, O_WRONLY | O_TRUNC);
 	assert_int_equal(write(fd, "no key\n", 7), 7);
 	close(fd);
-	assert_int_equal(agent_key_open(place, detail, &key), -EINVAL);
+	assert_int_equal(agent_key_open(place, cluster, detail, &key), -EINVAL);
+	assert_non_null(strstr(detail, "remove it"));
 	// A path that leads nowhere is no missing file, and no other key takes its name.
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(symlink(path, path), 0);
-	assert_int_equal(agent_key_open(place, detail, &key), -ELOOP);
+	assert_int_equal(agent_key_open(place, cluster, detail, &key), -ELOOP);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("not-mounted/agent.key", path), 0);
+	assert_int_equal(agent_key_open(place, cluster, detail, &key), -ENOLINK);
+	assert_non_null(strstr(detail, "No such file"));
 	assert_null(key);
+}
+
+static void key_of_the_cluster_is_not_the_key_of_an_agent(void **state) {
+	char detail[AGENT_KEY_DETAIL_BYTES] = "";
+	const struct seal_keys *two;
+	struct agent_key *key = NULL;
+
+	(void)state;
+	assert_int_equal(seal_keys_create_step(cluster, SEAL_KEYS_ADD, &two), 0);
+	assert_int_equal(seal_keys_write_new(path, cluster, detail), 0);
+	seal_keys_put(cluster);
+	cluster = two; // the agent must not have any of them
+	assert_int_equal(agent_key_open(place, cluster, detail, &key), -EINVAL);
+	assert_non_null(strstr(detail, "this is the cluster's key"));
+	assert_null(key);
+	assert_int_equal(access(path, F_OK), 0);
+}
+
+static void check_finds_what_would_end_the_start_and_makes_no_key(void **state) {
+	char detail[AGENT_KEY_DETAIL_BYTES] = "";
+
+	(void)state;
+	assert_int_equal(agent_key_check(place, cluster, detail), 0);
+	assert_int_not_equal(access(path, F_OK), 0);
+	agent_key_close(key_open(place));
+	assert_int_equal(agent_key_check(place, cluster, detail), 0);
+	assert_string_equal(detail, "");
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(agent_key_check(place, cluster, detail), -EPERM);
+	assert_non_null(strstr(detail, "mode 0644"));
 }
 
 static void half_a_key_of_a_crash_is_no_hindrance(void **state) {
@@ -152,6 +190,8 @@ UNIT_GROUP(agent_key) {
 		TEST(key_is_made_at_the_first_start_and_is_the_same_after),
 		TEST(key_that_is_lost_or_has_no_directory_is_another_one),
 		TEST(key_that_others_may_read_or_that_is_none_ends_the_start),
+		TEST(key_of_the_cluster_is_not_the_key_of_an_agent),
+		TEST(check_finds_what_would_end_the_start_and_makes_no_key),
 		TEST(half_a_key_of_a_crash_is_no_hindrance),
 		TEST(signature_is_valid_for_these_bytes_and_this_key_alone),
 	};
