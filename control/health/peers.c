@@ -230,9 +230,9 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 	struct health *health = container_of(listener, struct health, listener);
 	uint64_t now_ns = loop_now_ns(health->loop);
 	enum ras_event_kind kind = event->kind;
-	bool is_of_self = kind == RAS_EVENT_HOST_SHARED || kind == RAS_EVENT_BRAKE_ON ||
-			  kind == RAS_EVENT_BRAKE_OFF || kind == RAS_EVENT_PAUSED ||
-			  kind == RAS_EVENT_JOIN_DONE;
+	bool is_of_self = kind == RAS_EVENT_HOST_SHARED || kind == RAS_EVENT_KEY_SHARED ||
+			  kind == RAS_EVENT_BRAKE_ON || kind == RAS_EVENT_BRAKE_OFF ||
+			  kind == RAS_EVENT_PAUSED || kind == RAS_EVENT_JOIN_DONE;
 
 	if (kind == RAS_EVENT_PAUSED)
 		health->paused_until_ns = event->at_ns + PAUSE_GRACE_NS;

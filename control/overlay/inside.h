@@ -171,8 +171,10 @@ struct overlay {
 
 	struct overlay_clones clones[OVERLAY_CLONES];
 	uint32_t clones_count;
-	uint64_t unlisted_first; // live member beside the roster, the first by name; 0: none
-	uint32_t unlisted_count; // number of live members beside the roster
+	uint64_t key_twins[2];	  // two live members with one agent key; 0: none
+	uint32_t key_twins_count; // live members that have their key with others
+	uint64_t unlisted_first;  // live member beside the roster, the first by name; 0: none
+	uint32_t unlisted_count;  // number of live members beside the roster
 	bool clones_due;
 	struct loop_timer clones_timer;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Mistakes in the configuration of nodes that show only beside other nodes. Another agent may
 // answer at a node's address. Several machines may have one host identity, because they were booted
-// from one image with one machine id. Two machines may have one address (shared_addresses.c). The
-// roster may lack a member. A message names all nodes involved, because any of them may be the
-// wrong one.
+// from one image with one machine id. Two agents may have one key, because a state directory was
+// copied. Two machines may have one address (shared_addresses.c). The roster may lack a member. A
+// message names all nodes involved, because any of them may be the wrong one.
 #include "overlay/inside.h"
 
 #include <lib/container.h>
@@ -160,6 +160,83 @@ static void clones_words(
 	);
 }
 
+// Agent keys
+
+static int keys_compare(const void *a, const void *b) {
+	const struct ras_record *left = *(const struct ras_record *const *)a;
+	const struct ras_record *right = *(const struct ras_record *const *)b;
+	int order = memcmp(left->key, right->key, sizeof(left->key));
+
+	if (order != 0)
+		return order;
+	return (left->id > right->id) - (left->id < right->id);
+}
+
+static void
+key_twins_words(const struct overlay *overlay, char ret_words[static STATE_TEXT_BYTES]) {
+	char first[RAS_NAME_MAX + 1], second[RAS_NAME_MAX + 1], more[32] = "";
+
+	overlay_node_name(overlay, overlay->key_twins[0], first);
+	overlay_node_name(overlay, overlay->key_twins[1], second);
+	if (overlay->key_twins_count > 2)
+		snprintf(more, sizeof(more), " (%u nodes share keys)", overlay->key_twins_count);
+	snprintf(
+		ret_words, STATE_TEXT_BYTES,
+		"%.48s and %.48s have one agent key and can speak for each other%s: remove "
+		"agent.key from the state directory of one, and restart its agent",
+		first, second, more
+	);
+}
+
+// Find live members whose key another live member has, too: their state directories are copies.
+static void key_twins_find(struct overlay *overlay, uint32_t slots) {
+	static const uint8_t none[RAS_KEY_BYTES];
+	const struct ras_record **records = calloc(slots, sizeof(struct ras_record *));
+	struct ras_peer peer;
+	uint32_t count = 0, end;
+
+	if (records == NULL)
+		return; // the next change tries again
+	for (uint32_t slot = 0; slot < slots; slot++) {
+		if (ras_peer_at(overlay->ras, slot, &peer) == 0 && peer.state == RAS_ALIVE &&
+		    memcmp(peer.record->key, none, sizeof(none)) != 0)
+			records[count++] = peer.record;
+	}
+	qsort(records, count, sizeof(struct ras_record *), keys_compare);
+	overlay->key_twins_count = 0;
+	for (uint32_t n = 0; n < count; n = end) {
+		for (end = n + 1; end < count; end++) {
+			if (memcmp(records[end]->key, records[n]->key, RAS_KEY_BYTES) != 0)
+				break;
+		}
+		if (end - n > 1 && overlay->key_twins_count == 0) {
+			overlay->key_twins[0] = records[n]->id;
+			overlay->key_twins[1] = records[n + 1]->id;
+		}
+		if (end - n > 1)
+			overlay->key_twins_count += end - n;
+	}
+	free(records);
+}
+
+// Report the members found, unless the same two were reported, and their number has not grown.
+static void key_twins_report(struct overlay *overlay, uint32_t slots) {
+	const uint64_t before[2] = {overlay->key_twins[0], overlay->key_twins[1]};
+	uint32_t count = overlay->key_twins_count;
+	struct ras_event note = {.kind = RAS_EVENT_KEY_SHARED, .cause = RAS_CAUSE_CONFLICT};
+	char words[STATE_TEXT_BYTES];
+
+	key_twins_find(overlay, slots);
+	if (overlay->key_twins_count == 0 ||
+	    (overlay->key_twins_count <= count &&
+	     memcmp(before, overlay->key_twins, sizeof(before)) == 0))
+		return;
+	note.peer = overlay->key_twins[0];
+	note.value = overlay->key_twins_count;
+	key_twins_words(overlay, words);
+	(void)overlay_note(overlay, &note, words);
+}
+
 // Members beside the roster
 
 static int names_compare(const struct ras_record *a, const struct ras_record *b) {
@@ -224,6 +301,7 @@ static void mistakes_find(struct overlay *overlay) {
 	ras_view(overlay->ras, &view);
 	claims = calloc(view.slots_max, sizeof(*claims));
 	roster_find_unlisted(overlay, view.slots_max);
+	key_twins_report(overlay, view.slots_max);
 	if (claims == NULL)
 		return; // the next change tries again
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
@@ -340,7 +418,15 @@ bool overlay_mistake_next(
 		place++;
 		(*cursor)++;
 	}
-	for (place--; place < OVERLAY_OWN_COUNT; place++, (*cursor)++) {
+	if (place == 1 && overlay->key_twins_count > 0) {
+		key_twins_words(overlay, ret_words);
+		return true;
+	}
+	if (place == 1) { // no shared key: skip this place
+		place++;
+		(*cursor)++;
+	}
+	for (place -= 2; place < OVERLAY_OWN_COUNT; place++, (*cursor)++) {
 		if (overlay->own_mistake_words[place][0] == '\0')
 			continue;
 		snprintf(ret_words, STATE_TEXT_BYTES, "%s", overlay->own_mistake_words[place]);

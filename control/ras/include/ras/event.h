@@ -50,6 +50,7 @@ enum ras_event_kind {
 	RAS_EVENT_ADDRESS_UNPROVEN, // peers do not reach the address that this agent advertises
 	RAS_EVENT_ADDRESS_PROVEN,   // peers reach that address now
 	RAS_EVENT_HOST_SHARED,	    // machines that were booted separately have one host identity
+	RAS_EVENT_KEY_SHARED,	    // live members have one agent key; value: their number
 	RAS_EVENT_ADDRESS_SHARED,   // this machine has the IP address of a peer
 	RAS_EVENT_VERDICT,	    // the verdict on a node changed; value: the new one
 	RAS_EVENT_RAILS_CHANGED,    // a node measures with other RDMA devices; value: their number

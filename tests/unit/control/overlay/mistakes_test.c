@@ -188,6 +188,45 @@ static void members_that_the_roster_does_not_name_are_told(void **state) {
 	assert_string_equal(words, "a key");
 }
 
+static void members_with_one_agent_key_are_told_until_one_has_another(void **state) {
+	char words[STATE_TEXT_BYTES];
+
+	(void)state;
+	add_peer("n1", 7, 0);
+	add_peer("n2", 8, 0);
+	add_peer("n3", 9, 0);
+	add_peer("n4", 10, 0);
+	look();
+	assert_int_equal(mistakes(words), 0); // members of a release without keys
+	for (uint32_t n = 0; n < 4; n++)
+		stage.records[n].key[0] = (uint8_t)(1 + n);
+	look();
+	assert_int_equal(stage.notes, 0);
+	stage.records[3].key[0] = stage.records[1].key[0];
+	look();
+	look();
+	assert_int_equal(mistakes(words), 1);
+	assert_string_equal(
+		words,
+		"n2 and n4 have one agent key and can speak for each other: remove agent.key "
+		"from the state directory of one, and restart its agent"
+	);
+	assert_int_equal(stage.notes, 1);
+	assert_int_equal(stage.note.kind, RAS_EVENT_KEY_SHARED);
+	assert_string_equal(stage.words, words);
+	stage.records[2].key[0] = stage.records[1].key[0];
+	look();
+	assert_int_equal(mistakes(words), 1);
+	assert_non_null(strstr(words, "n2 and n3 have"));
+	assert_non_null(strstr(words, "(3 nodes share keys)"));
+	assert_int_equal(stage.notes, 2);
+	// A dead member no longer speaks.
+	stage.peers[2].state = stage.peers[3].state = RAS_DEAD;
+	look();
+	assert_int_equal(mistakes(words), 0);
+	assert_int_equal(stage.notes, 2);
+}
+
 static void those_of_one_boot_or_of_an_unknown_one_are_no_mistake(void **state) {
 	char words[STATE_TEXT_BYTES];
 
@@ -497,6 +536,7 @@ UNIT_GROUP(mistakes) {
 	const struct CMUnitTest tests[] = {
 		CASE(two_live_ones_of_one_host_and_two_boots_are_told_with_what_to_set),
 		CASE(members_that_the_roster_does_not_name_are_told),
+		CASE(members_with_one_agent_key_are_told_until_one_has_another),
 		CASE(those_of_one_boot_or_of_an_unknown_one_are_no_mistake),
 		CASE(one_that_is_dead_shares_no_host),
 		CASE(one_that_was_forgotten_shares_no_host),
