@@ -315,10 +315,12 @@ static int listen_for_client(
 		return err;
 	if (session->token != NULL &&
 	    token_publish(&listener.address, session->token, &unpublished) != 0)
-		fprintf(stderr, "tocsin-perf: clients on this machine need the token: %s\n",
+		fprintf(stderr,
+			"tocsin-perf: clients on this machine need --token-file or " TOKEN_ENVIRONMENT
+			": %s\n",
 			unpublished.text);
 	if (session->token != NULL && session->access.token_file != NULL)
-		err = token_file_write(session->access.token_file, session->token, why);
+		err = token_file_replace(session->access.token_file, session->token, why);
 	if (err == 0)
 		err = channel_listen(&listener, why);
 	if (err == 0) {

@@ -104,13 +104,27 @@ int token_file_write(const char *path, const char *token, struct lab_why *why) {
 	if (fd < 0)
 		return lab_fail(why, neg_errno(), "%s: %s", partial, strerrordesc_np(errno));
 	if (dprintf(fd, "%s\n", token) < 0)
-		err = -EIO;
+		err = neg_errno();
 	else if (rename(partial, path) != 0)
 		err = neg_errno();
 	if (err == 0)
 		return 0;
 	unlink(partial);
 	return lab_fail(why, err, "%s: %s", path, strerrordesc_np(-err));
+}
+
+int token_file_replace(const char *path, const char *token, struct lab_why *why) {
+	char earlier[TOKEN_BYTES];
+	struct stat status;
+
+	// The write explains any other error of lstat().
+	if (lstat(path, &status) == 0) {
+		if (!S_ISREG(status.st_mode))
+			return lab_fail(why, -EEXIST, "%s is not a regular file", path);
+		if (status.st_size > 0 && token_file_read(path, earlier, why) != 0)
+			return -EEXIST;
+	}
+	return token_file_write(path, token, why);
 }
 
 // Format candidate directory number `place`; lower numbers are tried first. Returns false if there

@@ -36,6 +36,9 @@ int token_file_read(const char *path, char ret_token[static TOKEN_BYTES], struct
 // Write a file with mode 0600; an existing file is replaced. Returns 0, or -errno with the reason
 // in `why`.
 int token_file_write(const char *path, const char *token, struct lab_why *why);
+// Write the file that a user named: only an empty file, or an earlier token, is replaced. A wrong
+// path must not cost a key file, or a device such as /dev/null. Returns as token_file_write().
+int token_file_replace(const char *path, const char *token, struct lab_why *why);
 
 // Write the token of a server to the runtime directory of this user, by its port. Does nothing if
 // the server is not reachable over loopback. Returns 0, or -errno with the reason in `why`; then

@@ -292,6 +292,34 @@ static void texts_that_are_no_token_are_refused_and_not_quoted(void **state) {
 	unlink(path);
 }
 
+static void a_server_replaces_no_file_but_an_empty_one_or_a_token(void **state) {
+	char path[128], link[128], text[TOKEN_BYTES];
+	struct lab_why why = {.text = ""};
+	FILE *file;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/token", directory);
+	snprintf(link, sizeof(link), "%s/link", directory);
+	assert_int_equal(token_file_replace(path, TOKEN, &why), 0);
+	assert_int_equal(token_file_replace(path, OTHER, &why), 0);
+	assert_int_equal(truncate(path, 0), 0); // as mktemp(1) makes it
+	assert_int_equal(token_file_replace(path, TOKEN, &why), 0);
+	assert_int_equal(symlink(path, link), 0);
+	assert_int_equal(token_file_replace(link, OTHER, &why), -EEXIST);
+	assert_non_null(strstr(why.text, "not a regular file"));
+	assert_int_equal(token_file_read(path, text, &why), 0);
+	assert_string_equal(text, TOKEN);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fputs("tocsin-key-1 00\n", file);
+	assert_int_equal(fclose(file), 0);
+	why.text[0] = '\0';
+	assert_int_equal(token_file_replace(path, OTHER, &why), -EEXIST);
+	assert_non_null(strstr(why.text, "has no token"));
+	unlink(link);
+	unlink(path);
+}
+
 // The secrets of a client of a server on this machine. Returns their number without the cluster's.
 static uint32_t local_secrets(uint16_t port, struct proof_secrets *secrets) {
 	const struct lab_access access = {.key_file = NULL};
@@ -365,6 +393,7 @@ UNIT_GROUP(lab_proof) {
 		cmocka_unit_test(the_key_of_a_cluster_proves_as_well),
 		cmocka_unit_test(a_server_may_not_name_a_secret_that_was_not_offered),
 		cmocka_unit_test(a_file_of_a_token_is_for_its_user_only),
+		cmocka_unit_test(a_server_replaces_no_file_but_an_empty_one_or_a_token),
 		cmocka_unit_test(texts_that_are_no_token_are_refused_and_not_quoted),
 		cmocka_unit_test(a_client_on_this_machine_finds_what_its_server_published),
 		cmocka_unit_test(the_environment_replaces_the_random_token_of_a_server),
