@@ -243,8 +243,11 @@ enum check_level check_judge(
 			);
 		else
 			snprintf(
-				evidence, size, "not started: %s",
-				spawn_failure_text(result->status)
+				evidence, size, "not started: %s%s",
+				spawn_failure_text(result->status),
+				result->status == -ENOENT
+					? ": the program, or the interpreter in its first line"
+					: ""
 			);
 		break;
 	case SPAWN_LOST:

@@ -161,7 +161,8 @@ static void ends_of_programs_become_levels_by_convention(void **state) {
 		{SPAWN_SIGNALLED, 40, CHECK_UNKNOWN, CHECK_UNKNOWN, "ended by signal 40"},
 		{SPAWN_TIMED_OUT, SIGTERM, CHECK_UNKNOWN, CHECK_UNKNOWN, "timed out after 5.0 s"},
 		{SPAWN_NOT_STARTED, -ENOENT, CHECK_UNKNOWN, CHECK_UNKNOWN,
-		 "not started: No such file or directory"},
+		 "not started: No such file or directory: the program, or the interpreter in its "
+		 "first line"},
 		{SPAWN_NOT_STARTED, -EACCES, CHECK_UNKNOWN, CHECK_UNKNOWN,
 		 "not started: Permission denied"},
 		{SPAWN_NOT_STARTED, SPAWN_REFUSED, CHECK_UNKNOWN, CHECK_UNKNOWN,
