@@ -6,6 +6,7 @@
 #include <lib/log.h>
 
 #include <errno.h>
+#include <stdio.h>
 
 #define RATE_PERCENT 5
 #define OUT_PERCENT 33
@@ -29,7 +30,17 @@ static bool op_wants_drain(void *ctx, uint64_t now_ns, const struct verdict_view
 }
 
 static void op_drain_granted(void *ctx, uint64_t id) {
-	log_event(LOG_LEVEL_INFO, "drain_granted", log_u64("peer", id));
+	const struct health *health = ctx;
+	char name[RAS_NAME_MAX + 1] = "";
+	struct ras_peer peer;
+
+	if (ras_peer_find(overlay_ras(health->overlay), id, &peer) == 0)
+		snprintf(
+			name, sizeof(name), "%.*s", (int)peer.record->name_length, peer.record->name
+		);
+	log_event(
+		LOG_LEVEL_INFO, "drain_granted", log_str("peer", name[0] != '\0' ? name : "unknown")
+	);
 	health_report_advice(ctx, id);
 }
 
