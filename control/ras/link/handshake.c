@@ -161,7 +161,9 @@ static struct admission peer_admit(
 		ras_emit_conflict(ras, slot, record->start, &record->address);
 		admission.cause = RAS_CAUSE_CONFLICT;
 	} else if (slot != RAS_NO_SLOT && key_change_needs_proof(ras, slot, &news)) {
-		key_change_refuse(ras, slot, &news);
+		const struct sock_addr host = sock_addr_ip_only(&conn->address);
+
+		key_change_refuse(ras, slot, &news, sock_addr_digest(&host));
 		admission.cause = RAS_CAUSE_CONFLICT;
 	} else {
 		if (slot != RAS_NO_SLOT) {

@@ -36,7 +36,18 @@ bool key_change_needs_proof(struct ras *ras, uint32_t slot, const struct peer_ne
 	       ras_key_fingerprint(news->record->key) != check->fingerprint;
 }
 
-void key_change_refuse(struct ras *ras, uint32_t slot, const struct peer_news *news) {
+// Return whether a check can begin: there is a free place, and the teller has its share left.
+static bool checks_have_room(const struct key_checks *checks, uint64_t teller) {
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < checks->count; n++)
+		count += checks->list[n].teller == teller;
+	return checks->count < KEY_CHECKS_MAX && count < KEY_CHECKS_PER_TELLER;
+}
+
+void key_change_refuse(
+	struct ras *ras, uint32_t slot, const struct peer_news *news, uint64_t teller
+) {
 	struct key_checks *checks = &ras->key_checks;
 	uint64_t spread_ns = peers_member_count(&ras->peers) * ASK_SPREAD_PER_MEMBER_NS;
 	uint64_t peer = ras_entry(ras, slot)->record->id;
@@ -44,7 +55,7 @@ void key_change_refuse(struct ras *ras, uint32_t slot, const struct peer_news *n
 
 	ras->counters.keys_refused++;
 	// Without a free place a later record of this peer begins the check.
-	if (check_find(ras, peer) != NULL || checks->count == KEY_CHECKS_MAX)
+	if (check_find(ras, peer) != NULL || !checks_have_room(checks, teller))
 		return;
 	if (spread_ns > ASK_SPREAD_MAX_NS)
 		spread_ns = ASK_SPREAD_MAX_NS;
@@ -52,6 +63,7 @@ void key_change_refuse(struct ras *ras, uint32_t slot, const struct peer_news *n
 	*check = (struct key_check){
 		.peer = peer,
 		.fingerprint = ras_key_fingerprint(news->record->key),
+		.teller = teller,
 		.ask_ns = ras->observed_ns + ras_random(ras) % spread_ns,
 		.end_ns = ras->observed_ns + CHECK_NS,
 	};

@@ -20,10 +20,12 @@ struct peer_news;
 struct ras;
 
 #define KEY_CHECKS_MAX 16
+#define KEY_CHECKS_PER_TELLER 4 // so one liar cannot keep all places taken
 
 struct key_check {
 	uint64_t peer;
 	uint64_t fingerprint; // of the refused key
+	uint64_t teller;      // see key_change_refuse()
 	uint64_t ask_ns;      // time at which the question is due; RAS_NEVER: already asked
 	uint64_t end_ns;      // observed time at which the check ends
 	bool is_unanswered;   // nobody answers at the address of the member
@@ -38,8 +40,11 @@ struct key_checks {
 // exceptions above applies.
 bool key_change_needs_proof(struct ras *ras, uint32_t slot, const struct peer_news *news);
 // Count the refused update, and ask soon who answers at the member's address. If the member keeps
-// its key, KEY_REFUSED is emitted at the end.
-void key_change_refuse(struct ras *ras, uint32_t slot, const struct peer_news *news);
+// its key, KEY_REFUSED is emitted at the end. `teller` stands for the sender of the update: the
+// neighbour, or the IP address of a newcomer.
+void key_change_refuse(
+	struct ras *ras, uint32_t slot, const struct peer_news *news, uint64_t teller
+);
 // Note that a question at the address of this peer had no answer.
 void key_check_unanswered(struct ras *ras, uint64_t peer);
 void key_checks_tick(struct ras *ras);

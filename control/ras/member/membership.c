@@ -234,7 +234,7 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 		return true;
 	}
 	if (known && key_change_needs_proof(ras, slot, news)) {
-		key_change_refuse(ras, slot, news);
+		key_change_refuse(ras, slot, news, from != NULL ? from->peer : 0);
 		return true;
 	}
 	if (known && news_end_membership(ras, slot, news))

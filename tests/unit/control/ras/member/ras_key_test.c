@@ -225,6 +225,36 @@ static void hearsay_gives_the_name_of_a_living_member_to_no_other_key(void **sta
 	world_destroy(world);
 }
 
+static void one_liar_leaves_places_to_check_what_others_report(void **state) {
+	struct world *world = ring_create(8);
+	const struct key_checks *checks = &world->nodes[7].ras->key_checks;
+	uint32_t tellers[2], linked = 0, victim = 0;
+
+	(void)state;
+	for (uint32_t n = 0; n < 7 && linked < 2; n++) {
+		if (world_is_linked(world, n, 7))
+			tellers[linked++] = n;
+	}
+	assert_int_equal(linked, 2);
+	for (uint32_t n = 0; n < 7; n++) {
+		if (n == tellers[0] || n == tellers[1])
+			continue;
+		record_forge(world, tellers[0], n);
+		victim = n;
+	}
+	world_pass(world, SEC / 10);
+	assert_int_equal(checks->count, KEY_CHECKS_PER_TELLER);
+	record_forge(world, tellers[1], victim);
+	world_pass(world, SEC / 10);
+	assert_int_equal(checks->count, KEY_CHECKS_PER_TELLER + 1);
+	assert_int_equal(checks->list[KEY_CHECKS_PER_TELLER].peer, world_id(world, victim));
+	// The places are free again after the checks.
+	world_pass(world, 12 * SEC);
+	assert_int_equal(checks->count, 0);
+	assert_true(world_agrees(world));
+	world_destroy(world);
+}
+
 static void agent_at_another_address_gets_a_name_only_when_its_member_is_dead(void **state) {
 	struct world *world = ring_create(5);
 	const uint32_t holder = 2, newcomer = 4;
@@ -499,6 +529,7 @@ UNIT_GROUP(ras_key) {
 		cmocka_unit_test(agents_that_lose_their_state_come_back_with_new_keys),
 		cmocka_unit_test(start_that_its_agent_did_not_sign_is_refused_and_mutes_nobody),
 		cmocka_unit_test(hearsay_gives_the_name_of_a_living_member_to_no_other_key),
+		cmocka_unit_test(one_liar_leaves_places_to_check_what_others_report),
 		cmocka_unit_test(agent_at_another_address_gets_a_name_only_when_its_member_is_dead),
 		cmocka_unit_test(member_that_cannot_reach_the_address_goes_by_what_others_report),
 		cmocka_unit_test(name_of_one_who_left_goes_to_the_next_key_at_once),
