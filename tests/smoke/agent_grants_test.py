@@ -81,6 +81,25 @@ def the_next_one_counts_on(cluster):
     agents.say(f"{bad.name}: {row['withheld']}")
 
 
+def a_new_key_is_not_drained_on_its_own_word(cluster):
+    """the granter comes back without its state, and says that its disk failed"""
+    late = next(agent for agent in cluster.agents if agent not in cluster.running())
+    key, = late.directory.rglob("agent.key")
+    key.unlink()
+    script = late.directory / "disk.sh"
+    script.write_text("#!/bin/sh\necho the disk failed\nexit 2\n")
+    script.chmod(0o755)
+    late.configure(check__disk__command=script, check__disk__interval="2s",
+                   check__disk__timeout="1s")
+    late.start()
+    for agent in others_than(cluster, late):
+        row = agents.wait_until(f"{agent.name} to withhold its drain", lambda agent=agent: next(
+            (row for row in [finding(agent, late.name)] if row["withheld"]), None), SEEN_SECONDS)
+        assert row["withheld"].startswith("its key changed"), row
+        assert row["observers"] == [late.name] and row["advice"] == "warn", row
+        assert agent.events("KEY_CHANGED", late.name)
+
+
 def main():
     if INFINIBAND.is_dir() and any(INFINIBAND.iterdir()):
         def skip():
@@ -89,7 +108,7 @@ def main():
     cluster = clusters.Cluster(sys.argv[1], COUNT, settings={
         "health.confirm": "1s", "probe.interval": "200ms", "probe.packets": "800",
         "device.soft0.faults": ""})
-    agents.run(cluster, [the_next_one_counts_on])
+    agents.run(cluster, [the_next_one_counts_on, a_new_key_is_not_drained_on_its_own_word])
 
 
 if __name__ == "__main__":
