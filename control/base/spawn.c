@@ -22,13 +22,17 @@
 #include <unistd.h>
 
 #define END_WAIT_MS 1000
+// The root helper ends a program at its deadline, and answers within this time after it.
+#define ROOT_ANSWER_NS UINT64_C(30000000000)
+#define ROOT_READ_NS UINT64_C(1000000000) // time to read answers that are there
 
 struct spawn_job {
 	struct spawn_job *next;
 	struct spawn *spawn;
 	struct spawn_request *request; // NULL: cancelled
 	bool sent;
-	bool stuck; // reported as hanging; no longer counted as running
+	bool stuck;	 // reported as hanging; no longer counted as running
+	uint64_t due_ns; // latest answer of the root helper, once sent
 	size_t size;
 	struct spawn_order_head head; // followed by input and strings
 };
@@ -40,7 +44,8 @@ static_assert(
 );
 
 struct spawn {
-	struct loop *loop; // of a root helper
+	struct loop *loop;	  // of a root helper
+	struct loop_timer silent; // of a root helper: its next answer is due
 	struct loop_source source;
 	struct spawn_helper helper; // pid 0: root helper
 	const char *root_path;	    // socket of the root helper; NULL: forked helper
@@ -143,6 +148,43 @@ spawn_job_end(struct spawn *spawn, struct spawn_job *job, const struct spawn_res
 	request->ended(request, result);
 }
 
+static void helper_set_lost(struct spawn *spawn, int status);
+
+// Watch for the next answer that is due from the root helper. A program that hangs is not due.
+static void root_answer_await(struct spawn *spawn, uint64_t not_before_ns) {
+	uint64_t at_ns = UINT64_MAX;
+
+	for (struct spawn_job *job = spawn->first; job != NULL; job = job->next) {
+		if (job->sent && !job->stuck && job->due_ns < at_ns)
+			at_ns = job->due_ns;
+	}
+	if (at_ns < not_before_ns)
+		at_ns = not_before_ns;
+	if (loop_timer_set(spawn->loop, &spawn->silent, at_ns) != 0)
+		log_event(LOG_LEVEL_ERROR, "timer_failed", log_errno("error", ENOMEM));
+}
+
+// A root helper that is stopped or that hangs keeps its connection, so only the time shows it.
+static void on_root_answer_due(struct loop_timer *timer, uint64_t now_ns) {
+	struct spawn *spawn = container_of(timer, struct spawn, silent);
+	struct pollfd answers = {.fd = spawn->helper.fd, .events = POLLIN};
+
+	if (!spawn->alive)
+		return;
+	// After a pause of this agent the answers are there.
+	if (poll(&answers, 1, 0) > 0) {
+		root_answer_await(spawn, now_ns + ROOT_READ_NS);
+		return;
+	}
+	for (const struct spawn_job *job = spawn->first; job != NULL; job = job->next) {
+		if (job->sent && !job->stuck && job->due_ns <= now_ns) {
+			helper_set_lost(spawn, -ETIMEDOUT);
+			return;
+		}
+	}
+	root_answer_await(spawn, 0);
+}
+
 // Send the jobs that may run. A send error is handled later, when reading the helper's end of
 // stream.
 static void jobs_send(struct spawn *spawn) {
@@ -155,6 +197,11 @@ static void jobs_send(struct spawn *spawn) {
 			break;
 		job->sent = true;
 		spawn->running++;
+		if (spawn->root_path != NULL) {
+			job->due_ns =
+				loop_now_ns(spawn->loop) + job->head.timeout_ns + ROOT_ANSWER_NS;
+			root_answer_await(spawn, 0);
+		}
 	}
 	// A job that may run only waits if the socket is full.
 	loop_set_events(
@@ -169,10 +216,11 @@ static void count_end(struct spawn *spawn, enum spawn_end end) {
 	spawn->counters->lost += end == SPAWN_LOST;
 }
 
-static void helper_set_lost(struct spawn *spawn) {
+// status: of the programs that have no end.
+static void helper_set_lost(struct spawn *spawn, int status) {
 	const struct spawn_result result = {
 		.end = SPAWN_LOST,
-		.status = spawn->root_path != NULL ? -ECONNRESET : 0,
+		.status = status,
 		.out = {"", 0, false},
 		.err = {"", 0, false},
 	};
@@ -180,10 +228,12 @@ static void helper_set_lost(struct spawn *spawn) {
 	spawn->alive = false;
 	loop_remove(&spawn->source);
 	if (spawn->root_path != NULL) {
+		loop_timer_cancel(spawn->loop, &spawn->silent);
 		close(spawn->helper.fd);
 		spawn->helper.fd = -1;
 		log_event(
-			LOG_LEVEL_WARN, "root_helper_lost", log_u64("requests", spawn->pending),
+			LOG_LEVEL_WARN, "root_helper_lost", log_errno("error", status),
+			log_u64("requests", spawn->pending),
 			log_str("effect", "the next program of another user connects again")
 		);
 	} else {
@@ -257,7 +307,7 @@ static void helper_ready(struct loop_source *source, uint32_t events) {
 	got = recv(source->fd, spawn->record, sizeof(spawn->record), MSG_DONTWAIT);
 	if (got > 0 ? !answer_handle(spawn, (size_t)got)
 		    : got == 0 || (errno != EAGAIN && errno != EINTR))
-		helper_set_lost(spawn);
+		helper_set_lost(spawn, spawn->root_path != NULL ? -ECONNRESET : 0);
 	if (spawn->alive)
 		jobs_send(spawn);
 }
@@ -305,6 +355,7 @@ int spawn_create_named(
 	if (spawn == NULL)
 		return -ENOMEM;
 	spawn->loop = loop;
+	spawn->silent.expired = on_root_answer_due;
 	spawn->root_path = path;
 	spawn->helper.fd = -1;
 	spawn->counters = main->counters;
@@ -347,7 +398,9 @@ struct spawn *spawn_destroy(struct spawn *spawn) {
 	loop_remove(&spawn->source);
 	if (spawn->root_path == NULL)
 		spawn_helper_end(&spawn->helper);
-	else if (spawn->alive)
+	else
+		loop_timer_cancel(spawn->loop, &spawn->silent);
+	if (spawn->root_path != NULL && spawn->alive)
 		close(spawn->helper.fd);
 	while ((job = spawn->first) != NULL) {
 		if (job->request != NULL)

@@ -251,12 +251,14 @@ enum check_level check_judge(
 			);
 		break;
 	case SPAWN_LOST:
-		snprintf(
-			evidence, size, "%s",
-			result->status == -ECONNRESET
-				? "tocsin-root.service ended the connection: see its log"
-				: "the spawn helper has ended; restart the agent"
-		);
+		if (result->status == 0)
+			snprintf(evidence, size, "the spawn helper has ended; restart the agent");
+		else
+			snprintf(
+				evidence, size, "tocsin-root.service %s: see its log",
+				result->status == -ETIMEDOUT ? "does not answer"
+							     : "ended the connection"
+			);
 		break;
 	}
 	return CHECK_UNKNOWN;

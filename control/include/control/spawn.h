@@ -79,8 +79,8 @@ enum spawn_end {
 	SPAWN_TIMED_OUT, // killed at its deadline
 	// status: -errno of pipe(), fork() or exec(), or one of the values below
 	SPAWN_NOT_STARTED,
-	// The helper has died, so the result is unknown. status: -ECONNRESET if the root helper
-	// closed its connection, else 0.
+	// The helper has died, so the result is unknown. status: of the root helper -ECONNRESET if
+	// it closed its connection, -ETIMEDOUT if it did not answer; else 0.
 	SPAWN_LOST,
 };
 

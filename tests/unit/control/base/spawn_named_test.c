@@ -250,6 +250,37 @@ static void a_root_helper_that_ends_is_connected_again(void **state) {
 	assert_int_equal(second.end, SPAWN_EXITED);
 }
 
+// A helper that is stopped before it accepts, or that hangs: the kernel takes connection and order.
+static void a_root_helper_that_does_not_answer_is_lost(void **state) {
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct clock fake;
+	struct loop *slow;
+	struct asker asker;
+
+	(void)state;
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	clock_init_fake(&fake, SEC);
+	assert_int_equal(loop_create(&fake, &slow), 0);
+	named = spawn_destroy(named);
+	assert_int_equal(spawn_create_named(slow, path, main_spawn, &named), 0);
+	for (uint32_t n = 0; n < 2; n++) {
+		assert_int_equal(ask(&asker, "check x", NULL), 0); // with 1000 s
+		clock_advance(&fake, 1029 * SEC);
+		assert_int_equal(loop_turn(slow, 0), 0);
+		assert_int_equal(asker.answers, 0);
+		clock_advance(&fake, 2 * SEC);
+		assert_int_equal(loop_turn(slow, 0), 0);
+		assert_int_equal(asker.answers, 1);
+		assert_int_equal(asker.end, SPAWN_LOST);
+		assert_int_equal(asker.status, -ETIMEDOUT);
+	}
+	assert_int_equal(spawn_counters(main_spawn)->lost, 2);
+	close(fd);
+	named = spawn_destroy(named);
+	loop_destroy(slow);
+}
+
 static void a_cancelled_program_is_killed(void **state) {
 	struct asker endless, other;
 
@@ -342,6 +373,7 @@ UNIT_GROUP(spawn_named) {
 		TEST(a_program_that_is_not_listed_or_has_no_user_is_refused),
 		TEST(without_a_root_helper_nothing_runs_until_one_listens),
 		TEST(a_root_helper_that_ends_is_connected_again),
+		TEST(a_root_helper_that_does_not_answer_is_lost),
 		TEST(a_cancelled_program_is_killed),
 		cmocka_unit_test(a_malformed_order_is_found),
 		TEST(a_helper_ends_the_connection_of_a_hostile_agent),

@@ -167,6 +167,10 @@ static void ends_of_programs_become_levels_by_convention(void **state) {
 		 "not started: Permission denied"},
 		{SPAWN_NOT_STARTED, SPAWN_REFUSED, CHECK_UNKNOWN, CHECK_UNKNOWN,
 		 "could not run: \"/opt/x\": other users can write"},
+		{SPAWN_LOST, -ECONNRESET, CHECK_UNKNOWN, CHECK_UNKNOWN,
+		 "tocsin-root.service ended the connection: see its log"},
+		{SPAWN_LOST, -ETIMEDOUT, CHECK_UNKNOWN, CHECK_UNKNOWN,
+		 "tocsin-root.service does not answer: see its log"},
 		{SPAWN_LOST, 0, CHECK_UNKNOWN, CHECK_UNKNOWN,
 		 "the spawn helper has ended; restart the agent"},
 	};
