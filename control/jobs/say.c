@@ -56,13 +56,11 @@ static void append_duration(struct sentence *sentence, uint64_t ms) {
 
 static void
 append_signature(struct sentence *sentence, const struct ras_comm_signature *signature) {
-	append_format(sentence, "%s", jobs_kind_name(signature->kind));
+	append_format(sentence, "%s", jobs_operation_name(signature->kind, signature->datatype));
 	if (signature->count > 0)
 		append_format(
 			sentence, " of %llu %s", (unsigned long long)signature->count,
-			signature->datatype == JOBS_DATATYPE_UNKNOWN
-				? "elements"
-				: jobs_datatype_name(signature->datatype)
+			jobs_datatype_name(signature->datatype)
 		);
 	if (signature->root != RAS_COMM_ROOT_NONE)
 		append_format(sentence, " with root %d", signature->root);

@@ -10,7 +10,7 @@ static const char *name_at(const char *const *names, size_t count, uint32_t numb
 	return number < count ? names[number] : "unknown";
 }
 
-const char *jobs_kind_name(uint32_t kind) {
+static const char *operation_kind_name(uint32_t kind) {
 	static const char *const names[] = {
 		"Broadcast", "Reduce", "AllGather", "ReduceScatter", "AllReduce",
 		"Send",	     "Recv",   "AllToAll",  "Gather",	     "Scatter",
@@ -20,13 +20,40 @@ const char *jobs_kind_name(uint32_t kind) {
 	return name_at(names, COUNT_OF(names), kind);
 }
 
+const char *jobs_operation_name(uint32_t kind, uint32_t datatype) {
+	// in the order of enum job_call of <tocsin/job_page.h>
+	static const char *const names[] = {
+		"MPI_Finalize",
+		"MPI_Comm_dup",
+		"MPI_Comm_dup_with_info",
+		"MPI_Comm_idup",
+		"MPI_Comm_idup_with_info",
+		"MPI_Comm_split",
+		"MPI_Comm_split_type",
+		"MPI_Comm_create",
+		"MPI_Comm_create_group",
+		"MPI_Cart_create",
+		"MPI_Cart_sub",
+		"MPI_Graph_create",
+		"MPI_Dist_graph_create",
+		"MPI_Dist_graph_create_adjacent",
+	};
+
+	if (kind == JOBS_OTHER && datatype >= JOBS_CALL_FIRST &&
+	    datatype - JOBS_CALL_FIRST < COUNT_OF(names))
+		return names[datatype - JOBS_CALL_FIRST];
+	return operation_kind_name(kind);
+}
+
 const char *jobs_datatype_name(uint32_t datatype) {
 	static const char *const names[] = {
 		"int8",	   "uint8",   "int32",	 "uint32",   "int64",	   "uint64",
 		"float16", "float32", "float64", "bfloat16", "float8e4m3", "float8e5m2",
 	};
 
-	return name_at(names, COUNT_OF(names), datatype);
+	if (datatype == JOBS_DATATYPE_BYTES)
+		return "bytes";
+	return datatype < COUNT_OF(names) ? names[datatype] : "elements";
 }
 
 const char *jobs_process_name(uint32_t state) {

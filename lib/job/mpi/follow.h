@@ -6,6 +6,7 @@
 #include "call.h"
 
 #include <tocsin/job.h>
+#include <tocsin/job_page.h>
 
 #include <stdbool.h>
 
@@ -168,6 +169,10 @@ signature_of(int64_t count, mpi_word handle, bool values, int32_t root) {
 		signature.datatype = SIGNATURE_BYTES;
 	}
 	return signature;
+}
+
+static inline struct signature signature_of_call(enum job_call call) {
+	return (struct signature){.datatype = (uint8_t)call, .root = -1};
 }
 
 // window.c

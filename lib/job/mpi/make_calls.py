@@ -41,6 +41,8 @@ class Call:
         root = self.place("r") if "r" in letters else "-1"
         values = "true" if self.kind in ("reduce", "all_reduce", "reduce_scatter", "scan") \
             else "false"
+        if self.kind == "other":
+            return f"signature_of_call(JOB_CALL_{self.name.upper()})"
         if "n" not in letters:
             return f"(struct signature){{.root = {root}, .datatype = SIGNATURE_NO_TYPE}}"
         own = f"{self.place('n')}, {self.place('t')}"

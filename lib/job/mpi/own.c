@@ -28,12 +28,11 @@ int own_Init_thread(
 // for this rank.
 int own_Finalize(call_0 *next) {
 	struct followed *world = follow_is_active() ? comm_hold(mpi_rules.world) : NULL;
-	struct signature none = {.datatype = SIGNATURE_NO_TYPE, .root = -1};
 	uint64_t place = 0;
 	int err;
 
 	if (world != NULL)
-		place = collective_enter(world, TOCSIN_OTHER, none);
+		place = collective_enter(world, TOCSIN_OTHER, signature_of_call(JOB_CALL_FINALIZE));
 	err = next();
 	if (world != NULL) {
 		collective_leave(world, TOCSIN_OTHER, place);
@@ -64,15 +63,15 @@ int own_Comm_create_group(
 }
 
 // The key is computed at the call, because children are numbered in call order.
-static struct followed *
-begin_idup(mpi_word comm, mpi_word where, struct dup *ret_dup, uint64_t *ret_place) {
-	struct signature none = {.datatype = SIGNATURE_NO_TYPE, .root = -1};
+static struct followed *begin_idup(
+	enum job_call call, mpi_word comm, mpi_word where, struct dup *ret_dup, uint64_t *ret_place
+) {
 	struct followed *at = comm_hold(comm);
 
 	if (at == NULL)
 		return NULL;
 	*ret_dup = (struct dup){where, comm_duplicate_key(at)};
-	*ret_place = collective_post(at, TOCSIN_OTHER, none);
+	*ret_place = collective_post(at, TOCSIN_OTHER, signature_of_call(call));
 	return at;
 }
 
@@ -89,7 +88,7 @@ end_idup(struct followed *at, int err, uint64_t place, mpi_word request, struct 
 int own_Comm_idup(call_3 *next, mpi_word comm, mpi_word where, mpi_word request) {
 	struct dup dup = {0};
 	uint64_t place = 0;
-	struct followed *at = begin_idup(comm, where, &dup, &place);
+	struct followed *at = begin_idup(JOB_CALL_COMM_IDUP, comm, where, &dup, &place);
 	int err = next(comm, where, request);
 
 	end_idup(at, err, place, request, dup);
@@ -101,7 +100,7 @@ int own_Comm_idup_with_info(
 ) {
 	struct dup dup = {0};
 	uint64_t place = 0;
-	struct followed *at = begin_idup(comm, where, &dup, &place);
+	struct followed *at = begin_idup(JOB_CALL_COMM_IDUP_WITH_INFO, comm, where, &dup, &place);
 	int err = next(comm, info, where, request);
 
 	end_idup(at, err, place, request, dup);

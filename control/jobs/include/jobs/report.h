@@ -28,12 +28,18 @@ enum jobs_kind {
 	JOBS_KINDS,
 };
 
-// Return for example "AllReduce"; "unknown" for an invalid number.
-const char *jobs_kind_name(uint32_t kind);
-
-// smaller values are NCCL's numbers: 0 int8, 1 uint8, ... 9 bfloat16
+// Small values are NCCL's numbers: 0 int8, 1 uint8, ... 9 bfloat16. The bridge of MPI uses the two
+// largest.
 #define JOBS_DATATYPE_UNKNOWN 255
+#define JOBS_DATATYPE_BYTES 254
+// Return for example "float32"; "elements" for an unknown number.
 const char *jobs_datatype_name(uint32_t datatype);
+
+// An operation of kind JOBS_OTHER has no data. From this value on, its datatype is the number of
+// the call of MPI.
+#define JOBS_CALL_FIRST 128
+// Return for example "AllReduce" or "MPI_Comm_split"; "unknown" for an invalid kind.
+const char *jobs_operation_name(uint32_t kind, uint32_t datatype);
 
 #define JOBS_SIGNATURES 16 // last collective operations of a rank that are kept
 #define JOBS_WORK_WINDOW_NS UINT64_C(10000000000)

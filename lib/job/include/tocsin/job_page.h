@@ -97,6 +97,25 @@ _Static_assert(sizeof(struct job_row) == 256, "rows do not share a cache line");
 _Static_assert(sizeof(struct job_launched) == 704, "rows do not share a cache line");
 _Static_assert(JOB_PAGE_BYTES == 4096 + JOB_SLOTS * 1216, "it is the same for every reader");
 
+// Calls of MPI that have the kind TOCSIN_OTHER. Such operations have no data, so the datatype of
+// their signature is the number of the call.
+enum job_call {
+	JOB_CALL_FINALIZE = 128,
+	JOB_CALL_COMM_DUP,
+	JOB_CALL_COMM_DUP_WITH_INFO,
+	JOB_CALL_COMM_IDUP,
+	JOB_CALL_COMM_IDUP_WITH_INFO,
+	JOB_CALL_COMM_SPLIT,
+	JOB_CALL_COMM_SPLIT_TYPE,
+	JOB_CALL_COMM_CREATE,
+	JOB_CALL_COMM_CREATE_GROUP,
+	JOB_CALL_CART_CREATE,
+	JOB_CALL_CART_SUB,
+	JOB_CALL_GRAPH_CREATE,
+	JOB_CALL_DIST_GRAPH_CREATE,
+	JOB_CALL_DIST_GRAPH_CREATE_ADJACENT,
+};
+
 // Pack a level (enum tocsin_level) and its end. The end is in seconds of CLOCK_MONOTONIC, rounded
 // up. So a request also ends if the agent is gone by then. A library that does not know the level
 // uses the default.
