@@ -122,6 +122,12 @@ static void describe_exit(const struct host_process *process, char cause[static 
 	case JOBS_EXIT_MEMORY:
 		snprintf(cause, CAUSE_BYTES, "its process was killed because memory ran out");
 		break;
+	case JOBS_EXIT_ABORT:
+		snprintf(
+			cause, CAUSE_BYTES, "its process called MPI_Abort with code %d",
+			process->exit_value
+		);
+		break;
 	default:
 		snprintf(cause, CAUSE_BYTES, "its process ended");
 		break;
@@ -147,6 +153,13 @@ static void finish_process(struct host_process *process) {
 	uint64_t now_ns = loop_now_ns(host->loop);
 	char cause[CAUSE_BYTES];
 
+	// The launcher kills all ranks after MPI_Abort, so the signal says nothing of this rank.
+	for (const struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next) {
+		if (!rank->report.aborted_all)
+			continue;
+		process->exit_cause = JOBS_EXIT_ABORT;
+		process->exit_value = rank->report.abort_code;
+	}
 	describe_exit(process, cause);
 	process->is_ending = false;
 	process->exited_ns = now_ns;

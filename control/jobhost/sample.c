@@ -128,6 +128,10 @@ static void sample_marks(const struct job_marks *marks, struct jobs_rank_report 
 	report->finalized = report->finalized || (flags & JOB_MARK_FINALIZED) != 0;
 	report->destroyed = report->destroyed || (flags & JOB_MARK_DESTROYED) != 0;
 	report->aborted = report->aborted || (flags & JOB_MARK_ABORTED) != 0;
+	if ((flags & JOB_MARK_ABORTED) != 0 && load_copy(&marks->abort_value) > UINT32_MAX) {
+		report->aborted_all = true;
+		report->abort_code = (int32_t)(uint32_t)load_copy(&marks->abort_value);
+	}
 }
 
 // Returns false if the page does not hold the communicator.
@@ -144,7 +148,7 @@ static bool sample_counts(struct host_rank *rank, uint32_t slots) {
 	memset(report->completed_of, 0, sizeof(report->completed_of));
 	report->signature_count = 0;
 	report->init_state = report->async_error = 0;
-	report->finalized = report->destroyed = report->aborted = false;
+	report->finalized = report->destroyed = report->aborted = report->aborted_all = false;
 	report->knows = (uint8_t
 	)(((rank->told.flags & TOCSIN_COMM_NO_STARTED) != 0 ? 0 : JOBS_KNOWS_STARTED) |
 	  ((rank->told.flags & TOCSIN_COMM_NO_COMPLETED) != 0 ? 0 : JOBS_KNOWS_COMPLETED));

@@ -170,6 +170,14 @@ list_late_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *f
 			  rank_is_idle_root(judge, comm, &merged->ranks[finding->late[0]]);
 }
 
+static bool rank_ended_before(const struct ras_comm_rank *rank, const struct ras_comm_rank *other) {
+	bool aborted = rank->exit_cause == JOBS_EXIT_ABORT;
+
+	if (aborted != (other->exit_cause == JOBS_EXIT_ABORT))
+		return aborted;
+	return rank->exited_ms > other->exited_ms;
+}
+
 static void
 list_dead_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
 	const struct ras_merged_comm *merged = &judge->look->comms[comm];
@@ -181,14 +189,15 @@ list_dead_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *f
 	// Ranks of dead nodes have no index, and come last.
 	for (uint32_t n = 0; n < JOBS_NAMED_MAX; n++)
 		finding->late[n] = JOBS_NOBODY;
-	// The rank that ended first comes first: later ends may be its consequence.
+	// The rank that called MPI_Abort comes first, else the rank that ended first: later ends
+	// may be its consequence.
 	for (uint32_t n = 0; n < merged->rank_count; n++) {
 		const struct ras_comm_rank *rank = &merged->ranks[n].rank;
 
 		if (!survey_rank_is_dead(rank))
 			continue;
 		dated += (rank->flags & RAS_RANK_EXITED) != 0;
-		if (first == JOBS_NOBODY || rank->exited_ms > merged->ranks[first].rank.exited_ms)
+		if (first == JOBS_NOBODY || rank_ended_before(rank, &merged->ranks[first].rank))
 			first = n;
 	}
 	finding->late[0] = first;

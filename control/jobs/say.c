@@ -81,14 +81,20 @@ static void append_operation(struct sentence *sentence) {
 	append_format(sentence, ")");
 }
 
-// "rank 3 (...)", "ranks 1, 2, 5 and 12 more"
-static void append_late_ranks(struct sentence *sentence) {
-	const struct jobs_finding *finding = sentence->finding;
+static uint32_t count_named(const struct jobs_finding *finding) {
 	uint32_t named = 0;
 
 	while (named < finding->late_count && named < JOBS_NAMED_MAX &&
 	       finding->late[named] != JOBS_NOBODY)
 		named++;
+	return named;
+}
+
+// "rank 3 (...)", "ranks 1, 2, 5 and 12 more"
+static void append_late_ranks(struct sentence *sentence) {
+	const struct jobs_finding *finding = sentence->finding;
+	uint32_t named = count_named(finding);
+
 	if (finding->late_count == 1) {
 		append_rank(sentence, finding->late[0]);
 		return;
@@ -124,9 +130,17 @@ static void append_exit(struct sentence *sentence, const struct ras_comm_rank *r
 	case JOBS_EXIT_MEMORY:
 		append_format(sentence, ", killed for lack of memory");
 		break;
+	case JOBS_EXIT_ABORT:
+		append_format(
+			sentence, ", after it called MPI_Abort with code %d", rank->exit_value
+		);
+		break;
 	default:
 		break;
 	}
+}
+
+static void append_exit_time(struct sentence *sentence, const struct ras_comm_rank *rank) {
 	if ((rank->flags & RAS_RANK_EXITED) == 0)
 		return;
 	append_format(sentence, " ");
@@ -134,25 +148,65 @@ static void append_exit(struct sentence *sentence, const struct ras_comm_rank *r
 	append_format(sentence, " ago");
 }
 
+static bool ranks_ended_alike(const struct ras_comm_rank *a, const struct ras_comm_rank *b) {
+	return a->exit_cause == b->exit_cause && a->exit_value == b->exit_value;
+}
+
+// Append the named dead ranks that ended like late[first], unless an earlier one did. Returns how
+// many.
+static uint32_t
+append_dead_group(struct sentence *sentence, const uint32_t *late, uint32_t named, uint32_t first) {
+	const struct ras_comm_rank *rank = &merged_rank(sentence, late[first])->rank;
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < named; n++) {
+		if (!ranks_ended_alike(rank, &merged_rank(sentence, late[n])->rank))
+			continue;
+		if (n < first)
+			return 0;
+		count++;
+	}
+	if (first > 0)
+		append_format(sentence, "; ");
+	if (count == 1)
+		append_rank(sentence, late[first]);
+	else
+		append_format(sentence, "ranks %u", rank->rank);
+	for (uint32_t n = first + 1; n < named; n++)
+		if (ranks_ended_alike(rank, &merged_rank(sentence, late[n])->rank))
+			append_format(sentence, ", %u", merged_rank(sentence, late[n])->rank.rank);
+	append_format(sentence, count == 1 ? " is gone" : " are gone");
+	append_exit(sentence, rank);
+	if (first == 0)
+		append_exit_time(sentence, rank);
+	return count;
+}
+
 static void describe_dead(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
-	uint32_t place = finding->late[0];
+	uint32_t named = count_named(finding), in_first = 0;
 
-	if (place == JOBS_NOBODY) {
+	if (named == 0)
 		append_format(
 			sentence, "%u rank%s of dead nodes", finding->late_count,
 			finding->late_count == 1 ? " is" : "s are"
 		);
-	} else {
-		append_late_ranks(sentence);
-		append_format(sentence, finding->late_count == 1 ? " is gone" : " are gone");
-		append_exit(sentence, &merged_rank(sentence, place)->rank);
-		if (finding->late_count > 1)
+	else
+		in_first = append_dead_group(sentence, finding->late, named, 0);
+	if (in_first > 0 && finding->late_count > 1 && finding->death_times_are_known &&
+	    merged_rank(sentence, finding->late[0])->rank.exit_cause != JOBS_EXIT_ABORT) {
+		if (in_first > 1)
 			append_format(
-				sentence, " (rank %u%s)", merged_rank(sentence, place)->rank.rank,
-				finding->death_times_are_known ? ", the first of them" : ""
+				sentence, " (rank %u, the first of them)",
+				merged_rank(sentence, finding->late[0])->rank.rank
 			);
+		else
+			append_format(sentence, ", the first of them");
 	}
+	for (uint32_t n = 1; n < named; n++)
+		(void)append_dead_group(sentence, finding->late, named, n);
+	if (named > 0 && finding->late_count > named)
+		append_format(sentence, "; %u more are gone", finding->late_count - named);
 	if (finding->seq == 0 || finding->waiting == 0)
 		return;
 	append_format(sentence, "; in ");

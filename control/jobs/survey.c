@@ -19,7 +19,9 @@ static bool rank_process_is_gone(const struct ras_comm_rank *rank) {
 }
 
 bool survey_rank_is_dead(const struct ras_comm_rank *rank) {
-	return rank_process_is_gone(rank) && !rank_has_ended(rank);
+	// A rank that called MPI_Abort ends all others, so it counts as dead.
+	return rank_process_is_gone(rank) &&
+	       (!rank_has_ended(rank) || rank->exit_cause == JOBS_EXIT_ABORT);
 }
 
 static bool rank_is_active(const struct ras_comm_rank *rank) {

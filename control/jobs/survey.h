@@ -52,7 +52,7 @@ bool survey_rank_has_left(const struct survey *survey, const struct ras_comm_ran
 bool survey_rank_is_inside(const struct survey *survey, const struct ras_comm_rank *rank);
 // Return whether the rank is inside the operation and its device has started it, as far as known.
 bool survey_rank_waits(const struct survey *survey, const struct ras_comm_rank *rank);
-// Return whether the process of the rank is gone without having finalized.
+// Return whether the process of the rank is gone without having finalized, or called MPI_Abort.
 bool survey_rank_is_dead(const struct ras_comm_rank *rank);
 // Store the first recent operation that ranks run differently; its seq is 0 if there is none.
 void survey_find_mismatch(

@@ -158,9 +158,12 @@ static int set_mark(struct job_marks *marks, enum tocsin_mark mark, uint64_t val
 			(uint32_t)value, memory_order_release
 		);
 		return 0;
+	case TOCSIN_MARK_ABORTED:
+		if (value > UINT32_MAX)
+			atomic_store_explicit(&marks->abort_value, value, memory_order_release);
+		// fallthrough
 	case TOCSIN_MARK_FINALIZED:
 	case TOCSIN_MARK_DESTROYED:
-	case TOCSIN_MARK_ABORTED:
 		atomic_fetch_or_explicit(&marks->flags, flags[mark], memory_order_release);
 		return 0;
 	case TOCSIN_MARK_STARTED_FROM:

@@ -132,6 +132,7 @@ void page_release_slots(struct tocsin_job *job, uint64_t number) {
 		atomic_store_explicit(&marks->signatures_lost, 0, memory_order_release);
 		atomic_store_explicit(&marks->started_from, 0, memory_order_release);
 		atomic_store_explicit(&marks->completed_from, 0, memory_order_release);
+		atomic_store_explicit(&marks->abort_value, 0, memory_order_release);
 		job->owners[slot] = OWNER_NONE;
 	}
 }

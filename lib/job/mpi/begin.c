@@ -139,7 +139,7 @@ bool follow_begin_late(void) {
 void follow_end(void) {
 	pthread_mutex_lock(&life_mutex);
 	if (follow_is_active()) {
-		comm_mark_all(TOCSIN_MARK_FINALIZED);
+		comm_mark_all_finalized();
 		comm_clear_table();
 	}
 	atomic_store_explicit(&life, LIFE_OVER, memory_order_release);

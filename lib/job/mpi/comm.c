@@ -429,27 +429,27 @@ void comm_follow_world(struct tocsin_job *job, uint64_t key) {
 	comm_add_followed(key, mpi_rules.world);
 }
 
-static void mark_all_locked(enum tocsin_mark mark) {
+static void mark_all_locked(enum tocsin_mark mark, uint64_t value) {
 	for (uint32_t n = 0; n < COMM_PLACES; n++) {
 		mpi_word key = atomic_load_explicit(&comm_places[n].key, memory_order_relaxed);
 		struct followed *at =
 			atomic_load_explicit(&comm_places[n].at, memory_order_relaxed);
 
 		if (key != 0 && key != COMM_REMOVED && at->comm != NULL)
-			(void)tocsin_comm_mark(at->comm, mark, 1);
+			(void)tocsin_comm_mark(at->comm, mark, value);
 	}
 }
 
-void comm_mark_all(enum tocsin_mark mark) {
+void comm_mark_all_finalized(void) {
 	pthread_mutex_lock(&comm_mutex);
-	mark_all_locked(mark);
+	mark_all_locked(TOCSIN_MARK_FINALIZED, 1);
 	pthread_mutex_unlock(&comm_mutex);
 }
 
-void comm_mark_all_if_unlocked(enum tocsin_mark mark) {
+void comm_mark_all_aborted_if_unlocked(int code) {
 	if (pthread_mutex_trylock(&comm_mutex) != 0)
 		return;
-	mark_all_locked(mark);
+	mark_all_locked(TOCSIN_MARK_ABORTED, tocsin_abort_value(code));
 	pthread_mutex_unlock(&comm_mutex);
 }
 

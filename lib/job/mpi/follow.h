@@ -79,10 +79,10 @@ void comm_sweep(void);
 // Find the MPI functions that describe communicators. Returns false if they do not exist.
 bool comm_find_functions(uint32_t *ret_world_size);
 void comm_follow_world(struct tocsin_job *job, uint64_t key);
-void comm_mark_all(enum tocsin_mark mark);
-// Mark all communicators, unless the lock is held: a signal handler may have interrupted its
-// holder.
-void comm_mark_all_if_unlocked(enum tocsin_mark mark);
+void comm_mark_all_finalized(void);
+// Mark all communicators as aborted, unless the lock is held: a signal handler may have interrupted
+// its holder.
+void comm_mark_all_aborted_if_unlocked(int code);
 void comm_clear_table(void);
 
 static inline uint64_t word_hash(mpi_word word) {

@@ -44,7 +44,7 @@ int own_Finalize(call_0 *next) {
 
 int own_Abort(call_word_int *next, mpi_word comm, int error) {
 	if (follow_is_active())
-		comm_mark_all_if_unlocked(TOCSIN_MARK_ABORTED);
+		comm_mark_all_aborted_if_unlocked(error);
 	return next(comm, error);
 }
 

@@ -78,6 +78,7 @@ enum jobs_exit_cause {
 	JOBS_EXIT_STATUS,
 	JOBS_EXIT_SIGNAL,
 	JOBS_EXIT_MEMORY, // killed by the kernel's out-of-memory killer
+	JOBS_EXIT_ABORT,  // the rank called MPI_Abort; the value is its code
 	JOBS_EXIT_CAUSES,
 };
 
@@ -110,6 +111,8 @@ struct jobs_rank_report {
 	uint8_t init_state;  // 0: done, 7: in progress, else an NCCL error
 	uint8_t async_error; // the same values
 	bool finalized, destroyed, aborted;
+	bool aborted_all; // the rank ended all ranks with abort_code
+	int32_t abort_code;
 	bool attached; // its socket is connected
 	bool blocks;   // its thread blocks inside an operation until the operation completes
 

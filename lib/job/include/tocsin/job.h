@@ -275,12 +275,16 @@ enum tocsin_mark {
 	TOCSIN_MARK_ASYNC_ERROR, // value: the error; 0: none
 	TOCSIN_MARK_FINALIZED,	 // value: 1
 	TOCSIN_MARK_DESTROYED,	 // value: 1
-	TOCSIN_MARK_ABORTED,	 // value: 1
+	TOCSIN_MARK_ABORTED,	 // value: 1, or tocsin_abort_value()
 	// First operation whose start, or completion, is reported, if the reporting began late. The
 	// value is the number of the operation, or UINT64_MAX if the reporting has ended.
 	TOCSIN_MARK_STARTED_FROM,
 	TOCSIN_MARK_COMPLETED_FROM,
 };
+// Value of TOCSIN_MARK_ABORTED for a rank that ends all ranks with this code, as MPI_Abort does.
+static inline uint64_t tocsin_abort_value(int32_t code) {
+	return UINT64_C(1) << 32 | (uint32_t)code;
+}
 // Set a mark of the communicator's life cycle. Before the first mark it is initialised and without
 // error. Marks outlive the process. Returns 0, or -EINVAL (no such mark, or a state or error above
 // 255).

@@ -72,7 +72,8 @@ struct job_marks {
 	_Atomic uint64_t signatures_lost;
 	// number of the first reported operation; 0: all
 	_Atomic uint64_t started_from, completed_from;
-	uint64_t free[3];
+	_Atomic uint64_t abort_value; // tocsin_abort_value(); 0: none
+	uint64_t free[2];
 };
 #define JOB_MARK_FINALIZED 1u
 #define JOB_MARK_DESTROYED 2u
