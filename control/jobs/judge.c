@@ -244,7 +244,10 @@ find_stall_cause(const struct judge *judge, uint32_t comm, struct jobs_finding *
 	} else {
 		// All ranks that are known have launched the operation.
 		finding->pair = worst_pair(judge, &judge->look->comms[comm]);
-		if (finding->absent > 0 || (survey->knows_all & progress) != progress)
+		// Ranks that ran different operations earlier may have passed them by chance.
+		if (finding->mismatch.seq != 0 && finding->pair == NULL)
+			finding->cause = JOBS_CAUSE_MISMATCH;
+		else if (finding->absent > 0 || (survey->knows_all & progress) != progress)
 			finding->cause = JOBS_CAUSE_UNKNOWN;
 		else if (finding->pair != NULL || survey->any_completed)
 			finding->cause = JOBS_CAUSE_TRANSPORT;

@@ -296,6 +296,22 @@ static void describe_mismatch(struct sentence *sentence) {
 	const struct ras_merged_rank *most = merged_rank(sentence, mismatch->most);
 	const struct ras_merged_rank *other = merged_rank(sentence, mismatch->other);
 
+	if (mismatch->by_counts) {
+		append_format(
+			sentence, "operation %llu or an earlier one differs: rank %u runs ",
+			(unsigned long long)mismatch->seq, most->rank.rank
+		);
+		append_signature(
+			sentence, ras_comm_signature_of(sentence->comm, most, mismatch->seq)
+		);
+		append_format(sentence, ", which ");
+		append_rank(sentence, mismatch->other);
+		append_format(
+			sentence, " has run less often in its %llu operations",
+			(unsigned long long)other->rank.launched
+		);
+		return;
+	}
 	append_format(sentence, "operation %llu differs: ", (unsigned long long)mismatch->seq);
 	append_rank(sentence, mismatch->other);
 	if (mismatch->other_count > 1)

@@ -5,6 +5,8 @@
 #include <jobs/report.h>
 #include <string.h>
 
+#define STILL_MS 2000 // agents sample counts every second
+
 static bool rank_knows(const struct ras_comm_rank *rank, uint8_t what) {
 	return (rank->knows & what) == what;
 }
@@ -199,6 +201,54 @@ static void count_deviating_ranks(
 		}
 }
 
+// Return how many operations of this kind a rank launched. Kinds from RAS_COMM_OPS on are reported
+// as one sum, so only its absence is known: return 0 or 1.
+static uint64_t count_of_kind(const struct ras_comm_rank *rank, uint8_t kind) {
+	uint64_t sum = 0;
+
+	if (kind < RAS_COMM_OPS)
+		return rank->ops[kind];
+	for (uint32_t n = 0; n < RAS_COMM_OPS; n++)
+		sum += rank->ops[n];
+	return rank->launched > sum;
+}
+
+// A rank that is far ahead no longer reports the operation that another rank waits in. Its counts
+// still prove a difference: it launched fewer operations of that kind, although it launched more in
+// total.
+static void find_counted_mismatch(
+	const struct ras_merged_comm *comm,
+	const struct survey *survey,
+	struct jobs_mismatch *ret_mismatch
+) {
+	struct jobs_mismatch found = {.seq = survey->seq, .by_counts = true};
+	const struct ras_comm_signature *waited = NULL;
+	uint64_t wanted;
+
+	// The counts of a rank are consistent only while the rank does not move.
+	if (survey->seq == 0 || survey->idle_ms < STILL_MS)
+		return;
+	for (uint32_t n = 0; n < comm->rank_count && waited == NULL; n++) {
+		if (comm->ranks[n].rank.launched != survey->seq ||
+		    !survey_rank_is_inside(survey, &comm->ranks[n].rank))
+			continue;
+		waited = ras_comm_signature_of(comm, &comm->ranks[n], survey->seq);
+		found.most = n;
+	}
+	if (waited == NULL)
+		return;
+	wanted = count_of_kind(&comm->ranks[found.most].rank, waited->kind);
+	for (uint32_t n = 0; n < comm->rank_count; n++) {
+		const struct ras_comm_rank *rank = &comm->ranks[n].rank;
+
+		if (rank->launched > survey->seq && count_of_kind(rank, waited->kind) < wanted &&
+		    found.other_count++ == 0)
+			found.other = n;
+	}
+	if (found.other_count > 0)
+		*ret_mismatch = found;
+}
+
 void survey_find_mismatch(
 	const struct ras_merged_comm *comm,
 	const struct survey *survey,
@@ -225,4 +275,5 @@ void survey_find_mismatch(
 		ret_mismatch->most = votes[at].choice_place;
 		return;
 	}
+	find_counted_mismatch(comm, survey, ret_mismatch);
 }
