@@ -115,7 +115,7 @@ registration_reject_reason(struct host_process *process, const struct job_regist
 	if (told->rank >= told->size)
 		return "the rank must be below the size";
 	if (process->rank_count >= JOB_COMMS_MAX)
-		return "a process has at most 127 communicators";
+		return "a job of a process has at most 127 communicators";
 	return NULL;
 }
 

@@ -12,8 +12,8 @@
 
 #define EDGES_MAX 8    // edges examined per communicator
 #define CYCLE_MAX 1024 // communicators in a cycle; longer chains are not followed to their end
-// Communicators examined per process. A process may register 127; the limit bounds the cost of an
-// agent that reports more.
+// Communicators examined per process, of 2,048 that the bridge of MPI follows. The limit bounds the
+// cost.
 #define MEMBERSHIPS_MAX 256
 
 static void *graph_allocate(const struct graph *graph, size_t size) {

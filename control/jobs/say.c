@@ -356,13 +356,33 @@ static void describe_straggler(struct sentence *sentence) {
 	append_format(sentence, ", %s behind the median rank (median)", late);
 }
 
+// "rank 3", "ranks 1, 2, 5 and 12 more"
+static void append_absent_ranks(struct sentence *sentence) {
+	const struct jobs_finding *finding = sentence->finding;
+	uint32_t named = 0, place = 0;
+
+	append_format(sentence, finding->absent == 1 ? "rank" : "ranks");
+	for (uint32_t rank = 0; rank < sentence->comm->size && named < JOBS_NAMED_MAX; rank++) {
+		while (place < sentence->comm->rank_count &&
+		       merged_rank(sentence, place)->rank.rank < rank)
+			place++;
+		if (place < sentence->comm->rank_count &&
+		    merged_rank(sentence, place)->rank.rank == rank)
+			continue;
+		append_format(sentence, "%s%u", named++ > 0 ? ", " : " ", rank);
+	}
+	if (finding->absent > named)
+		append_format(sentence, " and %u more", finding->absent - named);
+}
+
 static void describe_unknown(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 
 	if (finding->absent > 0) {
+		append_absent_ranks(sentence);
 		append_format(
-			sentence, "%u rank%s held by no agent that answered; in ", finding->absent,
-			finding->absent == 1 ? " is" : "s are"
+			sentence, " %s held by no agent that answered; in ",
+			finding->absent == 1 ? "is" : "are"
 		);
 		append_operation(sentence);
 		append_format(sentence, " ");

@@ -96,6 +96,22 @@ static void many(void) {
 	MPI_Barrier(comms[0]);
 }
 
+// More communicators than one job of libtocsin has, and a group whose second member comes late.
+static void held(void) {
+	MPI_Comm comms[MANY], both;
+	MPI_Group group;
+
+	for (int n = 0; n < MANY; n++)
+		MPI_Comm_dup(MPI_COMM_WORLD, &comms[n]);
+	MPI_Comm_group(MPI_COMM_WORLD, &group);
+	while (rank == 1 && access(getenv("CORNER_HOLD"), F_OK) == 0)
+		(void)poll(NULL, 0, 10);
+	MPI_Comm_create_group(MPI_COMM_WORLD, group, 5, &both);
+	MPI_Barrier(both);
+	for (int n = 0; n < MANY; n++)
+		MPI_Comm_free(&comms[n]);
+}
+
 static void mistakes(void) {
 	int err, kind, value = 0;
 	MPI_Request request;
@@ -290,6 +306,7 @@ int main(int argc, char **argv) {
 		{"children", children},
 		{"busy", free_busy},
 		{"many", many},
+		{"held", held},
 		{"mistakes", mistakes},
 		{"groups", groups},
 		{"reuse", reuse},

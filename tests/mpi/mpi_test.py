@@ -343,6 +343,50 @@ def a_request_given_anew_stays_open():
             job.end()
 
 
+def many_and_a_late_member_are_followed():
+    """A process may have 200 communicators, and a group that waits for a member names the member.
+    """
+    programs()
+    agent = here["cluster"].agents[0]
+    for mpi in CHOSEN:
+        hold = here["directory"] / f"hold-member-{mpi.name}"
+        hold.touch()
+        program = mpi.compile(here["directory"], "corners.c", "-lpthread", "-ldl")
+        job = Job(mpi.words(2, program, "held"), LD_PRELOAD=LIBRARY, CORNER_HOLD=hold,
+                  TOCSIN_JOB_SOCKET=agent.directory / "job.sock")
+        try:
+            found = cluster.wait_until("the group", lambda: [
+                comm["finding"]["sentence"] for comm in comms(agent) if comm["missing"] == 1 and
+                comm["finding"]["state"] == "waiting"], 60, pause=1)
+            assert found[0].startswith(
+                "rank 1 is held by no agent that answered; in operation 1 (MPI_Comm_create_group)"
+            ), (mpi.name, found)
+            alive = [comm for comm in comms(agent) if comm["finding"]["state"] != "ended"]
+            assert sum(comm["ranks"] == comm["size"] == 2 for comm in alive) == 201, len(alive)
+            hold.unlink()
+            out = job.process.communicate(timeout=launch.PATIENCE_S)[0]
+            assert (job.process.returncode, out) == (0, "end of held\n"), (mpi.name, out)
+        finally:
+            hold.unlink(missing_ok=True)
+            job.end()
+
+
+def an_abort_is_named_with_its_code():
+    """The rank that called MPI_Abort is named first, with its code, and the others behind it."""
+    programs()
+    agent = here["cluster"].agents[0]
+    for mpi in CHOSEN:
+        program = mpi.compile(here["directory"], "corners.c", "-lpthread", "-ldl")
+        job = Job(mpi.words(RANKS, program, "abort"), LD_PRELOAD=LIBRARY,
+                  TOCSIN_JOB_SOCKET=agent.directory / "job.sock")
+        job.process.communicate(timeout=launch.PATIENCE_S)
+        found = cluster.wait_until("the abort", lambda: [
+            comm["finding"]["sentence"] for comm in comms(agent)
+            if comm["size"] == RANKS and "MPI_Abort with code 7" in comm["finding"]["sentence"]],
+            pause=0.5)
+        assert re.match(r"rank 1 \(pid \d+ on n1\) is gone, after it called", found[0]), found
+
+
 def state_of(job, program):
     """Return completed and launched of MPI_COMM_WORLD, by rank."""
     found = [page.counts_of(pid) for pid in job.pids_of(program)]
@@ -471,7 +515,8 @@ def main():
         tap.run([(test.__doc__.split("\n")[0], test) for test in (
             c_counts_once, fortran_counts_once, f08_counts_once,
             results_are_equal, corners_are_equal, odd_programs_are_equal,
-            crashed_rank_keeps_its_status, a_full_disk_is_equal, a_handle_given_anew_is_followed,
+            crashed_rank_keeps_its_status, many_and_a_late_member_are_followed,
+            an_abort_is_named_with_its_code, a_full_disk_is_equal, a_handle_given_anew_is_followed,
             one_rank_is_looked_for, a_request_given_anew_stays_open, a_handler_may_abort,
             the_loader_is_not_waited_for,
             *(test for mpi in CHOSEN for test in own[mpi.name]), hangs_are_named)])

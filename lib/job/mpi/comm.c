@@ -11,6 +11,9 @@
 #include "follow.h"
 #include "old_symbols.h"
 
+#include <tocsin/job_socket.h>
+
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +21,8 @@
 
 #define MIX UINT64_C(0xff51afd7ed558ccd)
 #define FOLLOWED_MAX (COMM_PLACES / 2)
+// A job of libtocsin has JOB_COMMS_MAX communicators, so more jobs are opened as they fill up.
+#define JOBS_MAX (FOLLOWED_MAX / JOB_COMMS_MAX + 1)
 
 struct mpi_rules mpi_rules = {.mask = ~(mpi_word)0};
 struct comm_place comm_places[COMM_PLACES];
@@ -36,10 +41,12 @@ static struct {
 	int (*group)(mpi_word, mpi_word *);
 	int (*group_free)(mpi_word *);
 	int (*group_size)(mpi_word, int *);
+	int (*group_rank)(mpi_word, int *);
 	int (*translate)(mpi_word, int, const int *, mpi_word, int *);
 	int (*name)(mpi_word, char *, int *);
 } ask;
-static struct tocsin_job *own_job;
+static struct tocsin_job *own_jobs[JOBS_MAX];
+static uint32_t own_job_count;
 
 static uint64_t mix_hash(uint64_t a, uint64_t b) {
 	uint64_t mixed = (a ^ b) * MIX;
@@ -118,13 +125,11 @@ uint64_t comm_duplicate_key(struct followed *parent) {
 	return next_child_key(parent, parent->handle);
 }
 
-static uint64_t group_key(struct followed *parent, mpi_word handle, uint64_t tag) {
-	mpi_word group = open_comm_group(handle), world = open_comm_group(mpi_rules.world);
-	uint64_t hash = group != 0 && world != 0 ? hash_group(group, world) : 0, key = 0;
+static uint64_t group_key(struct followed *parent, mpi_word group, uint64_t tag) {
+	mpi_word world = open_comm_group(mpi_rules.world);
+	uint64_t hash = world != 0 ? hash_group(group, world) : 0, key = 0;
 	struct child *child;
 
-	if (group != 0)
-		ask.group_free(&group);
 	if (world != 0)
 		ask.group_free(&world);
 	if (hash == 0)
@@ -268,10 +273,31 @@ void comm_sweep(void) {
 	pthread_mutex_unlock(&comm_mutex);
 }
 
-// Register the communicator with libtocsin, if it has room.
+// Register the communicator in the first job that has room, or open another job.
+static int register_in_jobs(const struct tocsin_comm_config *config, struct followed *at) {
+	int err = -ENOSPC;
+
+	for (uint32_t n = 0; err == -ENOSPC && n < JOBS_MAX; n++) {
+		if (n == own_job_count) {
+			err = tocsin_job_open(NULL, &own_jobs[n]);
+			if (err != 0)
+				return err;
+			own_job_count++;
+		}
+		err = tocsin_comm_register(own_jobs[n], config, &at->comm);
+		if (err == 0)
+			err = tocsin_comm_counter(at->comm, &at->own);
+		if (err != 0) {
+			tocsin_comm_unregister(at->comm);
+			at->comm = NULL;
+		}
+	}
+	return err;
+}
+
 static void register_followed(struct followed *at, const char *name) {
 	struct tocsin_comm_config config;
-	char text[32] = "";
+	char text[32] = "", words[96];
 	int err;
 
 	tocsin_comm_config_init(&config);
@@ -281,39 +307,54 @@ static void register_followed(struct followed *at, const char *name) {
 	config.flags = TOCSIN_COMM_BLOCKS;
 	memcpy(text, name, strnlen(name, sizeof(text) - 1));
 	config.name = text;
-	err = tocsin_comm_register(own_job, &config, &at->comm);
-	if (err == 0 && tocsin_comm_counter(at->comm, &at->own) != 0) {
-		tocsin_comm_unregister(at->comm);
-		at->comm = NULL;
-	}
-	if (at->comm == NULL)
+	err = register_in_jobs(&config, at);
+	if (err != 0)
 		note_once(
-			NOTE_MANY,
-			"this process has more than 127 communicators; further ones are not "
-			"followed"
+			NOTE_MANY, "further communicators of this process are not followed: %s",
+			strerror_r(-err, words, sizeof(words))
 		);
 }
 
-static struct followed *add_followed_locked(uint64_t key, mpi_word handle, const char *name) {
+static struct followed *create_followed(uint64_t key, int size, int rank, const char *name) {
 	struct followed *at;
-	int size = 0, rank = 0;
 
-	// the end of the handle's previous communicator was not seen
-	retire_comm_locked(handle & mpi_rules.mask);
-	destroy_unused_locked();
-	if (followed_count == FOLLOWED_MAX || ask.size(handle, &size) != 0 ||
-	    ask.rank(handle, &rank) != 0 || size <= 0 || rank < 0)
+	if (followed_count == FOLLOWED_MAX) {
+		note_once(
+			NOTE_MANY,
+			"this process has more than %u communicators; further ones are not "
+			"followed",
+			FOLLOWED_MAX
+		);
 		return NULL;
-	at = calloc(1, sizeof(*at));
+	}
+	at = size > 0 && rank >= 0 ? calloc(1, sizeof(*at)) : NULL;
 	if (at == NULL)
 		return NULL;
-	at->handle = handle & mpi_rules.mask;
 	at->key = key;
 	at->size = (uint32_t)size;
 	at->rank = (uint32_t)rank;
 	register_followed(at, name);
+	return at;
+}
+
+static void add_followed_locked(struct followed *at, mpi_word handle) {
+	// the end of the handle's previous communicator was not seen
+	retire_comm_locked(handle & mpi_rules.mask);
+	destroy_unused_locked();
+	at->handle = handle & mpi_rules.mask;
 	insert_followed(at);
 	followed_count++;
+}
+
+static struct followed *follow_handle_locked(uint64_t key, mpi_word handle, const char *name) {
+	struct followed *at;
+	int size = 0, rank = 0;
+
+	if (ask.size(handle, &size) != 0 || ask.rank(handle, &rank) != 0)
+		return NULL;
+	at = create_followed(key, size, rank, name);
+	if (at != NULL)
+		add_followed_locked(at, handle);
 	return at;
 }
 
@@ -324,7 +365,7 @@ void comm_add_followed(uint64_t key, mpi_word handle) {
 	if (ask.name == NULL || ask.name(handle, name, &length) != 0 || name[0] == '\0')
 		snprintf(name, sizeof(name), "communicator");
 	pthread_mutex_lock(&comm_mutex);
-	(void)add_followed_locked(key, handle, name);
+	(void)follow_handle_locked(key, handle, name);
 	pthread_mutex_unlock(&comm_mutex);
 }
 
@@ -361,14 +402,37 @@ void comm_made(struct followed *parent, int err, mpi_word where) {
 	follow_new_comm(handle, next_child_key(parent, handle));
 }
 
-void comm_made_by_group(struct followed *parent, int err, mpi_word where, uint64_t tag) {
-	mpi_word handle;
+struct followed *comm_group_begin(struct followed *parent, mpi_word group, uint64_t tag) {
+	uint64_t key = group_key(parent, group, tag);
+	int size = 0, rank = -1;
+	struct followed *at = NULL;
 
-	if (err != 0 || where == 0)
+	if (key == 0 || ask.group_size(group, &size) != 0 || ask.group_rank(group, &rank) != 0)
+		return NULL;
+	pthread_mutex_lock(&comm_mutex);
+	at = create_followed(key, size, rank, "communicator");
+	pthread_mutex_unlock(&comm_mutex);
+	if (at != NULL && at->comm != NULL)
+		(void
+		)collective_enter(at, TOCSIN_OTHER, signature_of_call(JOB_CALL_COMM_CREATE_GROUP));
+	return at;
+}
+
+void comm_group_end(struct followed *at, int err, mpi_word where) {
+	mpi_word handle = err == 0 && where != 0 ? comm_load_handle(where) : mpi_rules.comm_null;
+
+	if (at == NULL)
 		return;
-	handle = comm_load_handle(where);
-	if (handle != mpi_rules.comm_null)
-		follow_new_comm(handle, group_key(parent, handle, tag));
+	if (at->comm != NULL)
+		collective_leave(at, TOCSIN_OTHER, 0);
+	pthread_mutex_lock(&comm_mutex);
+	if (handle != mpi_rules.comm_null) {
+		add_followed_locked(at, handle);
+	} else {
+		tocsin_comm_unregister(at->comm);
+		free(at);
+	}
+	pthread_mutex_unlock(&comm_mutex);
 }
 
 struct followed *comm_find_slow(mpi_word handle) {
@@ -387,7 +451,7 @@ struct followed *comm_find_slow(mpi_word handle) {
 		world = find_followed(mpi_rules.world);
 		at = find_followed(mpi_rules.self);
 		if (at == NULL && world != NULL)
-			at = add_followed_locked(
+			at = follow_handle_locked(
 				mix_hash(mix_hash(world->key, 2), world->rank) | 1, mpi_rules.self,
 				"MPI_COMM_SELF"
 			);
@@ -412,11 +476,13 @@ bool comm_find_functions(uint32_t *ret_size) {
 	ask.group = (int (*)(mpi_word, mpi_word *))call_find_unwrapped("PMPI_Comm_group");
 	ask.group_free = (int (*)(mpi_word *))call_find_unwrapped("PMPI_Group_free");
 	ask.group_size = (int (*)(mpi_word, int *))call_find_unwrapped("PMPI_Group_size");
+	ask.group_rank = (int (*)(mpi_word, int *))call_find_unwrapped("PMPI_Group_rank");
 	ask.translate = (int (*)(mpi_word, int, const int *, mpi_word, int *)
 	)call_find_unwrapped("PMPI_Group_translate_ranks");
 	ask.name = (int (*)(mpi_word, char *, int *))call_find_unwrapped("PMPI_Comm_get_name");
 	if (ask.rank == NULL || ask.size == NULL || ask.test_inter == NULL || ask.group == NULL ||
-	    ask.group_free == NULL || ask.group_size == NULL || ask.translate == NULL)
+	    ask.group_free == NULL || ask.group_size == NULL || ask.group_rank == NULL ||
+	    ask.translate == NULL)
 		return false;
 	if (ask.size(mpi_rules.world, &size) != 0 || size <= 0)
 		return false;
@@ -425,7 +491,8 @@ bool comm_find_functions(uint32_t *ret_size) {
 }
 
 void comm_follow_world(struct tocsin_job *job, uint64_t key) {
-	own_job = job;
+	own_jobs[0] = job;
+	own_job_count = 1;
 	comm_add_followed(key, mpi_rules.world);
 }
 

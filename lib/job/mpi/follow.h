@@ -61,9 +61,12 @@ extern struct comm_place comm_places[COMM_PLACES];
 // comm.c: look up a handle that is not in the table. Returns NULL if it is not followed.
 struct followed *comm_find_slow(mpi_word handle);
 // Follow the new communicator whose handle is at `where`, if `err` is 0. All ranks of the parent
-// made it, or only the ranks of a group (create_group).
+// made it.
 void comm_made(struct followed *parent, int err, mpi_word where);
-void comm_made_by_group(struct followed *parent, int err, mpi_word where, uint64_t tag);
+// Called before and after the ranks of a group make a communicator. The call is its first
+// operation, because other ranks of the parent take no part. Returns NULL if it is not followed.
+struct followed *comm_group_begin(struct followed *parent, mpi_word group, uint64_t tag);
+void comm_group_end(struct followed *at, int err, mpi_word where);
 // Return the key of a duplicate that is being created; 0 if it cannot be followed.
 uint64_t comm_duplicate_key(struct followed *parent);
 void comm_add_followed(uint64_t key, mpi_word handle);

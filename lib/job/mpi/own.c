@@ -48,17 +48,20 @@ int own_Abort(call_word_int *next, mpi_word comm, int error) {
 	return next(comm, error);
 }
 
-// Only the ranks of the group call this function, so it is no operation of the parent.
+// Only the ranks of the group call this function, so it is no operation of the parent. The new
+// communicator is followed before the call: a member that does not come is missing in it.
 int own_Comm_create_group(
 	call_create_group *next, mpi_word comm, mpi_word group, int tag, mpi_word where
 ) {
-	struct followed *at = comm_hold(comm);
-	int err = next(comm, group, tag, where);
+	struct followed *at = comm_hold(comm), *made;
+	int err;
 
 	if (at == NULL)
-		return err;
-	comm_made_by_group(at, err, where, (uint64_t)(uint32_t)tag + 1);
+		return next(comm, group, tag, where);
+	made = comm_group_begin(at, group, (uint64_t)(uint32_t)tag + 1);
 	comm_release(at);
+	err = next(comm, group, tag, where);
+	comm_group_end(made, err, where);
 	return err;
 }
 

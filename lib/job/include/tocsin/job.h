@@ -207,8 +207,8 @@ static inline void tocsin_comm_config_init(struct tocsin_comm_config *config) {
 }
 
 // Register one rank of a communicator. Returns 0, -EINVAL (size, rank, struct_size), -ENOMEM, or
-// -ENOSPC (a process may have 127 communicators). The agent may refuse it later; then
-// tocsin_comm_state() has the reason.
+// -ENOSPC (a job has at most 127 communicators; a process may open another job). The agent may
+// refuse it later; then tocsin_comm_state() has the reason.
 int tocsin_comm_register(
 	struct tocsin_job *job,
 	const struct tocsin_comm_config *config,

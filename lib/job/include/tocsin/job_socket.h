@@ -50,7 +50,7 @@
 #define JOB_REASON_BYTES 160
 #define JOB_FAILED_MAX 256 // ranks in one packet
 #define JOB_COMM_SIZE_MAX (1u << 20)
-#define JOB_COMMS_MAX 127 // communicators of one process
+#define JOB_COMMS_MAX 127 // communicators of one job, that is of one page
 
 enum job_message {
 	JOB_HELLO = 1,

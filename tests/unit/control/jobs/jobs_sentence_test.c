@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sentences about one communicator whose ranks are set by hand: ends and mismatches.
+#include "control/jobs/jobs_view.h"
+
+#include <support/cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define RANKS 3
+#define KNOWS_ALL \
+	(JOBS_KNOWS_STARTED | JOBS_KNOWS_COMPLETED | JOBS_KNOWS_SIGNATURES | JOBS_KNOWS_PROCESS)
+
+struct bed {
+	struct ras_merged_rank ranks[RANKS];
+	struct ras_comm_signature signatures[4];
+	struct ras_merged_comm comm;
+	struct jobs_finding finding;
+	char text[JOBS_SENTENCE_BYTES];
+};
+
+// All ranks wait in operation 5, an AllReduce.
+static void bed_init(struct bed *bed) {
+	*bed = (struct bed){
+		.signatures =
+			{
+				{.kind = JOBS_ALL_REDUCE, .datatype = 7, .count = 64, .root = -1},
+				{.kind = JOBS_BROADCAST,
+				 .datatype = JOBS_DATATYPE_BYTES,
+				 .count = 512,
+				 .root = 1},
+				{.kind = JOBS_OTHER, .datatype = JOBS_CALL_FIRST, .root = -1},
+				{.kind = JOBS_OTHER, .datatype = JOBS_CALL_FIRST + 5, .root = -1},
+			},
+		.comm = {.id = {1, 0, 0}, .size = RANKS, .job = "", .rank_count = RANKS},
+	};
+	bed->comm.ranks = bed->ranks;
+	bed->comm.signatures = bed->signatures;
+	for (uint32_t n = 0; n < RANKS; n++)
+		bed->ranks[n] = (struct ras_merged_rank
+		){.node = VIEW_FIRST_NODE,
+		  .rank = {
+			  .rank = n,
+			  .pid = 10 + n,
+			  .idle_ms = 20000,
+			  .launched = 5,
+			  .started = 5,
+			  .completed = 4,
+			  .ops = {[JOBS_ALL_REDUCE] = 5},
+			  .process_state = JOBS_PROCESS_RUNNING,
+			  .worked_ms = 9000,
+			  .knows = KNOWS_ALL,
+			  .cuda_device = -1,
+			  .nvml_device = -1,
+			  .recent = {.first = 1, .count = 5},
+		  }};
+}
+
+static const char *bed_judge(struct bed *bed) {
+	struct jobs_view view = {
+		.findings = &bed->finding,
+		.look = {.comms = &bed->comm, .comm_count = 1, .memory = &jobs_view_memory},
+	};
+
+	assert_int_equal(jobs_judge(&view.look, &bed->finding), 0);
+	jobs_view_say(&view, 0, bed->text);
+	return bed->text;
+}
+
+static void end_rank(struct bed *bed, uint32_t n, uint8_t cause, int32_t value, uint32_t ms) {
+	struct ras_comm_rank *rank = &bed->ranks[n].rank;
+
+	rank->flags |= RAS_RANK_EXITED;
+	rank->exit_cause = cause;
+	rank->exit_value = value;
+	rank->exited_ms = ms;
+}
+
+static void dead_ranks_are_grouped_by_how_they_ended(void **state) {
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	end_rank(&bed, 0, JOBS_EXIT_SIGNAL, 15, 2000);
+	end_rank(&bed, 1, JOBS_EXIT_SIGNAL, 11, 3000);
+	end_rank(&bed, 2, JOBS_EXIT_SIGNAL, 15, 2000);
+	assert_string_equal(
+		bed_judge(&bed), "rank 1 (pid 11 on n0) is gone, killed by signal 11 3.0 s ago, "
+				 "the first of them; ranks 0, 2 are gone, killed by signal 15"
+	);
+	assert_int_equal(bed.finding.late_count, 3);
+	end_rank(&bed, 1, JOBS_EXIT_SIGNAL, 15, 3000);
+	assert_string_equal(
+		bed_judge(&bed), "ranks 1, 0, 2 are gone, killed by signal 15 3.0 s ago (rank 1, "
+				 "the first of them)"
+	);
+}
+
+static void the_rank_that_aborted_all_is_named_first_with_its_code(void **state) {
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	end_rank(&bed, 0, JOBS_EXIT_SIGNAL, 9, 3000);
+	end_rank(&bed, 1, JOBS_EXIT_ABORT, 7, 2000);
+	end_rank(&bed, 2, JOBS_EXIT_SIGNAL, 9, 3000);
+	bed.ranks[1].rank.flags |= RAS_RANK_ABORT;
+	assert_string_equal(
+		bed_judge(&bed),
+		"rank 1 (pid 11 on n0) is gone, after it called MPI_Abort with code 7 2.0 s ago; "
+		"ranks 0, 2 are gone, killed by signal 9"
+	);
+	assert_int_equal(bed.finding.grade, JOBS_ENDED);
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_DEAD_MEMBER);
+}
+
+static void a_rank_far_ahead_still_proves_a_mismatch(void **state) {
+	struct ras_comm_rank *ahead;
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	ahead = &bed.ranks[1].rank;
+	ahead->launched = ahead->started = 44;
+	ahead->completed = 43;
+	ahead->ops[JOBS_ALL_REDUCE] = 4;
+	ahead->ops[JOBS_BROADCAST] = 40;
+	ahead->recent = (struct ras_comm_recent){.first = 29, .count = 16, .index = {0}};
+	memset(ahead->recent.index, 1, sizeof(ahead->recent.index));
+	assert_string_equal(
+		bed_judge(&bed),
+		"operation 5 or an earlier one differs: rank 0 runs AllReduce of 64 float32, "
+		"which rank 1 (pid 11 on n0) has run less often in its 44 operations"
+	);
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_MISMATCH);
+	assert_int_equal(bed.finding.grade, JOBS_STUCK);
+	// With as many operations of the kind, the rank may have run the operation.
+	ahead->ops[JOBS_ALL_REDUCE] = 5;
+	ahead->ops[JOBS_BROADCAST] = 39;
+	bed_judge(&bed);
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_TRANSPORT);
+}
+
+static void a_mismatch_that_ranks_passed_stays_the_cause_of_a_stall(void **state) {
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	bed.ranks[1].rank.recent.index[2] = 1;
+	bed_judge(&bed);
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_MISMATCH);
+	assert_non_null(
+		strstr(bed.text, "operation 3 differs: rank 1 (pid 11 on n0) runs "
+				 "Broadcast of 512 bytes with root 1, rank 2 AllReduce")
+	);
+	// A rank that has not come is named, whatever ranks did before.
+	bed.ranks[2].rank.launched = bed.ranks[2].rank.started = 4;
+	bed_judge(&bed);
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_MISSING_ENTER);
+}
+
+static void calls_without_data_have_the_names_of_mpi(void **state) {
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	for (uint32_t n = 0; n < RANKS; n++)
+		bed.ranks[n].rank.recent.index[4] = n == 1 ? 2 : 3;
+	assert_string_equal(
+		bed_judge(&bed), "operation 5 differs: rank 1 (pid 11 on n0) runs MPI_Finalize, "
+				 "rank 2 MPI_Comm_split"
+	);
+	assert_string_equal(jobs_operation_name(JOBS_OTHER, JOBS_DATATYPE_UNKNOWN), "Other");
+	assert_string_equal(jobs_operation_name(JOBS_BARRIER, JOBS_CALL_FIRST), "Barrier");
+	assert_string_equal(jobs_datatype_name(100), "elements");
+}
+
+static void absent_ranks_are_named_by_number(void **state) {
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	bed.comm.size = 14;
+	bed.ranks[2].rank.rank = 3;
+	assert_string_equal(
+		bed_judge(&bed), "ranks 2, 4, 5, 6, 7, 8, 9, 10 and 3 more are held by no agent "
+				 "that answered; in operation 5 (AllReduce of 64 float32) 3 ranks "
+				 "have waited for 20 s"
+	);
+	bed.comm.size = 4;
+	bed_judge(&bed);
+	assert_int_equal(strncmp(bed.text, "rank 2 is held by no agent", 26), 0);
+}
+
+UNIT_GROUP(jobs_sentence) {
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(dead_ranks_are_grouped_by_how_they_ended),
+		cmocka_unit_test(the_rank_that_aborted_all_is_named_first_with_its_code),
+		cmocka_unit_test(a_rank_far_ahead_still_proves_a_mismatch),
+		cmocka_unit_test(a_mismatch_that_ranks_passed_stays_the_cause_of_a_stall),
+		cmocka_unit_test(calls_without_data_have_the_names_of_mpi),
+		cmocka_unit_test(absent_ranks_are_named_by_number),
+	};
+
+	return cmocka_run_group_tests_name("jobs_sentence", tests, NULL, NULL);
+}
