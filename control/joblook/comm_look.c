@@ -234,17 +234,18 @@ bool comm_name_is_plausible(const char *word) {
 	       word_is_number(word);
 }
 
-// The job "slurm:1234.0" also matches "1234.0", and "1234" as all steps of the job do.
+// The job "slurm:1234.0" also matches "1234.0", and "1234" as all steps of the job do. The job
+// "given:NAME" also matches "NAME".
 static bool job_matches_word(const char *job, const char *word) {
 	const char *number = strchr(job, ':');
 	size_t length = strlen(word);
 
 	if (strcmp(job, word) == 0)
 		return true;
-	if (!word_is_number(word) || number == NULL || strncmp(number + 1, word, length) != 0)
+	if (number == NULL || strncmp(number + 1, word, length) != 0)
 		return false;
 	return number[1 + length] == '\0' ||
-	       (strchr(word, '.') == NULL && number[1 + length] == '.');
+	       (word_is_number(word) && strchr(word, '.') == NULL && number[1 + length] == '.');
 }
 
 bool comm_matches_name(const struct ras_merged_comm *comm, const char *word) {

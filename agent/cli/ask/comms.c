@@ -18,6 +18,7 @@
 
 enum {
 	OPTION_JOB,
+	OPTION_ALL,
 	OPTION_WATCH,
 	OPTION_COUNT,
 };
@@ -25,9 +26,11 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_JOB] =
 		{"job", "ID",
-		 "only this job (slurm:1234.0, or 1234), or this\n"
+		 "only this job (slurm:1234.0, or 1234; of another id its\n"
+		 "whole text, or what follows the colon), or this\n"
 		 "communicator (the first digits of its hash, at least\n"
 		 "four)"},
+	[OPTION_ALL] = {"all", NULL, "print each communicator of jobs that have ended"},
 	[OPTION_WATCH] =
 		{"watch", NULL,
 		 "ask every two seconds, and print a line when a\n"
@@ -41,6 +44,7 @@ static const char details[] =
 	"the form of NCCL's own tools.\n"
 	"\n"
 	"Communicators that do not advance come first, with what is known of the cause.\n"
+	"Of communicators that have ended, the table shows one of each job.\n"
 	"tocsin why JOB, or tocsin why with the hash of a communicator, lists the ranks.\n"
 	"A communicator is\n"
 	"  moving   some rank moved in the last ten seconds\n"
@@ -150,7 +154,10 @@ static int comms_run(const struct arguments *arguments) {
 		job != NULL ? job : ""
 	);
 	if (arguments->values[OPTION_WATCH] == NULL)
-		return ask(&comms_command, arguments, question, show_comms, NULL);
+		return ask(
+			&comms_command, arguments, question,
+			arguments->values[OPTION_ALL] != NULL ? show_all_comms : show_comms, NULL
+		);
 	status = target_init(&target, &comms_command, arguments);
 	if (status != 0)
 		return status;

@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define KEY_BYTES 256
+
 // Return whether the finding names a cause or a mismatch, not only a state.
 static bool is_told(const json_t *finding) {
 	const char *cause = fact_word(finding, "cause");
@@ -25,7 +27,7 @@ static void print_finding(struct page *page, const json_t *comm) {
 		page_wrap(page, 2, 4, fact_word(finding, "sentence"));
 }
 
-void show_comms(struct page *page, const json_t *answer) {
+static void print_comms(struct page *page, const json_t *answer, const json_t *rows) {
 	const json_t *comms = json_object_get(answer, "communicators");
 	size_t count = json_array_size(comms);
 
@@ -37,7 +39,60 @@ void show_comms(struct page *page, const json_t *answer) {
 	if (count == 0)
 		return;
 	page_print(page, "\n");
-	page_table(page, &communicator_record, comms, print_finding);
+	page_table(page, &communicator_record, rows, print_finding);
+}
+
+// Write the job of an ended communicator. Without a job, write the process that ended first.
+static void job_key(const json_t *comm, char key[static KEY_BYTES]) {
+	const json_t *late =
+		json_array_get(json_object_get(json_object_get(comm, "finding"), "late"), 0);
+	const char *job = fact_word(comm, "job");
+
+	if (job[0] != '\0' || late == NULL)
+		snprintf(key, KEY_BYTES, "%s", job);
+	else
+		snprintf(
+			key, KEY_BYTES, "%s %" PRIu64, fact_word(late, "node"),
+			fact_number(late, "pid")
+		);
+}
+
+// Return the communicators without those that have ended, except the first of each job. The caller
+// owns the array.
+static json_t *summarize_ended(const json_t *comms) {
+	json_t *shown = json_array(), *jobs = json_object(), *comm;
+	char key[KEY_BYTES];
+	size_t n;
+
+	json_array_foreach(comms, n, comm) {
+		if (strcmp(fact_word(json_object_get(comm, "finding"), "state"), "ended") == 0) {
+			job_key(comm, key);
+			if (json_object_get(jobs, key) != NULL)
+				continue;
+			json_object_set_new(jobs, key, json_true());
+		}
+		json_array_append(shown, comm);
+	}
+	json_decref(jobs);
+	return shown;
+}
+
+void show_comms(struct page *page, const json_t *answer) {
+	const json_t *comms = json_object_get(answer, "communicators");
+	json_t *shown = summarize_ended(comms);
+	size_t hidden = json_array_size(comms) - json_array_size(shown);
+
+	print_comms(page, answer, shown);
+	if (hidden > 0)
+		page_print(
+			page, "\n%zu more %s ended (--all lists them)\n", hidden,
+			hidden == 1 ? "has" : "have"
+		);
+	json_decref(shown);
+}
+
+void show_all_comms(struct page *page, const json_t *answer) {
+	print_comms(page, answer, json_object_get(answer, "communicators"));
 }
 
 // Answer of WHY.

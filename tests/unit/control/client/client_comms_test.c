@@ -17,6 +17,8 @@
 	(RAS_RANK_KNOWS_STARTED | RAS_RANK_KNOWS_COMPLETED | RAS_RANK_KNOWS_SIGNATURES | \
 	 RAS_RANK_KNOWS_PROCESS)
 
+static uint8_t rank_flags; // RAS_RANK_* of the ranks that add_comm() adds
+
 // All ranks on n1, in one communicator of a job; rank 2 has not come to operation 51.
 static void add_comm(struct overlay_answer *answer, uint64_t hash, const char *job, bool waits) {
 	struct ras_comm_rank ranks[RANKS];
@@ -48,6 +50,7 @@ static void add_comm(struct overlay_answer *answer, uint64_t hash, const char *j
 			.ops = {0, 0, 0, 0, waits && n == 2 ? 50 : 51},
 			.idle_ms = waits ? 12000 : 100,
 			.process_state = JOBS_PROCESS_SLEEPING,
+			.flags = rank_flags,
 			.knows = KNOWS,
 			.cuda_device = -1,
 			.nvml_device = -1,
@@ -61,6 +64,7 @@ static void add_comm(struct overlay_answer *answer, uint64_t hash, const char *j
 static struct overlay_answer *two_jobs(void) {
 	struct overlay_answer *answer = bench_answer_new();
 
+	rank_flags = 0;
 	add_comm(answer, 0xa1, "slurm:7.0", false);
 	add_comm(answer, 0xb2b2b2b2b2b2b2b2, "slurm:1234.0", true);
 	answer->result.answered = 2;
@@ -270,10 +274,62 @@ static void ranks_that_nobody_holds_are_told_in_steps(void **state) {
 	close(fd);
 }
 
+static void of_an_ended_job_one_communicator_is_shown(void **state) {
+	struct overlay_answer *answer = bench_answer_new();
+	int fd = bench_connect();
+	const char *shown;
+
+	(void)state;
+	rank_flags = RAS_RANK_FINALIZE;
+	for (uint64_t n = 0; n < 5; n++)
+		add_comm(answer, 0xc0 + n, n < 3 ? "given:lab" : "slurm:8.0", false);
+	rank_flags = 0;
+	add_comm(answer, 0xa1, "slurm:7.0", false);
+	answer->result.answered = 3;
+	ras_comms_settle(answer->comms);
+	bench_say(fd, "COMMS\n");
+	bench_turn();
+	bench_answer(answer);
+	shown = bench_shown(fd);
+	assert_non_null(bench_find(shown, "6 communicators"));
+	assert_non_null(bench_find(shown, "00000000000000c0"));
+	assert_non_null(bench_find(shown, "00000000000000c3"));
+	assert_non_null(bench_find(shown, "00000000000000a1"));
+	assert_null(bench_find(shown, "00000000000000c1"));
+	assert_non_null(bench_find(shown, "3 more have ended (--all lists them)\n"));
+	close(fd);
+}
+
+static void a_job_is_found_without_the_prefix_of_its_id(void **state) {
+	static const struct {
+		const char *word, *found;
+	} rows[] = {
+		{"given:lab", "1 comm"}, {"lab", "1 comm"}, {"la", "0 comm"}, {"given", "0 comm"}};
+	char line[64];
+
+	(void)state;
+	rank_flags = 0;
+	for (size_t n = 0; n < COUNT_OF(rows); n++) {
+		struct overlay_answer *answer = bench_answer_new();
+		int fd = bench_connect();
+
+		add_comm(answer, 0xa1, "given:lab", false);
+		ras_comms_settle(answer->comms);
+		snprintf(line, sizeof(line), "COMMS %s\n", rows[n].word);
+		bench_say(fd, line);
+		bench_turn();
+		bench_answer(answer);
+		assert_non_null(bench_find(bench_shown(fd), rows[n].found));
+		close(fd);
+	}
+}
+
 UNIT_GROUP(client_comms) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(the_one_that_waits_is_first_with_its_sentence),
 		BENCH_TEST(a_job_or_a_communicator_is_found_by_its_names),
+		BENCH_TEST(a_job_is_found_without_the_prefix_of_its_id),
+		BENCH_TEST(of_an_ended_job_one_communicator_is_shown),
 		BENCH_TEST(why_tells_the_ranks_of_a_job_the_late_one_first),
 		BENCH_TEST(why_of_a_communicator_that_moves_says_so),
 		BENCH_TEST(a_word_that_calls_nothing_is_an_error),
