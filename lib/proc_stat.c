@@ -11,13 +11,18 @@
 #include <unistd.h>
 
 #define STAT_BYTES 2048
+#define PATH_BYTES 256
 // Field numbers of proc(5); the first field after the name is 3.
 #define FIELD_STATE 3
 #define FIELD_PARENT 4
 #define FIELD_GROUP 5
+#define FIELD_MAJOR_FAULTS 12
 #define FIELD_USER_TIME 14
 #define FIELD_SYSTEM_TIME 15
+#define FIELD_REAPED_USER_TIME 16
+#define FIELD_REAPED_SYSTEM_TIME 17
 #define FIELD_START_TIME 22
+#define FIELD_BLOCK_WAIT 42
 #define FIELD_EXIT_CODE 52
 
 static void parse_fields(const char *at, uint64_t tick_ns, struct proc_stat *stat) {
@@ -33,6 +38,12 @@ static void parse_fields(const char *at, uint64_t tick_ns, struct proc_stat *sta
 			stat->group = (pid_t)number;
 		else if (field == FIELD_USER_TIME || field == FIELD_SYSTEM_TIME)
 			stat->cpu_ns += number * tick_ns;
+		else if (field == FIELD_REAPED_USER_TIME || field == FIELD_REAPED_SYSTEM_TIME)
+			stat->reaped_cpu_ns += number * tick_ns;
+		else if (field == FIELD_MAJOR_FAULTS)
+			stat->major_faults = number;
+		else if (field == FIELD_BLOCK_WAIT)
+			stat->block_wait_ns = number * tick_ns;
 		else if (field == FIELD_START_TIME)
 			stat->start_time = number;
 		else if (field == FIELD_EXIT_CODE)
@@ -43,14 +54,18 @@ static void parse_fields(const char *at, uint64_t tick_ns, struct proc_stat *sta
 }
 
 int proc_stat_read(pid_t pid, struct proc_stat *ret_stat) {
+	return proc_stat_read_under("/proc", pid, ret_stat);
+}
+
+int proc_stat_read_under(const char *root, pid_t pid, struct proc_stat *ret_stat) {
 	long ticks = sysconf(_SC_CLK_TCK);
 	struct proc_stat stat = {0};
-	char path[32], text[STAT_BYTES];
+	char path[PATH_BYTES], text[STAT_BYTES];
 	scoped_fd int fd = -1;
 	const char *name, *name_end;
 	ssize_t length;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	snprintf(path, sizeof(path), "%s/%d/stat", root, pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return neg_errno();

@@ -58,10 +58,15 @@ const char *jobs_datatype_name(uint32_t datatype) {
 
 const char *jobs_process_name(uint32_t state) {
 	static const char *const names[] = {
-		"unknown",  "running",
-		"sleeping", "in uninterruptible sleep",
-		"stopped",  "held by a debugger",
-		"a zombie", "gone",
+		"unknown",
+		"running",
+		"sleeping",
+		"in uninterruptible sleep",
+		"stopped",
+		"held by a debugger",
+		"a zombie",
+		"gone",
+		"frozen by its cgroup",
 	};
 
 	return name_at(names, COUNT_OF(names), state);

@@ -13,10 +13,15 @@ struct proc_stat {
 	char state;
 	pid_t parent_pid;
 	pid_t group;
-	uint64_t start_time; // clock ticks since boot
-	uint64_t cpu_ns;     // user and system time
-	uint32_t exit_code;  // encoded as by wait(); also 0 if the reader may not trace the process
+	uint64_t start_time;	// clock ticks since boot
+	uint64_t cpu_ns;	// user and system time
+	uint64_t reaped_cpu_ns; // the same of children that the process has waited for
+	uint64_t major_faults;	// page faults that read from a disk
+	uint64_t block_wait_ns; // waits for block devices; 0 unless the kernel counts them
+	uint32_t exit_code; // encoded as by wait(); also 0 if the reader may not trace the process
 };
 
 // Returns 0, -ENOENT or -ESRCH (no such process), -EBADMSG, or -errno of open() or read().
 int proc_stat_read(pid_t pid, struct proc_stat *ret_stat);
+// The same below another root than /proc, for tests.
+int proc_stat_read_under(const char *root, pid_t pid, struct proc_stat *ret_stat);

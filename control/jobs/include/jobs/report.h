@@ -5,6 +5,8 @@
 // completed <= started <= launched. An unknown value is marked as unknown, and is never guessed.
 #pragma once
 
+#include <ras/comms.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -68,10 +70,45 @@ enum jobs_process_state {
 	JOBS_PROCESS_TRACED,  // held by a debugger
 	JOBS_PROCESS_ZOMBIE,
 	JOBS_PROCESS_EXITED,
+	JOBS_PROCESS_FROZEN, // by its cgroup
 	JOBS_PROCESS_STATES,
 };
 
 const char *jobs_process_name(uint32_t state);
+
+// Activity of a process that other ranks may wait for. Only a stopped or frozen process is
+// proven to do nothing; all others may be healthy.
+enum jobs_activity {
+	JOBS_DOES_UNKNOWN,  // nobody looked
+	JOBS_DOES_COMPUTE,  // uses processor time itself
+	JOBS_DOES_CHILD,    // a child uses processor time; amount: its pid, 0: several short ones
+	JOBS_DOES_THROTTLE, // the quota of its cgroup is used up; amount: percent of the time
+	JOBS_DOES_DISK,	    // waits for a disk, a file system or a driver; amount: percent
+	JOBS_DOES_PAGE,	    // reads its memory from a disk; amount: major page faults
+	JOBS_DOES_QUEUE,    // is ready to run and has no processor; amount: percent of the time
+	JOBS_DOES_NOTHING,  // none of these; amount: times that its main thread was switched
+	JOBS_ACTIVITIES,
+};
+
+// Sources of this evidence. A set bit marks a source that could not be read, or not to its end.
+#define JOBS_SOURCE_STAT 0x01
+#define JOBS_SOURCE_SCHEDSTAT 0x02
+#define JOBS_SOURCE_STATUS 0x04
+#define JOBS_SOURCE_CHILDREN 0x08
+#define JOBS_SOURCE_BLOCK_IO 0x10 // the kernel does not account for waits for block devices
+#define JOBS_SOURCE_QUOTA 0x20
+#define JOBS_SOURCE_FREEZER 0x40
+#define JOBS_SOURCES 7
+
+// Return for example "children"; `source` is the number of a bit.
+const char *jobs_source_name(uint32_t source);
+
+#define JOBS_DOING_BYTES 160
+// Describe what a process does, after "it" or a colon: "its child cc1 (pid 123) computes". The text
+// is empty if that is unknown.
+void jobs_describe_doing(
+	const struct ras_comm_doing *doing, char ret_text[static JOBS_DOING_BYTES]
+);
 
 enum jobs_exit_cause {
 	JOBS_EXIT_UNKNOWN, // no connected process was its parent
@@ -121,7 +158,8 @@ struct jobs_rank_report {
 	uint64_t sampled_ns;  // time of this sample, on the agent's clock
 	uint64_t progress_ns; // time of the last change of a counter, on the agent's clock
 	uint64_t worked_ns;   // processor time of the process in the last JOBS_WORK_WINDOW_NS
-	uint8_t exit_cause;   // enum jobs_exit_cause
+	struct ras_comm_doing doing; // only of a process that others may wait for; any name
+	uint8_t exit_cause;	     // enum jobs_exit_cause
 	int32_t exit_value;
 	uint64_t exited_ns; // 0: the process is alive
 };

@@ -19,6 +19,7 @@ struct wire_writer;
 #define RAS_COMM_SIGNATURES 16	// different signatures in a row
 #define RAS_COMM_RECENT 16	// latest operations of a rank with a known signature
 #define RAS_COMM_WAITS 8	// latest completed operations of a rank with a known wait
+#define RAS_COMM_NAME_BYTES 16	// process name, with the terminating zero
 #define RAS_COMM_ROOT_NONE (-1) // for an operation without a root
 
 #define RAS_RANK_FINALIZE 0x01
@@ -49,6 +50,15 @@ struct ras_comm_recent {
 	uint8_t index[RAS_COMM_RECENT];
 };
 
+// Activity of a rank's process while other ranks may have waited for the rank.
+struct ras_comm_doing {
+	uint8_t activity;		// numbers of <jobs/report.h>; 0: nobody looked
+	uint8_t unread;			// JOBS_SOURCE_* of <jobs/report.h>
+	uint32_t span_ms;		// time between the first and the last look
+	uint32_t amount;		// a percentage, a count or a pid, depending on the activity
+	char name[RAS_COMM_NAME_BYTES]; // printable ASCII: name of the child
+};
+
 struct ras_comm_rank {
 	uint32_t rank;
 	uint32_t pid;
@@ -70,6 +80,7 @@ struct ras_comm_rank {
 	uint8_t wait_count;
 	uint8_t waits[RAS_COMM_WAITS]; // codes of <jobs/wait.h>, latest completed operations
 	struct ras_comm_recent recent; // count 0: as in the head of the row
+	struct ras_comm_doing doing;
 };
 
 // A rank that runs on another node than the reporting one, as named when the communicator was set

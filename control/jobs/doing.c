@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Describes what a process does that other ranks may wait for.
+#include <lib/show.h>
+
+#include <jobs/report.h>
+#include <stdio.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+
+const char *jobs_source_name(uint32_t source) {
+	static const char *const names[JOBS_SOURCES] = {
+		"stat", "schedstat", "status", "children", "block-io", "quota", "freezer"};
+
+	return source < JOBS_SOURCES ? names[source] : "unknown";
+}
+
+// Append the sources that could not be read: with them the answer might be another one.
+static void append_unread_sources(uint32_t unread, char *text, uint32_t used) {
+	bool first = true;
+
+	for (uint32_t n = 0; n < JOBS_SOURCES && used < JOBS_DOING_BYTES; n++) {
+		if ((unread & 1u << n) == 0)
+			continue;
+		used += (uint32_t)snprintf(
+			text + used, JOBS_DOING_BYTES - used, "%s%s",
+			first ? " (not readable: " : ", ", jobs_source_name(n)
+		);
+		first = false;
+	}
+	if (!first && used < JOBS_DOING_BYTES)
+		snprintf(text + used, JOBS_DOING_BYTES - used, ")");
+}
+
+void jobs_describe_doing(
+	const struct ras_comm_doing *doing, char ret_text[static JOBS_DOING_BYTES]
+) {
+	char span[SHOW_BYTES];
+	int used = 0;
+
+	show_duration(doing->span_ms * NS_PER_MS, span);
+	ret_text[0] = '\0';
+	switch (doing->activity) {
+	case JOBS_DOES_COMPUTE:
+		snprintf(ret_text, JOBS_DOING_BYTES, "it computes");
+		break;
+	case JOBS_DOES_CHILD:
+		if (doing->amount != 0)
+			snprintf(
+				ret_text, JOBS_DOING_BYTES, "its child %s (pid %u) computes",
+				doing->name, doing->amount
+			);
+		else
+			snprintf(ret_text, JOBS_DOING_BYTES, "its children compute");
+		break;
+	case JOBS_DOES_THROTTLE:
+		snprintf(
+			ret_text, JOBS_DOING_BYTES,
+			"its cgroup's quota throttled it %u %% of the last %s", doing->amount, span
+		);
+		break;
+	case JOBS_DOES_DISK:
+		snprintf(
+			ret_text, JOBS_DOING_BYTES,
+			"it is in uninterruptible disk wait, %u %% of the last %s", doing->amount,
+			span
+		);
+		break;
+	case JOBS_DOES_PAGE:
+		snprintf(
+			ret_text, JOBS_DOING_BYTES,
+			"it reads its memory from a disk, %u pages in the last %s", doing->amount,
+			span
+		);
+		break;
+	case JOBS_DOES_QUEUE:
+		snprintf(
+			ret_text, JOBS_DOING_BYTES,
+			"it is ready to run and had no processor %u %% of the last %s",
+			doing->amount, span
+		);
+		break;
+	case JOBS_DOES_NOTHING:
+		used = snprintf(
+			ret_text, JOBS_DOING_BYTES,
+			"it uses no processor time: it may wait for input, a pipe or a lock"
+		);
+		// Most kernels do not account for waits for block devices, and state D shows them.
+		append_unread_sources(
+			doing->unread & ~(uint32_t)JOBS_SOURCE_BLOCK_IO, ret_text, (uint32_t)used
+		);
+		break;
+	default:
+		break;
+	}
+}
