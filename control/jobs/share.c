@@ -79,6 +79,13 @@ static void copy_waits(const struct jobs_rank_report *report, struct ras_comm_ra
 		rank->waits[n] = codes[count - 1 - n];
 }
 
+// A process chooses its name, of any bytes.
+static void make_printable(char name[static RAS_COMM_NAME_BYTES]) {
+	name[RAS_COMM_NAME_BYTES - 1] = '\0';
+	for (char *at = name; *at != '\0'; at++)
+		*at = *at >= ' ' && *at <= '~' ? *at : '?';
+}
+
 static void make_rank(const struct jobs_rank_report *report, struct ras_comm_rank *ret_rank) {
 	static const enum jobs_kind pair_kinds[] = {JOBS_SEND, JOBS_RECEIVE, JOBS_ONE_SIDED};
 	uint32_t flags = (report->finalized ? RAS_RANK_FINALIZE : 0) |
@@ -103,8 +110,10 @@ static void make_rank(const struct jobs_rank_report *report, struct ras_comm_ran
 		.knows = report->knows,
 		.cuda_device = report->cuda_device < -1 ? -1 : report->cuda_device,
 		.nvml_device = report->nvml_device < -1 ? -1 : report->nvml_device,
+		.doing = report->doing,
 	};
 
+	make_printable(rank.doing.name);
 	rank.completed = min_u64(report->completed, rank.started);
 	if (report->exited_ns != 0)
 		rank.exited_ms = ms_between(report->exited_ns, report->sampled_ns);

@@ -30,7 +30,9 @@
 #define TOLD_RECENT 0x0040u  // recent
 #define TOLD_ONE_OP 0x0080u  // all launches had one kind: its TOLD_OPS bit has no varint
 #define TOLD_OPS 0x0100u     // first of RAS_COMM_OPS bits, one for each kind: varint launched
-#define TOLD_ALL (TOLD_OPS - 1 + ((1u << RAS_COMM_OPS) - 1) * TOLD_OPS)
+// u8 activity, u8 unread, varints span_ms and amount, string name
+#define TOLD_DOING (TOLD_OPS << RAS_COMM_OPS)
+#define TOLD_ALL (TOLD_DOING - 1 + TOLD_DOING)
 
 int ras_comm_id_compare(const struct ras_comm_id *a, const struct ras_comm_id *b) {
 	int order = payload_compare_u64(a->hash, b->hash);
@@ -88,6 +90,7 @@ static uint32_t optional_fields_mask(const struct ras_comm_rank *rank) {
 	told |= rank->pair_launched != 0 ? TOLD_PAIR : 0;
 	told |= rank->wait_count != 0 ? TOLD_WAITS : 0;
 	told |= rank->recent.count != 0 ? TOLD_RECENT : 0;
+	told |= rank->doing.activity != 0 ? TOLD_DOING : 0;
 	return told;
 }
 
@@ -122,6 +125,15 @@ put_optional_fields(struct wire_writer *writer, uint32_t told, const struct ras_
 		if ((told & TOLD_OPS << n) != 0)
 			wire_put_varint(writer, rank->ops[n]);
 	}
+	if ((told & TOLD_DOING) == 0)
+		return;
+	wire_put_u8(writer, rank->doing.activity);
+	wire_put_u8(writer, rank->doing.unread);
+	wire_put_varint(writer, rank->doing.span_ms);
+	wire_put_varint(writer, rank->doing.amount);
+	wire_put_string(
+		writer, rank->doing.name, strnlen(rank->doing.name, sizeof(rank->doing.name) - 1)
+	);
 }
 
 // Encode a difference with its sign in bit 0, so that small differences of either sign are short.
@@ -283,6 +295,20 @@ static int16_t get_device(struct wire_reader *reader) {
 	return (int16_t)(get_varint_below(reader, (1 << 15) + 1) - 1);
 }
 
+// The name is printed, so bytes that are not printable are replaced.
+static void get_doing(struct wire_reader *reader, struct ras_comm_doing *ret_doing) {
+	struct ras_comm_doing doing = {0};
+
+	doing.activity = wire_get_u8(reader);
+	doing.unread = wire_get_u8(reader);
+	doing.span_ms = get_u32(reader);
+	doing.amount = get_u32(reader);
+	(void)wire_get_string(reader, doing.name, sizeof(doing.name));
+	for (char *at = doing.name; *at != '\0'; at++)
+		*at = *at >= ' ' && *at <= '~' ? *at : '?';
+	*ret_doing = doing;
+}
+
 static void get_optional_fields(
 	struct wire_reader *reader,
 	const struct ras_comm *head,
@@ -319,6 +345,8 @@ static void get_optional_fields(
 			rank->ops[n] = (told & TOLD_ONE_OP) != 0 ? rank->launched
 								 : wire_get_varint(reader);
 	}
+	if ((told & TOLD_DOING) != 0)
+		get_doing(reader, &rank->doing);
 	// An invalid difference has wrapped around.
 	if (rank->pair_completed > rank->pair_launched)
 		wire_reader_fail(reader, -EBADMSG);
