@@ -2,6 +2,7 @@
 // Private declarations of control/jobhost: the jobs of this node.
 #pragma once
 
+#include "jobhost/life.h"
 #include "jobhost/subuid.h"
 #include "jobhost/table.h"
 #include "joblook/comm_look.h"
@@ -31,6 +32,7 @@
 #define HELLO_TIMEOUT_NS (10 * RAS_NS_PER_SEC)
 #define WORK_SAMPLES (JOBS_WORK_WINDOW_NS / SAMPLE_NS) // samples of processor time
 #define PACKETS_PER_TURN 16
+#define LIFE_LOOKS_MAX 16u	   // looks at processes that others may wait for, in one round
 #define QUEUED_PACKETS_MAX 512	   // packets queued for one connection whose socket buffer is full
 #define GONE_RANKS_PER_USER 65536u // gone ranks in all sets of one user
 // limit of ranks of one user: this factor times the limit of its processes
@@ -192,6 +194,7 @@ struct host_process {
 	bool page_is_unwritable;       // its page cannot be written
 	uint64_t cpu_ns[WORK_SAMPLES]; // ring of samples of its total processor time
 	uint32_t looks;
+	struct life *life;	     // NULL: one of its ranks moved a moment ago
 	uint32_t packets_after_exit; // packets read since the process ended
 	bool is_ending;		     // the process has ended; its parent is about to report how
 	bool is_released;	     // is_ending, and the parent has reported or is not waited for
@@ -261,8 +264,11 @@ struct round {
 	struct host_comm *next_comm;
 	struct troubles troubles; // nodes with trouble, when ROUND_COMMS began
 	uint32_t placed, parts;	  // ranks on known nodes; parts of rosters that may still be sent
-	bool needs_answer;	  // some communicator needs an answer of all agents
-	bool gpu_is_missing;	  // some rank that launches has no known GPU
+	uint32_t number;	  // of this round
+	// Processes whose ranks all stand: in this round so far, and in the round before.
+	uint32_t standing, standing_before;
+	bool needs_answer;   // some communicator needs an answer of all agents
+	bool gpu_is_missing; // some rank that launches has no known GPU
 };
 
 // The steps in which an answer of all agents is used, see watch.c.
@@ -542,6 +548,8 @@ void node_apply_troubles(
 void node_name(void *host, uint64_t node, char *name, uint32_t size);
 
 // stall.c: stalled communicators.
+// Return the time without a move after which a communicator counts as stalled.
+uint64_t stall_confirm_ns(const struct jobhost *host);
 // Return whether all agents are to be queried about the communicator now.
 bool stall_needs_query(struct jobhost *host, struct host_comm *comm, uint64_t now_ns);
 // Begin to judge the answer in use. Returns false if no communicator waits for that.

@@ -28,6 +28,9 @@ static void begin_round(struct jobhost *host, uint64_t now_ns) {
 	host->round.began_ns = now_ns;
 	host->round.next_process = host->processes;
 	host->round.gpu_is_missing = false;
+	host->round.number++;
+	host->round.standing_before = host->round.standing;
+	host->round.standing = 0;
 	host->sums_next = (struct job_sums){0};
 }
 

@@ -420,6 +420,7 @@ void process_free(struct host_process *process) {
 	unwatch_process(process);
 	while (process->ranks != NULL)
 		rank_remove(process->ranks);
+	process->life = life_destroy(process->life);
 	free(process);
 	user_put(user);
 }

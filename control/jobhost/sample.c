@@ -226,6 +226,64 @@ static void record_progress(
 	nccl_ask_note_rank(rank, now_ns);
 }
 
+// Return when a rank moved last that may still launch operations; 0: no rank may. Store whether the
+// thread is inside an operation that blocks it: then others do not wait for this process to work.
+static uint64_t last_progress_ns(const struct host_process *process, bool *ret_is_inside) {
+	uint64_t last_ns = 0;
+
+	*ret_is_inside = false;
+	for (const struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next) {
+		const struct jobs_rank_report *report = &rank->report;
+
+		if (report->launched == 0 || report->finalized || report->destroyed ||
+		    report->aborted)
+			continue;
+		if (report->progress_ns > last_ns)
+			last_ns = report->progress_ns;
+		if (report->blocks && (report->knows & JOBS_KNOWS_COMPLETED) != 0 &&
+		    report->completed < report->launched)
+			*ret_is_inside = true;
+	}
+	return last_ns;
+}
+
+// Look closer at a process whose ranks all stand. If many stand, each is looked at in turn, so that
+// a round makes about LIFE_LOOKS_MAX looks.
+static void look_at_life(struct host_process *process, uint64_t now_ns) {
+	static const struct life_roots roots;
+	struct round *round = &process->host->round;
+	uint32_t turns = round->standing_before / LIFE_LOOKS_MAX + 1;
+	bool is_inside;
+	uint64_t last_ns = last_progress_ns(process, &is_inside);
+
+	if (last_ns == 0 || now_ns - last_ns < stall_confirm_ns(process->host) / 4) {
+		process->life = life_destroy(process->life);
+		return;
+	}
+	if (process->life == NULL)
+		process->life = life_create();
+	if (process->life == NULL || round->standing++ % turns != round->number % turns)
+		return;
+	if (is_inside)
+		life_look_at_freezer(process->life, &roots, process->pid);
+	else
+		life_look(process->life, &roots, process->pid, now_ns);
+}
+
+static void report_life(struct host_process *process) {
+	struct ras_comm_doing doing = {0};
+	bool is_frozen = process->life != NULL && life_is_frozen(process->life);
+
+	if (process->life != NULL)
+		life_summarise(process->life, &doing);
+	for (struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next) {
+		rank->report.doing = doing;
+		// A frozen process sleeps, and a debugger cannot continue it.
+		if (is_frozen && rank->report.process_state != JOBS_PROCESS_STOPPED)
+			rank->report.process_state = JOBS_PROCESS_FROZEN;
+	}
+}
+
 // Return whether the process unregistered the rank without a message: while disconnected, or before
 // its end.
 static bool rank_was_unregistered(const struct host_rank *rank, bool is_found, bool is_over) {
@@ -271,4 +329,9 @@ void sample_process_page(struct host_process *process, uint64_t now_ns, bool is_
 		rank->page_had_comm = is_found;
 		record_progress(rank, &stat, worked_ns, now_ns);
 	}
+	if (is_over)
+		process->life = life_destroy(process->life);
+	else
+		look_at_life(process, now_ns);
+	report_life(process);
 }

@@ -17,7 +17,7 @@
 #define DRAIN_RANKS_MAX 1024		       // ranks to log when a drain of this node is advised
 #define LOGGED_RANKS_MAX 16		       // ranks of one communicator in the log
 
-static uint64_t confirm_ns(const struct jobhost *host) {
+uint64_t stall_confirm_ns(const struct jobhost *host) {
 	const uint64_t ns = host->config.limits.confirm_ns;
 
 	return ns != 0 ? ns : 10 * RAS_NS_PER_SEC;
@@ -51,19 +51,19 @@ bool stall_needs_query(struct jobhost *host, struct host_comm *comm, uint64_t no
 		is_inside = is_inside || ((report->knows & JOBS_KNOWS_COMPLETED) != 0 &&
 					  report->completed < report->launched);
 	}
-	if (comm->ranks == NULL || now_ns - since_ns < confirm_ns(host)) {
+	if (comm->ranks == NULL || now_ns - since_ns < stall_confirm_ns(host)) {
 		stall_clear(host, comm);
-		comm->look_ns = since_ns + confirm_ns(host);
+		comm->look_ns = since_ns + stall_confirm_ns(host);
 		comm->stall_check_interval_ns = PAUSE_FIRST_NS;
 		return false;
 	}
 	if (!has_launched || now_ns < comm->look_ns || host->answer != NULL)
 		return false;
 	// Most likely the coordinator or another agent checks, and sends the result.
-	if (!ours &&
-	    (!is_inside || now_ns < since_ns + confirm_ns(host) + watch_fallback_delay_ns(comm) ||
-	     (comm->heard_ns != 0 &&
-	      now_ns < comm->heard_ns + PAUSE_WAITING_NS + watch_fallback_delay_ns(comm))))
+	if (!ours && (!is_inside ||
+		      now_ns < since_ns + stall_confirm_ns(host) + watch_fallback_delay_ns(comm) ||
+		      (comm->heard_ns != 0 &&
+		       now_ns < comm->heard_ns + PAUSE_WAITING_NS + watch_fallback_delay_ns(comm))))
 		return false;
 	comm->stall_check_is_pending = true;
 	host->stall_is_pending = true;

@@ -160,6 +160,27 @@ static void waits_are_from_start_to_completion(void **state) {
 	member_close(bed, &self);
 }
 
+static void a_process_is_looked_at_while_its_ranks_stand(void **state) {
+	struct bed *bed = *state;
+	struct member self = member_open(bed, 0, 4);
+
+	member_connect(bed, &self);
+	tocsin_comm_launched(self.comm, TOCSIN_ALL_REDUCE, 1, 7, -1);
+	tocsin_comm_started(self.comm, TOCSIN_ALL_REDUCE);
+	tocsin_comm_completed(self.comm, TOCSIN_ALL_REDUCE);
+	look_again(bed);
+	assert_int_equal(report_of(bed, 0).doing.activity, JOBS_DOES_UNKNOWN);
+	for (int n = 0; n < 5; n++)
+		look_again(bed);
+	assert_int_not_equal(report_of(bed, 0).doing.activity, JOBS_DOES_UNKNOWN);
+	assert_true(report_of(bed, 0).doing.span_ms >= 1000);
+	tocsin_comm_launched(self.comm, TOCSIN_ALL_REDUCE, 1, 7, -1);
+	look_again(bed);
+	assert_int_equal(report_of(bed, 0).doing.activity, JOBS_DOES_UNKNOWN);
+	assert_int_equal(report_of(bed, 0).doing.span_ms, 0);
+	member_close(bed, &self);
+}
+
 UNIT_GROUP(jobhost_evidence) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
@@ -173,6 +194,9 @@ UNIT_GROUP(jobhost_evidence) {
 		),
 		cmocka_unit_test_setup_teardown(
 			waits_are_from_start_to_completion, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_process_is_looked_at_while_its_ranks_stand, setup, teardown
 		),
 	};
 
