@@ -415,14 +415,14 @@ static const struct config_key keys[] = {
 	 "when it is asked while a communicator is being made."},
 	{DURATION(job, waiting), false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10s",
 	 "A communicator none of whose ranks moved for this time is shown as waiting if a rank "
-	 "waits in an operation. It is shown as stuck instead if the awaited rank uses no "
-	 "processor or can never come."},
+	 "waits in an operation. It is shown as stuck instead if there is a proof that the awaited "
+	 "rank cannot come by itself."},
 	{DURATION(job, stuck), false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "10m",
-	 "Time after which a waiting communicator is shown as stuck if nobody knows what the "
-	 "awaited rank does."},
+	 "Time after which a waiting communicator is shown as stuck if all ranks have launched "
+	 "the operation."},
 	{DURATION(job, stuck_busy), false, SECOND, 604800 * SECOND, NULL, NULL, NULL, "1h",
 	 "Time after which a waiting communicator is shown as stuck although the awaited rank "
-	 "works: checkpoints and compilation take long."},
+	 "may be healthy: checkpoints, compilation and slow files take long."},
 
 	{DURATION(health, confirm), false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "60s",
 	 "How long agent-frozen, mgmt-net-down, device-stuck and check-failed must last before a "

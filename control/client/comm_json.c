@@ -46,6 +46,15 @@ static json_t *knows_json(uint8_t knows) {
 	return array;
 }
 
+static json_t *unread_json(uint8_t unread) {
+	json_t *array = json_array();
+
+	for (uint32_t n = 0; n < JOBS_SOURCES; n++)
+		if ((unread & 1u << n) != 0)
+			json_array_append_new(array, json_string(jobs_source_name(n)));
+	return array;
+}
+
 static json_t *device_json(int16_t device) {
 	return device >= 0 ? json_integer(device) : json_null();
 }
@@ -54,7 +63,7 @@ json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t ra
 	const struct ras_merged_rank *merged = &look->comms[place].ranks[rank];
 	bool gpu_by_job = merged->rank.cuda_device >= 0 || merged->rank.nvml_device >= 0;
 	bool gpu_by_nccl = (merged->rank.knows & RAS_RANK_KNOWS_GPU_OF_NCCL) != 0;
-	char node[NAMES_TEXT_BYTES];
+	char node[NAMES_TEXT_BYTES], doing[JOBS_DOING_BYTES];
 	const struct rank_row row = {
 		.rank = (uint32_t)merged->rank.rank,
 		.node = node,
@@ -66,6 +75,8 @@ json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t ra
 		.still_ns = merged->rank.idle_ms * RAS_NS_PER_MS,
 		.worked_ns = merged->rank.worked_ms * RAS_NS_PER_MS,
 		.told = knows_json(merged->rank.knows),
+		.doing = merged->rank.doing.activity != JOBS_DOES_UNKNOWN ? doing : NULL,
+		.unread = unread_json(merged->rank.doing.unread),
 		.cuda_dev = device_json(merged->rank.cuda_device),
 		.nvml_dev = device_json(merged->rank.nvml_device),
 		.gpu_from = gpu_by_nccl	 ? "nccl-ras"
@@ -74,6 +85,7 @@ json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t ra
 	};
 
 	look->config.words.node_name(look->config.words.ctx, merged->node, node, sizeof(node));
+	jobs_describe_doing(&merged->rank.doing, doing);
 	return record_to_json(&rank_record, &row);
 }
 

@@ -121,9 +121,10 @@ uint32_t graph_find_device_wait(
 	return JOBS_NOBODY;
 }
 
-// Return whether a rank that is late in `from` certainly waits in `there`. A rank that has not
-// launched waits with its thread, which is inside the other operation or idle. A rank whose device
-// has not started waits with its device.
+// Return whether a rank that is late in `from` certainly waits in `there`. A rank whose device has
+// not started waits with its device. A rank that has not launched waits with its thread: the call
+// blocks it, or its device waits there while the process does nothing. Operations of devices must
+// be launched in one order on all ranks. An operation that is only posted is no proof.
 static bool rank_waits_in_comm(
 	const struct survey *from, const struct survey *there, const struct ras_comm_rank *rank
 ) {
@@ -132,7 +133,8 @@ static bool rank_waits_in_comm(
 	if (!survey_rank_is_inside(there, rank))
 		return false;
 	return (rank->flags & RAS_RANK_BLOCKS) != 0 ||
-	       ((rank->knows & RAS_RANK_KNOWS_PROCESS) != 0 && rank->worked_ms < WORK_MS_MIN);
+	       ((rank->knows & RAS_RANK_KNOWS_STARTED) != 0 && survey_rank_waits(there, rank) &&
+		rank->doing.activity == JOBS_DOES_NOTHING);
 }
 
 struct edges {

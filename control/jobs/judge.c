@@ -125,7 +125,7 @@ rank_is_idle_root(const struct judge *judge, uint32_t comm, const struct ras_mer
 	       signature->root == (int32_t)late->rank.rank;
 }
 
-// Record whether a late rank is held by a debugger, works, or is in an unknown state.
+// Record whether a late rank is held by a debugger, halted, or works.
 static void record_late_rank_state(
 	const struct judge *judge,
 	uint32_t comm,
@@ -133,16 +133,15 @@ static void record_late_rank_state(
 	struct jobs_finding *finding
 ) {
 	const struct ras_comm_rank *rank = &late->rank;
-	bool knows_process = (rank->knows & RAS_RANK_KNOWS_PROCESS) != 0;
-	bool works = knows_process && rank->process_state != JOBS_PROCESS_STOPPED &&
+	bool halted = survey_process_is_halted(rank->process_state);
+	bool works = (rank->knows & RAS_RANK_KNOWS_PROCESS) != 0 && !halted &&
 		     rank->worked_ms >= WORK_MS_MIN;
 
 	if (rank->process_state == JOBS_PROCESS_TRACED)
 		finding->held = true;
+	finding->halted = finding->halted || halted;
 	if (works || graph_rank_moves_elsewhere(&judge->graph, comm, late))
 		finding->busy = true;
-	else if (!knows_process)
-		finding->unseen = true;
 }
 
 static void
@@ -214,7 +213,7 @@ list_stopped_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding
 
 	finding->cause = JOBS_CAUSE_STOPPED_MEMBER;
 	for (uint32_t n = 0; n < merged->rank_count; n++) {
-		if (merged->ranks[n].rank.process_state != JOBS_PROCESS_STOPPED)
+		if (!survey_process_is_halted(merged->ranks[n].rank.process_state))
 			continue;
 		if (finding->late_count < JOBS_NAMED_MAX)
 			finding->late[finding->late_count] = n;
@@ -268,15 +267,13 @@ stuck_delay_ms(const struct judge *judge, uint32_t comm, const struct jobs_findi
 	case JOBS_CAUSE_ORDERING:
 		return judge->confirm_ms;
 	case JOBS_CAUSE_MISSING_ENTER:
-		if (finding->left > 0)
+		if (finding->left > 0 || finding->halted)
 			return judge->confirm_ms;
-		if (finding->serves)
-			return UINT64_MAX;
-		if (finding->busy)
-			return judge->busy_ms;
-		return finding->unseen ? judge->stuck_ms : judge->confirm_ms;
+		return finding->serves ? UINT64_MAX : judge->busy_ms;
 	case JOBS_CAUSE_TRANSPORT:
 		return finding->pair != NULL ? judge->confirm_ms : judge->stuck_ms;
+	case JOBS_CAUSE_UNKNOWN:
+		return finding->absent > 0 ? judge->busy_ms : judge->stuck_ms;
 	default:
 		return judge->stuck_ms;
 	}

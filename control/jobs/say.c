@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Describes a finding in one sentence.
+#include "survey.h"
+
 #include <lib/show.h>
 
 #include <jobs/judge.h>
@@ -215,13 +217,45 @@ static void describe_dead(struct sentence *sentence) {
 	append_wait_time(sentence);
 }
 
+// The process waits for its device, whether its thread polls or sleeps.
+static void append_device_wait(struct sentence *sentence) {
+	const struct jobs_finding *finding = sentence->finding;
+
+	if (finding->via == JOBS_NOBODY && finding->device_waits != JOBS_NOBODY)
+		append_format(
+			sentence, ", and its device waits in communicator %016llx",
+			(unsigned long long)sentence->look->comms[finding->device_waits].id.hash
+		);
+}
+
+// Append what the process of the first late rank does, if there are several.
+static void append_first_doing(struct sentence *sentence) {
+	const struct ras_comm_rank *rank = &merged_rank(sentence, sentence->finding->late[0])->rank;
+	char doing[JOBS_DOING_BYTES];
+
+	jobs_describe_doing(&rank->doing, doing);
+	if (doing[0] != '\0' && !survey_process_is_halted(rank->process_state))
+		append_format(sentence, "; rank %u: %s", rank->rank, doing);
+}
+
 // Append the state of the only late rank's process.
 static void append_process_state(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 	const struct ras_comm_rank *rank = &merged_rank(sentence, finding->late[0])->rank;
 
+	char doing[JOBS_DOING_BYTES];
+
 	if ((rank->knows & RAS_RANK_KNOWS_PROCESS) == 0) {
 		append_format(sentence, "; the state of its process is unknown");
+		return;
+	}
+	jobs_describe_doing(&rank->doing, doing);
+	if (survey_process_is_halted(rank->process_state) ||
+	    rank->process_state == JOBS_PROCESS_TRACED)
+		doing[0] = '\0';
+	if (doing[0] != '\0' && rank->worked_ms < WORK_MS_MIN && !finding->serves) {
+		append_format(sentence, "; %s", doing);
+		append_device_wait(sentence);
 		return;
 	}
 	append_format(sentence, "; its process is %s", jobs_process_name(rank->process_state));
@@ -236,12 +270,7 @@ static void append_process_state(struct sentence *sentence) {
 		append_format(sentence, ": the rank may have nothing to send");
 	else if (finding->busy)
 		append_format(sentence, ": it is busy");
-	// A thread that polls its device looks busy, although it only waits.
-	if (finding->busy && finding->via == JOBS_NOBODY && finding->device_waits != JOBS_NOBODY)
-		append_format(
-			sentence, ", and its device waits in communicator %016llx",
-			(unsigned long long)sentence->look->comms[finding->device_waits].id.hash
-		);
+	append_device_wait(sentence);
 }
 
 static void describe_late(struct sentence *sentence, const char *what) {
@@ -261,6 +290,8 @@ static void describe_late(struct sentence *sentence, const char *what) {
 		append_format(sentence, "; %u of them have finalized", finding->left);
 	if (finding->late_count == 1 && !all_left)
 		append_process_state(sentence);
+	else if (finding->left == 0)
+		append_first_doing(sentence);
 	if (finding->via != JOBS_NOBODY)
 		append_format(
 			sentence, "; a late rank itself waits in communicator %016llx",
@@ -269,9 +300,13 @@ static void describe_late(struct sentence *sentence, const char *what) {
 }
 
 static void describe_stopped(struct sentence *sentence) {
+	const struct jobs_finding *finding = sentence->finding;
+	bool is_frozen =
+		merged_rank(sentence, finding->late[0])->rank.process_state == JOBS_PROCESS_FROZEN;
+
 	append_late_ranks(sentence);
-	append_format(sentence, sentence->finding->late_count == 1 ? " is" : " are");
-	append_format(sentence, " stopped inside ");
+	append_format(sentence, finding->late_count == 1 ? " is" : " are");
+	append_format(sentence, is_frozen ? " frozen by its cgroup inside " : " stopped inside ");
 	append_operation(sentence);
 	append_format(sentence, ", in which ");
 	append_wait_time(sentence);

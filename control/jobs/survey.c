@@ -57,7 +57,7 @@ static void count_rank(struct survey *survey, const struct ras_comm_rank *rank) 
 	if (rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed < rank->launched &&
 	    (survey->seq == 0 || rank->completed < survey->seq))
 		survey->seq = rank->completed + 1;
-	survey->stopped += rank->process_state == JOBS_PROCESS_STOPPED;
+	survey->stopped += survey_process_is_halted(rank->process_state);
 	survey->traced += rank->process_state == JOBS_PROCESS_TRACED;
 }
 

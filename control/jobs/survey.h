@@ -6,6 +6,11 @@
 #include <jobs/judge.h>
 #include <jobs/report.h>
 
+// Return whether a process certainly does nothing until somebody lets it go on.
+static inline bool survey_process_is_halted(uint8_t state) {
+	return state == JOBS_PROCESS_STOPPED || state == JOBS_PROCESS_FROZEN;
+}
+
 // An idle process uses less processor time than this in JOBS_WORK_WINDOW_NS, even if its threads
 // poll a clock.
 #define WORK_MS_MIN (JOBS_WORK_WINDOW_NS / UINT64_C(1000000) / 100)
@@ -28,7 +33,7 @@ struct survey {
 	uint32_t left;
 	enum survey_late late;
 	uint8_t knows_all, knows_any;
-	bool any_started;   // some rank has started the operation
+	bool any_started;   // some rank has started the operation, as far as that is known
 	bool any_completed; // some rank has completed the operation
 };
 

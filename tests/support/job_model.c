@@ -315,7 +315,8 @@ static bool pause_one(struct job_model *model, struct process *process) {
 		return false;
 	process->until_ns = model->pause_end_ns;
 	process->traced = model->config.fault == MODEL_DEBUGGED;
-	process->sleeps = model->config.fault == MODEL_SERVES || model->config.fault == MODEL_IDLES;
+	process->sleeps = model->config.fault == MODEL_SERVES ||
+			  model->config.fault == MODEL_READS || model->config.fault == MODEL_IDLES;
 	return true;
 }
 
@@ -416,6 +417,9 @@ static void report_process(
 	if ((model->config.knows & JOBS_KNOWS_PROCESS) != 0) {
 		report->process_state = (uint8_t)state_of(model, process);
 		report->worked_ns = process->worked_ns - *worked_before(model, process);
+		report->doing.activity = report->worked_ns > JOBS_WORK_WINDOW_NS / 100
+						 ? JOBS_DOES_COMPUTE
+						 : JOBS_DOES_NOTHING;
 	}
 	if (!process->gone)
 		return;

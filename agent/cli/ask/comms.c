@@ -50,8 +50,8 @@ static const char details[] =
 	"  moving   some rank moved in the last ten seconds\n"
 	"  quiet    no rank moved, and none is known to wait\n"
 	"  waiting  no rank moved for ten seconds, and some rank waits in an operation\n"
-	"  stuck    like waiting, and the awaited rank uses no processor or can never\n"
-	"           come, or the wait has lasted as long as [job] stuck or stuck_busy\n"
+	"  stuck    like waiting, and the awaited rank provably cannot come by itself, or\n"
+	"           the wait has lasted as long as [job] stuck or stuck_busy\n"
 	"  ended    finalized, aborted, or all its processes are gone\n"
 	"\n" ASK_EXIT_STATUS;
 

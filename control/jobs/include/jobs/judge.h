@@ -12,10 +12,12 @@
 // information can name.
 //
 // `waiting` needs `confirm_ns` without a move of any rank, and an operation that some rank waits
-// in. `stuck` needs a proof in addition, or time. Proofs are: the late process does not work, a
-// path is down, or the order of operations can never resolve. The time is `stuck_ns` if it is
-// unknown whether the late rank works, and `busy_ns` if it works. A rank held by a debugger is
-// never stuck. Neither is the root of a broadcast that sleeps: an idle server looks like that.
+// in. `stuck` needs a proof in addition, or time. Proofs exclude a healthy wait: the late process
+// is dead, stopped or frozen, the late rank has left, a path is down, or the order of operations
+// can never resolve. A process that uses no processor time is no proof: it may write to a slow
+// pipe. The time is `stuck_ns` if all ranks have launched the operation. It is `busy_ns` if some
+// rank has not, or is not seen. A rank held by a debugger is never stuck. Neither is the root of a
+// broadcast that sleeps: an idle server looks like that.
 #pragma once
 
 #include <ras/comms.h>
@@ -55,8 +57,8 @@ const char *jobs_grade_name(enum jobs_grade grade);
 
 struct jobs_limits {
 	uint64_t confirm_ns; // 0: 10 s
-	uint64_t stuck_ns;   // 0: 10 minutes
-	uint64_t busy_ns;    // 0: 1 hour
+	uint64_t stuck_ns;   // 0: 10 minutes; all ranks have launched the operation
+	uint64_t busy_ns;    // 0: 1 hour; a late rank may be healthy
 };
 
 // A bad path between two nodes, described by the module that measures paths.
@@ -112,7 +114,7 @@ struct jobs_finding {
 	bool death_times_are_known; // the end of each dead rank has a known time
 	bool held;		    // a late rank is held by a debugger
 	bool busy;		    // a late rank works, or moves in another communicator
-	bool unseen;		    // whether some late rank works is unknown
+	bool halted;		    // the process of a late rank is stopped or frozen
 	bool serves; // the late rank is the sleeping root of the broadcast that others wait in
 	struct jobs_mismatch mismatch;
 	// a communicator in which the only late rank's device waits, or JOBS_NOBODY

@@ -13,6 +13,8 @@ struct rank_row {
 	uint64_t still_ns;
 	uint64_t worked_ns;
 	json_t *told;
+	const char *doing; // NULL if unknown
+	json_t *unread;
 	json_t *cuda_dev, *nvml_dev;
 	const char *gpu_from; // NULL if no source reports the GPU
 };

@@ -33,6 +33,7 @@ enum model_fault {
 	MODEL_COMPUTES,	 // a pause: the rank computes for `pause_ns`
 	MODEL_DEBUGGED,	 // a pause: a debugger stops the rank for `pause_ns`
 	MODEL_SERVES,	 // rank 0 broadcasts each request, and sleeps for `pause_ns` in between
+	MODEL_READS,	 // a pause: the rank waits for input for `pause_ns`, and sleeps
 	MODEL_IDLES,	 // all have completed, and nothing is launched for `pause_ns`
 	MODEL_FAULTS,
 };

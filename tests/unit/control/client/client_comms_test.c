@@ -49,7 +49,9 @@ static void add_comm(struct overlay_answer *answer, uint64_t hash, const char *j
 			.completed = 50,
 			.ops = {0, 0, 0, 0, waits && n == 2 ? 50 : 51},
 			.idle_ms = waits ? 12000 : 100,
-			.process_state = JOBS_PROCESS_SLEEPING,
+			.process_state =
+				waits && n == 2 ? JOBS_PROCESS_STOPPED : JOBS_PROCESS_SLEEPING,
+			.doing = {.activity = JOBS_DOES_NOTHING, .unread = JOBS_SOURCE_QUOTA},
 			.flags = rank_flags,
 			.knows = KNOWS,
 			.cuda_device = -1,
@@ -103,8 +105,8 @@ static void the_one_that_waits_is_first_with_its_sentence(void **state) {
 		"COMMUNICATOR     JOB          SIZE RANKS MISSING NODES STATUS  STATE  ERRORS\n"
 		"b2b2b2b2b2b2b2b2 slurm:1234.0    4     4       0     1 RUNNING stuck  MISMATCH\n"
 		"  rank 2 (pid 4002 on n1) has not launched operation 51 (AllReduce of 1024\n"
-		"    float32), in which 3 ranks have waited for 12 s; its process is sleeping,\n"
-		"    and has used no processor time in 10 s\n"
+		"    float32), in which 3 ranks have waited for 12 s; its process is stopped, and\n"
+		"    has used no processor time in 10 s\n"
 		"00000000000000a1 slurm:7.0       4     4       0     1 RUNNING moving OK\n"
 	);
 	close(fd);
@@ -209,6 +211,13 @@ static void the_finding_stands_in_json(void **state) {
 	late = json_array_get(json_object_get(finding, "late"), 0);
 	assert_int_equal(json_integer_value(json_object_get(late, "rank")), 2);
 	assert_int_equal(json_integer_value(json_object_get(late, "pid")), 4002);
+	assert_non_null(bench_find(
+		json_string_value(json_object_get(late, "doing")),
+		"a pipe or a lock (not readable: quota)"
+	));
+	assert_string_equal(
+		json_string_value(json_array_get(json_object_get(late, "unread"), 0)), "quota"
+	);
 	json_decref(object);
 	close(fd);
 }

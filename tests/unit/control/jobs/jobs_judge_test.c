@@ -53,6 +53,7 @@ static void no_pause_of_a_day_is_a_hang(void **state) {
 		{MODEL_HEALTHY, true, false, false}, {MODEL_COMPUTES, false, false, true},
 		{MODEL_COMPUTES, true, true, true},  {MODEL_DEBUGGED, false, true, true},
 		{MODEL_SERVES, false, false, true},  {MODEL_IDLES, true, false, false},
+		{MODEL_READS, false, false, true},   {MODEL_READS, true, true, true},
 	};
 
 	(void)state;
@@ -127,9 +128,11 @@ static void patience_is_as_long_as_what_is_known_asks_for(void **state) {
 		uint8_t knows;
 		uint32_t from, to; // seconds from the fault until the job is stuck; 0: never
 	} rows[] = {
-		{MODEL_HANGS, LEVEL_ALL, 5, 20},       {MODEL_HANGS, no_process, 60, 70},
-		{MODEL_COMPUTES, LEVEL_ALL, 300, 310}, {MODEL_DEBUGGED, LEVEL_ALL, 0, 0},
-		{MODEL_DEVICE, LEVEL_ALL, 60, 70},     {MODEL_KILLED, 0, 5, 10},
+		// A process that sleeps may wait for input, so time alone decides.
+		{MODEL_HANGS, LEVEL_ALL, 300, 310}, {MODEL_HANGS, no_process, 300, 310},
+		{MODEL_FREEZES, LEVEL_ALL, 5, 20},  {MODEL_COMPUTES, LEVEL_ALL, 300, 310},
+		{MODEL_DEBUGGED, LEVEL_ALL, 0, 0},  {MODEL_DEVICE, LEVEL_ALL, 60, 70},
+		{MODEL_KILLED, 0, 5, 10},
 	};
 
 	(void)state;
@@ -237,6 +240,131 @@ static void two_whose_calls_block_are_a_deadlock(void **state) {
 		assert_int_equal(hand.findings[n].chain[0].comm, n);
 		assert_int_equal(hand.findings[n].chain[0].rank, 1 - n);
 	}
+}
+
+static void a_rank_that_sleeps_waits_whatever_it_does(void **state) {
+	static const struct {
+		struct ras_comm_doing doing;
+		const char *words;
+	} rows[] = {
+		{{.activity = JOBS_DOES_NOTHING, .span_ms = 9000},
+		 "; it uses no processor time: it may wait for input, a pipe or a lock"},
+		{{.activity = JOBS_DOES_NOTHING,
+		  .span_ms = 9000,
+		  .unread = JOBS_SOURCE_CHILDREN | JOBS_SOURCE_QUOTA},
+		 "a pipe or a lock (not readable: children, quota)"},
+		{{.activity = JOBS_DOES_CHILD, .span_ms = 9000, .amount = 123, .name = "cc1"},
+		 "; its child cc1 (pid 123) computes"},
+		{{.activity = JOBS_DOES_CHILD, .span_ms = 9000}, "; its children compute"},
+		{{.activity = JOBS_DOES_THROTTLE, .span_ms = 10000, .amount = 93},
+		 "; its cgroup's quota throttled it 93 % of the last 10 s"},
+		{{.activity = JOBS_DOES_DISK, .span_ms = 9000, .amount = 100},
+		 "; it is in uninterruptible disk wait, 100 % of the last 9.0 s"},
+		{{.activity = JOBS_DOES_PAGE, .span_ms = 9000, .amount = 700},
+		 "; it reads its memory from a disk, 700 pages in the last 9.0 s"},
+		{{.activity = JOBS_DOES_QUEUE, .span_ms = 9000, .amount = 71},
+		 "; it is ready to run and had no processor 71 % of the last 9.0 s"},
+	};
+	char text[JOBS_SENTENCE_BYTES];
+	struct jobs_view view;
+	struct hand hand;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct ras_comm_rank *late = &hand.ranks[0][1].rank;
+
+		hand_init(&hand);
+		hand.ranks[0][0].rank.launched = hand.ranks[0][0].rank.started = 6;
+		late->process_state = JOBS_PROCESS_SLEEPING;
+		late->worked_ms = 0;
+		late->doing = rows[n].doing;
+		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+		assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_MISSING_ENTER);
+		assert_int_equal(hand.findings[0].grade, JOBS_WAITING);
+		view.look = hand.look;
+		view.findings = hand.findings;
+		jobs_view_say(&view, 0, text);
+		assert_non_null(strstr(text, rows[n].words));
+		// After an hour without a move somebody should look.
+		hand.ranks[0][0].rank.idle_ms = hand.ranks[0][1].rank.idle_ms = 3600 * 1000;
+		hand.ranks[1][0].rank.idle_ms = hand.ranks[1][1].rank.idle_ms = 3600 * 1000;
+		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+		assert_int_equal(hand.findings[0].grade, JOBS_STUCK);
+	}
+}
+
+static void a_late_rank_that_is_stopped_or_frozen_is_a_proof(void **state) {
+	static const uint8_t states[] = {JOBS_PROCESS_STOPPED, JOBS_PROCESS_FROZEN};
+	char text[JOBS_SENTENCE_BYTES];
+	struct jobs_view view;
+	struct hand hand;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(states); n++) {
+		hand_init(&hand);
+		hand.ranks[0][0].rank.launched = hand.ranks[0][0].rank.started = 6;
+		hand.ranks[0][1].rank.process_state = states[n];
+		hand.ranks[0][1].rank.worked_ms = 0;
+		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+		assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_MISSING_ENTER);
+		assert_int_equal(hand.findings[0].grade, JOBS_STUCK);
+		// The same inside the operation.
+		hand.ranks[0][1].rank.launched = hand.ranks[0][1].rank.started = 6;
+		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+		assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_STOPPED_MEMBER);
+		assert_int_equal(hand.findings[0].grade, JOBS_STUCK);
+		view.look = hand.look;
+		view.findings = hand.findings;
+		jobs_view_say(&view, 0, text);
+		assert_non_null(strstr(
+			text, states[n] == JOBS_PROCESS_FROZEN ? "is frozen by its cgroup inside"
+							       : "is stopped inside"
+		));
+	}
+}
+
+static void a_rank_that_no_agent_shows_may_be_healthy(void **state) {
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	hand.comms[0].rank_count = 1;
+	hand.ranks[0][0].rank.launched = hand.ranks[0][0].rank.started = 6;
+	hand.ranks[0][0].rank.idle_ms = 1800 * 1000;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_UNKNOWN);
+	assert_int_equal(hand.findings[0].grade, JOBS_WAITING);
+}
+
+// Two ranks that each posted what the other has not launched may both write to a pipe.
+static void sleeping_ranks_with_posted_operations_are_no_deadlock(void **state) {
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	cross(&hand);
+	for (uint32_t n = 0; n < 4; n++) {
+		struct ras_comm_rank *rank = &hand.ranks[n / 2][n % 2].rank;
+
+		rank->process_state = JOBS_PROCESS_SLEEPING;
+		rank->worked_ms = 0;
+		rank->doing.activity = JOBS_DOES_NOTHING;
+	}
+	// Their devices wait: operations of devices need one order, so this is a deadlock.
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_ORDERING);
+	for (uint32_t n = 0; n < 4; n++)
+		hand.ranks[n / 2][n % 2].rank.doing.activity = JOBS_DOES_DISK;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_MISSING_ENTER);
+	assert_int_equal(hand.findings[0].grade, JOBS_WAITING);
+	for (uint32_t n = 0; n < 4; n++) {
+		hand.ranks[n / 2][n % 2].rank.doing.activity = JOBS_DOES_NOTHING;
+		hand.ranks[n / 2][n % 2].rank.knows &= (uint8_t)~JOBS_KNOWS_STARTED;
+	}
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_MISSING_ENTER);
+	assert_int_equal(hand.findings[0].grade, JOBS_WAITING);
 }
 
 static void who_waits_elsewhere_is_not_blamed(void **state) {
@@ -568,6 +696,10 @@ UNIT_GROUP(jobs_judge) {
 		cmocka_unit_test(a_pause_of_half_a_minute_is_waiting_and_then_moves),
 		cmocka_unit_test(two_that_compute_with_an_operation_open_are_no_deadlock),
 		cmocka_unit_test(two_whose_calls_block_are_a_deadlock),
+		cmocka_unit_test(a_rank_that_sleeps_waits_whatever_it_does),
+		cmocka_unit_test(a_late_rank_that_is_stopped_or_frozen_is_a_proof),
+		cmocka_unit_test(a_rank_that_no_agent_shows_may_be_healthy),
+		cmocka_unit_test(sleeping_ranks_with_posted_operations_are_no_deadlock),
 		cmocka_unit_test(who_waits_elsewhere_is_not_blamed),
 		cmocka_unit_test(nothing_launched_or_all_completed_is_quiet),
 		cmocka_unit_test(ranks_that_exit_well_one_after_another_are_an_end),

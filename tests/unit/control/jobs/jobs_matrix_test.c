@@ -42,7 +42,7 @@ static const struct row {
 	bool victims_named;
 } table[] = {
 	{MODEL_KILLED, {DEAD, DEAD, DEAD, DEAD}, true, false},
-	{MODEL_HANGS, {ENTER, ENTER, ENTER, ENTER}, true, false},
+	{MODEL_HANGS, {ENTER, ENTER, ENTER, ENTER}, false, false},
 	{MODEL_FREEZES, {ENTER, ENTER, ENTER, ENTER}, true, false},
 	{MODEL_STOPPED, {NO, EQUAL, EQUAL, HALTED}, true, true},
 	{MODEL_DEVICE, {NO, DEVICE, DEVICE, DEVICE}, false, true},
