@@ -121,6 +121,23 @@ uint32_t graph_find_device_wait(
 	return JOBS_NOBODY;
 }
 
+uint64_t
+graph_count_open(const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank) {
+	uint32_t at = first_membership(graph, rank);
+	uint64_t open = 0;
+
+	for (uint32_t n = 0; at != JOBS_NOBODY && n < MEMBERSHIPS_MAX; n++) {
+		const struct graph_member *member = &graph->members[at];
+		const struct ras_comm_rank *there = &member_rank(graph, member)->rank;
+
+		open += there->pair_launched - there->pair_completed;
+		if (member->comm != comm && (there->knows & RAS_RANK_KNOWS_COMPLETED) != 0)
+			open += there->launched - there->completed;
+		at = member->next;
+	}
+	return open;
+}
+
 // Return whether a rank that is late in `from` certainly waits in `there`. A rank whose device has
 // not started waits with its device. A rank that has not launched waits with its thread: the call
 // blocks it, or its device waits there while the process does nothing. Operations of devices must

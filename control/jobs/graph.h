@@ -62,6 +62,10 @@ bool graph_rank_moves_elsewhere(
 uint32_t graph_find_device_wait(
 	const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank
 );
+// Return the number of operations that the process has not completed: in other communicators, and
+// between two ranks in any.
+uint64_t
+graph_count_open(const struct graph *graph, uint32_t comm, const struct ras_merged_rank *rank);
 // Store the cycle of waits that contains the communicator, in order. Of a longer cycle, the first
 // JOBS_CHAIN_MAX are stored. Returns their number, or 0 if the communicator is in no cycle.
 uint32_t graph_find_cycle(

@@ -221,6 +221,37 @@ list_stopped_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding
 	}
 }
 
+// No device has started what all have launched, so the network is not to blame. Name the rank that
+// finished fewest of its earlier operations, if there is one: its device may stand in them.
+static void name_rank_with_open_operations(
+	const struct judge *judge, uint32_t comm, struct jobs_finding *finding
+) {
+	const struct ras_merged_comm *merged = &judge->look->comms[comm];
+	uint64_t second = 0; // the second largest number of open operations
+
+	finding->cause = JOBS_CAUSE_DEVICE_BEHIND;
+	finding->none_started = true;
+	finding->pair = NULL;
+	finding->late[0] = JOBS_NOBODY;
+	for (uint32_t n = 0; n < merged->rank_count; n++) {
+		uint64_t open = graph_count_open(&judge->graph, comm, &merged->ranks[n]);
+
+		if (open <= finding->open_count) {
+			second = open > second ? open : second;
+			continue;
+		}
+		second = finding->open_count;
+		finding->open_count = open;
+		finding->late[0] = n;
+	}
+	finding->late_count = finding->open_count > second;
+	if (merged->rank_count > 0)
+		finding->device_waits = graph_find_device_wait(
+			&judge->graph, comm,
+			&merged->ranks[finding->late_count > 0 ? finding->late[0] : 0]
+		);
+}
+
 static void
 find_stall_cause(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
 	const struct survey *survey = &judge->surveys[comm];
@@ -248,6 +279,8 @@ find_stall_cause(const struct judge *judge, uint32_t comm, struct jobs_finding *
 			finding->cause = JOBS_CAUSE_MISMATCH;
 		else if (finding->absent > 0 || (survey->knows_all & progress) != progress)
 			finding->cause = JOBS_CAUSE_UNKNOWN;
+		else if (!survey->any_started)
+			name_rank_with_open_operations(judge, comm, finding);
 		else if (finding->pair != NULL || survey->any_completed)
 			finding->cause = JOBS_CAUSE_TRANSPORT;
 		else

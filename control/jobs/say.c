@@ -299,6 +299,35 @@ static void describe_late(struct sentence *sentence, const char *what) {
 		);
 }
 
+static void describe_none_started(struct sentence *sentence) {
+	const struct jobs_finding *finding = sentence->finding;
+
+	append_format(sentence, "all ranks have launched ");
+	append_operation(sentence);
+	append_format(sentence, ", and no device has started it for ");
+	append_duration(sentence, finding->waited_ms);
+	append_format(sentence, "; ");
+	if (finding->late_count > 0) {
+		append_rank(sentence, finding->late[0]);
+		append_format(
+			sentence, " has finished fewest earlier operations: %llu %s open",
+			(unsigned long long)finding->open_count,
+			finding->open_count == 1 ? "is" : "are"
+		);
+		append_device_wait(sentence);
+	} else if (finding->device_waits != JOBS_NOBODY) {
+		append_format(sentence, "the devices wait");
+		append_format(
+			sentence, " in communicator %016llx",
+			(unsigned long long)sentence->look->comms[finding->device_waits].id.hash
+		);
+	} else {
+		append_format(
+			sentence, "no rank has finished fewer earlier operations than others"
+		);
+	}
+}
+
 static void describe_stopped(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
 	bool is_frozen =
@@ -497,7 +526,10 @@ void jobs_describe_finding(
 		describe_late(&sentence, "not launched");
 		break;
 	case JOBS_CAUSE_DEVICE_BEHIND:
-		describe_late(&sentence, "launched, and its device has not started");
+		if (finding->none_started)
+			describe_none_started(&sentence);
+		else
+			describe_late(&sentence, "launched, and its device has not started");
 		break;
 	case JOBS_CAUSE_TRANSPORT:
 		describe_transport(&sentence, "data has not arrived");

@@ -367,6 +367,59 @@ static void sleeping_ranks_with_posted_operations_are_no_deadlock(void **state) 
 	assert_int_equal(hand.findings[0].grade, JOBS_WAITING);
 }
 
+static void what_no_device_has_started_is_no_fault_of_the_network(void **state) {
+	const struct jobs_pair pair = {
+		.node = VIEW_FIRST_NODE, .peer = VIEW_FIRST_NODE + 1, .silent = true, .words = "-"};
+	char text[JOBS_SENTENCE_BYTES];
+	struct jobs_view view;
+	struct hand hand;
+
+	(void)state;
+	hand_init(&hand);
+	view.look = hand.look;
+	view.findings = hand.findings;
+	hand.look.pairs = &pair;
+	hand.look.pair_count = 1;
+	hand.ranks[0][0].rank.launched = hand.ranks[0][1].rank.launched = 6;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_DEVICE_BEHIND);
+	assert_int_equal(hand.findings[0].grade, JOBS_WAITING);
+	assert_int_equal(hand.findings[0].late_count, 0);
+	jobs_view_say(&view, 0, text);
+	assert_string_equal(
+		text, "all ranks have launched operation 6, and no device has started it for 20 s; "
+		      "no rank has finished fewer earlier operations than others"
+	);
+	// One rank has two receives open, and its device waits in another communicator.
+	hand.ranks[0][1].rank.pair_launched = 9;
+	hand.ranks[0][1].rank.pair_completed = 7;
+	hand.ranks[1][1].rank.launched = hand.ranks[1][1].rank.started = 6;
+	hand.ranks[1][0].rank.launched = 6;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_DEVICE_BEHIND);
+	assert_int_equal(hand.findings[0].late_count, 1);
+	assert_int_equal(hand.findings[0].open_count, 3);
+	jobs_view_say(&view, 0, text);
+	assert_non_null(strstr(text, "no device has started it for 20 s; rank 1 (pid 11"));
+	assert_non_null(strstr(
+		text, "has finished fewest earlier operations: 3 are open, and its device waits in "
+		      "communicator 0000000000000002"
+	));
+	// Once one device has started it, the others are behind.
+	hand.ranks[1][0].rank.launched = hand.ranks[1][1].rank.launched = 5;
+	hand.ranks[1][1].rank.started = 5;
+	hand.ranks[0][0].rank.started = 6;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_DEVICE_BEHIND);
+	assert_false(hand.findings[0].none_started);
+	// A rank that does not report starts leaves the cause unknown.
+	hand.ranks[0][0].rank.started = 5;
+	hand.ranks[0][1].rank.knows &= (uint8_t)~JOBS_KNOWS_STARTED;
+	hand.ranks[0][1].rank.started = 6;
+	assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+	assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_UNKNOWN);
+}
+
 static void who_waits_elsewhere_is_not_blamed(void **state) {
 	char text[JOBS_SENTENCE_BYTES];
 	struct jobs_view view;
@@ -700,6 +753,7 @@ UNIT_GROUP(jobs_judge) {
 		cmocka_unit_test(a_late_rank_that_is_stopped_or_frozen_is_a_proof),
 		cmocka_unit_test(a_rank_that_no_agent_shows_may_be_healthy),
 		cmocka_unit_test(sleeping_ranks_with_posted_operations_are_no_deadlock),
+		cmocka_unit_test(what_no_device_has_started_is_no_fault_of_the_network),
 		cmocka_unit_test(who_waits_elsewhere_is_not_blamed),
 		cmocka_unit_test(nothing_launched_or_all_completed_is_quiet),
 		cmocka_unit_test(ranks_that_exit_well_one_after_another_are_an_end),
