@@ -132,6 +132,11 @@ static void sample_marks(const struct job_marks *marks, struct jobs_rank_report 
 		report->aborted_all = true;
 		report->abort_code = (int32_t)(uint32_t)load_copy(&marks->abort_value);
 	}
+	// A posted operation proves neither that data moves nor that its caller waits.
+	if ((flags & JOB_MARK_POSTED) != 0) {
+		report->blocks = false;
+		report->knows &= (uint8_t)~JOBS_KNOWS_STARTED;
+	}
 }
 
 // Returns false if the page does not hold the communicator.
@@ -149,6 +154,7 @@ static bool sample_counts(struct host_rank *rank, uint32_t slots) {
 	report->signature_count = 0;
 	report->init_state = report->async_error = 0;
 	report->finalized = report->destroyed = report->aborted = report->aborted_all = false;
+	report->blocks = (rank->told.flags & TOCSIN_COMM_BLOCKS) != 0;
 	report->knows = (uint8_t
 	)(((rank->told.flags & TOCSIN_COMM_NO_STARTED) != 0 ? 0 : JOBS_KNOWS_STARTED) |
 	  ((rank->told.flags & TOCSIN_COMM_NO_COMPLETED) != 0 ? 0 : JOBS_KNOWS_COMPLETED));

@@ -306,7 +306,7 @@ stuck_delay_ms(const struct judge *judge, uint32_t comm, const struct jobs_findi
 	case JOBS_CAUSE_TRANSPORT:
 		return finding->pair != NULL ? judge->confirm_ms : judge->stuck_ms;
 	case JOBS_CAUSE_UNKNOWN:
-		return finding->absent > 0 ? judge->busy_ms : judge->stuck_ms;
+		return judge->busy_ms; // some rank is not seen, or may have posted the operation
 	default:
 		return judge->stuck_ms;
 	}

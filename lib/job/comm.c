@@ -166,6 +166,16 @@ static int set_mark(struct job_marks *marks, enum tocsin_mark mark, uint64_t val
 	case TOCSIN_MARK_DESTROYED:
 		atomic_fetch_or_explicit(&marks->flags, flags[mark], memory_order_release);
 		return 0;
+	case TOCSIN_MARK_POSTED:
+		if (value != 0)
+			atomic_fetch_or_explicit(
+				&marks->flags, JOB_MARK_POSTED, memory_order_release
+			);
+		else
+			atomic_fetch_and_explicit(
+				&marks->flags, ~JOB_MARK_POSTED, memory_order_release
+			);
+		return 0;
 	case TOCSIN_MARK_STARTED_FROM:
 		atomic_store_explicit(&marks->started_from, value, memory_order_release);
 		return 0;

@@ -5,6 +5,7 @@
 //   self       rank 2 is busy in MPI_COMM_SELF
 //	  order      rank 1 uses two communicators in the other order
 //	  counts     rank 1 contributes nothing to a sum
+//	  posted     rank 1 posts to two communicators in the other order, which is legal
 // The optional second argument is a file: the ranks continue when it is removed. At the end rank 0
 // prints a result.
 #include <mpi.h>
@@ -16,6 +17,7 @@
 
 #define ROUNDS 10
 #define COUNT 64
+#define POSTED_MS 120000
 
 static int rank, size;
 static double given[COUNT], got[COUNT * 64];
@@ -102,6 +104,14 @@ static void hang(const char *mode) {
 	if (strcmp(mode, "order") == 0) {
 		MPI_Barrier(rank == 1 ? twin : half);
 		MPI_Barrier(rank == 1 ? half : twin);
+	}
+	if (strcmp(mode, "posted") == 0) {
+		MPI_Request requests[2];
+
+		MPI_Ibarrier(rank == 1 ? twin : half, &requests[0]);
+		(void)poll(NULL, 0, POSTED_MS);
+		MPI_Ibarrier(rank == 1 ? half : twin, &requests[1]);
+		MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
 	}
 	// An operation without data completes at once.
 	if (strcmp(mode, "counts") == 0)

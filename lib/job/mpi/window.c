@@ -38,10 +38,14 @@ static bool grow_window(struct followed *at) {
 	return true;
 }
 
+// Release: when collective_enter() sees no open operation, it also sees the counts made before.
 static void publish_window_count(struct followed *at) {
-	// Release: when collective_enter() sees no open operation, it also sees the counts made
-	// here.
+	uint32_t before = atomic_load_explicit(&at->window_count, memory_order_relaxed);
+	bool is_open = at->window->count > 0;
+
 	atomic_store_explicit(&at->window_count, at->window->count, memory_order_release);
+	if (is_open != (before > 0))
+		(void)tocsin_comm_mark(at->comm, TOCSIN_MARK_POSTED, is_open);
 }
 
 static uint64_t open_window_locked(struct followed *at, enum tocsin_kind kind) {

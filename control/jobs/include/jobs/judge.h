@@ -16,8 +16,8 @@
 // is dead, stopped or frozen, the late rank has left, a path is down, or the order of operations
 // can never resolve. A process that uses no processor time is no proof: it may write to a slow
 // pipe. The time is `stuck_ns` if all ranks have launched the operation. It is `busy_ns` if some
-// rank has not, or is not seen. A rank held by a debugger is never stuck. Neither is the root of a
-// broadcast that sleeps: an idle server looks like that.
+// rank has not, is not seen, or may only have posted the operation. A rank held by a debugger is
+// never stuck. Neither is the root of a broadcast that sleeps: an idle server looks like that.
 #pragma once
 
 #include <ras/comms.h>

@@ -280,6 +280,9 @@ enum tocsin_mark {
 	// value is the number of the operation, or UINT64_MAX if the reporting has ended.
 	TOCSIN_MARK_STARTED_FROM,
 	TOCSIN_MARK_COMPLETED_FROM,
+	// value: 1 while an operation is open that was only posted, else 0. Although the
+	// communicator has TOCSIN_COMM_BLOCKS, its caller may then do other work.
+	TOCSIN_MARK_POSTED,
 };
 // Value of TOCSIN_MARK_ABORTED for a rank that ends all ranks with this code, as MPI_Abort does.
 static inline uint64_t tocsin_abort_value(int32_t code) {

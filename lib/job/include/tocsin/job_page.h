@@ -78,6 +78,7 @@ struct job_marks {
 #define JOB_MARK_FINALIZED 1u
 #define JOB_MARK_DESTROYED 2u
 #define JOB_MARK_ABORTED 4u
+#define JOB_MARK_POSTED 8u // the only flag that is cleared again
 
 struct job_launched {
 	struct job_counts counts;

@@ -19,7 +19,7 @@ struct member member_open(struct bed *bed, uint32_t rank, uint32_t size) {
 	comm.comm_hash = 77;
 	comm.size = size;
 	comm.rank = rank;
-	comm.flags = TOCSIN_COMM_ABORTS | TOCSIN_COMM_TIMES;
+	comm.flags = TOCSIN_COMM_ABORTS | TOCSIN_COMM_BLOCKS | TOCSIN_COMM_TIMES;
 	comm.name = "test";
 	assert_int_equal(tocsin_comm_register(member.job, &comm, &member.comm), 0);
 	return member;

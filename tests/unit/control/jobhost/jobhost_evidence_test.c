@@ -181,6 +181,28 @@ static void a_process_is_looked_at_while_its_ranks_stand(void **state) {
 	member_close(bed, &self);
 }
 
+static void a_rank_that_only_posted_an_operation_does_not_block(void **state) {
+	struct bed *bed = *state;
+	struct member self = member_open(bed, 0, 4);
+
+	member_connect(bed, &self);
+	tocsin_comm_launched(self.comm, TOCSIN_ALL_REDUCE, 1, 7, -1);
+	tocsin_comm_started(self.comm, TOCSIN_ALL_REDUCE);
+	for (int posted = 1; posted >= 0; posted--) {
+		assert_int_equal(
+			tocsin_comm_mark(self.comm, TOCSIN_MARK_POSTED, (uint64_t)posted), 0
+		);
+		look_again(bed);
+		assert_int_equal(report_of(bed, 0).blocks, !posted);
+		assert_int_equal(
+			report_of(bed, 0).knows & JOBS_KNOWS_STARTED,
+			posted ? 0 : JOBS_KNOWS_STARTED
+		);
+		assert_int_equal(report_of(bed, 0).started, 1);
+	}
+	member_close(bed, &self);
+}
+
 UNIT_GROUP(jobhost_evidence) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
@@ -197,6 +219,9 @@ UNIT_GROUP(jobhost_evidence) {
 		),
 		cmocka_unit_test_setup_teardown(
 			a_process_is_looked_at_while_its_ranks_stand, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_rank_that_only_posted_an_operation_does_not_block, setup, teardown
 		),
 	};
 
