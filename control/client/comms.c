@@ -43,9 +43,11 @@ static json_t *comms_facts(struct session *session, void *work) {
 
 	(void)session;
 	return json_pack(
-		"{s:i,s:i,s:i,s:I}", "members", (int)result->member_count, "answered",
-		(int)result->answered, "timeouts", (int)status_timeouts(&comms->status), "took_ns",
-		(json_int_t)result->elapsed_ns
+		"{s:i,s:i,s:i,s:i,s:I}", "members", (int)result->member_count, "answered",
+		(int)result->answered, "timeouts", (int)status_timeouts(&comms->status), "left_out",
+		(int)(comms->status.answer->bad_parts +
+		      ras_comms_bad_rows(comms->status.answer->comms)),
+		"took_ns", (json_int_t)result->elapsed_ns
 	);
 }
 

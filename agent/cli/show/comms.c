@@ -36,6 +36,11 @@ static void print_comms(struct page *page, const json_t *answer, const json_t *r
 		count, count == 1 ? "" : "s", fact_number(answer, "answered"),
 		fact_number(answer, "members"), page_answer_seconds(answer)
 	);
+	if (fact_number(answer, "left_out") > 0)
+		page_print(
+			page, "%" PRIu64 " rows could not be read and are left out\n",
+			fact_number(answer, "left_out")
+		);
 	if (count == 0)
 		return;
 	page_print(page, "\n");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Encodes and decodes communicator rows. payload_comms_merge.c merges them.
 //
-//	row     3 × u64 id, u32 size, u32 config, string job, u8 count, signatures,
-//	        recent, u32 ranks, u32 missing, the ranks, the missing ranks
+//	row     u32 length of the rest, 3 × u64 id, u32 size, u32 config, string job,
+//	        u8 count, signatures, recent, u32 ranks, u32 missing, the ranks, the missing ranks
 //	signature  u8 kind, u8 datatype, varint root + 1, varint count
 //	recent  u8 count; if not 0: varint first, an index of four bits each
 //	rank    u8 length of the rest, varints of rank and pid (difference to the rank before,
@@ -10,7 +10,8 @@
 //	        varints launched, launched - started, started - completed, idle_ms, then the
 //	        optional fields in the order of their TOLD_* bits
 //
-// A newer version may append fields to a rank.
+// A newer version may append fields to a rank, and to a row. The length of a row lets a reader
+// refuse a bad row and go on with the next one.
 #include "collect/payload_rows.h"
 
 #include <lib/wire.h>
@@ -32,7 +33,9 @@
 #define TOLD_OPS 0x0100u     // first of RAS_COMM_OPS bits, one for each kind: varint launched
 // u8 activity, u8 unread, varints span_ms and amount, string name
 #define TOLD_DOING (TOLD_OPS << RAS_COMM_OPS)
-#define TOLD_ALL (TOLD_DOING - 1 + TOLD_DOING)
+#define TOLD_SINCE (TOLD_DOING << 1) // varint since_ms
+#define TOLD_LEFT (TOLD_SINCE << 1)  // u8 left, varint exited_ms
+#define TOLD_ALL (TOLD_LEFT * 2 - 1)
 
 int ras_comm_id_compare(const struct ras_comm_id *a, const struct ras_comm_id *b) {
 	int order = payload_compare_u64(a->hash, b->hash);
@@ -91,7 +94,17 @@ static uint32_t optional_fields_mask(const struct ras_comm_rank *rank) {
 	told |= rank->wait_count != 0 ? TOLD_WAITS : 0;
 	told |= rank->recent.count != 0 ? TOLD_RECENT : 0;
 	told |= rank->doing.activity != 0 ? TOLD_DOING : 0;
+	told |= rank->since_ms != 0 ? TOLD_SINCE : 0;
+	told |= rank->left != 0 ? TOLD_LEFT : 0;
 	return told;
+}
+
+static void put_doing(struct wire_writer *writer, const struct ras_comm_doing *doing) {
+	wire_put_u8(writer, doing->activity);
+	wire_put_u8(writer, doing->unread);
+	wire_put_varint(writer, doing->span_ms);
+	wire_put_varint(writer, doing->amount);
+	wire_put_string(writer, doing->name, strnlen(doing->name, sizeof(doing->name) - 1));
 }
 
 static void
@@ -125,15 +138,14 @@ put_optional_fields(struct wire_writer *writer, uint32_t told, const struct ras_
 		if ((told & TOLD_OPS << n) != 0)
 			wire_put_varint(writer, rank->ops[n]);
 	}
-	if ((told & TOLD_DOING) == 0)
-		return;
-	wire_put_u8(writer, rank->doing.activity);
-	wire_put_u8(writer, rank->doing.unread);
-	wire_put_varint(writer, rank->doing.span_ms);
-	wire_put_varint(writer, rank->doing.amount);
-	wire_put_string(
-		writer, rank->doing.name, strnlen(rank->doing.name, sizeof(rank->doing.name) - 1)
-	);
+	if ((told & TOLD_DOING) != 0)
+		put_doing(writer, &rank->doing);
+	if ((told & TOLD_SINCE) != 0)
+		wire_put_varint(writer, rank->since_ms);
+	if ((told & TOLD_LEFT) != 0) {
+		wire_put_u8(writer, rank->left);
+		wire_put_varint(writer, rank->exited_ms);
+	}
 }
 
 // Encode a difference with its sign in bit 0, so that small differences of either sign are short.
@@ -175,7 +187,7 @@ static void put_rank(
 int ras_comm_put(struct wire_writer *writer, const struct ras_comm *comm) {
 	static const struct ras_comm_rank none;
 	struct wire_writer before = *writer;
-	size_t used;
+	size_t used, length = wire_reserve_u32(writer);
 
 	must(comm->signature_count <= RAS_COMM_SIGNATURES);
 	wire_put_u64(writer, comm->id.hash);
@@ -209,8 +221,10 @@ int ras_comm_put(struct wire_writer *writer, const struct ras_comm *comm) {
 		wire_put_u16(writer, (uint16_t)missing->cuda_device);
 		wire_put_u16(writer, (uint16_t)missing->nvml_device);
 	}
-	if (wire_writer_finish(writer, &used) == 0)
+	if (wire_writer_finish(writer, &used) == 0) {
+		wire_patch_u32(writer, length, (uint32_t)(used - length - sizeof(uint32_t)));
 		return 0;
+	}
 	*writer = before;
 	return -EMSGSIZE;
 }
@@ -256,11 +270,21 @@ static void get_recent_signatures(
 	}
 }
 
-int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head) {
-	struct ras_comm head = {0};
+int ras_comm_row_next(struct wire_reader *reader, struct wire_reader *ret_row) {
+	struct wire_reader row;
 
 	if (wire_reader_ok(reader) && wire_reader_left(reader) == 0)
 		return -ENODATA;
+	wire_reader_nested(reader, wire_get_u32(reader), &row);
+	if (!wire_reader_ok(reader))
+		return wire_reader_error(reader);
+	*ret_row = row;
+	return 0;
+}
+
+int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head) {
+	struct ras_comm head = {0};
+
 	head.id.hash = wire_get_u64(reader);
 	head.id.host_hash = wire_get_u64(reader);
 	head.id.pid_hash = wire_get_u64(reader);
@@ -347,6 +371,12 @@ static void get_optional_fields(
 	}
 	if ((told & TOLD_DOING) != 0)
 		get_doing(reader, &rank->doing);
+	if ((told & TOLD_SINCE) != 0)
+		rank->since_ms = get_u32(reader);
+	if ((told & TOLD_LEFT) != 0) {
+		rank->left = wire_get_u8(reader);
+		rank->exited_ms = get_u32(reader);
+	}
 	// An invalid difference has wrapped around.
 	if (rank->pair_completed > rank->pair_launched)
 		wire_reader_fail(reader, -EBADMSG);

@@ -27,6 +27,7 @@ struct ras_comms {
 	struct payload_rows ranks;	// struct ras_merged_rank
 	struct payload_rows missing;	// struct ras_merged_missing
 	struct payload_rows signatures; // struct ras_comm_signature
+	uint32_t bad_rows;
 };
 
 static int compare_comm(
@@ -67,9 +68,13 @@ static int rank_key_compare(const void *a, const void *b) {
 	return order != 0 ? order : payload_compare_u64(left->rank.rank, right->rank.rank);
 }
 
-// Order ranks. If two nodes report one rank, a living process comes before an exited one, because
-// agents report exited processes for a while. Then the lower node id comes first. The remaining
-// fields make the order total.
+static bool rank_is_over(const struct ras_comm_rank *rank) {
+	return (rank->flags & RAS_RANK_EXITED) != 0 || rank->left != 0;
+}
+
+// Order ranks. If two nodes report one rank, a living process comes before one that exited or left,
+// because agents report those for a while. Of two living ones the last registration comes first, of
+// two others the last end, then the lower node id. The remaining fields make the order total.
 static int rank_compare(const void *a, const void *b) {
 	const struct ras_merged_rank *left = a;
 	const struct ras_merged_rank *right = b;
@@ -78,7 +83,11 @@ static int rank_compare(const void *a, const void *b) {
 	int order = rank_key_compare(a, b);
 
 	if (order == 0)
-		order = (l->flags & RAS_RANK_EXITED) - (r->flags & RAS_RANK_EXITED);
+		order = rank_is_over(l) - rank_is_over(r);
+	if (order == 0 && !rank_is_over(l))
+		order = payload_compare_u64(l->since_ms, r->since_ms);
+	if (order == 0)
+		order = payload_compare_u64(l->exited_ms, r->exited_ms);
 	if (order == 0)
 		order = payload_compare_u64(left->node, right->node);
 	if (order == 0)
@@ -187,7 +196,7 @@ static int add_ranks(
 	return err;
 }
 
-static int add_comm(struct ras_comms *comms, uint64_t node, struct wire_reader *reader) {
+static int add_row(struct ras_comms *comms, uint64_t node, struct wire_reader *reader) {
 	struct ras_merged_missing missing;
 	struct comm_row row = {0};
 	struct ras_comm head;
@@ -211,24 +220,51 @@ static int add_comm(struct ras_comms *comms, uint64_t node, struct wire_reader *
 	return err;
 }
 
+// Numbers of rows in all tables, to which a failure returns.
+struct merge_mark {
+	uint32_t comms, ranks, missing, signatures;
+};
+
+static struct merge_mark mark_tables(const struct ras_comms *comms) {
+	return (struct merge_mark
+	){comms->comms.count, comms->ranks.count, comms->missing.count, comms->signatures.count};
+}
+
+static void return_to_mark(struct ras_comms *comms, const struct merge_mark *mark) {
+	comms->comms.count = mark->comms;
+	comms->ranks.count = mark->ranks;
+	comms->missing.count = mark->missing;
+	comms->signatures.count = mark->signatures;
+}
+
 int ras_comms_add(struct ras_comms *comms, const struct ras_collected_part *part) {
-	uint32_t comms_before = comms->comms.count;
-	uint32_t ranks_before = comms->ranks.count;
-	uint32_t missing_before = comms->missing.count;
-	uint32_t signatures_before = comms->signatures.count;
-	struct wire_reader reader;
-	int err = 0;
+	const struct merge_mark before = mark_tables(comms);
+	uint32_t bad_rows = 0;
+	struct wire_reader reader, row;
+	int err;
 
 	wire_reader_init(&reader, part->payload, part->size);
-	while (err == 0)
-		err = add_comm(comms, part->node, &reader);
-	if (err == -ENODATA)
-		return 0;
-	comms->comms.count = comms_before;
-	comms->ranks.count = ranks_before;
-	comms->missing.count = missing_before;
-	comms->signatures.count = signatures_before;
-	return err;
+	while ((err = ras_comm_row_next(&reader, &row)) == 0) {
+		const struct merge_mark mark = mark_tables(comms);
+
+		err = add_row(comms, part->node, &row);
+		if (err == -ENOMEM || err == -ENOSPC)
+			break;
+		if (err != 0) {
+			return_to_mark(comms, &mark);
+			bad_rows++;
+		}
+	}
+	if (err != -ENODATA) {
+		return_to_mark(comms, &before);
+		return err;
+	}
+	comms->bad_rows += bad_rows;
+	return 0;
+}
+
+uint32_t ras_comms_bad_rows(const struct ras_comms *comms) {
+	return comms->bad_rows;
 }
 
 static struct comm_row *comm_at(const struct ras_comms *comms, uint32_t n) {
@@ -287,6 +323,34 @@ static int compare_missing_to_comm(const void *row, const struct comm_row *comm)
 	return compare_comm(&missing->comm, missing->comm_size, &comm->id, comm->size);
 }
 
+// Drop the communicators that all known ranks have left in order: nobody waits for them any more.
+static void drop_left_comms(struct ras_comms *comms) {
+	uint32_t rank = 0, kept = 0, kept_ranks = 0;
+
+	for (uint32_t n = 0; n < comms->comms.count; n++) {
+		const struct comm_row *row = comm_at(comms, n);
+		uint32_t count = row_run_length(&comms->ranks, rank, row, compare_rank_to_comm);
+		uint32_t left = 0;
+
+		for (uint32_t at = rank; at < rank + count; at++) {
+			const struct ras_merged_rank *one = payload_rows_at(&comms->ranks, at);
+
+			left += one->rank.left != 0;
+		}
+		if (count == 0 || left < count) {
+			memmove(payload_rows_at(&comms->comms, kept), row, sizeof(*row));
+			for (uint32_t at = rank; at < rank + count; at++)
+				memmove(payload_rows_at(&comms->ranks, kept_ranks++),
+					payload_rows_at(&comms->ranks, at),
+					sizeof(struct ras_merged_rank));
+			kept++;
+		}
+		rank += count;
+	}
+	comms->comms.count = kept;
+	comms->ranks.count = kept_ranks;
+}
+
 uint32_t ras_comms_settle(struct ras_comms *comms) {
 	uint32_t rank = 0;
 	uint32_t missing = 0;
@@ -306,6 +370,8 @@ uint32_t ras_comms_settle(struct ras_comms *comms) {
 	payload_rows_settle(&comms->ranks, rank_compare, rank_key_compare);
 	payload_rows_settle(&comms->missing, missing_compare, missing_key_compare);
 	drop_reported_missing(comms);
+	if (comms->missing.count == 0)
+		drop_left_comms(comms);
 	for (uint32_t n = 0; n < comms->comms.count; n++) {
 		struct comm_row *row = comm_at(comms, n);
 

@@ -68,9 +68,11 @@ struct ras_comm_rank {
 	uint32_t idle_ms;			// since a counter advanced; UINT32_MAX: never
 	uint32_t worked_ms;			// CPU time of its process in the last 10 s
 	uint32_t exited_ms;			// time since its process ended
+	uint32_t since_ms;			// time since the registration; 0: unknown
 	int32_t exit_value;
 	uint8_t exit_cause; // exit_cause, process_state: numbers of <jobs/report.h>
 	uint8_t process_state;
+	uint8_t left;	    // how it left in order, a number of <jobs/report.h>; 0: it did not
 	uint8_t init_state; // 0 ok, 7 in progress, else an error
 	uint8_t async_error;
 	uint8_t flags;	     // RAS_RANK_*
@@ -114,8 +116,11 @@ int ras_comm_id_compare(const struct ras_comm_id *a, const struct ras_comm_id *b
 // Returns 0 or -EMSGSIZE.
 int ras_comm_put(struct wire_writer *writer, const struct ras_comm *comm);
 
-// Read the head of the next communicator; read its ranks and then its missing ranks afterwards.
-// Returns 0, -EBADMSG, -EMSGSIZE, -EILSEQ, or -ENODATA at the end.
+// Store a reader of the next row, and step over the row. The row itself may still be invalid.
+// Returns 0, -EBADMSG (no whole row is left), or -ENODATA at the end.
+int ras_comm_row_next(struct wire_reader *reader, struct wire_reader *ret_row);
+// Read the head of a row; read its ranks and then its missing ranks afterwards. Returns 0,
+// -EBADMSG, -EMSGSIZE or -EILSEQ.
 int ras_comm_get(struct wire_reader *reader, struct ras_comm *ret_head);
 // Read the next rank, in the order of the row. `before` is the previous rank, zeroed for the first.
 int ras_comm_get_rank(
@@ -174,10 +179,13 @@ static inline const struct ras_comm_signature *ras_comm_signature_of(
 
 int ras_comms_create(const struct ras_memory *memory, struct ras_comms **ret_comms); // -ENOMEM
 struct ras_comms *ras_comms_destroy(struct ras_comms *comms);
-// Add a part. Returns 0, -EBADMSG, -EMSGSIZE, -EILSEQ, -ENOMEM or -ENOSPC (RAS_MERGE_BYTES_MAX); on
-// failure the whole part is ignored.
+// Add a part. An invalid row is left out alone and counted. Returns 0, -EBADMSG (the last row is
+// not whole), -ENOMEM or -ENOSPC (RAS_MERGE_BYTES_MAX); on failure the whole part is ignored.
 int ras_comms_add(struct ras_comms *comms, const struct ras_collected_part *part);
-// Complete the merge of the added parts. More parts may be added later, followed by another call.
+// Return the number of invalid rows so far.
+uint32_t ras_comms_bad_rows(const struct ras_comms *comms);
+// Complete the merge of the added parts. Communicators that all their ranks left are dropped. More
+// parts may be added later, followed by another call.
 // Returns the number of communicators, sorted by id and size; valid until the next add.
 uint32_t ras_comms_settle(struct ras_comms *comms);
 // Return the same number again, after ras_comms_settle().

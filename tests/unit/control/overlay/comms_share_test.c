@@ -67,7 +67,7 @@ static uint32_t rows_in_cluster(uint32_t alive, uint64_t *ret_first_uid) {
 		){.comm_hash = n, .size = 1, .uid = n == 0 ? FEW_UID : MANY_UID};
 	assert_int_equal(comms_share_create(NULL, &source, &share), 0);
 	for (; more; wanted.part++) {
-		struct wire_reader reader;
+		struct wire_reader reader, row;
 		struct wire_writer writer;
 		struct ras_comm_rank rank;
 		struct ras_comm head;
@@ -75,15 +75,14 @@ static uint32_t rows_in_cluster(uint32_t alive, uint64_t *ret_first_uid) {
 		wire_writer_init(&writer, bytes, sizeof(bytes));
 		more = stage.contribute(stage.ctx, &wanted, &writer);
 		wire_reader_init(&reader, bytes, wire_writer_used(&writer));
-		while (ras_comm_get(&reader, &head) == 0) {
+		while (ras_comm_row_next(&reader, &row) == 0) {
 			const struct ras_comm_rank none = {0};
 
+			assert_int_equal(ras_comm_get(&row, &head), 0);
 			if (rows++ == 0)
 				*ret_first_uid = head.id.pid_hash;
 			for (uint32_t n = 0; n < head.rank_count; n++)
-				assert_int_equal(
-					ras_comm_get_rank(&reader, &head, &none, &rank), 0
-				);
+				assert_int_equal(ras_comm_get_rank(&row, &head, &none, &rank), 0);
 		}
 	}
 	comms_share_destroy(share);

@@ -400,6 +400,38 @@ static void of_two_summaries_of_a_path_the_one_with_more_probes_stays(void **sta
 	ras_paths_destroy(paths);
 }
 
+static void a_communicator_that_all_its_ranks_left_is_dropped(void **state) {
+	struct ras_comm_rank ranks[2] = {
+		{.rank = 0, .left = 1, .cuda_device = -1, .nvml_device = -1},
+		{.rank = 1, .left = 2, .exited_ms = 5, .cuda_device = -1, .nvml_device = -1},
+	};
+	struct ras_comm comm = {.size = 2, .rank_count = 2, .ranks = ranks};
+	struct ras_merged_comm merged;
+	struct ras_comms *comms;
+	struct part part;
+
+	(void)state;
+	part_begin(&part, 1);
+	for (uint64_t hash = 1; hash <= 4; hash++) {
+		comm.id.hash = hash;
+		ranks[1].left = hash % 2 == 0 ? 2 : 0;
+		assert_int_equal(ras_comm_put(&part.writer, &comm), 0);
+	}
+	part_end(&part);
+	assert_int_equal(ras_comms_create(&memory, &comms), 0);
+	assert_int_equal(ras_comms_add(comms, &part.collected), 0);
+	assert_int_equal(ras_comms_settle(comms), 2);
+	for (uint32_t n = 0; n < 2; n++) {
+		ras_comms_at(comms, n, &merged);
+		assert_int_equal(merged.id.hash, 1 + 2 * n);
+		assert_int_equal(merged.rank_count, 2);
+		assert_int_equal(merged.ranks[0].rank.left, 1);
+		assert_int_equal(merged.ranks[1].rank.left, 0);
+		assert_int_equal(merged.ranks[1].comm.hash, 1 + 2 * n);
+	}
+	ras_comms_destroy(comms);
+}
+
 static void a_merge_without_memory_stays_as_it_was(void **state) {
 	struct ras_comms *comms;
 	struct part part;
@@ -432,6 +464,7 @@ UNIT_GROUP(ras_payload_merge) {
 		cmocka_unit_test(the_merge_of_communicators_is_the_same_in_a_thousand_orders),
 		cmocka_unit_test(conns_and_paths_merge_the_same_in_a_thousand_orders),
 		cmocka_unit_test(of_two_summaries_of_a_path_the_one_with_more_probes_stays),
+		cmocka_unit_test(a_communicator_that_all_its_ranks_left_is_dropped),
 		cmocka_unit_test_setup_teardown(
 			a_merge_without_memory_stays_as_it_was, pool_fill, pool_is_whole
 		),

@@ -14,20 +14,22 @@ static int drain_conns(struct wire_reader *reader) {
 }
 
 static int drain_comms(struct wire_reader *reader) {
+	struct wire_reader row;
 	struct ras_comm_missing missing;
 	struct ras_comm_rank rank;
 	struct ras_comm head;
 	int err;
 
-	while ((err = ras_comm_get(reader, &head)) == 0) {
+	while ((err = ras_comm_row_next(reader, &row)) == 0) {
+		err = ras_comm_get(&row, &head);
 		rank = (struct ras_comm_rank){0};
 		for (uint32_t n = 0; err == 0 && n < head.rank_count; n++) {
-			err = ras_comm_get_rank(reader, &head, &rank, &rank);
+			err = ras_comm_get_rank(&row, &head, &rank, &rank);
 			if (err == 0)
 				assert_memory_equal(&rank, &a_rank, sizeof(rank));
 		}
 		for (uint32_t n = 0; err == 0 && n < head.missing_count; n++) {
-			err = ras_comm_get_missing(reader, head.size, &missing);
+			err = ras_comm_get_missing(&row, head.size, &missing);
 			if (err == 0)
 				assert_memory_equal(&missing, &a_missing, sizeof(missing));
 		}
@@ -178,15 +180,21 @@ static void values_that_contradict_each_other_are_ebadmsg(void **state) {
 	ras_paths_destroy(paths_merged);
 }
 
-static void a_communicator_whose_counts_disagree_is_refused_whole(void **state) {
+static void a_bad_row_of_a_communicator_is_refused_alone_and_counted(void **state) {
 	const struct ras_comm_rank outside = {.rank = 4};
 	const struct ras_comm_missing outside_missing = {.rank = 4};
 	const struct ras_comm_missing no_family = {.rank = 1, .family = 5};
 	const struct ras_comm_rank bad_device = {.rank = 1, .cuda_device = -2};
+	const struct ras_comm_rank twice[2] = {{.pid = 1}, {.pid = 2}};
+	const struct ras_comm other = {
+		.id = {.hash = UINT64_MAX}, .size = 4, .rank_count = 1, .ranks = twice};
+	struct ras_merged_comm merged;
 	const struct ras_comm_rank many[3] = {{.rank = 0}, {.rank = 1}, {.rank = 2}};
 	const struct ras_comm rows[] = {
 		{.size = 0},
 		{.size = RAS_COMM_SIZE_MAX + 1},
+		// One process registered rank 0 of a communicator of one rank twice.
+		{.size = 1, .rank_count = 2, .ranks = twice},
 		{.size = 4, .rank_count = 1, .ranks = &outside},
 		{.size = 4, .missing_count = 1, .missing = &outside_missing},
 		{.size = 4, .missing_count = 1, .missing = &no_family},
@@ -200,20 +208,26 @@ static void a_communicator_whose_counts_disagree_is_refused_whole(void **state) 
 	struct ras_comms *comms;
 
 	(void)state;
-	assert_int_equal(ras_comms_create(&memory, &comms), 0);
 	for (size_t n = 0; n < COUNT_OF(rows); n++) {
 		struct part part;
-		int err;
 
 		part_begin(&part, 1);
 		assert_int_equal(ras_comm_put(&part.writer, &a_comm), 0);
 		assert_int_equal(ras_comm_put(&part.writer, &rows[n]), 0);
+		assert_int_equal(ras_comm_put(&part.writer, &other), 0);
 		part_end(&part);
-		err = ras_comms_add(comms, &part.collected);
-		assert_true(err == -EBADMSG || err == -EMSGSIZE);
-		assert_int_equal(ras_comms_settle(comms), 0);
+		assert_int_equal(ras_comms_create(&memory, &comms), 0);
+		assert_int_equal(ras_comms_add(comms, &part.collected), 0);
+		assert_int_equal(ras_comms_bad_rows(comms), 1);
+		// The rows before and behind it are there, with all their ranks and nothing else.
+		assert_int_equal(ras_comms_settle(comms), 2);
+		ras_comms_at(comms, 0, &merged);
+		assert_int_equal(merged.rank_count, a_comm.rank_count);
+		ras_comms_at(comms, 1, &merged);
+		assert_int_equal(merged.size, other.size);
+		assert_int_equal(merged.rank_count, 1);
+		ras_comms_destroy(comms);
 	}
-	ras_comms_destroy(comms);
 }
 
 // The bytes of a_comm with one byte changed, so that no writer would produce them.
@@ -241,12 +255,30 @@ static void a_rank_that_contradicts_itself_is_refused(void **state) {
 		part_end(&part);
 		assert_int_equal(ras_comms_add(comms, &part.collected), 0);
 		part.bytes[part.collected.size - changes[n].back] = changes[n].value;
-		assert_true(ras_comms_add(comms, &part.collected) < 0);
+		assert_int_equal(ras_comms_add(comms, &part.collected), 0);
+		assert_int_equal(ras_comms_bad_rows(comms), n + 1);
 	}
 	ras_comms_destroy(comms);
 }
 
-static void what_a_newer_version_appends_to_a_rank_is_skipped(void **state) {
+static void a_part_that_ends_inside_a_row_is_refused_whole(void **state) {
+	struct ras_comms *comms;
+	struct part part;
+
+	(void)state;
+	part_begin(&part, 1);
+	assert_int_equal(ras_comm_put(&part.writer, &a_comm), 0);
+	assert_int_equal(ras_comm_put(&part.writer, &a_comm), 0);
+	part_end(&part);
+	part.collected.size--;
+	assert_int_equal(ras_comms_create(&memory, &comms), 0);
+	assert_int_equal(ras_comms_add(comms, &part.collected), -EBADMSG);
+	assert_int_equal(ras_comms_settle(comms), 0);
+	assert_int_equal(ras_comms_bad_rows(comms), 0);
+	ras_comms_destroy(comms);
+}
+
+static void what_a_newer_version_appends_to_a_rank_or_a_row_is_skipped(void **state) {
 	const struct ras_comm_rank rank = {.rank = 1, .cuda_device = -1, .nvml_device = -1};
 	const struct ras_comm comm = {.size = 4, .rank_count = 1, .ranks = &rank};
 	struct ras_merged_comm merged;
@@ -259,6 +291,10 @@ static void what_a_newer_version_appends_to_a_rank_is_skipped(void **state) {
 	wire_put_u8(&part.writer, 0xee);
 	part_end(&part);
 	part.bytes[part.collected.size - 13]++; // the length of the rank
+	// The length of the row, with one more byte behind the rank.
+	wire_put_u8(&part.writer, 0xee);
+	part_end(&part);
+	wire_patch_u32(&part.writer, 0, (uint32_t)(part.collected.size - sizeof(uint32_t)));
 	assert_int_equal(ras_comms_create(&memory, &comms), 0);
 	assert_int_equal(ras_comms_add(comms, &part.collected), 0);
 	assert_int_equal(ras_comms_settle(comms), 1);
@@ -306,9 +342,10 @@ UNIT_GROUP(ras_payload) {
 		cmocka_unit_test(a_row_that_does_not_fit_leaves_the_writer_as_it_was),
 		cmocka_unit_test(every_truncation_of_a_row_is_ebadmsg),
 		cmocka_unit_test(values_that_contradict_each_other_are_ebadmsg),
-		cmocka_unit_test(a_communicator_whose_counts_disagree_is_refused_whole),
+		cmocka_unit_test(a_bad_row_of_a_communicator_is_refused_alone_and_counted),
 		cmocka_unit_test(a_rank_that_contradicts_itself_is_refused),
-		cmocka_unit_test(what_a_newer_version_appends_to_a_rank_is_skipped),
+		cmocka_unit_test(a_part_that_ends_inside_a_row_is_refused_whole),
+		cmocka_unit_test(what_a_newer_version_appends_to_a_rank_or_a_row_is_skipped),
 		cmocka_unit_test(text_that_is_no_text_is_refused_by_put_and_get),
 		cmocka_unit_test(names_exist_for_what_is_known_only),
 	};
