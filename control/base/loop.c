@@ -48,6 +48,8 @@ struct loop {
 	int timer_fd;
 	uint64_t armed_ns; // expiry of timer_fd; UINT64_MAX: none
 	uint64_t now_ns;
+	uint64_t swept_ns; // see loop_swept_ns()
+	bool is_swept;	   // the last epoll_wait() returned all sources that were ready
 	bool stopped;
 
 	struct slot *slots;
@@ -104,7 +106,7 @@ int loop_create(const struct clock *clock, struct loop **ret_loop) {
 		return -ENOMEM;
 	loop->clock = clock;
 	loop->now_ns = clock_now_ns(clock);
-	loop->window_ns = loop->now_ns;
+	loop->window_ns = loop->swept_ns = loop->now_ns;
 	loop->armed_ns = UINT64_MAX;
 	loop->first_free = NO_SLOT;
 	loop->timer_fd = -1;
@@ -325,6 +327,10 @@ void loop_undefer(struct loop *loop, struct loop_job *job) {
 	job->queued = false;
 }
 
+uint64_t loop_swept_ns(const struct loop *loop) {
+	return loop->swept_ns;
+}
+
 uint64_t loop_now_ns(const struct loop *loop) {
 	return loop->now_ns;
 }
@@ -341,6 +347,8 @@ static int
 epoll_wait_rank(struct loop *loop, enum loop_rank rank, uint32_t count_max, int timeout_ms) {
 	int n = epoll_wait(loop->epolls[rank], loop->events, (int)count_max, timeout_ms);
 
+	// After a stop and SIGCONT the call fails although sources may be ready.
+	loop->is_swept = n >= 0 && (uint32_t)n < count_max;
 	if (n < 0)
 		return errno == EINTR ? 0 : neg_errno();
 	return n;
@@ -376,14 +384,19 @@ static int serve_events(struct loop *loop, int count) {
 		else
 			event_serve(loop, &event);
 	}
-	if (!clients)
+	if (!clients) {
+		if (loop->is_swept)
+			loop->swept_ns = loop->now_ns;
 		return 0;
+	}
 	count = epoll_wait_rank(loop, LOOP_CLIENTS, LOOP_CLIENTS_PER_TURN, 0);
 	loop->counters.clients_full += count == LOOP_CLIENTS_PER_TURN;
 	for (int n = 0; n < count; n++) {
 		event = loop->events[n];
 		event_serve(loop, &event);
 	}
+	if (loop->is_swept)
+		loop->swept_ns = loop->now_ns;
 	return count < 0 ? count : 0;
 }
 

@@ -125,6 +125,30 @@ static void source_is_called_in_each_turn_while_it_is_ready(void **state) {
 	assert_int_equal(called_count, 0);
 }
 
+static uint64_t swept_ns;
+
+static void note_swept(struct actor *actor) {
+	(void)actor;
+	swept_ns = loop_swept_ns(loop);
+}
+
+static void what_is_ready_was_not_at_the_last_sweep(void **state) {
+	(void)state;
+	turn();
+	clock_advance(&fake_clock, 500);
+	add_ready(0, LOOP_CLIENTS);
+	actors[0].then = note_swept;
+	turn();
+	assert_int_equal(swept_ns, START_NS);
+	assert_int_equal(loop_swept_ns(loop), START_NS + 500);
+	// More clients are ready than a turn serves, so some may be ready and unserved.
+	for (uint32_t n = 1; n < 20; n++)
+		add_ready(n, LOOP_CLIENTS);
+	clock_advance(&fake_clock, 500);
+	turn();
+	assert_int_equal(loop_swept_ns(loop), START_NS + 500);
+}
+
 static void defer_seven(struct actor *actor) {
 	(void)actor;
 	loop_defer(loop, &actors[7].job);
@@ -533,6 +557,7 @@ static void what_was_longest_is_told_for_a_minute_and_not_for_three(void **state
 UNIT_GROUP(loop) {
 	const struct CMUnitTest tests[] = {
 		ON_A_LOOP(source_is_called_in_each_turn_while_it_is_ready),
+		ON_A_LOOP(what_is_ready_was_not_at_the_last_sweep),
 		ON_A_LOOP(order_is_events_then_deferred_then_timers),
 		ON_A_LOOP(turn_has_one_time_and_the_clock_another),
 		ON_A_LOOP(timer_expires_with_its_nanosecond_once),
