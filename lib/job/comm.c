@@ -101,6 +101,7 @@ void tocsin_comm_unregister(struct tocsin_comm *comm) {
 	while (job->telling == comm->number && !pthread_equal(job->callback_thread, pthread_self()))
 		pthread_cond_wait(&job->changed, &job->mutex);
 	job->comms[comm->place] = NULL;
+	page_note_departure(job, comm);
 	page_release_slots(job, comm->number);
 	// The agent knows only communicators whose registration was sent. A lost connection resets
 	// the queue and marks all registrations as unsent.

@@ -89,6 +89,7 @@ struct tocsin_job {
 	pthread_cond_t changed;		     // signals new failed sets and the end of a callback
 	char socket_path[SOCKET_PATH_BYTES]; // "": the default paths
 	char job_id[JOB_ID_BYTES];
+	uint32_t attempt;    // see struct job_hello
 	uint64_t start_time; // start time of this process for HELLO, in clock ticks since boot
 	tocsin_event_function *event;
 	void *event_context;
@@ -131,6 +132,8 @@ void job_page_destroy(struct tocsin_job *job);
 void page_detach_child(struct tocsin_job *job);
 // Take a free slot for the communicator. Returns its index, or JOB_SLOTS if none is free.
 uint32_t page_allocate_slot(struct tocsin_job *job, const struct tocsin_comm *comm, uint64_t owner);
+// Note the last counts of a communicator for the agent, before its slots are released.
+void page_note_departure(struct tocsin_job *job, struct tocsin_comm *comm);
 void page_release_slots(struct tocsin_job *job, uint64_t number);
 
 // owner.c: return the calling thread's token, or OWNER_SHARED if its end could not be noticed.

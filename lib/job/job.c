@@ -89,6 +89,23 @@ static void find_job_id(char ret_id[static JOB_ID_BYTES]) {
 	ret_id[0] = '\0';
 }
 
+// Return the attempt of the job: how often Slurm has requeued it, and how often torchrun has
+// started its workers again. It is equal on all ranks of an attempt, and 0 without such a launcher.
+static uint32_t find_attempt(void) {
+	static const char *const names[] = {"SLURM_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT"};
+	uint32_t attempt = 0;
+
+	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+		const char *at = environment_value(names[n]);
+		uint32_t count = 0;
+
+		for (; at != NULL && *at >= '0' && *at <= '9'; at++)
+			count = count * 10 + (uint32_t)(*at - '0');
+		attempt = attempt << 16 | (count & UINT16_MAX);
+	}
+	return attempt;
+}
+
 // Apply the caller's configuration. Returns 0 or -EINVAL.
 static int configure_job(struct tocsin_job *job, const struct tocsin_job_config *given) {
 	struct tocsin_job_config config = {0};
@@ -111,6 +128,7 @@ static int configure_job(struct tocsin_job *job, const struct tocsin_job_config 
 		memcpy(job->job_id, config.job_id, strlen(config.job_id));
 	else
 		return -EINVAL;
+	job->attempt = find_attempt();
 	job->event = config.event;
 	job->event_context = config.event_context;
 	job->threaded = (config.flags & TOCSIN_JOB_NO_THREAD) == 0;

@@ -93,6 +93,24 @@ page_allocate_slot(struct tocsin_job *job, const struct tocsin_comm *comm, uint6
 	return slot;
 }
 
+void page_note_departure(struct tocsin_job *job, struct tocsin_comm *comm) {
+	struct job_departure *departure =
+		&job->page->head.departures[comm->number % JOB_DEPARTURES];
+	const struct job_marks *marks = &job->page->launched[comm->first_slot].marks;
+	struct tocsin_counts counts = TOCSIN_INIT(struct tocsin_counts);
+
+	(void)tocsin_comm_counts(comm, &counts);
+	atomic_store_explicit(&departure->comm, 0, memory_order_release);
+	atomic_store_explicit(&departure->launched, counts.launched, memory_order_release);
+	atomic_store_explicit(&departure->started, counts.started, memory_order_release);
+	atomic_store_explicit(&departure->completed, counts.completed, memory_order_release);
+	atomic_store_explicit(
+		&departure->flags, atomic_load_explicit(&marks->flags, memory_order_relaxed),
+		memory_order_release
+	);
+	atomic_store_explicit(&departure->comm, comm->number, memory_order_release);
+}
+
 static void clear_words(_Atomic uint64_t *words, size_t bytes) {
 	for (size_t n = 0; n < bytes / sizeof(*words); n++)
 		atomic_store_explicit(&words[n], 0, memory_order_release);

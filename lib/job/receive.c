@@ -45,6 +45,7 @@ static bool on_registered(struct tocsin_job *job, const void *packet) {
 	if (comm != NULL) {
 		comm->state = TOCSIN_JOB_CONNECTED;
 		comm->reason[0] = '\0';
+		comm->told.flags |= JOB_REGISTER_AGAIN; // for the next agent
 	}
 	return true;
 }

@@ -26,6 +26,7 @@ bool link_send_hello(struct tocsin_job *job) {
 		.version_min = JOB_SOCKET_VERSION_MIN,
 		.start_time = job->start_time,
 		.page_bytes = JOB_PAGE_BYTES,
+		.attempt = job->attempt,
 	};
 	struct iovec part = {&hello, sizeof(hello)};
 	union {

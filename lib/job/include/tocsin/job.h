@@ -182,7 +182,7 @@ struct tocsin_comm_config {
 	// Identity of the communicator, equal on all its ranks. With NCCL: the communicator hash,
 	// and the host and process hash of rank 0. A library without such hashes chooses a number
 	// on which its ranks agree, and two zeros. No other communicator of the user may have the
-	// same number.
+	// same number at the same time; a later attempt of the job may.
 	uint64_t comm_hash, host_hash, process_hash;
 	uint32_t size;			  // number of ranks, 1 to 2^20
 	uint32_t rank;			  // below size

@@ -33,6 +33,16 @@
 #define JOB_KINDS 14u // TOCSIN_KIND_COUNT
 #define JOB_SIGNATURES 16u
 
+#define JOB_DEPARTURES 101u
+
+// Last counts and marks of a communicator that was unregistered. The one of communicator n is at
+// index n % JOB_DEPARTURES; the library stores `comm` last. Read once the agent hears of it.
+struct job_departure {
+	_Atomic uint64_t comm;
+	_Atomic uint64_t launched, started, completed;
+	_Atomic uint64_t flags; // JOB_MARK_...
+};
+
 struct job_head {
 	_Atomic uint64_t magic;
 	_Atomic uint32_t version;
@@ -40,7 +50,8 @@ struct job_head {
 	// Requested level of detail and its end, packed by job_wanted_pack(); 0: no request. The
 	// only word that the agent writes, by pwrite(); the library reads it with relaxed order.
 	_Atomic uint64_t wanted;
-	uint64_t unused[509];
+	struct job_departure departures[JOB_DEPARTURES];
+	uint64_t unused[4];
 };
 
 struct job_counts {

@@ -52,6 +52,9 @@
 #define JOB_COMM_SIZE_MAX (1u << 20)
 #define JOB_COMMS_MAX 127 // communicators of one job, that is of one page
 
+// Flag of a registration beside TOCSIN_COMM_...: an earlier connection registered this rank.
+#define JOB_REGISTER_AGAIN (1u << 31)
+
 enum job_message {
 	JOB_HELLO = 1,
 	JOB_REGISTER,
@@ -83,7 +86,8 @@ static inline uint16_t job_version_choose(uint16_t peer_min, uint16_t peer_max) 
 struct job_hello {
 	struct job_message_head head; // its version is the newest that the library speaks
 	uint16_t version_min;	      // the oldest
-	uint16_t unused[3];
+	uint16_t unused;
+	uint32_t attempt;    // attempt of the job, where a launcher counts them; else 0
 	uint64_t start_time; // field 22 of /proc/self/stat
 	uint64_t page_bytes;
 	char job_id[JOB_ID_BYTES]; // zero-terminated, like all texts
