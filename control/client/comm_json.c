@@ -63,12 +63,16 @@ json_t *comm_json_rank(const struct comm_look *look, uint32_t place, uint32_t ra
 	const struct ras_merged_rank *merged = &look->comms[place].ranks[rank];
 	bool gpu_by_job = merged->rank.cuda_device >= 0 || merged->rank.nvml_device >= 0;
 	bool gpu_by_nccl = (merged->rank.knows & RAS_RANK_KNOWS_GPU_OF_NCCL) != 0;
+	bool is_over = (merged->rank.flags & RAS_RANK_EXITED) != 0;
+	const char *end = jobs_rank_end(&merged->rank);
 	char node[NAMES_TEXT_BYTES], doing[JOBS_DOING_BYTES];
 	const struct rank_row row = {
 		.rank = (uint32_t)merged->rank.rank,
 		.node = node,
 		.pid = (uint32_t)merged->rank.pid,
-		.process = jobs_process_name(merged->rank.process_state),
+		.process = end != NULL && (is_over || merged->rank.left != 0)
+				   ? end
+				   : jobs_process_name(merged->rank.process_state),
 		.launched = merged->rank.launched,
 		.started = merged->rank.started,
 		.completed = merged->rank.completed,

@@ -137,7 +137,7 @@ static bool number_gone_set(struct jobhost *host, struct host_comm *comm) {
 }
 
 static struct gone make_gone_rank(uint32_t rank, const char *cause, uint64_t happened_ns) {
-	struct gone gone = {.rank = rank, .happened_ns = happened_ns};
+	struct gone gone = {.rank = rank, .happened_ns = happened_ns, .earliest_ns = happened_ns};
 
 	memcpy(gone.cause, cause, strnlen(cause, sizeof(gone.cause) - 1));
 	return gone;
@@ -321,12 +321,11 @@ void agree_apply_set(
 	uint64_t view,
 	const uint32_t *ranks,
 	uint32_t count,
-	const struct gone *newest
+	const struct gone *newest,
+	bool is_proven
 ) {
 	const struct set_causes causes = {
-		make_gone_rank(
-			0, "other agents of its job report it gone", loop_now_ns(host->loop)
-		),
+		make_gone_rank(0, "other agents of its job report it gone", newest->happened_ns),
 		newest};
 	uint32_t *told;
 
@@ -337,6 +336,8 @@ void agree_apply_set(
 			(void)notice_send_gone_rank(host, comm, &comm->gone[n]);
 			return;
 		}
+	if (!is_proven && !gone_set_is_known(comm, ranks, count))
+		return;
 	told = malloc((count + 1) * sizeof(*told));
 	if (told == NULL)
 		return;
@@ -352,12 +353,13 @@ void agree_apply_set(
 void agree_restore_set(
 	struct jobhost *host, struct host_rank *rank, const struct job_failed *said
 ) {
-	const struct set_causes causes = {
+	struct set_causes causes = {
 		make_gone_rank(0, "gone before the agent restarted", loop_now_ns(host->loop)),
 		NULL};
 	struct host_comm *comm = rank->comm;
 	uint32_t told[JOB_FAILED_MAX];
 
+	causes.others.earliest_ns = 0; // the set does not say when they ended
 	if (said->view > comm->view_floor)
 		comm->view_floor = said->view;
 	if (add_gone_set(host, comm, said->ranks, said->count, &causes, told) > 0)

@@ -146,8 +146,10 @@ static bool on_register(struct host_connection *connection, const union packet *
 static bool on_unregister(struct host_connection *connection, const union packet *packet) {
 	struct host_rank *rank = rank_find(connection->process, packet->unregister.comm);
 
-	if (rank != NULL)
+	if (rank != NULL) {
+		left_keep_rank(rank, JOBS_LEFT_UNREGISTERED);
 		rank_remove(rank);
+	}
 	return true;
 }
 
@@ -195,6 +197,9 @@ static bool on_leave(struct host_connection *connection, const union packet *pac
 	struct host_process *process = connection->process;
 
 	(void)packet;
+	sample_process_page(process, loop_now_ns(process->host->loop), false);
+	for (struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next)
+		left_keep_rank(rank, JOBS_LEFT_CLOSED);
 	host_connection_close(connection);
 	process_free(process); // the process left on purpose: no rank counts as gone
 	return false;

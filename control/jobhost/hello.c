@@ -135,6 +135,7 @@ static struct host_process *accept_process(
 	process->pid = who->pid;
 	process->uid = who->uid;
 	process->start_time = hello->start_time;
+	process->attempt = hello->attempt;
 	process->pidfd.fd = -1;
 	memcpy(process->job_id, hello->job_id, sizeof(process->job_id));
 	process->page_fd = fcntl(page_fd, F_DUPFD_CLOEXEC, 0);

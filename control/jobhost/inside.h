@@ -30,6 +30,10 @@
 #define JOBS_TURN_NS (2 * RAS_NS_PER_MS)
 // a connection that sends no greeting for this time is closed
 #define HELLO_TIMEOUT_NS (10 * RAS_NS_PER_SEC)
+// After a registration, turns of the loop come this often for a while. So the time of an end is
+// known that well.
+#define SWEEP_NS (10 * RAS_NS_PER_MS)
+#define SWEEP_FOR_NS (3 * RAS_NS_PER_SEC)
 #define WORK_SAMPLES (JOBS_WORK_WINDOW_NS / SAMPLE_NS) // samples of processor time
 #define PACKETS_PER_TURN 16
 #define LIFE_LOOKS_MAX 16u	   // looks at processes that others may wait for, in one round
@@ -44,7 +48,8 @@
 // A rank that is known to be gone.
 struct gone {
 	uint32_t rank;
-	uint64_t happened_ns;
+	uint64_t happened_ns; // time of the end as far as known, for events
+	uint64_t earliest_ns; // the end was not before this time; 0: unknown
 	char cause[CAUSE_BYTES];
 };
 
@@ -84,6 +89,8 @@ struct host_user {
 	TAILQ_HEAD(user_comms, host_comm) comms;    // oldest first
 	TAILQ_HEAD(user_ended, host_process) ended; // ended processes, oldest first
 	uint32_t ended_count, ended_ranks;
+	TAILQ_HEAD(user_left, host_left) left; // ranks that left in order, oldest first
+	uint32_t left_count;
 	// Ranks that have not been sent the whole state of their communicator.
 	TAILQ_HEAD(user_unsent, host_rank) unsent;
 	TAILQ_ENTRY(host_user) queue; // in jobhost.unsent_users, if is_queued
@@ -107,7 +114,11 @@ struct host_comm {
 	TAILQ_ENTRY(host_comm) of_user;
 	uint64_t comm_hash, host_hash, process_hash;
 	uid_t uid;
+	uint32_t attempt; // as the launcher of its ranks counts them
 	uint32_t size;
+	bool is_past;		 // a rank registered later began another attempt with the same key
+	uint64_t serial;	 // number of this record
+	uint64_t newest_ns;	 // time of the last registration of a local rank
 	struct host_rank *ranks; // local ranks, linked by next_of_comm
 	uint32_t rank_count;
 	uint32_t gone_count;
@@ -128,6 +139,7 @@ struct host_comm {
 	// Which node holds which rank, as far as known, and the time and interval of the next
 	// query.
 	struct roster roster;
+	uint64_t roster_asked_ns; // time of the question that the roster answers
 	uint64_t ask_ns, ask_pause_ns;
 	bool roster_is_requested;  // the coordinator was asked to send the roster
 	uint32_t roster_rows_sent; // rows already sent to the other agents
@@ -187,6 +199,7 @@ struct host_process {
 	int page_fd; // -1: the process has ended, or handed over no readable page
 	struct loop_source pidfd;
 	char job_id[JOB_ID_BYTES];
+	uint32_t attempt;
 	struct host_connection *connection; // NULL: detached
 	struct host_rank *ranks;
 	uint32_t rank_count;
@@ -195,6 +208,7 @@ struct host_process {
 	uint64_t cpu_ns[WORK_SAMPLES]; // ring of samples of its total processor time
 	uint32_t looks;
 	struct life *life;	     // NULL: one of its ranks moved a moment ago
+	uint64_t alive_ns;	     // the process lived at this time; set when it ends
 	uint32_t packets_after_exit; // packets read since the process ended
 	bool is_ending;		     // the process has ended; its parent is about to report how
 	bool is_released;	     // is_ending, and the parent has reported or is not waited for
@@ -278,6 +292,13 @@ enum answer_step {
 	ANSWER_FINDINGS,
 };
 
+// Clocks of other agents, see peer_clock.c.
+struct peer_clocks {
+	struct peer_clock *rows; // sorted by node
+	uint32_t count, capacity;
+	struct overlay_port port;
+};
+
 struct jobhost {
 	struct loop *loop;
 	struct overlay *overlay;
@@ -286,7 +307,8 @@ struct jobhost {
 	dev_t socket_device;
 	ino_t socket_inode;
 	struct loop_source listener;
-	struct loop_timer sample;
+	struct loop_timer sample, sweep;
+	uint64_t sweep_until_ns;
 	struct host_connection *connections;
 	uint32_t connection_count; // without those of parents
 	uint32_t parent_count;
@@ -305,6 +327,7 @@ struct jobhost {
 	struct table comms_by_key, ranks_by_number;
 	struct round round;
 	struct host_comm *comms;
+	uint64_t comm_serial;	// of the newest record of a communicator
 	uint32_t notice_tokens; // notices that may be sent now
 	uint64_t notice_ns;	// time of the last refill of notice_tokens
 	struct jobhost_counters counters;
@@ -313,6 +336,10 @@ struct jobhost {
 	struct heard_notice **heard_last;
 	uint32_t heard_count;
 	struct loop_job heard_job;
+	// notices of agents whose clock is not known yet
+	struct heard_notice *held;
+	uint32_t held_count;
+	struct peer_clocks peer_clocks;
 	struct overlay_question question; // COMMS
 	bool asking;
 	bool stall_is_pending; // the pending query serves the stall check of some communicator
@@ -330,6 +357,9 @@ struct jobhost {
 	// second copy of the launched rows, from which signatures are taken
 	struct job_launched *signatures;
 };
+
+// jobhost.c: let turns of the loop come often for a while.
+void jobhost_sweep_often(struct jobhost *host);
 
 // socket.c
 int socket_open(struct jobhost *host, char detail[static JOBHOST_DETAIL_BYTES]);
@@ -399,6 +429,7 @@ int page_copy(struct jobhost *host, int fd, uint32_t *ret_slots);
 
 // sample.c: sample the counts of all ranks of a process now; is_over: for the last time.
 void sample_process_page(struct host_process *process, uint64_t now_ns, bool is_over);
+void sample_clamp_counts(struct jobs_rank_report *report);
 
 // nccl_ask.c: learn the GPUs of ranks from NCCL's own RAS at `address`. Returns 0 or -ENOMEM.
 int nccl_ask_create(
@@ -416,6 +447,9 @@ void level_write_to_page(struct host_process *process, uint64_t now_ns);
 void level_apply_notice(struct jobhost *host, uint8_t level, uint64_t for_ns, const char *job);
 
 // rank.c
+// Let the ranks that registered at this time or later begin another attempt: an end before that
+// does not concern them. Returns false if such ranks stay, for lack of memory.
+bool comm_split_attempt(struct jobhost *host, struct host_comm *comm, uint64_t at_ns);
 struct host_rank *rank_find(struct host_process *process, uint64_t number);
 // Enter a rank. Returns NULL and the reason if the rank is refused.
 struct host_rank *rank_add(
@@ -428,8 +462,28 @@ struct host_rank *
 rank_find_in_comm(struct jobhost *host, const struct host_comm *comm, uint32_t number);
 void rank_remove(struct host_rank *rank);
 void rank_leave_comm(struct host_rank *rank);
+// Return the record of the newest attempt with this key, or NULL.
 struct host_comm *comm_find_by_key(struct jobhost *host, const struct host_comm *key);
+// Return the next record of an earlier attempt with this key; `after` NULL: the first. NULL: none.
+struct host_comm *
+comm_next_past(struct jobhost *host, const struct host_comm *key, const struct host_comm *after);
 void comm_destroy(struct jobhost *host, struct host_comm *comm);
+
+// left.c: ranks that left in order. Keep the report of a rank that leaves its communicator.
+void left_keep_rank(struct host_rank *rank, enum jobs_left how);
+// Return whether the rank with this number left `comm` (NULL: none) before. Forget what is kept of
+// earlier attempts with the same key.
+bool left_begins_attempt(
+	struct host_user *user,
+	const struct host_comm *key,
+	const struct host_comm *comm,
+	uint32_t number
+);
+// Store the reports of at most `room` such ranks, and return their number.
+uint32_t
+left_select(struct host_user *user, const struct jobs_rank_report **ret_reports, uint32_t room);
+// Forget the ranks that left until this time. The caller holds the user.
+void left_expire(struct host_user *user, uint64_t before_ns);
 
 // agree.c: add one gone rank; seen_here: observed on this node, so the other agents are notified.
 void agree_add_gone_rank(
@@ -441,13 +495,15 @@ void agree_add_gone_rank(
 	bool seen_here
 );
 // Apply a set that another agent numbered; ranks ascend. `newest` is one of them, with its cause.
+// Unless it is proven that all of them ended after the local ranks registered, they must be known.
 void agree_apply_set(
 	struct jobhost *host,
 	struct host_comm *comm,
 	uint64_t view,
 	const uint32_t *ranks,
 	uint32_t count,
-	const struct gone *newest
+	const struct gone *newest,
+	bool is_proven
 );
 // Restore the set that a job received before this agent started, and now sends back. `said` is one
 // part of the set.
@@ -476,7 +532,24 @@ bool agree_can_number_set(
 	const struct host_comm *comm, uint64_t origin, const uint32_t *ranks, uint32_t count
 );
 
+// peer_clock.c
+void peer_clock_init(struct jobhost *host);
+void peer_clock_fini(struct jobhost *host);
+// Translate a time on the clock of another agent to our clock. The result is never later than the
+// true time. Returns false if that clock is not known.
+bool peer_clock_translate(struct jobhost *host, uint64_t node, uint64_t their_ns, uint64_t *ret_ns);
+// Ask another agent for its clock, at most every half second.
+void peer_clock_ask(struct jobhost *host, uint64_t node);
+// The clock of another agent showed `their_ns` after our clock showed `asked_ns`. Its held notices
+// are handled.
+void peer_clock_learn(struct jobhost *host, uint64_t node, uint64_t asked_ns, uint64_t their_ns);
+
 // notice.c
+// Handle a notice of another agent, or hold it until the clock of that agent is known.
+void notice_handle(struct jobhost *host, uint64_t origin, const void *bytes, size_t size);
+void notice_release_held(struct jobhost *host, uint64_t origin);
+// Drop notices that were held too long, and ask for the clocks of the others again.
+void notice_tick_held(struct jobhost *host, uint64_t now_ns);
 void notice_init(struct jobhost *host);
 void notice_fini(struct jobhost *host);
 // Returns false if the rate limit is reached.
@@ -494,7 +567,10 @@ bool notice_send_agreed_set(
 bool notice_send_roster_part(struct jobhost *host, struct host_comm *comm);
 bool notice_request_roster(struct jobhost *host, const struct host_comm *comm);
 void notice_send_stall(
-	struct jobhost *host, const struct host_comm *comm, const struct stall *stall
+	struct jobhost *host,
+	const struct host_comm *comm,
+	const struct stall *stall,
+	uint64_t asked_ns
 );
 
 // roster.c
@@ -507,6 +583,7 @@ int roster_merge_rows(struct host_comm *comm, const struct roster_row *rows, uin
 int roster_merge_reported(
 	struct host_comm *comm, uint64_t origin, const struct roster_row *rows, uint32_t count
 );
+void roster_forget(struct host_comm *comm);
 int roster_merge_answer(struct host_comm *comm, const struct ras_merged_comm *merged);
 bool roster_is_complete(const struct host_comm *comm); // also true if all ranks are local or gone
 const struct roster_row *
@@ -520,6 +597,9 @@ bool watch_find_comm(
 	uint32_t *ret_place
 );
 
+// Return when the question was asked whose answer is in use.
+uint64_t watch_answer_asked_ns(const struct jobhost *host);
+// A rank registered: ask for the roster soon.
 void watch_add_comm(struct jobhost *host, struct host_comm *comm);
 // another agent requested the roster
 void watch_on_roster_request(struct jobhost *host, struct host_comm *comm);

@@ -48,6 +48,7 @@ static void begin_comm_step(struct jobhost *host, uint64_t now_ns) {
 	loop_set_events(&host->listener, EPOLLIN); // accept again: descriptors may be free by now
 	process_expire_ended(host, now_ns);
 	node_collect_troubles(host);
+	notice_tick_held(host, now_ns);
 	watch_begin_round(host);
 }
 
@@ -97,6 +98,25 @@ static void on_sample_timer(struct loop_timer *timer, uint64_t now_ns) {
 		set_sample_timer(host, now_ns + SAMPLE_PAUSE_NS);
 }
 
+// A turn that finds nothing is all that is wanted.
+static void on_sweep_timer(struct loop_timer *timer, uint64_t now_ns) {
+	struct jobhost *host = container_of(timer, struct jobhost, sweep);
+
+	if (now_ns < host->sweep_until_ns)
+		(void)loop_timer_set(host->loop, timer, now_ns + SWEEP_NS);
+	else
+		host->sweep_until_ns = 0;
+}
+
+// If the timer cannot be set, an end is only known less well.
+void jobhost_sweep_often(struct jobhost *host) {
+	const uint64_t now_ns = loop_now_ns(host->loop);
+
+	if (host->sweep_until_ns == 0)
+		(void)loop_timer_set(host->loop, &host->sweep, now_ns + SWEEP_NS);
+	host->sweep_until_ns = now_ns + SWEEP_FOR_NS;
+}
+
 static int create_tables(struct jobhost *host) {
 	struct table *tables[] = {&host->users_by_uid,	    &host->processes_by_pid,
 				  &host->processes_by_page, &host->parents_by_pid,
@@ -130,11 +150,13 @@ int jobhost_create(
 	process_init(host);
 	send_init(host);
 	notice_init(host);
+	peer_clock_init(host);
 	watch_init(host);
 	host->socket_path = strdup(config->socket_path);
 	host->page = calloc(1, sizeof(*host->page));
 	host->signatures = calloc(JOB_SLOTS, sizeof(*host->signatures));
 	host->sample.expired = on_sample_timer;
+	host->sweep.expired = on_sweep_timer;
 	if (host->socket_path == NULL || host->page == NULL || host->signatures == NULL)
 		err = -ENOMEM;
 	else
@@ -154,6 +176,8 @@ int jobhost_create(
 }
 
 struct jobhost *jobhost_destroy(struct jobhost *host) {
+	struct host_user *user, *next;
+
 	if (host == NULL)
 		return NULL;
 	watch_fini(host);
@@ -163,12 +187,20 @@ struct jobhost *jobhost_destroy(struct jobhost *host) {
 		host_connection_close(host->connections);
 	while (host->processes != NULL)
 		process_free(host->processes);
+	for (user = LIST_FIRST(&host->users); user != NULL; user = next) {
+		next = LIST_NEXT(user, all);
+		(void)user_hold(user);
+		left_expire(user, UINT64_MAX);
+		user_put(user);
+	}
 	while (host->comms != NULL)
 		comm_destroy(host, host->comms);
 	notice_fini(host);
+	peer_clock_fini(host);
 	process_fini(host);
 	send_fini(host);
 	loop_timer_cancel(host->loop, &host->sample);
+	loop_timer_cancel(host->loop, &host->sweep);
 	table_fini(&host->users_by_uid);
 	table_fini(&host->processes_by_pid);
 	table_fini(&host->processes_by_page);

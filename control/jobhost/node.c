@@ -135,8 +135,11 @@ static void mark_node_ranks_gone(struct jobhost *host, struct host_comm *comm, u
 			if (agree_find_gone_rank(comm, rank) != NULL ||
 			    rank_find_in_comm(host, comm, rank) != NULL)
 				continue;
-			gone[lost] =
-				(struct gone){.rank = rank, .happened_ns = loop_now_ns(host->loop)};
+			// The node answered the question that led to the roster.
+			gone[lost] = (struct gone
+			){.rank = rank,
+			  .happened_ns = loop_now_ns(host->loop),
+			  .earliest_ns = comm->roster_asked_ns};
 			snprintf(gone[lost++].cause, CAUSE_BYTES, "its node %s is down", name);
 		}
 	// Rows from hostile agents may name a rank twice.

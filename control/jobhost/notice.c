@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Notices between agents, flooded to all: a rank is gone, a set is agreed on, a node holds some
 // ranks. Agents without a rank of the communicator ignore them.
+//
+// Each notice has the time of what it reports, on the clock of its sender. The receiver translates
+// it (peer_clock.c). What may have happened before a local rank registered does not concern that
+// rank.
 #include "jobhost/inside.h"
 
 #include <lib/container.h>
@@ -13,7 +17,9 @@
 #define HEARD_NOTICES_MAX \
 	1024 // queued received notices; more are dropped, and their senders resend
 #define ROSTER_ROW_BYTES 20
-#define RANGES_MAX 460	    // ranges that fit beside the head of a notice
+#define HELD_NOTICES_MAX 256
+#define HELD_NS (60 * RAS_NS_PER_SEC)
+#define RANGES_MAX 460 // ranges that fit beside the head of a notice
 // Rate limit of this agent, whatever its users do, because every other agent forwards its notices.
 #define NOTICES_AT_ONCE 1024u
 #define NOTICES_PER_S 256u
@@ -29,12 +35,15 @@ enum notice_kind {
 
 struct heard_notice {
 	struct heard_notice *next;
-	uint64_t origin; // the agent that signed it
+	uint64_t origin;   // the agent that signed it
+	uint64_t since_ns; // start of being held
 	size_t size;
 	uint8_t bytes[];
 };
 
-static void put_head(struct wire_writer *writer, uint8_t kind, const struct host_comm *comm) {
+// `fact_ns`: our time of what the notice reports, or an earlier one.
+static void
+put_head(struct wire_writer *writer, uint8_t kind, const struct host_comm *comm, uint64_t fact_ns) {
 	wire_put_u8(writer, NOTICE_VERSION);
 	wire_put_u8(writer, kind);
 	wire_put_u64(writer, comm->comm_hash);
@@ -42,6 +51,8 @@ static void put_head(struct wire_writer *writer, uint8_t kind, const struct host
 	wire_put_u64(writer, comm->process_hash);
 	wire_put_u32(writer, comm->uid);
 	wire_put_u32(writer, comm->size);
+	wire_put_u32(writer, comm->attempt);
+	wire_put_u64(writer, fact_ns);
 }
 
 // Best effort: whatever is not agreed on is sent again. Returns false if the rate limit is reached.
@@ -67,20 +78,14 @@ flood_notice(struct jobhost *host, const struct wire_writer *writer, const void 
 	return true;
 }
 
-static void
-put_gone_rank(struct wire_writer *writer, const struct jobhost *host, const struct gone *gone) {
+static void put_gone_rank(struct wire_writer *writer, const struct gone *gone) {
 	wire_put_u32(writer, gone->rank);
-	wire_put_u64(writer, loop_now_ns(host->loop) - gone->happened_ns);
 	wire_put_string(writer, gone->cause, strlen(gone->cause));
 }
 
-static void
-get_gone_rank(struct wire_reader *reader, const struct jobhost *host, struct gone *ret_gone) {
-	uint64_t now_ns = loop_now_ns(host->loop), age_ns;
-
+static void get_gone_rank(struct wire_reader *reader, uint64_t happened_ns, struct gone *ret_gone) {
 	ret_gone->rank = wire_get_u32(reader);
-	age_ns = wire_get_u64(reader);
-	ret_gone->happened_ns = age_ns < now_ns ? now_ns - age_ns : 0;
+	ret_gone->happened_ns = ret_gone->earliest_ns = happened_ns;
 	(void)wire_get_string(reader, ret_gone->cause, sizeof(ret_gone->cause));
 }
 
@@ -91,8 +96,8 @@ bool notice_send_gone_rank(
 	struct wire_writer writer;
 
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	put_head(&writer, NOTICE_GONE, comm);
-	put_gone_rank(&writer, host, gone);
+	put_head(&writer, NOTICE_GONE, comm, gone->earliest_ns);
+	put_gone_rank(&writer, gone);
 	return flood_notice(host, &writer, bytes);
 }
 
@@ -102,14 +107,19 @@ bool notice_send_agreed_set(
 	struct jobhost *host, const struct host_comm *comm, const struct gone *newest
 ) {
 	uint8_t bytes[RAS_NOTICE_BYTES_MAX];
+	uint64_t oldest_ns = newest->earliest_ns;
 	struct wire_writer writer;
 	size_t mark;
 	uint16_t runs = 0;
 
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	put_head(&writer, NOTICE_AGREED, comm);
+	for (uint32_t n = 0; n < comm->gone_count; n++) {
+		if (comm->gone[n].earliest_ns < oldest_ns)
+			oldest_ns = comm->gone[n].earliest_ns;
+	}
+	put_head(&writer, NOTICE_AGREED, comm, oldest_ns);
 	wire_put_u64(&writer, comm->view);
-	put_gone_rank(&writer, host, newest);
+	put_gone_rank(&writer, newest);
 	mark = wire_reserve_u16(&writer);
 	for (uint32_t n = 0; n < comm->agreed_count && runs <= RANGES_MAX;) {
 		uint32_t first = comm->agreed[n], count = 0;
@@ -147,7 +157,7 @@ bool notice_send_roster_part(struct jobhost *host, struct host_comm *comm) {
 			count = ROSTER_ROWS_MAX;
 	}
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	put_head(&writer, NOTICE_ROSTER, comm);
+	put_head(&writer, NOTICE_ROSTER, comm, comm->roster_asked_ns);
 	wire_put_u16(&writer, (uint16_t)count);
 	for (uint32_t n = 0; n < count; n++) {
 		wire_put_u64(&writer, rows[n].node);
@@ -166,25 +176,37 @@ bool notice_request_roster(struct jobhost *host, const struct host_comm *comm) {
 	struct wire_writer writer;
 
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	put_head(&writer, NOTICE_ROSTER_REQUEST, comm);
+	put_head(&writer, NOTICE_ROSTER_REQUEST, comm, 0);
 	return flood_notice(host, &writer, bytes);
 }
 
 void notice_send_stall(
-	struct jobhost *host, const struct host_comm *comm, const struct stall *stall
+	struct jobhost *host,
+	const struct host_comm *comm,
+	const struct stall *stall,
+	uint64_t asked_ns
 ) {
 	uint8_t bytes[320];
 	struct wire_writer writer;
 
 	wire_writer_init(&writer, bytes, sizeof(bytes));
-	put_head(&writer, NOTICE_STALL, comm);
+	put_head(&writer, NOTICE_STALL, comm, asked_ns);
 	wire_put_u8(&writer, (uint8_t)stall->kind);
 	wire_put_u32(&writer, stall->rank);
 	wire_put_string(&writer, stall->text, strlen(stall->text));
 	(void)flood_notice(host, &writer, bytes);
 }
 
-static void handle_roster(struct host_comm *comm, uint64_t origin, struct wire_reader *reader) {
+// A notice about a communicator, as read so far.
+struct comm_notice {
+	uint64_t origin;
+	uint64_t happened_ns; // our time of what it reports, or an earlier one
+	uint8_t kind;
+	struct wire_reader reader; // of the rest
+};
+
+static void handle_roster(struct host_comm *comm, struct comm_notice *notice) {
+	struct wire_reader *reader = &notice->reader;
 	uint32_t count = wire_get_count_u16(reader, ROSTER_ROWS_MAX, ROSTER_ROW_BYTES);
 	struct roster_row rows[ROSTER_ROWS_MAX];
 
@@ -194,10 +216,11 @@ static void handle_roster(struct host_comm *comm, uint64_t origin, struct wire_r
 		rows[n].count = wire_get_u32(reader);
 		rows[n].stride = wire_get_u32(reader);
 	}
-	if (wire_reader_ok(reader))
-		(void)roster_merge_reported(
-			comm, origin, rows, count
-		); // an invalid roster changes nothing
+	if (!wire_reader_ok(reader) || notice->happened_ns <= comm->newest_ns)
+		return;
+	// An invalid roster changes nothing.
+	if (roster_merge_reported(comm, notice->origin, rows, count) == 0)
+		comm->roster_asked_ns = notice->happened_ns;
 }
 
 void notice_send_level(struct jobhost *host, const struct level_order *order) {
@@ -213,16 +236,16 @@ void notice_send_level(struct jobhost *host, const struct level_order *order) {
 	(void)flood_notice(host, &writer, bytes);
 }
 
-static void handle_agreed_set(
-	struct jobhost *host, struct host_comm *comm, uint64_t origin, struct wire_reader *reader
-) {
+static void
+handle_agreed_set(struct jobhost *host, struct host_comm *comm, struct comm_notice *notice) {
+	struct wire_reader *reader = &notice->reader;
 	uint64_t view = wire_get_u64(reader);
 	uint32_t room = comm->size < GONE_RANKS_PER_USER ? comm->size : GONE_RANKS_PER_USER;
 	uint32_t *ranks = malloc(room * sizeof(*ranks));
 	uint32_t runs, count = 0;
 	struct gone newest;
 
-	get_gone_rank(reader, host, &newest);
+	get_gone_rank(reader, notice->happened_ns, &newest);
 	runs = wire_get_count_u16(reader, RANGES_MAX, 8);
 	for (uint32_t n = 0; n < runs && ranks != NULL && wire_reader_ok(reader); n++) {
 		uint32_t first = wire_get_u32(reader), run = wire_get_u32(reader);
@@ -236,71 +259,176 @@ static void handle_agreed_set(
 			ranks[count++] = rank;
 	}
 	if (ranks != NULL && wire_reader_ok(reader) &&
-	    agree_can_number_set(comm, origin, ranks, count))
-		agree_apply_set(host, comm, view, ranks, count, &newest);
+	    agree_can_number_set(comm, notice->origin, ranks, count))
+		agree_apply_set(
+			host, comm, view, ranks, count, &newest,
+			notice->happened_ns > comm->newest_ns
+		);
 	free(ranks);
 }
 
-static void handle_notice(struct jobhost *host, uint64_t origin, const void *bytes, size_t size) {
-	struct host_comm key = {0}, *comm;
-	struct stall stall = {0};
-	struct wire_reader reader;
-	char job[JOB_ID_BYTES];
-	uint8_t version, kind, level;
-	struct gone gone;
-	uint64_t for_ns;
+// Return whether some local rank registered before the end. The others do not hear of it: they
+// begin another attempt.
+static bool
+end_concerns_comm(struct jobhost *host, struct host_comm *comm, const struct gone *gone) {
+	uint64_t first_ns = UINT64_MAX;
 
-	wire_reader_init(&reader, bytes, size);
-	version = wire_get_u8(&reader);
-	kind = wire_get_u8(&reader);
-	if (version == NOTICE_VERSION && kind == NOTICE_LEVEL) {
-		level = wire_get_u8(&reader);
-		for_ns = wire_get_u64(&reader);
-		(void)wire_get_string(&reader, job, sizeof(job));
-		if (wire_reader_ok(&reader))
-			level_apply_notice(host, level, for_ns, job);
+	if (gone->earliest_ns > comm->newest_ns)
+		return true;
+	for (const struct host_rank *at = comm->ranks; at != NULL; at = at->next_of_comm)
+		first_ns = at->since_ns < first_ns ? at->since_ns : first_ns;
+	return gone->earliest_ns > first_ns && comm_split_attempt(host, comm, gone->earliest_ns);
+}
+
+static void
+handle_gone_rank(struct jobhost *host, struct host_comm *comm, struct comm_notice *notice) {
+	struct gone gone;
+
+	get_gone_rank(&notice->reader, notice->happened_ns, &gone);
+	if (!wire_reader_ok(&notice->reader))
 		return;
+	// The notice asks for the set if the rank is known to be gone.
+	if (agree_find_gone_rank(comm, gone.rank) == NULL) {
+		if (!agree_can_report_rank(comm, notice->origin, gone.rank))
+			return;
+		if (!end_concerns_comm(host, comm, &gone)) {
+			// The sender repeats the notice. A better answer may prove more by then.
+			peer_clock_ask(host, notice->origin);
+			return;
+		}
 	}
-	key.comm_hash = wire_get_u64(&reader);
-	key.host_hash = wire_get_u64(&reader);
-	key.process_hash = wire_get_u64(&reader);
-	key.uid = wire_get_u32(&reader);
-	key.size = wire_get_u32(&reader);
-	if (!wire_reader_ok(&reader) || version != NOTICE_VERSION)
-		return;
-	comm = comm_find_by_key(host, &key);
-	if (comm == NULL)
-		return;
-	switch (kind) {
+	agree_add_gone_rank(host, comm, gone.rank, gone.cause, gone.happened_ns, false);
+}
+
+static void
+handle_comm_notice(struct jobhost *host, struct host_comm *comm, struct comm_notice *notice) {
+	struct wire_reader *reader = &notice->reader;
+	struct stall stall = {0};
+
+	switch (notice->kind) {
 	case NOTICE_GONE:
-		get_gone_rank(&reader, host, &gone);
-		// The notice asks for the set if the rank is known to be gone.
-		if (wire_reader_ok(&reader) && (agree_find_gone_rank(comm, gone.rank) != NULL ||
-						agree_can_report_rank(comm, origin, gone.rank)))
-			agree_add_gone_rank(
-				host, comm, gone.rank, gone.cause, gone.happened_ns, false
-			);
+		handle_gone_rank(host, comm, notice);
 		break;
 	case NOTICE_AGREED:
-		handle_agreed_set(host, comm, origin, &reader);
+		handle_agreed_set(host, comm, notice);
 		break;
 	case NOTICE_ROSTER:
-		handle_roster(comm, origin, &reader);
+		handle_roster(comm, notice);
 		break;
 	case NOTICE_ROSTER_REQUEST:
 		watch_on_roster_request(host, comm);
 		break;
 	case NOTICE_STALL:
-		stall.kind = (enum tocsin_event_kind)wire_get_u8(&reader);
-		stall.rank = wire_get_u32(&reader);
-		(void)wire_get_string(&reader, stall.text, sizeof(stall.text));
-		if (wire_reader_ok(&reader) &&
+		stall.kind = (enum tocsin_event_kind)wire_get_u8(reader);
+		stall.rank = wire_get_u32(reader);
+		(void)wire_get_string(reader, stall.text, sizeof(stall.text));
+		if (wire_reader_ok(reader) && notice->happened_ns > comm->newest_ns &&
 		    (stall.kind == TOCSIN_COMM_WAITING || stall.kind == TOCSIN_COMM_STUCK) &&
 		    (stall.rank == TOCSIN_NO_RANK || stall.rank < comm->size))
 			stall_notify_ranks(host, comm, &stall);
 		break;
 	default:
 		break; // from a newer agent
+	}
+}
+
+static void handle_level(struct jobhost *host, struct wire_reader *reader) {
+	char job[JOB_ID_BYTES];
+	uint8_t level = wire_get_u8(reader);
+	uint64_t for_ns = wire_get_u64(reader);
+
+	(void)wire_get_string(reader, job, sizeof(job));
+	if (wire_reader_ok(reader))
+		level_apply_notice(host, level, for_ns, job);
+}
+
+static void hold_notice(struct jobhost *host, uint64_t origin, const void *bytes, size_t size) {
+	struct heard_notice *held = NULL;
+
+	if (host->held_count < HELD_NOTICES_MAX)
+		held = malloc(sizeof(*held) + size);
+	if (held == NULL)
+		return; // its sender repeats what is not agreed on
+	*held = (struct heard_notice
+	){.next = host->held, .origin = origin, .since_ns = loop_now_ns(host->loop), .size = size};
+	memcpy(held->bytes, bytes, size);
+	host->held = held;
+	host->held_count++;
+	peer_clock_ask(host, origin);
+}
+
+void notice_handle(struct jobhost *host, uint64_t origin, const void *bytes, size_t size) {
+	struct comm_notice notice = {.origin = origin}, copy;
+	struct host_comm key = {0}, *comm, *next;
+	struct wire_reader *reader = &notice.reader;
+	uint64_t fact_ns;
+	uint8_t version;
+
+	wire_reader_init(reader, bytes, size);
+	version = wire_get_u8(reader);
+	notice.kind = wire_get_u8(reader);
+	if (version == NOTICE_VERSION && notice.kind == NOTICE_LEVEL) {
+		handle_level(host, reader);
+		return;
+	}
+	key.comm_hash = wire_get_u64(reader);
+	key.host_hash = wire_get_u64(reader);
+	key.process_hash = wire_get_u64(reader);
+	key.uid = wire_get_u32(reader);
+	key.size = wire_get_u32(reader);
+	key.attempt = wire_get_u32(reader);
+	fact_ns = wire_get_u64(reader);
+	comm = comm_find_by_key(host, &key);
+	next = comm_next_past(host, &key, NULL);
+	if (!wire_reader_ok(reader) || version != NOTICE_VERSION || (comm == NULL && next == NULL))
+		return;
+	if (notice.kind != NOTICE_ROSTER_REQUEST &&
+	    !peer_clock_translate(host, origin, fact_ns, &notice.happened_ns)) {
+		hold_notice(host, origin, bytes, size);
+		return;
+	}
+	copy = notice;
+	if (comm != NULL)
+		handle_comm_notice(host, comm, &copy);
+	while (next != NULL) {
+		comm = next;
+		next = comm_next_past(host, &key, comm);
+		copy = notice;
+		handle_comm_notice(host, comm, &copy);
+	}
+}
+
+void notice_release_held(struct jobhost *host, uint64_t origin) {
+	struct heard_notice **at = &host->held, *released;
+
+	while (*at != NULL) {
+		if ((*at)->origin != origin) {
+			at = &(*at)->next;
+			continue;
+		}
+		released = *at;
+		*at = released->next;
+		host->held_count--;
+		released->next = NULL;
+		*host->heard_last = released;
+		host->heard_last = &released->next;
+		host->heard_count++;
+		loop_defer(host->loop, &host->heard_job);
+	}
+}
+
+void notice_tick_held(struct jobhost *host, uint64_t now_ns) {
+	struct heard_notice **at = &host->held, *held;
+
+	while ((held = *at) != NULL) {
+		if (now_ns - held->since_ns < HELD_NS) {
+			peer_clock_ask(host, held->origin);
+			at = &held->next;
+			continue;
+		}
+		*at = held->next;
+		host->held_count--;
+		free(held);
 	}
 }
 
@@ -315,7 +443,7 @@ static void handle_heard_notices(struct loop_job *job) {
 		if (host->heard == NULL)
 			host->heard_last = &host->heard;
 		host->heard_count--;
-		handle_notice(host, heard->origin, heard->bytes, heard->size);
+		notice_handle(host, heard->origin, heard->bytes, heard->size);
 		free(heard);
 		if (!jobs_have_time(host, &began_ns) && host->heard != NULL) {
 			loop_defer(host->loop, job);
@@ -354,14 +482,19 @@ void notice_init(struct jobhost *host) {
 		overlay_set_notice_consumer(host->overlay, JOBHOST_NOTICE, on_notice, host);
 }
 
+static void free_notices(struct heard_notice **list) {
+	while (*list != NULL) {
+		struct heard_notice *first = *list;
+
+		*list = first->next;
+		free(first);
+	}
+}
+
 void notice_fini(struct jobhost *host) {
 	if (host->overlay != NULL)
 		overlay_set_notice_consumer(host->overlay, JOBHOST_NOTICE, NULL, NULL);
 	loop_undefer(host->loop, &host->heard_job);
-	while (host->heard != NULL) {
-		struct heard_notice *heard = host->heard;
-
-		host->heard = heard->next;
-		free(heard);
-	}
+	free_notices(&host->heard);
+	free_notices(&host->held);
 }

@@ -17,7 +17,7 @@ static int read_page_part(int fd, void *to, size_t size, size_t offset) {
 }
 
 static int read_slots_used(int fd, struct job_page *page, uint32_t *ret_slots) {
-	int err = read_page_part(fd, &page->head, offsetof(struct job_head, unused), 0);
+	int err = read_page_part(fd, &page->head, offsetof(struct job_head, departures), 0);
 	uint32_t slots;
 
 	if (err != 0)

@@ -147,6 +147,19 @@ static void forget_oldest_process(struct jobhost *host) {
 		process_free(TAILQ_FIRST(&most->ended));
 }
 
+// The end is later than the rank's registration, and than the last time at which its process was
+// not seen to have ended. Ranks that registered after that begin another attempt.
+static void report_gone_rank(struct host_rank *rank, const char *cause) {
+	struct jobhost *host = rank->process->host;
+	uint64_t earliest_ns = rank->process->alive_ns;
+
+	if (earliest_ns < rank->since_ns)
+		earliest_ns = rank->since_ns;
+	// Without memory the end stays unreported, because a false report is worse.
+	if (comm_split_attempt(host, rank->comm, earliest_ns + 1))
+		agree_add_gone_rank(host, rank->comm, rank->told.rank, cause, earliest_ns, true);
+}
+
 // The process ends, or is freed at once if nothing of it is worth keeping.
 static void finish_process(struct host_process *process) {
 	struct jobhost *host = process->host;
@@ -191,7 +204,7 @@ static void finish_process(struct host_process *process) {
 				log_u64("started", report->started),
 				log_u64("completed", report->completed)
 			);
-			agree_add_gone_rank(host, rank->comm, rank->told.rank, cause, now_ns, true);
+			report_gone_rank(rank, cause);
 		}
 		rank_leave_comm(rank);
 	}
@@ -246,6 +259,9 @@ static void on_process_exit(struct loop_source *source, uint32_t events) {
 	uint64_t began_ns;
 
 	(void)events;
+	// The end is noticed late if the agent was stopped meanwhile.
+	if (process->alive_ns == 0)
+		process->alive_ns = loop_swept_ns(user->host->loop);
 	if (process->exit_cause == JOBS_EXIT_UNKNOWN && user_has_time(user))
 		find_exit_cause(process);
 	// Packets sent before the end may still be in the socket, more than one turn reads.
@@ -437,6 +453,8 @@ void process_expire_ended(struct jobhost *host, uint64_t now_ns) {
 			process_free(oldest);
 			oldest = TAILQ_FIRST(&user->ended);
 		}
+		if (now_ns >= host->config.keep_ns)
+			left_expire(user, now_ns - host->config.keep_ns);
 		user_put(user);
 	}
 }

@@ -19,9 +19,15 @@ struct host_rank *rank_find(struct host_process *process, uint64_t number) {
 static uint64_t comm_key_hash(const struct jobhost *host, const struct host_comm *key) {
 	const uint64_t words[] = {
 		key->comm_hash, key->host_hash, key->process_hash,
-		(uint64_t)key->uid << 32 | key->size};
+		(uint64_t)key->uid << 32 | key->size, key->attempt};
 
 	return table_hash(host->secret, words, sizeof(words));
+}
+
+static bool keys_equal(const struct host_comm *a, const struct host_comm *b) {
+	return a->comm_hash == b->comm_hash && a->host_hash == b->host_hash &&
+	       a->process_hash == b->process_hash && a->uid == b->uid && a->size == b->size &&
+	       a->attempt == b->attempt;
 }
 
 struct host_comm *comm_find_by_key(struct jobhost *host, const struct host_comm *key) {
@@ -31,9 +37,22 @@ struct host_comm *comm_find_by_key(struct jobhost *host, const struct host_comm 
 	for (; entry != NULL; entry = table_next(table, entry)) {
 		struct host_comm *comm = container_of(entry, struct host_comm, by_key);
 
-		if (comm->comm_hash == key->comm_hash && comm->host_hash == key->host_hash &&
-		    comm->process_hash == key->process_hash && comm->uid == key->uid &&
-		    comm->size == key->size)
+		if (!comm->is_past && keys_equal(comm, key))
+			return comm;
+	}
+	return NULL;
+}
+
+struct host_comm *
+comm_next_past(struct jobhost *host, const struct host_comm *key, const struct host_comm *after) {
+	struct table *table = &host->comms_by_key;
+	struct table_entry *entry = after != NULL ? table_next(table, &after->by_key)
+						  : table_first(table, comm_key_hash(host, key));
+
+	for (; entry != NULL; entry = table_next(table, entry)) {
+		struct host_comm *comm = container_of(entry, struct host_comm, by_key);
+
+		if (comm->is_past && keys_equal(comm, key))
 			return comm;
 	}
 	return NULL;
@@ -46,6 +65,7 @@ comm_create(struct jobhost *host, struct host_user *user, const struct host_comm
 	if (comm == NULL)
 		return NULL;
 	*comm = *key;
+	comm->serial = ++host->comm_serial;
 	comm->user = user_hold(user);
 	comm->next = host->comms;
 	comm->link = &host->comms;
@@ -135,18 +155,30 @@ has_rank_quota(const struct host_process *process, char reason[static JOB_REASON
 
 static bool rank_is_taken(
 	struct jobhost *host,
-	const struct host_comm *comm,
+	const struct host_comm *key,
 	uint32_t number,
 	char reason[static JOB_REASON_BYTES]
 ) {
-	const struct host_rank *rank = rank_find_in_comm(host, comm, number);
+	const struct host_comm *comm = comm_find_by_key(host, key);
+	const struct host_rank *rank = comm != NULL ? rank_find_in_comm(host, comm, number) : NULL;
 
+	comm = NULL;
+	while (rank == NULL && (comm = comm_next_past(host, key, comm)) != NULL)
+		rank = rank_find_in_comm(host, comm, number);
 	if (rank != NULL)
 		snprintf(
 			reason, JOB_REASON_BYTES, "rank %u is held by process %d already", number,
 			rank->process->pid
 		);
 	return rank != NULL;
+}
+
+static bool registrations_equal(const struct job_register *a, const struct job_register *b) {
+	struct job_register left = *a, right = *b;
+
+	left.flags &= ~JOB_REGISTER_AGAIN;
+	right.flags &= ~JOB_REGISTER_AGAIN;
+	return memcmp(&left, &right, sizeof(left)) == 0;
 }
 
 static void fill_report(struct host_rank *rank) {
@@ -165,9 +197,61 @@ static void fill_report(struct host_rank *rank) {
 	report->pid = (uint32_t)process->pid;
 	report->uid = (uint32_t)process->uid;
 	memcpy(report->job_id, process->job_id, sizeof(report->job_id));
+	report->attempt = process->attempt;
+	// A rank of an earlier agent registered at an unknown time, long ago.
+	report->since_ns =
+		(told->flags & JOB_REGISTER_AGAIN) != 0 ? 0 : loop_now_ns(process->host->loop);
 	report->blocks = (told->flags & TOCSIN_COMM_BLOCKS) != 0;
 	report->attached = true;
 	report->progress_ns = loop_now_ns(process->host->loop);
+}
+
+static void comm_add_rank(struct host_comm *comm, struct host_rank *rank) {
+	struct jobhost *host = rank->process->host;
+
+	// A reload may have changed the user of new processes, but not that of the communicator.
+	comm->user->empty_comms -= comm->empty_ns != 0;
+	comm->empty_ns = 0;
+	rank->comm = comm;
+	rank->next_of_comm = comm->ranks;
+	rank->link_of_comm = &comm->ranks;
+	if (rank->next_of_comm != NULL)
+		rank->next_of_comm->link_of_comm = &rank->next_of_comm;
+	comm->ranks = rank;
+	comm->rank_count++;
+	rank->stall_sent = comm->stall_serial; // an earlier stall does not concern the rank
+	table_add(
+		&host->ranks_by_number, &rank->by_number,
+		rank_number_hash(host, comm, rank->told.rank)
+	);
+	if (rank->since_ns <= comm->newest_ns)
+		return;
+	// The rows of the roster may be of ranks that ended before this rank registered.
+	comm->newest_ns = rank->since_ns;
+	roster_forget(comm);
+	watch_add_comm(host, comm);
+	jobhost_sweep_often(host);
+}
+
+// Return the record that a new rank joins, or NULL without memory. The end of a rank never speaks
+// for a rank that registers after it. So a registration after an end begins an attempt, and so
+// does a number that is registered again. docs/internals/control.md has the rule.
+static struct host_comm *join_attempt(
+	struct jobhost *host,
+	struct host_user *user,
+	const struct host_comm *key,
+	const struct job_register *told
+) {
+	struct host_comm *comm = comm_find_by_key(host, key), *begun;
+	bool begins = left_begins_attempt(user, key, comm, told->rank);
+
+	begins = begins || (comm != NULL && comm->gone_count > 0);
+	if (comm != NULL && (!begins || (told->flags & JOB_REGISTER_AGAIN) != 0))
+		return comm;
+	begun = comm_create(host, user, key);
+	if (comm != NULL && begun != NULL)
+		comm->is_past = true;
+	return begun;
 }
 
 struct host_rank *rank_add(
@@ -181,13 +265,14 @@ struct host_rank *rank_add(
 		.host_hash = told->host_hash,
 		.process_hash = told->process_hash,
 		.uid = process->uid,
+		.attempt = process->attempt,
 		.size = told->size,
 	};
 	struct host_rank *rank = rank_find(process, told->comm);
-	struct host_comm *comm = comm_find_by_key(host, &key);
 	const char *bad = registration_reject_reason(process, told);
+	struct host_comm *comm;
 
-	if (rank != NULL && memcmp(&rank->told, told, sizeof(*told)) == 0) {
+	if (rank != NULL && registrations_equal(&rank->told, told)) {
 		rank->report.attached = true; // a reconnected process registers the rank again
 		return rank;
 	}
@@ -197,22 +282,16 @@ struct host_rank *rank_add(
 		snprintf(reason, JOB_REASON_BYTES, "%s", bad);
 		return NULL;
 	}
-	if (!has_rank_quota(process, reason) ||
-	    (comm != NULL && rank_is_taken(host, comm, told->rank, reason)))
+	if (!has_rank_quota(process, reason) || rank_is_taken(host, &key, told->rank, reason))
 		return NULL;
 	snprintf(reason, JOB_REASON_BYTES, "out of memory");
 	rank = calloc(1, sizeof(*rank));
-	if (rank != NULL && comm == NULL)
-		comm = comm_create(host, process->user, &key);
+	comm = rank != NULL ? join_attempt(host, process->user, &key, told) : NULL;
 	if (rank == NULL || comm == NULL) {
 		free(rank);
 		return NULL;
 	}
-	// A reload may have changed the user of new processes, but not that of the communicator.
-	comm->user->empty_comms -= comm->empty_ns != 0;
-	comm->empty_ns = 0;
 	rank->process = process;
-	rank->comm = comm;
 	rank->told = *told;
 	rank->since_ns = loop_now_ns(host->loop);
 	rank->next = process->ranks;
@@ -220,18 +299,54 @@ struct host_rank *rank_add(
 	process->rank_count++;
 	host->counters.ranks++;
 	process->user->ranks++;
-	rank->next_of_comm = comm->ranks;
-	rank->link_of_comm = &comm->ranks;
-	if (rank->next_of_comm != NULL)
-		rank->next_of_comm->link_of_comm = &rank->next_of_comm;
-	comm->ranks = rank;
-	comm->rank_count++;
-	rank->stall_sent = comm->stall_serial; // an earlier stall does not concern the rank
-	table_add(
-		&host->ranks_by_number, &rank->by_number, rank_number_hash(host, comm, told->rank)
-	);
+	comm_add_rank(comm, rank);
 	fill_report(rank);
 	return rank;
+}
+
+static void comm_remove_rank(struct host_rank *rank) {
+	rank_cancel_send(rank);
+	table_remove(&rank->process->host->ranks_by_number, &rank->by_number);
+	*rank->link_of_comm = rank->next_of_comm;
+	if (rank->next_of_comm != NULL)
+		rank->next_of_comm->link_of_comm = rank->link_of_comm;
+	rank->comm->rank_count--;
+	rank->comm = NULL;
+}
+
+bool comm_split_attempt(struct jobhost *host, struct host_comm *comm, uint64_t at_ns) {
+	const struct host_comm key = {
+		.comm_hash = comm->comm_hash,
+		.host_hash = comm->host_hash,
+		.process_hash = comm->process_hash,
+		.uid = comm->uid,
+		.attempt = comm->attempt,
+		.size = comm->size,
+		.is_past = comm->is_past,
+	};
+	struct host_comm *begun = NULL;
+	struct host_rank *next;
+	uint64_t newest_ns = 0;
+
+	if (comm->newest_ns < at_ns)
+		return true;
+	for (struct host_rank *rank = comm->ranks; rank != NULL; rank = next) {
+		next = rank->next_of_comm;
+		if (rank->since_ns < at_ns) {
+			newest_ns = rank->since_ns > newest_ns ? rank->since_ns : newest_ns;
+			continue;
+		}
+		if (begun == NULL)
+			begun = comm_create(host, comm->user, &key);
+		if (begun == NULL)
+			return false;
+		comm_remove_rank(rank);
+		comm_add_rank(begun, rank);
+		rank_send_comm_state(rank);
+	}
+	comm->is_past = comm->is_past || begun != NULL;
+	comm->newest_ns = newest_ns;
+	return true;
 }
 
 void rank_leave_comm(struct host_rank *rank) {
@@ -240,13 +355,7 @@ void rank_leave_comm(struct host_rank *rank) {
 
 	if (comm == NULL)
 		return;
-	rank_cancel_send(rank);
-	table_remove(&host->ranks_by_number, &rank->by_number);
-	*rank->link_of_comm = rank->next_of_comm;
-	if (rank->next_of_comm != NULL)
-		rank->next_of_comm->link_of_comm = rank->link_of_comm;
-	comm->rank_count--;
-	rank->comm = NULL;
+	comm_remove_rank(rank);
 	if (comm->ranks != NULL)
 		return;
 	comm->empty_ns = loop_now_ns(host->loop);

@@ -36,6 +36,13 @@ roster_find_node_rows(const struct roster *roster, uint64_t node, uint32_t *ret_
 	return roster->rows + first;
 }
 
+void roster_forget(struct host_comm *comm) {
+	comm->user->roster_rows -= comm->roster.count;
+	free(comm->roster.rows);
+	comm->roster = (struct roster){0};
+	comm->roster_rows_sent = comm->roster_rows_to_send = 0;
+}
+
 bool roster_is_complete(const struct host_comm *comm) {
 	return comm->rank_count == comm->size ||
 	       (uint64_t)comm->roster.ranks + comm->gone_count >= comm->size;
@@ -155,7 +162,8 @@ int roster_merge_answer(struct host_comm *comm, const struct ras_merged_comm *me
 
 		// Skip ranks that have ended or announced their end: the loss of their node does
 		// not matter.
-		if ((rank->flags & (RAS_RANK_EXITED | RAS_RANK_FINALIZE | RAS_RANK_DESTROY)) == 0)
+		if (rank->left == 0 &&
+		    (rank->flags & (RAS_RANK_EXITED | RAS_RANK_FINALIZE | RAS_RANK_DESTROY)) == 0)
 			places[count++] = (struct place){merged->ranks[n].node, rank->rank};
 	}
 	if (places != NULL && rows != NULL) {

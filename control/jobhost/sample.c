@@ -26,7 +26,7 @@ static uint64_t min_u64(uint64_t a, uint64_t b) {
 }
 
 // If a rank does not report a step, assume that the step happened together with the previous one.
-static void clamp_counts(struct jobs_rank_report *report) {
+void sample_clamp_counts(struct jobs_rank_report *report) {
 	bool started = (report->knows & JOBS_KNOWS_STARTED) != 0;
 	bool completed = (report->knows & JOBS_KNOWS_COMPLETED) != 0;
 
@@ -195,7 +195,7 @@ static bool sample_counts(struct host_rank *rank, uint32_t slots) {
 	}
 	if (origin.launched < JOB_SLOTS)
 		sample_signatures(host, &origin, report);
-	clamp_counts(report);
+	sample_clamp_counts(report);
 	return is_found;
 }
 
@@ -329,6 +329,7 @@ void sample_process_page(struct host_process *process, uint64_t now_ns, bool is_
 
 		next = rank->next;
 		if (rank_was_unregistered(rank, is_found, is_over)) {
+			left_keep_rank(rank, JOBS_LEFT_UNREGISTERED);
 			rank_remove(rank);
 			continue;
 		}

@@ -17,7 +17,7 @@ struct selection {
 };
 
 static uint32_t user_reports(const struct host_user *user) {
-	return user->ranks + user->ended_ranks;
+	return user->ranks + user->ended_ranks + user->left_count;
 }
 
 // Return the largest limit for each user with which the reports of all users fit.
@@ -71,12 +71,17 @@ static uint32_t select_user_reports(
 	}
 	selection.limit = limit;
 	TAILQ_FOREACH(comm, &user->comms, of_user) {
-		for (const struct host_rank *rank = comm->ranks;
-		     rank != NULL && selection.count < limit; rank = rank->next_of_comm)
+		for (struct host_rank *rank = comm->ranks; rank != NULL && selection.count < limit;
+		     rank = rank->next_of_comm) {
+			// The sample may be a second old. Ends of other ranks are as old as now.
+			rank->report.shown_ns = loop_now_ns(user->host->loop);
 			select_report(&selection, &rank->report);
+		}
 		if (selection.count == limit)
 			break;
 	}
+	selection.count +=
+		left_select(user, ret_reports + selection.count, limit - selection.count);
 	qsort(ret_reports, selection.count, sizeof(struct jobs_rank_report *), compare_reports);
 	return selection.count;
 }

@@ -150,7 +150,7 @@ static void send_finding(
 	snprintf(stall.text, sizeof(stall.text), "%.159s", sentence);
 	if (comm->stall_check_interval_ns > PAUSE_WAITING_NS)
 		comm->stall_check_interval_ns = PAUSE_WAITING_NS;
-	notice_send_stall(host, comm, &stall);
+	notice_send_stall(host, comm, &stall, watch_answer_asked_ns(host));
 	stall_notify_ranks(host, comm, &stall);
 }
 

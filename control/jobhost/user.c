@@ -25,6 +25,7 @@ struct host_user *user_get(struct jobhost *host, uid_t uid) {
 	user->uid = owner;
 	TAILQ_INIT(&user->comms);
 	TAILQ_INIT(&user->ended);
+	TAILQ_INIT(&user->left);
 	TAILQ_INIT(&user->unsent);
 	table_add(&host->users_by_uid, &user->by_uid, hash);
 	LIST_INSERT_HEAD(&host->users, user, all);

@@ -62,9 +62,14 @@ bool watch_find_comm(
 	struct ras_merged_comm *ret_comm,
 	uint32_t *ret_place
 ) {
-	const struct ras_comm_id id = jobs_comm_id(
-		comm->comm_hash, comm->host_hash, comm->process_hash, (uint32_t)comm->uid
-	);
+	const struct jobs_rank_report key = {
+		.comm_hash = comm->comm_hash,
+		.host_hash = comm->host_hash,
+		.process_hash = comm->process_hash,
+		.uid = (uint32_t)comm->uid,
+		.attempt = comm->attempt,
+	};
+	const struct ras_comm_id id = jobs_comm_id(&key);
 	uint32_t low = 0, high = ras_comms_count(comms);
 
 	while (low < high) {
@@ -85,13 +90,26 @@ bool watch_find_comm(
 	return ras_comm_id_compare(&ret_comm->id, &id) == 0 && ret_comm->size == comm->size;
 }
 
+uint64_t watch_answer_asked_ns(const struct jobhost *host) {
+	const struct overlay_answer *answer = host->answer;
+
+	return answer->at_ns > answer->result.elapsed_ns ? answer->at_ns - answer->result.elapsed_ns
+							 : 0;
+}
+
 static void learn_roster(struct jobhost *host, struct host_comm *comm) {
+	const uint64_t asked_ns = watch_answer_asked_ns(host);
 	uint32_t known = comm->roster.ranks, place;
 	struct ras_merged_comm merged;
 
-	if (roster_is_complete(comm) ||
+	if (roster_is_complete(comm) || asked_ns <= comm->newest_ns ||
 	    !watch_find_comm(host->answer->comms, comm, &merged, &place) ||
-	    merged.rank_count <= known || roster_merge_answer(comm, &merged) != 0)
+	    merged.rank_count <= known)
+		return;
+	// Rows of an older question may be of an earlier attempt.
+	roster_forget(comm);
+	comm->roster_asked_ns = asked_ns;
+	if (roster_merge_answer(comm, &merged) != 0)
 		return;
 	if (comm->roster.ranks > known && comm->roster.count > 1)
 		begin_roster_send(host, comm);

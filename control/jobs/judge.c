@@ -180,11 +180,12 @@ static bool rank_ended_before(const struct ras_comm_rank *rank, const struct ras
 static void
 list_dead_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
 	const struct ras_merged_comm *merged = &judge->look->comms[comm];
+	const struct survey *survey = &judge->surveys[comm];
 	uint32_t dated = 0; // dead ranks with a known time of death
 	uint32_t first = JOBS_NOBODY;
 
 	finding->cause = JOBS_CAUSE_DEAD_MEMBER;
-	finding->late_count = judge->surveys[comm].dead;
+	finding->late_count = survey->dead;
 	// Ranks of dead nodes have no index, and come last.
 	for (uint32_t n = 0; n < JOBS_NAMED_MAX; n++)
 		finding->late[n] = JOBS_NOBODY;
@@ -193,7 +194,7 @@ list_dead_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *f
 	for (uint32_t n = 0; n < merged->rank_count; n++) {
 		const struct ras_comm_rank *rank = &merged->ranks[n].rank;
 
-		if (!survey_rank_is_dead(rank))
+		if (!survey_rank_is_dead(survey, rank))
 			continue;
 		dated += (rank->flags & RAS_RANK_EXITED) != 0;
 		if (first == JOBS_NOBODY || rank_ended_before(rank, &merged->ranks[first].rank))
@@ -202,7 +203,7 @@ list_dead_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *f
 	finding->late[0] = first;
 	finding->death_times_are_known = dated == finding->late_count;
 	for (uint32_t n = 0, named = 1; n < merged->rank_count && named < JOBS_NAMED_MAX; n++) {
-		if (n != first && survey_rank_is_dead(&merged->ranks[n].rank))
+		if (n != first && survey_rank_is_dead(survey, &merged->ranks[n].rank))
 			finding->late[named++] = n;
 	}
 }
@@ -335,7 +336,7 @@ static void judge_comm(const struct judge *judge, uint32_t comm, struct jobs_fin
 		.waited_ms = survey->alive > 0 ? survey->idle_ms : 0,
 		.waiting = survey->waiting,
 		.alive = survey->alive,
-		.absent = merged->size - merged->rank_count,
+		.absent = merged->size - merged->rank_count + survey->earlier,
 		.via = JOBS_NOBODY,
 		.device_waits = JOBS_NOBODY,
 	};

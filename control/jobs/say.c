@@ -8,6 +8,7 @@
 #include <jobs/report.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #define NODE_BYTES 80
 #define NS_PER_MS UINT64_C(1000000)
@@ -273,6 +274,21 @@ static void append_process_state(struct sentence *sentence) {
 	append_device_wait(sentence);
 }
 
+// Return how the late ranks left: the common way of those that are named, or "left".
+static const char *left_way(const struct sentence *sentence) {
+	const struct jobs_finding *finding = sentence->finding;
+	const char *way = NULL;
+
+	for (uint32_t n = 0; n < finding->late_count && n < JOBS_NAMED_MAX; n++) {
+		const char *own = jobs_rank_end(&merged_rank(sentence, finding->late[n])->rank);
+
+		if (way != NULL && own != NULL && strcmp(way, own) != 0)
+			return "left";
+		way = own != NULL ? own : way;
+	}
+	return way == NULL ? "left" : strcmp(way, "closed") == 0 ? "closed its job" : way;
+}
+
 static void describe_late(struct sentence *sentence, const char *what) {
 	const struct jobs_finding *finding = sentence->finding;
 	bool all_left = finding->left == finding->late_count;
@@ -280,14 +296,15 @@ static void describe_late(struct sentence *sentence, const char *what) {
 	append_late_ranks(sentence);
 	if (all_left)
 		append_format(
-			sentence, "%s finalized, and", finding->late_count == 1 ? " has" : " have"
+			sentence, "%s %s, and", finding->late_count == 1 ? " has" : " have",
+			left_way(sentence)
 		);
 	append_format(sentence, " %s %s ", finding->late_count == 1 ? "has" : "have", what);
 	append_operation(sentence);
 	append_format(sentence, ", in which ");
 	append_wait_time(sentence);
 	if (finding->left > 0 && !all_left)
-		append_format(sentence, "; %u of them have finalized", finding->left);
+		append_format(sentence, "; %u of them have left", finding->left);
 	if (finding->late_count == 1 && !all_left)
 		append_process_state(sentence);
 	else if (finding->left == 0)

@@ -26,6 +26,8 @@ static int compare_rows(const struct jobs_rank_report *a, const struct jobs_rank
 	if (order == 0)
 		order = compare_u64(a->uid, b->uid);
 	if (order == 0)
+		order = compare_u64(a->attempt, b->attempt);
+	if (order == 0)
 		order = compare_u64(a->size, b->size);
 	if (order == 0)
 		order = compare_u64(a->config_hash, b->config_hash);
@@ -37,7 +39,24 @@ int jobs_report_compare(const struct jobs_rank_report *a, const struct jobs_rank
 
 	if (order == 0)
 		order = compare_u64(a->rank, b->rank);
+	if (order == 0)
+		order = (a->exited_ns != 0 || a->left != JOBS_LEFT_NOT) -
+			(b->exited_ns != 0 || b->left != JOBS_LEFT_NOT);
+	if (order == 0)
+		order = compare_u64(b->exited_ns, a->exited_ns);
 	return order != 0 ? order : compare_u64(a->pid, b->pid);
+}
+
+uint32_t jobs_reports_unique(const struct jobs_rank_report **reports, uint32_t count) {
+	uint32_t kept = 0;
+
+	for (uint32_t n = 0; n < count; n++) {
+		if (kept > 0 && compare_rows(reports[kept - 1], reports[n]) == 0 &&
+		    reports[kept - 1]->rank == reports[n]->rank)
+			continue;
+		reports[kept++] = reports[n];
+	}
+	return kept;
 }
 
 uint32_t jobs_row_length(const struct jobs_rank_report *const *reports, uint32_t count) {
@@ -88,12 +107,12 @@ static void make_printable(char name[static RAS_COMM_NAME_BYTES]) {
 
 static void make_rank(const struct jobs_rank_report *report, struct ras_comm_rank *ret_rank) {
 	static const enum jobs_kind pair_kinds[] = {JOBS_SEND, JOBS_RECEIVE, JOBS_ONE_SIDED};
-	uint32_t flags = (report->finalized ? RAS_RANK_FINALIZE : 0) |
-			 (report->destroyed ? RAS_RANK_DESTROY : 0) |
-			 (report->aborted ? RAS_RANK_ABORT : 0) |
-			 (report->exited_ns != 0 ? RAS_RANK_EXITED : 0) |
-			 (report->blocks ? RAS_RANK_BLOCKS : 0) |
-			 (report->attached ? 0 : RAS_RANK_DETACHED);
+	uint32_t flags =
+		(report->finalized ? RAS_RANK_FINALIZE : 0) |
+		(report->destroyed ? RAS_RANK_DESTROY : 0) |
+		(report->aborted ? RAS_RANK_ABORT : 0) |
+		(report->exited_ns != 0 && report->left == JOBS_LEFT_NOT ? RAS_RANK_EXITED : 0) |
+		(report->blocks ? RAS_RANK_BLOCKS : 0) | (report->attached ? 0 : RAS_RANK_DETACHED);
 	struct ras_comm_rank rank = {
 		.rank = report->rank,
 		.pid = report->pid,
@@ -115,6 +134,12 @@ static void make_rank(const struct jobs_rank_report *report, struct ras_comm_ran
 
 	make_printable(rank.doing.name);
 	rank.completed = min_u64(report->completed, rank.started);
+	// 0 means unknown, so a rank that has just registered has 1.
+	rank.since_ms = ms_between(
+		report->since_ns, report->shown_ns != 0 ? report->shown_ns : report->sampled_ns
+	);
+	rank.since_ms += rank.since_ms == 0;
+	rank.left = report->left;
 	if (report->exited_ns != 0)
 		rank.exited_ms = ms_between(report->exited_ns, report->sampled_ns);
 	for (uint32_t n = 0; n < RAS_COMM_OPS; n++)
@@ -220,12 +245,13 @@ static void make_signatures(
 // The id contains the user, which the agent knows from the kernel. A user who claims the hashes of
 // another user's communicator creates a separate one. So no user can falsify a verdict on the
 // other's.
-struct ras_comm_id
-jobs_comm_id(uint64_t comm_hash, uint64_t host_hash, uint64_t process_hash, uint32_t uid) {
+struct ras_comm_id jobs_comm_id(const struct jobs_rank_report *report) {
+	const uint64_t process_hash = report->process_hash;
+
 	return (struct ras_comm_id){
-		.hash = comm_hash,
-		.host_hash = host_hash ^ (process_hash << 32 | process_hash >> 32),
-		.pid_hash = uid,
+		.hash = report->comm_hash,
+		.host_hash = report->host_hash ^ (process_hash << 32 | process_hash >> 32),
+		.pid_hash = (uint64_t)report->attempt << 32 | report->uid,
 	};
 }
 
@@ -236,10 +262,7 @@ void jobs_row_make(
 
 	must(count > 0 && count <= JOBS_ROW_RANKS);
 	memset(&ret_row->comm, 0, sizeof(ret_row->comm));
-	ret_row->comm.id = jobs_comm_id(
-		reports[0]->comm_hash, reports[0]->host_hash, reports[0]->process_hash,
-		reports[0]->uid
-	);
+	ret_row->comm.id = jobs_comm_id(reports[0]);
 	ret_row->comm.size = reports[0]->size;
 	ret_row->comm.config = (uint32_t)(reports[0]->config_hash ^ reports[0]->config_hash >> 32);
 	if (wire_utf8_valid(reports[0]->job_id, length))

@@ -12,7 +12,8 @@ static bool rank_knows(const struct ras_comm_rank *rank, uint8_t what) {
 }
 
 static bool rank_has_ended(const struct ras_comm_rank *rank) {
-	return (rank->flags & (RAS_RANK_FINALIZE | RAS_RANK_DESTROY | RAS_RANK_ABORT)) != 0;
+	return (rank->flags & (RAS_RANK_FINALIZE | RAS_RANK_DESTROY | RAS_RANK_ABORT)) != 0 ||
+	       rank->left != JOBS_LEFT_NOT;
 }
 
 static bool rank_process_is_gone(const struct ras_comm_rank *rank) {
@@ -20,24 +21,53 @@ static bool rank_process_is_gone(const struct ras_comm_rank *rank) {
 	       rank->process_state == JOBS_PROCESS_ZOMBIE;
 }
 
-bool survey_rank_is_dead(const struct ras_comm_rank *rank) {
-	// A rank that called MPI_Abort ends all others, so it counts as dead.
-	return rank_process_is_gone(rank) &&
-	       (!rank_has_ended(rank) || rank->exit_cause == JOBS_EXIT_ABORT);
-}
-
 static bool rank_is_active(const struct ras_comm_rank *rank) {
 	return !rank_process_is_gone(rank) && !rank_has_ended(rank);
 }
 
+// Return whether the rank ended before any active rank registered: in an earlier attempt.
+static bool rank_ended_earlier(const struct survey *survey, const struct ras_comm_rank *rank) {
+	return ((rank->flags & RAS_RANK_EXITED) != 0 || rank->left != JOBS_LEFT_NOT) &&
+	       rank->exited_ms >= survey->oldest_ms;
+}
+
+bool survey_rank_is_dead(const struct survey *survey, const struct ras_comm_rank *rank) {
+	// A rank that called MPI_Abort ends all others, so it counts as dead.
+	return rank_process_is_gone(rank) &&
+	       (!rank_has_ended(rank) || rank->exit_cause == JOBS_EXIT_ABORT) &&
+	       !rank_ended_earlier(survey, rank);
+}
+
 // The rank announced its end, so it launches nothing more that others wait for.
-static bool rank_has_left(const struct ras_comm_rank *rank) {
-	return (rank->flags & (RAS_RANK_FINALIZE | RAS_RANK_DESTROY)) != 0 &&
-	       (rank->flags & RAS_RANK_ABORT) == 0;
+static bool rank_has_left(const struct survey *survey, const struct ras_comm_rank *rank) {
+	return ((rank->flags & (RAS_RANK_FINALIZE | RAS_RANK_DESTROY)) != 0 ||
+		rank->left != JOBS_LEFT_NOT) &&
+	       (rank->flags & RAS_RANK_ABORT) == 0 && !rank_ended_earlier(survey, rank);
+}
+
+// Store how long ago the first active rank registered. Without active ranks, and if it is unknown,
+// every end counts.
+static void find_oldest_registration(struct survey *survey, const struct ras_merged_comm *comm) {
+	bool is_known = false;
+
+	for (uint32_t n = 0; n < comm->rank_count; n++) {
+		const struct ras_comm_rank *rank = &comm->ranks[n].rank;
+
+		if (!rank_is_active(rank))
+			continue;
+		if (rank->since_ms == 0) {
+			survey->oldest_ms = UINT32_MAX;
+			return;
+		}
+		if (!is_known || rank->since_ms > survey->oldest_ms)
+			survey->oldest_ms = rank->since_ms;
+		is_known = true;
+	}
 }
 
 static void count_rank(struct survey *survey, const struct ras_comm_rank *rank) {
-	if (survey_rank_is_dead(rank)) {
+	survey->earlier += rank_ended_earlier(survey, rank);
+	if (survey_rank_is_dead(survey, rank)) {
 		survey->dead++;
 		survey->dead_with_status_0 +=
 			rank->exit_cause == JOBS_EXIT_STATUS && rank->exit_value == 0;
@@ -89,9 +119,11 @@ void survey_comm(
 		.idle_ms = UINT64_MAX,
 		.launched_min = UINT64_MAX,
 		.knows_all = UINT8_MAX,
+		.oldest_ms = UINT32_MAX,
 	};
 	uint32_t behind = 0;
 
+	find_oldest_registration(&survey, comm);
 	for (uint32_t n = 0; n < comm->rank_count; n++)
 		count_rank(&survey, &comm->ranks[n].rank);
 	// Members that were named at communicator set-up and whose node is dead.
@@ -107,7 +139,7 @@ void survey_comm(
 
 		if (rank_is_active(rank))
 			count_rank_at_seq(&survey, rank, &behind);
-		else if (rank_has_left(rank) && rank->launched < survey.seq)
+		else if (rank_has_left(&survey, rank) && rank->launched < survey.seq)
 			survey.left++;
 	}
 	survey.late_count += survey.left;
@@ -121,7 +153,7 @@ void survey_comm(
 }
 
 bool survey_rank_has_left(const struct survey *survey, const struct ras_comm_rank *rank) {
-	return rank_has_left(rank) && rank->launched < survey->seq;
+	return rank_has_left(survey, rank) && rank->launched < survey->seq;
 }
 
 bool survey_rank_is_late(const struct survey *survey, const struct ras_comm_rank *rank) {
@@ -159,7 +191,11 @@ struct vote {
 // Vote on each operation, in one pass over the ranks (Boyer-Moore). The candidate may have no
 // majority; any other signature still counts as a difference.
 static void vote_on_operations(
-	const struct ras_merged_comm *comm, uint64_t first, uint32_t count, struct vote *votes
+	const struct ras_merged_comm *comm,
+	const struct survey *survey,
+	uint64_t first,
+	uint32_t count,
+	struct vote *votes
 ) {
 	for (uint32_t n = 0; n < comm->rank_count; n++)
 		for (uint32_t at = 0; at < count; at++) {
@@ -167,7 +203,7 @@ static void vote_on_operations(
 				ras_comm_signature_of(comm, &comm->ranks[n], first + at);
 			struct vote *vote = &votes[at];
 
-			if (signature == NULL)
+			if (signature == NULL || rank_ended_earlier(survey, &comm->ranks[n].rank))
 				continue;
 			vote->known++;
 			if (vote->lead == 0) {
@@ -183,6 +219,7 @@ static void vote_on_operations(
 
 static void count_deviating_ranks(
 	const struct ras_merged_comm *comm,
+	const struct survey *survey,
 	uint64_t first,
 	uint32_t count,
 	const struct vote *votes,
@@ -194,6 +231,7 @@ static void count_deviating_ranks(
 				ras_comm_signature_of(comm, &comm->ranks[n], first + at);
 
 			if (signature == NULL || votes[at].choice == NULL ||
+			    rank_ended_earlier(survey, &comm->ranks[n].rank) ||
 			    signature_equals(signature, votes[at].choice))
 				continue;
 			if (found[at].other_count++ == 0)
@@ -265,8 +303,8 @@ void survey_find_mismatch(
 		return;
 	// A corrupt page or agent may report UINT64_MAX as `last`, so loop over a count.
 	count = (uint32_t)(last - first) + 1;
-	vote_on_operations(comm, first, count, votes);
-	count_deviating_ranks(comm, first, count, votes, found);
+	vote_on_operations(comm, survey, first, count, votes);
+	count_deviating_ranks(comm, survey, first, count, votes, found);
 	for (uint32_t at = 0; at < count; at++) {
 		if (found[at].other_count == 0)
 			continue;

@@ -27,6 +27,8 @@ struct survey {
 	uint64_t idle_ms;
 	uint64_t launched_min, launched_max; // minimum and maximum over live ranks
 	uint32_t alive, dead, stopped, traced, waiting;
+	uint32_t oldest_ms;	     // time since the first registration of an active rank
+	uint32_t earlier;	     // ranks that ended before: they belong to an earlier attempt
 	uint32_t dead_with_status_0; // dead ranks that exited with status 0
 	uint32_t late_count;	     // includes the ranks that left
 	// ranks that finalized or were destroyed before they launched the operation
@@ -58,7 +60,7 @@ bool survey_rank_is_inside(const struct survey *survey, const struct ras_comm_ra
 // Return whether the rank is inside the operation and its device has started it, as far as known.
 bool survey_rank_waits(const struct survey *survey, const struct ras_comm_rank *rank);
 // Return whether the process of the rank is gone without having finalized, or called MPI_Abort.
-bool survey_rank_is_dead(const struct ras_comm_rank *rank);
+bool survey_rank_is_dead(const struct survey *survey, const struct ras_comm_rank *rank);
 // Store the first recent operation that ranks run differently; its seq is 0 if there is none.
 void survey_find_mismatch(
 	const struct ras_merged_comm *comm,

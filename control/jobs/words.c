@@ -98,3 +98,18 @@ const char *jobs_grade_name(enum jobs_grade grade) {
 
 	return name_at(names, COUNT_OF(names), grade);
 }
+
+const char *jobs_rank_end(const struct ras_comm_rank *rank) {
+	if ((rank->flags & RAS_RANK_ABORT) != 0)
+		return "aborted";
+	if ((rank->flags & (RAS_RANK_FINALIZE | RAS_RANK_DESTROY)) != 0)
+		return "finalized";
+	switch (rank->left) {
+	case JOBS_LEFT_UNREGISTERED:
+		return "unregistered";
+	case JOBS_LEFT_CLOSED:
+		return "closed";
+	default:
+		return (rank->flags & RAS_RANK_EXITED) != 0 ? "exited" : NULL;
+	}
+}

@@ -23,7 +23,7 @@ bool comm_has_failed(uint8_t result) {
 enum comm_state comm_rank_state(const struct ras_comm_rank *rank) {
 	if ((rank->flags & RAS_RANK_ABORT) != 0)
 		return COMM_ABORT;
-	if ((rank->flags & (RAS_RANK_FINALIZE | RAS_RANK_DESTROY)) != 0)
+	if ((rank->flags & (RAS_RANK_FINALIZE | RAS_RANK_DESTROY)) != 0 || rank->left != 0)
 		return COMM_FINALIZE;
 	return rank->init_state != 0 ? COMM_INIT : COMM_RUNNING;
 }

@@ -3,7 +3,7 @@
 """Jobs under real agents in situations that come seldom: several deaths at once, two jobs with one
 id, agents that restart one after another, an agent that is not there when it is needed.
 
-    agent_jobs_odd_test.py BUILD-ROOT RING
+    agent_jobs_odd_test.py BUILD-ROOT RING LIBRARY
 
 The tests follow each other on one cluster. A job has its ranks at all agents in turn.
 """
@@ -13,6 +13,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 
 import agents
 import ring_jobs
@@ -20,6 +21,134 @@ from ring_jobs import (
     AGENTS, END, GONE, RANKS, RING, check_told, job, said, sockets, told_by, wait_registered,
     watch,
 )
+
+
+LIBRARY = sys.argv[3]
+MODULES = str(pathlib.Path(__file__).resolve().parents[2] / "lib/job/python")
+# A rank that obeys words on its standard input, one a line, and repeats each that is done.
+RANK = '''
+import os, sys, time, tocsin
+number, rank, size = (int(word) for word in sys.argv[1:])
+job = tocsin.Job()
+comm = job.register(comm_hash=number, size=size, rank=rank, flags=["aborts"])
+while comm.state()[0] != "connected":
+    time.sleep(0.01)
+print("registered", flush=True)
+for line in sys.stdin:
+    word = line.strip()
+    if word == "launch":
+        comm.launched(tocsin.ALL_REDUCE)
+        comm.started(tocsin.ALL_REDUCE)
+    elif word == "complete":
+        comm.completed(tocsin.ALL_REDUCE)
+    elif word == "unregister":
+        comm.close()
+    elif word == "finalize":
+        comm.mark("finalized")
+        comm.close()
+    elif word == "close":
+        job.close()
+    elif word == "exit":
+        os._exit(0)
+    elif word == "abort?":
+        word = f"abort {bool(comm.should_abort())}"
+    print(word, flush=True)
+'''
+
+
+class Rank:
+    """A process of a job at one agent."""
+
+    def __init__(self, agent, number, rank, size, **more):
+        environment = {**os.environ, "TOCSIN_JOB_SOCKET": str(agent.directory / "job.sock"),
+                       "TOCSIN_LIBRARY": LIBRARY, "PYTHONPATH": MODULES, **more}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", RANK, str(number), str(rank), str(size)], text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        assert self.process.stdout.readline() == "registered\n"
+
+    def do(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(agents.WAIT_SECONDS)
+
+
+def communicators(agent, number):
+    return [row for row in agent.ask("COMMS")["communicators"]
+            if row["hash"] == f"0x{number:016x}"]
+
+
+def test_one_key_twice(cluster):
+    """A process that registers the same key as an ended one hides nobody's communicators."""
+    first = cluster.agents[0]
+    other = Rank(first, 70, 0, 2)
+    for _ in range(3):
+        assert Rank(first, 71, 0, 1).do("exit") == ""
+    agents.wait_until("the ends to be known", lambda: communicators(first, 71), pause=1)
+    for agent in cluster.agents:
+        answer = agent.ask("COMMS")
+        assert answer["left_out"] == 0, answer
+        assert len(communicators(agent, 70)) == 1, answer
+        assert [row["ranks"] for row in communicators(agent, 71)] == [1], answer
+    other.kill()
+
+
+def test_second_attempt(cluster):
+    """The ends of a first attempt are never told to the second, on the same node and on others."""
+    for count in (None, 1):
+        more = {} if count is None else {"SLURM_RESTART_COUNT": str(count)}
+        first = [Rank(cluster.agents[rank], 72, rank, 3) for rank in range(3)]
+        first[2].kill()
+        agents.wait_until("all to hear of it", lambda: all(
+            rank.do("abort?") == "abort True" for rank in first[:2]))
+        for rank in first[:2]:
+            rank.kill()
+        # The ranks are on other nodes than before, so other agents hold the ends.
+        second = [Rank(cluster.agents[(rank + 1) % 3], 72, rank, 3, **more) for rank in range(3)]
+        agents.wait_until("all to be one communicator", lambda: any(
+            row["ranks"] == 3 and row["finding"]["state"] != "ended"
+            for row in communicators(cluster.agents[0], 72)), pause=1)
+        for _ in range(30):
+            assert all(rank.do("abort?") == "abort False" for rank in second)
+        # They hear of their own.
+        second[0].kill()
+        agents.wait_until("the others to hear of it", lambda: all(
+            rank.do("abort?") == "abort True" for rank in second[1:]))
+        for rank in second[1:]:
+            rank.kill()
+
+
+def test_how_they_left(cluster):
+    """A rank that left in order is named with how, until all have left."""
+    for number, (word, said_of_it) in enumerate((
+            ("unregister", "has unregistered"), ("finalize", "has finalized"),
+            ("close", "has unregistered|has closed its job")), 80):
+        ranks = [Rank(cluster.agents[rank], number, rank, 3) for rank in range(3)]
+        for rank, *words in ((ranks[2], "launch", "complete", word),
+                             (ranks[0], "launch", "complete", "launch"),
+                             (ranks[1], "launch", "complete", "launch")):
+            for order in words:
+                assert rank.do(order) == order
+
+        def finding(number=number):
+            rows = communicators(cluster.agents[0], number)
+            return rows[0]["finding"] if rows else {"state": "", "sentence": ""}
+
+        agents.wait_until("it to be named", lambda: finding()["state"] == "stuck", pause=1)
+        sentence = finding()["sentence"]
+        assert re.match(rf"rank 2 \(pid {ranks[2].process.pid} on .*\) ({said_of_it}), and has "
+                        "not launched operation 2", sentence), sentence
+        for rank in ranks[:2]:
+            assert rank.do("close") == "close"
+        agents.wait_until("it to be over",
+                          lambda number=number: not communicators(cluster.agents[0], number),
+                          pause=1)
+        for rank in ranks:
+            rank.kill()
 
 
 def children_of(process, still=False):
@@ -138,7 +267,8 @@ def test_unseen(cluster):
 
 
 TESTS = [test_three_at_once, test_one_id, test_all_agents_restart, test_first_agent_is_down,
-         test_frozen_twice, test_unseen]
+         test_frozen_twice, test_one_key_twice, test_second_attempt, test_how_they_left,
+         test_unseen]
 
 if __name__ == "__main__":
     ring_jobs.run(TESTS)

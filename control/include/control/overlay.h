@@ -232,6 +232,7 @@ void overlay_ping_cancel(struct overlay_ping *ping);
 // once.
 #define OVERLAY_PORT_PAIRING (RAS_RELAY_PORT_MIN + 16)
 #define OVERLAY_PORT_RAILS (RAS_RELAY_PORT_MIN + 17)
+#define OVERLAY_PORT_JOBS (RAS_RELAY_PORT_MIN + 18)
 #define OVERLAY_PORT_WAITING_MAX 256 // queued messages; beyond it senders must retry
 
 struct overlay_port;

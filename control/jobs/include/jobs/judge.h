@@ -167,6 +167,10 @@ struct jobs_wait_history *jobs_wait_history_destroy(struct jobs_wait_history *bo
 // Add the operations of a communicator that earlier snapshots did not show.
 void jobs_wait_history_add(struct jobs_wait_history *book, const struct ras_merged_comm *comm);
 
+// Return how a rank ended: "unregistered", "finalized", "closed", "exited" or "aborted"; NULL if it
+// has not ended.
+const char *jobs_rank_end(const struct ras_comm_rank *rank);
+
 // Size including the terminator, enough for a cycle of JOBS_CHAIN_MAX. Longer text is truncated.
 #define JOBS_SENTENCE_BYTES 768
 // Describe a finding in one sentence: "rank 3 (pid 17 on n2) has not launched operation 51, ...".

@@ -119,6 +119,14 @@ enum jobs_exit_cause {
 	JOBS_EXIT_CAUSES,
 };
 
+// How a rank left the communicator in order. The marks of a finalized rank say more.
+enum jobs_left {
+	JOBS_LEFT_NOT,
+	JOBS_LEFT_UNREGISTERED, // the process unregistered the communicator
+	JOBS_LEFT_CLOSED,	// the process closed its job
+	JOBS_LEFT_WAYS,
+};
+
 // Facts that a rank reports besides launched operations, which are always known.
 #define JOBS_KNOWS_STARTED 0x01
 #define JOBS_KNOWS_COMPLETED 0x02
@@ -129,6 +137,7 @@ enum jobs_exit_cause {
 struct jobs_rank_report {
 	// identity of the communicator; host and process are those of its rank 0
 	uint64_t comm_hash, host_hash, process_hash;
+	uint32_t attempt; // of the job, as a launcher counts them
 	uint32_t size, rank;
 	int16_t cuda_device, nvml_device; // -1: unknown
 	uint64_t config_hash;		  // 0: not given
@@ -162,4 +171,7 @@ struct jobs_rank_report {
 	uint8_t exit_cause;	     // enum jobs_exit_cause
 	int32_t exit_value;
 	uint64_t exited_ns; // 0: the process is alive
+	uint64_t since_ns;  // time of the registration, on the agent's clock
+	uint64_t shown_ns;  // time of the answer that shows it, to which since_ns is compared
+	uint8_t left;	    // enum jobs_left
 };

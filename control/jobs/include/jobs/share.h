@@ -14,11 +14,14 @@ struct jobs_row {
 	struct ras_comm_rank ranks[JOBS_ROW_RANKS];
 };
 
-// Compare reports in row order: communicator, job, configuration, rank, pid.
+// Compare reports in row order: communicator, job, configuration, rank. Of one rank the living
+// process comes first, then the one that ended last.
 int jobs_report_compare(const struct jobs_rank_report *a, const struct jobs_rank_report *b);
-// Return the id of a communicator as used in rows.
-struct ras_comm_id
-jobs_comm_id(uint64_t comm_hash, uint64_t host_hash, uint64_t process_hash, uint32_t uid);
+// Leave out all but the first report of each rank; the reports are sorted. A row then has no more
+// ranks than its communicator. Returns the number of reports that remain.
+uint32_t jobs_reports_unique(const struct jobs_rank_report **reports, uint32_t count);
+// Return the id of the communicator of a report as used in rows: hashes, user and attempt.
+struct ras_comm_id jobs_comm_id(const struct jobs_rank_report *report);
 // Return how many of the sorted reports, from the first on, make one row.
 uint32_t jobs_row_length(const struct jobs_rank_report *const *reports, uint32_t count);
 // Make that row. Texts that are not UTF-8 are left out, and inconsistent counts are clamped.

@@ -29,12 +29,18 @@ static struct host_process *fake_process(struct jobhost *host, uid_t uid, pid_t 
 	return process;
 }
 
-static void fake_rank(struct host_process *process, uint64_t number, uint64_t hash) {
+static void
+fake_rank_with(struct host_process *process, uint64_t number, uint64_t hash, uint32_t flags) {
 	struct job_register told = good_register(number);
 	char reason[JOB_REASON_BYTES];
 
 	told.comm_hash = hash;
+	told.flags = flags;
 	assert_non_null(rank_add(process, &told, reason));
+}
+
+static void fake_rank(struct host_process *process, uint64_t number, uint64_t hash) {
+	fake_rank_with(process, number, hash, 0);
 }
 
 // Let processes of one user register COMMS communicators each. Returns the keys compared for one of
@@ -268,7 +274,8 @@ static void a_reload_of_ranges_keeps_the_counts_of_earlier_communicators(void **
 	jobhost_use_subuids(host, subuids_of(bed, "1000:100000:65536\n"));
 	process = fake_process(host, 100001, 2);
 	assert_ptr_not_equal(process->user, before);
-	fake_rank(process, 1, 1);
+	// A rank of an earlier agent joins the communicator although a rank of it is gone.
+	fake_rank_with(process, 1, 1, JOB_REGISTER_AGAIN);
 	assert_ptr_equal(process->ranks->comm->user, before);
 	assert_int_equal(before->empty_comms, 0);
 	assert_int_equal(process->user->empty_comms, 0);

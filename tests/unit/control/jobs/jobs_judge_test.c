@@ -500,6 +500,73 @@ static void who_finalized_before_what_others_wait_in_is_waited_for_in_vain(void 
 	}
 }
 
+static void who_left_in_order_is_named_with_how(void **state) {
+	static const struct {
+		uint8_t left, flags;
+		const char *text;
+	} rows[] = {
+		{JOBS_LEFT_UNREGISTERED, 0, "has unregistered, and has not launched operation 6"},
+		{JOBS_LEFT_CLOSED, 0, "has closed its job, and has not launched operation 6"},
+		{JOBS_LEFT_UNREGISTERED, RAS_RANK_FINALIZE, "has finalized, and has not launched"},
+		{JOBS_LEFT_NOT, RAS_RANK_FINALIZE | RAS_RANK_EXITED, "has finalized, and has not"},
+	};
+	char text[JOBS_SENTENCE_BYTES];
+	struct jobs_view view;
+	struct hand hand;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		hand_init(&hand);
+		hand.ranks[0][0].rank.launched = hand.ranks[0][0].rank.started = 6;
+		hand.ranks[0][1].rank.flags = rows[n].flags;
+		hand.ranks[0][1].rank.left = rows[n].left;
+		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+		assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_MISSING_ENTER);
+		assert_int_equal(hand.findings[0].grade, JOBS_STUCK);
+		assert_int_equal(hand.findings[0].absent, 0);
+		view.look = hand.look;
+		view.findings = hand.findings;
+		jobs_view_say(&view, 0, text);
+		assert_non_null(strstr(text, "rank 1 (pid 11"));
+		assert_non_null(strstr(text, rows[n].text));
+	}
+	assert_string_equal(
+		jobs_rank_end(&(struct ras_comm_rank){.flags = RAS_RANK_ABORT}), "aborted"
+	);
+	assert_string_equal(
+		jobs_rank_end(&(struct ras_comm_rank){.flags = RAS_RANK_EXITED}), "exited"
+	);
+	assert_null(jobs_rank_end(&(struct ras_comm_rank){0}));
+}
+
+// An end speaks for the ranks that registered before it, and for no others.
+static void an_end_of_an_earlier_attempt_is_no_cause(void **state) {
+	struct hand hand;
+
+	(void)state;
+	for (uint32_t left = 0; left < 2; left++) {
+		struct ras_comm_rank *ended = &hand.ranks[0][1].rank;
+
+		hand_init(&hand);
+		hand.ranks[0][0].rank.launched = hand.ranks[0][0].rank.started = 6;
+		hand.ranks[0][0].rank.since_ms = 30000;
+		ended->flags = left != 0 ? 0 : RAS_RANK_EXITED;
+		ended->left = left != 0 ? JOBS_LEFT_CLOSED : JOBS_LEFT_NOT;
+		ended->exit_cause = JOBS_EXIT_SIGNAL;
+		ended->exited_ms = 29999;
+		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+		assert_int_equal(
+			hand.findings[0].cause,
+			left != 0 ? JOBS_CAUSE_MISSING_ENTER : JOBS_CAUSE_DEAD_MEMBER
+		);
+		ended->exited_ms = 30000;
+		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+		assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_UNKNOWN);
+		assert_int_equal(hand.findings[0].absent, 1);
+		assert_int_equal(hand.findings[0].late_count, 0);
+	}
+}
+
 static void ranks_that_nobody_holds_are_said_to_be(void **state) {
 	struct hand hand;
 
@@ -758,6 +825,8 @@ UNIT_GROUP(jobs_judge) {
 		cmocka_unit_test(nothing_launched_or_all_completed_is_quiet),
 		cmocka_unit_test(ranks_that_exit_well_one_after_another_are_an_end),
 		cmocka_unit_test(who_finalized_before_what_others_wait_in_is_waited_for_in_vain),
+		cmocka_unit_test(who_left_in_order_is_named_with_how),
+		cmocka_unit_test(an_end_of_an_earlier_attempt_is_no_cause),
 		cmocka_unit_test(ranks_that_nobody_holds_are_said_to_be),
 		cmocka_unit_test(of_a_process_in_many_communicators_some_are_looked_at),
 		cmocka_unit_test(of_many_dead_the_first_is_told_how_it_ended),

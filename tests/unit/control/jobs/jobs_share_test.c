@@ -152,6 +152,47 @@ static void rows_are_cut_by_communicator_job_and_length(void **state) {
 	assert_int_equal(jobs_row_length(order, 10), 1);
 }
 
+static void a_rank_is_in_a_row_once_and_the_living_process_first(void **state) {
+	(void)state;
+	for (uint32_t n = 0; n < 5; n++) {
+		reports[n].size = 2;
+		reports[n].rank = n / 4;
+	}
+	reports[0].exited_ns = 5 * MODEL_SEC;
+	reports[1].exited_ns = 9 * MODEL_SEC;
+	reports[3].left = JOBS_LEFT_CLOSED;
+	reports[3].exited_ns = 59 * MODEL_SEC;
+	assert_true(jobs_report_compare(order[2], order[1]) < 0);
+	assert_true(jobs_report_compare(order[3], order[1]) < 0);
+	assert_true(jobs_report_compare(order[1], order[0]) < 0);
+	// Sorted: the living process of rank 0, those that ended, rank 1.
+	order[0] = &reports[2];
+	order[1] = &reports[3];
+	order[2] = &reports[1];
+	order[3] = &reports[0];
+	assert_int_equal(jobs_reports_unique(order, 5), 2);
+	assert_ptr_equal(order[0], &reports[2]);
+	assert_ptr_equal(order[1], &reports[4]);
+	// Another attempt of the launcher is another communicator.
+	(void)set_up(NULL);
+	reports[1].rank = 0;
+	reports[1].attempt = 1;
+	assert_int_equal(jobs_reports_unique(order, 2), 2);
+	assert_int_equal(jobs_row_length(order, 2), 1);
+}
+
+static void the_registration_is_as_old_as_at_the_answer(void **state) {
+	(void)state;
+	reports[0].since_ns = 50 * MODEL_SEC;
+	jobs_row_make(order, 2, &row);
+	assert_int_equal(row.ranks[0].since_ms, 10000);
+	reports[0].shown_ns = 61 * MODEL_SEC;
+	reports[1].since_ns = reports[1].shown_ns = 61 * MODEL_SEC;
+	jobs_row_make(order, 2, &row);
+	assert_int_equal(row.ranks[0].since_ms, 11000);
+	assert_int_equal(row.ranks[1].since_ms, 1); // 0 means unknown
+}
+
 static void another_user_with_the_same_hashes_has_a_communicator_of_his_own(void **state) {
 	struct ras_comm_id ids[2];
 
@@ -187,6 +228,10 @@ UNIT_GROUP(jobs_share) {
 		),
 		cmocka_unit_test_setup(nonsense_of_a_page_makes_a_row_that_can_be_read, set_up),
 		cmocka_unit_test_setup(rows_are_cut_by_communicator_job_and_length, set_up),
+		cmocka_unit_test_setup(the_registration_is_as_old_as_at_the_answer, set_up),
+		cmocka_unit_test_setup(
+			a_rank_is_in_a_row_once_and_the_living_process_first, set_up
+		),
 		cmocka_unit_test_setup(
 			another_user_with_the_same_hashes_has_a_communicator_of_his_own, set_up
 		),

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Ranks that left their communicator in order. They are kept for a while, so that ranks that wait
+// for them learn how they left. Answers to COMMS leave a communicator out once all its ranks left.
+#include "jobhost/inside.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LEFT_RANKS_MAX 64u // kept for one user, the newest ones
+
+struct host_left {
+	TAILQ_ENTRY(host_left) of_user;
+	uint64_t comm_serial; // of the communicator's record on this node
+	struct jobs_rank_report report;
+};
+
+static bool report_has_key(const struct jobs_rank_report *report, const struct host_comm *key) {
+	return report->comm_hash == key->comm_hash && report->host_hash == key->host_hash &&
+	       report->process_hash == key->process_hash && report->uid == key->uid &&
+	       report->attempt == key->attempt && report->size == key->size;
+}
+
+static void left_free(struct host_user *user, struct host_left *left) {
+	TAILQ_REMOVE(&user->left, left, of_user);
+	user->left_count--;
+	free(left);
+	user_put(user);
+}
+
+// Forget the ranks of a communicator, except those of the record `comm_serial` (0: of none).
+static void forget_key(struct host_user *user, const struct host_comm *key, uint64_t comm_serial) {
+	struct host_left *left, *next;
+
+	(void)user_hold(user);
+	for (left = TAILQ_FIRST(&user->left); left != NULL; left = next) {
+		next = TAILQ_NEXT(left, of_user);
+		if (report_has_key(&left->report, key) && left->comm_serial != comm_serial)
+			left_free(user, left);
+	}
+	user_put(user);
+}
+
+// Read the counts that the library noted when it unregistered the communicator. Returns false if
+// the page has none of it.
+static bool read_departure(const struct host_rank *rank, struct jobs_rank_report *report) {
+	const uint64_t number = rank->told.comm;
+	struct job_departure departure;
+	uint32_t flags;
+	ssize_t got =
+		pread(rank->process->page_fd, &departure, sizeof(departure),
+		      (off_t)(offsetof(struct job_page, head.departures) +
+			      number % JOB_DEPARTURES * sizeof(departure)));
+
+	if (got != (ssize_t)sizeof(departure) ||
+	    atomic_load_explicit(&departure.comm, memory_order_relaxed) != number)
+		return false;
+	report->launched = atomic_load_explicit(&departure.launched, memory_order_relaxed);
+	report->started = atomic_load_explicit(&departure.started, memory_order_relaxed);
+	report->completed = atomic_load_explicit(&departure.completed, memory_order_relaxed);
+	flags = (uint32_t)atomic_load_explicit(&departure.flags, memory_order_relaxed);
+	report->finalized = (flags & JOB_MARK_FINALIZED) != 0;
+	report->destroyed = (flags & JOB_MARK_DESTROYED) != 0;
+	report->aborted = (flags & JOB_MARK_ABORTED) != 0;
+	sample_clamp_counts(report);
+	return true;
+}
+
+void left_keep_rank(struct host_rank *rank, enum jobs_left how) {
+	struct host_user *user = rank->process->user;
+	const struct host_comm *comm = rank->comm;
+	struct host_left *left, *at;
+	uint32_t count = 0;
+
+	// A later attempt with the same key makes this one uninteresting.
+	if (comm == NULL || comm->is_past)
+		return;
+	left = calloc(1, sizeof(*left));
+	if (left == NULL)
+		return;
+	left->report = rank->report;
+	// A job may be closed before the agent has heard what it unregistered.
+	if (!read_departure(rank, &left->report) && how == JOBS_LEFT_UNREGISTERED) {
+		free(left);
+		return;
+	}
+	left->comm_serial = comm->serial;
+	left->report.left = how;
+	left->report.exited_ns = loop_now_ns(user->host->loop);
+	left->report.process_state = JOBS_PROCESS_UNKNOWN;
+	left->report.signature_count = 0;
+	left->report.knows &= JOBS_KNOWS_STARTED | JOBS_KNOWS_COMPLETED;
+	TAILQ_INSERT_TAIL(&user->left, left, of_user);
+	user->left_count++;
+	(void)user_hold(user);
+	if (user->left_count > LEFT_RANKS_MAX)
+		left_free(user, TAILQ_FIRST(&user->left));
+	TAILQ_FOREACH(at, &user->left, of_user) {
+		count += at->comm_serial == comm->serial;
+	}
+	if (count == comm->size)
+		forget_key(user, comm, 0); // all its ranks were here, and left
+}
+
+bool left_begins_attempt(
+	struct host_user *user,
+	const struct host_comm *key,
+	const struct host_comm *comm,
+	uint32_t number
+) {
+	const uint64_t serial = comm != NULL ? comm->serial : 0;
+	const struct host_left *left;
+	bool has_left = false;
+
+	TAILQ_FOREACH(left, &user->left, of_user) {
+		has_left =
+			has_left || (left->comm_serial == serial && left->report.rank == number &&
+				     report_has_key(&left->report, key));
+	}
+	forget_key(user, key, has_left ? 0 : serial);
+	return has_left;
+}
+
+uint32_t
+left_select(struct host_user *user, const struct jobs_rank_report **ret_reports, uint32_t room) {
+	struct host_left *left;
+	uint32_t count = 0;
+
+	TAILQ_FOREACH_REVERSE(left, &user->left, user_left, of_user) {
+		if (count == room)
+			break;
+		left->report.sampled_ns = loop_now_ns(user->host->loop);
+		ret_reports[count++] = &left->report;
+	}
+	return count;
+}
+
+void left_expire(struct host_user *user, uint64_t before_ns) {
+	struct host_left *left;
+
+	while ((left = TAILQ_FIRST(&user->left)) != NULL && left->report.exited_ns <= before_ns)
+		left_free(user, left);
+}
