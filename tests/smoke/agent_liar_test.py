@@ -1,0 +1,37 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A member that lies, among seven honest ones: liars.py has the lies and what must hold.
+
+    agent_liar_test.py BUILD-ROOT
+
+`./dev bench hostile` tells each lie alone, and for longer.
+"""
+
+import sys
+
+import agents
+import liars
+import tap
+
+
+def tell(play, names):
+    result = play.tell(names)
+    agents.say(f"{result.sent} frames; named after {result.named_s} s; dead {result.dead}, "
+               f"muted {result.muted}, verdicts {result.verdicts}, told {result.told}")
+    assert not result.faults, "\n".join(result.faults)
+
+
+def main():
+    # A new start or a refuted death of the victim would end what the other lies are about, and a
+    # silent node takes long to be declared dead: the bench tells those lies.
+    together = [name for name, lie in liars.LIES.items()
+                if lie.holds and not (lie.freezes or lie.restarts or lie.dies)]
+    with liars.Play(sys.argv[1]) as play:
+        play.start()
+        tap.run([
+            ("no honest node is harmed by lies about it", lambda: tell(play, together)),
+        ])
+
+
+if __name__ == "__main__":
+    main()
