@@ -59,7 +59,7 @@ LIES = {
     "death": Lie("two members saw the victim die", dies=True),
     "members": Lie("20,000 members without an address", freezes=True),
     "addresses": Lie("2,000 members where nobody listens", freezes=True, holds=False),
-    "left": Lie("the victim has left; then its name with another key", holds=False),
+    "left": Lie("the victim has left; then its name with another key"),
 }
 
 
