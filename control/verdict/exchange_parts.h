@@ -11,6 +11,9 @@
 #define REPORT_WAIT_MAX_NS (100 * MS) // upper bound of the random wait before a report
 #define OWN_PATH_KEEP_NS (30 * SEC)   // lifetime of a good path that nobody asks about
 #define CLEAR_REPEATS 1		      // extra reports of the end of a fault
+// Lifetime of a fault that was reported and not withdrawn. Until then its receivers call the node
+// unknown, because the evidence is stale.
+#define OWN_FAULT_KEEP_NS ((1 + STALE_FORGET_TIMES) * OWN_PATH_KEEP_NS)
 
 struct own_path {
 	struct observation observation;
@@ -72,7 +75,8 @@ int own_path_add(
 // Return the first path of the subject's bucket plus one; 0: none. The bucket may contain other
 // subjects.
 uint32_t own_paths_bucket(const struct observation_exchange *exchange, uint64_t subject);
-// Drop good paths that nobody asks about, and paths not read for long.
+// Drop good paths that nobody asks about, and paths not read for long. A path whose fault was
+// reported is kept for longer, so that its next good read withdraws the report.
 void own_paths_expire(struct observation_exchange *exchange, uint64_t now_ns);
 
 // exchange_plan.c: whether a path must be reported, and when.

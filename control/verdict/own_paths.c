@@ -106,7 +106,8 @@ void own_paths_expire(struct observation_exchange *exchange, uint64_t now_ns) {
 	for (uint32_t n = exchange->path_count; n-- > 0;) {
 		const struct own_path *path = &exchange->paths[n];
 
-		if (now_ns < path->seen_ns + OWN_PATH_KEEP_NS || path->due_ns != RAS_NEVER)
+		if (now_ns < path->seen_ns + OWN_PATH_KEEP_NS || path->due_ns != RAS_NEVER ||
+		    (own_path_reported_fault(path) && now_ns < path->told_ns + OWN_FAULT_KEEP_NS))
 			continue;
 		own_path_drop(exchange, n);
 		gone = true;

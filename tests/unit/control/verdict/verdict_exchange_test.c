@@ -172,6 +172,33 @@ static void what_is_bad_is_repeated_and_what_clears_is_told_twice(void **state) 
 	net_destroy(net);
 }
 
+// Regression: a frozen node is not read, so observers dropped their paths to it after 30 s. Its own
+// engine never got the withdrawal, and it called itself unknown for five minutes.
+static void first_good_read_after_a_long_freeze_withdraws_the_report(void **state) {
+	struct net *net = net_create();
+	uint64_t before;
+
+	(void)state;
+	see(net, 1, 5, OBSERVATION_SILENT);
+	see(net, 2, 5, OBSERVATION_SILENT);
+	pass(net, 60 * SEC);
+	assert_int_equal(held(net, 5, 5), VERDICT_UNKNOWN);
+	see(net, 1, 5, OBSERVATION_GOOD);
+	see(net, 2, 5, OBSERVATION_GOOD);
+	pass(net, 6 * SEC);
+	for (uint32_t n = 0; n < AGENTS; n++)
+		assert_int_equal(held(net, n, 5), VERDICT_HEALTHY);
+
+	// Nobody holds the report for longer than that, so nobody needs a withdrawal.
+	see(net, 1, 5, OBSERVATION_SILENT);
+	pass(net, 400 * SEC);
+	before = told(net, 1);
+	see(net, 1, 5, OBSERVATION_GOOD);
+	pass(net, SEC);
+	assert_int_equal(told(net, 1), before);
+	net_destroy(net);
+}
+
 // Regression: two halves of a cluster were told to forget each other and met again. Their old
 // reports of the other half's silence were repeated, even to the subjects, and never withdrawn.
 // All nodes were node-down or mgmt-net-down to all for twenty seconds.
@@ -326,6 +353,7 @@ UNIT_GROUP(verdict_exchange) {
 		cmocka_unit_test(who_has_not_read_largely_is_not_asked_of_loss),
 		cmocka_unit_test(an_answer_that_is_too_old_waits_for_the_next_look),
 		cmocka_unit_test(what_is_bad_is_repeated_and_what_clears_is_told_twice),
+		cmocka_unit_test(first_good_read_after_a_long_freeze_withdraws_the_report),
 		cmocka_unit_test(what_was_told_of_one_that_was_forgotten_is_not_told_again),
 		cmocka_unit_test(what_enough_said_is_not_said_again),
 		cmocka_unit_test(who_changes_its_mind_says_so_although_others_said_it),
