@@ -51,6 +51,7 @@ struct health {
 	struct loop_timer look; // refreshes peers that are not alive and a statement that was lost
 	struct loop_job refresh, tell, send;
 	uint64_t paused_until_ns;
+	uint64_t paused_ns;	 // duration of the last own pause
 	bool brake_told;	 // brake state last passed to the engine
 	bool address_is_shared;	 // AddressShared is currently stated
 	bool addresses_pending;	 // the last statement about addresses was lost

@@ -150,6 +150,7 @@ static void engine_update_all_peers(struct health *health, bool in_doubt_only) {
 static void engine_update_self(struct health *health, bool brake) {
 	struct verdict_self_update self = {
 		.paused_until_ns = health->paused_until_ns,
+		.paused_ns = health->paused_ns,
 		.brake = brake,
 		.loses = health->losses != NULL && health->losses->ourselves,
 	};
@@ -234,8 +235,10 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 			  kind == RAS_EVENT_BRAKE_ON || kind == RAS_EVENT_BRAKE_OFF ||
 			  kind == RAS_EVENT_PAUSED || kind == RAS_EVENT_JOIN_DONE;
 
-	if (kind == RAS_EVENT_PAUSED)
+	if (kind == RAS_EVENT_PAUSED) {
 		health->paused_until_ns = event->at_ns + PAUSE_GRACE_NS;
+		health->paused_ns = event->value;
+	}
 	if (kind == RAS_EVENT_HOST_SHARED)
 		health->all_dirty = true; // all peers with this host name
 	if (kind == RAS_EVENT_JOIN_DONE)

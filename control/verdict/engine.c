@@ -14,6 +14,8 @@
 #define BRAKE_PERMILLE 200
 #define BRAKE_CHANGES_MAX 4 // brake changes handled per input
 #define SWEEP_SUBJECTS 16   // subjects checked for idleness per second
+// After a pause this long, others may have reported this agent silent.
+#define SILENT_PAUSE_NS (2 * SEC)
 
 int verdict_engine_create(
 	const struct verdict_config *config,
@@ -263,11 +265,18 @@ void verdict_peer_forget(struct verdict_engine *engine, uint64_t now_ns, uint64_
 	engine_apply_brake_change(engine, now_ns);
 }
 
+// Return whether reports of this agent's silence may be about its own pause. Reports that waited in
+// the sockets during the pause seem to be new.
+static bool self_was_silent(const struct verdict_engine *engine, uint64_t now_ns) {
+	return engine->self.paused_ns >= SILENT_PAUSE_NS && now_ns < engine->self.paused_until_ns;
+}
+
 // Return whether the observation belongs to an earlier start of the node, or is too old.
 static bool observation_is_old(
 	const struct verdict_engine *engine,
 	const struct member_row *row,
-	const struct observation *observation
+	const struct observation *observation,
+	uint64_t now_ns
 ) {
 	uint64_t start = ras_incarnation_start(observation->incarnation);
 	enum observation_kind kind = observation->kind;
@@ -275,10 +284,11 @@ static bool observation_is_old(
 		kind == OBSERVATION_SILENT || kind == OBSERVATION_STANDING ||
 		(kind == OBSERVATION_NO_PAIR && verdict_reach_is_unanswered(observation->reach));
 
-	// The observation was made before this agent refuted its own death. An agent that was cut
-	// off or paused receives it late. If it still holds, it will be repeated.
+	// The observation was made before this agent refuted its own death, or while this agent was
+	// paused. An agent that was cut off or paused receives it late. If it still holds, it will
+	// be repeated.
 	if (row->id == engine->config.self && is_of_silence &&
-	    observation->incarnation < row->incarnation)
+	    (observation->incarnation < row->incarnation || self_was_silent(engine, now_ns)))
 		return true;
 	return (start != 0 && start < ras_incarnation_start(row->incarnation)) ||
 	       observation->age_ms * MS >= engine->config.stale_ns;
@@ -296,7 +306,7 @@ int verdict_observation(
 		engine->counts.observations_unknown++;
 		return -ENOENT;
 	}
-	if (observation_is_old(engine, &engine->members.rows[row], observation)) {
+	if (observation_is_old(engine, &engine->members.rows[row], observation, now_ns)) {
 		engine->counts.observations_stale++;
 		return -ESTALE;
 	}
@@ -359,11 +369,18 @@ int verdict_statement(
 void verdict_self_update(
 	struct verdict_engine *engine, uint64_t now_ns, const struct verdict_self_update *self
 ) {
+	struct subject *subject;
+	bool paused;
+
 	if (self->joined == engine->self.joined && self->brake == engine->self.brake &&
 	    self->silent == engine->self.silent && self->loses == engine->self.loses &&
 	    self->paused_until_ns == engine->self.paused_until_ns)
 		return;
+	paused = self->paused_until_ns != engine->self.paused_until_ns;
 	engine->self = *self;
+	subject = subject_find(engine, engine->config.self);
+	if (paused && subject != NULL && self->paused_ns >= SILENT_PAUSE_NS)
+		subject_handle_refuted_death(engine, subject);
 	brake_update(engine);
 	engine->turned = true;
 	engine_apply_brake_change(engine, now_ns);

@@ -229,7 +229,8 @@ uint64_t subject_next_expiry_ns(const struct verdict_engine *engine, const struc
 void subject_clear(struct verdict_engine *engine, struct subject *subject);
 // Drop what was seen while the node did not run. Called when the node is alive again.
 void subject_handle_return(struct verdict_engine *engine, struct subject *subject);
-// Drop the explanation of a death that was refuted, this agent's own death included.
+// Drop the explanation of a death that was refuted, this agent's own death included. The same
+// evidence ends when this agent itself was paused.
 void subject_handle_refuted_death(struct verdict_engine *engine, struct subject *subject);
 bool subject_has_observer(const struct subject *subject, uint64_t observer);
 // Drop all observations that this observer made of the subject.

@@ -126,6 +126,7 @@ struct verdict_self_update {
 	// End of this agent's last pause, with some grace. Its own bad reads before that time do
 	// not count.
 	uint64_t paused_until_ns;
+	uint64_t paused_ns; // duration of that pause
 };
 void verdict_self_update(
 	struct verdict_engine *engine, uint64_t now_ns, const struct verdict_self_update *self

@@ -120,6 +120,40 @@ static void one_that_refuted_its_death_is_rid_of_what_others_said_of_it_meanwhil
 	bed_destroy(bed);
 }
 
+// Regression: reports of its silence waited in the sockets of a frozen agent. It believed them once
+// it was thawed, and called itself fabric-down.
+static void one_that_was_paused_ignores_reports_of_its_silence_until_they_are_new(void **state) {
+	struct bed *bed = bed_create(8);
+	struct verdict_self_update self = {.joined = true, .paused_ns = 28 * SEC};
+
+	(void)state;
+	bed_pass(bed, 28 * SEC);
+	// These reports arrive before the engine knows of the pause.
+	bed_see_two(bed, 0, OBSERVATION_SILENT);
+	self.paused_until_ns = bed->now_ns + 2 * SEC;
+	verdict_self_update(bed->engine, bed->now_ns, &self);
+	bed_pass(bed, SEC);
+	bed_expect(bed, 0, VERDICT_HEALTHY, "None");
+	assert_int_equal(bed_see(bed, 1, 0, OBSERVATION_SILENT), -ESTALE);
+	assert_int_equal(
+		bed_see_reach(bed, 2, 0, OBSERVATION_NO_PAIR, VERDICT_REACH_ACCEPTS), -ESTALE
+	);
+	assert_int_equal(bed_see(bed, 2, 5, OBSERVATION_SILENT), 0); // about another node
+	bed_pass(bed, SEC);
+	bed_see_two(bed, 0, OBSERVATION_SILENT);
+	bed_pass(bed, 6 * SEC);
+	bed_expect(bed, 0, VERDICT_FABRIC_DOWN, "PulseUnread");
+
+	// A short pause makes nobody silent, so the reports have another cause.
+	self.paused_ns = SEC;
+	self.paused_until_ns = bed->now_ns + 2 * SEC;
+	verdict_self_update(bed->engine, bed->now_ns, &self);
+	bed_see_two(bed, 0, OBSERVATION_SILENT);
+	bed_pass(bed, 8 * SEC);
+	bed_expect(bed, 0, VERDICT_FABRIC_DOWN, "PulseUnread");
+	bed_destroy(bed);
+}
+
 static void a_good_look_does_not_take_back_what_the_node_said_itself(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -191,6 +225,9 @@ UNIT_GROUP(verdict_stale) {
 		cmocka_unit_test(pulse_unread_before_a_death_says_nothing_after_it),
 		cmocka_unit_test(
 			one_that_refuted_its_death_is_rid_of_what_others_said_of_it_meanwhile
+		),
+		cmocka_unit_test(
+			one_that_was_paused_ignores_reports_of_its_silence_until_they_are_new
 		),
 		cmocka_unit_test(what_grows_old_after_a_good_look_is_no_evidence_of_anything),
 		cmocka_unit_test(what_nobody_repeats_for_ten_times_as_long_is_forgotten),
