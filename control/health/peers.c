@@ -49,7 +49,8 @@ static bool unanswered_was_published(const struct health *health, uint64_t peer)
 
 	while (verdict_observation_next(health->engine, peer, &cursor, &observation, &seen_ns)) {
 		if (observation.observer == self && observation.device[0] == '\0')
-			return verdict_reach_is_unanswered(observation.reach);
+			return verdict_reach_is_unanswered(observation.reach) ||
+			       observation.reach == VERDICT_REACH_OTHER;
 	}
 	return false;
 }

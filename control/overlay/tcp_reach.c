@@ -156,7 +156,7 @@ void overlay_tcp_reach(
 	const struct overlay_tcp_result *tcp_found;
 	struct transport_segments sent;
 	struct ras_peer found;
-	uint64_t heard_ns;
+	uint64_t heard_ns, other_age_ns;
 
 	*ret_tcp_reach = (struct overlay_tcp_reach){.quiet_ns = RAS_NEVER};
 	if (ras_peer_find(overlay->ras, peer, &found) != 0 || found.record == NULL)
@@ -165,7 +165,12 @@ void overlay_tcp_reach(
 	if (ret_tcp_reach->reach == VERDICT_REACH_ANSWERS)
 		return;
 	// Another agent answers at this address, so its host says nothing about the peer.
-	if (ras_peer_has_stranger(overlay->ras, peer))
+	other_age_ns = ras_peer_stranger_age_ns(overlay->ras, peer);
+	if (other_age_ns < TCP_REACH_LIFE_NS && now_ns > heard_ns + other_age_ns) {
+		ret_tcp_reach->reach = VERDICT_REACH_OTHER;
+		ret_tcp_reach->at_ns = ret_tcp_reach->since_ns = now_ns - other_age_ns;
+	}
+	if (other_age_ns != RAS_NEVER)
 		return;
 	if (transport_kernel_answers(overlay->transport, &found.record->address, silent_since_ns) ==
 	    0) {

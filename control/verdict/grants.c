@@ -184,10 +184,6 @@ bool grants_are_ours(const struct grants *grants, uint64_t now_ns) {
 
 // Decision on each drain.
 
-static bool state_is_out_of_service(uint8_t state) {
-	return state == RAS_DEAD || state == RAS_UNREACHABLE;
-}
-
 // Return the start of the node's silence on the overlay or the fabric; RAS_NEVER: it is not silent.
 static uint64_t silent_since_ns(const struct grants *grants, const struct subject *subject) {
 	uint8_t state = subject_peer(grants->engine, subject)->state;

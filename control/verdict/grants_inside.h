@@ -53,6 +53,10 @@ void grants_wake(struct grants *grants, uint64_t at_ns);
 struct granted *grants_find(const struct grants *grants, uint64_t id);
 // Add a row. Returns 0, -ENOSPC or -ENOMEM.
 int grants_add(struct grants *grants, uint64_t id, struct granted **ret_row);
+static inline bool state_is_out_of_service(uint8_t state) {
+	return state == RAS_DEAD || state == RAS_UNREACHABLE;
+}
+
 // Return this share of the nodes, at least one.
 uint32_t grants_share(uint32_t nodes, uint32_t percent);
 const struct service *grants_service(const struct grants *grants, uint64_t now_ns);

@@ -72,13 +72,15 @@ static bool grant_counts_for_rate(const struct granted *row, uint64_t now_ns) {
 	return now_ns < row->first_ns + GRANTS_INTERVAL_NS;
 }
 
-// Return whether the node is healthy and not in maintenance, so that feeds undrain it. An unknown
-// node counts as healthy: it has nothing to undrain.
+// Return whether the node is healthy and not in maintenance, so that feeds undrain it. A node that
+// is no member counts as healthy, and so does one whose address another agent has: it has nothing
+// to undrain.
 static bool node_is_undrained(const struct grants *grants, uint64_t id) {
 	uint32_t row = members_find(&grants->engine->members, id);
+	const struct subject *subject = subject_find(grants->engine, id);
 	struct verdict_view view;
 
-	if (row == MEMBERS_NONE)
+	if (row == MEMBERS_NONE || (subject != NULL && subject_is_address_conflict(subject)))
 		return true;
 	verdict_view_fill(grants->engine, row, &view);
 	return view.verdict <= VERDICT_HEALTHY && !view.maint;
@@ -103,8 +105,9 @@ void grants_expire(struct grants *grants, uint64_t now_ns) {
 static bool node_is_out_undrained(const struct grants *grants, uint32_t row) {
 	const struct member_row *member = &grants->engine->members.rows[row];
 
-	return (member->state == RAS_DEAD || member->state == RAS_UNREACHABLE) &&
-	       (member->subject == NULL || member->subject->held.verdict != VERDICT_AGENT_DOWN);
+	return state_is_out_of_service(member->state) &&
+	       (member->subject == NULL || (member->subject->held.verdict != VERDICT_AGENT_DOWN &&
+					    !subject_is_address_conflict(member->subject)));
 }
 
 const struct service *grants_service(const struct grants *grants, uint64_t now_ns) {
@@ -123,10 +126,16 @@ const struct service *grants_service(const struct grants *grants, uint64_t now_n
 		.changes = engine->counts.changes,
 	};
 	memcpy(service->of_state, of, sizeof(service->of_state));
+	for (uint32_t n = 0; n < engine->subject_count; n++) {
+		const struct subject *subject = engine->subjects[n];
+
+		service->out += node_is_out_undrained(grants, subject->peer);
+		// Another node has its address, so it is no node of its own.
+		service->nodes -= state_is_out_of_service(subject_peer(engine, subject)->state) &&
+				  subject_is_address_conflict(subject);
+	}
 	if (service->nodes < grants->expected)
 		service->nodes = grants->expected;
-	for (uint32_t n = 0; n < engine->subject_count; n++)
-		service->out += node_is_out_undrained(grants, engine->subjects[n]->peer);
 	for (uint32_t n = 0; n < grants->count; n++) {
 		const struct granted *granted = &grants->rows[n];
 		uint32_t row = members_find(&engine->members, granted->id);

@@ -8,6 +8,7 @@
 #include <verdict/engine.h>
 
 #include <stddef.h>
+#include <string.h>
 
 #define MS RAS_NS_PER_MS
 #define SEC RAS_NS_PER_SEC
@@ -194,6 +195,9 @@ struct verdict_engine {
 	struct verdict_counts counts; // counters of inputs and changes
 };
 
+// Reason of a node at whose address another agent answers.
+#define ADDRESS_CONFLICT "AddressConflict"
+
 static inline const struct member_row *
 subject_peer(const struct verdict_engine *engine, const struct subject *subject) {
 	return &engine->members.rows[subject->peer];
@@ -204,6 +208,12 @@ static inline struct subject *subject_find(const struct verdict_engine *engine, 
 	uint32_t row = members_find(&engine->members, id);
 
 	return row != MEMBERS_NONE ? engine->members.rows[row].subject : NULL;
+}
+
+// Return whether another agent answers at the node's address. Such a node is never drained, and
+// does not count as a node out of service.
+static inline bool subject_is_address_conflict(const struct subject *subject) {
+	return strcmp(subject->held.reason, ADDRESS_CONFLICT) == 0;
 }
 
 // due.c: the queue of judgements. Call due_queue_update() after each change of next_ns.

@@ -20,6 +20,13 @@ void finding_set_observers(struct finding *finding, const struct fabric_look *lo
 		finding->looked_ns = look->newest_ns;
 }
 
+bool set_address_conflict(const struct votes *votes, struct finding *finding) {
+	if (votes->of[VERDICT_REACH_OTHER] == 0)
+		return false;
+	finding_set(finding, VERDICT_UNKNOWN, ADDRESS_CONFLICT);
+	return true;
+}
+
 // Return whether connections to the agent are refused, and no observer has reached it since.
 static bool connections_are_refused(
 	const struct verdict_engine *engine,
@@ -198,6 +205,8 @@ static void judge_running_node(
 	is_alive = finding->state == RAS_ALIVE;
 	leaky = fabric != FABRIC_SILENT &&
 		losses_explain_suspicion(engine, subject, &look, &votes, &heard, finding);
+	if (finding->state == RAS_SUSPECT && set_address_conflict(&votes, finding))
+		return;
 	if (fabric == FABRIC_STANDING && votes.of[VERDICT_REACH_ANSWERS] > 0 &&
 	    finding->state == RAS_ALIVE) {
 		finding_set(finding, VERDICT_UNKNOWN, "PulseContradicts");

@@ -113,6 +113,8 @@ void judge_dead(
 	votes_count_reach(engine, subject, &votes);
 	finding_set_observers(finding, &look);
 	finding_add_overlay(finding, subject);
+	if (set_address_conflict(&votes, finding))
+		return;
 	is_read = look.good > 0 && look.fabric != FABRIC_STANDING;
 	if (ras_cause_is_gone(peer->cause) || peer->cause == RAS_CAUSE_RESET ||
 	    peer->cause == RAS_CAUSE_REFUSED)
@@ -179,6 +181,8 @@ void judge_unreachable(
 	triangulate(engine, subject, reads_for_death_since_ns(subject), &look);
 	finding_set_observers(finding, &look);
 	finding_add_overlay(finding, subject);
+	if (set_address_conflict(&votes, finding))
+		return;
 	heard_evaluate(engine, subject, now_ns, &heard);
 	heard.most = heard.most && brake_missed_is_small_share(engine);
 	finding->brake_free = true;

@@ -32,6 +32,9 @@ void votes_count_reach(
 
 // judge.c
 
+// Set the finding to unknown if another agent answers at the node's address. Neither silence nor an
+// answer at that address is evidence about the node. Returns whether it was set.
+bool set_address_conflict(const struct votes *votes, struct finding *finding);
 // Return whether overlay, pulse and kernel are silent to two observers.
 bool node_is_likely_down(
 	const struct finding *finding, const struct votes *votes, const struct heard *heard

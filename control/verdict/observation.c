@@ -26,6 +26,7 @@ static const char *const reach_names[VERDICT_REACH_COUNT] = {
 	[VERDICT_REACH_UNKNOWN] = "unknown", [VERDICT_REACH_ANSWERS] = "answers",
 	[VERDICT_REACH_ACCEPTS] = "accepts", [VERDICT_REACH_REFUSES] = "refuses",
 	[VERDICT_REACH_NONE] = "none",	     [VERDICT_REACH_LOSES] = "loses",
+	[VERDICT_REACH_OTHER] = "other",
 };
 
 const char *observation_kind_name(enum observation_kind kind) {

@@ -107,7 +107,8 @@ static bool observation_kind_is_silence(enum observation_kind kind) {
 // Return whether the observation concerns the overlay connections alone.
 static bool observation_is_of_overlay(const struct observation *observation) {
 	return observation->kind == OBSERVATION_NO_PAIR &&
-	       verdict_reach_is_unanswered(observation->reach);
+	       (verdict_reach_is_unanswered(observation->reach) ||
+		observation->reach == VERDICT_REACH_OTHER);
 }
 
 // The evidence that explained a death ends with it. Nobody reads a dead node, so nobody would

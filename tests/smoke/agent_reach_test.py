@@ -162,6 +162,24 @@ def test_taken(cluster):
     agents.assert_no_death_but(cluster, restarted.name)
 
 
+def test_ghost(cluster):
+    """That one killed, the other's kernel accepts for it: it is in conflict, and never drained"""
+    liar, others = cluster.agents[2], cluster.agents[:2]
+    liar.kill()
+
+    def said():
+        return [[row[key] for key in ("verdict", "reason", "state", "advice")]
+                for agent in others for row in agent.ask(f"HEALTH {liar.name}")["findings"]]
+
+    agents.wait_until("the conflict everywhere",
+                      lambda: said() == 2 * [["unknown", "AddressConflict", "dead", "show"]])
+    for agent in others:
+        told = [event["text"] for event in agent.events("VERDICT", liar.name)]
+        assert not any(text.startswith("agent-frozen") for text in told), told
+    liar.start()
+    cluster.wait_ring(agents.WAIT_SECONDS)
+
+
 def test_swapped(_):
     """Two that come back with each other's addresses while a third is down are members again"""
     with clusters.Cluster(sys.argv[1], 4) as four:
@@ -202,5 +220,5 @@ def test_leave_asking(cluster):
 
 if __name__ == "__main__":
     agents.run(clusters.Cluster(sys.argv[1], 3), [
-        test_told, test_shown, test_right, test_family, test_later, test_taken, test_swapped,
-        test_leave_asking])
+        test_told, test_shown, test_right, test_family, test_later, test_taken, test_ghost,
+        test_swapped, test_leave_asking])

@@ -21,6 +21,7 @@ static const char *reach_words(const char *reach) {
 		{"refuses", "its host refuses: no agent listens"},
 		{"none", "nothing comes back"},
 		{"loses", "answers, but much of what is sent to it is retransmitted"},
+		{"other", "another agent answers at its address"},
 	};
 
 	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {

@@ -98,14 +98,14 @@ int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_
 	return 0;
 }
 
-bool ras_peer_has_stranger(const struct ras *ras, uint64_t peer) {
+uint64_t ras_peer_stranger_age_ns(const struct ras *ras, uint64_t peer) {
 	for (uint32_t n = 0; n < ras->strangers.count; n++) {
 		const struct ras_stranger *stranger = &ras->strangers.list[n];
 
 		if (stranger->peer == peer && stranger_current_entry(ras, stranger) != NULL)
-			return true;
+			return ras->observed_ns - stranger->seen_ns;
 	}
-	return false;
+	return RAS_NEVER;
 }
 
 // Questions.

@@ -214,9 +214,10 @@ struct ras_stranger {
 
 // Copy finding n. Returns 0, -ESTALE if it no longer holds, or -ENOENT past the last.
 int ras_stranger_at(const struct ras *ras, uint32_t n, struct ras_stranger *ret_stranger);
-// Return true if a stranger answers at the address that this peer advertises, or advertised before
-// it died or left. Then that host's behaviour says nothing about the peer.
-bool ras_peer_has_stranger(const struct ras *ras, uint64_t peer);
+// Return how long ago a stranger answered at the address that this peer advertises, or advertised
+// before it died or left. Then that host's behaviour says nothing about the peer. RAS_NEVER: there
+// is no such finding.
+uint64_t ras_peer_stranger_age_ns(const struct ras *ras, uint64_t peer);
 
 // Return what an errno of connect, send or receive means: evidence, a reason to retry, or a local
 // failure.

@@ -42,6 +42,7 @@ enum verdict_reach {
 	VERDICT_REACH_REFUSES, // the host answers, but no process listens
 	VERDICT_REACH_NONE,    // no answer at all
 	VERDICT_REACH_LOSES,   // answers, but many segments must be retransmitted
+	VERDICT_REACH_OTHER,   // another agent answers at the subject's address
 	VERDICT_REACH_COUNT,
 };
 

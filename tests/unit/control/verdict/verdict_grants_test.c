@@ -236,6 +236,30 @@ static void agent_that_is_gone_takes_nothing_out_of_service(void **state) {
 	finish(&scene);
 }
 
+// Regression: a machine with the address of another one joined and was killed. The other machine's
+// kernel accepted connections, so a node that did not exist was drained. The drain of a real node
+// was withheld for it.
+static void node_whose_address_another_one_has_takes_nothing_out_of_service(void **state) {
+	struct scene scene;
+
+	(void)state;
+	begin(&scene, 4);
+	bed_state(scene.bed, 3, RAS_DEAD, RAS_CAUSE_SILENT);
+	for (uint32_t n = 0; n < 3; n++)
+		bed_see_reach(scene.bed, n, 3, OBSERVATION_NO_PAIR, VERDICT_REACH_ACCEPTS);
+	bed_expect(scene.bed, 3, VERDICT_AGENT_FROZEN, "AgentMute");
+	pass(&scene, 70 * SEC);
+	assert_int_equal(grant_of(&scene, 3), GRANT_GIVEN);
+	// One observer found who answers there; the others go by the kernel.
+	bed_see_reach(scene.bed, 1, 3, OBSERVATION_NO_PAIR, VERDICT_REACH_OTHER);
+	bed_expect(scene.bed, 3, VERDICT_UNKNOWN, "AddressConflict");
+	pass(&scene, 600 * SEC);
+	ail(&scene, 1);
+	pass(&scene, RIPE_NS);
+	assert_int_equal(grant_of(&scene, 1), GRANT_GIVEN);
+	finish(&scene);
+}
+
 // After its drain the node went into maintenance, or no observer knows its state: it still takes
 // no jobs.
 static void node_counts_as_out_until_it_is_healthy(void **state) {
@@ -626,6 +650,7 @@ UNIT_GROUP(verdict_grants) {
 		cmocka_unit_test(no_more_than_a_third_are_out_of_service_the_dead_counted),
 		cmocka_unit_test(no_more_than_twice_the_rate_is_believed),
 		cmocka_unit_test(agent_that_is_gone_takes_nothing_out_of_service),
+		cmocka_unit_test(node_whose_address_another_one_has_takes_nothing_out_of_service),
 		cmocka_unit_test(node_counts_as_out_until_it_is_healthy),
 		cmocka_unit_test(part_of_what_is_expected_is_no_cluster),
 		cmocka_unit_test(where_all_are_critical_nobody_grants_and_it_says_so),

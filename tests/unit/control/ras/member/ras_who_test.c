@@ -123,14 +123,14 @@ static void another_one_at_a_dead_one_s_address_is_known_too(void **state) {
 
 	(void)state;
 	lone_end(lone, lone_link(lone, 2), RAS_CAUSE_RESET);
-	assert_false(ras_peer_has_stranger(lone->ras, lone_id(lone, 2)));
+	assert_int_equal(ras_peer_stranger_age_ns(lone->ras, lone_id(lone, 2)), RAS_NEVER);
 	pass_meeting_another(lone, SEC, RAS_CAUSE_DUPLICATE);
-	assert_true(ras_peer_has_stranger(lone->ras, lone_id(lone, 2)));
+	assert_in_range(ras_peer_stranger_age_ns(lone->ras, lone_id(lone, 2)), 0, SEC);
 	lone_news(lone, lone_link(lone, 0), &news);
 	assert_int_equal(lone_peer(lone, 2).state, RAS_DEAD);
 	assert_int_equal(ras_stranger_at(lone->ras, 0, &stranger), -ESTALE);
-	assert_true(ras_peer_has_stranger(lone->ras, lone_id(lone, 2)));
-	assert_false(ras_peer_has_stranger(lone->ras, lone_id(lone, 4)));
+	assert_in_range(ras_peer_stranger_age_ns(lone->ras, lone_id(lone, 2)), 0, SEC);
+	assert_int_equal(ras_peer_stranger_age_ns(lone->ras, lone_id(lone, 4)), RAS_NEVER);
 	lone_destroy(lone);
 }
 
