@@ -12,6 +12,8 @@
 #define ORDER_GAP_NS RAS_NS_PER_SEC		  // between two batches of ORDER_BATCH_MAX peers
 #define ORDER_BATCH_MAX 16
 #define ORDER_RECENT_NS (20 * RAS_NS_PER_SEC) // time in which all members announce their peers
+// A dead peer at whose address another agent answers is forgotten after this time.
+#define GHOST_KEEP_NS (600 * RAS_NS_PER_SEC)
 
 // Release everything that uses a peer whose membership, or whose start, is about to end.
 static void peer_detach(struct ras *ras, uint32_t slot, enum ras_cause cause) {
@@ -464,6 +466,16 @@ int ras_evidence(struct ras *ras, uint64_t now_ns, const struct ras_evidence *ev
 	return err;
 }
 
+// Forget a dead peer at whose address another agent answers. Only the members that called the
+// address know of that agent, so they announce it to the others.
+static void ghost_forget(struct ras *ras, const struct peer_entry *entry) {
+	uint64_t id = entry->record->id;
+	uint64_t incarnation = entry->incarnation;
+
+	flood_send_forget(ras, id, incarnation);
+	ras_forget_apply(ras, id, incarnation);
+}
+
 void expire_tick(struct ras *ras) {
 	if (ras->expire_ns > ras->observed_ns) {
 		ras_wake_at(ras, ras->expire_ns);
@@ -483,5 +495,8 @@ void expire_tick(struct ras *ras) {
 		if ((entry->state == RAS_LEFT && age_ns >= ras->profile->left_keep_ns) ||
 		    (entry->state == RAS_DEAD && age_ns >= ras->profile->dead_keep_ns))
 			tombstone_remove(ras, slot, true);
+		else if (entry->state == RAS_DEAD && age_ns >= GHOST_KEEP_NS &&
+			 ras_peer_stranger_age_ns(ras, entry->record->id) != RAS_NEVER)
+			ghost_forget(ras, entry);
 	}
 }

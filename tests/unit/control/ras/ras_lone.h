@@ -8,7 +8,7 @@
 #include "core/core.h"
 
 #define LONE_PEERS_MAX 16
-#define LONE_CONNS_MAX 128
+#define LONE_CONNS_MAX 512
 #define LONE_LOG_MAX 2048
 #define LONE_CLUSTER "lone"
 

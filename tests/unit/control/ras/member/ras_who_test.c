@@ -134,6 +134,25 @@ static void another_one_at_a_dead_one_s_address_is_known_too(void **state) {
 	lone_destroy(lone);
 }
 
+// Regression: an agent at another member's address was killed. It stayed dead to all for days.
+static void dead_one_whose_address_another_one_has_is_forgotten_by_all(void **state) {
+	struct lone *lone = lone_of(6, 1);
+	struct peer_news news = lone_told(lone, 2, RAS_DEAD, ras_incarnation(1, 0));
+
+	(void)state;
+	lone_news(lone, lone_link(lone, 0), &news);
+	pass_meeting_another(lone, 3 * SEC, RAS_CAUSE_DUPLICATE);
+	lone_pass(lone, 60 * SEC);
+	assert_int_equal(lone_peer(lone, 2).state, RAS_DEAD);
+	// It died ten minutes earlier.
+	ras_entry(lone->ras, peers_find(&lone->ras->peers, lone_id(lone, 2)))->since_ns -=
+		540 * SEC;
+	lone_pass(lone, 60 * SEC);
+	assert_int_equal(lone_events(lone, RAS_EVENT_FORGOTTEN), 1);
+	assert_int_equal(lone_event(lone, RAS_EVENT_FORGOTTEN)->peer, lone_id(lone, 2));
+	lone_destroy(lone);
+}
+
 static void question_is_answered_by_who_is_there_and_leaves_no_link(void **state) {
 	static const struct {
 		uint32_t answers;
@@ -229,6 +248,7 @@ UNIT_GROUP(ras_who) {
 		cmocka_unit_test(finding_of_an_address_that_is_told_no_more_does_not_hold),
 		cmocka_unit_test(finding_of_an_earlier_start_does_not_hold),
 		cmocka_unit_test(another_one_at_a_dead_one_s_address_is_known_too),
+		cmocka_unit_test(dead_one_whose_address_another_one_has_is_forgotten_by_all),
 		cmocka_unit_test(question_is_answered_by_who_is_there_and_leaves_no_link),
 		cmocka_unit_test(question_that_nobody_answers_ends_with_the_cause),
 		cmocka_unit_test(who_asks_is_told_who_we_are_and_nothing_else),
