@@ -56,13 +56,20 @@ bool brake_missed_is_under_limit(const struct verdict_engine *engine) {
 	       view > 2 * missed;
 }
 
-bool brake_missed_is_small_share(const struct verdict_engine *engine) {
+bool brake_missed_is_below_share(const struct verdict_engine *engine, uint64_t share) {
 	uint64_t missed = brake_missing_node_count(engine);
 	uint64_t view = engine->members.of_state[RAS_ALIVE] + missed;
 	uint64_t most = engine->self.silent > missed ? engine->self.silent : missed;
 
-	return most == 1 || (brake_missed_is_under_limit(engine) && most <= brake_limit(engine) &&
-			     3 * most < view);
+	return brake_missed_is_under_limit(engine) && most <= brake_limit(engine) &&
+	       share * most < view;
+}
+
+bool brake_missed_is_small_share(const struct verdict_engine *engine) {
+	uint32_t missed = brake_missing_node_count(engine);
+	uint32_t most = engine->self.silent > missed ? engine->self.silent : missed;
+
+	return most == 1 || brake_missed_is_below_share(engine, 3);
 }
 
 void brake_update(struct verdict_engine *engine) {
@@ -148,8 +155,12 @@ static bool was_down_before_brake(
 ) {
 	enum verdict named = subject->flap_history.word; // last verdict other than unknown
 
-	return finding->state == RAS_SUSPECT && finding->verdict == named &&
-	       (named == VERDICT_NODE_DOWN || named == VERDICT_MGMT_NET_DOWN) &&
+	if (finding->state != RAS_SUSPECT || finding->verdict != named)
+		return false;
+	// A refusal is an answer. More than half of the view has to be heard.
+	if (named == VERDICT_AGENT_DOWN)
+		return brake_missed_is_below_share(engine, 2);
+	return (named == VERDICT_NODE_DOWN || named == VERDICT_MGMT_NET_DOWN) &&
 	       brake_missed_is_small_share(engine);
 }
 

@@ -413,6 +413,9 @@ uint32_t brake_missing_node_count(const struct verdict_engine *engine);
 // Return whether most nodes are heard and too few are missed for a brake. If the brake is on, it is
 // for lack of votes.
 bool brake_missed_is_under_limit(const struct verdict_engine *engine);
+// Return whether less than the view divided by `share` is missed, and at most as many as the brake
+// allows.
+bool brake_missed_is_below_share(const struct verdict_engine *engine, uint64_t share);
 // Return whether less than a third of the view is missed, or only one node. With three agents, two
 // can know that but have no majority. The cluster-wide census counts, too: an agent with few links
 // across a partition misses few nodes itself.

@@ -315,7 +315,8 @@ bool judge_verdict_fits_state(enum verdict verdict, enum ras_state state) {
 		return verdict == VERDICT_NONE;
 	case RAS_UNREACHABLE:
 		return verdict == VERDICT_UNKNOWN || verdict == VERDICT_MGMT_NET_DOWN ||
-		       verdict == VERDICT_AGENT_FROZEN || verdict == VERDICT_NODE_DOWN;
+		       verdict == VERDICT_AGENT_DOWN || verdict == VERDICT_AGENT_FROZEN ||
+		       verdict == VERDICT_NODE_DOWN;
 	default:
 		return verdict == VERDICT_UNKNOWN;
 	}

@@ -162,6 +162,19 @@ static bool agent_is_frozen(
 	return false;
 }
 
+// Return whether the agent was found gone, and nothing but refusals speaks of it since. Of three
+// agents two may know that, and have no majority to declare it dead. Most of the view has to be
+// heard: a firewall between two halves refuses as well.
+static bool agent_is_still_gone(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct fabric_look *look,
+	const struct votes *votes
+) {
+	return subject->flap_history.word == VERDICT_AGENT_DOWN && look->good == 0 &&
+	       votes_are_refusals(engine, subject, votes) && brake_missed_is_below_share(engine, 2);
+}
+
 // Judge a node whose death the brake holds back. The brake only doubts silence: an answer from its
 // kernel or NIC proves that the node is frozen, however many others are. An earlier verdict is kept
 // if most nodes are heard and few are missed.
@@ -192,6 +205,9 @@ void judge_unreachable(
 			finding, VERDICT_AGENT_FROZEN,
 			look.fabric == FABRIC_STANDING ? "PulseStands" : "AgentMute"
 		);
+	} else if (agent_is_still_gone(engine, subject, &look, &votes)) {
+		finding_set_by_silence(finding, VERDICT_AGENT_DOWN, "AgentGone");
+		finding->overlay = votes.of[VERDICT_REACH_REFUSES];
 	} else if (look.good > 0 && heard.most && named == VERDICT_MGMT_NET_DOWN) {
 		finding_set_by_silence(finding, VERDICT_MGMT_NET_DOWN, "PulseAlone");
 	} else if (was_down && node_is_likely_down(finding, &votes, &heard)) {

@@ -30,6 +30,13 @@ void votes_count_reach(
 	const struct verdict_engine *engine, const struct subject *subject, struct votes *ret_votes
 );
 
+// Return whether all observers with a result were refused, on two hosts at least if there are two.
+bool votes_are_refusals(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct votes *votes
+);
+
 // judge.c
 
 // Set the finding to unknown if another agent answers at the node's address. Neither silence nor an

@@ -68,3 +68,29 @@ void votes_count_reach(
 	if (ret_votes->against > ret_votes->of[VERDICT_REACH_ANSWERS])
 		ret_votes->of[VERDICT_REACH_ANSWERS] = 0;
 }
+
+bool votes_are_refusals(
+	const struct verdict_engine *engine,
+	const struct subject *subject,
+	const struct votes *votes
+) {
+	uint32_t first = NAMES_NONE;
+
+	if (votes->of[VERDICT_REACH_REFUSES] < 2 ||
+	    votes->against > votes->of[VERDICT_REACH_REFUSES] ||
+	    votes->of[VERDICT_REACH_ANSWERS] > 0)
+		return false;
+	for (uint32_t n = 0; n < subject->observation_count; n++) {
+		const struct evidence *evidence = &subject->observations[n];
+		uint32_t host;
+
+		if (evidence->observation.reach != VERDICT_REACH_REFUSES ||
+		    evidence->observer == MEMBERS_NONE || !triangulate_counts(engine, evidence))
+			continue;
+		host = engine->members.rows[evidence->observer].host;
+		if (first != NAMES_NONE && host != first)
+			return true;
+		first = host;
+	}
+	return engine->members.hosts_alive < 2;
+}

@@ -71,6 +71,43 @@ static void half_that_refuses_is_unknown_since_a_firewall_between_may(void **sta
 	bed_destroy(bed);
 }
 
+// Regression: of five agents two had no vote, because they had been dead a moment ago. A third one
+// was killed, and all who tried were refused. It was agent-down for 0.6 s, and then unknown.
+static void one_that_all_are_refused_by_stays_gone_where_votes_alone_hold_its_death(void **state) {
+	static const struct {
+		uint32_t missed; // other members that the overlay misses
+		enum verdict_reach third;
+		const char *host; // of both observers
+		enum verdict verdict;
+	} rows[] = {
+		{0, VERDICT_REACH_REFUSES, NULL, VERDICT_AGENT_DOWN},
+		{0, VERDICT_REACH_NONE, NULL, VERDICT_UNKNOWN},
+		{0, VERDICT_REACH_UNKNOWN, "one", VERDICT_UNKNOWN},
+		{2, VERDICT_REACH_REFUSES, NULL, VERDICT_UNKNOWN},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct bed *bed = bed_create(5);
+
+		for (uint32_t by = 1; by <= 2 && rows[n].host != NULL; by++)
+			bed_place(bed, by, rows[n].host, "");
+		seen_as(bed, 4, 1, OBSERVATION_NO_PAIR, VERDICT_REACH_REFUSES);
+		bed_state(bed, 4, RAS_SUSPECT, RAS_CAUSE_GONE);
+		bed_pass(bed, SEC);
+		bed_expect(bed, 4, VERDICT_AGENT_DOWN, "AgentGone");
+		if (rows[n].third != VERDICT_REACH_UNKNOWN)
+			bed_see_reach(bed, 0, 4, OBSERVATION_NO_PAIR, rows[n].third);
+		doubted(bed, 2, rows[n].missed, RAS_UNREACHABLE);
+		bed_state(bed, 4, RAS_UNREACHABLE, RAS_CAUSE_GONE);
+		brake(bed);
+		bed_pass(bed, 10 * SEC);
+		bed_expect(bed, 4, rows[n].verdict, NULL);
+		assert_true(bed_view(bed, 4).advice <= VERDICT_ADVICE_WARN);
+		bed_destroy(bed);
+	}
+}
+
 static void one_connection_that_was_just_accepted_makes_nobody_frozen(void **state) {
 	struct bed *bed = bed_create(6);
 
@@ -333,6 +370,9 @@ UNIT_GROUP(verdict_heard) {
 		cmocka_unit_test(half_whose_kernels_accept_are_frozen_also_while_the_brake_holds),
 		cmocka_unit_test(half_whose_pulses_stand_are_frozen_also_where_only_that_is_seen),
 		cmocka_unit_test(half_that_refuses_is_unknown_since_a_firewall_between_may),
+		cmocka_unit_test(
+			one_that_all_are_refused_by_stays_gone_where_votes_alone_hold_its_death
+		),
 		cmocka_unit_test(one_connection_that_was_just_accepted_makes_nobody_frozen),
 		cmocka_unit_test(whom_a_brake_makes_unreachable_keeps_its_word),
 		cmocka_unit_test(a_brake_takes_nothing_back_of_one_that_is_suspected_beside_few),
