@@ -26,7 +26,8 @@ struct check_reporter {
 // Add, replace or withdraw a statement. It is published unless CHECKS_STATEMENTS_MAX statements of
 // at least its weight are.
 void check_reporter_add(struct check_reporter *reporter, const struct statement *statement);
-// Publish the statements whose publication failed, the most important first, up to the next failure.
+// Publish the statements whose publication failed, up to the next failure. The most important
+// statement comes first.
 void check_reporter_retry(struct check_reporter *reporter);
 
 struct check {

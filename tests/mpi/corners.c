@@ -302,18 +302,10 @@ int main(int argc, char **argv) {
 		const char *name;
 		void (*play)(void);
 	} corners[] = {
-		{"threads", threads},
-		{"children", children},
-		{"busy", free_busy},
-		{"many", many},
-		{"held", held},
-		{"mistakes", mistakes},
-		{"groups", groups},
-		{"reuse", reuse},
-		{"made", made},
-		{"wait", wait_again},
-		{"loader", loader},
-		{"interrupted", interrupted},
+		{"threads", threads}, {"children", children}, {"busy", free_busy},
+		{"many", many},	      {"held", held},	      {"mistakes", mistakes},
+		{"groups", groups},   {"reuse", reuse},	      {"made", made},
+		{"wait", wait_again}, {"loader", loader},     {"interrupted", interrupted},
 		{"spawn", spawn},
 	};
 	const char *name = argc > 1 ? argv[1] : "";

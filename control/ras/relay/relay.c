@@ -351,8 +351,8 @@ int relay_frame_received(struct ras *ras, struct link *link, const uint8_t *fram
 	packet = relay_packet_make(&header, frame, link->slot);
 	if (header.destination != ras->self_id) {
 		// A NAK for each message of a flood would double the flood.
-		// Only the first hop proves the source. Later ones count by their link as well, so that
-		// a forged flood takes the share of this source on that link alone.
+		// Only the first hop proves the source. Later ones count by their link as well,
+		// so that a forged flood takes the share of this source on that link alone.
 		if (!relay_limit_admit(
 			    ras, header.hops == 1 ? header.source : header.source ^ link->peer
 		    )) {

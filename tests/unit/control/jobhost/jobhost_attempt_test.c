@@ -290,7 +290,7 @@ static void a_number_that_is_registered_again_begins_an_attempt(void **state) {
 	// The one that left is of the earlier attempt, and forgotten.
 	assert_int_equal(read_report(bed, 0, &report), 2);
 	assert_int_equal(report.left, JOBS_LEFT_NOT);
-	// What a rank of the earlier attempt leaves behind is no part of the later one.
+	// A rank that leaves the earlier attempt is no part of the later one.
 	raw_send(other.fd, &leave, sizeof(leave), -1);
 	close_rank(&other);
 	assert_int_equal(ranks_shown(bed), 1);

@@ -467,7 +467,7 @@ static bool stranger_left(struct lone *lone, uint32_t conn, bool has_record, boo
 	struct ras_record *record;
 	struct ras_peer peer;
 
-	strcpy(info.name, "stranger");
+	snprintf(info.name, sizeof(info.name), "stranger");
 	assert_int_equal(ras_record_from_info(lone->interner, &info, &record), 0);
 	news.id = record->id;
 	news.record = has_record ? record : NULL;
