@@ -263,8 +263,8 @@ void relay_pools_fini(struct ras *ras);
 void relay_queue_fini(struct ras *ras);
 bool relay_queue_waits(const struct relay *relay, uint32_t slot);
 // Copy the packet into the queue of its hop's link. If the pool is used up, the newest message of
-// the source with the longest backlog is dropped. Returns 0, or -ENOBUFS if the packet itself is the
-// one to drop, or without memory.
+// the source with the longest backlog is dropped. Returns 0, or -ENOBUFS if the packet itself is
+// the one to drop, or without memory.
 int relay_queue_put(struct ras *ras, const struct relay_packet *packet, bool detour);
 // Remove and return the next message for the link, by class and turn; NULL if none waits.
 struct relay_item *relay_queue_next(struct ras *ras, uint32_t slot);
