@@ -85,7 +85,7 @@ void left_keep_rank(struct host_rank *rank, enum jobs_left how) {
 		return;
 	}
 	left->comm_serial = comm->serial;
-	left->report.left = how;
+	left->report.left = (uint8_t)how;
 	left->report.exited_ns = loop_now_ns(user->host->loop);
 	left->report.process_state = JOBS_PROCESS_UNKNOWN;
 	left->report.signature_count = 0;

@@ -21,8 +21,8 @@ const char *grant_reason_text(enum grant grant) {
 		[GRANT_RATE_LIMIT] = "the limit of drains in ten minutes is reached",
 		[GRANT_TOO_MANY_OUT] = "the limit of nodes out of service is reached",
 		[GRANT_KEY_CHANGED] =
-			"its key changed less than ten minutes ago, and only the node itself "
-			"reports the fault",
+			("its key changed less than ten minutes ago, and only the node itself "
+			 "reports the fault"),
 		[GRANT_IMPROVING] = "the newest evidence about the node is better already",
 		[GRANT_TABLE_FULL] = "the table of grants is full",
 		[GRANT_NO_GRANTER] =

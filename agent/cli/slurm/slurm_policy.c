@@ -30,8 +30,8 @@ const char *slurm_why_words(enum slurm_why why) {
 		[SLURM_WHY_DENIED] =
 			"not drained: its own agent does not report what it is said to report",
 		[SLURM_WHY_SKIPPED] =
-			"not drained yet: its own agent is asked in a later round, because others "
-			"do not answer",
+			("not drained yet: its own agent is asked in a later round, because others "
+			 "do not answer"),
 	};
 
 	return words[why];

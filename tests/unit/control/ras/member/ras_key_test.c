@@ -7,6 +7,7 @@
 #include <support/fake_departure.h>
 #include <support/fake_notice.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
