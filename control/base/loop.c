@@ -48,8 +48,8 @@ struct loop {
 	int timer_fd;
 	uint64_t armed_ns; // expiry of timer_fd; UINT64_MAX: none
 	uint64_t now_ns;
-	uint64_t swept_ns; // see loop_swept_ns()
-	bool is_swept;	   // the last epoll_wait() returned all sources that were ready
+	uint64_t all_served_ns; // see loop_all_served_ns()
+	bool is_swept;		// the last epoll_wait() returned all sources that were ready
 	bool stopped;
 
 	struct slot *slots;
@@ -106,7 +106,7 @@ int loop_create(const struct clock *clock, struct loop **ret_loop) {
 		return -ENOMEM;
 	loop->clock = clock;
 	loop->now_ns = clock_now_ns(clock);
-	loop->window_ns = loop->swept_ns = loop->now_ns;
+	loop->window_ns = loop->all_served_ns = loop->now_ns;
 	loop->armed_ns = UINT64_MAX;
 	loop->first_free = NO_SLOT;
 	loop->timer_fd = -1;
@@ -327,8 +327,8 @@ void loop_undefer(struct loop *loop, struct loop_job *job) {
 	job->queued = false;
 }
 
-uint64_t loop_swept_ns(const struct loop *loop) {
-	return loop->swept_ns;
+uint64_t loop_all_served_ns(const struct loop *loop) {
+	return loop->all_served_ns;
 }
 
 uint64_t loop_now_ns(const struct loop *loop) {
@@ -386,7 +386,7 @@ static int serve_events(struct loop *loop, int count) {
 	}
 	if (!clients) {
 		if (loop->is_swept)
-			loop->swept_ns = loop->now_ns;
+			loop->all_served_ns = loop->now_ns;
 		return 0;
 	}
 	count = epoll_wait_rank(loop, LOOP_CLIENTS, LOOP_CLIENTS_PER_TURN, 0);
@@ -396,7 +396,7 @@ static int serve_events(struct loop *loop, int count) {
 		event_serve(loop, &event);
 	}
 	if (loop->is_swept)
-		loop->swept_ns = loop->now_ns;
+		loop->all_served_ns = loop->now_ns;
 	return count < 0 ? count : 0;
 }
 

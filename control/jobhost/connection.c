@@ -147,7 +147,7 @@ static bool on_unregister(struct host_connection *connection, const union packet
 	struct host_rank *rank = rank_find(connection->process, packet->unregister.comm);
 
 	if (rank != NULL) {
-		left_keep_rank(rank, JOBS_LEFT_UNREGISTERED);
+		departed_rank_keep(rank, JOBS_LEFT_UNREGISTERED);
 		rank_remove(rank);
 	}
 	return true;
@@ -199,7 +199,7 @@ static bool on_leave(struct host_connection *connection, const union packet *pac
 	(void)packet;
 	sample_process_page(process, loop_now_ns(process->host->loop), false);
 	for (struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next)
-		left_keep_rank(rank, JOBS_LEFT_CLOSED);
+		departed_rank_keep(rank, JOBS_LEFT_CLOSED);
 	host_connection_close(connection);
 	process_free(process); // the process left on purpose: no rank counts as gone
 	return false;

@@ -470,20 +470,21 @@ comm_next_past(struct jobhost *host, const struct host_comm *key, const struct h
 void comm_destroy(struct jobhost *host, struct host_comm *comm);
 
 // left.c: ranks that left in order. Keep the report of a rank that leaves its communicator.
-void left_keep_rank(struct host_rank *rank, enum jobs_left how);
+void departed_rank_keep(struct host_rank *rank, enum jobs_left how);
 // Return whether the rank with this number left `comm` (NULL: none) before. Forget what is kept of
 // earlier attempts with the same key.
-bool left_begins_attempt(
+bool departed_rank_begins_attempt(
 	struct host_user *user,
 	const struct host_comm *key,
 	const struct host_comm *comm,
 	uint32_t number
 );
 // Store the reports of at most `room` such ranks, and return their number.
-uint32_t
-left_select(struct host_user *user, const struct jobs_rank_report **ret_reports, uint32_t room);
+uint32_t departed_ranks_select(
+	struct host_user *user, const struct jobs_rank_report **ret_reports, uint32_t room
+);
 // Forget the ranks that left until this time. The caller holds the user.
-void left_expire(struct host_user *user, uint64_t before_ns);
+void departed_ranks_expire(struct host_user *user, uint64_t before_ns);
 
 // agree.c: add one gone rank; seen_here: observed on this node, so the other agents are notified.
 void agree_add_gone_rank(

@@ -98,7 +98,7 @@ static void on_sample_timer(struct loop_timer *timer, uint64_t now_ns) {
 		set_sample_timer(host, now_ns + SAMPLE_PAUSE_NS);
 }
 
-// A turn that finds nothing is all that is wanted.
+// The timer only makes the loop turn, so that loop_all_served_ns() moves forward.
 static void on_sweep_timer(struct loop_timer *timer, uint64_t now_ns) {
 	struct jobhost *host = container_of(timer, struct jobhost, sweep);
 
@@ -108,7 +108,7 @@ static void on_sweep_timer(struct loop_timer *timer, uint64_t now_ns) {
 		host->sweep_until_ns = 0;
 }
 
-// If the timer cannot be set, an end is only known less well.
+// If the timer cannot be set, the estimated time of a process's end is only less exact.
 void jobhost_sweep_often(struct jobhost *host) {
 	const uint64_t now_ns = loop_now_ns(host->loop);
 
@@ -190,7 +190,7 @@ struct jobhost *jobhost_destroy(struct jobhost *host) {
 	for (user = LIST_FIRST(&host->users); user != NULL; user = next) {
 		next = LIST_NEXT(user, all);
 		(void)user_hold(user);
-		left_expire(user, UINT64_MAX);
+		departed_ranks_expire(user, UINT64_MAX);
 		user_put(user);
 	}
 	while (host->comms != NULL)

@@ -66,7 +66,7 @@ static bool read_departure(const struct host_rank *rank, struct jobs_rank_report
 	return true;
 }
 
-void left_keep_rank(struct host_rank *rank, enum jobs_left how) {
+void departed_rank_keep(struct host_rank *rank, enum jobs_left how) {
 	struct host_user *user = rank->process->user;
 	const struct host_comm *comm = rank->comm;
 	struct host_left *left, *at;
@@ -102,7 +102,7 @@ void left_keep_rank(struct host_rank *rank, enum jobs_left how) {
 		forget_key(user, comm, 0); // all its ranks were here, and left
 }
 
-bool left_begins_attempt(
+bool departed_rank_begins_attempt(
 	struct host_user *user,
 	const struct host_comm *key,
 	const struct host_comm *comm,
@@ -121,8 +121,9 @@ bool left_begins_attempt(
 	return has_left;
 }
 
-uint32_t
-left_select(struct host_user *user, const struct jobs_rank_report **ret_reports, uint32_t room) {
+uint32_t departed_ranks_select(
+	struct host_user *user, const struct jobs_rank_report **ret_reports, uint32_t room
+) {
 	struct host_left *left;
 	uint32_t count = 0;
 
@@ -135,7 +136,7 @@ left_select(struct host_user *user, const struct jobs_rank_report **ret_reports,
 	return count;
 }
 
-void left_expire(struct host_user *user, uint64_t before_ns) {
+void departed_ranks_expire(struct host_user *user, uint64_t before_ns) {
 	struct host_left *left;
 
 	while ((left = TAILQ_FIRST(&user->left)) != NULL && left->report.exited_ns <= before_ns)

@@ -32,7 +32,7 @@
 #define DISK_PERCENT 30
 #define FAULTS_MIN 10
 
-enum life_value {
+enum life_counter {
 	LIFE_OWN_NS,
 	LIFE_CHILDREN_NS, // descendants, ended ones included
 	LIFE_BLOCK_NS,
@@ -40,12 +40,12 @@ enum life_value {
 	LIFE_THROTTLED_NS,
 	LIFE_FAULTS,
 	LIFE_SWITCHES, // main thread
-	LIFE_VALUES,
+	LIFE_COUNTERS,
 };
 
 struct life_sample {
 	uint64_t at_ns;
-	uint64_t values[LIFE_VALUES];
+	uint64_t values[LIFE_COUNTERS];
 	bool is_on_disk; // in uninterruptible sleep
 };
 
@@ -438,7 +438,7 @@ static uint32_t percent_of(uint64_t part, uint64_t whole) {
 // Decide by the first value that explains a wait. `growth` holds the growth of each value.
 static void classify_growth(
 	const struct life *life,
-	const uint64_t growth[static LIFE_VALUES],
+	const uint64_t growth[static LIFE_COUNTERS],
 	uint32_t disk_percent,
 	struct ras_comm_doing *doing
 ) {
@@ -476,7 +476,7 @@ void life_summarise(const struct life *life, struct ras_comm_doing *ret_doing) {
 	uint32_t count = life->looks < LOOKS ? life->looks : (uint32_t)LOOKS;
 	const struct life_sample *newest, *oldest;
 	struct ras_comm_doing doing = {.unread = life->unread};
-	uint64_t growth[LIFE_VALUES];
+	uint64_t growth[LIFE_COUNTERS];
 	uint32_t on_disk = 0, by_time;
 
 	*ret_doing = doing;
@@ -487,7 +487,7 @@ void life_summarise(const struct life *life, struct ras_comm_doing *ret_doing) {
 	doing.span_ms = (uint32_t)((newest->at_ns - oldest->at_ns) / NS_PER_MS);
 	if (doing.span_ms == 0)
 		return;
-	for (uint32_t n = 0; n < LIFE_VALUES; n++)
+	for (uint32_t n = 0; n < LIFE_COUNTERS; n++)
 		growth[n] = newest->values[n] > oldest->values[n]
 				    ? newest->values[n] - oldest->values[n]
 				    : 0;

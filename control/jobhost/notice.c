@@ -200,7 +200,7 @@ void notice_send_stall(
 // A notice about a communicator, as read so far.
 struct comm_notice {
 	uint64_t origin;
-	uint64_t happened_ns; // our time of what it reports, or an earlier one
+	uint64_t happened_ns; // lower bound of the time of the reported event, on our clock
 	uint8_t kind;
 	struct wire_reader reader; // of the rest
 };

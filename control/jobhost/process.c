@@ -261,7 +261,7 @@ static void on_process_exit(struct loop_source *source, uint32_t events) {
 	(void)events;
 	// The end is noticed late if the agent was stopped meanwhile.
 	if (process->alive_ns == 0)
-		process->alive_ns = loop_swept_ns(user->host->loop);
+		process->alive_ns = loop_all_served_ns(user->host->loop);
 	if (process->exit_cause == JOBS_EXIT_UNKNOWN && user_has_time(user))
 		find_exit_cause(process);
 	// Packets sent before the end may still be in the socket, more than one turn reads.
@@ -454,7 +454,7 @@ void process_expire_ended(struct jobhost *host, uint64_t now_ns) {
 			oldest = TAILQ_FIRST(&user->ended);
 		}
 		if (now_ns >= host->config.keep_ns)
-			left_expire(user, now_ns - host->config.keep_ns);
+			departed_ranks_expire(user, now_ns - host->config.keep_ns);
 		user_put(user);
 	}
 }

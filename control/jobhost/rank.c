@@ -243,7 +243,7 @@ static struct host_comm *join_attempt(
 	const struct job_register *told
 ) {
 	struct host_comm *comm = comm_find_by_key(host, key), *begun;
-	bool begins = left_begins_attempt(user, key, comm, told->rank);
+	bool begins = departed_rank_begins_attempt(user, key, comm, told->rank);
 
 	begins = begins || (comm != NULL && comm->gone_count > 0);
 	if (comm != NULL && (!begins || (told->flags & JOB_REGISTER_AGAIN) != 0))

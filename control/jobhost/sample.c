@@ -329,7 +329,7 @@ void sample_process_page(struct host_process *process, uint64_t now_ns, bool is_
 
 		next = rank->next;
 		if (rank_was_unregistered(rank, is_found, is_over)) {
-			left_keep_rank(rank, JOBS_LEFT_UNREGISTERED);
+			departed_rank_keep(rank, JOBS_LEFT_UNREGISTERED);
 			rank_remove(rank);
 			continue;
 		}

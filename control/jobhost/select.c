@@ -81,7 +81,7 @@ static uint32_t select_user_reports(
 			break;
 	}
 	selection.count +=
-		left_select(user, ret_reports + selection.count, limit - selection.count);
+		departed_ranks_select(user, ret_reports + selection.count, limit - selection.count);
 	qsort(ret_reports, selection.count, sizeof(struct jobs_rank_report *), compare_reports);
 	return selection.count;
 }

@@ -286,7 +286,7 @@ static const char *left_way(const struct sentence *sentence) {
 			return "left";
 		way = own != NULL ? own : way;
 	}
-	return way == NULL ? "left" : strcmp(way, "closed") == 0 ? "closed its job" : way;
+	return way == NULL ? "left" : strcmp(way, "closed") == 0 ? "called tocsin_job_close" : way;
 }
 
 static void describe_late(struct sentence *sentence, const char *what) {
@@ -327,7 +327,7 @@ static void describe_none_started(struct sentence *sentence) {
 	if (finding->late_count > 0) {
 		append_rank(sentence, finding->late[0]);
 		append_format(
-			sentence, " has finished fewest earlier operations: %llu %s open",
+			sentence, " has finished the fewest earlier operations: %llu %s unfinished",
 			(unsigned long long)finding->open_count,
 			finding->open_count == 1 ? "is" : "are"
 		);
@@ -388,7 +388,7 @@ static void describe_mismatch(struct sentence *sentence) {
 		append_format(sentence, ", which ");
 		append_rank(sentence, mismatch->other);
 		append_format(
-			sentence, " has run less often in its %llu operations",
+			sentence, " has run fewer times, in %llu operations in all",
 			(unsigned long long)other->rank.launched
 		);
 		return;

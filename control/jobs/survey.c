@@ -45,8 +45,8 @@ static bool rank_has_left(const struct survey *survey, const struct ras_comm_ran
 	       (rank->flags & RAS_RANK_ABORT) == 0 && !rank_ended_earlier(survey, rank);
 }
 
-// Store how long ago the first active rank registered. Without active ranks, and if it is unknown,
-// every end counts.
+// Store how long ago the first active rank registered. Without active ranks, or if that time is
+// unknown, every end belongs to the present attempt.
 static void find_oldest_registration(struct survey *survey, const struct ras_merged_comm *comm) {
 	bool is_known = false;
 

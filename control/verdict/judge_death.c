@@ -172,7 +172,8 @@ static bool agent_is_still_gone(
 	const struct votes *votes
 ) {
 	return subject->flap_history.word == VERDICT_AGENT_DOWN && look->good == 0 &&
-	       votes_are_refusals(engine, subject, votes) && brake_missed_is_below_share(engine, 2);
+	       votes_show_host_refuses(engine, subject, votes) &&
+	       brake_missed_is_below_share(engine, 2);
 }
 
 // Judge a node whose death the brake holds back. The brake only doubts silence: an answer from its

@@ -31,7 +31,7 @@ void votes_count_reach(
 );
 
 // Return whether all observers with a result were refused, on two hosts at least if there are two.
-bool votes_are_refusals(
+bool votes_show_host_refuses(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct votes *votes

@@ -69,7 +69,7 @@ void votes_count_reach(
 		ret_votes->of[VERDICT_REACH_ANSWERS] = 0;
 }
 
-bool votes_are_refusals(
+bool votes_show_host_refuses(
 	const struct verdict_engine *engine,
 	const struct subject *subject,
 	const struct votes *votes

@@ -126,7 +126,7 @@ def test_how_they_left(cluster):
     """A rank that left in order is named with how, until all have left."""
     for number, (word, said_of_it) in enumerate((
             ("unregister", "has unregistered"), ("finalize", "has finalized"),
-            ("close", "has unregistered|has closed its job")), 80):
+            ("close", "has unregistered|has called tocsin_job_close")), 80):
         ranks = [Rank(cluster.agents[rank], number, rank, 3) for rank in range(3)]
         for rank, *words in ((ranks[2], "launch", "complete", word),
                              (ranks[0], "launch", "complete", "launch"),

@@ -26,8 +26,8 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_JOB] =
 		{"job", "ID",
-		 "only this job (slurm:1234.0, or 1234; of another id its\n"
-		 "whole text, or what follows the colon), or this\n"
+		 "only this job: slurm:1234.0, 1234.0, or 1234 for all its\n"
+		 "steps; other ids with or without their prefix; or this\n"
 		 "communicator (the first digits of its hash, at least\n"
 		 "four)"},
 	[OPTION_ALL] = {"all", NULL, "print each communicator of jobs that have ended"},

@@ -28,7 +28,8 @@ const char *slurm_why_words(enum slurm_why why) {
 		[SLURM_WHY_RETURNED] = "powered on a moment ago, and the problem is older",
 		[SLURM_WHY_BRAKE] = "not drained: as many as allowed are already out of service",
 		[SLURM_WHY_DENIED] =
-			"not drained: its own agent does not report what it is said to report",
+			("not drained: its own agent does not report the fault that is "
+			 "attributed to it"),
 		[SLURM_WHY_SKIPPED] =
 			("not drained yet: its own agent is asked in a later round, because others "
 			 "do not answer"),

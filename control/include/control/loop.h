@@ -82,9 +82,9 @@ void loop_undefer(struct loop *loop, struct loop_job *job);
 
 // Return the time of this turn. It is constant while a handler runs.
 uint64_t loop_now_ns(const struct loop *loop);
-// Return the last time before this turn's events by which no source was ready and unserved. Inside
-// `ready` of a source that is served at once: it was not ready before that time.
-uint64_t loop_swept_ns(const struct loop *loop);
+// Return the last time, before the events of this turn, at which no source was ready and unserved.
+// A source that is ready now became ready after that time, if it is served at once.
+uint64_t loop_all_served_ns(const struct loop *loop);
 // Read the clock itself, where the time within a turn matters.
 uint64_t loop_clock_ns(const struct loop *loop);
 

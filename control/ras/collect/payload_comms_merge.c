@@ -220,7 +220,7 @@ static int add_row(struct ras_comms *comms, uint64_t node, struct wire_reader *r
 	return err;
 }
 
-// Numbers of rows in all tables, to which a failure returns.
+// Row counts of all tables. A merge that fails truncates the tables to these counts.
 struct merge_mark {
 	uint32_t comms, ranks, missing, signatures;
 };

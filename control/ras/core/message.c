@@ -176,7 +176,7 @@ int message_beat_decode(struct wire_reader *reader, struct message_beat *ret_bea
 // One item of news: flags, state, hops, id, incarnation, maintenance, then the fields that the
 // flags announce.
 #define NEWS_RECORD 0x01
-#define NEWS_DEATH 0x02	 // only for deaths: cause, observers, u32 reached, u32 of
+#define NEWS_DEATH 0x02	 // only for deaths: cause, observers, u32 reached, u32 all members
 #define NEWS_SIGNED 0x04 // only for departures: their signature, after the fields of a death
 #define NEWS_KNOWN (NEWS_RECORD | NEWS_DEATH | NEWS_SIGNED)
 #define NEWS_BYTES_MIN 23

@@ -25,7 +25,7 @@ struct ras;
 struct key_check {
 	uint64_t peer;
 	uint64_t fingerprint; // of the refused key
-	uint64_t teller;      // see key_change_refuse()
+	uint64_t teller;      // sender of the update: a neighbour, or the IP address of a newcomer
 	uint64_t ask_ns;      // time at which the question is due; RAS_NEVER: already asked
 	uint64_t end_ns;      // observed time at which the check ends
 	bool is_unanswered;   // nobody answers at the address of the member

@@ -48,8 +48,9 @@ int own_Abort(call_word_int *next, mpi_word comm, int error) {
 	return next(comm, error);
 }
 
-// Only the ranks of the group call this function, so it is no operation of the parent. The new
-// communicator is followed before the call: a member that does not come is missing in it.
+// Only the members of the group call this function, so it is no operation of the parent. The
+// library follows the new communicator from before the call. A member that never calls is therefore
+// reported as missing.
 int own_Comm_create_group(
 	call_create_group *next, mpi_word comm, mpi_word group, int tag, mpi_word where
 ) {

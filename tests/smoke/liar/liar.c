@@ -148,7 +148,7 @@ static void notice_keep(const uint8_t *frame, size_t size) {
 	if (wire_get_u8(&reader) != MESSAGE_NOTICE || collect_notice_decode(&reader, &notice) != 0)
 		return;
 	if (notice.origin == state.victim && notice.kind == LIAR_NOTICE_HEALTH &&
-	    size <= LIAR_KEPT_BYTES_MAX && state.kept_count < LIAR_KEPT_MAX) {
+	    size <= LIAR_KEPT_BYTES_MAX && state.kept_count < LIAR_REPLAY_FRAMES_MAX) {
 		state.kept[state.kept_count].size = size;
 		memcpy(state.kept[state.kept_count++].frame, frame, size);
 	}

@@ -17,8 +17,8 @@
 
 #define LIAR_TURNS_PER_SECOND 10
 #define LIAR_GAP_NS (RAS_NS_PER_SEC / LIAR_TURNS_PER_SECOND) // between two turns
-#define LIAR_COMM_HEAD_BYTES 34 // version, kind and communicator of a notice about a job
-#define LIAR_KEPT_MAX 16	// notices of the victim that are kept for a replay
+#define LIAR_COMM_HEAD_BYTES 34	  // version, kind and communicator of a notice about a job
+#define LIAR_REPLAY_FRAMES_MAX 16 // notices of the victim that are kept for a replay
 #define LIAR_KEPT_BYTES_MAX 512
 
 struct liar_kept {
@@ -38,7 +38,7 @@ struct liar {
 	uint8_t comm_head[LIAR_COMM_HEAD_BYTES];
 	bool has_comm;
 	uint32_t comm_size; // ranks
-	struct liar_kept kept[LIAR_KEPT_MAX];
+	struct liar_kept kept[LIAR_REPLAY_FRAMES_MAX];
 	uint32_t kept_count;
 	bool replays; // kept notices are being sent, which no lie changes
 };

@@ -23,7 +23,7 @@ static void tell_check(struct liar *liar) {
 }
 
 // A notice of the victim with an id so far ahead that all its real ones look old.
-static void tell_mute(struct liar *liar) {
+static void tell_ids_ahead(struct liar *liar) {
 	uint8_t bytes[RAS_NOTICE_BYTES_MAX];
 	size_t size = liar_payload_statement(liar->victim, bytes);
 	uint64_t start = ras_incarnation_start(liar_victim_entry(liar)->incarnation);
@@ -179,7 +179,8 @@ static bool change_census(struct liar *liar, uint8_t *frame, size_t size) {
 	return changed;
 }
 
-// Messages of the victim to all members linked here, each with a sequence further ahead.
+// Send each linked member a relayed message in the victim's name. Its sequence is far ahead, so
+// the member takes the real messages of the victim for old ones.
 static void tell_relay(struct liar *liar) {
 	const struct peer_entry *victim = liar_victim_entry(liar);
 	struct ras *ras = liar->ras;
@@ -217,7 +218,7 @@ static void tell_relay(struct liar *liar) {
 
 const struct lie lies_of_notices[] = {
 	{"check", tell_check, NULL},
-	{"mute", tell_mute, NULL},
+	{"mute", tell_ids_ahead, NULL},
 	{"gone", tell_gone, NULL},
 	{"replay", tell_replay, NULL},
 	{"change", NULL, change_notice},

@@ -116,7 +116,7 @@ struct jobs_finding {
 	bool busy;		    // a late rank works, or moves in another communicator
 	bool halted;		    // the process of a late rank is stopped or frozen
 	bool none_started;	    // all have launched the operation, and no device has started it
-	uint64_t open_count;	    // of that cause: unfinished earlier operations of the late rank
+	uint64_t open_count;	    // with none_started: unfinished earlier operations of late[0]
 	bool serves; // the late rank is the sleeping root of the broadcast that others wait in
 	struct jobs_mismatch mismatch;
 	// a communicator in which the only late rank's device waits, or JOBS_NOBODY

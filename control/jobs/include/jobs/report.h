@@ -34,7 +34,7 @@ enum jobs_kind {
 // largest.
 #define JOBS_DATATYPE_UNKNOWN 255
 #define JOBS_DATATYPE_BYTES 254
-// Return for example "float32"; "elements" for an unknown number.
+// Return the name of a datatype, such as "float32". Returns "elements" for an unknown datatype.
 const char *jobs_datatype_name(uint32_t datatype);
 
 // An operation of kind JOBS_OTHER has no data. From this value on, its datatype is the number of
@@ -123,7 +123,7 @@ enum jobs_exit_cause {
 enum jobs_left {
 	JOBS_LEFT_NOT,
 	JOBS_LEFT_UNREGISTERED, // the process unregistered the communicator
-	JOBS_LEFT_CLOSED,	// the process closed its job
+	JOBS_LEFT_CLOSED,	// the process called tocsin_job_close()
 	JOBS_LEFT_WAYS,
 };
 

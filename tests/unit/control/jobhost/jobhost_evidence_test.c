@@ -160,7 +160,7 @@ static void waits_are_from_start_to_completion(void **state) {
 	member_close(bed, &self);
 }
 
-static void a_process_is_looked_at_while_its_ranks_stand(void **state) {
+static void a_process_is_looked_at_while_its_ranks_do_not_move(void **state) {
 	struct bed *bed = *state;
 	struct member self = member_open(bed, 0, 4);
 
@@ -218,7 +218,7 @@ UNIT_GROUP(jobhost_evidence) {
 			waits_are_from_start_to_completion, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
-			a_process_is_looked_at_while_its_ranks_stand, setup, teardown
+			a_process_is_looked_at_while_its_ranks_do_not_move, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
 			a_rank_that_only_posted_an_operation_does_not_block, setup, teardown

@@ -301,8 +301,8 @@ static void each_source_that_is_absent_is_told(void **state) {
 			assert_int_equal(doing_of(tree).activity, JOBS_DOES_UNKNOWN);
 		assert_int_equal(unread & rows[n].unread, rows[n].unread);
 	}
-	// A path outside of the agent's namespace, a kernel without lists of children, and one that
-	// does not account for waits.
+	// Make the remaining sources unreadable. The cgroup is outside of the agent's namespace.
+	// The kernel lists no children, and does not account for waits for block devices.
 	write_text(tree->proc, "100/cgroup", "0::/../other\n");
 	write_text(tree->proc, "sys/kernel/task_delayacct", "0\n");
 	remove_file(tree->proc, "100/task/100/children");

@@ -401,10 +401,11 @@ static void what_no_device_has_started_is_no_fault_of_the_network(void **state) 
 	assert_int_equal(hand.findings[0].open_count, 3);
 	jobs_view_say(&view, 0, text);
 	assert_non_null(strstr(text, "no device has started it for 20 s; rank 1 (pid 11"));
-	assert_non_null(strstr(
-		text, "has finished fewest earlier operations: 3 are open, and its device waits in "
-		      "communicator 0000000000000002"
-	));
+	assert_non_null(
+		strstr(text, "has finished the fewest earlier operations: 3 are unfinished, "
+			     "and its device waits in "
+			     "communicator 0000000000000002")
+	);
 	// Once one device has started it, the others are behind.
 	hand.ranks[1][0].rank.launched = hand.ranks[1][1].rank.launched = 5;
 	hand.ranks[1][1].rank.started = 5;
@@ -506,7 +507,8 @@ static void who_left_in_order_is_named_with_how(void **state) {
 		const char *text;
 	} rows[] = {
 		{JOBS_LEFT_UNREGISTERED, 0, "has unregistered, and has not launched operation 6"},
-		{JOBS_LEFT_CLOSED, 0, "has closed its job, and has not launched operation 6"},
+		{JOBS_LEFT_CLOSED, 0,
+		 "has called tocsin_job_close, and has not launched operation 6"},
 		{JOBS_LEFT_UNREGISTERED, RAS_RANK_FINALIZE, "has finalized, and has not launched"},
 		{JOBS_LEFT_NOT, RAS_RANK_FINALIZE | RAS_RANK_EXITED, "has finalized, and has not"},
 	};

@@ -130,11 +130,11 @@ static void a_rank_far_ahead_still_proves_a_mismatch(void **state) {
 	assert_string_equal(
 		bed_judge(&bed),
 		"operation 5 or an earlier one differs: rank 0 runs AllReduce of 64 float32, "
-		"which rank 1 (pid 11 on n0) has run less often in its 44 operations"
+		"which rank 1 (pid 11 on n0) has run fewer times, in 44 operations"
 	);
 	assert_int_equal(bed.finding.cause, JOBS_CAUSE_MISMATCH);
 	assert_int_equal(bed.finding.grade, JOBS_STUCK);
-	// With as many operations of the kind, the rank may have run the operation.
+	// If rank 1 ran as many AllReduces as rank 0, it may have run operation 5.
 	ahead->ops[JOBS_ALL_REDUCE] = 5;
 	ahead->ops[JOBS_BROADCAST] = 39;
 	bed_judge(&bed);

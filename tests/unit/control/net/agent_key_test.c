@@ -117,7 +117,7 @@ static void key_of_the_cluster_is_not_the_key_of_an_agent(void **state) {
 	assert_int_equal(access(path, F_OK), 0);
 }
 
-static void check_finds_what_would_end_the_start_and_makes_no_key(void **state) {
+static void check_reports_an_unusable_key_file_and_creates_none(void **state) {
 	char detail[AGENT_KEY_DETAIL_BYTES] = "";
 
 	(void)state;
@@ -191,7 +191,7 @@ UNIT_GROUP(agent_key) {
 		TEST(key_that_is_lost_or_has_no_directory_is_another_one),
 		TEST(key_that_others_may_read_or_that_is_none_ends_the_start),
 		TEST(key_of_the_cluster_is_not_the_key_of_an_agent),
-		TEST(check_finds_what_would_end_the_start_and_makes_no_key),
+		TEST(check_reports_an_unusable_key_file_and_creates_none),
 		TEST(half_a_key_of_a_crash_is_no_hindrance),
 		TEST(signature_is_valid_for_these_bytes_and_this_key_alone),
 	};

@@ -219,7 +219,7 @@ static void a_bad_row_of_a_communicator_is_refused_alone_and_counted(void **stat
 		assert_int_equal(ras_comms_create(&memory, &comms), 0);
 		assert_int_equal(ras_comms_add(comms, &part.collected), 0);
 		assert_int_equal(ras_comms_bad_rows(comms), 1);
-		// The rows before and behind it are there, with all their ranks and nothing else.
+		// The rows around the bad row are complete, and no other row was added.
 		assert_int_equal(ras_comms_settle(comms), 2);
 		ras_comms_at(comms, 0, &merged);
 		assert_int_equal(merged.rank_count, a_comm.rank_count);
