@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -127,6 +128,24 @@ check_directory(const char *directory, bool is_made, const void *member, struct 
 		);
 }
 
+// Check the key as the user of the agent, who may open other files than root's tools trust. This
+// program has one thread.
+static int
+agent_key_check_as(uid_t user, const char *state, const struct seal_keys *keys, char *detail) {
+	const uid_t own = geteuid();
+	int err = seteuid(user) == 0 ? 0 : neg_errno();
+
+	detail[0] = '\0';
+	if (err == 0)
+		err = agent_key_check(state, keys, detail);
+	must(seteuid(own) == 0);
+	if (err != 0 && detail[0] == '\0')
+		snprintf(
+			detail, AGENT_DETAIL_BYTES, "%s/agent.key: %s", state, strerrordesc_np(-err)
+		);
+	return err;
+}
+
 void check_places(
 	const struct agent_settings *settings,
 	const struct seal_keys *keys,
@@ -161,11 +180,16 @@ void check_places(
 		return;
 	check_directory(state, true, &settings->node.state_directory, load);
 	if (stat(state, &info) == 0 && S_ISDIR(info.st_mode)) {
+		uid_t agent_user = geteuid();
+
 		// Root checks the configuration of an agent that runs as this user.
-		if (file_trust_is_agent(info.st_uid))
+		if (file_trust_is_agent(info.st_uid)) {
+			agent_user = info.st_uid;
 			info.st_uid = 0;
+		}
 		problem = state_directory_problem(&info);
-		if (problem == NULL && keys != NULL && agent_key_check(state, keys, detail) != 0)
+		if (problem == NULL && keys != NULL &&
+		    agent_key_check_as(agent_user, state, keys, detail) != 0)
 			config_reject_key(load, &settings->node.state_directory, "%s", detail);
 	}
 	if (problem != NULL)
