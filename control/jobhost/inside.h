@@ -42,6 +42,7 @@
 // limit of ranks of one user: this factor times the limit of its processes
 #define RANKS_PER_PROCESS 8u
 #define EMPTY_COMMS_MAX 4096u // communicators without ranks here, of one user
+#define PAST_ATTEMPTS_MAX 16u // records of earlier attempts with one key
 #define CAUSE_BYTES 96
 #define LEVEL_ORDERS_MAX 64u
 
@@ -301,6 +302,7 @@ struct peer_clocks {
 
 struct jobhost {
 	struct loop *loop;
+	uint64_t began_ns; // when this agent began to serve jobs
 	struct overlay *overlay;
 	struct jobhost_config config;
 	char *socket_path;
@@ -448,7 +450,7 @@ void level_apply_notice(struct jobhost *host, uint8_t level, uint64_t for_ns, co
 
 // rank.c
 // Let the ranks that registered at this time or later begin another attempt: an end before that
-// does not concern them. Returns false if such ranks stay, for lack of memory.
+// does not concern them. Returns false if such ranks stay, for lack of memory or of records.
 bool comm_split_attempt(struct jobhost *host, struct host_comm *comm, uint64_t at_ns);
 struct host_rank *rank_find(struct host_process *process, uint64_t number);
 // Enter a rank. Returns NULL and the reason if the rank is refused.
@@ -541,6 +543,8 @@ void peer_clock_fini(struct jobhost *host);
 bool peer_clock_translate(struct jobhost *host, uint64_t node, uint64_t their_ns, uint64_t *ret_ns);
 // Ask another agent for its clock, at most every half second.
 void peer_clock_ask(struct jobhost *host, uint64_t node);
+// Return whether another agent was asked for its clock in the last SAMPLE_NS.
+bool peer_clock_was_just_asked(const struct jobhost *host, uint64_t node);
 // The clock of another agent showed `their_ns` after our clock showed `asked_ns`. Its held notices
 // are handled.
 void peer_clock_learn(struct jobhost *host, uint64_t node, uint64_t asked_ns, uint64_t their_ns);
@@ -637,6 +641,9 @@ bool stall_needs_query(struct jobhost *host, struct host_comm *comm, uint64_t no
 bool stall_begin_judging(struct jobhost *host);
 // Send what the judging has found about a communicator.
 void stall_send_finding(struct jobhost *host, struct host_comm *comm);
+// Return whether a finding of an answer that was asked for at this time still holds: since then no
+// local rank has registered or moved.
+bool stall_is_current(const struct host_comm *comm, uint64_t asked_ns);
 // the communicator has moved, or ends
 void stall_clear(struct jobhost *host, struct host_comm *comm);
 void stall_notify_ranks(struct jobhost *host, struct host_comm *comm, const struct stall *stall);

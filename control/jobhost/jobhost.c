@@ -142,6 +142,7 @@ int jobhost_create(
 	if (host == NULL)
 		return -ENOMEM;
 	host->loop = loop;
+	host->began_ns = loop_now_ns(loop);
 	host->config = *config;
 	host->overlay = config->overlay;
 	host->listener.fd = -1;

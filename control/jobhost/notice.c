@@ -18,6 +18,7 @@
 	1024 // queued received notices; more are dropped, and their senders resend
 #define ROSTER_ROW_BYTES 20
 #define HELD_NOTICES_MAX 256
+#define HELD_OF_ORIGIN_MAX 32 // so that an agent that answers nothing leaves room for others
 #define HELD_NS (60 * RAS_NS_PER_SEC)
 #define RANGES_MAX 460 // ranges that fit beside the head of a notice
 // Rate limit of this agent, whatever its users do, because every other agent forwards its notices.
@@ -202,6 +203,7 @@ struct comm_notice {
 	uint64_t origin;
 	uint64_t happened_ns; // lower bound of the time of the reported event, on our clock
 	uint8_t kind;
+	bool is_unproven;	   // an end that an answer of its sender's clock may still prove
 	struct wire_reader reader; // of the rest
 };
 
@@ -292,8 +294,7 @@ handle_gone_rank(struct jobhost *host, struct host_comm *comm, struct comm_notic
 		if (!agree_can_report_rank(comm, notice->origin, gone.rank))
 			return;
 		if (!end_concerns_comm(host, comm, &gone)) {
-			// The sender repeats the notice. A better answer may prove more by then.
-			peer_clock_ask(host, notice->origin);
+			notice->is_unproven = true;
 			return;
 		}
 	}
@@ -313,7 +314,9 @@ handle_comm_notice(struct jobhost *host, struct host_comm *comm, struct comm_not
 		handle_agreed_set(host, comm, notice);
 		break;
 	case NOTICE_ROSTER:
-		handle_roster(comm, notice);
+		// The rows may be of the newest attempt.
+		if (!comm->is_past)
+			handle_roster(comm, notice);
 		break;
 	case NOTICE_ROSTER_REQUEST:
 		watch_on_roster_request(host, comm);
@@ -322,7 +325,7 @@ handle_comm_notice(struct jobhost *host, struct host_comm *comm, struct comm_not
 		stall.kind = (enum tocsin_event_kind)wire_get_u8(reader);
 		stall.rank = wire_get_u32(reader);
 		(void)wire_get_string(reader, stall.text, sizeof(stall.text));
-		if (wire_reader_ok(reader) && notice->happened_ns > comm->newest_ns &&
+		if (wire_reader_ok(reader) && stall_is_current(comm, notice->happened_ns) &&
 		    (stall.kind == TOCSIN_COMM_WAITING || stall.kind == TOCSIN_COMM_STUCK) &&
 		    (stall.rank == TOCSIN_NO_RANK || stall.rank < comm->size))
 			stall_notify_ranks(host, comm, &stall);
@@ -343,24 +346,29 @@ static void handle_level(struct jobhost *host, struct wire_reader *reader) {
 }
 
 static void hold_notice(struct jobhost *host, uint64_t origin, const void *bytes, size_t size) {
-	struct heard_notice *held = NULL;
+	struct heard_notice **last = &host->held, *held = NULL;
+	uint32_t of_origin = 0;
 
-	if (host->held_count < HELD_NOTICES_MAX)
+	// Ask even if the notice is dropped: the next one can then be used.
+	peer_clock_ask(host, origin);
+	for (; *last != NULL; last = &(*last)->next)
+		of_origin += (*last)->origin == origin;
+	if (host->held_count < HELD_NOTICES_MAX && of_origin < HELD_OF_ORIGIN_MAX)
 		held = malloc(sizeof(*held) + size);
 	if (held == NULL)
 		return; // its sender repeats what is not agreed on
 	*held = (struct heard_notice
-	){.next = host->held, .origin = origin, .since_ns = loop_now_ns(host->loop), .size = size};
+	){.origin = origin, .since_ns = loop_now_ns(host->loop), .size = size};
 	memcpy(held->bytes, bytes, size);
-	host->held = held;
+	*last = held; // in the order of arrival: a later stall replaces an earlier one
 	host->held_count++;
-	peer_clock_ask(host, origin);
 }
 
 void notice_handle(struct jobhost *host, uint64_t origin, const void *bytes, size_t size) {
 	struct comm_notice notice = {.origin = origin}, copy;
 	struct host_comm key = {0}, *comm, *next;
 	struct wire_reader *reader = &notice.reader;
+	bool is_unproven;
 	uint64_t fact_ns;
 	uint8_t version;
 
@@ -390,12 +398,18 @@ void notice_handle(struct jobhost *host, uint64_t origin, const void *bytes, siz
 	copy = notice;
 	if (comm != NULL)
 		handle_comm_notice(host, comm, &copy);
+	is_unproven = copy.is_unproven;
 	while (next != NULL) {
 		comm = next;
 		next = comm_next_past(host, &key, comm);
 		copy = notice;
 		handle_comm_notice(host, comm, &copy);
+		is_unproven = is_unproven || copy.is_unproven;
 	}
+	// Once its coordinator has numbered the set, the sender repeats nothing. So wait here for a
+	// fresh answer of its clock, which may prove more.
+	if (is_unproven && !peer_clock_was_just_asked(host, origin))
+		hold_notice(host, origin, bytes, size);
 }
 
 void notice_release_held(struct jobhost *host, uint64_t origin) {

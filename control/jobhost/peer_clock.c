@@ -15,17 +15,19 @@
 #include <string.h>
 
 #define VALID_NS (600 * RAS_NS_PER_SEC)	  // afterwards the clock is asked again
-#define DRIFT_SHIFT 12			  // clocks differ by less than 1 part in 4096
+#define DRIFT_SHIFT 10			  // NTP changes the rate by at most 500 ppm
 #define ASK_AGAIN_NS (RAS_NS_PER_SEC / 2) // between two questions to one agent
+#define ANSWER_LIFE_NS (2 * RAS_NS_PER_SEC)
+#define ANSWERS_PENDING_MAX 64u
 #define MESSAGE_ASK 1
 #define MESSAGE_ANSWER 2
 #define PEERS_MAX 65536
 
 struct peer_clock {
 	uint64_t node;
-	int64_t offset_ns;   // our clock minus the clock of the peer, or less
-	uint64_t learned_ns; // when we asked; 0: no answer yet
-	uint64_t asked_ns;
+	int64_t offset_ns;		    // our clock minus the clock of the peer, or less
+	uint64_t learned_ns;		    // when we asked; 0: no answer yet
+	uint64_t asked_ns, asked_before_ns; // our last question, and the one before
 };
 
 static uint32_t find_place(const struct peer_clocks *clocks, uint64_t node) {
@@ -90,10 +92,12 @@ bool peer_clock_translate(
 
 void peer_clock_learn(struct jobhost *host, uint64_t node, uint64_t asked_ns, uint64_t their_ns) {
 	struct peer_clock *row = find_or_add(&host->peer_clocks, node);
-	int64_t offset_ns = (int64_t)asked_ns - (int64_t)their_ns;
+	int64_t offset_ns;
 
-	if (row == NULL || asked_ns > loop_now_ns(host->loop) || their_ns > INT64_MAX / 2)
+	if (row == NULL || asked_ns > loop_now_ns(host->loop) || their_ns > INT64_MAX / 2 ||
+	    asked_ns < row->learned_ns)
 		return;
+	offset_ns = (int64_t)asked_ns - (int64_t)their_ns;
 	// The pair with the shorter way tells more.
 	if (row->learned_ns == 0 || asked_ns - row->learned_ns >= VALID_NS ||
 	    offset_ns > row->offset_ns - (int64_t)((asked_ns - row->learned_ns) >> DRIFT_SHIFT)) {
@@ -113,6 +117,7 @@ void peer_clock_ask(struct jobhost *host, uint64_t node) {
 	if (host->overlay == NULL || row == NULL ||
 	    (row->asked_ns != 0 && now_ns - row->asked_ns < ASK_AGAIN_NS))
 		return;
+	row->asked_before_ns = row->asked_ns;
 	row->asked_ns = now_ns;
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	wire_put_u8(&writer, MESSAGE_ASK);
@@ -122,12 +127,26 @@ void peer_clock_ask(struct jobhost *host, uint64_t node) {
 	(void)overlay_port_send(&host->peer_clocks.port, &message); // asked again when needed
 }
 
+bool peer_clock_was_just_asked(const struct jobhost *host, uint64_t node) {
+	const struct peer_clocks *clocks = &host->peer_clocks;
+	uint32_t place = find_place(clocks, node);
+
+	if (host->overlay == NULL)
+		return true; // nobody to ask
+	return place < clocks->count && clocks->rows[place].node == node &&
+	       clocks->rows[place].asked_ns != 0 &&
+	       loop_now_ns(host->loop) - clocks->rows[place].asked_ns < SAMPLE_NS;
+}
+
 static bool clock_was_asked(const struct jobhost *host, uint64_t node, uint64_t asked_ns) {
 	const struct peer_clocks *clocks = &host->peer_clocks;
 	uint32_t place = find_place(clocks, node);
 
-	return place < clocks->count && clocks->rows[place].node == node &&
-	       clocks->rows[place].asked_ns == asked_ns;
+	// The time is also the proof that the answer is to our question: any member can name any
+	// source. An answer may take longer than the pause before the next question.
+	return place < clocks->count && clocks->rows[place].node == node && asked_ns != 0 &&
+	       (asked_ns == clocks->rows[place].asked_ns ||
+		asked_ns == clocks->rows[place].asked_before_ns);
 }
 
 static void on_message(
@@ -150,10 +169,14 @@ static void on_message(
 	kind = wire_get_u8(&reader);
 	asked_ns = wire_get_u64(&reader);
 	if (kind == MESSAGE_ASK && wire_reader_ok(&reader)) {
+		// All ports together have RAS_RELAY_PENDING_MAX messages in flight.
+		if (overlay_port_pending(port) >= ANSWERS_PENDING_MAX)
+			return;
 		wire_writer_init(&writer, answer, sizeof(answer));
 		wire_put_u8(&writer, MESSAGE_ANSWER);
 		wire_put_u64(&writer, asked_ns);
 		wire_put_u64(&writer, loop_clock_ns(host->loop));
+		message.life_ns = ANSWER_LIFE_NS;
 		message.bytes = answer;
 		message.size = wire_writer_used(&writer);
 		(void)overlay_port_send(port, &message);

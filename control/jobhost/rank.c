@@ -58,6 +58,22 @@ comm_next_past(struct jobhost *host, const struct host_comm *key, const struct h
 	return NULL;
 }
 
+// Count the earlier attempts with this key. Store one without local ranks; NULL: none.
+static uint32_t count_past_attempts(
+	struct jobhost *host, const struct host_comm *key, struct host_comm **ret_empty
+) {
+	struct host_comm *past = NULL;
+	uint32_t count = 0;
+
+	*ret_empty = NULL;
+	while ((past = comm_next_past(host, key, past)) != NULL) {
+		if (past->ranks == NULL)
+			*ret_empty = past;
+		count++;
+	}
+	return count;
+}
+
 static struct host_comm *
 comm_create(struct jobhost *host, struct host_user *user, const struct host_comm *key) {
 	struct host_comm *comm = malloc(sizeof(*comm));
@@ -240,14 +256,27 @@ static struct host_comm *join_attempt(
 	struct jobhost *host,
 	struct host_user *user,
 	const struct host_comm *key,
-	const struct job_register *told
+	const struct job_register *told,
+	char reason[static JOB_REASON_BYTES]
 ) {
-	struct host_comm *comm = comm_find_by_key(host, key), *begun;
+	struct host_comm *comm = comm_find_by_key(host, key), *begun, *empty;
 	bool begins = departed_rank_begins_attempt(user, key, comm, told->rank);
 
 	begins = begins || (comm != NULL && comm->gone_count > 0);
 	if (comm != NULL && (!begins || (told->flags & JOB_REGISTER_AGAIN) != 0))
 		return comm;
+	// Each notice is handled once for each attempt, so their number is limited.
+	if (comm != NULL && count_past_attempts(host, key, &empty) >= PAST_ATTEMPTS_MAX) {
+		if (empty == NULL) {
+			snprintf(
+				reason, JOB_REASON_BYTES,
+				"%u earlier attempts of this communicator still have ranks here",
+				PAST_ATTEMPTS_MAX
+			);
+			return NULL;
+		}
+		comm_destroy(host, empty);
+	}
 	begun = comm_create(host, user, key);
 	if (comm != NULL && begun != NULL)
 		comm->is_past = true;
@@ -286,14 +315,16 @@ struct host_rank *rank_add(
 		return NULL;
 	snprintf(reason, JOB_REASON_BYTES, "out of memory");
 	rank = calloc(1, sizeof(*rank));
-	comm = rank != NULL ? join_attempt(host, process->user, &key, told) : NULL;
+	comm = rank != NULL ? join_attempt(host, process->user, &key, told, reason) : NULL;
 	if (rank == NULL || comm == NULL) {
 		free(rank);
 		return NULL;
 	}
 	rank->process = process;
 	rank->told = *told;
-	rank->since_ns = loop_now_ns(host->loop);
+	// A rank of an earlier agent registered before this agent began.
+	rank->since_ns =
+		(told->flags & JOB_REGISTER_AGAIN) != 0 ? host->began_ns : loop_now_ns(host->loop);
 	rank->next = process->ranks;
 	process->ranks = rank;
 	process->rank_count++;
@@ -324,12 +355,15 @@ bool comm_split_attempt(struct jobhost *host, struct host_comm *comm, uint64_t a
 		.size = comm->size,
 		.is_past = comm->is_past,
 	};
-	struct host_comm *begun = NULL;
+	struct host_comm *begun = NULL, *empty;
 	struct host_rank *next;
 	uint64_t newest_ns = 0;
 
 	if (comm->newest_ns < at_ns)
 		return true;
+	// The caller may be about to visit an empty record, so none is destroyed here.
+	if (count_past_attempts(host, &key, &empty) >= PAST_ATTEMPTS_MAX)
+		return false;
 	for (struct host_rank *rank = comm->ranks; rank != NULL; rank = next) {
 		next = rank->next_of_comm;
 		if (rank->since_ns < at_ns) {

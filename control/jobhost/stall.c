@@ -130,6 +130,15 @@ void stall_notify_ranks(struct jobhost *host, struct host_comm *comm, const stru
 	comm_send_state(comm);
 }
 
+bool stall_is_current(const struct host_comm *comm, uint64_t asked_ns) {
+	if (asked_ns <= comm->newest_ns)
+		return false;
+	for (const struct host_rank *rank = comm->ranks; rank != NULL; rank = rank->next_of_comm)
+		if (rank->report.progress_ns >= asked_ns)
+			return false;
+	return true;
+}
+
 static void send_finding(
 	struct jobhost *host,
 	struct host_comm *comm,
@@ -172,7 +181,7 @@ void stall_send_finding(struct jobhost *host, struct host_comm *comm) {
 	struct ras_merged_comm merged;
 	uint32_t place;
 
-	if (comm->stall_check_is_pending &&
+	if (comm->stall_check_is_pending && stall_is_current(comm, watch_answer_asked_ns(host)) &&
 	    watch_find_comm(host->answer->comms, comm, &merged, &place))
 		send_finding(host, comm, &merged, place);
 	comm->stall_check_is_pending = false;

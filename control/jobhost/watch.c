@@ -102,7 +102,8 @@ static void learn_roster(struct jobhost *host, struct host_comm *comm) {
 	uint32_t known = comm->roster.ranks, place;
 	struct ras_merged_comm merged;
 
-	if (roster_is_complete(comm) || asked_ns <= comm->newest_ns ||
+	// The answer may show ranks of the newest attempt.
+	if (comm->is_past || roster_is_complete(comm) || asked_ns <= comm->newest_ns ||
 	    !watch_find_comm(host->answer->comms, comm, &merged, &place) ||
 	    merged.rank_count <= known)
 		return;
@@ -181,7 +182,8 @@ static void on_comms_answer(struct overlay_question *question, struct overlay_an
 static bool roster_query_is_due(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
 	bool first = comm->ask_pause_ns == FIRST_NS;
 
-	if (comm->ranks == NULL || now_ns < comm->ask_ns || roster_is_complete(comm))
+	if (comm->ranks == NULL || comm->is_past || now_ns < comm->ask_ns ||
+	    roster_is_complete(comm))
 		return false;
 	if (!agree_is_coordinator(host, comm) && !comm->roster_is_requested) {
 		// Most likely the roster arrives before this agent's turn comes.

@@ -440,7 +440,7 @@ static void describe_straggler(struct sentence *sentence) {
 // "rank 3", "ranks 1, 2, 5 and 12 more"
 static void append_absent_ranks(struct sentence *sentence) {
 	const struct jobs_finding *finding = sentence->finding;
-	uint32_t named = 0, place = 0;
+	uint32_t named = 0, place = 0, before = sentence->used;
 
 	append_format(sentence, finding->absent == 1 ? "rank" : "ranks");
 	for (uint32_t rank = 0; rank < sentence->comm->size && named < JOBS_NAMED_MAX; rank++) {
@@ -452,8 +452,15 @@ static void append_absent_ranks(struct sentence *sentence) {
 			continue;
 		append_format(sentence, "%s%u", named++ > 0 ? ", " : " ", rank);
 	}
-	if (finding->absent > named)
+	// Ranks of an earlier attempt count as absent, and are in the list.
+	if (named == 0) {
+		sentence->used = before;
+		append_format(
+			sentence, "%u rank%s", finding->absent, finding->absent == 1 ? "" : "s"
+		);
+	} else if (finding->absent > named) {
 		append_format(sentence, " and %u more", finding->absent - named);
+	}
 }
 
 static void describe_unknown(struct sentence *sentence) {

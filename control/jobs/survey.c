@@ -279,6 +279,9 @@ static void find_counted_mismatch(
 	for (uint32_t n = 0; n < comm->rank_count; n++) {
 		const struct ras_comm_rank *rank = &comm->ranks[n].rank;
 
+		// The counts by kind of a rank that left may be older than its total.
+		if (rank->left != JOBS_LEFT_NOT || rank_ended_earlier(survey, rank))
+			continue;
 		if (rank->launched > survey->seq && count_of_kind(rank, waited->kind) < wanted &&
 		    found.other_count++ == 0)
 			found.other = n;

@@ -161,6 +161,14 @@ int overlay_port_send(struct overlay_port *port, const struct overlay_port_messa
 	return 0;
 }
 
+uint32_t overlay_port_pending(const struct overlay_port *port) {
+	uint32_t count = 0;
+
+	for (const struct overlay_port_sent *sent = port->sent; sent != NULL; sent = sent->next)
+		count++;
+	return count;
+}
+
 void overlay_port_open(struct overlay *overlay, struct overlay_port *port) {
 	must(port_find(overlay, port->number) == NULL);
 	port->overlay = overlay;

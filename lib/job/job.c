@@ -89,21 +89,16 @@ static void find_job_id(char ret_id[static JOB_ID_BYTES]) {
 	ret_id[0] = '\0';
 }
 
-// Return the attempt of the job: how often Slurm has requeued it, and how often torchrun has
-// started its workers again. It is equal on all ranks of an attempt, and 0 without such a launcher.
+// Return the attempt of the job: how often Slurm has requeued it. The count is equal on all ranks
+// of an attempt, and 0 without Slurm. TORCHELASTIC_RESTART_COUNT is unusable, because each torchrun
+// counts only the failures of its own node.
 static uint32_t find_attempt(void) {
-	static const char *const names[] = {"SLURM_RESTART_COUNT", "TORCHELASTIC_RESTART_COUNT"};
-	uint32_t attempt = 0;
+	const char *at = environment_value("SLURM_RESTART_COUNT");
+	uint32_t count = 0;
 
-	for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
-		const char *at = environment_value(names[n]);
-		uint32_t count = 0;
-
-		for (; at != NULL && *at >= '0' && *at <= '9'; at++)
-			count = count * 10 + (uint32_t)(*at - '0');
-		attempt = attempt << 16 | (count & UINT16_MAX);
-	}
-	return attempt;
+	for (; at != NULL && *at >= '0' && *at <= '9'; at++)
+		count = count * 10 + (uint32_t)(*at - '0');
+	return count;
 }
 
 // Apply the caller's configuration. Returns 0 or -EINVAL.

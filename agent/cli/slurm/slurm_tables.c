@@ -186,8 +186,10 @@ int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_finding
 			continue;
 		finding->advice = row_advice(row);
 		finding->own_word = row_is_own_word(row, node);
-		finding->is_mild = strcmp(fact_word(row, "grade"), "ok") == 0 ||
-				   strcmp(fact_word(row, "grade"), "warning") == 0;
+		// "unstable" hides verdicts that come and go, and may be critical.
+		finding->is_mild = (strcmp(fact_word(row, "grade"), "ok") == 0 ||
+				    strcmp(fact_word(row, "grade"), "warning") == 0) &&
+				   strcmp(fact_word(row, "verdict"), "unstable") != 0;
 		fact_read_ns(row, "for_ns", &for_ns);
 		finding->for_s = for_ns / NS_PER_SEC;
 		snprintf(finding->node, sizeof(finding->node), "%s", node);

@@ -274,6 +274,8 @@ struct overlay_port_message {
 	uint32_t tag;
 };
 int overlay_port_send(struct overlay_port *port, const struct overlay_port_message *message);
+// Return the number of sent messages whose delivery is not known yet.
+uint32_t overlay_port_pending(const struct overlay_port *port);
 
 // Notices: messages to all members, best effort (ras_notice()). `fn` is called from inside the core
 // and must not call back into the overlay. A kind has one consumer; `fn` NULL removes it.

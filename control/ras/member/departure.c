@@ -22,10 +22,14 @@ void departure_signed_bytes(
 	must(wire_writer_used(&writer) == DEPARTURE_SIGNED_BYTES);
 }
 
-void departure_sign(const struct ras *ras, uint8_t ret_signature[static RAS_SIGNATURE_BYTES]) {
+void departure_sign(
+	const struct ras *ras,
+	uint64_t incarnation,
+	uint8_t ret_signature[static RAS_SIGNATURE_BYTES]
+) {
 	uint8_t bytes[DEPARTURE_SIGNED_BYTES];
 
-	departure_signed_bytes(ras->cluster, ras->self_id, ras_self(ras)->incarnation, bytes);
+	departure_signed_bytes(ras->cluster, ras->self_id, incarnation, bytes);
 	ras->ops.sign(ras->ops_ctx, bytes, sizeof(bytes), ret_signature);
 }
 

@@ -24,8 +24,12 @@ void departure_signed_bytes(
 	uint64_t incarnation,
 	uint8_t ret_bytes[static DEPARTURE_SIGNED_BYTES]
 );
-// Sign the departure of this agent.
-void departure_sign(const struct ras *ras, uint8_t ret_signature[static RAS_SIGNATURE_BYTES]);
+// Sign the departure of this agent in this incarnation.
+void departure_sign(
+	const struct ras *ras,
+	uint64_t incarnation,
+	uint8_t ret_signature[static RAS_SIGNATURE_BYTES]
+);
 // Return true if the update reports a departure that would change the table, and the peer did not
 // sign it.
 bool departure_is_forged(const struct ras *ras, const struct peer_news *news);

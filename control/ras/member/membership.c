@@ -140,6 +140,8 @@ void ras_handle_own_death(struct ras *ras, uint64_t incarnation, enum ras_cause 
 	    incarnation >= self->incarnation || incarnation < ras->deaths_reported)
 		return; // the death of another start, a death not refuted, or one already announced
 	ras->deaths_reported = incarnation + 1;
+	if (ras_incarnation_start(self->incarnation) != ras_incarnation_start(before))
+		cause = RAS_CAUSE_RESTART; // the refutations of the start were used up
 	ras_emit(ras, RAS_EVENT_DECLARED_DEAD, ras->self_slot, cause, self->incarnation);
 	liveness_reset(ras);
 	votes_withdraw(ras, ras->self_slot);
@@ -273,8 +275,8 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 		ras_emit_conflict(ras, slot, news->incarnation, news_address(news));
 	else if (change != PEERS_RECORD_NEEDED)
 		change_apply_effects(ras, slot, from, change, known);
-	if (known && change == PEERS_JOINED &&
-	    ras_key_fingerprint(ras_entry(ras, slot)->record->key) != fingerprint)
+	// A refutation, a departure, a death or a late record may bring another key, too.
+	if (known && ras_key_fingerprint(ras_entry(ras, slot)->record->key) != fingerprint)
 		ras_emit(ras, RAS_EVENT_KEY_CHANGED, slot, RAS_CAUSE_RESTART, fingerprint);
 	return change != PEERS_RECORD_NEEDED;
 }

@@ -113,7 +113,10 @@ void news_send_self_to(struct ras *ras, struct link *link) {
 
 	peers_news_fill(&ras->peers, ras->self_slot, &news);
 	if (ras->left) {
-		departure_sign(ras, signature);
+		// Refutations are not signed. In the last incarnation of the start none is newer,
+		// so nobody can undo the departure, or be ahead of it.
+		news.incarnation |= RAS_REFUTATIONS_MAX;
+		departure_sign(ras, news.incarnation, signature);
 		news.signature = signature;
 		news.state = RAS_LEFT;
 	}

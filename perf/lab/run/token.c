@@ -114,7 +114,7 @@ int token_file_write(const char *path, const char *token, struct lab_why *why) {
 }
 
 int token_file_replace(const char *path, const char *token, struct lab_why *why) {
-	char earlier[TOKEN_BYTES];
+	scoped_token char earlier[TOKEN_BYTES] = "";
 	struct stat status;
 
 	// The write explains any other error of lstat().

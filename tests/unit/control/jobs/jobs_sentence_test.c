@@ -130,7 +130,7 @@ static void a_rank_far_ahead_still_proves_a_mismatch(void **state) {
 	assert_string_equal(
 		bed_judge(&bed),
 		"operation 5 or an earlier one differs: rank 0 runs AllReduce of 64 float32, "
-		"which rank 1 (pid 11 on n0) has run fewer times, in 44 operations"
+		"which rank 1 (pid 11 on n0) has run fewer times, in 44 operations in all"
 	);
 	assert_int_equal(bed.finding.cause, JOBS_CAUSE_MISMATCH);
 	assert_int_equal(bed.finding.grade, JOBS_STUCK);
