@@ -237,7 +237,7 @@ static void on_event(struct overlay_listener *listener, const struct ras_event *
 			  kind == RAS_EVENT_PAUSED || kind == RAS_EVENT_JOIN_DONE;
 
 	if (kind == RAS_EVENT_PAUSED) {
-		// What waited in the sockets during a long pause may be read after a short one.
+		// Reports that waited during a long pause may be read after a short one.
 		if (event->at_ns >= health->paused_until_ns || event->value > health->paused_ns)
 			health->paused_ns = event->value;
 		health->paused_until_ns = event->at_ns + PAUSE_GRACE_NS;
