@@ -317,10 +317,7 @@ void link_ready(struct ras *ras, struct link *link, struct conn *conn, uint32_t 
 	// Valid until the peer promises another period.
 	link->period_ns = LONG_BEATS_PER_TICK * ras->profile->beat_ns;
 	link->mine &= ~(uint32_t)RAS_USE_CHECK;
-	// The first beat takes part in the turns of the long links, and promises no longer silence
-	// than later ones. Otherwise this peer would be held for alive for seconds after its end.
-	link->beat_tick =
-		ras->links.beats + 1 + (uint32_t)(ras_random(ras) % links_long_period(ras));
+	link->beat_tick = ras->links.beats + 1 + (uint32_t)(ras_random(ras) % LONG_BEATS_PER_TICK);
 	link_heard(ras, link);
 	ras_emit(ras, RAS_EVENT_LINK_UP, link->slot, RAS_CAUSE_NONE, down_ns);
 	link_idle_check(ras, link);

@@ -185,7 +185,5 @@ uint64_t link_silence_ns(const struct ras *ras, const struct link *link);
 uint32_t links_degree_max(uint32_t members);
 // Return the number of links that either side uses.
 uint32_t links_degree(const struct ras *ras);
-// Return the ticks between two beats of a long link: each tick serves LONG_BEATS_PER_TICK of them.
-uint32_t links_long_period(const struct ras *ras);
 // Schedule a relink with fewer links if the maximum is exceeded.
 void links_degree_check(struct ras *ras);

@@ -94,15 +94,12 @@ void links_beat_after_pause(struct ras *ras) {
 	}
 }
 
-uint32_t links_long_period(const struct ras *ras) {
-	uint32_t degree = links_degree(ras);
-
-	return degree == 0 ? 1 : (degree + LONG_BEATS_PER_TICK - 1) / LONG_BEATS_PER_TICK;
-}
-
 void beats_tick(struct ras *ras) {
 	struct links *links = &ras->links;
-	uint32_t period = links_long_period(ras);
+	uint32_t degree = links_degree(ras);
+	// Each tick serves LONG_BEATS_PER_TICK long links.
+	uint32_t period =
+		degree == 0 ? 1 : (degree + LONG_BEATS_PER_TICK - 1) / LONG_BEATS_PER_TICK;
 
 	if (links->beat_due_ns > ras->observed_ns) {
 		ras_wake_at(ras, links->beat_due_ns);

@@ -268,30 +268,6 @@ static void promise_of_a_beat_holds_when_a_look_becomes_a_long_link(void **state
 	}
 }
 
-// Regression: the first beats promised up to six seconds of silence, in a ring whose later beats
-// promise one. A census then held a peer for alive that had stopped since, and its death came late.
-static void first_beat_promises_no_more_silence_than_later_ones(void **state) {
-	(void)state;
-	for (uint64_t seed = 1; seed <= 16; seed++) {
-		struct lone *lone = lone_create(&(struct lone_setup
-		){.count = 6, .self = 1, .random_seed = seed});
-		const struct lone_frame *frame;
-		struct message_beat beat;
-		struct wire_reader reader;
-		uint32_t conn;
-
-		lone_pass(lone, 10 * MS);
-		lone_mark(lone);
-		assert_int_equal(lone_find_link(lone, 3)->mine, RAS_USE_LEVEL(1));
-		conn = lone_answer(lone, 3);
-		frame = lone_latest(lone, conn, MESSAGE_BEAT);
-		wire_reader_init(&reader, frame->bytes + 1, frame->size - 1);
-		assert_int_equal(message_beat_decode(&reader, &beat), 0);
-		assert_int_equal(beat.period, 1);
-		lone_destroy(lone);
-	}
-}
-
 // Regression: the mark of a look remained on a link that was up. Count connections that the
 // instance has opened to this peer.
 static uint32_t dials(const struct lone *lone, uint32_t peer) {
@@ -715,7 +691,6 @@ UNIT_GROUP(ras_link) {
 		cmocka_unit_test(pair_that_connects_at_once_ends_with_one_connection),
 		cmocka_unit_test(lower_side_connects_at_once_and_higher_side_after_its_wait),
 		cmocka_unit_test(link_that_nobody_needs_is_retired_and_not_dialled_again),
-		cmocka_unit_test(first_beat_promises_no_more_silence_than_later_ones),
 		cmocka_unit_test(promise_of_a_beat_holds_when_a_look_becomes_a_long_link),
 		cmocka_unit_test(refused_long_link_is_not_dialled_again_for_nothing),
 		cmocka_unit_test(one_who_left_and_called_again_is_only_looked_for_when_it_hangs_up),
