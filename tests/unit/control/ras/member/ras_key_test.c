@@ -397,6 +397,41 @@ static void departure_that_its_member_did_not_sign_frees_its_name_for_nobody(voi
 	world_destroy(world);
 }
 
+// Node `liar` floods a refutation of the victim that the victim did not make.
+static void refutation_forge(struct world *world, uint32_t liar, uint32_t victim) {
+	struct peer_news news = {
+		.id = world_id(world, victim),
+		.incarnation = ras_incarnation(1, 9),
+		.state = RAS_ALIVE,
+		.hops = 1,
+	};
+
+	news_flood(world, liar, &news);
+}
+
+static void departure_is_undone_by_no_refutation_that_a_liar_made(void **state) {
+	(void)state;
+	for (int lies_first = 0; lies_first < 2; lies_first++) {
+		struct world *world = ring_create(5);
+		const uint32_t liar = 4, victim = 1;
+
+		if (lies_first)
+			refutation_forge(world, liar, victim);
+		world_pass(world, SEC);
+		ras_leave(world->nodes[victim].ras, world->now_ns);
+		world_pass(world, SEC);
+		world_kill(world, victim);
+		if (!lies_first)
+			refutation_forge(world, liar, victim);
+		world_pass(world, 30 * SEC);
+		for (uint32_t n = 0; n < 5; n++) {
+			if (n != victim)
+				assert_int_equal(world_state(world, n, victim), RAS_LEFT);
+		}
+		world_destroy(world);
+	}
+}
+
 static void real_departure_reaches_who_was_cut_off_meanwhile(void **state) {
 	struct world *world = ring_create(6);
 	struct peer_news news;
@@ -535,6 +570,7 @@ UNIT_GROUP(ras_key) {
 		cmocka_unit_test(member_that_cannot_reach_the_address_goes_by_what_others_report),
 		cmocka_unit_test(name_of_one_who_left_goes_to_the_next_key_at_once),
 		cmocka_unit_test(departure_that_its_member_did_not_sign_frees_its_name_for_nobody),
+		cmocka_unit_test(departure_is_undone_by_no_refutation_that_a_liar_made),
 		cmocka_unit_test(real_departure_reaches_who_was_cut_off_meanwhile),
 		cmocka_unit_test(farewell_that_the_neighbour_did_not_sign_only_breaks_its_link),
 		cmocka_unit_test(departure_of_a_stranger_is_kept_only_with_its_record_and_signature
