@@ -321,8 +321,7 @@ void agree_apply_set(
 	uint64_t view,
 	const uint32_t *ranks,
 	uint32_t count,
-	const struct gone *newest,
-	bool is_proven
+	const struct gone *newest
 ) {
 	const struct set_causes causes = {
 		make_gone_rank(0, "other agents of its job report it gone", newest->happened_ns),
@@ -336,7 +335,7 @@ void agree_apply_set(
 			(void)notice_send_gone_rank(host, comm, &comm->gone[n]);
 			return;
 		}
-	if (!is_proven && !gone_set_is_known(comm, ranks, count))
+	if (newest->happened_ns <= comm->newest_ns && !gone_set_is_known(comm, ranks, count))
 		return;
 	told = malloc((count + 1) * sizeof(*told));
 	if (told == NULL)

@@ -497,16 +497,15 @@ void agree_add_gone_rank(
 	uint64_t happened_ns,
 	bool seen_here
 );
-// Apply a set that another agent numbered; ranks ascend. `newest` is one of them, with its cause.
-// Unless it is proven that all of them ended after the local ranks registered, they must be known.
+// Apply a set that another agent numbered; ranks ascend. `newest` is one of them, with its cause and
+// the time of the oldest end. All of them must be known if that is before a local registration.
 void agree_apply_set(
 	struct jobhost *host,
 	struct host_comm *comm,
 	uint64_t view,
 	const uint32_t *ranks,
 	uint32_t count,
-	const struct gone *newest,
-	bool is_proven
+	const struct gone *newest
 );
 // Restore the set that a job received before this agent started, and now sends back. `said` is one
 // part of the set.

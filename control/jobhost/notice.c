@@ -262,10 +262,7 @@ handle_agreed_set(struct jobhost *host, struct host_comm *comm, struct comm_noti
 	}
 	if (ranks != NULL && wire_reader_ok(reader) &&
 	    agree_can_number_set(comm, notice->origin, ranks, count))
-		agree_apply_set(
-			host, comm, view, ranks, count, &newest,
-			notice->happened_ns > comm->newest_ns
-		);
+		agree_apply_set(host, comm, view, ranks, count, &newest);
 	free(ranks);
 }
 

@@ -66,20 +66,14 @@ static void skip_add(struct ras *ras, struct gather_skip *skip, const struct ras
 	skip->count++;
 }
 
+// Each row is preceded by its length, so only its head is read.
 static void skip_add_listed(const struct share *share, const void *payload, size_t size) {
-	struct ras_comm_missing missing;
-	struct ras_comm_rank rank = {0};
-	struct wire_reader reader;
+	struct wire_reader reader, row;
 	struct ras_comm head;
 
 	wire_reader_init(&reader, payload, size);
-	while (ras_comm_get(&reader, &head) == 0) {
-		rank = (struct ras_comm_rank){0};
-		for (uint32_t n = 0; n < head.rank_count; n++)
-			ras_comm_get_rank(&reader, &head, &rank, &rank);
-		for (uint32_t n = 0; n < head.missing_count; n++)
-			ras_comm_get_missing(&reader, head.size, &missing);
-		if (head.missing_count > 0 && wire_reader_ok(&reader))
+	while (ras_comm_row_next(&reader, &row) == 0) {
+		if (ras_comm_get(&row, &head) == 0 && head.missing_count > 0)
 			skip_add(share->ras, share->skip, &head.id);
 	}
 }

@@ -103,9 +103,7 @@ int token_file_write(const char *path, const char *token, struct lab_why *why) {
 	fd = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return lab_fail(why, neg_errno(), "%s: %s", partial, strerrordesc_np(errno));
-	if (dprintf(fd, "%s\n", token) < 0)
-		err = neg_errno();
-	else if (rename(partial, path) != 0)
+	if (dprintf(fd, "%s\n", token) < 0 || rename(partial, path) != 0)
 		err = neg_errno();
 	if (err == 0)
 		return 0;
