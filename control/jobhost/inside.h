@@ -497,8 +497,8 @@ void agree_add_gone_rank(
 	uint64_t happened_ns,
 	bool seen_here
 );
-// Apply a set that another agent numbered; ranks ascend. `newest` is one of them, with its cause and
-// the time of the oldest end. All of them must be known if that is before a local registration.
+// Apply a set that another agent numbered; ranks ascend. `newest` is one of them, with its cause
+// and the time of the oldest end. All must be known if that is before a local registration.
 void agree_apply_set(
 	struct jobhost *host,
 	struct host_comm *comm,

@@ -20,9 +20,8 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define LOOKS (JOBS_WORK_WINDOW_NS / SECOND_NS + 1) // first and last are a window apart
 #define DESCENDANTS_MAX 24
-// threads whose lists of children one look reads: of the process, and of each descendant
-#define THREADS_MAX 48
-#define CHILD_THREADS_MAX 2
+#define THREADS_MAX 48	    // threads of the process whose lists of children one look reads
+#define CHILD_THREADS_MAX 2 // the same of each descendant
 #define CGROUP_LEVELS_MAX 8
 #define PATH_BYTES 512
 #define TEXT_BYTES 4096
@@ -207,6 +206,7 @@ static uint32_t look_at_children_of(struct look *look, pid_t pid, uint32_t first
 
 	snprintf(path, sizeof(path), "%s/%d/task", look->proc, pid);
 	threads = opendir(path);
+	// NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is local
 	for (; threads != NULL && after == 0 && (entry = readdir(threads)) != NULL; number++) {
 		if (entry->d_name[0] == '.')
 			number--;

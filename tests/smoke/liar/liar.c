@@ -30,6 +30,7 @@ static uint32_t told_count;
 static uint64_t next_turn_ns, next_log_ns;
 static bool begun;
 
+// The names are fixed by the linker. NOLINTBEGIN(bugprone-reserved-identifier)
 int __real_ras_create(
 	const struct ras_config *config,
 	const struct ras_memory *memory,
@@ -293,3 +294,4 @@ uint64_t liar_victim_latest_id(const struct liar *liar) {
 			return seen->origins[n].highest;
 	return ras_incarnation_start(liar_victim_entry(liar)->incarnation) << 32;
 }
+// NOLINTEND(bugprone-reserved-identifier)

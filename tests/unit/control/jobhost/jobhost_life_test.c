@@ -28,7 +28,8 @@ struct tree {
 	uint64_t user, reaped, faults, block, queued_ns, switches;
 };
 
-static void write_text(const char *root, const char *name, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static void
+write_text(const char *root, const char *name, const char *format, ...) {
 	char path[256];
 	va_list arguments;
 	FILE *file;
