@@ -28,6 +28,7 @@ GONE_LINE = re.compile(r"^rank \d+: rank \d+ is gone", re.M)
 NAMED_SECONDS = 60
 HEARD_SECONDS = 60
 ECHO_SECONDS = 20
+JOB_SECONDS = 600  # the job ends by then if this program is killed
 CHECK = "#!/bin/sh\n[ -e '{}' ] && echo 'it is hot' && exit 1\nexit 0\n"
 
 
@@ -161,6 +162,9 @@ class Telling:
         self.play.cluster.wait_ring(agents.WAIT_SECONDS)
         job = self.start_job()
         try:
+            among = [agent for agent in self.play.honest if agent.name != FROZEN]
+            agents.wait_until("all ranks to be registered", lambda: sum(
+                agent.counters()["job"]["ranks"] for agent in among) == len(among))
             self.hot.touch()
             agents.wait_until("a warning", lambda: not self.unheard("check-warning"))
             before = self.identities()
@@ -188,17 +192,16 @@ class Telling:
             self.hot.unlink(missing_ok=True)
 
     def start_job(self):
-        """One rank at each honest agent that is not to fall silent."""
+        """One rank at each honest agent that is not to fall silent. Its ranks wait and do not
+        compute: six that do would leave the agents no processor."""
         among = [agent for agent in self.play.honest if agent.name != FROZEN]
         words = [word for agent in among for word in ("--socket", agent.directory / "job.sock")]
         with open(self.out, "wb") as out:
-            job = subprocess.Popen(
+            return subprocess.Popen(
                 [os.path.join(self.play.build, "lib/job/examples/ring"), "--ranks",
-                 str(len(among)), *words, "--seconds", "3600", "--compute", "100000"],
+                 str(len(among)), *words, "--seconds", str(self.seconds + JOB_SECONDS),
+                 "--compute", "0"],
                 stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
-        agents.wait_until("all ranks to be registered", lambda: sum(
-            agent.counters()["job"]["ranks"] for agent in among) == len(among))
-        return job
 
     def unheard(self, wanted):
         """The others that do not hold this verdict on the victim."""
