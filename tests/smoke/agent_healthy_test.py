@@ -137,10 +137,21 @@ def look_at_all(cluster, jobs):
     return all(job.seen for job in jobs)
 
 
+def logged_stuck(cluster):
+    """The lines of logs that call a job stuck, by the number of the job."""
+    lines = [line for agent in cluster.agents for line in agent.log.read_text().splitlines()]
+    found = [(re.search(r"job_stuck.*?\bjob=\"?odd:(\d+)", line), line) for line in lines]
+    return {int(match[1]): line for match, line in found if match}
+
+
 def play(cluster, jobs, quota, freezer):
     began = time.monotonic()
     for job in jobs:
         job.wait_ready()
+    # The library registers in a thread of its own: a rank that is halted earlier is held by nobody.
+    agents.wait_until("all ranks to be registered", lambda: all(
+        agent.counters()["job"]["ranks"] == len(jobs) for agent in cluster.agents))
+    for job in jobs:
         if job.name == "compute_by_quota":
             (quota / "cgroup.procs").write_text(str(job.odd.pid))
         elif job.name == "frozen":
@@ -154,6 +165,9 @@ def play(cluster, jobs, quota, freezer):
                           if not job.seen),
         lambda: look_at_all(cluster, jobs) and time.monotonic() - began > STALL_SECONDS,
         SEEN_SECONDS, 0.5)
+    halted = {job.number for job in jobs if job.name in HALTED}
+    agents.wait_until("the halted jobs in the logs",
+                      lambda: halted <= logged_stuck(cluster).keys())
     for job in jobs:
         agents.say(f"{job.name}: {', '.join(sorted(job.states))}: {job.sentence}")
 
@@ -190,9 +204,8 @@ def test_healthy(cluster):
                 job.kill()
         for job in jobs:
             assert ("stuck" in job.states) == (job.name in HALTED), (job.name, job.states)
-        logs = "".join(agent.log.read_text() for agent in cluster.agents)
-        stuck = set(re.findall(r"job_stuck.*?\bjob=\"?odd:(\d+)", logs))
-        assert stuck == {str(job.number) for job in jobs if job.name in HALTED}, stuck
+        stuck = logged_stuck(cluster)
+        assert stuck.keys() == {job.number for job in jobs if job.name in HALTED}, stuck
 
 
 if __name__ == "__main__":
