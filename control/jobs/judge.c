@@ -282,7 +282,7 @@ find_stall_cause(const struct judge *judge, uint32_t comm, struct jobs_finding *
 			finding->cause = JOBS_CAUSE_UNKNOWN;
 		else if (!survey->any_started)
 			name_rank_with_open_operations(judge, comm, finding);
-		else if (finding->pair != NULL || survey->any_completed)
+		else if (finding->pair != NULL || survey->completed > 0)
 			finding->cause = JOBS_CAUSE_TRANSPORT;
 		else
 			finding->cause = JOBS_CAUSE_SYMMETRIC;
@@ -335,6 +335,7 @@ static void judge_comm(const struct judge *judge, uint32_t comm, struct jobs_fin
 		.seq = survey->seq,
 		.waited_ms = survey->alive > 0 ? survey->idle_ms : 0,
 		.waiting = survey->waiting,
+		.completed = survey->completed,
 		.alive = survey->alive,
 		.absent = merged->size - merged->rank_count + survey->earlier,
 		.via = JOBS_NOBODY,

@@ -364,6 +364,11 @@ static void describe_transport(struct sentence *sentence, const char *what) {
 
 	append_format(sentence, "all ranks have started ");
 	append_operation(sentence);
+	if (sentence->finding->completed > 0)
+		append_format(
+			sentence, ", %u of %u %s completed it", sentence->finding->completed,
+			sentence->comm->size, sentence->finding->completed == 1 ? "has" : "have"
+		);
 	append_format(sentence, ", and %s for ", what);
 	append_duration(sentence, sentence->finding->waited_ms);
 	if (pair != NULL)

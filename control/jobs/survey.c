@@ -11,6 +11,10 @@ static bool rank_knows(const struct ras_comm_rank *rank, uint8_t what) {
 	return (rank->knows & what) == what;
 }
 
+static bool rank_completed(const struct ras_comm_rank *rank, uint64_t seq) {
+	return rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed >= seq;
+}
+
 static bool rank_has_ended(const struct ras_comm_rank *rank) {
 	return (rank->flags & (RAS_RANK_FINALIZE | RAS_RANK_DESTROY | RAS_RANK_ABORT)) != 0 ||
 	       rank->left != JOBS_LEFT_NOT;
@@ -104,8 +108,8 @@ count_rank_at_seq(struct survey *survey, const struct ras_comm_rank *rank, uint3
 		++*behind;
 	else
 		survey->any_started = true;
-	if (rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) && rank->completed >= survey->seq) {
-		survey->any_completed = true;
+	if (rank_completed(rank, survey->seq)) {
+		survey->completed++;
 		survey->waiting--;
 	}
 }
@@ -141,6 +145,10 @@ void survey_comm(
 			count_rank_at_seq(&survey, rank, &behind);
 		else if (rank_has_left(&survey, rank) && rank->launched < survey.seq)
 			survey.left++;
+		else if (rank_has_left(&survey, rank) && rank_completed(rank, survey.seq)) {
+			survey.completed++;
+			survey.any_started = true;
+		}
 	}
 	survey.late_count += survey.left;
 	if (survey.late_count > 0) {

@@ -33,10 +33,10 @@ struct survey {
 	uint32_t late_count;	     // includes the ranks that left
 	// ranks that finalized or were destroyed before they launched the operation
 	uint32_t left;
+	uint32_t completed; // ranks that completed the operation, also those that left since
 	enum survey_late late;
 	uint8_t knows_all, knows_any;
-	bool any_started;   // some rank has started the operation, as far as that is known
-	bool any_completed; // some rank has completed the operation
+	bool any_started; // some rank has started the operation, as far as that is known
 };
 
 static inline bool

@@ -104,6 +104,7 @@ struct jobs_finding {
 	uint64_t seq;	    // number of the operation that ranks wait in; 0: none
 	uint64_t waited_ms; // time without a move of any rank
 	uint32_t waiting;   // ranks that wait in the operation
+	uint32_t completed; // ranks that completed it
 	uint32_t alive;	    // ranks whose process is alive
 	uint32_t absent;    // ranks that no agent reports
 	// Late or dead ranks: indices of the first of them in the communicator's ranks. Each rank
