@@ -9,6 +9,7 @@
 #include <jobs/report.h>
 #include <string.h>
 
+#define LOST_PERMILLE_MIN 500 // loss at which a path counts as the end of an operation
 #define NS_PER_MS UINT64_C(1000000)
 #define MS_PER_SEC UINT64_C(1000)
 #define PAIR_NODES_MAX 512 // nodes of bad paths; further paths are ignored
@@ -289,6 +290,11 @@ find_stall_cause(const struct judge *judge, uint32_t comm, struct jobs_finding *
 	}
 }
 
+// A path that is slow, or loses now and then, delays an operation and does not stop it.
+static bool pair_stops_operations(const struct jobs_pair *pair) {
+	return pair != NULL && (pair->silent || pair->lost_permille >= LOST_PERMILLE_MIN);
+}
+
 // Return how long no rank may move before the communicator counts as stuck.
 static uint64_t
 stuck_delay_ms(const struct judge *judge, uint32_t comm, const struct jobs_finding *finding) {
@@ -305,7 +311,7 @@ stuck_delay_ms(const struct judge *judge, uint32_t comm, const struct jobs_findi
 			return judge->confirm_ms;
 		return finding->serves ? UINT64_MAX : judge->busy_ms;
 	case JOBS_CAUSE_TRANSPORT:
-		return finding->pair != NULL ? judge->confirm_ms : judge->stuck_ms;
+		return pair_stops_operations(finding->pair) ? judge->confirm_ms : judge->stuck_ms;
 	case JOBS_CAUSE_UNKNOWN:
 		return judge->busy_ms; // some rank is not seen, or may have posted the operation
 	default:

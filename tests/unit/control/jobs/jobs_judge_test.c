@@ -367,6 +367,35 @@ static void sleeping_ranks_with_posted_operations_are_no_deadlock(void **state) 
 	assert_int_equal(hand.findings[0].grade, JOBS_WAITING);
 }
 
+static void only_a_path_that_carries_too_little_makes_a_wait_stuck(void **state) {
+	static const struct {
+		struct jobs_pair pair;
+		enum jobs_grade grade;
+	} rows[] = {
+		{{.silent = true}, JOBS_STUCK},
+		{{.lost_permille = 500}, JOBS_STUCK},
+		{{.lost_permille = 499}, JOBS_WAITING},
+		{{.median_ns = 90000, .baseline_ns = 10000}, JOBS_WAITING},
+	};
+	struct hand hand;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct jobs_pair pair = rows[n].pair;
+
+		pair.node = VIEW_FIRST_NODE;
+		pair.peer = VIEW_FIRST_NODE + 1;
+		hand_init(&hand);
+		hand.look.pairs = &pair;
+		hand.look.pair_count = 1;
+		for (uint32_t rank = 0; rank < 2; rank++)
+			hand.ranks[0][rank].rank.launched = hand.ranks[0][rank].rank.started = 6;
+		assert_int_equal(jobs_judge(&hand.look, hand.findings), 0);
+		assert_int_equal(hand.findings[0].cause, JOBS_CAUSE_TRANSPORT);
+		assert_int_equal(hand.findings[0].grade, rows[n].grade);
+	}
+}
+
 static void what_no_device_has_started_is_no_fault_of_the_network(void **state) {
 	const struct jobs_pair pair = {
 		.node = VIEW_FIRST_NODE, .peer = VIEW_FIRST_NODE + 1, .silent = true, .words = "-"};
@@ -822,6 +851,7 @@ UNIT_GROUP(jobs_judge) {
 		cmocka_unit_test(a_late_rank_that_is_stopped_or_frozen_is_a_proof),
 		cmocka_unit_test(a_rank_that_no_agent_shows_may_be_healthy),
 		cmocka_unit_test(sleeping_ranks_with_posted_operations_are_no_deadlock),
+		cmocka_unit_test(only_a_path_that_carries_too_little_makes_a_wait_stuck),
 		cmocka_unit_test(what_no_device_has_started_is_no_fault_of_the_network),
 		cmocka_unit_test(who_waits_elsewhere_is_not_blamed),
 		cmocka_unit_test(nothing_launched_or_all_completed_is_quiet),
