@@ -132,6 +132,8 @@ static void sample_marks(const struct job_marks *marks, struct jobs_rank_report 
 		report->aborted_all = true;
 		report->abort_code = (int32_t)(uint32_t)load_copy(&marks->abort_value);
 	}
+	if (load_copy(&marks->call) != 0)
+		report->call = load_copy(&marks->call);
 	// A posted operation proves neither that data moves nor that its caller waits.
 	if ((flags & JOB_MARK_POSTED) != 0) {
 		report->blocks = false;
@@ -153,6 +155,7 @@ static bool sample_counts(struct host_rank *rank, uint32_t slots) {
 	memset(report->completed_of, 0, sizeof(report->completed_of));
 	report->signature_count = 0;
 	report->init_state = report->async_error = 0;
+	report->call = 0;
 	report->finalized = report->destroyed = report->aborted = report->aborted_all = false;
 	report->blocks = (rank->told.flags & TOCSIN_COMM_BLOCKS) != 0;
 	report->knows = (uint8_t
@@ -241,8 +244,8 @@ static uint64_t last_progress_ns(const struct host_process *process, bool *ret_i
 	for (const struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next) {
 		const struct jobs_rank_report *report = &rank->report;
 
-		if (report->launched == 0 || report->finalized || report->destroyed ||
-		    report->aborted)
+		if ((report->launched == 0 && report->call == 0) || report->finalized ||
+		    report->destroyed || report->aborted)
 			continue;
 		if (report->progress_ns > last_ns)
 			last_ns = report->progress_ns;
@@ -276,6 +279,25 @@ static void look_at_life(struct host_process *process, uint64_t now_ns) {
 		life_look(process->life, &roots, process->pid, now_ns);
 }
 
+// Return the call that the process is inside in this communicator, else in another one.
+static struct ras_comm_call current_call(const struct host_rank *rank) {
+	const struct host_rank *at = rank;
+	uint64_t call;
+
+	if (rank->report.call == 0)
+		for (at = rank->process->ranks; at != NULL && at->report.call == 0;)
+			at = at->next;
+	if (at == NULL)
+		return (struct ras_comm_call){0};
+	call = at->report.call;
+	return (struct ras_comm_call){
+		.number = (uint8_t)(call >> 56),
+		.is_elsewhere = at != rank,
+		.peer = (int32_t)(uint32_t)call,
+		.tag = job_call_tag(call),
+	};
+}
+
 static void report_life(struct host_process *process) {
 	struct ras_comm_doing doing = {0};
 	bool is_frozen = process->life != NULL && life_is_frozen(process->life);
@@ -284,6 +306,8 @@ static void report_life(struct host_process *process) {
 		life_summarise(process->life, &doing);
 	for (struct host_rank *rank = process->ranks; rank != NULL; rank = rank->next) {
 		rank->report.doing = doing;
+		if (process->life != NULL)
+			rank->report.doing.call = current_call(rank);
 		// A frozen process sleeps, and a debugger cannot continue it.
 		if (is_frozen && rank->report.process_state != JOBS_PROCESS_STOPPED)
 			rank->report.process_state = JOBS_PROCESS_FROZEN;

@@ -47,9 +47,11 @@ bool stall_needs_query(struct jobhost *host, struct host_comm *comm, uint64_t no
 
 		if (report->progress_ns > since_ns)
 			since_ns = report->progress_ns;
-		has_launched = has_launched || (report->launched > 0 && !report->finalized);
-		is_inside = is_inside || ((report->knows & JOBS_KNOWS_COMPLETED) != 0 &&
-					  report->completed < report->launched);
+		has_launched = has_launched ||
+			       ((report->launched > 0 || report->call != 0) && !report->finalized);
+		is_inside = is_inside || report->call != 0 ||
+			    ((report->knows & JOBS_KNOWS_COMPLETED) != 0 &&
+			     report->completed < report->launched);
 	}
 	if (comm->ranks == NULL || now_ns - since_ns < stall_confirm_ns(host)) {
 		stall_clear(host, comm);

@@ -31,6 +31,35 @@ static void append_unread_sources(uint32_t unread, char *text, uint32_t used) {
 		snprintf(text + used, JOBS_DOING_BYTES - used, ")");
 }
 
+static void
+describe_call(const struct ras_comm_call *call, char ret_text[static JOBS_DOING_BYTES]) {
+	const char *name = jobs_call_name(call->number);
+	bool sends = call->number >= JOBS_CALL_SEND && call->number <= JOBS_CALL_RSEND;
+	int used = snprintf(
+		ret_text, JOBS_DOING_BYTES, "it is in %s", name != NULL ? name : "a call of MPI"
+	);
+
+	if (call->number > JOBS_CALL_PROBE)
+		return; // of no single peer
+	if (call->peer < 0)
+		used += snprintf(
+			ret_text + used, JOBS_DOING_BYTES - (size_t)used, " from any rank"
+		);
+	else
+		used += snprintf(
+			ret_text + used, JOBS_DOING_BYTES - (size_t)used, " %s rank %d",
+			sends ? "to" : "from", call->peer
+		);
+	if (call->tag >= 0 && call->tag < JOBS_TAG_LARGE)
+		used += snprintf(
+			ret_text + used, JOBS_DOING_BYTES - (size_t)used, " (tag %d)", call->tag
+		);
+	if (call->is_elsewhere)
+		snprintf(
+			ret_text + used, JOBS_DOING_BYTES - (size_t)used, " of another communicator"
+		);
+}
+
 void jobs_describe_doing(
 	const struct ras_comm_doing *doing, char ret_text[static JOBS_DOING_BYTES]
 ) {
@@ -39,6 +68,10 @@ void jobs_describe_doing(
 
 	show_duration(doing->span_ms * NS_PER_MS, span);
 	ret_text[0] = '\0';
+	if (doing->call.number != 0) {
+		describe_call(&doing->call, ret_text);
+		return;
+	}
 	switch (doing->activity) {
 	case JOBS_DOES_COMPUTE:
 		snprintf(ret_text, JOBS_DOING_BYTES, "it computes");

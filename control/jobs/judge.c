@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Findings: the cause of a wait from what is known, and the delay before a wait counts as stuck.
 #include "book.h"
+#include "calls.h"
 #include "graph.h"
 
 #include <lib/sort.h>
@@ -149,18 +150,23 @@ static void
 list_late_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *finding) {
 	const struct ras_merged_comm *merged = &judge->look->comms[comm];
 	const struct survey *survey = &judge->surveys[comm];
+	uint32_t blocked = 0;
 
 	for (uint32_t n = 0; n < merged->rank_count; n++) {
 		const struct ras_merged_rank *rank = &merged->ranks[n];
 
 		if (!survey_rank_is_late(survey, &rank->rank))
 			continue;
-		if (finding->late_count < JOBS_NAMED_MAX)
+		if (finding->late_count < JOBS_NAMED_MAX) {
 			finding->late[finding->late_count] = n;
+			blocked += survey->late == SURVEY_NOT_LAUNCHED &&
+				   calls_block_for_ever(merged, survey, n);
+		}
 		finding->late_count++;
 		if (!survey_rank_has_left(survey, &rank->rank))
 			record_late_rank_state(judge, comm, rank, finding);
 	}
+	finding->blocked = blocked > 0 && blocked == finding->late_count;
 	finding->left = survey->left;
 	if (finding->late_count == 1)
 		finding->device_waits = graph_find_device_wait(
@@ -305,9 +311,10 @@ stuck_delay_ms(const struct judge *judge, uint32_t comm, const struct jobs_findi
 	case JOBS_CAUSE_STOPPED_MEMBER:
 	case JOBS_CAUSE_MISMATCH:
 	case JOBS_CAUSE_ORDERING:
+	case JOBS_CAUSE_CALLS:
 		return judge->confirm_ms;
 	case JOBS_CAUSE_MISSING_ENTER:
-		if (finding->left > 0 || finding->halted)
+		if (finding->left > 0 || finding->halted || finding->blocked)
 			return judge->confirm_ms;
 		return finding->serves ? UINT64_MAX : judge->busy_ms;
 	case JOBS_CAUSE_TRANSPORT:
@@ -362,8 +369,12 @@ static void judge_comm(const struct judge *judge, uint32_t comm, struct jobs_fin
 		judge_moving_comm(judge, comm, finding);
 		return;
 	} else if (survey->seq == 0) {
-		finding->grade = JOBS_QUIET;
-		return;
+		finding->late_count = calls_find_cycle(merged, survey, finding->late);
+		if (finding->late_count == 0) {
+			finding->grade = JOBS_QUIET;
+			return;
+		}
+		finding->cause = JOBS_CAUSE_CALLS;
 	} else {
 		find_stall_cause(judge, comm, finding);
 	}

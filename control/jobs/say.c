@@ -254,7 +254,9 @@ static void append_process_state(struct sentence *sentence) {
 	if (survey_process_is_halted(rank->process_state) ||
 	    rank->process_state == JOBS_PROCESS_TRACED)
 		doing[0] = '\0';
-	if (doing[0] != '\0' && rank->worked_ms < WORK_MS_MIN && !finding->serves) {
+	// A rank that waits in a call polls, so its processor time says nothing.
+	if (doing[0] != '\0' &&
+	    (rank->doing.call.number != 0 || (rank->worked_ms < WORK_MS_MIN && !finding->serves))) {
 		append_format(sentence, "; %s", doing);
 		append_device_wait(sentence);
 		return;
@@ -309,6 +311,8 @@ static void describe_late(struct sentence *sentence, const char *what) {
 		append_process_state(sentence);
 	else if (finding->left == 0)
 		append_first_doing(sentence);
+	if (finding->blocked)
+		append_format(sentence, ", and waits for a rank that itself waits");
 	if (finding->via != JOBS_NOBODY)
 		append_format(
 			sentence, "; a late rank itself waits in communicator %016llx",
@@ -425,6 +429,21 @@ static void describe_ordering(struct sentence *sentence) {
 		sentence,
 		finding->chain_count < JOBS_CHAIN_MAX ? ", which waits in the first" : ", ..."
 	);
+}
+
+static void describe_calls(struct sentence *sentence) {
+	const struct jobs_finding *finding = sentence->finding;
+	char doing[JOBS_DOING_BYTES];
+
+	append_format(sentence, "ranks wait for each other: ");
+	for (uint32_t n = 0; n < finding->late_count && n < JOBS_NAMED_MAX; n++) {
+		jobs_describe_doing(&merged_rank(sentence, finding->late[n])->rank.doing, doing);
+		append_format(sentence, n > 0 ? ", " : "");
+		append_rank(sentence, finding->late[n]);
+		append_format(sentence, " %s", doing + strlen("it "));
+	}
+	append_format(sentence, finding->late_count > JOBS_NAMED_MAX ? ", ... for " : ", for ");
+	append_duration(sentence, finding->waited_ms);
 }
 
 static void describe_straggler(struct sentence *sentence) {
@@ -571,6 +590,9 @@ void jobs_describe_finding(
 		break;
 	case JOBS_CAUSE_SYMMETRIC:
 		describe_transport(&sentence, "none has completed it");
+		break;
+	case JOBS_CAUSE_CALLS:
+		describe_calls(&sentence);
 		break;
 	case JOBS_CAUSE_STRAGGLER:
 		describe_straggler(&sentence);

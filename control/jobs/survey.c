@@ -25,7 +25,7 @@ static bool rank_process_is_gone(const struct ras_comm_rank *rank) {
 	       rank->process_state == JOBS_PROCESS_ZOMBIE;
 }
 
-static bool rank_is_active(const struct ras_comm_rank *rank) {
+bool survey_rank_is_active(const struct ras_comm_rank *rank) {
 	return !rank_process_is_gone(rank) && !rank_has_ended(rank);
 }
 
@@ -57,7 +57,7 @@ static void find_oldest_registration(struct survey *survey, const struct ras_mer
 	for (uint32_t n = 0; n < comm->rank_count; n++) {
 		const struct ras_comm_rank *rank = &comm->ranks[n].rank;
 
-		if (!rank_is_active(rank))
+		if (!survey_rank_is_active(rank))
 			continue;
 		if (rank->since_ms == 0) {
 			survey->oldest_ms = UINT32_MAX;
@@ -77,7 +77,7 @@ static void count_rank(struct survey *survey, const struct ras_comm_rank *rank) 
 			rank->exit_cause == JOBS_EXIT_STATUS && rank->exit_value == 0;
 		return;
 	}
-	if (!rank_is_active(rank))
+	if (!survey_rank_is_active(rank))
 		return;
 	survey->alive++;
 	survey->knows_all &= rank->knows;
@@ -141,7 +141,7 @@ void survey_comm(
 	for (uint32_t n = 0; survey.seq != 0 && n < comm->rank_count; n++) {
 		const struct ras_comm_rank *rank = &comm->ranks[n].rank;
 
-		if (rank_is_active(rank))
+		if (survey_rank_is_active(rank))
 			count_rank_at_seq(&survey, rank, &behind);
 		else if (rank_has_left(&survey, rank) && rank->launched < survey.seq)
 			survey.left++;
@@ -167,7 +167,7 @@ bool survey_rank_has_left(const struct survey *survey, const struct ras_comm_ran
 bool survey_rank_is_late(const struct survey *survey, const struct ras_comm_rank *rank) {
 	if (survey_rank_has_left(survey, rank))
 		return true;
-	if (!rank_is_active(rank))
+	if (!survey_rank_is_active(rank))
 		return false;
 	switch (survey->late) {
 	case SURVEY_NOT_LAUNCHED:
@@ -181,7 +181,7 @@ bool survey_rank_is_late(const struct survey *survey, const struct ras_comm_rank
 }
 
 bool survey_rank_is_inside(const struct survey *survey, const struct ras_comm_rank *rank) {
-	if (survey->seq == 0 || !rank_is_active(rank) || rank->launched < survey->seq)
+	if (survey->seq == 0 || !survey_rank_is_active(rank) || rank->launched < survey->seq)
 		return false;
 	return !rank_knows(rank, RAS_RANK_KNOWS_COMPLETED) || rank->completed < survey->seq;
 }

@@ -50,6 +50,8 @@ void survey_comm(
 	const struct ras_merged_comm *comm,
 	struct survey *ret_survey
 );
+// Return whether the rank lives and has not announced its end.
+bool survey_rank_is_active(const struct ras_comm_rank *rank);
 // Return whether the rank has not reached the operation `seq`, in the way that survey->late says.
 bool survey_rank_is_late(const struct survey *survey, const struct ras_comm_rank *rank);
 // Return whether the rank finalized the communicator before the operation `seq`, so that it can

@@ -20,7 +20,7 @@ static const char *operation_kind_name(uint32_t kind) {
 	return name_at(names, COUNT_OF(names), kind);
 }
 
-const char *jobs_operation_name(uint32_t kind, uint32_t datatype) {
+const char *jobs_call_name(uint32_t call) {
 	// in the order of enum job_call of <tocsin/job_page.h>
 	static const char *const names[] = {
 		"MPI_Finalize",
@@ -37,12 +37,29 @@ const char *jobs_operation_name(uint32_t kind, uint32_t datatype) {
 		"MPI_Graph_create",
 		"MPI_Dist_graph_create",
 		"MPI_Dist_graph_create_adjacent",
+		"MPI_Send",
+		"MPI_Bsend",
+		"MPI_Ssend",
+		"MPI_Rsend",
+		"MPI_Recv",
+		"MPI_Sendrecv",
+		"MPI_Sendrecv_replace",
+		"MPI_Probe",
+		"MPI_Wait",
+		"MPI_Waitall",
+		"MPI_Waitany",
+		"MPI_Waitsome",
 	};
 
-	if (kind == JOBS_OTHER && datatype >= JOBS_CALL_FIRST &&
-	    datatype - JOBS_CALL_FIRST < COUNT_OF(names))
-		return names[datatype - JOBS_CALL_FIRST];
-	return operation_kind_name(kind);
+	if (call < JOBS_CALL_FIRST || call - JOBS_CALL_FIRST >= COUNT_OF(names))
+		return NULL;
+	return names[call - JOBS_CALL_FIRST];
+}
+
+const char *jobs_operation_name(uint32_t kind, uint32_t datatype) {
+	const char *call = kind == JOBS_OTHER ? jobs_call_name(datatype) : NULL;
+
+	return call != NULL ? call : operation_kind_name(kind);
 }
 
 const char *jobs_datatype_name(uint32_t datatype) {
@@ -85,6 +102,7 @@ const char *jobs_cause_name(enum jobs_cause cause) {
 		[JOBS_CAUSE_SYMMETRIC] = "symmetric-stall",
 		[JOBS_CAUSE_STRAGGLER] = "straggler",
 		[JOBS_CAUSE_UNKNOWN] = "unknown",
+		[JOBS_CAUSE_CALLS] = "call-deadlock",
 	};
 
 	return name_at(names, COUNT_OF(names), cause);

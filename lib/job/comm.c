@@ -177,6 +177,9 @@ static int set_mark(struct job_marks *marks, enum tocsin_mark mark, uint64_t val
 				&marks->flags, ~JOB_MARK_POSTED, memory_order_release
 			);
 		return 0;
+	case TOCSIN_MARK_CALL:
+		atomic_store_explicit(&marks->call, value, memory_order_release);
+		return 0;
 	case TOCSIN_MARK_STARTED_FROM:
 		atomic_store_explicit(&marks->started_from, value, memory_order_release);
 		return 0;

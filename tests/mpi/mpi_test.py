@@ -40,7 +40,10 @@ HALF = {"barrier": 10}
 FORTRAN_WORLD = {"all_reduce": 11, "barrier": 1, "other": 1}
 FORTRAN_TWIN = {"broadcast": 10, "barrier": 1, "all_reduce": 1}
 CAUSES = {"elsewhere": "missing-enter", "self": "missing-enter", "order": "ordering-deadlock",
-          "counts": "mismatch", "posted": "missing-enter"}
+          "counts": "mismatch", "posted": "missing-enter", "messages": "call-deadlock"}
+# The words that name the call between two ranks.
+CALLS = {"elsewhere": "it is in MPI_Recv from rank 1 (tag 99), and waits for a rank that itself",
+         "messages": " is in MPI_Ssend to rank 0 (tag 98), for "}
 
 here = {}  # state shared by the tests
 
@@ -472,7 +475,7 @@ def start_hangs():
     here["hangs"] = []
     for mpi in CHOSEN:
         # MPICH's ranks spin. One mode per language shows that both MPIs are followed alike.
-        modes = CAUSES if mpi is OPEN_MPI else ["order"]
+        modes = CAUSES if mpi is OPEN_MPI else ["order", "messages"]
         for name, mode in [("c", mode) for mode in modes] + [("fortran", "elsewhere")]:
             program = programs()[mpi.name, name]
             here["hangs"].append((mpi.name, name, mode, program, Job(
@@ -501,6 +504,9 @@ def check_hangs(agent):
             pause=0.5)
         ranks = {late["rank"] for comm in found for late in comm["finding"]["late"]}
         assert mode not in ("elsewhere", "self") or ranks == {2}, (what, found)
+        assert mode not in CALLS or any(
+            comm["finding"]["state"] == "stuck" and CALLS[mode] in comm["finding"]["sentence"]
+            for comm in found), found
         # A healthy one: no rank blocks, so neither a cycle nor a proof is claimed.
         assert mode != "posted" or {comm["finding"]["state"] for comm in found} == {"waiting"}
         assert mode != "posted" or not standing(agent, pids, "ordering-deadlock")

@@ -2,6 +2,7 @@
 // An MPI job without any knowledge of Tocsin. The first argument selects what it does:
 //   count      every kind of operation, a known number of each
 //	  elsewhere  rank 2 waits for a message that is never sent
+//	  messages   each rank sends to the next one, and nobody receives
 //   self       rank 2 is busy in MPI_COMM_SELF
 //	  order      rank 1 uses two communicators in the other order
 //	  counts     rank 1 contributes nothing to a sum
@@ -97,6 +98,8 @@ static void count_operations(void) {
 static void hang(const char *mode) {
 	if (strcmp(mode, "elsewhere") == 0 && rank == 2)
 		MPI_Recv(got, 1, MPI_DOUBLE, 1, 99, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	if (strcmp(mode, "messages") == 0)
+		MPI_Ssend(got, 1, MPI_DOUBLE, (rank + 1) % size, 98, MPI_COMM_WORLD);
 	while (strcmp(mode, "self") == 0 && rank == 2) {
 		MPI_Barrier(MPI_COMM_SELF);
 		(void)poll(NULL, 0, 1);

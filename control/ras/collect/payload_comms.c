@@ -93,7 +93,7 @@ static uint32_t optional_fields_mask(const struct ras_comm_rank *rank) {
 	told |= rank->pair_launched != 0 ? TOLD_PAIR : 0;
 	told |= rank->wait_count != 0 ? TOLD_WAITS : 0;
 	told |= rank->recent.count != 0 ? TOLD_RECENT : 0;
-	told |= rank->doing.activity != 0 ? TOLD_DOING : 0;
+	told |= rank->doing.activity != 0 || rank->doing.call.number != 0 ? TOLD_DOING : 0;
 	told |= rank->since_ms != 0 ? TOLD_SINCE : 0;
 	told |= rank->left != 0 ? TOLD_LEFT : 0;
 	return told;
@@ -105,6 +105,12 @@ static void put_doing(struct wire_writer *writer, const struct ras_comm_doing *d
 	wire_put_varint(writer, doing->span_ms);
 	wire_put_varint(writer, doing->amount);
 	wire_put_string(writer, doing->name, strnlen(doing->name, sizeof(doing->name) - 1));
+	wire_put_u8(writer, doing->call.number);
+	if (doing->call.number == 0)
+		return;
+	wire_put_u8(writer, doing->call.is_elsewhere);
+	wire_put_u32(writer, (uint32_t)doing->call.peer);
+	wire_put_u32(writer, (uint32_t)doing->call.tag);
 }
 
 static void
@@ -330,6 +336,12 @@ static void get_doing(struct wire_reader *reader, struct ras_comm_doing *ret_doi
 	(void)wire_get_string(reader, doing.name, sizeof(doing.name));
 	for (char *at = doing.name; *at != '\0'; at++)
 		*at = *at >= ' ' && *at <= '~' ? *at : '?';
+	doing.call.number = wire_get_u8(reader);
+	if (doing.call.number != 0) {
+		doing.call.is_elsewhere = wire_get_u8(reader) != 0;
+		doing.call.peer = (int32_t)wire_get_u32(reader);
+		doing.call.tag = (int32_t)wire_get_u32(reader);
+	}
 	*ret_doing = doing;
 }
 

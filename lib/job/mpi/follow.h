@@ -243,6 +243,18 @@ static inline void pair_leave(struct followed *at, enum tocsin_kind kind) {
 	tocsin_comm_completed(at->comm, kind);
 }
 
+// Publish the call that the only thread of this rank is inside. Several threads would overwrite
+// each other's call.
+static inline void call_enter(struct followed *at, enum job_call call, int32_t peer, int32_t tag) {
+	if (!mpi_rules.is_threaded)
+		(void)tocsin_comm_mark(at->comm, TOCSIN_MARK_CALL, job_call_pack(call, peer, tag));
+}
+
+static inline void call_leave(struct followed *at) {
+	if (!mpi_rules.is_threaded)
+		(void)tocsin_comm_mark(at->comm, TOCSIN_MARK_CALL, 0);
+}
+
 // begin.c: from MPI_Init to MPI_Finalize.
 void follow_begin(void);
 // Begin if MPI_Init was called unseen. Returns whether the process is followed now.

@@ -11,7 +11,10 @@ Both count alike, and once: see call.h.
 import pathlib
 import sys
 
-INTS = "igr"
+INTS = "igroy"
+# The operations that a call between two ranks counts as.
+PAIR_KINDS = {"send": ["TOCSIN_SEND"], "receive": ["TOCSIN_RECEIVE"],
+              "sendrecv": ["TOCSIN_SEND", "TOCSIN_RECEIVE"], "probe": []}
 TYPES = {"n": "int", "m": "int", "N": "int", "k": "int64_t"} | {letter: "int" for letter in INTS}
 
 
@@ -66,7 +69,7 @@ def rows(path):
 
 
 def is_collective(call):
-    return call.kind not in ("send", "receive", "sendrecv")
+    return call.kind not in PAIR_KINDS
 
 
 def body_of(call):
@@ -85,11 +88,14 @@ def body_of(call):
                 f"\tpair_enter(at, {kind});", f"\terr = next({call.names()});",
                 f"\tpair_posted(at, {kind}, err, {call.place('q')});", "\treturn err;"]
     if not is_collective(call):
-        kinds = ["TOCSIN_SEND", "TOCSIN_RECEIVE"] if call.kind == "sendrecv" else [kind]
+        kinds = PAIR_KINDS[call.kind]
+        number = f"JOB_CALL_{call.name.removesuffix('_c').upper()}"
         return ["\tint err;", "",
                 "\tif (at == NULL)", f"\t\treturn next({call.names()});",
                 *[f"\tpair_enter(at, {kind});" for kind in kinds],
+                f"\tcall_enter(at, {number}, {call.place('o')}, {call.place('y')});",
                 f"\terr = next({call.names()});",
+                "\tcall_leave(at);",
                 *[f"\tpair_leave(at, {kind});" for kind in kinds],
                 "\tcomm_release(at);", "\treturn err;"]
     enter = "collective_post" if call.how == "posts" else "collective_enter"

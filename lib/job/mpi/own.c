@@ -212,32 +212,57 @@ static void complete_requests_at(const struct given *given, mpi_word done, mpi_w
 	}
 }
 
+// Requests may belong to several communicators, so publish a call that waits for them in that of
+// all ranks. `count` is the number of followed requests.
+static struct followed *wait_enter(enum job_call call, int count) {
+	struct followed *world = count > 0 ? comm_hold(mpi_rules.world) : NULL;
+
+	if (world != NULL)
+		call_enter(world, call, -1, -1);
+	return world;
+}
+
+static void wait_leave(struct followed *world) {
+	if (world == NULL)
+		return;
+	call_leave(world);
+	comm_release(world);
+}
+
 int own_Wait(call_2 *next, mpi_word request, mpi_word status) {
 	struct held held = hold_request(request);
+	struct followed *world = wait_enter(JOB_CALL_WAIT, held.handle != 0);
 	int err = next(request, status);
 
+	wait_leave(world);
 	if (held.handle != 0 && (err == 0 || comm_load_handle(request) != held.handle))
 		request_complete(held);
 	return err;
 }
 
 int own_Waitall(call_of_3 *next, int count, mpi_word requests, mpi_word statuses) {
+	struct followed *world;
 	struct given given;
 	int err;
 
 	hold_given_requests(&given, count, requests);
+	world = wait_enter(JOB_CALL_WAITALL, given.count);
 	err = next(count, requests, statuses);
+	wait_leave(world);
 	complete_ended_requests(&given, err, requests);
 	free_given_requests(&given);
 	return err;
 }
 
 int own_Waitany(call_of_4 *next, int count, mpi_word requests, mpi_word index, mpi_word status) {
+	struct followed *world;
 	struct given given;
 	int err;
 
 	hold_given_requests(&given, count, requests);
+	world = wait_enter(JOB_CALL_WAITANY, given.count);
 	err = next(count, requests, index, status);
+	wait_leave(world);
 	if (given.count > 0 && err == 0)
 		complete_request_at(&given, index);
 	else
@@ -254,11 +279,14 @@ int own_Waitsome(
 	mpi_word indices,
 	mpi_word statuses
 ) {
+	struct followed *world;
 	struct given given;
 	int err;
 
 	hold_given_requests(&given, count, requests);
+	world = wait_enter(JOB_CALL_WAITSOME, given.count);
 	err = next(count, requests, done, indices, statuses);
+	wait_leave(world);
 	if (given.count > 0 && err == 0)
 		complete_requests_at(&given, done, indices);
 	else

@@ -40,6 +40,7 @@ enum jobs_cause {
 	// the communicator moves, and one rank is usually the last to arrive
 	JOBS_CAUSE_STRAGGLER,
 	JOBS_CAUSE_UNKNOWN,
+	JOBS_CAUSE_CALLS, // ranks wait for each other in calls between two ranks
 	JOBS_CAUSE_COUNT,
 };
 
@@ -116,8 +117,9 @@ struct jobs_finding {
 	bool held;		    // a late rank is held by a debugger
 	bool busy;		    // a late rank works, or moves in another communicator
 	bool halted;		    // the process of a late rank is stopped or frozen
-	bool none_started;	    // all have launched the operation, and no device has started it
-	uint64_t open_count;	    // with none_started: unfinished earlier operations of late[0]
+	bool blocked;	     // no late rank can leave the call between two ranks that it is inside
+	bool none_started;   // all have launched the operation, and no device has started it
+	uint64_t open_count; // with none_started: unfinished earlier operations of late[0]
 	bool serves; // the late rank is the sleeping root of the broadcast that others wait in
 	struct jobs_mismatch mismatch;
 	// a communicator in which the only late rank's device waits, or JOBS_NOBODY

@@ -40,6 +40,20 @@ const char *jobs_datatype_name(uint32_t datatype);
 // An operation of kind JOBS_OTHER has no data. From this value on, its datatype is the number of
 // the call of MPI.
 #define JOBS_CALL_FIRST 128
+// Calls between two ranks; all have the numbers of enum job_call of <tocsin/job_page.h>.
+enum jobs_call {
+	JOBS_CALL_SEND = 142,
+	JOBS_CALL_BSEND,
+	JOBS_CALL_SSEND,
+	JOBS_CALL_RSEND,
+	JOBS_CALL_RECV,
+	JOBS_CALL_SENDRECV,
+	JOBS_CALL_SENDRECV_REPLACE,
+	JOBS_CALL_PROBE,
+};
+#define JOBS_TAG_LARGE 0x7fffff // JOB_TAG_LARGE of the same file
+// Return for example "MPI_Recv", or NULL for an unknown call.
+const char *jobs_call_name(uint32_t call);
 // Return for example "AllReduce" or "MPI_Comm_split"; "unknown" for an invalid kind.
 const char *jobs_operation_name(uint32_t kind, uint32_t datatype);
 
@@ -167,6 +181,7 @@ struct jobs_rank_report {
 	uint64_t sampled_ns;  // time of this sample, on the agent's clock
 	uint64_t progress_ns; // time of the last change of a counter, on the agent's clock
 	uint64_t worked_ns;   // processor time of the process in the last JOBS_WORK_WINDOW_NS
+	uint64_t call;	      // job_call_pack() of <tocsin/job_page.h>; 0: none
 	struct ras_comm_doing doing; // only of a process that others may wait for; any name
 	uint8_t exit_cause;	     // enum jobs_exit_cause
 	int32_t exit_value;

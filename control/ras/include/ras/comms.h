@@ -50,6 +50,13 @@ struct ras_comm_recent {
 	uint8_t index[RAS_COMM_RECENT];
 };
 
+// Call of MPI between two ranks that a rank is inside.
+struct ras_comm_call {
+	uint8_t number;	   // enum job_call of <tocsin/job_page.h>; 0: none
+	bool is_elsewhere; // in another communicator, whose ranks `peer` counts
+	int32_t peer, tag; // negative: any
+};
+
 // Activity of a rank's process while other ranks may have waited for the rank.
 struct ras_comm_doing {
 	uint8_t activity;		// numbers of <jobs/report.h>; 0: nobody looked
@@ -57,6 +64,7 @@ struct ras_comm_doing {
 	uint32_t span_ms;		// time between the first and the last look
 	uint32_t amount;		// a percentage, a count or a pid, depending on the activity
 	char name[RAS_COMM_NAME_BYTES]; // printable ASCII: name of the child
+	struct ras_comm_call call;
 };
 
 struct ras_comm_rank {

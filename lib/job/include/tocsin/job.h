@@ -283,6 +283,9 @@ enum tocsin_mark {
 	// value: 1 while an operation is open that was only posted, else 0. Although the
 	// communicator has TOCSIN_COMM_BLOCKS, its caller may then do other work.
 	TOCSIN_MARK_POSTED,
+	// Value: job_call_pack() of <tocsin/job_page.h> while the rank is inside a call that waits
+	// for other ranks and is no collective operation, else 0. For ranks of one thread.
+	TOCSIN_MARK_CALL,
 };
 // Value of TOCSIN_MARK_ABORTED for a rank that ends all ranks with this code, as MPI_Abort does.
 static inline uint64_t tocsin_abort_value(int32_t code) {

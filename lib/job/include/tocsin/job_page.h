@@ -84,7 +84,8 @@ struct job_marks {
 	// number of the first reported operation; 0: all
 	_Atomic uint64_t started_from, completed_from;
 	_Atomic uint64_t abort_value; // tocsin_abort_value(); 0: none
-	uint64_t free[2];
+	_Atomic uint64_t call;	      // job_call_pack(); 0: none
+	uint64_t unused_too;
 };
 #define JOB_MARK_FINALIZED 1u
 #define JOB_MARK_DESTROYED 2u
@@ -110,8 +111,9 @@ _Static_assert(sizeof(struct job_row) == 256, "rows do not share a cache line");
 _Static_assert(sizeof(struct job_launched) == 704, "rows do not share a cache line");
 _Static_assert(JOB_PAGE_BYTES == 4096 + JOB_SLOTS * 1216, "it is the same for every reader");
 
-// Calls of MPI that have the kind TOCSIN_OTHER. Such operations have no data, so the datatype of
-// their signature is the number of the call.
+// Calls of MPI. The first ones have the kind TOCSIN_OTHER: such operations have no data, so the
+// datatype of their signature is the number of the call. From JOB_CALL_SEND on, a rank is inside
+// the call until it says otherwise.
 enum job_call {
 	JOB_CALL_FINALIZE = 128,
 	JOB_CALL_COMM_DUP,
@@ -127,6 +129,18 @@ enum job_call {
 	JOB_CALL_GRAPH_CREATE,
 	JOB_CALL_DIST_GRAPH_CREATE,
 	JOB_CALL_DIST_GRAPH_CREATE_ADJACENT,
+	JOB_CALL_SEND,
+	JOB_CALL_BSEND,
+	JOB_CALL_SSEND,
+	JOB_CALL_RSEND,
+	JOB_CALL_RECV,
+	JOB_CALL_SENDRECV,
+	JOB_CALL_SENDRECV_REPLACE,
+	JOB_CALL_PROBE,
+	JOB_CALL_WAIT,
+	JOB_CALL_WAITALL,
+	JOB_CALL_WAITANY,
+	JOB_CALL_WAITSOME,
 };
 
 // Pack a level (enum tocsin_level) and its end. The end is in seconds of CLOCK_MONOTONIC, rounded
@@ -138,6 +152,21 @@ static inline uint64_t job_wanted_pack(uint8_t level, uint64_t until_ns) {
 
 static inline uint8_t job_wanted_level(uint64_t wanted, uint64_t now_ns) {
 	return now_ns / 1000000000 < wanted >> 8 ? (uint8_t)wanted : 0;
+}
+
+// Pack a call that a rank is inside. A negative peer or tag is any. A tag that does not fit into 23
+// bits is stored as JOB_TAG_LARGE.
+#define JOB_TAG_LARGE 0x7fffff
+static inline uint64_t job_call_pack(enum job_call call, int32_t peer, int32_t tag) {
+	uint32_t kept = tag < 0 ? 0xffffff : (uint32_t)(tag < JOB_TAG_LARGE ? tag : JOB_TAG_LARGE);
+
+	return (uint64_t)call << 56 | (uint64_t)kept << 32 | (uint32_t)peer;
+}
+
+static inline int32_t job_call_tag(uint64_t call) {
+	uint32_t kept = (uint32_t)(call >> 32) & 0xffffff;
+
+	return kept > JOB_TAG_LARGE ? -1 : (int32_t)kept;
 }
 
 static inline uint64_t job_signature_pack(uint8_t kind, uint8_t datatype, int32_t root) {
