@@ -18,7 +18,8 @@
 #define PATH_BYTES 96
 #define WARM_SAMPLES 255
 #define TEXT_BYTES 512
-#define STEAL_FIELD 8 // field of the first line of /proc/stat, counted without the name
+#define KEY_BYTES 32
+#define STEAL_FIELD 8 // field of a line of /proc/stat, counted without the name
 #define NS_PER_SEC UINT64_C(1000000000)
 
 const char *outlier_key(enum outlier_evidence kind) {
@@ -138,25 +139,54 @@ static uint64_t count_difference(uint64_t before, uint64_t after) {
 	return known ? after - before : OUTLIER_UNKNOWN;
 }
 
-static void store_steal(struct outlier_watch *watch, uint64_t end_ns, struct outlier *outlier) {
-	long ticks = sysconf(_SC_CLK_TCK);
-	uint64_t steal_ns = OUTLIER_UNKNOWN;
-	char text[TEXT_BYTES];
+// Return the clock ticks stolen from one processor, by its line in /proc/stat. A sum over all
+// processors may exceed the elapsed time.
+static uint64_t read_stolen_ticks(int fd, uint64_t cpu) {
+	char key[KEY_BYTES], text[TEXT_BYTES];
+	size_t used = 0, key_length;
+	ssize_t length;
+	off_t at = 0;
 
-	file_reread(watch->stat_fd, text);
-	if (strncmp(text, "cpu ", 4) == 0)
-		steal_ns = field_number(text + 4, STEAL_FIELD);
-	if (steal_ns != OUTLIER_UNKNOWN && ticks > 0)
-		steal_ns *= NS_PER_SEC / (uint64_t)ticks;
-	else
-		steal_ns = OUTLIER_UNKNOWN;
-	if (watch->steal.at_ns != 0) {
-		outlier->evidence[OUTLIER_STEAL_NS] =
+	key_length = (size_t)snprintf(key, sizeof(key), "cpu%" PRIu64 " ", cpu);
+	while (fd >= 0 && (length = pread(fd, text + used, TEXT_BYTES - 1 - used, at)) > 0) {
+		const char *line = text, *end;
+
+		at += length;
+		text[used + (size_t)length] = '\0';
+		for (; (end = strchr(line, '\n')) != NULL; line = end + 1) {
+			if (strncmp(line, key, key_length) == 0)
+				return field_number(line + key_length, STEAL_FIELD);
+		}
+		// The kernel writes the file again for a read that does not continue the previous
+		// one, so the beginning of the next line is kept. A full buffer ends the loop.
+		used = strlen(line);
+		memmove(text, line, used);
+	}
+	return OUTLIER_UNKNOWN;
+}
+
+static void store_steal(
+	struct outlier_watch *watch, const struct outlier_reading *now, struct outlier *outlier
+) {
+	uint64_t cpu = now->counts[OUTLIER_MIGRATED], within_ns = now->at_ns - watch->steal.at_ns;
+	uint64_t ticks = read_stolen_ticks(watch->stat_fd, cpu), steal_ns = OUTLIER_UNKNOWN;
+	long per_second = sysconf(_SC_CLK_TCK);
+
+	if (ticks != OUTLIER_UNKNOWN && per_second > 0)
+		steal_ns = ticks * (NS_PER_SEC / (uint64_t)per_second);
+	if (watch->steal.at_ns != 0 && watch->steal.counts[OUTLIER_MIGRATED] == cpu) {
+		uint64_t stolen_ns =
 			count_difference(watch->steal.counts[OUTLIER_STEAL_NS], steal_ns);
-		outlier->evidence[OUTLIER_STEAL_WITHIN_NS] = end_ns - watch->steal.at_ns;
+
+		// A counter of whole ticks may grow by one tick more than the elapsed time.
+		if (stolen_ns != OUTLIER_UNKNOWN && stolen_ns > within_ns)
+			stolen_ns = within_ns;
+		outlier->evidence[OUTLIER_STEAL_NS] = stolen_ns;
+		outlier->evidence[OUTLIER_STEAL_WITHIN_NS] = within_ns;
 	}
 	watch->steal.counts[OUTLIER_STEAL_NS] = steal_ns;
-	watch->steal.at_ns = end_ns;
+	watch->steal.counts[OUTLIER_MIGRATED] = cpu;
+	watch->steal.at_ns = now->at_ns;
 }
 
 static struct outlier *outlier_smallest(struct outlier_watch *watch) {
@@ -193,7 +223,7 @@ void outlier_watch_sample(
 				watch->before.counts[OUTLIER_MIGRATED] !=
 				now.counts[OUTLIER_MIGRATED];
 		}
-		store_steal(watch, end_ns, &outlier);
+		store_steal(watch, &now, &outlier);
 		file_reread(watch->khz_fd, text);
 		outlier.evidence[OUTLIER_KHZ] = field_number(text, 1);
 		if (watch->count < OUTLIERS_MAX)

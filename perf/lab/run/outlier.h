@@ -21,7 +21,7 @@ enum outlier_evidence {
 	OUTLIER_MINOR,		 // page faults without disk access
 	OUTLIER_MAJOR,		 // page faults with disk access
 	OUTLIER_MIGRATED,	 // 1: the thread ended on another processor
-	OUTLIER_STEAL_NS,	 // time stolen by the hypervisor since the last outlier
+	OUTLIER_STEAL_NS,	 // time stolen from this processor since the last outlier
 	OUTLIER_STEAL_WITHIN_NS, // period that OUTLIER_STEAL_NS covers
 	OUTLIER_KHZ,		 // processor frequency after the sample
 	OUTLIER_EVIDENCE_COUNT,

@@ -4,6 +4,9 @@
 
 #include <support/cmocka.h>
 
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -92,6 +95,48 @@ static void what_happened_since_the_last_look_is_told_and_no_more(void **state) 
 	outlier_watch_close(&watch);
 }
 
+// Write lines as those of /proc/stat. The hypervisor stole `ticks` from each of `cpus` processors.
+static void write_stolen_ticks(int fd, uint32_t cpus, uint64_t ticks) {
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	dprintf(fd, "cpu  1 0 1 1 1 0 1 %" PRIu64 " 0 0\n", cpus * ticks);
+	for (uint32_t cpu = 0; cpu < cpus; cpu++)
+		dprintf(fd, "cpu%u 1 0 1 1 1 0 1 %" PRIu64 " 0 0\n", cpu, ticks);
+	dprintf(fd, "intr 100 1 2 3\n");
+}
+
+// The clock of look() advances by 48 ms between two samples that take 48 ms each.
+static void stolen_time_is_of_one_processor_and_at_most_the_time_that_passed(void **state) {
+	static const struct {
+		uint64_t ticks, stolen_ms; // 100 ticks per second
+	} rows[] = {{0, 0}, {2, 20}, {4, 40}, {6, 48}};
+	const uint64_t *evidence = outliers[0].evidence;
+	int cpu = sched_getcpu();
+	cpu_set_t old, one;
+
+	(void)state;
+	if (sysconf(_SC_CLK_TCK) != 100)
+		skip();
+	assert_int_equal(sched_getaffinity(0, sizeof(old), &old), 0);
+	CPU_ZERO(&one);
+	CPU_SET((size_t)cpu, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		open_watch(48 * MS);
+		if (watch.stat_fd >= 0)
+			close(watch.stat_fd);
+		watch.stat_fd = memfd_create("stat", MFD_CLOEXEC);
+		write_stolen_ticks(watch.stat_fd, (uint32_t)cpu + 60, 1000);
+		look(0, 48 * MS);
+		write_stolen_ticks(watch.stat_fd, (uint32_t)cpu + 60, 1000 + rows[n].ticks);
+		look(48, 49 * MS);
+		assert_int_equal(outlier_watch_sorted(&watch, outliers), 2);
+		assert_int_equal(evidence[OUTLIER_STEAL_NS], rows[n].stolen_ms * MS);
+		assert_int_equal(evidence[OUTLIER_STEAL_WITHIN_NS], 48 * MS);
+		outlier_watch_close(&watch);
+	}
+	assert_int_equal(sched_setaffinity(0, sizeof(old), &old), 0);
+}
+
 static void nothing_is_known_of_the_first_sample(void **state) {
 	(void)state;
 	open_watch(0);
@@ -142,6 +187,7 @@ UNIT_GROUP(lab_outlier) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_largest_are_kept_in_their_order),
 		cmocka_unit_test(what_happened_since_the_last_look_is_told_and_no_more),
+		cmocka_unit_test(stolen_time_is_of_one_processor_and_at_most_the_time_that_passed),
 		cmocka_unit_test(nothing_is_known_of_the_first_sample),
 		cmocka_unit_test(what_weighs_most_is_said),
 	};
