@@ -60,9 +60,9 @@ static double law_cdf(const struct null_law *law, uint32_t u) {
 	return sum;
 }
 
-// Compute the result from the sorted differences. Returns 0, or -ERANGE if there are too few.
+// Sort the differences and compute the result. Returns 0, or -ERANGE if there are too few.
 static int compare_differences(
-	const double *differences,
+	double *differences,
 	const struct null_law *law,
 	double level,
 	struct compare_result *ret_result
@@ -75,6 +75,7 @@ static int compare_differences(
 		return -ERANGE;
 	while (out + 1 < count / 2 && law_cdf(law, out + 1) <= tail)
 		out++;
+	qsort(differences, count, sizeof(*differences), doubles_compare);
 	ret_result->shift = (differences[(count - 1) / 2] + differences[count / 2]) / 2;
 	ret_result->low = differences[out];
 	ret_result->high = differences[count - 1 - out];
@@ -96,7 +97,9 @@ int compare_runs(
 	struct compare_result *ret_result
 ) {
 	struct null_law law;
+	struct compare_result shifts, ratios = {.shift = NAN, .low = NAN, .high = NAN};
 	double *differences;
+	bool positive = true;
 	int err;
 
 	must(level > 0 && level < 1);
@@ -112,8 +115,19 @@ int compare_runs(
 	}
 	for (uint32_t n = 0; n < law.most; n++)
 		differences[n] = b[n % b_count] - a[n / b_count];
-	qsort(differences, law.most, sizeof(*differences), doubles_compare);
-	err = compare_differences(differences, &law, level, ret_result);
+	err = compare_differences(differences, &law, level, &shifts);
+	for (uint32_t n = 0; n < law.most; n++) {
+		positive &= a[n / b_count] > 0 && b[n % b_count] > 0;
+		differences[n] = positive ? log(b[n % b_count] / a[n / b_count]) : 0;
+	}
+	if (err == 0 && positive)
+		err = compare_differences(differences, &law, level, &ratios);
+	if (err == 0) {
+		*ret_result = shifts;
+		ret_result->share = expm1(ratios.shift);
+		ret_result->share_low = expm1(ratios.low);
+		ret_result->share_high = expm1(ratios.high);
+	}
 	free(differences);
 	free(law.exact);
 	return err;
@@ -158,5 +172,5 @@ void compare_adjust(double *ps, uint32_t count) {
 }
 
 bool compare_is_within(const struct compare_result *result, double margin) {
-	return result->low >= -margin && result->high <= margin;
+	return result->share_low >= -margin && result->share_high <= margin;
 }

@@ -4,8 +4,9 @@
 // The unit is a run: each run gives one value of the quantile. Runs on one machine differ more from
 // each other than samples of one run. The test is the Mann-Whitney test, which is exact for few
 // runs. The shift is the Hodges-Lehmann estimate, the median of all differences, with the interval
-// of the same test. Several quantiles are several claims, so their p-values are adjusted by Holm's
-// method. "No change" is a claim of its own: the interval lies within a margin.
+// of the same test. The share is the same estimate of the ratios. Several quantiles are several
+// claims, so their p-values are adjusted by Holm's method. "No change" is a claim of its own: the
+// interval lies within a margin.
 #pragma once
 
 #include <stdbool.h>
@@ -17,7 +18,10 @@
 struct compare_result {
 	double shift;	  // b minus a, in the unit of the values
 	double low, high; // interval of the shift
-	double p;	  // two-sided
+	// b / a - 1, and its interval; NAN if a value is not positive. They come from the
+	// logarithms of the values: the shift divided by one value of a may be below -1.
+	double share, share_low, share_high;
+	double p; // two-sided
 };
 
 // Compare two sets without NAN. A tie counts half, and p is rounded up. Returns 0, -ERANGE if so
@@ -41,6 +45,6 @@ uint32_t compare_runs_min(double level, uint32_t claims);
 // Adjust the p-values of `count` simultaneous claims by Holm's method. The order stays.
 void compare_adjust(double *ps, uint32_t count);
 
-// Return true if the interval lies within the margin. For a test at level a the interval must have
-// level 1 - 2a.
+// Return true if the interval of the share lies within the margin. For a test at level a the
+// interval must have level 1 - 2a.
 bool compare_is_within(const struct compare_result *result, double margin);

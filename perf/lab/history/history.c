@@ -46,9 +46,9 @@ static int describe_change(
 
 	if (err == -ENOMEM)
 		return err;
-	change.shift_ns = err == 0 ? result.shift : change.after_ns - change.before_ns;
-	change.low_ns = err == 0 ? result.low : NAN;
-	change.high_ns = err == 0 ? result.high : NAN;
+	change.share = err == 0 ? result.share : change.after_ns / change.before_ns - 1;
+	change.low = err == 0 ? result.share_low : NAN;
+	change.high = err == 0 ? result.share_high : NAN;
 	*ret_change = change;
 	return 0;
 }
@@ -74,8 +74,7 @@ static int judge_values(
 	if (quantile->part_count > 1) {
 		const struct history_change *last = &quantile->changes[quantile->part_count - 2];
 
-		quantile->matters =
-			fabs(last->shift_ns) > last->before_ns * history->margin_ppm / 1e6;
+		quantile->matters = fabs(last->share) > history->margin_ppm / 1e6;
 	}
 	return err;
 }
@@ -152,7 +151,7 @@ any_quantile_is(const struct history *history, bool (*is)(const struct history_q
 }
 
 static bool quantile_is_slower(const struct history_quantile *quantile) {
-	return quantile->matters && quantile->changes[quantile->part_count - 2].shift_ns > 0;
+	return quantile->matters && quantile->changes[quantile->part_count - 2].share > 0;
 }
 
 static bool quantile_is_judged(const struct history_quantile *quantile) {
@@ -189,14 +188,13 @@ print_quantile(const struct history *history, const struct history_series *serie
 	for (uint32_t n = 0; n + 1 < quantile->part_count; n++) {
 		const struct history_change *change = &quantile->changes[n];
 		const struct history_run *run = &series->runs[change->first];
-		double share = change->shift_ns / change->before_ns;
+		double share = change->share;
 
 		printf("  %7s %10.3f %+8.2f %%", "", change->after_ns / 1e3, 100 * share);
-		if (isnan(change->low_ns))
+		if (isnan(change->low))
 			printf(" %20s", "");
 		else
-			printf(" %+8.2f .. %+8.2f", 100 * change->low_ns / change->before_ns,
-			       100 * change->high_ns / change->before_ns);
+			printf(" %+8.2f .. %+8.2f", 100 * change->low, 100 * change->high);
 		printf("  %s%s\n", share > 0 ? "slower" : "faster",
 		       fabs(share) * 1e6 > history->margin_ppm ? "" : ", within the margin");
 		printf("  %18s since %.24s, %.48s\n", "", run->started, run->path);

@@ -31,8 +31,9 @@ struct history_run {
 struct history_change {
 	uint32_t first;		    // index of the run where the new part begins
 	double before_ns, after_ns; // medians of the runs of both parts
-	// Hodges-Lehmann estimate and interval; low NAN: too few runs for an interval.
-	double shift_ns, low_ns, high_ns;
+	// Hodges-Lehmann estimate of after / before - 1, and its interval; low NAN: too few runs
+	// for an interval.
+	double share, low, high;
 	double p;
 };
 

@@ -35,7 +35,7 @@ static json_t *change_json(
 	if (quantile->part_count < 2)
 		return json_null();
 	change = &quantile->changes[quantile->part_count - 2];
-	share = change->shift_ns / change->before_ns;
+	share = change->share;
 	return json_pack(
 		"{s:o s:b s:b s:o s:o}", "share", page_number(share), "matters", quantile->matters,
 		"within_margin", !(fabs(share) * 1e6 > history->margin_ppm), "started",

@@ -15,10 +15,6 @@
 #define TITLE_BYTES 160
 #define HEADLINE_BYTES 160
 
-static double shift_percent(const struct versus_row *row, double shift_ns) {
-	return 100 * shift_ns / row->median_ns[0];
-}
-
 static json_t *row_json(const struct versus_row *row) {
 	static const char *const keys[] = {
 		[VERSUS_SLOWER] = "slower",
@@ -40,9 +36,9 @@ static json_t *row_json(const struct versus_row *row) {
 		versus_outcome_name(row->word), "a_ns",
 		page_number(has_value ? row->median_ns[0] : NAN), "b_ns",
 		page_number(has_value ? row->median_ns[1] : NAN), "shift",
-		page_number(has_interval ? shift_percent(row, row->shift_ns) : NAN), "low",
-		page_number(has_interval ? shift_percent(row, row->low_ns) : NAN), "high",
-		page_number(has_interval ? shift_percent(row, row->high_ns) : NAN), "p",
+		page_number(has_interval ? 100 * row->share : NAN), "low",
+		page_number(has_interval ? 100 * row->share_low : NAN), "high",
+		page_number(has_interval ? 100 * row->share_high : NAN), "p",
 		page_number(has_interval ? row->p : NAN)
 	);
 }

@@ -24,7 +24,7 @@ const char *versus_outcome_name(enum versus_outcome word) {
 static bool all_values_known(const double values[2][VERSUS_FILES_MAX], const uint32_t counts[2]) {
 	for (int side = 0; side < 2; side++) {
 		for (uint32_t n = 0; n < counts[side]; n++) {
-			if (isnan(values[side][n]))
+			if (!(values[side][n] > 0)) // NAN, or 0, which has no ratio
 				return false;
 		}
 	}
@@ -33,16 +33,14 @@ static bool all_values_known(const double values[2][VERSUS_FILES_MAX], const uin
 
 // Return true if the interval lies within the margin. The test uses two one-sided tests, so the
 // interval has twice the error.
-static bool runs_are_same(
-	const struct versus *versus, const double values[2][VERSUS_FILES_MAX], double median_ns
-) {
+static bool runs_are_same(const struct versus *versus, const double values[2][VERSUS_FILES_MAX]) {
 	struct compare_result result;
 	double level = 1 - 2 * (1 - VERSUS_LEVEL);
 
 	return compare_runs(
 		       values[0], versus->counts[0], values[1], versus->counts[1], level, &result
 	       ) == 0 &&
-	       compare_is_within(&result, median_ns * versus->margin_ppm / 1e6);
+	       compare_is_within(&result, versus->margin_ppm / 1e6);
 }
 
 static int compute_row(
@@ -79,11 +77,13 @@ static int compute_row(
 		return 0;
 	if (err != 0)
 		return err;
-	row->word =
-		runs_are_same(versus, values, row->median_ns[0]) ? VERSUS_SAME : VERSUS_UNDECIDED;
+	row->word = runs_are_same(versus, values) ? VERSUS_SAME : VERSUS_UNDECIDED;
 	row->shift_ns = result.shift;
 	row->low_ns = result.low;
 	row->high_ns = result.high;
+	row->share = result.share;
+	row->share_low = result.share_low;
+	row->share_high = result.share_high;
 	row->p = result.p;
 	return 0;
 }
@@ -168,7 +168,7 @@ static void print_row(
 		return;
 	}
 	printf(" %+9.3f .. %+9.3f %+6.1f %% %6.4f %s", row->low_ns / 1e3, row->high_ns / 1e3,
-	       100 * row->shift_ns / row->median_ns[0], row->p, versus_outcome_name(row->word));
+	       100 * row->share, row->p, versus_outcome_name(row->word));
 	if (row->word == VERSUS_SAME)
 		printf(" within %g %%", versus->margin_ppm / 1e4);
 	printf("\n");

@@ -41,8 +41,9 @@ struct versus_row {
 	uint32_t per_million;
 	enum versus_outcome word;
 	double median_ns[2];
-	double shift_ns, low_ns, high_ns; // Hodges-Lehmann estimate and interval of B - A
-	double p;			  // adjusted by Holm's method
+	double shift_ns, low_ns, high_ns;    // Hodges-Lehmann estimate and interval of B - A
+	double share, share_low, share_high; // the same of B / A - 1
+	double p;			     // adjusted by Holm's method
 };
 
 struct versus_result {

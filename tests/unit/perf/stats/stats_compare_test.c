@@ -40,6 +40,22 @@ static void all_above_is_the_most_that_few_runs_can_say(void **state) {
 	assert_int_equal(compare_runs_min(0.99, 1), 5);
 }
 
+// Four runs of a had a bad placement. The shift divided by the median of a is 0 to -1.9.
+static void a_share_comes_from_ratios_and_loses_no_more_than_all(void **state) {
+	static const double a[] = {20, 21, 22, 23, 24, 25, 400, 410, 420, 430};
+	static const double b[] = {16, 17, 18, 19, 19.5, 16.5, 17.5, 18.5, 15, 15.5};
+	struct compare_result result, swapped;
+
+	(void)state;
+	assert_int_equal(compare_runs(a, 10, b, 10, 0.95, &result), 0);
+	assert_true(result.low / 24.5 < -1);
+	assert_true(-1 < result.share_low && result.share_low < result.share);
+	assert_true(result.share < result.share_high && result.share_high < 0);
+	assert_int_equal(compare_runs(b, 10, a, 10, 0.95, &swapped), 0);
+	assert_true(is_near((1 + result.share) * (1 + swapped.share), 1));
+	assert_true(is_near((1 + result.share_low) * (1 + swapped.share_high), 1));
+}
+
 static void equal_sides_differ_by_nothing(void **state) {
 	static const double a[] = {3, 3, 3, 3, 3, 3};
 	struct compare_result result;
@@ -112,6 +128,7 @@ UNIT_GROUP(stats_compare) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shift_and_probability_are_those_of_few_runs),
 		cmocka_unit_test(all_above_is_the_most_that_few_runs_can_say),
+		cmocka_unit_test(a_share_comes_from_ratios_and_loses_no_more_than_all),
 		cmocka_unit_test(equal_sides_differ_by_nothing),
 		cmocka_unit_test(several_claims_pay_for_each_other),
 		cmocka_unit_test(intervals_hold_the_true_shift),
