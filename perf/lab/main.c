@@ -54,10 +54,20 @@ static int open_signals(void) {
 	return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-// Judge all thresholds; a failed one takes precedence over an undecided one.
-static int thresholds_judge(const struct options *options, const struct lab_run *run) {
+// Judge the validity of a run and all thresholds. A failed threshold takes precedence over an
+// undecided one and over a saturated run.
+static int run_judge(const struct options *options, const struct lab_run *run) {
 	int status = EXIT_DONE;
 
+	for (uint32_t size = 0; size < run->count; size++) {
+		const struct lab_result *result = &run->results[size];
+
+		if (!result_is_saturated(result))
+			continue;
+		fprintf(stderr, "tocsin-perf: the run is not valid: saturated, %s (%llu B)\n",
+			result->load.reason, (unsigned long long)result->size);
+		status = EXIT_UNDECIDED;
+	}
 	for (uint32_t n = 0; n < options->threshold_count; n++) {
 		for (uint32_t size = 0; size < run->count; size++) {
 			struct lab_why why = {.text = ""};
@@ -142,7 +152,7 @@ static int run_client(const struct options *options) {
 	err = via.node != NULL ? via_agent_run(&via, run, &why)
 			       : session_client(&options->session, run, &why);
 	shown = run->count > 0 ? run_output(options, run) : EXIT_DONE;
-	judged = err == 0 ? thresholds_judge(options, run) : EXIT_DONE;
+	judged = err == 0 ? run_judge(options, run) : EXIT_DONE;
 	status = err != 0 ? print_failure(&why) : shown != EXIT_DONE ? shown : judged;
 	run_release(run);
 	free(run);

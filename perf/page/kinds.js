@@ -8,9 +8,11 @@ function log(label) {
 
 // A run: `lat` and `bw`.
 
-function runTiles(figures) {
+function runTiles(figures, isValid) {
 	const rows = [0, 2, 3].map((place) => {
 		const quantile = figures.quantiles[place];
+		if (!isValid)
+			return [quantile.name + ", us", "not valid", "saturated"];
 		return quantile.value_ns == null ? [quantile.name + ", us", "n/a", "too few samples"] :
 			[quantile.name + ", us", us(quantile.value_ns),
 				within(quantile.low_ns, quantile.high_ns)];
@@ -161,7 +163,7 @@ function runResult(plan, result) {
 	if (isLoad)
 		ratesTiles(result);
 	else
-		runTiles(figures);
+		runTiles(figures, !(isOpen && result.load.saturated));
 	if (isOpen)
 		openLoad(result.load);
 	const changed = judgement(figures);

@@ -85,10 +85,12 @@ def measure(*arguments, **environment):
         with Server(**environment) as server:
             done = client(server, "--json", str(path), *arguments, **environment)
             assert server.end() == (0, ""), done
-        assert done.returncode == 0, done
+        result = json.loads(path.read_text())
+        saturated = any("load" in size and size["load"]["saturated"] for size in result["results"])
+        assert done.returncode == (3 if saturated else 0), done
         verified = verify(path)
         assert verified.returncode == 0, verified
-        return done, json.loads(path.read_text())
+        return done, result
 
 
 def verify(path):
@@ -230,11 +232,17 @@ def a_delay_of_the_wire_is_the_devices_part():
 
 
 def a_schedule_that_cannot_be_kept_is_not_valid():
-    done, result = measure("--op", "read", "--arrivals", "constant", "--rate", "10000000",
-                           "--iterations", "2000")
+    """Status 3; service times come before response times, which sizes in rows do not show."""
+    flood = ["--op", "read", "--arrivals", "constant", "--rate", "10000000", "--iterations", "2000"]
+    done, result = measure(*flood)
     (size,) = result["results"]
     assert size["load"]["saturated"] and size["load"]["reason"], size["load"]
-    assert "NOT VALID" in done.stdout, done.stdout
+    assert done.returncode == 3 and "not valid: saturated" in done.stderr, done
+    assert done.stdout.index("NOT VALID") < done.stdout.index("service us"), done.stdout
+    assert done.stdout.index("service us") < done.stdout.index("response us"), done.stdout
+    check_width(done.stdout)
+    done, _ = measure(*flood, "--size", "8,64")
+    assert re.search(r"^ *8B.* n/a .*NOT VALID$", done.stdout, re.MULTILINE), done.stdout
     check_width(done.stdout)
 
 
@@ -297,7 +305,7 @@ def response_times_have_no_half():
         csv = pathlib.Path(directory) / "r.csv"
         done = client(server, "--op", "send", "--arrivals", "constant", "--rate", "1000",
                       "--iterations", "300", "--csv", str(csv), "--perftest")
-        assert done.returncode == 0, done
+        assert done.returncode in (0, 3), done  # 3: saturated on a busy machine
         row = re.search(r"^64,response,max,(\d+),", csv.read_text(), re.MULTILINE)
         told = float(done.stdout.splitlines()[1].split()[3])
         assert abs(told - int(row.group(1)) / 1e3) < 0.01, (told, row)

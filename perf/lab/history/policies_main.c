@@ -309,6 +309,7 @@ play_row(struct play *play, struct policies_row *row, int *ret_status, struct la
 	uint16_t port = 0;
 	pid_t server = 0;
 	int status = 0, err = arguments != NULL ? 0 : lab_fail(why, -ENOMEM, "no memory");
+	bool played;
 
 	if (err == 0 && play->words->host == NULL)
 		err = start_server(play, &server, &port, why);
@@ -316,13 +317,14 @@ play_row(struct play *play, struct policies_row *row, int *ret_status, struct la
 		arguments_compose(play, row, port, arguments);
 		err = again_run_child(arguments->words, play->signal_fd, &status, why);
 	}
+	played = err == 0 && (status == EXIT_DONE || status == EXIT_UNDECIDED);
 	if (server > 0)
-		end_server(server, play->signal_fd, err != 0 || status != 0);
+		end_server(server, play->signal_fd, !played);
 	free(arguments);
 	*ret_status = status;
 	if (err != 0)
 		return err;
-	if (status == 0)
+	if (played) // undecided: the run was saturated
 		root = json_load_file(play->path, 0, NULL);
 	unlink(play->path);
 	if (root != NULL)
@@ -356,7 +358,8 @@ static int play_all_rows(struct play *play, struct lab_why *why) {
 					why, -EINVAL,
 					"the first run was rejected, so no policy is measured"
 				);
-			if (err == 0 && status != EXIT_DONE && status != EXIT_USAGE)
+			if (err == 0 && status != EXIT_DONE && status != EXIT_UNDECIDED &&
+			    status != EXIT_USAGE)
 				err = lab_fail(
 					why, -EIO, "a run failed, so the remaining runs are skipped"
 				);

@@ -262,11 +262,16 @@ static void print_size_details(const struct lab_run *run, const struct lab_resul
 		printf("  offered %.6g operations per second; "
 		       "an operation was in progress %.3g %% of the time\n",
 		       load->offered, 100 * load->occupied);
-		if (load->saturated)
-			printf("  NOT VALID: saturated, %s\n", load->reason);
+	}
+
+	// Response times of a saturated run depend on its length, so service times come first.
+	if (result->open && load->saturated) {
+		printf("  NOT VALID: saturated, %s\n", load->reason);
+		print_summary(&load->service_summary, "service us", false);
+		printf("  NOT VALID:\n");
 	}
 	print_summary(&result->summary, result->open ? "response us" : "RTT us", run_has_half(run));
-	if (result->open)
+	if (result->open && !load->saturated)
 		print_summary(&load->service_summary, "service us", false);
 	if (result->device.stamps != PLAN_STAMPS_NONE)
 		print_device(run, &result->device);
@@ -299,7 +304,7 @@ static void print_rows(const struct lab_run *run) {
 	for (uint32_t n = 0; n < run->count; n++) {
 		const struct lab_result *result = &run->results[n];
 		const struct run_summary *summary = &result->summary;
-		bool unusable = result->open && result->load.saturated;
+		bool unusable = result_is_saturated(result);
 		struct row row = {.used = 0};
 		char size[PARSE_TEXT_BYTES];
 
@@ -312,8 +317,12 @@ static void print_rows(const struct lab_run *run) {
 		}
 		row_add(&row, "%8s %9" PRIu64 " %10.3f", size, summary->all.count,
 			ns_to_us(summary->all.min));
-		for (uint32_t place = 0; place < 4; place++)
-			add_cell(&row, summary, place, false);
+		for (uint32_t place = 0; place < 4; place++) {
+			if (unusable)
+				row_add(&row, " %10s", "n/a");
+			else
+				add_cell(&row, summary, place, false);
+		}
 		row_add(&row, " %10.3f", ns_to_us(summary->all.max));
 		if (run_has_half(run))
 			add_cell(&row, summary, 0, true);

@@ -239,7 +239,7 @@ enum threshold_answer threshold_judge(
 ) {
 	struct interval interval;
 
-	if (!result->summarized || (result->open && result->load.saturated)) {
+	if (!result->summarized || result_is_saturated(result)) {
 		lab_fail(why, 0, "--fail-if %s: undecided, the run is not valid", threshold->text);
 		return THRESHOLD_UNDECIDED;
 	}

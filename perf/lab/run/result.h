@@ -120,6 +120,11 @@ static inline uint64_t result_half_ns(uint64_t value_ns) {
 	return (value_ns + 1) / 2;
 }
 
+// Return true for an open loop whose response times are not valid.
+static inline bool result_is_saturated(const struct lab_result *result) {
+	return result->open && result->load.saturated;
+}
+
 // Return the name of the measured times: "round trip", "response" or "window".
 const char *result_time_name(const struct lab_result *result);
 // Return messages per second of bw: in a window of this duration, as the mean, or from the server.
