@@ -54,8 +54,17 @@ static int files_check(const struct options *options, struct lab_why *why) {
 	return err;
 }
 
-// Print and write the mesh. If a direction was not measured, the exit status is EXIT_FAILED,
-// regardless of the other results.
+// Return the exit status. A direction that was not measured takes precedence over one that stands
+// out, and this one over an undecided one.
+static int summary_exit_status(const struct mesh_summary *summary) {
+	if (summary->measured < summary->wanted)
+		return EXIT_FAILED;
+	if (summary->outliers > 0)
+		return EXIT_EXCEEDED;
+	return summary->undecided > 0 ? EXIT_UNDECIDED : EXIT_DONE;
+}
+
+// Print and write the mesh.
 static int mesh_output(const struct options *options, const struct mesh *mesh) {
 	struct mesh_summary summary;
 	struct lab_why why = {.text = ""};
@@ -79,7 +88,7 @@ static int mesh_output(const struct options *options, const struct mesh *mesh) {
 		err = mesh_write_svg(mesh, &summary, options->svg_path, &why);
 	if (err != 0)
 		return print_failure(&why);
-	return summary.measured == summary.wanted ? EXIT_DONE : EXIT_FAILED;
+	return summary_exit_status(&summary);
 }
 
 static int mesh_run_as_lead(

@@ -504,14 +504,15 @@ function meshOutliers(own, summed, processes) {
 		return;
 	}
 	if (summed.outliers === 0) {
-		paragraph("Nothing stands out: no direction is more than a quarter above the median.",
-			"good");
+		paragraph("Nothing stands out: no direction is more than a quarter above the baseline" +
+			(summed.undecided > 0 ? `, but ${summed.undecided} are undecided.` : "."),
+		summed.undecided > 0 ? "" : "good");
 		return;
 	}
 	paragraph(`${summed.outliers} of ${summed.measured} directions ` +
-		`${summed.outliers === 1 ? "stands" : "stand"} out: more than a quarter above the median.`,
+		`${summed.outliers === 1 ? "stands" : "stand"} out: more than a quarter above the baseline.`,
 	"bad");
-	table(["what stands out", "directions", "times the median"], own.subjects.map((subject, n) => {
+	table(["what stands out", "directions", "times the baseline"], own.subjects.map((subject, n) => {
 		const cause = summed.causes[n];
 		return [subject, cause.kind === "pair" ? "1" : `${cause.cells} of ${cause.of}`,
 			fixed(cause.ratio, 2)];
@@ -543,8 +544,8 @@ function meshTiles(root) {
 	const who = (cell) => `${own.names[cell.from]} to ${own.names[cell.to]}`;
 	const tile = (name, cell) => cell ? [name, us(cell.p50_ns), who(cell)] : [name, "n/a", ""];
 	tiles([
-		["median p50, us", own.known > 0 ? us(summed.median_ns) : "n/a",
-			own.known > 0 ? `of ${own.known} directions` : ""],
+		["baseline p50, us", own.known > 0 ? us(summed.median_ns) : "n/a",
+			own.known > 0 ? "median of all that no group explains" : ""],
 		tile("fastest p50, us", own.fastest), tile("slowest p50, us", own.slowest[0]),
 		["directions", `${summed.measured} of ${summed.wanted}`, `in ${own.took}`],
 	]);
@@ -578,7 +579,7 @@ function meshPage(root) {
 	meshMatrices(root);
 	if (own.known > 0) {
 		heading("The slowest directions");
-		table(["direction", "p50, us", "95 % interval", "p99, us", "max, us", "times the median"],
+		table(["direction", "p50, us", "95 % interval", "p99, us", "max, us", "times the baseline"],
 			own.slowest.map((cell) => [who(cell), us(cell.p50_ns),
 				within(cell.p50_low_ns, cell.p50_high_ns), us(cell.p99_ns), us(cell.max_ns),
 				fixed(cell.ratio, 2)]));
@@ -596,7 +597,8 @@ function meshPage(root) {
 	fold("Plan", () => facts("plan", plan));
 	fold("How to read this", () => paragraph("Each cell is a direction: the process of the row " +
 		"measured, that of the column answered. A direction stands out if its median is more " +
-		"than 25 % above the median of all directions and its 95 % interval lies above that median. " +
+		"than 25 % above the baseline and its 95 % interval lies above it. The baseline is the median " +
+		"of the directions that no named group explains. " +
 		"The largest group that explains it is named: a process, its row or column, racks, " +
 		"devices of one name, else the pair. A group explains what stands out if three quarters of its " +
 		"cells do."));

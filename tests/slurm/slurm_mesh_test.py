@@ -23,7 +23,7 @@ def srun(slurm, *arguments):
 
 
 def check(done, path):
-    assert done.returncode == 0, done
+    assert done.returncode in (0, 1, 3), done
     verified = subprocess.run([PERF, "verify", str(path)], capture_output=True, text=True,
                               check=False)
     assert verified.returncode == 0, verified

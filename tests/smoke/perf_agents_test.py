@@ -79,9 +79,12 @@ def a_mesh_of_agents_has_the_delay_of_the_node_that_is_slow():
     with tempfile.TemporaryDirectory() as directory:
         path, page = pathlib.Path(directory) / "m.json", pathlib.Path(directory) / "m.html"
         done = mesh("--iterations", "50", "--json", str(path), "--html", str(page))
-        assert done.returncode == 0 and "mesh of 4 nodes" in done.stdout, done
+        assert done.returncode in (1, 3) and "mesh of 4 nodes" in done.stdout, done
         lab_ends.check_width(done.stdout)
         result = read(path)
+        causes = {(cause["kind"], cause["one"]) for cause in result["summary"]["causes"]}
+        if 2 * result["summary"]["median_ns"] < DELAY_NS:  # this machine is not slower than that
+            assert done.returncode == 1 and ("node", 3) in causes, result["summary"]
         assert result["summary"]["measured"] == 12 and not result["shared_host"], result["summary"]
         assert all(cell["count"] == 50 for cell in result["cells"])
         for cell in result["cells"]:

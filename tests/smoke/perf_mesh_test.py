@@ -53,12 +53,17 @@ def check_whole(result, count):
     assert result["at_once"] == 1 or os.cpu_count() >= 4, result["at_once"]
 
 
+def status_of(summary):
+    """The exit status of a mesh that measured each direction."""
+    return 1 if summary["outliers"] > 0 else 3 if summary["undecided"] > 0 else 0
+
+
 def processes_that_it_starts_measure_each_direction():
     with tempfile.TemporaryDirectory() as directory:
         path, csv = pathlib.Path(directory) / "m.json", pathlib.Path(directory) / "m.csv"
         status, out, err = end(start("--local", "3", "--op", "send", "--json", str(path), "--csv",
                                      str(csv)))
-        assert status == 0, (status, out, err)
+        assert status == status_of(read(path)["summary"]), (status, out, err)
         assert "round 3 of 3: 6 of 6 measured" in err, err
         assert "shared host" in out and "p50 of round trips" in out, out
         lab_ends.check_width(out)
@@ -254,7 +259,7 @@ def strangers_do_not_stop_a_mesh():
         assert status == 4 and "has this rank" in err, (status, err)
         assert end(start("--rank", "2", *words, "3"))[0] == 0
         status, out, err = end(first)
-        assert status == 0, (status, out, err)
+        assert status in (0, 1, 3) and "6 of 6 directions" in out, (status, out, err)
         assert end(next(twin for twin in twins if twin is not gone))[0] == 0
 
 

@@ -117,13 +117,15 @@ struct mesh_cause {
 	// Processes, or one process of each rack; for MESH_RAIL one process with the device.
 	uint32_t one, other;
 	uint32_t cells, of; // outliers, and all cells that this cause would cover
-	double ratio;	    // median of the covered outliers divided by the median of all cells
+	double ratio;	    // median of the covered outliers divided by the baseline
 };
 
 struct mesh_summary {
 	uint32_t wanted, measured;
-	uint64_t median_ns, min_ns, max_ns; // of the cells' medians
+	uint64_t median_ns;	 // baseline: median of the cells that no cause of several explains
+	uint64_t min_ns, max_ns; // of the medians of all cells
 	uint32_t outliers;
+	uint32_t undecided; // cells without an interval, or slow with one down to the baseline
 	struct mesh_cause causes[MESH_CAUSES_MAX];
 	uint32_t cause_count, unexplained; // unexplained: outliers beyond MESH_CAUSES_MAX causes
 };

@@ -144,11 +144,12 @@ static json_t *summary_json(const struct mesh *mesh, const struct mesh_summary *
 		return NULL;
 	}
 	return json_pack(
-		"{s:I s:I s:I s:I s:I s:I s:I s:o}", "wanted", (json_int_t)summary->wanted,
+		"{s:I s:I s:I s:I s:I s:I s:I s:I s:o}", "wanted", (json_int_t)summary->wanted,
 		"measured", (json_int_t)summary->measured, "median_ns",
 		(json_int_t)summary->median_ns, "min_ns", (json_int_t)summary->min_ns, "max_ns",
-		(json_int_t)summary->max_ns, "outliers", (json_int_t)summary->outliers,
-		"unexplained", (json_int_t)summary->unexplained, "causes", causes
+		(json_int_t)summary->max_ns, "outliers", (json_int_t)summary->outliers, "undecided",
+		(json_int_t)summary->undecided, "unexplained", (json_int_t)summary->unexplained,
+		"causes", causes
 	);
 }
 

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#define MESH_JSON_SCHEMA "tocsin-perf-mesh/1"
+#define MESH_JSON_SCHEMA "tocsin-perf-mesh/2"
 // Columns of the table; a larger mesh is printed with one line per process.
 #define MESH_COLUMNS_MAX 16
 

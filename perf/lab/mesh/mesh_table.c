@@ -77,12 +77,18 @@ static void print_medians_range(const struct mesh *mesh, uint32_t who, bool is_s
 static void print_causes(const struct mesh *mesh, const struct mesh_summary *summary) {
 	if (summary->measured == 0)
 		return;
-	if (summary->outliers == 0) {
-		printf(mesh->count > 2 ? "nothing stands out\n"
-				       : "two directions are too few to find outliers\n");
+	if (mesh->count == 2) {
+		printf("two directions are too few to find outliers\n");
 		return;
 	}
-	printf("%u %s out (more than a quarter above the median):\n", summary->outliers,
+	if (summary->undecided > 0)
+		printf("%u undecided: no interval, or one that reaches from the baseline upwards\n",
+		       summary->undecided);
+	if (summary->outliers == 0) {
+		printf("nothing stands out\n");
+		return;
+	}
+	printf("%u %s out (more than a quarter above the baseline):\n", summary->outliers,
 	       summary->outliers == 1 ? "stands" : "stand");
 	for (uint32_t n = 0; n < summary->cause_count && n < CAUSES_MAX; n++) {
 		char says[LAB_WHY_BYTES];
@@ -142,8 +148,10 @@ void mesh_print(const struct mesh *mesh, const struct mesh_summary *summary) {
 		printf("\n");
 	}
 	if (summary->median_ns > 0)
-		printf("\nmedian %.3f us, from %.3f to %.3f us; ", (double)summary->median_ns / 1e3,
-		       (double)summary->min_ns / 1e3, (double)summary->max_ns / 1e3);
+		printf("\nmedians from %.3f to %.3f us; the baseline, of all that no group explains, "
+		       "is %.3f us\n",
+		       (double)summary->min_ns / 1e3, (double)summary->max_ns / 1e3,
+		       (double)summary->median_ns / 1e3);
 	print_causes(mesh, summary);
 	print_failures(mesh);
 }

@@ -199,9 +199,10 @@ static const struct row rows[] = {
 
 	{ALL_COMMANDS,
 	 "\n"
-	 "Exit status: 0 done; 1 a threshold fails, B or the newest runs are slower, or a figure\n"
-	 "differs; 2 a mistake in an option; 3 a threshold, a comparison or a history is\n"
-	 "undecided; 4 the run failed, and what was measured until then is printed.\n"},
+	 "Exit status: 0 done; 1 a threshold fails, B or the newest runs are slower, a direction of\n"
+	 "a mesh stands out, or a figure differs; 2 a mistake in an option; 3 a threshold, a mesh, a\n"
+	 "comparison or a history is undecided, or an open loop was saturated; 4 the run failed, and\n"
+	 "what was measured until then is printed.\n"},
 };
 
 void options_print_help(const char *command) {

@@ -4,7 +4,8 @@
 
 enum {
 	EXIT_DONE,
-	EXIT_EXCEEDED, // a threshold was exceeded, a comparison is slower, or a figure differs
+	// A threshold fails, B is slower, a direction of a mesh stands out, or a figure differs.
+	EXIT_EXCEEDED,
 	EXIT_USAGE,
 	EXIT_UNDECIDED,
 	EXIT_FAILED,

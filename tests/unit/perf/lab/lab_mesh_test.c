@@ -167,6 +167,78 @@ static void what_stands_out_is_named_by_what_it_has_in_common(void **state) {
 	}
 }
 
+// Without racks and with one device name, so that processes and pairs are the only causes.
+static void make_small_mesh(struct mesh *mesh, uint32_t count, const uint64_t *values_ns) {
+	assert_int_equal(mesh_create(&plan_default, count, mesh), 0);
+	for (uint32_t from = 0; from < count; from++) {
+		for (uint32_t to = 0; to < count; to++) {
+			if (from != to)
+				fill_cell(mesh_cell(mesh, from, to), *values_ns++);
+		}
+	}
+}
+
+// Half of all directions or more are those of one process.
+static void one_slow_process_of_three_or_four_is_named_by_its_full_factor(void **state) {
+	static const struct {
+		uint32_t count, outliers;
+		uint64_t values_ns[12];
+		const char *says;
+	} rows[] = {
+		{3, 4, {80000, 10000, 80000, 80000, 10000, 80000}, "process 1 (): 4 of 4, 8.0"},
+		{3, 4, {13000, 10000, 13000, 13000, 10000, 13000}, "process 1 (): 4 of 4, 1.3"},
+		{4,
+		 6,
+		 {10000, 10000, 80000, 10000, 10000, 80000, 10000, 10000, 80000, 80000, 80000,
+		  80000},
+		 "process 3 (): 6 of 6, 8.0"},
+		{4,
+		 6,
+		 {13000, 13000, 13000, 13000, 10000, 10000, 13000, 10000, 10000, 13000, 10000,
+		  10000},
+		 "process 0 (): 6 of 6, 1.3"},
+		// All are alike, or the directions between the others differ, too.
+		{3, 0, {10000, 10100, 10200, 10300, 10400, 10500}, NULL},
+		{3, 0, {40000, 40000, 40000, 15000, 40000, 40000}, NULL},
+		// One of four directions of process 1 is as fast as those between the others.
+		{3, 0, {30000, 20000, 30000, 30000, 20000, 20000}, NULL},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct mesh_summary summary;
+		char text[LAB_WHY_BYTES] = "";
+		struct mesh mesh;
+
+		make_small_mesh(&mesh, rows[n].count, rows[n].values_ns);
+		assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+		assert_int_equal(summary.outliers, rows[n].outliers);
+		assert_int_equal(summary.cause_count, rows[n].says != NULL);
+		if (rows[n].says != NULL) {
+			mesh_cause_format(&mesh, &summary.causes[0], text, sizeof(text));
+			assert_true(summary.median_ns < 10200); // the baseline
+			assert_non_null(strstr(text, strchr(rows[n].says, ':')));
+			assert_memory_equal(text, rows[n].says, strlen("process 1"));
+		}
+		mesh_release(&mesh);
+	}
+}
+
+static void a_slow_direction_with_a_wide_interval_is_undecided(void **state) {
+	static const uint64_t usual[] = {10000, 10000, 10000, 10000, 10000, 10000};
+	struct mesh_summary summary;
+	struct mesh mesh;
+
+	(void)state;
+	make_small_mesh(&mesh, 3, usual);
+	mesh_cell(&mesh, 0, 1)->quantiles[0].value_ns = 20000;
+	mesh_cell(&mesh, 1, 0)->quantiles[0].known = false;
+	assert_int_equal(mesh_summarize(&mesh, &summary), 0);
+	assert_int_equal(summary.outliers, 0);
+	assert_int_equal(summary.undecided, 2);
+	mesh_release(&mesh);
+}
+
 // Only cells between racks 0 and 1 are slow, of sixteen hosts in four racks.
 static bool racks_are_slow(uint32_t from, uint32_t to) {
 	return from / 4 != to / 4 && from / 4 + to / 4 == 1;
@@ -648,6 +720,8 @@ UNIT_GROUP(lab_mesh) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_pair_meets_once_in_rounds_of_disjoint_pairs),
 		cmocka_unit_test(what_stands_out_is_named_by_what_it_has_in_common),
+		cmocka_unit_test(one_slow_process_of_three_or_four_is_named_by_its_full_factor),
+		cmocka_unit_test(a_slow_direction_with_a_wide_interval_is_undecided),
 		cmocka_unit_test(racks_and_rails_are_told_from_nodes),
 		cmocka_unit_test(an_interval_within_a_bucket_is_the_bucket),
 		cmocka_unit_test(a_matrix_with_holes_is_summed_up),
