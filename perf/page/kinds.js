@@ -32,11 +32,12 @@ function gbitsWithin(result, quantile) {
 function ratesTiles(result) {
 	const rates = result.rates, p50 = rates.quantiles[0], p99 = rates.quantiles[2];
 	tiles([
-		["median, Gbit/s", gbits(result, p50.messages_per_s), gbitsWithin(result, p50)],
-		["99 % of windows, Gbit/s", gbits(result, p99.messages_per_s),
-			gbitsWithin(result, p99)],
 		["mean, Gbit/s", gbits(result, rates.mean_per_s),
 			fixed(rates.mean_per_s, 0) + " messages/s"],
+		["median of windows, Gbit/s", gbits(result, p50.messages_per_s),
+			gbitsWithin(result, p50)],
+		["99 % of windows, Gbit/s", gbits(result, p99.messages_per_s),
+			gbitsWithin(result, p99)],
 		["worst window, Gbit/s", gbits(result, rates.worst_per_s),
 			"best " + gbits(result, rates.best_per_s)],
 	]);
@@ -45,7 +46,7 @@ function ratesTiles(result) {
 function ratesTable(result) {
 	const rates = result.rates;
 	const row = (name, rate) => [name, fixed(rate, 1), "", gbits(result, rate), "", ""];
-	const rows = [row("best window", rates.best_per_s)];
+	const rows = [row("mean", rates.mean_per_s), row("best window", rates.best_per_s)];
 	result.times.figures.quantiles.forEach((quantile, n) => {
 		const rate = rates.quantiles[n], known = quantile.value_ns != null;
 		rows.push([general(quantile.per_million / 1e4, 6) + " %",
@@ -53,14 +54,19 @@ function ratesTable(result) {
 			known ? fixed(rate.low_per_s, 1) + " to " + fixed(rate.high_per_s, 1) : "",
 			gbits(result, rate.messages_per_s), fixed(quantile.worth, 0),
 			!known ? "too few windows" : quantile.note === "" ? "" :
-				"few windows beyond it"]);
+				"few effective windows"]);
 	});
-	rows.push(row("worst window", rates.worst_per_s), row("mean", rates.mean_per_s));
+	rows.push(row("worst window", rates.worst_per_s));
 	if (result.peer_messages > 0)
 		rows.push(row("mean of the server", rates.peer_per_s),
 			row("mean of both", rates.mean_per_s + rates.peer_per_s));
 	table(["of windows", "messages/s", "95 % interval", "Gbit/s", "effective windows", ""], rows,
 		"noted");
+}
+
+// The file keeps the words of its first schema.
+function noteOf(quantile) {
+	return quantile.note === "few samples beyond it" ? "few effective samples" : quantile.note;
 }
 
 // The table of a series; `half` adds halves of round trips.
@@ -72,7 +78,7 @@ function summary(what, figures, half) {
 		""], [plain("min", figures.min_ns), ...figures.quantiles.map((quantile) =>
 		row(quantile.name, quantile.value_ns, quantile.value_ns == null ? "" :
 			within(quantile.low_ns, quantile.high_ns), fixed(quantile.worth, 0),
-		quantile.note)), plain("max", figures.max_ns), plain("mean", figures.mean_ns)], "noted");
+		noteOf(quantile))), plain("max", figures.max_ns), plain("mean", figures.mean_ns)], "noted");
 }
 
 function judgement(figures) {
@@ -100,7 +106,8 @@ function course(of) {
 		kind: "course", x_label: "seconds", y_label: "us", columns: of.columns, rows: of.rows,
 		edges: of.edges_s, low: of.low_ns / 1e3, high: of.high_ns / 1e3, cells: of.cells,
 		lines: [["p50", of.p50_ns], ["p99", of.p99_ns], ["max", of.max_ns]].map(
-			([name, values]) => ({name, y: times(values, 1e-3)})),
+			([name, values]) => ({name, y: times(values, 1e-3)}))
+			.filter((line) => line.y.some((value) => value != null)),
 		cuts: of.begins_s.slice(1).filter((cut) => cut != null),
 	});
 }
@@ -244,7 +251,7 @@ function runPage(root) {
 	fold("How to read this", () => {
 		paragraph("A 95 % interval holds the true quantile with a probability of 95 %. It comes " +
 			"from order statistics at the effective number of samples: samples in a row depend " +
-			"on each other, so they are worth fewer independent ones. \"few samples beyond it\" " +
+			"on each other, so they are worth fewer independent ones. \"few effective samples\" " +
 			"marks a quantile whose share of larger samples is not known within 10 %. An " +
 			"interval is about this run, not about the next one: compare runs with tocsin-perf " +
 			"compare.");
@@ -461,7 +468,7 @@ function historyChange(quantile) {
 		paragraph(`${quantile.name}: ${slower ? "slower" : "faster"} by ` +
 			`${fixed(100 * Math.abs(change.share), 2)} % since ${change.started} ` +
 			`(${change.path})${change.within_margin ? ", within the margin" : ""}; ` +
-			`${quantile.parts - 1} changes in all.`,
+			`${quantile.parts - 1} change${plural(quantile.parts - 1)} in all.`,
 		!change.matters ? "" : slower ? "bad" : "good");
 	}
 }
@@ -489,7 +496,7 @@ function historyPage(root) {
 	fold("How to read this", () => paragraph("Each run gives one value of each quantile; its " +
 		"interval is that of the run alone. A change is where the ranks of the runs before and " +
 		"after differ by more than chance would, at 5 % for all quantiles of a history together. " +
-		"A single odd run is no change."));
+		"A single odd run is no change. "));
 }
 
 // A mesh.

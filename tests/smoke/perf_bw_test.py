@@ -5,12 +5,15 @@
     perf_bw_test.py TOCSIN-PERF
 """
 
+import json
 import pathlib
+import re
 import tempfile
 
 import lab_ends
 import tap
 
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "perf-json.md"
 OPERATIONS = ["read", "write", "send", "write-imm", "cas", "fadd"]
 
 
@@ -180,6 +183,35 @@ def what_is_not_of_bw_is_refused_at_once():
         assert said in done.stderr, (arguments, done.stderr)
 
 
+def names_of(value):
+    """The keys of all objects inside, without those that are quantiles or sizes of their own."""
+    if isinstance(value, list):
+        return set().union(*map(names_of, value[:3]))
+    if not isinstance(value, dict):
+        return set()
+    return set(value).union(*(names_of(of) for key, of in value.items() if key != "percentiles"))
+
+
+def every_name_in_a_file_is_documented():
+    documented = set(re.findall(r"\w+", PAGE.read_text()))
+    for arguments in [["bw", "--bidirectional", "--duration", "50ms"],
+                      ["lat", "--op", "send", "--device-time", "--iterations", "50"],
+                      ["lat", "--arrivals", "poisson", "--rate", "100", "--iterations", "50"]]:
+        with tempfile.TemporaryDirectory() as directory, \
+                lab_ends.Server(arguments[0]) as server:
+            path = pathlib.Path(directory) / "r.json"
+            done = server.client(*arguments[1:], "--json", str(path))
+            assert done.returncode in (0, 3), done  # 3: saturated
+            assert names_of(json.loads(path.read_text())) <= documented, \
+                names_of(json.loads(path.read_text())) - documented
+
+
+def the_mean_is_the_first_rate():
+    done, _ = lab_ends.measure("bw", "--duration", "50ms")
+    names = [line[2:].split("  ")[0] for line in done.stdout.splitlines() if line.startswith("  ")]
+    assert names[1] == "mean" and names.count("mean") == 1, done.stdout
+
+
 tap.run([(name.__name__.replace("_", " "), name) for name in [
     every_operation_has_a_rate_that_its_windows_give,
     several_queue_pairs_and_sizes_are_rows_of_one_table,
@@ -193,4 +225,6 @@ tap.run([(name.__name__.replace("_", " "), name) for name in [
     more_than_a_device_carries_is_refused_by_both_ends,
     ends_of_different_commands_say_so,
     what_is_not_of_bw_is_refused_at_once,
+    every_name_in_a_file_is_documented,
+    the_mean_is_the_first_rate,
 ]])

@@ -77,6 +77,10 @@ static void print_medians_range(const struct mesh *mesh, uint32_t who, bool is_s
 static void print_causes(const struct mesh *mesh, const struct mesh_summary *summary) {
 	if (summary->measured == 0)
 		return;
+	if (summary->median_ns == 0) {
+		printf("no direction has enough samples for a median\n");
+		return;
+	}
 	if (mesh->count == 2) {
 		printf("two directions are too few to find outliers\n");
 		return;

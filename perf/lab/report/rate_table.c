@@ -32,7 +32,8 @@ print_quantile(const struct lab_result *result, const struct quantile_summary *q
 	printf("  %-14s %13.1f %13.1f ..%13.1f %10.3f %9.0f%s%s\n", name, rate,
 	       result_rate(result, quantile->high), result_rate(result, quantile->low),
 	       rate_gbits(result, rate), quantile->effective,
-	       quantile->note == QUANTILE_SOUND ? "" : "  ", output_note(quantile->note));
+	       quantile->note == QUANTILE_SOUND ? "" : "  ",
+	       quantile->note == QUANTILE_ROUGH ? "few windows" : output_note(quantile->note));
 }
 
 static void print_size_details(const struct lab_run *run, const struct lab_result *result) {
@@ -51,6 +52,7 @@ static void print_size_details(const struct lab_run *run, const struct lab_resul
 	       took, result->complete ? "" : ", INCOMPLETE");
 	printf("  %-14s %13s %28s %10s %9s\n", "of windows", "messages/s", "95 % interval",
 	       "Gbit/s", "effective");
+	print_rate("mean", result, result_rate_mean(result));
 	print_rate("best window", result, result_rate(result, summary->all.min));
 	for (uint32_t n = 0; n < summary->quantile_count; n++) {
 		bool too_few = summary->quantiles[n].note == QUANTILE_TOO_FEW;
@@ -60,7 +62,6 @@ static void print_size_details(const struct lab_run *run, const struct lab_resul
 		told |= too_few;
 	}
 	print_rate("worst window", result, result_rate(result, summary->all.max));
-	print_rate("mean", result, result_rate_mean(result));
 	if (run->plan.both_ways) {
 		double peer = result_rate_peer(result);
 

@@ -108,7 +108,7 @@ static void row_end(struct row *row) {
 const char *output_note(enum quantile_note note) {
 	static const char *const words[] = {
 		[QUANTILE_SOUND] = "",
-		[QUANTILE_ROUGH] = "few beyond it",
+		[QUANTILE_ROUGH] = "few effective samples",
 		[QUANTILE_UNRESOLVED] = "interval too narrow",
 		[QUANTILE_TOO_FEW] = "too few samples",
 	};
