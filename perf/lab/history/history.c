@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define STEP_HALVINGS 12 // the detectable step is known within 1 / 2^12
 #define ALPHA ((1 - HISTORY_LEVEL) / HISTORY_QUANTILES)
 
 static double values_median(const double *values, uint32_t count) {
@@ -53,6 +54,33 @@ static int describe_change(
 	return 0;
 }
 
+// Return true if a step of the newer half of the values is found.
+static bool step_is_found(const double *values, uint32_t count, double step, double *scratch) {
+	struct change_part parts[HISTORY_PARTS_MAX];
+
+	for (uint32_t n = 0; n < count; n++)
+		scratch[n] = values[n] * (n < count / 2 ? 1 : 1 + step);
+	return changes_find(scratch, count, ALPHA, parts, HISTORY_PARTS_MAX) > 1;
+}
+
+// Return the smallest step that is found in values without a change; NAN if 1 is too small.
+static double find_detectable_step(const double *values, uint32_t count) {
+	double *scratch = calloc(count, sizeof(*scratch)), low = 0, high = 1;
+
+	if (scratch == NULL || !step_is_found(values, count, high, scratch))
+		high = NAN;
+	for (int n = 0; n < STEP_HALVINGS && !isnan(high); n++) {
+		double middle = (low + high) / 2;
+
+		if (step_is_found(values, count, middle, scratch))
+			high = middle;
+		else
+			low = middle;
+	}
+	free(scratch);
+	return high;
+}
+
 static int judge_values(
 	const struct history *history, const double *values, struct history_quantile *quantile
 ) {
@@ -65,6 +93,7 @@ static int judge_values(
 	if (found == -ENOMEM)
 		return found;
 	quantile->part_count = found > 0 ? (uint32_t)found : 0;
+	quantile->detectable = found == 1 ? find_detectable_step(values, quantile->run_count) : NAN;
 	if (quantile->part_count > 0)
 		quantile->first_ns = values_median(values, quantile->parts[0].count);
 	for (uint32_t n = 0; n + 1 < quantile->part_count && err == 0; n++)
@@ -184,7 +213,11 @@ print_quantile(const struct history *history, const struct history_series *serie
 		return;
 	}
 	printf("  %-7s %10.3f", name, quantile->first_ns / 1e3);
-	printf(quantile->part_count == 1 ? "  no change found\n" : "\n");
+	if (quantile->part_count == 1)
+		printf("  no change found");
+	if (!isnan(quantile->detectable))
+		printf("; a step of %.2g %% halfway would be", 100 * quantile->detectable);
+	printf("\n");
 	for (uint32_t n = 0; n + 1 < quantile->part_count; n++) {
 		const struct history_change *change = &quantile->changes[n];
 		const struct history_run *run = &series->runs[change->first];

@@ -42,6 +42,9 @@ struct history_quantile {
 	double first_ns;    // median of the first part
 	bool too_few;
 	bool matters; // the last change exceeds the margin
+	// Smallest step of the newer half, relative to the older one, that would be found as a
+	// change. NAN: a change was found, or twice the value would not be.
+	double detectable;
 	uint32_t part_count;
 	struct change_part parts[HISTORY_PARTS_MAX];	  // `first` is an index into `runs`
 	struct history_change changes[HISTORY_PARTS_MAX]; // part_count - 1 entries

@@ -93,10 +93,10 @@ static json_t *quantile_json(
 		failed |= json_array_append_new(high, page_number(run->high_ns[place]));
 	}
 	return json_pack(
-		"{s:s s:b s:I s:o s:o s:o s:o s:o}", "name", name, "too_few", quantile->too_few,
-		"parts", (json_int_t)quantile->part_count, "change",
-		change_json(history, series, quantile), "levels",
-		levels_json(quantile, first_drawn, series->run_count), "value_ns",
+		"{s:s s:b s:I s:o s:o s:o s:o s:o s:o}", "name", name, "too_few", quantile->too_few,
+		"parts", (json_int_t)quantile->part_count, "detectable",
+		page_number(quantile->detectable), "change", change_json(history, series, quantile),
+		"levels", levels_json(quantile, first_drawn, series->run_count), "value_ns",
 		failed == 0 ? value : NULL, "low_ns", low, "high_ns", high
 	);
 }

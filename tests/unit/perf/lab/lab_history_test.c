@@ -153,6 +153,29 @@ static void a_change_within_the_margin_does_not_matter(void **state) {
 	close_scene(&scene);
 }
 
+// The generator repeats its values, so only the step differs between the histories.
+static void no_change_names_the_step_that_would_be_found(void **state) {
+	static const double shares[] = {0, 0.9, 1.1}; // of the detectable step
+	double detectable = 0;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(shares) / sizeof(shares[0]); n++) {
+		struct scene scene = open_scene();
+		const struct history_quantile *p50;
+
+		write_runs(&scene, 0, 10, 1);
+		write_runs(&scene, 10, 10, 1 + shares[n] * detectable);
+		assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
+		p50 = &scene.history.series[0].quantiles[0];
+		assert_int_equal(p50->part_count, shares[n] > 1 ? 2 : 1);
+		assert_int_equal(isnan(p50->detectable) != 0, shares[n] > 1);
+		if (n == 0)
+			detectable = p50->detectable;
+		assert_true(0 < detectable && detectable < 0.1);
+		close_scene(&scene);
+	}
+}
+
 static void few_runs_are_undecided(void **state) {
 	struct scene scene = open_scene();
 
@@ -296,6 +319,7 @@ UNIT_GROUP(lab_history) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_are_slower_since_the_day_they_are),
 		cmocka_unit_test(a_change_within_the_margin_does_not_matter),
+		cmocka_unit_test(no_change_names_the_step_that_would_be_found),
 		cmocka_unit_test(few_runs_are_undecided),
 		cmocka_unit_test(a_copy_of_a_run_is_no_other_run),
 		cmocka_unit_test(runs_that_are_not_alike_are_apart),
