@@ -262,29 +262,38 @@ static const struct {
 	{JOB_FAILED, sizeof(struct job_failed), on_failed},
 };
 
+// Handle the greeting of a process. A library of version 1 has a shorter one, without the oldest
+// version that it speaks.
+static bool handle_hello(
+	struct host_connection *connection, const union packet *packet, size_t size, int page_fd
+) {
+	const uint16_t newest = packet->head.version;
+	const bool is_whole = size == sizeof(packet->hello);
+	const uint16_t oldest = is_whole ? packet->hello.version_min : newest;
+	char reason[JOB_REASON_BYTES];
+
+	if (is_whole && job_version_choose(oldest, newest) != 0)
+		return on_hello(connection, packet, page_fd);
+	descriptor_close_async(page_fd, connection->user->uid);
+	if (job_version_choose(oldest, newest) != 0)
+		return refuse_bad_packet(connection, "the greeting has a wrong size");
+	snprintf(
+		reason, sizeof(reason), "libtocsin speaks versions %u to %u, this agent %u to %u",
+		oldest, newest, JOB_SOCKET_VERSION_MIN, JOB_SOCKET_VERSION
+	);
+	connection->host->counters.refused++;
+	return refuse_connection(connection, reason);
+}
+
 static bool handle_packet(
 	struct host_connection *connection, const union packet *packet, size_t size, int page_fd
 ) {
-	char reason[JOB_REASON_BYTES];
-
 	if (size < sizeof(packet->head) || packet->head.magic != JOB_SOCKET_MAGIC) {
 		descriptor_close_async(page_fd, connection->user->uid);
 		return refuse_bad_packet(connection, "the packet is not from libtocsin");
 	}
-	if (connection->process == NULL && !connection->is_parent &&
-	    packet->head.kind == JOB_HELLO && size == sizeof(packet->hello)) {
-		if (job_version_choose(packet->hello.version_min, packet->head.version) != 0)
-			return on_hello(connection, packet, page_fd);
-		descriptor_close_async(page_fd, connection->user->uid);
-		snprintf(
-			reason, sizeof(reason),
-			"libtocsin speaks versions %u to %u, this agent %u to %u",
-			packet->hello.version_min, packet->head.version, JOB_SOCKET_VERSION_MIN,
-			JOB_SOCKET_VERSION
-		);
-		connection->host->counters.refused++;
-		return refuse_connection(connection, reason);
-	}
+	if (connection->process == NULL && !connection->is_parent && packet->head.kind == JOB_HELLO)
+		return handle_hello(connection, packet, size, page_fd);
 	// no other packet carries a descriptor
 	descriptor_close_async(page_fd, connection->user->uid);
 	for (size_t n = 0; n < sizeof(messages) / sizeof(messages[0]); n++)

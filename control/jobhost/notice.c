@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTICE_VERSION 1
+#define NOTICE_VERSION 2
 #define HEARD_NOTICES_MAX \
 	1024 // queued received notices; more are dropped, and their senders resend
 #define ROSTER_ROW_BYTES 20

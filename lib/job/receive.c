@@ -2,6 +2,7 @@
 // Handles packets from the agent. A malformed packet ends the connection.
 #include "inside.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void copy_text(char *to, const char *from) {
@@ -27,6 +28,13 @@ static bool on_refused(struct tocsin_job *job, const void *packet) {
 
 	if (said->comm == 0) {
 		copy_text(job->link.reason, said->reason);
+		// An agent of version 1 takes the greeting for another packet.
+		if (said->head.version < JOB_SOCKET_VERSION_MIN)
+			(void)snprintf(
+				job->link.reason, sizeof(job->link.reason),
+				"the agent speaks version %u, libtocsin versions %u to %u",
+				said->head.version, JOB_SOCKET_VERSION_MIN, JOB_SOCKET_VERSION
+			);
 		job->link.refused = true;
 		return false;
 	}

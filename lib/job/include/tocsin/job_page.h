@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define JOB_PAGE_MAGIC UINT64_C(0x316a6e6973636f74) // "tocsinj1" in little endian
-#define JOB_PAGE_VERSION 1u
+#define JOB_PAGE_VERSION 2u
 #define JOB_SLOTS 256u
 #define JOB_KINDS 14u // TOCSIN_KIND_COUNT
 #define JOB_SIGNATURES 16u

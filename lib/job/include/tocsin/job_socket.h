@@ -29,8 +29,8 @@
 // the newest one that both speak. WELCOME has it in its head, and both sides use it from then on.
 // So an older library and a newer agent talk, and the reverse. If there is none, the agent refuses,
 // and names the versions in the reason. The library stays refused, and connects again every 30 s,
-// until an agent accepts it. So far only version 1 exists. HELLO, WELCOME and REFUSED keep their
-// layout for ever. A library ignores events of unknown kinds.
+// until an agent accepts it. Version 1 is no longer spoken; its HELLO was shorter. HELLO, WELCOME
+// and REFUSED keep their layout from version 2 on. A library ignores events of unknown kinds.
 //
 // Ends: a closed socket detaches the process, which may still be alive. Only its pidfd reports its
 // end. After a restart of the agent the library connects and sends everything again, with the same
@@ -42,8 +42,8 @@
 #include <stdint.h>
 
 #define JOB_SOCKET_MAGIC 0x4a534354u // "TCSJ"
-#define JOB_SOCKET_VERSION 1u	     // newest version
-#define JOB_SOCKET_VERSION_MIN 1u    // oldest version that is still spoken
+#define JOB_SOCKET_VERSION 2u	     // newest version
+#define JOB_SOCKET_VERSION_MIN 2u    // oldest version that is still spoken
 #define JOB_SOCKET_NAME "job.sock"
 #define JOB_ID_BYTES 64
 #define JOB_NAME_BYTES 32

@@ -75,7 +75,7 @@ static struct host_comm *newest(struct bed *bed) {
 
 static void
 put_notice_head(struct wire_writer *writer, uint8_t kind, uint32_t attempt, uint64_t fact_ns) {
-	wire_put_u8(writer, 1);
+	wire_put_u8(writer, 2); // version
 	wire_put_u8(writer, kind);
 	wire_put_u64(writer, 9);
 	wire_put_u64(writer, 0);

@@ -48,16 +48,16 @@ static void a_greeting_that_is_not_right_is_refused_with_its_reason(void **state
 		uint16_t kind; // expected kind of the answer
 		const char *reason;
 	} rows[] = {
-		{PASS_GOOD, 1, 0, JOB_WELCOME, ""},
-		{PASS_NOTHING, 1, 0, JOB_REFUSED, "no memory file"},
-		{PASS_SMALL, 1, 0, JOB_REFUSED, "size"},
-		{PASS_LARGE, 1, 0, JOB_REFUSED, "size"},
-		{PASS_UNSEALED, 1, 0, JOB_REFUSED, "sealed"},
-		{PASS_GROWING, 1, 0, JOB_REFUSED, "sealed"},
-		{PASS_FILE, 1, 0, JOB_REFUSED, "not a memory file"},
-		{PASS_PIPE, 1, 0, JOB_REFUSED, "not a memory file"},
-		{PASS_GOOD, 0, 0, JOB_REFUSED, "versions 1 to 0, this agent 1 to 1"},
-		{PASS_GOOD, 1, 1, JOB_REFUSED, "another time"},
+		{PASS_GOOD, 2, 0, JOB_WELCOME, ""},
+		{PASS_NOTHING, 2, 0, JOB_REFUSED, "no memory file"},
+		{PASS_SMALL, 2, 0, JOB_REFUSED, "size"},
+		{PASS_LARGE, 2, 0, JOB_REFUSED, "size"},
+		{PASS_UNSEALED, 2, 0, JOB_REFUSED, "sealed"},
+		{PASS_GROWING, 2, 0, JOB_REFUSED, "sealed"},
+		{PASS_FILE, 2, 0, JOB_REFUSED, "not a memory file"},
+		{PASS_PIPE, 2, 0, JOB_REFUSED, "not a memory file"},
+		{PASS_GOOD, 1, 0, JOB_REFUSED, "versions 2 to 1, this agent 2 to 2"},
+		{PASS_GOOD, 2, 1, JOB_REFUSED, "another time"},
 	};
 	struct bed *bed = *state;
 
@@ -117,8 +117,8 @@ static void the_newest_version_that_both_sides_speak_is_used(void **state) {
 	static const struct {
 		uint16_t min, max;
 		int answer;
-	} rows[] = {{1, 1, JOB_WELCOME}, {1, 7, JOB_WELCOME}, {0, 7, JOB_WELCOME},
-		    {2, 7, JOB_REFUSED}, {2, 1, JOB_REFUSED}, {7, 65535, JOB_REFUSED}};
+	} rows[] = {{2, 2, JOB_WELCOME}, {2, 7, JOB_WELCOME}, {0, 7, JOB_WELCOME},
+		    {3, 7, JOB_REFUSED}, {3, 2, JOB_REFUSED}, {7, 65535, JOB_REFUSED}};
 	struct bed *bed = *state;
 	int page = memory(JOB_PAGE_BYTES, SEALS);
 
@@ -135,6 +135,25 @@ static void the_newest_version_that_both_sides_speak_is_used(void **state) {
 	}
 	assert_int_equal(job_version_choose(1, 7), JOB_SOCKET_VERSION);
 	assert_int_equal(job_version_choose(JOB_SOCKET_VERSION + 1, 7), 0);
+	close(page);
+	settle(bed);
+}
+
+// Version 1 had no versions in its HELLO, and no attempt.
+static void a_library_of_version_1_is_refused_with_both_versions(void **state) {
+	const struct {
+		struct job_message_head head;
+		uint64_t start_time, page_bytes;
+		char job_id[JOB_ID_BYTES];
+	} hello = {.head = {JOB_SOCKET_MAGIC, 1, JOB_HELLO}, .page_bytes = JOB_PAGE_BYTES};
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_connect(bed);
+	char reason[JOB_REASON_BYTES] = "";
+
+	raw_send(fd, &hello, sizeof(hello), page);
+	assert_int_equal(raw_answer(bed, fd, reason), JOB_REFUSED);
+	assert_string_equal(reason, "libtocsin speaks versions 1 to 1, this agent 2 to 2");
+	close(fd);
 	close(page);
 	settle(bed);
 }
@@ -268,6 +287,9 @@ UNIT_GROUP(jobhost_greeting) {
 		),
 		cmocka_unit_test_setup_teardown(
 			the_newest_version_that_both_sides_speak_is_used, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_library_of_version_1_is_refused_with_both_versions, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
 			packets_without_sense_end_the_connection_and_leave_nothing, setup, teardown

@@ -546,6 +546,31 @@ static void an_event_of_a_newer_agent_is_ignored_and_the_next_one_arrives(void *
 	fake_agent_end(&agent);
 }
 
+static void an_agent_of_version_1_is_named_with_its_version(void **state) {
+	const struct job_refused refused = {
+		.head = {JOB_SOCKET_MAGIC, 1, JOB_REFUSED},
+		.reason = "the first packet is not a greeting"};
+	struct tocsin_job_config config = TOCSIN_INIT(struct tocsin_job_config);
+	char reason[JOB_REASON_BYTES];
+	struct fake_agent agent;
+	struct tocsin_job *job;
+
+	(void)state;
+	fake_agent_listen(&agent);
+	config.flags = TOCSIN_JOB_NO_THREAD;
+	config.socket_path = agent.address.sun_path;
+	assert_int_equal(tocsin_job_open(&config, &job), 0);
+	assert_int_equal(tocsin_job_poll(job), 0);
+	agent.fd = accept(agent.listener, NULL, NULL);
+	assert_true(agent.fd >= 0);
+	assert_int_equal(send(agent.fd, &refused, sizeof(refused), 0), sizeof(refused));
+	assert_int_equal(tocsin_job_poll(job), 0);
+	assert_int_equal(tocsin_job_state(job, reason, sizeof(reason)), TOCSIN_JOB_REFUSED);
+	assert_string_equal(reason, "the agent speaks version 1, libtocsin versions 2 to 2");
+	tocsin_job_close(job);
+	fake_agent_end(&agent);
+}
+
 // Open a job in a child that has this limit. Returns what tocsin_job_open() returned, and checks
 // that no signal is left and that the signals are unblocked.
 static int open_with_limit(int resource, rlim_t limit) {
@@ -641,6 +666,7 @@ UNIT_GROUP(job_count) {
 		cmocka_unit_test(a_thousand_unregisters_between_two_polls_keep_the_connection),
 		cmocka_unit_test(structs_are_written_within_the_size_that_the_caller_set),
 		cmocka_unit_test(an_event_of_a_newer_agent_is_ignored_and_the_next_one_arrives),
+		cmocka_unit_test(an_agent_of_version_1_is_named_with_its_version),
 		cmocka_unit_test(a_limit_of_the_process_makes_opening_fail_and_nothing_else),
 		cmocka_unit_test(a_file_size_signal_of_the_program_stays_pending),
 		cmocka_unit_test(marks_take_what_they_may_hold),
