@@ -471,7 +471,8 @@ struct host_comm *
 comm_next_past(struct jobhost *host, const struct host_comm *key, const struct host_comm *after);
 void comm_destroy(struct jobhost *host, struct host_comm *comm);
 
-// left.c: ranks that left in order. Keep the report of a rank that leaves its communicator.
+// left.c: ranks that left in order. Keep the report of a rank that leaves its communicator. A rank
+// whose last counts are unknown is not kept: it counts as a rank that no agent holds.
 void departed_rank_keep(struct host_rank *rank, enum jobs_left how);
 // Return whether the rank with this number left `comm` (NULL: none) before. Forget what is kept of
 // earlier attempts with the same key.

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define LEFT_RANKS_MAX 64u // kept for one user, the newest ones
@@ -41,19 +42,26 @@ static void forget_key(struct host_user *user, const struct host_comm *key, uint
 	user_put(user);
 }
 
-// Read the counts that the library noted when it unregistered the communicator. Returns false if
-// the page has none of it.
-static bool read_departure(const struct host_rank *rank, struct jobs_rank_report *report) {
-	const uint64_t number = rank->told.comm;
-	struct job_departure departure;
-	uint32_t flags;
-	ssize_t got =
-		pread(rank->process->page_fd, &departure, sizeof(departure),
-		      (off_t)(offsetof(struct job_page, head.departures) +
-			      number % JOB_DEPARTURES * sizeof(departure)));
+static bool copy_departure(const struct host_rank *rank, struct job_departure *ret_departure) {
+	const off_t at =
+		(off_t)(offsetof(struct job_page, head.departures) +
+			rank->told.comm % JOB_DEPARTURES * sizeof(*ret_departure));
 
-	if (got != (ssize_t)sizeof(departure) ||
-	    atomic_load_explicit(&departure.comm, memory_order_relaxed) != number)
+	return pread(rank->process->page_fd, ret_departure, sizeof(*ret_departure), at) ==
+	       (ssize_t)sizeof(*ret_departure);
+}
+
+// Read the counts and marks that the library noted when it unregistered the communicator. Returns
+// false if it noted none, or a later communicator of the process has replaced them.
+static bool read_departure(const struct host_rank *rank, struct jobs_rank_report *report) {
+	struct job_departure departure, again;
+	uint32_t flags;
+
+	// The library clears the number before it replaces the counts. So counts of another
+	// communicator can be in the first copy, but not beside the same number in the second.
+	if (!copy_departure(rank, &departure) || !copy_departure(rank, &again) ||
+	    atomic_load_explicit(&departure.comm, memory_order_relaxed) != rank->told.comm ||
+	    memcmp(&departure, &again, sizeof(departure)) != 0)
 		return false;
 	report->launched = atomic_load_explicit(&departure.launched, memory_order_relaxed);
 	report->started = atomic_load_explicit(&departure.started, memory_order_relaxed);
@@ -79,8 +87,10 @@ void departed_rank_keep(struct host_rank *rank, enum jobs_left how) {
 	if (left == NULL)
 		return;
 	left->report = rank->report;
-	// A job may be closed before the agent has heard what it unregistered.
-	if (!read_departure(rank, &left->report) && how == JOBS_LEFT_UNREGISTERED) {
+	// Without counts the rank would seem to have launched nothing. A job may be closed before
+	// the agent hears what it unregistered; a rank that its page still has was just sampled.
+	if (!read_departure(rank, &left->report) &&
+	    (how == JOBS_LEFT_UNREGISTERED || !rank->page_had_comm)) {
 		free(left);
 		return;
 	}

@@ -37,6 +37,39 @@ static struct one_rank open_rank(struct bed *bed, uint32_t number, uint32_t atte
 	return rank;
 }
 
+static void write_page(const struct one_rank *rank, size_t offset, const void *bytes, size_t size) {
+	assert_int_equal(pwrite(rank->page, bytes, size, (off_t)offset), (ssize_t)size);
+}
+
+// Let the page have communicator 1 with this number of launched operations.
+static void put_counts(const struct one_rank *rank, uint64_t launched) {
+	const struct job_counts counts = {.comm = 1, .total = launched};
+	const uint32_t slots = 1;
+
+	write_page(rank, offsetof(struct job_page, head.slots_used), &slots, sizeof(slots));
+	write_page(rank, offsetof(struct job_page, launched), &counts, sizeof(counts));
+}
+
+// Note that communicator `number` was unregistered after this number of launched operations. It
+// replaces the note of communicator 1 if the index is the same.
+static void put_departure(const struct one_rank *rank, uint64_t number, uint64_t launched) {
+	const struct job_departure departure = {.comm = number, .launched = launched};
+
+	write_page(
+		rank,
+		offsetof(struct job_page, head.departures) +
+			number % JOB_DEPARTURES * sizeof(departure),
+		&departure, sizeof(departure)
+	);
+}
+
+static void leave_job(struct one_rank *rank) {
+	const struct job_leave leave = {.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_LEAVE}};
+
+	raw_send(rank->fd, &leave, sizeof(leave), -1);
+	settle(rank->bed);
+}
+
 static void close_rank(struct one_rank *rank) {
 	close(rank->fd);
 	close(rank->page);
@@ -276,11 +309,11 @@ static void a_roster_from_before_the_registration_loses_nobody_with_a_node(void 
 static void a_number_that_is_registered_again_begins_an_attempt(void **state) {
 	struct bed *bed = *state;
 	struct one_rank rank = open_rank(bed, 1, 0), other = open_rank(bed, 2, 0);
-	const struct job_leave leave = {.head = {JOB_SOCKET_MAGIC, JOB_SOCKET_VERSION, JOB_LEAVE}};
 	struct jobs_rank_report report;
 	uint64_t serial = newest(bed)->serial;
 
-	raw_send(rank.fd, &leave, sizeof(leave), -1);
+	put_counts(&rank, 1);
+	leave_job(&rank);
 	close_rank(&rank);
 	assert_int_equal(read_report(bed, 0, &report), 2);
 	assert_int_equal(report.left, JOBS_LEFT_CLOSED);
@@ -291,10 +324,42 @@ static void a_number_that_is_registered_again_begins_an_attempt(void **state) {
 	assert_int_equal(read_report(bed, 0, &report), 2);
 	assert_int_equal(report.left, JOBS_LEFT_NOT);
 	// A rank that leaves the earlier attempt is no part of the later one.
-	raw_send(other.fd, &leave, sizeof(leave), -1);
+	put_counts(&other, 1);
+	leave_job(&other);
 	close_rank(&other);
 	assert_int_equal(ranks_shown(bed), 1);
 	close_rank(&rank);
+}
+
+static void a_rank_that_left_has_the_counts_that_its_page_last_had(void **state) {
+	struct bed *bed = *state;
+	struct one_rank held = open_rank(bed, 1, 0), noted = open_rank(bed, 2, 0);
+	struct jobs_rank_report report;
+
+	put_counts(&held, 7);
+	put_departure(&noted, 1, 9);
+	leave_job(&held);
+	leave_job(&noted);
+	for (uint32_t n = 0; n < 2; n++) {
+		assert_int_equal(read_report(bed, n, &report), 2);
+		assert_int_equal(report.left, JOBS_LEFT_CLOSED);
+		assert_int_equal(report.launched, report.rank == 1 ? 7 : 9);
+	}
+	close_rank(&held);
+	close_rank(&noted);
+}
+
+// Zero counts would say that it has not launched what it launched.
+static void a_rank_that_left_with_unknown_counts_is_not_shown(void **state) {
+	struct bed *bed = *state;
+	struct one_rank rank = open_rank(bed, 1, 0), other = open_rank(bed, 2, 0);
+
+	put_departure(&rank, 1, 9);
+	put_departure(&rank, 1 + JOB_DEPARTURES, 3);
+	leave_job(&rank);
+	assert_int_equal(ranks_shown(bed), 1);
+	close_rank(&rank);
+	close_rank(&other);
 }
 
 static void attempts_that_a_launcher_counts_are_communicators_of_their_own(void **state) {
@@ -356,6 +421,8 @@ UNIT_GROUP(jobhost_attempt) {
 		TEST(a_set_with_an_end_before_the_registration_is_not_taken),
 		TEST(a_roster_from_before_the_registration_loses_nobody_with_a_node),
 		TEST(a_number_that_is_registered_again_begins_an_attempt),
+		TEST(a_rank_that_left_has_the_counts_that_its_page_last_had),
+		TEST(a_rank_that_left_with_unknown_counts_is_not_shown),
 		TEST(attempts_that_a_launcher_counts_are_communicators_of_their_own),
 		TEST(a_rank_of_an_earlier_agent_stays_in_its_attempt),
 	};
