@@ -157,7 +157,7 @@ static void notice_keep(const uint8_t *frame, size_t size) {
 		memcpy(state.comm_head, notice.payload, LIAR_COMM_HEAD_BYTES);
 		if (state.comm_head[1] == JOBS_NOTICE_LEVEL)
 			return;
-		wire_reader_init(&reader, state.comm_head + LIAR_COMM_HEAD_BYTES - 4, 4);
+		wire_reader_init(&reader, state.comm_head + LIAR_COMM_SIZE_AT, 4);
 		state.comm_size = wire_get_u32(&reader);
 		state.has_comm = true;
 	}

@@ -17,7 +17,10 @@
 
 #define LIAR_TURNS_PER_SECOND 10
 #define LIAR_GAP_NS (RAS_NS_PER_SEC / LIAR_TURNS_PER_SECOND) // between two turns
-#define LIAR_COMM_HEAD_BYTES 34	  // version, kind and communicator of a notice about a job
+// Version, kind, communicator and attempt of a notice about a job. The size is in the four bytes
+// before the attempt.
+#define LIAR_COMM_HEAD_BYTES 38
+#define LIAR_COMM_SIZE_AT 30
 #define LIAR_REPLAY_FRAMES_MAX 16 // notices of the victim that are kept for a replay
 #define LIAR_KEPT_BYTES_MAX 512
 
