@@ -241,6 +241,7 @@ static void judge_own_statements(
 	const struct verdict_engine *engine, const struct subject *subject, struct finding *finding
 ) {
 	const struct said *worst = NULL;
+	bool is_confirmed;
 
 	for (uint32_t n = 0; n < subject->said_count; n++) {
 		const struct said *said = &subject->said[n];
@@ -254,12 +255,17 @@ static void judge_own_statements(
 	}
 	if (worst == NULL || worst->statement.verdict < finding->verdict)
 		return;
+	// Observers on two hosts find the same. They stay observers, so the drain does not rest on
+	// the word of the node alone.
+	is_confirmed = worst->statement.verdict == finding->verdict && finding->bad_host_count > 1;
 	finding_set(finding, worst->statement.verdict, worst->statement.reason);
 	// A port that is down may be one of many behind a switch that restarts.
 	finding->by_silence = worst->statement.verdict == VERDICT_FABRIC_DOWN;
 	finding->is_own_statement = true;
 	finding->both_planes = false;
 	finding->statement = &worst->statement;
+	if (is_confirmed)
+		return;
 	finding->observer_count = 1;
 	finding->observers[0] = subject_peer(engine, subject)->id;
 	finding->looked_ns = worst->said_ns;

@@ -46,7 +46,7 @@ const struct verdict_text_reason verdict_text_reasons[] = {
 	{"HostOrAgent", "unknown",
 	 "The agent was declared dead for its silence, and nothing shows whether its host is "
 	 "alive."},
-	{"AddressConflict", "unknown",
+	{ADDRESS_CONFLICT, "unknown",
 	 "Another agent answers at the node's address, so nothing there shows whether the node "
 	 "is alive."},
 	{"EvidenceStale", "unknown",

@@ -29,8 +29,11 @@ def rows_of(document, heading, columns):
 
 
 def reasons_of(source):
-    """Return (name, verdict, meaning) of verdict_text_reasons[]."""
+    """Return (name, verdict, meaning) of verdict_text_reasons[]; a name may be a macro."""
     table = source.split("verdict_text_reasons[] = {", 1)[1].split("};", 1)[0]
+    for macro, name in re.findall(r'#define (\w+) ("[A-Z]\w+")',
+                                  text_of("control/verdict/inside.h")):
+        table = table.replace(f"{{{macro},", f"{{{name},")
     joined = re.sub(r'"\s*"', "", table)
     return re.findall(r'\{\s*"(\w+)",\s*"([\w-]+)",\s*"([^"]+)"\s*\}', joined)
 

@@ -614,6 +614,24 @@ static void node_with_a_new_key_is_not_drained_on_its_own_word_for_ten_minutes(v
 	finish(&scene);
 }
 
+static void the_word_of_a_node_does_not_hide_what_two_others_see(void **state) {
+	struct scene scene;
+
+	(void)state;
+	begin(&scene, 40);
+	verdict_peer_key_changed(scene.bed->engine, scene.bed->now_ns, bed_id(7));
+	ail(&scene, 7);
+	pass(&scene, RIPE_NS);
+	assert_int_equal(grant_of(&scene, 7), GRANT_KEY_CHANGED);
+	for (uint32_t n = 0; n < 2 * RIPE_NS / SEC; n++) {
+		bed_see_two(scene.bed, 7, OBSERVATION_SILENT);
+		pass(&scene, SEC);
+	}
+	bed_expect(scene.bed, 7, VERDICT_FABRIC_DOWN, "PortDown");
+	assert_int_equal(grant_of(&scene, 7), GRANT_GIVEN);
+	finish(&scene);
+}
+
 static void one_alone_drains_itself_by_its_own_word(void **state) {
 	struct scene scene;
 
@@ -670,6 +688,7 @@ UNIT_GROUP(verdict_grants) {
 		cmocka_unit_test(what_is_malformed_is_taken_nowhere_and_what_is_newer_is_left),
 		cmocka_unit_test(node_with_a_new_key_is_not_drained_on_its_own_word_for_ten_minutes
 		),
+		cmocka_unit_test(the_word_of_a_node_does_not_hide_what_two_others_see),
 		cmocka_unit_test(one_alone_drains_itself_by_its_own_word),
 		cmocka_unit_test(without_memory_nobody_is_granted),
 	};
