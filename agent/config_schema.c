@@ -131,26 +131,6 @@ static int check_network(const char *text, size_t length, struct parse_error *er
 	return cidr_parse(text, length, error, &cidr);
 }
 
-// Check that the command starts with an absolute path. PATH is not searched, because it depends on
-// the user who started the agent.
-static int check_command(const char *text, size_t length, struct parse_error *error) {
-	char copy[CHECKS_COMMAND_MAX + 1], *words[SPAWN_ARGUMENTS_MAX + 1];
-	const char *why;
-
-	if (length > CHECKS_COMMAND_MAX)
-		return 0; // the bounds of the key report this error
-	memcpy(copy, text, length);
-	copy[length] = '\0';
-	if (check_command_split(copy, words, &why) != 0)
-		return parse_fail(error, -EINVAL, text, length, "%s", why);
-	if (words[0][0] != '/')
-		return parse_fail(
-			error, -EINVAL, text, length,
-			"does not begin with an absolute path, such as /usr/lib/checks/disk"
-		);
-	return 0;
-}
-
 static int check_rate(const char *text, size_t length, struct parse_error *error) {
 	uint32_t mbps;
 
@@ -168,7 +148,7 @@ static int check_own_name(const char *text, size_t length, struct parse_error *e
 }
 
 static int check_webhook(const char *text, size_t length, struct parse_error *error) {
-	return length == 0 ? 0 : check_command(text, length, error);
+	return length == 0 ? 0 : check_command_validate(text, length, error);
 }
 
 static int check_path(const char *text, size_t length, struct parse_error *error) {
@@ -324,7 +304,8 @@ static const struct config_key keys[] = {
 	{BOOL(worker, lock_memory), false, 0, 0, NULL, NULL, NULL, "no",
 	 "Whether all memory is locked, so that no page fault delays a measurement."},
 
-	{NAMED(check, command, STRING, command), true, 1, CHECKS_COMMAND_MAX, NULL, check_command,
+	{NAMED(check, command, STRING, command), true, 1, CHECKS_COMMAND_MAX, NULL,
+	 check_command_validate,
 	 "an absolute path, then arguments between blanks; quotes or \\ keep a blank", NULL,
 	 "Program of a check of this node, and its arguments; no shell runs it. It gets the "
 	 "agent's environment, /dev/null as its input, and a process group of its own, which is "

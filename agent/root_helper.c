@@ -22,10 +22,10 @@
 #include <lib/parse.h>
 #include <lib/scoped.h>
 #include <lib/standard_streams.h>
+#include <lib/user.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,17 +46,7 @@ struct root_settings {
 };
 
 static int check_command(const char *text, size_t length, struct parse_error *error) {
-	char command[CHECKS_COMMAND_MAX + 1], *words[SPAWN_ARGUMENTS_MAX + 1];
-	const char *why;
-
-	if (length == 0)
-		return 0;
-	snprintf(command, sizeof(command), "%.*s", (int)length, text);
-	if (text[0] != '/')
-		return parse_fail(error, -EINVAL, text, length, "is not an absolute path");
-	if (check_command_split(command, words, &why) != 0)
-		return parse_fail(error, -EINVAL, text, length, "%s", why);
-	return 0;
+	return length == 0 ? 0 : check_command_validate(text, length, error);
 }
 
 #define TEXT(section, name, type, member, size_max, check)                                      \
@@ -187,8 +177,8 @@ static int connection_accept(uid_t user) {
 
 int main(int argc, char **argv) {
 	const char *given = getenv("LISTEN_FDS"); // NOLINT(concurrency-mt-unsafe): one thread
-	const struct passwd *user;
-	int fd;
+	uid_t user;
+	int fd, err;
 
 	standard_streams_open();
 	log_init();
@@ -197,12 +187,13 @@ int main(int argc, char **argv) {
 				"tocsin-root.socket\n");
 		return 2;
 	}
-	user = getpwnam(argv[1]); // NOLINT(concurrency-mt-unsafe): one thread
-	if (user == NULL) {
-		fprintf(stderr, "tocsin-root: there is no user %s\n", argv[1]);
+	err = user_find_id(argv[1], &user);
+	if (err != 0) {
+		fprintf(stderr, "tocsin-root: cannot find user %s: %s\n", argv[1],
+			err == -ENOENT ? "there is no such user" : strerrordesc_np(-err));
 		return 1;
 	}
-	fd = connection_accept(user->pw_uid);
+	fd = connection_accept(user);
 	if (fd < 0) {
 		fprintf(stderr, "tocsin-root: cannot accept: %s\n", strerrordesc_np(-fd));
 		return 1;

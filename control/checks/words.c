@@ -4,6 +4,7 @@
 #include "checks/check.h"
 
 #include <lib/escape.h>
+#include <lib/parse.h>
 #include <lib/show.h>
 
 #include <ctype.h>
@@ -69,6 +70,25 @@ int check_command_split(
 		return 0;
 	*ret_why = "names no program";
 	return -EINVAL;
+}
+
+int check_command_validate(const char *text, size_t length, struct parse_error *error) {
+	char copy[CHECKS_COMMAND_MAX + 1], *words[SPAWN_ARGUMENTS_MAX + 1];
+	const char *why;
+
+	if (length > CHECKS_COMMAND_MAX)
+		return 0; // the bounds of the key report this error
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	if (check_command_split(copy, words, &why) != 0)
+		return parse_fail(error, -EINVAL, text, length, "%s", why);
+	// PATH is not searched, because it depends on the user who started the agent.
+	if (words[0][0] != '/')
+		return parse_fail(
+			error, -EINVAL, text, length,
+			"does not begin with an absolute path, such as /usr/lib/checks/disk"
+		);
+	return 0;
 }
 
 // Append the name in CamelCase to the prefix. Returns false if no character of the name could be

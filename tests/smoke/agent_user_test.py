@@ -110,12 +110,12 @@ class Systemd:
 
 
 def give(agent, name, text, **keys):
-    """Add a check, also to the configuration of the root helper."""
+    """Add a check, also to the configuration of the root helper. The command is quoted."""
     path = CONFIG.with_name(f"{name}.sh")
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
     agent.configure(**{f"check__{name}__{key}": value
-                       for key, value in {"command": path, **PATIENT, **keys}.items()})
+                       for key, value in {"command": f"'{path}'", **PATIENT, **keys}.items()})
     shutil.copy(agent.config, CONFIG)
     agents.wait_reloaded(agent)
 

@@ -72,6 +72,10 @@ int check_command_split(
 	char *command, char *words[static SPAWN_ARGUMENTS_MAX + 1], const char **ret_why
 );
 
+// Check that a command of the configuration can be split and begins with an absolute path. Returns
+// 0, or -EINVAL with the error. A text above CHECKS_COMMAND_MAX is left to the bounds of its key.
+int check_command_validate(const char *text, size_t length, struct parse_error *error);
+
 // Reasons of a check's statements: "Check", "CheckUnknown" and "CheckStuck", followed by the name
 // in CamelCase. Cut to VERDICT_REASON_MAX.
 struct check_reasons {

@@ -68,6 +68,26 @@ static void a_command_that_cannot_be_split_says_why(void **state) {
 	assert_int_equal(check_command_split(many, words, &why), -E2BIG);
 }
 
+static void a_command_of_the_configuration_begins_with_an_absolute_path(void **state) {
+	static const struct {
+		const char *command;
+		int err;
+	} cases[] = {
+		{"/a b", 0},	   {"'/a dir/b' c", 0}, {"\"/a dir/b\"", 0}, {"\\/a", 0},
+		{"a /b", -EINVAL}, {"'a/b'", -EINVAL},	{"", -EINVAL},	     {"/a 'b", -EINVAL},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(cases); n++) {
+		struct parse_error error = {0};
+
+		assert_int_equal(
+			check_command_validate(cases[n].command, strlen(cases[n].command), &error),
+			cases[n].err
+		);
+	}
+}
+
 static void a_name_becomes_camel_case_within_the_bounds_of_a_reason(void **state) {
 	static const struct {
 		const char *name, *bad, *unknown;
@@ -243,6 +263,7 @@ UNIT_GROUP(checks_words) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_command_is_split_at_blanks_and_quotes_keep_them),
 		cmocka_unit_test(a_command_that_cannot_be_split_says_why),
+		cmocka_unit_test(a_command_of_the_configuration_begins_with_an_absolute_path),
 		cmocka_unit_test(a_name_becomes_camel_case_within_the_bounds_of_a_reason),
 		cmocka_unit_test(the_first_line_is_escaped_and_cut),
 		cmocka_unit_test(ends_of_programs_become_levels_by_convention),
