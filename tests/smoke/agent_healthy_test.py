@@ -145,7 +145,6 @@ def logged_stuck(cluster):
 
 
 def play(cluster, jobs, quota, freezer):
-    began = time.monotonic()
     for job in jobs:
         job.wait_ready()
     # The library registers in a thread of its own: a rank that is halted earlier is held by nobody.
@@ -160,6 +159,7 @@ def play(cluster, jobs, quota, freezer):
             job.odd.send_signal(signal.SIGSTOP)
     if freezer:
         (freezer / "cgroup.freeze").write_text("1")
+    began = time.monotonic()
     agents.wait_until(
         lambda: "\n".join(f"{job.name}: {job.states} {job.sentence}" for job in jobs
                           if not job.seen),
