@@ -259,20 +259,25 @@ int access_begin_server(
 	struct lab_why *why
 ) {
 	scoped_secrets struct proof_secrets secrets = {.open = access->open};
+	scoped_token char token[TOKEN_BYTES] = "";
 	int err = proof_init() == 0 ? 0 : lab_fail(why, -EIO, "no random numbers");
+	bool is_new;
 
 	if (err == 0)
-		err = environment_read(ret_token, why);
-	*ret_is_new = err == 0 && ret_token[0] == '\0';
-	if (*ret_is_new)
-		err = token_make(ret_token, why);
+		err = environment_read(token, why);
+	is_new = err == 0 && token[0] == '\0';
+	if (is_new)
+		err = token_make(token, why);
 	if (err != 0)
 		return err;
-	proof_add_token(&secrets, ret_token);
+	proof_add_token(&secrets, token);
 	err = keys_add(access, &secrets, why);
-	if (err == 0)
-		*ret_secrets = secrets;
-	return err;
+	if (err != 0)
+		return err;
+	*ret_secrets = secrets;
+	memcpy(ret_token, token, sizeof(token));
+	*ret_is_new = is_new;
+	return 0;
 }
 
 int access_begin_client(
@@ -323,6 +328,7 @@ int access_begin_lead(
 	struct lab_why *why
 ) {
 	scoped_secrets struct proof_secrets secrets = {.count = 0};
+	scoped_token char token[TOKEN_BYTES] = "";
 	bool is_new;
 	int err;
 
@@ -330,12 +336,14 @@ int access_begin_lead(
 		return access_begin_server(access, ret_secrets, ret_token, &is_new, why);
 	err = proof_init() == 0 ? 0 : lab_fail(why, -EIO, "no random numbers");
 	if (err == 0)
-		err = token_file_read(access->token_file, ret_token, why);
+		err = token_file_read(access->token_file, token, why);
 	if (err != 0)
 		return err;
-	proof_add_token(&secrets, ret_token);
+	proof_add_token(&secrets, token);
 	err = keys_add(access, &secrets, why);
-	if (err == 0)
-		*ret_secrets = secrets;
-	return err;
+	if (err != 0)
+		return err;
+	*ret_secrets = secrets;
+	memcpy(ret_token, token, sizeof(token));
+	return 0;
 }

@@ -378,6 +378,7 @@ static void the_environment_replaces_the_random_token_of_a_server(void **state) 
 	assert_int_equal(setenv(TOKEN_ENVIRONMENT, "short", 1), 0);
 	assert_int_equal(access_begin_server(&access, &secrets, token, &is_new, &why), -EINVAL);
 	assert_non_null(strstr(why.text, TOKEN_ENVIRONMENT));
+	assert_string_equal(token, OTHER); // untouched
 	assert_int_equal(unsetenv(TOKEN_ENVIRONMENT), 0);
 }
 
