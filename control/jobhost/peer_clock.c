@@ -30,7 +30,7 @@ struct peer_clock {
 	uint64_t asked_ns, asked_before_ns; // our last question, and the one before
 };
 
-static uint32_t find_place(const struct peer_clocks *clocks, uint64_t node) {
+static uint32_t clock_find_place(const struct peer_clocks *clocks, uint64_t node) {
 	uint32_t low = 0, high = clocks->count;
 
 	while (low < high) {
@@ -45,8 +45,8 @@ static uint32_t find_place(const struct peer_clocks *clocks, uint64_t node) {
 }
 
 // Return the row of a peer, a new one if it has none; NULL without memory.
-static struct peer_clock *find_or_add(struct peer_clocks *clocks, uint64_t node) {
-	uint32_t place = find_place(clocks, node);
+static struct peer_clock *clock_find_or_add(struct peer_clocks *clocks, uint64_t node) {
+	uint32_t place = clock_find_place(clocks, node);
 
 	if (place < clocks->count && clocks->rows[place].node == node)
 		return &clocks->rows[place];
@@ -72,7 +72,7 @@ bool peer_clock_translate(
 	struct jobhost *host, uint64_t node, uint64_t their_ns, uint64_t *ret_ns
 ) {
 	const struct peer_clocks *clocks = &host->peer_clocks;
-	uint32_t place = find_place(clocks, node);
+	uint32_t place = clock_find_place(clocks, node);
 	uint64_t age_ns, now_ns = loop_now_ns(host->loop);
 	int64_t ns;
 
@@ -91,7 +91,7 @@ bool peer_clock_translate(
 }
 
 void peer_clock_learn(struct jobhost *host, uint64_t node, uint64_t asked_ns, uint64_t their_ns) {
-	struct peer_clock *row = find_or_add(&host->peer_clocks, node);
+	struct peer_clock *row = clock_find_or_add(&host->peer_clocks, node);
 	int64_t offset_ns;
 
 	if (row == NULL || asked_ns > loop_now_ns(host->loop) || their_ns > INT64_MAX / 2 ||
@@ -108,7 +108,7 @@ void peer_clock_learn(struct jobhost *host, uint64_t node, uint64_t asked_ns, ui
 }
 
 void peer_clock_ask(struct jobhost *host, uint64_t node) {
-	struct peer_clock *row = find_or_add(&host->peer_clocks, node);
+	struct peer_clock *row = clock_find_or_add(&host->peer_clocks, node);
 	uint64_t now_ns = loop_now_ns(host->loop);
 	struct overlay_port_message message = {.node = node};
 	uint8_t bytes[16];
@@ -129,7 +129,7 @@ void peer_clock_ask(struct jobhost *host, uint64_t node) {
 
 bool peer_clock_was_just_asked(const struct jobhost *host, uint64_t node) {
 	const struct peer_clocks *clocks = &host->peer_clocks;
-	uint32_t place = find_place(clocks, node);
+	uint32_t place = clock_find_place(clocks, node);
 
 	if (host->overlay == NULL)
 		return true; // nobody to ask
@@ -140,7 +140,7 @@ bool peer_clock_was_just_asked(const struct jobhost *host, uint64_t node) {
 
 static bool clock_was_asked(const struct jobhost *host, uint64_t node, uint64_t asked_ns) {
 	const struct peer_clocks *clocks = &host->peer_clocks;
-	uint32_t place = find_place(clocks, node);
+	uint32_t place = clock_find_place(clocks, node);
 
 	// The time is also the proof that the answer is to our question: any member can name any
 	// source. An answer may take longer than the pause before the next question.

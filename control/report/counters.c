@@ -220,7 +220,7 @@ static const struct spec specs[] = {
 	RAS(own_pauses, "times that this agent itself was paused"),
 	FIELD(SOURCE_RAS, struct ras_counters, own_paused_ns, COUNTER_TIME,
 	      "time for which this agent was paused"),
-	RAS(keys_refused, "records of a living member with another key than it has"),
+	RAS(keys_refused, "records that give a living member another key"),
 	RAS(departures_forged, "news that a member left, not signed by its key"),
 	RAS(memory_failures, "allocations that failed"),
 	FIELD(SOURCE_RAS, struct ras_counters, news_hops_max, COUNTER_GAUGE,

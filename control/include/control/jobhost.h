@@ -68,9 +68,9 @@ void jobhost_count_unshown(struct jobhost *host, uint32_t count);
 // Ranges of subordinate uids (/etc/subuid). The users of a range share one quota with its owner.
 struct subuids;
 #define JOBHOST_SUBUID_FILE "/etc/subuid"
-// Read a file; any thread. A line that is no valid range, or that holds uid 0, is ignored. So is
-// everything beyond 1 MiB or 16384 ranges. Returns NULL if the file cannot be read, holds no range,
-// or without memory.
+// Read the ranges of a file, in the format of subuid(5); any thread. A line that is no valid range,
+// or that holds uid 0, is ignored. So is everything beyond 1 MiB or 16384 ranges. Returns NULL if
+// the file cannot be read, holds no range, or without memory.
 struct subuids *subuids_read(const char *path);
 void subuids_destroy(struct subuids *subuids); // NULL is ignored
 // Use these ranges, and own them, for users who connect from now on. NULL: none.

@@ -218,8 +218,9 @@ static int update_item_apply(
 	if (departure_is_forged(ras, &item->news)) {
 		ras->counters.departures_forged++;
 		ras_record_put(ras->interner, record);
-		// Members may know different keys of a third peer for a moment. A neighbour knows
-		// its own key, so this ends the link, and the neighbour has not left.
+		// The sender may hold another key of a third peer for a moment, so the link stays.
+		// A neighbour that announces its own departure has its own key, so a wrong
+		// signature ends the link.
 		return link != NULL && link->peer == item->news.id ? -EBADMSG : 0;
 	}
 	if (!membership_apply_reported(ras, &item->news, link) && pulls->count < PULLS_MAX)

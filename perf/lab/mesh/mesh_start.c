@@ -380,7 +380,7 @@ int mesh_print_commands(
 		fprintf(stderr,
 			"tocsin-perf: the processes need a common token: add --rendezvous "
 			"file:PATH or --token-file FILE in a directory that all nodes share; or "
-			"start the mesh as root where the cluster has a key\n");
+			"start the mesh as root, if each node has the cluster's key\n");
 	count = hostlist_count(list);
 	if (count < 2)
 		err = lab_fail(why, -EINVAL, "--hosts: a mesh has at least 2 processes");
