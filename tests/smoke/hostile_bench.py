@@ -35,7 +35,7 @@ def rows(build, seconds, names):
     with liars.Play(build) as play:
         play.start()
         for name in names:
-            result = play.tell([name], seconds / len(names))
+            result = play.tell([name], seconds // len(names))
             yield {"lie": name, "does": liars.LIES[name].does, **result._asdict(),
                    "outcome": outcome(name, result)}
 
