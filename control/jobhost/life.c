@@ -25,7 +25,7 @@
 #define CGROUP_LEVELS_MAX 8
 #define PATH_BYTES 512
 #define TEXT_BYTES 4096
-// A part of the looks' time below these percentages is no reason for a long wait.
+// An activity below this share of the observed time does not explain a long wait.
 #define WORK_PERCENT 1
 #define WAIT_PERCENT 10
 #define DISK_PERCENT 30

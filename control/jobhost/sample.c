@@ -6,8 +6,16 @@
 #include <lib/log.h>
 #include <lib/proc_stat.h>
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
+
+static_assert((int)JOB_CALL_FINALIZE == JOBS_CALL_FIRST, "both number the calls of MPI alike");
+static_assert((int)JOB_CALL_SEND == JOBS_CALL_SEND, "both number the calls of MPI alike");
+static_assert(
+	(int)JOB_CALL_WAITSOME == JOBS_CALL_FIRST + JOBS_CALLS - 1,
+	"jobs_call_name() names each call"
+);
 
 static uint64_t load_copy(const _Atomic uint64_t *value) {
 	// plain memory: our own copy of the page

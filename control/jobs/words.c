@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Printable names of the values that ranks report.
+#include <assert.h>
 #include <jobs/judge.h>
 #include <jobs/report.h>
 #include <stddef.h>
@@ -51,6 +52,7 @@ const char *jobs_call_name(uint32_t call) {
 		"MPI_Waitsome",
 	};
 
+	static_assert(COUNT_OF(names) == JOBS_CALLS, "each call has a name");
 	if (call < JOBS_CALL_FIRST || call - JOBS_CALL_FIRST >= COUNT_OF(names))
 		return NULL;
 	return names[call - JOBS_CALL_FIRST];

@@ -37,7 +37,8 @@ static void share_select_reports(struct comms_share *share) {
 	if (share->reports != NULL)
 		share->count = share->source.select(share->source.ctx, share->reports, REPORTS_MAX);
 	share->count = jobs_reports_unique(share->reports, share->count);
-	// The asker keeps so many bytes of all nodes together, and drops what arrives later.
+	// The agent that asks keeps RAS_COLLECT_BYTES_MAX of all nodes together and drops the rest,
+	// so each node has an equal share.
 	ras_view(overlay_ras(share->overlay), &view);
 	share->bytes_left = RAS_COLLECT_BYTES_MAX / (view.alive > 0 ? view.alive : 1);
 }

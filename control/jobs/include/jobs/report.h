@@ -40,6 +40,7 @@ const char *jobs_datatype_name(uint32_t datatype);
 // An operation of kind JOBS_OTHER has no data. From this value on, its datatype is the number of
 // the call of MPI.
 #define JOBS_CALL_FIRST 128
+#define JOBS_CALLS 26
 // Calls between two ranks; all have the numbers of enum job_call of <tocsin/job_page.h>.
 enum jobs_call {
 	JOBS_CALL_SEND = 142,
