@@ -114,6 +114,14 @@ count_rank_at_seq(struct survey *survey, const struct ras_comm_rank *rank, uint3
 	}
 }
 
+// A root may complete a broadcast and leave while others still wait in it.
+static void count_left_rank_at_seq(struct survey *survey, const struct ras_comm_rank *rank) {
+	survey->left += rank->launched < survey->seq;
+	if (rank_knows(rank, RAS_RANK_KNOWS_STARTED) && rank->started >= survey->seq)
+		survey->any_started = true;
+	survey->completed += rank_completed(rank, survey->seq);
+}
+
 void survey_comm(
 	const struct jobs_snapshot *look,
 	const struct ras_merged_comm *comm,
@@ -143,12 +151,8 @@ void survey_comm(
 
 		if (survey_rank_is_active(rank))
 			count_rank_at_seq(&survey, rank, &behind);
-		else if (rank_has_left(&survey, rank) && rank->launched < survey.seq)
-			survey.left++;
-		else if (rank_has_left(&survey, rank) && rank_completed(rank, survey.seq)) {
-			survey.completed++;
-			survey.any_started = true;
-		}
+		else if (rank_has_left(&survey, rank))
+			count_left_rank_at_seq(&survey, rank);
 	}
 	survey.late_count += survey.left;
 	if (survey.late_count > 0) {

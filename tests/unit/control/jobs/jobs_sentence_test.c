@@ -114,23 +114,6 @@ static void the_rank_that_aborted_all_is_named_first_with_its_code(void **state)
 	assert_int_equal(bed.finding.cause, JOBS_CAUSE_DEAD_MEMBER);
 }
 
-static void a_rank_that_completed_the_operation_and_left_has_completed_it(void **state) {
-	struct bed bed;
-
-	(void)state;
-	bed_init(&bed);
-	bed.ranks[1].rank.completed = 5;
-	bed.ranks[1].rank.left = JOBS_LEFT_CLOSED;
-	assert_string_equal(
-		bed_judge(&bed),
-		"all ranks have started operation 5 (AllReduce of 64 float32), 1 of 3 has "
-		"completed it, and data has not arrived for 20 s; no path between its nodes is "
-		"known to be bad"
-	);
-	assert_int_equal(bed.finding.cause, JOBS_CAUSE_TRANSPORT);
-	assert_int_equal(bed.finding.grade, JOBS_WAITING);
-}
-
 static void a_rank_far_ahead_still_proves_a_mismatch(void **state) {
 	struct ras_comm_rank *ahead;
 	struct bed bed;
@@ -192,6 +175,32 @@ static void calls_without_data_have_the_names_of_mpi(void **state) {
 	assert_string_equal(jobs_datatype_name(100), "elements");
 }
 
+static void a_root_that_completed_a_broadcast_and_left_has_completed_it(void **state) {
+	struct ras_comm_rank *root;
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	root = &bed.ranks[1].rank;
+	root->left = JOBS_LEFT_CLOSED;
+	root->exited_ms = 20000;
+	assert_non_null(strstr(bed_judge(&bed), "none has completed it"));
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_SYMMETRIC);
+	root->completed = 5;
+	assert_string_equal(
+		bed_judge(&bed),
+		"all ranks have started operation 5 (AllReduce of 64 float32), "
+		"1 of 3 has completed it, and data has not arrived for 20 s; no path "
+		"between its nodes is known to be bad"
+	);
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_TRANSPORT);
+	// Ranks whose device has not started the operation are behind the root's device.
+	bed.ranks[0].rank.started = bed.ranks[2].rank.started = 4;
+	bed_judge(&bed);
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_DEVICE_BEHIND);
+	assert_false(bed.finding.none_started);
+}
+
 static void absent_ranks_are_named_by_number(void **state) {
 	struct bed bed;
 
@@ -213,10 +222,10 @@ UNIT_GROUP(jobs_sentence) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dead_ranks_are_grouped_by_how_they_ended),
 		cmocka_unit_test(the_rank_that_aborted_all_is_named_first_with_its_code),
-		cmocka_unit_test(a_rank_that_completed_the_operation_and_left_has_completed_it),
 		cmocka_unit_test(a_rank_far_ahead_still_proves_a_mismatch),
 		cmocka_unit_test(a_mismatch_that_ranks_passed_stays_the_cause_of_a_stall),
 		cmocka_unit_test(calls_without_data_have_the_names_of_mpi),
+		cmocka_unit_test(a_root_that_completed_a_broadcast_and_left_has_completed_it),
 		cmocka_unit_test(absent_ranks_are_named_by_number),
 	};
 
