@@ -21,6 +21,7 @@
 #define FIELD_SYSTEM_TIME 15
 #define FIELD_REAPED_USER_TIME 16
 #define FIELD_REAPED_SYSTEM_TIME 17
+#define FIELD_THREAD_COUNT 20
 #define FIELD_START_TIME 22
 #define FIELD_BLOCK_WAIT 42
 #define FIELD_EXIT_CODE 52
@@ -44,6 +45,8 @@ static void parse_fields(const char *at, uint64_t tick_ns, struct proc_stat *sta
 			stat->major_faults = number;
 		else if (field == FIELD_BLOCK_WAIT)
 			stat->block_wait_ns = number * tick_ns;
+		else if (field == FIELD_THREAD_COUNT)
+			stat->thread_count = (uint32_t)number;
 		else if (field == FIELD_START_TIME)
 			stat->start_time = number;
 		else if (field == FIELD_EXIT_CODE)

@@ -224,6 +224,13 @@ static uint64_t record_processor_time(struct host_process *process, uint64_t cpu
 	return cpu_ns > oldest_ns ? cpu_ns - oldest_ns : 0;
 }
 
+// A main thread that ended before the others is a zombie, and its state is that of the process.
+static enum jobs_process_state sampled_state(const struct proc_stat *stat, uint64_t worked_ns) {
+	if (stat->state == 'Z' && stat->thread_count > 1)
+		return worked_ns > 0 ? JOBS_PROCESS_RUNNING : JOBS_PROCESS_SLEEPING;
+	return process_state(stat->state);
+}
+
 static void record_progress(
 	struct host_rank *rank, const struct proc_stat *stat, uint64_t worked_ns, uint64_t now_ns
 ) {
@@ -237,7 +244,7 @@ static void record_progress(
 	rank->counted = sum;
 	report->sampled_ns = now_ns;
 	report->worked_ns = worked_ns;
-	report->process_state = (uint8_t)process_state(stat->state);
+	report->process_state = (uint8_t)sampled_state(stat, worked_ns);
 	if (stat->state != '\0')
 		report->knows |= JOBS_KNOWS_PROCESS;
 	nccl_ask_note_rank(rank, now_ns);

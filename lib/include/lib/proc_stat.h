@@ -13,6 +13,7 @@ struct proc_stat {
 	char state;
 	pid_t parent_pid;
 	pid_t group;
+	uint32_t thread_count;	// threads that have not ended; a zombie counts its main thread
 	uint64_t start_time;	// clock ticks since boot
 	uint64_t cpu_ns;	// user and system time
 	uint64_t reaped_cpu_ns; // the same of children that the process has waited for

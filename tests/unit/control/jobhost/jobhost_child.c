@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "control/jobhost/jobhost_child.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -55,8 +56,17 @@ static void say_much(const struct member *member) {
 	(void)tocsin_job_poll(member->job);
 }
 
+// Keep the process alive until the test closes the pipe.
+static void *wait_for_end(void *context) {
+	char letter;
+
+	(void)!read(*(const int *)context, &letter, 1);
+	_exit(0);
+}
+
 static void child_main(struct bed *bed, uint32_t rank, uid_t uid, int order, int answer) {
 	struct member member;
+	pthread_t thread;
 	char letter;
 
 	if (uid != 0 && setuid(uid) != 0)
@@ -91,6 +101,10 @@ static void child_main(struct bed *bed, uint32_t rank, uid_t uid, int order, int
 			say_much(&member);
 			tocsin_job_close(member.job);
 			break;
+		case 't': // end the main thread alone
+			if (pthread_create(&thread, NULL, wait_for_end, &order) != 0)
+				_exit(9);
+			break;
 		case 'u': // free the communicator without telling the agent
 			tocsin_comm_unregister(member.comm);
 			break;
@@ -98,6 +112,8 @@ static void child_main(struct bed *bed, uint32_t rank, uid_t uid, int order, int
 			_exit(letter);
 		}
 		(void)!write(answer, &letter, 1);
+		if (letter == 't')
+			pthread_exit(NULL);
 		if (letter == 'l' || letter == 'm' || letter == 'u')
 			_exit(0);
 	}

@@ -2,6 +2,8 @@
 // Reported evidence on a running or ended rank, how long it lasts, and invalid pages.
 #include "control/jobhost/jobhost_child.h"
 
+#include <lib/proc_stat.h>
+
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -203,6 +205,23 @@ static void a_rank_that_only_posted_an_operation_does_not_block(void **state) {
 	member_close(bed, &self);
 }
 
+static void a_process_whose_main_thread_has_ended_is_no_zombie(void **state) {
+	struct bed *bed = *state;
+	struct child child = child_start(bed, 1, 0);
+	struct proc_stat stat = {0};
+
+	child_do(&child, 't');
+	for (int n = 0; n < TURNS_MAX && stat.state != 'Z'; n++) {
+		assert_int_equal(proc_stat_read(child.pid, &stat), 0);
+		(void)poll(NULL, 0, 1);
+	}
+	assert_int_equal(stat.state, 'Z');
+	look_again(bed);
+	assert_int_equal(report_of(bed, 1).process_state, JOBS_PROCESS_SLEEPING);
+	child_end(bed, &child, 0);
+	assert_int_equal(report_of(bed, 1).process_state, JOBS_PROCESS_EXITED);
+}
+
 UNIT_GROUP(jobhost_evidence) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
@@ -222,6 +241,9 @@ UNIT_GROUP(jobhost_evidence) {
 		),
 		cmocka_unit_test_setup_teardown(
 			a_rank_that_only_posted_an_operation_does_not_block, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_process_whose_main_thread_has_ended_is_no_zombie, setup, teardown
 		),
 	};
 
