@@ -19,6 +19,7 @@
 #define RESEND_FIRST_NS RAS_NS_PER_SEC
 #define RESEND_SEEN_BY_ALL_NS (10 * RAS_NS_PER_SEC)
 #define RESEND_LONGEST_NS (30 * RAS_NS_PER_SEC)
+#define RESEND_AGREED_LONGEST_NS (300 * RAS_NS_PER_SEC)
 // how long a communicator without ranks here is kept for resends
 #define KEEP_EMPTY_NS (60 * RAS_NS_PER_SEC)
 
@@ -384,18 +385,26 @@ void agree_restore_set(
 		comm_send_set(comm);
 }
 
+// An agent that was paused or cut off has missed every notice of that time. The coordinator
+// therefore repeats a set that is agreed on, too.
 static void resend_gone_ranks(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
-	if (number_gone_set(host, comm)) {
+	bool is_agreed = comm->gone_count == comm->agreed_count;
+	uint64_t longest_ns = is_agreed ? RESEND_AGREED_LONGEST_NS : RESEND_LONGEST_NS;
+
+	if (!is_agreed && number_gone_set(host, comm)) {
 		comm_send_set(comm);
 		return;
 	}
-	for (uint32_t n = 0; n < comm->gone_count; n++)
+	if (is_agreed && agree_is_coordinator(host, comm))
+		comm->agreed_set_unsent =
+			!notice_send_agreed_set(host, comm, newest_gone_rank(comm));
+	for (uint32_t n = 0; !is_agreed && n < comm->gone_count; n++)
 		if (!contains_rank(comm->agreed, comm->agreed_count, comm->gone[n].rank) &&
 		    !notice_send_gone_rank(host, comm, &comm->gone[n]))
 			break;
 	comm->resend_interval_ns *= 2;
-	if (comm->resend_interval_ns > RESEND_LONGEST_NS)
-		comm->resend_interval_ns = RESEND_LONGEST_NS;
+	if (comm->resend_interval_ns > longest_ns)
+		comm->resend_interval_ns = longest_ns;
 	comm->resend_at_ns = now_ns + comm->resend_interval_ns;
 }
 
@@ -412,7 +421,7 @@ bool agree_tick(struct jobhost *host, struct host_comm *comm, uint64_t now_ns) {
 	if (comm->agreed_set_unsent)
 		comm->agreed_set_unsent =
 			!notice_send_agreed_set(host, comm, newest_gone_rank(comm));
-	else if (comm->gone_count != comm->agreed_count && now_ns >= comm->resend_at_ns)
+	else if (comm->gone_count > 0 && now_ns >= comm->resend_at_ns)
 		resend_gone_ranks(host, comm, now_ns);
 	return true;
 }

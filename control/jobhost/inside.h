@@ -132,7 +132,7 @@ struct host_comm {
 	uint32_t agreed_count;
 	uint32_t *agreed;    // ascending
 	uint64_t view_floor; // the largest number that a job has brought back
-	// Time and interval of the next resend of gone ranks that are not agreed on yet.
+	// Time and interval of the next resend of gone ranks, or of the set that is agreed on.
 	uint64_t resend_at_ns, resend_interval_ns;
 	// time of losing the last local rank; 0: the communicator has local ranks
 	uint64_t empty_ns;
@@ -520,7 +520,8 @@ void agree_add_gone_ranks(
 bool agree_is_coordinator(struct jobhost *host, const struct host_comm *comm);
 // Return whether this partition of the cluster has the majority.
 bool agree_has_majority(const struct jobhost *host);
-// Resend what is not agreed on yet. Returns false if the communicator was freed.
+// Resend what is not agreed on yet, and the agreed set as its coordinator. Returns false if the
+// communicator was freed.
 bool agree_tick(struct jobhost *host, struct host_comm *comm, uint64_t now_ns);
 // Return whether the communicator can be freed. No rank may be local, and all gone ranks must be
 // agreed on, unless it has been kept long enough for resends.

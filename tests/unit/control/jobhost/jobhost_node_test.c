@@ -254,6 +254,32 @@ static void an_agreed_set_is_told_again_to_who_has_not_heard_of_it(void **state)
 	close_comm(&at);
 }
 
+static uint64_t notices_after(struct comm_bed *at, uint32_t seconds) {
+	uint64_t before = jobhost_counters(at->bed->host)->notices;
+
+	while (seconds-- > 0)
+		look_again(at->bed);
+	return jobhost_counters(at->bed->host)->notices - before;
+}
+
+static void an_agreed_set_is_repeated_by_its_coordinator_alone(void **state) {
+	static const uint32_t one[] = {9};
+	struct comm_bed at = open_comm(*state);
+
+	// Rank 0 is alive elsewhere, so another agent numbers the set.
+	agree_add_gone_rank(at.bed->host, at.comm, 9, "test", 1, false);
+	agree_apply_set(at.bed->host, at.comm, 1, one, 1, &at.comm->gone[0]);
+	assert_int_equal(at.comm->agreed_count, 1);
+	assert_int_equal(notices_after(&at, 100), 0);
+	agree_add_gone_rank(at.bed->host, at.comm, 0, "test", 1, false);
+	assert_int_equal(at.comm->agreed_count, 2);
+	// The pauses double up to 300 s: after 1, 3, 7, ... 511, 811 s.
+	assert_int_equal(notices_after(&at, 3), 2);
+	assert_int_equal(notices_after(&at, 60), 4);
+	assert_int_equal(notices_after(&at, 937), 4);
+	close_comm(&at);
+}
+
 static void changes_of_one_turn_are_sent_as_one_set(void **state) {
 	struct comm_bed at = open_comm(*state);
 	uint32_t sets = 0, events = 0;
@@ -408,6 +434,7 @@ UNIT_GROUP(jobhost_node) {
 		TEST(a_set_is_numbered_by_the_agent_of_the_lowest_rank_that_is_left),
 		TEST(all_ranks_of_a_node_that_is_down_are_gone_at_once),
 		TEST(an_agreed_set_is_told_again_to_who_has_not_heard_of_it),
+		TEST(an_agreed_set_is_repeated_by_its_coordinator_alone),
 		TEST(changes_of_one_turn_are_sent_as_one_set),
 		TEST(ranks_that_are_here_are_never_gone_with_a_node),
 		TEST(rows_that_name_more_ranks_than_can_be_gone_lose_nobody),
