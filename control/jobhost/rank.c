@@ -169,18 +169,34 @@ has_rank_quota(const struct host_process *process, char reason[static JOB_REASON
 	return false;
 }
 
+// exec() closes the socket of the earlier program, which cannot come back, and keeps the pid.
+static bool
+rank_is_of_replaced_program(const struct host_rank *rank, const struct host_process *process) {
+	const struct host_process *holder = rank->process;
+
+	return holder != process && holder->connection == NULL && holder->pid == process->pid &&
+	       holder->start_time == process->start_time;
+}
+
+// Remove the rank of a program that `process` replaced. Returns false if no other process holds the
+// rank.
 static bool rank_is_taken(
-	struct jobhost *host,
+	const struct host_process *process,
 	const struct host_comm *key,
 	uint32_t number,
 	char reason[static JOB_REASON_BYTES]
 ) {
+	struct jobhost *host = process->host;
 	const struct host_comm *comm = comm_find_by_key(host, key);
-	const struct host_rank *rank = comm != NULL ? rank_find_in_comm(host, comm, number) : NULL;
+	struct host_rank *rank = comm != NULL ? rank_find_in_comm(host, comm, number) : NULL;
 
 	comm = NULL;
 	while (rank == NULL && (comm = comm_next_past(host, key, comm)) != NULL)
 		rank = rank_find_in_comm(host, comm, number);
+	if (rank != NULL && rank_is_of_replaced_program(rank, process)) {
+		rank_remove(rank);
+		return false;
+	}
 	if (rank != NULL)
 		snprintf(
 			reason, JOB_REASON_BYTES, "rank %u is held by process %d already", number,
@@ -311,7 +327,7 @@ struct host_rank *rank_add(
 		snprintf(reason, JOB_REASON_BYTES, "%s", bad);
 		return NULL;
 	}
-	if (!has_rank_quota(process, reason) || rank_is_taken(host, &key, told->rank, reason))
+	if (!has_rank_quota(process, reason) || rank_is_taken(process, &key, told->rank, reason))
 		return NULL;
 	snprintf(reason, JOB_REASON_BYTES, "out of memory");
 	rank = calloc(1, sizeof(*rank));

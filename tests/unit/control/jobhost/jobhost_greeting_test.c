@@ -113,6 +113,32 @@ static void a_communicator_that_cannot_be_is_refused_and_the_others_stay(void **
 	settle(bed);
 }
 
+// After exec() the process has its pid, and another socket and memory.
+static void a_program_replaced_by_exec_gives_its_rank_to_the_next_one(void **state) {
+	struct bed *bed = *state;
+	int page = memory(JOB_PAGE_BYTES, SEALS), fd = raw_greet(bed, page);
+	int next_page = memory(JOB_PAGE_BYTES, SEALS), next_fd = raw_greet(bed, next_page);
+	const struct job_register told = good_register(1);
+	char reason[JOB_REASON_BYTES];
+
+	raw_send(fd, &told, sizeof(told), -1);
+	assert_int_equal(raw_answer(bed, fd, reason), JOB_REGISTERED);
+	// While the first one is connected, the second one is another job of the same program.
+	raw_send(next_fd, &told, sizeof(told), -1);
+	assert_int_equal(raw_answer(bed, next_fd, reason), JOB_REFUSED);
+	assert_non_null(strstr(reason, "held by process"));
+	close(fd);
+	settle(bed);
+	raw_send(next_fd, &told, sizeof(told), -1);
+	assert_int_equal(raw_answer(bed, next_fd, reason), JOB_REGISTERED);
+	assert_int_equal(ranks_shown(bed), 1);
+	assert_int_equal(jobhost_counters(bed->host)->gone, 0);
+	close(next_fd);
+	close(page);
+	close(next_page);
+	settle(bed);
+}
+
 static void the_newest_version_that_both_sides_speak_is_used(void **state) {
 	static const struct {
 		uint16_t min, max;
@@ -284,6 +310,9 @@ UNIT_GROUP(jobhost_greeting) {
 		cmocka_unit_test_setup_teardown(
 			a_communicator_that_cannot_be_is_refused_and_the_others_stay, setup,
 			teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_program_replaced_by_exec_gives_its_rank_to_the_next_one, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
 			the_newest_version_that_both_sides_speak_is_used, setup, teardown
