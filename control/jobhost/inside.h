@@ -210,6 +210,7 @@ struct host_process {
 	uint32_t looks;
 	struct life *life;	     // NULL: one of its ranks moved a moment ago
 	uint64_t alive_ns;	     // the process lived at this time; set when it ends
+	bool end_is_seen_late;	     // it ended some time before the agent saw that
 	uint32_t packets_after_exit; // packets read since the process ended
 	bool is_ending;		     // the process has ended; its parent is about to report how
 	bool is_released;	     // is_ending, and the parent has reported or is not waited for

@@ -21,6 +21,9 @@
 #include <unistd.h>
 
 #define STATUS_BYTES 2048
+// Beyond this, the time at which an end was seen is not the time of the end. The loop turns each
+// second.
+#define END_LATE_NS (2 * RAS_NS_PER_SEC)
 
 bool process_is_owned_by(pid_t pid, uid_t uid) {
 	char path[32], text[STATUS_BYTES];
@@ -190,6 +193,7 @@ static void finish_process(struct host_process *process) {
 		struct jobs_rank_report *report = &rank->report;
 
 		report->exited_ns = now_ns;
+		report->end_is_seen_late = process->end_is_seen_late;
 		report->exit_cause = process->exit_cause;
 		report->exit_value = process->exit_value;
 		report->process_state = JOBS_PROCESS_EXITED;
@@ -260,8 +264,11 @@ static void on_process_exit(struct loop_source *source, uint32_t events) {
 
 	(void)events;
 	// The end is noticed late if the agent was stopped meanwhile.
-	if (process->alive_ns == 0)
+	if (process->alive_ns == 0) {
 		process->alive_ns = loop_all_served_ns(user->host->loop);
+		process->end_is_seen_late =
+			loop_now_ns(user->host->loop) - process->alive_ns >= END_LATE_NS;
+	}
 	if (process->exit_cause == JOBS_EXIT_UNKNOWN && user_has_time(user))
 		find_exit_cause(process);
 	// Packets sent before the end may still be in the socket, more than one turn reads.

@@ -203,7 +203,8 @@ list_dead_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *f
 
 		if (!survey_rank_is_dead(survey, rank))
 			continue;
-		dated += (rank->flags & RAS_RANK_EXITED) != 0;
+		dated += (rank->flags & (RAS_RANK_EXITED | RAS_RANK_END_SEEN_LATE)) ==
+			 RAS_RANK_EXITED;
 		if (first == JOBS_NOBODY || rank_ended_before(rank, &merged->ranks[first].rank))
 			first = n;
 	}

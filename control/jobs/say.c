@@ -148,7 +148,9 @@ static void append_exit_time(struct sentence *sentence, const struct ras_comm_ra
 		return;
 	append_format(sentence, " ");
 	append_duration(sentence, rank->exited_ms);
-	append_format(sentence, " ago");
+	append_format(
+		sentence, (rank->flags & RAS_RANK_END_SEEN_LATE) != 0 ? " ago or earlier" : " ago"
+	);
 }
 
 static bool ranks_ended_alike(const struct ras_comm_rank *a, const struct ras_comm_rank *b) {

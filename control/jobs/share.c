@@ -112,7 +112,9 @@ static void make_rank(const struct jobs_rank_report *report, struct ras_comm_ran
 		(report->destroyed ? RAS_RANK_DESTROY : 0) |
 		(report->aborted ? RAS_RANK_ABORT : 0) |
 		(report->exited_ns != 0 && report->left == JOBS_LEFT_NOT ? RAS_RANK_EXITED : 0) |
-		(report->blocks ? RAS_RANK_BLOCKS : 0) | (report->attached ? 0 : RAS_RANK_DETACHED);
+		(report->blocks ? RAS_RANK_BLOCKS : 0) |
+		(report->attached ? 0 : RAS_RANK_DETACHED) |
+		(report->end_is_seen_late ? RAS_RANK_END_SEEN_LATE : 0);
 	struct ras_comm_rank rank = {
 		.rank = report->rank,
 		.pid = report->pid,

@@ -186,8 +186,9 @@ struct jobs_rank_report {
 	struct ras_comm_doing doing; // only of a process that others may wait for; any name
 	uint8_t exit_cause;	     // enum jobs_exit_cause
 	int32_t exit_value;
-	uint64_t exited_ns; // 0: the process is alive
-	uint64_t since_ns;  // time of the registration, on the agent's clock
-	uint64_t shown_ns;  // time of the answer that shows it, to which since_ns is compared
-	uint8_t left;	    // enum jobs_left
+	uint64_t exited_ns;    // 0: the process is alive
+	bool end_is_seen_late; // the process ended some time before exited_ns
+	uint64_t since_ns;     // time of the registration, on the agent's clock
+	uint64_t shown_ns;     // time of the answer that shows it, to which since_ns is compared
+	uint8_t left;	       // enum jobs_left
 };

@@ -28,6 +28,7 @@ struct wire_writer;
 #define RAS_RANK_EXITED 0x08 // the process has ended
 #define RAS_RANK_BLOCKS 0x10 // its thread waits inside an operation until the operation completes
 #define RAS_RANK_DETACHED 0x20
+#define RAS_RANK_END_SEEN_LATE 0x40 // its agent did not run when the process ended
 
 #define RAS_RANK_KNOWS_STARTED 0x01 // facts that the rank reports in addition to `launched`
 #define RAS_RANK_KNOWS_COMPLETED 0x02

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 
 static struct jobs_rank_report report_of(struct bed *bed, uint32_t rank) {
 	struct jobs_rank_report report;
@@ -205,6 +206,22 @@ static void a_rank_that_only_posted_an_operation_does_not_block(void **state) {
 	member_close(bed, &self);
 }
 
+static void an_end_is_seen_late_by_an_agent_that_was_stopped(void **state) {
+	struct bed *bed = *state;
+
+	for (uint32_t late = 0; late < 2; late++) {
+		struct child child = child_start(bed, late, 0);
+		siginfo_t end;
+
+		look_again(bed);
+		assert_int_equal(kill(child.pid, SIGKILL), 0);
+		assert_int_equal(waitid(P_PID, (id_t)child.pid, &end, WEXITED | WNOWAIT), 0);
+		clock_advance(&bed->clock, late * 30 * SECOND);
+		child_end(bed, &child, 0);
+		assert_int_equal(report_of(bed, late).end_is_seen_late, late);
+	}
+}
+
 static void a_process_whose_main_thread_has_ended_is_no_zombie(void **state) {
 	struct bed *bed = *state;
 	struct child child = child_start(bed, 1, 0);
@@ -241,6 +258,9 @@ UNIT_GROUP(jobhost_evidence) {
 		),
 		cmocka_unit_test_setup_teardown(
 			a_rank_that_only_posted_an_operation_does_not_block, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			an_end_is_seen_late_by_an_agent_that_was_stopped, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
 			a_process_whose_main_thread_has_ended_is_no_zombie, setup, teardown

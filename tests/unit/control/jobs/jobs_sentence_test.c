@@ -96,6 +96,21 @@ static void dead_ranks_are_grouped_by_how_they_ended(void **state) {
 	);
 }
 
+static void an_end_that_was_seen_late_has_no_exact_time(void **state) {
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	end_rank(&bed, 0, JOBS_EXIT_SIGNAL, 9, 2000);
+	end_rank(&bed, 1, JOBS_EXIT_SIGNAL, 11, 3000);
+	bed.ranks[1].rank.flags |= RAS_RANK_END_SEEN_LATE;
+	assert_non_null(
+		strstr(bed_judge(&bed),
+		       "rank 1 (pid 11 on n0) is gone, killed by signal 11 3.0 s ago or earlier; "
+		       "rank 0 (pid 10 on n0) is gone, killed by signal 9; in operation 5")
+	);
+}
+
 static void the_rank_that_aborted_all_is_named_first_with_its_code(void **state) {
 	struct bed bed;
 
@@ -221,6 +236,7 @@ static void absent_ranks_are_named_by_number(void **state) {
 UNIT_GROUP(jobs_sentence) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dead_ranks_are_grouped_by_how_they_ended),
+		cmocka_unit_test(an_end_that_was_seen_late_has_no_exact_time),
 		cmocka_unit_test(the_rank_that_aborted_all_is_named_first_with_its_code),
 		cmocka_unit_test(a_rank_far_ahead_still_proves_a_mismatch),
 		cmocka_unit_test(a_mismatch_that_ranks_passed_stays_the_cause_of_a_stall),
