@@ -10,6 +10,8 @@
 #include <control/transport.h>
 #include <ras/transfer.h>
 
+#include <jansson.h>
+
 // Relay ports that the agent itself uses.
 #define OVERLAY_PORT_PING RAS_RELAY_PORT_MIN
 #define OVERLAY_PORT_QUESTION (RAS_RELAY_PORT_MIN + 1) // question: a line of the client protocol
@@ -139,6 +141,15 @@ struct overlay_remember {
 	struct sock_addr name_conflict_at;
 };
 
+// Maintenance switches that this node stores for a restart of all agents.
+struct overlay_maintenance {
+	json_t *versions; // version of the switch by node name, as in the file
+	struct loop_timer timer;
+	bool is_due;	   // the timer is set
+	bool is_changed;   // the file is older than `versions`
+	uint64_t write_ns; // earliest time of the next write
+};
+
 struct overlay {
 	struct loop *loop;
 	struct ras_memory memory;
@@ -168,6 +179,7 @@ struct overlay {
 	struct overlay_reach_asker reach_askers[OVERLAY_REACH_ASKERS];
 	struct hostlist *roster; // NULL: no nodes are expected
 	struct overlay_remember remember;
+	struct overlay_maintenance maintenance;
 
 	struct overlay_clones clones[OVERLAY_CLONES];
 	uint32_t clones_count;
@@ -315,6 +327,16 @@ void overlay_shared_addresses_stop(struct overlay *overlay);
 
 // roster.c
 void overlay_roster_fini(struct overlay *overlay);
+
+// maintenance.c
+// Read the file. Must be called after overlay_remember_start().
+int overlay_maintenance_start(struct overlay *overlay);
+void overlay_maintenance_event(struct overlay *overlay, const struct ras_event *event);
+// Raise the switches of all peers to the stored versions, and store those that are newer.
+void overlay_maintenance_exchange(struct overlay *overlay);
+// Exchange, and write the file if it has changed.
+void overlay_maintenance_end(struct overlay *overlay);
+void overlay_maintenance_fini(struct overlay *overlay);
 
 // remember.c
 int overlay_remember_start(struct overlay *overlay, const char *cluster, const char *node);

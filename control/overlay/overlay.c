@@ -103,6 +103,7 @@ static void op_event(void *ctx, const struct ras_event *event) {
 	}
 	overlay_reach_event(overlay, event);
 	overlay_remember_event(overlay, event);
+	overlay_maintenance_event(overlay, event);
 	overlay_mistakes_event(overlay, event);
 	for (struct overlay_listener *listener = overlay->listeners; listener != NULL;) {
 		struct overlay_listener *next = listener->next;
@@ -379,6 +380,8 @@ int overlay_create(
 		err = overlay_open_core(overlay, config, ret_detail);
 	if (err == 0)
 		err = overlay_remember_start(overlay, config->cluster, config->self.name);
+	if (err == 0)
+		err = overlay_maintenance_start(overlay);
 	if (err != 0) {
 		overlay_destroy(overlay);
 		return err;
@@ -402,6 +405,7 @@ struct overlay *overlay_destroy(struct overlay *overlay) {
 	loop_timer_cancel(overlay->loop, &overlay->wall);
 	overlay_incidents_stop(overlay);
 	overlay_remember_fini(overlay);
+	overlay_maintenance_fini(overlay);
 	overlay_mistakes_stop(overlay);
 	loop_timer_cancel(overlay->loop, &overlay->leave_end);
 	loop_undefer(overlay->loop, &overlay->store_start);
@@ -482,6 +486,7 @@ void overlay_leave(struct overlay *overlay, void (*done)(void *ctx), void *ctx) 
 	overlay->left = done;
 	overlay->left_ctx = ctx;
 	overlay_remember_end(overlay);
+	overlay_maintenance_end(overlay);
 	overlay->leave_by_ns = now_ns + overlay->close_ns;
 	transport_stop_accepting(overlay->transport);
 	if (overlay->started)
@@ -610,6 +615,8 @@ int overlay_add_evidence(struct overlay *overlay, uint64_t subject, bool alive, 
 }
 
 int overlay_set_maintenance(struct overlay *overlay, uint64_t peer, bool on) {
+	// A stored version that comes later would undo this order, if it is higher.
+	overlay_maintenance_exchange(overlay);
 	return ras_set_maintenance(overlay->ras, overlay_now_ns(overlay), peer, on);
 }
 

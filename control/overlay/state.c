@@ -37,6 +37,9 @@ static const struct {
 	[STATE_MEMBERS] =
 		{"members", MEMBER_LIST_BYTES,
 		 "after a restart the agent joins through older or configured addresses"},
+	[STATE_MAINTENANCE] =
+		{"maintenance", STATE_MAINTENANCE_BYTES,
+		 "if all agents restart together, nodes may be out of maintenance"},
 };
 
 struct state {

@@ -283,7 +283,90 @@ def read_only():
         assert members_file(third).read_bytes() == kept
 
 
+def wait_maintenance(cluster, name, wanted):
+    agents.wait_until(f"{name} {'in' if wanted else 'out of'} maintenance", lambda: all(
+        agents.peer(agent, name)["maint"] == wanted for agent in cluster.running()))
+
+
+def wait_stored(agent, name, version):
+    """The file is written soon after a switch, not only at the end."""
+    def stored():
+        try:
+            text = (agent.directory / "state" / "maintenance").read_text()
+            return json.loads(text)["switches"].get(name) == version
+        except (FileNotFoundError, ValueError, TypeError):
+            return False
+
+    agents.wait_until(f"{agent.name} to store the switch of {name}", stored)
+
+
+def maintenance_outlives_all():
+    """all agents restart together, one without its state: who was in maintenance still is"""
+    with ring_of(2) as cluster:
+        first, second = cluster.agents
+        assert first.ask("MAINT n2 on") == {"ok": True}
+        wait_maintenance(cluster, "n2", True)
+        for agent in cluster.agents:
+            wait_stored(agent, "n2", 1)
+        for lost in (None, first, second):
+            for agent in cluster.agents:
+                leave(agent)
+            if lost is not None:
+                shutil.rmtree(lost.directory / "state")
+            for agent in cluster.agents:
+                agent.start()
+            cluster.wait_ring(agents.WAIT_SECONDS)
+            wait_maintenance(cluster, "n2", True)
+            agents.wait_one_view(cluster)
+            for agent in cluster.agents:
+                wait_stored(agent, "n2", 1)
+        agents.end(cluster)
+
+
+def maintenance_ends_for_all():
+    """a state directory that missed the end of a maintenance does not bring it back"""
+    with ring_of(3) as cluster:
+        first, second, third = cluster.agents
+        assert first.ask("MAINT n2 on") == {"ok": True}
+        wait_stored(third, "n2", 1)
+        leave(third)
+        assert second.ask("MAINT n2 off") == {"ok": True}
+        wait_stored(first, "n2", 2)
+        for agent in (first, second):
+            leave(agent)
+        # The older file is alone first, so its agent is sure that n2 is in maintenance.
+        third.own["overlay.join"] = ""
+        for agent in (third, second, first):
+            agent.start()
+        cluster.wait_ring(agents.WAIT_SECONDS)
+        wait_stored(third, "n2", 2)
+        wait_maintenance(cluster, "n2", False)
+        agents.wait_one_view(cluster)
+        assert second.ask("MAINT n2 on") == {"ok": True}
+        wait_stored(third, "n2", 3)
+
+
+def maintenance_file_is_hostile():
+    """a list of switches that is damaged or of another cluster is ignored and written anew"""
+    with ring_of(2) as cluster:
+        _, second = cluster.agents
+        assert second.ask("MAINT n1 on") == {"ok": True}
+        wait_stored(second, "n1", 1)
+        path = second.directory / "state" / "maintenance"
+        good = path.read_text()
+        for bad in (good[:-3], "[]", good.replace(":1", ":4294967296"), good.replace(":1", ':"x"'),
+                    good.replace('"cluster":"', '"cluster":"x')):
+            leave(second)
+            path.write_text(bad)
+            before = second.log.read_text().count("maintenance_ignored")
+            second.start()
+            cluster.wait_ring(agents.WAIT_SECONDS)
+            assert second.log.read_text().count("maintenance_ignored") == before + 1, bad
+            wait_stored(second, "n1", 1)
+
+
 TESTS = (only_seed_restarts, seeds_are_gone, killed_agent_remembers, alone_says_so,
          who_left_is_not_missed, forget_remembered, taken_by_another_cluster, name_is_taken,
-         names_do_not_resolve, hostile_file, read_only)
+         names_do_not_resolve, hostile_file, read_only, maintenance_outlives_all,
+         maintenance_ends_for_all, maintenance_file_is_hostile)
 tap.run([(test.__doc__, test) for test in TESTS])

@@ -41,8 +41,9 @@ static const struct word_spec maint_words[] = {
 };
 
 static const char maint_details[] =
-	"All agents learn of the change. A node in maintenance raises no alarm, and is\n"
-	"shown as being in maintenance.\n" ASK_ORDER_RIGHTS "\n" ASK_EXIT_STATUS;
+	"All agents learn of the change, and store it: it survives a restart of all of\n"
+	"them. A node in maintenance raises no alarm, and is shown as being in\n"
+	"maintenance.\n" ASK_ORDER_RIGHTS "\n" ASK_EXIT_STATUS;
 
 static int maint_run(const struct arguments *arguments) {
 	const char *const *given = arguments->words;

@@ -7,6 +7,7 @@
 //	links    RDMA port history of the local checks (<control/checks.h>), which read and write it
 //	paths    baselines of RDMA paths (<control/path_book.h>), replaced whole
 //	members  more addresses to join through (<control/member_list.h>), replaced whole
+//	maintenance  versions of the maintenance switches, replaced whole
 //	agent.key  the key of this agent (<control/agent_key.h>), written once
 //	journal  one JSON object a line; journal.1 is the previous file, so the size is bounded
 //
@@ -15,6 +16,7 @@
 #pragma once
 
 #include <ras/event.h>
+#include <ras/types.h>
 
 #include <stdint.h>
 #include <sys/stat.h>
@@ -58,10 +60,14 @@ void state_save_start(struct state *state, uint64_t start);
 // Queue an event for the journal. Never waits.
 void state_journal(struct state *state, const struct state_event *event);
 
+// Limit of the file `maintenance`: a line for each peer that a table can hold.
+#define STATE_MAINTENANCE_BYTES ((size_t)RAS_PEERS_MAX * (RAS_NAME_MAX + 16) + 256)
+
 // Texts that are replaced whole.
 enum state_text {
 	STATE_PATHS,
 	STATE_MEMBERS,
+	STATE_MAINTENANCE,
 	STATE_TEXT_COUNT,
 };
 

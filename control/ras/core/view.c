@@ -59,6 +59,7 @@ int ras_peer_at(const struct ras *ras, uint32_t slot, struct ras_peer *ret_peer)
 		.sole = entry->state == RAS_DEAD && ras->profile->observers > 1 &&
 			peers_death_weight(entry->cause, entry->weight) == 1,
 		.maint = (entry->maint & 1) != 0,
+		.maint_version = entry->maint,
 		.since_ns = ras->now_ns > age_ns ? ras->now_ns - age_ns : 0,
 	};
 	if (entry->state == RAS_DEAD)

@@ -109,6 +109,7 @@ static void change_apply_effects(
 		peer_ended(ras, slot, from, known);
 		break;
 	case PEERS_MORE_WITNESSES:
+	case PEERS_MAINT_VERSION:
 		news_add(ras, slot, from, false);
 		break;
 	case PEERS_MAINT:
@@ -281,6 +282,20 @@ bool membership_apply(struct ras *ras, const struct peer_news *news, struct link
 	return change != PEERS_RECORD_NEEDED;
 }
 
+static int maintenance_merge(struct ras *ras, uint32_t slot, uint32_t version) {
+	struct peer_news news;
+	enum peers_change change;
+	int err;
+
+	peers_news_fill(&ras->peers, slot, &news);
+	news.maint = version;
+	// membership_apply() would not apply an update about ourselves.
+	err = peers_merge(&ras->peers, &news, ras->observed_ns, &change, &slot);
+	if (err == 0)
+		change_apply_effects(ras, slot, NULL, change, true);
+	return err;
+}
+
 int ras_set_maintenance(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on) {
 	uint32_t slot;
 	int err = -ENOENT;
@@ -288,17 +303,22 @@ int ras_set_maintenance(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on
 	ras_enter(ras, now_ns);
 	slot = peers_find(&ras->peers, peer);
 	if (slot != RAS_NO_SLOT) {
-		struct peer_news news;
-		enum peers_change change;
+		uint32_t version = ras_entry(ras, slot)->maint;
 
-		peers_news_fill(&ras->peers, slot, &news);
-		if ((news.maint & 1) != on)
-			news.maint++;
-		// membership_apply() would not apply an update about ourselves.
-		err = peers_merge(&ras->peers, &news, ras->observed_ns, &change, &slot);
-		if (err == 0)
-			change_apply_effects(ras, slot, NULL, change, true);
+		err = maintenance_merge(ras, slot, version + ((version & 1) != on));
 	}
+	ras_exit(ras);
+	return err;
+}
+
+int ras_restore_maintenance(struct ras *ras, uint64_t now_ns, uint64_t peer, uint32_t version) {
+	uint32_t slot;
+	int err = -ENOENT;
+
+	ras_enter(ras, now_ns);
+	slot = peers_find(&ras->peers, peer);
+	if (slot != RAS_NO_SLOT)
+		err = maintenance_merge(ras, slot, version);
 	ras_exit(ras);
 	return err;
 }

@@ -592,13 +592,15 @@ static int entry_merge(
 			record_replace(peers, entry, taken.record); // record of a tombstone
 	}
 	if (news->maint > entry->maint) {
+		bool switched = ((news->maint ^ entry->maint) & 1) != 0;
+
 		if (peer_is_member(entry))
 			digest_remove(peers, entry);
 		entry->maint = news->maint;
 		if (peer_is_member(entry))
 			digest_add(peers, entry);
 		if (*ret_change == PEERS_SAME)
-			*ret_change = PEERS_MAINT;
+			*ret_change = switched ? PEERS_MAINT : PEERS_MAINT_VERSION;
 	}
 	if (*ret_change != PEERS_SAME)
 		peers->view_number++;

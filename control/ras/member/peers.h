@@ -140,7 +140,8 @@ enum peers_change {
 	PEERS_MORE_WITNESSES, // a dead peer is still dead, with more witnesses
 	PEERS_LEFT,
 	PEERS_MAINT,
-	PEERS_RECORD, // same incarnation with another record
+	PEERS_MAINT_VERSION, // newer version of the switch, in the same position
+	PEERS_RECORD,	     // same incarnation with another record
 };
 
 void peers_init(struct peers *peers, struct memory *memory, struct ras_interner *interner);

@@ -262,6 +262,10 @@ int ras_add_event(struct ras *ras, uint64_t now_ns, const struct ras_event *note
 // it is alive after all, it comes back by itself.
 int ras_set_maintenance(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on);
 int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer);
+// Raise the maintenance switch of a peer to a version that was stored before a restart. The new
+// version is announced. A version that is not higher changes nothing. Returns 0, -ENOENT or
+// -ENOMEM.
+int ras_restore_maintenance(struct ras *ras, uint64_t now_ns, uint64_t peer, uint32_t version);
 // Forget all peers that any reachable agent holds unreachable. Returns the number of those that
 // were unreachable here. Peers that only other agents hold unreachable follow within some seconds.
 uint32_t ras_forget_unreachable(struct ras *ras, uint64_t now_ns);
@@ -301,6 +305,7 @@ struct ras_peer {
 	enum ras_cause cause; // for suspect, dead and left
 	bool sole;	      // declared dead by its only possible observer
 	bool maint;
+	uint32_t maint_version; // grows each time the switch is turned, odd is on
 	uint64_t since_ns;
 	uint32_t observer_count;
 	uint64_t observers[RAS_OBSERVERS_MAX];

@@ -121,6 +121,41 @@ static void equal_tables_are_never_compared(void **state) {
 	world_destroy(world);
 }
 
+// A version that an agent stored before a restart of all agents wins over lower ones only. The
+// position that all members know already is no event.
+static void stored_version_of_a_switch_wins_if_it_is_higher(void **state) {
+	static const struct {
+		uint32_t version;
+		uint32_t expected;
+		uint32_t events;
+	} cases[] = {{3, 3, 1}, {2, 3, 1}, {5, 5, 1}, {6, 6, 2}};
+	struct world *world = world_of(4);
+	uint64_t subject = world_id(world, 2);
+	struct ras_peer peer;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		assert_int_equal(
+			ras_restore_maintenance(
+				world->nodes[1].ras, world->now_ns, subject, cases[n].version
+			),
+			0
+		);
+		world_pass(world, SEC);
+		for (uint32_t node = 0; node < 4; node++) {
+			assert_int_equal(ras_peer_find(world->nodes[node].ras, subject, &peer), 0);
+			assert_int_equal(peer.maint_version, cases[n].expected);
+			assert_int_equal(peer.maint, cases[n].expected & 1);
+		}
+		assert_int_equal(world_events_all(world, RAS_EVENT_MAINT), 4 * cases[n].events);
+	}
+	assert_true(world_agrees(world));
+	assert_int_equal(
+		ras_restore_maintenance(world->nodes[1].ras, world->now_ns, 12345, 1), -ENOENT
+	);
+	world_destroy(world);
+}
+
 // Regression: the switch never reached its subject, and digests differed for ever.
 static void maintenance_set_by_another_reaches_the_one_it_is_for(void **state) {
 	struct world *world = world_of(6);
@@ -313,6 +348,7 @@ UNIT_GROUP(ras_sync) {
 		cmocka_unit_test(tables_that_go_on_changing_are_compared_as_well),
 		cmocka_unit_test(equal_tables_are_never_compared),
 		cmocka_unit_test(maintenance_set_by_another_reaches_the_one_it_is_for),
+		cmocka_unit_test(stored_version_of_a_switch_wins_if_it_is_higher),
 		cmocka_unit_test(only_ranges_that_differ_are_listed),
 		cmocka_unit_test(equal_digests_are_answered_by_nothing),
 		cmocka_unit_test(brief_is_answered_with_what_it_lacks_and_a_pull_of_what_we_lack),
