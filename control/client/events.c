@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// EVENTS [since]: the events of this agent, oldest first. `since` is a sequence number, after which
-// events are shown, or a duration before now. The default is the last EVENTS_SHOWN events.
+// EVENTS [since [until]]: the events of this agent, oldest first. `since` is a sequence number,
+// after which events are shown, or a time. A time is a duration before now, or @ and UNIX time in
+// seconds. The default is the last EVENTS_SHOWN events. Events of earlier starts come first if
+// `since` is a time. Their sequence numbers are 0.
 //
 // Each step continues from its position in the history. Events that were overwritten meanwhile are
 // missing, which a gap in the sequence numbers shows.
@@ -9,6 +11,7 @@
 #include "client/server.h"
 
 #include <lib/escape.h>
+#include <lib/moment.h>
 #include <lib/parse.h>
 
 #include <inttypes.h>
@@ -17,23 +20,35 @@
 
 #define EVENTS_SHOWN 100
 #define EVENTS_PER_STEP 128
-#define EVENTS_SINCE_MAX_NS (365 * UINT64_C(86400) * RAS_NS_PER_SEC)
 #define QUOTED_BYTES 96
 
 struct events {
+	uint32_t earlier; // next event of earlier starts
 	uint64_t next;
-	uint64_t not_before_ns;
-	uint64_t skipped; // older events in the history that were not requested
+	int64_t since_ns, until_ns; // UNIX time of the first and last event to show
+	uint64_t skipped;	    // older events in the history that were not requested
 	bool begun;
 	bool any;
 };
 
+static void
+event_add(struct session *session, struct events *events, const struct state_event *event) {
+	if (event->realtime_ns < events->since_ns || event->realtime_ns > events->until_ns)
+		return;
+	if (events->any)
+		text_add(&session->out, ",", 1);
+	events->any = true;
+	text_add_json(&session->out, event_text_json(session, event));
+}
+
 static bool events_step(struct session *session) {
+	const struct state *state = overlay_state(session->server->overlay);
 	struct ras_event read[EVENTS_PER_STEP];
 	struct events *events = session->work;
+	const struct state_event *earlier;
 	struct state_event state_event;
+	uint32_t count = 0;
 	uint64_t oldest;
-	uint32_t count;
 
 	if (!events->begun)
 		text_print(
@@ -41,16 +56,18 @@ static bool events_step(struct session *session) {
 			SESSION_JSON_SCHEMA, events->skipped
 		);
 	events->begun = true;
+	if (state != NULL)
+		count = state_earlier(state, &earlier);
+	if (events->earlier < count) {
+		for (uint32_t n = 0; n < EVENTS_PER_STEP && events->earlier < count; n++)
+			event_add(session, events, &earlier[events->earlier++]);
+		return false;
+	}
 	count = ras_history(session_ras(session), events->next, read, EVENTS_PER_STEP, &oldest);
 	for (uint32_t n = 0; n < count; n++) {
 		events->next = read[n].sequence + 1;
-		if (read[n].at_ns < events->not_before_ns)
-			continue;
 		state_event = session_state_event(session, &read[n]);
-		if (events->any)
-			text_add(&session->out, ",", 1);
-		events->any = true;
-		text_add_json(&session->out, event_text_json(session, &state_event));
+		event_add(session, events, &state_event);
 	}
 	if (count == EVENTS_PER_STEP)
 		return false;
@@ -71,15 +88,29 @@ uint64_t event_history_end(const struct ras *ras, uint64_t *ret_oldest) {
 	return next > 0 ? next : 1;
 }
 
+// Parse a time: a duration before now, or @ and UNIX time. The local time zone is not read, because
+// its file may hang. Returns false for anything else.
+static bool time_parse(struct session *session, const char *text, size_t size, int64_t *ret_ns) {
+	const struct overlay *overlay = session->server->overlay;
+	int64_t now_ns = overlay_realtime_ns(overlay, overlay_now_ns(overlay));
+	uint64_t ago_ns;
+
+	return (text[0] == '@' || parse_duration_ns(text, size, 1, INT64_MAX, NULL, &ago_ns) == 0
+	       ) &&
+	       moment_parse(text, size, now_ns, NULL, ret_ns) == 0;
+}
+
 void answer_events(struct session *session, const char *rest) {
-	uint64_t now_ns = overlay_now_ns(session->server->overlay);
-	struct events wanted = {.next = 1};
-	size_t size = strlen(rest);
+	struct events wanted = {
+		.earlier = UINT32_MAX, .next = 1, .since_ns = INT64_MIN, .until_ns = INT64_MAX};
+	size_t size = strcspn(rest, " ");
+	const char *until = rest + size + strspn(rest + size, " ");
 	char quoted[QUOTED_BYTES];
 	struct events *events;
 	uint64_t value, end, oldest = 1;
+	bool sound = true;
 
-	if (*rest == '\0') {
+	if (size == 0) {
 		end = event_history_end(session_ras(session), &oldest);
 		wanted.next = end > oldest + EVENTS_SHOWN ? end - EVENTS_SHOWN : oldest;
 		wanted.skipped = wanted.next - oldest;
@@ -88,13 +119,21 @@ void answer_events(struct session *session, const char *rest) {
 		// follow it.
 		end = event_history_end(session_ras(session), &oldest);
 		wanted.next = value + 1 < end ? value + 1 : end;
-	} else if (parse_duration_ns(rest, size, 1, EVENTS_SINCE_MAX_NS, NULL, &value) == 0) {
-		wanted.not_before_ns = now_ns > value ? now_ns - value : 0;
 	} else {
+		sound = time_parse(session, rest, size, &wanted.since_ns);
+		wanted.earlier = 0;
+	}
+	if (sound && *until != '\0') {
+		rest = until;
+		size = strlen(rest);
+		sound = time_parse(session, rest, size, &wanted.until_ns);
+	}
+	if (!sound) {
 		escape_quote(rest, size, quoted, sizeof(quoted));
 		session_fail(
 			session,
-			"%s is neither the number of an event nor a duration such as 90s, 10m or 2h",
+			"%s is neither the number of an event nor a time such as 90s, 10m, 2h or "
+			"@1795965000",
 			quoted
 		);
 		return;

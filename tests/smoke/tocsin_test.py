@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 import patience
 import tap
@@ -530,6 +531,44 @@ def colour_is_for_terminals_that_want_it():
             assert "\x1b" not in in_a_terminal(command, *agent.where, TERM="dumb")
             assert "\x1b" not in tocsin.ask(agent, command).stdout
 
+def times_are_passed_on_as_the_agent_reads_them():
+    asked = []
+
+    def noted(line, in_json):
+        if line.startswith("EVENTS"):
+            asked.append(line.strip())
+        return ring()(line, in_json)
+
+    def passed_on(*options):
+        asked.clear()
+        with StandIn(noted) as agent:
+            done = tocsin.ask(agent, "events", *options, TZ="Europe/Berlin")
+        expect((options, done.returncode, done.stderr), (options, 0, ""))
+        return asked[-1]
+
+    for options, question in (
+            (["--since", "7"], "EVENTS 7"), (["--since", "90s"], "EVENTS 90s"),
+            (["--since", "1795965000"], "EVENTS @1795965000.000000000"),
+            (["--since", "@5.25", "--until", "2m"], "EVENTS @5.250000000 2m"),
+            (["--until", "1970-01-01T00:00:09Z"], "EVENTS @0 @9.000000000"),
+            # In Berlin it is an hour later than in Greenwich, in summer two.
+            (["--since", "2026-11-29 15:10"], "EVENTS @1795961400.000000000"),
+            (["--since", "2026-07-01"], "EVENTS @1782856800.000000000")):
+        expect(passed_on(*options), question)
+    before = time.time()
+    clock = time.strftime("%H:%M:%S", time.localtime(before - 3600))
+    with StandIn(noted) as agent:
+        asked.clear()
+        done = tocsin.ask(agent, "events", "--since", clock)
+    since = float(asked[-1].split("@")[1])
+    expect((done.returncode, since), (0, float(int(before - 3600))))
+    for option in ("--since", "--until"):
+        done = tocsin("events", option, "2026-03-29T02:30", TZ="Europe/Berlin")
+        expect((done.returncode, done.stderr), (
+            2, f'tocsin events: {option}: "2026-03-29T02:30" does not exist in local time: the '
+               "clocks were set forward over it\n"))
+    expect(tocsin("events", "--until", "5m", "--follow").returncode, 2)
+
 def a_full_disk_is_no_success():
     for command in (["peers"], ["peers", "--json"], ["status"], ["maint", "n2", "on"]):
         with StandIn(ring()) as agent, open("/dev/full", "w", encoding="ascii") as full:
@@ -641,6 +680,7 @@ TESTS = [
     events_keep_within_100_columns_in_a_pipe,
     events_are_followed_over_a_restart,
     colour_is_for_terminals_that_want_it,
+    times_are_passed_on_as_the_agent_reads_them,
     a_full_disk_is_no_success,
     a_closed_standard_output_is_no_success,
     a_long_json_answer_on_a_full_disk_is_one_error,

@@ -6,18 +6,23 @@
 #include "show/paint.h"
 
 #include <lib/clock.h>
+#include <lib/moment.h>
 #include <records/events.h>
 
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
+#include <time.h>
 
 #define FOLLOW_MS 500
-#define SINCE_MAX_NS (UINT64_C(365) * 86400 * 1000000000)
+#define NS_PER_S INT64_C(1000000000)
+#define NUMBER_MAX UINT64_C(999999999) // a larger number is a time
+#define WHEN_BYTES 40
 
 enum {
 	OPTION_SINCE,
+	OPTION_UNTIL,
 	OPTION_FOLLOW,
 	OPTION_COUNT,
 };
@@ -25,9 +30,10 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_SINCE] =
 		{"since", "WHEN",
-		 "events after the one of this NUMBER (0: all that are\n"
-		 "kept), or of this time until now: 90s, 10m, 2h; default:\n"
+		 "events after the one of this NUMBER (0: all of this start\n"
+		 "of the agent that are kept), or since this time; default:\n"
 		 "the last 100 events"},
+	[OPTION_UNTIL] = {"until", "TIME", "events until this time; default: until now"},
 	[OPTION_FOLLOW] =
 		{"follow", NULL,
 		 "or -f: stay, and print new events; if the agent goes\n"
@@ -37,8 +43,16 @@ static const struct option_spec options[OPTION_COUNT] = {
 
 static const char details[] =
 	"The agent keeps a limited number of events. A gap in the numbers means that\n"
-	"events were dropped. The numbers begin again with each start of the agent. For\n"
-	"earlier events of one node: tocsin why NAME.\n"
+	"events were dropped. The numbers begin again with each start of the agent.\n"
+	"Events of earlier starts have no number, and are listed by a time only.\n"
+	"\n"
+	"A time is one of\n"
+	"  90s 10m 2h 3d          this long ago, by the agent's clock\n"
+	"  15:10 15:10:05         today, or yesterday if that is still to come\n"
+	"  2026-11-29             a date, 2026-11-29T15:10, with seconds and their\n"
+	"                         fraction, with Z or +01:00\n"
+	"  @1795965000            UNIX time in seconds; with ten digits also without @\n"
+	"Without Z or +01:00 it is local time; the events are listed in UTC.\n"
 	"\n" ASK_EXIT_STATUS;
 
 struct follower {
@@ -64,10 +78,13 @@ static void print_events(struct follower *follower, const json_t *answer) {
 	(void)command_flush_output();
 }
 
-static int ask_events(struct follower *follower, const char *since, json_t **ret_answer) {
-	char question[96];
+static int
+ask_events(struct follower *follower, const char *since, const char *until, json_t **ret_answer) {
+	char question[2 * WHEN_BYTES + 16];
 
-	snprintf(question, sizeof(question), "EVENTS %s", since != NULL ? since : "");
+	snprintf(
+		question, sizeof(question), "EVENTS %s%s%s", since, *until != '\0' ? " " : "", until
+	);
 	return contact_json(&follower->contact, question, ret_answer);
 }
 
@@ -103,7 +120,7 @@ static int events_follow(struct follower *follower) {
 		// Poll for new events until a request fails; contact.why then holds the reason.
 		while (err == 0) {
 			snprintf(since, sizeof(since), "%" PRId64, follower->last);
-			err = ask_events(follower, since, &answer);
+			err = ask_events(follower, since, "", &answer);
 			if (err != 0)
 				break;
 			print_events(follower, answer);
@@ -121,22 +138,72 @@ static int events_follow(struct follower *follower) {
 	}
 }
 
-static int events_run(const struct arguments *arguments) {
+// Write a time as the agent reads it. Durations are passed on, since the agent's clock may be
+// another one. Returns false after reporting an error.
+static bool when_translate(const char *option, const char *text, char ret_when[static WHEN_BYTES]) {
+	struct parse_error error;
+	struct timespec now;
+	int64_t when_ns;
+	uint64_t ago_ns;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (moment_parse(
+		    text, strlen(text), now.tv_sec * NS_PER_S + now.tv_nsec, &error, &when_ns
+	    ) != 0) {
+		command_error("events", "--%s: %s", option, error.text);
+		return false;
+	}
+	if (strlen(text) < WHEN_BYTES &&
+	    parse_duration_ns(text, strlen(text), 1, INT64_MAX, NULL, &ago_ns) == 0)
+		snprintf(ret_when, WHEN_BYTES, "%s", text);
+	else
+		snprintf(
+			ret_when, WHEN_BYTES, "@%" PRId64 ".%09" PRId64, when_ns / NS_PER_S,
+			when_ns % NS_PER_S
+		);
+	return true;
+}
+
+// Read --since and --until. Returns false after reporting an error.
+static bool options_read(
+	const struct arguments *arguments,
+	char ret_since[static WHEN_BYTES],
+	char ret_until[static WHEN_BYTES]
+) {
 	const char *since = arguments->values[OPTION_SINCE];
+	const char *until = arguments->values[OPTION_UNTIL];
+	uint64_t number;
+
+	ret_since[0] = ret_until[0] = '\0';
+	if (until != NULL && arguments->values[OPTION_FOLLOW] != NULL) {
+		command_error("events", "--until and --follow exclude each other");
+		return false;
+	}
+	if (until != NULL && !when_translate("until", until, ret_until))
+		return false;
+	if (since == NULL) {
+		// All events that are kept are searched for the end.
+		snprintf(ret_since, WHEN_BYTES, "%s", until != NULL ? "@0" : "");
+		return true;
+	}
+	if (parse_u64(since, strlen(since), 0, NUMBER_MAX, NULL, &number) == 0) {
+		snprintf(ret_since, WHEN_BYTES, "%" PRIu64, number);
+		return true;
+	}
+	return when_translate("since", since, ret_since);
+}
+
+static int events_run(const struct arguments *arguments) {
 	bool follows = arguments->values[OPTION_FOLLOW] != NULL;
 	struct follower follower = {.start = -1};
-	struct parse_error error;
+	char since[WHEN_BYTES], until[WHEN_BYTES];
 	struct target target;
 	int64_t skipped;
 	json_t *answer;
-	uint64_t value;
 	int status, err;
 
-	if (since != NULL && parse_u64(since, strlen(since), 0, INT64_MAX, NULL, &value) != 0 &&
-	    parse_duration_ns(since, strlen(since), 1, SINCE_MAX_NS, &error, &value) != 0) {
-		command_error("events", "--since: %s, or the number of an event", error.text);
+	if (!options_read(arguments, since, until))
 		return EXIT_USAGE;
-	}
 	status = target_init(&target, &events_command, arguments);
 	if (status != 0)
 		return status;
@@ -146,7 +213,7 @@ static int events_run(const struct arguments *arguments) {
 	if (err == 0)
 		err = follower_check_restart(&follower);
 	if (err == 0)
-		err = ask_events(&follower, since, &answer);
+		err = ask_events(&follower, since, until, &answer);
 	if (err != 0) {
 		status = ask_report_failure(&follower.contact, err);
 	} else {

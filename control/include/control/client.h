@@ -21,7 +21,7 @@
 //
 // Tocsin's own commands, each answered in the selected format:
 //
-//	PEERS [state]		HEALTH [node|*]		EVENTS [since]		LINKS
+//	PEERS [state]		HEALTH [node|*]		EVENTS [since [until]]		LINKS
 //	COMMS [job]		WHY node|job|comm	PING node		COUNTERS
 //	DEVICES			PAIRS			PROBE node [count [bytes [us]]]
 //	CHECKS

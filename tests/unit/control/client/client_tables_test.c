@@ -275,7 +275,9 @@ static const struct mistake mistakes[] = {
 	{"WHY somewhere\n", {"no node \"somewhere\" is known", "known are: n1, n2, n3"}},
 	{"WHY n1 n2\n", {"WHY takes one node", "\"n2\""}},
 	{"HEALTH n9x\n", {"no node \"n9x\""}},
-	{"EVENTS yesterday\n", {"\"yesterday\" is neither", "90s, 10m or 2h"}},
+	{"EVENTS 15:10\n", {"\"15:10\" is neither"}},
+	{"EVENTS 5 6\n", {"\"6\" is neither"}},
+	{"EVENTS yesterday\n", {"\"yesterday\" is neither", "90s, 10m, 2h or @"}},
 	{"PING\n", {"PING needs the name of a node"}},
 	{"NODE n2 FORGET n3\n",
 	 {"\"FORGET n3\" cannot be sent to another node", "STATUS, ", "PAIRS"}},
@@ -456,6 +458,55 @@ static void events_go_on_from_a_number_and_count_what_they_left_out(void **state
 	close(fd);
 }
 
+// Return the sequence numbers of the events of an answer as text, such as "0 1 2".
+static const char *events_asked(int fd, const char *question) {
+	json_t *object = bench_ask_json(fd, question);
+	const json_t *event;
+	static char text[128];
+	size_t n, used = 0;
+
+	text[0] = '\0';
+	json_array_foreach(json_object_get(object, "events"), n, event) used += (size_t)snprintf(
+		text + used, sizeof(text) - used, "%s%lld", n > 0 ? " " : "",
+		json_integer_value(json_object_get(event, "sequence"))
+	);
+	json_decref(object);
+	return text;
+}
+
+// Two events of an earlier start, an hour and half an hour ago, and one now. Then a minute passes,
+// and one more is added.
+static void events_between_two_times_are_shown_with_those_of_earlier_starts(void **state) {
+	int64_t now_ns = overlay_realtime_ns(&bench.overlay, overlay_now_ns(&bench.overlay));
+	int fd = bench_connect();
+	char question[96];
+
+	(void)state;
+	bench.earlier_count = 2;
+	for (int64_t n = 0; n < 2; n++)
+		bench.earlier[n] = (struct state_event
+		){.realtime_ns = now_ns - (2 - n) * 1800 * (int64_t)RAS_NS_PER_SEC};
+	bench_add_event(RAS_EVENT_LINK_UP, "n2", RAS_CAUSE_NONE, 0);
+	clock_advance(&bench.clock, 60 * RAS_NS_PER_SEC);
+	bench_add_event(RAS_EVENT_LINK_UP, "n2", RAS_CAUSE_NONE, 0);
+	bench_say(fd, "SET FORMAT json\n");
+	bench_shown(fd);
+	assert_string_equal(events_asked(fd, "EVENTS 2h\n"), "0 0 1 2");
+	assert_string_equal(events_asked(fd, "EVENTS 40m\n"), "0 1 2");
+	assert_string_equal(events_asked(fd, "EVENTS 2h 30s\n"), "0 0 1");
+	assert_string_equal(events_asked(fd, "EVENTS @0 45m\n"), "0");
+	assert_string_equal(events_asked(fd, "EVENTS 1 30s\n"), "");
+	snprintf(
+		question, sizeof(question), "EVENTS @%" PRId64 " @%" PRId64 "\n",
+		now_ns / (int64_t)RAS_NS_PER_SEC - 1, now_ns / (int64_t)RAS_NS_PER_SEC + 1
+	);
+	assert_string_equal(events_asked(fd, question), "1");
+	// Those of earlier starts have no numbers to go on from.
+	assert_string_equal(events_asked(fd, "EVENTS\n"), "1 2");
+	assert_string_equal(events_asked(fd, "EVENTS 0\n"), "1 2");
+	close(fd);
+}
+
 // One device, and a pair with the last peer.
 #define LONG_DEVICE "mlx5_a_name_of_31_bytes_12345678"
 
@@ -539,6 +590,7 @@ UNIT_GROUP(client_tables) {
 		BENCH_TEST(a_name_is_suggested_among_a_thousand_and_none_is_listed),
 		BENCH_TEST(the_worst_peers_come_first_and_those_of_one_state_can_be_asked_for),
 		BENCH_TEST(events_go_on_from_a_number_and_count_what_they_left_out),
+		BENCH_TEST(events_between_two_times_are_shown_with_those_of_earlier_starts),
 		BENCH_TEST(columns_are_whole_where_no_terminal_is),
 	};
 
