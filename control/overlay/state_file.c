@@ -3,9 +3,11 @@
 #include "overlay/state_file.h"
 
 #include <lib/error.h>
+#include <lib/moment.h>
 #include <lib/must.h>
 #include <lib/parse.h>
 #include <lib/scoped.h>
+#include <lib/show.h>
 #include <lib/stream.h>
 
 #include <jansson.h>
@@ -71,7 +73,7 @@ int state_file_read(int directory, const char *name, char *text, size_t size) {
 int state_line_format(const struct state_event *event, char *line, size_t size) {
 	const struct ras_event *what = &event->event;
 	json_t *observers = json_array();
-	char peer[17], id[17];
+	char peer[17], id[17], when[SHOW_BYTES];
 	json_t *object;
 	size_t used;
 
@@ -81,12 +83,14 @@ int state_line_format(const struct state_event *event, char *line, size_t size) 
 		json_array_append_new(observers, json_string(id));
 	}
 	snprintf(peer, sizeof(peer), "%016" PRIx64, what->peer);
+	show_time(event->realtime_ns, when);
 	object = json_pack(
-		"{s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o}", "time_ns",
-		(json_int_t)event->realtime_ns, "event", ras_event_name(what->kind), "cause",
-		ras_cause_name(what->cause), "peer", peer, "name", what->name, "incarnation",
-		(json_int_t)what->incarnation, "value", (json_int_t)what->value, "hops",
-		(json_int_t)what->hops, "observers", observers
+		"{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "time", when, "event",
+		ras_event_name(what->kind), "node", what->name, "node_id", peer, "cause",
+		ras_cause_name(what->cause), "start",
+		(json_int_t)ras_incarnation_start(what->incarnation), "refutations",
+		(json_int_t)(what->incarnation & RAS_REFUTATIONS_MAX), "value",
+		(json_int_t)what->value, "hops", (json_int_t)what->hops, "observer_ids", observers
 	);
 	if (object == NULL)
 		return -EMSGSIZE;
@@ -132,37 +136,71 @@ static bool observers_parse(const json_t *array, struct ras_event *event) {
 	return true;
 }
 
-int state_line_parse(const char *line, size_t size, struct state_event *ret_event) {
-	json_t *object = json_loadb(line, size, JSON_REJECT_DUPLICATES, NULL);
-	struct state_event event = {0};
-	const char *kind, *cause, *peer, *name, *text = "";
+// The members of a line, as text and numbers that are not checked yet.
+struct line {
+	const char *kind, *cause, *node_id, *node, *text;
 	json_int_t time_ns, incarnation, value, hops;
 	json_t *observers;
+};
+
+static bool line_unpack(json_t *object, struct line *line) {
+	json_int_t start, refutations;
+	int64_t time_ns;
+	const char *when;
+
+	line->text = "";
+	if (json_unpack(
+		    object, "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s?s}", "time",
+		    &when, "event", &line->kind, "node", &line->node, "node_id", &line->node_id,
+		    "cause", &line->cause, "start", &start, "refutations", &refutations, "value",
+		    &line->value, "hops", &line->hops, "observer_ids", &line->observers, "text",
+		    &line->text
+	    ) != 0 ||
+	    start < 0 || refutations < 0 || (uint64_t)refutations > RAS_REFUTATIONS_MAX ||
+	    memchr(when, 'T', strlen(when)) == NULL ||
+	    moment_parse(when, strlen(when), 0, NULL, &time_ns) != 0)
+		return false;
+	line->time_ns = time_ns;
+	line->incarnation = (json_int_t)ras_incarnation((uint64_t)start, (uint64_t)refutations);
+	return true;
+}
+
+// Earlier versions wrote other names. Their journal is still there after an upgrade.
+static bool line_unpack_old(json_t *object, struct line *line) {
+	line->text = "";
+	return json_unpack(
+		       object, "{s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s?s}", "time_ns",
+		       &line->time_ns, "event", &line->kind, "cause", &line->cause, "peer",
+		       &line->node_id, "name", &line->node, "incarnation", &line->incarnation,
+		       "value", &line->value, "hops", &line->hops, "observers", &line->observers,
+		       "text", &line->text
+	       ) == 0;
+}
+
+int state_line_parse(const char *text, size_t size, struct state_event *ret_event) {
+	json_t *object = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
+	struct state_event event = {0};
+	struct line line;
 	int number = 0;
 	bool sound;
 
-	sound = object != NULL &&
-		json_unpack(
-			object, "{s:I, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:o, s?s}", "time_ns",
-			&time_ns, "event", &kind, "cause", &cause, "peer", &peer, "name", &name,
-			"incarnation", &incarnation, "value", &value, "hops", &hops, "observers",
-			&observers, "text", &text
-		) == 0 &&
-		kind_find(kind, &event.event.kind) && id_parse(peer, &event.event.peer) &&
-		strlen(name) <= RAS_NAME_MAX && strlen(text) < STATE_TEXT_BYTES &&
-		observers_parse(observers, &event.event);
+	sound = object != NULL && (line_unpack(object, &line) || line_unpack_old(object, &line)) &&
+		kind_find(line.kind, &event.event.kind) &&
+		id_parse(line.node_id, &event.event.peer) && strlen(line.node) <= RAS_NAME_MAX &&
+		strlen(line.text) < STATE_TEXT_BYTES &&
+		observers_parse(line.observers, &event.event);
 	if (sound) {
 		// RAS_CAUSE_COUNT, named "unknown", is a cause that only a newer version knows.
 		while (number < RAS_CAUSE_COUNT &&
-		       strcmp(ras_cause_name((enum ras_cause)number), cause) != 0)
+		       strcmp(ras_cause_name((enum ras_cause)number), line.cause) != 0)
 			number++;
 		event.event.cause = (enum ras_cause)number;
-		event.realtime_ns = time_ns;
-		event.event.incarnation = (uint64_t)incarnation;
-		event.event.value = (uint64_t)value;
-		event.event.hops = (uint32_t)hops;
-		memcpy(event.event.name, name, strlen(name));
-		memcpy(event.text, text, strlen(text));
+		event.realtime_ns = line.time_ns;
+		event.event.incarnation = (uint64_t)line.incarnation;
+		event.event.value = (uint64_t)line.value;
+		event.event.hops = (uint32_t)line.hops;
+		memcpy(event.event.name, line.node, strlen(line.node));
+		memcpy(event.text, line.text, strlen(line.text));
 		*ret_event = event;
 	}
 	json_decref(object);

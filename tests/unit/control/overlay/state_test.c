@@ -58,7 +58,7 @@ static void write_file(const char *name, const char *text) {
 
 static struct state_event event_of(uint64_t peer, const char *name) {
 	struct state_event event = {
-		.realtime_ns = 1795274228633157520,
+		.realtime_ns = 1795274228633000000, // lines have milliseconds
 		.event =
 			{
 				.kind = RAS_EVENT_DEAD,
@@ -110,6 +110,40 @@ static void a_line_whose_words_are_too_long_is_no_line(void **state) {
 		words
 	);
 	assert_int_equal(state_line_parse(line, strlen(line), &event), -EBADMSG);
+}
+
+static void a_line_has_the_names_of_the_answer_to_events(void **state) {
+	struct state_event event = event_of(5, "n5");
+	char line[STATE_LINE_BYTES_MAX];
+	int size = state_line_format(&event, line, sizeof(line));
+
+	(void)state;
+	assert_true(size > 0);
+	line[size - 1] = '\0';
+	assert_string_equal(
+		line, "{\"time\":\"2026-11-21T15:17:08.633Z\",\"event\":\"DEAD\",\"node\":\"n5\","
+		      "\"node_id\":\"0000000000000005\",\"cause\":\"gone\",\"start\":1,"
+		      "\"refutations\":1,\"value\":12,\"hops\":3,"
+		      "\"observer_ids\":[\"ffffffffffffffff\",\"0000000000000007\"]}"
+	);
+}
+
+// Earlier versions wrote other names.
+static void a_line_of_an_older_version_is_read(void **state) {
+	static const char line[] =
+		"{\"time_ns\":1795274228633157520,\"event\":\"DEAD\",\"cause\":\"gone\",\"peer\":"
+		"\"0000000000000001\",\"name\":\"n\",\"incarnation\":65537,\"value\":9,\"hops\":2,"
+		"\"observers\":[\"0000000000000007\"]}";
+	struct state_event event;
+
+	(void)state;
+	assert_int_equal(state_line_parse(line, sizeof(line) - 1, &event), 0);
+	assert_int_equal(event.realtime_ns, 1795274228633157520);
+	assert_int_equal(event.event.kind, RAS_EVENT_DEAD);
+	assert_int_equal(event.event.incarnation, 65537);
+	assert_int_equal(event.event.peer, 1);
+	assert_int_equal(event.event.observers[0], 7);
+	assert_string_equal(event.event.name, "n");
 }
 
 static void a_cause_of_a_newer_version_is_kept_as_unknown(void **state) {
@@ -359,6 +393,13 @@ static void lines_that_are_no_event_are_left_out(void **state) {
 		"{}\n",
 		"[]\n",
 		"null\n",
+		"{\"time\":\"2026-11-21\"}\n",
+		"{\"time\":\"yesterday\",\"event\":\"DEAD\",\"node\":\"a\",\"node_id\":"
+		"\"0000000000000001\",\"cause\":\"none\",\"start\":1,\"refutations\":0,\"value\":1,"
+		"\"hops\":1,\"observer_ids\":[]}\n",
+		"{\"time\":\"2026-11-21T16:57:08.633Z\",\"event\":\"DEAD\",\"node\":\"a\","
+		"\"node_id\":\"0000000000000001\",\"cause\":\"none\",\"start\":1,"
+		"\"refutations\":65536,\"value\":1,\"hops\":1,\"observer_ids\":[]}\n",
 		"{\"time_ns\":1}\n",
 		"{\"time_ns\":1",
 		"{\"time_ns\":1,\"event\":\"NOPE\",\"cause\":\"none\",\"peer\":\"0000000000000001\","
@@ -624,6 +665,8 @@ UNIT_GROUP(state) {
 	const struct CMUnitTest tests[] = {
 		CASE(the_words_of_an_event_survive_whatever_they_are),
 		CASE(a_line_whose_words_are_too_long_is_no_line),
+		CASE(a_line_has_the_names_of_the_answer_to_events),
+		CASE(a_line_of_an_older_version_is_read),
 		CASE(a_cause_of_a_newer_version_is_kept_as_unknown),
 		CASE(a_first_start_is_not_known_and_the_next_ones_count),
 		CASE(a_start_that_the_cluster_taught_is_kept),
