@@ -531,6 +531,15 @@ def colour_is_for_terminals_that_want_it():
             assert "\x1b" not in in_a_terminal(command, *agent.where, TERM="dumb")
             assert "\x1b" not in tocsin.ask(agent, command).stdout
 
+def a_zero_is_no_reason_for_a_colour():
+    with StandIn(ring(health())) as agent:
+        shown = in_a_terminal("health", *agent.where)
+        assert "\x1b[32mok:" in shown and " 0 suspect 0 unreachable, 0 dead, " in shown.replace(
+            "suspect,", "suspect"), shown
+    with StandIn(ring(health(grade="critical", suspect=10, dead=2))) as agent:
+        shown = in_a_terminal("health", *agent.where)
+        assert " 10 \x1b[33msuspect,\x1b[0m 0 unreachable, 2 \x1b[1;31mdead,\x1b[0m" in shown, shown
+
 def times_are_passed_on_as_the_agent_reads_them():
     asked = []
 
@@ -680,6 +689,7 @@ TESTS = [
     events_keep_within_100_columns_in_a_pipe,
     events_are_followed_over_a_restart,
     colour_is_for_terminals_that_want_it,
+    a_zero_is_no_reason_for_a_colour,
     times_are_passed_on_as_the_agent_reads_them,
     a_full_disk_is_no_success,
     a_closed_standard_output_is_no_success,

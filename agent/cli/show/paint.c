@@ -100,14 +100,20 @@ static enum paint word_paint(const char *text, size_t size) {
 	return PAINT_PLAIN;
 }
 
+// Return true for the number 0, which a comma or a full stop may follow.
+static bool word_is_zero(const char *word, size_t size) {
+	return word[0] == '0' && (size == 1 || (size == 2 && strchr(",.", word[1]) != NULL));
+}
+
 void paint_print_words(const char *line, bool wanted, FILE *stream) {
 	struct escape_unit unit;
+	bool after_zero = false; // "0 dead" is no reason for a colour
 
 	while (*line != '\0') {
 		size_t blanks = strspn(line, " ");
 		const char *word = line + blanks;
 		size_t size = strcspn(word, " ");
-		enum paint paint = wanted ? word_paint(word, size) : PAINT_PLAIN;
+		enum paint paint = wanted && !after_zero ? word_paint(word, size) : PAINT_PLAIN;
 
 		fwrite(line, 1, blanks, stream);
 		fputs(paint_begin(paint, wanted), stream);
@@ -116,6 +122,7 @@ void paint_print_words(const char *line, bool wanted, FILE *stream) {
 			fwrite(unit.text, 1, unit.text_size, stream);
 		}
 		fputs(paint_end(paint, wanted), stream);
+		after_zero = word_is_zero(word, size);
 		line = word + size;
 	}
 }
