@@ -282,10 +282,8 @@ enum log_prefix log_choose_prefix(int fd, const char *journal_stream) {
 	uint64_t device;
 	uint64_t inode;
 
-	if (isatty(fd))
-		return LOG_PREFIX_NONE;
 	if (journal_stream == NULL)
-		return LOG_PREFIX_PRIORITY;
+		return LOG_PREFIX_NONE;
 	// "device:inode" of the socket from systemd. If stderr is another descriptor, somebody
 	// redirected it and reads the lines directly.
 	colon = strchrnul(journal_stream, ':');
