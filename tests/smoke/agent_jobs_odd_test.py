@@ -225,7 +225,7 @@ def test_first_agent_is_down(cluster):
     agent.start()
     # Before the ring ends: nobody would find the frozen one any more, which ends by this alone.
     pids = children_of(process, True)
-    for pid in (process.pid, *pids):
+    for pid in (*pids, process.pid):  # the ranks end with the ring
         os.kill(pid, signal.SIGKILL)
     process.wait(agents.WAIT_SECONDS)
     cluster.wait_ring(agents.WAIT_SECONDS)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import cluster as clusters
 import tap
 
 NEWEST = (2, 17)
@@ -157,6 +158,34 @@ def job_without_an_agent_runs_as_if_there_were_no_library():
     assert done.stderr == "", done.stderr
 
 
+def process_state(pid):
+    """R, S, T, Z and so on; nothing if there is no such process."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1][1]
+    except FileNotFoundError:
+        return ""
+
+
+def ranks_end_with_the_job_that_started_them():
+    """A frozen one as well."""
+    environment = {**os.environ, "TOCSIN_JOB_SOCKET": "/nonexistent/job.sock"}
+    with subprocess.Popen([RING, "--ranks", "4", "--freeze", "2", "--after", "0", "--seconds",
+                           "3600"], env=environment, stdout=subprocess.DEVNULL) as ring:
+        children = pathlib.Path(f"/proc/{ring.pid}/task/{ring.pid}/children")
+
+        def states():
+            return {pid: process_state(pid) for pid in children.read_text().split()}
+
+        try:
+            clusters.wait_until("a frozen rank", lambda: len(states()) == 4 and
+                                "T" in states().values())
+            ranks = list(states())
+        finally:
+            ring.kill()
+    clusters.wait_until("all ranks to end", lambda: all(
+        process_state(pid) in ("", "Z") for pid in ranks))
+
+
 if __name__ == "__main__":
     ROOT, LIBRARY, RING = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3]
     tap.run([(function.__name__.replace("_", " "), function) for function in (
@@ -169,4 +198,5 @@ if __name__ == "__main__":
         header_is_of_c99_and_of_c11,
         header_is_of_cxx,
         job_without_an_agent_runs_as_if_there_were_no_library,
+        ranks_end_with_the_job_that_started_them,
     )])

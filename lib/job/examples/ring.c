@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -294,7 +295,8 @@ int main(int argc, char **argv) {
 		mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
 	static pid_t pids[RANKS_MAX];
-	uint64_t start_ns = now_ns(), job_hash = (uint64_t)getpid() << 32 ^ start_ns;
+	pid_t parent = getpid();
+	uint64_t start_ns = now_ns(), job_hash = (uint64_t)parent << 32 ^ start_ns;
 	int failed;
 
 	ring_options_read(argc, argv, &options);
@@ -307,8 +309,13 @@ int main(int argc, char **argv) {
 			.options = &options, .shared = shared, .rank = rank, .start_ns = start_ns};
 
 		pids[rank] = fork();
-		if (pids[rank] == 0)
+		if (pids[rank] == 0) {
+			// A rank ends with the parent, a frozen one as well. The parent may have
+			// ended before prctl().
+			if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+				_exit(1);
 			_exit(run_rank(&member, job_hash));
+		}
 		if (pids[rank] < 0) {
 			// NOLINTNEXTLINE(concurrency-mt-unsafe): one thread
 			fprintf(stderr, "ring: %s\n", strerror(errno));
