@@ -196,6 +196,43 @@ def clusters_are_kept_apart():
                tellers(cluster=y), told("node-down", cluster=x)))
 
 
+def the_dashboard_adds_clusters():
+    """Two clusters, each told of by two agents: the panels show nodes of the chosen ones."""
+    if shutil.which("promtool") is None:
+        raise tap.Skip("promtool is not installed (Debian package prometheus)")
+    board = json.loads((RULES.parent / "tocsin-grafana.json").read_text())
+    verdicts = ("healthy", "node-down", "device-stuck", "agent-frozen", "path-lossy")
+    series = {f'tocsin_nodes{{cluster="{cluster}",instance="{cluster}{n}",verdict="{verdict}"}}': 1
+              for cluster in "xy" for n in "12" for verdict in verdicts}
+    shown = {panel["title"]: panel["targets"][0]["expr"] for panel in board["panels"]}
+    asked = [(shown[title], 1) for title in ("Healthy", "Node down", "Fabric down",
+                                             "Agent down or frozen", "Paths degraded or lossy")]
+    with tempfile.TemporaryDirectory(prefix="tocsin-rules-") as place:
+        path = pathlib.Path(place) / "cases.yml"  # JSON is YAML
+        path.write_text(json.dumps({"rule_files": [], "evaluation_interval": "15s", "tests": [{
+            "interval": "15s",
+            "input_series": [{"series": name, "values": f"{value}{LONG}"}
+                             for name, value in series.items()],
+            "promql_expr_test": [
+                {"expr": expr.replace("$cluster", chosen), "eval_time": AT,
+                 "exp_samples": [{"labels": "{}", "value": value * count}]}
+                for expr, value in asked for chosen, count in ((".*", 2), ("x", 1), ("x|y", 2))],
+        }]}))
+        done = subprocess.run(["promtool", "test", "rules", path], text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert done.returncode == 0, done.stdout[-4000:]
+
+
+def the_dashboard_asks_for_chosen_clusters_only():
+    board = json.loads((RULES.parent / "tocsin-grafana.json").read_text())
+    for panel in board["panels"]:
+        assert panel["datasource"]["uid"] == "${datasource}", panel["title"]
+        for target in panel["targets"]:
+            metrics = re.findall(r"\btocsin_\w+\S*", target["expr"])
+            assert metrics and all('{cluster=~"$cluster"' in one for one in metrics), target
+    assert [one["name"] for one in board["templating"]["list"]] == ["datasource", "cluster"]
+
+
 def a_brake_is_one_alert():
     def braked(count):
         return fires("critical", f"{count} agents see too many nodes go bad at once to believe it",
@@ -276,6 +313,9 @@ if __name__ == "__main__":
         ("what one agent alone holds for dead is no critical alert",
          what_one_alone_holds_for_dead_is_no_critical_alert),
         ("clusters are kept apart by their label", clusters_are_kept_apart),
+        ("the dashboard adds clusters", the_dashboard_adds_clusters),
+        ("the dashboard asks for the chosen clusters only",
+         the_dashboard_asks_for_chosen_clusters_only),
         ("a port that pauses its switch is told", a_port_that_pauses_its_switch_is_told),
         ("a brake is one alert, with the number of agents that hold it", a_brake_is_one_alert),
         ("nodes that never came are told after ten minutes",
