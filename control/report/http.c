@@ -140,7 +140,7 @@ static struct page_facts facts_begin(struct http *http) {
 
 static int part_write(
 	void *ctx,
-	enum http_page_kind kind,
+	struct http_page_form form,
 	struct page_cursor *cursor,
 	FILE *out,
 	uint64_t *ret_snapshot_ns
@@ -149,10 +149,10 @@ static int part_write(
 	int err = 0;
 
 	*ret_snapshot_ns = facts.snapshot->at_ns;
-	if (kind == HTTP_PAGE_STATUS)
+	if (form.kind == HTTP_PAGE_STATUS)
 		err = page_status_part(&facts, cursor, out);
 	else
-		page_metrics(&facts, kind == HTTP_PAGE_OPEN_METRICS, out);
+		page_metrics(&facts, form.parts, form.kind == HTTP_PAGE_OPEN_METRICS, out);
 	rcu_thread_offline();
 	return err;
 }
@@ -188,8 +188,8 @@ static void waiters_resume(struct http *http, const struct http_page_result *wri
 	for (uint32_t n = 0; n < HTTP_CONNECTIONS_MAX; n++) {
 		struct http_place *place = &http->places.of[n];
 		struct MHD_Connection *connection = place->waits;
-		bool is_its_page = written != NULL && place->form.kind == written->form.kind &&
-				   place->form.gzip == written->form.gzip;
+		bool is_its_page =
+			written != NULL && http_page_form_equal(place->form, written->form);
 
 		if (connection == NULL || (!is_its_page && !place->ends))
 			continue;
@@ -286,11 +286,35 @@ static enum MHD_Result page_send(struct MHD_Connection *connection, const struct
 	return response_send(connection, MHD_HTTP_OK, types[page->form.kind], response);
 }
 
+#define PARTS_UNKNOWN (PAGE_PARTS_ALL + 1u) // the request names a part that does not exist
+
+// Add the part that one argument of a request chooses to the parts in ctx.
+static enum MHD_Result
+parts_add(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value) {
+	uint8_t *parts = ctx, part;
+
+	(void)kind;
+	if (strcmp(name, "collect[]") != 0)
+		return MHD_YES;
+	part = value != NULL ? page_part_find(value) : 0;
+	*parts |= part != 0 ? part : PARTS_UNKNOWN;
+	return MHD_YES;
+}
+
+// Return the metrics that a request chooses, by default all; PARTS_UNKNOWN is set after a mistake.
+static uint8_t parts_wanted(struct MHD_Connection *connection) {
+	uint8_t parts = 0;
+
+	(void)MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, parts_add, &parts);
+	return parts != 0 ? parts : PAGE_PARTS_ALL;
+}
+
 static struct http_page_form form_wanted(struct MHD_Connection *connection, bool metrics) {
 	const char *accept =
 		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
 	struct http_page_form form = {
 		.kind = metrics ? HTTP_PAGE_METRICS : HTTP_PAGE_STATUS,
+		.parts = metrics ? parts_wanted(connection) : 0,
 		.gzip = http_accepts_gzip(MHD_lookup_connection_value(
 			connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING
 		)),
@@ -371,6 +395,11 @@ handle_request(
 			return send_sentence(
 				connection, MHD_HTTP_NOT_FOUND,
 				"Not found. Pages: /metrics, /health, /status.json.\n"
+			);
+		if (metrics && (parts_wanted(connection) & PARTS_UNKNOWN) != 0)
+			return send_sentence(
+				connection, MHD_HTTP_BAD_REQUEST,
+				"collect[] is self, verdicts, paths or jobs.\n"
 			);
 		// A connection can be suspended once the request is complete.
 		*connection_ctx = http;

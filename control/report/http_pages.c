@@ -62,7 +62,7 @@ struct http_page *http_pages_find(
 	uint64_t now_ns
 ) {
 	for (struct http_page *page = pages->newest; page != NULL; page = page->older) {
-		if (page->form.kind == form.kind && page->form.gzip == form.gzip && page->fresh &&
+		if (http_page_form_equal(page->form, form) && page->fresh &&
 		    page->snapshot_ns == snapshot_ns &&
 		    now_ns < page->started_ns + HTTP_PAGE_FRESH_NS)
 			return page;
@@ -73,19 +73,24 @@ struct http_page *http_pages_find(
 void http_pages_want(struct http_pages *pages, struct http_page_form form) {
 	const struct http_page *building = pages->building;
 
-	if (building == NULL || building->form.kind != form.kind ||
-	    building->form.gzip != form.gzip)
-		pages->wanted[form.kind][form.gzip] = true;
+	must(form.parts <= PAGE_PARTS_ALL);
+	if (building == NULL || !http_page_form_equal(building->form, form))
+		pages->wanted[form.kind][form.gzip][form.parts] = true;
 }
 
 static bool wanted_find(const struct http_pages *pages, struct http_page_form *ret_form) {
-	for (int kind = 0; kind < HTTP_PAGE_KIND_COUNT; kind++) {
-		for (int gzip = 0; gzip < 2; gzip++) {
-			if (!pages->wanted[kind][gzip])
-				continue;
-			*ret_form = (struct http_page_form){(enum http_page_kind)kind, gzip != 0};
-			return true;
-		}
+	const bool *wanted = &pages->wanted[0][0][0];
+	const uint32_t parts = PAGE_PARTS_ALL + 1;
+
+	for (uint32_t n = 0; n < sizeof(pages->wanted) / sizeof(*wanted); n++) {
+		if (!wanted[n])
+			continue;
+		*ret_form = (struct http_page_form){
+			.kind = (enum http_page_kind)(n / parts / 2),
+			.gzip = n / parts % 2 != 0,
+			.parts = (uint8_t)(n % parts),
+		};
+		return true;
 	}
 	return false;
 }
@@ -149,7 +154,7 @@ static struct http_page *building_end(struct http_pages *pages, int err) {
 	// An earlier page of this form is not found again.
 	for (struct http_page *other = pages->newest, *older; other != NULL; other = older) {
 		older = other->older;
-		if (other->form.kind == page->form.kind && other->form.gzip == page->form.gzip)
+		if (http_page_form_equal(other->form, page->form))
 			page_expire(pages, other);
 	}
 	page->references = 1;
@@ -171,7 +176,7 @@ bool http_pages_step(
 	if (pages->building == NULL) {
 		if (!wanted_find(pages, &form))
 			return false;
-		pages->wanted[form.kind][form.gzip] = false;
+		pages->wanted[form.kind][form.gzip][form.parts] = false;
 		if (building_begin(pages, form, now_ns) != 0) {
 			*ret_result = (struct http_page_result){.form = form};
 			return true;
@@ -182,7 +187,7 @@ bool http_pages_step(
 	form = pages->building->form;
 	first = !pages->cursor.begun;
 	err = pages->calls->part_write(
-		pages->ctx, form.kind, &pages->cursor, pages->writer.out, &snapshot_ns
+		pages->ctx, form, &pages->cursor, pages->writer.out, &snapshot_ns
 	);
 	if (first)
 		pages->building->snapshot_ns = snapshot_ns;

@@ -35,7 +35,12 @@ enum http_page_kind {
 struct http_page_form {
 	enum http_page_kind kind;
 	bool gzip;
+	uint8_t parts; // of metrics, PAGE_PART_*; 0: another page
 };
+
+static inline bool http_page_form_equal(struct http_page_form a, struct http_page_form b) {
+	return a.kind == b.kind && a.gzip == b.gzip && a.parts == b.parts;
+}
 
 struct http_page {
 	struct http_page *older;
@@ -54,7 +59,7 @@ struct http_pages_calls {
 	// follow, 0 after the last, or -errno. *ret_snapshot_ns is the time of the snapshot.
 	int (*part_write
 	)(void *ctx,
-	  enum http_page_kind kind,
+	  struct http_page_form form,
 	  struct page_cursor *cursor,
 	  FILE *out,
 	  uint64_t *ret_snapshot_ns);
@@ -67,7 +72,7 @@ struct http_pages {
 	void *ctx;
 	struct http_page *newest; // list of complete pages, from the newest to the oldest
 	uint64_t bytes;		  // size of complete pages
-	bool wanted[HTTP_PAGE_KIND_COUNT][2];
+	bool wanted[HTTP_PAGE_KIND_COUNT][2][PAGE_PARTS_ALL + 1];
 	struct http_page *building; // NULL: no page is being written
 	struct page_cursor cursor;
 	struct page_writer writer;

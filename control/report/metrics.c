@@ -119,65 +119,81 @@ static void not_alive_peers_write(const struct peer_table *peers, FILE *out) {
 	}
 }
 
-void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out) {
+static void self_write(const struct page_facts *facts, bool open_metrics, FILE *out) {
 	const struct snapshot *snapshot = facts->snapshot;
 
 	page_family(out, true, "tocsin_build_info", "gauge", "version of this agent");
 	fprintf(out, "tocsin_build_info{version=\"%s\"} 1\n", facts->version);
-	if (snapshot->at_ns != 0) {
-		gauge_write(
-			out, "tocsin_joined", "whether this node is a member of its cluster",
-			snapshot->view.joined
-		);
-		gauge_write(
-			out, "tocsin_alone",
-			"whether this node is alone although it remembers or expects other nodes",
-			snapshot->alone
-		);
-		gauge_write(
-			out, "tocsin_brake",
-			"whether so many members are silent that none is declared dead for silence",
-			snapshot->view.brake
-		);
-		gauge_write(
-			out, "tocsin_view_number", "number of this node's view, which only grows",
-			snapshot->view.number
-		);
-		gauge_write(
-			out, "tocsin_memory_bytes", "memory of the protocol core",
-			snapshot->ras_bytes
-		);
-		gauge_write(out, "tocsin_links", "links of this node", snapshot->links);
-		gauge_write(
-			out, "tocsin_links_ready", "links of this node that are up",
-			snapshot->links_ready
-		);
-		gauge_write(
-			out, "tocsin_expected", "nodes that the roster names", snapshot->expected
-		);
-		gauge_write(
-			out, "tocsin_missing", "nodes of the roster that never joined",
-			snapshot->missing
-		);
-		page_family(
-			out, true, "tocsin_snapshot_age_seconds", "gauge",
-			"age of these numbers; more than 5 means that the agent hangs"
-		);
-		fprintf(out, "tocsin_snapshot_age_seconds %.3f\n",
-			(double)(facts->now_ns - snapshot->at_ns) / 1e9);
-		page_family(
-			out, open_metrics, "tocsin_log_lost_lines", "counter",
-			"lines of the log that could not be written"
-		);
-		fprintf(out, "tocsin_log_lost_lines_total %" PRIu64 "\n", snapshot->log_lost);
-		states_write(&snapshot->view, out);
+	if (snapshot->at_ns == 0)
+		return;
+	gauge_write(
+		out, "tocsin_joined", "whether this node is a member of its cluster",
+		snapshot->view.joined
+	);
+	gauge_write(
+		out, "tocsin_alone",
+		"whether this node is alone although it remembers or expects other nodes",
+		snapshot->alone
+	);
+	gauge_write(
+		out, "tocsin_brake",
+		"whether so many members are silent that none is declared dead for silence",
+		snapshot->view.brake
+	);
+	gauge_write(
+		out, "tocsin_view_number", "number of this node's view, which only grows",
+		snapshot->view.number
+	);
+	gauge_write(out, "tocsin_memory_bytes", "memory of the protocol core", snapshot->ras_bytes);
+	gauge_write(out, "tocsin_links", "links of this node", snapshot->links);
+	gauge_write(
+		out, "tocsin_links_ready", "links of this node that are up", snapshot->links_ready
+	);
+	gauge_write(out, "tocsin_expected", "nodes that the roster names", snapshot->expected);
+	gauge_write(
+		out, "tocsin_missing", "nodes of the roster that never joined", snapshot->missing
+	);
+	page_family(
+		out, true, "tocsin_snapshot_age_seconds", "gauge",
+		"age of these numbers; more than 5 means that the agent hangs"
+	);
+	fprintf(out, "tocsin_snapshot_age_seconds %.3f\n",
+		(double)(facts->now_ns - snapshot->at_ns) / 1e9);
+	page_family(
+		out, open_metrics, "tocsin_log_lost_lines", "counter",
+		"lines of the log that could not be written"
+	);
+	fprintf(out, "tocsin_log_lost_lines_total %" PRIu64 "\n", snapshot->log_lost);
+	states_write(&snapshot->view, out);
+	counters_write(snapshot, open_metrics, out);
+}
+
+uint8_t page_part_find(const char *name) {
+	static const char *const names[] = {"self", "verdicts", "paths", "jobs"};
+
+	for (uint32_t n = 0; n < sizeof(names) / sizeof(names[0]); n++) {
+		if (strcmp(name, names[n]) == 0)
+			return (uint8_t)(1u << n);
+	}
+	return 0;
+}
+
+void page_metrics(const struct page_facts *facts, uint8_t parts, bool open_metrics, FILE *out) {
+	const struct snapshot *snapshot = facts->snapshot;
+	bool has_begun = snapshot->at_ns != 0;
+
+	if ((parts & PAGE_PART_SELF) != 0)
+		self_write(facts, open_metrics, out);
+	if ((parts & PAGE_PART_VERDICTS) != 0 && has_begun) {
 		not_alive_peers_write(facts->peers, out);
 		page_verdicts(snapshot, facts->now_ns, open_metrics, out);
+	}
+	if ((parts & PAGE_PART_PATHS) != 0 && has_begun) {
 		page_paths(snapshot, open_metrics, out);
 		page_congestion(snapshot, open_metrics, out);
-		page_jobs(snapshot, out);
-		counters_write(snapshot, open_metrics, out);
 	}
+	if ((parts & PAGE_PART_JOBS) != 0 && has_begun)
+		page_jobs(snapshot, out);
 	if (open_metrics)
 		fputs("# EOF\n", out);
 }

@@ -30,8 +30,17 @@ struct page_cursor {
 // do not matter.
 bool page_is_down(const struct page_facts *facts);
 
-// Write all metrics in the Prometheus text format, or as OpenMetrics.
-void page_metrics(const struct page_facts *facts, bool open_metrics, FILE *out);
+// Parts of the metrics, which a client can choose.
+#define PAGE_PART_SELF 1u     // this agent, and the nodes by state
+#define PAGE_PART_VERDICTS 2u // a series for each node with a problem
+#define PAGE_PART_PATHS 4u    // RDMA paths and congestion
+#define PAGE_PART_JOBS 8u
+#define PAGE_PARTS_ALL 15u
+
+// Return the part of a name, or 0 if there is none.
+uint8_t page_part_find(const char *name);
+// Write parts of the metrics in the Prometheus text format, or as OpenMetrics.
+void page_metrics(const struct page_facts *facts, uint8_t parts, bool open_metrics, FILE *out);
 // Write parts of the metrics: the head of a family, a label value, verdicts, paths, jobs,
 // congestion.
 void page_family(

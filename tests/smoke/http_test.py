@@ -101,6 +101,28 @@ def open_metrics_is_served_to_who_asks(cluster):
             assert name in families or name.removesuffix("_total") in families, line
 
 
+def parts_are_served_to_who_chooses_them(cluster):
+    agent = cluster.agents[0]
+    names = {"self": "tocsin_joined", "verdicts": "tocsin_nodes", "paths": "tocsin_paths_left_out",
+             "jobs": "tocsin_job_processes_left_out"}
+
+    def families(*chosen):
+        query = "&".join(f"collect%5B%5D={part}" for part in chosen)
+        status, _, text = get(agent, f"/metrics?{query}")
+        assert status == 200, text
+        return {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE ")}
+
+    whole = families()
+    assert set(names.values()) <= whole, whole
+    parts = {part: families(part) for part in names}
+    for part, family in names.items():
+        assert [one for one in names if family in parts[one]] == [part], (part, parts)
+    assert set.union(*parts.values()) == whole
+    assert families("jobs", "self") == parts["jobs"] | parts["self"]
+    status, _, text = get(agent, "/metrics?collect[]=job")
+    assert (status, text) == (400, "collect[] is self, verdicts, paths or jobs.\n")
+
+
 def documents_parse(cluster):
     for path in ("/health", "/status.json"):
         status, headers, text = get(cluster.agents[0], path)
@@ -333,6 +355,8 @@ def main(build):
              one_that_never_came_is_unknown_as_tocsin_health_says),
             ("promtool finds nothing to complain about", promtool_finds_nothing),
             ("OpenMetrics is served to who asks for it", open_metrics_is_served_to_who_asks),
+            ("parts of the metrics are served to who chooses them",
+             parts_are_served_to_who_chooses_them),
             ("health and status are JSON that parses", documents_parse),
             ("only reading is served", only_reading_is_served),
             ("an unknown path names the known ones", an_unknown_path_names_the_known_ones),

@@ -10,9 +10,10 @@
 
 #define PART_BYTES 65536
 
-static const struct http_page_form metrics = {HTTP_PAGE_METRICS, false};
-static const struct http_page_form status = {HTTP_PAGE_STATUS, false};
-static const struct http_page_form status_gzip = {HTTP_PAGE_STATUS, true};
+static const struct http_page_form metrics = {HTTP_PAGE_METRICS, false, PAGE_PARTS_ALL};
+static const struct http_page_form metrics_jobs = {HTTP_PAGE_METRICS, false, PAGE_PART_JOBS};
+static const struct http_page_form status = {HTTP_PAGE_STATUS, false, 0};
+static const struct http_page_form status_gzip = {HTTP_PAGE_STATUS, true, 0};
 
 static struct http_pages pages;
 
@@ -27,7 +28,7 @@ static uint32_t dropped_count;
 
 static int fake_part_write(
 	void *ctx,
-	enum http_page_kind kind,
+	struct http_page_form form,
 	struct page_cursor *cursor,
 	FILE *out,
 	uint64_t *ret_snapshot_ns
@@ -38,7 +39,7 @@ static int fake_part_write(
 	pages_begun += !cursor->begun;
 	cursor->begun = true;
 	*ret_snapshot_ns = snapshot_ns;
-	memset(part, 'a' + (int)kind, sizeof(part));
+	memset(part, 'a' + (int)form.kind, sizeof(part));
 	assert_int_equal(fwrite(part, sizeof(part), 1, out), 1);
 	parts_written++;
 	if (++cursor->slot < page_parts)
@@ -76,8 +77,7 @@ static struct http_page *written(struct http_page_form form, uint64_t now_ns) {
 	http_pages_want(&pages, form);
 	while (!http_pages_step(&pages, now_ns, &result))
 		assert_true(http_pages_has_work(&pages));
-	assert_int_equal(result.form.kind, form.kind);
-	assert_int_equal(result.form.gzip, form.gzip);
+	assert_true(http_page_form_equal(result.form, form));
 	return result.page != NULL ? http_page_get(result.page) : NULL;
 }
 
@@ -297,6 +297,20 @@ static void only_a_header_that_allows_gzip_gets_it(void **state) {
 	assert_true(http_accepts_gzip(header));
 }
 
+static void pages_of_different_parts_are_written_apart(void **state) {
+	struct http_page *page, *other;
+
+	(void)state;
+	page = written(metrics, 10);
+	assert_null(http_pages_find(&pages, metrics_jobs, 1, 10));
+	other = written(metrics_jobs, 10);
+	assert_ptr_not_equal(page, other);
+	assert_ptr_equal(http_pages_find(&pages, metrics, 1, 10), page);
+	assert_ptr_equal(http_pages_find(&pages, metrics_jobs, 1, 10), other);
+	http_page_put(&pages, page);
+	http_page_put(&pages, other);
+}
+
 UNIT_GROUP(http_pages) {
 #define PAGES_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
@@ -310,6 +324,7 @@ UNIT_GROUP(http_pages) {
 		PAGES_TEST(newest_page_keeps_its_readers_though_it_is_larger_than_the_budget),
 		PAGES_TEST(page_that_cannot_be_written_is_no_page),
 		PAGES_TEST(gzip_is_a_page_of_its_own_with_the_same_text),
+		PAGES_TEST(pages_of_different_parts_are_written_apart),
 		PAGES_TEST(only_a_header_that_allows_gzip_gets_it),
 	};
 

@@ -88,7 +88,7 @@ static uint32_t lines_of(const char *page, const char *beginning) {
 }
 
 // The time is printed but not checked, since machines differ.
-static char *page_of(uint32_t peers, size_t *ret_size) {
+static char *page_of(uint32_t peers, uint8_t parts, size_t *ret_size) {
 	struct peer_table *table = table_of(peers);
 	struct page_facts facts = {&snapshot, table, "1.2.3", 2};
 	struct clock clock;
@@ -101,7 +101,7 @@ static char *page_of(uint32_t peers, size_t *ret_size) {
 	out = open_memstream(&page, ret_size);
 	assert_non_null(out);
 	before_ns = clock_now_ns(&clock);
-	page_metrics(&facts, false, out);
+	page_metrics(&facts, parts, false, out);
 	fclose(out);
 	printf("# %" PRIu32 " nodes, all lost: %zu bytes in %" PRIu64 " us\n", peers, *ret_size,
 	       (clock_now_ns(&clock) - before_ns) / 1000);
@@ -112,7 +112,7 @@ static char *page_of(uint32_t peers, size_t *ret_size) {
 
 static void page_of_a_thousand_lost_nodes_is_below_a_mebibyte(void **state) {
 	size_t size;
-	char *page = page_of(1000, &size);
+	char *page = page_of(1000, PAGE_PARTS_ALL, &size);
 
 	(void)state;
 	assert_true(size <= PAGE_BYTES_MAX);
@@ -128,6 +128,39 @@ static void page_of_a_thousand_lost_nodes_is_below_a_mebibyte(void **state) {
 	);
 	assert_int_equal(lines_of(page, "tocsin_port_paused_ratio{"), 2 * CONGESTION_PORTS_MAX);
 	free(page);
+}
+
+// Each family is in one part, and all parts together are the whole page.
+static void parts_that_are_chosen_are_written_and_no_others(void **state) {
+	static const struct {
+		uint8_t parts;
+		const char *family; // of this part alone
+	} cases[] = {
+		{PAGE_PART_SELF, "tocsin_joined "},
+		{PAGE_PART_VERDICTS, "tocsin_node_verdict{"},
+		{PAGE_PART_PATHS, "tocsin_path_"},
+		{PAGE_PART_JOBS, "tocsin_job_by_id_stuck{"},
+	};
+	size_t whole_size, sum = 0, size;
+	char *whole = page_of(10, PAGE_PARTS_ALL, &whole_size);
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		char *page = page_of(10, cases[n].parts, &size);
+
+		sum += size;
+		for (size_t other = 0; other < sizeof(cases) / sizeof(cases[0]); other++) {
+			uint32_t lines = lines_of(page, cases[other].family);
+
+			assert_int_equal(
+				lines, other == n ? lines_of(whole, cases[other].family) : 0
+			);
+			assert_true(other != n || lines > 0);
+		}
+		free(page);
+	}
+	assert_int_equal(sum, whole_size);
+	free(whole);
 }
 
 static void fill_port(struct congestion_port *port) {
@@ -155,7 +188,7 @@ static char *page_of_one_path(const struct ras_path_row *row) {
 	snprintf(snapshot.paths[0].peer, sizeof(snapshot.paths[0].peer), "n\"2");
 	out = open_memstream(&page, &size);
 	assert_non_null(out);
-	page_metrics(&facts, false, out);
+	page_metrics(&facts, PAGE_PARTS_ALL, false, out);
 	fclose(out);
 	rcu_thread_offline();
 	peer_table_destroy(table);
@@ -251,8 +284,8 @@ static void page_does_not_grow_with_the_cluster(void **state) {
 	size_t thousand, many;
 
 	(void)state;
-	free(page_of(1000, &thousand));
-	free(page_of(20000, &many));
+	free(page_of(1000, PAGE_PARTS_ALL, &thousand));
+	free(page_of(20000, PAGE_PARTS_ALL, &many));
 	assert_int_equal(thousand, many);
 }
 
@@ -271,7 +304,7 @@ static void node_that_never_came_has_a_row_while_there_is_room(void **state) {
 	snapshot.verdict_rows = SNAPSHOT_VERDICTS_MAX - 10;
 	out = open_memstream(&page, &size);
 	assert_non_null(out);
-	page_metrics(&facts, false, out);
+	page_metrics(&facts, PAGE_PARTS_ALL, false, out);
 	fclose(out);
 	assert_int_equal(lines_of(page, "tocsin_node_verdict{"), SNAPSHOT_VERDICTS_MAX);
 	assert_non_null(strstr(
@@ -302,6 +335,7 @@ static void help_of_failed_tries_mentions_answers_of_another_agent(void **state)
 UNIT_GROUP(metrics_page) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(page_of_a_thousand_lost_nodes_is_below_a_mebibyte),
+		cmocka_unit_test(parts_that_are_chosen_are_written_and_no_others),
 		cmocka_unit_test(path_tells_what_is_known_of_it),
 		cmocka_unit_test(path_to_memory_of_a_gpu_tells_of_that_beside_it),
 		cmocka_unit_test(a_port_tells_what_its_driver_counts_and_nothing_else),
