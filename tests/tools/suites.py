@@ -24,11 +24,12 @@ import pathlib
 DIRECTORIES = {"release": "build", "asan": "build-asan", "tsan": "build-tsan",
                "fuzz": "build-fuzz"}
 KINDS_OF_LEVEL = {1: {"release", "asan"}, 2: set(DIRECTORIES)}
-LEVEL_TWO_SUITES = {"browser", "perf-truth", "prometheus", "slurm", "soft-rxe", "torch", "vm"}
+LEVEL_TWO_SUITES = {"browser", "perf-truth", "prometheus", "slurm", "soft-rxe", "spec", "torch",
+                    "vm"}
 ASAN_SUITES = {"comms", "dataplane", "fuzz", "hostile", "nccl-plugin", "net", "perf",
                "ras", "smoke", "soft", "soft-model", "soft-programs", "unit", "verdict"}
 # What touches no network and no port: two builds of it run side by side as they are.
-NO_NETWORK = {"ras", "sim", "fuzz"}
+NO_NETWORK = {"ras", "sim", "fuzz", "spec"}
 # On the machine's own network: Slurm resolves no name where loopback is the only address.
 SHARED_NETWORK = {"slurm"}
 # How much of a processor a test takes while it runs, before that was ever measured.
