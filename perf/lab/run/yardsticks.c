@@ -59,7 +59,7 @@ void yardsticks_format(
 	const struct lab_environment *environment, char text[static YARDSTICKS_BYTES]
 ) {
 	static const char *const names[KIND_COUNT] = {
-		"clock", "system call", "cache line", "wake-up", "UDP",
+		"clock", "syscall", "cache line", "wake-up", "UDP",
 	};
 	size_t used = 0;
 

@@ -12,8 +12,8 @@
 void yardsticks_measure(struct lab_environment *environment);
 // Add the shortest sample of a yardstick, or "n/a" if even this one waited for a processor.
 void yardsticks_add(struct lab_environment *environment, enum floor_kind kind, uint64_t sample_ns);
-#define YARDSTICKS_BYTES 88 // length of a line without its label
-// Format the yardsticks: "clock 17 ns, system call 66 ns ..."; "" if none is known.
+#define YARDSTICKS_BYTES 88 // length of a line without its label; the longest known values fit
+// Format the yardsticks: "clock 17 ns, syscall 66 ns ..."; "" if none is known.
 void yardsticks_format(
 	const struct lab_environment *environment, char text[static YARDSTICKS_BYTES]
 );
