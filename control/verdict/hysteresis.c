@@ -194,6 +194,13 @@ static bool finding_ignores_brake(
 	       is_own_statement || is_valid_despite_brake(engine, subject, finding);
 }
 
+// Return the end of the settling time after this agent's last pause; 0: it was never paused.
+static uint64_t own_pause_settled_ns(const struct verdict_engine *engine) {
+	uint64_t paused_until_ns = engine->self.paused_until_ns;
+
+	return paused_until_ns != 0 ? paused_until_ns + engine->config.settle_ns : 0;
+}
+
 // Replace the finding by unknown if this agent itself is in doubt: paused, cut off, braked or
 // lossy.
 static void finding_apply_own_doubt(
@@ -202,9 +209,8 @@ static void finding_apply_own_doubt(
 	uint64_t now_ns,
 	struct finding *finding
 ) {
-	uint64_t paused_until_ns = engine->self.paused_until_ns;
-	uint64_t settled_ns = paused_until_ns + engine->config.settle_ns;
-	bool settling = paused_until_ns != 0 && now_ns < settled_ns;
+	uint64_t settled_ns = own_pause_settled_ns(engine);
+	bool settling = now_ns < settled_ns;
 	bool silent = finding->by_silence && !finding->is_own_statement;
 
 	if (finding->verdict == VERDICT_NONE)
@@ -343,7 +349,8 @@ settling_time_ns(const struct verdict_engine *engine, const struct subject *subj
 }
 
 // Handle evidence that is better than the held verdict. A held verdict that no longer fits the peer
-// state becomes unknown until the evidence has settled. An unknown one stays unknown.
+// state, or that is from before an own pause, becomes unknown until the evidence has settled. The
+// fault may have ended early in that pause. An unknown verdict stays unknown.
 static void hysteresis_better(
 	struct verdict_engine *engine,
 	struct subject *subject,
@@ -374,7 +381,8 @@ static void hysteresis_better(
 	finding_set_unknown(&settling, "Settling");
 	if (held->verdict == VERDICT_UNKNOWN)
 		held_fill(held, &settling);
-	else if (!judge_verdict_fits_state(held->verdict, finding->state))
+	else if (!judge_verdict_fits_state(held->verdict, finding->state) ||
+		 now_ns < own_pause_settled_ns(engine))
 		hysteresis_change(engine, subject, &settling, now_ns);
 }
 

@@ -154,6 +154,27 @@ static void one_that_was_paused_ignores_reports_of_its_silence_until_they_are_ne
 	bed_destroy(bed);
 }
 
+// Regression: a fault ended while this agent was frozen. For five seconds after the thaw this agent
+// advised to drain the node, by its verdict from before the pause.
+static void a_verdict_from_before_an_own_pause_is_unknown_while_better_evidence_settles(void **state
+) {
+	struct bed *bed = bed_with_fabric_down();
+	struct verdict_self_update self = {.joined = true, .paused_ns = 18 * SEC};
+
+	(void)state;
+	bed_pass(bed, 6 * SEC);
+	assert_int_equal(bed_view(bed, 5).advice, VERDICT_ADVICE_DRAIN);
+	bed_pass(bed, 18 * SEC);
+	bed_see_two(bed, 5, OBSERVATION_GOOD);
+	bed_expect(bed, 5, VERDICT_FABRIC_DOWN, "PulseUnread");
+	self.paused_until_ns = bed->now_ns + 2 * SEC;
+	verdict_self_update(bed->engine, bed->now_ns, &self);
+	bed_expect(bed, 5, VERDICT_UNKNOWN, "Settling");
+	bed_pass(bed, 5 * SEC);
+	bed_expect(bed, 5, VERDICT_HEALTHY, "None");
+	bed_destroy(bed);
+}
+
 static void a_good_look_does_not_take_back_what_the_node_said_itself(void **state) {
 	struct bed *bed = bed_create(8);
 
@@ -228,6 +249,9 @@ UNIT_GROUP(verdict_stale) {
 		),
 		cmocka_unit_test(
 			one_that_was_paused_ignores_reports_of_its_silence_until_they_are_new
+		),
+		cmocka_unit_test(
+			a_verdict_from_before_an_own_pause_is_unknown_while_better_evidence_settles
 		),
 		cmocka_unit_test(what_grows_old_after_a_good_look_is_no_evidence_of_anything),
 		cmocka_unit_test(what_nobody_repeats_for_ten_times_as_long_is_forgotten),
