@@ -29,7 +29,7 @@ refuses() {
 	[ $? -eq 2 ] && grep -qF -e "$words" "$work/err" && [ "$(wc -l <"$work/err")" -eq 1 ]
 }
 
-echo 1..18
+echo 1..23
 
 set +e
 [ "$(digest_of --scenario mixed --nodes 50 --seed 9)" = \
@@ -78,6 +78,23 @@ refuses '"kil" is no fault' --scenario faults --faults kil:5@2s
 check "a fault that is none is quoted"
 refuses 'belong together' --scenario crash --faults kill:5@2s
 check "faults are for their scenario only"
+
+refuses '--exhaust takes 3 to 5 nodes' --exhaust --nodes 6
+check "an exhaustive search of a large ring is refused"
+refuses 'fabric needs --verdicts' --scenario faults --nodes 3 --faults fabric:1@2s+5s
+check "a fault of the fabric is refused where nobody looks at the fabric"
+refuses '--verdicts belongs to' --scenario crash --verdicts
+check "verdicts are for listed faults only"
+
+"$sim" --exhaust --depth 1 | sed 's/, .* s of CPU//' >"$work/one" &&
+	"$sim" --exhaust --depth 1 --jobs 3 | sed 's/, .* s of CPU//' >"$work/three" &&
+	cmp "$work/one" "$work/three" &&
+	grep -q '^exhaust: 3 nodes, up to 1 faults: 11 of 11 combinations' "$work/one"
+check "each fault alone breaks nothing, and several processes find the same as one"
+
+"$sim" --exhaust --depth 1 --from 6 >"$work/out" &&
+	grep -q ': 5 of 11 combinations from 6 on, 0 broke' "$work/out"
+check "an exhaustive search goes on where it is told to"
 
 # A third, on a host of its own, is a part that waits: what is refused elsewhere is held there.
 "$sim" --scenario faults --nodes 12 --hosts 3 --seed 5 --trace "$work/trace" \

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "fault.h"
 
+#include "verdicts.h"
 #include "world.h"
 
 #include <lib/must.h>
@@ -435,6 +436,9 @@ static void fault_apply(struct world *world, uint32_t index, bool begins) {
 		world->nodes[fault->node].healthy_ns = world_now(world);
 		world->measure.nodes[fault->node].expected = true;
 		fault_push(world, index, FAULT_ECHOED, world_now(world) + FAULT_ECHO_NS);
+		break;
+	case FAULT_FABRIC:
+		verdicts_fabric_cut(world, fault->node, begins);
 		break;
 	case FAULT_LEAP:
 		node_leap(world, fault->node, fault->value * WORLD_MS);

@@ -44,6 +44,7 @@ enum fault_kind {
 	FAULT_LAG,     // the process stops for `value` milliseconds of each second
 	FAULT_LOSSIN,  // loss of incoming packets only
 	FAULT_LOSSOUT, // loss of outgoing packets only
+	FAULT_FABRIC,  // the cable of the node's fabric port is pulled; only verdicts depend on it
 	FAULT_KIND_COUNT,
 };
 

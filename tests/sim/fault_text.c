@@ -50,6 +50,7 @@ static const struct fault_word fault_words[FAULT_KIND_COUNT] = {
 	[FAULT_LAG] = {"lag", SUBJECT_NODE, true, 900},
 	[FAULT_LOSSIN] = {"lossin", SUBJECT_NODE, true, 90},
 	[FAULT_LOSSOUT] = {"lossout", SUBJECT_NODE, true, 90},
+	[FAULT_FABRIC] = {"fabric", SUBJECT_NODE, true, 0},
 };
 
 bool fault_names_another(enum fault_kind kind) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin-sim: RAS cores of thousands of nodes with faults, in virtual time.
 #include "bench.h"
+#include "exhaust.h"
 #include "options.h"
 #include "result.h"
 #include "run.h"
@@ -57,6 +58,15 @@ static int main_swarm(struct options *options) {
 	return broken > 0 ? EXIT_BROKEN : EXIT_DONE;
 }
 
+static int main_exhaust(struct options *options) {
+	uint64_t broken;
+	int err = exhaust_play(&options->run, &options->exhaust, stdout, &broken);
+
+	if (err != 0)
+		return main_fail("exhaust", err);
+	return broken > 0 ? EXIT_BROKEN : EXIT_DONE;
+}
+
 static int main_bench(struct options *options) {
 	bool met;
 	int err = bench_play(&options->run, options->json, stdout, &met);
@@ -79,6 +89,8 @@ int main(int argc, char **argv) {
 		return main_play(&options);
 	case OPTIONS_SWARM:
 		return main_swarm(&options);
+	case OPTIONS_EXHAUST:
+		return main_exhaust(&options);
 	case OPTIONS_BENCH:
 		return main_bench(&options);
 	case OPTIONS_LIST:

@@ -19,6 +19,11 @@ enum options_letter {
 	OPTION_MINUTES = 'm',
 	OPTION_FAULTS = 'f',
 	OPTION_SWARM = 'w',
+	OPTION_EXHAUST = 'e',
+	OPTION_DEPTH = 'd',
+	OPTION_FROM = 'F',
+	OPTION_JOBS = 'J',
+	OPTION_VERDICTS = 'v',
 	OPTION_BENCH = 'b',
 	OPTION_TRACE = 't',
 	OPTION_JSON = 'j',
@@ -38,6 +43,11 @@ static const struct option options_long[] = {
 	{"minutes", required_argument, NULL, OPTION_MINUTES},
 	{"faults", required_argument, NULL, OPTION_FAULTS},
 	{"swarm", required_argument, NULL, OPTION_SWARM},
+	{"exhaust", no_argument, NULL, OPTION_EXHAUST},
+	{"depth", required_argument, NULL, OPTION_DEPTH},
+	{"from", required_argument, NULL, OPTION_FROM},
+	{"jobs", required_argument, NULL, OPTION_JOBS},
+	{"verdicts", no_argument, NULL, OPTION_VERDICTS},
 	{"bench", no_argument, NULL, OPTION_BENCH},
 	{"trace", required_argument, NULL, OPTION_TRACE},
 	{"json", no_argument, NULL, OPTION_JSON},
@@ -52,13 +62,15 @@ static const struct option options_long[] = {
 void options_help(FILE *to) {
 	fputs("Usage: tocsin-sim --scenario NAME [OPTION...]\n"
 	      "       tocsin-sim --swarm COUNT [OPTION...]\n"
+	      "       tocsin-sim --exhaust [--nodes N] [--depth D] [--from INDEX] [--jobs J]\n"
 	      "       tocsin-sim --bench [--json] [--minutes M]\n"
 	      "\n"
 	      "Runs the RAS core of many nodes on a virtual network, under virtual time. The same\n"
 	      "options do the same: the digest of two runs is equal.\n"
 	      "\n"
 	      "  --scenario NAME    what happens; --list tells which there are\n"
-	      "  --nodes N          1 to 20000 (default 300; tiny: 3; a swarm: 64)\n"
+	      "  --nodes N          1 to 20000 (default 300; tiny: 3; a swarm: 64; --exhaust:\n"
+	      "                     3 to 5, default 3)\n"
 	      "  --hosts H          they run on so many hosts, in runs (default: one each;\n"
 	      "                     host-down: 8 on each)\n"
 	      "  --profile NAME     timers and topology: fast (default) or nccl\n"
@@ -68,13 +80,20 @@ void options_help(FILE *to) {
 	      "                     that is kind, node, value, time, duration. Kinds: kill forget\n"
 	      "                     leave start freeze stop host deaf mute split fence cut slow\n"
 	      "                     reject reset leap stall loss swap stale move clone wrong\n"
-	      "                     oneway lag lossin lossout; clone:3/5 has a copy of the state\n"
+	      "                     oneway lag lossin lossout fabric; clone:3/5 has a copy of the state\n"
 	      "                     of 5, wrong:3/5 says to have its address, split:7/40 is an\n"
 	      "                     island from the host of 7 on\n"
 	      "  --remember         who starts again asks members of its last life, beside the seeds\n"
 	      "  --young            all join within a second, and faults begin once there is one view\n"
 	      "  --swarm COUNT      so many random mixes of faults, from seed S on; the first that\n"
 	      "                     breaks an invariant is made smaller and shown\n"
+	      "  --exhaust          every combination of up to D faults (--depth, 1 to 3, default 2)\n"
+	      "                     from a menu, at a grid of moments, with --verdicts. A combination\n"
+	      "                     that breaks an invariant is shown with its command\n"
+	      "  --from INDEX       with --exhaust: begin with this combination (default 0)\n"
+	      "  --jobs J           with --exhaust: J processes at once (default 1)\n"
+	      "  --verdicts         with --scenario faults: verdict engines on all nodes, whose verdicts\n"
+	      "                     are scored; no healthy node may be drained\n"
 	      "  --bench            the table of figures to reach; its day-long row lasts M minutes\n"
 	      "                     (default 60)\n"
 	      "  --trace FILE       every step as a line of text\n"
@@ -157,6 +176,22 @@ option_take(int letter, struct options *options, const char **faults, struct par
 		options->swarm = (uint32_t)number;
 		options->act = OPTIONS_SWARM;
 		break;
+	case OPTION_EXHAUST:
+		options->act = OPTIONS_EXHAUST;
+		break;
+	case OPTION_DEPTH:
+		err = option_number("depth", 1, EXHAUST_DEPTH_MAX, error, &number);
+		options->exhaust.depth = (uint32_t)number;
+		break;
+	case OPTION_FROM:
+		return option_number("from", 0, UINT64_MAX, error, &options->exhaust.from);
+	case OPTION_JOBS:
+		err = option_number("jobs", 1, EXHAUST_JOBS_MAX, error, &number);
+		options->exhaust.jobs = (uint32_t)number;
+		break;
+	case OPTION_VERDICTS:
+		options->run.verdicts = true;
+		break;
 	case OPTION_TRACE:
 		options->trace = optarg;
 		break;
@@ -188,6 +223,38 @@ option_take(int letter, struct options *options, const char **faults, struct par
 	return err;
 }
 
+static int options_check_exhaust(struct options *options, struct parse_error *error) {
+	struct run_options *run = &options->run;
+
+	if (run->nodes == 0)
+		run->nodes = EXHAUST_NODES_MIN;
+	if (run->nodes >= EXHAUST_NODES_MIN && run->nodes <= EXHAUST_NODES_MAX && run->hosts == 0)
+		return 0;
+	snprintf(
+		error->text, sizeof(error->text),
+		"--exhaust takes %u to %u nodes, each on a host of its own", EXHAUST_NODES_MIN,
+		EXHAUST_NODES_MAX
+	);
+	return -EINVAL;
+}
+
+// Only verdicts depend on the fabric, and only listed faults have verdicts by option.
+static int options_check_verdicts(const struct options *options, struct parse_error *error) {
+	const struct run_options *run = &options->run;
+	bool fabric = false;
+
+	for (uint32_t n = 0; n < run->fault_count; n++)
+		fabric = fabric || run->faults[n].kind == FAULT_FABRIC;
+	if (run->verdicts ? run->scenario == &scenario_of_faults : !fabric)
+		return 0;
+	snprintf(
+		error->text, sizeof(error->text),
+		run->verdicts ? "--verdicts belongs to --scenario faults or --swarm"
+			      : "the fault fabric needs --verdicts"
+	);
+	return -EINVAL;
+}
+
 // Check and complete the options in combination.
 static int
 options_apply_defaults(struct options *options, const char *faults, struct parse_error *error) {
@@ -195,6 +262,10 @@ options_apply_defaults(struct options *options, const char *faults, struct parse
 	const struct scenario *scenario = run->scenario;
 	uint32_t nodes_max = WORLD_NODES_MAX;
 
+	int err;
+
+	if (options->act == OPTIONS_EXHAUST)
+		return options_check_exhaust(options, error);
 	if (options->act != OPTIONS_PLAY && options->act != OPTIONS_SWARM)
 		return 0;
 	if (options->act == OPTIONS_SWARM)
@@ -202,7 +273,8 @@ options_apply_defaults(struct options *options, const char *faults, struct parse
 	if (scenario == NULL) {
 		snprintf(
 			error->text, sizeof(error->text),
-			"nothing to do: --scenario NAME, --swarm COUNT or --bench is needed"
+			"nothing to do: --scenario NAME, --swarm COUNT, --exhaust or --bench is "
+			"needed"
 		);
 		return -EINVAL;
 	}
@@ -228,11 +300,12 @@ options_apply_defaults(struct options *options, const char *faults, struct parse
 		);
 		return -EINVAL;
 	}
-	if (faults == NULL)
-		return 0;
-	return faults_parse(
-		faults, run->nodes, run->faults, RUN_FAULTS_MAX, &run->fault_count, error
-	);
+	err = faults == NULL ? 0
+			     : faults_parse(
+				       faults, run->nodes, run->faults, RUN_FAULTS_MAX,
+				       &run->fault_count, error
+			       );
+	return err == 0 ? options_check_verdicts(options, error) : err;
 }
 
 int options_parse(
@@ -244,6 +317,7 @@ int options_parse(
 ) {
 	struct options options = {
 		.act = act,
+		.exhaust = {.depth = 2, .jobs = 1},
 		.run = {.profile = &ras_profile_fast, .seed = 1, .check = true, .explain = true},
 	};
 	const char *faults = NULL;

@@ -2,6 +2,7 @@
 // Command line of the simulator.
 #pragma once
 
+#include "exhaust.h"
 #include "run.h"
 
 #include <stdbool.h>
@@ -11,6 +12,7 @@
 enum options_act {
 	OPTIONS_PLAY,
 	OPTIONS_SWARM,
+	OPTIONS_EXHAUST,
 	OPTIONS_BENCH,
 	OPTIONS_LIST,
 	OPTIONS_HELP,
@@ -20,6 +22,7 @@ struct options {
 	enum options_act act;
 	struct run_options run;
 	uint32_t swarm;
+	struct exhaust_options exhaust;
 	bool json;
 	const char *trace; // path of the trace file
 };

@@ -2,6 +2,7 @@
 #include "run.h"
 
 #include "random.h"
+#include "verdicts.h"
 
 #include <lib/error.h>
 
@@ -52,6 +53,12 @@ static void run_show(struct run *run) {
 	fflush(stderr);
 }
 
+// Listed faults have few nodes and short lives of wrong verdicts, so each step is audited.
+static void run_audit(const struct run *run) {
+	if (run->options->verdicts && run->world->verdicts != NULL)
+		verdicts_audit(run->world);
+}
+
 void run_until(struct run *run, uint64_t until_ns) {
 	struct world *world = run->world;
 
@@ -59,6 +66,7 @@ void run_until(struct run *run, uint64_t until_ns) {
 		uint64_t next_ns = world_now(world) + RUN_STEP_NS;
 
 		world_run(world, next_ns < until_ns ? next_ns : until_ns);
+		run_audit(run);
 		run_show(run);
 	}
 }
@@ -75,6 +83,7 @@ double run_await_one_view(struct run *run, uint64_t limit_ns) {
 			return (double)(world_now(run->world) - begin_ns) / 1e9;
 		if (run->world->invariants.broken || next_ns == begin_ns + limit_ns)
 			return NAN;
+		run_audit(run);
 		run_show(run);
 	}
 }
@@ -332,12 +341,8 @@ static _Noreturn void run_child(const struct run_options *options, int to) {
 	_exit(err == 0 ? 0 : 1);
 }
 
-int run_play_apart(const struct run_options *options, struct result *ret_result) {
-	struct result result;
-	size_t got = 0;
-	ssize_t part;
+int run_apart_start(const struct run_options *options, struct run_apart *ret_apart) {
 	int ends[2];
-	int status;
 	pid_t child;
 
 	if (pipe(ends) != 0)
@@ -351,11 +356,21 @@ int run_play_apart(const struct run_options *options, struct result *ret_result)
 		run_child(options, ends[1]);
 	}
 	close(ends[1]);
+	*ret_apart = (struct run_apart){.pid = child, .from = ends[0]};
+	return 0;
+}
+
+int run_apart_wait(const struct run_apart *apart, struct result *ret_result) {
+	struct result result;
+	size_t got = 0;
+	ssize_t part;
+	int status;
+
 	while (got < sizeof(result) &&
-	       (part = read(ends[0], (char *)&result + got, sizeof(result) - got)) > 0)
+	       (part = read(apart->from, (char *)&result + got, sizeof(result) - got)) > 0)
 		got += (size_t)part;
-	close(ends[0]);
-	if (waitpid(child, &status, 0) != child)
+	close(apart->from);
+	if (waitpid(apart->pid, &status, 0) != apart->pid)
 		return neg_errno();
 	if (got != sizeof(result)) {
 		result_init(&result);
@@ -369,6 +384,13 @@ int run_play_apart(const struct run_options *options, struct result *ret_result)
 	}
 	*ret_result = result;
 	return 0;
+}
+
+int run_play_apart(const struct run_options *options, struct result *ret_result) {
+	struct run_apart apart;
+	int err = run_apart_start(options, &apart);
+
+	return err == 0 ? run_apart_wait(&apart, ret_result) : err;
 }
 
 void run_command(const struct run_options *options, char text[static RUN_COMMAND_BYTES]) {
@@ -386,6 +408,8 @@ void run_command(const struct run_options *options, char text[static RUN_COMMAND
 		used += (size_t)snprintf(text + used, RUN_COMMAND_BYTES - used, " --young");
 	if (options->remember)
 		used += (size_t)snprintf(text + used, RUN_COMMAND_BYTES - used, " --remember");
+	if (options->verdicts)
+		used += (size_t)snprintf(text + used, RUN_COMMAND_BYTES - used, " --verdicts");
 	if (options->length_ns > 0)
 		used += (size_t)snprintf(
 			text + used, RUN_COMMAND_BYTES - used, " --minutes %" PRIu64,

@@ -24,6 +24,7 @@ struct run_options {
 	bool check;    // check the invariants
 	bool remember; // see struct world_options
 	bool young;    // all nodes join through the seeds, and faults begin once there is one view
+	bool verdicts; // with listed faults: verdict engines on every node
 	bool explain;  // print a broken invariant and its history on stderr
 	bool progress; // on stderr
 	FILE *trace;
@@ -43,6 +44,13 @@ struct run {
 int run_play(const struct run_options *options, struct result *ret_result);
 // Play a run in its own process, so that a crash of the core does not end the caller.
 int run_play_apart(const struct run_options *options, struct result *ret_result);
+// The same in two steps, so that several runs can be in progress. The result is consumed once.
+struct run_apart {
+	int pid;  // of the child
+	int from; // read end of the pipe with the result
+};
+int run_apart_start(const struct run_options *options, struct run_apart *ret_apart);
+int run_apart_wait(const struct run_apart *apart, struct result *ret_result);
 
 // For scenarios: advance the time until then, unless an invariant breaks.
 void run_until(struct run *run, uint64_t until_ns);

@@ -152,6 +152,7 @@ const struct scenario scenario_of_faults = {
 	.name = "faults",
 	.summary = "those of --faults",
 	.play = play_listed,
+	.finish = finish_listed,
 	.lives = true,
 	.limit_s = 60,
 };

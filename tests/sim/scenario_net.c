@@ -62,14 +62,3 @@ void play_firewall_reject(struct run *run) {
 	reset.at_ns = 30 * WORLD_SEC;
 	fault_add(run->world, &reset);
 }
-
-void play_listed(struct run *run) {
-	uint64_t end_ns;
-
-	for (uint32_t n = 0; n < run->options->fault_count; n++)
-		fault_add(run->world, &run->options->faults[n]);
-	end_ns = run->world->faults.end_ns;
-	load_relay(run->world, 100 * WORLD_MS, end_ns);
-	load_collect(run->world, 2 * WORLD_SEC, end_ns);
-	load_notices(run->world, 3 * WORLD_SEC, end_ns);
-}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Functions of the scenario table: scenario_life.c (processes), scenario_net.c (paths and hosts),
-// scenario_load.c (messages and collectives), scenario_jobs.c (communicators).
+// scenario_load.c (messages and collectives), scenario_jobs.c (communicators), scenario_listed.c
+// (faults of the command line).
 #pragma once
 
 struct run;
@@ -22,7 +23,9 @@ void play_mass(struct run *run);
 void play_partition(struct run *run);
 void play_one_way(struct run *run);
 void play_firewall_reject(struct run *run);
+
 void play_listed(struct run *run);
+void finish_listed(struct run *run);
 
 void play_relay_faults(struct run *run);
 void play_collective_faults(struct run *run);

@@ -101,16 +101,6 @@ static void swarm_draw_restarts(struct run_options *run, uint64_t *random) {
 		swarm_draw_any(run, random);
 }
 
-static bool swarm_is_seed(const struct run_options *run, uint32_t node) {
-	uint32_t seeds = run->nodes < WORLD_SEEDS ? run->nodes : WORLD_SEEDS;
-
-	for (uint32_t n = 0; n < seeds; n++) {
-		if (node == n * run->nodes / seeds)
-			return true;
-	}
-	return false;
-}
-
 // All seeds end for good, and some other nodes restart. A node without a state directory is found
 // by the remaining members.
 static void swarm_draw_no_seeds(struct run_options *run, uint64_t *random) {
@@ -130,7 +120,7 @@ static void swarm_draw_no_seeds(struct run_options *run, uint64_t *random) {
 	for (uint32_t n = 0; n < SWARM_FAULTS_MAX; n++) {
 		uint32_t node = random_below(random, run->nodes);
 
-		if (swarm_is_seed(run, node))
+		if (world_is_seed(run->nodes, node))
 			node = (node + 1) % run->nodes;
 		run->faults[run->fault_count++] = (struct fault){
 			.kind = kinds[random_below(random, sizeof(kinds) / sizeof(kinds[0]))],
@@ -197,7 +187,7 @@ static void swarm_draw_young(struct run_options *run, uint64_t *random) {
 		};
 		// Without a seed, a restarted node finds nobody, since it had no time to remember
 		// members.
-		if (fault->kind == FAULT_FREEZE || swarm_is_seed(run, fault->node) ||
+		if (fault->kind == FAULT_FREEZE || world_is_seed(run->nodes, fault->node) ||
 		    random_below(random, 3) == 0)
 			fault->duration_ns = random_between(random, 200, 40000) * WORLD_MS;
 	}

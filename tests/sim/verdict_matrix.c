@@ -193,11 +193,24 @@ static void print_rows(
 	}
 }
 
-void matrix_print(const struct verdict_matrix *matrix, FILE *to) {
+void matrix_add(struct verdict_matrix *sum, const struct verdict_matrix *matrix) {
+	for (uint32_t row = 0; row < ROW_COUNT; row++) {
+		for (uint32_t column = 0; column < MATRIX_COLUMNS; column++) {
+			sum->single[row][column] += matrix->single[row][column];
+			sum->pair[row][column] += matrix->pair[row][column];
+		}
+	}
+}
+
+void matrix_print_looks(const struct verdict_matrix *matrix, FILE *to) {
 	fprintf(to, "\n");
 	print_rows(matrix->single, "one fault", false, to);
 	fprintf(to, "\n");
-	print_rows(matrix->pair, "of two at once", false, to);
+	print_rows(matrix->pair, "of two or more", false, to);
+}
+
+void matrix_print(const struct verdict_matrix *matrix, FILE *to) {
+	matrix_print_looks(matrix, to);
 	fprintf(to, "\n");
 	print_rows(matrix->after, "10 s after the end", true, to);
 	fprintf(to, "\n%-18s%12s%12s%12s\n", "time to its name", "p50", "max", "to reach");

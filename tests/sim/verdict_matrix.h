@@ -84,6 +84,10 @@ double matrix_double_pct(const struct verdict_matrix *matrix);
 // Return whether a requirement is not met, with the gravest failure and its worst row as one
 // line.
 bool matrix_falls_short(const struct verdict_matrix *matrix, char *ret_text, size_t size);
+// Add the looks of one run to a sum.
+void matrix_add(struct verdict_matrix *sum, const struct verdict_matrix *matrix);
+// Print the looks at single faults and at one of several.
+void matrix_print_looks(const struct verdict_matrix *matrix, FILE *to);
 // Print at most 100 columns.
 void matrix_print(const struct verdict_matrix *matrix, FILE *to);
 void matrix_json(const struct verdict_matrix *matrix, json_t *object);

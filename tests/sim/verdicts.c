@@ -14,6 +14,10 @@
 
 // Time after which a confirmed drain-later counts as a drain.
 #define DRAIN_AFTER_NS (60 * WORLD_SEC)
+// A node is well after the time to be declared dead and this margin without a fault.
+#define WELL_MARGIN_NS (5 * WORLD_SEC)
+// The agent's grace after an own pause (control/health/peers.c).
+#define PAUSE_GRACE_NS (2 * WORLD_SEC)
 #define PHASE_NS (WORLD_SEC / VERDICTS_PHASES)
 
 // Codes of WORLD_VERDICT.
@@ -137,6 +141,35 @@ static void on_tell(void *ctx, const void *bytes, size_t size) {
 	(void)ras_notice(node->ras, node_now(node), VERDICTS_NOTICE, bytes, size);
 }
 
+// Return whether another node reaches this one in both directions, through all partitions.
+static bool is_reached_unfenced(const struct world *world, uint32_t node) {
+	const struct net *net = &world->net;
+
+	for (uint32_t n = 0; n < world->options.nodes; n++) {
+		if (n != node && world->nodes[n].state == NODE_UP && net_reaches(net, n, node) &&
+		    net_reaches(net, node, n) &&
+		    net->hosts[net->nodes[n].host].fence == net->hosts[net->nodes[node].host].fence)
+			return true;
+	}
+	return false;
+}
+
+bool verdicts_is_well(const struct world *world, uint32_t node) {
+	uint64_t patience_ns = world->options.profile->dead_ns + WELL_MARGIN_NS;
+	const struct verdict_node *own = &world->verdicts->nodes[node];
+	const struct node *self = &world->nodes[node];
+
+	// Each partition in progress counts as an ailment of all nodes.
+	return self->state == NODE_UP && !self->leaving && self->ailing == world->faults.splits &&
+	       !own->cut && world_now(world) > self->healthy_ns + patience_ns &&
+	       world_now(world) > own->uncut_ns + patience_ns && is_reached_unfenced(world, node);
+}
+
+static bool is_sick(const struct verdicts *verdicts, uint32_t node) {
+	return verdicts->nodes[node].sick ||
+	       (verdicts->by_faults && !verdicts_is_well(verdicts->world, node));
+}
+
 // Check whether a scheduler would act on the verdict although the node has no fault.
 static void
 verdicts_check(struct verdicts *verdicts, uint32_t by, const struct verdict_view *view) {
@@ -145,7 +178,7 @@ verdicts_check(struct verdicts *verdicts, uint32_t by, const struct verdict_view
 	bool acts = wants_drain(NULL, now_ns, view) &&
 		    grants_decide(verdicts->nodes[by].grants, now_ns, view->subject) == GRANT_GIVEN;
 
-	if (!acts || node == NET_NOBODY || verdicts->nodes[node].sick || verdicts->drained[node])
+	if (!acts || node == NET_NOBODY || is_sick(verdicts, node) || verdicts->drained[node])
 		return;
 	verdicts->drained[node] = 1;
 	if (verdicts->healthy_drained++ > 0)
@@ -171,7 +204,9 @@ void verdicts_audit(struct world *world) {
 		struct verdict_view view;
 		uint32_t cursor = 0;
 
-		while (own->engine != NULL && verdict_unhealthy_next(own->engine, &cursor, &view))
+		// A frozen agent drains no node.
+		while (own->engine != NULL && own->node->state == NODE_UP &&
+		       verdict_unhealthy_next(own->engine, &cursor, &view))
 			verdicts_check(world->verdicts, n, &view);
 	}
 }
@@ -203,7 +238,8 @@ void verdicts_of_self(struct world *world, struct verdict_node *own) {
 	struct verdict_self_update self = {
 		.brake = own->braking,
 		.loses = own->losses->ourselves,
-		.paused_until_ns = own->resumed_ns,
+		.paused_until_ns = own->paused_until_ns,
+		.paused_ns = own->paused_ns,
 	};
 	struct ras_view view;
 
@@ -265,6 +301,7 @@ static void verdicts_start_node(struct world *world, struct verdict_node *own) {
 	own->engine_wake_ns = own->exchange_wake_ns = own->grants_wake_ns = RAS_NEVER;
 	own->timer_ns = RAS_NEVER;
 	own->braking = false;
+	own->paused_until_ns = own->paused_ns = 0;
 	err = verdict_engine_create(&config, &verdicts->memory, &engine_ops, own, &own->engine);
 	must(err == 0);
 	err = observation_exchange_create(
@@ -374,10 +411,19 @@ void verdicts_frozen(struct world *world, struct node *node, bool frozen) {
 		return;
 	own = &world->verdicts->nodes[node->index];
 	own->frozen_ns = world_now(world);
-	if (!frozen && own->engine != NULL) {
+	if (!frozen && own->engine != NULL)
 		verdicts_resume(world, own);
-		verdicts_of_self(world, own);
-	}
+}
+
+void verdicts_fabric_cut(struct world *world, uint32_t node, bool cut) {
+	struct verdict_node *own;
+
+	if (world->verdicts == NULL)
+		return;
+	own = &world->verdicts->nodes[node];
+	own->cut = cut;
+	if (!cut)
+		own->uncut_ns = world_now(world);
 }
 
 // Return the state that an event reports; false if it reports none.
@@ -416,12 +462,17 @@ void verdicts_event(struct world *world, struct node *node, const struct ras_eve
 	own = &world->verdicts->nodes[node->index];
 	if (event->kind == RAS_EVENT_BRAKE_ON || event->kind == RAS_EVENT_BRAKE_OFF)
 		own->braking = event->kind == RAS_EVENT_BRAKE_ON;
+	if (event->kind == RAS_EVENT_PAUSED) {
+		if (world_now(world) >= own->paused_until_ns || event->value > own->paused_ns)
+			own->paused_ns = event->value;
+		own->paused_until_ns = world_now(world) + PAUSE_GRACE_NS;
+	}
 	if (event->kind == RAS_EVENT_JOIN_DONE)
 		grants_member_alive(own->grants, world_now(world), node->record->id);
 	if (event->kind == RAS_EVENT_JOINED || event->kind == RAS_EVENT_REJOINED)
 		grants_member_alive(own->grants, world_now(world), event->peer);
 	if (event->kind == RAS_EVENT_BRAKE_ON || event->kind == RAS_EVENT_BRAKE_OFF ||
-	    event->kind == RAS_EVENT_JOIN_DONE) {
+	    event->kind == RAS_EVENT_PAUSED || event->kind == RAS_EVENT_JOIN_DONE) {
 		// The core must not be queried from inside one of its calls.
 		if (!own->feeding)
 			queue_push(

@@ -56,16 +56,19 @@ struct verdict_node {
 	uint64_t timer_ns;
 	uint64_t frozen_ns;
 	uint64_t resumed_ns; // time when this node itself resumed
+	// Last pause that the core noticed, as the agent reports it to the engine.
+	uint64_t paused_until_ns, paused_ns;
 	bool braking;
 	bool feeding; // the core's table is to be read again
 	// Faults of the node's end of the fabric.
 	enum observation_responder responder;
-	bool cut;      // the cable is dead
-	bool lossy;    // seven of eight large packets are lost
-	bool hole;     // all large packets are lost
-	uint32_t slow; // percent of the usual latency; 0: not slow
-	bool watched;  // the node has a fault: its readers report every observation
-	bool sick;     // the node has a fault, so any verdict on it may be right
+	bool cut;	   // the cable is dead
+	uint64_t uncut_ns; // end of its last fabric fault (FAULT_FABRIC); 0: never
+	bool lossy;	   // seven of eight large packets are lost
+	bool hole;	   // all large packets are lost
+	uint32_t slow;	   // percent of the usual latency; 0: not slow
+	bool watched;	   // the node has a fault: its readers report every observation
+	bool sick;	   // the node has a fault, so any verdict on it may be right
 };
 
 // Fault between two nodes, in both directions.
@@ -86,6 +89,7 @@ struct verdicts {
 	// Nodes below this index and the other nodes cannot read each other; 0: no split.
 	uint32_t island;
 	uint64_t random;
+	bool by_faults;	  // a node is sick unless verdicts_is_well()
 	uint8_t *drained; // by node: a healthy node that an observer would have drained
 	uint32_t healthy_drained;
 	uint64_t granted;      // drains granted, for any node, by engines that have ended
@@ -122,6 +126,9 @@ bool verdicts_reads(const struct world *world, uint32_t observer, uint32_t node)
 bool verdicts_reads_on(const struct world *world, uint32_t observer, uint32_t node);
 // Sum up what the exchanges sent so far.
 void verdicts_sum(const struct world *world, double *ret_told, double *ret_bytes);
+// Return whether no fault affects the node, and none did for longer than it takes to be declared
+// dead. A node that no other node reaches is not well. A partition alone does not make a node sick.
+bool verdicts_is_well(const struct world *world, uint32_t node);
 // Search all verdicts for healthy nodes that would be drained.
 void verdicts_audit(struct world *world);
 
@@ -136,6 +143,7 @@ void verdicts_notice(
 void verdicts_granted(struct world *world, struct node *node, const void *bytes, size_t size);
 // Return the number of drains granted so far.
 uint64_t verdicts_grants(const struct world *world);
+void verdicts_fabric_cut(struct world *world, uint32_t node, bool cut);
 void verdicts_happen(struct world *world, struct event *event);
 
 // Report the node's own state to its engine.

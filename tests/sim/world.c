@@ -338,6 +338,16 @@ uint32_t world_count_up(const struct world *world) {
 	return up;
 }
 
+bool world_is_seed(uint32_t nodes, uint32_t node) {
+	uint32_t seeds = nodes < WORLD_SEEDS ? nodes : WORLD_SEEDS;
+
+	for (uint32_t n = 0; n < seeds; n++) {
+		if (node == n * nodes / seeds)
+			return true;
+	}
+	return false;
+}
+
 bool world_is_reached(const struct world *world, uint32_t node) {
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		if (n != node && world->nodes[n].state == NODE_UP &&

@@ -164,6 +164,8 @@ void world_run(struct world *world, uint64_t until_ns);
 bool world_await_one_view(struct world *world, uint64_t until_ns, uint64_t step_ns);
 bool world_has_one_view(struct world *world);
 
+// Return whether nodes ask this one when they start, in a world of that size.
+bool world_is_seed(uint32_t nodes, uint32_t node);
 // Returns NET_NOBODY if there is no such node.
 uint32_t world_node_of_id(const struct world *world, uint64_t id);
 uint32_t world_count_up(const struct world *world);

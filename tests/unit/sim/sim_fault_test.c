@@ -20,7 +20,7 @@ static void every_fault_is_read_back_as_it_was_written(void **state) {
 		"stale:3@2s+5s",      "move:3@2s+5s",	   "clone:3/7@2s+5s",
 		"wrong:3/3@2s+5s",    "oneway:3/7@2s+5s",  "lag:3/900@2s+5s",
 		"lossin:3/60@1s+1m",  "lossout:3/1@1s+1m", "split:7/50@2s+1m",
-		"fence:64/5@2s+10m",
+		"fence:64/5@2s+10m",  "fabric:3@2s+5s",
 	};
 	struct fault faults[FAULTS_MAX];
 	char text[FAULT_TEXT_BYTES];
