@@ -381,8 +381,7 @@ static void hysteresis_better(
 	finding_set_unknown(&settling, "Settling");
 	if (held->verdict == VERDICT_UNKNOWN)
 		held_fill(held, &settling);
-	else if (!judge_verdict_fits_state(held->verdict, finding->state) ||
-		 now_ns < own_pause_settled_ns(engine))
+	else if (!judge_verdict_fits_state(held->verdict, finding->state) || now_ns < own_pause_settled_ns(engine))
 		hysteresis_change(engine, subject, &settling, now_ns);
 }
 

@@ -39,6 +39,10 @@ static const struct menu_entry menu[] = {
 static const uint32_t moments_s[] = {0, 2, 5, 12, 21};
 #define MOMENT_COUNT (sizeof(moments_s) / sizeof(moments_s[0]))
 
+#define CLEARS_MISSED                                                                             \
+	"an agent reads reports about the other node from its sockets after its own freeze, and " \
+	"their withdrawals never reached it. It calls that node mgmt-net-down for up to 30 s"
+
 // Combinations that break an invariant and are not mended yet. They are played and printed like all
 // others, but do not make the search fail. One that breaks no more is reported, too.
 static const struct known_fault {
@@ -46,9 +50,10 @@ static const struct known_fault {
 	const char *faults;
 	const char *reason;
 } known_faults[] = {
-	{4, "freeze:1@0s+20s,freeze:4@2s+4s",
-	 "an agent reads reports about n4 from its sockets after its own freeze. Their withdrawals "
-	 "never reached it, so it calls n4 mgmt-net-down until the reports are stale (30 s)"},
+	{4, "freeze:1@0s+20s,freeze:4@2s+4s", CLEARS_MISSED},
+	{5, "freeze:1@0s+20s,freeze:2@2s+4s", CLEARS_MISSED},
+	{5, "freeze:3@0s+20s,freeze:1@2s+4s", CLEARS_MISSED},
+	{5, "freeze:3@0s+20s,freeze:5@2s+4s", CLEARS_MISSED},
 };
 
 struct item {

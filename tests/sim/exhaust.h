@@ -19,8 +19,8 @@ struct exhaust_options {
 };
 
 // Play all combinations of a ring of run->nodes. *ret_broken is the number of combinations that
-// broke an invariant and are no known fault. Prints each combination that breaks an invariant, and at the
-// end the number of combinations and what nodes without a fault called the victims.
+// broke an invariant and are no known fault. Prints each combination that breaks an invariant, and
+// at the end the number of combinations and what nodes without a fault called the victims.
 // Equal options print the same, whatever `jobs` is. SIGINT and SIGTERM end the search after the
 // runs in progress; it prints where to go on. Returns 0 or -errno.
 int exhaust_play(
