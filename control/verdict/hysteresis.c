@@ -361,6 +361,8 @@ static void hysteresis_better(
 	// A refuted suspicion needs no settling time.
 	bool suspected = held->verdict == VERDICT_UNKNOWN && strcmp(held->reason, "Suspected") == 0;
 	uint64_t path_ns = held->told_ns + PATH_VERDICT_MIN_NS;
+	bool is_outdated = !judge_verdict_fits_state(held->verdict, finding->state) ||
+			   now_ns < own_pause_settled_ns(engine);
 	struct finding settling = *finding;
 	uint64_t settled_ns;
 
@@ -381,7 +383,7 @@ static void hysteresis_better(
 	finding_set_unknown(&settling, "Settling");
 	if (held->verdict == VERDICT_UNKNOWN)
 		held_fill(held, &settling);
-	else if (!judge_verdict_fits_state(held->verdict, finding->state) || now_ns < own_pause_settled_ns(engine))
+	else if (is_outdated)
 		hysteresis_change(engine, subject, &settling, now_ns);
 }
 
