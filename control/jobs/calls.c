@@ -21,7 +21,6 @@ enum direction {
 static enum direction direction_of(const struct ras_comm_call *call) {
 	switch (call->number) {
 	case JOBS_CALL_SEND:
-	case JOBS_CALL_BSEND:
 	case JOBS_CALL_SSEND:
 	case JOBS_CALL_RSEND:
 		return TO_PEER;
@@ -29,13 +28,25 @@ static enum direction direction_of(const struct ras_comm_call *call) {
 	case JOBS_CALL_PROBE:
 		return FROM_PEER;
 	default:
-		return NO_DIRECTION; // both, or several peers
+		return NO_DIRECTION; // both, several peers, or none: a buffered send
 	}
 }
 
 // An operation that was only posted does not hold its rank.
 static bool is_held_by_operation(const struct survey *survey, const struct ras_comm_rank *rank) {
 	return (rank->flags & RAS_RANK_BLOCKS) != 0 && survey_rank_is_inside(survey, rank);
+}
+
+// Return whether the rank may end the wait of another rank while it waits itself. An operation that
+// it posted may be the other half of that wait, with its data on the way. A halted process may hold
+// data that it has yet to pass on.
+static bool rank_can_deliver(const struct ras_comm_rank *rank) {
+	const struct ras_comm_call *call = &rank->doing.call;
+	bool is_counted = !call->is_elsewhere && direction_of(call) != NO_DIRECTION &&
+			  call->number != JOBS_CALL_PROBE;
+
+	return rank->pair_launched - rank->pair_completed > is_counted ||
+	       survey_process_is_halted(rank->process_state);
 }
 
 // Return the place of the rank that this one waits for, or JOBS_NOBODY.
@@ -71,16 +82,23 @@ static bool calls_fit(const struct ras_comm_rank *rank, const struct ras_comm_ra
 bool calls_block_for_ever(
 	const struct ras_merged_comm *comm, const struct survey *survey, uint32_t place
 ) {
-	for (uint32_t steps = 0; steps < comm->rank_count; steps++) {
+	uint32_t start = place, mark = place;
+
+	for (uint32_t steps = 1; steps <= comm->rank_count; steps++) {
 		uint32_t next = find_peer(comm, survey, place);
 
-		if (next == JOBS_NOBODY || steps == CHAIN_MAX)
+		if (next == JOBS_NOBODY || steps > CHAIN_MAX ||
+		    rank_can_deliver(&comm->ranks[next].rank))
 			return false;
 		if (is_held_by_operation(survey, &comm->ranks[next].rank))
 			return true; // the operation waits for the first rank of this chain
 		if (calls_fit(&comm->ranks[place].rank, &comm->ranks[next].rank))
 			return false;
 		place = next;
+		if (place == start || place == mark)
+			return true; // a cycle
+		if ((steps & (steps - 1)) == 0)
+			mark = place;
 	}
 	return true; // so many steps only fit into a cycle
 }
@@ -103,7 +121,7 @@ uint32_t calls_find_cycle(
 	if (first == comm->rank_count || starts == STARTS_MAX)
 		return 0;
 	// The chain may lead into the cycle: after so many steps, the rank is on it.
-	for (uint32_t steps = 0; steps < comm->rank_count; steps++)
+	for (uint32_t steps = 0; steps < comm->rank_count && steps < CHAIN_MAX; steps++)
 		first = find_peer(comm, survey, first);
 	at = first;
 	do {

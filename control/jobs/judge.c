@@ -94,6 +94,11 @@ worst_pair(const struct judge *judge, const struct ras_merged_comm *comm) {
 	return worst;
 }
 
+// A path that is slow, or loses now and then, delays an operation and does not stop it.
+static bool pair_stops_operations(const struct jobs_pair *pair) {
+	return pair != NULL && (pair->silent || pair->lost_permille >= LOST_PERMILLE_MIN);
+}
+
 // If signatures are unknown: return whether the operations that `more` launched beyond `less` were
 // all broadcasts.
 static bool
@@ -166,7 +171,9 @@ list_late_ranks(const struct judge *judge, uint32_t comm, struct jobs_finding *f
 		if (!survey_rank_has_left(survey, &rank->rank))
 			record_late_rank_state(judge, comm, rank, finding);
 	}
-	finding->blocked = blocked > 0 && blocked == finding->late_count;
+	// A message that a rank waits for may have been sent, and be lost on its way.
+	finding->blocked = blocked > 0 && blocked == finding->late_count &&
+			   !pair_stops_operations(worst_pair(judge, merged));
 	finding->left = survey->left;
 	if (finding->late_count == 1)
 		finding->device_waits = graph_find_device_wait(
@@ -297,11 +304,6 @@ find_stall_cause(const struct judge *judge, uint32_t comm, struct jobs_finding *
 	}
 }
 
-// A path that is slow, or loses now and then, delays an operation and does not stop it.
-static bool pair_stops_operations(const struct jobs_pair *pair) {
-	return pair != NULL && (pair->silent || pair->lost_permille >= LOST_PERMILLE_MIN);
-}
-
 // Return how long no rank may move before the communicator counts as stuck.
 static uint64_t
 stuck_delay_ms(const struct judge *judge, uint32_t comm, const struct jobs_finding *finding) {
@@ -370,7 +372,8 @@ static void judge_comm(const struct judge *judge, uint32_t comm, struct jobs_fin
 		judge_moving_comm(judge, comm, finding);
 		return;
 	} else if (survey->seq == 0) {
-		finding->late_count = calls_find_cycle(merged, survey, finding->late);
+		if (!pair_stops_operations(worst_pair(judge, merged)))
+			finding->late_count = calls_find_cycle(merged, survey, finding->late);
 		if (finding->late_count == 0) {
 			finding->grade = JOBS_QUIET;
 			return;

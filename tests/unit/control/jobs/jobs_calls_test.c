@@ -16,6 +16,7 @@
 struct bed {
 	struct ras_merged_rank ranks[RANKS];
 	struct ras_merged_comm comm;
+	struct jobs_pair pair; // without a fault at first
 	struct jobs_finding finding;
 	char text[JOBS_SENTENCE_BYTES];
 };
@@ -57,7 +58,14 @@ static void put_inside(struct bed *bed, uint32_t rank) {
 static const char *bed_judge(struct bed *bed) {
 	struct jobs_view view = {
 		.findings = &bed->finding,
-		.look = {.comms = &bed->comm, .comm_count = 1, .memory = &jobs_view_memory},
+		.look =
+			{
+				.comms = &bed->comm,
+				.comm_count = 1,
+				.pairs = &bed->pair,
+				.pair_count = 1,
+				.memory = &jobs_view_memory,
+			},
 	};
 
 	assert_int_equal(jobs_judge(&view.look, &bed->finding), 0);
@@ -112,6 +120,7 @@ static void only_a_wait_that_cannot_end_makes_a_late_rank_a_proof(void **state) 
 		{{JOBS_CALL_RECV, true, 1, 7}, {0}, true, JOBS_WAITING},
 		{{JOBS_CALL_RECV, false, 9, 7}, {0}, true, JOBS_WAITING},
 		{{JOBS_CALL_SENDRECV, false, 1, 7}, {0}, true, JOBS_WAITING},
+		{{JOBS_CALL_BSEND, false, 1, 7}, {0}, true, JOBS_WAITING},
 		{{JOB_CALL_WAIT, false, 1, 7}, {0}, true, JOBS_WAITING},
 		// a message on its way
 		{{JOBS_CALL_RECV, false, 1, 7}, {JOBS_CALL_SEND, false, 0, 7}, false, JOBS_WAITING},
@@ -224,6 +233,84 @@ static void ranks_that_wait_for_each_other_without_an_operation_are_stuck(void *
 	assert_int_equal(bed.finding.late_count, 0);
 }
 
+// Ranks 0 and 1 send to each other. The first row is a proof.
+static void a_rank_that_may_still_deliver_breaks_the_proof(void **state) {
+	static const struct {
+		uint64_t launched, completed; // operations between two ranks, of rank 1
+		uint8_t process_state;
+		struct jobs_pair pair;
+		enum jobs_grade grade;
+	} rows[] = {
+		{9, 8, JOBS_PROCESS_RUNNING, {0}, JOBS_STUCK},
+		// a receive that was posted before the send
+		{9, 7, JOBS_PROCESS_RUNNING, {0}, JOBS_QUIET},
+		{9, 8, JOBS_PROCESS_STOPPED, {0}, JOBS_QUIET},
+		{9, 8, JOBS_PROCESS_FROZEN, {0}, JOBS_QUIET},
+		// a message may be lost on its way
+		{9, 8, JOBS_PROCESS_RUNNING, {.silent = true}, JOBS_QUIET},
+		{9, 8, JOBS_PROCESS_RUNNING, {.lost_permille = 499}, JOBS_STUCK},
+	};
+	struct bed bed;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(rows) / sizeof(rows[0]); n++) {
+		struct ras_comm_rank *rank;
+
+		bed_init(&bed);
+		bed.pair = rows[n].pair;
+		bed.pair.node = bed.pair.peer = VIEW_FIRST_NODE;
+		put_call(&bed, 0, JOBS_CALL_SEND, 1, 7);
+		put_call(&bed, 1, JOBS_CALL_SEND, 0, 7);
+		rank = &bed.ranks[1].rank;
+		rank->pair_launched = rows[n].launched;
+		rank->pair_completed = rows[n].completed;
+		rank->process_state = rows[n].process_state;
+		bed_judge(&bed);
+		assert_int_equal(bed.finding.grade, rows[n].grade);
+	}
+}
+
+// Rank 0 is late. Rank 1 waits in an operation, and has posted a receive before.
+static void a_receive_posted_before_an_operation_breaks_the_proof(void **state) {
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	put_call(&bed, 0, JOBS_CALL_SEND, 1, 7);
+	for (uint32_t n = 1; n < RANKS; n++)
+		put_inside(&bed, n);
+	bed.ranks[1].rank.pair_launched = 1;
+	assert_null(strstr(bed_judge(&bed), "itself waits"));
+	assert_int_equal(bed.finding.grade, JOBS_WAITING);
+	bed.ranks[1].rank.pair_completed = 1;
+	assert_non_null(strstr(bed_judge(&bed), "itself waits"));
+	assert_int_equal(bed.finding.grade, JOBS_STUCK);
+}
+
+static void a_cycle_is_found_among_more_ranks_than_a_chain_may_have(void **state) {
+	static struct ras_merged_rank ranks[3000];
+	const uint32_t count = sizeof(ranks) / sizeof(ranks[0]);
+	struct bed bed;
+
+	(void)state;
+	bed_init(&bed);
+	bed.comm.ranks = ranks;
+	bed.comm.rank_count = bed.comm.size = count;
+	for (uint32_t n = 0; n < count; n++) {
+		ranks[n] = bed.ranks[0];
+		ranks[n].rank.rank = n;
+	}
+	// rank 5 leads into a cycle of two
+	ranks[5].rank.doing.call = (struct ras_comm_call){JOBS_CALL_RECV, false, 2000, 7};
+	ranks[2000].rank.doing.call = (struct ras_comm_call){JOBS_CALL_RECV, false, 2001, 7};
+	ranks[2001].rank.doing.call = (struct ras_comm_call){JOBS_CALL_RECV, false, 2000, 7};
+	bed_judge(&bed);
+	assert_int_equal(bed.finding.grade, JOBS_STUCK);
+	assert_int_equal(bed.finding.cause, JOBS_CAUSE_CALLS);
+	assert_int_equal(bed.finding.late_count, 2);
+	assert_true(bed.finding.late[0] == 2000 || bed.finding.late[0] == 2001);
+}
+
 UNIT_GROUP(jobs_calls) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_numbers_of_calls_are_those_of_the_page),
@@ -233,6 +320,9 @@ UNIT_GROUP(jobs_calls) {
 		cmocka_unit_test(one_late_rank_that_computes_leaves_the_others_a_hope),
 		cmocka_unit_test(a_late_rank_says_the_call_with_peer_and_tag),
 		cmocka_unit_test(ranks_that_wait_for_each_other_without_an_operation_are_stuck),
+		cmocka_unit_test(a_rank_that_may_still_deliver_breaks_the_proof),
+		cmocka_unit_test(a_receive_posted_before_an_operation_breaks_the_proof),
+		cmocka_unit_test(a_cycle_is_found_among_more_ranks_than_a_chain_may_have),
 	};
 
 	return cmocka_run_group_tests_name("jobs_calls", tests, NULL, NULL);
