@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define NS_PER_MS UINT64_C(1000000)
+#define CALL_AGE_MAX_NS (3000 * NS_PER_MS) // ranks are sampled once a second
 
 static int compare_u64(uint64_t a, uint64_t b) {
 	return (a > b) - (a < b);
@@ -141,6 +142,10 @@ static void make_rank(const struct jobs_rank_report *report, struct ras_comm_ran
 		report->since_ns, report->shown_ns != 0 ? report->shown_ns : report->sampled_ns
 	);
 	rank.since_ms += rank.since_ms == 0;
+	// After a pause of the agent the sample is old, and the rank may have left the call.
+	if (report->shown_ns > report->sampled_ns &&
+	    report->shown_ns - report->sampled_ns > CALL_AGE_MAX_NS)
+		rank.doing.call = (struct ras_comm_call){0};
 	rank.left = report->left;
 	if (report->exited_ns != 0)
 		rank.exited_ms = ms_between(report->exited_ns, report->sampled_ns);

@@ -193,6 +193,19 @@ static void the_registration_is_as_old_as_at_the_answer(void **state) {
 	assert_int_equal(row.ranks[1].since_ms, 1); // 0 means unknown
 }
 
+static void a_call_of_an_old_sample_is_left_out(void **state) {
+	(void)state;
+	for (uint32_t n = 0; n < 2; n++) {
+		reports[n].doing.call =
+			(struct ras_comm_call){.number = JOBS_CALL_RECV, .peer = 1, .tag = 7};
+		reports[n].shown_ns = reports[n].sampled_ns + (n + 2) * MODEL_SEC;
+	}
+	reports[1].shown_ns++;
+	jobs_row_make(order, 2, &row);
+	assert_int_equal(row.ranks[0].doing.call.number, JOBS_CALL_RECV);
+	assert_int_equal(row.ranks[1].doing.call.number, 0);
+}
+
 static void another_user_with_the_same_hashes_has_a_communicator_of_his_own(void **state) {
 	struct ras_comm_id ids[2];
 
@@ -229,6 +242,7 @@ UNIT_GROUP(jobs_share) {
 		cmocka_unit_test_setup(nonsense_of_a_page_makes_a_row_that_can_be_read, set_up),
 		cmocka_unit_test_setup(rows_are_cut_by_communicator_job_and_length, set_up),
 		cmocka_unit_test_setup(the_registration_is_as_old_as_at_the_answer, set_up),
+		cmocka_unit_test_setup(a_call_of_an_old_sample_is_left_out, set_up),
 		cmocka_unit_test_setup(
 			a_rank_is_in_a_row_once_and_the_living_process_first, set_up
 		),
