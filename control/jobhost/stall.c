@@ -49,9 +49,10 @@ bool stall_needs_query(struct jobhost *host, struct host_comm *comm, uint64_t no
 			since_ns = report->progress_ns;
 		has_launched = has_launched ||
 			       ((report->launched > 0 || report->call != 0) && !report->finalized);
-		is_inside = is_inside || report->call != 0 ||
-			    ((report->knows & JOBS_KNOWS_COMPLETED) != 0 &&
-			     report->completed < report->launched);
+		// A rank inside a call between two ranks does not count. Most such waits are no
+		// stall, so the coordinator sends nothing about them, and each agent would query.
+		is_inside = is_inside || ((report->knows & JOBS_KNOWS_COMPLETED) != 0 &&
+					  report->completed < report->launched);
 	}
 	if (comm->ranks == NULL || now_ns - since_ns < stall_confirm_ns(host)) {
 		stall_clear(host, comm);
