@@ -76,12 +76,12 @@ static void maintenance_write(struct overlay *overlay) {
 		"{s:i,s:s,s:O}", "version", MAINTENANCE_VERSION, "cluster",
 		overlay->remember.cluster, "switches", maintenance->versions
 	);
+	maintenance->write_ns = overlay_now_ns(overlay) + WRITE_INTERVAL_NS;
 	text = object != NULL ? json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 	json_decref(object);
 	if (text == NULL)
 		return; // the next write may find memory
 	maintenance->is_changed = false;
-	maintenance->write_ns = overlay_now_ns(overlay) + WRITE_INTERVAL_NS;
 	state_save_text(overlay->state, STATE_MAINTENANCE, text);
 }
 
