@@ -153,6 +153,9 @@ static bool when_translate(const char *option, const char *text, char ret_when[s
 		command_error("events", "--%s: %s", option, error.text);
 		return false;
 	}
+	// East of Greenwich, 1970 begins before UNIX time, which the agent reads without a sign.
+	if (when_ns < 0)
+		when_ns = 0;
 	if (strlen(text) < WHEN_BYTES &&
 	    parse_duration_ns(text, strlen(text), 1, INT64_MAX, NULL, &ago_ns) == 0)
 		snprintf(ret_when, WHEN_BYTES, "%s", text);
