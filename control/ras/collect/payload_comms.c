@@ -8,7 +8,8 @@
 //	rank    u8 length of the rest, varints of rank and pid (difference to the rank before,
 //	        sign in bit 0), u16 TOLD_* mask, u8 flags, u8 knows, u8 process state,
 //	        varints launched, launched - started, started - completed, idle_ms, then the
-//	        optional fields in the order of their TOLD_* bits
+//	        optional fields in the order of their TOLD_* bits; then, if bytes are left:
+//	call    u8 number; if not 0: u8 is_elsewhere, u32 peer, u32 tag
 //
 // A newer version may append fields to a rank, and to a row. The length of a row lets a reader
 // refuse a bad row and go on with the next one.
@@ -93,7 +94,7 @@ static uint32_t optional_fields_mask(const struct ras_comm_rank *rank) {
 	told |= rank->pair_launched != 0 ? TOLD_PAIR : 0;
 	told |= rank->wait_count != 0 ? TOLD_WAITS : 0;
 	told |= rank->recent.count != 0 ? TOLD_RECENT : 0;
-	told |= rank->doing.activity != 0 || rank->doing.call.number != 0 ? TOLD_DOING : 0;
+	told |= rank->doing.activity != 0 ? TOLD_DOING : 0;
 	told |= rank->since_ms != 0 ? TOLD_SINCE : 0;
 	told |= rank->left != 0 ? TOLD_LEFT : 0;
 	return told;
@@ -105,12 +106,16 @@ static void put_doing(struct wire_writer *writer, const struct ras_comm_doing *d
 	wire_put_varint(writer, doing->span_ms);
 	wire_put_varint(writer, doing->amount);
 	wire_put_string(writer, doing->name, strnlen(doing->name, sizeof(doing->name) - 1));
-	wire_put_u8(writer, doing->call.number);
-	if (doing->call.number == 0)
+}
+
+// The last field of a rank, so that agents that do not know it skip it.
+static void put_call(struct wire_writer *writer, const struct ras_comm_call *call) {
+	if (call->number == 0)
 		return;
-	wire_put_u8(writer, doing->call.is_elsewhere);
-	wire_put_u32(writer, (uint32_t)doing->call.peer);
-	wire_put_u32(writer, (uint32_t)doing->call.tag);
+	wire_put_u8(writer, call->number);
+	wire_put_u8(writer, call->is_elsewhere);
+	wire_put_u32(writer, (uint32_t)call->peer);
+	wire_put_u32(writer, (uint32_t)call->tag);
 }
 
 static void
@@ -152,6 +157,7 @@ put_optional_fields(struct wire_writer *writer, uint32_t told, const struct ras_
 		wire_put_u8(writer, rank->left);
 		wire_put_varint(writer, rank->exited_ms);
 	}
+	put_call(writer, &rank->doing.call);
 }
 
 // Encode a difference with its sign in bit 0, so that small differences of either sign are short.
@@ -336,13 +342,16 @@ static void get_doing(struct wire_reader *reader, struct ras_comm_doing *ret_doi
 	(void)wire_get_string(reader, doing.name, sizeof(doing.name));
 	for (char *at = doing.name; *at != '\0'; at++)
 		*at = *at >= ' ' && *at <= '~' ? *at : '?';
-	doing.call.number = wire_get_u8(reader);
-	if (doing.call.number != 0) {
-		doing.call.is_elsewhere = wire_get_u8(reader) != 0;
-		doing.call.peer = (int32_t)wire_get_u32(reader);
-		doing.call.tag = (int32_t)wire_get_u32(reader);
-	}
 	*ret_doing = doing;
+}
+
+static void get_call(struct wire_reader *reader, struct ras_comm_call *ret_call) {
+	ret_call->number = wire_get_u8(reader);
+	if (ret_call->number == 0)
+		return;
+	ret_call->is_elsewhere = wire_get_u8(reader) != 0;
+	ret_call->peer = (int32_t)wire_get_u32(reader);
+	ret_call->tag = (int32_t)wire_get_u32(reader);
 }
 
 static void get_optional_fields(
@@ -389,6 +398,8 @@ static void get_optional_fields(
 		rank->left = wire_get_u8(reader);
 		rank->exited_ms = get_u32(reader);
 	}
+	if (wire_reader_left(reader) > 0)
+		get_call(reader, &rank->doing.call);
 	// An invalid difference has wrapped around.
 	if (rank->pair_completed > rank->pair_launched)
 		wire_reader_fail(reader, -EBADMSG);

@@ -120,7 +120,13 @@ static const struct ras_comm_rank a_rank = {
 	.wait_count = 3,
 	.waits = {10, 0, 254},
 	.recent = {.first = 38, .count = 3, .index = {0, 1, 0}},
-	.doing = {.activity = 2, .unread = 9, .span_ms = 10000, .amount = 4711, .name = "cc1plus"},
+	.doing =
+		{.activity = 2,
+		 .unread = 9,
+		 .span_ms = 10000,
+		 .amount = 4711,
+		 .name = "cc1plus",
+		 .call = {.number = 146, .is_elsewhere = true, .peer = 3, .tag = -1}},
 };
 static const struct ras_comm_missing a_missing = {
 	.rank = 2,
