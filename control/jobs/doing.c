@@ -35,17 +35,20 @@ static void
 describe_call(const struct ras_comm_call *call, char ret_text[static JOBS_DOING_BYTES]) {
 	const char *name = jobs_call_name(call->number);
 	bool sends = call->number >= JOBS_CALL_SEND && call->number <= JOBS_CALL_RSEND;
+	bool sends_too =
+		call->number == JOBS_CALL_SENDRECV || call->number == JOBS_CALL_SENDRECV_REPLACE;
 	int used = snprintf(
 		ret_text, JOBS_DOING_BYTES, "it is in %s", name != NULL ? name : "a call of MPI"
 	);
 
 	if (call->number > JOBS_CALL_PROBE)
 		return; // of no single peer
-	if (call->peer < 0)
+	// At the border of a domain MPI_Sendrecv receives from no rank, and waits to send.
+	if (call->peer < 0 && !sends_too)
 		used += snprintf(
 			ret_text + used, JOBS_DOING_BYTES - (size_t)used, " from any rank"
 		);
-	else
+	else if (call->peer >= 0)
 		used += snprintf(
 			ret_text + used, JOBS_DOING_BYTES - (size_t)used, " %s rank %d",
 			sends ? "to" : "from", call->peer

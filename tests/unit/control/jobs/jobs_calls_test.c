@@ -198,6 +198,8 @@ static void a_late_rank_says_the_call_with_peer_and_tag(void **state) {
 	assert_non_null(strstr(bed_judge(&bed), "; it is in MPI_Ssend to rank 1, and waits"));
 	put_call(&bed, 0, JOB_CALL_WAITALL, ANY, ANY);
 	assert_non_null(strstr(bed_judge(&bed), "have waited for 20 s; it is in MPI_Waitall"));
+	put_call(&bed, 0, JOBS_CALL_SENDRECV, ANY, 7); // or from no rank
+	assert_non_null(strstr(bed_judge(&bed), "; it is in MPI_Sendrecv (tag 7)"));
 	put_call(&bed, 0, JOBS_CALL_RECV, ANY, ANY);
 	bed.ranks[0].rank.doing.call.is_elsewhere = true;
 	assert_non_null(
