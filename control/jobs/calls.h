@@ -11,8 +11,8 @@ bool calls_block_for_ever(
 	const struct ras_merged_comm *comm, const struct survey *survey, uint32_t place
 );
 // Store a cycle of ranks that wait for each other, in order. Of a longer one, the first
-// JOBS_NAMED_MAX are stored. Returns its length, or 0 if there is none. No rank may wait in a
-// collective operation.
+// JOBS_NAMED_MAX are stored. Returns its length, or 0 if there is none. Must not be called
+// while a rank waits in a collective operation.
 uint32_t calls_find_cycle(
 	const struct ras_merged_comm *comm,
 	const struct survey *survey,

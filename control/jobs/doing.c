@@ -42,7 +42,7 @@ describe_call(const struct ras_comm_call *call, char ret_text[static JOBS_DOING_
 	);
 
 	if (call->number > JOBS_CALL_PROBE)
-		return; // of no single peer
+		return; // a Wait call names no peer
 	// At the border of a domain MPI_Sendrecv receives from no rank, and waits to send.
 	if (call->peer < 0 && !sends_too)
 		used += snprintf(

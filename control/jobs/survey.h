@@ -36,7 +36,7 @@ struct survey {
 	uint32_t completed; // ranks that completed the operation, also those that left since
 	enum survey_late late;
 	uint8_t knows_all, knows_any;
-	bool any_started; // some rank has started the operation, as far as that is known
+	bool any_started; // at least one rank is known to have started the operation
 };
 
 static inline bool

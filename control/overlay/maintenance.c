@@ -120,8 +120,9 @@ void overlay_maintenance_event(struct overlay *overlay, const struct ras_event *
 }
 
 // Check a parsed file. Returns 0 with a reference to its switches, or -errno with a reason.
-static int
-maintenance_check(json_t *object, const char *cluster, const char **ret_reason, json_t **ret_map) {
+static int maintenance_file_check(
+	json_t *object, const char *cluster, const char **ret_reason, json_t **ret_map
+) {
 	const char *its_cluster, *name;
 	json_t *map, *value;
 	int version;
@@ -169,7 +170,7 @@ int overlay_maintenance_start(struct overlay *overlay) {
 		json_t *map = NULL;
 
 		object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
-		err = maintenance_check(object, overlay->remember.cluster, &reason, &map);
+		err = maintenance_file_check(object, overlay->remember.cluster, &reason, &map);
 		if (err == 0) {
 			json_decref(maintenance->versions);
 			maintenance->versions = map;

@@ -301,7 +301,8 @@ parts_add(void *ctx, enum MHD_ValueKind kind, const char *name, const char *valu
 	return MHD_YES;
 }
 
-// Return the metrics that a request chooses, by default all; PARTS_UNKNOWN is set after a mistake.
+// Return the parts of the metrics that a request names, or all if it names none. The result has
+// PARTS_UNKNOWN if a name is unknown.
 static uint8_t parts_wanted(struct MHD_Connection *connection) {
 	uint8_t parts = 0;
 

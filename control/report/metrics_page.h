@@ -37,7 +37,7 @@ bool page_is_down(const struct page_facts *facts);
 #define PAGE_PART_JOBS 8u
 #define PAGE_PARTS_ALL 15u
 
-// Return the part of a name, or 0 if there is none.
+// Return the part with this name, or 0 if there is none.
 uint8_t page_part_find(const char *name);
 // Write parts of the metrics in the Prometheus text format, or as OpenMetrics.
 void page_metrics(const struct page_facts *facts, uint8_t parts, bool open_metrics, FILE *out);

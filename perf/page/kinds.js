@@ -554,7 +554,7 @@ function meshTiles(root) {
 	const tile = (name, cell) => cell ? [name, us(cell.p50_ns), who(cell)] : [name, "n/a", ""];
 	tiles([
 		["baseline p50, us", own.known > 0 ? us(summed.median_ns) : "n/a",
-			own.known > 0 ? "median of all that no group explains" : ""],
+			own.known > 0 ? "median of the directions that no group explains" : ""],
 		tile("fastest p50, us", own.fastest), tile("slowest p50, us", own.slowest[0]),
 		["directions", `${summed.measured} of ${summed.wanted}`, `in ${own.took}`],
 	]);

@@ -39,21 +39,21 @@ static const struct menu_entry menu[] = {
 static const uint32_t moments_s[] = {0, 2, 5, 12, 21};
 #define MOMENT_COUNT (sizeof(moments_s) / sizeof(moments_s[0]))
 
-#define CLEARS_MISSED                                                                             \
+#define WITHDRAWALS_MISSED                                                                        \
 	"an agent reads reports about the other node from its sockets after its own freeze, and " \
 	"their withdrawals never reached it. It calls that node mgmt-net-down for up to 30 s"
 
 // Combinations that break an invariant and are not mended yet. They are played and printed like all
-// others, but do not make the search fail. One that breaks no more is reported, too.
+// others, but do not make the search fail. A listed combination that breaks nothing is reported.
 static const struct known_fault {
 	uint32_t nodes;
 	const char *faults;
 	const char *reason;
 } known_faults[] = {
-	{4, "freeze:1@0s+20s,freeze:4@2s+4s", CLEARS_MISSED},
-	{5, "freeze:1@0s+20s,freeze:2@2s+4s", CLEARS_MISSED},
-	{5, "freeze:3@0s+20s,freeze:1@2s+4s", CLEARS_MISSED},
-	{5, "freeze:3@0s+20s,freeze:5@2s+4s", CLEARS_MISSED},
+	{4, "freeze:1@0s+20s,freeze:4@2s+4s", WITHDRAWALS_MISSED},
+	{5, "freeze:1@0s+20s,freeze:2@2s+4s", WITHDRAWALS_MISSED},
+	{5, "freeze:3@0s+20s,freeze:1@2s+4s", WITHDRAWALS_MISSED},
+	{5, "freeze:3@0s+20s,freeze:5@2s+4s", WITHDRAWALS_MISSED},
 };
 
 struct item {
@@ -77,8 +77,8 @@ struct exhaust {
 	uint32_t image_count;
 };
 
-// One run in progress.
-struct flight {
+// One run that was started and has not been consumed.
+struct active_run {
 	struct run_options run;
 	struct run_apart apart;
 	uint64_t index;
@@ -258,7 +258,7 @@ static void add_fault(struct run_options *run, const struct item *item, enum fau
 	if (kind == FAULT_FENCE)
 		fault.value = (100 + run->nodes - 1) / run->nodes;
 	run->faults[run->fault_count++] = fault;
-	// The management network of the node fails in both directions.
+	// FAULT_DEAF in the menu means that the management network fails in both directions.
 	if (kind == FAULT_DEAF)
 		add_fault(run, item, FAULT_MUTE);
 }
@@ -299,11 +299,11 @@ static const struct known_fault *known_fault_find(const struct run_options *run)
 	return NULL;
 }
 
-static int flight_end(struct flight *flight, struct tally *tally, FILE *to) {
-	const struct known_fault *known = known_fault_find(&flight->run);
+static int active_run_finish(struct active_run *active, struct tally *tally, FILE *to) {
+	const struct known_fault *known = known_fault_find(&active->run);
 	char command[RUN_COMMAND_BYTES];
 	struct result result;
-	int err = run_apart_wait(&flight->apart, &result);
+	int err = run_apart_wait(&active->apart, &result);
 
 	if (err != 0)
 		return err;
@@ -314,11 +314,11 @@ static int flight_end(struct flight *flight, struct tally *tally, FILE *to) {
 	tally->known += result.broken && known != NULL;
 	if (!result.broken && known != NULL)
 		fprintf(to, "combination %" PRIu64 " breaks nothing, but is a known fault: %s\n",
-			flight->index, known->faults);
+			active->index, known->faults);
 	if (!result.broken || tally->broken++ >= EXHAUST_SHOWN_MAX)
 		return 0;
-	run_command(&flight->run, command);
-	fprintf(to, "combination %" PRIu64 " breaks: %s\n  tocsin-sim %s\n", flight->index,
+	run_command(&active->run, command);
+	fprintf(to, "combination %" PRIu64 " breaks: %s\n  tocsin-sim %s\n", active->index,
 		result.broken_text, command);
 	if (known != NULL)
 		fprintf(to, "  known fault: %s\n", known->reason);
@@ -336,7 +336,7 @@ static void tally_print(
 	uint64_t end = options->from + tally->played;
 
 	if (tally->broken > EXHAUST_SHOWN_MAX)
-		fprintf(to, "%" PRIu64 " more that break are not shown\n",
+		fprintf(to, "%" PRIu64 " more combinations that break an invariant are not shown\n",
 			tally->broken - EXHAUST_SHOWN_MAX);
 	matrix_print_looks(&tally->matrix, to);
 	fprintf(to,
@@ -355,7 +355,7 @@ static int play_all(
 	const struct exhaust *exhaust,
 	const struct run_options *run,
 	const struct exhaust_options *options,
-	struct flight *flights,
+	struct active_run *active_runs,
 	FILE *to,
 	struct tally *tally
 ) {
@@ -367,19 +367,19 @@ static int play_all(
 	for (;;) {
 		while (more && err == 0 && exhaust_stops == 0 &&
 		       begun - tally->played < options->jobs) {
-			struct flight *flight = &flights[begun % options->jobs];
+			struct active_run *active = &active_runs[begun % options->jobs];
 
 			more = combination_next(exhaust, &combination);
 			if (!more || index++ < options->from)
 				continue;
-			flight->index = index - 1;
-			combination_to_run(exhaust, &combination, run, &flight->run);
-			err = run_apart_start(&flight->run, &flight->apart);
+			active->index = index - 1;
+			combination_to_run(exhaust, &combination, run, &active->run);
+			err = run_apart_start(&active->run, &active->apart);
 			begun += err == 0;
 		}
 		if (begun == tally->played)
 			return err;
-		if (flight_end(&flights[tally->played % options->jobs], tally, to) != 0)
+		if (active_run_finish(&active_runs[tally->played % options->jobs], tally, to) != 0)
 			return -EIO;
 		if (run->progress) {
 			fprintf(stderr, "\rexhaust: %" PRIu64 " ", options->from + tally->played);
@@ -396,14 +396,14 @@ int exhaust_play(
 ) {
 	const struct sigaction stop = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
 	struct exhaust exhaust = {.nodes = run->nodes, .depth = options->depth};
-	struct flight *flights = calloc(options->jobs, sizeof(*flights));
+	struct active_run *active_runs = calloc(options->jobs, sizeof(*active_runs));
 	uint32_t to_nodes[EXHAUST_NODES_MAX] = {0, 1, 2, 3, 4};
 	struct combination combination = {0};
 	struct tally tally = {0};
 	uint64_t all = 0;
 	int err;
 
-	if (flights == NULL)
+	if (active_runs == NULL)
 		return -ENOMEM;
 	list_items(&exhaust);
 	list_permutations(&exhaust, to_nodes, 0);
@@ -411,8 +411,8 @@ int exhaust_play(
 		all++;
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
-	err = play_all(&exhaust, run, options, flights, to, &tally);
-	free(flights);
+	err = play_all(&exhaust, run, options, active_runs, to, &tally);
+	free(active_runs);
 	if (err != 0)
 		return err;
 	if (run->progress)

@@ -20,9 +20,9 @@ struct exhaust_options {
 
 // Play all combinations of a ring of run->nodes. *ret_broken is the number of combinations that
 // broke an invariant and are no known fault. Prints each combination that breaks an invariant, and
-// at the end the number of combinations and what nodes without a fault called the victims.
+// at the end the number of combinations and the verdicts of the healthy nodes on the faulty ones.
 // Equal options print the same, whatever `jobs` is. SIGINT and SIGTERM end the search after the
-// runs in progress; it prints where to go on. Returns 0 or -errno.
+// runs in progress; the last line is the --from that continues it. Returns 0 or -errno.
 int exhaust_play(
 	const struct run_options *run,
 	const struct exhaust_options *options,

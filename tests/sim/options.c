@@ -238,7 +238,8 @@ static int options_check_exhaust(struct options *options, struct parse_error *er
 	return -EINVAL;
 }
 
-// Only verdicts depend on the fabric, and only listed faults have verdicts by option.
+// Refuse FAULT_FABRIC without --verdicts, because only verdicts depend on the fabric. Refuse
+// --verdicts with any scenario but the listed faults.
 static int options_check_verdicts(const struct options *options, struct parse_error *error) {
 	const struct run_options *run = &options->run;
 	bool fabric = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Faults of the command line. With --verdicts every node has a verdict engine, and the verdicts of
-// the nodes without a fault are scored: at the time to reach of each fault, and after the end.
+// the nodes without a fault are scored: when the verdict of each fault is due, and after the end.
 #include "run.h"
 #include "scenario_parts.h"
 #include "scenario_verdicts.h"
@@ -47,7 +47,7 @@ static enum matrix_row row_of(const struct run_options *options, uint32_t index)
 	}
 }
 
-static bool is_single(const struct run_options *options) {
+static bool has_single_fault(const struct run_options *options) {
 	return options->fault_count == 1 || (options->fault_count == 2 && is_half(options, 0));
 }
 
@@ -78,15 +78,17 @@ static void look_at_fault(struct run *run, uint32_t index, enum matrix_row row) 
 	for (uint32_t n = 0; n < world->options.nodes; n++) {
 		if (n == victim || !verdicts_is_well(world, n))
 			continue;
-		if (is_single(run->options))
+		if (has_single_fault(run->options))
 			matrix->single[row][verdicts_held_by(world, n, victim)]++;
 		else
 			matrix->pair[row][verdicts_held_by(world, n, victim)]++;
 	}
 }
 
-// Return the fault whose time to reach comes next and lies within the fault; its count if none.
-static uint32_t next_due(const struct run *run, const bool *looked, uint64_t *ret_due_ns) {
+// Return the index of the fault whose verdict is due next, or fault_count. A verdict is due reach_s
+// of its row after the fault began. A fault that ends before that has none.
+static uint32_t
+find_next_due_fault(const struct run *run, const bool *looked, uint64_t *ret_due_ns) {
 	const struct run_options *options = run->options;
 	uint32_t next = options->fault_count;
 
@@ -111,7 +113,7 @@ static void look_when_due(struct run *run) {
 	uint64_t due_ns;
 	uint32_t next;
 
-	while ((next = next_due(run, looked, &due_ns)) < run->options->fault_count) {
+	while ((next = find_next_due_fault(run, looked, &due_ns)) < run->options->fault_count) {
 		run_until(run, due_ns);
 		look_at_fault(run, next, row_of(run->options, next));
 		looked[next] = true;

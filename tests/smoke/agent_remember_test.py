@@ -300,7 +300,7 @@ def wait_stored(agent, name, version):
     agents.wait_until(f"{agent.name} to store the switch of {name}", stored)
 
 
-def maintenance_outlives_all():
+def maintenance_survives_restart_of_all():
     """all agents restart together, one without its state: who was in maintenance still is"""
     with ring_of(2) as cluster:
         first, second = cluster.agents
@@ -367,6 +367,6 @@ def maintenance_file_is_hostile():
 
 TESTS = (only_seed_restarts, seeds_are_gone, killed_agent_remembers, alone_says_so,
          who_left_is_not_missed, forget_remembered, taken_by_another_cluster, name_is_taken,
-         names_do_not_resolve, hostile_file, read_only, maintenance_outlives_all,
+         names_do_not_resolve, hostile_file, read_only, maintenance_survives_restart_of_all,
          maintenance_ends_for_all, maintenance_file_is_hostile)
 tap.run([(test.__doc__, test) for test in TESTS])

@@ -548,7 +548,7 @@ def times_are_passed_on_as_the_agent_reads_them():
             asked.append(line.strip())
         return ring()(line, in_json)
 
-    def passed_on(*options):
+    def question_sent_for(*options):
         asked.clear()
         with StandIn(noted) as agent:
             done = tocsin.ask(agent, "events", *options, TZ="Europe/Berlin")
@@ -563,7 +563,7 @@ def times_are_passed_on_as_the_agent_reads_them():
             # In Berlin it is an hour later than in Greenwich, in summer two.
             (["--since", "2026-11-29 15:10"], "EVENTS @1795961400.000000000"),
             (["--since", "2026-07-01"], "EVENTS @1782856800.000000000")):
-        expect(passed_on(*options), question)
+        expect(question_sent_for(*options), question)
     before = time.time()
     clock = time.strftime("%H:%M:%S", time.localtime(before - 3600))
     with StandIn(noted) as agent:

@@ -9,8 +9,8 @@
 // Properties, each an assertion:
 //   P1  Two sides of a partition never declare members of each other dead (V16). Sole deaths are
 //       exempt, because in a view of two neither side waits (B8).
-//   P2  When nothing is left to do, each agent that is reached is alive in the table of whoever
-//       reaches it: an agent that lives refutes its death (T4, L6, R3).
+//   P2  When no step is left, an agent that reaches a running peer has this peer as alive in its
+//       table: the peer refutes its death (T4, L6, R3).
 //   P3  A member that is dead, left or readmitted is no voter of a census (V2, V10).
 //   P4  In a view of more than two, a side that reached no more than half of the electorate
 //       declares nobody (B6, B8, D10, V1). The electorate is counted here member by member.
@@ -64,7 +64,8 @@
 #define DEAD 4
 #define LEFT 5
 
-// Vote of a peer. OPPONENT is added once a member without a vote counts when it is missed (V11).
+// Vote of a peer: one of the first three. OPPONENT is added to READMITTED or LATE once the missing
+// peer counts in the electorate (V11).
 #define VOTE 0
 #define READMITTED 1
 #define LATE 2
@@ -91,7 +92,7 @@ typedef Agent {
 	byte witnessed;       // suspects that another agent saw silent, too (D8)
 	byte heard;           // suspects that a reached member hears (B3)
 	byte reported;        // suspects whose death was reported with too few witnesses (R1)
-	byte missed;          // members missed by the last census that have not ended since
+	byte missed;          // members missed by the last census, less those that died or left since
 	byte brake;
 	byte deaths_reported; // own deaths below this incarnation are known
 	bit minority;         // the last census reached no more than half (V1)
@@ -99,7 +100,7 @@ typedef Agent {
 	bit voteless;         // the agent itself has no vote
 	bit opposes;          // members without a vote are opponents (V11)
 	bit young;            // joined lately, so it believes that it has no vote (V3)
-	byte declared;        // P1: agents beyond the partition that this agent declared since it began
+	byte declared;        // P1: agents on the other side that this agent declared dead
 	byte fallen;          // P3: peers held dead since the last return of votes
 	bit lawful;           // P4: the last census reached more than half
 }
@@ -118,7 +119,7 @@ hidden byte has_vote, was_member, is_death;
 #define UP(p) IN(up, p)
 #define WAY(p, q) (UP(p) && UP(q) && IN(net[p], q))
 #define MEMBER(p, q) (a[p].life[q] <= UNREACHABLE)
-#define DOUBTED(p, q) (a[p].life[q] == SUSPECT || a[p].life[q] == UNREACHABLE)
+#define IS_SILENT(p, q) (a[p].life[q] == SUSPECT || a[p].life[q] == UNREACHABLE)
 #define GONE(p, q) (a[p].life[q] == SOLE || a[p].life[q] == DEAD)
 #define LINK(p, q) (WAY(p, q) && a[p].life[q] == ALIVE && a[q].life[p] == ALIVE)
 #define RANK(p, q) (MEMBER(p, q) -> ALIVE : a[p].life[q])
@@ -148,8 +149,9 @@ hidden byte has_vote, was_member, is_death;
 #endif
 
 #define MEMBERS(p) SUM(p, MEMBER)
-#define DOUBTS(p) SUM(p, DOUBTED)
-#define WHOLE(p) (DOUBTS(p) == 0 && a[p].missed == 0)
+// Number of members that p suspects or holds unreachable.
+#define SILENT_COUNT(p) SUM(p, IS_SILENT)
+#define WHOLE(p) (SILENT_COUNT(p) == 0 && a[p].missed == 0)
 // Witnesses that a death of q needs at p (D8, R1).
 #define ABLE(p, q) (MEMBERS(p) - MEMBER(p, q))
 #define NEEDED(p, q) (ABLE(p, q) < 2 -> ABLE(p, q) : 2)
@@ -158,7 +160,7 @@ hidden byte has_vote, was_member, is_death;
 
 // Guards of the steps.
 
-#define CAN_HEAR(p, q) (WAY(p, q) && DOUBTED(p, q) && MEMBER(q, p))
+#define CAN_HEAR(p, q) (WAY(p, q) && IS_SILENT(p, q) && MEMBER(q, p))
 #define CAN_MISS(p, q) (UP(p) && a[p].life[q] == ALIVE && !WAY(p, q))
 #define CAN_CALL(p, q) (WAY(p, q) && !MEMBER(p, q))
 #define NEWER(p, h, q) (a[p].incarnation[q] > a[h].incarnation[q] || \
@@ -167,17 +169,17 @@ hidden byte has_vote, was_member, is_death;
 // A hearer that still hears the subject does not take its death over (R3).
 #define CAN_TELL(p, h, q) (LINK(p, h) && NEWER(p, h, q) && (!GONE(p, q) || \
 	((a[h].life[q] != ALIVE || !STARTS_AGREE(p, h, q)) && \
-	 (WEIGHT(p, q) >= NEEDED(h, q) || (DOUBTED(h, q) && !IN(a[h].reported, q))))))
+	 (WEIGHT(p, q) >= NEEDED(h, q) || (IS_SILENT(h, q) && !IN(a[h].reported, q))))))
 #define CAN_CONTEST(p, h, q) (LINK(p, h) && NEWER(p, h, q) && GONE(p, q) && LINK(h, q) && \
 	STARTS_AGREE(p, h, q))
-#define UNASKED(p, q) (a[p].life[q] == SUSPECT && !IN(a[p].asked, q))
-#define CAN_COUNT(p) (UP(p) && (SUM(p, UNASKED) > 0 || \
-	(IN(recount, p) && (DOUBTS(p) > 0 || a[p].brake > 0))))
-#define DUE(p, q) (UP(p) && DOUBTED(p, q) && IN(a[p].asked, q))
+#define IS_UNASKED_SUSPECT(p, q) (a[p].life[q] == SUSPECT && !IN(a[p].asked, q))
+#define CAN_COUNT(p) (UP(p) && (SUM(p, IS_UNASKED_SUSPECT) > 0 || \
+	(IN(recount, p) && (SILENT_COUNT(p) > 0 || a[p].brake > 0))))
+#define DUE(p, q) (UP(p) && IS_SILENT(p, q) && IN(a[p].asked, q))
 #ifdef MUTANT_HEARD_IGNORED
-#define UNHEARD(p, q) true
+#define IS_HEARD_BY_NONE(p, q) true
 #else
-#define UNHEARD(p, q) (!IN(a[p].heard, q))
+#define IS_HEARD_BY_NONE(p, q) (!IN(a[p].heard, q))
 #endif
 #ifdef MUTANT_BRAKE_IGNORED
 #define IS_FREE(p) (!MINORITY(p))
@@ -189,10 +191,11 @@ hidden byte has_vote, was_member, is_death;
 #else
 #define WITNESSED(p, q) (MEMBERS(p) == 2 || IN(a[p].witnessed, q))
 #endif
-#define CAN_DECLARE(p, q) (DUE(p, q) && IS_FREE(p) && UNHEARD(p, q) && WITNESSED(p, q))
+#define CAN_DECLARE(p, q) (DUE(p, q) && IS_FREE(p) && IS_HEARD_BY_NONE(p, q) && WITNESSED(p, q))
 #define CAN_HOLD(p, q) (DUE(p, q) && a[p].life[q] == SUSPECT && (a[p].brake > 0 || MINORITY(p)))
 #define CAN_ADOPT(p, q) (DUE(p, q) && MINORITY(p) && IN(a[p].reported, q))
 
+// Terms for the disjunctions below. An OR_ macro adds one condition for each agent, pair or triple.
 #define OR_COUNT(p) || CAN_COUNT(p)
 #define OR_DECLARE(p, q) || CAN_DECLARE(p, q)
 #define OR_PAIR(p, q) || CAN_HEAR(p, q) || CAN_MISS(p, q) || CAN_CALL(p, q) || \
@@ -213,8 +216,8 @@ hidden byte has_vote, was_member, is_death;
 	a[q].vote[2] != VOTE || a[q].vote[N - 1] != VOTE)
 #define IS_BEHIND(p, q) (UP(q) && MEMBER(p, q) && VOTELESS_AT(p, q) && !a[q].opposes)
 #define CAN_RESTORE(p) (UP(p) && a[p].opposes && WHOLE(p) && SUM(p, IS_BEHIND) == 0)
-#define CAN_EXPIRE(p) (UP(p) && DOUBTS(p) == 0 && a[p].missed > 0)
-#define CAN_AGE(p) (UP(p) && a[p].young)
+#define CAN_EXPIRE(p) (UP(p) && SILENT_COUNT(p) == 0 && a[p].missed > 0)
+#define JOIN_CAN_AGE(p) (UP(p) && a[p].young) // the join stops being recent (V3)
 
 #define CAN_RESTART(p, q) (restarts < RESTARTS && !UP(p) && UP(q) && IN(net[p], q))
 
@@ -252,7 +255,7 @@ inline reach_by_links(p) {
 inline recount_request(mask) {
 	for (x : 0 .. N - 1) {
 		if
-		:: IN(mask, x) && UP(x) && (DOUBTS(x) > 0 || a[x].brake > 0) ->
+		:: IN(mask, x) && UP(x) && (SILENT_COUNT(x) > 0 || a[x].brake > 0) ->
 			recount = recount | BIT(x)
 		:: else -> skip
 		fi
@@ -305,7 +308,7 @@ inline membership_end(p, q, how) {
 inline join(p, q) {
 	was_member = MEMBER(p, q);
 	has_vote = a[p].vote[q] == VOTE && (WHOLE(p) ||
-		(was_member && a[p].brake == 0 && a[p].missed <= 1 && DOUBTS(p) <= 1));
+		(was_member && a[p].brake == 0 && a[p].missed <= 1 && SILENT_COUNT(p) <= 1));
 	suspicion_forget(p, q);
 	a[p].fallen = a[p].fallen & ~BIT(q);
 	a[p].life[q] = ALIVE;
@@ -361,7 +364,7 @@ inline own_death_refute(q) {
 			for (x : 0 .. N - 1) {
 				a[q].joined_since[x] = 0;
 				if
-				:: DOUBTED(q, x) -> a[q].life[x] = ALIVE // D11
+				:: IS_SILENT(q, x) -> a[q].life[x] = ALIVE // D11
 				:: else -> skip
 				fi
 			}
@@ -378,13 +381,13 @@ inline late_votes_withdraw(p) {
 	for (x : 0 .. N - 1) {
 		for (y : 0 .. N - 1) {
 			if
-			:: DOUBTED(p, x) && IN(a[p].joined_since[x], y) && a[p].vote[y] == VOTE ->
+			:: IS_SILENT(p, x) && IN(a[p].joined_since[x], y) && a[p].vote[y] == VOTE ->
 				vote_withdraw(p, y, LATE) // V4
 			:: else -> skip
 			fi
 		}
 		if
-		:: DOUBTED(p, x) -> a[p].joined_since[x] = 0
+		:: IS_SILENT(p, x) -> a[p].joined_since[x] = 0
 		:: else -> skip
 		fi
 	}
@@ -438,12 +441,12 @@ inline votes_count(p) {
 // A census of p, with the looks of its last round (D1, B1).
 inline census(p) {
 #ifdef ANY_MOMENT
-	// A result is used for 4 s, and silence takes 8.7 s (D1). So results are void that reached an
-	// agent and a subject of which it counts now.
+	// A result is used for 4 s, and silence takes 8.7 s (D1). So a census of p in which x is silent
+	// voids each stored result that had reached both p and x.
 	for (y : 0 .. N - 1) {
 		for (x : 0 .. N - 1) {
 			if
-			:: UP(x) && DOUBTED(p, x) && IN(a[y].reached, p) && IN(a[y].reached, x) ->
+			:: UP(x) && IS_SILENT(p, x) && IN(a[y].reached, p) && IN(a[y].reached, x) ->
 				census_forget(y)
 			:: else -> skip
 			fi
@@ -467,15 +470,15 @@ inline census(p) {
 	for (y : 0 .. N - 1) {
 		for (x : 0 .. N - 1) {
 			if
-			:: DOUBTED(p, y) && IN(reach, x) && (x == y || a[x].life[y] == ALIVE) ->
+			:: IS_SILENT(p, y) && IN(reach, x) && (x == y || a[x].life[y] == ALIVE) ->
 				a[p].heard = a[p].heard | BIT(y) // B3
-			:: DOUBTED(p, y) && IN(reach, x) && x != p && a[p].life[x] == ALIVE && DOUBTED(x, y) ->
+			:: IS_SILENT(p, y) && IN(reach, x) && x != p && a[p].life[x] == ALIVE && IS_SILENT(x, y) ->
 				a[p].witnessed = a[p].witnessed | BIT(y) // D8
 			:: else -> skip
 			fi
 		}
 		if
-		:: DOUBTED(p, y) -> a[p].asked = a[p].asked | BIT(y)
+		:: IS_SILENT(p, y) -> a[p].asked = a[p].asked | BIT(y)
 		:: else -> skip
 		fi
 	}
@@ -492,7 +495,7 @@ inline census(p) {
 	:: else -> skip
 	fi;
 	if
-	:: DOUBTS(p) == 0 && a[p].brake == 0 -> recount = recount & ~BIT(p)
+	:: SILENT_COUNT(p) == 0 && a[p].brake == 0 -> recount = recount & ~BIT(p)
 	:: else -> skip
 	fi
 }
@@ -615,7 +618,7 @@ byte i, j, k; // its agent, the subject, the hearer
 	:: CAN_OPPOSE(p) -> act = OPPOSE; i = p \
 	:: CAN_RESTORE(p) -> act = RESTORE; i = p \
 	:: CAN_EXPIRE(p) -> act = EXPIRE; i = p \
-	:: CAN_AGE(p) -> act = AGE; i = p
+	:: JOIN_CAN_AGE(p) -> act = AGE; i = p
 // All agents are alike at first, so one partition of each size is enough then.
 #define IS_FIRST(mask) (cuts + crashes + leaves == 0 && (mask) != 4 * (N - 2) && \
 	(N == 3 || (mask) != 12))

@@ -69,7 +69,7 @@ def search(model, defines, show=False):
     if shutil.which("spin") is None or shutil.which("gcc") is None:
         raise tap.Skip("no spin or no gcc (Debian packages spin and gcc)")
     options = [f"-D{define}" for define in defines]
-    # To compile with optimization takes 8 s, which only a large search gains.
+    # An optimized build takes 8 s, which pays only for a large search.
     level = "-O1" if show or defines == LARGEST else "-O0"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory(prefix="tocsin-spec-") as directory:

@@ -44,7 +44,7 @@ static const struct option_spec options[OPTION_COUNT] = {
 static const char details[] =
 	"The agent keeps a limited number of events. A gap in the numbers means that\n"
 	"events were dropped. The numbers begin again with each start of the agent.\n"
-	"Events of earlier starts have no number, and are listed by a time only.\n"
+	"Events of earlier starts have no number. They are listed if WHEN is a time.\n"
 	"\n"
 	"A time is one of\n"
 	"  90s 10m 2h 3d          this long ago, by the agent's clock\n"

@@ -70,7 +70,7 @@ struct subuids;
 #define JOBHOST_SUBUID_FILE "/etc/subuid"
 // Read the ranges of a file, in the format of subuid(5); any thread. A line that is no valid range,
 // or that holds uid 0, is ignored. So is everything beyond 1 MiB or 16384 ranges. Returns NULL if
-// the file cannot be read, holds no range, or without memory.
+// the file cannot be read or holds no range, or if memory is short.
 struct subuids *subuids_read(const char *path);
 void subuids_destroy(struct subuids *subuids); // NULL is ignored
 // Use these ranges, and own them, for users who connect from now on. NULL: none.

@@ -212,8 +212,8 @@ static void complete_requests_at(const struct given *given, mpi_word done, mpi_w
 	}
 }
 
-// Requests may belong to several communicators, so publish a call that waits for them in that of
-// all ranks. `count` is the number of followed requests.
+// Publish a call that waits for requests. The requests may belong to several communicators, so the
+// call is published in MPI_COMM_WORLD. `count` is the number of followed requests.
 static struct followed *wait_enter(enum job_call call, int count) {
 	struct followed *world = count > 0 ? comm_hold(mpi_rules.world) : NULL;
 

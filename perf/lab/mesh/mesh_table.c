@@ -86,7 +86,7 @@ static void print_causes(const struct mesh *mesh, const struct mesh_summary *sum
 		return;
 	}
 	if (summary->undecided > 0)
-		printf("%u undecided: no interval, or one that reaches from the baseline upwards\n",
+		printf("%u undecided: no interval, or slow with an interval down to the baseline\n",
 		       summary->undecided);
 	if (summary->outliers == 0) {
 		printf("nothing stands out\n");
@@ -152,8 +152,8 @@ void mesh_print(const struct mesh *mesh, const struct mesh_summary *summary) {
 		printf("\n");
 	}
 	if (summary->median_ns > 0)
-		printf("\nmedians from %.3f to %.3f us; the baseline, of all that no group explains, "
-		       "is %.3f us\n",
+		printf("\nmedians from %.3f to %.3f us; baseline (median of what no group explains) "
+		       "%.3f us\n",
 		       (double)summary->min_ns / 1e3, (double)summary->max_ns / 1e3,
 		       (double)summary->median_ns / 1e3);
 	print_causes(mesh, summary);

@@ -9,8 +9,8 @@
 
 #define JOBS_NOTICE_GONE 1
 #define JOBS_NOTICE_AGREED 2
-#define TIME_OF_END (INT64_MAX / 2) // the latest that is possible; a receiver takes it for now
-#define STARTS_AHEAD 16		    // as many as the agents of protocol 2 admitted
+#define NOTICE_TIME_MAX_NS (INT64_MAX / 2) // largest time that is accepted; the receiver uses now
+#define STARTS_AHEAD 16			   // as many as the agents of protocol 2 admitted
 #define ID_START_SHIFT 32
 #define RELAY_LIFE_US 5000000
 #define RELAY_HOPS_LEFT 32
@@ -51,7 +51,7 @@ static void tell_gone(struct liar *liar) {
 	rank = liar->turn % liar->comm_size;
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	wire_put_bytes(&writer, liar->comm_head, sizeof(liar->comm_head));
-	wire_put_u64(&writer, TIME_OF_END);
+	wire_put_u64(&writer, NOTICE_TIME_MAX_NS);
 	wire_put_u32(&writer, rank);
 	wire_put_string(&writer, cause, strlen(cause));
 	bytes[1] = JOBS_NOTICE_GONE;
@@ -59,7 +59,7 @@ static void tell_gone(struct liar *liar) {
 
 	wire_writer_init(&writer, bytes, sizeof(bytes));
 	wire_put_bytes(&writer, liar->comm_head, sizeof(liar->comm_head));
-	wire_put_u64(&writer, TIME_OF_END);
+	wire_put_u64(&writer, NOTICE_TIME_MAX_NS);
 	wire_put_u64(&writer, UINT64_MAX / 2 + liar->turn); // number of the set
 	wire_put_u32(&writer, rank);
 	wire_put_string(&writer, cause, strlen(cause));

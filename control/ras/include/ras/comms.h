@@ -54,7 +54,7 @@ struct ras_comm_recent {
 // Call of MPI between two ranks that a rank is inside.
 struct ras_comm_call {
 	uint8_t number;	   // enum job_call of <tocsin/job_page.h>; 0: none
-	bool is_elsewhere; // in another communicator, whose ranks `peer` counts
+	bool is_elsewhere; // the call is in another communicator; `peer` is a rank of that one
 	int32_t peer, tag; // negative: any
 };
 

@@ -85,7 +85,7 @@ struct job_marks {
 	_Atomic uint64_t started_from, completed_from;
 	_Atomic uint64_t abort_value; // tocsin_abort_value(); 0: none
 	_Atomic uint64_t call;	      // job_call_pack(); 0: none
-	uint64_t unused_too;
+	uint64_t unused_end;
 };
 #define JOB_MARK_FINALIZED 1u
 #define JOB_MARK_DESTROYED 2u

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ranks that are inside calls between two ranks: which of these waits prove a deadlock, and how it
-// is told.
+// Ranks that are inside calls between two ranks: which of these waits prove a deadlock, and the
+// sentence that reports the deadlock.
 #include "control/jobs/jobs_view.h"
 
 #include <support/cmocka.h>
