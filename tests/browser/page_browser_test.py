@@ -220,7 +220,7 @@ def a_bandwidth_is_told_in_rates():
             str(kept), "--html", str(page))
     bytes_of(page)
     shown, colours = look(page)
-    for words in ("Bandwidth of read", "Bandwidth by size", "median, Gbit/s", "messages/s",
+    for words in ("Bandwidth of read", "Bandwidth by size", "mean, Gbit/s", "messages/s",
                   "mean of the server", "time of a window, us", "windows of"):
         assert words in shown.text, words
     # On a busy machine there may be too few windows for a run chart.
