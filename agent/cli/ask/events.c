@@ -30,9 +30,9 @@ enum {
 static const struct option_spec options[OPTION_COUNT] = {
 	[OPTION_SINCE] =
 		{"since", "WHEN",
-		 "events after the one of this NUMBER (0: all of this start\n"
-		 "of the agent that are kept), or since this time; default:\n"
-		 "the last 100 events"},
+		 "events after the one of this NUMBER (0: all of this\n"
+		 "start of the agent that are kept), or since this time;\n"
+		 "default: the last 100 events"},
 	[OPTION_UNTIL] = {"until", "TIME", "events until this time; default: until now"},
 	[OPTION_FOLLOW] =
 		{"follow", NULL,
