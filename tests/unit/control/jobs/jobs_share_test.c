@@ -129,6 +129,8 @@ static void nonsense_of_a_page_makes_a_row_that_can_be_read(void **state) {
 		reports[1].uid = 0;
 		reports[1].finalized = reports[1].destroyed = round % 2 == 0;
 		reports[1].aborted = reports[1].attached = reports[1].blocks = round % 3 == 0;
+		reports[1].aborted_all = reports[1].end_is_seen_late = round % 5 == 0;
+		reports[1].doing.call.is_elsewhere = round % 2 == 0;
 		reports[1].signature_count %= JOBS_SIGNATURES + 1;
 		memset(reports[1].job_id + JOBS_ID_BYTES - 1, 0, 1);
 		wire_writer_init(&writer, bytes, sizeof(bytes));
