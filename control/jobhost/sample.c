@@ -40,7 +40,11 @@ void sample_clamp_counts(struct jobs_rank_report *report) {
 
 	for (uint32_t n = 0; n < JOB_KINDS; n++) {
 		uint64_t *of = &report->started_of[n];
+		bool is_pair = n == JOBS_SEND || n == JOBS_RECEIVE || n == JOBS_ONE_SIDED;
 
+		// The bridge of MPI reports no starts of operations between two ranks.
+		if (is_pair && *of < report->completed_of[n])
+			*of = report->completed_of[n];
 		*of = started ? min_u64(*of, report->launched_of[n]) : report->launched_of[n];
 		report->completed_of[n] = completed ? min_u64(report->completed_of[n], *of) : *of;
 	}

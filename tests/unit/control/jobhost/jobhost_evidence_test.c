@@ -206,6 +206,22 @@ static void a_rank_that_only_posted_an_operation_does_not_block(void **state) {
 	member_close(bed, &self);
 }
 
+static void a_message_that_completed_has_started(void **state) {
+	struct bed *bed = *state;
+	struct member self = member_open(bed, 0, 4);
+	struct jobs_rank_report report;
+
+	member_connect(bed, &self);
+	tocsin_comm_launched(self.comm, TOCSIN_SEND, 0, 0, -1);
+	tocsin_comm_launched(self.comm, TOCSIN_SEND, 0, 0, -1);
+	tocsin_comm_completed(self.comm, TOCSIN_SEND);
+	look_again(bed);
+	report = report_of(bed, 0);
+	assert_int_equal(report.launched_of[JOBS_SEND], 2);
+	assert_int_equal(report.completed_of[JOBS_SEND], 1);
+	member_close(bed, &self);
+}
+
 static void an_end_is_seen_late_by_an_agent_that_was_stopped(void **state) {
 	struct bed *bed = *state;
 
@@ -258,6 +274,9 @@ UNIT_GROUP(jobhost_evidence) {
 		),
 		cmocka_unit_test_setup_teardown(
 			a_rank_that_only_posted_an_operation_does_not_block, setup, teardown
+		),
+		cmocka_unit_test_setup_teardown(
+			a_message_that_completed_has_started, setup, teardown
 		),
 		cmocka_unit_test_setup_teardown(
 			an_end_is_seen_late_by_an_agent_that_was_stopped, setup, teardown
