@@ -51,6 +51,18 @@ static bool copy_departure(const struct host_rank *rank, struct job_departure *r
 	       (ssize_t)sizeof(*ret_departure);
 }
 
+static bool word_differs(const _Atomic uint64_t *a, const _Atomic uint64_t *b) {
+	// plain memory: our own copies of the page
+	return atomic_load_explicit(a, memory_order_relaxed) !=
+	       atomic_load_explicit(b, memory_order_relaxed);
+}
+
+static bool departures_differ(const struct job_departure *a, const struct job_departure *b) {
+	return word_differs(&a->comm, &b->comm) || word_differs(&a->launched, &b->launched) ||
+	       word_differs(&a->started, &b->started) ||
+	       word_differs(&a->completed, &b->completed) || word_differs(&a->flags, &b->flags);
+}
+
 // Read the counts and marks that the library noted when it unregistered the communicator. Returns
 // false if it noted none, or a later communicator of the process has replaced them.
 static bool read_departure(const struct host_rank *rank, struct jobs_rank_report *report) {
@@ -61,7 +73,7 @@ static bool read_departure(const struct host_rank *rank, struct jobs_rank_report
 	// communicator can be in the first copy, but not beside the same number in the second.
 	if (!copy_departure(rank, &departure) || !copy_departure(rank, &again) ||
 	    atomic_load_explicit(&departure.comm, memory_order_relaxed) != rank->told.comm ||
-	    memcmp(&departure, &again, sizeof(departure)) != 0)
+	    departures_differ(&departure, &again))
 		return false;
 	report->launched = atomic_load_explicit(&departure.launched, memory_order_relaxed);
 	report->started = atomic_load_explicit(&departure.started, memory_order_relaxed);

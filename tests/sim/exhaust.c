@@ -99,21 +99,25 @@ static void on_stop(int signal) {
 	exhaust_stops = 1;
 }
 
+// List the faults of one kind at one moment, for all nodes.
+static void list_items_of(struct exhaust *exhaust, uint32_t moment, uint32_t entry) {
+	bool pair = fault_names_another(menu[entry].kind);
+
+	for (uint32_t node = 0; node < exhaust->nodes; node++) {
+		for (uint32_t other = 0; other < exhaust->nodes; other++) {
+			if (pair == (node == other))
+				continue;
+			must(exhaust->item_count < EXHAUST_ITEMS_MAX);
+			exhaust->items[exhaust->item_count++] =
+				(struct item){moment, entry, node, other};
+		}
+	}
+}
+
 static void list_items(struct exhaust *exhaust) {
 	for (uint32_t moment = 0; moment < MOMENT_COUNT; moment++) {
-		for (uint32_t entry = 0; entry < MENU_COUNT; entry++) {
-			bool pair = fault_names_another(menu[entry].kind);
-
-			for (uint32_t node = 0; node < exhaust->nodes; node++) {
-				for (uint32_t other = 0; other < exhaust->nodes; other++) {
-					if (pair == (node == other))
-						continue;
-					must(exhaust->item_count < EXHAUST_ITEMS_MAX);
-					exhaust->items[exhaust->item_count++] =
-						(struct item){moment, entry, node, other};
-				}
-			}
-		}
+		for (uint32_t entry = 0; entry < MENU_COUNT; entry++)
+			list_items_of(exhaust, moment, entry);
 		if (moment == 0)
 			exhaust->first_count = exhaust->item_count;
 	}
@@ -144,6 +148,7 @@ static void add_permutation(struct exhaust *exhaust, const uint32_t *to) {
 	exhaust->image_count++;
 }
 
+// NOLINTNEXTLINE(misc-no-recursion): as deep as there are nodes
 static void list_permutations(struct exhaust *exhaust, uint32_t *to, uint32_t done) {
 	if (done == exhaust->nodes)
 		add_permutation(exhaust, to);
@@ -244,6 +249,7 @@ static bool combination_next(const struct exhaust *exhaust, struct combination *
 	return false;
 }
 
+// NOLINTNEXTLINE(misc-no-recursion): twice at most
 static void add_fault(struct run_options *run, const struct item *item, enum fault_kind kind) {
 	bool pair = fault_names_another(kind);
 	struct fault fault = {

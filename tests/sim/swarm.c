@@ -3,6 +3,8 @@
 
 #include "random.h"
 
+#include <lib/must.h>
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -109,6 +111,7 @@ static void swarm_draw_no_seeds(struct run_options *run, uint64_t *random) {
 	uint32_t seeds = run->nodes < WORLD_SEEDS ? run->nodes : WORLD_SEEDS;
 	uint64_t span_ms = UINT64_C(100) << random_below(random, 9);
 
+	must(run->nodes > 0);
 	run->remember = true;
 	run->young = false; // a node without remembered members and without a seed finds nobody
 	for (uint32_t n = 0; n < seeds; n++)

@@ -67,7 +67,9 @@ static bool step_is_found(const double *values, uint32_t count, double step, dou
 static double find_detectable_step(const double *values, uint32_t count) {
 	double *scratch = calloc(count, sizeof(*scratch)), low = 0, high = 1;
 
-	if (scratch == NULL || !step_is_found(values, count, high, scratch))
+	if (scratch == NULL)
+		return NAN;
+	if (!step_is_found(values, count, high, scratch))
 		high = NAN;
 	for (int n = 0; n < STEP_HALVINGS && !isnan(high); n++) {
 		double middle = (low + high) / 2;
