@@ -108,7 +108,7 @@ def every_query_of_the_dashboard_is_answered(_, prometheus):
     asked = 0
     for panel in board["panels"]:
         for target in panel["targets"]:
-            # What Grafana makes of the variable $cluster for all clusters.
+            # Grafana replaces the variable $cluster by this pattern if all clusters are chosen.
             prometheus.query(target["expr"].replace("$__rate_interval", "10s")
                              .replace("$cluster", ".*"))
             asked += 1
