@@ -270,12 +270,16 @@ def ci_status(lint, test):
         shutil.copy(ROOT / ".ci/run", root / ".ci/run")
         (root / "dev").write_text(
             "#!/bin/sh\necho \"$*\"\n"
-            f"case $1 in lint) exit {lint} ;; test) echo '7 passed'; exit {test} ;; esac\n",
+            f"case $1 in lint) echo bad.c:1; exit {lint} ;;"
+            "test) echo \"$TOCSIN_ALSO_FAILED\" >seen; echo '7 passed';"
+            f" exit {test} ;; esac\n",
             encoding="utf-8")
         (root / "dev").chmod(0o755)
         done = subprocess.run([root / ".ci/run"], env={**os.environ, "CI": "true"}, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, check=False)
         assert done.stdout.splitlines()[0] == "lint --all"
+        told = "bad.c:1" in (root / "seen").read_text(encoding="utf-8")
+        assert told == (lint != 0), "the test run counts a failed lint and repeats it"
         return done.returncode != 0, done.stdout.splitlines()[-1]
 
 
