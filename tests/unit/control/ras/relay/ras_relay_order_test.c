@@ -146,6 +146,7 @@ static void one_that_was_given_up_is_left_out_and_does_not_come_later(void **sta
 	net_settle(net);
 	assert_in_order(net, 3, 3);
 	assert_int_equal(net->nodes[0].reports[0].outcome, RAS_RELAY_OUTCOME_EXPIRED);
+	assert_non_null(kept);
 	assert_int_equal(
 		relay_frame_received(
 			&net->nodes[kept->to].ras, net_find_link(net, kept->to, 0), kept->bytes,
