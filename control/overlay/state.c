@@ -27,6 +27,7 @@
 
 #define CLOSE_WAIT_S 2
 #define JOURNAL_BYTES_MIN 65536
+#define RETRY_S 2 // a text that could not be written is tried again, also on an idle agent
 
 static const struct {
 	const char *name;
@@ -65,6 +66,7 @@ struct state {
 	uint32_t queue_first, queue_count;
 	uint64_t start_wanted;		      // start counter to be written; 0: none
 	char *texts_wanted[STATE_TEXT_COUNT]; // texts to be written; NULL: none
+	char *texts_failed[STATE_TEXT_COUNT]; // texts to be tried again; NULL: none
 	bool busy, stop;
 	bool left_behind; // closed while the writer was busy: the writer frees it
 
@@ -160,10 +162,10 @@ static void writer_write_event(struct state *state, int *fd, const struct state_
 		);
 }
 
-static void writer_write_text(struct state *state, enum state_text which, char *text) {
+// Returns false if the text has to be tried again.
+static bool writer_write_text(struct state *state, enum state_text which, const char *text) {
 	int err = state_file_replace(state->directory, texts[which].name, text);
 
-	free(text);
 	if (err == 0) {
 		if (state->text_failures[which] > 0)
 			log_event(
@@ -172,7 +174,7 @@ static void writer_write_text(struct state *state, enum state_text which, char *
 				log_u64("failures", state->text_failures[which])
 			);
 		state->text_failures[which] = 0;
-		return;
+		return true;
 	}
 	counter_increment(&state->failures);
 	if (state->text_failures[which]++ == 0)
@@ -180,6 +182,7 @@ static void writer_write_text(struct state *state, enum state_text which, char *
 			LOG_LEVEL_WARN, "state_write_failed", log_str("file", texts[which].name),
 			log_errno("error", err), log_str("effect", texts[which].effect)
 		);
+	return false;
 }
 
 // The mutex must be held, also for writer_wait_for_work().
@@ -198,6 +201,31 @@ struct work {
 	char *texts[STATE_TEXT_COUNT];
 };
 
+// Wait until there may be work. A text that failed is work again after RETRY_S.
+static void writer_wait(struct state *state) {
+	struct timespec until;
+	bool failed = false;
+
+	for (int which = 0; which < STATE_TEXT_COUNT; which++)
+		failed = failed || state->texts_failed[which] != NULL;
+	if (!failed) {
+		pthread_cond_wait(&state->wanted, &state->mutex);
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += RETRY_S;
+	if (pthread_cond_clockwait(&state->wanted, &state->mutex, CLOCK_MONOTONIC, &until) !=
+	    ETIMEDOUT)
+		return;
+	for (int which = 0; which < STATE_TEXT_COUNT; which++) {
+		if (state->texts_failed[which] == NULL)
+			continue;
+		must(state->texts_wanted[which] == NULL); // a newer text drops the failed one
+		state->texts_wanted[which] = state->texts_failed[which];
+		state->texts_failed[which] = NULL;
+	}
+}
+
 // Wait for work and take it. Returns false if there is none and none will come.
 static bool writer_wait_for_work(struct state *state, struct work *ret_work) {
 	while (!state_has_work(state)) {
@@ -205,7 +233,7 @@ static bool writer_wait_for_work(struct state *state, struct work *ret_work) {
 		pthread_cond_broadcast(&state->idle);
 		if (state->stop)
 			return false;
-		pthread_cond_wait(&state->wanted, &state->mutex);
+		writer_wait(state);
 	}
 	state->busy = true;
 	ret_work->start = state->start_wanted;
@@ -224,6 +252,17 @@ static bool writer_wait_for_work(struct state *state, struct work *ret_work) {
 	return true;
 }
 
+// Keep the texts that could not be written, if no newer ones came meanwhile. The mutex must be
+// held.
+static void texts_keep_failed(struct state *state, char *const failed[static STATE_TEXT_COUNT]) {
+	for (int which = 0; which < STATE_TEXT_COUNT; which++) {
+		if (state->texts_wanted[which] != NULL)
+			free(failed[which]);
+		else if (failed[which] != NULL)
+			state->texts_failed[which] = failed[which];
+	}
+}
+
 static void state_free(struct state *state) {
 	if (state->lock >= 0)
 		close(state->lock);
@@ -236,6 +275,7 @@ static void state_free(struct state *state) {
 	for (int which = 0; which < STATE_TEXT_COUNT; which++) {
 		free(state->texts[which]);
 		free(state->texts_wanted[which]);
+		free(state->texts_failed[which]);
 	}
 	free(state);
 }
@@ -259,12 +299,17 @@ static void *writer_main(void *argument) {
 			);
 		}
 		for (int which = 0; which < STATE_TEXT_COUNT; which++) {
-			if (work.texts[which] != NULL)
-				writer_write_text(state, (enum state_text)which, work.texts[which]);
+			char *text = work.texts[which];
+
+			if (text == NULL || !writer_write_text(state, (enum state_text)which, text))
+				continue;
+			free(text);
+			work.texts[which] = NULL;
 		}
 		if (work.has_event)
 			writer_write_event(state, &fd, &work.event);
 		pthread_mutex_lock(&state->mutex);
+		texts_keep_failed(state, work.texts);
 	}
 	left_behind = state->left_behind;
 	pthread_mutex_unlock(&state->mutex);
@@ -420,14 +465,17 @@ int state_read_text(struct state *state, enum state_text which, char **ret_text)
 }
 
 void state_save_text(struct state *state, enum state_text which, char *text) {
-	char *before;
+	char *before, *failed;
 
 	pthread_mutex_lock(&state->mutex);
 	before = state->texts_wanted[which];
+	failed = state->texts_failed[which];
 	state->texts_wanted[which] = text;
+	state->texts_failed[which] = NULL;
 	pthread_cond_signal(&state->wanted);
 	pthread_mutex_unlock(&state->mutex);
 	free(before);
+	free(failed);
 }
 
 void state_journal(struct state *state, const struct state_event *event) {

@@ -75,7 +75,7 @@ enum state_text {
 // Returns 0, -ENOENT, or the error of reading.
 int state_read_text(struct state *state, enum state_text which, char **ret_text);
 // Save a text, which must come from malloc() and is taken over. It replaces a text that is not
-// written yet. Never waits.
+// written yet. A write that fails is repeated until it succeeds. Never waits.
 void state_save_text(struct state *state, enum state_text which, char *text);
 
 // Return the latest events of earlier runs, oldest first. They do not change.

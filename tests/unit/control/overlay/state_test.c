@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <malloc.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -328,6 +329,34 @@ static void file_of_paths_that_is_too_long_or_none_is_told_as_such(void **state)
 	while (counters.write_failures < 1);
 	state_close(opened);
 	assert_null(text);
+}
+
+// A full disk fails a write just so. No event follows that would cause another one.
+static void text_that_could_not_be_written_is_written_once_the_disk_takes_it(void **state) {
+	char path[PATH_MAX + 32], *text = NULL;
+	struct state_counters counters;
+	struct state *opened;
+	struct stat info;
+
+	(void)state;
+	snprintf(path, sizeof(path), "%s/paths", directory);
+	assert_int_equal(mkdir(path, 0700), 0);
+	opened = open_state();
+	assert_int_equal(state_read_text(opened, STATE_PATHS, &text), -EISDIR);
+	keep_paths(opened, "older\n");
+	keep_paths(opened, "newest\n");
+	do
+		state_counters(opened, &counters);
+	while (counters.write_failures < 1);
+	assert_int_equal(rmdir(path), 0);
+	while (stat(path, &info) != 0)
+		sched_yield();
+	state_close(opened);
+	opened = open_state();
+	assert_int_equal(state_read_text(opened, STATE_PATHS, &text), 0);
+	assert_string_equal(text, "newest\n");
+	free(text);
+	state_close(opened);
 }
 
 static void a_journal_stays_within_its_size_and_keeps_the_latest(void **state) {
@@ -677,6 +706,7 @@ UNIT_GROUP(state) {
 		CASE(what_was_kept_of_paths_is_there_once_after_a_restart),
 		CASE(texts_are_kept_beside_each_other),
 		CASE(file_of_paths_that_is_too_long_or_none_is_told_as_such),
+		CASE(text_that_could_not_be_written_is_written_once_the_disk_takes_it),
 		CASE(a_journal_stays_within_its_size_and_keeps_the_latest),
 		CASE(more_events_than_memory_keeps_leave_the_latest_in_order),
 		CASE(lines_that_are_no_event_are_left_out),
