@@ -173,6 +173,14 @@ int message_beat_decode(struct wire_reader *reader, struct message_beat *ret_bea
 	return 0;
 }
 
+// Decode the version of a maintenance switch. A member that claims a version which no honest one
+// reaches could block the switch for good, so such a version says nothing.
+static uint32_t maint_version_decode(struct wire_reader *reader) {
+	uint32_t version = wire_get_u32(reader);
+
+	return version <= RAS_MAINT_VERSION_MAX ? version : 0;
+}
+
 // One item of news: flags, state, hops, id, incarnation, maintenance, then the fields that the
 // flags announce.
 #define NEWS_RECORD 0x01
@@ -277,7 +285,7 @@ int message_news_decode(struct wire_reader *reader, struct message_news *ret_new
 	news->hops = wire_get_u8(&body);
 	news->id = wire_get_u64(&body);
 	news->incarnation = wire_get_u64(&body);
-	news->maint = wire_get_u32(&body);
+	news->maint = maint_version_decode(&body);
 	decoded.state_foreign = message_state_is_foreign(news->state);
 	if (decoded.state_foreign)
 		decoded.foreign = true;
@@ -347,7 +355,7 @@ int message_brief_decode(
 	brief.id = wire_get_u64(reader);
 	brief.incarnation = wire_get_u64(reader);
 	brief.record_digest = wire_get_u64(reader);
-	brief.maint = wire_get_u32(reader);
+	brief.maint = maint_version_decode(reader);
 	brief.state = wire_get_u8(reader);
 	brief.weight = wire_get_u8(reader);
 	wire_get_view(reader, entry_bytes - MESSAGE_BRIEF_BYTES);

@@ -287,6 +287,8 @@ static int maintenance_merge(struct ras *ras, uint32_t slot, uint32_t version) {
 	enum peers_change change;
 	int err;
 
+	if (version > RAS_MAINT_VERSION_MAX)
+		return -EOVERFLOW;
 	peers_news_fill(&ras->peers, slot, &news);
 	news.maint = version;
 	// membership_apply() would not apply an update about ourselves.

@@ -256,15 +256,16 @@ int ras_evidence(struct ras *ras, uint64_t now_ns, const struct ras_evidence *ev
 // is unknown.
 int ras_add_event(struct ras *ras, uint64_t now_ns, const struct ras_event *note);
 
-// Switch maintenance of a peer, or forget a peer; both are announced to all agents. Returns 0 or
-// -ENOENT. ras_forget() also returns -EBUSY unless the peer is dead, left or unreachable here. An
-// unreachable peer, which the brake holds, is also forgotten by all agents that do not reach it. If
-// it is alive after all, it comes back by itself.
+// Switch maintenance of a peer, or forget a peer; both are announced to all agents. Returns 0,
+// -ENOENT, -ENOMEM or -EOVERFLOW (version RAS_MAINT_VERSION_MAX). ras_forget() also returns -EBUSY
+// unless the peer is dead, left or unreachable here. An unreachable peer, which the brake holds, is
+// also forgotten by all agents that do not reach it. If it is alive after all, it comes back by
+// itself.
 int ras_set_maintenance(struct ras *ras, uint64_t now_ns, uint64_t peer, bool on);
 int ras_forget(struct ras *ras, uint64_t now_ns, uint64_t peer);
 // Raise the maintenance switch of a peer to a version that was stored before a restart. The new
-// version is announced. A version that is not higher changes nothing. Returns 0, -ENOENT or
-// -ENOMEM.
+// version is announced. A version that is not higher changes nothing. Returns 0, -ENOENT, -ENOMEM
+// or -EOVERFLOW.
 int ras_restore_maintenance(struct ras *ras, uint64_t now_ns, uint64_t peer, uint32_t version);
 // Forget all peers that any reachable agent holds unreachable. Returns the number of those that
 // were unreachable here. Peers that only other agents hold unreachable follow within some seconds.

@@ -6,6 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Largest version of a maintenance switch, far more than a person gives orders for one node. It is
+// even: a member that claims it can end maintenance, but cannot keep a node in maintenance. A
+// person forgets the node to begin again at 0.
+#define RAS_MAINT_VERSION_MAX (1U << 24)
+
 #define RAS_NAME_MAX 63	      // bytes of a node or host name, without the terminating zero
 #define RAS_FRAME_MAX 65536   // bytes of one message, including its type byte
 #define RAS_PEERS_MAX 100000  // table entries, including dead peers and peers that left

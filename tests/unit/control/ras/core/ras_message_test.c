@@ -387,6 +387,41 @@ static void brief_comes_back_as_it_was_sent(void **state) {
 	assert_int_equal(decoded.brief.state, RAS_LEFT);
 }
 
+// Regression: a member that claimed the highest version blocked the switch for good.
+static void version_of_a_switch_beyond_the_limit_says_nothing(void **state) {
+	static const struct {
+		uint32_t sent, decoded;
+	} cases[] = {
+		{RAS_MAINT_VERSION_MAX, RAS_MAINT_VERSION_MAX},
+		{RAS_MAINT_VERSION_MAX + 1, 0},
+		{UINT32_MAX, 0},
+	};
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		struct peer_news news = {.id = 1, .state = RAS_ALIVE, .maint = cases[n].sent};
+		struct message_brief brief = {.id = 1, .state = RAS_ALIVE, .maint = cases[n].sent};
+		struct message_brief_head head;
+		struct message_news decoded;
+		struct wire_writer writer;
+		struct wire_reader reader;
+		uint8_t bytes[256];
+
+		wire_writer_init(&writer, bytes, sizeof(bytes));
+		message_news_encode(&news, &writer);
+		wire_reader_init(&reader, bytes, wire_writer_used(&writer));
+		assert_int_equal(message_news_decode(&reader, &decoded), 0);
+		assert_int_equal(decoded.news.maint, cases[n].decoded);
+		wire_writer_init(&writer, bytes, sizeof(bytes));
+		message_brief_begin(UINT64_MAX, 0, &writer);
+		message_brief_encode(&brief, &writer);
+		wire_reader_init(&reader, bytes + 1, wire_writer_used(&writer) - 1);
+		assert_int_equal(message_brief_head_decode(&reader, &head), 0);
+		assert_int_equal(message_brief_decode(&reader, head.entry_bytes, &brief), 0);
+		assert_int_equal(brief.maint, cases[n].decoded);
+	}
+}
+
 static void news_take_the_room_that_was_announced(void **state) {
 	const struct fixture *fixture = *state;
 
@@ -706,6 +741,7 @@ UNIT_GROUP(ras_message) {
 		cmocka_unit_test(departure_comes_back_with_its_signature),
 		cmocka_unit_test(news_come_back_with_record_and_observers),
 		cmocka_unit_test(brief_comes_back_as_it_was_sent),
+		cmocka_unit_test(version_of_a_switch_beyond_the_limit_says_nothing),
 		cmocka_unit_test(news_take_the_room_that_was_announced),
 	};
 
