@@ -36,7 +36,7 @@ struct word_spec {
 	const char *name; // "NAME"
 	const char *help; // same format as in struct option_spec
 	enum word_kind kind;
-	bool optional;		    // only the last word may be optional
+	bool optional;		    // the words after it are optional as well
 	const char *const *choices; // for WORD_CHOICE, terminated by NULL
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// REPORT, MAINT, FORGET, LEVEL, LOG: the commands that change something. Each one is logged with
+// REPORT, FORGET, LEVEL, LOG: the commands that change something. Each one is logged with
 // its user.
 #include "client/answers.h"
 #include "client/command.h"
 #include "client/names.h"
+#include "client/order.h"
 #include "client/server.h"
 
 #include <control/jobhost.h>
@@ -22,21 +23,15 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define LEVEL_MAX_S (JOBHOST_LEVEL_MAX_NS / SECOND_NS)
 
-// The node of an order, as it was before. A copy, because the order may delete its record.
-struct target {
-	uint64_t id;
-	enum ras_state state;
-	char name[NAMES_TEXT_BYTES];
-};
-
-static void order_target_init(const struct ras_peer *peer, struct target *ret_target) {
+void order_target_init(const struct ras_peer *peer, struct order_target *ret_target) {
 	ret_target->id = peer->record->id;
 	ret_target->state = peer->state;
 	names_format_record(peer->record, ret_target->name);
 }
 
-static void
-order_finish(struct session *session, const struct target *target, const char *order, int err) {
+void order_finish(
+	struct session *session, const struct order_target *target, const char *order, int err
+) {
 	const char *name = target->name;
 
 	switch (err) {
@@ -68,25 +63,25 @@ order_finish(struct session *session, const struct target *target, const char *o
 	}
 }
 
-static bool is_utf8(const char *text) {
+bool order_text_is_printable(const char *text) {
 	size_t left = strlen(text);
 	size_t size;
 
 	for (; left > 0; left -= size, text += size) {
 		size = utf8_character_size(text, left);
-		if (size == 0)
+		if (size == 0 || (unsigned char)*text < ' ' || *text == '\x7f')
 			return false;
 	}
 	return true;
 }
 
 void answer_report(struct session *session, const char *rest) {
-	struct target target;
+	struct order_target target;
 	struct ras_peer peer;
 
 	if (!names_parse_next(session, &rest, &peer))
 		return;
-	if (*rest == '\0' || strlen(rest) > REASON_BYTES_MAX || !is_utf8(rest)) {
+	if (*rest == '\0' || strlen(rest) > REASON_BYTES_MAX || !order_text_is_printable(rest)) {
 		session_fail(
 			session,
 			"REPORT needs a reason: REPORT node reason, at most %u bytes of UTF-8",
@@ -105,33 +100,12 @@ void answer_report(struct session *session, const char *rest) {
 	);
 }
 
-void answer_maint(struct session *session, const char *rest) {
-	char quoted[QUOTED_BYTES];
-	struct target target;
-	struct ras_peer peer;
-	bool on;
-
-	if (!names_parse_next(session, &rest, &peer))
-		return;
-	on = strcasecmp(rest, "on") == 0;
-	if (!on && strcasecmp(rest, "off") != 0) {
-		escape_quote(rest, strlen(rest), quoted, sizeof(quoted));
-		session_fail(session, "MAINT takes on or off after the node, not %s", quoted);
-		return;
-	}
-	order_target_init(&peer, &target);
-	order_finish(
-		session, &target, on ? "maint on" : "maint off",
-		overlay_set_maintenance(session->server->overlay, target.id, on)
-	);
-}
-
 // No node name begins with "--".
 #define UNREACHABLE "--unreachable"
 #define REMEMBERED "--remembered"
 
 void answer_forget(struct session *session, const char *rest) {
-	struct target target;
+	struct order_target target;
 	struct ras_peer peer;
 	struct ras_view view;
 	uint32_t count;

@@ -42,6 +42,7 @@ static answer_fn *const answers[VERB_COUNT] = {
 	[VERB_PATH] = answer_path,
 	[VERB_MATRIX] = answer_matrix,
 	[VERB_CONNS] = answer_conns,
+	[VERB_MAINTENANCE] = answer_maintenance,
 	[VERB_NODE] = answer_node,
 	[VERB_REPORT] = answer_report,
 	[VERB_MAINT] = answer_maint,

@@ -14,8 +14,10 @@
 
 // Relay ports that the agent itself uses.
 #define OVERLAY_PORT_PING RAS_RELAY_PORT_MIN
-#define OVERLAY_PORT_QUESTION (RAS_RELAY_PORT_MIN + 1) // question: a line of the client protocol
-#define OVERLAY_PORT_ANSWER (RAS_RELAY_PORT_MIN + 2)   // transfers with the answer
+#define OVERLAY_PORT_QUESTION (RAS_RELAY_PORT_MIN + 1)	  // question: a line of the client protocol
+#define OVERLAY_PORT_ANSWER (RAS_RELAY_PORT_MIN + 2)	  // transfers with the answer
+#define OVERLAY_PORT_MAINTENANCE (RAS_RELAY_PORT_MIN + 3) // orders, for a new neighbour
+#define OVERLAY_NOTICE_MAINTENANCE (RAS_NOTICE_OWN_MIN + 3) // an order, for all members
 #define OVERLAY_LINE_BYTES 2048
 
 // Collective of one kind: the one under way, its waiters, and the last answer while it is fresh.
@@ -124,7 +126,7 @@ struct overlay_notice_consumer {
 	overlay_notice_fn *fn; // NULL: free entry
 	void *ctx;
 };
-#define OVERLAY_NOTICE_CONSUMERS 4
+#define OVERLAY_NOTICE_CONSUMERS 5
 
 // Members that this node remembers over a restart.
 struct overlay_remember {
@@ -141,13 +143,38 @@ struct overlay_remember {
 	struct sock_addr name_conflict_at;
 };
 
-// Maintenance switches that this node stores for a restart of all agents.
+// The order behind a switch that is on. Two orders are compared by (version, origin).
+struct maintenance_detail {
+	char node[RAS_NAME_MAX + 1];
+	struct overlay_maintenance_order order; // for_ns as ordered
+	uint32_t version;			// of the switch; odd
+	uint64_t origin;			// id of the agent that received the order
+	int64_t begun_ns;			// loop's clock; may be before its start
+	uint64_t ends_ns;			// loop's clock; RAS_NEVER: no end
+	bool is_from_file; // the remaining time is a guess until another agent reports it
+	bool is_unsent;	   // all members must be notified
+};
+
+#define MAINTENANCE_NEIGHBOURS_MAX 16
+
+// Maintenance switches that this node stores for a restart of all agents, and their orders.
 struct overlay_maintenance {
 	json_t *versions; // version of the switch by node name, as in the file
 	struct loop_timer timer;
 	bool is_due;	   // the timer is set
-	bool is_changed;   // the file is older than `versions`
+	bool is_changed;   // the file is older than `versions` or `details`
 	uint64_t write_ns; // earliest time of the next write
+
+	struct maintenance_detail *details;
+	uint32_t detail_count, detail_capacity;
+	struct loop_timer tick;
+	bool ticks;	    // the tick is set
+	uint64_t repeat_ns; // time at which this agent repeats its own orders
+	// Ring neighbours that have received the orders.
+	struct {
+		uint64_t id, incarnation;
+	} neighbours[MAINTENANCE_NEIGHBOURS_MAX];
+	uint32_t neighbour_count;
 };
 
 struct overlay {
@@ -337,6 +364,33 @@ void overlay_maintenance_exchange(struct overlay *overlay);
 // Exchange, and write the file if it has changed.
 void overlay_maintenance_end(struct overlay *overlay);
 void overlay_maintenance_fini(struct overlay *overlay);
+// Store the version of one switch and drop an order of a lower version. Exchange and write soon.
+void maintenance_store(struct overlay *overlay, const char *name, uint32_t version);
+uint32_t maintenance_version(const struct overlay *overlay, const char *name);
+// Exchange and write after a short while.
+void maintenance_set_timer(struct overlay *overlay);
+
+// maintenance_detail.c: the table of orders, and their JSON in files and messages.
+// Return the order for a node, or NULL.
+struct maintenance_detail *maintenance_detail_find(struct overlay *overlay, const char *node);
+void maintenance_detail_drop(struct overlay *overlay, struct maintenance_detail *detail);
+// Insert the order, unless the table holds it or a newer one. Returns 0, -EALREADY, -ESTALE,
+// -ENOSPC or -ENOMEM.
+int maintenance_detail_put(struct overlay *overlay, const struct maintenance_detail *detail);
+// Returns NULL if memory is short.
+json_t *maintenance_detail_json(const struct maintenance_detail *detail, uint64_t now_ns);
+// Returns 0 or -EBADMSG.
+int maintenance_detail_parse(
+	json_t *object, uint64_t now_ns, struct maintenance_detail *ret_detail
+);
+
+// maintenance_send.c: orders from and to other members, and their end.
+void overlay_maintenance_notice(void *ctx, uint64_t origin, const void *bytes, size_t size);
+int overlay_maintenance_deliver(struct overlay *overlay, const void *bytes, size_t size);
+// Notify all members of the orders that are marked as unsent.
+void maintenance_send_unsent(struct overlay *overlay);
+// Begin to watch the ends of orders and new neighbours. `greet`: neighbours lack the orders.
+void maintenance_tick_start(struct overlay *overlay, bool greet);
 
 // remember.c
 int overlay_remember_start(struct overlay *overlay, const char *cluster, const char *node);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Maintenance switches over a restart of all agents.
+// Maintenance switches over a restart of all agents, and the orders behind them.
 //
 // The core merges a switch by its version number, but holds it in memory only. So each agent stores
 // the versions of all switches in the file `maintenance`. It raises the switch of each peer that
 // joins to the stored version, if that is higher. The file of one member suffices. A file that is
 // old loses against a higher version, and no wall clock is involved.
+//
+// An order (maintenance_detail.c) says who is responsible for a switch that is on, why and for how
+// long. The file has the orders as well. Only the time that an agent was stopped is taken from the
+// wall clock, and an agent that still runs corrects it.
 //
 // A version is kept until a person forgets the node: a node may come back after its tombstone
 // expired. The version of a switch that is off is kept as well, because an older file may say on.
@@ -22,8 +26,11 @@
 #define MAINTENANCE_VERSION 1
 #define EXCHANGE_DELAY_NS (100 * RAS_NS_PER_MS) // one pass serves many joins
 #define WRITE_INTERVAL_NS RAS_NS_PER_SEC
+// An order from the file lasts for so long at least: the wall clock may be wrong after a boot, and
+// an agent that still runs knows better.
+#define FILE_ORDER_MIN_NS (60 * RAS_NS_PER_SEC)
 
-static void maintenance_set_timer(struct overlay *overlay, uint64_t at_ns) {
+static void timer_set_at(struct overlay *overlay, uint64_t at_ns) {
 	struct overlay_maintenance *maintenance = &overlay->maintenance;
 
 	if (!maintenance->is_due)
@@ -31,14 +38,26 @@ static void maintenance_set_timer(struct overlay *overlay, uint64_t at_ns) {
 			loop_timer_set(overlay->loop, &maintenance->timer, at_ns) == 0;
 }
 
-// Store the version of one switch. A table is full of names only if members invent them.
-static void maintenance_store(struct overlay *overlay, const char *name, uint32_t version) {
+void maintenance_set_timer(struct overlay *overlay) {
+	timer_set_at(overlay, overlay_now_ns(overlay) + EXCHANGE_DELAY_NS);
+}
+
+uint32_t maintenance_version(const struct overlay *overlay, const char *name) {
+	return (uint32_t)json_integer_value(json_object_get(overlay->maintenance.versions, name));
+}
+
+// A table is full of names only if members invent them.
+void maintenance_store(struct overlay *overlay, const char *name, uint32_t version) {
+	struct maintenance_detail *detail = maintenance_detail_find(overlay, name);
 	json_t *versions = overlay->maintenance.versions;
 
+	if (detail != NULL && detail->version < version)
+		maintenance_detail_drop(overlay, detail);
 	if (json_object_get(versions, name) == NULL && json_object_size(versions) >= RAS_PEERS_MAX)
 		return;
 	if (json_object_set_new(versions, name, json_integer((json_int_t)version)) == 0)
 		overlay->maintenance.is_changed = true;
+	maintenance_set_timer(overlay);
 }
 
 void overlay_maintenance_exchange(struct overlay *overlay) {
@@ -46,9 +65,10 @@ void overlay_maintenance_exchange(struct overlay *overlay) {
 	struct ras_view view;
 
 	ras_view(overlay->ras, &view);
-	if (overlay->state == NULL || !view.joined)
+	if (!view.joined)
 		return;
 	for (uint32_t slot = 0; slot < view.slots_max; slot++) {
+		struct maintenance_detail *detail;
 		char name[RAS_NAME_MAX + 1] = "";
 		struct ras_peer peer;
 		uint32_t stored;
@@ -57,26 +77,40 @@ void overlay_maintenance_exchange(struct overlay *overlay) {
 		    (peer.maint_version == 0 && json_object_size(versions) == 0))
 			continue;
 		memcpy(name, peer.record->name, peer.record->name_length);
-		stored = (uint32_t)json_integer_value(json_object_get(versions, name));
-		if (stored > peer.maint_version)
+		stored = maintenance_version(overlay, name);
+		if (stored > peer.maint_version) {
 			(void)ras_restore_maintenance(
 				overlay->ras, overlay_now_ns(overlay), peer.record->id, stored
 			); // -ENOMEM: the next exchange tries again
-		else if (stored < peer.maint_version)
+			detail = maintenance_detail_find(overlay, name);
+			if (detail != NULL)
+				detail->is_unsent = true; // members lack the order as well
+		} else if (stored < peer.maint_version)
 			maintenance_store(overlay, name, peer.maint_version);
 	}
 }
 
 static void maintenance_write(struct overlay *overlay) {
 	struct overlay_maintenance *maintenance = &overlay->maintenance;
-	json_t *object;
+	uint64_t now_ns = overlay_now_ns(overlay);
+	json_t *object, *orders;
 	char *text;
 
+	if (overlay->state == NULL)
+		return;
+	orders = json_array();
+	for (uint32_t n = 0; n < maintenance->detail_count; n++)
+		json_array_append_new(
+			orders, maintenance_detail_json(&maintenance->details[n], now_ns)
+		);
+	// An older agent reads the versions and ignores the rest.
 	object = json_pack(
-		"{s:i,s:s,s:O}", "version", MAINTENANCE_VERSION, "cluster",
-		overlay->remember.cluster, "switches", maintenance->versions
+		"{s:i,s:s,s:O,s:I,s:o}", "version", MAINTENANCE_VERSION, "cluster",
+		overlay->remember.cluster, "switches", maintenance->versions, "saved_s",
+		(json_int_t)(overlay_realtime_ns(overlay, now_ns) / (int64_t)RAS_NS_PER_SEC),
+		"orders", orders
 	);
-	maintenance->write_ns = overlay_now_ns(overlay) + WRITE_INTERVAL_NS;
+	maintenance->write_ns = now_ns + WRITE_INTERVAL_NS;
 	text = object != NULL ? json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 	json_decref(object);
 	if (text == NULL)
@@ -91,20 +125,25 @@ static void on_maintenance_timer(struct loop_timer *timer, uint64_t now_ns) {
 
 	maintenance->is_due = false;
 	overlay_maintenance_exchange(overlay);
+	maintenance_send_unsent(overlay);
 	if (maintenance->is_changed && now_ns >= maintenance->write_ns)
 		maintenance_write(overlay);
-	if (maintenance->is_changed)
-		maintenance_set_timer(overlay, maintenance->write_ns);
+	if (maintenance->is_changed && overlay->state != NULL)
+		timer_set_at(overlay, maintenance->write_ns);
 }
 
 void overlay_maintenance_event(struct overlay *overlay, const struct ras_event *event) {
 	struct overlay_maintenance *maintenance = &overlay->maintenance;
+	struct maintenance_detail *detail;
 
 	switch (event->kind) {
 	case RAS_EVENT_FORGOTTEN:
 		// A person forgot the peer if the value is 0.
 		if (event->value != 0 || json_object_del(maintenance->versions, event->name) != 0)
 			return;
+		detail = maintenance_detail_find(overlay, event->name);
+		if (detail != NULL)
+			maintenance_detail_drop(overlay, detail);
 		maintenance->is_changed = true;
 		break;
 	case RAS_EVENT_MAINT:
@@ -115,8 +154,37 @@ void overlay_maintenance_event(struct overlay *overlay, const struct ras_event *
 	default:
 		return;
 	}
-	if (overlay->state != NULL)
-		maintenance_set_timer(overlay, overlay_now_ns(overlay) + EXCHANGE_DELAY_NS);
+	maintenance_set_timer(overlay);
+}
+
+int overlay_set_maintenance(
+	struct overlay *overlay, uint64_t peer_id, const struct overlay_maintenance_order *order
+) {
+	uint64_t now_ns = overlay_now_ns(overlay);
+	struct maintenance_detail detail = {.origin = ras_self_id(overlay->ras), .is_unsent = true};
+	struct ras_peer peer;
+	int err;
+
+	// A stored version that comes later would undo this order, if it is higher.
+	overlay_maintenance_exchange(overlay);
+	err = ras_peer_find(overlay->ras, peer_id, &peer);
+	if (err != 0 || order == NULL)
+		return err != 0 ? err : ras_set_maintenance(overlay->ras, now_ns, peer_id, false);
+	memcpy(detail.node, peer.record->name, peer.record->name_length);
+	detail.order = *order;
+	detail.version = peer.maint_version + 1 + (peer.maint_version & 1);
+	detail.begun_ns = (int64_t)now_ns;
+	detail.ends_ns = order->for_ns == RAS_NEVER ? RAS_NEVER : now_ns + order->for_ns;
+	if (detail.version > RAS_MAINT_VERSION_MAX)
+		return -EOVERFLOW;
+	err = maintenance_detail_put(overlay, &detail);
+	if (err == 0)
+		err = ras_restore_maintenance(overlay->ras, now_ns, peer_id, detail.version);
+	if (err != 0)
+		return err == -ESTALE ? -ENOMEM : err; // memory was short for the exchange
+	maintenance_send_unsent(overlay);
+	maintenance_tick_start(overlay, false);
+	return 0;
 }
 
 // Check a parsed file. Returns 0 with a reference to its switches, or -errno with a reason.
@@ -125,6 +193,7 @@ static int maintenance_file_check(
 ) {
 	const char *its_cluster, *name;
 	json_t *map, *value;
+	void *next;
 	int version;
 
 	*ret_reason = "the file is not a list of maintenance switches";
@@ -144,13 +213,46 @@ static int maintenance_file_check(
 	if (json_object_size(map) > RAS_PEERS_MAX)
 		return -EBADMSG;
 	*ret_reason = "the file has an invalid switch";
-	json_object_foreach(map, name, value) {
+	json_object_foreach_safe(map, next, name, value) {
 		if (strlen(name) > RAS_NAME_MAX || json_integer_value(value) <= 0 ||
 		    json_integer_value(value) > UINT32_MAX)
 			return -EBADMSG;
+		// An agent of an earlier build stored what a lying member claimed.
+		if (json_integer_value(value) > RAS_MAINT_VERSION_MAX)
+			json_object_del(map, name);
 	}
 	*ret_map = json_incref(map);
 	return 0;
+}
+
+// Insert the orders of a checked file. One that is damaged leaves its node in maintenance without
+// an order.
+static void orders_load(struct overlay *overlay, const json_t *file) {
+	uint64_t now_ns = overlay_now_ns(overlay);
+	int64_t now_s = overlay_realtime_ns(overlay, now_ns) / (int64_t)RAS_NS_PER_SEC;
+	int64_t saved_s = json_integer_value(json_object_get(file, "saved_s"));
+	uint64_t stopped_ns = now_s > saved_s ? (uint64_t)(now_s - saved_s) * RAS_NS_PER_SEC : 0;
+	json_t *orders = json_object_get(file, "orders"), *order;
+	size_t n;
+
+	// A longer pause is a wrong clock, and expires all that can expire in any case.
+	if (stopped_ns > OVERLAY_MAINTENANCE_FOR_MAX_NS)
+		stopped_ns = OVERLAY_MAINTENANCE_FOR_MAX_NS;
+	json_array_foreach(orders, n, order) {
+		struct maintenance_detail detail;
+
+		if (maintenance_detail_parse(order, now_ns, &detail) != 0)
+			continue;
+		detail.is_from_file = true;
+		detail.begun_ns -= (int64_t)stopped_ns;
+		if (detail.ends_ns != RAS_NEVER &&
+		    detail.ends_ns < now_ns + stopped_ns + FILE_ORDER_MIN_NS)
+			detail.ends_ns = now_ns + FILE_ORDER_MIN_NS;
+		else if (detail.ends_ns != RAS_NEVER)
+			detail.ends_ns -= stopped_ns;
+		(void)maintenance_detail_put(overlay, &detail); // best effort
+	}
+	overlay->maintenance.is_changed = false;
 }
 
 int overlay_maintenance_start(struct overlay *overlay) {
@@ -174,10 +276,15 @@ int overlay_maintenance_start(struct overlay *overlay) {
 		if (err == 0) {
 			json_decref(maintenance->versions);
 			maintenance->versions = map;
+			orders_load(overlay, object);
 		}
 		json_decref(object);
 	}
 	free(text);
+	overlay_set_notice_consumer(
+		overlay, OVERLAY_NOTICE_MAINTENANCE, overlay_maintenance_notice, overlay
+	);
+	maintenance_tick_start(overlay, true);
 	if (err != 0 && err != -ENOENT)
 		log_event(
 			LOG_LEVEL_WARN, "maintenance_ignored", log_errno("error", err),
@@ -196,6 +303,9 @@ void overlay_maintenance_end(struct overlay *overlay) {
 
 void overlay_maintenance_fini(struct overlay *overlay) {
 	loop_timer_cancel(overlay->loop, &overlay->maintenance.timer);
+	loop_timer_cancel(overlay->loop, &overlay->maintenance.tick);
 	json_decref(overlay->maintenance.versions);
+	free(overlay->maintenance.details);
 	overlay->maintenance.versions = NULL;
+	overlay->maintenance.details = NULL;
 }

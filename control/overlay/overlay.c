@@ -131,6 +131,8 @@ static int op_deliver(void *ctx, const struct ras_relay_delivery *delivery) {
 		return 0; // accepting the message is the answer to an echo
 	case OVERLAY_PORT_QUESTION:
 		return overlay_call_deliver(overlay, delivery);
+	case OVERLAY_PORT_MAINTENANCE:
+		return overlay_maintenance_deliver(overlay, delivery->payload, delivery->size);
 	default:
 		return overlay_port_deliver(overlay, delivery);
 	}
@@ -612,12 +614,6 @@ int overlay_add_evidence(struct overlay *overlay, uint64_t subject, bool alive, 
 	};
 
 	return ras_evidence(overlay->ras, overlay_now_ns(overlay), &evidence);
-}
-
-int overlay_set_maintenance(struct overlay *overlay, uint64_t peer, bool on) {
-	// A stored version that comes later would undo this order, if it is higher.
-	overlay_maintenance_exchange(overlay);
-	return ras_set_maintenance(overlay->ras, overlay_now_ns(overlay), peer, on);
 }
 
 int overlay_forget_peer(struct overlay *overlay, uint64_t peer) {

@@ -346,6 +346,42 @@ def maintenance_ends_for_all():
         wait_stored(third, "n2", 3)
 
 
+def wait_order(cluster, name, reason):
+    """All running agents know why the node is in maintenance."""
+    def known(agent):
+        return [(row["node"], row["reason"]) for row in agent.ask("MAINTENANCE")["maintenance"]]
+
+    agents.wait_until(f"all to know the order for {name}", lambda: all(
+        known(agent) == [(name, reason)] for agent in cluster.running()))
+
+
+def maintenance_order_survives_and_ends():
+    """an order of maintenance survives a restart of all, one without its state, and then ends"""
+    with ring_of(3) as cluster:
+        first, second, third = cluster.agents
+        assert first.ask("MAINT n2 on 3600 joe RMA 123") == {"ok": True}
+        wait_order(cluster, "n2", "RMA 123")
+        for agent in cluster.agents:
+            wait_stored(agent, "n2", 1)
+            leave(agent)
+        shutil.rmtree(third.directory / "state")
+        for agent in (third, second, first):
+            agent.start()
+        cluster.wait_ring(agents.WAIT_SECONDS)
+        wait_order(cluster, "n2", "RMA 123")
+        row, = third.ask("MAINTENANCE")["maintenance"]
+        assert (row["user"], row["version"]) == ("joe", 1), row
+        assert 0 < row["left_ns"] <= 3600 * 10**9 and row["for_ns"] >= 0, row
+        # The next order is short. No agent is told to end it.
+        assert second.ask("MAINT n2 on 3 joe a moment") == {"ok": True}
+        wait_order(cluster, "n2", "a moment")
+        wait_maintenance(cluster, "n2", False)
+        for agent in cluster.agents:
+            wait_stored(agent, "n2", 4)
+            assert agent.ask("MAINTENANCE")["maintenance"] == []
+        agents.wait_one_view(cluster)
+
+
 def maintenance_file_is_hostile():
     """a list of switches that is damaged or of another cluster is ignored and written anew"""
     with ring_of(2) as cluster:
@@ -368,5 +404,6 @@ def maintenance_file_is_hostile():
 TESTS = (only_seed_restarts, seeds_are_gone, killed_agent_remembers, alone_says_so,
          who_left_is_not_missed, forget_remembered, taken_by_another_cluster, name_is_taken,
          names_do_not_resolve, hostile_file, read_only, maintenance_survives_restart_of_all,
-         maintenance_ends_for_all, maintenance_file_is_hostile)
+         maintenance_ends_for_all, maintenance_order_survives_and_ends,
+         maintenance_file_is_hostile)
 tap.run([(test.__doc__, test) for test in TESTS])

@@ -8,6 +8,7 @@
 import json
 import os
 import pty
+import pwd
 import re
 import shutil
 import subprocess
@@ -23,6 +24,8 @@ from stand_in import (GREETING, HOSTILE, Last, StandIn, Tocsin, as_json, event, 
 
 tocsin = Tocsin(sys.argv[1])
 
+AUTHOR = os.environ.get("SUDO_USER") if os.getuid() == 0 else None
+AUTHOR = AUTHOR or pwd.getpwuid(os.getuid()).pw_name
 # What is typed, and the line that the agent is to see.
 LINES = [
     (["peers"], "PEERS"), (["peers", "dead"], "PEERS dead"), (["peers", "--keys"], "PEERS"),
@@ -35,7 +38,11 @@ LINES = [
     (["paths", "--node", "n3"], "NODE n3 PATHS --worst"),
     (["comms"], "COMMS"), (["why", "n2"], "WHY n2"), (["why", "--", "-n2"], "WHY -n2"),
     (["ping", "n2"], "PING n2"), (["report", "n2", "it", "is slow"], "REPORT n2 it is slow"),
-    (["maint", "n2", "off"], "MAINT n2 off"), (["forget", "n2"], "FORGET n2"),
+    (["maint", "n2", "off"], "MAINT n2 off"), (["maint"], "MAINTENANCE"),
+    (["maint", "n2", "on"], f"MAINT n2 on 0 {AUTHOR}"),
+    (["maint", "n2", "on", "--for", "2h", "--reason=RMA 123"],
+     f"MAINT n2 on 7200 {AUTHOR} RMA 123"),
+    (["forget", "n2"], "FORGET n2"),
     (["level", "kernels"], "LEVEL kernels 600"),
     (["level", "default", "--for", "2m", "--job=slurm:1"], "LEVEL default 120 slurm:1"),
     (["log", "debug"], "LOG debug"), (["peers", "--node", "n3"], "NODE n3 PEERS"),
@@ -352,6 +359,13 @@ def mistakes_are_named_with_what_is_allowed():
             ('REASON: "a\\nb" has a control character', ["report", "n1", "a\nb"]),
             ("REASON: the text is longer than 160 bytes", ["report", "n1", "x" * 161]),
             ('on|off: "oof" is not allowed; did you mean "off"?', ["maint", "n1", "oof"]),
+            ("on|off is missing: tocsin maint NAME on|off", ["maint", "n1"]),
+            ("--for needs the word on", ["maint", "n1", "off", "--for", "2h"]),
+            ("--reason needs the word on", ["maint", "--reason", "x"]),
+            ('--for: "1500ms" is not a time from 1s to 366d',
+             ["maint", "n1", "on", "--for=1500ms"]),
+            ("--reason has a control character", ["maint", "n1", "on", "--reason=a\nFORGET n1"]),
+            ("--reason is longer than 128 bytes", ["maint", "n1", "on", "--reason=" + "x" * 129]),
             ('LEVEL: "loud" is not allowed; known are: error, warn, info', ["log", "loud"]),
             ('LEVEL: "kernel" is not allowed; did you mean "kernels"?', ["level", "kernel"]),
             ('--for: "2d" is not a time from 1s to 1d', ["level", "kernels", "--for", "2d"]),
@@ -642,6 +656,19 @@ def help_and_the_page_name_every_command_and_option():
     for line in page.splitlines():
         assert not line.startswith("'"), line
 
+def maintenance_is_listed_within_80_columns():
+    rows = [{"node": "n2", "for_ns": 9 * 10**12, "left_ns": 3600 * 10**9, "user": "joe",
+             "reason": "RMA 123: " + "the second disk fails " * 6, "uid": 0},
+            {"node": "n" * 60, "for_ns": None, "left_ns": None, "user": None, "reason": None,
+             "uid": 12}]
+    with StandIn(lambda line, _: as_json({"maintenance": rows})) as agent:
+        shown = tocsin.ask(agent, "maint").stdout
+        expect(json.loads(tocsin.ask(agent, "maint", "--json").stdout), {"maintenance": rows})
+    assert shown.startswith("2 in maintenance\n\nNODE "), shown
+    assert "no end" in shown and "uid 12" in shown and "RMA 123" in shown, shown
+    with StandIn(lambda line, _: as_json({"maintenance": []})) as agent:
+        expect(tocsin.ask(agent, "maint").stdout, "no node is in maintenance\n")
+
 def the_page_is_sound_for_groff():
     if shutil.which("groff") is None:
         raise tap.Skip("groff is not installed")
@@ -697,6 +724,7 @@ TESTS = [
     a_check_whose_answer_cannot_be_written_is_unknown,
     help_and_the_page_name_every_command_and_option,
     the_page_is_sound_for_groff,
+    maintenance_is_listed_within_80_columns,
 ]
 
 if __name__ == "__main__":

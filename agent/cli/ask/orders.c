@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// tocsin log, maint and report: each sends one order to the agent.
+// tocsin log and report: each sends one order to the agent.
 #include "ask/ask.h"
 
 #include <string.h>
@@ -31,40 +31,6 @@ const struct command log_command = {
 	.word_count = 1,
 	.target = TARGET_ORDER,
 	.run = log_run,
-};
-
-static const char *const maint_switches[] = {"on", "off", NULL};
-
-static const struct word_spec maint_words[] = {
-	{"NAME", "the node", WORD_NAME, false, NULL},
-	{"on|off", "on: begin maintenance, off: end it", WORD_CHOICE, false, maint_switches},
-};
-
-static const char maint_details[] =
-	"All agents learn of the change, and store it: it survives a restart of all of\n"
-	"them. A node in maintenance raises no alarm, and is shown as being in\n"
-	"maintenance.\n" ASK_ORDER_RIGHTS "\n" ASK_EXIT_STATUS;
-
-static int maint_run(const struct arguments *arguments) {
-	const char *const *given = arguments->words;
-	bool on = strcmp(given[1], "on") == 0;
-	char question[128];
-
-	snprintf(question, sizeof(question), "MAINT %s %s", given[0], given[1]);
-	return ask_order(
-		&maint_command, arguments, question, "%s is %s", given[0],
-		on ? "in maintenance: no alarms" : "in service: alarms are raised"
-	);
-}
-
-const struct command maint_command = {
-	.name = "maint",
-	.summary = "Switch a node's maintenance on or off",
-	.details = maint_details,
-	.words = maint_words,
-	.word_count = 2,
-	.target = TARGET_ORDER,
-	.run = maint_run,
 };
 
 static const struct word_spec report_words[] = {

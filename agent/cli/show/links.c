@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Shows the answers of LINKS, the agent's own connections, and of CONNS, those of all agents.
+// Shows the answers of LINKS, the agent's own connections, of CONNS, those of all agents, and of
+// MAINTENANCE.
 #include "show/answers.h"
 
 #include <records/connections.h>
 #include <records/links.h>
+#include <records/maintenance.h>
 
 #include <inttypes.h>
 
@@ -37,4 +39,17 @@ void show_conns(struct page *page, const json_t *answer) {
 		page_print(page, "\nThe slowest:\n");
 		page_table(page, &connection_record, slowest, NULL);
 	}
+}
+
+// MAINTENANCE.
+
+void show_maintenance(struct page *page, const json_t *answer) {
+	const json_t *nodes = json_object_get(answer, "maintenance");
+
+	if (json_array_size(nodes) == 0) {
+		page_print(page, "no node is in maintenance\n");
+		return;
+	}
+	page_print(page, "%zu in maintenance\n\n", json_array_size(nodes));
+	page_table(page, &maintenance_record, nodes, NULL);
 }

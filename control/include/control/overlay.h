@@ -400,13 +400,39 @@ struct overlay_strangers {
 };
 bool overlay_strangers(const struct overlay *overlay, struct overlay_strangers *ret_strangers);
 
-// Same as ras_evidence(), ras_set_maintenance() and ras_forget(). An accepted report becomes an
+// Same as ras_evidence() and ras_forget(). An accepted report becomes an
 // event with the reporter's uid as its value. `reason` is UTF-8 text of less than STATE_TEXT_BYTES.
 int overlay_report_peer(
 	struct overlay *overlay, uint64_t subject, uint32_t uid, const char *reason
 );
 // Pass on what this node's data plane saw of a peer, age_ns ago; same as ras_evidence().
 int overlay_add_evidence(struct overlay *overlay, uint64_t subject, bool alive, uint64_t age_ns);
-int overlay_set_maintenance(struct overlay *overlay, uint64_t peer, bool on);
 int overlay_forget_peer(struct overlay *overlay, uint64_t peer);
 uint32_t overlay_forget_unreachable(struct overlay *overlay);
+
+// Maintenance of a node, as a person ordered it.
+#define OVERLAY_MAINTENANCE_FOR_MAX_NS (366 * UINT64_C(86400) * RAS_NS_PER_SEC)
+struct overlay_maintenance_order {
+	uint64_t for_ns;  // time until maintenance ends by itself; RAS_NEVER: it does not
+	uint32_t uid;	  // of the author
+	char user[33];	  // name of the author as the author's program gave it; may be ""
+	char reason[129]; // UTF-8; may be ""
+};
+
+// Begin maintenance of a node, or end it if `order` is NULL. An order replaces an earlier one. All
+// agents are notified and store the order. Returns 0, -ENOENT, -ENOMEM, -ENOSPC (too many orders)
+// or -EOVERFLOW (a member raised the version of the switch to its limit).
+int overlay_set_maintenance(
+	struct overlay *overlay, uint64_t peer, const struct overlay_maintenance_order *order
+);
+
+// Read the order under which a peer is in maintenance; for_ns is what remains of it. Returns false
+// if the peer is in service, or if this agent does not know the order.
+bool overlay_maintenance_find(
+	const struct overlay *overlay,
+	const struct ras_peer *peer,
+	struct overlay_maintenance_order *ret_order,
+	uint64_t *ret_age_ns
+);
+// Return the age of the oldest order that holds, or 0.
+uint64_t overlay_maintenance_age_max_ns(const struct overlay *overlay);

@@ -7,7 +7,7 @@
 //	links    RDMA port history of the local checks (<control/checks.h>), which read and write it
 //	paths    baselines of RDMA paths (<control/path_book.h>), replaced whole
 //	members  more addresses to join through (<control/member_list.h>), replaced whole
-//	maintenance  versions of the maintenance switches, replaced whole
+//	maintenance  versions of the maintenance switches with their orders, replaced whole
 //	agent.key  the key of this agent (<control/agent_key.h>), written once
 //	journal  one JSON object a line; journal.1 is the previous file, so the size is bounded
 //
@@ -60,8 +60,11 @@ void state_save_start(struct state *state, uint64_t start);
 // Queue an event for the journal. Never waits.
 void state_journal(struct state *state, const struct state_event *event);
 
-// Limit of the file `maintenance`: a line for each peer that a table can hold.
-#define STATE_MAINTENANCE_BYTES ((size_t)RAS_PEERS_MAX * (RAS_NAME_MAX + 16) + 256)
+#define STATE_ORDERS_MAX 2048 // orders of maintenance that are stored
+
+// Limit of the file `maintenance`: a line for each peer that a table can hold, and the orders.
+#define STATE_MAINTENANCE_BYTES \
+	((size_t)RAS_PEERS_MAX * (RAS_NAME_MAX + 16) + (size_t)STATE_ORDERS_MAX * 1024 + 256)
 
 // Texts that are replaced whole.
 enum state_text {

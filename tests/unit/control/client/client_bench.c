@@ -246,10 +246,26 @@ int overlay_report_peer(
 	return overlay->order_err;
 }
 
-int overlay_set_maintenance(struct overlay *overlay, uint64_t peer, bool on) {
+int overlay_set_maintenance(
+	struct overlay *overlay, uint64_t peer, const struct overlay_maintenance_order *order
+) {
 	(void)peer;
-	snprintf(overlay->order, sizeof(overlay->order), "maint %d", on);
+	snprintf(overlay->order, sizeof(overlay->order), "maint %d", order != NULL);
+	if (order != NULL)
+		overlay->maintenance = *order;
 	return overlay->order_err;
+}
+
+bool overlay_maintenance_find(
+	const struct overlay *overlay,
+	const struct ras_peer *peer,
+	struct overlay_maintenance_order *ret_order,
+	uint64_t *ret_age_ns
+) {
+	(void)peer;
+	*ret_order = overlay->maintenance;
+	*ret_age_ns = 60 * RAS_NS_PER_SEC;
+	return overlay->maintenance.uid != 0 || overlay->maintenance.for_ns != 0;
 }
 
 // The record of one that is forgotten is freed; here it loses its name, which a test can see.

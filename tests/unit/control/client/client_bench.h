@@ -65,6 +65,7 @@ struct overlay {
 
 	char order[256];
 	int order_err;
+	struct overlay_maintenance_order maintenance; // as ordered
 };
 
 struct bench {

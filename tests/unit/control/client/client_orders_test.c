@@ -416,6 +416,47 @@ static void the_reason_of_a_report_is_told_whole_by_events_and_by_why(void **sta
 	close(fd);
 }
 
+static void maintenance_is_ordered_with_reason_author_and_end(void **state) {
+	static const struct {
+		const char *line, *error;
+	} cases[] = {
+		{"MAINT n2 on 31622401 joe\n", "takes a time in seconds, 0 to 31622400"},
+		{"MAINT n2 on -1 joe\n", "takes a time in seconds"},
+		{"MAINT n2 on 7200\n", "and a user name"},
+		{"MAINT n2 on 0 0123456789012345678901234567890123\n", "at most 32 bytes"},
+		{"MAINT n2 on 0 joe \xff\n", "is one line of UTF-8 text"},
+		{"MAINT n2 on 0 joe \x1b[2J\n", "is one line of UTF-8 text"},
+		{"MAINT n2 off 0 joe\n", "takes on or off"},
+	};
+	const struct overlay_maintenance_order *order = &bench.overlay.maintenance;
+	int fd = bench_connect_local();
+
+	(void)state;
+	for (size_t n = 0; n < COUNT_OF(cases); n++) {
+		bench_say(fd, cases[n].line);
+		assert_non_null(bench_find(bench_shown(fd), cases[n].error));
+		assert_string_equal(bench.overlay.order, "");
+	}
+	bench_say(fd, "MAINT n2 on 7200 joe RMA 123, second disk\n");
+	assert_string_equal(bench_shown(fd), "OK\n");
+	assert_string_equal(order->reason, "RMA 123, second disk");
+	assert_string_equal(order->user, "joe");
+	assert_int_equal(order->for_ns, 7200 * RAS_NS_PER_SEC);
+	assert_int_equal(order->uid, 0);
+	bench_say(fd, "MAINT n2 ON 0 -\n");
+	assert_string_equal(bench_shown(fd), "OK\n");
+	assert_string_equal(order->user, "");
+	assert_true(order->for_ns == RAS_NEVER);
+	bench.overlay.order_err = -EOVERFLOW;
+	bench_say(fd, "MAINT n2 on\n");
+	assert_non_null(bench_find(bench_shown(fd), "`tocsin forget n2` after its agent has ended")
+	);
+	bench.overlay.order_err = -ENOSPC;
+	bench_say(fd, "MAINT n2 on\n");
+	assert_non_null(bench_find(bench_shown(fd), "2048 nodes are in maintenance"));
+	close(fd);
+}
+
 UNIT_GROUP(client_orders) {
 	const struct CMUnitTest tests[] = {
 		BENCH_TEST(a_ping_tells_the_round_trip_or_who_refused),
@@ -427,6 +468,7 @@ UNIT_GROUP(client_orders) {
 		BENCH_TEST(another_user_is_told_who_may_give_orders),
 		BENCH_TEST(a_name_that_would_forge_a_line_is_shown_harmless),
 		BENCH_TEST(an_order_that_fails_says_why),
+		BENCH_TEST(maintenance_is_ordered_with_reason_author_and_end),
 		BENCH_TEST(forgetting_the_remembered_is_an_order_that_names_no_node),
 		BENCH_TEST(an_agent_does_not_report_itself),
 		BENCH_TEST(the_reason_of_a_report_is_told_whole_by_events_and_by_why),

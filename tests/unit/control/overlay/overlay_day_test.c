@@ -171,10 +171,12 @@ static size_t bytes_in_use(void) {
 
 // Cause one event: switch the maintenance of this node on or off.
 static void happen(void) {
+	const struct overlay_maintenance_order order = {.for_ns = RAS_NEVER};
 	uint64_t self = ras_self_id(overlay_ras(agent.overlay));
 
+	agent.maint = !agent.maint;
 	assert_int_equal(
-		overlay_set_maintenance(agent.overlay, self, agent.maint = !agent.maint), 0
+		overlay_set_maintenance(agent.overlay, self, agent.maint ? &order : NULL), 0
 	);
 }
 

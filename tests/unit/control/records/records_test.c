@@ -8,6 +8,7 @@
 #include <records/findings.h>
 #include <records/gpus.h>
 #include <records/links.h>
+#include <records/maintenance.h>
 #include <records/pairs.h>
 #include <records/path.h>
 #include <records/paths.h>
@@ -53,6 +54,7 @@ static const struct record *const records[] = {
 	&check_record,
 	&communicator_record,
 	&link_record,
+	&maintenance_record,
 	&pair_record,
 	&path_record,
 	&peer_record,
