@@ -405,6 +405,10 @@ static const struct config_key keys[] = {
 	 "Time after which a waiting communicator is shown as stuck although the awaited rank "
 	 "may be healthy: checkpoints, compilation and slow files take long."},
 
+	{BOOL(health, act), false, 0, 0, NULL, NULL, NULL, "yes",
+	 "no: Tocsin only observes. No drain and no restart is advised, so schedulers and hooks "
+	 "leave all nodes as they are, and each of them reports what it would have done. Give "
+	 "all agents the same value."},
 	{DURATION(health, confirm), false, SECOND, 86400 * SECOND, NULL, NULL, NULL, "60s",
 	 "How long agent-frozen, mgmt-net-down, device-stuck and check-failed must last before a "
 	 "scheduler is advised to drain the node."},

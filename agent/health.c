@@ -10,6 +10,7 @@
 
 int health_part_start(struct agent *agent) {
 	struct health_config config = {
+		.observes_only = !agent->settings->health.act,
 		.confirm_ns = agent->settings->health.confirm_ns,
 		.topology = agent->settings->health.topology,
 		.drain_rate_percent = agent->settings->health.drain_rate,

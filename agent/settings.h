@@ -60,6 +60,7 @@ struct agent_settings {
 		uint64_t confirm_ns, interval_ns, webhook_timeout_ns;
 		uint64_t memory_limit_bytes, disk_free_bytes;
 		uint32_t drain_rate, drain_out; // percent
+		bool act;
 		const char *topology, *webhook, *webhook_user;
 		struct config_list off;
 	} health;

@@ -68,6 +68,7 @@ on_verdict_changed(struct health_listener *listener, const struct verdict_change
 		.cluster = part->agent->settings->overlay.cluster,
 		.before = change->before,
 		.advice = health_advice(part->agent->health, change->now),
+		.would = health_suppressed_advice(part->agent->health, change->now),
 		.now = change->now,
 	};
 	char node[RAS_NAME_MAX + 1], observer[RAS_NAME_MAX + 1];

@@ -114,7 +114,7 @@ static json_t *health_facts(struct session *session, void *work) {
 	snprintf(digest, sizeof(digest), "0x%016" PRIx64, view->digest);
 	return json_pack(
 		"{s:s,s:o,s:o,s:s,s:s,s:I,s:I,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:i,s:s,s:o,s:o,"
-		"s:o,s:o,s:b,s:o,s:o}",
+		"s:o,s:o,s:b,s:o,s:o,s:b}",
 		"grade", finding_grade_name(survey->grade), "of",
 		survey->only ? safe_string_json(of) : json_null(), "node", safe_string_json(node),
 		"version", server->version, "cluster", server->cluster, "start",
@@ -131,7 +131,8 @@ static json_t *health_facts(struct session *session, void *work) {
 		survey->join_words[0] != '\0' ? safe_string_json(survey->join_words) : json_null(),
 		"strangers", strangers_json(session, survey), "waiting", waiting, "alone",
 		overlay_is_alone(server->overlay), "mistakes", mistakes_json(session, survey),
-		"granter", granter != 0 ? safe_string_json(granter_name) : json_null()
+		"granter", granter != 0 ? safe_string_json(granter_name) : json_null(), "act",
+		server->config.health == NULL || !health_observes_only(server->config.health)
 	);
 }
 
@@ -141,6 +142,8 @@ fill_view(struct session *session, const struct finding *finding, struct finding
 	const struct verdict_view *view = &finding->view;
 
 	row->withheld = finding->withheld;
+	row->would = finding->would != VERDICT_ADVICE_NOTHING ? verdict_advice_name(finding->would)
+							      : NULL;
 	row->looked_ns = time_for_ns(session, finding->has_view ? view->looked_ns : 0);
 	if (!finding->has_view)
 		return;

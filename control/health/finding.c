@@ -127,11 +127,13 @@ void finding_for_peer(
 		finding.evidence = finding.view.evidence;
 		finding.advice = health_advice(health, &finding.view);
 		finding.withheld = health_withheld_reason(health, &finding.view);
+		finding.would = health_suppressed_advice(health, &finding.view);
 	}
 	if (peer->maint) {
 		finding.grade = FINDING_OK;
 		finding.advice = VERDICT_ADVICE_SHOW;
 		finding.withheld = NULL;
+		finding.would = VERDICT_ADVICE_NOTHING;
 		if (!finding.has_view)
 			finding.evidence = "under maintenance: no alarm";
 	}

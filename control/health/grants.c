@@ -26,7 +26,7 @@ static bool op_wake(void *ctx, uint64_t at_ns) {
 
 static bool op_wants_drain(void *ctx, uint64_t now_ns, const struct verdict_view *view) {
 	(void)now_ns;
-	return health_wants_drain(ctx, view);
+	return !health_observes_only(ctx) && health_wants_drain(ctx, view);
 }
 
 static void op_drain_granted(void *ctx, uint64_t id) {

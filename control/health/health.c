@@ -184,6 +184,7 @@ int health_create(
 		return -ENOMEM;
 	health->loop = loop;
 	health->overlay = overlay;
+	health->observes_only = config->observes_only;
 	health->confirm_ns = config->confirm_ns != 0 ? config->confirm_ns : CONFIRM_NS;
 	health->memory = (struct ras_memory
 	){.allocate = counted_allocate, .release = counted_release, .ctx = health};

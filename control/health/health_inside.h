@@ -43,6 +43,7 @@ struct health {
 	uint64_t losses_look_ns; // next round over all links
 	struct leaf_map *leaves; // NULL: no topology file
 	struct quiet_links quiet;
+	bool observes_only;
 	uint64_t confirm_ns;
 	struct overlay_listener listener;
 	struct health_listener *listeners;

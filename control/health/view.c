@@ -29,7 +29,23 @@ bool health_wants_drain(const struct health *health, const struct verdict_view *
 		grants_decide(health->grants, now_ns, view->subject) == GRANT_GIVEN);
 }
 
+bool health_observes_only(const struct health *health) {
+	return health->observes_only;
+}
+
+enum verdict_advice
+health_suppressed_advice(const struct health *health, const struct verdict_view *view) {
+	if (!health->observes_only)
+		return VERDICT_ADVICE_NOTHING;
+	if (health_wants_drain(health, view))
+		return VERDICT_ADVICE_DRAIN;
+	return view->advice == VERDICT_ADVICE_RESTART ? VERDICT_ADVICE_RESTART
+						      : VERDICT_ADVICE_NOTHING;
+}
+
 enum verdict_advice health_advice(const struct health *health, const struct verdict_view *view) {
+	if (health_suppressed_advice(health, view) != VERDICT_ADVICE_NOTHING)
+		return VERDICT_ADVICE_WARN;
 	if (view->advice != VERDICT_ADVICE_DRAIN && view->advice != VERDICT_ADVICE_DRAIN_LATER)
 		return view->advice;
 	return health_wants_drain(health, view) && health_withheld_reason(health, view) == NULL
@@ -40,6 +56,8 @@ enum verdict_advice health_advice(const struct health *health, const struct verd
 const char *health_withheld_reason(const struct health *health, const struct verdict_view *view) {
 	enum grant grant;
 
+	if (health_suppressed_advice(health, view) != VERDICT_ADVICE_NOTHING)
+		return "[health] act = no: Tocsin only observes";
 	if (!health_wants_drain(health, view))
 		return NULL;
 	grant = grants_decide(health->grants, loop_now_ns(health->loop), view->subject);

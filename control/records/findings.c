@@ -24,7 +24,9 @@ static const struct record_field fields[] = {
 	MEMBER(since, UNIT_NONE, "when the verdict began, UTC; null if unknown"),
 	MEMBER(confidence, UNIT_NONE,
 		"sure or likely; null if the overlay alone knows of the node"),
-	MEMBER(withheld, UNIT_NONE, "why no drain is advised although the verdict asks for one"),
+	MEMBER(withheld, UNIT_NONE, "why no drain or restart is advised although the verdict asks for it"),
+	MEMBER(would, UNIT_NONE,
+		"advice that [health] act = no holds back: drain or restart; null: none"),
 	MEMBER(both_planes, UNIT_NONE, "whether overlay and RDMA probes agree"),
 	MEMBER(looked_ns, UNIT_NANOSECONDS, "age of the newest evidence, or null"),
 };

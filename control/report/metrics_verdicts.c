@@ -88,6 +88,12 @@ void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_m
 	);
 	fprintf(out, "tocsin_nodes_in_maintenance %u\n", verdicts->maint);
 	page_family(
+		out, true, "tocsin_maintenance_oldest_seconds", "gauge",
+		"age of the oldest order of maintenance that holds, 0 without one"
+	);
+	fprintf(out, "tocsin_maintenance_oldest_seconds %.0f\n",
+		(double)snapshot->maint_age_max_ns / 1e9);
+	page_family(
 		out, true, "tocsin_verdict_brake", "gauge",
 		"whether too many nodes went bad at once for drains to be advised"
 	);
@@ -100,7 +106,12 @@ void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_m
 	);
 	gauge_write(
 		out, "tocsin_drains_withheld",
-		"nodes that are not drained because they lack a grant", snapshot->withheld
+		"nodes that would be drained, and lack a grant or are only observed",
+		snapshot->withheld
+	);
+	gauge_write(
+		out, "tocsin_observes_only", "whether [health] act = no holds all drains back",
+		snapshot->observes_only
 	);
 	counter_write(
 		out, open_metrics, "tocsin_verdict_changes", "verdicts that changed",

@@ -19,6 +19,7 @@ copy_verdicts(const struct ras *ras, const struct health *health, struct snapsho
 	uint32_t cursor = 0;
 
 	snapshot->judged = true;
+	snapshot->observes_only = health_observes_only(health);
 	verdict_counts(health_engine(health), &snapshot->verdicts);
 	snapshot->grants = health_grant_counters(health)->kept;
 	while (verdict_unhealthy_next(health_engine(health), &cursor, &view)) {
@@ -38,6 +39,20 @@ copy_verdicts(const struct ras *ras, const struct health *health, struct snapsho
 		memcpy(row->node, peer.record->name, peer.record->name_length);
 		snprintf(row->reason, sizeof(row->reason), "%s", finding.reason);
 	}
+}
+
+static void
+copy_own(const struct health *health, const struct ras_peer *self, struct snapshot_own *own) {
+	struct finding finding;
+
+	finding_for_peer(health, self, &finding);
+	own->grade = finding.grade;
+	own->advice = finding.advice;
+	own->would = finding.would;
+	own->maint = self->maint;
+	snprintf(own->verdict, sizeof(own->verdict), "%s", finding.verdict);
+	snprintf(own->reason, sizeof(own->reason), "%s", finding.reason);
+	snprintf(own->evidence, sizeof(own->evidence), "%s", finding.evidence);
 }
 
 // Copy the steady paths, which come first.
@@ -85,8 +100,10 @@ void snapshot_take(
 	memcpy(ret_snapshot->node, self.record->name, self.record->name_length);
 	ras_view(ras, &ret_snapshot->view);
 	finding_for_cluster(overlay, health, &ret_snapshot->finding);
+	copy_own(health, &self, &ret_snapshot->own);
 	if (health != NULL)
 		copy_verdicts(ras, health, ret_snapshot);
+	ret_snapshot->maint_age_max_ns = overlay_maintenance_age_max_ns(overlay);
 	ret_snapshot->ras_bytes = ras_memory_used(ras);
 	while (ras_link_at(ras, ret_snapshot->links, &link) == 0) {
 		ret_snapshot->links++;

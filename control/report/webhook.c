@@ -121,13 +121,16 @@ void webhook_notify(struct webhook *webhook, const struct webhook_change *change
 	strftime(seconds, sizeof(seconds), "%Y-%m-%dT%H:%M:%S", &utc);
 	snprintf(time, sizeof(time), "%s.%03ldZ", seconds, clock.tv_nsec / 1000000);
 	object = json_pack(
-		"{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:b}", "time", time, "cluster",
+		"{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:b,s:b,s:o}", "time", time, "cluster",
 		change->cluster, "observer", change->observer, "node", change->node, "verdict",
 		verdict_name(now->verdict), "was", verdict_name(change->before), "reason",
 		now->reason, "evidence", now->evidence, "advice",
 		verdict_advice_name(change->advice), "confidence",
 		now->confidence == VERDICT_SURE ? "sure" : "likely", "both_planes",
-		now->both_planes, "maint", now->maint
+		now->both_planes, "maint", now->maint, "would",
+		change->would != VERDICT_ADVICE_NOTHING
+			? json_string(verdict_advice_name(change->would))
+			: json_null()
 	);
 	if (object == NULL || webhook->count == WEBHOOK_QUEUE) {
 		webhook->counters->dropped++;

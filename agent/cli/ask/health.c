@@ -61,7 +61,7 @@ static const char details[] =
 	"  1          drain the node\n"
 	"  2 or more  do neither: the node is unknown, held by the brake, in\n"
 	"             maintenance, not confirmed yet, or has a problem that a drain\n"
-	"             does not solve\n";
+	"             does not solve; always under [health] act = no\n";
 
 enum style {
 	STYLE_NAGIOS,
@@ -108,7 +108,8 @@ static int drain_status(const json_t *answer) {
 	const char *advice = json_string_value(json_object_get(row, "advice"));
 	const char *grade = json_string_value(json_object_get(row, "grade"));
 
-	if (advice == NULL || grade == NULL || json_is_true(json_object_get(row, "maint")))
+	if (advice == NULL || grade == NULL || json_is_true(json_object_get(row, "maint")) ||
+	    json_is_false(json_object_get(answer, "act")))
 		return DRAIN_NEITHER;
 	if (strcmp(advice, "drain") == 0)
 		return 1;
@@ -219,6 +220,10 @@ static void print_health_line(const json_t *answer, const char *name) {
 		snprintf(reason, sizeof(reason), " %s", json_member(row, "reason"));
 	if (json_is_true(json_object_get(row, "maint")))
 		mark = " in maintenance,";
+	else if (strcmp(json_member(row, "would"), "drain") == 0)
+		mark = " would be drained,"; // [health] act = no
+	else if (strcmp(json_member(row, "would"), "restart") == 0)
+		mark = " would be restarted,";
 	if (name == NULL && strcmp(grade, "ok") != 0 && agent_problem_comes_first(answer, row) &&
 	    agent_problem_text(answer, problem, sizeof(problem)))
 		snprintf(

@@ -123,7 +123,10 @@ static void print_evidence(struct page *page, const json_t *row) {
 	page_words(page, line);
 	if (withheld[0] == '\0')
 		return;
-	snprintf(line, sizeof(line), "no drain is advised: %s", withheld);
+	snprintf(
+		line, sizeof(line), "no %s is advised: %s",
+		fact_is(row, "would", "restart") ? "restart" : "drain", withheld
+	);
 	page_words(page, line);
 }
 

@@ -205,6 +205,11 @@ static bool record_row_is_valid(void *ctx, const struct drain_row *row) {
 	return row->stamp[0] != '\0' ? node->ours : node_is_drained_with(node, row->reason);
 }
 
+// Return whether this round only says what it would do.
+static bool round_is_dry(const struct slurm_rounds *rounds) {
+	return rounds->dry_run || rounds->observes_only;
+}
+
 static void record_drop_stale(struct slurm_rounds *rounds, const struct slurm_nodes *nodes) {
 	struct record_cleanup record_cleanup = {rounds, nodes};
 	char why[DRAIN_WHY_BYTES] = "";
@@ -212,7 +217,7 @@ static void record_drop_stale(struct slurm_rounds *rounds, const struct slurm_no
 
 	for (size_t n = 0; n < rounds->record.count; n++)
 		any = any || !record_row_is_valid(&record_cleanup, &rounds->record.rows[n]);
-	if (!any || rounds->dry_run)
+	if (!any || round_is_dry(rounds))
 		return;
 	if (drain_record_change(
 		    rounds->record_file, record_row_is_valid, &record_cleanup, NULL, why
@@ -239,7 +244,7 @@ static void node_apply_action(
 
 	if (drains)
 		slurm_reason_make(finding, node->silence, reason);
-	if (rounds->dry_run) {
+	if (round_is_dry(rounds)) {
 		tally_add_drain(tally, drains);
 		if (change)
 			round_print(
@@ -387,7 +392,7 @@ static int round_decide_nodes(
 
 	if (said == NULL)
 		return -ENOMEM;
-	if (!rounds->dry_run)
+	if (!round_is_dry(rounds))
 		drain_record_pending(rounds, nodes);
 	record_drop_stale(rounds, nodes);
 	rounds->turn = 0;
@@ -417,6 +422,7 @@ int slurm_round(struct slurm_rounds *rounds, const json_t *health, const char *o
 		slurm_round_report_error(rounds, "the agent's answer is not valid");
 		return err;
 	}
+	rounds->observes_only = findings.observes_only;
 
 	// An unreadable record counts as empty: bad nodes are still drained, and no node is
 	// undrained.

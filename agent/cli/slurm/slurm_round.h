@@ -21,6 +21,7 @@ struct slurm_rounds {
 	void *ask_ctx;
 	uint64_t now_ns; // time of this round
 	bool dry_run;
+	bool observes_only; // the agent of this round has [health] act = no
 	bool json;
 	struct slurm_node_report *said; // sorted by node
 	size_t said_count;

@@ -140,15 +140,15 @@ const struct slurm_node *slurm_nodes_find(const struct slurm_nodes *nodes, const
 }
 
 // Return the advice of a finding. A word that is not understood, perhaps from a newer agent, counts
-// as unknown.
-static enum slurm_advice row_advice(const json_t *row) {
+// as unknown. Under [health] act = no, it is the advice that the agent holds back.
+static enum slurm_advice row_advice(const json_t *row, bool observes_only) {
 	const char *advice = fact_word(row, "advice"), *verdict = fact_word(row, "verdict");
 
 	if (json_is_true(json_object_get(row, "maint")))
 		return SLURM_ADVICE_NONE;
 	if (strcmp(verdict, "unknown") == 0)
 		return SLURM_ADVICE_UNKNOWN;
-	if (strcmp(advice, "drain") == 0)
+	if (strcmp(advice, "drain") == 0 || (observes_only && fact_is(row, "would", "drain")))
 		return SLURM_ADVICE_DRAIN;
 	if (strcmp(advice, "nothing") == 0 && strcmp(verdict, "healthy") == 0 &&
 	    strcmp(fact_word(row, "grade"), "ok") == 0)
@@ -176,6 +176,7 @@ int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_finding
 	findings.rows = calloc(json_array_size(rows) + 1, sizeof(*findings.rows));
 	if (findings.rows == NULL)
 		return -ENOMEM;
+	findings.observes_only = json_is_false(json_object_get(answer, "act"));
 	for (size_t n = 0; n < json_array_size(rows); n++) {
 		const json_t *row = json_array_get(rows, n);
 		const char *node = fact_word(row, "node");
@@ -184,7 +185,7 @@ int slurm_findings_read(const json_t *answer, struct slurm_findings *ret_finding
 
 		if (node[0] == '\0' || strlen(node) > SLURM_NODE_MAX)
 			continue;
-		finding->advice = row_advice(row);
+		finding->advice = row_advice(row, findings.observes_only);
 		finding->own_word = row_is_own_word(row, node);
 		// "unstable" hides verdicts that come and go, and may be critical.
 		finding->is_mild = (strcmp(fact_word(row, "grade"), "ok") == 0 ||

@@ -28,6 +28,7 @@ const struct slurm_node *slurm_nodes_find(const struct slurm_nodes *nodes, const
 struct slurm_findings {
 	struct slurm_finding *rows; // sorted by node
 	size_t count;
+	bool observes_only; // [health] act = no: nothing may be changed
 	bool doubtful; // the agent has not joined or its brake is on, so its findings are not used
 };
 

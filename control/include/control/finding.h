@@ -23,9 +23,10 @@ struct finding {
 	const char *reason;   // in CamelCase; "None" if all is well
 	const char *evidence; // a sentence or a phrase
 	enum verdict_advice advice;
-	const char *withheld;	  // why the verdict's drain is withheld; NULL if it is not
-	bool has_view;		  // the store holds a verdict, which is in `view`
-	struct verdict_view view; // valid until the store's next input
+	const char *withheld;	   // why the verdict's drain is withheld; NULL if it is not
+	enum verdict_advice would; // advice that [health] act = no holds back; NOTHING: none
+	bool has_view;		   // the store holds a verdict, which is in `view`
+	struct verdict_view view;  // valid until the store's next input
 };
 
 // Return the finding for one peer. `health` is NULL if there is no verdict store. Loop thread only.

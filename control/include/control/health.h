@@ -19,6 +19,7 @@ struct health;
 #define HEALTH_GRANTS (RAS_NOTICE_OWN_MIN + 1) // notice kind for grants
 
 struct health_config {
+	bool observes_only;   // advise no drain and no restart
 	uint64_t confirm_ns;  // time before VERDICT_ADVICE_DRAIN_LATER becomes a drain; 0: 60 s
 	const char *topology; // path of a file that names the leaf switch of each node; "": none
 	uint64_t random_seed;
@@ -51,11 +52,16 @@ const struct verdict_engine *health_engine(const struct health *health);
 size_t health_memory_used(const struct health *health);
 
 // Return what a scheduler may do now: the verdict's advice after confirmation time, maintenance,
-// brake and grants.
+// brake, grants and [health] act.
 enum verdict_advice health_advice(const struct health *health, const struct verdict_view *view);
-// Return why the drain that the verdict asks for is only a warning. Returns NULL if the verdict
-// asks for no drain, or if the drain is granted.
+// Return why the drain or restart that the verdict asks for is only a warning. Returns NULL if the
+// verdict asks for neither, or if the advice is given.
 const char *health_withheld_reason(const struct health *health, const struct verdict_view *view);
+// Return the advice that the verdict asks for and that [health] act = no holds back: drain,
+// restart, or VERDICT_ADVICE_NOTHING.
+enum verdict_advice
+health_suppressed_advice(const struct health *health, const struct verdict_view *view);
+bool health_observes_only(const struct health *health);
 // Return the node that grants drains, as this node sees it; 0: no node.
 uint64_t health_granter(const struct health *health);
 const struct grants_counters *health_grant_counters(const struct health *health);

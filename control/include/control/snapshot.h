@@ -39,6 +39,16 @@ struct snapshot_verdict {
 	char reason[VERDICT_REASON_MAX + 1];
 };
 
+// The finding about this node itself.
+struct snapshot_own {
+	enum finding_grade grade;
+	enum verdict_advice advice, would;
+	bool maint;
+	char verdict[VERDICT_REASON_MAX + 1];
+	char reason[VERDICT_REASON_MAX + 1];
+	char evidence[VERDICT_EVIDENCE_MAX + 1];
+};
+
 // A path that this node probes steadily.
 struct snapshot_path {
 	char peer[RAS_NAME_MAX + 1];
@@ -59,9 +69,12 @@ struct snapshot {
 	char missing_names[SNAPSHOT_MISSING_MAX][RAS_NAME_MAX + 1]; // the first missing ones
 	bool judged; // the agent has a verdict store; the fields below up to `rows` are valid
 	struct verdict_counts verdicts;
-	uint32_t grants;       // granted drains
-	uint32_t withheld;     // nodes whose drain is withheld
-	uint32_t verdict_rows; // entries of `rows`
+	uint32_t grants;    // granted drains
+	uint32_t withheld;  // nodes whose drain is withheld
+	bool observes_only; // [health] act = no
+	struct snapshot_own own;
+	uint64_t maint_age_max_ns; // age of the oldest known order of maintenance; 0: none
+	uint32_t verdict_rows;	   // entries of `rows`
 	struct snapshot_verdict rows[SNAPSHOT_VERDICTS_MAX];
 	uint32_t path_count; // entries of `paths`
 	uint32_t paths_left; // paths that did not fit

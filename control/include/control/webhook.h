@@ -45,6 +45,7 @@ struct webhook_change {
 	const char *node;
 	enum verdict before;
 	enum verdict_advice advice; // what may be done now
+	enum verdict_advice would;  // what [health] act = no holds back; NOTHING: nothing
 	const struct verdict_view *now;
 };
 

@@ -18,6 +18,7 @@ struct finding_row {
 	uint64_t for_ns;
 	const char *confidence;
 	const char *withheld;
+	const char *would;
 	bool both_planes;
 	uint64_t looked_ns;
 };

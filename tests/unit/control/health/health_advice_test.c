@@ -153,12 +153,37 @@ static void what_drains_nobody_is_given_as_it_is(void **state) {
 		assert_int_equal(advise(VERDICT_AGENT_DOWN, advices[n], 0), advices[n]);
 }
 
+static void observer_warns_and_says_what_it_would_do(void **state) {
+	static const struct {
+		enum verdict_advice allowed, given, would;
+	} cases[] = {
+		{VERDICT_ADVICE_DRAIN, VERDICT_ADVICE_WARN, VERDICT_ADVICE_DRAIN},
+		{VERDICT_ADVICE_RESTART, VERDICT_ADVICE_WARN, VERDICT_ADVICE_RESTART},
+		{VERDICT_ADVICE_WARN, VERDICT_ADVICE_WARN, VERDICT_ADVICE_NOTHING},
+		{VERDICT_ADVICE_SHOW, VERDICT_ADVICE_SHOW, VERDICT_ADVICE_NOTHING},
+		{VERDICT_ADVICE_NOTHING, VERDICT_ADVICE_NOTHING, VERDICT_ADVICE_NOTHING},
+	};
+
+	(void)state;
+	health.observes_only = true;
+	for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+		const struct verdict_view view = {.subject = 3, .advice = cases[n].allowed};
+		bool holds_back = cases[n].would != VERDICT_ADVICE_NOTHING;
+
+		assert_int_equal(health_advice(&health, &view), cases[n].given);
+		assert_int_equal(health_suppressed_advice(&health, &view), cases[n].would);
+		assert_int_equal(health_withheld_reason(&health, &view) != NULL, holds_back);
+	}
+	health.observes_only = false;
+}
+
 UNIT_GROUP(health_advice) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_engine_holds_back_is_not_given),
 		cmocka_unit_test(drain_later_waits_for_the_time_of_confirmation),
 		cmocka_unit_test(drain_without_a_grant_is_a_warning_that_says_why),
 		cmocka_unit_test(what_drains_nobody_is_given_as_it_is),
+		cmocka_unit_test(observer_warns_and_says_what_it_would_do),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -18,6 +18,7 @@ static struct {
 	const char *own_word;	// name of the only observer; "": others observe the node
 	const char *own_grade;	// grade that the node's own agent reports; NULL: no answer
 	const char *own_name;	// node of that answer
+	bool observes_only;	// the agent has [health] act = no
 	uint32_t drains;
 	char reason[SLURM_REASON_MAX + 1]; // of the last drain
 	uint32_t asked;
@@ -123,6 +124,11 @@ static uint32_t drains_at(uint64_t at_s, const char *node_state, int for_s) {
 	uint32_t before = stage.drains;
 
 	json_object_set_new(row, "for_ns", json_integer(for_s * (json_int_t)SECOND_NS));
+	if (stage.observes_only) {
+		json_object_set_new(health, "act", json_false());
+		json_object_set_new(row, "advice", json_string("warn"));
+		json_object_set_new(row, "would", json_string("drain"));
+	}
 	assert_true(out >= 0 && nobody >= 0);
 	stage.node_state = node_state;
 	stage.rounds.now_ns = (1000 + at_s) * SECOND_NS;
@@ -210,6 +216,15 @@ static void answer_of_another_node_is_none(void **state) {
 	assert_string_equal(stage.reason, "tocsin: NodeSilent: ; its agent: invalid answer");
 }
 
+static void node_is_not_drained_while_the_agent_only_observes(void **state) {
+	(void)state;
+	stage.observes_only = true;
+	assert_int_equal(drains_at(0, "IDLE", 100), 0);
+	assert_int_equal(access(stage.rounds.record_file, F_OK), -1);
+	stage.observes_only = false;
+	assert_int_equal(drains_at(1, "IDLE", 100), 1);
+}
+
 UNIT_GROUP(slurm_round) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
@@ -237,6 +252,9 @@ UNIT_GROUP(slurm_round) {
 			tear_down
 		),
 		cmocka_unit_test_setup_teardown(answer_of_another_node_is_none, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			node_is_not_drained_while_the_agent_only_observes, set_up, tear_down
+		),
 	};
 
 	return cmocka_run_group_tests_name("slurm_round", tests, NULL, NULL);
