@@ -451,7 +451,7 @@ static const struct config_key keys[] = {
 
 	{STRING(http, listen), false, 0, 80, NULL, check_address,
 	 "an address, its port optional", "127.0.0.1:28031",
-	 "Address of /metrics, /health and /status.json. Empty: none."},
+	 "Address of /metrics, /health, /health/node and /status.json. Empty: none."},
 	{LIST(http, allow), false, 0, 64, NULL, check_network,
 	 "networks such as 10.0.0.0/8 between commas", "",
 	 "Networks that may use HTTP, besides this machine. Required if [http] listen is not on "

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The HTTP server on its thread, which reads published snapshots only.
 //
-// /health and errors are answered at once. A client that asks for another page gets the fresh page
-// of that form, or is suspended until the thread has written one, one part per turn. Its place
-// holds a reference to the page from then until the request ends.
+// /health, /health/node and errors are answered at once. A client that asks for another page gets
+// the fresh page of that form, or is suspended until the thread has written one, one part per turn.
+// Its place holds a reference to the page from then until the request ends.
 #include "report/http_listen.h"
 #include "report/http_places.h"
 #include "report/metrics_page.h"
@@ -246,20 +246,28 @@ send_sentence(struct MHD_Connection *connection, unsigned status, const char *se
 	);
 }
 
-static enum MHD_Result health_send(struct http *http, struct MHD_Connection *connection) {
+// Answer /health, or /health/node.
+static enum MHD_Result
+health_send(struct http *http, struct MHD_Connection *connection, bool of_node) {
 	unsigned status = MHD_HTTP_OK;
 	struct MHD_Response *response;
 	struct page_facts facts;
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
-	int err;
+	bool fails;
+	int err = 0;
 
 	if (out == NULL)
 		return MHD_NO;
 	facts = facts_begin(http);
-	err = page_health(&facts, out);
-	if (page_is_down(&facts))
+	if (of_node) {
+		fails = page_health_node(&facts, out);
+	} else {
+		err = page_health(&facts, out);
+		fails = page_is_down(&facts);
+	}
+	if (fails)
 		status = MHD_HTTP_SERVICE_UNAVAILABLE;
 	rcu_thread_offline();
 	if (fclose(out) != 0 || err != 0) {
@@ -269,7 +277,9 @@ static enum MHD_Result health_send(struct http *http, struct MHD_Connection *con
 	response = MHD_create_response_from_buffer(size, text, MHD_RESPMEM_MUST_FREE);
 	if (response == NULL)
 		free(text);
-	return response_send(connection, status, json_type, response);
+	return response_send(
+		connection, status, of_node ? "text/plain; charset=utf-8" : json_type, response
+	);
 }
 
 static enum MHD_Result page_send(struct MHD_Connection *connection, const struct http_page *page) {
@@ -390,12 +400,12 @@ handle_request(
 				"Only GET and HEAD are served.\n"
 			);
 		}
-		if (strcmp(url, "/health") == 0)
-			return health_send(http, connection);
+		if (strcmp(url, "/health") == 0 || strcmp(url, "/health/node") == 0)
+			return health_send(http, connection, url[strlen("/health")] != '\0');
 		if (!metrics && strcmp(url, "/status.json") != 0)
 			return send_sentence(
 				connection, MHD_HTTP_NOT_FOUND,
-				"Not found. Pages: /metrics, /health, /status.json.\n"
+				"Not found. Pages: /metrics, /health, /health/node, /status.json.\n"
 			);
 		if (metrics && (parts_wanted(connection) & PARTS_UNKNOWN) != 0)
 			return send_sentence(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Writes the pages /health and /status.json from a snapshot.
+// Writes the pages /health, /health/node and /status.json from a snapshot.
 #include "report/metrics_page.h"
 
 #include <control/http.h>
@@ -72,6 +72,55 @@ static int json_write(json_t *object, FILE *out) {
 
 int page_health(const struct page_facts *facts, FILE *out) {
 	return json_write(status_head(facts), out);
+}
+
+// Write text that another agent may have sent as a part of one line.
+static void line_write(const char *text, FILE *out) {
+	for (; *text != '\0'; text++)
+		fputc((unsigned char)*text < ' ' || *text == '\x7f' ? '?' : *text, out);
+}
+
+bool page_health_node(const struct page_facts *facts, FILE *out) {
+	// Exit statuses by grade. node-problem-detector has none for a warning.
+	static const int npd[] = {
+		[FINDING_OK] = 0,
+		[FINDING_WARNING] = 0,
+		[FINDING_CRITICAL] = 1,
+		[FINDING_UNKNOWN] = 2,
+	};
+	static const int nagios[] = {
+		[FINDING_OK] = 0,
+		[FINDING_WARNING] = 1,
+		[FINDING_CRITICAL] = 2,
+		[FINDING_UNKNOWN] = 3,
+	};
+	const struct snapshot *snapshot = facts->snapshot;
+	const struct snapshot_own *own = &snapshot->own;
+	enum finding_grade grade = own->grade;
+	bool observes = snapshot->observes_only || own->maint;
+	int drain = 2;
+
+	if (page_is_down(facts)) {
+		grade = FINDING_UNKNOWN;
+		fputs("unknown: the agent has not joined, or its control loop hangs\n", out);
+	} else {
+		if (!observes && own->advice == VERDICT_ADVICE_DRAIN)
+			drain = 1;
+		else if (!observes && grade == FINDING_OK && own->advice == VERDICT_ADVICE_NOTHING)
+			drain = 0;
+		fprintf(out, "%s: %s%s%s%s %s", finding_grade_name(grade), snapshot->node,
+			own->maint ? " in maintenance," : "",
+			own->would == VERDICT_ADVICE_DRAIN ? " would be drained," : "",
+			own->would == VERDICT_ADVICE_RESTART ? " would be restarted," : "",
+			own->verdict);
+		if (strcmp(own->reason, "None") != 0)
+			fprintf(out, " %s", own->reason);
+		fputs(own->evidence[0] != '\0' ? ": " : "", out);
+		line_write(own->evidence, out);
+		fputc('\n', out);
+	}
+	fprintf(out, "nagios %d\nnpd %d\ndrain %d\n", nagios[grade], npd[grade], drain);
+	return drain == 1;
 }
 
 // Write the rows of some slots, one in a line.

@@ -55,4 +55,7 @@ void page_congestion(const struct snapshot *snapshot, bool open_metrics, FILE *o
 int page_health(const struct page_facts *facts, FILE *out);
 // Write the next part of one JSON object with a row for each peer. Parts may have different
 // snapshots: each row is true of its moment. Returns 1 if more parts follow, 0 or -ENOMEM.
+// Write what is found of this node for checks without a program of Tocsin: a sentence, then a word
+// and a number for each kind of check. Returns whether a drain is advised.
+bool page_health_node(const struct page_facts *facts, FILE *out);
 int page_status_part(const struct page_facts *facts, struct page_cursor *cursor, FILE *out);

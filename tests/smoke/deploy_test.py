@@ -73,6 +73,7 @@ INSTALLED = {
     "share/tocsin/kubernetes/tocsin-health.json": 0o644,
     "share/tocsin/nhc/tocsin.nhc": 0o644,
     "share/tocsin/prometheus/tocsin-grafana.json": 0o644,
+    "share/tocsin/kubernetes/tocsin-node-check": 0o755,
     "share/tocsin/prometheus/tocsin.rules.yml": 0o644,
     "share/tocsin/python/tocsin/__init__.py": 0o644,
     "share/tocsin/python/tocsin/binding.py": 0o644,

@@ -10,9 +10,11 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import patience
@@ -57,13 +59,17 @@ NEITHER = {
     "a word of the future": ("critical", "node-down", "reboot"),
 }
 DEAF = object()
+OBSERVES = object()  # [health] act = no
 
 
 def answer_of(say):
     """What the agent that is asked says, and beside it, if it is given, what n2's own says."""
     grade, verdict, advice, *itself = say
+    observes = itself == [OBSERVES]
+    itself = [] if observes else itself
     row = stand_in.finding("n2", grade=grade, verdict=verdict, advice=advice,
-                           reason="NodeSilent", evidence="2 of 2 observers do not reach it")
+                           reason="NodeSilent", evidence="2 of 2 observers do not reach it",
+                           would="drain" if observes and grade != "ok" else None)
 
     def answer(line, _):
         words = line.split()
@@ -73,7 +79,7 @@ def answer_of(say):
             return answer_of(itself[0])("HEALTH n2", _)
         if words[-2:] != ["HEALTH", "n2"]:
             return b'{"error": "no node is called so"}\n'
-        return stand_in.as_json(stand_in.health(grade=grade, findings=[row]))
+        return stand_in.as_json(stand_in.health(grade=grade, findings=[row], act=not observes))
 
     return answer
 
@@ -130,42 +136,100 @@ def what_to_drain_is_asked_of_one_node():
         assert bed.agent.lines == [], "an agent was asked"
 
 
-def npd_rule(number=0):
+class Page:
+    """An agent's HTTP port that answers /health/node with this page, or not at all."""
+
+    def __init__(self, text):
+        self.text = text
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.asked = []
+
+    def __enter__(self):
+        threading.Thread(target=self.serve, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+    def serve(self):
+        try:
+            peer, _ = self.listener.accept()
+        except OSError:
+            return
+        with peer:
+            request = ""
+            while not request.endswith("\r\n\r\n"):
+                request += peer.recv(4096).decode()
+            self.asked.append(request)
+            if self.text is None:
+                peer.recv(1)  # the check gives up
+            else:
+                peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" +
+                             self.text.encode())
+
+
+def node_check(kind, text):
+    with Page(text) as page:
+        done = subprocess.run(
+            [FEEDS / "kubernetes" / "tocsin-node-check", kind, "127.0.0.1", str(page.port)],
+            text=True, check=False, capture_output=True, timeout=PATIENCE_S)
+    assert page.asked[0].startswith("GET /health/node HTTP/1.0\r\n"), page.asked
+    return done.returncode, done.stdout
+
+
+def a_check_without_a_binary_exits_with_the_words_of_the_page():
+    line = "critical: n2 device-stuck DriverHangs: a call hangs"
+    page = f"{line}\nnagios 2\nnpd 1\ndrain 0\n"
+    for kind, status in (("nagios", 2), ("npd", 1), ("drain", 0)):
+        assert node_check(kind, page) == (status, f"{line}\n"), kind
+    long = page.replace("hangs\n", "hangs" * 40 + "\n", 1)
+    status, shown = node_check("npd", long)
+    assert status == 1 and len(shown) == 81, shown
+    # An answer that is not understood is unknown, and so is none.
+    for text in ("", "critical: n2\n", "Not found.\n", "npd x\nnagios\ndrain 77\n"):
+        for kind, status in (("nagios", 3), ("npd", 2), ("drain", 2)):
+            assert node_check(kind, text)[0] == status, (kind, text)
+    with Page("") as page:
+        pass  # nobody listens any more
+    done = subprocess.run(
+        [FEEDS / "kubernetes" / "tocsin-node-check", "drain", "127.0.0.1", str(page.port)],
+        text=True, check=False, capture_output=True, timeout=PATIENCE_S)
+    assert done.returncode == 2 and done.stdout.startswith("unknown: no agent answers"), done
+
+
+def node_problem_detector_runs_the_check_for_both_conditions():
     definition = json.loads((FEEDS / "kubernetes" / "tocsin-health.json").read_text())
-    assert definition["plugin"] == "custom" and len(definition["rules"]) == 2
-    rule = definition["rules"][number]
-    assert rule["condition"] == definition["conditions"][number]["type"]
-    return [rule["path"], *rule["args"]], rule, definition["pluginConfig"]
+    assert definition["plugin"] == "custom"
+    assert definition["pluginConfig"]["max_output_length"] == 80
+    conditions = [one["type"] for one in definition["conditions"]]
+    assert conditions == ["TocsinProblem", "TocsinDrain"]
+    for rule, condition, kind in zip(definition["rules"], conditions, ("npd", "drain")):
+        assert rule["condition"] == condition and rule["args"] == [kind], rule
+        assert rule["path"].endswith("/tocsin-node-check"), rule
 
 
-def node_problem_detector_gets_its_exit_status_and_one_short_line():
-    command, _, config = npd_rule()
-    for say, status in ((HEALTHY, 0), (DRAIN, 1), (NEITHER["slow"], 0), (NEITHER["unknown"], 2)):
-        with Bed(say) as bed:
-            done = bed.run(*command, NODE_NAME="n2")
-        assert done.returncode == status, (say, done)
-        assert done.stdout.count("\n") == 1, done.stdout
-        assert len(done.stdout.rstrip("\n")) <= config["max_output_length"] == 80
+def a_check_is_answered_before_its_deadline():
+    """The script waits 3 s for a line, node-problem-detector 5 s for the script."""
+    since = time.monotonic()
+    status, _ = node_check("npd", None)
+    print(f"# no answer: told after {time.monotonic() - since:.1f} s", flush=True)
+    assert status == 2, status
 
 
-def node_problem_detector_is_told_of_drains_apart():
-    """By the advice, which needs a grant, not by the grade."""
-    command, _, _ = npd_rule(1)
-    for say, status in ((HEALTHY, 0), (DRAIN, 1), (NEITHER["slow"], 2), (NEITHER["unknown"], 2),
-                        (("critical", "node-down", "warn"), 2)):
-        with Bed(say) as bed:
-            done = bed.run(*command, NODE_NAME="n2")
-        assert done.returncode == status, (say, done)
-
-
-def node_problem_detector_is_answered_before_its_deadline():
-    command, rule, _ = npd_rule()
-    assert rule["timeout"] == "5s"
-    with Bed(DEAF) as bed:
-        since = time.monotonic()
-        done = bed.run(*command, NODE_NAME="n2")
-        print(f"# no agent answers: told after {time.monotonic() - since:.1f} s", flush=True)
-    assert done.returncode == 2, done
+def an_agent_that_only_observes_has_no_effect_and_is_quoted():
+    say = ("critical", "node-down", "warn", OBSERVES)
+    assert exit_of(say, "drain") == 2
+    assert exit_of((*HEALTHY, OBSERVES), "drain") == 2, "nothing is undrained either"
+    for path, program, text, facts in (
+            ("flux/tocsin-flux", "flux", FAKE_FLUX, {"reason": ""}),
+            ("pbs/tocsin-pbs", "pbsnodes", FAKE_PBSNODES,
+             {"node": "n2\n     Mom = n2\n     state = free\n"})):
+        with Bed(say, **{program: text}) as bed:
+            for name, content in facts.items():
+                (bed.directory / name).write_text(content)
+            done = bed.run(FEEDS / path, "n2", TOCSIN_DRAINS=str(bed.directory / "drains"))
+            assert bed.orders() == [] and "n2 would be drained" in done.stdout, (path, done)
 
 
 def feed(say, path, program, text, facts):
@@ -368,6 +432,7 @@ def shellcheck_finds_nothing():
         raise tap.Skip("shellcheck is not installed")
     done = subprocess.run(
         ["shellcheck", "-x", FEEDS / "flux/tocsin-flux", FEEDS / "pbs/tocsin-pbs",
+         FEEDS / "kubernetes/tocsin-node-check",
          FEEDS / "nhc/tocsin.nhc"], text=True, check=False, stdout=subprocess.PIPE)
     assert done.returncode == 0, done.stdout
 
@@ -377,12 +442,14 @@ if __name__ == "__main__":
         ("--exit=drain says drain, take back, or leave it as it is",
          the_exit_status_says_what_to_do),
         ("--exit=drain wants the name of a node", what_to_drain_is_asked_of_one_node),
-        ("node-problem-detector gets its exit status and one line of at most 80 characters",
-         node_problem_detector_gets_its_exit_status_and_one_short_line),
-        ("node-problem-detector is told of drains apart",
-         node_problem_detector_is_told_of_drains_apart),
+        ("a check without a binary exits with the words of /health/node",
+         a_check_without_a_binary_exits_with_the_words_of_the_page),
+        ("node-problem-detector runs the check for both conditions",
+         node_problem_detector_runs_the_check_for_both_conditions),
         ("an agent that hangs is unknown before node-problem-detector's deadline",
-         node_problem_detector_is_answered_before_its_deadline),
+         a_check_is_answered_before_its_deadline),
+        ("an agent that only observes has no effect, and is quoted",
+         an_agent_that_only_observes_has_no_effect_and_is_quoted),
         ("Flux: drains with -u, takes back its own", flux_drains_and_takes_back_its_own),
         ("Flux: what another drained is left alone", flux_leaves_what_is_foreign),
         ("PBS: takes offline, brings back its own", pbs_drains_and_takes_back_its_own),

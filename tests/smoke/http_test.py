@@ -7,6 +7,7 @@
 
 import http.client
 import json
+import pathlib
 import shutil
 import select
 import socket
@@ -130,6 +131,19 @@ def documents_parse(cluster):
         assert json.loads(text)["node"] == "n1" and json.loads(text)["age_ns"] >= 0, text
     peers = json.loads(get(cluster.agents[0], "/status.json")[2])["peers"]
     assert {peer["node"] for peer in peers} == {agent.name for agent in cluster.agents}
+
+
+def the_node_of_the_agent_is_said_in_exit_statuses(cluster):
+    agent = cluster.agents[0]
+    status, headers, text = get(agent, "/health/node")
+    assert (status, text) == (200, "ok: n1 healthy\nnagios 0\nnpd 0\ndrain 0\n"), (status, text)
+    assert headers["Content-Type"].startswith("text/plain"), headers
+    source = pathlib.Path(__file__).resolve().parents[2]
+    check = source / "agent/feeds/kubernetes/tocsin-node-check"
+    for kind in ("nagios", "npd", "drain"):
+        done = subprocess.run([check, kind, agent.address, str(PORT)], capture_output=True,
+                              text=True, timeout=patience.HANG_SECONDS, check=False)
+        assert (done.returncode, done.stdout) == (0, "ok: n1 healthy\n"), done
 
 
 def only_reading_is_served(cluster):
@@ -358,6 +372,8 @@ def main(build):
             ("parts of the metrics are served to who chooses them",
              parts_are_served_to_who_chooses_them),
             ("health and status are JSON that parses", documents_parse),
+            ("the agent's node is said in exit statuses",
+             the_node_of_the_agent_is_said_in_exit_statuses),
             ("only reading is served", only_reading_is_served),
             ("an unknown path names the known ones", an_unknown_path_names_the_known_ones),
             ("garbage and silence harm nobody", garbage_and_silence_harm_nobody),
