@@ -124,6 +124,7 @@ static void self_write(const struct page_facts *facts, bool open_metrics, FILE *
 
 	page_family(out, true, "tocsin_build_info", "gauge", "version of this agent");
 	fprintf(out, "tocsin_build_info{version=\"%s\"} 1\n", facts->version);
+	page_process(open_metrics, out);
 	if (snapshot->at_ns == 0)
 		return;
 	gauge_write(

