@@ -4,6 +4,7 @@
 
 #include <lib/must.h>
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -78,27 +79,42 @@ void http_pages_want(struct http_pages *pages, struct http_page_form form) {
 		pages->wanted[form.kind][form.gzip][form.parts] = true;
 }
 
-static bool wanted_find(const struct http_pages *pages, struct http_page_form *ret_form) {
-	const bool *wanted = &pages->wanted[0][0][0];
-	const uint32_t parts = PAGE_PARTS_ALL + 1;
+#define FORM_COUNT (HTTP_PAGE_KIND_COUNT * 2 * (PAGE_PARTS_ALL + 1))
 
-	for (uint32_t n = 0; n < sizeof(pages->wanted) / sizeof(*wanted); n++) {
-		if (!wanted[n])
-			continue;
-		*ret_form = (struct http_page_form){
-			.kind = (enum http_page_kind)(n / parts / 2),
-			.gzip = n / parts % 2 != 0,
-			.parts = (uint8_t)(n % parts),
-		};
-		return true;
+// Find a wanted form and return its index, or FORM_COUNT. The search begins behind the form that
+// was served last: clients that ask for many forms again and again must not keep others waiting.
+static uint32_t wanted_find(const struct http_pages *pages) {
+	const bool *wanted = &pages->wanted[0][0][0];
+
+	static_assert(sizeof(pages->wanted) == FORM_COUNT, "one place for each form");
+	for (uint32_t n = 0; n < FORM_COUNT; n++) {
+		uint32_t at = (pages->next_wanted + n) % FORM_COUNT;
+
+		if (wanted[at])
+			return at;
 	}
-	return false;
+	return FORM_COUNT;
+}
+
+// Take a wanted form. Returns false if there is none.
+static bool wanted_take(struct http_pages *pages, struct http_page_form *ret_form) {
+	const uint32_t parts = PAGE_PARTS_ALL + 1;
+	uint32_t at = wanted_find(pages);
+
+	if (at == FORM_COUNT)
+		return false;
+	*ret_form = (struct http_page_form){
+		.kind = (enum http_page_kind)(at / parts / 2),
+		.gzip = at / parts % 2 != 0,
+		.parts = (uint8_t)(at % parts),
+	};
+	(&pages->wanted[0][0][0])[at] = false;
+	pages->next_wanted = at + 1;
+	return true;
 }
 
 bool http_pages_has_work(const struct http_pages *pages) {
-	struct http_page_form form;
-
-	return pages->building != NULL || wanted_find(pages, &form);
+	return pages->building != NULL || wanted_find(pages) != FORM_COUNT;
 }
 
 // Return whether the next part may be written. If pages need more than their budget, drop the
@@ -174,9 +190,8 @@ bool http_pages_step(
 	int err;
 
 	if (pages->building == NULL) {
-		if (!wanted_find(pages, &form))
+		if (!wanted_take(pages, &form))
 			return false;
-		pages->wanted[form.kind][form.gzip][form.parts] = false;
 		if (building_begin(pages, form, now_ns) != 0) {
 			*ret_result = (struct http_page_result){.form = form};
 			return true;

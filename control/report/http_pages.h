@@ -73,6 +73,7 @@ struct http_pages {
 	struct http_page *newest; // list of complete pages, from the newest to the oldest
 	uint64_t bytes;		  // size of complete pages
 	bool wanted[HTTP_PAGE_KIND_COUNT][2][PAGE_PARTS_ALL + 1];
+	uint32_t next_wanted; // index of the form that is served first, so that each has its turn
 	struct http_page *building; // NULL: no page is being written
 	struct page_cursor cursor;
 	struct page_writer writer;

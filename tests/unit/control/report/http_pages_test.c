@@ -311,6 +311,25 @@ static void pages_of_different_parts_are_written_apart(void **state) {
 	http_page_put(&pages, other);
 }
 
+// Regression: the lowest form was always served first. Clients that asked for 15 choices of parts
+// again and again kept every other page waiting.
+static void forms_that_are_always_wanted_keep_no_other_waiting(void **state) {
+	struct http_page_result result = {.form = metrics};
+	uint32_t count = 0;
+
+	(void)state;
+	http_pages_want(&pages, status);
+	do {
+		for (uint8_t parts = 1; parts <= PAGE_PARTS_ALL; parts++) {
+			http_pages_want(
+				&pages, (struct http_page_form){HTTP_PAGE_METRICS, false, parts}
+			);
+		}
+		assert_true(http_pages_step(&pages, ++count, &result));
+		assert_in_range(count, 1, PAGE_PARTS_ALL + 1);
+	} while (result.form.kind != HTTP_PAGE_STATUS);
+}
+
 UNIT_GROUP(http_pages) {
 #define PAGES_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
@@ -324,6 +343,7 @@ UNIT_GROUP(http_pages) {
 		PAGES_TEST(newest_page_keeps_its_readers_though_it_is_larger_than_the_budget),
 		PAGES_TEST(page_that_cannot_be_written_is_no_page),
 		PAGES_TEST(gzip_is_a_page_of_its_own_with_the_same_text),
+		PAGES_TEST(forms_that_are_always_wanted_keep_no_other_waiting),
 		PAGES_TEST(pages_of_different_parts_are_written_apart),
 		PAGES_TEST(only_a_header_that_allows_gzip_gets_it),
 	};
