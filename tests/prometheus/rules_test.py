@@ -100,6 +100,9 @@ def fires(severity, summary, description=None, **labels):
 
 def case(alert, expected, *series, at=AT):
     """At that time this alert, with these series, is as expected."""
+    for one in expected:
+        one["exp_annotations"]["runbook_url"] = (
+            f"file:///usr/share/doc/tocsin/alerts.md#tocsin{alert.lower()}")
     rows = {name: value for part in series for name, value in part.items()}
     return {
         "interval": "15s",
@@ -140,8 +143,28 @@ def promtool_finds_nothing_in_the_rules():
 def every_alert_is_tried_here():
     names = set(re.findall(r"- alert: Tocsin(\w+)", RULES.read_text()))
     tried = {row[0] for row in NODE_ALERTS + AGENT_ALERTS} | {
-        "PauseStorm", "Brake", "DrainsWithheld", "NodesMissing", "NotScraped"}
+        "PauseStorm", "Brake", "DrainsWithheld", "NodesMissing", "NotScraped", "MaintenanceOld"}
     assert names == tried, names ^ tried
+
+
+def every_alert_has_its_section():
+    names = re.findall(r"- alert: (\w+)", RULES.read_text())
+    page = pathlib.Path(sys.argv[1]).resolve().parents[1] / "docs" / "alerts.md"
+    sections = re.findall(r"^## (\w+)$", page.read_text(), re.MULTILINE)
+    assert sorted(names) == sorted(sections), set(names) ^ set(sections)
+    links = re.findall(r"alerts\.md#(\w+)", RULES.read_text())
+    assert links == [name.lower() for name in names], links
+
+
+def old_maintenance_is_told():
+    def oldest(days):
+        return {'tocsin_maintenance_oldest_seconds{instance="a"}': days * 86400}
+
+    old = fires("warning", "A node has been in maintenance for 8d 0h 0m 0s",
+                "It raises no alert meanwhile. Which, why, and by whom: tocsin maint")
+    judge(case("MaintenanceOld", old, tellers(), oldest(8)),
+          case("MaintenanceOld", [], tellers(), oldest(6)),
+          case("MaintenanceOld", [], tellers(), oldest(8), at="5m"))
 
 
 def a_bad_node_is_one_alert_however_many_tell():
@@ -298,6 +321,8 @@ if __name__ == "__main__":
     tap.run([
         ("promtool finds nothing in the rules", promtool_finds_nothing_in_the_rules),
         ("every alert is tried here", every_alert_is_tried_here),
+        ("every alert has a section in docs/alerts.md", every_alert_has_its_section),
+        ("maintenance of more than a week is told", old_maintenance_is_told),
         ("a bad node is one alert, however many agents tell of it",
          a_bad_node_is_one_alert_however_many_tell),
         ("what heals by itself is waited for", what_heals_by_itself_is_waited_for),

@@ -48,6 +48,8 @@ INSTALLED = {
     "lib/systemd/system/tocsin-root.socket": 0o644,
     "lib/systemd/system/tocsind.service": 0o644,
     "lib/sysusers.d/tocsin.conf": 0o644,
+    "share/bash-completion/completions/tocsin.bash": 0o644,
+    "share/doc/tocsin/alerts.md": 0o644,
     "share/doc/tocsin/checks.md": 0o644,
     "share/doc/tocsin/feeds.md": 0o644,
     "share/doc/tocsin/hardware.md": 0o644,
