@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // tocsin, the client: finds the command and passes it the remaining arguments.
 #include "command.h"
+#include "completion.h"
 #include "man.h"
 #include "target.h"
 
@@ -51,6 +52,8 @@ static void print_help(FILE *out) {
 		"  --help      print this and exit; tocsin COMMAND --help or tocsin help COMMAND\n"
 		"              for a command's own\n"
 		"  --version   print the version and exit; so does -V\n"
+		"  --completion bash|zsh\n"
+		"              print a completion script for that shell and exit\n"
 		"  Those that commands share, such as --json and --socket, may stand before\n"
 		"  COMMAND.\n"
 		"\nExit status: 0 done, 1 the answer is no, 2 a mistake in the command line or a\n"
@@ -74,6 +77,7 @@ static void report_unknown_command(const char *given) {
 	for (size_t n = 0; commands[n] != NULL && given[0] != '-'; n++)
 		suggestion_add(&suggestion, commands[n]->name, strlen(commands[n]->name));
 	if (given[0] == '-') {
+		suggestion_add(&suggestion, "--completion", 12);
 		suggestion_add(&suggestion, "--help", 6);
 		suggestion_add(&suggestion, "--version", 9);
 	}
@@ -161,6 +165,12 @@ static int command_run(int argc, char **argv) {
 	if (strcmp(argv[1], "--man") == 0) { // used by the build
 		man_print(stdout);
 		return EXIT_DONE;
+	}
+	if (strcmp(argv[1], "--completion") == 0) {
+		if (argc == 3 && completion_print(argv[2], stdout))
+			return EXIT_DONE;
+		fprintf(stderr, "tocsin: --completion takes bash or zsh\n");
+		return EXIT_USAGE;
 	}
 	if (move_command_first(argc, argv) != 0)
 		return EXIT_USAGE;

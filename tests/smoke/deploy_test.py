@@ -73,9 +73,9 @@ INSTALLED = {
     "share/tocsin/jobs/tocsin-task-prolog": 0o755,
     "share/tocsin/jobs/tocsin-task-prolog-mpi": 0o755,
     "share/tocsin/kubernetes/tocsin-health.json": 0o644,
+    "share/tocsin/kubernetes/tocsin-node-check": 0o755,
     "share/tocsin/nhc/tocsin.nhc": 0o644,
     "share/tocsin/prometheus/tocsin-grafana.json": 0o644,
-    "share/tocsin/kubernetes/tocsin-node-check": 0o755,
     "share/tocsin/prometheus/tocsin.rules.yml": 0o644,
     "share/tocsin/python/tocsin/__init__.py": 0o644,
     "share/tocsin/python/tocsin/binding.py": 0o644,
@@ -86,6 +86,7 @@ INSTALLED = {
     "share/tocsin/systemd/root.conf": 0o644,
     "share/tocsin/tocsin-flux": 0o755,
     "share/tocsin/tocsin-pbs": 0o755,
+    "share/zsh/site-functions/_tocsin": 0o644,
 }
 # A page for each call of libtocsin, which leads to the one of all.
 JOB_MAP = pathlib.Path(__file__).resolve().parents[2] / "lib" / "job" / "libtocsin.map"

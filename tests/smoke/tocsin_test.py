@@ -669,6 +669,30 @@ def maintenance_is_listed_within_80_columns():
     with StandIn(lambda line, _: as_json({"maintenance": []})) as agent:
         expect(tocsin.ask(agent, "maint").stdout, "no node is in maintenance\n")
 
+def completion_knows_every_command_option_and_choice():
+    script = tocsin("--completion", "bash").stdout
+    ask = """COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+_tocsin; printf '%s\\n' "${COMPREPLY[@]}" """
+    for words, wanted in (
+            (["tocsin", "ma"], {"maint"}), (["tocsin", "maint", "n1", "o"], {"on", "off"}),
+            (["tocsin", "maint", "n1", "on", "--r"], {"--reason"}),
+            (["tocsin", "maint", "n1", "on", "--for", "o"], set()),
+            (["tocsin", "peers", "--j"], {"--json"}),
+            (["tocsin", "log", ""], {"error", "warn", "info", "debug"})):
+        done = subprocess.run(["bash", "-c", script + ask, "bash", *words], text=True, check=False,
+                              capture_output=True)
+        expect((words, set(done.stdout.split()), done.stderr), (words, wanted, ""))
+    names = [line.split()[0] for line in
+             tocsin("--help").stdout.split("Commands:\n")[1].split("\n\n")[0].splitlines()]
+    page = tocsin("--completion", "zsh").stdout
+    for name in names:
+        assert f"\n\t{name})\n" in script and f"\n{name}) _arguments" in page, name
+    expect(tocsin("--completion", "fish").returncode, 2)
+    if shutil.which("zsh") is None:
+        raise tap.Skip("zsh is not installed")
+    done = subprocess.run(["zsh", "-n"], input=page, text=True, capture_output=True, check=False)
+    expect((done.returncode, done.stderr), (0, ""))
+
 def the_page_is_sound_for_groff():
     if shutil.which("groff") is None:
         raise tap.Skip("groff is not installed")
@@ -725,6 +749,7 @@ TESTS = [
     help_and_the_page_name_every_command_and_option,
     the_page_is_sound_for_groff,
     maintenance_is_listed_within_80_columns,
+    completion_knows_every_command_option_and_choice,
 ]
 
 if __name__ == "__main__":
