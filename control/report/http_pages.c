@@ -86,7 +86,7 @@ void http_pages_want(struct http_pages *pages, struct http_page_form form) {
 static uint32_t wanted_find(const struct http_pages *pages) {
 	const bool *wanted = &pages->wanted[0][0][0];
 
-	static_assert(sizeof(pages->wanted) == FORM_COUNT, "one place for each form");
+	static_assert(sizeof(pages->wanted) == (size_t)(FORM_COUNT), "one place for each form");
 	for (uint32_t n = 0; n < FORM_COUNT; n++) {
 		uint32_t at = (pages->next_wanted + n) % FORM_COUNT;
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define SECOND_NS UINT64_C(1000000000)
-#define FOR_MAX_NS (366 * 86400 * SECOND_NS)
+#define FOR_MAX_NS (366 * UINT64_C(86400) * SECOND_NS)
 #define REASON_BYTES_MAX 128
 #define USER_BYTES_MAX 32
 
