@@ -32,9 +32,17 @@ def begin():
     return dist.get_rank(), tensor
 
 
+def mark():
+    """Create the file that says from when on the job is odd or hangs, if one is named."""
+    if "CORPUS_MARK" in os.environ:
+        with open(os.environ["CORPUS_MARK"], "a", encoding="ascii"):
+            pass
+
+
 def missing():
     """Rank 1 sleeps elsewhere."""
     rank, tensor = begin()
+    mark()
     if rank == 1:
         time.sleep(900)
     dist.all_reduce(tensor)
@@ -53,6 +61,7 @@ def elsewhere():
 def order():
     """Rank 0 goes to one group first, the others to the other."""
     rank, tensor = begin()
+    mark()
     groups = [dist.new_group([0, 1, 2]), dist.new_group([0, 1, 2])]
     for group in groups if rank == 0 else groups[::-1]:
         dist.all_reduce(tensor, group=group)
@@ -61,14 +70,45 @@ def order():
 def root():
     """Each waits for another one to send."""
     rank, tensor = begin()
+    mark()
     dist.broadcast(tensor, src=(rank + 1) % 3)
 
 
 def killed():
     """Rank 1 ends by a signal."""
     rank, tensor = begin()
+    mark()
     if rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
+    dist.all_reduce(tensor)
+
+
+def late():
+    """Rank 1 sleeps for some time and comes."""
+    rank, tensor = begin()
+    mark()
+    if rank == 1:
+        time.sleep(float(os.environ.get("CORPUS_SECONDS", 30)))
+    dist.all_reduce(tensor)
+
+
+class SlowData(torch.utils.data.Dataset):
+    """Items that take long to read."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, index):
+        time.sleep(float(os.environ.get("CORPUS_SECONDS", 30)) / 2)
+        return index
+
+
+def loader():
+    """Rank 1 waits for a worker of its DataLoader."""
+    rank, tensor = begin()
+    mark()
+    if rank == 1:
+        list(torch.utils.data.DataLoader(SlowData(), num_workers=1))
     dist.all_reduce(tensor)
 
 
@@ -132,5 +172,5 @@ def hooked():
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    {mode.__name__: mode for mode in (missing, elsewhere, order, root, killed, whole, spawn,
-                                      hooked)}[sys.argv[1]]()
+    {mode.__name__: mode for mode in (missing, elsewhere, order, root, killed, late, loader,
+                                      whole, spawn, hooked)}[sys.argv[1]]()
