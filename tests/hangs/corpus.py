@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The corpus of issue 34: odd and hanging programs under two real agents, and what was said of each.
+"""The corpus: odd and hanging programs under two real agents, and what was said of each.
 
 catalogue.txt lists the programs. Play starts them; Verdict compares what the agents say with the
 catalogue. Everything runs inside namespaces made by in_namespaces(), and ends with them.
@@ -74,28 +74,44 @@ def read_catalogue():
     return programs
 
 
-def in_namespaces(limit=None):
+def in_namespaces():
     """Play this program again inside namespaces of its own, and return its exit status: processes,
     network and scratch files all end with it, however it ends. Returns None inside."""
     if os.environ.get(INSIDE):
         subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
         subprocess.run(["mount", "-t", "tmpfs", "tmpfs", SCRATCH], check=True)
         return None
-    command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--mount",
-               *(["--map-root-user"] if os.geteuid() != 0 else []), sys.executable, *sys.argv]
-    with subprocess.Popen(command, env={**os.environ, INSIDE: "1"}) as child:
+    # setpriv ends unshare with this process; unshare ends the first process of the namespace; the
+    # kernel ends all others.
+    command = ["setpriv", "--pdeathsig", "KILL", *unshare(), sys.executable, *sys.argv]
+    with subprocess.Popen(command, env={**os.environ, INSIDE: str(os.getpid())}) as child:
         try:
-            return child.wait(limit)
+            return child.wait()
         finally:
-            child.kill()  # unshare kills its child, and the kernel all others
+            child.kill()
+
+
+def unshare():
+    return ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--mount",
+            *(["--map-root-user"] if os.geteuid() != 0 else [])]
 
 
 def can_have_namespaces():
-    return subprocess.run(
-        ["unshare", "--pid", "--fork", "--mount-proc", "--net", "--mount",
-         *(["--map-root-user"] if os.geteuid() != 0 else []),
-         "mount", "-t", "tmpfs", "tmpfs", SCRATCH],
-        capture_output=True, check=False).returncode == 0
+    return subprocess.run([*unshare(), "mount", "-t", "tmpfs", "tmpfs", SCRATCH],
+                          capture_output=True, check=False).returncode == 0
+
+
+def processes_of(runner):
+    """Return the process ids of all that this runner started inside its namespaces."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            text = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
+        except OSError:
+            continue
+        if f"{INSIDE}={runner}".encode() in text.split(b"\0"):
+            found.append(int(entry.name))
+    return found
 
 
 def missing_software(program):
@@ -165,18 +181,19 @@ class Run:
 
     def start_nccl(self):
         digest = (int(self.job[6:]) << 32) + 1
-        hold = 0 if self.program.is_healthy else 600
+        hold = 1 if self.program.is_healthy else 600
         for rank in range(self.program.ranks):
             path = self.directory / f"rank{rank}.txt"
             nccl_ranks.write(self.program.play, rank, digest, self.play.seconds, path)
             self.start([self.play.build / "tests/replay/tocsin-replay", "--real-time", "--library",
                         self.play.build / "lib/job/nccl/libnccl-profiler-tocsin.so", "--hold",
-                        hold, path], TOCSIN_JOB_SOCKET=str(self.play.sockets[rank % 2]))
+                        hold, path], CORPUS_RANK=str(rank), TOCSIN_NCCL_LEVEL="kernels-always",
+                       TOCSIN_JOB_SOCKET=str(self.play.sockets[rank % 2]))
 
     def start_gloo(self):
         for rank in range(self.program.ranks):
             self.start(
-                [sys.executable, GLOO, self.program.play], RANK=str(rank),
+                [sys.executable, GLOO, self.program.play], RANK=str(rank), CORPUS_RANK=str(rank),
                 WORLD_SIZE=str(self.program.ranks), MASTER_ADDR="127.0.0.1",
                 MASTER_PORT=str(20000 + int(self.job[6:])), GLOO_SOCKET_IFNAME="lo",
                 OMP_NUM_THREADS="1", PYTHONPATH=str(HERE.parents[1] / "lib/job/python"),
@@ -209,9 +226,9 @@ class Run:
             except OSError:
                 text = b""
             found = re.search(rb"(?:^|\0)CORPUS_RANK=(\d+)", text)
-            if not found:
+            if not found and late["rank"] < 0:
                 return late["rank"]
-            self.world[pid] = int(found[1])
+            self.world[pid] = int(found[1]) if found else late["rank"]
         return self.world[pid]
 
     def learn_ranks(self, rows):
@@ -229,8 +246,23 @@ class Run:
             if finding["state"] in ("waiting", "stuck") or finding["cause"] == "dead-member":
                 self.judge(finding, age)
 
+    def ranks_named(self, finding):
+        """Return the ranks that a finding accuses. A mismatch names a rank that deviates and a
+        witness, with its number alone. Of dead ranks the first is the one that ended first."""
+        if finding["cause"] == "mismatch":
+            return {int(rank) for rank in re.findall(r"rank (\d+) \(pid", finding["sentence"])}
+        if finding["cause"] == "dead-member":
+            first = re.match(r"rank (\d+) \(|ranks [\d, ]+ are gone.*\(rank (\d+), the first",
+                             finding["sentence"])
+            if first:
+                return {int(first[1] or first[2])}
+        if finding["cause"] == "ordering-deadlock":
+            pids = re.findall(r"\(pid (\d+) on", finding["sentence"])
+            return {self.world_rank({"pid": int(pid), "rank": -1}) for pid in pids}
+        return {self.world_rank(late) for late in finding["late"]}
+
     def judge(self, finding, age):
-        ranks = {self.world_rank(late) for late in finding["late"]}
+        ranks = self.ranks_named(finding)
         text = (f"{finding['state']} {finding['cause']} "
                 f"{','.join(map(str, sorted(ranks))) or '-'}: {finding['sentence']}")
         self.last = text

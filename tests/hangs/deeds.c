@@ -201,6 +201,7 @@ static void wait_for_file_lock(void) {
 		flock(fileno(file), LOCK_EX);
 		(void)!write(ends[1], "x", 1);
 		sleep_for(deed_seconds());
+		flock(fileno(file), LOCK_UN); // the parent shares the description
 		_exit(0);
 	}
 	(void)!read(ends[0], path, 1);

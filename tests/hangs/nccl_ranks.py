@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs of the corpus at NCCL's host side: what each rank calls, as recordings for tocsin-replay.
+"""Programs of the corpus at NCCL's host side: the calls of each rank, as recordings.
 
-A recording is played in real time, so that pauses between calls last as long as they say."""
+tocsin-replay plays them in real time, so that pauses between calls last as long as they say."""
 
 import recording
 
@@ -116,12 +116,14 @@ def order(rank, _):
     rank.launch(1 - rank.rank)
 
 
-PLAYS = {"idle": idle, "late": late, "late-init": late_init, "two-comms": two_comms,
-         "missing": missing, "count": count, "other": other, "order": order}
+HEALTHY = {"idle": idle, "late": late, "late-init": late_init, "two-comms": two_comms}
+PLAYS = {**HEALTHY, "missing": missing, "count": count, "other": other, "order": order}
 
 
 def write(name, number, digest, seconds, path):
     """Write the recording of one rank of the program."""
     rank = Rank(number, digest)
     PLAYS[name](rank, seconds)
+    for comm in rank.comms if name in HEALTHY else ():
+        rank.finalize(comm)
     return rank.write(path)
