@@ -47,9 +47,9 @@ void deed_mark(void) {
 
 unsigned int deed_seconds(void) {
 	const char *text = getenv("CORPUS_SECONDS");
-	int seconds = text != NULL ? atoi(text) : SECONDS;
+	unsigned long seconds = text != NULL ? strtoul(text, NULL, 10) : SECONDS;
 
-	return seconds > 0 ? (unsigned int)seconds : SECONDS;
+	return seconds > 0 && seconds <= 3600 ? (unsigned int)seconds : SECONDS;
 }
 
 void deed_compute(double seconds) {

@@ -98,7 +98,8 @@ static int run_rank(struct member *member, const char *name) {
 }
 
 int main(int argc, char **argv) {
-	unsigned int size = argc > 3 ? (unsigned int)atoi(argv[2]) : 0, failed = 0;
+	unsigned int size = argc > 3 ? (unsigned int)strtoul(argv[2], NULL, 10) : 0;
+	unsigned int failed = 0;
 	_Atomic unsigned int *arrived;
 	struct timespec now;
 	unsigned long long hash;
