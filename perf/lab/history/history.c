@@ -13,6 +13,8 @@
 #include <string.h>
 
 #define STEP_HALVINGS 12 // the detectable step is known within 1 / 2^12
+// A time of 0 is shorter than a nanosecond. Shares of zero would be infinite or not a number.
+#define LEAST_NS 0.5
 #define ALPHA ((1 - HISTORY_LEVEL) / HISTORY_QUANTILES)
 
 static double values_median(const double *values, uint32_t count) {
@@ -121,7 +123,7 @@ quantile_judge(const struct history *history, struct history_series *series, uin
 		if (isnan(series->runs[n].value_ns[place]))
 			continue;
 		places[quantile->run_count] = n;
-		values[quantile->run_count++] = series->runs[n].value_ns[place];
+		values[quantile->run_count++] = fmax(series->runs[n].value_ns[place], LEAST_NS);
 	}
 	if (err == 0)
 		err = judge_values(history, values, quantile);

@@ -205,6 +205,22 @@ static void a_copy_of_a_run_is_no_other_run(void **state) {
 	close_scene(&scene);
 }
 
+// A time of 0 has no finite ratio to another one, but the runs after it are slower.
+static void a_change_from_zero_is_a_change(void **state) {
+	struct scene scene = open_scene();
+	const struct history_quantile *quantile;
+
+	(void)state;
+	write_runs(&scene, 0, 8, 0);
+	write_runs(&scene, 8, 8, 1);
+	assert_int_equal(history_read(scene.directory, &scene.why, &scene.history), 0);
+	quantile = &scene.history.series[0].quantiles[0];
+	assert_int_equal(quantile->part_count, 2);
+	assert_true(isfinite(quantile->changes[0].share) && quantile->changes[0].share > 0);
+	assert_true(history_is_slower(&scene.history));
+	close_scene(&scene);
+}
+
 // Runs of another size form another history. A run with too few samples has no p99.
 static void runs_that_are_not_alike_are_apart(void **state) {
 	struct scene scene = open_scene();
@@ -322,6 +338,7 @@ UNIT_GROUP(lab_history) {
 		cmocka_unit_test(no_change_names_the_step_that_would_be_found),
 		cmocka_unit_test(few_runs_are_undecided),
 		cmocka_unit_test(a_copy_of_a_run_is_no_other_run),
+		cmocka_unit_test(a_change_from_zero_is_a_change),
 		cmocka_unit_test(runs_that_are_not_alike_are_apart),
 		cmocka_unit_test(what_is_no_whole_result_is_left_out_and_named),
 		cmocka_unit_test(names_of_files_give_a_terminal_no_orders),
